@@ -1,4 +1,5 @@
-// What a decision, the metadata of a trigger and the metrics page cost, by the number of GPUs.
+// The cost of a decision, of parsing a trigger's metadata and of the metrics page, by the number of
+// GPUs.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -47,8 +48,8 @@ NodeSnapshot Snapshot(int gpus, int tick) {
   return snapshot;
 }
 
-// What the store keeps at the default interval; of 8,000 GPUs, which no node has, a fiftieth: to
-// see how the cost grows.
+// The history that a store keeps at the default interval. For 8,000 GPUs, which no node has, a
+// fiftieth of it: to see how the cost grows.
 FleetHistory History(int gpus) {
   const int whole = static_cast<int>(kLongestWindow / kPollInterval);
   const int ticks = gpus > 1000 ? whole / 50 : whole;
@@ -91,7 +92,8 @@ void BM_Decide(benchmark::State& state) {
 }
 BENCHMARK(BM_Decide)->Arg(1)->Arg(8)->Arg(64)->Arg(8000)->Unit(benchmark::kMicrosecond);
 
-// A pod of ours on every eighth node, at most 8 of them; seven pods of other workloads on each.
+// A pod of our workload on every eighth node, at most 8 of them, and seven pods of other workloads
+// on each node.
 NodeSnapshot NodeOfTheFleet(int node, int tick) {
   NodeSnapshot snapshot = Snapshot(8, tick + node);
   snapshot.node = absl::StrCat("gpu-", node);
@@ -124,7 +126,7 @@ FleetHistory FleetOf(int nodes) {
   return fleet;
 }
 
-// A decision on other GPUs than those that are meant is not what is measured.
+// Fails the benchmark if the decision used other GPUs.
 bool IsOn(int replicas, const Decision& decision, benchmark::State& state) {
   const bool on_these = decision.status.ok() && decision.replicas == replicas;
   if (!on_these) {
@@ -149,8 +151,8 @@ void BM_DecideInFleet(benchmark::State& state) {
 }
 BENCHMARK(BM_DecideInFleet)->Arg(8)->Arg(64)->Arg(1000)->Unit(benchmark::kMicrosecond);
 
-// Each GPU of the nodes is held by a replica, and all readings of the last 10 minutes are kept. The
-// last replica starts, or none does.
+// A replica holds each GPU, and all readings of the last 10 minutes are kept. Either the last
+// replica is starting, or none.
 FleetHistory FleetOfReplicas(int replicas, bool starts) {
   constexpr int kTicks = 300;
   FleetHistory fleet{.generation = 1, .now = kStart + kTicks * kPollInterval};
@@ -202,7 +204,7 @@ BENCHMARK_CAPTURE(BM_DecideOnReplicas, one_starts, true)
     ->Arg(512)
     ->Unit(benchmark::kMicrosecond);
 
-// All pods of 1,000 nodes are of one namespace; ours are on sixteen.
+// All pods of 1,000 nodes are in one namespace; those of our workload are on sixteen nodes.
 class CrowdedNamespace {
  public:
   static constexpr int kOurs = 16;
@@ -213,7 +215,7 @@ class CrowdedNamespace {
     store_.Listed(addresses);
     for (int tick = 0; tick <= kTicks; ++tick) {
       clock_.Advance(kPollInterval);
-      for (int node = 0; node < kNodes; ++node) Says(node, tick);
+      for (int node = 0; node < kNodes; ++node) AddReading(node, tick);
     }
   }
 
@@ -223,7 +225,7 @@ class CrowdedNamespace {
   static constexpr int kNodes = 1000;
   static constexpr int kTicks = 65;
 
-  void Says(int node, int tick) {
+  void AddReading(int node, int tick) {
     NodeSnapshot snapshot = NodeOfTheFleet(node, tick);
     snapshot.taken_at = clock_.Now();
     for (Pod& pod : snapshot.pods) pod.namespace_name = "crowd";
@@ -241,7 +243,7 @@ class CrowdedNamespace {
                      .limits = {.horizon = kLongestWindow, .join_within = kStaleness.stale_after}}};
 };
 
-// What is looked up for it included.
+// The time includes looking up its nodes.
 void BM_DecideInNamespace(benchmark::State& state, bool own_nodes) {
   static const CrowdedNamespace* const kCrowd = new CrowdedNamespace();
   const auto trigger = ParseTrigger(ThreeLines(), BuiltInProfiles());

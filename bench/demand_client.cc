@@ -1,4 +1,4 @@
-// How long after a request began to wait KEDA is told (edge_timing.h).
+// Measures the time from the start of a waiting request to KEDA's notification (edge_timing.h).
 #include <chrono>
 #include <cstdlib>
 #include <iostream>

@@ -1,4 +1,4 @@
-// How long after the GPUs became busy KEDA is told (edge_timing.h).
+// Measures the time from busy GPUs to KEDA's notification (edge_timing.h).
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -11,7 +11,7 @@
 namespace gpuscaler {
 namespace {
 
-// The file that a scaler reads; `idle` and `busy` are its contents.
+// The scaler's GPU file, with the contents of `idle` or `busy`.
 class GpuFile : public EdgeSource {
  public:
   GpuFile(std::filesystem::path file, std::filesystem::path idle, std::filesystem::path busy)
@@ -30,7 +30,7 @@ class GpuFile : public EdgeSource {
   void Fall() override { Show(idle_); }
 
  private:
-  // As soon as it returns every reading finds `contents`, whole.
+  // Replaces the file atomically.
   void Show(const std::filesystem::path& contents) const {
     const std::filesystem::path next = file_.string() + ".next";
     std::filesystem::copy_file(contents, next, std::filesystem::copy_options::overwrite_existing);

@@ -18,7 +18,8 @@ namespace {
 using externalscaler::IsActiveResponse;
 using std::chrono::nanoseconds;
 
-// StreamIsActive of an idle trigger, opened anew for each edge: the end of activity is not sent.
+// StreamIsActive of an idle trigger, reopened for each edge, because the end of activity is not
+// sent.
 class ActivityWatch {
  public:
   ActivityWatch(const std::string& address, const std::map<std::string, std::string>& trigger,
@@ -41,7 +42,7 @@ class ActivityWatch {
     call_->stream->WaitForInitialMetadata();
   }
 
-  // Returns when `true` arrived; throws if the stream ends without.
+  // Returns when `true` arrived; throws if the stream ends without it.
   EdgeClock::time_point WaitForTrue() {
     IsActiveResponse response;
     if (call_->stream->Read(&response)) return EdgeClock::now();
@@ -66,7 +67,8 @@ class ActivityWatch {
     context.set_deadline(deadline_);
     IsActiveResponse response;
     const grpc::Status status = stub_->IsActive(&context, ref_, &response);
-    if (status.error_code() == grpc::StatusCode::UNAVAILABLE) return true;  // nothing is read yet
+    // nothing has been read yet
+    if (status.error_code() == grpc::StatusCode::UNAVAILABLE) return true;
     if (!status.ok()) throw std::runtime_error("IsActive: " + status.error_message());
     return response.result();
   }
@@ -77,7 +79,8 @@ class ActivityWatch {
   std::unique_ptr<Call> call_;
 };
 
-// One in each `edges`-th of the interval, in random order: even, yet tied to no other period.
+// One phase in each `edges`-th of the interval, in random order: even, but not in step with any
+// other period.
 std::vector<nanoseconds> Phases(const EdgeRun& run) {
   std::mt19937_64 random(std::random_device{}());
   std::uniform_real_distribution<double> within(0, 1);
@@ -90,7 +93,7 @@ std::vector<nanoseconds> Phases(const EdgeRun& run) {
   return phases;
 }
 
-// Twice what the edges take: one up needs two intervals, and one down another and a second.
+// Twice the time of the edges: a rise takes two intervals, a fall one more and a second.
 nanoseconds TimeoutOf(const EdgeRun& run) {
   return std::chrono::seconds(10) + 2 * run.edges * (3 * run.interval + std::chrono::seconds(1));
 }
@@ -102,7 +105,7 @@ void TimeEdges(const EdgeRun& run, EdgeSource& source) {
   for (const nanoseconds phase : Phases(run)) {
     source.Fall();
     watch.OpenWhenIdle();
-    std::this_thread::sleep_for(phase);  // from a reading on: the stream opened just after one
+    std::this_thread::sleep_for(phase);  // relative to a reading: the stream opened just after one
     const EdgeClock::time_point rose = source.Rise();
     const nanoseconds took = watch.WaitForTrue() - rose;
     std::cout << took.count() << "\n";

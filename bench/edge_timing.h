@@ -1,5 +1,5 @@
-// Times the `true` of StreamIsActive, from what became active to its arrival, one edge after
-// another.
+// Measures the latency of StreamIsActive: from a trigger's becoming active to the arrival of
+// `true`, one edge after another.
 #pragma once
 
 #include <chrono>
@@ -10,16 +10,16 @@ namespace gpuscaler {
 
 using EdgeClock = std::chrono::steady_clock;
 
-// What a scaler reads, and can be made active and inactive.
+// A source of a scaler that can be made active and inactive.
 class EdgeSource {
  public:
   virtual ~EdgeSource() = default;
 
-  // Metadata of a trigger on it without window and warm-up: what is measured is the way through the
-  // scaler.
+  // Returns metadata of a trigger on it without window and warm-up, so that only the scaler's own
+  // latency is measured.
   virtual std::map<std::string, std::string> Trigger() const = 0;
 
-  // Becomes active; when it was that.
+  // Becomes active; returns when.
   virtual EdgeClock::time_point Rise() = 0;
 
   virtual void Fall() = 0;
@@ -31,8 +31,8 @@ struct EdgeRun {
   int edges;
 };
 
-// Prints a line for each edge: nanoseconds from the rise to the arrival of `true`. The edges lie at
-// even phases of the interval. Throws when the scaler ends a stream.
+// Prints a line for each edge: nanoseconds from the rise to the arrival of `true`. The edges have
+// even phases within the interval. Throws if the scaler ends a stream.
 void TimeEdges(const EdgeRun& run, EdgeSource& source);
 
 }  // namespace gpuscaler

@@ -1,5 +1,5 @@
-// The least that an answer to KEDA can cost: the same proto on the same gRPC library, callback API,
-// with constants for answers. tools/bench holds the scaler against it.
+// The minimum cost of an answer to KEDA: the same proto on the same gRPC library, callback API,
+// with constant answers. The baseline of tools/bench.
 #include <grpcpp/grpcpp.h>
 
 #include <iostream>
@@ -38,7 +38,7 @@ class ConstantScaler : public externalscaler::ExternalScaler::CallbackService {
 
 }  // namespace
 
-// Serves on a free port of loopback, says which, and serves until killed.
+// Serves on a free loopback port, which it prints, until it is killed.
 int main() {
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);  // as serve/grpc_server.cc
   ConstantScaler service;

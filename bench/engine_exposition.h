@@ -1,4 +1,4 @@
-// A page of metrics as vLLM's: a third of its bytes are comments, most of the rest histograms.
+// A metrics page like vLLM's: a third of its bytes are comments, most of the rest histograms.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace gpuscaler {
 
-// Model after model, until it is that long.
+// Adds models until the page has that length.
 std::string EngineExpositionOf(size_t bytes);
 
 }  // namespace gpuscaler

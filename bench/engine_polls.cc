@@ -1,11 +1,10 @@
-// What it costs to poll many engines, and how old what is known of them is.
+// The cost of polling many engines, and the age of their readings.
 //
 //   engine_polls ENGINES HANGING SECONDS
 //
-// So many engines, each at an address of its own, in a process of their own, polled each second; of
-// them HANGING take the connection and never answer. Prints one object of JSON: CPU and memory are
-// the poller's alone, ages those of the newest readings of engines that answer, looked at
-// every 20 ms.
+// Serves ENGINES engines in a child process, each at its own address, and polls each every second.
+// HANGING of them accept the connection and never answer. Prints one JSON object: CPU and memory of
+// the poller only, and ages of the latest readings of answering engines, sampled every 20 ms.
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <sys/prctl.h>
@@ -37,7 +36,7 @@ namespace {
 
 constexpr size_t kPageBytes = size_t{48} << 10;  // vLLM's with one model
 constexpr absl::Duration kInterval = absl::Seconds(1);
-constexpr absl::Duration kLook = absl::Milliseconds(20);
+constexpr absl::Duration kSampleInterval = absl::Milliseconds(20);
 
 int ListenAnywhere(int* port) {
   const int listening = socket(AF_INET, SOCK_STREAM, 0);
@@ -58,7 +57,7 @@ MHD_Result AnswerPage(void* page, MHD_Connection* connection, const char*, const
   return MHD_queue_response(connection, MHD_HTTP_OK, static_cast<MHD_Response*>(page));
 }
 
-// The engines' process: ends with its parent.
+// The engines' process; ends with its parent.
 pid_t ServeEngines(int listening) {
   const pid_t child = fork();
   if (child != 0) return child;
@@ -97,7 +96,7 @@ EngineTarget TargetAt(int engine, int port) {
   return {.at = {.host = address, .port = port, .path = "", .address = *ParseIpAddress(address)}};
 }
 
-// When each engine that answers was read last. Thread-safe.
+// The time of the last reading of each answering engine. Thread-safe.
 class LastRead {
  public:
   void Take(const EngineTarget& target, const EngineUpdate& update) {
@@ -154,14 +153,14 @@ int Measure(int engines, int hanging, absl::Duration how_long) {
                         });
     poller.Poll(targets);
     const absl::Time deadline = clock.Now() + absl::Seconds(20);
-    while (last.Known() < answering && clock.Now() < deadline) absl::SleepFor(kLook);
-    absl::SleepFor(2 * kInterval);  // all first connections are made
+    while (last.Known() < answering && clock.Now() < deadline) absl::SleepFor(kSampleInterval);
+    absl::SleepFor(2 * kInterval);  // all first connections are established
     std::vector<double> ages;
     const double cpu = CpuSeconds();
     const int64_t readings = last.readings();
     const absl::Time began = clock.Now();
     while (clock.Now() < began + how_long) {
-      absl::SleepFor(kLook);
+      absl::SleepFor(kSampleInterval);
       last.AddAges(clock.Now(), ages);
     }
     const double seconds = absl::ToDoubleSeconds(clock.Now() - began);

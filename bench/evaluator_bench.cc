@@ -1,7 +1,7 @@
-// What questions cost whose answers engines tell, in a namespace that has many: 20 workloads of 10
-// pods, each pod with a GPU and an engine that is read every second, and each workload asked about
-// twice a second. Of one second, the questions alone; with the readings of GPUs alike or another
-// each time, and without a window or over one.
+// The cost of evaluating triggers on discovered engines in a large namespace: 20 workloads of 10
+// pods. Each pod has a GPU and an engine that is read every second, and each workload is evaluated
+// twice a second. Measures the evaluations of one second, with constant or changing GPU readings,
+// and with and without a window.
 #include <benchmark/benchmark.h>
 
 #include <memory>
@@ -62,7 +62,7 @@ class Namespace {
     }
     store_.Listed(addresses_);
     for (int workload = 0; workload < kWorkloads; ++workload) AddTrigger(workload);
-    Ask();
+    EvaluateAll();
     found_.Expect(found_.Subscription(clock_.Now()), nodes_, clock_.Now());
     for (int first = 0; first < kPods; first += kPodsOfNode) {
       NodeEngines engines{.namespaces = {"crowd"}};
@@ -71,14 +71,14 @@ class Namespace {
       }
       found_.List(absl::StrCat("gpu-", first), engines, clock_.Now());
     }
-    for (int second = 0; second < kSecondsBefore; ++second) Pass();
+    for (int second = 0; second < kSecondsBefore; ++second) PassSecond();
   }
 
-  // A second, in which every node and every engine says something.
-  void Pass() {
+  // Advances one second, in which every node and every engine reports.
+  void PassSecond() {
     clock_.Advance(absl::Milliseconds(500));
     ++second_;
-    for (int first = 0; first < kPods; first += kPodsOfNode) SayNode(first);
+    for (int first = 0; first < kPods; first += kPodsOfNode) ReportNode(first);
     for (int pod = 0; pod < kPods; ++pod) {
       const double waiting = (pod + second_) % 7;
       found_.Take(
@@ -89,10 +89,10 @@ class Namespace {
     }
     store_.Tick();
   }
-  void PassHalf() { clock_.Advance(absl::Milliseconds(500)); }
+  void PassHalfSecond() { clock_.Advance(absl::Milliseconds(500)); }
 
-  // About each of them. False: one has no answer.
-  bool Ask() {
+  // Evaluates each trigger. Returns false if one has no value.
+  bool EvaluateAll() {
     bool all = true;
     for (const auto& trigger : triggers_) {
       const TriggerEvaluator::Parsed parsed = evaluator_.Parse(*trigger);
@@ -115,7 +115,7 @@ class Namespace {
     triggers_.push_back(std::make_unique<CachedTrigger>(ref));
   }
 
-  void SayNode(int first) {
+  void ReportNode(int first) {
     NodeSnapshot snapshot{.taken_at = clock_.Now(), .node = absl::StrCat("gpu-", first)};
     snapshot.attribution.state = Attribution::State::kKnown;
     for (int pod = first; pod < first + kPodsOfNode; ++pod) {
@@ -162,11 +162,11 @@ void BM_AskTwiceASecond(benchmark::State& state) {
   Namespace crowd(state.range(0) != 0, absl::StrCat(state.range(1), "s"));
   for (auto _ : state) {
     state.PauseTiming();
-    crowd.Pass();
+    crowd.PassSecond();
     state.ResumeTiming();
-    bool all = crowd.Ask();
-    crowd.PassHalf();
-    all = crowd.Ask() && all;
+    bool all = crowd.EvaluateAll();
+    crowd.PassHalfSecond();
+    all = crowd.EvaluateAll() && all;
     if (!all) state.SkipWithError("a question was not answered");
   }
 }

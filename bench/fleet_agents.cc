@@ -1,5 +1,5 @@
-// The agents of a whole fleet in one process: each has a port of its own, and says what a real one
-// would, by the real one's log of readings and streams; only its driver is made up.
+// The agents of a whole fleet in one process. Each has its own port and sends what a real one
+// would, with the real log of readings and streams; only its driver is simulated.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -33,19 +33,19 @@ namespace {
 namespace wire = telemetry::v1;
 
 constexpr absl::Duration kInterval = absl::Seconds(1);
-// How often an agent looks for a heartbeat that is due, and its default (telemetry_service.h).
-constexpr int kLooksPerReading = 5;
+// Checks for a due heartbeat per reading, and the default heartbeat (telemetry_service.h).
+constexpr int kChecksPerReading = 5;
 constexpr absl::Duration kHeartbeat = absl::Milliseconds(1500);
-constexpr int kMostReaders = 16;  // of an agent
-// As an agent's --poll-interval 1s makes it (role/agent.cc).
+constexpr int kMostReaders = 16;  // per agent
+// As for an agent with --poll-interval 1s (role/agent.cc).
 constexpr absl::Duration kStaleAfter = absl::Seconds(5);
 
 int64_t MonotonicNanoseconds() {
   return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// The agents' own clock, which stands until the fleet serves: all of the past is then as old as it
-// says. That it shows another time than ours is nothing to an aggregator.
+// The agents' clock. It starts when the fleet serves, so the age of the past is exact. An
+// aggregator does not depend on its absolute time.
 class FleetClock : public Clock {
  public:
   absl::Time Now() const override {
@@ -59,8 +59,8 @@ class FleetClock : public Clock {
   std::atomic<int64_t> started_ns_ = 0;
 };
 
-// A line of standard output, whole.
-void Say(const std::string& line) {
+// Prints a whole line to standard output.
+void PrintLine(const std::string& line) {
   static std::mutex mutex;
   const std::lock_guard<std::mutex> lock(mutex);
   std::cout << line << std::endl;
@@ -77,7 +77,7 @@ class Agent {
               .heartbeat = kHeartbeat,
               .wanted = [](const wire::Subscription&, const WatchStream&) {}} {}
 
-  // The readings before the first one, one for each interval of `past`.
+  // Adds readings before the first one, one for each interval of `past`.
   void Remember(absl::Duration past) {
     for (int64_t reading = -(past / kInterval); reading < 0; ++reading) {
       log_.Add(node_.Read(reading, clock_.Now() + reading * kInterval));
@@ -86,7 +86,8 @@ class Agent {
 
   void Read(int64_t reading) {
     const int rising = node_.RisingAt(reading);
-    if (rising >= 0) Say(absl::StrCat("edge ", WorkloadName(rising), " ", MonotonicNanoseconds()));
+    if (rising >= 0)
+      PrintLine(absl::StrCat("edge ", WorkloadName(rising), " ", MonotonicNanoseconds()));
     log_.Add(node_.Read(reading, clock_.Now()));
   }
 
@@ -94,7 +95,7 @@ class Agent {
     for (const auto& reader : readers_.Readers()) reader->Refresh("");
   }
 
-  // Returns its port; 0: none is free.
+  // Returns its port, or 0 if none is free.
   int Serve() {
     auto server = WireServer::Start(
         {.bind_address = "127.0.0.1"},
@@ -129,19 +130,19 @@ class Agent {
 
 using Agents = std::vector<std::unique_ptr<Agent>>;
 
-// Each agent reads once a second and looks five times, at a phase of its own.
+// Each agent reads once a second and checks for heartbeats five times, at its own phase.
 class Ticking {
  public:
   explicit Ticking(const Agents& agents) : agents_(agents) {}
 
   void Run() {
-    const absl::Duration turn = kInterval / kLooksPerReading;
+    const absl::Duration turn = kInterval / kChecksPerReading;
     const absl::Time began = absl::Now();
     const auto count = static_cast<int64_t>(agents_.size());
     for (int64_t visit = 0;; ++visit) {
       const absl::Time due = began + visit * turn / count;
       const absl::Duration early = due - absl::Now();
-      // A timer's own lateness is a tenth of a millisecond.
+      // A timer is late by a tenth of a millisecond.
       if (early > absl::Microseconds(200)) {
         absl::SleepFor(early);
       } else if (-early > absl::Nanoseconds(latest_ns_.load())) {
@@ -149,13 +150,13 @@ class Ticking {
       }
       const int64_t number = visit % count;
       Agent& agent = *agents_[static_cast<size_t>(number)];
-      const int64_t look = visit / count + number % kLooksPerReading;
-      if (look % kLooksPerReading == 0) agent.Read(look / kLooksPerReading);
+      const int64_t look = visit / count + number % kChecksPerReading;
+      if (look % kChecksPerReading == 0) agent.Read(look / kChecksPerReading);
       agent.Refresh();
     }
   }
 
-  // How far behind it ever was since the last question.
+  // Returns the longest delay since the last call.
   int64_t TakeLatestMicroseconds() { return latest_ns_.exchange(0) / 1000; }
 
  private:
@@ -203,7 +204,7 @@ int Run(size_t count, bool busy, absl::Duration past) {
   clock.Start();
   Ticking ticking(agents);
   std::thread([&ticking] { ticking.Run(); }).detach();
-  Say(absl::StrCat("serving ", absl::StrJoin(addresses, ",")));
+  PrintLine(absl::StrCat("serving ", absl::StrJoin(addresses, ",")));
   std::string question;
   while (std::getline(std::cin, question)) {
     int64_t messages = 0;
@@ -212,17 +213,17 @@ int Run(size_t count, bool busy, absl::Duration past) {
       messages += agent->messages();
       bytes += agent->bytes();
     }
-    Say(absl::StrCat("sent ", messages, " ", bytes, " ", ticking.TakeLatestMicroseconds()));
+    PrintLine(absl::StrCat("sent ", messages, " ", bytes, " ", ticking.TakeLatestMicroseconds()));
   }
-  std::_Exit(0);  // who asked is gone, and all of this with it
+  std::_Exit(0);  // the caller has ended, and everything here with it
 }
 
 }  // namespace
 }  // namespace gpuscaler
 
-// Says "serving HOST:PORT,HOST:PORT...", "edge WORKLOAD NANOSECONDS" whenever a reading shows that
-// a workload became busy (CLOCK_MONOTONIC), and for each line that it reads "sent MESSAGES BYTES
-// LATENESS_US". Ends when its standard input does.
+// Prints "serving HOST:PORT,HOST:PORT...", "edge WORKLOAD NANOSECONDS" when a reading shows that a
+// workload became busy (CLOCK_MONOTONIC), and for each line of standard input "sent MESSAGES BYTES
+// LATENESS_US". Ends at the end of standard input.
 int main(int argc, char** argv) {
   const std::string mode = argc == 4 ? argv[2] : "";
   if (mode != "idle" && mode != "busy") {

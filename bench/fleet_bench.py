@@ -11,15 +11,15 @@ from server_process import LineProcess, ServerProcess
 
 SIZES = (100, 1000, 5000)
 GPUS_PER_NODE = 8
-PAST_SECONDS = 130  # what agents have to tell at first: as far back as the profiles' windows reach
-SETTLE_SECONDS = 16  # every HPA has asked once
+PAST_SECONDS = 130  # the past that agents send first: as long as the profiles' windows
+SETTLE_SECONDS = 16  # every HPA has polled once
 MEASURE_SECONDS = 60  # 500 edges: a p99 is the fifth-longest
-METHODS = ("GetMetricSpec", "GetMetrics", "IsActive")  # as KEDA asks, one after the other
+METHODS = ("GetMetricSpec", "GetMetrics", "IsActive")  # KEDA's calls, one after another
 LONGEST_ANSWER_SECONDS = 5  # fleet_keda.cc; an edge is missed after 3
 FLOOR_SECONDS = 20
-VIEW_PATIENCE_SECONDS = 90
+VIEW_TIMEOUT_SECONDS = 90
 
-# Every GPU counts in it, 73 GiB each, and it never changes: the sum tells how many are seen.
+# It counts every GPU with a constant 73 GiB, so the sum shows the number of known GPUs.
 WHOLE_FLEET = {"scope": "fleet", "metricType": "memory_used_mib", "targetValue": "1000",
                "window": "0s"}
 MIB_PER_GPU = 73 * 1024
@@ -32,8 +32,8 @@ def aggregator(program, addresses, port="any"):
 
 
 def seconds_until(began, condition, pause):
-    """From `began` on; infinite where it does not come about while anybody would wait for it."""
-    while time.monotonic() - began < VIEW_PATIENCE_SECONDS:
+    """Returns the seconds from `began` until `condition` is true, or infinity after a timeout."""
+    while time.monotonic() - began < VIEW_TIMEOUT_SECONDS:
         if condition():
             return time.monotonic() - began
         time.sleep(pause)
@@ -41,13 +41,13 @@ def seconds_until(began, condition, pause):
 
 
 def hears_all(server, nodes):
-    """By its page: a decision on the whole fleet would leave more memory behind than the page does."""
+    """Checks the metrics page, which leaves less memory behind than a trigger on the whole fleet."""
     heard = re.search(r"^keda_gpu_scaler_agents_heard (\d+)$", server.metrics(), re.M)
     return heard is not None and int(heard.group(1)) == nodes
 
 
 def counts_all_gpus(server, nodes):
-    """By its answer."""
+    """Checks the value of WHOLE_FLEET."""
     try:
         reply = wire.call(server.port, "GetMetrics", timeout=5, metadata=WHOLE_FLEET)
     except TimeoutError:  # every answer is due within 2 s
@@ -57,20 +57,20 @@ def counts_all_gpus(server, nodes):
 
 
 def seconds_to_full_view(server, nodes):
-    """From exec until an answer counts every GPU of the fleet, and the CPU time in that."""
+    """Returns seconds and CPU seconds from exec until a value counts every GPU of the fleet."""
     seconds_until(server.started_at, lambda: hears_all(server, nodes), 0.1)
     seconds = seconds_until(server.started_at, lambda: counts_all_gpus(server, nodes), 0.02)
     return seconds, server.cpu_seconds()
 
 
 def fleet(build, sizes, streams="all"):
-    """By size and whether the GPUs are idle or busy."""
+    """Returns results by size, then by idle or busy GPUs."""
     return {str(nodes): {mode: one_fleet(build, nodes, mode, streams) for mode in ("idle", "busy")}
             for nodes in sizes}
 
 
 def floor(build, nodes, mode):
-    """What it costs with gRPC to read all that the agents say, and drop it."""
+    """Returns the cost of receiving and dropping all messages of the agents with gRPC."""
     with LineProcess([build / "bench/fleet_agents", str(nodes), mode, str(PAST_SECONDS)]) as agents:
         addresses = agents.next("serving", 300)[0]
         with LineProcess([build / "bench/fleet_floor"]) as reader:
@@ -108,7 +108,7 @@ def one_fleet(build, nodes, mode, streams):
 
 
 def measured(agents, server, keda):
-    """What MEASURE_SECONDS of it cost, and how long answers took in that time."""
+    """Returns the cost of MEASURE_SECONDS, and the latencies in that time."""
     before = counts(agents, server, keda)
     time.sleep(MEASURE_SECONDS)
     after = counts(agents, server, keda)
@@ -117,7 +117,7 @@ def measured(agents, server, keda):
     memory = server.memory_kib()
     within = range(before["ns"], after["ns"])
     agents_rss = agents.rss_kib()
-    time.sleep(LONGEST_ANSWER_SECONDS)  # what was asked at the end is answered or has failed
+    time.sleep(LONGEST_ANSWER_SECONDS)  # the last calls are answered or have failed
     results = {
         "cpu_percent_of_a_core": 100 * per_second["server"],
         "agents_cpu_percent": 100 * per_second["agents"],
@@ -151,7 +151,7 @@ def counts(agents, server, keda):
 
 
 def edges(agents, keda, within):
-    """Milliseconds from the reading that shows a workload busy to the `true` that KEDA gets."""
+    """Returns milliseconds from the reading of a busy workload to the arrival of KEDA's `true`."""
     pushed = {}
     for name, state, ns in keda.all("pushed"):
         if state == "1":
@@ -160,7 +160,7 @@ def edges(agents, keda, within):
     for name, ns in agents.all("edge"):
         if int(ns) not in within:
             continue
-        # It stays busy for three readings.
+        # The workload stays busy for three readings.
         arrived = [each - int(ns) for each in pushed.get(name, []) if 0 <= each - int(ns) < 3e9]
         if arrived:
             took.append(arrived[0] / 1e6)
@@ -177,7 +177,7 @@ def percentiles(values):
             "p99": nearest_rank(ordered, 99), "max": ordered[-1]}
 
 
-ROWS = [  # what, how, and its form
+ROWS = [  # name, function, format
     ("aggregator's CPU, % of a core", lambda one: one["cpu_percent_of_a_core"], ".1f"),
     ("CPU for an agent's second, us",
      lambda one: one["cpu_percent_of_a_core"] * 1e4 / one["nodes"], ".0f"),
@@ -201,7 +201,7 @@ ROWS = [  # what, how, and its form
 
 
 def table(results, verdict):
-    """Lines of "what, measured by size", then the budgets at 1,000 nodes."""
+    """Yields lines of "name, results by size", then the budgets at 1,000 nodes."""
     yield "fleet of so many agents", "".join(f"{int(nodes):>12,}" for nodes in results)
     for mode in ("idle", "busy"):
         for what, of, form in ROWS:
@@ -212,7 +212,7 @@ def table(results, verdict):
     busy = results["1000"]["busy"]
     cpu, rss = busy["cpu_percent_of_a_core"], busy["rss_mib"]
     p99, edge = busy["GetMetrics"]["p99"], busy["edges"]["p99"]
-    # What is fast because it sees less, or answers with errors, is not fast.
+    # Being fast with missing agents or errors does not count.
     failed = sum(busy[method]["errors"] for method in METHODS) + busy["edges"]["missed"]
     sound = failed == 0 and busy["view_seconds"] < math.inf
     yield "1,000 busy nodes, calls and edges that failed", verdict(f"{failed}", "none", sound)

@@ -1,4 +1,4 @@
-// The least that a fleet of agents costs an aggregator with gRPC: connects to all of them as the
+// The minimum cost of a fleet of agents for an aggregator with gRPC: connects to all of them as the
 // real one does, reads every message, and drops it.
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/support/client_callback.h>
@@ -23,7 +23,7 @@ namespace wire = telemetry::v1;
 std::atomic<int64_t> received = 0;
 std::atomic<int> agents_heard = 0;
 
-// With the arguments of fleet/agent_channel.cc that matter to what a connection costs.
+// Returns a channel with arguments that keep the cost of a connection low.
 std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
   constexpr int kReadChunk = 8 << 10;
   grpc::ChannelArguments arguments;
@@ -68,8 +68,8 @@ class Reader : public grpc::ClientBidiReactor<wire::Subscription, wire::Telemetr
 }  // namespace
 }  // namespace gpuscaler
 
-// Reads "HOST:PORT,HOST:PORT..." and, for each line after that, says "heard MESSAGES AGENTS";
-// ends when its standard input does.
+// Reads "HOST:PORT,HOST:PORT..."; for each line after that it prints "heard MESSAGES AGENTS". Ends
+// at the end of standard input.
 int main() {
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);  // a tenth of a call's CPU
   std::string line;

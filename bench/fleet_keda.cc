@@ -1,5 +1,5 @@
-// What a KEDA operator and the HPAs ask on its behalf, for the workloads of the simulated fleet:
-// all on the one channel that KEDA has for an address.
+// The requests of a KEDA operator and of the HPAs through it, for the workloads of the simulated
+// fleet. All use the one channel that KEDA has for an address.
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ constexpr Clock::duration kPollInterval = std::chrono::seconds(30);
 // KEDA has no deadline; every answer is due within 2 s.
 constexpr std::chrono::seconds kLongestAnswer(5);
 
-// KEDA's pause before it opens a stream again; after errors it doubles up to a minute.
+// KEDA's pause before it reopens a stream; after errors it doubles up to a minute.
 constexpr Clock::duration kReopen = std::chrono::seconds(2);
 constexpr Clock::duration kLongestReopen = std::chrono::seconds(60);
 
@@ -46,15 +46,15 @@ int64_t Nanoseconds(Clock::time_point at) {
   return std::chrono::nanoseconds(at.time_since_epoch()).count();
 }
 
-// A line of standard output, whole.
-void Say(const std::string& line) {
+// Prints a whole line to standard output.
+void PrintLine(const std::string& line) {
   static std::mutex mutex;
   const std::lock_guard<std::mutex> lock(mutex);
   std::cout << line << std::endl;
 }
 
-// Half of the ScaledObjects, in each namespace and of each kind, leave it to the rule of the only
-// owner: theirs is the workload that is called like them.
+// Half of the ScaledObjects, in each namespace and of each kind, do not name their workload: the
+// default is the workload with the ScaledObject's name.
 bool NamesItsWorkload(int workload) { return (workload + workload / 10) % 2 == 0; }
 
 externalscaler::ScaledObjectRef RefOf(int workload) {
@@ -73,8 +73,8 @@ externalscaler::ScaledObjectRef RefOf(int workload) {
   return ref;
 }
 
-// Does what is due, when it is due, on the thread that runs it. Thread-safe.
-class Agenda {
+// Runs tasks at their times, on the thread that calls Run(). Thread-safe.
+class TaskQueue {
  public:
   void At(Clock::time_point due, std::function<void()> task) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -110,7 +110,7 @@ class Agenda {
   std::priority_queue<Task> tasks_;
 };
 
-// What KEDA asks at each of its looks: GetMetricSpec, then GetMetrics and IsActive.
+// KEDA's requests in each poll: GetMetricSpec, then GetMetrics and IsActive.
 class Poll : public std::enable_shared_from_this<Poll> {
  public:
   Poll(ExternalScaler::Stub& stub, int workload) : stub_(stub), ref_(RefOf(workload)) {}
@@ -149,8 +149,9 @@ class Poll : public std::enable_shared_from_this<Poll> {
 
   void Answered(const char* method, const grpc::Status& status) {
     const Clock::time_point now = Clock::now();
-    Say(absl::StrCat("call ", method, " ", Nanoseconds(asked_), " ",
-                     std::chrono::nanoseconds(now - asked_).count(), " ", status.error_code()));
+    PrintLine(absl::StrCat("call ", method, " ", Nanoseconds(asked_), " ",
+                           std::chrono::nanoseconds(now - asked_).count(), " ",
+                           status.error_code()));
   }
 
   ExternalScaler::Stub& stub_;
@@ -165,11 +166,11 @@ class Poll : public std::enable_shared_from_this<Poll> {
   Clock::time_point asked_;
 };
 
-// A push scaler's stream, opened again whenever it ends.
+// A push scaler's stream, reopened whenever it ends.
 class Push {
  public:
-  Push(ExternalScaler::Stub& stub, int workload, Agenda& agenda)
-      : stub_(stub), name_(WorkloadName(workload)), ref_(RefOf(workload)), agenda_(agenda) {}
+  Push(ExternalScaler::Stub& stub, int workload, TaskQueue& tasks)
+      : stub_(stub), name_(WorkloadName(workload)), ref_(RefOf(workload)), tasks_(tasks) {}
 
   void Open() { call_ = std::make_unique<Call>(*this); }
 
@@ -183,8 +184,8 @@ class Push {
     }
     void OnReadDone(bool ok) override {
       if (!ok) return;
-      Say(absl::StrCat("pushed ", push_.name_, " ", response_.result() ? 1 : 0, " ",
-                       Nanoseconds(Clock::now())));
+      PrintLine(absl::StrCat("pushed ", push_.name_, " ", response_.result() ? 1 : 0, " ",
+                             Nanoseconds(Clock::now())));
       push_.pause_ = kReopen;
       StartRead(&response_);
     }
@@ -198,23 +199,23 @@ class Push {
 
   void Ended(const grpc::Status& status) {
     if (status.ok()) pause_ = kReopen;
-    agenda_.At(Clock::now() + pause_, [this] { Open(); });
+    tasks_.At(Clock::now() + pause_, [this] { Open(); });
     pause_ = std::min(2 * pause_, kLongestReopen);
   }
 
   ExternalScaler::Stub& stub_;
   const std::string name_;
   const externalscaler::ScaledObjectRef ref_;
-  Agenda& agenda_;
+  TaskQueue& tasks_;
   Clock::duration pause_ = kReopen;
   std::unique_ptr<Call> call_;
 };
 
-void PollFor(Agenda& agenda, ExternalScaler::Stub& stub, int workload, Clock::time_point due,
+void PollFor(TaskQueue& tasks, ExternalScaler::Stub& stub, int workload, Clock::time_point due,
              Clock::duration interval) {
-  agenda.At(due, [&agenda, &stub, workload, due, interval] {
+  tasks.At(due, [&tasks, &stub, workload, due, interval] {
     std::make_shared<Poll>(stub, workload)->Begin();
-    PollFor(agenda, stub, workload, due + interval, interval);
+    PollFor(tasks, stub, workload, due + interval, interval);
   });
 }
 
@@ -223,26 +224,26 @@ void Run(const std::string& address, bool all_push) {
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   ExternalScaler::Stub stub(
       grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
-  Agenda agenda;
+  TaskQueue tasks;
   std::vector<std::unique_ptr<Push>> pushes;
   const Clock::time_point began = Clock::now();
   for (int workload = 0; workload < kWorkloads; ++workload) {
-    // Spread evenly, in another order for each of the two.
-    PollFor(agenda, stub, workload, began + kHpaInterval * workload / kWorkloads, kHpaInterval);
-    PollFor(agenda, stub, workload,
-            began + kPollInterval * (workload * 7 % kWorkloads) / kWorkloads, kPollInterval);
+    // Spread evenly, in a different order for each of the two.
+    PollFor(tasks, stub, workload, began + kHpaInterval * workload / kWorkloads, kHpaInterval);
+    PollFor(tasks, stub, workload, began + kPollInterval * (workload * 7 % kWorkloads) / kWorkloads,
+            kPollInterval);
     if (!all_push && !Alternates(workload)) continue;
-    pushes.push_back(std::make_unique<Push>(stub, workload, agenda));
+    pushes.push_back(std::make_unique<Push>(stub, workload, tasks));
     pushes.back()->Open();
   }
-  agenda.Run();
+  tasks.Run();
 }
 
 }  // namespace
 }  // namespace gpuscaler
 
-// Says "call METHOD ASKED_NS TOOK_NS CODE" and "pushed WORKLOAD 0|1 NS", by CLOCK_MONOTONIC; ends
-// when its standard input does.
+// Prints "call METHOD ASKED_NS TOOK_NS CODE" and "pushed WORKLOAD 0|1 NS", by CLOCK_MONOTONIC. Ends
+// at the end of standard input.
 int main(int argc, char** argv) {
   const std::string streams = argc == 3 ? argv[2] : "";
   if (streams != "all" && streams != "edges") {

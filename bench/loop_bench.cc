@@ -133,7 +133,7 @@ LoopCell CellOf(const EnginePreset& preset, const LoopLoad& load) {
           .scenario = [&](uint64_t seed) { return ScenarioOf(preset, load, seed); }};
 }
 
-// Loads outlive the cells.
+// The loads must outlive the cells.
 std::vector<LoopCell> LoadCells(const Flags& flags, const std::vector<LoopLoad>& loads) {
   std::vector<LoopCell> cells;
   for (const EnginePreset& preset : EnginePresets()) {
@@ -161,7 +161,7 @@ std::vector<LoopCell> VariantCells(const Flags& flags, const std::vector<LoopLoa
     absl::Duration shortest_start = absl::Seconds(60), longest_start = absl::Seconds(180);
     bool restarts = false;
     LengthSpread answers = {};
-    // Times as long, in the middle of the time that is measured.
+    // Factors for the lengths, in the middle of the measured time.
     double later_prompts = 1, later_answers = 1;
   };
   const Variant variants[] = {
@@ -216,7 +216,7 @@ std::vector<LoopCell> VariantCells(const Flags& flags, const std::vector<LoopLoa
 }
 
 std::vector<LoopCell> EpisodeCells() {
-  // As our examples have it; llm-d's law brings its own.
+  // As in our examples; llm-d's policy has its own.
   ScaledObjectSpec object = {.min_replica_count = kLlmdFewestReplicas,
                              .max_replica_count = kLlmdMostReplicas};
   object.hpa = HpaOptions();
@@ -228,7 +228,7 @@ std::vector<LoopCell> EpisodeCells() {
            .object = object}};
 }
 
-// Every seed leaves out or repeats other requests; the clairvoyant knows those of the first one.
+// Every seed drops or repeats other requests; the clairvoyant policy has those of the first seed.
 absl::StatusOr<std::vector<LoopCell>> TraceCells(const Flags& flags, std::deque<LoopLoad>& loads) {
   std::ifstream file(flags.trace);
   if (!file) return absl::NotFoundError(absl::StrCat(flags.trace, ": cannot be read"));

@@ -15,8 +15,8 @@
 namespace gpuscaler {
 namespace {
 
-// The smallest constant number of replicas with 99 % of the requests within the goals. A load that
-// changes has none that is worth comparing with.
+// The smallest constant number of replicas with 99 % of the requests within the goals. Only for
+// constant loads: for a changing one it is no useful reference.
 LoopOutcome RunFewest(const LoopCell& cell, const LoopScenario& scenario) {
   if (cell.known_load == nullptr || !absl::StrContains(cell.load, "constant")) return {};
   for (int replicas = 1; replicas <= kMost; ++replicas) {
@@ -123,7 +123,7 @@ const LoopOutcome& LoopTable::Of(size_t cell, int seed, size_t policy) const {
   return outcomes_[cell * static_cast<size_t>(seeds_) + static_cast<size_t>(seed)][policy];
 }
 
-// Means of all seeds and cells, but for the worst SLO and the range of replicas.
+// Means of all seeds and cells, except for the worst SLO and the range of replicas.
 std::vector<std::string> LoopTable::Row(const std::vector<size_t>& cells, size_t policy) const {
   const double runs = static_cast<double>(cells.size()) * seeds_;
   double gpu_hours = 0, replicas = 0, slo = 0, worst = 100, changes = 0, reversals = 0, enough = 0;

@@ -20,7 +20,7 @@ inline constexpr int kFewest = 1, kMost = 20;  // replicas
 // The inputs of a policy: its engine, and the load if it is a clairvoyant.
 struct Setting {
   const EnginePreset& preset;
-  const LoopLoad* load = nullptr;  // null: not known
+  const LoopLoad* load = nullptr;  // null: unknown
   const LoopScenario& scenario;
   ScaledObjectSpec object = {.min_replica_count = kFewest, .max_replica_count = kMost};
 };

@@ -1,4 +1,4 @@
-// What reading a page of metrics costs, beside a pass that only looks for its line feeds.
+// The cost of parsing a metrics page, compared to only finding its line feeds.
 #include <benchmark/benchmark.h>
 
 #include <cstring>
@@ -61,7 +61,7 @@ void BM_ReadVllm(benchmark::State& state, bool histograms) {
   }
   state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(page.size()));
 }
-// A gateway's, of pools that have as many metrics each.
+// A gateway's page with an equal number of metrics for each pool.
 std::string GatewayPageOf(size_t metrics) {
   std::string page;
   for (size_t metric = 0; metric < metrics; ++metric) {
@@ -73,7 +73,7 @@ std::string GatewayPageOf(size_t metrics) {
   return page;
 }
 
-// Of so many triggers on one page, each on another pool.
+// Triggers on one page, each on a different pool.
 void BM_PickSeries(benchmark::State& state, size_t metrics) {
   const std::string page = GatewayPageOf(metrics);
   const auto count = static_cast<size_t>(state.range(0));

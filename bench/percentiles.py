@@ -1,4 +1,4 @@
-"""Percentiles of what was measured."""
+"""Percentiles of measurements."""
 import math
 
 

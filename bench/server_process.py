@@ -1,4 +1,4 @@
-"""Processes under measurement: started, asked what they cost, ended."""
+"""Processes under measurement: starts and ends them, and reads their CPU time and memory."""
 import pathlib
 import re
 import subprocess
@@ -8,11 +8,11 @@ import urllib.request
 
 
 class Measured:
-    """What any process of ours costs; it has `process`."""
+    """The cost of a child process; subclasses set `process`."""
 
     def cpu_seconds(self):
-        """User and system time of all its threads, ended ones too, to the nanosecond."""
-        # What clock_getcpuclockid(3) makes of a process id.
+        """Returns user and system time of all its threads, ended ones too, to the nanosecond."""
+        # The result of clock_getcpuclockid(3) for a process id.
         return time.clock_gettime(~self.process.pid << 3 | 2)
 
     def rss_kib(self):
@@ -21,23 +21,23 @@ class Measured:
 
 
 class ServerProcess(Measured):
-    """Runs `command` until its log says "event=serving grpc_port=N"; `with` ends it."""
+    """Runs `command`; ready when it logs "event=serving grpc_port=N". `with` ends it."""
 
     def __init__(self, command):
         self.started_at = time.monotonic()
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                         text=True)
-        said = []
+        lines = []
         for line in self.process.stdout:
-            said.append(line)
+            lines.append(line)
             match = re.search(r"event=serving.*\bgrpc_port=(\d+)", line)
             if match:
                 self.port = int(match.group(1))
                 metrics = re.search(r"\bmetrics_port=(\d+)", line)
-                self.metrics_port = int(metrics.group(1)) if metrics else None  # the empty one's
+                self.metrics_port = int(metrics.group(1)) if metrics else None  # empty_server has none
                 break
         else:
-            raise RuntimeError(f"{command[0]} did not start:\n{''.join(said)}")
+            raise RuntimeError(f"{command[0]} did not start:\n{''.join(lines)}")
         threading.Thread(target=self.process.stdout.read, daemon=True).start()
 
     def __enter__(self):
@@ -50,18 +50,18 @@ class ServerProcess(Measured):
         return urllib.request.urlopen(f"http://127.0.0.1:{self.metrics_port}/metrics",
                                       timeout=10).read().decode()
 
-    def end(self, patience=60):
-        """Seconds that it took to end; it promises to take 5 at most."""
+    def end(self, timeout=60):
+        """Returns the seconds until its end; 5 at most are guaranteed."""
         began = time.monotonic()
         self.process.terminate()
         try:
-            self.process.wait(patience)
+            self.process.wait(timeout)
         finally:
             self.process.kill()
         return time.monotonic() - began
 
     def memory_kib(self):
-        """Resident memory, its proportional share, and the peak so far."""
+        """Returns resident memory, its proportional share, and the peak so far."""
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
         rollup = pathlib.Path(f"/proc/{self.process.pid}/smaps_rollup").read_text()
         return {
@@ -73,13 +73,13 @@ class ServerProcess(Measured):
 
 
 class LineProcess(Measured):
-    """Runs `command`, which says lines of words and ends when its standard input does, as by `with`."""
+    """Runs `command`, which prints lines of words. `with` closes its input, which ends it."""
 
     def __init__(self, command):
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True)
-        self.said = {}  # the words of each line, by the first one
-        self.taken = {}  # how many of those next() has had
+        self.lines = {}  # lists of words, key: the line's first word
+        self.taken = {}  # number of lines that next() has returned
         self.changed = threading.Condition()
         self.ended = False
         threading.Thread(target=self._listen, daemon=True).start()
@@ -95,30 +95,30 @@ class LineProcess(Measured):
         for line in self.process.stdout:
             first, *words = line.split()
             with self.changed:
-                self.said.setdefault(first, []).append(words)
+                self.lines.setdefault(first, []).append(words)
                 self.changed.notify_all()
         with self.changed:
             self.ended = True
             self.changed.notify_all()
 
     def all(self, first):
-        """So far: the words after `first` of each line that began with it."""
+        """Returns the words after `first` of all lines so far that began with it."""
         with self.changed:
-            return list(self.said.get(first, []))
+            return list(self.lines.get(first, []))
 
     def next(self, first, timeout):
-        """The next one of those, awaited."""
+        """Waits for the next of those lines and returns its words."""
         with self.changed:
             taken = self.taken.get(first, 0)
-            here = lambda: len(self.said.get(first, [])) > taken
+            here = lambda: len(self.lines.get(first, [])) > taken
             self.changed.wait_for(lambda: here() or self.ended, timeout)
             if not here():
                 raise RuntimeError(f"{self.process.args[0]} did not say {first}")
             self.taken[first] = taken + 1
-            return self.said[first][taken]
+            return self.lines[first][taken]
 
     def ask(self, answer, timeout=60):
-        """Asks for the line that begins with `answer`."""
+        """Requests the line that begins with `answer`, and returns its words."""
         self.process.stdin.write("\n")
         self.process.stdin.flush()
         return self.next(answer, timeout)

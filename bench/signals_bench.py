@@ -1,4 +1,4 @@
-"""Engines, pages and queues: what reading them costs, and how soon a request that waits is known."""
+"""Engines, pages and queues: the cost of reading them, and the latency of a waiting request."""
 import contextlib
 import json
 import os
@@ -15,23 +15,23 @@ from server_process import ServerProcess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-PAGE = {  # what page_bench calls it
+PAGE = {  # keys: names in page_bench
     "BM_FindLineFeeds": "looking for a page's line feeds",
     "BM_ReadPage": "a page read and checked",
     "BM_ReadVllm/gauges_and_counters": "the reading of a vLLM",
     "BM_ReadVllm/histograms_too": "the same with histograms"}
 
-POLLS = {  # engines, of them silent, seconds
+POLLS = {  # engines, silent ones among them, seconds
     "200 engines each second": ["200", "0", "30"],
     "200 engines each second, 20 silent": ["200", "20", "30"]}
 
-WAKES = {  # where a request waits, what is said to the scaler, its interval, edges
+WAKES = {  # place of the waiting request, the scaler's flags, its interval, edges
     "a job in Redis": ("redis", [], 200, 200),
     "a request at a gateway": ("gateway", [], 200, 200),
     "a request at an engine": ("engine", [], 1000, 100),
     "a request at an engine, --engine-interval 200ms": (
         "engine", ["--engine-interval=200ms"], 200, 200)}
-WAKE_OVERHEAD_MS = 50  # over the interval: 250 ms of what is read every 200
+WAKE_OVERHEAD_MS = 50  # beyond the interval: 250 ms for a source that is read every 200
 
 
 def signals(build, results_folder):
@@ -40,7 +40,7 @@ def signals(build, results_folder):
 
 
 def page(build, results_folder):
-    """Milliseconds of CPU that a vLLM's page of 1 MiB takes."""
+    """Returns milliseconds of CPU for a vLLM page of 1 MiB."""
     out = results_folder / "page.json"
     subprocess.run([build / "bench/page_bench", f"--benchmark_out={out}",
                     "--benchmark_out_format=json", "--benchmark_min_time=0.5"],
@@ -50,21 +50,21 @@ def page(build, results_folder):
 
 
 def polls(build):
-    """Polling engines: alone, and with some of them silent for ever."""
+    """Returns the cost of polling engines, also with some that never answer."""
     return {name: json.loads(subprocess.run([build / "bench/engine_polls", *arguments], check=True,
                                             stdout=subprocess.PIPE, text=True).stdout)
             for name, arguments in POLLS.items()}
 
 
 def wakes(build):
-    """All at once, each with a scaler of its own: most of the time they wait."""
+    """Runs all in parallel, each with its own scaler: they mostly wait."""
     with ThreadPoolExecutor(len(WAKES)) as threads:
         runs = {name: threads.submit(wake, build, *how) for name, how in WAKES.items()}
     return {name: run.result() for name, run in runs.items()}
 
 
 def wake(build, place, flags, interval_ms, edges):
-    """Milliseconds from a request that waits to a pushed `true`, as demand_client saw them."""
+    """Returns demand_client's milliseconds from a waiting request to a pushed `true`."""
     program = build / "src/app/keda-gpu-scaler"
     with waiting_place(program, place) as port, ServerProcess(
             [program, "serve", "--gpu-source=none", "--bind-address=127.0.0.1", "--port=any",
@@ -82,17 +82,17 @@ def wake(build, place, flags, interval_ms, edges):
 
 
 def waiting_place(program, place):
-    """What requests wait at, as a context that has its port."""
+    """Returns a context with the port of the place where requests wait."""
     if place == "redis":
         return redis()
     if place == "engine":
         return stand_in(program)
-    return contextlib.nullcontext(0)  # the client's own
+    return contextlib.nullcontext(0)  # the client serves it itself
 
 
 @contextlib.contextmanager
 def redis():
-    """Debian's redis-server, without a disk."""
+    """Runs Debian's redis-server without persistence."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with tempfile.TemporaryDirectory() as folder, ending(subprocess.Popen(
@@ -104,7 +104,7 @@ def redis():
 
 @contextlib.contextmanager
 def stand_in(program):
-    """An engine with room for one request in its batch."""
+    """Runs an engine with a batch of one request."""
     with ending(subprocess.Popen([program, "engine", "--port=0", "--max-num-seqs=1", "--drain=0s"],
                                  stderr=subprocess.PIPE, text=True)) as engine:
         port = int(re.search(r"\bport=(\d+)", engine.stderr.readline()).group(1))
@@ -134,7 +134,7 @@ def wait_for_port(port, seconds=20):
 
 
 def against_prometheus(build, results_folder):
-    """Seconds from load to replicas on a real control plane (tests/e2e/prometheus_test.go)."""
+    """Returns seconds from load to replicas on a control plane (tests/e2e/prometheus_test.go)."""
     out = results_folder / "prometheus.json"
     out.unlink(missing_ok=True)
     subprocess.run(
@@ -147,7 +147,7 @@ def against_prometheus(build, results_folder):
 
 
 def table(results, verdict):
-    """Lines of "what, measured, budget, verdict"."""
+    """Yields lines of "name, result, budget, verdict"."""
     for benchmark, name in PAGE.items():
         took = results["page"][benchmark]
         form = verdict(f"{took:.2f}", "under 5", took < 5) if benchmark == "BM_ReadPage" else (

@@ -12,28 +12,28 @@ namespace gpuscaler {
 
 constexpr int kGpusPerNode = 8;
 
-// The n-th GPU of the fleet belongs to workload n modulo this: the workloads grow with the fleet,
-// and every GPU counts for one of them.
+// GPU n of the fleet belongs to workload n modulo this: the workloads grow with the fleet, and each
+// GPU counts for one of them.
 constexpr int kWorkloads = 500;
 
 std::string WorkloadName(int workload);
-std::string NamespaceOf(int workload);  // ten workloads each: a team
+std::string NamespaceOf(int workload);  // ten workloads each
 
-// One workload in ten is idle but for its first GPU, which is busy for three readings and idle for
-// three: it makes the edges, and is watched with the shortest windows.
+// One workload in ten is idle except for its first GPU, which is busy for three readings and idle
+// for three. It makes the edges, and has the shortest windows.
 bool Alternates(int workload);
 
-// What one node's driver and kubelet report. Not thread-safe.
+// The reports of one node's driver and kubelet. Not thread-safe.
 class SimulatedNode {
  public:
-  // Of a busy node every GPU shows another utilisation, memory activity and power at each reading;
-  // of an idle one nothing changes but what alternates.
+  // On a busy node every GPU has different utilization, memory activity and power at each reading.
+  // On an idle node only the alternating GPUs change.
   SimulatedNode(int number, bool busy);
 
-  // Reading number `reading`, one a second; `at` never goes back.
+  // Returns reading number `reading`, one a second; `at` must not go back.
   const NodeSnapshot& Read(int64_t reading, absl::Time at);
 
-  // The workload whose edge up that reading is the first to show; -1: none.
+  // Returns the workload that becomes busy in that reading, or -1.
   int RisingAt(int64_t reading) const;
 
  private:

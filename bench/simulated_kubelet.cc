@@ -1,4 +1,4 @@
-// A kubelet's stand-in on a node of simulated GPUs (bench/simulated_node.py).
+// A fake kubelet on a node of simulated GPUs (bench/simulated_node.py).
 #include <cstdlib>
 #include <iostream>
 #include <string>
@@ -7,8 +7,8 @@
 #include "absl/strings/str_format.h"
 #include "kubelet/fake_kubelet.h"
 
-// Gives each of COUNT GPUs to a pod of its own, and says "sockets POD_RESOURCES PODS_API". Ends
-// when its standard input does.
+// Gives each of COUNT GPUs to a different pod, and prints "sockets POD_RESOURCES PODS_API". Ends at
+// the end of standard input.
 int main(int argc, char** argv) {
   if (argc != 3) {
     std::cerr << "usage: simulated_kubelet FOLDER COUNT\n";

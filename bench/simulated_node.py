@@ -5,7 +5,7 @@ GIB = 1 << 30
 
 
 def write(path, gpus=8, tick=0, busy=True):
-    """By rename: whoever reads it gets all of it."""
+    """Replaces the file atomically, by rename."""
     next_one = path.with_suffix(".next")
     next_one.write_text(json.dumps({
         "driver_version": "simulated",

@@ -25,8 +25,8 @@ sockaddr_in Loopback(int port) {
   return at;
 }
 
-// A connection, and a completion that is sent over it and takes half an hour. An engine drops the
-// request when its client goes.
+// A connection with a completion request that takes half an hour. An engine drops the request when
+// its client closes the connection.
 class Completion {
  public:
   explicit Completion(int port) : socket_(socket(AF_INET, SOCK_STREAM, 0)) {

@@ -1,4 +1,4 @@
-// A request that waits, in each of the places where a scaler can see one.
+// A waiting request, in each of the sources that a scaler can read.
 #pragma once
 
 #include <memory>
@@ -7,15 +7,14 @@
 
 namespace gpuscaler {
 
-// At a simulated engine on loopback whose batch is one request: that one is there from the start,
-// and the next one waits. It waits from the moment in which it is sent.
+// A request at a simulated engine on loopback with a batch of one. That place is taken from the
+// start, so each further request waits from when it is sent.
 std::unique_ptr<EdgeSource> RequestAtEngine(int port);
 
-// A job in a stream of a Redis on loopback that nobody has read. It waits from the moment in which
-// it is sent.
+// An unread job in a Redis stream on loopback. It waits from when it is sent.
 std::unique_ptr<EdgeSource> JobInRedis(int port);
 
-// In a gateway of this process, whose page says so.
+// A request in a gateway of this process, which exports the number of waiting requests.
 std::unique_ptr<EdgeSource> RequestAtGateway();
 
 }  // namespace gpuscaler

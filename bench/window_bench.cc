@@ -1,5 +1,5 @@
-// What decisions pay for windows over counters: a point for each second of the time that is looked
-// back on, each over the window before it. All of them are one pass, so twice the time costs twice.
+// The cost of windows over counters in decisions: one point for each second of the look-back, each
+// over the window before it. All points take one pass, so twice the time costs twice.
 #include <benchmark/benchmark.h>
 
 #include <limits>
@@ -13,7 +13,7 @@ namespace {
 constexpr absl::Duration kGap = absl::Seconds(5);
 const absl::Time kStart = absl::FromUnixSeconds(1'767'225'600);
 
-// Half of what is kept is looked back on, and half is the window.
+// Half of the stored time is the look-back, half the window.
 EngineQuestion QuestionOver(int64_t seconds, EngineMetric metric) {
   return {.metric = metric,
           .window = absl::Seconds(seconds / 2),

@@ -1,4 +1,4 @@
-"""Calls to a scaler as KEDA makes them, byte by byte: protobuf, gRPC framing, HTTP/2."""
+"""KEDA's calls to a scaler, encoded by hand: protobuf, gRPC framing, HTTP/2."""
 import socket
 import struct
 
@@ -9,14 +9,14 @@ METADATA = {"profile": "vllm-inference", "targetValue": "80", "scope": "node"}
 
 
 def _field(number, payload):
-    """A length-delimited protobuf field; every length here is below 128 or two bytes."""
+    """Returns a length-delimited protobuf field; lengths take one or two bytes here."""
     length = len(payload)
     size = bytes([length]) if length < 128 else bytes([length & 0x7F | 0x80, length >> 7])
     return bytes([number << 3 | 2]) + size + payload
 
 
 def scaled_object_ref(metadata):
-    """externalscaler.ScaledObjectRef."""
+    """Returns an externalscaler.ScaledObjectRef."""
     body = _field(1, b"vllm") + _field(2, b"inference")
     for key, value in metadata.items():
         body += _field(3, _field(1, key.encode()) + _field(2, value.encode()))
@@ -24,7 +24,7 @@ def scaled_object_ref(metadata):
 
 
 def request(method, metadata=METADATA):
-    """The request's message in its gRPC frame: not compressed, four bytes of length."""
+    """Returns the request's message in its gRPC frame: uncompressed, four bytes of length."""
     message = scaled_object_ref(metadata)
     if method == "GetMetrics":
         message = _field(1, message) + _field(2, b"keda_gpu_vllm_inference")
@@ -41,7 +41,7 @@ def _frame(kind, flags, stream, payload=b""):
 
 
 def _header(name, value):
-    """Literal, never indexed, not Huffman-coded (RFC 7541, 6.2.3)."""
+    """Returns a literal field, never indexed, not Huffman-coded (RFC 7541, 6.2.3)."""
     assert len(name) < 127 and len(value) < 127
     return b"\x10" + bytes([len(name)]) + name.encode() + bytes([len(value)]) + value.encode()
 
@@ -57,7 +57,7 @@ def _receive(connection, size):
 
 
 def call(port, method, timeout=2.0, metadata=METADATA):
-    """One unary call on a connection of its own: the reply's message, or None for an error.
+    """Makes a unary call on a new connection. Returns the reply's message, or None for an error.
 
     gRPC sends a message only with status OK, so the message itself proves the status.
     """

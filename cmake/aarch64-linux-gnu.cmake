@@ -1,5 +1,5 @@
-# For 64-bit Arm, with Debian's cross compiler and the libraries that tools/sysroot unpacked. protoc,
-# which the build runs, is this machine's, of the same Debian release.
+# Cross compilation for 64-bit Arm, with Debian's cross compiler and the libraries unpacked by
+# tools/sysroot. The build runs the host's protoc, of the same Debian release.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
@@ -10,7 +10,7 @@ cmake_path(NORMAL_PATH sysroot)
 if(NOT EXISTS ${sysroot}/packages)
   message(FATAL_ERROR "${sysroot}: run tools/sysroot arm64 first")
 endif()
-# Also keeps this machine's /usr/include out, where the compiler would look first.
+# Also excludes the host's /usr/include, where the compiler would look first.
 set(CMAKE_SYSROOT ${sysroot})
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)

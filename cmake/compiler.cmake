@@ -3,9 +3,9 @@ set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 
-# Dev: little optimisation and line tables only: half the compile time of -O2 -g.
+# Dev: little optimization and only line tables: half the compile time of -O2 -g.
 set(CMAKE_CXX_FLAGS_DEV "-O1 -g1")
-set(TEST_OPTIMIZATION -O0)  # of test bodies: half the compile time again, above all with a sanitizer
+set(TEST_OPTIMIZATION -O0)  # test bodies: half the compile time again, most with a sanitizer
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 
 find_program(CCACHE ccache)
@@ -20,7 +20,7 @@ if(LLD)
 endif()
 
 add_library(warnings INTERFACE)
-# Designated initialisers leave defaults out on purpose.
+# Designated initializers omit defaults on purpose.
 target_compile_options(warnings INTERFACE -Wall -Wextra -Wnon-virtual-dtor -Woverloaded-virtual
                                           -Wno-missing-field-initializers)
 if(GPUSCALER_WERROR)

@@ -1,5 +1,5 @@
-# What the project links, by find_package or pkg-config, so that newer releases serve as well.
-# docs/ARCHITECTURE.md says why each is there.
+# The project's libraries, found by find_package or pkg-config so that newer releases work too.
+# docs/ARCHITECTURE.md has the reason for each.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(absl REQUIRED)
@@ -9,7 +9,7 @@ find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(prometheus-cpp REQUIRED)
 find_package(OpenSSL REQUIRED)
-find_package(CURL 7.87 REQUIRED)  # the first that keeps its authorities for all connections
+find_package(CURL 7.87 REQUIRED)  # the first that keeps its CA certificates for all connections
 pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
 pkg_check_modules(YAML_CPP REQUIRED IMPORTED_TARGET yaml-cpp)
 pkg_check_modules(MICROHTTPD REQUIRED IMPORTED_TARGET libmicrohttpd)
@@ -19,7 +19,7 @@ pkg_check_modules(LIBEVENT REQUIRED IMPORTED_TARGET libevent libevent_openssl)
 pkg_check_modules(HIREDIS REQUIRED IMPORTED_TARGET hiredis)
 pkg_check_modules(JEMALLOC REQUIRED IMPORTED_TARGET jemalloc)
 
-# Loaded at run time, by page/curl_library.h: only its declarations are compiled against.
+# Loaded at run time by page/curl_library.h, so only its declarations are needed.
 add_library(curl_headers INTERFACE)
 target_include_directories(curl_headers SYSTEM INTERFACE ${CURL_INCLUDE_DIRS})
 target_link_libraries(curl_headers INTERFACE ${CMAKE_DL_LIBS})
@@ -27,8 +27,8 @@ target_link_libraries(curl_headers INTERFACE ${CMAKE_DL_LIBS})
 find_program(PROTOC protoc REQUIRED)
 
 if(GPUSCALER_STATIC)
-  # Archives: half the memory, and no 70 libraries to look up at start. Debian's packages describe the
-  # shared libraries; the archives lie beside them.
+  # Archives: half the memory, and no 70 libraries to load at start. Debian's packages describe the
+  # shared libraries; the archives are in the same folders.
   get_property(imported DIRECTORY PROPERTY IMPORTED_TARGETS)
   list(FILTER imported INCLUDE REGEX "^(absl|protobuf)::")
   foreach(target ${imported})
@@ -65,6 +65,6 @@ if(GPUSCALER_BENCH)
   find_package(benchmark REQUIRED)
 endif()
 if(GPUSCALER_TESTS OR GPUSCALER_BENCH)
-  find_package(gRPC CONFIG REQUIRED)  # as a peer, and as the yardstick
+  find_package(gRPC CONFIG REQUIRED)  # as a peer, and as the baseline
   find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 endif()

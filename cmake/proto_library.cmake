@@ -1,5 +1,5 @@
-# proto_library(target name...): proto/name.proto to C++, in a library of its own: generated code is not
-# held to our warnings. A .proto that imports another is in the same library.
+# proto_library(target name...): compiles proto/name.proto to C++ in a separate library, without our
+# warnings for the generated code. A .proto that imports another must be in the same library.
 function(proto_library target)
   generated_library(${target} "pb" "" ${ARGN})
   target_link_libraries(${target} PUBLIC protobuf::libprotobuf)

@@ -1,5 +1,6 @@
-# The environment of tests that run libcurl. Debian's is not instrumented: ThreadSanitizer would report
-# what it does to its own memory. Tests of layers without it are held to every report.
+# The environment of tests that run libcurl. Debian's libcurl is not instrumented, so
+# ThreadSanitizer would report accesses to its own memory. Tests of other layers must have no
+# reports at all.
 set(CURL_TEST_ENVIRONMENT)
 if(GPUSCALER_SANITIZE STREQUAL "thread")
   set(CURL_TEST_ENVIRONMENT TSAN_OPTIONS=ignore_noninstrumented_modules=1)
@@ -8,10 +9,11 @@ endif()
 # scaler_layer(name DEPENDS layer... LIBRARIES target... SOURCES file... TESTS file...
 #              GRPC_TESTS file... TEST_LIBRARIES target... ALONE test)
 #
-# One layer: a static library of SOURCES and one gtest binary of TESTS. GRPC_TESTS have Debian's gRPC as
-# their peer, and ThreadSanitizer, which cannot see into it, does without them. ALONE is a test that runs
-# beside no other one: it simulates hours in seconds, and needs a processor for that. DEPENDS is the layer graph:
-# tools/check_layers reads it here and fails on an #include of a layer that is not named.
+# One layer: a static library of SOURCES and one gtest binary of TESTS. GRPC_TESTS use Debian's gRPC
+# as their peer; they are not built with ThreadSanitizer, which cannot see into it. ALONE is a test
+# that must not run in parallel: it simulates hours in seconds and needs a CPU for that. DEPENDS is
+# the layer graph: tools/check_layers reads it here and fails on an #include of a layer that is not
+# listed.
 function(scaler_layer name)
   cmake_parse_arguments(LAYER "" "ALONE" "DEPENDS;LIBRARIES;SOURCES;TESTS;GRPC_TESTS;TEST_LIBRARIES" ${ARGN})
   add_library(${name} STATIC ${LAYER_SOURCES})

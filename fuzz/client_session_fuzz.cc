@@ -1,7 +1,7 @@
-// Bytes of a server, which may be anyone, into a session of a gRPC client with two open calls: one
-// is read at once, the reader of the other pauses.
+// Bytes of an untrusted server into a session of a gRPC client with two open calls: one is read at
+// once, the reader of the other pauses.
 //
-// An input's last bytes choose what it is: plain bytes, or a list of frames that are mostly sound.
+// The last bytes of an input select its kind: plain bytes, or a list of mostly valid frames.
 #include <fuzzer/FuzzedDataProvider.h>
 
 #include <cstdint>
@@ -44,7 +44,7 @@ std::string Answer(FuzzedDataProvider& input) {
   return fields;
 }
 
-// Messages of more than a window.
+// Messages longer than a window.
 std::string Flood(uint32_t stream) {
   std::string messages, all;
   while (messages.size() < 16'000) messages += Prefixed(std::string(150, 'x'));
@@ -73,7 +73,8 @@ std::string NextServerFrame(FuzzedDataProvider& input) {
   }
 }
 
-// Checks what ClientCall::Listener promises. All but the constructor belongs to the loop's thread.
+// Checks the guarantees of ClientCall::Listener. Only the constructor may run outside the loop's
+// thread.
 class Caller : public ClientCall::Listener {
  public:
   explicit Caller(bool pauses) : pauses_(pauses) {

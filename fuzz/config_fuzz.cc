@@ -1,4 +1,4 @@
-// Files of options, and the values that environment variables have.
+// Configuration files and values of environment variables.
 #include <cstdint>
 #include <string>
 

@@ -1,4 +1,4 @@
-// Pages of dcgm-exporter, or of what answers in its place, and the GPUs that they become.
+// Pages of dcgm-exporter, or of any other server in its place, and the resulting GPUs.
 #include <cstdint>
 
 #include "gpu/dcgm_exposition.h"

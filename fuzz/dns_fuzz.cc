@@ -1,4 +1,4 @@
-// Replies of DNS servers, as far as they are read here: getaddrinfo() reads all others.
+// DNS replies, as far as this program parses them; getaddrinfo() parses all others.
 #include <arpa/nameser.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// An agent's stream of engine readings, as an aggregator reads it: agents may be anyone's.
+// The aggregator's parser of engine readings from untrusted agents.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -16,7 +16,7 @@ using telemetry::v1::EngineTelemetry;
 
 bool IsText(const std::string& text) { return text.size() <= kLongestText && !HasControl(text); }
 
-// NaN: the agent sent a number that cannot be.
+// NaN means that the agent sent an impossible number.
 bool CanBe(std::optional<double> number) {
   return !number || std::isnan(*number) || (*number >= 0 && *number <= 1e15);
 }
@@ -35,7 +35,7 @@ void CheckModel(const ModelReading& model) {
   }
 }
 
-// An engine's reading that is believed must be so after it was sent on, too.
+// A valid engine reading must still be valid after it was encoded again.
 void CheckReading(const EngineUpdate& update) {
   if (!update.reading.ok()) {
     PROMISE(IsText(std::string(update.reading.status().message())));

@@ -1,4 +1,4 @@
-// Pages of metrics from servers that may send anything.
+// Metrics pages of untrusted servers.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

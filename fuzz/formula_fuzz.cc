@@ -1,4 +1,4 @@
-// Formulas of scalingModifiers: tenants write them.
+// Formulas of scalingModifiers, which tenants write.
 #include <algorithm>
 #include <cstdint>
 

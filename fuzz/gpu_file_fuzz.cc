@@ -19,7 +19,7 @@ void CheckGpus(const std::vector<GpuSample>& gpus) {
   std::set<std::string> uuids;
   for (const GpuSample& gpu : gpus) {
     PROMISE(!gpu.uuid.empty() && uuids.insert(gpu.uuid).second && gpu.index >= 0);
-    PROMISE(!IsMig(gpu) || uuids.contains(gpu.parent_uuid));  // right behind its parent
+    PROMISE(!IsMig(gpu) || uuids.contains(gpu.parent_uuid));  // directly after its parent
     PROMISE(IsIn(gpu.utilization_percent, 0, 100) && IsIn(MemoryUsedPercent(gpu), 0, 100));
     PROMISE(IsIn(gpu.power_watts, 0, 1e308) && gpu.memory_used_bytes.value_or(0) >= 0);
     for (const GpuGap& gap : gpu.gaps) PROMISE(gap.reason == GpuGap::Reason::kFailed);

@@ -1,4 +1,4 @@
-// The other end of a session's connection, for fuzzers: it sends frames that are mostly sound.
+// The other end of a session's connection, for fuzzers: it sends mostly valid frames.
 #pragma once
 
 #include <event2/buffer.h>
@@ -19,7 +19,7 @@
 
 namespace gpuscaler {
 
-// All connections are on its thread.
+// All connections use its thread.
 inline EventLoop& Loop() {
   static EventLoop& loop = *new EventLoop;
   return loop;
@@ -35,7 +35,7 @@ void RunOnLoop(const Task& task) {
   done.get_future().wait();
 }
 
-// Not thread-safe; not for the loop's thread.
+// Not thread-safe. Must not be used on the loop's thread.
 class Http2Peer {
  public:
   Http2Peer() {
@@ -48,7 +48,7 @@ class Http2Peer {
       bufferevent_enable(end_, EV_READ | EV_WRITE);
     });
   }
-  // The session is gone by then.
+  // The session must have ended.
   ~Http2Peer() {
     RunOnLoop([this] { bufferevent_free(end_); });
     RunOnLoop([] {});  // libevent frees both ends
@@ -62,11 +62,11 @@ class Http2Peer {
   void Send(absl::string_view bytes) {
     Do([&] { bufferevent_write(end_, bytes.data(), bytes.size()); });
   }
-  // Closes this end, as far as the session can see.
+  // Closes this end of the connection, from the session's view.
   void Leave() {
     Do([this] { bufferevent_flush(end_, EV_WRITE, BEV_FINISHED); });
   }
-  // Runs `act` on the loop's thread, then waits for all that follows from it.
+  // Runs `act` on the loop's thread, then waits for everything that follows from it.
   template <typename Act>
   void Do(const Act& act) {
     RunOnLoop(act);
@@ -76,7 +76,8 @@ class Http2Peer {
   const std::string& received() const { return received_; }
 
  private:
-  // Until nothing more comes: a message takes a few rounds of the loop to its handler and back.
+  // Waits until no more bytes arrive: a message takes a few rounds of the loop to its handler and
+  // back.
   void Settle() {
     constexpr int kQuietRounds = 4;
     for (int quiet = 0; quiet < kQuietRounds; ++quiet) {
@@ -96,7 +97,7 @@ class Http2Peer {
   std::string received_;
 };
 
-// Returns a gRPC message, which may be compressed or not complete.
+// Returns a gRPC message that may be compressed or incomplete.
 inline std::string NextMessage(FuzzedDataProvider& input) {
   const std::string bytes = input.ConsumeRandomLengthString(250);
   const auto missing = static_cast<uint32_t>(input.ConsumeIntegralInRange(0, 3));
@@ -104,7 +105,7 @@ inline std::string NextMessage(FuzzedDataProvider& input) {
                       BigEndian(static_cast<uint32_t>(bytes.size()) + missing, 4), bytes);
 }
 
-// Returns a frame of any type for `stream`, its connection, or bytes that are no frame.
+// Returns a frame of any type, for `stream` or its connection, or bytes that are no frame.
 inline std::string NextFrame(FuzzedDataProvider& input, uint32_t stream) {
   constexpr int kMostTypes = 11;
   switch (input.ConsumeIntegralInRange(0, 7)) {
@@ -133,8 +134,8 @@ inline std::string NextFrame(FuzzedDataProvider& input, uint32_t stream) {
   }
 }
 
-// Whole frames, of which the first is SETTINGS; on a stream HEADERS come first, and nothing comes
-// behind its end. The last one may be cut.
+// Checks that `bytes` are whole frames, except possibly the last. The first is SETTINGS; a stream
+// starts with HEADERS and has no frames after its end.
 inline void CheckFrames(absl::string_view bytes) {
   constexpr size_t kHeader = 9;
   std::map<uint32_t, bool> streams;  // true: it has ended

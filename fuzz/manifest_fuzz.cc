@@ -1,4 +1,4 @@
-// Manifests that lint reads, often of strangers in CI.
+// Manifests for lint, often from untrusted authors in CI.
 #include <algorithm>
 #include <cstdint>
 
@@ -21,7 +21,7 @@ void CheckFile(absl::string_view yaml) {
     PROMISE(absl::StartsWith(file.status().message(), "line "));
     return;
   }
-  // A line break at the end begins one more.
+  // A final line break starts one more line.
   const auto lines = 1 + std::ranges::count(yaml, '\n');
   const LintContext context = {.beside = file->surroundings, .finds_engines = true};
   for (const Finding& finding : Lint(*file, BuiltInProfiles(), context)) {

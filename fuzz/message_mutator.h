@@ -1,7 +1,7 @@
-// Protobuf messages as inputs: bytes that libFuzzer mutates are rarely a message, so fields are
-// mutated.
+// Protobuf messages as inputs. libFuzzer's random bytes are rarely a message, so this mutates
+// fields.
 //
-// An input has messages in protobuf's text format, with a line "---" between two.
+// An input has messages in protobuf's text format, separated by lines "---".
 #pragma once
 
 #include <google/protobuf/io/tokenizer.h>
@@ -23,7 +23,7 @@ extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
 namespace gpuscaler {
 
-// Skips what is no message, or could not be sent as one (a string that is not UTF-8).
+// Skips messages that do not parse, or could not be sent (a string that is not UTF-8).
 template <typename Message>
 std::vector<Message> MessagesIn(absl::string_view input) {
   struct Silent : google::protobuf::io::ErrorCollector {
@@ -44,7 +44,7 @@ std::vector<Message> MessagesIn(absl::string_view input) {
   return messages;
 }
 
-// Changes one field of a message, or of one within it.
+// Changes one field of a message, or of a nested message.
 class FieldMutator {
  public:
   explicit FieldMutator(unsigned seed) : random_(seed) {}
@@ -161,7 +161,7 @@ class FieldMutator {
   }
 
   std::string Mutated(std::string text) {
-    constexpr size_t kMostAdded = 70;  // a name of Kubernetes has 63
+    constexpr size_t kMostAdded = 70;  // Kubernetes names have up to 63
     const size_t size = text.size();
     text.resize(size + kMostAdded);
     text.resize(LLVMFuzzerMutate(reinterpret_cast<uint8_t*>(text.data()), size, text.size()));
@@ -171,7 +171,7 @@ class FieldMutator {
   std::mt19937 random_;
 };
 
-// As LLVMFuzzerCustomMutator().
+// Implements LLVMFuzzerCustomMutator().
 template <typename Message>
 size_t MutateMessages(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
   FieldMutator mutator(seed);

@@ -1,4 +1,4 @@
-// Texts of strangers in logs, messages and output.
+// Untrusted texts in logs, messages and output.
 #include <algorithm>
 #include <cstdint>
 

@@ -1,5 +1,5 @@
-// A kubelet's list of pods and devices, and the holders of GPUs that it becomes. Tenants choose the
-// names of pods and containers.
+// A kubelet's list of pods and devices, and the resulting GPU holders. Tenants choose the names of
+// pods and containers.
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
@@ -13,7 +13,7 @@
 namespace gpuscaler {
 namespace {
 
-// Two GPUs, one of them divided; a process runs on the first.
+// Two GPUs, one of them partitioned; a process runs on the first.
 NodeSnapshot Node() {
   NodeSnapshot node;
   node.gpus = {{.uuid = "GPU-0", .index = 0, .minor_number = 0},

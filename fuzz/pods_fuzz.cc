@@ -1,4 +1,4 @@
-// Pods as a kubelet lists them, and their owners. Tenants choose names, labels and references.
+// Pods in a kubelet's list, and their owners. Tenants choose names, labels and references.
 #include <algorithm>
 #include <cstdint>
 
@@ -14,7 +14,8 @@
 namespace gpuscaler {
 namespace {
 
-// Two containers with a virtual GPU each and one with a whole one, which no annotation moves.
+// Two containers with a virtual GPU each and one with a whole GPU. An annotation must not change
+// the last one.
 void CheckAllocatedGpus(const KubeletPod& pod) {
   const PodDevice whole = {.container = "c", .resource = "nvidia.com/gpu", .id = "GPU-c"};
   const std::vector<PodDevice> devices = {
@@ -53,7 +54,7 @@ void CheckAnswer(const std::vector<kubernetes::Pod>& pods) {
   for (size_t i = 0; i < pods.size(); ++i) CheckPod((*listed)[i], pods[i]);
 }
 
-// An answer of one pod, which may be none.
+// A response with one pod that may be malformed.
 void CheckBytes(absl::string_view bytes) {
   v1alpha1::ListPodsResponse response;
   response.add_pods(std::string(bytes));

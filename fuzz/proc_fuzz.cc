@@ -1,4 +1,4 @@
-// The kernel's tables, by which engines are found: not a stranger's, but of any kernel.
+// The kernel's tables from which engines are found: trusted, but of any kernel version.
 #include <cstdint>
 #include <set>
 
@@ -37,7 +37,7 @@ void CheckCandidates(absl::Span<const Listener> listeners,
 }
 
 void CheckTables(absl::string_view text) {
-  // A table of sockets, and what tells the addresses.
+  // A table of sockets, and the files with addresses.
   const std::pair<absl::string_view, absl::string_view> parts =
       absl::StrSplit(text, absl::MaxSplits("\n\n", 1));
   const std::string rest(parts.second);

@@ -1,4 +1,4 @@
-// Files of profiles: ConfigMaps that anyone with the right to change them writes.
+// Files of profiles: ConfigMaps, written by anyone with the right to change them.
 #include <cstdint>
 
 #include "absl/strings/match.h"
@@ -29,7 +29,7 @@ void CheckFile(absl::string_view yaml) {
   for (const auto& [name, profile] : *profiles) {
     PROMISE(name == profile.name);
     CheckProfile(profile);
-    // A trigger that names it and nothing else must be one.
+    // A trigger with only this profile must be valid.
     const auto trigger = ParseTrigger({{"profile", name}}, *profiles);
     PROMISE(trigger.ok() || !BuiltInProfiles().contains(name));
     PROMISE(!trigger.ok() || trigger->target == profile.target);

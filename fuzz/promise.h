@@ -1,4 +1,4 @@
-// What has to hold whatever the input is: a broken promise ends the fuzzer with a crash.
+// Assertions that must hold for every input: a failed one ends the fuzzer with a crash.
 #pragma once
 
 #include <cstdio>

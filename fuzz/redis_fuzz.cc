@@ -1,4 +1,4 @@
-// Replies of what a tenant calls a Redis: anything may answer there.
+// Replies of a tenant's Redis, which may be any server.
 #include <algorithm>
 #include <cstdint>
 
@@ -14,7 +14,7 @@ size_t ValuesIn(const RedisReply& reply) {
   return values;
 }
 
-// Fed in parts of this size; how many replies there were.
+// Feeds parts of that size; returns the number of replies.
 size_t CheckReplies(absl::string_view bytes, size_t part) {
   RedisDecoder decoder;
   size_t replies = 0;

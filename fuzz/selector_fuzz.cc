@@ -1,4 +1,4 @@
-// Selectors of metrics: tenants write them.
+// Metric selectors, which tenants write.
 #include <cstdint>
 
 #include "page/prometheus_metric.h"

@@ -1,6 +1,6 @@
-// Bytes of a client, which may be anyone, into a session of the gRPC server.
+// Bytes of an untrusted client into a session of the gRPC server.
 //
-// An input's first bytes choose what it is: plain bytes, or a list of frames that are mostly sound.
+// The first bytes of an input select its kind: plain bytes, or a list of mostly valid frames.
 #include <fuzzer/FuzzedDataProvider.h>
 
 #include <cstdint>
@@ -66,9 +66,9 @@ constexpr SessionLimits kLimits = {.streams = 6,
                                    .settings_at_once = 10,
                                    .settings_per_second = 1};
 
-int calls = 0;  // that have a handler and have not ended
+int calls = 0;  // calls with a handler that have not ended
 
-// Promises what ServerCall::Handler does.
+// Checks the guarantees of ServerCall::Handler.
 class Checked : public ServerCall::Handler {
  public:
   explicit Checked(std::shared_ptr<ServerCall> call) : call_(std::move(call)) {
@@ -106,7 +106,7 @@ class Echo : public Checked {
   void End() override { call().Finish(absl::OkStatus()); }
 };
 
-// Each message makes more than a window holds, and the longest ends the call.
+// Each message is answered by more than a window, and the longest message ends the call.
 class Stream : public Checked {
   using Checked::Checked;
   void Take(std::string bytes) override {

@@ -1,4 +1,4 @@
-// An agent's stream of readings, as an aggregator reads it: agents may be anyone's.
+// The aggregator's parser of readings from untrusted agents.
 #include <cstdint>
 
 #include "fleet/telemetry_reader.h"
@@ -54,8 +54,8 @@ void CheckPod(const Pod& pod) {
   }
 }
 
-// A reading that is believed must be so after it was sent on, too. Times more than 290,000 years
-// ago do not fit into a message.
+// A valid reading must still be valid after it was encoded again. Times more than 290,000 years ago
+// do not fit into a message.
 void CheckSentOn(const NodeSnapshot& snapshot) {
   ReadingDecoder decoder;
   decoder.SetNode(NodeOf(snapshot));
@@ -81,7 +81,7 @@ void CheckUpdate(const AgentUpdate& update, absl::Time now) {
   PROMISE(IsText(update.trouble));
   for (const AgentUpdate::Reading& reading : update.readings) {
     const NodeSnapshot& snapshot = reading.snapshot;
-    // Readings of one instant follow each other by a microsecond.
+    // Readings of one instant are a microsecond apart.
     PROMISE(snapshot.taken_at <= now + absl::Milliseconds(10));
     PROMISE(snapshot.gpus.size() <= 1024 && IsText(snapshot.attribution.why));
     for (const GpuSample& gpu : snapshot.gpus) CheckGpu(gpu, snapshot);

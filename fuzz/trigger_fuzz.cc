@@ -1,4 +1,4 @@
-// Metadata of triggers: tenants write it. An input has "key: value" lines.
+// Metadata of triggers, which tenants write. An input has "key: value" lines.
 #include <algorithm>
 #include <cstdint>
 #include <random>
@@ -15,7 +15,7 @@ extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 namespace gpuscaler {
 namespace {
 
-// A value may have escapes, as of line breaks.
+// A value may have escapes, for example for line breaks.
 Metadata MetadataIn(absl::string_view text) {
   Metadata metadata;
   for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
@@ -49,7 +49,7 @@ void CheckMetadata(const Metadata& metadata) {
   PROMISE(IsPrintable(trigger->workload) && IsPrintable(trigger->workload_kind));
 }
 
-// A line with a known key, which may have a word that it takes.
+// Returns a line with a known key, and sometimes one of its keywords.
 std::string KnownLine(std::mt19937& random) {
   const std::vector<KeyRow>& rows = KeyRows();
   const KeyRow& row = rows[random() % rows.size()];

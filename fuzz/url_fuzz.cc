@@ -1,4 +1,4 @@
-// URLs of endpoints: tenants write them.
+// Endpoint URLs, which tenants write.
 #include <cstdint>
 
 #include "absl/strings/match.h"

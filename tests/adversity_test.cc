@@ -1,4 +1,4 @@
-// `serve` where the system denies it something that it usually has.
+// `serve` when the system denies it resources that it usually has.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -36,7 +36,7 @@ std::string IdleSource() {
      "memory_used_bytes": 0, "memory_total_bytes": 80000}]})"));
 }
 
-// A TCP connection to `port` of loopback, or -1.
+// Returns a TCP connection to `port` of loopback, or -1.
 int Connect(int family, int port) {
   sockaddr_in6 v6 = {};
   sockaddr_in v4 = {};
@@ -68,7 +68,7 @@ void AllowDescriptors(rlim_t count) {
 
 TEST(Adversity, GrpcPortOutlivesAShortageOfDescriptors) {
   Server server({IdleSource()}, {}, [] { AllowDescriptors(64); });
-  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   std::vector<int> clients;
   for (int i = 0; i < 100; ++i) clients.push_back(Connect(AF_INET, server.Port("grpc")));
   EXPECT_TRUE(server.process().WaitForErr("event=accept_failed why=\"Too many open files\""))
@@ -81,14 +81,14 @@ TEST(Adversity, GrpcPortOutlivesAShortageOfDescriptors) {
   })) << query.out;
 }
 
-// Clients that send nothing hold as many descriptors as each port allows.
+// Clients that send nothing use up the connections that each port allows.
 TEST(Adversity, ProbesAreAnsweredInAShortageOfDescriptors) {
   constexpr int kDescriptors = 256;
   Server server({IdleSource(), "--poll-interval=50ms"}, {}, [] { AllowDescriptors(kDescriptors); });
-  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   std::vector<int> clients;
   for (int i = 0; i < kDescriptors; ++i) {
-    // An address may have 128 whose handshake is not over.
+    // A client address may have 128 connections before their handshake.
     const std::string from = absl::StrCat("127.0.5.", 1 + i % 4);
     clients.push_back(ConnectFrom(from.c_str(), server.Port("grpc")));
   }
@@ -109,27 +109,27 @@ TEST(Adversity, ProbesAreAnsweredInAShortageOfDescriptors) {
   for (const int client : clients) close(client);
 }
 
-TEST(Adversity, KubeletIsAskedAgainAfterAShortageOfDescriptors) {
+TEST(Adversity, KubeletIsPolledAgainAfterAShortageOfDescriptors) {
   const TestFolder folder;
   const FakeKubelet kubelet(folder.path());
   Server server({IdleSource(), "--attribution=kubelet",
                  absl::StrCat("--pod-resources-socket=", kubelet.pod_resources_socket())});
-  ASSERT_TRUE(server.process().WaitForErr("event=kubelet_found")) << server.process().Story();
+  ASSERT_TRUE(server.process().WaitForErr("event=kubelet_found")) << server.process().Diagnostics();
   rlimit before;
   ASSERT_EQ(prlimit(server.process().pid(), RLIMIT_NOFILE, nullptr, &before), 0);
   rlimit fewer = before;
   fewer.rlim_cur = 3;
   ASSERT_EQ(prlimit(server.process().pid(), RLIMIT_NOFILE, &fewer, nullptr), 0);
-  ASSERT_TRUE(server.process().WaitForErr("event=kubelet_lost")) << server.process().Story();
+  ASSERT_TRUE(server.process().WaitForErr("event=kubelet_lost")) << server.process().Diagnostics();
   ASSERT_EQ(prlimit(server.process().pid(), RLIMIT_NOFILE, &before, nullptr), 0);
   EXPECT_TRUE(Eventually([&] {
     const std::string log = server.process().Err();
     return log.rfind("event=kubelet_found") > log.find("event=kubelet_lost");
-  })) << server.process().Story();
+  })) << server.process().Diagnostics();
 }
 
-TEST(Adversity, StandardStreamsThatAreClosedAreNobodyElses) {
-  // It cannot say which port it has.
+TEST(Adversity, ClosedStandardStreamsAreNotReused) {
+  // With its streams closed it cannot print its port.
   const auto port = BoundPort::Open("127.0.0.1", 0);
   ASSERT_TRUE(port.ok()) << port.status();
   Process process(
@@ -145,7 +145,7 @@ TEST(Adversity, StandardStreamsThatAreClosedAreNobodyElses) {
   }
 }
 
-// A pipe for standard error whose reader stops reading at some time.
+// A pipe for standard error with a reader that can stop reading.
 class StallingReader {
  public:
   StallingReader() {
@@ -157,7 +157,7 @@ class StallingReader {
   }
   void BecomeStderr() const { dup2(ends_[1], STDERR_FILENO); }
 
-  // What came up to and with `text`, or as far as it came in 20 s.
+  // Returns the output up to and including `text`, or as much as arrives before a pause of 20 s.
   std::string ReadUntil(absl::string_view text) const {
     std::string all;
     std::array<char, 4096> part{};
@@ -170,14 +170,14 @@ class StallingReader {
     return all;
   }
 
-  // From here on one page fills the pipe, and it is not read.
+  // From now on one page fills the pipe, and nothing reads it.
   void Stall() const { ASSERT_EQ(fcntl(ends_[1], F_SETPIPE_SZ, 4096), 4096); }
 
  private:
   std::array<int, 2> ends_{};
 };
 
-TEST(Adversity, ReaderOfTheLogThatStallsHoldsUpNobody) {
+TEST(Adversity, AStalledLogReaderDelaysNoClient) {
   const StallingReader reader;
   Process process({"serve", "--port=any", "--metrics-port=0", "--probe-port=0", IdleSource(),
                    "--bind-address=127.0.0.1"},
@@ -187,7 +187,7 @@ TEST(Adversity, ReaderOfTheLogThatStallsHoldsUpNobody) {
   ASSERT_NE(at, std::string::npos) << log;
   reader.Stall();
   const std::string address = absl::StrCat("127.0.0.1:", std::atoi(log.c_str() + at + 11));
-  // Each is a trigger of its own with a mistake, of which a line of the log tells.
+  // Each request is a new trigger with a mistake, which is logged.
   for (int i = 0; i < 15; ++i) {
     const Finished query = RunProgram(
         {"query", address, absl::StrCat("--name=", std::string(500, 'n'), i), "targetValeu=80"});
@@ -197,14 +197,14 @@ TEST(Adversity, ReaderOfTheLogThatStallsHoldsUpNobody) {
   EXPECT_EQ(process.Wait(), 0);
 }
 
-TEST(Adversity, EveryPortMeansTheSameByItsAddress) {
+TEST(Adversity, EveryPortListensOnTheBindAddress) {
   struct Case {
     std::string address;
     bool ipv6;
   };
   for (const Case& test : {Case{"::", true}, Case{"0.0.0.0", false}}) {
     Server server({"--gpu-source=none", "--bind-address", test.address});
-    ASSERT_TRUE(server.Ready()) << server.process().Story();
+    ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
     for (const std::string which : {"grpc", "metrics", "probe"}) {
       EXPECT_TRUE(Answers(AF_INET, server.Port(which))) << test.address << " " << which;
       EXPECT_EQ(Answers(AF_INET6, server.Port(which)), test.ipv6) << test.address << " " << which;
@@ -212,7 +212,7 @@ TEST(Adversity, EveryPortMeansTheSameByItsAddress) {
   }
 }
 
-// What a kernel without IPv6 says to socket().
+// Makes socket() fail as on a kernel without IPv6.
 void DenyIpv6() {
   std::array<sock_filter, 6> filter = {{
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),

@@ -1,5 +1,5 @@
-// Credentials of the scaler's own files, and TLS that they are for: the program beside a Redis and
-// a page that let nobody else in.
+// Credentials from the scaler's files, and TLS: the program with a Redis and a metrics endpoint
+// that require them.
 #include <map>
 
 #include "absl/strings/str_cat.h"
@@ -22,8 +22,8 @@ constexpr char kToken[] = "battery-staple";
 
 class CredentialsTest : public testing::Test {
  protected:
-  // Under the alias "ours", for ScaledObjects of the namespace shop.
-  void Keep(const std::string& origin, std::map<std::string, std::string> files) const {
+  // Stores credentials under the alias "ours", for ScaledObjects of the namespace shop.
+  void WriteCredentials(const std::string& origin, std::map<std::string, std::string> files) const {
     files.insert({{"hosts", origin}, {"namespaces", "shop"}, {"ca.crt", ca_.pem()}});
     for (const auto& [name, text] : files) folder_.Write("ours/" + name, text);
   }
@@ -36,7 +36,7 @@ class CredentialsTest : public testing::Test {
   const TestCa ca_{"our CA"};
 };
 
-TEST_F(CredentialsTest, OpenARedisThatWantsACertificateAndAPassword) {
+TEST_F(CredentialsTest, OpenARedisWithCertificateAndPassword) {
   const TestFolder of_redis;
   std::vector<std::string> options =
       TlsOptions(of_redis, ca_.Issue("redis"), /*client_ca=*/ca_.pem());
@@ -44,20 +44,20 @@ TEST_F(CredentialsTest, OpenARedisThatWantsACertificateAndAPassword) {
   const TestRedis redis(options);
   redis.Do({"LPUSH", "jobs", "1", "2", "3"});
   const TestPair own = ca_.Issue("scaler");
-  Keep(absl::StrCat("rediss://127.0.0.1:", redis.port()),
-       {{"password", kPassword}, {"tls.crt", own.cert}, {"tls.key", own.key}});
+  WriteCredentials(absl::StrCat("rediss://127.0.0.1:", redis.port()),
+                   {{"password", kPassword}, {"tls.crt", own.cert}, {"tls.key", own.key}});
   const Server server = Scaler();
-  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   const Words open = {"metricType=redis_list_length", "redisList=jobs", "redisTls=true",
                       "jobsPerReplica=5", absl::StrCat("redisAddress=127.0.0.1:", redis.port())};
   Words with_ours = open;
   with_ours.emplace_back("credentials=ours");
-  EXPECT_TRUE(Says(server, with_ours, {"value   3\n"}));
-  EXPECT_TRUE(Says(server, open, {"UNAVAILABLE"})) << "its authority is none of the system's";
+  EXPECT_TRUE(AnswerHas(server, with_ours, {"value   3\n"}));
+  EXPECT_TRUE(AnswerHas(server, open, {"UNAVAILABLE"})) << "its authority is none of the system's";
   EXPECT_THAT(Query(server, with_ours) + server.process().Err(), Not(HasSubstr(kPassword)));
 }
 
-TEST_F(CredentialsTest, OpenAPageThatWantsAToken) {
+TEST_F(CredentialsTest, OpenAMetricsEndpointWithAToken) {
   const TestPair pair = ca_.Issue("gateway");
   const TestHttpServer page(
       [](TestHttpConnection& client) {
@@ -67,17 +67,17 @@ TEST_F(CredentialsTest, OpenAPageThatWantsAToken) {
         }
       },
       &pair);
-  Keep(absl::StrCat("https://127.0.0.1:", page.port()), {{"token", kToken}});
+  WriteCredentials(absl::StrCat("https://127.0.0.1:", page.port()), {{"token", kToken}});
   const Server server = Scaler();
-  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   const Words at = {"metricType=prometheus", "prometheusMetric=queue", "targetValue=8",
                     absl::StrCat("prometheusEndpoint=https://127.0.0.1:", page.port())};
   Words with_ours = at;
   with_ours.emplace_back("credentials=ours");
-  EXPECT_TRUE(Says(server, with_ours, {"value   3\n"}));
+  EXPECT_TRUE(AnswerHas(server, with_ours, {"value   3\n"}));
   Words with_the_authority_alone = at;
   with_the_authority_alone.emplace_back(absl::StrCat("endpointCa=", ca_.pem()));
-  EXPECT_TRUE(Says(server, with_the_authority_alone, {"it answers HTTP 401"}));
+  EXPECT_TRUE(AnswerHas(server, with_the_authority_alone, {"it answers HTTP 401"}));
   EXPECT_THAT(Query(server, with_ours) + server.process().Err(), Not(HasSubstr(kToken)));
 }
 

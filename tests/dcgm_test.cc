@@ -1,4 +1,4 @@
-// `--gpu-source dcgm:URL`, as a process beside an exporter: what `gpus` shows and KEDA gets.
+// `--gpu-source dcgm:URL` as a process with an exporter: the output of `gpus` and KEDA's values.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -21,7 +21,7 @@ using testing::HasSubstr;
 
 constexpr char kWeb[] = "web-6d4cf56db6-x7k2p";
 
-// A GPU of web's and a free one, measured anew at each request.
+// A GPU of web's and a free one; measured again at each request.
 std::string PageOf(int utilization, int energy) {
   return DcgmExpositionOf(
       {{DcgmLabels(0, kTestUuid0) + PodLabels(kWeb), utilization, 50'000, energy},
@@ -36,7 +36,7 @@ class DcgmTest : public testing::Test {
     exporter_.ShowEach([utilization](int request) { return PageOf(utilization, request); });
   }
 
-  // As where no kubelet is.
+  // As on a node without a kubelet.
   std::vector<std::string> Source() const {
     return {absl::StrCat("--gpu-source=dcgm:", exporter_.Url()),
             "--pod-resources-socket=/nonexistent/kubelet.sock"};
@@ -52,8 +52,8 @@ class DcgmTest : public testing::Test {
                                        "metricType=gpu_utilization", "window=0s", "workload=web"});
     return query.out + query.err;
   }
-  // True once one answer has all of these words.
-  static bool Says(const Server& server, const std::vector<std::string>& words) {
+  // Waits for an answer that contains all of these words.
+  static bool AnswerHas(const Server& server, const std::vector<std::string>& words) {
     return Eventually([&] {
       const std::string answer = ValueOf(server);
       return std::ranges::all_of(words,
@@ -79,33 +79,35 @@ TEST_F(DcgmTest, GpusShowsThePageWithItsPods) {
   EXPECT_EQ(page["gpus"][1]["holders"], json::array());
 }
 
-TEST_F(DcgmTest, KedaGetsTheLoadOfTheWorkloadWhosePodsThePageNames) {
+TEST_F(DcgmTest, KedaGetsTheLoadOfTheWorkloadFromPodLabels) {
   const Server server(Flags());
-  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   EXPECT_THAT(server.process().Err(), ContainsRegex("event=serving .*attribution=page"));
-  EXPECT_TRUE(Says(server, {"value   80\n"})) << ValueOf(server) << server.process().Story();
+  EXPECT_TRUE(AnswerHas(server, {"value   80\n"}))
+      << ValueOf(server) << server.process().Diagnostics();
   Measure(40);
-  EXPECT_TRUE(Says(server, {"value   40\n"})) << ValueOf(server) << server.process().Story();
+  EXPECT_TRUE(AnswerHas(server, {"value   40\n"}))
+      << ValueOf(server) << server.process().Diagnostics();
 }
 
-// What KEDA holds while the exporter is away, and gets when it is back.
-TEST_F(DcgmTest, ExporterThatRestartsIsUnavailableInBetweenAndNeverZero) {
+// While the exporter is away KEDA gets UNAVAILABLE; afterwards the new value.
+TEST_F(DcgmTest, ARestartingExporterIsUnavailableNotZero) {
   const Server server(Flags());
   ASSERT_TRUE(server.Ready());
-  ASSERT_TRUE(Says(server, {"value   80\n"})) << ValueOf(server);
+  ASSERT_TRUE(AnswerHas(server, {"value   80\n"})) << ValueOf(server);
   exporter_.Stop();
-  EXPECT_TRUE(Says(server, {"UNAVAILABLE", "Connection refused"})) << ValueOf(server);
+  EXPECT_TRUE(AnswerHas(server, {"UNAVAILABLE", "Connection refused"})) << ValueOf(server);
   exporter_.Start();
   exporter_.ShowEach([](int) { return std::string(); });  // before its first collection
-  EXPECT_TRUE(Says(server, {"its page shows no GPU"})) << ValueOf(server);
+  EXPECT_TRUE(AnswerHas(server, {"its page shows no GPU"})) << ValueOf(server);
   Measure(60);
-  EXPECT_TRUE(Says(server, {"value   60\n"})) << ValueOf(server);
+  EXPECT_TRUE(AnswerHas(server, {"value   60\n"})) << ValueOf(server);
 }
 
-TEST_F(DcgmTest, WhatAnExporterMayDoWrongIsUnavailableUntilItIsRight) {
+TEST_F(DcgmTest, AFaultyExporterIsUnavailableUntilItRecovers) {
   Server server(Flags());
   ASSERT_TRUE(server.Ready());
-  ASSERT_TRUE(Says(server, {"value   80\n"})) << ValueOf(server);
+  ASSERT_TRUE(AnswerHas(server, {"value   80\n"})) << ValueOf(server);
   const struct {
     std::string answer;  // empty: none
     const char* want;
@@ -118,30 +120,30 @@ TEST_F(DcgmTest, WhatAnExporterMayDoWrongIsUnavailableUntilItIsRight) {
   };
   for (const auto& row : rows) {
     exporter_.AnswerAll(row.answer);
-    EXPECT_TRUE(Says(server, {"UNAVAILABLE", row.want})) << row.want << ValueOf(server);
+    EXPECT_TRUE(AnswerHas(server, {"UNAVAILABLE", row.want})) << row.want << ValueOf(server);
     Measure(80);
-    EXPECT_TRUE(Says(server, {"value   80\n"})) << row.want << ValueOf(server);
+    EXPECT_TRUE(AnswerHas(server, {"value   80\n"})) << row.want << ValueOf(server);
   }
   server.process().Signal(SIGTERM);
-  EXPECT_EQ(server.process().Wait(), 0) << server.process().Story();
+  EXPECT_EQ(server.process().Wait(), 0) << server.process().Diagnostics();
 }
 
-TEST_F(DcgmTest, PageThatStandsStillBecomesStale) {
+TEST_F(DcgmTest, AnUnchangedPageBecomesStale) {
   const Server server(Flags());
   ASSERT_TRUE(server.Ready());
-  ASSERT_TRUE(Says(server, {"value   80\n"})) << ValueOf(server);
+  ASSERT_TRUE(AnswerHas(server, {"value   80\n"})) << ValueOf(server);
   exporter_.ShowEach([](int) { return PageOf(80, 7); });
-  EXPECT_TRUE(Says(server, {"its source shows nothing newer"})) << ValueOf(server);
+  EXPECT_TRUE(AnswerHas(server, {"its source shows nothing newer"})) << ValueOf(server);
 }
 
-TEST_F(DcgmTest, BusyGpusWithoutPodsAreNobodysGuess) {
+TEST_F(DcgmTest, BusyGpusWithoutPodsAreAnError) {
   exporter_.ShowEach([](int request) {
     return DcgmExpositionOf({{DcgmLabels(0, kTestUuid0), 90, 50'000, request}});
   });
   const Server server(Flags());
   ASSERT_TRUE(server.Ready());
   EXPECT_TRUE(server.process().WaitForErr("event=attribution_unknown")) << server.process().Err();
-  EXPECT_TRUE(Says(server, {"names no pod, though GPUs are in use"})) << ValueOf(server);
+  EXPECT_TRUE(AnswerHas(server, {"names no pod, though GPUs are in use"})) << ValueOf(server);
   std::vector<std::string> flags = Flags();
   flags.emplace_back("--attribution=none");
   const Server counting(flags);

@@ -1,4 +1,4 @@
-// A scaler without GPUs that reads what triggers name, and what it answers for one, for tests.
+// A scaler without GPUs that reads the sources of triggers, and its answers; for tests.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace gpuscaler {
 
 using Words = std::vector<std::string>;
 
-// Reads so often that no test waits for its turn.
+// Polls so often that no test waits for the next poll.
 inline Server NewServer(const Words& more = {}) {
   Words flags = {"--gpu-source=none", "--engine-interval=100ms", "--queue-interval=100ms",
                  "--allow-endpoints=127.0.0.1"};
@@ -29,18 +29,18 @@ inline std::string Query(const Server& server, const Words& metadata) {
   return query.out + query.err;
 }
 
-// True once one answer has all of these texts.
-inline testing::AssertionResult Says(const Server& server, const Words& metadata,
-                                     const Words& texts) {
+// Waits for an answer that contains all of these texts.
+inline testing::AssertionResult AnswerHas(const Server& server, const Words& metadata,
+                                          const Words& texts) {
   std::string last;
-  const bool says = Eventually([&] {
+  const bool has_texts = Eventually([&] {
     last = Query(server, metadata);
     return std::ranges::all_of(texts,
                                [&](const auto& text) { return absl::StrContains(last, text); });
   });
-  if (says) return testing::AssertionSuccess();
+  if (has_texts) return testing::AssertionSuccess();
   return testing::AssertionFailure() << "never: " << absl::StrJoin(texts, " and ")
-                                     << "\nat last: " << last << server.process().Story();
+                                     << "\nat last: " << last << server.process().Diagnostics();
 }
 
 }  // namespace gpuscaler

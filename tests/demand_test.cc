@@ -1,5 +1,5 @@
-// Triggers on demand: the program beside a real Redis, a simulated engine and pages as they must
-// not be, on real sockets.
+// Demand triggers: the program with a real Redis, a simulated engine and malformed metrics
+// endpoints, on real sockets.
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
@@ -35,20 +35,20 @@ class QueueTest : public testing::Test {
   TestRedis redis_{{"--requirepass", "secret"}};
 };
 
-TEST_F(QueueTest, EveryFiveJobsThatNobodyReadAreAReplica) {
+TEST_F(QueueTest, FiveUnreadJobsAreAReplica) {
   redis_.Do({"XGROUP", "CREATE", "jobs", "workers", "$", "MKSTREAM"});
   for (int job = 0; job < 47; ++job) redis_.Do({"XADD", "jobs", "*", "job", "1"});
   const Server server = NewServer();
-  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   Words two = Lag();
   two.emplace_back("--replicas=2");
-  EXPECT_TRUE(Says(server, two, {"value   47\n", "active  yes\n", "hpa     from 2 to "}));
+  EXPECT_TRUE(AnswerHas(server, two, {"value   47\n", "active  yes\n", "hpa     from 2 to "}));
   EXPECT_THAT(Query(server, two) + server.process().Err(), Not(HasSubstr("secret")));
   redis_.Do({"XREADGROUP", "GROUP", "workers", "w", "COUNT", "47", "STREAMS", "jobs", ">"});
-  EXPECT_TRUE(Says(server, Lag(), {"value   0\n", "active  no\n"}));
+  EXPECT_TRUE(AnswerHas(server, Lag(), {"value   0\n", "active  no\n"}));
 }
 
-TEST_F(QueueTest, FirstQuestionWaitsForTheReading) {
+TEST_F(QueueTest, FirstRequestWaitsForTheReading) {
   redis_.Do({"XGROUP", "CREATE", "jobs", "workers", "$", "MKSTREAM"});
   redis_.Do({"XADD", "jobs", "*", "job", "1"});
   std::string first;
@@ -59,33 +59,33 @@ TEST_F(QueueTest, FirstQuestionWaitsForTheReading) {
   })) << first;
 }
 
-TEST_F(QueueTest, OneThatIsGoneIsUnknownAndOneThatIsBackIsRead) {
+TEST_F(QueueTest, UnavailableWhileRedisIsDownAndReadAgainAfterwards) {
   redis_.Do({"XGROUP", "CREATE", "jobs", "workers", "$", "MKSTREAM"});
   redis_.Do({"XADD", "jobs", "*", "job", "1"});
   const Server server = NewServer();
-  ASSERT_TRUE(server.Ready()) << server.process().Story();
-  EXPECT_TRUE(Says(server, Lag(), {"value   1\n"}));
+  ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
+  EXPECT_TRUE(AnswerHas(server, Lag(), {"value   1\n"}));
   redis_.Stop();
-  EXPECT_TRUE(Says(server, Lag(), {"UNAVAILABLE", "stream jobs at 127.0.0.1"}));
+  EXPECT_TRUE(AnswerHas(server, Lag(), {"UNAVAILABLE", "stream jobs at 127.0.0.1"}));
   redis_.Start();
   redis_.Do({"XGROUP", "CREATE", "jobs", "workers", "$", "MKSTREAM"});
   for (int job = 0; job < 3; ++job) redis_.Do({"XADD", "jobs", "*", "job", "1"});
-  EXPECT_TRUE(Says(server, Lag(), {"value   3\n"}));
+  EXPECT_TRUE(AnswerHas(server, Lag(), {"value   3\n"}));
 }
 
-TEST_F(QueueTest, WrongPasswordIsToldWithoutIt) {
+TEST_F(QueueTest, ErrorOfAWrongPasswordOmitsThePassword) {
   const Server server = NewServer();
-  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   Words wrong = Lag();
   wrong[4] = "redisPassword=guessed";
-  EXPECT_TRUE(Says(server, wrong, {"Redis refuses the user or the password"}));
+  EXPECT_TRUE(AnswerHas(server, wrong, {"Redis refuses the user or the password"}));
   EXPECT_THAT(Query(server, wrong) + server.process().Err(), Not(HasSubstr("guessed")));
 }
 
-TEST(Demand, EndpointThatNobodyAllowedIsNeverAsked) {
+TEST(Demand, AForbiddenEndpointGetsNoRequest) {
   const TestHttpServer page(Serving([](absl::string_view) { return Answer("queue 3\n"); }));
   const Server server({"--gpu-source=none"});
-  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   const std::string answer =
       Query(server, {"metricType=prometheus", "prometheusMetric=queue", "targetValue=8",
                      absl::StrCat("prometheusEndpoint=http://127.0.0.1:", page.port())});
@@ -94,19 +94,19 @@ TEST(Demand, EndpointThatNobodyAllowedIsNeverAsked) {
   EXPECT_EQ(page.connections(), 0);
 }
 
-TEST(Demand, EndpointsOfTheOwnNamespaceEndWithTheClustersDomain) {
+TEST(Demand, EndpointsOfTheNamespaceEndWithTheClusterDomain) {
   const Server server({"--gpu-source=none", "--cluster-domain=corp.internal"});
-  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   const auto answer_of = [&](const std::string& host) {
     return Query(server, {"metricType=prometheus", "prometheusMetric=queue", "targetValue=8",
                           absl::StrCat("prometheusEndpoint=http://", host)});
   };
-  // Nobody resolves it here, but it is tried.
+  // The name does not resolve here, but the rules allow it.
   EXPECT_THAT(answer_of("llm.shop.svc.corp.internal"), HasSubstr("UNAVAILABLE"));
   EXPECT_THAT(answer_of("llm.shop.svc.cluster.local"), HasSubstr("PERMISSION_DENIED"));
 }
 
-// What the operator sees of what a trigger names, in the answers and on /metrics.
+// The operator's view of the sources of triggers, in answers and on /metrics.
 TEST(Demand, ReadingsThatSucceedAndFailAreOnTheMetricsPage) {
   std::atomic<bool> broken = false;
   const TestHttpServer page(Serving([&](absl::string_view) {
@@ -114,7 +114,7 @@ TEST(Demand, ReadingsThatSucceedAndFailAreOnTheMetricsPage) {
                   : Answer("queue 3\n");
   }));
   const Server server = NewServer();
-  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   const auto value_of = [&](const std::string& series) {
     const std::string text =
         Ask(server.Port("metrics"), "GET", "/metrics").value_or(TestReply()).body;
@@ -123,10 +123,10 @@ TEST(Demand, ReadingsThatSucceedAndFailAreOnTheMetricsPage) {
   };
   EXPECT_EQ(value_of("readings_total{kind=\"page\",outcome=\"read\"}"), 0);
   EXPECT_EQ(value_of("reading_age_seconds{kind=\"page\"}"), -1) << "nothing is wanted";
-  EXPECT_TRUE(Says(server,
-                   {"metricType=prometheus", "prometheusMetric=queue", "targetValue=8",
-                    absl::StrCat("prometheusEndpoint=http://127.0.0.1:", page.port())},
-                   {"value   3\n"}));
+  EXPECT_TRUE(AnswerHas(server,
+                        {"metricType=prometheus", "prometheusMetric=queue", "targetValue=8",
+                         absl::StrCat("prometheusEndpoint=http://127.0.0.1:", page.port())},
+                        {"value   3\n"}));
   EXPECT_GT(value_of("readings_total{kind=\"page\",outcome=\"read\"}"), 0);
   EXPECT_EQ(value_of("sources{kind=\"page\"}"), 1);
   EXPECT_EQ(value_of("readings_total{kind=\"engine\",outcome=\"failed\"}"), 0);
@@ -134,7 +134,7 @@ TEST(Demand, ReadingsThatSucceedAndFailAreOnTheMetricsPage) {
   broken = true;
   EXPECT_TRUE(Eventually([&] {
     return value_of("readings_total{kind=\"page\",outcome=\"failed\"}") >= failed + 3;
-  })) << server.process().Story();
+  })) << server.process().Diagnostics();
   EXPECT_TRUE(Eventually([&] { return value_of("reading_age_seconds{kind=\"page\"}") > 1; }));
 }
 
@@ -148,15 +148,15 @@ class GatewayTest : public testing::Test {
   const Server server_ = NewServer();
 };
 
-TEST_F(GatewayTest, WhatItHoldsIsTheValue) {
+TEST_F(GatewayTest, ValueIsTheMetricOfTheGateway) {
   const TestHttpServer page(Serving([](absl::string_view) {
     return Answer("queue_size{pool=\"chat\"} 20\nqueue_size{pool=\"batch\"} 100\n");
   }));
-  EXPECT_TRUE(Says(server_, At(page), {"value   20\n"}));
+  EXPECT_TRUE(AnswerHas(server_, At(page), {"value   20\n"}));
 }
 
-// As llama.cpp's router has it: which of its models is meant stands in the query.
-TEST_F(GatewayTest, ARouterIsAskedForTheModelThatTheEndpointNames) {
+// As with llama.cpp's router: the query names the model.
+TEST_F(GatewayTest, TheEndpointsQuerySelectsARoutersModel) {
   const TestHttpServer router(Serving([](absl::string_view path) {
     return path == "/metrics?model=qwen" ? Answer("llamacpp:requests_processing 5\n")
                                          : EmptyAnswer(400);
@@ -165,25 +165,25 @@ TEST_F(GatewayTest, ARouterIsAskedForTheModelThatTheEndpointNames) {
     return Words{"metricType=requests_running", "targetValue=4", "scope=fleet",
                  absl::StrCat("engineEndpoint=http://127.0.0.1:", router.port(), path)};
   };
-  EXPECT_TRUE(Says(server_, at("/metrics"), {"it answers HTTP 400"}));
-  EXPECT_TRUE(Says(server_, at("/metrics?model=qwen"), {"value   5\n"}));
+  EXPECT_TRUE(AnswerHas(server_, at("/metrics"), {"it answers HTTP 400"}));
+  EXPECT_TRUE(AnswerHas(server_, at("/metrics?model=qwen"), {"value   5\n"}));
 }
 
-// An endpoint picker has no series of its queue before its first request.
-TEST_F(GatewayTest, WhatAWholePageLacksIsAnErrorUnlessTheTriggerSaysZero) {
+// An endpoint picker has no series for its queue before the first request.
+TEST_F(GatewayTest, AMissingMetricIsAnErrorUnlessTheTriggerSetsZero) {
   std::atomic<bool> was_asked = false;
   const TestHttpServer page(Serving([&](absl::string_view) {
     return Answer(was_asked ? "up 1\nqueue_size{pool=\"chat\"} 3\n" : "up 1\n");
   }));
   Words absent = At(page);
-  EXPECT_TRUE(Says(server_, absent, {"no series of queue_size"}));
+  EXPECT_TRUE(AnswerHas(server_, absent, {"no series of queue_size"}));
   absent.push_back("prometheusAbsent=0");
-  EXPECT_TRUE(Says(server_, absent, {"value   0\n"}));
+  EXPECT_TRUE(AnswerHas(server_, absent, {"value   0\n"}));
   was_asked = true;
-  EXPECT_TRUE(Says(server_, absent, {"value   3\n"}));
+  EXPECT_TRUE(AnswerHas(server_, absent, {"value   3\n"}));
 }
 
-// What a page says that nobody may believe, and what KEDA is told of it.
+// A malformed page, and the error that KEDA gets.
 struct BadPage {
   const char* name;
   TestHttpServer::Handler handler;
@@ -225,7 +225,7 @@ class BadPageTest : public GatewayTest, public testing::WithParamInterface<BadPa
 
 TEST_P(BadPageTest, IsUnknownAndNeverZero) {
   const TestHttpServer page(GetParam().handler);
-  EXPECT_TRUE(Says(server_, At(page), {"value   UNAVAILABLE", GetParam().words}));
+  EXPECT_TRUE(AnswerHas(server_, At(page), {"value   UNAVAILABLE", GetParam().words}));
 }
 
 INSTANTIATE_TEST_SUITE_P(AnyPage, BadPageTest, testing::ValuesIn(BadPages()),
@@ -234,8 +234,8 @@ INSTANTIATE_TEST_SUITE_P(AnyPage, BadPageTest, testing::ValuesIn(BadPages()),
 class EngineTriggerTest : public testing::Test {
  protected:
   EngineTriggerTest() {
-    EXPECT_TRUE(engine_.Serving()) << engine_.process().Story();
-    EXPECT_TRUE(server_.Ready()) << server_.process().Story();
+    EXPECT_TRUE(engine_.Serving()) << engine_.process().Diagnostics();
+    EXPECT_TRUE(server_.Ready()) << server_.process().Diagnostics();
   }
 
   Words InFlight() const {
@@ -249,31 +249,31 @@ class EngineTriggerTest : public testing::Test {
   const Server server_ = NewServer({"--poll-interval=500ms", "--stale-after=1s"});
 };
 
-TEST_F(EngineTriggerTest, CountsWhatWaitsAndRuns) {
-  EXPECT_TRUE(Says(server_, InFlight(), {"value   0\n"}));
+TEST_F(EngineTriggerTest, CountsWaitingAndRunningRequests) {
+  EXPECT_TRUE(AnswerHas(server_, InFlight(), {"value   0\n"}));
   const auto first = engine_.Complete(1000);
   const auto second = engine_.Complete(1000);
-  EXPECT_TRUE(Says(server_, InFlight(), {"value   2\n", "active  yes\n"}));
+  EXPECT_TRUE(AnswerHas(server_, InFlight(), {"value   2\n", "active  yes\n"}));
 }
 
-TEST_F(EngineTriggerTest, CrashIsUnknown) {
-  EXPECT_TRUE(Says(server_, InFlight(), {"value   0\n"}));
+TEST_F(EngineTriggerTest, UnavailableAfterACrash) {
+  EXPECT_TRUE(AnswerHas(server_, InFlight(), {"value   0\n"}));
   engine_.process().Signal(SIGKILL);
-  EXPECT_TRUE(Says(server_, InFlight(), {"UNAVAILABLE"}));
+  EXPECT_TRUE(AnswerHas(server_, InFlight(), {"UNAVAILABLE"}));
 }
 
-TEST_F(EngineTriggerTest, HangIsUnknownUntilItMoves) {
-  EXPECT_TRUE(Says(server_, InFlight(), {"value   0\n"}));
+TEST_F(EngineTriggerTest, UnavailableDuringAHang) {
+  EXPECT_TRUE(AnswerHas(server_, InFlight(), {"value   0\n"}));
   engine_.process().Signal(SIGSTOP);
-  EXPECT_TRUE(Says(server_, InFlight(), {"UNAVAILABLE"}));
+  EXPECT_TRUE(AnswerHas(server_, InFlight(), {"UNAVAILABLE"}));
   engine_.process().Signal(SIGCONT);
-  EXPECT_TRUE(Says(server_, InFlight(), {"value   0\n"}));
+  EXPECT_TRUE(AnswerHas(server_, InFlight(), {"value   0\n"}));
 }
 
-// Pages as engines write them, at "/metrics" unless the path is another.
+// Engine metrics pages, at "/metrics" unless another path is given.
 class EngineExpositionTest : public testing::Test {
  protected:
-  EngineExpositionTest() { EXPECT_TRUE(server_.Ready()) << server_.process().Story(); }
+  EngineExpositionTest() { EXPECT_TRUE(server_.Ready()) << server_.process().Diagnostics(); }
 
   static TestHttpServer At(const std::string& path, const std::string& page) {
     return TestHttpServer(Serving([path, page](absl::string_view asked) {
@@ -290,15 +290,17 @@ class EngineExpositionTest : public testing::Test {
   const Server server_ = NewServer();
 };
 
-TEST_F(EngineExpositionTest, MetricThatItsFamilyNeverTellsIsAFailedPrecondition) {
+TEST_F(EngineExpositionTest, AMetricThatTheEngineNeverExportsIsAFailedPrecondition) {
   const TestHttpServer ollama =
       At("/api/ps", R"({"models":[{"name":"llama3:8b","size_vram":5137025024}]})");
-  EXPECT_TRUE(Says(server_, Of("kv_cache_usage_percent", ollama),
-                   {"FAILED_PRECONDITION: no engine in scope tells kv_cache_usage_percent: ollama "
-                    "does not; those that do are "}));
+  EXPECT_TRUE(
+      AnswerHas(server_, Of("kv_cache_usage_percent", ollama),
+                {"FAILED_PRECONDITION: no engine in scope tells kv_cache_usage_percent: ollama "
+                 "does not; those that do are "}));
   const TestHttpServer tei = At("/metrics", "te_queue_size 3\nte_request_count 9\n");
-  EXPECT_TRUE(Says(server_, Of("requests_in_flight", tei), {"tei does not; those that do are "}));
-  EXPECT_TRUE(Says(server_, Of("requests_waiting", tei), {"value   3\n"}));
+  EXPECT_TRUE(
+      AnswerHas(server_, Of("requests_in_flight", tei), {"tei does not; those that do are "}));
+  EXPECT_TRUE(AnswerHas(server_, Of("requests_waiting", tei), {"value   3\n"}));
 }
 
 TEST_F(EngineExpositionTest, TritonWithoutTensorRtLlmHasNoPressure) {
@@ -306,35 +308,37 @@ TEST_F(EngineExpositionTest, TritonWithoutTensorRtLlmHasNoPressure) {
       At("/metrics",
          "nv_inference_request_success{model=\"resnet\",version=\"1\"} 7\n"
          "nv_inference_pending_request_count{model=\"resnet\",version=\"1\"} 3\n");
-  EXPECT_TRUE(Says(server_, Of("requests_waiting", triton), {"value   3\n"}));
-  EXPECT_TRUE(Says(server_, Of("engine_pressure", triton),
-                   {"FAILED_PRECONDITION: no engine in scope tells engine_pressure: triton does "
-                    "not; those that do are ",
-                    ", triton with TensorRT-LLM, "}));
+  EXPECT_TRUE(AnswerHas(server_, Of("requests_waiting", triton), {"value   3\n"}));
+  EXPECT_TRUE(
+      AnswerHas(server_, Of("engine_pressure", triton),
+                {"FAILED_PRECONDITION: no engine in scope tells engine_pressure: triton does "
+                 "not; those that do are ",
+                 ", triton with TensorRT-LLM, "}));
 }
 
-TEST_F(EngineExpositionTest, OneThatHasServedNothingHasNoRequests) {
+TEST_F(EngineExpositionTest, AnEngineThatServedNothingHasNoRequests) {
   const TestHttpServer sglang =
       At("/metrics",
          "# TYPE sglang:max_total_num_tokens gauge\n"
          "sglang:max_total_num_tokens{model_name=\"m\",tp_rank=\"0\"} 570979.0\n");
-  EXPECT_TRUE(Says(server_, Of("requests_in_flight", sglang), {"value   0\n"}));
-  EXPECT_TRUE(Says(server_, Of("ttft_ms", sglang), {"value   0\n"}));
+  EXPECT_TRUE(AnswerHas(server_, Of("requests_in_flight", sglang), {"value   0\n"}));
+  EXPECT_TRUE(AnswerHas(server_, Of("ttft_ms", sglang), {"value   0\n"}));
   const TestHttpServer tgi =
       At("/metrics", "# TYPE tgi_batch_max_total_tokens gauge\ntgi_batch_max_total_tokens 9\n\n");
-  EXPECT_TRUE(Says(server_, Of("requests_in_flight", tgi), {"value   0\n"}));
+  EXPECT_TRUE(AnswerHas(server_, Of("requests_in_flight", tgi), {"value   0\n"}));
 }
 
-TEST_F(EngineExpositionTest, EmptyOneIsOfTheEngineThatItsServerSaysOrTheTriggerNames) {
+TEST_F(EngineExpositionTest, AnEmptyPageIsOfTheNamedOrDetectedEngine) {
   const TestHttpServer silent = At("/metrics", "");
-  EXPECT_TRUE(Says(server_, Of("requests_waiting", silent), {"its page is empty, as those of "}));
-  EXPECT_TRUE(Says(server_, Of("requests_waiting", silent, {"engine=tei"}), {"value   0\n"}));
+  EXPECT_TRUE(
+      AnswerHas(server_, Of("requests_waiting", silent), {"its page is empty, as those of "}));
+  EXPECT_TRUE(AnswerHas(server_, Of("requests_waiting", silent, {"engine=tei"}), {"value   0\n"}));
   const TestHttpServer tei(Serving([](absl::string_view asked) {
     if (asked == "/metrics") return Answer("");
     return asked == "/info" ? Answer(R"({"model_id":"bge","tokenization_workers":8})")
                             : EmptyAnswer(404);
   }));
-  EXPECT_TRUE(Says(server_, Of("requests_waiting", tei), {"value   0\n"}));
+  EXPECT_TRUE(AnswerHas(server_, Of("requests_waiting", tei), {"value   0\n"}));
 }
 
 }  // namespace

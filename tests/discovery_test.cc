@@ -1,4 +1,4 @@
-// Engines that nobody named, found by the whole program on its own node.
+// Engines without an address in a trigger, discovered by the whole program on its own node.
 #include "engine_pods.h"
 #include "gmock/gmock.h"
 
@@ -14,14 +14,14 @@ class DiscoveryTest : public EnginePodsTest {
     std::vector<std::string> args = NodeFlags();
     args.insert(args.end(), more.begin(), more.end());
     server_ = std::make_unique<Server>(args);
-    ASSERT_TRUE(server_->Ready()) << server_->process().Story();
+    ASSERT_TRUE(server_->Ready()) << server_->process().Diagnostics();
   }
 };
 
-TEST_F(DiscoveryTest, ThreeLineTriggerCountsThePressureOfEnginesThatNobodyNamed) {
+TEST_F(DiscoveryTest, ThreeLineTriggerCountsThePressureOfDiscoveredEngines) {
   AddPod("llm-6d4cf56db6-x7k2p");
   AddPod("llm-6d4cf56db6-q2w4r");
-  const auto sidecar = StartSidecar(0, 8080);  // llama.cpp's usual port
+  const auto sidecar = StartSidecar(0, 8080);  // llama.cpp's default port
   const auto busy = StartEngine(0, 8000);
   const auto idle = StartEngine(1, 8000);
   const auto load = StartLoad(0, 8000);
@@ -46,7 +46,7 @@ TEST_F(DiscoveryTest, ByDefaultEnginesAreFoundWhereThePodsApiAnswers) {
   EXPECT_THAT(server_->process().Err(), HasSubstr("event=engine_discovery by=\"addresses"));
 }
 
-TEST_F(DiscoveryTest, TheProfileOfAnEngineIsNamedToATriggerWithoutOne) {
+TEST_F(DiscoveryTest, TheEnginesProfileIsSuggestedToATriggerWithoutOne) {
   AddPod("llm-6d4cf56db6-x7k2p");
   const auto engine = StartEngine(0, 8000);
   Serve({});
@@ -56,13 +56,13 @@ TEST_F(DiscoveryTest, TheProfileOfAnEngineIsNamedToATriggerWithoutOne) {
   EXPECT_THAT(server_->process().Err(), HasSubstr("event=profile_suggested"));
 }
 
-TEST_F(DiscoveryTest, WithoutDiscoveryItSaysHowToNameThem) {
+TEST_F(DiscoveryTest, WithoutDiscoveryTheErrorNamesEngineEndpoint) {
   AddPod("llm-6d4cf56db6-x7k2p");
   Serve({"--discover-engines=false"});
   EXPECT_THAT(Query({"metricType=requests_waiting"}), HasSubstr("engineEndpoint is missing"));
 }
 
-TEST_F(DiscoveryTest, EngineThatDiesIsAGapAndIsFoundOnItsNextPort) {
+TEST_F(DiscoveryTest, ADeadEngineIsAGapAndIsFoundOnItsNextPort) {
   AddPod("llm-6d4cf56db6-x7k2p");
   auto engine = StartEngine(0, 8000);
   Serve();
@@ -78,7 +78,7 @@ TEST_F(DiscoveryTest, EngineThatDiesIsAGapAndIsFoundOnItsNextPort) {
   EXPECT_TRUE(server_->process().WaitForErr("port=30000 engine=vllm"));
 }
 
-TEST_F(DiscoveryTest, FrozenGaugesOnIdleGpusAreToldByExplanationLogAndMetric) {
+TEST_F(DiscoveryTest, FrozenGaugesOnIdleGpusAreReportedInExplanationLogAndMetric) {
   AddPod("llm-6d4cf56db6-x7k2p");
   ReplaceFile(gpu_file_, R"({"gpus": [{"uuid": "GPU-1", "utilization_percent": 0}]})");
   const auto engine = StartEngine(0, 8000, {"--freeze-gauges"});
@@ -87,7 +87,7 @@ TEST_F(DiscoveryTest, FrozenGaugesOnIdleGpusAreToldByExplanationLogAndMetric) {
   const std::vector<std::string> in_flight = {"metricType=requests_in_flight", "targetValue=10",
                                               "window=0s", "frozenWindow=10s"};
   EXPECT_THAT(QueryUntil("value   5\n", in_flight), HasSubstr("value   5\n"));
-  load.reset();  // all at once: nothing tells vLLM's gauges
+  load.reset();  // at once: vLLM's gauges stay at their last values
   EXPECT_THAT(QueryUntil("note: frozen", in_flight), HasSubstr("value   0\n"));
   EXPECT_TRUE(
       server_->process().WaitForErr("outcome=frozen why=\"frozen: the engines of 1 replica"))
@@ -98,7 +98,7 @@ TEST_F(DiscoveryTest, FrozenGaugesOnIdleGpusAreToldByExplanationLogAndMetric) {
               ContainsRegex("keda_gpu_scaler_decisions_total.outcome=\"frozen\". [1-9]"));
 }
 
-TEST_F(DiscoveryTest, PodWithoutAnEngineSaysWhatWasTried) {
+TEST_F(DiscoveryTest, APodWithoutEngineHasTheReasons) {
   AddPod("llm-6d4cf56db6-x7k2p");
   const auto sidecar = StartSidecar(0, 8000);
   Serve();

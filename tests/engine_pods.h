@@ -1,6 +1,6 @@
-// Pods with networks of their own that hold GPUs, and what runs in them: for tests of the whole
-// program that finds engines as without hostPID, by the addresses that the kubelet tells and the
-// usual ports of engines.
+// Pods with network namespaces that hold GPUs, and programs in them. For tests of the whole program
+// in which engines are found as without hostPID: at the kubelet's pod addresses and the engines'
+// default ports.
 #pragma once
 
 #include <fcntl.h>
@@ -23,7 +23,8 @@
 
 namespace gpuscaler {
 
-// Pods of Deployment/llm, each with a GPU whose VRAM its engine has taken, and whatever runs in it.
+// Pods of Deployment/llm. Each has a GPU on which its engine has allocated VRAM, and any other
+// programs.
 class EnginePodsTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -34,7 +35,7 @@ class EnginePodsTest : public testing::Test {
   void AddPod(const std::string& name) {
     const int number = static_cast<int>(networks_.size()) + 1;
     networks_.push_back(std::make_unique<TestPodNetwork>(number));
-    ASSERT_TRUE(networks_.back()->laid().ok()) << networks_.back()->laid();
+    ASSERT_TRUE(networks_.back()->status().ok()) << networks_.back()->status();
     const std::string uuid = absl::StrCat("GPU-", number);
     pods_.push_back(
         {.devices = {.namespace_name = "shop",
@@ -75,11 +76,11 @@ class EnginePodsTest : public testing::Test {
                                      "--full-batch-tokens-per-second=1"};
     args.insert(args.end(), more.begin(), more.end());
     auto engine = std::make_unique<Process>(args, Variables(), "", std::nullopt, InPod(pod));
-    EXPECT_TRUE(engine->WaitForErr("event=serving")) << engine->Story();
+    EXPECT_TRUE(engine->WaitForErr("event=serving")) << engine->Diagnostics();
     return engine;
   }
 
-  // Five requests that take minutes.
+  // Starts five requests that take minutes.
   std::unique_ptr<Process> StartLoad(int pod, int port) const {
     return std::make_unique<Process>(std::vector<std::string>{
         "load", absl::StrCat("--target=http://", networks_[pod]->address(), ":", port), "--rate=20",
@@ -88,7 +89,7 @@ class EnginePodsTest : public testing::Test {
 
   std::unique_ptr<TestServer> StartSidecar(int pod, int port) const {
     std::unique_ptr<TestServer> sidecar;
-    networks_[pod]->InThere([&] {
+    networks_[pod]->RunInside([&] {
       sidecar = std::make_unique<TestServer>("0.0.0.0",
                                              "# TYPE go_goroutines gauge\ngo_goroutines 7\n", port);
     });
@@ -96,7 +97,7 @@ class EnginePodsTest : public testing::Test {
     return sidecar;
   }
 
-  // Of a role that reads this node's GPUs.
+  // Flags for a role that reads this node's GPUs.
   std::vector<std::string> NodeFlags() const {
     return {absl::StrCat("--gpu-source=file:", gpu_file_),
             "--attribution=kubelet",
@@ -107,7 +108,7 @@ class EnginePodsTest : public testing::Test {
             "--stale-after=5s"};
   }
 
-  // What KEDA would get of the three-line trigger, with the reasons.
+  // Returns KEDA's value for the three-line trigger, with the explanation.
   std::string Query(std::vector<std::string> metadata = {"profile=vllm-inference"}) const {
     std::vector<std::string> args = {"query", server_->Address(), "--namespace=shop", "--name=llm",
                                      "--explain"};
@@ -115,7 +116,7 @@ class EnginePodsTest : public testing::Test {
     const Finished query = RunProgram(args);
     return absl::StrCat(query.out, query.err);
   }
-  // The answer, once `text` is in it; what it is after 30 s.
+  // Returns the answer once it contains `text`, or the last one after 30 s.
   std::string QueryUntil(const std::string& text,
                          const std::vector<std::string>& metadata = {"profile=vllm-inference"}) {
     std::string answer;
@@ -134,7 +135,7 @@ class EnginePodsTest : public testing::Test {
   std::vector<FakeKubelet::Pod> pods_;
   std::vector<std::string> gpus_;
   std::vector<std::unique_ptr<TestPodNetwork>> networks_;
-  std::unique_ptr<Server> server_;  // that answers KEDA
+  std::unique_ptr<Server> server_;  // answers KEDA
 };
 
 }  // namespace gpuscaler

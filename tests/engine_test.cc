@@ -1,4 +1,4 @@
-// `engine`, as a process: what a client, the GPU's file and who stops it see.
+// `engine` as a process: its clients, its GPU file and its exit.
 #include <csignal>
 
 #include "absl/strings/str_cat.h"
@@ -30,7 +30,7 @@ TEST(EngineCommand, RefusesWhileItsModelLoadsAndThenServes) {
   ASSERT_TRUE(loading.process().WaitForErr("event=loading"));
   EXPECT_FALSE(loading.Get("/health").ok());
   const SimulatedEngine engine({"--load-time=100ms"});
-  ASSERT_TRUE(engine.Serving()) << engine.process().Story();
+  ASSERT_TRUE(engine.Serving()) << engine.process().Diagnostics();
   const auto health = engine.Get("/health");
   ASSERT_TRUE(health.ok()) << health.status();
   EXPECT_THAT(*health, StartsWith("HTTP/1.1 200"));
@@ -40,7 +40,7 @@ TEST(EngineCommand, ShowsItsGpuFromTheFirstByteToTheEnd) {
   const std::string path = NewTestFolder() + "/gpus.json";
   SimulatedEngine engine({"--gpu-file", path, "--gpu-index=2", "--gpu-memory-percent=80",
                           "--tokens-per-second=10", "--full-batch-tokens-per-second=10"});
-  ASSERT_TRUE(engine.Serving()) << engine.process().Story();
+  ASSERT_TRUE(engine.Serving()) << engine.process().Diagnostics();
   const auto shows = [&](double busy) {
     return Eventually([&] {
       const std::vector<GpuSample> gpus = GpusOf(path);
@@ -72,40 +72,40 @@ TEST(EngineCommand, SeveralShareAFileOfGpus) {
   }));
 }
 
-TEST(EngineCommand, SigtermWaitsForWhatItHasTaken) {
+TEST(EngineCommand, SigtermWaitsForRequestsInFlight) {
   SimulatedEngine engine({"--tokens-per-second=10", "--full-batch-tokens-per-second=10"});
-  ASSERT_TRUE(engine.Serving()) << engine.process().Story();
+  ASSERT_TRUE(engine.Serving()) << engine.process().Diagnostics();
   const auto client = engine.Complete(50);
   ASSERT_TRUE(engine.HasRunning(1));
   engine.process().Signal(SIGTERM);
   const auto reply = client->ReadAll();
   ASSERT_TRUE(reply.ok()) << reply.status();
   EXPECT_THAT(*reply, StartsWith("HTTP/1.1 200"));
-  EXPECT_EQ(engine.process().Wait(), 0) << engine.process().Story();
+  EXPECT_EQ(engine.process().Wait(), 0) << engine.process().Diagnostics();
 }
 
 TEST(EngineCommand, SecondSignalEndsItAtOnce) {
   SimulatedEngine engine({"--tokens-per-second=1", "--full-batch-tokens-per-second=1"});
-  ASSERT_TRUE(engine.Serving()) << engine.process().Story();
+  ASSERT_TRUE(engine.Serving()) << engine.process().Diagnostics();
   const auto client = engine.Complete(1000);
   ASSERT_TRUE(engine.HasRunning(1));
   engine.process().Signal(SIGTERM);
   ASSERT_TRUE(engine.process().WaitForErr("event=stopping"));
   engine.process().Signal(SIGTERM);
-  EXPECT_EQ(engine.process().Wait(), 0) << engine.process().Story();
+  EXPECT_EQ(engine.process().Wait(), 0) << engine.process().Diagnostics();
   EXPECT_THAT(engine.process().Err(), HasSubstr("event=ended_unserved requests=1"));
 }
 
 TEST(EngineCommand, CrashEndsTheProcessAndFreesItsGpu) {
   const std::string path = NewTestFolder() + "/gpus.json";
   SimulatedEngine engine({"--gpu-file", path, "--fault=crash"});
-  ASSERT_TRUE(engine.Serving()) << engine.process().Story();
+  ASSERT_TRUE(engine.Serving()) << engine.process().Diagnostics();
   const auto client = engine.Complete(1);
   EXPECT_EQ(engine.process().Wait(), 1);
   EXPECT_THAT(GpusOf(path)[0].memory_used_bytes, Optional(0));
 }
 
-TEST(EngineCommand, LogIsJsonWhenAskedForAndTellsThePortFirst) {
+TEST(EngineCommand, LogMayBeJsonAndHasThePortFirst) {
   Process process({"engine", "--port=0", "--log-format=json"});
   ASSERT_TRUE(process.WaitForErr("\"event\":\"serving\"")) << process.Err();
   const auto line = nlohmann::json::parse(process.Err().substr(0, process.Err().find('\n')));
@@ -116,7 +116,7 @@ TEST(EngineCommand, LogIsJsonWhenAskedForAndTellsThePortFirst) {
 
 TEST(EngineCommand, TakenPortExits3) {
   const SimulatedEngine engine({});
-  ASSERT_TRUE(engine.Serving()) << engine.process().Story();
+  ASSERT_TRUE(engine.Serving()) << engine.process().Diagnostics();
   const Finished second = RunProgram({"engine", absl::StrCat("--port=", engine.Port())});
   EXPECT_EQ(second.code, 3) << second.err;
   EXPECT_THAT(second.err, HasSubstr(absl::StrCat(engine.Port())));

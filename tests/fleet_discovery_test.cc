@@ -1,4 +1,4 @@
-// Engines that nobody named, found by an agent and told to an aggregator.
+// Engines without an address in a trigger, discovered by an agent and sent to an aggregator.
 #include <csignal>
 
 #include "engine_pods.h"
@@ -20,15 +20,15 @@ class FleetDiscoveryTest : public EnginePodsTest {
     args.insert(args.end(), {"--role=agent", "--node-name=gpu-1"});
     args.insert(args.end(), more.begin(), more.end());
     agent_ = std::make_unique<Server>(args);
-    ASSERT_TRUE(agent_->Ready()) << agent_->process().Story();
+    ASSERT_TRUE(agent_->Ready()) << agent_->process().Diagnostics();
   }
   void StartAggregator() {
     server_ = std::make_unique<Server>(std::vector<std::string>{
         "--role=aggregator", absl::StrCat("--agents=static:", agent_->Address()), "--grace=6s",
         "--poll-interval=100ms", "--engine-interval=200ms", "--stale-after=5s"});
-    ASSERT_TRUE(server_->Ready()) << server_->process().Story();
+    ASSERT_TRUE(server_->Ready()) << server_->process().Diagnostics();
   }
-  // One replica with five requests.
+  // Starts one replica with five requests.
   void StartAll() {
     AddPod("llm-6d4cf56db6-x7k2p");
     engine_ = StartEngine(0, 8000);
@@ -71,7 +71,7 @@ TEST_F(FleetDiscoveryTest, ThreeLineTriggerCountsThePressureOfEnginesThatAgentsF
   EXPECT_GT(MetricOf(*server_, "engine_readings_received_total"), 0);
 }
 
-TEST_F(FleetDiscoveryTest, AnAgentThatLooksForNoneIsTheReason) {
+TEST_F(FleetDiscoveryTest, AnAgentWithoutDiscoveryIsTheReason) {
   AddPod("llm-6d4cf56db6-x7k2p");
   StartAgent({"--discover-engines=false"});
   StartAggregator();
@@ -79,7 +79,7 @@ TEST_F(FleetDiscoveryTest, AnAgentThatLooksForNoneIsTheReason) {
               HasSubstr("its agent looks for no engines (--discover-engines=false)"));
 }
 
-TEST_F(FleetDiscoveryTest, AnAgentWithoutThePodsApiNamesTheCure) {
+TEST_F(FleetDiscoveryTest, AnAgentWithoutThePodsApiNamesTheRemedy) {
   kubelet_.ServePodsApi(false);
   AddPod("llm-6d4cf56db6-x7k2p");
   StartAgent({});
@@ -88,7 +88,7 @@ TEST_F(FleetDiscoveryTest, AnAgentWithoutThePodsApiNamesTheCure) {
               HasSubstr("set --discover-engines=true (agent.discoverEngines=true)"));
 }
 
-TEST_F(FleetDiscoveryTest, AnAggregatorThatIsRestartedHasThePastAtOnce) {
+TEST_F(FleetDiscoveryTest, ARestartedAggregatorHasThePastAtOnce) {
   StartAll();
   ASSERT_TRUE(Eventually([&] { return MetricOf(*server_, "engine_readings_received_total") > 30; },
                          absl::Seconds(30)));
@@ -108,11 +108,11 @@ TEST_F(FleetDiscoveryTest, AnAggregatorThatIsRestartedHasThePastAtOnce) {
         absl::Seconds(30)));
     EXPECT_THAT(first, HasSubstr("value   5\n"));
     const auto readings_of_5_s = MetricOf(*server_, "engine_readings_received_total");
-    return readings_of_5_s >= 20;  // of five a second, fewer where the machine stood still
+    return readings_of_5_s >= 20;  // at most five a second; fewer if the machine paused
   }));
 }
 
-TEST_F(FleetDiscoveryTest, AnAgentThatDiesIsAGapAndItsSuccessorGoesOn) {
+TEST_F(FleetDiscoveryTest, ADeadAgentIsAGapUntilItsReplacementReports) {
   StartAll();
   const std::string port = absl::StrCat("--telemetry-port=", agent_->Port("grpc"));
   agent_->process().Signal(SIGKILL);
@@ -122,7 +122,7 @@ TEST_F(FleetDiscoveryTest, AnAgentThatDiesIsAGapAndItsSuccessorGoesOn) {
   EXPECT_THAT(QueryUntil("value   5\n", kRunningRequests), HasSubstr("value   5\n"));
 }
 
-TEST_F(FleetDiscoveryTest, AnAgentThatHangsIsAGapUntilItGoesOn) {
+TEST_F(FleetDiscoveryTest, AHangingAgentIsAGap) {
   StartAll();
   agent_->process().Signal(SIGSTOP);
   EXPECT_THAT(QueryUntil("UNAVAILABLE", kRunningRequests), HasSubstr("UNAVAILABLE"));

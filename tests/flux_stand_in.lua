@@ -1,5 +1,5 @@
--- Runs deploy/flux/gpu-monitor.lua in a stand-in for the Flux job shell: the tables and callbacks
--- that flux-shell-initrc(5) documents, not Flux itself.
+-- Runs deploy/flux/gpu-monitor.lua in a fake Flux job shell: only the tables and callbacks that
+-- flux-shell-initrc(5) documents.
 --
 --   lua5.3 flux_stand_in.lua PLUGIN BINARY DIRECTORY
 local plugin_file, binary, directory = arg[1], arg[2], arg[3]
@@ -37,7 +37,7 @@ shell = {
   log = note, debug = note, log_error = note,
 }
 
--- Not asked for: nothing is registered.
+-- Not enabled by the job: nothing is registered.
 dofile(plugin_file)
 assert(next(handlers) == nil, "registered without -o gpu-monitor")
 

@@ -1,4 +1,4 @@
-// `gpus`, as a process: formats, jobs, repetition.
+// `gpus` as a process: formats, jobs, repetition.
 #include <algorithm>
 #include <csignal>
 #include <sstream>
@@ -17,7 +17,7 @@ using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
 
-// Four GPUs; the last tells its name only.
+// Four GPUs; the last has only a name.
 const std::string& Source() {
   static const auto* const source =
       new std::string(absl::StrCat("file:", WriteTestFile("gpus.json", R"({"gpus": [
@@ -40,7 +40,7 @@ std::string Uuids(const json& page) {
   return uuids;
 }
 
-TEST(Gpus, JsonTellsUnknownFromZero) {
+TEST(Gpus, JsonDistinguishesUnknownFromZero) {
   const Finished gpus = Gpus({"--format=json", "--node-name=gpu-7"});
   ASSERT_EQ(gpus.code, 0) << gpus.err;
   const json page = json::parse(gpus.out);
@@ -70,7 +70,7 @@ TEST(Gpus, DeviceShowsOneOnly) {
   EXPECT_EQ(Uuids(json::parse(Gpus({"--device=2", "--format=json"}).out)), "GPU-c ");
 }
 
-TEST(Gpus, DeviceThatIsNotThereExits4AndSaysWhichAre) {
+TEST(Gpus, UnknownDeviceExits4AndListsTheDevices) {
   for (const char* interval : {"--interval=0", "--interval=20ms"}) {
     const Finished gpus = Gpus({"--device=7", "--format=json", interval});
     EXPECT_EQ(gpus.code, 4) << interval;

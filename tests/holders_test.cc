@@ -1,4 +1,4 @@
-// Who holds a GPU: the program beside a kubelet's stand-in on real sockets.
+// GPU holders: the program with a fake kubelet on real sockets.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -54,7 +54,7 @@ class HoldersTest : public testing::Test {
   const std::string source_;
 };
 
-// A process that does nothing until its end.
+// A process that sleeps until it is killed.
 class Sleeper {
  public:
   Sleeper() : pid_(fork()) {
@@ -73,8 +73,8 @@ class Sleeper {
   const pid_t pid_;
 };
 
-// /proc as a container with hostPID has it, in which processes are of pods: mounts that the program
-// alone sees. Needs root, or the right to be root in a user namespace of its own.
+// /proc as in a container with hostPID, with processes of pods. The mounts are visible only to the
+// program. Needs root, or the right to create a user namespace.
 class PodsProc {
  public:
   void Add(pid_t pid, const std::string& pod_uid) {
@@ -87,7 +87,7 @@ class PodsProc {
     folders_.emplace_back(proc_.PathOf(number), absl::StrCat("/proc/", pid));
   }
 
-  // For Process's `in_child`.
+  // Pass it as Process's `in_child`.
   void Mount() const {
     if (unshare(CLONE_NEWNS) != 0) {
       if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) _exit(126);
@@ -108,7 +108,7 @@ class PodsProc {
 
   const TestFolder proc_;
   const std::string root_ = absl::StrCat("0 ", geteuid(), " 1");
-  std::vector<std::pair<std::string, std::string>> folders_;  // and where each is to be seen
+  std::vector<std::pair<std::string, std::string>> folders_;  // source and mount point
 };
 
 std::string MetricsOf(const Server& server) {
@@ -121,15 +121,15 @@ constexpr char kHeld[] = R"(gpu_uuid="GPU-a",gpu_name="",gpu_parent_uuid="",name
 
 TEST_F(HoldersTest, MetricsBearThePodFromTheFirstSecond) {
   const Server server(Flags("kubelet"));
-  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   EXPECT_TRUE(Eventually([&] { return absl::StrContains(MetricsOf(server), kHeld); }))
       << MetricsOf(server);
   EXPECT_THAT(MetricsOf(server), HasSubstr("keda_gpu_scaler_attribution_known 1"));
 }
 
-TEST_F(HoldersTest, LostKubeletIsSaidAndItsLastWordStands) {
+TEST_F(HoldersTest, ALostKubeletIsReportedAndItsLastHoldersStay) {
   Server server(Flags("kubelet"));
-  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   ASSERT_TRUE(server.process().WaitForErr("event=kubelet_found"));
   kubelet_.Stop();
   ASSERT_TRUE(server.process().WaitForErr("event=kubelet_lost")) << server.process().Err();
@@ -141,29 +141,29 @@ TEST_F(HoldersTest, LostKubeletIsSaidAndItsLastWordStands) {
       << server.process().Err();
 }
 
-TEST_F(HoldersTest, KubeletThatNeverAnswersMakesHoldersUnknown) {
+TEST_F(HoldersTest, AKubeletThatNeverAnswersMakesHoldersUnknown) {
   kubelet_.Stop();
   Server server(Flags("kubelet"));
-  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   EXPECT_TRUE(server.process().WaitForErr("event=attribution_unknown")) << server.process().Err();
   EXPECT_TRUE(Eventually(
       [&] { return absl::StrContains(MetricsOf(server), "keda_gpu_scaler_attribution_known 0"); }));
 }
 
-TEST_F(HoldersTest, AutoAsksTheKubeletWhereThereIsOne) {
+TEST_F(HoldersTest, AutoUsesTheKubeletIfThereIsOne) {
   EXPECT_EQ(Gpus("auto")["gpus"][0]["holders"][0]["pod"], "web-6d4cf56db6-x7k2p");
   kubelet_.Stop();
   EXPECT_TRUE(Gpus("auto")["gpus"][0]["holders"].is_null());
   EXPECT_TRUE(Gpus("auto")["holders_unknown"].is_null()) << "nobody was asked";
 }
 
-TEST_F(HoldersTest, ServingSaysWhatAutoHasComeTo) {
+TEST_F(HoldersTest, ServingLogsTheModeThatAutoSelected) {
   Server asking(Flags("auto"));
-  ASSERT_TRUE(asking.Ready()) << asking.process().Story();
+  ASSERT_TRUE(asking.Ready()) << asking.process().Diagnostics();
   EXPECT_THAT(asking.process().Err(), ContainsRegex("event=serving .*attribution=kubelet"));
   kubelet_.Stop();
   Server alone(Flags("auto"));
-  ASSERT_TRUE(alone.Ready()) << alone.process().Story();
+  ASSERT_TRUE(alone.Ready()) << alone.process().Diagnostics();
   EXPECT_THAT(alone.process().Err(), ContainsRegex("event=serving .*attribution=none"));
 }
 
@@ -176,8 +176,8 @@ TEST_F(HoldersTest, GpusShowsHoldersAndOwners) {
   EXPECT_TRUE(Gpus("none")["gpus"][0]["holders"].is_null());
 }
 
-// Each is scaled on its own part: of 80 % three quarters and one.
-TEST_F(HoldersTest, SharedGpuIsDividedByWhatThePodsProcessesUse) {
+// Each workload scales on its own part: three quarters and one quarter of 80 %.
+TEST_F(HoldersTest, ASharedGpuIsDividedByProcessUse) {
   constexpr char kUidA[] = "0f3c1d2e-5a6b-4c7d-8e9f-a0b1c2d3e4f5";
   constexpr char kUidB[] = "1f3c1d2e-5a6b-4c7d-8e9f-a0b1c2d3e4f5";
   const Sleeper of_a, of_b;
@@ -200,21 +200,21 @@ TEST_F(HoldersTest, SharedGpuIsDividedByWhatThePodsProcessesUse) {
                                  R"(, "utilization_percent": 60}, {"pid": )", of_b.pid(),
                                  R"(, "utilization_percent": 20}]}]})")));
   const Server server(flags, {}, [&proc] { proc.Mount(); });
-  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   const auto ask = [&server](const std::string& pod) {
     return RunProgram({"query", server.Address(), "--namespace=shop", "--explain",
                        "metricType=gpu_utilization", "window=0s", absl::StrCat("podRegex=", pod)})
         .out;
   };
   EXPECT_TRUE(Eventually([&] { return absl::StrContains(ask("a-0"), "value   60\n"); }))
-      << ask("a-0") << server.process().Story();
+      << ask("a-0") << server.process().Diagnostics();
   EXPECT_THAT(ask("b-0"), HasSubstr("value   20\n"));
 }
 
-TEST_F(HoldersTest, HangingKubeletHoldsUpNeitherReadingsNorTheEnd) {
+TEST_F(HoldersTest, AHangingKubeletDelaysNeitherReadingsNorShutdown) {
   kubelet_.Hang(true);
   Server server(Flags("kubelet"));
-  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   EXPECT_TRUE(Eventually([&] {
     return absl::StrContains(MetricsOf(server), "keda_gpu_scaler_gpu_utilization_percent");
   }));
@@ -223,9 +223,9 @@ TEST_F(HoldersTest, HangingKubeletHoldsUpNeitherReadingsNorTheEnd) {
   EXPECT_EQ(server.process().Wait(), 0) << server.process().Err();
 }
 
-// As a pod finds it that mounts the socket itself, and not its folder, before a kubelet has made
-// it.
-TEST_F(HoldersTest, DirectoryInPlaceOfTheSocketIsTold) {
+// The directory exists if a pod mounts the socket instead of its folder before the kubelet has
+// created it.
+TEST_F(HoldersTest, ADirectoryInPlaceOfTheSocketIsReported) {
   const std::string folder = NewTestFolder();
   const std::string socket = absl::StrCat("--pod-resources-socket=", folder);
   Server guessing({absl::StrCat("--gpu-source=", source_), "--attribution=auto", socket});

@@ -1,5 +1,5 @@
-// Engines found as with hostPID: from the processes that the driver names on a GPU to their network
-// and its ports. The kubelet tells no address; the whole program on both ends.
+// Engines found as with hostPID: from the driver's GPU processes to their network and its ports.
+// The kubelet reports no pod address. Tests the whole program on both ends.
 #include <sched.h>
 #include <sys/mount.h>
 #include <unistd.h>
@@ -19,8 +19,8 @@ using testing::AllOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
 
-// What a container with hostPID sees of its node: which pod a process is of, the names of the pods,
-// and the node's init in the node's network. Mounts that the program alone sees.
+// A container's view of its node with hostPID: each process's pod, the pods' names, and the node's
+// init in the node's network. The mounts are visible only to the program.
 class NodeView {
  public:
   explicit NodeView(pid_t in_node_network) {
@@ -36,7 +36,7 @@ class NodeView {
     Bind(folder_.Write(name + "/cgroup", cgroup), absl::StrCat("/proc/", process, "/cgroup"));
   }
 
-  // For Process's `in_child`.
+  // Pass it as Process's `in_child`.
   void Mount() const {
     if (unshare(CLONE_NEWNS) != 0) _exit(126);
     if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) _exit(126);
@@ -62,7 +62,7 @@ class HostPidDiscoveryTest : public EnginePodsTest {
     view_ = std::make_unique<NodeView>(getpid());
   }
 
-  // A pod of Deployment/llm whose engine listens at a port that no engine is used to.
+  // Adds a pod of Deployment/llm with an engine at a port that is no engine's default.
   std::unique_ptr<Process> AddEngine(const std::string& name, int port) {
     AddPod(name);
     const int pod = static_cast<int>(networks_.size()) - 1;
@@ -87,11 +87,11 @@ class HostPidDiscoveryTest : public EnginePodsTest {
     agent_ = std::make_unique<Server>(
         args, Variables{{"LD_LIBRARY_PATH", FAKE_NVML_DIR "/new"}, {"FAKE_NVML_STATE", driver_}},
         [view = view_.get()] { view->Mount(); });
-    ASSERT_TRUE(agent_->Ready()) << agent_->process().Story();
+    ASSERT_TRUE(agent_->Ready()) << agent_->process().Diagnostics();
     server_ = std::make_unique<Server>(std::vector<std::string>{
         "--role=aggregator", absl::StrCat("--agents=static:", agent_->Address()), "--grace=6s",
         "--poll-interval=100ms", "--engine-interval=200ms", "--stale-after=5s"});
-    ASSERT_TRUE(server_->Ready()) << server_->process().Story();
+    ASSERT_TRUE(server_->Ready()) << server_->process().Diagnostics();
   }
 
   const std::vector<std::string> running_ = {"metricType=requests_running", "targetValue=10",
@@ -105,7 +105,7 @@ class HostPidDiscoveryTest : public EnginePodsTest {
 TEST_F(HostPidDiscoveryTest, AnAggregatorCountsTheEnginesOfTheProcessesOnANodesGpus) {
   const auto busy = AddEngine("llm-6d4cf56db6-x7k2p", 9123);
   const auto idle = AddEngine("llm-6d4cf56db6-q2w4r", 9124);
-  const TestServer neighbour("0.0.0.0", "vllm:num_requests_running 1000\n", 9123);
+  const TestServer other("0.0.0.0", "vllm:num_requests_running 1000\n", 9123);
   const auto load = StartLoad(0, 9123);
   StartNodeAndAggregator();
   EXPECT_THAT(
@@ -119,10 +119,10 @@ TEST_F(HostPidDiscoveryTest, AnAggregatorCountsTheEnginesOfTheProcessesOnANodesG
   EXPECT_THAT(fleet.out, ContainsRegex("gpu-1 .*shop/llm-6d4cf56db6-x7k2p/main"));
 }
 
-TEST_F(HostPidDiscoveryTest, ProcessesThatTheAgentDoesNotSeeAreTheReason) {
+TEST_F(HostPidDiscoveryTest, ProcessesInvisibleToTheAgentAreTheReason) {
   AddPod("llm-6d4cf56db6-x7k2p");
-  constexpr int64_t kNobody = int64_t{1} << 30;  // above any pid_max
-  AddGpu(0, kNobody);
+  constexpr int64_t kUnusedPid = int64_t{1} << 30;  // above any pid_max
+  AddGpu(0, kUnusedPid);
   StartNodeAndAggregator();
   EXPECT_THAT(QueryUntil("agents need hostPID", running_),
               HasSubstr("its processes are not seen: agents need hostPID"))

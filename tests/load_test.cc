@@ -16,8 +16,8 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// A token takes 2 ms, of any batch.
-const std::vector<std::string>& Quick() {
+// A token takes 2 ms in any batch.
+const std::vector<std::string>& FastEngine() {
   static const auto& args = *new std::vector<std::string>{"--tokens-per-second=500",
                                                           "--full-batch-tokens-per-second=500"};
   return args;
@@ -36,9 +36,9 @@ nlohmann::json ReportOf(const std::string& text) {
   return report;
 }
 
-TEST(LoadCommand, SendsWhatWasAskedForAndSaysWhatBecameOfIt) {
-  const SimulatedEngine engine(Quick());
-  ASSERT_TRUE(engine.Serving()) << engine.process().Story();
+TEST(LoadCommand, SendsTheRequestedLoadAndReportsTheOutcome) {
+  const SimulatedEngine engine(FastEngine());
+  ASSERT_TRUE(engine.Serving()) << engine.process().Diagnostics();
   const Finished load = RunProgram(Load(engine.Url(), {"--rate=50", "--duration=4s"}));
   EXPECT_EQ(load.code, 0) << load.out << load.err;
   const auto report = ReportOf(load.out);
@@ -62,18 +62,18 @@ TEST(LoadCommand, ReportsHaveNoPassword) {
   }
 }
 
-// A generator that waits for answers would send one request in that second, and show one that was
-// slow of all.
+// A closed-loop generator would send one request during the stall, and show one slow request in
+// all.
 TEST(LoadCommand, StallOfASecondShowsInThePercentiles) {
-  const SimulatedEngine engine(Quick());
-  ASSERT_TRUE(engine.Serving()) << engine.process().Story();
+  const SimulatedEngine engine(FastEngine());
+  ASSERT_TRUE(engine.Serving()) << engine.process().Diagnostics();
   for (const std::string concurrency : {"1000", "1"}) {
     Process load(Load(engine.Url(), {"--rate=100", "--duration=4s", "--concurrency", concurrency}));
-    ASSERT_TRUE(load.WaitForErr("s  asked")) << load.Story();
+    ASSERT_TRUE(load.WaitForErr("s  asked")) << load.Diagnostics();
     engine.process().Signal(SIGSTOP);
-    absl::SleepFor(absl::Seconds(1));  // the stall itself
+    absl::SleepFor(absl::Seconds(1));  // the stall
     engine.process().Signal(SIGCONT);
-    EXPECT_EQ(load.Wait(), 0) << load.Story();
+    EXPECT_EQ(load.Wait(), 0) << load.Diagnostics();
     const auto report = ReportOf(load.Out());
     EXPECT_EQ(report["answered"], 400) << concurrency;
     EXPECT_GT(report["latency_seconds"]["p95"], 0.5) << concurrency << load.Out();
@@ -83,18 +83,18 @@ TEST(LoadCommand, StallOfASecondShowsInThePercentiles) {
   }
 }
 
-TEST(LoadCommand, FileSaysTheRatesAndWhenItEnds) {
-  const SimulatedEngine engine(Quick());
-  ASSERT_TRUE(engine.Serving()) << engine.process().Story();
+TEST(LoadCommand, AFileSetsRatesAndDuration) {
+  const SimulatedEngine engine(FastEngine());
+  ASSERT_TRUE(engine.Serving()) << engine.process().Diagnostics();
   const std::string path = WriteTestFile("shape", "0 100\n0.5 0\n1 50 # again\n1.5 0\n");
   const Finished load = RunProgram(Load(engine.Url(), {"--shape", path}));
   EXPECT_EQ(load.code, 0) << load.err;
   EXPECT_EQ(ReportOf(load.out)["asked"], 75);
 }
 
-TEST(LoadCommand, ErrorsAreToldByKindAndByTheExitCode) {
+TEST(LoadCommand, ErrorsAreReportedByKindAndExitCode) {
   const SimulatedEngine engine({"--fault=error", "--fault-after=5"});
-  ASSERT_TRUE(engine.Serving()) << engine.process().Story();
+  ASSERT_TRUE(engine.Serving()) << engine.process().Diagnostics();
   const Finished failing = RunProgram(Load(engine.Url(), {"--rate=20", "--duration=1s"}));
   EXPECT_EQ(failing.code, 1);
   EXPECT_EQ(ReportOf(failing.out)["errors"]["HTTP 500"], 15);
@@ -109,7 +109,7 @@ TEST(LoadCommand, ErrorsAreToldByKindAndByTheExitCode) {
 
 TEST(LoadCommand, HungServerIsATimeoutAndTheRestIsNotSent) {
   const SimulatedEngine engine({"--fault=hang"});
-  ASSERT_TRUE(engine.Serving()) << engine.process().Story();
+  ASSERT_TRUE(engine.Serving()) << engine.process().Diagnostics();
   const Finished load = RunProgram(
       Load(engine.Url(), {"--rate=20", "--duration=1s", "--timeout=200ms", "--concurrency=1"}));
   EXPECT_EQ(load.code, 1);
@@ -120,17 +120,17 @@ TEST(LoadCommand, HungServerIsATimeoutAndTheRestIsNotSent) {
 }
 
 TEST(LoadCommand, SigintStopsItAndItReports) {
-  const SimulatedEngine engine(Quick());
-  ASSERT_TRUE(engine.Serving()) << engine.process().Story();
+  const SimulatedEngine engine(FastEngine());
+  ASSERT_TRUE(engine.Serving()) << engine.process().Diagnostics();
   Process load(Load(engine.Url(), {"--rate=50", "--duration=1h", "--poisson"}));
-  ASSERT_TRUE(load.WaitForErr("asked 50/s")) << load.Story();
+  ASSERT_TRUE(load.WaitForErr("asked 50/s")) << load.Diagnostics();
   load.Signal(SIGINT);
-  EXPECT_EQ(load.Wait(), 0) << load.Story();
+  EXPECT_EQ(load.Wait(), 0) << load.Diagnostics();
   EXPECT_EQ(ReportOf(load.Out())["stopped"], true);
   EXPECT_GT(ReportOf(load.Out())["answered"], 10);
 }
 
-TEST(LoadCommand, BadFlagsExit2AndNameWhatIsWrong) {
+TEST(LoadCommand, BadFlagsExit2AndNameTheFault) {
   const std::string bad = WriteTestFile("bad", "0 10\n5 ten\n");
   const std::string endless = WriteTestFile("endless", "0 10\n");
   const struct {

@@ -1,4 +1,4 @@
-// The program on a driver that misbehaves (fake_nvml).
+// The program with a faulty driver (fake_nvml).
 #include <csignal>
 
 #include "absl/strings/str_cat.h"
@@ -44,9 +44,9 @@ class NvmlTest : public testing::Test {
                                           "--stale-after=1s"};
 };
 
-TEST_F(NvmlTest, GpuPulledOutIsGoneAndPutBackIsThereAgain) {
+TEST_F(NvmlTest, ARemovedGpuIsGoneAndAReinsertedOneIsBack) {
   Server server(args_, Environment());
-  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   const std::string series = "keda_gpu_scaler_gpu_utilization_percent{gpu_index=\"1\"";
   ASSERT_TRUE(Eventually([&] { return Shows(server, "gpu_uuid=\"GPU-b\""); }))
       << Metrics(server) << server.process().Err();
@@ -58,7 +58,7 @@ TEST_F(NvmlTest, GpuPulledOutIsGoneAndPutBackIsThereAgain) {
   EXPECT_TRUE(Eventually([&] { return Shows(server, "gpu_uuid=\"GPU-b\""); }));
 }
 
-TEST_F(NvmlTest, GpuThatFailsBesideAnotherIsLoggedAndSoIsItsReturn) {
+TEST_F(NvmlTest, AFailingGpuIsLoggedAndSoIsItsReturn) {
   Server server(args_, Environment());
   ASSERT_TRUE(server.process().WaitForErr("event=gpu_appeared uuid=GPU-b"));
   std::string lost = Gpu("GPU-b");
@@ -77,7 +77,7 @@ TEST_F(NvmlTest, HangingDriverFailsLivenessAndSigtermStillEndsIt) {
   std::vector<std::string> args = args_;
   args.emplace_back("--hang-after=1s");
   Server server(args, Environment());
-  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   ASSERT_TRUE(Eventually([&] { return Shows(server, "gpu_uuid=\"GPU-a\""); }));
   ReplaceFile(state_, Driver(Gpu("GPU-a"), R"("hang": "nvmlDeviceGetMemoryInfo_v2", )"));
   EXPECT_TRUE(
@@ -92,7 +92,7 @@ TEST_F(NvmlTest, HangingDriverFailsLivenessAndSigtermStillEndsIt) {
               HasSubstr("event=stopped_with_a_hanging_thread thread=sampler "));
 }
 
-TEST_F(NvmlTest, GpusShowsWhatTheDriverTells) {
+TEST_F(NvmlTest, GpusShowsTheDriversValues) {
   const Finished gpus = RunProgram({"gpus", "--gpu-source=nvml"}, Environment());
   EXPECT_EQ(gpus.code, 0) << gpus.err;
   EXPECT_THAT(gpus.out, HasSubstr("GPU-b"));
@@ -100,7 +100,7 @@ TEST_F(NvmlTest, GpusShowsWhatTheDriverTells) {
 }
 
 // A rate takes two readings of its counter: 0 KiB more in 200 ms is a rate, one reading is none.
-TEST_F(NvmlTest, GpusReadsTwiceWhereARateNeedsIt) {
+TEST_F(NvmlTest, GpusReadsTwiceForRates) {
   std::string gpu = Gpu("GPU-a");
   gpu.insert(1, R"("fields": {"138": 1024, "139": 2048}, )");
   ReplaceFile(state_, Driver(gpu));
@@ -112,7 +112,7 @@ TEST_F(NvmlTest, GpusReadsTwiceWhereARateNeedsIt) {
   EXPECT_FALSE(shown["unreadable"].contains("nvlink"));
 }
 
-TEST_F(NvmlTest, GpusWithoutADriverExits4AndSaysWhatIsMissing) {
+TEST_F(NvmlTest, GpusWithoutADriverExits4AndNamesTheMissingLibrary) {
   const Finished gpus = RunProgram({"gpus", "--gpu-source=nvml"});
   EXPECT_EQ(gpus.code, 4) << gpus.out;
   EXPECT_THAT(gpus.err, HasSubstr("libnvidia-ml.so.1"));

@@ -1,4 +1,4 @@
-// What becomes of output that nobody gets, as processes.
+// Output that cannot be written or is not read, as processes.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -25,7 +25,7 @@ std::vector<std::vector<std::string>> CommandsThatPrint() {
           {"serve", "-h"},  {"gpus", source, "--dry-run"}};
 }
 
-TEST(Output, ThatCannotBeWrittenExits5AndSaysSo) {
+TEST(Output, FailedWritesExit5WithAnError) {
   const int full = open("/dev/full", O_WRONLY);
   ASSERT_GE(full, 0);
   for (const std::vector<std::string>& args : CommandsThatPrint()) {
@@ -36,7 +36,7 @@ TEST(Output, ThatCannotBeWrittenExits5AndSaysSo) {
   close(full);
 }
 
-TEST(Output, WhoseReaderHasGoneIsNoError) {
+TEST(Output, AClosedPipeIsNoError) {
   std::array<int, 2> ends{};
   ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
   close(ends[0]);

@@ -34,7 +34,7 @@ spec:
         targetValeu: "80"
 )";
 
-TEST(Program, SaysItsVersionAndItsCommands) {
+TEST(Program, PrintsItsVersionAndItsCommands) {
   EXPECT_EQ(RunProgram({"--version"}).out, "keda-gpu-scaler " GPUSCALER_VERSION "\n");
   const Finished help = RunProgram({"--help"});
   EXPECT_EQ(help.code, 0);
@@ -64,7 +64,7 @@ TEST(Program, ManualPageIsRoff) {
   EXPECT_EQ(RunProgram({"man"}).out.rfind(".TH KEDA\\-GPU\\-SCALER 1", 0), 0u);
 }
 
-TEST(Lint, ExitCodesTellCleanFindingsAndUnreadable) {
+TEST(Lint, ExitCodesDistinguishCleanFindingsAndUnreadable) {
   const Finished good = RunProgram({"lint", WriteTestFile("good.yaml", kGood)});
   EXPECT_EQ(good.code, 0) << good.out << good.err;
   const Finished typo = RunProgram({"lint", WriteTestFile("typo.yaml", kTypo)});
@@ -76,7 +76,7 @@ TEST(Lint, ExitCodesTellCleanFindingsAndUnreadable) {
   EXPECT_EQ(RunProgram({"lint"}).code, 2);
 }
 
-// Whose ScaledObject is of namespace ai, with this metadata from line 11 on.
+// Runs lint on a ScaledObject in namespace ai, with this metadata from line 11 on.
 Finished LintOf(const std::string& metadata, const std::vector<std::string>& flags = {}) {
   std::vector<std::string> arguments = {"lint", "-"};
   arguments.insert(arguments.end(), flags.begin(), flags.end());
@@ -95,7 +95,7 @@ spec:
                                  metadata));
 }
 
-TEST(Lint, WhatTheScalerRefusesOfAnEndpointIsFoundBefore) {
+TEST(Lint, EndpointsThatTheScalerRefusesAreFindings) {
   const std::string page =
       "        metricType: prometheus\n        targetValue: \"5\"\n"
       "        prometheusMetric: waiting\n        prometheusEndpoint: ";
@@ -117,7 +117,7 @@ TEST(Lint, WhatTheScalerRefusesOfAnEndpointIsFoundBefore) {
   EXPECT_THAT(queue.out, HasSubstr(":14: error: "));
 }
 
-TEST(Lint, AnEndpointOfAnotherNamespaceIsOneToBeAllowed) {
+TEST(Lint, AnEndpointOfAnotherNamespaceMustBeAllowed) {
   const std::string metadata =
       "        metricType: prometheus\n        targetValue: \"5\"\n"
       "        prometheusMetric: waiting\n        prometheusEndpoint: http://gateway.infra:9090/\n";
@@ -129,7 +129,7 @@ TEST(Lint, AnEndpointOfAnotherNamespaceIsOneToBeAllowed) {
   EXPECT_EQ(LintOf(metadata, {"--allow-endpoints=http://gateway"}).code, 2);
 }
 
-TEST(Lint, ATriggerOfSomebodyElseIsNotedAndFailsNothing) {
+TEST(Lint, AnotherScalersTriggerIsANoteNotAFailure) {
   std::string manifest = kTypo;
   manifest.replace(manifest.find("keda-gpu-scaler"), 15, "scaler");
   const Finished noted = RunProgram({"lint", "-"}, {}, manifest);
@@ -142,7 +142,7 @@ TEST(Lint, ATriggerOfSomebodyElseIsNotedAndFailsNothing) {
   EXPECT_THAT(named.out, HasSubstr("[bad-metadata]"));
 }
 
-TEST(Lint, TheServiceThatATriggerNamesMayBeInAnotherFile) {
+TEST(Lint, TheTriggersServiceMayBeInAnotherFile) {
   const std::string object = WriteTestFile(
       "scaledobject.yaml",
       absl::StrReplaceAll(kGood,
@@ -175,7 +175,7 @@ TEST(Lint, AFileWithoutAScaledObjectIsNotedUnlessAnotherHasOne) {
   EXPECT_EQ(RunProgram({"lint", service, WriteTestFile("good.yaml", kGood)}).out, "");
 }
 
-TEST(Lint, EnginesThatAgentsFindNeedNoName) {
+TEST(Lint, DiscoveredEnginesNeedNoEndpoint) {
   const std::string metadata = "        profile: vllm-requests\n";
   const Finished unnamed = LintOf(metadata);
   EXPECT_EQ(unnamed.code, 1);
@@ -184,7 +184,7 @@ TEST(Lint, EnginesThatAgentsFindNeedNoName) {
   EXPECT_EQ(found.code, 0) << found.out;
 }
 
-TEST(Lint, NamesTheLayerOfProfilesThatCannotBeRead) {
+TEST(Lint, NamesTheLayerOfUnreadableProfiles) {
   const Finished lint = RunProgram({"lint", "-"}, {{"KEDA_GPU_SCALER_PROFILES", "/no/p"}}, kGood);
   EXPECT_EQ(lint.code, 2);
   EXPECT_THAT(lint.err, HasSubstr("environment KEDA_GPU_SCALER_PROFILES=/no/p: cannot be read"));

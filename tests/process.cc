@@ -25,7 +25,7 @@ std::string ReadAll(const std::string& path) {
   return content.str();
 }
 
-// What the child needs of ours to run at all.
+// Adds the environment that the child needs to start.
 Variables WithLoader(Variables variables) {
   for (const char* name : {"LD_LIBRARY_PATH", "ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"}) {
     const char* value = std::getenv(name);
@@ -39,7 +39,7 @@ void Redirect(const char* path, int flags, int descriptor) {
   if (file < 0 || dup2(file, descriptor) < 0) _exit(126);
 }
 
-// "name state=S (sleeping) wchan=ep_poll" of each thread, a line each.
+// Returns "name state=S (sleeping) wchan=ep_poll" for each thread, a line each.
 std::string ThreadsOf(pid_t pid) {
   std::string lines;
   std::error_code gone;
@@ -63,7 +63,7 @@ const TestFolder& OfAllTests() {
   return folder;
 }
 
-// Not yet used in it.
+// Returns a name that is not yet used in OfAllTests().
 std::string NewName() {
   static std::atomic<int> made = 0;
   return absl::StrCat(++made);
@@ -96,7 +96,7 @@ Process::Process(const std::vector<std::string>& args, const Variables& variable
   envp.push_back(nullptr);
   pid_ = fork();
   if (pid_ != 0) return;
-  // A thread of ours may have held any lock: no memory is asked for from here on.
+  // Another thread may have held any lock at fork(), so nothing is allocated from here on.
   Redirect(in.c_str(), O_RDONLY, STDIN_FILENO);
   if (!output) {
     Redirect(out.c_str(), O_WRONLY | O_CREAT, STDOUT_FILENO);
@@ -119,7 +119,7 @@ Process::~Process() {
 std::string Process::Out() const { return ReadAll(folder_.PathOf("out")); }
 std::string Process::Err() const { return ReadAll(folder_.PathOf("err")); }
 
-std::string Process::Story() const {
+std::string Process::Diagnostics() const {
   const std::string state = Ended() ? "It has ended.\n" : ThreadsOf(pid_);
   return absl::StrCat("Standard error:\n", Err(), state);
 }

@@ -16,12 +16,12 @@ namespace gpuscaler {
 
 using Variables = std::map<std::string, std::string>;
 
-// Runs from construction to destruction, which kills it if need be. The child's environment is
-// `variables` alone, with what sanitizers and the loader need. `in_child` runs just before the
-// program does, with its standard streams in place.
+// A child process from construction to destruction, which kills it if necessary. Its environment is
+// `variables` plus what sanitizers and the loader need. `in_child` runs just before exec, with the
+// standard streams in place.
 class Process {
  public:
-  // `output` is a descriptor for standard output in place of what Out() reads.
+  // `output` is a descriptor for standard output; Out() is then empty.
   explicit Process(const std::vector<std::string>& args, const Variables& variables = {},
                    const std::string& input = "", std::optional<int> output = {},
                    const std::function<void()>& in_child = {});
@@ -32,11 +32,11 @@ class Process {
   std::string Out() const;  // so far
   std::string Err() const;
 
-  // For a test that waited for it in vain: standard error, and the end it came to, or where in the
-  // kernel each of its threads is.
-  std::string Story() const;
+  // Returns details for a failure message: standard error, and the exit status or the kernel
+  // function in which each thread waits.
+  std::string Diagnostics() const;
 
-  // False when `text` was not on standard error (output) within `patience`, or the child ended
+  // Returns false if `text` was not on standard error (output) within `timeout`, or the child ended
   // without it.
   bool WaitForErr(const std::string& text, absl::Duration timeout = absl::Seconds(20)) const;
   bool WaitForOut(const std::string& text, absl::Duration timeout = absl::Seconds(20)) const;
@@ -44,7 +44,7 @@ class Process {
   void Signal(int signal) const;
   pid_t pid() const { return pid_; }
 
-  // Its exit code, 128 + n for signal n; empty when it still ran after `patience`.
+  // Returns its exit code, or 128 + n for signal n; empty if it still runs after `timeout`.
   std::optional<int> Wait(absl::Duration timeout = absl::Seconds(20));
 
  private:
@@ -63,7 +63,7 @@ struct Finished {
 Finished RunProgram(const std::vector<std::string>& args, const Variables& variables = {},
                     const std::string& input = "");
 
-// `serve` on free ports, ready.
+// `serve` on free ports. The constructor waits until it is ready.
 class Server {
  public:
   explicit Server(std::vector<std::string> args, const Variables& variables = {},
@@ -72,7 +72,7 @@ class Server {
   Process& process() { return process_; }
   const Process& process() const { return process_; }
   int Port(const std::string& which) const;  // "grpc", "metrics", "probe"
-  std::string Address() const;               // of the gRPC port
+  std::string Address() const;               // the gRPC port's
   bool Ready() const { return ready_; }
 
  private:
@@ -80,22 +80,22 @@ class Server {
   bool ready_;
 };
 
-// True as soon as `condition` is; false when it never was within `patience`.
+// Returns true once `condition` is true, or false after `timeout`.
 template <typename Condition>
 bool Eventually(const Condition& condition, absl::Duration timeout = absl::Seconds(20));
 
-// True as soon as one of three attempts is: for what has to be quick, on a machine that is slow at
-// times.
+// Returns true once one of three attempts is true: for timing checks on a machine that is sometimes
+// slow.
 template <typename Attempt>
 bool OnceInThree(const Attempt& attempt) {
   return attempt() || attempt() || attempt();
 }
 
-// A new folder, which lasts until the tests' process ends.
+// Returns a new folder, deleted when the tests' process ends.
 std::string NewTestFolder();
-// A new file in such a folder of its own.
+// Returns a new file in a new folder.
 std::string WriteTestFile(const std::string& name, const std::string& content);
-void ReplaceFile(const std::string& path, const std::string& content);  // by rename
+void ReplaceFile(const std::string& path, const std::string& content);  // atomic, by rename
 
 }  // namespace gpuscaler
 

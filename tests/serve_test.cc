@@ -1,4 +1,4 @@
-// `serve` and `query`, as processes: what a cluster sees of the program.
+// `serve` and `query` as processes: the program as a cluster uses it.
 #include <csignal>
 #include <memory>
 #include <sstream>
@@ -43,7 +43,7 @@ std::string BusySource() {
   return absl::StrCat("--gpu-source=file:", WriteTestFile("gpus.json", kBusyGpus));
 }
 
-// `query` of GPUs, asked until they are read: a server that has just started may take long to.
+// Repeats `query` until it succeeds: a server may take long for its first GPU reading.
 Finished QueryUntilRead(const std::vector<std::string>& args, const std::string& input = "") {
   Finished query;
   Eventually([&] {
@@ -53,9 +53,9 @@ Finished QueryUntilRead(const std::vector<std::string>& args, const std::string&
   return query;
 }
 
-TEST(Serve, AnswersWhatKedaAsksAndEndsInOrderOnSigterm) {
+TEST(Serve, AnswersKedaAndShutsDownOnSigterm) {
   Server server({BusySource()});
-  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   const Finished query = QueryUntilRead({"query", server.Address(), "--replicas=2", "--explain",
                                          "metricType=gpu_utilization", "window=0s"});
   EXPECT_EQ(query.code, 0) << query.out << query.err;
@@ -68,13 +68,13 @@ TEST(Serve, AnswersWhatKedaAsksAndEndsInOrderOnSigterm) {
   EXPECT_THAT(server.process().Err(), HasSubstr("event=stopped"));
 }
 
-TEST(Serve, OutlivesTheSignalsThatItDoesNotUse) {
+TEST(Serve, SurvivesUnusedSignals) {
   Server server({BusySource()});
-  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   server.process().Signal(SIGUSR1);
   server.process().Signal(SIGUSR2);
   EXPECT_EQ(QueryUntilRead({"query", server.Address(), "metricType=gpu_utilization"}).code, 0)
-      << server.process().Story();
+      << server.process().Diagnostics();
   server.process().Signal(SIGTERM);
   EXPECT_EQ(server.process().Wait(), 0) << server.process().Err();
 }
@@ -82,17 +82,17 @@ TEST(Serve, OutlivesTheSignalsThatItDoesNotUse) {
 TEST(Serve, ReadsTheLevelOfItsLogAgainOnSighup) {
   const std::string config = WriteTestFile("config.yaml", "log-level: info\n");
   Server server({"--config", config, "--gpu-source=none"});
-  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   ReplaceFile(config, "log-level: loud\n");
   server.process().Signal(SIGHUP);
   EXPECT_TRUE(server.process().WaitForErr("event=reload_failed what=log-level"))
-      << server.process().Story();
+      << server.process().Diagnostics();
   ReplaceFile(config, "log-level: error\n");
   server.process().Signal(SIGHUP);
   EXPECT_TRUE(Eventually([&] {
     const std::string log = server.process().Err();
     return log.find("event=reloading") != log.rfind("event=reloading");
-  })) << server.process().Story();
+  })) << server.process().Diagnostics();
   server.process().Signal(SIGTERM);
   EXPECT_EQ(server.process().Wait(), 0) << server.process().Err();
   EXPECT_THAT(server.process().Err(), Not(HasSubstr("event=stopped"))) << "of level info";
@@ -103,22 +103,22 @@ TEST(Serve, ReadsItsProfilesAgainOnSighup) {
     const std::string profiles =
         WriteTestFile("profiles.yaml", "profiles: {ours: {metricType: gpu_utilization}}\n");
     Server server({"--profiles", profiles, "--gpu-source=none"});
-    EXPECT_TRUE(server.Ready()) << server.process().Story();
+    EXPECT_TRUE(server.Ready()) << server.process().Diagnostics();
     ReplaceFile(profiles, "profiles: [\n");
     server.process().Signal(SIGHUP);
     EXPECT_TRUE(server.process().WaitForErr("event=reload_failed what=profiles"));
     ReplaceFile(profiles, "profiles: {}\n");
     server.process().Signal(SIGHUP);
-    // Without the signal they are read 5 s after the last time.
+    // Without the signal they are read every 5 s.
     return server.process().WaitForErr("event=reload_mended what=profiles", absl::Seconds(3));
   }));
 }
 
-// A Watch of health never ends by itself.
+// A health Watch does not end by itself.
 TEST(Serve, EndsWithin5SecondsOfSigtermUnderAWatchOfItsHealth) {
   EXPECT_TRUE(OnceInThree([&] {
     Server server({BusySource()});
-    EXPECT_TRUE(server.Ready()) << server.process().Story();
+    EXPECT_TRUE(server.Ready()) << server.process().Diagnostics();
     EventLoop loop;
     Channel channel(loop, {.address = server.Address()});
     TestCall<HealthCheckRequest, HealthCheckResponse> watch(channel, kWatch);
@@ -127,13 +127,13 @@ TEST(Serve, EndsWithin5SecondsOfSigtermUnderAWatchOfItsHealth) {
                 ElementsAre(Property(&HealthCheckResponse::status, HealthCheckResponse::SERVING)));
     server.process().Signal(SIGTERM);
     const bool in_time = server.process().Wait(absl::Seconds(5)).has_value();
-    EXPECT_EQ(server.process().Wait(), 0) << server.process().Story();
+    EXPECT_EQ(server.process().Wait(), 0) << server.process().Diagnostics();
     EXPECT_THAT(server.process().Err(), HasSubstr("event=stopped"));
     return in_time;
   }));
 }
 
-// Opens calls and resets them, until each connection is closed: an address has 30,000 resets.
+// Opens calls and resets them until each connection is closed: a client address has 30,000 resets.
 void ResetCalls(std::vector<std::unique_ptr<RawClient>>& clients) {
   for (const auto& client : clients) {
     client->Begin();
@@ -151,7 +151,7 @@ void ResetCalls(std::vector<std::unique_ptr<RawClient>>& clients) {
 TEST(Serve, EndsWithin5SecondsOfSigtermUnderAttack) {
   EXPECT_TRUE(OnceInThree([&] {
     Server server({BusySource()});
-    EXPECT_TRUE(server.Ready()) << server.process().Story();
+    EXPECT_TRUE(server.Ready()) << server.process().Diagnostics();
     RawClient streams(server.Port("grpc"), "127.0.4.1");
     streams.Begin();
     std::string calls;
@@ -168,7 +168,7 @@ TEST(Serve, EndsWithin5SecondsOfSigtermUnderAttack) {
     EXPECT_TRUE(server.process().WaitForErr("event=grpc_limit limit=resets"));
     server.process().Signal(SIGTERM);
     const bool in_time = server.process().Wait(absl::Seconds(5)).has_value();
-    EXPECT_EQ(server.process().Wait(), 0) << server.process().Story();
+    EXPECT_EQ(server.process().Wait(), 0) << server.process().Diagnostics();
     attack.join();
     return in_time;
   }));
@@ -181,18 +181,18 @@ TEST(Serve, ReadsItsCertificatesAgainOnSighup) {
     const std::string folder = NewTestFolder();
     const TlsFiles files = WriteTls(folder, first, "");
     Server server({"--gpu-source=none", "--tls-cert", files.cert, "--tls-key", files.key});
-    EXPECT_TRUE(server.Ready()) << server.process().Story();
+    EXPECT_TRUE(server.Ready()) << server.process().Diagnostics();
     WriteTls(folder, second, "");
     server.process().Signal(SIGHUP);
-    // Without the signal they are read 5 s after the last time.
+    // Without the signal they are read every 5 s.
     return server.process().WaitForErr("event=tls_reloaded", absl::Seconds(3));
   }));
 }
 
-TEST(Serve, HealthOfTheScalerFollowsTheReadingsAndThatOfTheServerDoesNot) {
+TEST(Serve, OnlyHealthOfTheScalerServiceFollowsTheReadings) {
   const std::string gpus = WriteTestFile("gpus.json", kBusyGpus);
   Server server({absl::StrCat("--gpu-source=file:", gpus), "--poll-interval=50ms"});
-  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   EXPECT_TRUE(Eventually([&] { return Health(server, kScalerService) == "SERVING"; }));
   ReplaceFile(gpus, "{");
   EXPECT_TRUE(Eventually([&] { return Health(server, kScalerService) == "NOT_SERVING"; }));
@@ -203,7 +203,7 @@ TEST(Serve, HealthOfTheScalerFollowsTheReadingsAndThatOfTheServerDoesNot) {
 
 TEST(Serve, QueryReadsAScaledObject) {
   Server server({BusySource()});
-  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   const std::string manifest = WriteTestFile("so.yaml", R"(
 kind: ScaledObject
 metadata: {name: llm, namespace: prod}
@@ -226,7 +226,7 @@ spec:
 
 TEST(Serve, BadMetadataIsNamedByQuery) {
   Server server({BusySource()});
-  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   const Finished query = RunProgram({"query", server.Address(), "targetValeu=80"});
   EXPECT_EQ(query.code, 1);
   EXPECT_THAT(query.out, HasSubstr("INVALID_ARGUMENT"));
@@ -234,9 +234,9 @@ TEST(Serve, BadMetadataIsNamedByQuery) {
   EXPECT_THAT(query.out, HasSubstr("metric  keda_gpu_metric")) << "the spec always answers";
 }
 
-TEST(Serve, WithoutGpusLivesIsReadyAndAnswersUnavailable) {
+TEST(Serve, WithoutGpusItIsReadyAndAnswersUnavailable) {
   Server server({"--gpu-source=none"});
-  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   EXPECT_EQ(Ask(server.Port("probe"), "GET", "/healthz")->status, 200);
   EXPECT_EQ(Ask(server.Port("probe"), "GET", "/readyz")->status, 200);
   EXPECT_EQ(Health(server, ""), "SERVING");
@@ -249,7 +249,7 @@ TEST(Serve, WithoutGpusLivesIsReadyAndAnswersUnavailable) {
 
 TEST(Query, WaitsForAllAnswersAtOnce) {
   Server server({"--gpu-source=none"});
-  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   EXPECT_TRUE(OnceInThree([&] {
     const absl::Time before = absl::Now();
     const Finished query = RunProgram({"query", server.Address(), "--explain"});
@@ -261,7 +261,7 @@ TEST(Query, WaitsForAllAnswersAtOnce) {
 
 TEST(Serve, MetricsPageShowsTheGpus) {
   Server server({BusySource()});
-  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   std::string body;
   EXPECT_TRUE(Eventually([&] {
     const auto reply = Ask(server.Port("metrics"), "GET", "/metrics");
@@ -273,7 +273,7 @@ TEST(Serve, MetricsPageShowsTheGpus) {
 
 TEST(Serve, PortsTurnedOffAreNotOpened) {
   Server server({"--gpu-source=none", "--metrics-port=0", "--probe-port=0"});
-  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   EXPECT_EQ(server.Port("metrics"), 0);
   EXPECT_EQ(server.Port("probe"), 0);
 }
@@ -330,7 +330,8 @@ TEST(Serve, BadConfigurationExits2AndNamesTheLayer) {
   };
   for (const Case& test : cases) {
     std::vector<std::string> args = test.args;
-    // Free ports, lest a busy one be the reason; a flag would hide the environment's port.
+    // Free ports, so that a busy port is not the reason; a flag would override the environment's
+    // port.
     if (test.variables.empty() && test.args[0] != "--port=abc") args.push_back("--port=any");
     for (const char* flag : {"--metrics-port=any", "--probe-port=any"}) args.emplace_back(flag);
     const Finished serve = RunProgram(args, test.variables);
@@ -341,11 +342,11 @@ TEST(Serve, BadConfigurationExits2AndNamesTheLayer) {
 
 TEST(Serve, UnknownVariableOfOurPrefixIsAWarning) {
   Server server({"--gpu-source=none"}, {{"KEDA_GPU_SCALER_PROT", "1"}});
-  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   EXPECT_THAT(server.process().Err(), HasSubstr("event=unknown_environment_variable"));
 }
 
-// One ConfigMap serves both roles.
+// Both roles use one ConfigMap.
 TEST(Serve, SettingOfAnotherRoleFromTheEnvironmentIsAWarning) {
   Server server({"--role=aggregator", "--agents=static:127.0.0.1:1"},
                 {{"KEDA_GPU_SCALER_GPU_SOURCE", "none"}});
@@ -363,7 +364,7 @@ std::string LineOf(const std::string& log, const std::string& event) {
   return "";
 }
 
-TEST(Serve, LogOfTheStartSaysWhatTheRoleReads) {
+TEST(Serve, StartLogListsTheRolesSources) {
   Server aggregator({"--role=aggregator", "--agents=static:127.0.0.1:1"},
                     {{"KEDA_GPU_SCALER_GPU_SOURCE", "none"}});
   ASSERT_TRUE(aggregator.Ready()) << aggregator.process().Err();
@@ -380,7 +381,7 @@ TEST(Serve, LogOfTheStartSaysWhatTheRoleReads) {
   EXPECT_THAT(LineOf(agent.process().Err(), "starting"), HasSubstr("gpu-source=none"));
 }
 
-TEST(Serve, AggregatorSaysThatAnAgentReadsTooSeldom) {
+TEST(Serve, AggregatorWarnsOfAnAgentThatReadsTooSeldom) {
   Server agent({"--role=agent", "--node-name=gpu-7", "--attribution=none", "--poll-interval=15s",
                 BusySource()});
   ASSERT_TRUE(agent.Ready()) << agent.process().Err();
@@ -402,7 +403,7 @@ TEST(Serve, AggregatorSaysThatAnAgentReadsTooSeldom) {
 
 TEST(Serve, TakenPortExits3AndNamesIt) {
   Server server({"--gpu-source=none"});
-  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   for (const std::string which : {"grpc", "metrics", "probe"}) {
     const std::string flag = which == "grpc" ? "--port=" : absl::StrCat("--", which, "-port=");
     std::vector<std::string> args = {"--bind-address=127.0.0.1", "--gpu-source=none", "--port=any",
@@ -414,12 +415,12 @@ TEST(Serve, TakenPortExits3AndNamesIt) {
   }
 }
 
-TEST(Serve, SpeaksTlsToClientsOfItsAuthority) {
+TEST(Serve, ServesTlsToClientsOfItsCa) {
   const TestCa ca("our CA");
   const TlsFiles tls = WriteTls(NewTestFolder(), ca.Issue("server"), ca.pem());
   Server server({BusySource(), "--tls-cert", tls.cert, "--tls-key", tls.key, "--tls-client-ca",
                  tls.client_ca});
-  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   const std::vector<std::string> trusted = {"query",       server.Address(), "--tls-ca",
                                             tls.client_ca, "--tls-cert",     tls.cert,
                                             "--tls-key",   tls.key,          "window=0s"};
@@ -453,9 +454,9 @@ TEST(Serve, FailedStartIsOneLogLineInTheFormatAskedFor) {
   EXPECT_THAT(line["why"].get<std::string>(), HasSubstr("/no/profiles.yaml"));
 }
 
-TEST(Serve, OutlivesTheReaderOfItsLog) {
+TEST(Serve, SurvivesTheEndOfItsLogReader) {
   Server server({"--gpu-source=none"});
-  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   server.process().Signal(SIGPIPE);
   const auto ready = Ask(server.Port("probe"), "GET", "/readyz");
   EXPECT_TRUE(ready.ok()) << ready.status();
@@ -469,7 +470,7 @@ TEST(Query, UnreachableScalerExits4) {
   EXPECT_EQ(RunProgram({"query", absl::StrCat("127.0.0.1:", silent->port())}).code, 4);
 }
 
-TEST(Query, AgentIsSaidToBeNoScaler) {
+TEST(Query, AgentIsReportedAsNoScaler) {
   Server agent({"--role=agent", "--gpu-source=none"});
   ASSERT_TRUE(agent.Ready()) << agent.process().Err();
   const Finished query = RunProgram({"query", agent.Address(), "--explain"});
@@ -481,19 +482,20 @@ TEST(Query, AgentIsSaidToBeNoScaler) {
 
 TEST(Query, ServerWithoutTlsIsNamed) {
   Server server({"--gpu-source=none"});
-  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   const Finished query = RunProgram({"query", server.Address(), "--tls"});
   EXPECT_EQ(query.code, 4) << query.out;
   EXPECT_THAT(query.out, HasSubstr("the server speaks no TLS"));
   EXPECT_EQ(query.err, "");
 }
 
-TEST(Query, LogOfProtobufIsLinesOfOurs) {
+TEST(Query, ProtobufLogsInOurFormat) {
   const auto server = WireServer::Start(
       {.bind_address = "127.0.0.1"},
       {Unary<externalscaler::ScaledObjectRef>("/externalscaler.ExternalScaler/GetMetricSpec",
                                               [](const auto& call, const auto& /*request*/) {
-                                                call->Write("\x0a\x03\x0a\x01\xff");  // no UTF-8
+                                                // invalid UTF-8
+                                                call->Write("\x0a\x03\x0a\x01\xff");
                                                 call->Finish(absl::OkStatus());
                                               })});
   ASSERT_TRUE(server.ok()) << server.status();
@@ -503,9 +505,9 @@ TEST(Query, LogOfProtobufIsLinesOfOurs) {
   EXPECT_THAT(query.err, Not(HasSubstr("[libprotobuf")));
 }
 
-TEST(Query, OfAScaledJobSaysNothingOfTheHpa) {
+TEST(Query, AScaledJobHasNoHpaOutput) {
   Server server({BusySource()});
-  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   const std::string manifest = R"(
 kind: ScaledJob
 metadata: {name: llm}

@@ -1,4 +1,4 @@
-// `engine` as a child process, and a client of it.
+// `engine` as a child process, and its client.
 #pragma once
 
 #include <cstdlib>
@@ -21,7 +21,7 @@ class SimulatedEngine {
 
   bool Serving() const { return process_.WaitForErr("event=serving", absl::Minutes(1)); }
 
-  // Known before it serves.
+  // Available before it serves.
   int Port() const {
     if (!process_.WaitForErr("event=loading")) return 0;
     const std::string log = process_.Err();
@@ -30,7 +30,7 @@ class SimulatedEngine {
   }
   std::string Url() const { return absl::StrCat("http://127.0.0.1:", Port()); }
 
-  // The reply with its head; what went wrong where there is none.
+  // Returns the reply with its header, or the error.
   absl::StatusOr<std::string> Get(absl::string_view path) const {
     auto client = TestHttpClient::Open(Port());
     if (!client.ok()) return client.status();
@@ -39,7 +39,7 @@ class SimulatedEngine {
     return (*client)->ReadAll();
   }
 
-  // A completion that waits for its answer; the connection ends with it.
+  // Sends a completion request that waits for its answer. Closing the connection ends it.
   std::unique_ptr<TestHttpClient> Complete(int max_tokens) const {
     auto client = TestHttpClient::Open(Port());
     if (!client.ok()) return nullptr;

@@ -1,5 +1,5 @@
-// Two aggregators on one agent and its engines, asked every second: they give the same number, by
-// engine pressure and by a known demand.
+// Two aggregators on one agent and its engines, polled every second, return the same number: for
+// engine pressure and for a known demand.
 #include <algorithm>
 #include <cmath>
 #include <csignal>
@@ -19,17 +19,17 @@ class TwoAggregatorsTest : public EnginePodsTest {
     args.insert(args.end(), {"--role=agent", "--node-name=gpu-1", "--discover-engines",
                              absl::StrCat("--engine-interval=", engine_interval_)});
     agent_ = std::make_unique<Server>(args);
-    ASSERT_TRUE(agent_->Ready()) << agent_->process().Story();
+    ASSERT_TRUE(agent_->Ready()) << agent_->process().Diagnostics();
   }
   std::unique_ptr<Server> StartAggregator() const {
     auto aggregator = std::make_unique<Server>(std::vector<std::string>{
         "--role=aggregator", absl::StrCat("--agents=static:", agent_->Address()), "--grace=12s",
         "--poll-interval=100ms", absl::StrCat("--engine-interval=", engine_interval_),
         "--stale-after=12s"});
-    EXPECT_TRUE(aggregator->Ready()) << aggregator->process().Story();
+    EXPECT_TRUE(aggregator->Ready()) << aggregator->process().Diagnostics();
     return aggregator;
   }
-  // The value to three decimals; empty: an error.
+  // Returns the value to three decimals, or nothing on error.
   std::optional<double> ValueOf(const Server& aggregator) const {
     TriggerRef trigger{.name = "llm", .namespace_name = "shop"};
     for (const std::string& pair : metadata_) {
@@ -42,8 +42,8 @@ class TwoAggregatorsTest : public EnginePodsTest {
     if (!value.ok()) return std::nullopt;
     return std::round(*value * 1000) / 1000;
   }
-  // Returns true if the second aggregator gives a number between those that the first gives before
-  // and after it: the same number where the first gives one number twice.
+  // Returns true if the second aggregator's number is between the first one's before and after it.
+  // So it is the same number if the first one returns one number twice.
   bool IsAlike(std::string* story) {
     const auto before = ValueOf(*server_);
     const auto other = ValueOf(*second_);
@@ -105,7 +105,7 @@ TEST_F(TwoAggregatorsTest, GiveTheSameNumberThroughLoadAStartARolloutAndARestart
   server_ = StartAggregator();
   second_ = StartAggregator();
   ASSERT_TRUE(Eventually([&] { return ValueOf(*server_).has_value(); }, absl::Seconds(30)))
-      << server_->process().Story();
+      << server_->process().Diagnostics();
   ExpectAlikeFor(2, "idle");
   const auto load = StartLoad(0, 8000);
   ExpectAlikeFor(5, "load");
@@ -156,7 +156,7 @@ class TwoAggregatorsDemandTest : public TwoAggregatorsTest {
   }
   // An engine without an answer at its first reading counts as cold for a minute.
   void WaitForAnswers() const {
-    for (const auto& load : loads_) EXPECT_TRUE(load->WaitForErr(" p50 ")) << load->Story();
+    for (const auto& load : loads_) EXPECT_TRUE(load->WaitForErr(" p50 ")) << load->Diagnostics();
   }
 
   std::vector<std::unique_ptr<Process>> engines_;

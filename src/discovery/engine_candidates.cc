@@ -16,8 +16,8 @@ namespace {
 constexpr char kAnyIpv4[] = "0.0.0.0";
 constexpr char kAnyIpv6[] = "::";
 
-// Of a server that takes whatever address of its network is asked. One socket for "::" serves both
-// families, unless it says otherwise, which nobody outside is told.
+// Addresses of a server that listens on all addresses. A socket for "::" serves both families
+// unless IPV6_V6ONLY is set, which is not visible from outside.
 std::vector<std::string> FirstOfEachFamily(absl::Span<const std::string> addresses,
                                            bool with_ipv6) {
   std::vector<std::string> first;
@@ -36,7 +36,7 @@ std::vector<std::string> AddressesOf(const Listener& listener,
   return {listener.address};
 }
 
-// "127.0.0.1:8000, [::1]:8000": the first few of them.
+// "127.0.0.1:8000, [::1]:8000": at most three.
 std::string PlacesText(const std::set<std::string>& places) {
   constexpr size_t kShown = 3;
   std::vector<std::string> shown;
@@ -55,8 +55,8 @@ size_t PlaceIn(absl::Span<const int> ports, int port) {
   return std::ranges::find(ports, port) - ports.begin();
 }
 
-// An engine listens once it has loaded its model, while its workers talk to each other from the
-// start: on loopback, or at ports that the kernel gave them.
+// An engine listens once it has loaded its model. Its workers communicate from the start: on
+// loopback, or on ports that the kernel assigned.
 absl::Status WhyNone(absl::Span<const Listener> listeners, absl::Span<const int> usual_ports) {
   if (listeners.empty()) return absl::UnavailableError("nothing listens in its network yet");
   std::set<std::string> within, unreached, others;

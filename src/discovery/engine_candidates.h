@@ -1,4 +1,4 @@
-// Which of a pod's servers may be its inference engine.
+// Which servers of a pod may be its inference engine.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,15 @@
 
 namespace gpuscaler {
 
-// A pod with more servers than this is no engine's; the rest are not asked.
+// A pod with more servers is not an engine's pod; the rest are not probed.
 inline constexpr size_t kMostEngineCandidates = 16;
 
-// From here on the kernel gives ports to those that ask for any (ip_local_port_range). Who listens
-// there talks with its own workers (NCCL, Gloo, ZeroMQ), whom a stranger's request disturbs: asked
-// only where an engine is used to listen.
+// From this port on the kernel assigns ports to sockets that ask for any (ip_local_port_range).
+// Engines use such ports between their own workers (NCCL, Gloo, ZeroMQ), which a foreign request
+// disturbs. So they are probed only if they are an engine's default port.
 inline constexpr int kFirstEphemeralPort = 32768;
 
-// One server, who is there under each of its addresses: one of IPv4, one of IPv6, or both.
+// One server at all its addresses: one of IPv4, one of IPv6, or both.
 struct EngineCandidate {
   int port = 0;
   std::vector<std::string> addresses;  // without brackets, the likeliest first
@@ -27,16 +27,16 @@ struct EngineCandidate {
   friend bool operator==(const EngineCandidate&, const EngineCandidate&) = default;
 };
 
-// In the order to ask them: the usual ports of engines as they are given, then upwards. `addresses`
-// are the network's, the likeliest first.
+// Returns the candidates in the order to probe them: the engines' default ports as given, then
+// ascending. `addresses` are those of the network, the likeliest first.
 //
 // UNAVAILABLE: nothing listens yet, or only workers do, as while an engine loads its model.
-// FAILED_PRECONDITION: nothing listens where others could ask, and what would change that.
+// FAILED_PRECONDITION: no server is reachable from outside; the message names the remedy.
 absl::StatusOr<std::vector<EngineCandidate>> EngineCandidatesOf(
     absl::Span<const Listener> listeners, absl::Span<const std::string> addresses,
     absl::Span<const int> usual_ports);
 
-// Where only the address is known, each of the usual ports.
+// Returns a candidate for each default port, for a pod of which only the address is known.
 std::vector<EngineCandidate> EngineCandidatesAt(const std::string& address,
                                                 absl::Span<const int> usual_ports);
 

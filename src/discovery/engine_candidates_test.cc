@@ -26,14 +26,14 @@ std::vector<int> Ports(const std::vector<EngineCandidate>& candidates) {
   return ports;
 }
 
-TEST(EngineCandidates, UsualPortsComeFirstAndTheOthersUpwards) {
+TEST(EngineCandidates, DefaultPortsComeFirstThenTheOthersAscending) {
   const auto candidates = Candidates(
       {{"0.0.0.0", 9000}, {"0.0.0.0", 80}, {"0.0.0.0", 8000}, {"0.0.0.0", 22}, {"0.0.0.0", 30000}});
   ASSERT_TRUE(candidates.ok()) << candidates.status();
   EXPECT_THAT(Ports(*candidates), ElementsAre(8000, 30000, 80, 22, 9000));
 }
 
-TEST(EngineCandidates, AreWhereTheServerIsReached) {
+TEST(EngineCandidates, AreAtTheServersReachableAddresses) {
   struct Row {
     const char* name;
     std::vector<Listener> listeners;
@@ -61,8 +61,8 @@ TEST(EngineCandidates, AreWhereTheServerIsReached) {
   }
 }
 
-// A request may break what workers say to each other.
-TEST(EngineCandidates, WorkersPortsAreNotAskedUnlessAnEngineIsUsedToThem) {
+// A request may break the workers' protocol.
+TEST(EngineCandidates, EphemeralPortsAreSkippedUnlessADefaultPort) {
   const auto candidates = Candidates({{"0.0.0.0", 45123}, {"0.0.0.0", 40000}, {"0.0.0.0", 32767}});
   ASSERT_TRUE(candidates.ok()) << candidates.status();
   EXPECT_THAT(Ports(*candidates), ElementsAre(40000, 32767));
@@ -71,7 +71,7 @@ TEST(EngineCandidates, WorkersPortsAreNotAskedUnlessAnEngineIsUsedToThem) {
   EXPECT_THAT(none.status().message(), HasSubstr("0.0.0.0:45123"));
 }
 
-// vLLM's workers, while their model is loaded.
+// vLLM's workers while their model loads.
 TEST(EngineCandidates, WorkersAloneMeanThatAnEngineIsLoading) {
   const struct {
     const char* name;
@@ -96,7 +96,7 @@ TEST(EngineCandidates, WorkersAloneMeanThatAnEngineIsLoading) {
               HasSubstr("or has to listen on 0.0.0.0 at a port below 32768"));
 }
 
-TEST(EngineCandidates, SayWhyThereAreNone) {
+TEST(EngineCandidates, ErrorsNameTheReason) {
   const auto nobody = Candidates({});
   EXPECT_EQ(nobody.status(), absl::UnavailableError("nothing listens in its network yet"));
   const auto within = Candidates({{"127.0.0.1", 8000}, {"::1", 8000}, {"0.0.0.0", 45123}});
@@ -111,7 +111,7 @@ TEST(EngineCandidates, SayWhyThereAreNone) {
                                           "address of that kind"));
 }
 
-TEST(EngineCandidates, AreNeverMoreThanSixteen) {
+TEST(EngineCandidates, AreAtMostSixteen) {
   std::vector<Listener> listeners;
   for (int port = 1; port <= 20000; ++port) listeners.push_back({"0.0.0.0", port});
   const auto candidates = Candidates(listeners);
@@ -120,7 +120,7 @@ TEST(EngineCandidates, AreNeverMoreThanSixteen) {
   EXPECT_THAT(candidates->front(), (EngineCandidate{8000, {"10.1.2.3"}}));
 }
 
-TEST(EngineCandidates, OfAnAddressAloneAreTheUsualPorts) {
+TEST(EngineCandidates, AnAddressAloneHasTheDefaultPorts) {
   EXPECT_THAT(EngineCandidatesAt("10.1.2.3", {8000, 80}),
               ElementsAre(EngineCandidate{8000, {"10.1.2.3"}}, EngineCandidate{80, {"10.1.2.3"}}));
   const std::vector<int> many(100, 8000);

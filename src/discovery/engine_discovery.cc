@@ -13,16 +13,16 @@
 namespace gpuscaler {
 namespace {
 
-constexpr absl::Duration kLookEvery = absl::Seconds(1);
+constexpr absl::Duration kSearchInterval = absl::Seconds(1);
 
-// kthreadd: the kernel's threads are in the node's list of processes, and in no container's.
+// kthreadd: kernel threads are in the node's process list, and in no container's.
 bool SeesProcessesOfNode(const NodeFolders& folders) {
   constexpr size_t kLongestName = 64;
   const auto name = ReadProcFile(absl::StrCat(folders.proc, "/2/comm"), kLongestName);
   return name.ok() && *name == "kthreadd\n";
 }
 
-void LogRights(const EngineDiscovery::Options& options) {
+void LogMissingRights(const EngineDiscovery::Options& options) {
   if (options.needs_pods_api) {
     LogInfo("engine_discovery", {{"by", "addresses of the kubelet's Pods API"}});
     return;
@@ -39,16 +39,16 @@ void LogRights(const EngineDiscovery::Options& options) {
         "engines"}});
 }
 
-// Without its Pods API a kubelet names no owner: owners are read from the pods' names.
+// Without its Pods API a kubelet names no owner, so owners were derived from pod names.
 bool LacksPodsApi(const NodeSnapshot& snapshot) {
   return !snapshot.pods.empty() && std::ranges::none_of(snapshot.pods, [](const Pod& pod) {
     return pod.owners_from == Pod::OwnersFrom::kReferences;
   });
 }
 
-std::set<std::string> NamesOf(const EngineSubscription& wanted) {
+std::set<std::string> NamesOf(const EngineSubscription& subscription) {
   std::set<std::string> names;
-  for (const auto& [name, interest] : wanted.namespaces) names.insert(name);
+  for (const auto& [name, interest] : subscription.namespaces) names.insert(name);
   return names;
 }
 
@@ -68,36 +68,36 @@ EngineDiscovery::EngineDiscovery(Options options, const Clock& clock,
       snapshots_(snapshots),
       listener_(listener),
       search_(clock, options_.folders),
-      ticking_("engine search", kLookEvery, [this] { Tick(); }) {
-  LogRights(options_);
+      ticking_("engine search", kSearchInterval, [this] { Tick(); }) {
+  LogMissingRights(options_);
 }
 
-// The poller wakes who has it.
+// The poller wakes the thread and the thread uses the poller, so the thread stops first.
 EngineDiscovery::~EngineDiscovery() {
   ticking_.Stop(absl::InfiniteDuration());
   poller_.reset();
 }
 
 void EngineDiscovery::Tick() {
-  EngineSubscription wanted = listener_.Subscription(clock_.Now());
-  if (wanted.namespaces.empty()) {
-    if (!wanted_.namespaces.empty()) Rest();
+  EngineSubscription subscription = listener_.Subscription(clock_.Now());
+  if (subscription.namespaces.empty()) {
+    if (!subscription_.namespaces.empty()) Pause();
     return;
   }
-  if (wanted_.namespaces.empty()) subscribed_since_ = clock_.Now();
-  if (wanted != wanted_) looked_at_ = absl::InfinitePast();
-  wanted_ = std::move(wanted);
-  const absl::Status looked = Look();
-  TakeUpdate();
-  Ask();
-  if (looked.ok()) return ListAndTell();
+  if (subscription_.namespaces.empty()) subscribed_since_ = clock_.Now();
+  if (subscription != subscription_) searched_at_ = absl::InfinitePast();
+  subscription_ = std::move(subscription);
+  const absl::Status searched = Search();
+  TakeUpdates();
+  PollEngines();
+  if (searched.ok()) return Publish();
   const bool is_final =
-      absl::IsFailedPrecondition(looked) || clock_.Now() - subscribed_since_ >= kFoundWithin;
-  if (!listed_.has_value() && is_final) List(looked);
+      absl::IsFailedPrecondition(searched) || clock_.Now() - subscribed_since_ >= kFoundWithin;
+  if (!listed_.has_value() && is_final) List(searched);
 }
 
-void EngineDiscovery::Rest() {
-  wanted_ = {};
+void EngineDiscovery::Pause() {
+  subscription_ = {};
   search_.Stop();
   listed_.reset();
   unreported_.clear();
@@ -107,14 +107,14 @@ void EngineDiscovery::Rest() {
   counts_.answering.clear();
 }
 
-absl::Status EngineDiscovery::Look() {
+absl::Status EngineDiscovery::Search() {
   const SnapshotStore::History history = snapshots_.Newest();
   if (history == nullptr) return absl::UnavailableError("its GPUs have not been read yet");
   const NodeSnapshot& snapshot = history->Newest();
   if (snapshot.attribution.state == Attribution::State::kNone) {
     return absl::FailedPreconditionError("who holds its GPUs is not asked there (--attribution)");
   }
-  // The pods of before stand.
+  // The pods of the last search stay.
   if (snapshot.attribution.state == Attribution::State::kUnknown) {
     return absl::UnavailableError(snapshot.attribution.why);
   }
@@ -124,14 +124,15 @@ absl::Status EngineDiscovery::Look() {
         "--discover-engines=true (agent.discoverEngines=true), or name them with engineEndpoint");
   }
   const absl::Time now = clock_.Now();
-  if (history->generation == generation_ && now - looked_at_ < kLookEvery) return absl::OkStatus();
+  const bool is_due = now - searched_at_ >= kSearchInterval;
+  if (history->generation == generation_ && !is_due) return absl::OkStatus();
   generation_ = history->generation;
-  looked_at_ = now;
-  search_.Look(snapshot, NamesOf(wanted_));
+  searched_at_ = now;
+  search_.Update(snapshot, NamesOf(subscription_));
   return absl::OkStatus();
 }
 
-void EngineDiscovery::TakeUpdate() {
+void EngineDiscovery::TakeUpdates() {
   std::map<EnginePlace, EngineUpdate> inbox;
   {
     MutexLock lock(mutex_);
@@ -156,14 +157,14 @@ void EngineDiscovery::TakeUpdate() {
   counts_.answering = search_.Answering();
 }
 
-void EngineDiscovery::Ask() {
+void EngineDiscovery::PollEngines() {
   std::map<EngineTarget, EngineInterest> targets;
   std::map<EngineTarget, EnginePlace> places;
-  for (const EnginePlace& place : search_.ToAsk()) {
-    const auto interest = wanted_.namespaces.find(place.namespace_name);
+  for (const EnginePlace& place : search_.Targets()) {
+    const auto interest = subscription_.namespaces.find(place.namespace_name);
     const EngineTarget target = TargetAt(place);
     targets[target].histograms =
-        interest != wanted_.namespaces.end() && interest->second.histograms;
+        interest != subscription_.namespaces.end() && interest->second.histograms;
     places[target] = place;
   }
   {
@@ -190,7 +191,7 @@ void EngineDiscovery::Deliver(const EngineTarget& target, const EngineUpdate& up
   Wake();
 }
 
-void EngineDiscovery::ListAndTell() {
+void EngineDiscovery::Publish() {
   NodeEngines found = search_.Found();
   const std::set<EnginePlace> places(found.places.begin(), found.places.end());
   capacity_records_.List(found.namespaces, found.places);

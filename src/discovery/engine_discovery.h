@@ -1,4 +1,5 @@
-// Finds the inference engines in this node's GPU pods, and reads them, while somebody wants them.
+// Discovers and reads the inference engines in this node's GPU pods while a client subscribes to
+// them.
 #pragma once
 
 #include <cstdint>
@@ -26,55 +27,56 @@
 
 namespace gpuscaler {
 
-// Who wants engines and is told of them, on one thread. Must not block.
+// The subscriber, called on one thread. Must not block.
 class EnginesListener {
  public:
   virtual ~EnginesListener() = default;
   virtual EngineSubscription Subscription(absl::Time now) = 0;
-  // When it changes, or what is wanted does. An error: why none can be found on this node.
+  // Called when the list or the subscription has changed. An error is the reason why no engine can
+  // be found on this node.
   virtual void List(const absl::StatusOr<NodeEngines>& found, absl::Time at) = 0;
-  // Of an engine that was listed.
+  // Called with a reading of a listed engine.
   virtual void Take(const EnginePlace& place, const EngineUpdate& update) = 0;
 };
 
-// Without anybody who wants engines its thread asks for that once a second, and has never loaded
-// libcurl. Thread-safe.
+// Without a subscription its thread only checks for one each second, and does not load libcurl.
+// Thread-safe.
 class EngineDiscovery {
  public:
   struct Options {
-    absl::Duration interval = absl::Seconds(1);  // how often each engine is read
+    absl::Duration interval = absl::Seconds(1);  // between two reads of an engine
     NodeFolders folders;
-    // Returns no engine, with the reason, if the kubelet has no Pods API.
+    // If the kubelet has no Pods API, list no engine but the reason.
     bool needs_pods_api = false;
   };
   struct Counts {
-    std::map<std::string, int> answering;  // engines now, by name
+    std::map<std::string, int> answering;  // engines that answer now, by name
     int64_t read = 0;                      // readings of engines
     int64_t failed = 0;
-    int64_t of_others = 0;  // answers, or none, of servers that are no engine
+    int64_t of_others = 0;  // requests to servers that are no engine
   };
 
-  // All references outlive it. Logs what it lacks to see all of the node.
+  // All references must outlive this object. Logs the rights that it lacks.
   EngineDiscovery(Options options, const Clock& clock, const SnapshotStore& snapshots,
                   EnginesListener& listener);
   ~EngineDiscovery();
 
-  // Something new may be wanted.
+  // Call it when the subscription may have changed.
   void Wake() { ticking_.Wake(); }
 
-  // To be stopped at the end: a look at /proc may hang.
+  // Must be stopped at shutdown: reading /proc may hang.
   NamedThread Thread() { return {&ticking_, "engine search"}; }
 
   Counts counts() const;
 
  private:
   void Tick();
-  void Rest();
-  void TakeUpdate();
-  // OK: the engines are as of now.
-  absl::Status Look();
-  void Ask();
-  void ListAndTell();
+  void Pause();
+  void TakeUpdates();
+  // Returns OK if the search is up to date.
+  absl::Status Search();
+  void PollEngines();
+  void Publish();
   void List(absl::StatusOr<NodeEngines> found);
   void Deliver(const EngineTarget& target, const EngineUpdate& update);
 
@@ -83,20 +85,21 @@ class EngineDiscovery {
   const SnapshotStore& snapshots_;
   EnginesListener& listener_;
 
-  // The thread's own.
+  // Used only by the thread.
   EngineSearch search_;
-  NodeCapacityRecords capacity_records_;  // stays while no client wants engines
-  EngineSubscription wanted_;
+  NodeCapacityRecords capacity_records_;  // kept while there is no subscription
+  EngineSubscription subscription_;
   absl::Time subscribed_since_;
-  int64_t generation_ = 0;  // of the snapshot that was looked at
-  absl::Time looked_at_ = absl::InfinitePast();
-  std::optional<absl::StatusOr<NodeEngines>> listed_;  // empty: nothing was
-  std::map<EnginePlace, EngineUpdate> unreported_;     // the newest of engines
-  std::unique_ptr<EnginePoller> poller_;               // null: nobody was asked yet
+  int64_t generation_ = 0;  // the last snapshot's
+  absl::Time searched_at_ = absl::InfinitePast();
+  std::optional<absl::StatusOr<NodeEngines>> listed_;  // the last list delivered; empty: none
+  std::map<EnginePlace, EngineUpdate> unreported_;     // latest update of each engine, not yet
+                                                       // delivered
+  std::unique_ptr<EnginePoller> poller_;               // null until the first engine is probed
 
   mutable Mutex mutex_;
-  std::map<EngineTarget, EnginePlace> places_ ABSL_GUARDED_BY(mutex_);  // that are asked
-  // The newest of each place: the thread may hang while engines go on answering.
+  std::map<EngineTarget, EnginePlace> places_ ABSL_GUARDED_BY(mutex_);  // being polled
+  // Only the latest update of each place: the thread may hang while engines go on answering.
   std::map<EnginePlace, EngineUpdate> inbox_ ABSL_GUARDED_BY(mutex_);
   Counts counts_ ABSL_GUARDED_BY(mutex_);
   PeriodicThread ticking_;

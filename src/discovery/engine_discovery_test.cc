@@ -1,4 +1,4 @@
-// Engines in real networks, found from a /proc of the test's own.
+// Engines in real networks, found through a fake /proc.
 #include "discovery/engine_discovery.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 constexpr char kOtherPage[] = "go_goroutines 7\n";
-constexpr int kPid = 41;  // of the first pod, on its GPU
+constexpr int kPid = 41;  // the first pod's, on its GPU
 
 std::string VllmExposition(int running) {
   return absl::StrCat("vllm:num_requests_running ", running, "\nvllm:num_requests_waiting 0\n");
@@ -32,17 +32,17 @@ class TestListener : public EnginesListener {
  public:
   void Want(const std::string& namespace_name) {
     MutexLock lock(mutex_);
-    wanted_ = {};
-    if (!namespace_name.empty()) wanted_.namespaces[namespace_name];
+    subscription_ = {};
+    if (!namespace_name.empty()) subscription_.namespaces[namespace_name];
   }
   EngineSubscription Subscription(absl::Time /*now*/) override {
     MutexLock lock(mutex_);
     is_hanging_ = hangs_;
     while (hangs_) changed_.Wait(mutex_);
     is_hanging_ = false;
-    return wanted_;
+    return subscription_;
   }
-  // The thread that asks what is wanted does not come back meanwhile.
+  // Makes Subscription() block.
   void Hang(bool hangs) {
     MutexLock lock(mutex_);
     hangs_ = hangs;
@@ -73,7 +73,7 @@ class TestListener : public EnginesListener {
     MutexLock lock(mutex_);
     return found_;
   }
-  // -1: its newest reading failed.
+  // Returns -1 if the latest reading failed.
   double running() const {
     MutexLock lock(mutex_);
     return running_.value_or(-1);
@@ -88,7 +88,7 @@ class TestListener : public EnginesListener {
   CondVar changed_;
   bool hangs_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_hanging_ ABSL_GUARDED_BY(mutex_) = false;
-  EngineSubscription wanted_ ABSL_GUARDED_BY(mutex_);
+  EngineSubscription subscription_ ABSL_GUARDED_BY(mutex_);
   absl::StatusOr<NodeEngines> found_ ABSL_GUARDED_BY(mutex_) = absl::UnknownError("nothing told");
   std::optional<double> running_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const SignalSeries> capacity_record_ ABSL_GUARDED_BY(mutex_);
@@ -101,7 +101,7 @@ class EngineDiscoveryTest : public testing::Test {
   void SetUp() override {
     ASSERT_TRUE(EnterOwnNetwork().ok());
     pod_ = std::make_unique<TestPodNetwork>(1);
-    ASSERT_TRUE(pod_->laid().ok()) << pod_->laid();
+    ASSERT_TRUE(pod_->status().ok()) << pod_->status();
     init_ = std::make_unique<TestProcess>([] {});  // in the node's network
     proc_.AddRealProcess(1, 0, init_->pid());
     proc_.AddLogs("web-0", 1);
@@ -128,15 +128,16 @@ class EngineDiscoveryTest : public testing::Test {
     store_.Put(snapshot_);
   }
 
-  std::unique_ptr<TestServer> ServeInThere(int port, const std::string& page,
-                                           const std::string& address = "0.0.0.0") const {
+  std::unique_ptr<TestServer> ServeInside(int port, const std::string& page,
+                                          const std::string& address = "0.0.0.0") const {
     std::unique_ptr<TestServer> server;
-    pod_->InThere([&] { server = std::make_unique<TestServer>(address, page, port); });
+    pod_->RunInside([&] { server = std::make_unique<TestServer>(address, page, port); });
     EXPECT_EQ(server->port(), port);
     return server;
   }
 
-  // Time goes on, a hundred times as fast, until it is so; false: it never is.
+  // Advances the fake clock 100 times as fast as real time. Returns false if `is_so` does not
+  // become true within 20 s of real time.
   bool Until(const std::function<bool()>& is_so) {
     const SteadyClock real;
     const absl::Time deadline = real.Now() + absl::Seconds(20);
@@ -166,8 +167,8 @@ class EngineDiscoveryTest : public testing::Test {
 };
 
 TEST_F(EngineDiscoveryTest, FindsTheEngineBesideASidecarAndReadsIt) {
-  const auto sidecar = ServeInThere(3000, kOtherPage);
-  const auto engine = ServeInThere(8000, VllmExposition(3));
+  const auto sidecar = ServeInside(3000, kOtherPage);
+  const auto engine = ServeInside(8000, VllmExposition(3));
   listener_.Want("shop");
   ASSERT_TRUE(UntilEngineAt(8000)) << listener_.found().status();
   const auto found = *listener_.found();
@@ -183,10 +184,10 @@ TEST_F(EngineDiscoveryTest, FindsTheEngineBesideASidecarAndReadsIt) {
   EXPECT_EQ(counts.failed, 0);
 }
 
-TEST_F(EngineDiscoveryTest, KeepsWhatAnEngineShowedAfterItsPodIsGone) {
-  const auto engine = ServeInThere(8000,
-                                   "vllm:num_requests_running 3\nvllm:num_requests_waiting 2\n"
-                                   "vllm:request_success_total 5\n");
+TEST_F(EngineDiscoveryTest, KeepsTheRecordOfAnEngineAfterItsPodIsGone) {
+  const auto engine = ServeInside(8000,
+                                  "vllm:num_requests_running 3\nvllm:num_requests_waiting 2\n"
+                                  "vllm:request_success_total 5\n");
   snapshot_.gpus[0].name = "H100";
   Put();
   listener_.Want("shop");
@@ -204,8 +205,8 @@ TEST_F(EngineDiscoveryTest, KeepsWhatAnEngineShowedAfterItsPodIsGone) {
   EXPECT_THAT(listener_.found()->places, IsEmpty());
 }
 
-TEST_F(EngineDiscoveryTest, NothingIsAskedWhileNobodyWantsIt) {
-  const auto engine = ServeInThere(8000, VllmExposition(3));
+TEST_F(EngineDiscoveryTest, SendsNoRequestsWithoutASubscription) {
+  const auto engine = ServeInside(8000, VllmExposition(3));
   listener_.Want("another");
   ASSERT_TRUE(Until([&] { return listener_.lists() > 0; }));
   EXPECT_THAT(listener_.found()->places, IsEmpty());
@@ -220,20 +221,20 @@ TEST_F(EngineDiscoveryTest, NothingIsAskedWhileNobodyWantsIt) {
   EXPECT_EQ(discovery_->counts().read, read);
 }
 
-TEST_F(EngineDiscoveryTest, FollowsAnEngineThatStartsAgainOnAnotherPort) {
-  auto engine = ServeInThere(8000, VllmExposition(3));
-  const auto sidecar = ServeInThere(3000, kOtherPage);
+TEST_F(EngineDiscoveryTest, FollowsAnEngineThatRestartsOnAnotherPort) {
+  auto engine = ServeInside(8000, VllmExposition(3));
+  const auto sidecar = ServeInside(3000, kOtherPage);
   listener_.Want("shop");
   ASSERT_TRUE(UntilEngineAt(8000));
   engine.reset();
   EXPECT_TRUE(Until([&] { return listener_.running() == -1; })) << "a gap, and never 0";
-  engine = ServeInThere(9000, VllmExposition(5));
+  engine = ServeInside(9000, VllmExposition(5));
   EXPECT_TRUE(UntilEngineAt(9000));
   EXPECT_TRUE(Until([&] { return listener_.running() == 5; }));
 }
 
-TEST_F(EngineDiscoveryTest, EngineThatDiesStaysListedUntilItsPodIsGone) {
-  auto engine = ServeInThere(8000, VllmExposition(3));
+TEST_F(EngineDiscoveryTest, ADeadEngineStaysListedUntilItsPodIsGone) {
+  auto engine = ServeInside(8000, VllmExposition(3));
   listener_.Want("shop");
   ASSERT_TRUE(UntilEngineAt(8000));
   engine.reset();
@@ -245,18 +246,18 @@ TEST_F(EngineDiscoveryTest, EngineThatDiesStaysListedUntilItsPodIsGone) {
   EXPECT_TRUE(Until([&] { return listener_.found()->places.empty(); }));
 }
 
-TEST_F(EngineDiscoveryTest, PodThatStartsLaterIsListedOnceItsEngineAnswers) {
+TEST_F(EngineDiscoveryTest, ALaterPodIsListedOnceItsEngineAnswers) {
   listener_.Want("shop");
   ASSERT_TRUE(Until([&] { return listener_.lists() > 0; }));
   ASSERT_THAT(listener_.found()->without, SizeIs(1));
   EXPECT_EQ(listener_.found()->without[0].why, "nothing listens in its network yet");
-  const auto engine = ServeInThere(8000, VllmExposition(1));
+  const auto engine = ServeInside(8000, VllmExposition(1));
   EXPECT_TRUE(UntilEngineAt(8000));
   EXPECT_THAT(listener_.found()->without, IsEmpty());
 }
 
-TEST_F(EngineDiscoveryTest, SaysWhyNoneIsFound) {
-  const auto other = ServeInThere(3000, kOtherPage);
+TEST_F(EngineDiscoveryTest, ReportsWhyAPodHasNoEngine) {
+  const auto other = ServeInside(3000, kOtherPage);
   listener_.Want("shop");
   std::string why;
   EXPECT_TRUE(Until([&] {
@@ -268,8 +269,8 @@ TEST_F(EngineDiscoveryTest, SaysWhyNoneIsFound) {
   EXPECT_THAT(why, HasSubstr(":3000/metrics: "));
 }
 
-TEST_F(EngineDiscoveryTest, WhileItsThreadHangsTheNewestReadingOfEachEngineIsKeptAlone) {
-  const auto engine = ServeInThere(8000, VllmExposition(3));
+TEST_F(EngineDiscoveryTest, AHangingThreadKeepsOnlyTheLatestReadings) {
+  const auto engine = ServeInside(8000, VllmExposition(3));
   listener_.Want("shop");
   ASSERT_TRUE(UntilEngineAt(8000));
   listener_.Hang(true);
@@ -282,7 +283,7 @@ TEST_F(EngineDiscoveryTest, WhileItsThreadHangsTheNewestReadingOfEachEngineIsKep
   EXPECT_LT(discovery_->counts().read, read + 20);
 }
 
-TEST_F(EngineDiscoveryTest, ThreadThatHangsIsNamedAtTheEndAndNotWaitedFor) {
+TEST_F(EngineDiscoveryTest, AHangingThreadIsNamedAtShutdownAndNotJoined) {
   listener_.Hang(true);
   ASSERT_TRUE(Until([&] { return listener_.is_hanging(); }));
   EXPECT_THAT(StopAll({discovery_->Thread()}, absl::Milliseconds(50)),
@@ -290,7 +291,7 @@ TEST_F(EngineDiscoveryTest, ThreadThatHangsIsNamedAtTheEndAndNotWaitedFor) {
   listener_.Hang(false);
 }
 
-TEST_F(EngineDiscoveryTest, WithoutAKubeletItSaysThatOwnersAreNotKnown) {
+TEST_F(EngineDiscoveryTest, WithoutAttributionItFailsTheList) {
   snapshot_.attribution.state = Attribution::State::kNone;
   snapshot_.pods.clear();
   snapshot_.gpus[0].holders.clear();
@@ -300,8 +301,8 @@ TEST_F(EngineDiscoveryTest, WithoutAKubeletItSaysThatOwnersAreNotKnown) {
   EXPECT_EQ(listener_.found().status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
-TEST_F(EngineDiscoveryTest, WhereItNeedsThePodsApiAKubeletWithoutOneIsTheReasonAtOnce) {
-  const auto engine = ServeInThere(8000, VllmExposition(3));
+TEST_F(EngineDiscoveryTest, AMissingPodsApiIsReportedAtOnceIfRequired) {
+  const auto engine = ServeInside(8000, VllmExposition(3));
   Discover(/*needs_pods_api=*/true);
   const absl::Time start = clock_.Now();
   listener_.Want("shop");
@@ -319,8 +320,8 @@ TEST_F(EngineDiscoveryTest, WhereItNeedsThePodsApiAKubeletWithoutOneIsTheReasonA
   EXPECT_TRUE(UntilEngineAt(8000)) << "the kubelet was upgraded";
 }
 
-TEST_F(EngineDiscoveryTest, PodsOfBeforeStandWhileTheKubeletIsSilent) {
-  const auto engine = ServeInThere(8000, VllmExposition(3));
+TEST_F(EngineDiscoveryTest, KnownPodsStayWhileTheKubeletFails) {
+  const auto engine = ServeInside(8000, VllmExposition(3));
   listener_.Want("shop");
   ASSERT_TRUE(UntilEngineAt(8000));
   snapshot_.attribution = {.state = Attribution::State::kUnknown, .why = "it hangs"};

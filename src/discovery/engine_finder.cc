@@ -11,8 +11,8 @@
 namespace gpuscaler {
 namespace {
 
-// The init process of the node, where we see the node's processes at all.
-constexpr int64_t kNodesInit = 1;
+// The node's init process, if the node's processes are visible at all.
+constexpr int64_t kInitPid = 1;
 
 std::string OnlyContainer(const NodeSnapshot& snapshot, int pod) {
   std::set<std::string> containers;
@@ -24,7 +24,8 @@ std::string OnlyContainer(const NodeSnapshot& snapshot, int pod) {
   return containers.size() == 1 ? *containers.begin() : "";
 }
 
-// On the GPUs that the pod holds, others' too; empty: a list failed, which is no change.
+// Returns the processes on the pod's GPUs, including those of other pods that share them. Empty: a
+// GPU's process list failed, which is not a change.
 std::optional<std::set<int64_t>> PidsOnGpusOf(const NodeSnapshot& snapshot, int pod) {
   std::set<int64_t> pids;
   for (const GpuSample& gpu : snapshot.gpus) {
@@ -46,12 +47,12 @@ EngineFinder::EngineFinder(const Clock& clock, std::vector<int> usual_ports, Nod
 
 const std::vector<PodEngines>& EngineFinder::Find(const NodeSnapshot& snapshot) {
   const absl::Time now = clock_.Now();
-  std::map<PodName, Known> known;
+  std::map<PodName, PodState> known;
   std::vector<int> due;
   for (size_t i = 0; i < snapshot.pods.size(); ++i) {
     const PodName name = {snapshot.pods[i].namespace_name, snapshot.pods[i].name};
     const auto before = known_.find(name);
-    Known& pod = known[name];
+    PodState& pod = known[name];
     if (before != known_.end()) pod = std::move(before->second);
     if (Update(snapshot, static_cast<int>(i), now, pod)) due.push_back(static_cast<int>(i));
   }
@@ -64,28 +65,28 @@ const std::vector<PodEngines>& EngineFinder::Find(const NodeSnapshot& snapshot) 
   return found_;
 }
 
-void EngineFinder::LookAgain(const std::string& namespace_name, const std::string& pod) {
+void EngineFinder::Refresh(const std::string& namespace_name, const std::string& pod) {
   const auto known = known_.find({namespace_name, pod});
-  if (known != known_.end()) known->second.is_asked_for = true;
+  if (known != known_.end()) known->second.needs_refresh = true;
 }
 
-bool EngineFinder::Update(const NodeSnapshot& snapshot, int pod, absl::Time now, Known& known) {
-  const bool says_new = known.pod != snapshot.pods[pod];
+bool EngineFinder::Update(const NodeSnapshot& snapshot, int pod, absl::Time now, PodState& known) {
+  const bool has_changed = known.pod != snapshot.pods[pod];
   known.pod = snapshot.pods[pod];
   auto pids = PidsOnGpusOf(snapshot, pod);
   if (pids && *pids != known.pids) {
     known.pids = *std::move(pids);
-    known.is_asked_for = true;
+    known.needs_refresh = true;
   }
   known.engines.container = OnlyContainer(snapshot, pod);
-  const bool wants = known.is_asked_for || !known.engines.status.ok();
-  return says_new || now - known.read_at >= (wants ? kEnginesReadAgainAfter : kEnginesReadEvery);
+  const bool is_urgent = known.needs_refresh || !known.engines.status.ok();
+  return has_changed || now - known.read_at >= (is_urgent ? kPodRefreshInterval : kPodReadInterval);
 }
 
 void EngineFinder::ReadAll(const NodeSnapshot& snapshot, const std::vector<int>& due,
                            absl::Time now) {
   std::vector<GpuProcessesOfPod> processes = gpu_processes_.Find(snapshot);
-  // An engine that still loads, or has put its model away, has none on a GPU.
+  // An engine that is loading, or has unloaded its model, has no process on a GPU.
   std::set<std::string> uids;
   for (const int pod : due) {
     if (processes[pod].processes.empty()) uids.insert(processes[pod].uid);
@@ -95,9 +96,9 @@ void EngineFinder::ReadAll(const NodeSnapshot& snapshot, const std::vector<int>&
   for (const int pod : due) {
     GpuProcessesOfPod& of_pod = processes[pod];
     if (of_pod.processes.empty()) of_pod.processes = std::move(off_gpus[of_pod.uid]);
-    Known& known = known_[{snapshot.pods[pod].namespace_name, snapshot.pods[pod].name}];
+    PodState& known = known_[{snapshot.pods[pod].namespace_name, snapshot.pods[pod].name}];
     known.read_at = now;
-    known.is_asked_for = false;
+    known.needs_refresh = false;
     known.engines = {.namespace_name = known.pod.namespace_name,
                      .pod = known.pod.name,
                      .container = known.engines.container,
@@ -111,8 +112,8 @@ absl::Status EngineFinder::Read(const Pod& pod, const GpuProcessesOfPod& process
   auto network = ReadNetworkOf(processes.processes);
   if (absl::IsNotFound(network.status())) return WithoutProcesses(pod, processes, engines);
   RETURN_IF_ERROR(network.status());
-  RETURN_IF_ERROR(KeepItsOwn(processes.uid, now, *network));
-  // The kubelet's word comes before what we make of the network.
+  RETURN_IF_ERROR(KeepOwnListeners(processes.uid, now, *network));
+  // The kubelet's address has precedence over those found in the network.
   std::erase(network->addresses, pod.address);
   if (!pod.address.empty()) network->addresses.insert(network->addresses.begin(), pod.address);
   if (!network->addresses.empty()) engines.address = network->addresses.front();
@@ -121,7 +122,8 @@ absl::Status EngineFinder::Read(const Pod& pod, const GpuProcessesOfPod& process
   return absl::OkStatus();
 }
 
-// All of a pod's processes share it: the first that is still there tells. NOT_FOUND: none is.
+// The pod's processes share a network: the first that still exists gives it. NOT_FOUND: none
+// exists.
 absl::StatusOr<NetworkNamespace> EngineFinder::ReadNetworkOf(
     const std::vector<int64_t>& processes) const {
   absl::StatusOr<NetworkNamespace> network = absl::NotFoundError("no process is seen");
@@ -132,10 +134,10 @@ absl::StatusOr<NetworkNamespace> EngineFinder::ReadNetworkOf(
   return network;
 }
 
-// In the node's own network others listen too.
-absl::Status EngineFinder::KeepItsOwn(const std::string& uid, absl::Time now,
-                                      NetworkNamespace& network) {
-  ASSIGN_OR_RETURN(const uint64_t of_node, NetworkIdOf(folders_.proc, kNodesInit));
+// In the node's network other programs listen too: keeps only the pod's sockets.
+absl::Status EngineFinder::KeepOwnListeners(const std::string& uid, absl::Time now,
+                                            NetworkNamespace& network) {
+  ASSIGN_OR_RETURN(const uint64_t of_node, NetworkIdOf(folders_.proc, kInitPid));
   if (network.id != of_node) return absl::OkStatus();
   std::set<uint64_t> own;
   absl::Status refused;

@@ -1,5 +1,6 @@
-// Where the engines of a node's GPU pods may be asked: from the GPU outward (DESIGN 4), without
-// rights at the API server. Which of the candidates is an engine its page tells, not we.
+// Finds the servers of a node's GPU pods that may be engines, starting from the GPU processes
+// (DESIGN 4). Needs no rights at the API server. Whether a server is an engine is decided later,
+// from its metrics.
 #pragma once
 
 #include <cstdint>
@@ -22,58 +23,59 @@
 
 namespace gpuscaler {
 
-// A server may move within its pod while nothing else changes.
-inline constexpr absl::Duration kEnginesReadEvery = absl::Seconds(60);
-// A pod whose processes are others, that has no candidates, or that was asked for: a network with
-// few connections takes up to 4 ms of a core to read (listener_tables.h).
-inline constexpr absl::Duration kEnginesReadAgainAfter = absl::Seconds(5);
+// A server may change its port while nothing else changes.
+inline constexpr absl::Duration kPodReadInterval = absl::Seconds(60);
+// The interval for a pod with changed processes, without candidates, or after Refresh(). Reading a
+// network with few connections takes up to 4 ms of CPU time (listener_tables.h).
+inline constexpr absl::Duration kPodRefreshInterval = absl::Seconds(5);
 
-// Of one pod that holds GPUs.
+// The servers of one pod that holds GPUs.
 struct PodEngines {
   std::string namespace_name;
   std::string pod;
-  std::string container;  // that holds the GPUs; empty: several do
-  std::string address;    // the pod's; empty: not known
-  // OK: there are candidates. UNAVAILABLE: there may be soon. FAILED_PRECONDITION and
-  // PERMISSION_DENIED: not before somebody changes what it says. Others: the kernel's tables are
-  // not what they were.
+  std::string container;  // holds the GPUs; empty: several do
+  std::string address;    // the pod's; empty: unknown
+  // OK: there are candidates. UNAVAILABLE: there may be some soon. FAILED_PRECONDITION and
+  // PERMISSION_DENIED: somebody must first change what the message names. Other codes: the kernel's
+  // tables have an unknown format.
   absl::Status status;
-  std::vector<EngineCandidate> candidates;  // in the order to ask them
+  std::vector<EngineCandidate> candidates;  // in the order to probe them
 
   friend bool operator==(const PodEngines&, const PodEngines&) = default;
 };
 
-// Not thread-safe; reads files of /proc, for milliseconds.
+// Not thread-safe. Reads files of /proc, which takes milliseconds.
 class EngineFinder {
  public:
-  // `usual_ports`: of the engines, the likeliest first. `clock` outlives the finder.
+  // `usual_ports`: default ports of the engines, the likeliest first. `clock` must outlive the
+  // finder.
   EngineFinder(const Clock& clock, std::vector<int> usual_ports, NodeFolders folders = {});
 
-  // For each of snapshot.pods, in their order; stands until the next call. A pod that is new, or of
-  // which the kubelet says something new, is read at once.
+  // Returns an entry for each of snapshot.pods, in their order; valid until the next call. A pod
+  // that is new, or for which the kubelet reports a change, is read at once.
   const std::vector<PodEngines>& Find(const NodeSnapshot& snapshot);
 
-  // A candidate of the pod has stopped answering, or none of them is an engine.
-  void LookAgain(const std::string& namespace_name, const std::string& pod);
+  // Call it when a candidate of the pod has stopped answering, or none of them is an engine.
+  void Refresh(const std::string& namespace_name, const std::string& pod);
 
  private:
   using PodName = std::pair<std::string, std::string>;  // namespace, name
 
-  struct Known {
+  struct PodState {
     Pod pod;
     std::set<int64_t> pids;  // on its GPUs
     absl::Time read_at = absl::InfinitePast();
-    bool is_asked_for = false;
+    bool needs_refresh = false;
     PodEngines engines;
   };
 
-  // True: the pod has to be read.
-  bool Update(const NodeSnapshot& snapshot, int pod, absl::Time now, Known& known);
+  // Returns true if the pod must be read.
+  bool Update(const NodeSnapshot& snapshot, int pod, absl::Time now, PodState& known);
   void ReadAll(const NodeSnapshot& snapshot, const std::vector<int>& due, absl::Time now);
   absl::Status Read(const Pod& pod, const GpuProcessesOfPod& processes, absl::Time now,
                     PodEngines& engines);
   absl::StatusOr<NetworkNamespace> ReadNetworkOf(const std::vector<int64_t>& processes) const;
-  absl::Status KeepItsOwn(const std::string& uid, absl::Time now, NetworkNamespace& network);
+  absl::Status KeepOwnListeners(const std::string& uid, absl::Time now, NetworkNamespace& network);
   absl::Status WithoutProcesses(const Pod& pod, const GpuProcessesOfPod& processes,
                                 PodEngines& engines) const;
 
@@ -83,7 +85,7 @@ class EngineFinder {
   GpuProcesses gpu_processes_;
   ProcessScan scan_;
 
-  std::map<PodName, Known> known_;
+  std::map<PodName, PodState> known_;
   std::vector<PodEngines> found_;
 };
 

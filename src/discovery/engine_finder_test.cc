@@ -20,7 +20,7 @@ class EngineFinderTest : public testing::Test {
     proc_.AddLogs("web-1", 2);
   }
 
-  // With a GPU of its own.
+  // Adds a pod with a GPU of its own.
   Pod& AddPod(const std::string& name, const std::vector<int64_t>& pids) {
     snapshot_.taken_at = clock_.Now();
     GpuSample gpu = {.uuid = "GPU-" + name};
@@ -49,7 +49,7 @@ class EngineFinderTest : public testing::Test {
   EngineFinder finder_{clock_, {8000, 30000}, proc_.folders()};
 };
 
-TEST_F(EngineFinderTest, GoesFromAGpusProcessToTheServersOfItsNetwork) {
+TEST_F(EngineFinderTest, FindsTheServersInTheNetworkOfAGpuProcess) {
   proc_.AddProcess(41, 1, proc_.AddNetwork("net", 8000));
   AddPod("web-0", {41});
   EXPECT_EQ(FindOnly(), (PodEngines{.namespace_name = "shop",
@@ -67,14 +67,14 @@ TEST_F(EngineFinderTest, TheKubeletsAddressComesFirst) {
   EXPECT_THAT(FindOnly().candidates, ElementsAre(EngineCandidate{8000, {"10.9.9.9"}}));
 }
 
-TEST_F(EngineFinderTest, WithoutHostPidTheKubeletsAddressIsAskedAtTheUsualPorts) {
+TEST_F(EngineFinderTest, WithoutHostPidTheKubeletsAddressHasTheDefaultPorts) {
   AddPod("web-0", {41}).address = "10.1.2.3";
   EXPECT_TRUE(FindOnly().status.ok()) << FindOnly().status;
   EXPECT_THAT(FindOnly().candidates, ElementsAre(EngineCandidate{8000, {"10.1.2.3"}},
                                                  EngineCandidate{30000, {"10.1.2.3"}}));
 }
 
-TEST_F(EngineFinderTest, SaysWhatItLacks) {
+TEST_F(EngineFinderTest, ErrorsNameTheMissingRight) {
   AddPod("web-0", {41});
   AddPod("web-1", {});
   AddPod("web-2", {}).is_in_node_network = true;
@@ -88,7 +88,7 @@ TEST_F(EngineFinderTest, SaysWhatItLacks) {
   for (const PodEngines& pod : found) EXPECT_THAT(pod.candidates, IsEmpty());
 }
 
-TEST_F(EngineFinderTest, SaysThatPodsOfOneGpuCannotBeToldApart) {
+TEST_F(EngineFinderTest, PodsThatShareAGpuCannotBeSeparated) {
   constexpr int kNameless = 3;
   proc_.AddProcess(41, kNameless, proc_.AddNetwork("net", 8000));
   AddPod("web-0", {41});
@@ -100,8 +100,8 @@ TEST_F(EngineFinderTest, SaysThatPodsOfOneGpuCannotBeToldApart) {
   }
 }
 
-// Ollama puts its model away; vLLM's API server is on no GPU at all.
-TEST_F(EngineFinderTest, PodStaysFoundWhileNothingOfItIsOnAGpu) {
+// Ollama unloads its model; vLLM's API server is on no GPU.
+TEST_F(EngineFinderTest, APodWithoutGpuProcessesStaysFound) {
   const std::string net = proc_.AddNetwork("net", 8000);
   proc_.AddProcess(40, 1, net);
   proc_.AddProcess(41, 1, net);
@@ -109,21 +109,21 @@ TEST_F(EngineFinderTest, PodStaysFoundWhileNothingOfItIsOnAGpu) {
   EXPECT_EQ(OnlyPort(), 8000);
   proc_.End(41);
   snapshot_.gpus[0].processes->clear();
-  clock_.Advance(kEnginesReadEvery);
+  clock_.Advance(kPodReadInterval);
   EXPECT_EQ(OnlyPort(), 8000);
 }
 
-TEST_F(EngineFinderTest, ProcessThatEndedLeavesItToTheOthers) {
+TEST_F(EngineFinderTest, AnEndedProcessIsSkipped) {
   const std::string net = proc_.AddNetwork("net", 8000);
   proc_.AddProcess(41, 1, net);
   proc_.AddProcess(42, 1, net);
   AddPod("web-0", {41, 42});
   EXPECT_EQ(OnlyPort(), 8000);
   proc_.End(41);
-  clock_.Advance(kEnginesReadEvery);
+  clock_.Advance(kPodReadInterval);
   EXPECT_EQ(OnlyPort(), 8000);
   proc_.End(42);
-  clock_.Advance(kEnginesReadEvery);
+  clock_.Advance(kPodReadInterval);
   EXPECT_EQ(FindOnly().status.code(), absl::StatusCode::kFailedPrecondition) << FindOnly().status;
 }
 
@@ -138,45 +138,45 @@ TEST_F(EngineFinderTest, EachPodHasItsOwnNetwork) {
   EXPECT_EQ(found[1].candidates[0].port, 9000);
 }
 
-TEST_F(EngineFinderTest, IsReadAgainEveryMinute) {
+TEST_F(EngineFinderTest, PodsAreReadAgainEveryMinute) {
   const std::string net = proc_.AddNetwork("net", 8000);
   proc_.AddProcess(41, 1, net);
   AddPod("web-0", {41});
   EXPECT_EQ(OnlyPort(), 8000);
   proc_.Listen(net, 9000);
-  clock_.Advance(kEnginesReadEvery - absl::Milliseconds(1));
+  clock_.Advance(kPodReadInterval - absl::Milliseconds(1));
   EXPECT_EQ(OnlyPort(), 8000);
   clock_.Advance(absl::Milliseconds(1));
   EXPECT_EQ(OnlyPort(), 9000);
 }
 
-TEST_F(EngineFinderTest, IsReadAgainWhenAskedButNotAtOnce) {
+TEST_F(EngineFinderTest, RefreshedPodsAreReadAgainAfterFiveSeconds) {
   const std::string net = proc_.AddNetwork("net", 8000);
   proc_.AddProcess(41, 1, net);
   AddPod("web-0", {41});
   EXPECT_EQ(OnlyPort(), 8000);
   proc_.Listen(net, 9000);
-  finder_.LookAgain("shop", "web-0");
-  clock_.Advance(kEnginesReadAgainAfter - absl::Milliseconds(1));
+  finder_.Refresh("shop", "web-0");
+  clock_.Advance(kPodRefreshInterval - absl::Milliseconds(1));
   EXPECT_EQ(OnlyPort(), 8000);
   clock_.Advance(absl::Milliseconds(1));
   EXPECT_EQ(OnlyPort(), 9000);
 }
 
-TEST_F(EngineFinderTest, IsReadAgainWhenProcessesOrPodsChange) {
+TEST_F(EngineFinderTest, ChangedProcessesOrPodsAreReadAgain) {
   proc_.AddProcess(41, 1, proc_.AddNetwork("a", 8000));
   proc_.AddProcess(51, 1, proc_.AddNetwork("b", 9000));
   AddPod("web-0", {41});
   EXPECT_EQ(OnlyPort(), 8000);
   snapshot_.gpus[0].processes = {{{.pid = 51}}};
-  clock_.Advance(kEnginesReadAgainAfter);
+  clock_.Advance(kPodRefreshInterval);
   EXPECT_EQ(OnlyPort(), 9000);
-  // Other pods do not wait: the answer is one for each.
+  // A changed pod is read at once.
   snapshot_.pods[0].address = "10.9.9.9";
   EXPECT_EQ(FindOnly().address, "10.9.9.9");
-  // A list that failed is no change.
+  // A failed list is not a change.
   snapshot_.gpus[0].processes.reset();
-  clock_.Advance(kEnginesReadAgainAfter);
+  clock_.Advance(kPodRefreshInterval);
   EXPECT_EQ(OnlyPort(), 9000);
   snapshot_.pods.clear();
   snapshot_.gpus.clear();
@@ -190,11 +190,11 @@ TEST_F(EngineFinderTest, PodWithoutCandidatesIsReadAgainSoon) {
   EXPECT_FALSE(FindOnly().status.ok());
   proc_.Listen(net, 8000);
   EXPECT_FALSE(FindOnly().status.ok());
-  clock_.Advance(kEnginesReadAgainAfter);
+  clock_.Advance(kPodRefreshInterval);
   EXPECT_EQ(OnlyPort(), 8000);
 }
 
-TEST_F(EngineFinderTest, OnePodThatIsAskedForLeavesTheOthers) {
+TEST_F(EngineFinderTest, ARefreshReadsOnlyItsPod) {
   const std::string a = proc_.AddNetwork("a", 8000), b = proc_.AddNetwork("b", 8000);
   proc_.AddProcess(41, 1, a);
   proc_.AddProcess(51, 2, b);
@@ -202,15 +202,15 @@ TEST_F(EngineFinderTest, OnePodThatIsAskedForLeavesTheOthers) {
   AddPod("web-1", {51});
   finder_.Find(snapshot_);
   for (const std::string& net : {a, b}) proc_.Listen(net, 9000);
-  finder_.LookAgain("shop", "web-1");
-  finder_.LookAgain("shop", "gone");
-  clock_.Advance(kEnginesReadAgainAfter);
+  finder_.Refresh("shop", "web-1");
+  finder_.Refresh("shop", "gone");
+  clock_.Advance(kPodRefreshInterval);
   const auto& found = finder_.Find(snapshot_);
   EXPECT_EQ(found[0].candidates[0].port, 8000);
   EXPECT_EQ(found[1].candidates[0].port, 9000);
 }
 
-TEST_F(EngineFinderTest, TableThatIsNoneIsNotTakenForSilence) {
+TEST_F(EngineFinderTest, AMalformedTableIsAnError) {
   const std::string net = proc_.AddNetwork("net", 8000);
   std::ofstream(net + "/tcp") << "what is this\n";
   proc_.AddProcess(41, 1, net);

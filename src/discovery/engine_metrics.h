@@ -1,4 +1,4 @@
-// What is counted of the engines that are found on this node, for the page Prometheus scrapes.
+// Prometheus metrics about the engines discovered on this node.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace gpuscaler {
 
-// Behind Metrics::Page(), in the same format.
+// Returns text to append to Metrics::Page(), in the same format.
 std::string EngineMetrics(const EngineDiscovery::Counts& counts);
 
 }  // namespace gpuscaler

@@ -1,4 +1,4 @@
-// Engines in real networks: what the finder tells is what answers.
+// Engines in real networks: the candidates that the finder returns do answer.
 #include <linux/capability.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -28,33 +28,33 @@ class EngineNetworkTest : public testing::Test {
   void SetUp() override {
     ASSERT_EQ(EnterOwnNetwork(), absl::OkStatus());
     pod_ = std::make_unique<TestPodNetwork>(1);
-    ASSERT_TRUE(pod_->laid().ok()) << pod_->laid();
+    ASSERT_TRUE(pod_->status().ok()) << pod_->status();
     init_ = std::make_unique<TestProcess>([] {});  // in the node's network
     proc_.AddLogs("web-0", 1);
     proc_.AddRealProcess(1, 0, init_->pid());
   }
 
-  // With the only GPU, and a process there.
+  // Adds a pod with the only GPU and a process on it.
   void AddPod(pid_t real) {
     proc_.AddRealProcess(kFindersPid, 1, real);
     snapshot_.pods = {{.namespace_name = "shop", .name = "web-0"}};
     snapshot_.gpus = {{.uuid = "GPU-a", .processes = {{{.pid = kFindersPid}}}, .holders = {{}}}};
   }
 
-  std::unique_ptr<TestServer> ServeInThere(const std::string& address, int port,
-                                           const std::string& page) const {
+  std::unique_ptr<TestServer> ServeInside(const std::string& address, int port,
+                                          const std::string& page) const {
     std::unique_ptr<TestServer> server;
-    pod_->InThere([&] { server = std::make_unique<TestServer>(address, page, port); });
+    pod_->RunInside([&] { server = std::make_unique<TestServer>(address, page, port); });
     return server;
   }
 
   PodEngines Find() {
-    finder_.LookAgain("shop", "web-0");
-    clock_.Advance(kEnginesReadAgainAfter);
+    finder_.Refresh("shop", "web-0");
+    clock_.Advance(kPodRefreshInterval);
     return finder_.Find(snapshot_).front();
   }
 
-  // What the servers say, in the order to ask them, under each of their addresses.
+  // Returns the servers' pages in probing order, at each of their addresses.
   std::vector<std::string> Pages() {
     const PodEngines found = Find();
     EXPECT_TRUE(found.status.ok()) << found.status;
@@ -76,31 +76,31 @@ class EngineNetworkTest : public testing::Test {
 };
 
 TEST_F(EngineNetworkTest, FindsTheEngineBesideOtherServersOfItsPod) {
-  const auto other = ServeInThere("0.0.0.0", 3000, kDashboard);
-  const auto engine = ServeInThere("0.0.0.0", 8000, kEngineExposition);
-  const auto admin = ServeInThere("127.0.0.1", 15000, kDashboard);
-  const auto worker = ServeInThere("0.0.0.0", 0, kDashboard);
-  const TestServer neighbour("0.0.0.0", kDashboard, 8000);
+  const auto other = ServeInside("0.0.0.0", 3000, kDashboard);
+  const auto engine = ServeInside("0.0.0.0", 8000, kEngineExposition);
+  const auto admin = ServeInside("127.0.0.1", 15000, kDashboard);
+  const auto worker = ServeInside("0.0.0.0", 0, kDashboard);
+  const TestServer node_server("0.0.0.0", kDashboard, 8000);
   AddPod(pod_->pid());
   EXPECT_THAT(Pages(), ElementsAre(kEngineExposition, kDashboard));
 }
 
 TEST_F(EngineNetworkTest, FindsAnEngineByIpv6) {
-  const auto engine = ServeInThere(pod_->address_v6(), 8000, kEngineExposition);
+  const auto engine = ServeInside(pod_->address_v6(), 8000, kEngineExposition);
   AddPod(pod_->pid());
   EXPECT_THAT(Pages(), ElementsAre(kEngineExposition));
 }
 
 TEST_F(EngineNetworkTest, ServerOfBothFamiliesAnswersUnderEither) {
-  const auto engine = ServeInThere("::", 8000, kEngineExposition);
+  const auto engine = ServeInside("::", 8000, kEngineExposition);
   AddPod(pod_->pid());
   EXPECT_THAT(Find().candidates,
               ElementsAre(EngineCandidate{8000, {pod_->address(), pod_->address_v6()}}));
   EXPECT_THAT(Pages(), ElementsAre(kEngineExposition, kEngineExposition));
 }
 
-TEST_F(EngineNetworkTest, ServerOnLoopbackAloneIsSaidNotToBeReached) {
-  const auto engine = ServeInThere("127.0.0.1", 8000, kEngineExposition);
+TEST_F(EngineNetworkTest, AServerOnLoopbackIsReportedAsUnreachable) {
+  const auto engine = ServeInside("127.0.0.1", 8000, kEngineExposition);
   AddPod(pod_->pid());
   EXPECT_EQ(GetPage(pod_->address(), 8000), "");
   const PodEngines found = Find();
@@ -109,18 +109,18 @@ TEST_F(EngineNetworkTest, ServerOnLoopbackAloneIsSaidNotToBeReached) {
 }
 
 TEST_F(EngineNetworkTest, FollowsAServerThatMoves) {
-  auto engine = ServeInThere("0.0.0.0", 8000, kEngineExposition);
+  auto engine = ServeInside("0.0.0.0", 8000, kEngineExposition);
   AddPod(pod_->pid());
   EXPECT_THAT(Pages(), ElementsAre(kEngineExposition));
   engine.reset();
   EXPECT_EQ(Find().status, absl::UnavailableError("nothing listens in its network yet"));
-  engine = ServeInThere("0.0.0.0", 9000, kEngineExposition);
+  engine = ServeInside("0.0.0.0", 9000, kEngineExposition);
   EXPECT_THAT(Pages(), ElementsAre(kEngineExposition));
   EXPECT_EQ(Find().candidates[0].port, 9000);
 }
 
-TEST_F(EngineNetworkTest, ProcessThatEndsTakesItsServersWithIt) {
-  const auto engine = ServeInThere("0.0.0.0", 8000, kEngineExposition);
+TEST_F(EngineNetworkTest, ServersOfAnEndedProcessDisappear) {
+  const auto engine = ServeInside("0.0.0.0", 8000, kEngineExposition);
   AddPod(pod_->pid());
   EXPECT_TRUE(Find().status.ok());
   proc_.End(kFindersPid);
@@ -128,13 +128,13 @@ TEST_F(EngineNetworkTest, ProcessThatEndsTakesItsServersWithIt) {
   EXPECT_EQ(Find().status.code(), absl::StatusCode::kUnavailable);
 }
 
-TEST_F(EngineNetworkTest, InTheNodesNetworkAPodHasItsOwnPortsAlone) {
+TEST_F(EngineNetworkTest, InTheNodesNetworkAPodHasOnlyItsOwnPorts) {
   std::unique_ptr<TestServer> engine;
   const TestProcess process(
       [&] { engine = std::make_unique<TestServer>("0.0.0.0", kEngineExposition, 8000); });
-  const TestServer neighbour("0.0.0.0", kDashboard, 30000);
+  const TestServer node_server("0.0.0.0", kDashboard, 30000);
   AddPod(process.pid());
-  snapshot_.pods[0].address = "10.78.1.1";  // the near end of the cable
+  snapshot_.pods[0].address = "10.78.1.1";  // the test's end of the veth pair
   snapshot_.pods[0].is_in_node_network = true;
   EXPECT_THAT(Find().candidates, ElementsAre(EngineCandidate{8000, {"10.78.1.1"}}));
 }
@@ -152,7 +152,7 @@ TEST_F(EngineNetworkTest, InTheNodesNetworkAllProcessesOfThePodCount) {
   EXPECT_EQ(found.candidates[0].port, 8000);
 }
 
-TEST_F(EngineNetworkTest, WithoutTheRightToTraceANodesPortsAreNobodys) {
+TEST_F(EngineNetworkTest, WithoutTheRightToTraceNodeNetworkPortsAreUnknown) {
   const TestServer engine("0.0.0.0", kEngineExposition, 8000);
   AddPod(init_->pid());
   std::thread([&] {

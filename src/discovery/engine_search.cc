@@ -10,7 +10,7 @@
 namespace gpuscaler {
 namespace {
 
-// Where engines listen unless told otherwise, each once.
+// The engines' default ports, each once.
 std::vector<int> UsualPorts() {
   std::vector<int> ports;
   for (const Engine* const engine : Engines()) {
@@ -22,8 +22,8 @@ std::vector<int> UsualPorts() {
   return ports;
 }
 
-// Only somebody's hand changes that.
-bool IsForGood(const absl::Status& status) {
+// Such an error lasts until somebody changes the configuration.
+bool IsPermanent(const absl::Status& status) {
   return absl::IsFailedPrecondition(status) || absl::IsPermissionDenied(status);
 }
 
@@ -35,17 +35,17 @@ EngineSearch::EngineSearch(const Clock& clock, NodeFolders folders)
       finder_(clock, UsualPorts(), std::move(folders)),
       log_limit_(clock, 20, absl::Seconds(10)) {}
 
-void EngineSearch::Look(const NodeSnapshot& snapshot, const std::set<std::string>& namespaces) {
+void EngineSearch::Update(const NodeSnapshot& snapshot, const std::set<std::string>& namespaces) {
   namespaces_ = namespaces;
-  std::map<PodName, Searched> before = std::exchange(pods_, {});
+  std::map<PodName, PodState> before = std::exchange(pods_, {});
   for (const PodEngines& pod : finder_.Find(snapshot)) {
     if (!namespaces_.contains(pod.namespace_name)) continue;
     const PodName name = {pod.namespace_name, pod.pod};
     const auto known = before.find(name);
     if (known == before.end()) {
-      Follow(pod, pods_.emplace(name, Searched(clock_.Now())).first->second);
+      UpdatePod(pod, pods_.emplace(name, PodState(clock_.Now())).first->second);
     } else {
-      Follow(pod, pods_.emplace(name, std::move(known->second)).first->second);
+      UpdatePod(pod, pods_.emplace(name, std::move(known->second)).first->second);
       before.erase(known);
     }
   }
@@ -55,7 +55,7 @@ void EngineSearch::Look(const NodeSnapshot& snapshot, const std::set<std::string
   }
 }
 
-void EngineSearch::Follow(const PodEngines& pod, Searched& searched) {
+void EngineSearch::UpdatePod(const PodEngines& pod, PodState& searched) {
   const PodName name = {pod.namespace_name, pod.pod};
   const absl::Time now = clock_.Now();
   searched.status = pod.status;
@@ -63,8 +63,8 @@ void EngineSearch::Follow(const PodEngines& pod, Searched& searched) {
   if (searched.engine.SetCandidates(PlacesOf(pod))) {
     LogLost(name, *engine, searched.engine.name(), "its pod has another address");
   }
-  if (searched.engine.WantsLook(now)) finder_.LookAgain(name.first, name.second);
-  Explain(name, searched);
+  if (searched.engine.NeedsSearch(now)) finder_.Refresh(name.first, name.second);
+  LogNotFound(name, searched);
 }
 
 std::vector<EnginePlace> EngineSearch::PlacesOf(const PodEngines& pod) const {
@@ -72,7 +72,7 @@ std::vector<EnginePlace> EngineSearch::PlacesOf(const PodEngines& pod) const {
   for (const EngineCandidate& candidate : pod.candidates) {
     for (const std::string& text : candidate.addresses) {
       const auto address = ParseIpAddress(text);
-      // A pod may give its network whatever address it likes.
+      // A pod may give its network any address.
       if (!address.has_value() || !rules_.CheckAddress(*address).ok()) continue;
       places.push_back({.address = IpAddressText(*address),
                         .port = candidate.port,
@@ -83,23 +83,24 @@ std::vector<EnginePlace> EngineSearch::PlacesOf(const PodEngines& pod) const {
   return places;
 }
 
-// Once, and not while an engine may be starting.
-void EngineSearch::Explain(const PodName& name, Searched& searched) {
-  const bool is_known = IsForGood(searched.status) || searched.engine.IsLate(clock_.Now());
-  if (searched.engine.engine().has_value() || !is_known || searched.is_explained) return;
+// Logs the reason once, and not while an engine may be starting.
+void EngineSearch::LogNotFound(const PodName& name, PodState& searched) {
+  const bool is_known = IsPermanent(searched.status) || searched.engine.IsLate(clock_.Now());
+  if (searched.engine.engine().has_value() || !is_known || searched.is_logged) return;
   const auto dropped = log_limit_.Pass();
   if (!dropped) return;
-  searched.is_explained = true;
+  searched.is_logged = true;
   LogWarn("engine_not_found", {{"namespace", name.first},
                                {"pod", name.second},
                                {"why", searched.Why()},
                                {"dropped", *dropped}});
 }
 
-std::vector<EnginePlace> EngineSearch::ToAsk() {
+std::vector<EnginePlace> EngineSearch::Targets() {
   std::vector<EnginePlace> all;
   for (auto& [name, searched] : pods_) {
-    for (EnginePlace& place : searched.engine.ToAsk(clock_.Now())) all.push_back(std::move(place));
+    const std::vector<EnginePlace> targets = searched.engine.Targets(clock_.Now());
+    all.insert(all.end(), targets.begin(), targets.end());
   }
   return all;
 }
@@ -108,12 +109,12 @@ bool EngineSearch::Take(const EnginePlace& place, const EngineUpdate& update) {
   const PodName name = {place.namespace_name, place.pod};
   const auto found = pods_.find(name);
   if (found == pods_.end()) return false;
-  Searched& searched = found->second;
+  PodState& searched = found->second;
   const PodEngine::Change change = searched.engine.Take(place, update);
   if (change == PodEngine::Change::kLost) {
     LogLost(name, place, searched.engine.name(), update.reading.status().message());
   } else if (change == PodEngine::Change::kFound) {
-    searched.is_explained = false;
+    searched.is_logged = false;
     if (const auto dropped = log_limit_.Pass()) {
       LogInfo("engine_found", {{"namespace", name.first},
                                {"pod", name.second},
@@ -141,14 +142,14 @@ void EngineSearch::LogLost(const PodName& pod, const EnginePlace& place, const s
 
 NodeEngines EngineSearch::Found() const {
   NodeEngines found;
-  std::set<std::string> looked_in = namespaces_;
+  std::set<std::string> covered = namespaces_;
   for (const auto& [name, searched] : pods_) {
     const bool is_young = clock_.Now() - searched.since < kFoundWithin;
-    if (is_young && !searched.engine.WasAsked()) looked_in.erase(name.first);
+    if (is_young && !searched.engine.WasProbed()) covered.erase(name.first);
   }
-  found.namespaces.assign(looked_in.begin(), looked_in.end());
+  found.namespaces.assign(covered.begin(), covered.end());
   for (const auto& [name, searched] : pods_) {
-    if (!looked_in.contains(name.first)) continue;
+    if (!covered.contains(name.first)) continue;
     if (searched.engine.engine().has_value()) {
       found.places.push_back(*searched.engine.engine());
     } else {
@@ -159,7 +160,7 @@ NodeEngines EngineSearch::Found() const {
   return found;
 }
 
-std::string EngineSearch::Searched::Why() const {
+std::string EngineSearch::PodState::Why() const {
   return status.ok() ? engine.WhyNone() : std::string(status.message());
 }
 

@@ -1,4 +1,5 @@
-// The engines in the pods of one node: who may be asked, who is one, and why where none is.
+// The engines in the pods of one node: which servers to probe, which of them are engines, and why a
+// pod has none.
 #pragma once
 
 #include <map>
@@ -19,53 +20,54 @@
 
 namespace gpuscaler {
 
-// Not thread-safe. Logs what is found and lost.
+// Not thread-safe. Logs engines that are found or lost.
 class EngineSearch {
  public:
-  // `clock` outlives it.
+  // `clock` must outlive this object.
   EngineSearch(const Clock& clock, NodeFolders folders);
 
-  // The pods of these namespaces that hold GPUs, and no others, from now on.
-  void Look(const NodeSnapshot& snapshot, const std::set<std::string>& namespaces);
+  // From now on searches the GPU pods of these namespaces only.
+  void Update(const NodeSnapshot& snapshot, const std::set<std::string>& namespaces);
   void Stop() { pods_.clear(); }
 
-  // Whom to ask now; changes with each Look() and Take().
-  std::vector<EnginePlace> ToAsk();
+  // Returns the servers to request now. Changes with each Update() and Take().
+  std::vector<EnginePlace> Targets();
 
-  // True: of its pod's engine; false: of a server that is none.
+  // Returns true if the update is of its pod's engine, false if the server is no engine.
   bool Take(const EnginePlace& place, const EngineUpdate& update);
 
-  // In the namespaces of which each pod's servers were asked, or could be for kFoundWithin.
+  // Returns the engines of those namespaces in which each pod's servers were probed, or could have
+  // been for kFoundWithin.
   NodeEngines Found() const;
 
-  // Those that answer, by the engines' names.
+  // Returns the number of answering engines by engine name.
   std::map<std::string, int> Answering() const;
 
  private:
   using PodName = std::pair<std::string, std::string>;  // namespace, name
 
-  struct Searched {
-    explicit Searched(absl::Time now) : since(now), engine(now) {}
-    std::string Why() const;  // no engine is found
+  struct PodState {
+    explicit PodState(absl::Time now) : since(now), engine(now) {}
+    std::string Why() const;  // why no engine is found
 
     absl::Time since;
     PodEngine engine;
     absl::Status status;  // PodEngines::status
-    bool is_explained = false;
+    bool is_logged = false;
   };
 
   std::vector<EnginePlace> PlacesOf(const PodEngines& pod) const;
-  void Follow(const PodEngines& pod, Searched& searched);
-  void Explain(const PodName& name, Searched& searched);
+  void UpdatePod(const PodEngines& pod, PodState& searched);
+  void LogNotFound(const PodName& name, PodState& searched);
   void LogLost(const PodName& pod, const EnginePlace& place, const std::string& engine,
                absl::string_view why);
 
   const Clock& clock_;
   const EndpointRules rules_;
   EngineFinder finder_;
-  RateLimit log_limit_;  // who serves what in a pod is its tenant's to choose
+  RateLimit log_limit_;  // tenants choose what listens in their pods
   std::set<std::string> namespaces_;
-  std::map<PodName, Searched> pods_;
+  std::map<PodName, PodState> pods_;
 };
 
 }  // namespace gpuscaler

@@ -13,7 +13,7 @@ namespace {
 using testing::Contains;
 using testing::HasSubstr;
 
-// One pod with a GPU, of which nothing but its address is known.
+// One pod with a GPU; only its address is known.
 class EngineSearchTest : public testing::Test {
  protected:
   EngineSearchTest() {
@@ -21,13 +21,13 @@ class EngineSearchTest : public testing::Test {
     snapshot_.pods.push_back({.namespace_name = "shop", .name = "web-0", .address = "10.1.2.3"});
     snapshot_.gpus.push_back({.uuid = "GPU-0"});
     snapshot_.gpus[0].holders.push_back({.pod = 0, .container = "engine"});
-    search_.Look(snapshot_, {"shop"});
+    search_.Update(snapshot_, {"shop"});
   }
 
-  // The ports of all servers that are asked before one is asked again, each of which answers so.
-  std::set<int> AskAll(const absl::Status& answer) {
+  // Probes until no server is due; all return `answer`. Returns the ports.
+  std::set<int> ProbeAll(const absl::Status& answer) {
     std::set<int> ports;
-    for (auto places = search_.ToAsk(); !places.empty(); places = search_.ToAsk()) {
+    for (auto places = search_.Targets(); !places.empty(); places = search_.Targets()) {
       for (const EnginePlace& place : places) {
         ports.insert(place.port);
         search_.Take(place, {.at = clock_.Now(), .reading = answer});
@@ -42,8 +42,8 @@ class EngineSearchTest : public testing::Test {
   EngineSearch search_{clock_, proc_.folders()};
 };
 
-TEST_F(EngineSearchTest, AsksAtTheUsualPortsOfEnginesAndOfTheirLaterVersions) {
-  const std::set<int> asked = AskAll(absl::UnavailableError("Connection refused"));
+TEST_F(EngineSearchTest, ProbesTheDefaultPortsOfAllEngineVersions) {
+  const std::set<int> asked = ProbeAll(absl::UnavailableError("Connection refused"));
   EXPECT_THAT(asked, Contains(8000));
   EXPECT_THAT(asked, Contains(8080)) << "llama-server";
   EXPECT_THAT(asked, Contains(9931)) << "a later llama-server";

@@ -22,22 +22,22 @@ namespace {
 constexpr size_t kLongestSockstat = 4096;
 constexpr size_t kMostRows = 4096;
 
-// Less than any row has, so that no read brings more than one row.
+// Shorter than any row, so that no read returns more than one row.
 constexpr size_t kBlockBytes = 100;
 
-// Whether the last whole row is of a connection: there are no listeners behind it. The state is the
-// fourth column.
+// Returns whether the last complete row is a connection: no listeners follow it. The fourth column
+// is the state.
 bool EndsInAConnection(absl::string_view text) {
   const size_t end = text.rfind('\n');
   if (end == absl::string_view::npos || end == 0) return false;
   const size_t start = text.rfind('\n', end - 1);
-  if (start == absl::string_view::npos) return false;  // the head
+  if (start == absl::string_view::npos) return false;  // the header
   const std::vector<absl::string_view> columns =
       absl::StrSplit(text.substr(start + 1, end - start - 1), ' ', absl::SkipEmpty());
   return columns.size() > 3 && columns[3] != "0A";
 }
 
-// The head and so many rows, or those to the first connection.
+// Reads the header and `rows` rows, or up to the first connection.
 absl::StatusOr<std::string> ReadRows(const std::string& path, size_t rows) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return ProcError(errno, path);
@@ -56,7 +56,7 @@ absl::StatusOr<std::string> ReadRows(const std::string& path, size_t rows) {
   return text;
 }
 
-// A kernel without IPv6 lacks that half.
+// A kernel without IPv6 has no tcp6.
 absl::StatusOr<std::vector<Listener>> ReadTable(const std::string& net, const char* table,
                                                 const char* sockstat, const char* protocol) {
   size_t rows = kMostRows;

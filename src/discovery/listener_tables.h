@@ -1,4 +1,4 @@
-// Who listens in a process's network, read without a look at its connections.
+// Reads the listening sockets of a process's network, without reading its connections.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,16 @@
 
 namespace gpuscaler {
 
-// Of /proc/PID/net/sockstat or sockstat6: how many sockets its line "TCP: inuse 3 ..." or
-// "TCP6: inuse 0" tells of. Empty: there is no such line.
+// Returns the socket count in the line "TCP: inuse 3 ..." or "TCP6: inuse 0" of
+// /proc/PID/net/sockstat or sockstat6, or nothing if there is no such line.
 std::optional<size_t> SocketsInUse(absl::string_view sockstat, absl::string_view protocol);
 
-// IPv4's first. Errors as NetworkIdOf() has them; INVALID_ARGUMENT: a table that is none.
+// Returns the listeners, IPv4 first. Errors are those of NetworkIdOf(), and INVALID_ARGUMENT for a
+// malformed table.
 //
-// Behind the last listener the kernel looks for connections in a table of the whole machine, 4 ms
-// of a core where that has 262144 rows. So it is not asked for more than the sockets there are, and
-// not for a second connection.
+// After the last listener the kernel searches a machine-wide table for connections, which takes 4
+// ms of CPU time with 262144 rows. So no more rows are read than there are sockets, and never a
+// second connection.
 absl::StatusOr<std::vector<Listener>> ReadListeners(const std::string& proc, int64_t pid);
 
 }  // namespace gpuscaler

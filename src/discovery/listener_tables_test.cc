@@ -13,7 +13,7 @@ using testing::UnorderedElementsAreArray;
 
 constexpr char kRealProc[] = "/proc";
 
-TEST(SocketsInUse, IsToldByTheProtocolsLine) {
+TEST(SocketsInUse, IsInTheProtocolsLine) {
   constexpr char kText[] =
       "sockets: used 17\nTCP: inuse 3 orphan 0 tw 0 alloc 1 mem 224\nUDP: inuse 9 mem 0\n";
   EXPECT_EQ(SocketsInUse(kText, "TCP:"), 3u);
@@ -53,14 +53,14 @@ class ListenerTablesTest : public testing::Test {
   std::vector<int> ports_;
 };
 
-TEST_F(ListenerTablesTest, MissesNoneOfTheListeners) {
+TEST_F(ListenerTablesTest, ReadsAllListeners) {
   EXPECT_THAT(Read(), UnorderedElementsAreArray(ports_));
   Serve("::1", 9000);
   Serve("127.0.0.1", 9001);
   EXPECT_THAT(Read(), UnorderedElementsAreArray(ports_));
 }
 
-TEST_F(ListenerTablesTest, MissesNoneBesideConnections) {
+TEST_F(ListenerTablesTest, ReadsAllListenersBesideConnections) {
   for (int i = 0; i < 100; ++i) ASSERT_EQ(GetPage("127.0.0.1", 8000), "page");
   for (int i = 0; i < 100; ++i) ASSERT_EQ(GetPage("::1", 8001 + 3 * (i % 6)), "page");
   EXPECT_THAT(Read(), UnorderedElementsAreArray(ports_));

@@ -21,7 +21,7 @@ constexpr size_t kInodeColumn = 9;
 
 constexpr char kListens[] = "0A";  // TCP_LISTEN
 constexpr size_t kPortDigits = 4;
-constexpr size_t kShownBytes = 80;  // of a row that is none
+constexpr size_t kShownBytes = 80;  // shown of a malformed row
 
 using Columns = std::vector<absl::string_view>;
 
@@ -49,11 +49,11 @@ absl::Status NoRow(absl::string_view row) {
 
 absl::StatusOr<std::vector<Listener>> ParseListeners(absl::string_view table) {
   std::vector<Listener> listeners;
-  // What follows the last newline is empty, or a row cut off.
+  // The text after the last newline is empty, or an incomplete row.
   for (size_t end = table.find('\n'); end != absl::string_view::npos; end = table.find('\n')) {
     const absl::string_view row = absl::StripAsciiWhitespace(table.substr(0, end));
     table.remove_prefix(end + 1);
-    if (row.empty() || absl::StartsWith(row, "sl ")) continue;  // the head
+    if (row.empty() || absl::StartsWith(row, "sl ")) continue;  // the header
     const Columns columns = absl::StrSplit(row, ' ', absl::SkipEmpty());
     if (columns.size() <= kInodeColumn) return NoRow(row);
     if (columns[kStateColumn] != kListens) continue;

@@ -1,4 +1,4 @@
-// Who listens in a network: /proc/PID/net/tcp and tcp6.
+// Listening sockets of a network: /proc/PID/net/tcp and tcp6.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 namespace gpuscaler {
 
 struct Listener {
-  std::string address;  // "10.1.2.3"; "0.0.0.0", "::": every one of the network's
+  std::string address;  // "10.1.2.3"; "0.0.0.0", "::": all of the network's
   int port = 0;
-  uint64_t socket = 0;  // its number, as /proc/PID/fd has it: "socket:[1508]"
+  uint64_t socket = 0;  // inode number, as in /proc/PID/fd: "socket:[1508]"
 
   friend bool operator==(const Listener&, const Listener&) = default;
 };
 
-// Those of one table, in its order. The text may end anywhere: the kernel lists who listens before
-// it lists connections, so the beginning of a long table will do. INVALID_ARGUMENT names a row that
-// is none, rather than to say that nobody listens.
+// Returns the listeners of one table, in its order. The text may be truncated anywhere: the kernel
+// lists listeners before connections, so the beginning of a long table suffices. INVALID_ARGUMENT
+// names a malformed row, which must not pass for an empty table.
 absl::StatusOr<std::vector<Listener>> ParseListeners(absl::string_view table);
 
 }  // namespace gpuscaler

@@ -21,14 +21,14 @@ constexpr char kHead[] =
     "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout "
     "inode                                                     \n";
 
-// As a little-endian kernel prints it.
+// A row as a little-endian kernel prints it.
 std::string Row(absl::string_view local, absl::string_view state, int inode = 1508) {
   return absl::StrCat("   0: ", local, " 00000000:0000 ", state,
                       " 00000000:00000000 00:00000000 00000000     0        0 ", inode,
                       " 1 00000000c2cf07e8 100 0 0 10 0                      \n");
 }
 
-TEST(ParseListeners, KnowsAddressesOfBothFamilies) {
+TEST(ParseListeners, ParsesAddressesOfBothFamilies) {
   struct RowCase {
     const char* name;
     const char* local;
@@ -52,7 +52,7 @@ TEST(ParseListeners, KnowsAddressesOfBothFamilies) {
   }
 }
 
-TEST(ParseListeners, ConnectionsAreNoListeners) {
+TEST(ParseListeners, ConnectionsAreSkipped) {
   const auto listeners = ParseListeners(
       absl::StrCat(kHead, Row("00000000:1F40", "0A", 7), Row("020200C0:1F40", "01", 8),
                    Row("020200C0:1F41", "06", 0), Row("00000000:1F42", "0A", 9)));
@@ -71,7 +71,7 @@ TEST(ParseListeners, TableMayEndAnywhere) {
   }
 }
 
-TEST(ParseListeners, NamesARowThatIsNone) {
+TEST(ParseListeners, ErrorsNameTheMalformedRow) {
   for (const std::string& row :
        {std::string("what is this\n"), Row("00000000", "0A"), Row("0000000:1F40", "0A"),
         Row("00000000:1F400", "0A"), Row("0000000g:1F40", "0A"), Row("00000000:-001", "0A"),
@@ -82,12 +82,12 @@ TEST(ParseListeners, NamesARowThatIsNone) {
   }
 }
 
-TEST(ParseListeners, NobodyListensInAnEmptyTable) {
+TEST(ParseListeners, AnEmptyTableHasNoListeners) {
   EXPECT_THAT(*ParseListeners(kHead), IsEmpty());
   EXPECT_THAT(*ParseListeners(""), IsEmpty());
 }
 
-TEST(ParseListeners, ReadsThisMachinesOwnTable) {
+TEST(ParseListeners, ParsesTheKernelsTable) {
   const int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const absl::Cleanup closed = [server] { close(server); };
   sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -105,7 +105,7 @@ TEST(ParseListeners, ReadsThisMachinesOwnTable) {
                               testing::Field(&Listener::socket, testing::Gt(0u)))));
 }
 
-TEST(KernelAddress, TellsWhatOnlyItsOwnNetworkReaches) {
+TEST(KernelAddress, RecognizesLoopbackAndLinkLocal) {
   for (const char* address : {"127.0.0.1", "127.8.0.1", "::1"}) {
     EXPECT_TRUE(IsLoopback(address)) << address;
   }

@@ -26,7 +26,7 @@ std::vector<Columns> Rows(absl::string_view table, size_t least_columns) {
   return rows;
 }
 
-// How likely the network is that an address is of.
+// How likely others can reach an address, by its network.
 enum Rank { kDefaultRoutes, kUnknown, kAnothers };
 
 struct Ranked {
@@ -47,7 +47,7 @@ std::vector<Ipv4Route> Ipv4Routes(absl::string_view table) {
   for (const Columns& columns : Rows(table, kMaskColumn + 1)) {
     const auto network = AddressOfWords(columns[kDestinationColumn]);
     const auto mask = AddressOfWords(columns[kMaskColumn]);
-    if (!network || !mask || IsIpv6(*network) || IsIpv6(*mask)) continue;  // the head
+    if (!network || !mask || IsIpv6(*network) || IsIpv6(*mask)) continue;  // the header
     routes.push_back({.interface = columns[0],
                       .network = Ipv4Number(*network).value_or(0),
                       .mask = Ipv4Number(*mask).value_or(0)});
@@ -69,7 +69,8 @@ Rank RankOf(const std::string& address, const std::vector<Ipv4Route>& routes) {
   return rank;
 }
 
-// Leaves of the trie, "|-- 10.1.2.3", each with lines of what it is: "/32 host LOCAL" is our own.
+// Leaves of the trie, "|-- 10.1.2.3", each followed by lines that describe it: "/32 host LOCAL" is
+// an address of this network.
 std::vector<Ranked> Ipv4Addresses(const AddressTables& tables) {
   const std::vector<Ipv4Route> routes = Ipv4Routes(tables.route);
   std::vector<Ranked> addresses;
@@ -87,7 +88,7 @@ std::vector<Ranked> Ipv4Addresses(const AddressTables& tables) {
 }
 
 // /proc/PID/net/ipv6_route: destination, its length, source, its length, next hop, metric,
-// references, uses, flags, interface. A default route by lo is that nothing is reached.
+// references, uses, flags, interface. A default route through lo means unreachable.
 absl::string_view Ipv6DefaultInterface(absl::string_view table) {
   constexpr size_t kColumns = 10;
   for (const Columns& columns : Rows(table, kColumns)) {
@@ -97,7 +98,7 @@ absl::string_view Ipv6DefaultInterface(absl::string_view table) {
   return "";
 }
 
-// /proc/PID/net/if_inet6: address, interface's number, length, scope, flags, interface.
+// /proc/PID/net/if_inet6: address, interface index, length, scope, flags, interface.
 std::vector<Ranked> Ipv6Addresses(const AddressTables& tables) {
   constexpr size_t kFlagsColumn = 4, kColumns = 6;
   constexpr uint32_t kDuplicate = 0x08, kTentative = 0x40;  // linux/if_addr.h: not in use (yet)
@@ -123,7 +124,7 @@ std::vector<std::string> NetworkAddresses(const AddressTables& tables) {
   std::vector<std::string> addresses;
   for (Ranked& entry : ranked) {
     if (IsLoopback(entry.address) || IsLinkLocal(entry.address)) continue;
-    // A trie of two tables has each address twice.
+    // A trie with two tables lists each address twice.
     const bool is_new = std::ranges::find(addresses, entry.address) == addresses.end();
     if (is_new) addresses.push_back(std::move(entry.address));
   }

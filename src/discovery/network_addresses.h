@@ -1,4 +1,4 @@
-// Under which addresses others reach a network.
+// The addresses at which others reach a network.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace gpuscaler {
 
-// Files of /proc/PID/net, as they are; empty where the kernel has none.
+// Contents of the files of /proc/PID/net; empty if the kernel has no such file.
 struct AddressTables {
   std::string fib_trie;  // IPv4 addresses, without their interfaces
   std::string route;
@@ -14,10 +14,12 @@ struct AddressTables {
   std::string ipv6_route;
 };
 
-// "10.1.2.3", "fd00::7", the likeliest first; none twice. Without loopback and link-local ones.
+// Returns distinct addresses such as "10.1.2.3" and "fd00::7", the likeliest first, without
+// loopback and link-local ones.
 //
-// First those of the interface that the default route leaves by, a pod's own network: a second one
-// (Multus, RDMA) need not be in reach. IPv4 before IPv6. What cannot be read is left out.
+// The addresses of the default route's interface come first: they are the pod's own network, while
+// a second one (Multus, RDMA) need not be reachable. IPv4 comes before IPv6. Unreadable lines are
+// skipped.
 std::vector<std::string> NetworkAddresses(const AddressTables& tables);
 
 }  // namespace gpuscaler

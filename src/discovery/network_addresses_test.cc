@@ -44,7 +44,7 @@ constexpr char kRouteHead[] =
 
 std::string Routes(const std::string& rows) { return kRouteHead + rows; }
 
-TEST(NetworkAddresses, AreThoseThatOthersReach) {
+TEST(NetworkAddresses, AreReachableFromOutside) {
   EXPECT_THAT(NetworkAddresses({.fib_trie = kTrie}), ElementsAre("10.1.2.3", "192.168.7.3"));
 }
 
@@ -57,8 +57,8 @@ TEST(NetworkAddresses, TheDefaultRoutesInterfaceComesFirst) {
               ElementsAre("192.168.7.3", "10.1.2.3"));
 }
 
-// Calico: eth0 has 10.1.2.3/32, and its default route a next hop of no subnet.
-TEST(NetworkAddresses, OneOfNoSubnetComesBeforeASecondNetworks) {
+// Calico: eth0 has 10.1.2.3/32, and the next hop of its default route is in no subnet.
+TEST(NetworkAddresses, AnAddressWithoutSubnetComesBeforeASecondNetworks) {
   const std::string routes = Routes(
       "eth0\t00000000\t0101FEA9\t0003\t0\t0\t0\t00000000\t0\t0\t0\n"
       "eth0\t0101FEA9\t00000000\t0005\t0\t0\t0\tFFFFFFFF\t0\t0\t0\n"
@@ -67,7 +67,7 @@ TEST(NetworkAddresses, OneOfNoSubnetComesBeforeASecondNetworks) {
               ElementsAre("192.168.7.3", "10.1.2.3"));
 }
 
-TEST(NetworkAddresses, OfIpv6AreGlobalAndInUse) {
+TEST(NetworkAddresses, Ipv6AddressesAreGlobalAndInUse) {
   constexpr char kInterfaces[] =
       "fd000000000000000000000000000009 05 40 00 82     net1\n"
       "fd000000000000000000000000000002 04 40 00 82     eth0\n"
@@ -88,7 +88,7 @@ TEST(NetworkAddresses, OfIpv6AreGlobalAndInUse) {
               ElementsAre("10.1.2.3", "192.168.7.3", "fd00::9", "fd00::2"));
 }
 
-TEST(NetworkAddresses, WhatCannotBeReadIsLeftOut) {
+TEST(NetworkAddresses, UnreadableLinesAreSkipped) {
   EXPECT_THAT(NetworkAddresses({}), IsEmpty());
   EXPECT_THAT(NetworkAddresses({.fib_trie = "|--\n/32 host LOCAL\n|-- x\n/32 host LOCAL\n",
                                 .route = "eth0 0 0 0 0 0 0 0\n\x01\n",
@@ -97,7 +97,7 @@ TEST(NetworkAddresses, WhatCannotBeReadIsLeftOut) {
               IsEmpty());
 }
 
-TEST(NetworkAddresses, LineWithANulByteIsLeftOut) {
+TEST(NetworkAddresses, LinesWithANulByteAreSkipped) {
   using std::string_literals::operator""s;
   EXPECT_THAT(NetworkAddresses({.fib_trie = "|-- 10.1.2.3\0x\n/32 host LOCAL\n"s}), IsEmpty());
   EXPECT_THAT(NetworkAddresses({.fib_trie = "|-- 10.1.2.3\n/32 host\0 LOCAL\n"s}), IsEmpty());
@@ -111,7 +111,7 @@ TEST(NetworkAddresses, LineWithANulByteIsLeftOut) {
       IsEmpty());
 }
 
-TEST(Ipv4Number, TextWithANulByteIsNoAddress) {
+TEST(Ipv4Number, TextWithANulByteIsInvalid) {
   using std::string_literals::operator""s;
   EXPECT_EQ(Ipv4Number("10.1.2.3"), 0x0a010203u);
   EXPECT_EQ(Ipv4Number("::ffff:10.1.2.3"), std::nullopt);

@@ -14,14 +14,14 @@
 namespace gpuscaler {
 namespace {
 
-// Longer are a node's routes alone, and those matter only where its network is the pod's.
+// Only a node's routes are longer, and they matter only if its network is the pod's.
 constexpr size_t kLongestTable = size_t{1} << 20;
 
 std::string NetFile(const std::string& proc, int64_t pid, const char* name) {
   return absl::StrCat(proc, "/", pid, "/net/", name);
 }
 
-// A kernel without IPv6 lacks half of the files.
+// A kernel without IPv6 lacks its files.
 absl::StatusOr<std::string> ReadIfThere(const std::string& path) {
   auto text = ReadProcFile(path, kLongestTable);
   if (absl::IsNotFound(text.status())) return std::string();
@@ -47,7 +47,7 @@ absl::StatusOr<NetworkNamespace> ReadNetwork(const std::string& proc, int64_t pi
   ASSIGN_OR_RETURN(tables.if_inet6, ReadIfThere(NetFile(proc, pid, "if_inet6")));
   ASSIGN_OR_RETURN(tables.ipv6_route, ReadIfThere(NetFile(proc, pid, "ipv6_route")));
   network.addresses = NetworkAddresses(tables);
-  // A process that ended on the way leaves tables empty that were not.
+  // The tables of a process that ended meanwhile are empty.
   ASSIGN_OR_RETURN(const uint64_t id, NetworkIdOf(proc, pid));
   if (id != network.id) return absl::NotFoundError(absl::StrCat("process ", pid, " has ended"));
   return network;

@@ -1,4 +1,4 @@
-// The network that a process lives in, by /proc/PID/net: a pod's own, or its node's.
+// The network namespace of a process, from /proc/PID/net: a pod's own, or the node's.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,20 @@
 
 namespace gpuscaler {
 
-// The same for all processes of a network, another for each network there is. It is the inode of
-// /proc/PID/net/tcp: of what /proc/PID/ns/net leads to only those learn who may trace the process,
-// which root without capabilities may not; /proc/PID/net is anybody's (fs/proc/proc_net.c).
+// Returns an ID that all processes of a network share and no other network has: the inode of
+// /proc/PID/net/tcp. Any user may read /proc/PID/net (fs/proc/proc_net.c). /proc/PID/ns/net needs
+// the right to trace the process, which root without capabilities does not have.
 //
-// NOT_FOUND: the process has ended. PERMISSION_DENIED: a policy (SELinux, hidepid) keeps it from
-// us.
+// NOT_FOUND: the process has ended. PERMISSION_DENIED: a policy (SELinux, hidepid) denies access.
 absl::StatusOr<uint64_t> NetworkIdOf(const std::string& proc, int64_t pid);
 
 struct NetworkNamespace {
   uint64_t id = 0;
-  std::vector<std::string> addresses;  // as NetworkAddresses() orders them
+  std::vector<std::string> addresses;  // in the order of NetworkAddresses()
   std::vector<Listener> listeners;
 };
 
-// As NetworkIdOf(); INVALID_ARGUMENT: a table that is none.
+// Errors are those of NetworkIdOf(), and INVALID_ARGUMENT for a malformed table.
 absl::StatusOr<NetworkNamespace> ReadNetwork(const std::string& proc, int64_t pid);
 
 }  // namespace gpuscaler

@@ -23,45 +23,45 @@ using testing::ElementsAre;
 constexpr char kProc[] = "/proc";
 constexpr char kPage[] = "vllm:num_requests_waiting 3\n";
 
-TEST(NetworkNamespace, IsOneForProcessesThatShareItAndAnotherForEachOther) {
+TEST(NetworkNamespace, IdIsSharedOnlyWithinANetwork) {
   ASSERT_EQ(EnterOwnNetwork(), absl::OkStatus());
   const TestPodNetwork pod(1);
   const TestPodNetwork other(2);
-  ASSERT_TRUE(pod.laid().ok()) << pod.laid();
+  ASSERT_TRUE(pod.status().ok()) << pod.status();
   std::unique_ptr<TestProcess> sidecar;
-  pod.InThere([&] { sidecar = std::make_unique<TestProcess>([] {}); });
-  const TestProcess neighbour([] {});
+  pod.RunInside([&] { sidecar = std::make_unique<TestProcess>([] {}); });
+  const TestProcess in_node([] {});
   const auto of_pod = NetworkIdOf(kProc, pod.pid());
   const auto of_other = NetworkIdOf(kProc, other.pid());
-  const auto of_neighbour = NetworkIdOf(kProc, neighbour.pid());
-  ASSERT_TRUE(of_pod.ok() && of_other.ok() && of_neighbour.ok()) << of_pod.status();
+  const auto of_node = NetworkIdOf(kProc, in_node.pid());
+  ASSERT_TRUE(of_pod.ok() && of_other.ok() && of_node.ok()) << of_pod.status();
   EXPECT_EQ(NetworkIdOf(kProc, sidecar->pid()), of_pod);
   EXPECT_NE(*of_pod, *of_other);
-  EXPECT_NE(*of_pod, *of_neighbour);
-  EXPECT_NE(*of_other, *of_neighbour);
+  EXPECT_NE(*of_pod, *of_node);
+  EXPECT_NE(*of_other, *of_node);
 }
 
-// What the kernel's documents do not promise, held against what they do.
-TEST(NetworkNamespace, AgreesWithTheLinkThatOnlyTracersRead) {
+// The kernel's documentation does not promise this, so the test does.
+TEST(NetworkNamespace, IdAgreesWithTheNamespaceLink) {
   ASSERT_EQ(EnterOwnNetwork(), absl::OkStatus());
   const TestPodNetwork pod(1);
-  const TestProcess neighbour([] {});
+  const TestProcess in_node([] {});
   const auto link = [](pid_t pid) {
     return std::filesystem::read_symlink(absl::StrCat("/proc/", pid, "/ns/net"));
   };
-  for (const pid_t one : {getpid(), pod.pid(), neighbour.pid()}) {
-    for (const pid_t two : {getpid(), pod.pid(), neighbour.pid()}) {
+  for (const pid_t one : {getpid(), pod.pid(), in_node.pid()}) {
+    for (const pid_t two : {getpid(), pod.pid(), in_node.pid()}) {
       EXPECT_EQ(NetworkIdOf(kProc, one) == NetworkIdOf(kProc, two), link(one) == link(two));
     }
   }
 }
 
-TEST(NetworkNamespace, TellsWhereItsServersAreReached) {
+TEST(NetworkNamespace, HasTheAddressesOfItsServers) {
   ASSERT_EQ(EnterOwnNetwork(), absl::OkStatus());
   const TestPodNetwork pod(1);
-  ASSERT_TRUE(pod.laid().ok()) << pod.laid();
+  ASSERT_TRUE(pod.status().ok()) << pod.status();
   std::unique_ptr<TestServer> server, server_v6;
-  pod.InThere([&] {
+  pod.RunInside([&] {
     server = std::make_unique<TestServer>("0.0.0.0", kPage);
     server_v6 = std::make_unique<TestServer>(pod.address_v6(), "other");
   });
@@ -75,36 +75,36 @@ TEST(NetworkNamespace, TellsWhereItsServersAreReached) {
   EXPECT_EQ(GetPage(pod.address_v6(), network->listeners[1].port), "other");
 }
 
-// The listeners come first in the kernel's table, so that a busy server's connections do not push
-// them out of what is read of it.
-TEST(NetworkNamespace, ListsWhoListensBeforeConnections) {
+// The kernel lists listeners first, so connections of a busy server do not push them out of the
+// part that is read.
+TEST(NetworkNamespace, KernelListsListenersBeforeConnections) {
   ASSERT_EQ(EnterOwnNetwork(), absl::OkStatus());
   const TestPodNetwork pod(1);
-  ASSERT_TRUE(pod.laid().ok()) << pod.laid();
+  ASSERT_TRUE(pod.status().ok()) << pod.status();
   std::unique_ptr<TestServer> server, late;
-  pod.InThere([&] { server = std::make_unique<TestServer>("0.0.0.0", kPage); });
+  pod.RunInside([&] { server = std::make_unique<TestServer>("0.0.0.0", kPage); });
   for (int i = 0; i < 100; ++i) ASSERT_EQ(GetPage(pod.address(), server->port()), kPage);
-  pod.InThere([&] { late = std::make_unique<TestServer>("0.0.0.0", kPage); });
+  pod.RunInside([&] { late = std::make_unique<TestServer>("0.0.0.0", kPage); });
   std::string text;
-  pod.InThere([&] { text = ReadFileText("/proc/thread-self/net/tcp").value(); });
+  pod.RunInside([&] { text = ReadFileText("/proc/thread-self/net/tcp").value(); });
   const size_t first_connection = text.find(" 06 ");  // TIME_WAIT
   ASSERT_NE(first_connection, std::string::npos) << text;
   EXPECT_LT(text.rfind(" 0A "), first_connection) << text;
 }
 
-// As the chart runs the agent: root, and all capabilities dropped. Of this thread alone.
+// As in the chart, where the agent is root without capabilities. Affects only this thread.
 void DropCapabilities() {
   __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
   __user_cap_data_struct none[2] = {};
   ASSERT_EQ(syscall(SYS_capset, &header, none), 0);
 }
 
-TEST(NetworkNamespace, NeedsNoRightsButOpenSocketsDo) {
+TEST(NetworkNamespace, NeedsNoCapabilitiesUnlikeOpenSockets) {
   ASSERT_EQ(EnterOwnNetwork(), absl::OkStatus());
   const TestPodNetwork pod(1);
-  ASSERT_TRUE(pod.laid().ok()) << pod.laid();
+  ASSERT_TRUE(pod.status().ok()) << pod.status();
   std::unique_ptr<TestServer> server;
-  pod.InThere([&] { server = std::make_unique<TestServer>("0.0.0.0", kPage); });
+  pod.RunInside([&] { server = std::make_unique<TestServer>("0.0.0.0", kPage); });
   std::thread([&] {
     DropCapabilities();
     const auto network = ReadNetwork(kProc, pod.pid());
@@ -112,13 +112,13 @@ TEST(NetworkNamespace, NeedsNoRightsButOpenSocketsDo) {
     ASSERT_EQ(network->listeners.size(), 1u);
     EXPECT_EQ(network->listeners[0].port, server->port());
     EXPECT_EQ(network->addresses[0], pod.address());
-    // Root's process, whose capabilities we lack.
+    // It is root's process, but this thread has no capabilities.
     EXPECT_EQ(SocketsOf(kProc, pod.pid()).status().code(), absl::StatusCode::kPermissionDenied)
         << SocketsOf(kProc, pod.pid()).status();
   }).join();
 }
 
-TEST(SocketsOf, AreThoseThatTheProcessHasOpen) {
+TEST(SocketsOf, AreTheOpenSocketsOfTheProcess) {
   ASSERT_EQ(EnterOwnNetwork(), absl::OkStatus());
   std::unique_ptr<TestServer> theirs;
   const TestProcess process(
@@ -133,7 +133,7 @@ TEST(SocketsOf, AreThoseThatTheProcessHasOpen) {
   }
 }
 
-TEST(NetworkNamespace, ProcessThatHasEndedIsToldFromOneThatIsNotOursToSee) {
+TEST(NetworkNamespace, AnEndedProcessIsNotFoundAHiddenOneIsDenied) {
   ASSERT_EQ(EnterOwnNetwork(), absl::OkStatus());
   pid_t ended = 0;
   {

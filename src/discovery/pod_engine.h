@@ -1,4 +1,5 @@
-// Which of a pod's servers is its inference engine: whom to ask, and what the answers make of it.
+// Finds the inference engine among a pod's servers: which servers to probe, and what their answers
+// mean.
 #pragma once
 
 #include <optional>
@@ -11,70 +12,72 @@
 
 namespace gpuscaler {
 
-// One answer that is missed is no loss; a client that waits 2 s for each has missed two.
+// One missed answer is not a loss; with a timeout of 2 s two in a row are within it.
 inline constexpr absl::Duration kEngineLostAfter = absl::Seconds(5);
-// An engine that loads a model listens late; whoever has not found one by then asks less often.
+// An engine that loads a model listens late; after this time probes are less frequent.
 inline constexpr absl::Duration kEngineStartsWithin = absl::Minutes(10);
-// Who does not answer yet is asked again after so long, while an engine may be starting, and
-// seldom later. So is, from the first of these doubling up to the other, who answered as no engine.
-inline constexpr absl::Duration kAskAgainAfter = absl::Seconds(5);
-inline constexpr absl::Duration kAskSeldom = absl::Seconds(60);
+// How often a server is probed that does not answer yet: each kProbeInterval while an engine may be
+// starting, each kSlowProbeInterval later. A server that answers but is no engine: after twice
+// kProbeInterval, doubled with each answer up to kSlowProbeInterval.
+inline constexpr absl::Duration kProbeInterval = absl::Seconds(5);
+inline constexpr absl::Duration kSlowProbeInterval = absl::Seconds(60);
 
-// The first that answers as an engine is taken, and the others are left alone then: a proxy beside
-// an engine may show the same page once more. One that has stopped answering stays the pod's until
-// another one is found or the pod is elsewhere. Not thread-safe; time comes with each call.
+// The first server that answers as an engine is chosen, and the others are left alone: a proxy
+// beside an engine may show the same metrics again. An engine that stops answering stays chosen
+// until another one is found or its address is no longer the pod's. Not thread-safe; each call
+// takes the time.
 class PodEngine {
  public:
   explicit PodEngine(absl::Time now) : without_since_(now) {}
 
-  // In the order to ask them; of one pod. The engine is nobody's any more where its address is not
-  // among theirs: another pod may have it by now. None: they are not known, which is no change.
-  // True: the engine was given up.
+  // Sets the servers of one pod, in the order to probe them. Empty: unknown, which changes nothing.
+  // Returns true if the engine was dropped because its address is no longer among them: another pod
+  // may use it by now.
   bool SetCandidates(const std::vector<EnginePlace>& candidates);
 
-  // The engine, and while it does not answer one candidate at a time.
-  std::vector<EnginePlace> ToAsk(absl::Time now);
+  // Returns the engine and, while it does not answer, one candidate at a time.
+  std::vector<EnginePlace> Targets(absl::Time now);
 
   enum class Change { kNone, kFound, kLost };
-  // What one of those answered; of others it is dropped.
+  // Takes the result of a request to one of those; ignores other places.
   Change Take(const EnginePlace& place, const EngineUpdate& update);
 
-  // Answering or not; empty: none is found.
+  // The engine, answering or not; empty: none found.
   const std::optional<EnginePlace>& engine() const { return engine_; }
-  const std::string& name() const { return name_; }  // "vllm"; of the engine
+  const std::string& name() const { return name_; }  // the engine's, such as "vllm"
   bool answers() const { return engine_.has_value() && !is_lost_; }
 
-  // Where its servers are has to be looked at now and again.
-  bool WantsLook(absl::Time now) const;
-  // Each candidate was asked: that none is found is known.
-  bool WasAsked() const;
-  // Nor will one be found soon.
+  // Returns true if the pod's servers should be searched again.
+  bool NeedsSearch(absl::Time now) const;
+  // Returns true if each candidate was probed, or an engine was found.
+  bool WasProbed() const;
+  // Returns true if no engine is likely to be found soon.
   bool IsLate(absl::Time now) const { return now - without_since_ >= kEngineStartsWithin; }
-  // What its servers said instead, for people: "8000: Connection refused".
+  // Returns why no engine was found, human-readable: "8000: Connection refused".
   std::string WhyNone() const;
 
  private:
   struct Candidate {
     EnginePlace place;
-    absl::Time ask_at = absl::InfinitePast();
-    int answers = 0;  // in a row, as no engine
+    absl::Time probe_at = absl::InfinitePast();
+    int answers = 0;  // answers in a row that were no engine's
     absl::Status fault;
   };
 
   Change TakeOfEngine(const EngineUpdate& update);
   Change TakeOfCandidate(const EngineUpdate& update);
-  Change Lose(absl::Time at);
-  absl::Duration AskAgainAfter(const Candidate& candidate, absl::Time now) const;
+  Change MarkLost(absl::Time at);
+  absl::Duration ProbeInterval(const Candidate& candidate, absl::Time now) const;
   Candidate* FindCandidate(const EnginePlace& place);
 
   std::vector<Candidate> candidates_;
-  std::optional<EnginePlace> asked_;  // of the candidates: its answer is on its way
+  std::optional<EnginePlace> probed_;  // a candidate with a probe in flight
   std::optional<EnginePlace> engine_;
   std::string name_;
-  bool is_lost_ = false;     // it has not answered for long
-  bool is_another_ = false;  // something else answers in its place
+  bool is_lost_ = false;      // no answer for kEngineLostAfter
+  bool is_replaced_ = false;  // something else answers in its place
   absl::Time failing_since_ = absl::InfiniteFuture();
-  absl::Time without_since_;  // an engine that answers
+  absl::Time without_since_;  // since when no engine answers
 };
 
 }  // namespace gpuscaler

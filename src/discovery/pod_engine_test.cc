@@ -17,28 +17,28 @@ EnginePlace At(int port, const std::string& address = "10.1.2.3") {
   return {.address = address, .port = port, .namespace_name = "shop", .pod = "web-0"};
 }
 
-// A pod's servers: what each says when it is asked.
+// A pod with servers that return scripted results.
 class PodEngineTest : public testing::Test {
  protected:
-  void Engine(int port) { says_[port] = absl::OkStatus(); }
-  void NoEngine(int port) { says_[port] = absl::NotFoundError("it answers HTTP 404"); }
-  void Refuses(int port) { says_[port] = absl::UnavailableError("Connection refused"); }
+  void Engine(int port) { results_[port] = absl::OkStatus(); }
+  void NoEngine(int port) { results_[port] = absl::NotFoundError("it answers HTTP 404"); }
+  void Refuses(int port) { results_[port] = absl::UnavailableError("Connection refused"); }
 
   Change Answer(const EnginePlace& place) {
-    const absl::Status& says = says_.at(place.port);
-    // One that is known, and not there, is still taken for what it was.
-    const bool is_one = says.ok() || (pod_.engine() == place && absl::IsUnavailable(says));
+    const absl::Status& result = results_.at(place.port);
+    // The known engine keeps its name while it refuses connections.
+    const bool is_one = result.ok() || (pod_.engine() == place && absl::IsUnavailable(result));
     absl::StatusOr<EngineReading> reading = EngineReading();
-    if (!says.ok()) reading = says;
+    if (!result.ok()) reading = result;
     const EngineUpdate update{.at = now_, .engine = is_one ? "vllm" : "", .reading = reading};
     return pod_.Take(place, update);
   }
 
-  // Asks and answers until nobody is left to ask for the first time; the ports in that order.
-  std::vector<int> Ask() {
+  // Probes until an engine is found or no server is due; returns the ports in that order.
+  std::vector<int> Probe() {
     std::vector<int> ports;
     for (int i = 0; i < 20 && !pod_.answers(); ++i) {
-      const auto places = pod_.ToAsk(now_);
+      const auto places = pod_.Targets(now_);
       if (places.empty()) break;
       for (const EnginePlace& place : places) {
         ports.push_back(place.port);
@@ -50,30 +50,30 @@ class PodEngineTest : public testing::Test {
   }
   std::vector<int> Due() {
     std::vector<int> ports;
-    for (const EnginePlace& place : pod_.ToAsk(now_)) ports.push_back(place.port);
+    for (const EnginePlace& place : pod_.Targets(now_)) ports.push_back(place.port);
     return ports;
   }
 
   absl::Time now_ = absl::FromUnixSeconds(1000);
   PodEngine pod_{now_};
-  std::map<int, absl::Status> says_;
+  std::map<int, absl::Status> results_;
 };
 
-TEST_F(PodEngineTest, AsksOneAfterTheOtherUntilOneIsAnEngine) {
+TEST_F(PodEngineTest, ProbesSequentiallyUntilAnEngineAnswers) {
   NoEngine(8000);
   Engine(3000);
   Engine(9000);
   pod_.SetCandidates({At(8000), At(3000), At(9000)});
-  EXPECT_FALSE(pod_.WasAsked());
-  EXPECT_THAT(Ask(), ElementsAre(8000, 3000));
+  EXPECT_FALSE(pod_.WasProbed());
+  EXPECT_THAT(Probe(), ElementsAre(8000, 3000));
   EXPECT_EQ(pod_.engine(), At(3000));
   EXPECT_EQ(pod_.name(), "vllm");
-  EXPECT_TRUE(pod_.WasAsked());
+  EXPECT_TRUE(pod_.WasProbed());
   now_ += absl::Hours(1);
   EXPECT_THAT(Due(), ElementsAre(3000)) << "the others are left alone";
 }
 
-TEST_F(PodEngineTest, WhoIsNoEngineIsAskedLessAndLessOften) {
+TEST_F(PodEngineTest, ProbesOfOtherServersBackOff) {
   NoEngine(3000);
   pod_.SetCandidates({At(3000)});
   std::vector<int64_t> gaps;
@@ -87,41 +87,41 @@ TEST_F(PodEngineTest, WhoIsNoEngineIsAskedLessAndLessOften) {
   EXPECT_THAT(gaps, ElementsAre(0, 10, 20, 40, 60, 60));
 }
 
-TEST_F(PodEngineTest, WhoMayBeLoadingIsAskedOften) {
+TEST_F(PodEngineTest, ALoadingServerIsProbedOften) {
   Refuses(8000);
   pod_.SetCandidates({At(8000)});
-  EXPECT_THAT(Ask(), ElementsAre(8000));
+  EXPECT_THAT(Probe(), ElementsAre(8000));
   now_ += kEngineStartsWithin - absl::Seconds(1);
-  EXPECT_TRUE(pod_.WantsLook(now_));
-  EXPECT_THAT(Ask(), ElementsAre(8000));
-  now_ += kAskAgainAfter;
-  EXPECT_FALSE(pod_.WantsLook(now_));
-  EXPECT_THAT(Ask(), ElementsAre(8000));
-  now_ += kAskAgainAfter;
+  EXPECT_TRUE(pod_.NeedsSearch(now_));
+  EXPECT_THAT(Probe(), ElementsAre(8000));
+  now_ += kProbeInterval;
+  EXPECT_FALSE(pod_.NeedsSearch(now_));
+  EXPECT_THAT(Probe(), ElementsAre(8000));
+  now_ += kProbeInterval;
   EXPECT_THAT(Due(), IsEmpty()) << "it has had its time to load";
-  now_ += kAskSeldom;
+  now_ += kSlowProbeInterval;
   Engine(8000);
-  EXPECT_THAT(Ask(), ElementsAre(8000));
+  EXPECT_THAT(Probe(), ElementsAre(8000));
   EXPECT_TRUE(pod_.answers());
 }
 
-TEST_F(PodEngineTest, NewServerIsAskedAtOnceBesideOneThatIsNone) {
+TEST_F(PodEngineTest, ANewServerIsProbedAtOnce) {
   NoEngine(3000);
   pod_.SetCandidates({At(3000)});
-  Ask();
+  Probe();
   Engine(8000);
   EXPECT_THAT(Due(), IsEmpty());
   pod_.SetCandidates({At(8000), At(3000)});
-  EXPECT_THAT(Ask(), ElementsAre(8000));
+  EXPECT_THAT(Probe(), ElementsAre(8000));
 }
 
-TEST_F(PodEngineTest, OneAnswerThatIsMissedIsNoLoss) {
+TEST_F(PodEngineTest, OneMissedAnswerIsNoLoss) {
   Engine(8000);
   pod_.SetCandidates({At(8000)});
-  Ask();
+  Probe();
   Refuses(8000);
   EXPECT_EQ(Answer(At(8000)), Change::kNone);
-  EXPECT_TRUE(pod_.WantsLook(now_)) << "its server may be elsewhere by now";
+  EXPECT_TRUE(pod_.NeedsSearch(now_)) << "its server may be elsewhere by now";
   now_ += kEngineLostAfter - absl::Milliseconds(1);
   Engine(8000);
   EXPECT_EQ(Answer(At(8000)), Change::kNone);
@@ -131,11 +131,11 @@ TEST_F(PodEngineTest, OneAnswerThatIsMissedIsNoLoss) {
   EXPECT_TRUE(pod_.answers());
 }
 
-TEST_F(PodEngineTest, LostEngineStaysThePodsAndIsFoundAgain) {
+TEST_F(PodEngineTest, ALostEngineIsKeptAndFoundAgain) {
   Engine(8000);
   NoEngine(3000);
   pod_.SetCandidates({At(8000), At(3000)});
-  Ask();
+  Probe();
   Refuses(8000);
   Answer(At(8000));
   now_ += kEngineLostAfter;
@@ -150,10 +150,10 @@ TEST_F(PodEngineTest, LostEngineStaysThePodsAndIsFoundAgain) {
   EXPECT_TRUE(pod_.answers());
 }
 
-TEST_F(PodEngineTest, EngineThatIsBackOnAnotherPortTakesItsPlace) {
+TEST_F(PodEngineTest, AnEngineOnAnotherPortReplacesTheLostOne) {
   Engine(8000);
   pod_.SetCandidates({At(8000)});
-  Ask();
+  Probe();
   Refuses(8000);
   Engine(9000);
   pod_.SetCandidates({At(9000)});
@@ -165,33 +165,33 @@ TEST_F(PodEngineTest, EngineThatIsBackOnAnotherPortTakesItsPlace) {
   EXPECT_THAT(Due(), ElementsAre(9000));
 }
 
-TEST_F(PodEngineTest, AnotherServerInTheEnginesPlaceIsNotAskedEachTime) {
+TEST_F(PodEngineTest, AnotherServerInTheEnginesPlaceIsProbedLessOften) {
   Engine(8000);
   pod_.SetCandidates({At(8000)});
-  Ask();
+  Probe();
   NoEngine(8000);
   EXPECT_EQ(Answer(At(8000)), Change::kLost);
   EXPECT_THAT(Due(), ElementsAre(8000));
   EXPECT_EQ(Answer(At(8000)), Change::kNone);
   EXPECT_THAT(Due(), IsEmpty());
-  now_ += kAskSeldom;
+  now_ += kSlowProbeInterval;
   Engine(8000);
   EXPECT_THAT(Due(), ElementsAre(8000));
   EXPECT_EQ(Answer(At(8000)), Change::kFound);
 }
 
-TEST_F(PodEngineTest, EngineAtAnAddressThatIsNotThePodsIsGivenUp) {
+TEST_F(PodEngineTest, AnEngineAtAnAddressNotThePodsIsDropped) {
   Engine(8000);
   pod_.SetCandidates({At(8000)});
-  Ask();
+  Probe();
   EXPECT_FALSE(pod_.SetCandidates({})) << "not known is no change";
   EXPECT_EQ(pod_.engine(), At(8000));
   EXPECT_TRUE(pod_.SetCandidates({At(8000, "10.1.2.4")}));
   EXPECT_FALSE(pod_.engine().has_value());
-  EXPECT_THAT(pod_.ToAsk(now_), ElementsAre(At(8000, "10.1.2.4")));
+  EXPECT_THAT(pod_.Targets(now_), ElementsAre(At(8000, "10.1.2.4")));
 }
 
-TEST_F(PodEngineTest, AnswersThatNobodyWaitsForAreDropped) {
+TEST_F(PodEngineTest, UnexpectedAnswersAreDropped) {
   Engine(8000);
   Engine(3000);
   pod_.SetCandidates({At(8000), At(3000)});
@@ -200,11 +200,11 @@ TEST_F(PodEngineTest, AnswersThatNobodyWaitsForAreDropped) {
   EXPECT_FALSE(pod_.engine().has_value());
 }
 
-TEST_F(PodEngineTest, SaysWhatItsServersSaid) {
+TEST_F(PodEngineTest, ReasonListsTheServersErrors) {
   NoEngine(3000);
   Refuses(8000);
   pod_.SetCandidates({At(8000), At(3000)});
-  Ask();
+  Probe();
   EXPECT_THAT(pod_.WhyNone(), HasSubstr("none of its servers is a known engine: "));
   EXPECT_THAT(pod_.WhyNone(), HasSubstr("Connection refused; it answers HTTP 404"));
 }
@@ -212,9 +212,9 @@ TEST_F(PodEngineTest, SaysWhatItsServersSaid) {
 // llama-server returns HTTP 503 until its model is loaded; vLLM does not listen.
 TEST_F(PodEngineTest, ServersThatRefuseOrAreBusyMayBeLoading) {
   Refuses(8000);
-  says_[8080] = absl::UnavailableError("it answers HTTP 503");
+  results_[8080] = absl::UnavailableError("it answers HTTP 503");
   pod_.SetCandidates({At(8000), At(8080)});
-  Ask();
+  Probe();
   EXPECT_EQ(pod_.WhyNone(),
             "no engine answers yet, as while a model loads: Connection refused; it answers HTTP "
             "503");

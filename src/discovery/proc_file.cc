@@ -13,7 +13,7 @@
 
 namespace gpuscaler {
 
-// ESRCH: it ended after the file was opened; ENOTDIR, EINVAL: while its folder was walked.
+// ESRCH: the process ended after the file was opened; ENOTDIR, EINVAL: during path lookup.
 absl::Status ProcError(int error, const std::string& path) {
   const std::string text = absl::StrCat(path, ": ", std::strerror(error));
   switch (error) {

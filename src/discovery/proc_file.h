@@ -1,4 +1,4 @@
-// A file of /proc about a process, which may end, or be another user's, at any time.
+// Reads files of /proc about a process. The process may end at any time, or belong to another user.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace gpuscaler {
 
-// The first `most_bytes` of it. NOT_FOUND: the process has ended, or the kernel has no such file.
-// PERMISSION_DENIED: it is there, and not ours to read.
+// Returns the first `most_bytes` of the file. NOT_FOUND: the process has ended, or the kernel has
+// no such file. PERMISSION_DENIED: the file exists but may not be read.
 absl::StatusOr<std::string> ReadProcFile(const std::string& path, size_t most_bytes);
 
-// The same three outcomes for any call that set `error`, an errno.
+// Returns the status for a failed call on `path` that set errno to `error`; codes as above.
 absl::Status ProcError(int error, const std::string& path);
 
 }  // namespace gpuscaler

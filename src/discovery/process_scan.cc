@@ -12,12 +12,12 @@
 namespace gpuscaler {
 namespace {
 
-// A pod's process whose number was another's at the last look is found after this long.
-constexpr absl::Duration kReadAllEvery = absl::Minutes(5);
+// After a PID was reused by another pod's process, that process is found within this time.
+constexpr absl::Duration kFullScanInterval = absl::Minutes(5);
 
 constexpr size_t kLongestCgroup = 16384;
 
-// Empty: of no pod, or ended.
+// Returns an empty string if the process is of no pod, or has ended.
 std::string PodUidOf(const std::string& proc, int64_t pid) {
   const auto text = ReadProcFile(absl::StrCat(proc, "/", pid, "/cgroup"), kLongestCgroup);
   if (!text.ok()) return "";
@@ -28,11 +28,11 @@ std::string PodUidOf(const std::string& proc, int64_t pid) {
 }  // namespace
 
 ProcessScan::ByPod ProcessScan::Find(const std::set<std::string>& uids, absl::Time now) {
-  if (now - all_read_at_ >= kReadAllEvery) {
+  if (now - all_read_at_ >= kFullScanInterval) {
     uids_.clear();
     all_read_at_ = now;
   }
-  LookForNew();
+  ScanProc();
   ByPod found;
   for (auto& [pid, uid] : uids_) {
     if (!uids.contains(uid)) continue;
@@ -42,7 +42,7 @@ ProcessScan::ByPod ProcessScan::Find(const std::set<std::string>& uids, absl::Ti
   return found;
 }
 
-void ProcessScan::LookForNew() {
+void ProcessScan::ScanProc() {
   const std::unique_ptr<DIR, int (*)(DIR*)> opened(opendir(proc_.c_str()), &closedir);
   if (opened == nullptr) return;
   std::map<int64_t, std::string> uids;

@@ -1,4 +1,4 @@
-// All processes of a pod, whether they are on a GPU or not: a look at each of the node's.
+// Finds all processes of a pod, on a GPU or not, by a scan of the node's processes.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,20 @@ namespace gpuscaler {
 // Not thread-safe.
 class ProcessScan {
  public:
-  using ByPod = std::map<std::string, std::vector<int64_t>>;  // the pods' uids
+  using ByPod = std::map<std::string, std::vector<int64_t>>;  // key: pod UID
 
   explicit ProcessScan(std::string proc) : proc_(std::move(proc)) {}
 
-  // A pod without processes is left out. A process' cgroup is read when it is first seen, and again
-  // whenever it is one of those asked for: its number may be another's by then.
+  // Returns the processes of these pods; pods without processes are left out. The cgroup of a
+  // process is read when it is first seen, and again whenever it is in the result: its PID may have
+  // been reused.
   ByPod Find(const std::set<std::string>& uids, absl::Time now);
 
  private:
-  void LookForNew();
+  void ScanProc();
 
   const std::string proc_;
-  std::map<int64_t, std::string> uids_;  // of each process its pod's; empty: of none
+  std::map<int64_t, std::string> uids_;  // pod UID of each process; empty: of no pod
   absl::Time all_read_at_ = absl::InfinitePast();
 };
 

@@ -32,7 +32,7 @@ TEST_F(ProcessScanTest, FindsAPodsProcessesOnTheGpuOrNot) {
   EXPECT_THAT(Find(3), IsEmpty());
 }
 
-TEST_F(ProcessScanTest, SeesThoseThatComeAndGo) {
+TEST_F(ProcessScanTest, FindsNewAndDropsEndedProcesses) {
   proc_.AddProcess(41, 1, net_);
   Find(1);
   proc_.End(41);
@@ -40,7 +40,7 @@ TEST_F(ProcessScanTest, SeesThoseThatComeAndGo) {
   EXPECT_THAT(Find(1), ElementsAre(Pair(TestProc::Uid(1), ElementsAre(42))));
 }
 
-TEST_F(ProcessScanTest, NumberThatAnotherPodsProcessTookIsNotTakenForTheOld) {
+TEST_F(ProcessScanTest, AReusedPidIsNotTheOldPods) {
   proc_.AddProcess(41, 1, net_);
   Find(1);
   proc_.End(41);
@@ -49,7 +49,7 @@ TEST_F(ProcessScanTest, NumberThatAnotherPodsProcessTookIsNotTakenForTheOld) {
   EXPECT_THAT(Find(2), ElementsAre(Pair(TestProc::Uid(2), ElementsAre(41))));
 }
 
-TEST_F(ProcessScanTest, NumberOfAProcessOfNoPodIsLookedAtAgainAfterAWhile) {
+TEST_F(ProcessScanTest, APidReusedByAPodIsFoundByTheNextFullScan) {
   proc_.AddProcess(41, 0, net_);
   Find(1);
   proc_.End(41);
@@ -58,7 +58,7 @@ TEST_F(ProcessScanTest, NumberOfAProcessOfNoPodIsLookedAtAgainAfterAWhile) {
               ElementsAre(Pair(TestProc::Uid(1), ElementsAre(41))));
 }
 
-TEST_F(ProcessScanTest, WithoutAProcThereAreNone) {
+TEST_F(ProcessScanTest, NoProcessesWithoutProc) {
   ProcessScan none("/nonexistent");
   EXPECT_THAT(none.Find({TestProc::Uid(1)}, kStart), IsEmpty());
 }

@@ -23,7 +23,7 @@ absl::StatusOr<std::set<uint64_t>> SocketsOf(const std::string& proc, int64_t pi
   errno = 0;
   while (const dirent* entry = readdir(opened.get())) {
     const std::string link = absl::StrCat(folder, "/", entry->d_name);
-    std::array<char, 64> target;  // "socket:[1508]"; what is longer is a file
+    std::array<char, 64> target;  // "socket:[1508]"; a longer target is a file
     const ssize_t size = readlink(link.c_str(), target.data(), target.size());
     if (size < 0 && (errno == EACCES || errno == EPERM)) return ProcError(errno, link);
     errno = 0;

@@ -1,4 +1,5 @@
-// Which sockets a process has open: what tells its ports from those of others in the same network.
+// The sockets that a process has open. They separate its ports from those of others in the same
+// network.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +10,10 @@
 
 namespace gpuscaler {
 
-// By their numbers, as Listener::socket. NOT_FOUND: the process has ended. PERMISSION_DENIED: only
-// who may trace it learns them: root with SYS_PTRACE, and with DAC_READ_SEARCH besides where the
-// process is not root's (proc(5); link by link, so never a part of them).
+// Returns inode numbers, as in Listener::socket. NOT_FOUND: the process has ended.
+// PERMISSION_DENIED: we may not trace it. That takes root with SYS_PTRACE, and DAC_READ_SEARCH if
+// the process is not root's (proc(5)). The right is checked for each link, so the result is never
+// partial.
 absl::StatusOr<std::set<uint64_t>> SocketsOf(const std::string& proc, int64_t pid);
 
 }  // namespace gpuscaler

@@ -28,7 +28,7 @@ absl::Status RunCommand(const std::string& command) {
   return absl::InternalError(absl::StrCat("failed: ", command));
 }
 
-// Pods have an address of either family here.
+// Test pods have an address of each family.
 absl::Status CheckIpv6() {
   char disabled = '1';
   std::ifstream("/proc/sys/net/ipv6/conf/default/disable_ipv6") >> disabled;
@@ -50,7 +50,7 @@ bool BecomeOwnRoot() {
          WriteAll("/proc/self/uid_map", user) && WriteAll("/proc/self/gid_map", group);
 }
 
-// In a process or thread of the caller's network.
+// An address of a server in the network of the calling thread.
 struct Resolved {
   addrinfo* first = nullptr;
   Resolved(const std::string& address, int port) {
@@ -119,7 +119,7 @@ TestPodNetwork::TestPodNetwork(int number)
       process_([] { unshare(CLONE_NEWNET); }) {
   const std::string near = absl::StrCat("pod", number);
   const std::string there = absl::StrCat("/proc/", pid(), "/ns/net");
-  laid_ = RunCommand(absl::StrCat(
+  status_ = RunCommand(absl::StrCat(
       "ip link add ", near, " type veth peer name eth0 netns ", pid(), " && ip address add 10.78.",
       number, ".1/24 dev ", near, " && ip -6 address add fd78:", number, "::1/64 nodad dev ", near,
       " && ip link set ", near, " up && nsenter --net=", there, " sh -c 'ip address add ", address_,
@@ -129,7 +129,7 @@ TestPodNetwork::TestPodNetwork(int number)
       number, ".1'"));
 }
 
-void TestPodNetwork::InThere(const std::function<void()>& work) const {
+void TestPodNetwork::RunInside(const std::function<void()>& work) const {
   std::thread([&] {
     const int there = open(absl::StrCat("/proc/", pid(), "/ns/net").c_str(), O_RDONLY | O_CLOEXEC);
     const absl::Cleanup closed = [there] { close(there); };
@@ -149,7 +149,7 @@ TestServer::TestServer(const std::string& address, std::string body, int port)
   sockaddr_in6 bound = {};
   socklen_t size = sizeof(bound);
   getsockname(socket_, reinterpret_cast<sockaddr*>(&bound), &size);
-  port_ = ntohs(bound.sin6_port);  // at the same place in either family
+  port_ = ntohs(bound.sin6_port);  // the port has the same offset in sockaddr_in
   thread_ = std::thread([this] { Run(); });
 }
 

@@ -1,5 +1,5 @@
-// Real network namespaces for tests: a node's, which the test itself is in, and pods' at the far
-// ends of cables. Needs IPv6, and root or the right to be root in a user namespace of one's own.
+// Real network namespaces for tests: the test is in the node's, and pods' are connected to it by
+// veth pairs. Needs IPv6, and root or the right to create a user namespace.
 #pragma once
 
 #include <sys/types.h>
@@ -13,10 +13,10 @@
 
 namespace gpuscaler {
 
-// Puts the calling thread, and what it starts from here on, into a network of its own.
+// Moves the calling thread, and all that it starts later, into a new network.
 absl::Status EnterOwnNetwork();
 
-// A child process that waits for its end, after doing `first`.
+// A child process that runs `first` and then waits to be ended.
 class TestProcess {
  public:
   explicit TestProcess(const std::function<void()>& first);
@@ -30,26 +30,26 @@ class TestProcess {
   pid_t pid_ = -1;
 };
 
-// A process in a network of its own, with a cable from its eth0 to ours.
+// A process in its own network, with a veth pair from its eth0 to the test's network.
 class TestPodNetwork {
  public:
-  explicit TestPodNetwork(int number);  // 1-99, of which its addresses are made
+  explicit TestPodNetwork(int number);  // 1-99; part of its addresses
 
-  const absl::Status& laid() const { return laid_; }
+  const absl::Status& status() const { return status_; }
   pid_t pid() const { return process_.pid(); }
   const std::string& address() const { return address_; }
   const std::string& address_v6() const { return address_v6_; }
 
-  void InThere(const std::function<void()>& work) const;  // on a thread that is in that network
+  void RunInside(const std::function<void()>& work) const;  // on a thread in that network
 
  private:
   const std::string address_;
   const std::string address_v6_;
   const TestProcess process_;
-  absl::Status laid_;
+  absl::Status status_;
 };
 
-// An HTTP server with one page, in the network of the thread that makes it.
+// An HTTP server with one page, in the network of the thread that creates it.
 class TestServer {
  public:
   // "0.0.0.0", "::1" ...; port 0 is any.
@@ -71,7 +71,7 @@ class TestServer {
   std::thread thread_;
 };
 
-// What the server there says; empty: nobody is there.
+// Returns the body of the server's page; empty: no server answers.
 std::string GetPage(const std::string& address, int port);
 
 }  // namespace gpuscaler

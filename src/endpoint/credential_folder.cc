@@ -21,13 +21,13 @@
 namespace gpuscaler {
 namespace {
 
-constexpr size_t kLargestFile = size_t{64} << 10;  // bytes; a long chain of certificates
+constexpr size_t kLargestFile = size_t{64} << 10;  // bytes; enough for a long certificate chain
 
 absl::Status NotUsable(absl::string_view alias, absl::string_view why) {
   return absl::FailedPreconditionError(absl::StrCat("credentials \"", alias, "\": ", why));
 }
 
-// Of several entries, apart by commas or white space.
+// Splits entries at commas and white space.
 std::vector<std::string> Entries(absl::string_view text) {
   return absl::StrSplit(absl::AsciiStrToLower(text), absl::ByAnyChar(", \t\r\n"),
                         absl::SkipEmpty());
@@ -35,11 +35,11 @@ std::vector<std::string> Entries(absl::string_view text) {
 
 struct Scheme {
   absl::string_view name;
-  int port;  // unless another is written
+  int port;  // default port
 };
 constexpr Scheme kSchemes[] = {{"http", 80}, {"https", 443}, {"redis", 6379}, {"rediss", 6379}};
 
-// Empty: not SCHEME://HOST or SCHEME://HOST:PORT.
+// Returns nothing unless the text is SCHEME://HOST or SCHEME://HOST:PORT.
 std::optional<EndpointOrigin> ParseOrigin(absl::string_view text) {
   for (const Scheme& scheme : kSchemes) {
     absl::string_view rest = text;
@@ -54,7 +54,7 @@ std::optional<EndpointOrigin> ParseOrigin(absl::string_view text) {
   return std::nullopt;
 }
 
-// Where one alias's files are.
+// The folder of one alias.
 class Folder {
  public:
   Folder(absl::string_view path, absl::string_view alias)
@@ -65,8 +65,8 @@ class Folder {
     return stat(path_.c_str(), &found) == 0 && S_ISDIR(found.st_mode);
   }
 
-  // A mounted Secret's files are links into a folder that "..data" leads to, and that is another
-  // one after each change. Else the folder itself.
+  // Returns the folder that holds the files now. The files of a mounted Secret are links through
+  // "..data", which leads to another folder after each update.
   std::string Current() const {
     const std::string data = absl::StrCat(path_, "/..data");
     const std::unique_ptr<char, decltype(&free)> real(realpath(data.c_str(), nullptr), free);
@@ -98,13 +98,13 @@ class Folder {
   }
 
  private:
-  // Without the end of the line that editors put behind it; empty: there is no such file.
+  // Returns the text without trailing white space, or an empty string if the file does not exist.
   absl::StatusOr<std::string> Read(const std::string& place, absl::string_view file) const {
     const std::string path = absl::StrCat(place, "/", file);
     struct stat found;
     const bool is_there = stat(path.c_str(), &found) == 0;
     if (!is_there && errno == ENOENT) return std::string();
-    // A pipe would be waited for, by the thread that looks after all sources.
+    // Opening a pipe would block the thread that serves all sources.
     if (is_there && !S_ISREG(found.st_mode)) {
       return NotUsable(alias_, absl::StrCat("its file ", file, " is no regular file"));
     }
@@ -148,7 +148,7 @@ absl::StatusOr<AliasFiles> CredentialFolder::Read(absl::string_view alias) const
   if (path_.empty()) {
     return NotUsable(alias, "the scaler has none; --endpoint-credentials names their folder");
   }
-  // A label, as the names of Secrets' mounts: no way out of the folder.
+  // A DNS label, as for the names of Secrets' mounts: no path leads out of the folder.
   if (!IsHostLabel(alias)) return NotUsable(alias, "use letters, digits, hyphens and underscores");
   const Folder folder(path_, alias);
   if (!folder.Exists()) return NotUsable(alias, "the scaler has none of that name");

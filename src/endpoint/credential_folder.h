@@ -1,17 +1,18 @@
-// Secrets for endpoints, that the operator keeps and triggers name by an alias.
+// Credentials for endpoints. The operator stores them; triggers name them by an alias.
 //
-// A folder with one folder for each alias, as Kubernetes mounts a Secret, with files of these
-// names; all but the first two may be missing:
+// The folder has a folder for each alias, as Kubernetes mounts a Secret, with the files below. All
+// but the first two are optional:
 //
-//   hosts       where the secrets may be sent, with a scheme (http, https, redis, rediss) and, if
-//               it is not the scheme's, a port: "rediss://redis.infra.svc, https://*.a.com:8443"
-//   namespaces  whose ScaledObjects may name the alias: "team-a, team-b", or "*"
+//   hosts       origins that may receive the credentials: a scheme (http, https, redis, rediss), a
+//               host and, if not the scheme's, a port: "rediss://redis.infra.svc,
+//               https://*.a.com:8443"
+//   namespaces  namespaces of the ScaledObjects that may use the alias: "team-a, team-b", or "*"
 //   username    password    Redis
-//   token                   bearer token of http
-//   ca.crt                  who signs the endpoint's certificate, PEM
-//   tls.crt     tls.key     our own certificate, PEM
+//   token                   bearer token for HTTP
+//   ca.crt                  CA that signs the endpoint's certificate, PEM
+//   tls.crt     tls.key     client certificate, PEM
 //
-// Without `hosts` a tenant could have them sent to a server of his own.
+// Without `hosts` a tenant could have the credentials sent to his own server.
 #pragma once
 
 #include <string>
@@ -26,7 +27,8 @@ namespace gpuscaler {
 // The origin (RFC 6454) of a request.
 struct EndpointOrigin {
   std::string scheme;  // http, https, redis or rediss
-  std::string host;    // lower case; "*.example.com" for each name that ends so, in `hosts` alone
+  std::string host;    // lower case; "*.example.com" (only in `hosts`) matches all names with that
+                       // suffix
   int port = 0;
 };
 
@@ -39,29 +41,30 @@ struct AliasCredentials {  // secret: never logged
   std::string key_pem;
 };
 
-// One alias's files, all of one time: Kubernetes replaces them together.
+// The files of one alias, all of one version: Kubernetes replaces them together.
 struct AliasFiles {
   std::vector<std::string> namespaces;
-  std::vector<EndpointOrigin> origins;  // the entries of its file `hosts`
+  std::vector<EndpointOrigin> origins;  // entries of the file `hosts`
   AliasCredentials credentials;
 };
 
-// Thread-safe; what was read is not kept.
+// Thread-safe. Reads the files on each call; caches nothing.
 class CredentialFolder {
  public:
-  // `path` empty: there are none. `cluster_domain` as in EndpointRules.
+  // An empty `path` means that there are no aliases. `cluster_domain` as in EndpointRules.
   CredentialFolder(std::string path, std::string cluster_domain)
       : path_(std::move(path)), cluster_domain_(std::move(cluster_domain)) {}
 
-  // As the files are now. `to.host` as NameToResolve() gives it. PERMISSION_DENIED: the alias is
-  // not for this namespace or this origin. FAILED_PRECONDITION: there is no such alias, or its
-  // files cannot be used. Neither error contains anything of another alias.
+  // Returns the credentials that the files contain now. `to.host` is a result of NameToResolve().
+  // PERMISSION_DENIED: the alias may not be used by this namespace or for this origin.
+  // FAILED_PRECONDITION: the alias does not exist, or its files are invalid. Neither error reveals
+  // another alias.
   absl::StatusOr<AliasCredentials> For(absl::string_view alias, absl::string_view namespace_name,
                                        const EndpointOrigin& to) const {
     return Evaluated(alias, Read(alias), namespace_name, to);
   }
 
-  // The same in two steps, for who asks for many: as the files are now, and for whom they are.
+  // The same in two steps, to read the files once for many checks.
   absl::StatusOr<AliasFiles> Read(absl::string_view alias) const;
   absl::StatusOr<AliasCredentials> Evaluated(absl::string_view alias,
                                              const absl::StatusOr<AliasFiles>& files,

@@ -47,7 +47,7 @@ class CredentialFolderTest : public testing::Test {
   const TestFolder folder_;
 };
 
-TEST_F(CredentialFolderTest, GivesWhatTheFilesSayWithoutTheEndOfTheLine) {
+TEST_F(CredentialFolderTest, ReturnsFileContentsWithoutTheFinalNewline) {
   WriteUsable();
   const auto found =
       CredentialFolder(folder_.path(), "cluster.local").For("redis-jobs", "team-b", kRedis);
@@ -58,14 +58,14 @@ TEST_F(CredentialFolderTest, GivesWhatTheFilesSayWithoutTheEndOfTheLine) {
   EXPECT_EQ(found->ca_pem, "-----BEGIN CERTIFICATE-----");
 }
 
-TEST_F(CredentialFolderTest, GivesThemAsTheyAreNow) {
+TEST_F(CredentialFolderTest, ReadsTheCurrentFiles) {
   WriteUsable();
   const CredentialFolder folder(folder_.path(), "cluster.local");
   Write("redis-jobs", {{"password", "another"}});
   EXPECT_EQ(folder.For("redis-jobs", "team-a", kRedis)->password, "another");
 }
 
-TEST_F(CredentialFolderTest, AreForTheNamespacesThatTheOperatorNames) {
+TEST_F(CredentialFolderTest, OnlyListedNamespacesMayUseAnAlias) {
   WriteUsable();
   EXPECT_THAT(
       FaultOf("redis-jobs", "team-c"),
@@ -75,7 +75,7 @@ TEST_F(CredentialFolderTest, AreForTheNamespacesThatTheOperatorNames) {
   EXPECT_EQ(FaultOf("redis-jobs", "team-c"), "OK");
 }
 
-TEST_F(CredentialFolderTest, AreSentToTheSchemesHostsAndPortsThatTheOperatorNames) {
+TEST_F(CredentialFolderTest, OnlyListedOriginsReceiveCredentials) {
   const struct {
     const char* hosts;
     EndpointOrigin to;
@@ -108,7 +108,7 @@ TEST_F(CredentialFolderTest, AreSentToTheSchemesHostsAndPortsThatTheOperatorName
   }
 }
 
-TEST_F(CredentialFolderTest, RefusalNamesTheEndpointAndNoneOfTheAllowedOnes) {
+TEST_F(CredentialFolderTest, RefusalNamesTheEndpointButNoAllowedOne) {
   WriteUsable();
   EXPECT_THAT(FaultOf("redis-jobs", "team-a",
                       {.scheme = "http", .host = "mine.team-a.svc.cluster.local.", .port = 8000}),
@@ -116,7 +116,7 @@ TEST_F(CredentialFolderTest, RefusalNamesTheEndpointAndNoneOfTheAllowedOnes) {
                     Not(HasSubstr("infra"))));
 }
 
-TEST_F(CredentialFolderTest, EntryThatIsNoOriginIsAFaultWithoutItsContent) {
+TEST_F(CredentialFolderTest, ErrorOfAnInvalidOriginOmitsItsContent) {
   WriteUsable();
   for (const char* entry :
        {"redis.infra.svc", "redis.infra.svc:6379", "redis://", "tcp://redis.infra.svc",
@@ -130,7 +130,7 @@ TEST_F(CredentialFolderTest, EntryThatIsNoOriginIsAFaultWithoutItsContent) {
   }
 }
 
-TEST_F(CredentialFolderTest, SayingNothingOfHostsOrNamespacesIsAllowingNone) {
+TEST_F(CredentialFolderTest, MissingHostsOrNamespacesAllowNone) {
   for (const char* missing : {"hosts", "namespaces"}) {
     WriteUsable();
     Write("redis-jobs", {{missing, " \n"}});
@@ -142,7 +142,7 @@ TEST_F(CredentialFolderTest, SayingNothingOfHostsOrNamespacesIsAllowingNone) {
   }
 }
 
-TEST_F(CredentialFolderTest, AnAliasThatThereIsNotIsSaid) {
+TEST_F(CredentialFolderTest, AnUnknownAliasIsAnError) {
   WriteUsable();
   EXPECT_THAT(FaultOf("redis-jbos"), HasSubstr("has none of that name"));
   EXPECT_THAT(
@@ -150,7 +150,7 @@ TEST_F(CredentialFolderTest, AnAliasThatThereIsNotIsSaid) {
       HasSubstr("--endpoint-credentials"));
 }
 
-TEST_F(CredentialFolderTest, NoAliasLeadsOutOfTheFolder) {
+TEST_F(CredentialFolderTest, AnAliasCannotLeaveTheFolder) {
   WriteUsable();
   for (const char* alias :
        {"..", ".", "../redis-jobs", "redis-jobs/../redis-jobs", "/etc", "", "..data"}) {
@@ -158,26 +158,26 @@ TEST_F(CredentialFolderTest, NoAliasLeadsOutOfTheFolder) {
   }
 }
 
-TEST_F(CredentialFolderTest, HalfACertificateIsAFault) {
+TEST_F(CredentialFolderTest, ACertificateWithoutKeyIsAnError) {
   WriteUsable();
   Write("redis-jobs", {{"tls.crt", "-----BEGIN CERTIFICATE-----"}});
   EXPECT_THAT(FaultOf("redis-jobs"), HasSubstr("tls.crt and tls.key"));
 }
 
-TEST_F(CredentialFolderTest, AFileThatIsNoSecretsIsAFaultWithoutItsContent) {
+TEST_F(CredentialFolderTest, ErrorOfATooLargeFileOmitsItsContent) {
   WriteUsable();
   Write("redis-jobs", {{"password", std::string(100'000, 'x')}});
   EXPECT_THAT(FaultOf("redis-jobs"),
               AllOf(HasSubstr("FAILED_PRECONDITION"), Not(HasSubstr("xxxx"))));
 }
 
-TEST_F(CredentialFolderTest, APipeInTheirPlaceIsNotWaitedFor) {
+TEST_F(CredentialFolderTest, APipeDoesNotBlock) {
   WriteUsable();
   ASSERT_EQ(mkfifo(folder_.PathOf("redis-jobs/token").c_str(), 0600), 0);
   EXPECT_THAT(FaultOf("redis-jobs"), HasSubstr("token is no regular file"));
 }
 
-// Mounts them as Kubernetes does: a folder of each time, and a link that is moved to the newest.
+// Mounts files as Kubernetes does: a folder for each version, and a link to the newest.
 class MountedSecret {
  public:
   explicit MountedSecret(std::filesystem::path path) : path_(std::move(path)) {
@@ -204,7 +204,7 @@ class MountedSecret {
   int time_ = 0;
 };
 
-TEST_F(CredentialFolderTest, CertificateAndKeyAreOfOneTime) {
+TEST_F(CredentialFolderTest, CertificateAndKeyAreOfOneVersion) {
   MountedSecret secret(folder_.AddFolder("mounted"));
   const CredentialFolder folder(folder_.path(), "cluster.local");
   std::atomic<bool> stopping = false;
@@ -214,7 +214,7 @@ TEST_F(CredentialFolderTest, CertificateAndKeyAreOfOneTime) {
   int read = 0;
   for (int i = 0; i < 1000; ++i) {
     const auto found = folder.For("mounted", "team-a", kRedis);
-    if (!found.ok()) continue;  // they were replaced again and again
+    if (!found.ok()) continue;  // replaced during each try
     ++read;
     EXPECT_EQ(found->cert_pem, found->key_pem);
   }

@@ -21,7 +21,7 @@ namespace gpuscaler {
 absl::StatusOr<std::vector<IpAddress>> CheckedAddresses(const EndpointRules& rules,
                                                         const std::vector<std::string>& addresses) {
   std::vector<IpAddress> evaluated;
-  std::string of_one_link;  // with a zone: no tenant's
+  std::string of_one_link;  // has a zone, so it is not a tenant's
   for (const std::string& text : addresses) {
     const std::optional<IpAddress> address = ParseIpAddress(text);
     if (address.has_value()) evaluated.push_back(*address);
@@ -37,9 +37,9 @@ absl::StatusOr<std::vector<IpAddress>> CheckedAddresses(const EndpointRules& rul
       absl::StrCat("address ", of_one_link, " is of one link alone"));
 }
 
-class EndpointAddresses::Asking {
+class EndpointAddresses::Lookups {
  public:
-  Asking(EndpointRules rules, std::function<void()> changed, Options options)
+  Lookups(EndpointRules rules, std::function<void()> changed, Options options)
       : rules_(std::move(rules)), options_(std::move(options)), changed_(std::move(changed)) {}
 
   void Stop() {
@@ -48,17 +48,17 @@ class EndpointAddresses::Asking {
       stopping_ = true;
       due_changed_.NotifyAll();
     }
-    MutexLock lock(telling_);
+    MutexLock lock(callback_mutex_);
     changed_ = nullptr;
   }
 
-  void Want(const std::set<EndpointHost>& hosts) {
+  void SetHosts(const std::set<EndpointHost>& hosts) {
     MutexLock lock(mutex_);
     std::erase_if(hosts_, [&](const auto& known) { return !hosts.contains(known.first); });
     std::erase_if(due_, [&](const auto& due) { return !hosts.contains(due.second); });
     for (const EndpointHost& host : hosts) {
       const auto [added, is_new] = hosts_.try_emplace(host);
-      if (is_new) Begin(host, added->second);
+      if (is_new) Add(host, added->second);
     }
     due_changed_.NotifyAll();
   }
@@ -71,36 +71,35 @@ class EndpointAddresses::Asking {
   }
 
   void Run() {
-    while (std::optional<Question> question = Next()) {
-      const auto resolved = options_.resolver(question->name);
-      Answer answer = resolved.ok() ? Checked(*question, *resolved) : resolved.status();
-      if (Take(question->host, resolved.ok(), std::move(answer))) Tell();
+    while (std::optional<Lookup> lookup = Next()) {
+      const auto resolved = options_.resolver(lookup->name);
+      Answer answer = resolved.ok() ? Checked(*lookup, *resolved) : resolved.status();
+      if (Take(lookup->host, resolved.ok(), std::move(answer))) Notify();
     }
   }
 
  private:
-  struct Question {
+  struct Lookup {
     EndpointHost host;
     std::string name;
   };
-  struct Known {
-    std::string name;  // to resolve; empty: the rules forbid it
+  struct HostState {
+    std::string name;  // to resolve; empty: forbidden by the rules
     Answer answer = NotYet("its name is not resolved yet");
     bool has_answered = false;
-    int failures = 0;  // since it was answered for last
-    absl::Time asked_at = absl::InfinitePast();
-    absl::Time due = absl::InfiniteFuture();  // infinite: it is being asked for, or never will be
+    int failures = 0;                         // since the last answer
+    absl::Time due = absl::InfiniteFuture();  // infinite: being resolved, or forbidden
   };
 
-  Answer Checked(const Question& question, const ResolvedName& resolved) const {
+  Answer Checked(const Lookup& lookup, const ResolvedName& resolved) const {
     ASSIGN_OR_RETURN(std::vector<IpAddress> addresses,
                      CheckedAddresses(rules_, resolved.addresses));
-    RETURN_IF_ERROR(rules_.CheckAlias(question.name, question.host.namespace_name,
+    RETURN_IF_ERROR(rules_.CheckAlias(lookup.name, lookup.host.namespace_name,
                                       resolved.canonical_name, addresses));
     return addresses;
   }
 
-  void Begin(const EndpointHost& host, Known& known) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void Add(const EndpointHost& host, HostState& known) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const absl::StatusOr<std::string> name = rules_.NameToResolve(host.host, host.namespace_name);
     if (name.ok()) {
       known.name = *name;
@@ -110,18 +109,18 @@ class EndpointAddresses::Asking {
     }
   }
 
-  void SetDue(const EndpointHost& host, Known& known, absl::Time due)
+  void SetDue(const EndpointHost& host, HostState& known, absl::Time due)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     due_.erase({known.due, host});
     known.due = due;
     if (due < absl::InfiniteFuture()) due_.insert({due, host});
   }
 
-  // What is due, when it is; nothing: it is over.
-  std::optional<Question> Next() {
+  // Waits for the next name that is due; returns nothing at shutdown.
+  std::optional<Lookup> Next() {
     MutexLock lock(mutex_);
     while (!stopping_) {
-      const auto next = FirstThatMayBeAsked();
+      const auto next = FirstAllowed();
       const absl::Duration wait =
           next == due_.end() ? absl::InfiniteDuration() : next->first - clock_.Now();
       if (wait > absl::ZeroDuration()) {
@@ -129,40 +128,39 @@ class EndpointAddresses::Asking {
         continue;
       }
       const EndpointHost host = next->second;
-      Known& known = hosts_[host];
-      known.asked_at = clock_.Now();
+      HostState& known = hosts_[host];
       SetDue(host, known, absl::InfiniteFuture());
-      ++asking_of_[host.namespace_name];
-      return Question{.host = host, .name = known.name};
+      ++in_progress_[host.namespace_name];
+      return Lookup{.host = host, .name = known.name};
     }
     return std::nullopt;
   }
 
-  // Of a namespace that does not have its share of threads already.
-  std::set<std::pair<absl::Time, EndpointHost>>::const_iterator FirstThatMayBeAsked() const
+  // Skips namespaces that use their share of threads.
+  std::set<std::pair<absl::Time, EndpointHost>>::const_iterator FirstAllowed() const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     auto next = due_.begin();
     while (next != due_.end()) {
-      const auto asking = asking_of_.find(next->second.namespace_name);
-      if (asking == asking_of_.end() || asking->second < kAskingOfNamespace) break;
+      const auto in_progress = in_progress_.find(next->second.namespace_name);
+      if (in_progress == in_progress_.end() || in_progress->second < kLookupsOfNamespace) break;
       ++next;
     }
     return next;
   }
 
-  // Whether there is something new to say.
+  // Returns true if the result of Of() has changed.
   bool Take(const EndpointHost& host, bool has_answered, Answer answer) {
     MutexLock lock(mutex_);
-    const auto asking = asking_of_.find(host.namespace_name);
-    if (--asking->second == 0) asking_of_.erase(asking);
+    const auto in_progress = in_progress_.find(host.namespace_name);
+    if (--in_progress->second == 0) in_progress_.erase(in_progress);
     due_changed_.NotifyAll();
     const auto found = hosts_.find(host);
     if (found == hosts_.end()) return false;
-    Known& known = found->second;
+    HostState& known = found->second;
     known.failures = has_answered ? 0 : known.failures + 1;
     const absl::Duration pause =
         has_answered ? options_.interval : RetryPause(known.failures, options_.retry);
-    // Names that failed together are not asked for together again.
+    // Jitter: names that failed together are not retried together.
     SetDue(host, known, clock_.Now() + pause * Jitter(0.8, 1.2));
     if (!has_answered && known.has_answered) return false;
     known.has_answered = has_answered;
@@ -171,8 +169,8 @@ class EndpointAddresses::Asking {
     return true;
   }
 
-  void Tell() {
-    MutexLock lock(telling_);
+  void Notify() {
+    MutexLock lock(callback_mutex_);
     if (changed_ != nullptr) changed_();
   }
 
@@ -180,31 +178,32 @@ class EndpointAddresses::Asking {
   const Options options_;
   const SteadyClock clock_;
   mutable Mutex mutex_;
-  std::map<std::string, int> asking_of_ ABSL_GUARDED_BY(mutex_);  // by namespace
+  std::map<std::string, int> in_progress_ ABSL_GUARDED_BY(mutex_);  // key: namespace
   CondVar due_changed_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::map<EndpointHost, Known> hosts_ ABSL_GUARDED_BY(mutex_);
+  std::map<EndpointHost, HostState> hosts_ ABSL_GUARDED_BY(mutex_);
   std::set<std::pair<absl::Time, EndpointHost>> due_ ABSL_GUARDED_BY(mutex_);
-  Mutex telling_;
-  std::function<void()> changed_ ABSL_GUARDED_BY(telling_);
+  Mutex callback_mutex_;
+  std::function<void()> changed_ ABSL_GUARDED_BY(callback_mutex_);
 };
 
 EndpointAddresses::EndpointAddresses(EndpointRules rules, std::function<void()> changed,
                                      Options options)
-    : asking_(std::make_shared<Asking>(std::move(rules), std::move(changed), std::move(options))) {
-  for (int i = 0; i < kAsking; ++i) {
-    std::thread thread([asking = asking_] { asking->Run(); });
+    : lookups_(
+          std::make_shared<Lookups>(std::move(rules), std::move(changed), std::move(options))) {
+  for (int i = 0; i < kLookups; ++i) {
+    std::thread thread([lookups = lookups_] { lookups->Run(); });
     pthread_setname_np(thread.native_handle(), "endpoints dns");
     thread.detach();
   }
 }
 
-EndpointAddresses::~EndpointAddresses() { asking_->Stop(); }
+EndpointAddresses::~EndpointAddresses() { lookups_->Stop(); }
 
-void EndpointAddresses::Want(const std::set<EndpointHost>& hosts) { asking_->Want(hosts); }
+void EndpointAddresses::SetHosts(const std::set<EndpointHost>& hosts) { lookups_->SetHosts(hosts); }
 
 EndpointAddresses::Answer EndpointAddresses::Of(const EndpointHost& host) const {
-  return asking_->Of(host);
+  return lookups_->Of(host);
 }
 
 absl::Duration EndpointAddresses::RetryPause(int failures, absl::Duration first) {

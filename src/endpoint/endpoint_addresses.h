@@ -1,5 +1,5 @@
-// Where the hosts are that ScaledObjects name: asked for again and again, and evaluated before
-// anybody connects there.
+// Addresses of the hosts that ScaledObjects name: resolved periodically, and checked by the rules
+// before use.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 
 namespace gpuscaler {
 
-// A host as a ScaledObject of that namespace calls it.
+// A host name as a ScaledObject of that namespace writes it.
 struct EndpointHost {
   std::string namespace_name;
   std::string host;
@@ -24,54 +24,56 @@ struct EndpointHost {
   friend auto operator<=>(const EndpointHost&, const EndpointHost&) = default;
 };
 
-// Each once. Of one family, IPv4 where there is any: a pod of a dual-stack cluster has an address
-// of each, and would count twice. A host without any has none. PERMISSION_DENIED: the rules forbid
-// one of them; the others are not the whole.
+// Returns each address once, of one family: IPv4 if there is any. A pod of a dual-stack cluster has
+// an address of each family and would count twice. A host without addresses has none.
+// PERMISSION_DENIED: the rules forbid one of the addresses, so the others would be incomplete.
 absl::StatusOr<std::vector<IpAddress>> CheckedAddresses(const EndpointRules& rules,
                                                         const std::vector<std::string>& addresses);
 
-// Asks DNS on threads of its own: who wants an address never waits for one, and names that DNS does
-// not answer for hold up no other, unless there are kAsking of that kind, of several namespaces.
+// Resolves host names on its own threads: Of() never waits for DNS. A name without a DNS answer
+// delays other names only if kLookups such names, of several namespaces, are being resolved.
 // Thread-safe.
 class EndpointAddresses {
  public:
   using Resolver = std::function<absl::StatusOr<ResolvedName>(const std::string& name)>;
   using Answer = absl::StatusOr<std::vector<IpAddress>>;
 
-  static constexpr int kAsking = 4;             // names at once
-  static constexpr int kAskingOfNamespace = 2;  // of those
+  static constexpr int kLookups = 4;             // names being resolved at once
+  static constexpr int kLookupsOfNamespace = 2;  // the limit of one namespace
 
   struct Options {
-    absl::Duration interval = absl::Seconds(10);  // as CoreDNS lets answers be kept: 5 s to 30 s
+    absl::Duration interval = absl::Seconds(10);  // CoreDNS TTLs are 5 s to 30 s
     absl::Duration retry = absl::Seconds(2);      // RetryPause()
     Resolver resolver = ResolveName;
   };
 
-  // Before a name is asked for again that got no answer so many times in a row: `first`, and twice
-  // as long each time, a minute at most.
+  // Returns the pause after that many failures in a row: exponential backoff from `first`, one
+  // minute at most.
   static absl::Duration RetryPause(int failures, absl::Duration first);
 
-  // `changed` is called when Of() has something else to say of some host, on a thread of this.
+  // `changed` is called, on a thread of this object, when the result of Of() has changed for a
+  // host.
   EndpointAddresses(EndpointRules rules, std::function<void()> changed, Options options);
   EndpointAddresses(EndpointRules rules, std::function<void()> changed)
       : EndpointAddresses(std::move(rules), std::move(changed), Options()) {}
 
-  // Waits for `changed` to return, and never for DNS.
+  // Waits for `changed` to return, but not for DNS.
   ~EndpointAddresses();
   EndpointAddresses(const EndpointAddresses&) = delete;
   EndpointAddresses& operator=(const EndpointAddresses&) = delete;
 
-  // The hosts that are wanted from now on: asks at once for new ones, forgets the others.
-  void Want(const std::set<EndpointHost>& hosts);
+  // Sets the hosts to resolve: resolves new ones at once and forgets the others.
+  void SetHosts(const std::set<EndpointHost>& hosts);
 
-  // What DNS said last: where it gives no answer, what it said before. UNAVAILABLE: it never gave
-  // one (NotYet() while it is asked for the first time), or the host is not wanted.
-  // PERMISSION_DENIED and INVALID_ARGUMENT are the rules'.
+  // Returns the last DNS answer, also while DNS fails. UNAVAILABLE: DNS has never answered
+  // (NotYet() during the first attempt), or the host is not in SetHosts(). PERMISSION_DENIED and
+  // INVALID_ARGUMENT come from the rules.
   Answer Of(const EndpointHost& host) const;
 
  private:
-  class Asking;
-  const std::shared_ptr<Asking> asking_;  // each thread shares it: DNS may outlive us
+  class Lookups;
+  const std::shared_ptr<Lookups> lookups_;  // shared with each thread: a DNS call may outlive this
+                                            // object
 };
 
 }  // namespace gpuscaler

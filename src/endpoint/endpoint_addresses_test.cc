@@ -28,7 +28,7 @@ std::vector<std::string> Texts(const std::vector<IpAddress>& addresses) {
   return texts;
 }
 
-TEST(CheckedAddresses, AreSortedOnceEachAndOfOneFamily) {
+TEST(CheckedAddresses, AreSortedDistinctAndOfOneFamily) {
   const auto evaluated = [](const std::vector<std::string>& addresses) {
     return Texts(CheckedAddresses(Rules(), addresses).value());
   };
@@ -38,7 +38,7 @@ TEST(CheckedAddresses, AreSortedOnceEachAndOfOneFamily) {
   EXPECT_THAT(evaluated({"10.0.0.7", "fd00::7"}), ElementsAre("10.0.0.7"));
 }
 
-TEST(CheckedAddresses, OneThatIsForbiddenIsAFaultAlsoBesideOthers) {
+TEST(CheckedAddresses, OneForbiddenAddressIsAnError) {
   const auto some = CheckedAddresses(Rules(), {"10.0.0.7", "169.254.169.254"});
   EXPECT_EQ(some.status().code(), absl::StatusCode::kPermissionDenied) << some.status();
   EXPECT_THAT(std::string(some.status().message()), HasSubstr("169.254.169.254"));
@@ -51,14 +51,14 @@ TEST(CheckedAddresses, OneThatIsForbiddenIsAFaultAlsoBesideOthers) {
   }
 }
 
-// DNS as the test has it. Outlives the threads that ask it.
+// A scripted DNS. Outlives the threads that query it.
 class FakeDns {
  public:
   using Answer = absl::StatusOr<std::vector<std::string>>;
 
-  absl::StatusOr<ResolvedName> Ask(const std::string& name) {
+  absl::StatusOr<ResolvedName> Resolve(const std::string& name) {
     MutexLock lock(mutex_);
-    ++asked_[name];
+    ++queries_[name];
     changed_.NotifyAll();
     while (hanging_.contains(name)) changed_.Wait(mutex_);
     const auto alias = aliases_.find(name);
@@ -85,15 +85,15 @@ class FakeDns {
     hanging_.clear();
     changed_.NotifyAll();
   }
-  // How often it was asked, once that is so often; what it was after 10 s.
-  int WaitForQuestions(const std::string& name, int count) {
+  // Waits up to 10 s for that many queries; returns their number.
+  int WaitForQueries(const std::string& name, int count) {
     const SteadyClock real;
     const absl::Time deadline = real.Now() + absl::Seconds(10);
     MutexLock lock(mutex_);
-    while (asked_[name] < count && real.Now() < deadline) {
+    while (queries_[name] < count && real.Now() < deadline) {
       changed_.WaitFor(mutex_, deadline - real.Now());
     }
-    return asked_[name];
+    return queries_[name];
   }
 
  private:
@@ -102,7 +102,7 @@ class FakeDns {
   std::map<std::string, Answer> answers_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> aliases_ ABSL_GUARDED_BY(mutex_);
   std::set<std::string> hanging_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, int> asked_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, int> queries_ ABSL_GUARDED_BY(mutex_);
 };
 
 const EndpointHost kLlm = {.namespace_name = "team-a", .host = "llm"};
@@ -113,7 +113,7 @@ class EndpointAddressesTest : public testing::Test {
   EndpointAddresses::Options Options(absl::Duration interval) {
     return {.interval = interval,
             .retry = absl::Milliseconds(1),
-            .resolver = [dns = dns_](const std::string& name) { return dns->Ask(name); }};
+            .resolver = [dns = dns_](const std::string& name) { return dns->Resolve(name); }};
   }
   std::function<void()> Changed() {
     return [this] {
@@ -122,7 +122,7 @@ class EndpointAddressesTest : public testing::Test {
       changed_.NotifyAll();
     };
   }
-  // What is said of the host once it is that; what it was after 10 s.
+  // Waits up to 10 s until `is` accepts the answer; returns the last one.
   EndpointAddresses::Answer WaitFor(
       const EndpointAddresses& addresses, const EndpointHost& host,
       const std::function<bool(const EndpointAddresses::Answer&)>& is) {
@@ -152,14 +152,14 @@ TEST_F(EndpointAddressesTest, HeadlessServiceHasAllItsAddresses) {
   dns_->Set(kLlmName, std::vector<std::string>{"10.0.0.7", "10.0.0.8"});
   EndpointAddresses addresses(Rules(), Changed(), Options(absl::Hours(1)));
   EXPECT_EQ(addresses.Of(kLlm).status().code(), absl::StatusCode::kUnavailable) << "not wanted";
-  addresses.Want({kLlm});
+  addresses.SetHosts({kLlm});
   EXPECT_THAT(WaitForAddresses(addresses, 2), ElementsAre("10.0.0.7", "10.0.0.8"));
 }
 
-TEST_F(EndpointAddressesTest, IsAskedAgainAndFollowsTheAnswer) {
+TEST_F(EndpointAddressesTest, AddressesFollowDns) {
   dns_->Set(kLlmName, std::vector<std::string>{"10.0.0.7"});
   EndpointAddresses addresses(Rules(), Changed(), Options(absl::Milliseconds(1)));
-  addresses.Want({kLlm});
+  addresses.SetHosts({kLlm});
   EXPECT_THAT(WaitForAddresses(addresses, 1), ElementsAre("10.0.0.7"));
   dns_->Set(kLlmName, std::vector<std::string>{"10.0.0.8", "10.0.0.9"});
   EXPECT_THAT(WaitForAddresses(addresses, 2), ElementsAre("10.0.0.8", "10.0.0.9"));
@@ -167,23 +167,23 @@ TEST_F(EndpointAddressesTest, IsAskedAgainAndFollowsTheAnswer) {
   EXPECT_THAT(WaitForAddresses(addresses, 0), IsEmpty()) << "no pods";
 }
 
-TEST_F(EndpointAddressesTest, NoAnswerKeepsTheLastOne) {
+TEST_F(EndpointAddressesTest, TheLastAnswerStaysWhileDnsFails) {
   dns_->Set(kLlmName, std::vector<std::string>{"10.0.0.7"});
   EndpointAddresses addresses(Rules(), Changed(), Options(absl::Milliseconds(1)));
-  addresses.Want({kLlm});
+  addresses.SetHosts({kLlm});
   ASSERT_THAT(WaitForAddresses(addresses, 1), ElementsAre("10.0.0.7"));
   dns_->Set(kLlmName, absl::UnavailableError("Temporary failure in name resolution"));
-  const int asked = dns_->WaitForQuestions(kLlmName, 0);
-  EXPECT_GE(dns_->WaitForQuestions(kLlmName, asked + 3), asked + 3);
+  const int asked = dns_->WaitForQueries(kLlmName, 0);
+  EXPECT_GE(dns_->WaitForQueries(kLlmName, asked + 3), asked + 3);
   EXPECT_THAT(Texts(addresses.Of(kLlm).value()), ElementsAre("10.0.0.7"));
   dns_->Set(kLlmName, std::vector<std::string>{"10.0.0.8", "10.0.0.9"});
   EXPECT_THAT(WaitForAddresses(addresses, 2), ElementsAre("10.0.0.8", "10.0.0.9"));
 }
 
-TEST_F(EndpointAddressesTest, NoAnswerEverIsUnavailableAndSaysWhy) {
+TEST_F(EndpointAddressesTest, UnavailableWithTheReasonBeforeTheFirstAnswer) {
   dns_->Set(kLlmName, absl::UnavailableError("Temporary failure in name resolution"));
   EndpointAddresses addresses(Rules(), Changed(), Options(absl::Hours(1)));
-  addresses.Want({kLlm});
+  addresses.SetHosts({kLlm});
   const auto answer = WaitFor(addresses, kLlm, [](const EndpointAddresses::Answer& now) {
     return absl::StrContains(now.status().message(), "Temporary");
   });
@@ -191,7 +191,7 @@ TEST_F(EndpointAddressesTest, NoAnswerEverIsUnavailableAndSaysWhy) {
   EXPECT_FALSE(IsNotYet(answer.status()));
 }
 
-TEST_F(EndpointAddressesTest, NamesThatGetNoAnswerAreAskedForLessAndLessOften) {
+TEST_F(EndpointAddressesTest, FailedLookupsBackOff) {
   std::vector<absl::Duration> pauses;
   for (int failures = 1; failures <= 7; ++failures) {
     pauses.push_back(EndpointAddresses::RetryPause(failures, absl::Seconds(2)));
@@ -203,14 +203,14 @@ TEST_F(EndpointAddressesTest, NamesThatGetNoAnswerAreAskedForLessAndLessOften) {
 
   dns_->Set(kLlmName, absl::UnavailableError("Temporary failure in name resolution"));
   EndpointAddresses addresses(Rules(), Changed(), Options(absl::Milliseconds(1)));
-  addresses.Want({kLlm});
+  addresses.SetHosts({kLlm});
   const SteadyClock real;
   const absl::Time before = real.Now();
-  EXPECT_EQ(dns_->WaitForQuestions(kLlmName, 8), 8);
+  EXPECT_EQ(dns_->WaitForQueries(kLlmName, 8), 8);
   EXPECT_GE(real.Now() - before, absl::Milliseconds(90)) << "1 + 2 + ... + 64 ms, less a fifth";
 }
 
-TEST_F(EndpointAddressesTest, ANamespaceWhoseNamesGetNoAnswerHoldsUpNoOther) {
+TEST_F(EndpointAddressesTest, HangingNamesOfANamespaceDelayNoOther) {
   std::set<EndpointHost> wanted;
   for (const char* host : {"a", "b", "c", "d", "e", "f"}) {
     wanted.insert({.namespace_name = "team-a", .host = host});
@@ -220,31 +220,31 @@ TEST_F(EndpointAddressesTest, ANamespaceWhoseNamesGetNoAnswerHoldsUpNoOther) {
   wanted.insert(other);
   dns_->Set("llm.team-b.svc.cluster.local.", std::vector<std::string>{"10.0.0.7"});
   EndpointAddresses addresses(Rules(), Changed(), Options(absl::Hours(1)));
-  addresses.Want(wanted);
+  addresses.SetHosts(wanted);
   const auto answer = WaitFor(addresses, other, [](const auto& now) { return now.ok(); });
   EXPECT_TRUE(answer.ok()) << answer.status();
   dns_->LetGo();
   for (const char* host : {"a", "b", "c", "d", "e", "f"}) {
     const std::string name = absl::StrCat(host, ".team-a.svc.cluster.local.");
-    EXPECT_EQ(dns_->WaitForQuestions(name, 1), 1) << "its turn comes too: " << host;
+    EXPECT_EQ(dns_->WaitForQueries(name, 1), 1) << "its turn comes too: " << host;
   }
 }
 
-TEST_F(EndpointAddressesTest, NameThatIsReboundToLoopbackIsRefusedFromThenOn) {
+TEST_F(EndpointAddressesTest, ANameReboundToLoopbackIsRefused) {
   dns_->Set(kLlmName, std::vector<std::string>{"10.0.0.7"});
   EndpointAddresses addresses(Rules(), Changed(), Options(absl::Milliseconds(1)));
-  addresses.Want({kLlm});
+  addresses.SetHosts({kLlm});
   ASSERT_THAT(WaitForAddresses(addresses, 1), ElementsAre("10.0.0.7"));
   dns_->Set(kLlmName, std::vector<std::string>{"127.0.0.1"});
   const auto answer = WaitFor(addresses, kLlm, [](const auto& now) { return !now.ok(); });
   EXPECT_EQ(answer.status().code(), absl::StatusCode::kPermissionDenied) << answer.status();
 }
 
-// As a Service of type ExternalName is.
-TEST_F(EndpointAddressesTest, NameThatBecomesAnAliasOutOfTheNamespaceIsRefusedFromThenOn) {
+// Such as a Service of type ExternalName.
+TEST_F(EndpointAddressesTest, ANameThatBecomesAnAliasOutOfTheNamespaceIsRefused) {
   dns_->Set(kLlmName, std::vector<std::string>{"10.0.0.7"});
   EndpointAddresses addresses(Rules(), Changed(), Options(absl::Milliseconds(1)));
-  addresses.Want({kLlm});
+  addresses.SetHosts({kLlm});
   ASSERT_THAT(WaitForAddresses(addresses, 1), ElementsAre("10.0.0.7"));
   dns_->SetAlias(kLlmName, "redis.team-b.svc.cluster.local");
   const auto answer = WaitFor(addresses, kLlm, [](const auto& now) { return !now.ok(); });
@@ -255,16 +255,16 @@ TEST_F(EndpointAddressesTest, NameThatBecomesAnAliasOutOfTheNamespaceIsRefusedFr
   EXPECT_THAT(WaitForAddresses(addresses, 1), ElementsAre("10.0.0.7"));
 }
 
-TEST_F(EndpointAddressesTest, NameThatTheRulesForbidIsNeverAskedFor) {
+TEST_F(EndpointAddressesTest, AForbiddenNameIsNeverResolved) {
   const EndpointHost other = {.namespace_name = "team-a", .host = "redis.team-b.svc"};
   EndpointAddresses addresses(Rules(), Changed(), Options(absl::Hours(1)));
-  addresses.Want({kLlm, other});
+  addresses.SetHosts({kLlm, other});
   EXPECT_EQ(addresses.Of(other).status().code(), absl::StatusCode::kPermissionDenied);
-  ASSERT_EQ(dns_->WaitForQuestions(kLlmName, 1), 1);
-  EXPECT_EQ(dns_->WaitForQuestions("redis.team-b.svc.cluster.local.", 0), 0);
+  ASSERT_EQ(dns_->WaitForQueries(kLlmName, 1), 1);
+  EXPECT_EQ(dns_->WaitForQueries("redis.team-b.svc.cluster.local.", 0), 0);
 }
 
-TEST_F(EndpointAddressesTest, OneNameThatDnsNeverAnswersForHoldsUpNobody) {
+TEST_F(EndpointAddressesTest, AHangingNameDelaysNoOther) {
   const EndpointHost slow = {.namespace_name = "team-a", .host = "slow"};
   dns_->Hang("slow.team-a.svc.cluster.local.");
   dns_->Set(kLlmName, std::vector<std::string>{"10.0.0.7"});
@@ -272,10 +272,10 @@ TEST_F(EndpointAddressesTest, OneNameThatDnsNeverAnswersForHoldsUpNobody) {
   absl::Time before;
   {
     EndpointAddresses addresses(Rules(), Changed(), Options(absl::Milliseconds(1)));
-    addresses.Want({slow});
-    ASSERT_EQ(dns_->WaitForQuestions("slow.team-a.svc.cluster.local.", 1), 1);
+    addresses.SetHosts({slow});
+    ASSERT_EQ(dns_->WaitForQueries("slow.team-a.svc.cluster.local.", 1), 1);
     EXPECT_TRUE(IsNotYet(addresses.Of(slow).status()));
-    addresses.Want({slow, kLlm});
+    addresses.SetHosts({slow, kLlm});
     EXPECT_THAT(WaitForAddresses(addresses, 1), ElementsAre("10.0.0.7"));
     before = real.Now();
   }
@@ -283,23 +283,23 @@ TEST_F(EndpointAddressesTest, OneNameThatDnsNeverAnswersForHoldsUpNobody) {
   dns_->LetGo();
 }
 
-TEST_F(EndpointAddressesTest, HostsThatNobodyWantsAreForgotten) {
+TEST_F(EndpointAddressesTest, RemovedHostsAreForgotten) {
   dns_->Set(kLlmName, std::vector<std::string>{"10.0.0.7"});
   EndpointAddresses addresses(Rules(), Changed(), Options(absl::Hours(1)));
-  addresses.Want({kLlm});
+  addresses.SetHosts({kLlm});
   ASSERT_THAT(WaitForAddresses(addresses, 1), ElementsAre("10.0.0.7"));
-  addresses.Want({});
+  addresses.SetHosts({});
   EXPECT_EQ(addresses.Of(kLlm).status().code(), absl::StatusCode::kUnavailable);
-  addresses.Want({kLlm});
+  addresses.SetHosts({kLlm});
   EXPECT_THAT(WaitForAddresses(addresses, 1), ElementsAre("10.0.0.7"));
-  EXPECT_EQ(dns_->WaitForQuestions(kLlmName, 2), 2);
+  EXPECT_EQ(dns_->WaitForQueries(kLlmName, 2), 2);
 }
 
-TEST_F(EndpointAddressesTest, AnswersThatSayNothingNewAreNotTold) {
+TEST_F(EndpointAddressesTest, UnchangedAnswersDoNotCallBack) {
   dns_->Set(kLlmName, std::vector<std::string>{"10.0.0.7"});
   EndpointAddresses addresses(Rules(), Changed(), Options(absl::Milliseconds(1)));
-  addresses.Want({kLlm});
-  EXPECT_GE(dns_->WaitForQuestions(kLlmName, 10), 10);
+  addresses.SetHosts({kLlm});
+  EXPECT_GE(dns_->WaitForQueries(kLlmName, 10), 10);
   MutexLock lock(mutex_);
   EXPECT_EQ(changes_, 1);
 }

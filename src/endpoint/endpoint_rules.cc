@@ -18,7 +18,7 @@ struct ForbiddenBlock {
   absl::string_view what;
 };
 
-// IANA's special-purpose registries, and where clouds serve credentials to whoever asks.
+// IANA's special-purpose registries, and addresses at which clouds serve credentials to any client.
 constexpr ForbiddenBlock kForbidden[] = {
     {"0.0.0.0/8", "this host (RFC 791)"},
     {"127.0.0.0/8", "loopback"},
@@ -35,7 +35,7 @@ constexpr ForbiddenBlock kForbidden[] = {
     {"fd20:ce::254", "the metadata service of Google Cloud"},
     {"ff00::/8", "multicast"},
     {"fec0::/10", "site-local (RFC 3879)"},
-    // Prefixes that embed an IPv4 address: a gateway or a tunnel leads to it. Rows above are more
+    // Prefixes that embed an IPv4 address: a gateway or tunnel leads to it. Earlier rows are more
     // specific.
     {"::/96", "IPv4-compatible, which embeds another address (RFC 4291)"},
     {"::ffff:0:0:0/96", "IPv4-translated, which embeds another address (RFC 2765)"},
@@ -44,7 +44,7 @@ constexpr ForbiddenBlock kForbidden[] = {
     {"2002::/16", "6to4, which embeds another address (RFC 3056)"},
 };
 
-// RFC 6052: a gateway sends what goes there to the IPv4 address in the last four bytes.
+// RFC 6052: a gateway forwards to the IPv4 address in the last four bytes.
 IpAddress BehindNat64(const IpAddress& address) {
   static const IpBlock kNat64 = *ParseIpBlock("64:ff9b::/96");
   if (!kNat64.Contains(address)) return address;
@@ -139,7 +139,7 @@ absl::Status EndpointRules::CheckAlias(absl::string_view name, absl::string_view
                                        const std::vector<IpAddress>& addresses) const {
   name = absl::StripSuffix(name, ".");
   const std::string alias = absl::AsciiStrToLower(absl::StripSuffix(canonical_name, "."));
-  // A canonical name is whole: "llm.team-a" is of the top-level domain team-a.
+  // A canonical name is absolute: "llm.team-a" is in the top-level domain team-a.
   const std::string own = absl::StrCat(".", namespace_name, ".svc.", cluster_domain_);
   if (alias == name || absl::EndsWith(alias, own)) return absl::OkStatus();
   if (MatchesAny(allowed_.hosts, name, cluster_domain_)) return absl::OkStatus();

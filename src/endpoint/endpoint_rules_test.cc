@@ -12,7 +12,7 @@ EndpointRules RulesThatAllow(absl::string_view allowed) {
   return EndpointRules(*ParseAllowedEndpoints(allowed));
 }
 
-TEST(EndpointRulesTest, HostsOfTheOwnNamespaceAreResolvedThere) {
+TEST(EndpointRulesTest, HostsOfTheNamespaceAreResolvedInIt) {
   const EndpointRules rules = RulesThatAllow("");
   EXPECT_EQ(*rules.NameToResolve("llm", "team-a"), "llm.team-a.svc.cluster.local.");
   EXPECT_EQ(*rules.NameToResolve("llm.team-a", "team-a"), "llm.team-a.svc.cluster.local.");
@@ -21,14 +21,14 @@ TEST(EndpointRulesTest, HostsOfTheOwnNamespaceAreResolvedThere) {
             "llm-0.llm.team-a.svc.cluster.local.");
 }
 
-TEST(EndpointRulesTest, NamesEndAsTheClustersOwnDo) {
+TEST(EndpointRulesTest, NamesEndWithTheClusterDomain) {
   const EndpointRules rules(AllowedEndpoints{}, "example.com");
   EXPECT_EQ(*rules.NameToResolve("llm.team-a.svc.example.com", "team-a"),
             "llm.team-a.svc.example.com.");
   EXPECT_FALSE(rules.NameToResolve("llm.team-a.svc.cluster.local", "team-a").ok());
 }
 
-TEST(EndpointRulesTest, AClustersDomainIsALowerCaseNameWithoutADotAtItsEnd) {
+TEST(EndpointRulesTest, ClusterDomainIsLowerCaseWithoutAFinalDot) {
   for (const char* domain : {"cluster.local", "corp.internal", "local", "k8s-1.example.com"}) {
     EXPECT_TRUE(CheckClusterDomain(domain).ok()) << domain;
   }
@@ -40,7 +40,7 @@ TEST(EndpointRulesTest, AClustersDomainIsALowerCaseNameWithoutADotAtItsEnd) {
   }
 }
 
-TEST(EndpointRulesTest, EverybodyElsesHostIsRefusedAndTheAllowedOnesAreNamed) {
+TEST(EndpointRulesTest, OtherHostsAreRefusedWithTheAllowedOnes) {
   const EndpointRules rules = RulesThatAllow("");
   for (const char* host :
        {"llm.team-b", "llm.team-b.svc", "team-a.svc", "llm.team-a.svc.example.com",
@@ -51,7 +51,7 @@ TEST(EndpointRulesTest, EverybodyElsesHostIsRefusedAndTheAllowedOnesAreNamed) {
   }
 }
 
-TEST(EndpointRulesTest, AnAddressIsAnybodys) {
+TEST(EndpointRulesTest, AnAddressMustBeAllowed) {
   const EndpointRules rules = RulesThatAllow("10.1.0.0/16");
   EXPECT_EQ(*rules.NameToResolve("10.1.2.3", "team-a"), "10.1.2.3");
   for (const char* host : {"10.2.0.1", "::1", "127.0.0.1"}) {
@@ -61,14 +61,14 @@ TEST(EndpointRulesTest, AnAddressIsAnybodys) {
   }
 }
 
-TEST(EndpointRulesTest, WhatResolversTakeForAnAddressNeverReachesThemBare) {
+TEST(EndpointRulesTest, NumericNamesAreNotPassedToTheResolver) {
   const EndpointRules rules = RulesThatAllow("");
   EXPECT_EQ(*rules.NameToResolve("2130706433", "team-a"), "2130706433.team-a.svc.cluster.local.");
   EXPECT_FALSE(rules.NameToResolve("127.1", "team-a").ok());
   EXPECT_FALSE(rules.NameToResolve("0x7f.1", "team-a").ok());
 }
 
-TEST(EndpointRulesTest, WhatIsNoHostIsSaidToBeNone) {
+TEST(EndpointRulesTest, AnInvalidHostIsAnError) {
   const EndpointRules rules = RulesThatAllow("");
   for (const char* host : {"", "a b", "a..b", "-a", "a@b", "a/b", "a\r\nHost:b"}) {
     EXPECT_EQ(rules.NameToResolve(host, "team-a").status().code(),
@@ -86,7 +86,7 @@ TEST(EndpointRulesTest, OperatorOpensHostsForAllNamespaces) {
   }
 }
 
-TEST(EndpointRulesTest, ListOfTheOperatorIsRefusedWhereItMeansNothing) {
+TEST(EndpointRulesTest, InvalidEntriesOfAllowEndpointsAreErrors) {
   for (const char* text : {"a b", "redis.infra.svc,", "*", "a.*.b", "10.0.0.7/8", "127.1",
                            "http://redis.infra.svc", "redis:6379"}) {
     const absl::Status status = ParseAllowedEndpoints(text).status();
@@ -95,7 +95,7 @@ TEST(EndpointRulesTest, ListOfTheOperatorIsRefusedWhereItMeansNothing) {
   }
 }
 
-TEST(EndpointRulesTest, AddressesThatServeOnlyTheNodeAreForbiddenWhateverNameLedThere) {
+TEST(EndpointRulesTest, NodeLocalAddressesAreForbiddenForAnyName) {
   const EndpointRules rules = RulesThatAllow("*.example.com");
   for (const char* text :
        {"127.0.0.1", "127.8.9.10", "::1", "::ffff:127.0.0.1", "0.0.0.0", "::", "169.254.169.254",
@@ -112,7 +112,7 @@ TEST(EndpointRulesTest, AddressesThatServeOnlyTheNodeAreForbiddenWhateverNameLed
   }
 }
 
-TEST(EndpointRulesTest, AddressThatEmbedsAnotherIsCheckedAsThatOneOrRefused) {
+TEST(EndpointRulesTest, EmbeddedAddressesAreCheckedOrRefused) {
   const struct {
     const char* name;
     const char* address;
@@ -202,7 +202,7 @@ TEST(EndpointRulesTest, AddressWithAZoneIsNoHost) {
   }
 }
 
-TEST(EndpointRulesTest, OnlyABlockOfTheOperatorsOpensSuchAnAddress) {
+TEST(EndpointRulesTest, OnlyAnAllowedBlockOpensSuchAnAddress) {
   const EndpointRules rules = RulesThatAllow("127.0.0.0/8,169.254.20.10");
   EXPECT_TRUE(rules.CheckAddress(*ParseIpAddress("127.0.0.1")).ok());
   EXPECT_TRUE(rules.CheckAddress(*ParseIpAddress("169.254.20.10")).ok());

@@ -18,7 +18,7 @@ bool Matches(absl::string_view pattern, absl::string_view host) {
 bool MatchesAny(const std::vector<std::string>& patterns, absl::string_view host,
                 absl::string_view cluster_domain) {
   const std::string of_services = absl::StrCat(".svc.", cluster_domain);
-  // A Service's name ends with its "svc".
+  // Removes a final dot, and the cluster's domain after "svc".
   const auto shortest = [&](absl::string_view name) {
     name = absl::StripSuffix(name, ".");
     if (absl::EndsWith(name, of_services)) name.remove_suffix(cluster_domain.size() + 1);

@@ -1,4 +1,4 @@
-// Which hosts an operator means.
+// Host patterns in the operator's configuration.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace gpuscaler {
 
-// Whether one of the patterns is the host, both in lower case: a name, or "*.infra.svc" for each
-// that ends so. The dot that ends a whole name is no part of it, and a Service is meant with the
-// cluster's domain and without: "redis.infra.svc" is redis.infra.svc.cluster.local too, and no name
-// of another domain that begins so.
+// Returns whether a pattern matches the host, both in lower case. A pattern is a name, or
+// "*.infra.svc" for all names with that suffix. A final dot is ignored. A Service matches with and
+// without the cluster's domain: "redis.infra.svc" also matches redis.infra.svc.cluster.local, but
+// no name in another domain with that prefix.
 bool MatchesAny(const std::vector<std::string>& patterns, absl::string_view host,
                 absl::string_view cluster_domain);
 

@@ -9,7 +9,7 @@ bool Matches(const std::string& pattern, absl::string_view host) {
   return MatchesAny({pattern}, host, "cluster.local");
 }
 
-TEST(HostPattern, MeansAServiceWithAndWithoutTheClustersDomain) {
+TEST(HostPattern, MatchesAServiceWithAndWithoutTheClusterDomain) {
   for (const char* pattern :
        {"redis.infra.svc", "redis.infra.svc.", "redis.infra.svc.cluster.local"}) {
     EXPECT_TRUE(Matches(pattern, "redis.infra.svc.cluster.local.")) << pattern;
@@ -18,12 +18,12 @@ TEST(HostPattern, MeansAServiceWithAndWithoutTheClustersDomain) {
   }
 }
 
-TEST(HostPattern, ANameOfAnotherDomainThatBeginsSoIsAnother) {
+TEST(HostPattern, APrefixOfAnotherDomainDoesNotMatch) {
   EXPECT_FALSE(Matches("redis.infra.svc", "redis.infra.svc.evil.example"));
   EXPECT_FALSE(Matches("redis.infra.svc", "redis.infra.svc.cluster.local.evil.example"));
 }
 
-TEST(HostPattern, AStarIsForAnyBeginning) {
+TEST(HostPattern, AStarMatchesAnyPrefix) {
   EXPECT_TRUE(Matches("*.infra.svc", "redis.infra.svc.cluster.local."));
   EXPECT_TRUE(Matches("*.infra.svc", "a.redis.infra.svc"));
   EXPECT_FALSE(Matches("*.infra.svc", "infra.svc"));
@@ -31,7 +31,7 @@ TEST(HostPattern, AStarIsForAnyBeginning) {
   EXPECT_TRUE(Matches("*.example.com", "redis.example.com"));
 }
 
-TEST(HostPattern, AnAddressIsItself) {
+TEST(HostPattern, AnAddressMatchesOnlyItself) {
   EXPECT_TRUE(Matches("10.1.2.3", "10.1.2.3"));
   EXPECT_FALSE(Matches("10.1.2.3", "10.1.2.30"));
 }

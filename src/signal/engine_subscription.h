@@ -1,4 +1,4 @@
-// Which engines are to be found and read, though nobody named them.
+// Which discovered engines to find and read: engines in pods, without an address in a trigger.
 #pragma once
 
 #include <algorithm>
@@ -11,17 +11,17 @@ namespace gpuscaler {
 
 struct EngineSubscription {
   struct Interest {
-    bool histograms = false;   // by far the most of what there is to read
-    absl::Duration look_back;  // how much of the past decisions look at
+    bool histograms = false;   // histograms make up most of an engine's metrics
+    absl::Duration look_back;  // how far back decisions look
 
-    // What both want.
+    // Adds the other's needs.
     void Add(const Interest& other) {
       histograms = histograms || other.histograms;
       look_back = std::max(look_back, other.look_back);
     }
     friend bool operator==(const Interest&, const Interest&) = default;
   };
-  std::map<std::string, Interest> namespaces;  // of their pods; empty: nobody wants any
+  std::map<std::string, Interest> namespaces;  // key: the pods' namespace; empty: none wanted
 
   friend bool operator==(const EngineSubscription&, const EngineSubscription&) = default;
 };

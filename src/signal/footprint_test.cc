@@ -1,4 +1,4 @@
-// Nothing piles up over 10,000 readings, in what is kept of sources nor in who reads them.
+// Memory and open files stay constant over 10,000 readings, in the store and in its pollers.
 #include <algorithm>
 #include <atomic>
 #include <limits>
@@ -20,8 +20,8 @@
 namespace gpuscaler {
 namespace {
 
-// A cluster in which everything comes and goes: each second an engine speaks; its pod is replaced
-// every minute, the model that triggers ask for every two, and a namespace of its own asks once.
+// A cluster with churn: an engine reports each second; its pod is replaced every minute and the
+// model of the triggers every two, and each second a new namespace subscribes once.
 class PassingEngines {
  public:
   void Run(int seconds) {
@@ -80,7 +80,7 @@ class PassingEngines {
   FoundEngines found_{store_};
 };
 
-TEST(SignalFootprint, EnginesAndTriggersThatComeAndGoLeaveNothingBehind) {
+TEST(SignalFootprint, MemoryIsConstantUnderChurn) {
   PassingEngines engines;
   engines.Run(2070);
   const size_t memory = MemoryHeld();
@@ -88,13 +88,13 @@ TEST(SignalFootprint, EnginesAndTriggersThatComeAndGoLeaveNothingBehind) {
   const size_t sources = engines.sources();
   EXPECT_GT(points, 10u);
   EXPECT_LT(sources, 15u);
-  engines.Run(7680);  // at the same place in each of their turns
+  engines.Run(7680);  // at the same point of each cycle
   EXPECT_EQ(engines.points(), points);
   EXPECT_EQ(engines.sources(), sources);
   EXPECT_LE(MemoryHeld(), memory + (size_t{32} << 10)) << "4 bytes a reading";
 }
 
-// A source of each kind, on real sockets, and of each kind one that cannot be read.
+// A source of each kind on real sockets, and one of each kind that cannot be read.
 class FootprintWatchTest : public testing::Test {
  protected:
   static SignalWatchOptions Options() {
@@ -127,7 +127,7 @@ class FootprintWatchTest : public testing::Test {
       EXPECT_LE(observed.series.size(), 1u);
     }
   }
-  // Asks as KEDA does meanwhile.
+  // Renews the leases meanwhile, as KEDA does.
   void WaitForReadings(int64_t readings) {
     const absl::Time deadline = clock_.Now() + absl::Minutes(2);
     while (Readings() < readings && clock_.Now() < deadline) {
@@ -141,7 +141,7 @@ class FootprintWatchTest : public testing::Test {
     for (const SignalCounts& counts : store_.Counts()) readings += counts.read + counts.failed;
     return readings;
   }
-  // What is held between two readings: the least of many looks.
+  // Memory between two readings: the minimum of 50 samples.
   static size_t MemoryAtRest() {
     size_t least = MemoryHeld();
     for (int i = 0; i < 50; ++i) {
@@ -152,16 +152,17 @@ class FootprintWatchTest : public testing::Test {
   }
 
   const SteadyClock clock_;
-  std::atomic<int> asked_ = 0;
+  std::atomic<int> requests_ = 0;
   TestRedis redis_;
   const TestHttpServer engine_{Serving([this](absl::string_view) {
-    // Now and then another process of another model.
+    // The process and its model change every 100 requests.
     return Answer(absl::StrCat("# TYPE vllm:num_requests_waiting gauge\n",
-                               "vllm:num_requests_waiting{model_name=\"llama-", ++asked_ / 100 % 7,
-                               "\"} 3\n"));
+                               "vllm:num_requests_waiting{model_name=\"llama-",
+                               ++requests_ / 100 % 7, "\"} 3\n"));
   })};
   const TestHttpServer page_{Serving([this](absl::string_view) {
-    return Answer(absl::StrCat("served{pod=\"", asked_ / 100 % 7, "\"} ", asked_.load(), "\n"));
+    return Answer(
+        absl::StrCat("served{pod=\"", requests_ / 100 % 7, "\"} ", requests_.load(), "\n"));
   })};
   const TestHttpServer broken_{
       Serving([](absl::string_view) { return Answer("vllm:num_requests_waiting{"); })};
@@ -169,7 +170,7 @@ class FootprintWatchTest : public testing::Test {
   SignalWatch watch_{Options(), clock_, store_};
 };
 
-TEST_F(FootprintWatchTest, TenThousandReadingsLeaveNeitherFilesNorMemoryBehind) {
+TEST_F(FootprintWatchTest, FilesAndMemoryAreConstantOverTenThousandReadings) {
   WaitForReadings(2000);
   const int files = FilesHeld();
   const size_t memory = MemoryAtRest();

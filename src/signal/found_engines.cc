@@ -7,12 +7,18 @@
 namespace gpuscaler {
 namespace {
 
-bool IsFound(const SubscribedSignal& wanted) {
-  return std::holds_alternative<DiscoveredEngines>(wanted.source.place);
+bool IsFound(const SubscribedSignal& subscribed) {
+  return std::holds_alternative<DiscoveredEngines>(subscribed.source.place);
 }
 
 bool HasAny(const std::set<std::string>& all, const std::vector<std::string>& some) {
   return std::ranges::any_of(some, [&](const std::string& one) { return all.contains(one); });
+}
+
+void Append(const auto& by_namespace, const std::string& name, auto& all) {
+  const auto found = by_namespace.find(name);
+  if (found == by_namespace.end()) return;
+  all.insert(all.end(), found->second.begin(), found->second.end());
 }
 
 }  // namespace
@@ -29,48 +35,49 @@ std::set<std::string> FoundEngines::NamespacesOf(const SignalSource& source) con
 
 EngineSubscription FoundEngines::Subscription(absl::Time now) {
   EngineSubscription all;
-  for (const SubscribedSignal& wanted : store_.AllSubscribed(now)) {
-    if (!IsFound(wanted)) continue;
-    for (const std::string& name : NamespacesOf(wanted.source)) {
-      all.namespaces[name].Add({.histograms = wanted.histograms, .look_back = wanted.look_back});
+  for (const SubscribedSignal& subscribed : store_.AllSubscribed(now)) {
+    if (!IsFound(subscribed)) continue;
+    for (const std::string& name : NamespacesOf(subscribed.source)) {
+      all.namespaces[name].Add(
+          {.histograms = subscribed.histograms, .look_back = subscribed.look_back});
     }
   }
   return all;
 }
 
-void FoundEngines::Expect(const EngineSubscription& wanted, const std::set<std::string>& nodes,
+void FoundEngines::Expect(const EngineSubscription& subscribed, const std::set<std::string>& nodes,
                           absl::Time now) {
   MutexLock lock(mutex_);
-  FollowSources(wanted, now);
-  wanted_.clear();
-  for (const auto& [name, interest] : wanted.namespaces) wanted_.insert(name);
+  UpdateSources(subscribed, now);
+  subscribed_.clear();
+  for (const auto& [name, interest] : subscribed.namespaces) subscribed_.insert(name);
   const size_t gone =
       std::erase_if(nodes_, [&](const auto& node) { return !nodes.contains(node.first); });
-  for (const std::string& node : nodes) nodes_[node].KeepOnly(wanted);
-  for (auto& [source, listed] : sources_) {
-    if (gone > 0 || listed.is_due || !listed.is_complete) ListAll(source, listed, now);
+  for (const std::string& node : nodes) nodes_[node].KeepOnly(subscribed);
+  for (auto& [source, state] : sources_) {
+    if (gone > 0 || state.is_due || !state.is_complete) ListAll(source, state, now);
   }
 }
 
-// Those of namespaces that were not wanted yet when the nodes were chosen have to wait.
-void FoundEngines::FollowSources(const EngineSubscription& wanted, absl::Time now) {
-  std::map<SignalSource, Listed> before = std::exchange(sources_, {});
+// A source waits if one of its namespaces was not subscribed yet when the nodes were chosen.
+void FoundEngines::UpdateSources(const EngineSubscription& subscribed, absl::Time now) {
+  std::map<SignalSource, SourceState> before = std::exchange(sources_, {});
   for (const SubscribedSignal& each : store_.AllSubscribed(now)) {
     if (!IsFound(each)) continue;
-    Listed listed{.subscribed_since = each.since, .namespaces = NamespacesOf(each.source)};
-    if (!std::ranges::all_of(listed.namespaces, [&](const std::string& name) {
-          return wanted.namespaces.contains(name);
+    SourceState state{.subscribed_since = each.since, .namespaces = NamespacesOf(each.source)};
+    if (!std::ranges::all_of(state.namespaces, [&](const std::string& name) {
+          return subscribed.namespaces.contains(name);
         })) {
       continue;
     }
     const auto known = before.find(each.source);
     const bool is_same = known != before.end() && known->second.subscribed_since == each.since;
-    sources_.emplace(each.source, is_same ? std::move(known->second) : std::move(listed));
+    sources_.emplace(each.source, is_same ? std::move(known->second) : std::move(state));
   }
 }
 
-// From the node on that was missing the last time: all of a large fleet tell one after another.
-bool FoundEngines::HaveAllReported(Listed& source) const {
+// Starts at the node that was missing last time: in a large fleet nodes report one after another.
+bool FoundEngines::HaveAllReported(SourceState& source) const {
   const auto is_missing = [&](const auto& node) {
     return !node.second.HasReported(source.namespaces);
   };
@@ -89,41 +96,41 @@ void FoundEngines::List(const std::string& node, const absl::StatusOr<NodeEngine
   MutexLock lock(mutex_);
   const auto known = nodes_.find(node);
   if (known == nodes_.end()) return;
-  Reported& reported = known->second;
-  const Reported before = reported;
+  NodeReport& reported = known->second;
+  const NodeReport before = reported;
   reported.has_reported = true;
   reported.status = found.status();
-  if (found.ok()) reported.Replace(*found, wanted_);
+  if (found.ok()) reported.Replace(*found, subscribed_);
   if (reported == before) return;
-  for (auto& [source, listed] : sources_) {
+  for (auto& [source, state] : sources_) {
     const bool concerns =
-        !before.status.ok() || !found.ok() || HasAny(listed.namespaces, found->namespaces);
+        !before.status.ok() || !found.ok() || HasAny(state.namespaces, found->namespaces);
     if (!concerns) continue;
-    // Of a whole fleet each node that has none says so: for the last that is missing the list is
-    // made at once, for any other the next Expect() is early enough.
+    // In a fleet many nodes report that they have no engine. The report of the last missing node
+    // updates the list at once; any other waits for the next Expect().
     const bool has_engines =
-        before.HasAnyIn(listed.namespaces) || reported.HasAnyIn(listed.namespaces);
-    if (has_engines || (!listed.is_complete && HaveAllReported(listed))) {
-      ListAll(source, listed, at);
+        before.HasAnyIn(state.namespaces) || reported.HasAnyIn(state.namespaces);
+    if (has_engines || (!state.is_complete && HaveAllReported(state))) {
+      ListAll(source, state, at);
     } else {
-      listed.is_due = true;
+      state.is_due = true;
     }
   }
 }
 
-bool FoundEngines::Reported::HasReported(const std::set<std::string>& wanted) const {
-  return has_reported && (!status.ok() || std::ranges::includes(namespaces, wanted));
+bool FoundEngines::NodeReport::HasReported(const std::set<std::string>& subscribed) const {
+  return has_reported && (!status.ok() || std::ranges::includes(namespaces, subscribed));
 }
 
-bool FoundEngines::Reported::HasAnyIn(const std::set<std::string>& wanted) const {
-  return std::ranges::any_of(places, [&](const auto& of) { return wanted.contains(of.first); });
+bool FoundEngines::NodeReport::HasAnyIn(const std::set<std::string>& subscribed) const {
+  return std::ranges::any_of(places, [&](const auto& of) { return subscribed.contains(of.first); });
 }
 
-void FoundEngines::Reported::Replace(const NodeEngines& found,
-                                     const std::set<std::string>& wanted) {
+void FoundEngines::NodeReport::Replace(const NodeEngines& found,
+                                       const std::set<std::string>& subscribed) {
   std::set<std::string> looked_in;
   for (const std::string& name : found.namespaces) {
-    if (wanted.contains(name)) looked_in.insert(name);
+    if (subscribed.contains(name)) looked_in.insert(name);
   }
   for (const std::string& name : looked_in) {
     if (!found.past_follows) namespaces.insert(name);
@@ -142,9 +149,9 @@ void FoundEngines::Reported::Replace(const NodeEngines& found,
   }
 }
 
-void FoundEngines::Reported::KeepOnly(const EngineSubscription& wanted) {
+void FoundEngines::NodeReport::KeepOnly(const EngineSubscription& subscribed) {
   const auto is_unsubscribed = [&](const std::string& name) {
-    return !wanted.namespaces.contains(name);
+    return !subscribed.namespaces.contains(name);
   };
   std::erase_if(namespaces, is_unsubscribed);
   std::erase_if(places, [&](const auto& each) { return is_unsubscribed(each.first); });
@@ -152,16 +159,16 @@ void FoundEngines::Reported::KeepOnly(const EngineSubscription& wanted) {
   std::erase_if(left, [&](const auto& each) { return is_unsubscribed(each.first); });
 }
 
-void FoundEngines::ListAll(const SignalSource& source, Listed& listed, absl::Time at) {
+void FoundEngines::ListAll(const SignalSource& source, SourceState& state, absl::Time at) {
   std::vector<EnginePlace> places;
   std::vector<WithoutEngine> without;
   CapacityRecords left;
-  const bool may_await = !listed.is_complete && at - listed.subscribed_since < kFoundWithin;
-  listed.is_complete = true;
-  listed.is_due = false;
+  const bool may_wait = !state.is_complete && at - state.subscribed_since < kFoundWithin;
+  state.is_complete = true;
+  state.is_due = false;
   for (const auto& [node, reported] : nodes_) {
-    const bool is_awaited = may_await && !reported.HasReported(listed.namespaces);
-    if (is_awaited) listed.is_complete = false;
+    const bool is_awaited = may_wait && !reported.HasReported(state.namespaces);
+    if (is_awaited) state.is_complete = false;
     const absl::Status why = reported.has_reported && !is_awaited
                                  ? reported.status
                                  : absl::UnavailableError("nobody has looked there yet");
@@ -169,19 +176,10 @@ void FoundEngines::ListAll(const SignalSource& source, Listed& listed, absl::Tim
       without.push_back(
           {.node = node, .why = std::string(why.message()), .is_awaited = is_awaited});
     }
-    for (const std::string& name : listed.namespaces) {
-      const auto of_places = reported.places.find(name);
-      if (of_places != reported.places.end()) {
-        places.insert(places.end(), of_places->second.begin(), of_places->second.end());
-      }
-      const auto of_pods = reported.without.find(name);
-      if (of_pods != reported.without.end()) {
-        without.insert(without.end(), of_pods->second.begin(), of_pods->second.end());
-      }
-      const auto of_left = reported.left.find(name);
-      if (of_left != reported.left.end()) {
-        left.insert(left.end(), of_left->second.begin(), of_left->second.end());
-      }
+    for (const std::string& name : state.namespaces) {
+      Append(reported.places, name, places);
+      Append(reported.without, name, without);
+      Append(reported.left, name, left);
     }
   }
   store_.ListEngines(source, places, at, without, left);
@@ -194,8 +192,8 @@ void FoundEngines::Take(const std::string& node, const EnginePlace& place,
   if (known == nodes_.end()) return;
   const auto places = known->second.places.find(place.namespace_name);
   if (places == known->second.places.end() || !places->second.contains(place)) return;
-  for (const auto& [source, listed] : sources_) {
-    if (listed.namespaces.contains(place.namespace_name)) store_.TakeEngine(source, place, update);
+  for (const auto& [source, state] : sources_) {
+    if (state.namespaces.contains(place.namespace_name)) store_.TakeEngine(source, place, update);
   }
 }
 

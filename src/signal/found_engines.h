@@ -1,4 +1,4 @@
-// The engines that were found on nodes, brought to the sources that want them.
+// Routes engines that agents discovered to the sources of the triggers that use them.
 #pragma once
 
 #include <map>
@@ -18,89 +18,91 @@
 
 namespace gpuscaler {
 
-// Where the engines of one node are.
+// The engines of one node.
 struct NodeEngines {
-  // That were looked in; of each, all that there is. Of others nothing is said.
+  // Namespaces that were searched; the lists below are complete for these, and contain no
+  // others.
   std::vector<std::string> namespaces;
-  std::vector<EnginePlace> places;     // with namespace and pod
-  std::vector<WithoutEngine> without;  // of pods in which none is found
-  CapacityRecords left;                // within the last day
-  // What they said before is still to come: until a list without this the node has not told of
-  // those namespaces that are new.
+  std::vector<EnginePlace> places;     // namespace and pod are set
+  std::vector<WithoutEngine> without;  // pods without a discovered engine
+  CapacityRecords left;                // engines that left within the last day
+  // The engines' past readings are still to come. Until a list without this flag, newly listed
+  // namespaces count as not reported.
   bool past_follows = false;
 
   friend bool operator==(const NodeEngines&, const NodeEngines&) = default;
 };
 
-// An agent that is asked answers within milliseconds, once it is connected to.
+// A connected agent reports within milliseconds of a subscription.
 inline constexpr absl::Duration kFoundWithin = absl::Seconds(3);
 
-// Who decides which nodes there are calls Expect(), who looks for engines List() and Take().
-// Thread-safe. All times are of one clock.
+// The owner of the node list calls Expect(); discovery calls List() and Take(). Thread-safe. All
+// times must come from one clock.
 //
-//   const EngineSubscription wanted = found.Subscription(now);
-//   found.Expect(wanted, {node}, now);                 // each second, and when the store wakes
-//   if (!wanted.namespaces.empty()) found.List(node, Look(wanted), now);
+//   const EngineSubscription subscribed = found.Subscription(now);
+//   found.Expect(subscribed, {node}, now);             // each second, and when the store wakes
+//   if (!subscribed.namespaces.empty()) found.List(node, Search(subscribed), now);
 class FoundEngines {
  public:
-  // The store outlives it.
+  // The store must outlive this object.
   explicit FoundEngines(SignalStore& store, AllowedNamespaces allowed = {});
 
-  // Empty: nothing is to be looked for, nor read.
+  // Returns what to discover and read. Empty: nothing.
   EngineSubscription Subscription(absl::Time now);
 
-  // All nodes that may have some of what is wanted; what others told is forgotten. Each is awaited
-  // until it has told of the source's namespaces, for kFoundWithin: workloads on other nodes need
-  // not wait for one that hangs.
-  void Expect(const EngineSubscription& wanted, const std::set<std::string>& nodes, absl::Time now);
+  // Sets all nodes that may have subscribed engines and forgets the other nodes. A source waits up
+  // to kFoundWithin for each node to report its namespaces. Workloads on other nodes do not wait
+  // for a node that hangs.
+  void Expect(const EngineSubscription& subscribed, const std::set<std::string>& nodes,
+              absl::Time now);
 
-  // All that there are on the node in the namespaces that were looked in; what was told of others
-  // stands. An error: why none can be found there, for people; those that
-  // are known stay, and those of other nodes count. Of a node that is not expected it is dropped.
+  // Replaces the node's engines in the searched namespaces; other namespaces keep theirs. An error
+  // is the human-readable reason why the node finds none; its known engines and those of other
+  // nodes stay. Ignored if the node is not expected.
   void List(const std::string& node, const absl::StatusOr<NodeEngines>& found, absl::Time at);
 
-  // Of an engine that the node does not list it is dropped.
+  // Ignored if the node does not list the engine.
   void Take(const std::string& node, const EnginePlace& place, const EngineUpdate& update);
 
  private:
-  struct Reported {
+  struct NodeReport {
     bool has_reported = false;
     absl::Status status;
     std::set<std::string> namespaces;
-    std::map<std::string, std::set<EnginePlace>> places;        // by namespace
-    std::map<std::string, std::vector<WithoutEngine>> without;  // by namespace
+    std::map<std::string, std::set<EnginePlace>> places;        // key: namespace
+    std::map<std::string, std::vector<WithoutEngine>> without;  // key: namespace
     std::map<std::string, CapacityRecords> left;                // key: namespace
 
-    // Of namespaces that nobody wants nothing is kept, whatever an agent says of them.
-    void Replace(const NodeEngines& found, const std::set<std::string>& wanted);
-    void KeepOnly(const EngineSubscription& wanted);
-    bool HasReported(const std::set<std::string>& wanted) const;  // namespaces, each of them
-    bool HasAnyIn(const std::set<std::string>& wanted) const;     // an engine
+    // Keeps only the namespaces in `subscribed`, whatever the agent sends.
+    void Replace(const NodeEngines& found, const std::set<std::string>& subscribed);
+    void KeepOnly(const EngineSubscription& subscribed);
+    bool HasReported(const std::set<std::string>& subscribed) const;  // all of these namespaces
+    bool HasAnyIn(const std::set<std::string>& subscribed) const;     // at least one engine
 
-    friend bool operator==(const Reported&, const Reported&) = default;
+    friend bool operator==(const NodeReport&, const NodeReport&) = default;
   };
-  struct Listed {
+  struct SourceState {
     absl::Time subscribed_since;
     std::set<std::string> namespaces;
-    bool is_complete = false;  // no node is awaited, nor will one be that comes later
-    bool is_due = false;       // what nodes without engines say is another by now
-    std::string awaited;       // a node that had not told of them when that was looked at last
+    bool is_complete = false;  // no node is awaited, nor one that joins later
+    bool is_due = false;       // the reasons of nodes without engines have changed
+    std::string awaited;       // a node that had not reported at the last check
   };
 
   std::set<std::string> NamespacesOf(const SignalSource& source) const;
-  bool HaveAllReported(Listed& source) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void FollowSources(const EngineSubscription& wanted, absl::Time now)
+  bool HaveAllReported(SourceState& source) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void UpdateSources(const EngineSubscription& subscribed, absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ListAll(const SignalSource& source, Listed& listed, absl::Time at)
+  void ListAll(const SignalSource& source, SourceState& state, absl::Time at)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   SignalStore& store_;
   const AllowedNamespaces allowed_;
   Mutex mutex_;
-  std::map<std::string, Reported> nodes_ ABSL_GUARDED_BY(mutex_);  // that are expected
-  // Namespaces that Expect() was last told of: of others nothing is kept.
-  std::set<std::string> wanted_ ABSL_GUARDED_BY(mutex_);
-  std::map<SignalSource, Listed> sources_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, NodeReport> nodes_ ABSL_GUARDED_BY(mutex_);  // only expected nodes
+  // Namespaces of the last Expect(); nothing else is stored.
+  std::set<std::string> subscribed_ ABSL_GUARDED_BY(mutex_);
+  std::map<SignalSource, SourceState> sources_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace gpuscaler

@@ -50,7 +50,7 @@ class FoundEnginesTest : public testing::Test {
     found_.List(node, NodeEngines{.namespaces = std::move(namespaces), .places = std::move(places)},
                 Second(0));
   }
-  // For who is concerned by all nodes, or by one alone.
+  // As a workload on all nodes, or on one.
   SignalHistory Of(const std::string& namespace_name, int now = 1,
                    const std::string& of_node = "") {
     SignalHistory history = store_.Of(FoundIn(namespace_name), kInFlight, Second(now));
@@ -68,7 +68,7 @@ class FoundEnginesTest : public testing::Test {
   FoundEngines found_{store_, {{"team-b", "team-a"}}};
 };
 
-TEST_F(FoundEnginesTest, NobodyWantsAnyBeforeATriggerDoes) {
+TEST_F(FoundEnginesTest, NoSubscriptionWithoutATrigger) {
   EXPECT_THAT(found_.Subscription(Second(0)).namespaces, IsEmpty());
   ASSERT_TRUE(store_
                   .Want({.namespace_name = "team-a", .place = EngineEndpoint{.url = "http://llm"}},
@@ -77,7 +77,7 @@ TEST_F(FoundEnginesTest, NobodyWantsAnyBeforeATriggerDoes) {
   EXPECT_THAT(found_.Subscription(Second(0)).namespaces, IsEmpty()) << "that one is named";
 }
 
-// Its agents keep the records; a list without one no longer has it.
+// The records are the agent's: a list without one removes it.
 TEST_F(FoundEnginesTest, RecordsOfANodeAreThoseOfItsNewestList) {
   const auto record = [](const EnginePlace& place) {
     auto engine = std::make_shared<SignalSeries>(SignalSeries{.name = "vllm at " + place.address});
@@ -111,7 +111,7 @@ TEST_F(FoundEnginesTest, RecordsOfANodeAreThoseOfItsNewestList) {
   EXPECT_THAT(pods(), ElementsAre("llm-1"));
 }
 
-TEST_F(FoundEnginesTest, OfNamespacesThatNobodyWantsNothingIsKept) {
+TEST_F(FoundEnginesTest, OtherNamespacesAreNotStored) {
   Want(FoundIn("team-a"));
   Expect({"gpu-7"});
   List("gpu-7", {kLlm0, kOther});
@@ -123,7 +123,7 @@ TEST_F(FoundEnginesTest, OfNamespacesThatNobodyWantsNothingIsKept) {
   EXPECT_THAT(PodsOf("team-b"), UnorderedElementsAre("chat-0", "llm-0"));
 }
 
-TEST_F(FoundEnginesTest, WantsThoseOfTheNamespacesThatTriggersSee) {
+TEST_F(FoundEnginesTest, SubscribesToTheNamespacesThatTriggersMaySee) {
   Want(FoundIn("team-a"), 0, 100);
   const EngineQuestion latency{.metric = EngineMetric::kTimeToFirstTokenMs,
                                .look_back = absl::Seconds(60)};
@@ -151,7 +151,7 @@ TEST_F(FoundEnginesTest, ASourceHasTheEnginesOfItsNamespacesOnAllNodes) {
       << "it was opened for them";
 }
 
-TEST_F(FoundEnginesTest, ReadingsGoToAllWhoSeeTheEngine) {
+TEST_F(FoundEnginesTest, ReadingsGoToAllSourcesOfTheEngine) {
   Want(FoundIn("team-a"));
   Want(FoundIn("team-b"));
   Expect({"gpu-1"});
@@ -163,7 +163,7 @@ TEST_F(FoundEnginesTest, ReadingsGoToAllWhoSeeTheEngine) {
   EXPECT_EQ(Of("team-b").series.size(), 2u);
 }
 
-TEST_F(FoundEnginesTest, ANodeSpeaksOfItsOwnEnginesAlone) {
+TEST_F(FoundEnginesTest, ReadingsOfAnotherNodesEnginesAreIgnored) {
   Want(FoundIn("team-a"));
   Expect({"gpu-1", "gpu-2"});
   List("gpu-1", {kLlm0});
@@ -173,7 +173,7 @@ TEST_F(FoundEnginesTest, ANodeSpeaksOfItsOwnEnginesAlone) {
   EXPECT_THAT(Of("team-a").series.front().points, IsEmpty());
 }
 
-TEST_F(FoundEnginesTest, AListIsNotKnownBeforeEachNodeHasTold) {
+TEST_F(FoundEnginesTest, UnavailableUntilEachNodeHasReported) {
   Want(FoundIn("team-a"));
   EXPECT_EQ(Of("team-a").status.code(), absl::StatusCode::kUnavailable);
   Expect({"gpu-1", "gpu-2"});
@@ -187,7 +187,7 @@ TEST_F(FoundEnginesTest, AListIsNotKnownBeforeEachNodeHasTold) {
   EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-0"));
 }
 
-TEST_F(FoundEnginesTest, ANodeHasNotToldWhileItsPastFollows) {
+TEST_F(FoundEnginesTest, UnavailableWhileANodeSendsItsPast) {
   Want(FoundIn("team-a"));
   Expect({"gpu-1"});
   NodeEngines found = {.namespaces = {"team-a"}, .places = {kLlm0}, .past_follows = true};
@@ -200,7 +200,7 @@ TEST_F(FoundEnginesTest, ANodeHasNotToldWhileItsPastFollows) {
   EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-0"));
 }
 
-TEST_F(FoundEnginesTest, WorkloadsOfOtherNodesNeedNotWaitForOneThatDoesNotTell) {
+TEST_F(FoundEnginesTest, AMissingReportDoesNotDelayWorkloadsOnOtherNodes) {
   Want(FoundIn("team-a"));
   Expect({"gpu-1", "gpu-2", "gpu-3"});
   EXPECT_TRUE(Of("team-a", 1, "gpu-1").is_awaited);
@@ -215,7 +215,7 @@ TEST_F(FoundEnginesTest, WorkloadsOfOtherNodesNeedNotWaitForOneThatDoesNotTell) 
   EXPECT_EQ(Of("team-a", 1, "gpu-3").status.code(), absl::StatusCode::kUnavailable);
 }
 
-TEST_F(FoundEnginesTest, WhatIsToldLateOfAnAwaitedNodeWasThereFromTheBeginning) {
+TEST_F(FoundEnginesTest, EnginesOfALateNodeCountFromTheStart) {
   Want(FoundIn("team-a"));
   Expect({"gpu-1", "gpu-2"});
   List("gpu-1", {kLlm0});
@@ -227,7 +227,7 @@ TEST_F(FoundEnginesTest, WhatIsToldLateOfAnAwaitedNodeWasThereFromTheBeginning) 
   EXPECT_EQ(Of("team-a").series.back().listed_since, Second(0)) << "it is new";
 }
 
-TEST_F(FoundEnginesTest, ANodeThatDoesNotTellHoldsUpItsOwnForAMomentAlone) {
+TEST_F(FoundEnginesTest, AMissingReportIsAwaitedForThreeSeconds) {
   Want(FoundIn("team-a"));
   Expect({"gpu-1", "gpu-2"});
   List("gpu-1", {kLlm0});
@@ -240,7 +240,7 @@ TEST_F(FoundEnginesTest, ANodeThatDoesNotTellHoldsUpItsOwnForAMomentAlone) {
               ElementsAre(WithoutEngine{.node = "gpu-2", .why = "nobody has looked there yet"}));
 }
 
-TEST_F(FoundEnginesTest, ANodeThatJoinsLaterMakesNothingUnknown) {
+TEST_F(FoundEnginesTest, ANodeThatJoinsLaterIsNotAwaited) {
   Want(FoundIn("team-a"));
   Expect({"gpu-1"});
   List("gpu-1", {kLlm0});
@@ -250,7 +250,7 @@ TEST_F(FoundEnginesTest, ANodeThatJoinsLaterMakesNothingUnknown) {
   EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-0", "llm-1"));
 }
 
-TEST_F(FoundEnginesTest, ANodeThatCannotLookIsNoErrorOfTheSource) {
+TEST_F(FoundEnginesTest, AnErrorOfOneNodeIsNotTheSources) {
   Want(FoundIn("team-a"));
   Expect({"gpu-1", "gpu-2"});
   List("gpu-1", {kLlm0});
@@ -261,7 +261,7 @@ TEST_F(FoundEnginesTest, ANodeThatCannotLookIsNoErrorOfTheSource) {
               ElementsAre(WithoutEngine{.node = "gpu-2", .why = "its agent is too old"}));
 }
 
-TEST_F(FoundEnginesTest, WhatIsKnownStaysWhileANodeCannotTell) {
+TEST_F(FoundEnginesTest, EnginesStayWhileTheirNodeReportsAnError) {
   Want(FoundIn("team-a"));
   Expect({"gpu-1"});
   List("gpu-1", {kLlm0});
@@ -272,7 +272,7 @@ TEST_F(FoundEnginesTest, WhatIsKnownStaysWhileANodeCannotTell) {
   EXPECT_EQ(Of("team-a", 2).series.front().points.size(), 2u);
 }
 
-TEST_F(FoundEnginesTest, WhatWasToldOfANamespaceStandsUntilItWasLookedInAgain) {
+TEST_F(FoundEnginesTest, EnginesOfANamespaceStayUntilItIsSearchedAgain) {
   Want(FoundIn("team-a"));
   Want(FoundIn("team-b"));
   Expect({"gpu-1"});
@@ -286,7 +286,7 @@ TEST_F(FoundEnginesTest, WhatWasToldOfANamespaceStandsUntilItWasLookedInAgain) {
   EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-1"));
 }
 
-TEST_F(FoundEnginesTest, WhatNobodyWantsAnyMoreHasToBeToldAnew) {
+TEST_F(FoundEnginesTest, ANamespaceMustBeReportedAgainAfterALapsedSubscription) {
   Want(FoundIn("team-a"), 0, 10);
   Expect({"gpu-1"});
   List("gpu-1", {kLlm0});
@@ -298,7 +298,7 @@ TEST_F(FoundEnginesTest, WhatNobodyWantsAnyMoreHasToBeToldAnew) {
   EXPECT_TRUE(Of("team-a", 11).status.ok());
 }
 
-TEST_F(FoundEnginesTest, ThatThereAreNoneIsAnAnswer) {
+TEST_F(FoundEnginesTest, AnEmptyListIsNoError) {
   Want(FoundIn("team-a"));
   EXPECT_TRUE(Of("team-a").is_awaited);
   Expect({"gpu-1"});
@@ -307,7 +307,7 @@ TEST_F(FoundEnginesTest, ThatThereAreNoneIsAnAnswer) {
   EXPECT_FALSE(Of("team-a").is_awaited);
 }
 
-TEST_F(FoundEnginesTest, TellsWhyNoneIsFoundInAPodToThoseWhoSeeIt) {
+TEST_F(FoundEnginesTest, PodsWithoutEngineAreListedWithTheReason) {
   Want(FoundIn("team-a"));
   const WithoutEngine in_a{
       .node = "gpu-1", .namespace_name = "team-a", .pod = "llm-0", .why = "nobody listens in it"};
@@ -319,7 +319,7 @@ TEST_F(FoundEnginesTest, TellsWhyNoneIsFoundInAPodToThoseWhoSeeIt) {
   EXPECT_THAT(*Of("team-a").without, ElementsAre(in_a));
 }
 
-TEST_F(FoundEnginesTest, WhatANodeToldIsForgottenWhenItIsNotExpectedAnyMore) {
+TEST_F(FoundEnginesTest, EnginesOfAnUnexpectedNodeAreRemoved) {
   Want(FoundIn("team-a"));
   Expect({"gpu-1", "gpu-2"});
   List("gpu-1", {kLlm0});
@@ -330,7 +330,7 @@ TEST_F(FoundEnginesTest, WhatANodeToldIsForgottenWhenItIsNotExpectedAnyMore) {
   EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-1")) << "its stream may have a word left";
 }
 
-TEST_F(FoundEnginesTest, WhyANodeHasNoneIsListedWhenAllNodesAreLookedAtNext) {
+TEST_F(FoundEnginesTest, ReasonsAreUpdatedByTheNextExpect) {
   Want(FoundIn("team-a"));
   Expect({"gpu-1", "gpu-2"});
   List("gpu-1", {kLlm0});
@@ -344,14 +344,14 @@ TEST_F(FoundEnginesTest, WhyANodeHasNoneIsListedWhenAllNodesAreLookedAtNext) {
       ElementsAre(WithoutEngine{.node = "gpu-2", .why = "its agent does not look for engines"}));
 }
 
-TEST_F(FoundEnginesTest, WithoutNodesThereAreNone) {
+TEST_F(FoundEnginesTest, NoEnginesWithoutNodes) {
   Want(FoundIn("team-a"));
   Expect({});
   EXPECT_TRUE(Of("team-a").status.ok());
   EXPECT_THAT(Of("team-a").series, IsEmpty());
 }
 
-TEST_F(FoundEnginesTest, ASourceThatComesLaterLearnsWhatIsKnown) {
+TEST_F(FoundEnginesTest, ALaterSourceGetsTheKnownEngines) {
   Want(FoundIn("team-b"));
   Expect({"gpu-1"});
   List("gpu-1", {kLlm0, kOther});
@@ -362,11 +362,11 @@ TEST_F(FoundEnginesTest, ASourceThatComesLaterLearnsWhatIsKnown) {
   EXPECT_EQ(store_.Of(with_token, kInFlight, Second(1)).series.size(), 2u);
 }
 
-TEST_F(FoundEnginesTest, ASourceThatWasForgottenAndComesAgainLearnsItToo) {
+TEST_F(FoundEnginesTest, AnExpiredSourceGetsTheKnownEnginesAgain) {
   Want(FoundIn("team-a"), 0, 10);
   Expect({"gpu-1"});
   List("gpu-1", {kLlm0});
-  Want(FoundIn("team-b"), 10);  // sweeps
+  Want(FoundIn("team-b"), 10);  // removes expired leases
   Want(FoundIn("team-a"), 11);
   EXPECT_FALSE(Of("team-a", 11).status.ok());
   Expect({"gpu-1"}, 11);
@@ -374,7 +374,7 @@ TEST_F(FoundEnginesTest, ASourceThatWasForgottenAndComesAgainLearnsItToo) {
   EXPECT_EQ(Of("team-a", 11).series.size(), 1u);
 }
 
-TEST_F(FoundEnginesTest, ASourceThatComesWhileNodesAreChosenWaits) {
+TEST_F(FoundEnginesTest, ASourceAddedWhileNodesAreChosenWaits) {
   const EngineSubscription before = found_.Subscription(Second(0));
   Want(FoundIn("team-a"));
   found_.Expect(before, {}, Second(0));
@@ -382,7 +382,7 @@ TEST_F(FoundEnginesTest, ASourceThatComesWhileNodesAreChosenWaits) {
       << "the nodes of its pods are not among these";
 }
 
-TEST_F(FoundEnginesTest, ManyThreadsMayTellAndAsk) {
+TEST_F(FoundEnginesTest, IsThreadSafe) {
   Want(FoundIn("team-a"));
   Expect({"gpu-1", "gpu-2"});
   const auto tell = [this](const std::string& node, const EnginePlace& place) {

@@ -1,4 +1,4 @@
-// What became of the readings that triggers want, by kind.
+// Counters of successful and failed reads of sources, by kind.
 #pragma once
 
 #include <array>
@@ -12,26 +12,26 @@
 
 namespace gpuscaler {
 
-// Of sources that triggers name. Engines that are found are counted where they are found.
+// Kinds of sources that triggers address. Discovered engines are counted where they are discovered.
 enum class SignalKind { kEngine, kPage, kRedis };
 inline constexpr std::array kSignalKinds = {SignalKind::kEngine, SignalKind::kPage,
                                             SignalKind::kRedis};
 
 absl::string_view Name(SignalKind kind);                       // "engine", "page", "redis"
-std::optional<SignalKind> KindOf(const SignalSource& source);  // empty: of found engines
+std::optional<SignalKind> KindOf(const SignalSource& source);  // empty: discovered engines
 
-// What came of trying to read a source.
+// The outcome of an attempt to read a source.
 struct SignalAttempt {
-  int read = 0;  // at an address
+  int read = 0;  // successful reads of an address
   int failed = 0;
-  absl::Time read_at = absl::InfinitePast();  // that it was
+  absl::Time read_at = absl::InfinitePast();  // time of the last success
 };
 
 struct SignalCounts {
-  int64_t read = 0;  // since the process began, as `failed`
+  int64_t read = 0;  // since the process started; so is `failed`
   int64_t failed = 0;
-  size_t sources = 0;  // that are read now
-  // When the one of them was last read, or first wanted, for which that is longest ago.
+  size_t sources = 0;  // being read now
+  // Last successful read, or creation, of the source for which that is longest ago.
   absl::Time oldest = absl::InfiniteFuture();
 };
 using SignalCountsByKind = std::array<SignalCounts, kSignalKinds.size()>;

@@ -10,16 +10,16 @@
 namespace gpuscaler {
 namespace {
 
-absl::Status TooMany(absl::string_view who, size_t most) {
+absl::Status TooMany(absl::string_view owner, size_t most) {
   return absl::ResourceExhaustedError(
-      absl::StrCat(who, " has ", most, " endpoints read already, and no more"));
+      absl::StrCat(owner, " has ", most, " endpoints read already, and no more"));
 }
 
-// A name is resolved and a page fetched, or both have failed.
-constexpr absl::Duration kFirstReading = absl::Seconds(2);
+// Enough to resolve a name and fetch a page, or for both to fail.
+constexpr absl::Duration kFirstReadingWithin = absl::Seconds(2);
 
-// Nobody has answered, and somebody is still to: that it failed would be known.
-bool IsOnItsWay(const SignalHistory& history) {
+// Returns true while no reading has arrived and at least one has not been attempted yet.
+bool IsPending(const SignalHistory& history) {
   if (!history.status.ok()) return IsNotYet(history.status);
   const auto has_answered = [](const SignalSeries& series) {
     return series.answers_since != absl::InfiniteFuture();
@@ -32,22 +32,22 @@ constexpr SignalAttempt kFailed{.failed = 1};
 
 SignalAttempt ReadAt(absl::Time at) { return {.read = 1, .read_at = at}; }
 
-// The histories of a source that begins are newer than all before it, those too that somebody is
-// about to tell of: each that was told of has counted as news of the store, but for one by each
-// thread.
-constexpr int64_t kMostAtOnce = int64_t{1} << 16;
-int64_t FirstOf(int64_t version_of_store) { return version_of_store * kMostAtOnce; }
+// The first generation of a new history. It is higher than that of any history before it, updates
+// in flight included: each update raises the store's generation, except one by each thread that is
+// in progress.
+constexpr int64_t kMaxUpdatesInFlight = int64_t{1} << 16;
+int64_t FirstGeneration(int64_t store_generation) { return store_generation * kMaxUpdatesInFlight; }
 
-SignalHistory NotKnown(int64_t generation, absl::Time now, absl::Status why) {
+SignalHistory UnknownHistory(int64_t generation, absl::Time now, absl::Status why) {
   return {.generation = generation, .now = now, .status = std::move(why)};
 }
 
 }  // namespace
 
-SignalStore::SignalStore(const Limits& limits, std::function<void()> wanted)
-    : limits_(limits), wanted_(std::move(wanted)) {}
+SignalStore::SignalStore(const Limits& limits, std::function<void()> on_new_source)
+    : limits_(limits), on_new_source_(std::move(on_new_source)) {}
 
-absl::Status SignalStore::NoMemoryFor(const std::string& namespace_name) const {
+absl::Status SignalStore::OverMemoryQuota(const std::string& namespace_name) const {
   return absl::ResourceExhaustedError(
       absl::StrCat("what is kept of the engines and queues of namespace ", namespace_name,
                    " takes more than the ", limits_.most_bytes_of_namespace >> 20,
@@ -56,18 +56,18 @@ absl::Status SignalStore::NoMemoryFor(const std::string& namespace_name) const {
 }
 
 bool SignalStore::HasRoomFor(const std::string& namespace_name, size_t bytes) const {
-  const auto share = shares_.find(namespace_name);
-  const size_t taken = share == shares_.end() ? 0 : share->second.bytes;
+  const auto usage = usage_.find(namespace_name);
+  const size_t taken = usage == usage_.end() ? 0 : usage->second.bytes;
   return taken + bytes <= limits_.most_bytes_of_namespace && bytes_ + bytes <= limits_.most_bytes;
 }
 
-absl::Status SignalStore::RefusalOf(const std::string& namespace_name) const {
+absl::Status SignalStore::CheckQuota(const std::string& namespace_name) const {
   if (sources_.size() >= limits_.most_sources) return TooMany("the scaler", limits_.most_sources);
-  const auto share = shares_.find(namespace_name);
-  if (share != shares_.end() && share->second.sources >= limits_.most_sources_of_namespace) {
+  const auto usage = usage_.find(namespace_name);
+  if (usage != usage_.end() && usage->second.sources >= limits_.most_sources_of_namespace) {
     return TooMany(absl::StrCat("namespace ", namespace_name), limits_.most_sources_of_namespace);
   }
-  return HasRoomFor(namespace_name, 1) ? absl::OkStatus() : NoMemoryFor(namespace_name);
+  return HasRoomFor(namespace_name, 1) ? absl::OkStatus() : OverMemoryQuota(namespace_name);
 }
 
 absl::Status SignalStore::Want(const SignalSource& source, const EngineQuestion& question,
@@ -79,120 +79,123 @@ absl::Status SignalStore::Want(const SignalSource& source, const EngineQuestion&
     is_new = found == sources_.end();
     if (is_new) {
       EndLeases(now);
-      RETURN_IF_ERROR(RefusalOf(source.namespace_name));
+      RETURN_IF_ERROR(CheckQuota(source.namespace_name));
     }
     RETURN_IF_ERROR(Renew(source, is_new ? Add(source, now) : found->second, question, until));
   }
-  if (is_new) wanted_();
+  if (is_new) on_new_source_();
   return absl::OkStatus();
 }
 
-void SignalStore::Begin(const SignalSource& source, Kept& kept, absl::Time read_since) {
-  kept.changed_at = ++generation_;
-  kept.source = std::make_shared<StoredSource>(source, read_since, FirstOf(generation_));
+void SignalStore::ResetHistory(const SignalSource& source, Entry& entry, absl::Time read_since) {
+  entry.changed_at = ++generation_;
+  entry.source = std::make_shared<StoredSource>(source, read_since, FirstGeneration(generation_));
 }
 
-SignalStore::Kept& SignalStore::Add(const SignalSource& source, absl::Time now) {
-  Kept& kept = sources_[source];
-  Begin(source, kept, now);
-  kept.read_at = now;
-  ++shares_[source.namespace_name].sources;
-  return kept;
+SignalStore::Entry& SignalStore::Add(const SignalSource& source, absl::Time now) {
+  Entry& entry = sources_[source];
+  ResetHistory(source, entry, now);
+  entry.read_at = now;
+  ++usage_[source.namespace_name].sources;
+  return entry;
 }
 
-absl::Status SignalStore::Renew(const SignalSource& source, Kept& kept,
+absl::Status SignalStore::Renew(const SignalSource& source, Entry& entry,
                                 const EngineQuestion& question, absl::Time until) {
-  const bool is_new = kept.leases.IsNew(question);
-  if (is_new && !HasRoomFor(source.namespace_name, 1)) return NoMemoryFor(source.namespace_name);
-  kept.leases.Renew(question, until);
+  const bool is_new = entry.leases.IsNew(question);
+  if (is_new && !HasRoomFor(source.namespace_name, 1)) {
+    return OverMemoryQuota(source.namespace_name);
+  }
+  entry.leases.Renew(question, until);
   if (!is_new) return absl::OkStatus();
-  kept.source->KeepFor(kept.leases);
-  Weigh(source, kept);
+  entry.source->KeepFor(entry.leases);
+  EnforceLimits(source, entry);
   return absl::OkStatus();
 }
 
 void SignalStore::EndLeases(absl::Time now) {
   for (auto at = sources_.begin(); at != sources_.end();) {
-    auto& [source, kept] = *at;
-    if (kept.leases.End(now)) {
-      kept.source->KeepFor(kept.leases);
-      CountIn(source, kept);
-      if (kept.given_up_at > 0) kept.given_up_at = 1;  // it may take less by now
+    auto& [source, entry] = *at;
+    if (entry.leases.End(now)) {
+      entry.source->KeepFor(entry.leases);
+      UpdateUsage(source, entry);
+      if (entry.evicted_bytes > 0) entry.evicted_bytes = 1;  // it may take less by now
     }
-    if (!kept.leases.empty()) {
+    if (!entry.leases.empty()) {
       ++at;
       continue;
     }
-    const auto share = shares_.find(source.namespace_name);
-    bytes_ -= kept.bytes;
-    share->second.bytes -= kept.bytes;
-    if (--share->second.sources == 0) shares_.erase(share);
+    const auto usage = usage_.find(source.namespace_name);
+    bytes_ -= entry.bytes;
+    usage->second.bytes -= entry.bytes;
+    if (--usage->second.sources == 0) usage_.erase(usage);
     at = sources_.erase(at);
   }
 }
 
-void SignalStore::CountIn(const SignalSource& source, Kept& kept) {
-  const size_t bytes = kept.leases.Bytes() + kept.source->Bytes();
-  Share& share = shares_[source.namespace_name];
-  share.bytes += bytes - kept.bytes;
-  bytes_ += bytes - kept.bytes;
-  kept.bytes = bytes;
+void SignalStore::UpdateUsage(const SignalSource& source, Entry& entry) {
+  const size_t bytes = entry.leases.Bytes() + entry.source->Bytes();
+  Usage& usage = usage_[source.namespace_name];
+  usage.bytes += bytes - entry.bytes;
+  bytes_ += bytes - entry.bytes;
+  entry.bytes = bytes;
 }
 
-void SignalStore::Weigh(const SignalSource& source, Kept& kept) {
-  CountIn(source, kept);
-  if (shares_[source.namespace_name].bytes > limits_.most_bytes_of_namespace) {
-    GiveUpLargest(source.namespace_name);
+void SignalStore::EnforceLimits(const SignalSource& source, Entry& entry) {
+  UpdateUsage(source, entry);
+  if (usage_[source.namespace_name].bytes > limits_.most_bytes_of_namespace) {
+    EvictLargest(source.namespace_name);
   }
   if (bytes_ <= limits_.most_bytes) return;
   const auto most =
-      std::ranges::max_element(shares_, {}, [](const auto& share) { return share.second.bytes; });
-  GiveUpLargest(most->first);
+      std::ranges::max_element(usage_, {}, [](const auto& usage) { return usage.second.bytes; });
+  EvictLargest(most->first);
 }
 
-// All that it said goes, and it is read no more: a part would be taken for the whole.
-void SignalStore::GiveUpLargest(const std::string& namespace_name) {
+// Drops the whole history and stops reading the source: a partial history would pass for a complete
+// one.
+void SignalStore::EvictLargest(const std::string& namespace_name) {
   Sources::value_type* largest = nullptr;
   for (auto at = sources_.lower_bound({.namespace_name = namespace_name});
        at != sources_.end() && at->first.namespace_name == namespace_name; ++at) {
-    if (at->second.given_up_at > 0) continue;
+    if (at->second.evicted_bytes > 0) continue;
     if (largest == nullptr || at->second.bytes > largest->second.bytes) largest = &*at;
   }
   if (largest == nullptr) return;
-  auto& [source, kept] = *largest;
-  kept.given_up_at = kept.bytes;
-  Begin(source, kept, absl::InfiniteFuture());
-  CountIn(source, kept);
+  auto& [source, entry] = *largest;
+  entry.evicted_bytes = entry.bytes;
+  ResetHistory(source, entry, absl::InfiniteFuture());
+  UpdateUsage(source, entry);
 }
 
-// When there is room for twice what it took then: it may not have said all yet.
-void SignalStore::TakeBack(const SignalSource& source, Kept& kept, absl::Time now) {
-  if (!HasRoomFor(source.namespace_name, 2 * kept.given_up_at)) return;
-  kept.given_up_at = 0;
-  kept.read_at = now;
-  Begin(source, kept, now);
-  kept.source->KeepFor(kept.leases);
-  CountIn(source, kept);
+// Only with room for twice its former size: it may not have been complete when it was evicted.
+void SignalStore::Readmit(const SignalSource& source, Entry& entry, absl::Time now) {
+  if (!HasRoomFor(source.namespace_name, 2 * entry.evicted_bytes)) return;
+  entry.evicted_bytes = 0;
+  entry.read_at = now;
+  ResetHistory(source, entry, now);
+  entry.source->KeepFor(entry.leases);
+  UpdateUsage(source, entry);
 }
 
 std::vector<SubscribedSignal> SignalStore::AllSubscribed(absl::Time now) {
-  std::vector<SubscribedSignal> wanted;
+  std::vector<SubscribedSignal> subscribed;
   MutexLock lock(mutex_);
   EndLeases(now);
-  wanted.reserve(sources_.size());
-  for (auto& [source, kept] : sources_) {
-    if (kept.given_up_at > 0) TakeBack(source, kept, now);
-    if (kept.given_up_at > 0) continue;
-    wanted.push_back({.source = source,
-                      .histograms = kept.leases.histograms(),
-                      .look_back = std::max(kept.leases.look_back(), kept.leases.memory()),
-                      .since = kept.source->read_since()});
+  subscribed.reserve(sources_.size());
+  for (auto& [source, entry] : sources_) {
+    if (entry.evicted_bytes > 0) Readmit(source, entry, now);
+    if (entry.evicted_bytes > 0) continue;
+    subscribed.push_back({.source = source,
+                          .histograms = entry.leases.histograms(),
+                          .look_back = std::max(entry.leases.look_back(), entry.leases.memory()),
+                          .since = entry.source->read_since()});
   }
-  return wanted;
+  return subscribed;
 }
 
-void SignalStore::Count(const SignalSource& source, const SignalAttempt& attempt, Kept& kept) {
-  kept.read_at = std::max(kept.read_at, attempt.read_at);
+void SignalStore::Count(const SignalSource& source, const SignalAttempt& attempt, Entry& entry) {
+  entry.read_at = std::max(entry.read_at, attempt.read_at);
   const std::optional<SignalKind> kind = KindOf(source);
   if (!kind.has_value()) return;
   SignalCounts& counts = counts_[static_cast<size_t>(*kind)];
@@ -203,32 +206,32 @@ void SignalStore::Count(const SignalSource& source, const SignalAttempt& attempt
 SignalCountsByKind SignalStore::Counts() const {
   MutexLock lock(mutex_);
   SignalCountsByKind counts = counts_;
-  for (const auto& [source, kept] : sources_) {
+  for (const auto& [source, entry] : sources_) {
     const std::optional<SignalKind> kind = KindOf(source);
-    if (!kind.has_value() || kept.given_up_at > 0) continue;
+    if (!kind.has_value() || entry.evicted_bytes > 0) continue;
     SignalCounts& of_kind = counts[static_cast<size_t>(*kind)];
     ++of_kind.sources;
-    of_kind.oldest = std::min(of_kind.oldest, kept.read_at);
+    of_kind.oldest = std::min(of_kind.oldest, entry.read_at);
   }
   return counts;
 }
 
-void SignalStore::Tell(const SignalSource& source, const SignalAttempt& attempt,
-                       absl::FunctionRef<bool(StoredSource& kept)> tell) {
-  std::shared_ptr<StoredSource> reported;
+void SignalStore::Record(const SignalSource& source, const SignalAttempt& attempt,
+                         absl::FunctionRef<bool(StoredSource&)> apply) {
+  std::shared_ptr<StoredSource> stored;
   {
     MutexLock lock(mutex_);
     const auto found = sources_.find(source);
-    if (found == sources_.end() || found->second.given_up_at > 0) return;
+    if (found == sources_.end() || found->second.evicted_bytes > 0) return;
     Count(source, attempt, found->second);
-    reported = found->second.source;
+    stored = found->second.source;
   }
-  if (!tell(*reported)) return;
+  if (!apply(*stored)) return;
   MutexLock lock(mutex_);
   const auto found = sources_.find(source);
-  if (found == sources_.end() || found->second.source != reported) return;
+  if (found == sources_.end() || found->second.source != stored) return;
   found->second.changed_at = ++generation_;
-  Weigh(source, found->second);
+  EnforceLimits(source, found->second);
 }
 
 void SignalStore::ListEngines(const SignalSource& source,
@@ -236,65 +239,67 @@ void SignalStore::ListEngines(const SignalSource& source,
                               const std::vector<WithoutEngine>& without,
                               const CapacityRecords& capacity_records) {
   SignalAttempt attempt{.failed = places.ok() ? 0 : 1};
-  if (places.ok() && places->empty()) attempt.read_at = at;  // they are asleep
-  Tell(source, attempt,
-       [&](StoredSource& kept) { return kept.ListEngines(places, at, without, capacity_records); });
+  if (places.ok() && places->empty()) attempt.read_at = at;  // scaled to zero
+  Record(source, attempt, [&](StoredSource& stored) {
+    return stored.ListEngines(places, at, without, capacity_records);
+  });
 }
 
 void SignalStore::TakeEngine(const SignalSource& source, const EnginePlace& place,
                              const EngineUpdate& update) {
-  Tell(source, update.reading.ok() ? ReadAt(update.at) : kFailed,
-       [&](StoredSource& kept) { return kept.TakeEngine(place, update); });
+  Record(source, update.reading.ok() ? ReadAt(update.at) : kFailed,
+         [&](StoredSource& stored) { return stored.TakeEngine(place, update); });
 }
 
 void SignalStore::ListPages(const SignalSource& source,
                             const absl::StatusOr<std::vector<std::string>>& addresses) {
-  Tell(source, {.failed = addresses.ok() ? 0 : 1},
-       [&](StoredSource& kept) { return kept.ListPages(addresses); });
+  Record(source, {.failed = addresses.ok() ? 0 : 1},
+         [&](StoredSource& stored) { return stored.ListPages(addresses); });
 }
 
 void SignalStore::TakePage(const SignalSource& source, const std::string& address,
                            const absl::StatusOr<CounterPoint>& point) {
-  Tell(source, point.ok() ? ReadAt(point->instant.at) : kFailed,
-       [&](StoredSource& kept) { return kept.TakePage(address, point); });
+  Record(source, point.ok() ? ReadAt(point->instant.at) : kFailed,
+         [&](StoredSource& stored) { return stored.TakePage(address, point); });
 }
 
 void SignalStore::TakeNumber(const SignalSource& source, const absl::StatusOr<CounterPoint>& point,
                              const std::string& note) {
-  Tell(source, point.ok() ? ReadAt(point->instant.at) : kFailed,
-       [&](StoredSource& kept) { return kept.TakeNumber(point, note); });
+  Record(source, point.ok() ? ReadAt(point->instant.at) : kFailed,
+         [&](StoredSource& stored) { return stored.TakeNumber(point, note); });
 }
 
 SignalHistory SignalStore::Of(const SignalSource& source, const EngineQuestion& question,
                               absl::Time now, EngineFilter counts) const {
-  std::shared_ptr<const StoredSource> kept;
+  std::shared_ptr<const StoredSource> stored;
   {
     MutexLock lock(mutex_);
     const auto found = sources_.find(source);
     if (found == sources_.end()) {
-      const absl::Status refusal = RefusalOf(source.namespace_name);
-      return NotKnown(FirstOf(generation_), now,
-                      refusal.ok() ? absl::UnavailableError("not read yet") : refusal);
+      const absl::Status refusal = CheckQuota(source.namespace_name);
+      return UnknownHistory(FirstGeneration(generation_), now,
+                            refusal.ok() ? absl::UnavailableError("not read yet") : refusal);
     }
-    kept = found->second.source;
-    if (found->second.given_up_at > 0) {
-      return NotKnown(kept->Updates(counts).generation, now, NoMemoryFor(source.namespace_name));
+    stored = found->second.source;
+    if (found->second.evicted_bytes > 0) {
+      return UnknownHistory(stored->Updates(counts).generation, now,
+                            OverMemoryQuota(source.namespace_name));
     }
   }
-  SignalHistory history = kept->Answer(question, now, limits_.longest_gap, counts);
-  history.is_awaited = now - history.read_since < kFirstReading && IsOnItsWay(history);
+  SignalHistory history = stored->Answer(question, now, limits_.longest_gap, counts);
+  history.is_awaited = now - history.read_since < kFirstReadingWithin && IsPending(history);
   return history;
 }
 
 SignalVersion SignalStore::VersionOf(const SignalSource& source, EngineFilter counts) const {
-  std::shared_ptr<const StoredSource> kept;
+  std::shared_ptr<const StoredSource> stored;
   {
     MutexLock lock(mutex_);
     const auto found = sources_.find(source);
-    if (found == sources_.end()) return {.generation = FirstOf(generation_)};
-    kept = found->second.source;
+    if (found == sources_.end()) return {.generation = FirstGeneration(generation_)};
+    stored = found->second.source;
   }
-  return kept->Updates(counts);
+  return stored->Updates(counts);
 }
 
 int64_t SignalStore::Generation() const {
@@ -305,8 +310,8 @@ int64_t SignalStore::Generation() const {
 std::vector<SignalSource> SignalStore::ChangedSince(int64_t generation) const {
   std::vector<SignalSource> changed;
   MutexLock lock(mutex_);
-  for (const auto& [source, kept] : sources_) {
-    if (kept.changed_at > generation) changed.push_back(source);
+  for (const auto& [source, entry] : sources_) {
+    if (entry.changed_at > generation) changed.push_back(source);
   }
   return changed;
 }
@@ -318,7 +323,7 @@ void AwaitNodes(absl::FunctionRef<bool(const std::string& node)> concerns, Signa
   });
   if (!is_awaited || !history.status.ok()) return;
   history.status = absl::UnavailableError("not looked for yet");
-  history.is_awaited = history.now - history.read_since < kFirstReading;
+  history.is_awaited = history.now - history.read_since < kFirstReadingWithin;
 }
 
 }  // namespace gpuscaler

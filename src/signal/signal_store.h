@@ -1,5 +1,5 @@
-// What engines, pages of metrics and queues said: the signals that triggers want, each read once
-// for all of them.
+// Stores the signals of engines, metrics endpoints and queues. Triggers that use the same source
+// share one set of readings.
 #pragma once
 
 #include <cstddef>
@@ -24,134 +24,137 @@
 
 namespace gpuscaler {
 
-// A source that is to be read.
+// A source that a poller must read.
 struct SubscribedSignal {
   SignalSource source;
-  bool histograms = false;   // of its engines' pages
-  absl::Duration look_back;  // how much of the past is asked for
-  absl::Time since;          // it said nothing before
+  bool histograms = false;   // histograms of its engines are needed
+  absl::Duration look_back;  // how far back the questions look
+  absl::Time since;          // earlier readings are dropped
 };
 
-// A source is kept while somebody wants it, and as much of it as those take; what is told of others
-// is dropped. Tenants name them, so each namespace has a share of its own: a source more than that
-// is refused, and when what is kept takes more memory the largest one is given up until there is
-// room for it. Who reads them tells what they found, who decides asks. Thread-safe. All times are
-// of one clock.
+// A source is stored while a lease on it is active, and only as much of it as the leases need.
+// Updates of other sources are dropped. Tenants choose the sources, so each namespace has a quota.
+// A source beyond the quota is refused. When memory runs out, the store evicts the largest source
+// and reads it again once there is room. Pollers write, evaluators read. Thread-safe. All times
+// must come from one clock.
 class SignalStore {
  public:
   struct Limits {
-    absl::Duration longest_gap;  // readings farther apart say nothing of the time between them
+    absl::Duration longest_gap;  // readings farther apart are not interpolated
     size_t most_sources = 5000;
     size_t most_sources_of_namespace = 1000;
-    // Of memory. 300 engines of a profile that looks back 5 min take 25 MiB, and 1,000 of a latency
-    // some 100 MiB; the chart lets an aggregator have 1 GiB for all that it does.
+    // Memory. 300 engines of a profile that looks back 5 min take 25 MiB, 1,000 engines of a
+    // latency profile about 100 MiB. The chart gives the whole aggregator 1 GiB.
     size_t most_bytes = size_t{256} << 20;
     size_t most_bytes_of_namespace = size_t{64} << 20;
   };
-  // `wanted` is called without a lock held when there is a source more to read.
-  SignalStore(const Limits& limits, std::function<void()> wanted);
+  // `on_new_source` is called, without a lock held, when a source was added that no poller reads
+  // yet.
+  SignalStore(const Limits& limits, std::function<void()> on_new_source);
 
-  // A lease: the source is read until then, and what it says kept as far as the question looks
-  // back. Never shortens a longer one. Of pages and queues the question's times alone count.
-  // RESOURCE_EXHAUSTED: there are too many, or its namespace has too many; Of() says so as well.
+  // Leases the source until `until`: it is read, and its history kept as far back as the question
+  // looks. Never shortens a longer lease. For metrics endpoints and queues only the question's
+  // times matter. RESOURCE_EXHAUSTED: the store or the namespace has too many sources. Of() then
+  // returns that error too.
   absl::Status Want(const SignalSource& source, const EngineQuestion& question, absl::Time now,
                     absl::Time until);
 
-  // All that is to be read now. What only leases took that have ended is forgotten.
+  // Returns all sources that must be read now, and removes those without an active lease.
   std::vector<SubscribedSignal> AllSubscribed(absl::Time now);
 
-  // EngineGroup::List() and Take().
+  // As EngineGroup::List() and EngineGroup::Take().
   void ListEngines(const SignalSource& source,
                    const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
                    const std::vector<WithoutEngine>& without = {},
                    const CapacityRecords& capacity_records = {});
   void TakeEngine(const SignalSource& source, const EnginePlace& place, const EngineUpdate& update);
 
-  // ScrapedGroup::List() and Take(): a page's number at one address, or of a rate what its counters
-  // have grown by there (SeriesGrowth).
+  // As ScrapedGroup::List() and ScrapedGroup::Take(). A point is the number at one address, or for
+  // a rate the growth of its counters there (SeriesGrowth).
   void ListPages(const SignalSource& source,
                  const absl::StatusOr<std::vector<std::string>>& addresses);
   void TakePage(const SignalSource& source, const std::string& address,
                 const absl::StatusOr<CounterPoint>& point);
 
-  // NumberTimeline::Take() of a queue.
+  // As NumberTimeline::Take(), for a queue.
   void TakeNumber(const SignalSource& source, const absl::StatusOr<CounterPoint>& point,
                   const std::string& note = "");
 
-  // Of engines, those that are asked about.
+  // Selects the engines that a caller uses.
   using EngineFilter = absl::FunctionRef<bool(const EnginePlace&)>;
-  static bool AllCount(const EnginePlace&) { return true; }
+  static bool AllEngines(const EnginePlace&) { return true; }
 
-  // What the source said. UNAVAILABLE: it is not wanted, or not read yet. RESOURCE_EXHAUSTED: there
-  // is no room for it, or for what it says.
+  // Returns the history of the source. UNAVAILABLE: the source has no lease, or has not been read
+  // yet. RESOURCE_EXHAUSTED: there is no room for it or for its history.
   SignalHistory Of(const SignalSource& source, const EngineQuestion& question, absl::Time now,
-                   EngineFilter counts = AllCount) const;
+                   EngineFilter counts = AllEngines) const;
 
-  // Of that the generation, for less: what was said is not copied.
-  SignalVersion VersionOf(const SignalSource& source, EngineFilter counts = AllCount) const;
+  // Returns the generation that Of() would return, without copying the history.
+  SignalVersion VersionOf(const SignalSource& source, EngineFilter counts = AllEngines) const;
 
-  // Of what was told of sources that were wanted, and could be kept.
+  // Counts updates of stored sources only.
   SignalCountsByKind Counts() const;
 
-  int64_t Generation() const;  // counts up with all news; no history's
-  // Those that had news behind such a one.
+  int64_t Generation() const;  // increases with each update; not a history's generation
+  // Returns the sources that were updated after `generation`.
   std::vector<SignalSource> ChangedSince(int64_t generation) const;
 
  private:
-  struct Kept {
+  struct Entry {
     SourceLeases leases;
     std::shared_ptr<StoredSource> source;
-    absl::Time read_at;      // it was last, or else first wanted
-    size_t bytes = 0;        // counted in its namespace's share
-    size_t given_up_at = 0;  // bytes; 0: there was room for it
-    int64_t changed_at = 0;  // by Generation()
+    absl::Time read_at;        // last success, or when it was added
+    size_t bytes = 0;          // counted in its namespace's usage
+    size_t evicted_bytes = 0;  // its bytes when it was evicted; 0: not evicted
+    int64_t changed_at = 0;    // Generation() of its last update
   };
-  using Sources = std::map<SignalSource, Kept>;  // those of a namespace side by side
-  struct Share {
+  using Sources = std::map<SignalSource, Entry>;  // the sources of a namespace are adjacent
+  struct Usage {
     size_t sources = 0;
     size_t bytes = 0;
   };
 
   bool HasRoomFor(const std::string& namespace_name, size_t bytes) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Why there is none for one more of this namespace, or for more of one.
-  absl::Status RefusalOf(const std::string& namespace_name) const
+  // Returns OK, or why the namespace may not add a source or grow.
+  absl::Status CheckQuota(const std::string& namespace_name) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status NoMemoryFor(const std::string& namespace_name) const;
+  absl::Status OverMemoryQuota(const std::string& namespace_name) const;
 
-  // Nothing that it said before counts.
-  void Begin(const SignalSource& source, Kept& kept, absl::Time read_since)
+  // Starts an empty history.
+  void ResetHistory(const SignalSource& source, Entry& entry, absl::Time read_since)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Kept& Add(const SignalSource& source, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status Renew(const SignalSource& source, Kept& kept, const EngineQuestion& question,
+  Entry& Add(const SignalSource& source, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Renew(const SignalSource& source, Entry& entry, const EngineQuestion& question,
                      absl::Time until) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndLeases(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Counts what it takes by now, and gives others up, or itself, when that is too much.
-  void Weigh(const SignalSource& source, Kept& kept) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void CountIn(const SignalSource& source, Kept& kept) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void GiveUpLargest(const std::string& namespace_name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void TakeBack(const SignalSource& source, Kept& kept, absl::Time now)
+  // Updates the memory usage. Evicts the largest source, possibly this one, if it is over a limit.
+  void EnforceLimits(const SignalSource& source, Entry& entry)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void UpdateUsage(const SignalSource& source, Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EvictLargest(const std::string& namespace_name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Readmit(const SignalSource& source, Entry& entry, absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // What `tell` has to say of the source, while it is wanted; true: it is news.
-  void Tell(const SignalSource& source, const SignalAttempt& attempt,
-            absl::FunctionRef<bool(StoredSource& kept)> tell);
-  void Count(const SignalSource& source, const SignalAttempt& attempt, Kept& kept)
+  // Calls `apply` if the source is stored; it must return true if the history changed.
+  void Record(const SignalSource& source, const SignalAttempt& attempt,
+              absl::FunctionRef<bool(StoredSource&)> apply);
+  void Count(const SignalSource& source, const SignalAttempt& attempt, Entry& entry)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Limits limits_;
-  const std::function<void()> wanted_;
+  const std::function<void()> on_new_source_;
   mutable Mutex mutex_;
   Sources sources_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, Share> shares_ ABSL_GUARDED_BY(mutex_);  // by namespace
-  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;                     // of all of them
-  SignalCountsByKind counts_ ABSL_GUARDED_BY(mutex_);            // read and failed alone
+  std::map<std::string, Usage> usage_ ABSL_GUARDED_BY(mutex_);  // key: namespace
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;                    // sum over all namespaces
+  SignalCountsByKind counts_ ABSL_GUARDED_BY(mutex_);           // only `read` and `failed` are used
   int64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// For who is concerned by these nodes alone: what they have not told yet is not known, and what
-// others have not told holds nobody up.
+// Makes the history UNAVAILABLE if a node for which `concerns` returns true has not reported yet.
+// Other missing nodes are ignored.
 void AwaitNodes(absl::FunctionRef<bool(const std::string& node)> concerns, SignalHistory& history);
 
 }  // namespace gpuscaler

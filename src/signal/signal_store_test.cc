@@ -52,7 +52,7 @@ class SignalStoreTest : public testing::Test {
   SignalStore store_{kLimits, [this] { ++interests_; }};
 };
 
-TEST_F(SignalStoreTest, TellsWhatTheEnginesOfASourceSaid) {
+TEST_F(SignalStoreTest, ReturnsTheHistoryOfEngines) {
   Want(kEngines);
   store_.ListEngines(kEngines, std::vector{kPlace}, Second(0));
   store_.TakeEngine(kEngines, kPlace, Updates(1, 3));
@@ -65,7 +65,7 @@ TEST_F(SignalStoreTest, TellsWhatTheEnginesOfASourceSaid) {
               ElementsAre(SignalPoint{Second(1), 3}, SignalPoint{Second(2), 4}));
 }
 
-TEST_F(SignalStoreTest, TellsWhatAQueueHas) {
+TEST_F(SignalStoreTest, ReturnsTheHistoryOfAQueue) {
   Want(kQueue);
   store_.TakeNumber(kQueue, Length(1, 47));
   EXPECT_THAT(store_.Of(kQueue, kWaiting, Second(1)).series,
@@ -78,7 +78,7 @@ TEST_F(SignalStoreTest, TellsWhatAQueueHas) {
   EXPECT_EQ(store_.Of(kQueue, kWaiting, Second(3)).series.at(0).note, "");
 }
 
-TEST_F(SignalStoreTest, ASourceIsReadWhileSomebodyWantsIt) {
+TEST_F(SignalStoreTest, ASourceIsReadWhileALeaseIsActive) {
   EXPECT_THAT(store_.AllSubscribed(Second(0)), IsEmpty());
   Want(kEngines, 90);
   Want(kEngines, 30);
@@ -88,7 +88,7 @@ TEST_F(SignalStoreTest, ASourceIsReadWhileSomebodyWantsIt) {
   EXPECT_THAT(store_.AllSubscribed(Second(90)), IsEmpty());
 }
 
-TEST_F(SignalStoreTest, WhatNobodyWantsIsForgottenAndNotTaken) {
+TEST_F(SignalStoreTest, AnExpiredSourceIsRemovedAndItsUpdatesDropped) {
   store_.TakeNumber(kQueue, Length(0, 47));
   EXPECT_EQ(store_.Of(kQueue, kWaiting, Second(0)).status.code(), absl::StatusCode::kUnavailable);
   Want(kQueue, 90);
@@ -99,7 +99,7 @@ TEST_F(SignalStoreTest, WhatNobodyWantsIsForgottenAndNotTaken) {
   EXPECT_THAT(PointsOf(kQueue, 91), IsEmpty()) << "nothing of the last lease";
 }
 
-TEST_F(SignalStoreTest, KeepsAsMuchAsTheQuestionsLookBackOn) {
+TEST_F(SignalStoreTest, HistoryIsAsLongAsQuestionsLookBack) {
   Want(kQueue, 1000);
   EngineQuestion longer = kWaiting;
   longer.look_back = absl::Seconds(60);
@@ -113,7 +113,7 @@ TEST_F(SignalStoreTest, KeepsAsMuchAsTheQuestionsLookBackOn) {
   EXPECT_LE(store_.Of(kQueue, longer, Second(299)).series.front().points.size(), 2 * 62u);
 }
 
-TEST_F(SignalStoreTest, HistogramsAreWantedByThoseWhoNeedThem) {
+TEST_F(SignalStoreTest, HistogramsAreReadOnlyForLatencyQuestions) {
   Want(kEngines);
   EXPECT_FALSE(store_.AllSubscribed(Second(0)).front().histograms);
   const EngineQuestion latency{.metric = EngineMetric::kTimeToFirstTokenMs};
@@ -121,7 +121,7 @@ TEST_F(SignalStoreTest, HistogramsAreWantedByThoseWhoNeedThem) {
   EXPECT_TRUE(store_.AllSubscribed(Second(1)).front().histograms);
 }
 
-TEST_F(SignalStoreTest, NewsIsFoundByItsGeneration) {
+TEST_F(SignalStoreTest, ChangedSinceListsUpdatedSources) {
   Want(kEngines);
   Want(kQueue);
   store_.ListEngines(kEngines, std::vector{kPlace}, Second(0));
@@ -132,7 +132,7 @@ TEST_F(SignalStoreTest, NewsIsFoundByItsGeneration) {
   EXPECT_THAT(store_.ChangedSince(0), ElementsAre(kEngines, kQueue));
 }
 
-TEST_F(SignalStoreTest, ASourceMoreIsTold) {
+TEST_F(SignalStoreTest, CallsBackForANewSource) {
   Want(kEngines);
   EXPECT_EQ(interests_, 1);
   Want(kEngines);
@@ -141,7 +141,7 @@ TEST_F(SignalStoreTest, ASourceMoreIsTold) {
   EXPECT_EQ(interests_, 2);
 }
 
-TEST_F(SignalStoreTest, WhatIsToldAgainIsNoNews) {
+TEST_F(SignalStoreTest, ARepeatedUpdateChangesNothing) {
   Want(kEngines);
   store_.ListEngines(kEngines, std::vector{kPlace}, Second(0));
   store_.TakeEngine(kEngines, kPlace, Updates(1, 3));
@@ -156,7 +156,7 @@ TEST_F(SignalStoreTest, WhatIsToldAgainIsNoNews) {
   EXPECT_EQ(store_.Generation(), generation + 1);
 }
 
-TEST_F(SignalStoreTest, NewsOfEnginesThatAreNotAskedAboutCountNothing) {
+TEST_F(SignalStoreTest, UpdatesOfFilteredEnginesDoNotChangeTheGeneration) {
   const EnginePlace other{.address = "10.0.0.2", .port = 8000};
   const auto is_first = [](const EnginePlace& place) { return place == kPlace; };
   const auto generation = [&] {
@@ -182,7 +182,7 @@ TEST_F(SignalStoreTest, NewsOfEnginesThatAreNotAskedAboutCountNothing) {
   EXPECT_TRUE(store_.VersionOf(kEngines).is_none);
 }
 
-TEST_F(SignalStoreTest, ASourceThatIsWantedAgainIsNewerThanAllItSaid) {
+TEST_F(SignalStoreTest, AReaddedSourceHasAHigherGeneration) {
   Want(kQueue, 90);
   for (int second = 1; second < 5; ++second) store_.TakeNumber(kQueue, Length(second, 47));
   const int64_t before = store_.VersionOf(kQueue).generation;
@@ -192,7 +192,7 @@ TEST_F(SignalStoreTest, ASourceThatIsWantedAgainIsNewerThanAllItSaid) {
   EXPECT_GT(store_.VersionOf(kQueue).generation, before);
 }
 
-TEST_F(SignalStoreTest, OthersAreRefusedWhenThereAreTooMany) {
+TEST_F(SignalStoreTest, RefusesSourcesBeyondTheLimit) {
   SignalSource other = kQueue;
   for (int i = 0; i < 3; ++i) {
     std::get<RedisQueue>(other.place).database = i;
@@ -205,7 +205,7 @@ TEST_F(SignalStoreTest, OthersAreRefusedWhenThereAreTooMany) {
       << "the first one's lease has ended";
 }
 
-TEST_F(SignalStoreTest, TheFirstReadingIsAwaitedAWhile) {
+TEST_F(SignalStoreTest, TheFirstReadingIsAwaitedForTwoSeconds) {
   Want(kQueue);
   EXPECT_TRUE(store_.Of(kQueue, kWaiting, Second(1)).is_awaited);
   EXPECT_FALSE(store_.Of(kQueue, kWaiting, Second(2)).is_awaited) << "nobody answers";
@@ -213,7 +213,7 @@ TEST_F(SignalStoreTest, TheFirstReadingIsAwaitedAWhile) {
   EXPECT_FALSE(store_.Of(kQueue, kWaiting, Second(1)).is_awaited);
 }
 
-TEST_F(SignalStoreTest, WhatHasFailedIsNotAwaited) {
+TEST_F(SignalStoreTest, AFailedSourceIsNotAwaited) {
   const absl::Status refused = absl::UnavailableError("refused");
   Want(kQueue);
   store_.TakeNumber(kQueue, refused);
@@ -226,7 +226,7 @@ TEST_F(SignalStoreTest, WhatHasFailedIsNotAwaited) {
   EXPECT_FALSE(store_.Of(kPage, kWaiting, Second(1)).is_awaited) << "there is no sum";
 }
 
-TEST_F(SignalStoreTest, OfEnginesThatFailTheRestIsAwaited) {
+TEST_F(SignalStoreTest, OtherEnginesAreAwaitedWhenOneFails) {
   const EnginePlace other{.address = "10.0.0.2", .port = 8000};
   const auto fail = [&](const EnginePlace& place) {
     store_.TakeEngine(kEngines, place,
@@ -240,7 +240,7 @@ TEST_F(SignalStoreTest, OfEnginesThatFailTheRestIsAwaited) {
   EXPECT_FALSE(store_.Of(kEngines, kWaiting, Second(1)).is_awaited);
 }
 
-TEST_F(SignalStoreTest, WhereItIsIsAwaitedUntilThatIsKnownOrHasFailed) {
+TEST_F(SignalStoreTest, AddressesAreAwaitedUntilKnownOrFailed) {
   const struct {
     absl::Status status;
     bool want;
@@ -258,7 +258,7 @@ TEST_F(SignalStoreTest, WhereItIsIsAwaitedUntilThatIsKnownOrHasFailed) {
   }
 }
 
-TEST_F(SignalStoreTest, WhatALeaseTookGoesWithIt) {
+TEST_F(SignalStoreTest, AnExpiredLeaseFreesItsHistory) {
   Want(kEngines, 1000);
   EngineQuestion more{.metric = EngineMetric::kTimeToFirstTokenMs,
                       .model = "llama",
@@ -308,7 +308,7 @@ TEST_F(SignalStoreTest, ReadingsAreCountedByTheKindOfTheirSource) {
   EXPECT_EQ(CountsOf(store_, SignalKind::kPage).oldest, absl::InfiniteFuture());
 }
 
-TEST_F(SignalStoreTest, TheSourceThatWasReadLongestAgoIsTheOldest) {
+TEST_F(SignalStoreTest, OldestIsTheSourceReadLongestAgo) {
   SignalSource other = kQueue;
   std::get<RedisQueue>(other.place).key = "others";
   Want(kQueue);
@@ -322,7 +322,7 @@ TEST_F(SignalStoreTest, TheSourceThatWasReadLongestAgoIsTheOldest) {
   EXPECT_EQ(CountsOf(store_, SignalKind::kRedis).read, 2) << "counters stand";
 }
 
-TEST_F(SignalStoreTest, EnginesThatAreAsleepGrowNoOlder) {
+TEST_F(SignalStoreTest, EnginesScaledToZeroCountAsRead) {
   Want(kEngines);
   store_.ListEngines(kEngines, std::vector<EnginePlace>(), Second(60));
   EXPECT_EQ(CountsOf(store_, SignalKind::kEngine).oldest, Second(60));
@@ -331,7 +331,7 @@ TEST_F(SignalStoreTest, EnginesThatAreAsleepGrowNoOlder) {
   EXPECT_EQ(CountsOf(store_, SignalKind::kEngine).oldest, Second(60)) << "one is there by now";
 }
 
-// Of tenants each of whom may keep a MiB, and all together 3.
+// Quotas: 1 MiB for each namespace, 3 MiB for all.
 class SharedStoreTest : public testing::Test {
  protected:
   static SignalSource QueueOf(const std::string& namespace_name, int number = 0) {
@@ -342,8 +342,8 @@ class SharedStoreTest : public testing::Test {
                     int until = 90) {
     return store_.Want(source, {.look_back = look_back}, Second(0), Second(until));
   }
-  // Of each second from the first one on.
-  void Tell(const SignalSource& source, int seconds) {
+  // One reading a second, from second 0.
+  void AddReadings(const SignalSource& source, int seconds) {
     for (int second = 0; second < seconds; ++second) {
       store_.TakeNumber(source, Length(second, 47));
     }
@@ -364,7 +364,7 @@ class SharedStoreTest : public testing::Test {
                      [] {}};
 };
 
-TEST_F(SharedStoreTest, OneNamespaceDoesNotGetAllTheSources) {
+TEST_F(SharedStoreTest, ANamespaceHasASourceQuota) {
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(Want(QueueOf("team-a", i)).ok()) << i;
   const absl::Status refused = Want(QueueOf("team-a", 3));
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
@@ -373,16 +373,16 @@ TEST_F(SharedStoreTest, OneNamespaceDoesNotGetAllTheSources) {
   EXPECT_TRUE(Want(QueueOf("team-b")).ok());
 }
 
-TEST_F(SharedStoreTest, ASourceThatOutgrowsItsNamespaceIsGivenUpAndNoOther) {
+TEST_F(SharedStoreTest, ASourceOverItsNamespacesQuotaIsEvicted) {
   const SignalSource greedy = QueueOf("team-a", 0);
   const SignalSource modest = QueueOf("team-a", 1);
   const SignalSource other = QueueOf("team-b");
   ASSERT_TRUE(Want(greedy, absl::Hours(100)).ok());
   ASSERT_TRUE(Want(modest).ok());
   ASSERT_TRUE(Want(other).ok());
-  Tell(modest, 10);
-  Tell(other, 10);
-  Tell(greedy, 50'000);
+  AddReadings(modest, 10);
+  AddReadings(other, 10);
+  AddReadings(greedy, 50'000);
   const absl::Status status = StatusOf(greedy);
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(status.message()), HasSubstr("namespace team-a"));
@@ -394,11 +394,11 @@ TEST_F(SharedStoreTest, ASourceThatOutgrowsItsNamespaceIsGivenUpAndNoOther) {
   EXPECT_TRUE(IsRead(modest, 1));
 }
 
-TEST_F(SharedStoreTest, WhatWasGivenUpIsReadAgainWhenItTakesLess) {
+TEST_F(SharedStoreTest, AnEvictedSourceIsReadAgainWhenItNeedsLess) {
   const SignalSource queue = QueueOf("team-a");
   ASSERT_TRUE(Want(queue, absl::Hours(100), 90).ok());
   ASSERT_TRUE(Want(queue, absl::Minutes(1), 1000).ok());
-  Tell(queue, 50'000);
+  AddReadings(queue, 50'000);
   EXPECT_FALSE(IsRead(queue, 1));
   EXPECT_FALSE(IsRead(queue, 89)) << "it would not fit";
   EXPECT_TRUE(IsRead(queue, 90)) << "the lease that looked back so far has ended";
@@ -410,12 +410,12 @@ TEST_F(SharedStoreTest, WhatWasGivenUpIsReadAgainWhenItTakesLess) {
               ElementsAre(SignalPoint{Second(91), 5}));
 }
 
-TEST_F(SharedStoreTest, AllTogetherStayWithinWhatThereIs) {
+TEST_F(SharedStoreTest, TheTotalStaysWithinTheLimit) {
   std::vector<SignalSource> queues;
   for (const char* name : {"a", "b", "c", "d", "e", "f", "g", "h"}) {
     queues.push_back(QueueOf(name));
     ASSERT_TRUE(Want(queues.back(), absl::Hours(100)).ok());
-    Tell(queues.back(), 12'000);  // more than half a MiB
+    AddReadings(queues.back(), 12'000);  // more than half a MiB
   }
   const auto given_up = std::ranges::count_if(
       queues, [&](const SignalSource& queue) { return !StatusOf(queue).ok(); });
@@ -423,7 +423,7 @@ TEST_F(SharedStoreTest, AllTogetherStayWithinWhatThereIs) {
   EXPECT_LE(given_up, 5);
 }
 
-TEST_F(SignalStoreTest, SecretsTellSourcesApart) {
+TEST_F(SignalStoreTest, SourcesWithDifferentSecretsAreDistinct) {
   SignalSource with_token = kEngines;
   with_token.credentials.bearer_token = "hunter2";
   Want(with_token);
@@ -431,7 +431,7 @@ TEST_F(SignalStoreTest, SecretsTellSourcesApart) {
       << "who does not have the token does not see what it opens";
 }
 
-TEST_F(SignalStoreTest, ManyThreadsMayTellAndAsk) {
+TEST_F(SignalStoreTest, IsThreadSafe) {
   Want(kEngines);
   Want(kQueue);
   store_.ListEngines(kEngines, std::vector{kPlace}, Second(0));

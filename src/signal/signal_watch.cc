@@ -9,7 +9,7 @@ namespace gpuscaler {
 namespace {
 
 bool IsAtAddresses(const SignalSource& source) {
-  return !std::holds_alternative<DiscoveredEngines>(source.place);  // agents tell of those
+  return !std::holds_alternative<DiscoveredEngines>(source.place);  // agents report those
 }
 
 }  // namespace
@@ -36,23 +36,24 @@ SignalWatch::SignalWatch(const SignalWatchOptions& options, const Clock& clock, 
           clock, rules_, WithinOpenFiles({.interval = options.queue_interval}, MostOpenFiles()),
           [this](const RedisReading& reading) { TakeQueue(reading); }, limits_.large_bodies),
       locator_(std::make_unique<SourceLocator>(options.places, [this] { Wake(); })),
-      looking_("signals", options.interval, [this] { Look(); }) {}
+      thread_("signals", options.interval, [this] { UpdateTargets(); }) {}
 
-// The locator wakes who looks, who asks the locator: neither may be missed by the other.
+// The thread uses the locator and the locator wakes the thread, so the thread stops first.
 SignalWatch::~SignalWatch() {
-  looking_.Stop(absl::InfiniteDuration());
+  thread_.Stop(absl::InfiniteDuration());
   locator_.reset();
 }
 
-void SignalWatch::Look() {
-  std::vector<SubscribedSignal> wanted = store_.AllSubscribed(clock_.Now());
-  std::erase_if(wanted, [](const SubscribedSignal& each) { return !IsAtAddresses(each.source); });
+void SignalWatch::UpdateTargets() {
+  std::vector<SubscribedSignal> subscribed = store_.AllSubscribed(clock_.Now());
+  std::erase_if(subscribed,
+                [](const SubscribedSignal& each) { return !IsAtAddresses(each.source); });
   std::vector<SignalSource> sources;
-  for (const SubscribedSignal& each : wanted) sources.push_back(each.source);
-  locator_->Want(sources);
+  for (const SubscribedSignal& each : subscribed) sources.push_back(each.source);
+  locator_->SetSources(sources);
 
   Targets targets;
-  for (const SubscribedSignal& each : wanted) Add(each, targets);
+  for (const SubscribedSignal& each : subscribed) Add(each, targets);
   {
     MutexLock lock(mutex_);
     engine_routes_ = std::move(targets.engine_routes);
@@ -63,13 +64,13 @@ void SignalWatch::Look() {
   selectors_ = std::move(targets.selectors);
 }
 
-void SignalWatch::Add(const SubscribedSignal& wanted, Targets& targets) {
-  const SignalSource& source = wanted.source;
+void SignalWatch::Add(const SubscribedSignal& subscribed, Targets& targets) {
+  const SignalSource& source = subscribed.source;
   const absl::StatusOr<LocatedSource> located = locator_->Locate(source);
   if (!located.ok()) {
     Refuse(source, located.status());
   } else if (std::holds_alternative<EngineEndpoint>(source.place)) {
-    AddEngines(wanted, *located, targets);
+    AddEngines(subscribed, *located, targets);
   } else if (std::holds_alternative<MetricsPage>(source.place)) {
     AddPages(source, *located, targets);
   } else {
@@ -77,22 +78,22 @@ void SignalWatch::Add(const SubscribedSignal& wanted, Targets& targets) {
   }
 }
 
-void SignalWatch::AddEngines(const SubscribedSignal& wanted, const LocatedSource& located,
+void SignalWatch::AddEngines(const SubscribedSignal& subscribed, const LocatedSource& located,
                              Targets& targets) {
   std::vector<EnginePlace> places;
   for (const IpAddress& address : located.addresses) {
     places.push_back({.address = IpAddressText(address), .port = located.port});
     const EngineTarget target{.at = located.RequestTo(address),
-                              .engine = std::get<EngineEndpoint>(wanted.source.place).engine};
+                              .engine = std::get<EngineEndpoint>(subscribed.source.place).engine};
     EngineInterest& interest = targets.engines[target];
-    interest.histograms = interest.histograms || wanted.histograms;
-    if (interest.tenant.empty()) interest.tenant = wanted.source.namespace_name;
-    targets.engine_routes[target].push_back({.source = wanted.source, .place = places.back()});
+    interest.histograms = interest.histograms || subscribed.histograms;
+    if (interest.tenant.empty()) interest.tenant = subscribed.source.namespace_name;
+    targets.engine_routes[target].push_back({.source = subscribed.source, .place = places.back()});
   }
-  store_.ListEngines(wanted.source, places, clock_.Now());
+  store_.ListEngines(subscribed.source, places, clock_.Now());
 }
 
-// Regular expressions are compiled once: that takes longer than all else of a look.
+// Regular expressions are compiled once: compiling takes longer than the rest of a pass.
 const MetricSelector* SignalWatch::SelectorOf(const std::string& text, Targets& targets) {
   const auto found = targets.selectors.find(text);
   if (found != targets.selectors.end()) return &found->second;
@@ -107,7 +108,7 @@ void SignalWatch::AddPages(const SignalSource& source, const LocatedSource& loca
                            Targets& targets) {
   const MetricSelector* const selector =
       SelectorOf(std::get<MetricsPage>(source.place).selector, targets);
-  if (selector == nullptr) return;  // who wants it has checked it (CheckSource)
+  if (selector == nullptr) return;  // unreachable: CheckSource() has accepted it
   std::vector<std::string> addresses;
   for (const IpAddress& address : located.addresses) addresses.push_back(IpAddressText(address));
   store_.ListPages(source, addresses);

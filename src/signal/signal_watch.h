@@ -1,5 +1,5 @@
-// Reads the engines at addresses, the pages and the queues that a store is asked for, and tells it
-// what they say.
+// Reads the engines at addresses, metrics endpoints and queues that a store has leases for, and
+// puts the readings into it.
 #pragma once
 
 #include <map>
@@ -21,46 +21,48 @@
 namespace gpuscaler {
 
 struct SignalWatchOptions {
-  absl::Duration interval = absl::Seconds(1);               // how often an engine is read
-  absl::Duration queue_interval = absl::Milliseconds(200);  // and a page or a queue
-  absl::Duration longest_gap = absl::Seconds(5);            // the store's
+  absl::Duration interval = absl::Seconds(1);               // between two reads of an engine
+  absl::Duration queue_interval = absl::Milliseconds(200);  // between two reads of a metrics
+                                                            // endpoint or queue
+  absl::Duration longest_gap = absl::Seconds(5);            // as in SignalStore::Limits
   LocatorOptions places;
 };
 
-// Each source is read while the store wants it, and those of one place once. Has threads of its
-// own; thread-safe.
+// Reads each leased source; sources at one address share a request. Has its own threads.
+// Thread-safe.
 class SignalWatch {
  public:
-  // Clock and store outlive it.
+  // Clock and store must outlive this object.
   SignalWatch(const SignalWatchOptions& options, const Clock& clock, SignalStore& store);
   ~SignalWatch();
 
-  // The store wants something new: it is read at once.
-  void Wake() { looking_.Wake(); }
+  // Call it when the store has a new source: it is read at once.
+  void Wake() { thread_.Wake(); }
 
-  // To be stopped at the end: credentials on a disk that hangs are waited for.
-  NamedThread Thread() { return {&looking_, "signals"}; }
+  // Must be stopped at shutdown: it may block on credentials on a disk that hangs.
+  NamedThread Thread() { return {&thread_, "signals"}; }
 
  private:
-  // Who wants an engine, and what it is called there.
+  // A source that uses an engine, and the engine's place in it.
   struct EngineRoute {
     SignalSource source;
     EnginePlace place;
   };
   using EngineRoutes = std::map<EngineTarget, std::vector<EngineRoute>>;
-  // All that is to be read now.
+  // Everything to read now.
   struct Targets {
     std::map<EngineTarget, EngineInterest> engines;
     EngineRoutes engine_routes;
     std::map<ScrapeRequest, NumbersInterest> pages;
     std::vector<RedisTarget> queues;
-    std::map<std::string, MetricSelector> selectors;  // of the pages, by their texts
+    std::map<std::string, MetricSelector> selectors;  // the pages'; key: selector text
   };
 
-  void Look();
-  void Add(const SubscribedSignal& wanted, Targets& targets);
-  void AddEngines(const SubscribedSignal& wanted, const LocatedSource& located, Targets& targets);
-  // Null: it is none.
+  void UpdateTargets();
+  void Add(const SubscribedSignal& subscribed, Targets& targets);
+  void AddEngines(const SubscribedSignal& subscribed, const LocatedSource& located,
+                  Targets& targets);
+  // Returns nullptr if the text is not a selector.
   const MetricSelector* SelectorOf(const std::string& text, Targets& targets);
   void AddPages(const SignalSource& source, const LocatedSource& located, Targets& targets);
   static void AddQueue(const SignalSource& source, const LocatedSource& located, Targets& targets);
@@ -78,9 +80,10 @@ class SignalWatch {
   EnginePoller engines_;
   ScrapedNumberPoller pages_;
   RedisReader queues_;
-  std::map<std::string, MetricSelector> selectors_;  // the thread's, of its last look
+  std::map<std::string, MetricSelector> selectors_;  // used only by the thread; those of its last
+                                                     // pass
   std::unique_ptr<SourceLocator> locator_;
-  PeriodicThread looking_;
+  PeriodicThread thread_;
 };
 
 }  // namespace gpuscaler

@@ -25,7 +25,7 @@ constexpr char kVllmPage[] =
     "# TYPE vllm:num_requests_running gauge\n"
     "vllm:num_requests_running{model_name=\"llama\"} 40\n";
 
-// A store that is watched, with everybody's loopback open.
+// A store with a running watch; every namespace may use loopback.
 class SignalWatchTest : public testing::Test {
  protected:
   SignalSource SourceOf(decltype(SignalSource::place) place) const {
@@ -40,7 +40,7 @@ class SignalWatchTest : public testing::Test {
     return store_.Of(source, {.metric = metric, .look_back = absl::Seconds(30)}, clock_.Now());
   }
 
-  // The newest number of the first series, once there is one; nothing after 10 s.
+  // Returns the newest number of the first series, or nothing after 10 s.
   std::optional<double> WaitForNumber(const SignalSource& source) const {
     std::optional<double> number;
     Eventually([&] {
@@ -51,7 +51,7 @@ class SignalWatchTest : public testing::Test {
     });
     return number;
   }
-  // Why it has none, once it says so; empty after 10 s.
+  // Returns the source's error, or an empty string after 10 s.
   std::string WaitForFault(const SignalSource& source) const {
     std::string fault;
     Eventually([&] {
@@ -79,11 +79,11 @@ class SignalWatchTest : public testing::Test {
   const SteadyClock clock_;
   SignalStore store_{{.longest_gap = absl::Seconds(5)}, [] {}};
   SignalWatch watch_{Options(), clock_, store_};
-  // Of a watch that a test makes itself.
-  SignalStore sleeping_{{.longest_gap = absl::Seconds(5)}, [] {}};
+  // The store of a watch that the test creates.
+  SignalStore idle_store_{{.longest_gap = absl::Seconds(5)}, [] {}};
 };
 
-TEST_F(SignalWatchTest, EnginesAtANameAreReadWhileTheyAreWanted) {
+TEST_F(SignalWatchTest, EnginesAtANameAreReadWhileLeased) {
   const TestHttpServer server(Serving([](absl::string_view) { return Answer(kVllmPage); }));
   const SignalSource source =
       SourceOf(EngineEndpoint{.url = absl::StrCat("http://127.0.0.1:", server.port())});
@@ -97,10 +97,10 @@ TEST_F(SignalWatchTest, EnginesAtANameAreReadWhileTheyAreWanted) {
   EXPECT_EQ(server.connections(), 1) << "kept, and for all polls";
 }
 
-TEST_F(SignalWatchTest, APageIsReadOnceForAllThatIsPickedFromIt) {
-  std::atomic<int> asked = 0;
+TEST_F(SignalWatchTest, APageIsReadOnceForAllItsMetrics) {
+  std::atomic<int> requests = 0;
   const TestHttpServer server(Serving([&](absl::string_view) {
-    const int count = ++asked;
+    const int count = ++requests;
     return Answer(absl::StrCat("queue_size{pool=\"a\"} 4\nqueue_size{pool=\"b\"} 5\nserved ",
                                100 * count, "\n"));
   }));
@@ -114,11 +114,11 @@ TEST_F(SignalWatchTest, APageIsReadOnceForAllThatIsPickedFromIt) {
   const std::optional<double> growth = WaitForNumber(rate);
   ASSERT_TRUE(growth.has_value());
   EXPECT_GT(*growth, 0);
-  // A page for each of the three would be three for a point.
+  // Three requests per point would mean one for each selector.
   Eventually([&] { return HistoryOf(all).series.front().points.size() >= 10; });
   const size_t points = HistoryOf(all).series.front().points.size();
   EXPECT_GE(points, 10u);
-  EXPECT_LE(static_cast<size_t>(asked.load()), points + 3) << "one page for all three";
+  EXPECT_LE(static_cast<size_t>(requests.load()), points + 3) << "one page for all three";
   EXPECT_EQ(server.connections(), 1);
 }
 
@@ -133,7 +133,7 @@ TEST_F(SignalWatchTest, QueuesInRedisAreRead) {
   EXPECT_EQ(WaitForNumber(source), 3);
 }
 
-TEST_F(SignalWatchTest, WhatCannotBeReadSaysWhy) {
+TEST_F(SignalWatchTest, AnUnreadableSourceHasAReason) {
   const SignalSource refused = SourceOf(MetricsPage{.url = "http://127.0.0.1:1", .selector = "a"});
   Want(refused);
   EXPECT_THAT(WaitForFault(refused), HasSubstr("refused"));
@@ -153,23 +153,23 @@ TEST_F(SignalWatchTest, ANameWithoutAddressesHasNoEngineAndNoPage) {
   options.places.addresses.resolver = [](const std::string& name) {
     return ResolvedName{.canonical_name = name};
   };
-  const SignalWatch watch(options, clock_, sleeping_);
+  const SignalWatch watch(options, clock_, idle_store_);
   const SignalSource engines = SourceOf(EngineEndpoint{.url = "http://llm:8000"});
   const SignalSource page = SourceOf(MetricsPage{.url = "http://gateway", .selector = "a"});
   for (const SignalSource& source : {engines, page}) {
-    ASSERT_TRUE(sleeping_.Want(source, {}, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
+    ASSERT_TRUE(idle_store_.Want(source, {}, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
   }
-  Eventually([&] { return sleeping_.Of(engines, {}, clock_.Now()).status.ok(); });
-  const SignalHistory none = sleeping_.Of(engines, {}, clock_.Now());
+  Eventually([&] { return idle_store_.Of(engines, {}, clock_.Now()).status.ok(); });
+  const SignalHistory none = idle_store_.Of(engines, {}, clock_.Now());
   EXPECT_TRUE(none.status.ok()) << none.status;
   EXPECT_THAT(none.series, SizeIs(0));
-  const auto gap = [&] { return sleeping_.Of(page, {}, clock_.Now()).series.front().gap; };
+  const auto gap = [&] { return idle_store_.Of(page, {}, clock_.Now()).series.front().gap; };
   Eventually([&] { return absl::StrContains(gap(), "has no address"); });
   EXPECT_THAT(gap(), HasSubstr("has no address"));
 }
 
-// The kubelets' clusterDomain is not cluster.local everywhere.
-TEST_F(SignalWatchTest, ServicesAreLookedUpInTheClustersOwnDomain) {
+// The kubelets' clusterDomain need not be cluster.local.
+TEST_F(SignalWatchTest, ServicesAreResolvedInTheClusterDomain) {
   const TestHttpServer server(Serving([](absl::string_view) { return Answer("queue 3\n"); }));
   SignalWatchOptions options = Options();
   options.places.rules = EndpointRules(*ParseAllowedEndpoints("127.0.0.1"), "corp.internal");
@@ -179,17 +179,17 @@ TEST_F(SignalWatchTest, ServicesAreLookedUpInTheClustersOwnDomain) {
         .addresses = is_own ? std::vector<std::string>{"127.0.0.1"} : std::vector<std::string>(),
         .canonical_name = name};
   };
-  const SignalWatch watch(options, clock_, sleeping_);
+  const SignalWatch watch(options, clock_, idle_store_);
   const auto subscribed_at = [&](const std::string& host) {
     SignalSource source = SourceOf(
         MetricsPage{.url = absl::StrCat("http://", host, ":", server.port()), .selector = "queue"});
-    EXPECT_TRUE(sleeping_.Want(source, {}, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
+    EXPECT_TRUE(idle_store_.Want(source, {}, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
     return source;
   };
   const SignalSource own = subscribed_at("llm.team-a.svc.corp.internal");
   const SignalSource elsewhere = subscribed_at("llm.team-a.svc.cluster.local");
   const auto observed = [&](const SignalSource& source) {
-    const SignalHistory history = sleeping_.Of(source, {}, clock_.Now());
+    const SignalHistory history = idle_store_.Of(source, {}, clock_.Now());
     return history.series.empty() ? SignalSeries() : history.series.front();
   };
   Eventually([&] { return !observed(own).points.empty() && !observed(elsewhere).gap.empty(); });
@@ -199,7 +199,7 @@ TEST_F(SignalWatchTest, ServicesAreLookedUpInTheClustersOwnDomain) {
   EXPECT_THAT(observed(elsewhere).gap, HasSubstr("is not of namespace team-a"));
 }
 
-// Two replicas of a gateway, each with a part of the queue, behind one name.
+// Two replicas of a gateway behind one name, each with a part of the queue.
 class GatewaysTest : public SignalWatchTest {
  protected:
   GatewaysTest() {
@@ -210,13 +210,14 @@ class GatewaysTest : public SignalWatchTest {
       MutexLock lock(mutex_);
       return ResolvedName{.addresses = addresses_, .canonical_name = name};
     };
-    watch_of_name_ = std::make_unique<SignalWatch>(options, clock_, sleeping_);
+    watch_of_name_ = std::make_unique<SignalWatch>(options, clock_, idle_store_);
   }
   SignalSource Subscription(const std::string& selector, bool rate = false) {
     SignalSource source = SourceOf(MetricsPage{
         .url = absl::StrCat("http://gateway:", first_.port()), .selector = selector, .rate = rate});
     const EngineQuestion question = QuestionOver(absl::Seconds(1));
-    EXPECT_TRUE(sleeping_.Want(source, question, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
+    EXPECT_TRUE(
+        idle_store_.Want(source, question, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
     return source;
   }
   static EngineQuestion QuestionOver(absl::Duration window) {
@@ -224,10 +225,10 @@ class GatewaysTest : public SignalWatchTest {
   }
   SignalSeries Observed(const SignalSource& source) const {
     const SignalHistory history =
-        sleeping_.Of(source, QuestionOver(absl::Seconds(1)), clock_.Now());
+        idle_store_.Of(source, QuestionOver(absl::Seconds(1)), clock_.Now());
     return history.series.empty() ? SignalSeries() : history.series.front();
   }
-  // The newest sum; empty: there is none.
+  // Returns the newest sum, if there is one.
   std::optional<double> Newest(const SignalSource& source) const {
     const SignalSeries observed = Observed(source);
     return observed.points.empty() ? std::nullopt : observed.points.back().value;
@@ -257,7 +258,7 @@ class GatewaysTest : public SignalWatchTest {
   }
 };
 
-TEST_F(GatewaysTest, EachReplicaOfAGatewayAddsWhatItHolds) {
+TEST_F(GatewaysTest, ReplicasOfAGatewayAreSummed) {
   const SignalSource queue = Subscription("queue_size");
   Eventually([&] { return Newest(queue) == 12; });
   EXPECT_EQ(Newest(queue), 12);
@@ -274,7 +275,7 @@ TEST_F(GatewaysTest, EachReplicaOfAGatewayAddsWhatItHolds) {
     EXPECT_GE(point.value, 12) << "never a part alone";
 }
 
-TEST_F(GatewaysTest, OneThatIsSilentMakesTheSumUnknownUntilItIsGoneFromTheName) {
+TEST_F(GatewaysTest, AFailingReplicaMakesTheSumUnknownUntilDnsDropsIt) {
   const SignalSource queue = Subscription("queue_size");
   Eventually([&] { return Newest(queue) == 12; });
   second_.reset();
@@ -289,7 +290,7 @@ TEST_F(GatewaysTest, OneThatIsSilentMakesTheSumUnknownUntilItIsGoneFromTheName) 
   EXPECT_EQ(Observed(queue).gap, "");
 }
 
-TEST_F(GatewaysTest, RatesAddUpToo) {
+TEST_F(GatewaysTest, RatesOfReplicasAreSummed) {
   const SignalSource served = Subscription("served", true);
   Eventually([&] { return Newest(served).value_or(0) > 0; });
   const SignalSeries observed = Observed(served);
@@ -297,7 +298,7 @@ TEST_F(GatewaysTest, RatesAddUpToo) {
   ASSERT_THAT(observed.parts, SizeIs(2));
 }
 
-TEST_F(GatewaysTest, OneAddressIsReadByItself) {
+TEST_F(GatewaysTest, OnlyResolvedReplicasAreRead) {
   Resolve({"127.0.0.1"});
   const SignalSource queue = Subscription("queue_size");
   Eventually([&] { return Newest(queue) == 7; });
@@ -305,7 +306,7 @@ TEST_F(GatewaysTest, OneAddressIsReadByItself) {
   EXPECT_EQ(second_->connections(), 0);
 }
 
-TEST(LocatedSource, ShowsItsOwnCertificateWithTheRest) {
+TEST(LocatedSource, RequestHasTheClientCertificate) {
   const LocatedSource located{
       .credentials = {
           .bearer_token = "token", .ca_pem = "ca", .cert_pem = "cert", .key_pem = "key"}};
@@ -316,7 +317,7 @@ TEST(LocatedSource, ShowsItsOwnCertificateWithTheRest) {
   EXPECT_EQ(request.key_pem, "key");
 }
 
-TEST_F(SignalWatchTest, ANewWishIsReadAtOnce) {
+TEST_F(SignalWatchTest, ANewSourceIsReadAtOnce) {
   const TestHttpServer server(Serving([](absl::string_view) { return Answer("a 7\n"); }));
   const SignalSource source = SourceOf(
       MetricsPage{.url = absl::StrCat("http://127.0.0.1:", server.port()), .selector = "a"});

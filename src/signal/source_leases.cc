@@ -20,17 +20,17 @@ bool SourceLeases::IsNew(const EngineQuestion& question) const {
 void SourceLeases::Renew(const EngineQuestion& question, absl::Time until) {
   const auto [known, is_new] = until_.try_emplace(InterestOf(question), until);
   known->second = std::max(known->second, until);
-  if (is_new) AddUp();
+  if (is_new) Aggregate();
 }
 
 bool SourceLeases::End(absl::Time now) {
   const size_t ended =
       std::erase_if(until_, [&](const auto& interest) { return interest.second <= now; });
-  if (ended > 0) AddUp();
+  if (ended > 0) Aggregate();
   return ended > 0;
 }
 
-void SourceLeases::AddUp() {
+void SourceLeases::Aggregate() {
   look_back_ = absl::ZeroDuration();
   memory_ = absl::ZeroDuration();
   histograms_ = false;
@@ -44,7 +44,7 @@ void SourceLeases::AddUp() {
 }
 
 size_t SourceLeases::Bytes() const {
-  constexpr size_t kNode = 64;  // of a tree, and what malloc adds
+  constexpr size_t kNode = 64;  // tree node and malloc overhead
   size_t bytes = 0;
   for (const auto& [interest, until] : until_) {
     bytes += sizeof(interest) + kNode + 2 * interest.model.capacity();

@@ -1,4 +1,4 @@
-// What is asked of a source, each question for as long as its lease lasts.
+// The leases on one source: one for each different question.
 #pragma once
 
 #include <cstddef>
@@ -15,24 +15,24 @@ namespace gpuscaler {
 // Not thread-safe.
 class SourceLeases {
  public:
-  // Nobody asks just this yet.
+  // Returns true if no lease has this question.
   bool IsNew(const EngineQuestion& question) const;
 
-  // Never shortens a longer one.
+  // Never shortens a longer lease.
   void Renew(const EngineQuestion& question, absl::Time until);
 
-  // True: one of them has ended, and what is to be kept may be less.
+  // Removes expired leases. Returns true if there were any, so less history may be needed.
   bool End(absl::Time now);
 
   bool empty() const { return until_.empty(); }
 
-  // What all of them together take.
+  // The needs of all leases together.
   absl::Duration look_back() const { return look_back_; }
   absl::Duration memory() const { return memory_; }  // EngineQuestion::memory
   bool histograms() const { return histograms_; }
-  const std::set<std::string>& models() const { return models_; }  // those that are asked for
+  const std::set<std::string>& models() const { return models_; }  // models in the questions
 
-  size_t Bytes() const;  // of memory, about
+  size_t Bytes() const;  // approximate memory
 
  private:
   struct Interest {
@@ -48,7 +48,7 @@ class SourceLeases {
   };
 
   static Interest InterestOf(const EngineQuestion& question);
-  void AddUp();
+  void Aggregate();
 
   std::map<Interest, absl::Time> until_;
   absl::Duration look_back_;

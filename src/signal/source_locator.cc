@@ -28,7 +28,7 @@ SourceLocator::SourceLocator(const LocatorOptions& options, std::function<void()
       credentials_(options.credential_folder, options.rules.cluster_domain()),
       addresses_(rules_, std::move(changed), options.addresses) {}
 
-void SourceLocator::Want(const std::vector<SignalSource>& sources) {
+void SourceLocator::SetSources(const std::vector<SignalSource>& sources) {
   {
     MutexLock lock(mutex_);
     files_.clear();
@@ -39,7 +39,7 @@ void SourceLocator::Want(const std::vector<SignalSource>& sources) {
     if (!endpoint.ok()) continue;
     hosts.insert({.namespace_name = source.namespace_name, .host = endpoint->host});
   }
-  addresses_.Want(hosts);
+  addresses_.SetHosts(hosts);
 }
 
 absl::StatusOr<LocatedSource> SourceLocator::Locate(const SignalSource& source) const {
@@ -49,7 +49,7 @@ absl::StatusOr<LocatedSource> SourceLocator::Locate(const SignalSource& source) 
   located.port = PortOf(source, located.endpoint);
   ASSIGN_OR_RETURN(located.addresses,
                    addresses_.Of({.namespace_name = source.namespace_name, .host = host}));
-  // Engines that are asleep; a page or a queue that cannot be read.
+  // Engines may be scaled to zero; a metrics endpoint or a queue without an address is an error.
   if (located.addresses.empty() && !std::holds_alternative<EngineEndpoint>(source.place)) {
     return absl::UnavailableError(absl::StrCat(host, " has no address: no pod is behind it"));
   }

@@ -1,4 +1,4 @@
-// Where sources are now, and what opens them: names resolved and evaluated, secrets looked up.
+// Locates sources: resolves and checks their host names and looks up their credentials.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ namespace gpuscaler {
 struct LocatedSource {
   HttpEndpoint endpoint;
   int port = 0;
-  std::vector<IpAddress> addresses;  // that the rules allow; none: no engine runs
+  std::vector<IpAddress> addresses;  // allowed by the rules; empty: no engine runs
   AliasCredentials credentials;
 
   ScrapeRequest RequestTo(const IpAddress& address) const;
@@ -33,18 +33,19 @@ struct LocatorOptions {
   EndpointAddresses::Options addresses;
 };
 
-// Thread-safe; waits for nobody.
+// Thread-safe; never blocks on DNS.
 class SourceLocator {
  public:
-  // `changed` is called when a source may be elsewhere than before, on a thread of this.
+  // `changed` is called, on a thread of this object, when the address of a source may have changed.
   SourceLocator(const LocatorOptions& options, std::function<void()> changed);
 
-  // Those that Locate() is asked for from now on: their names are resolved, and their secrets read
-  // as they are now, once each.
-  void Want(const std::vector<SignalSource>& sources);
+  // Sets the sources for which Locate() may be called. Starts to resolve their names; re-reads each
+  // secret once, on its next use.
+  void SetSources(const std::vector<SignalSource>& sources);
 
-  // Of engines at a name, a page or a queue. UNAVAILABLE: its name is not resolved, or a page's or
-  // a queue's has no address. Otherwise as EndpointRules and CredentialFolder say.
+  // Locates engines at a name, a metrics endpoint or a queue. UNAVAILABLE: the name is not resolved
+  // yet, or resolves to no address (an error only for metrics endpoints and queues). Other errors
+  // are those of EndpointRules and CredentialFolder.
   absl::StatusOr<LocatedSource> Locate(const SignalSource& source) const;
 
  private:
@@ -54,7 +55,7 @@ class SourceLocator {
   const EndpointRules rules_;
   const CredentialFolder credentials_;
   mutable Mutex mutex_;
-  // By alias, since the newest Want().
+  // Key: alias. Read since the last SetSources().
   mutable std::map<std::string, absl::StatusOr<AliasFiles>> files_ ABSL_GUARDED_BY(mutex_);
   EndpointAddresses addresses_;
 };

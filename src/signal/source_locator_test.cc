@@ -15,9 +15,9 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// Once the name is resolved; what it was after 10 s.
+// Waits up to 10 s for the name to resolve; returns the last status.
 absl::Status Located(SourceLocator& locator, const SignalSource& source) {
-  locator.Want({source});
+  locator.SetSources({source});
   const absl::Time deadline = absl::Now() + absl::Seconds(10);
   while (IsNotYet(locator.Locate(source).status()) && absl::Now() < deadline) {
     absl::SleepFor(absl::Milliseconds(1));

@@ -1,4 +1,4 @@
-// What a source is called in explanations and logs.
+// The display name of a source in explanations and logs.
 #pragma once
 
 #include <string>
@@ -7,8 +7,9 @@
 
 namespace gpuscaler {
 
-// "vllm at http://llm:8000", "queue_size{pool="chat"} at http://gateway:9090/metrics", "stream jobs
-// at redis:6379". Nothing secret: of a URL not its query.
+// Returns for example "vllm at http://llm:8000", "queue_size{pool="chat"} at
+// http://gateway:9090/metrics" or "stream jobs at redis:6379". Contains no secret: a URL's query is
+// left out.
 std::string NameOf(const SignalSource& source);
 
 }  // namespace gpuscaler

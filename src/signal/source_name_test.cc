@@ -14,7 +14,7 @@ std::string NameOfPlace(decltype(SignalSource::place) place) {
                                  .ca_pem = "hunter2"}});
 }
 
-TEST(SourceName, SaysWhatIsReadWhere) {
+TEST(SourceName, NamesTheMetricAndItsPlace) {
   EXPECT_EQ(NameOfPlace(DiscoveredEngines{}), "engines found in pods of team-a");
   EXPECT_EQ(NameOfPlace(EngineEndpoint{.url = "http://llm:8000"}), "engines at http://llm:8000");
   EXPECT_EQ(NameOfPlace(EngineEndpoint{.url = "http://llm:8000", .engine = "vllm"}),
@@ -36,7 +36,7 @@ TEST(SourceName, SaysWhatIsReadWhere) {
   EXPECT_EQ(NameOfPlace(queue), "list jobs at redis:6379");
 }
 
-TEST(SourceName, LeavesTheQueryOutWhichMayHoldAKey) {
+TEST(SourceName, OmitsTheQueryWhichMayContainAKey) {
   EXPECT_EQ(NameOfPlace(EngineEndpoint{.url = "http://llm:8000/metrics?key=hunter2"}),
             "engines at http://llm:8000/metrics");
 }

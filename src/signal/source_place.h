@@ -1,4 +1,4 @@
-// Where a source is, as its trigger says, taken apart.
+// Parses the address of a source, as written in a trigger's metadata.
 #pragma once
 
 #include <string>
@@ -12,16 +12,15 @@
 
 namespace gpuscaler {
 
-// Of engines, a page or Redis; of Redis host, port and TLS alone. INVALID_ARGUMENT says what is
-// wrong and what is allowed.
+// Returns the endpoint of engines, a metrics endpoint or Redis; for Redis only host, port and TLS.
+// INVALID_ARGUMENT names the fault and the allowed values.
 absl::StatusOr<HttpEndpoint> EndpointOf(const SignalSource& source);
 
-// Where it listens unless its trigger says so: an engine on its own usual port, or as its scheme
-// has it.
+// Returns the port that the trigger gives; otherwise the engine's default port, or the scheme's.
 int PortOf(const SignalSource& source, const HttpEndpoint& endpoint);
 
-// What can be told of a source without asking anybody: INVALID_ARGUMENT and PERMISSION_DENIED name
-// the metadata key, of a page `page_key`.
+// Checks a source without any I/O. INVALID_ARGUMENT and PERMISSION_DENIED name the metadata key;
+// `page_key` is that of a metrics endpoint.
 absl::Status CheckSource(const SignalSource& source, const EndpointRules& rules,
                          absl::string_view page_key = "prometheusEndpoint");
 

@@ -22,7 +22,7 @@ std::string FaultOf(const SignalSource& source) {
   return CheckSource(source, EndpointRules(AllowedEndpoints())).ToString();
 }
 
-TEST(SourcePlace, PortIsTheOneWrittenElseTheUsualOne) {
+TEST(SourcePlace, PortIsTheWrittenOneOrTheDefault) {
   EXPECT_EQ(PortOf(At(EngineEndpoint{.url = "http://llm:1234", .engine = "vllm"})), 1234);
   EXPECT_EQ(PortOf(At(EngineEndpoint{.url = "http://llm", .engine = "vllm"})), 8000);
   EXPECT_EQ(PortOf(At(EngineEndpoint{.url = "http://llm", .engine = "triton"})), 8002);
@@ -43,7 +43,7 @@ TEST(SourcePlace, RedisIsAHostAndAPort) {
   }
 }
 
-TEST(SourcePlace, AFaultNamesTheKeyOfTheTriggersMetadata) {
+TEST(SourcePlace, ErrorsNameTheMetadataKey) {
   EXPECT_THAT(FaultOf(At(EngineEndpoint{.url = "ftp://llm"})), HasSubstr("engineEndpoint: "));
   EXPECT_THAT(FaultOf(At(MetricsPage{.url = "gateway", .selector = "a"})),
               HasSubstr("prometheusEndpoint: "));
@@ -52,7 +52,7 @@ TEST(SourcePlace, AFaultNamesTheKeyOfTheTriggersMetadata) {
   EXPECT_THAT(FaultOf(Redis("redis/")), HasSubstr("redisAddress: "));
 }
 
-TEST(SourcePlace, AnothersHostIsRefused) {
+TEST(SourcePlace, AnotherNamespacesHostIsRefused) {
   EXPECT_THAT(FaultOf(Redis("redis.team-b.svc")),
               AllOf(HasSubstr("PERMISSION_DENIED"), HasSubstr("redisAddress: ")));
   EXPECT_EQ(FaultOf(Redis("redis")), "OK");

@@ -9,12 +9,12 @@
 namespace gpuscaler {
 namespace {
 
-// How often the texts of a source are held: by the store, by those who look and poll, and in the
-// requests on their way. Of engines, and of a page's addresses, each has some of its own.
+// Copies of a source's texts: in the store, in the pollers and in requests in flight. Each engine,
+// and each address of a page, adds its own copies.
 constexpr size_t kCopies = 8;
 constexpr size_t kCopiesOfEach = 4;
 
-constexpr size_t kSeriesBytes = 64;  // of each series whose growth is followed
+constexpr size_t kSeriesBytes = 64;  // one counter series
 
 bool WantsRate(const SignalSource& source) {
   const auto* page = std::get_if<MetricsPage>(&source.place);
@@ -26,14 +26,13 @@ bool IsOfEngines(const SignalSource& source) {
          std::holds_alternative<EngineEndpoint>(source.place);
 }
 
-std::variant<EngineGroup, ScrapedGroup, NumberTimeline> NothingObserved(
-    const SignalSource& source) {
+std::variant<EngineGroup, ScrapedGroup, NumberTimeline> EmptyHistory(const SignalSource& source) {
   if (IsOfEngines(source)) return EngineGroup();
   if (std::holds_alternative<MetricsPage>(source.place)) return ScrapedGroup(WantsRate(source));
   return NumberTimeline(/*is_rate=*/false);
 }
 
-struct PlacesOf {  // each is asked by itself
+struct PlaceCount {  // each is read separately
   size_t operator()(const EngineGroup& engines) const { return engines.size(); }
   size_t operator()(const ScrapedGroup& pages) const { return pages.size(); }
   size_t operator()(const NumberTimeline&) const { return 0; }
@@ -59,7 +58,7 @@ size_t TextBytes(const SignalSource& source) {
          own.password.size() + own.bearer_token.size() + own.ca_pem.size();
 }
 
-// Of each matcher that "=~" or "!~" may begin.
+// Counts each matcher that may be a regular expression: "=~" or "!~".
 size_t RegexBytes(const SignalSource& source) {
   const auto* const page = std::get_if<MetricsPage>(&source.place);
   if (page == nullptr) return 0;
@@ -72,16 +71,16 @@ StoredSource::StoredSource(SignalSource source, absl::Time read_since, int64_t g
     : source_(std::move(source)),
       read_since_(read_since),
       first_generation_(generation),
-      observed_(NothingObserved(source_)) {
+      observed_(EmptyHistory(source_)) {
   MutexLock lock(mutex_);
-  Weigh();
+  UpdateBytes();
 }
 
-void StoredSource::Weigh() {
-  const size_t places = std::visit(PlacesOf(), observed_);
-  const size_t followed = WantsRate(source_) ? kMostSeries * std::max(places, size_t{1}) : 0;
+void StoredSource::UpdateBytes() {
+  const size_t places = std::visit(PlaceCount(), observed_);
+  const size_t counter_series = WantsRate(source_) ? kMostSeries * std::max(places, size_t{1}) : 0;
   bytes_ = (kCopies + kCopiesOfEach * places) * TextBytes(source_) + RegexBytes(source_) +
-           followed * kSeriesBytes +
+           counter_series * kSeriesBytes +
            std::visit([](const auto& observed) { return observed.Bytes(); }, observed_);
 }
 
@@ -91,14 +90,14 @@ bool StoredSource::ListEngines(const absl::StatusOr<std::vector<EnginePlace>>& p
   MutexLock lock(mutex_);
   const bool is_new =
       std::get<EngineGroup>(observed_).List(places, at, without, at - look_back_, capacity_records);
-  Weigh();
+  UpdateBytes();
   return is_new;
 }
 
 bool StoredSource::TakeEngine(const EnginePlace& place, const EngineUpdate& update) {
   MutexLock lock(mutex_);
   const bool is_new = std::get<EngineGroup>(observed_).Take(place, update, update.at - look_back_);
-  Weigh();
+  UpdateBytes();
   return is_new;
 }
 
@@ -106,7 +105,7 @@ bool StoredSource::ListPages(const absl::StatusOr<std::vector<std::string>>& add
   MutexLock lock(mutex_);
   const bool is_new = std::get<ScrapedGroup>(observed_).List(addresses);
   if (is_new) ++update_;
-  Weigh();
+  UpdateBytes();
   return is_new;
 }
 
@@ -116,7 +115,7 @@ bool StoredSource::TakePage(const std::string& address, const absl::StatusOr<Cou
   const bool is_new = pages.Take(address, point);
   if (is_new) ++update_;
   if (point.ok()) pages.Forget(point->instant.at - look_back_);
-  Weigh();
+  UpdateBytes();
   return is_new;
 }
 
@@ -126,7 +125,7 @@ bool StoredSource::TakeNumber(const absl::StatusOr<CounterPoint>& point, const s
   number.Take(point, note);
   ++update_;
   if (point.ok()) number.Forget(point->instant.at - look_back_);
-  Weigh();
+  UpdateBytes();
   return true;
 }
 
@@ -138,7 +137,7 @@ void StoredSource::KeepFor(const SourceLeases& leases) {
     group->Remember(leases.memory());
   }
   look_back_ = leases.look_back();
-  Weigh();
+  UpdateBytes();
 }
 
 int64_t StoredSource::GenerationOf(absl::FunctionRef<bool(const EnginePlace&)> counts) const {

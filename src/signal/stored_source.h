@@ -1,4 +1,4 @@
-// What one source has said, for as long as questions look back on it.
+// The history of one source, as far back as questions look.
 #pragma once
 
 #include <atomic>
@@ -21,19 +21,19 @@
 
 namespace gpuscaler {
 
-// What has changed of a source, without what it said.
+// The version of a source's history, without the history.
 struct SignalVersion {
   int64_t generation = 0;  // SignalHistory's
-  bool is_none = false;    // it is of engines, and there are none
+  bool is_none = false;    // a source of engines that has none
 };
 
-// Thread-safe: a long answer of one source holds up no other.
+// Thread-safe. A long answer for one source blocks no other source.
 class StoredSource {
  public:
-  // What it counts as news begins behind `generation`.
+  // Generations of this history start after `generation`.
   StoredSource(SignalSource source, absl::Time read_since, int64_t generation);
 
-  // As EngineGroup's, ScrapedGroup's and NumberTimeline's; true: it is news.
+  // As in EngineGroup, ScrapedGroup and NumberTimeline. Return true if the history changed.
   bool ListEngines(const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
                    const std::vector<WithoutEngine>& without,
                    const CapacityRecords& capacity_records);
@@ -42,22 +42,22 @@ class StoredSource {
   bool TakePage(const std::string& address, const absl::StatusOr<CounterPoint>& point);
   bool TakeNumber(const absl::StatusOr<CounterPoint>& point, const std::string& note);
 
-  // From now on no more is kept than what these take.
+  // From now on keeps only what these leases need.
   void KeepFor(const SourceLeases& leases);
 
   SignalHistory Answer(const EngineQuestion& question, absl::Time now, absl::Duration longest_gap,
                        absl::FunctionRef<bool(const EnginePlace&)> counts) const;
 
-  // Answer()'s generation, without what was said.
+  // Returns the generation that Answer() would return, without the history.
   SignalVersion Updates(absl::FunctionRef<bool(const EnginePlace&)> counts) const;
 
   absl::Time read_since() const { return read_since_; }
 
-  // Of memory, about: what was said, and what it takes to have it read.
+  // Returns the approximate memory of the history and of reading it.
   size_t Bytes() const { return bytes_; }
 
  private:
-  void Weigh() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void UpdateBytes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int64_t GenerationOf(absl::FunctionRef<bool(const EnginePlace&)> counts) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -68,7 +68,7 @@ class StoredSource {
   mutable Mutex mutex_;
   absl::Duration look_back_ ABSL_GUARDED_BY(mutex_);
   std::variant<EngineGroup, ScrapedGroup, NumberTimeline> observed_ ABSL_GUARDED_BY(mutex_);
-  int64_t update_ ABSL_GUARDED_BY(mutex_) = 0;  // of a page or a queue; engines count their own
+  int64_t update_ ABSL_GUARDED_BY(mutex_) = 0;  // not of engines, which count their own
 };
 
 }  // namespace gpuscaler

@@ -1,4 +1,4 @@
-"""The chart as helm renders it, and whether an object contains what a test wants of it."""
+"""The chart as rendered by helm, and comparisons of its objects with a test's expectation."""
 import pathlib
 import subprocess
 import sys
@@ -13,16 +13,16 @@ CHART = ROOT / "deploy/helm/keda-gpu-scaler"
 PRESETS = sorted((CHART / "presets").glob("*.yaml"))
 RELEASE = "keda-gpu-scaler"
 NAMESPACE = "gpu-scaler"
-# What every installation has to give.
+# Values that every installation must set.
 REQUIRED = {"image": {"repository": "keda-gpu-scaler"}}
 
 
 class HelmError(Exception):
-    """What helm said."""
+    """A failure of helm, with its output."""
 
 
 def helm(*arguments, text=None, environment=None):
-    """Standard output."""
+    """Returns standard output."""
     done = subprocess.run([binaries.KUBE, "helm", *arguments], input=text, text=True,
                           env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if done.returncode != 0:
@@ -31,12 +31,12 @@ def helm(*arguments, text=None, environment=None):
 
 
 def with_required(values):
-    """`values`, and an image where they name none."""
+    """Returns `values`, with an image if they have none."""
     return {**values, "image": {**REQUIRED["image"], **values.get("image", {})}}
 
 
 def render(values, preset=None, release=RELEASE):
-    """The objects, as parsed YAML."""
+    """Returns the objects, as parsed YAML."""
     files = [f"--values={CHART}/presets/{preset}.yaml"] if preset else []
     text = helm("template", release, CHART, f"--namespace={NAMESPACE}", *files, "--values=-",
                 text=yaml.safe_dump(with_required(values)))
@@ -44,26 +44,26 @@ def render(values, preset=None, release=RELEASE):
 
 
 def render_case(case):
-    """Of cases.yaml."""
+    """Renders a case of cases.yaml."""
     return render(case["values"], case.get("preset"), case.get("release", RELEASE))
 
 
 def notes(values):
-    """What helm says after an install, of a cluster that it cannot ask."""
+    """Returns helm's notes after an install, without access to a cluster."""
     text = helm("install", RELEASE, CHART, f"--namespace={NAMESPACE}", "--dry-run=client",
                 "--values=-", text=yaml.safe_dump(with_required(values)))
     return text.partition("\nNOTES:\n")[2]
 
 
 def find(objects, which):
-    """Those of "Kind" or "Kind/name"."""
+    """Returns the objects that match "Kind" or "Kind/name"."""
     kind, _, name = which.partition("/")
     return [each for each in objects
             if each["kind"] == kind and name in ("", each["metadata"]["name"])]
 
 
 def workload_of(objects, name):
-    """The DaemonSet or Deployment."""
+    """Returns the DaemonSet or Deployment."""
     return (find(objects, f"DaemonSet/{name}") + find(objects, f"Deployment/{name}"))[0]
 
 
@@ -72,7 +72,7 @@ def container_of(workload):
 
 
 def scaler_container(objects):
-    """Of what answers KEDA."""
+    """Returns the container that serves KEDA."""
     return container_of(workload_of(objects, "keda-gpu-scaler"))
 
 
@@ -81,8 +81,8 @@ def agent_container(objects):
 
 
 def contains(actual, wanted):
-    """Maps by key; of a list each wanted member in any of its own; a text of YAML or JSON by what
-    it says."""
+    """Compares maps by key, each wanted member of a list with any member, and texts as YAML or
+    JSON."""
     if isinstance(wanted, dict) and isinstance(actual, str):
         return contains(yaml.safe_load(actual), wanted)
     if isinstance(wanted, dict):
@@ -95,7 +95,7 @@ def contains(actual, wanted):
 
 
 def leaves(values, path=()):
-    """Paths to what is no map, or an empty one."""
+    """Returns the paths to all values that are no map, or an empty one."""
     if not isinstance(values, dict) or not values:
         return {path}
     return set().union(*(leaves(value, path + (key,)) for key, value in values.items()))

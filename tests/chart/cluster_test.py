@@ -1,7 +1,7 @@
 """The chart and the examples on a real API server: installed, upgraded, rolled back, uninstalled.
 
 Pods are simulated (KWOK): they become ready without a container, and nothing enforces a
-NetworkPolicy, of which the schema alone is checked. What runs in a pod is checked with the real binary.
+NetworkPolicy, so only its schema is checked. The program of a pod is checked with the real binary.
 """
 import concurrent.futures
 import json
@@ -18,18 +18,18 @@ from control_plane import cluster, objects
 
 CASES = yaml.safe_load((chart.ROOT / "tests/chart/cases.yaml").read_text())
 EXAMPLES = sorted((chart.ROOT / "deploy/examples").rglob("*.yaml"))
-# Of the chart, of the examples.
+# The chart's and the examples'.
 NAMESPACES = ["gpu-scaler", "gpu-scaler-agents", "gpu-agents", "monitoring", "cert-manager", "team-a",
               "team-b"]
-AGENTS = "agents-of-a-release"  # a namespace that the chart makes
+AGENTS = "agents-of-a-release"  # a namespace that the chart creates
 GPU_NODES = "nvidia.com/gpu.present=true"
 
 
 def setUpModule():
     global folder, simulation
     folder = chart.ROOT / "build/cluster/chart"
-    cluster.down(folder)  # of a run that was killed
-    shutil.rmtree(folder / "log", ignore_errors=True)  # of the last run
+    cluster.down(folder)  # left by a killed run
+    shutil.rmtree(folder / "log", ignore_errors=True)  # the last run's
     unittest.addModuleCleanup(cluster.down, folder)
     cluster.up(folder)
     files = subprocess.run([chart.ROOT / "tests/chart/crds/files"], check=True, text=True,
@@ -39,17 +39,17 @@ def setUpModule():
     kubectl("wait", "--for=condition=Established", "--timeout=30s", *each_file)
     for namespace in NAMESPACES:
         kubectl("create", "namespace", namespace)
-    # A second node without GPUs, for aggregators to be apart.
+    # A second node without GPUs, so that aggregators can be on different nodes.
     kubectl("apply", "--server-side", "--filename=-", text=json.dumps(
         objects.node("cpu-1", {"cpu": "32", "memory": "256Gi", "pods": "250"})))
-    # It takes two minutes, beside the other tests.
+    # It takes two minutes, in parallel with the other tests.
     beside = concurrent.futures.ThreadPoolExecutor()
     unittest.addModuleCleanup(beside.shutdown)
     simulation = beside.submit(simulate)
 
 
 def kubectl(*command, text=None):
-    """Standard output."""
+    """Returns standard output."""
     return cluster.kubectl(folder, *command, text=text)
 
 
@@ -58,7 +58,7 @@ def get(*what):
 
 
 def helm(*command):
-    """Standard output. As an administrator of `folder`'s cluster."""
+    """Returns standard output. Runs as an administrator of `folder`'s cluster."""
     return chart.helm(*command, environment={"PATH": "/usr/bin:/bin", "HOME": str(folder),
                                              "KUBECONFIG": str(folder / "kubeconfig")})
 
@@ -77,13 +77,13 @@ def gpu_nodes():
 
 
 class Accepted(unittest.TestCase):
-    """By the API server, in a dry run: schema, defaults, validation, admission."""
+    """The API server accepts objects in a dry run: schema, defaults, validation, admission."""
 
     def accept(self, text):
         kubectl("apply", "--dry-run=server", "--filename=-", text=text)
 
     def accept_each(self, texts):
-        """All at once, which takes seconds; where that fails, one by one."""
+        """Checks all at once, which takes seconds; if that fails, one by one."""
         try:
             self.accept("\n---\n".join(texts.values()))
         except cluster.NotReady:
@@ -118,7 +118,7 @@ class Accepted(unittest.TestCase):
 
 
 class PodSecurity(unittest.TestCase):
-    """What each level of it says to the pods of each role."""
+    """Which levels of pod security admit the pods of each role."""
 
     @classmethod
     def setUpClass(cls):
@@ -127,7 +127,7 @@ class PodSecurity(unittest.TestCase):
             kubectl("label", "namespace", level, f"pod-security.kubernetes.io/enforce={level}")
 
     def admitting(self, role, values):
-        """The levels under which the pod is made, in a dry run."""
+        """Returns the levels that admit the pod, in a dry run."""
         rendered = chart.render(values)
         name = "keda-gpu-scaler" + ("-agent" if role == "agent" else "")
         template = chart.workload_of(rendered, name)["spec"]["template"]
@@ -176,7 +176,7 @@ class PodSecurity(unittest.TestCase):
 
 
 class InstalledByAUserOfOneNamespace(unittest.TestCase):
-    """In a dry run."""
+    """Dry runs of an install with the rights to one namespace."""
 
     @classmethod
     def setUpClass(cls):
@@ -202,14 +202,14 @@ class InstalledByAUserOfOneNamespace(unittest.TestCase):
 
 
 class Installed(unittest.TestCase):
-    """One life of a release, told in order."""
+    """The life of a release, from install to uninstall."""
 
     def test_from_install_to_uninstall(self):
         namespace = chart.NAMESPACE
-        # The strictest level of pod security: the aggregators must not be refused.
+        # The strictest level of pod security: it must admit the aggregators.
         kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted")
         given = ["--set=image.repository=keda-gpu-scaler", f"--set=agent.namespace={AGENTS}",
-                 # Above 0 Kubernetes' DaemonSet controller can wait without end for pods that became
+                 # Above 0 Kubernetes' DaemonSet controller can wait forever for pods that became
                  # ready more than a second apart (docs/kubernetes.md, Upgrades).
                  "--set=minReadySeconds=0", "--set=aggregator.minReadySeconds=1",
                  "--set=updateStrategy.rollingUpdate.maxSurge=100%"]
@@ -247,7 +247,7 @@ class Installed(unittest.TestCase):
                                 "networkpolicies,resourcequotas,secrets,poddisruptionbudgets",
                                 f"--namespace={namespace}")["items"]]
         self.assertEqual(left, [])
-        # Removed by an upgrade, and for that helm does not wait.
+        # Removed by an upgrade; helm does not wait for that.
         self.assertTrue(processes.eventually(
             lambda: not self.is_there(f"namespace/{AGENTS}"), seconds=60))
 
@@ -273,7 +273,7 @@ class Installed(unittest.TestCase):
                             f"--namespace={chart.NAMESPACE}").strip())
 
     def changes_its_mode(self):
-        """To one node, as it was before there was a fleet, and back."""
+        """Changes to mode standalone, as before there was a fleet, and back."""
         kubectl("label", "--overwrite", "namespace", chart.NAMESPACE,
                 "pod-security.kubernetes.io/enforce=privileged")
         self.install("upgrade", "--reset-then-reuse-values", "--set=mode=standalone",
@@ -307,7 +307,7 @@ class Simulated(unittest.TestCase):
         notes, timeline = simulation.result()
         self.assertIn("120 s a round", notes)
         counts = [count for _, count in timeline]
-        # A Deployment without a number begins with one replica.
+        # A Deployment without a number of replicas starts with one.
         if counts[0] == 1:
             counts = counts[1:]
         self.assertIn(4, counts, timeline)
@@ -318,9 +318,9 @@ class Simulated(unittest.TestCase):
 
 
 def simulate():
-    """simulate.enabled, with the scaler's pod played by the real binary on loopback.
+    """Runs simulate.enabled with the real binary on loopback instead of the scaler's pod.
 
-    What helm said, and [(seconds since the start, replicas)] at each change.
+    Returns helm's output, and [(seconds since the start, replicas)] at each change.
     """
     namespace = "--namespace=simulated"
     notes = helm("install", chart.RELEASE, chart.CHART, namespace, "--create-namespace",
@@ -328,7 +328,7 @@ def simulate():
     gpu_file = folder / "simulated-gpus.json"
     gpu_file.write_text(get("configmap/simulated-gpus", namespace)["data"]["gpus.json"])
     with processes.scaler(gpu_file) as ports:
-        # No cluster DNS leads to it.
+        # No cluster DNS resolves its Service.
         patch = [{"op": "replace", "path": "/spec/triggers/0/metadata/scalerAddress",
                   "value": f"127.0.0.1:{ports['grpc']}"}]
         kubectl("patch", "scaledobject/simulated-workload", namespace, "--type=json",
@@ -339,7 +339,7 @@ def simulate():
 
 
 def replicas_over_time(namespace, seconds):
-    """Until they have gone to four and back to zero, or the time is over."""
+    """Records replicas until they went to four and back to zero, or the time is over."""
     seen = []
     began = time.monotonic()
     while (now := time.monotonic() - began) < seconds:

@@ -15,7 +15,7 @@ import processes
 DASHBOARD = json.loads((chart.ROOT / "deploy/grafana/keda-gpu-scaler.json").read_text())
 RULES = chart.ROOT / "deploy/alerts/keda-gpu-scaler.rules.yaml"
 RULES_TEST = chart.ROOT / "deploy/alerts/keda-gpu-scaler.test.yaml"
-# What Grafana puts in place of its variables.
+# Values for Grafana's variables.
 VARIABLES = {"$job": "keda-gpu-scaler", "$instance": ".*", "$__rate_interval": "10s"}
 
 
@@ -28,14 +28,14 @@ def gpu(index, utilization):
             "throttle_reasons": 4}
 
 
-# Two GPUs that move; one cannot tell its temperature.
+# Two GPUs with changing values; one has no temperature.
 GPU_FILE = {"driver_version": "550", "frames": [
     {"seconds": 1, "gpus": [gpu(0, utilization), gpu(1, 100 - utilization)]}
     for utilization in (40, 90)]}
 
 
 def targets():
-    """(title of the panel, query) of the whole dashboard."""
+    """Returns (title of the panel, query) for the whole dashboard."""
     return [(panel["title"], target["expr"])
             for panel in DASHBOARD["panels"] for target in panel.get("targets", [])]
 
@@ -57,7 +57,7 @@ class Metrics(unittest.TestCase):
         cls.addClassCleanup(cls.stack.close)
         folder = pathlib.Path(cls.stack.enter_context(tempfile.TemporaryDirectory()))
         (folder / "gpus.json").write_text(json.dumps(GPU_FILE))
-        # All that there is to scrape: one that stands alone, an agent, its aggregator.
+        # All roles: a standalone scaler, an agent, its aggregator.
         reading = [folder / "gpus.json", "--poll-interval=500ms"]
         ports = cls.stack.enter_context(processes.scaler(*reading))
         # Its kubelet does not answer.
@@ -94,7 +94,7 @@ class Metrics(unittest.TestCase):
     def test_it_shows_every_metric(self):
         shown = {re.sub("_bucket$", "", name)
                  for _, expression in targets() for name in metric_names(expression)}
-        # The limit stands beside the draw in the driver's own tools; a line of it tells nothing.
+        # The limit is constant, so a graph of it is useless; the driver's tools show it.
         self.assertEqual(self.families() - shown, {"keda_gpu_scaler_gpu_power_limit_watts"})
 
     def test_alerts_ask_for_metrics_that_there_are(self):
@@ -111,13 +111,13 @@ class Metrics(unittest.TestCase):
 
 @contextlib.contextmanager
 def asking(port):
-    """Asks as KEDA does, twice a second; for PCIe throughput too, which is read on demand alone."""
+    """Polls as KEDA does, twice a second; also PCIe throughput, which is only read on demand."""
     stop = threading.Event()
 
     def ask():
         while not stop.wait(0.5):
             for metric in ("gpu_utilization", "pcie_tx_kbps"):
-                # One that fails is followed by others. If all do, panels without data tell.
+                # Others follow a failed one. If all fail, panels without data show it.
                 with contextlib.suppress(subprocess.SubprocessError):
                     processes.query(port, f"metricType={metric}", "targetValue=80", "--explain")
 

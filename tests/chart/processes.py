@@ -14,35 +14,35 @@ BINARY = chart.ROOT / "build/dev/src/app/keda-gpu-scaler"
 SERVING = r"event=serving.*\bgrpc_port=(?P<grpc>\d+) metrics_port=(?P<metrics>\d+)"
 
 
-PATIENCE = 20  # seconds, for what takes one
+TIMEOUT = 20  # seconds, for actions that take one
 
 
 @contextlib.contextmanager
 def running(command, *until):
-    """Starts `command`, waits until its log has said all of `until`, and gives their groups."""
+    """Starts `command`, waits until its log matches all of `until`, and yields their groups."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    said = []
+    lines = []
 
     def listen():
-        """To the end: a full pipe would stop it."""
+        """Reads to the end: a full pipe would block the process."""
         for line in process.stdout:
-            said.append(line)
+            lines.append(line)
 
     listener = threading.Thread(target=listen)
     listener.start()
 
     def found():
-        return [re.search(pattern, "".join(said)) for pattern in until]
+        return [re.search(pattern, "".join(lines)) for pattern in until]
 
     try:
-        eventually(lambda: all(found()) or not listener.is_alive(), PATIENCE, every=0.02)
+        eventually(lambda: all(found()) or not listener.is_alive(), TIMEOUT, every=0.02)
         if not all(found()):
-            raise RuntimeError(f"{command[0]} did not start:\n{''.join(said)}")
+            raise RuntimeError(f"{command[0]} did not start:\n{''.join(lines)}")
         yield {name: text for match in found() for name, text in match.groupdict().items()}
     finally:
         process.terminate()
         try:
-            process.wait(PATIENCE)
+            process.wait(TIMEOUT)
         finally:
             process.kill()
             listener.join()
@@ -51,7 +51,7 @@ def running(command, *until):
 
 @contextlib.contextmanager
 def serving(*options):
-    """Gives its ports, by name."""
+    """Yields its ports, by name."""
     port = "--telemetry-port=any" if "--role=agent" in options else "--port=any"
     command = [BINARY, "serve", port, "--metrics-port=any", "--probe-port=any",
                "--bind-address=127.0.0.1", *options]
@@ -64,9 +64,9 @@ def scaler(gpu_file, *options):
 
 
 def query(port, *arguments):
-    """What `keda-gpu-scaler query` answers; fails where it does."""
+    """Returns the output of `keda-gpu-scaler query`; raises if it fails."""
     return subprocess.run([BINARY, "query", f"127.0.0.1:{port}", *arguments], check=True,
-                          text=True, stdout=subprocess.PIPE, timeout=PATIENCE).stdout
+                          text=True, stdout=subprocess.PIPE, timeout=TIMEOUT).stdout
 
 
 class Prometheus:
@@ -79,14 +79,14 @@ class Prometheus:
             return json.load(reply)["data"]
 
     def values(self, expression):
-        """Of an instant query, without what is not a number."""
+        """Returns the values of an instant query, without NaN."""
         found = [float(each["value"][1]) for each in self.get("query", query=expression)["result"]]
         return [value for value in found if value == value]
 
 
 @contextlib.contextmanager
 def prometheus(folder, targets):
-    """A server that scrapes `targets` twice a second."""
+    """Runs a server that scrapes `targets` twice a second."""
     config = folder / "prometheus.yaml"
     config.write_text(json.dumps({
         "global": {"scrape_interval": "500ms", "scrape_timeout": "500ms"},
@@ -100,7 +100,7 @@ def prometheus(folder, targets):
 
 
 def eventually(condition, seconds, every=0.2):
-    """Waits until `condition` is true; its last value."""
+    """Waits until `condition` is true; returns its last value."""
     deadline = time.monotonic() + seconds
     while not (value := condition()) and time.monotonic() < deadline:
         time.sleep(every)

@@ -1,4 +1,4 @@
-"""What the chart has the program do, done by the real program."""
+"""The real program with the arguments that the chart gives it."""
 import contextlib
 import json
 import os
@@ -15,7 +15,7 @@ import processes
 from control_plane import binaries
 
 CASES = yaml.safe_load((chart.ROOT / "tests/chart/cases.yaml").read_text())
-# One authority; a certificate that serves and asks.
+# A CA, and a certificate for servers and clients.
 CERTIFICATES = """
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout ca.key -out ca.crt \
   -days 1 -subj /CN=ca
@@ -31,7 +31,7 @@ def setUpModule():
 
 
 def on_loopback(arguments, mounts, agents_port=None):
-    """`arguments` of a container on this machine: free ports, and folders in place of mounts."""
+    """Returns a container's `arguments` for this machine: free ports, and folders for mounts."""
     changed = []
     for argument in arguments:
         argument = re.sub(r"^(--(?:port|(?:metrics|probe|telemetry)-port))=[1-9]\d*$", r"\1=any",
@@ -49,7 +49,7 @@ def serving(container, mounts, agents_port=None):
 
 
 def question(objects, mounts):
-    """The arguments of `helm test` without the address."""
+    """Returns the arguments of `helm test` without the address."""
     job = chart.find(objects, "Job")[0]
     arguments = job["spec"]["template"]["spec"]["containers"][0]["args"]
     return on_loopback(arguments[2:], mounts)[:-1]
@@ -62,7 +62,7 @@ class Program(unittest.TestCase):
         self.folder = pathlib.Path(self.stack.enter_context(tempfile.TemporaryDirectory()))
 
     def start(self, container, mounts, agents_port=None):
-        """Until the test ends; its ports by name."""
+        """Runs it until the test ends; returns its ports by name."""
         return self.stack.enter_context(serving(container, mounts, agents_port))
 
     def make_certificates(self, *names):
@@ -89,7 +89,7 @@ class Program(unittest.TestCase):
         objects = chart.render({"mode": "standalone", "attribution": {"mode": "none"},
                                 "scaler": {"gpuSource": "none"}})
         ports = self.start(chart.scaler_container(objects), {})
-        # There is no GPU here: an answer, and it says so.
+        # There is no GPU here, so the answer is an error about that.
         done = subprocess.run([processes.BINARY, "query", f"127.0.0.1:{ports['grpc']}",
                                *question(objects, {})], text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT)
@@ -102,14 +102,14 @@ class Program(unittest.TestCase):
     def test_its_roles_know_each_other_by_certificates(self):
         objects = chart.render({"tls": {"certManager": {"enabled": True}}})
         names = chart.find(objects, "Certificate/keda-gpu-scaler-agents-tls")[0]["spec"]["dnsNames"]
-        # Of the aggregator it is the address; of the agent nothing but the name counts.
+        # The aggregator is verified by its address, the agent only by its name.
         self.make_certificates(*(f"DNS:{name}" for name in names), "IP:127.0.0.1")
         self.answers_for_the_agent(
             {"tls": {"certManager": {"enabled": True}}},
             {mounted: self.folder for mounted in ("/etc/tls", "/etc/client-tls")})
 
     def answers_for_the_agent(self, values, mounts):
-        """An agent and an aggregator as the chart starts them, through DNS."""
+        """Starts an agent and an aggregator as the chart does, connected through DNS."""
         gpus = {"driver_version": "550", "gpus": [{"name": "Simulated", "utilization_percent": 66}]}
         (self.folder / "gpus.json").write_text(json.dumps(gpus))
         objects = chart.render({**values, "attribution": {"mode": "none"},
@@ -123,7 +123,7 @@ class Program(unittest.TestCase):
         self.comes_to("value   66", aggregator, question(objects, mounts))
 
     def comes_to(self, text, ports, arguments):
-        """Asks until the answer has `text`: who has just started may have read nothing yet."""
+        """Queries until the answer has `text`: a new process may have no readings yet."""
         asked = [processes.BINARY, "query", f"127.0.0.1:{ports['grpc']}", *arguments]
 
         def answer():
@@ -146,10 +146,10 @@ class Program(unittest.TestCase):
         text = chart.find(objects, "ConfigMap/keda-gpu-scaler-profiles")[0]["data"]["profiles.yaml"]
         (self.folder / "profiles.yaml").write_text(text)
         ports = self.start(chart.scaler_container(objects), {"/etc/keda-gpu-scaler": self.folder})
-        said = subprocess.run([processes.BINARY, "query", f"127.0.0.1:{ports['grpc']}",
-                               "profile=ours"], text=True, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT).stdout
-        self.assertIn("target 42", said)
+        output = subprocess.run([processes.BINARY, "query", f"127.0.0.1:{ports['grpc']}",
+                                 "profile=ours"], text=True, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT).stdout
+        self.assertIn("target 42", output)
 
     def test_it_speaks_tls_both_ways(self):
         self.make_certificates("IP:127.0.0.1")
@@ -163,10 +163,10 @@ class Program(unittest.TestCase):
         asked = [processes.BINARY, "query", f"127.0.0.1:{ports['grpc']}"]
         done = subprocess.run([*asked, *question(objects, mounts)], text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        self.assertEqual(done.returncode, 1, done.stdout)  # asked, and answered: no GPUs here
+        self.assertEqual(done.returncode, 1, done.stdout)  # the call was answered: no GPUs here
         self.assertIn("UNAVAILABLE", done.stdout)
         done = subprocess.run(asked, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        self.assertEqual(done.returncode, 4, done.stdout)  # not let in
+        self.assertEqual(done.returncode, 4, done.stdout)  # refused
 
 
 def containers(objects):

@@ -1,4 +1,4 @@
-"""The chart without a cluster: lint, every value, presets, the manifests made from it."""
+"""The chart without a cluster: lint, every value, presets, and the generated manifests."""
 import concurrent.futures
 import copy
 import json
@@ -18,7 +18,7 @@ VALUES = yaml.safe_load((chart.CHART / "values.yaml").read_text())
 RIGHTS = {"Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding", "Secret"}
 
 
-# Values, and what the notes have for them or have not.
+# Values, and the texts that the notes must or must not have for them.
 RESTRICTED = "pod-security.kubernetes.io/enforce=restricted"
 PRIVILEGED = "pod-security.kubernetes.io/enforce=privileged"
 NOTES = [
@@ -77,7 +77,7 @@ NOTES = [
 
 
 def take_out(values, path):
-    """Whether it was there."""
+    """Removes the value; returns whether it existed."""
     if path[0] not in values:
         return False
     if len(path) > 1:
@@ -100,7 +100,7 @@ def ports_of(container):
 
 
 def ingress_of(policy):
-    """Whose it is, and all that it has."""
+    """Returns the policy's pod selector, and all its ingress rules."""
     assert "Ingress" in policy["policyTypes"]
     return {"podSelector": policy["podSelector"]}, policy["ingress"]
 
@@ -114,10 +114,10 @@ class Chart(unittest.TestCase):
         for preset in [None, *chart.PRESETS]:
             with self.subTest(preset=preset and preset.stem):
                 files = [f"--values={preset}"] if preset else []
-                said = chart.helm("lint", chart.CHART, "--strict", *files,
-                                  "--set=image.repository=keda-gpu-scaler")
-                self.assertIn("1 chart(s) linted, 0 chart(s) failed", said)
-                self.assertNotIn("[WARNING]", said)
+                output = chart.helm("lint", chart.CHART, "--strict", *files,
+                                    "--set=image.repository=keda-gpu-scaler")
+                self.assertIn("1 chart(s) linted, 0 chart(s) failed", output)
+                self.assertNotIn("[WARNING]", output)
 
     def test_each_value_does_what_its_case_says(self):
         for case in CASES:
@@ -195,9 +195,9 @@ class Chart(unittest.TestCase):
     def test_its_notes_say_what_the_values_ask_of_the_user(self):
         for values, lines in NOTES:
             with self.subTest(values):
-                said = chart.notes(values)
+                output = chart.notes(values)
                 for line, there in lines.items():
-                    self.assertEqual(line in said, there, f"{line}\nin\n{said}")
+                    self.assertEqual(line in output, there, f"{line}\nin\n{output}")
 
     def test_the_schema_knows_exactly_the_values(self):
         schema = json.loads((chart.CHART / "values.schema.json").read_text())
@@ -238,8 +238,8 @@ class Chart(unittest.TestCase):
 
     def test_it_packages(self):
         with tempfile.TemporaryDirectory() as folder:
-            said = chart.helm("package", chart.CHART, f"--destination={folder}")
-            archive = said.strip().rpartition(" ")[2]
+            output = chart.helm("package", chart.CHART, f"--destination={folder}")
+            archive = output.strip().rpartition(" ")[2]
             names = subprocess.run(["tar", "-tzf", archive], check=True, text=True,
                                    stdout=subprocess.PIPE).stdout
         self.assertIn("keda-gpu-scaler/presets/gke.yaml", names)

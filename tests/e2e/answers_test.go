@@ -16,27 +16,27 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// noValue is an error of KEDA's, which tells an HPA that the scaler gave it none, and not why.
+// noValue is KEDA's error that the scaler returned no value; it does not contain the reason.
 const noValue = "no value"
 
-// answers are what real KEDA says of the first trigger of the ScaledObject llm, second by second. It is
-// asked as the HPA asks, through its metrics API server, and asks the scaler anew each time: no trigger
-// here has useCachedMetrics.
+// answers are KEDA's values for the first trigger of the ScaledObject llm, polled every second.
+// They are requested as by the HPA, from KEDA's metrics API server. Each request reaches the
+// scaler, as no trigger here has useCachedMetrics.
 type answers struct {
 	t    *testing.T
-	path string // of the metric, on the API server
+	path string // the metric's, on the API server
 
 	mutex sync.Mutex
 	all   []answer
 }
 
 type answer struct {
-	asked time.Time
-	said  string // a number, noValue, or an error that is none of those
+	asked  time.Time
+	result string // a number, noValue, or any other error
 }
 
-// hearsKEDA asks from now on until the test ends.
-func (w *workload) hearsKEDA() *answers {
+// pollKEDA polls KEDA from now on until the test ends.
+func (w *workload) pollKEDA() *answers {
 	w.t.Helper()
 	a := &answers{t: w.t, path: fmt.Sprintf("/apis/external.metrics.k8s.io/v1beta1/namespaces/%s/%s",
 		w.namespace, w.firstMetric())}
@@ -53,11 +53,11 @@ func (w *workload) hearsKEDA() *answers {
 	return a
 }
 
-// firstMetric is what KEDA calls it.
+// firstMetric returns the metric's name in KEDA.
 func (w *workload) firstMetric() string {
 	w.t.Helper()
 	var names []string
-	eventually(w.t, patience, "KEDA names the metric", func() bool {
+	eventually(w.t, timeout, "KEDA names the metric", func() bool {
 		object, err := resource(w.t, w.namespace, scaledObjectKind).Get(w.t.Context(), "llm", metav1.GetOptions{})
 		if err != nil {
 			w.t.Fatal(err)
@@ -73,12 +73,12 @@ func (a *answers) askEverySecond(ctx context.Context) {
 	defer second.Stop()
 	for {
 		asked := time.Now()
-		said := a.ask(ctx)
+		result := a.ask(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		a.mutex.Lock()
-		a.all = append(a.all, answer{asked, said})
+		a.all = append(a.all, answer{asked, result})
 		a.mutex.Unlock()
 		select {
 		case <-second.C:
@@ -110,23 +110,23 @@ func (a *answers) ask(ctx context.Context) string {
 	return fmt.Sprintf("%.6g", list.Items[0].Value.AsApproximateFloat64())
 }
 
-// since is a copy of those that were asked for from then on.
+// since returns a copy of the answers to requests since then.
 func (a *answers) since(from time.Time) []answer {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	return slices.DeleteFunc(slices.Clone(a.all), func(one answer) bool { return one.asked.Before(from) })
 }
 
-// String has stretches of equal answers: "228 for 5 s, no value for 6 s, 228".
+// String run-length encodes the answers: "228 for 5 s, no value for 6 s, 228".
 func (a *answers) String() string {
 	var text strings.Builder
 	all := a.since(time.Time{})
 	for i := 0; i < len(all); {
 		next := i
-		for next < len(all) && all[next].said == all[i].said {
+		for next < len(all) && all[next].result == all[i].result {
 			next++
 		}
-		text.WriteString(all[i].said)
+		text.WriteString(all[i].result)
 		if next < len(all) {
 			fmt.Fprintf(&text, " for %.0f s, ", all[next].asked.Sub(all[i].asked).Seconds())
 		}
@@ -135,63 +135,63 @@ func (a *answers) String() string {
 	return text.String()
 }
 
-// forget drops what was answered until now.
+// forget drops the answers so far.
 func (a *answers) forget() {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	a.all = nil
 }
 
-// becomes waits until a question from now on is answered so.
-func (a *answers) becomes(said string) {
+// becomes waits for that answer to a request that starts now or later.
+func (a *answers) becomes(result string) {
 	a.t.Helper()
 	now := time.Now()
-	eventually(a.t, patience, "KEDA says "+said, func() bool {
-		return slices.ContainsFunc(a.since(now), func(one answer) bool { return one.said == said })
+	eventually(a.t, timeout, "KEDA says "+result, func() bool {
+		return slices.ContainsFunc(a.since(now), func(one answer) bool { return one.result == result })
 	})
 }
 
-// recovers waits, when the fault is over, until three questions in a row are answered so, and tells what
-// was said all the while. A busy machine has time for the longest delays, 10 s until an agent is connected
-// to again or DNS is asked again.
-func (a *answers) recovers(fault, said string) {
+// recovers waits, after the end of the fault, for three such answers in a row, and logs all answers
+// since its start. The timeout covers the longest delays on a busy machine: 10 s until an agent is
+// reconnected or DNS is queried again.
+func (a *answers) recovers(fault, result string) {
 	a.t.Helper()
 	const inARow, within = 3, time.Minute
 	over := time.Now()
 	var right time.Time
-	eventually(a.t, within, "KEDA says "+said+" again", func() bool {
+	eventually(a.t, within, "KEDA says "+result+" again", func() bool {
 		all := a.since(over)
 		if len(all) < inARow {
 			return false
 		}
 		last := all[len(all)-inARow:]
 		right = last[0].asked
-		return !slices.ContainsFunc(last, func(one answer) bool { return one.said != said })
+		return !slices.ContainsFunc(last, func(one answer) bool { return one.result != result })
 	})
 	a.t.Logf("fault: %s: KEDA said %v, which was right %.1f s after its end", fault, a,
 		right.Sub(over).Seconds())
 }
 
-// are fails when anything else was said.
-func (a *answers) are(allowed ...string) {
+// areAmong fails if there was any other answer.
+func (a *answers) areAmong(allowed ...string) {
 	a.t.Helper()
-	a.each(fmt.Sprint("none of ", allowed), func(said string) bool { return slices.Contains(allowed, said) })
+	a.each(fmt.Sprint("none of ", allowed), func(result string) bool { return slices.Contains(allowed, result) })
 }
 
-// neverBelow fails when less was said, or no value.
+// neverBelow fails if a value was lower, or missing.
 func (a *answers) neverBelow(least float64) {
 	a.t.Helper()
-	a.each(fmt.Sprint("not from ", least), func(said string) bool {
-		value, err := strconv.ParseFloat(said, 64)
+	a.each(fmt.Sprint("not from ", least), func(result string) bool {
+		value, err := strconv.ParseFloat(result, 64)
 		return err == nil && value >= least
 	})
 }
 
-func (a *answers) each(why string, allowed func(said string) bool) {
+func (a *answers) each(why string, allowed func(result string) bool) {
 	a.t.Helper()
 	for _, one := range a.since(time.Time{}) {
-		if !allowed(one.said) {
-			a.t.Errorf("KEDA said %s, %s: %v", one.said, why, a)
+		if !allowed(one.result) {
+			a.t.Errorf("KEDA said %s, %s: %v", one.result, why, a)
 			return
 		}
 	}

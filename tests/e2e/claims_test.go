@@ -12,12 +12,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// GPUs are given by DRA. The driver's indices are not the minor numbers, and the monitoring claim has all.
+// GPUs are allocated by DRA. The driver's indices are not the minor numbers, and the monitoring
+// claim has all GPUs.
 func TestHoldersOfARealKubeletsClaims(t *testing.T) {
 	t.Parallel()
 	const node, class = "claims", "claimed-gpu"
 	uuids := gpuIDs(0)[:5] // one stays free
-	// First, so that the scheduler knows its resource: a pod that it cannot place waits for a minute.
+	// First, so that the scheduler has its resource: a pod that it cannot place waits for a minute.
 	create(t, "", "{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: "+class+"}, "+
 		"spec: {extendedResourceName: example.com/gpu, selectors: [{cel: {expression: 'device.driver == \"gpu.nvidia.com\"'}}]}}")
 	t.Cleanup(func() {
@@ -56,7 +57,7 @@ func TestHoldersOfARealKubeletsClaims(t *testing.T) {
 	k.answersAsRecorded("claims")
 }
 
-// fakeDriver is the environment of NVIDIA's driver with these GPUs, the last of which has index 0.
+// fakeDriver returns the environment of NVIDIA's driver with these GPUs; the last one has index 0.
 func fakeDriver(t *testing.T, uuids []string) []string {
 	t.Helper()
 	var gpus []any

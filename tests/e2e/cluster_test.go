@@ -26,7 +26,7 @@ var (
 	scaledJobKind    = schema.GroupVersionKind{Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledJob"}
 )
 
-// The one control plane of all tests.
+// The control plane of all tests.
 var (
 	kube    *kubernetes.Clientset
 	objects *dynamic.DynamicClient
@@ -47,21 +47,21 @@ func connect(kubeconfig string) error {
 	return err
 }
 
-// patience is far longer than anything takes: only a test that fails waits so long.
-const patience = 90 * time.Second
+// timeout is far longer than anything takes: only a test that fails waits that long.
+const timeout = 90 * time.Second
 
-// eventually fails the test when the condition did not come true within patience.
-func eventually(t *testing.T, patience time.Duration, what string, condition func() bool) {
+// eventually fails the test if the condition does not become true within timeout.
+func eventually(t *testing.T, timeout time.Duration, what string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !condition(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); !condition(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", patience, what)
+			t.Fatalf("not within %v: %s", timeout, what)
 		}
 	}
 }
 
-// makeNamespace makes one for as long as the test runs. Afterwards all in it goes: the pods of all
-// tests together would hold more GPUs than the nodes have.
+// makeNamespace creates a namespace that is deleted after the test with all its objects: the pods
+// of all tests together would need more GPUs than the nodes have.
 func makeNamespace(t *testing.T, name string) {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -76,7 +76,7 @@ func makeNamespace(t *testing.T, name string) {
 	})
 }
 
-// create makes the object that a YAML text says.
+// create creates the object in a YAML text.
 func create(t *testing.T, namespace, text string) {
 	t.Helper()
 	object, client := parse(t, namespace, text)
@@ -134,11 +134,11 @@ func clientOf(namespace string, kind schema.GroupVersionKind) (dynamic.ResourceI
 	return objects.Resource(mapping.Resource).Namespace(namespace), nil
 }
 
-// describe is what matters of `kubectl describe scaledobject`: conditions and events.
+// describe returns the conditions and events in `kubectl describe scaledobject`.
 func describe(t *testing.T, namespace, name string) string {
 	t.Helper()
 	var text strings.Builder
-	ctx := context.Background() // a failed test still wants it
+	ctx := context.Background() // also for a failed test
 	client := resource(t, namespace, scaledObjectKind)
 	object, err := client.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -162,7 +162,8 @@ func describe(t *testing.T, namespace, name string) string {
 	return text.String()
 }
 
-// statusPatches is how often a ScaledObject's status was written to since the API server began.
+// statusPatches returns how often the status of ScaledObjects was written since the API server
+// started.
 func statusPatches(t *testing.T) float64 {
 	t.Helper()
 	page, err := kube.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
@@ -173,7 +174,7 @@ func statusPatches(t *testing.T) float64 {
 		`subresource="status"`, `verb="PATCH"`)
 }
 
-// averageSeen is what the only HPA of a namespace was last given for each replica.
+// averageSeen returns the average value in the status of a namespace's only HPA.
 func averageSeen(t *testing.T, namespace string) float64 {
 	t.Helper()
 	hpas, err := kube.AutoscalingV2().HorizontalPodAutoscalers(namespace).List(t.Context(),
@@ -188,7 +189,7 @@ func averageSeen(t *testing.T, namespace string) float64 {
 	return metrics[0].External.Current.AverageValue.AsApproximateFloat64()
 }
 
-// conditionOf is the status of one condition of a ScaledObject.
+// conditionOf returns the status of one condition of a ScaledObject.
 func conditionOf(t *testing.T, namespace, name, kind string) string {
 	t.Helper()
 	object, err := resource(t, namespace, scaledObjectKind).Get(t.Context(), name, metav1.GetOptions{})

@@ -10,7 +10,8 @@ import (
 	"k8s.io/cri-client/pkg/fake"
 )
 
-// containerRuntime is Kubernetes' fake one: containers run until they are stopped, without processes.
+// containerRuntime is Kubernetes' fake runtime: containers run until they are stopped, without
+// processes.
 type containerRuntime struct {
 	t    *testing.T
 	fake *fakes.FakeRuntimeService
@@ -27,10 +28,10 @@ func startContainerRuntime(t *testing.T, socket string) *containerRuntime {
 	return &containerRuntime{t: t, fake: remote.RuntimeService}
 }
 
-// finish ends a container with success, once it runs.
+// finish waits until a container runs and ends it with success.
 func (r *containerRuntime) finish(pod, container string) {
 	r.t.Helper()
-	eventually(r.t, patience, pod+"/"+container+" runs", func() bool {
+	eventually(r.t, timeout, pod+"/"+container+" runs", func() bool {
 		r.fake.Lock()
 		defer r.fake.Unlock()
 		for _, one := range r.fake.Containers {
@@ -45,7 +46,7 @@ func (r *containerRuntime) finish(pod, container string) {
 	})
 }
 
-// given is which pods' containers were started with each device of a kubelet, by its id.
+// given returns the pods that have a container with each device of a kubelet, by device ID.
 func (r *containerRuntime) given() map[string][]string {
 	pods := map[string][]string{}
 	r.eachDevice(func(id string, container *fakes.FakeContainer) {
@@ -54,7 +55,8 @@ func (r *containerRuntime) given() map[string][]string {
 	return pods
 }
 
-// using is the UID of the pod with a running container that was given each device, by the device's id.
+// using returns the UID of the pod with a running container that was given each device, by device
+// ID.
 func (r *containerRuntime) using() map[string]string {
 	pods := map[string]string{}
 	r.eachDevice(func(id string, container *fakes.FakeContainer) {
@@ -65,7 +67,7 @@ func (r *containerRuntime) using() map[string]string {
 	return pods
 }
 
-// eachDevice calls it for each device of each container.
+// eachDevice calls the function for each device of each container.
 func (r *containerRuntime) eachDevice(call func(id string, container *fakes.FakeContainer)) {
 	r.fake.Lock()
 	defer r.fake.Unlock()

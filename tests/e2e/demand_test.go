@@ -11,21 +11,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// demand is the load on a workload, in percent of a GPU: 250 fills two and a half. The replicas that
-// are ready share it, and each of a replica's GPUs shows its replica's share.
+// demand is the load on a workload, in percent of a GPU: 250 fills two and a half. The ready
+// replicas share it, and each of a replica's GPUs shows its replica's share.
 //
-// It also answers as the queue in front of the workload would, in the same unit, for KEDA's
-// metrics-api trigger: GPUs of a workload without replicas show nothing that could wake it. The
-// first replica takes all that waits: from then on the GPUs alone keep the workload awake.
+// It also serves the length of the queue before the workload, in the same unit, for KEDA's
+// metrics-api trigger: without replicas no GPU shows the demand. The first replica takes all that
+// waits, and from then on only the GPUs keep the workload active.
 type demand struct {
-	mutex         *sync.Mutex // of all who share its GPUs
+	mutex         *sync.Mutex // shared by all users of its GPUs
 	shows         replica
 	podsOfReplica int
-	changed       func() // writes what the GPUs show; has the mutex
+	changed       func() // writes the GPU file; must be called with the mutex
 	queue         *httptest.Server
 
 	load float64
-	pods map[string]*corev1.Pod // that hold GPUs, by UID
+	pods map[string]*corev1.Pod // those with GPUs, by UID
 }
 
 func newDemand(t *testing.T, mutex *sync.Mutex, shows replica, changed func()) *demand {
@@ -60,8 +60,8 @@ func (d *demand) tellLoad(answer http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintf(answer, `{"load": %g}`, waiting)
 }
 
-// show has a pod's GPU show what the pod makes of the load. One that is ready before the rest of its
-// replica, or outlives it, waits.
+// show makes a pod's GPU show the pod's share of the load. A pod that is ready before the rest of
+// its replica, or outlives it, is idle.
 func (d *demand) show(pod *corev1.Pod, gpu *device) {
 	ready := d.readyReplicas()
 	share := 0.0
@@ -71,7 +71,7 @@ func (d *demand) show(pod *corev1.Pod, gpu *device) {
 	d.shows(share, isReady(pod), gpu)
 }
 
-// readyReplicas has those of which every pod is ready and none is being deleted.
+// readyReplicas returns the replicas in which every pod is ready and none is being deleted.
 func (d *demand) readyReplicas() map[string]bool {
 	pods, ready := map[string]int{}, map[string]bool{}
 	for _, pod := range d.pods {
@@ -86,7 +86,7 @@ func (d *demand) readyReplicas() map[string]bool {
 	return ready
 }
 
-// replicaOf is the same for pods that are one replica together.
+// replicaOf returns the same key for all pods of one replica.
 func replicaOf(pod *corev1.Pod) string {
 	if group, ok := pod.Labels[groupLabel]; ok {
 		return group

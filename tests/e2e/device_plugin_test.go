@@ -11,8 +11,8 @@ import (
 	"k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 )
 
-// devicePlugin gives a real kubelet healthy devices of one resource, with the ids of NVIDIA's plugin.
-// Each container has those that it was given in an annotation, for the container runtime alone.
+// devicePlugin gives healthy devices of one resource to a real kubelet, with IDs as in NVIDIA's
+// plugin. An annotation of each container lists its devices, only for the container runtime.
 type devicePlugin struct {
 	v1beta1.UnimplementedDevicePluginServer
 	resource corev1.ResourceName
@@ -20,10 +20,11 @@ type devicePlugin struct {
 	server   *grpc.Server
 }
 
-// givenDevices begins the annotation's name; the plugin's resource ends it.
+// givenDevices is the prefix of the annotation's name; the plugin's resource follows.
 const givenDevices = "given-devices/"
 
-// register serves a kubelet that has just started: when it starts, it removes the sockets of plugins.
+// register serves a kubelet that has just started: a starting kubelet removes the sockets of
+// plugins.
 func (p *devicePlugin) register(k *realKubelet) {
 	k.t.Helper()
 	if p.server != nil {
@@ -33,8 +34,8 @@ func (p *devicePlugin) register(k *realKubelet) {
 	}
 	plugins := filepath.Join(k.folder, "device-plugins")
 	registry := filepath.Join(plugins, "kubelet.sock")
-	p.server = grpc.NewServer() // stopped at the end, come what may
-	eventually(k.t, patience, "the kubelet accepts device plugins", func() bool {
+	p.server = grpc.NewServer() // stopped at the end in any case
+	eventually(k.t, timeout, "the kubelet accepts device plugins", func() bool {
 		k.isRunning()
 		connection, err := net.Dial("unix", registry)
 		if err == nil {

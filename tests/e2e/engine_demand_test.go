@@ -10,11 +10,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// tpotSlo is what the triggers of this file accept as the time per token, in seconds.
+// tpotSlo is the accepted time per output token of the triggers here, in seconds.
 const tpotSlo = 0.045
 
-// requestsPerReplica is the rate that one engine of enginePace is planned for: 91 % of what it serves
-// at the batch that keeps 90 % of tpotSlo. A request is 100 tokens.
+// requestsPerReplica returns the planned rate of one engine of enginePace: 91 % of its rate at the
+// batch size that keeps 90 % of tpotSlo. A request has 100 tokens.
 func requestsPerReplica() float64 {
 	const alone, full, batch = 1. / 60, 1. / 20, 16
 	const perRequest = (full - alone) / (batch - 1)
@@ -23,7 +23,7 @@ func requestsPerReplica() float64 {
 	return 0.91 * (planned - base) / perRequest / planned / 100
 }
 
-// byDemand is a trigger of engines that knows their limit and the time per token that users accept.
+// byDemand returns a trigger with the engines' limit and the accepted time per output token.
 func (w *workload) byDemand() map[string]any {
 	metadata := map[string]string{
 		"scalerAddress":    "keda-gpu-scaler." + w.namespace + ":6000",
@@ -47,7 +47,7 @@ func (w *workload) behindGateway() map[string]any {
 	return trigger
 }
 
-// demandOf returns the demand that the scaler knows, in replicas; 0: it is not known.
+// demandOf returns the scaler's demand in replicas, or 0 if it is unknown.
 func (w *workload) demandOf() float64 {
 	known, err := w.scaler.metric("keda_gpu_scaler_demand_known{")
 	if err != nil || known == 0 {
@@ -57,33 +57,33 @@ func (w *workload) demandOf() float64 {
 	return replicas
 }
 
-// letGo lowers minReplicaCount, and waits until the HPA has it.
-func (w *workload) letGo(least int) {
+// lowerMinimum lowers minReplicaCount and waits until the HPA has it.
+func (w *workload) lowerMinimum(least int) {
 	w.t.Helper()
 	patch(w.t, w.namespace, fmt.Sprintf("{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, metadata: {name: %s}, "+
 		"spec: {minReplicaCount: %d}}", w.scaledObject(), least))
-	eventually(w.t, patience, "the HPA has the new minimum", func() bool {
+	eventually(w.t, timeout, "the HPA has the new minimum", func() bool {
 		hpas, err := kube.AutoscalingV2().HorizontalPodAutoscalers(w.namespace).List(w.t.Context(), metav1.ListOptions{})
 		return err == nil && len(hpas.Items) == 1 && *hpas.Items[0].Spec.MinReplicas == int32(least)
 	})
 }
 
-// The minimum holds the replicas until the demand is known. From then on it is 1.
+// The minimum keeps the replicas until the demand is known; then it is lowered to 1.
 func rollsOutUnderLoad(t *testing.T, name, strategy string) {
 	const load = 3.6 // replicas
 	need := int(math.Ceil(load))
 	w, gateway := newEngineWorkload(t, namespaceOf("engines "+name), engineStart{replicas: need, strategy: strategy})
 	gateway.refuses = true
-	w.line.reaches(need, patience)
+	w.line.reaches(need, timeout)
 	w.scale(scaledObject{min: need, max: 20, behavior: calm, triggers: []any{w.byDemand()}})
 	startLoad(t, fmt.Sprintf("0 %g\n900 0\n", load*requestsPerReplica()), gateway, "--poisson")
-	eventually(t, 2*patience, fmt.Sprintf("the demand is about %g replicas", load), func() bool {
+	eventually(t, 2*timeout, fmt.Sprintf("the demand is about %g replicas", load), func() bool {
 		return math.Ceil(w.demandOf()) == float64(need)
 	})
-	w.letGo(1)
+	w.lowerMinimum(1)
 	began := w.line.mark("%s", name)
 	gone := restarts(w)
-	eventually(t, 2*patience, "it is over", func() bool { return w.isWholeWithout(gone) })
+	eventually(t, 2*timeout, "it is over", func() bool { return w.isWholeWithout(gone) })
 	over := w.line.mark("over")
 	w.holds(30 * time.Second)
 	w.line.isWithin(began, need, need+max(1, need/10))

@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// stranger is a server that the scaler must never ask, at port 8000, where engines are, and at 80. It
-// would say that very many requests run.
+// stranger is a server that must never get a request, on port 8000, the engines', and on 80. It
+// would report very many running requests.
 type stranger struct {
 	connections atomic.Int32
 }
@@ -50,20 +50,21 @@ func startStranger(t *testing.T, address string) {
 	})
 }
 
-// metadataService is where a cloud's is, in the network of these tests.
+// metadataService has the address of a cloud's metadata service, in the network of these tests.
 const metadataService = "169.254.169.254"
 
-// engineFault is what becomes of the engine that a trigger reads.
+// engineFault is a fault of the engine that a trigger reads.
 type engineFault struct {
-	name   string
-	fault  string // the engine's own, after the requests that it has; empty: its name leads elsewhere
-	leads  string // its name, to this address
-	onPage bool   // the trigger is on any page instead, which is the engine's
-	says   string // what users are told
-	denied bool   // KEDA gets PermissionDenied; else Unavailable
+	name string
+	// the engine process's, after its current requests; empty: the name's address changes
+	fault     string
+	leads     string // the name's new address
+	onPage    bool   // the trigger reads the same page as a metrics endpoint
+	wantError string // the error that users see
+	denied    bool   // KEDA gets PermissionDenied; else Unavailable
 }
 
-// code is what KEDA got.
+// code returns the gRPC code that KEDA got.
 func (f engineFault) code() string {
 	if f.denied {
 		return "PermissionDenied"
@@ -71,14 +72,14 @@ func (f engineFault) code() string {
 	return "Unavailable"
 }
 
-// A replica for every 10 requests. The fault may come with two more than the first 28.
+// One replica for every 10 requests. The fault may come with two more than the first 28.
 const (
 	perReplica    = 10
 	beforeFault   = 28
 	afterRecovery = 48
 )
 
-// trigger is on the requests that run in the engine, which its name leads to.
+// trigger returns a trigger on the running requests of the engine at its name.
 func (f engineFault) trigger(namespace string) map[string]any {
 	metadata := map[string]string{
 		"scalerAddress": "keda-gpu-scaler." + namespace + ":6000",
@@ -97,29 +98,29 @@ func (f engineFault) trigger(namespace string) map[string]any {
 	return map[string]any{"type": "external", "metadata": metadata}
 }
 
-// endless makes an engine that takes requests and ends none.
+// endless are flags of an engine that takes requests and ends none.
 var endless = []string{"--max-num-seqs=1000", "--tokens-per-second=0.1", "--full-batch-tokens-per-second=0.1"}
 
-func TestReplicasStandWhileTheEngineOfTheirTriggerIsAtFault(t *testing.T) {
+func TestReplicasStayWhileTheTriggersEngineFails(t *testing.T) {
 	t.Parallel()
-	if said, err := exec.Command("ip", "address", "replace", metadataService+"/32", "dev", "lo").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, said)
+	if output, err := exec.Command("ip", "address", "replace", metadataService+"/32", "dev", "lo").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
 	}
 	startStranger(t, metadataService)
 	loopback := newAddress()
 	startStranger(t, loopback)
 	for _, one := range []engineFault{
-		{name: "crash", fault: "crash", says: "onnection refused"},
-		{name: "hang", fault: "hang", says: "no answer within 2s"},
-		{name: "error", fault: "error", says: "it answers HTTP 500"},
-		{name: "page of 10 MB", fault: "big-page", says: "its page is larger than 4 MiB"},
-		{name: "garbage", fault: "garbage", says: "name of a metric expected"},
-		{name: "endless page", fault: "endless", says: "its page is larger than 4 MiB"},
-		{name: "redirect", fault: "redirect", says: "redirects are not followed"},
-		{name: "name to loopback", leads: loopback, says: "only --allow-endpoints can open it", denied: true},
-		{name: "name to the metadata service", leads: metadataService, says: "only --allow-endpoints can open it", denied: true},
-		{name: "any page, garbage", onPage: true, fault: "garbage", says: "name of a metric expected"},
-		{name: "any page, name to loopback", onPage: true, leads: loopback, says: "only --allow-endpoints can open it"},
+		{name: "crash", fault: "crash", wantError: "onnection refused"},
+		{name: "hang", fault: "hang", wantError: "no answer within 2s"},
+		{name: "error", fault: "error", wantError: "it answers HTTP 500"},
+		{name: "page of 10 MB", fault: "big-page", wantError: "its page is larger than 4 MiB"},
+		{name: "garbage", fault: "garbage", wantError: "name of a metric expected"},
+		{name: "endless page", fault: "endless", wantError: "its page is larger than 4 MiB"},
+		{name: "redirect", fault: "redirect", wantError: "redirects are not followed"},
+		{name: "name to loopback", leads: loopback, wantError: "only --allow-endpoints can open it", denied: true},
+		{name: "name to the metadata service", leads: metadataService, wantError: "only --allow-endpoints can open it", denied: true},
+		{name: "any page, garbage", onPage: true, fault: "garbage", wantError: "name of a metric expected"},
+		{name: "any page, name to loopback", onPage: true, leads: loopback, wantError: "only --allow-endpoints can open it"},
 	} {
 		t.Run(one.name, func(t *testing.T) {
 			t.Parallel()
@@ -141,7 +142,7 @@ func (f engineFault) test(t *testing.T) {
 		"--allow-endpoints=" + first.address + "," + second.address}})
 	first.hold(beforeFault)
 	first.waitForRunning(beforeFault)
-	w.line.reaches(3, patience)
+	w.line.reaches(3, timeout)
 	w.scale(scaledObject{min: 1, max: 8, triggers: []any{f.trigger(namespace)}})
 	w.holds(2 * time.Second)
 
@@ -152,12 +153,12 @@ func (f engineFault) test(t *testing.T) {
 	} else {
 		giveNameTo(t, "engine."+namespace, f.leads)
 	}
-	eventually(t, patience, "the HPA knows nothing", func() bool {
+	eventually(t, timeout, "the HPA knows nothing", func() bool {
 		return strings.Contains(w.scalingActive(), "False FailedGetExternalMetric")
 	})
 	told := w.line.mark("the HPA knows nothing")
-	eventually(t, patience, "an event of the ScaledObject with code and reason, and a condition", func() bool {
-		return hasLineWith(describe(t, namespace, "llm"), "code = "+f.code(), f.says) && !w.is("HPAActive")
+	eventually(t, timeout, "an event of the ScaledObject with code and reason, and a condition", func() bool {
+		return hasLineWith(describe(t, namespace, "llm"), "code = "+f.code(), f.wantError) && !w.is("HPAActive")
 	})
 	w.line.stays(6 * time.Second)
 	if w.failures() <= given {
@@ -168,24 +169,24 @@ func (f engineFault) test(t *testing.T) {
 	second.waitForRunning(afterRecovery)
 	back := w.line.mark("fault is over")
 	giveNameTo(t, "engine."+namespace, second.address)
-	w.line.reaches(5, patience)
+	w.line.reaches(5, timeout)
 	w.line.risesOnly(began)
 	w.line.neverAbove(5)
 	if w.line.changed(began, back) {
 		t.Errorf("replicas did not stand")
 	}
-	eventually(t, patience, "the HPA knows again", func() bool {
+	eventually(t, timeout, "the HPA knows again", func() bool {
 		return strings.HasPrefix(w.scalingActive(), "True")
 	})
 	moments := w.line.since(0)
 	fmt.Fprintf(os.Stderr, "e2e: engine at fault: %-26s known after %4.1f s, 3 replicas stood for %4.1f s, "+
 		"5 were asked for %4.1f s after its end; KEDA got %s, users read %q\n", f.name,
 		(moments[told].at - moments[began].at).Seconds(), (moments[back].at - moments[began].at).Seconds(),
-		w.line.firstChange(back).Seconds(), f.code(), f.says)
+		w.line.firstChange(back).Seconds(), f.code(), f.wantError)
 }
 
-// Three engines of 8 requests each ask for 3 replicas, two of them for 2.
-func TestOneOfThreeEnginesAtFaultCountsTheTarget(t *testing.T) {
+// Three engines with 8 requests each need 3 replicas, two of them need 2.
+func TestOneFailingEngineOfThreeCountsAsTheTarget(t *testing.T) {
 	t.Parallel()
 	const each = 8
 	const namespace = "fault-one-of-three"
@@ -200,7 +201,7 @@ func TestOneOfThreeEnginesAtFaultCountsTheTarget(t *testing.T) {
 	giveNameTo(t, "engine."+namespace, addresses...)
 	w := newWorkload(t, namespace, start{replicas: 3, flags: []string{"--engine-interval=200ms", "--stale-after=3s",
 		"--allow-endpoints=" + strings.Join(addresses, ",")}})
-	w.line.reaches(3, patience)
+	w.line.reaches(3, timeout)
 	trigger := engineFault{}.trigger(namespace)
 	w.scale(scaledObject{min: 1, max: 8, triggers: []any{trigger}})
 	hasValue := func(want float64) func() bool {
@@ -209,12 +210,12 @@ func TestOneOfThreeEnginesAtFaultCountsTheTarget(t *testing.T) {
 			return ok && value == want
 		}
 	}
-	eventually(t, patience, "all three count", hasValue(3*each))
+	eventually(t, timeout, "all three count", hasValue(3*each))
 	w.holds(2 * time.Second)
 
 	began := w.line.mark("fault")
 	faulty.hold(2)
-	eventually(t, patience, "the one at fault counts the target", hasValue(2*each+perReplica))
+	eventually(t, timeout, "the one at fault counts the target", hasValue(2*each+perReplica))
 	known := w.line.mark("it counts the target")
 	w.line.stays(8 * time.Second)
 	moments := w.line.since(0)
@@ -222,7 +223,7 @@ func TestOneOfThreeEnginesAtFaultCountsTheTarget(t *testing.T) {
 		(moments[known].at - moments[began].at).Seconds())
 }
 
-// scalingActive is that condition of the only HPA of its namespace: status, reason and message.
+// scalingActive returns that condition of the namespace's only HPA: status, reason and message.
 func (w *workload) scalingActive() string {
 	w.t.Helper()
 	hpas, err := kube.AutoscalingV2().HorizontalPodAutoscalers(w.namespace).List(w.t.Context(),
@@ -238,7 +239,7 @@ func (w *workload) scalingActive() string {
 	return ""
 }
 
-// hasLineWith tells whether one line of a text has all of these in it.
+// hasLineWith returns whether one line of the text contains all of these strings.
 func hasLineWith(text string, all ...string) bool {
 	for line := range strings.Lines(text) {
 		if !slices.ContainsFunc(all, func(one string) bool { return !strings.Contains(line, one) }) {

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// engineProcess is the program as an inference server: `keda-gpu-scaler engine`, at port 8000.
+// engineProcess is the program as an inference server, `keda-gpu-scaler engine`, on port 8000.
 type engineProcess struct {
 	t       *testing.T
 	name    string
@@ -22,19 +22,19 @@ type engineProcess struct {
 	ended   chan struct{}
 }
 
-// startEngine serves on an address of loopback that is its own.
+// startEngine starts an engine on its own loopback address.
 func startEngine(t *testing.T, name string, flags ...string) *engineProcess {
 	t.Helper()
 	e := &engineProcess{t: t, name: name, address: newAddress()}
 	if err := e.start(nil, append([]string{"--bind-address=" + e.address}, flags...)); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, patience, "the engine serves", e.isHealthy)
+	eventually(t, timeout, "the engine serves", e.isHealthy)
 	return e
 }
 
-// startEngineInPod serves in a network of its own, at the address that it has there, once its model is
-// loaded.
+// startEngineInPod starts an engine in its own network namespace, on the address that it has there,
+// and waits until its model is loaded.
 func startEngineInPod(t *testing.T, pod string, flags ...string) (*engineProcess, error) {
 	e := &engineProcess{t: t, name: pod}
 	own := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
@@ -68,7 +68,7 @@ func (e *engineProcess) start(how *syscall.SysProcAttr, flags []string) error {
 	return nil
 }
 
-// terminate waits until it has answered what it took.
+// terminate ends the engine and waits until it has answered all its requests.
 func (e *engineProcess) terminate() {
 	e.process.Signal(syscall.SIGTERM)
 	<-e.ended
@@ -85,7 +85,7 @@ func (e *engineProcess) isHealthy() bool {
 	return answer.StatusCode == http.StatusOK
 }
 
-// hold gives it requests that last for longer than any test.
+// hold sends requests that last longer than any test.
 func (e *engineProcess) hold(requests int) {
 	for range requests {
 		work := strings.NewReader(`{"prompt": "a", "max_tokens": 100000}`)
@@ -101,10 +101,10 @@ func (e *engineProcess) hold(requests int) {
 	}
 }
 
-// waitForRunning waits until it says that so many run.
+// waitForRunning waits until the engine reports that many running requests.
 func (e *engineProcess) waitForRunning(want float64) {
 	e.t.Helper()
-	eventually(e.t, patience, fmt.Sprintf("%g requests run", want), func() bool {
+	eventually(e.t, timeout, fmt.Sprintf("%g requests run", want), func() bool {
 		answer, err := http.Get(e.url("/metrics"))
 		if err != nil {
 			return false
@@ -117,8 +117,8 @@ func (e *engineProcess) waitForRunning(want float64) {
 
 var cables atomic.Int32
 
-// layCable connects the network of a process with ours, as a node does with a pod's. The address at its
-// end is returned; the cable goes with the process.
+// layCable connects the network of a process to ours by a veth pair, as for a pod. It returns the
+// address on the process's side; the pair is removed with the process.
 func layCable(pid int) (string, error) {
 	number := cables.Add(1)
 	address := func(side int32) string {
@@ -134,8 +134,8 @@ func layCable(pid int) (string, error) {
 			ip link set lo up
 			ip route add default via "$1"' sh "$3" "$4"`
 	command := exec.Command("sh", "-c", script, "sh", fmt.Sprint(number), fmt.Sprint(pid), address(1), address(2))
-	if said, err := command.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("a pod's network: %v\n%s", err, said)
+	if output, err := command.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("a pod's network: %v\n%s", err, output)
 	}
 	return address(2), nil
 }

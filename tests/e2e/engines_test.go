@@ -17,21 +17,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// engineNode is a node whose pods are real: in each serves an engine, in a network of its own, on the
-// GPU that the kubelet gave the pod, and the file of GPUs has what they say of them. The gateway knows
-// those that are ready.
+// engineNode is a node with real pods: each runs an engine in its own network, on the GPU that the
+// kubelet gave the pod. The GPU file shows the engines' GPUs. The gateway has the ready engines.
 type engineNode struct {
 	t       *testing.T
-	gpus    string // the file
+	gpus    string // the GPU file
 	kubelet *fakeKubelet
 	gateway *gateway
-	flags   []string // of each engine
+	flags   []string // each engine's
 
 	mutex   sync.Mutex
-	engines map[string]*engineProcess // by the pod's UID
+	engines map[string]*engineProcess // key: the pod's UID
 }
 
-// newEngineNode has a kubelet that tells the pods' addresses: by them engines are found, as without hostPID.
+// newEngineNode has a kubelet that reports the pods' addresses, so engines are found as without
+// hostPID.
 func newEngineNode(t *testing.T, name string, gateway *gateway, flags ...string) *engineNode {
 	t.Helper()
 	n := &engineNode{t: t, gpus: filepath.Join(t.TempDir(), "gpus.json"), gateway: gateway, flags: flags,
@@ -77,14 +77,15 @@ func (n *engineNode) podChanged(pod *corev1.Pod) {
 	n.kubelet.podChanged(withAddress(pod, engine))
 }
 
-// withAddress is the pod at its engine's address: KWOK, which lays no network, gives it another.
+// withAddress returns the pod with its engine's address: KWOK, which creates no network, sets
+// another one.
 func withAddress(pod *corev1.Pod, engine *engineProcess) *corev1.Pod {
 	own := pod.DeepCopy()
 	own.Status.PodIP, own.Status.PodIPs = engine.address, []corev1.PodIP{{IP: engine.address}}
 	return own
 }
 
-// terminates has the kubelet list the pod as being deleted, while its engine drains.
+// terminates makes the kubelet list the pod as being deleted while its engine drains.
 func (n *engineNode) terminates(pod *corev1.Pod) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -93,7 +94,7 @@ func (n *engineNode) terminates(pod *corev1.Pod) {
 	}
 }
 
-// probe tells the gateway of an engine once it is ready, unless its pod has gone by then.
+// probe adds an engine to the gateway once it is ready, unless its pod is gone by then.
 func (n *engineNode) probe(uid string, engine *engineProcess) {
 	for !engine.isHealthy() {
 		select {
@@ -109,7 +110,7 @@ func (n *engineNode) probe(uid string, engine *engineProcess) {
 	}
 }
 
-// stop ends a pod as a kubelet does: the GPU is free when the engine has answered all that it took.
+// stop ends a pod as a kubelet does: the GPU is free once the engine has answered all its requests.
 func (n *engineNode) stop(uid string) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -127,17 +128,16 @@ func (n *engineNode) stop(uid string) {
 	}()
 }
 
-// Each engine makes 320 tokens a second at most, of 16 requests at once. A request of the load is 100
-// tokens.
+// Each engine makes at most 320 tokens a second, for 16 requests at once. A request has 100 tokens.
 var enginePace = []string{"--max-num-seqs=16", "--tokens-per-second=60", "--full-batch-tokens-per-second=20",
 	"--drain=5m"}
 
 const modelLoadTime = 5 * time.Second
 
-// engineStart is how a workload of engines begins. Zero values are what most tests want.
+// engineStart is the initial state of a workload of engines. Zero values fit most tests.
 type engineStart struct {
 	replicas int
-	strategy string // added to the Deployment's spec, a line of YAML
+	strategy string // a line of YAML in the Deployment's spec
 }
 
 const engineDeployment = `
@@ -158,7 +158,8 @@ spec:
       containers: [{name: vllm, image: llm, resources: {limits: {nvidia.com/gpu: 1}}}]
 `
 
-// newEngineWorkload is a Deployment whose pods are on a node of engines, and a scaler that finds them.
+// newEngineWorkload creates a Deployment with pods on a node of engines, and a scaler that
+// discovers them.
 func newEngineWorkload(t *testing.T, name string, how engineStart) (*workload, *gateway) {
 	t.Helper()
 	return makeEngineWorkload(t, name, how, func(node *engineNode) []*scaler {
@@ -166,7 +167,7 @@ func newEngineWorkload(t *testing.T, name string, how engineStart) (*workload, *
 	})
 }
 
-// newEngineWorkloadOnFleet has an agent that finds them, and aggregators that answer KEDA.
+// newEngineWorkloadOnFleet has an agent that discovers them, and aggregators that serve KEDA.
 func newEngineWorkloadOnFleet(t *testing.T, name string, aggregators int) (w *workload, gateway *gateway, agent *scaler) {
 	t.Helper()
 	w, gateway = makeEngineWorkload(t, name, engineStart{}, func(node *engineNode) []*scaler {
@@ -182,7 +183,7 @@ func newEngineWorkloadOnFleet(t *testing.T, name string, aggregators int) (w *wo
 	return w, gateway, agent
 }
 
-// read has a scaler find the node's engines.
+// read returns the flags with which a scaler discovers the node's engines.
 func (n *engineNode) read() []string {
 	return []string{"--gpu-source=file:" + n.gpus, "--attribution=kubelet",
 		"--pod-resources-socket=" + n.kubelet.podResourcesSocket(),
@@ -199,14 +200,14 @@ func makeEngineWorkload(t *testing.T, name string, how engineStart, answers func
 	makeNamespace(t, name)
 	scalers := answers(node)
 	w.scaler = scalers[0]
-	w.isAskedOf(scalers...)
+	w.useScalers(scalers...)
 	w.watchObjects(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})
 	create(t, name, fmt.Sprintf(engineDeployment, how.replicas, how.strategy,
 		startDelay, modelLoadTime, name))
 	return w, gateway
 }
 
-// pressure is the trigger of three lines.
+// pressure returns the three-line trigger.
 func (w *workload) pressure() map[string]any {
 	return map[string]any{"type": "external-push", "metadata": map[string]string{
 		"scalerAddress": "keda-gpu-scaler." + w.namespace + ":6000",
@@ -214,7 +215,7 @@ func (w *workload) pressure() map[string]any {
 	}}
 }
 
-// held is a push trigger on requests that the gateway holds.
+// held returns a push trigger on the requests waiting in the gateway.
 func (w *workload) held() map[string]any {
 	return map[string]any{"type": "external-push", "metadata": map[string]string{
 		"scalerAddress":      "keda-gpu-scaler." + w.namespace + ":6000",
@@ -226,7 +227,7 @@ func (w *workload) held() map[string]any {
 	}}
 }
 
-// valueOf is what its scaler answers for a trigger now; not ok: an error.
+// valueOf returns the scaler's value for a trigger; ok is false on error.
 func (w *workload) valueOf(trigger map[string]any) (value float64, ok bool) {
 	w.t.Helper()
 	words := []string{"query", w.scaler.address + ":6000", "--namespace=" + w.namespace, "--name=" + w.scaledObject(), "--format=json"}
@@ -235,25 +236,26 @@ func (w *workload) valueOf(trigger map[string]any) (value float64, ok bool) {
 			words = append(words, key+"="+value)
 		}
 	}
-	said, _ := exec.CommandContext(w.t.Context(), binary, words...).Output() // fails where the answer is an error
+	// exits with an error if the answer is one
+	output, _ := exec.CommandContext(w.t.Context(), binary, words...).Output()
 	var answers []struct{ Value any }
-	if err := json.Unmarshal(said, &answers); err != nil || len(answers) != 1 {
-		w.t.Errorf("query said %q: %v", said, err)
+	if err := json.Unmarshal(output, &answers); err != nil || len(answers) != 1 {
+		w.t.Errorf("query said %q: %v", output, err)
 		return 0, false
 	}
 	value, ok = answers[0].Value.(float64)
 	return value, ok
 }
 
-// loadResult is what the load generator says at its end.
+// loadResult is the load generator's report.
 type loadResult struct {
 	Asked, Answered int
 	Errors          any
 	Latency         map[string]float64 `json:"latency_seconds"`
 }
 
-// startLoad sends 100 tokens at a time to the gateway, at the rates of a curve; the result comes when all
-// are answered.
+// startLoad sends requests of 100 tokens to the gateway, at the rates of a curve. The result
+// arrives when all are answered.
 func startLoad(t *testing.T, curve string, to *gateway, flags ...string) <-chan loadResult {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "curve")
@@ -267,20 +269,20 @@ func startLoad(t *testing.T, curve string, to *gateway, flags ...string) <-chan 
 	t.Cleanup(func() { <-over })
 	go func() {
 		defer close(over)
-		said, err := command.Output() // fails where a request was not answered
+		output, err := command.Output() // exits with an error if a request was not answered
 		if t.Context().Err() != nil {
 			return // the test is over, and needs no result
 		}
 		var end loadResult
-		if wrong := json.Unmarshal(said, &end); wrong != nil {
-			t.Errorf("load: %v, %v\n%s", err, wrong, said)
+		if wrong := json.Unmarshal(output, &end); wrong != nil {
+			t.Errorf("load: %v, %v\n%s", err, wrong, output)
 		}
 		result <- end
 	}()
 	return result
 }
 
-// Nothing but the engines' pages and the gateway's say anything: VRAM is taken for good, and each
+// Only the metrics of the engines and the gateway show demand: VRAM is allocated for good, and each
 // engine's GPU is at 100 % from its first request on.
 func TestThreeLinesScaleEnginesFromZeroToTheMaximumAndBackUnderLoad(t *testing.T) {
 	t.Parallel()
@@ -294,24 +296,24 @@ func TestThreeLinesScaleEnginesFromZeroToTheMaximumAndBackUnderLoad(t *testing.T
 	load := w.line.mark("load")
 	ended := startLoad(t, "0 2\n20 15\n80 4\n100 0\n", gateway)
 	<-gateway.first
-	eventually(t, patience, "a replica is asked for", func() bool { return len(w.line.changes(load)) > 0 })
+	eventually(t, timeout, "a replica is asked for", func() bool { return len(w.line.changes(load)) > 0 })
 	firstAsked := w.line.began.Add(w.line.changes(load)[0].at)
 	fmt.Fprintf(os.Stderr, "e2e: first request to first replica asked for %.2f s\n",
 		firstAsked.Sub(gateway.firstAt).Seconds())
-	w.line.reaches(most, 2*patience)
+	w.line.reaches(most, 2*timeout)
 
 	end := w.returnsToZero(ended, most) // the profile's activationWindow is 2 minutes
 	recorded := run.end()
 	if got := recorded.highest(); got <= beyondOneReplica {
 		t.Errorf("the highest value is %g, which one replica may have", got)
 	}
-	recorded.tell(end)
-	w.scaler.foundEngines(most)
+	recorded.write(end)
+	w.scaler.checkEnginesFound(most)
 }
 
 // The same on a fleet, by one trigger: requests that the gateway holds wake the first replica, and the
 // arrivals set the number.
-func TestAGatewayOnTheTriggerOfAgentsEnginesScalesFromZeroAndBack(t *testing.T) {
+func TestGatewayOnTheTriggerOfAgentsEnginesScalesThemFromZeroAndBack(t *testing.T) {
 	t.Parallel()
 	const load = 2.4 // replicas
 	need := int(math.Ceil(load))
@@ -321,12 +323,12 @@ func TestAGatewayOnTheTriggerOfAgentsEnginesScalesFromZeroAndBack(t *testing.T) 
 	w.holds(2 * time.Second)
 
 	ended := startLoad(t, fmt.Sprintf("0 %[1]g\n60 %[1]g\n61 0\n", load*requestsPerReplica()), gateway, "--poisson")
-	w.line.reaches(need, 2*patience)
+	w.line.reaches(need, 2*timeout)
 	w.returnsToZero(ended, need)
-	agent.foundEngines(need)
+	agent.checkEnginesFound(need)
 }
 
-// returnsToZero waits until the load is over, and then until nothing is asked for.
+// returnsToZero waits until the load is over, and then until the workload is at zero.
 func (w *workload) returnsToZero(ended <-chan loadResult, most int) loadResult {
 	w.t.Helper()
 	end := <-ended
@@ -334,20 +336,20 @@ func (w *workload) returnsToZero(ended <-chan loadResult, most int) loadResult {
 	if end.Asked == 0 || end.Answered != end.Asked {
 		w.t.Errorf("%d of %d requests were answered: %v", end.Answered, end.Asked, end.Errors)
 	}
-	w.line.reaches(0, 3*patience)
+	w.line.reaches(0, 3*timeout)
 	w.line.stays(3 * time.Second)
 	w.line.neverAbove(most)
 	return end
 }
 
-// A replica counts twice its target at most.
+// A replica counts at most twice its target.
 const beyondOneReplica = 2 * 80
 
-// foundEngines fails unless it has found so many at least by itself.
-func (s *scaler) foundEngines(least int) {
+// checkEnginesFound fails unless the scaler has discovered at least that many engines.
+func (s *scaler) checkEnginesFound(least int) {
 	s.t.Helper()
-	said := string(must(os.ReadFile(s.log)))
-	if got := strings.Count(said, "event=engine_found"); got < least {
+	output := string(must(os.ReadFile(s.log)))
+	if got := strings.Count(output, "event=engine_found"); got < least {
 		s.t.Errorf("%d engines were found, of %d at least", got, least)
 	}
 }

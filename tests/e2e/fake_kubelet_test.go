@@ -22,9 +22,9 @@ import (
 
 const gpuResource = "nvidia.com/gpu"
 
-// fakeKubelet gives GPUs to the pods that ask for them, as a kubelet and NVIDIA's
-// device plugin do, and serves which pod has which on two unix sockets, with Kubernetes' own messages.
-// Only the fields are guarded; calls from inside have the mutex already.
+// fakeKubelet gives GPUs to pods that request them, as a kubelet and NVIDIA's device plugin do, and
+// serves the assignment on two unix sockets, with Kubernetes' own messages. The mutex guards only
+// the fields; internal calls hold it already.
 type fakeKubelet struct {
 	podresources.UnimplementedPodResourcesListerServer
 	v1alpha1.UnimplementedPodsServer
@@ -32,17 +32,17 @@ type fakeKubelet struct {
 	t          *testing.T
 	mutex      *sync.Mutex
 	folder     string
-	ids        []string // its GPUs, as the device plugin names them
+	ids        []string // its GPUs, with the device plugin's IDs
 	hasPodsAPI bool
 	servers    []*grpc.Server
 
-	pods    map[string]*corev1.Pod // the key is the UID
-	holder  []string               // a UID for each GPU; empty: free
-	unaware bool                   // it has no pods from the API server since its start
-	lists   int                    // calls of List
+	pods      map[string]*corev1.Pod // key: UID
+	holder    []string               // a UID for each GPU; empty: free
+	hasNoPods bool                   // it has received no pods from the API server since its start
+	lists     int                    // number of List calls
 }
 
-// startFakeKubelet listens on return. One of before Kubernetes 1.37 has no Pods API.
+// startFakeKubelet listens on return. Kubelets before Kubernetes 1.37 have no Pods API.
 func startFakeKubelet(t *testing.T, mutex *sync.Mutex, ids []string, hasPodsAPI bool) *fakeKubelet {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "kubelet") // a test's own is too long for the name of a socket
@@ -52,7 +52,7 @@ func startFakeKubelet(t *testing.T, mutex *sync.Mutex, ids []string, hasPodsAPI 
 	t.Cleanup(func() { os.RemoveAll(folder) })
 	k := &fakeKubelet{t: t, mutex: mutex, folder: folder, ids: ids, hasPodsAPI: hasPodsAPI,
 		pods: map[string]*corev1.Pod{}, holder: make([]string, len(ids))}
-	// Each node has pods of DaemonSets: an answer without any is that of a kubelet which has just started.
+	// Each node has pods of DaemonSets: an empty list means that a kubelet has just started.
 	k.pods["kube-proxy"] = &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "kube-proxy-x7k2p", Namespace: "kube-system", UID: "kube-proxy"},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "kube-proxy"}}}}
@@ -71,7 +71,7 @@ func (k *fakeKubelet) start() {
 	}
 }
 
-// stop takes its sockets away. Pods and their GPUs stay.
+// stop removes its sockets. Pods and their GPUs stay.
 func (k *fakeKubelet) stop() {
 	for _, server := range k.servers {
 		server.Stop()
@@ -79,15 +79,15 @@ func (k *fakeKubelet) stop() {
 	k.servers = nil
 }
 
-// knowsPods sets whether it has received its pods from the API server since its start.
-func (k *fakeKubelet) knowsPods(known bool) {
+// setHasPods sets whether it has received its pods from the API server since its start.
+func (k *fakeKubelet) setHasPods(known bool) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	k.unaware = !known
+	k.hasNoPods = !known
 }
 
-// isAsked waits until it was, so many times more.
-func (k *fakeKubelet) isAsked(times int) {
+// waitForLists waits for that many more List calls.
+func (k *fakeKubelet) waitForLists(times int) {
 	k.t.Helper()
 	asked := func() int {
 		k.mutex.Lock()
@@ -95,7 +95,7 @@ func (k *fakeKubelet) isAsked(times int) {
 		return k.lists
 	}
 	enough := asked() + times
-	eventually(k.t, patience, fmt.Sprintf("the kubelet is asked %d times", times), func() bool {
+	eventually(k.t, timeout, fmt.Sprintf("the kubelet is asked %d times", times), func() bool {
 		return asked() >= enough
 	})
 }
@@ -128,8 +128,8 @@ func (k *fakeKubelet) serve(socket string, register func(*grpc.Server)) {
 	k.servers = append(k.servers, server)
 }
 
-// podChanged takes note of a pod of its node. GPUs that a new one asks for are taken for good, until
-// the pod ends: a pod that is being deleted keeps them until its deletion is over.
+// podChanged updates a pod of its node. A new pod's GPUs stay assigned until the pod ends: a pod
+// that is being deleted keeps them until it is gone.
 func (k *fakeKubelet) podChanged(pod *corev1.Pod) {
 	uid := string(pod.UID)
 	if hasEnded(pod) {
@@ -147,8 +147,8 @@ func hasEnded(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// listedContainers are those that may have devices, in a kubelet's order. The devices of other init containers
-// go to the containers after them.
+// listedContainers returns the containers that may have devices, in a kubelet's order. Devices of
+// other init containers pass to the containers after them.
 func listedContainers(pod *corev1.Pod) []corev1.Container {
 	var listed []corev1.Container
 	for _, one := range pod.Spec.InitContainers {
@@ -191,14 +191,14 @@ func (k *fakeKubelet) release(uid string) {
 	}
 }
 
-// List lists pods without GPUs too, and none that has ended, as kubelets since Kubernetes 1.34.
+// List also lists pods without GPUs, but none that has ended, as kubelets do since Kubernetes 1.34.
 func (k *fakeKubelet) List(context.Context, *podresources.ListPodResourcesRequest) (
 	*podresources.ListPodResourcesResponse, error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	k.lists++
 	answer := &podresources.ListPodResourcesResponse{}
-	if k.unaware {
+	if k.hasNoPods {
 		return answer, nil
 	}
 	for _, pod := range k.pods {
@@ -210,7 +210,7 @@ func (k *fakeKubelet) List(context.Context, *podresources.ListPodResourcesReques
 	return answer, nil
 }
 
-// resourcesOf has a row for each GPU.
+// resourcesOf returns a row for each GPU.
 func (k *fakeKubelet) resourcesOf(pod *corev1.Pod) []*podresources.ContainerResources {
 	var ids []string
 	for gpu, holder := range k.holder {
@@ -232,11 +232,11 @@ func (k *fakeKubelet) resourcesOf(pod *corev1.Pod) []*podresources.ContainerReso
 	return containers
 }
 
-// ListPods lists pods in the order of their UIDs, those that have ended too, and writes into each where it is from.
+// ListPods lists all pods, ended ones too, ordered by UID, with the annotation of their source.
 func (k *fakeKubelet) ListPods(context.Context, *v1alpha1.ListPodsRequest) (*v1alpha1.ListPodsResponse, error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	if k.unaware {
+	if k.hasNoPods {
 		return nil, status.Error(codes.FailedPrecondition, "pods are not synced")
 	}
 	answer := &v1alpha1.ListPodsResponse{}

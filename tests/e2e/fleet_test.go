@@ -23,10 +23,10 @@ type device struct {
 	NvlinkTx    float64   `json:"nvlink_tx_mbps"`
 	Processes   []process `json:"processes"`
 
-	lost bool // no reading of it succeeds
+	lost bool // every reading of it fails
 }
 
-// MarshalJSON says null of what cannot be read.
+// MarshalJSON writes null for values that cannot be read.
 func (gpu device) MarshalJSON() ([]byte, error) {
 	if gpu.lost {
 		return json.Marshal(map[string]any{"index": gpu.Index, "uuid": gpu.UUID, "name": gpu.Name,
@@ -40,12 +40,12 @@ type process struct {
 	PID uint32 `json:"pid"`
 }
 
-// replica is what a pod's GPU shows, given the pod's share of the load: 0-100, 100 being all that it
-// can do.
+// replica sets what a pod's GPU shows for the pod's share of the load: 0-100, 100 being its
+// maximum.
 type replica func(share float64, ready bool, gpu *device)
 
-// engine preallocates VRAM as vLLM does: busy or idle it holds 91 %. While it loads its model it
-// looks busy.
+// engine preallocates VRAM as vLLM does: 91 %, busy or idle. While it loads its model it looks
+// busy.
 func engine(share float64, ready bool, gpu *device) {
 	gpu.Utilization = share
 	if !ready {
@@ -54,16 +54,16 @@ func engine(share float64, ready bool, gpu *device) {
 	gpu.MemoryUsed = memoryTotal * 91 / 100
 }
 
-// fleet closes the loop that a cluster would: each pod of a workload holds one of the GPUs, and
-// those that are ready share the load.
+// fleet closes the loop as a cluster does: each pod of a workload holds one of the GPUs, and the
+// ready pods share the load.
 type fleet struct {
 	*demand
 	t    *testing.T
 	path string
 
-	holder  []string  // of each GPU, a UID; empty: nobody
-	signals []float64 // utilisation of the first GPUs, which no pod gets
-	hidden  bool      // there is no file to read
+	holder  []string  // UID by GPU; empty: free
+	signals []float64 // utilization of the first GPUs, which no pod gets
+	hidden  bool      // the GPU file is removed
 }
 
 func newFleet(t *testing.T, path string, gpus, signals int, shows replica) *fleet {
@@ -77,15 +77,14 @@ func newFleet(t *testing.T, path string, gpus, signals int, shows replica) *flee
 	return f
 }
 
-// stir writes the file anew, for replicas that show something else each time.
+// stir rewrites the file, for replicas that show something else each time.
 func (f *fleet) stir() {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	f.write()
 }
 
-// setSignals keeps GPUs busy by something that is none of the workload's pods: demand that is there
-// without a replica.
+// setSignals keeps GPUs busy that are none of the workload's: demand that exists without a replica.
 func (f *fleet) setSignals(percents ...float64) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -93,7 +92,7 @@ func (f *fleet) setSignals(percents ...float64) {
 	f.write()
 }
 
-// hide takes the GPUs' file away, or brings it back.
+// hide removes the GPU file, or restores it.
 func (f *fleet) hide(hidden bool) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -101,7 +100,7 @@ func (f *fleet) hide(hidden bool) {
 	f.write()
 }
 
-// podChanged gives a new pod that has a node a GPU, as the kubelet would.
+// podChanged gives a GPU to a new pod with a node, as the kubelet would.
 func (f *fleet) podChanged(pod *corev1.Pod) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -169,7 +168,7 @@ func newDevice(index int) device {
 	return device{Index: index, Name: "Simulated", MemoryTotal: memoryTotal, Processes: []process{}}
 }
 
-// writeGPUs replaces the file at once, so that no reader sees half of it.
+// writeGPUs replaces the file atomically.
 func writeGPUs(path string, gpus []device) error {
 	text := must(json.Marshal(map[string]any{"gpus": gpus}))
 	next := path + ".next"
@@ -179,7 +178,7 @@ func writeGPUs(path string, gpus []device) error {
 	return os.Rename(next, path)
 }
 
-// processOf is another number for another pod: a new holder of a GPU is a new process.
+// processOf returns a different PID for each pod: a new holder of a GPU is a new process.
 func processOf(uid string) uint32 {
 	sum := fnv.New32a()
 	sum.Write([]byte(uid))

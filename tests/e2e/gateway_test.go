@@ -12,26 +12,26 @@ import (
 	"time"
 )
 
-// gateway stands before the engines of a model, as an endpoint picker does: each request goes to the
-// ready engine that has the fewest under way. While none is ready requests wait here, and the page of
-// metrics says how many.
+// gateway is in front of a model's engines, as an endpoint picker is: each request goes to the
+// ready engine with the fewest requests in flight. While no engine is ready requests wait here, and
+// the metrics page has their number.
 type gateway struct {
 	address string        // without the port, 8000
-	refuses bool          // requests while no engine is ready, as a Service without a ready pod
-	first   chan struct{} // closed when the first request comes
-	firstAt time.Time     // when that was
+	refuses bool          // refuses requests while no engine is ready, as a Service without a ready pod
+	first   chan struct{} // closed when the first request arrives
+	firstAt time.Time     // arrival of the first request
 
 	mutex    sync.Mutex
 	changed  *sync.Cond
-	came     int // requests, ever
+	came     int // requests in total
 	waiting  int
-	underWay map[*engineProcess]int // of those that are ready
+	underWay map[*engineProcess]int // requests in flight by ready engine
 }
 
-// An engine may end between two requests, and with it a connection that was kept.
+// No keep-alive: an engine may end between two requests, and with it a kept connection.
 var toEngines = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
-// As llm-d's endpoint picker has it, with the deprecated name beside it.
+// Named as in llm-d's endpoint picker, which also exports the deprecated name.
 const (
 	waitingSeries    = `llm_d_epp_flow_control_queue_size{inference_pool="llm"}`
 	deprecatedSeries = `inference_extension_flow_control_queue_size{inference_pool="llm"}`
@@ -46,7 +46,7 @@ func startGateway(t *testing.T) *gateway {
 		t.Fatal(err)
 	}
 	paths := http.NewServeMux()
-	paths.HandleFunc("GET /metrics", g.tellWaiting)
+	paths.HandleFunc("GET /metrics", g.serveMetrics)
 	paths.HandleFunc("POST /v1/completions", g.pass)
 	server := &http.Server{Handler: paths}
 	go server.Serve(listener)
@@ -54,9 +54,9 @@ func startGateway(t *testing.T) *gateway {
 	return g
 }
 
-// tellWaiting shows a series for what has happened once, as endpoint pickers do, and the number of engines
-// from the first.
-func (g *gateway) tellWaiting(answer http.ResponseWriter, _ *http.Request) {
+// serveMetrics exports the series only after a first request, as endpoint pickers do; the number of
+// ready engines is always there.
+func (g *gateway) serveMetrics(answer http.ResponseWriter, _ *http.Request) {
 	came, waiting := g.counts()
 	fmt.Fprintf(answer, "# TYPE inference_pool_ready_pods gauge\ninference_pool_ready_pods{name=\"llm\"} %d\n", g.ready())
 	if came == 0 {
@@ -66,7 +66,7 @@ func (g *gateway) tellWaiting(answer http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintf(answer, "# TYPE llm_d_epp_flow_control_queue_size gauge\n%s %d\n", waitingSeries, waiting)
 }
 
-// counts are the requests that ever came, and those that wait here.
+// counts returns the total number of requests, and of those waiting here.
 func (g *gateway) counts() (came, waiting int) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -106,7 +106,7 @@ func (g *gateway) pass(answer http.ResponseWriter, request *http.Request) {
 		}
 		reply, err := toEngines.Post(engine.url("/v1/completions"), "application/json", bytes.NewReader(work))
 		g.done(engine)
-		// One that ends answers all that it took.
+		// An engine that shuts down answers all requests that it took.
 		if refuses(reply, err) || err != nil && !g.isReady(engine) {
 			time.Sleep(20 * time.Millisecond)
 			continue
@@ -132,7 +132,8 @@ func (g *gateway) take() {
 	g.came++
 }
 
-// refuses says whether an engine took no request: it ends. Any other may have it.
+// refuses returns whether the engine took no request, because it is shutting down. After any other
+// error it may have taken it.
 func refuses(reply *http.Response, err error) bool {
 	var failed *net.OpError
 	if errors.As(err, &failed) {
@@ -145,7 +146,7 @@ func refuses(reply *http.Response, err error) bool {
 	return false
 }
 
-// pick waits for an engine that is ready. Returns nil if none is and requests are refused then.
+// pick waits for a ready engine. Returns nil if none is and the gateway refuses requests.
 func (g *gateway) pick() *engineProcess {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()

@@ -26,7 +26,7 @@ const (
 var groupKind = schema.GroupVersionKind{
 	Group: "leaderworkerset.x-k8s.io", Version: "v1", Kind: "LeaderWorkerSet"}
 
-// As far as KEDA and the HPA see it: the scale subresource as LeaderWorkerSet has it.
+// Only what KEDA and the HPA use: LeaderWorkerSet's scale subresource.
 const groupDefinition = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -48,7 +48,7 @@ spec:
         labelSelectorPath: .status.hpaPodSelector
 `
 
-// Its webhook labels a leader with its group.
+// LeaderWorkerSet's webhook labels a leader with its group.
 const groupPolicy = `
 apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingAdmissionPolicy
@@ -76,22 +76,22 @@ metadata: {name: leaders}
 spec: {policyName: leaders}
 `
 
-// defineGroups makes the API server know LeaderWorkerSet.
+// defineGroups adds LeaderWorkerSet to the API server.
 func defineGroups(t *testing.T) {
 	t.Helper()
 	for _, text := range []string{groupDefinition, groupPolicy, groupPolicyBinding} {
 		create(t, "", text)
 	}
-	eventually(t, patience, "LeaderWorkerSet is served", func() bool {
+	eventually(t, timeout, "LeaderWorkerSet is served", func() bool {
 		meta.MaybeResetRESTMapper(mapper)
 		_, err := mapper.RESTMapping(groupKind.GroupKind(), groupKind.Version)
 		return err == nil
 	})
 }
 
-// groups stands in for LeaderWorkerSet's controller, for one object of a leader and a worker a group. Like
-// that it has StatefulSets make the pods: one has the leaders, and each leader one that has its workers.
-// They go with their owners.
+// groups replaces LeaderWorkerSet's controller, for one object with a leader and a worker in each
+// group. Like that controller it creates the pods by StatefulSets: one for the leaders, and one for
+// each leader's workers. They are deleted with their owners.
 type groups struct {
 	w     *workload
 	nodes *gpuNodes
@@ -118,7 +118,7 @@ status: {replicas: 0, readyReplicas: 0}
 	return w
 }
 
-// control goes on after an error, as controllers do, for as long as errors pass.
+// control retries after errors, as controllers do, unless they last.
 func (g *groups) control(stop <-chan struct{}) {
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
@@ -131,7 +131,7 @@ func (g *groups) control(stop <-chan struct{}) {
 		err := g.reconcile(context.Background())
 		if err == nil {
 			worked = time.Now()
-		} else if time.Since(worked) > patience/3 {
+		} else if time.Since(worked) > timeout/3 {
 			g.w.t.Errorf("LeaderWorkerSets are not controlled any more: %v", err)
 			return
 		}
@@ -182,7 +182,7 @@ func (g *groups) reconcile(ctx context.Context) error {
 	return err
 }
 
-// scaleLeaders makes them when there are none.
+// scaleLeaders creates the leaders if there are none.
 func (g *groups) scaleLeaders(ctx context.Context, set *unstructured.Unstructured, wanted int64) error {
 	change := fmt.Appendf(nil, `{"spec": {"replicas": %d}}`, wanted)
 	sets := kube.AppsV1().StatefulSets(g.w.namespace)
@@ -195,7 +195,7 @@ func (g *groups) scaleLeaders(ctx context.Context, set *unstructured.Unstructure
 		spread(fmt.Sprintf(`{%s: "0"}`, workerLabel)))
 }
 
-// makeWorkers of a leader, on another node than it.
+// makeWorkers creates the workers of a leader, on another node.
 func (g *groups) makeWorkers(ctx context.Context, leader *corev1.Pod) error {
 	if leader.DeletionTimestamp != nil {
 		return nil
@@ -216,7 +216,7 @@ func owner(kind schema.GroupVersionKind, name string, uid types.UID) string {
 		kind.GroupVersion(), kind.Kind, name, uid)
 }
 
-// make is a StatefulSet whose pods are counted from `first`.
+// make creates a StatefulSet with pod ordinals from `first`.
 func (g *groups) make(ctx context.Context, name string, replicas int64, first int, owner, labels,
 	placement string) error {
 	object, client, err := objectOf(g.w.namespace, fmt.Sprintf(`

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// holderWatch reads the metrics of an agent all the time, and keeps which pods hold its GPUs.
+// holderWatch polls the metrics of an agent and records the pods that hold its GPUs.
 type holderWatch struct {
 	t     *testing.T
 	agent *scaler
-	read  int // bytes of its log
+	read  int // bytes of its log that were searched
 
 	mutex sync.Mutex
 	seen  []seenHolders // each differs from the one before
@@ -23,7 +23,7 @@ type holderWatch struct {
 
 type seenHolders struct {
 	at   time.Time
-	pods map[string][]string // the key is the UUID of the GPU that they hold; nil: unknown
+	pods map[string][]string // key: UUID of their GPU; nil: unknown
 }
 
 func (s seenHolders) String() string {
@@ -33,7 +33,7 @@ func (s seenHolders) String() string {
 	return fmt.Sprint(s.pods)
 }
 
-// names are the pods, sorted, one for each GPU that it holds.
+// names returns the pods, sorted, once for each GPU that they hold.
 func (s seenHolders) names() []string {
 	var names []string
 	for _, pods := range s.pods {
@@ -43,7 +43,7 @@ func (s seenHolders) names() []string {
 	return names
 }
 
-// watchHolders starts an agent beside the kubelet.
+// watchHolders starts an agent on the kubelet's node.
 func (k *realKubelet) watchHolders(gpuFile, name string, flags ...string) *holderWatch {
 	k.t.Helper()
 	flags = append(append(k.flags(), "--role=agent", "--gpu-source=file:"+gpuFile, "--poll-interval=200ms",
@@ -80,7 +80,7 @@ func holdersOn(page string) map[string][]string {
 	return pods
 }
 
-// label is the value of a label on a line of a page of metrics.
+// label returns the value of a label on a line of a metrics page.
 func label(line, name string) string {
 	_, rest, _ := strings.Cut(line, name+`="`)
 	value, _, _ := strings.Cut(rest, `"`)
@@ -93,26 +93,26 @@ func (w *holderWatch) all() []seenHolders {
 	return slices.Clone(w.seen)
 }
 
-// holds is whether these pods are the holders now, one GPU each.
+// holds returns whether these pods are the holders now, with one GPU each.
 func (w *holderWatch) holds(pods []string) bool {
 	seen := w.all()
 	return len(seen) > 0 && seen[len(seen)-1].pods != nil &&
 		slices.Equal(seen[len(seen)-1].names(), slices.Sorted(slices.Values(pods)))
 }
 
-// becomes waits until these pods are the holders, and forgets what was seen before.
+// becomes waits until these pods are the holders, and drops earlier records.
 func (w *holderWatch) becomes(pods ...string) {
 	w.t.Helper()
-	eventually(w.t, patience, fmt.Sprintf("%s: %v hold GPUs", w.agent.log, pods), func() bool { return w.holds(pods) })
+	eventually(w.t, timeout, fmt.Sprintf("%s: %v hold GPUs", w.agent.log, pods), func() bool { return w.holds(pods) })
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	w.seen = w.seen[len(w.seen)-1:]
 }
 
-// logs waits for a text in the agent's log, after the one that it waited for last.
+// logs waits for a text in the agent's log, after the text of the last call.
 func (w *holderWatch) logs(text string) {
 	w.t.Helper()
-	eventually(w.t, patience, w.agent.log+" has "+text, func() bool {
+	eventually(w.t, timeout, w.agent.log+" has "+text, func() bool {
 		log, _ := os.ReadFile(w.agent.log)
 		at := strings.Index(string(log[w.read:]), text)
 		if at >= 0 {

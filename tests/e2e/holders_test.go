@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// holder is a container with a GPU, as `gpus --format json` prints it.
+// holder is a container with a GPU, as in `gpus --format json`.
 type holder struct {
 	Pod, Container string
 	Share          float64
@@ -20,7 +20,7 @@ type holder struct {
 	Owners         []string
 }
 
-// random is the part of a Deployment's names that no test knows.
+// random matches the generated part of a Deployment's pod names.
 var random = regexp.MustCompile(`\bweb-[0-9a-z]+(-[0-9a-z]{5})?\b`)
 
 func (h holder) String() string {
@@ -41,7 +41,7 @@ type gpusPage struct {
 	HoldersUnknown string `json:"holders_unknown"`
 }
 
-// readGPUs is what the program prints on the kubelet's node.
+// readGPUs returns the program's output on the kubelet's node.
 func (k *realKubelet) readGPUs(source string) gpusPage {
 	k.t.Helper()
 	command := exec.Command(binary, append([]string{"gpus", "--format=json", "--gpu-source=" + source}, k.flags()...)...)
@@ -57,7 +57,7 @@ func (k *realKubelet) readGPUs(source string) gpusPage {
 	return page
 }
 
-// showsHolders waits until the program prints these holders, once for each GPU that they have, and each
+// showsHolders waits until the program prints these holders, once for each of their GPUs, and each
 // of these GPUs was given to its holder's pod.
 func (k *realKubelet) showsHolders(source string, want ...string) {
 	k.t.Helper()
@@ -72,7 +72,7 @@ func (k *realKubelet) showsHolders(source string, want ...string) {
 			}
 		}
 	}()
-	eventually(k.t, patience, "the holders are printed", func() bool {
+	eventually(k.t, timeout, "the holders are printed", func() bool {
 		page, got = k.readGPUs(source), nil
 		for _, gpu := range page.GPUs {
 			for _, one := range gpu.Holders {
@@ -84,7 +84,7 @@ func (k *realKubelet) showsHolders(source string, want ...string) {
 	})
 }
 
-// gave is whether each GPU was given to its holder's pod.
+// gave returns whether each GPU was given to its holder's pod.
 func (k *realKubelet) gave(page gpusPage) bool {
 	for _, gpu := range page.GPUs {
 		given := k.given(gpu.UUID)
@@ -97,7 +97,7 @@ func (k *realKubelet) gave(page gpusPage) bool {
 	return true
 }
 
-// given is the pods that a device plugin, a DRA driver or another scheduler gave the GPU, or a replica of it.
+// given returns the pods to which a device plugin, a DRA driver or another scheduler gave the GPU, or a replica of it.
 func (k *realKubelet) given(uuid string) []string {
 	if k.chosen != nil {
 		return k.chosen[uuid]
@@ -117,7 +117,7 @@ func (k *realKubelet) given(uuid string) []string {
 	return pods
 }
 
-// The ids are those of NVIDIA's plugin for whole GPUs, time slicing and MIG.
+// The IDs are those of NVIDIA's plugin for whole GPUs, time slicing and MIG.
 func TestHoldersOfARealKubeletsDevices(t *testing.T) {
 	for _, hasPodsAPI := range []bool{true, false} {
 		t.Run(fmt.Sprintf("with the Pods API %t", hasPodsAPI), func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestHoldersOfARealKubeletsDevices(t *testing.T) {
 			} {
 				create(t, node, object)
 			}
-			// Without the Pods API nothing but the pod's name shows owners, and readiness is unknown.
+			// Without the Pods API owners come from the pod's name, and readiness is unknown.
 			line := func(container string, share float64, ready bool, byReference, byName string) string {
 				if hasPodsAPI {
 					return fmt.Sprintf("%s share=%v ready=%t owners=[%s]", container, share, ready, byReference)
@@ -157,7 +157,8 @@ func TestHoldersOfARealKubeletsDevices(t *testing.T) {
 				return line(pod+"/main", share, true, set, set+" LeaderWorkerSet/"+name)
 			}
 			bare := func(container string, ready bool) string { return line(container, 1, ready, "", "") }
-			// The container after an init container has the same GPU, and is its holder from the start.
+			// The container after an init container has the same GPU, and is its holder from the
+			// start.
 			want := func(isLoaded bool) []string {
 				return []string{
 					deployed, deployed,
@@ -180,7 +181,7 @@ func TestHoldersOfARealKubeletsDevices(t *testing.T) {
 	}
 }
 
-// writeHeldGPUs writes a file of GPUs. If there are MIG instances, the last GPU has them.
+// writeHeldGPUs writes a GPU file. If there are MIG instances, the last GPU has them.
 func writeHeldGPUs(t *testing.T, whole, sliced []string) string {
 	t.Helper()
 	type gpu map[string]any

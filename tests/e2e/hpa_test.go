@@ -10,13 +10,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// By Value the HPA multiplies its replicas by value over target: with the average it comes to rest
-// where each replica is at its target, here at 7 or 8 (600 / 80, within its tolerance of 10 %), and
-// with the sum only at maxReplicaCount.
+// With type Value the HPA multiplies its replicas by value over target. With the average it settles
+// when each replica is at its target, here at 7 or 8 (600 / 80, within its tolerance of 10 %). With
+// the sum it would only stop at maxReplicaCount.
 func TestTargetTypeValueScalesOnTheAverage(t *testing.T) {
 	t.Parallel()
 	w := newWorkload(t, "value", start{gpus: 12, replicas: 1})
-	w.line.reaches(1, patience)
+	w.line.reaches(1, timeout)
 	w.load(600)
 	trigger := w.gpus(map[string]string{"targetType": "Value"})
 	trigger["metricType"] = "Value"
@@ -26,7 +26,7 @@ func TestTargetTypeValueScalesOnTheAverage(t *testing.T) {
 	w.load(80 * float64(w.line.replicas())) // each at its target
 	w.holds(5 * time.Second)
 	w.load(0)
-	w.line.reaches(1, patience)
+	w.line.reaches(1, timeout)
 }
 
 func TestReplicasFallToMinReplicaCountAndStay(t *testing.T) {
@@ -35,13 +35,13 @@ func TestReplicasFallToMinReplicaCountAndStay(t *testing.T) {
 		t.Run(fmt.Sprint(least), func(t *testing.T) {
 			t.Parallel()
 			w := newWorkload(t, fmt.Sprintf("min-%d", least), start{replicas: 4})
-			w.line.reaches(4, patience)
+			w.line.reaches(4, timeout)
 			w.scaler.waitForHeldGPUs(4)
 			w.load(4 * 80)
 			w.scale(scaledObject{min: least, max: 8, triggers: []any{w.gpus()}})
 			w.becomesActive()
 			down := w.load(0)
-			w.line.reaches(least, patience)
+			w.line.reaches(least, timeout)
 			w.holds(5 * time.Second)
 			w.line.fallsOnly(down)
 		})
@@ -51,16 +51,16 @@ func TestReplicasFallToMinReplicaCountAndStay(t *testing.T) {
 func TestScaleDownWaitsForItsStabilizationWindow(t *testing.T) {
 	t.Parallel()
 	w := newWorkload(t, "stabilized", start{replicas: 4})
-	w.line.reaches(4, patience)
+	w.line.reaches(4, timeout)
 	w.load(4 * 80)
 	slow := map[string]any{"scaleUp": without, "scaleDown": map[string]any{
 		"stabilizationWindowSeconds": 10, "policies": without["policies"]}}
 	w.scale(scaledObject{min: 1, max: 8, behavior: slow, triggers: []any{w.gpus()}})
 	w.holds(5 * time.Second)
 	down := w.load(0)
-	w.line.reaches(1, patience)
+	w.line.reaches(1, timeout)
 	w.line.fallsOnly(down)
-	// A sync may have seen the last load one period before it went.
+	// A sync may have seen the last load one period before it ended.
 	if waited := w.line.firstChange(down); waited < 8*time.Second {
 		t.Errorf("replicas fell after %v, with a window of 10 s", waited)
 	}
@@ -74,7 +74,7 @@ func TestScalingFollowsItsPolicies(t *testing.T) {
 	}
 	for _, one := range []struct {
 		direction string
-		replicas  int // at first, each at its target
+		replicas  int // initially, each at its target
 		load      float64
 		want      []int
 	}{
@@ -84,14 +84,14 @@ func TestScalingFollowsItsPolicies(t *testing.T) {
 		t.Run(one.direction, func(t *testing.T) {
 			t.Parallel()
 			w := newWorkload(t, "policies-"+strings.ToLower(one.direction), start{replicas: one.replicas})
-			w.line.reaches(one.replicas, patience)
+			w.line.reaches(one.replicas, timeout)
 			w.load(80 * float64(one.replicas))
 			behavior := map[string]any{"scaleUp": without, "scaleDown": without}
 			behavior[one.direction] = byOne
 			w.scale(scaledObject{min: 1, max: 4, behavior: behavior, triggers: []any{w.gpus()}})
 			w.holds(2 * time.Second)
 			mark := w.load(one.load)
-			w.line.reaches(one.want[2], patience)
+			w.line.reaches(one.want[2], timeout)
 			w.line.stays(2 * time.Second)
 			var got []int
 			for _, step := range w.line.changes(mark) {
@@ -109,11 +109,11 @@ func TestScalingFollowsItsPolicies(t *testing.T) {
 	}
 }
 
-// rescaledAt is when the HPA went to so many replicas, by its own clock, in whole seconds.
+// rescaledAt returns when the HPA scaled to that many replicas, by its own clock, in whole seconds.
 func (w *workload) rescaledAt(replicas int) time.Time {
 	w.t.Helper()
 	var at time.Time
-	eventually(w.t, patience, fmt.Sprintf("the HPA's event for %d replicas", replicas), func() bool {
+	eventually(w.t, timeout, fmt.Sprintf("the HPA's event for %d replicas", replicas), func() bool {
 		events, err := kube.CoreV1().Events(w.namespace).List(w.t.Context(), metav1.ListOptions{})
 		if err != nil {
 			w.t.Fatal(err)
@@ -130,19 +130,19 @@ func (w *workload) rescaledAt(replicas int) time.Time {
 	return at
 }
 
-func TestLastReplicaGoesAfterTheCooldown(t *testing.T) {
+func TestLastReplicaIsRemovedAfterTheCooldown(t *testing.T) {
 	t.Parallel()
 	w := newWorkload(t, "cooldown", start{replicas: 1})
-	w.line.reaches(1, patience)
+	w.line.reaches(1, timeout)
 	w.scaler.waitForHeldGPUs(1)
 	w.load(80)
 	w.scale(scaledObject{min: 0, max: 8, triggers: []any{w.gpus()}})
 	w.becomesActive()
 	w.holds(3 * time.Second)
 	down := w.load(0)
-	w.line.reaches(0, patience)
-	// The last poll to see it active may have been 1 s before the window's end, and KEDA notes whole
-	// seconds.
+	w.line.reaches(0, timeout)
+	// The last poll with an active answer may have been 1 s before the window's end, and KEDA
+	// stores whole seconds.
 	if waited := w.line.firstChange(down); waited < 9*time.Second {
 		t.Errorf("the last replica went after %v: activationWindow 3 s, cooldownPeriod 8 s", waited)
 	}

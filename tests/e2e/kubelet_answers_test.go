@@ -33,12 +33,12 @@ var (
 	recordedFolder = filepath.Join(root, "src/kubelet/recorded")
 )
 
-// kubeletAnswers are those of a kubelet's two APIs, as text, sorted by pod. They have the fields that the program
-// reads, which are those of proto/podresources.proto and proto/pod.proto. Numbers stand for what changes from run
-// to run.
+// kubeletAnswers are the answers of a kubelet's two APIs, as text, sorted by pod. They have the
+// fields that the program reads: those of proto/podresources.proto and proto/pod.proto. Numbers
+// replace values that change from run to run.
 type kubeletAnswers struct{ podResources, pods string }
 
-// answersAsRecorded waits until the kubelet's answers are those of the files with that name.
+// answersAsRecorded waits until the kubelet's answers equal the files with that name.
 func (k *realKubelet) answersAsRecorded(name string) {
 	k.t.Helper()
 	devices := filepath.Join(recordedFolder, name+".pod_resources.txtpb")
@@ -60,7 +60,7 @@ func (k *realKubelet) settledAnswers() kubeletAnswers {
 	k.t.Helper()
 	var last kubeletAnswers
 	since := time.Now()
-	eventually(k.t, patience, "the answers stay the same", func() bool {
+	eventually(k.t, timeout, "the answers stay the same", func() bool {
 		answers, err := answersOf(k.t, k, nil)
 		if err != nil || answers != last {
 			last, since = answers, time.Now()
@@ -70,8 +70,8 @@ func (k *realKubelet) settledAnswers() kubeletAnswers {
 	return last
 }
 
-// fakeAnswersAlike waits until a fake kubelet gives the same answers about the pods that ask for GPUs and for no
-// other devices.
+// fakeAnswersAlike waits until a fake kubelet gives the same answers about the pods that request
+// only GPUs.
 func (k *realKubelet) fakeAnswersAlike() {
 	k.t.Helper()
 	fake := startFakeKubelet(k.t, &sync.Mutex{}, gpuIDs(0), true)
@@ -118,13 +118,13 @@ func becomeSame(t *testing.T, what string, both func() (got, want kubeletAnswers
 				firstDifference(got.podResources, want.podResources), firstDifference(got.pods, want.pods))
 		}
 	}()
-	eventually(t, patience/3, what, func() bool {
+	eventually(t, timeout/3, what, func() bool {
 		got, want, err = both()
 		return err == nil && got == want
 	})
 }
 
-// firstDifference shows the lines before it, too.
+// firstDifference returns the first different line and the lines before it.
 func firstDifference(got, want string) string {
 	if got == want {
 		return "the same"
@@ -145,7 +145,7 @@ type kubeletSockets interface {
 	podsAPISocket() string
 }
 
-// answersOf are those about the pods with these names; nil: all pods.
+// answersOf returns the answers about the pods with these names; nil: all pods.
 func answersOf(t *testing.T, kubelet kubeletSockets, names map[string]bool) (kubeletAnswers, error) {
 	t.Helper()
 	listed, err := podresources.NewPodResourcesListerClient(connectUnix(t, kubelet.podResourcesSocket())).
@@ -182,7 +182,7 @@ func answersOf(t *testing.T, kubelet kubeletSockets, names map[string]bool) (kub
 	return kubeletAnswers{devices, text}, nil
 }
 
-// sortDevices sorts what a kubelet lists in a random order.
+// sortDevices sorts lists that a kubelet returns in random order.
 func sortDevices(list *podresources.ListPodResourcesResponse) {
 	slices.SortFunc(list.PodResources, func(a, b *podresources.PodResources) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
@@ -205,7 +205,7 @@ var messages = sync.OnceValue(func() *protoregistry.Files {
 	return must(protodesc.NewFiles(set))
 })
 
-// textOf is the text form of a message with that name, without fields that it does not have.
+// textOf returns the text form of a message of that type, without unknown fields.
 func textOf(name protoreflect.FullName, bytes []byte) string {
 	descriptor := must(messages().FindDescriptorByName(name))
 	message := dynamicpb.NewMessage(descriptor.(protoreflect.MessageDescriptor))
@@ -217,7 +217,8 @@ func textOf(name protoreflect.FullName, bytes []byte) string {
 
 const uuid = `[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`
 
-// changing is what changes from run to run. The number of a value is in the order of the values' appearance.
+// changing are patterns of values that change from run to run. Values are numbered in order of
+// appearance.
 var changing = []struct {
 	pattern *regexp.Regexp
 	number  string
@@ -236,7 +237,7 @@ var (
 	times   = regexp.MustCompile(`"\d{4}-\d\d-\d\dT[^"]+"`)
 )
 
-// numbered has numbers for what changes. All times are the same.
+// numbered replaces the values that change by numbers, and all times by one time.
 func numbered(text string) string {
 	text = seconds.ReplaceAllString(text, "seconds: 1")
 	text = times.ReplaceAllString(text, `"2026-01-01T00:00:00Z"`)

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Each GPU goes from pod to pod as fast as the kubelet allows. What the container runtime was given for a
-// pod is the truth.
+// Each GPU moves from pod to pod as fast as the kubelet allows. The devices in the container
+// runtime are the reference.
 func TestHoldersWhilePodsOfARealKubeletComeAndGo(t *testing.T) {
 	t.Parallel()
 	c := newChurn(t, "churn", 8)
@@ -25,7 +25,7 @@ func TestHoldersWhilePodsOfARealKubeletComeAndGo(t *testing.T) {
 		c.step(pods, true)
 	}
 	lasted := time.Since(began)
-	eventually(t, patience, "the last pods hold the GPUs", func() bool {
+	eventually(t, timeout, "the last pods hold the GPUs", func() bool {
 		c.step(pods+len(c.ids), false)
 		return len(c.alive) == len(c.ids) && c.areGiven(c.alive) && c.agent.holds(c.alive)
 	})
@@ -34,7 +34,7 @@ func TestHoldersWhilePodsOfARealKubeletComeAndGo(t *testing.T) {
 		pods, pods/lasted.Seconds(), lag.Seconds(), before>>20, c.agent.memory()>>20)
 }
 
-// churn is pods with a GPU each on a node that they fill.
+// churn creates and deletes pods with one GPU each, on a node that they fill.
 type churn struct {
 	t       *testing.T
 	kubelet *realKubelet
@@ -65,7 +65,7 @@ func newChurn(t *testing.T, node string, gpus int) *churn {
 	return c
 }
 
-// step creates pods on free GPUs, so many in all, and deletes those that run.
+// step creates pods on free GPUs up to `most` in all, and deletes running ones.
 func (c *churn) step(most int, deletes bool) {
 	c.t.Helper()
 	pods := kube.CoreV1().Pods(c.kubelet.node)
@@ -104,7 +104,7 @@ func (c *churn) step(most int, deletes bool) {
 	time.Sleep(20 * time.Millisecond)
 }
 
-// readRuntime has the GPUs show a process of each container that they were given to.
+// readRuntime makes the GPUs show a process for each container that has them.
 func (c *churn) readRuntime() {
 	c.t.Helper()
 	var gpus []device
@@ -123,7 +123,8 @@ func (c *churn) readRuntime() {
 	}
 }
 
-// areGiven is whether each pod was given a GPU: a kubelet lists a pod's GPU before its container exists.
+// areGiven returns whether each pod was given a GPU: a kubelet lists a pod's GPU before its
+// container exists.
 func (c *churn) areGiven(pods []string) bool {
 	for _, pod := range pods {
 		if !slices.ContainsFunc(c.ids, func(id string) bool { return c.given[id][pod] }) {
@@ -133,7 +134,7 @@ func (c *churn) areGiven(pods []string) bool {
 	return true
 }
 
-// check returns for how long a pod was named after its end, at most.
+// check returns the longest time for which a pod was listed after its end.
 func (c *churn) check() time.Duration {
 	c.t.Helper()
 	lag := time.Duration(0)
@@ -157,14 +158,14 @@ func (c *churn) check() time.Duration {
 			}
 		}
 	}
-	// The agent asks at least every 5 s; the rest is for a machine that stands still meanwhile.
+	// The agent polls at least every 5 s; the rest allows for VM pauses.
 	if lag > 15*time.Second {
 		c.t.Errorf("a pod was named for %v after its end", lag)
 	}
 	return lag
 }
 
-// memory is the agent's resident set, in bytes.
+// memory returns the agent's resident set, in bytes.
 func (w *holderWatch) memory() int64 {
 	w.t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.agent.process.Pid))

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A kubelet that has restarted lists no pods until it has heard from the API server.
-func TestHoldersStandWhileARealKubeletRestarts(t *testing.T) {
+// A restarted kubelet lists no pods until the API server has sent them.
+func TestHoldersStayWhileARealKubeletRestarts(t *testing.T) {
 	for _, hasPodsAPI := range []bool{true, false} {
 		t.Run(fmt.Sprintf("with the Pods API %t", hasPodsAPI), func(t *testing.T) {
 			t.Parallel()
@@ -35,8 +35,8 @@ func TestHoldersStandWhileARealKubeletRestarts(t *testing.T) {
 	}
 }
 
-// restartedNode has two replicas, which have a GPU each, and two agents beside their kubelet: one was
-// given its own pod, the other was not. They ask the kubelet every second.
+// restartedNode has two replicas with a GPU each, and two agents with their kubelet: only one is
+// configured with its own pod. They poll the kubelet every second.
 type restartedNode struct {
 	t               *testing.T
 	kubelet         *realKubelet
@@ -64,7 +64,7 @@ func newRestartedNode(t *testing.T, node string, hasPodsAPI bool) *restartedNode
 
 func (r *restartedNode) agents() []*holderWatch { return []*holderWatch{r.ofOwnPod, r.other} }
 
-// areLogged waits until both agents have logged the text since the last time.
+// areLogged waits until both agents have logged the text since the last call.
 func (r *restartedNode) areLogged(text string) {
 	r.t.Helper()
 	for _, agent := range r.agents() {
@@ -81,8 +81,8 @@ func (r *restartedNode) stood(after string) {
 	}
 }
 
-// changeProcesses writes GPUs with other processes all the time: an agent then asks its kubelet every
-// second, and not every 5 s.
+// changeProcesses keeps changing the GPU processes, so that an agent polls its kubelet every second
+// instead of every 5 s.
 func changeProcesses(t *testing.T, gpuFile string, ids []string) {
 	t.Helper()
 	write := func(round uint32) {
@@ -104,7 +104,7 @@ func changeProcesses(t *testing.T, gpuFile string, ids []string) {
 	})
 }
 
-// repeat calls it again and again, in the background, until the test ends.
+// repeat calls the function periodically in the background until the test ends.
 func repeat(t *testing.T, every time.Duration, call func()) {
 	ended, stopped := make(chan struct{}), make(chan struct{})
 	t.Cleanup(func() {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// link is a client's way to a server: a relay on loopback, which a test cuts and restores.
+// link is a TCP relay on loopback from a client to a server, which a test can cut and restore.
 type link struct {
 	address string
 	server  string
@@ -40,7 +40,7 @@ func newLink(t *testing.T, server string) *link {
 	return l
 }
 
-// cut closes all connections, and new ones at once.
+// cut closes all connections, and new ones immediately.
 func (l *link) cut() {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

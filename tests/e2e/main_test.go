@@ -1,6 +1,6 @@
-// Package e2e holds real KEDA, the real HPA and the real binary together: each test is a workload
-// on one control plane (tools/control-plane), scaled by a scaler of its own, whose simulated GPUs
-// follow the workload's pods. All of it runs in namespaces of the kernel (in_namespaces).
+// Package e2e tests the real binary with real KEDA and the real HPA. Each test is a workload on one
+// control plane (tools/control-plane), scaled by its own scaler with simulated GPUs that follow the
+// workload's pods. All of it runs in Linux namespaces (in_namespaces).
 package e2e
 
 import (
@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// hostsFolder is where names are given addresses; see in_namespaces.
+// hostsFolder maps names to addresses; see in_namespaces.
 var hostsFolder = os.Getenv("E2E_HOSTS")
 
 var (
@@ -26,17 +26,17 @@ var (
 
 func TestMain(m *testing.M) {
 	if hostsFolder == "" {
-		controlPlane("build") // for which there must be a network
+		controlPlane("build") // needs a network
 		lock()
 		again := append([]string{"./in_namespaces"}, os.Args...)
 		err := syscall.Exec(again[0], again, os.Environ())
 		fail("%s: %v", again[0], err)
 	}
 	for _, name := range []string{"http_proxy", "https_proxy", "all_proxy"} {
-		os.Unsetenv(name) // there is nothing but loopback
+		os.Unsetenv(name) // only loopback is reachable
 		os.Unsetenv(strings.ToUpper(name))
 	}
-	controlPlane("down") // of a run that was killed
+	controlPlane("down") // left by a killed run
 	for _, log := range must(filepath.Glob(filepath.Join(logFolder, "*.log"))) {
 		must(0, os.Remove(log))
 	}
@@ -44,17 +44,17 @@ func TestMain(m *testing.M) {
 	if err := connect(filepath.Join(folder, "kubeconfig")); err != nil {
 		fail("%v", err)
 	}
-	// They wait, most of the time, and not for a processor. A flag of the command line still wins.
+	// Tests mostly wait without using the CPU. A flag on the command line has precedence.
 	must(0, flag.Set("test.parallel", "12"))
 	code := m.Run()
 	controlPlane("down")
 	os.Exit(code)
 }
 
-// lock keeps a second run out of the folder, until this one and all that it started has ended.
+// lock prevents a second run in the folder until this one and all its processes have ended.
 func lock() {
 	must(0, os.MkdirAll(folder, 0o755))
-	file := must(syscall.Open(folder+".lock", syscall.O_CREAT|syscall.O_RDWR, 0o644)) // and over Exec
+	file := must(syscall.Open(folder+".lock", syscall.O_CREAT|syscall.O_RDWR, 0o644)) // kept over Exec
 	if err := syscall.Flock(file, syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		fail("%s: another run of these tests goes on: %v", folder, err)
 	}

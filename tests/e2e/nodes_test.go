@@ -22,39 +22,39 @@ const (
 	gpusOfANode = 24
 )
 
-// gpuNodes are nodes of the control plane on which only pods run that ask for them. Each has GPUs, a
-// kubelet that gives them to pods, and a real agent, listed under the DNS name of all agents. Aggregators
-// answer KEDA; workloads share the nodes, and each loads the GPUs of its own pods alone.
+// gpuNodes are nodes of the control plane that run only pods which select them. Each has GPUs, a
+// kubelet that assigns them, and a real agent; one DNS name lists all agents. Aggregators serve
+// KEDA. Workloads share the nodes; each loads only the GPUs of its own pods.
 type gpuNodes struct {
 	t    *testing.T
 	name string
-	pool string // the label of the nodes
+	pool string // the nodes' label
 	all  [nodeCount]*gpuNode
 
 	mutex   sync.Mutex
-	demands map[string]*demand // by namespace and label app
+	demands map[string]*demand // key: namespace and label app
 }
 
 type gpuNode struct {
 	name    string
-	gpus    string // the file that its agent reads
+	gpus    string // the GPU file of its agent
 	ids     []string
 	kubelet nodeKubelet
-	holders []*corev1.Pod // one for each GPU; nil: free
+	holders []*corev1.Pod // index: GPU; nil: free
 	agent   *scaler
-	lost    bool // its GPUs are there, and cannot be read
+	lost    bool // its GPUs exist but cannot be read
 }
 
-// nodeKubelet gives the GPUs of its node to pods. The nodes' mutex guards all but flags.
+// nodeKubelet assigns the GPUs of its node to pods. The nodes' mutex guards all but flags.
 type nodeKubelet interface {
-	flags() []string // those of an agent beside it
+	flags() []string // flags of an agent on its node
 	podChanged(pod *corev1.Pod)
 	podGone(uid string)
-	holders() []*corev1.Pod // one for each GPU; nil: free
+	holders() []*corev1.Pod // index: GPU; nil: free
 }
 
-// newFakeNodes has fake kubelets, with the Pods API or of before Kubernetes 1.37. KWOK runs the pods,
-// which start and end as slowly as their annotations ask for.
+// newFakeNodes has fake kubelets, with the Pods API or as before Kubernetes 1.37. KWOK runs the
+// pods, with start and end delays from their annotations.
 func newFakeNodes(t *testing.T, name string, hasPodsAPI bool) *gpuNodes {
 	t.Helper()
 	n := makeNodes(t, name)
@@ -66,7 +66,7 @@ func newFakeNodes(t *testing.T, name string, hasPodsAPI bool) *gpuNodes {
 	return n
 }
 
-// makeNodes makes them without kubelets and agents.
+// makeNodes creates the nodes without kubelets and agents.
 func makeNodes(t *testing.T, name string) *gpuNodes {
 	t.Helper()
 	n := &gpuNodes{t: t, name: name, pool: name, demands: map[string]*demand{}}
@@ -104,13 +104,13 @@ func (n *gpuNodes) agents() []*scaler {
 	return agents
 }
 
-// areListed by DNS, these and no others.
+// areListed makes DNS list exactly these agents.
 func (n *gpuNodes) areListed(agents ...*scaler) {
 	n.t.Helper()
 	giveName(n.t, "keda-gpu-scaler-agents."+n.name, agents...)
 }
 
-// gpuIDs are those of the GPUs of a node.
+// gpuIDs returns the IDs of a node's GPUs.
 func gpuIDs(node int) []string {
 	ids := make([]string, gpusOfANode)
 	for gpu := range ids {
@@ -119,8 +119,7 @@ func gpuIDs(node int) []string {
 	return ids
 }
 
-// makeNode makes a node of the control plane without a kubelet, on which only pods run that ask for its
-// pool.
+// makeNode creates a node of the control plane without a kubelet, for pods that select its pool.
 func makeNode(t *testing.T, name, pool string) {
 	t.Helper()
 	resources := corev1.ResourceList{
@@ -167,7 +166,7 @@ func (n *gpuNodes) podGone(node *gpuNode, pod *corev1.Pod) {
 	n.write()
 }
 
-// write has the GPUs of all nodes show what the pods that hold them make of their workloads' loads.
+// write writes the GPU files of all nodes: each GPU shows its pod's share of the load.
 func (n *gpuNodes) write() {
 	for _, d := range n.demands {
 		clear(d.pods)
@@ -204,7 +203,7 @@ func (n *gpuNodes) devicesOf(node *gpuNode) []device {
 	return gpus
 }
 
-// loseGPUs has all readings of a node's GPUs fail, or no longer.
+// loseGPUs makes all readings of a node's GPUs fail, or succeed again.
 func (n *gpuNodes) loseGPUs(node *gpuNode, lost bool) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -212,7 +211,7 @@ func (n *gpuNodes) loseGPUs(node *gpuNode, lost bool) {
 	n.write()
 }
 
-// demandOn is nil for a pod of no workload and for none.
+// demandOn returns nil for a pod of no workload and for no pod.
 func (n *gpuNodes) demandOn(pod *corev1.Pod) *demand {
 	if pod == nil {
 		return nil
@@ -220,7 +219,7 @@ func (n *gpuNodes) demandOn(pod *corev1.Pod) *demand {
 	return n.demands[pod.Namespace+"/"+pod.Labels["app"]]
 }
 
-// startAggregators are so many that give the same answers.
+// startAggregators starts aggregators that give the same answers.
 func (n *gpuNodes) startAggregators(t *testing.T, name string, count int, flags ...string) []*scaler {
 	t.Helper()
 	var aggregators []*scaler
@@ -232,7 +231,7 @@ func (n *gpuNodes) startAggregators(t *testing.T, name string, count int, flags 
 	return aggregators
 }
 
-// newDemand is that on the pods with the label app in a namespace.
+// newDemand returns the demand on the pods with that label app in a namespace.
 func (n *gpuNodes) newDemand(t *testing.T, namespace, app string) *demand {
 	t.Helper()
 	d := newDemand(t, &n.mutex, engine, n.write)
@@ -242,14 +241,14 @@ func (n *gpuNodes) newDemand(t *testing.T, namespace, app string) *demand {
 	return d
 }
 
-// newWorkload makes the namespace, and the object named llm, whose pods have the label app: llm. KEDA
-// asks these aggregators about it.
+// newWorkload creates the namespace and the object llm; its pods have the label app: llm. KEDA uses
+// these aggregators for it.
 func (n *gpuNodes) newWorkload(t *testing.T, namespace, text string, aggregators ...*scaler) *workload {
 	t.Helper()
 	w := &workload{t: t, namespace: namespace}
 	makeNamespace(t, namespace)
 	w.demand = n.newDemand(t, namespace, "llm")
-	w.isAskedOf(aggregators...)
+	w.useScalers(aggregators...)
 	object, _ := parse(t, namespace, text)
 	w.target = map[string]any{"apiVersion": object.GetAPIVersion(), "kind": object.GetKind(), "name": "llm"}
 	w.watchObjects(object.GroupVersionKind())
@@ -257,7 +256,7 @@ func (n *gpuNodes) newWorkload(t *testing.T, namespace, text string, aggregators
 	return w
 }
 
-// watchObjects has the timeline follow the object llm of that kind.
+// watchObjects makes the timeline follow the object llm of that kind.
 func (w *workload) watchObjects(kind schema.GroupVersionKind) {
 	w.t.Helper()
 	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
@@ -278,7 +277,7 @@ func (w *workload) watchObjects(kind schema.GroupVersionKind) {
 	follow(w.t, factory)
 }
 
-// object is a Deployment or a StatefulSet whose pods have the label app: NAME.
+// object returns a Deployment or a StatefulSet with pods labelled app: NAME.
 func (n *gpuNodes) object(kind, name string, replicas, gpus int) string {
 	return fmt.Sprintf(`
 apiVersion: apps/v1
@@ -293,14 +292,14 @@ spec:
 `, kind, name, replicas, n.podSpec(name, gpus, spread("{app: "+name+"}")))
 }
 
-// podSpec is in one line, with where the pods may be placed among the nodes.
+// podSpec returns a pod spec in one line, including its placement among the nodes.
 func (n *gpuNodes) podSpec(name string, gpus int, placement string) string {
 	return fmt.Sprintf("{nodeSelector: {gpu-nodes: %s}, tolerations: [{operator: Exists}], "+
 		"containers: [{name: %s, image: llm, resources: {limits: {nvidia.com/gpu: %d}}}], %s}",
 		n.pool, name, gpus, placement)
 }
 
-// spread puts pods with these labels on all nodes alike.
+// spread distributes pods with these labels evenly over the nodes.
 func spread(labels string) string {
 	return "topologySpreadConstraints: [{maxSkew: 1, topologyKey: kubernetes.io/hostname, " +
 		"whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: " + labels + "}}]"

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// stirred has VRAM that follows the load and never stands still: batches that come and go.
+// stirred has VRAM that follows the load and keeps changing, as with batches that come and go.
 func stirred(share float64, _ bool, gpu *device) {
 	gpu.Utilization = share
 	if share > 0 {
@@ -18,18 +18,17 @@ func stirred(share float64, _ bool, gpu *device) {
 	}
 }
 
-// trainer sends gradients as fast as it computes: 100 GB/s at its best.
+// trainer sends gradients at the rate of its computation: at most 100 GB/s.
 func trainer(share float64, _ bool, gpu *device) {
 	engine(share, true, gpu)
 	gpu.NvlinkTx = 1000 * share
 }
 
-// To these GPUs say nothing: they read engines. That KEDA is told what their rows say is tested in
-// tests/keda.
+// Profiles that read engines; GPUs have no effect on them. tests/keda tests their values.
 var requestProfiles = []string{
 	"triton-queue-wait", "triton-request-rate", "vllm-queue-depth", "vllm-requests"}
 
-// builtInProfiles are those in the binary's own table of them.
+// builtInProfiles returns the profiles in the binary's reference table.
 func builtInProfiles(t *testing.T) []string {
 	t.Helper()
 	page := string(must(exec.CommandContext(t.Context(), binary, "reference").Output()))
@@ -48,14 +47,14 @@ func TestEveryProfileOfGPUsScalesItsKindOfWork(t *testing.T) {
 	cases := []struct {
 		profile string
 		shows   replica
-		rest    int // replicas of minReplicaCount 0 without load
+		rest    int // replicas without load if minReplicaCount is 0
 	}{
 		{"vllm-inference", engine, 0},
 		{"tgi-inference", engine, 0},
 		{"triton-inference", engine, 0},
 		{"ollama", stirred, 0},
 		{"batch", stirred, 0},
-		{"training", trainer, 1}, // a trainer that waits is still a trainer
+		{"training", trainer, 1}, // an idle trainer is kept
 		{"distributed-training", trainer, 0},
 	}
 	known := slices.Clone(requestProfiles)
@@ -73,17 +72,17 @@ func TestEveryProfileOfGPUsScalesItsKindOfWork(t *testing.T) {
 			w.stir()
 			up := w.load(4 * 100)
 			w.scaler.waitForHeldGPUs(1)
-			w.line.reaches(1, patience)
+			w.line.reaches(1, timeout)
 			w.scale(scaledObject{min: 0, max: 4, triggers: []any{
 				w.gpus(map[string]string{"profile": one.profile})}})
-			w.line.reaches(4, patience)
+			w.line.reaches(4, timeout)
 			w.line.risesOnly(up)
 
 			down := w.load(0)
-			w.line.reaches(one.rest, patience)
+			w.line.reaches(one.rest, timeout)
 			stays := 3 * time.Second
 			if one.rest > 0 {
-				stays = 15 * time.Second // activationWindow 3 s and cooldownPeriod 8 s have passed then
+				stays = 15 * time.Second // past activationWindow 3 s and cooldownPeriod 8 s
 			}
 			w.holds(stays)
 			w.line.fallsOnly(down)

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// againstPrometheus is the file that gets what the comparison below measured. It takes two minutes and
-// most of the GPUs, so it is made only for who names one: tools/bench signals.
+// againstPrometheus is the file for the measurements of the comparison below. It takes two minutes
+// and most of the GPUs, so it runs only if a file is given: tools/bench signals.
 var againstPrometheus = os.Getenv("E2E_AGAINST_PROMETHEUS")
 
 const (
@@ -29,7 +29,7 @@ const (
 	promMost   = 8                // replicas
 )
 
-// promGateway says on a page of metrics how many requests are in flight.
+// promGateway exports the number of requests in flight.
 type promGateway struct {
 	address  string // without the port
 	inFlight atomic.Int64
@@ -42,20 +42,20 @@ func startPromGateway(t *testing.T) *promGateway {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: http.HandlerFunc(gateway.tell)}
+	server := &http.Server{Handler: http.HandlerFunc(gateway.serveMetrics)}
 	go server.Serve(listener)
 	t.Cleanup(func() { server.Close() })
 	return gateway
 }
 
-func (gateway *promGateway) tell(answer http.ResponseWriter, _ *http.Request) {
+func (gateway *promGateway) serveMetrics(answer http.ResponseWriter, _ *http.Request) {
 	answer.Header().Set("Content-Type", "text/plain; version=0.0.4")
 	fmt.Fprintf(answer, "# TYPE gateway_requests_in_flight gauge\ngateway_requests_in_flight %d\n",
 		gateway.inFlight.Load())
 }
 
-// promServer is Debian's Prometheus. It scrapes the same page for several jobs, each at its own time
-// within the interval.
+// promServer is Debian's Prometheus. It scrapes the same page for several jobs, each at a different
+// time within the interval.
 type promServer struct{ url string }
 
 func startPromServer(t *testing.T, gateway *promGateway) *promServer {
@@ -96,31 +96,31 @@ func promQuery(number int) string {
 	return fmt.Sprintf(`sum(gateway_requests_in_flight{job="%s"})`, promJob(number))
 }
 
-// waitForAllJobs returns when each was scraped.
+// waitForAllJobs returns when each job was scraped.
 func (server *promServer) waitForAllJobs(t *testing.T) {
 	t.Helper()
-	eventually(t, patience, "Prometheus has scraped every job", func() bool {
+	eventually(t, timeout, "Prometheus has scraped every job", func() bool {
 		answer, err := http.Get(server.url + "/api/v1/query?query=" + url.QueryEscape("count(gateway_requests_in_flight)"))
 		if err != nil {
 			return false
 		}
 		defer answer.Body.Close()
-		said, err := io.ReadAll(answer.Body)
-		return err == nil && strings.Contains(string(said), fmt.Sprintf(`"%d"]`, promPairs))
+		output, err := io.ReadAll(answer.Body)
+		return err == nil && strings.Contains(string(output), fmt.Sprintf(`"%d"]`, promPairs))
 	})
 }
 
 // promWay is one of the two ways from the page to replicas.
 type promWay struct {
 	Name string `json:"name"`
-	// Of each workload, from the load on: to the first replica asked for, and to all of them.
+	// Times of each workload, from the load on: to the first replica in the spec, and to all of them.
 	First []float64 `json:"first_seconds"`
 	All   []float64 `json:"all_seconds"`
 
 	workloads []*workload
 }
 
-// add makes a workload of its own, which sleeps until there is load.
+// add creates a workload that is at zero until there is load.
 func (way *promWay) add(t *testing.T, namespace string, trigger func(w *workload) map[string]any) {
 	t.Helper()
 	w := newWorkload(t, namespace, start{gpus: promMost, flags: []string{allowLoopback}})
@@ -132,7 +132,7 @@ func (way *promWay) add(t *testing.T, namespace string, trigger func(w *workload
 // measure waits for all replicas of each workload since the marks.
 func (way *promWay) measure(marks []int) {
 	for number, w := range way.workloads {
-		w.line.reaches(promMost, patience)
+		w.line.reaches(promMost, timeout)
 		mark := marks[number]
 		began := w.line.since(mark)[0].at
 		way.First = append(way.First, w.line.firstChange(mark).Seconds())
@@ -156,9 +156,10 @@ func promMedian(values []float64) float64 {
 	return slices.Sorted(slices.Values(values))[(len(values)-1)/2]
 }
 
-// The same page, load, target and limits. One workload of each pair is scaled by our trigger, one by
-// KEDA's own through Prometheus, both with KEDA's default polling. The pairs begin one after the other,
-// so that KEDA's polls of them are spread over their interval as Prometheus' scrapes are over theirs.
+// Both use the same page, load, target and limits. One workload of each pair is scaled by our
+// trigger, the other by KEDA's Prometheus trigger, both with KEDA's default polling. The pairs
+// start one after another, so that KEDA's polls are spread over their interval, as Prometheus'
+// scrapes are.
 func TestDemandReachesAllReplicasBeforeKedasTriggerThroughPrometheus(t *testing.T) {
 	if againstPrometheus == "" {
 		t.Skip("tools/bench signals asks for it")

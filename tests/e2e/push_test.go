@@ -11,14 +11,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A machine that is busy with something else delays a wake: the best of so many counts.
+// Other programs may delay a wake, so the best of several counts.
 const wakes = 3
 
-// usualWrite is what the API server takes for a write at most where a replica wakes within a second.
+// usualWrite is the longest write to the API server on a machine where a replica wakes within a
+// second.
 const usualWrite = 20 * time.Millisecond
 
-// second is a second on a machine that is as quick as is usual; one on which a write takes longer has
-// as much longer for the rest.
+// second is a second, or longer on a slow machine: in proportion to the time of a write to the API
+// server.
 func (w *workload) second() time.Duration {
 	w.t.Helper()
 	const writes = 9
@@ -36,7 +37,7 @@ func (w *workload) second() time.Duration {
 	return max(time.Second, time.Second*took[writes/2]/usualWrite)
 }
 
-// newSleeper is a workload at zero that a GPU of nobody's wakes, over a trigger of this type.
+// newSleeper is a workload at zero that a GPU without a pod wakes, by a trigger of this type.
 func newSleeper(t *testing.T, name, kind string) *workload {
 	t.Helper()
 	w := newWorkload(t, name, start{signals: 1})
@@ -46,8 +47,8 @@ func newSleeper(t *testing.T, name, kind string) *workload {
 	return w
 }
 
-// Not beside the others: KEDA's client of the API server is held to 20 requests a second, which
-// thirty new ScaledObjects use up.
+// Not parallel: KEDA's API client is limited to 20 requests a second, which thirty new
+// ScaledObjects use up.
 func TestPushWakesWithinASecondAndPollingWithinItsInterval(t *testing.T) {
 	var pushed []*workload
 	for number := range wakes {
@@ -57,16 +58,16 @@ func TestPushWakesWithinASecondAndPollingWithinItsInterval(t *testing.T) {
 	for _, w := range pushed {
 		w.scaler.waitForStreams(1)
 	}
-	polled.line.stays(2 * time.Second) // KEDA's polls as it begins are over
+	polled.line.stays(2 * time.Second) // KEDA's first polls are over
 
 	busy := polled.signals(60)
 	push := time.Hour
 	for _, w := range pushed {
 		mark := w.signals(60)
-		w.line.reaches(1, patience)
+		w.line.reaches(1, timeout)
 		push = min(push, w.line.firstChange(mark))
 	}
-	polled.line.reaches(1, patience)
+	polled.line.reaches(1, timeout)
 	poll := polled.line.firstChange(busy)
 
 	fmt.Fprintf(os.Stderr, "e2e: first replica %.2f s after a GPU is busy by push (the best of %d), "+
@@ -75,13 +76,14 @@ func TestPushWakesWithinASecondAndPollingWithinItsInterval(t *testing.T) {
 	if push > second {
 		t.Errorf("by push the first replica took %v", push)
 	}
-	// That push is quicker than one poll is not said: one in fifty polls comes just then.
+	// Push need not be faster than one poll: one in fifty polls happens at that moment.
 	if poll > 30*time.Second+5*second {
 		t.Errorf("by polling every 30 s the first replica took %v", poll)
 	}
 }
 
-// pushSleeper is a ScaledObject on one GPU and its Deployment, whose replicas never come, as text.
+// pushSleeper returns a ScaledObject on one GPU and its Deployment, which never gets replicas, as
+// text.
 func pushSleeper(name, namespace string, gpu int) []string {
 	return []string{
 		fmt.Sprintf(`
@@ -119,7 +121,7 @@ func (w *workload) makeSleeper(name string, gpu int) {
 	}
 }
 
-// awake says whether a Deployment is to have a replica.
+// awake returns whether a Deployment should have a replica.
 func (w *workload) awake(name string) bool {
 	w.t.Helper()
 	found, err := kube.AppsV1().Deployments(w.namespace).Get(w.t.Context(), name, metav1.GetOptions{})
@@ -129,9 +131,9 @@ func (w *workload) awake(name string) bool {
 	return *found.Spec.Replicas == 1
 }
 
-// Each `true` of a stream is a PATCH of the ScaledObject's status, and of requests KEDA's client has
-// 20 a second: with streams that repeat themselves a newcomer waits for its turn. Not beside the
-// other tests, which would wait for theirs.
+// Each `true` of a stream is a PATCH of the ScaledObject's status, and KEDA's client is limited to
+// 20 requests a second. With streams that repeat `true` too often, a new trigger would wait. Not
+// parallel, because it would delay other tests.
 func TestNewPushTriggerWakesAtOnceBesideManyActiveOnes(t *testing.T) {
 	const others = 150
 	w := newWorkload(t, "many", start{signals: 1 + wakes})
@@ -149,7 +151,7 @@ func TestNewPushTriggerWakesAtOnceBesideManyActiveOnes(t *testing.T) {
 	w.scaler.waitForStreams(others + wakes)
 
 	before, since := statusPatches(t), time.Now()
-	time.Sleep(10 * time.Second) // over which the rate is taken
+	time.Sleep(10 * time.Second) // the period of the rate
 	rate := float64(statusPatches(t)-before) / time.Since(since).Seconds()
 	best := time.Hour
 	for number := range wakes {
@@ -159,7 +161,7 @@ func TestNewPushTriggerWakesAtOnceBesideManyActiveOnes(t *testing.T) {
 		percents[1+number] = 60
 		began := time.Now()
 		w.signals(percents...)
-		eventually(t, patience, "1 replica", func() bool { return w.awake(newcomer(number)) })
+		eventually(t, timeout, "1 replica", func() bool { return w.awake(newcomer(number)) })
 		best = min(best, time.Since(began))
 	}
 	fmt.Fprintf(os.Stderr, "e2e: beside %d push triggers that are active, a new one's first replica "+

@@ -14,7 +14,7 @@ var (
 	scalerAddress = regexp.MustCompile(`scalerAddress: (\S+):6000`)
 )
 
-// readmesScaledObject is the first one that the README shows.
+// readmesScaledObject returns the first ScaledObject in the README.
 func readmesScaledObject(t *testing.T) string {
 	t.Helper()
 	text := string(must(os.ReadFile(filepath.Join(root, "README.md"))))
@@ -27,21 +27,21 @@ func readmesScaledObject(t *testing.T) string {
 	return ""
 }
 
-// growsAndShrinksBy a ScaledObject with the windows and the HPA's behavior that it leaves as they are:
-// slow, but as everybody begins. The load needs all eight engines. Its minReplicaCount is 1.
+// growsAndShrinksBy creates a ScaledObject without changes to its windows or the HPA's behavior:
+// slow, but the way users start. The load needs all eight engines. Its minReplicaCount is 1.
 func (w *workload) growsAndShrinksBy(text string, gateway *gateway) {
 	w.t.Helper()
 	create(w.t, w.namespace, text)
 	w.waitUntilReady()
 	w.line.mark("ScaledObject is ready")
-	w.line.reaches(1, patience)
+	w.line.reaches(1, timeout)
 	up := w.line.mark("load")
 	ended := startLoad(w.t, "0 24\n200 24\n201 0\n", gateway)
-	w.line.reaches(8, 3*patience)
+	w.line.reaches(8, 3*timeout)
 	w.line.risesOnly(up)
 	<-ended
 	down := w.line.mark("load is over")
-	w.line.reaches(1, 3*patience)
+	w.line.reaches(1, 3*timeout)
 	w.line.fallsOnly(down)
 	w.holds(3 * time.Second)
 }
@@ -54,7 +54,7 @@ func TestReadmesScaledObjectWordForWord(t *testing.T) {
 	w.growsAndShrinksBy(text, gateway)
 }
 
-// Two aggregators answer, for the engines that an agent finds.
+// Two aggregators serve KEDA, with the engines that an agent discovers.
 func TestReadmesScaledObjectOnAFleet(t *testing.T) {
 	t.Parallel()
 	text := readmesScaledObject(t)

@@ -18,32 +18,32 @@ import (
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 )
 
-// realKubelet is Kubernetes' own, of a node of its own, on which only pods run that tolerate it. Its
-// containers are those of Kubernetes' fake runtime, which lives on while the kubelet restarts.
+// realKubelet is Kubernetes' own, with its own node, which runs only pods that tolerate it. Its
+// containers are those of Kubernetes' fake runtime, which survives a restart of the kubelet.
 type realKubelet struct {
 	t       *testing.T
 	node    string
-	folder  string // /var/lib/kubelet, as the kubelet sees it
+	folder  string // /var/lib/kubelet in the kubelet's mount namespace
 	log     string
 	runtime *containerRuntime
 	plugins []*devicePlugin
-	ownPod  string // the agent's, NAMESPACE/NAME; empty: no flag names one
+	ownPod  string // the agent's, NAMESPACE/NAME; empty: no flag
 	mutex   sync.Mutex
-	pods    map[string]*corev1.Pod // the key is the UID; empty but on gpuNodes
-	driver  *resourceDriver        // nil: the node has none
-	chosen  map[string][]string    // pods by the UUID of the GPU that another scheduler chose; nil: it has none
+	pods    map[string]*corev1.Pod // key: UID; empty but on gpuNodes
+	driver  *resourceDriver        // nil: none
+	chosen  map[string][]string    // pods by the UUID of the GPU that another scheduler chose; nil: none did
 	link    *link
 	process *os.Process
 	ended   chan struct{}
 
-	environment []string // variables that the program needs there
+	environment []string // the program's, on that node
 }
 
-// A kubelet accepts device plugins in /var/lib/kubelet/device-plugins alone, so each has a mount namespace,
-// in which it may mount as root of a user namespace. All but its folders is read-only, for real root could
-// write there too: a kubelet that starts changes settings of the kernel and makes folders. When a pod is
-// gone, a kubelet removes the files that begin with the path of a container's log. Containers of the fake
-// runtime have the empty path, so the kubelet must run in an empty folder.
+// A kubelet accepts device plugins only in /var/lib/kubelet/device-plugins, so each has a mount
+// namespace, in which it may mount as root of a user namespace. All but its folders is read-only,
+// because a starting kubelet changes kernel settings and creates folders, which real root could do.
+// When a pod is gone, a kubelet removes all files with a container's log path as prefix.
+// Containers of the fake runtime have the empty path, so the kubelet must run in an empty folder.
 const enterNode = `mount --bind /proc/sys /proc/sys
 mount -o remount,bind,ro /proc/sys
 mount -t tmpfs none /var/lib
@@ -54,8 +54,8 @@ mount -o remount,bind,ro /
 cd /var/lib/empty
 exec "$@"`
 
-// It measures the machine that runs the tests, which may be full: no pod is evicted. A pod with a claim that
-// could not be prepared waits for the next synchronization, which is after a minute by default.
+// No pod is evicted: the kubelet measures the test machine, which may be full. A pod with a claim
+// that could not be prepared waits for the next synchronization, by default a minute.
 const kubeletConfig = `
 apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
@@ -77,11 +77,11 @@ volumePluginDir: /var/lib/kubelet/volume-plugins
 featureGates: {KubeletInUserNamespace: true, PodsAPI: %t}
 `
 
-// realKubeletLabel is on nodes that KWOK leaves alone (tools/control_plane/programs.py).
+// realKubeletLabel is on nodes that KWOK ignores (tools/control_plane/programs.py).
 const realKubeletLabel = "real-kubelet"
 
-// startRealKubelet returns once the node offers all devices of the plugins. The node is named like the
-// test's namespace.
+// startRealKubelet returns once the node offers all devices of the plugins. The node has the name
+// of the test's namespace.
 func startRealKubelet(t *testing.T, node string, hasPodsAPI bool, plugins ...*devicePlugin) *realKubelet {
 	t.Helper()
 	k := launchRealKubelet(t, node, hasPodsAPI, plugins...)
@@ -113,7 +113,7 @@ func launchRealKubelet(t *testing.T, node string, hasPodsAPI bool, plugins ...*d
 	return k
 }
 
-// writeConfig has the kubelet reach the API server by the link alone.
+// writeConfig makes the kubelet use the API server only through the link.
 func (k *realKubelet) writeConfig(hasPodsAPI bool) {
 	k.t.Helper()
 	access, err := clientcmd.LoadFromFile(filepath.Join(folder, "kubeconfig"))
@@ -161,10 +161,10 @@ func (k *realKubelet) start() {
 	}
 }
 
-// offersDevices waits until the scheduler may place pods by them.
+// offersDevices waits until the scheduler may place pods that need the devices.
 func (k *realKubelet) offersDevices() {
 	k.t.Helper()
-	eventually(k.t, patience, "the node offers its devices", func() bool {
+	eventually(k.t, timeout, "the node offers its devices", func() bool {
 		k.isRunning()
 		node, err := kube.CoreV1().Nodes().Get(k.t.Context(), k.node, metav1.GetOptions{})
 		if err != nil {
@@ -189,7 +189,7 @@ func (k *realKubelet) isRunning() {
 	}
 }
 
-// kill is a crash. Containers run on, and its sockets stay behind.
+// kill is a crash. Containers keep running, and its sockets stay.
 func (k *realKubelet) kill() {
 	if k.process == nil {
 		return // it never started
@@ -205,7 +205,7 @@ func (k *realKubelet) podsAPISocket() string {
 	return filepath.Join(k.folder, "pods-api/pods-api.sock")
 }
 
-// flags are those of an agent on its node.
+// flags returns the flags of an agent on its node.
 func (k *realKubelet) flags() []string {
 	flags := []string{"--attribution=kubelet",
 		"--pod-resources-socket=" + k.podResourcesSocket(), "--pods-api-socket=" + k.podsAPISocket()}
@@ -226,24 +226,24 @@ func connectUnix(t *testing.T, socket string) *grpc.ClientConn {
 	return connection
 }
 
-// lists waits until the kubelet's PodResources API lists so many pods.
+// lists waits until the kubelet's PodResources API lists that many pods.
 func (k *realKubelet) lists(pods int) {
 	k.t.Helper()
 	client := podresources.NewPodResourcesListerClient(connectUnix(k.t, k.podResourcesSocket()))
-	eventually(k.t, patience, fmt.Sprintf("the kubelet lists %d pods", pods), func() bool {
+	eventually(k.t, timeout, fmt.Sprintf("the kubelet lists %d pods", pods), func() bool {
 		k.isRunning()
 		answer, err := client.List(k.t.Context(), &podresources.ListPodResourcesRequest{})
 		return err == nil && len(answer.PodResources) == pods
 	})
 }
 
-// podSpec places a pod on its node, and ends it at once when it is deleted.
+// podSpec places a pod on its node; a deleted pod ends at once.
 func (k *realKubelet) podSpec(containers string) string {
 	return fmt.Sprintf("{nodeSelector: {kubernetes.io/hostname: %s}, tolerations: [{operator: Exists}], "+
 		"terminationGracePeriodSeconds: 0, %s}", k.node, containers)
 }
 
-// replicas are two pods with one device each.
+// replicas returns an object with two pods that have one device each.
 func (k *realKubelet) replicas(kind, name, resource string) string {
 	return fmt.Sprintf(`
 apiVersion: apps/v1

@@ -12,8 +12,8 @@ func newNodes(t *testing.T, name string) *gpuNodes {
 	return startRealKubelets(t, name).withAgents(t, name)
 }
 
-// startRealKubelets makes nodes without agents. As in a cluster that is upgraded to Kubernetes 1.37, the first
-// kubelet has no Pods API. Each node also runs a pod that is its agent's.
+// startRealKubelets creates nodes without agents. The first kubelet has no Pods API, as in a
+// cluster during the upgrade to Kubernetes 1.37. Each node also runs its agent's pod.
 func startRealKubelets(t *testing.T, name string) *gpuNodes {
 	t.Helper()
 	n := makeNodes(t, name)
@@ -37,7 +37,7 @@ func startRealKubelets(t *testing.T, name string) *gpuNodes {
 	return n
 }
 
-// withAgents returns the same nodes with agents and workloads of their own.
+// withAgents returns the same nodes with their own agents and workloads.
 func (n *gpuNodes) withAgents(t *testing.T, name string) *gpuNodes {
 	t.Helper()
 	own := makeNodes(t, name)
@@ -61,7 +61,7 @@ func (k *realKubelet) podGone(uid string) {
 	delete(k.pods, uid)
 }
 
-// holders are the pods with running containers that were given the devices of the first plugin.
+// holders returns the pods with running containers that were given the devices of the first plugin.
 func (k *realKubelet) holders() []*corev1.Pod {
 	using := k.runtime.using()
 	k.mutex.Lock()

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// recording is a run of a workload of engines: what came, what KEDA was told, what was asked for. Where
-// E2E_RECORDING names a file, its table is written there.
+// recording is a run of a workload of engines: arriving requests, KEDA's values and the replicas.
+// If E2E_RECORDING names a file, the table is written there.
 type recording struct {
 	workload *workload
 	gateway  *gateway
@@ -21,16 +21,16 @@ type recording struct {
 // recorded is the state at one time.
 type recorded struct {
 	at              time.Duration
-	rate            float64 // requests that came, a second, since the row before
-	held            int     // at the gateway
-	value           float64 // of the three lines
+	rate            float64 // requests that arrived per second, since the row before
+	held            int     // waiting in the gateway
+	value           float64 // the three-line trigger's
 	isKnown         bool
 	replicas, ready int
 }
 
 const recordEvery = time.Second
 
-// record begins now.
+// record starts a recording.
 func (w *workload) record(from *gateway) *recording {
 	r := &recording{workload: w, gateway: from, began: time.Now(), stop: make(chan struct{}), stopped: make(chan struct{})}
 	go r.run()
@@ -58,7 +58,7 @@ func (r *recording) run() {
 	}
 }
 
-// end may be called again.
+// end may be called more than once.
 func (r *recording) end() *recording {
 	select {
 	case <-r.stop:
@@ -69,7 +69,7 @@ func (r *recording) end() *recording {
 	return r
 }
 
-// highest is the highest value that was known.
+// highest returns the highest known value.
 func (r *recording) highest() float64 {
 	highest := 0.0
 	for _, row := range r.rows {
@@ -78,9 +78,9 @@ func (r *recording) highest() float64 {
 	return highest
 }
 
-// tell writes the table where it is wanted: a row for each change of replicas, and every 20 s what else is
-// new.
-func (r *recording) tell(load loadResult) {
+// write writes the table if E2E_RECORDING is set: a row for each change of replicas, and every 20 s
+// a row for other changes.
+func (r *recording) write(load loadResult) {
 	r.workload.t.Helper()
 	path := os.Getenv("E2E_RECORDING")
 	if path == "" {
@@ -103,7 +103,7 @@ func (r *recording) tell(load loadResult) {
 	}
 }
 
-// cells are those of its row in the table, but for the time.
+// cells returns its row of the table, without the time.
 func (row recorded) cells() string {
 	value := "unknown"
 	if row.isKnown {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// redis is Debian's redis-server on an address of loopback that is its own, at the usual port. The
-// name redis leads to it in the namespace of the workload.
+// redis is Debian's redis-server on its own loopback address, at the default port. The name redis
+// resolves to it in the namespace of the workload.
 type redis struct {
 	t       *testing.T
 	address string // without the port
@@ -31,25 +31,25 @@ func startRedis(t *testing.T, namespace string) *redis {
 		command.Process.Kill()
 		command.Wait()
 	})
-	eventually(t, patience, "Redis serves", func() bool {
-		said, err := exec.Command("redis-cli", "-s", r.socket, "PING").Output()
-		return err == nil && strings.TrimSpace(string(said)) == "PONG"
+	eventually(t, timeout, "Redis serves", func() bool {
+		output, err := exec.Command("redis-cli", "-s", r.socket, "PING").Output()
+		return err == nil && strings.TrimSpace(string(output)) == "PONG"
 	})
 	giveNameTo(t, "redis."+namespace, r.address)
 	return r
 }
 
-// do has Redis execute a command; the words of its reply are returned.
+// do executes a Redis command and returns the words of the reply.
 func (r *redis) do(words ...string) []string {
 	r.t.Helper()
-	said, err := exec.Command("redis-cli", append([]string{"-e", "-s", r.socket}, words...)...).CombinedOutput()
+	output, err := exec.Command("redis-cli", append([]string{"-e", "-s", r.socket}, words...)...).CombinedOutput()
 	if err != nil {
-		r.t.Fatalf("%v: %v\n%s", words, err, said)
+		r.t.Fatalf("%v: %v\n%s", words, err, output)
 	}
-	return strings.Fields(string(said))
+	return strings.Fields(string(output))
 }
 
-// jobs is a stream that one group of workers reads.
+// A stream that one consumer group reads.
 const (
 	jobs    = "jobs"
 	workers = "workers"
@@ -63,7 +63,7 @@ func (r *redis) addJobs(count int) {
 	r.do("EVAL", script, "0")
 }
 
-// finish has the group read so many jobs, and acknowledge them.
+// finish makes the group read and acknowledge that many jobs.
 func (r *redis) finish(count int) {
 	r.t.Helper()
 	script := fmt.Sprintf(`
@@ -73,7 +73,7 @@ func (r *redis) finish(count int) {
 	r.do("EVAL", script, "0")
 }
 
-// lag is a push trigger on jobs that nobody has read.
+// lag returns a push trigger on the jobs not yet read.
 func (w *workload) lag(jobsPerReplica int) map[string]any {
 	return map[string]any{"type": "external-push", "name": "queue", "metadata": map[string]string{
 		"scalerAddress":      "keda-gpu-scaler." + w.namespace + ":6000",
@@ -85,7 +85,7 @@ func (w *workload) lag(jobsPerReplica int) map[string]any {
 	}}
 }
 
-// allowLoopback, which stands for a cluster's network here.
+// allowLoopback allows loopback, which is the cluster's network here.
 const allowLoopback = "--allow-endpoints=127.0.0.0/8"
 
 func TestRedisStreamOf47JobsGoesFrom2To10ReplicasAndBackToZero(t *testing.T) {
@@ -95,11 +95,11 @@ func TestRedisStreamOf47JobsGoesFrom2To10ReplicasAndBackToZero(t *testing.T) {
 	queue.addJobs(7)
 	w := newWorkload(t, "stream", start{gpus: 12, flags: []string{allowLoopback}})
 	w.scale(scaledObject{min: 0, max: 12, triggers: []any{w.lag(5)}})
-	w.line.reaches(2, patience)
+	w.line.reaches(2, timeout)
 
 	up := w.line.mark("47 jobs")
 	queue.addJobs(40)
-	w.line.reaches(10, patience)
+	w.line.reaches(10, timeout)
 	w.line.risesOnly(up)
 	steps := w.line.changes(up)
 	fmt.Fprintf(os.Stderr, "e2e: 47 jobs, 5 a replica: %.1f s from 2 to 10 replicas\n",
@@ -107,7 +107,7 @@ func TestRedisStreamOf47JobsGoesFrom2To10ReplicasAndBackToZero(t *testing.T) {
 
 	down := w.line.mark("all jobs are done")
 	queue.finish(47)
-	w.line.reaches(0, patience)
+	w.line.reaches(0, timeout)
 	w.line.fallsOnly(down)
 	w.line.neverAbove(10)
 }
@@ -121,17 +121,17 @@ func TestFirstJobWakesByPush(t *testing.T) {
 	w.scaler.waitForStreams(1)
 	mark := w.line.mark("1 job")
 	queue.addJobs(1)
-	w.line.reaches(1, patience)
+	w.line.reaches(1, timeout)
 	fmt.Fprintf(os.Stderr, "e2e: first job to first replica asked for %.2f s\n", w.line.firstChange(mark).Seconds())
 }
 
-// Jobs wait and the GPUs are busy: more replicas. Either alone: none.
+// Both waiting jobs and busy GPUs: more replicas. Only one of them: none.
 func TestQueueAndGPUsMustAgree(t *testing.T) {
 	t.Parallel()
 	queue := startRedis(t, "agree")
 	queue.makeStream()
 	w := newWorkload(t, "agree", start{signals: 1, replicas: 1, flags: []string{allowLoopback}})
-	w.line.reaches(1, patience)
+	w.line.reaches(1, timeout)
 	gpu := w.signal(0)
 	gpu["name"] = "gpu"
 	w.scale(scaledObject{min: 1, max: 8,
@@ -142,7 +142,7 @@ func TestQueueAndGPUsMustAgree(t *testing.T) {
 	w.line.mark("busy GPUs, and no job")
 	w.line.stays(4 * time.Second)
 	w.signals(0)
-	eventually(t, patience, "the GPU is read as idle", func() bool {
+	eventually(t, timeout, "the GPU is read as idle", func() bool {
 		busy, ok := w.valueOf(gpu)
 		return ok && busy == 0
 	})
@@ -150,11 +150,11 @@ func TestQueueAndGPUsMustAgree(t *testing.T) {
 	w.line.mark("40 jobs, and idle GPUs")
 	w.line.stays(4 * time.Second)
 	w.signals(60)
-	w.line.reaches(3, patience)
+	w.line.reaches(3, timeout)
 	w.signals(100)
-	w.line.reaches(5, patience)
+	w.line.reaches(5, timeout)
 	queue.finish(30)
 	w.line.mark("10 jobs")
-	w.line.reaches(2, patience)
+	w.line.reaches(2, timeout)
 	w.line.neverAbove(5)
 }

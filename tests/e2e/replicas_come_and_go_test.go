@@ -13,12 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// upheaval is what happens to the pods of a workload under a constant load. Zero values are what most
-// cases want.
+// upheaval is a change of a workload's pods under a constant load. Zero values fit most cases.
 type upheaval struct {
 	name     string
 	kind     string            // Deployment if empty
-	spec     string            // added to the object's, a line of YAML
+	spec     string            // a line of YAML in the object's spec
 	start    time.Duration     // from a pod's node to its readiness; 6 s if 0
 	drain    time.Duration     // from the deletion of a pod to its end
 	gpus     int               // per replica; 1 if 0
@@ -26,23 +25,23 @@ type upheaval struct {
 	ready    int               // replicas that become ready; all if 0
 	idle     bool              // minReplicaCount keeps it
 	load     float64           // in targets; 3.75 if 0
-	slack    int               // replicas that the test adds by hand
+	slack    int               // replicas that the test adds itself
 	metadata map[string]string // added to the trigger's
 	object   string            // the ScaledObject's name; llm if empty
 	more     string            // added to the pods' spec; spread over all nodes alike if empty
 
-	// happens makes it happen, and returns the pods that are gone when it is over.
+	// happens makes the change, and returns the pods that are gone when it is over.
 	happens func(w *workload) []types.UID
-	lasts   time.Duration // it is never over; the time for which the replicas are watched
+	lasts   time.Duration // the change never ends; replicas are checked for this long
 }
 
 const loadTarget = 50 // percent of a GPU: two replicas can carry the load of four
 
-// withoutNoise smooths over what an agent needs to learn of a pod.
+// withoutNoise has windows that cover the time in which an agent learns about a pod.
 var withoutNoise = map[string]string{"targetValue": fmt.Sprint(loadTarget), "window": "5s",
 	"activationWindow": "10s", "preallocationWindow": "10s", "warmupSeconds": "30"}
 
-func (u upheaval) goesOn(t *testing.T, nodes *gpuNodes, aggregators []*scaler) {
+func (u upheaval) run(t *testing.T, nodes *gpuNodes, aggregators []*scaler) {
 	t.Parallel()
 	kind, replicas := orElse(u.kind, "Deployment"), orElse(u.replicas, 4)
 	load := orElse(u.load, 3.75)
@@ -56,7 +55,7 @@ func (u upheaval) goesOn(t *testing.T, nodes *gpuNodes, aggregators []*scaler) {
 		need, load = replicas, 0
 	}
 	ready := orElse(u.ready, replicas)
-	eventually(t, patience, fmt.Sprintf("%d replicas are ready", ready), func() bool { return w.line.ready() == ready })
+	eventually(t, timeout, fmt.Sprintf("%d replicas are ready", ready), func() bool { return w.line.ready() == ready })
 	trigger := w.gpus(withoutNoise, u.metadata)
 	if kind := u.metadata["targetType"]; kind != "" {
 		trigger["metricType"] = kind
@@ -66,7 +65,7 @@ func (u upheaval) goesOn(t *testing.T, nodes *gpuNodes, aggregators []*scaler) {
 	if u.metadata["targetType"] == "Value" {
 		want /= float64(ready)
 	}
-	eventually(t, patience, fmt.Sprintf("the value is %g", want), func() bool {
+	eventually(t, timeout, fmt.Sprintf("the value is %g", want), func() bool {
 		value, ok := w.valueOf(trigger)
 		return ok && math.Abs(value-want) < 1
 	})
@@ -87,7 +86,7 @@ func (u upheaval) goesOn(t *testing.T, nodes *gpuNodes, aggregators []*scaler) {
 	w.line.isWithin(began, need, need+max(1, need/10)+u.slack)
 }
 
-// namespaceOf has what a name may consist of.
+// namespaceOf replaces characters that a namespace may not have.
 func namespaceOf(name string) string {
 	letters := []rune(name)
 	for i, letter := range letters {
@@ -98,7 +97,7 @@ func namespaceOf(name string) string {
 	return string(letters)
 }
 
-// objectOf is one named llm with pods that take so long to start and to end.
+// objectOf returns an object llm with pods that take that long to start and to end.
 func (n *gpuNodes) objectOf(kind, spec string, replicas, gpus int, start, drain time.Duration, more string) string {
 	return fmt.Sprintf(`
 apiVersion: apps/v1
@@ -121,7 +120,7 @@ const (
 	drainDelay = "pod-delete.stage.kwok.x-k8s.io/delay"
 )
 
-// pods are those of the workload, also those that are being deleted.
+// pods returns the pods of the workload, including those being deleted.
 func (w *workload) pods() []corev1.Pod {
 	w.t.Helper()
 	list, err := kube.CoreV1().Pods(w.namespace).List(w.t.Context(), metav1.ListOptions{LabelSelector: "app=llm"})
@@ -131,7 +130,7 @@ func (w *workload) pods() []corev1.Pod {
 	return list.Items
 }
 
-// isWholeWithout is true when these pods are gone and all replicas that spec asks for are ready.
+// isWholeWithout returns whether these pods are gone and all replicas of the spec are ready.
 func (w *workload) isWholeWithout(gone []types.UID) bool {
 	w.t.Helper()
 	pods := w.pods()
@@ -143,7 +142,7 @@ func (w *workload) isWholeWithout(gone []types.UID) bool {
 	return len(pods) == w.line.replicas()
 }
 
-// rollsOut gives its pods a new template, with these annotations.
+// rollsOut changes the pod template by these annotations.
 func (w *workload) rollsOut(annotations string) []types.UID {
 	w.t.Helper()
 	var old []types.UID
@@ -162,12 +161,12 @@ spec: {template: {metadata: {annotations: {%s}}}}
 // restarts is `kubectl rollout restart`.
 func restarts(w *workload) []types.UID { return w.rollsOut("restarted: now") }
 
-// breaks has no new pod become ready.
+// breaks makes new pods never ready.
 func breaks(w *workload) []types.UID { return w.rollsOut(startDelay + ": 1h") }
 
 const surgeOfOne = "strategy: {rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}"
 
-// losesPods deletes so many.
+// losesPods deletes that many pods.
 func losesPods(count int) func(*workload) []types.UID {
 	return func(w *workload) []types.UID {
 		w.t.Helper()
@@ -182,7 +181,7 @@ func losesPods(count int) func(*workload) []types.UID {
 	}
 }
 
-// losesANode is `kubectl drain` of the node that has the most of its pods.
+// losesANode is `kubectl drain` of the node with most of its pods.
 func losesANode(w *workload) []types.UID {
 	w.t.Helper()
 	on := map[string][]corev1.Pod{}
@@ -209,7 +208,7 @@ func losesANode(w *workload) []types.UID {
 	return evicted
 }
 
-// crashes has two pods be ready for 2 s of every 8, without load in between.
+// crashes makes two pods ready for 2 s of every 8, without load in between.
 func crashes(w *workload) []types.UID {
 	w.t.Helper()
 	crashing := w.pods()[:2]
@@ -244,13 +243,13 @@ func isScaledTo(replicas int) func(*workload) []types.UID {
 		w.t.Helper()
 		patch(w.t, w.namespace, fmt.Sprintf("{apiVersion: apps/v1, kind: Deployment, metadata: {name: llm}, "+
 			"spec: {replicas: %d}}", replicas))
-		eventually(w.t, patience, "it is scaled", func() bool { return w.line.replicas() == replicas })
-		w.line.reaches(int(math.Ceil(w.demand.load/loadTarget)), patience)
+		eventually(w.t, timeout, "it is scaled", func() bool { return w.line.replicas() == replicas })
+		w.line.reaches(int(math.Ceil(w.demand.load/loadTarget)), timeout)
 		return nil
 	}
 }
 
-// isWithin fails where another number of replicas was wanted at any time since the mark.
+// isWithin fails if the number of replicas was ever outside this range since the mark.
 func (line *timeline) isWithin(mark, least, most int) {
 	line.t.Helper()
 	for _, one := range line.since(mark) {
@@ -260,13 +259,13 @@ func (line *timeline) isWithin(mark, least, most int) {
 	}
 }
 
-// The load is the same all the time: so are the replicas that it needs.
+// The load is constant, and so must be the replicas.
 func TestReplicasThatComeAndGo(t *testing.T) {
 	t.Parallel()
 	nodes := newFakeNodes(t, "pods-api", true)
 	aggregators := nodes.startAggregators(t, "pods-api", 1)
 	for _, one := range []upheaval{
-		// First what takes longest: until the HPA has forgotten all that it recommended before.
+		// The longest cases first: the HPA must have dropped all earlier recommendations.
 		{name: "recreate", spec: "strategy: {type: Recreate}", drain: 20 * time.Second,
 			happens: func(w *workload) []types.UID { return w.rollsOut(startDelay + ": 310s") }},
 		{name: "rolling", happens: restarts},
@@ -283,7 +282,7 @@ func TestReplicasThatComeAndGo(t *testing.T) {
 		{name: "pod deleted", happens: losesPods(1)},
 		{name: "crash loop", replicas: 5, load: 4.6, happens: func(w *workload) []types.UID {
 			w.demand.setShows(func(share float64, _ bool, gpu *device) {
-				engine(share, true, gpu) // a container that has crashed leaves its GPU idle
+				engine(share, true, gpu) // a crashed container leaves its GPU idle
 			})
 			return crashes(w)
 		}},
@@ -291,14 +290,14 @@ func TestReplicasThatComeAndGo(t *testing.T) {
 		{name: "another workload", object: "autoscale", happens: func(w *workload) []types.UID {
 			nodes.newDemand(t, w.namespace, "batch").setLoad(300)
 			create(t, w.namespace, nodes.object("Deployment", "batch", 3, 1))
-			eventually(t, patience, "it runs", func() bool {
+			eventually(t, timeout, "it runs", func() bool {
 				other, err := kube.AppsV1().Deployments(w.namespace).Get(t.Context(), "batch", metav1.GetOptions{})
 				return err == nil && other.Status.ReadyReplicas == 3
 			})
 			return nil
 		}},
 	} {
-		t.Run(one.name, func(t *testing.T) { one.goesOn(t, nodes, aggregators) })
+		t.Run(one.name, func(t *testing.T) { one.run(t, nodes, aggregators) })
 	}
 }
 
@@ -325,11 +324,11 @@ func TestReplicasThatComeAndGoWithoutPodsAPI(t *testing.T) {
 		{name: "drain", drain: 30 * time.Second, happens: losesPods(2)},
 		{name: "pod deleted", happens: losesPods(1)},
 	} {
-		t.Run(one.name, func(t *testing.T) { one.goesOn(t, nodes, aggregators) })
+		t.Run(one.name, func(t *testing.T) { one.run(t, nodes, aggregators) })
 	}
 }
 
-// Evicted pods have a grace period of minutes, and take one of them.
+// Evicted pods have a grace period of minutes, and use one of them.
 func TestNodeIsDrainedWithALongGrace(t *testing.T) {
 	t.Parallel()
 	for _, one := range []struct {
@@ -340,18 +339,18 @@ func TestNodeIsDrainedWithALongGrace(t *testing.T) {
 			nodes := newFakeNodes(t, one.name, one.hasPodsAPI)
 			aggregators := nodes.startAggregators(t, one.name, 1)
 			upheaval{name: "node", drain: time.Minute, happens: losesANode,
-				more: "terminationGracePeriodSeconds: 300"}.goesOn(t, nodes, aggregators)
+				more: "terminationGracePeriodSeconds: 300"}.run(t, nodes, aggregators)
 		})
 	}
 }
 
 // Three replicas fit on the nodes: the fourth is Pending.
-func TestReplicaThatIsPendingMovesNothing(t *testing.T) {
+func TestPendingReplicaChangesNothing(t *testing.T) {
 	t.Parallel()
 	nodes := newFakeNodes(t, "full", true)
 	aggregators := nodes.startAggregators(t, "full", 1)
 	t.Run("pending", func(t *testing.T) {
 		upheaval{name: "pending", gpus: 16, ready: 3, lasts: 30 * time.Second,
-			happens: func(*workload) []types.UID { return nil }}.goesOn(t, nodes, aggregators)
+			happens: func(*workload) []types.UID { return nil }}.run(t, nodes, aggregators)
 	})
 }

@@ -16,8 +16,8 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceslice"
 )
 
-// resourceDriver is a DRA driver on Kubernetes' own library. It names devices and their CDI devices as
-// NVIDIA's does: gpu-0 is the GPU with minor number 0.
+// resourceDriver is a DRA driver on Kubernetes' own library. Devices and their CDI devices have
+// names as in NVIDIA's: gpu-0 is the GPU with minor number 0.
 type resourceDriver struct {
 	t     *testing.T
 	uuids []string // in the order of their minor numbers
@@ -57,14 +57,14 @@ func (k *realKubelet) startResourceDriver(uuids []string) {
 	}
 }
 
-// refuse has a claim not be prepared, or be prepared from now on.
+// refuse sets whether the driver refuses to prepare a claim.
 func (d *resourceDriver) refuse(claim string, refused bool) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	d.refused[claim] = refused
 }
 
-// given is the pods that claims of a GPU were prepared for.
+// given returns the pods for which claims of a GPU were prepared.
 func (d *resourceDriver) given(uuid string) []string {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()

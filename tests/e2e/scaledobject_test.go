@@ -10,13 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// scaledObject is the spec of one for the workload; zero values are KEDA's or the fastest.
+// scaledObject is the spec of a ScaledObject; zero values are KEDA's defaults or the fastest.
 type scaledObject struct {
 	min, max int
 	polling  int // seconds, 1 if 0
 	cooldown int // seconds, 8 if 0
 	triggers []any
-	behavior any // of the HPA; none: without any delay
+	behavior any // the HPA's; nil: no delay
 	spec     map[string]any
 	advanced map[string]any
 }
@@ -28,7 +28,7 @@ var without = map[string]any{
 	"policies":                   []any{map[string]any{"type": "Pods", "value": 100, "periodSeconds": 1}},
 }
 
-// scale makes it and waits until KEDA acts on it.
+// scale creates the ScaledObject and waits until KEDA acts on it.
 func (w *workload) scale(how scaledObject) {
 	w.t.Helper()
 	w.make(how)
@@ -36,10 +36,11 @@ func (w *workload) scale(how scaledObject) {
 	w.line.mark("ScaledObject is ready")
 }
 
-// becomesActive waits until KEDA has seen it so. What never was goes to zero without the cooldown.
+// becomesActive waits until KEDA reports it active. A workload that never was goes to zero without
+// the cooldown.
 func (w *workload) becomesActive() {
 	w.t.Helper()
-	eventually(w.t, patience, "KEDA sees it active", func() bool { return w.is("Active") })
+	eventually(w.t, timeout, "KEDA sees it active", func() bool { return w.is("Active") })
 }
 
 func (w *workload) make(how scaledObject) {
@@ -52,8 +53,8 @@ func (w *workload) make(how scaledObject) {
 		"minReplicaCount": how.min,
 		"maxReplicaCount": how.max,
 		"pollingInterval": orElse(how.polling, 1),
-		// Long enough for the HPA to come down to 1 before KEDA goes to zero. An HPA that is about to
-		// write then, does so even though KEDA wrote in between (since Kubernetes 1.36 it tries again
+		// Long enough for the HPA to come down to 1 before KEDA scales to zero. An HPA that is
+		// about to write still writes after KEDA wrote in between (since Kubernetes 1.36 it retries
 		// after a conflict): 3, 0, 1, 0.
 		"cooldownPeriod": orElse(how.cooldown, 8),
 		"triggers":       how.triggers,
@@ -69,10 +70,10 @@ func (w *workload) make(how scaledObject) {
 // waitUntilReady waits until KEDA has built the ScaledObject's triggers.
 func (w *workload) waitUntilReady() {
 	w.t.Helper()
-	eventually(w.t, patience, "the ScaledObject is ready", func() bool { return w.is("Ready") })
+	eventually(w.t, timeout, "the ScaledObject is ready", func() bool { return w.is("Ready") })
 }
 
-// is says whether a condition of the ScaledObject is true.
+// is returns whether a condition of the ScaledObject is true.
 func (w *workload) is(condition string) bool {
 	return conditionOf(w.t, w.namespace, w.scaledObject(), condition) == "True"
 }
@@ -87,29 +88,29 @@ func orElse[T comparable](value, otherwise T) T {
 	return value
 }
 
-// deleteScaledObjects waits until KEDA has let go of all of them in the namespace, and of ScaledJobs.
+// deleteScaledObjects waits until KEDA has deleted all of them in the namespace, and ScaledJobs.
 func (w *workload) deleteScaledObjects() {
 	w.t.Helper()
-	ctx := context.Background() // a test's own has ended when it cleans up
+	ctx := context.Background() // the test's context has ended at cleanup
 	for _, kind := range []schema.GroupVersionKind{scaledObjectKind, scaledJobKind} {
 		client := resource(w.t, w.namespace, kind)
 		if err := client.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 			w.t.Error(err)
 		}
-		eventually(w.t, patience, "no "+kind.Kind+" is left", func() bool {
+		eventually(w.t, timeout, "no "+kind.Kind+" is left", func() bool {
 			left, err := client.List(ctx, metav1.ListOptions{})
 			return err == nil && len(left.Items) == 0
 		})
 	}
 }
 
-// quick shortens what a profile would take minutes for.
+// quick shortens windows that take minutes in a profile.
 var quick = map[string]string{
 	"window": "1s", "activationWindow": "3s", "preallocationWindow": "1s", "warmupSeconds": "0",
 }
 
-// gpus is a trigger on the workload's GPUs: quick, with metadata that comes in maps, the later
-// winning.
+// gpus returns a trigger on the workload's GPUs with the windows of quick. Later maps override
+// earlier ones.
 func (w *workload) gpus(metadata ...map[string]string) map[string]any {
 	all := map[string]string{"scalerAddress": "keda-gpu-scaler." + w.namespace + ":6000"}
 	maps.Copy(all, quick)
@@ -119,13 +120,13 @@ func (w *workload) gpus(metadata ...map[string]string) map[string]any {
 	return map[string]any{"type": "external", "metadata": all}
 }
 
-// queue is a trigger that wakes the workload when there is load, and asks for one replica then.
+// queue returns a trigger that wakes the workload if there is load, and needs one replica then.
 func (w *workload) queue() map[string]any {
 	return map[string]any{"type": "metrics-api", "metadata": map[string]string{
 		"url": w.demand.queue.URL, "valueLocation": "load", "targetValue": "1000000"}}
 }
 
-// signal is a trigger on one of the GPUs that no pod holds (signals), without smoothing.
+// signal returns a trigger on one of the GPUs without a pod (signals), without smoothing.
 func (w *workload) signal(index int, metadata ...map[string]string) map[string]any {
 	own := map[string]string{"gpuIndex": fmt.Sprint(index), "window": "0s"}
 	trigger := w.gpus(append([]map[string]string{own}, metadata...)...)

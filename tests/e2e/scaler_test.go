@@ -17,30 +17,30 @@ import (
 
 var addresses atomic.Int32
 
-// newAddress is one of loopback that nothing else listens on.
+// newAddress returns an unused loopback address.
 func newAddress() string {
 	number := addresses.Add(1)
 	return fmt.Sprintf("127.1.%d.%d", number/250, 1+number%250)
 }
 
-// scaler is the real binary, on an address of loopback that is its own, at the default ports.
+// scaler is the real binary on its own loopback address, at the default ports.
 type scaler struct {
 	t       *testing.T
 	address string   // without the port
-	flags   []string // but for the address
+	flags   []string // without the address flags
 	log     string
 	process *os.Process
 	ended   chan struct{}
 }
 
-// startScaler serves the GPUs of a file; the flags come after ours. It is ready on return.
+// startScaler starts a scaler on a GPU file; `flags` override the defaults. It is ready on return.
 func startScaler(t *testing.T, name, gpuFile string, flags ...string) *scaler {
 	t.Helper()
 	return startServing(t, name, append([]string{"--gpu-source=file:" + gpuFile,
 		"--poll-interval=200ms"}, flags...)...)
 }
 
-// startServing serves in the role that the flags say.
+// startServing starts the role in the flags.
 func startServing(t *testing.T, name string, flags ...string) *scaler {
 	t.Helper()
 	s := &scaler{
@@ -53,8 +53,8 @@ func startServing(t *testing.T, name string, flags ...string) *scaler {
 	t.Cleanup(func() {
 		s.kill()
 		if t.Failed() {
-			said, _ := os.ReadFile(s.log)
-			t.Logf("%s\n%s", s.log, said)
+			output, _ := os.ReadFile(s.log)
+			t.Logf("%s\n%s", s.log, output)
 		}
 	})
 	s.start()
@@ -91,8 +91,8 @@ func (s *scaler) start() {
 }
 
 func (s *scaler) timesServing() int {
-	said, _ := os.ReadFile(s.log)
-	return bytes.Count(said, []byte("event=serving"))
+	output, _ := os.ReadFile(s.log)
+	return bytes.Count(output, []byte("event=serving"))
 }
 
 // kill is a crash: no stream is ended, no call answered.
@@ -112,16 +112,16 @@ func (s *scaler) move() {
 	s.start()
 }
 
-// says waits until its log has the text.
-func (s *scaler) says(text string) {
+// waitForLog waits until its log has the text.
+func (s *scaler) waitForLog(text string) {
 	s.t.Helper()
-	eventually(s.t, patience, "it logs "+text, func() bool {
-		said, _ := os.ReadFile(s.log)
-		return bytes.Contains(said, []byte(text))
+	eventually(s.t, timeout, "it logs "+text, func() bool {
+		output, _ := os.ReadFile(s.log)
+		return bytes.Contains(output, []byte(text))
 	})
 }
 
-// giveName makes a Service's name lead to scalers; a headless Service's leads to several.
+// giveName makes a Service's name resolve to scalers; several for a headless Service.
 func giveName(t *testing.T, name string, to ...*scaler) {
 	t.Helper()
 	var addresses []string
@@ -131,14 +131,14 @@ func giveName(t *testing.T, name string, to ...*scaler) {
 	giveNameTo(t, name, addresses...)
 }
 
-// giveNameTo makes a Service's name lead to addresses.
+// giveNameTo makes a Service's name resolve to addresses.
 func giveNameTo(t *testing.T, name string, to ...string) {
 	t.Helper()
 	var lines bytes.Buffer
 	for _, address := range to {
 		fmt.Fprintf(&lines, "%s %s.svc.cluster.local\n", address, name)
 	}
-	// In one step: dnsmasq, which passes over names that begin with a dot, reads the whole of it or nothing.
+	// Atomically: dnsmasq skips names with a leading dot, so it reads the whole file or nothing.
 	half := filepath.Join(hostsFolder, "."+name)
 	if err := os.WriteFile(half, lines.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
@@ -148,26 +148,26 @@ func giveNameTo(t *testing.T, name string, to ...string) {
 	}
 }
 
-// waitForStreams waits until KEDA has opened so many for push triggers.
+// waitForStreams waits until KEDA has opened that many streams for push triggers.
 func (s *scaler) waitForStreams(want int) {
 	s.t.Helper()
-	eventually(s.t, patience, fmt.Sprintf("%d streams", want), func() bool {
+	eventually(s.t, timeout, fmt.Sprintf("%d streams", want), func() bool {
 		open, err := s.metric("keda_gpu_scaler_scaler_streams_open{", `"StreamIsActive"`)
 		return err == nil && open == float64(want)
 	})
 }
 
-// waitForHeldGPUs waits until so many are in use by its newest reading: KEDA, asked before, would
-// be told of a workload without replicas.
+// waitForHeldGPUs waits until that many GPUs are in use in its newest reading. Before that KEDA
+// would get the value of a workload without replicas.
 func (s *scaler) waitForHeldGPUs(want int) {
 	s.t.Helper()
-	eventually(s.t, patience, fmt.Sprintf("%d GPUs in use", want), func() bool {
+	eventually(s.t, timeout, fmt.Sprintf("%d GPUs in use", want), func() bool {
 		held, err := s.metric("keda_gpu_scaler_gpu_in_use{")
 		return err == nil && held == float64(want)
 	})
 }
 
-// answers is how many calls of a method it has answered, errors included.
+// answers returns how many calls of a method were answered, errors included.
 func (s *scaler) answers(method string) float64 {
 	s.t.Helper()
 	count, err := s.metric("keda_gpu_scaler_scaler_requests_total{", `"`+method+`"`)
@@ -177,7 +177,7 @@ func (s *scaler) answers(method string) float64 {
 	return count
 }
 
-// errors is how many of them were errors.
+// errors returns how many calls of a method failed.
 func (s *scaler) errors(method string) float64 {
 	s.t.Helper()
 	count, err := s.metric("keda_gpu_scaler_scaler_request_errors_total{", `"`+method+`"`)
@@ -187,7 +187,7 @@ func (s *scaler) errors(method string) float64 {
 	return count
 }
 
-// metric is what sumOf says of its page of metrics.
+// metric returns sumOf its metrics page.
 func (s *scaler) metric(begin string, labels ...string) (float64, error) {
 	page, err := s.metrics()
 	return sumOf(page, begin, labels...), err
@@ -203,7 +203,7 @@ func (s *scaler) metrics() (string, error) {
 	return string(page), err
 }
 
-// sumOf adds up the series of a page of metrics whose text begins so and has all the labels.
+// sumOf adds up the series of a metrics page that begin with `begin` and have all the labels.
 func sumOf(page, begin string, labels ...string) float64 {
 	sum := 0.0
 	for line := range strings.Lines(page) {

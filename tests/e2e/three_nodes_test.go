@@ -7,22 +7,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// calm waits with an HPA's decisions for longer than it takes an agent to hear of a new pod: until
-// then its node shows the load that it takes from the others, and not whose it is.
+// calm delays an HPA's decisions for longer than an agent takes to learn about a new pod. Until
+// then the node's GPU shows the load that the pod takes from the others, without its holder.
 var calm = map[string]any{
 	"scaleUp":   map[string]any{"stabilizationWindowSeconds": 4, "policies": without["policies"]},
 	"scaleDown": map[string]any{"stabilizationWindowSeconds": 12, "policies": without["policies"]},
 }
 
-// loadOfThree is what three replicas come to rest with: two have 95 each then, which is above a
-// ScaledObject's default target, 80. For a moment a third has its share while the two still show those
-// 95, and that is within the HPA's tolerance of 10 %.
+// loadOfThree is a load at which three replicas settle: two would have 95 each, above a
+// ScaledObject's default target, 80. For a moment a third has its share while the two still show
+// 95, which is within the HPA's tolerance of 10 %.
 const loadOfThree = 190
 
-// scaleOnNodes makes KEDA scale it from zero to so many, on its GPUs of all nodes.
+// scaleOnNodes makes KEDA scale it from zero to `most`, on its GPUs of all nodes.
 func (w *workload) scaleOnNodes(most int, metadata ...map[string]string) {
 	w.t.Helper()
-	// The HPA comes to 1 before KEDA goes to zero: see workload.make.
+	// The HPA comes to 1 before KEDA scales to zero: see workload.make.
 	w.scale(scaledObject{min: 0, max: most, cooldown: 16, behavior: calm,
 		triggers: []any{w.gpus(metadata...), w.queue()}})
 }
@@ -31,7 +31,7 @@ func (w *workload) scaleOnNodes(most int, metadata ...map[string]string) {
 func (w *workload) comesToThree() int {
 	w.t.Helper()
 	mark := w.load(loadOfThree)
-	w.line.reaches(3, 2*patience)
+	w.line.reaches(3, 2*timeout)
 	return mark
 }
 
@@ -50,22 +50,22 @@ func TestThreeNodes(t *testing.T) {
 		b.scaleOnNodes(6)
 
 		up := a.load(6 * 100)
-		a.line.reaches(6, patience)
+		a.line.reaches(6, timeout)
 		b.line.neverAbove(0)
 		b.line.risesOnly(b.comesToThree())
 		b.holds(4 * time.Second)
 		a.line.risesOnly(up)
 
 		down := a.load(0)
-		a.line.reaches(0, patience)
+		a.line.reaches(0, timeout)
 		a.line.fallsOnly(down)
 		b.holds(time.Second)
 		b.line.neverAbove(3)
 		up = b.load(6 * 100)
-		b.line.reaches(6, patience)
+		b.line.reaches(6, timeout)
 		b.line.risesOnly(up)
 		down = b.load(0)
-		b.line.reaches(0, patience)
+		b.line.reaches(0, timeout)
 		b.line.fallsOnly(down)
 	})
 
@@ -82,7 +82,8 @@ func TestThreeNodes(t *testing.T) {
 			nodes.startAggregators(t, "pairs", 1)...)
 		nodes.newDemand(t, "pairs", "batch").setLoad(300)
 		create(t, "pairs", nodes.object("Deployment", "batch", 3, 1))
-		// While it has no replica the stranger is the only owner of GPUs: it has to be named.
+		// While the workload has no replica the other one is the only owner of GPUs, so the trigger
+		// must name it.
 		w.goesUpAndDown(map[string]string{"workload": "Deployment/llm"})
 	})
 
@@ -94,7 +95,7 @@ func TestThreeNodes(t *testing.T) {
 	})
 }
 
-// goesUpAndDown from zero to three replicas, to the most that it may have, and back.
+// goesUpAndDown scales from zero to three replicas, to the maximum, and back.
 func (w *workload) goesUpAndDown(metadata ...map[string]string) {
 	w.t.Helper()
 	w.scaleOnNodes(6, metadata...)
@@ -105,16 +106,17 @@ func (w *workload) goesUpAndDown(metadata ...map[string]string) {
 	w.isOnSeveralNodes()
 
 	up = w.load(6 * 100)
-	w.line.reaches(6, patience)
+	w.line.reaches(6, timeout)
 	w.line.risesOnly(up)
 
 	down := w.load(0)
-	w.line.reaches(0, patience)
+	w.line.reaches(0, timeout)
 	w.line.fallsOnly(down)
 	w.holds(2 * time.Second)
 }
 
-// isOnSeveralNodes says so of its pods and, where they are several, of each replica's.
+// isOnSeveralNodes checks that its pods, and those of each replica with several, are on different
+// nodes.
 func (w *workload) isOnSeveralNodes() {
 	w.t.Helper()
 	pods, err := kube.CoreV1().Pods(w.namespace).List(w.t.Context(),

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// moment is what a workload came to at a time, or what the test did then.
+// moment is a workload's state at a time, or a step of the test.
 type moment struct {
-	at       time.Duration // since the timeline began
-	replicas int           // wanted: the Deployment's spec
+	at       time.Duration // since the timeline started
+	replicas int           // the Deployment's spec
 	ready    int
-	mark     string // what the test did; empty when a number changed
+	mark     string // the test's step; empty: a number changed
 }
 
-// timeline records the replicas of a Deployment, every change of them, from its creation on. A test
-// that fails prints it.
+// timeline records every change of a Deployment's replicas since its creation. A failed test prints
+// it.
 type timeline struct {
 	t     *testing.T
 	began time.Time
@@ -47,7 +47,7 @@ func (line *timeline) add(replicas, ready int) {
 	line.moments = append(line.moments, moment{time.Since(line.began), replicas, ready, ""})
 }
 
-// last needs the lock.
+// last must be called with the lock.
 func (line *timeline) last() moment {
 	if len(line.moments) == 0 {
 		return moment{}
@@ -55,7 +55,7 @@ func (line *timeline) last() moment {
 	return line.moments[len(line.moments)-1]
 }
 
-// mark notes what the test does now, and returns its place in the timeline.
+// mark records a step of the test, and returns its index.
 func (line *timeline) mark(format string, values ...any) int {
 	line.mutex.Lock()
 	defer line.mutex.Unlock()
@@ -65,7 +65,7 @@ func (line *timeline) mark(format string, values ...any) int {
 	return len(line.moments) - 1
 }
 
-// replicas is the number wanted now.
+// replicas returns the number in the spec now.
 func (line *timeline) replicas() int {
 	line.mutex.Lock()
 	defer line.mutex.Unlock()
@@ -78,7 +78,7 @@ func (line *timeline) ready() int {
 	return line.last().ready
 }
 
-// since is a copy of what came from a mark on, the state at the mark first.
+// since returns a copy from a mark on, beginning with the state at the mark.
 func (line *timeline) since(mark int) []moment {
 	line.mutex.Lock()
 	defer line.mutex.Unlock()
@@ -94,15 +94,15 @@ func (line *timeline) String() string {
 	return text.String()
 }
 
-// reaches waits until so many replicas are wanted and ready.
-func (line *timeline) reaches(replicas int, patience time.Duration) {
+// reaches waits until that many replicas are in the spec and ready.
+func (line *timeline) reaches(replicas int, timeout time.Duration) {
 	line.t.Helper()
-	eventually(line.t, patience, fmt.Sprintf("%d replicas, ready", replicas), func() bool {
+	eventually(line.t, timeout, fmt.Sprintf("%d replicas, ready", replicas), func() bool {
 		return line.replicas() == replicas && line.ready() == replicas
 	})
 }
 
-// stays fails as soon as another number than now is wanted within the time.
+// stays fails if the number of replicas changes within the time.
 func (line *timeline) stays(duration time.Duration) {
 	line.t.Helper()
 	want := line.replicas()
@@ -113,7 +113,7 @@ func (line *timeline) stays(duration time.Duration) {
 	}
 }
 
-// changed says whether another number was wanted between two marks.
+// changed returns whether the number of replicas changed between two marks.
 func (line *timeline) changed(from, to int) bool {
 	moments := line.since(from)[:to-from]
 	for _, one := range moments {
@@ -124,16 +124,17 @@ func (line *timeline) changed(from, to int) bool {
 	return false
 }
 
-// reachedZero says whether no replica was wanted at any time since the mark.
+// reachedZero returns whether the number of replicas was zero at any time since the mark.
 func (line *timeline) reachedZero(mark int) bool {
 	return slices.ContainsFunc(line.since(mark), func(one moment) bool { return one.replicas == 0 })
 }
 
-// comesToRest waits until one of so many replicas has been wanted, and all of them ready, for 5 s.
+// comesToRest waits until the number of replicas has been in that range, constant and all ready,
+// for 5 s.
 func (line *timeline) comesToRest(least, most int) {
 	line.t.Helper()
 	what := fmt.Sprintf("%d to %d replicas, ready, for 5 s", least, most)
-	eventually(line.t, patience, what, func() bool {
+	eventually(line.t, timeout, what, func() bool {
 		line.mutex.Lock()
 		defer line.mutex.Unlock()
 		last := line.last()
@@ -142,7 +143,7 @@ func (line *timeline) comesToRest(least, most int) {
 	})
 }
 
-// risesOnly fails when fewer replicas than before were wanted at any time since the mark.
+// risesOnly fails if the number of replicas fell at any time since the mark.
 func (line *timeline) risesOnly(mark int) {
 	line.t.Helper()
 	line.eachStep(mark, func(from, to int) bool { return to >= from }, "fell")
@@ -164,7 +165,7 @@ func (line *timeline) eachStep(mark int, allowed func(from, to int) bool, what s
 	}
 }
 
-// neverAbove fails when more replicas were wanted at any time.
+// neverAbove fails if the number of replicas was ever higher.
 func (line *timeline) neverAbove(most int) {
 	line.t.Helper()
 	for _, one := range line.since(0) {
@@ -175,7 +176,7 @@ func (line *timeline) neverAbove(most int) {
 	}
 }
 
-// changes are the moments after the mark at which another number was wanted.
+// changes returns the moments after the mark at which the number of replicas changed.
 func (line *timeline) changes(mark int) []moment {
 	var found []moment
 	moments := line.since(mark)
@@ -187,7 +188,7 @@ func (line *timeline) changes(mark int) []moment {
 	return found
 }
 
-// firstChange is the time from the mark to the first of them.
+// firstChange returns the time from the mark to the first change.
 func (line *timeline) firstChange(mark int) time.Duration {
 	line.t.Helper()
 	changes := line.changes(mark)

@@ -37,7 +37,7 @@ func newAuthority() *authority {
 	return a
 }
 
-// sign returns a certificate of the name, for servers and clients, and its key.
+// sign returns a certificate for the name, for servers and clients, and its key.
 func (a *authority) sign(name string) (certificate, key []byte) {
 	own := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	template := &x509.Certificate{
@@ -51,8 +51,8 @@ func (a *authority) sign(name string) (certificate, key []byte) {
 		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: ownDER})
 }
 
-// secured is a workload whose scaler speaks TLS, and asks for certificates of the authority if
-// mutual.
+// secured returns a workload with a TLS scaler. If mutual, the scaler requires certificates of the
+// authority.
 func secured(t *testing.T, name string, mutual bool) (*workload, *authority) {
 	t.Helper()
 	trusted := newAuthority()
@@ -69,7 +69,7 @@ func secured(t *testing.T, name string, mutual bool) (*workload, *authority) {
 	return newWorkload(t, name, start{signals: 2, replicas: 1, flags: flags}), trusted
 }
 
-// authenticate makes the TriggerAuthentication "scaler" of what KEDA is to show and to trust.
+// authenticate creates the TriggerAuthentication "scaler" with KEDA's certificate and CA.
 func (w *workload) authenticate(parameters map[string][]byte) {
 	w.t.Helper()
 	var data, references bytes.Buffer
@@ -87,13 +87,13 @@ func authenticated(trigger map[string]any) map[string]any {
 	return trigger
 }
 
-// scalesOverTLS has three replicas for a value of 60 and a target of 20.
+// scalesOverTLS expects three replicas for a value of 60 and a target of 20.
 func (w *workload) scalesOverTLS() {
 	w.t.Helper()
 	up := w.signals(60)
 	w.scale(scaledObject{min: 1, max: 8, triggers: []any{
 		authenticated(w.signal(0, target(20), useTLS))}})
-	w.line.reaches(3, patience)
+	w.line.reaches(3, timeout)
 	w.holds(3 * time.Second)
 	w.line.risesOnly(up)
 	w.line.neverAbove(3)
@@ -124,7 +124,7 @@ func TestMutualTLSRefusesAClientWithoutCertificate(t *testing.T) {
 	w.signals(60)
 	w.make(scaledObject{min: 1, max: 8, triggers: []any{
 		authenticated(w.signal(0, target(20), useTLS))}})
-	eventually(t, patience, "KEDA says that the trigger fails", func() bool {
+	eventually(t, timeout, "KEDA says that the trigger fails", func() bool {
 		return conditionOf(t, w.namespace, "llm", "Ready") == "False"
 	})
 	w.line.stays(5 * time.Second)

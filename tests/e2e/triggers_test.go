@@ -18,11 +18,11 @@ func TestHighestOfTwoTriggersCounts(t *testing.T) {
 	w.signals(100, 100)
 	w.scale(scaledObject{min: 1, max: 8, triggers: []any{
 		w.signal(0, target(50)), w.signal(1, target(20))}})
-	w.line.reaches(5, patience)
+	w.line.reaches(5, timeout)
 	w.signals(100, 0)
-	w.line.reaches(2, patience)
+	w.line.reaches(2, timeout)
 	w.signals(0, 60)
-	w.line.reaches(3, patience)
+	w.line.reaches(3, timeout)
 	w.line.stays(3 * time.Second)
 	w.line.neverAbove(5)
 }
@@ -35,54 +35,54 @@ func TestFormulaOfScalingModifiersSeesBothValues(t *testing.T) {
 		advanced: map[string]any{"scalingModifiers": map[string]any{
 			"formula": "min([signal0, signal1])", "target": "20", "activationTarget": "1"}},
 		triggers: []any{w.signal(0), w.signal(1)}})
-	w.line.reaches(3, patience)
+	w.line.reaches(3, timeout)
 	w.signals(40, 60)
-	w.line.reaches(2, patience)
+	w.line.reaches(2, timeout)
 	w.line.stays(3 * time.Second)
 	w.line.neverAbove(3)
 }
 
-func TestCachedMetricsAreAskedForOnceAPoll(t *testing.T) {
+func TestCachedMetricsAreRequestedOncePerPoll(t *testing.T) {
 	t.Parallel()
 	w := newWorkload(t, "cached", start{signals: 2, replicas: 1})
 	w.signals(60)
 	trigger := w.signal(0, target(20))
 	trigger["useCachedMetrics"] = true
 	w.scale(scaledObject{min: 1, max: 8, polling: 4, triggers: []any{trigger}})
-	w.line.reaches(3, patience)
+	w.line.reaches(3, timeout)
 	before := w.scaler.answers("GetMetrics")
-	w.line.stays(12 * time.Second) // the HPA asks KEDA every second
+	w.line.stays(12 * time.Second) // the HPA polls KEDA every second
 	if asked := w.scaler.answers("GetMetrics") - before; asked < 2 || asked > 4 {
 		t.Errorf("asked %g times in 12 s, with a poll every 4 s", asked)
 	}
 	w.signals(100)
-	w.line.reaches(5, patience)
+	w.line.reaches(5, timeout)
 }
 
-func TestPausedScaledObjectStandsAndGoesOn(t *testing.T) {
+func TestPausedScaledObjectStaysAndResumes(t *testing.T) {
 	t.Parallel()
 	w := newWorkload(t, "paused", start{signals: 2, replicas: 1})
 	w.signals(60)
 	w.scale(scaledObject{min: 1, max: 8, triggers: []any{w.signal(0, target(20))}})
-	w.line.reaches(3, patience)
+	w.line.reaches(3, timeout)
 
 	w.annotate("autoscaling.keda.sh/paused", `"true"`)
-	eventually(t, patience, "KEDA has taken the HPA away", func() bool {
+	eventually(t, timeout, "KEDA has taken the HPA away", func() bool {
 		hpas, err := kube.AutoscalingV2().HorizontalPodAutoscalers(w.namespace).List(t.Context(),
 			metav1.ListOptions{})
 		return err == nil && len(hpas.Items) == 0
 	})
-	w.line.stays(2 * time.Second) // a sync that had begun still writes what it read before
+	w.line.stays(2 * time.Second) // a sync in progress may still write its old value
 	w.signals(100)
 	w.line.stays(5 * time.Second)
 	w.annotate("autoscaling.keda.sh/paused", "null")
-	w.line.reaches(5, patience)
+	w.line.reaches(5, timeout)
 
 	w.annotate("autoscaling.keda.sh/paused-replicas", `"2"`)
-	w.line.reaches(2, patience)
+	w.line.reaches(2, timeout)
 	w.line.stays(3 * time.Second)
 	w.annotate("autoscaling.keda.sh/paused-replicas", "null")
-	w.line.reaches(5, patience)
+	w.line.reaches(5, timeout)
 }
 
 func (w *workload) annotate(key, value string) {
@@ -124,21 +124,21 @@ spec:
 `, w.namespace))
 	jobs.stays(3 * time.Second)
 	w.signals(60)
-	jobs.reaches(2, patience)
-	jobs.stays(3 * time.Second) // three polls: those that run are not started again
+	jobs.reaches(2, timeout)
+	jobs.stays(3 * time.Second) // three polls: running Jobs are not started again
 	w.signals(100)
-	jobs.reaches(4, patience)
+	jobs.reaches(4, timeout)
 	w.signals(0)
-	jobs.stays(5 * time.Second) // KEDA takes no job away that runs
+	jobs.stays(5 * time.Second) // KEDA deletes no running Job
 	jobs.risesOnly(0)
 	jobs.neverAbove(4)
 }
 
-// watchJobs has a timeline of its own follow the Jobs that have not ended.
+// watchJobs returns a timeline of the Jobs that have not ended.
 func (w *workload) watchJobs() *timeline {
 	line := newTimeline(w.t, "the jobs of "+w.namespace)
 	running := map[types.UID]*batchv1.Job{}
-	tell := func() {
+	update := func() {
 		ready := 0
 		for _, job := range running {
 			if job.Status.Ready != nil {
@@ -153,14 +153,14 @@ func (w *workload) watchJobs() *timeline {
 		if job.Status.CompletionTime != nil {
 			delete(running, job.UID)
 		}
-		tell()
+		update()
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithNamespace(w.namespace))
 	factory.Batch().V1().Jobs().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: note, UpdateFunc: func(_, now any) { note(now) },
 		DeleteFunc: func(last any) {
 			delete(running, lastKnown[*batchv1.Job](last).UID)
-			tell()
+			update()
 		},
 	})
 	follow(w.t, factory)

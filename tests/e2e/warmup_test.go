@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// loader is an engine that is as busy as it can be for the first 3 s of its start, and then waits for
-// its model.
+// loader is an engine that is fully busy for the first 3 s of its start, and then waits for its
+// model.
 func loader() replica {
-	began := map[int]time.Time{} // by GPU
+	began := map[int]time.Time{} // key: GPU index
 	return func(share float64, ready bool, gpu *device) {
 		engine(share, true, gpu)
 		if ready {
@@ -24,23 +24,23 @@ func loader() replica {
 	}
 }
 
-// A model is loaded for longer than activationWindow and cooldownPeriod, and nothing waits in the queue
-// meanwhile: that looks like work, and then like none.
+// Loading a model takes longer than activationWindow and cooldownPeriod, and nothing waits in the
+// queue meanwhile. That looks like work, and then like none.
 func TestStartLongerThanTheCooldownIsNeitherKilledNorCounted(t *testing.T) {
 	t.Parallel()
 	w := newWorkload(t, "warmup", start{shows: loader(), warmup: 12 * time.Second})
 	w.stir()
-	// The clock holds a replica for warming a little longer than it is: it has taken its share from
-	// the others and does not count yet. The HPA's stabilization is there for such moments.
+	// A replica counts as warming a little longer than it is: it has taken its share from the
+	// others but does not count yet. The HPA's stabilization covers this.
 	stable := map[string]any{"scaleUp": without, "scaleDown": map[string]any{
 		"stabilizationWindowSeconds": 20, "policies": without["policies"]}}
 	w.scale(scaledObject{min: 0, max: 8, cooldown: 3, behavior: stable, triggers: []any{
 		w.gpus(map[string]string{"profile": "vllm-inference", "warmupSeconds": "14",
-			// VRAM that is steady for this time ends a start: longer than this one takes.
+			// A start ends when VRAM is steady for this time: longer than this start takes.
 			"preallocationWindow": "20s"}), w.queue()}})
 	up := w.load(2 * 80)
-	w.line.reaches(1, patience)
-	w.line.reaches(2, patience)
+	w.line.reaches(1, timeout)
+	w.line.reaches(2, timeout)
 	w.line.risesOnly(up)
 	w.line.stays(12 * time.Second)
 	w.line.neverAbove(2)

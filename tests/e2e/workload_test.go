@@ -13,30 +13,30 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// workload is a Deployment "llm" in a namespace of its own, with GPUs and a scaler that sees these
-// alone: without attribution, every GPU in use that a scaler sees is taken for a replica. One on
-// gpuNodes shares them with others and may be of another kind.
+// workload is a Deployment "llm" in its own namespace, with its own GPUs and scaler: without
+// attribution, a scaler counts every GPU in use as a replica. A workload on gpuNodes shares GPUs
+// with others and may be of another kind.
 type workload struct {
 	t         *testing.T
 	namespace string
 	object    string         // the ScaledObject's name; llm if empty
-	target    map[string]any // what a ScaledObject's scaleTargetRef says
+	target    map[string]any // a ScaledObject's scaleTargetRef
 	demand    *demand
 	fleet     *fleet    // nil on gpuNodes
-	scaler    *scaler   // likewise
-	scalers   []*scaler // all that KEDA may ask
+	scaler    *scaler   // nil on gpuNodes
+	scalers   []*scaler // all that KEDA may use
 	line      *timeline
 }
 
-// start says how a workload begins; zero values are what most tests want.
+// start is the initial state of a workload; zero values fit most tests.
 type start struct {
 	gpus     int     // 8 if 0
-	signals  int     // GPUs besides, with the first indices; see workload.signals
+	signals  int     // further GPUs, with the first indices; see workload.signals
 	shows    replica // engine if nil
 	replicas int
-	// How long a pod takes from its node to being ready: loading a model.
+	// The time from a pod's node to its readiness: loading a model.
 	warmup time.Duration
-	flags  []string // of the scaler
+	flags  []string // the scaler's
 }
 
 func newWorkload(t *testing.T, name string, how start) *workload {
@@ -53,17 +53,18 @@ func newWorkload(t *testing.T, name string, how start) *workload {
 	w.fleet = newFleet(t, gpuFile, how.gpus, how.signals, how.shows)
 	w.demand = w.fleet.demand
 	w.scaler = startScaler(t, name, gpuFile, how.flags...)
-	w.isAskedOf(w.scaler)
+	w.useScalers(w.scaler)
 	w.watch()
 	create(t, name, deployment(how.replicas, how.warmup))
 	return w
 }
 
-// isAskedOf has KEDA ask these scalers about it, and begins its timeline.
-func (w *workload) isAskedOf(scalers ...*scaler) {
+// useScalers makes KEDA use these scalers for the workload, and starts its timeline.
+func (w *workload) useScalers(scalers ...*scaler) {
 	w.t.Helper()
 	w.scalers = scalers
-	// Before the scalers end: KEDA would go on asking them, and be slow for the tests that still run.
+	// Before the scalers end: otherwise KEDA would keep polling them and be slow for the running
+	// tests.
 	w.t.Cleanup(w.deleteScaledObjects)
 	giveName(w.t, "keda-gpu-scaler."+w.namespace, scalers...)
 	w.line = newTimeline(w.t, w.namespace)
@@ -74,7 +75,7 @@ func (w *workload) isAskedOf(scalers ...*scaler) {
 	})
 }
 
-// watch has the fleet follow the pods, and the timeline the Deployment, until the test ends.
+// watch makes the fleet follow the pods, and the timeline the Deployment, until the test ends.
 func (w *workload) watch() {
 	factory := informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithNamespace(w.namespace))
 	factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -99,7 +100,7 @@ type informerFactory[Kind comparable] interface {
 	Shutdown()
 }
 
-// follow starts its informers, and stops them when the test ends.
+// follow starts the factory's informers, and stops them when the test ends.
 func follow[Kind comparable](t *testing.T, factory informerFactory[Kind]) {
 	stop := make(chan struct{})
 	factory.Start(stop)
@@ -110,8 +111,8 @@ func follow[Kind comparable](t *testing.T, factory informerFactory[Kind]) {
 	})
 }
 
-// lastKnown is the object that an informer says was deleted: where the watch was interrupted meanwhile,
-// it tells of a tombstone that has the object as it was before.
+// lastKnown returns the object that an informer reports as deleted. If the watch was interrupted,
+// the informer reports a tombstone with the object's last state.
 func lastKnown[Object any](deleted any) Object {
 	if tombstone, ok := deleted.(cache.DeletedFinalStateUnknown); ok {
 		deleted = tombstone.Obj
@@ -137,23 +138,23 @@ spec:
 `, replicas, warmup)
 }
 
-// load marks it in the timeline; the place there is returned.
+// load records the load in the timeline and returns its mark.
 func (w *workload) load(percentOfAGpu float64) int {
 	mark := w.line.mark("load %g", percentOfAGpu)
 	w.demand.setLoad(percentOfAGpu)
 	return mark
 }
 
-// signals sets the utilisation of the GPUs that no pod holds: values to scale on that the replicas
-// do not change. Its place in the timeline is returned.
+// signals sets the utilization of the GPUs without a pod: values to scale on that the replicas do
+// not change. Returns its mark in the timeline.
 func (w *workload) signals(percents ...float64) int {
 	mark := w.line.mark("signals %v", percents)
 	w.fleet.setSignals(percents...)
 	return mark
 }
 
-// holds is the timeline's stays for replicas that stand because the scaler says so: KEDA asks
-// meanwhile, and each question gets a value.
+// holds is the timeline's stays, and checks that the scaler's values are the reason: KEDA polls
+// meanwhile, and each request gets a value.
 func (w *workload) holds(duration time.Duration) {
 	w.t.Helper()
 	want, failed := w.line.replicas(), w.failures()
@@ -168,7 +169,7 @@ func (w *workload) holds(duration time.Duration) {
 	}
 }
 
-// values is how many KEDA was given, failures how many questions got an error instead.
+// values returns how many requests of KEDA's got a value; failures returns how many got an error.
 func (w *workload) values() float64 {
 	w.t.Helper()
 	answers := 0.0
@@ -187,13 +188,13 @@ func (w *workload) failures() float64 {
 	return failures
 }
 
-// waitForValue waits until they are more than so many.
+// waitForValue waits for more values than `given`.
 func (w *workload) waitForValue(given float64) {
 	w.t.Helper()
-	eventually(w.t, patience, "KEDA is given a value", func() bool { return w.values() > given })
+	eventually(w.t, timeout, "KEDA is given a value", func() bool { return w.values() > given })
 }
 
-// stir has the GPUs change all the time, where their replicas do.
+// stir keeps changing the GPUs, for replicas that show something else each time.
 func (w *workload) stir() {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	stop := make(chan struct{})
@@ -211,6 +212,6 @@ func (w *workload) stir() {
 	w.t.Cleanup(func() {
 		ticker.Stop()
 		close(stop)
-		stirring.Wait() // its file's folder goes next
+		stirring.Wait() // the file's folder is deleted next
 	})
 }

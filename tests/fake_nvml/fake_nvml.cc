@@ -10,14 +10,14 @@ namespace {
 
 using namespace gpuscaler::nvml;
 
-// Through the first memory call, since driver 510.
+// The first memory call counts the reserve since driver 510.
 #ifdef FAKE_NVML_OLD
 constexpr bool kCountsReserve = false;
 #else
 constexpr bool kCountsReserve = true;
 #endif
 
-// Runs `fill` on the device's object; a key that it lacks is NOT_SUPPORTED.
+// Runs `fill` on the device's object; a missing key is NOT_SUPPORTED.
 template <typename Fill>
 Return OnDevice(const char* call, Device handle, const Fill& fill) {
   const Found found = Find(StateAfterHang(call), call, handle);

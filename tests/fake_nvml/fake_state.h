@@ -1,7 +1,7 @@
-// What the fake driver's file says now, and what of it the library has seen.
+// The fake driver's file, and what the library has read of it.
 //
 //   {"driver_version": "550.54", "generation": 1,
-//    "hang": "nvmlDeviceGetMemoryInfo_v2",      // this call does not return while this stands here
+//    "hang": "nvmlDeviceGetMemoryInfo_v2",      // this call blocks while the key is there
 //    "errors": {"nvmlInit_v2": 9},              // of calls on the library itself
 //    "gpus": [{
 //      "uuid": "GPU-a", "name": "Fake", "error": 15,     // of every call on this GPU
@@ -13,9 +13,9 @@
 //      "process_samples": [[usec, pid, percent], ...],
 //      "gpm": true, "mig": [{"uuid": "MIG-x", "name", "gi": 1, "busy_usec": 0, "memory", ...}]}]}
 //
-// A field's key without a scope is that of link 0, of 138 and 139 that of all links together.
-// A missing key is NOT_SUPPORTED. Another generation than at nvmlInit, at the top or in a GPU, is a
-// reloaded driver (18) or a GPU that was swapped (15) until the next nvmlInit.
+// A field key without a scope is link 0; for 138 and 139 it is all links together. A missing key is
+// NOT_SUPPORTED. A generation other than at nvmlInit means a reloaded driver (18) at the top, or a
+// replaced GPU (15) in a GPU, until the next nvmlInit.
 #pragma once
 
 #include <string>
@@ -29,19 +29,19 @@ using gpuscaler::nvml::Device;
 using gpuscaler::nvml::Return;
 using Json = nlohmann::json;
 
-// The file that the environment's FAKE_NVML_STATE names, read anew at every call.
+// Returns the content of the file in the environment variable FAKE_NVML_STATE, read at every call.
 Json ReadState();
 
-// Waits while the file says that `call` hangs; returns the state after that.
+// Waits while the file lists `call` under "hang"; returns the state after that.
 Json StateAfterHang(const std::string& call);
 
 Return Initialise(const Json& state);
 void ShutDown();
 
-// What a call on the library itself would return before it does anything.
+// Returns the error that a call on the library must return, or success.
 Return LibraryError(const Json& state, const std::string& call);
 
-// Handles name GPU, MIG instance and the nvmlInit they came from; older ones are invalid.
+// Handles contain GPU, MIG instance and nvmlInit count; those of an earlier nvmlInit are invalid.
 Device HandleOf(int gpu, int mig);  // mig: -1 for the GPU itself
 
 struct Found {

@@ -1,4 +1,4 @@
-// What DNS says of the agents, and when it says nothing.
+// Faults of DNS answers about agents, and missing answers.
 #include "fault_test.h"
 #include "gmock/gmock.h"
 #include "name_server.h"
@@ -11,13 +11,13 @@ using testing::HasSubstr;
 
 constexpr char kAgentsName[] = "dns:///agents.gpu.svc:6001";
 
-// The agents listen on one port of addresses of their own, as pods do.
+// The agents listen on one port at different addresses, as pods do.
 std::string PodAddress(int number) { return absl::StrCat("127.0.1.", number); }
 
 class AddressFaultTest : public FaultTest {
  protected:
   void SetUp() override {
-    const absl::Status asked = AskOwnNameServer();
+    const absl::Status asked = UseOwnNameServer();
     ASSERT_TRUE(asked.ok()) << asked;
     StartNodes();
     for (int i = 0; i < 3; ++i) agents_.push_back(StartAgentAt(i + 1, i));
@@ -28,29 +28,29 @@ class AddressFaultTest : public FaultTest {
   }
   void StartWithDns(const std::vector<std::string>& flags = {}) {
     aggregator_ = StartAggregator(kAgentsName, flags);
-    keda_ = AskAsKeda(*aggregator_);
-    ASSERT_TRUE(Settles(kWhole)) << StoryOf(keda_->Since(absl::InfinitePast()))
+    keda_ = PollAsKeda(*aggregator_);
+    ASSERT_TRUE(Settles(kWhole)) << HistoryText(keda_->Since(absl::InfinitePast()))
                                  << aggregator_->process().Err();
   }
   void KillAgent(int i) const {
     agents_[i]->process().Signal(SIGKILL);
     agents_[i]->process().Wait();
   }
-  // A lost agent has DNS asked at once.
-  bool DnsIsAskedAgain() const {
-    return Eventually([this] { return dns_.asked() >= 2; }, absl::Seconds(30));
+  // Losing an agent triggers a DNS query.
+  bool DnsIsQueriedAgain() const {
+    return Eventually([this] { return dns_.queries() >= 2; }, absl::Seconds(30));
   }
 
-  // Of an aggregator with --empty-after=5s, while no agent is listed.
+  // Starts an aggregator with --empty-after=5s while no agent is listed.
   absl::Duration TimeFromStartToIdle() {
     keda_ = nullptr;
     const absl::Time began = absl::Now();
     aggregator_ = StartAggregator(kAgentsName, {"--empty-after=5s"});
-    keda_ = AskAsKeda(*aggregator_);
+    keda_ = PollAsKeda(*aggregator_);
     EXPECT_TRUE(Eventually([&] { return !keda_->Since(began).empty(); }));
     EXPECT_EQ(keda_->Since(began).front().value.status().code(), absl::StatusCode::kUnavailable);
     EXPECT_TRUE(aggregator_->process().WaitForErr("event=agents_none_listed"))
-        << aggregator_->process().Story();
+        << aggregator_->process().Diagnostics();
     EXPECT_TRUE(Eventually([this] { return keda_->Next().value.ok(); }, absl::Seconds(30)));
     const absl::Duration known = absl::Now() - began;
     for (const KedaAnswer& answer : keda_->Since(began)) {
@@ -58,12 +58,12 @@ class AddressFaultTest : public FaultTest {
       EXPECT_FALSE(answer.active.value_or(false));
     }
     EXPECT_GE(known, absl::Seconds(2)) << "--empty-after";
-    TellFault("no GPU node from the start", keda_->Since(began), known, kLookedUp);
+    ReportFault("no GPU node from the start", keda_->Since(began), known, kLookedUp);
     return known;
   }
 
-  // StreamIsActive has sent `true` since it had sent so many.
-  bool IsPushedAwake(int since) const {
+  // Waits until StreamIsActive has sent `true` more than `since` times.
+  bool IsPushedActive(int since) const {
     return Eventually([this, since] { return keda_->pushed() > since; });
   }
 
@@ -71,23 +71,23 @@ class AddressFaultTest : public FaultTest {
   NameServer dns_{all_};
 };
 
-TEST_F(AddressFaultTest, DnsThatIsEmptyForAWhileLosesNobodyWhoIsHeard) {
-  // Not forgotten by then: the second answer is due when its agent is heard again.
+TEST_F(AddressFaultTest, TemporarilyEmptyDnsLosesNoConnectedAgent) {
+  // The agent is not forgotten: it reconnects before the second DNS answer without it is due.
   StartWithDns({absl::StrCat("--forget-after=", absl::FormatDuration(kGrace)), "--empty-after=1s"});
   const absl::Time emptied = absl::Now();
-  dns_.Say({});
+  dns_.SetAddresses({});
   KillAgent(2);
   agents_[2] = StartAgentAt(3, 2);
   ASSERT_TRUE(aggregator_->process().WaitForErr("event=agents_none_listed"));
   const absl::Duration recovery = TimeTo(kWhole, emptied);
-  dns_.Say(all_);
-  ASSERT_TRUE(Eventually([this] { return dns_.asked() > 0; }));
+  dns_.SetAddresses(all_);
+  ASSERT_TRUE(Eventually([this] { return dns_.queries() > 0; }));
   ExpectNoWrongScaling(keda_->Since(emptied), kWhole, kOneStale);
-  TellFault("DNS empty for a while, an agent restarts", keda_->Since(emptied), recovery,
-            kReconnected);
+  ReportFault("DNS empty for a while, an agent restarts", keda_->Since(emptied), recovery,
+              kReconnected);
 }
 
-TEST_F(AddressFaultTest, DnsThatFailsKeepsWhatItSaidBefore) {
+TEST_F(AddressFaultTest, FailingDnsKeepsTheLastAddresses) {
   StartWithDns({"--forget-after=1s", "--empty-after=1s"});
   const absl::Time failed = absl::Now();
   dns_.Fail();
@@ -95,14 +95,14 @@ TEST_F(AddressFaultTest, DnsThatFailsKeepsWhatItSaidBefore) {
   agents_[2] = StartAgentAt(3, 2);
   ASSERT_TRUE(aggregator_->process().WaitForErr("event=agents_unknown"));
   const absl::Duration recovery = TimeTo(kWhole, failed);
-  dns_.Say(all_);
+  dns_.SetAddresses(all_);
   ASSERT_TRUE(aggregator_->process().WaitForErr("event=agents_known"));
   ExpectNoWrongScaling(keda_->Since(failed), kWhole, kOneStale);
-  TellFault("DNS fails, an agent restarts", keda_->Since(failed), recovery, kReconnected);
+  ReportFault("DNS fails, an agent restarts", keda_->Since(failed), recovery, kReconnected);
 }
 
-// Half of a failure is answered: getaddrinfo() says that there is no such name.
-TEST_F(AddressFaultTest, AggregatorThatStartsWhileDnsHalfFailsIsNotToldThatThereIsNoNode) {
+// DNS answers one of two queries, so getaddrinfo() reports that the name does not exist.
+TEST_F(AddressFaultTest, StartDuringAHalfDnsFailureDoesNotMeanNoNodes) {
   StartWithDns();
   const std::string port = absl::StrCat("--port=", aggregator_->Port("grpc"));
   aggregator_->process().Signal(SIGKILL);
@@ -110,22 +110,23 @@ TEST_F(AddressFaultTest, AggregatorThatStartsWhileDnsHalfFailsIsNotToldThatThere
   dns_.ReplyTo("", DnsReply::kServerFailure, DnsReply::kNone);
   const absl::Time restarted = absl::Now();
   aggregator_ = StartAggregator(kAgentsName, {port, "--empty-after=1s"});
-  ASSERT_TRUE(Eventually([this] { return dns_.asked() > 2; }, absl::Seconds(30)))
+  ASSERT_TRUE(Eventually([this] { return dns_.queries() > 2; }, absl::Seconds(30)))
       << "twice each time, and each 10 s";
   const KedaAnswer unknown = keda_->Next();
   EXPECT_THAT(unknown.value.status().ToString(), HasSubstr("A of agents.gpu.svc: SERVFAIL"));
   EXPECT_FALSE(unknown.active.ok());
   const absl::Time mended = absl::Now();
-  dns_.Say(all_);
+  dns_.SetAddresses(all_);
   const absl::Duration recovery = TimeTo(kWhole, mended);
   ExpectNoWrongScaling(keda_->Since(restarted), kWhole, kWhole, Unknown::kAllowed);
   EXPECT_EQ(aggregator_->process().Err().find("agents_none_listed"), std::string::npos);
-  TellFault("an aggregator restarts while DNS half fails", keda_->Since(restarted), recovery,
-            kLookedUp);
+  ReportFault("an aggregator restarts while DNS half fails", keda_->Since(restarted), recovery,
+              kLookedUp);
 }
 
-// One answer without it, as of a DNS server that has not heard of all pods yet, is no proof.
-TEST_F(AddressFaultTest, AggregatorThatStartsWaitsForAnAgentThatDnsLacksForAWhile) {
+// One answer without the agent, as from a DNS server that has not received all pods yet, proves
+// nothing.
+TEST_F(AddressFaultTest, StartWaitsForAnAgentThatDnsTemporarilyLacks) {
   StartWithDns();
   const std::string port = absl::StrCat("--port=", aggregator_->Port("grpc"));
   KillAgent(2);
@@ -135,47 +136,47 @@ TEST_F(AddressFaultTest, AggregatorThatStartsWaitsForAnAgentThatDnsLacksForAWhil
   aggregator_ = StartAggregator(kAgentsName, {port});
   ASSERT_TRUE(
       aggregator_->process().WaitForErr(absl::StrCat("event=agent_lost address=", PodAddress(3))))
-      << aggregator_->process().Story();
-  dns_.Say({PodAddress(1), PodAddress(2)});
-  ASSERT_TRUE(DnsIsAskedAgain());
+      << aggregator_->process().Diagnostics();
+  dns_.SetAddresses({PodAddress(1), PodAddress(2)});
+  ASSERT_TRUE(DnsIsQueriedAgain());
   EXPECT_THAT(keda_->Next().value.status().ToString(),
               HasSubstr(absl::StrCat("not heard of 1 agent yet, ", PodAddress(3))));
   const absl::Time back = absl::Now();
   agents_[2] = StartAgentAt(3, 2);
   const absl::Duration recovery = TimeTo(kWhole, back);
   ExpectNoWrongScaling(keda_->Since(restarted), kWhole, kOneStale, Unknown::kAllowed);
-  TellFault("an aggregator restarts, and DNS lacks an agent", keda_->Since(restarted), recovery,
-            kReconnected);
+  ReportFault("an aggregator restarts, and DNS lacks an agent", keda_->Since(restarted), recovery,
+              kReconnected);
 }
 
-// A pod's successor has another address.
-TEST_F(AddressFaultTest, AgentThatMovedIsFoundByItsName) {
+// The replacement of a pod has another address.
+TEST_F(AddressFaultTest, AMovedAgentIsFoundByDns) {
   StartWithDns();
-  auto successor = StartAgentAt(4, 2);  // of whom nobody knows yet
+  auto successor = StartAgentAt(4, 2);  // not in DNS yet
   const absl::Time moved = absl::Now();
   KillAgent(2);
   agents_[2] = std::move(successor);
-  dns_.Say({PodAddress(1), PodAddress(2), PodAddress(4)});
+  dns_.SetAddresses({PodAddress(1), PodAddress(2), PodAddress(4)});
   ASSERT_TRUE(
       aggregator_->process().WaitForErr(absl::StrCat("event=agent_heard address=", PodAddress(4))));
   const absl::Duration recovery = TimeTo(kWhole, moved);
   ExpectNoWrongScaling(keda_->Since(moved), kWhole, kWhole);
-  TellFault("DNS changes: an agent moves", keda_->Since(moved), recovery, kLookedUp);
+  ReportFault("DNS changes: an agent moves", keda_->Since(moved), recovery, kLookedUp);
 }
 
-// As the chart has it: a new agent beside the old one, a new aggregator that is asked once it
+// As in the chart: a new agent runs beside the old one, and a new aggregator gets requests once it
 // is ready.
-TEST_F(AddressFaultTest, UpgradeOfAgentsAndAggregatorsDropsNoAnswer) {
+TEST_F(AddressFaultTest, UpgradeOfAgentsAndAggregatorsLosesNoAnswer) {
   StartWithDns();
   auto second = StartAggregator(kAgentsName);
-  auto of_second = AskAsKeda(*second);
+  auto of_second = PollAsKeda(*second);
   ASSERT_NE(of_second->Settled(kWhole, absl::InfinitePast()), absl::InfiniteFuture());
   const absl::Time began = absl::Now();
   std::vector<std::string> listed = all_;
   for (int i = 0; i < 3; ++i) {
     auto upgraded = StartAgentAt(i + 4, i);
     listed.push_back(PodAddress(i + 4));
-    dns_.Say(listed);
+    dns_.SetAddresses(listed);
     const std::string heard = absl::StrCat("event=agent_heard address=", PodAddress(i + 4));
     ASSERT_TRUE(aggregator_->process().WaitForErr(heard));
     ASSERT_TRUE(second->process().WaitForErr(heard));
@@ -183,62 +184,62 @@ TEST_F(AddressFaultTest, UpgradeOfAgentsAndAggregatorsDropsNoAnswer) {
     EXPECT_EQ(agents_[i]->process().Wait(), 0);
     agents_[i] = std::move(upgraded);
     listed.erase(listed.begin());
-    dns_.Say(listed);
+    dns_.SetAddresses(listed);
   }
   auto third = StartAggregator(kAgentsName);
   ASSERT_TRUE(Eventually([&] { return IsReady(*third); })) << third->process().Err();
-  auto of_third = AskAsKeda(*third);
+  auto of_third = PollAsKeda(*third);
   ASSERT_NE(of_third->Settled(kWhole, absl::InfinitePast()), absl::InfiniteFuture());
   ExpectNoWrongScaling(of_third->Since(absl::InfinitePast()), kWhole, kWhole);
   ExpectNoWrongScaling(keda_->Since(began), kWhole, kWhole);
   ExpectNoWrongScaling(of_second->Since(began), kWhole, kWhole);
-  TellFault("all agents upgraded, one beside the other", keda_->Since(began), TimeTo(kWhole, began),
-            kUndisturbed);
+  ReportFault("all agents upgraded, one beside the other", keda_->Since(began),
+              TimeTo(kWhole, began), kUndisturbed);
 
-  keda_ = nullptr;  // KEDA asks the new one instead
+  keda_ = nullptr;  // KEDA uses the new one instead
   aggregator_->process().Signal(SIGTERM);
   EXPECT_EQ(aggregator_->process().Wait(), 0);
   const absl::Time replaced = absl::Now();
   const absl::Duration recovery = of_third->Settled(kWhole, replaced) - replaced;
   ExpectNoWrongScaling(of_third->Since(replaced), kWhole, kWhole);
   ExpectNoWrongScaling(of_second->Since(began), kWhole, kWhole);
-  TellFault("an aggregator upgraded", of_third->Since(replaced), recovery, kUndisturbed);
+  ReportFault("an aggregator upgraded", of_third->Since(replaced), recovery, kUndisturbed);
 }
 
-TEST_F(AddressFaultTest, NodeThatCameIsFoundAndNodeThatWentIsForgotten) {
+TEST_F(AddressFaultTest, AddedNodesAreFoundAndRemovedOnesForgotten) {
   StartWithDns({"--forget-after=2s"});
   const absl::Time came = absl::Now();
   nodes_.push_back(std::make_unique<FleetNode>("gpu-3", Percents{kLoad}));
   agents_.push_back(StartAgentAt(4, 3));
-  dns_.Say({PodAddress(1), PodAddress(2), PodAddress(3), PodAddress(4)});
+  dns_.SetAddresses({PodAddress(1), PodAddress(2), PodAddress(3), PodAddress(4)});
   const absl::Duration found = TimeTo(kWhole + kLoad, came);
   ExpectNoWrongScaling(keda_->Since(came), kWhole, kWhole + kLoad);
-  TellFault("DNS changes: a node comes", keda_->Since(came), found, kLookedUp);
+  ReportFault("DNS changes: a node comes", keda_->Since(came), found, kLookedUp);
 
   const absl::Time went = absl::Now();
   KillAgent(3);
-  dns_.Say(all_);
+  dns_.SetAddresses(all_);
   const absl::Duration forgotten = TimeTo(kWhole, went);
   ExpectNoWrongScaling(keda_->Since(went), kWhole, kWhole + kTarget);
-  TellFault("DNS changes: a node goes", keda_->Since(went), forgotten, kGrace + kLookedUp);
+  ReportFault("DNS changes: a node goes", keda_->Since(went), forgotten, kGrace + kLookedUp);
 }
 
-// With Karpenter every GPU node may go. Until DNS has said so for long enough nothing is known, and
-// the workload stays as it is.
-TEST_F(AddressFaultTest, FleetWhoseAgentsAreAllGoneIsUnknownUntilDnsHasForgottenIt) {
+// Karpenter may remove every GPU node. Until DNS has returned no agents for long enough, the value
+// is unknown and the workload stays as it is.
+TEST_F(AddressFaultTest, AFleetWithoutAgentsIsUnknownUntilDnsDropsThem) {
   StartWithDns({"--forget-after=2s", "--empty-after=1s"});
   const absl::Time killed = absl::Now();
-  dns_.Say(all_);
+  dns_.SetAddresses(all_);
   for (int i = 0; i < 3; ++i) KillAgent(i);
   ASSERT_TRUE(Eventually([this] { return !keda_->Next().value.ok(); }, kGrace + absl::Seconds(30)));
-  ASSERT_TRUE(DnsIsAskedAgain()) << "and says that all are there";
+  ASSERT_TRUE(DnsIsQueriedAgain()) << "and says that all are there";
   ASSERT_FALSE(keda_->Next().value.ok());
-  falls_asleep_ = true;
+  may_go_idle_ = true;
   const absl::Time unlisted = absl::Now();
-  dns_.Say({});
-  constexpr double kTwoStale = kLoad + 2 * kTarget;  // their graces end one after the other
+  dns_.SetAddresses({});
+  constexpr double kTwoStale = kLoad + 2 * kTarget;  // their grace periods end one after the other
   ExpectNoWrongScaling(keda_->Since(killed), kWhole, kTwoStale, Unknown::kAllowed);
-  // Two answers of DNS, 10 s apart; and it takes 6 s to be told twice that nothing is known.
+  // Two DNS answers, 10 s apart; the client takes 6 s to see UNAVAILABLE twice.
   ASSERT_TRUE(Eventually([this] { return keda_->Next().value.ok(); }, absl::Seconds(50)));
   const KedaAnswer empty = keda_->Next();
   EXPECT_EQ(empty.value.value_or(-1), 0);
@@ -253,26 +254,27 @@ TEST_F(AddressFaultTest, FleetWhoseAgentsAreAllGoneIsUnknownUntilDnsHasForgotten
   const absl::Time back = absl::Now();
   const int pushed = keda_->pushed();
   for (int i = 0; i < 3; ++i) agents_[i] = StartAgentAt(i + 1, i);
-  dns_.Say(all_);
+  dns_.SetAddresses(all_);
   const absl::Duration recovery = TimeTo(kWhole, back);
   ExpectOnlyRises(keda_->Since(back), kWhole);
-  EXPECT_TRUE(IsPushedAwake(pushed));
-  TellFault("all agents gone, then unlisted, then back", keda_->Since(killed), recovery, kLookedUp);
+  EXPECT_TRUE(IsPushedActive(pushed));
+  ReportFault("all agents gone, then unlisted, then back", keda_->Since(killed), recovery,
+              kLookedUp);
 }
 
-TEST_F(AddressFaultTest, FleetWithoutGpuNodesFromTheStartIsIdleOnceDnsHasSaidSoForLong) {
-  dns_.Say({});
-  falls_asleep_ = true;
-  constexpr absl::Duration kByTheClock = absl::Seconds(8);  // though DNS is asked every 10 s
+TEST_F(AddressFaultTest, AFleetThatStartsWithoutNodesIsIdleAfterEmptyAfter) {
+  dns_.SetAddresses({});
+  may_go_idle_ = true;
+  constexpr absl::Duration kByTheClock = absl::Seconds(8);  // though DNS is queried every 10 s
   EXPECT_TRUE(OnceInThree([&] { return TimeFromStartToIdle() <= kByTheClock; }));
 
   EXPECT_EQ(keda_->pushed(), 0);
   const absl::Time came = absl::Now();
-  dns_.Say(all_);
+  dns_.SetAddresses(all_);
   const absl::Duration recovery = TimeTo(kWhole, came);
   ExpectOnlyRises(keda_->Since(came), kWhole);
-  EXPECT_TRUE(IsPushedAwake(0));
-  TellFault("the first GPU nodes come", keda_->Since(came), recovery, kLookedUp);
+  EXPECT_TRUE(IsPushedActive(0));
+  ReportFault("the first GPU nodes come", keda_->Since(came), recovery, kLookedUp);
 }
 
 }  // namespace

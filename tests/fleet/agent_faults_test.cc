@@ -1,4 +1,4 @@
-// An agent that dies, is cut off, or is slow.
+// Agents that die, are disconnected, or are slow.
 #include "fault_test.h"
 #include "own_network.h"
 #include "slow_link.h"
@@ -8,7 +8,7 @@ namespace {
 
 class AgentFaultTest : public FaultTest {};
 
-TEST_F(AgentFaultTest, KilledAgentCountsAsItWasForItsGraceAndThenStands) {
+TEST_F(AgentFaultTest, AKilledAgentCountsAsBeforeForItsGraceThenAsTheTarget) {
   StartAll();
   const absl::Time killed = absl::Now();
   const std::string port = absl::StrCat("--telemetry-port=", agents_[2]->Port("grpc"));
@@ -19,23 +19,23 @@ TEST_F(AgentFaultTest, KilledAgentCountsAsItWasForItsGraceAndThenStands) {
   agents_[2] = nodes_[2]->StartAgent({port});
   const absl::Duration recovery = TimeTo(kWhole, back);
   ExpectNoWrongScaling(keda_->Since(killed), kWhole, kOneStale);
-  TellFault("agent killed, back after " +
-                absl::FormatDuration(absl::Floor(back - killed, absl::Seconds(1))),
-            keda_->Since(killed), recovery, kReconnected);
+  ReportFault("agent killed, back after " +
+                  absl::FormatDuration(absl::Floor(back - killed, absl::Seconds(1))),
+              keda_->Since(killed), recovery, kReconnected);
 }
 
-// Nobody says goodbye: the cable is cut.
-TEST_F(AgentFaultTest, AgentBehindACutCableCountsAsItWasForItsGraceAndThenStands) {
+// The cable is cut, so no connection is closed.
+TEST_F(AgentFaultTest, AnUnreachableAgentCountsAsBeforeForItsGraceThenAsTheTarget) {
   StartNodes();
   const Cable cable;
-  ASSERT_TRUE(cable.laid().ok()) << cable.laid();
+  ASSERT_TRUE(cable.status().ok()) << cable.status();
   for (int i = 0; i < 2; ++i) agents_.push_back(nodes_[i]->StartAgent());
   const std::string near = StaticAgents();
   agents_.push_back(nodes_[2]->StartAgent({absl::StrCat("--bind-address=", cable.far_address())},
-                                          {}, [&cable] { cable.GoThere(); }));
+                                          {}, [&cable] { cable.EnterFarEnd(); }));
   aggregator_ =
       StartAggregator(absl::StrCat(near, ",", cable.far_address(), ":", agents_[2]->Port("grpc")));
-  keda_ = AskAsKeda(*aggregator_);
+  keda_ = PollAsKeda(*aggregator_);
   ASSERT_TRUE(Settles(kWhole)) << aggregator_->process().Err();
 
   const absl::Time cut = absl::Now();
@@ -47,10 +47,10 @@ TEST_F(AgentFaultTest, AgentBehindACutCableCountsAsItWasForItsGraceAndThenStands
   cable.Mend();
   const absl::Duration recovery = TimeTo(kWhole, mended);
   ExpectNoWrongScaling(keda_->Since(cut), kWhole, kOneStale);
-  TellFault("agent behind a cut cable", keda_->Since(cut), recovery, kReconnected);
+  ReportFault("agent behind a cut cable", keda_->Since(cut), recovery, kReconnected);
 }
 
-TEST_F(AgentFaultTest, AgentThatIsStoppedForLessThanItsGraceIsNotNoticed) {
+TEST_F(AgentFaultTest, AnAgentStoppedForLessThanItsGraceChangesNothing) {
   StartAll();
   const absl::Time stopped = absl::Now();
   agents_[2]->process().Signal(SIGSTOP);
@@ -58,10 +58,10 @@ TEST_F(AgentFaultTest, AgentThatIsStoppedForLessThanItsGraceIsNotNoticed) {
   agents_[2]->process().Signal(SIGCONT);
   const absl::Duration recovery = TimeTo(kWhole, absl::Now());
   ExpectNoWrongScaling(keda_->Since(stopped), kWhole, kWhole);
-  TellFault("agent stopped for 2 s", keda_->Since(stopped), recovery, kUndisturbed);
+  ReportFault("agent stopped for 2 s", keda_->Since(stopped), recovery, kUndisturbed);
 }
 
-TEST_F(AgentFaultTest, AgentThatHangsStandsUntilItGoesOn) {
+TEST_F(AgentFaultTest, AHangingAgentCountsAsTheTarget) {
   StartAll();
   const absl::Time stopped = absl::Now();
   agents_[2]->process().Signal(SIGSTOP);
@@ -70,19 +70,19 @@ TEST_F(AgentFaultTest, AgentThatHangsStandsUntilItGoesOn) {
   agents_[2]->process().Signal(SIGCONT);
   const absl::Duration recovery = TimeTo(kWhole, goes_on);
   ExpectNoWrongScaling(keda_->Since(stopped), kWhole, kOneStale);
-  TellFault("agent stopped for longer than its grace", keda_->Since(stopped), recovery,
-            kReconnected);
+  ReportFault("agent stopped for longer than its grace", keda_->Since(stopped), recovery,
+              kReconnected);
 }
 
-// What it says is late, and none the less right.
-TEST_F(AgentFaultTest, AgentBehindASlowLinkIsHeardLate) {
+// Its readings are late but correct.
+TEST_F(AgentFaultTest, ReadingsOverASlowLinkAreLateButCorrect) {
   StartNodes();
   StartAgents();
   SlowLink slow(agents_[2]->Port("grpc"));
   const auto kept = std::move(agents_[2]);
   agents_.pop_back();
   aggregator_ = StartAggregator(absl::StrCat(StaticAgents(), ",", slow.address()));
-  keda_ = AskAsKeda(*aggregator_);
+  keda_ = PollAsKeda(*aggregator_);
   ASSERT_TRUE(Settles(kWhole)) << aggregator_->process().Err();
 
   const absl::Time slowed = absl::Now();
@@ -91,8 +91,8 @@ TEST_F(AgentFaultTest, AgentBehindASlowLinkIsHeardLate) {
   const absl::Duration lag = TimeTo(kWhole + 30, slowed);
   EXPECT_GE(lag, absl::Seconds(1));
   ExpectNoWrongScaling(keda_->Since(slowed), kWhole, kWhole + 30);
-  TellFault("agent behind a link of 1 s", keda_->Since(slowed), lag,
-            absl::Seconds(1) + kReconnected);
+  ReportFault("agent behind a link of 1 s", keda_->Since(slowed), lag,
+              absl::Seconds(1) + kReconnected);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Aggregators that restart, that are two, and that are lied to.
+// Aggregators that restart, two aggregators, and agents with invalid certificates.
 #include <algorithm>
 #include <atomic>
 #include <iterator>
@@ -18,7 +18,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 class AggregatorFaultTest : public FaultTest {};
 
-// As many ScaledObjects' questions as it can answer.
+// Sends requests of many ScaledObjects as fast as the aggregator answers.
 class Load {
  public:
   Load(const std::string& address, const TriggerRef& trigger) {
@@ -49,7 +49,7 @@ std::string PortFlag(const Server& aggregator) {
   return absl::StrCat("--port=", aggregator.Port("grpc"));
 }
 
-TEST_F(AggregatorFaultTest, AggregatorRestartedUnderLoadNeverSaysLess) {
+TEST_F(AggregatorFaultTest, ARestartUnderLoadNeverLowersTheValue) {
   StartAll();
   const Load load(aggregator_->Address(), WebTrigger());
   ASSERT_TRUE(Eventually([&] { return load.asked() > 100; }));
@@ -60,11 +60,12 @@ TEST_F(AggregatorFaultTest, AggregatorRestartedUnderLoadNeverSaysLess) {
   aggregator_ = StartAggregator(StaticAgents(), {port});
   const absl::Duration recovery = TimeTo(kWhole, killed);
   ExpectNoWrongScaling(keda_->Since(killed), kWhole, kWhole, Unknown::kAllowed);
-  TellFault("aggregator killed under load, and back", keda_->Since(killed), recovery, kReconnected);
+  ReportFault("aggregator killed under load, and back", keda_->Since(killed), recovery,
+              kReconnected);
   EXPECT_GT(keda_->pushed(), 0);
 }
 
-TEST_F(AggregatorFaultTest, AggregatorStoppedInOrderUnderLoadNeverSaysLess) {
+TEST_F(AggregatorFaultTest, AShutdownUnderLoadNeverLowersTheValue) {
   StartAll();
   const Load load(aggregator_->Address(), WebTrigger());
   ASSERT_TRUE(Eventually([&] { return load.asked() > 100; }));
@@ -75,13 +76,12 @@ TEST_F(AggregatorFaultTest, AggregatorStoppedInOrderUnderLoadNeverSaysLess) {
   aggregator_ = StartAggregator(StaticAgents(), {port});
   const absl::Duration recovery = TimeTo(kWhole, stopped);
   ExpectNoWrongScaling(keda_->Since(stopped), kWhole, kWhole, Unknown::kAllowed);
-  TellFault("aggregator stopped under load, and back", keda_->Since(stopped), recovery,
-            kReconnected);
+  ReportFault("aggregator stopped under load, and back", keda_->Since(stopped), recovery,
+              kReconnected);
 }
 
-// To the new one the agent is an address of which nobody knows what is behind it: replicas that
-// serve.
-TEST_F(AggregatorFaultTest, AggregatorRestartedBesideAHungAgentWaitsForIt) {
+// A restarted aggregator has only the agent's address: its replicas may be serving.
+TEST_F(AggregatorFaultTest, ARestartedAggregatorWaitsForAHangingAgent) {
   StartAll();
   const std::string port = PortFlag(*aggregator_);
   agents_[2]->process().Signal(SIGSTOP);
@@ -93,13 +93,13 @@ TEST_F(AggregatorFaultTest, AggregatorRestartedBesideAHungAgentWaitsForIt) {
   const absl::Time goes_on = absl::Now();
   agents_[2]->process().Signal(SIGCONT);
   const absl::Duration recovery = TimeTo(kWhole, goes_on);
-  // The first reading of one that hung may be old: its replica stands.
+  // The first reading after a hang may be old, so the replica is kept.
   ExpectNoWrongScaling(keda_->Since(killed), kWhole, kOneStale, Unknown::kAllowed);
-  TellFault("aggregator restarted beside a hung agent", keda_->Since(killed), recovery,
-            kReconnected);
+  ReportFault("aggregator restarted beside a hung agent", keda_->Since(killed), recovery,
+              kReconnected);
 }
 
-// The least and the most of them; empty: one is an error.
+// Returns the minimum and maximum, or nothing if an answer is an error.
 std::optional<std::pair<double, double>> BoundsOf(std::span<const KedaAnswer> answers) {
   std::pair<double, double> bounds = {kInfinity, -kInfinity};
   for (const KedaAnswer& answer : answers) {
@@ -109,8 +109,9 @@ std::optional<std::pair<double, double>> BoundsOf(std::span<const KedaAnswer> an
   return bounds;
 }
 
-// The most that `answers` are from what `others` were at the same time: from the last answer that
-// was there before it was asked for to the first that was asked for when it had come.
+// Returns the largest distance of `answers` from `others` at the same time. The comparison covers
+// all of `others` from the last one received before the request to the first one requested after
+// the answer.
 double FarthestFrom(const std::vector<KedaAnswer>& others, const std::vector<KedaAnswer>& answers) {
   double farthest = 0;
   int compared = 0;
@@ -127,22 +128,23 @@ double FarthestFrom(const std::vector<KedaAnswer>& others, const std::vector<Ked
   return farthest;
 }
 
-// The load ends, and its average over the window falls slowly: who had no past would say 0.
-TEST_F(AggregatorFaultTest, TwoAggregatorsSayTheSameEvenRightAfterOneHasRestarted) {
+// The load ends and its average over the window falls slowly. An aggregator without the past would
+// return 0.
+TEST_F(AggregatorFaultTest, TwoAggregatorsAgreeAlsoAfterARestart) {
   constexpr char kWindow[] = "20s";
   constexpr absl::Duration kLoaded = absl::Seconds(5);
-  // What the average falls by in a second: on a busy machine an agent may be heard so late.
+  // The average's fall per second: on a busy machine a reading may be that late.
   constexpr double kAlike = 9;
   StartNodes();
   StartAgents();
   aggregator_ = StartAggregator(StaticAgents());
   auto second = StartAggregator(StaticAgents());
-  keda_ = AskAsKeda(*aggregator_, kWindow);
-  auto other = AskAsKeda(*second, kWindow);
+  keda_ = PollAsKeda(*aggregator_, kWindow);
+  auto other = PollAsKeda(*second, kWindow);
   ASSERT_TRUE(Settles(kWhole)) << aggregator_->process().Err();
   ASSERT_NE(other->Settled(kWhole, absl::InfinitePast()), absl::InfiniteFuture());
   absl::SleepFor(kLoaded);
-  falls_asleep_ = true;
+  may_go_idle_ = true;
   const absl::Time ended = absl::Now();
   for (const auto& node : nodes_) node->Show({0});
   absl::SleepFor(absl::Seconds(1));
@@ -157,12 +159,12 @@ TEST_F(AggregatorFaultTest, TwoAggregatorsSayTheSameEvenRightAfterOneHasRestarte
   const absl::Duration recovery = absl::Now() - killed;
   absl::SleepFor(absl::Seconds(1));
   const std::vector<KedaAnswer> answers = other->Since(killed);
-  EXPECT_LT(FarthestFrom(keda_->Since(killed), answers), kAlike) << StoryOf(answers);
-  EXPECT_GT(answers.back().value.value_or(0), kAlike) << StoryOf(answers);
-  TellFault("one of two aggregators restarts", answers, recovery, kReconnected);
+  EXPECT_LT(FarthestFrom(keda_->Since(killed), answers), kAlike) << HistoryText(answers);
+  EXPECT_GT(answers.back().value.value_or(0), kAlike) << HistoryText(answers);
+  ReportFault("one of two aggregators restarts", answers, recovery, kReconnected);
 }
 
-TEST_F(AggregatorFaultTest, AgentWithoutAValidCertificateIsRefusedUntilItHasOne) {
+TEST_F(AggregatorFaultTest, AnAgentWithoutAValidCertificateIsRefused) {
   const TestCa ours("our CA"), another("another CA");
   const TlsFiles good = WriteTls(NewTestFolder(), ours.Issue("fleet"), ours.pem());
   const std::string folder = NewTestFolder();
@@ -175,29 +177,30 @@ TEST_F(AggregatorFaultTest, AgentWithoutAValidCertificateIsRefusedUntilItHasOne)
   StartNodes(4);
   for (int i = 0; i < 4; ++i) agents_.push_back(nodes_[i]->StartAgent(flags(i < 3 ? good : bad)));
   std::vector<std::string> impatient = flags(good);
-  impatient.emplace_back("--empty-after=8s");  // of a fourth that cannot be heard
+  impatient.emplace_back("--empty-after=8s");  // because the fourth agent is refused
   aggregator_ = StartAggregator(StaticAgents(), impatient);
   keda_ = std::make_unique<KedaLog>(ScalerClientOptions{.address = aggregator_->Address(),
                                                         .tls = true,
                                                         .ca = good.client_ca,
                                                         .cert = good.cert,
                                                         .key = good.key,
-                                                        .deadline = kCallThatHangs},
+                                                        .deadline = kHangTimeout},
                                     WebTrigger());
   const absl::Time began = absl::Now();
   const absl::Duration known = TimeTo(kWhole, began);
   EXPECT_TRUE(aggregator_->process().WaitForErr(
       absl::StrCat("event=agent_lost address=", agents_[3]->Address())));
   ExpectNoWrongScaling(keda_->Since(began), kWhole, kWhole, Unknown::kAllowed);
-  TellFault("agent with another CA's certificate", keda_->Since(began), known,
-            absl::Seconds(8) + kReconnected);
+  ReportFault("agent with another CA's certificate", keda_->Since(began), known,
+              absl::Seconds(8) + kReconnected);
 
   const absl::Time valid = absl::Now();
   WriteTls(folder, ours.Issue("fleet"), ours.pem());
   const absl::Duration recovery = TimeTo(kWhole + kLoad, valid);
   ExpectNoWrongScaling(keda_->Since(valid), kWhole, kWhole + kLoad);
-  constexpr absl::Duration kReloaded = absl::Seconds(5);  // files are looked at so often
-  TellFault("the agent gets a valid one", keda_->Since(valid), recovery, kReloaded + kReconnected);
+  constexpr absl::Duration kReloaded = absl::Seconds(5);  // interval of file checks
+  ReportFault("the agent gets a valid one", keda_->Since(valid), recovery,
+              kReloaded + kReconnected);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What an aggregator's probes and gRPC health say.
+// Probes and gRPC health of an aggregator.
 #include "fault_test.h"
 #include "health_check.h"
 #include "held_thread.h"
@@ -8,7 +8,7 @@ namespace {
 
 class AggregatorHealthTest : public FaultTest {};
 
-TEST_F(AggregatorHealthTest, LivenessFailsWhileTheThreadThatAnswersHangs) {
+TEST_F(AggregatorHealthTest, LivenessFailsWhileTheAnsweringThreadHangs) {
   StartNodes(1);
   StartAgents();
   aggregator_ = StartAggregator(StaticAgents(), {"--hang-after=3s"});
@@ -33,8 +33,8 @@ TEST_F(AggregatorHealthTest, HealthOfTheScalerFollowsWhetherTheFleetIsKnown) {
   EXPECT_TRUE(Eventually([this] { return Health(*aggregator_, kScalerService) == "SERVING"; }));
 }
 
-// The kubelet lets KEDA know of it no earlier, and takes away no older one.
-TEST_F(AggregatorHealthTest, NewOneIsReadyOnceItHasHeardAllAgentsAndAnswersFromThenOn) {
+// Until then the kubelet sends it no requests, and a rollout removes no older aggregator.
+TEST_F(AggregatorHealthTest, ReadyOnceAllAgentsHaveReported) {
   StartAll();
   agents_[2]->process().Signal(SIGSTOP);
   const auto upgraded = StartAggregator(StaticAgents());
@@ -42,14 +42,14 @@ TEST_F(AggregatorHealthTest, NewOneIsReadyOnceItHasHeardAllAgentsAndAnswersFromT
   EXPECT_EQ(Probe(*upgraded, "/readyz"), 503);
   agents_[2]->process().Signal(SIGCONT);
   ASSERT_TRUE(Eventually([&] { return IsReady(*upgraded); })) << upgraded->process().Err();
-  const auto keda = AskAsKeda(*upgraded);
+  const auto keda = PollAsKeda(*upgraded);
   ASSERT_TRUE(Eventually([&] { return keda->Since(absl::InfinitePast()).size() > 20; }));
-  // The first reading of one that hung may be old: its replica stands.
+  // The first reading after a hang may be old, so the replica is kept.
   ExpectNoWrongScaling(keda->Since(absl::InfinitePast()), kWhole, kOneStale);
 }
 
-// Longer than one that hears nobody, whom an upgrade has no use for.
-TEST_F(AggregatorHealthTest, NewOneBesideADeadAgentIsReadyOnceItAnswersWithoutIt) {
+// It takes longer than an aggregator without any agent, which an upgrade must not wait for.
+TEST_F(AggregatorHealthTest, WithADeadAgentReadyOnceItAnswersWithoutIt) {
   StartNodes();
   StartAgents();
   const absl::Time began = absl::Now();
@@ -57,32 +57,32 @@ TEST_F(AggregatorHealthTest, NewOneBesideADeadAgentIsReadyOnceItAnswersWithoutIt
   EXPECT_EQ(Probe(*aggregator_, "/readyz"), 503);
   ASSERT_TRUE(Eventually([this] { return IsReady(*aggregator_); }));
   EXPECT_GE(absl::Now() - began, absl::Seconds(11)) << "--empty-after";
-  keda_ = AskAsKeda(*aggregator_);
+  keda_ = PollAsKeda(*aggregator_);
   ASSERT_TRUE(Eventually([this] { return keda_->Since(absl::InfinitePast()).size() > 20; }));
   ExpectNoWrongScaling(keda_->Since(absl::InfinitePast()), kWhole, kWhole);
 }
 
-// Where all aggregators are new an empty Service would break every trigger, and nobody be told why.
-TEST_F(AggregatorHealthTest, NewOneThatHearsNobodyIsReadyAfter10SecondsToSayWhyItCannotAnswer) {
+// If all aggregators are new, an empty Service would fail every trigger without a reason.
+TEST_F(AggregatorHealthTest, WithoutAnyAgentReadyAfter10SecondsToReportTheReason) {
   const absl::Time began = absl::Now();
   aggregator_ = StartAggregator("static:127.0.0.1:1", {"--empty-after=1h"});
   ASSERT_TRUE(Eventually([this] { return IsReady(*aggregator_); }));
   EXPECT_GE(absl::Now() - began, absl::Seconds(9)) << "older ones may answer meanwhile";
   EXPECT_TRUE(aggregator_->process().WaitForErr("event=ready_without_fleet why=\"not heard of 1"));
-  keda_ = AskAsKeda(*aggregator_);
-  falls_asleep_ = true;
+  keda_ = PollAsKeda(*aggregator_);
+  may_go_idle_ = true;
   ASSERT_TRUE(Eventually([this] { return !keda_->Since(absl::InfinitePast()).empty(); }));
   EXPECT_EQ(keda_->Since(absl::InfinitePast()).front().value.status().code(),
             absl::StatusCode::kUnavailable);
 }
 
-TEST_F(AggregatorHealthTest, OneThatWasReadyStaysReadyWithoutAnyAgent) {
+TEST_F(AggregatorHealthTest, StaysReadyWithoutAnyAgent) {
   StartNodes();
   StartAgents();
   aggregator_ = StartAggregator(StaticAgents(), {"--grace=4s"});
   ASSERT_TRUE(Eventually([this] { return IsReady(*aggregator_); }));
   for (const auto& agent : agents_) agent->process().Signal(SIGKILL);
-  keda_ = AskAsKeda(*aggregator_);
+  keda_ = PollAsKeda(*aggregator_);
   ASSERT_TRUE(Eventually([this] { return !keda_->Next().value.ok(); }));
   EXPECT_TRUE(IsReady(*aggregator_));
 }

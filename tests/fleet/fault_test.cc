@@ -5,7 +5,8 @@
 namespace gpuscaler {
 namespace {
 
-// Ports and names of the tests are theirs alone; a process without the right to that fails here.
+// The tests use fixed ports and names, so they need a network namespace. Fails without the right to
+// create one.
 class InOwnNetwork : public testing::Environment {
  public:
   void SetUp() override {
@@ -23,7 +24,7 @@ bool IsAllowed(const absl::Status& status, Unknown unknown) {
 
 std::string WhenOf(const std::vector<KedaAnswer>& answers, const KedaAnswer& answer) {
   return absl::StrCat(absl::FormatDuration(answer.at - answers.front().at),
-                      " after the first: ", StoryOf(answers));
+                      " after the first: ", HistoryText(answers));
 }
 
 }  // namespace

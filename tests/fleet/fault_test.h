@@ -1,4 +1,4 @@
-// Agents and aggregators as processes, asked as KEDA asks, while something goes wrong.
+// Agents and aggregators as processes, polled as by KEDA during faults.
 #pragma once
 
 #include <csignal>
@@ -16,19 +16,19 @@
 
 namespace gpuscaler {
 
-// Three nodes with a GPU each at 60 %, held by a pod of the workload that is asked for; target 80.
+// Three nodes with one GPU each at 60 %, used by the pods of one workload; the target is 80.
 class FaultTest : public testing::Test {
  protected:
   static constexpr double kLoad = 60;
   static constexpr double kTarget = 80;
-  static constexpr double kWhole = 3 * kLoad;               // all that is there
-  static constexpr double kOneStale = 2 * kLoad + kTarget;  // one of three cannot be read
-  // Longer than three heartbeats for the same reason as kStaleAfter.
+  static constexpr double kWhole = 3 * kLoad;               // value with all three nodes
+  static constexpr double kOneStale = 2 * kLoad + kTarget;  // value with one of three unreadable
+  // Longer than three heartbeats; kStaleAfter has the reason.
   static constexpr absl::Duration kGrace = absl::Seconds(12);
 
-  // A workload that is busy stays active.
+  // A busy workload stays active.
   void TearDown() override {
-    if (keda_ == nullptr || falls_asleep_) return;
+    if (keda_ == nullptr || may_go_idle_) return;
     for (const KedaAnswer& answer : keda_->Since(absl::InfinitePast())) {
       EXPECT_TRUE(answer.active.value_or(true));
     }
@@ -42,7 +42,7 @@ class FaultTest : public testing::Test {
   void StartAgents() {
     for (const auto& node : nodes_) agents_.push_back(node->StartAgent());
   }
-  // "static:127.0.0.1:4711,..." of those that were started.
+  // Returns "static:127.0.0.1:4711,..." of the started agents.
   std::string StaticAgents() const {
     std::string addresses;
     for (const auto& agent : agents_) {
@@ -58,10 +58,10 @@ class FaultTest : public testing::Test {
         absl::StrCat("--stale-after=", absl::FormatDuration(kStaleAfter)), "--poll-interval=100ms"};
     all.insert(all.end(), flags.begin(), flags.end());
     auto aggregator = std::make_unique<Server>(all);
-    EXPECT_TRUE(aggregator->Ready()) << aggregator->process().Story();
+    EXPECT_TRUE(aggregator->Ready()) << aggregator->process().Diagnostics();
     return aggregator;
   }
-  // What the kubelet asks; 0: there was no answer.
+  // Probes as the kubelet does. Returns 0 if there was no answer.
   static int Probe(const Server& server, const std::string& path) {
     const auto reply = Ask(server.Port("probe"), "GET", path);
     return reply.ok() ? reply->status : 0;
@@ -76,29 +76,29 @@ class FaultTest : public testing::Test {
                          {"window", window},
                          {"activationWindow", "2s"}}};
   }
-  static std::unique_ptr<KedaLog> AskAsKeda(const Server& aggregator,
-                                            const std::string& window = "0s") {
+  static std::unique_ptr<KedaLog> PollAsKeda(const Server& aggregator,
+                                             const std::string& window = "0s") {
     return std::make_unique<KedaLog>(
-        ScalerClientOptions{.address = aggregator.Address(), .deadline = kCallThatHangs},
+        ScalerClientOptions{.address = aggregator.Address(), .deadline = kHangTimeout},
         WebTrigger(window));
   }
-  // Nodes, agents, aggregator and KEDA, and the answer is right.
+  // Starts nodes, agents, aggregator and KEDA, and waits for the right value.
   void StartAll() {
     StartNodes();
     StartAgents();
     aggregator_ = StartAggregator(StaticAgents());
-    keda_ = AskAsKeda(*aggregator_);
-    ASSERT_TRUE(Settles(kWhole)) << StoryOf(keda_->Since(absl::InfinitePast()))
+    keda_ = PollAsKeda(*aggregator_);
+    ASSERT_TRUE(Settles(kWhole)) << HistoryText(keda_->Since(absl::InfinitePast()))
                                  << aggregator_->process().Err();
   }
   bool Settles(double value) const {
     return keda_->Settled(value, absl::InfinitePast()) != absl::InfiniteFuture();
   }
-  // How long after `since` the answers were `value` for good.
+  // Returns the time from `since` until the answers stay at `value`.
   absl::Duration TimeTo(double value, absl::Time since) const {
     const absl::Time settled = keda_->Settled(value, since);
     EXPECT_NE(settled, absl::InfiniteFuture())
-        << "never " << value << ": " << StoryOf(keda_->Since(since));
+        << "never " << value << ": " << HistoryText(keda_->Since(since));
     return settled - since;
   }
 
@@ -106,22 +106,22 @@ class FaultTest : public testing::Test {
   std::vector<std::unique_ptr<Server>> agents_;
   std::unique_ptr<Server> aggregator_;
   std::unique_ptr<KedaLog> keda_;
-  bool falls_asleep_ = false;  // rightly, at some time
+  bool may_go_idle_ = false;  // set by tests in which the workload goes idle
 };
 
-// What an answer may be during a fault besides a value within bounds.
+// The errors that are allowed during a fault.
 enum class Unknown {
   kNever,
-  kAllowed,  // an error that passes: KEDA and the HPA leave the workload as it is
+  kAllowed,  // temporary errors: KEDA and the HPA keep the replicas
 };
 
-// No answer scales in what is there, or out what is not: each value is from `least` to `most`, and
-// active.
+// Expects no scale-in of what is needed and no scale-out beyond it: each value is between `least`
+// and `most`, and active.
 void ExpectNoWrongScaling(const std::vector<KedaAnswer>& answers, double least, double most,
                           Unknown unknown = Unknown::kNever);
 
-// From nothing to `most`: no answer says less than the one before, each is active where it is above
-// 0, and errors pass.
+// Expects values that rise from nothing to `most` and never fall, active if above 0. Errors are
+// allowed.
 void ExpectOnlyRises(const std::vector<KedaAnswer>& answers, double most);
 
 }  // namespace gpuscaler

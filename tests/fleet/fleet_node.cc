@@ -9,7 +9,7 @@
 namespace gpuscaler {
 namespace {
 
-// Of the letters that Kubernetes makes names of.
+// A suffix of the letters that Kubernetes uses in names.
 std::string PodSuffix() {
   constexpr absl::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
   static size_t made = 0;
@@ -80,7 +80,7 @@ std::unique_ptr<Server> FleetNode::StartAgent(const std::vector<std::string>& fl
   Variables of_pod = variables;
   of_pod.insert({{"POD_NAMESPACE", "gpu-scaler"}, {"POD_NAME", AgentPod(name_)}});
   auto agent = std::make_unique<Server>(all, of_pod, in_child);
-  EXPECT_TRUE(agent->Ready()) << agent->process().Story();
+  EXPECT_TRUE(agent->Ready()) << agent->process().Diagnostics();
   return agent;
 }
 

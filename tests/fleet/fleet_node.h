@@ -1,5 +1,5 @@
-// A node of a simulated fleet: GPUs in a file, a kubelet's stand-in on its sockets, and the pods of
-// Deployment shop/web that hold the GPUs, one each.
+// A node of a simulated fleet: GPUs in a file, a fake kubelet on its sockets, and pods of the
+// Deployment shop/web that hold one GPU each.
 #pragma once
 
 #include <functional>
@@ -15,11 +15,10 @@
 
 namespace gpuscaler {
 
-// Of a GPU: its utilization; empty: it is there, and reading it fails.
+// Utilization by GPU; empty: the GPU exists but reading it fails.
 using Percents = std::vector<std::optional<double>>;
 
-// For so long a reading is as good as new. Far longer than any takes: a machine that stands still
-// for 6 s is no fault of an agent.
+// Age at which a reading is stale. Far longer than a reading takes: a VM may pause for 6 s.
 constexpr absl::Duration kStaleAfter = absl::Seconds(12);
 
 class FleetNode {
@@ -29,14 +28,14 @@ class FleetNode {
   const std::string& name() const { return name_; }
   FakeKubelet& kubelet() { return kubelet_; }
 
-  // From now on the kubelet lists all pods, the agent's among them, or a static one alone, as it
-  // does after its start until it hears from the API server.
+  // `all`: the kubelet lists all pods, the agent's included. Otherwise only a static pod, as after
+  // the kubelet's start until the API server has sent the rest.
   void ListPods(bool all);
 
-  // From now on the driver counts and says this.
+  // Sets what the driver reports.
   void Show(const Percents& percents) const;
 
-  // An agent of this node on 127.0.0.1 and any port, unless `flags` say otherwise.
+  // Starts an agent of this node on 127.0.0.1 and any port, unless `flags` override that.
   std::unique_ptr<Server> StartAgent(const std::vector<std::string>& flags = {},
                                      const Variables& variables = {},
                                      const std::function<void()>& in_child = {}) const;

@@ -13,7 +13,7 @@
 namespace gpuscaler {
 namespace {
 
-// 0: it has none of that name.
+// Returns 0 if no thread has that name.
 pid_t ThreadOf(pid_t process, const std::string& name) {
   std::error_code gone;
   const std::string tasks = absl::StrCat("/proc/", process, "/task");

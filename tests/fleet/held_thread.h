@@ -1,4 +1,4 @@
-// One thread of another process that does not move, as if what it asked for never came.
+// Suspends one thread of another process, as if its system call never returned.
 #pragma once
 
 #include <sys/types.h>
@@ -9,11 +9,11 @@
 
 namespace gpuscaler {
 
-// Holds it from construction to destruction. The process is a child of ours, and outlives this;
-// both happen on one thread of ours.
+// Suspends the thread from construction to destruction, which must happen on one thread. The
+// process must be a child of the caller and outlive this object.
 class HeldThread {
  public:
-  HeldThread(pid_t process, const std::string& name);  // its name, as `top -H` shows it
+  HeldThread(pid_t process, const std::string& name);  // name as `top -H` shows it
   ~HeldThread();
   HeldThread(const HeldThread&) = delete;
   HeldThread& operator=(const HeldThread&) = delete;

@@ -1,4 +1,4 @@
-// A fleet in a network without IPv4, with the addresses and ports that it has by default.
+// A fleet in a network without IPv4, at its default addresses and ports.
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -30,7 +30,7 @@ class Ipv6OnlyTest : public testing::Test {
  protected:
   void SetUp() override {
     ASSERT_TRUE(network_.made().ok()) << network_.made();
-    const absl::Status asked = AskOwnNameServer(".", 1, kLoopback);
+    const absl::Status asked = UseOwnNameServer(".", 1, kLoopback);
     ASSERT_TRUE(asked.ok()) << asked;
   }
 
@@ -44,9 +44,10 @@ TEST_F(Ipv6OnlyTest, FleetAnswersAtAddressesAndAtNamesOfDns) {
   const Process agent({"serve", "--role=agent", absl::StrCat("--gpu-source=file:", gpus),
                        "--attribution=none", "--node-name=gpu-1", "--metrics-port=9091",
                        "--probe-port=8082"});
-  ASSERT_TRUE(agent.WaitForErr("event=serving")) << agent.Story();
+  ASSERT_TRUE(agent.WaitForErr("event=serving")) << agent.Diagnostics();
   const Process aggregator({"serve", "--role=aggregator", absl::StrCat("--agents=", kAgents)});
-  ASSERT_TRUE(aggregator.WaitForErr("event=agent_heard address=[::1]:6001")) << aggregator.Story();
+  ASSERT_TRUE(aggregator.WaitForErr("event=agent_heard address=[::1]:6001"))
+      << aggregator.Diagnostics();
   EXPECT_TRUE(agent.WaitForErr("event=telemetry_reader peer=::1")) << agent.Err();
 
   ASSERT_TRUE(Eventually([] { return Page(8081, "/readyz") == "ok\n"; })) << aggregator.Err();
@@ -58,11 +59,11 @@ TEST_F(Ipv6OnlyTest, FleetAnswersAtAddressesAndAtNamesOfDns) {
   EXPECT_THAT(fleet.out, HasSubstr("gpu-1")) << fleet.err;
 }
 
-// Both resolvers ask that server: getaddrinfo(), and ours, which has to confirm an absence.
-TEST_F(Ipv6OnlyTest, AbsenceOfAgentsIsLearntFromDns) {
+// Both resolvers use that server: getaddrinfo(), and our own, which must confirm an absence.
+TEST_F(Ipv6OnlyTest, AbsenceOfAgentsComesFromDns) {
   const NameServer dns({});
   const Process aggregator({"serve", "--role=aggregator", absl::StrCat("--agents=", kAgents)});
-  EXPECT_TRUE(aggregator.WaitForErr("event=agents_none_listed")) << aggregator.Story();
+  EXPECT_TRUE(aggregator.WaitForErr("event=agents_none_listed")) << aggregator.Diagnostics();
 }
 
 }  // namespace

@@ -15,8 +15,8 @@
 namespace gpuscaler {
 namespace {
 
-constexpr absl::Duration kBetweenQuestions = absl::Milliseconds(50);
-constexpr absl::Duration kBetweenStreams = absl::Seconds(2);  // KEDA, after OK
+constexpr absl::Duration kPollInterval = absl::Milliseconds(50);
+constexpr absl::Duration kReopenPause = absl::Seconds(2);  // as KEDA does after OK
 constexpr absl::Duration kLongEnough = absl::Seconds(1);
 
 std::string TextOf(const KedaAnswer& answer) {
@@ -31,7 +31,7 @@ bool IsIt(const KedaAnswer& answer, double value) {
 
 }  // namespace
 
-// Its thread opens one stream after the other.
+// Its thread opens one stream after another.
 class KedaLog::Watcher : private ClientCall::Listener {
  public:
   Watcher(const std::string& address, const TriggerRef& trigger)
@@ -71,7 +71,7 @@ class KedaLog::Watcher : private ClientCall::Listener {
       while (!has_ended_ && !stopping_) changed_.Wait(mutex_);
       call->Cancel();
       while (!has_ended_) changed_.Wait(mutex_);
-      const absl::Time until = absl::Now() + kBetweenStreams;
+      const absl::Time until = absl::Now() + kReopenPause;
       while (!stopping_ && absl::Now() < until) changed_.WaitFor(mutex_, until - absl::Now());
     }
   }
@@ -129,7 +129,7 @@ void KedaLog::Ask() {
     MutexLock lock(mutex_);
     answers_.push_back(std::move(answer));
     answered_.NotifyAll();
-    const absl::Time next = absl::Now() + kBetweenQuestions;
+    const absl::Time next = absl::Now() + kPollInterval;
     while (!stopping_ && absl::Now() < next) answered_.WaitFor(mutex_, next - absl::Now());
     if (stopping_) return;
   }
@@ -156,14 +156,14 @@ absl::Time KedaLog::Settled(double value, absl::Time from, absl::Duration timeou
 
 KedaAnswer KedaLog::Next() {
   MutexLock lock(mutex_);
-  // The one that is under way may have begun before.
+  // The request in flight may have begun earlier.
   for (const size_t enough = answers_.size() + 2; answers_.size() < enough;) answered_.Wait(mutex_);
   return answers_.back();
 }
 
 int KedaLog::pushed() const { return watcher_ == nullptr ? 0 : watcher_->pushed(); }
 
-std::string StoryOf(const std::vector<KedaAnswer>& answers) {
+std::string HistoryText(const std::vector<KedaAnswer>& answers) {
   std::vector<std::string> runs;
   for (size_t first = 0; first < answers.size();) {
     size_t end = first;
@@ -177,10 +177,10 @@ std::string StoryOf(const std::vector<KedaAnswer>& answers) {
   return absl::StrJoin(runs, ", ");
 }
 
-void TellFault(const std::string& fault, const std::vector<KedaAnswer>& answers,
-               absl::Duration recovery, absl::Duration at_most) {
-  EXPECT_LE(recovery, at_most) << fault << ": " << StoryOf(answers);
-  absl::PrintF("fault | %s | %s | %.1f s\n", fault, StoryOf(answers),
+void ReportFault(const std::string& fault, const std::vector<KedaAnswer>& answers,
+                 absl::Duration recovery, absl::Duration at_most) {
+  EXPECT_LE(recovery, at_most) << fault << ": " << HistoryText(answers);
+  absl::PrintF("fault | %s | %s | %.1f s\n", fault, HistoryText(answers),
                absl::ToDoubleSeconds(recovery));
   std::fflush(stdout);
 }

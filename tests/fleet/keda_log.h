@@ -1,4 +1,4 @@
-// What KEDA is told of one trigger, all the time: the answers that faults are evaluated by.
+// A log of KEDA's requests for one trigger; the tests check its answers during faults.
 #pragma once
 
 #include <memory>
@@ -15,13 +15,13 @@ namespace gpuscaler {
 
 struct KedaAnswer {
   absl::Time asked;
-  absl::Time at;                 // when it came
+  absl::Time at;                 // when the answer arrived
   absl::StatusOr<double> value;  // GetMetrics
   absl::StatusOr<bool> active;   // IsActive
 };
 
-// Asks both every 50 ms, and holds a StreamIsActive as KEDA does: opened anew 2 s after it ended.
-// Thread-safe.
+// Sends both requests every 50 ms, and keeps a StreamIsActive open as KEDA does: reopened 2 s after
+// it ended. Thread-safe.
 class KedaLog {
  public:
   KedaLog(const ScalerClientOptions& options, TriggerRef trigger);
@@ -29,14 +29,14 @@ class KedaLog {
 
   std::vector<KedaAnswer> Since(absl::Time from) const;
 
-  // When the answers, from `from` on, began to be `value` (and active) and nothing else for a
-  // second; infinite when that did not come about within `patience`.
+  // Returns the time, at or after `from`, since which all answers were `value` (and active) for a
+  // second. Returns infinite if that does not happen within `timeout`.
   absl::Time Settled(double value, absl::Time from, absl::Duration timeout = absl::Minutes(1));
 
-  // The next question that begins now is answered.
+  // Waits for the answer to a request that starts now.
   KedaAnswer Next();
 
-  // How often StreamIsActive sent `true`.
+  // Returns how often StreamIsActive sent `true`.
   int pushed() const;
 
  private:
@@ -54,20 +54,20 @@ class KedaLog {
   std::thread thread_;
 };
 
-// "180 for 6.0 s, 200 for 3.1 s, UNAVAILABLE for 0.2 s": runs of the same answer.
-std::string StoryOf(const std::vector<KedaAnswer>& answers);
+// Returns "180 for 6.0 s, 200 for 3.1 s, UNAVAILABLE for 0.2 s": run-length encoded answers.
+std::string HistoryText(const std::vector<KedaAnswer>& answers);
 
-// Longer than any answer takes, also on a machine that stands still for some seconds.
-constexpr absl::Duration kCallThatHangs = absl::Seconds(30);
+// Longer than any answer takes, even during a VM pause of some seconds.
+constexpr absl::Duration kHangTimeout = absl::Seconds(30);
 
-// What a recovery waits for at most, and as much again as a busy machine may take for it.
-constexpr absl::Duration kUndisturbed = absl::Seconds(5);   // nothing
-constexpr absl::Duration kReconnected = absl::Seconds(15);  // the longest delay, 10 s
-constexpr absl::Duration kLookedUp = absl::Seconds(20);     // 10 s between two questions to DNS
+// The longest wait in a recovery, plus as much again for a busy machine.
+constexpr absl::Duration kUndisturbed = absl::Seconds(5);   // no wait
+constexpr absl::Duration kReconnected = absl::Seconds(15);  // the longest backoff, 10 s
+constexpr absl::Duration kLookedUp = absl::Seconds(20);     // 10 s between two DNS queries
 
-// A line of the table of faults: what KEDA saw, and how long after the fault's end it saw right;
-// a failure when that took longer than `at_most`.
-void TellFault(const std::string& fault, const std::vector<KedaAnswer>& answers,
-               absl::Duration recovery, absl::Duration at_most);
+// Prints a row of the table of faults: KEDA's answers, and the time from the fault's end to the
+// right answer. Fails if that took longer than `at_most`.
+void ReportFault(const std::string& fault, const std::vector<KedaAnswer>& answers,
+                 absl::Duration recovery, absl::Duration at_most);
 
 }  // namespace gpuscaler

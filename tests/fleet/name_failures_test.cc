@@ -1,5 +1,5 @@
-// Failures of DNS, and names that do not exist: of an own network's real server, which glibc's own
-// resolver asks as it does in a pod.
+// DNS failures and nonexistent names, with a real server in a network namespace, queried by glibc's
+// resolver as in a pod.
 #include <optional>
 
 #include "absl/strings/strip.h"
@@ -28,7 +28,7 @@ constexpr char kPod[] = "127.0.1.1";
 class NameFailuresTest : public testing::Test {
  protected:
   void Begin(int timeout_seconds = 10) {
-    const absl::Status asked = AskOwnNameServer(
+    const absl::Status asked = UseOwnNameServer(
         "scalers.svc.cluster.local svc.cluster.local cluster.local", timeout_seconds);
     ASSERT_TRUE(asked.ok()) << asked;
     dns_.emplace(std::vector<std::string>{kPod});
@@ -41,11 +41,11 @@ struct FailureCase {
   const char* name;
   DnsReply ipv4;
   DnsReply ipv6;
-  const char* why;  // as far as it is not the resolver's own word
+  const char* why;  // the part that is not the resolver's own message
 };
 
 TEST_F(NameFailuresTest, FailureIsNeverAnEmptyAnswer) {
-  Begin(/*timeout_seconds=*/1);  // silence is one of them
+  Begin(/*timeout_seconds=*/1);  // a missing reply is one of the cases
   const FailureCase cases[] = {
       {"IPv4 SERVFAIL", DnsReply::kServerFailure, DnsReply::kNone,
        "A of agents.gpu.svc.cluster.local: SERVFAIL"},
@@ -78,7 +78,7 @@ TEST_F(NameFailuresTest, FailureIsNeverAnEmptyAnswer) {
   }
 }
 
-TEST_F(NameFailuresTest, NameWithoutAnAddressIsEmptyOnceEveryQuestionIsAnswered) {
+TEST_F(NameFailuresTest, ANameWithoutAddressIsEmptyOnceEveryQueryIsAnswered) {
   Begin();
   const auto is_empty = [](const std::string& host) {
     const auto addresses = AddressesOf(host);
@@ -93,7 +93,7 @@ TEST_F(NameFailuresTest, NameWithoutAnAddressIsEmptyOnceEveryQuestionIsAnswered)
   }
 }
 
-TEST_F(NameFailuresTest, WhatHasAnAddressIsFoundWhateverElseFails) {
+TEST_F(NameFailuresTest, ANameWithOneAddressIsFoundDespiteOtherFailures) {
   Begin();
   dns_->ReplyTo(kServiceInFull, DnsReply::kAddresses, DnsReply::kNone);
   for (const char* host : {kService, kServiceInFull, kServiceAbsolute}) {
@@ -108,7 +108,7 @@ TEST_F(NameFailuresTest, WhatHasAnAddressIsFoundWhateverElseFails) {
       << "the hosts file has it";
 }
 
-TEST_F(NameFailuresTest, NobodyWhoAnswersIsUnknown) {
+TEST_F(NameFailuresTest, UnknownWithoutADnsServer) {
   Begin();
   dns_ = std::nullopt;
   EXPECT_EQ(AddressesOf(kService).status().code(), absl::StatusCode::kUnavailable);
@@ -117,8 +117,8 @@ TEST_F(NameFailuresTest, NobodyWhoAnswersIsUnknown) {
                                    "refused"));
 }
 
-// As an ExternalName Service is whose target has no pods.
-TEST_F(NameFailuresTest, AliasOfWhatHasNoAddressHasNone) {
+// As an ExternalName Service of a target without pods.
+TEST_F(NameFailuresTest, AnAliasOfANameWithoutAddressHasNone) {
   Begin();
   for (const DnsReply target : {DnsReply::kNone, DnsReply::kNoSuchName}) {
     dns_->ReplyAs({.name = kServiceInFull,
@@ -134,7 +134,7 @@ TEST_F(NameFailuresTest, AliasOfWhatHasNoAddressHasNone) {
   }
 }
 
-TEST_F(NameFailuresTest, CanonicalNameIsTheAliasThatHasTheAddresses) {
+TEST_F(NameFailuresTest, CanonicalNameIsTheOneWithTheAddresses) {
   Begin();
   dns_->ReplyAs({.name = kServiceInFull, .ipv4 = DnsReply::kAliasWithAddresses});
   const auto alias = ResolveName(kServiceAbsolute);
@@ -147,8 +147,8 @@ TEST_F(NameFailuresTest, CanonicalNameIsTheAliasThatHasTheAddresses) {
   EXPECT_EQ(absl::StripSuffix(own->canonical_name, "."), kServiceInFull);
 }
 
-// A server that has followed an alias in vain may tell of the alias alone.
-TEST_F(NameFailuresTest, AliasOfWhatCannotBeToldIsUnknown) {
+// A server that could not resolve an alias's target may return only the alias.
+TEST_F(NameFailuresTest, AnAliasOfAnUnresolvableNameIsUnknown) {
   Begin();
   const struct {
     DnsReply target;
@@ -171,9 +171,9 @@ TEST_F(NameFailuresTest, AliasOfWhatCannotBeToldIsUnknown) {
   EXPECT_EQ(AddressesOf(kServiceAbsolute).status().code(), absl::StatusCode::kUnavailable);
 }
 
-// A domain of the node's resolv.conf that is not answered for has no say in a Service's name, if
-// that is whole.
-TEST_F(NameFailuresTest, WholeNameIsAskedInNoDomainOfTheSearchList) {
+// An absolute Service name is not looked up in the domains of the node's resolv.conf, whether or
+// not these are answered.
+TEST_F(NameFailuresTest, AnAbsoluteNameSkipsTheSearchList) {
   Begin();
   for (const DnsReply others : {DnsReply::kRefused, DnsReply::kServerFailure}) {
     dns_->ReplyAs({.name = kServiceInFull,
@@ -187,7 +187,7 @@ TEST_F(NameFailuresTest, WholeNameIsAskedInNoDomainOfTheSearchList) {
   }
 }
 
-TEST_F(NameFailuresTest, AgentsOfAnotherClustersDomainAreUnknown) {
+TEST_F(NameFailuresTest, AgentsInAnotherClusterDomainAreUnknown) {
   Begin();
   dns_->ReplyTo(kServiceInFull, DnsReply::kNoSuchName, DnsReply::kNoSuchName);
   for (const std::string host : {"agents.gpu.svc.corp.internal", "agents.gpu.svc.corp.internal."}) {
@@ -202,8 +202,8 @@ TEST_F(NameFailuresTest, AgentsOfAnotherClustersDomainAreUnknown) {
   }
 }
 
-// Between getaddrinfo()'s question and ours DNS may be well again.
-TEST_F(NameFailuresTest, NameThatHasAnAddressByNowIsNotAbsent) {
+// DNS may have recovered between getaddrinfo()'s query and ours.
+TEST_F(NameFailuresTest, ANameThatHasAnAddressByNowIsNotAbsent) {
   Begin();
   dns_->ReplyTo(kServiceInFull, DnsReply::kAddresses, DnsReply::kNone);
   EXPECT_EQ(NameWithoutAddress(kService).status(),

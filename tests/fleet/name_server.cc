@@ -41,7 +41,7 @@ size_t EndOfQuestion(const std::string& question) {
   return name_end == std::string::npos ? std::string::npos : name_end + 5;
 }
 
-// "agents.gpu.svc", of a whole question.
+// Returns the name in a whole question, such as "agents.gpu.svc".
 std::string NameIn(const std::string& question) {
   std::string name;
   for (size_t at = kHeader; question[at] != '\0';) {
@@ -52,7 +52,7 @@ std::string NameIn(const std::string& question) {
   return name;
 }
 
-// The name of the question, CNAME, Internet, to be kept for 0 s.
+// A CNAME record for the question's name, class Internet, TTL 0.
 std::string AliasRecord() {
   std::string target;
   for (const absl::string_view label : absl::StrSplit(kAliasTarget, '.')) {
@@ -64,14 +64,14 @@ std::string AliasRecord() {
   return record + target;
 }
 
-// RFC 1035, 4.1.4: the name that begins at this byte of the reply.
+// RFC 1035, 4.1.4: a pointer to the name at this byte of the reply.
 std::string NameAt(size_t byte) {
   return {static_cast<char>(0xc0 | byte >> 8), static_cast<char>(byte & 0xff)};
 }
 
 bool IsIpv6(const std::string& address) { return address.find(':') != std::string::npos; }
 
-// The name at `owner`, A or AAAA, Internet, to be kept for 0 s.
+// An A or AAAA record for the name at `owner`, class Internet, TTL 0.
 std::string Record(size_t owner, const std::string& address) {
   std::string figures(IsIpv6(address) ? sizeof(in6_addr) : sizeof(in_addr), '\0');
   inet_pton(IsIpv6(address) ? AF_INET6 : AF_INET, address.c_str(), figures.data());
@@ -81,10 +81,10 @@ std::string Record(size_t owner, const std::string& address) {
   return record + figures;
 }
 
-// Takes questions over IPv4 and IPv6.
+// A socket for queries over IPv4 and IPv6.
 int BoundSocket(int type) {
   const int bound = socket(AF_INET6, type | SOCK_CLOEXEC, 0);
-  const int reuse = 1;  // connections that were closed linger
+  const int reuse = 1;  // closed connections linger in TIME_WAIT
   setsockopt(bound, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof(reuse));
   const sockaddr_in6 address = {
       .sin6_family = AF_INET6, .sin6_port = htons(53), .sin6_addr = in6addr_any};
@@ -96,7 +96,7 @@ int BoundSocket(int type) {
 
 NameServer::NameServer(std::vector<std::string> addresses)
     : socket_(BoundSocket(SOCK_DGRAM)), tcp_socket_(BoundSocket(SOCK_STREAM)) {
-  Say(std::move(addresses));
+  SetAddresses(std::move(addresses));
   EXPECT_EQ(listen(tcp_socket_, SOMAXCONN), 0);
   thread_ = std::thread([this] { Serve(); });
 }
@@ -108,53 +108,53 @@ NameServer::~NameServer() {
   close(socket_);
 }
 
-void NameServer::Say(std::vector<std::string> addresses) {
+void NameServer::SetAddresses(std::vector<std::string> addresses) {
   MutexLock lock(mutex_);
   addresses_ = std::move(addresses);
   if (addresses_.empty()) {
-    return Know({.ipv4 = DnsReply::kNoSuchName, .ipv6 = DnsReply::kNoSuchName});
+    return SetReplies({.ipv4 = DnsReply::kNoSuchName, .ipv6 = DnsReply::kNoSuchName});
   }
   const bool ipv6 = IsIpv6(addresses_.front());
-  Know({.ipv4 = ipv6 ? DnsReply::kNone : DnsReply::kAddresses,
-        .ipv6 = ipv6 ? DnsReply::kAddresses : DnsReply::kNone});
+  SetReplies({.ipv4 = ipv6 ? DnsReply::kNone : DnsReply::kAddresses,
+              .ipv6 = ipv6 ? DnsReply::kAddresses : DnsReply::kNone});
 }
 
 void NameServer::Fail() {
   MutexLock lock(mutex_);
-  Know({.ipv4 = DnsReply::kServerFailure, .ipv6 = DnsReply::kServerFailure});
+  SetReplies({.ipv4 = DnsReply::kServerFailure, .ipv6 = DnsReply::kServerFailure});
 }
 
-void NameServer::ReplyAs(const Known& known) {
+void NameServer::ReplyAs(const Replies& replies) {
   MutexLock lock(mutex_);
-  Know(known);
+  SetReplies(replies);
 }
 
 void NameServer::ReplyTo(const std::string& name, DnsReply ipv4, DnsReply ipv6) {
   ReplyAs({.name = name, .ipv4 = ipv4, .ipv6 = ipv6});
 }
 
-void NameServer::Know(const Known& known) {
-  known_ = known;
-  asked_ = 0;
+void NameServer::SetReplies(const Replies& replies) {
+  replies_ = replies;
+  queries_ = 0;
 }
 
-int NameServer::asked() const {
+int NameServer::queries() const {
   MutexLock lock(mutex_);
-  return asked_;
+  return queries_;
 }
 
 void NameServer::Serve() {
-  constexpr int kUntilTheEndIsNoticed = 100;  // milliseconds
+  constexpr int kPollTimeoutMs = 100;
   while (!stopping_) {
     std::array<pollfd, 2> both = {pollfd{.fd = socket_, .events = POLLIN},
                                   pollfd{.fd = tcp_socket_, .events = POLLIN}};
-    if (poll(both.data(), both.size(), kUntilTheEndIsNoticed) <= 0) continue;
-    if (both[0].revents != 0) TakeQuestion();
+    if (poll(both.data(), both.size(), kPollTimeoutMs) <= 0) continue;
+    if (both[0].revents != 0) HandleQuery();
     if (both[1].revents != 0) close(accept4(tcp_socket_, nullptr, nullptr, SOCK_CLOEXEC));
   }
 }
 
-void NameServer::TakeQuestion() {
+void NameServer::HandleQuery() {
   std::string packet(512, '\0');
   sockaddr_in6 from = {};
   socklen_t size = sizeof(from);
@@ -166,9 +166,9 @@ void NameServer::TakeQuestion() {
 }
 
 DnsReply NameServer::ReplyFor(const std::string& name, bool ipv4) const {
-  if (name == kAliasTarget) return known_.target;
-  if (!known_.name.empty() && known_.name != name) return known_.others;
-  return ipv4 ? known_.ipv4 : known_.ipv6;
+  if (name == kAliasTarget) return replies_.target;
+  if (!replies_.name.empty() && replies_.name != name) return replies_.others;
+  return ipv4 ? replies_.ipv4 : replies_.ipv6;
 }
 
 std::string NameServer::Reply(const std::string& question) {
@@ -176,7 +176,7 @@ std::string NameServer::Reply(const std::string& question) {
   if (end > question.size()) return "";
   MutexLock lock(mutex_);
   const bool ipv4 = question[end - 3] == kTypeA;
-  asked_ += ipv4 ? 1 : 0;
+  queries_ += ipv4 ? 1 : 0;
   const DnsReply what = ReplyFor(NameIn(question), ipv4);
   if (what == DnsReply::kSilence) return "";
   std::vector<std::string> records;

@@ -1,5 +1,5 @@
-// The DNS of a cluster, as far as one headless Service goes: a real server on port 53 of the test's
-// own network, over UDP; over TCP it closes each connection.
+// A fake cluster DNS with one headless Service: a real server on port 53 of the test's network,
+// over UDP. It closes each TCP connection.
 #pragma once
 
 #include <atomic>
@@ -11,16 +11,16 @@
 
 namespace gpuscaler {
 
-// What a question gets.
+// The reply to a query.
 enum class DnsReply {
   kAddresses,
-  kNone,  // NODATA: there is the name, and no such address of it
+  kNone,  // NODATA: the name exists without such an address
   kNoSuchName,
   kServerFailure,
   kRefused,
-  kTooLong,             // for UDP: to be asked for over TCP
-  kAlias,               // CNAME of kAliasTarget, and no word of what that has
-  kAliasWithAddresses,  // CNAME of kAliasTarget, and its addresses
+  kTooLong,             // truncated over UDP: the client must retry over TCP
+  kAlias,               // CNAME of kAliasTarget, without the target's records
+  kAliasWithAddresses,  // CNAME of kAliasTarget, with its addresses
   kSilence,
 };
 
@@ -29,32 +29,32 @@ inline constexpr char kAliasTarget[] = "elsewhere.example";
 // Thread-safe.
 class NameServer {
  public:
-  // What questions get.
-  struct Known {
-    std::string name;  // that exists; empty: every one
+  // The replies to queries.
+  struct Replies {
+    std::string name;  // the existing name; empty: all names exist
     DnsReply ipv4 = DnsReply::kAddresses;
     DnsReply ipv6 = DnsReply::kNone;
-    DnsReply target = DnsReply::kNoSuchName;  // of kAliasTarget, where the name is its alias
-    DnsReply others = DnsReply::kNoSuchName;  // of every other name
+    DnsReply target = DnsReply::kNoSuchName;  // the reply for kAliasTarget if the name is its alias
+    DnsReply others = DnsReply::kNoSuchName;  // the reply for every other name
   };
 
   explicit NameServer(std::vector<std::string> addresses);
   ~NameServer();
 
-  // Every name has these addresses, of one family, from now on; with none it does not exist
-  // (NXDOMAIN), as CoreDNS has it for a Service without pods.
-  void Say(std::vector<std::string> addresses);
-  void Fail();                       // SERVFAIL from now on
-  void ReplyAs(const Known& known);  // from now on
+  // From now on every name has these addresses, all of one family. Without any it does not exist
+  // (NXDOMAIN), as CoreDNS answers for a Service without pods.
+  void SetAddresses(std::vector<std::string> addresses);
+  void Fail();                           // SERVFAIL from now on
+  void ReplyAs(const Replies& replies);  // from now on
   void ReplyTo(const std::string& name, DnsReply ipv4, DnsReply ipv6);
 
-  // Questions for IPv4 addresses since the last of those.
-  int asked() const;
+  // Returns the number of queries for IPv4 addresses since the last change of replies.
+  int queries() const;
 
  private:
-  void Know(const Known& known) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SetReplies(const Replies& replies) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Serve();
-  void TakeQuestion();
+  void HandleQuery();
   DnsReply ReplyFor(const std::string& name, bool ipv4) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string Reply(const std::string& question);
 
@@ -63,8 +63,8 @@ class NameServer {
   std::atomic<bool> stopping_ = false;
   mutable Mutex mutex_;
   std::vector<std::string> addresses_ ABSL_GUARDED_BY(mutex_);
-  Known known_ ABSL_GUARDED_BY(mutex_);
-  int asked_ ABSL_GUARDED_BY(mutex_) = 0;
+  Replies replies_ ABSL_GUARDED_BY(mutex_);
+  int queries_ ABSL_GUARDED_BY(mutex_) = 0;
   std::thread thread_;
 };
 

@@ -1,4 +1,4 @@
-// What goes wrong on one node: its kubelet, its clock, its GPUs, or that it is there twice.
+// Faults on one node: its kubelet, its clock, its GPUs, or two agents with its name.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -19,13 +19,13 @@ class NodeFaultTest : public FaultTest {
   }
 };
 
-// As when a DaemonSet's pod is replaced: the old one has not gone when the new one is there.
-TEST_F(NodeFaultTest, NodeWithTwoAgentsCountsOnceWhicheverGoes) {
+// As when a DaemonSet's pod is replaced: old and new pod overlap.
+TEST_F(NodeFaultTest, ANodeWithTwoAgentsCountsOnce) {
   StartNodes();
   StartAgents();
   agents_.push_back(nodes_[2]->StartAgent());
   aggregator_ = StartAggregator(StaticAgents());
-  keda_ = AskAsKeda(*aggregator_);
+  keda_ = PollAsKeda(*aggregator_);
   ASSERT_TRUE(Settles(kWhole)) << aggregator_->process().Err();
   for (const auto& agent : agents_) {
     ASSERT_TRUE(aggregator_->process().WaitForErr(
@@ -42,7 +42,7 @@ TEST_F(NodeFaultTest, NodeWithTwoAgentsCountsOnceWhicheverGoes) {
     absl::SleepFor(kGrace + absl::Seconds(1));
     const absl::Duration recovery = TimeTo(kWhole, gone);
     ExpectNoWrongScaling(keda_->Since(gone), kWhole, kWhole);
-    TellFault("the same node twice, one agent goes", keda_->Since(gone), recovery, kUndisturbed);
+    ReportFault("the same node twice, one agent goes", keda_->Since(gone), recovery, kUndisturbed);
     if (goes == 3) break;
     agents_[2] = nodes_[2]->StartAgent({port});
     ASSERT_TRUE(Eventually([this] { return Exports("keda_gpu_scaler_agents_heard 4"); }))
@@ -50,8 +50,9 @@ TEST_F(NodeFaultTest, NodeWithTwoAgentsCountsOnceWhicheverGoes) {
   }
 }
 
-// Another machine's agent claims a node's name: V fell to what that one has.
-TEST_F(NodeFaultTest, NodeThatAnotherMachineClaimsCountsForGraceAndIsUnreadableThen) {
+// An agent of another machine uses the node's name; without a check the value would fall to that
+// machine's.
+TEST_F(NodeFaultTest, ANodeNameOfTwoMachinesCountsForItsGraceThenIsUnreadable) {
   StartNodes();
   StartAgents();
   const FleetNode other("other", Percents{0});
@@ -61,7 +62,7 @@ TEST_F(NodeFaultTest, NodeThatAnotherMachineClaimsCountsForGraceAndIsUnreadableT
   claims->process().Signal(SIGKILL);
   claims->process().Wait();
   aggregator_ = StartAggregator(all, {"--empty-after=8s"});
-  keda_ = AskAsKeda(*aggregator_);
+  keda_ = PollAsKeda(*aggregator_);
   ASSERT_TRUE(Settles(kWhole)) << aggregator_->process().Err();
 
   const absl::Time claimed = absl::Now();
@@ -78,10 +79,10 @@ TEST_F(NodeFaultTest, NodeThatAnotherMachineClaimsCountsForGraceAndIsUnreadableT
   claims->process().Signal(SIGKILL);
   const absl::Duration recovery = TimeTo(kWhole, gone);
   ExpectNoWrongScaling(keda_->Since(gone), kWhole, kOneStale);
-  TellFault("a node that another machine claims", keda_->Since(claimed), recovery, kUndisturbed);
+  ReportFault("a node that another machine claims", keda_->Since(claimed), recovery, kUndisturbed);
 }
 
-// The wall clock of one program, wrong by as many seconds as a file says.
+// The wall clock of one program, off by the number of seconds in a file.
 class WrongClock {
  public:
   WrongClock() : path_(WriteTestFile("clock", std::string(sizeof(int64_t), '\0'))) {}
@@ -100,7 +101,7 @@ class WrongClock {
   const std::string path_;
 };
 
-// How far the time of its log's first line is from ours.
+// Returns how far the timestamp of the log's first line is from now.
 absl::Duration ErrorOf(Server& server) {
   const std::string log = server.process().Err();
   absl::Time written;
@@ -110,7 +111,7 @@ absl::Duration ErrorOf(Server& server) {
   return written - absl::Now();
 }
 
-TEST_F(NodeFaultTest, ClockThatIsAnHourWrongAndJumpsChangesNothing) {
+TEST_F(NodeFaultTest, AWrongOrJumpingClockChangesNothing) {
   StartNodes();
   for (int i = 0; i < 2; ++i) agents_.push_back(nodes_[i]->StartAgent());
   const WrongClock clock;
@@ -118,7 +119,7 @@ TEST_F(NodeFaultTest, ClockThatIsAnHourWrongAndJumpsChangesNothing) {
   agents_.push_back(nodes_[2]->StartAgent({}, clock.OfProgram()));
   ASSERT_GT(ErrorOf(*agents_[2]), absl::Minutes(59));
   aggregator_ = StartAggregator(StaticAgents());
-  keda_ = AskAsKeda(*aggregator_);
+  keda_ = PollAsKeda(*aggregator_);
   ASSERT_TRUE(Settles(kWhole)) << aggregator_->process().Err();
 
   const absl::Time jumped = absl::Now();
@@ -135,8 +136,8 @@ TEST_F(NodeFaultTest, ClockThatIsAnHourWrongAndJumpsChangesNothing) {
   nodes_[2]->Show({kLoad + 20});
   const absl::Duration recovery = TimeTo(kWhole + 20, again);
   ExpectNoWrongScaling(keda_->Since(jumped), kWhole, kWhole + 30);
-  TellFault("clock an hour fast, then an hour slow, then a restart", keda_->Since(jumped), recovery,
-            kReconnected);
+  ReportFault("clock an hour fast, then an hour slow, then a restart", keda_->Since(jumped),
+              recovery, kReconnected);
 }
 
 TEST_F(NodeFaultTest, RestartOfTheKubeletChangesNothing) {
@@ -147,7 +148,7 @@ TEST_F(NodeFaultTest, RestartOfTheKubeletChangesNothing) {
   const int asked = nodes_[2]->kubelet().lists();
   nodes_[2]->ListPods(false);
   nodes_[2]->kubelet().Start();
-  // Twice, 5 s apart: it does not know its pods yet.
+  // Two lists, 5 s apart: the kubelet has not received its pods yet.
   ASSERT_TRUE(Eventually([&] { return nodes_[2]->kubelet().lists() >= asked + 2; }));
   absl::SleepFor(absl::Seconds(1));
   const absl::Time back = absl::Now();
@@ -156,19 +157,19 @@ TEST_F(NodeFaultTest, RestartOfTheKubeletChangesNothing) {
   ASSERT_TRUE(Eventually([&] { return nodes_[2]->kubelet().lists() > asked_of_none; }));
   const absl::Duration recovery = TimeTo(kWhole, back);
   ExpectNoWrongScaling(keda_->Since(stopped), kWhole, kWhole);
-  TellFault("kubelet restarted", keda_->Since(stopped), recovery, kUndisturbed);
+  ReportFault("kubelet restarted", keda_->Since(stopped), recovery, kUndisturbed);
 }
 
-// The API server is away all the while: that the node's pods are not listed says nothing of them.
-// An agent that starts meanwhile knows nobody, and the last known holders are unreadable.
-TEST_F(NodeFaultTest, KubeletThatDoesNotHearOfItsPodsForLongTakesNobodysGpus) {
+// The API server is down all the time, so the kubelet's empty list proves nothing. An agent that
+// starts meanwhile has no holders, and the last known holders are unreadable.
+TEST_F(NodeFaultTest, AKubeletWithoutPodsForLongRemovesNoHolders) {
   StartAll();
   const absl::Time stopped = absl::Now();
   nodes_[2]->kubelet().Stop();
   nodes_[2]->ListPods(false);
   nodes_[2]->kubelet().Start();
   ASSERT_TRUE(agents_[2]->process().WaitForErr("the kubelet does not know its pods yet: "));
-  // Beyond the 15 s after which a list without pods was believed.
+  // Past the 15 s after which a list without pods used to be believed.
   const int asked = nodes_[2]->kubelet().lists();
   ASSERT_TRUE(
       Eventually([&] { return nodes_[2]->kubelet().lists() >= asked + 4; }, absl::Minutes(2)));
@@ -195,14 +196,14 @@ TEST_F(NodeFaultTest, KubeletThatDoesNotHearOfItsPodsForLongTakesNobodysGpus) {
   nodes_[2]->ListPods(true);
   const absl::Duration recovery = TimeTo(kWhole, back);
   ExpectNoWrongScaling(keda_->Since(back), kWhole, kOneStale);
-  constexpr absl::Duration kAskedAgain = absl::Seconds(5);  // between two questions to the kubelet
-  TellFault("kubelet restarted without the API server", keda_->Since(stopped), recovery,
-            kAskedAgain + kReconnected);
+  constexpr absl::Duration kAskedAgain = absl::Seconds(5);  // between two lists of the kubelet
+  ReportFault("kubelet restarted without the API server", keda_->Since(stopped), recovery,
+              kAskedAgain + kReconnected);
 }
 
-// Readings of it fail at first. Then the driver no longer counts it, while the kubelet lists its
-// pod: it counts the target all the while.
-TEST_F(NodeFaultTest, LostGpuCountsTheTargetAlsoWhenTheDriverNoLongerCountsIt) {
+// First its readings fail. Then the driver no longer lists it, while the kubelet still lists its
+// pod. It counts as the target all the time.
+TEST_F(NodeFaultTest, ALostGpuCountsAsTheTarget) {
   StartAll();
   const absl::Time lost = absl::Now();
   nodes_[2]->Show({std::nullopt});
@@ -216,7 +217,7 @@ TEST_F(NodeFaultTest, LostGpuCountsTheTargetAlsoWhenTheDriverNoLongerCountsIt) {
   nodes_[2]->Show({kLoad});
   const absl::Duration recovery = TimeTo(kWhole, back);
   ExpectNoWrongScaling(keda_->Since(back), kWhole, kOneStale);
-  TellFault("GPU fails, is lost, is back", keda_->Since(lost), recovery, kUndisturbed);
+  ReportFault("GPU fails, is lost, is back", keda_->Since(lost), recovery, kUndisturbed);
 }
 
 }  // namespace

@@ -74,10 +74,10 @@ absl::Status EnterOwnNetwork() {
   return up;
 }
 
-absl::Status AskOwnNameServer(const std::string& search, int timeout_seconds,
+absl::Status UseOwnNameServer(const std::string& search, int timeout_seconds,
                               const std::string& server) {
   constexpr char kFile[] = "/etc/resolv.conf";
-  if (!std::filesystem::exists(kFile)) return absl::OkStatus();  // 127.0.0.1 is asked then
+  if (!std::filesystem::exists(kFile)) return absl::OkStatus();  // the resolver then uses 127.0.0.1
   const std::string ours = WriteTestFile(
       "resolv.conf", absl::StrCat("nameserver ", server, "\nsearch ", search,
                                   "\noptions ndots:5 attempts:1 timeout:", timeout_seconds, "\n"));
@@ -104,11 +104,11 @@ Cable::Cable() {
     far_socket_ = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   }).join();
   if (far_namespace_ < 0) {
-    laid_ = absl::PermissionDeniedError("no second network namespace");
+    status_ = absl::PermissionDeniedError("no second network namespace");
     return;
   }
   const std::string there = absl::StrCat("/proc/", getpid(), "/fd/", far_namespace_);
-  laid_ = Run(absl::StrCat(
+  status_ = Run(absl::StrCat(
       "ip link add near type veth peer name far netns ", there,
       " && ip address add 10.77.0.1/24 dev near && ip link set near up"
       " && nsenter --net=",
@@ -123,7 +123,7 @@ Cable::~Cable() {
   close(far_namespace_);
 }
 
-void Cable::GoThere() const {
+void Cable::EnterFarEnd() const {
   if (setns(far_namespace_, CLONE_NEWNET) != 0) _exit(126);
 }
 

@@ -1,4 +1,4 @@
-// A network of the test's own: what it cuts and what it names is seen by nobody else.
+// Network namespaces for tests: cut links and DNS names do not affect other processes.
 #pragma once
 
 #include <string>
@@ -7,17 +7,18 @@
 
 namespace gpuscaler {
 
-// Puts the process, which has no second thread yet, into a network and a mount namespace of its
-// own, with loopback up. Needs root, or the right to be root in a user namespace of its own.
+// Moves the process into a new network and mount namespace with loopback up. Must be called before
+// a second thread starts. Needs root, or the right to create a user namespace.
 absl::Status EnterOwnNetwork();
 
-// From here on this process and its children ask port 53 of `server` for names, once, in each of
-// these domains first, as a pod does. One that is not answered is waited for so many seconds.
-absl::Status AskOwnNameServer(const std::string& search = ".", int timeout_seconds = 1,
+// Makes this process and its children resolve names at port 53 of `server`, with one attempt and
+// `search` as the search list, as in a pod. A query without reply times out after
+// `timeout_seconds`.
+absl::Status UseOwnNameServer(const std::string& search = ".", int timeout_seconds = 1,
                               const std::string& server = "127.0.0.1");
 
-// While this lives, the calling thread and the processes and threads that it starts are in a
-// network without IPv4: the only address is ::1. Needs EnterOwnNetwork().
+// While this object exists, the calling thread and what it starts are in a network without IPv4;
+// the only address is ::1. Needs EnterOwnNetwork().
 class Ipv6OnlyNetwork {
  public:
   Ipv6OnlyNetwork();
@@ -28,11 +29,11 @@ class Ipv6OnlyNetwork {
   const absl::Status& made() const { return made_; }
 
  private:
-  const int before_;  // the network namespace to go back to
+  const int before_;  // the network namespace to return to
   absl::Status made_;
 };
 
-// A network namespace at the far end of a cable.
+// A network namespace at the other end of a veth pair.
 class Cable {
  public:
   Cable();
@@ -40,20 +41,20 @@ class Cable {
   Cable(const Cable&) = delete;
   Cable& operator=(const Cable&) = delete;
 
-  const absl::Status& laid() const { return laid_; }
+  const absl::Status& status() const { return status_; }
   std::string far_address() const { return "10.77.0.2"; }
 
-  // The calling process goes to the far end; for Process's `in_child`.
-  void GoThere() const;
+  // Moves the calling process to the far end; for Process's `in_child`.
+  void EnterFarEnd() const;
 
-  // What is sent vanishes, either way, as nobody is told.
+  // Drops all packets in both directions; connections stay open.
   void Cut() const;
   void Mend() const;
 
  private:
   int far_namespace_ = -1;
-  int far_socket_ = -1;  // of the far namespace: speaks for its interfaces
-  absl::Status laid_;
+  int far_socket_ = -1;  // a socket in the far namespace, to configure its interfaces
+  absl::Status status_;
 };
 
 }  // namespace gpuscaler

@@ -1,4 +1,4 @@
-// A connection between two parts that the test can make slow, or cut.
+// A TCP proxy that can delay or break connections.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 
 namespace gpuscaler {
 
-// Passes TCP on to 127.0.0.1:`port`, whatever is said, both ways. Thread-safe.
+// Forwards TCP to 127.0.0.1:`port` in both directions. Thread-safe.
 class SlowLink {
  public:
   explicit SlowLink(int port);
@@ -20,10 +20,10 @@ class SlowLink {
 
   std::string address() const;
 
-  // Whatever is sent from now on is so late at least, and no more than twice so.
+  // Delays everything from now on by `delay` to twice as long.
   void Delay(absl::Duration delay) { delay_ms_ = absl::ToInt64Milliseconds(delay); }
 
-  // Ends every connection; new ones are passed on.
+  // Closes all connections; new ones are forwarded.
   void Break();
 
  private:

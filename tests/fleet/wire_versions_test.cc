@@ -1,4 +1,4 @@
-// Agents and aggregators of two versions, as during an upgrade, understand each other.
+// Agents and aggregators of two versions work together, as during an upgrade.
 #include <google/protobuf/message.h>
 
 #include <map>
@@ -20,7 +20,7 @@ namespace {
 
 namespace wire = telemetry::v1;
 
-// Fields that no version has yet, in a message and in all that it holds.
+// Adds fields that no version has yet, to a message and all nested messages.
 void AddUnknownFields(google::protobuf::Message& message) {
   const google::protobuf::Reflection& reflection = *message.GetReflection();
   std::vector<const google::protobuf::FieldDescriptor*> fields;
@@ -39,7 +39,7 @@ void AddUnknownFields(google::protobuf::Message& message) {
   reflection.MutableUnknownFields(&message)->AddLengthDelimited(1001, "of a later version");
 }
 
-// As little as an agent can say of a GPU at 60 % and the pod that holds it.
+// The minimum that an agent can send about a GPU at 60 % and the pod that holds it.
 wire::Telemetry SparseForm(const std::string& node) {
   wire::Telemetry message;
   message.set_sent_us(1'000'000);
@@ -61,7 +61,7 @@ wire::Telemetry SparseForm(const std::string& node) {
   return message;
 }
 
-// Everything that an agent says today, and more.
+// All that an agent sends today, and unknown fields.
 wire::Telemetry LaterForm(const std::string& node) {
   wire::Telemetry message = SparseForm(node);
   message.mutable_node()->set_agent_version("99.0.0");
@@ -78,8 +78,8 @@ wire::Telemetry LaterForm(const std::string& node) {
   return message;
 }
 
-// The first message of an agent of version 0.1.0, as it was on the wire: a reading before the
-// kubelet was asked, the change with the pod of a GPU at 60 %, and that nothing has changed since.
+// The first message of an agent of version 0.1.0 as recorded on the wire: a reading before the
+// kubelet's first list, the change with the pod of a GPU at 60 %, and a reading without changes.
 constexpr char kRecorded[] =
     "0880caa4cc94b4b006121d0a056770752d3012046e766d6c2205302e312e3029ece76fb4cb9c2d8b1a5008e6"
     "e097ca94b4b0061801221e120b4750552d6770752d302d30220353696d310000000000004e40a801012a2108"
@@ -96,10 +96,10 @@ wire::Telemetry RecordedForm() {
 
 constexpr char kWatch[] = "/gpuscaler.telemetry.v1.NodeTelemetry/Watch";
 
-// An agent that sends each reader `first`, and then that nothing has changed since.
-class StandInAgent {
+// A fake agent: sends `first` to each reader, then messages without changes.
+class FakeAgent {
  public:
-  explicit StandInAgent(wire::Telemetry first)
+  explicit FakeAgent(wire::Telemetry first)
       : first_(std::move(first)),
         server_(*WireServer::Start({.bind_address = "127.0.0.1"},
                                    {{kWatch,
@@ -113,7 +113,7 @@ class StandInAgent {
  private:
   class Reader : public ServerCall::Handler {
    public:
-    Reader(StandInAgent& agent, std::shared_ptr<ServerCall> call)
+    Reader(FakeAgent& agent, std::shared_ptr<ServerCall> call)
         : agent_(agent), call_(std::move(call)) {}
 
     void OnMessage(std::string bytes) override {
@@ -129,7 +129,7 @@ class StandInAgent {
     }
 
    private:
-    StandInAgent& agent_;
+    FakeAgent& agent_;
     const std::shared_ptr<ServerCall> call_;
   };
 
@@ -146,7 +146,7 @@ class StandInAgent {
 
   const wire::Telemetry first_;
   Mutex mutex_;
-  // Since when each has been sent `first_`.
+  // When `first_` was sent to each reader.
   std::map<std::shared_ptr<ServerCall>, absl::Time> readers_ ABSL_GUARDED_BY(mutex_);
   const std::unique_ptr<WireServer> server_;
   PeriodicThread heartbeats_;
@@ -154,19 +154,20 @@ class StandInAgent {
 
 class WireVersionsTest : public FaultTest {};
 
-TEST_F(WireVersionsTest, AgentsOfOlderAndLaterVersionsAreUnderstoodAlike) {
-  StandInAgent recorded(RecordedForm()), sparse(SparseForm("b4c5d")), later(LaterForm("f6g7h"));
+TEST_F(WireVersionsTest, AgentsOfOlderAndLaterVersionsAreUnderstood) {
+  FakeAgent recorded(RecordedForm()), sparse(SparseForm("b4c5d")), later(LaterForm("f6g7h"));
   const absl::Time began = absl::Now();
   aggregator_ = StartAggregator(
       absl::StrCat("static:", recorded.address(), ",", sparse.address(), ",", later.address()));
-  keda_ = AskAsKeda(*aggregator_);
+  keda_ = PollAsKeda(*aggregator_);
   const absl::Duration known = TimeTo(kWhole, began);
-  absl::SleepFor(kGrace);  // heartbeats are understood too
+  absl::SleepFor(kGrace);  // later heartbeats are understood too
   ExpectNoWrongScaling(keda_->Since(began), kWhole, kWhole, Unknown::kAllowed);
-  TellFault("agents of three versions", keda_->Since(began), known, kReconnected);
+  ReportFault("agents of three versions", keda_->Since(began), known, kReconnected);
 }
 
-// Its pod is not Ready; without `listed_for` it does not say since when there is one.
+// The pod is not Ready. Without `listed_for` the message does not contain since when the pod
+// exists.
 wire::Telemetry StartingForm(const std::string& node, std::optional<absl::Duration> listed_for) {
   wire::Telemetry message = SparseForm(node);
   wire::Pod& pod = *message.mutable_readings(0)->mutable_pods()->mutable_pods(0);
@@ -176,7 +177,7 @@ wire::Telemetry StartingForm(const std::string& node, std::optional<absl::Durati
   return message;
 }
 
-// Whether the value becomes that within half a minute, and the workload active or not.
+// Returns whether the answer becomes `value` and `active` within 30 s.
 bool Becomes(double value, KedaLog& keda, bool active) {
   for (const absl::Time end = absl::Now() + absl::Seconds(30); absl::Now() < end;) {
     const KedaAnswer answer = keda.Next();
@@ -188,25 +189,25 @@ bool Becomes(double value, KedaLog& keda, bool active) {
   return false;
 }
 
-TEST_F(WireVersionsTest, StartLastsAsLongAsItsAgentSaysAndOfAnOlderOneSinceThePodWasFound) {
-  StandInAgent older(StartingForm("b4c5d", std::nullopt));
-  StandInAgent young(StartingForm("f6g7h", absl::Minutes(28)));
-  StandInAgent stuck(StartingForm("j8k9l", absl::Minutes(31)));
+TEST_F(WireVersionsTest, AStartIsTimedByTheAgentOrSinceThePodWasFound) {
+  FakeAgent older(StartingForm("b4c5d", std::nullopt));
+  FakeAgent young(StartingForm("f6g7h", absl::Minutes(28)));
+  FakeAgent stuck(StartingForm("j8k9l", absl::Minutes(31)));
   std::vector<std::unique_ptr<Server>> aggregators;
   std::vector<std::unique_ptr<KedaLog>> kedas;
-  for (const StandInAgent* agent : {&older, &young, &stuck}) {
+  for (const FakeAgent* agent : {&older, &young, &stuck}) {
     aggregators.push_back(StartAggregator(absl::StrCat("static:", agent->address())));
-    kedas.push_back(AskAsKeda(*aggregators.back()));
+    kedas.push_back(PollAsKeda(*aggregators.back()));
   }
-  // A start is held at the target, and one that is over adds nothing.
+  // A starting replica counts as the target; after its start an idle one adds nothing.
   EXPECT_TRUE(Becomes(kTarget, *kedas[0], true));
   EXPECT_TRUE(Becomes(kTarget, *kedas[1], true));
-  EXPECT_TRUE(Becomes(0, *kedas[2], false)) << StoryOf(kedas[2]->Since(absl::InfinitePast()));
+  EXPECT_TRUE(Becomes(0, *kedas[2], false)) << HistoryText(kedas[2]->Since(absl::InfinitePast()));
   EXPECT_TRUE(Becomes(kTarget, *kedas[0], true)) << "though it was as long on its GPU";
   EXPECT_TRUE(Becomes(kTarget, *kedas[1], true));
 }
 
-// Returns the first message with a reading that an agent sends to such a reader; none after 10 s.
+// Returns the agent's first message with a reading for such a subscription, or nothing after 10 s.
 std::optional<wire::Telemetry> FirstReading(const wire::Subscription& wanted,
                                             const std::string& agent) {
   EventLoop loop;
@@ -221,7 +222,7 @@ std::optional<wire::Telemetry> FirstReading(const wire::Subscription& wanted,
   }
 }
 
-TEST_F(WireVersionsTest, ReadersOfOlderAndLaterVersionsAreToldTheWholeReading) {
+TEST_F(WireVersionsTest, ReadersOfOlderAndLaterVersionsGetTheWholeReading) {
   StartNodes(1);
   StartAgents();
   wire::Subscription later;

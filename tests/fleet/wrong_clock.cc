@@ -1,5 +1,5 @@
-// For LD_PRELOAD: the program's wall clock is wrong by as many seconds as the file $WRONG_CLOCK
-// says, eight bytes that may change at any time. Its monotonic clock is right.
+// An LD_PRELOAD library: shifts the program's wall clock by the number of seconds in the file
+// $WRONG_CLOCK, eight bytes that may change at any time. The monotonic clock stays right.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -15,14 +15,14 @@ namespace {
 
 std::atomic<const volatile int64_t*> error_seconds = nullptr;
 
-// Sanitizers ask for the time before they have made libc's functions their own: system calls only.
+// Sanitizers read the time before they have intercepted libc, so only system calls work here.
 const volatile int64_t* OpenError() {
   const char* const path = std::getenv("WRONG_CLOCK");
   const auto file = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
   const auto seen =
       syscall(SYS_mmap, nullptr, sizeof(int64_t), PROT_READ, MAP_SHARED, file, off_t{0});
   if (seen < 0) __builtin_trap();
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): so it comes from the kernel
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel returns it as a number
   return reinterpret_cast<const volatile int64_t*>(seen);
 }
 

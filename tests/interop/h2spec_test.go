@@ -1,6 +1,6 @@
 //go:build h2spec
 
-// Run it on an idle machine: a case that waits for its frame may miss it beside other programs.
+// Run it on an idle machine: beside other programs a case may miss the frame that it waits for.
 package interop_test
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/summerwind/h2spec/config"
 )
 
-// The cases of h2spec that our server does not pass, and why.
+// The h2spec cases that our server fails, with the reasons.
 var deviations = map[string]string{
 	"generic/2: Sends a WINDOW_UPDATE frame on half-closed (remote) stream":                                 answered,
 	"generic/2: Sends a PRIORITY frame on half-closed (remote) stream":                                      answered,
@@ -42,11 +42,12 @@ const (
 
 func TestH2spec(t *testing.T) {
 	address := startServer(t)
-	// Other programs may take the processors while a case waits for its frame: one try of three must do.
+	// Other programs may use the CPU while a case waits for its frame, so one of three attempts
+	// must pass.
 	for try := 1; ; try++ {
 		failed := h2specFailures(t, address)
 		unexpected, passed := difference(failed, deviations), difference(deviations, failed)
-		// Whether the answer comes before a case's next frame is a matter of time.
+		// Whether the answer arrives before a case's next frame depends on timing.
 		passed = slices.DeleteFunc(passed, func(name string) bool { return deviations[name] == answered })
 		if len(unexpected) == 0 && len(passed) == 0 {
 			return

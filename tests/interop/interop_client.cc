@@ -1,9 +1,8 @@
-// gRPC's interoperability cases with our own client, against any server of
-// grpc.testing.TestService.
+// gRPC's interoperability cases with our client, against any server of grpc.testing.TestService.
 //
 //   interop_client ADDRESS CASE [CA]
 //
-// ADDRESS is host:port or unix:/path. Prints why a case fails, and exits with 1.
+// ADDRESS is host:port or unix:/path. Prints why a case failed, and exits with 1.
 #include <cstdio>
 #include <fstream>
 #include <functional>
@@ -47,7 +46,7 @@ class Stream : public ClientCall::Listener {
 
   ClientCall& call() { return *call_; }
 
-  // Empty: the call has ended before it.
+  // Returns nothing if the call ended before that message.
   std::optional<std::string> WaitForMessage(size_t number) {
     MutexLock lock(mutex_);
     while (messages_.size() < number && !end_) changed_.Wait(mutex_);
@@ -89,7 +88,7 @@ class Stream : public ClientCall::Listener {
   CallMetadata headers_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> messages_ ABSL_GUARDED_BY(mutex_);
   std::optional<CallEnd> end_ ABSL_GUARDED_BY(mutex_);
-  const std::shared_ptr<ClientCall> call_;  // last: it may call at once
+  const std::shared_ptr<ClientCall> call_;  // last: it may call back at once
 };
 
 absl::Status Expect(bool holds, absl::string_view what) {

@@ -1,5 +1,5 @@
-// grpc.testing.TestService on our own transport, for grpc-go's interop client; health and
-// reflection for its clients.
+// grpc.testing.TestService on our transport, for grpc-go's interop client, with health and
+// reflection.
 //
 //   interop_server [--tls CERTIFICATE KEY | --unix PATH]
 //
@@ -22,7 +22,7 @@ namespace {
 namespace testing = grpc::testing;
 using Call = std::shared_ptr<ServerCall>;
 
-// custom_metadata's fields come back in the headers and in the trailers.
+// Copies custom_metadata's fields to the headers and trailers.
 void EchoMetadata(ServerCall& call) {
   const auto copy = [&](const char* name, void (ServerCall::*add)(std::string, std::string)) {
     const auto found = call.headers().metadata.find(name);

@@ -28,7 +28,8 @@ import (
 
 const server = "../../build/dev/tests/interop/interop_server"
 
-// startServer returns its address. It ends with the test, and must then exit with 0.
+// startServer returns the server's address. The server ends with the test and must then exit with
+// 0.
 func startServer(t *testing.T, args ...string) string {
 	t.Helper()
 	process := exec.Command(server, args...)
@@ -57,7 +58,7 @@ func startServer(t *testing.T, args ...string) string {
 	return "127.0.0.1:" + strings.TrimSpace(port)
 }
 
-// A case of gRPC's ends the whole test program when it fails.
+// A failing gRPC case ends the whole test program.
 func runCases(t *testing.T, address string, transport credentials.TransportCredentials) {
 	connection, err := grpc.NewClient(address, grpc.WithTransportCredentials(transport))
 	if err != nil {
@@ -128,7 +129,7 @@ func TestUnixSocket(t *testing.T) {
 	runCases(t, "unix:"+path, insecure.NewCredentials())
 }
 
-// selfSigned returns the files of a certificate of 127.0.0.1 and of its key.
+// selfSigned returns the files of a certificate for 127.0.0.1 and of its key.
 func selfSigned(t *testing.T) (certificate, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

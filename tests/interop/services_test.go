@@ -47,7 +47,7 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// checkServices fails unless both services of the server are among the listed.
+// checkServices fails unless both services of the server are listed.
 func checkServices(t *testing.T, listed []string) {
 	t.Helper()
 	if want := []string{"grpc.health.v1.Health", "grpc.testing.TestService"}; !slices.Equal(listed, want) {

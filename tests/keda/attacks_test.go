@@ -1,4 +1,4 @@
-// Clients that take as much of the scaler's memory as its port lets them.
+// Clients that use as much of the scaler's memory as its port allows.
 package contract
 
 import (
@@ -30,7 +30,7 @@ const (
 	endHeaders   = 4
 )
 
-// attackLasts is how long a client waits for the server at most.
+// attackLasts is the longest wait of a client for the server.
 const attackLasts = time.Minute
 
 func frame(kind, flags byte, stream uint32, payload []byte) []byte {
@@ -40,10 +40,10 @@ func frame(kind, flags byte, stream uint32, payload []byte) []byte {
 	return append(head, payload...)
 }
 
-// text is a string of less than 127 bytes (RFC 7541, section 5.2).
+// text returns a string of less than 127 bytes (RFC 7541, section 5.2).
 func text(s string) []byte { return append([]byte{byte(len(s))}, s...) }
 
-// head is a call's header block, with further fields.
+// head returns a call's header block, with further fields.
 func head(path string, more ...byte) []byte {
 	fields := append([]byte{0x83, 0x86, 0x04}, text(path)...) // POST, http, :path
 	fields = append(fields, 0x01, 1, 'a')                     // :authority
@@ -55,7 +55,7 @@ func message(bytes []byte) []byte {
 	return append(encoding.BigEndian.AppendUint32([]byte{0}, uint32(len(bytes))), bytes...)
 }
 
-// attacker is a connection from an address of its own.
+// attacker is a connection from its own client address.
 type attacker struct {
 	net.Conn
 	answers *bufio.Reader
@@ -71,7 +71,7 @@ func attackFrom(t *testing.T, ip string, s *scaler, settings []byte) *attacker {
 	return &attacker{connection, bufio.NewReader(connection)}
 }
 
-// next is false when the server has closed the connection, else a frame of the kind has come.
+// next waits for a frame of that kind. Returns false if the server has closed the connection.
 func (a *attacker) next(kind byte) bool {
 	for {
 		head := make([]byte, 9)
@@ -87,7 +87,7 @@ func (a *attacker) next(kind byte) bool {
 	}
 }
 
-// peakMiB is the most memory that the process has had.
+// peakMiB returns the process's peak memory.
 func (s *scaler) peakMiB() int {
 	status := must(os.ReadFile(fmt.Sprintf("/proc/%d/status", s.process.Pid)))
 	return must(strconv.Atoi(string(regexp.MustCompile(`VmHWM:\s*(\d+) kB`).FindSubmatch(status)[1]))) >> 10
@@ -97,7 +97,7 @@ func (s *scaler) hits(limit string) int {
 	return s.metric(fmt.Sprintf(`keda_gpu_scaler_grpc_limits_total{limit="%s"}`, limit))
 }
 
-// An explanation of 512 GPUs has 50 KiB. An HTTP/2 window of zero bytes lets none of it pass.
+// An explanation of 512 GPUs has 50 KiB. An HTTP/2 window of zero bytes blocks all of it.
 func TestAnswersThatClientsDoNotReadTakeLittleMemory(t *testing.T) {
 	const calls, most = 3_000, 160 // MiB; all answers together have 300
 	s := startScaler(t, newGpuFile(t, times(512, busyAt(50))...))
@@ -130,7 +130,7 @@ func TestAnswersThatClientsDoNotReadTakeLittleMemory(t *testing.T) {
 }
 
 // All calls stay open: each has headers of 1.5 KiB, which HPACK sends in 46 bytes, and a message of
-// 2,000 bytes, and the client ends none of them. An agent has 256 MiB.
+// 2,000 bytes, and the client never ends one. An agent has 256 MiB.
 func TestUnfinishedCallsTakeLittleMemoryOfAnAgent(t *testing.T) {
 	const calls, most = 8_000, 96 // MiB
 	agent := newServing(t, newGpuFile(t, busyAt(50)).source(), "--role=agent", "--node-name=node",
@@ -144,7 +144,7 @@ func TestUnfinishedCallsTakeLittleMemoryOfAnAgent(t *testing.T) {
 	for _, ip := range []string{"127.0.3.4", "127.0.3.5", "127.0.3.6"} {
 		attacker := attackFrom(t, ip, agent, nil)
 		all.Go(func() {
-			// The first field enters the table of the server's decoder.
+			// The first field is added to the decoder's dynamic table.
 			attacker.Write(frame(typeHeaders, endHeaders, 1, head(path, 0x40, 1, 'k', 1, 'v')))
 			ended := make(chan bool)
 			go func() { ended <- attacker.next(typePing) }()

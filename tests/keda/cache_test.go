@@ -9,9 +9,9 @@ import (
 	"github.com/kedacore/keda/v2/pkg/scaling/cache"
 )
 
-// cached is a trigger in KEDA's cache of scalers, as its loop and its metrics server ask it: one
-// that fails is asked twice, the second time made anew. The error of that is what `kubectl describe
-// scaledobject` shows.
+// cached is a trigger in KEDA's cache of scalers, used as by KEDA's loop and its metrics server.
+// After an error KEDA builds the scaler anew and calls it once more. The second error is shown by
+// `kubectl describe scaledobject`.
 type cached struct {
 	*client
 	cache *cache.ScalersCache
@@ -33,10 +33,10 @@ func inCache(t *testing.T, config *scalersconfig.ScalerConfig) *cached {
 	return c
 }
 
-// ask is one poll.
+// ask polls once.
 func (c *cached) ask() (answer, error) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), longestAsk)
+	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
 	values, active, _, err := c.cache.GetMetricsAndActivityForScaler(ctx, 0, c.metricName())
 	return answerOf(values, active, err)

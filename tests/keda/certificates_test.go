@@ -31,7 +31,7 @@ func newAuthority() *authority {
 	return &authority{must(x509.ParseCertificate(der)), key, toPem("CERTIFICATE", der)}
 }
 
-// issue makes one for both sides, good for these addresses and names.
+// issue returns a certificate for servers and clients, valid for these addresses and names.
 func (a *authority) issue(hosts ...string) pair {
 	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	template := certificate("a peer")
@@ -84,7 +84,7 @@ func (f tlsFiles) flags() []string {
 	return []string{"--tls-cert=" + f.folder + "/cert.pem", "--tls-key=" + f.folder + "/key.pem"}
 }
 
-// mutualFlags demand a certificate of this authority from clients.
+// mutualFlags require a certificate of this authority from clients.
 func (f tlsFiles) mutualFlags(of *authority) []string {
 	f.t.Helper()
 	replaceFile(f.t, f.folder+"/ca.pem", of.pem)

@@ -15,14 +15,14 @@ import (
 	"github.com/kedacore/keda/v2/pkg/scalers/scalersconfig"
 )
 
-// longestAsk is for a call that hangs: KEDA itself sets no deadline, and its ScaledObject would stand
-// still for good. What the scaler answers within 2 s is slower on a machine that is busy.
-const longestAsk = patience
+// callTimeout is the timeout of a call that hangs. KEDA itself sets no deadline, so its ScaledObject
+// would hang for good. The scaler answers within 2 s, or later on a busy machine.
+const callTimeout = timeout
 
 var objects atomic.Int32
 
-// trigger is what KEDA knows of a ScaledObject with one external trigger on this scaler. Its windows
-// are short and its GPUs warm unless the metadata says otherwise.
+// trigger is KEDA's configuration of a ScaledObject with one external trigger on this scaler. Its
+// windows are short and its GPUs warm unless the metadata overrides that.
 func trigger(s *scaler, metadata map[string]string) *scalersconfig.ScalerConfig {
 	return triggerOn(s.address(), metadata)
 }
@@ -46,7 +46,7 @@ type client struct {
 	scalers.Scaler
 }
 
-// answer is what a poll of KEDA's comes to: GetMetrics and IsActive.
+// answer is the result of a KEDA poll: GetMetrics and IsActive.
 type answer struct {
 	value  float64
 	active bool
@@ -62,14 +62,14 @@ func external(t *testing.T, config *scalersconfig.ScalerConfig) *client {
 	return &client{t, config, made}
 }
 
-// specs is what KEDA makes its HPA of; none when the scaler did not answer.
+// specs returns the metric specs for KEDA's HPA; none if the scaler did not answer.
 func (c *client) specs() []v2.MetricSpec {
-	ctx, cancel := context.WithTimeout(context.Background(), longestAsk)
+	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
 	return c.GetMetricSpecForScaling(ctx)
 }
 
-// spec is the one that every answer has.
+// spec returns the only metric spec.
 func (c *client) spec() *v2.ExternalMetricSource {
 	c.t.Helper()
 	specs := c.specs()
@@ -83,10 +83,10 @@ func (c *client) metricName() string {
 	return scalers.GenerateMetricNameWithIndex(c.config.TriggerIndex, "keda_gpu_metric")
 }
 
-// ask is one poll.
+// ask polls once.
 func (c *client) ask() (answer, error) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), longestAsk)
+	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
 	values, active, err := c.GetMetricsAndActivity(ctx, c.metricName())
 	return answerOf(values, active, err)
@@ -102,12 +102,12 @@ func answerOf(values []external_metrics.ExternalMetricValue, active bool, err er
 	return answer{float64(values[0].Value.MilliValue()) / 1000, active}, nil
 }
 
-// comesTo polls until the answer is this one.
+// comesTo polls until this is the answer.
 func (c *client) comesTo(want answer) {
 	c.t.Helper()
 	var got answer
 	var err error
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(pollInterval / 5) {
+	for deadline := time.Now().Add(timeout); time.Now().Before(deadline); time.Sleep(pollInterval / 5) {
 		if got, err = c.ask(); err == nil && got == want {
 			return
 		}

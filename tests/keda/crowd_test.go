@@ -9,7 +9,7 @@ import (
 
 const crowdSize = 100
 
-// crowd has a GPU for each ScaledObject, so that an answer shows whose it is: GPU i is at i+1 %.
+// crowd has one GPU for each ScaledObject, so that each has a different value: GPU i is at i+1 %.
 func crowd() []gpu {
 	gpus := make([]gpu, crowdSize)
 	for i := range gpus {
@@ -52,7 +52,7 @@ func TestHundredScaledObjectsAtOnceGetTheirOwnAnswers(t *testing.T) {
 	})
 }
 
-// All on the one channel that KEDA has for an address: streams hold up no call.
+// All on KEDA's one channel for an address: streams delay no call.
 func TestHundredPushScaledObjectsWakeAtOnce(t *testing.T) {
 	gpus := newGpuFile(t, times(crowdSize, unused())...)
 	s := startScaler(t, gpus)
@@ -68,7 +68,7 @@ func TestHundredPushScaledObjectsWakeAtOnce(t *testing.T) {
 		gpus.show(crowd()...)
 		var last time.Duration
 		for _, p := range all {
-			last = max(last, p.wakes().Sub(busy))
+			last = max(last, p.waitForTrue().Sub(busy))
 		}
 		gpus.show(times(crowdSize, unused())...)
 		for _, p := range all {
@@ -79,7 +79,7 @@ func TestHundredPushScaledObjectsWakeAtOnce(t *testing.T) {
 	})
 }
 
-// A restart: KEDA opens all streams again at the same moment, 2 s later.
+// After a restart KEDA reopens all streams at the same moment, 2 s later.
 func TestHundredPushScaledObjectsComeBackToAScalerThatStopped(t *testing.T) {
 	t.Parallel()
 	s := startScaler(t, newGpuFile(t, crowd()...))
@@ -88,20 +88,20 @@ func TestHundredPushScaledObjectsComeBackToAScalerThatStopped(t *testing.T) {
 		all[i] = push(t, trigger(s, ofGpu(i)))
 	}
 	for _, p := range all {
-		p.wakes()
+		p.waitForTrue()
 	}
 	stopped := time.Now()
 	s.stop()
 	s.start()
 	var last time.Duration
 	for _, p := range all {
-		last = max(last, p.wakesAfter(1).Sub(stopped))
+		last = max(last, p.waitForTrueAfter(1).Sub(stopped))
 	}
 	t.Logf("the last of %d was told %v after the stop", crowdSize, last)
 }
 
-// Connections end all the time; no poll of anybody's fails for it, not even at the first asking.
-func TestScaledObjectsNoticeNothingOfConnectionsThatEnd(t *testing.T) {
+// Connections end all the time, but no poll fails, not even at the first attempt.
+func TestEndingConnectionsFailNoPoll(t *testing.T) {
 	t.Parallel()
 	s := startScaler(t, newGpuFile(t, crowd()...), "--max-connection-age=1s")
 	all := make([]*polling, 10)
@@ -110,7 +110,7 @@ func TestScaledObjectsNoticeNothingOfConnectionsThatEnd(t *testing.T) {
 		c.comesTo(answer{float64(i + 1), true})
 		all[i] = poll(t, c.ask)
 	}
-	time.Sleep(4 * time.Second) // about four connections, whose end nothing here can see
+	time.Sleep(4 * time.Second) // about four connections; their end is not visible here
 	for i, p := range all {
 		for _, one := range p.done() {
 			if one.err != nil || one.answer != (answer{float64(i + 1), true}) {
@@ -120,8 +120,8 @@ func TestScaledObjectsNoticeNothingOfConnectionsThatEnd(t *testing.T) {
 	}
 }
 
-// Each `true` is a PATCH of KEDA's, whose client is held to 20 a second: where replicas do not come,
-// repeats for all ScaledObjects together are 5 a second at most, and delay no other's first `true`.
+// Each `true` is a PATCH by KEDA, which is limited to 20 a second. If no replicas come, all
+// ScaledObjects together repeat at most 5 a second, which delays no other's first `true`.
 func TestRepeatsForAHundredScaledObjectsAreFew(t *testing.T) {
 	gpus := newGpuFile(t, crowd()...)
 	s := startScaler(t, gpus)
@@ -132,9 +132,9 @@ func TestRepeatsForAHundredScaledObjectsAreFew(t *testing.T) {
 		all[i] = push(t, trigger(s, metadata))
 	}
 	for _, p := range all {
-		p.wakes()
+		p.waitForTrue()
 	}
-	gpus.show(times(crowdSize, unused())...) // wanted still, and without a replica
+	gpus.show(times(crowdSize, unused())...) // still active, and without a replica
 	began := time.Now()
 	repeats := func() int {
 		count := -crowdSize
@@ -153,17 +153,17 @@ func TestRepeatsForAHundredScaledObjectsAreFew(t *testing.T) {
 	metadata["activationWindow"] = "5m"
 	within(t, time.Second, "a new one is told", func() time.Duration {
 		opened := time.Now()
-		return push(t, trigger(s, metadata)).wakes().Sub(opened)
+		return push(t, trigger(s, metadata)).waitForTrue().Sub(opened)
 	})
 }
 
-func TestStreamsBeyondTheLimitAreRefusedInWords(t *testing.T) {
+func TestStreamsBeyondTheLimitAreRefusedWithAReason(t *testing.T) {
 	t.Parallel()
 	s := startScaler(t, newGpuFile(t, busyAt(90)), "--max-streams-per-peer=1")
-	push(t, trigger(s, nil)).wakes()
+	push(t, trigger(s, nil)).waitForTrue()
 	refused := push(t, trigger(s, nil))
 	eventually(t, "KEDA logs why", func() bool {
-		return len(refused.kedaSaid("code = ResourceExhausted desc = this address has 1 streams open")) > 0
+		return len(refused.kedaLogged("code = ResourceExhausted desc = this address has 1 streams open")) > 0
 	})
-	refused.comesTo(answer{90, true}) // by its polls
+	refused.comesTo(answer{90, true}) // polls still work
 }

@@ -15,8 +15,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// KEDA has one connection for all of its triggers. No limit on clients may be one for it, even when
-// the deadlines of thousands of calls pass together.
+// KEDA has one connection for all of its triggers. No limit on clients may affect it, even if the
+// deadlines of thousands of calls pass together.
 func TestTenThousandPushTriggersOnOneConnectionHitNoLimit(t *testing.T) {
 	t.Parallel()
 	const triggers = 10_000

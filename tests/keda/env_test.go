@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// oneValue is a value that each key of the metadata takes.
+// oneValue has a valid value for each metadata key.
 var oneValue = map[string]string{
 	"profile": "batch", "metricType": "gpu_utilization", "targetValue": "70",
 	"targetGpuUtilization": "70", "targetMemoryUtilization": "70", "targetType": "Value",
@@ -17,7 +17,7 @@ var oneValue = map[string]string{
 	"pollIntervalSeconds": "5", "workload": "Deployment/llm", "podRegex": "llm-.*",
 }
 
-// Whole triggers on demand, of which each key is taken by itself. What they name is not there.
+// Complete demand triggers; each key is tested by itself. Their sources do not exist.
 var (
 	anEngine = map[string]string{"metricType": "requests_in_flight", "targetValue": "10", "scope": "fleet",
 		"engineEndpoint": "http://llm:8000", "engine": "vllm", "model": "llama", "frozenWindow": "2m"}
@@ -38,7 +38,7 @@ var (
 		{"metricType": "triton_request_rate", "scope": "fleet", "tritonEndpoint": "http://llm:8002"}}
 )
 
-// triggerOnDemand is the one that has the key; nil: none.
+// triggerOnDemand returns the trigger that has the key, or nil.
 func triggerOnDemand(key string) map[string]string {
 	for _, one := range append(ofReference, anEngine, anEngineProfile, aPage, aStream, aList, aGateway) {
 		if one[key] != "" {
@@ -48,7 +48,8 @@ func triggerOnDemand(key string) map[string]string {
 	return nil
 }
 
-// noOwners is what such a key is told where no kubelet says who holds a GPU: it was understood.
+// noOwners is the error for such a key if no kubelet reports GPU holders: the key itself was
+// accepted.
 const noOwners = "need to know who holds a GPU"
 
 func namesOwner(metadata map[string]string) bool {
@@ -62,7 +63,8 @@ func namesOwner(metadata map[string]string) bool {
 
 func TestEveryKeyMayComeFromTheEnvironment(t *testing.T) {
 	t.Parallel()
-	s := startScaler(t, newGpuFile(t, unused())) // where one is in use, engines without an address are unknown
+	// if one were in use, engines without an address would be unknown
+	s := startScaler(t, newGpuFile(t, unused()))
 	for _, row := range referenceTable(t, "key") {
 		key := row["key"]
 		t.Run(key, func(t *testing.T) {
@@ -80,7 +82,7 @@ func TestEveryKeyMayComeFromTheEnvironment(t *testing.T) {
 			delete(config.TriggerMetadata, key)
 			config.ResolvedEnv["THE_VARIABLE"] = value
 			got, err := external(t, config).ask()
-			// A name without addresses has no engine; what waits in a queue that has none is unknown.
+			// A name without addresses has no engine; a queue without an address is unknown.
 			if onDemand && metadata["scope"] != "fleet" {
 				if err == nil || !strings.Contains(err.Error(), "code = Unavailable") {
 					t.Errorf("%sFromEnv as %q: %+v, %v; want Unavailable", key, value, got, err)
@@ -122,7 +124,7 @@ func TestValueFromTheEnvironmentCounts(t *testing.T) {
 	}
 }
 
-// It may be a secret that was given to the wrong key.
+// The value may be a secret that was given to the wrong key.
 func TestBadValueFromTheEnvironmentIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	s := startScaler(t, newGpuFile(t, busyAt(90)))

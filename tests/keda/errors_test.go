@@ -74,10 +74,10 @@ func TestErrorsAsKedaReportsThem(t *testing.T) {
 			if err == nil || !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("%+v\n%v; want\n%s", got, err, want)
 			}
-			if asked := s.asked("GetMetrics"); asked != 2 {
+			if asked := s.calls("GetMetrics"); asked != 2 {
 				t.Errorf("asked %d times", asked)
 			}
-			// A spec that fails would take the ScaledObject's other triggers with it.
+			// A failing spec would fail the ScaledObject's other triggers as well.
 			if specs := c.specs(); specs != 1 {
 				t.Errorf("%d specs", specs)
 			}
@@ -122,7 +122,7 @@ func TestStaleReadingsAreAnErrorAndNotTheLastValue(t *testing.T) {
 	c.comesTo(answer{70, true})
 }
 
-// One that fails beside others stands: the readable ones decide, and nothing is scaled in.
+// One unreadable replica counts as the target: the readable ones decide, and nothing is scaled in.
 func TestReplicaThatCannotBeReadCountsTheTarget(t *testing.T) {
 	t.Parallel()
 	gpus := newGpuFile(t, busyAt(90), busyAt(90), busyAt(90))
@@ -132,8 +132,8 @@ func TestReplicaThatCannotBeReadCountsTheTarget(t *testing.T) {
 	c.comesTo(answer{260, true})
 }
 
-// Each answer waits up to 1.5 s for a reading, and KEDA asks a failing scaler twice.
-func TestErrorForWantOfReadingsComesBeforeAnyoneGivesUp(t *testing.T) {
+// Each answer waits up to 1.5 s for a reading, and KEDA calls a failing scaler twice.
+func TestMissingReadingsAreAnErrorWithinFourSeconds(t *testing.T) {
 	s := startScaler(t, newGpuFile(t), "--gpu-source=none")
 	within(t, 2*2*time.Second, "two answers", func() time.Duration {
 		c := inCache(t, trigger(s, nil))
@@ -145,7 +145,7 @@ func TestErrorForWantOfReadingsComesBeforeAnyoneGivesUp(t *testing.T) {
 	})
 }
 
-func TestScalerThatIsNotThereIsAnErrorAtOnce(t *testing.T) {
+func TestUnreachableScalerIsAnErrorAtOnce(t *testing.T) {
 	s := startScaler(t, newGpuFile(t, busyAt(90)))
 	s.kill()
 	within(t, 2*time.Second, "the error", func() time.Duration {

@@ -16,7 +16,7 @@ import (
 	kedav1alpha1 "github.com/kedacore/keda/v2/apis/keda/v1alpha1"
 )
 
-// example is a trigger on this scaler that we show to users.
+// example is a documented trigger on this scaler.
 type example struct {
 	where   string
 	trigger kedav1alpha1.ScaleTriggers
@@ -24,8 +24,8 @@ type example struct {
 
 var codeBlock = regexp.MustCompile("(?ms)^ *```ya?ml\n(.*?)^ *```$")
 
-// examples are those in deploy/examples, README.md and docs, each as KEDA reads it: a field that KEDA
-// does not have fails the test.
+// examples returns those in deploy/examples, README.md and docs, as KEDA parses them. Unknown
+// fields fail the test.
 func examples(t *testing.T) []example {
 	t.Helper()
 	var all []example
@@ -100,8 +100,9 @@ func kind(document string) string {
 	return object.Kind
 }
 
-// isAsItMustBe is whether a scaler that knows no pod, no queue, no gateway and no engine answers so.
-func isAsItMustBe(metadata map[string]string, err error) bool {
+// isExpected returns whether this is the answer of a scaler without pods, queues, gateways and
+// engines.
+func isExpected(metadata map[string]string, err error) bool {
 	said := fmt.Sprint(err)
 	if namesOwner(metadata) {
 		return strings.Contains(said, noOwners)
@@ -110,13 +111,15 @@ func isAsItMustBe(metadata map[string]string, err error) bool {
 		return strings.Contains(said, "code = Unavailable")
 	}
 	if metadata["engineEndpoint"] != "" && err != nil {
-		return strings.Contains(said, "has no address") // of engines alone; a pressure falls back on the GPUs
+		// engines only; a pressure falls back on the GPUs
+		return strings.Contains(said, "has no address")
 	}
 	return err == nil
 }
 
-// On a GPU with every reading, each gives KEDA a target and a value; one that names its workload is
-// refused for want of a kubelet and of nothing else, and one that names a queue or a gateway for want of that.
+// On a GPU with every reading, each example gives KEDA a target and a value. One that names its
+// workload fails only for lack of a kubelet, one that names a queue or a gateway only for lack of
+// that.
 func TestEveryExampleIsUnderstoodByKedaAndTheScaler(t *testing.T) {
 	t.Parallel()
 	s := startScaler(t, newGpuFile(t, everyReading, everyReading))
@@ -137,7 +140,7 @@ func TestEveryExampleIsUnderstoodByKedaAndTheScaler(t *testing.T) {
 		}
 		spec := c.spec()
 		_, err := c.ask()
-		if !isAsItMustBe(one.trigger.Metadata, err) {
+		if !isExpected(one.trigger.Metadata, err) {
 			t.Errorf("%s: %v\n%v", one.where, err, one.trigger.Metadata)
 		}
 		byValue := one.trigger.MetricType == v2.ValueMetricType

@@ -21,7 +21,8 @@ import (
 	"github.com/kedacore/keda/v2/pkg/fallback"
 )
 
-// cluster is what KEDA's fallback asks of one: a Deployment with so many replicas, all of them ready.
+// cluster is the part of a cluster that KEDA's fallback reads: a Deployment with that many
+// replicas, all of them ready.
 type cluster struct {
 	runtimeclient.Client
 	replicas int32
@@ -44,7 +45,7 @@ func (c *cluster) List(_ context.Context, list runtimeclient.ObjectList, _ ...ru
 
 func (c *cluster) Scales(string) scale.ScaleInterface { return scales{} }
 
-// scales has a selector that all pods match.
+// scales has a selector that matches all pods.
 type scales struct{ scale.ScaleInterface }
 
 func (scales) Get(context.Context, schema.GroupResource, string, metav1.GetOptions) (
@@ -63,7 +64,7 @@ func (statusWriter) Patch(context.Context, runtimeclient.Object, runtimeclient.P
 	return nil
 }
 
-// falling is a ScaledObject with a fallback, and its one trigger.
+// falling is a ScaledObject with a fallback and one trigger.
 type falling struct {
 	*client
 	handler fallback.ScaledObjectHandler
@@ -88,10 +89,10 @@ func withFallback(c *client, replicas int32, how kedav1alpha1.Fallback) *falling
 			ScaleClient: kubernetes, UpdateLock: &sync.RWMutex{}, ScaledObject: object}}
 }
 
-// poll is what the HPA gets: the scaler's value, the fallback's, or an error.
+// poll returns what the HPA gets: the scaler's value, the fallback's, or an error.
 func (f *falling) poll() (value float64, fellBack bool, err error) {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), longestAsk)
+	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
 	name := f.metricName()
 	values, _, asked := f.GetMetricsAndActivity(ctx, name)
@@ -103,23 +104,23 @@ func (f *falling) poll() (value float64, fellBack bool, err error) {
 	return got[0].Value.AsApproximateFloat64(), fellBack, nil
 }
 
-// Of a scaler that answers: KEDA asks one that is gone for its spec first, gets none, and has no
-// fallback.
-func TestFallbackAppliesWhenNothingIsKnown(t *testing.T) {
+// Fallbacks work for a scaler that answers. If a scaler is unreachable, KEDA gets no spec from it
+// and has no fallback.
+func TestFallbackAppliesWithoutReadings(t *testing.T) {
 	t.Parallel()
 	const byAverage, byValue = v2.AverageValueMetricType, v2.ValueMetricType
 	for _, test := range []struct {
 		behavior   string
 		targetType v2.MetricTargetType
 		replicas   int32 // now
-		want       int   // of a fallback that says 3
+		want       int   // with a fallback of 3
 	}{
 		{kedav1alpha1.FallbackBehaviorStatic, byAverage, 1, 3},
-		{kedav1alpha1.FallbackBehaviorStatic, byAverage, 5, 3}, // shrinks a busy one
+		{kedav1alpha1.FallbackBehaviorStatic, byAverage, 5, 3}, // shrinks a busy workload
 		{kedav1alpha1.FallbackBehaviorStatic, byValue, 1, 3},
 		{kedav1alpha1.FallbackBehaviorCurrentReplicas, byAverage, 5, 5},
 		{kedav1alpha1.FallbackBehaviorCurrentReplicasIfHigher, byAverage, 5, 5},
-		{kedav1alpha1.FallbackBehaviorCurrentReplicasIfHigher, byAverage, 0, 3}, // wakes a sleeper
+		{kedav1alpha1.FallbackBehaviorCurrentReplicasIfHigher, byAverage, 0, 3}, // scales from 0
 		{kedav1alpha1.FallbackBehaviorCurrentReplicasIfHigher, byValue, 5, 5},
 	} {
 		t.Run(fmt.Sprintf("%s by %s from %d", test.behavior, test.targetType, test.replicas), func(t *testing.T) {
@@ -173,8 +174,8 @@ func (f *falling) desired(value float64, replicas int) int {
 	return desiredByAverageValue(value, target.AverageValue.AsApproximateFloat64(), replicas)
 }
 
-// By Value a fallback is divided by the ready replicas: without any, KEDA has none.
-func TestNoFallbackByValueWakesASleeper(t *testing.T) {
+// With type Value KEDA divides a fallback by the ready replicas: without any, it has none.
+func TestNoFallbackByValueScalesFromZero(t *testing.T) {
 	t.Parallel()
 	s := startScaler(t, newGpuFile(t, busyAt(90)), "--gpu-source=none")
 	config := trigger(s, map[string]string{"targetType": "Value"})
@@ -186,7 +187,7 @@ func TestNoFallbackByValueWakesASleeper(t *testing.T) {
 	}
 }
 
-// A trigger that is wrong falls back too, though no scaler is down: the spec answers.
+// An invalid trigger falls back too, though the scaler is up: the spec is answered.
 func TestFallbackAppliesToBadMetadata(t *testing.T) {
 	t.Parallel()
 	s := startScaler(t, newGpuFile(t, busyAt(90)))

@@ -13,12 +13,12 @@ import (
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 )
 
-// kubelet stands in for a node's: it tells which of the simulated GPUs each pod has.
+// kubelet is a fake kubelet: it lists the simulated GPUs of each pod.
 type kubelet struct {
 	podresources.UnimplementedPodResourcesListerServer
 
 	socket string
-	pods   []*podresources.PodResources // before anybody asks
+	pods   []*podresources.PodResources // set before the first request
 }
 
 // startKubelet listens on return.
@@ -35,7 +35,7 @@ func startKubelet(t *testing.T) *kubelet {
 	return k
 }
 
-// addPod adds one in the namespace of the tests' triggers.
+// addPod adds a pod in the namespace of the tests' triggers.
 func (k *kubelet) addPod(name string, gpu int) {
 	devices := &podresources.ContainerDevices{
 		ResourceName: "nvidia.com/gpu", DeviceIds: []string{fmt.Sprintf("GPU-sim-%d", gpu)}}
@@ -49,7 +49,7 @@ func (k *kubelet) List(context.Context, *podresources.ListPodResourcesRequest) (
 	return &podresources.ListPodResourcesResponse{PodResources: k.pods}, nil
 }
 
-// startAgent reads as often as real ones in a fleet of some size.
+// startAgent starts an agent that reads as often as in a fleet of some size.
 func startAgent(t *testing.T, node string, gpus *gpuFile, k *kubelet) *scaler {
 	t.Helper()
 	s := newServing(t, gpus.source(), "--role=agent", "--node-name="+node, "--poll-interval=500ms",

@@ -1,4 +1,4 @@
-// Floods by single clients: the scaler keeps its memory small, and answers everybody else.
+// Floods by single clients: the scaler's memory stays small, and other clients get answers.
 package contract
 
 import (
@@ -23,7 +23,7 @@ import (
 
 const (
 	floodLasts = 3 * time.Second
-	// Flooders and the bystander share the processors with the scaler.
+	// Flooders and the other client share the CPU with the scaler.
 	mostSlowdown = 100
 	longestCall  = 1500 * time.Millisecond
 	// The memory of an aggregator's container.
@@ -45,7 +45,7 @@ const (
 	watchPath = "/grpc.health.v1.Health/Watch" // waits for its message
 )
 
-// repeat has the frames of `count` steps.
+// repeat returns the frames of `count` steps.
 func repeat(count int, step func(i uint32) []byte) []byte {
 	var all bytes.Buffer
 	for i := range count {
@@ -56,28 +56,29 @@ func repeat(count int, step func(i uint32) []byte) []byte {
 
 func stream(i uint32) uint32 { return 1 + 2*i }
 
-// literal is a header field without indexing (RFC 7541, section 6.2.2), of less than 127 bytes each.
+// literal returns a header field without indexing (RFC 7541, section 6.2.2), name and value of less
+// than 127 bytes each.
 func literal(name, value string) []byte {
 	return append(append([]byte{0}, text(name)...), text(value)...)
 }
 
-// open begins a call with a request that never ends.
+// open starts a call with a request that never ends.
 func open(i uint32, path string, more ...byte) []byte {
 	return frame(typeHeaders, endHeaders, stream(i), head(path, more...))
 }
 
-// asked is a call that the scaler answers, and so counts control frames anew.
-func asked(i uint32) []byte {
+// answeredCall is a call that the scaler answers, which resets its count of control frames.
+func answeredCall(i uint32) []byte {
 	return frame(typeHeaders, endHeaders|endStream, stream(i), head(checkPath))
 }
 
 type flood struct {
 	name  string
 	bytes []byte
-	// Connections at a time, and how long each stays open after its bytes have gone.
+	// Concurrent connections, and how long each stays open after its bytes are sent.
 	connections int
 	stays       time.Duration
-	// It is hit, and counted. Empty: another one may be hit before.
+	// The limit that is hit and counted. Empty: another limit may be hit first.
 	limit string
 }
 
@@ -100,7 +101,7 @@ var floods = []flood{
 	{"settings", repeat(300_000, func(uint32) []byte { return frame(typeSettings, 0, 0, nil) }), 2, 0, "control_frames"},
 	{"settings of all windows", append(repeat(20_000, func(i uint32) []byte { return open(i, watchPath) }), repeat(50_000, func(i uint32) []byte {
 		if i%100 == 0 {
-			return asked(20_000 + i/100)
+			return answeredCall(20_000 + i/100)
 		}
 		return frame(typeSettings, 0, 0, []byte{0, 4, 0, 0, 1, byte(i)})
 	})...), 2, floodLasts, "control_frames"},
@@ -113,13 +114,13 @@ var floods = []flood{
 			append(append(encoding.BigEndian.AppendUint32(nil, parent), 15), head(watchPath)...))
 	}), repeat(100_000, func(i uint32) []byte {
 		if i%500 == 0 {
-			return asked(20_000 + i/500)
+			return answeredCall(20_000 + i/500)
 		}
 		return frame(typePriority, 0, stream(i%20_000),
 			append(encoding.BigEndian.AppendUint32(nil, stream((i+10_000)%20_000)), 15))
 	})...), 2, floodLasts, ""},
 	{"large headers in few bytes", repeat(20_000, func(i uint32) []byte {
-		if i == 0 { // its field enters the table of the server's decoder
+		if i == 0 { // its field is added to the decoder's dynamic table
 			field := append([]byte{0x40, 1, 'k', 0x7f}, 0xbd, 0x1d) // 127 + 61 + 29 * 128 = 3,900
 			return open(i, watchPath, append(field, strings.Repeat("v", 3_900)...)...)
 		}
@@ -146,7 +147,7 @@ var floods = []flood{
 
 var connectAndReset = flood{"connect and reset", nil, 6, 0, ""}
 
-// send floods the scaler from one address on one connection after the other, until the context ends,
+// send floods the scaler from one address with one connection after another until the context ends,
 // and counts them.
 func (f flood) send(ctx context.Context, address, from string, connected *atomic.Int64) {
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
@@ -161,7 +162,8 @@ func (f flood) send(ctx context.Context, address, from string, connected *atomic
 		if f.bytes == nil {
 			connection.(*net.TCPConn).SetLinger(0) // it ends by a reset
 		} else {
-			go io.Copy(io.Discard, connection) // answers are read, so that the scaler never waits for the flooder
+			// answers are read, so that the scaler never waits for the flooder
+			go io.Copy(io.Discard, connection)
 			connection.Write(append([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frame(typeSettings, 0, 0, nil)...))
 			connection.Write(f.bytes)
 		}
@@ -173,8 +175,8 @@ func (f flood) send(ctx context.Context, address, from string, connected *atomic
 	}
 }
 
-// latency asks for the metrics until the context ends, and returns the median and the longest time
-// of a call. Every call must be answered.
+// latency sends requests until the context ends, and returns the median and the longest time of a
+// call. Every call must be answered.
 func latency(t *testing.T, ctx context.Context, client pb.ExternalScalerClient) (median, longest time.Duration) {
 	t.Helper()
 	var took []time.Duration
@@ -198,10 +200,10 @@ func latency(t *testing.T, ctx context.Context, client pb.ExternalScalerClient) 
 	return median, longest
 }
 
-func TestFloodsTakeLittleMemoryAndDelayNobodyElse(t *testing.T) {
+func TestFloodsTakeLittleMemoryAndDelayNoOtherClient(t *testing.T) {
 	for _, f := range floods {
 		t.Run(f.name, func(t *testing.T) {
-			// Other programs may take the processors for a moment: one try of three must do.
+			// Other programs may use the CPU for a moment, so one of three attempts must pass.
 			for try := 1; ; try++ {
 				slowdown, longest := f.effect(t)
 				if (slowdown <= mostSlowdown && longest <= longestCall) || t.Failed() {
@@ -215,8 +217,8 @@ func TestFloodsTakeLittleMemoryAndDelayNobodyElse(t *testing.T) {
 	}
 }
 
-// start floods the scaler from two addresses, until the context ends. Returns what waits for all
-// flooders, and how often they have connected.
+// start floods the scaler from two addresses until the context ends. Returns a group that waits for
+// all flooders, and the number of their connections.
 func (f flood) start(ctx context.Context, address string) (*sync.WaitGroup, *atomic.Int64) {
 	var all sync.WaitGroup
 	var connected atomic.Int64
@@ -242,8 +244,8 @@ func TestTheScalerEndsUnderAFloodOfConnections(t *testing.T) {
 	}
 }
 
-// effect returns how many times as long as before a bystander's call takes under the flood, and the
-// longest time of one.
+// effect returns the factor by which the flood slows down another client's calls, and the longest
+// of them.
 func (f flood) effect(t *testing.T) (slowdown float64, longest time.Duration) {
 	const mostGrowth = 80 // MiB: two addresses with 24,000 streams each take most of it
 	s := startScaler(t, newGpuFile(t, busyAt(50)))

@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// gpu is a GPU in the file that `--gpu-source file:` reads: docs/hardware.md has the keys. A missing
-// key is a reading that the device lacks, nil one that failed.
+// gpu is a GPU in the file that `--gpu-source file:` reads; docs/hardware.md has the keys. A
+// missing key is a reading that the device lacks, nil one that failed.
 type gpu map[string]any
 
 const memoryTotal = 80 << 30
 
-// busyAt is in use at so many percent, its VRAM half taken.
+// busyAt returns a GPU in use with that utilization and half of its VRAM.
 func busyAt(percent float64) gpu {
 	return gpu{
 		"name": "Simulated", "utilization_percent": percent,
@@ -22,7 +22,7 @@ func busyAt(percent float64) gpu {
 	}
 }
 
-// unused is nobody's, and so is no replica.
+// unused returns a free GPU, which is no replica.
 func unused() gpu {
 	return gpu{
 		"name": "Simulated", "utilization_percent": 0,
@@ -30,7 +30,7 @@ func unused() gpu {
 	}
 }
 
-// drawing is in use, at so many watts.
+// drawing returns a GPU in use at that power.
 func drawing(watts float64) gpu {
 	one := busyAt(50)
 	one["power_watts"] = watts
@@ -45,7 +45,7 @@ func times(count int, one gpu) []gpu {
 	return all
 }
 
-// gpuFile is a node's GPUs, which a test may change while scalers read them.
+// gpuFile has a node's GPUs; a test may change it while scalers read it.
 type gpuFile struct {
 	t    *testing.T
 	path string
@@ -58,7 +58,7 @@ func newGpuFile(t *testing.T, gpus ...gpu) *gpuFile {
 	return f
 }
 
-// show replaces the file at once: no reader sees half of it.
+// show replaces the file atomically.
 func (f *gpuFile) show(gpus ...gpu) {
 	f.t.Helper()
 	text := must(json.Marshal(map[string]any{"gpus": append([]gpu{}, gpus...)})) // never null

@@ -1,9 +1,9 @@
-// Package contract holds the scaler to KEDA's side of the protocol: KEDA's own external scaler and
-// external push scaler, unchanged, ask the real binary. What a test asserts is what KEDA sees.
+// Package contract tests the scaler against KEDA's side of the protocol: KEDA's own external scaler
+// and external push scaler, unmodified, call the real binary. Tests assert what KEDA sees.
 //
 //	go test -vet=off .
 //
-// SCALER_BINARY names another binary than that of the preset dev.
+// SCALER_BINARY names a binary other than that of the preset dev.
 package contract
 
 import (
@@ -23,8 +23,8 @@ import (
 
 const (
 	root = "../.."
-	// Far longer than anything takes: only a test that fails waits so long.
-	patience = 30 * time.Second
+	// Far longer than anything takes: only a test that fails waits that long.
+	timeout = 30 * time.Second
 )
 
 var binary = func() string {
@@ -40,18 +40,18 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	for _, name := range []string{"http_proxy", "https_proxy", "all_proxy"} {
-		os.Unsetenv(name) // all that is asked is on loopback
+		os.Unsetenv(name) // all requests go to loopback
 		os.Unsetenv(strings.ToUpper(name))
 	}
 	logf.SetLogger(funcr.New(kedaLog.add, funcr.Options{Verbosity: 1}))
 	dns.SetMinResolutionInterval(resolutionInterval)
 	useOurNameServer()
-	// They wait far more than they work; -parallel still has the last word.
+	// Tests mostly wait without using the CPU; the flag -parallel has precedence.
 	flag.Set("test.parallel", "12")
 	os.Exit(m.Run())
 }
 
-// kedaLog is what KEDA logged: of a push scaler's streams it tells nobody else.
+// kedaLog is KEDA's log, the only output about a push scaler's streams.
 var kedaLog kedaLines
 
 type kedaLines struct {
@@ -65,8 +65,8 @@ func (log *kedaLines) add(_, line string) {
 	log.lines = append(log.lines, line)
 }
 
-// of is what it logged about one ScaledObject, containing a text.
-func (log *kedaLines) of(name, text string) []string {
+// about returns the lines about one ScaledObject that contain a text.
+func (log *kedaLines) about(name, text string) []string {
 	log.mutex.Lock()
 	defer log.mutex.Unlock()
 	var found []string
@@ -78,21 +78,21 @@ func (log *kedaLines) of(name, text string) []string {
 	return found
 }
 
-// eventually fails the test when the condition never came true.
+// eventually fails the test if the condition does not become true.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !condition(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); !condition(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", patience, what)
+			t.Fatalf("not within %v: %s", timeout, what)
 		}
 	}
 }
 
-// within times something that has to be quick, and fails the test unless one of three attempts was: a
-// machine that is busy with something else is slow at times. Tests that call it are not parallel.
+// within fails the test unless one of three attempts was quick: a busy machine is slow at times.
+// Tests that call it are not parallel.
 func within(t *testing.T, most time.Duration, what string, attempt func() time.Duration) {
 	t.Helper()
-	best := patience
+	best := timeout
 	for attempts := 0; attempts < 3 && best > most; attempts++ {
 		took := attempt()
 		t.Logf("%s: %v", what, took)

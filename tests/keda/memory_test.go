@@ -13,14 +13,14 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// rssKiB is the memory that the process has now.
+// rssKiB returns the process's present memory.
 func (s *scaler) rssKiB() int {
 	status := string(must(os.ReadFile(fmt.Sprintf("/proc/%d/status", s.process.Pid))))
 	_, after, _ := strings.Cut(status, "VmRSS:")
 	return must(strconv.Atoi(strings.Fields(after)[0]))
 }
 
-// An aggregator that many KEDAs streamed from, once, is not as large as that made it for ever.
+// After many streams have ended, an aggregator returns their memory to the system.
 func TestMemoryOfStreamsThatEndedGoesBackToTheSystem(t *testing.T) {
 	t.Parallel()
 	const streams = 16_000
@@ -28,7 +28,7 @@ func TestMemoryOfStreamsThatEndedGoesBackToTheSystem(t *testing.T) {
 	before := s.rssKiB()
 	connection := must(grpc.NewClient(s.address(), grpc.WithTransportCredentials(insecure.NewCredentials())))
 	client := pb.NewExternalScalerClient(connection)
-	// All of one trigger: decisions of triggers are kept when their streams have ended.
+	// All of one trigger, because decisions of triggers are kept after their streams.
 	for i := range streams {
 		stream := must(client.StreamIsActive(context.Background(), &pb.ScaledObjectRef{
 			Name: "llm", Namespace: "ai", ScalerMetadata: map[string]string{"targetValue": "80"}}))

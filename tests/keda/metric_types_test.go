@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What a GPU with every reading gives for each metric type.
+// The values of each metric type on a GPU with every reading.
 var everyReading = gpu{
 	"name": "Simulated", "processes": []map[string]int{{"pid": 1}},
 	"utilization_percent": 60, "memory_utilization_percent": 45,
@@ -21,7 +21,7 @@ var metricTypeValues = map[string]float64{
 	"pcie_rx_kbps": 2000, "nvlink_tx_mbps": 3000, "nvlink_rx_mbps": 4000,
 }
 
-// Also the first poll gets a value: a reading that is taken only while it is wanted is taken then.
+// The first poll already gets a value: readings that are taken only on request are taken then.
 func TestEveryMetricTypeIsAnsweredAtTheFirstPoll(t *testing.T) {
 	t.Parallel()
 	s := startScaler(t, newGpuFile(t, everyReading))
@@ -30,7 +30,7 @@ func TestEveryMetricTypeIsAnsweredAtTheFirstPoll(t *testing.T) {
 		metricType := row["metricType"]
 		want, known := metricTypeValues[metricType]
 		if !known {
-			continue // the test below has those that are on demand
+			continue // the test below has the demand types
 		}
 		t.Run(metricType, func(t *testing.T) {
 			c := external(t, trigger(s, map[string]string{"metricType": metricType}))
@@ -41,7 +41,7 @@ func TestEveryMetricTypeIsAnsweredAtTheFirstPoll(t *testing.T) {
 	}
 }
 
-// sourcesOnDemand are what such a metric type takes besides, by how its name begins.
+// sourcesOnDemand are the other keys of such a metric type, by prefix of its name.
 var sourcesOnDemand = map[string]map[string]string{
 	"redis_stream_length":  {"redisAddress": "redis:6379", "redisStream": "jobs"},
 	"redis_stream_lag":     {"redisAddress": "redis:6379", "redisStream": "jobs", "redisConsumerGroup": "workers"},
@@ -51,9 +51,9 @@ var sourcesOnDemand = map[string]map[string]string{
 	"pending_ratio":        {"engineEndpoint": "http://llm:8000", "scope": "fleet", "maxConcurrency": "8"},
 }
 
-// What is not there has no engine: nothing runs, and nothing waits, where no GPU is in use that one
-// could have. A queue or a page that is not there is unknown.
-func TestEveryMetricTypeOnDemandIsAskedWhereItsTriggerSays(t *testing.T) {
+// If no GPU is in use, a name without addresses means that no engine runs and no request waits. A
+// queue or a metrics endpoint without an address is unknown.
+func TestEveryDemandMetricTypeReadsItsSource(t *testing.T) {
 	t.Parallel()
 	s := startScaler(t, newGpuFile(t, unused()))
 	for _, row := range referenceTable(t, "metricType") {

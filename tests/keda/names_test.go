@@ -11,20 +11,20 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// resolutionInterval is how long a channel of KEDA's waits at least before it looks its name up
-// again: 30 s in KEDA, which leaves gRPC's default as it is.
+// resolutionInterval is the minimum between two lookups of a KEDA channel's name: 30 s in KEDA,
+// gRPC's default.
 const resolutionInterval = 100 * time.Millisecond
 
-// nameServer answers for the names of Services, to all of this process.
+// nameServer answers for the names of Services, for all of this process.
 var nameServer = &names{addresses: map[string][]string{}, failed: map[string]int{}}
 
 type names struct {
 	mutex     sync.Mutex
 	addresses map[string][]string
-	failed    map[string]int // how often a name that is to fail was asked for
+	failed    map[string]int // number of queries for a name that is to fail
 }
 
-// set has a name lead to these addresses, as that of a headless Service leads to its pods.
+// set makes a name resolve to these addresses, as a headless Service's does to its pods.
 func (n *names) set(name string, addresses ...string) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -32,7 +32,7 @@ func (n *names) set(name string, addresses ...string) {
 	delete(n.failed, name+".")
 }
 
-// fail has a name answered with SERVFAIL until it is set again.
+// fail makes a name fail with SERVFAIL until it is set again.
 func (n *names) fail(name string) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -60,7 +60,7 @@ func (n *names) of(name string) ([]string, dnsmessage.RCode) {
 	return found, dnsmessage.RCodeSuccess
 }
 
-// useOurNameServer has the resolver that KEDA's channels use ask ours.
+// useOurNameServer makes the resolver of KEDA's channels use our server.
 func useOurNameServer() {
 	server := must(net.ListenPacket("udp", "127.0.0.1:0"))
 	go serveNames(server)

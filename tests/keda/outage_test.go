@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// polled is one answer of many.
+// polled is one of many answers.
 type polled struct {
 	at time.Time
 	answer
@@ -58,7 +58,7 @@ func (p *polling) newest() polled {
 	return p.all[len(p.all)-1]
 }
 
-// done ends it and returns every answer.
+// done stops it and returns every answer.
 func (p *polling) done() []polled {
 	p.mutex.Lock()
 	select {
@@ -71,7 +71,7 @@ func (p *polling) done() []polled {
 	return p.all
 }
 
-// until waits for an answer after `begin` that is as wanted, and returns how long it took.
+// until waits for such an answer after `begin`, and returns how long it took.
 func (p *polling) until(t *testing.T, begin time.Time, what string, as func(polled) bool) time.Duration {
 	t.Helper()
 	var found polled
@@ -82,9 +82,9 @@ func (p *polling) until(t *testing.T, begin time.Time, what string, as func(poll
 	return found.at.Sub(begin)
 }
 
-// onlyTruth fails the test for an answer that was made up, or an error that says something else than
-// that the scaler is away: to a call that comes while it closes gRPC itself answers CANCELLED.
-func onlyTruth(t *testing.T, all []polled, truth answer) {
+// checkAnswers fails the test for a wrong value, or for an error other than that the scaler is down.
+// gRPC itself answers CANCELLED to calls during a shutdown.
+func checkAnswers(t *testing.T, all []polled, truth answer) {
 	t.Helper()
 	for _, one := range all {
 		if one.err == nil && one.answer != truth {
@@ -100,9 +100,9 @@ func onlyTruth(t *testing.T, all []polled, truth answer) {
 func isError(one polled) bool  { return one.err != nil }
 func isAnswer(one polled) bool { return one.err == nil }
 
-// KEDA's channel waits 1 s after a connection that failed, then longer; so the scaler is back for
-// KEDA soon after it is back.
-func TestKilledScalerIsErrorsAndThenTheValueAgain(t *testing.T) {
+// KEDA's channel waits 1 s after a failed connection, then longer. So KEDA gets answers soon after
+// the scaler is back.
+func TestKilledScalerGivesErrorsThenTheValueAgain(t *testing.T) {
 	t.Parallel()
 	s := startScaler(t, newGpuFile(t, busyAt(90)))
 	c := external(t, trigger(s, nil))
@@ -116,12 +116,11 @@ func TestKilledScalerIsErrorsAndThenTheValueAgain(t *testing.T) {
 		s.start()
 		t.Logf("answers again %v after its start", p.until(t, started, "KEDA sees answers again", isAnswer))
 	}
-	onlyTruth(t, p.done(), answer{90, true})
+	checkAnswers(t, p.done(), answer{90, true})
 }
 
-// SIGTERM lets calls finish: those under way get an answer, those that come later an error, none a
-// made-up value.
-func TestStoppedScalerGivesNoMadeUpValue(t *testing.T) {
+// After SIGTERM the calls in flight get an answer, later ones an error, and none a wrong value.
+func TestStoppedScalerReturnsNoWrongValue(t *testing.T) {
 	t.Parallel()
 	s := startScaler(t, newGpuFile(t, busyAt(90)))
 	c := external(t, trigger(s, nil))
@@ -130,10 +129,10 @@ func TestStoppedScalerGivesNoMadeUpValue(t *testing.T) {
 	stopped := time.Now()
 	s.stop()
 	p.until(t, stopped, "KEDA sees an error", isError)
-	onlyTruth(t, p.done(), answer{90, true})
+	checkAnswers(t, p.done(), answer{90, true})
 }
 
-// A poll that waits for a reading is answered in words, not cut off.
+// A poll that waits for a reading gets an error message, not a broken connection.
 func TestWaitingPollIsAnsweredByAScalerThatStops(t *testing.T) {
 	t.Parallel()
 	s := startScaler(t, newGpuFile(t), "--gpu-source=none")
@@ -157,9 +156,9 @@ func TestWaitingPollIsAnsweredByAScalerThatStops(t *testing.T) {
 	}
 }
 
-// Inactive needs evidence: KEDA goes from N to 0 at once on the first inactive answer after an
-// outage, and a scaler that has just started has seen nothing yet.
-func TestScalerThatComesBackIdleIsActiveUntilItKnowsBetter(t *testing.T) {
+// A workload is inactive only with evidence: KEDA scales from N to 0 on the first inactive answer
+// after an outage, and a scaler that has just started has no readings.
+func TestRestartedScalerStaysActiveForTheActivationWindow(t *testing.T) {
 	t.Parallel()
 	const activationWindow = 15 * time.Second // far longer than the channel takes to connect again
 	gpus := newGpuFile(t, busyAt(90))
@@ -188,8 +187,8 @@ func TestScalerThatComesBackIdleIsActiveUntilItKnowsBetter(t *testing.T) {
 	}
 }
 
-// The scaler serves before it has read its GPUs: KEDA waits for the first reading, and gets no error.
-// On a machine that is slow at times the reading may take longer than a question waits.
+// The scaler serves before its first GPU reading: KEDA waits for the reading and gets no error. On
+// a slow machine the reading may take longer than a request waits.
 func TestFirstAnswerWaitsForTheFirstReading(t *testing.T) {
 	t.Parallel()
 	const longestWait = 1500 * time.Millisecond

@@ -19,7 +19,7 @@ func writeProfiles(t *testing.T, yaml string) string {
 	return path
 }
 
-// preallocated shows what a GPU of an engine does: VRAM that stands at 91 %, busy or idle.
+// preallocated returns a GPU of an engine: VRAM stays at 91 %, busy or idle.
 func preallocated(percent, nvlink float64) gpu {
 	one := busyAt(percent)
 	one["memory_used_bytes"] = memoryTotal / 100 * 91
@@ -27,7 +27,7 @@ func preallocated(percent, nvlink float64) gpu {
 	return one
 }
 
-// quick has a profile's windows pass at once.
+// quick shortens a profile's windows.
 var quick = map[string]string{
 	"window": "0s", "activationWindow": "0s", "preallocationWindow": "1s", "warmupSeconds": "0",
 }
@@ -38,17 +38,18 @@ func withProfile(profile string) map[string]string {
 	return metadata
 }
 
-// What two replicas with preallocated VRAM are worth in each profile, at 60 % and 60000 MiB/s, and
+// The value of two replicas with preallocated VRAM in each profile, at 60 % and 60000 MiB/s, and
 // idle.
 var profileValues = map[string]struct{ busy, idle answer }{
-	"vllm-inference":       {answer{120, true}, answer{0, false}}, // no engine to read: utilisation
-	"tgi-inference":        {answer{120, true}, answer{0, false}},
-	"batch":                {answer{140, true}, answer{0, false}}, // a busy replica: the target
+	"vllm-inference": {answer{120, true}, answer{0, false}}, // no engine to read: utilization
+	"tgi-inference":  {answer{120, true}, answer{0, false}},
+	// a busy replica counts as the target
+	"batch":                {answer{140, true}, answer{0, false}},
 	"ollama":               {answer{140, true}, answer{0, false}},
 	"triton-inference":     {answer{120, true}, answer{0, false}},
 	"training":             {answer{180, true}, answer{0, true}}, // never shrunk, never at zero
 	"distributed-training": {answer{120000, true}, answer{0, false}},
-	// Of engines alone, of which none runs where the trigger says.
+	// Engines only; none runs at the trigger's address.
 	"vllm-requests":       {},
 	"vllm-queue-depth":    {},
 	"triton-queue-wait":   {},
@@ -90,8 +91,8 @@ func TestEveryProfileScalesFromBusyToIdle(t *testing.T) {
 	}
 }
 
-// Until it is known whether VRAM stands, a replica counts the target at most: a start cannot run
-// away.
+// Until it is known whether VRAM is preallocated, a replica counts at most the target, so that a
+// start cannot run away.
 func TestVramCountsAtMostTheTargetAtFirst(t *testing.T) {
 	t.Parallel()
 	s := startScaler(t, newGpuFile(t, times(2, preallocated(100, 0))...))
@@ -114,7 +115,7 @@ func TestKeyInTheMetadataOverridesTheProfile(t *testing.T) {
 	c.comesTo(answer{90, false})
 }
 
-func TestProfileOfOnesOwn(t *testing.T) {
+func TestCustomProfile(t *testing.T) {
 	t.Parallel()
 	profiles := writeProfiles(t, `
 profiles:

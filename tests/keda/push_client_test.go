@@ -13,14 +13,14 @@ import (
 	"github.com/kedacore/keda/v2/pkg/scalers/scalersconfig"
 )
 
-// pushing is KEDA's push scaler for one trigger, and what came over its channels.
+// pushing is KEDA's push scaler for one trigger, and what it sent on its channels.
 type pushing struct {
 	*client
 	close func() // as KEDA does when the ScaledObject is deleted
 
 	mutex sync.Mutex
 	trues []time.Time     // when each `true` arrived
-	specs []v2.MetricSpec // the newest; nil before the first
+	specs []v2.MetricSpec // the latest; nil before the first
 	ended bool            // the channel of specs is closed
 }
 
@@ -82,28 +82,28 @@ func (p *pushing) all() []time.Time {
 	return append([]time.Time(nil), p.trues...)
 }
 
-// wakes waits for the first `true`, and returns when it arrived.
-func (p *pushing) wakes() time.Time {
+// waitForTrue waits for the first `true` and returns its arrival.
+func (p *pushing) waitForTrue() time.Time {
 	p.t.Helper()
-	return p.wakesAfter(0)
+	return p.waitForTrueAfter(0)
 }
 
-// wakesAfter is the same for the next `true` after the first so many.
-func (p *pushing) wakesAfter(count int) time.Time {
+// waitForTrueAfter waits for the next `true` after the first `count` and returns its arrival.
+func (p *pushing) waitForTrueAfter(count int) time.Time {
 	p.t.Helper()
 	eventually(p.t, "StreamIsActive sends true", func() bool { return len(p.all()) > count })
 	return p.all()[count]
 }
 
-// wakesAgain makes the GPU idle, long enough for the stream to see it, and busy.
-func (p *pushing) wakesAgain(gpus *gpuFile) {
+// toggle makes the GPU idle, until the stream has seen it, and busy again.
+func (p *pushing) toggle(gpus *gpuFile) {
 	p.t.Helper()
 	count := len(p.all())
 	gpus.show(unused())
 	p.comesTo(answer{0, false})
-	time.Sleep(1500 * time.Millisecond) // an active stream looks once a second
+	time.Sleep(1500 * time.Millisecond) // an active stream polls once a second
 	gpus.show(busyAt(90))
-	p.wakesAfter(count)
+	p.waitForTrueAfter(count)
 }
 
 func (p *pushing) streamsSpec() v2.MetricSpec {
@@ -126,17 +126,16 @@ func (p *pushing) streamsSpecWhere(as func(v2.MetricSpec) bool) v2.MetricSpec {
 	return only
 }
 
-func (p *pushing) kedaSaid(text string) []string {
-	return kedaLog.of(p.config.ScalableObjectName, text)
+func (p *pushing) kedaLogged(text string) []string {
+	return kedaLog.about(p.config.ScalableObjectName, text)
 }
 
-// reconnects waits until KEDA has decided to open the stream again, and returns how long it waits
-// before it does.
+// reconnects waits until KEDA has decided to reopen the stream, and returns its backoff.
 func (p *pushing) reconnects(times int) string {
 	p.t.Helper()
 	const line = `"StreamIsActive retry backoff"`
-	eventually(p.t, "KEDA opens the stream again", func() bool { return len(p.kedaSaid(line)) >= times })
-	_, after, _ := strings.Cut(p.kedaSaid(line)[times-1], `"duration"="`)
+	eventually(p.t, "KEDA opens the stream again", func() bool { return len(p.kedaLogged(line)) >= times })
+	_, after, _ := strings.Cut(p.kedaLogged(line)[times-1], `"duration"="`)
 	duration, _, _ := strings.Cut(after, `"`)
 	return duration
 }

@@ -21,7 +21,7 @@ const (
 )
 
 // Ten clients watch the same GPU.
-func TestFiveServersOfFiveHundredPushClientsEachTellEveryEdge(t *testing.T) {
+func TestFiveServersOfFiveHundredPushClientsEachSendEveryEdge(t *testing.T) {
 	nodes := make([]*gpuFile, pushServers)
 	scalers := make([]*scaler, pushServers)
 	for i := range scalers {
@@ -34,9 +34,9 @@ func TestFiveServersOfFiveHundredPushClientsEachTellEveryEdge(t *testing.T) {
 		})
 }
 
-// Each client's workload has a pod of its own, with a GPU on one of five nodes. Half of the triggers
-// name it; the others' ScaledObjects are called like it.
-func TestFiveAggregatorsOfFiveHundredPushClientsEachTellEveryEdge(t *testing.T) {
+// Each client's workload has its own pod, with a GPU on one of five nodes. Half of the triggers
+// name the workload; the other ScaledObjects have its name.
+func TestFiveAggregatorsOfFiveHundredPushClientsEachSendEveryEdge(t *testing.T) {
 	const gpusPerNode = clientsPerServer / pushServers
 	nodes := make([]*gpuFile, pushServers)
 	agents := make([]string, pushServers)
@@ -61,7 +61,7 @@ func TestFiveAggregatorsOfFiveHundredPushClientsEachTellEveryEdge(t *testing.T) 
 		return config
 	}
 	for _, s := range aggregators {
-		external(t, config(s, 0)).comesTo(answer{0, false}) // it has heard all agents
+		external(t, config(s, 0)).comesTo(answer{0, false}) // all agents are connected
 	}
 	everyClientSeesItsEdge(t, nodes, gpusPerNode, aggregators, config)
 }
@@ -69,8 +69,8 @@ func TestFiveAggregatorsOfFiveHundredPushClientsEachTellEveryEdge(t *testing.T) 
 func workload(i int) string { return fmt.Sprintf("llm%d", i) }
 func podOf(i int) string    { return workload(i) + "-6d4cf56db6-x7k2p" }
 
-// everyClientSeesItsEdge has the clients with an odd number, whose GPUs have one, see theirs first, so
-// that an edge which goes to another's stream is seen.
+// everyClientSeesItsEdge first changes the GPUs of clients with an odd number, so that an edge sent
+// to the wrong stream is detected.
 func everyClientSeesItsEdge(t *testing.T, nodes []*gpuFile, gpusPerNode int, scalers []*scaler,
 	config func(s *scaler, i int) *scalersconfig.ScalerConfig) {
 	t.Helper()
@@ -106,7 +106,7 @@ func everyClientSeesItsEdge(t *testing.T, nodes []*gpuFile, gpusPerNode int, sca
 		}
 		var last time.Duration
 		for _, c := range who {
-			last = max(last, c.wakes().Sub(changed))
+			last = max(last, c.waitForTrue().Sub(changed))
 		}
 		t.Logf("%s, the last of %d after %v", what, len(who), last)
 	}

@@ -14,7 +14,7 @@ func TestPushWakesWhatIsBusyWhenItOpens(t *testing.T) {
 	external(t, trigger(s, nil)).ask() // waits for the first reading
 	within(t, time.Second, "after it was opened", func() time.Duration {
 		opened := time.Now()
-		return push(t, trigger(s, nil)).wakes().Sub(opened)
+		return push(t, trigger(s, nil)).waitForTrue().Sub(opened)
 	})
 }
 
@@ -27,7 +27,7 @@ func TestPushWakesWhatBecomesBusy(t *testing.T) {
 		p.comesTo(answer{0, false})
 		changed := time.Now()
 		gpus.show(busyAt(90))
-		took := p.wakes().Sub(changed)
+		took := p.waitForTrue().Sub(changed)
 		p.close()
 		gpus.show(unused())
 		eventually(t, "it is closed", func() bool { return s.streamsOpen("StreamIsActive") == 0 })
@@ -40,15 +40,15 @@ func TestPushSendsTrueOnceWhileItStaysBusy(t *testing.T) {
 	gpus := newGpuFile(t, busyAt(90))
 	s := startScaler(t, gpus)
 	p := push(t, trigger(s, nil))
-	p.wakes()
-	p.wakesAgain(gpus)
-	time.Sleep(2 * time.Second) // an active stream looks once a second
+	p.waitForTrue()
+	p.toggle(gpus)
+	time.Sleep(2 * time.Second) // an active stream polls once a second
 	if trues := p.all(); len(trues) != 2 {
 		t.Errorf("%d times true, want 2", len(trues))
 	}
 }
 
-// KEDA may have missed a `true`, or have failed to act on it: it comes again after 1 and 4 s.
+// KEDA may have missed a `true`, or failed to act on it: it is repeated after 1 and 4 s.
 func TestPushRepeatsTrueWhileThereIsNoReplica(t *testing.T) {
 	t.Parallel()
 	gpus := newGpuFile(t, busyAt(90))
@@ -58,61 +58,61 @@ func TestPushRepeatsTrueWhileThereIsNoReplica(t *testing.T) {
 	left := time.Now()
 	p := push(t, trigger(s, map[string]string{"activationWindow": "5m"}))
 	for count, least := range []time.Duration{0, 500 * time.Millisecond, 3 * time.Second} {
-		if after := p.wakesAfter(count).Sub(left); after < least {
+		if after := p.waitForTrueAfter(count).Sub(left); after < least {
 			t.Errorf("true number %d came after %v, not before %v", count+1, after, least)
 		}
 	}
 }
 
-// A rolling update: the stream ends with OK, for which KEDA waits 2 s and logs no error.
+// In a rolling update the stream ends with OK: KEDA waits 2 s and logs no error.
 func TestPushStreamOfAScalerThatStopsIsOpenedAgain(t *testing.T) {
 	t.Parallel()
 	s := startScaler(t, newGpuFile(t, busyAt(90)))
 	p := push(t, trigger(s, nil))
-	p.wakes()
+	p.waitForTrue()
 	s.stop()
 	if waits := p.reconnects(1); waits != "2s" {
 		t.Errorf("KEDA waits %s", waits)
 	}
-	if errors := p.kedaSaid("error running StreamIsActive"); len(errors) > 0 {
+	if errors := p.kedaLogged("error running StreamIsActive"); len(errors) > 0 {
 		t.Errorf("the stream's end was an error to KEDA: %v", errors)
 	}
 	s.start()
-	p.wakesAfter(1)
+	p.waitForTrueAfter(1)
 }
 
-// A crash: KEDA waits longer each time, up to a minute.
+// After a crash KEDA waits longer each time, up to a minute.
 func TestPushStreamOfAScalerThatIsKilledIsOpenedAgain(t *testing.T) {
 	t.Parallel()
 	s := startScaler(t, newGpuFile(t, busyAt(90)))
 	p := push(t, trigger(s, nil))
-	p.wakes()
+	p.waitForTrue()
 	s.kill()
 	first, second := p.reconnects(1), p.reconnects(2)
 	if first != "2s" || second != "4s" {
 		t.Errorf("KEDA waits %s, then %s", first, second)
 	}
 	s.start()
-	p.wakesAfter(1)
+	p.waitForTrueAfter(1)
 }
 
-func TestPushStreamOfBadMetadataEndsWithOurWords(t *testing.T) {
+func TestPushStreamOfBadMetadataEndsWithTheError(t *testing.T) {
 	t.Parallel()
 	s := startScaler(t, newGpuFile(t, busyAt(90)))
 	p := push(t, trigger(s, map[string]string{"targetValeu": "80"}))
 	eventually(t, "KEDA logs why", func() bool {
-		return len(p.kedaSaid(`did you mean \"targetValue\"?`)) > 0
+		return len(p.kedaLogged(`did you mean \"targetValue\"?`)) > 0
 	})
 	p.spec()
 }
 
-// A stream is open while the scaler cannot read any GPU: it says nothing, and does not end.
+// The stream stays open without messages while the scaler cannot read any GPU.
 func TestPushStreamStaysWhileGpusCannotBeRead(t *testing.T) {
 	t.Parallel()
 	gpus := newGpuFile(t, busyAt(90))
 	s := startScaler(t, gpus, "--stale-after=200ms")
 	p := push(t, trigger(s, nil))
-	p.wakes()
+	p.waitForTrue()
 	if err := os.Remove(gpus.path); err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestPushStreamStaysWhileGpusCannotBeRead(t *testing.T) {
 	if trues := p.all(); len(trues) != 1 {
 		t.Errorf("%d times true, want 1", len(trues))
 	}
-	p.wakesAgain(gpus)
+	p.toggle(gpus)
 }
 
 func TestPushScalerIsPolledAsWell(t *testing.T) {
@@ -144,7 +144,7 @@ func TestWithoutProfilesKedaAsksForTheSpecAlone(t *testing.T) {
 		return p.ended
 	})
 	p.spec()
-	p.wakes()
+	p.waitForTrue()
 }
 
 func TestChangedProfileReachesKedaThroughTheStream(t *testing.T) {
@@ -172,5 +172,5 @@ func TestChangedProfileReachesKedaThroughTheStream(t *testing.T) {
 	change("45")
 	s.stop()
 	s.start()
-	change("30") // over a stream that KEDA opened again
+	change("30") // over a stream that KEDA reopened
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// referenceTable is a table of docs/reference.md, which is made from the program's own tables: the
-// rows under this header, each a map from column to cell. So a new row is a new case here.
+// referenceTable returns the rows of a table of docs/reference.md with this header, each a map from
+// column to cell. The page is generated from the program's tables, so a new row is a new case here.
 func referenceTable(t *testing.T, header string) []map[string]string {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(root, "docs/reference.md"))

@@ -10,15 +10,16 @@ import (
 	v2 "k8s.io/api/autoscaling/v2"
 )
 
-// withinTolerance says that the HPA leaves replicas alone: its default tolerance is 0.1, inclusive.
+// withinTolerance returns whether the HPA keeps the replicas: its default tolerance is 0.1,
+// inclusive.
 func withinTolerance(ratio float64) bool {
 	const tolerance = 0.1
 	return 1-tolerance <= ratio && ratio <= 1+tolerance
 }
 
-// desiredByAverageValue is what the HPA makes of a value, in thousandths as it counts:
+// desiredByAverageValue returns the HPA's replicas for a value, in thousandths as it calculates:
 // GetExternalPerPodMetricReplicas of pkg/controller/podautoscaler/replica_calculator.go, Kubernetes
-// 1.36. Scaling from 0 is KEDA's: to 1 when the trigger is active.
+// 1.36. KEDA scales from 0: to 1 when the trigger is active.
 func desiredByAverageValue(value, target float64, replicas int) int {
 	usage, perPod := math.Round(value*1000), math.Round(target*1000)
 	if withinTolerance(usage / (perPod * float64(replicas))) {
@@ -36,7 +37,7 @@ func desiredByValue(value, target float64, ready int) int {
 	return int(math.Ceil(ratio * float64(ready)))
 }
 
-// bounded is what comes of it: KEDA takes 0 from the HPA's minimum of 1 when nothing is active.
+// bounded applies the limits: KEDA makes 0 of the HPA's minimum of 1 if nothing is active.
 func bounded(desired int, active bool, most int) int {
 	if !active {
 		return 0
@@ -52,7 +53,7 @@ func TestKedasPublishedShapes(t *testing.T) {
 	const most = 3
 	for _, test := range []struct {
 		watts, target float64
-		want          int // from as many as there are after the row before, 0 at first
+		want          int // from the replicas of the row before, 0 at first
 	}{
 		{0, 10, 0}, {10, 10, 1}, {20, 10, 2}, {22.222, 6.111, 3}, {0, 10, 0},
 		{0.001, 10, 1}, {0.5, 10, 1}, {10.999, 10, 1}, {11, 10, 1}, {11.001, 10, 2}, {20.001, 10, 3},
@@ -75,14 +76,14 @@ func TestKedasPublishedShapes(t *testing.T) {
 				} else {
 					p := push(t, config)
 					if test.watts > 0 {
-						p.wakes()
+						p.waitForTrue()
 					}
 					c = p.client
 				}
 				c.comesTo(answer{test.watts, test.watts > 0})
 				target := c.spec().Target.AverageValue.AsApproximateFloat64()
 				replicas := 0
-				for range 5 { // syncs of the HPA
+				for range 5 { // HPA syncs
 					got, err := c.ask()
 					if err != nil {
 						t.Fatal(err)
@@ -101,8 +102,8 @@ func TestKedasPublishedShapes(t *testing.T) {
 	}
 }
 
-// The first two oracles of a workload whose every replica is saturated: replicas at successive syncs
-// of the HPA, each step's replicas ready before the next.
+// The first two oracles of a workload with all replicas saturated: replicas at successive syncs of
+// the HPA, each step's replicas ready before the next.
 func TestSaturatedWorkloadGrows(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -137,7 +138,7 @@ func TestSaturatedWorkloadGrows(t *testing.T) {
 	}
 }
 
-// The trigger's metricType is not sent to a scaler; targetType mirrors it, and both give the same
+// The trigger's metricType is not sent to a scaler; targetType mirrors it. Both give the same
 // replicas.
 func TestValueAndAverageValueAgree(t *testing.T) {
 	t.Parallel()

@@ -7,18 +7,18 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-func TestEveryRpcIsAskedByKedaAndAnswered(t *testing.T) {
+func TestEveryRpcIsCalledByKedaAndAnswered(t *testing.T) {
 	t.Parallel()
 	s := startScaler(t, newGpuFile(t, busyAt(90)), "--profiles="+writeProfiles(t, "profiles: {}"))
 	c := external(t, trigger(s, nil))
 	c.spec()
 	c.comesTo(answer{90, true})
 	p := push(t, trigger(s, nil))
-	p.wakes()
+	p.waitForTrue()
 	p.streamsSpec()
 	p.close()
 	for _, rpc := range []string{"IsActive", "StreamIsActive", "GetMetricSpec", "GetMetrics", "StreamMetricSpec"} {
-		eventually(t, rpc+" is counted", func() bool { return s.asked(rpc) > 0 })
+		eventually(t, rpc+" is counted", func() bool { return s.calls(rpc) > 0 })
 	}
 }
 
@@ -116,10 +116,10 @@ func TestIdleWorkloadIsZeroAndInactiveAndNoError(t *testing.T) {
 	external(t, trigger(s, nil)).comesTo(answer{0, false})
 }
 
-// KEDA asks by the name that its HPA has, which may be one that a changed profile gave up.
-func TestValueIsGivenWhateverNameIsAskedFor(t *testing.T) {
+// KEDA requests the metric by its HPA's name for it, which may be from before a profile change.
+func TestValueIsReturnedForAnyMetricName(t *testing.T) {
 	t.Parallel()
 	s := startScaler(t, newGpuFile(t, busyAt(90)))
 	c := external(t, trigger(s, map[string]string{"metricName": "another"}))
-	c.comesTo(answer{90, true}) // by keda_gpu_metric
+	c.comesTo(answer{90, true}) // requested as keda_gpu_metric
 }

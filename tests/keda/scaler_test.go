@@ -20,19 +20,19 @@ import (
 	"time"
 )
 
-// pollInterval is how often scalers read their GPUs here; 2 s by default.
+// pollInterval is the scalers' GPU polling interval here; 2 s by default.
 const pollInterval = 50 * time.Millisecond
 
 var scalersStarted atomic.Int32
 
-// scaler is the real binary, on an address of loopback that is no other test's: a port can then be
-// had again by the scaler that gave it up.
+// scaler is the real binary on a loopback address that no other test uses, so that a restarted
+// scaler can have its port again.
 type scaler struct {
 	t     *testing.T
 	ip    string
 	flags []string
 
-	port        string // of gRPC; the same after each start
+	port        string // the gRPC port; the same after each start
 	portFlag    string
 	metricsPort string
 	log         syncedBuffer
@@ -40,7 +40,7 @@ type scaler struct {
 	ended       chan error
 }
 
-// startScaler serves these GPUs, ready on return; `flags` come after ours.
+// startScaler starts a scaler on these GPUs, ready on return; `flags` override the defaults.
 func startScaler(t *testing.T, gpus *gpuFile, flags ...string) *scaler {
 	t.Helper()
 	s := newScaler(t, gpus, flags...)
@@ -48,13 +48,14 @@ func startScaler(t *testing.T, gpus *gpuFile, flags ...string) *scaler {
 	return s
 }
 
-// newScaler is not started yet, but has its address; the port too can be chosen still.
+// newScaler returns a scaler that is not started, but has its address; its port can still be
+// chosen.
 func newScaler(t *testing.T, gpus *gpuFile, flags ...string) *scaler {
 	return newServing(t, append([]string{gpus.source(), "--node-name=node",
 		"--poll-interval=" + pollInterval.String()}, flags...)...)
 }
 
-// newServing serves in the role that the flags say.
+// newServing returns a scaler in the role of the flags.
 func newServing(t *testing.T, flags ...string) *scaler {
 	number := scalersStarted.Add(1)
 	s := &scaler{
@@ -76,12 +77,12 @@ func newServing(t *testing.T, flags ...string) *scaler {
 	return s
 }
 
-// address is what a trigger names as scalerAddress.
+// address is a trigger's scalerAddress.
 func (s *scaler) address() string { return s.ip + ":" + s.port }
 
 var serving = regexp.MustCompile(`event=serving .*(?:grpc|telemetry)_port=(\d+) metrics_port=(\d+)`)
 
-// start starts it, again on the port that it had; it serves when this returns.
+// start starts it, on its former port after the first time; it serves on return.
 func (s *scaler) start() {
 	s.t.Helper()
 	s.launch()
@@ -95,20 +96,20 @@ func (s *scaler) start() {
 	s.port, s.metricsPort = ports[1], ports[2]
 }
 
-// launch does not wait for anything.
+// launch does not wait.
 func (s *scaler) launch() {
 	s.t.Helper()
 	s.log.mark()
 	command := exec.Command(binary, append(slices.Clone(s.flags), s.portFlag+s.port)...)
 	command.Stderr = &s.log
-	command.Env = []string{} // not ours
+	command.Env = []string{} // without our environment
 	for _, name := range []string{"LD_LIBRARY_PATH", "ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"} {
 		if value, set := os.LookupEnv(name); set {
 			command.Env = append(command.Env, name+"="+value)
 		}
 	}
-	// Lest it outlive a test binary that was killed. The signal comes when the thread ends, so it is
-	// kept: the goroutine that starts the process waits for it as well.
+	// It must not outlive a killed test binary. The signal is sent when the thread ends, so the
+	// thread is kept: the goroutine that starts the process also waits for it.
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started, ended := make(chan error, 1), make(chan error, 1)
 	go func() {
@@ -145,7 +146,7 @@ func (s *scaler) kill() {
 	}
 }
 
-// stop is what a rolling update does: SIGTERM, after which it ends in order.
+// stop is SIGTERM, as in a rolling update: it shuts down in order.
 func (s *scaler) stop() {
 	s.t.Helper()
 	s.process.Signal(syscall.SIGTERM)
@@ -154,13 +155,13 @@ func (s *scaler) stop() {
 		if err != nil {
 			s.t.Errorf("after SIGTERM: %v", err)
 		}
-	case <-time.After(patience):
-		s.t.Errorf("still there %v after SIGTERM:\n%s", patience, s.threads())
+	case <-time.After(timeout):
+		s.t.Errorf("still there %v after SIGTERM:\n%s", timeout, s.threads())
 		s.kill()
 	}
 }
 
-// threads is where in the kernel each of its threads is.
+// threads returns the kernel function in which each of its threads waits.
 func (s *scaler) threads() string {
 	var all strings.Builder
 	folders, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", s.process.Pid))
@@ -177,9 +178,9 @@ func (s *scaler) threads() string {
 	return all.String()
 }
 
-// asked is how often KEDA has asked for an RPC, by the scaler's own count; of streams, how many have
-// ended.
-func (s *scaler) asked(rpc string) int {
+// calls returns how often KEDA has called an RPC, by the scaler's own count; for streams, how many
+// have ended.
+func (s *scaler) calls(rpc string) int {
 	s.t.Helper()
 	return s.metric(fmt.Sprintf(`keda_gpu_scaler_scaler_requests_total{method="%s"}`, rpc))
 }
@@ -204,7 +205,7 @@ func (s *scaler) metric(series string) int {
 	return must(strconv.Atoi(string(line[1])))
 }
 
-// syncedBuffer is a log that is read while it is written.
+// syncedBuffer is a log that can be read while it is written.
 type syncedBuffer struct {
 	mutex   sync.Mutex
 	text    bytes.Buffer

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The cases of one server: what a TriggerAuthentication (auth) and the trigger's metadata bring, and
-// what KEDA then gets: the value, or an error with these words.
+// The cases of one server: the parameters of a TriggerAuthentication (auth) and the trigger's
+// metadata, and KEDA's result: the value, or an error with these words.
 type tlsCase struct {
 	name     string
 	auth     map[string]string
@@ -92,11 +92,11 @@ func TestMutualTls(t *testing.T) {
 	t.Run("push", func(t *testing.T) {
 		config := trigger(s, nil)
 		config.AuthParams = auth(keda)
-		push(t, config).wakes()
+		push(t, config).waitForTrue()
 	})
 }
 
-// As cert-manager renews a Secret: the file is read again, and no connection is lost.
+// As when cert-manager renews a Secret: the file is read again, and no connection is lost.
 func TestRenewedCertificateIsServed(t *testing.T) {
 	t.Parallel()
 	before, after := newAuthority(), newAuthority()
@@ -112,7 +112,7 @@ func TestRenewedCertificateIsServed(t *testing.T) {
 		config := trigger(s, nil)
 		config.AuthParams["caCert"] = after.pem
 		c := external(t, config)
-		defer c.Close(t.Context()) // a channel that failed would wait before it tries again
+		defer c.Close(t.Context()) // a failed channel would wait before it retries
 		_, err := c.ask()
 		return err == nil
 	})

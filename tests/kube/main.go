@@ -1,8 +1,8 @@
-// A Kubernetes control plane and a kubelet in one binary, its first argument choosing the program:
+// A Kubernetes control plane and a kubelet in one binary; its first argument selects the program:
 //
 //	kube etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kwok|kubelet|kubectl|helm [flags]
 //
-// Linked once, it takes half the time and a third of the disk of eight binaries.
+// One binary takes half the link time and a third of the disk space of eight.
 package main
 
 import (
@@ -30,7 +30,7 @@ import (
 	kwoklog "sigs.k8s.io/kwok/pkg/log"
 )
 
-// programs is in the order in which a control plane starts; what people call comes last.
+// programs has the starting order of a control plane; commands for people come last.
 var programs = []struct {
 	name string
 	run  func() int
@@ -85,7 +85,7 @@ func runKwok() int {
 	// with it, kwok ends at once.
 	pflag.CommandLine = pflag.NewFlagSet(os.Args[0], pflag.ContinueOnError)
 
-	// Read before the command exists: they choose the stages that it is made with.
+	// Read before the command is created, because they select its stages.
 	early := pflag.NewFlagSet("early", pflag.ContinueOnError)
 	early.ParseErrorsAllowlist.UnknownFlags = true
 	early.Usage = func() {}

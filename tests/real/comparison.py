@@ -1,4 +1,4 @@
-"""Compares the scaler's answers with the values of the source at the same time."""
+"""Compares the scaler's answers with the source's values at the same time."""
 import contextlib
 import threading
 import time
@@ -6,7 +6,7 @@ import unittest
 
 import servers
 
-# How old the scaler's reading, and the source's own number, may be.
+# The maximum age of the scaler's reading and the source's number.
 SLACK_SECONDS = 1.5
 
 
@@ -42,7 +42,7 @@ class Source:
             time.sleep(0.05)
 
     def range(self):
-        """The lowest and the highest of the time for which the scaler may still answer."""
+        """Returns the range of the source's values that the scaler may still return."""
         if self._failure is not None:
             raise self._failure
         since = time.monotonic() - SLACK_SECONDS
@@ -67,7 +67,7 @@ class Comparison(unittest.TestCase):
         print(f"real: {self.server:14} {what:44} {scaler_says:>12}   {source_says}", flush=True)
 
     def value_of(self, metadata):
-        """Waits for the first value."""
+        """Waits for the first value and returns it."""
         held = []
 
         def known():
@@ -81,7 +81,7 @@ class Comparison(unittest.TestCase):
         return held[0]
 
     def is_equal(self, what, metadata, want, seconds=15):
-        """A number that holds still: known beforehand, whatever else the source shows."""
+        """Expects a constant value that is known beforehand."""
         end = time.monotonic() + seconds
         value = self.value_of(metadata)
         while value != want and time.monotonic() < end:
@@ -94,8 +94,8 @@ class Comparison(unittest.TestCase):
         self.assertTrue((1 - share) * low <= value <= (1 + share) * high, what)
 
     def follows(self, what, metadata, source, step, seconds=6):
-        """A number that moves: each value is one that the source had just before. `step`: how far
-        it moves between two looks at it."""
+        """Expects a changing value: each is one that the source had just before. `step` is its
+        change between two samples."""
         self.value_of(metadata)
         values, end = [], time.monotonic() + seconds
         low = high = None
@@ -111,7 +111,7 @@ class Comparison(unittest.TestCase):
                   f"{len(values)} answers, each of them the source's")
 
     def is_refused(self, what, metadata, *texts):
-        """No value: the error has each of the texts."""
+        """Expects an error with each of the texts."""
         _, error = self.scaler.query(metadata)
         end = time.monotonic() + 15
         while (error is None or not all(text in str(error) for text in texts)) and \

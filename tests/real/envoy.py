@@ -1,4 +1,4 @@
-"""Envoy before one server, as a mesh's sidecar is."""
+"""Envoy in front of a server, as the sidecar of a mesh."""
 import contextlib
 import json
 import pathlib
@@ -10,7 +10,7 @@ TYPES = "type.googleapis.com/envoy.extensions"
 
 
 class Sidecar:
-    """Hands on HTTP/2 to a port of loopback. It keeps its own port when it is started again."""
+    """Forwards HTTP/2 to a loopback port. A restart keeps its own port."""
 
     def __init__(self, folder, name, upstream_port, **settings):
         self._folder = pathlib.Path(folder)
@@ -35,7 +35,7 @@ class Sidecar:
             yield self
 
     def count(self, statistic):
-        """A counter or a gauge, "http.inbound..." of clients or "cluster.server..." of the server."""
+        """Returns a counter or a gauge, "http.inbound..." for clients or "cluster.server..."."""
         page = servers.get(f"{self._admin}/stats")
         return int(dict(line.split(": ") for line in page.splitlines())[statistic])
 
@@ -45,8 +45,8 @@ def _address(port):
 
 
 def _config(port, admin_port, upstream_port, clients=None, connections=None, cluster=None):
-    """The common HttpProtocolOptions towards clients and of connections to the server; more of the
-    Cluster."""
+    """`clients` and `connections` are the common HttpProtocolOptions of either side; `cluster` has
+    further fields of the Cluster."""
     manager = {
         "@type": f"{TYPES}.filters.network.http_connection_manager.v3.HttpConnectionManager",
         "stat_prefix": "inbound",

@@ -1,4 +1,4 @@
-"""KEDA's calls, by Python's gRPC."""
+"""KEDA's calls with Python's gRPC."""
 import functools
 import subprocess
 
@@ -7,12 +7,12 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 import servers
 
-SECONDS = 20  # the deadline of a call that is not meant to be late
+SECONDS = 20  # the deadline of a call that must not be late
 
 
 @functools.cache
 def _pool():
-    """KEDA's protocol and the health check's."""
+    """Returns the descriptors of KEDA's protocol and of the health check."""
     protos = servers.ROOT / "proto"
     described = subprocess.run(
         ["protoc", f"-I{protos}", "--descriptor_set_out=/dev/stdout", "externalscaler.proto",
@@ -47,13 +47,13 @@ class Keda:
         return self._call("externalscaler.ExternalScaler/IsActive", self._trigger).result
 
     def stream_is_active(self, seconds):
-        """Iterates over what is pushed, and ends with DEADLINE_EXCEEDED."""
+        """Iterates over the pushed values; ends with DEADLINE_EXCEEDED."""
         for response in self._call("externalscaler.ExternalScaler/StreamIsActive", self._trigger,
                                    seconds):
             yield response.result
 
     def metric_spec(self):
-        """(name, target)."""
+        """Returns (name, target)."""
         [spec] = self._call("externalscaler.ExternalScaler/GetMetricSpec",
                             self._trigger).metricSpecs
         return spec.metricName, spec.targetSizeFloat

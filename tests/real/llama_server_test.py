@@ -13,7 +13,7 @@ SLOTS = 2
 
 
 class Request:
-    """A completion that takes until it is closed."""
+    """A completion that lasts until it is closed."""
 
     def __init__(self, port):
         body = json.dumps({"prompt": "a b c", "n_predict": 60000, "ignore_eos": True,
@@ -37,7 +37,7 @@ class LlamaServer(comparison.Comparison):
         random_model.write(model)
         self.port = servers.free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        # A thread of its own for each token, and a context that no test fills.
+        # A single compute thread, and a context that no test fills.
         self.enter(servers.running(
             folder, "llama-server",
             [FOLDER / "llama-server", "--model", model, "--host", "127.0.0.1", "--port", self.port,
@@ -56,13 +56,13 @@ class LlamaServer(comparison.Comparison):
         return sum(slot["is_processing"] for slot in slots)
 
     def exported(self, name):
-        """None if its metrics endpoint has no such metric."""
+        """Returns None if its metrics endpoint has no such metric."""
         found = re.search(rf"^llamacpp:{name} (\S+)$", servers.get(f"{self.url}/metrics"),
                           re.MULTILINE)
         return None if found is None else float(found.group(1))
 
     def deferred(self):
-        """A request that was cancelled while it waited leaves this number late."""
+        """Returns the number of waiting requests; cancelled ones are removed late."""
         return self.exported("requests_deferred")
 
     def are(self, state, running, waiting):
@@ -88,7 +88,7 @@ class LlamaServer(comparison.Comparison):
             requests += [Request(self.port) for _ in range(4)]
             servers.eventually(lambda: self.processing() == SLOTS, "each slot is busy")
             self.are("5 requests", 2, 3)
-            # The scaler learns the limit from 10 s in which requests wait.
+            # The scaler learns the limit when requests wait for 10 s.
             self.is_equal("5 requests: engine_pressure, learnt limit",
                           self.metadata("engine_pressure"), 100 * 5 / SLOTS, seconds=30)
         finally:

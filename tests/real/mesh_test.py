@@ -1,4 +1,4 @@
-"""Python's gRPC as KEDA, and Envoy as a mesh's sidecar before the scaler and before an agent."""
+"""Python's gRPC as KEDA, and Envoy as a mesh's sidecar of the scaler and of an agent."""
 import concurrent.futures
 import json
 import pathlib
@@ -19,7 +19,7 @@ LOAD = 60
 # An aggregator's longest delay between two attempts is 10 s.
 RECONNECTED_SECONDS = 15
 
-# One authority, and a certificate for servers as well as clients.
+# A CA, and a certificate for servers and clients.
 CERTIFICATES = """
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout ca.key -out ca.crt \
   -days 1 -subj /CN=ca
@@ -66,7 +66,7 @@ class Mesh(unittest.TestCase):
                        capture_output=True)
 
     def answers_keda(self, asked):
-        """Each call once: `asked` opens a channel for a trigger."""
+        """Makes each call once; `asked` opens a channel for a trigger."""
         client = asked(TRIGGER)
         servers.eventually(lambda: client.health("externalscaler.ExternalScaler") == "SERVING",
                            "the first reading")
@@ -195,7 +195,7 @@ class EnvoyBeforeTheScaler(Mesh):
 
 
 class EnvoyBeforeAnAgent(Mesh):
-    STALE_SECONDS = 12  # a machine that stands still for 6 s is no fault of an agent
+    STALE_SECONDS = 12  # long enough for a VM pause of 6 s
 
     def start_aggregator(self, proxy):
         self.aggregator = self.serve(

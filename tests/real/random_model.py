@@ -1,4 +1,4 @@
-"""A language model of random weights as a GGUF file: half a megabyte, written in a moment."""
+"""A language model with random weights as a GGUF file of half a megabyte."""
 import array
 import random
 import struct
@@ -26,7 +26,7 @@ def pair(key, kind, value):
 
 
 def metadata():
-    """Its tokens are letters, so that any text that it makes is plain."""
+    """Returns tokens and metadata. Tokens are letters, so generated text is plain."""
     letters = "abcdefghijklmnopqrstuvwxyz"
     tokens = ["<unk>", "<s>", "</s>"] + [space + letter for space in ("", "\u2581")
                                          for letter in letters]

@@ -1,5 +1,4 @@
-"""Redis 6.2, which reports no lag, and Valkey, which does: streams and lists while they are worked
-on."""
+"""Redis 6.2, which reports no lag, and Valkey, which does: streams and lists in use."""
 import socket
 import tempfile
 import threading
@@ -9,7 +8,7 @@ import comparison
 import servers
 
 
-LARGEST_BATCH = 20  # that the consumer takes at once
+LARGEST_BATCH = 20  # the consumer's
 
 
 class Connection:
@@ -46,7 +45,7 @@ class Connection:
 
 
 class Work:
-    """Jobs that come and are done, and how many there are at each stage."""
+    """Produces and consumes jobs, and counts them at each stage."""
 
     def __init__(self, port):
         self._port = port
@@ -77,7 +76,7 @@ class Work:
         connection.close()
 
     def _consume(self):
-        """Now faster, now slower than jobs come."""
+        """Consumes faster than the producer at times, and slower at other times."""
         connection = Connection(self._port)
         began = time.monotonic()
         while not self._stop.is_set():
@@ -170,7 +169,7 @@ class Valkey(Redis):
         return {"redis_stream_lag": lambda: work.added - work.read, **super().counts(work)}
 
     def unread(self):
-        """Entries behind the last one that the group has read, counted one by one."""
+        """Returns the number of entries after the group's last read one, by counting them."""
         group = self.connection.do("XINFO", "GROUPS", "jobs")[0]
         last = dict(zip(group[::2], group[1::2]))["last-delivered-id"]
         return len(self.connection.do("XRANGE", "jobs", f"({last}", "+"))

@@ -1,4 +1,4 @@
-"""Programs on loopback, for as long as a test takes, and the scaler that reads them."""
+"""Programs on loopback for the duration of a test, and the scaler that reads them."""
 import contextlib
 import json
 import os
@@ -35,7 +35,7 @@ def eventually(condition, what, seconds=START_SECONDS):
 
 @contextlib.contextmanager
 def running(folder, name, command, is_ready, **more):
-    """Starts `command`, waits until is_ready(log) and ends it, with all that it has started."""
+    """Starts `command`, waits until is_ready(log), and ends it with all its child processes."""
     log_path = pathlib.Path(folder) / f"{name}.log"
     with open(log_path, "wb") as log:
         process = subprocess.Popen([str(word) for word in command], stdout=log,
@@ -80,7 +80,7 @@ class Scaler:
         self.address = address
 
     def query(self, metadata):
-        """(value, None) or (None, error)."""
+        """Returns (value, None) or (None, error)."""
         words = [f"{key}={value}" for key, value in metadata.items()]
         query = subprocess.run(
             [BINARY, "query", self.address, "--namespace=shop", "--format=json", *words],
@@ -91,7 +91,7 @@ class Scaler:
 
 @contextlib.contextmanager
 def serve(folder, name, *flags):
-    """`serve` on free ports of loopback; yields these by name: grpc, metrics, probe."""
+    """Runs `serve` on free loopback ports; yields the ports by name: grpc, metrics, probe."""
     port = "--telemetry-port=any" if "--role=agent" in flags else "--port=any"
     serving = re.compile(r"event=serving.*")
     log = []
@@ -107,7 +107,7 @@ def serve(folder, name, *flags):
 
 @contextlib.contextmanager
 def scaler(folder):
-    """A scaler without GPUs that reads often, so that its value is never older than 0.5 s."""
+    """Runs a scaler without GPUs that polls often, so that its value is never older than 0.5 s."""
     with serve(folder, "scaler", "--gpu-source=none", "--engine-interval=200ms",
                "--queue-interval=100ms", "--allow-endpoints=127.0.0.1") as ports:
         yield Scaler(f"127.0.0.1:{ports['grpc']}")

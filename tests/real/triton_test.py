@@ -48,7 +48,7 @@ output [{ name: "SLEPT" data_type: TYPE_FP32 dims: [1] }]
 instance_group [{ kind: KIND_CPU count: 1 }]
 """
 LANGUAGE_MODEL = pathlib.Path(__file__).with_name("triton_language_model.py").read_text()
-UNTIL_RELEASED, RELEASE = -1, -2  # as the model has them
+UNTIL_RELEASED, RELEASE = -1, -2  # as in the model
 LANGUAGE_CONFIG = """
 backend: "python"
 max_batch_size: 0
@@ -84,7 +84,7 @@ class Server(comparison.Comparison):
         version.mkdir(parents=True)
         (version / "model.py").write_text(FIND_NUMPY + self.source)
         (version.parent / "config.pbtxt").write_text(self.config)
-        # Only there does it find its libraries: their path is relative.
+        # It only finds its libraries from there: their path is relative.
         stub = FOLDER / "backends/python/triton_python_backend_stub"
         if not stub.exists():
             shutil.copy(FOLDER / "python_backend_stubs" / PYTHON / stub.name, stub)
@@ -124,7 +124,7 @@ class Server(comparison.Comparison):
         return threads
 
     def exported(self, name, **labels):
-        """Sum of the series of its metrics endpoint that have these labels."""
+        """Returns the sum of the series of its metrics endpoint that have these labels."""
         page = servers.get(f"{self.endpoint}/metrics")
         values = [float(value) for series, value in
                   re.findall(rf"^{name}{{(.*)}} (\S+)$", page, re.MULTILINE)
@@ -138,7 +138,7 @@ class Server(comparison.Comparison):
                 re.findall(rf'^{name}_bucket{{.*le="([^"]+)".*}} (\S+)$', page, re.MULTILINE)]
 
     def counted(self):
-        """Requests that were done, and the seconds that they waited, by its API of statistics."""
+        """Returns finished requests and their waiting time in seconds, from its statistics API."""
         url = f"{self.url}/models/{self.model}/stats"
         stats = json.loads(servers.get(url))["model_stats"][0]["inference_stats"]
         return stats["success"]["count"], stats["queue"]["ns"] * 1e-9
@@ -178,7 +178,7 @@ class Server(comparison.Comparison):
         for name, (of_window, share) in metrics.items():
             since = time.monotonic()
             value = self.value_of(metadata[name])
-            # Each window that ended while the scaler may have read it.
+            # All windows that the scaler's value may be from.
             numbers = []
             for i, (end, last) in enumerate(samples):
                 if end > since - comparison.SLACK_SECONDS:

@@ -1,10 +1,9 @@
-// Servers and clients of this version, and the bytes of the last release on Debian's gRPC.
+// Servers and clients of this version with recorded bytes of the last release on Debian's gRPC.
 //
-// recorded/ has each direction of three connections of version 0.1.0 with gRPC 1.51.1, from the
-// first byte to the last: an aggregator's Watch and its WatchEngines of an agent that then stops,
-// and `query --explain`, which makes seven calls. One GPU goes from 10 % to 20 % and 30 %, and its
-// engine from no request to five. The headers are compressed with tables of 4,096 bytes, the
-// default.
+// recorded/ has both directions of three whole connections of version 0.1.0 with gRPC 1.51.1. They
+// are an aggregator's Watch and WatchEngines of an agent that then stops, and `query --explain`,
+// which makes seven calls. One GPU goes from 10 % to 20 % and 30 %, and its engine from no request
+// to five. The headers are compressed with tables of 4,096 bytes, the default.
 #include <nghttp2/nghttp2.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -159,14 +158,14 @@ void ExpectGrpcHeaders(const Sent& call) {
   EXPECT_THAT(call.headers, testing::Contains(Pair("content-type", "application/grpc")));
 }
 
-// The bytes that a client of the release has sent, sent to a server of this version.
+// Sends the recorded bytes of a client of the release to a server of this version.
 class RecordedClient {
  public:
   RecordedClient(int port, const std::string& recording) : peer_(port) {
     EXPECT_TRUE(peer_.Send(Recorded(recording)));
   }
 
-  // Returns the server's part once `condition` holds for it, or after 10 s without a frame.
+  // Returns the server's calls once `condition` holds for them, or after 10 s without a frame.
   SentCalls& WaitUntil(const std::function<bool(SentCalls&)>& condition) {
     while (!condition(answers_)) {
       const auto frame = peer_.Read();
@@ -185,9 +184,8 @@ class RecordedClient {
   SentCalls answers_;
 };
 
-// The bytes that a server of the release has sent, sent to a client of this version. A frame of a
-// stream is sent once the client has opened that stream, and the first one after the client's
-// SETTINGS.
+// Sends the recorded bytes of a server of the release to a client of this version. A stream's frame
+// is sent once the client has opened that stream, and the first frame after the client's SETTINGS.
 class RecordedServer {
  public:
   explicit RecordedServer(const std::string& recording) : frames_(FramesOf(Recorded(recording))) {
@@ -202,7 +200,8 @@ class RecordedServer {
 
   std::string address() const { return absl::StrCat("127.0.0.1:", port_); }
 
-  // Sends all up to and with the next DATA frame. False: there is none, or the client is gone.
+  // Sends everything through the next DATA frame. Returns false if there is none, or the client is
+  // gone.
   bool SendMessage() {
     while (next_ < frames_.size()) {
       const bool is_message = frames_[next_].type == FrameType::kData;
@@ -254,7 +253,7 @@ class RecordedServer {
   int port_ = 0;
   int listening_ = -1;
   std::unique_ptr<RawPeer> client_;
-  uint32_t opened_ = 0;  // the newest stream
+  uint32_t opened_ = 0;  // the latest stream
 };
 
 // An agent of this version.
@@ -310,7 +309,7 @@ TEST(RecordedRelease, AggregatorReceivesTheReadingsOfOurAgent) {
   SentCalls& answers = aggregator.WaitUntil(has_reading(40));
   ASSERT_TRUE(has_reading(40)(answers));
   ExpectGrpcHeaders(answers[1]);
-  // A heartbeat may come before it.
+  // A heartbeat may arrive first.
   const wire::Telemetry first = answers[1].Messages<wire::Telemetry>().back();
   EXPECT_EQ(first.node().name(), "gpu-7");
   EXPECT_TRUE(first.readings(0).whole());
@@ -381,7 +380,7 @@ TEST(RecordedRelease, QueryIsAnsweredByOurScaler) {
                                           Pair("GetMetrics", 2), Pair("Explain", 2)));
 }
 
-// Sends the recording's messages one by one, each when the agent sent it by `clock`, and returns
+// Sends the recording's messages one by one at the pace of the recording, by `clock`, and returns
 // them.
 template <typename Message>
 std::vector<Message> SendAtPace(const std::string& recording, RecordedServer& server,
@@ -400,7 +399,7 @@ std::vector<Message> SendAtPace(const std::string& recording, RecordedServer& se
   return messages;
 }
 
-// Keeps what an agent sends.
+// Collects an agent's updates.
 class Updates : public AgentListener {
  public:
   void Received(const std::string&, AgentUpdate update) override {
@@ -509,7 +508,7 @@ TEST(RecordedRelease, OurQueryIsAnsweredByAScaler) {
   auto client = ScalerClient::Open({.address = scaler.address()});
   ASSERT_TRUE(client.ok()) << client.status();
   const TriggerRef trigger = {.name = "llm", .namespace_name = "shop", .metadata = {}};
-  // The calls of the recording in their order.
+  // The calls in the order of the recording.
   const auto spec = (*client)->GetMetricSpec(trigger);
   const auto active = (*client)->IsActive(trigger);
   const auto explained = (*client)->Explain(trigger);

@@ -35,13 +35,13 @@ STAGE_FILES = {"node/fast/node-initialize": None, "pod/fast/pod-ready": 0,
 
 
 def build():
-    """Both, unless they are there already, of these sources."""
+    """Builds both, unless they exist for these sources."""
     build_kube()
     build_module(KEDA, "tests/keda", "./cmd/keda", KEDA_FLAGS, copy_keda, f"-modfile={KEDA_MODULE}")
 
 
 def build_kube():
-    """Kubernetes alone, in which helm is: 5 minutes instead of 6."""
+    """Builds only Kubernetes, which includes helm: 5 minutes instead of 6."""
     build_module(KUBE, "tests/kube", ".", KUBE_FLAGS, copy_stages)
 
 
@@ -49,7 +49,7 @@ def build_module(binary, module, package, linker_flags, copy, *flags):
     CLUSTER.mkdir(parents=True, exist_ok=True)
     stamp = binary.with_suffix(".stamp")
     sources = digest(module, package, linker_flags)
-    with locked(CLUSTER / ".lock"):  # another build may be making them
+    with locked(CLUSTER / ".lock"):  # another build may be running
         if binary.exists() and stamp.exists() and stamp.read_text() == sources:
             return
         print(f"control-plane: building {binary.relative_to(ROOT)}; a first time takes minutes",
@@ -61,7 +61,7 @@ def build_module(binary, module, package, linker_flags, copy, *flags):
 
 
 def digest(module, package, linker_flags):
-    """Of all that decides what is built."""
+    """Returns a hash of all inputs of the build."""
     texts = [ROOT / module / name for name in ("go.mod", "go.sum", f"{package}/main.go")]
     texts += [ROOT / "tools/go", pathlib.Path(__file__), pathlib.Path(keda_source.__file__)]
     parts = [path.read_bytes() for path in texts]
@@ -69,7 +69,7 @@ def digest(module, package, linker_flags):
 
 
 def go(module, *command):
-    """Standard output of `go COMMAND` in a module."""
+    """Returns standard output of `go COMMAND` in a module."""
     return subprocess.run([ROOT / "tools/go", module, *command], check=True, text=True,
                           stdout=subprocess.PIPE).stdout
 
@@ -92,7 +92,7 @@ def copy_stages(module):
 
 
 def copy_keda(module):
-    """KEDA's mains as packages, the adapter's page of metrics on loopback; its source; the definitions."""
+    """Writes KEDA's mains as packages, with the adapter's metrics on loopback, its source and CRDs."""
     folder = folder_of(module, "github.com/kedacore/keda/v2")
     keda_source.write(folder, KEDA_SOURCE)
     KEDA_MODULE.write_text(f"{(ROOT / module / 'go.mod').read_text()}\n"

@@ -1,4 +1,4 @@
-"""One authority and what it signs: the API server, its administrator, its proxy, KEDA."""
+"""A CA and the certificates of the API server, its administrator, its proxy and KEDA."""
 import shutil
 import subprocess
 
@@ -14,12 +14,12 @@ LEAVES = {
 
 
 def make(folder):
-    """ca.crt, NAME.crt and NAME.key of each, and sa.key with sa.pub, which sign service accounts.
+    """Writes ca.crt, NAME.crt and NAME.key of each, and sa.key and sa.pub for service accounts.
 
-    KEDA takes its own from a folder, named like the keys of a secret: FOLDER/keda.
+    KEDA reads its own from a folder, named like the keys of a secret: FOLDER/keda.
     """
     new = folder.with_name(f"{folder.name}.new")
-    shutil.rmtree(new, ignore_errors=True)  # of one that was killed
+    shutil.rmtree(new, ignore_errors=True)  # left by a killed run
     new.mkdir(mode=0o700)
     certificate(new, "ca", "/CN=control-plane", [], [])
     for name, (subject, extensions) in LEAVES.items():

@@ -1,4 +1,4 @@
-"""One control plane in one folder: started, asked, stopped."""
+"""One control plane in one folder: start, status, stop."""
 import base64
 import json
 import os
@@ -16,23 +16,23 @@ PATIENCE = 90  # seconds; on two cores it takes 11
 
 
 class NotReady(RuntimeError):
-    """What did not come up, and the end of its log."""
+    """A program that did not start, and the end of its log."""
 
 
 def up(folder):
-    """Starts what does not run; ready on return. Refuses a folder with files of others."""
+    """Starts all that is not running; ready on return. Refuses a folder with other files."""
     with held(folder):
         prepare(folder)
         try:
             start_all(folder)
         except NotReady:
-            none_ended(folder)  # which would be the reason
+            none_ended(folder)  # that would be the reason
             raise
         none_ended(folder)
 
 
 def start_all(folder):
-    """In the order in which one needs the other."""
+    """Starts the programs in the order of their dependencies."""
     ports = read_ports(folder)
     start(folder, programs.kubernetes(folder, ports))
     wait(folder, "kube-apiserver", lambda: answers(folder, apiserver_url(ports) + "/readyz"))
@@ -49,7 +49,7 @@ def start_all(folder):
 
 
 def down(folder):
-    """The objects go too; the logs stay. Refuses a folder with files of others."""
+    """Stops all and deletes the objects; keeps the logs. Refuses a folder with other files."""
     if not folder.exists():
         return
     with held(folder):
@@ -61,14 +61,14 @@ def down(folder):
 
 
 def all_programs(folder):
-    """Names, in the order of their start."""
+    """Returns the names in starting order."""
     ports = dict.fromkeys(programs.PORT_NAMES, 0)
     return [name for group in (programs.kubernetes, programs.controllers, programs.keda)
             for name in group(folder, ports)]
 
 
 def prepare(folder):
-    """What is there already stays: programs that run know it. Nothing is ever there by half."""
+    """Keeps existing files: running programs use them. Every file is written atomically."""
     for name in ("log", "pids"):
         (folder / name).mkdir(exist_ok=True)
     process.forget_ended(folder)
@@ -82,13 +82,13 @@ def prepare(folder):
 
 
 def are_taken(folder):
-    """Any of its ports, by another: nothing of ours runs, as after a restart of the machine."""
+    """Returns whether another program has a port while none of ours runs, as after a reboot."""
     return not process.running(folder) and \
         not all(map(programs.is_free, read_ports(folder).values()))
 
 
 def write(path, text, mode=0o644):
-    """All of it or nothing, to whoever reads meanwhile and whenever this is killed."""
+    """Writes the file atomically, for concurrent readers and if this is killed."""
     new = path.with_name(f"{path.name}.new")
     new.unlink(missing_ok=True)
     with open(os.open(new, os.O_CREAT | os.O_WRONLY, mode), "w") as file:
@@ -97,7 +97,7 @@ def write(path, text, mode=0o644):
 
 
 def write_commands(folder):
-    """FOLDER/bin/kubectl and helm, and FOLDER/env, which puts them before all others."""
+    """Writes FOLDER/bin/kubectl and helm, and FOLDER/env, which puts them first in PATH."""
     (folder / "bin").mkdir(exist_ok=True)
     for name in ("kubectl", "helm"):
         write(folder / "bin" / name, f'#!/bin/sh\nexec "{binaries.KUBE}" {name} "$@"\n', mode=0o755)
@@ -115,7 +115,7 @@ def apiserver_url(ports):
 
 
 def kubeconfig(folder):
-    """JSON, which is YAML. The administrator's key is in it."""
+    """Returns it as JSON, which is YAML. It contains the administrator's key."""
     def data(name):
         return base64.b64encode((folder / "pki" / name).read_bytes()).decode()
 
@@ -137,7 +137,7 @@ def start(folder, commands):
 
 
 def wait(folder, name, condition):
-    """Until `condition` holds; no longer than all that was started until now goes on."""
+    """Waits until `condition` is true; raises if a started program ends meanwhile."""
     deadline = time.monotonic() + PATIENCE
     while not condition():
         none_ended(folder, name)
@@ -147,7 +147,7 @@ def wait(folder, name, condition):
 
 
 def none_ended(folder, *more):
-    """Of the control plane's programs and `more`; says the first, for others may end of its end."""
+    """Raises if a program has ended, with the first in starting order: others may end because of it."""
     ended = process.started(folder) - process.running(folder).keys()
     for name in [*all_programs(folder), *more]:
         if name in ended:
@@ -161,7 +161,7 @@ def end_of_log(folder, name):
 
 
 def answers(folder, url):
-    """Whatever proxy the environment names: it could not reach our loopback."""
+    """Returns whether the URL answers, without the environment's proxies, which cannot reach loopback."""
     context = ssl.create_default_context(cafile=folder / "pki/ca.crt")
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}),
                                          urllib.request.HTTPSHandler(context=context))
@@ -173,14 +173,14 @@ def answers(folder, url):
 
 
 def is_available(folder):
-    """The API server gets external metrics from KEDA's adapter."""
+    """Returns whether the API server gets external metrics from KEDA's adapter."""
     done = kubectl(folder, "get", "apiservice/v1beta1.external.metrics.k8s.io",
                    '--output=jsonpath={.status.conditions[?(@.type=="Available")].status}')
     return done == "True"
 
 
 def kubectl(folder, *command, text=None):
-    """Standard output."""
+    """Returns standard output."""
     done = subprocess.run([binaries.KUBE, "kubectl", *command], input=text, text=True,
                           env=programs.environment(folder) | {"HOME": str(folder)},
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -1,15 +1,15 @@
-"""The folder of a control plane: nobody else's files are in it, and one command at a time works there.
+"""The folder of a control plane: it has no other files, and commands on it run one at a time.
 
-`down` removes names as common as bin and .kube: a folder must have been empty when it was taken.
+`down` removes names as common as bin and .kube, so a folder must be empty at first use.
 """
 import contextlib
 import fcntl
 
-MARK = ".control-plane"  # also what is locked
+MARK = ".control-plane"  # also the lock file
 
 
 def refuse_others(folder):
-    """Raises for one that holds what no control plane put there. Logs alone harm nobody."""
+    """Raises if the folder has files that are not a control plane's. Only logs are accepted."""
     if not folder.exists():
         return
     found = {path.name for path in folder.iterdir()} - {"log"}
@@ -20,7 +20,7 @@ def refuse_others(folder):
 
 @contextlib.contextmanager
 def held(folder):
-    """Takes the folder; until the end of the `with`, other commands on it wait."""
+    """Locks the folder; other commands on it wait until the end of the `with`."""
     refuse_others(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder / MARK):

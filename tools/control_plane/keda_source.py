@@ -12,7 +12,7 @@ PACKAGE = "pkg/scalers"
 BUILDER = "pkg/scaling/scalers_builder.go"
 CASE = re.compile(r'\tcase "([^"]+)":\n\t\treturn scalers\.(New\w+)\(.*\)\n')
 CONSTRUCTOR = re.compile(r"^func (New\w+)\(", re.MULTILINE)
-# Scalers share it, and the file of one that we leave out defines it.
+# Scalers share it, but it is defined in the file of one that we omit.
 CONSTANT = re.compile(r'^\t(externalMetricType) += (".*")$', re.MULTILINE)
 
 
@@ -31,7 +31,7 @@ def write(folder, target):
 
 
 def trimmed(builder):
-    """The text of BUILDER with no cases but those of SCALERS, and the constructors that these call."""
+    """Returns BUILDER's text with only the cases of SCALERS, and the constructors that these call."""
     cases = {case[1]: case for case in CASE.finditer(builder)}
     if missing := SCALERS - cases.keys():
         raise unexpected(BUILDER, f"a case for {', '.join(sorted(missing))}")
@@ -40,7 +40,7 @@ def trimmed(builder):
 
 
 def trim_package(package, constructors):
-    """Deletes the files of all scalers that none of the constructors makes."""
+    """Deletes the files of all scalers without one of the constructors."""
     constants = set()
     for path in package.glob("*_scaler.go"):
         text = path.read_text()

@@ -1,10 +1,10 @@
-"""The objects a control plane begins with, as JSON for kubectl: KEDA's API, and GPU nodes."""
+"""The initial objects of a control plane, as JSON for kubectl: KEDA's API, and GPU nodes."""
 import json
 
 from .programs import NAMESPACE
 
 NODES = 16
-GPUS = 8  # of each node
+GPUS = 8  # per node
 
 
 def text(ports):
@@ -17,7 +17,7 @@ def text(ports):
 
 
 def metrics_service(port):
-    """There is no pod behind it: the adapter runs on loopback."""
+    """Returns a Service without pods: the adapter runs on loopback."""
     return {"apiVersion": "v1", "kind": "Service",
             "metadata": {"name": "keda-metrics-apiserver", "namespace": NAMESPACE},
             "spec": {"type": "ExternalName", "externalName": "localhost",
@@ -35,7 +35,7 @@ def metrics_api(port):
 
 
 def gpu_node(name):
-    """As GPU feature discovery labels it and administrators taint it."""
+    """Returns a node with the labels of GPU feature discovery and the usual taint."""
     made = node(name, {"cpu": "32", "memory": "256Gi", "pods": "250", "nvidia.com/gpu": str(GPUS)})
     made["metadata"]["labels"]["nvidia.com/gpu.present"] = "true"
     made["spec"] = {"taints": [{"key": "nvidia.com/gpu", "value": "present",
@@ -44,7 +44,7 @@ def gpu_node(name):
 
 
 def node(name, resources):
-    """There is no kubelet to say what a node has: it is said when the node is made."""
+    """Returns a node with its resources set, because no kubelet reports them."""
     labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels},
             "status": {"capacity": resources, "allocatable": resources}}

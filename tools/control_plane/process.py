@@ -1,7 +1,7 @@
-"""Programs that go on when the one who started them has ended.
+"""Programs that outlive the command that starts them.
 
-DIR/pids/NAME holds the number and the start time of each, so that another process that got the
-number later is never taken for it. DIR/log/NAME.log holds what it said.
+DIR/pids/NAME has the PID and the start time of each, so that a process that reuses the PID is not
+mistaken for it. DIR/log/NAME.log has its output.
 """
 import os
 import pathlib
@@ -18,13 +18,13 @@ def start(folder, name, command, environment):
 
 
 def inherited():
-    """Our environment without its proxies: they lead away from loopback, where all of it is."""
+    """Returns our environment without proxies, which cannot reach loopback."""
     return {name: value for name, value in os.environ.items()
             if not name.lower().endswith("_proxy")}
 
 
 def started(folder):
-    """Names of those that run, or have ended since the last `forget_ended`."""
+    """Returns the names of programs that run, or have ended since the last `forget_ended`."""
     return {path.name for path in (folder / "pids").glob("*")}
 
 
@@ -34,7 +34,7 @@ def forget_ended(folder):
 
 
 def running(folder):
-    """{name: process id} of those that run."""
+    """Returns {name: PID} of the running programs."""
     found = {}
     for path in sorted((folder / "pids").glob("*")):
         number, _, start_time = path.read_text().partition(" ")
@@ -44,7 +44,7 @@ def running(folder):
 
 
 def stop_all(folder, patience=1.0):
-    """TERM to all at once, and KILL after `patience` seconds: in turn it takes sixteen seconds."""
+    """Sends TERM to all at once, and KILL after `patience` seconds: one by one takes 16 seconds."""
     for process in running(folder).values():
         send(process, signal.SIGTERM)
     deadline = time.monotonic() + patience
@@ -64,10 +64,10 @@ def send(process, number):
 
 
 def started_at(process):
-    """In ticks since boot, as text; empty for one that does not run, or ran and was not reaped."""
+    """Returns its start in ticks since boot, as text; empty if it does not run, or is a zombie."""
     try:
         text = pathlib.Path(f"/proc/{process}/stat").read_text()
     except OSError:
         return ""
-    state, *fields = text.rpartition(")")[2].split()  # the name before may hold anything
+    state, *fields = text.rpartition(")")[2].split()  # the name before may contain anything
     return "" if state == "Z" else fields[18]

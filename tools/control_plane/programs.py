@@ -1,11 +1,11 @@
-"""What a control plane consists of: each program's command line, in the order of their start."""
+"""The programs of a control plane: their command lines, in starting order."""
 import random
 import socket
 
 from . import binaries
 
-# Below the range that the kernel gives to outgoing connections, so that between our choice and the
-# program's bind none can take one, and below that of node ports.
+# Below the ephemeral ports, so that no outgoing connection takes one between our choice and the
+# program's bind, and below the node ports.
 PORTS = range(20000, 30000)
 PORT_NAMES = ["etcd", "etcd_peer", "apiserver", "controller_manager", "scheduler", "kwok",
               "operator", "operator_metrics", "operator_probe", "adapter", "adapter_metrics",
@@ -18,7 +18,7 @@ NAMESPACE = "keda"
 
 
 def free_ports():
-    """{name: port}, each free on loopback now."""
+    """Returns {name: port}, each free on loopback now."""
     found = {}
     candidates = iter(random.sample(PORTS, len(PORTS)))
     for name in PORT_NAMES:
@@ -36,7 +36,7 @@ def is_free(port):
 
 
 def kubernetes(folder, ports):
-    """Until these run, no object can be stored."""
+    """Returns the programs without which no object can be stored."""
     pki = folder / "pki"
     etcd, peer = (f"http://127.0.0.1:{ports[name]}" for name in ("etcd", "etcd_peer"))
     return {
@@ -55,8 +55,8 @@ def kubernetes(folder, ports):
             "--service-account-issuer=https://control-plane.invalid",
             f"--service-account-key-file={pki}/sa.pub",
             f"--service-account-signing-key-file={pki}/sa.key",
-            # Only the node lifecycle controller, which we do not run, takes the taint of the
-            # second from a new node again.
+            # Only the node lifecycle controller, which we do not run, would remove the taint that
+            # the second plugin puts on a new node.
             "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
             f"--requestheader-client-ca-file={pki}/ca.crt",
             "--requestheader-allowed-names=front-proxy-client",
@@ -69,7 +69,7 @@ def kubernetes(folder, ports):
 
 
 def controllers(folder, ports):
-    """What makes pods of Deployments, places them, and says that they are ready."""
+    """Returns the programs that create pods of Deployments, place them, and mark them ready."""
     common = [*login(folder), "--leader-elect=false", "--bind-address=127.0.0.1",
               f"--cert-dir={folder}/pki", "--kube-api-qps=200", "--kube-api-burst=400"]
     enabled = ",".join(f"{name}-controller" for name in CONTROLLERS)
@@ -84,7 +84,7 @@ def controllers(folder, ports):
         "kwok": [
             binaries.KUBE, "kwok", f"--kubeconfig={folder}/kubeconfig",
             f"--config={binaries.STAGES}",
-            # Real kubelets of tests/e2e have the label.
+            # The real kubelets of tests/e2e have the label.
             "--manage-nodes-with-label-selector=!real-kubelet",
             f"--server-address=127.0.0.1:{ports['kwok']}", "--node-ip=127.0.0.1",
             # The default overlaps the range of the Services.

@@ -10,7 +10,7 @@ GPUS = 8
 
 
 def start(folder, program):
-    """`program`, and the workload, on the control plane of `folder`; ready on return."""
+    """Starts `program` and the workload on the control plane of `folder`; ready on return."""
     with held(folder):
         ports = cluster.read_ports(folder)
         if not (folder / "gpus.json").exists():
@@ -30,7 +30,7 @@ def command(folder, program, ports):
 
 
 def program():
-    """The newest build there is; without one, a release."""
+    """Returns the newest build; builds a release if there is none."""
     built = [path for preset in ("dev", "release")
              if (path := binaries.ROOT / "build" / preset / "src/app" / NAME).exists()]
     if built:

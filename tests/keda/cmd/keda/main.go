@@ -1,9 +1,9 @@
-// KEDA in one binary, its first argument choosing the program:
+// KEDA in one binary; its first argument selects the program:
 //
 //	keda operator|adapter [flags]
 //
-// The two packages are KEDA's own mains, which tools/control-plane copies here from the module as
-// it builds: the adapter's page of metrics, which KEDA opens on every interface, then listens on
+// Both packages are KEDA's own mains, copied from the module by tools/control-plane during its
+// build. It makes the adapter's metrics page, which KEDA opens on every interface, listen on
 // loopback.
 package main
 
