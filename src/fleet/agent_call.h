@@ -29,8 +29,8 @@ struct AgentConnection {
   bool binds_node_name = false;
 };
 
-// One call, on a connection of its own. Thread-safe. Ended() is called last of all.
-template <typename Subscription, typename Reported>
+// One call, on a connection of its own. Thread-safe. Ended() is the last call to a subclass.
+template <typename Subscription, typename Message>
 class AgentCall : private ClientCall::Listener {
  public:
   // Must be called first, and once.
@@ -40,10 +40,10 @@ class AgentCall : private ClientCall::Listener {
     call_->Write(first.SerializeAsString());
   }
 
-  // If several wait to be sent, the newest alone is sent.
-  void Want(const Subscription& wanted) ABSL_LOCKS_EXCLUDED(mutex_) {
+  // If several subscriptions wait to be sent, only the newest is sent.
+  void Send(const Subscription& subscription) ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(mutex_);
-    call_->WriteNewest(wanted.SerializeAsString());
+    call_->WriteNewest(subscription.SerializeAsString());
   }
 
   void Cancel() ABSL_LOCKS_EXCLUDED(mutex_) {
@@ -69,14 +69,14 @@ class AgentCall : private ClientCall::Listener {
                         .keepalive_timeout = kUnanswered}) {}
 
   // An error ends the call.
-  virtual absl::Status Take(Reported& reported) = 0;
+  virtual absl::Status Take(Message& message) = 0;
 
-  // True: a part of the message is left for Continue(), which the loop calls in its next turn, when
-  // other streams have had theirs. The next message waits.
+  // Returns true if a part of the message is left for Continue(), which the loop calls in its next
+  // turn, after other streams. The next message waits.
   virtual bool has_more() const { return false; }
   virtual absl::Status Continue() { return absl::OkStatus(); }
 
-  // `fault` is the error of Take(), if one ended the call.
+  // `fault` is the error of Take(), if that ended the call.
   virtual void Ended(const CallEnd& end, const absl::Status& fault) = 0;
 
  private:
@@ -96,23 +96,22 @@ class AgentCall : private ClientCall::Listener {
   }
 
   absl::Status Receive(const std::string& bytes) {
-    Reported reported;
-    if (!reported.ParseFromString(bytes)) {
+    Message message;
+    if (!message.ParseFromString(bytes)) {
       return absl::InvalidArgumentError("its message is not of the method");
     }
-    RETURN_IF_ERROR(CheckNodeName(reported));
-    return Take(reported);
+    RETURN_IF_ERROR(CheckNodeName(message));
+    return Take(message);
   }
 
-  absl::Status CheckNodeName(const Reported& reported) {
+  absl::Status CheckNodeName(const Message& message) {
     if (!binds_node_name_) return absl::OkStatus();
-    const std::string& node = reported.node().name();
+    const std::string& node = message.node().name();
     const bool is_named = std::ranges::any_of(names_, [&node](const std::string& name) {
       return !node.empty() && absl::EqualsIgnoreCase(name, node);
     });
     has_named_node_ |= is_named;
-    const bool is_bound =
-        node.empty() ? has_named_node_ || reported.readings_size() == 0 : is_named;
+    const bool is_bound = node.empty() ? has_named_node_ || message.readings_size() == 0 : is_named;
     if (is_bound) return absl::OkStatus();
     CountHandshakeFault(HandshakeFault::kWrongNode);
     const std::string has = names_.empty() ? "none" : absl::StrJoin(names_, ", ").substr(0, 200);
@@ -149,14 +148,14 @@ class AgentCall : private ClientCall::Listener {
 
   EventLoop& loop_;
   const std::string method_;
-  // Null after the call's end. The loop's thread's.
+  // Null after the call's end. For the loop's thread only.
   const std::shared_ptr<AgentCall*> self_ = std::make_shared<AgentCall*>(this);
   const bool binds_node_name_;
-  // The loop's thread's.
+  // Used by the loop's thread only.
   std::vector<std::string> names_;  // DNS names of the agent's certificate
   bool has_named_node_ = false;
   Channel channel_;
-  absl::Status fault_;  // the loop's thread's
+  absl::Status fault_;  // used by the loop's thread only
   Mutex mutex_;         // an answer may come before Begin() returns
   std::shared_ptr<ClientCall> call_ ABSL_GUARDED_BY(mutex_);
 };

@@ -1,6 +1,7 @@
 #include "fleet/agent_engines.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/jitter.h"
@@ -14,12 +15,12 @@ namespace {
 
 namespace wire = telemetry::v1;
 
-// Of an agent that looks for none: it may be another one by then. At the least, and up to half as
-// much again: not those of a whole fleet at one instant.
-constexpr absl::Duration kAskAgain = absl::Minutes(1);
+// The delay for an agent without discovery, which may be replaced by another one. At least this,
+// and up to half as much again, so that a fleet does not reconnect at one instant.
+constexpr absl::Duration kUnsupportedRetryDelay = absl::Minutes(1);
 
-// Empty: it has to be tried again.
-std::optional<absl::Status> WhyNever(const absl::Status& end) {
+// Returns the error if a retry cannot help. Empty: retry soon.
+std::optional<absl::Status> PermanentError(const absl::Status& end) {
   if (absl::IsUnimplemented(end)) {
     return absl::FailedPreconditionError("its agent is of a version that finds no engines");
   }
@@ -38,7 +39,7 @@ class AgentEngines::Call : public AgentCall<wire::EngineSubscription, wire::Engi
         agent_(agent) {}
 
  private:
-  absl::Status Take(wire::EngineTelemetry& reported) override { return agent_.Take(reported); }
+  absl::Status Take(wire::EngineTelemetry& message) override { return agent_.Take(message); }
   void Ended(const CallEnd& end, const absl::Status& fault) override {
     agent_.Ended(fault.ok() ? end.status : fault);
   }
@@ -70,7 +71,7 @@ void AgentEngines::Want(const EngineSubscription& wanted, absl::Duration lease) 
     subscribed_until_ = clock_.Now() + lease;
     message = Subscription();
   }
-  calls_.Want(message);
+  calls_.Send(message);
 }
 
 wire::EngineSubscription AgentEngines::Subscription() const {
@@ -114,14 +115,14 @@ void AgentEngines::Ended(const absl::Status& why) {
 }
 
 void AgentEngines::Lost(const absl::Status& why) {
-  if (const auto never = WhyNever(why)) {
-    calls_.Pause(kAskAgain * Jitter(1.0, 1.5));
-    found_.List(node_, *never, clock_.Now());
+  if (const auto permanent = PermanentError(why)) {
+    calls_.Pause(kUnsupportedRetryDelay * Jitter(1.0, 1.5));
+    found_.List(node_, *permanent, clock_.Now());
   }
   Log(why);
 }
 
-// Once for each reason, until it is heard again.
+// Once per reason until the agent reports again.
 void AgentEngines::Log(const absl::Status& why) {
   {
     MutexLock lock(mutex_);
@@ -138,7 +139,7 @@ AgentEngines::Counts AgentEngines::counts() const {
 
 bool AgentEngines::is_open() const {
   const auto call = calls_.under_way();
-  return call && call->reported;
+  return call && call->has_received;
 }
 
 }  // namespace gpuscaler

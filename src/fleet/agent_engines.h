@@ -1,10 +1,9 @@
-// The engines of one agent's node, as an aggregator reads of them: one WatchEngines after another,
-// for as long as somebody wants some.
+// The engines of one agent's node, from consecutive WatchEngines calls while an aggregator has
+// subscriptions.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -23,23 +22,21 @@ namespace gpuscaler {
 // Thread-safe.
 class AgentEngines {
  public:
-  // Where it is, and which node it is known to be of. What it says goes to `found`; all references
-  // outlive it.
+  // `address` and `node` are the agent's. Readings go to `found`. All references must outlive it.
   AgentEngines(const AgentStreamOptions& options, std::string address, const std::string& node,
                const Clock& clock, EventLoop& loop, FoundEngines& found);
-  ~AgentEngines();  // hands nothing on any more
+  ~AgentEngines();  // no further call of `found`
   AgentEngines(const AgentEngines&) = delete;
   AgentEngines& operator=(const AgentEngines&) = delete;
 
-  // What is wanted of it from now on, for `lease`; told to the agent at once, and after a
-  // reconnect.
+  // Subscribes for `lease`: sent to the agent at once, and after a reconnect.
   void Want(const EngineSubscription& wanted, absl::Duration lease);
 
-  // Does what is due: connects if something is wanted, or ends a stream that has fallen silent. By
-  // one thread, about once a second.
+  // Connects if there is a subscription, or cancels an idle stream. Must be called by one thread,
+  // about once a second.
   void Tick();
 
-  // Ends the call, for good, and does not wait for that: the destructor does.
+  // Ends the call for good, without a wait: the destructor waits.
   void Stop();
 
   struct Counts {
@@ -56,14 +53,14 @@ class AgentEngines {
     }
   };
   Counts counts() const;
-  bool is_open() const;  // it has told something, and not ended
+  bool is_open() const;  // a call is open and has brought a message
 
  private:
   class Call;
 
-  std::unique_ptr<Call> NextCall();  // null: nothing is wanted
+  std::unique_ptr<Call> NextCall();  // null: no subscription
   telemetry::v1::EngineSubscription Subscription() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The call calls them on the loop's thread.
+  // Called by the call on the loop's thread.
   absl::Status Take(telemetry::v1::EngineTelemetry& message);
   void Ended(const absl::Status& why);
   void Lost(const absl::Status& why);
@@ -75,14 +72,14 @@ class AgentEngines {
   const Clock& clock_;
   EventLoop& loop_;
   FoundEngines& found_;
-  EngineUpdateReader reader_;  // the call's, of which there is one at a time
+  EngineUpdateReader reader_;  // the call's; one at a time
 
-  mutable Mutex mutex_;                         // behind that of calls_
-  std::string logged_ ABSL_GUARDED_BY(mutex_);  // why it was lost, when that was logged last
+  mutable Mutex mutex_;                         // locked after that of calls_
+  std::string logged_ ABSL_GUARDED_BY(mutex_);  // the last logged loss
   EngineSubscription wanted_ ABSL_GUARDED_BY(mutex_);
   absl::Time subscribed_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   Counts counts_ ABSL_GUARDED_BY(mutex_);
-  CallSuccession<Call> calls_;  // last: it ends before what its calls tell
+  CallSuccession<Call> calls_;  // last: destroyed before what its calls use
 };
 
 }  // namespace gpuscaler

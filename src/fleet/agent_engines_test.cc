@@ -30,12 +30,12 @@ const SignalSource kFound{.namespace_name = "team-a", .place = DiscoveredEngines
 const EngineQuestion kRunning{.metric = EngineMetric::kRequestsRunning,
                               .look_back = absl::Minutes(1)};
 
-// An agent whose engines the test finds and reads.
+// An agent with engines that the test finds and reads.
 class EngineAgent {
  public:
-  explicit EngineAgent(bool looks = true, int port = 0)
-      : service_({.horizon = absl::Minutes(2), .engines = looks ? &log_ : nullptr}, clock_, store_,
-                 leases_, nullptr),
+  explicit EngineAgent(bool finds_engines = true, int port = 0)
+      : service_({.horizon = absl::Minutes(2), .engines = finds_engines ? &log_ : nullptr}, clock_,
+                 store_, leases_, nullptr),
         server_(
             *WireServer::Start({.bind_address = "127.0.0.1", .port = port}, service_.methods())) {
     store_.Put(SnapshotOf(1, clock_.Now(), "gpu-7"));
@@ -65,9 +65,9 @@ class EngineAgent {
 };
 
 // A server that answers the first subscription with one message, and then keeps the call.
-class LyingAgent {
+class ScriptedAgent {
  public:
-  explicit LyingAgent(const wire::EngineTelemetry& message)
+  explicit ScriptedAgent(const wire::EngineTelemetry& message)
       : message_(message.SerializeAsString()),
         server_(*WireServer::Start({.bind_address = "127.0.0.1"},
                                    {{"/gpuscaler.telemetry.v1.NodeTelemetry/WatchEngines",
@@ -75,26 +75,26 @@ class LyingAgent {
                                        return std::make_unique<Answer>(*this, call);
                                      }}})) {}
   std::string address() const { return absl::StrCat("127.0.0.1:", server_->port()); }
-  bool hung_up_on() const { return hung_up_on_; }
+  bool has_ended() const { return has_ended_; }
 
  private:
   class Answer : public ServerCall::Handler {
    public:
-    Answer(LyingAgent& agent, std::shared_ptr<ServerCall> call)
+    Answer(ScriptedAgent& agent, std::shared_ptr<ServerCall> call)
         : agent_(agent), call_(std::move(call)) {}
     void OnMessage(std::string) override {
       if (!std::exchange(has_answered_, true)) call_->Write(agent_.message_);
     }
-    void OnEnd() override { agent_.hung_up_on_ = true; }
+    void OnEnd() override { agent_.has_ended_ = true; }
 
    private:
-    LyingAgent& agent_;
+    ScriptedAgent& agent_;
     const std::shared_ptr<ServerCall> call_;
     bool has_answered_ = false;
   };
 
   const std::string message_;
-  std::atomic<bool> hung_up_on_ = false;
+  std::atomic<bool> has_ended_ = false;
   const std::unique_ptr<WireServer> server_;
 };
 
@@ -136,13 +136,13 @@ class AgentEnginesTest : public testing::Test {
     Becomes([&] { return !Running().empty() && Running().back() == newest; });
     return Running();
   }
-  // Of an agent that speaks so.
-  std::string FateOf(const wire::EngineTelemetry& words) {
-    LyingAgent server(words);
+  // Returns what becomes of an agent with this message.
+  std::string OutcomeOf(const wire::EngineTelemetry& message) {
+    ScriptedAgent server(message);
     const auto agent = Watch(server.address());
-    Becomes([&] { return agent->is_open() || server.hung_up_on(); });
-    if (agent->is_open()) return "believed";
-    return server.hung_up_on() ? "refused" : "not heard";
+    Becomes([&] { return agent->is_open() || server.has_ended(); });
+    if (agent->is_open()) return "accepted";
+    return server.has_ended() ? "refused" : "no answer";
   }
 
   FakeClock clock_;
@@ -151,7 +151,7 @@ class AgentEnginesTest : public testing::Test {
   EventLoop loop_;
 };
 
-TEST_F(AgentEnginesTest, HearsWhatIsFoundItsPastAndWhatIsNew) {
+TEST_F(AgentEnginesTest, ReceivesFoundEnginesTheirPastAndNewReadings) {
   EngineAgent agent;
   agent.log().Want(SubscribedIn("team-a"), agent.clock().Now() + absl::Minutes(1));
   agent.log().List(TestEngines({TestPlace("llm-0")}));
@@ -186,7 +186,7 @@ TEST_F(AgentEnginesTest, TheAgentsClockMayBeWrongByHours) {
   EXPECT_EQ(points[0].at, clock_.Now() - absl::Seconds(1));
 }
 
-TEST_F(AgentEnginesTest, TheAgentIsToldWhatIsWanted) {
+TEST_F(AgentEnginesTest, SubscriptionReachesTheAgent) {
   EngineAgent agent;
   const auto watch = Watch(agent.address());
   EXPECT_TRUE(Becomes([&] { return agent.log().Subscription() == SubscribedIn("team-a"); }));
@@ -198,7 +198,7 @@ TEST_F(AgentEnginesTest, TheAgentIsToldWhatIsWanted) {
   EXPECT_THAT(agent.log().Subscription().namespaces, IsEmpty()) << "the lease has ended";
 }
 
-TEST_F(AgentEnginesTest, AnAgentThatLooksForNoneSaysSo) {
+TEST_F(AgentEnginesTest, DisabledDiscoveryIsReported) {
   EngineAgent agent(false);
   const auto watch = Watch(agent.address());
   ASSERT_TRUE(Becomes([&] { return History().status.ok(); }));
@@ -208,17 +208,17 @@ TEST_F(AgentEnginesTest, AnAgentThatLooksForNoneSaysSo) {
   EXPECT_THAT(History().without->front().why, HasSubstr("--discover-engines"));
   clock_.Advance(absl::Seconds(59));
   watch->Tick();
-  EXPECT_EQ(watch->counts().attempts, 1) << "it is not asked all the time";
+  EXPECT_EQ(watch->counts().attempts, 1) << "no retry before a minute";
 }
 
-TEST_F(AgentEnginesTest, AnOlderAgentFindsNone) {
+TEST_F(AgentEnginesTest, AgentWithoutTheMethodFindsNoEngines) {
   const auto server = *WireServer::Start({.bind_address = "127.0.0.1"}, {});
   const auto watch = Watch(absl::StrCat("127.0.0.1:", server->port()));
   ASSERT_TRUE(Becomes([&] { return History().status.ok(); }));
   EXPECT_THAT(History().without->at(0).why, HasSubstr("of a version that finds no engines"));
 }
 
-TEST_F(AgentEnginesTest, WhatIsKnownStaysWhileTheAgentIsAwayAndGoesOnAfterwards) {
+TEST_F(AgentEnginesTest, ReadingsStayWhileTheAgentIsAwayAndContinueAfterwards) {
   auto agent = std::make_unique<EngineAgent>();
   agent->log().Want(SubscribedIn("team-a"), agent->clock().Now() + absl::Minutes(1));
   agent->log().List(TestEngines({TestPlace("llm-0")}));
@@ -229,7 +229,7 @@ TEST_F(AgentEnginesTest, WhatIsKnownStaysWhileTheAgentIsAwayAndGoesOnAfterwards)
   agent = nullptr;
   EXPECT_TRUE(Becomes([&] { return !watch->is_open(); }));
   EXPECT_THAT(Running(), ElementsAre(1));
-  EngineAgent next(true, port);  // another process, whose clock and numbers begin anew
+  EngineAgent next(true, port);  // another process with a new clock and new ids
   clock_.Advance(absl::Seconds(20));
   EXPECT_TRUE(Becomes([&] {
     watch->Tick();
@@ -240,10 +240,10 @@ TEST_F(AgentEnginesTest, WhatIsKnownStaysWhileTheAgentIsAwayAndGoesOnAfterwards)
   EXPECT_THAT(RunningOnce(2), ElementsAre(1, 2));
 }
 
-TEST_F(AgentEnginesTest, AStreamThatFallsSilentIsBegunAnew) {
+TEST_F(AgentEnginesTest, IdleStreamIsRestarted) {
   wire::EngineTelemetry hello;
   hello.mutable_node()->set_name("gpu-7");
-  LyingAgent silent(hello);
+  ScriptedAgent silent(hello);
   const auto watch = Watch(silent.address());
   ASSERT_TRUE(Becomes([&] { return watch->is_open(); }));
   clock_.Advance(absl::Seconds(16));
@@ -256,7 +256,7 @@ TEST_F(AgentEnginesTest, AStreamThatFallsSilentIsBegunAnew) {
   }));
 }
 
-TEST_F(AgentEnginesTest, NothingIsAskedWhenTheLeaseHasEnded) {
+TEST_F(AgentEnginesTest, NoStreamAfterTheLeaseHasEnded) {
   AgentEngines watch({}, "127.0.0.1:1", "gpu-7", clock_, loop_, found_);
   watch.Tick();
   EXPECT_EQ(watch.counts().attempts, 0);
@@ -267,27 +267,27 @@ TEST_F(AgentEnginesTest, NothingIsAskedWhenTheLeaseHasEnded) {
 }
 
 wire::EngineTelemetry Hello() {
-  wire::EngineTelemetry words;
-  words.mutable_node()->set_name("gpu-7");
-  words.mutable_list()->add_namespaces("team-a");
-  wire::FoundEngine& engine = *words.mutable_list()->add_engines();
+  wire::EngineTelemetry message;
+  message.mutable_node()->set_name("gpu-7");
+  message.mutable_list()->add_namespaces("team-a");
+  wire::FoundEngine& engine = *message.mutable_list()->add_engines();
   engine.set_id(1);
   engine.set_namespace_name("team-a");
   engine.set_pod("llm-0");
   engine.set_address("10.0.0.1");
   engine.set_port(8000);
-  return words;
+  return message;
 }
 
-TEST_F(AgentEnginesTest, NothingIsDecidedOnThePartOfAPast) {
+TEST_F(AgentEnginesTest, NoDecisionBeforeTheWholePastHasArrived) {
   EngineUpdateReader reader("gpu-7", found_);
-  const auto read = [&](wire::EngineTelemetry words, double running, bool more) {
-    words.set_more(more);
-    wire::EngineReading& reading = *words.add_readings();
+  const auto read = [&](wire::EngineTelemetry message, double running, bool more) {
+    message.set_more(more);
+    wire::EngineReading& reading = *message.add_readings();
     reading.set_id(1);
     reading.set_engine("vllm");
     reading.add_models()->set_running(running);
-    return reader.Read(words, clock_.Now());
+    return reader.Read(message, clock_.Now());
   };
   ASSERT_TRUE(read(Hello(), 1, true).ok());
   EXPECT_TRUE(History().is_awaited);
@@ -298,35 +298,35 @@ TEST_F(AgentEnginesTest, NothingIsDecidedOnThePartOfAPast) {
   EXPECT_THAT(Running(), testing::Not(IsEmpty()));
 }
 
-TEST_F(AgentEnginesTest, ANewerAgentMaySayMoreThanWeKnow) {
-  wire::EngineTelemetry words = Hello();
-  words.GetReflection()->MutableUnknownFields(&words)->AddVarint(99, 7);
-  wire::EngineReading& reading = *words.add_readings();
+TEST_F(AgentEnginesTest, UnknownFieldsOfANewerAgentAreIgnored) {
+  wire::EngineTelemetry message = Hello();
+  message.GetReflection()->MutableUnknownFields(&message)->AddVarint(99, 7);
+  wire::EngineReading& reading = *message.add_readings();
   reading.set_id(1);
   reading.add_models()->set_running(4);
   reading.GetReflection()->MutableUnknownFields(&reading)->AddLengthDelimited(98, "new");
-  words.add_readings()->set_id(2);  // of no engine that is listed
-  EXPECT_EQ(FateOf(words), "believed");
+  message.add_readings()->set_id(2);  // no engine in the list
+  EXPECT_EQ(OutcomeOf(message), "accepted");
   EXPECT_THAT(Running(), ElementsAre(4));
 }
 
-TEST_F(AgentEnginesTest, ARecordThatCannotBeLosesNothingElse) {
-  wire::EngineTelemetry words = Hello();
+TEST_F(AgentEnginesTest, InvalidRecordIsDroppedAlone) {
+  wire::EngineTelemetry message = Hello();
   for (const double seconds : {-1.0, 60.0}) {
-    wire::LeftEngine& left = *words.mutable_list()->add_left();
+    wire::LeftEngine& left = *message.mutable_list()->add_left();
     left.mutable_pod()->set_namespace_name("team-a");
     left.mutable_pod()->set_name("llm-9");
     for (int i = 0; i < 9; ++i) left.mutable_learnt()->add_service(seconds);
   }
-  wire::EngineReading& reading = *words.add_readings();
+  wire::EngineReading& reading = *message.add_readings();
   reading.set_id(1);
   reading.add_models()->set_running(4);
   reading.mutable_learnt()->add_service(-1);
-  words.set_sent_us(ToWire(clock_.Now()));
-  for (wire::LeftEngine& left : *words.mutable_list()->mutable_left()) {
-    left.mutable_learnt()->set_read_us(words.sent_us());
+  message.set_sent_us(ToWire(clock_.Now()));
+  for (wire::LeftEngine& left : *message.mutable_list()->mutable_left()) {
+    left.mutable_learnt()->set_read_us(message.sent_us());
   }
-  EXPECT_EQ(FateOf(words), "believed");
+  EXPECT_EQ(OutcomeOf(message), "accepted");
   EXPECT_THAT(Running(), ElementsAre(4));
   EngineQuestion of_demand = kRunning;
   of_demand.memory = absl::Minutes(15);
@@ -336,81 +336,81 @@ TEST_F(AgentEnginesTest, ARecordThatCannotBeLosesNothingElse) {
   EXPECT_TRUE(History().capacity_records.empty()) << "the question is not about demand";
 }
 
-TEST_F(AgentEnginesTest, AnAgentThatLiesIsNotListenedTo) {
+TEST_F(AgentEnginesTest, InvalidMessageEndsTheStream) {
   struct {
     const char* what;
-    std::function<void(wire::EngineTelemetry&)> lie;
+    std::function<void(wire::EngineTelemetry&)> corrupt;
   } const cases[] = {
-      {"of another node", [](auto& words) { words.mutable_node()->set_name("gpu-8"); }},
-      {"of no node", [](auto& words) { words.clear_node(); }},
+      {"of another node", [](auto& message) { message.mutable_node()->set_name("gpu-8"); }},
+      {"of no node", [](auto& message) { message.clear_node(); }},
       {"a pod's name that is none",
-       [](auto& words) { words.mutable_list()->mutable_engines(0)->set_pod("a\nb"); }},
+       [](auto& message) { message.mutable_list()->mutable_engines(0)->set_pod("a\nb"); }},
       {"an engine that left a pod without a name",
-       [](auto& words) { words.mutable_list()->add_left()->set_address("10.0.0.9"); }},
+       [](auto& message) { message.mutable_list()->add_left()->set_address("10.0.0.9"); }},
       {"an engine that left with sums without end",
-       [](auto& words) {
-         wire::LeftEngine& left = *words.mutable_list()->add_left();
+       [](auto& message) {
+         wire::LeftEngine& left = *message.mutable_list()->add_left();
          left.mutable_pod()->set_namespace_name("team-a");
          left.mutable_pod()->set_name("llm-9");
          for (int i = 0; i < 100; ++i) left.mutable_learnt()->add_service(1);
        }},
       {"more engines that left than a node has",
-       [](auto& words) {
+       [](auto& message) {
          for (int i = 0; i <= 1024; ++i) {
-           wire::LeftEngine& left = *words.mutable_list()->add_left();
+           wire::LeftEngine& left = *message.mutable_list()->add_left();
            left.mutable_pod()->set_namespace_name("team-a");
            left.mutable_pod()->set_name("llm-9");
          }
        }},
       {"a pod's name that is too long",
-       [](auto& words) {
-         words.mutable_list()->mutable_engines(0)->set_pod(std::string(254, 'a'));
+       [](auto& message) {
+         message.mutable_list()->mutable_engines(0)->set_pod(std::string(254, 'a'));
        }},
       {"a pod without a namespace",
-       [](auto& words) { words.mutable_list()->mutable_engines(0)->clear_namespace_name(); }},
+       [](auto& message) { message.mutable_list()->mutable_engines(0)->clear_namespace_name(); }},
       {"a port that is none",
-       [](auto& words) { words.mutable_list()->mutable_engines(0)->set_port(65536); }},
+       [](auto& message) { message.mutable_list()->mutable_engines(0)->set_port(65536); }},
       {"too many engines",
-       [](auto& words) {
+       [](auto& message) {
          for (int i = 0; i < 4096; ++i) {
-           *words.mutable_list()->add_engines() = words.list().engines(0);
+           *message.mutable_list()->add_engines() = message.list().engines(0);
          }
        }},
       {"too many models",
-       [](auto& words) {
-         words.add_readings();
-         for (int i = 0; i <= 1000; ++i) words.mutable_readings(0)->add_models();
+       [](auto& message) {
+         message.add_readings();
+         for (int i = 0; i <= 1000; ++i) message.mutable_readings(0)->add_models();
        }},
       {"too many buckets",
-       [](auto& words) {
-         auto& counts = *words.add_readings()->add_models()->mutable_first_token_seconds();
+       [](auto& message) {
+         auto& counts = *message.add_readings()->add_models()->mutable_first_token_seconds();
          for (int i = 0; i <= 500; ++i) counts.add_not_above(i);
        }},
       {"an engine's name that is too long",
-       [](auto& words) { words.add_readings()->set_engine(std::string(64, 'a')); }},
+       [](auto& message) { message.add_readings()->set_engine(std::string(64, 'a')); }},
   };
-  EXPECT_EQ(FateOf(Hello()), "believed");
+  EXPECT_EQ(OutcomeOf(Hello()), "accepted");
   for (const auto& each : cases) {
-    wire::EngineTelemetry words = Hello();
-    each.lie(words);
-    EXPECT_EQ(FateOf(words), "refused") << each.what;
+    wire::EngineTelemetry message = Hello();
+    each.corrupt(message);
+    EXPECT_EQ(OutcomeOf(message), "refused") << each.what;
   }
 }
 
-TEST_F(AgentEnginesTest, WhatIsForPeopleIsMadeReadable) {
-  wire::EngineTelemetry words = Hello();
-  words.mutable_list()->clear_engines();
-  wire::PodWithoutEngine& pod = *words.mutable_list()->add_without();
+TEST_F(AgentEnginesTest, TextsForPeopleAreCleaned) {
+  wire::EngineTelemetry message = Hello();
+  message.mutable_list()->clear_engines();
+  wire::PodWithoutEngine& pod = *message.mutable_list()->add_without();
   pod.set_namespace_name("team-a");
   pod.set_pod("llm-0");
   pod.set_why(absl::StrCat("\x1b[31m", std::string(5000, 'x')));
-  EXPECT_EQ(FateOf(words), "believed");
+  EXPECT_EQ(OutcomeOf(message), "accepted");
   ASSERT_EQ(History().without->size(), 1u);
   EXPECT_EQ(History().without->front().why.size(), 1024u);
   EXPECT_EQ(History().without->front().why[0], ' ');
 }
 
-TEST(EngineQuota, AnAgentMaySayItsPastAtOnceAndThenSoMuchASecond) {
+TEST(EngineQuota, AllowsABurstForThePastAndThenARate) {
   EngineQuota quota;
   const absl::Time now = absl::FromUnixSeconds(1'767'225'600);
   EXPECT_TRUE(quota.Take(size_t{50} << 20, now));
@@ -418,34 +418,34 @@ TEST(EngineQuota, AnAgentMaySayItsPastAtOnceAndThenSoMuchASecond) {
   EXPECT_TRUE(quota.Take(size_t{200} << 10, now + absl::Minutes(1)));
 }
 
-// 4 bytes each, and yet as much work as any.
-TEST(EngineQuota, WordsThatSayNothingCostToo) {
+// 4 bytes each, but as much work as any other.
+TEST(EngineQuota, EmptyMessagesCostToo) {
   wire::EngineTelemetry list, readings;
   list.mutable_list();
   for (int i = 0; i < 1000; ++i) readings.add_readings();
-  for (const wire::EngineTelemetry& words : {list, readings}) {
+  for (const wire::EngineTelemetry& message : {list, readings}) {
     EngineQuota quota;
     const absl::Time now = absl::FromUnixSeconds(1'767'225'600);
     int taken = 0;
-    while (taken < 10'000 && quota.Take(CostOf(words), now)) ++taken;
+    while (taken < 10'000 && quota.Take(CostOf(message), now)) ++taken;
     EXPECT_LT(taken, 2000);
-    EXPECT_GT(taken, 100) << "of an agent whose engines come and go";
+    EXPECT_GT(taken, 100) << "an agent with changing engines";
   }
 }
 
-TEST(EngineQuota, TheWholePastOfAnAgentIsNeverTooMuch) {
+TEST(EngineQuota, AllowsTheWholePastOfAnAgent) {
   wire::EngineTelemetry past;
   wire::EngineReading reading =
       EncodeEngine(1, TestUpdates(absl::FromUnixSeconds(1'767'225'600), 100));
   while (past.ByteSizeLong() < 256 << 10) *past.add_readings() = reading;
   EngineQuota quota;
-  for (size_t reported = 0; reported < 16 << 20; reported += past.ByteSizeLong()) {
-    ASSERT_TRUE(quota.Take(CostOf(past), absl::FromUnixSeconds(1'767'225'600))) << reported;
+  for (size_t bytes = 0; bytes < 16 << 20; bytes += past.ByteSizeLong()) {
+    ASSERT_TRUE(quota.Take(CostOf(past), absl::FromUnixSeconds(1'767'225'600))) << bytes;
   }
 }
 
-// Of an engine that it has, in a namespace that is wanted: more than is kept of any.
-TEST_F(AgentEnginesTest, ReadingsWithoutEndTakeTheirNamespacesShareAndNoMore) {
+// The readings of a known engine in a subscribed namespace exceed the limit.
+TEST_F(AgentEnginesTest, EndlessReadingsTakeTheQuotaOfTheirNamespaceAlone) {
   constexpr size_t kShare = size_t{256} << 10;
   SignalStore store({.longest_gap = absl::Seconds(10), .most_bytes_of_namespace = kShare}, [] {});
   ASSERT_TRUE(store.Want(kFound, kRunning, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
@@ -453,10 +453,10 @@ TEST_F(AgentEnginesTest, ReadingsWithoutEndTakeTheirNamespacesShareAndNoMore) {
   found.Expect(found.Subscription(clock_.Now()), {"gpu-7"}, clock_.Now());
   EngineUpdateReader reader("gpu-7", found);
   constexpr int64_t kSentUs = 60'000'000;
-  wire::EngineTelemetry words = Hello();
-  words.set_sent_us(kSentUs);
-  ASSERT_TRUE(reader.Read(words, clock_.Now()).ok());
-  const auto reported = [&](int64_t at_us) {
+  wire::EngineTelemetry message = Hello();
+  message.set_sent_us(kSentUs);
+  ASSERT_TRUE(reader.Read(message, clock_.Now()).ok());
+  const auto send = [&](int64_t at_us) {
     wire::EngineTelemetry next;
     next.set_sent_us(kSentUs);
     for (int64_t i = 0; i < 1000; ++i) {
@@ -469,7 +469,7 @@ TEST_F(AgentEnginesTest, ReadingsWithoutEndTakeTheirNamespacesShareAndNoMore) {
     return reader.Read(next, clock_.Now());
   };
   absl::Status refused;
-  for (int i = 0; i < 1000 && refused.ok(); ++i) refused = reported(int64_t{1000} * i);
+  for (int i = 0; i < 1000 && refused.ok(); ++i) refused = send(int64_t{1000} * i);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("more of engines than any agent"));
   EXPECT_EQ(store.Of(kFound, kRunning, clock_.Now()).status.code(),
             absl::StatusCode::kResourceExhausted);

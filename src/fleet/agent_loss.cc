@@ -7,7 +7,7 @@
 namespace gpuscaler {
 namespace {
 
-// Empty: nothing is known to help.
+// Returns what to do about the fault; empty: no advice.
 absl::string_view AdviceFor(const ConnectFault& fault) {
   if (fault.is_other_protocol) return "does the agent need TLS (--tls-cert)?";
   if (!fault.handshake) return "";

@@ -35,12 +35,12 @@ TEST(LossOf, LostConnectionHasNoAdvice) {
             absl::UnavailableError("the connection is lost"));
 }
 
-TEST(LossOf, ServerWithoutTheServiceIsNoAgent) {
+TEST(LossOf, ServerWithoutTheServiceIsNotAnAgent) {
   EXPECT_EQ(LossOf({.status = absl::UnimplementedError("")}),
             absl::UnimplementedError("it answers, and is no agent (a scaler's port?)"));
 }
 
-TEST(LossOf, EndInOrderIsALoss) {
+TEST(LossOf, OkEndOfTheStreamIsALoss) {
   EXPECT_EQ(LossOf({.status = absl::OkStatus()}),
             absl::UnavailableError("the agent has ended the stream"));
 }

@@ -21,7 +21,7 @@ void AgentRegistry::Listed(const absl::StatusOr<std::vector<std::string>>& answe
   for (const std::string& address : *answer) {
     if (agents_.try_emplace(address).second) ++version_;
   }
-  // What time brings to an empty list is a change too.
+  // An empty list changes with time alone.
   if (membership_.Listed() != before || answer->empty()) Changed(now, generation);
 }
 
@@ -46,14 +46,14 @@ bool AgentRegistry::Received(const std::string& address, const AgentUpdate& upda
     LogInfo("agent_heard",
             {{"address", address}, {"node", update.node}, {"version", update.version}});
   }
-  NoteTrouble(address, update, agent);
+  LogTrouble(address, update, agent);
   agent.received_at = update.received_at;
   agent.trouble = update.trouble;
   agent.lost.clear();
-  if (update.node.empty()) return true;  // it does not know yet whose agent it is
+  if (update.node.empty()) return true;  // its node is not known yet
   agent.node = update.node;
   agent.version = update.version;
-  NoteInterval(address, update, agent);
+  LogInterval(address, update, agent);
   if (!agent.ever_received && !update.more) {
     agent.ever_received = true;
     FirstReceived(address, generation);
@@ -61,8 +61,8 @@ bool AgentRegistry::Received(const std::string& address, const AgentUpdate& upda
   return true;
 }
 
-void AgentRegistry::NoteTrouble(const std::string& address, const AgentUpdate& update,
-                                Agent& agent) {
+void AgentRegistry::LogTrouble(const std::string& address, const AgentUpdate& update,
+                               Agent& agent) {
   if (update.trouble.empty() == agent.trouble.empty()) return;
   const auto dropped = agent.lines.Pass(update.received_at);
   if (!dropped) return;
@@ -73,9 +73,9 @@ void AgentRegistry::NoteTrouble(const std::string& address, const AgentUpdate& u
        {"dropped", *dropped}});
 }
 
-// Once for each interval: its node is unreadable before each reading, and readable after it.
-void AgentRegistry::NoteInterval(const std::string& address, const AgentUpdate& update,
-                                 Agent& agent) const {
+// Once for each interval: the node is unreadable for a while before each reading.
+void AgentRegistry::LogInterval(const std::string& address, const AgentUpdate& update,
+                                Agent& agent) const {
   if (update.readings.empty()) return;
   const absl::Duration read_every = update.readings.back().snapshot.read_every;
   if (std::exchange(agent.read_every, read_every) == read_every) return;
@@ -123,7 +123,7 @@ std::vector<std::string> AgentRegistry::Forget(absl::Time now, int64_t generatio
     ++version_;
   }
   const bool all_missed = std::ranges::all_of(
-      unreached_, [&](const std::string& address) { return IsMissed(address, now); });
+      unreached_, [&](const std::string& address) { return IsMissing(address, now); });
   if (!gone.empty() || !all_missed) Changed(now, generation);
   return gone;
 }
@@ -131,12 +131,12 @@ std::vector<std::string> AgentRegistry::Forget(absl::Time now, int64_t generatio
 void AgentRegistry::Changed(absl::Time now, int64_t generation) {
   unreached_.clear();
   for (const auto& [address, agent] : agents_) {
-    if (!agent.ever_received && IsMissed(address, now)) unreached_.push_back(address);
+    if (!agent.ever_received && IsMissing(address, now)) unreached_.push_back(address);
   }
   generation_ = generation;
 }
 
-bool AgentRegistry::IsMissed(const std::string& address, absl::Time now) const {
+bool AgentRegistry::IsMissing(const std::string& address, absl::Time now) const {
   return membership_.IsListed(address) || now < membership_.AwaitedUntil(address);
 }
 
@@ -150,7 +150,7 @@ absl::Status AgentRegistry::CheckReady(bool any_node, absl::Time now) const {
         now < membership_.AwaitedUntil(address) || (!any_node && membership_.IsListed(address));
     if (is_awaited) return UnreachedStatus(address);
   }
-  // While DNS fails, an empty answer says nothing of the time behind it.
+  // An empty answer does not cover the time while DNS fails.
   const absl::Time known_at = error_.empty() ? now : membership_.newest_answer();
   if (any_node || membership_.IsEmpty(known_at)) return absl::OkStatus();
   return absl::UnavailableError(

@@ -1,5 +1,5 @@
-// Which agents there are, and which of them nobody has heard yet: whether a fleet is known well
-// enough to decide on. No clock, no socket.
+// Which agents exist, and which of them have not reported yet: whether the fleet is known well
+// enough to decide. No clock, no socket.
 #pragma once
 
 #include <cstdint>
@@ -16,66 +16,69 @@
 
 namespace gpuscaler {
 
-// Not thread-safe. `generation` is what counts as the newest, if this changes anything.
+// Not thread-safe. `generation` is the number that a change gets, if the call changes anything.
 class AgentRegistry {
  public:
-  // One agent by its last words.
+  // The state of one agent after its last message.
   struct Agent {
-    bool ever_received = false;  // all of the past that it had to tell, too
+    bool ever_received = false;  // its whole past has arrived
     bool connected = false;
     absl::Time received_at = absl::InfinitePast();
     std::string node;  // empty: not known yet
     std::string version;
-    std::string trouble;        // why it does not read
+    std::string trouble;        // why it has no readings; empty: it has
     std::string lost;           // why the last stream ended
-    absl::Duration read_every;  // its node; zero: not told
-    // What is logged of its readings, which it can cause as fast as it talks.
+    absl::Duration read_every;  // interval of its readings; zero: not known
+    // Limits the log lines that the agent can cause with its messages.
     PassesLately lines{10, absl::Minutes(1)};
   };
 
   explicit AgentRegistry(const FleetTimeouts& timeouts)
       : timeouts_(timeouts), membership_(timeouts) {}
 
-  // An answer of DNS: the agents that there are, or why that is not known.
+  // Takes an answer of DNS: the agents that exist, or the error.
   void Listed(const absl::StatusOr<std::vector<std::string>>& answer, absl::Time now,
               int64_t generation);
 
-  // False: it was forgotten a moment ago, and nothing that it says counts.
+  // Returns false if the agent was forgotten a moment ago: its message must be ignored.
   bool Received(const std::string& address, const AgentUpdate& update, int64_t generation);
   bool Lost(const std::string& address, const absl::Status& why);
 
-  // Those that are forgotten now. An agent that is still heard is there, whatever DNS says.
+  // Returns the agents that are forgotten now. An agent that still reports is not forgotten, though
+  // DNS does not list it.
   std::vector<std::string> Forget(absl::Time now, int64_t generation);
 
-  // UNAVAILABLE while too little is known to decide on, where some node or none has told of itself.
+  // Returns UNAVAILABLE while too little is known to decide. `any_node`: at least one node has
+  // readings.
   absl::Status CheckReady(bool any_node, absl::Time now) const;
 
-  // Never heard, and listed or still awaited, as of the last change; by address.
+  // Agents without any reading that are listed or still awaited, as of the last change; sorted.
   const std::vector<std::string>& unreached() const { return unreached_; }
-  // The first of them with reasons, as far as they are known: "10.0.0.7:6001 (connection refused)".
+  // Returns the first `most` of them, with the reason if it is known: "10.0.0.7:6001 (connection
+  // refused)".
   std::vector<std::string> UnreachedTexts(size_t most) const;
-  bool none_listed() const { return none_listed_; }  // by the newest answer
-  // Of the last change of those that decisions wait for, or say that they miss.
+  bool none_listed() const { return none_listed_; }  // in the newest answer
+  // The generation of the last change to what decisions wait for, or note as missing.
   int64_t generation() const { return generation_; }
 
-  const std::map<std::string, Agent>& agents() const { return agents_; }  // by address
+  const std::map<std::string, Agent>& agents() const { return agents_; }  // key: address
   bool IsListed(const std::string& address) const { return membership_.IsListed(address); }
-  // Until when decisions wait for what it has not told yet.
+  // Returns until when decisions wait for readings and GPU holders that the agent has not sent yet.
   absl::Time AwaitedUntil(const std::string& address) const {
     return membership_.AwaitedUntil(address);
   }
-  int64_t version() const { return version_; }  // counts up with whom agents() has
-  // Why the newest question after them was not answered; empty: it was.
+  int64_t version() const { return version_; }  // counts changes of the set of agents
+  // The error of the newest DNS lookup; empty: it succeeded.
   const std::string& error() const { return error_; }
-  int64_t forgotten() const { return forgotten_; }  // so far
+  int64_t forgotten() const { return forgotten_; }  // in total
 
  private:
   void LogAnswer(const absl::StatusOr<std::vector<std::string>>& answer) const;
-  static void NoteTrouble(const std::string& address, const AgentUpdate& update, Agent& agent);
-  void NoteInterval(const std::string& address, const AgentUpdate& update, Agent& agent) const;
+  static void LogTrouble(const std::string& address, const AgentUpdate& update, Agent& agent);
+  void LogInterval(const std::string& address, const AgentUpdate& update, Agent& agent) const;
   void Changed(absl::Time now, int64_t generation);
-  // While it was never heard.
-  bool IsMissed(const std::string& address, absl::Time now) const;
+  // Requires an agent that has never reported.
+  bool IsMissing(const std::string& address, absl::Time now) const;
   void FirstReceived(const std::string& address, int64_t generation);
   const std::string& WhyUnreached(const std::string& address) const;
   absl::Status UnreachedStatus(const std::string& address) const;

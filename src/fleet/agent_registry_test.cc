@@ -18,18 +18,18 @@ using Listing = std::vector<std::string>;
 
 class AgentRegistryTest : public testing::Test {
  protected:
-  void IsListed(const absl::StatusOr<Listing>& answer) {
+  void List(const absl::StatusOr<Listing>& answer) {
     registry_.Listed(answer, now_, ++generation_);
     registry_.Forget(now_, ++generation_);
   }
-  void Says(const std::string& address, bool more = false) {
+  void Report(const std::string& address, bool more = false) {
     registry_.Received(address, {.node = "gpu", .received_at = now_, .more = more}, ++generation_);
   }
-  void IsLost(const std::string& address) {
+  void Lose(const std::string& address) {
     registry_.Lost(address, absl::UnavailableError("connection refused"));
   }
 
-  // Each agent that is heard and not forgotten has a node.
+  // Each agent that has reported and is not forgotten has a node.
   absl::Status Check() const {
     bool any_node = false;
     for (const auto& agent : registry_.agents()) any_node |= !agent.second.node.empty();
@@ -53,32 +53,32 @@ class AgentRegistryTest : public testing::Test {
                            .stale_after = absl::Seconds(10)}};
 };
 
-TEST_F(AgentRegistryTest, NothingIsDecidedBeforeDnsHasAnswered) {
+TEST_F(AgentRegistryTest, UnavailableBeforeTheFirstDnsAnswer) {
   EXPECT_EQ(Refusal(), "the agents are not known yet");
-  IsListed(absl::UnavailableError("agents: Temporary failure in name resolution"));
+  List(absl::UnavailableError("agents: Temporary failure in name resolution"));
   EXPECT_THAT(Refusal(), HasSubstr("Temporary failure"));
 }
 
-TEST_F(AgentRegistryTest, NewAggregatorWaitsUntilItHasHeardOfAll) {
-  IsListed(Listing{"a:1", "b:1"});
-  Says("a:1");
+TEST_F(AgentRegistryTest, NewAggregatorWaitsForEveryListedAgent) {
+  List(Listing{"a:1", "b:1"});
+  Report("a:1");
   EXPECT_THAT(Refusal(), HasSubstr("not heard of 1 agent yet, b:1")) << "half a fleet scales in";
-  Says("b:1");
+  Report("b:1");
   EXPECT_TRUE(Check().ok()) << Check();
 }
 
-TEST_F(AgentRegistryTest, AgentThatStillReplaysItsPastIsNotHeardYet) {
-  IsListed(Listing{"a:1"});
-  Says("a:1", true);
+TEST_F(AgentRegistryTest, AgentCountsAsReachedAfterItsWholePast) {
+  List(Listing{"a:1"});
+  Report("a:1", true);
   Refusal();
-  Says("a:1");
+  Report("a:1");
   EXPECT_TRUE(Check().ok()) << Check();
 }
 
-TEST_F(AgentRegistryTest, AgentThatIsUnheardAtTheStartIsWaitedForUntilItsAbsenceIsBelieved) {
-  IsListed(Listing{"a:1", "b:1"});
-  Says("a:1");
-  IsLost("b:1");
+TEST_F(AgentRegistryTest, UnreachedAgentIsAwaitedForEmptyAfter) {
+  List(Listing{"a:1", "b:1"});
+  Report("a:1");
+  Lose("b:1");
   now_ += absl::Seconds(59);
   EXPECT_THAT(Refusal(), HasSubstr("b:1: connection refused"))
       << "its replicas may be serving, and other aggregators count them";
@@ -87,76 +87,76 @@ TEST_F(AgentRegistryTest, AgentThatIsUnheardAtTheStartIsWaitedForUntilItsAbsence
   EXPECT_THAT(registry_.unreached(), ElementsAre("b:1"));
 }
 
-TEST_F(AgentRegistryTest, OneAnswerOfDnsThatLacksAnUnheardAgentDoesNotEndTheWaitForIt) {
-  IsListed(Listing{"a:1", "b:1"});
-  Says("a:1");
-  IsLost("b:1");
+TEST_F(AgentRegistryTest, UnlistedUnreachedAgentIsStillAwaited) {
+  List(Listing{"a:1", "b:1"});
+  Report("a:1");
+  Lose("b:1");
   now_ += absl::Seconds(10);
-  IsListed(Listing{"a:1"});
+  List(Listing{"a:1"});
   EXPECT_THAT(Refusal(), HasSubstr("not heard of 1 agent yet, b:1: connection refused"));
   now_ += absl::Seconds(49);
-  IsListed(Listing{"a:1"});
+  List(Listing{"a:1"});
   EXPECT_THAT(Refusal(), HasSubstr("b:1")) << "half a fleet scales in";
   now_ += absl::Seconds(1);
-  EXPECT_TRUE(Check().ok()) << Check() << ": a node that was drained holds nobody up for longer";
+  EXPECT_TRUE(Check().ok()) << Check() << ": a drained node delays decisions no longer";
 }
 
-TEST_F(AgentRegistryTest, UnheardAgentThatDnsLacksIsMissedNoMoreOnceTheWaitForItIsOver) {
-  IsListed(Listing{"a:1", "b:1"});
-  Says("a:1");
-  IsListed(Listing{"a:1"});
+TEST_F(AgentRegistryTest, UnlistedUnreachedAgentIsNotMissingAfterTheWait) {
+  List(Listing{"a:1", "b:1"});
+  Report("a:1");
+  List(Listing{"a:1"});
   now_ += absl::Seconds(59);
   registry_.Forget(now_, ++generation_);
   EXPECT_THAT(registry_.UnreachedTexts(9), ElementsAre("b:1"));
   now_ += absl::Seconds(1);
   registry_.Forget(now_, ++generation_);
   EXPECT_THAT(registry_.UnreachedTexts(9), IsEmpty());
-  EXPECT_EQ(registry_.generation(), generation_) << "who said that it is missed says so no more";
-  EXPECT_THAT(Agents(), ElementsAre("a:1", "b:1")) << "it may still speak";
+  EXPECT_EQ(registry_.generation(), generation_) << "decisions must drop the note";
+  EXPECT_THAT(Agents(), ElementsAre("a:1", "b:1")) << "it may still report";
 }
 
-TEST_F(AgentRegistryTest, UnheardAgentThatDnsLacksAndThatSpeaksEndsTheWait) {
-  IsListed(Listing{"a:1", "b:1"});
-  Says("a:1");
-  IsListed(Listing{"a:1"});
+TEST_F(AgentRegistryTest, UnlistedAgentThatReportsEndsTheWait) {
+  List(Listing{"a:1", "b:1"});
+  Report("a:1");
+  List(Listing{"a:1"});
   Refusal();
-  Says("b:1");
+  Report("b:1");
   EXPECT_TRUE(Check().ok()) << Check();
 }
 
-// Which node it was nobody knows: the wait for the old address is that for the new one.
-TEST_F(AgentRegistryTest, AgentThatIsReplacedWhileAnAggregatorStartsIsWaitedForUnderItsOldAddress) {
-  IsListed(Listing{"a:1", "old:1"});
-  Says("a:1");
-  IsLost("old:1");
+// The node of the old address is not known, so a report of its successor does not end the wait.
+TEST_F(AgentRegistryTest, AgentReplacedDuringTheStartIsAwaitedAtItsOldAddress) {
+  List(Listing{"a:1", "old:1"});
+  Report("a:1");
+  Lose("old:1");
   now_ += absl::Seconds(20);
-  IsListed(Listing{"a:1", "new:1"});
+  List(Listing{"a:1", "new:1"});
   EXPECT_THAT(Refusal(), HasSubstr("old:1: connection refused"));
   now_ += absl::Seconds(30);
-  Says("new:1");
+  Report("new:1");
   now_ += absl::Seconds(9);
   EXPECT_THAT(Refusal(), HasSubstr("old:1"));
   now_ += absl::Seconds(1);
   EXPECT_TRUE(Check().ok()) << Check();
 }
 
-TEST_F(AgentRegistryTest, AgentThatJoinsLaterIsNotWaitedForAndNotMissedOnceItIsGone) {
-  IsListed(Listing{"a:1"});
-  Says("a:1");
+TEST_F(AgentRegistryTest, AgentThatJoinsLaterIsNotAwaited) {
+  List(Listing{"a:1"});
+  Report("a:1");
   now_ += absl::Seconds(20);
-  IsListed(Listing{"a:1", "new:1"});
+  List(Listing{"a:1", "new:1"});
   EXPECT_TRUE(Check().ok()) << Check();
   EXPECT_THAT(registry_.unreached(), ElementsAre("new:1"));
-  IsListed(Listing{"a:1"});
+  List(Listing{"a:1"});
   EXPECT_TRUE(Check().ok()) << Check();
   EXPECT_THAT(registry_.unreached(), IsEmpty());
 }
 
-TEST_F(AgentRegistryTest, AgentsThatNobodyHeardAndDnsLacksAreNoGpuNodeAfterEmptyAfter) {
-  IsListed(Listing{"a:1"});
+TEST_F(AgentRegistryTest, UnlistedUnreachedAgentsAreAnEmptyFleetAfterEmptyAfter) {
+  List(Listing{"a:1"});
   for (int i = 0; i < 6; ++i) {
     now_ += absl::Seconds(9);
-    IsListed(Listing{});
+    List(Listing{});
     EXPECT_THAT(Refusal(), HasSubstr("a:1"));
   }
   now_ += absl::Seconds(14);
@@ -165,65 +165,65 @@ TEST_F(AgentRegistryTest, AgentsThatNobodyHeardAndDnsLacksAreNoGpuNodeAfterEmpty
   EXPECT_TRUE(Check().ok()) << Check();
 }
 
-TEST_F(AgentRegistryTest, NoneOfTheListedAnswersIsNoAnswer) {
-  IsListed(Listing{"a:1"});
-  IsLost("a:1");
+TEST_F(AgentRegistryTest, UnavailableWhileNoListedAgentIsReached) {
+  List(Listing{"a:1"});
+  Lose("a:1");
   now_ += absl::Hours(1);
   EXPECT_THAT(Refusal(), HasSubstr("a:1: connection refused"));
 }
 
-TEST_F(AgentRegistryTest, AgentWithoutADriverSaysWhyThereIsNothing) {
-  IsListed(Listing{"a:1"});
+TEST_F(AgentRegistryTest, AgentWithoutADriverReportsTheReason) {
+  List(Listing{"a:1"});
   registry_.Received("a:1", {.received_at = now_, .trouble = "libnvidia-ml.so.1 not found"}, 2);
   EXPECT_THAT(Refusal(), HasSubstr("libnvidia-ml.so.1 not found"));
 }
 
 TEST_F(AgentRegistryTest, LostAgentStaysAsLongAsDnsListsIt) {
-  IsListed(Listing{"a:1"});
-  Says("a:1");
-  IsLost("a:1");
+  List(Listing{"a:1"});
+  Report("a:1");
+  Lose("a:1");
   for (int minute = 0; minute < 60; ++minute) {
     now_ += absl::Minutes(1);
-    IsListed(Listing{"a:1"});
+    List(Listing{"a:1"});
   }
   EXPECT_THAT(Agents(), ElementsAre("a:1"));
 }
 
-TEST_F(AgentRegistryTest, FailingDnsForgetsNobody) {
-  IsListed(Listing{"a:1"});
-  Says("a:1");
-  IsLost("a:1");
+TEST_F(AgentRegistryTest, FailingDnsForgetsNoAgent) {
+  List(Listing{"a:1"});
+  Report("a:1");
+  Lose("a:1");
   for (int minute = 0; minute < 60; ++minute) {
     now_ += absl::Minutes(1);
-    IsListed(absl::UnavailableError("SERVFAIL"));
+    List(absl::UnavailableError("SERVFAIL"));
   }
   EXPECT_THAT(Agents(), ElementsAre("a:1"));
   EXPECT_EQ(registry_.error(), "SERVFAIL");
-  IsListed(Listing{"a:1"});
+  List(Listing{"a:1"});
   EXPECT_EQ(registry_.error(), "");
 }
 
-TEST_F(AgentRegistryTest, AgentThatIsHeardIsThereWhateverDnsSays) {
-  IsListed(Listing{"a:1"});
-  Says("a:1");
+TEST_F(AgentRegistryTest, ConnectedAgentStaysThoughUnlisted) {
+  List(Listing{"a:1"});
+  Report("a:1");
   for (int minute = 0; minute < 10; ++minute) {
     now_ += absl::Minutes(1);
-    IsListed(Listing{});
-    Says("a:1");
+    List(Listing{});
+    Report("a:1");
   }
   EXPECT_THAT(Agents(), ElementsAre("a:1"));
 }
 
-TEST_F(AgentRegistryTest, AgentIsForgottenSoLongAfterItsLastWordThoughItWasUnlistedBefore) {
-  IsListed(Listing{"a:1", "b:1"});
-  Says("a:1");
-  Says("b:1");
+TEST_F(AgentRegistryTest, AgentIsForgottenForgetAfterItsLastMessage) {
+  List(Listing{"a:1", "b:1"});
+  Report("a:1");
+  Report("b:1");
   for (int minute = 0; minute < 10; ++minute) {
     now_ += absl::Minutes(1);
-    IsListed(Listing{"a:1"});
-    Says("b:1");
+    List(Listing{"a:1"});
+    Report("b:1");
   }
-  IsLost("b:1");
+  Lose("b:1");
   now_ += absl::Minutes(5) - absl::Seconds(1);
   EXPECT_THAT(registry_.Forget(now_, ++generation_), IsEmpty());
   now_ += absl::Seconds(1);
@@ -232,67 +232,67 @@ TEST_F(AgentRegistryTest, AgentIsForgottenSoLongAfterItsLastWordThoughItWasUnlis
   EXPECT_EQ(registry_.forgotten(), 1);
 }
 
-TEST_F(AgentRegistryTest, WhatForgottenAgentsSayDoesNotCount) {
+TEST_F(AgentRegistryTest, MessagesOfForgottenAgentsAreIgnored) {
   EXPECT_FALSE(registry_.Received("a:1", {.node = "gpu", .received_at = now_}, 1));
   EXPECT_FALSE(registry_.Lost("a:1", absl::UnavailableError("connection refused")));
   EXPECT_THAT(Agents(), IsEmpty());
 }
 
-TEST_F(AgentRegistryTest, NoGpuNodeAtAllIsBelievedAfterEmptyAfter) {
-  IsListed(Listing{});
+TEST_F(AgentRegistryTest, EmptyListIsAnEmptyFleetAfterEmptyAfter) {
+  List(Listing{});
   EXPECT_THAT(Refusal(), HasSubstr("--empty-after=1m"));
   now_ += absl::Seconds(55);
-  IsListed(Listing{});
+  List(Listing{});
   now_ += absl::Seconds(4);
   Refusal();
   now_ += absl::Seconds(1);
   EXPECT_TRUE(Check().ok()) << Check();
 }
 
-TEST_F(AgentRegistryTest, EmptyAnswerSaysNothingOfTheTimeWhenDnsFails) {
-  IsListed(Listing{});
+TEST_F(AgentRegistryTest, EmptyAnswerDoesNotCoverTheTimeWhileDnsFails) {
+  List(Listing{});
   now_ += absl::Seconds(55);
-  IsListed(Listing{});
-  IsListed(absl::UnavailableError("SERVFAIL"));
+  List(Listing{});
+  List(absl::UnavailableError("SERVFAIL"));
   now_ += absl::Seconds(5);
   EXPECT_THAT(Refusal(), HasSubstr("SERVFAIL"));
 }
 
-TEST_F(AgentRegistryTest, ForgottenAgentsThatComeBackTogetherAreWaitedFor) {
-  IsListed(Listing{"a:1", "b:1"});
+TEST_F(AgentRegistryTest, ForgottenAgentsThatComeBackTogetherAreAwaited) {
+  List(Listing{"a:1", "b:1"});
   for (const char* agent : {"a:1", "b:1"}) {
-    Says(agent);
-    IsLost(agent);
+    Report(agent);
+    Lose(agent);
   }
   for (int minute = 0; minute < 6; ++minute) {
-    IsListed(Listing{});
+    List(Listing{});
     now_ += absl::Minutes(1);
   }
   EXPECT_THAT(Agents(), IsEmpty());
-  IsListed(Listing{"a:1", "b:1"});
-  Says("a:1");
+  List(Listing{"a:1", "b:1"});
+  Report("a:1");
   EXPECT_THAT(Refusal(), HasSubstr("not heard of 1 agent yet, b:1")) << "half a fleet scales in";
-  Says("b:1");
+  Report("b:1");
   EXPECT_TRUE(Check().ok()) << Check();
 }
 
-TEST_F(AgentRegistryTest, AgentsThatAreHeardAreUnheardNoMoreAndThatIsAChange) {
-  IsListed(Listing{"a:1", "b:1", "c:1"});
+TEST_F(AgentRegistryTest, ReachingAnAgentIsAChange) {
+  List(Listing{"a:1", "b:1", "c:1"});
   EXPECT_THAT(registry_.unreached(), ElementsAre("a:1", "b:1", "c:1"));
-  Says("b:1");
+  Report("b:1");
   EXPECT_THAT(registry_.unreached(), ElementsAre("a:1", "c:1"));
   EXPECT_EQ(registry_.generation(), generation_);
   const int64_t before = registry_.generation();
-  Says("b:1");
-  EXPECT_EQ(registry_.generation(), before) << "that was known";
-  Says("a:1");
+  Report("b:1");
+  EXPECT_EQ(registry_.generation(), before) << "it was reached before";
+  Report("a:1");
   EXPECT_THAT(registry_.unreached(), ElementsAre("c:1"));
   EXPECT_EQ(registry_.generation(), generation_);
 }
 
-// Three words of an agent, which is restarted with another interval.
-TEST_F(AgentRegistryTest, AgentThatReadsTooSeldomIsToldOfOnceForEachInterval) {
-  IsListed(Listing{"a:1"});
+// Three messages of an agent, which is restarted with another interval.
+TEST_F(AgentRegistryTest, TooLongIntervalIsLoggedOncePerInterval) {
+  List(Listing{"a:1"});
   StartLogging(LogLevel::kInfo, LogFormat::kText);
   const auto log_of = [this](absl::Duration read_every) {
     testing::internal::CaptureStderr();
@@ -302,22 +302,22 @@ TEST_F(AgentRegistryTest, AgentThatReadsTooSeldomIsToldOfOnceForEachInterval) {
                           .received_at = now_,
                           .readings = {{.snapshot = {.node = "gpu-7", .read_every = read_every}}}},
                          ++generation_);
-      IsLost("a:1");
+      Lose("a:1");
     }
     const std::string log = testing::internal::GetCapturedStderr();
     return std::vector<std::string>(absl::StrSplit(log, "agent_reads_too_seldom"));
   };
-  EXPECT_THAT(log_of(absl::ZeroDuration()), SizeIs(1)) << "an old one does not tell";
+  EXPECT_THAT(log_of(absl::ZeroDuration()), SizeIs(1)) << "an old agent does not send it";
   EXPECT_THAT(log_of(absl::Seconds(5)), SizeIs(1));
   EXPECT_THAT(log_of(absl::Seconds(30)),
               ElementsAre(_, HasSubstr("address=a:1 node=gpu-7 read_every_seconds=30 "
                                        "stale_after_seconds=10 what_to_do=")));
-  EXPECT_THAT(log_of(absl::Seconds(30)), SizeIs(1)) << "that was told";
+  EXPECT_THAT(log_of(absl::Seconds(30)), SizeIs(1)) << "it was logged before";
   EXPECT_THAT(log_of(absl::Milliseconds(5001)), SizeIs(2));
 }
 
-TEST_F(AgentRegistryTest, AgentThatIsInTroubleWithEverySecondMessageDoesNotFillTheLog) {
-  IsListed(Listing{"a:1"});
+TEST_F(AgentRegistryTest, AlternatingTroubleDoesNotFillTheLog) {
+  List(Listing{"a:1"});
   StartLogging(LogLevel::kInfo, LogFormat::kText);
   testing::internal::CaptureStderr();
   for (int i = 0; i < 1000; ++i) {
@@ -329,18 +329,18 @@ TEST_F(AgentRegistryTest, AgentThatIsInTroubleWithEverySecondMessageDoesNotFillT
   EXPECT_THAT(std::vector<std::string>(absl::StrSplit(log, "event=agent_reading")), SizeIs(11));
 }
 
-TEST_F(AgentRegistryTest, VersionCountsUpWithWhomItHas) {
-  IsListed(Listing{"a:1"});
+TEST_F(AgentRegistryTest, VersionCountsChangesOfTheAgents) {
+  List(Listing{"a:1"});
   const int64_t with_a = registry_.version();
-  IsListed(Listing{"a:1"});
-  Says("a:1");
+  List(Listing{"a:1"});
+  Report("a:1");
   EXPECT_EQ(registry_.version(), with_a);
-  IsListed(Listing{"b:1"});
+  List(Listing{"b:1"});
   EXPECT_GT(registry_.version(), with_a);
   const int64_t with_both = registry_.version();
-  IsLost("a:1");
+  Lose("a:1");
   now_ += absl::Minutes(5);
-  IsListed(Listing{"b:1"});
+  List(Listing{"b:1"});
   EXPECT_THAT(Agents(), ElementsAre("b:1"));
   EXPECT_GT(registry_.version(), with_both);
 }

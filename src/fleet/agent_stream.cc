@@ -14,11 +14,11 @@ namespace {
 
 namespace wire = telemetry::v1;
 
-// A broken sensor may say nonsense with every reading.
-constexpr absl::Duration kRepeatUnbelieved = absl::Minutes(10);
+// A broken sensor may send an implausible value with every reading.
+constexpr absl::Duration kImplausibleLogInterval = absl::Minutes(10);
 
-// One that has not said a word by then may be nobody.
-constexpr absl::Duration kFirstWord = absl::Seconds(2);
+// An agent without a message by then may be gone, and must not hold up others.
+constexpr absl::Duration kFirstMessageWithin = absl::Seconds(2);
 
 }  // namespace
 
@@ -31,7 +31,7 @@ class AgentStream::Call : public AgentCall<wire::Subscription, wire::Telemetry> 
         stream_(stream) {}
 
  private:
-  absl::Status Take(wire::Telemetry& reported) override { return stream_.Take(reported); }
+  absl::Status Take(wire::Telemetry& message) override { return stream_.Take(message); }
   bool has_more() const override { return stream_.reader_.has_more(); }
   absl::Status Continue() override { return stream_.Continue(); }
   void Ended(const CallEnd& end, const absl::Status& fault) override {
@@ -48,7 +48,7 @@ AgentStream::AgentStream(const AgentStreamOptions& options, std::string address,
       clock_(clock),
       loop_(loop),
       listener_(listener),
-      unbelieved_(clock, 1, kRepeatUnbelieved),
+      implausible_log_(clock, 1, kImplausibleLogInterval),
       calls_(clock, options.silence) {}
 
 AgentStream::~AgentStream() = default;
@@ -59,7 +59,8 @@ bool AgentStream::IsCatchingUp() const {
   const auto call = calls_.under_way();
   if (!call) return false;
   MutexLock lock(mutex_);
-  return !caught_up_ && (call->reported || clock_.Now() - call->began_at <= kFirstWord);
+  return !caught_up_ &&
+         (call->has_received || clock_.Now() - call->began_at <= kFirstMessageWithin);
 }
 
 bool AgentStream::Tick(bool may_begin) {
@@ -78,7 +79,7 @@ std::unique_ptr<AgentStream::Call> AgentStream::NextCall() {
 
 wire::Subscription AgentStream::FirstSubscription() {
   const absl::Time now = clock_.Now();
-  // A little more than was missed: a reading that comes twice is passed over.
+  // A little more than was missed: a repeated reading is ignored.
   const absl::Duration missed = now - newest_ + absl::Seconds(1);
   wire::Subscription wanted;
   wanted.set_history_seconds(static_cast<uint32_t>(
@@ -100,7 +101,7 @@ void AgentStream::Want(const CostlyReadings& wanted, absl::Duration lease) {
     wanted_ = wanted;
     subscribed_until_ = clock_.Now() + lease;
   }
-  calls_.Want(message);
+  calls_.Send(message);
 }
 
 void AgentStream::SendFormerPods(const std::vector<Pod>& pods) {
@@ -114,7 +115,7 @@ void AgentStream::SendFormerPods(const std::vector<Pod>& pods) {
                .owner_listed_since = pod.owner_listed_since},
               *message.add_former_pods());
   }
-  if (!message.former_pods().empty()) calls_.Want(message);
+  if (!message.former_pods().empty()) calls_.Send(message);
 }
 
 AgentStream::Counts AgentStream::counts() const {
@@ -133,11 +134,11 @@ absl::Status AgentStream::Take(wire::Telemetry& message) {
 }
 
 absl::Status AgentStream::Continue() {
-  return reader_.Continue([this](AgentUpdate update) { Tell(std::move(update)); });
+  return reader_.Continue([this](AgentUpdate update) { Deliver(std::move(update)); });
 }
 
-void AgentStream::Tell(AgentUpdate update) {
-  if (!update.unbelieved.empty()) LogUnbelieved(update);
+void AgentStream::Deliver(AgentUpdate update) {
+  if (!update.unbelieved.empty()) LogImplausible(update);
   calls_.Received(clock_.Now());
   {
     MutexLock lock(mutex_);
@@ -148,8 +149,8 @@ void AgentStream::Tell(AgentUpdate update) {
   listener_.Received(address_, std::move(update));
 }
 
-void AgentStream::LogUnbelieved(const AgentUpdate& update) {
-  const auto dropped = unbelieved_.Pass();
+void AgentStream::LogImplausible(const AgentUpdate& update) {
+  const auto dropped = implausible_log_.Pass();
   if (!dropped) return;
   LogWarn("reading_unbelieved", {{"address", address_},
                                  {"node", update.node},

@@ -1,9 +1,8 @@
-// One agent, as an aggregator watches it: one Watch after another, for as long as it is listed.
+// The readings of one agent, from consecutive Watch calls while the agent is listed.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,10 +21,10 @@
 namespace gpuscaler {
 
 struct AgentStreamOptions {
-  absl::Duration history;  // how much of the past is wanted, at most
-  // After so long without a word the stream is ended, and begun anew: its cable may be cut.
+  absl::Duration history;  // longest past to request
+  // A stream without a message for this long is cancelled and begun again: its cable may be cut.
   absl::Duration silence = absl::Seconds(15);
-  std::string reader;  // who we are, for the agent's log
+  std::string reader;  // our name, for the agent's log
   AgentConnection connection;
 };
 
@@ -39,20 +38,21 @@ class AgentStream {
   AgentStream(const AgentStream&) = delete;
   AgentStream& operator=(const AgentStream&) = delete;
 
-  // Does what is due: connects if it may, or ends a stream that has fallen silent. By one thread,
-  // several times a second. True: it has begun a call.
+  // Connects if `may_begin`, or cancels an idle stream. Must be called by one thread, several times
+  // a second. Returns true if it has begun a call.
   bool Tick(bool may_begin = true);
 
-  // Its call has begun and is not done with the past.
+  // Returns true if its call has begun and has not brought the newest reading yet. False if no
+  // message came within 2 s.
   bool IsCatchingUp() const;
 
-  // Ends the call, for good, and does not wait for that: the destructor does.
+  // Ends the call for good, without a wait: the destructor waits.
   void Stop();
 
-  // Costly readings are wanted of this agent for `lease`, now and after a reconnect.
+  // Subscribes to costly readings for `lease`, now and after a reconnect.
   void Want(const CostlyReadings& wanted, absl::Duration lease);
 
-  // Sends the owners of the pods that its node had before the agent began, if a call is under way.
+  // Sends the owners of the pods that the node had before the agent began, if a call is under way.
   void SendFormerPods(const std::vector<Pod>& pods);
 
   struct Counts {
@@ -73,11 +73,11 @@ class AgentStream {
 
   std::unique_ptr<Call> NextCall();
   telemetry::v1::Subscription FirstSubscription() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The call calls them on the loop's thread.
+  // Called by the call on the loop's thread.
   absl::Status Take(telemetry::v1::Telemetry& message);
   absl::Status Continue();
-  void Tell(AgentUpdate update);
-  void LogUnbelieved(const AgentUpdate& update);
+  void Deliver(AgentUpdate update);
+  void LogImplausible(const AgentUpdate& update);
   void Ended(const absl::Status& why);
 
   const AgentStreamOptions options_;
@@ -86,17 +86,18 @@ class AgentStream {
   EventLoop& loop_;
   AgentListener& listener_;
 
-  // The call's, of which there is one at a time.
+  // The call's; one at a time.
   TelemetryReader reader_;
-  RateLimit unbelieved_;
+  RateLimit implausible_log_;
 
-  mutable Mutex mutex_;                             // behind that of calls_
+  mutable Mutex mutex_;                             // locked after that of calls_
   bool caught_up_ ABSL_GUARDED_BY(mutex_) = false;  // the call has brought the newest reading
-  absl::Time newest_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // reading
+  absl::Time newest_ ABSL_GUARDED_BY(mutex_) =
+      absl::InfinitePast();  // when the newest reading was taken
   CostlyReadings wanted_ ABSL_GUARDED_BY(mutex_);
   absl::Time subscribed_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   Counts counts_ ABSL_GUARDED_BY(mutex_);
-  CallSuccession<Call> calls_;  // last: it ends before what its calls tell
+  CallSuccession<Call> calls_;  // last: destroyed before what its calls use
 };
 
 }  // namespace gpuscaler

@@ -28,7 +28,7 @@ namespace {
 using testing::AnyOf;
 using testing::HasSubstr;
 
-// Keeps what was heard.
+// Keeps what it has received.
 class Updates : public AgentListener {
  public:
   void Received(const std::string&, AgentUpdate update) override {
@@ -47,7 +47,7 @@ class Updates : public AgentListener {
     changed_.NotifyAll();
   }
 
-  // What the readings showed, as soon as the newest is `value`; what there is after 10 s.
+  // Returns the utilization of all readings once the newest is `value`, or after 10 s.
   std::vector<double> WaitForReading(double value) {
     Wait([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       return !utilization_.empty() && utilization_.back() == value;
@@ -60,7 +60,7 @@ class Updates : public AgentListener {
     MutexLock lock(mutex_);
     return lost_.size() < count ? absl::OkStatus() : lost_[count - 1];
   }
-  // The newest message, as soon as one has trouble; after 10 s as it is.
+  // Returns the newest message once one has trouble, or after 10 s.
   AgentUpdate WaitForTrouble() {
     Wait([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !last_.trouble.empty(); });
     return last();
@@ -92,7 +92,7 @@ class Updates : public AgentListener {
   std::vector<absl::Status> lost_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Our clock stands where real time is: it is moved to make what is due come at once.
+// The fake clock does not follow real time: the test advances it to what is due.
 class AgentStreamTest : public testing::Test {
  protected:
   std::unique_ptr<AgentStream> Watch(const std::string& address, AgentStreamOptions options = {}) {
@@ -108,7 +108,7 @@ class AgentStreamTest : public testing::Test {
   EventLoop loop_;
 };
 
-TEST_F(AgentStreamTest, HearsThePastAndWhatIsNew) {
+TEST_F(AgentStreamTest, ReceivesThePastAndNewReadings) {
   TestAgent agent;
   agent.Read(1);
   const auto stream = Watch(agent.address());
@@ -160,7 +160,7 @@ TEST_F(AgentStreamTest, LongPastIsReadInTurnsOfTheLoop) {
   for (size_t part = 1; part < turns.size(); ++part) EXPECT_GT(turns[part], turns[part - 1]);
 }
 
-TEST_F(AgentStreamTest, AgentWhoseClockIsAnHourWrongIsAsYoungAsItIs) {
+TEST_F(AgentStreamTest, WrongClockOfTheAgentDoesNotChangeTheAge) {
   TestAgent agent;
   agent.clock().Advance(absl::Hours(1));
   agent.Read(1);
@@ -171,7 +171,7 @@ TEST_F(AgentStreamTest, AgentWhoseClockIsAnHourWrongIsAsYoungAsItIs) {
   EXPECT_EQ(clock_.Now() - received_.snapshots()[0].taken_at, absl::Milliseconds(300));
 }
 
-TEST_F(AgentStreamTest, ReadingsThatCannotBeAreLoggedOnceInTenMinutes) {
+TEST_F(AgentStreamTest, ImplausibleReadingsAreLoggedOnceInTenMinutes) {
   TestAgent agent;
   testing::internal::CaptureStderr();
   {
@@ -190,7 +190,7 @@ TEST_F(AgentStreamTest, ReadingsThatCannotBeAreLoggedOnceInTenMinutes) {
   EXPECT_EQ(log.find(line), log.rfind(line)) << log;
 }
 
-TEST_F(AgentStreamTest, ComesBackAndTakesUpWhereItWas) {
+TEST_F(AgentStreamTest, ReconnectContinuesWhereItWas) {
   auto agent = std::make_unique<TestAgent>();
   const int port = agent->port();
   agent->Read(1);
@@ -214,8 +214,8 @@ TEST_F(AgentStreamTest, RefusedConnectionIsALossWithItsReason) {
   EXPECT_THAT(std::string(why.message()), HasSubstr("refused"));
 }
 
-// A listener that takes connections and never says a word: what a stopped process looks like.
-TEST_F(AgentStreamTest, SilentAgentIsCutOff) {
+// The kernel accepts connections that no process reads, as with a stopped process.
+TEST_F(AgentStreamTest, IdleStreamIsCancelled) {
   const int listening = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{.sin_family = AF_INET};
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -235,7 +235,7 @@ TEST_F(AgentStreamTest, SilentAgentIsCutOff) {
   close(listening);
 }
 
-TEST_F(AgentStreamTest, BeginsWhenItMayAndHasCaughtUpWithTheNewestReading) {
+TEST_F(AgentStreamTest, CatchesUpUntilTheNewestReading) {
   TestAgent agent;
   agent.Read(1);
   AgentStream stream({.history = absl::Minutes(2)}, agent.address(), clock_, loop_, received_);
@@ -248,7 +248,7 @@ TEST_F(AgentStreamTest, BeginsWhenItMayAndHasCaughtUpWithTheNewestReading) {
   EXPECT_FALSE(stream.IsCatchingUp());
 }
 
-TEST_F(AgentStreamTest, StreamThatIsHeardIsNotCutOff) {
+TEST_F(AgentStreamTest, MessagesKeepTheStreamOpen) {
   TestAgent agent;
   agent.Read(1);
   const auto stream = Watch(agent.address());
@@ -262,7 +262,7 @@ TEST_F(AgentStreamTest, StreamThatIsHeardIsNotCutOff) {
   EXPECT_EQ(stream->counts().attempts, 1);
 }
 
-TEST_F(AgentStreamTest, ProxyOfTheEnvironmentIsPassedBy) {
+TEST_F(AgentStreamTest, IgnoresTheProxyOfTheEnvironment) {
   setenv("http_proxy", "http://127.0.0.1:1", 1);
   TestAgent agent;
   agent.Read(1);
@@ -271,7 +271,7 @@ TEST_F(AgentStreamTest, ProxyOfTheEnvironmentIsPassedBy) {
   unsetenv("http_proxy");
 }
 
-TEST_F(AgentStreamTest, WantsGoDownNowAndAfterAReconnect) {
+TEST_F(AgentStreamTest, SubscriptionIsSentAtOnceAndAfterAReconnect) {
   auto agent = std::make_unique<TestAgent>();
   const int port = agent->port();
   agent->Read(1);
@@ -294,7 +294,7 @@ TEST_F(AgentStreamTest, WantsGoDownNowAndAfterAReconnect) {
   EXPECT_TRUE(agent->leases().Subscription(agent->clock().Now() + absl::Seconds(80)).pcie);
 }
 
-TEST_F(AgentStreamTest, ProcessThatHasNotReadYetIsNoNodes) {
+TEST_F(AgentStreamTest, AgentBeforeItsFirstReadingHasNoNode) {
   auto agent = std::make_unique<TestAgent>();
   const int port = agent->port();
   agent->Read(1);
@@ -312,38 +312,38 @@ TEST_F(AgentStreamTest, ProcessThatHasNotReadYetIsNoNodes) {
 }
 
 // A server that sends one message and ends the call.
-class OneWord {
+class OneMessageServer {
  public:
-  OneWord(const telemetry::v1::Telemetry& word, absl::Status end)
+  OneMessageServer(const telemetry::v1::Telemetry& message, absl::Status end)
       : server_(*WireServer::Start(
             {.bind_address = "127.0.0.1"},
             {{"/gpuscaler.telemetry.v1.NodeTelemetry/Watch",
-              [word, end = std::move(end)](const std::shared_ptr<ServerCall>& call) {
-                call->Write(word.SerializeAsString());
+              [message, end = std::move(end)](const std::shared_ptr<ServerCall>& call) {
+                call->Write(message.SerializeAsString());
                 call->Finish(end);
-                return std::make_unique<Deaf>();
+                return std::make_unique<IgnoringHandler>();
               }}})) {}
   std::string address() const { return absl::StrCat("127.0.0.1:", server_->port()); }
 
  private:
-  class Deaf : public ServerCall::Handler {
+  class IgnoringHandler : public ServerCall::Handler {
     void OnMessage(std::string) override {}
   };
 
   const std::unique_ptr<WireServer> server_;
 };
 
-TEST_F(AgentStreamTest, NothingIsReadAfterItWasHeard) {
+TEST_F(AgentStreamTest, NoReadingIsLaterThanItsMessage) {
   const absl::Time wrong = clock_.Now() + absl::Hours(24 * 365 * 200);
   NodeSnapshot snapshot = SnapshotOf(1, wrong);
   snapshot.gpus[0].utilization_percent = 7;
-  telemetry::v1::Telemetry word;
-  word.set_sent_us(absl::ToUnixMicros(clock_.Now()));
-  *word.mutable_node() = NodeOf(snapshot);
-  *word.add_readings() = WholeReading(snapshot);
-  word.mutable_readings(0)->set_before_until_us(absl::ToUnixMicros(wrong));
-  word.set_unchanged_until_us(absl::ToUnixMicros(wrong) + 1);
-  OneWord agent(word, absl::OkStatus());
+  telemetry::v1::Telemetry message;
+  message.set_sent_us(absl::ToUnixMicros(clock_.Now()));
+  *message.mutable_node() = NodeOf(snapshot);
+  *message.add_readings() = WholeReading(snapshot);
+  message.mutable_readings(0)->set_before_until_us(absl::ToUnixMicros(wrong));
+  message.set_unchanged_until_us(absl::ToUnixMicros(wrong) + 1);
+  OneMessageServer agent(message, absl::OkStatus());
   const auto stream = Watch(agent.address());
   received_.WaitForReading(7);
   EXPECT_EQ(received_.snapshots()[0].taken_at, clock_.Now());
@@ -351,26 +351,26 @@ TEST_F(AgentStreamTest, NothingIsReadAfterItWasHeard) {
   EXPECT_EQ(received_.last().unchanged_until, std::nullopt);
 }
 
-TEST_F(AgentStreamTest, LossWithoutAReasonSaysSo) {
-  OneWord agent({}, absl::UnavailableError(""));
+TEST_F(AgentStreamTest, LossWithoutAReasonHasAText) {
+  OneMessageServer agent({}, absl::UnavailableError(""));
   const auto stream = Watch(agent.address());
   EXPECT_EQ(received_.WaitForLoss(), absl::UnavailableError("no reason was given"));
 }
 
-TEST_F(AgentStreamTest, ServerThatIsNoAgentIsSaidToBeNone) {
-  OneWord other({}, absl::UnimplementedError(""));
+TEST_F(AgentStreamTest, ServerThatIsNotAnAgentIsNamed) {
+  OneMessageServer other({}, absl::UnimplementedError(""));
   const auto stream = Watch(other.address());
   EXPECT_EQ(received_.WaitForLoss(),
             absl::UnimplementedError("it answers, and is no agent (a scaler's port?)"));
 }
 
 TEST_F(AgentStreamTest, EndOfTheStreamIsALoss) {
-  OneWord agent({}, absl::OkStatus());
+  OneMessageServer agent({}, absl::OkStatus());
   const auto stream = Watch(agent.address());
   EXPECT_EQ(received_.WaitForLoss(), absl::UnavailableError("the agent has ended the stream"));
 }
 
-TEST_F(AgentStreamTest, WhatIsNoAgentIsALoss) {
+TEST_F(AgentStreamTest, ServerWithoutTheMethodIsALoss) {
   const auto server = *WireServer::Start({.bind_address = "127.0.0.1"}, {});
   const auto stream = Watch(absl::StrCat("127.0.0.1:", server->port()));
   EXPECT_EQ(received_.WaitForLoss().code(), absl::StatusCode::kUnimplemented);
@@ -402,7 +402,7 @@ TEST_F(AgentStreamTlsTest, BothShowTheirCertificates) {
   EXPECT_THAT(received_.WaitForReading(1), testing::ElementsAre(1));
 }
 
-TEST_F(AgentStreamTlsTest, AgentIsBelievedForTheNodeThatItsCertificateNames) {
+TEST_F(AgentStreamTlsTest, AgentIsAcceptedForTheNodeInItsCertificate) {
   const TestPair pair = ours_.IssueNamed("GPU-7.example");
   TestAgent agent(0, "gpu-7.example",
                   TlsPems{.cert = pair.cert, .key = pair.key, .client_ca = ours_.pem()});
@@ -427,7 +427,7 @@ INSTANTIATE_TEST_SUITE_P(Names, OtherNodeTest,
                                          OtherName{"gpu-7", "gpu"},
                                          OtherName{"gpu-7.example", "*.example"}));
 
-TEST_P(OtherNodeTest, AgentIsNotBelieved) {
+TEST_P(OtherNodeTest, AgentIsRejected) {
   const auto [node, name] = GetParam();
   const TestPair pair = ours_.IssueNamed(name);
   TestAgent agent(0, node, TlsPems{.cert = pair.cert, .key = pair.key, .client_ca = ours_.pem()});
@@ -454,7 +454,7 @@ TEST_F(AgentStreamTlsTest, AgentOfAnotherCaIsRefused) {
   EXPECT_TRUE(received_.snapshots().empty());
 }
 
-TEST_F(AgentStreamTlsTest, AggregatorOfAnotherCaIsTurnedAway) {
+TEST_F(AgentStreamTlsTest, AggregatorOfAnotherCaIsRejected) {
   TestAgent agent(0, "gpu-7", Server(ours_, ours_));
   agent.Read(1);
   const auto stream = Watch(agent.address(), Client(theirs_, ours_));
@@ -468,7 +468,7 @@ TEST_F(AgentStreamTlsTest, AgentWithoutTlsIsALossWithAdvice) {
   EXPECT_THAT(std::string(received_.WaitForLoss().message()), HasSubstr("speaks no TLS"));
 }
 
-TEST_F(AgentStreamTlsTest, AggregatorWithoutTlsIsAskedWhetherTheAgentWantsIt) {
+TEST_F(AgentStreamTlsTest, AggregatorWithoutTlsGetsAdvice) {
   TestAgent agent(0, "gpu-7", Server(ours_, ours_));
   const auto stream = Watch(agent.address());
   EXPECT_THAT(std::string(received_.WaitForLoss().message()), HasSubstr("does the agent need TLS"));

@@ -1,5 +1,5 @@
-// One call to an agent after another: begun when it is time, given up when it has fallen silent,
-// and begun anew the later the oftener it failed.
+// Consecutive calls to an agent: starts each call when it is due, cancels an idle one, and delays
+// the next one longer after each failure.
 #pragma once
 
 #include <memory>
@@ -18,13 +18,14 @@
 
 namespace gpuscaler {
 
-// `Call` is an AgentCall, of which there is one at a time. Thread-safe.
+// `Call` is an AgentCall; there is one at a time. Thread-safe.
 template <typename Call>
 class CallSuccession {
  public:
-  // A call without a word for `silence` is given up: its cable may be cut. The clock outlives this.
+  // A call without a message for `silence` is cancelled: its cable may be cut. `clock` must outlive
+  // this.
   CallSuccession(const Clock& clock, absl::Duration silence) : clock_(clock), silence_(silence) {}
-  ~CallSuccession() {  // no word of a call any more
+  ~CallSuccession() {  // no further callback of a call
     Stop();
     std::unique_ptr<Call> ended;  // destroyed without the lock
     MutexLock lock(mutex_);
@@ -34,9 +35,9 @@ class CallSuccession {
   CallSuccession(const CallSuccession&) = delete;
   CallSuccession& operator=(const CallSuccession&) = delete;
 
-  // Where none is under way and it is time, the next one is what `begin` has begun, null: none is
-  // wanted; no lock that it takes may be held where this is called. One that has fallen silent is
-  // given up. By one thread. True: a call has begun.
+  // If no call is under way and the delay is over, starts the call that `begin` returns, if any.
+  // Cancels an idle call. Returns true if a call has begun. Must be called by one thread. The
+  // caller must hold no lock that `begin` takes.
   bool Tick(absl::FunctionRef<std::unique_ptr<Call>()> begin) {
     const absl::Time now = clock_.Now();
     std::unique_ptr<Call> ended;  // destroyed without the lock
@@ -44,50 +45,51 @@ class CallSuccession {
     if (call_ended_) ended = std::move(call_);
     call_ended_ = false;
     if (call_ == nullptr) return Begin(now, begin);
-    if (cut_.empty() && now - received_at_ > silence_) {
-      cut_ = absl::StrCat("no word from it for ", DurationText(silence_));
+    if (cancel_reason_.empty() && now - received_at_ > silence_) {
+      cancel_reason_ = absl::StrCat("no word from it for ", DurationText(silence_));
       call_->Cancel();
     }
     return false;
   }
 
-  // Ends the call, for good, and does not wait for that: the destructor does.
+  // Ends the call for good, without a wait: the destructor waits.
   void Stop() {
     MutexLock lock(mutex_);
     stopping_ = true;
     if (call_ != nullptr) call_->Cancel();
   }
 
-  // Reported to the call that is under way. Without one it is for the next one's beginning to tell.
+  // Sends the subscription on the call under way, if there is one. The next call must send it in
+  // its first message.
   template <typename Subscription>
-  void Want(const Subscription& wanted) {
+  void Send(const Subscription& subscription) {
     MutexLock lock(mutex_);
-    if (call_ != nullptr && !call_ended_) call_->Want(wanted);
+    if (call_ != nullptr && !call_ended_) call_->Send(subscription);
   }
 
-  // The next call begins no earlier than that.
+  // Delays the next call by `pause`.
   void Pause(absl::Duration pause) {
     MutexLock lock(mutex_);
     next_attempt_ = clock_.Now() + pause;
   }
 
-  // By the call: it has brought something.
+  // Must be called by the call with each message.
   void Received(absl::Time at) {
     MutexLock lock(mutex_);
     received_at_ = at;
-    reported_ = true;
+    has_received_ = true;
     failures_ = 0;
   }
 
-  // By the call, as its last word. `lost` hears why it ended, unless that was by Stop().
+  // Must be called by the call at its end. Passes the reason to `lost`, unless Stop() ended it.
   void Ended(absl::Status why, absl::FunctionRef<void(const absl::Status& why)> lost) {
     bool stopping = false;
     {
       MutexLock lock(mutex_);
       stopping = stopping_;
-      reported_ = false;
-      if (!cut_.empty()) why = absl::DeadlineExceededError(cut_);
-      if (absl::IsInvalidArgument(why)) failures_ = kFailuresOfNonsense;
+      has_received_ = false;
+      if (!cancel_reason_.empty()) why = absl::DeadlineExceededError(cancel_reason_);
+      if (absl::IsInvalidArgument(why)) failures_ = kFailuresOfInvalidMessage;
       next_attempt_ = clock_.Now() + ReconnectDelay(++failures_);
     }
     if (!stopping) lost(why);
@@ -98,24 +100,25 @@ class CallSuccession {
 
   struct UnderWay {
     absl::Time began_at;
-    bool reported = false;  // it has brought something
+    bool has_received = false;  // it has brought a message
   };
   std::optional<UnderWay> under_way() const {
     MutexLock lock(mutex_);
     if (call_ == nullptr || call_ended_) return std::nullopt;
-    return UnderWay{.began_at = began_at_, .reported = reported_};
+    return UnderWay{.began_at = began_at_, .has_received = has_received_};
   }
 
  private:
-  // What it says is refused: so will be what the next one says.
-  static constexpr int kFailuresOfNonsense = 10;
+  // An invalid message delays the next call like many failures: the next message is probably
+  // invalid too.
+  static constexpr int kFailuresOfInvalidMessage = 10;
 
   bool Begin(absl::Time now, absl::FunctionRef<std::unique_ptr<Call>()> begin)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (stopping_ || now < next_attempt_) return false;
     began_at_ = received_at_ = now;
-    reported_ = false;
-    cut_.clear();
+    has_received_ = false;
+    cancel_reason_.clear();
     call_ = begin();
     return call_ != nullptr;
   }
@@ -124,15 +127,15 @@ class CallSuccession {
   const absl::Duration silence_;
   mutable Mutex mutex_;
   CondVar ended_;
-  std::unique_ptr<Call> call_ ABSL_GUARDED_BY(mutex_);  // null: between two
+  std::unique_ptr<Call> call_ ABSL_GUARDED_BY(mutex_);  // null: none is under way
   bool call_ended_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::string cut_ ABSL_GUARDED_BY(mutex_);  // why we gave the call up
+  std::string cancel_reason_ ABSL_GUARDED_BY(mutex_);  // empty: we have not cancelled it
   absl::Time next_attempt_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   int failures_ ABSL_GUARDED_BY(mutex_) = 0;  // in a row
   absl::Time began_at_ ABSL_GUARDED_BY(mutex_);
   absl::Time received_at_ ABSL_GUARDED_BY(mutex_);  // or when the call began
-  bool reported_ ABSL_GUARDED_BY(mutex_) = false;
+  bool has_received_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace gpuscaler

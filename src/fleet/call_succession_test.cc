@@ -15,31 +15,31 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// What became of the newest call.
-struct Fate {
+// The state of the newest call.
+struct CallState {
   std::atomic<bool> cancelled = false;
-  std::vector<int> wanted;
+  std::vector<int> sent;
 };
 
 class FakeCall {
  public:
-  explicit FakeCall(Fate& fate) : fate_(fate) { fate_.cancelled = false; }
-  void Cancel() { fate_.cancelled = true; }
-  void Want(int wanted) { fate_.wanted.push_back(wanted); }
+  explicit FakeCall(CallState& state) : state_(state) { state_.cancelled = false; }
+  void Cancel() { state_.cancelled = true; }
+  void Send(int sent) { state_.sent.push_back(sent); }
 
  private:
-  Fate& fate_;
+  CallState& state_;
 };
 
 class CallSuccessionTest : public testing::Test {
  protected:
   bool Tick() {
-    return calls_->Tick([this] { return std::make_unique<FakeCall>(fate_); });
+    return calls_->Tick([this] { return std::make_unique<FakeCall>(state_); });
   }
   void End(const absl::Status& why) {
     calls_->Ended(why, [this](const absl::Status& end) { losses_.push_back(end); });
   }
-  // Ticked ten times a second.
+  // Ticks ten times a second.
   absl::Duration UntilItBegins() {
     const absl::Time since = clock_.Now();
     while (!Tick() && clock_.Now() - since < absl::Minutes(2)) {
@@ -49,7 +49,7 @@ class CallSuccessionTest : public testing::Test {
   }
 
   FakeClock clock_;
-  Fate fate_;
+  CallState state_;
   std::vector<absl::Status> losses_;
   std::unique_ptr<CallSuccession<FakeCall>> calls_ =
       std::make_unique<CallSuccession<FakeCall>>(clock_, absl::Seconds(15));
@@ -61,22 +61,22 @@ TEST_F(CallSuccessionTest, OneCallIsUnderWayAtATime) {
   EXPECT_FALSE(Tick());
   ASSERT_TRUE(calls_->under_way().has_value());
   EXPECT_EQ(calls_->under_way()->began_at, clock_.Now());
-  EXPECT_FALSE(calls_->under_way()->reported);
+  EXPECT_FALSE(calls_->under_way()->has_received);
   calls_->Received(clock_.Now());
-  EXPECT_TRUE(calls_->under_way()->reported);
+  EXPECT_TRUE(calls_->under_way()->has_received);
   End(absl::UnavailableError("refused"));
   EXPECT_FALSE(calls_->under_way().has_value());
   EXPECT_THAT(losses_, ElementsAre(absl::UnavailableError("refused")));
 }
 
-TEST_F(CallSuccessionTest, NoneBeginsThatNobodyWants) {
+TEST_F(CallSuccessionTest, NoCallBeginsWithoutASubscription) {
   EXPECT_FALSE(calls_->Tick([] { return std::unique_ptr<FakeCall>(); }));
   EXPECT_FALSE(calls_->under_way().has_value());
   EXPECT_TRUE(Tick());
   End(absl::OkStatus());
 }
 
-TEST_F(CallSuccessionTest, TheNextOneComesLaterTheOftenerItFailed) {
+TEST_F(CallSuccessionTest, DelayGrowsWithFailures) {
   const absl::Status why = absl::UnavailableError("refused");
   EXPECT_EQ(UntilItBegins(), absl::ZeroDuration());
   for (const int seconds : {1, 2, 4}) {
@@ -87,11 +87,11 @@ TEST_F(CallSuccessionTest, TheNextOneComesLaterTheOftenerItFailed) {
   }
   calls_->Received(clock_.Now());
   End(why);
-  EXPECT_LT(UntilItBegins(), absl::Seconds(2)) << "it was heard in between";
+  EXPECT_LT(UntilItBegins(), absl::Seconds(2)) << "it was reached in between";
   End(absl::OkStatus());
 }
 
-TEST_F(CallSuccessionTest, WhoseWordsWereRefusedIsNotHeardAgainAtOnce) {
+TEST_F(CallSuccessionTest, InvalidMessageDelaysTheNextCall) {
   Tick();
   calls_->Received(clock_.Now());
   End(absl::InvalidArgumentError("a pod's name that is none"));
@@ -99,7 +99,7 @@ TEST_F(CallSuccessionTest, WhoseWordsWereRefusedIsNotHeardAgainAtOnce) {
   End(absl::OkStatus());
 }
 
-TEST_F(CallSuccessionTest, APausePutsTheNextOneOff) {
+TEST_F(CallSuccessionTest, PauseDelaysTheNextCall) {
   Tick();
   calls_->Ended(absl::UnimplementedError("none here"),
                 [this](const absl::Status&) { calls_->Pause(absl::Minutes(1)); });
@@ -107,45 +107,45 @@ TEST_F(CallSuccessionTest, APausePutsTheNextOneOff) {
   End(absl::OkStatus());
 }
 
-TEST_F(CallSuccessionTest, ASilentOneIsGivenUpAndThatIsWhyItEnded) {
+TEST_F(CallSuccessionTest, IdleCallIsCancelledWithThatReason) {
   Tick();
   clock_.Advance(absl::Seconds(10));
   calls_->Received(clock_.Now());
   clock_.Advance(absl::Seconds(15));
   Tick();
-  EXPECT_FALSE(fate_.cancelled) << "for 15 s from its last word";
+  EXPECT_FALSE(state_.cancelled) << "15 s after its last message";
   clock_.Advance(absl::Milliseconds(1));
   Tick();
-  EXPECT_TRUE(fate_.cancelled);
+  EXPECT_TRUE(state_.cancelled);
   EXPECT_THAT(losses_, IsEmpty());
   End(absl::CancelledError(""));
   EXPECT_THAT(losses_, ElementsAre(absl::DeadlineExceededError("no word from it for 15s")));
 }
 
-TEST_F(CallSuccessionTest, WhatIsWantedIsToldToTheOneThatIsUnderWay) {
-  calls_->Want(1);
+TEST_F(CallSuccessionTest, SendReachesTheCallUnderWayOnly) {
+  calls_->Send(1);
   Tick();
-  calls_->Want(2);
+  calls_->Send(2);
   End(absl::UnavailableError("refused"));
-  calls_->Want(3);
-  EXPECT_THAT(fate_.wanted, ElementsAre(2));
+  calls_->Send(3);
+  EXPECT_THAT(state_.sent, ElementsAre(2));
 }
 
-TEST_F(CallSuccessionTest, StopEndsTheCallTellsNobodyAndLetsNoneFollow) {
+TEST_F(CallSuccessionTest, StopEndsTheCallWithoutALossAndForGood) {
   Tick();
   calls_->Stop();
-  EXPECT_TRUE(fate_.cancelled);
+  EXPECT_TRUE(state_.cancelled);
   End(absl::CancelledError(""));
   EXPECT_THAT(losses_, IsEmpty());
   clock_.Advance(absl::Minutes(1));
   EXPECT_FALSE(Tick());
 }
 
-TEST_F(CallSuccessionTest, ItsEndWaitsForTheCalls) {
+TEST_F(CallSuccessionTest, DestructorWaitsForTheCall) {
   Tick();
   std::atomic<bool> ended = false;
   std::thread call([&, calls = calls_.get()] {
-    while (!fate_.cancelled) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    while (!state_.cancelled) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     ended = true;
     calls->Ended(absl::CancelledError(""), [](const absl::Status&) { FAIL() << "it was stopped"; });
   });

@@ -1,4 +1,4 @@
-// An agent may tell no more than agents have to tell: readings are charged by what they take.
+// The memory quota of an agent: readings are charged for what a history keeps of them.
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,7 +19,7 @@ using testing::ContainsRegex;
 
 class ChargedAgentTest : public TelemetryFixture {
  protected:
-  // GPUs by the pod that holds them, or all pods by the first GPU.
+  // Pods hold the GPUs in turn.
   static NodeSnapshot WithManyPods(int gpus, int pods, int owners,
                                    const std::string& node = "gpu-7") {
     NodeSnapshot snapshot = SnapshotOf(gpus, kNow, node);
@@ -38,10 +38,10 @@ class ChargedAgentTest : public TelemetryFixture {
     return snapshot;
   }
 
-  // Bytes that a history has kept of what was told: its layouts.
+  // The bytes of the layouts that a history keeps.
   class StoredLayouts {
    public:
-    void Hear(const AgentUpdate& update) {
+    void Add(const AgentUpdate& update) {
       for (const AgentUpdate::Reading& reading : update.readings) {
         history_.Append(reading.snapshot, {.horizon = absl::Minutes(15), .join_within = kStale});
         if (history_.runs.back().layout() == last_) continue;
@@ -58,7 +58,7 @@ class ChargedAgentTest : public TelemetryFixture {
   };
 };
 
-TEST_F(ChargedAgentTest, AgentThatReadsFasterThanAgentsCanIsRefused) {
+TEST_F(ChargedAgentTest, ReadingsFasterThanAnyAgentAreRefused) {
   wire::Telemetry message = MessageOf(SnapshotOf(8, kNow));
   for (int i = 1; i <= 10'000; ++i) {
     message.add_readings()->set_taken_us(ToWire(kNow) + i);
@@ -67,7 +67,7 @@ TEST_F(ChargedAgentTest, AgentThatReadsFasterThanAgentsCanIsRefused) {
   EXPECT_EQ(Read(message).message(), "readings say more than any agent has to say");
 }
 
-TEST_F(ChargedAgentTest, SmallReadingsThatStandForManyPodsAreCharged) {
+TEST_F(ChargedAgentTest, SmallReadingsOfManyPodsAreCharged) {
   NodeSnapshot snapshot = WithManyPods(1, 4096, 2);
   ASSERT_TRUE(Read(MessageOf(snapshot)).ok());
   StoredLayouts kept;
@@ -81,17 +81,17 @@ TEST_F(ChargedAgentTest, SmallReadingsThatStandForManyPodsAreCharged) {
     reading.set_taken_us(ToWire(now_));
     reading.mutable_attribution()->set_state(wire::Attribution::UNKNOWN);
     reading.mutable_attribution()->set_why(readings % 2 == 0 ? "a" : "b");
-    reported_.clear();
+    updates_.clear();
     status = Read(message);
-    for (const AgentUpdate& update : reported_) kept.Hear(update);
+    for (const AgentUpdate& update : updates_) kept.Add(update);
   }
   EXPECT_EQ(status.message(), "readings say more than any agent has to say") << readings;
   EXPECT_LT(readings, 10);
   EXPECT_LT(kept.bytes(), size_t{10} << 20);
 }
 
-// An empty reading is the one before it again, at the same time: a few bytes that make us copy all.
-TEST_F(ChargedAgentTest, ReadingsThatAreToldAgainAreChargedAsTheyCome) {
+// An empty reading repeats the one before it at the same time: a few bytes that cost a copy.
+TEST_F(ChargedAgentTest, RepeatedReadingsAreChargedOnArrival) {
   NodeSnapshot snapshot = SnapshotOf(50, kNow);
   for (GpuSample& gpu : snapshot.gpus) {
     gpu.gaps = std::vector<GpuGap>(64, {.field = GpuField::kPcie,
@@ -105,7 +105,7 @@ TEST_F(ChargedAgentTest, ReadingsThatAreToldAgainAreChargedAsTheyCome) {
   int messages = 0;
   for (; status.ok() && messages < 20; ++messages) {
     status = Read(again);
-    reported_.clear();
+    updates_.clear();
   }
   EXPECT_EQ(status.message(), "readings say more than any agent has to say");
   EXPECT_EQ(messages, 10) << "of 320 MiB";
@@ -113,13 +113,13 @@ TEST_F(ChargedAgentTest, ReadingsThatAreToldAgainAreChargedAsTheyCome) {
   EXPECT_TRUE(Read(again).ok()) << "480 MiB more are allowed";
 }
 
-TEST_F(ChargedAgentTest, ReadingOfMorePodsAndOwnersThanANodeHasIsRefused) {
+TEST_F(ChargedAgentTest, TooManyPodsAndOwnersAreRefused) {
   EXPECT_THAT(std::string(Read(MessageOf(WithManyPods(1, 4096, 32))).message()),
               ContainsRegex("a reading that takes [0-9]+ bytes, at most 4194304"));
 }
 
-// What a new stream tells of the past is kept as well, be it of another node.
-TEST_F(ChargedAgentTest, WhatAStreamTellsAgainOrOfAnotherNodeIsCharged) {
+// A replay on a new stream is kept as well, also the replay of another node.
+TEST_F(ChargedAgentTest, ReplaysAndReadingsOfAnotherNodeAreCharged) {
   const auto past = [](const char* node, uint64_t instance) {
     wire::Telemetry message = MessageOf(WithManyPods(1, 1000, 2, node));
     message.mutable_node()->set_instance(instance);
@@ -133,13 +133,13 @@ TEST_F(ChargedAgentTest, WhatAStreamTellsAgainOrOfAnotherNodeIsCharged) {
   now_ = kNow + absl::Hours(1);
   ASSERT_TRUE(Read(MessageOf(SnapshotOf(1, now_))).ok());
   reader_.Begin();
-  EXPECT_FALSE(Read(past("gpu-7", 2)).ok()) << "told again";
+  EXPECT_FALSE(Read(past("gpu-7", 2)).ok()) << "a repetition";
   reader_.Begin();
   EXPECT_FALSE(Read(past("gpu-8", 3)).ok()) << "of another node";
 }
 
-// Each stream may tell as much as a moment's, and yet all of them no more than one.
-TEST_F(ChargedAgentTest, AgentThatConnectsAgainAndAgainIsChargedAsOne) {
+// Each stream may use a burst, but all of them together no more than one.
+TEST_F(ChargedAgentTest, ReconnectsDoNotRaiseTheQuota) {
   absl::Status status;
   int streams = 0;
   for (; status.ok() && streams < 1000; ++streams) {
@@ -155,9 +155,9 @@ TEST_F(ChargedAgentTest, AgentThatConnectsAgainAndAgainIsChargedAsOne) {
   EXPECT_LT(streams, 20);
 }
 
-// 110 pods share 8 GPUs, whose shares change every second, and one becomes ready or not: what is
-// told at the start, again on a new stream, and from then on.
-TEST_F(ChargedAgentTest, NodeOfManyPodsIsHeardForAsLongAsItChanges) {
+// 110 pods share 8 GPUs. Shares and one pod's readiness change every second, in the past, in its
+// replays on new streams, and from then on.
+TEST_F(ChargedAgentTest, NodeOfManyPodsStaysWithinTheQuota) {
   NodeSnapshot snapshot = WithManyPods(8, 110, 3);
   ReadingEncoder encoder;
   std::vector<wire::Telemetry> messages = {MessageOf(snapshot)};
@@ -181,7 +181,7 @@ TEST_F(ChargedAgentTest, NodeOfManyPodsIsHeardForAsLongAsItChanges) {
     *message.add_readings() = next(i);
     now_ = snapshot.taken_at;
     message.set_sent_us(ToWire(now_));
-    reported_.clear();
+    updates_.clear();
     const absl::Status status = Read(message);
     ASSERT_TRUE(status.ok()) << i << ": " << status;
   }

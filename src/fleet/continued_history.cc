@@ -14,25 +14,25 @@
 namespace gpuscaler {
 namespace {
 
-// By how much two streams may date the same instant differently: by the way of a message.
+// How much the times of one instant may differ between two streams: the delay of a message.
 constexpr absl::Duration kSameInstant = absl::Seconds(1);
 
-// The agent read all the time and found nothing new: no outage, however long that was.
+// Extends the newest reading. The agent read all the time without a change: this is not an outage,
+// however long it was.
 void ExtendTo(absl::Time until, NodeHistory::Limits limits, NodeHistory& history) {
   if (until <= history.NewestAt()) return;
-  // The very first reading stays alone for so long.
+  // A first reading stays its own run: the extension begins join_within later.
   history.Extend(std::min(until, history.NewestAt() + limits.join_within), limits);
   limits.join_within = absl::InfiniteDuration();
   if (until > history.NewestAt()) history.Extend(until, limits);
 }
 
-// Of one that began so long ago.
+// `ago`: how long ago the instant was, because clocks drift.
 bool IsSameInstant(absl::Time before, absl::Time now, absl::Duration ago) {
   return absl::AbsDuration(now - before) < kSameInstant + PeerClock::kMostDrift * ago;
 }
 
-// The next holder comes when this one has left, so that its time is later by as long as this one
-// had the GPU.
+// A later holder of the GPU has a start time that is later by at least the time of this one.
 bool IsSameHolder(const GpuSample& before, const GpuSample& now, absl::Time newest_at) {
   if (before.uuid != now.uuid || !before.in_use || !now.in_use) return false;
   if (before.held_since == absl::InfinitePast() || now.held_since == absl::InfinitePast()) {
@@ -41,8 +41,8 @@ bool IsSameHolder(const GpuSample& before, const GpuSample& now, absl::Time newe
   return IsSameInstant(before.held_since, now.held_since, newest_at - before.held_since);
 }
 
-// What another stream tells anew is dated by what is known of the clocks by then, and another time
-// would be another holder.
+// Keeps the holder's start time. Another stream dates it with another clock offset, and a different
+// time would mean a different holder.
 void KeepHeldSince(const NodeHistory& history, NodeSnapshot& next) {
   if (history.newest == nullptr) return;
   const std::vector<GpuSample>& before = history.newest->gpus;
@@ -56,12 +56,12 @@ void KeepHeldSince(const NodeHistory& history, NodeSnapshot& next) {
   }
 }
 
-// Finds the pods of an earlier list, of which most are where they were.
+// Finds pods in an earlier list. Most are at the same index.
 class EarlierPods {
  public:
   explicit EarlierPods(const std::vector<Pod>& pods) : pods_(pods) {}
 
-  // Null: it is not among them.
+  // Returns null if the pod is not in the list.
   const Pod* Find(const Pod& pod, size_t place) {
     if (place < pods_.size() && KeyOf(pods_[place]) == KeyOf(pod)) return &pods_[place];
     if (by_key_.empty()) {
@@ -79,14 +79,14 @@ class EarlierPods {
   std::map<Key, const Pod*> by_key_;
 };
 
-// Sets the time to the earlier reading's if both date the same instant.
+// Sets the time to the earlier reading's if both mean the same instant.
 void KeepTime(const std::optional<absl::Time>& before, absl::Time newest_at,
               std::optional<absl::Time>& time) {
   if (!before || !time) return;
   if (IsSameInstant(*before, *time, newest_at - *before)) time = before;
 }
 
-// As KeepHeldSince(): another time would be another layout.
+// As KeepHeldSince(): a different time would mean a different layout.
 void KeepListedSince(const NodeHistory& history, NodeSnapshot& next) {
   if (history.newest == nullptr) return;
   EarlierPods before(history.newest->pods);
@@ -100,18 +100,18 @@ void KeepListedSince(const NodeHistory& history, NodeSnapshot& next) {
   }
 }
 
-// A share that another thread has given up is ours with all that it did: to take one more is what
-// makes that sure, and to count them alone does not.
-bool IsOursAlone(const std::shared_ptr<NodeHistory>& history) {
+// A use_count() of 1 does not synchronize with the thread that released the last other reference; a
+// copy of the pointer does.
+bool IsUniquelyOwned(const std::shared_ptr<NodeHistory>& history) {
   return std::shared_ptr<NodeHistory>(history).use_count() == 2;
 }
 
-// It, or a copy where others have a share. With room for so many runs more, and little else:
-// of 1,000 nodes a vector that doubles is 6 MiB too large.
+// Returns `history`, or a copy if it is shared, with room for `more` runs and few others. A vector
+// that doubles wastes 6 MiB for 1,000 nodes.
 std::shared_ptr<NodeHistory> Writable(std::shared_ptr<NodeHistory> history, size_t more) {
   constexpr size_t kSpare = 8;
   const size_t needed = history->runs.size() + more;
-  if (IsOursAlone(history)) {
+  if (IsUniquelyOwned(history)) {
     if (history->runs.capacity() < needed) history->runs.reserve(needed + kSpare);
     return history;
   }

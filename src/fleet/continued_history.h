@@ -1,4 +1,4 @@
-// How what an agent says continues the history of its node.
+// Appends an agent's update to the history of its node.
 #pragma once
 
 #include <memory>
@@ -9,14 +9,14 @@
 
 namespace gpuscaler {
 
-// `before` and the news; null: nothing is known yet. What is not newer is passed over: an agent
-// that is heard again repeats a little, and another one of the same node all of its past. Whoever
-// has a share of `before` keeps it as it is; where nobody else has, it is made the next one.
+// Returns `before` with the update; null: no reading yet. Readings that are not newer are ignored:
+// an agent repeats a little after a reconnect, and another agent of the node repeats its whole
+// past. If others share `before`, the result is a copy; otherwise `before` itself is extended.
 std::shared_ptr<NodeHistory> Continued(std::shared_ptr<NodeHistory> before, AgentUpdate update,
                                        const NodeHistory::Limits& limits);
 
-// The readings after `at`, and before them the one that still stood then, as of a moment later: it
-// may differ from what another agent read.
+// Returns the readings after `at`. The reading that was still valid then comes first, dated 1 us
+// after `at`: it may differ from what another agent read.
 std::vector<AgentUpdate::Reading> ReadingsAfter(absl::Time at, const AgentUpdate& update);
 
 }  // namespace gpuscaler

@@ -13,7 +13,7 @@ constexpr NodeHistory::Limits kLimits{.horizon = absl::Minutes(15),
 
 absl::Time At(int seconds) { return kHistoryStart + absl::Seconds(seconds); }
 
-AgentUpdate Says(const std::vector<int>& seconds) {
+AgentUpdate UpdateAt(const std::vector<int>& seconds) {
   AgentUpdate update{.node = "gpu-7"};
   for (const int second : seconds) {
     AgentUpdate::Reading& reading = update.readings.emplace_back();
@@ -33,34 +33,34 @@ std::vector<std::pair<int64_t, int64_t>> Runs(const NodeHistory& history) {
   return runs;
 }
 
-TEST(Continued, FollowsWhatIsKnown) {
-  auto history = Continued(nullptr, Says({1, 2}), kLimits);
-  history = Continued(history, Says({3}), kLimits);
+TEST(Continued, AppendsNewReadings) {
+  auto history = Continued(nullptr, UpdateAt({1, 2}), kLimits);
+  history = Continued(history, UpdateAt({3}), kLimits);
   EXPECT_THAT(Runs(*history),
               testing::ElementsAre(std::pair(1, 1), std::pair(2, 2), std::pair(3, 3)));
 }
 
-TEST(Continued, RepeatedPastIsPassedOver) {
-  auto history = Continued(nullptr, Says({1, 2, 3}), kLimits);
-  history = Continued(history, Says({2, 3, 4}), kLimits);
+TEST(Continued, RepeatedPastIsIgnored) {
+  auto history = Continued(nullptr, UpdateAt({1, 2, 3}), kLimits);
+  history = Continued(history, UpdateAt({2, 3, 4}), kLimits);
   EXPECT_EQ(history->runs.size(), 4u);
   EXPECT_EQ(history->generation, 4);
 }
 
-TEST(Continued, AgentThatFoundNothingNewForMinutesHadNoOutage) {
-  auto history = Continued(nullptr, Says({1, 2}), kLimits);
+TEST(Continued, UnchangedForMinutesIsNotAnOutage) {
+  auto history = Continued(nullptr, UpdateAt({1, 2}), kLimits);
   AgentUpdate unchanged{.node = "gpu-7", .unchanged_until = At(300)};
   history = Continued(history, unchanged, kLimits);
   EXPECT_THAT(Runs(*history), testing::ElementsAre(std::pair(1, 1), std::pair(2, 300)));
-  AgentUpdate later = Says({600});
+  AgentUpdate later = UpdateAt({600});
   later.readings[0].before_until = At(599);
   history = Continued(history, later, kLimits);
   EXPECT_THAT(Runs(*history),
               testing::ElementsAre(std::pair(1, 1), std::pair(2, 599), std::pair(600, 600)));
 }
 
-TEST(Continued, WeekWithoutNewsIsOneStep) {
-  auto history = Continued(nullptr, Says({1, 2}), kLimits);
+TEST(Continued, UnchangedWeekIsOneRun) {
+  auto history = Continued(nullptr, UpdateAt({1, 2}), kLimits);
   const int week = 7 * 24 * 3600;
   AgentUpdate unchanged{.node = "gpu-7", .unchanged_until = At(week)};
   history = Continued(history, unchanged, kLimits);
@@ -68,14 +68,14 @@ TEST(Continued, WeekWithoutNewsIsOneStep) {
   EXPECT_LT(history->generation, 10) << "the store waits for it";
 }
 
-TEST(Continued, VeryFirstReadingStaysAloneHoweverLongNothingIsNew) {
-  auto history = Continued(nullptr, Says({1}), kLimits);
+TEST(Continued, FirstReadingStaysAloneWhileUnchanged) {
+  auto history = Continued(nullptr, UpdateAt({1}), kLimits);
   AgentUpdate unchanged{.node = "gpu-7", .unchanged_until = At(600)};
   history = Continued(history, unchanged, kLimits);
   EXPECT_THAT(Runs(*history), testing::ElementsAre(std::pair(1, 1), std::pair(6, 600)));
 }
 
-// A reading of one GPU that is held since then.
+// A reading at `at` of one GPU, held since `held_since`.
 AgentUpdate Holds(absl::Time held_since, absl::Time at) {
   AgentUpdate update{.node = "gpu-7"};
   AgentUpdate::Reading& reading = update.readings.emplace_back();
@@ -85,22 +85,23 @@ AgentUpdate Holds(absl::Time held_since, absl::Time at) {
   return update;
 }
 
-TEST(Continued, HolderThatIsToldAnewIsNoOther) {
+TEST(Continued, ReplayedHolderIsTheSame) {
   auto history = Continued(nullptr, Holds(At(0), At(10)), kLimits);
   history = Continued(history, Holds(At(0) + absl::Milliseconds(3), At(11)), kLimits);
-  EXPECT_EQ(history->Newest().gpus[0].held_since, At(0)) << "the same holder, by another offset";
+  EXPECT_EQ(history->Newest().gpus[0].held_since, At(0))
+      << "the same holder with another clock offset";
   EXPECT_TRUE(history->past_holders.empty());
   EXPECT_EQ(history->runs.back().points()[0].held_since(), At(0));
 }
 
-TEST(Continued, HolderOfADayIsNoOtherThoughClocksDrift) {
+TEST(Continued, HolderOfADayIsTheSameDespiteClockDrift) {
   const int day = 24 * 3600;
   auto history = Continued(nullptr, Holds(At(0), At(day)), kLimits);
-  history = Continued(history, Holds(At(9), At(day + 1)), kLimits);  // 100 millionths
+  history = Continued(history, Holds(At(9), At(day + 1)), kLimits);  // a drift of 1e-4
   EXPECT_EQ(history->Newest().gpus[0].held_since, At(0));
 }
 
-TEST(Continued, NextHolderIsAnother) {
+TEST(Continued, NextHolderIsADifferentOne) {
   auto history = Continued(nullptr, Holds(At(0), At(2)), kLimits);
   history = Continued(history, Holds(At(3), At(3)), kLimits);
   EXPECT_EQ(history->Newest().gpus[0].held_since, At(3));
@@ -108,7 +109,7 @@ TEST(Continued, NextHolderIsAnother) {
   EXPECT_EQ(history->past_holders[0].held_since, At(0));
 }
 
-TEST(Continued, HolderOfBeforeTheAgentBeganIsAnotherThanOneThatWasSeenToCome) {
+TEST(Continued, HolderFromBeforeTheAgentDiffersFromALaterOne) {
   auto history = Continued(nullptr, Holds(absl::InfinitePast(), At(2)), kLimits);
   history = Continued(history, Holds(At(3), At(3)), kLimits);
   EXPECT_EQ(history->Newest().gpus[0].held_since, At(3));
@@ -116,7 +117,7 @@ TEST(Continued, HolderOfBeforeTheAgentBeganIsAnotherThanOneThatWasSeenToCome) {
   EXPECT_EQ(history->Newest().gpus[0].held_since, absl::InfinitePast());
 }
 
-// A reading of as many GPUs, each held by a pod of its own that is listed since then.
+// A reading at `at` of `pods` GPUs, each held by its own pod, which is listed since `listed_since`.
 AgentUpdate Lists(int pods, absl::Time listed_since, absl::Time at) {
   AgentUpdate update{.node = "gpu-7"};
   NodeSnapshot& snapshot = update.readings.emplace_back().snapshot;
@@ -126,23 +127,23 @@ AgentUpdate Lists(int pods, absl::Time listed_since, absl::Time at) {
   return update;
 }
 
-TEST(Continued, PodsThatAreToldAnewAreNoNewLayout) {
+TEST(Continued, ReplayedPodsKeepTheLayout) {
   auto history = Continued(nullptr, Lists(2, At(0), At(10)), kLimits);
   history = Continued(history, Lists(2, At(0) - absl::Milliseconds(3), At(11)), kLimits);
   EXPECT_EQ(history->Newest().pods[1].listed_since, At(0));
   EXPECT_EQ(history->runs.back().layout(), history->runs.front().layout());
 }
 
-TEST(Continued, PodKeepsSinceWhenItIsListedWhereOthersCome) {
+TEST(Continued, PodKeepsItsListedSinceWhenOthersJoin) {
   auto history = Continued(nullptr, Lists(1, At(0), At(10)), kLimits);
   AgentUpdate update = Lists(3, At(0) - absl::Milliseconds(3), At(11));
   std::vector<Pod>& pods = update.readings[0].snapshot.pods;
   std::swap(pods[0], pods[2]);
   history = Continued(history, update, kLimits);
-  EXPECT_EQ(history->Newest().pods[2].listed_since, At(0)) << "it is elsewhere in the list";
+  EXPECT_EQ(history->Newest().pods[2].listed_since, At(0)) << "its index has changed";
 }
 
-TEST(Continued, OwnersTimeThatIsSentAnewIsNoNewLayout) {
+TEST(Continued, ReplayedOwnerTimeKeepsTheLayout) {
   const auto owned_since = [](absl::Time since, int second) {
     AgentUpdate update = Lists(2, At(0), At(second));
     for (Pod& pod : update.readings[0].snapshot.pods) pod.owner_listed_since = since;
@@ -154,14 +155,14 @@ TEST(Continued, OwnersTimeThatIsSentAnewIsNoNewLayout) {
   EXPECT_EQ(history->Newest().pods[1].owner_listed_since, since);
   EXPECT_EQ(history->runs.back().layout(), history->runs.front().layout());
   history = Continued(history, owned_since(At(5), 12), kLimits);
-  EXPECT_EQ(history->Newest().pods[1].owner_listed_since, At(5)) << "its agent began anew";
+  EXPECT_EQ(history->Newest().pods[1].owner_listed_since, At(5)) << "its agent restarted";
   EXPECT_EQ(history->Newest().pods[1].listed_since, At(0));
 }
 
-TEST(Continued, PodThatIsListedAnewStartsAnew) {
+TEST(Continued, PodListedAgainStartsAgain) {
   auto history = Continued(nullptr, Lists(1, At(0), At(10)), kLimits);
   history = Continued(history, Lists(1, At(12), At(12)), kLimits);
-  EXPECT_EQ(history->Newest().pods[0].listed_since, At(12)) << "its agent began anew";
+  EXPECT_EQ(history->Newest().pods[0].listed_since, At(12)) << "its agent restarted";
   AgentUpdate update = Lists(1, At(12), At(13));
   update.readings[0].snapshot.pods[0].uid = "another's";
   update.readings[0].snapshot.pods[0].listed_since = At(12) + absl::Milliseconds(3);
@@ -169,32 +170,32 @@ TEST(Continued, PodThatIsListedAnewStartsAnew) {
   EXPECT_EQ(history->Newest().pods[0].listed_since, At(12) + absl::Milliseconds(3));
 }
 
-TEST(Continued, AgentThatWasAwayHadAnOutage) {
-  auto history = Continued(nullptr, Says({1, 2}), kLimits);
-  history = Continued(history, Says({60}), kLimits);
+TEST(Continued, GapBetweenReadingsIsAnOutage) {
+  auto history = Continued(nullptr, UpdateAt({1, 2}), kLimits);
+  history = Continued(history, UpdateAt({60}), kLimits);
   EXPECT_EQ(Runs(*history).back(), std::pair(int64_t{60}, int64_t{60}));
 }
 
-TEST(Continued, ReadersKeepWhatTheyHave) {
-  const auto mine = Continued(nullptr, Says({1}), kLimits);
-  const auto next = Continued(mine, Says({2}), kLimits);
+TEST(Continued, SharedHistoryIsImmutable) {
+  const auto mine = Continued(nullptr, UpdateAt({1}), kLimits);
+  const auto next = Continued(mine, UpdateAt({2}), kLimits);
   EXPECT_EQ(mine->generation, 1);
   EXPECT_EQ(mine->NewestAt(), At(1));
   EXPECT_EQ(next->NewestAt(), At(2));
 }
 
-TEST(Continued, NothingIsCopiedWhereNobodyHasAShare) {
-  auto history = Continued(nullptr, Says({1}), kLimits);
+TEST(Continued, UnsharedHistoryIsExtendedInPlace) {
+  auto history = Continued(nullptr, UpdateAt({1}), kLimits);
   const NodeHistory* const at = history.get();
   for (int second = 2; second < 40; ++second) {
-    history = Continued(std::move(history), Says({second}), kLimits);
+    history = Continued(std::move(history), UpdateAt({second}), kLimits);
   }
   EXPECT_EQ(history.get(), at);
   EXPECT_EQ(history->runs.size(), 39U);
-  EXPECT_LE(history->runs.capacity(), 48U) << "of which most nodes need none";
+  EXPECT_LE(history->runs.capacity(), 48U) << "most nodes need no spare room";
 }
 
-TEST(Continued, WordWithoutAReadingIsNoHistory) {
+TEST(Continued, MessageWithoutAReadingIsNoHistory) {
   EXPECT_EQ(Continued(nullptr, AgentUpdate{.unchanged_until = At(5)}, kLimits), nullptr);
   EXPECT_EQ(Continued(nullptr, AgentUpdate{.trouble = "no driver"}, kLimits), nullptr);
 }

@@ -1,4 +1,4 @@
-// What an agent says of engines: what of it is believed.
+// Limits of an agent's messages about engines.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +9,17 @@
 
 namespace gpuscaler {
 
-// Shortens what is for people. INVALID_ARGUMENT: no agent of any version says this, or it is more
-// than a node has; the stream is of no use any more.
+// Shortens texts for people. INVALID_ARGUMENT: no agent of any version sends this, or it is more
+// than a node has; the stream must end.
 absl::Status BoundEngines(telemetry::v1::EngineTelemetry& message);
 
-// What it takes to keep and to read, in bytes, about.
+// Returns the cost to keep and to process the message, in bytes, approximately.
 size_t CostOf(const telemetry::v1::EngineTelemetry& message);
 
-// How much an agent may say. Not thread-safe.
+// A token bucket for one agent's messages. Not thread-safe.
 class EngineQuota {
  public:
-  // False: more than an agent has to say, for longer than it takes to tell the past.
+  // Returns false if the agent exceeds the rate for longer than a replay of the past takes.
   bool Take(size_t cost, absl::Time now);
 
  private:

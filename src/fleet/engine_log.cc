@@ -11,8 +11,9 @@ namespace {
 
 namespace wire = telemetry::v1;
 
-// Of a message: far below the 4 MiB that a reader takes, with room for one reading of any page.
-constexpr size_t kMostReported = size_t{256} << 10;
+// Limit of a message: far below the 4 MiB that a reader accepts, with room for one reading of any
+// exposition.
+constexpr size_t kMostBytes = size_t{256} << 10;
 
 using Namespaces = std::set<std::string>;
 
@@ -22,22 +23,24 @@ Namespaces NamesOf(const EngineSubscription& wanted) {
   return names;
 }
 
-// Of these namespaces, or of all others.
-void Keep(const Namespaces& names, bool these, NodeEngines& found) {
-  const auto goes = [&](const std::string& name) { return names.contains(name) != these; };
-  const auto is_of_those = [&](const auto& one) { return goes(one.namespace_name); };
-  std::erase_if(found.namespaces, goes);
-  std::erase_if(found.places, is_of_those);
-  std::erase_if(found.without, is_of_those);
-  std::erase_if(found.left, [&](const auto& engine) { return is_of_those(*engine); });
+// Keeps what is of these namespaces (`keep_these`), or what is not.
+void FilterNamespaces(const Namespaces& names, bool keep_these, NodeEngines& found) {
+  const auto is_dropped = [&](const std::string& name) {
+    return names.contains(name) != keep_these;
+  };
+  const auto is_in_dropped = [&](const auto& one) { return is_dropped(one.namespace_name); };
+  std::erase_if(found.namespaces, is_dropped);
+  std::erase_if(found.places, is_in_dropped);
+  std::erase_if(found.without, is_in_dropped);
+  std::erase_if(found.left, [&](const auto& engine) { return is_in_dropped(*engine); });
 }
 
 }  // namespace
 
 size_t EngineLog::SizeOf(const Entry& entry) { return sizeof(Entry) + entry.bytes.size(); }
 
-EngineLog::EngineLog(const Limits& limits, const Clock& clock, std::function<void()> wanted)
-    : limits_(limits), clock_(clock), wanted_(std::move(wanted)) {}
+EngineLog::EngineLog(const Limits& limits, const Clock& clock, std::function<void()> on_more_wanted)
+    : limits_(limits), clock_(clock), on_more_wanted_(std::move(on_more_wanted)) {}
 
 EngineSubscription EngineLog::Subscription() {
   MutexLock lock(mutex_);
@@ -54,7 +57,7 @@ EngineSubscription EngineLog::SubscribedNow() {
     bytes_ -= each->second.bytes;
     each = pasts_.erase(each);
   }
-  Keep(NamesOf(wanted), true, found_);
+  FilterNamespaces(NamesOf(wanted), true, found_);
   NumberEngines();
   return wanted;
 }
@@ -65,7 +68,7 @@ void EngineLog::Want(const EngineSubscription& wanted, absl::Time until) {
     MutexLock lock(mutex_);
     is_more = subscriptions_.Renew(wanted, clock_.Now(), until);
   }
-  if (is_more && wanted_ != nullptr) wanted_();
+  if (is_more && on_more_wanted_ != nullptr) on_more_wanted_();
 }
 
 void EngineLog::List(const absl::StatusOr<NodeEngines>& found) {
@@ -74,25 +77,26 @@ void EngineLog::List(const absl::StatusOr<NodeEngines>& found) {
   if (found.ok()) {
     namespaces_of_records_.clear();
     for (const auto& engine : found->left) namespaces_of_records_.insert(engine->namespace_name);
-    TakeOver(*found);
+    MergeFound(*found);
     SubscribedNow();
   }
   ++list_;
   Changed();
 }
 
-void EngineLog::TakeOver(const NodeEngines& found) {
-  const Namespaces looked_in(found.namespaces.begin(), found.namespaces.end());
-  Keep(looked_in, false, found_);
-  NodeEngines update = found;
-  Keep(looked_in, true, update);
-  std::ranges::move(update.namespaces, std::back_inserter(found_.namespaces));
-  std::ranges::move(update.places, std::back_inserter(found_.places));
-  std::ranges::move(update.without, std::back_inserter(found_.without));
-  std::ranges::move(update.left, std::back_inserter(found_.left));
+void EngineLog::MergeFound(const NodeEngines& found) {
+  const Namespaces searched(found.namespaces.begin(), found.namespaces.end());
+  FilterNamespaces(searched, false, found_);
+  NodeEngines added = found;
+  FilterNamespaces(searched, true, added);
+  std::ranges::move(added.namespaces, std::back_inserter(found_.namespaces));
+  std::ranges::move(added.places, std::back_inserter(found_.places));
+  std::ranges::move(added.without, std::back_inserter(found_.without));
+  std::ranges::move(added.left, std::back_inserter(found_.left));
 }
 
-// An engine that is found again gets another one: its past is another's, too.
+// Gives each found engine an id. An engine that was removed and found again gets a new one, because
+// its past is gone.
 void EngineLog::NumberEngines() {
   const std::set<EnginePlace> places(found_.places.begin(), found_.places.end());
   std::erase_if(ids_, [&](const auto& id) { return !places.contains(id.first); });
@@ -139,7 +143,7 @@ void EngineLog::MakeRoom() {
 
 void EngineLog::Changed() {
   ++generation_;
-  update_.NotifyAll();
+  changed_.NotifyAll();
 }
 
 wire::EngineList EngineLog::ListOf(const EngineSubscription& wanted) const {
@@ -149,7 +153,7 @@ wire::EngineList EngineLog::ListOf(const EngineSubscription& wanted) const {
     return list;
   }
   NodeEngines found = found_;
-  Keep(NamesOf(wanted), true, found);
+  FilterNamespaces(NamesOf(wanted), true, found);
   for (const std::string& name : found.namespaces) list.add_namespaces(name);
   for (const EnginePlace& place : found.places) {
     wire::FoundEngine& engine = *list.add_engines();
@@ -169,10 +173,10 @@ wire::EngineList EngineLog::ListOf(const EngineSubscription& wanted) const {
   return list;
 }
 
-void EngineLog::TellReadings(const std::deque<Entry>& readings, bool histograms, int64_t& next,
-                             size_t& bytes, wire::EngineTelemetry& message) const {
+void EngineLog::AppendReadings(const std::deque<Entry>& readings, bool histograms, int64_t& next,
+                               size_t& bytes, wire::EngineTelemetry& message) const {
   auto entry = std::ranges::lower_bound(readings, next, {}, &Entry::number);
-  for (; entry != readings.end() && bytes < kMostReported; ++entry) {
+  for (; entry != readings.end() && bytes < kMostBytes; ++entry) {
     next = entry->number + 1;
     if (!listed_.contains(entry->engine)) continue;
     wire::EngineReading& reading = *message.add_readings();
@@ -205,23 +209,23 @@ bool EngineLog::Tell(const EngineSubscription& wanted, Place& place,
                        return entry.at >= oldest;
                      })->number;
     }
-    TellReadings(readings, interest.histograms, next->second, bytes, message);
+    AppendReadings(readings, interest.histograms, next->second, bytes, message);
   }
   return list_is_new || message.readings_size() > 0;
 }
 
 int64_t EngineLog::WaitForUpdate(int64_t generation, absl::Duration timeout) const {
   MutexLock lock(mutex_);
-  if (generation_ <= generation) update_.WaitFor(mutex_, timeout);
+  if (generation_ <= generation) changed_.WaitFor(mutex_, timeout);
   return generation_;
 }
 
-std::set<std::string> EngineLog::Remembered() const {
+std::set<std::string> EngineLog::NamespacesOfRecords() const {
   MutexLock lock(mutex_);
   return namespaces_of_records_;
 }
 
-void EngineLog::Nudge() {
+void EngineLog::WakeWaiters() {
   MutexLock lock(mutex_);
   Changed();
 }

@@ -1,5 +1,4 @@
-// The engines that were found on this node, and what they said of late, for every reader to take up
-// where it is.
+// The engines found on this node and their recent readings. Each reader has its own position.
 #pragma once
 
 #include <cstddef>
@@ -20,89 +19,93 @@
 
 namespace gpuscaler {
 
-// Stands between who looks for engines on the node and those who read of them over the network.
-// Thread-safe.
+// Connects the discovery of this node's engines with the readers over the network. Thread-safe.
 class EngineLog {
  public:
   struct Limits {
-    // Of readings: 110 engines of a profile that looks back 5 min take 7 MiB. Where they take more,
-    // the oldest go of the namespace whose readings take most.
+    // Limit for readings. 110 engines of a profile that looks back 5 min take 7 MiB. If they take
+    // more, the oldest readings of the namespace with the most bytes are dropped.
     size_t most_bytes = size_t{16} << 20;
   };
-  // `wanted` is called, without a lock held, when more is wanted than before. `clock` outlives it.
-  EngineLog(const Limits& limits, const Clock& clock, std::function<void()> wanted);
+  // Calls `on_more_wanted` without a lock held when readers subscribe to more than before. `clock`
+  // must outlive this.
+  EngineLog(const Limits& limits, const Clock& clock, std::function<void()> on_more_wanted);
 
-  // For who looks. Empty: nobody wants any; what was told is then forgotten.
+  // Discovery calls this. Returns the union of the readers' subscriptions, and drops all readings
+  // outside it.
   EngineSubscription Subscription();
-  // As FoundEngines'; to be told anew when what is wanted has changed.
+  // Discovery calls these, as for FoundEngines. List() must be called again when Subscription() has
+  // changed.
   void List(const absl::StatusOr<NodeEngines>& found);
   void Take(const EnginePlace& place, const EngineUpdate& update);
 
-  // For who reads.
+  // Readers call this. Adds a subscription until `until`.
   void Want(const EngineSubscription& wanted, absl::Time until);
 
-  // Where a reader is; a new one is before all of the past that it wants.
+  // A reader's position. A new one is before the whole past that the reader subscribes to.
   struct Place {
-    EngineSubscription wanted;            // when it was told the last list
-    int64_t list = 0;                     // which it was; 0: none
-    std::map<std::string, int64_t> next;  // of each namespace: the reading that it lacks
+    EngineSubscription wanted;            // with the last list that it got
+    int64_t list = 0;                     // number of that list; 0: none
+    std::map<std::string, int64_t> next;  // the number of the next reading, by namespace
   };
-  // Adds to `message` what the reader lacks of what it wants, up to 256 KiB of it, and moves its
-  // place. False: nothing is new.
+  // Appends to `message` what the reader has not got yet, up to 256 KiB, and moves its position.
+  // Returns false if there is nothing new.
   bool Tell(const EngineSubscription& wanted, Place& place,
             telemetry::v1::EngineTelemetry& message) const;
 
-  // When there is more news than `generation`, or after `timeout`, how much there is.
+  // Blocks until there is a change after `generation` or WakeWaiters(), for `timeout` at most.
+  // Returns the newest generation.
   int64_t WaitForUpdate(int64_t generation, absl::Duration timeout) const;
-  // Namespaces of engines that left, as of the newest list, whether anybody wants them or not.
-  std::set<std::string> Remembered() const;
+  // Returns the namespaces with capacity records of engines that left, in the newest list,
+  // subscribed or not.
+  std::set<std::string> NamespacesOfRecords() const;
 
-  // Lets who waits go.
-  void Nudge();
+  // Ends all waits.
+  void WakeWaiters();
 
  private:
   struct Entry {
-    int64_t number = 0;  // in the order that they came
+    int64_t number = 0;  // in the order of arrival
     uint32_t engine = 0;
     absl::Time at;
-    std::string bytes;  // of an EngineReading
+    std::string bytes;  // a serialized EngineReading
   };
   struct Past {
     std::deque<Entry> readings;
-    size_t bytes = 0;  // that they take
+    size_t bytes = 0;  // size of `readings`
   };
 
   static size_t SizeOf(const Entry& entry);
-  // What nobody wants any more is forgotten.
+  // Drops everything without a subscription.
   EngineSubscription SubscribedNow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void TakeOver(const NodeEngines& found) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void MergeFound(const NodeEngines& found) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NumberEngines() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DropFirst(Past& past) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MakeRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Changed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   telemetry::v1::EngineList ListOf(const EngineSubscription& wanted) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // From the reading `next` on, while the message has less than kMostReported, which are counted.
-  void TellReadings(const std::deque<Entry>& readings, bool histograms, int64_t& next,
-                    size_t& bytes, telemetry::v1::EngineTelemetry& message) const
+  // Appends readings from number `next` on while `bytes`, the size so far, is below the limit.
+  void AppendReadings(const std::deque<Entry>& readings, bool histograms, int64_t& next,
+                      size_t& bytes, telemetry::v1::EngineTelemetry& message) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Limits limits_;
   const Clock& clock_;
-  const std::function<void()> wanted_;
+  const std::function<void()> on_more_wanted_;
   mutable Mutex mutex_;
-  mutable CondVar update_;
+  mutable CondVar changed_;
   EngineSubscriptions subscriptions_ ABSL_GUARDED_BY(mutex_);
-  int64_t list_ ABSL_GUARDED_BY(mutex_) = 0;  // how many lists there were
+  int64_t list_ ABSL_GUARDED_BY(mutex_) = 0;  // number of lists so far
   absl::Status why_none_ ABSL_GUARDED_BY(mutex_);
   NodeEngines found_ ABSL_GUARDED_BY(mutex_);
   std::set<std::string> namespaces_of_records_ ABSL_GUARDED_BY(mutex_);
-  std::map<EnginePlace, uint32_t> ids_ ABSL_GUARDED_BY(mutex_);  // of those found
-  std::set<uint32_t> listed_ ABSL_GUARDED_BY(mutex_);            // their numbers
+  std::map<EnginePlace, uint32_t> ids_ ABSL_GUARDED_BY(mutex_);  // the engines of found_
+  std::set<uint32_t> listed_ ABSL_GUARDED_BY(mutex_);            // the values of ids_
   uint32_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::map<std::string, Past> pasts_ ABSL_GUARDED_BY(mutex_);  // by namespace
+  std::map<std::string, Past> pasts_ ABSL_GUARDED_BY(mutex_);  // key: namespace
   int64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
-  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of all of them
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // size of all readings
   int64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

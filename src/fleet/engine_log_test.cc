@@ -20,15 +20,15 @@ using testing::IsEmpty;
 
 class EngineLogTest : public testing::Test {
  protected:
-  void Want(const EngineSubscription& wanted, absl::Duration lease = absl::Minutes(10)) {
+  void Subscribe(const EngineSubscription& wanted, absl::Duration lease = absl::Minutes(10)) {
     log_.Want(wanted, clock_.Now() + lease);
   }
   void Read(const EnginePlace& place, double running) {
     clock_.Advance(absl::Seconds(1));
     log_.Take(place, TestUpdates(clock_.Now(), running));
   }
-  // How many run by the readings that this reader lacks.
-  std::vector<double> Reported(EngineLog::Place& place, const EngineSubscription& wanted) {
+  // Returns the running requests in the readings that the reader has not got yet.
+  std::vector<double> ReadNew(EngineLog::Place& place, const EngineSubscription& wanted) {
     std::vector<double> running;
     do {
       last_ = wire::EngineTelemetry();
@@ -50,19 +50,19 @@ class EngineLogTest : public testing::Test {
   const EngineSubscription b_ = SubscribedIn("team-b");
 };
 
-TEST_F(EngineLogTest, WantsNothingBeforeAReaderDoes) {
+TEST_F(EngineLogTest, SubscriptionIsEmptyBeforeAnyReader) {
   EXPECT_THAT(log_.Subscription().namespaces, IsEmpty());
-  Want(a_);
+  Subscribe(a_);
   EXPECT_EQ(log_.Subscription(), a_);
   EXPECT_EQ(wakes_, 1);
-  Want(a_);
+  Subscribe(a_);
   EXPECT_EQ(wakes_, 1) << "no more than before";
 }
 
-TEST_F(EngineLogTest, WantsWhatAllReadersWantUntilTheirLeasesEnd) {
-  Want(a_, absl::Seconds(30));
-  Want(SubscribedIn("team-a", absl::Minutes(5), true), absl::Seconds(10));
-  Want(b_, absl::Seconds(20));
+TEST_F(EngineLogTest, SubscriptionIsTheUnionUntilLeasesEnd) {
+  Subscribe(a_, absl::Seconds(30));
+  Subscribe(SubscribedIn("team-a", absl::Minutes(5), true), absl::Seconds(10));
+  Subscribe(b_, absl::Seconds(20));
   EXPECT_EQ(log_.Subscription().namespaces.at("team-a"),
             (EngineSubscription::Interest{.histograms = true, .look_back = absl::Minutes(5)}));
   clock_.Advance(absl::Seconds(10));
@@ -73,176 +73,176 @@ TEST_F(EngineLogTest, WantsWhatAllReadersWantUntilTheirLeasesEnd) {
   EXPECT_THAT(log_.Subscription().namespaces, IsEmpty());
 }
 
-TEST_F(EngineLogTest, ReadersThatWantEverMoreGetSoMuchAndNoMore) {
-  Want(a_);
+TEST_F(EngineLogTest, SubscribedNamespacesAreLimited) {
+  Subscribe(a_);
   for (int reader = 0; reader < 3; ++reader) {
     EngineSubscription wanted;
     for (int i = 0; i < 4000; ++i) wanted.namespaces[absl::StrCat("r", reader, "-", i)] = {};
-    Want(wanted);
+    Subscribe(wanted);
   }
   EXPECT_EQ(log_.Subscription().namespaces.size(), kMostNamespacesSubscribed);
   clock_.Advance(absl::Minutes(5));
-  Want(a_, absl::Minutes(10));
+  Subscribe(a_, absl::Minutes(10));
   clock_.Advance(absl::Minutes(5));
-  EXPECT_EQ(log_.Subscription(), a_) << "what was known goes on, and the others' leases have ended";
+  EXPECT_EQ(log_.Subscription(), a_) << "known namespaces stay, and the other leases have ended";
 }
 
-TEST_F(EngineLogTest, AReaderThatComesLaterHearsThePast) {
-  Want(a_);
+TEST_F(EngineLogTest, LaterReaderGetsThePast) {
+  Subscribe(a_);
   log_.List(TestEngines({TestPlace("llm-0")}));
   for (int i = 1; i <= 10; ++i) Read(TestPlace("llm-0"), i);
   EngineLog::Place place;
-  EXPECT_THAT(Reported(place, SubscribedIn("team-a", absl::Seconds(3))), ElementsAre(7, 8, 9, 10));
+  EXPECT_THAT(ReadNew(place, SubscribedIn("team-a", absl::Seconds(3))), ElementsAre(7, 8, 9, 10));
   ASSERT_EQ(list_.engines_size(), 1);
   EXPECT_EQ(list_.engines(0).pod(), "llm-0");
   EXPECT_EQ(list_.engines(0).port(), 8000u);
   EXPECT_THAT(list_.namespaces(), ElementsAre("team-a"));
   Read(TestPlace("llm-0"), 11);
-  EXPECT_THAT(Reported(place, SubscribedIn("team-a", absl::Seconds(3))), ElementsAre(11));
+  EXPECT_THAT(ReadNew(place, SubscribedIn("team-a", absl::Seconds(3))), ElementsAre(11));
   EXPECT_FALSE(last_.has_list()) << "it has not changed";
   wire::EngineTelemetry nothing;
   EXPECT_FALSE(log_.Tell(SubscribedIn("team-a", absl::Seconds(3)), place, nothing));
 }
 
-TEST_F(EngineLogTest, EachReaderHearsOfWhatItWantsAlone) {
-  Want(a_);
-  Want(b_);
+TEST_F(EngineLogTest, EachReaderGetsItsOwnNamespacesOnly) {
+  Subscribe(a_);
+  Subscribe(b_);
   log_.List(
       TestEngines({TestPlace("llm-0"), TestPlace("chat-0", 9000, "team-b")}, {"team-a", "team-b"}));
   Read(TestPlace("llm-0"), 1);
   Read(TestPlace("chat-0", 9000, "team-b"), 2);
   EngineLog::Place place;
-  EXPECT_THAT(Reported(place, b_), ElementsAre(2));
+  EXPECT_THAT(ReadNew(place, b_), ElementsAre(2));
   EXPECT_THAT(list_.namespaces(), ElementsAre("team-b"));
   EXPECT_EQ(list_.engines_size(), 1);
 }
 
-TEST_F(EngineLogTest, ANamespaceThatIsWantedLaterComesWithItsPast) {
-  Want(a_);
-  Want(b_);
+TEST_F(EngineLogTest, NamespaceSubscribedLaterComesWithItsPast) {
+  Subscribe(a_);
+  Subscribe(b_);
   log_.List(
       TestEngines({TestPlace("llm-0"), TestPlace("chat-0", 9000, "team-b")}, {"team-a", "team-b"}));
   Read(TestPlace("chat-0", 9000, "team-b"), 1);
   Read(TestPlace("llm-0"), 2);
   EngineLog::Place place;
-  EXPECT_THAT(Reported(place, a_), ElementsAre(2));
+  EXPECT_THAT(ReadNew(place, a_), ElementsAre(2));
   EngineSubscription both = a_;
   both.namespaces.insert(b_.namespaces.begin(), b_.namespaces.end());
-  EXPECT_THAT(Reported(place, both), ElementsAre(1));
+  EXPECT_THAT(ReadNew(place, both), ElementsAre(1));
   EXPECT_TRUE(last_.has_list());
 }
 
-TEST_F(EngineLogTest, HistogramsGoToThoseWhoWantThem) {
-  Want(SubscribedIn("team-a", absl::Minutes(1), true));
+TEST_F(EngineLogTest, HistogramsGoToReadersThatSubscribeToThem) {
+  Subscribe(SubscribedIn("team-a", absl::Minutes(1), true));
   log_.List(TestEngines({TestPlace("llm-0")}));
   EngineUpdate update = TestUpdates(clock_.Now(), 1);
   update.reading->models[0].first_token_seconds = Histogram();
   log_.Take(TestPlace("llm-0"), update);
   EngineLog::Place with;
-  Reported(with, SubscribedIn("team-a", absl::Minutes(1), true));
+  ReadNew(with, SubscribedIn("team-a", absl::Minutes(1), true));
   EXPECT_TRUE(last_.readings(0).models(0).has_first_token_seconds());
   EngineLog::Place without;
-  Reported(without, a_);
+  ReadNew(without, a_);
   EXPECT_FALSE(last_.readings(0).models(0).has_first_token_seconds());
 }
 
-TEST_F(EngineLogTest, AnEngineThatIsGoneIsNotToldOf) {
-  Want(a_);
+TEST_F(EngineLogTest, ReadingsOfARemovedEngineAreNotSent) {
+  Subscribe(a_);
   log_.List(TestEngines({TestPlace("llm-0"), TestPlace("llm-1")}));
   Read(TestPlace("llm-0"), 1);
   Read(TestPlace("llm-1"), 2);
   log_.List(TestEngines({TestPlace("llm-1")}));
   Read(TestPlace("llm-0"), 3);
   EngineLog::Place place;
-  EXPECT_THAT(Reported(place, a_), ElementsAre(2));
+  EXPECT_THAT(ReadNew(place, a_), ElementsAre(2));
 }
 
-TEST_F(EngineLogTest, AnEngineThatComesBackIsAnotherOne) {
-  Want(a_);
+TEST_F(EngineLogTest, EngineThatComesBackGetsANewId) {
+  Subscribe(a_);
   EngineLog::Place place;
   log_.List(TestEngines({TestPlace("llm-0")}));
-  Reported(place, a_);
+  ReadNew(place, a_);
   const uint32_t first = list_.engines(0).id();
   log_.List(TestEngines({}));
   log_.List(TestEngines({TestPlace("llm-0")}));
-  Reported(place, a_);
+  ReadNew(place, a_);
   EXPECT_NE(list_.engines(0).id(), first);
 }
 
-TEST_F(EngineLogTest, WhatWasToldOfANamespaceStandsUntilItWasLookedInAgain) {
-  Want(a_);
-  Want(b_);
+TEST_F(EngineLogTest, NamespaceKeepsItsEnginesUntilTheNextSearch) {
+  Subscribe(a_);
+  Subscribe(b_);
   log_.List(
       TestEngines({TestPlace("llm-0"), TestPlace("chat-0", 9000, "team-b")}, {"team-a", "team-b"}));
   Read(TestPlace("llm-0"), 1);
   log_.List(TestEngines({}, {"team-b"}));
   Read(TestPlace("llm-0"), 2);
   EngineLog::Place place;
-  EXPECT_THAT(Reported(place, a_), ElementsAre(1, 2));
+  EXPECT_THAT(ReadNew(place, a_), ElementsAre(1, 2));
   EXPECT_EQ(list_.engines_size(), 1);
   EngineLog::Place other;
-  Reported(other, b_);
+  ReadNew(other, b_);
   EXPECT_EQ(list_.engines_size(), 0);
   EXPECT_THAT(list_.namespaces(), ElementsAre("team-b"));
 }
 
-TEST_F(EngineLogTest, TellsWhyNoneCanBeFound) {
-  Want(a_);
+TEST_F(EngineLogTest, ListHasTheReasonIfNoneCanBeFound) {
+  Subscribe(a_);
   NodeEngines found = TestEngines({});
   found.without.push_back({.namespace_name = "team-a", .pod = "llm-0", .why = "nobody listens"});
   log_.List(found);
   EngineLog::Place place;
-  Reported(place, a_);
+  ReadNew(place, a_);
   ASSERT_EQ(list_.without_size(), 1);
   EXPECT_EQ(list_.without(0).why(), "nobody listens");
   log_.List(absl::PermissionDeniedError("/proc is hidden"));
-  Reported(place, a_);
+  ReadNew(place, a_);
   EXPECT_EQ(list_.why(), "/proc is hidden");
 }
 
-TEST_F(EngineLogTest, WhatNobodyWantsAnyMoreIsForgotten) {
-  Want(a_, absl::Seconds(10));
+TEST_F(EngineLogTest, UnsubscribedNamespacesAreForgotten) {
+  Subscribe(a_, absl::Seconds(10));
   log_.List(TestEngines({TestPlace("llm-0")}));
   Read(TestPlace("llm-0"), 1);
   clock_.Advance(absl::Seconds(10));
   EXPECT_THAT(log_.Subscription().namespaces, IsEmpty());
-  Want(a_);
+  Subscribe(a_);
   EngineLog::Place place;
-  EXPECT_THAT(Reported(place, a_), IsEmpty());
+  EXPECT_THAT(ReadNew(place, a_), IsEmpty());
   EXPECT_EQ(list_.engines_size(), 0) << "it may be gone by now";
   EXPECT_EQ(list_.namespaces_size(), 0);
 }
 
-TEST_F(EngineLogTest, KeepsAsMuchAsReadersLookBackOnAndNoMoreThanItMay) {
-  Want(a_);
+TEST_F(EngineLogTest, KeepsTheLookBackWithinTheMemoryLimit) {
+  Subscribe(a_);
   log_.List(TestEngines({TestPlace("llm-0")}));
   for (int i = 1; i <= 70; ++i) Read(TestPlace("llm-0"), i);
   EngineLog::Place first;
-  EXPECT_EQ(Reported(first, SubscribedIn("team-a", absl::Hours(1))).size(), 61u);
-  Want(SubscribedIn("team-a", absl::Hours(1)), absl::Hours(1));
+  EXPECT_EQ(ReadNew(first, SubscribedIn("team-a", absl::Hours(1))).size(), 61u);
+  Subscribe(SubscribedIn("team-a", absl::Hours(1)), absl::Hours(1));
   for (int i = 1; i <= 1000; ++i) Read(TestPlace("llm-0"), i);
   EngineLog::Place second;
-  const std::vector<double> reported = Reported(second, SubscribedIn("team-a", absl::Hours(1)));
-  EXPECT_GT(reported.size(), 50u);
-  EXPECT_LT(reported.size(), 400u) << "of 20 kB";
-  EXPECT_EQ(reported.back(), 1000);
+  const std::vector<double> got = ReadNew(second, SubscribedIn("team-a", absl::Hours(1)));
+  EXPECT_GT(got.size(), 50u);
+  EXPECT_LT(got.size(), 400u) << "of 20 kB";
+  EXPECT_EQ(got.back(), 1000);
 }
 
-TEST_F(EngineLogTest, KeepsLessWhenNobodyLooksBackAsFarAnyMore) {
-  Want(SubscribedIn("team-a", absl::Minutes(15)), absl::Seconds(30));
-  Want(a_);
+TEST_F(EngineLogTest, KeepsLessWhenTheLookBackShrinks) {
+  Subscribe(SubscribedIn("team-a", absl::Minutes(15)), absl::Seconds(30));
+  Subscribe(a_);
   EXPECT_EQ(log_.Subscription().namespaces.at("team-a").look_back, absl::Minutes(15));
   clock_.Advance(absl::Seconds(30));
   EXPECT_EQ(log_.Subscription(), a_);
 }
 
-TEST_F(EngineLogTest, WhereReadingsAreLargeTheirOwnNamespacesPastIsShort) {
+TEST_F(EngineLogTest, LargeReadingsShortenTheirOwnNamespaceOnly) {
   const EnginePlace small = TestPlace("llm-0");
   const EnginePlace large = TestPlace("chat-0", 8000, "team-b");
   const EngineSubscription a = SubscribedIn("team-a", absl::Hours(1));
   const EngineSubscription b = SubscribedIn("team-b", absl::Hours(1));
-  Want(a, absl::Hours(1));
-  Want(b, absl::Hours(1));
+  Subscribe(a, absl::Hours(1));
+  Subscribe(b, absl::Hours(1));
   log_.List(TestEngines({small, large}, {"team-a", "team-b"}));
   for (int i = 1; i <= 50; ++i) Read(small, i);
   EngineUpdate update = TestUpdates(clock_.Now(), 1);
@@ -252,12 +252,12 @@ TEST_F(EngineLogTest, WhereReadingsAreLargeTheirOwnNamespacesPastIsShort) {
     log_.Take(large, update);
   }
   EngineLog::Place of_a;
-  EXPECT_EQ(Reported(of_a, a).size(), 50u);
+  EXPECT_EQ(ReadNew(of_a, a).size(), 50u);
   EngineLog::Place of_b;
-  EXPECT_LT(Reported(of_b, b).size(), 20u) << "of 20 kB";
+  EXPECT_LT(ReadNew(of_b, b).size(), 20u) << "of 20 kB";
 }
 
-TEST_F(EngineLogTest, AMessageIsNoLargerThanItMayBe) {
+TEST_F(EngineLogTest, MessagesAreLimitedInSize) {
   EngineLog log({}, clock_, nullptr);
   log.Want(SubscribedIn("team-a", absl::Hours(1)), clock_.Now() + absl::Hours(2));
   log.List(TestEngines({TestPlace("llm-0")}));
@@ -270,20 +270,20 @@ TEST_F(EngineLogTest, AMessageIsNoLargerThanItMayBe) {
   }
   EngineLog::Place place;
   wire::EngineTelemetry message;
-  int reported = 0;
+  int got = 0;
   int messages = 0;
   do {
     message = wire::EngineTelemetry();
     ASSERT_TRUE(log.Tell(SubscribedIn("team-a", absl::Hours(1)), place, message));
     EXPECT_LT(message.ByteSizeLong(), size_t{260} << 10);
-    reported += message.readings_size();
+    got += message.readings_size();
     ++messages;
   } while (message.more());
-  EXPECT_EQ(reported, 1000);
+  EXPECT_EQ(got, 1000);
   EXPECT_GT(messages, 3);
 }
 
-TEST_F(EngineLogTest, EnginesThatLeftAreSentToThoseWhoWantTheirNamespace) {
+TEST_F(EngineLogTest, EnginesThatLeftAreSentToReadersOfTheirNamespace) {
   NodeEngines found = TestEngines({}, {"team-a", "team-b"});
   for (const char* name : {"team-a", "team-b"}) {
     auto record = std::make_shared<SignalSeries>();
@@ -294,16 +294,17 @@ TEST_F(EngineLogTest, EnginesThatLeftAreSentToThoseWhoWantTheirNamespace) {
     record->batch = std::make_shared<const EngineBatch>();
     found.left.push_back(std::move(record));
   }
-  Want(a_, absl::Minutes(1));
-  Want(b_, absl::Minutes(1));
+  Subscribe(a_, absl::Minutes(1));
+  Subscribe(b_, absl::Minutes(1));
   log_.List(found);
   EngineLog::Place place;
-  Reported(place, b_);
+  ReadNew(place, b_);
   ASSERT_EQ(list_.left_size(), 1);
   EXPECT_EQ(list_.left(0).pod().namespace_name(), "team-b");
   clock_.Advance(absl::Minutes(2));
   EXPECT_THAT(log_.Subscription().namespaces, IsEmpty());
-  EXPECT_THAT(log_.Remembered(), ElementsAre("team-a", "team-b")) << "though no client wants them";
+  EXPECT_THAT(log_.NamespacesOfRecords(), ElementsAre("team-a", "team-b"))
+      << "also without a subscription";
 }
 
 }  // namespace

@@ -8,24 +8,24 @@ namespace gpuscaler {
 namespace {
 
 // How late a heartbeat may be noticed.
-constexpr absl::Duration kLookForHeartbeats = absl::Milliseconds(200);
+constexpr absl::Duration kHeartbeatCheckInterval = absl::Milliseconds(200);
 
-// Engines that are read in the same instant are told together.
-constexpr absl::Duration kGather = absl::Milliseconds(10);
+// Readings of one instant go into one message.
+constexpr absl::Duration kBatchWindow = absl::Milliseconds(10);
 
 }  // namespace
 
 EngineService::EngineService(const EngineServiceOptions& options, const Clock& clock,
                              EngineLog* log)
-    : nothing_({}, clock, nullptr),
-      looks_(log != nullptr),
-      room_{.clock = clock,
-            .log = looks_ ? *log : nothing_,
-            .heartbeat = options.heartbeat,
-            .self = options.self},
+    : empty_log_({}, clock, nullptr),
+      is_enabled_(log != nullptr),
+      context_{.clock = clock,
+               .log = is_enabled_ ? *log : empty_log_,
+               .heartbeat = options.heartbeat,
+               .self = options.self},
       streams_(options.max_readers, options.aggregators) {
-  if (looks_)
-    thread_ = std::make_unique<PeriodicThread>("engine-news", kGather, [this] { Tick(); });
+  if (is_enabled_)
+    thread_ = std::make_unique<PeriodicThread>("engine-news", kBatchWindow, [this] { Tick(); });
 }
 
 EngineService::~EngineService() {
@@ -35,30 +35,30 @@ EngineService::~EngineService() {
 }
 
 void EngineService::Tick() {
-  reported_ = room_.log.WaitForUpdate(reported_, kLookForHeartbeats);
+  generation_ = context_.log.WaitForUpdate(generation_, kHeartbeatCheckInterval);
   for (const auto& stream : streams_.Readers()) stream->Refresh();
 }
 
 std::shared_ptr<ServerCall::Handler> EngineService::Watch(const std::shared_ptr<ServerCall>& call) {
   const absl::Status refusal =
-      looks_ ? absl::OkStatus()
-             : absl::FailedPreconditionError(
-                   "its agent looks for no engines (--discover-engines=false)");
+      is_enabled_ ? absl::OkStatus()
+                  : absl::FailedPreconditionError(
+                        "its agent looks for no engines (--discover-engines=false)");
   return streams_.Open(std::make_shared<EngineStream>(
-                           room_, call, [this](const auto* ended) { streams_.Closed(ended); }),
+                           context_, call, [this](const auto* ended) { streams_.Closed(ended); }),
                        refusal);
 }
 
 void EngineService::StopStreams() {
   streams_.Stop();
-  room_.log.Nudge();
+  context_.log.WakeWaiters();
 }
 
 EngineService::Counts EngineService::counts() const {
   return {.readers = streams_.counts().open,
-          .messages = room_.messages,
-          .readings = room_.readings,
-          .bytes = room_.bytes};
+          .messages = context_.messages,
+          .readings = context_.readings,
+          .bytes = context_.bytes};
 }
 
 }  // namespace gpuscaler

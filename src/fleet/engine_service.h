@@ -1,4 +1,5 @@
-// NodeTelemetry.WatchEngines: an agent tells its aggregators what the engines on its node say.
+// NodeTelemetry.WatchEngines: an agent sends its aggregators the readings of the engines on its
+// node.
 #pragma once
 
 #include <cstdint>
@@ -24,23 +25,24 @@ struct EngineServiceOptions {
   std::function<telemetry::v1::Node()> self;
 };
 
-// Has a thread of its own, which waits for news. Thread-safe.
+// Has its own thread, which waits for changes. Thread-safe.
 class EngineService {
  public:
   struct Counts {
     int readers = 0;  // now
     int64_t messages = 0;
     int64_t readings = 0;
-    int64_t bytes = 0;  // of messages, without what gRPC and TCP add
+    int64_t bytes = 0;  // size of the messages, without the overhead of gRPC and TCP
   };
 
-  // Both outlive it. Null: this agent looks for no engines, and says so.
+  // `clock` and `log` must outlive it. `log` null: no discovery, and each call ends with
+  // FAILED_PRECONDITION.
   EngineService(const EngineServiceOptions& options, const Clock& clock, EngineLog* log);
-  ~EngineService();  // waits for the last stream; after its server's end
+  ~EngineService();  // waits for the last stream; must run after the end of its server
 
   std::shared_ptr<ServerCall::Handler> Watch(const std::shared_ptr<ServerCall>& call);
 
-  // Every stream ends with OK, now and from now on.
+  // Ends every stream with OK, now and from now on.
   void StopStreams();
 
   Counts counts() const;
@@ -48,10 +50,10 @@ class EngineService {
  private:
   void Tick();
 
-  EngineLog nothing_;  // of an agent that looks for none
-  const bool looks_;
-  EngineRoom room_;
-  int64_t reported_ = 0;  // the thread's: the log's generation
+  EngineLog empty_log_;  // used without discovery
+  const bool is_enabled_;
+  EngineStreamContext context_;
+  int64_t generation_ = 0;  // the thread's: the last generation of the log
   OpenReaders<EngineStream, EngineStream::OneWriteStream> streams_;
   std::unique_ptr<PeriodicThread> thread_;
 };

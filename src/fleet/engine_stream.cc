@@ -18,19 +18,20 @@ namespace {
 
 namespace wire = telemetry::v1;
 
-absl::Status BoundWanted(const wire::EngineSubscription& wanted) {
+absl::Status BoundSubscription(const wire::EngineSubscription& wanted) {
   RETURN_IF_ERROR(
-      Counted("namespaces wanted", wanted.namespaces_size(), int{kMostNamespacesSubscribed}));
+      CheckCount("namespaces wanted", wanted.namespaces_size(), int{kMostNamespacesSubscribed}));
   for (const wire::EnginesOfNamespace& of : wanted.namespaces()) {
-    RETURN_IF_ERROR(Named("a namespace's name", of.name(), kLongestLabel));
+    RETURN_IF_ERROR(CheckName("a namespace's name", of.name(), kLongestLabel));
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
-EngineStream::EngineStream(EngineRoom& room, std::shared_ptr<ServerCall> call, Closed closed)
-    : OneWriteStream(std::move(call), std::move(closed)), room_(room) {}
+EngineStream::EngineStream(EngineStreamContext& context, std::shared_ptr<ServerCall> call,
+                           Closed closed)
+    : OneWriteStream(std::move(call), std::move(closed)), context_(context) {}
 
 void EngineStream::Refresh() {
   MutexLock lock(mutex_);
@@ -38,17 +39,17 @@ void EngineStream::Refresh() {
 }
 
 absl::Status EngineStream::Take(const wire::EngineSubscription& wanted) {
-  RETURN_IF_ERROR(BoundWanted(wanted));
+  RETURN_IF_ERROR(BoundSubscription(wanted));
   if (!wanted_) LogReader(wanted.reader());
   wanted_ = DecodeSubscription(wanted);
   const absl::Duration lease =
       std::min<absl::Duration>(absl::Seconds(wanted.lease_seconds()), kLongestLease);
-  room_.log.Want(*wanted_, room_.clock.Now() + lease);
+  context_.log.Want(*wanted_, context_.clock.Now() + lease);
   return absl::OkStatus();
 }
 
 void EngineStream::LogReader(const std::string& name) {
-  const auto dropped = room_.lines.Pass();
+  const auto dropped = context_.lines.Pass();
   if (!dropped) return;
   LogInfo("engine_reader",
           {{"peer", peer()}, {"reader", PlainWords(name, kLongestReader)}, {"dropped", *dropped}});
@@ -56,18 +57,18 @@ void EngineStream::LogReader(const std::string& name) {
 
 bool EngineStream::Compose(wire::EngineTelemetry& message) {
   if (!wanted_) return false;
-  if (spoke_at_ == absl::InfinitePast()) {
-    *message.mutable_node() = room_.self();
-    if (message.node().name().empty()) return false;  // its GPUs were not read yet
+  if (sent_at_ == absl::InfinitePast()) {
+    *message.mutable_node() = context_.self();
+    if (message.node().name().empty()) return false;  // its GPUs have no reading yet
   }
-  const bool update = room_.log.Tell(*wanted_, place_, message);
-  const absl::Time now = room_.clock.Now();  // behind every reading that is told
-  if (!update && now - spoke_at_ < room_.heartbeat) return false;
+  const bool has_new = context_.log.Tell(*wanted_, place_, message);
+  const absl::Time now = context_.clock.Now();  // not before any reading in the message
+  if (!has_new && now - sent_at_ < context_.heartbeat) return false;
   message.set_sent_us(ToWire(now));
-  spoke_at_ = now;
-  ++room_.messages;
-  room_.readings += message.readings_size();
-  room_.bytes += static_cast<int64_t>(message.ByteSizeLong());
+  sent_at_ = now;
+  ++context_.messages;
+  context_.readings += message.readings_size();
+  context_.bytes += static_cast<int64_t>(message.ByteSizeLong());
   return true;
 }
 

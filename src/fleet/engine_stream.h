@@ -1,4 +1,4 @@
-// One reader of the engines that an agent finds.
+// A stream to one reader of the engines that an agent finds.
 #pragma once
 
 #include <atomic>
@@ -17,8 +17,8 @@
 
 namespace gpuscaler {
 
-// What all streams of a service have in common.
-struct EngineRoom {
+// Shared by all streams of a service.
+struct EngineStreamContext {
   const Clock& clock;
   EngineLog& log;
   const absl::Duration heartbeat;
@@ -32,10 +32,10 @@ struct EngineRoom {
 class EngineStream
     : public OneWriteStream<telemetry::v1::EngineSubscription, telemetry::v1::EngineTelemetry> {
  public:
-  // `room` outlives it.
-  EngineStream(EngineRoom& room, std::shared_ptr<ServerCall> call, Closed closed);
+  // `context` must outlive it.
+  EngineStream(EngineStreamContext& context, std::shared_ptr<ServerCall> call, Closed closed);
 
-  // Sends what is new, or a heartbeat when it is due.
+  // Sends what is new, or a heartbeat if it is due.
   void Refresh();
 
  private:
@@ -46,10 +46,10 @@ class EngineStream
 
   void LogReader(const std::string& name);
 
-  EngineRoom& room_;
-  std::optional<EngineSubscription> wanted_ ABSL_GUARDED_BY(mutex_);  // empty: has not asked yet
+  EngineStreamContext& context_;
+  std::optional<EngineSubscription> wanted_ ABSL_GUARDED_BY(mutex_);  // empty: no subscription yet
   EngineLog::Place place_ ABSL_GUARDED_BY(mutex_);
-  absl::Time spoke_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Time sent_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 
 }  // namespace gpuscaler

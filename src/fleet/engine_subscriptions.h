@@ -1,4 +1,4 @@
-// Which namespaces' engines the readers of an agent want, each for as long as its lease lasts.
+// The namespaces that an agent's readers subscribe to, each until its lease ends.
 #pragma once
 
 #include <cstddef>
@@ -11,26 +11,26 @@
 
 namespace gpuscaler {
 
-// Far above what nodes have pods of, far below what a hostile reader would like to have kept.
+// Far above the namespaces on a node, and far below what a hostile reader might send.
 inline constexpr size_t kMostNamespacesSubscribed = 4096;
 
 // Not thread-safe.
 class EngineSubscriptions {
  public:
-  // True: more is wanted than before. Namespaces beyond kMostNamespacesSubscribed are not.
+  // Returns true if the union has grown. Namespaces beyond kMostNamespacesSubscribed are ignored.
   bool Renew(const EngineSubscription& wanted, absl::Time now, absl::Time until);
 
-  // What all of them together want.
+  // Returns the union of all subscriptions.
   EngineSubscription At(absl::Time now) const;
 
  private:
-  struct Want {
+  struct NamespaceLease {
     absl::Time until = absl::InfinitePast();
     absl::Time histograms_until = absl::InfinitePast();
     LookBacks look_backs;
   };
 
-  std::map<std::string, Want> subscriptions_;
+  std::map<std::string, NamespaceLease> subscriptions_;
 };
 
 }  // namespace gpuscaler

@@ -24,12 +24,12 @@ EngineUpdateReader::EngineUpdateReader(std::string node, FoundEngines& found)
     : node_(std::move(node)), found_(found) {}
 
 void EngineUpdateReader::Begin() {
-  has_met_ = false;
+  has_node_ = false;
   places_.clear();
   list_ = {};
 }
 
-absl::Status EngineUpdateReader::Meet(const wire::Node& node) {
+absl::Status EngineUpdateReader::SetNode(const wire::Node& node) {
   if (node.name() != node_) {
     return absl::InvalidArgumentError(absl::StrCat("it speaks of the engines of node ",
                                                    node.name().substr(0, 253),
@@ -37,7 +37,7 @@ absl::Status EngineUpdateReader::Meet(const wire::Node& node) {
   }
   if (node.instance() != instance_) peer_clock_ = PeerClock();
   instance_ = node.instance();
-  has_met_ = true;
+  has_node_ = true;
   return absl::OkStatus();
 }
 
@@ -71,8 +71,9 @@ absl::Status EngineUpdateReader::Read(wire::EngineTelemetry& message, absl::Time
     return absl::InvalidArgumentError("it says more of engines than any agent has to say");
   }
   RETURN_IF_ERROR(BoundEngines(message));
-  if (message.has_node()) RETURN_IF_ERROR(Meet(message.node()));
-  if (!has_met_) return absl::InvalidArgumentError("it speaks of engines before it says who it is");
+  if (message.has_node()) RETURN_IF_ERROR(SetNode(message.node()));
+  if (!has_node_)
+    return absl::InvalidArgumentError("it speaks of engines before it says who it is");
   peer_clock_.Received(FromWire(message.sent_us()), now);
   if (message.has_list()) List(message.list(), message.more(), now);
   const WriterClock theirs{.offset = peer_clock_.offset(), .latest = now};

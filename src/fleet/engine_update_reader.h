@@ -1,8 +1,7 @@
-// Makes of an agent's words on engines what is believed of them, on our own clock.
+// Checks an agent's messages about engines and converts them to our types and our clock.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
 
@@ -18,27 +17,28 @@ namespace gpuscaler {
 // Not thread-safe.
 class EngineUpdateReader {
  public:
-  // The agent's node, as it is known; an agent speaks of its own alone. `found` outlives it.
+  // `node` is the agent's known node: messages of another node are refused. `found` must outlive
+  // this.
   EngineUpdateReader(std::string node, FoundEngines& found);
 
-  // A new stream: the agent says anew who it is, and what it has found.
+  // Begins a new stream: its first messages must have the node and the list again.
   void Begin();
 
-  // Hands on what `message`, which came at `now`, says. Changes the message. INVALID_ARGUMENT: no
-  // agent of any version says this; the stream is of no use any more.
+  // Passes the contents of `message`, which came at `now`, to FoundEngines. Changes the message.
+  // INVALID_ARGUMENT: no agent of any version sends this, and the stream must end.
   absl::Status Read(telemetry::v1::EngineTelemetry& message, absl::Time now);
 
  private:
-  absl::Status Meet(const telemetry::v1::Node& node);
+  absl::Status SetNode(const telemetry::v1::Node& node);
   void List(const telemetry::v1::EngineList& list, bool more, absl::Time now);
 
   const std::string node_;
   FoundEngines& found_;
-  bool has_met_ = false;
-  uint64_t instance_ = 0;  // that the clock is of
+  bool has_node_ = false;
+  uint64_t instance_ = 0;  // the process that peer_clock_ belongs to
   PeerClock peer_clock_;
   EngineQuota quota_;
-  std::map<uint32_t, EnginePlace> places_;  // by the agent's numbers
+  std::map<uint32_t, EnginePlace> places_;  // key: the agent's id
   NodeEngines list_;                        // the newest
 };
 

@@ -6,21 +6,21 @@ namespace gpuscaler {
 namespace {
 
 // How late a node's first pod, or a lost stream, may be noticed.
-constexpr absl::Duration kLookAtFleet = absl::Seconds(1);
+constexpr absl::Duration kTickInterval = absl::Seconds(1);
 
-// What is wanted is told so often, for three times as long: an aggregator that is restarted finds
-// that its agents have gone on reading.
-constexpr absl::Duration kTellEvery = absl::Seconds(30);
+// Subscriptions are sent this often, with a lease three times as long: a restarted aggregator finds
+// that its agents have kept reading.
+constexpr absl::Duration kRenewEvery = absl::Seconds(30);
 constexpr absl::Duration kEnginesLease = absl::Seconds(90);
 
-// By their names, the addresses of the agents of nodes with pods of these namespaces that hold
+// Returns the active agents' addresses, by node, for nodes with pods of these namespaces that hold
 // GPUs.
 absl::StatusOr<std::map<std::string, std::string>> AgentsOf(const FleetStore& fleet,
                                                             const EngineSubscription& wanted) {
   if (wanted.namespaces.empty()) return std::map<std::string, std::string>();
   PodInterest pods;
   for (const auto& [name, interest] : wanted.namespaces) pods.namespaces.push_back(name);
-  return fleet.SpeakersOf(pods);
+  return fleet.ActiveAgents(pods);
 }
 
 }  // namespace
@@ -32,7 +32,7 @@ EngineWatch::EngineWatch(const AgentStreamOptions& options, const Clock& clock,
       fleet_(fleet),
       found_(found),
       ticking_(
-          std::make_unique<PeriodicThread>("agents engines", kLookAtFleet, [this] { Tick(); })) {}
+          std::make_unique<PeriodicThread>("agents engines", kTickInterval, [this] { Tick(); })) {}
 
 EngineWatch::~EngineWatch() {
   ticking_ = nullptr;
@@ -46,18 +46,18 @@ void EngineWatch::Tick() {
   const absl::Time now = clock_.Now();
   const EngineSubscription wanted = found_.Subscription(now);
   const auto agents = AgentsOf(fleet_, wanted);
-  if (!agents.ok()) return;  // which nodes there are is not known yet
+  if (!agents.ok()) return;  // the nodes are not known yet
   std::set<std::string> nodes;
-  std::map<std::string, std::string> node_of;  // by address
+  std::map<std::string, std::string> node_of;  // key: address
   for (const auto& [node, address] : *agents) {
     nodes.insert(nodes.end(), node);
     if (!address.empty()) node_of[address] = node;
   }
   found_.Expect(wanted, nodes, now);
-  for (const auto& agent : Follow(node_of, wanted, now)) agent->Tick();
+  for (const auto& agent : SyncStreams(node_of, wanted, now)) agent->Tick();
 }
 
-std::vector<std::shared_ptr<AgentEngines>> EngineWatch::Follow(
+std::vector<std::shared_ptr<AgentEngines>> EngineWatch::SyncStreams(
     const std::map<std::string, std::string>& node_of, const EngineSubscription& wanted,
     absl::Time now) {
   std::vector<std::shared_ptr<AgentEngines>> gone;  // destroyed without the lock
@@ -80,17 +80,17 @@ std::vector<std::shared_ptr<AgentEngines>> EngineWatch::Follow(
     stream.node = node;
     stream.agent = std::make_shared<AgentEngines>(options_, address, node, clock_, loop_, found_);
   }
-  Tell(wanted, now);
+  SendSubscriptions(wanted, now);
   for (const auto& [address, stream] : streams_) all.push_back(stream.agent);
   return all;
 }
 
-void EngineWatch::Tell(const EngineSubscription& wanted, absl::Time now) {
+void EngineWatch::SendSubscriptions(const EngineSubscription& wanted, absl::Time now) {
   for (auto& [address, stream] : streams_) {
-    if (stream.wanted == wanted && now - stream.reported_at < kTellEvery) continue;
+    if (stream.wanted == wanted && now - stream.sent_at < kRenewEvery) continue;
     stream.agent->Want(wanted, kEnginesLease);
     stream.wanted = wanted;
-    stream.reported_at = now;
+    stream.sent_at = now;
   }
 }
 

@@ -1,4 +1,4 @@
-// Reads of the engines that agents find, while somebody wants some.
+// Reads the engines that agents find, while there are subscriptions.
 #pragma once
 
 #include <cstdint>
@@ -19,23 +19,23 @@
 
 namespace gpuscaler {
 
-// A stream for each node that has pods of the namespaces that are wanted, to the agent that speaks
-// for it. Has two threads: one begins and ends streams, one reads them. Thread-safe.
+// Keeps a stream to the active agent of each node with pods of the subscribed namespaces. Has two
+// threads: one begins and ends streams, one reads them. Thread-safe.
 class EngineWatch {
  public:
-  // All references outlive it.
+  // All references must outlive it.
   EngineWatch(const AgentStreamOptions& options, const Clock& clock, const FleetStore& fleet,
               FoundEngines& found);
   ~EngineWatch();  // ends every stream
 
-  // Somebody wants more: it is asked for at once.
+  // Sends new subscriptions at once.
   void Wake() { ticking_->Wake(); }
 
-  // False: the thread hangs. The destructor would wait for it.
+  // Returns false if the thread hangs. Then the destructor would wait for it.
   bool Stop(absl::Duration timeout) { return ticking_->Stop(timeout); }
 
   struct Counts {
-    int streams = 0;  // now, that have told something
+    int streams = 0;  // now, that have brought a message
     AgentEngines::Counts total;
   };
   Counts counts() const;
@@ -45,15 +45,16 @@ class EngineWatch {
     std::string node;
     std::shared_ptr<AgentEngines> agent;
     EngineSubscription wanted;
-    absl::Time reported_at = absl::InfinitePast();  // what is wanted
+    absl::Time sent_at = absl::InfinitePast();  // when `wanted` was sent
   };
 
   void Tick();
-  // Streams to these agents and no others, each of which knows what is wanted.
-  std::vector<std::shared_ptr<AgentEngines>> Follow(
+  // Keeps streams to these agents and no others, and sends them what is wanted. Returns them.
+  std::vector<std::shared_ptr<AgentEngines>> SyncStreams(
       const std::map<std::string, std::string>& node_of, const EngineSubscription& wanted,
       absl::Time now);
-  void Tell(const EngineSubscription& wanted, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SendSubscriptions(const EngineSubscription& wanted, absl::Time now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const AgentStreamOptions options_;
   const Clock& clock_;
@@ -61,8 +62,8 @@ class EngineWatch {
   FoundEngines& found_;
   EventLoop loop_;  // the streams'
   mutable Mutex mutex_;
-  std::map<std::string, Stream> streams_ ABSL_GUARDED_BY(mutex_);  // by address
-  AgentEngines::Counts ended_ ABSL_GUARDED_BY(mutex_);             // of streams that are no more
+  std::map<std::string, Stream> streams_ ABSL_GUARDED_BY(mutex_);  // key: address
+  AgentEngines::Counts ended_ ABSL_GUARDED_BY(mutex_);             // closed streams
   std::unique_ptr<PeriodicThread> ticking_;
 };
 

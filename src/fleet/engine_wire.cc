@@ -15,7 +15,7 @@ namespace {
 
 namespace wire = telemetry::v1;
 
-constexpr double kCannotBeReported = std::numeric_limits<double>::quiet_NaN();
+constexpr double kImplausible = std::numeric_limits<double>::quiet_NaN();
 
 // Tokens of a thousand years, and exact in a double.
 constexpr double kMostCounted = 1e15;
@@ -60,8 +60,8 @@ void EncodeHistogram(const Histogram& histogram, wire::HistogramCounts& counts) 
   }
 }
 
-// Bounds rise, to infinity, and counts never fall.
-bool CanBe(const wire::HistogramCounts& counts) {
+// Returns true if the bounds rise to infinity and the counts never fall.
+bool IsPlausible(const wire::HistogramCounts& counts) {
   const auto& bounds = counts.not_above();
   const auto& each = counts.count();
   if (bounds.empty() || bounds.size() != each.size() || !std::isinf(*bounds.rbegin())) return false;
@@ -75,7 +75,7 @@ bool CanBe(const wire::HistogramCounts& counts) {
 
 Histogram DecodeHistogram(const wire::HistogramCounts& counts) {
   Histogram histogram;
-  if (!CanBe(counts)) return histogram;
+  if (!IsPlausible(counts)) return histogram;
   for (int i = 0; i < counts.count_size(); ++i) {
     histogram.buckets.push_back({.not_above = counts.not_above(i), .count = counts.count(i)});
   }
@@ -102,7 +102,7 @@ ModelReading DecodeModel(const wire::EngineModel& model) {
   for (const WireNumber& each : kWireNumbers) {
     if (!(model.*each.has)()) continue;
     const double value = (model.*each.get)();
-    reading.*each.number = value >= 0 && value <= each.most ? value : kCannotBeReported;
+    reading.*each.number = value >= 0 && value <= each.most ? value : kImplausible;
   }
   if (model.has_first_token_seconds()) {
     reading.first_token_seconds = DecodeHistogram(model.first_token_seconds());
@@ -129,7 +129,7 @@ constexpr double kMostSummed = 1e24;
 
 bool IsUpTo(double most, double number) { return number >= 0 && number <= most; }
 
-bool CanBe(const wire::LearntEngine& learnt) {
+bool IsPlausible(const wire::LearntEngine& learnt) {
   const auto is_sum = [](double sum) { return IsUpTo(kMostSummed, sum); };
   return learnt.service_size() >= static_cast<int>(kServiceSums) &&
          std::ranges::all_of(learnt.service(), is_sum) && IsUpTo(kMostCounted, learnt.answers()) &&
@@ -158,10 +158,10 @@ void EncodeLearnt(const SignalSeries& record, wire::LearntEngine& message) {
   message.set_gpu_model(record.gpu_model);
 }
 
-// Null: it cannot be.
+// Returns null if the record is implausible.
 std::shared_ptr<SignalSeries> DecodeLearnt(const wire::LearntEngine& message,
                                            const WriterClock& clock) {
-  if (!CanBe(message)) return nullptr;
+  if (!IsPlausible(message)) return nullptr;
   EngineDemand demand{.first_at = absl::InfinitePast(), .newest_at = clock.Ours(message.read_us())};
   int next = 0;
   for (double* const sum : SumsOf(demand.service)) *sum = message.service(next++);

@@ -1,4 +1,4 @@
-// What an inference engine said, as a message and back.
+// The readings of an inference engine as messages, and back.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,19 @@
 
 namespace gpuscaler {
 
-// Of the engine that bears this number.
+// `id` is the engine's id in this stream.
 telemetry::v1::EngineReading EncodeEngine(uint32_t id, const EngineUpdate& update);
 
 void DropHistograms(telemetry::v1::EngineReading& reading);
 
-// What no engine can say becomes NaN, and a histogram that is none empty (EngineReading). The news
-// point into the message.
+// Implausible numbers become NaN, and invalid histograms empty (EngineReading). The result points
+// into the message.
 EngineUpdate DecodeEngine(const telemetry::v1::EngineReading& reading, const WriterClock& clock);
 
-// An engine that left. It must have an owner, a batch and a demand.
+// Encodes an engine that left. Requires pod_with_owners, batch and demand.
 void EncodeLeft(const SignalSeries& record, telemetry::v1::LeftEngine& message);
 
-// Null: no engine can have shown this.
+// Returns null if the record is implausible.
 std::shared_ptr<const SignalSeries> DecodeLeft(const telemetry::v1::LeftEngine& message,
                                                const WriterClock& clock);
 

@@ -40,7 +40,7 @@ EngineUpdate AcrossTheWire(const EngineUpdate& update, wire::EngineReading& mess
   return DecodeEngine(message, {});
 }
 
-TEST(EngineWire, AReadingComesBackAsItWas) {
+TEST(EngineWire, ReadingSurvivesARoundTrip) {
   const EngineReading reading{
       {Everything(), {.model = "other", .waiting = 3, .first_token_seconds = HistogramToCome()}}};
   wire::EngineReading message;
@@ -53,7 +53,7 @@ TEST(EngineWire, AReadingComesBackAsItWas) {
   EXPECT_EQ(*back.reading, reading);
 }
 
-TEST(EngineWire, AFailureComesBackWithItsReason) {
+TEST(EngineWire, FailureSurvivesWithItsReason) {
   wire::EngineReading message;
   const EngineUpdate back = AcrossTheWire(
       {.at = kReadAt, .engine = "", .reading = absl::UnavailableError("refused")}, message);
@@ -62,10 +62,10 @@ TEST(EngineWire, AFailureComesBackWithItsReason) {
       AcrossTheWire({.at = kReadAt, .reading = absl::Status(absl::StatusCode::kInternal, "")},
                     message)
           .reading.ok())
-      << "one without a text is a failure too";
+      << "also a failure without a text";
 }
 
-TEST(EngineWire, AnEngineWithoutModelsIsNoFailure) {
+TEST(EngineWire, EngineWithoutModelsIsNotAFailure) {
   wire::EngineReading message;
   const EngineUpdate back =
       AcrossTheWire({.at = kReadAt, .engine = "ollama", .reading = EngineReading()}, message);
@@ -73,7 +73,7 @@ TEST(EngineWire, AnEngineWithoutModelsIsNoFailure) {
   EXPECT_TRUE(back.reading->models.empty());
 }
 
-TEST(EngineWire, WhatCannotBeStaysKnownToBeSo) {
+TEST(EngineWire, ImplausibleValuesStayMarked) {
   ModelReading odd;
   odd.running = std::nan("");
   odd.first_token_seconds = Histogram();
@@ -136,7 +136,7 @@ void ExpectEqual(const SignalSeries& got, const SignalSeries& want) {
   EXPECT_EQ(*got.batch, *want.batch);
 }
 
-TEST(EngineWire, AnEngineThatLeftComesBackAsItWas) {
+TEST(EngineWire, EngineThatLeftSurvivesARoundTrip) {
   const wire::LeftEngine message = LeftMessage();
   const auto back = DecodeLeft(message, {});
   ASSERT_NE(back, nullptr);
@@ -150,7 +150,7 @@ TEST(EngineWire, AnEngineThatLeftComesBackAsItWas) {
   EXPECT_LT(message.ByteSizeLong(), 250u);
 }
 
-TEST(EngineWire, WhatAnEngineHasShownComesBackWithItsReading) {
+TEST(EngineWire, CapacityRecordSurvivesWithItsReading) {
   const EngineReading reading{{{.model = "llama", .running = 3}}};
   wire::EngineReading message;
   const EngineUpdate update{
@@ -164,7 +164,7 @@ TEST(EngineWire, WhatAnEngineHasShownComesBackWithItsReading) {
   EXPECT_EQ(*DecodeEngine(message, {}).reading, reading);
 }
 
-TEST(EngineWire, TimesOfAnEngineThatLeftAreOfTheReadersClock) {
+TEST(EngineWire, TimesOfAnEngineThatLeftUseTheReadersClock) {
   const absl::Duration offset = absl::Hours(-3);
   const auto back = DecodeLeft(LeftMessage(), {.offset = offset});
   ASSERT_NE(back, nullptr);
@@ -176,19 +176,19 @@ TEST(EngineWire, TimesOfAnEngineThatLeftAreOfTheReadersClock) {
       << "nothing is later than its message";
 }
 
-TEST(EngineWire, WhatNoEngineCanHaveShownIsNotBelieved) {
-  for (const double lie : {-1.0, 1e300, kInfinity, std::nan("")}) {
+TEST(EngineWire, ImplausibleRecordsAreRejected) {
+  for (const double bad : {-1.0, 1e300, kInfinity, std::nan("")}) {
     for (const int sum : {0, 8}) {
       wire::LeftEngine message = LeftMessage();
-      message.mutable_learnt()->set_service(sum, lie);
-      EXPECT_EQ(DecodeLeft(message, {}), nullptr) << sum << " " << lie;
+      message.mutable_learnt()->set_service(sum, bad);
+      EXPECT_EQ(DecodeLeft(message, {}), nullptr) << sum << " " << bad;
     }
     wire::LeftEngine message = LeftMessage();
-    message.mutable_learnt()->set_answers(lie);
-    EXPECT_EQ(DecodeLeft(message, {}), nullptr) << lie;
+    message.mutable_learnt()->set_answers(bad);
+    EXPECT_EQ(DecodeLeft(message, {}), nullptr) << bad;
     message = LeftMessage();
-    message.mutable_learnt()->set_learnt_limit(lie);
-    EXPECT_EQ(DecodeLeft(message, {}), nullptr) << lie;
+    message.mutable_learnt()->set_learnt_limit(bad);
+    EXPECT_EQ(DecodeLeft(message, {}), nullptr) << bad;
   }
   wire::LeftEngine message = LeftMessage();
   message.mutable_learnt()->mutable_service()->RemoveLast();
@@ -198,21 +198,21 @@ TEST(EngineWire, WhatNoEngineCanHaveShownIsNotBelieved) {
   EXPECT_NE(DecodeLeft(message, {}), nullptr) << "a newer agent sends one more";
 }
 
-TEST(EngineWire, NumbersThatNoEngineSaysAreNotBelieved) {
-  for (const double lie : {-1.0, 1e300, kInfinity, -kInfinity}) {
+TEST(EngineWire, ImplausibleNumbersAreRejected) {
+  for (const double bad : {-1.0, 1e300, kInfinity, -kInfinity}) {
     wire::EngineReading message;
-    message.add_models()->set_running(lie);
-    message.mutable_models(0)->set_kv_cache_usage_ratio(lie);
+    message.add_models()->set_running(bad);
+    message.mutable_models(0)->set_kv_cache_usage_ratio(bad);
     const EngineUpdate update = DecodeEngine(message, {});
-    EXPECT_TRUE(std::isnan(*update.reading->models.front().running)) << lie;
-    EXPECT_TRUE(std::isnan(*update.reading->models.front().kv_cache_usage_ratio)) << lie;
+    EXPECT_TRUE(std::isnan(*update.reading->models.front().running)) << bad;
+    EXPECT_TRUE(std::isnan(*update.reading->models.front().kv_cache_usage_ratio)) << bad;
   }
   wire::EngineReading message;
   message.add_models()->set_kv_cache_usage_ratio(1.01);
   EXPECT_TRUE(std::isnan(*DecodeEngine(message, {}).reading->models.front().kv_cache_usage_ratio));
 }
 
-TEST(EngineWire, AHistogramThatIsNoneIsNotBelieved) {
+TEST(EngineWire, InvalidHistogramsAreRejected) {
   struct {
     const char* what;
     std::vector<double> bounds;
@@ -238,19 +238,19 @@ TEST(EngineWire, AHistogramThatIsNoneIsNotBelieved) {
   }
 }
 
-TEST(EngineWire, NothingIsLaterThanItsMessage) {
+TEST(EngineWire, NoTimeIsLaterThanItsMessage) {
   wire::EngineReading message;
   message.set_taken_us(ToWire(kReadAt + absl::Hours(1)));
   EXPECT_EQ(DecodeEngine(message, {.latest = kReadAt}).at, kReadAt);
 }
 
-TEST(EngineWire, WhatIsWantedComesBackAsItWas) {
+TEST(EngineWire, SubscriptionSurvivesARoundTrip) {
   EngineSubscription wanted = SubscribedIn("team-a", absl::Seconds(330), true);
   wanted.namespaces["team-b"] = {.look_back = absl::Seconds(45)};
   EXPECT_EQ(DecodeSubscription(EncodeSubscription(wanted, absl::Seconds(90))), wanted);
 }
 
-TEST(EngineWire, AReadingOfOneModelTakesLittle) {
+TEST(EngineWire, ReadingOfOneModelIsSmall) {
   ModelReading usual = Everything();
   usual.first_token_seconds.reset();
   usual.output_token_seconds.reset();

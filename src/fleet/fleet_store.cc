@@ -18,21 +18,21 @@ void FleetStore::Listed(const absl::StatusOr<std::vector<std::string>>& answer) 
   MutexLock lock(mutex_);
   registry_.Listed(answer, now, Next());
   Forget(now);
-  Settle();
+  Publish();
 }
 
 void FleetStore::Received(const std::string& address, AgentUpdate update) {
   MutexLock lock(mutex_);
   if (!registry_.Received(address, update, Next())) return;
   node_store_.Received(address, std::move(update), clock_.Now(), Next());
-  Settle();
+  Publish();
 }
 
 void FleetStore::Lost(const std::string& address, const absl::Status& why) {
   MutexLock lock(mutex_);
   if (!registry_.Lost(address, why)) return;
   node_store_.Lost(address, why, Next());
-  Settle();
+  Publish();
 }
 
 void FleetStore::Tick() {
@@ -40,7 +40,7 @@ void FleetStore::Tick() {
   MutexLock lock(mutex_);
   Forget(now);
   node_store_.FindSharedPods(now);
-  Settle();
+  Publish();
 }
 
 void FleetStore::Forget(absl::Time now) {
@@ -49,21 +49,21 @@ void FleetStore::Forget(absl::Time now) {
   node_store_.ForgetNodesLeft(now, Next());
 }
 
-void FleetStore::Settle() {
+void FleetStore::Publish() {
   const int64_t newest = std::max(registry_.generation(), node_store_.generation());
   if (newest == generation_) return;
   generation_ = newest;
   changed_.NotifyAll();
 }
 
-std::vector<std::string> FleetStore::LackingPast() const {
+std::vector<std::string> FleetStore::AgentsToReplay() const {
   MutexLock lock(mutex_);
-  return node_store_.LackingPast(clock_.Now());
+  return node_store_.AgentsToReplay(clock_.Now());
 }
 
-void FleetStore::TellsAgain(const std::string& address) {
+void FleetStore::BeginReplay(const std::string& address) {
   MutexLock lock(mutex_);
-  node_store_.TellsAgain(address, clock_.Now());
+  node_store_.BeginReplay(address, clock_.Now());
 }
 
 std::map<std::string, std::shared_ptr<const NodeLayout>> FleetStore::TakeFormerLayouts() {
@@ -86,9 +86,9 @@ std::vector<std::string> FleetStore::Watched() const {
 absl::Status FleetStore::CheckReady(absl::Time now) const {
   if (absl::Status status = registry_.CheckReady(!node_store_.empty(), now); !status.ok())
     return status;
-  for (const std::string& node : node_store_.ownerless()) {
-    const bool is_awaited = now < registry_.AwaitedUntil(node_store_.SpeakerOf(node));
-    if (is_awaited) return absl::UnavailableError(node_store_.WhyOwnerless(node));
+  for (const std::string& node : node_store_.never_attributed()) {
+    const bool is_awaited = now < registry_.AwaitedUntil(node_store_.ActiveAgentOf(node));
+    if (is_awaited) return absl::UnavailableError(node_store_.WhyNeverAttributed(node));
   }
   return absl::OkStatus();
 }
@@ -100,7 +100,7 @@ std::shared_ptr<FleetHistory> FleetStore::NewHistory(int64_t generation, absl::T
   fleet->unreached = registry_.UnreachedTexts(kUnreachedNamed);
   fleet->unreached_count = registry_.unreached().size();
   fleet->none_listed = registry_.none_listed();
-  fleet->asks_kubelets = node_store_.index().AnyAsksKubelet();
+  fleet->asks_kubelets = node_store_.index().AnyUsesKubelet();
   return fleet;
 }
 
@@ -108,7 +108,7 @@ absl::StatusOr<FleetStore::Fleet> FleetStore::Of(const PodInterest& wanted) cons
   MutexLock lock(mutex_);
   const absl::Time now = clock_.Now();
   if (absl::Status status = CheckReady(now); !status.ok()) return status;
-  const PodIndex::Nodes found = node_store_.index().Of(wanted);
+  const PodIndex::Nodes found = node_store_.index().NodesOf(wanted);
   auto fleet = NewHistory(std::max(found.generation, registry_.generation()), now);
   for (const std::string& name : found.names) node_store_.Add(name, *fleet);
   for (const std::string& name : found.others) node_store_.AddOther(name, *fleet);
@@ -124,20 +124,20 @@ absl::StatusOr<FleetStore::Fleet> FleetStore::All() const {
   return fleet;
 }
 
-absl::StatusOr<std::map<std::string, std::string>> FleetStore::SpeakersOf(
+absl::StatusOr<std::map<std::string, std::string>> FleetStore::ActiveAgents(
     const PodInterest& wanted) const {
   const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
   if (absl::Status status = CheckReady(now); !status.ok()) return status;
-  std::map<std::string, std::string> speakers;
-  for (const std::string& name : node_store_.index().Of(wanted).names) {
-    speakers.emplace_hint(speakers.end(), name, node_store_.SpeakerOf(name));
+  std::map<std::string, std::string> agents;
+  for (const std::string& name : node_store_.index().NodesOf(wanted).names) {
+    agents.emplace_hint(agents.end(), name, node_store_.ActiveAgentOf(name));
   }
-  speakers.merge(node_store_.Remembering(wanted.namespaces));
-  for (auto& [name, address] : speakers) {
+  agents.merge(node_store_.AgentsWithRecordsIn(wanted.namespaces));
+  for (auto& [name, address] : agents) {
     if (node_store_.IsDisputed(name, now)) address.clear();
   }
-  return speakers;
+  return agents;
 }
 
 absl::Status FleetStore::Check() const {

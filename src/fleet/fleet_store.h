@@ -1,5 +1,5 @@
-// What all agents have told, put together for whoever decides: which agents there are
-// (AgentRegistry), and what their nodes are like (NodeStore).
+// The state of the fleet from all agents' messages, for the decisions: the agents (AgentRegistry)
+// and their nodes (NodeStore).
 #pragma once
 
 #include <cstdint>
@@ -24,23 +24,23 @@ namespace gpuscaler {
 struct FleetStoreOptions {
   FleetTimeouts timeouts;
   NodeHistory::Limits limits;
-  // Of how far decisions look back: older readings are not kept. It outlives the store. Null: all
-  // within the limits are.
+  // How far decisions look back: older readings are dropped. Must outlive the store. Null:
+  // everything within `limits` is kept.
   const Leases* leases = nullptr;
 };
 
-// One agent as it stands, for pages and reports.
+// The state of one agent, for pages and reports.
 struct AgentStatus {
   std::string address;
   std::string node;  // empty: not known yet
   std::string version;
   bool listed = false;
   bool connected = false;
-  // Another agent, or another address of the same, speaks for its node.
+  // Another agent, or another address of the same agent, is active for its node.
   bool superseded = false;
   absl::Time received_at = absl::InfinitePast();
   absl::Time read_at = absl::InfinitePast();  // when its newest reading was taken
-  std::string why;  // it is not connected, or does not read; empty: it does
+  std::string why;                            // the loss or trouble; empty: none
 };
 
 // Thread-safe. Readers get an immutable history and hold no lock while they use it.
@@ -48,75 +48,75 @@ class FleetStore : public AgentListener, public FleetReader {
  public:
   FleetStore(const Clock& clock, const FleetStoreOptions& options);  // clock outlives the store
 
-  // An answer of DNS: the agents that there are, or why that is not known.
+  // Takes an answer of DNS: the agents that exist, or the error.
   void Listed(const absl::StatusOr<std::vector<std::string>>& answer);
 
   void Received(const std::string& address, AgentUpdate update) override;
   void Lost(const std::string& address, const absl::Status& why) override;
 
-  // What time alone brings: agents are forgotten. Once a second. (That readings age is said by
-  // FleetHistory::stands_until and Decision::valid_until.)
+  // Forgets agents and finds pods on several nodes. Must be called once a second. (The age of
+  // readings is in FleetHistory::stands_until and Decision::valid_until.)
   void Tick();
 
-  // Agents of nodes where decisions look back farther than what is kept, and those that speak for
-  // one after another did: they are to tell all of their past again. A few at a time, and each once
-  // for the same length.
-  std::vector<std::string> LackingPast() const;
-  // A new stream of this agent begins with its past, which takes the place of what is kept once it
-  // is complete and reaches farther back. The stream before has ended.
-  void TellsAgain(const std::string& address);
+  // Returns the addresses of agents that must replay their past (NodeStore::AgentsToReplay).
+  std::vector<std::string> AgentsToReplay() const;
+  // Must be called after the agent's stream has ended and before a new one begins with the agent's
+  // past (NodeStore::BeginReplay).
+  void BeginReplay(const std::string& address);
 
   // Returns the last known pods of each node with an agent that began since the last call, by the
   // agent's address.
   std::map<std::string, std::shared_ptr<const NodeLayout>> TakeFormerLayouts();
 
-  // The agents to be watched: those listed, and those missing that are not forgotten yet.
+  // Returns the agents to connect to: the listed ones, and unlisted ones that are not forgotten
+  // yet.
   std::vector<std::string> Watched() const;
-  int64_t watched_version() const;  // counts up whenever that may have changed
+  int64_t watched_version() const;  // counts up when Watched() may have changed
 
-  // The nodes where these pods hold GPUs, or did within the horizon, and those whose pods nobody
-  // can name. UNAVAILABLE while too little is known to decide on: before the first
-  // answer of DNS, then until each agent that it listed was heard, and has once told who holds its
-  // GPUs where they are in use, or for --empty-after was not and has not,
-  // and while no agent is listed, up to --empty-after too: half a fleet, or a made-up 0, would
-  // scale a busy workload in.
+  // Returns the nodes where these pods hold GPUs, or did within the horizon, and all nodes without
+  // known pods. UNAVAILABLE while too little is known to decide, because half a fleet, or an
+  // invented 0, would scale a busy workload in:
+  // - before the first answer of DNS;
+  // - until every agent that it listed has reported its readings and, if its GPUs are in use, their
+  //   holders: for --empty-after at most, once any node has readings;
+  // - while no agent is listed, for --empty-after at most.
   absl::StatusOr<Fleet> Of(const PodInterest& wanted) const override;
   absl::StatusOr<Fleet> All() const override;
-  // By the names of the nodes that Of() gives, and of those with agents that remember engines of
-  // these namespaces, at no more cost than that of their names: the addresses of the agents that
-  // speak for them; empty: an agent that did is another node's now, or two claim the node.
-  absl::StatusOr<std::map<std::string, std::string>> SpeakersOf(const PodInterest& wanted) const;
+  // Returns the active agents' addresses, by node: for the nodes of Of() and for nodes with
+  // capacity records of these namespaces. Costs no more than the index lookup. An empty address:
+  // the agent has moved to another node, or two agents claim the node.
+  absl::StatusOr<std::map<std::string, std::string>> ActiveAgents(const PodInterest& wanted) const;
   absl::Status Check() const override;
   absl::Time NewestAt() const override;
   Changes ChangedSince(int64_t generation) const override;
   bool Knows(const PodInterest& wanted) const override;
   int64_t WaitForGeneration(int64_t generation, absl::Duration timeout) const override;
 
-  // Lets every waiter go, now and from now on.
+  // Ends WaitForGeneration(), now and from now on.
   void Close();
 
   std::vector<AgentStatus> Agents() const;
-  // Unreadable because agents contradict each other.
+  // Nodes and pods that are unreadable because agents contradict each other.
   struct Conflicts {
-    int64_t nodes = 0;  // that two live agents claim
-    int64_t pods = 0;   // that several nodes report, as of the last Tick() or some before
+    int64_t nodes = 0;  // claimed by two live agents
+    int64_t pods = 0;   // on several nodes, as of a Tick() within the last 5 s
   };
   Conflicts conflicts() const;
 
-  // What became of the questions after the agents.
+  // The results of the DNS lookups.
   struct Listing {
-    std::string error;      // why the newest was not answered; empty: it was
+    std::string error;      // the newest lookup's; empty: it succeeded
     int64_t forgotten = 0;  // agents, so far
   };
   Listing listing() const;
 
  private:
-  // An event makes one generation of all that it changed, and none of nothing.
+  // Each event that changes something makes one generation.
   int64_t Next() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return generation_ + 1; }
-  void Settle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Publish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Forget(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckReady(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Without its nodes.
+  // Returns a history without nodes.
   std::shared_ptr<FleetHistory> NewHistory(int64_t generation, absl::Time now) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

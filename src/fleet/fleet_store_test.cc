@@ -28,10 +28,10 @@ constexpr absl::Duration kStaleAfter = absl::Seconds(5);
 
 class FleetStoreTest : public testing::Test {
  protected:
-  // A reading of a node of one GPU, of which a pod of `namespace_name` has one.
-  void Says(const std::string& address, const std::string& node, double utilization_percent = 50,
-            const std::string& namespace_name = "team-a",
-            const std::string& gpu_uuid = WorkingGpu(0).uuid) {
+  // Reports one GPU, which a pod of `namespace_name` holds.
+  void Report(const std::string& address, const std::string& node, double utilization_percent = 50,
+              const std::string& namespace_name = "team-a",
+              const std::string& gpu_uuid = WorkingGpu(0).uuid) {
     NodeSnapshot snapshot = SnapshotOf(1, clock_.Now(), node);
     snapshot.gpus[0].uuid = gpu_uuid;
     snapshot.gpus[0].utilization_percent = utilization_percent;
@@ -43,14 +43,14 @@ class FleetStoreTest : public testing::Test {
     update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
     store_.Received(address, std::move(update));
   }
-  void SaysNothingNew(const std::string& address, const std::string& node) {
+  void ReportUnchanged(const std::string& address, const std::string& node) {
     store_.Received(address, {.node = node,
                               .instance = InstanceOf(address),
                               .received_at = clock_.Now(),
                               .unchanged_until = clock_.Now()});
   }
-  // Of one GPU that is in use, or not; its agent has not heard from its kubelet yet.
-  void SaysNotWhoHolds(const std::string& address, const std::string& node, bool in_use = true) {
+  // Reports one GPU with unknown holders.
+  void ReportUnattributed(const std::string& address, const std::string& node, bool in_use = true) {
     NodeSnapshot snapshot = SnapshotOf(1, clock_.Now(), node);
     snapshot.gpus[0].in_use = in_use;
     snapshot.attribution = {.state = Attribution::State::kUnknown,
@@ -59,7 +59,7 @@ class FleetStoreTest : public testing::Test {
     update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
     store_.Received(address, std::move(update));
   }
-  void IsLost(const std::string& address) {
+  void Lose(const std::string& address) {
     store_.Lost(address, absl::UnavailableError("connection refused"));
   }
   static uint64_t InstanceOf(const std::string& address) {
@@ -99,11 +99,11 @@ class FleetStoreTest : public testing::Test {
                      .limits = {.horizon = absl::Minutes(15), .join_within = kStaleAfter}}};
 };
 
-TEST_F(FleetStoreTest, NodeThatJoinsHoldsNobodyUp) {
+TEST_F(FleetStoreTest, NodeThatJoinsDelaysNoDecision) {
   store_.Listed(Addresses{"a:1"});
-  Says("a:1", "gpu-a", 0);
+  Report("a:1", "gpu-a", 0);
   clock_.Advance(absl::Minutes(2));
-  Says("a:1", "gpu-a", 0);
+  Report("a:1", "gpu-a", 0);
   store_.Listed(Addresses{"a:1", "new:1"});
   EXPECT_THAT(Fleet()->unreached, ElementsAre("new:1"));
   EXPECT_EQ(Fleet()->unreached_count, 1u);
@@ -112,81 +112,81 @@ TEST_F(FleetStoreTest, NodeThatJoinsHoldsNobodyUp) {
   EXPECT_THAT(Decided().notes, Contains(HasSubstr("1 agent not heard yet: new:1")));
 }
 
-TEST_F(FleetStoreTest, OneAnswerOfDnsThatLacksAnUnheardAgentMakesNoHalfFleet) {
+TEST_F(FleetStoreTest, UnlistedUnreachedAgentIsStillAwaited) {
   store_.Listed(Addresses{"a:1", "b:1"});
-  Says("a:1", "gpu-a", 50);
+  Report("a:1", "gpu-a", 50);
   store_.Listed(Addresses{"a:1"});
   EXPECT_THAT(Refusal(), HasSubstr("not heard of 1 agent yet, b:1"));
-  Says("b:1", "gpu-b", 90);
+  Report("b:1", "gpu-b", 90);
   EXPECT_EQ(Decided().value, 140);
 }
 
-TEST_F(FleetStoreTest, UnheardAgentThatDnsLacksIsANoteNoMoreOnceTheWaitIsOver) {
+TEST_F(FleetStoreTest, UnlistedUnreachedAgentHasNoNoteAfterTheWait) {
   store_.Listed(Addresses{"a:1", "b:1"});
-  Says("a:1", "gpu-a", 50);
+  Report("a:1", "gpu-a", 50);
   store_.Listed(Addresses{"a:1"});
   const int64_t before = store_.ChangedSince(0).generation;
   clock_.Advance(absl::Minutes(1));
   store_.Tick();
   EXPECT_TRUE(store_.ChangedSince(before).of_all);
-  Says("a:1", "gpu-a", 50);
+  Report("a:1", "gpu-a", 50);
   EXPECT_TRUE(Decided().status.ok()) << Decided().status;
   EXPECT_THAT(Decided().notes, Not(Contains(HasSubstr("not heard yet"))));
 }
 
-// An agent and an aggregator that restart while a kubelet does not answer: who was there before
-// counts its replicas.
-TEST_F(FleetStoreTest, NodeThatNeverToldWhoHoldsItsGpusIsWaitedForLikeAnAgent) {
+// An agent and an aggregator restart while a kubelet does not answer. Replicas from before must
+// still count.
+TEST_F(FleetStoreTest, UnattributedNodeIsAwaitedLikeAnAgent) {
   store_.Listed(Addresses{"a:1", "b:1"});
-  Says("a:1", "gpu-a", 50);
-  SaysNotWhoHolds("b:1", "gpu-b");
+  Report("a:1", "gpu-a", 50);
+  ReportUnattributed("b:1", "gpu-b");
   EXPECT_EQ(Refusal(),
             "who holds the GPUs of node gpu-b is not known yet: the kubelet does not answer");
   const int64_t refused = store_.WaitForGeneration(-1, absl::ZeroDuration());
   clock_.Advance(absl::Seconds(1));
-  Says("b:1", "gpu-b", 50);
+  Report("b:1", "gpu-b", 50);
   EXPECT_EQ(Decided().value, 100);
   EXPECT_TRUE(store_.ChangedSince(refused).of_all);
   clock_.Advance(absl::Seconds(1));
-  SaysNotWhoHolds("b:1", "gpu-b");
+  ReportUnattributed("b:1", "gpu-b");
   EXPECT_EQ(Decided().value, 130) << "the last known holder, which cannot be read";
 }
 
-TEST_F(FleetStoreTest, NodeThatNeverTellsWhoHoldsItsGpusHoldsNobodyUpForEver) {
+TEST_F(FleetStoreTest, WaitForAnUnattributedNodeEnds) {
   store_.Listed(Addresses{"a:1", "b:1"});
   clock_.Advance(absl::Minutes(1) - absl::Seconds(1));
-  Says("a:1", "gpu-a", 50);
-  SaysNotWhoHolds("b:1", "gpu-b");
+  Report("a:1", "gpu-a", 50);
+  ReportUnattributed("b:1", "gpu-b");
   Refusal();
   clock_.Advance(absl::Seconds(1));
   EXPECT_EQ(Decided().value, 50);
   EXPECT_THAT(Decided().notes, Contains(HasSubstr("who holds the GPUs of node gpu-b is unknown")));
   store_.Listed(Addresses{"a:1", "b:1", "c:1"});
-  SaysNotWhoHolds("c:1", "gpu-c");
+  ReportUnattributed("c:1", "gpu-c");
   EXPECT_EQ(Decided().value, 50) << "one that joins";
 }
 
-TEST_F(FleetStoreTest, NodeWhoseGpusNobodyUsesIsNotWaitedFor) {
+TEST_F(FleetStoreTest, UnattributedNodeWithIdleGpusIsNotAwaited) {
   store_.Listed(Addresses{"a:1", "b:1"});
-  Says("a:1", "gpu-a", 50);
-  SaysNotWhoHolds("b:1", "gpu-b");
+  Report("a:1", "gpu-a", 50);
+  ReportUnattributed("b:1", "gpu-b");
   Refusal();
   const int64_t refused = store_.WaitForGeneration(-1, absl::ZeroDuration());
   clock_.Advance(absl::Seconds(1));
-  SaysNotWhoHolds("b:1", "gpu-b", false);
+  ReportUnattributed("b:1", "gpu-b", false);
   EXPECT_EQ(Decided().value, 50);
   EXPECT_TRUE(store_.ChangedSince(refused).of_all);
 }
 
-TEST_F(FleetStoreTest, WorkloadThatNobodySeesIsToldWhoHoldsTheGpus) {
+TEST_F(FleetStoreTest, DecisionWithoutPodsNamesTheOtherHolders) {
   store_.Listed(Addresses{"a:1"});
-  Says("a:1", "gpu-a", 50);
+  Report("a:1", "gpu-a", 50);
   Trigger trigger;
   trigger.workload = "lama";
   const ScaledObjectRef scaled_object{.namespace_name = "team-a", .name = "scaler"};
   const auto fleet = store_.Of(PodsOfInterest(trigger, scaled_object));
   ASSERT_TRUE(fleet.ok()) << fleet.status();
-  EXPECT_THAT(Nodes(**fleet), IsEmpty()) << "a decision costs no node of others";
+  EXPECT_THAT(Nodes(**fleet), IsEmpty()) << "the nodes of other pods are not needed";
   const Decision decision = Decide(trigger, scaled_object, **fleet,
                                    {.stale_after = kStaleAfter, .grace = absl::Seconds(15)});
   EXPECT_EQ(decision.value, 0);
@@ -197,24 +197,24 @@ TEST_F(FleetStoreTest, WorkloadThatNobodySeesIsToldWhoHoldsTheGpus) {
   EXPECT_THAT(store_.Of(PodsOfInterest(trigger, scaled_object)).value()->others, IsEmpty());
 }
 
-TEST_F(FleetStoreTest, AgentThatReadsNothingIsMissedWithItsReason) {
+TEST_F(FleetStoreTest, AgentWithoutReadingsIsUnreachedWithItsReason) {
   store_.Listed(Addresses{"a:1"});
-  Says("a:1", "gpu-a", 50);
+  Report("a:1", "gpu-a", 50);
   clock_.Advance(absl::Minutes(2));
-  Says("a:1", "gpu-a", 50);
+  Report("a:1", "gpu-a", 50);
   store_.Listed(Addresses{"a:1", "b:1", "c:1"});
   store_.Received("b:1",
                   {.received_at = clock_.Now(), .trouble = "NVML error 9 (DRIVER_NOT_LOADED)"});
-  IsLost("c:1");
+  Lose("c:1");
   EXPECT_THAT(Decided().notes,
               Contains(HasSubstr("2 agents not heard yet: b:1 (NVML error 9 (DRIVER_NOT_LOADED)), "
                                  "c:1 (connection refused)")));
 }
 
-TEST_F(FleetStoreTest, NodeThatIsNotReadIsShownWithItsReason) {
+TEST_F(FleetStoreTest, NodeInTroubleIsListedWithItsReason) {
   store_.Listed(Addresses{"a:1"});
-  Says("a:1", "gpu-a", 50);
-  IsLost("a:1");
+  Report("a:1", "gpu-a", 50);
+  Lose("a:1");
   clock_.Advance(absl::Seconds(16));
   EXPECT_THAT(
       Explain(Trigger(), Decided()),
@@ -222,33 +222,33 @@ TEST_F(FleetStoreTest, NodeThatIsNotReadIsShownWithItsReason) {
                 "connection refused)"));
 }
 
-TEST_F(FleetStoreTest, FleetThatNobodyIsListedOfSaysSo) {
+TEST_F(FleetStoreTest, FleetWithoutListedAgentsIsMarked) {
   store_.Listed(Addresses{});
   clock_.Advance(absl::Minutes(1));
   store_.Listed(Addresses{});
   EXPECT_TRUE(Decided().status.ok()) << Decided().status;
   EXPECT_THAT(Decided().notes, ElementsAre(HasSubstr("no agent is listed")));
   store_.Listed(Addresses{"a:1"});
-  Says("a:1", "gpu-a", 50);
+  Report("a:1", "gpu-a", 50);
   EXPECT_THAT(Decided().notes, Not(Contains(HasSubstr("no agent is listed"))));
 }
 
-// An agent that claimed a node's name took V from 80 to 0.
-TEST_F(FleetStoreTest, NodeThatTwoLiveAgentsClaimIsUnreadableAfterGrace) {
+// A bug: an agent that claimed a node's name took V from 80 to 0.
+TEST_F(FleetStoreTest, NodeClaimedByTwoAgentsIsUnreadableAfterGrace) {
   store_.Listed(Addresses{"a:1", "b:1", "c:1"});
-  Says("a:1", "gpu-a", 90);
-  Says("c:1", "gpu-c", 50);
+  Report("a:1", "gpu-a", 90);
+  Report("c:1", "gpu-c", 50);
   const absl::Time claimed_at = clock_.Now();
-  const auto all_say = [&] {
-    Says("b:1", "gpu-a", 0, "team-a", "GPU-of-another-machine");
-    Says("a:1", "gpu-a", 90);
-    Says("c:1", "gpu-c", 50);
+  const auto all_report = [&] {
+    Report("b:1", "gpu-a", 0, "team-a", "GPU-of-another-machine");
+    Report("a:1", "gpu-a", 90);
+    Report("c:1", "gpu-c", 50);
   };
   for (; clock_.Now() - claimed_at <= absl::Seconds(15); clock_.Advance(absl::Seconds(1))) {
-    all_say();
+    all_report();
     ASSERT_EQ(Decided().value, 90 + 50) << clock_.Now() - claimed_at;
   }
-  all_say();
+  all_report();
   const Decision decision = Decided();
   EXPECT_EQ(decision.value, 80 + 50);
   EXPECT_EQ(decision.unreadable, 1);
@@ -256,18 +256,18 @@ TEST_F(FleetStoreTest, NodeThatTwoLiveAgentsClaimIsUnreadableAfterGrace) {
   EXPECT_THAT(decision.notes,
               Contains(HasSubstr("partial: node gpu-a is claimed by two agents with different "
                                  "GPUs: a:1 and b:1")));
-  EXPECT_THAT(*store_.SpeakersOf({.namespaces = {"team-a"}}),
+  EXPECT_THAT(*store_.ActiveAgents({.namespaces = {"team-a"}}),
               UnorderedElementsAre(Pair("gpu-a", ""), Pair("gpu-c", "c:1")))
-      << "nor do its engines count";
+      << "its engines do not count either";
   EXPECT_EQ(store_.conflicts().nodes, 1);
-  IsLost("b:1");
+  Lose("b:1");
   EXPECT_EQ(Decided().value, 90 + 50);
   EXPECT_EQ(store_.conflicts().nodes, 0);
 }
 
-TEST_F(FleetStoreTest, PodsThatTwoNodesReportAreCountedAndLoggedOnce) {
-  const auto says = [this](const std::string& address, const std::string& node,
-                           const std::string& uid) {
+TEST_F(FleetStoreTest, PodsOnTwoNodesAreCountedAndLoggedOnce) {
+  const auto report = [this](const std::string& address, const std::string& node,
+                             const std::string& uid) {
     NodeSnapshot snapshot = SnapshotOf(1, clock_.Now(), node);
     AddPods(snapshot);
     snapshot.pods[0].uid = uid;
@@ -278,15 +278,16 @@ TEST_F(FleetStoreTest, PodsThatTwoNodesReportAreCountedAndLoggedOnce) {
   StartLogging(LogLevel::kInfo, LogFormat::kText);
   testing::internal::CaptureStderr();
   store_.Listed(Addresses{"a:1", "b:1", "c:1", "d:1"});
-  says("c:1", "gpu-c", "");
-  says("d:1", "gpu-d", "");
-  says("a:1", "gpu-a", "uid-1");
-  says("b:1", "gpu-b", "uid-2");
+  report("c:1", "gpu-c", "");
+  report("d:1", "gpu-d", "");
+  report("a:1", "gpu-a", "uid-1");
+  report("b:1", "gpu-b", "uid-2");
   store_.Tick();
-  EXPECT_EQ(store_.conflicts().pods, 0) << "StatefulSets' pods have one name, and no UID is none";
+  EXPECT_EQ(store_.conflicts().pods, 0)
+      << "pods of StatefulSets share names, and empty UIDs do not match";
   for (int look = 0; look < 3; ++look) {
     clock_.Advance(absl::Seconds(5));
-    says("b:1", "gpu-b", "uid-1");
+    report("b:1", "gpu-b", "uid-1");
     store_.Tick();
     EXPECT_EQ(store_.conflicts().pods, 1);
   }
@@ -297,32 +298,32 @@ TEST_F(FleetStoreTest, PodsThatTwoNodesReportAreCountedAndLoggedOnce) {
   EXPECT_THAT(log, HasSubstr(line));
   EXPECT_EQ(log.find("pod_on_two_nodes"), log.rfind("pod_on_two_nodes"));
   clock_.Advance(absl::Seconds(5));
-  says("b:1", "gpu-b", "uid-2");
+  report("b:1", "gpu-b", "uid-2");
   store_.Tick();
   EXPECT_EQ(store_.conflicts().pods, 0);
 }
 
-TEST_F(FleetStoreTest, AgentThatDropsOutCountsForItsGraceAndIsUnreadableThen) {
+TEST_F(FleetStoreTest, LostAgentCountsForGraceAndIsUnreadableThen) {
   store_.Listed(Addresses{"a:1", "b:1"});
-  Says("a:1", "gpu-a", 50);
-  Says("b:1", "gpu-b", 90);
+  Report("a:1", "gpu-a", 50);
+  Report("b:1", "gpu-b", 90);
   EXPECT_EQ(Decided().value, 140);
-  IsLost("b:1");
+  Lose("b:1");
   clock_.Advance(absl::Seconds(15));
-  Says("a:1", "gpu-a", 50);
+  Report("a:1", "gpu-a", 50);
   EXPECT_EQ(Decided().value, 140) << "its pods are still serving";
   clock_.Advance(absl::Seconds(1));
   store_.Tick();
-  Says("a:1", "gpu-a", 50);
+  Report("a:1", "gpu-a", 50);
   const Decision decision = Decided();
   EXPECT_EQ(decision.unreadable, 1);
   EXPECT_EQ(decision.value, 50 + 80);
   EXPECT_TRUE(decision.active);
 }
 
-TEST_F(FleetStoreTest, CutCableIsGivenGraceBeforeItIsNoticed) {
+TEST_F(FleetStoreTest, IdleAgentGetsGraceBeforeItsReadingsAreStale) {
   store_.Listed(Addresses{"a:1"});
-  Says("a:1", "gpu-a", 90);
+  Report("a:1", "gpu-a", 90);
   clock_.Advance(absl::Seconds(6));
   store_.Tick();
   EXPECT_EQ(Decided().value, 90) << "stale, but the agent may come back";
@@ -331,7 +332,7 @@ TEST_F(FleetStoreTest, CutCableIsGivenGraceBeforeItIsNoticed) {
 
 TEST_F(FleetStoreTest, HungDriverIsStaleWithoutGrace) {
   store_.Listed(Addresses{"a:1"});
-  Says("a:1", "gpu-a", 90);
+  Report("a:1", "gpu-a", 90);
   clock_.Advance(absl::Seconds(6));
   store_.Received("a:1", {.node = "gpu-a",
                           .instance = InstanceOf("a:1"),
@@ -343,13 +344,13 @@ TEST_F(FleetStoreTest, HungDriverIsStaleWithoutGrace) {
 
 TEST_F(FleetStoreTest, LostAgentIsForgottenOnceDnsHasNotListedItForForgetAfter) {
   store_.Listed(Addresses{"a:1", "b:1"});
-  Says("a:1", "gpu-a");
-  Says("b:1", "gpu-b");
-  IsLost("b:1");
+  Report("a:1", "gpu-a");
+  Report("b:1", "gpu-b");
+  Lose("b:1");
   store_.Listed(Addresses{"a:1"});
   clock_.Advance(absl::Minutes(5) - absl::Seconds(1));
   store_.Listed(Addresses{"a:1"});
-  Says("a:1", "gpu-a");
+  Report("a:1", "gpu-a");
   EXPECT_THAT(Nodes(*Fleet()), ElementsAre("gpu-a", "gpu-b"));
   EXPECT_THAT(store_.Watched(), ElementsAre("a:1", "b:1"));
   clock_.Advance(absl::Seconds(1));
@@ -358,7 +359,7 @@ TEST_F(FleetStoreTest, LostAgentIsForgottenOnceDnsHasNotListedItForForgetAfter) 
   EXPECT_THAT(store_.Watched(), ElementsAre("a:1"));
 }
 
-TEST_F(FleetStoreTest, NoGpuNodeAtAllIsAnEmptyFleetAfterEmptyAfter) {
+TEST_F(FleetStoreTest, EmptyListIsAnEmptyFleetAfterEmptyAfter) {
   store_.Listed(Addresses{});
   EXPECT_THAT(Refusal(), HasSubstr("--empty-after=1m"));
   clock_.Advance(absl::Seconds(55));
@@ -372,8 +373,8 @@ TEST_F(FleetStoreTest, NoGpuNodeAtAllIsAnEmptyFleetAfterEmptyAfter) {
 
 TEST_F(FleetStoreTest, AllNodesGoneIsAnEmptyFleetOnlyOnceTheyAreForgotten) {
   store_.Listed(Addresses{"a:1"});
-  Says("a:1", "gpu-a");
-  IsLost("a:1");
+  Report("a:1", "gpu-a");
+  Lose("a:1");
   store_.Listed(Addresses{});
   clock_.Advance(absl::Minutes(2));
   store_.Listed(Addresses{});
@@ -385,21 +386,21 @@ TEST_F(FleetStoreTest, AllNodesGoneIsAnEmptyFleetOnlyOnceTheyAreForgotten) {
 
 TEST_F(FleetStoreTest, NamespaceSeesItsOwnNodesAndItsOwnChanges) {
   store_.Listed(Addresses{"a:1", "b:1"});
-  Says("a:1", "gpu-a", 50, "team-a");
-  Says("b:1", "gpu-b", 50, "team-b");
+  Report("a:1", "gpu-a", 50, "team-a");
+  Report("b:1", "gpu-b", 50, "team-b");
   EXPECT_THAT(Nodes(*Fleet("team-a")), ElementsAre("gpu-a"));
   EXPECT_THAT(Nodes(*Fleet("team-b")), ElementsAre("gpu-b"));
   EXPECT_THAT(Nodes(**store_.All()), ElementsAre("gpu-a", "gpu-b"));
   const int64_t before = Fleet("team-a")->generation;
   clock_.Advance(absl::Seconds(1));
-  Says("b:1", "gpu-b", 60, "team-b");
+  Report("b:1", "gpu-b", 60, "team-b");
   EXPECT_EQ(Fleet("team-a")->generation, before);
   EXPECT_GT(Fleet("team-b")->generation, before);
 }
 
-// Its GPUs may be anybody's: they are not those of a namespace that has none.
-TEST_F(FleetStoreTest, NodeThatAsksNoKubeletIsNobodysAmongThoseThatDo) {
-  const auto says_without_owners = [this](const std::string& address, const std::string& node) {
+// Its GPUs may belong to any pod, so a namespace without pods has no value.
+TEST_F(FleetStoreTest, NodeWithoutAKubeletHasNoPodsAmongThoseWithOne) {
+  const auto report_without_owners = [this](const std::string& address, const std::string& node) {
     AgentUpdate update{.node = node, .instance = InstanceOf(address), .received_at = clock_.Now()};
     update.readings.push_back(
         {.before_until = std::nullopt, .snapshot = SnapshotOf(1, clock_.Now(), node)});
@@ -407,38 +408,38 @@ TEST_F(FleetStoreTest, NodeThatAsksNoKubeletIsNobodysAmongThoseThatDo) {
     store_.Received(address, std::move(update));
   };
   store_.Listed(Addresses{"a:1", "b:1"});
-  Says("a:1", "gpu-a", 50, "team-b");
-  says_without_owners("b:1", "gpu-b");
+  Report("a:1", "gpu-a", 50, "team-b");
+  report_without_owners("b:1", "gpu-b");
   const Decision decision = Decided();
   EXPECT_EQ(decision.status.code(), absl::StatusCode::kUnavailable) << decision.value;
   EXPECT_THAT(std::string(decision.status.message()), HasSubstr("it asks no kubelet"));
   const int64_t before = Fleet()->generation;
   clock_.Advance(absl::Seconds(1));
-  says_without_owners("a:1", "gpu-a");
-  EXPECT_GT(Fleet()->generation, before) << "the last that asked one asks no more";
-  EXPECT_EQ(Decided().value, 180) << "GPUs in use, whoever holds them";
+  report_without_owners("a:1", "gpu-a");
+  EXPECT_GT(Fleet()->generation, before) << "the last user of a kubelet has stopped";
+  EXPECT_EQ(Decided().value, 180) << "all GPUs in use";
 }
 
-TEST_F(FleetStoreTest, TellsWhoseNodesHaveChanged) {
+TEST_F(FleetStoreTest, ReturnsThePodsOnChangedNodes) {
   store_.Listed(Addresses{"a:1", "b:1"});
-  Says("a:1", "gpu-a", 50, "team-a");
-  Says("b:1", "gpu-b", 50, "team-b");
+  Report("a:1", "gpu-a", 50, "team-a");
+  Report("b:1", "gpu-b", 50, "team-b");
   const int64_t before = store_.ChangedSince(0).generation;
   EXPECT_FALSE(store_.ChangedSince(before).of_all);
   EXPECT_THAT(store_.ChangedSince(before).pods, IsEmpty());
   clock_.Advance(absl::Seconds(1));
-  Says("b:1", "gpu-b", 60, "team-b");
+  Report("b:1", "gpu-b", 60, "team-b");
   EXPECT_FALSE(store_.ChangedSince(before).of_all);
   EXPECT_THAT(store_.ChangedSince(before).pods,
               UnorderedElementsAre(PodsOf{"team-b", ""}, PodsOf{"team-b", "llama"}));
   store_.Listed(Addresses{"a:1", "b:1", "c:1"});
-  EXPECT_TRUE(store_.ChangedSince(before).of_all) << "an agent that is unheard is everybody's";
+  EXPECT_TRUE(store_.ChangedSince(before).of_all) << "an unreached agent concerns all";
 }
 
-TEST_F(FleetStoreTest, WaiterHearsOfAChangeAndOfTheEnd) {
+TEST_F(FleetStoreTest, WaitReturnsOnAChangeAndOnClose) {
   store_.Listed(Addresses{"a:1"});
   const int64_t before = store_.WaitForGeneration(-1, absl::ZeroDuration());
-  std::thread agent([&] { Says("a:1", "gpu-a"); });
+  std::thread agent([&] { Report("a:1", "gpu-a"); });
   EXPECT_GT(store_.WaitForGeneration(before, absl::Minutes(1)), before);
   agent.join();
   std::thread closer([&] { store_.Close(); });
@@ -453,8 +454,8 @@ TEST_F(FleetStoreTest, ManyAgentsAndReadersAtOnce) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([&, i] {
-      for (int n = 0; n < 200; ++n) Says(addresses[i], absl::StrCat("gpu-", i), n % 100);
-      IsLost(addresses[i]);
+      for (int n = 0; n < 200; ++n) Report(addresses[i], absl::StrCat("gpu-", i), n % 100);
+      Lose(addresses[i]);
     });
   }
   for (int i = 0; i < 2; ++i) {
@@ -473,7 +474,7 @@ TEST_F(FleetStoreTest, ManyAgentsAndReadersAtOnce) {
 
 TEST_F(FleetStoreTest, HeartbeatOfAnAgentThatHadTroubleReadingIsAChange) {
   store_.Listed(Addresses{"a:1"});
-  Says("a:1", "gpu-a");
+  Report("a:1", "gpu-a");
   for (int i = 0; i < 4; ++i) {
     clock_.Advance(absl::Milliseconds(1500));
     store_.Received("a:1", {.node = "gpu-a",
@@ -483,26 +484,26 @@ TEST_F(FleetStoreTest, HeartbeatOfAnAgentThatHadTroubleReadingIsAChange) {
   }
   EXPECT_FALSE(Decided().status.ok()) << "6 s old";
   const int64_t before = store_.ChangedSince(0).generation;
-  SaysNothingNew("a:1", "gpu-a");
+  ReportUnchanged("a:1", "gpu-a");
   EXPECT_GT(store_.ChangedSince(0).generation, before);
   EXPECT_TRUE(Decided().status.ok()) << Decided().status;
 }
 
-TEST_F(FleetStoreTest, AnAgentThatRemembersEnginesOfANamespaceIsAskedForThem) {
+TEST_F(FleetStoreTest, AgentWithRecordsOfANamespaceIsActiveForIt) {
   store_.Listed(std::vector<std::string>{"a:1", "b:1"});
-  Says("a:1", "gpu-a");
-  Says("b:1", "gpu-b");
+  Report("a:1", "gpu-a");
+  Report("b:1", "gpu-b");
   const PodInterest wanted{.namespaces = {"team-z"}};
-  EXPECT_THAT(store_.SpeakersOf(wanted).value(), IsEmpty());
+  EXPECT_THAT(store_.ActiveAgents(wanted).value(), IsEmpty());
   AgentUpdate update{.node = "gpu-b", .instance = InstanceOf("b:1"), .received_at = clock_.Now()};
   update.engine_namespaces = {"team-y", "team-z"};
   store_.Received("b:1", update);
-  EXPECT_THAT(store_.SpeakersOf(wanted).value(), ElementsAre(Pair("gpu-b", "b:1")));
-  SaysNothingNew("b:1", "gpu-b");
-  EXPECT_THAT(store_.SpeakersOf(wanted).value(), SizeIs(1)) << "as before";
+  EXPECT_THAT(store_.ActiveAgents(wanted).value(), ElementsAre(Pair("gpu-b", "b:1")));
+  ReportUnchanged("b:1", "gpu-b");
+  EXPECT_THAT(store_.ActiveAgents(wanted).value(), SizeIs(1)) << "as before";
   update.engine_namespaces->clear();
   store_.Received("b:1", update);
-  EXPECT_THAT(store_.SpeakersOf(wanted).value(), IsEmpty());
+  EXPECT_THAT(store_.ActiveAgents(wanted).value(), IsEmpty());
 }
 
 }  // namespace

@@ -7,17 +7,17 @@
 namespace gpuscaler {
 namespace {
 
-// How late a connection, or the end of a silent one, may be.
-constexpr absl::Duration kLook = absl::Milliseconds(100);
-constexpr absl::Duration kStoreTick = absl::Seconds(1);
+// How late a connection, or the end of an idle one, may be.
+constexpr absl::Duration kTickInterval = absl::Milliseconds(100);
+constexpr absl::Duration kStoreTickInterval = absl::Seconds(1);
 
-// Streams that bring the past at one time, each some milliseconds of the streams' thread: those of
-// all agents at once would keep every question waiting for as long as that takes.
+// Streams that replay the past at one time. Each takes milliseconds of the streams' thread, so the
+// replays of all agents at once would delay every query.
 constexpr size_t kCatchingUpAtOnce = 64;
 
 }  // namespace
 
-// An agent that is lost may be elsewhere by now: DNS is asked.
+// A lost agent may have a new address, so its name is resolved again.
 class FleetWatch::Listener : public AgentListener {
  public:
   Listener(FleetStore& store, PeerAddresses& addresses) : store_(store), addresses_(addresses) {}
@@ -27,7 +27,7 @@ class FleetWatch::Listener : public AgentListener {
   }
   void Lost(const std::string& address, const absl::Status& why) override {
     store_.Lost(address, why);
-    addresses_.AskSoon();
+    addresses_.ResolveSoon();
   }
 
  private:
@@ -43,7 +43,7 @@ FleetWatch::FleetWatch(const FleetWatchOptions& options, const Clock& clock, Fle
           options.agents, [&store](const PeerAddresses::Answer& answer) { store.Listed(answer); },
           options.ask_interval, options.resolver),
       listener_(std::make_unique<Listener>(store, addresses_)),
-      ticking_(std::make_unique<PeriodicThread>("agents", kLook, [this] { Tick(); })) {}
+      ticking_(std::make_unique<PeriodicThread>("agents", kTickInterval, [this] { Tick(); })) {}
 
 FleetWatch::~FleetWatch() {
   ticking_ = nullptr;
@@ -55,7 +55,7 @@ FleetWatch::~FleetWatch() {
 
 void FleetWatch::Tick() {
   const absl::Time now = clock_.Now();
-  FollowStore(now);
+  SyncStreams(now);
   std::vector<std::shared_ptr<AgentStream>> streams;
   {
     MutexLock lock(mutex_);
@@ -68,18 +68,18 @@ void FleetWatch::Tick() {
     catching_up += stream->Tick(catching_up < kCatchingUpAtOnce) ? 1 : 0;
   }
   streams.clear();
-  if (now - ticked_at_ < kStoreTick) return;
+  if (now - ticked_at_ < kStoreTickInterval) return;
   ticked_at_ = now;
   store_.Tick();
   SendFormerPods();
-  AskForPast();
+  RestartForReplay();
 }
 
-void FleetWatch::FollowStore(absl::Time now) {
+void FleetWatch::SyncStreams(absl::Time now) {
   const int64_t version = store_.watched_version();
-  if (version == followed_ && !asked_again_) return;
-  followed_ = version;
-  asked_again_ = false;
+  if (version == synced_version_ && !restarted_) return;
+  synced_version_ = version;
+  restarted_ = false;
   const std::vector<std::string> watched = store_.Watched();
   const std::set<std::string> wanted(watched.begin(), watched.end());
   std::vector<std::shared_ptr<AgentStream>> gone;  // destroyed without the lock
@@ -101,8 +101,8 @@ void FleetWatch::FollowStore(absl::Time now) {
   }
 }
 
-void FleetWatch::AskForPast() {
-  const std::vector<std::string> addresses = store_.LackingPast();
+void FleetWatch::RestartForReplay() {
+  const std::vector<std::string> addresses = store_.AgentsToReplay();
   std::vector<std::shared_ptr<AgentStream>> ended;
   {
     MutexLock lock(mutex_);
@@ -114,9 +114,9 @@ void FleetWatch::AskForPast() {
       streams_.erase(found);
     }
   }
-  asked_again_ |= !ended.empty();
-  ended.clear();  // its last word is said
-  for (const std::string& address : addresses) store_.TellsAgain(address);
+  restarted_ |= !ended.empty();
+  ended.clear();  // no further call of the listener
+  for (const std::string& address : addresses) store_.BeginReplay(address);
 }
 
 void FleetWatch::SendFormerPods() {

@@ -1,4 +1,4 @@
-// Watches every agent that there is, and puts what they say into the store.
+// Connects to every agent and puts its messages into the store.
 #pragma once
 
 #include <cstdint>
@@ -21,36 +21,36 @@ namespace gpuscaler {
 struct FleetWatchOptions {
   PeersOption agents;
   AgentStreamOptions stream;
-  absl::Duration ask_interval = absl::Seconds(10);  // of DNS
+  absl::Duration ask_interval = absl::Seconds(10);  // between DNS lookups
   PeerAddresses::Resolver resolver = ResolveAll;
 };
 
-// Has three threads: one asks DNS, one begins and ends streams, one reads them. Thread-safe.
+// Has three threads: one resolves names, one begins and ends streams, one reads them. Thread-safe.
 class FleetWatch {
  public:
-  // `clock` and `store` outlive it.
+  // `clock` and `store` must outlive it.
   FleetWatch(const FleetWatchOptions& options, const Clock& clock, FleetStore& store);
   ~FleetWatch();  // ends every stream
 
-  // Costly readings are wanted of every agent for `lease`.
+  // Subscribes to costly readings of every agent for `lease`.
   void Want(const CostlyReadings& wanted, absl::Duration lease);
 
-  // Names the threads that still hang after `patience` ("peers dns": in the resolver). The
-  // destructor would wait for them.
+  // Returns the names of the threads that still run after `timeout` ("peers dns": in the resolver).
+  // The destructor would wait for them.
   std::vector<std::string> Stop(absl::Duration timeout);
 
-  // Of the agents that are watched now, by their addresses: since they are.
+  // Returns the counts of each watched agent since it is watched, by address.
   std::map<std::string, AgentStream::Counts> CountsOfAgents() const;
 
  private:
   class Listener;
 
   void Tick();
-  // Streams for the agents that the store wants watched, and for no others.
-  void FollowStore(absl::Time now);
-  // Ends streams whose agents are to tell their past again; the next tick begins new ones.
-  void AskForPast();
-  // Agents that began anew learn since when the owners of their pods have had pods.
+  // Keeps streams to the agents of FleetStore::Watched(), and to no others.
+  void SyncStreams(absl::Time now);
+  // Ends the streams of agents that must replay their past. The next tick begins new ones.
+  void RestartForReplay();
+  // Sends to restarted agents since when the owners of their pods have had pods.
   void SendFormerPods();
 
   const FleetWatchOptions options_;
@@ -61,14 +61,14 @@ class FleetWatch {
   EventLoop loop_;  // the streams'
   mutable Mutex mutex_;
   std::map<std::string, std::shared_ptr<AgentStream>> streams_ ABSL_GUARDED_BY(mutex_);
-  // Of streams that were ended so that the agent tells its past again.
+  // Counts of streams that were ended for a replay.
   std::map<std::string, AgentStream::Counts> ended_ ABSL_GUARDED_BY(mutex_);
   CostlyReadings wanted_ ABSL_GUARDED_BY(mutex_);
   absl::Time subscribed_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  // The thread's.
-  absl::Time ticked_at_ = absl::InfinitePast();  // the store
-  int64_t followed_ = -1;                        // of the store's list, the version
-  bool asked_again_ = false;                     // streams have ended that are to begin anew
+  // Used by the thread only.
+  absl::Time ticked_at_ = absl::InfinitePast();  // the last FleetStore::Tick()
+  int64_t synced_version_ = -1;                  // FleetStore::watched_version() of the streams
+  bool restarted_ = false;                       // streams were ended that must begin again
   std::unique_ptr<PeriodicThread> ticking_;
 };
 

@@ -9,7 +9,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Real agents, real streams, a resolver whose answers the test gives; the time is real.
+// Real agents, streams and time; the test sets the answers of the resolver.
 class FleetWatchTest : public testing::Test {
  protected:
   PeerAddresses::Resolver Resolver() {
@@ -29,7 +29,7 @@ class FleetWatchTest : public testing::Test {
             .resolver = Resolver()};
   }
 
-  // The fleet as soon as it is as wanted; nothing after 10 s.
+  // Returns the fleet once `is_wanted` returns true; empty after 10 s.
   std::optional<FleetHistory> WaitForFleet(
       const std::function<bool(const FleetHistory&)>& is_wanted) {
     const absl::Time deadline = clock_.Now() + absl::Seconds(10);
@@ -52,7 +52,7 @@ class FleetWatchTest : public testing::Test {
                     {.limits = {.horizon = absl::Minutes(2), .join_within = absl::Seconds(5)}}};
 };
 
-TEST_F(FleetWatchTest, EveryListedAgentIsHeardWithItsPast) {
+TEST_F(FleetWatchTest, EveryListedAgentReportsItsPast) {
   TestAgent a(0, "gpu-a"), b(0, "gpu-b");
   for (int i = 1; i <= 3; ++i) a.Read(i);
   b.Read(50);
@@ -92,7 +92,7 @@ TEST_F(FleetWatchTest, NodeThatJoinsIsFoundByDns) {
   EXPECT_TRUE(WaitForFleet([](const FleetHistory& fleet) { return fleet.nodes.size() == 2; }));
 }
 
-TEST_F(FleetWatchTest, KilledAgentIsSilentAndItsReasonIsKnown) {
+TEST_F(FleetWatchTest, KilledAgentIsLostWithItsReason) {
   auto agent = std::make_unique<TestAgent>(0, "gpu-a");
   agent->Read(1);
   List(std::vector<std::string>{agent->address()});
@@ -102,10 +102,10 @@ TEST_F(FleetWatchTest, KilledAgentIsSilentAndItsReasonIsKnown) {
   const auto fleet =
       WaitForFleet([](const FleetHistory& fleet) { return !fleet.nodes[0].silence.empty(); });
   ASSERT_TRUE(fleet);
-  EXPECT_EQ(Utilization(fleet->nodes[0]), 1) << "its last word stands";
+  EXPECT_EQ(Utilization(fleet->nodes[0]), 1) << "its last reading still counts";
 }
 
-TEST_F(FleetWatchTest, RestartedAgentIsHeardAgainWithinSeconds) {
+TEST_F(FleetWatchTest, RestartedAgentReconnectsWithinSeconds) {
   auto agent = std::make_unique<TestAgent>(0, "gpu-a");
   const int port = agent->port();
   agent->Read(1);
@@ -122,7 +122,7 @@ TEST_F(FleetWatchTest, RestartedAgentIsHeardAgainWithinSeconds) {
   }));
 }
 
-TEST_F(FleetWatchTest, AgentThatBeganAnewLearnsSinceWhenOwnersHavePods) {
+TEST_F(FleetWatchTest, RestartedAgentGetsTheOwnersTimesOfItsPods) {
   auto agent = std::make_unique<TestAgent>(0, "gpu-a");
   const int port = agent->port();
   agent->ReadPods();
@@ -145,7 +145,7 @@ TEST_F(FleetWatchTest, AgentThatBeganAnewLearnsSinceWhenOwnersHavePods) {
   EXPECT_LT(absl::AbsDuration(*former[0].owner_listed_since - since), absl::Seconds(20));
 }
 
-TEST_F(FleetWatchTest, WantedReadingsReachEveryAgent) {
+TEST_F(FleetWatchTest, CostlyReadingsSubscriptionReachesEveryAgent) {
   TestAgent a(0, "gpu-a"), b(0, "gpu-b");
   a.Read(1);
   b.Read(1);

@@ -10,10 +10,10 @@ namespace {
 
 namespace wire = telemetry::v1;
 
-// A reading of one number: where it stands in both forms.
+// A number's field in both forms.
 template <typename T>
 struct Reading {
-  int number;  // of the field
+  int number;  // the field's
   std::optional<T> GpuSample::*member;
   bool (wire::Gpu::*has)() const;
   T (wire::Gpu::*get)() const;
@@ -138,7 +138,7 @@ void EncodeGaps(const std::vector<GpuGap>& gaps, wire::Gaps& message) {
   }
 }
 
-// A gap of a field that we do not have explains nothing that we show.
+// A gap of a field that this version does not have is dropped.
 std::vector<GpuGap> DecodeGaps(const wire::Gaps& message) {
   std::vector<GpuGap> gaps;
   for (const wire::Gap& gap : message.gaps()) {
@@ -170,10 +170,10 @@ void EncodeMemory(const SteadyMemory::Parts& parts, wire::SteadyMemory& message)
   message.set_highest_percent(parts.highest_percent);
 }
 
-bool IsPercent(double value) { return value >= 0 && value <= 100; }  // NaN is none
+bool IsPercent(double value) { return value >= 0 && value <= 100; }  // false for NaN
 bool IsRun(const SteadyRun& run) { return run.from <= run.until; }
 
-// Of memory that cannot be, nothing is known.
+// Implausible memory becomes unknown.
 SteadyMemory DecodeMemory(const wire::SteadyMemory& message, const WriterClock& clock) {
   SteadyMemory::Parts parts;
   if (message.has_high_since_us()) parts.high_since = clock.Ours(message.high_since_us());
@@ -220,18 +220,18 @@ void EncodeHolders(const GpuSample& gpu, wire::Holders& message) {
   }
 }
 
-// They add up to 1, or to less by what is lost in sums.
+// Returns true if the shares add up to 1, or to less by rounding.
 bool AreShares(const wire::Holders& message) {
   constexpr double kMost = 1 + 1e-6;
   double sum = 0;
   for (const wire::Holder& holder : message.holders()) {
-    if (!(holder.share() >= 0)) return false;  // NaN neither
+    if (!(holder.share() >= 0)) return false;  // also NaN
     sum += holder.share();
   }
   return sum <= kMost;
 }
 
-// Shares that cannot be are as if nobody could tell: each has as much.
+// If the shares are invalid, all holders get equal shares.
 std::vector<GpuHolder> DecodeHolders(const wire::Holders& message) {
   std::vector<GpuHolder> holders;
   const bool are_shares = AreShares(message);
@@ -244,7 +244,7 @@ std::vector<GpuHolder> DecodeHolders(const wire::Holders& message) {
   return holders;
 }
 
-// All but identity and memory.
+// Encodes everything except identity and memory.
 void EncodeState(const GpuSample& before, const GpuSample& gpu, wire::Gpu& message) {
   EncodeReadings(kDoubles, before, gpu, message);
   EncodeReadings(kIntegers, before, gpu, message);

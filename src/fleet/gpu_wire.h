@@ -1,4 +1,4 @@
-// A GPU as a message: what changed since the reading before.
+// A GPU as a message: the changes since the reading before.
 #pragma once
 
 #include <algorithm>
@@ -10,14 +10,14 @@
 
 namespace gpuscaler {
 
-// Microseconds since 1970 by the clock of who wrote them.
+// Microseconds since 1970 on the writer's clock.
 int64_t ToWire(absl::Time at);
 absl::Time FromWire(int64_t microseconds);
 
-// How the writer's times become the reader's.
+// Converts the writer's times to the reader's clock.
 struct WriterClock {
-  absl::Duration offset;  // what it lacks to the reader's
-  // When the message came, by the reader's: nothing in it can be later.
+  absl::Duration offset;  // the reader's clock minus the writer's
+  // When the message came, on the reader's clock: no time in it can be later.
   absl::Time latest = absl::InfiniteFuture();
 
   absl::Time Ours(int64_t microseconds) const {
@@ -25,22 +25,22 @@ struct WriterClock {
   }
 };
 
-// Both of the same device.
+// Returns true if both are of the same device.
 bool IsSameGpu(const GpuSample& a, const GpuSample& b);
 
-// All of `gpu`.
+// Encodes all of `gpu`.
 void EncodeGpu(const GpuSample& gpu, telemetry::v1::Gpu& message);
 
-// What `gpu`, read at `taken_at`, shows that `before` did not; false, and nothing written: nothing.
-// Both are the same device.
+// Encodes the changes from `before` to `gpu`, read at `taken_at`. Returns false, and writes
+// nothing, if there are none. Both must be of the same device.
 bool EncodeGpuChange(const GpuSample& before, const GpuSample& gpu, absl::Time taken_at,
                      telemetry::v1::Gpu& message);
 
-// What this version does not know is passed over.
+// Unknown fields and values are ignored.
 GpuSample DecodeGpu(const telemetry::v1::Gpu& message, const WriterClock& clock);
 void DecodeGpuChange(const telemetry::v1::Gpu& message, const WriterClock& clock, GpuSample& gpu);
 
-// The memory of `gpu`, read at `at`, after that of `before`: what both sides expect when none is
+// Returns the steady memory after `before` and `gpu`, read at `at`: both ends assume it if none is
 // sent (model/memory_watch.h).
 SteadyMemory ExpectedMemory(const GpuSample& before, const GpuSample& gpu, absl::Time at);
 

@@ -15,7 +15,7 @@ using testing::SizeIs;
 
 const absl::Time kAt = absl::FromUnixSeconds(1'767'225'600);
 
-// Every field of a GPU, each as it arrives; where they differ the fault is named.
+// Compares every field, and names the one that differs.
 void ExpectSame(const GpuSample& got, const GpuSample& want) {
   EXPECT_EQ(got.uuid, want.uuid);
   EXPECT_EQ(got.parent_uuid, want.parent_uuid);
@@ -75,7 +75,7 @@ TEST(GpuWire, EveryFieldArrives) {
   ExpectSame(DecodeGpu(message, {}), FullGpu());
 }
 
-TEST(GpuWire, GpuThatTellsNothingArrivesAsThat) {
+TEST(GpuWire, GpuWithoutReadingsArrivesEmpty) {
   const GpuSample gpu{.uuid = "GPU-1"};
   telemetry::v1::Gpu message;
   EncodeGpu(gpu, message);
@@ -137,7 +137,7 @@ TEST(GpuWire, EveryChangeArrivesBothWays) {
   }
 }
 
-TEST(GpuWire, SaysNothingWhenMemoryStandsAsExpected) {
+TEST(GpuWire, SendsNoSteadyMemoryWhenItIsAsExpected) {
   GpuSample before = WorkingGpu(0);
   before.steady_memory = ExpectedMemory(before, before, kAt);
   GpuSample after = before;
@@ -147,7 +147,7 @@ TEST(GpuWire, SaysNothingWhenMemoryStandsAsExpected) {
   EXPECT_FALSE(EncodeGpuChange(before, after, kAt + absl::Seconds(1), message));
 }
 
-TEST(GpuWire, TimesBecomeTheReadersOwn) {
+TEST(GpuWire, TimesAreConvertedToTheReadersClock) {
   telemetry::v1::Gpu message;
   EncodeGpu(FullGpu(), message);
   const GpuSample got = DecodeGpu(message, {.offset = -absl::Hours(1)});
@@ -156,7 +156,7 @@ TEST(GpuWire, TimesBecomeTheReadersOwn) {
   EXPECT_EQ(got.steady_memory.parts().past[0].from, kAt - absl::Minutes(69));
 }
 
-TEST(GpuWire, PassesOverWhatANewerAgentSays) {
+TEST(GpuWire, UnknownFieldsOfANewerAgentAreIgnored) {
   telemetry::v1::Gpu message;
   EncodeGpu(FullGpu(), message);
   message.add_emptied(4000);
@@ -168,12 +168,12 @@ TEST(GpuWire, PassesOverWhatANewerAgentSays) {
   telemetry::v1::Gpu received;
   ASSERT_TRUE(received.ParseFromString(bytes));
   GpuSample want = FullGpu();
-  want.gaps[0].reason = GpuGap::Reason::kFailed;  // unknown why: not that nobody wanted it
+  want.gaps[0].reason = GpuGap::Reason::kFailed;  // an unknown reason is not kNotRequested
   ExpectSame(DecodeGpu(received, {}), want);
   EXPECT_EQ(received.SerializeAsString().size(), bytes.size()) << "unknown fields survive";
 }
 
-TEST(GpuWire, SharesThatCannotBeAreEqual) {
+TEST(GpuWire, InvalidSharesBecomeEqual) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double infinite = std::numeric_limits<double>::infinity();
   for (const double wrong : {nan, infinite, -0.25, 1.25, 0.5}) {
@@ -186,7 +186,7 @@ TEST(GpuWire, SharesThatCannotBeAreEqual) {
   }
 }
 
-TEST(GpuWire, MemoryThatCannotBeIsUnknown) {
+TEST(GpuWire, InvalidSteadyMemoryIsUnknown) {
   for (const double wrong : {std::numeric_limits<double>::quiet_NaN(), -1.0, 101.0}) {
     for (const bool lowest : {true, false}) {
       telemetry::v1::Gpu message;
@@ -198,7 +198,7 @@ TEST(GpuWire, MemoryThatCannotBeIsUnknown) {
   }
 }
 
-TEST(GpuWire, MemoryThatStoodUntilBeforeItDidIsUnknown) {
+TEST(GpuWire, SteadyRunThatEndsBeforeItBeginsIsUnknown) {
   for (const bool past : {true, false}) {
     telemetry::v1::Gpu message;
     EncodeGpu(FullGpu(), message);
@@ -209,7 +209,7 @@ TEST(GpuWire, MemoryThatStoodUntilBeforeItDidIsUnknown) {
   }
 }
 
-TEST(GpuWire, UsedMemoryThatCannotBeDoesNotStand) {
+TEST(GpuWire, ImplausibleUsedMemoryIsNotSteady) {
   GpuSample gpu = WorkingGpu(0);
   gpu.memory_used_bytes = *gpu.memory_total_bytes * 2;
   const SteadyMemory memory = ExpectedMemory(gpu, gpu, kAt);

@@ -5,8 +5,8 @@
 namespace gpuscaler {
 namespace {
 
-// Two questions (FleetWatchOptions): the next answer is due after one.
-constexpr absl::Duration kAnswerStands = absl::Seconds(20);
+// Two lookups (FleetWatchOptions): the next answer is due after one.
+constexpr absl::Duration kAnswerValidFor = absl::Seconds(20);
 
 }  // namespace
 
@@ -15,7 +15,7 @@ void Membership::Answered(const std::vector<std::string>& addresses, absl::Time 
   empty_since_ = addresses.empty() ? std::min(empty_since_, now) : absl::InfiniteFuture();
   for (auto& [address, member] : members_)
     member.missing_since = std::min(member.missing_since, now);
-  if (!addresses.empty()) peopled_at_ = std::min(peopled_at_, now);
+  if (!addresses.empty()) started_at_ = std::min(started_at_, now);
   for (const std::string& address : addresses) {
     Member& member = members_.try_emplace(address, Member{.listed_since = now}).first->second;
     member.missing_since = absl::InfiniteFuture();
@@ -23,7 +23,7 @@ void Membership::Answered(const std::vector<std::string>& addresses, absl::Time 
   std::erase_if(members_, [&](const auto& entry) {
     return now - entry.second.missing_since >= timeouts_.forget_after;
   });
-  if (members_.empty()) peopled_at_ = absl::InfiniteFuture();
+  if (members_.empty()) started_at_ = absl::InfiniteFuture();
 }
 
 std::vector<std::string> Membership::Listed() const {
@@ -43,7 +43,7 @@ absl::Time Membership::AwaitedUntil(const std::string& address) const {
   const auto found = members_.find(address);
   if (found == members_.end()) return absl::InfinitePast();
   const absl::Time since = found->second.listed_since;
-  return since - peopled_at_ <= timeouts_.grace ? since + timeouts_.empty_after
+  return since - started_at_ <= timeouts_.grace ? since + timeouts_.empty_after
                                                 : absl::InfinitePast();
 }
 
@@ -52,7 +52,7 @@ bool Membership::IsForgotten(const std::string& address) const {
 }
 
 bool Membership::IsEmpty(absl::Time now) const {
-  return std::min(now, newest_answer_ + kAnswerStands) - empty_since_ >= timeouts_.empty_after;
+  return std::min(now, newest_answer_ + kAnswerValidFor) - empty_since_ >= timeouts_.empty_after;
 }
 
 }  // namespace gpuscaler

@@ -31,29 +31,29 @@ TEST(Membership, AgentThatIsNotListedIsForgottenAfterForgetAfter) {
   EXPECT_THAT(membership.Listed(), ElementsAre("b"));
 }
 
-TEST(Membership, AgentThatComesBackIsThereAsBefore) {
+TEST(Membership, ListingAnAgentAgainResetsItsAbsence) {
   Membership membership({.forget_after = absl::Minutes(5)});
   membership.Answered({"a"}, At(0));
   membership.Answered({}, At(10));
   membership.Answered({"a"}, At(300));
   membership.Answered({}, At(310));
   membership.Answered({}, At(609));
-  EXPECT_FALSE(membership.IsForgotten("a")) << "its absence began anew";
+  EXPECT_FALSE(membership.IsForgotten("a")) << "its absence began again";
 }
 
-TEST(Membership, AgentsOfTheStartAreAwaitedAndThoseThatJoinAreNot) {
+TEST(Membership, InitialAgentsAreAwaitedAndLaterOnesAreNot) {
   Membership membership({.grace = absl::Seconds(15), .empty_after = absl::Minutes(1)});
   membership.Answered({}, At(0));
   membership.Answered({"a"}, At(20));
   membership.Answered({"a", "b"}, At(35));
   membership.Answered({"a", "b", "c"}, At(36));
   EXPECT_EQ(membership.AwaitedUntil("a"), At(80));
-  EXPECT_EQ(membership.AwaitedUntil("b"), At(95)) << "DNS took its time to list all";
+  EXPECT_EQ(membership.AwaitedUntil("b"), At(95)) << "DNS may list the agents one after another";
   EXPECT_EQ(membership.AwaitedUntil("c"), absl::InfinitePast());
   EXPECT_EQ(membership.AwaitedUntil("nobody"), absl::InfinitePast());
 }
 
-TEST(Membership, FailingDnsForgetsNobody) {
+TEST(Membership, FailingDnsForgetsNoAgent) {
   Membership membership({.forget_after = absl::Minutes(5)});
   membership.Answered({"a"}, At(0));
   membership.Answered({}, At(10));
@@ -65,7 +65,7 @@ TEST(Membership, FailingDnsForgetsNobody) {
 TEST(Membership, EmptyOnceTheAnswerIsEmptyForEmptyAfter) {
   Membership membership({.empty_after = absl::Minutes(1)});
   membership.Answered({}, At(0));
-  EXPECT_FALSE(membership.IsEmpty(At(0))) << "a Service that is just being made";
+  EXPECT_FALSE(membership.IsEmpty(At(0))) << "the Service may be new";
   membership.Answered({}, At(51));
   EXPECT_FALSE(membership.IsEmpty(At(59)));
   EXPECT_TRUE(membership.IsEmpty(At(60))) << "by the clock, not by the next answer";
@@ -75,16 +75,16 @@ TEST(Membership, EmptyOnceTheAnswerIsEmptyForEmptyAfter) {
   EXPECT_FALSE(membership.IsEmpty(At(139)));
 }
 
-TEST(Membership, EmptyAnswerStandsForTwentySecondsAtMost) {
+TEST(Membership, EmptyAnswerIsValidForTwentySeconds) {
   Membership membership({.empty_after = absl::Minutes(1)});
   membership.Answered({}, At(0));
   membership.Answered({}, At(39));
   EXPECT_FALSE(membership.IsEmpty(At(3600)));
   membership.Answered({}, At(3600));
-  EXPECT_TRUE(membership.IsEmpty(At(7200))) << "no answer since: what was known stands";
+  EXPECT_TRUE(membership.IsEmpty(At(7200))) << "without a new answer the last one counts";
 }
 
-TEST(Membership, AgentsThatAreListedAfterAllWereForgottenAreAStartAgain) {
+TEST(Membership, AgentsListedAfterAllWereForgottenAreInitialAgain) {
   Membership membership({.grace = absl::Seconds(15), .empty_after = absl::Minutes(1)});
   membership.Answered({"a", "b"}, At(0));
   membership.Answered({}, At(100));
@@ -93,10 +93,10 @@ TEST(Membership, AgentsThatAreListedAfterAllWereForgottenAreAStartAgain) {
   membership.Answered({"a", "b"}, At(500));
   EXPECT_EQ(membership.AwaitedUntil("b"), At(560));
   membership.Answered({"a", "b", "c"}, At(516));
-  EXPECT_EQ(membership.AwaitedUntil("c"), absl::InfinitePast()) << "it joins";
+  EXPECT_EQ(membership.AwaitedUntil("c"), absl::InfinitePast()) << "it joined later";
 }
 
-TEST(Membership, StrangerIsForgottenFromTheBeginning) {
+TEST(Membership, UnknownAddressIsForgotten) {
   Membership membership({});
   membership.Answered({"a"}, At(0));
   EXPECT_TRUE(membership.IsForgotten("x"));

@@ -13,20 +13,20 @@
 namespace gpuscaler {
 namespace {
 
-constexpr absl::Duration kFindSharedPods = absl::Seconds(5);
+constexpr absl::Duration kSharedPodsInterval = absl::Seconds(5);
 
-// Of the past that is kept: a question comes later than its reading.
+// Added to the past that is kept: a decision comes later than its reading.
 constexpr absl::Duration kMargin = absl::Seconds(10);
 
-// Known, or never to be known where no kubelet is asked, is not unheard of; nor is it missed where
-// nothing runs.
-bool IsOwnerless(const NodeHistory& history) {
+// Waits for the kubelet: attribution is kUnknown and was never known. A node without a kubelet
+// (kNone) never waits, nor does a node with idle GPUs.
+bool IsNeverAttributed(const NodeHistory& history) {
   const bool waits = history.Newest().attribution.state == Attribution::State::kUnknown &&
                      history.attributed == nullptr;
   return waits && std::ranges::any_of(history.Newest().gpus, &GpuSample::in_use);
 }
 
-// Instances of MIG come and go with their mode.
+// MIG instances change with the MIG mode; the physical GPU stays.
 absl::string_view Physical(const GpuSample& gpu) {
   return gpu.parent_uuid.empty() ? gpu.uuid : gpu.parent_uuid;
 }
@@ -61,10 +61,10 @@ void NodeStore::Received(const std::string& address, AgentUpdate update, absl::T
   LogTakeover(address, update.received_at, node, session);
   const bool is_new = !IsHeartbeat(address, session, node, update, now);
   if (node.rival == address) node.rival.clear();
-  node.speaker = address;
+  node.active_agent = address;
   node.instance = session.instance;
   node.received_at = update.received_at;
-  node.silence.clear();
+  node.why_disconnected.clear();
   node.left_at = absl::InfiniteFuture();
   Continue(std::move(update), now, session, node);
   if (is_new || index_.IsDue(session.node, *node.history)) Changed(session.node, generation);
@@ -72,7 +72,7 @@ void NodeStore::Received(const std::string& address, AgentUpdate update, absl::T
 
 bool NodeStore::IsOwn(const std::string& address, const AgentSession& session) const {
   const auto node = nodes_.find(session.node);
-  return node != nodes_.end() && node->second.speaker == address &&
+  return node != nodes_.end() && node->second.active_agent == address &&
          node->second.instance == session.instance;
 }
 
@@ -82,16 +82,16 @@ bool NodeStore::TakesOver(const std::string& address, absl::Time now, int64_t ge
   const auto found = nodes_.find(update.node);
   if (found != nodes_.end()) {
     Node& node = found->second;
-    if (node.speaker != address && !update.readings.empty()) {
+    if (node.active_agent != address && !update.readings.empty()) {
       session.has_other_gpus =
           !IsOfOneMachine(node.history->Newest(), update.readings.back().snapshot);
     }
-    if (!MaySpeak(address, session, node, now)) {
+    if (!MayReport(address, session, node, now)) {
       Claim(address, update, now, generation);
       return false;
     }
   }
-  session.owes_all = update.readings.empty() && update.unchanged_until;
+  session.needs_replay = update.readings.empty() && update.unchanged_until;
   if (found != nodes_.end()) {
     if (found->second.instance != update.instance) {
       session.former = found->second.history->attributed;
@@ -109,22 +109,22 @@ void NodeStore::LogTakeover(const std::string& address, absl::Time at, const Nod
   if (node.history == nullptr || node.instance == session.instance) return;
   const auto dropped = session.lines.Pass(at);
   if (!dropped) return;
-  const bool is_elsewhere = node.speaker != address && session.has_other_gpus;
+  const bool is_elsewhere = node.active_agent != address && session.has_other_gpus;
   LogInfo("node_taken_over", {{"node", session.node},
-                              {"former", node.speaker},
+                              {"former", node.active_agent},
                               {"by", address},
                               {"has_other_gpus", is_elsewhere},
                               {"dropped", *dropped}});
 }
 
-bool NodeStore::MaySpeak(const std::string& address, const AgentSession& session, const Node& node,
-                         absl::Time now) const {
-  const auto speaker = sessions_.find(node.speaker);
-  const bool has_left = speaker == sessions_.end() || node.left_at != absl::InfiniteFuture();
-  if (node.speaker == address || has_left) return true;
-  const absl::Duration silent = now - node.received_at;
-  if (speaker->second.is_connected && silent <= kQuiet) return false;
-  return !session.has_other_gpus || silent > options_.grace;
+bool NodeStore::MayReport(const std::string& address, const AgentSession& session, const Node& node,
+                          absl::Time now) const {
+  const auto active_agent = sessions_.find(node.active_agent);
+  const bool has_left = active_agent == sessions_.end() || node.left_at != absl::InfiniteFuture();
+  if (node.active_agent == address || has_left) return true;
+  const absl::Duration idle = now - node.received_at;
+  if (active_agent->second.is_connected && idle <= kQuiet) return false;
+  return !session.has_other_gpus || idle > options_.grace;
 }
 
 void NodeStore::Claim(const std::string& address, const AgentUpdate& update, absl::Time now,
@@ -132,7 +132,7 @@ void NodeStore::Claim(const std::string& address, const AgentUpdate& update, abs
   AgentSession& session = sessions_.at(address);
   if (!session.has_other_gpus) return EndClaim(address, generation);
   Node& node = nodes_.at(update.node);
-  if (!node.rival.empty() || !sessions_.at(node.speaker).is_connected) return;
+  if (!node.rival.empty() || !sessions_.at(node.active_agent).is_connected) return;
   node.rival = address;
   node.rival_since = now;
   Changed(update.node, generation);
@@ -140,7 +140,7 @@ void NodeStore::Claim(const std::string& address, const AgentUpdate& update, abs
   if (!dropped) return;
   LogWarn("node_claimed_twice",
           {{"node", update.node},
-           {"counts", node.speaker},
+           {"counts", node.active_agent},
            {"other", address},
            {"unreadable_after_seconds", absl::ToDoubleSeconds(options_.grace)},
            {"dropped", *dropped}});
@@ -165,9 +165,9 @@ int64_t NodeStore::CountDisputed(absl::Time now) const {
 }
 
 void NodeStore::FindSharedPods(absl::Time now) {
-  if (now - looked_for_shared_at_ < kFindSharedPods) return;
-  looked_for_shared_at_ = now;
-  absl::flat_hash_map<absl::string_view, absl::string_view> node_of;  // by UID
+  if (now - shared_pods_found_at_ < kSharedPodsInterval) return;
+  shared_pods_found_at_ = now;
+  absl::flat_hash_map<absl::string_view, absl::string_view> node_of;  // key: UID
   std::set<std::string> shared;
   for (const auto& [name, node] : nodes_) {
     if (node.history->attributed == nullptr) continue;
@@ -191,8 +191,9 @@ void NodeStore::FindSharedPods(absl::Time now) {
 
 bool NodeStore::IsHeartbeat(const std::string& address, const AgentSession& session,
                             const Node& node, const AgentUpdate& update, absl::Time now) const {
-  if (!update.readings.empty() || session.tells_again || node.speaker != address) return false;
-  return node.silence.empty() && now - node.received_at <= kQuiet &&
+  if (!update.readings.empty() || session.is_replaying || node.active_agent != address)
+    return false;
+  return node.why_disconnected.empty() && now - node.received_at <= kQuiet &&
          now - node.history->NewestAt() <= options_.limits.join_within;
 }
 
@@ -201,12 +202,13 @@ void NodeStore::Continue(AgentUpdate update, absl::Time now, AgentSession& sessi
   const NodeHistory::Limits limits = LimitsOf(update.node, now);
   const bool more = update.more;
   node.replayed_for = std::min(node.replayed_for, limits.readings);
-  if (!session.tells_again || node.history == nullptr) {
-    session.tells_again = false;
+  if (!session.is_replaying || node.history == nullptr) {
+    session.is_replaying = false;
     node.history = Continued(std::move(node.history), std::move(update), limits);
     return;
   }
-  // What is kept goes on meanwhile, and for good if an agent that has just begun has less to tell.
+  // The kept history continues meanwhile, and stays if an agent that has just begun has less to
+  // replay.
   AgentUpdate after{.readings = ReadingsAfter(node.history->NewestAt(), update),
                     .unchanged_until = update.unchanged_until};
   node.history = Continued(std::move(node.history), std::move(after), limits);
@@ -216,7 +218,7 @@ void NodeStore::Continue(AgentUpdate update, absl::Time now, AgentSession& sessi
   if (replayed->runs.front().first < node.history->runs.front().first) {
     node.history = replayed;
   }
-  session.tells_again = false;
+  session.is_replaying = false;
 }
 
 NodeHistory::Limits NodeStore::LimitsOf(const std::string& node, absl::Time now) const {
@@ -226,7 +228,7 @@ NodeHistory::Limits NodeStore::LimitsOf(const std::string& node, absl::Time now)
   const absl::Duration look_back = namespaces == nullptr
                                        ? options_.leases->LongestLookBack(now)
                                        : options_.leases->LookBack(*namespaces, now);
-  // As Decide does, which looks back on a reading before the window for as long as one speaks.
+  // Decide() also uses the reading before the window, up to the end of its validity (join_within).
   limits.readings = look_back + limits.join_within + kMargin;
   return limits;
 }
@@ -234,46 +236,47 @@ NodeHistory::Limits NodeStore::LimitsOf(const std::string& node, absl::Time now)
 void NodeStore::Lost(const std::string& address, const absl::Status& why, int64_t generation) {
   EndClaim(address, generation);
   AgentSession& session = sessions_[address];
-  // The next stream begins with all, or goes on from the newest reading.
-  session.is_connected = session.owes_all = session.tells_again = false;
-  if (!Speaks(address)) return;
+  // The next stream begins with the whole past, or continues from the newest reading.
+  session.is_connected = session.needs_replay = session.is_replaying = false;
+  if (!IsActive(address)) return;
   Node& node = nodes_.at(session.node);
-  node.silence = std::string(why.message());
+  node.why_disconnected = std::string(why.message());
   node.replayed = nullptr;
   Changed(session.node, generation);
 }
 
 void NodeStore::Leave(const std::string& address, const AgentUpdate& update, int64_t generation) {
-  if (!Speaks(address)) return;
+  if (!IsActive(address)) return;
   AgentSession& session = sessions_.at(address);
   const std::string& name = session.node;
-  // An agent may go from name to name with each message.
+  // An agent may change its node with each message.
   const auto dropped = session.lines.Pass(update.received_at);
   std::erase_if(nodes_, [&](const auto& each) {
     const auto& [other, left] = each;
-    if (left.speaker != address || left.left_at == absl::InfiniteFuture()) return false;
-    if (dropped) LogInfo("node_forgotten", {{"node", other}, {"why", left.silence}});
+    if (left.active_agent != address || left.left_at == absl::InfiniteFuture()) return false;
+    if (dropped) LogInfo("node_forgotten", {{"node", other}, {"why", left.why_disconnected}});
     Removed(other, generation);
     return true;
   });
   Node& node = nodes_.at(name);
-  node.silence = absl::StrCat("its agent is of node ", update.node, " now");
+  node.why_disconnected = absl::StrCat("its agent is of node ", update.node, " now");
   node.left_at = update.received_at;
   node.replayed = nullptr;
   if (dropped) {
-    LogWarn("node_left",
-            {{"node", name}, {"address", address}, {"why", node.silence}, {"dropped", *dropped}});
+    LogWarn("node_left", {{"node", name},
+                          {"address", address},
+                          {"why", node.why_disconnected},
+                          {"dropped", *dropped}});
   }
   Changed(name, generation);
 }
 
 void NodeStore::Forget(const std::string& address, int64_t generation) {
   EndClaim(address, generation);
-  if (Speaks(address)) {
+  if (IsActive(address)) {
     const std::string& name = sessions_.at(address).node;
     Removed(name, generation);
     nodes_.erase(name);
-    generation_ = generation;
   }
   sessions_.erase(address);
 }
@@ -285,60 +288,61 @@ void NodeStore::ForgetNodesLeft(absl::Time now, int64_t generation) {
       ++each;
       continue;
     }
-    LogInfo("node_forgotten", {{"node", name}, {"why", node.silence}});
+    LogInfo("node_forgotten", {{"node", name}, {"why", node.why_disconnected}});
     Removed(name, generation);
     each = nodes_.erase(each);
-    generation_ = generation;
   }
 }
 
 void NodeStore::Changed(const std::string& name, int64_t generation) {
   const NodeHistory& history = *nodes_.at(name).history;
   index_.Changed(name, history, generation);
-  SetOwnerless(name, IsOwnerless(history), generation);
+  SetNeverAttributed(name, IsNeverAttributed(history), generation);
   generation_ = generation;
 }
 
 void NodeStore::Removed(const std::string& name, int64_t generation) {
   index_.Removed(name, generation);
-  SetOwnerless(name, false, generation);
+  SetNeverAttributed(name, false, generation);
+  generation_ = generation;
 }
 
-void NodeStore::SetOwnerless(const std::string& name, bool is, int64_t generation) {
-  const bool changed = is ? ownerless_.insert(name).second : ownerless_.erase(name) > 0;
-  if (changed) ownerless_generation_ = generation;
+void NodeStore::SetNeverAttributed(const std::string& name, bool is, int64_t generation) {
+  const bool changed =
+      is ? never_attributed_.insert(name).second : never_attributed_.erase(name) > 0;
+  if (changed) never_attributed_generation_ = generation;
 }
 
-std::string NodeStore::WhyOwnerless(const std::string& name) const {
+std::string NodeStore::WhyNeverAttributed(const std::string& name) const {
   return absl::StrCat("who holds the GPUs of node ", name,
                       " is not known yet: ", nodes_.at(name).history->Newest().attribution.why);
 }
 
-std::vector<std::string> NodeStore::LackingPast(absl::Time now) const {
-  constexpr size_t kAtOnce = 20;  // of 1,000 nodes, whose agents then reconnect within a minute
-  std::vector<std::string> lacking;
+std::vector<std::string> NodeStore::AgentsToReplay(absl::Time now) const {
+  constexpr size_t kAtOnce = 20;  // 1,000 nodes then reconnect within a minute
+  std::vector<std::string> agents;
   for (const auto& [address, session] : sessions_) {
-    if (session.owes_all) lacking.push_back(address);
+    if (session.needs_replay) agents.push_back(address);
   }
-  if (options_.leases == nullptr) return lacking;
+  if (options_.leases == nullptr) return agents;
   for (const auto& [name, node] : nodes_) {
     const absl::Duration wanted = LimitsOf(name, now).readings;
     if (node.history->forgotten_until <= now - wanted || node.replayed_for >= wanted) continue;
-    const auto session = sessions_.find(node.speaker);
+    const auto session = sessions_.find(node.active_agent);
     if (session == sessions_.end() || session->second.node != name) continue;
-    if (!session->second.is_connected || session->second.tells_again) continue;
-    if (lacking.size() >= kAtOnce) break;
-    lacking.push_back(node.speaker);
+    if (!session->second.is_connected || session->second.is_replaying) continue;
+    if (agents.size() >= kAtOnce) break;
+    agents.push_back(node.active_agent);
   }
-  return lacking;
+  return agents;
 }
 
-void NodeStore::TellsAgain(const std::string& address, absl::Time now) {
+void NodeStore::BeginReplay(const std::string& address, absl::Time now) {
   const auto session = sessions_.find(address);
   if (session == sessions_.end()) return;
-  session->second.owes_all = false;
-  if (!Speaks(address)) return;
-  session->second.tells_again = true;
+  session->second.needs_replay = false;
+  if (!IsActive(address)) return;
+  session->second.is_replaying = true;
   Node& node = nodes_.at(session->second.node);
   node.replayed = nullptr;
   node.replayed_for = LimitsOf(session->second.node, now).readings;
@@ -358,9 +362,9 @@ void NodeStore::Add(const std::string& name, FleetHistory& fleet) const {
   state.node = name;
   state.history = node.history;
   state.received_at = node.received_at;
-  state.silence = node.silence;
+  state.silence = node.why_disconnected;
   AddRival(node, fleet);
-  if (!node.silence.empty()) return;
+  if (!node.why_disconnected.empty()) return;
   const absl::Time quiet_at = node.received_at + kQuiet;
   if (fleet.now > quiet_at) {
     state.silence = "it has fallen silent";
@@ -373,7 +377,7 @@ void NodeStore::AddRival(const Node& node, FleetHistory& fleet) const {
   if (node.rival.empty()) return;
   const absl::Time disputed_at = node.rival_since + options_.grace;
   if (IsDisputed(node, fleet.now)) {
-    fleet.nodes.back().disputed = absl::StrCat(node.speaker, " and ", node.rival);
+    fleet.nodes.back().disputed = absl::StrCat(node.active_agent, " and ", node.rival);
   } else {
     fleet.stands_until = std::min(fleet.stands_until, disputed_at);
   }
@@ -397,39 +401,39 @@ absl::Time NodeStore::NewestAt() const {
 }
 
 absl::Time NodeStore::NewestOf(const std::string& address) const {
-  if (!Speaks(address)) return absl::InfinitePast();
+  if (!IsActive(address)) return absl::InfinitePast();
   return nodes_.at(sessions_.at(address).node).history->NewestAt();
 }
 
-std::string NodeStore::SpeakerOf(const std::string& node) const {
-  const std::string& speaker = nodes_.at(node).speaker;
-  const auto session = sessions_.find(speaker);
-  return session != sessions_.end() && session->second.node == node ? speaker : "";
+std::string NodeStore::ActiveAgentOf(const std::string& node) const {
+  const std::string& active_agent = nodes_.at(node).active_agent;
+  const auto session = sessions_.find(active_agent);
+  return session != sessions_.end() && session->second.node == node ? active_agent : "";
 }
 
-std::map<std::string, std::string> NodeStore::Remembering(
+std::map<std::string, std::string> NodeStore::AgentsWithRecordsIn(
     const std::vector<std::string>& namespaces) const {
-  std::map<std::string, std::string> speakers;
+  std::map<std::string, std::string> agents;
   for (const auto& each : sessions_) {
     const auto& [address, session] = each;
     const bool has_any = std::ranges::any_of(namespaces, [&each](const std::string& name) {
       return each.second.engine_namespaces.contains(name);
     });
-    if (has_any && Speaks(address)) speakers.emplace(session.node, address);
+    if (has_any && IsActive(address)) agents.emplace(session.node, address);
   }
-  return speakers;
+  return agents;
 }
 
 bool NodeStore::IsSuperseded(const std::string& address) const {
   const auto session = sessions_.find(address);
-  return session != sessions_.end() && nodes_.contains(session->second.node) && !Speaks(address);
+  return session != sessions_.end() && nodes_.contains(session->second.node) && !IsActive(address);
 }
 
-bool NodeStore::Speaks(const std::string& address) const {
+bool NodeStore::IsActive(const std::string& address) const {
   const auto session = sessions_.find(address);
   if (session == sessions_.end()) return false;
   const auto node = nodes_.find(session->second.node);
-  return node != nodes_.end() && node->second.speaker == address;
+  return node != nodes_.end() && node->second.active_agent == address;
 }
 
 }  // namespace gpuscaler

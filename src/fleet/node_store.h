@@ -1,5 +1,5 @@
-// One history for each node, by the words of the agent that speaks for it, and which of them a
-// decision needs.
+// The histories of the nodes, each from the readings of its active agent, and an index of the nodes
+// that a decision needs.
 #pragma once
 
 #include <cstdint>
@@ -19,36 +19,36 @@
 
 namespace gpuscaler {
 
-// Not thread-safe. `generation` is what counts as the newest, if this changes anything.
+// Not thread-safe. `generation` is the number that a change gets, if the call changes anything.
 class NodeStore {
  public:
   struct Options {
     NodeHistory::Limits limits;
-    // Of how far decisions look back: older readings are not kept. It outlives the tracks. Null:
-    // all within the limits are.
+    // How far decisions look back: older readings are dropped. Must outlive the store. Null:
+    // everything within `limits` is kept.
     const Leases* leases = nullptr;
-    // How long two agents may claim a node before it is unreadable, and how long the last readings
-    // of a lost agent keep its node from an agent with other GPUs.
+    // How long two agents may claim a node before it is unreadable. The last readings of a lost
+    // agent keep its node from an agent with other GPUs for as long.
     absl::Duration grace = absl::InfiniteDuration();
-    // For so long a node is kept whose agent is another node's now.
+    // How long to keep a node after its agent has moved to another node.
     absl::Duration forget_after = absl::InfiniteDuration();
   };
   explicit NodeStore(const Options& options) : options_(options), index_(options.limits.horizon) {}
 
   void Received(const std::string& address, AgentUpdate update, absl::Time now, int64_t generation);
   void Lost(const std::string& address, const absl::Status& why, int64_t generation);
-  // The agent is forgotten, and the node that it spoke for.
+  // Forgets the agent and its node.
   void Forget(const std::string& address, int64_t generation);
-  // Their agents, if there are any, are not to be found where they were.
+  // Forgets the nodes that their agents left longer than `forget_after` ago.
   void ForgetNodesLeft(absl::Time now, int64_t generation);
 
-  // Agents of nodes where decisions look back farther than what is kept, and those that speak for
-  // one after another did: they are to tell all of their past again. A few at a time, and each once
-  // for the same length.
-  std::vector<std::string> LackingPast(absl::Time now) const;
-  // A new stream of this agent begins with its past, which takes the place of what is kept once it
-  // is complete and reaches farther back. The stream before has ended.
-  void TellsAgain(const std::string& address, absl::Time now);
+  // Returns the addresses of agents that must replay their past: decisions look back farther than
+  // what is kept of the node, or the agent's newest reading was dropped before the agent became
+  // active. A few at a time, and each node once for the same look-back.
+  std::vector<std::string> AgentsToReplay(absl::Time now) const;
+  // Must be called after the agent's stream has ended and before a new one begins with the agent's
+  // past. The replay replaces the history once it is complete and reaches farther back.
+  void BeginReplay(const std::string& address, absl::Time now);
 
   // Returns the last known pods of each node with an agent that began since the last call, by the
   // agent's address.
@@ -58,115 +58,120 @@ class NodeStore {
   void FindSharedPods(absl::Time now);
   int64_t shared_pods() const { return static_cast<int64_t>(shared_pods_.size()); }
 
-  // That node as it stands at the fleet's instant.
+  // Adds the node to `fleet`, as of `fleet.now`.
   void Add(const std::string& name, FleetHistory& fleet) const;
-  // Whose pods hold its GPUs, as far as is known.
+  // Adds the last known pods of the node to `fleet.others`, if there are any.
   void AddOther(const std::string& name, FleetHistory& fleet) const;
   std::vector<std::string> Names() const;
   bool empty() const { return nodes_.empty(); }
   const PodIndex& index() const { return index_; }
-  // Nodes whose GPUs are in use, and who holds them has not been known since this began to hear of
-  // them: replicas may be there that nobody here has seen.
-  const std::set<std::string>& ownerless() const { return ownerless_; }
-  std::string WhyOwnerless(const std::string& name) const;
-  // Whether something was that concerns all, whoever's pods a decision is on.
+  // Nodes with GPUs in use and no known pods since this store began: they may have replicas that no
+  // agent has reported.
+  const std::set<std::string>& never_attributed() const { return never_attributed_; }
+  std::string WhyNeverAttributed(const std::string& name) const;
+  // Returns true if a change after `generation` concerns the decisions of all pods.
   bool AllChangedSince(int64_t generation) const {
-    return ownerless_generation_ > generation || index_.AllChangedSince(generation);
+    return never_attributed_generation_ > generation || index_.AllChangedSince(generation);
   }
-  int64_t generation() const { return generation_; }  // of the last change of any
+  int64_t generation() const { return generation_; }  // as of the last change
 
   absl::Time NewestAt() const;
-  // When the node that the agent speaks for was read; InfinitePast: it speaks for none.
+  // Returns when the newest reading of the agent's node was taken. InfinitePast: the agent is not
+  // active.
   absl::Time NewestOf(const std::string& address) const;
-  // The address of the agent whose word counts for the node; empty: it is another node's now.
-  std::string SpeakerOf(const std::string& node) const;
-  // Nodes with agents that remember engines of these namespaces, and the agents' addresses.
-  std::map<std::string, std::string> Remembering(const std::vector<std::string>& namespaces) const;
-  // Another agent, or another address of the same, speaks for its node.
+  // Returns the address of the node's active agent. Empty: the agent has moved to another node.
+  std::string ActiveAgentOf(const std::string& node) const;
+  // Returns the nodes with an active agent that has capacity records in these namespaces, and the
+  // agents' addresses.
+  std::map<std::string, std::string> AgentsWithRecordsIn(
+      const std::vector<std::string>& namespaces) const;
+  // Returns true if another agent, or another address of the same agent, is active for its node.
   bool IsSuperseded(const std::string& address) const;
-  // Two live agents with different GPUs have claimed the node for longer than `grace`.
+  // Returns true if two live agents with different GPUs have claimed the node for longer than
+  // `grace`.
   bool IsDisputed(const std::string& node, absl::Time now) const;
   int64_t CountDisputed(absl::Time now) const;
 
  private:
-  // An agent, as one that may speak for a node.
+  // An agent that may become the active one of a node.
   struct AgentSession {
-    std::string node;  // that it tells of; empty: not known yet
+    std::string node;  // empty: not known yet
     uint64_t instance = 0;
-    std::set<std::string> engine_namespaces;  // it remembers their engines
+    std::set<std::string> engine_namespaces;  // namespaces of its capacity records
     bool is_connected = false;
-    bool tells_again = false;
-    // Its newest reading still stands, by its stream, and was not kept: a new stream is due.
-    bool owes_all = false;
-    // None of its GPUs, in its newest reading while another agent spoke, is one of the node's.
+    bool is_replaying = false;
+    // The stream extended its newest reading, which was not kept: only a new stream has it.
+    bool needs_replay = false;
+    // Its newest reading while another agent was active has none of the node's GPUs.
     bool has_other_gpus = false;
-    std::shared_ptr<const NodeLayout> former;  // from an agent before; null: taken
-    // What is logged of it, which it can cause as fast as it talks.
+    std::shared_ptr<const NodeLayout> former;  // before the agent began; null: taken
+    // Limits the log lines that the agent can cause with its messages.
     PassesLately lines{10, absl::Minutes(1)};
   };
   struct Node {
-    std::string speaker;    // the address of the agent whose word counts
-    uint64_t instance = 0;  // of that agent's process, which made the newest reading
+    std::string active_agent;  // address; its readings count
+    uint64_t instance = 0;     // the process of that agent that made the newest reading
     absl::Time received_at = absl::InfinitePast();
-    std::string silence;  // why its speaker is not heard; empty: it is
-    // When its speaker was heard of another node: addresses are given again.
+    std::string why_disconnected;  // empty: connected
+    // When its active agent reported another node: addresses are reused.
     absl::Time left_at = absl::InfiniteFuture();
     std::string rival;  // another live agent that claims it with other GPUs; empty: none
     absl::Time rival_since;
-    std::shared_ptr<NodeHistory> history;   // readers' shares are of a const one
-    std::shared_ptr<NodeHistory> replayed;  // so far; null: it is not told again
-    absl::Duration replayed_for;            // how far back decisions looked when it was
+    std::shared_ptr<NodeHistory> history;   // readers share it as const
+    std::shared_ptr<NodeHistory> replayed;  // the replay so far; null: none is in progress
+    absl::Duration replayed_for;            // the look-back when the last replay began
   };
 
-  // The newest reading of its node was made by this process and came from this address.
+  // Returns true if the newest reading of the session's node is from this address and this process.
   bool IsOwn(const std::string& address, const AgentSession& session) const;
-  // Whether another process than that speaks for its node from this update on, which is cut to what
-  // is new. It needs a reading of its own: none of the former agent's is prolonged.
+  // Returns true if the process becomes the node's active agent with this update, and removes from
+  // the update what is not new. Requires a new reading: the former agent's readings are not
+  // extended.
   bool TakesOver(const std::string& address, absl::Time now, int64_t generation,
                  AgentUpdate& update);
-  // Logs that another process speaks for the node from now on.
+  // Logs the takeover of a node by another process.
   static void LogTakeover(const std::string& address, absl::Time at, const Node& node,
                           AgentSession& session);
-  // If several agents claim a node, the first one speaks for it until it is lost or falls silent.
-  // Then another that reports one of its GPUs follows at once: a GPU is in one
-  // machine, and an upgrade has two agents on a node for as long as it lasts (maxSurge). An agent
-  // with other GPUs is taken for another machine's, and follows after `grace`.
-  bool MaySpeak(const std::string& address, const AgentSession& session, const Node& node,
-                absl::Time now) const;
-  // Nothing new is said, and the node was neither silent nor stale until now: all that was decided
-  // still stands, for as long as it was to (Decision::valid_until).
+  // If several agents claim a node, the first one stays active until it is lost or idle. Another
+  // agent that reports one of the node's GPUs follows at once: a GPU is in one machine, and an
+  // upgrade runs two agents on a node for a while (maxSurge). An agent with other GPUs is probably
+  // on another machine, and follows after `grace`.
+  bool MayReport(const std::string& address, const AgentSession& session, const Node& node,
+                 absl::Time now) const;
+  // Returns true if the update has no new reading and the node was neither lost nor stale: all
+  // decisions stay valid until their Decision::valid_until.
   bool IsHeartbeat(const std::string& address, const AgentSession& session, const Node& node,
                    const AgentUpdate& update, absl::Time now) const;
-  // An agent that may not speak for the node claims it.
+  // An agent that must not become active claims the node.
   void Claim(const std::string& address, const AgentUpdate& update, absl::Time now,
              int64_t generation);
-  // The agent claims its node no more, or not with other GPUs.
+  // Ends a claim: the agent has left the node, or now has the node's GPUs.
   void EndClaim(const std::string& address, int64_t generation);
   bool IsDisputed(const Node& node, absl::Time now) const {
     return !node.rival.empty() && now - node.rival_since > options_.grace;
   }
   void AddRival(const Node& node, FleetHistory& fleet) const;
-  // Adds the update to the history, or to the one that the agent sends again.
+  // Adds the update to the history, or to the replay in progress.
   void Continue(AgentUpdate update, absl::Time now, AgentSession& session, Node& node) const;
-  // The agent speaks for its node no more, but for another. The one that it left before is
-  // forgotten: an agent that goes from name to name would else fill the memory with nodes.
+  // The agent moves from its node to another one. The node that it left before is forgotten: an
+  // agent that changes its node with each message would otherwise fill the memory.
   void Leave(const std::string& address, const AgentUpdate& update, int64_t generation);
   NodeHistory::Limits LimitsOf(const std::string& node, absl::Time now) const;
   void Changed(const std::string& name, int64_t generation);
   void Removed(const std::string& name, int64_t generation);
-  void SetOwnerless(const std::string& name, bool is, int64_t generation);
-  // Its word counts for the node that it tells of.
-  bool Speaks(const std::string& address) const;
+  void SetNeverAttributed(const std::string& name, bool is, int64_t generation);
+  // Returns true if the agent is the active one of its node.
+  bool IsActive(const std::string& address) const;
 
   const Options options_;
-  std::map<std::string, AgentSession> sessions_;  // by address
-  std::map<std::string, Node> nodes_;             // those with a history, by name
+  std::map<std::string, AgentSession> sessions_;  // key: address
+  std::map<std::string, Node> nodes_;             // key: name; each has a history
   PodIndex index_;
-  std::set<std::string> ownerless_;
-  int64_t ownerless_generation_ = 0;  // of its last change
+  std::set<std::string> never_attributed_;
+  int64_t never_attributed_generation_ = 0;  // as of the last change
   int64_t generation_ = 0;
-  std::set<std::string> shared_pods_;  // UIDs, when they were looked for last
-  absl::Time looked_for_shared_at_ = absl::InfinitePast();
+  std::set<std::string> shared_pods_;  // UIDs, as of the last search
+  absl::Time shared_pods_found_at_ = absl::InfinitePast();
   PassesLately shared_lines_{10, absl::Minutes(1)};
 };
 

@@ -1,4 +1,4 @@
-// An agent's end of a stream to one reader: each message is made when it can be sent.
+// An agent's end of a stream to one reader: each message is composed when it can be sent.
 #pragma once
 
 #include <functional>
@@ -12,22 +12,22 @@
 
 namespace gpuscaler {
 
-// An agent logs its new readers: so many a minute, and as much of the name that they give.
+// Limits for the log of new readers: lines per minute, and characters of a reader's name.
 inline constexpr int kReadersLogged = 10;
 inline constexpr size_t kLongestReader = 253;
 
-// One message is on its way at most, and the next one is made of what there is when that has gone:
-// a slow reader costs no memory. Thread-safe.
+// At most one message is being sent. The next one is composed from the newest state when that is
+// done, so a slow reader costs no memory. Thread-safe.
 template <typename Incoming, typename Outgoing>
 class OneWriteStream : public ServerCall::Handler {
  public:
   // Called once, at the call's end.
   using Closed = std::function<void(const OneWriteStream*)>;
 
-  // Sends the message that is on its way before. The first status counts.
+  // Ends the call after the message that is being sent. The first status counts.
   void End(const absl::Status& status) { call_->Finish(status); }
 
-  // Drops the message that is on its way, if the reader takes none.
+  // Ends the call, and drops the message that is being sent if the reader does not read.
   void EndNow(const absl::Status& status) { call_->FinishNow(status); }
 
   const std::string& peer() const { return call_->headers().peer; }
@@ -52,7 +52,7 @@ class OneWriteStream : public ServerCall::Handler {
   }
 
   void OnEnd() override {
-    { MutexLock lock(mutex_); }  // another thread may write: it must have returned
+    { MutexLock lock(mutex_); }  // another thread may be in WriteNext(): wait for it
     closed_(this);
   }
 
@@ -60,10 +60,10 @@ class OneWriteStream : public ServerCall::Handler {
   OneWriteStream(std::shared_ptr<ServerCall> call, Closed closed)
       : call_(std::move(call)), closed_(std::move(closed)) {}
 
-  // A subscription; an error ends the stream.
+  // Takes a subscription. An error ends the stream.
   virtual absl::Status Take(const Incoming& incoming) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
 
-  // Makes the next message of what there is. False: there is nothing to send.
+  // Composes the next message. Returns false if there is nothing to send.
   virtual bool Compose(Outgoing& message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
 
   void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

@@ -1,4 +1,4 @@
-// The streams of an agent's readers, which have a bounded number of places: aggregators come first.
+// The streams of an agent's readers. Their number is limited, and aggregators come first.
 #pragma once
 
 #include <algorithm>
@@ -28,13 +28,13 @@ class OpenReaders {
     int64_t refused_as_stopping = 0;
   };
 
-  // `aggregators` outlives it. Null: no address comes first.
+  // `aggregators` must outlive it. Null: no address comes first.
   OpenReaders(int places, PeerAddresses* aggregators)
       : places_(places), aggregators_(aggregators) {}
 
   // Keeps the stream until Closed(), and returns it. Ends it with `refusal`, or with UNAVAILABLE
-  // after Stop(). If all places are taken, ends another one that gives its place, or this one, with
-  // RESOURCE_EXHAUSTED.
+  // after Stop(). If all places are taken, ends the reader with the lowest priority with
+  // RESOURCE_EXHAUSTED: another one, or this one.
   std::shared_ptr<Stream> Open(std::shared_ptr<Stream> stream,
                                absl::Status refusal = absl::OkStatus()) {
     std::shared_ptr<Stream> displaced;
@@ -53,7 +53,7 @@ class OpenReaders {
     if (refusal.ok()) return stream;
     stream->End(refusal);
     // A new aggregator may not be listed yet, and tries again.
-    if (absl::IsResourceExhausted(refusal) && aggregators_ != nullptr) aggregators_->AskSoon();
+    if (absl::IsResourceExhausted(refusal) && aggregators_ != nullptr) aggregators_->ResolveSoon();
     return stream;
   }
 
@@ -68,7 +68,7 @@ class OpenReaders {
     if (AreAllClosed()) closed_.NotifyAll();
   }
 
-  // Ends all streams, now and from now on; those that are open with OK.
+  // Ends all streams, now and from now on; open ones with OK.
   void Stop() {
     {
       MutexLock lock(mutex_);
@@ -77,7 +77,7 @@ class OpenReaders {
     for (const auto& stream : Readers()) stream->End(absl::OkStatus());
   }
 
-  // After Stop(): until the last one has ended.
+  // Blocks until the last stream has ended. Requires Stop().
   void Wait() {
     MutexLock lock(mutex_);
     while (!AreAllClosed()) closed_.Wait(mutex_);
@@ -92,8 +92,8 @@ class OpenReaders {
     return readers;
   }
 
-  // Readers of a higher rank come first: those with a certificate, then those that are aggregators
-  // by their address. 0: it is neither.
+  // Returns the rank of a reader: 2 for a certificate, plus 1 for the address of an aggregator.
+  // Readers of a higher rank come first.
   int RankOf(const Stream& stream) const {
     const bool is_listed = aggregators_ != nullptr && aggregators_->Lists(stream.peer());
     return (stream.has_certificate() ? 2 : 0) + (is_listed ? 1 : 0);
@@ -109,7 +109,7 @@ class OpenReaders {
  private:
   struct Reader {
     std::shared_ptr<Stream> stream;
-    int64_t number = 0;  // in the order in which they came
+    int64_t number = 0;  // in the order of arrival
   };
 
   int Open() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -135,12 +135,13 @@ class OpenReaders {
     return absl::OkStatus();
   }
 
-  // Returns the reader that gives its place to the newcomer: one of the lowest rank, of the address
-  // with the most places, the newest. Null: none does.
+  // Returns the reader that loses its place to the newcomer; null: none. Candidates have the lowest
+  // rank; of these the address with the most places, and there the newest.
   std::shared_ptr<Stream> FindLeast(const Stream& newcomer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    // The first of all ranks: one that is listed from here on displaces no other aggregator.
+    // Read before the other ranks: an address that becomes listed after this cannot displace
+    // another aggregator.
     const int own = RankOf(newcomer);
-    absl::flat_hash_map<std::string, int> places;  // addresses and how many each has
+    absl::flat_hash_map<std::string, int> places;  // places by address
     for (const auto& entry : readers_) ++places[entry.second.stream->peer()];
     const auto order = [&](const Reader& each) {
       return std::tuple(RankOf(*each.stream), -places[each.stream->peer()], -each.number);
@@ -167,9 +168,9 @@ class OpenReaders {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t opened_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_map<const Base*, Reader> readers_ ABSL_GUARDED_BY(mutex_);
-  // Those without a place, until their status has been sent: any number.
+  // Streams without a place, until their status has been sent: any number.
   absl::flat_hash_map<const Base*, std::shared_ptr<Stream>> ending_ ABSL_GUARDED_BY(mutex_);
-  Counts counts_ ABSL_GUARDED_BY(mutex_);  // but `open`
+  Counts counts_ ABSL_GUARDED_BY(mutex_);  // except `open`
 };
 
 }  // namespace gpuscaler

@@ -1,4 +1,4 @@
-// Readers of an agent, more than it has places for, from several addresses of loopback.
+// More readers of an agent than it has places, from several loopback addresses.
 #include "fleet/open_readers.h"
 
 #include <algorithm>
@@ -50,12 +50,12 @@ class Reader {
     call_.Write(request);
   }
 
-  // Blocks until a message has come. False: the stream has ended.
+  // Blocks until a message has come. Returns false if the stream has ended.
   bool Reads() {
     ++read_;
     return call_.WaitForMessages(read_).size() >= read_;
   }
-  // True once it has read a reading that was taken at `at`.
+  // Returns true once a reading taken at `at` has come.
   bool ReadsUntil(absl::Time at) {
     while (Reads()) {
       const std::vector<Message> messages = call_.messages();
@@ -102,7 +102,7 @@ class OpenReadersTest : public testing::Test {
         PeersOption{.addresses = {absl::StrCat(kAggregator, ":6000")}}, [](const auto&) {}));
   }
 
-  // Returns its time.
+  // Returns the time of the reading.
   absl::Time TakeReading() {
     clock_.Advance(absl::Seconds(1));
     NodeSnapshot snapshot = SnapshotOf(1, clock_.Now());
@@ -118,7 +118,7 @@ class OpenReadersTest : public testing::Test {
         Target{.address = absl::StrCat("127.0.0.1:", server_->port()), .source_address = address});
   }
 
-  // Readers that have a place each, over one connection.
+  // Opens readers over one connection. Each gets a place.
   template <typename OneReader = GpuReader>
   std::vector<std::unique_ptr<OneReader>> Open(int count, const char* address,
                                                const char* method = kWatch) {
@@ -135,7 +135,7 @@ class OpenReadersTest : public testing::Test {
     return readers;
   }
 
-  // The same, from an address each.
+  // As above, from one address each.
   template <typename OneReader = GpuReader>
   std::vector<std::unique_ptr<OneReader>> OpenFromEach(int count, const char* method = kWatch) {
     std::vector<std::unique_ptr<OneReader>> readers;
@@ -165,7 +165,7 @@ class OpenReadersTest : public testing::Test {
   std::unique_ptr<WireServer> server_;
 };
 
-TEST_F(OpenReadersTest, AggregatorGetsReadingsThoughOthersHoldAllPlaces) {
+TEST_F(OpenReadersTest, AggregatorDisplacesAnotherReader) {
   StartWithAggregator();
   const auto others = OpenFromEach(kPlaces);
   GpuReader aggregator(From(kAggregator), kWatch);
@@ -177,7 +177,7 @@ TEST_F(OpenReadersTest, AggregatorGetsReadingsThoughOthersHoldAllPlaces) {
   EXPECT_TRUE(aggregator.ReadsUntil(TakeReading()));
 }
 
-TEST_F(OpenReadersTest, AggregatorKeepsItsPlacesWhenOthersCome) {
+TEST_F(OpenReadersTest, AggregatorKeepsItsPlaces) {
   StartWithAggregator();
   const auto aggregator = Open(2, kAggregator);
   const auto others = OpenFromEach(kPlaces - 2);
@@ -186,7 +186,7 @@ TEST_F(OpenReadersTest, AggregatorKeepsItsPlacesWhenOthersCome) {
   for (const auto& reader : aggregator) EXPECT_TRUE(reader->ReadsUntil(taken_at));
 }
 
-TEST_F(OpenReadersTest, AggregatorsGetNewsOfEnginesThoughOthersHoldAllPlaces) {
+TEST_F(OpenReadersTest, AggregatorDisplacesAnotherEngineReader) {
   StartWithAggregator();
   const auto others = OpenFromEach<EngineReader>(kPlaces, kWatchEngines);
   EngineReader aggregator(From(kAggregator), kWatchEngines);
@@ -207,7 +207,7 @@ TEST_F(OpenReadersTest, AddressesShareThePlacesWithoutAggregators) {
   EXPECT_TRUE(aggregator.ReadsUntil(TakeReading()));
 }
 
-TEST_F(OpenReadersTest, NewAggregatorIsLookedUpWhenItIsRefused) {
+TEST_F(OpenReadersTest, RefusalOfANewAggregatorResolvesTheNames) {
   Start(std::make_unique<PeerAddresses>(
       PeersOption{.host = "aggregators", .port = 6000}, [](const auto&) {}, absl::Hours(1),
       [this](const std::string&, int) -> PeerAddresses::Answer {
@@ -224,7 +224,8 @@ TEST_F(OpenReadersTest, NewAggregatorIsLookedUpWhenItIsRefused) {
   ExpectTooMany(strangers.back()->End(), "given to an aggregator");
 }
 
-// A server that got its authority of clients while it ran: all come from one address.
+// All readers come from one address, and some have a certificate: the client CA was added while the
+// server ran.
 TEST_F(OpenReadersTest, ReaderWithACertificateComesFirst) {
   const TestCa ca("our CA");
   const TestPair pair = ca.Issue("fleet");
@@ -262,8 +263,8 @@ TEST_F(OpenReadersTest, LogsFewReadersOfEachKindAndTheStartOfTheirNames) {
   EXPECT_THAT(lines, testing::Each(testing::Not(HasSubstr(std::string(254, 'x')))));
 }
 
-// Refused readers that do not read their status stay open, as many as they like.
-TEST(OpenReaders, RefusedReadersCostNewOnesNothing) {
+// Refused readers may stay open in any number, if they do not read their status.
+TEST(OpenReaders, RefusedReadersDoNotSlowNewOnes) {
   struct Stream {
     const std::string& peer() const {
       ++looked_at;
@@ -285,7 +286,7 @@ TEST(OpenReaders, RefusedReadersCostNewOnesNothing) {
     if (i == 2) by_first = looked_at;
   }
   EXPECT_GT(by_first, 0);
-  EXPECT_EQ(looked_at, by_first) << "by the 998th that is refused, and by the first";
+  EXPECT_EQ(looked_at, by_first) << "the 998th refusal costs as much as the first";
   EXPECT_THAT(readers.Readers(), testing::ElementsAre(testing::AnyOf(streams[0], streams[1]),
                                                       testing::AnyOf(streams[0], streams[1])));
   EXPECT_EQ(readers.counts().open, 2);
@@ -294,7 +295,7 @@ TEST(OpenReaders, RefusedReadersCostNewOnesNothing) {
   readers.Wait();
 }
 
-// Its window is shut: its message would be kept until it goes.
+// The reader's flow control window is closed: its message would stay in memory.
 TEST_F(OpenReadersTest, ReaderThatDoesNotReadLosesItsPlaceAtOnce) {
   StartWithAggregator();
   const auto others = OpenFromEach(kPlaces - 1);

@@ -49,12 +49,12 @@ absl::StatusOr<int> PortOf(absl::string_view text, absl::string_view whole) {
   return port;
 }
 
-// The interface behind a link-local address: "%eth0", or nothing.
+// True for the zone of a link-local address, "%eth0", and for no zone.
 bool IsZone(absl::string_view text) {
   return text.empty() || (text.size() > 1 && std::ranges::all_of(text, absl::ascii_isgraph));
 }
 
-// In one form, whichever of several it was written in; empty: no address.
+// Returns the address in its canonical form; empty: not an IPv6 address.
 std::string Ipv6Text(absl::string_view text) {
   const size_t zone = std::min(text.find('%'), text.size());
   if (!IsZone(text.substr(zone))) return "";
@@ -87,7 +87,7 @@ absl::StatusOr<std::string> HostOf(absl::string_view text, absl::string_view who
                           "dots, or it is an IP address"));
 }
 
-// The port is behind the last colon.
+// The port follows the last colon.
 absl::StatusOr<HostAndPort> Split(absl::string_view text) {
   const size_t colon = text.rfind(':');
   const bool has_port = colon != absl::string_view::npos;
@@ -150,14 +150,14 @@ PeerAddresses::PeerAddresses(const PeersOption& option, std::function<void(const
   if (option_.IsFixed()) {
     Answered(option_.addresses);
   } else {
-    asking_ = std::make_unique<PeriodicThread>("peers dns", interval, [this] { Ask(); });
+    resolving_ = std::make_unique<PeriodicThread>("peers dns", interval, [this] { Resolve(); });
   }
 }
 
-void PeerAddresses::Ask() {
+void PeerAddresses::Resolve() {
   {
     MutexLock lock(mutex_);
-    asked_at_ = real_.Now();
+    resolved_at_ = real_.Now();
   }
   Answered(resolver_(option_.host, option_.port));
 }
@@ -177,14 +177,14 @@ bool PeerAddresses::Lists(const std::string& host) const {
       last_good_, [&](const std::string& address) { return absl::StartsWith(address, start); });
 }
 
-void PeerAddresses::AskSoon() {
-  if (asking_ == nullptr) return;
+void PeerAddresses::ResolveSoon() {
+  if (resolving_ == nullptr) return;
   MutexLock lock(mutex_);
-  asking_->WakeIn(asked_at_ + kSoonest - real_.Now());
+  resolving_->WakeIn(resolved_at_ + kSoonest - real_.Now());
 }
 
 bool PeerAddresses::Stop(absl::Duration timeout) {
-  return asking_ == nullptr || asking_->Stop(timeout);
+  return resolving_ == nullptr || resolving_->Stop(timeout);
 }
 
 }  // namespace gpuscaler

@@ -17,14 +17,14 @@ namespace gpuscaler {
 
 // The value of --agents.
 struct PeersOption {
-  std::string host;  // a headless Service, resolved again and again; empty: a fixed list
+  std::string host;  // a headless Service, resolved periodically; empty: a fixed list
   int port = 0;
-  // The fixed list, each once, in one form: host:port, a name or an IP address.
+  // The fixed list, without duplicates, normalized: host:port, a name or an IP address.
   std::vector<std::string> addresses;
 
   bool IsFixed() const { return host.empty(); }
-  // Returns the name in the peers' certificates, if they are found by name: the host without the
-  // dot that ends a whole name in DNS. Empty: each peer has its own address.
+  // Returns the name in the peers' certificates: the host without the trailing dot. Empty for a
+  // fixed list: each peer has its own address.
   std::string ServerName() const;
 };
 
@@ -33,8 +33,8 @@ struct PeersOption {
 absl::StatusOr<PeersOption> ParsePeers(absl::string_view text);
 
 // Returns AddressesOf(), each as host:port. UNAVAILABLE also if there are none and the host is a
-// Service's of another cluster domain than this pod's: an empty list would mean that there is no
-// such pod.
+// Service of another cluster domain than this pod's: an empty list would mean that there is no such
+// pod.
 absl::StatusOr<std::vector<std::string>> ResolveAll(const std::string& host, int port);
 
 // Resolves at once, every `interval` and, after a failure of a peer, soon. Thread-safe.
@@ -43,23 +43,24 @@ class PeerAddresses {
   using Answer = absl::StatusOr<std::vector<std::string>>;
   using Resolver = std::function<Answer(const std::string& host, int port)>;
 
-  // `answered` gets each answer, on this object's thread; a fixed list is one answer, in the
+  // Calls `answered` with each answer, on this object's thread. A fixed list is one answer, in the
   // constructor.
   PeerAddresses(const PeersOption& option, std::function<void(const Answer&)> answered,
                 absl::Duration interval = absl::Seconds(10), Resolver resolver = ResolveAll);
 
-  // True if the last good answer lists an address at this host, with any port. `host` is an IP
-  // address without brackets.
+  // Returns true if the last good answer lists an address at this host, with any port. `host` is an
+  // IP address without brackets.
   bool Lists(const std::string& host) const;
 
-  // Resolves again, once a second at most: a peer was lost or is not listed, and may be elsewhere.
-  void AskSoon();
+  // Resolves again soon, at most once a second: a peer was lost or is not listed, and may have
+  // another address.
+  void ResolveSoon();
 
-  // No further answer. False: the resolver hangs; the destructor would wait for it.
+  // Ends the answers. Returns false if the resolver hangs; then the destructor would wait for it.
   bool Stop(absl::Duration timeout);
 
  private:
-  void Ask();
+  void Resolve();
   void Answered(const Answer& answer);
 
   const PeersOption option_;
@@ -68,8 +69,8 @@ class PeerAddresses {
   const SteadyClock real_;
   mutable Mutex mutex_;
   std::vector<std::string> last_good_ ABSL_GUARDED_BY(mutex_);
-  absl::Time asked_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  std::unique_ptr<PeriodicThread> asking_;  // null: nothing to ask
+  absl::Time resolved_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  std::unique_ptr<PeriodicThread> resolving_;  // null: a fixed list
 };
 
 }  // namespace gpuscaler

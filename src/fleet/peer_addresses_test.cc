@@ -19,22 +19,22 @@ TEST(ParsePeers, HeadlessServiceByName) {
   EXPECT_EQ(option->port, 6001);
 }
 
-TEST(ParsePeers, DotThatEndsAWholeNameIsForDnsAndNotInCertificates) {
+TEST(ParsePeers, TrailingDotIsNotInTheServerName) {
   const auto option = ParsePeers("dns:///keda-gpu-scaler-agents.gpu.svc.cluster.local.:6001");
   ASSERT_TRUE(option.ok()) << option.status();
   EXPECT_EQ(option->host, "keda-gpu-scaler-agents.gpu.svc.cluster.local.");
   EXPECT_EQ(option->port, 6001);
   EXPECT_EQ(option->ServerName(), "keda-gpu-scaler-agents.gpu.svc.cluster.local");
   EXPECT_EQ(ParsePeers("dns:///agents.gpu.svc:6001")->ServerName(), "agents.gpu.svc");
-  EXPECT_EQ(ParsePeers("static:gpu-7:6001")->ServerName(), "") << "that of each";
+  EXPECT_EQ(ParsePeers("static:gpu-7:6001")->ServerName(), "") << "each peer has its own name";
 }
 
-TEST(ParsePeers, ServiceMayBeGivenInFigures) {
+TEST(ParsePeers, HostMayBeAnIpAddress) {
   EXPECT_EQ(ParsePeers("dns:///10.0.0.7:6001")->host, "10.0.0.7");
   EXPECT_EQ(ParsePeers("dns:///[fd00::7]:6001")->host, "fd00::7") << "as resolvers want it";
 }
 
-TEST(ParsePeers, AddressesAreOfOneFormHoweverTheyAreWritten) {
+TEST(ParsePeers, AddressesAreNormalized) {
   EXPECT_THAT(ParsePeers("static:GPU-7:06001,[FD00:0::7]:6001,[fe80::1%eth0]:6001")->addresses,
               ElementsAre("gpu-7:6001", "[fd00::7]:6001", "[fe80::1%eth0]:6001"));
 }
@@ -78,7 +78,7 @@ const Wrong kWrong[] = {
     {"static:[gpu-7]:6001", "\"gpu-7\" is no IPv6 address"},
 };
 
-TEST(ParsePeers, WrongOnesAreRefusedWithWhatIsAllowed) {
+TEST(ParsePeers, InvalidValuesAreRefusedWithTheAllowedForms) {
   for (const Wrong& wrong : kWrong) {
     const auto option = ParsePeers(wrong.text);
     EXPECT_EQ(option.status().code(), absl::StatusCode::kInvalidArgument) << wrong.text;
@@ -93,12 +93,12 @@ TEST(ResolveAll, LocalhostIsThisMachine) {
   EXPECT_THAT(*addresses, Contains(testing::AnyOf("127.0.0.1:6001", "[::1]:6001")));
 }
 
-TEST(ResolveAll, FiguresOfBothFamiliesNeedNoServer) {
+TEST(ResolveAll, IpAddressesOfBothFamiliesNeedNoServer) {
   EXPECT_THAT(ResolveAll("10.0.0.7", 6001).value(), ElementsAre("10.0.0.7:6001"));
   EXPECT_THAT(ResolveAll("fd00::7", 6001).value(), ElementsAre("[fd00::7]:6001"));
 }
 
-// A resolver that returns what the test sets, and the answers that came.
+// A resolver with an answer that the test sets, and the answers that were delivered.
 class PeerAddressesTest : public testing::Test {
  protected:
   PeerAddresses::Resolver Resolver() {
@@ -120,7 +120,7 @@ class PeerAddressesTest : public testing::Test {
     MutexLock lock(mutex_);
     next_ = std::move(answer);
   }
-  // The answers, as soon as there are so many; what there is after 10 s.
+  // Returns the answers once there are `count` of them, or after 10 s.
   std::vector<PeerAddresses::Answer> WaitForAnswers(size_t count) {
     const SteadyClock real;
     const absl::Time deadline = real.Now() + absl::Seconds(10);
@@ -138,7 +138,7 @@ class PeerAddressesTest : public testing::Test {
   std::vector<PeerAddresses::Answer> answers_ ABSL_GUARDED_BY(mutex_);
 };
 
-TEST_F(PeerAddressesTest, AsksAtOnceAndAgain) {
+TEST_F(PeerAddressesTest, ResolvesAtOnceAndPeriodically) {
   PeerAddresses addresses(option_, Answered(), absl::Milliseconds(1), Resolver());
   EXPECT_THAT(WaitForAnswers(1)[0].value(), ElementsAre("10.0.0.7:6001"));
   Next(std::vector<std::string>{"10.0.0.8:6001"});
@@ -146,7 +146,7 @@ TEST_F(PeerAddressesTest, AsksAtOnceAndAgain) {
   EXPECT_THAT(WaitForAnswers(had + 2)[had + 1].value(), ElementsAre("10.0.0.8:6001"));
 }
 
-TEST_F(PeerAddressesTest, FailureIsAnAnswerToo) {
+TEST_F(PeerAddressesTest, FailureIsDelivered) {
   Next(absl::UnavailableError("agents: Temporary failure in name resolution"));
   PeerAddresses addresses(option_, Answered(), absl::Hours(1), Resolver());
   EXPECT_EQ(WaitForAnswers(1)[0].status().code(), absl::StatusCode::kUnavailable);
@@ -170,30 +170,30 @@ TEST_F(PeerAddressesTest, ListsTheHostsOfTheLastGoodAnswer) {
   EXPECT_TRUE(addresses.Lists("10.0.0.8"));
 }
 
-TEST_F(PeerAddressesTest, FixedListIsItsOwnAnswer) {
+TEST_F(PeerAddressesTest, FixedListIsOneAnswer) {
   PeerAddresses addresses({.addresses = {"10.0.0.7:6001", "gpu-8:6001"}}, Answered());
   EXPECT_THAT(WaitForAnswers(1)[0].value(), ElementsAre("10.0.0.7:6001", "gpu-8:6001"));
   EXPECT_TRUE(addresses.Lists("10.0.0.7"));
-  addresses.AskSoon();
+  addresses.ResolveSoon();
   EXPECT_TRUE(addresses.Stop(absl::ZeroDuration()));
 }
 
-TEST_F(PeerAddressesTest, LostAgentsMakeItAskAgainOnceASecondLater) {
+TEST_F(PeerAddressesTest, ResolveSoonResolvesOnceASecondAtMost) {
   const SteadyClock real;
   const absl::Time start = real.Now();
   PeerAddresses addresses(option_, Answered(), absl::Hours(1), Resolver());
   WaitForAnswers(1);
   Next(std::vector<std::string>{"10.0.0.8:6001"});
-  for (int i = 0; i < 1000; ++i) addresses.AskSoon();
+  for (int i = 0; i < 1000; ++i) addresses.ResolveSoon();
   const std::vector<PeerAddresses::Answer> answers = WaitForAnswers(2);
   EXPECT_GE(real.Now() - start, absl::Seconds(1));
   EXPECT_TRUE(addresses.Stop(absl::Seconds(10)));
-  ASSERT_EQ(answers.size(), 2u) << "asked in vain";
+  ASSERT_EQ(answers.size(), 2u) << "no second lookup";
   EXPECT_THAT(answers[1].value(), ElementsAre("10.0.0.8:6001"));
   EXPECT_EQ(WaitForAnswers(0).size(), 2u) << "one a second";
 }
 
-TEST_F(PeerAddressesTest, HungResolverIsSaidToHang) {
+TEST_F(PeerAddressesTest, StopReportsAHungResolver) {
   Mutex mutex;
   CondVar released;
   bool release = false;

@@ -1,4 +1,4 @@
-// How far another machine's clock is from ours, by the messages that it dates.
+// The offset of another machine's clock from ours, estimated from the times in its messages.
 #pragma once
 
 #include <algorithm>
@@ -7,11 +7,11 @@
 
 namespace gpuscaler {
 
-// The message that was quickest on its way tells: an offset is at most that much too large, and a
-// message that was late makes what it tells older, not younger. Not thread-safe.
+// The message with the shortest delay sets the offset: it is at most that delay too large. A late
+// message makes its readings older, never younger. Not thread-safe.
 class PeerClock {
  public:
-  // It was sent at `sent` of its clock, and came at `received` of ours.
+  // Takes a message that was sent at `sent` on its clock and came at `received` on ours.
   void Received(absl::Time sent, absl::Time received) {
     const absl::Duration seen = received - sent;
     if (received_at_ == absl::InfinitePast()) {
@@ -23,11 +23,12 @@ class PeerClock {
     received_at_ = received;
   }
 
-  // What its clock lacks to ours, in whole microseconds as times are sent: what adds it to the same
-  // time twice gets an equal one, wherever that is kept.
+  // Returns our clock minus its clock, in whole microseconds as times are sent: a time that is
+  // converted twice stays equal wherever it is stored.
   absl::Duration offset() const { return offset_; }
 
-  // Of two quartz clocks 1e-4 would be much; on the way of a minute 60 ms are forgiven.
+  // A drift of 1e-4 is already much for two quartz clocks. With 1e-3 the offset may grow by 60 ms
+  // per minute.
   static constexpr double kMostDrift = 1e-3;
 
  private:

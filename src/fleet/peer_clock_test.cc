@@ -7,7 +7,7 @@ namespace {
 
 const absl::Time kOurs = absl::FromUnixSeconds(1'767'225'600);
 
-TEST(PeerClock, QuickestMessageTells) {
+TEST(PeerClock, QuickestMessageSetsTheOffset) {
   PeerClock clock;
   const absl::Time theirs = kOurs - absl::Hours(1);
   clock.Received(theirs, kOurs + absl::Milliseconds(50));
@@ -16,11 +16,11 @@ TEST(PeerClock, QuickestMessageTells) {
   EXPECT_EQ(clock.offset(), absl::Hours(1) + absl::Milliseconds(2));
 }
 
-TEST(PeerClock, LateMessageIsOldNotOfAnotherClock) {
+TEST(PeerClock, LateMessageDoesNotMoveTheOffset) {
   PeerClock clock;
   clock.Received(kOurs, kOurs);
   clock.Received(kOurs + absl::Seconds(1), kOurs + absl::Seconds(11));
-  EXPECT_LT(clock.offset(), absl::Milliseconds(20)) << "it was 10 s on its way";
+  EXPECT_LT(clock.offset(), absl::Milliseconds(20)) << "the message was delayed by 10 s";
 }
 
 TEST(PeerClock, ClocksMayDrift) {
@@ -28,7 +28,7 @@ TEST(PeerClock, ClocksMayDrift) {
   absl::Time theirs = kOurs;
   for (int second = 0; second <= 86400; ++second) {
     clock.Received(theirs, kOurs + absl::Seconds(second));
-    theirs += absl::Microseconds(999'900);  // 100 millionths slow
+    theirs += absl::Microseconds(999'900);  // slow by 1e-4
   }
   EXPECT_GT(clock.offset(), absl::Seconds(8.5)) << "after a day";
 }

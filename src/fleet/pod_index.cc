@@ -7,16 +7,17 @@ namespace gpuscaler {
 
 namespace {
 
-// Names come and go, of Jobs above all. Whose name was forgotten is decided on anew once.
-constexpr size_t kMostLeft = 1000;
+// Names come and go, those of Jobs above all. A workload with an evicted name is evaluated once
+// more.
+constexpr size_t kMostUnused = 1000;
 
-// More others than on so many nodes nobody wants to read of.
+// The list of other holders is for people, so it is short.
 constexpr size_t kMostOthers = 8;
 
-// Who was there, and until a reading had others: from the newest back to those of `known`, who may
-// have stayed on. Whether these were found: all that was read before is told by this history too.
-template <typename Visit>
-bool VisitBackwards(const NodeHistory& history, const NodeLayout* known, Visit visit) {
+// Visits the layouts from the newest back to `known`, each with the time until which it held.
+// Returns false if `known` was not found: then the history was replaced, and has everything.
+template <typename Visitor>
+bool VisitBackwards(const NodeHistory& history, const NodeLayout* known, Visitor visit) {
   const NodeLayout* visited = nullptr;
   absl::Time until = history.NewestAt();
   absl::Time first = until;
@@ -40,53 +41,54 @@ bool VisitBackwards(const NodeHistory& history, const NodeLayout* known, Visit v
 }  // namespace
 
 void PodIndex::Changed(const std::string& node, const NodeHistory& history, int64_t generation) {
-  OnNode& on = on_node_[node];
+  NodeEntry& on = by_node_[node];
   const NodeLayout& newest = *history.runs.back().layout();
   const bool same = on.newest.get() == &newest && on.attributed == history.attributed;
-  if (!same) Read(node, history, on);
-  EndStays(node, history.NewestAt(), on);
-  for (const Stay& stay : on.stays) Touch(stay.entry, generation);
-  std::erase_if(on.stays, [&](const Stay& stay) { return !stay.entry->nodes.contains(node); });
-  ForgetNames();
-  SetAsking(node, newest.attribution.state != Attribution::State::kNone, generation);
+  if (!same) ReadHistory(node, history, on);
+  ExpirePresences(node, history.NewestAt(), on);
+  for (const Presence& presence : on.presences) Touch(presence.entry, generation);
+  std::erase_if(on.presences,
+                [&](const Presence& presence) { return !presence.entry->nodes.contains(node); });
+  EvictUnused();
+  SetUsesKubelet(node, newest.attribution.state != Attribution::State::kNone, generation);
   SetUnattributed(node, newest, same, generation);
 }
 
-void PodIndex::Read(const std::string& node, const NodeHistory& history, OnNode& on) {
-  Visit visit{.node = node, .on = on, .places = {}};
-  for (Stay& stay : on.stays) {
-    visit.places.emplace(&*stay.entry, visit.places.size());
-    stay.here = stay.reported = false;
+void PodIndex::ReadHistory(const std::string& node, const NodeHistory& history, NodeEntry& on) {
+  Scan scan{.node = node, .on = on, .places = {}};
+  for (Presence& presence : on.presences) {
+    scan.places.emplace(&*presence.entry, scan.places.size());
+    presence.present = presence.in_history = false;
   }
-  const auto see = [&](const NodeLayout& layout, absl::Time until) {
-    Seen(layout, until, false, visit);
+  const auto add = [&](const NodeLayout& layout, absl::Time until) {
+    AddLayout(layout, until, false, scan);
   };
-  const bool continued = VisitBackwards(history, on.newest.get(), see);
+  const bool continued = VisitBackwards(history, on.newest.get(), add);
   on.newest = history.runs.back().layout();
   on.attributed = history.attributed;
-  Seen(*on.newest, history.NewestAt(), true, visit);
-  // While owners are not known the last known ones stand.
-  if (on.attributed != nullptr) Seen(*on.attributed, absl::InfinitePast(), true, visit);
+  AddLayout(*on.newest, history.NewestAt(), true, scan);
+  // The last known owners count until the kubelet answers again.
+  if (on.attributed != nullptr) AddLayout(*on.attributed, absl::InfinitePast(), true, scan);
   if (continued) return;
-  for (Stay& stay : on.stays) {
-    if (!stay.reported) stay.until = absl::InfinitePast();
+  for (Presence& presence : on.presences) {
+    if (!presence.in_history) presence.until = absl::InfinitePast();
   }
 }
 
-void PodIndex::Seen(const NodeLayout& layout, absl::Time until, bool here, Visit& visit) {
-  const auto see = [&](const Key& key) {
-    Stay& stay = StayOf(key, visit);
-    stay.until = std::max(stay.until, until);
-    stay.here |= here;
-    stay.reported = true;
+void PodIndex::AddLayout(const NodeLayout& layout, absl::Time until, bool present, Scan& scan) {
+  const auto add = [&](const Key& key) {
+    Presence& presence = PresenceOf(key, scan);
+    presence.until = std::max(presence.until, until);
+    presence.present |= present;
+    presence.in_history = true;
   };
   for (const Pod& pod : layout.pods) {
-    see({.pods = {pod.namespace_name, ""}});
-    if (HasUnresolvedOwner(pod)) see({.pods = {pod.namespace_name, kUnresolvedOwner}});
+    add({.pods = {pod.namespace_name, ""}});
+    if (HasUnresolvedOwner(pod)) add({.pods = {pod.namespace_name, kUnresolvedOwner}});
     const bool ambiguous = IsAmbiguous(pod);
     for (std::string& name : OwnerNames(pod)) {
-      if (ambiguous) see({.pods = {pod.namespace_name, name}, .ambiguous = true});
-      see({.pods = {pod.namespace_name, std::move(name)}});
+      if (ambiguous) add({.pods = {pod.namespace_name, name}, .ambiguous = true});
+      add({.pods = {pod.namespace_name, std::move(name)}});
     }
   }
 }
@@ -94,38 +96,38 @@ void PodIndex::Seen(const NodeLayout& layout, absl::Time until, bool here, Visit
 PodIndex::Entries::iterator PodIndex::EntryOf(const Key& key) {
   const auto known = entries_.find(key);
   if (known != entries_.end()) return known->second;
-  held_.push_back({.key = key});
-  return entries_.emplace(key, std::prev(held_.end())).first->second;
+  used_.push_back({.key = key});
+  return entries_.emplace(key, std::prev(used_.end())).first->second;
 }
 
-PodIndex::Stay& PodIndex::StayOf(const Key& key, Visit& visit) {
+PodIndex::Presence& PodIndex::PresenceOf(const Key& key, Scan& scan) {
   const auto entry = EntryOf(key);
-  OnNode& on = visit.on;
-  const auto [place, is_new] = visit.places.emplace(&*entry, on.stays.size());
-  if (!is_new) return on.stays[place->second];
-  entry->nodes.insert(visit.node);
+  NodeEntry& on = scan.on;
+  const auto [place, is_new] = scan.places.emplace(&*entry, on.presences.size());
+  if (!is_new) return on.presences[place->second];
+  entry->nodes.insert(scan.node);
   if (key.pods.owner.empty()) on.namespaces.insert(key.pods.namespace_name);
-  on.stays.push_back({.entry = entry, .until = absl::InfinitePast()});
-  return on.stays.back();
+  on.presences.push_back({.entry = entry, .until = absl::InfinitePast()});
+  return on.presences.back();
 }
 
-void PodIndex::EndStays(const std::string& node, absl::Time now, OnNode& on) {
+void PodIndex::ExpirePresences(const std::string& node, absl::Time now, NodeEntry& on) {
   on.due = absl::InfiniteFuture();
-  for (Stay& stay : on.stays) {
-    if (stay.here) continue;
-    if (now - stay.until > horizon_) {
-      stay.entry->nodes.erase(node);
-      const PodsOf& pods = stay.entry->key.pods;
+  for (Presence& presence : on.presences) {
+    if (presence.present) continue;
+    if (now - presence.until > horizon_) {
+      presence.entry->nodes.erase(node);
+      const PodsOf& pods = presence.entry->key.pods;
       if (pods.owner.empty()) on.namespaces.erase(pods.namespace_name);
     } else {
-      on.due = std::min(on.due, stay.until + horizon_);
+      on.due = std::min(on.due, presence.until + horizon_);
     }
   }
 }
 
 bool PodIndex::IsDue(const std::string& node, const NodeHistory& history) const {
-  const auto found = on_node_.find(node);
-  return found != on_node_.end() && history.NewestAt() > found->second.due;
+  const auto found = by_node_.find(node);
+  return found != by_node_.end() && history.NewestAt() > found->second.due;
 }
 
 void PodIndex::SetUnattributed(const std::string& node, const NodeLayout& newest, bool same,
@@ -133,45 +135,46 @@ void PodIndex::SetUnattributed(const std::string& node, const NodeLayout& newest
   const bool known = newest.attribution.state == Attribution::State::kKnown;
   const bool was = unattributed_.nodes.erase(node) > 0;
   if (!known) unattributed_.nodes.insert(node);
-  // Whatever it reads, its GPUs count for nobody, but where none asks and those in use do.
-  const bool as_before = known == !was && (known || (same && AnyAsksKubelet()));
+  // Readings of an unattributed node change no workload, unless no agent asks a kubelet: then all
+  // GPUs in use count.
+  const bool as_before = known == !was && (known || (same && AnyUsesKubelet()));
   if (!as_before) unattributed_.generation = generation;
 }
 
-void PodIndex::SetAsking(const std::string& node, bool asks, int64_t generation) {
-  const bool any = AnyAsksKubelet();
-  if (asks) {
-    asking_.insert(node);
+void PodIndex::SetUsesKubelet(const std::string& node, bool uses, int64_t generation) {
+  const bool any = AnyUsesKubelet();
+  if (uses) {
+    kubelet_users_.insert(node);
   } else {
-    asking_.erase(node);
+    kubelet_users_.erase(node);
   }
-  if (AnyAsksKubelet() != any) unattributed_.generation = generation;
+  if (AnyUsesKubelet() != any) unattributed_.generation = generation;
 }
 
 void PodIndex::Removed(const std::string& node, int64_t generation) {
-  for (const Stay& stay : on_node_[node].stays) {
-    stay.entry->nodes.erase(node);
-    Touch(stay.entry, generation);
+  for (const Presence& presence : by_node_[node].presences) {
+    presence.entry->nodes.erase(node);
+    Touch(presence.entry, generation);
   }
-  on_node_.erase(node);
-  ForgetNames();
-  SetAsking(node, false, generation);
+  by_node_.erase(node);
+  EvictUnused();
+  SetUsesKubelet(node, false, generation);
   if (unattributed_.nodes.erase(node) > 0) unattributed_.generation = generation;
 }
 
 void PodIndex::Touch(Entries::iterator entry, int64_t generation) {
-  Entries& from = entry->left ? left_ : held_;
-  entry->left = entry->nodes.empty();
-  Entries& to = entry->left ? left_ : held_;
+  Entries& from = entry->is_unused ? unused_ : used_;
+  entry->is_unused = entry->nodes.empty();
+  Entries& to = entry->is_unused ? unused_ : used_;
   entry->generation = generation;
   to.splice(to.end(), from, entry);
 }
 
-void PodIndex::ForgetNames() {
-  while (left_.size() > kMostLeft) {
-    forgotten_ = left_.front().generation;
-    entries_.erase(left_.front().key);
-    left_.pop_front();
+void PodIndex::EvictUnused() {
+  while (unused_.size() > kMostUnused) {
+    evicted_ = unused_.front().generation;
+    entries_.erase(unused_.front().key);
+    unused_.pop_front();
   }
 }
 
@@ -186,14 +189,14 @@ bool PodIndex::HasNodes(const PodsOf& pods, bool ambiguous) const {
 }
 
 const std::set<std::string>* PodIndex::NamespacesOn(const std::string& node) const {
-  const auto found = on_node_.find(node);
-  const bool unknown = unattributed_.nodes.contains(node) || found == on_node_.end();
+  const auto found = by_node_.find(node);
+  const bool unknown = unattributed_.nodes.contains(node) || found == by_node_.end();
   return unknown ? nullptr : &found->second.namespaces;
 }
 
 std::vector<PodsOf> PodIndex::ChangedSince(int64_t generation) const {
   std::vector<PodsOf> changed;
-  for (const Entries* entries : {&held_, &left_}) {
+  for (const Entries* entries : {&used_, &unused_}) {
     for (auto each = entries->rbegin(); each != entries->rend(); ++each) {
       if (each->generation <= generation) break;
       if (!each->key.ambiguous) changed.push_back(each->key.pods);
@@ -224,13 +227,12 @@ void PodIndex::AddOthers(const PodInterest& wanted, Nodes& found) const {
   }
 }
 
-PodIndex::Nodes PodIndex::Of(const PodInterest& wanted) const {
+PodIndex::Nodes PodIndex::NodesOf(const PodInterest& wanted) const {
   Nodes found{.names = unattributed_.nodes, .generation = unattributed_.generation};
   const std::string owner = Knows(wanted) ? wanted.owner : "";
   const auto add = [&](const PodsOf& pods) {
     const Entry* const entry = Find(pods);
-    found.generation =
-        std::max(found.generation, entry == nullptr ? forgotten_ : entry->generation);
+    found.generation = std::max(found.generation, entry == nullptr ? evicted_ : entry->generation);
     if (entry != nullptr) found.names.insert(entry->nodes.begin(), entry->nodes.end());
   };
   for (const std::string& name : wanted.namespaces) {

@@ -1,4 +1,5 @@
-// Which nodes a decision needs, so that none of them scans the fleet, nor its own namespace.
+// An index from pods to nodes: which nodes a decision needs, without a scan of the fleet or of a
+// namespace.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,6 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -20,50 +20,54 @@ namespace gpuscaler {
 // Not thread-safe.
 class PodIndex {
  public:
-  // `node` stays with whom its history tells of, for `horizon` after a reading had none of their
-  // pods any more: they count in windows for so long. It is the histories' own.
+  // A node stays in the index for `horizon` after the first reading without a pod of the namespace
+  // and owner: windows still cover it. Must be the horizon of the histories.
   explicit PodIndex(absl::Duration horizon) : horizon_(horizon) {}
 
-  // `node` has changed, at `generation`: all of its history that is new since the last call counts,
-  // as an agent tells minutes at once.
+  // Updates the node at `generation` from all that is new in its history since the last call: one
+  // update may hold minutes.
   void Changed(const std::string& node, const NodeHistory& history, int64_t generation);
   void Removed(const std::string& node, int64_t generation);
 
-  // Whether time alone makes it a change: the history, which was extended, tells less than it did.
+  // Returns true if time alone changes the node: the horizon has passed a pod that its history
+  // still had at the last call.
   bool IsDue(const std::string& node, const NodeHistory& history) const;
 
   struct Nodes {
     std::set<std::string> names;
-    // Where the owner that is wanted has none: some of those with others' pods of its namespaces.
+    // If the owner has no pods: some of the nodes with other owners' pods in its namespaces.
     std::set<std::string> others;
-    // Of their last change, counting those that have left: equal means that nothing has changed.
+    // The last change of these nodes and of those that left the result. Equal numbers mean that
+    // nothing has changed.
     int64_t generation = 0;
   };
-  // Of these pods, of those that may be theirs (HasUnresolvedOwner), and those whose pods nobody
-  // can name.
-  Nodes Of(const PodInterest& wanted) const;
+  // Returns the nodes of these pods, of pods with an unresolved owner (HasUnresolvedOwner), and all
+  // nodes without known pods.
+  Nodes NodesOf(const PodInterest& wanted) const;
 
-  // Whether those of the owner that is wanted are enough (PodInterest::or_whoevers).
+  // Returns true if the pods of the owner alone are enough (PodInterest::or_whoevers).
   bool Knows(const PodInterest& wanted) const;
 
-  // Of the pods that are, or were, on the node; null: nobody can name them.
+  // Returns the namespaces of the pods on the node within the horizon. Null: its pods are not
+  // known.
   const std::set<std::string>* NamespacesOn(const std::string& node) const;
 
-  // Some node asks its kubelet who holds its GPUs, whether that answers or not.
-  bool AnyAsksKubelet() const { return !asking_.empty(); }
+  // Returns true if any agent asks its kubelet for the holders of its GPUs, with or without an
+  // answer.
+  bool AnyUsesKubelet() const { return !kubelet_users_.empty(); }
 
-  // Whose last change was behind `generation`.
+  // Returns the pods with a change after `generation`.
   std::vector<PodsOf> ChangedSince(int64_t generation) const;
-  // Whether something was that concerns all: nodes whose pods nobody can name, or whether any node
-  // asks its kubelet.
+  // Returns true if a change after `generation` concerns all: nodes without known pods, or whether
+  // any agent asks its kubelet.
   bool AllChangedSince(int64_t generation) const {
-    return unattributed_.generation > generation || forgotten_ > generation;
+    return unattributed_.generation > generation || evicted_ > generation;
   }
 
  private:
   struct Key {
     PodsOf pods;
-    // Of those only whose names may tell another owner (IsAmbiguous).
+    // Only pods with a name that fits several owners (IsAmbiguous).
     bool ambiguous = false;
 
     auto operator<=>(const Key&) const = default;
@@ -76,66 +80,68 @@ class PodIndex {
     Key key;
     std::set<std::string> nodes;
     int64_t generation = 0;
-    bool left = false;  // in left_
+    bool is_unused = false;  // in unused_
   };
   using Entries = std::list<Entry>;
 
-  // What a node has of an entry.
-  struct Stay {
+  // The pods of an entry on one node.
+  struct Presence {
     Entries::iterator entry;
-    absl::Time until;       // a reading had none of its pods any more
-    bool here = false;      // one is there, as far as is known
-    bool reported = false;  // by the history that the node has now
+    absl::Time until;         // the first reading without its pods
+    bool present = false;     // the last known layout has one
+    bool in_history = false;  // the node's present history has one
   };
-  struct OnNode {
-    // When it changed last.
+  struct NodeEntry {
+    // The layouts of its last change.
     std::shared_ptr<const NodeLayout> newest;
     std::shared_ptr<const NodeLayout> attributed;
     std::set<std::string> namespaces;
-    std::vector<Stay> stays;
-    absl::Time due = absl::InfiniteFuture();  // the first of them ends
+    std::vector<Presence> presences;
+    absl::Time due = absl::InfiniteFuture();  // when the first of them expires
   };
   struct Unattributed {
     std::set<std::string> nodes;
     int64_t generation = 0;
   };
 
-  // A node whose history is read, and where its stays stand: an agent may name thousands.
-  struct Visit {
+  // A scan of one node's history. A map finds its presences: an agent may name thousands of pods.
+  struct Scan {
     const std::string& node;
-    OnNode& on;
-    absl::flat_hash_map<const Entry*, size_t> places;  // in on.stays
+    NodeEntry& on;
+    absl::flat_hash_map<const Entry*, size_t> places;  // index in on.presences
   };
 
-  // Who came and went on the node.
-  void Read(const std::string& node, const NodeHistory& history, OnNode& on);
-  // Pods of the layout were on the node until then, or are.
-  void Seen(const NodeLayout& layout, absl::Time until, bool here, Visit& visit);
+  // Updates the presences from the node's history.
+  void ReadHistory(const std::string& node, const NodeHistory& history, NodeEntry& on);
+  // Adds the pods of the layout, which were on the node until `until`, or are there now
+  // (`present`).
+  void AddLayout(const NodeLayout& layout, absl::Time until, bool present, Scan& scan);
   Entries::iterator EntryOf(const Key& key);
-  Stay& StayOf(const Key& key, Visit& visit);
-  void EndStays(const std::string& node, absl::Time now, OnNode& on);
-  // `same`: the layouts are those of its last change.
+  Presence& PresenceOf(const Key& key, Scan& scan);
+  void ExpirePresences(const std::string& node, absl::Time now, NodeEntry& on);
+  // `same`: the layouts have not changed since the last call.
   void SetUnattributed(const std::string& node, const NodeLayout& newest, bool same,
                        int64_t generation);
-  // The first that asks, and the last, change what a node says that does not.
-  void SetAsking(const std::string& node, bool asks, int64_t generation);
+  // The first and the last node with a kubelet change how nodes without one count.
+  void SetUsesKubelet(const std::string& node, bool uses, int64_t generation);
   void Touch(Entries::iterator entry, int64_t generation);
-  // Of the names that nobody bears those that left first, where they are many. No stay has one.
-  void ForgetNames();
+  // Drops the least recently changed entries without nodes, above a limit. No presence refers to
+  // them.
+  void EvictUnused();
   const Entry* Find(const PodsOf& pods, bool ambiguous = false) const;
   bool HasNodes(const PodsOf& pods, bool ambiguous) const;
   void AddOthers(const PodInterest& wanted, Nodes& found) const;
 
   const absl::Duration horizon_;
   absl::flat_hash_map<Key, Entries::iterator> entries_;
-  // The last changed comes last: those with nodes, and those without, of which some are kept so
-  // that who asks learns that they have left.
-  Entries held_;
-  Entries left_;
-  int64_t forgotten_ = 0;  // the newest generation of those that are kept no more
-  std::map<std::string, OnNode> on_node_;
+  // In the order of their last change. Entries without nodes are kept for a while so that readers
+  // notice the removal.
+  Entries used_;
+  Entries unused_;
+  int64_t evicted_ = 0;  // the newest generation of the evicted entries
+  std::map<std::string, NodeEntry> by_node_;
   Unattributed unattributed_;
-  std::set<std::string> asking_;  // nodes
+  std::set<std::string> kubelet_users_;  // nodes with an agent that asks its kubelet
 };
 
 }  // namespace gpuscaler

@@ -1,5 +1,5 @@
-// What is decided on the nodes of the pods that are wanted is what would be on all of their
-// namespaces', tried on many random fleets.
+// A decision on the nodes of the pods of interest equals the decision on all nodes of their
+// namespaces. Tested on many random fleets.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -25,7 +25,7 @@ namespace {
 
 constexpr int kNodes = 5;
 
-// A pod of that name, as its owners' controllers would call it, or not.
+// A pod with one of several names and owners, resolved or not.
 HeldPod AnyHeldPod(Random& random, int place) {
   const std::vector<HeldPod> kinds = {
       {.name = "llm", .owner = "llm"},
@@ -38,7 +38,7 @@ HeldPod AnyHeldPod(Random& random, int place) {
       {.name = "chat", .owner = "chat"},
       {.name = "scaler"},
   };
-  // Mostly a few kinds together: with all of them nearly every name is an error.
+  // Mostly a few kinds together: a mix of all makes nearly every name an error.
   const int most = random.Often() ? 0 : static_cast<int>(kinds.size()) - 1;
   HeldPod pod =
       kinds[static_cast<size_t>(random.Often() ? most * random.Whole(0, 1) : random.Whole(0, 6))];
@@ -52,10 +52,10 @@ HeldPod AnyHeldPod(Random& random, int place) {
 struct Question {
   Trigger trigger;
   ScaledObjectRef scaled_object;
-  int64_t generation = 0;  // of what it was last decided on
-  bool knew = false;
+  int64_t generation = 0;  // as of the last decision
+  bool was_owner_known = false;
   Decision decision;
-  int repeated = 0;  // what nothing had changed for
+  int repeated = 0;  // decisions without a change
 };
 
 Question AnyQuestion(Random& random) {
@@ -80,8 +80,8 @@ std::string TextOf(const Contribution& share) {
                       share.load.value_or(-1), share.busy, share.standing, " ", share.because);
 }
 
-// All that is said but for what is missing, and for which others hold GPUs where it has no pod: of
-// these some are named.
+// The decision as text, without notes that depend on the number of nodes: missing agents and other
+// holders.
 std::string TextOf(const Decision& decision) {
   std::string text = absl::StrCat(decision.status.ToString(), "\nvalue ", decision.value,
                                   " active ", decision.active, " ", decision.active_because, "\nR ",
@@ -100,7 +100,7 @@ class RandomFleet {
  public:
   explicit RandomFleet(Random& random) : random_(random) {
     List();
-    for (int node = 0; node < kNodes; ++node) Says(node, AnyReading(node));
+    for (int node = 0; node < kNodes; ++node) Report(node, AnyReading(node));
   }
 
   void Step() {
@@ -113,21 +113,21 @@ class RandomFleet {
       if (gone_.contains(node)) continue;
       switch (random_.Whole(0, 10)) {
         case 0:
-          Says(node, AnyReading(node));
+          Report(node, AnyReading(node));
           break;
         case 1:
           store_.Lost(AddressOf(node), absl::UnavailableError("connection refused"));
           break;
         case 2:
-          break;  // not heard
+          break;  // no message
         case 3:
-          Says(node, random_.Often() ? observed_[node] : UnownedNode(observed_[node], "no answer"));
+          Report(node, random_.Often() ? newest_[node] : UnownedNode(newest_[node], "no answer"));
           break;
         case 4:
-          SaysAgain(node);
+          Replay(node);
           break;
         default:
-          SaysNothingNew(node);
+          ReportUnchanged(node);
       }
     }
     store_.Tick();
@@ -149,7 +149,7 @@ class RandomFleet {
   void ComeOrGo(int node) {
     if (gone_.erase(node) > 0) return;
     gone_.insert(node);
-    reported_.erase(node);
+    sent_.erase(node);
     store_.Lost(AddressOf(node), absl::UnavailableError("the node is gone"));
   }
 
@@ -166,29 +166,29 @@ class RandomFleet {
     return Node(absl::StrCat("gpu-", node), pods);
   }
 
-  void Says(int node, NodeSnapshot snapshot) {
-    observed_[node] = snapshot;
+  void Report(int node, NodeSnapshot snapshot) {
+    newest_[node] = snapshot;
     snapshot.taken_at = clock_.Now();
     memory_[node].Annotate(snapshot);
-    AgentUpdate update = VersionOf(node);
+    AgentUpdate update = UpdateOf(node);
     update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
-    reported_[node].push_back(update.readings.front());
+    sent_[node].push_back(update.readings.front());
     store_.Received(AddressOf(node), std::move(update));
   }
-  // All that it said, on a new stream.
-  void SaysAgain(int node) {
+  // Sends all its readings again on a new stream.
+  void Replay(int node) {
     store_.Lost(AddressOf(node), absl::UnavailableError("to be told again"));
-    store_.TellsAgain(AddressOf(node));
-    AgentUpdate update = VersionOf(node);
-    update.readings = reported_[node];
+    store_.BeginReplay(AddressOf(node));
+    AgentUpdate update = UpdateOf(node);
+    update.readings = sent_[node];
     store_.Received(AddressOf(node), std::move(update));
   }
-  void SaysNothingNew(int node) {
-    AgentUpdate update = VersionOf(node);
+  void ReportUnchanged(int node) {
+    AgentUpdate update = UpdateOf(node);
     update.unchanged_until = clock_.Now();
     store_.Received(AddressOf(node), std::move(update));
   }
-  AgentUpdate VersionOf(int node) const {
+  AgentUpdate UpdateOf(int node) const {
     return {.node = absl::StrCat("gpu-", node),
             .instance = static_cast<uint64_t>(node),
             .received_at = clock_.Now()};
@@ -204,13 +204,13 @@ class RandomFleet {
                      .limits = {.horizon = absl::Minutes(4), .join_within = kStaleness.stale_after},
                      .leases = &leases_}};
   std::set<int> gone_;
-  std::map<int, NodeSnapshot> observed_;
-  std::map<int, std::vector<AgentUpdate::Reading>> reported_;
+  std::map<int, NodeSnapshot> newest_;
+  std::map<int, std::vector<AgentUpdate::Reading>> sent_;
   std::map<int, MemoryWatch> memory_;
 };
 
-bool Tells(const FleetReader::Changes& changes, const PodInterest& wanted,
-           const std::string& owner) {
+bool IncludesChange(const FleetReader::Changes& changes, const PodInterest& wanted,
+                    const std::string& owner) {
   return changes.of_all || std::ranges::any_of(changes.pods, [&](const PodsOf& pods) {
            return pods.owner == owner &&
                   std::ranges::find(wanted.namespaces, pods.namespace_name) !=
@@ -232,9 +232,9 @@ void ExpectSameAnswerOnFewerNodes(const FleetStore& store, Question& question) {
 
   ASSERT_GE((*fleet)->generation, question.generation);
   if ((*fleet)->generation > question.generation) {
-    EXPECT_TRUE(Tells(changes, wanted, wanted.owner) ||
-                (!question.knew && Tells(changes, wanted, "")))
-        << "who watches it would not be told";
+    EXPECT_TRUE(IncludesChange(changes, wanted, wanted.owner) ||
+                (!question.was_owner_known && IncludesChange(changes, wanted, "")))
+        << "a stream would miss the change";
   }
   const bool is_old = (*fleet)->generation == question.generation;
   if (is_old && (*fleet)->now < question.decision.valid_until) {
@@ -242,11 +242,11 @@ void ExpectSameAnswerOnFewerNodes(const FleetStore& store, Question& question) {
     ++question.repeated;
   }
   question.generation = (*fleet)->generation;
-  question.knew = store.Knows(wanted);
+  question.was_owner_known = store.Knows(wanted);
   question.decision = decision;
 }
 
-TEST(PodsOfInterest, DecideAsAllPodsOfTheNamespacesWould) {
+TEST(PodsOfInterest, DecideLikeTheWholeNamespaces) {
   int fewer = 0;
   int repeated = 0;
   ForManySeeds([&](Random& random) {

@@ -11,7 +11,7 @@
 namespace gpuscaler {
 namespace {
 
-// Far above what there is, and far below what makes a fleet of one GPU.
+// Limits far above existing hardware, and low enough that one GPU cannot pass for a fleet.
 struct Range {
   std::optional<double> GpuSample::*member;
   GpuField field;
@@ -19,14 +19,14 @@ struct Range {
   double most;
   const char* unit;
 
-  bool Has(double value) const { return value >= least && value <= most; }  // NaN is nowhere
+  bool Has(double value) const { return value >= least && value <= most; }  // false for NaN
 };
 constexpr std::array<Range, 9> kRanges = {{
     {&GpuSample::utilization_percent, GpuField::kUtilization, 0, 100, "%"},
     {&GpuSample::memory_utilization_percent, GpuField::kMemoryUtilization, 0, 100, "%"},
-    // GPUs slow down at about 90 and switch off at about 105; edge nodes stand in the cold.
+    // GPUs slow down at about 90 and switch off at about 105; edge nodes may be in the cold.
     {&GpuSample::temperature_celsius, GpuField::kTemperature, -60, 200, "degrees"},
-    // The largest packages that are announced take 3.6 kW.
+    // The largest announced packages take 3.6 kW.
     {&GpuSample::power_watts, GpuField::kPower, 0, 20e3, "W"},
     {&GpuSample::power_limit_watts, GpuField::kPowerLimit, 0, 20e3, "W"},
     // PCIe 7.0 x16 has 256e6.
@@ -41,13 +41,13 @@ constexpr std::array<Range, 9> kRanges = {{
 constexpr int64_t kMostMemory = int64_t{16} << 40;
 
 bool IsMemory(int64_t bytes) { return bytes >= 0 && bytes <= kMostMemory; }
-bool IsUtilization(double value) { return value >= 0 && value <= 100; }  // NaN is none
+bool IsUtilization(double value) { return value >= 0 && value <= 100; }  // false for NaN
 
 class Bounding {
  public:
   explicit Bounding(GpuSample& gpu) : gpu_(gpu) {}
 
-  // What the first reading that cannot be said; empty: all can be.
+  // Returns a text on the first implausible reading; empty: none.
   std::string Bound() {
     for (const Range& range : kRanges) {
       std::optional<double>& value = gpu_.*range.member;
@@ -77,7 +77,7 @@ class Bounding {
     gpu_.ecc_uncorrected_errors.reset();
   }
 
-  // What a process uses only divides its GPU: unknown needs no reason.
+  // The use of a process only divides its GPU, so unknown needs no reason.
   void BoundProcesses() {
     if (!gpu_.processes) return;
     std::erase_if(*gpu_.processes, [](const GpuProcess& process) { return process.pid < 0; });
@@ -88,8 +88,8 @@ class Bounding {
     }
   }
 
-  void AddGap(GpuField field, const std::string& observed) {
-    const std::string detail = absl::StrCat("its agent says ", observed);
+  void AddGap(GpuField field, const std::string& value) {
+    const std::string detail = absl::StrCat("its agent says ", value);
     if (first_.empty()) first_ = absl::StrCat(Name(field), ": ", detail);
     if (FindGap(gpu_, field) != nullptr) return;
     gpu_.gaps.push_back({.field = field, .reason = GpuGap::Reason::kFailed, .detail = detail});
@@ -104,8 +104,8 @@ class Bounding {
 std::string BoundReadings(NodeSnapshot& snapshot) {
   std::string first;
   for (GpuSample& gpu : snapshot.gpus) {
-    const std::string observed = Bounding(gpu).Bound();
-    if (first.empty() && !observed.empty()) first = absl::StrCat(gpu.uuid, " ", observed);
+    const std::string implausible = Bounding(gpu).Bound();
+    if (first.empty() && !implausible.empty()) first = absl::StrCat(gpu.uuid, " ", implausible);
   }
   return first;
 }

@@ -1,4 +1,4 @@
-// What a GPU can show: what an agent says besides is no reading.
+// The plausible ranges of GPU readings.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace gpuscaler {
 
-// Readings that cannot be become gaps. The first of them in words, with its GPU; empty: all can be.
+// Turns implausible readings into gaps. Returns a text on the first one, with its GPU; empty: none.
 std::string BoundReadings(NodeSnapshot& snapshot);
 
 }  // namespace gpuscaler

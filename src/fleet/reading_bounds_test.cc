@@ -25,7 +25,7 @@ NodeSnapshot NodeWith(const std::function<void(GpuSample&)>& make) {
   return snapshot;
 }
 
-TEST(ReadingBounds, WhatAGpuCanShowStays) {
+TEST(ReadingBounds, PlausibleReadingsStay) {
   NodeSnapshot snapshot = NodeWith([](GpuSample& gpu) {
     gpu.utilization_percent = 100;
     gpu.memory_utilization_percent = 0;
@@ -44,13 +44,13 @@ TEST(ReadingBounds, WhatAGpuCanShowStays) {
   EXPECT_THAT(snapshot.gpus[1].gaps, IsEmpty());
 }
 
-struct Wild {
+struct Implausible {
   GpuField field;
   std::function<void(GpuSample&)> make;
-  const char* want;  // of the gap
+  const char* want;  // the gap's detail
 };
 
-const Wild kWild[] = {
+const Implausible kImplausibleReadings[] = {
     {GpuField::kUtilization, [](auto& gpu) { gpu.utilization_percent = -1e6; }, "-1e+06 %"},
     {GpuField::kUtilization, [](auto& gpu) { gpu.utilization_percent = 1e300; }, "1e+300 %"},
     {GpuField::kUtilization, [](auto& gpu) { gpu.utilization_percent = kNan; }, "nan %"},
@@ -74,31 +74,31 @@ const Wild kWild[] = {
     {GpuField::kEcc, [](auto& gpu) { gpu.ecc_uncorrected_errors = -1; }, "-1 errors"},
 };
 
-TEST(ReadingBounds, WhatCannotBeIsAGapThatSaysWhatWasSaid) {
-  for (const Wild& wild : kWild) {
-    SCOPED_TRACE(absl::StrCat(Name(wild.field), " ", wild.want));
-    NodeSnapshot snapshot = NodeWith(wild.make);
-    const std::string observed = BoundReadings(snapshot);
-    const GpuGap* const gap = FindGap(snapshot.gpus[1], wild.field);
+TEST(ReadingBounds, ImplausibleReadingsBecomeGapsWithTheValue) {
+  for (const Implausible& reading : kImplausibleReadings) {
+    SCOPED_TRACE(absl::StrCat(Name(reading.field), " ", reading.want));
+    NodeSnapshot snapshot = NodeWith(reading.make);
+    const std::string fault = BoundReadings(snapshot);
+    const GpuGap* const gap = FindGap(snapshot.gpus[1], reading.field);
     ASSERT_NE(gap, nullptr);
     EXPECT_EQ(gap->reason, GpuGap::Reason::kFailed);
     EXPECT_THAT(gap->detail, HasSubstr("its agent says "));
-    EXPECT_THAT(gap->detail, HasSubstr(wild.want));
-    EXPECT_THAT(observed, HasSubstr(snapshot.gpus[1].uuid));
-    EXPECT_THAT(observed, HasSubstr(gap->detail));
+    EXPECT_THAT(gap->detail, HasSubstr(reading.want));
+    EXPECT_THAT(fault, HasSubstr(snapshot.gpus[1].uuid));
+    EXPECT_THAT(fault, HasSubstr(gap->detail));
     EXPECT_THAT(snapshot.gpus[0].gaps, IsEmpty()) << "of another GPU";
-    EXPECT_EQ(BoundReadings(snapshot), "") << "nothing is left of it";
+    EXPECT_EQ(BoundReadings(snapshot), "") << "all values are gaps now";
   }
 }
 
-TEST(ReadingBounds, MemoryThatCannotBeIsUnknownWithItsTotal) {
+TEST(ReadingBounds, ImplausibleMemoryIsUnknownWithItsTotal) {
   NodeSnapshot snapshot = NodeWith([](GpuSample& gpu) { gpu.memory_used_bytes = kMost; });
   BoundReadings(snapshot);
   EXPECT_EQ(snapshot.gpus[1].memory_used_bytes, std::nullopt);
   EXPECT_EQ(snapshot.gpus[1].memory_total_bytes, std::nullopt);
 }
 
-TEST(ReadingBounds, ReasonThatTheAgentGaveStays) {
+TEST(ReadingBounds, ReasonOfTheAgentStays) {
   NodeSnapshot snapshot = NodeWith([](GpuSample& gpu) {
     gpu.pcie_tx_kbps = -1;
     gpu.gaps = {{.field = GpuField::kPcie, .reason = GpuGap::Reason::kFailed, .detail = "lost"}};
@@ -108,7 +108,7 @@ TEST(ReadingBounds, ReasonThatTheAgentGaveStays) {
   EXPECT_EQ(snapshot.gpus[1].gaps[0].detail, "lost");
 }
 
-TEST(ReadingBounds, WhatAProcessCannotUseIsUnknown) {
+TEST(ReadingBounds, ImplausibleProcessUseIsUnknown) {
   NodeSnapshot snapshot = NodeWith([](GpuSample& gpu) {
     gpu.processes = {{{.pid = -1},
                       {.pid = 7, .memory_bytes = -1, .utilization_percent = kNan},

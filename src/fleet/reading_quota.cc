@@ -5,19 +5,21 @@
 
 namespace gpuscaler {
 
-// Of 144 GPUs, read every 50 ms, the shortest --poll-interval, histories keep 460 KiB a second
-// where something that stood moves in each, and 90 else; of 400 pods, of which one becomes ready or
-// not every second, 256. Of all that is allowed 15 minutes take 0.4 GiB.
+// Histories of 144 GPUs at the shortest --poll-interval, 50 ms, keep 460 KiB/s if a steady value
+// changes in each reading, and 90 KiB/s otherwise. 400 pods, with one change of readiness per
+// second, keep 256 KiB/s. The full quota of 15 minutes is 0.4 GiB.
 bool ReadingQuota::Take(absl::Time taken_at, const ReadingWeight& weight) {
-  constexpr double kASecond = 512 << 10;
-  constexpr double kAtOnce = 16 * kASecond;
+  constexpr double kBytesPerSecond = 512 << 10;
+  constexpr double kBurstBytes = 16 * kBytesPerSecond;
   if (taken_at <= at_) {
-    follows_ = false;  // told again: nobody keeps it, but what it says stands for the next one
+    follows_ = false;  // a repetition: not kept, but the base of the next reading
     return true;
   }
-  left_bytes_ = std::min(left_bytes_ + kASecond * absl::ToDoubleSeconds(taken_at - at_), kAtOnce);
+  left_bytes_ =
+      std::min(left_bytes_ + kBytesPerSecond * absl::ToDoubleSeconds(taken_at - at_), kBurstBytes);
   at_ = taken_at;
-  left_bytes_ -= static_cast<double>(std::exchange(follows_, true) ? weight.behind : weight.alone);
+  left_bytes_ -= static_cast<double>(std::exchange(follows_, true) ? weight.after_previous
+                                                                   : weight.standalone);
   return left_bytes_ >= 0;
 }
 

@@ -1,4 +1,4 @@
-// How much an agent may say that is kept: else one agent would take all the memory that there is.
+// A limit for what is kept of one agent's readings: otherwise one agent could take all memory.
 #pragma once
 
 #include "absl/time/time.h"
@@ -6,17 +6,17 @@
 
 namespace gpuscaler {
 
-// Grows with the time that the readings tell of, be it of the past, as histories do. Not
+// The quota grows with the time that the readings cover, past or present, as histories do. Not
 // thread-safe.
 class ReadingQuota {
  public:
-  // False: more than an agent has to say, for longer than a moment.
+  // Returns false if the readings exceed the quota for longer than a burst.
   bool Take(absl::Time taken_at, const ReadingWeight& weight);
 
  private:
   double left_bytes_ = 0;
   absl::Time at_ = absl::InfinitePast();
-  bool follows_ = false;  // the reading before the next one was charged too
+  bool follows_ = false;  // the last reading was charged
 };
 
 }  // namespace gpuscaler

@@ -12,8 +12,9 @@ namespace {
 
 const absl::Time kQuotaStart = absl::FromUnixSeconds(1'767'225'600);
 
-// The shortest --poll-interval, and a node of 16 GPUs of 7 MIG instances, for as long as is kept.
-TEST(ReadingQuota, AgentThatReadsAsOftenAsItCanIsHeard) {
+// The shortest --poll-interval and a node of 16 GPUs with 7 MIG instances each, for the whole
+// horizon.
+TEST(ReadingQuota, AllowsTheShortestPollInterval) {
   ReadingQuota quota;
   NodeSnapshot snapshot = SnapshotOf(128, kQuotaStart);
   AddPods(snapshot);
@@ -21,21 +22,21 @@ TEST(ReadingQuota, AgentThatReadsAsOftenAsItCanIsHeard) {
   for (absl::Duration at; at < absl::Minutes(15); at += absl::Milliseconds(50)) {
     ASSERT_TRUE(quota.Take(kQuotaStart + at, weight)) << at;
   }
-  EXPECT_TRUE(quota.Take(kQuotaStart, weight)) << "told again";
+  EXPECT_TRUE(quota.Take(kQuotaStart, weight)) << "a repetition";
 }
 
-TEST(ReadingQuota, WhatIsToldAgainIsFreeAndThenTheNextIsChargedWhole) {
+TEST(ReadingQuota, RepeatedReadingIsFreeAndTheNextOneIsChargedWhole) {
   ReadingQuota quota;
   constexpr size_t kHuge = size_t{1} << 40;
-  EXPECT_TRUE(quota.Take(kQuotaStart, {.alone = 1, .behind = kHuge})) << "the first";
-  EXPECT_TRUE(quota.Take(kQuotaStart, {.alone = kHuge, .behind = kHuge}));
+  EXPECT_TRUE(quota.Take(kQuotaStart, {.standalone = 1, .after_previous = kHuge})) << "the first";
+  EXPECT_TRUE(quota.Take(kQuotaStart, {.standalone = kHuge, .after_previous = kHuge}));
   const absl::Time later = kQuotaStart + absl::Seconds(1);
-  EXPECT_TRUE(quota.Take(later, {.alone = 1, .behind = kHuge}));
-  EXPECT_TRUE(quota.Take(later + absl::Seconds(1), {.alone = kHuge, .behind = 1}));
-  EXPECT_FALSE(quota.Take(later + absl::Seconds(2), {.alone = 1, .behind = kHuge}));
+  EXPECT_TRUE(quota.Take(later, {.standalone = 1, .after_previous = kHuge}));
+  EXPECT_TRUE(quota.Take(later + absl::Seconds(1), {.standalone = kHuge, .after_previous = 1}));
+  EXPECT_FALSE(quota.Take(later + absl::Seconds(2), {.standalone = 1, .after_previous = kHuge}));
 }
 
-TEST(ReadingWeight, IsThatOfAllThatANodeMayHaveManyOf) {
+TEST(ReadingWeight, CountsEverythingThatANodeMayHaveManyOf) {
   NodeSnapshot snapshot = SnapshotOf(1, kQuotaStart);
   AddPods(snapshot);
   size_t before = WeightOf(snapshot);
@@ -56,8 +57,8 @@ TEST(ReadingWeight, IsThatOfAllThatANodeMayHaveManyOf) {
   EXPECT_GE(grown(), 100 * sizeof(SteadyRun));
 }
 
-// Every number of them, and something that stood besides: one reading has a temperature, the next
-// has none.
+// Changes every number, and a steady one besides: a temperature is present in every second reading
+// only.
 void MoveAll(NodeSnapshot& snapshot, int reading) {
   snapshot.taken_at += absl::Milliseconds(50);
   for (GpuSample& gpu : snapshot.gpus) {
@@ -72,8 +73,8 @@ void MoveAll(NodeSnapshot& snapshot, int reading) {
   }
 }
 
-TEST(ReadingWeight, IsWhatAHistoryTakesWhereEachReadingBeginsABlock) {
-  if (MemoryHeld() == 0) GTEST_SKIP() << "a sanitizer's malloc does not tell";
+TEST(ReadingWeight, CoversAHistoryWithABlockPerReading) {
+  if (MemoryHeld() == 0) GTEST_SKIP() << "memory cannot be measured with a sanitizer";
   NodeSnapshot snapshot = SnapshotOf(144, kQuotaStart);
   AddPods(snapshot);
   for (GpuSample& gpu : snapshot.gpus) gpu.holders.push_back(gpu.holders.front());
@@ -86,7 +87,7 @@ TEST(ReadingWeight, IsWhatAHistoryTakesWhereEachReadingBeginsABlock) {
   for (int reading = 1; reading <= 200; ++reading) {
     const NodeSnapshot last = snapshot;
     MoveAll(snapshot, reading);
-    weight += StoredWeightOf(&last, snapshot).behind;
+    weight += StoredWeightOf(&last, snapshot).after_previous;
     history.Append(snapshot, limits);
   }
   const size_t taken = MemoryHeld() - before;
@@ -94,21 +95,22 @@ TEST(ReadingWeight, IsWhatAHistoryTakesWhereEachReadingBeginsABlock) {
   EXPECT_GT(taken, weight / 10 * 9);
 }
 
-TEST(ReadingWeight, HistoryKeepsAnewWhoIsThereOnlyWhereThatChanged) {
+TEST(ReadingWeight, LayoutIsChargedOnlyWhenItChanges) {
   NodeSnapshot before = SnapshotOf(2, kQuotaStart);
   AddPods(before);
   NodeSnapshot snapshot = before;
   snapshot.gpus[0].utilization_percent = 1;
   snapshot.gpus[0].holders[0].share = 0.5;
-  const size_t numbers = StoredWeightOf(&before, snapshot).behind;
+  const size_t numbers = StoredWeightOf(&before, snapshot).after_previous;
   EXPECT_LT(numbers, 1400u);
-  EXPECT_GE(StoredWeightOf(nullptr, snapshot).behind, numbers + WeightOf(snapshot));
-  EXPECT_EQ(StoredWeightOf(&before, snapshot).alone, StoredWeightOf(nullptr, snapshot).alone);
+  EXPECT_GE(StoredWeightOf(nullptr, snapshot).after_previous, numbers + WeightOf(snapshot));
+  EXPECT_EQ(StoredWeightOf(&before, snapshot).standalone,
+            StoredWeightOf(nullptr, snapshot).standalone);
 
   const auto anew = [&](auto change) {
     NodeSnapshot changed = snapshot;
     change(changed);
-    return StoredWeightOf(&before, changed).behind >= numbers + WeightOf(changed);
+    return StoredWeightOf(&before, changed).after_previous >= numbers + WeightOf(changed);
   };
   EXPECT_TRUE(anew([](NodeSnapshot& next) { next.attribution.why = "x"; }));
   EXPECT_TRUE(anew([](NodeSnapshot& next) { next.pods[0].ready = false; }));
@@ -116,7 +118,7 @@ TEST(ReadingWeight, HistoryKeepsAnewWhoIsThereOnlyWhereThatChanged) {
   EXPECT_TRUE(anew([](NodeSnapshot& next) { next.gpus[1].uuid = "GPU-x"; }));
 
   snapshot.gpus[1].held_since = kQuotaStart;
-  EXPECT_GT(StoredWeightOf(&before, snapshot).behind, numbers + sizeof(GpuSample))
+  EXPECT_GT(StoredWeightOf(&before, snapshot).after_previous, numbers + sizeof(GpuSample))
       << "a holder has left";
 }
 

@@ -8,8 +8,8 @@
 namespace gpuscaler {
 namespace {
 
-// What is allocated of a reading besides its numbers, and what becomes of it on the way.
-constexpr size_t kOfReading = 1024;
+// Allocations for a reading besides its numbers, also while it is decoded.
+constexpr size_t kReadingOverhead = 1024;
 
 size_t WeightOf(const Pod& pod) {
   size_t bytes = sizeof(Pod) + pod.namespace_name.size() + pod.name.size() + pod.uid.size() +
@@ -37,14 +37,14 @@ bool HasSameLayout(const NodeSnapshot& a, const NodeSnapshot& b) {
 }
 
 size_t PointsOf(const NodeSnapshot& snapshot) {
-  size_t bytes = kOfReading + snapshot.gpus.size() * PointBlock::kMostBytesOfGpu;
+  size_t bytes = kReadingOverhead + snapshot.gpus.size() * PointBlock::kMostBytesOfGpu;
   for (const GpuSample& gpu : snapshot.gpus) {
     bytes += gpu.holders.size() * PointBlock::kMostBytesOfShare;
   }
   return bytes;
 }
 
-// Those that have left their GPUs are remembered.
+// Holders that have left their GPUs are kept (NodeHistory::past_holders).
 size_t HoldersThatLeft(const NodeSnapshot& before, const NodeSnapshot& snapshot) {
   size_t bytes = 0;
   for (size_t i = 0; i < before.gpus.size(); ++i) {
@@ -69,10 +69,11 @@ size_t WeightOf(const NodeSnapshot& snapshot) {
 ReadingWeight StoredWeightOf(const NodeSnapshot* before, const NodeSnapshot& snapshot) {
   const size_t whole = WeightOf(snapshot);
   const size_t points = PointsOf(snapshot);
-  ReadingWeight weight{.whole = whole, .alone = points + whole, .behind = points + whole};
+  ReadingWeight weight{
+      .whole = whole, .standalone = points + whole, .after_previous = points + whole};
   if (before == nullptr) return weight;
   const size_t layout = HasSameLayout(*before, snapshot) ? 0 : whole;
-  weight.behind = points + layout + HoldersThatLeft(*before, snapshot);
+  weight.after_previous = points + layout + HoldersThatLeft(*before, snapshot);
   return weight;
 }
 

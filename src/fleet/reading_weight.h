@@ -1,4 +1,4 @@
-// How much memory readings take: an agent's message of a few bytes may stand for thousands of pods.
+// The memory that readings take: a message of a few bytes may stand for thousands of pods.
 #pragma once
 
 #include <cstddef>
@@ -7,17 +7,18 @@
 
 namespace gpuscaler {
 
-// Bytes, about: of everything that a node may have many of.
+// Returns the size in bytes, approximately, of everything that a node may have many of.
 size_t WeightOf(const NodeSnapshot& snapshot);
 
-// Bytes, about: of a reading, and of what a history keeps of it (model/node_history.h).
+// Sizes in bytes, approximately, of a reading and of what a history keeps of it
+// (model/node_history.h).
 struct ReadingWeight {
-  size_t whole = 0;   // WeightOf()
-  size_t alone = 0;   // kept whatever came before
-  size_t behind = 0;  // kept behind the reading before it
+  size_t whole = 0;           // WeightOf()
+  size_t standalone = 0;      // kept after any reading
+  size_t after_previous = 0;  // kept after the reading before it
 };
 
-// `before` null: there is none.
+// `before` null: it is the first reading.
 ReadingWeight StoredWeightOf(const NodeSnapshot* before, const NodeSnapshot& snapshot);
 
 }  // namespace gpuscaler

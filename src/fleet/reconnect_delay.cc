@@ -9,7 +9,8 @@ namespace gpuscaler {
 
 absl::Duration ReconnectDelay(int failures, double random) {
   constexpr double kLongestSeconds = 10;
-  constexpr double kMostJitter = 0.5;  // at the longest too, or all come at once
+  constexpr double kMostJitter =
+      0.5;  // also at the longest delay, so that agents do not reconnect at one instant
   const double seconds = std::exp2(std::clamp(failures, 1, 10) - 1);
   return absl::Seconds(std::min(seconds, kLongestSeconds / (1 + kMostJitter)) *
                        (1 + kMostJitter * random));

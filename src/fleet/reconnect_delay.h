@@ -1,12 +1,12 @@
-// How soon an agent is called again.
+// The delay before the next call to an agent: exponential backoff with jitter.
 #pragma once
 
 #include "absl/time/time.h"
 
 namespace gpuscaler {
 
-// How long to wait after so many failures in a row, 1 s to 10 s; `random` is 0 to 1.
+// Returns the delay after `failures` in a row, 1 s to 10 s. `random` is 0 to 1.
 absl::Duration ReconnectDelay(int failures, double random);
-absl::Duration ReconnectDelay(int failures);  // at random
+absl::Duration ReconnectDelay(int failures);  // with a random number
 
 }  // namespace gpuscaler

@@ -16,20 +16,20 @@ namespace wire = telemetry::v1;
 // NVML_DEVICE_UUID_V2_BUFFER_SIZE; a pod's has 36 characters.
 constexpr size_t kLongestUuid = 96;
 
-// A kubelet runs 110 unless it is told otherwise. As many may share a GPU.
+// A kubelet runs 110 pods by default. As many may share a GPU.
 constexpr int kMostPods = 4096;
 constexpr int kMostNamespacesOfEngines = 4096;
 
 constexpr int kMostIndex = 1024;
 
-// Each is shorter than the one before it: a few dozen.
+// Each run is shorter than the one before it, so there are a few dozen.
 constexpr int kMostRuns = 1024;
 
-// Of a GPU. Contexts take hundreds of MiB each.
+// Processes of one GPU. Contexts take hundreds of MiB each.
 constexpr int kMostProcesses = 4096;
 
 constexpr int kMostOwners = 32;  // the nearest come first
-constexpr int kMostGaps = 64;    // one for each field, also of a newer agent
+constexpr int kMostGaps = 64;    // one per field, with room for newer agents
 constexpr int kMostEmptied = 64;
 
 template <typename List>
@@ -40,48 +40,49 @@ void Shorten(int most, List& list) {
 bool IsText(const std::string& text) { return text.size() <= kLongestText && !HasControl(text); }
 
 absl::Status BoundNode(wire::Node& node) {
-  RETURN_IF_ERROR(Named("a node's name", node.name(), kLongestObjectName));
+  RETURN_IF_ERROR(CheckName("a node's name", node.name(), kLongestObjectName));
   RETURN_IF_ERROR(
-      Counted("namespaces of engines", node.engine_namespaces_size(), kMostNamespacesOfEngines));
+      CheckCount("namespaces of engines", node.engine_namespaces_size(), kMostNamespacesOfEngines));
   for (const std::string& name : node.engine_namespaces()) {
-    RETURN_IF_ERROR(Named("a namespace's name", name, kLongestLabel));
+    RETURN_IF_ERROR(CheckName("a namespace's name", name, kLongestLabel));
   }
-  if (!IsText(node.source())) MakeText(*node.mutable_source());
-  if (!IsText(node.driver_version())) MakeText(*node.mutable_driver_version());
-  if (!IsText(node.agent_version())) MakeText(*node.mutable_agent_version());
+  if (!IsText(node.source())) CleanText(*node.mutable_source());
+  if (!IsText(node.driver_version())) CleanText(*node.mutable_driver_version());
+  if (!IsText(node.agent_version())) CleanText(*node.mutable_agent_version());
   return absl::OkStatus();
 }
 
 absl::Status BoundGpu(wire::Gpu& gpu) {
-  RETURN_IF_ERROR(Named("a GPU's UUID", gpu.uuid(), kLongestUuid));
-  RETURN_IF_ERROR(Named("a GPU's UUID", gpu.parent_uuid(), kLongestUuid));
-  RETURN_IF_ERROR(Counted("as a GPU's index", gpu.index(), kMostIndex));
-  RETURN_IF_ERROR(Counted("holders of a GPU", gpu.holders().holders_size(), kMostPods));
-  RETURN_IF_ERROR(Counted("times of memory", gpu.steady_memory().past_size(), kMostRuns));
+  RETURN_IF_ERROR(CheckName("a GPU's UUID", gpu.uuid(), kLongestUuid));
+  RETURN_IF_ERROR(CheckName("a GPU's UUID", gpu.parent_uuid(), kLongestUuid));
+  RETURN_IF_ERROR(CheckCount("as a GPU's index", gpu.index(), kMostIndex));
+  RETURN_IF_ERROR(CheckCount("holders of a GPU", gpu.holders().holders_size(), kMostPods));
+  RETURN_IF_ERROR(CheckCount("times of memory", gpu.steady_memory().past_size(), kMostRuns));
   for (const wire::Holder& holder : gpu.holders().holders()) {
-    RETURN_IF_ERROR(Named("a container's name", holder.container(), kLongestLabel));
+    RETURN_IF_ERROR(CheckName("a container's name", holder.container(), kLongestLabel));
   }
-  if (!IsText(gpu.name())) MakeText(*gpu.mutable_name());
+  if (!IsText(gpu.name())) CleanText(*gpu.mutable_name());
   if (gpu.has_processes()) Shorten(kMostProcesses, *gpu.mutable_processes()->mutable_processes());
   Shorten(kMostEmptied, *gpu.mutable_emptied());
   if (!gpu.has_gaps()) return absl::OkStatus();
   Shorten(kMostGaps, *gpu.mutable_gaps()->mutable_gaps());
   for (wire::Gap& gap : *gpu.mutable_gaps()->mutable_gaps()) {
-    if (!IsText(gap.detail())) MakeText(*gap.mutable_detail());
+    if (!IsText(gap.detail())) CleanText(*gap.mutable_detail());
   }
   return absl::OkStatus();
 }
 
-bool CanBe(const wire::Owner& owner) {
+bool IsPlausible(const wire::Owner& owner) {
   return !owner.kind().empty() && owner.kind().size() <= kLongestLabel && !owner.name().empty() &&
          owner.name().size() <= kLongestObjectName && owner.group().size() <= kLongestObjectName &&
          !HasControl(owner.kind()) && !HasControl(owner.name()) && !HasControl(owner.group());
 }
 
 absl::Status BoundReading(wire::Reading& reading) {
-  RETURN_IF_ERROR(Counted("pods of a node", reading.pods().pods_size(), kMostPods));
+  RETURN_IF_ERROR(CheckCount("pods of a node", reading.pods().pods_size(), kMostPods));
   for (wire::Gpu& gpu : *reading.mutable_gpus()) RETURN_IF_ERROR(BoundGpu(gpu));
-  if (!IsText(reading.attribution().why())) MakeText(*reading.mutable_attribution()->mutable_why());
+  if (!IsText(reading.attribution().why()))
+    CleanText(*reading.mutable_attribution()->mutable_why());
   if (!reading.has_pods()) return absl::OkStatus();
   for (wire::Pod& pod : *reading.mutable_pods()->mutable_pods()) RETURN_IF_ERROR(BoundPod(pod));
   return absl::OkStatus();
@@ -90,16 +91,16 @@ absl::Status BoundReading(wire::Reading& reading) {
 }  // namespace
 
 absl::Status BoundPod(wire::Pod& pod) {
-  RETURN_IF_ERROR(Named("a namespace's name", pod.namespace_name(), kLongestLabel));
-  RETURN_IF_ERROR(Named("a pod's name", pod.name(), kLongestObjectName));
-  RETURN_IF_ERROR(Named("a pod's UID", pod.uid(), kLongestUuid));
+  RETURN_IF_ERROR(CheckName("a namespace's name", pod.namespace_name(), kLongestLabel));
+  RETURN_IF_ERROR(CheckName("a pod's name", pod.name(), kLongestObjectName));
+  RETURN_IF_ERROR(CheckName("a pod's UID", pod.uid(), kLongestUuid));
   if (pod.name().empty() || pod.namespace_name().empty()) {
     return absl::InvalidArgumentError("a pod without a name, or without a namespace");
   }
   if (pod.address().size() > kLongestAddress || HasControl(pod.address())) pod.clear_address();
   auto& owners = *pod.mutable_owners();
   owners.erase(std::remove_if(owners.begin(), owners.end(),
-                              [](const wire::Owner& owner) { return !CanBe(owner); }),
+                              [](const wire::Owner& owner) { return !IsPlausible(owner); }),
                owners.end());
   Shorten(kMostOwners, owners);
   return absl::OkStatus();
@@ -107,7 +108,7 @@ absl::Status BoundPod(wire::Pod& pod) {
 
 absl::Status BoundMessage(wire::Telemetry& message) {
   if (message.has_node()) RETURN_IF_ERROR(BoundNode(*message.mutable_node()));
-  if (!IsText(message.trouble())) MakeText(*message.mutable_trouble());
+  if (!IsText(message.trouble())) CleanText(*message.mutable_trouble());
   for (wire::Reading& reading : *message.mutable_readings()) RETURN_IF_ERROR(BoundReading(reading));
   return absl::OkStatus();
 }

@@ -1,4 +1,4 @@
-// What an agent's message may be: agents may be broken, or nobody's whom we know.
+// Limits of an agent's message: an agent may be broken, or an unknown process.
 #pragma once
 
 #include "absl/status/status.h"
@@ -6,12 +6,12 @@
 
 namespace gpuscaler {
 
-// Cuts texts for people to 1 KiB, shortens lists that tenants can make long, and leaves out owners
-// that no pod can have. INVALID_ARGUMENT: no node has so many, or nothing that Kubernetes or a
-// driver names is called so.
+// Cuts texts for people to 1 KiB, shortens lists that tenants can make long, and drops invalid
+// owners. INVALID_ARGUMENT: a count that no node has, or a name that neither Kubernetes nor a
+// driver gives.
 absl::Status BoundMessage(telemetry::v1::Telemetry& message);
 
-// The same of one pod.
+// The same for one pod.
 absl::Status BoundPod(telemetry::v1::Pod& pod);
 
 }  // namespace gpuscaler

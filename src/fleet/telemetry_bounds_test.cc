@@ -29,13 +29,13 @@ wire::Pod& PodOf(wire::Telemetry& message) {
   return *message.mutable_readings(0)->mutable_pods()->mutable_pods(1);
 }
 
-TEST(TelemetryBounds, MessageOfAnAgentStaysAsItIs) {
+TEST(TelemetryBounds, ValidMessageIsUnchanged) {
   wire::Telemetry message = Message();
   EXPECT_TRUE(BoundMessage(message).ok());
   EXPECT_EQ(message.SerializeAsString(), Message().SerializeAsString());
 }
 
-TEST(TelemetryBounds, LongestNamesOfKubernetesAreTaken) {
+TEST(TelemetryBounds, LongestNamesOfKubernetesAreAccepted) {
   wire::Telemetry message = Message();
   message.mutable_node()->set_name(std::string(253, 'n'));
   PodOf(message).set_name(std::string(253, 'p'));
@@ -90,7 +90,7 @@ const Refused kRefused[] = {
     {"a pod without a name", [](auto& message) { PodOf(message).clear_name(); }},
 };
 
-TEST(TelemetryBounds, WhatNothingIsCalledAndNoNodeHasIsRefused) {
+TEST(TelemetryBounds, InvalidNamesAndCountsAreRefused) {
   for (const Refused& refused : kRefused) {
     SCOPED_TRACE(refused.want);
     wire::Telemetry message = Message();
@@ -101,8 +101,8 @@ TEST(TelemetryBounds, WhatNothingIsCalledAndNoNodeHasIsRefused) {
   }
 }
 
-// Whoever makes a pod may write into it what they like: the others of its node shall not suffer.
-TEST(TelemetryBounds, OwnersThatNoPodCanHaveAreLeftOut) {
+// A tenant may write anything into a pod. Other pods of its node must not suffer.
+TEST(TelemetryBounds, InvalidOwnersAreDropped) {
   wire::Telemetry message = Message();
   wire::Pod& pod = PodOf(message);
   const auto add = [&](const std::string& kind, const std::string& name) {
@@ -164,7 +164,7 @@ TEST(TelemetryBounds, ListsThatTenantsMakeLongAreShortened) {
   EXPECT_EQ(gpu.emptied_size(), 64);
 }
 
-TEST(TelemetryBounds, AddressThatIsNoneIsUnknown) {
+TEST(TelemetryBounds, InvalidAddressIsDropped) {
   wire::Telemetry message = Message();
   PodOf(message).set_address(std::string(65, '1'));
   EXPECT_TRUE(BoundMessage(message).ok());

@@ -1,8 +1,8 @@
-// An agent that says what a test has it say, and the reader of its messages.
+// An agent with readings that a test sets, and the reader of its messages.
 //
 //   class TelemetryReaderTest : public TelemetryFixture {};
 //   snapshot.gpus[1].utilization_percent = 1e300;
-//   Send(snapshot).gpus[1]  // what the reader makes of it
+//   Send(snapshot).gpus[1]  // as the reader delivers it
 #pragma once
 
 #include <utility>
@@ -31,27 +31,27 @@ class TelemetryFixture : public testing::Test {
 
   absl::Status Read(telemetry::v1::Telemetry message) {
     return reader_.Read(std::move(message), now_,
-                        [this](AgentUpdate update) { reported_.push_back(std::move(update)); });
+                        [this](AgentUpdate update) { updates_.push_back(std::move(update)); });
   }
 
-  // What is made of the next reading of this node.
+  // Returns the next reading of this node as the reader delivers it.
   NodeSnapshot Send(NodeSnapshot snapshot) {
     now_ += absl::Seconds(1);
     snapshot.taken_at = now_;
     telemetry::v1::Telemetry message;
     message.set_sent_us(ToWire(now_));
-    if (reported_.empty()) *message.mutable_node() = NodeOf(snapshot);
+    if (updates_.empty()) *message.mutable_node() = NodeOf(snapshot);
     if (auto reading = encoder_.Encode(snapshot)) *message.add_readings() = *std::move(reading);
     const absl::Status status = Read(message);
     EXPECT_TRUE(status.ok()) << status;
-    EXPECT_THAT(reported_.back().readings, testing::SizeIs(1));
-    return reported_.back().readings.back().snapshot;
+    EXPECT_THAT(updates_.back().readings, testing::SizeIs(1));
+    return updates_.back().readings.back().snapshot;
   }
 
   absl::Time now_ = kNow;
   ReadingEncoder encoder_;
   TelemetryReader reader_;
-  std::vector<AgentUpdate> reported_;
+  std::vector<AgentUpdate> updates_;
 };
 
 }  // namespace gpuscaler

@@ -10,7 +10,8 @@ namespace {
 
 namespace wire = telemetry::v1;
 
-// Of a message: far below the 4 MiB that a reader takes, with room for one reading of any node.
+// Limit of a message: far below the 4 MiB that a reader accepts, with room for one reading of any
+// node.
 constexpr size_t kMostBytes = size_t{256} << 10;
 
 wire::Reading Parsed(const std::string& bytes) {
@@ -45,7 +46,7 @@ void TelemetryLog::Add(const NodeSnapshot& snapshot) {
   const bool renamed = node_.name() != snapshot.node || node_.source() != snapshot.source ||
                        node_.driver_version() != snapshot.driver_version;
   if (renamed) {
-    // One by one: what has become empty is not merged.
+    // One by one, because MergeFrom() would keep fields that have become empty.
     node_.set_name(snapshot.node);
     node_.set_source(snapshot.source);
     node_.set_driver_version(snapshot.driver_version);
@@ -57,7 +58,7 @@ void TelemetryLog::Add(const NodeSnapshot& snapshot) {
     entries_.push_back({.taken_at = snapshot.taken_at, .bytes = reading->SerializeAsString()});
   }
   newest_at_ = snapshot.taken_at;
-  // The last one before the horizon is what is true at its beginning.
+  // The last reading before the horizon is the state at its start.
   while (entries_.size() > 1 && entries_[1].taken_at <= newest_at_ - horizon_) {
     before_.Decode(Parsed(entries_.front().bytes), {}).IgnoreError();
     entries_.pop_front();
@@ -67,17 +68,17 @@ void TelemetryLog::Add(const NodeSnapshot& snapshot) {
 
 int64_t TelemetryLog::End() const { return first_ + static_cast<int64_t>(entries_.size()); }
 
-void TelemetryLog::Begin(Place& place, wire::Telemetry& message) const {
+void TelemetryLog::Begin(Cursor& cursor, wire::Telemetry& message) const {
   ReadingDecoder decoder = before_;
-  const bool is_new = place.next < 0;
-  const absl::Time from = is_new ? newest_at_ - place.history : absl::InfinitePast();
+  const bool is_new = cursor.next < 0;
+  const absl::Time from = is_new ? newest_at_ - cursor.history : absl::InfinitePast();
   size_t next = 0;
   absl::StatusOr<NodeSnapshot> snapshot;
   do {
     snapshot = decoder.Decode(Parsed(entries_[next].bytes), {});
     ++next;
   } while (next < entries_.size() && entries_[next].taken_at <= from);
-  place.next = first_ + static_cast<int64_t>(next);
+  cursor.next = first_ + static_cast<int64_t>(next);
   const wire::Reading reading = WholeReading(*snapshot);
   const bool is_missed = is_new && attributed_ && !IsAttributed(*snapshot);
   if (is_missed && attributed_->taken_us() < reading.taken_us()) {
@@ -86,24 +87,24 @@ void TelemetryLog::Begin(Place& place, wire::Telemetry& message) const {
   *message.add_readings() = reading;
 }
 
-bool TelemetryLog::Take(Place& place, wire::Telemetry& message) const {
+bool TelemetryLog::AppendNew(Cursor& cursor, wire::Telemetry& message) const {
   MutexLock lock(mutex_);
   if (entries_.empty()) return false;
   size_t bytes = 0;
-  if (place.node != node_changes_) {
+  if (cursor.node != node_changes_) {
     *message.mutable_node() = node_;
-    place.node = node_changes_;
+    cursor.node = node_changes_;
   }
-  if (place.next < first_) {
-    Begin(place, message);
+  if (cursor.next < first_) {
+    Begin(cursor, message);
     bytes = message.ByteSizeLong();
   }
-  for (; place.next < End() && bytes < kMostBytes; ++place.next) {
-    const Entry& entry = entries_[static_cast<size_t>(place.next - first_)];
+  for (; cursor.next < End() && bytes < kMostBytes; ++cursor.next) {
+    const Entry& entry = entries_[static_cast<size_t>(cursor.next - first_)];
     *message.add_readings() = Parsed(entry.bytes);
     bytes += entry.bytes.size();
   }
-  message.set_more(place.next < End());
+  message.set_more(cursor.next < End());
   if (!message.more() && entries_.back().taken_at < newest_at_) {
     message.set_unchanged_until_us(ToWire(newest_at_));
   }

@@ -1,4 +1,4 @@
-// The recent readings of this node as messages, for every reader to take up where it is.
+// The recent readings of this node as messages. Each reader has its own position.
 #pragma once
 
 #include <cstdint>
@@ -15,44 +15,45 @@
 
 namespace gpuscaler {
 
-// A reading is made a message once, whoever reads; 900 of 8 busy GPUs take less than 1 MiB.
+// A reading is encoded once for all readers. 900 readings of 8 busy GPUs take less than 1 MiB.
 // Thread-safe.
 class TelemetryLog {
  public:
-  // Where a reader is; a new one is before all of the past that it wants.
-  struct Place {
-    absl::Duration history;  // how far back from the newest reading it begins
-    int64_t next = -1;       // the number of the reading that it lacks; -1: it has had none
-    int64_t node = 0;        // which change of the node's names it was told of last
+  // A reader's position. A new one is before the whole past that the reader wants.
+  struct Cursor {
+    absl::Duration history;  // how far before the newest reading it begins
+    int64_t next = -1;       // number of the next reading; -1: it has had none
+    int64_t node = 0;        // number of the last change of the Node message that it got
   };
 
-  // Forgets what is older than `horizon`. `self` is what is said of the agent besides its node.
+  // Drops what is older than `horizon`. `self` has the fields of Node besides those of the
+  // snapshot.
   TelemetryLog(absl::Duration horizon, telemetry::v1::Node self);
 
-  // Empty names until the first reading.
+  // Returns the Node message. Its name is empty until the first reading.
   telemetry::v1::Node node() const;
 
-  // The next reading.
+  // Adds the next reading.
   void Add(const NodeSnapshot& snapshot);
 
-  // Those of EngineLog::Remembered().
+  // Takes EngineLog::NamespacesOfRecords().
   void SetEngineNamespaces(const std::set<std::string>& names);
 
-  // Adds to `message` what the reader lacks, up to 256 KiB of it, and moves its place; `more` says
-  // that there is more at once. False: no reading, and no name, that it has not had. A reader that
-  // is behind all that is kept goes on with what is.
-  bool Take(Place& place, telemetry::v1::Telemetry& message) const;
+  // Appends to `message` what the reader has not got yet, up to 256 KiB, and moves its position;
+  // `more` means that more follows at once. Returns false if there is no new reading and no new
+  // Node. A reader that is behind the log continues with the oldest reading.
+  bool AppendNew(Cursor& cursor, telemetry::v1::Telemetry& message) const;
 
  private:
   struct Entry {
     absl::Time taken_at;
-    std::string bytes;  // of a Reading
+    std::string bytes;  // a serialized Reading
   };
 
-  // The first reading of a reader that is new, or fell behind: whole, it stands for all before it.
-  // Before it, where it does not say who holds the GPUs, comes the last one that did: it is what
-  // readers go by that were there then.
-  void Begin(Place& place, telemetry::v1::Telemetry& message) const
+  // Appends the first reading for a reader that is new or behind the log: a whole one, which stands
+  // for all before it. If that reading has no known GPU holders, the last one with known holders
+  // comes before it: readers that were connected then still use it.
+  void Begin(Cursor& cursor, telemetry::v1::Telemetry& message) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int64_t End() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -61,9 +62,9 @@ class TelemetryLog {
   telemetry::v1::Node node_ ABSL_GUARDED_BY(mutex_);
   int64_t node_changes_ ABSL_GUARDED_BY(mutex_) = 0;
   ReadingEncoder encoder_ ABSL_GUARDED_BY(mutex_);
-  // What the readings before the first entry add up to.
+  // The state after the readings before the first entry.
   ReadingDecoder before_ ABSL_GUARDED_BY(mutex_);
-  // The last reading after which it was not known any more who holds the GPUs: whole.
+  // The last reading with known GPU holders before they became unknown: whole.
   std::optional<telemetry::v1::Reading> attributed_ ABSL_GUARDED_BY(mutex_);
   int64_t first_ ABSL_GUARDED_BY(mutex_) = 0;  // the number of the first entry
   std::deque<Entry> entries_ ABSL_GUARDED_BY(mutex_);

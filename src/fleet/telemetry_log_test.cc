@@ -29,9 +29,9 @@ class TelemetryLogTest : public testing::Test {
   void AddPodsFromNowOn() { attribution_ = Attribution::State::kKnown; }
   void LoseOwners() { attribution_ = Attribution::State::kUnknown; }
 
-  // A reader that takes all there is for it: the utilization of GPU 0 at each reading.
+  // Reads everything: the utilization of GPU 0 at each reading.
   struct Reader {
-    TelemetryLog::Place place;
+    TelemetryLog::Cursor cursor;
     ReadingDecoder decoder;
     std::vector<double> seen;
     std::vector<absl::Time> at;
@@ -41,7 +41,7 @@ class TelemetryLogTest : public testing::Test {
   };
   void TakeMessage(Reader& reader) {
     Telemetry message;
-    log_.Take(reader.place, message);
+    log_.AppendNew(reader.cursor, message);
     ++reader.messages;
     reader.more = message.more();
     if (message.has_node()) reader.decoder.SetNode(message.node());
@@ -65,9 +65,9 @@ class TelemetryLogTest : public testing::Test {
   TelemetryLog log_{kHorizon, {}};
 };
 
-TEST_F(TelemetryLogTest, NewReaderHearsThePastThenWhatIsNew) {
+TEST_F(TelemetryLogTest, NewReaderGetsThePastThenNewReadings) {
   for (int i = 0; i < 5; ++i) Read(i);
-  Reader reader{.place = {.history = kHorizon}};
+  Reader reader{.cursor = {.history = kHorizon}};
   TakeAll(reader);
   EXPECT_THAT(reader.seen, testing::ElementsAre(0, 1, 2, 3, 4));
   TakeAll(reader);
@@ -77,36 +77,36 @@ TEST_F(TelemetryLogTest, NewReaderHearsThePastThenWhatIsNew) {
   EXPECT_THAT(reader.seen, testing::ElementsAre(0, 1, 2, 3, 4, 5));
 }
 
-TEST_F(TelemetryLogTest, ReaderBeginsAsFarBackAsItWants) {
+TEST_F(TelemetryLogTest, ReaderBeginsAtItsHistory) {
   for (int i = 0; i < 100; ++i) Read(i);
-  Reader reader{.place = {.history = 3 * kLogTick}};
+  Reader reader{.cursor = {.history = 3 * kLogTick}};
   TakeAll(reader);
   EXPECT_THAT(reader.seen, testing::ElementsAre(96, 97, 98, 99));
-  Reader newest{.place = {.history = absl::ZeroDuration()}};
+  Reader newest{.cursor = {.history = absl::ZeroDuration()}};
   TakeAll(newest);
   EXPECT_THAT(newest.seen, testing::ElementsAre(99));
 }
 
-TEST_F(TelemetryLogTest, ForgetsWhatIsOlderThanTheHorizonButForWhatHeldAtItsBeginning) {
+TEST_F(TelemetryLogTest, KeepsTheReadingAtTheStartOfTheHorizon) {
   for (int i = 0; i < 100; ++i) Read(i % 2);
   for (int i = 0; i < 400; ++i) Read(50 + i % 2, i < 200 ? 2 : 3);
-  Reader reader{.place = {.history = absl::InfiniteDuration()}};
+  Reader reader{.cursor = {.history = absl::InfiniteDuration()}};
   TakeAll(reader);
   EXPECT_EQ(reader.seen.size(), 121u);
   EXPECT_EQ(reader.at.front(), now_ - kHorizon);
 }
 
-TEST_F(TelemetryLogTest, LongStandingReadingIsTheHorizonsBeginning) {
+TEST_F(TelemetryLogTest, LongUnchangedReadingIsTheStartOfTheHorizon) {
   Read(7);
   for (int i = 0; i < 300; ++i) Read(8);
   Read(9);
-  Reader reader{.place = {.history = kHorizon}};
+  Reader reader{.cursor = {.history = kHorizon}};
   TakeAll(reader);
   EXPECT_THAT(reader.seen, testing::ElementsAre(8, 9));
 }
 
-TEST_F(TelemetryLogTest, ReaderThatFellBehindAllThatIsKeptGoesOn) {
-  Reader reader{.place = {.history = kHorizon}};
+TEST_F(TelemetryLogTest, ReaderBehindTheLogContinues) {
+  Reader reader{.cursor = {.history = kHorizon}};
   Read(1);
   TakeAll(reader);
   for (int i = 0; i < 1000; ++i) Read(i % 100);
@@ -115,8 +115,8 @@ TEST_F(TelemetryLogTest, ReaderThatFellBehindAllThatIsKeptGoesOn) {
   EXPECT_EQ(reader.seen.size(), 122u);
 }
 
-TEST_F(TelemetryLogTest, ReaderThatFellBehindIsToldAllThatIsKeptHoweverLittleItBeganWith) {
-  Reader reader{.place = {.history = absl::ZeroDuration()}};
+TEST_F(TelemetryLogTest, ReaderBehindTheLogGetsAllThatIsKept) {
+  Reader reader{.cursor = {.history = absl::ZeroDuration()}};
   Read(1);
   TakeAll(reader);
   for (int i = 0; i < 1000; ++i) Read(i % 100);
@@ -125,16 +125,16 @@ TEST_F(TelemetryLogTest, ReaderThatFellBehindIsToldAllThatIsKeptHoweverLittleItB
   EXPECT_EQ(reader.at[1], now_ - kHorizon);
 }
 
-// Two aggregators of which one was there when the owners were known say the same.
-TEST_F(TelemetryLogTest, NewReaderLearnsTheLastKnownOwnersHoweverLongAgoThatWas) {
-  Reader old{.place = {.history = kHorizon}};
+// Two aggregators must agree, though only one was connected when the owners were known.
+TEST_F(TelemetryLogTest, NewReaderGetsTheLastKnownOwners) {
+  Reader old{.cursor = {.history = kHorizon}};
   AddPodsFromNowOn();
   for (int i = 0; i < 10; ++i) Read(i);
   TakeAll(old);
   LoseOwners();
   for (int i = 0; i < 1000; ++i) Read(i % 100);
   TakeAll(old);
-  Reader reader{.place = {.history = kHorizon}};
+  Reader reader{.cursor = {.history = kHorizon}};
   TakeAll(reader);
   ASSERT_NE(reader.history.attributed, nullptr);
   EXPECT_EQ(reader.history.attributed->pods, old.history.attributed->pods);
@@ -144,110 +144,110 @@ TEST_F(TelemetryLogTest, NewReaderLearnsTheLastKnownOwnersHoweverLongAgoThatWas)
   EXPECT_EQ(reader.seen.size(), 122u) << "one reading more than the horizon has";
 }
 
-TEST_F(TelemetryLogTest, OwnersThatThePastTellsAreNotToldBeforeIt) {
+TEST_F(TelemetryLogTest, OwnersWithinThePastAreNotSentBeforeIt) {
   AddPodsFromNowOn();
   Read(1);
   LoseOwners();
   Read(2);
   AddPodsFromNowOn();
   Read(3);
-  Reader known{.place = {.history = absl::ZeroDuration()}};
+  Reader known{.cursor = {.history = absl::ZeroDuration()}};
   TakeAll(known);
   EXPECT_THAT(known.seen, testing::ElementsAre(3));
   LoseOwners();
   Read(4);
-  Reader whole{.place = {.history = kHorizon}};
+  Reader whole{.cursor = {.history = kHorizon}};
   TakeAll(whole);
   EXPECT_THAT(whole.seen, testing::ElementsAre(1, 2, 3, 4));
-  Reader newest{.place = {.history = absl::ZeroDuration()}};
+  Reader newest{.cursor = {.history = absl::ZeroDuration()}};
   TakeAll(newest);
   EXPECT_THAT(newest.seen, testing::ElementsAre(3, 4));
 }
 
-TEST_F(TelemetryLogTest, NothingNewIsSaidInOneNumber) {
+TEST_F(TelemetryLogTest, UnchangedReadingIsOneNumber) {
   Read(1);
   Reader reader;
   TakeAll(reader);
   for (int i = 0; i < 10; ++i) Read(1);
   Telemetry message;
-  EXPECT_FALSE(log_.Take(reader.place, message));
+  EXPECT_FALSE(log_.AppendNew(reader.cursor, message));
   EXPECT_EQ(message.unchanged_until_us(), ToWire(now_));
   EXPECT_LT(message.ByteSizeLong(), 12u);
 }
 
-TEST_F(TelemetryLogTest, LongPastComesInPieces) {
+TEST_F(TelemetryLogTest, LongPastIsSentInParts) {
   for (int i = 0; i < 120; ++i) Read(i, 300);
-  Reader reader{.place = {.history = kHorizon}};
+  Reader reader{.cursor = {.history = kHorizon}};
   TakeAll(reader);
   EXPECT_EQ(reader.seen.size(), 120u);
   EXPECT_GT(reader.messages, 1);
-  Reader another{.place = {.history = kHorizon}};
+  Reader another{.cursor = {.history = kHorizon}};
   Telemetry message;
-  log_.Take(another.place, message);
+  log_.AppendNew(another.cursor, message);
   EXPECT_TRUE(message.more());
   EXPECT_FALSE(message.has_unchanged_until_us());
   EXPECT_LT(message.ByteSizeLong(), size_t{300} << 10);
 }
 
-TEST_F(TelemetryLogTest, NodeIsNamedOnceAndWhenItsDriverChanges) {
+TEST_F(TelemetryLogTest, NodeIsSentOnceAndWhenItsDriverChanges) {
   Read(1);
-  TelemetryLog::Place place;
+  TelemetryLog::Cursor cursor;
   Telemetry first;
-  log_.Take(place, first);
+  log_.AppendNew(cursor, first);
   EXPECT_EQ(first.node().name(), "gpu-7");
   Read(2);
   Telemetry second;
-  log_.Take(place, second);
+  log_.AppendNew(cursor, second);
   EXPECT_FALSE(second.has_node());
   NodeSnapshot snapshot = SnapshotOf(2, now_ + kLogTick);
   snapshot.driver_version = "580.65.06";
   log_.Add(snapshot);
   Telemetry third;
-  log_.Take(place, third);
+  log_.AppendNew(cursor, third);
   EXPECT_EQ(third.node().driver_version(), "580.65.06");
 }
 
-TEST_F(TelemetryLogTest, NodeWhoseDriverIsNotKnownAnyMoreIsNamedOnce) {
+TEST_F(TelemetryLogTest, NodeWithoutItsDriverIsSentOnce) {
   NodeSnapshot snapshot = SnapshotOf(2, now_);
   snapshot.driver_version = "580.65.06";
   log_.Add(snapshot);
-  TelemetryLog::Place place;
+  TelemetryLog::Cursor cursor;
   Telemetry before;
-  log_.Take(place, before);
+  log_.AppendNew(cursor, before);
   snapshot.driver_version.clear();
   snapshot.taken_at += kLogTick;
   log_.Add(snapshot);
   Telemetry changed;
-  log_.Take(place, changed);
+  log_.AppendNew(cursor, changed);
   ASSERT_TRUE(changed.has_node());
   EXPECT_EQ(changed.node().driver_version(), "");
   EXPECT_EQ(changed.node().name(), snapshot.node);
   snapshot.taken_at += kLogTick;
   log_.Add(snapshot);
   Telemetry after;
-  log_.Take(place, after);
+  log_.AppendNew(cursor, after);
   EXPECT_FALSE(after.has_node());
 }
 
 TEST_F(TelemetryLogTest, BeforeTheFirstReadingThereIsNothing) {
-  TelemetryLog::Place place;
+  TelemetryLog::Cursor cursor;
   Telemetry message;
-  EXPECT_FALSE(log_.Take(place, message));
+  EXPECT_FALSE(log_.AppendNew(cursor, message));
   EXPECT_EQ(message.ByteSizeLong(), 0u);
 }
 
 TEST_F(TelemetryLogTest, NamespacesOfCapacityRecordsAreSentWhenTheyChange) {
   log_.SetEngineNamespaces({"team-a"});
   Read(1);
-  Reader reader{.place = {.history = kHorizon}};
+  Reader reader{.cursor = {.history = kHorizon}};
   Telemetry message;
-  log_.Take(reader.place, message);
+  log_.AppendNew(reader.cursor, message);
   EXPECT_THAT(message.node().engine_namespaces(), testing::ElementsAre("team-a"));
   message.Clear();
   log_.SetEngineNamespaces({"team-a"});
-  EXPECT_FALSE(log_.Take(reader.place, message));
+  EXPECT_FALSE(log_.AppendNew(reader.cursor, message));
   log_.SetEngineNamespaces({});
-  EXPECT_TRUE(log_.Take(reader.place, message));
+  EXPECT_TRUE(log_.AppendNew(reader.cursor, message));
   EXPECT_TRUE(message.has_node());
   EXPECT_EQ(message.node().engine_namespaces_size(), 0);
 }

@@ -14,43 +14,43 @@ namespace {
 
 namespace wire = telemetry::v1;
 
-// Bytes of readings: the past of a node of 144 GPUs, as messages as small as 256 KiB, would else
-// take gigabytes at once.
+// Bytes of readings in one part. The past of a node of 144 GPUs, in messages as small as 256 KiB,
+// would otherwise take gigabytes at once.
 constexpr size_t kMostAtOnce = size_t{10} << 20;
 
-// Bytes of decoded readings that one agent may cause: the longest past at once, then so many a
+// Bytes of decoded readings that one agent may cause: a burst for the longest past, then a rate per
 // second. A reading of 2 bytes repeats the one before it, and counts as much.
-constexpr double kDecodedAtOnce = size_t{3} << 30;
-constexpr double kDecodedASecond = 16 << 20;
+constexpr double kDecodedBurst = size_t{3} << 30;
+constexpr double kDecodedPerSecond = 16 << 20;
 
-// Bytes of readings in one message. To make them takes seconds; the longest of an agent, 256 KiB of
-// one changed number each of 144 GPUs and as many pods, has 2.1 GiB.
+// Bytes of readings in one message, which take seconds to decode. The longest message of an agent
+// has 256 KiB of readings with one changed number each, of 144 GPUs and as many pods: 2.1 GiB.
 constexpr size_t kMostInMessage = size_t{5} << 29;
 
-// Bytes of one reading: 4,096 pods have 2.2 MiB.
+// Bytes of one reading. 4,096 pods take 2.2 MiB.
 constexpr size_t kHeaviest = size_t{4} << 20;
 
-// An address becomes another node's when that node's agent is given it: once in a long while. Each
-// node may take as much memory as one agent may.
-constexpr absl::Duration kShortestStay = absl::Minutes(1);
+// An address moves to another node when that node's agent gets it, which is rare. Each node may
+// take as much memory as one agent may.
+constexpr absl::Duration kMinNodeChangeInterval = absl::Minutes(1);
 
 }  // namespace
 
-TelemetryReader::TelemetryReader() : decoded_(kDecodedAtOnce, kDecodedASecond) {}
+TelemetryReader::TelemetryReader() : decoded_(kDecodedBurst, kDecodedPerSecond) {}
 
 void TelemetryReader::Begin() {
-  unread_ = {};
+  pending_ = {};
   node_.Clear();
   of_stream_ = ReadingQuota();
 }
 
-absl::Status TelemetryReader::Meet(const wire::Node& node, absl::Time now) {
+absl::Status TelemetryReader::SetNode(const wire::Node& node, absl::Time now) {
   const bool other_process = node.instance() != instance_;
   if (!other_process && !node_.name().empty() && node.name() != node_.name()) {
     return absl::InvalidArgumentError(
         absl::StrCat("it is of node ", node_.name(), ", and then of ", node.name()));
   }
-  RETURN_IF_ERROR(Count(node.name(), now));
+  RETURN_IF_ERROR(SwitchNode(node.name(), now));
   if (other_process) {
     peer_clock_ = PeerClock();
     decoder_ = ReadingDecoder();
@@ -61,26 +61,26 @@ absl::Status TelemetryReader::Meet(const wire::Node& node, absl::Time now) {
   return absl::OkStatus();
 }
 
-absl::Status TelemetryReader::Count(const std::string& name, absl::Time now) {
-  if (name.empty() || name == counted_) return absl::OkStatus();
-  if (now - counted_since_ < kShortestStay) {
-    return absl::InvalidArgumentError(absl::StrCat("it became of node ", counted_, " ",
-                                                   absl::FormatDuration(now - counted_since_),
+absl::Status TelemetryReader::SwitchNode(const std::string& name, absl::Time now) {
+  if (name.empty() || name == charged_node_) return absl::OkStatus();
+  if (now - charged_since_ < kMinNodeChangeInterval) {
+    return absl::InvalidArgumentError(absl::StrCat("it became of node ", charged_node_, " ",
+                                                   absl::FormatDuration(now - charged_since_),
                                                    " ago, and is of ", name, " now"));
   }
-  if (!counted_.empty()) counted_since_ = now;
-  counted_ = name;
+  if (!charged_node_.empty()) charged_since_ = now;
+  charged_node_ = name;
   of_node_ = ReadingQuota();
   return absl::OkStatus();
 }
 
-absl::Status TelemetryReader::Weigh(absl::Time taken_at) {
+absl::Status TelemetryReader::ChargeMemory(absl::Time taken_at) {
   const ReadingWeight& weight = decoder_.weight();
   if (weight.whole > kHeaviest) {
     return absl::InvalidArgumentError(
         absl::StrCat("a reading that takes ", weight.whole, " bytes, at most ", kHeaviest));
   }
-  const bool was_possible = decoded_.Take(unread_.clock.latest, static_cast<double>(weight.whole));
+  const bool was_possible = decoded_.Take(pending_.clock.latest, static_cast<double>(weight.whole));
   const bool stream_may = of_stream_.Take(taken_at, weight);
   const bool node_may = of_node_.Take(taken_at, weight);
   if (was_possible && stream_may && node_may) return absl::OkStatus();
@@ -89,62 +89,62 @@ absl::Status TelemetryReader::Weigh(absl::Time taken_at) {
 
 absl::Status TelemetryReader::AddReading(const wire::Reading& reading, AgentUpdate& update) {
   AgentUpdate::Reading& added = update.readings.emplace_back();
-  const WriterClock& clock = unread_.clock;
+  const WriterClock& clock = pending_.clock;
   if (reading.has_before_until_us()) added.before_until = clock.Ours(reading.before_until_us());
   ASSIGN_OR_RETURN(added.snapshot, decoder_.Decode(reading, clock));
-  RETURN_IF_ERROR(Weigh(added.snapshot.taken_at));
-  std::string observed = BoundReadings(added.snapshot);
-  if (update.unbelieved.empty()) update.unbelieved = std::move(observed);
+  RETURN_IF_ERROR(ChargeMemory(added.snapshot.taken_at));
+  std::string implausible = BoundReadings(added.snapshot);
+  if (update.unbelieved.empty()) update.unbelieved = std::move(implausible);
   return absl::OkStatus();
 }
 
 absl::Status TelemetryReader::Take(wire::Telemetry message, absl::Time now) {
   RETURN_IF_ERROR(BoundMessage(message));
-  if (message.has_node()) RETURN_IF_ERROR(Meet(message.node(), now));
+  if (message.has_node()) RETURN_IF_ERROR(SetNode(message.node(), now));
   peer_clock_.Received(FromWire(message.sent_us()), now);
-  unread_ = {.message = std::move(message),
-             .clock = {.offset = peer_clock_.offset(), .latest = now},
-             .is_there = true};
+  pending_ = {.message = std::move(message),
+              .clock = {.offset = peer_clock_.offset(), .latest = now},
+              .is_there = true};
   return absl::OkStatus();
 }
 
-absl::Status TelemetryReader::Continue(const std::function<void(AgentUpdate)>& tell) {
-  const wire::Telemetry& message = unread_.message;
+absl::Status TelemetryReader::Continue(const std::function<void(AgentUpdate)>& deliver) {
+  const wire::Telemetry& message = pending_.message;
   AgentUpdate update{.node = node_.name(),
                      .instance = node_.instance(),
                      .version = node_.agent_version(),
-                     .received_at = unread_.clock.latest,
+                     .received_at = pending_.clock.latest,
                      .trouble = message.trouble(),
                      .more = true};
-  if (message.has_node() && unread_.next == 0) {
+  if (message.has_node() && pending_.next == 0) {
     const auto& names = node_.engine_namespaces();
     update.engine_namespaces.emplace(names.begin(), names.end());
   }
-  for (size_t bytes = 0; unread_.next < message.readings_size() && bytes < kMostAtOnce;) {
-    RETURN_IF_ERROR(AddReading(message.readings(unread_.next++), update));
+  for (size_t bytes = 0; pending_.next < message.readings_size() && bytes < kMostAtOnce;) {
+    RETURN_IF_ERROR(AddReading(message.readings(pending_.next++), update));
     bytes += decoder_.weight().whole;
-    unread_.bytes += decoder_.weight().whole;
-    if (unread_.bytes > kMostInMessage) {
+    pending_.bytes += decoder_.weight().whole;
+    if (pending_.bytes > kMostInMessage) {
       return absl::InvalidArgumentError("a message of too many readings");
     }
   }
-  if (unread_.next == message.readings_size()) {
+  if (pending_.next == message.readings_size()) {
     if (message.has_unchanged_until_us()) {
       const NodeSnapshot* const again =
-          decoder_.Unchanged(message.unchanged_until_us(), unread_.clock);
+          decoder_.Unchanged(message.unchanged_until_us(), pending_.clock);
       if (again != nullptr) update.unchanged_until = again->taken_at;
     }
     update.more = message.more();
-    unread_ = {};
+    pending_ = {};
   }
-  tell(std::move(update));
+  deliver(std::move(update));
   return absl::OkStatus();
 }
 
 absl::Status TelemetryReader::Read(wire::Telemetry message, absl::Time now,
-                                   const std::function<void(AgentUpdate)>& tell) {
+                                   const std::function<void(AgentUpdate)>& deliver) {
   RETURN_IF_ERROR(Take(std::move(message), now));
-  while (has_more()) RETURN_IF_ERROR(Continue(tell));
+  while (has_more()) RETURN_IF_ERROR(Continue(deliver));
   return absl::OkStatus();
 }
 

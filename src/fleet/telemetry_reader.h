@@ -1,4 +1,4 @@
-// Makes of an agent's messages what is believed of them, on our own clock.
+// Checks an agent's messages and converts them to our types and our clock.
 #pragma once
 
 #include <cstdint>
@@ -22,50 +22,50 @@ class TelemetryReader {
  public:
   TelemetryReader();
 
-  // A new stream: who it is the agent says anew.
+  // Begins a new stream: its first message must have the node again.
   void Begin();
 
-  // Accepts a message, which came at `now`. Must not be called while the one before has more.
-  // INVALID_ARGUMENT, here and below: no agent of any version sends it, and the stream is of no use
-  // any more.
+  // Accepts a message, which came at `now`. Must not be called while has_more(). INVALID_ARGUMENT,
+  // here and below: no agent of any version sends it, and the stream must end.
   absl::Status Take(telemetry::v1::Telemetry message, absl::Time now);
 
-  // Hands on the next part of the message, about 10 MiB of readings, which takes 50 ms.
-  absl::Status Continue(const std::function<void(AgentUpdate)>& tell);
-  bool has_more() const { return unread_.is_there; }
+  // Delivers the next part of the message, about 10 MiB of readings, which takes 50 ms.
+  absl::Status Continue(const std::function<void(AgentUpdate)>& deliver);
+  bool has_more() const { return pending_.is_there; }
 
-  // Take(), and all parts at once.
+  // Take() and all parts at once.
   absl::Status Read(telemetry::v1::Telemetry message, absl::Time now,
-                    const std::function<void(AgentUpdate)>& tell);
+                    const std::function<void(AgentUpdate)>& deliver);
 
  private:
-  absl::Status Meet(const telemetry::v1::Node& node, absl::Time now);
-  // What is kept of this node counts from now on.
-  absl::Status Count(const std::string& name, absl::Time now);
-  // It would take too much memory.
-  absl::Status Weigh(absl::Time taken_at);
+  absl::Status SetNode(const telemetry::v1::Node& node, absl::Time now);
+  // Charges the readings to this node from now on. INVALID_ARGUMENT if the last change was too
+  // recent.
+  absl::Status SwitchNode(const std::string& name, absl::Time now);
+  // Returns INVALID_ARGUMENT if the last decoded reading exceeds a memory limit.
+  absl::Status ChargeMemory(absl::Time taken_at);
   absl::Status AddReading(const telemetry::v1::Reading& reading, AgentUpdate& update);
 
-  struct Unread {
+  struct PendingMessage {
     telemetry::v1::Telemetry message;
     WriterClock clock;
     bool is_there = false;
-    int next = 0;      // reading
-    size_t bytes = 0;  // taken by the readings before it
+    int next = 0;      // the next reading
+    size_t bytes = 0;  // size of the readings before it
   };
-  Unread unread_;
+  PendingMessage pending_;
 
   ReadingDecoder decoder_;
   PeerClock peer_clock_;
-  telemetry::v1::Node node_;  // empty: not said yet
-  uint64_t instance_ = 0;     // that the three above are of
+  telemetry::v1::Node node_;  // empty: not sent yet
+  uint64_t instance_ = 0;     // the process that the three above belong to
 
-  TokenBucket decoded_;  // bytes, whatever the readings' own times are
-  // A stream may tell all of the past again, in the place of what is kept, or go on from there.
+  TokenBucket decoded_;  // bytes, by arrival, not by the readings' own times
+  // A stream may replay the whole past, or continue from the kept readings.
   ReadingQuota of_stream_;
   ReadingQuota of_node_;
-  std::string counted_;  // the node that it is of
-  absl::Time counted_since_ = absl::InfinitePast();
+  std::string charged_node_;  // the node of of_node_
+  absl::Time charged_since_ = absl::InfinitePast();
 };
 
 }  // namespace gpuscaler

@@ -15,25 +15,25 @@ namespace {
 
 namespace wire = telemetry::v1;
 
-// Puts something wild into one field of the message, or of one within it.
-class Saboteur {
+// Puts a random value into one field of the message, or of a message within it.
+class Mutator {
  public:
-  explicit Saboteur(Random& random) : random_(random) {}
+  explicit Mutator(Random& random) : random_(random) {}
 
-  void Spoil(google::protobuf::Message& message) {
+  void Mutate(google::protobuf::Message& message) {
     const auto& descriptor = *message.GetDescriptor();
     const auto& reflection = *message.GetReflection();
     const auto* const field = descriptor.field(random_.Whole(0, descriptor.field_count() - 1));
-    if (field->is_repeated()) return SpoilList(message, reflection, *field);
+    if (field->is_repeated()) return MutateList(message, reflection, *field);
     if (field->cpp_type() == Field::CPPTYPE_MESSAGE) {
-      return Spoil(*reflection.MutableMessage(&message, field));
+      return Mutate(*reflection.MutableMessage(&message, field));
     }
     if (random_.Whole(0, 5) == 0) return reflection.ClearField(&message, field);
-    SpoilValue(message, reflection, *field);
+    MutateValue(message, reflection, *field);
   }
 
-  // Any of its bytes.
-  void Spoil(std::string& bytes) {
+  // Changes one of its bytes.
+  void Mutate(std::string& bytes) {
     for (int i = random_.Whole(1, 8); i > 0 && !bytes.empty(); --i) {
       const auto at = static_cast<size_t>(random_.Whole(0, static_cast<int>(bytes.size()) - 1));
       const char byte = static_cast<char>(random_.Whole(0, 255));
@@ -48,8 +48,8 @@ class Saboteur {
   using Field = google::protobuf::FieldDescriptor;
   using Reflection = google::protobuf::Reflection;
 
-  void SpoilList(google::protobuf::Message& message, const Reflection& reflection,
-                 const Field& field) {
+  void MutateList(google::protobuf::Message& message, const Reflection& reflection,
+                  const Field& field) {
     const int size = reflection.FieldSize(message, &field);
     if (field.cpp_type() == Field::CPPTYPE_STRING) {
       return reflection.AddString(&message, &field,
@@ -63,12 +63,12 @@ class Saboteur {
     } else if (size > 0 && random_.Whole(0, 9) == 0) {
       reflection.RemoveLast(&message, &field);
     } else if (size > 0) {
-      Spoil(*reflection.MutableRepeatedMessage(&message, &field, random_.Whole(0, size - 1)));
+      Mutate(*reflection.MutableRepeatedMessage(&message, &field, random_.Whole(0, size - 1)));
     }
   }
 
-  void SpoilValue(google::protobuf::Message& message, const Reflection& reflection,
-                  const Field& field) {
+  void MutateValue(google::protobuf::Message& message, const Reflection& reflection,
+                   const Field& field) {
     switch (field.cpp_type()) {
       case Field::CPPTYPE_DOUBLE:
         return reflection.SetDouble(&message, &field, Of(kDoubles));
@@ -148,7 +148,7 @@ void ExpectBounded(const AgentUpdate& update, absl::Time now) {
   EXPECT_LE(update.trouble.size(), 1024u);
   for (const AgentUpdate::Reading& reading : update.readings) {
     const NodeSnapshot& snapshot = reading.snapshot;
-    // A microsecond for each reading that says it is of later.
+    // Each reading that is later on the agent's clock adds a microsecond.
     EXPECT_LE(snapshot.taken_at, now + absl::Milliseconds(10));
     EXPECT_LE(snapshot.gpus.size(), 1024u);
     EXPECT_LE(snapshot.attribution.why.size(), 1024u);
@@ -164,13 +164,13 @@ void ExpectBounded(const AgentUpdate& update, absl::Time now) {
 
 class TelemetryReaderPropertyTest : public TelemetryFixture {};
 
-// Whatever comes, it is an error, or readings within bounds: messages of an agent in a row, each
-// spoiled in some field or in its bytes.
+// Every message is refused or has readings within bounds: consecutive messages of an agent, each
+// with a random field or byte.
 TEST_F(TelemetryReaderPropertyTest, AnyMessageIsRefusedOrBounded) {
   int taken = 0;
   int refused = 0;
   ForManySeeds([&](Random& random) {
-    Saboteur saboteur(random);
+    Mutator mutator(random);
     TelemetryReader reader;
     ReadingEncoder encoder;
     for (int i = 0; i < 20; ++i) {
@@ -182,9 +182,9 @@ TEST_F(TelemetryReaderPropertyTest, AnyMessageIsRefusedOrBounded) {
       const auto reading = encoder.Encode(snapshot);
       if (i > 0) *message.add_readings() = *reading;
       message.set_sent_us(ToWire(now));
-      for (int fields = random.Whole(0, 3); fields > 0; --fields) saboteur.Spoil(message);
+      for (int fields = random.Whole(0, 3); fields > 0; --fields) mutator.Mutate(message);
       std::string bytes = message.SerializeAsString();
-      if (random.Whole(0, 3) == 0) saboteur.Spoil(bytes);
+      if (random.Whole(0, 3) == 0) mutator.Mutate(bytes);
       if (!message.ParseFromString(bytes)) continue;
       const absl::Status status =
           reader.Read(message, now, [&](const AgentUpdate& update) { ExpectBounded(update, now); });

@@ -21,7 +21,7 @@ namespace {
 namespace wire = telemetry::v1;
 
 // How late a heartbeat, or StopStreams(), may be noticed.
-constexpr absl::Duration kLookForUpdates = absl::Milliseconds(200);
+constexpr absl::Duration kUpdateCheckInterval = absl::Milliseconds(200);
 
 wire::Node Self(const TelemetryOptions& options) {
   std::random_device random;
@@ -100,12 +100,12 @@ class TelemetryService::Impl {
   void Run() {
     int64_t generation = 0;
     while (!stopping_) {
-      const SnapshotStore::History history = store_.WaitForNewer(generation, kLookForUpdates);
+      const SnapshotStore::History history = store_.WaitForNewer(generation, kUpdateCheckInterval);
       if (history != nullptr && history->generation > generation) {
         generation = history->generation;
         log_.Add(history->Newest());
       }
-      if (engine_log_ != nullptr) log_.SetEngineNamespaces(engine_log_->Remembered());
+      if (engine_log_ != nullptr) log_.SetEngineNamespaces(engine_log_->NamespacesOfRecords());
       const std::string trouble = Trouble();
       for (const auto& stream : streams_.Readers()) stream->Refresh(trouble);
     }
@@ -123,12 +123,12 @@ class TelemetryService::Impl {
     if (at_once && wake_sampler_ != nullptr) wake_sampler_();
   }
 
-  void TakeFormerPods(const wire::Subscription& reported) {
-    if (former_pods_ == nullptr || reported.former_pods().empty()) return;
+  void TakeFormerPods(const wire::Subscription& subscription) {
+    if (former_pods_ == nullptr || subscription.former_pods().empty()) return;
     const absl::Time now = clock_.Now();
-    const WriterClock clock{.offset = now - FromWire(reported.sent_us()), .latest = now};
+    const WriterClock clock{.offset = now - FromWire(subscription.sent_us()), .latest = now};
     std::vector<Pod> pods;
-    for (wire::Pod pod : reported.former_pods()) {
+    for (wire::Pod pod : subscription.former_pods()) {
       if (BoundPod(pod).ok()) pods.push_back(DecodePod(pod, clock));
     }
     former_pods_(std::move(pods));
@@ -138,7 +138,7 @@ class TelemetryService::Impl {
   const SnapshotStore& store_;
   Leases& leases_;
   const std::function<void()> wake_sampler_;
-  EngineLog* const engine_log_;  // null: engines are not looked for
+  EngineLog* const engine_log_;  // null: no discovery
   const std::function<void(std::vector<Pod>)> former_pods_;
   TelemetryLog log_;
   WatchRoom room_;

@@ -1,5 +1,5 @@
-// NodeTelemetry: an agent tells its aggregators what its node's GPUs show, and (EngineService) what
-// the engines on it say.
+// NodeTelemetry: an agent sends its aggregators the readings of its node's GPUs, and
+// (EngineService) of the engines on it.
 #pragma once
 
 #include <cstdint>
@@ -21,46 +21,47 @@
 namespace gpuscaler {
 
 struct TelemetryOptions {
-  absl::Duration horizon;  // how far back a new reader can be told of
-  // Without news a reader hears so often that we are there. A third of the 5 s after which a
-  // reading is stale at the earliest (DESIGN 6).
+  absl::Duration horizon;  // the longest past that a new reader can get
+  // Without changes a reader gets a message this often. A third of the 5 s after which a reading is
+  // stale at the earliest (DESIGN 6).
   absl::Duration heartbeat = absl::Milliseconds(1500);
-  int max_readers = 64;       // two aggregators and those that follow them, with a wide margin
-  std::string version;        // of this program
-  absl::Duration read_every;  // the sampler's interval; zero: not to be told
-  // What is found on the node; outlives the service. Null: nobody looks.
+  int max_readers = 64;       // two aggregators and their successors, with a wide margin
+  std::string version;        // this program's
+  absl::Duration read_every;  // the sampler's interval; zero: not sent
+  // The engines found on the node. Must outlive the service. Null: no discovery.
   EngineLog* engines = nullptr;
-  // Come first if all places of readers are taken; outlives the service. Null: no address does.
+  // Readers that come first if all places are taken. Must outlive the service. Null: no address
+  // does.
   PeerAddresses* aggregators = nullptr;
-  // Gets pods of the node before the agent began, from readers with a certificate or an address of
-  // `aggregators`. Null: they are not needed.
+  // Receives the pods of the node before the agent began, from readers with a certificate or an
+  // address of `aggregators`. Null: they are dropped.
   std::function<void(std::vector<Pod>)> former_pods;
 };
 
-// Has a thread of its own, which waits for the next reading. Thread-safe.
+// Has its own thread, which waits for the next reading. Thread-safe.
 class TelemetryService {
  public:
   struct Counts {
     int readers = 0;  // now
     int64_t messages = 0;
-    int64_t heartbeats = 0;  // of them, those without a reading
-    int64_t bytes = 0;       // of messages, without what gRPC and TCP add
+    int64_t heartbeats = 0;  // messages without a reading
+    int64_t bytes = 0;       // size of the messages, without the overhead of gRPC and TCP
     int64_t refused_as_too_many = 0;
     int64_t refused_as_stopping = 0;
 
     int64_t refused() const { return refused_as_too_many + refused_as_stopping; }
   };
 
-  // All references outlive it. `wake_sampler` is called when a costly reading is wanted that the
-  // newest snapshot may lack.
+  // All references must outlive it. Calls `wake_sampler` when a reader subscribes to a costly
+  // reading that the newest snapshot may not have.
   TelemetryService(const TelemetryOptions& options, const Clock& clock, const SnapshotStore& store,
                    Leases& leases, std::function<void()> wake_sampler);
-  ~TelemetryService();  // after its server's end
+  ~TelemetryService();  // must run after the end of its server
 
   // Serves NodeTelemetry.
   Methods methods();
 
-  // Every stream ends with OK, now and from now on. To be called before the store is closed.
+  // Ends every stream with OK, now and from now on. Must be called before the store is closed.
   void StopStreams();
 
   Counts counts() const;

@@ -20,7 +20,7 @@ using telemetry::v1::Subscription;
 using telemetry::v1::Telemetry;
 using testing::HasSubstr;
 
-// An aggregator's end of a call, which takes 10 s at most.
+// An aggregator's end of a call. It waits 10 s at most.
 class Reader {
  public:
   Reader(int port, const Subscription& wanted)
@@ -42,7 +42,7 @@ class Reader {
       if (!message.readings().empty() || message.sent_us() == 0) return message;
     }
   }
-  void Want(const Subscription& wanted) { watch_.Write(wanted); }
+  void Subscribe(const Subscription& wanted) { watch_.Write(wanted); }
   absl::Status End() { return *watch_.WaitForEnd(); }
 
  private:
@@ -91,7 +91,7 @@ class TelemetryServiceTest : public testing::Test {
   const int port_ = server_->port();
 };
 
-TEST_F(TelemetryServiceTest, SaysWhatIsKnownThenWhatIsNew) {
+TEST_F(TelemetryServiceTest, SendsThePastThenNewReadings) {
   Read(10);
   Reader reader(port_, Past(120));
   const Telemetry first = reader.NextReadings();
@@ -111,11 +111,11 @@ TEST_F(TelemetryServiceTest, SaysWhatIsKnownThenWhatIsNew) {
   EXPECT_FALSE(second.has_node());
 }
 
-TEST_F(TelemetryServiceTest, ReaderThatComesLaterHearsThePast) {
+TEST_F(TelemetryServiceTest, LaterReaderGetsThePast) {
   Reader follower(port_, Past(120));
   for (int i = 1; i <= 10; ++i) {
     Read(i);
-    follower.NextReadings();  // so that each of them was seen
+    follower.NextReadings();  // the service has read the snapshot
   }
   Reader late(port_, Past(3));
   const Telemetry past = late.NextReadings();
@@ -131,7 +131,7 @@ TEST_F(TelemetryServiceTest, FormerPodsCountFromAggregatorsAlone) {
     former.owner_listed_since = absl::UnixEpoch() + absl::Hours(hours);
     EncodePod(former, *wanted.add_former_pods());
   }
-  EncodePod({}, *wanted.add_former_pods());  // no pod is called so
+  EncodePod({}, *wanted.add_former_pods());  // not a valid pod
   Read(10);
   for (const bool is_listed : {false, true}) {
     PeerAddresses aggregators({.addresses = {is_listed ? "127.0.0.1:6000" : "10.0.0.1:6000"}},
@@ -160,7 +160,7 @@ TEST_F(TelemetryServiceTest, FormerPodsCountFromAggregatorsAlone) {
   }
 }
 
-TEST_F(TelemetryServiceTest, HeartbeatSaysThatNothingChanged) {
+TEST_F(TelemetryServiceTest, HeartbeatCarriesUnchangedUntil) {
   Read(10);
   Reader reader(port_, Past(0));
   reader.NextReadings();
@@ -175,7 +175,7 @@ TEST_F(TelemetryServiceTest, HeartbeatSaysThatNothingChanged) {
   EXPECT_LT(heartbeat.ByteSizeLong(), 24u);
 }
 
-TEST_F(TelemetryServiceTest, HungDriverIsHeardAsTroubleNotAsNothingNew) {
+TEST_F(TelemetryServiceTest, HungDriverIsSentAsTroubleNotAsUnchanged) {
   Read(10);
   const absl::Time read_at = clock_.Now();
   Reader reader(port_, Past(0));
@@ -191,7 +191,7 @@ TEST_F(TelemetryServiceTest, HungDriverIsHeardAsTroubleNotAsNothingNew) {
   EXPECT_EQ(heartbeat.sent_us(), ToWire(clock_.Now()));
 }
 
-TEST_F(TelemetryServiceTest, AgentWithoutAnyReadingSaysWhy) {
+TEST_F(TelemetryServiceTest, AgentWithoutAnyReadingSendsTheReason) {
   store_.PutError(absl::UnavailableError("libnvidia-ml.so.1 not found"));
   Reader reader(port_, Past(120));
   const Telemetry message = reader.Next();
@@ -199,7 +199,7 @@ TEST_F(TelemetryServiceTest, AgentWithoutAnyReadingSaysWhy) {
   EXPECT_EQ(message.readings_size(), 0);
 }
 
-TEST_F(TelemetryServiceTest, WantedReadingsAreLeasedAndTakenAtOnce) {
+TEST_F(TelemetryServiceTest, CostlyReadingsAreLeasedAndTakenAtOnce) {
   Read(10);
   Subscription wanted = Past(0);
   wanted.set_pcie(true);
@@ -210,9 +210,9 @@ TEST_F(TelemetryServiceTest, WantedReadingsAreLeasedAndTakenAtOnce) {
   EXPECT_FALSE(leases_.Subscription(clock_.Now() + absl::Seconds(90)).pcie);
   EXPECT_EQ(woken_, 1);
   clock_.Advance(absl::Seconds(60));
-  reader.Want(wanted);
+  reader.Subscribe(wanted);
   while (!leases_.Subscription(clock_.Now() + absl::Seconds(89)).pcie) reader.Next();
-  EXPECT_EQ(woken_, 1) << "a renewal is in no hurry";
+  EXPECT_EQ(woken_, 1) << "a renewal needs no wake-up";
 }
 
 TEST_F(TelemetryServiceTest, SlowReaderGetsEveryReadingInAFewMessages) {
@@ -261,7 +261,7 @@ TEST_F(TelemetryServiceTest, TooManyReadersAreRefused) {
   pcie.set_lease_seconds(60);
   Reader refused(port_, pcie);
   const absl::Status status = refused.End();
-  EXPECT_FALSE(leases_.Subscription(clock_.Now()).pcie) << "it has no say in what is read";
+  EXPECT_FALSE(leases_.Subscription(clock_.Now()).pcie) << "its subscription must not count";
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(status.message()), HasSubstr("3 readers"));
   EXPECT_EQ(service_.counts().readers, 3);

@@ -15,26 +15,26 @@ namespace wire = telemetry::v1;
 // 16 GPUs of 7 MIG instances are 128.
 constexpr int kMostGpus = 1024;
 
-// Idle GPUs flicker by less: a fleet of them shall have nothing to say. Always from what was told
-// last, so that it is never off by more.
-constexpr double kSettledWatts = 2;
-constexpr double kSettledCelsius = 1;
+// Idle GPUs flicker by less, so that an idle fleet sends nothing. The reference is the last sent
+// value, so the error never exceeds this.
+constexpr double kDeadbandWatts = 2;
+constexpr double kDeadbandCelsius = 1;
 
-void Settle(const std::optional<double>& reported, double within, std::optional<double>& value) {
-  if (reported && value && std::abs(*value - *reported) <= within) value = reported;
+void ApplyDeadband(const std::optional<double>& sent, double within, std::optional<double>& value) {
+  if (sent && value && std::abs(*value - *sent) <= within) value = sent;
 }
 
 bool HasSameGpus(const NodeSnapshot& a, const NodeSnapshot& b) {
   return std::ranges::equal(a.gpus, b.gpus, &IsSameGpu);
 }
 
-void Settle(const NodeSnapshot& reported, NodeSnapshot& snapshot) {
-  if (!HasSameGpus(reported, snapshot)) return;
+void ApplyDeadband(const NodeSnapshot& sent, NodeSnapshot& snapshot) {
+  if (!HasSameGpus(sent, snapshot)) return;
   for (size_t i = 0; i < snapshot.gpus.size(); ++i) {
-    const GpuSample& before = reported.gpus[i];
+    const GpuSample& before = sent.gpus[i];
     GpuSample& gpu = snapshot.gpus[i];
-    Settle(before.power_watts, kSettledWatts, gpu.power_watts);
-    Settle(before.temperature_celsius, kSettledCelsius, gpu.temperature_celsius);
+    ApplyDeadband(before.power_watts, kDeadbandWatts, gpu.power_watts);
+    ApplyDeadband(before.temperature_celsius, kDeadbandCelsius, gpu.temperature_celsius);
   }
 }
 
@@ -115,7 +115,7 @@ void EncodePod(const Pod& pod, wire::Pod& added) {
 
 Pod DecodePod(const wire::Pod& pod, const WriterClock& clock) {
   Pod decoded{.namespace_name = pod.namespace_name(), .name = pod.name(), .uid = pod.uid()};
-  // A source that only newer agents have counts no more than a name.
+  // A source that only newer agents have counts as a name.
   if (pod.owners_from() == wire::Pod::REFERENCES) {
     decoded.owners_from = Pod::OwnersFrom::kReferences;
   }
@@ -135,7 +135,7 @@ Pod DecodePod(const wire::Pod& pod, const WriterClock& clock) {
 
 std::optional<wire::Reading> ReadingEncoder::Encode(const NodeSnapshot& read) {
   NodeSnapshot snapshot = read;
-  if (last_) Settle(*last_, snapshot);
+  if (last_) ApplyDeadband(*last_, snapshot);
   wire::Reading reading;
   if (!last_ || !HasSameGpus(*last_, snapshot)) {
     reading = WholeReading(snapshot);
@@ -153,8 +153,8 @@ std::optional<wire::Reading> ReadingEncoder::Encode(const NodeSnapshot& read) {
     }
     if (snapshot.pods != last_->pods) EncodePods(snapshot.pods, *reading.mutable_pods());
   }
-  const bool update = reading.ByteSizeLong() > 0;
-  if (update) {
+  const bool is_changed = reading.ByteSizeLong() > 0;
+  if (is_changed) {
     reading.set_taken_us(ToWire(snapshot.taken_at));
     if (last_ && last_->taken_at != encoded_at_) {
       reading.set_before_until_us(ToWire(last_->taken_at));
@@ -162,7 +162,7 @@ std::optional<wire::Reading> ReadingEncoder::Encode(const NodeSnapshot& read) {
     encoded_at_ = snapshot.taken_at;
   }
   last_ = std::move(snapshot);
-  if (!update) return std::nullopt;
+  if (!is_changed) return std::nullopt;
   return reading;
 }
 
@@ -194,11 +194,11 @@ absl::StatusOr<NodeSnapshot> ReadingDecoder::Decode(const wire::Reading& reading
   NodeSnapshot snapshot;
   if (reading.whole()) {
     for (const wire::Gpu& gpu : reading.gpus()) snapshot.gpus.push_back(DecodeGpu(gpu, clock));
-    snapshot.taken_at = At(reading, clock);
+    snapshot.taken_at = TakenAt(reading, clock);
   } else {
     if (!last_) return absl::InvalidArgumentError("the first reading is not whole");
     snapshot = *last_;
-    RETURN_IF_ERROR(Change(reading, clock, snapshot));
+    RETURN_IF_ERROR(ApplyChange(reading, clock, snapshot));
   }
   if (reading.has_attribution()) snapshot.attribution = DecodeAttribution(reading.attribution());
   if (reading.has_pods()) snapshot.pods = DecodePods(reading.pods(), clock);
@@ -213,16 +213,16 @@ absl::StatusOr<NodeSnapshot> ReadingDecoder::Decode(const wire::Reading& reading
   return snapshot;
 }
 
-absl::Time ReadingDecoder::At(const wire::Reading& reading, const WriterClock& clock) const {
+absl::Time ReadingDecoder::TakenAt(const wire::Reading& reading, const WriterClock& clock) const {
   const absl::Time at = clock.Ours(reading.taken_us());
   if (!last_) return at;
   const bool is_later = reading.taken_us() > last_us_;
   return std::max(at, last_->taken_at + absl::Microseconds(is_later ? 1 : 0));
 }
 
-absl::Status ReadingDecoder::Change(const wire::Reading& reading, const WriterClock& clock,
-                                    NodeSnapshot& snapshot) const {
-  snapshot.taken_at = At(reading, clock);
+absl::Status ReadingDecoder::ApplyChange(const wire::Reading& reading, const WriterClock& clock,
+                                         NodeSnapshot& snapshot) const {
+  snapshot.taken_at = TakenAt(reading, clock);
   std::vector<bool> memory_sent(snapshot.gpus.size());
   for (const wire::Gpu& gpu : reading.gpus()) {
     if (gpu.place() >= snapshot.gpus.size()) {

@@ -1,4 +1,4 @@
-// The readings of a node as messages, each the change since the one before.
+// The readings of a node as messages, each with the changes since the one before.
 #pragma once
 
 #include <cstdint>
@@ -14,56 +14,56 @@
 
 namespace gpuscaler {
 
-// Identity and names go into the first message only, and a number only when it changed: 8 GPUs of
-// which each shows one new number take about 110 bytes. Not thread-safe.
+// Identity and names are in the first message only, and a number only when it has changed. 8 GPUs
+// with one new number each take about 110 bytes. Not thread-safe.
 class ReadingEncoder {
  public:
-  // Empty: it shows what the one before showed. Power within 2 W and temperature within 1 degree of
-  // what was told last are not told again.
+  // Returns the change since the last reading; empty: nothing has changed. Power within 2 W and
+  // temperature within 1 degree of the last sent value count as unchanged.
   std::optional<telemetry::v1::Reading> Encode(const NodeSnapshot& read);
 
-  // The last reading, as it was told; empty: there was none.
+  // The last reading with the values that were sent; empty: none yet.
   const std::optional<NodeSnapshot>& last() const { return last_; }
 
  private:
   std::optional<NodeSnapshot> last_;
-  absl::Time encoded_at_;  // when the last reading that was encoded was taken
+  absl::Time encoded_at_;  // when the last non-empty result was taken
 };
 
 void EncodePod(const Pod& pod, telemetry::v1::Pod& message);
 Pod DecodePod(const telemetry::v1::Pod& pod, const WriterClock& clock);
 
-// All of a snapshot, for who has seen none before.
+// Returns the whole snapshot, for a reader that has seen none before.
 telemetry::v1::Reading WholeReading(const NodeSnapshot& snapshot);
 
-// Makes snapshots of them again, with times of the reader's clock. Not thread-safe.
+// Decodes readings to snapshots with times on the reader's clock. Not thread-safe.
 class ReadingDecoder {
  public:
-  // Whose readings they are; before the first of them.
+  // Sets the node of the readings. Must be called before the first of them.
   void SetNode(const telemetry::v1::Node& node);
 
-  // INVALID_ARGUMENT: no writer of any version says this; the stream is of no use any more.
+  // Returns INVALID_ARGUMENT if no writer of any version sends this; then the stream must end.
   absl::StatusOr<NodeSnapshot> Decode(const telemetry::v1::Reading& reading,
                                       const WriterClock& clock);
 
-  // Of the reading that was decoded last.
+  // Returns the weight of the last decoded reading.
   const ReadingWeight& weight() const { return weight_; }
 
-  // The last snapshot as it was found again then, by the writer's clock; null when there is none,
-  // or it was taken later. Stands until the next call.
+  // Extends the last snapshot to `until_us` on the writer's clock. Returns null if there is no
+  // snapshot, or it was taken later. Valid until the next call.
   const NodeSnapshot* Unchanged(int64_t until_us, const WriterClock& clock);
 
  private:
-  // What is later by the writer's clock is later here, though the offset of a later message may be
-  // the smaller one: else it would be taken for what is told twice.
-  absl::Time At(const telemetry::v1::Reading& reading, const WriterClock& clock) const;
-  absl::Status Change(const telemetry::v1::Reading& reading, const WriterClock& clock,
-                      NodeSnapshot& snapshot) const;
+  // Keeps the order of the writer's clock: a later reading stays later here, though the offset of
+  // its message may be smaller. Otherwise it would be dropped as a repetition.
+  absl::Time TakenAt(const telemetry::v1::Reading& reading, const WriterClock& clock) const;
+  absl::Status ApplyChange(const telemetry::v1::Reading& reading, const WriterClock& clock,
+                           NodeSnapshot& snapshot) const;
 
   telemetry::v1::Node node_;
   std::optional<NodeSnapshot> last_;
   ReadingWeight weight_;
-  int64_t last_us_ = std::numeric_limits<int64_t>::min();  // by the writer's clock
+  int64_t last_us_ = std::numeric_limits<int64_t>::min();  // on the writer's clock
 };
 
 telemetry::v1::Node NodeOf(const NodeSnapshot& snapshot);

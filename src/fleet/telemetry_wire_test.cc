@@ -14,7 +14,7 @@ constexpr absl::Duration kReadEvery = absl::Seconds(1);
 
 class TelemetryWireTest : public testing::Test {
  protected:
-  // What arrives of it; nothing when it shows nothing new.
+  // Returns the snapshot that arrives; empty if nothing was sent.
   std::optional<NodeSnapshot> Send(const NodeSnapshot& snapshot) {
     NodeSnapshot watched = snapshot;
     memory_.Annotate(watched);
@@ -55,19 +55,19 @@ TEST_F(TelemetryWireTest, SnapshotArrivesAsItWas) {
   EXPECT_EQ(got->gpus[7].power_watts, 512.317);
 }
 
-TEST_F(TelemetryWireTest, NodeWithoutGpusIsSaidToBeOne) {
+TEST_F(TelemetryWireTest, NodeWithoutGpusArrivesAsSuch) {
   const auto got = Send(SnapshotOf(0, now_));
   ASSERT_TRUE(got);
   EXPECT_TRUE(got->gpus.empty());
   EXPECT_FALSE(Send(SnapshotOf(0, now_ + kReadEvery)));
 }
 
-TEST_F(TelemetryWireTest, SameReadingAgainIsNoNews) {
+TEST_F(TelemetryWireTest, EqualReadingIsNotSent) {
   EXPECT_TRUE(Send(SnapshotOf(8, now_)));
   for (int i = 1; i < 300; ++i) EXPECT_FALSE(Send(SnapshotOf(8, now_ + i * kReadEvery))) << i;
 }
 
-TEST_F(TelemetryWireTest, IdleGpuThatFlickersIsNoNews) {
+TEST_F(TelemetryWireTest, FlickerOfAnIdleGpuIsNotSent) {
   NodeSnapshot snapshot = SnapshotOf(1, now_);
   const auto send = [&](double watts, double celsius) {
     snapshot.taken_at += kReadEvery;
@@ -84,13 +84,13 @@ TEST_F(TelemetryWireTest, IdleGpuThatFlickersIsNoNews) {
   EXPECT_EQ(warmer->gpus[0].power_watts, 70);
 }
 
-TEST_F(TelemetryWireTest, PowerThatClimbsSlowlyIsNeverOffByMoreThanTwoWatts) {
-  double reported = 0;
+TEST_F(TelemetryWireTest, SlowRiseOfPowerIsSentWithinTwoWatts) {
+  double received = 0;
   for (int i = 0; i < 100; ++i) {
     NodeSnapshot snapshot = SnapshotOf(1, now_ + i * kReadEvery);
     snapshot.gpus[0].power_watts = 70 + 0.3 * i;
-    if (const auto got = Send(snapshot)) reported = got->gpus[0].power_watts.value_or(0);
-    EXPECT_NEAR(reported, *snapshot.gpus[0].power_watts, 2) << i;
+    if (const auto got = Send(snapshot)) received = got->gpus[0].power_watts.value_or(0);
+    EXPECT_NEAR(received, *snapshot.gpus[0].power_watts, 2) << i;
   }
 }
 
@@ -123,7 +123,7 @@ TEST_F(TelemetryWireTest, ChangesAddUpToWhatWasRead) {
   }
 }
 
-TEST_F(TelemetryWireTest, MemoryKeepsStandingWhileNothingIsSaid) {
+TEST_F(TelemetryWireTest, SteadyMemoryGrowsWithoutMessages) {
   Send(SnapshotOf(1, now_));
   for (int i = 1; i <= 130; ++i) Send(SnapshotOf(1, now_ + i * kReadEvery));
   NodeSnapshot busier = SnapshotOf(1, now_ + 131 * kReadEvery);
@@ -144,7 +144,7 @@ TEST_F(TelemetryWireTest, UnchangedUntilIsTheSameSnapshotLater) {
   EXPECT_FALSE(decoder_.Unchanged(ToWire(now_ + absl::Minutes(3)), {})) << "nothing new in that";
 }
 
-TEST_F(TelemetryWireTest, WrongClockOfTheWriterDoesNoHarm) {
+TEST_F(TelemetryWireTest, WrongClockOfTheWriterIsCorrected) {
   offset_ = -absl::Hours(1);
   NodeSnapshot snapshot = SnapshotOf(1, now_);
   snapshot.gpus[0].held_since = now_ - absl::Minutes(5);
@@ -154,7 +154,7 @@ TEST_F(TelemetryWireTest, WrongClockOfTheWriterDoesNoHarm) {
   EXPECT_EQ(got->taken_at - got->gpus[0].held_since, absl::Minutes(5));
 }
 
-TEST_F(TelemetryWireTest, PodsAreListedSinceATimeOfTheReadersClock) {
+TEST_F(TelemetryWireTest, ListedSinceUsesTheReadersClock) {
   offset_ = -absl::Hours(1);
   NodeSnapshot snapshot = SnapshotOf(2, now_);
   AddPods(snapshot);
@@ -171,7 +171,7 @@ TEST_F(TelemetryWireTest, PodsAreListedSinceATimeOfTheReadersClock) {
   EXPECT_EQ(got->pods[1].listed_since, std::nullopt);
 }
 
-TEST_F(TelemetryWireTest, HeldSinceStaysWhenTheOffsetIsFoundMorePrecisely) {
+TEST_F(TelemetryWireTest, HeldSinceStaysWhenTheOffsetIsRefined) {
   NodeSnapshot snapshot = SnapshotOf(1, now_);
   snapshot.gpus[0].held_since = now_ - absl::Minutes(5);
   const auto first = Send(snapshot);
@@ -179,10 +179,11 @@ TEST_F(TelemetryWireTest, HeldSinceStaysWhenTheOffsetIsFoundMorePrecisely) {
   snapshot.taken_at += kReadEvery;
   snapshot.gpus[0].utilization_percent = 5;
   const auto second = Send(snapshot);
-  EXPECT_EQ(second->gpus[0].held_since, first->gpus[0].held_since) << "else a new replica";
+  EXPECT_EQ(second->gpus[0].held_since, first->gpus[0].held_since)
+      << "otherwise it is a new replica";
 }
 
-TEST_F(TelemetryWireTest, LaterReadingIsLaterThoughTheOffsetIsFoundSmaller) {
+TEST_F(TelemetryWireTest, LaterReadingIsLaterThoughTheOffsetShrinks) {
   Send(SnapshotOf(1, now_));
   decoder_.Unchanged(ToWire(now_ + kReadEvery), {});
   offset_ = -absl::Seconds(10);
@@ -190,25 +191,25 @@ TEST_F(TelemetryWireTest, LaterReadingIsLaterThoughTheOffsetIsFoundSmaller) {
     NodeSnapshot next = SnapshotOf(1, now_ + i * kReadEvery);
     next.gpus[0].utilization_percent = i;
     const absl::Time before = now_ + kReadEvery + (i - 2) * absl::Microseconds(1);
-    EXPECT_EQ(Send(next)->taken_at, before + absl::Microseconds(1)) << "else nobody keeps it";
+    EXPECT_EQ(Send(next)->taken_at, before + absl::Microseconds(1)) << "otherwise it is dropped";
   }
 }
 
-TEST_F(TelemetryWireTest, ReadingsThatAreToldTwiceAreNotLater) {
-  std::vector<telemetry::v1::Reading> reported;
+TEST_F(TelemetryWireTest, RepeatedReadingsAreNotLater) {
+  std::vector<telemetry::v1::Reading> received;
   for (int i = 0; i < 3; ++i) {
     NodeSnapshot snapshot = SnapshotOf(1, now_ + i * kReadEvery);
     snapshot.gpus[0].utilization_percent = i;
     Send(snapshot);
-    reported.push_back(WholeReading(snapshot));
+    received.push_back(WholeReading(snapshot));
   }
   decoder_.Unchanged(ToWire(now_ + 3 * kReadEvery), {});
-  for (const telemetry::v1::Reading& reading : reported) {
+  for (const telemetry::v1::Reading& reading : received) {
     EXPECT_EQ(decoder_.Decode(reading, {})->taken_at, now_ + 3 * kReadEvery);
   }
 }
 
-TEST_F(TelemetryWireTest, NothingIsReadAfterItWasReceived) {
+TEST_F(TelemetryWireTest, NoReadingIsLaterThanItsMessage) {
   const absl::Time wrong = now_ + absl::Hours(24 * 365 * 200);
   NodeSnapshot snapshot = SnapshotOf(1, wrong);
   AddPods(snapshot);
@@ -235,10 +236,10 @@ TEST_F(TelemetryWireTest, NothingIsReadAfterItWasReceived) {
   snapshot.taken_at = now_ + kReadEvery;
   EXPECT_EQ(decoder_.Decode(WholeReading(snapshot), {.latest = now_ + kReadEvery})->taken_at,
             now_ + kReadEvery)
-      << "what comes after it is not lost";
+      << "later readings are accepted";
 }
 
-// DESIGN 8: the aggregator's bytes. The numbers stand in docs.
+// DESIGN 8: bytes per aggregator. The documents have these numbers.
 TEST_F(TelemetryWireTest, EightGpusWithOneChangeEachAreFewBytes) {
   NodeSnapshot snapshot = SnapshotOf(8, now_);
   AddPods(snapshot);
@@ -265,8 +266,8 @@ TEST_F(TelemetryWireTest, EightGpusWithOneChangeEachAreFewBytes) {
   EXPECT_LT(bytes_, 500u);
 }
 
-TEST(TelemetryWire, OlderAgentThatKnowsNoPodsIsUnderstood) {
-  // What a first version could have sent: no attribution, no pods, no memory, no gaps.
+TEST(TelemetryWire, OlderAgentWithoutPodsIsAccepted) {
+  // A reading of the first version: no attribution, no pods, no memory, no gaps.
   telemetry::v1::Reading reading;
   reading.set_taken_us(1'767'225'600'000'000);
   reading.set_whole(true);
@@ -283,7 +284,7 @@ TEST(TelemetryWire, OlderAgentThatKnowsNoPodsIsUnderstood) {
   EXPECT_EQ(got->gpus[0].held_since, absl::InfinitePast());
 }
 
-TEST(TelemetryWire, OlderAgentThatKnowsNoBeginningOfItsPodsIsUnderstood) {
+TEST(TelemetryWire, OlderAgentWithoutListedSinceIsAccepted) {
   NodeSnapshot snapshot = SnapshotOf(1, absl::UnixEpoch());
   AddPods(snapshot);
   telemetry::v1::Reading reading = WholeReading(snapshot);
@@ -297,7 +298,7 @@ TEST(TelemetryWire, OlderAgentThatKnowsNoBeginningOfItsPodsIsUnderstood) {
   EXPECT_EQ(got->pods, snapshot.pods);
 }
 
-TEST(TelemetryWire, NewerAgentsAttributionIsNotTakenForOneWeKnow) {
+TEST(TelemetryWire, UnknownAttributionStateOfANewerAgentIsUnknown) {
   NodeSnapshot snapshot = SnapshotOf(1, absl::UnixEpoch());
   AddPods(snapshot);
   telemetry::v1::Reading reading = WholeReading(snapshot);
@@ -316,13 +317,13 @@ TEST(TelemetryWire, NewerAgentsAttributionIsNotTakenForOneWeKnow) {
   EXPECT_EQ(got->pods[0].owners_from, Pod::OwnersFrom::kName);
 }
 
-struct Nonsense {
+struct InvalidReading {
   const char* name;
   std::function<void(telemetry::v1::Reading&)> make;
   const char* want;
 };
 
-const Nonsense kNonsense[] = {
+const InvalidReading kInvalidReadings[] = {
     {"holder without pod",
      [](auto& reading) {
        reading.mutable_gpus(0)->mutable_holders()->add_holders()->set_pod(4'000'000'000);
@@ -341,20 +342,20 @@ const Nonsense kNonsense[] = {
      "at most 1024"},
 };
 
-TEST(TelemetryWire, NonsenseIsRefusedByName) {
-  for (const Nonsense& nonsense : kNonsense) {
-    SCOPED_TRACE(nonsense.name);
+TEST(TelemetryWire, InvalidMessagesAreRefusedWithAReason) {
+  for (const InvalidReading& invalid : kInvalidReadings) {
+    SCOPED_TRACE(invalid.name);
     ReadingDecoder decoder;
     telemetry::v1::Reading reading = WholeReading(SnapshotOf(2, absl::UnixEpoch()));
     ASSERT_TRUE(decoder.Decode(reading, {}).ok());
-    nonsense.make(reading);
+    invalid.make(reading);
     const auto got = decoder.Decode(reading, {});
     EXPECT_EQ(got.status().code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(got.status().message(), HasSubstr(nonsense.want));
+    EXPECT_THAT(got.status().message(), HasSubstr(invalid.want));
   }
 }
 
-TEST(TelemetryWire, ChangeOfNothingIsRefused) {
+TEST(TelemetryWire, ChangeWithoutAWholeReadingIsRefused) {
   ReadingDecoder decoder;
   EXPECT_EQ(decoder.Decode({}, {}).status().message(), "the first reading is not whole");
   EXPECT_FALSE(decoder.Unchanged(std::numeric_limits<int64_t>::max(), {}));

@@ -1,4 +1,4 @@
-// A whole agent but for its GPUs, for tests: a real service on a port of its own.
+// An agent with simulated GPUs, for tests: a real service on a port of its own.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@
 
 namespace gpuscaler {
 
-// Reads when the test says so, one second after the last time.
+// Reads when the test calls Read(), one second after the last time.
 class TestAgent {
  public:
   explicit TestAgent(int port = 0, std::string node = "gpu-7",
@@ -42,7 +42,7 @@ class TestAgent {
     snapshot.gpus[0].utilization_percent = utilization_percent;
     Put(snapshot);
   }
-  // Each GPU is held by a pod.
+  // Reads GPUs that are each held by a pod.
   void ReadPods() {
     clock_.Advance(absl::Seconds(1));
     NodeSnapshot snapshot = SnapshotOf(2, clock_.Now(), node_);
@@ -64,7 +64,7 @@ class TestAgent {
     memory_.Annotate(snapshot);
     store_.Put(snapshot);
   }
-  // False while something else has the port, which an agent before it had.
+  // False while another process, such as the former agent, has the port.
   bool Serve(int port, const std::optional<TlsPems>& tls) {
     auto server = WireServer::Start({.bind_address = "127.0.0.1", .port = port, .tls = tls},
                                     service_.methods());

@@ -1,4 +1,4 @@
-// Engines of tests, and what they say.
+// Engines and their readings, for tests.
 #pragma once
 
 #include <string>

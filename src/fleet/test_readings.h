@@ -9,7 +9,7 @@
 
 namespace gpuscaler {
 
-// An H100 that works: everything that a driver tells of it.
+// A busy H100 with everything that a driver reports.
 inline GpuSample WorkingGpu(int index, double utilization_percent = 87) {
   return {.uuid = absl::StrCat("GPU-5c6e2a10-0c3f-4f0e-9a5b-00000000000", index),
           .name = "NVIDIA H100 80GB HBM3",
@@ -36,7 +36,7 @@ inline NodeSnapshot SnapshotOf(int gpus, absl::Time at, const std::string& node 
   return snapshot;
 }
 
-// Each GPU held by a pod of its own.
+// Adds a pod for each GPU, which holds it.
 inline void AddPods(NodeSnapshot& snapshot) {
   snapshot.attribution.state = Attribution::State::kKnown;
   for (GpuSample& gpu : snapshot.gpus) {

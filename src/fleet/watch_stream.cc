@@ -23,8 +23,8 @@ void WatchStream::Refresh(const std::string& trouble) {
 }
 
 absl::Status WatchStream::Take(const wire::Subscription& wanted) {
-  if (!place_) {
-    place_ = {.history = absl::Seconds(wanted.history_seconds())};
+  if (!cursor_) {
+    cursor_ = {.history = absl::Seconds(wanted.history_seconds())};
     if (const auto dropped = room_.lines.Pass()) {
       LogInfo("telemetry_reader", {{"peer", peer()},
                                    {"reader", PlainWords(wanted.reader(), kLongestReader)},
@@ -37,15 +37,15 @@ absl::Status WatchStream::Take(const wire::Subscription& wanted) {
 }
 
 bool WatchStream::Compose(wire::Telemetry& message) {
-  if (!place_) return false;
-  const bool update = room_.log.Take(*place_, message);
-  const absl::Time now = room_.clock.Now();  // behind every reading that is told
-  const bool due = now - spoke_at_ >= room_.heartbeat || trouble_ != logged_trouble_;
-  if (!update && !due) return false;
+  if (!cursor_) return false;
+  const bool has_new = room_.log.AppendNew(*cursor_, message);
+  const absl::Time now = room_.clock.Now();  // not before any reading in the message
+  const bool due = now - sent_at_ >= room_.heartbeat || trouble_ != logged_trouble_;
+  if (!has_new && !due) return false;
   message.set_sent_us(ToWire(now));
   message.set_trouble(trouble_);
   logged_trouble_ = trouble_;
-  spoke_at_ = now;
+  sent_at_ = now;
   ++room_.messages;
   if (message.readings_size() == 0) ++room_.heartbeats;
   room_.bytes += static_cast<int64_t>(message.ByteSizeLong());

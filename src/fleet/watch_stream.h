@@ -1,4 +1,4 @@
-// One reader of a node's telemetry.
+// A stream to one reader of a node's telemetry.
 #pragma once
 
 #include <atomic>
@@ -18,26 +18,25 @@ namespace gpuscaler {
 
 class WatchStream;
 
-// What all streams of a service have in common.
+// Shared by all streams of a service.
 struct WatchRoom {
   const Clock& clock;
   const TelemetryLog& log;
   const absl::Duration heartbeat;
   const std::function<void(const telemetry::v1::Subscription&, const WatchStream&)> wanted;
   std::atomic<int64_t> messages = 0;
-  std::atomic<int64_t> heartbeats = 0;  // of them, those without a reading
+  std::atomic<int64_t> heartbeats = 0;  // messages without a reading
   std::atomic<int64_t> bytes = 0;
   RateLimit lines{clock, kReadersLogged, absl::Minutes(1)};
 };
 
 class WatchStream : public OneWriteStream<telemetry::v1::Subscription, telemetry::v1::Telemetry> {
  public:
-  // `room` outlives it. `trouble`: as of Refresh().
+  // `room` must outlive it. `trouble` as for Refresh().
   WatchStream(WatchRoom& room, std::shared_ptr<ServerCall> call, std::string trouble,
               Closed closed);
 
-  // Sends what is new; without news, `trouble` at once when it is another than before, and a
-  // heartbeat when it is due.
+  // Sends what is new. Otherwise sends `trouble` if it has changed, or a heartbeat if it is due.
   void Refresh(const std::string& trouble);
 
  private:
@@ -46,10 +45,11 @@ class WatchStream : public OneWriteStream<telemetry::v1::Subscription, telemetry
   bool Compose(telemetry::v1::Telemetry& message) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   WatchRoom& room_;
-  std::optional<TelemetryLog::Place> place_ ABSL_GUARDED_BY(mutex_);  // empty: has not asked yet
+  std::optional<TelemetryLog::Cursor> cursor_
+      ABSL_GUARDED_BY(mutex_);  // empty: no subscription yet
   std::string trouble_ ABSL_GUARDED_BY(mutex_);
   std::string logged_trouble_ ABSL_GUARDED_BY(mutex_);
-  absl::Time spoke_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Time sent_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 
 }  // namespace gpuscaler

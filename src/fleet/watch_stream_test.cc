@@ -17,7 +17,7 @@ namespace {
 using telemetry::v1::Subscription;
 using telemetry::v1::Telemetry;
 
-// Whoever looks at it is a moment too early: a reading is made at once.
+// A clock with a new reading right after each call of Now().
 class ClockBeforeAReading : public Clock {
  public:
   explicit ClockBeforeAReading(TelemetryLog& log) : log_(log) { Read(); }
@@ -40,7 +40,7 @@ class ClockBeforeAReading : public Clock {
   mutable absl::Time now_ = absl::FromUnixSeconds(1'767'225'600);
 };
 
-TEST(WatchStream, NoReadingIsNewerThanItsMessage) {
+TEST(WatchStream, NoReadingIsLaterThanItsMessage) {
   TelemetryLog log(absl::Minutes(2), {});
   const ClockBeforeAReading clock(log);
   WatchRoom room{.clock = clock,

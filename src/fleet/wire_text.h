@@ -1,4 +1,4 @@
-// Texts and counts that another machine sent: what of them is believed.
+// Checks of texts and counts from another machine.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +10,19 @@
 
 namespace gpuscaler {
 
-inline constexpr size_t kLongestText = 1024;   // of what people read
-inline constexpr size_t kLongestAddress = 64;  // of IPv6 39, with a zone a few more
+inline constexpr size_t kLongestText = 1024;  // texts for people
+inline constexpr size_t kLongestAddress =
+    64;  // IPv6 has up to 39 characters, and a few more with a zone
 
-// A terminal that shows such a text obeys it.
+// Returns true if the text has control characters: a terminal would execute them.
 bool HasControl(absl::string_view text);
 
-// For people: short, and without control characters.
-void MakeText(std::string& text);
+// Shortens a text for people and replaces its control characters with spaces.
+void CleanText(std::string& text);
 
-// INVALID_ARGUMENT: a name that is too long, or has control characters.
-absl::Status Named(absl::string_view what, absl::string_view name, size_t longest);
+// Returns INVALID_ARGUMENT if the name is too long or has control characters.
+absl::Status CheckName(absl::string_view what, absl::string_view name, size_t longest);
 
-absl::Status Counted(absl::string_view what, int64_t count, int64_t most);
+absl::Status CheckCount(absl::string_view what, int64_t count, int64_t most);
 
 }  // namespace gpuscaler
