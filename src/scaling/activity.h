@@ -1,4 +1,4 @@
-// Whether the workload is to have any replica: IsActive.
+// Whether a trigger is active: KEDA's IsActive.
 #pragma once
 
 #include <string>
@@ -15,15 +15,16 @@ struct Activity {
   std::string because;
 };
 
-// Active: a replica, present or gone, above activationThreshold within activationWindow, strictly;
-// one that cannot be read; one that warms up; one that terminates, if it was
-// active when its deletion began. Inactive needs evidence: with replicas, samples of
-// their nodes that cover activationWindow; KEDA goes from N to 0 at once, without cooldown, on the
-// first inactive answer after an outage. `loads` are the replicas seen within activationWindow.
+// Returns active if a replica, present or gone, was strictly above activationThreshold within
+// activationWindow. A replica that cannot be read, or warms up, also keeps the trigger active. So
+// does one that terminates, if it was active when its deletion began. Returns inactive only on
+// evidence: if there are replicas, samples of their nodes must cover activationWindow. KEDA goes
+// from N to 0 at once, without cooldown, on the first inactive answer after an outage. `loads` are
+// the replicas within activationWindow.
 Activity ActivityOf(const Trigger& trigger, const std::vector<ReplicaLoad>& loads, absl::Time now);
 
-// Decision::evidence_until. A reading stands for stale_after at most: the newest may be as old as
-// that.
+// Returns Decision::evidence_until. A reading is valid for stale_after, so the newest may be that
+// old.
 absl::Time EvidenceUntil(const Trigger& trigger, const std::vector<ReplicaLoad>& loads,
                          const StalenessLimits& staleness);
 

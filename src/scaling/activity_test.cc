@@ -1,4 +1,4 @@
-// What wakes a workload, and what it takes to let it sleep.
+// When a workload becomes active, and what it takes to become inactive.
 #include "gtest/gtest.h"
 #include "scaling/decided_fleet.h"
 #include "scaling/decided_history.h"
@@ -26,7 +26,7 @@ TEST(Activity, InactiveNeedsSamplesThatCoverTheWindow) {
   EXPECT_TRUE(After(trigger, builder).active) << "one tick short of the window since the start";
   builder.Tick({BusyGpu(0, 0)});
   EXPECT_FALSE(After(trigger, builder).active);
-  builder.Silence(absl::Seconds(10)).Tick({BusyGpu(0, 0)});
+  builder.Pause(absl::Seconds(10)).Tick({BusyGpu(0, 0)});
   EXPECT_TRUE(After(trigger, builder).active) << "after a gap longer than stale_after";
   builder.Hold(trigger.activation_window, {BusyGpu(0, 0)});
   EXPECT_FALSE(After(trigger, builder).active);
@@ -62,7 +62,7 @@ TEST(Activity, PodThatHasGoneCountsForActivityWithinTheWindow) {
   EXPECT_TRUE(DecidedOn(UtilizationOf("llm"), fleet).active);
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).value, 84) << "28 s of 30 at 90";
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).replicas, 0);
-  EXPECT_TRUE(DecidedOn(Utilization(), fleet).active) << "whose it was is known";
+  EXPECT_TRUE(DecidedOn(Utilization(), fleet).active) << "its owner is known";
   fleet.Hold(Utilization().activation_window + kTick, {Node("gpu-1", {})});
   EXPECT_FALSE(DecidedOn(UtilizationOf("llm"), fleet).active);
 }

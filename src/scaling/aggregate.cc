@@ -25,24 +25,24 @@ double Percentile(int percent, std::vector<double>& values) {
   return *at;
 }
 
-double Average(const std::vector<Lasting>& values) {
+double Average(const std::vector<TimedValue>& values) {
   double sum = 0;
   double all = 0;
-  for (const Lasting& lasting : values) {
-    sum += lasting.value * static_cast<double>(lasting.nanos);
-    all += static_cast<double>(lasting.nanos);
+  for (const TimedValue& timed : values) {
+    sum += timed.value * static_cast<double>(timed.nanos);
+    all += static_cast<double>(timed.nanos);
   }
   return sum / all;
 }
 
-double Percentile95(std::vector<Lasting>& values) {
-  std::ranges::sort(values, {}, &Lasting::value);
+double Percentile95(std::vector<TimedValue>& values) {
+  std::ranges::sort(values, {}, &TimedValue::value);
   int64_t all = 0;
-  for (const Lasting& lasting : values) all += lasting.nanos;
+  for (const TimedValue& timed : values) all += timed.nanos;
   int64_t not_above = 0;
-  for (const Lasting& lasting : values) {
-    not_above += lasting.nanos;
-    if (not_above * 100 >= all * 95) return lasting.value;
+  for (const TimedValue& timed : values) {
+    not_above += timed.nanos;
+    if (not_above * 100 >= all * 95) return timed.value;
   }
   return values.back().value;
 }
@@ -81,15 +81,15 @@ double Aggregate(ReplicaAggregation aggregation, std::vector<double> values) {
   return Percentile(95, values);
 }
 
-double Aggregate(WindowAggregation aggregation, std::vector<Lasting> values) {
-  if (std::ranges::all_of(values, [](const Lasting& lasting) { return lasting.nanos == 0; })) {
-    for (Lasting& lasting : values) lasting.nanos = 1;
+double Aggregate(WindowAggregation aggregation, std::vector<TimedValue> values) {
+  if (std::ranges::all_of(values, [](const TimedValue& timed) { return timed.nanos == 0; })) {
+    for (TimedValue& timed : values) timed.nanos = 1;
   }
   switch (aggregation) {
     case WindowAggregation::kAvg:
       return Average(values);
     case WindowAggregation::kMax:
-      return std::ranges::max(values, {}, &Lasting::value).value;
+      return std::ranges::max(values, {}, &TimedValue::value).value;
     case WindowAggregation::kP95:
       break;
   }

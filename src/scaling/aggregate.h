@@ -1,4 +1,4 @@
-// Many values into one, by the names the metadata uses.
+// Aggregates many values into one. The enumerators are those of the metadata.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,18 @@
 
 namespace gpuscaler {
 
-// `values` is not empty. Percentiles by nearest rank: the smallest value that at least p % of the
-// values do not exceed.
+// Requires non-empty `values`. A percentile is the nearest rank: the smallest value that at least p
+// % of the values do not exceed.
 double Aggregate(Aggregation aggregation, std::vector<double> values);
 double Aggregate(ReplicaAggregation aggregation, std::vector<double> values);
 
-// What was so for a time.
-struct Lasting {
+// A value and how long it lasted.
+struct TimedValue {
   double value = 0;
   int64_t nanos = 0;
 };
-// By how long each lasted: the average, and for p95 the smallest value that was not exceeded for at
-// least 95 % of the time. Where all last for no time, each counts once.
-double Aggregate(WindowAggregation aggregation, std::vector<Lasting> values);
+// Returns the aggregate weighted by time. p95 is the smallest value that was not exceeded for at
+// least 95 % of the time. If all durations are zero, each value counts once.
+double Aggregate(WindowAggregation aggregation, std::vector<TimedValue> values);
 
 }  // namespace gpuscaler

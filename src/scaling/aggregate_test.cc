@@ -5,7 +5,7 @@
 namespace gpuscaler {
 namespace {
 
-TEST(Aggregate, EachNameIsWhatItSays) {
+TEST(Aggregate, ComputesMaxMinAvgAndSum) {
   const std::vector<double> values = {40, 10, 20, 30};
   EXPECT_EQ(Aggregate(Aggregation::kMax, values), 40);
   EXPECT_EQ(Aggregate(Aggregation::kMin, values), 10);
@@ -24,8 +24,8 @@ TEST(Aggregate, PercentilesAreByNearestRank) {
   EXPECT_EQ(Aggregate(ReplicaAggregation::kP95, {7}), 7);
 }
 
-TEST(Aggregate, WindowWeighsByTime) {
-  const std::vector<Lasting> values = {{.value = 90, .nanos = 1}, {.value = 30, .nanos = 3}};
+TEST(Aggregate, WindowValuesAreWeightedByTime) {
+  const std::vector<TimedValue> values = {{.value = 90, .nanos = 1}, {.value = 30, .nanos = 3}};
   EXPECT_EQ(Aggregate(WindowAggregation::kAvg, values), 45);
   EXPECT_EQ(Aggregate(WindowAggregation::kMax, values), 90);
   EXPECT_EQ(Aggregate(WindowAggregation::kP95, values), 90);

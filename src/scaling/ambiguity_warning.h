@@ -1,4 +1,4 @@
-// Why the pods that a trigger counts may be others than meant.
+// Why the pods that a trigger counts may not be the intended ones.
 #pragma once
 
 #include <string>
@@ -6,12 +6,13 @@
 namespace gpuscaler {
 
 struct AmbiguityWarning {
-  // What is ambiguous, whoever else holds GPUs, or holds them in turn.
+  // The kind of ambiguity. A trigger logs each kind once, so it must not depend on which other pods
+  // hold GPUs.
   enum class About {
     kNothing,
-    kNoPods,    // nobody's pods hold GPUs, and others' do: a slip in a name looks like that
-    kSameKind,  // a pod may as well be another's, whose name begins alike
-    kGuess,     // nothing names the pods, and they are of the only owner
+    kNoPods,    // no pod of the workload holds a GPU and others do: the name may be misspelt
+    kSameKind,  // a pod's name fits another owner of the same kind as well
+    kGuess,     // no key names the pods, and they have the only owner
   };
   About about = About::kNothing;
   std::string text;  // empty: nothing is ambiguous

@@ -1,4 +1,4 @@
-// Whose pods count, and what is said where that is in ambiguity.
+// Which pods count, and what is reported if that is ambiguous.
 #include <re2/re2.h>
 
 #include <memory>
@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-TEST(CountedPods, NamespacesAreWalls) {
+TEST(CountedPods, OtherNamespacesCountOnlyIfOpened) {
   const std::vector<NodeSnapshot> nodes = {Node(
       "gpu-1", {Llm("llm-a", 90),
                 {.name = "llm-b", .owner = "llm", .loads = {30}, .namespace_name = "team-b"}})};
@@ -45,7 +45,7 @@ TEST(CountedPods, SeveralOwnersAreAnErrorUntilOneIsNamed) {
   EXPECT_EQ(DecidedOn(regex, nodes, scaled_object).value, 30);
 }
 
-// Their pods have no label pod-template-hash, so that their Deployment is not known.
+// These pods have no label pod-template-hash, so their Deployment is not known.
 TEST(CountedPods, NamedWorkloadWithoutPodsIsUnknownBesidePodsWithAnUnknownOwner) {
   const HeldPod unresolved{.name = "llm-6d4-x7k2p", .owner = "ReplicaSet/llm-6d4", .loads = {90}};
   FleetBuilder fleet;
@@ -78,13 +78,13 @@ TEST(CountedPods, PodThatTwoNodesReportIsOneUnreadableReplica) {
   const NodeSnapshot other = Node("gpu-3", {Llm("llm-1", 60)});
   const Decision decision = DecidedOn(
       Utilization(), {NodeOfPod("gpu-1", "uid-1", 90), NodeOfPod("gpu-2", "uid-1", 0), other});
-  EXPECT_EQ(decision.value, 80 + 60) << "the target stands for it";
+  EXPECT_EQ(decision.value, 80 + 60) << "it counts the target";
   EXPECT_EQ(decision.replicas, 2);
   EXPECT_EQ(decision.unreadable, 1);
   EXPECT_THAT(Explain(Utilization(), decision), HasSubstr("pod llm-0 is on nodes gpu-1 and gpu-2"));
 }
 
-TEST(CountedPods, EngineOfAPodThatTwoNodesReportIsNotBelieved) {
+TEST(CountedPods, EngineOfAPodThatTwoNodesReportIsUnreadable) {
   const auto node = [](const std::string& name, const std::string& pod, const std::string& uid) {
     NodeSnapshot snapshot = Node(name, {LlmPod(pod)});
     snapshot.pods[0].uid = uid;
@@ -124,7 +124,7 @@ TEST(CountedPods, PodOfAStatefulSetMovesToAnotherNodeWithAnotherUid) {
   EXPECT_EQ(decision.unreadable, 0);
 }
 
-TEST(CountedPods, StrangerDoesNotWakeAWorkloadThatWasSeen) {
+TEST(CountedPods, OtherOwnerDoesNotActivateAWorkloadThatHadPods) {
   const HeldPod stranger{.name = "x-a", .owner = "x", .loads = {100}};
   FleetBuilder fleet;
   fleet.Hold(kLong, {Node("gpu-1", {Llm("llm-a", 0)}), Node("gpu-2", {})});
@@ -136,7 +136,7 @@ TEST(CountedPods, StrangerDoesNotWakeAWorkloadThatWasSeen) {
   EXPECT_THAT(decision.notes, IsEmpty());
 }
 
-TEST(CountedPods, StrangerThatIsTakenForTheWorkloadIsNamed) {
+TEST(CountedPods, OnlyOwnerThatIsTakenForTheWorkloadIsNamed) {
   const Decision decision =
       DecidedOn(Utilization(), {Node("gpu-1", {{.name = "x-a", .owner = "x", .loads = {100}}})});
   EXPECT_TRUE(decision.active);
@@ -177,8 +177,8 @@ TEST(CountedPods, WithoutAttributionANamedWorkloadIsAnError) {
   EXPECT_TRUE(mixed.partial) << "never the GPUs in use beside pods";
 }
 
-// A slip in a name looks like a workload that sleeps.
-TEST(CountedPods, WorkloadThatNobodySeesIsToldWhoHoldsTheGpus) {
+// A misspelt name looks like a workload that is scaled to zero.
+TEST(CountedPods, NamedWorkloadWithoutPodsListsOtherHolders) {
   const std::vector<NodeSnapshot> nodes = {
       Node("gpu-1", {Llm("llm-a", 90), {.name = "x", .owner = "Job/x", .loads = {100}}}),
       Node("gpu-2", {{.name = "s", .owner = "s", .loads = {1}, .namespace_name = "team-b"}})};
@@ -193,7 +193,7 @@ TEST(CountedPods, WorkloadThatNobodySeesIsToldWhoHoldsTheGpus) {
   decision = DecidedOn(UtilizationOf("llm", "StatefulSet"), nodes);
   EXPECT_THAT(decision.notes, ElementsAre("no pods of StatefulSet/llm hold GPUs" + held +
                                           "; is Deployment/llm meant?"));
-  EXPECT_EQ(decision.ambiguity.text, decision.notes.front()) << "the log says it too";
+  EXPECT_EQ(decision.ambiguity.text, decision.notes.front()) << "the log has it too";
   Trigger by_regex = Utilization();
   by_regex.pod_regex = std::make_shared<const re2::RE2>("lm-.*");
   EXPECT_THAT(DecidedOn(by_regex, nodes).notes,
@@ -203,10 +203,10 @@ TEST(CountedPods, WorkloadThatNobodySeesIsToldWhoHoldsTheGpus) {
   EXPECT_THAT(
       DecidedOn(UtilizationOf("llm"), nodes, {.namespace_name = "team-c", .name = "llm"}).notes,
       IsEmpty())
-      << "nobody holds any there";
+      << "no pod holds any there";
 }
 
-TEST(CountedPods, WorkloadThatSleepsIsNoSlip) {
+TEST(CountedPods, WorkloadAtZeroReplicasIsNotReportedAsMisspelt) {
   FleetBuilder fleet;
   fleet.Hold(kLong, {Node("gpu-1", {Llm("llm-a", 0), {.name = "x", .owner = "x", .loads = {9}}})});
   fleet.Hold(kLong, {Node("gpu-1", {{.name = "x", .owner = "x", .loads = {9}}})});
@@ -216,7 +216,7 @@ TEST(CountedPods, WorkloadThatSleepsIsNoSlip) {
   EXPECT_THAT(DecidedOn(by_regex, fleet).notes, IsEmpty());
 }
 
-TEST(CountedPods, OfManyOthersFiveAreNamed) {
+TEST(CountedPods, AtMostFiveOtherHoldersAreNamed) {
   std::vector<HeldPod> pods;
   for (int i = 0; i < 7; ++i) {
     pods.push_back({.name = absl::StrCat("x", i), .owner = absl::StrCat("x", i), .loads = {1}});

@@ -1,4 +1,4 @@
-// What is decided on the Deployment llm of team-a, for tests.
+// Decisions on the Deployment llm of namespace team-a, for tests.
 //
 //   DecidedOn(UtilizationOf("llm"), {Node("gpu-1", {Llm("llm-a", 90)})}).value  // 90
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace gpuscaler {
 
-inline const ScaledObjectRef kOfTeamA{.namespace_name = "team-a", .name = "llm", .opened = {}};
+inline const ScaledObjectRef kLlmOfTeamA{.namespace_name = "team-a", .name = "llm", .opened = {}};
 
 inline Trigger UtilizationOf(const char* workload, const char* kind = "") {
   Trigger trigger = Utilization();
@@ -26,13 +26,13 @@ inline HeldPod Llm(const char* name, double load) {
 }
 
 inline Decision DecidedOn(const Trigger& trigger, const FleetBuilder& fleet,
-                          const ScaledObjectRef& scaled_object = kOfTeamA) {
+                          const ScaledObjectRef& scaled_object = kLlmOfTeamA) {
   return Decide(trigger, scaled_object, fleet.fleet(), kStaleness);
 }
 
-// The nodes have shown that for longer than any window.
+// Decides after `nodes` were in this state for longer than any window.
 inline Decision DecidedOn(const Trigger& trigger, const std::vector<NodeSnapshot>& nodes,
-                          const ScaledObjectRef& scaled_object = kOfTeamA) {
+                          const ScaledObjectRef& scaled_object = kLlmOfTeamA) {
   return DecidedOn(trigger, FleetBuilder().Hold(kLong, nodes), scaled_object);
 }
 

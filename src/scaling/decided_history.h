@@ -1,4 +1,4 @@
-// What is decided on one node that nobody asks whose GPUs they are, for tests.
+// Decisions on one node without kubelet attribution, for tests.
 //
 //   Steady(Utilization(), {BusyGpu(0, 90), BusyGpu(1, 50)}).value  // 140
 #pragma once
@@ -15,7 +15,7 @@ inline Decision After(const Trigger& trigger, const HistoryBuilder& builder) {
   return Decide(trigger, {}, builder.fleet(), kStaleness);
 }
 
-// These have shown that for longer than any window.
+// Decides after `gpus` were in this state for longer than any window.
 inline Decision Steady(const Trigger& trigger, const std::vector<GpuSample>& gpus) {
   return After(trigger, HistoryBuilder().Hold(kLong, gpus));
 }

@@ -60,8 +60,8 @@ void AddBatchLimit(const Trigger& trigger, const Replicas& replicas, Decision& d
   }
 }
 
-// engineFallback: activity leaves the number to another trigger: one replica's worth while any
-// works.
+// With engineFallback: activity another trigger gives the number. Returns one target while any
+// replica is busy.
 double ActivityValue(const Trigger& trigger, const Decision& decision) {
   const bool working =
       decision.unreadable > 0 ||
@@ -79,7 +79,7 @@ bool OnlyActivityIsKnown(const Trigger& trigger, const Decision& decision) {
          });
 }
 
-// Of what is missing, as much as people read.
+// Limits the list to what people read.
 std::string PartialText(const std::vector<std::string>& missing) {
   constexpr size_t kNamed = 3;
   const size_t named = std::min(missing.size(), kNamed);
@@ -105,7 +105,7 @@ void AddNodes(const FleetHistory& fleet, const StalenessLimits& staleness, Decis
   }
 }
 
-// The normal idle state where nodes come with their pods, or a name that leads nowhere.
+// Normal if nodes come with their pods; otherwise --agents may be wrong.
 constexpr char kNoneListed[] =
     "no agent is listed: there is no GPU node, or --agents names what no agent is behind";
 
@@ -163,7 +163,7 @@ absl::Status UnreadableStatus(const Trigger& trigger, const Decision& decision) 
                                              contribution->name, " ", contribution->because));
 }
 
-void AddShare(const ReplicaLoad& load, Totals& totals, Decision& decision) {
+void AddContribution(const ReplicaLoad& load, Totals& totals, Decision& decision) {
   switch (load.contribution.state) {
     case State::kCounted:
       totals.loads.push_back(*load.contribution.load);
@@ -181,11 +181,11 @@ void AddShare(const ReplicaLoad& load, Totals& totals, Decision& decision) {
     case State::kGone:
       break;
   }
-  totals.left += load.left;
+  totals.past_load += load.past_load;
   decision.contributions.push_back(load.contribution);
 }
 
-// `missing` already has the reason if the node is disconnected.
+// If the node is disconnected, `missing` already has the reason.
 void AddMissing(const IdleBlock& block, std::vector<std::string>& missing) {
   if (std::ranges::find(missing, block.why_unreadable) != missing.end()) return;
   missing.push_back(absl::StrCat(block.why_unreadable, ": not in use, adds nothing"));
@@ -209,16 +209,15 @@ void AddIdle(const Trigger& trigger, const std::vector<IdleBlock>& idle, Totals&
   }
 }
 
-// Of what is not there, or cannot be read, the words tell for how long: they are not to lag behind
-// by more than a second.
-bool TellsOfAge(const Decision& decision) {
+// Texts on gone or unreadable parts have an age, which must not lag by more than a second.
+bool HasAgeText(const Decision& decision) {
   return decision.partial ||
          std::ranges::any_of(decision.contributions, [](const Contribution& contribution) {
            return contribution.state != State::kCounted && contribution.state != State::kIdle;
          });
 }
 
-// When the first of the replicas that start or end did so. InfiniteFuture: none does.
+// Returns when the first of the replicas that start or end did so. InfiniteFuture: none does.
 absl::Time FirstChange(const std::vector<Replica>& replicas, absl::Time now) {
   absl::Time first = absl::InfiniteFuture();
   for (const Replica& replica : replicas) {
@@ -229,10 +228,10 @@ absl::Time FirstChange(const std::vector<Replica>& replicas, absl::Time now) {
   return first;
 }
 
-// While replicas start or end, the past before that matters to the hold (hold.h): kHeldFrom of it
-// if a replica was counted all along, and otherwise all that is kept. Owners have to be known:
-// without them the replicas that start may be of another workload. While a gateway holds requests
-// for no replica, engines that left show what a replica serves.
+// Returns the replicas. While some start or end, with the past before that, which the hold needs
+// (hold.h): kHeldFrom of it if a replica was counted throughout, otherwise all that is kept.
+// Requires known owners: without them the replicas that start may belong to another workload. If a
+// gateway holds requests and there is no replica, departed engines show what a replica serves.
 absl::StatusOr<Replicas> ReplicasWithPast(const Trigger& trigger,
                                           const ScaledObjectRef& scaled_object,
                                           const FleetHistory& fleet, const SignalHistory* signals,
@@ -242,9 +241,9 @@ absl::StatusOr<Replicas> ReplicasWithPast(const Trigger& trigger,
       ReplicasOf(trigger, scaled_object, fleet, signals, staleness, oldest);
   if (!replicas.ok() || !IsByOwner(trigger, fleet)) return replicas;
   const absl::Time first = FirstChange(replicas->replicas, fleet.now);
-  const bool wakes =
+  const bool starts_from_zero =
       replicas->held.Any() && std::ranges::none_of(replicas->replicas, &Replica::present);
-  if (wakes) {
+  if (starts_from_zero) {
     return ReplicasOf(trigger, scaled_object, fleet, signals, staleness, absl::InfinitePast());
   }
   if (first == absl::InfiniteFuture()) return replicas;
@@ -261,7 +260,7 @@ bool StartsOrEnds(const ReplicaLoad& load) {
   return load.starts || load.contribution.state == State::kTerminating;
 }
 
-// A replica that went before activationWindow began adds what it left in a longer window.
+// A replica that went before activationWindow began adds its past in a longer window.
 std::vector<ReplicaLoad> AddReplicas(const Trigger& trigger, absl::Time now,
                                      const std::vector<Replica>& replicas,
                                      const StalenessLimits& staleness, Totals& totals,
@@ -273,23 +272,24 @@ std::vector<ReplicaLoad> AddReplicas(const Trigger& trigger, absl::Time now,
     const absl::Duration unseen = now - replica.samples.back().at;
     if (!replica.present && unseen > trigger.activation_window) {
       if (unseen < SmoothingOf(trigger)) {
-        totals.left += LeftOf(trigger, replica, StateOf(trigger, replica, {}).valuation, now);
+        totals.past_load +=
+            PastLoadOf(trigger, replica, StateOf(trigger, replica, {}).valuation, now);
       }
       continue;
     }
     loads.push_back(LoadOf(trigger, replica, now, staleness));
   }
   LimitNotEvaluated(trigger, now, loads);
-  for (const ReplicaLoad& load : loads) AddShare(load, totals, decision);
+  for (const ReplicaLoad& load : loads) AddContribution(load, totals, decision);
   return loads;
 }
 
-// The replicas that a sum asks for. A sum is exact to the three decimals of a value.
+// Returns the replicas for a sum, which is exact to the three decimals of a value.
 double ReplicasFor(const Trigger& trigger, double sum) {
   return std::ceil(RoundToThreeDecimals(sum) / trigger.target - 1e-9);
 }
 
-// `sum` is the V of AverageValue without the hold.
+// `sum` is V for AverageValue without the hold.
 void AddHold(const Trigger& trigger, const Hold& hold, double sum, bool only_activity,
              Decision& decision) {
   decision.look_back = hold.look_back;
@@ -306,7 +306,7 @@ void AddHold(const Trigger& trigger, const Hold& hold, double sum, bool only_act
   decision.notes.push_back(absl::StrCat("holds: ", hold.because));
 }
 
-constexpr absl::Duration kOthersInterval = absl::Seconds(15);
+constexpr absl::Duration kOtherPodsTextInterval = absl::Seconds(15);
 
 void SetValidity(const Trigger& trigger, const FleetHistory& fleet,
                  const Replicas& workload_replicas, const StalenessLimits& staleness,
@@ -316,13 +316,13 @@ void SetValidity(const Trigger& trigger, const FleetHistory& fleet,
   decision.active_until = std::min(validity.activity, workload_replicas.changes_at);
   decision.valid_until = std::min(validity.value, workload_replicas.changes_at);
   decision.active_while_read = std::min(validity.while_read, workload_replicas.changes_at);
-  // Who holds GPUs in its stead is not its own change, and told anew all the same.
-  const bool reported_of_others =
+  // Other pods that hold GPUs do not change the decision, but its texts name them.
+  const bool names_other_pods =
       trigger.scope == Scope::kWorkload && !trigger.workload.empty() && replicas.empty();
-  if (reported_of_others) {
-    decision.valid_until = std::min(decision.valid_until, fleet.now + kOthersInterval);
+  if (names_other_pods) {
+    decision.valid_until = std::min(decision.valid_until, fleet.now + kOtherPodsTextInterval);
   }
-  if (!TellsOfAge(decision)) return;
+  if (!HasAgeText(decision)) return;
   decision.valid_until = std::min(decision.valid_until, fleet.now + absl::Seconds(1));
 }
 
@@ -393,8 +393,8 @@ Decision Decide(const Trigger& trigger, const ScaledObjectRef& scaled_object,
     decision.status = UnreadableStatus(trigger, decision);
     return decision;
   }
-  if (decision.warming == 0 && totals.loads.empty() && !workload_replicas->unseen.ok()) {
-    decision.status = workload_replicas->unseen;
+  if (decision.warming == 0 && totals.loads.empty() && !workload_replicas->zero_status.ok()) {
+    decision.status = workload_replicas->zero_status;
     return decision;
   }
   const bool none_there =
@@ -403,16 +403,17 @@ Decision Decide(const Trigger& trigger, const ScaledObjectRef& scaled_object,
     decision.status = absl::UnavailableError(HeldText(held));
     return decision;
   }
-  // Without it the loads are requests in flight.
-  const bool lacks_demand = trigger.metric == MetricType::kDemandReplicas && !decision.by_demand;
-  if (lacks_demand && decision.replicas > 0) {
+  // Without the demand, the loads are requests in flight.
+  const bool demand_is_missing =
+      trigger.metric == MetricType::kDemandReplicas && !decision.by_demand;
+  if (demand_is_missing && decision.replicas > 0) {
     decision.status = absl::UnavailableError(DemandNote(trigger, decision.demand));
     return decision;
   }
   const bool only_activity = OnlyActivityIsKnown(trigger, decision);
   if (only_activity) {
     decision.value = ActivityValue(trigger, decision);
-  } else if (!lacks_demand) {
+  } else if (!demand_is_missing) {
     decision.value = ValueFor(trigger, totals);
   }
   if (decision.by_demand) decision.value = ValueWithDemand(trigger, decision.value, decision);
@@ -426,7 +427,7 @@ Decision Decide(const Trigger& trigger, const ScaledObjectRef& scaled_object,
     AddHold(trigger, HoldOf(trigger, *workload_replicas, loads, fleet.now), sum, only_activity,
             decision);
   }
-  // The engines that left show what a replica serves.
+  // Departed engines show what a replica serves.
   if (held.Any() && decision.replicas == 0) decision.look_back = kLongestWindow;
   decision.value = RoundToThreeDecimals(decision.value);
   Activity activity = ActivityOf(trigger, loads, fleet.now);

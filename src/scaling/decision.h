@@ -1,4 +1,5 @@
-// What KEDA is told, and why: the one place where samples become a value.
+// The value and the activity that KEDA receives, with the reasons. Every decision from samples is
+// made here.
 #pragma once
 
 #include <optional>
@@ -19,19 +20,19 @@
 
 namespace gpuscaler {
 
-// What one replica, or one GPU that no replica holds, added to the value.
+// The part of the value from one replica, or from one GPU without a replica.
 struct Contribution {
   enum class State {
     kCounted,      // adds `load`
-    kUnreadable,   // there, but unknown: stands for the target
+    kUnreadable,   // present, but not readable: counts the target
     kWarming,      // starting: adds nothing, keeps the trigger active
-    kTerminating,  // deleted, and not gone: adds nothing but its past within `window`
-    kIdle,         // a GPU in scope that nobody uses: no replica (extensive metrics still add it)
-    kGone,         // was there within activationWindow: counts for activity, and its past
+    kTerminating,  // deleted, but still present: adds only its past within `window`
+    kIdle,         // a GPU in scope that is not in use: no replica, but part of an extensive total
+    kGone,  // gone, but present within activationWindow: counts for activity, and adds its past
   };
-  std::string name;                // "gpu-7/0", "gpu-7/0-3"; of a pod or a group its own
+  std::string name;                // "gpu-7/0", "gpu-7/0-3"; or the name of the pod or group
   std::vector<std::string> gpus;   // uuids
-  std::vector<std::string> nodes;  // where they are
+  std::vector<std::string> nodes;  // names
   State state = State::kCounted;
   std::optional<double> load;  // in the metric's unit, smoothed over `window`
   double peak = 0;             // the highest single sample within activationWindow
@@ -41,71 +42,73 @@ struct Contribution {
 };
 absl::string_view Name(Contribution::State state);
 
-// A node that replicas were on within activationWindow.
+// A node that had replicas within activationWindow.
 struct DecidedNode {
   std::string name;
-  int replicas = 0;    // that are there
-  absl::Duration age;  // of its newest reading
-  std::string why;     // it is not read now; empty: it is
+  int replicas = 0;    // present on it
+  absl::Duration age;  // age of its newest reading
+  std::string why;     // why its readings are stale; empty: they are not
 };
 
-// Immutable once shared; what RPC, page and `query --explain` say is all read from here.
+// Immutable once shared. RPC answers, web pages and `query --explain` all report from it.
 struct Decision {
-  // OK; UNAVAILABLE: nothing in scope can be read; FAILED_PRECONDITION: this scope never can be.
+  // OK; UNAVAILABLE: nothing in scope is readable; FAILED_PRECONDITION: nothing ever will be.
   absl::Status status;
   double value = 0;     // V; three decimals
   bool active = false;  // IsActive
   std::string active_because;
 
-  int replicas = 0;  // R, with the unreadable, without the warming
+  int replicas = 0;  // R: includes unreadable replicas, excludes warming ones
   int unreadable = 0;
   int warming = 0;
   int terminating = 0;
-  // Why the value is held while replicas start or end (hold.h); empty: it is not.
+  // Why the value is held while replicas start or end (hold.h). Empty: it is not held.
   std::string held_because;
-  // Replicas that have not started for longer than any start may take: they count as none.
+  // Names of replicas that take longer to start than any start may. They do not count.
   std::vector<std::string> unstarted;
-  // Idle GPUs that are missing from an extensive total, for they cannot be read.
+  // Idle GPUs that an extensive total lacks because they are not readable.
   int unreadable_idle = 0;
   std::string replicas_from;  // "GPUs in use", "pods of Deployment/llm"
   std::vector<Contribution> contributions;
   std::vector<DecidedNode> nodes;
-  // Something of the fleet is not known: it may have replicas that are not counted, or GPUs that an
-  // extensive total lacks.
+  // True if part of the fleet is unknown: there may be replicas that are not counted, or GPUs that
+  // an extensive total lacks.
   bool partial = false;
-  // Preallocated VRAM, and no engine tells how full it is: busy counts, not full (DESIGN 2).
+  // True if VRAM is preallocated and no engine reports its saturation. The value then shows busy,
+  // not full (DESIGN 2).
   bool saturation_unknown = false;
-  // memory_used_percent named by hand counts preallocated VRAM as load, busy or idle.
+  // True if memory_used_percent without a profile counts preallocated VRAM as load, busy or idle.
   bool literal_memory = false;
-  int frozen = 0;           // replicas whose engines have stopped counting (DESIGN 2)
-  bool by_engines = false;  // what they say takes the place of what GPUs show
-  bool by_demand = false;   // the value is the demand's
-  // Whether there is a limit for the pressure of each engine: its own, maxConcurrency, or the
-  // shared one. Empty: no pressure counts, or there is no engine and no maxConcurrency.
+  int frozen = 0;           // replicas with engines that have stopped counting (DESIGN 2)
+  bool by_engines = false;  // readings of engines replace those of GPUs
+  bool by_demand = false;   // the value is computed from the demand
+  // Whether each engine has a limit for its pressure: its own, maxConcurrency, or the shared one.
+  // Empty if no pressure counts, or if there is neither an engine nor maxConcurrency.
   std::optional<bool> batch_limit_known;
-  std::optional<Demand> demand;  // empty: it is not computed, or no engine reports what it takes
+  std::optional<Demand> demand;  // empty: not computed, or no engine reports the metrics for it
   std::optional<LatencyAsk> latency;  // empty: first tokens are in time, or no ttftSloMs is given
-  std::optional<double> batch_limit;  // that engines without one of their own share
-  AmbiguityWarning ambiguity;         // whether its pods are those that are meant
-  std::vector<std::string> notes;     // these in words, and what else people should know
-  absl::Time taken_at;                // the instant it was made for
-  // If nothing more is heard, it is right before `valid_until`, and its status and `active` are so
-  // before `active_until` (next_change.h). What the words say of ages is that of `taken_at`.
+  std::optional<double> batch_limit;  // shared by engines without their own
+  AmbiguityWarning ambiguity;         // whether its pods may be the wrong ones
+  std::vector<std::string> notes;     // the above in words, and other remarks for people
+  absl::Time taken_at;                // the time of the decision
+  // Without new readings the decision is right before `valid_until`, and its status and `active`
+  // are right before `active_until` (next_change.h). Ages in its texts are those at `taken_at`.
   absl::Time valid_until;
   absl::Time active_until;
-  // The same of status and `active` while each node goes on to find its GPUs as they are.
+  // As `active_until`, if each node keeps reporting unchanged GPUs.
   absl::Time active_while_read;
-  // Whatever is heard it stays active until then: a reading above activationThreshold is within
-  // activationWindow. (Other pods, or memory that begins to stand, may give readings another
-  // meaning; requests that freeze do so no earlier.) InfinitePast: nothing says so.
+  // Until then the trigger stays active, whatever is reported: a reading above activationThreshold
+  // is within activationWindow, and requests do not freeze earlier. Only other pods, or memory that
+  // becomes steady, may change what readings mean. InfinitePast: there is no such evidence.
   absl::Time evidence_until = absl::InfinitePast();
-  // How much of the past it looks at while replicas start or end: more than LookBack(trigger).
-  // Zero: none do.
+  // How much history the decision needs while replicas start or end: more than LookBack(trigger).
+  // Zero if none does.
   absl::Duration look_back;
 };
 
-// Pure: the same question and histories give the same decision. Times are evaluated against the
-// fleet's `now`. `signals` is what SourceOf(trigger) said; null: nobody reads it, or there is none.
+// Returns the decision. Pure: equal inputs give equal decisions. Times are compared with the
+// fleet's `now`. `signals` is the history of SourceOf(trigger); null if there is none or it is not
+// read.
 Decision Decide(const Trigger& trigger, const ScaledObjectRef& scaled_object,
                 const FleetHistory& fleet, const SignalHistory* signals,
                 const StalenessLimits& staleness);
@@ -115,7 +118,7 @@ inline Decision Decide(const Trigger& trigger, const ScaledObjectRef& scaled_obj
   return Decide(trigger, scaled_object, fleet, nullptr, staleness);
 }
 
-// The explanation, a line each, for people.
+// Returns the explanation for people, several lines.
 std::string Explain(const Trigger& trigger, const Decision& decision);
 
 }  // namespace gpuscaler

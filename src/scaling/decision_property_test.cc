@@ -1,4 +1,4 @@
-// What holds for every workload, tried on many random ones.
+// Properties of all decisions, tested on many random workloads.
 #include <cmath>
 
 #include "gtest/gtest.h"
@@ -43,7 +43,7 @@ FleetHistory AnyHistory(Random& random) {
   HistoryBuilder builder;
   const int gpus = random.Whole(0, 6);
   for (int tick = random.Whole(1, 80); tick > 0; --tick) {
-    if (random.Whole(0, 30) == 0) builder.Silence(absl::Seconds(random.Whole(1, 30)));
+    if (random.Whole(0, 30) == 0) builder.Pause(absl::Seconds(random.Whole(1, 30)));
     std::vector<GpuSample> now;
     for (int i = 0; i < gpus; ++i) {
       if (random.Whole(0, 20) > 0) now.push_back(AnyGpu(random, i, builder.now()));
@@ -53,7 +53,7 @@ FleetHistory AnyHistory(Random& random) {
   return builder.fleet();
 }
 
-// GPUs that stay as they are for a while, and outages.
+// GPUs that are unchanged for a while, and outages.
 std::vector<std::pair<absl::Duration, std::vector<GpuSample>>> AnyCourse(Random& random) {
   std::vector<std::pair<absl::Duration, std::vector<GpuSample>>> course;
   absl::Time now = HistoryBuilder().now();
@@ -70,7 +70,7 @@ std::vector<std::pair<absl::Duration, std::vector<GpuSample>>> AnyCourse(Random&
   return course;
 }
 
-// Loads of replicas that hold their GPUs for longer than every window.
+// Returns the value of replicas that hold their GPUs for longer than every window.
 double ValueOf(const Trigger& trigger, const std::vector<double>& loads) {
   std::vector<GpuSample> gpus;
   for (size_t i = 0; i < loads.size(); ++i) gpus.push_back(BusyGpu(static_cast<int>(i), loads[i]));
@@ -93,7 +93,7 @@ TEST(DecideProperty, ValueIsAlwaysFiniteAndNeverNegative) {
   });
 }
 
-TEST(DecideProperty, ErrorCarriesNoValueAndNoVerdict) {
+TEST(DecideProperty, ErrorHasNoValueAndIsInactive) {
   ForManySeeds([](Random& random) {
     const Decision decision = Decide(AnyTrigger(random), {}, AnyHistory(random), kStaleness);
     if (decision.status.ok()) return;
@@ -124,7 +124,7 @@ TEST(DecideProperty, TwiceTheReplicasAreTwiceTheValue) {
   });
 }
 
-TEST(DecideProperty, EqualLoadsAtTheTargetAskForTheReplicasThatThereAre) {
+TEST(DecideProperty, EqualLoadsAtTheTargetKeepTheReplicas) {
   ForManySeeds([](Random& random) {
     Trigger trigger;
     trigger.target = random.Real(1, 100);
@@ -134,7 +134,7 @@ TEST(DecideProperty, EqualLoadsAtTheTargetAskForTheReplicasThatThereAre) {
   });
 }
 
-TEST(DecideProperty, IdleEngineWithStandingMemoryIsWorthNothing) {
+TEST(DecideProperty, IdleEngineWithPreallocatedMemoryAddsNothing) {
   ForManySeeds([](Random& random) {
     Trigger trigger;
     trigger.metric = MetricType::kMemoryUsedPercent;
@@ -151,7 +151,7 @@ TEST(DecideProperty, IdleEngineWithStandingMemoryIsWorthNothing) {
   });
 }
 
-TEST(DecideProperty, GapInSomeReplicasTurnsNoDirection) {
+TEST(DecideProperty, UnreadableReplicasDoNotReverseScaling) {
   ForManySeeds([](Random& random) {
     const Trigger trigger;
     const bool over = random.Often();
@@ -176,7 +176,7 @@ TEST(DecideProperty, GapInSomeReplicasTurnsNoDirection) {
   });
 }
 
-TEST(DecideProperty, StretchSaysWhatItsReadingsSayOneByOne) {
+TEST(DecideProperty, RunOfEqualReadingsDecidesAsSingleReadings) {
   ForManySeeds([](Random& random) {
     const Trigger trigger = AnyTrigger(random);
     HistoryBuilder together;
@@ -184,7 +184,7 @@ TEST(DecideProperty, StretchSaysWhatItsReadingsSayOneByOne) {
     for (const auto& [duration, gpus] : AnyCourse(random)) {
       for (HistoryBuilder* builder : {&together, &one_by_one}) {
         if (gpus.empty()) {
-          builder->Silence(5 * duration);
+          builder->Pause(5 * duration);
         } else {
           builder->Hold(duration, gpus);
         }

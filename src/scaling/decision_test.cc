@@ -1,4 +1,4 @@
-// The value of one node: what its replicas and its GPUs add up to.
+// The value on one node: the sum of its replicas and GPUs.
 #include "scaling/decision.h"
 
 #include <string>
@@ -26,7 +26,7 @@ TEST(Decide, ValueTargetTypeGetsTheAverage) {
   EXPECT_EQ(Steady(trigger, {BusyGpu(0, 90), BusyGpu(1, 50)}).value, 70);
 }
 
-TEST(Decide, ReplicaAggregationIsAnotherView) {
+TEST(Decide, ReplicaAggregationReplacesTheAverage) {
   struct Case {
     const char* name;
     ReplicaAggregation aggregation;
@@ -76,7 +76,7 @@ TEST(Decide, BlocksOfGpusAreOneReplica) {
   EXPECT_EQ(Steady(trigger, gpus).contributions[0].name, "n/0-1");
 }
 
-TEST(Decide, GpuIndexPicksOneGpuAndSaysWhenThereIsNone) {
+TEST(Decide, GpuIndexSelectsOneGpuOrFails) {
   Trigger trigger = Utilization();
   trigger.gpu_index = 1;
   EXPECT_EQ(Steady(trigger, {BusyGpu(0, 90), BusyGpu(1, 50)}).value, 50);

@@ -12,22 +12,18 @@
 namespace gpuscaler {
 namespace {
 
-bool IsOfPod(const SignalSeries& engine, const Pod& pod) {
-  return !engine.pod.empty() && engine.pod == pod.name &&
-         engine.namespace_name == pod.namespace_name;
-}
-
-// When its requests count as none: they stood for long enough while it was listed, and GPUs that
-// may have been its were idle. By now they may be another's.
+// Returns when the requests of a departed engine count as none: they had not moved for long enough
+// while it was listed, and GPUs that may have been its own were idle. By now other engines may have
+// these.
 absl::Time DepartedFrozenAt(const EngineScope& scope, const SignalSeries& engine, bool has_owner) {
   const absl::Time read_at = LastReadAt(engine);
-  if (PreallocatedAt(scope.trigger, engine) > read_at) return absl::InfiniteFuture();
+  if (StalledAt(scope.trigger, engine) > read_at) return absl::InfiniteFuture();
   absl::Time at = absl::InfinitePast();
   for (const Replica& replica : scope.workload_replicas.replicas) {
-    const bool may_be_its = has_owner ? scope.owners.IsOf(engine, replica)
+    const bool may_be_own = has_owner ? scope.owners.IsOf(engine, replica)
                                       : !scope.by_owner || !scope.owners.HasAddress(replica);
     const bool was_there = replica.samples.front().at <= read_at;
-    if (may_be_its && was_there) {
+    if (may_be_own && was_there) {
       at = std::max(at, FrozenAt(scope.trigger, engine, replica, read_at));
     }
   }
@@ -40,7 +36,7 @@ DepartedEngines::DepartedEngines(const EngineScope& scope) {
   const Replicas& all = scope.workload_replicas;
   for (const SignalSeries& engine : scope.signals.left) {
     const std::optional<size_t> owner = scope.owners.OwnerOf(engine);
-    if (!owner && !scope.owners.UnmatchedCount()) continue;
+    if (!owner && !scope.owners.CountsUnmatched()) continue;
     Replica replica{.name = engine.name, .warm_at = engine.answers_since};
     if (scope.IsKnownBefore(engine.answers_since)) replica.counted_since = engine.answers_since;
     if (owner) {
@@ -59,23 +55,23 @@ DepartedEngines::DepartedEngines(const EngineScope& scope) {
     replica.samples = SamplesOf(scope.trigger, {&observed, 1}, all.oldest, scope.now,
                                 scope.staleness.stale_after);
     DropSamplesAfter(LastReadAt(engine), replica.samples);
-    if (owner) TakeBusyFrom(all.replicas[*owner].samples, replica.samples);
+    if (owner) CopyGpuActivity(all.replicas[*owner].samples, replica.samples);
     if (!owner) unmatched_read_at.push_back(LastReadAt(engine));
     if (!replica.samples.empty()) replicas.push_back(std::move(replica));
   }
 }
 
 void AddDeparted(const EngineScope& scope, WorkloadEngines& engines) {
-  const auto is_of_replica = [&scope](const SignalSeries& engine) {
+  const auto is_of_workload = [&scope](const SignalSeries& engine) {
     return scope.owners.IsOfWorkload(engine);
   };
   std::vector<const Pod*> past;
-  if (scope.by_owner && !std::ranges::all_of(scope.signals.left, is_of_replica)) {
+  if (scope.by_owner && !std::ranges::all_of(scope.signals.left, is_of_workload)) {
     past = PastPodsOf(scope.trigger, scope.scaled_object, scope.fleet);
   }
   for (const SignalSeries& engine : scope.signals.left) {
-    const auto is_its = [&engine](const Pod* pod) { return IsOfPod(engine, *pod); };
-    if (is_of_replica(engine) || std::ranges::any_of(past, is_its)) engines.AddLeft(engine);
+    const auto is_in_pod = [&engine](const Pod* pod) { return IsInPod(engine, *pod); };
+    if (is_of_workload(engine) || std::ranges::any_of(past, is_in_pod)) engines.AddLeft(engine);
   }
 }
 

@@ -1,4 +1,4 @@
-// Engines of a workload that are listed no more.
+// Engines of a workload that are no longer listed.
 #pragma once
 
 #include <vector>
@@ -10,18 +10,19 @@
 
 namespace gpuscaler {
 
-// A replica for each departed engine. Its load until it was last read counts for activity alone, as
-// that of pods that are gone. Its pod may be there yet: an engine that ends is listed for a while
-// after it stopped answering.
+// A replica for each departed engine. Its load up to its last reading counts for activity and in
+// the mean over `window`, as that of deleted pods. Its pod may still exist: an engine that ends
+// stays listed for a while after it stopped answering.
 struct DepartedEngines {
   explicit DepartedEngines(const EngineScope& scope);
 
   std::vector<Replica> replicas;
-  std::vector<absl::Time> unmatched_read_at;  // the last reading of each that is of no known pod
+  std::vector<absl::Time> unmatched_read_at;  // when each engine of no known pod was last read
 };
 
-// Adds what they showed of the workload's capacity. Replicas reach back as far as the trigger
-// looks, and pods to the end of the history: a departed engine counts while its successors start.
+// Adds what departed engines showed of the workload's capacity. Replicas reach back as far as the
+// trigger looks, but pods to the end of the history: a departed engine counts while its successors
+// start.
 void AddDeparted(const EngineScope& scope, WorkloadEngines& engines);
 
 }  // namespace gpuscaler

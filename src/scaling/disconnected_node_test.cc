@@ -1,4 +1,4 @@
-// Nodes whose agents or kubelets fall silent, or were never heard.
+// Nodes with agents or kubelets that stop to answer, or never did.
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -12,11 +12,11 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-TEST(DisconnectedNode, LastSnapshotOfASilentAgentCountsForGraceThenIsUnreadable) {
+TEST(DisconnectedNode, LastSnapshotOfADisconnectedAgentCountsForGraceThenIsUnreadable) {
   const NodeSnapshot first = Node("gpu-1", {Llm("llm-a", 60)});
   FleetBuilder fleet;
   fleet.Hold(kLong, {first, Node("gpu-7", {Llm("llm-b", 40)})});
-  fleet.Silence("gpu-7", "connection refused").Hold(absl::Seconds(14), {first});
+  fleet.Disconnect("gpu-7", "connection refused").Hold(absl::Seconds(14), {first});
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).value, 100);
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).unreadable, 0);
   EXPECT_FALSE(DecidedOn(UtilizationOf("llm"), fleet).partial);
@@ -32,7 +32,7 @@ TEST(DisconnectedNode, LastSnapshotOfASilentAgentCountsForGraceThenIsUnreadable)
             "agent of node gpu-7 silent for 42s: connection refused");
 }
 
-TEST(DisconnectedNode, AgentThatIsHeardWithoutReadingsIsUnreadableAfterStaleAfter) {
+TEST(DisconnectedNode, ConnectedAgentWithoutReadingsIsUnreadableAfterStaleAfter) {
   const NodeSnapshot first = Node("gpu-1", {Llm("llm-a", 60)});
   FleetBuilder fleet;
   fleet.Hold(kLong, {first, Node("gpu-7", {Llm("llm-b", 40)})}).Hold(absl::Seconds(8), {first});
@@ -41,7 +41,7 @@ TEST(DisconnectedNode, AgentThatIsHeardWithoutReadingsIsUnreadableAfterStaleAfte
   EXPECT_EQ(decision.contributions[1].because, "node gpu-7 was last read 8s ago");
 }
 
-TEST(DisconnectedNode, NodeThatIsReadTooSeldomIsSaidToBe) {
+TEST(DisconnectedNode, NodeThatIsReadTooSeldomIsReported) {
   const NodeSnapshot first = Node("gpu-1", {Llm("llm-a", 60)});
   NodeSnapshot seldom = Node("gpu-7", {Llm("llm-b", 40)});
   seldom.read_every = kStaleness.stale_after / 2 + absl::Milliseconds(1);
@@ -52,11 +52,11 @@ TEST(DisconnectedNode, NodeThatIsReadTooSeldomIsSaidToBe) {
             "is too short");
 }
 
-TEST(DisconnectedNode, SilentNodeOfOthersLeavesTheWorkloadAlone) {
+TEST(DisconnectedNode, DisconnectedNodeOfOtherPodsDoesNotChangeTheWorkload) {
   const NodeSnapshot first = Node("gpu-1", {Llm("llm-a", 60)});
   FleetBuilder fleet;
   fleet.Hold(kLong, {first, Node("gpu-7", {{.name = "x", .owner = "x", .loads = {100}}})});
-  fleet.Silence("gpu-7", "connection refused").Hold(kLong, {first});
+  fleet.Disconnect("gpu-7", "connection refused").Hold(kLong, {first});
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).value, 60);
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).unreadable, 0);
   EXPECT_TRUE(DecidedOn(UtilizationOf("llm"), fleet).partial) << "a pod may have come to it since";
@@ -80,7 +80,7 @@ TEST(DisconnectedNode, PossibleHolderOfAGpuIsUnreadableAndTheOthersAreRead) {
   EXPECT_TRUE(decision.active);
 }
 
-TEST(DisconnectedNode, PossibleHoldersOfOthersLeaveTheWorkloadAlone) {
+TEST(DisconnectedNode, PossibleHoldersOfOtherOwnersDoNotChangeTheWorkload) {
   NodeSnapshot node = Node("gpu-1", {Llm("llm-a", 60), {.name = "x", .owner = "x", .loads = {5}}});
   node.gpus[1].holders[0].is_possible = true;
   FleetBuilder fleet;
@@ -101,35 +101,35 @@ TEST(DisconnectedNode, PossibleHolderIsReadOnceItsGpuIsKnown) {
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).value, 60);
 }
 
-TEST(DisconnectedNode, AllAgentsSilentAreUnavailable) {
+TEST(DisconnectedNode, AllAgentsDisconnectedAreUnavailable) {
   FleetBuilder fleet;
   fleet.Hold(kLong, {Node("gpu-1", {Llm("llm-a", 60)}), Node("gpu-2", {Llm("llm-b", 60)})});
-  fleet.Silence("gpu-1", "connection refused").Silence("gpu-2", "no route to host");
+  fleet.Disconnect("gpu-1", "connection refused").Disconnect("gpu-2", "no route to host");
   fleet.Hold(absl::Seconds(20), {});
   const Decision decision = DecidedOn(UtilizationOf("llm"), fleet);
   EXPECT_EQ(decision.status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(MessageOf(decision), HasSubstr("agent of node gpu-1 silent for 20s"));
 }
 
-TEST(DisconnectedNode, AgentThatComesBackNeedsEvidenceAnewToBeIdle) {
+TEST(DisconnectedNode, ReconnectedAgentNeedsNewEvidenceOfIdleness) {
   const std::vector<NodeSnapshot> idle = {Node("gpu-1", {Llm("llm-a", 0)})};
   FleetBuilder fleet;
   fleet.Hold(kLong, idle);
   EXPECT_FALSE(DecidedOn(UtilizationOf("llm"), fleet).active);
-  fleet.Silence("gpu-1", "connection refused").Hold(absl::Seconds(30), {}).Tick(idle);
+  fleet.Disconnect("gpu-1", "connection refused").Hold(absl::Seconds(30), {}).Tick(idle);
   EXPECT_TRUE(DecidedOn(UtilizationOf("llm"), fleet).active);
   fleet.Hold(Utilization().activation_window, idle);
   EXPECT_FALSE(DecidedOn(UtilizationOf("llm"), fleet).active);
 }
 
-TEST(DisconnectedNode, NewNodeOfOthersHoldsNobodyActive) {
+TEST(DisconnectedNode, NewNodeOfOtherPodsKeepsNoWorkloadActive) {
   const NodeSnapshot idle = Node("gpu-1", {Llm("llm-a", 0)});
   FleetBuilder fleet;
   fleet.Hold(kLong, {idle}).Tick({idle, Node("gpu-2", {})});
   EXPECT_FALSE(DecidedOn(UtilizationOf("llm"), fleet).active);
 }
 
-TEST(DisconnectedNode, AgentThatWasNeverHeardMakesAnswersPartial) {
+TEST(DisconnectedNode, UnreachedAgentMakesDecisionsPartial) {
   FleetBuilder fleet;
   fleet.Hold(kLong, {Node("gpu-1", {Llm("llm-a", 60)})}).Unreached("10.0.0.7:6001");
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).value, 60);
@@ -141,10 +141,10 @@ TEST(DisconnectedNode, AgentThatWasNeverHeardMakesAnswersPartial) {
   }
 }
 
-TEST(DisconnectedNode, FleetWithoutAnyAgentSaysSo) {
+TEST(DisconnectedNode, FleetWithoutAnyAgentIsNoted) {
   FleetHistory fleet = FleetBuilder().fleet();
   fleet.none_listed = true;
-  const Decision decision = Decide(UtilizationOf("llm"), kOfTeamA, fleet, kStaleness);
+  const Decision decision = Decide(UtilizationOf("llm"), kLlmOfTeamA, fleet, kStaleness);
   EXPECT_TRUE(decision.status.ok());
   EXPECT_FALSE(decision.partial) << "normal where nodes come with their pods";
   EXPECT_THAT(Explain(UtilizationOf("llm"), decision), HasSubstr("note: no agent is listed: "));
@@ -158,7 +158,7 @@ TEST(DisconnectedNode, EmptyFleetIsIdle) {
   EXPECT_EQ(empty.replicas_from, "pods of llm");
 }
 
-TEST(DisconnectedNode, OwnersThatAreLostMakeTheirPodsUnreadable) {
+TEST(DisconnectedNode, LostOwnersMakeTheirPodsUnreadable) {
   const NodeSnapshot first = Node("gpu-1", {Llm("llm-a", 60)});
   const NodeSnapshot second = Node("gpu-2", {Llm("llm-b", 50)});
   FleetBuilder fleet;
@@ -175,15 +175,15 @@ TEST(DisconnectedNode, OwnersThatAreLostMakeTheirPodsUnreadable) {
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).status.code(), absl::StatusCode::kUnavailable);
 }
 
-TEST(DisconnectedNode, OwnersThatWereNeverKnownAreNoZero) {
+TEST(DisconnectedNode, OwnersThatWereNeverKnownAreUnavailableNotZero) {
   const NodeSnapshot node = UnownedNode(Node("gpu-1", {Llm("llm-a", 60)}), "no kubelet");
   const Decision decision = DecidedOn(UtilizationOf("llm"), {node});
   EXPECT_EQ(decision.status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(MessageOf(decision), HasSubstr("node gpu-1 is unknown: no kubelet"));
 }
 
-// Which of them is whose is not known before they answer.
-TEST(DisconnectedNode, PodsThatMayHoldGpusThatNeverAnsweredStandAndAreNoStartOnceTheyDo) {
+// The holder of each GPU is not known before the GPUs answer.
+TEST(DisconnectedNode, PodsOfUnreadableGpusCountTheTargetAndDoNotStartOnceTheseAreRead) {
   Trigger trigger = UtilizationOf("llm");
   trigger.warmup = absl::Minutes(5);
   const NodeSnapshot first = Node("gpu-1", {Llm("llm-a", 60)});

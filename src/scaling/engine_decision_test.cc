@@ -44,9 +44,9 @@ TEST(EngineDecision, SeveralEnginesOfAPodAddUpOrTheFullestCounts) {
   EXPECT_EQ(llm.Decide(fullest).value, 30);
 }
 
-TEST(EngineDecision, ASilentEngineStandsForTheTarget) {
+TEST(EngineDecision, AnUnreadableEngineCountsTheTarget) {
   EngineWorkloadBuilder llm({{"llm-a", 40}, {"llm-b", 7}});
-  llm.EngineInThen("llm-b", absl::Seconds(20), std::nullopt);
+  llm.ChangeEngineIn("llm-b", absl::Seconds(20), std::nullopt);
   const Decision decision = llm.Decide(InFlight());
   EXPECT_EQ(decision.value, 50);
   EXPECT_EQ(decision.unreadable, 1);
@@ -54,7 +54,7 @@ TEST(EngineDecision, ASilentEngineStandsForTheTarget) {
   EXPECT_THAT(llm.Explained(InFlight()), HasSubstr("unreadable for 21s: connection refused"));
 }
 
-TEST(EngineDecision, WhereNoneAnswersItIsUnavailableNotZero) {
+TEST(EngineDecision, NoReadableEngineIsUnavailableNotZero) {
   EngineWorkloadBuilder llm({{"llm-a"}, {"llm-b"}});
   llm.EngineIn("llm-a", std::nullopt);
   const Decision decision = llm.Decide(InFlight());
@@ -65,14 +65,14 @@ TEST(EngineDecision, WhereNoneAnswersItIsUnavailableNotZero) {
   EXPECT_EQ(llm.Decide(InFlight()).status, llm.signals().status);
 }
 
-TEST(EngineDecision, WhyNoEngineIsFoundIsSaid) {
+TEST(EngineDecision, ReasonWhyNoEngineIsFoundIsReported) {
   EngineWorkloadBuilder llm({{"llm-a"}, {"llm-b", 7}});
-  llm.Without(
+  llm.SetWithoutEngine(
       {{.namespace_name = "team-b", .pod = "llm-a", .why = "of another"},
        {.namespace_name = "team-a", .pod = "llm-a", .why = "nothing listens in its network yet"}});
   EXPECT_THAT(llm.Explained(InFlight()),
               HasSubstr("no engine is found in it: nothing listens in its network yet"));
-  llm.Without({{.node = "n-llm-a", .why = "its agent does not look for engines"}});
+  llm.SetWithoutEngine({{.node = "n-llm-a", .why = "its agent does not look for engines"}});
   EXPECT_THAT(llm.Explained(InFlight()),
               HasSubstr("no engine is found in it: its agent does not look for engines"));
 }
@@ -104,7 +104,7 @@ TEST(EngineDecision, WithoutOwnersTheEnginesAreTheReplicas) {
   EXPECT_EQ(decide(VllmInference()).replicas, 1);
 }
 
-// A GPU in use may be the engine that the name was meant for.
+// A GPU in use may be that of the named engine.
 TEST(EngineDecision, WithoutOwnersANameWithoutAddressIsUnknownWhileGpusAreInUse) {
   const auto decide = [](const GpuSample& gpu, const Trigger& trigger) {
     HistoryBuilder gpus;
@@ -126,11 +126,11 @@ TEST(EngineDecision, WithoutOwnersANameWithoutAddressIsUnknownWhileGpusAreInUse)
   EXPECT_THAT(idle.notes, Contains(HasSubstr("http://llm:8000 has no address")));
 
   const Decision pressure = decide(BusyGpu(0, 60, 90), Named(VllmInference()));
-  EXPECT_EQ(pressure.value, 60) << "its GPUs speak: " << pressure.status;
+  EXPECT_EQ(pressure.value, 60) << "by its GPUs: " << pressure.status;
   EXPECT_THAT(pressure.notes, Contains(HasSubstr("http://llm:8000 has no address")));
 }
 
-// Which engine works on it nobody found, and it may be the workload's.
+// The engine that uses the GPU is not found, and it may be the workload's.
 TEST(EngineDecision, WithoutOwnersEnginesOfWhichNoneIsFoundAreUnknownWhileGpusAreInUse) {
   const auto decide = [](const GpuSample& gpu, const Trigger& trigger) {
     HistoryBuilder gpus;
@@ -154,10 +154,10 @@ TEST(EngineDecision, WithoutOwnersEnginesOfWhichNoneIsFoundAreUnknownWhileGpusAr
   EXPECT_EQ(idle.value, 0);
   EXPECT_FALSE(idle.active) << idle.active_because;
 
-  EXPECT_EQ(decide(BusyGpu(0, 60, 90), VllmInference()).value, 60) << "its GPUs speak";
+  EXPECT_EQ(decide(BusyGpu(0, 60, 90), VllmInference()).value, 60) << "by its GPUs";
 }
 
-TEST(EngineDecision, GpusOfPodsThatMayNotBeSeenHideNoEngineThatIsLookedFor) {
+TEST(EngineDecision, GpusOfInvisiblePodsHideNoEngine) {
   Trigger trigger = InFlight();
   trigger.scope = Scope::kFleet;
   HeldPod pod = LlmPod("llm-a");
@@ -168,12 +168,13 @@ TEST(EngineDecision, GpusOfPodsThatMayNotBeSeenHideNoEngineThatIsLookedFor) {
   };
   EXPECT_EQ(status().message(), "no engine is found; and GPUs are in use");
   pod.owner.clear();
-  EXPECT_EQ(status().code(), absl::StatusCode::kUnavailable) << "of nobody's pod too";
+  EXPECT_EQ(status().code(), absl::StatusCode::kUnavailable)
+      << "also held by a pod without an owner";
   pod.namespace_name = "team-b";
   EXPECT_TRUE(status().ok()) << status();
 }
 
-// After a restart of its kubelet a pod is not Ready for seconds, and a headless Service lacks it.
+// After its kubelet restarts, a pod is not Ready for seconds, and a headless Service omits it.
 TEST(EngineDecision, APodThatWasReadyAndDoesNotEndKeepsCountingWhileItIsNotListed) {
   NodeSnapshot node = Node("n", {LlmPod("llm-a"), LlmPod("llm-b")});
   node.pods[0].address = "10.1.0.7";
@@ -191,8 +192,9 @@ TEST(EngineDecision, APodThatWasReadyAndDoesNotEndKeepsCountingWhileItIsNotListe
   EXPECT_EQ(decision.held_because, "");
 }
 
-// A Service that lists the other one: what ends serves nobody, and what is to serve may be busy.
-TEST(EngineDecision, AReadyPodThatIsNotListedStandsForTheTargetOnceItIsKnownNotToEnd) {
+// The Service lists the other pod. A pod that ends serves no client, and one that does not may be
+// busy.
+TEST(EngineDecision, AReadyUnlistedPodCountsTheTargetOnceItIsKnownNotToEnd) {
   const auto decide = [](std::optional<bool> ready, std::optional<bool> is_ending) {
     NodeSnapshot node = Node("n", {LlmPod("llm-a"), LlmPod("llm-b")});
     node.pods[0].address = "10.1.0.7";
@@ -221,7 +223,7 @@ TEST(EngineDecision, AReadyPodThatIsNotListedStandsForTheTargetOnceItIsKnownNotT
   }
 }
 
-// Their kubelets tell no addresses: Kubernetes before 1.37.
+// The kubelets report no addresses: Kubernetes before 1.37.
 TEST(EngineDecision, PodsThatMayBeBehindOneAddressCountTheTarget) {
   EngineWorkloadBuilder llm({{"llm-a"}, {"llm-b"}, {"llm-c"}});
   llm.EngineAt("10.96.0.1", 7);
@@ -237,8 +239,8 @@ TEST(EngineDecision, PodsThatMayBeBehindOneAddressCountTheTarget) {
   EXPECT_EQ(llm.Decide(trigger).replicas, 2) << "the third is not Ready";
 }
 
-// Its readiness is not known: Kubernetes before 1.37.
-TEST(EngineDecision, AReplicaStartsUntilItsEngineIsFoundWhereOthersAre) {
+// The kubelet does not report readiness: Kubernetes before 1.37.
+TEST(EngineDecision, AReplicaStartsUntilItsEngineIsFoundIfOthersAre) {
   FleetBuilder grown;
   grown.Hold(kLong, {Node("n-llm-a", {LlmPod("llm-a")}), Node("n-llm-b", {})});
   grown.Hold(absl::Minutes(6),
@@ -251,11 +253,11 @@ TEST(EngineDecision, AReplicaStartsUntilItsEngineIsFoundWhereOthersAre) {
   EXPECT_EQ(llm.Decide(trigger).warming, 1);
   llm.signals().read_since = llm.now() - absl::Minutes(1);
   EXPECT_EQ(llm.Decide(trigger).value, 40) << "of an aggregator that has just restarted too";
-  llm.Without({{.node = "n-llm-b", .why = "its agent does not look for engines"}});
+  llm.SetWithoutEngine({{.node = "n-llm-b", .why = "its agent does not look for engines"}});
   EXPECT_EQ(llm.Decide(trigger).value, 40 + 10) << "whether it started is not known";
 }
 
-TEST(EngineDecision, AReplicaWhoseEngineAnsweredNeverStartsAgain) {
+TEST(EngineDecision, AReplicaWithAnEngineThatAnsweredNeverStartsAgain) {
   FleetBuilder grown;
   grown.Hold(kLong, {Node("n-llm-a", {LlmPod("llm-a")}), Node("n-llm-b", {})});
   grown.Hold(absl::Minutes(6),
@@ -265,14 +267,14 @@ TEST(EngineDecision, AReplicaWhoseEngineAnsweredNeverStartsAgain) {
   EngineWorkloadBuilder llm(grown);
   llm.EngineIn("llm-a", 40);
   llm.EngineIn("llm-b", 30, absl::Minutes(4));
-  llm.Leave("vllm at llm-b", absl::Minutes(1));
+  llm.Unlist("vllm at llm-b", absl::Minutes(1));
   EXPECT_EQ(llm.Decide(trigger).value, 40 + 10) << "it cannot be read";
   EXPECT_EQ(llm.Decide(trigger).warming, 0);
-  llm.Leave("vllm at llm-a", absl::Minutes(1));
+  llm.Unlist("vllm at llm-a", absl::Minutes(1));
   EXPECT_FALSE(llm.Decide(trigger).status.ok()) << "no replica can be read: never 0";
 }
 
-// Overload fails every readiness probe, and the headless Service has no address left.
+// Overload fails every readiness probe, so the headless Service has no address left.
 TEST(EngineDecision, ReplicasWithoutAKnownAddressThatServedAreNotIdle) {
   FleetBuilder grown;
   grown.Hold(kLong, {Node("n-llm-a", {}), Node("n-llm-b", {})});
@@ -281,14 +283,14 @@ TEST(EngineDecision, ReplicasWithoutAKnownAddressThatServedAreNotIdle) {
   EngineWorkloadBuilder llm(grown);
   llm.EngineAt("10.1.0.7", 40);
   llm.EngineAt("10.1.0.8", 40);
-  llm.Leave("vllm at 10.1.0.7", absl::Minutes(1));
-  llm.Leave("vllm at 10.1.0.8", absl::Minutes(1));
+  llm.Unlist("vllm at 10.1.0.7", absl::Minutes(1));
+  llm.Unlist("vllm at 10.1.0.8", absl::Minutes(1));
   EXPECT_EQ(llm.Decide(Named(InFlight())).warming, 0);
   EXPECT_FALSE(llm.Decide(Named(InFlight())).status.ok());
 }
 
 TEST(EngineDecision, AYoungReplicaIsWarmingUntilItsEngineAnswers) {
-  // Of the second node nothing is known before the pod was there.
+  // The second node has no history from before the pod.
   FleetBuilder grown;
   grown.Hold(kLong, {Node("n-llm-a", {LlmPod("llm-a")}), Node("n-llm-b", {})});
   grown.Hold(absl::Minutes(2),
@@ -308,12 +310,12 @@ TEST(EngineDecision, AYoungReplicaIsWarmingUntilItsEngineAnswers) {
   EXPECT_EQ(llm.Decide(trigger).value, 40 + 10) << "whether it is Ready is not known";
   trigger.warmup = absl::Seconds(300);
 
-  llm.EngineInThen("llm-b", absl::Seconds(3), 5);
+  llm.ChangeEngineIn("llm-b", absl::Seconds(3), 5);
   EXPECT_EQ(llm.Decide(trigger).replicas, 2);
   EXPECT_EQ(llm.Decide(trigger).value, 40 + 5 * 3 / 15.0) << "3 s of 15";
 }
 
-// Two replicas: llm-a, and llm-b, which started two minutes ago and is Ready or not for `since`.
+// Two replicas. The younger llm-b was not Ready for a minute, and then `ready` for `since`.
 EngineWorkloadBuilder WithYoung(std::optional<bool> ready,
                                 absl::Duration since = absl::Minutes(1)) {
   const auto nodes = [](std::optional<bool> b_ready) {
@@ -330,8 +332,8 @@ EngineWorkloadBuilder WithYoung(std::optional<bool> ready,
   return EngineWorkloadBuilder(grown);
 }
 
-// Its engine is read for the first time a moment later. One target more in between would be one
-// replica more for the next 5 minutes.
+// Its engine is read for the first time a moment later. One more target in between would mean one
+// more replica for the next 5 minutes.
 TEST(EngineDecision, APodThatHasJustBecomeReadyStartsUntilItsFirstReadingIsLate) {
   for (const auto& [since, replicas, value] :
        {std::tuple(absl::Seconds(3), 1, 40.0), std::tuple(absl::Seconds(8), 2, 40.0 + 10)}) {
@@ -344,7 +346,7 @@ TEST(EngineDecision, APodThatHasJustBecomeReadyStartsUntilItsFirstReadingIsLate)
   }
 }
 
-TEST(EngineDecision, APodThatIsNotReadyIsWarmingAndOneThatIsReadyAndSilentStandsForTheTarget) {
+TEST(EngineDecision, ANotReadyPodIsWarmingAndAReadyUnreadablePodCountsTheTarget) {
   EngineWorkloadBuilder starting = WithYoung(false);
   starting.EngineIn("llm-a", 40);
   starting.EngineIn("llm-b", std::nullopt);
@@ -353,7 +355,7 @@ TEST(EngineDecision, APodThatIsNotReadyIsWarmingAndOneThatIsReadyAndSilentStands
   EXPECT_EQ(warming.warming, 1);
   EXPECT_THAT(starting.Explained(InFlight()),
               HasSubstr("not Ready yet, and its engine has not answered: connection refused"));
-  starting.EngineInThen("llm-b", absl::Seconds(3), 5);
+  starting.ChangeEngineIn("llm-b", absl::Seconds(3), 5);
   EXPECT_EQ(starting.Decide(InFlight()).replicas, 2) << "it answers";
   EXPECT_EQ(starting.Decide(InFlight()).value, 40 + 5 * 3 / 15.0) << "3 s of 15";
 
@@ -380,8 +382,8 @@ TEST(EngineDecision, WhenReadingBeganDoesNotMatterOnceAPodBecameReady) {
   }
 }
 
-// A rollout whose new pods' pages cannot be read.
-TEST(EngineDecision, ReadyPodsOfWhichNoEngineEverAnsweredAreUnavailableNotZero) {
+// A rollout of pods with metrics endpoints that cannot be read.
+TEST(EngineDecision, ReadyPodsWithoutAnyAnsweringEngineAreUnavailableNotZero) {
   EngineWorkloadBuilder llm = WithYoung(true);
   llm.EngineIn("llm-a", std::nullopt, absl::Minutes(1));
   llm.EngineIn("llm-b", std::nullopt, absl::Minutes(1));
@@ -394,7 +396,7 @@ TEST(EngineDecision, ReadyPodsOfWhichNoEngineEverAnsweredAreUnavailableNotZero) 
   }
 }
 
-TEST(EngineDecision, ANameWithoutAddressIsNoEnginesOfPodsThatAreReady) {
+TEST(EngineDecision, ANameWithoutAddressIsUnavailableWhilePodsAreReady) {
   EngineWorkloadBuilder llm = WithYoung(false);
   llm.signals().read_since = llm.now() - kLong;
   const Decision decision = llm.Decide(Named(InFlight()));
@@ -437,7 +439,7 @@ TEST(EngineDecision, AddressesOfNoKnownPodAreReplicasOfTheirOwn) {
   EXPECT_THAT(decision.replicas_from, HasSubstr("addresses of no known pod"));
 }
 
-TEST(EngineDecision, AnAddressIsItsPods) {
+TEST(EngineDecision, AnEngineBelongsToThePodOfItsAddress) {
   NodeSnapshot node = Node("n", {LlmPod("llm-a"), LlmPod("llm-b")});
   node.pods[0].address = "10.1.0.7";
   node.pods[1].address = "10.1.0.8";
@@ -457,18 +459,18 @@ TEST(EngineDecision, AnAddressIsItsPods) {
   EXPECT_THAT(std::string(refused.status.message()), HasSubstr("clusterIP: None"));
 }
 
-// Of a family that never tells the number.
-SignalSeries& NeverTells(SignalSeries& series, const std::string& family) {
+// Makes the engine one of a family that does not export the metric.
+SignalSeries& NeverReports(SignalSeries& series, const std::string& family) {
   series.engine = family;
   series.reported_by = {"sglang", "vllm"};
   series.gap = family + " never tells how many requests wait, and how many run";
   return series;
 }
 
-TEST(EngineDecision, WhatNoEngineInScopeEverTellsIsAFailedPrecondition) {
+TEST(EngineDecision, MetricThatNoEngineInScopeReportsIsAFailedPrecondition) {
   EngineWorkloadBuilder llm({{"llm-a"}, {"llm-b"}});
-  NeverTells(llm.EngineIn("llm-a", std::nullopt), "ollama");
-  NeverTells(llm.EngineIn("llm-b", std::nullopt), "tei");
+  NeverReports(llm.EngineIn("llm-a", std::nullopt), "ollama");
+  NeverReports(llm.EngineIn("llm-b", std::nullopt), "tei");
   const Decision decision = llm.Decide(InFlight());
   EXPECT_EQ(decision.status.code(), absl::StatusCode::kFailedPrecondition) << decision.status;
   EXPECT_EQ(decision.status.message(),
@@ -480,10 +482,10 @@ TEST(EngineDecision, WhatNoEngineInScopeEverTellsIsAFailedPrecondition) {
       << "another workload's engine does not help";
 }
 
-TEST(EngineDecision, WhereOnlySomeEnginesNeverTellThoseAreUnreadable) {
+TEST(EngineDecision, EnginesWithoutTheMetricAreUnreadableBesideOthers) {
   EngineWorkloadBuilder llm({{"llm-a", 40}, {"llm-b"}});
   llm.EngineIn("llm-a", 40).engine = "vllm";
-  NeverTells(llm.EngineIn("llm-b", std::nullopt), "ollama");
+  NeverReports(llm.EngineIn("llm-b", std::nullopt), "ollama");
   const Decision decision = llm.Decide(InFlight());
   EXPECT_EQ(decision.value, 40 + 10) << decision.status;
   EXPECT_THAT(StatesOf(decision), testing::ElementsAre(State::kCounted, State::kUnreadable));
@@ -492,12 +494,12 @@ TEST(EngineDecision, WhereOnlySomeEnginesNeverTellThoseAreUnreadable) {
 
   llm.EngineIn("llm-a", std::nullopt).engine = "vllm";
   EXPECT_EQ(llm.Decide(InFlight()).status.code(), absl::StatusCode::kUnavailable)
-      << "this one may tell again";
+      << "this one may report again";
 }
 
-TEST(EngineDecision, GpusSpeakAtOnceForEnginesThatNeverTellTheirPressure) {
+TEST(EngineDecision, GpusAreReadAtOnceForEnginesWithoutPressure) {
   EngineWorkloadBuilder llm({{"llm-a"}});
-  NeverTells(llm.EngineIn("llm-a", std::nullopt), "ollama");
+  NeverReports(llm.EngineIn("llm-a", std::nullopt), "ollama");
   const Decision decision = llm.Decide(VllmInference());
   ASSERT_TRUE(decision.status.ok()) << decision.status;
   EXPECT_EQ(decision.value, 60);
@@ -507,11 +509,11 @@ TEST(EngineDecision, GpusSpeakAtOnceForEnginesThatNeverTellTheirPressure) {
                        "are sglang, vllm"));
 }
 
-// It was a vLLM until a minute ago.
-TEST(EngineDecision, GpusSpeakForAnEngineThatNeverTellsThoughTheOneBeforeItDid) {
+// The pod had a vLLM until a minute ago.
+TEST(EngineDecision, GpusAreReadForAnEngineWithoutPressureThoughTheOneBeforeItHadSome) {
   EngineWorkloadBuilder llm({{"llm-a", 50}});
-  llm.Leave("vllm at llm-a", absl::Minutes(1));
-  NeverTells(llm.EngineIn("llm-a", std::nullopt), "ollama");
+  llm.Unlist("vllm at llm-a", absl::Minutes(1));
+  NeverReports(llm.EngineIn("llm-a", std::nullopt), "ollama");
   const Decision decision = llm.Decide(VllmInference());
   ASSERT_TRUE(decision.status.ok()) << decision.status;
   EXPECT_EQ(decision.value, 60);

@@ -1,4 +1,4 @@
-// Engines that are listed no more: what they said counts for activity, and adds nothing.
+// Engines that are no longer listed: their past still counts.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "scaling/decision.h"
@@ -12,12 +12,12 @@ using ::testing::HasSubstr;
 
 using State = Contribution::State;
 
-// A list of DNS may lack an address for a moment, and a pod that ends is not on it.
-TEST(EngineLeft, AnEngineThatIsListedNoMoreKeepsItsWorkloadActiveAndAddsItsPastAlone) {
+// DNS may omit an address for a moment, and does omit a pod that ends.
+TEST(EngineLeft, AnUnlistedEngineKeepsItsWorkloadActiveAndAddsItsPast) {
   EngineWorkloadBuilder llm(FleetBuilder().Hold(kLong, {Node("n", {})}));
   llm.EngineAt("10.1.0.7", 12);
   llm.EngineAt("10.1.0.8", 0);
-  llm.Leave("vllm at 10.1.0.7", absl::Seconds(10));
+  llm.Unlist("vllm at 10.1.0.7", absl::Seconds(10));
   const Trigger trigger = Named(InFlight());
   const Decision decision = llm.Decide(trigger);
   EXPECT_EQ(decision.value, 3.2) << "4 s of 15 at 12";
@@ -33,19 +33,19 @@ TEST(EngineLeft, AnEngineThatIsListedNoMoreKeepsItsWorkloadActiveAndAddsItsPastA
 
   EngineWorkloadBuilder idle(FleetBuilder().Hold(kLong, {Node("n", {})}));
   idle.EngineAt("10.1.0.7", 0);
-  idle.EngineInThen("10.1.0.7", absl::Seconds(20), std::nullopt);
-  idle.Leave("vllm at 10.1.0.7", absl::Seconds(10));
-  EXPECT_FALSE(idle.Decide(trigger).active) << "that it did not answer in its end is no doubt";
+  idle.ChangeEngineIn("10.1.0.7", absl::Seconds(20), std::nullopt);
+  idle.Unlist("vllm at 10.1.0.7", absl::Seconds(10));
+  EXPECT_FALSE(idle.Decide(trigger).active) << "a gap at its end is no sign of activity";
 }
 
-TEST(EngineLeft, ABusyPodWhoseAddressIsListedNoMoreKeepsItsWorkloadActive) {
+TEST(EngineLeft, ABusyPodWithAnUnlistedAddressKeepsItsWorkloadActive) {
   NodeSnapshot node = Node("n", {LlmPod("llm-a"), LlmPod("llm-b")});
   node.pods[0].address = "10.1.0.7";
   node.pods[1].address = "10.1.0.8";
   EngineWorkloadBuilder llm(FleetBuilder().Hold(kLong, {node}));
   llm.EngineAt("10.1.0.7", 12);
   llm.EngineAt("10.1.0.8", 0);
-  llm.Leave("vllm at 10.1.0.7", absl::Seconds(10));
+  llm.Unlist("vllm at 10.1.0.7", absl::Seconds(10));
   const Decision decision = llm.Decide(Named(InFlight()));
   EXPECT_EQ(decision.value, 3.2) << "4 s of 15 at 12";
   EXPECT_TRUE(decision.active) << decision.active_because;
@@ -58,7 +58,7 @@ TEST(EngineLeft, PodsThatAreGoneWithTheirIdleEnginesLeaveTheirWorkloadInactive) 
     nodes.Hold(absl::Seconds(20), {Node("n", {})});
     EngineWorkloadBuilder llm(nodes);
     llm.EngineIn("llm-a", observed);
-    llm.Leave("vllm at llm-a", absl::Seconds(20));
+    llm.Unlist("vllm at llm-a", absl::Seconds(20));
     return llm.Decide(InFlight());
   };
   EXPECT_FALSE(decide(0).active) << decide(0).active_because;
@@ -67,20 +67,20 @@ TEST(EngineLeft, PodsThatAreGoneWithTheirIdleEnginesLeaveTheirWorkloadInactive) 
   EXPECT_EQ(decide(7).value, 0);
 }
 
-TEST(EngineLeft, PodsThatAreGoneWithoutKnownAddressesAreOnesOfTheEnginesThatLeft) {
+TEST(EngineLeft, GonePodsWithoutKnownAddressesAreMatchedToUnlistedEngines) {
   FleetBuilder nodes;
   nodes.Hold(absl::Minutes(12), {Node("n", {LlmPod("llm-a"), LlmPod("llm-b")})});
   nodes.Hold(absl::Seconds(20), {Node("n", {})});
   EngineWorkloadBuilder llm(nodes);
   llm.EngineAt("10.1.0.7", 0);
   llm.EngineAt("10.1.0.8", 0);
-  llm.Leave("vllm at 10.1.0.7", absl::Seconds(20));
-  llm.Leave("vllm at 10.1.0.8", absl::Seconds(20));
+  llm.Unlist("vllm at 10.1.0.7", absl::Seconds(20));
+  llm.Unlist("vllm at 10.1.0.8", absl::Seconds(20));
   EXPECT_FALSE(llm.Decide(Named(InFlight())).active)
       << llm.Decide(Named(InFlight())).active_because;
 
   llm.signals().left.pop_back();
-  EXPECT_TRUE(llm.Decide(Named(InFlight())).active) << "what one of them did nobody knows";
+  EXPECT_TRUE(llm.Decide(Named(InFlight())).active) << "the load of one of them is not known";
 }
 
 }  // namespace

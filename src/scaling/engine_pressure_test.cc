@@ -1,4 +1,4 @@
-// Profiles that count their engines' pressure, and when GPUs speak in its place (DESIGN 2).
+// Profiles that count the pressure of engines, and the fallback to GPUs (DESIGN 2).
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "scaling/decision.h"
@@ -48,12 +48,12 @@ TEST(EnginePressure, AnEngineThatServesAFewIsNotTakenToZero) {
   EngineWorkloadBuilder llm({{"llm-a"}, {"llm-b"}});
   llm.EngineAt("10.1.0.7", 3);
   llm.EngineAt("10.1.0.8", 0);
-  EXPECT_TRUE(llm.Decide(Named(VllmInference())).active) << "whose GPUs are not known";
+  EXPECT_TRUE(llm.Decide(Named(VllmInference())).active) << "its GPUs are not known";
 }
 
-TEST(EnginePressure, WhereGpusSpeakForThePressureItSaysWhyEnginesDoNot) {
+TEST(EnginePressure, FallbackToGpusNamesTheReason) {
   EngineWorkloadBuilder llm({{"llm-a"}});
-  llm.Without(
+  llm.SetWithoutEngine(
       {{.namespace_name = "team-a", .pod = "llm-a", .why = "it listens at 127.0.0.1:8000 alone"}});
   const Decision decision = llm.Decide(VllmInference());
   EXPECT_TRUE(decision.status.ok()) << decision.status;
@@ -61,19 +61,19 @@ TEST(EnginePressure, WhereGpusSpeakForThePressureItSaysWhyEnginesDoNot) {
               Contains("no engine is found in llm-a: it listens at 127.0.0.1:8000 alone"));
 }
 
-TEST(EnginePressure, OneUnitASilentEngineBesidesOnesThatAreReadIsUnreadable) {
+TEST(EnginePressure, AnUnreadableEngineBesideReadableOnesCountsTheTarget) {
   const EngineWorkloadBuilder llm({{"llm-a", 50}, {"llm-b"}});
   EXPECT_EQ(llm.Decide(VllmInference()).value, 50 + 80);
 }
 
 TEST(EnginePressure, TheFallbackAppliesOnceNoEngineWasReadForForgetAfter) {
   EngineWorkloadBuilder llm({{"llm-a", 50}}, 60);
-  llm.EngineInThen("llm-a", absl::Minutes(4), std::nullopt);
+  llm.ChangeEngineIn("llm-a", absl::Minutes(4), std::nullopt);
   const Decision silent = llm.Decide(VllmInference());
   EXPECT_EQ(silent.status.code(), absl::StatusCode::kUnavailable);
   EXPECT_LE(silent.active_until, llm.now() + absl::Minutes(1));
 
-  llm.EngineInThen("llm-a", absl::Minutes(6), std::nullopt);
+  llm.ChangeEngineIn("llm-a", absl::Minutes(6), std::nullopt);
   const Decision fallback = llm.Decide(VllmInference());
   EXPECT_TRUE(fallback.status.ok()) << fallback.status;
   EXPECT_EQ(fallback.value, 60);
@@ -84,7 +84,7 @@ TEST(EnginePressure, TheFallbackAppliesOnceNoEngineWasReadForForgetAfter) {
   EXPECT_EQ(llm.DecideWithoutSignals(VllmInference()).value, 60);
 }
 
-// A Recreate: GPUs show nothing of engines that load, however long they load.
+// Recreate strategy: GPUs do not show that engines load, however long that takes.
 TEST(EnginePressure, EnginesCountWhileAllReplicasMayStillStart) {
   const auto explained = [](absl::Duration since, std::optional<bool> ready) {
     NodeSnapshot node = Node("n", {LlmPod("llm-b", 100)});
@@ -113,7 +113,7 @@ TEST(EnginePressure, EnginesCountWhileAllReplicasMayStillStart) {
   EXPECT_THAT(explained(absl::Minutes(7), true), Not(by_engines)) << "it is Ready";
 }
 
-// A saturated vLLM that fails its readiness probe for a moment: nothing tells that it has none.
+// A saturated vLLM fails its readiness probe for a moment. It still has an engine.
 TEST(EnginePressure, ANameWithoutAddressIsNoFallbackWhileOneOfItsEnginesWasReadWithinForgetAfter) {
   const auto llm_with = [](std::optional<bool> ready, absl::Duration left_ago) {
     NodeSnapshot node = Node("n", {LlmPod("llm-a", 100)});
@@ -123,7 +123,7 @@ TEST(EnginePressure, ANameWithoutAddressIsNoFallbackWhileOneOfItsEnginesWasReadW
     if (ready == true) node.pods[0].ready = false;
     EngineWorkloadBuilder llm(nodes.Hold(absl::Seconds(14), {node}));
     llm.EngineAt("10.1.0.7", 50);
-    llm.Leave("vllm at 10.1.0.7", left_ago);
+    llm.Unlist("vllm at 10.1.0.7", left_ago);
     return llm;
   };
   const Trigger trigger = Named(VllmInference());
@@ -132,7 +132,7 @@ TEST(EnginePressure, ANameWithoutAddressIsNoFallbackWhileOneOfItsEnginesWasReadW
     const Decision silent = llm.Decide(trigger);
     EXPECT_EQ(silent.status.code(), absl::StatusCode::kUnavailable) << silent.value;
     EXPECT_THAT(std::string(silent.status.message()), HasSubstr("llm:8000 has no address"));
-    EXPECT_LE(silent.active_until, llm.now() + absl::Seconds(287)) << "it is none then";
+    EXPECT_LE(silent.active_until, llm.now() + absl::Seconds(287)) << "the fallback applies then";
   }
 
   const Decision loading = llm_with(false, absl::Seconds(13)).Decide(trigger);
@@ -153,7 +153,7 @@ TEST(EnginePressure, WithoutOwnersPressureReadWithinForgetAfterIsUnknownWhileGpu
     gpus.Hold(absl::Minutes(12), {gpu});
     SignalBuilder engines(gpus.now());
     engines.Hold("vllm at 10.1.0.7", absl::Minutes(12), 50).address = "10.1.0.7";
-    engines.Leave("vllm at 10.1.0.7", left_ago);
+    engines.Unlist("vllm at 10.1.0.7", left_ago);
     return Decide(Named(VllmInference()), {.namespace_name = "team-a", .name = "llm"}, gpus.fleet(),
                   &engines.history(), kStaleness);
   };
@@ -163,7 +163,7 @@ TEST(EnginePressure, WithoutOwnersPressureReadWithinForgetAfterIsUnknownWhileGpu
             "http://llm:8000 has no address: no pod is Ready behind it, or the name is another; "
             "and GPUs are in use");
   EXPECT_LE(in_use.active_until, in_use.taken_at + absl::Minutes(1));
-  EXPECT_EQ(decide(BusyGpu(0, 100, 90), absl::Minutes(6)).value, 100) << "its GPUs speak";
+  EXPECT_EQ(decide(BusyGpu(0, 100, 90), absl::Minutes(6)).value, 100) << "by its GPUs";
 
   const Decision idle = decide(FreeGpu(0), absl::Minutes(4));
   ASSERT_TRUE(idle.status.ok()) << idle.status;
@@ -171,7 +171,7 @@ TEST(EnginePressure, WithoutOwnersPressureReadWithinForgetAfterIsUnknownWhileGpu
   EXPECT_FALSE(idle.active) << idle.active_because;
 }
 
-TEST(EnginePressure, APressureSaysWhatItIsMeasuredAgainst) {
+TEST(EnginePressure, APressureNamesItsReference) {
   EngineWorkloadBuilder llm({{"llm-a", 50}});
   llm.EngineIn("llm-a", 50).against = "of maxConcurrency 64";
   EXPECT_EQ(llm.Decide(VllmInference()).contributions[0].because,

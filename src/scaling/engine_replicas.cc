@@ -36,12 +36,12 @@ class EngineReplicas {
         signals_(scope.signals),
         owners_(scope.owners),
         workload_replicas_(workload_replicas),
-        reported_(CheckMetric()) {}
+        metric_status_(CheckMetric()) {}
 
-  // Its engines' numbers, or the want of them, are what the workload counts.
-  bool Speak() {
+  // Returns whether readings of engines, or their absence, decide, rather than readings of GPUs.
+  bool UsesEngines() {
     if (ReadsEngines(trigger_)) return true;
-    if (!reported_.ok()) return false;
+    if (!metric_status_.ok()) return false;
     absl::Time last_read = LastReadOfDeparted(scope_);
     bool any = last_read != absl::InfinitePast() || (scope_.by_owner && !signals_.status.ok());
     for (const SignalSeries* engine : owners_.All()) {
@@ -49,7 +49,7 @@ class EngineReplicas {
       last_read = std::max(last_read, LastReadAt(*engine));
       any = true;
     }
-    // That none can be read is known once they were asked for so long.
+    // That none can be read is certain only after forget_after.
     absl::Time known_at = (last_read == absl::InfinitePast() ? signals_.read_since : last_read) +
                           scope_.staleness.forget_after;
     if (last_read != absl::InfinitePast())
@@ -79,13 +79,13 @@ class EngineReplicas {
     return absl::OkStatus();
   }
 
-  // That none of the workload's engines will ever have the number, as far as they are recognised.
-  const absl::Status& reported() const { return reported_; }
+  // FAILED_PRECONDITION: none of the workload's recognised engines will ever report the metric.
+  const absl::Status& metric_status() const { return metric_status_; }
 
-  // Where its GPUs speak for the workload: why its engines do not.
-  void NoteWhyNone() {
-    if (!reported_.ok()) {
-      workload_replicas_.notes.emplace_back(reported_.message());
+  // Notes why GPUs are read in place of engines.
+  void NoteWhyNoEngine() {
+    if (!metric_status_.ok()) {
+      workload_replicas_.notes.emplace_back(metric_status_.message());
       return;
     }
     if (scope_.endpoint_is_named) {
@@ -101,16 +101,15 @@ class EngineReplicas {
     }
   }
 
-  // The workload's engines, with what they show of its capacity.
   void CollectEngines() {
     const std::vector<Replica>& replicas = workload_replicas_.replicas;
     WorkloadEngines engines(scope_.fleet, replicas, ComputesDemand(trigger_));
-    // Behind one address each reading may be of another pod: its counters show no arrivals.
-    if (owners_.UnmatchedCount() && !owners_.IsOneAddressOfSeveral()) {
+    // Behind one address each reading may be of another pod, so its counters show no arrivals.
+    if (owners_.CountsUnmatched() && !owners_.IsOneAddressOfSeveral()) {
       for (const SignalSeries* engine : owners_.unmatched()) engines.AddPresent(*engine, nullptr);
     }
     for (size_t i = 0; scope_.by_owner && i < replicas.size(); ++i) {
-      for (const SignalSeries* engine : owners_.Of(i)) {
+      for (const SignalSeries* engine : owners_.EnginesOf(i)) {
         const bool serves =
             replicas[i].present && replicas[i].ending_since == absl::InfiniteFuture();
         serves ? engines.AddPresent(*engine, &replicas[i]) : engines.AddLeft(*engine);
@@ -134,16 +133,16 @@ class EngineReplicas {
     } else {
       workload_replicas_.replicas.clear();
       workload_replicas_.idle.clear();
-      workload_replicas_.unseen =
+      workload_replicas_.zero_status =
           CheckNoneIsHidden(trigger_, scope_.scaled_object, scope_.fleet, signals_);
     }
     absl::StrAppend(&workload_replicas_.from, workload_replicas_.from.empty() ? "" : ", ",
                     "by their engines");
-    if (owners_.UnmatchedCount()) AddAllUnmatched();
+    if (owners_.CountsUnmatched()) AddAllUnmatched();
     std::erase_if(workload_replicas_.replicas, HasNoSample);
     std::ranges::move(departed.replicas, std::back_inserter(workload_replicas_.replicas));
-    const std::string silent = UnreadableEnginesText(workload_replicas_.replicas);
-    if (!silent.empty()) workload_replicas_.notes.push_back(silent);
+    const std::string unreadable = UnreadableEnginesText(workload_replicas_.replicas);
+    if (!unreadable.empty()) workload_replicas_.notes.push_back(unreadable);
     if (HasNoAddress() && Present() == 0) workload_replicas_.notes.push_back(NoAddress());
   }
 
@@ -151,7 +150,7 @@ class EngineReplicas {
   absl::Status CheckMetric() const {
     std::set<absl::string_view> families;
     const std::vector<std::string>* reported_by = nullptr;
-    for (const SignalSeries* engine : owners_.OfThosePresent()) {
+    for (const SignalSeries* engine : owners_.PresentEngines()) {
       if (engine->engine.empty()) continue;
       if (engine->reported_by.empty()) return absl::OkStatus();
       families.insert(engine->engine);
@@ -173,10 +172,11 @@ class EngineReplicas {
   void ReplaceByOwner() {
     for (size_t i = 0; i < workload_replicas_.replicas.size(); ++i) {
       Replica& replica = workload_replicas_.replicas[i];
-      if (owners_.Of(i).empty() && (HasLeft(replica) || TakeUnmatchedThatLeft(replica))) {
+      if (owners_.EnginesOf(i).empty() &&
+          (HasLeftWithEngine(replica) || TakeDepartedUnmatched(replica))) {
         replica.samples.clear();
       } else {
-        Become(owners_.Of(i), replica);
+        ReplaceSamples(owners_.EnginesOf(i), replica);
       }
     }
   }
@@ -185,25 +185,25 @@ class EngineReplicas {
     return std::ranges::count_if(workload_replicas_.replicas, &Replica::present);
   }
 
-  void Become(const Engines& engines, Replica& replica) {
+  void ReplaceSamples(const Engines& engines, Replica& replica) {
     replica.by_engine = true;
-    const std::vector<ReplicaSample> of_gpus = std::exchange(replica.samples, {});
+    const std::vector<ReplicaSample> gpu_samples = std::exchange(replica.samples, {});
     std::vector<ObservedSeries> observed;
     absl::Time answers_since = absl::InfiniteFuture();
-    std::string gap = engines.empty() ? WhyNone(replica) : "";
+    std::string gap = engines.empty() ? WhyNoEngine(replica) : "";
     for (const SignalSeries* engine : engines) {
-      observed.push_back(ObservedBy(*engine, of_gpus, replica));
+      observed.push_back(ObservedSeriesOf(*engine, gpu_samples, replica));
       answers_since = std::min(answers_since, engine->answers_since);
       if (gap.empty()) gap = engine->gap;
     }
     replica.samples = SamplesOf(trigger_, observed, workload_replicas_.oldest, scope_.now,
                                 scope_.staleness.stale_after);
-    const absl::Time seen_at = of_gpus.empty() ? scope_.now : of_gpus.back().at;
+    const absl::Time seen_at = gpu_samples.empty() ? scope_.now : gpu_samples.back().at;
     if (!replica.present) {
       DropSamplesAfter(seen_at, replica.samples);
     }
     if (replica.samples.empty()) replica.samples = {{.since = seen_at, .at = seen_at}};
-    TakeBusyFrom(of_gpus, replica.samples);
+    CopyGpuActivity(gpu_samples, replica.samples);
     replica.last_gap = std::move(gap);
     SetStart(scope_, engines, answers_since, replica);
     replica.covered_since = std::min(signals_.read_since, scope_.now);
@@ -222,24 +222,25 @@ class EngineReplicas {
 
   static bool HasNoSample(const Replica& replica) { return replica.samples.empty(); }
 
-  // Its pods are gone, and its engines with them, of which one was read.
-  bool HasLeft(const Replica& replica) const {
+  // Returns whether its pods are gone together with an engine that was read.
+  bool HasLeftWithEngine(const Replica& replica) const {
     return !replica.present && HasServed(scope_, replica);
   }
 
-  // Returns true if the replica's pods, of no known address, are gone, and an unmatched engine that
-  // was read in their time is too. Removes that engine: each is one replica's.
-  bool TakeUnmatchedThatLeft(const Replica& replica) {
+  // Returns true if the replica's pods, which have no known address, are gone, and so is an
+  // unmatched engine that was read in their time. Removes that engine, because each belongs to one
+  // replica.
+  bool TakeDepartedUnmatched(const Replica& replica) {
     if (replica.present || owners_.HasAddress(replica)) return false;
-    const auto its = std::ranges::find_if(departed_unmatched_, [&replica](absl::Time read_at) {
+    const auto engine = std::ranges::find_if(departed_unmatched_, [&replica](absl::Time read_at) {
       return read_at >= replica.samples.front().at;
     });
-    if (its == departed_unmatched_.end()) return false;
-    departed_unmatched_.erase(its);
+    if (engine == departed_unmatched_.end()) return false;
+    departed_unmatched_.erase(engine);
     return true;
   }
 
-  std::string WhyNone(const Replica& replica) const {
+  std::string WhyNoEngine(const Replica& replica) const {
     if (!signals_.status.ok()) return std::string(signals_.status.message());
     if (HasNoAddress()) return NoAddress();
     if (scope_.endpoint_is_named)
@@ -248,11 +249,11 @@ class EngineReplicas {
     return absl::StrCat("no engine is found in it", why.empty() ? "" : ": ", why);
   }
 
-  ObservedSeries ObservedBy(const SignalSeries& engine, const std::vector<ReplicaSample>& of_gpus,
-                            Replica& replica) {
+  ObservedSeries ObservedSeriesOf(const SignalSeries& engine,
+                                  const std::vector<ReplicaSample>& gpu_samples, Replica& replica) {
     const auto unmatched = unmatched_frozen_at_.find(&engine);
     const absl::Time frozen_at = unmatched == unmatched_frozen_at_.end()
-                                     ? FrozenAt(trigger_, engine, of_gpus)
+                                     ? FrozenAt(trigger_, engine, gpu_samples)
                                      : unmatched->second;
     if (frozen_at > scope_.now || !replica.why_stale.empty()) {
       replica.frozen_at = std::min(replica.frozen_at, frozen_at);
@@ -264,15 +265,15 @@ class EngineReplicas {
             .shared_limit = workload_replicas_.batch_limit};
   }
 
-  // Once all GPUs are idle that may be its: where those are not known, never.
+  // Returns when all GPUs that may be its own are idle; InfiniteFuture if these are not known.
   absl::Time UnmatchedFrozenAt(const SignalSeries& engine) const {
-    // Without owners GPUs may not be looked at before (population.cc).
-    const absl::Time preallocated_at = PreallocatedAt(trigger_, engine);
-    if (preallocated_at > scope_.now) return preallocated_at;
+    // Without owners, GPUs may have no readings before (replicas.cc).
+    const absl::Time stalled_at = StalledAt(trigger_, engine);
+    if (stalled_at > scope_.now) return stalled_at;
     absl::Time at = absl::InfinitePast();
     for (size_t i = 0; i < workload_replicas_.replicas.size(); ++i) {
-      const bool may_be_its = !scope_.by_owner || owners_.IsUnplaced(i);
-      if (!may_be_its) continue;
+      const bool may_be_own = !scope_.by_owner || owners_.IsUnlocated(i);
+      if (!may_be_own) continue;
       at = std::max(
           at, FrozenAt(trigger_, engine, workload_replicas_.replicas[i], absl::InfiniteFuture()));
     }
@@ -280,22 +281,22 @@ class EngineReplicas {
   }
 
   void AddAllUnmatched() {
-    DropUnplaced();
+    DropUnlocated();
     for (const SignalSeries* engine : owners_.unmatched()) AddUnmatched(*engine);
     if (owners_.unmatched().empty() || !scope_.by_owner) return;
     absl::StrAppend(&workload_replicas_.from, ", and addresses of no known pod");
   }
 
-  // Pods whose addresses are not known are at the addresses of which no pod is known, but for those
-  // that are too many: the youngest are not there yet.
-  void DropUnplaced() {
-    std::vector<Replica*> unplaced;
+  // Pods without a known address are behind the addresses without a known pod. If there are more
+  // pods than addresses, the youngest pods are not behind them yet.
+  void DropUnlocated() {
+    std::vector<Replica*> unlocated;
     for (size_t i = 0; i < workload_replicas_.replicas.size(); ++i) {
-      if (owners_.IsUnplaced(i)) unplaced.push_back(&workload_replicas_.replicas[i]);
+      if (owners_.IsUnlocated(i)) unlocated.push_back(&workload_replicas_.replicas[i]);
     }
-    std::ranges::stable_sort(unplaced, {}, &Replica::held_since);
-    unplaced.resize(std::min(unplaced.size(), owners_.unmatched().size()));
-    for (Replica* const replica : unplaced) replica->samples.clear();
+    std::ranges::stable_sort(unlocated, {}, &Replica::held_since);
+    unlocated.resize(std::min(unlocated.size(), owners_.unmatched().size()));
+    for (Replica* const replica : unlocated) replica->samples.clear();
     std::erase_if(workload_replicas_.replicas, HasNoSample);
   }
 
@@ -305,7 +306,7 @@ class EngineReplicas {
                     .held_since = engine.listed_since,
                     .starting_since = engine.listed_since,
                     .warm_at = engine.listed_since + trigger_.warmup};
-    Become({&engine}, replica);
+    ReplaceSamples({&engine}, replica);
     workload_replicas_.replicas.insert(workload_replicas_.replicas.begin() + Present(),
                                        std::move(replica));
   }
@@ -315,9 +316,9 @@ class EngineReplicas {
   const SignalHistory& signals_;
   const EngineOwners& owners_;
   Replicas& workload_replicas_;
-  const absl::Status reported_;
+  const absl::Status metric_status_;
   std::map<const SignalSeries*, absl::Time> unmatched_frozen_at_;
-  std::vector<absl::Time> departed_unmatched_;  // when engines of no replica were last read
+  std::vector<absl::Time> departed_unmatched_;  // when unmatched engines were last read
 };
 
 }  // namespace
@@ -326,27 +327,27 @@ absl::Status ReadEnginesOf(const Trigger& trigger, const ScaledObjectRef& scaled
                            const FleetHistory& fleet, bool by_owner, const SignalHistory* signals,
                            const StalenessLimits& staleness, Replicas& workload_replicas) {
   const bool is_named = !trigger.engine_endpoint.url.empty();
-  // Without owners nothing but its engine tells of a replica.
+  // Without owners only its engine shows a replica.
   const bool may_have_some =
       is_named || !by_owner || std::ranges::any_of(workload_replicas.replicas, &Replica::present);
   if (signals == nullptr) {
     if (!ReadsEngines(trigger)) return absl::OkStatus();
     return may_have_some ? absl::UnavailableError("no engine is read yet") : absl::OkStatus();
   }
-  const bool unknown_yet = signals->status.code() == absl::StatusCode::kUnavailable;
-  const bool matters = ReadsEngines(trigger) ? may_have_some : is_named && !unknown_yet;
+  const bool not_known_yet = signals->status.code() == absl::StatusCode::kUnavailable;
+  const bool matters = ReadsEngines(trigger) ? may_have_some : is_named && !not_known_yet;
   if (!signals->status.ok() && matters) return signals->status;
-  if (!signals->status.ok() && !unknown_yet) return absl::OkStatus();
+  if (!signals->status.ok() && !not_known_yet) return absl::OkStatus();
   const EngineScope scope(trigger, scaled_object, fleet, by_owner, *signals, staleness,
                           workload_replicas);
   EngineReplicas engines(scope, workload_replicas);
-  if (!engines.Speak()) {
-    engines.NoteWhyNone();
+  if (!engines.UsesEngines()) {
+    engines.NoteWhyNoEngine();
     if (workload_replicas.held.Any()) engines.CollectEngines();
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(engines.CheckAddresses());
-  RETURN_IF_ERROR(engines.reported());
+  RETURN_IF_ERROR(engines.metric_status());
   engines.Replace();
   return absl::OkStatus();
 }

@@ -1,4 +1,4 @@
-// Replicas as their inference engines tell of them.
+// Replicas as their inference engines report them.
 #pragma once
 
 #include "absl/status/status.h"
@@ -8,24 +8,25 @@
 
 namespace gpuscaler {
 
-// Of a trigger on engines, or on their pressure: what `signals` say takes the place of what GPUs
-// showed, replica by replica. An engine is a replica's by its pod, or by its pod's address; one
-// that is nobody's is a replica by itself where its endpoint is named or owners are not known.
+// Replaces the GPU readings of each replica by those of its engines in `signals`. Requires a
+// trigger on engines, or on their pressure. An engine belongs to a replica by its pod, or by its
+// pod's address. An engine without a replica is a replica by itself if its endpoint is named or
+// owners are not known.
 //
-// A replica is warming until its pod is Ready or its engine answers; where nobody knows whether it
-// is Ready, for warmupSeconds at most. One that is silent then is unreadable. One that a headless
-// Service does not list while it lists others serves nobody, and is warming as well, unless it is
-// known to be Ready and not to end.
-// An engine that is listed no more counts for activity alone within activationWindow, as a replica
-// that is gone does: a name of DNS may lack it for a moment. What was frozen then stays so.
-// Pressure: once none of the workload's engines, be they listed or not, was read for
-// --forget-after, the replicas stay what their GPUs show (engineFallback).
+// A replica is warming until its pod is Ready or its engine answers. If readiness is not known, it
+// is warming for warmupSeconds at most (exceptions: engine_start.cc). After that, a replica without
+// readings is unreadable. A pod that a headless Service omits while it lists others gets no
+// requests, and is warming too. Exception: it is known to be Ready and not to terminate.
 //
-// Where no engine is known, owners are not either, and GPUs are in use, `population` says so
-// (hidden_engines.h). What the history's status says is handed on where it matters.
-// FAILED_PRECONDITION: the endpoint is one address in front of several pods, or none of the engines
-// in scope ever tells the metric.
-// `signals` null: nobody reads them.
+// An engine that is no longer listed counts for activity within activationWindow and adds its past,
+// as a replica that is gone: DNS may omit an address for a moment. If it was frozen then, it stays
+// so. Pressure: if no engine of the workload, listed or not, was read for --forget-after, the
+// replicas keep their GPU readings (engineFallback).
+//
+// If no engine and no owner is known and GPUs are in use, sets the status of `workload_replicas`
+// for that (hidden_engines.h). Returns the status of `signals` if it matters and is not OK. Returns
+// FAILED_PRECONDITION if the endpoint is one address in front of several pods, or if no engine in
+// scope ever reports the metric. `signals` is null if no engine is read.
 absl::Status ReadEnginesOf(const Trigger& trigger, const ScaledObjectRef& scaled_object,
                            const FleetHistory& fleet, bool by_owner, const SignalHistory* signals,
                            const StalenessLimits& staleness, Replicas& workload_replicas);

@@ -1,4 +1,4 @@
-// The engines of one workload and the readings of them that a decision is made from.
+// The engines of one workload, and the readings of them that a decision uses.
 #pragma once
 
 #include <vector>
@@ -13,14 +13,14 @@
 
 namespace gpuscaler {
 
-// All arguments of the constructor must outlive it. `workload_replicas` are those that GPUs show,
-// until EngineReplicas replaces their load by that of their engines, one after the other.
+// All constructor arguments must outlive it. `workload_replicas` begin with their GPU readings;
+// EngineReplicas replaces these by those of their engines, one replica after the other.
 struct EngineScope {
   EngineScope(const Trigger& trigger, const ScaledObjectRef& scaled_object,
               const FleetHistory& fleet, bool by_owner, const SignalHistory& signals,
               const StalenessLimits& staleness, const Replicas& workload_replicas);
 
-  // Whether engines were read for a while before that.
+  // Returns whether engines were read for longer than stale_after before `at`.
   bool IsKnownBefore(absl::Time at) const {
     return at > signals.read_since + staleness.stale_after;
   }
@@ -35,8 +35,9 @@ struct EngineScope {
   const StalenessLimits& staleness;
   const Replicas& workload_replicas;
   const EngineOwners owners;
-  // Capacity records of the workload's engines. Without owners, and where the endpoint is named,
-  // those of all engines. While the workload has no pods, it is selected among the owners in them.
+  // Capacity records of the workload's engines. If owners are not known or the endpoint is named,
+  // these are the records of all engines. If the workload has no pods, it is selected among their
+  // owners.
   const std::vector<const SignalSeries*> records;
 };
 

@@ -13,14 +13,14 @@ using Engines = EngineOwners::Engines;
 
 bool IsReadinessKnown(const Pod* pod) { return pod->ready.has_value() || pod->was_ready; }
 
-// Whether it is known when all of its pods became Ready. Agents send that time, so all aggregators
-// have the same.
+// Returns whether it is known when all of its pods became Ready. Agents send that time, so all
+// aggregators have the same.
 bool BecameReady(const Replica& replica) {
   return replica.warm_at != absl::InfinitePast() && !replica.pods.empty() &&
          std::ranges::all_of(replica.pods, IsReadinessKnown);
 }
 
-bool AnyWasRead(const EngineScope& scope) {
+bool AnyEngineWasRead(const EngineScope& scope) {
   return LastReadOfDeparted(scope) != absl::InfinitePast() ||
          std::ranges::any_of(scope.owners.All(), [](const SignalSeries* engine) {
            return LastReadAt(*engine) != absl::InfinitePast();
@@ -35,28 +35,29 @@ bool HasAnswered(const EngineScope& scope, const Replica& replica) {
          });
 }
 
-// Whether nothing but its engine shows that it started: readiness is not known, no engine is found
-// in it though one was looked for, and others of the workload were read.
+// Returns whether only its engine can show that it started: readiness is not known, an engine was
+// looked for and not found in it, and others of the workload were read.
 bool StartsUntilItAnswers(const EngineScope& scope, const Engines& engines,
                           const Replica& replica) {
   if (!scope.by_owner || !engines.empty() || HasAnswered(scope, replica)) return false;
-  // An engine that is listed at an address of no pod may be its own.
+  // An engine listed at an address without a pod may be its own.
   if (scope.endpoint_is_named && !scope.owners.HasAddress(replica)) return false;
-  const bool was_there_before_its_agent = replica.warm_at == absl::InfinitePast();
+  const bool predates_its_agent = replica.warm_at == absl::InfinitePast();
   const bool is_ready_known = std::ranges::any_of(replica.pods, IsReadinessKnown);
-  return !was_there_before_its_agent && !is_ready_known && AnyWasRead(scope) &&
+  return !predates_its_agent && !is_ready_known && AnyEngineWasRead(scope) &&
          IsLookedForIn(replica, scope.signals);
 }
 
-// A headless Service lists pods that are Ready and do not end. Another pod serves no client, unless
-// it was Ready and is known not to end: a kubelet that restarts reports its pods as not Ready for
-// seconds. One address may be a ClusterIP, behind which all serve.
+// A headless Service lists pods that are Ready and do not terminate. Another pod gets no requests.
+// A pod that was Ready and is known not to terminate may get some: a kubelet that restarts reports
+// its pods as not Ready for seconds. A single address may be a ClusterIP, behind which all pods
+// serve.
 bool IsUnlisted(const EngineScope& scope, const Engines& engines, const Replica& replica) {
   return scope.endpoint_is_named && engines.empty() && !scope.signals.series.empty() &&
-         !scope.owners.IsOneAddressOfSeveral() && !scope.owners.IsToServe(replica);
+         !scope.owners.IsOneAddressOfSeveral() && !scope.owners.IsReadyAndNotEnding(replica);
 }
 
-// A replica that served before is not listed because it ends. Its engine counts until then
+// A replica that served before is unlisted because it ends. Its engine counts until then
 // (DepartedEngines).
 void Unlist(const EngineScope& scope, Replica& replica) {
   const bool was_ready =
@@ -100,9 +101,9 @@ bool HasServed(const EngineScope& scope, const Replica& replica) {
   });
 }
 
-// A pod has no load before it is Ready. If that time is not known, a replica counts since a time
-// that is not known either, unless its engine was looked for before it started. A pod may be Ready
-// just before the first reading of its engine: until that is late, it starts.
+// A pod has no load before it is Ready. If that time is not known, a replica counts since an
+// unknown time too, unless its engine was looked for before it started. A pod may be Ready just
+// before its engine is first read, so it is starting until that reading is late.
 void SetStart(const EngineScope& scope, const Engines& engines, absl::Time answers_since,
               Replica& replica) {
   const bool is_known = scope.IsKnownBefore(replica.warm_at) || BecameReady(replica);

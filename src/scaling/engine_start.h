@@ -1,7 +1,7 @@
-// When a replica has started, by its engine.
+// When a replica has started, as its engine shows it.
 //
-// The results must not depend on when this aggregator began to read: two aggregators that are asked
-// side by side return the same.
+// Results do not depend on when this aggregator began to read, so that two aggregators return the
+// same.
 #pragma once
 
 #include "absl/time/time.h"
@@ -10,18 +10,18 @@
 
 namespace gpuscaler {
 
-// Returns when an engine of the workload that is listed no more was last read. InfinitePast: never.
+// Returns when a departed engine of the workload was last read. InfinitePast: never.
 absl::Time LastReadOfDeparted(const EngineScope& scope);
 
-// If all replicas began after `last_read` and may not have started yet, no engine can be read:
-// returns when the longest start ends. Otherwise InfinitePast.
+// Returns when the longest start ends, if all replicas began after `last_read` and may still start,
+// so that no engine is readable yet. Otherwise returns InfinitePast.
 absl::Time AllStartUntil(const EngineScope& scope, absl::Time last_read);
 
-// Returns whether an engine that is listed no more was the replica's, and was read.
+// Returns whether a departed engine belonged to the replica and was read.
 bool HasServed(const EngineScope& scope, const Replica& replica);
 
 // Sets `warm_at`, `counted_since` and `ending_since` of a replica with these engines.
-// `answers_since`: the earliest of theirs; InfiniteFuture: none has answered.
+// `answers_since` is the earliest of theirs; InfiniteFuture: none has answered.
 void SetStart(const EngineScope& scope, const EngineOwners::Engines& engines,
               absl::Time answers_since, Replica& replica);
 

@@ -1,6 +1,6 @@
-// A workload whose pods have engines, for tests.
+// A workload of pods with engines, for tests.
 //
-//   EngineWorkloadBuilder llm({{"llm-a", 4}, {"llm-b", 8}});  // what their engines say
+//   EngineWorkloadBuilder llm({{"llm-a", 4}, {"llm-b", 8}});  // the value of each engine
 //   llm.Decide(trigger);
 #pragma once
 
@@ -45,7 +45,8 @@ inline Trigger Named(Trigger trigger) {
 
 struct PodWithEngine {
   std::string name;
-  std::optional<double> observed = std::nullopt;  // by its engine; empty: none is found in it
+  // Empty: no engine is found in the pod.
+  std::optional<double> observed = std::nullopt;
 };
 
 inline HeldPod LlmPod(const std::string& name, double gpu_load = 60) {
@@ -55,7 +56,7 @@ inline HeldPod LlmPod(const std::string& name, double gpu_load = 60) {
 // The Deployment llm of team-a.
 class EngineWorkloadBuilder {
  public:
-  // Its pods were there for long, each on the node of its name, "n-llm-a".
+  // Each pod was on its own node, "n-llm-a", for 12 minutes.
   explicit EngineWorkloadBuilder(std::initializer_list<PodWithEngine> pods, double gpu_load = 60)
       : EngineWorkloadBuilder(NodesOf(pods, gpu_load)) {
     for (const PodWithEngine& pod : pods) {
@@ -63,11 +64,11 @@ class EngineWorkloadBuilder {
     }
   }
 
-  // Its pods are on these, if it has any.
+  // The pods, if any, are on `nodes`.
   explicit EngineWorkloadBuilder(FleetBuilder nodes)
       : nodes_(std::move(nodes)), signals_(nodes_.now()) {}
 
-  // What the pod's engine says, and has said for so long; empty: it does not answer.
+  // Sets the value of the pod's engine for the last `duration`; empty: it does not answer.
   SignalSeries& EngineIn(const std::string& pod, std::optional<double> observed,
                          absl::Duration duration = kBeforeAll) {
     SignalSeries& engine = signals_.Hold(NameOf(pod), duration, observed);
@@ -76,24 +77,24 @@ class EngineWorkloadBuilder {
     return engine;
   }
 
-  // Since then it has said something else.
-  SignalSeries& EngineInThen(const std::string& pod, absl::Duration ago,
-                             std::optional<double> observed) {
+  // Changes the value of the pod's engine from `ago` on.
+  SignalSeries& ChangeEngineIn(const std::string& pod, absl::Duration ago,
+                               std::optional<double> observed) {
     return signals_.Then(NameOf(pod), ago, observed);
   }
 
-  // One of which nobody knows in which pod it is.
+  // Adds an engine of no known pod.
   SignalSeries& EngineAt(const std::string& address, std::optional<double> observed) {
     SignalSeries& engine = signals_.Hold(NameOf(address), kBeforeAll, observed);
     engine.address = address;
     return engine;
   }
 
-  // It is listed no more since then.
-  void Leave(const std::string& engine, absl::Duration ago) { signals_.Leave(engine, ago); }
+  // Unlists the engine from `ago` on.
+  void Unlist(const std::string& engine, absl::Duration ago) { signals_.Unlist(engine, ago); }
 
-  // Where none is found, though there might be.
-  void Without(std::vector<WithoutEngine> pods) {
+  // Sets the pods and nodes in which no engine is found, with the reasons.
+  void SetWithoutEngine(std::vector<WithoutEngine> pods) {
     signals().without = std::make_shared<const std::vector<WithoutEngine>>(std::move(pods));
   }
 
@@ -106,7 +107,7 @@ class EngineWorkloadBuilder {
   }
   std::string Explained(const Trigger& trigger) const { return Explain(trigger, Decide(trigger)); }
 
-  // Where nobody reads any engine.
+  // Decides without a history of engines.
   Decision DecideWithoutSignals(const Trigger& trigger) const {
     return gpuscaler::Decide(trigger, kScaledObject, nodes_.fleet(), kStaleness);
   }

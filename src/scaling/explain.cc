@@ -13,7 +13,7 @@
 namespace gpuscaler {
 namespace {
 
-// Where a pod is; the name of a GPU begins with its node's.
+// Returns the nodes of a pod. The name of a GPU begins with its node's.
 std::string PlaceText(const Contribution& contribution) {
   if (contribution.nodes.empty() ||
       absl::StartsWith(contribution.name, contribution.nodes.front() + "/"))

@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(Explain, SaysValueActivityEveryReplicaAndWhy) {
+TEST(Explain, ListsValueActivityAndEveryReplicaWithItsReason) {
   HistoryBuilder builder;
   builder.Hold(kLong, {LostGpu(0), BusyGpu(1, 60), FreeGpu(2)});
   const std::string text = Explain(Utilization(), After(Utilization(), builder));
@@ -34,11 +34,11 @@ TEST(Explain, AReplicaThatWasFirstSeenNowHasNoAge) {
               HasSubstr("unreadable for at least 20s: "));
 }
 
-TEST(Explain, TellsNodesAgesPodsAndWhatIsMissing) {
+TEST(Explain, ListsNodesAgesPodsAndMissingParts) {
   const NodeSnapshot first = Node("gpu-1", {Llm("llm-a", 60)});
   FleetBuilder fleet;
   fleet.Hold(kLong, {first, Node("gpu-7", {Llm("llm-b", 40)})});
-  fleet.Silence("gpu-7", "connection refused").Hold(absl::Seconds(42), {first});
+  fleet.Disconnect("gpu-7", "connection refused").Hold(absl::Seconds(42), {first});
   const std::string text = Explain(UtilizationOf("llm"), DecidedOn(UtilizationOf("llm"), fleet));
   EXPECT_THAT(text, HasSubstr("replicas: 2 (pods of Deployment/llm; 1 unreadable)"));
   EXPECT_THAT(text, HasSubstr("nodes: gpu-1 (1 replica, read now), gpu-7 (1 replica, read 42s"));

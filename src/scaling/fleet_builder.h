@@ -19,7 +19,7 @@
 
 namespace gpuscaler {
 
-// A pod with whole GPUs of its own.
+// A pod that has whole GPUs to itself.
 struct HeldPod {
   std::string name;
   std::string owner;          // "llm" or "StatefulSet/llm"; empty: none
@@ -27,7 +27,7 @@ struct HeldPod {
   std::optional<bool> ready;
   std::string namespace_name = "team-a";
   std::string group;
-  std::vector<PodOwner> may_be;  // in place of `owner`: known by its name alone
+  std::vector<PodOwner> may_be;  // possible owners, known from its name alone; replaces `owner`
   double memory_used_percent = 10;
   std::optional<absl::Time> listed_since = std::nullopt;
   std::optional<bool> is_ending = std::nullopt;
@@ -52,7 +52,7 @@ inline Pod PodOf(const HeldPod& held) {
   return pod;
 }
 
-// Its GPUs lie in the order of its pods; each pod has its own, whenever it is there.
+// GPUs are in the order of the pods. Each pod keeps its own GPUs.
 inline NodeSnapshot Node(std::string name, const std::vector<HeldPod>& pods) {
   NodeSnapshot node{.node = std::move(name)};
   node.attribution.state = Attribution::State::kKnown;
@@ -69,7 +69,7 @@ inline NodeSnapshot Node(std::string name, const std::vector<HeldPod>& pods) {
   return node;
 }
 
-// The kubelet says nothing.
+// Returns the node without known holders: its kubelet does not answer.
 inline NodeSnapshot UnownedNode(NodeSnapshot node, std::string why) {
   node.attribution = {.state = Attribution::State::kUnknown, .why = std::move(why)};
   node.pods.clear();
@@ -79,13 +79,13 @@ inline NodeSnapshot UnownedNode(NodeSnapshot node, std::string why) {
 
 class FleetBuilder {
  public:
-  // What ended longer ago is forgotten from now on.
+  // Forgets readings that ended longer than `horizon` ago.
   FleetBuilder& Remember(absl::Duration horizon) {
     horizon_ = horizon;
     return *this;
   }
 
-  // One reading of each of `nodes`; the others are not heard.
+  // Adds one reading of each of `nodes`. Other nodes report nothing.
   FleetBuilder& Tick(std::vector<NodeSnapshot> nodes) {
     now_ += kTick;
     for (NodeSnapshot& snapshot : nodes) {
@@ -104,8 +104,8 @@ class FleetBuilder {
     return *this;
   }
 
-  // Its agent is not heard any more.
-  FleetBuilder& Silence(const std::string& node, const std::string& why) {
+  // Disconnects the node's agent.
+  FleetBuilder& Disconnect(const std::string& node, const std::string& why) {
     nodes_[node].silence = why;
     return *this;
   }

@@ -1,4 +1,4 @@
-// What the pods of a workload add up to, on all its nodes.
+// The value of a workload's pods on all its nodes.
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -48,7 +48,7 @@ TEST(FleetDecision, PossibleHolderTakesNoShareFromThePodThatHoldsTheGpu) {
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).value, 90);
 }
 
-// A GPU that KAI reserves, on a node without the Pods API: each pod without a GPU may share it.
+// KAI reserves the GPU on a node without the Pods API: each pod without a GPU may share it.
 TEST(FleetDecision, PodWithoutAGpuThatMayShareAReservedOneIsNoOtherOwner) {
   NodeSnapshot node = Node("gpu-1", {Llm("llm-a", 90), {.name = "cache-0", .loads = {0}}});
   node.gpus[1].holders[0] = {.pod = 1, .is_possible = true};

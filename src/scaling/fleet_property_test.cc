@@ -1,4 +1,4 @@
-// What holds for every fleet, tried on many random ones.
+// Properties of all fleets, tested on many random ones.
 #include <algorithm>
 
 #include "gtest/gtest.h"
@@ -45,7 +45,7 @@ HeldPod PodOfOthers(Random& random, std::string name) {
   return pod;
 }
 
-// For each instant for each node its pods of the workload. A pod stays on its node, and may go.
+// The workload's pods: by instant, then by node. A pod stays on its node, and may go.
 using Course = std::vector<std::vector<std::vector<HeldPod>>>;
 
 Course AnyCourse(Random& random, int nodes) {

@@ -7,11 +7,11 @@
 namespace gpuscaler {
 namespace {
 
-// As far as readings follow each other; InfiniteFuture: they are not idle.
-absl::Time IdleSince(std::span<const ReplicaSample> of_gpus) {
+// Returns since when consecutive readings are idle; InfiniteFuture: they are not.
+absl::Time IdleSince(std::span<const ReplicaSample> gpu_samples) {
   absl::Time since = absl::InfiniteFuture();
-  for (size_t i = of_gpus.size(); i-- > 0;) {
-    const ReplicaSample& sample = of_gpus[i];
+  for (size_t i = gpu_samples.size(); i-- > 0;) {
+    const ReplicaSample& sample = gpu_samples[i];
     const bool idle = sample.utilization.has_value() && !sample.busy;
     const bool follows = since == absl::InfiniteFuture() || sample.at >= since;
     if (!idle || !follows) break;
@@ -22,19 +22,19 @@ absl::Time IdleSince(std::span<const ReplicaSample> of_gpus) {
 
 }  // namespace
 
-absl::Time PreallocatedAt(const Trigger& trigger, const SignalSeries& engine) {
+absl::Time StalledAt(const Trigger& trigger, const SignalSeries& engine) {
   return engine.unmoved_since ? *engine.unmoved_since + trigger.frozen_window
                               : absl::InfiniteFuture();
 }
 
 absl::Time FrozenAt(const Trigger& trigger, const SignalSeries& engine,
-                    std::span<const ReplicaSample> of_gpus) {
-  const absl::Time preallocated_at = PreallocatedAt(trigger, engine);
-  if (preallocated_at == absl::InfiniteFuture()) return preallocated_at;
-  const absl::Time idle_since = IdleSince(of_gpus);
+                    std::span<const ReplicaSample> gpu_samples) {
+  const absl::Time stalled_at = StalledAt(trigger, engine);
+  if (stalled_at == absl::InfiniteFuture()) return stalled_at;
+  const absl::Time idle_since = IdleSince(gpu_samples);
   if (idle_since == absl::InfiniteFuture()) return absl::InfiniteFuture();
   const absl::Duration idle_for = std::min(trigger.frozen_window, LookBack(trigger));
-  return std::max(preallocated_at, idle_since + idle_for);
+  return std::max(stalled_at, idle_since + idle_for);
 }
 
 absl::Time FrozenAt(const Trigger& trigger, const SignalSeries& engine, const Replica& replica,
@@ -45,19 +45,21 @@ absl::Time FrozenAt(const Trigger& trigger, const SignalSeries& engine, const Re
   return FrozenAt(trigger, engine, all.first(static_cast<size_t>(end - all.begin())));
 }
 
-bool AnyPreallocated(const Trigger& trigger, const SignalHistory& signals, absl::Time now) {
-  const auto stands = [&](const SignalSeries& engine) {
-    return PreallocatedAt(trigger, engine) <= now;
+bool AnyStalled(const Trigger& trigger, const SignalHistory& signals, absl::Time now) {
+  const auto is_stalled = [&](const SignalSeries& engine) {
+    return StalledAt(trigger, engine) <= now;
   };
-  return std::ranges::any_of(signals.series, stands) || std::ranges::any_of(signals.left, stands);
+  return std::ranges::any_of(signals.series, is_stalled) ||
+         std::ranges::any_of(signals.left, is_stalled);
 }
 
-void TakeBusyFrom(std::span<const ReplicaSample> of_gpus, std::vector<ReplicaSample>& samples) {
-  size_t next = 0;  // the first of the GPUs' behind the sample
+void CopyGpuActivity(std::span<const ReplicaSample> gpu_samples,
+                     std::vector<ReplicaSample>& samples) {
+  size_t next = 0;  // the first GPU sample after `sample`
   for (ReplicaSample& sample : samples) {
-    while (next < of_gpus.size() && of_gpus[next].at <= sample.at) ++next;
+    while (next < gpu_samples.size() && gpu_samples[next].at <= sample.at) ++next;
     if (next == 0) continue;
-    const ReplicaSample& then = of_gpus[next - 1];
+    const ReplicaSample& then = gpu_samples[next - 1];
     sample.utilization = then.utilization;
     sample.busy = then.busy;
     sample.utilization_read_at = then.utilization_read_at;

@@ -1,4 +1,4 @@
-// Engines that have stopped counting (vLLM #22545): their last numbers of requests stand for ever.
+// Engines that have stopped counting (vLLM #22545): their last request counts stay for ever.
 #pragma once
 
 #include <span>
@@ -11,24 +11,27 @@
 
 namespace gpuscaler {
 
-// When its requests have stood still for frozenWindow, whatever GPUs do; InfiniteFuture: they move.
-absl::Time PreallocatedAt(const Trigger& trigger, const SignalSeries& engine);
+// Returns when requests of the engine have not moved for frozenWindow, whatever GPUs do.
+// InfiniteFuture: they move.
+absl::Time StalledAt(const Trigger& trigger, const SignalSeries& engine);
 
-// When its requests count as none if nothing is heard: by then they have stood still for
-// frozenWindow, and the replica's GPUs been idle for as long, or for as long as the trigger looks
-// back. InfiniteFuture: they move, or its GPUs are busy or not known.
+// Returns when requests of the engine count as none if no new reading comes. By then they have not
+// moved for frozenWindow. The replica's GPUs were idle for as long, or for the look-back if that is
+// shorter. InfiniteFuture: requests move, or the GPUs are busy or not known.
 absl::Time FrozenAt(const Trigger& trigger, const SignalSeries& engine,
-                    std::span<const ReplicaSample> of_gpus);
+                    std::span<const ReplicaSample> gpu_samples);
 
-// The same by what the replica's GPUs showed until then. InfiniteFuture too if its node is silent.
+// The same with the readings of the replica's GPUs up to `until`. InfiniteFuture also if these are
+// stale.
 absl::Time FrozenAt(const Trigger& trigger, const SignalSeries& engine, const Replica& replica,
                     absl::Time until);
 
-// Whether one of the engines, be it listed or not, has stood still for frozenWindow by then:
-// whether any is frozen is its GPUs' to say.
-bool AnyPreallocated(const Trigger& trigger, const SignalHistory& signals, absl::Time now);
+// Returns whether the requests of any engine, listed or departed, have not moved for frozenWindow
+// at `now`. They are frozen only if its GPUs are idle as well.
+bool AnyStalled(const Trigger& trigger, const SignalHistory& signals, absl::Time now);
 
-// Gives each of a replica's `samples` what its GPUs showed last by then.
-void TakeBusyFrom(std::span<const ReplicaSample> of_gpus, std::vector<ReplicaSample>& samples);
+// Copies what the GPUs showed at the time of each of `samples`.
+void CopyGpuActivity(std::span<const ReplicaSample> gpu_samples,
+                     std::vector<ReplicaSample>& samples);
 
 }  // namespace gpuscaler

@@ -11,27 +11,27 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr absl::Duration kStoodFor = absl::Minutes(6);  // longer than frozenWindow
+constexpr absl::Duration kStalledFor = absl::Minutes(6);  // longer than frozenWindow
 
 TEST(FrozenEngine, FrozenRequestsOnIdleGpusCountAsNone) {
-  const auto stood_for = [](absl::Duration duration, double gpu_load) {
+  const auto stalled_for = [](absl::Duration duration, double gpu_load) {
     EngineWorkloadBuilder llm({{"llm-a"}}, gpu_load);
     llm.EngineIn("llm-a", 40).unmoved_since = llm.now() - duration;
     return llm;
   };
-  const Decision decision = stood_for(absl::Minutes(6), 0).Decide(InFlight());
+  const Decision decision = stalled_for(absl::Minutes(6), 0).Decide(InFlight());
   EXPECT_EQ(decision.value, 0);
   EXPECT_FALSE(decision.active) << decision.active_because;
   EXPECT_EQ(decision.frozen, 1);
   EXPECT_THAT(decision.notes, Contains(HasSubstr("frozen")));
 
-  const EngineWorkloadBuilder early = stood_for(absl::Minutes(4), 0);
+  const EngineWorkloadBuilder early = stalled_for(absl::Minutes(4), 0);
   EXPECT_EQ(early.Decide(InFlight()).value, 40) << "not for long enough";
   EXPECT_LE(early.Decide(InFlight()).active_until, early.now() + absl::Minutes(1));
-  EXPECT_EQ(stood_for(absl::Minutes(6), 3).Decide(InFlight()).value, 40) << "its GPU works";
+  EXPECT_EQ(stalled_for(absl::Minutes(6), 3).Decide(InFlight()).value, 40) << "its GPU works";
 }
 
-// Which of two pods is at which address nobody knows.
+// Either of the two pods may be at either address.
 TEST(FrozenEngine, FrozenRequestsAtAddressesOfNoKnownPodCountAsNoneOnceAllTheirGpusAreIdle) {
   const auto decide = [](double load_of_a, double load_of_b) {
     EngineWorkloadBuilder llm(FleetBuilder().Hold(
@@ -49,7 +49,7 @@ TEST(FrozenEngine, FrozenRequestsAtAddressesOfNoKnownPodCountAsNoneOnceAllTheirG
   EXPECT_EQ(decide(0, 3).value, 80) << "either may be the one that works";
 }
 
-// Its readings differ, so that each is a run of its own.
+// Readings alternate, so that each is a run of its own.
 void HoldPod(FleetBuilder& nodes, absl::Duration duration, double gpu_load) {
   const int ticks = static_cast<int>(duration / kTick);
   for (int i = 0; i < ticks; ++i) {
@@ -59,50 +59,52 @@ void HoldPod(FleetBuilder& nodes, absl::Duration duration, double gpu_load) {
   }
 }
 
-// Scaled to zero since then, while its engine told of requests.
-struct Slept {
+// A workload that was scaled to zero while its engine reported requests.
+struct ScaledToZero {
   absl::Duration ago = absl::Seconds(20);
   double gpu_load = 0;
-  absl::Duration stood_for = kStoodFor;  // when it was last read
-  std::string address;                   // of its engine, which nobody ties to its pod; empty: told
+  absl::Duration stalled_for = kStalledFor;  // when it was last read
+  std::string address;  // that of an engine without a known pod; empty: the pod is known
 };
 
-Decision DecideSlept(const Trigger& trigger, const Slept& slept) {
+Decision DecideScaledToZero(const Trigger& trigger, const ScaledToZero& scaled) {
   FleetBuilder nodes;
-  HoldPod(nodes, absl::Minutes(12), slept.gpu_load);
-  nodes.Hold(slept.ago, {Node("n", {})});
+  HoldPod(nodes, absl::Minutes(12), scaled.gpu_load);
+  nodes.Hold(scaled.ago, {Node("n", {})});
   EngineWorkloadBuilder llm(nodes);
   SignalSeries& engine =
-      slept.address.empty() ? llm.EngineIn("llm-a", 40) : llm.EngineAt(slept.address, 40);
-  engine.unmoved_since = llm.now() - slept.ago - slept.stood_for;
-  llm.Leave(engine.name, slept.ago);
+      scaled.address.empty() ? llm.EngineIn("llm-a", 40) : llm.EngineAt(scaled.address, 40);
+  engine.unmoved_since = llm.now() - scaled.ago - scaled.stalled_for;
+  llm.Unlist(engine.name, scaled.ago);
   return llm.Decide(trigger);
 }
 
-TEST(FrozenEngine, OneThatLeavesDoesNotWakeItsWorkload) {
+TEST(FrozenEngine, DepartedFrozenEngineDoesNotActivateItsWorkload) {
   for (const absl::Duration ago : {absl::Seconds(2), absl::Seconds(20), absl::Seconds(50)}) {
     for (const Trigger& trigger : {InFlight(), VllmInference()}) {
-      const Decision decision = DecideSlept(trigger, {.ago = ago});
+      const Decision decision = DecideScaledToZero(trigger, {.ago = ago});
       ASSERT_TRUE(decision.status.ok()) << decision.status;
       EXPECT_FALSE(decision.active) << ago << ": " << decision.active_because;
     }
-    const Decision unmatched = DecideSlept(Named(InFlight()), {.ago = ago, .address = "10.1.0.7"});
+    const Decision unmatched =
+        DecideScaledToZero(Named(InFlight()), {.ago = ago, .address = "10.1.0.7"});
     EXPECT_FALSE(unmatched.active) << ago << ": " << unmatched.active_because;
   }
 }
 
-TEST(FrozenEngine, RequestsOfOneThatLeavesBeforeItIsFrozenKeepItsWorkloadActive) {
-  EXPECT_TRUE(DecideSlept(InFlight(), {.stood_for = absl::Minutes(4)}).active);
+TEST(FrozenEngine, EngineThatLeftBeforeItFrozeKeepsItsWorkloadActive) {
+  EXPECT_TRUE(DecideScaledToZero(InFlight(), {.stalled_for = absl::Minutes(4)}).active);
   EXPECT_TRUE(
-      DecideSlept(InFlight(), {.ago = absl::Seconds(50), .stood_for = absl::Seconds(270)}).active)
-      << "that it is gone is no standing still";
-  EXPECT_TRUE(DecideSlept(InFlight(), {.gpu_load = 3}).active) << "its GPU worked";
-  const Slept of_busy = {.gpu_load = 3, .address = "10.1.0.7"};
-  EXPECT_TRUE(DecideSlept(Named(InFlight()), of_busy).active) << "its GPU worked";
+      DecideScaledToZero(InFlight(), {.ago = absl::Seconds(50), .stalled_for = absl::Seconds(270)})
+          .active)
+      << "the time after it left does not count";
+  EXPECT_TRUE(DecideScaledToZero(InFlight(), {.gpu_load = 3}).active) << "its GPU worked";
+  const ScaledToZero of_busy = {.gpu_load = 3, .address = "10.1.0.7"};
+  EXPECT_TRUE(DecideScaledToZero(Named(InFlight()), of_busy).active) << "its GPU worked";
 }
 
-// A StatefulSet's pod: the next one has its name, and works.
-TEST(FrozenEngine, OneThatLeavesIsJudgedByTheGpusOfItsOwnTime) {
+// A pod of a StatefulSet: the next one has its name, and is busy.
+TEST(FrozenEngine, DepartedEngineIsEvaluatedByTheGpusOfItsOwnTime) {
   FleetBuilder nodes;
   HoldPod(nodes, absl::Minutes(12), 0);
   nodes.Hold(absl::Seconds(10), {Node("n", {})});
@@ -110,23 +112,23 @@ TEST(FrozenEngine, OneThatLeavesIsJudgedByTheGpusOfItsOwnTime) {
   next.pods[0].uid = "another";
   nodes.Hold(absl::Seconds(20), {next});
   EngineWorkloadBuilder llm(nodes);
-  llm.EngineIn("llm-a", 40).unmoved_since = llm.now() - kStoodFor;
-  llm.Leave("vllm at llm-a", absl::Seconds(30));
+  llm.EngineIn("llm-a", 40).unmoved_since = llm.now() - kStalledFor;
+  llm.Unlist("vllm at llm-a", absl::Seconds(30));
   llm.EngineIn("llm-a", 0, absl::Seconds(20));
   const Decision decision = llm.Decide(InFlight());
   EXPECT_THAT(decision.active_because, Not(HasSubstr("was at 40"))) << decision.active_because;
 }
 
-// No kubelet is asked who holds GPUs.
+// No kubelet is asked for the holders of GPUs.
 class FrozenWithoutOwners : public testing::Test {
  protected:
   FrozenWithoutOwners() { gpus_.Hold(absl::Minutes(12), {BusyGpu(0, 0, 90)}); }
 
-  Decision DecideOn(const Trigger& trigger, absl::Duration stood_for = kStoodFor) {
+  Decision DecideOn(const Trigger& trigger, absl::Duration stalled_for = kStalledFor) {
     SignalBuilder engines(gpus_.now());
     SignalSeries& engine = engines.Hold("vllm at 10.1.0.7", absl::Minutes(12), 8);
     engine.address = "10.1.0.7";
-    engine.unmoved_since = gpus_.now() - stood_for;
+    engine.unmoved_since = gpus_.now() - stalled_for;
     return DecideOn(trigger, engines);
   }
   Decision DecideOn(const Trigger& trigger, const SignalBuilder& engines) const {
@@ -154,7 +156,7 @@ TEST_F(FrozenWithoutOwners, RequestsCountAsNoneOnceAllGpusInUseAreIdle) {
   EXPECT_EQ(DecideOn(InFlight()).value, 8) << "the other one may be its";
 }
 
-TEST_F(FrozenWithoutOwners, ItIsKnownWhenRequestsWillBe) {
+TEST_F(FrozenWithoutOwners, EvidenceEndsWhenRequestsFreeze) {
   const Decision early = DecideOn(InFlight(), absl::Seconds(280));
   EXPECT_EQ(early.value, 8) << "not for long enough";
   EXPECT_EQ(early.evidence_until, gpus_.now() + absl::Seconds(20));
@@ -165,7 +167,7 @@ TEST_F(FrozenWithoutOwners, ItIsKnownWhenRequestsWillBe) {
   EXPECT_EQ(worked.evidence_until, gpus_.now() + absl::Seconds(40));
 }
 
-TEST_F(FrozenWithoutOwners, WhatGpusDoNotTellFreezesNothing) {
+TEST_F(FrozenWithoutOwners, UnknownGpusFreezeNothing) {
   Trigger trigger = InFlight();
   trigger.scope = Scope::kFleet;
   EXPECT_EQ(DecideOn(trigger).value, 8) << "GPUs are not looked at";
@@ -179,14 +181,14 @@ TEST_F(FrozenWithoutOwners, WhatGpusDoNotTellFreezesNothing) {
   EXPECT_EQ(DecideOn(InFlight()).value, 8) << "it cannot be read";
 }
 
-// Another one is in its place, and on its GPU.
-TEST_F(FrozenWithoutOwners, OneThatLeavesKeepsNothingActive) {
+// Another engine is in its place, and on its GPU.
+TEST_F(FrozenWithoutOwners, DepartedEngineKeepsNothingActive) {
   gpus_.Hold(absl::Seconds(20), {BusyGpu(0, 90, 90)});
   SignalBuilder engines(gpus_.now());
   SignalSeries& left = engines.Hold("vllm at 10.1.0.7", absl::Minutes(12), 8);
   left.address = "10.1.0.7";
-  left.unmoved_since = gpus_.now() - kStoodFor;
-  engines.Leave("vllm at 10.1.0.7", absl::Seconds(22));
+  left.unmoved_since = gpus_.now() - kStalledFor;
+  engines.Unlist("vllm at 10.1.0.7", absl::Seconds(22));
   engines.Hold("vllm at 10.1.0.8", absl::Minutes(12), 0).address = "10.1.0.8";
   for (const Trigger& trigger : {InFlight(), VllmInference()}) {
     const Decision decision = DecideOn(trigger, engines);

@@ -15,7 +15,7 @@ namespace {
 
 using Block = std::span<const GpuSeries>;
 
-// Blocks of a node's GPUs that are there; a GPU that has gone stands alone.
+// Returns blocks of the GPUs that are present on a node. A GPU that is gone is a block by itself.
 std::vector<Block> BlocksOf(const Trigger& trigger, const ScopedFleet& scoped) {
   const Block gpus(scoped.gpus);
   const size_t wanted = static_cast<size_t>(trigger.gpus_per_replica);
@@ -38,7 +38,7 @@ std::string NameOf(Block block) {
   return absl::StrCat(first, "-", last.substr(last.rfind('/') + 1));
 }
 
-// Whether the GPU has shown the metric within stale_after.
+// Returns whether the GPU had the metric within stale_after.
 bool IsReadable(const GpuSeries& gpu, GpuReading reading, const ScopedFleet& scoped,
                 absl::Duration stale_after) {
   const NodeView& view = scoped.nodes[gpu.node];
@@ -58,7 +58,7 @@ std::string WhyUnreadable(const GpuSeries& gpu, GpuField field, const ScopedFlee
   return gap == nullptr ? "" : absl::StrCat(gpu.name, " ", Why(*gap));
 }
 
-// Why a block as a whole is not read.
+// Returns why a block as a whole has no value.
 std::string WhyIdleUnreadable(Block block, const MetricTypeInfo& metric, const ScopedFleet& scoped,
                               absl::Duration stale_after) {
   const auto unread = std::ranges::find_if(block, [&](const GpuSeries& gpu) {
@@ -69,9 +69,9 @@ std::string WhyIdleUnreadable(Block block, const MetricTypeInfo& metric, const S
   return why.empty() ? absl::StrCat(unread->name, " has no ", metric.name) : why;
 }
 
-// While no GPU that is there can be read, whether one is in use is unknown as well.
-absl::Status NothingReadable(const Trigger& trigger, const ScopedFleet& scoped,
-                             absl::Duration stale_after) {
+// If no present GPU is readable, whether one is in use is not known either.
+absl::Status CheckAnyReadable(const Trigger& trigger, const ScopedFleet& scoped,
+                              absl::Duration stale_after) {
   const MetricTypeInfo& metric = InfoOf(trigger.metric);
   bool any_present = false;
   std::string why;
@@ -119,7 +119,7 @@ absl::StatusOr<Replicas> ReplicasInUse(const Trigger& trigger, const FleetHistor
   }
   std::ranges::move(gone, std::back_inserter(workload_replicas.replicas));
   if (!any_present)
-    workload_replicas.unseen = NothingReadable(trigger, scoped, staleness.stale_after);
+    workload_replicas.zero_status = CheckAnyReadable(trigger, scoped, staleness.stale_after);
   return workload_replicas;
 }
 

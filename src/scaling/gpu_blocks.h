@@ -1,4 +1,4 @@
-// Replicas without owners.
+// Replicas without known owners: blocks of GPUs in use.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -6,8 +6,8 @@
 
 namespace gpuscaler {
 
-// Blocks of gpusPerReplica GPUs in index order of a node are the replicas; one is there while one
-// of its GPUs is in use. A new holder of the same GPUs is a new replica.
+// Returns a replica for each block of gpusPerReplica GPUs, in index order of a node, with a GPU in
+// use. A new holder of the same GPUs is a new replica.
 absl::StatusOr<Replicas> ReplicasInUse(const Trigger& trigger, const FleetHistory& fleet,
                                        const StalenessLimits& staleness);
 

@@ -1,4 +1,4 @@
-// The requests that the gateway of a trigger on engines holds (gatewayUrl).
+// Requests that the gateway of a trigger on engines holds (gatewayUrl).
 #pragma once
 
 #include <optional>
@@ -14,23 +14,24 @@ namespace gpuscaler {
 struct HeldRequests {
   const SignalSeries* gateway = nullptr;  // null: the trigger names none, or it was never read
   std::optional<double> count;            // newest reading; empty: not known
-  std::string why_unreadable;             // empty: it is readable, or the trigger names none
-  // When time alone makes it unreadable.
+  std::string why_unreadable;             // empty: it is readable, or there is none
+  // When it becomes unreadable if no new reading comes.
   absl::Time changes_at = absl::InfiniteFuture();
 
   bool Any() const { return count.value_or(0) > 0; }
 };
 
-// `signals` null: no source is read. A reading counts for `stale_after`.
+// Returns the newest reading, which counts for `stale_after`. `signals` is null if no source is
+// read.
 HeldRequests HeldRequestsOf(const Trigger& trigger, const SignalHistory* signals, absl::Time now,
                             const StalenessLimits& staleness);
 
-// Whether they keep the trigger active. The threshold is 0 unless the metadata gives one: that of a
-// profile is a percentage.
+// Returns whether held requests keep the trigger active. The threshold is 0 unless the metadata
+// sets one: a profile's threshold is a percentage.
 bool KeepsActive(const Trigger& trigger, const HeldRequests& held);
 
-// One line for people, without its end: "gateway: NAME holds 12 requests (10.0.0.1 8, 10.0.0.2 4)".
-// Empty: the trigger names none.
+// Returns one line for people, without its end: "gateway: NAME holds 12 requests (10.0.0.1 8,
+// ...)". Empty if the trigger names no gateway.
 std::string HeldText(const HeldRequests& held);
 
 }  // namespace gpuscaler

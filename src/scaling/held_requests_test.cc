@@ -1,4 +1,4 @@
-// Decisions on what the gateway of a trigger on engines holds (DESIGN 9).
+// Decisions with a gateway that holds requests for the engines of a trigger (DESIGN 9).
 #include "scaling/held_requests.h"
 
 #include <memory>
@@ -27,7 +27,7 @@ Trigger WithGateway() {
   return trigger;
 }
 
-// Grows by so many requests a second, and holds `held` now. Was read for five minutes.
+// Returns a gateway that was read for five minutes, holds `held` now, and grew by `per_second`.
 SignalSeries GatewaySeries(absl::Time now, double per_second, double held) {
   SignalSeries series{.name = kGateway};
   DemandTrack track;
@@ -42,19 +42,19 @@ SignalSeries GatewaySeries(absl::Time now, double per_second, double held) {
   return series;
 }
 
-void Holds(EngineWorkloadBuilder& llm, const SignalSeries& series) {
+void SetGateway(EngineWorkloadBuilder& llm, const SignalSeries& series) {
   SignalHistory history{.now = llm.now(), .series = {series}};
   llm.signals().gateway = std::make_shared<const SignalHistory>(std::move(history));
 }
 
-// Nodes without a pod of the workload.
-EngineWorkloadBuilder Asleep() {
+// Returns nodes without a pod of the workload.
+EngineWorkloadBuilder AtZeroReplicas() {
   return EngineWorkloadBuilder(FleetBuilder().Hold(absl::Minutes(12), {Node("n-a", {})}));
 }
 
 TEST(HeldRequests, NoReplicaAndNoKnownCapacityAsksForOne) {
-  EngineWorkloadBuilder llm = Asleep();
-  Holds(llm, GatewaySeries(llm.now(), 20, 400));
+  EngineWorkloadBuilder llm = AtZeroReplicas();
+  SetGateway(llm, GatewaySeries(llm.now(), 20, 400));
   const Decision decision = llm.Decide(WithGateway());
   ASSERT_TRUE(decision.status.ok()) << decision.status;
   EXPECT_EQ(decision.value, 80);
@@ -65,8 +65,8 @@ TEST(HeldRequests, NoReplicaAndNoKnownCapacityAsksForOne) {
 }
 
 TEST(HeldRequests, NothingHeldIsNoReplica) {
-  EngineWorkloadBuilder llm = Asleep();
-  Holds(llm, GatewaySeries(llm.now(), 0, 0));
+  EngineWorkloadBuilder llm = AtZeroReplicas();
+  SetGateway(llm, GatewaySeries(llm.now(), 0, 0));
   const Decision decision = llm.Decide(WithGateway());
   ASSERT_TRUE(decision.status.ok()) << decision.status;
   EXPECT_EQ(decision.value, 0);
@@ -75,8 +75,8 @@ TEST(HeldRequests, NothingHeldIsNoReplica) {
 }
 
 TEST(HeldRequests, AThresholdOfTheMetadataIsLiteral) {
-  EngineWorkloadBuilder llm = Asleep();
-  Holds(llm, GatewaySeries(llm.now(), 0.1, 3));
+  EngineWorkloadBuilder llm = AtZeroReplicas();
+  SetGateway(llm, GatewaySeries(llm.now(), 0.1, 3));
   Trigger trigger = WithGateway();
   EXPECT_TRUE(llm.Decide(trigger).active) << "the profile's 5 is a percentage";
   trigger.activation_threshold_given = true;
@@ -84,12 +84,12 @@ TEST(HeldRequests, AThresholdOfTheMetadataIsLiteral) {
 }
 
 TEST(HeldRequests, AGatewayThatCannotBeReadIsUnknownWithoutAReplica) {
-  EngineWorkloadBuilder llm = Asleep();
+  EngineWorkloadBuilder llm = AtZeroReplicas();
   EXPECT_THAT(llm.Decide(WithGateway()).status.ToString(),
               HasSubstr("UNAVAILABLE: gateway: not read yet"));
   SignalSeries series = GatewaySeries(llm.now() - absl::Minutes(1), 1, 10);
   series.gap = "connection refused";
-  Holds(llm, series);
+  SetGateway(llm, series);
   const Decision decision = llm.Decide(WithGateway());
   EXPECT_EQ(decision.status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(decision.status.message()), HasSubstr("connection refused"));
@@ -106,11 +106,11 @@ class HeldBesideEnginesTest : public testing::Test {
     }
   }
 
-  // The gateway's readings end with the engines'.
+  // Sets a gateway with readings that end with those of the engines.
   void HoldGrowing(double per_second, double held) {
     SignalSeries series = GatewaySeries(service_.now(), per_second, held);
     for (SignalPoint& point : series.points) point.at += llm_.now() - service_.now();
-    Holds(llm_, series);
+    SetGateway(llm_, series);
   }
 
   SimulatedService service_;

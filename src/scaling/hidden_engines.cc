@@ -11,7 +11,7 @@ namespace {
 
 bool IsNamed(const Trigger& trigger) { return !trigger.engine_endpoint.url.empty(); }
 
-// As far as is known who holds it.
+// Returns whether all known holders are pods that the ScaledObject may not see.
 bool IsOfOthersAlone(const ScaledObjectRef& scaled_object, const NodeLayout& layout,
                      const NodeLayout::Gpu& gpu) {
   return !gpu.holders.empty() && std::ranges::none_of(gpu.holders, [&](const GpuHolder& holder) {
@@ -24,7 +24,7 @@ bool AnyGpuInUse(const Trigger& trigger, const ScaledObjectRef& scaled_object,
   const NodeLayout& layout = *newest.layout();
   const StoredPoints points = newest.points();
   for (size_t i = 0; i < points.size(); ++i) {
-    // A name may lead anywhere.
+    // A named endpoint may lead to any pod.
     const bool counts = IsNamed(trigger) || !IsOfOthersAlone(scaled_object, layout, layout.gpus[i]);
     if (counts && points[i].in_use()) return true;
   }

@@ -1,4 +1,4 @@
-// Engines that nobody knows of, where GPUs in use tell that there may be some.
+// Detects engines that are not known but may exist, because GPUs are in use.
 #pragma once
 
 #include "absl/status/status.h"
@@ -9,10 +9,10 @@
 
 namespace gpuscaler {
 
-// Without owners a GPU in use is all that tells of a replica. UNAVAILABLE: one is in use, and none
-// of the engines that the trigger reads is known: its endpoint has no address, or none is found
-// where it is looked for; that is unknown, and not none. A GPU of pods that the ScaledObject may
-// not see hides none of those that are looked for.
+// Without owners, a GPU in use is the only sign of a replica. Returns UNAVAILABLE if one is in use
+// and no engine of the trigger is known: its endpoint has no address, or none is found. That is
+// unknown, not zero. Unless the endpoint is named, GPUs of pods that the ScaledObject may not see
+// do not count.
 absl::Status CheckNoneIsHidden(const Trigger& trigger, const ScaledObjectRef& scaled_object,
                                const FleetHistory& fleet, const SignalHistory& signals);
 

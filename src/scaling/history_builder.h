@@ -14,7 +14,7 @@ namespace gpuscaler {
 
 constexpr absl::Duration kTick = absl::Seconds(2);
 
-// A GPU of 80 GiB in use, by a holder that was there before us.
+// A GPU of 80 GB in use, by a holder from before the first reading.
 inline GpuSample BusyGpu(int index, double utilization_percent, double memory_used_percent = 10) {
   GpuSample gpu;
   gpu.index = index;
@@ -34,7 +34,7 @@ inline GpuSample FreeGpu(int index) {
   return gpu;
 }
 
-// In use when last read; nothing can be read now.
+// A GPU that was in use when last read, and cannot be read now.
 inline GpuSample LostGpu(int index) {
   GpuSample gpu = BusyGpu(index, 0);
   gpu.utilization_percent.reset();
@@ -49,10 +49,10 @@ inline GpuSample LostGpu(int index) {
 class HistoryBuilder {
  public:
   HistoryBuilder() = default;
-  // Readings that stay within that of each other are one run.
+  // Equal readings at most `join_within` apart are one run.
   explicit HistoryBuilder(absl::Duration join_within) { limits_.join_within = join_within; }
 
-  // One snapshot, kTick after the one before.
+  // Adds one snapshot, kTick after the previous one.
   HistoryBuilder& Tick(std::vector<GpuSample> gpus) {
     now_ += kTick;
     NodeSnapshot snapshot{.taken_at = now_, .node = "n"};
@@ -62,14 +62,14 @@ class HistoryBuilder {
     return *this;
   }
 
-  // The same GPUs for `duration`.
+  // Repeats the same GPUs for `duration`.
   HistoryBuilder& Hold(absl::Duration duration, const std::vector<GpuSample>& gpus) {
     for (absl::Time end = now_ + duration; now_ < end;) Tick(gpus);
     return *this;
   }
 
-  // No snapshot for `duration`.
-  HistoryBuilder& Silence(absl::Duration duration) {
+  // Adds no snapshot for `duration`.
+  HistoryBuilder& Pause(absl::Duration duration) {
     now_ += duration;
     return *this;
   }

@@ -21,25 +21,25 @@ using State = Contribution::State;
 using Steps = std::vector<LoadStep>;
 
 // Sums are compared at whole multiples, so that all aggregators compare the same ones.
-constexpr absl::Duration kEvery = absl::Seconds(2);
-// The past is asked for in two steps, as the need grows with the age of a start and agents send all
-// of it again for a longer one: what most starts need, or all that is kept.
-constexpr absl::Duration kMostNeed = absl::Minutes(10);
+constexpr absl::Duration kSumInterval = absl::Seconds(2);
+// History is requested in two steps: what most starts need, or all that is kept. The need grows
+// with the age of a start, and agents send the whole history again for a longer one.
+constexpr absl::Duration kUsualLookBack = absl::Minutes(10);
 constexpr absl::Duration kMargin = absl::Minutes(1);
 
-// Demand before a start is compared at whole multiples, so that most starts share them.
-constexpr absl::Duration kDemandEvery = absl::Seconds(30);
+// Demand before a start is compared at whole multiples, so that most starts share the results.
+constexpr absl::Duration kDemandInterval = absl::Seconds(30);
 
-// A time, and its highest sum holds.
+// A time. Its highest sum holds.
 struct Period {
   absl::Time begin;
   absl::Time end;
-  absl::Time asked_from;  // earlier than `begin`: more of the past may change it
+  absl::Time needed_from;  // earlier than `begin` if more history may change the period
 
   friend bool operator==(const Period&, const Period&) = default;
 };
 
-// A replica that was counted once, and its loads.
+// A replica that was once counted, and its loads.
 struct CountedReplica {
   const Replica* replica;
   absl::Time since;  // as far as its samples show
@@ -47,8 +47,8 @@ struct CountedReplica {
   Steps steps;
 };
 
-// The value of a busy replica lasts for activationWindow.
-void StayBusy(absl::Duration activation_window, Steps& steps) {
+// A busy replica keeps its value for activationWindow.
+void ExtendBusySteps(absl::Duration activation_window, Steps& steps) {
   Steps busy;
   for (const LoadStep& step : steps) {
     if (step.load == 0) continue;
@@ -62,12 +62,12 @@ void StayBusy(absl::Duration activation_window, Steps& steps) {
   steps = std::move(busy);
 }
 
-// The integral of a replica's load, at times that only grow.
+// The integral of a replica's load, for increasing times.
 class Integral {
  public:
   explicit Integral(const Steps& steps) : steps_(steps) {}
 
-  // In load seconds, from the first step to `at`.
+  // Returns load times seconds from the first step to `at`.
   double Until(absl::Time at) {
     while (next_ < steps_.size() && steps_[next_].end <= at) {
       const LoadStep& step = steps_[next_++];
@@ -83,9 +83,9 @@ class Integral {
   double done_ = 0;
 };
 
-class Past {
+class PastLoads {
  public:
-  Past(const Trigger& trigger, const std::vector<Replica>& replicas, absl::Time now)
+  PastLoads(const Trigger& trigger, const std::vector<Replica>& replicas, absl::Time now)
       : trigger_(trigger), now_(now), window_(SmoothingOf(trigger)) {
     for (const Replica& replica : replicas) {
       const absl::Time until = CountedUntil(replica, now);
@@ -98,17 +98,17 @@ class Past {
     std::ranges::sort(counted_, {}, &CountedReplica::since);
     for (const CountedReplica& counted : counted_) {
       if (times_.empty() || times_.back().end < counted.since) {
-        times_.push_back({.begin = counted.since, .end = counted.until, .asked_from = {}});
+        times_.push_back({.begin = counted.since, .end = counted.until, .needed_from = {}});
       } else {
         times_.back().end = std::max(times_.back().end, counted.until);
       }
     }
   }
 
-  // The last 5 minutes before `at` in which a replica was counted: other times do not make up for
-  // them. Empty: none was.
+  // Returns the last 5 minutes before `at` in which a replica was counted, skipping other times.
+  // Empty: none was.
   std::optional<Period> Before(absl::Time at) const {
-    Period period{.begin = at, .end = absl::InfinitePast(), .asked_from = absl::InfinitePast()};
+    Period period{.begin = at, .end = absl::InfinitePast(), .needed_from = absl::InfinitePast()};
     absl::Duration left = kHeldFrom;
     for (auto time = times_.rbegin(); time != times_.rend(); ++time) {
       const absl::Time end = std::min(time->end, at);
@@ -117,7 +117,7 @@ class Past {
       period.begin = std::max(time->begin, end - left);
       left -= end - period.begin;
       if (left > absl::ZeroDuration()) continue;
-      period.asked_from = period.begin;
+      period.needed_from = period.begin;
       break;
     }
     if (period.end != absl::InfinitePast()) {
@@ -125,7 +125,7 @@ class Past {
       const bool was_counted_longer = std::ranges::any_of(counted_, [&](const auto& counted) {
         return counted.since <= period.begin && counted.replica->counted_since <= needed;
       });
-      if (was_counted_longer) period.asked_from = needed;
+      if (was_counted_longer) period.needed_from = needed;
       return period;
     }
     const bool was_counted = std::ranges::any_of(counted_, [at](const CountedReplica& counted) {
@@ -134,10 +134,10 @@ class Past {
     if (!was_counted) return std::nullopt;
     return Period{.begin = oldest_,
                   .end = std::min(oldest_ + kHeldFrom, now_),
-                  .asked_from = absl::InfinitePast()};
+                  .needed_from = absl::InfinitePast()};
   }
 
-  // The highest sum of each period.
+  // Returns the highest sum of each period.
   std::vector<double> Highest(const std::vector<Period>& periods) {
     if (periods.empty()) return {};
     const absl::Time first = std::max(std::ranges::min(periods, {}, &Period::begin).begin, oldest_);
@@ -160,7 +160,8 @@ class Past {
                                          const std::vector<Period>& periods) {
     std::vector<absl::Time> times;
     const absl::Time epoch = absl::UnixEpoch();
-    for (absl::Time at = epoch + absl::Ceil(first - epoch, kEvery); at < last; at += kEvery) {
+    for (absl::Time at = epoch + absl::Ceil(first - epoch, kSumInterval); at < last;
+         at += kSumInterval) {
       times.push_back(at);
     }
     for (const Period& period : periods) times.push_back(period.end);
@@ -177,7 +178,7 @@ class Past {
       const Valuation valuation = ValuationOf(*counted.replica);
       counted.steps = StepsOf(trigger_, *counted.replica, valuation, begin, end, trigger_.target);
       if (valuation == Valuation::kTargetWhileBusy) {
-        StayBusy(trigger_.activation_window, counted.steps);
+        ExtendBusySteps(trigger_.activation_window, counted.steps);
       }
       if (valuation == Valuation::kNotEvaluated) {
         not_evaluated.push_back(&counted);
@@ -196,7 +197,7 @@ class Past {
     return StateOf(trigger_, replica, From(replica.samples, replica.warm_at)).valuation;
   }
 
-  // `times` grow.
+  // Requires increasing `times`.
   std::vector<double> SumsAt(const std::vector<absl::Time>& times) const {
     const absl::Duration window = std::max(window_, kShortestWindow);
     std::vector<double> sums(times.size());
@@ -211,8 +212,8 @@ class Past {
     return sums;
   }
 
-  // Each replica smoothed by itself: those counted then, over the part of the window in which they
-  // were.
+  // Returns values with each replica smoothed by itself: those counted at each time, over the part
+  // of the window in which they were counted.
   std::vector<double> ValuesAt(const std::vector<absl::Time>& times) const {
     std::vector<double> values;
     values.reserve(times.size());
@@ -229,7 +230,7 @@ class Past {
 
   std::optional<double> SmoothedAt(const Steps& steps, absl::Time at) const {
     const absl::Time begin = at - std::max(window_, kShortestWindow);
-    std::vector<Lasting> values;
+    std::vector<TimedValue> values;
     for (auto step = std::ranges::upper_bound(steps, begin, {}, &LoadStep::end);
          step != steps.end() && step->begin < at; ++step) {
       const absl::Duration lasted = std::min(step->end, at) - std::max(step->begin, begin);
@@ -246,11 +247,11 @@ class Past {
   const absl::Duration window_;
   absl::Time oldest_ = absl::InfiniteFuture();
   std::vector<CountedReplica> counted_;
-  std::vector<Period> times_;  // in which a replica was counted, oldest first, apart
+  std::vector<Period> times_;  // in which a replica was counted, oldest first, disjoint
 };
 
-// The replica that starts, and the time before that its hold looks at.
-struct HeldReplica {
+// A replica that starts or ends, and the end of the period that its hold uses.
+struct HoldCause {
   const ReplicaLoad* load;
   absl::Time first_seen;
 };
@@ -260,47 +261,47 @@ bool IsCounted(const ReplicaLoad& load) {
          load.contribution.state == State::kUnreadable;
 }
 
-std::vector<HeldReplica> HeldReplicas(const std::vector<ReplicaLoad>& loads, absl::Time now) {
-  std::vector<HeldReplica> held;
+std::vector<HoldCause> HoldCauses(const std::vector<ReplicaLoad>& loads, absl::Time now) {
+  std::vector<HoldCause> causes;
   const bool any_counted = std::ranges::any_of(loads, IsCounted);
   for (const ReplicaLoad& load : loads) {
     if (load.starts) {
-      held.push_back({.load = &load, .first_seen = std::min(load.replica->starting_since, now)});
+      causes.push_back({.load = &load, .first_seen = std::min(load.replica->starting_since, now)});
     } else if (!any_counted && load.contribution.state == State::kTerminating) {
-      held.push_back({.load = &load, .first_seen = now});
+      causes.push_back({.load = &load, .first_seen = now});
     }
   }
-  return held;
+  return causes;
 }
 
-std::string WhatHolds(const HeldReplica& held) {
-  return absl::StrCat(held.load->contribution.name,
-                      held.load->starts ? " starts" : " terminates, and no replica is counted");
+std::string CauseText(const HoldCause& cause) {
+  return absl::StrCat(cause.load->contribution.name,
+                      cause.load->starts ? " starts" : " terminates, and no replica is counted");
 }
 
-std::string Because(const Trigger& trigger, const HeldReplica& held, double least) {
-  return absl::StrCat(WhatHolds(held), "; before it was ", NumberText(RoundToThreeDecimals(least)),
+std::string PastValueText(const Trigger& trigger, const HoldCause& cause, double least) {
+  return absl::StrCat(CauseText(cause), "; before it was ", NumberText(RoundToThreeDecimals(least)),
                       " ", InfoOf(trigger.metric).unit);
 }
 
-std::string BecauseOfDemand(const HeldReplica& held, double replicas) {
-  return absl::StrCat(WhatHolds(held), "; before it the requests needed ",
+std::string PastDemandText(const HoldCause& cause, double replicas) {
+  return absl::StrCat(CauseText(cause), "; before it the requests needed ",
                       NumberText(RoundToThreeDecimals(replicas)), " replicas");
 }
 
-std::string BecauseNoneWas(const HeldReplica& held, int present) {
-  return absl::StrCat(held.load->contribution.name, held.load->starts ? " starts" : " terminates",
+std::string UnknownPastText(const HoldCause& cause, int present) {
+  return absl::StrCat(cause.load->contribution.name, cause.load->starts ? " starts" : " terminates",
                       ", and what it was before is not known: the target for ",
                       CountText(present, "replica"));
 }
 
-// Counted or starting.
+// Returns the number of replicas that are counted or start.
 int PresentIn(const std::vector<ReplicaLoad>& loads) {
   return static_cast<int>(std::ranges::count_if(
       loads, [](const ReplicaLoad& load) { return IsCounted(load) || load.starts; }));
 }
 
-// The activity of a replica that terminates is that of the time before its deletion.
+// A replica that terminates has the activity of the time before its deletion.
 absl::Time OldestForActivity(const Trigger& trigger, const std::vector<ReplicaLoad>& loads,
                              absl::Time now) {
   absl::Time oldest = now;
@@ -311,9 +312,9 @@ absl::Time OldestForActivity(const Trigger& trigger, const std::vector<ReplicaLo
   return oldest;
 }
 
-// The demand at the end of a period. If it fell before that, the requests may have stopped because
-// no replica took any: then the highest of the beginning, the middle and the end. Otherwise the
-// highest would be that of noise, for demand changes by some percent from one window to the next.
+// The demand at the end of a period. If it fell before that, requests may have stopped because no
+// replica took any: then the highest at the begin, the middle and the end. The highest is not taken
+// always, because demand varies by some percent from one window to the next.
 class PastDemand {
  public:
   PastDemand(const Trigger& trigger, const Replicas& replicas)
@@ -338,7 +339,7 @@ class PastDemand {
   }
 
   static absl::Time Rounded(absl::Time at) {
-    return absl::UnixEpoch() + absl::Floor(at - absl::UnixEpoch(), kDemandEvery);
+    return absl::UnixEpoch() + absl::Floor(at - absl::UnixEpoch(), kDemandInterval);
   }
 
   const Trigger& trigger_;
@@ -356,38 +357,38 @@ void Raise(double least, std::string because, Hold& hold) {
 
 Hold HoldOf(const Trigger& trigger, const Replicas& replicas, const std::vector<ReplicaLoad>& loads,
             absl::Time now) {
-  Past past(trigger, replicas.replicas, now);
+  PastLoads past(trigger, replicas.replicas, now);
   Hold hold;
   absl::Time oldest = OldestForActivity(trigger, loads, now);
   const int present = PresentIn(loads);
   std::vector<Period> periods;
-  std::vector<HeldReplica> of_periods;
-  for (const HeldReplica& held : HeldReplicas(loads, now)) {
-    const std::optional<Period> period = past.Before(held.first_seen);
+  std::vector<HoldCause> period_causes;
+  for (const HoldCause& cause : HoldCauses(loads, now)) {
+    const std::optional<Period> period = past.Before(cause.first_seen);
     if (!period) {
-      oldest = absl::InfinitePast();  // more of the past may show one
-      Raise(trigger.target * present, BecauseNoneWas(held, present), hold);
+      oldest = absl::InfinitePast();  // more history may show one
+      Raise(trigger.target * present, UnknownPastText(cause, present), hold);
       continue;
     }
-    oldest = std::min(oldest, period->asked_from - SmoothingOf(trigger));
+    oldest = std::min(oldest, period->needed_from - SmoothingOf(trigger));
     if (std::ranges::find(periods, *period) != periods.end()) continue;
     periods.push_back(*period);
-    of_periods.push_back(held);
+    period_causes.push_back(cause);
   }
   const std::vector<double> highest = past.Highest(periods);
   PastDemand past_demand(trigger, replicas);
   for (size_t i = 0; i < highest.size(); ++i) {
     const std::optional<double> demand = past_demand.Before(periods[i]);
     if (demand) {
-      Raise(trigger.target * *demand, BecauseOfDemand(of_periods[i], *demand), hold);
+      Raise(trigger.target * *demand, PastDemandText(period_causes[i], *demand), hold);
     } else if (trigger.metric == MetricType::kDemandReplicas) {  // a sum is not in its unit
       if (std::ranges::any_of(loads, IsCounted)) continue;
-      Raise(trigger.target * present, BecauseNoneWas(of_periods[i], present), hold);
+      Raise(trigger.target * present, UnknownPastText(period_causes[i], present), hold);
     } else {
-      Raise(highest[i], Because(trigger, of_periods[i], highest[i]), hold);
+      Raise(highest[i], PastValueText(trigger, period_causes[i], highest[i]), hold);
     }
   }
-  hold.look_back = now - oldest + kMargin <= kMostNeed ? kMostNeed : kLongestWindow;
+  hold.look_back = now - oldest + kMargin <= kUsualLookBack ? kUsualLookBack : kLongestWindow;
   return hold;
 }
 

@@ -95,7 +95,7 @@ TEST(Hold, FromZeroTheTargetForEachHolds) {
               "llm-b starts, and what it was before is not known: the target for 2 replicas");
 }
 
-TEST(Hold, WhatIsGoneWhenAReplicaStartsWasCountedBefore) {
+TEST(Hold, LoadOfGoneReplicasIsHeldForALaterStart) {
   FleetBuilder fleet;
   fleet.Hold(kLong, {Node("n", {Serving("llm-a", 90)})});
   fleet.Hold(absl::Minutes(3), {Node("n", {})});
@@ -110,7 +110,7 @@ TEST(Hold, AStartThatIsOlderThanThePastHoldsTheOldestThatIsKept) {
   const HeldPod starting = Starting("llm-b", fleet.now());
   for (int minute = 0; minute < 25; ++minute) {
     HeldPod serving = Serving("llm-a", minute < 15 ? 70 : 20);
-    serving.memory_used_percent = minute;  // each minute a run of its own
+    serving.memory_used_percent = minute;  // a run of its own for each minute
     fleet.Hold(absl::Minutes(1), {Node("n", {serving, starting})});
   }
   EXPECT_EQ(Decided(fleet).value, 70);
@@ -154,7 +154,7 @@ TEST(Hold, OtherAggregationsHoldTheirOwnValue) {
   EXPECT_EQ(DecidedOn(trigger, fleet).value, 2 * 70);
 }
 
-TEST(Hold, NotWithoutOwners) {
+TEST(Hold, NothingIsHeldWithoutOwners) {
   FleetBuilder fleet;
   fleet.Hold(kLong, {Node("n", {Serving("llm-a", 90)})});
   fleet.Hold(absl::Minutes(2), {Node("n", {Serving("llm-a", 40)})});
@@ -216,7 +216,7 @@ TEST(Terminating, ADeletedReplicaKeepsActiveWhatWasActive) {
   }
 }
 
-TEST(Terminating, OneThatStartedKeepsNothingActive) {
+TEST(Terminating, DeletedStartingReplicaKeepsNothingActive) {
   FleetBuilder fleet;
   fleet.Hold(kLong, {Node("n", {})});
   fleet.Hold(absl::Minutes(2), {Node("n", {Starting("llm-a", fleet.now() + kTick)})});

@@ -16,7 +16,7 @@ bool MayStayIdle(const Trigger& trigger, const FleetHistory& fleet, const Decisi
          decision.warming == 0 && decision.terminating == 0;
 }
 
-// A replica is not above the threshold if none of its GPUs is, but their sum may be.
+// A replica can exceed the threshold only if one of its GPUs does, unless they are summed.
 double ThresholdOfEach(const Trigger& trigger) {
   return trigger.aggregation == Aggregation::kSum ? std::min(trigger.activation_threshold, 0.0)
                                                   : trigger.activation_threshold;
@@ -27,8 +27,8 @@ const std::shared_ptr<const NodeLayout>& OldestLayout(const NodeHistory& history
                                       : history.past_layouts.front().layout;
 }
 
-// For as long as is looked back on: each replica there has always been, with these GPUs.
-bool HeldAllAlong(const NodeHistory& history, absl::Time oldest) {
+// Returns whether each replica has held the same GPUs throughout the look-back.
+bool HasConstantLayout(const NodeHistory& history, absl::Time oldest) {
   const auto& runs = history.runs;
   for (size_t i = runs.size(); i-- > 0 && runs[i].last >= oldest;) {
     if (runs[i].layout() != runs.back().layout()) return false;
@@ -36,15 +36,16 @@ bool HeldAllAlong(const NodeHistory& history, absl::Time oldest) {
   return true;
 }
 
-// By the kubelet, or at once: else it takes the time since when each process holds its GPU.
-bool IsWarmForGood(const Trigger& trigger, const NodeLayout& layout, const NodeLayout::Gpu& gpu) {
+// Returns true if the kubelet reports readiness, or without warm-up. Otherwise a start depends on
+// when each process got its GPU.
+bool StaysWarm(const Trigger& trigger, const NodeLayout& layout, const NodeLayout::Gpu& gpu) {
   return trigger.warmup == absl::ZeroDuration() ||
          std::ranges::all_of(gpu.holders, [&layout](const GpuHolder& holder) {
            return layout.pods[static_cast<size_t>(holder.pod)].ready.has_value();
          });
 }
 
-bool Shows(const StoredPoint& kept, const GpuPoint& point) {
+bool HasSameReadings(const StoredPoint& kept, const GpuPoint& point) {
   if (kept.in_use() != point.in_use() || kept.held_since() != point.held_since()) return false;
   for (size_t i = 0; i < kGpuReadings; ++i) {
     const GpuReading reading = static_cast<GpuReading>(i);
@@ -62,26 +63,26 @@ IdleFastPath::IdleFastPath(const Trigger& trigger, const StalenessLimits& stalen
       activation_window_(trigger.activation_window),
       stale_after_(staleness.stale_after),
       evaluates_preallocated_memory_(EvaluatesPreallocatedMemory(trigger)),
-      stands_until_(absl::InfiniteFuture()) {}
+      idle_until_(absl::InfiniteFuture()) {}
 
 std::optional<IdleFastPath> IdleFastPath::Of(const Trigger& trigger, const FleetHistory& fleet,
                                              const StalenessLimits& staleness,
                                              const Decision& decision) {
   if (!MayStayIdle(trigger, fleet, decision)) return std::nullopt;
-  IdleFastPath quiet(trigger, staleness);
-  // Memory begins to stand by time alone.
-  if (quiet.evaluates_preallocated_memory_) quiet.stands_until_ = decision.active_while_read;
-  quiet.marks_.reserve(fleet.nodes.size());
-  for (const NodeState& state : fleet.nodes) quiet.marks_.push_back(quiet.MarkOf(state));
+  IdleFastPath idle(trigger, staleness);
+  // Memory becomes steady by time alone.
+  if (idle.evaluates_preallocated_memory_) idle.idle_until_ = decision.active_while_read;
+  idle.marks_.reserve(fleet.nodes.size());
+  for (const NodeState& state : fleet.nodes) idle.marks_.push_back(idle.MarkOf(state));
   for (const Contribution& contribution : decision.contributions) {
-    if (!quiet.AddReplica(trigger, fleet, contribution)) return std::nullopt;
+    if (!idle.AddReplica(trigger, fleet, contribution)) return std::nullopt;
   }
   const absl::Time oldest = OldestLookedAt(trigger, fleet.now, staleness);
   for (size_t i = 0; i < fleet.nodes.size(); ++i) {
-    if (!quiet.marks_[i].has_replicas) continue;
-    if (!HeldAllAlong(*fleet.nodes[i].history, oldest)) return std::nullopt;
+    if (!idle.marks_[i].has_replicas) continue;
+    if (!HasConstantLayout(*fleet.nodes[i].history, oldest)) return std::nullopt;
   }
-  return quiet;
+  return idle;
 }
 
 IdleFastPath::Mark IdleFastPath::MarkOf(const NodeState& state) const {
@@ -115,14 +116,14 @@ bool IdleFastPath::AddGpu(const Trigger& trigger, const std::string& uuid,
   }
   const NodeLayout::Gpu& gpu = layout.gpus[place];
   if (std::ranges::any_of(gpu.holders, &GpuHolder::is_possible)) return false;
-  return gpu.parent_uuid.empty() && IsWarmForGood(trigger, layout, gpu) &&
+  return gpu.parent_uuid.empty() && StaysWarm(trigger, layout, gpu) &&
          newest.points()[place].Value(reading_).has_value();
 }
 
 std::optional<absl::Time> IdleFastPath::StandsOn(const FleetHistory& fleet) {
   if (fleet.nodes.size() != marks_.size() || !fleet.asks_kubelets) return std::nullopt;
-  if (fleet.now >= stands_until_) return std::nullopt;
-  absl::Time until = std::min(fleet.stands_until, stands_until_);
+  if (fleet.now >= idle_until_) return std::nullopt;
+  absl::Time until = std::min(fleet.stands_until, idle_until_);
   for (size_t i = 0; i < marks_.size(); ++i) {
     const NodeState& state = fleet.nodes[i];
     if (!Continues(state, fleet.now, marks_[i])) return std::nullopt;
@@ -131,8 +132,8 @@ std::optional<absl::Time> IdleFastPath::StandsOn(const FleetHistory& fleet) {
   return until;
 }
 
-// Who holds what, and did, is as it was, and what is new is a reading of each GPU, soon after the
-// one before. Then no replica comes, goes or gets warm, and each is read and covered as before.
+// Pods and holders are unchanged, and new readings of each GPU follow the last one without a gap.
+// Then no replica starts, goes or becomes warm, and each is read and covered as before.
 bool IdleFastPath::Continues(const NodeState& state, absl::Time now, Mark& mark) const {
   const NodeHistory& history = *state.history;
   if (OldestLayout(history) != mark.oldest_layout) return false;
@@ -147,12 +148,12 @@ bool IdleFastPath::Continues(const NodeState& state, absl::Time now, Mark& mark)
     if (i == 0 || run.layout() != mark.layout) return false;
     if (!mark.has_replicas) continue;
     const bool follows = run.first - runs[i - 1].last <= stale_after_;
-    if (!follows || !SaysNothingNew(run.points(), mark)) return false;
+    if (!follows || !IsUnchanged(run.points(), mark)) return false;
   }
   return false;
 }
 
-// Now, and as far back as matters.
+// Now, and throughout activationWindow.
 bool IdleFastPath::IsRead(const NodeState& state, absl::Time now) const {
   const NodeHistory& history = *state.history;
   return state.silence.empty() && state.disputed.empty() &&
@@ -160,12 +161,12 @@ bool IdleFastPath::IsRead(const NodeState& state, absl::Time now) const {
          history.runs.front().first <= now - activation_window_;
 }
 
-bool IdleFastPath::SaysNothingNew(const StoredPoints& points, const Mark& mark) const {
+bool IdleFastPath::IsUnchanged(const StoredPoints& points, const Mark& mark) const {
   if (points.has_shares()) return false;
   for (size_t i = 0; i < mark.places.size(); ++i) {
     const StoredPoint point = points[mark.places[i]];
     if (evaluates_preallocated_memory_) {
-      if (!Shows(point, mark.shown[i])) return false;
+      if (!HasSameReadings(point, mark.shown[i])) return false;
       continue;
     }
     const std::optional<double> value = point.Value(reading_);

@@ -1,5 +1,5 @@
-// Whether a workload that was found inactive still is, by a look at what is new: most news of its
-// nodes are of other pods, or say once more that its own GPUs do nothing.
+// Whether an inactive workload is still inactive, without a new decision: most updates of its nodes
+// are about other pods, or repeat that its own GPUs are idle.
 #pragma once
 
 #include <cstddef>
@@ -16,34 +16,35 @@
 
 namespace gpuscaler {
 
-// What such a decision was made on, as far as it matters to that. Not thread-safe.
+// The inputs of an inactive decision, as far as its activity depends on them. Not thread-safe.
 class IdleFastPath {
  public:
-  // Nothing where more than a GPU above activationThreshold may make a new reading count: while a
-  // replica comes, warms up or is remembered, of GPUs that cannot be read or that pods share, of
-  // replicas on several nodes and MIG instances, of what engines say, and of all that is decided
-  // without owners. Where
-  // memory is valued by whether it stands, any other reading of its own GPUs may count.
+  // Returns nothing if more than a GPU above activationThreshold may make the workload active. That
+  // is so while a replica starts, warms up or is remembered, and if a replica spans several nodes
+  // or uses a MIG instance. It is also so if GPUs cannot be read or are shared, if readings come
+  // from engines or a gateway, and without owners. If memory may be preallocated, any new reading
+  // of its own GPUs may count.
   static std::optional<IdleFastPath> Of(const Trigger& trigger, const FleetHistory& fleet,
                                         const StalenessLimits& staleness, const Decision& decision);
 
-  // `fleet` is the one before, later, and no engine has said anything since. A time: what is
-  // decided on it is OK and inactive too, and will be until then if nothing more is heard; this is
-  // compared with the next. Nothing: that has to be decided, and this is of no more use.
+  // Requires a later state of the same fleet, and no update of engines in between. Returns until
+  // when a decision on `fleet` is OK and inactive if no new reading comes; the next call continues
+  // from `fleet`. Returns nothing if a new decision is needed; the object must not be used again.
   std::optional<absl::Time> StandsOn(const FleetHistory& fleet);
 
   size_t size_bytes() const;
 
  private:
-  // Where a node's history had come to.
+  // The last position in a node's history.
   struct Mark {
-    absl::Time first;  // of its newest run
-    // Who holds what, and did: with other pods, or fewer that are remembered, all may be otherwise.
+    absl::Time first;  // begin of its newest run
+    // Pods and holders. If these change, or fewer are remembered, a new decision is needed.
     std::shared_ptr<const NodeLayout> layout;
-    std::shared_ptr<const NodeLayout> oldest_layout;  // another one's: all was told anew
+    // If it is another one, the history was sent anew.
+    std::shared_ptr<const NodeLayout> oldest_layout;
     bool has_replicas = false;
-    std::vector<uint32_t> places;  // of their GPUs, in the layout
-    // Where memory is valued by whether it stands: what each of these shows, and its memory.
+    std::vector<uint32_t> places;  // indices of the replicas' GPUs in the layout
+    // If memory may be preallocated: the last reading and the memory of each of these GPUs.
     std::vector<GpuPoint> shown;
     std::vector<SteadyMemory::Parts> memory;
   };
@@ -51,7 +52,7 @@ class IdleFastPath {
   IdleFastPath(const Trigger& trigger, const StalenessLimits& staleness);
 
   Mark MarkOf(const NodeState& state) const;
-  // False: one of its GPUs may count otherwise than by its reading alone.
+  // Returns false if one of its GPUs may count by more than its reading.
   bool AddReplica(const Trigger& trigger, const FleetHistory& fleet,
                   const Contribution& contribution);
   bool AddGpu(const Trigger& trigger, const std::string& uuid, const NodeHistory& history,
@@ -59,17 +60,17 @@ class IdleFastPath {
 
   bool Continues(const NodeState& state, absl::Time now, Mark& mark) const;
   bool IsRead(const NodeState& state, absl::Time now) const;
-  bool SaysNothingNew(const StoredPoints& points, const Mark& mark) const;
-  // No other run of it has begun, and none that it remembers is forgotten.
+  bool IsUnchanged(const StoredPoints& points, const Mark& mark) const;
+  // Returns whether no run of steady memory began or was forgotten.
   static bool IsSameMemory(const NodeHistory& history, const Mark& mark);
 
   GpuReading reading_;
-  float threshold_;  // of each GPU
+  float threshold_;  // the same for each GPU
   absl::Duration activation_window_;
   absl::Duration stale_after_;
   bool evaluates_preallocated_memory_;
-  absl::Time stands_until_;
-  std::vector<Mark> marks_;  // of each node of the fleet
+  absl::Time idle_until_;
+  std::vector<Mark> marks_;  // one for each node of the fleet
 };
 
 }  // namespace gpuscaler

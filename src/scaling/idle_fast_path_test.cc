@@ -32,55 +32,55 @@ std::optional<IdleFastPath> IdleOn(const Trigger& trigger, const FleetHistory& f
 HeldPod LlmAt(double load) { return {.name = "llm-a", .owner = "llm", .loads = {load}}; }
 HeldPod Other(double load) { return {.name = "x", .owner = "other", .loads = {load}}; }
 
-TEST(IdleFastPath, LoadOfOthersDoesNotWakeIt) {
+TEST(IdleFastPath, LoadOfOtherPodsDoesNotEndIt) {
   FleetBuilder builder;
   builder.Hold(kLong, {Node("gpu-1", {LlmAt(0), Other(70)})});
-  auto quiet = IdleOn(OnLlm(), builder.fleet());
-  ASSERT_TRUE(quiet.has_value());
+  auto idle = IdleOn(OnLlm(), builder.fleet());
+  ASSERT_TRUE(idle.has_value());
   for (const double load : {90, 10, 100}) {
     builder.Tick({Node("gpu-1", {LlmAt(0), Other(load)})});
-    EXPECT_EQ(quiet->StandsOn(builder.fleet()), builder.now() + kStaleness.stale_after);
+    EXPECT_EQ(idle->StandsOn(builder.fleet()), builder.now() + kStaleness.stale_after);
   }
 }
 
-TEST(IdleFastPath, ItsOwnLoadDoes) {
+TEST(IdleFastPath, OwnLoadEndsIt) {
   Trigger trigger = OnLlm();
   trigger.activation_threshold = 5;
   FleetBuilder builder;
   builder.Hold(kLong, {Node("gpu-1", {LlmAt(0)})});
-  auto quiet = IdleOn(trigger, builder.fleet());
-  ASSERT_TRUE(quiet.has_value());
-  EXPECT_TRUE(quiet->StandsOn(builder.Tick({Node("gpu-1", {LlmAt(5)})}).fleet()));
-  EXPECT_FALSE(quiet->StandsOn(builder.Tick({Node("gpu-1", {LlmAt(5.1)})}).fleet()));
+  auto idle = IdleOn(trigger, builder.fleet());
+  ASSERT_TRUE(idle.has_value());
+  EXPECT_TRUE(idle->StandsOn(builder.Tick({Node("gpu-1", {LlmAt(5)})}).fleet()));
+  EXPECT_FALSE(idle->StandsOn(builder.Tick({Node("gpu-1", {LlmAt(5.1)})}).fleet()));
 }
 
-TEST(IdleFastPath, ReadingBetweenTwoLooksIsSeen) {
+TEST(IdleFastPath, ReadingBetweenTwoChecksEndsIt) {
   FleetBuilder builder;
   builder.Hold(kLong, {Node("gpu-1", {LlmAt(0)})});
-  auto quiet = IdleOn(OnLlm(), builder.fleet());
-  ASSERT_TRUE(quiet.has_value());
+  auto idle = IdleOn(OnLlm(), builder.fleet());
+  ASSERT_TRUE(idle.has_value());
   builder.Tick({Node("gpu-1", {LlmAt(30)})}).Tick({Node("gpu-1", {LlmAt(0)})});
-  EXPECT_FALSE(quiet->StandsOn(builder.fleet()));
+  EXPECT_FALSE(idle->StandsOn(builder.fleet()));
 }
 
-TEST(IdleFastPath, AnotherPodWakesIt) {
+TEST(IdleFastPath, NewPodEndsIt) {
   FleetBuilder builder;
   builder.Hold(kLong, {Node("gpu-1", {LlmAt(0)})});
-  auto quiet = IdleOn(OnLlm(), builder.fleet());
-  ASSERT_TRUE(quiet.has_value());
-  EXPECT_FALSE(quiet->StandsOn(builder.Tick({Node("gpu-1", {LlmAt(0), Other(0)})}).fleet()));
+  auto idle = IdleOn(OnLlm(), builder.fleet());
+  ASSERT_TRUE(idle.has_value());
+  EXPECT_FALSE(idle->StandsOn(builder.Tick({Node("gpu-1", {LlmAt(0), Other(0)})}).fleet()));
 }
 
-TEST(IdleFastPath, SilenceWakesIt) {
+TEST(IdleFastPath, StaleReadingsEndIt) {
   FleetBuilder builder;
   builder.Hold(kLong, {Node("gpu-1", {LlmAt(0)})});
-  auto quiet = IdleOn(OnLlm(), builder.fleet());
-  ASSERT_TRUE(quiet.has_value());
+  auto idle = IdleOn(OnLlm(), builder.fleet());
+  ASSERT_TRUE(idle.has_value());
   FleetHistory late = builder.fleet();
   late.now += kStaleness.stale_after;
-  EXPECT_TRUE(quiet->StandsOn(late));
+  EXPECT_TRUE(idle->StandsOn(late));
   late.now += kInstant;
-  EXPECT_FALSE(quiet->StandsOn(late));
+  EXPECT_FALSE(idle->StandsOn(late));
 }
 
 Trigger OnEngine() {
@@ -96,85 +96,83 @@ HeldPod Engine(double memory_used_percent) {
   return pod;
 }
 
-TEST(IdleFastPath, EngineWithStandingMemorySleepsWhileItsOwnGpusShowTheSame) {
+TEST(IdleFastPath, PreallocatedMemoryStaysIdleWhileItsReadingsAreUnchanged) {
   FleetBuilder builder;
   builder.Hold(kLong, {Node("gpu-1", {Engine(91), Other(70)})});
-  auto quiet = IdleOn(OnEngine(), builder.fleet());
-  ASSERT_TRUE(quiet.has_value());
+  auto idle = IdleOn(OnEngine(), builder.fleet());
+  ASSERT_TRUE(idle.has_value());
   builder.Tick({Node("gpu-1", {Engine(91), Other(80)})});
-  EXPECT_EQ(quiet->StandsOn(builder.fleet()), builder.now() + kStaleness.stale_after);
+  EXPECT_EQ(idle->StandsOn(builder.fleet()), builder.now() + kStaleness.stale_after);
   builder.Tick({Node("gpu-1", {Engine(91.5), Other(80)})});
-  EXPECT_FALSE(quiet->StandsOn(builder.fleet())) << "it may be another engine's";
+  EXPECT_FALSE(idle->StandsOn(builder.fleet())) << "it may be another engine's";
 }
 
-TEST(IdleFastPath, OneWithoutPodsSleepsWhateverTheNodesShowThatItWasOn) {
+TEST(IdleFastPath, WorkloadWithoutPodsStaysIdleWhateverItsFormerNodesShow) {
   FleetBuilder builder;
   builder.Hold(kLong, {Node("gpu-1", {LlmAt(50), Other(70)})});
   builder.Hold(kLong, {Node("gpu-1", {Other(70)})});
-  auto quiet = IdleOn(OnLlm(), builder.fleet());
-  ASSERT_TRUE(quiet.has_value());
-  EXPECT_EQ(quiet->StandsOn(builder.Tick({Node("gpu-1", {Other(90)})}).fleet()),
+  auto idle = IdleOn(OnLlm(), builder.fleet());
+  ASSERT_TRUE(idle.has_value());
+  EXPECT_EQ(idle->StandsOn(builder.Tick({Node("gpu-1", {Other(90)})}).fleet()),
             absl::InfiniteFuture());
 }
 
-TEST(IdleFastPath, OneWhoseEnginesSpeakIsNone) {
+TEST(IdleFastPath, WorkloadReadByEnginesHasNone) {
   FleetBuilder builder;
   builder.Hold(kLong, {Node("gpu-1", {Engine(91)})});
   SignalBuilder engines(builder.now());
   SignalSeries& engine = engines.Hold("vllm", kLong, 0);
   engine.namespace_name = "team-a";
   engine.pod = "llm-a";
-  const auto quiet_with = [&](const SignalHistory& signals) {
+  const auto idle_with = [&](const SignalHistory& signals) {
     return IdleFastPath::Of(
         OnEngine(), builder.fleet(), kStaleness,
         Decide(OnEngine(), kOwnScaledObject, builder.fleet(), &signals, kStaleness));
   };
-  EXPECT_FALSE(quiet_with(engines.history())) << "what GPUs show says nothing of its load";
+  EXPECT_FALSE(idle_with(engines.history())) << "readings of GPUs do not show its load";
   engine.pod = "another";
-  EXPECT_TRUE(quiet_with(engines.history()));
+  EXPECT_TRUE(idle_with(engines.history()));
 }
 
-TEST(IdleFastPath, ActiveOneIsNone) {
+TEST(IdleFastPath, ActiveWorkloadHasNone) {
   FleetBuilder builder;
   builder.Hold(kLong, {Node("gpu-1", {LlmAt(50)})});
   EXPECT_FALSE(IdleOn(OnLlm(), builder.fleet()));
 }
 
-bool OnceIn(int n, Random& random) { return random.Whole(1, n) == 1; }
-
-void NamePodsByChance(Random& random, Trigger& trigger) {
+void SetRandomPodRegex(Random& random, Trigger& trigger) {
   constexpr const char* kRegexes[] = {"llm-.*", ".*-1-1", "llm-1-.|x-2-.", "none"};
   trigger.workload.clear();
   trigger.pod_regex = std::make_shared<const RE2>(kRegexes[random.Whole(0, 3)]);
 }
 
-Trigger IdleTriggerByChance(Random& random) {
+Trigger RandomIdleTrigger(Random& random) {
   Trigger trigger;
-  if (!OnceIn(4, random)) trigger.workload = "llm";
-  if (OnceIn(4, random)) NamePodsByChance(random, trigger);
-  if (OnceIn(4, random)) trigger.gpu_index = random.Whole(0, 3);
+  if (!random.OneIn(4)) trigger.workload = "llm";
+  if (random.OneIn(4)) SetRandomPodRegex(random, trigger);
+  if (random.OneIn(4)) trigger.gpu_index = random.Whole(0, 3);
   constexpr MetricType kMetrics[] = {MetricType::kGpuUtilization, MetricType::kMemoryUsedPercent,
                                      MetricType::kPowerDraw};
-  trigger.metric = kMetrics[OnceIn(4, random) ? random.Whole(1, 2) : 0];
-  trigger.activation_threshold = OnceIn(2, random) ? 0 : random.Whole(1, 150);
+  trigger.metric = kMetrics[random.OneIn(4) ? random.Whole(1, 2) : 0];
+  trigger.activation_threshold = random.OneIn(2) ? 0 : random.Whole(1, 150);
   trigger.aggregation = static_cast<Aggregation>(random.Whole(0, 5));
   trigger.activation_window = absl::Seconds(random.Whole(0, 40));
   trigger.window = absl::Seconds(random.Whole(0, 30));
-  trigger.warmup = absl::Seconds(OnceIn(2, random) ? 0 : random.Whole(0, 20));
+  trigger.warmup = absl::Seconds(random.OneIn(2) ? 0 : random.Whole(0, 20));
   trigger.preallocation_window = absl::Seconds(random.Whole(0, 40));
   trigger.preallocated_memory = static_cast<PreallocatedMemory>(random.Whole(0, 2));
   trigger.scale_in = static_cast<ScaleIn>(random.Whole(0, 1));
   return trigger;
 }
 
-// A node with an agent that does what agents do, and a kubelet too.
-class NodeOfChance {
+// A node with a random history, as agents and kubelets produce it.
+class RandomNode {
  public:
-  NodeOfChance(Random& random, int number)
+  RandomNode(Random& random, int number)
       : number_(number),
-        has_groups_(OnceIn(3, random)),
-        has_shared_(OnceIn(4, random)),
-        change_(OnceIn(2, random) ? 40 : 400),
+        has_groups_(random.OneIn(3)),
+        has_shared_(random.OneIn(4)),
+        change_(random.OneIn(2) ? 40 : 400),
         limits_{.horizon = absl::Seconds(random.Whole(60, 120)), .join_within = absl::Seconds(6)} {
     NewPods(random);
   }
@@ -182,13 +180,13 @@ class NodeOfChance {
   void Step(Random& random, absl::Time now) {
     Change(random, now);
     if (now < disconnected_until_) return;
-    silence_ = OnceIn(30, random) ? "connection refused" : "";
+    silence_ = random.OneIn(30) ? "connection refused" : "";
     const absl::Time at = std::max(now - random.Real(0, 1) * absl::Seconds(2), reported_until_);
     received_at_ = now;
-    if (OnceIn(3, random)) return Repeat(at);
+    if (random.OneIn(3)) return Repeat(at);
     for (HeldPod& pod : pods_) NewLoad(random, pod);
     Read(random, at + absl::Milliseconds(1));
-    if (OnceIn(60, random)) TellAgain();
+    if (random.OneIn(60)) Resend();
   }
 
   void AddTo(FleetHistory& fleet) const {
@@ -202,14 +200,14 @@ class NodeOfChance {
 
  private:
   void Change(Random& random, absl::Time now) {
-    if (OnceIn(change_, random)) NewPods(random);
-    if (OnceIn(change_, random)) unknown_ = !unknown_;
-    if (OnceIn(60, random)) disconnected_until_ = now + absl::Seconds(random.Whole(1, 12));
-    if (OnceIn(40, random)) held_since_ = now;
-    if (OnceIn(40, random)) limits_.readings = absl::Seconds(random.Whole(20, 90));
+    if (random.OneIn(change_)) NewPods(random);
+    if (random.OneIn(change_)) unknown_ = !unknown_;
+    if (random.OneIn(60)) disconnected_until_ = now + absl::Seconds(random.Whole(1, 12));
+    if (random.OneIn(40)) held_since_ = now;
+    if (random.OneIn(40)) limits_.readings = absl::Seconds(random.Whole(20, 90));
     for (HeldPod& pod : pods_) {
-      if (OnceIn(3 * change_, random) && pod.ready) pod.ready = !*pod.ready;
-      if (OnceIn(3 * change_, random)) pod.loads.resize(3 - pod.loads.size());
+      if (random.OneIn(3 * change_) && pod.ready) pod.ready = !*pod.ready;
+      if (random.OneIn(3 * change_)) pod.loads.resize(3 - pod.loads.size());
     }
   }
 
@@ -217,25 +215,25 @@ class NodeOfChance {
     pods_.clear();
     for (int i = random.Whole(0, 3); i > 0; --i) {
       HeldPod pod = {.name = absl::StrCat("llm-", number_, "-", i), .owner = "llm"};
-      if (OnceIn(2, random)) pod = {.name = absl::StrCat("x-", number_, "-", i), .owner = "other"};
+      if (random.OneIn(2)) pod = {.name = absl::StrCat("x-", number_, "-", i), .owner = "other"};
       if (has_groups_) pod.group = absl::StrCat(pod.owner, "-0");
-      if (OnceIn(2, random)) pod.ready = !OnceIn(5, random);
+      if (random.OneIn(2)) pod.ready = !random.OneIn(5);
       pod.loads.resize(static_cast<size_t>(random.Whole(1, 2)));
       pods_.push_back(std::move(pod));
     }
   }
 
   static void NewLoad(Random& random, HeldPod& pod) {
-    const bool busy = pod.owner == "other" ? !OnceIn(3, random) : OnceIn(40, random);
+    const bool busy = pod.owner == "other" ? !random.OneIn(3) : random.OneIn(40);
     for (double& load : pod.loads) load = busy ? random.Whole(0, 100) : 0;
-    if (OnceIn(20, random)) pod.memory_used_percent = random.Whole(0, 99);
+    if (random.OneIn(20)) pod.memory_used_percent = random.Whole(0, 99);
   }
 
   void Read(Random& random, absl::Time at) {
     NodeSnapshot snapshot = Node(absl::StrCat("gpu-", number_), pods_);
     for (GpuSample& gpu : snapshot.gpus) {
       gpu.held_since = held_since_;
-      if (OnceIn(100, random)) {
+      if (random.OneIn(100)) {
         gpu.utilization_percent.reset();
         gpu.gaps.push_back({GpuField::kUtilization, GpuGap::Reason::kFailed, "lost"});
       }
@@ -255,8 +253,8 @@ class NodeOfChance {
     reported_until_ = at;
   }
 
-  // All of its past, which comes out otherwise.
-  void TellAgain() {
+  // Resends half of the history: all readings before that are lost.
+  void Resend() {
     history_ = NodeHistory();
     for (size_t i = reported_.size() / 2; i < reported_.size(); ++i)
       history_.Append(reported_[i], limits_);
@@ -265,7 +263,7 @@ class NodeOfChance {
   const int number_;
   const bool has_groups_;
   const bool has_shared_;
-  const int change_;  // in so many steps
+  const int change_;  // average number of steps between changes
   NodeHistory::Limits limits_;
   std::vector<HeldPod> pods_;
   bool unknown_ = false;
@@ -279,34 +277,34 @@ class NodeOfChance {
   NodeHistory history_;
 };
 
-// What engines of some pods, or of none, have said.
-class EnginesOfChance {
+// Random readings of engines in some pods, or in none.
+class RandomEngines {
  public:
-  EnginesOfChance(Random& random, absl::Time now) : are_read_(OnceIn(2, random)), read_since_(now) {
-    Say(random, now);
+  RandomEngines(Random& random, absl::Time now) : are_read_(random.OneIn(2)), read_since_(now) {
+    Update(random, now);
   }
 
-  // True: something else.
+  // Returns whether readings changed.
   bool Step(Random& random, absl::Time now) {
-    if (!are_read_ || !OnceIn(25, random)) return false;
-    Say(random, now);
+    if (!are_read_ || !random.OneIn(25)) return false;
+    Update(random, now);
     return true;
   }
 
   const SignalHistory* history() const { return are_read_ ? &history_ : nullptr; }
 
  private:
-  void Say(Random& random, absl::Time now) {
+  void Update(Random& random, absl::Time now) {
     history_ = {.now = now, .read_since = read_since_};
-    if (OnceIn(4, random)) history_.status = absl::UnavailableError("not known");
-    for (int i = OnceIn(2, random) ? 0 : random.Whole(1, 3); i > 0; --i) {
+    if (random.OneIn(4)) history_.status = absl::UnavailableError("not known");
+    for (int i = random.OneIn(2) ? 0 : random.Whole(1, 3); i > 0; --i) {
       SignalSeries engine{.name = absl::StrCat("vllm ", i), .namespace_name = "team-a"};
-      engine.pod = absl::StrCat(OnceIn(2, random) ? "llm-" : "x-", random.Whole(1, 3), "-", i);
-      if (OnceIn(3, random)) {
+      engine.pod = absl::StrCat(random.OneIn(2) ? "llm-" : "x-", random.Whole(1, 3), "-", i);
+      if (random.OneIn(3)) {
         engine.gap = "connection refused";
         engine.points.push_back({.at = now});
       } else {
-        engine.points.push_back({.at = now, .value = OnceIn(2, random) ? 0 : random.Whole(1, 90)});
+        engine.points.push_back({.at = now, .value = random.OneIn(2) ? 0 : random.Whole(1, 90)});
         engine.answers_since = now;
       }
       history_.series.push_back(std::move(engine));
@@ -323,39 +321,39 @@ void ExpectIdle(const Decision& decision) {
   EXPECT_FALSE(decision.active) << decision.active_because;
 }
 
-// How often it stood where there is a replica.
-int ExpectWhatStandsToBeDecidedSo(Trigger (*trigger_by_chance)(Random&)) {
-  int stood = 0;
+// Returns how often the fast path applied with at least one replica.
+int ExpectDecisionsAgree(Trigger (*random_trigger)(Random&)) {
+  int reused = 0;
   for (int seed = 0; seed < 400 && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
-    const Trigger trigger = trigger_by_chance(random);
+    const Trigger trigger = random_trigger(random);
     const StalenessLimits staleness{.stale_after = absl::Seconds(6),
                                     .grace = absl::Seconds(random.Whole(1, 15)),
                                     .forget_after = absl::Seconds(random.Whole(16, 90))};
-    std::vector<NodeOfChance> nodes;
+    std::vector<RandomNode> nodes;
     for (int i = random.Whole(1, 3); i > 0; --i) nodes.emplace_back(random, i);
-    std::optional<IdleFastPath> quiet;
+    std::optional<IdleFastPath> idle;
     absl::Time now = absl::FromUnixSeconds(1'767'225'600);
-    EnginesOfChance engines(random, now);
+    RandomEngines engines(random, now);
     for (int step = 0; step < 150 && !testing::Test::HasFailure(); ++step) {
       SCOPED_TRACE(step);
       now += random.Real(0, 1) * absl::Seconds(3);
       FleetHistory fleet{.generation = step, .now = now};
-      for (NodeOfChance& node : nodes) {
+      for (RandomNode& node : nodes) {
         node.Step(random, now);
         node.AddTo(fleet);
       }
-      if (OnceIn(3, random)) fleet.stands_until = now + absl::Seconds(random.Whole(0, 8));
-      if (engines.Step(random, now)) quiet.reset();
+      if (random.OneIn(3)) fleet.stands_until = now + absl::Seconds(random.Whole(0, 8));
+      if (engines.Step(random, now)) idle.reset();
       const SignalHistory* const observed = engines.history();
-      const auto until = quiet ? quiet->StandsOn(fleet) : std::nullopt;
+      const auto until = idle ? idle->StandsOn(fleet) : std::nullopt;
       const Decision decision = Decide(trigger, kOwnScaledObject, fleet, observed, staleness);
       if (!until) {
-        quiet = IdleFastPath::Of(trigger, fleet, staleness, decision);
+        idle = IdleFastPath::Of(trigger, fleet, staleness, decision);
         continue;
       }
-      stood += decision.replicas > 0 ? 1 : 0;
+      reused += decision.replicas > 0 ? 1 : 0;
       EXPECT_LE(*until, fleet.stands_until);
       ExpectIdle(decision);
       for (FleetHistory later = fleet; const double part : {0.5, 1.0}) {
@@ -365,24 +363,24 @@ int ExpectWhatStandsToBeDecidedSo(Trigger (*trigger_by_chance)(Random&)) {
       }
     }
   }
-  return stood;
+  return reused;
 }
 
-TEST(IdleFastPathProperty, WhatStandsWouldBeDecidedSo) {
-  EXPECT_GT(ExpectWhatStandsToBeDecidedSo(IdleTriggerByChance), 1'000)
-      << "what is always decided anew is always right";
+TEST(IdleFastPathProperty, DecisionsAgreeWhileItHolds) {
+  EXPECT_GT(ExpectDecisionsAgree(RandomIdleTrigger), 1'000)
+      << "a test in which all is decided again shows nothing";
 }
 
-TEST(IdleFastPathProperty, OfStandingMemoryToo) {
-  const auto trigger_by_chance = [](Random& random) {
-    Trigger trigger = IdleTriggerByChance(random);
+TEST(IdleFastPathProperty, DecisionsAgreeForPreallocatedMemory) {
+  const auto random_trigger = [](Random& random) {
+    Trigger trigger = RandomIdleTrigger(random);
     trigger.metric = MetricType::kMemoryUsedPercent;
     trigger.preallocated_memory =
-        OnceIn(2, random) ? PreallocatedMemory::kPressure : PreallocatedMemory::kActivity;
+        random.OneIn(2) ? PreallocatedMemory::kPressure : PreallocatedMemory::kActivity;
     return trigger;
   };
-  EXPECT_GT(ExpectWhatStandsToBeDecidedSo(trigger_by_chance), 400)
-      << "what is always decided anew is always right";
+  EXPECT_GT(ExpectDecisionsAgree(random_trigger), 400)
+      << "a test in which all is decided again shows nothing";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// One reading of several GPUs over time, gaps bridged by readings younger than stale_after.
+// One reading of several GPUs over time. A gap keeps the last known value for stale_after.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace gpuscaler {
 
-// One GPU is the rule: it costs no call and no allocation.
+// One GPU is the common case: it costs no call and no allocation.
 class LastKnownValues {
  public:
   LastKnownValues(size_t gpus, absl::Duration stale_after)
@@ -22,13 +22,13 @@ class LastKnownValues {
     last_[gpu].value = *value;
   }
 
-  // The GPU is none of them, until it is read again.
-  void Leave(size_t gpu) { last_[gpu] = {.counts = false}; }
+  // The GPU does not count until it is read again.
+  void Remove(size_t gpu) { last_[gpu] = {.counts = false}; }
 
-  // InfinitePast when a GPU never gave one.
+  // Returns when the oldest value was read; InfinitePast if a GPU never had one.
   absl::Time Oldest() const { return last_.size() == 1 ? last_.front().at : OldestOfAll(); }
 
-  // Empty when a GPU gave none for longer than stale_after.
+  // Returns the aggregate; empty if a GPU had no value for longer than stale_after.
   std::optional<double> Together(Aggregation aggregation, absl::Time at) const {
     if (at - Oldest() > stale_after_) return std::nullopt;
     return last_.size() == 1 ? last_.front().value : Aggregated(aggregation);

@@ -1,12 +1,12 @@
-// A pod that is not Ready keeps its workload active for 30 minutes from when it was first listed,
-// whatever is remembered of its node, and whatever its GPU does meanwhile.
+// A pod that is not Ready keeps its workload active for 30 minutes from when it was first listed.
+// That depends neither on the history of its node, nor on what its GPU does meanwhile.
 #include "gtest/gtest.h"
 #include "scaling/decided_fleet.h"
 
 namespace gpuscaler {
 namespace {
 
-// As long as aggregators remember who held what.
+// How long aggregators remember holders of GPUs.
 constexpr absl::Duration kRemembered = absl::Minutes(15);
 
 HeldPod NotReady(const char* name, std::optional<absl::Time> listed_since) {
@@ -20,10 +20,11 @@ NodeSnapshot WithUnusedGpus(NodeSnapshot node) {
 
 bool IsActive(const FleetBuilder& fleet) { return DecidedOn(UtilizationOf("llm"), fleet).active; }
 
-TEST(LongStart, PodThatBeganWhileTheKubeletWasSilentIsJustStarting) {
-  for (const bool reported : {true, false}) {
+TEST(LongStart, PodListedAfterAKubeletOutageIsStarting) {
+  for (const bool is_reported : {true, false}) {
     for (const int silent_minutes : {2, 10, 40}) {
-      SCOPED_TRACE(testing::Message() << "told " << reported << ", silent for " << silent_minutes);
+      SCOPED_TRACE(testing::Message()
+                   << "reported " << is_reported << ", outage of minutes " << silent_minutes);
       FleetBuilder fleet;
       const NodeSnapshot empty = WithUnusedGpus(Node("gpu-1", {{.name = "x", .loads = {0}}}));
       NodeSnapshot before = empty;
@@ -32,7 +33,7 @@ TEST(LongStart, PodThatBeganWhileTheKubeletWasSilentIsJustStarting) {
       fleet.Remember(kRemembered).Hold(absl::Minutes(70 - silent_minutes), {before});
       fleet.Hold(absl::Minutes(silent_minutes),
                  {UnownedNode(empty, "the kubelet does not answer")});
-      const auto listed = reported ? std::optional(fleet.now() + kTick) : std::nullopt;
+      const auto listed = is_reported ? std::optional(fleet.now() + kTick) : std::nullopt;
       NodeSnapshot started = WithUnusedGpus(Node("gpu-1", {NotReady("llm-a", listed)}));
       started.gpus[0].uuid = empty.gpus[0].uuid;
       fleet.Hold(absl::Minutes(1), {started});
@@ -77,7 +78,7 @@ TEST(LongStart, OtherPodsThatComeAndGoAreNoNewStart) {
   }
 }
 
-TEST(LongStart, WhoHadTheGpuBeforeDoesNotEndIt) {
+TEST(LongStart, PreviousHolderOfTheGpuDoesNotEndIt) {
   FleetBuilder fleet;
   fleet.Remember(kRemembered);
   NodeSnapshot before = Node("gpu-1", {{.name = "x-a", .owner = "x", .loads = {50}}});
@@ -88,7 +89,7 @@ TEST(LongStart, WhoHadTheGpuBeforeDoesNotEndIt) {
   started.gpus[0].held_since = before.gpus[0].held_since;
   started.gpus[0].in_use = false;
   for (int minute = 1; minute < 30; ++minute) {
-    // Another number each time: what ended is forgotten.
+    // A new reading each minute, so that runs which ended are forgotten.
     started.gpus[0].power_watts = minute;
     fleet.Hold(absl::Minutes(1), {started});
     EXPECT_TRUE(IsActive(fleet)) << minute;
@@ -117,8 +118,8 @@ TEST(LongStart, GroupStartsWithItsNewestPod) {
   EXPECT_FALSE(IsActive(fleet));
 }
 
-// Its agent began anew: 30 minutes at most from then on.
-TEST(LongStart, WhatItsNodeSaysLastCounts) {
+// Its agent restarted: 30 minutes at most from then on.
+TEST(LongStart, LastListingTimeFromTheNodeCounts) {
   FleetBuilder fleet;
   const std::vector<NodeSnapshot> first = {Node("gpu-1", {NotReady("llm-a", fleet.now() + kTick)})};
   fleet.Hold(absl::Minutes(29), first);
@@ -129,8 +130,8 @@ TEST(LongStart, WhatItsNodeSaysLastCounts) {
   EXPECT_FALSE(IsActive(fleet));
 }
 
-// Agents of before tell no such time.
-TEST(LongStart, OfAnOlderAgentItStartsWhereItWasFirstFound) {
+// Agents of earlier versions do not send `listed_since`.
+TEST(LongStart, PodOfAnOlderAgentStartsWhenItWasFirstFound) {
   FleetBuilder fleet;
   fleet.Hold(kLong, {Node("gpu-1", {Llm("llm-z", 0)})});
   const std::vector<NodeSnapshot> started = {Node("gpu-1", {NotReady("llm-a", std::nullopt)})};

@@ -1,4 +1,4 @@
-// Of the past no more is kept than is looked back on: decisions are as if all of it were.
+// History is kept only as far as triggers look back: decisions are as if all of it were.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -15,7 +15,7 @@ namespace {
 
 const ScaledObjectRef kScaledObjectOfA{.namespace_name = "team-a", .name = "llm"};
 
-// Each node finds everything unchanged once more, and keeps readings for so long only.
+// Repeats the newest reading of each node, and forgets readings older than `readings`.
 FleetHistory Keeping(absl::Duration readings, FleetHistory fleet) {
   for (NodeState& state : fleet.nodes) {
     NodeHistory history = *state.history;
@@ -83,10 +83,11 @@ TEST(LookBack, PodIsWarmSinceAReadingThatIsForgotten) {
   Trigger trigger = Utilization();
   trigger.warmup = absl::Minutes(4);
   EXPECT_EQ(DecidedKeeping(absl::InfiniteDuration(), trigger, fleet).warming, 1);
-  EXPECT_EQ(DecidedKeeping(absl::Seconds(100), trigger, fleet).warming, 1) << "not since ever";
+  EXPECT_EQ(DecidedKeeping(absl::Seconds(100), trigger, fleet).warming, 1)
+      << "not warm from the beginning";
 }
 
-TEST(LookBackProperty, WhatIsNotLookedBackOnIsNotMissed) {
+TEST(LookBackProperty, HistoryBeforeTheLookBackIsNotNeeded) {
   ForManySeeds([](Random& random) {
     Trigger trigger = Utilization(random.Whole(1, 100));
     if (!random.Often()) trigger.scope = Scope::kFleet;

@@ -16,13 +16,13 @@ std::vector<absl::Time> AllTimes(std::span<const NodeView> views,
   return times;
 }
 
-// A node's steps at each of `times`. Inside a run its readings stand, so they are of that very
-// time; between two runs those of the earlier one are the newest. `since` gets earlier where
-// the node speaks for the time before.
+// Returns a node's steps at each of `times`. Within a run readings are equal, so its step is of
+// that very time. Between runs the earlier one is the newest. `since` is lowered to what the node
+// covers.
 std::vector<Step> StepsAt(const std::vector<absl::Time>& times, const NodeView& view,
                           std::vector<absl::Time>& since) {
   std::vector<Step> steps(times.size());
-  size_t next = 0;  // the first moment behind the time
+  size_t next = 0;  // the first tick after the time
   for (size_t i = 0; i < times.size(); ++i) {
     while (next < view.ticks.size() && view.ticks[next].at <= times[i]) ++next;
     const bool begun = next > 0;
@@ -30,8 +30,8 @@ std::vector<Step> StepsAt(const std::vector<absl::Time>& times, const NodeView& 
     const bool within =
         begun && next < view.ticks.size() && view.steps[next].run == view.steps[next - 1].run;
     if (within) steps[i].read_at = times[i];
-    const bool speaks = begun && steps[i].read_at == times[i];
-    if (speaks) since[i] = std::min(since[i], view.ticks[within ? next : next - 1].since);
+    const bool covers = begun && steps[i].read_at == times[i];
+    if (covers) since[i] = std::min(since[i], view.ticks[within ? next : next - 1].since);
   }
   return steps;
 }

@@ -1,4 +1,4 @@
-// The moments of one node or several, in one order.
+// The sample times of one or more nodes, merged in order.
 #pragma once
 
 #include <span>
@@ -8,17 +8,19 @@
 
 namespace gpuscaler {
 
-// Of the nodes that a replica has GPUs on. Points into the views it was made from.
+// The timeline of the nodes on which a replica has GPUs. Points into the views that it was made
+// from.
 class MergedTimeline {
  public:
-  // Of one node its own moments; of several those of all, each node at its newest step by then.
+  // One node keeps its own times. Several nodes get the times of all, each with its newest step by
+  // then.
   MergedTimeline(std::span<const NodeView> views, const std::vector<size_t>& nodes);
 
   MergedTimeline(const MergedTimeline&) = delete;
   MergedTimeline& operator=(const MergedTimeline&) = delete;
 
   std::span<const SampleTime> ticks() const { return ticks_; }
-  // Of the n-th of `nodes`, one for each moment.
+  // Returns the steps of the n-th of `nodes`, one for each tick.
   std::span<const Step> steps(size_t n) const { return steps_[n]; }
 
  private:

@@ -1,4 +1,4 @@
-// MIG instances, and the GPUs that they are of.
+// MIG instances and their GPUs.
 #include "gtest/gtest.h"
 #include "scaling/decided_fleet.h"
 #include "scaling/decided_history.h"
@@ -33,7 +33,7 @@ TEST(MigDecision, SplitGpuNeverCountsBesideItsInstances) {
   EXPECT_EQ(decision.value, 60 + 80);
 }
 
-TEST(MigDecision, MigInstancesHaveTheirPartOfWhatOnlyTheirGpuTells) {
+TEST(MigDecision, MigInstancesDivideMetricsThatOnlyTheirGpuHas) {
   NodeSnapshot node = Node("gpu-1", {Llm("llm-a", 70), {.name = "x", .owner = "x", .loads = {10}}});
   GpuSample parent = FreeGpu(0);
   parent.uuid = "GPU-parent";
@@ -50,7 +50,7 @@ TEST(MigDecision, MigInstancesHaveTheirPartOfWhatOnlyTheirGpuTells) {
   EXPECT_EQ(DecidedOn(watts, {node}).value, 50);
 }
 
-// An instance that lacks what its GPU alone tells.
+// Returns a node with an instance without power readings, which only its GPU has.
 NodeSnapshot NodeWithInstance(double watts_of_its_gpu) {
   NodeSnapshot node = Node("gpu-1", {{.name = "x", .owner = "x", .loads = {10}}, Llm("llm-a", 70)});
   GpuSample parent = FreeGpu(1);

@@ -8,22 +8,20 @@
 namespace gpuscaler {
 namespace {
 
-// What comes though every reading is repeated, and what does unless it is.
+// Changes with and without further equal readings.
 struct Changes {
-  explicit Changes(absl::Time now) : while_read(now), unless_read(now) {}
-
   NextChange while_read;
   NextChange unless_read;
 };
 
-// The times that all decisions compare: of disconnected nodes, of stale readings, of the oldest
-// reading that counts.
+// Adds the times that every decision compares: of disconnected nodes, stale readings, and the
+// oldest reading that counts.
 void AddNodeState(const Trigger& trigger, const NodeState& state, absl::Time now,
                   const StalenessLimits& staleness, Changes& changes) {
   const std::vector<NodeRun>& runs = state.history->runs;
   NextChange& next = changes.while_read;
   if (!state.silence.empty()) next.Crosses(state.received_at + staleness.grace);
-  // A reading before the newest is compared with now through a replica alone (AddReplica).
+  // Readings before the newest are compared with `now` only through replicas (AddReplica).
   for (size_t i = runs.size(); i-- > 0 && runs[i].last >= now - staleness.stale_after;) {
     changes.unless_read.Crosses(runs[i].last + staleness.stale_after);
     changes.unless_read.Crosses(runs[i].first + staleness.stale_after);
@@ -33,12 +31,13 @@ void AddNodeState(const Trigger& trigger, const NodeState& state, absl::Time now
   if (first != runs.end()) next.Crosses(first->last + (now - oldest));
 }
 
-// Whether samples cover activationWindow: its beginning passes each instant that a reading was
-// made, or speaks since.
+// Adds when samples begin or stop to cover activationWindow: its begin passes each time at which a
+// reading was made or begins to cover.
 void AddCover(const Trigger& trigger, Samples samples, absl::Time now,
               const StalenessLimits& staleness, NextChange& next) {
   const absl::Duration window = trigger.activation_window;
-  if (window == absl::ZeroDuration()) return;  // the newest sample alone, which goes with time
+  // Only the newest sample counts, and it moves with time.
+  if (window == absl::ZeroDuration()) return;
   const absl::Time begin = now - window;
   const auto passes = [&](absl::Time at) {
     if (at >= begin) next.Crosses(at + window);
@@ -54,7 +53,7 @@ void AddCover(const Trigger& trigger, Samples samples, absl::Time now,
   passes(samples.back().at - staleness.stale_after);
 }
 
-// Memory that is as it was stands for longer with every instant.
+// Memory that does not move is steady for longer with every instant.
 void AddSteadyMemory(const Trigger& trigger, const Replica& replica, NextChange& next) {
   if (trigger.metric != MetricType::kMemoryUsedPercent) return;
   for (const SteadyMemory& memory : replica.steady_memory) {
@@ -99,8 +98,8 @@ bool AllEqual(Samples samples, std::optional<double> ReplicaSample::*reading) {
   return true;
 }
 
-// A window moves over readings that differ. What a replica of memory_used_percent counts may be its
-// memory or its utilisation.
+// A window moves over readings that differ. A replica of memory_used_percent may count its memory
+// or its utilization.
 void AddWindow(const Trigger& trigger, const Replica& replica, absl::Time now, NextChange& next) {
   if (trigger.window == absl::ZeroDuration()) return;
   const absl::Time begin = now - trigger.window;
@@ -122,7 +121,7 @@ void AddWindow(const Trigger& trigger, const Replica& replica, absl::Time now, N
 
 Validity ValidityOf(const Trigger& trigger, const FleetHistory& fleet,
                     const std::vector<Replica>& replicas, const StalenessLimits& staleness) {
-  Changes changes(fleet.now);
+  Changes changes{.while_read = NextChange(fleet.now), .unless_read = NextChange(fleet.now)};
   changes.unless_read.Crosses(fleet.stands_until);
   for (const NodeState& state : fleet.nodes) {
     AddNodeState(trigger, state, fleet.now, staleness, changes);

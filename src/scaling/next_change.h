@@ -1,5 +1,5 @@
-// Until when a decision stays right while nothing new is heard: time alone lets readings leave
-// windows, grow stale and replicas get warm.
+// How long a decision stays right without new readings. Time alone makes readings leave windows and
+// grow stale, and replicas become warm.
 #pragma once
 
 #include <algorithm>
@@ -13,38 +13,38 @@
 
 namespace gpuscaler {
 
-// The first of many instants from `now` on.
+// The first change of many from `now` on.
 class NextChange {
  public:
   explicit NextChange(absl::Time now) : now_(now) {}
 
-  // Something is compared with `at`: it may turn out otherwise from there on, or right behind it.
+  // A comparison with `at` may change at that instant, or right after it.
   void Crosses(absl::Time at) {
     if (at >= now_) until_ = std::min(until_, std::max(at, now_ + kInstant));
   }
-  // Something is another with every instant.
+  // A value changes with every instant.
   void Moves() { until_ = now_ + kInstant; }
 
   absl::Time until() const { return until_; }  // InfiniteFuture: time changes nothing
 
  private:
-  static constexpr absl::Duration kInstant = absl::Nanoseconds(1);  // clocks count in these
+  static constexpr absl::Duration kInstant = absl::Nanoseconds(1);  // the resolution of all clocks
 
   absl::Time now_;
   absl::Time until_ = absl::InfiniteFuture();
 };
 
 struct Validity {
-  absl::Time activity;  // of the status, and of what is active
-  absl::Time value;     // of all; never later
-  // Of the activity too, while each node goes on to find its GPUs as they are: no reading that is
-  // the newest now grows stale. Never earlier.
+  absl::Time activity;  // status and `active` are right before it
+  absl::Time value;     // the whole decision is; never later
+  // As `activity`, if each node keeps reporting unchanged GPUs, so that no newest reading grows
+  // stale. Never earlier.
   absl::Time while_read;
 };
 
-// Sound, not exact: nothing changes before, and most often nothing does then. A steady workload's
-// answer lasts until its readings are stale, one that is not known to be any lasts for ever, and an
-// average over readings that differ is another at every instant.
+// Returns bounds that are sound, not exact: nothing changes before them, and most often nothing
+// does then. A steady workload's decision lasts until its readings are stale. One without any
+// reading lasts for ever. An average over readings that differ changes with every instant.
 Validity ValidityOf(const Trigger& trigger, const FleetHistory& fleet,
                     const std::vector<Replica>& replicas, const StalenessLimits& staleness);
 

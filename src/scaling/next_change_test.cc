@@ -13,16 +13,16 @@ constexpr absl::Duration kShortest = absl::Nanoseconds(1);
 
 Decision DecidedAt(const Trigger& trigger, FleetHistory fleet, absl::Time now) {
   fleet.now = now;
-  return Decide(trigger, kOfTeamA, fleet, kStaleness);
+  return Decide(trigger, kLlmOfTeamA, fleet, kStaleness);
 }
 
-TEST(NextChange, NamespaceWithoutPodsIsAnsweredForEver) {
+TEST(NextChange, DecisionWithoutPodsLastsForEver) {
   const Decision decision = DecidedOn(Utilization(), FleetBuilder());
   EXPECT_EQ(decision.valid_until, absl::InfiniteFuture());
   EXPECT_EQ(decision.active_until, absl::InfiniteFuture());
 }
 
-TEST(NextChange, SteadyWorkloadIsAnsweredUntilItsReadingsAreStale) {
+TEST(NextChange, SteadyDecisionLastsUntilReadingsAreStale) {
   FleetBuilder fleet;
   fleet.Hold(absl::Minutes(10), {Node("gpu-1", {{.name = "a", .owner = "llm", .loads = {60}}})});
   const Decision decision = DecidedOn(Utilization(), fleet);
@@ -30,7 +30,7 @@ TEST(NextChange, SteadyWorkloadIsAnsweredUntilItsReadingsAreStale) {
   EXPECT_EQ(decision.active_until, fleet.now() + absl::Seconds(6));
 }
 
-TEST(NextChange, AverageOverReadingsThatDifferMovesAndItsActivityDoesNot) {
+TEST(NextChange, AverageOfDifferingReadingsChangesAndItsActivityDoesNot) {
   FleetBuilder fleet;
   fleet.Hold(absl::Minutes(10), {Node("gpu-1", {{.name = "a", .owner = "llm", .loads = {60}}})});
   fleet.Hold(absl::Seconds(4), {Node("gpu-1", {{.name = "a", .owner = "llm", .loads = {90}}})});
@@ -48,7 +48,7 @@ TEST(NextChange, NewestSampleAloneLeavesNoWindow) {
   EXPECT_GT(DecidedOn(trigger, fleet).active_until, fleet.now() + absl::Seconds(1));
 }
 
-TEST(NextChange, WarmingReplicaIsJudgedAgainOnceItIsWarm) {
+TEST(NextChange, WarmingReplicaIsEvaluatedAgainOnceItIsWarm) {
   FleetBuilder fleet;
   fleet.Hold(absl::Minutes(10), {Node("gpu-1", {})});
   fleet.Tick({Node("gpu-1", {{.name = "a", .owner = "llm", .loads = {60}}})});
@@ -62,7 +62,7 @@ TEST(NextChange, WarmingReplicaIsJudgedAgainOnceItIsWarm) {
 TEST(NextChange, AgeInWordsIsNoOlderThanASecond) {
   FleetBuilder fleet;
   fleet.Hold(absl::Minutes(10), {Node("gpu-1", {{.name = "a", .owner = "llm", .loads = {60}}})});
-  fleet.Silence("gpu-1", "connection refused");
+  fleet.Disconnect("gpu-1", "connection refused");
   const absl::Time later = fleet.now() + absl::Minutes(5);
   const Decision decision = DecidedAt(Utilization(), fleet.fleet(), later);
   EXPECT_EQ(decision.status.code(), absl::StatusCode::kUnavailable);
@@ -70,7 +70,7 @@ TEST(NextChange, AgeInWordsIsNoOlderThanASecond) {
   EXPECT_GE(decision.active_until, later + absl::Minutes(1));
 }
 
-TEST(NextChange, ReadingAboveTheThresholdIsEvidenceWhateverIsHeard) {
+TEST(NextChange, ReadingAboveTheThresholdIsEvidenceWhateverIsReported) {
   FleetBuilder fleet;
   const auto hold = [&](absl::Duration duration, double load) {
     fleet.Hold(duration, {Node("gpu-1", {{.name = "a", .owner = "llm", .loads = {load}}})});
@@ -90,28 +90,26 @@ TEST(NextChange, ReadingAboveTheThresholdIsEvidenceWhateverIsHeard) {
   EXPECT_EQ(DecidedOn(trigger, fleet).evidence_until, absl::InfiniteFuture());
 }
 
-bool OneIn(int n, Random& random) { return random.Whole(1, n) == 1; }
-
-Trigger TriggerByChance(Random& random) {
+Trigger RandomTrigger(Random& random) {
   Trigger trigger;
-  trigger.scope = OneIn(4, random) ? Scope::kFleet : Scope::kWorkload;
+  trigger.scope = random.OneIn(4) ? Scope::kFleet : Scope::kWorkload;
   if (trigger.scope == Scope::kWorkload) trigger.workload = "llm";
   trigger.metric = std::vector{MetricType::kGpuUtilization, MetricType::kMemoryUsedPercent,
                                MetricType::kPowerDraw}[static_cast<size_t>(random.Whole(0, 2))];
-  trigger.target_type = OneIn(3, random) ? TargetType::kValue : TargetType::kAverageValue;
-  trigger.window = absl::Seconds(OneIn(3, random) ? 0 : random.Whole(1, 60));
+  trigger.target_type = random.OneIn(3) ? TargetType::kValue : TargetType::kAverageValue;
+  trigger.window = absl::Seconds(random.OneIn(3) ? 0 : random.Whole(1, 60));
   trigger.window_aggregation = static_cast<WindowAggregation>(random.Whole(0, 2));
-  trigger.activation_window = absl::Seconds(OneIn(5, random) ? 0 : random.Whole(1, 60));
+  trigger.activation_window = absl::Seconds(random.OneIn(5) ? 0 : random.Whole(1, 60));
   trigger.activation_threshold = random.Whole(0, 60);
   trigger.preallocation_window = absl::Seconds(random.Whole(10, 60));
-  trigger.warmup = absl::Seconds(OneIn(2, random) ? 0 : random.Whole(1, 40));
+  trigger.warmup = absl::Seconds(random.OneIn(2) ? 0 : random.Whole(1, 40));
   trigger.preallocated_memory = static_cast<PreallocatedMemory>(random.Whole(0, 2));
   trigger.engine_fallback = static_cast<EngineFallback>(random.Whole(0, 2));
-  trigger.scale_in = OneIn(4, random) ? ScaleIn::kHold : ScaleIn::kFollow;
+  trigger.scale_in = random.OneIn(4) ? ScaleIn::kHold : ScaleIn::kFollow;
   return trigger;
 }
 
-// Of a GPU that is first or last of the node, and alone tells the watts.
+// Makes the node's GPUs instances of a GPU that is first or last, and alone has power readings.
 void MakeInstances(Random& random, NodeSnapshot& node) {
   GpuSample parent = FreeGpu(0);
   parent.uuid = absl::StrCat(node.node, ":parent");
@@ -120,49 +118,49 @@ void MakeInstances(Random& random, NodeSnapshot& node) {
     gpu.parent_uuid = parent.uuid;
     gpu.power_watts.reset();
   }
-  node.gpus.insert(OneIn(2, random) ? node.gpus.begin() : node.gpus.end(), parent);
+  node.gpus.insert(random.OneIn(2) ? node.gpus.begin() : node.gpus.end(), parent);
 }
 
-NodeSnapshot NodeByChance(Random& random, int node) {
+NodeSnapshot RandomNodeSnapshot(Random& random, int node) {
   std::vector<HeldPod> pods;
   for (int i = random.Whole(0, 2); i > 0; --i) {
     HeldPod pod{.name = absl::StrCat("llm-", node, "-", i), .owner = "llm"};
     for (int gpu = random.Whole(1, 2); gpu > 0; --gpu) {
-      pod.loads.push_back(OneIn(2, random) ? 0 : random.Whole(0, 100));
+      pod.loads.push_back(random.OneIn(2) ? 0 : random.Whole(0, 100));
     }
-    if (OneIn(3, random)) pod.group = "llm-0";
-    if (OneIn(3, random)) pod.ready = !OneIn(3, random);
-    if (OneIn(4, random)) pod.is_ending = OneIn(2, random);
-    pod.memory_used_percent = OneIn(2, random) ? 80 : random.Whole(0, 99);
+    if (random.OneIn(3)) pod.group = "llm-0";
+    if (random.OneIn(3)) pod.ready = !random.OneIn(3);
+    if (random.OneIn(4)) pod.is_ending = random.OneIn(2);
+    pod.memory_used_percent = random.OneIn(2) ? 80 : random.Whole(0, 99);
     pods.push_back(std::move(pod));
   }
   NodeSnapshot snapshot = Node(absl::StrCat("gpu-", node), pods);
   for (GpuSample& gpu : snapshot.gpus) {
-    if (!OneIn(6, random)) continue;
+    if (!random.OneIn(6)) continue;
     const GpuSample lost = LostGpu(gpu.index);
     gpu.utilization_percent = lost.utilization_percent;
     gpu.memory_used_bytes = lost.memory_used_bytes;
     gpu.power_watts = lost.power_watts;
     gpu.gaps = lost.gaps;
   }
-  if (OneIn(4, random)) MakeInstances(random, snapshot);
-  return OneIn(8, random) ? UnownedNode(std::move(snapshot), "no answer") : snapshot;
+  if (random.OneIn(4)) MakeInstances(random, snapshot);
+  return random.OneIn(8) ? UnownedNode(std::move(snapshot), "no answer") : snapshot;
 }
 
-// Nodes that hold what they show for a while; some of them are not heard at times.
-FleetHistory FleetByChance(Random& random) {
+// Returns nodes that are unchanged for a while; some have no readings at times.
+FleetHistory RandomFleet(Random& random) {
   FleetBuilder builder;
   const int nodes = random.Whole(0, 3);
   for (int part = random.Whole(1, 6); part > 0; --part) {
     std::vector<NodeSnapshot> received;
     for (int node = 0; node < nodes; ++node) {
-      if (!OneIn(5, random)) received.push_back(NodeByChance(random, node));
+      if (!random.OneIn(5)) received.push_back(RandomNodeSnapshot(random, node));
     }
     builder.Hold(random.Whole(1, 20) * kTick, received);
   }
   FleetHistory fleet = builder.fleet();
   for (NodeState& state : fleet.nodes) {
-    if (OneIn(3, random)) state.silence = "connection refused";
+    if (random.OneIn(3)) state.silence = "connection refused";
   }
   fleet.now += absl::Milliseconds(random.Whole(0, 5000));
   return fleet;
@@ -175,7 +173,7 @@ void ExpectSameStatusAndActivity(const Decision& was, const Decision& is) {
 
 void ExpectSameInAll(const Decision& was, const Decision& is) {
   ExpectSameStatusAndActivity(was, is);
-  EXPECT_NEAR(was.value, is.value, 0.0011);  // one digit of its rounding
+  EXPECT_NEAR(was.value, is.value, 0.0011);  // one unit of the last rounded digit
   EXPECT_EQ(was.replicas, is.replicas);
   EXPECT_EQ(was.unreadable, is.unreadable);
   EXPECT_EQ(was.warming, is.warming);
@@ -192,17 +190,17 @@ void ExpectSameInAll(const Decision& was, const Decision& is) {
   }
 }
 
-// Instants of [from, until), its very last one among them.
+// Returns instants of [from, until), including the very last one.
 std::vector<absl::Time> InstantsIn(Random& random, absl::Time from, absl::Time until) {
   const absl::Time last = std::min(until - kShortest, from + absl::Hours(1));
   return {last, from + random.Real(0, 1) * (last - from), from + random.Real(0, 1) * (last - from)};
 }
 
-// As of `at`, those that are neither silent nor stale have said that nothing is new.
+// As of `at`, nodes that are neither disconnected nor stale have reported that nothing changed.
 FleetHistory WithHeartbeats(Random& random, FleetHistory fleet, absl::Time at) {
   for (NodeState& state : fleet.nodes) {
     const absl::Duration age = at - state.history->NewestAt();
-    if (!state.silence.empty() || age > kStaleness.stale_after || OneIn(4, random)) continue;
+    if (!state.silence.empty() || age > kStaleness.stale_after || random.OneIn(4)) continue;
     NodeHistory history = *state.history;
     history.Extend(history.NewestAt() + random.Real(0, 1) * age,
                    {.horizon = absl::InfiniteDuration(), .join_within = kStaleness.stale_after});
@@ -212,13 +210,13 @@ FleetHistory WithHeartbeats(Random& random, FleetHistory fleet, absl::Time at) {
   return fleet;
 }
 
-TEST(NextChangeProperty, NothingChangesBeforeItWasSaidTo) {
+TEST(NextChangeProperty, NothingChangesBeforeValidUntil) {
   int lasting = 0;
   for (int seed = 0; seed < 1500 && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
-    const Trigger trigger = TriggerByChance(random);
-    const FleetHistory fleet = FleetByChance(random);
+    const Trigger trigger = RandomTrigger(random);
+    const FleetHistory fleet = RandomFleet(random);
     absl::Time now = fleet.now;
     for (int hop = 0; hop < 8 && now < fleet.now + absl::Hours(2); ++hop) {
       const Decision decision = DecidedAt(trigger, fleet, now);
@@ -239,7 +237,7 @@ TEST(NextChangeProperty, NothingChangesBeforeItWasSaidTo) {
       now = decision.active_until;
     }
   }
-  EXPECT_GT(lasting, 1500) << "what is always judged anew is always right";
+  EXPECT_GT(lasting, 1500) << "a test in which all is decided again shows nothing";
 }
 
 }  // namespace

@@ -10,14 +10,14 @@ namespace {
 
 using Runs = std::vector<NodeRun>;
 
-// What ended before is not looked back on; the newest always is.
+// Runs that ended before `oldest` do not count, except for the newest.
 size_t FirstLookedAt(const Runs& runs, absl::Time oldest) {
   const auto first = std::ranges::lower_bound(runs, oldest, {}, &NodeRun::last);
   return std::min(static_cast<size_t>(first - runs.begin()), runs.size() - 1);
 }
 
-// The first reading of all speaks for as long as it stood alone.
-absl::Time SpeaksSince(const NodeHistory& history, size_t i, absl::Duration stale_after) {
+// The first reading of all covers as much time before it as after it.
+absl::Time CoversSince(const NodeHistory& history, size_t i, absl::Duration stale_after) {
   const Runs& runs = history.runs;
   const NodeRun& run = runs[i];
   const absl::Time before = i > 0 ? runs[i - 1].last : history.forgotten_until;
@@ -37,7 +37,7 @@ absl::Time CoveredSince(const Runs& runs, absl::Time last, absl::Time now,
   return reached;
 }
 
-std::string ReadTooSeldom(const NodeSnapshot& newest, absl::Duration stale_after) {
+std::string ReadIntervalText(const NodeSnapshot& newest, absl::Duration stale_after) {
   if (!IsReadTooSeldom(newest.read_every, stale_after)) return "";
   return absl::StrCat(": it is read every ", DurationText(newest.read_every), ", for which ",
                       "--stale-after=", DurationText(stale_after), " is too short");
@@ -58,16 +58,16 @@ std::string WhyStale(const NodeState& state, absl::Time now, const StalenessLimi
     return absl::StrCat("node ", state.node,
                         " is claimed by two agents with different GPUs: ", state.disputed);
   }
-  const absl::Duration silent = now - state.received_at;
-  if (!state.silence.empty() && silent > staleness.grace) {
-    return absl::StrCat("agent of node ", state.node, " silent for ", AgeText(silent), ": ",
-                        state.silence);
+  const absl::Duration disconnected_for = now - state.received_at;
+  if (!state.silence.empty() && disconnected_for > staleness.grace) {
+    return absl::StrCat("agent of node ", state.node, " silent for ", AgeText(disconnected_for),
+                        ": ", state.silence);
   }
   const absl::Time evaluated_at = state.silence.empty() ? now : state.received_at;
   if (evaluated_at - state.history->NewestAt() <= staleness.stale_after) return "";
   return absl::StrCat("node ", state.node, " was last read ",
                       AgeText(now - state.history->NewestAt()), " ago",
-                      ReadTooSeldom(state.history->Newest(), staleness.stale_after));
+                      ReadIntervalText(state.history->Newest(), staleness.stale_after));
 }
 
 bool EvaluatesPreallocatedMemory(const Trigger& trigger) {
@@ -106,7 +106,7 @@ NodeView ViewOf(const NodeState& state, absl::Time oldest, absl::Time now,
   for (size_t i = 0; i < view.runs.size(); ++i) {
     const NodeRun& run = view.runs[i];
     const bool newest = i + 1 == view.runs.size();
-    AddTicks(i, SpeaksSince(*state.history, first + i, staleness.stale_after), run.first,
+    AddTicks(i, CoversSince(*state.history, first + i, staleness.stale_after), run.first,
              newest ? view.last : run.last, view);
   }
   return view;

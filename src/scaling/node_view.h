@@ -1,4 +1,4 @@
-// One node's readings as a trigger looks back on them, moment by moment.
+// The readings of one node, as far as a trigger looks back.
 #pragma once
 
 #include <span>
@@ -12,30 +12,30 @@
 
 namespace gpuscaler {
 
-// When something was read, and the time before it that this speaks for: back to the reading before
-// it, stale_after at most.
+// When a reading was made, and the time before it that it covers: back to the previous reading,
+// stale_after at most.
 struct SampleTime {
   absl::Time since;
   absl::Time at;
 };
 
-// What a node shows at a moment: its newest run that has begun by then.
+// The newest run of a node that has begun at a tick.
 struct Step {
-  int run = -1;                               // of NodeView::runs; -1: none
-  absl::Time read_at = absl::InfinitePast();  // no later than the moment
+  int run = -1;                               // index in NodeView::runs; -1: none
+  absl::Time read_at = absl::InfinitePast();  // no later than the tick
 };
 
-// Points into the track it was made from.
+// Points into the NodeState that it was made from.
 struct NodeView {
   const NodeState* state = nullptr;
   std::span<const NodeRun> runs;  // oldest first; never empty
   std::vector<SampleTime> ticks;
-  std::vector<Step> steps;  // of each moment
-  // Until when the newest reading speaks: now. An agent that found nothing new says so only every
-  // 1.5 s, each aggregator hears it at another time, and all give one answer. Of a stale node when
-  // it was made.
+  std::vector<Step> steps;  // one for each tick
+  // Until when the newest reading is valid: now, or if the node is stale, when the reading was
+  // made. An agent reports only every 1.5 s that nothing changed, and aggregators receive that at
+  // different times: with `now` they all decide the same.
   absl::Time last;
-  // From there on its readings follow each other to now without a gap longer than stale_after.
+  // From then to now readings follow each other without a gap longer than stale_after.
   absl::Time covered_since;
   std::string why_stale;  // WhyStale()
 
@@ -44,22 +44,22 @@ struct NodeView {
   StoredPoints Points() const { return runs.back().points(); }
   const std::vector<GpuSample>& Gpus() const { return state->history->Newest().gpus; }
 
-  // Memory of a GPU's present holder, as of `last`.
+  // Returns the memory state of the GPU's present holder, as of `last`.
   SteadyMemory SteadyMemoryOf(size_t gpu) const;
 };
 
-// Why the node's newest reading no longer speaks for its GPUs; empty: it does.
+// Returns why the node's newest reading is no longer valid; empty: it is valid.
 std::string WhyStale(const NodeState& state, absl::Time now, const StalenessLimits& staleness);
 
-// Whether preallocated VRAM counts something else than itself (DESIGN 2).
+// Returns whether preallocated VRAM counts as something other than its reading (DESIGN 2).
 bool EvaluatesPreallocatedMemory(const Trigger& trigger);
 
-// How far a trigger looks back on readings: its longest window,
+// Returns how far a trigger looks back: its longest window.
 absl::Duration LookBack(const Trigger& trigger);
-// and stale_after before it.
+// Returns the time of the look-back, and stale_after before it.
 absl::Time OldestLookedAt(const Trigger& trigger, absl::Time now, const StalenessLimits& staleness);
 
-// Runs that ended before `oldest` are left out, but for the newest.
+// Returns the view. Runs that ended before `oldest` are left out, except for the newest run.
 NodeView ViewOf(const NodeState& state, absl::Time oldest, absl::Time now,
                 const StalenessLimits& staleness);
 

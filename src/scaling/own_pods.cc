@@ -12,7 +12,7 @@ void AddSelected(const PodSelection& selection, const NodeLayout& layout, OwnPod
   }
 }
 
-// Whoever was there in all that is kept: what a trigger looks back on is a part of that.
+// Includes all pods that are kept: the look-back of a trigger is a part of these.
 void AddAll(const PodSelection& selection, const NodeHistory& history, OwnPods& own) {
   const NodeLayout* seen = history.attributed.get();
   if (seen != nullptr) AddSelected(selection, *seen, own);
@@ -23,7 +23,8 @@ void AddAll(const PodSelection& selection, const NodeHistory& history, OwnPods& 
   }
 }
 
-// A pod is known by its name, on whichever node its address is told (AddressOf() of who decides).
+// A pod is identified by its name, whichever node reports its address (as
+// EngineOwners::AddressOf()).
 void AddAddresses(const NodeHistory& history, OwnPods& own) {
   if (history.attributed == nullptr) return;
   for (const Pod& pod : history.attributed->pods) {
@@ -49,7 +50,7 @@ std::shared_ptr<const OwnPods> OwnPodsOf(const Trigger& trigger,
   if (!trigger.engine_endpoint.url.empty() || !IsByOwner(trigger, fleet)) return nullptr;
   auto own = std::make_shared<OwnPods>();
   const auto selection = SelectionOf(trigger, scaled_object, fleet);
-  if (!selection.ok()) return own;  // that is what is decided, whatever engines say
+  if (!selection.ok()) return own;  // this error is the decision, whatever engines report
   for (const NodeState& state : fleet.nodes) AddAll(*selection, *state.history, *own);
   for (const NodeState& state : fleet.nodes) AddAddresses(*state.history, *own);
   return own;

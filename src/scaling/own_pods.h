@@ -1,4 +1,4 @@
-// Whose engines can matter to a decision: all others need not be looked at for it.
+// The engines that matter to a decision. All others can be skipped.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,14 @@
 
 namespace gpuscaler {
 
-// A workload's pods, as an engine's place may name them. Immutable once shared.
+// Names and addresses of a workload's pods. Immutable once shared.
 class OwnPods {
  public:
-  // With all that it is known to be at.
+  // Adds a pod with one of its addresses. Either may be empty.
   void Add(absl::string_view pod, absl::string_view address);
 
-  // An engine there may be one of theirs; false: it is none. A pod of another namespace that is
-  // called alike is told apart by who decides.
+  // Returns false if an engine there belongs to none of the pods. Returns true also for a pod of
+  // the same name in another namespace, which Decide() excludes.
   bool MayHave(absl::string_view pod, absl::string_view address) const {
     return pods_.contains(pod) || addresses_.contains(address);
   }
@@ -33,8 +33,9 @@ class OwnPods {
   std::set<std::string, std::less<>> addresses_;
 };
 
-// Those of the fleet, holding GPUs or gone: Decide() is the same with their engines alone. Null:
-// every engine counts, for they are named by their endpoint, or owners are not known.
+// Returns the workload's pods of the fleet, present and gone: Decide() returns the same with their
+// engines alone. Returns null if every engine counts, because the endpoint is named or owners are
+// not known.
 std::shared_ptr<const OwnPods> OwnPodsOf(const Trigger& trigger,
                                          const ScaledObjectRef& scaled_object,
                                          const FleetHistory& fleet);

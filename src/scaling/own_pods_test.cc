@@ -26,7 +26,7 @@ Trigger AnyTriggerOnEngines(Random& random) {
   return trigger;
 }
 
-// Pods of several workloads and namespaces, some of them called alike.
+// Pods of several workloads and namespaces, some with equal names.
 HeldPod AnyPodOfSeveral(Random& random, int number) {
   HeldPod pod{.name = absl::StrCat("pod-", number),
               .owner = random.Often() ? "llm" : "other",
@@ -39,7 +39,7 @@ HeldPod AnyPodOfSeveral(Random& random, int number) {
 
 std::string AddressOfPod(int number) { return absl::StrCat("10.0.0.", number); }
 
-// Some of them know their addresses.
+// Some of the pods have a known address.
 NodeSnapshot AnyNode(Random& random, int node) {
   std::vector<HeldPod> pods;
   std::vector<int> numbers;
@@ -105,7 +105,7 @@ TEST(OwnPods, DecisionIsTheSameWithTheirEnginesAlone) {
   EXPECT_GT(decided, 100) << "of 300";
 }
 
-TEST(OwnPods, AreNobodysOfAnEndpointThatIsNamed) {
+TEST(OwnPods, NamedEndpointHasNone) {
   Trigger trigger;
   trigger.metric = MetricType::kRequestsInFlight;
   const FleetHistory fleet =

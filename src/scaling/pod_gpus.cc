@@ -15,8 +15,14 @@ bool IsSame(const Pod& a, const Pod& b) {
          (a.uid == b.uid || a.uid.empty() || b.uid.empty());
 }
 
-// For each run of the view the layout that says who holds what: its own, or the last one before
-// it that knows; null: none does.
+const Pod* FindPod(const NodeLayout& layout, const Pod& pod) {
+  const auto found =
+      std::ranges::find_if(layout.pods, [&](const Pod& other) { return IsSame(other, pod); });
+  return found == layout.pods.end() ? nullptr : &*found;
+}
+
+// Returns the layout with the holders for each run of the view: its own, or the last one before
+// with known holders; null: there is none.
 std::vector<const NodeLayout*> KnownLayouts(const NodeView& view) {
   const NodeHistory& history = *view.state->history;
   const NodeLayout* known = nullptr;
@@ -39,23 +45,23 @@ std::vector<const NodeLayout*> KnownLayouts(const NodeView& view) {
   return layouts;
 }
 
-// The first instant of all that `is_so` holds for, which is told of each layout once; InfinitePast
-// when it held from the beginning or since a time of which nothing is known, InfiniteFuture when it
-// never did.
-template <typename Tell>
-absl::Time FirstTime(const NodeHistory& history, Tell tell) {
-  enum { kNothing, kNot } before = kNothing;
-  const NodeLayout* reported = nullptr;
+// Returns the first time at which `predicate` holds; it is called once for each layout.
+// InfinitePast if it held from the beginning or since a time of which nothing is known.
+// InfiniteFuture if it never did.
+template <typename Predicate>
+absl::Time FirstTime(const NodeHistory& history, Predicate predicate) {
+  enum { kUnknown, kFalse } before = kUnknown;
+  const NodeLayout* checked = nullptr;
   absl::Time first_time = absl::InfiniteFuture();
   const auto found = [&](const NodeLayout& layout, absl::Time first) {
-    if (&layout == reported) return false;
-    reported = &layout;
-    const std::optional<bool> is_so = IsKnown(layout) ? tell(layout) : std::nullopt;
+    if (&layout == checked) return false;
+    checked = &layout;
+    const std::optional<bool> is_so = IsKnown(layout) ? predicate(layout) : std::nullopt;
     if (is_so.value_or(false)) {
-      first_time = before == kNot ? first : absl::InfinitePast();
+      first_time = before == kFalse ? first : absl::InfinitePast();
       return true;
     }
-    before = is_so ? kNot : kNothing;
+    before = is_so ? kFalse : kUnknown;
     return false;
   };
   for (const PastLayout& past : history.past_layouts) {
@@ -70,9 +76,8 @@ absl::Time FirstTime(const NodeHistory& history, Tell tell) {
 std::optional<absl::Time> ReadyAt(const NodeHistory& history, const Pod& pod) {
   bool known = false;
   const absl::Time at = FirstTime(history, [&](const NodeLayout& layout) -> std::optional<bool> {
-    const auto then =
-        std::ranges::find_if(layout.pods, [&](const Pod& other) { return IsSame(other, pod); });
-    if (then == layout.pods.end()) return false;
+    const Pod* const then = FindPod(layout, pod);
+    if (then == nullptr) return false;
     const std::optional<bool> ready = then->was_ready ? true : then->ready;
     known |= ready.has_value();
     return ready;
@@ -82,20 +87,18 @@ std::optional<absl::Time> ReadyAt(const NodeHistory& history, const Pod& pod) {
 
 absl::Time EndingSince(const NodeHistory& history, const Pod& pod) {
   return FirstTime(history, [&](const NodeLayout& layout) -> std::optional<bool> {
-    const auto then =
-        std::ranges::find_if(layout.pods, [&](const Pod& other) { return IsSame(other, pod); });
-    return then != layout.pods.end() && then->is_ending.value_or(false);
+    const Pod* const then = FindPod(layout, pod);
+    return then != nullptr && then->is_ending.value_or(false);
   });
 }
 
-// InfinitePast: nothing that is remembered has it.
+// Returns when the pod was first found; InfinitePast: not in what is remembered.
 absl::Time FirstFound(const NodeHistory& history, const Pod& pod) {
-  const NodeLayout* asked = nullptr;
+  const NodeLayout* checked = nullptr;
   const auto has_it = [&](const NodeLayout& layout) {
-    if (&layout == asked) return false;
-    asked = &layout;
-    return IsKnown(layout) &&
-           std::ranges::any_of(layout.pods, [&](const Pod& other) { return IsSame(other, pod); });
+    if (&layout == checked) return false;
+    checked = &layout;
+    return IsKnown(layout) && FindPod(layout, pod) != nullptr;
   };
   for (const PastLayout& past : history.past_layouts) {
     if (has_it(*past.layout)) return past.first;
@@ -112,8 +115,8 @@ bool IsHeldBy(const NodeLayout::Gpu& gpu, const NodeLayout& layout, const Pod& p
   });
 }
 
-// When the pod got the GPU, as far as the history reaches: processes of it may come and go. One
-// that had not answered yet may have been this.
+// Returns when the pod got the GPU, as far as the history reaches. Its processes may come and go. A
+// GPU that had not answered yet may have been this one.
 absl::Time FirstHeld(const NodeHistory& history, const Pod& pod, absl::string_view uuid) {
   const absl::Time at = FirstTime(history, [&](const NodeLayout& layout) {
     return std::optional(std::ranges::any_of(layout.gpus, [&](const NodeLayout::Gpu& gpu) {
@@ -124,26 +127,26 @@ absl::Time FirstHeld(const NodeHistory& history, const Pod& pod, absl::string_vi
   return at == absl::InfiniteFuture() ? absl::InfinitePast() : at;
 }
 
-// What is older than the history its node may know.
+// The node may know a holder from before the history.
 absl::Time HeldSince(const GpuSeries& series) {
   if (series.pod_since != absl::InfinitePast()) return series.pod_since;
   const auto first = std::ranges::find_if(series.points, &StoredPoint::is_there);
   return first == series.points.end() ? absl::InfinitePast() : first->held_since();
 }
 
-// What a pod holds of one GPU under one layout.
+// A pod's part of one GPU under one layout.
 struct Holding {
-  size_t pod;                         // of the pods found
-  size_t series;                      // of its GPUs
-  size_t position;                    // of the GPU, in the layout
-  int parent;                         // as `position`, of the GPU it is an instance of; -1: none
-  float instances;                    // of the parent
-  std::vector<size_t> share_indices;  // of StoredPoints' shares; of its containers
-  float equal_share;                  // where the points have no shares
+  size_t pod;                         // index in `pods_`
+  size_t series;                      // index in PodGpus::gpus
+  size_t position;                    // index of the GPU in the layout
+  int parent;                         // index of the GPU that it is an instance of; -1: none
+  float instances;                    // number of the parent's instances
+  std::vector<size_t> share_indices;  // in StoredPoints, one for each container of the pod
+  float equal_share;                  // used for points without shares
   bool is_possible;                   // GpuHolder::is_possible
 };
 
-// A GPU of `known` as a run has it, whose own layout may be another.
+// Returns the point of a GPU of `known` in a run that may have another layout.
 StoredPoint PointAt(const NodeRun& at, const NodeLayout& known, size_t position) {
   if (at.layout().get() == &known) return at.points()[position];
   const int own = PositionOf(at.layout()->gpus, known.gpus[position].uuid, position);
@@ -166,7 +169,7 @@ class NodePods {
       if (layouts[i] == nullptr) continue;
       if (layouts[i] != resolved) Resolve(*layouts[i]);
       resolved = layouts[i];
-      for (const Holding& holding : holdings_) Put(i, *resolved, holding);
+      for (const Holding& holding : holdings_) SetPoint(i, *resolved, holding);
     }
     const NodeHistory& history = *view_.state->history;
     for (PodGpus& pod : pods_) {
@@ -189,24 +192,24 @@ class NodePods {
       const bool in_scope = trigger_.gpu_index < 0 || gpu.index == trigger_.gpu_index;
       for (const GpuHolder& holder : gpu.holders) {
         const Pod& pod = layout.pods[static_cast<size_t>(holder.pod)];
-        if (in_scope && selection_.Has(pod)) Hold(layout, position, holder, share_index);
+        if (in_scope && selection_.Has(pod)) AddHolding(layout, position, holder, share_index);
         ++share_index;
       }
     }
   }
 
-  void Hold(const NodeLayout& layout, size_t position, const GpuHolder& holder,
-            size_t share_index) {
+  void AddHolding(const NodeLayout& layout, size_t position, const GpuHolder& holder,
+                  size_t share_index) {
     const NodeLayout::Gpu& gpu = layout.gpus[position];
     const Pod& pod = layout.pods[static_cast<size_t>(holder.pod)];
-    const size_t of_pod = PlaceOf(pod);
-    pods_[of_pod].listed_since = pod.listed_since.value_or(absl::InfinitePast());
-    pods_[of_pod].is_ending = pod.is_ending.value_or(false);
-    const size_t series = SeriesOf(gpu, pod, of_pod);
+    const size_t pod_index = IndexOf(pod);
+    pods_[pod_index].listed_since = pod.listed_since.value_or(absl::InfinitePast());
+    pods_[pod_index].is_ending = pod.is_ending.value_or(false);
+    const size_t series = SeriesOf(gpu, pod, pod_index);
     const auto known = std::ranges::count(gpu.holders, false, &GpuHolder::is_possible);
     const float equal_share = holder.is_possible ? 0 : 1 / static_cast<float>(known);
     const auto other_container = std::ranges::find_if(holdings_, [&](const Holding& holding) {
-      return holding.pod == of_pod && holding.series == series;
+      return holding.pod == pod_index && holding.series == series;
     });
     if (other_container != holdings_.end()) {
       other_container->share_indices.push_back(share_index);
@@ -214,7 +217,7 @@ class NodePods {
       return;
     }
     const std::string& parent = gpu.parent_uuid;
-    holdings_.push_back({.pod = of_pod,
+    holdings_.push_back({.pod = pod_index,
                          .series = series,
                          .position = position,
                          .parent = parent.empty() ? -1 : PositionOf(layout.gpus, parent, 0),
@@ -227,7 +230,7 @@ class NodePods {
                          .is_possible = holder.is_possible});
   }
 
-  size_t PlaceOf(const Pod& pod) {
+  size_t IndexOf(const Pod& pod) {
     const auto found =
         std::ranges::find_if(pods_, [&](const PodGpus& other) { return IsSame(*other.pod, pod); });
     if (found != pods_.end()) return static_cast<size_t>(found - pods_.begin());
@@ -235,8 +238,8 @@ class NodePods {
     return pods_.size() - 1;
   }
 
-  size_t SeriesOf(const NodeLayout::Gpu& gpu, const Pod& pod, size_t of_pod) {
-    std::vector<GpuSeries>& gpus = pods_[of_pod].gpus;
+  size_t SeriesOf(const NodeLayout::Gpu& gpu, const Pod& pod, size_t pod_index) {
+    std::vector<GpuSeries>& gpus = pods_[pod_index].gpus;
     const auto found = std::ranges::find(gpus, gpu.uuid, &GpuSeries::uuid);
     if (found != gpus.end()) return static_cast<size_t>(found - gpus.begin());
     const size_t runs = view_.runs.size();
@@ -250,7 +253,7 @@ class NodePods {
     return gpus.size() - 1;
   }
 
-  void Put(size_t run, const NodeLayout& known, const Holding& holding) {
+  void SetPoint(size_t run, const NodeLayout& known, const Holding& holding) {
     const NodeRun& at = view_.runs[run];
     StoredPoint point = PointAt(at, known, holding.position);
     if (!point.is_there()) return;
@@ -278,7 +281,7 @@ class NodePods {
   const NodeView& view_;
   const size_t node_;
   std::vector<PodGpus> pods_;
-  std::vector<Holding> holdings_;  // of the layout resolved last
+  std::vector<Holding> holdings_;  // those of the layout resolved last
 };
 
 }  // namespace

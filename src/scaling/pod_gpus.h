@@ -1,4 +1,4 @@
-// What a node's GPUs showed while pods of a workload held them.
+// Readings of a node's GPUs while pods of a workload held them.
 #pragma once
 
 #include <optional>
@@ -12,22 +12,22 @@
 namespace gpuscaler {
 
 struct PodGpus {
-  const Pod* pod = nullptr;  // as it was first seen
-  // In each, no point is there while the pod did not hold the GPU. Of a MIG instance that lacks the
-  // trigger's metric, its GPU's, divided by the instances.
+  const Pod* pod = nullptr;  // as first seen
+  // A point is empty if the pod did not hold the GPU then. A MIG instance without the trigger's
+  // metric has that of its GPU, divided by the number of instances.
   std::vector<GpuSeries> gpus;
-  // When it was first seen Ready, InfiniteFuture: never yet; empty: its node does not know.
+  // When it was first seen Ready. InfiniteFuture: never yet; empty: not known to its node.
   std::optional<absl::Time> ready_at;
-  bool is_ending = false;  // as of its newest layout
-  // When its deletion was first seen, InfiniteFuture: it was not deleted.
+  bool is_ending = false;  // in its newest layout
+  // When its deletion was first seen. InfiniteFuture: it was not deleted.
   absl::Time ending_since = absl::InfiniteFuture();
-  // As its node said last; of an agent that does not tell, when it was found first, as far as is
-  // remembered.
+  // As its node last reported. If the agent does not report it: when the pod was first found in the
+  // history.
   absl::Time listed_since = absl::InfinitePast();
 };
 
-// Of the pods that held one of the node's GPUs within the view. While owners are not known the last
-// known ones stand. `node` is the view's place for GpuSeries.
+// Returns the pods that held one of the node's GPUs within the view. While owners are not known,
+// the last known ones apply. `node` is the index of the view, for GpuSeries::node.
 std::vector<PodGpus> GpusOfPods(const Trigger& trigger, const PodSelection& selection,
                                 const NodeView& view, size_t node);
 

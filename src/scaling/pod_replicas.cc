@@ -15,12 +15,12 @@
 namespace gpuscaler {
 namespace {
 
-// What makes two pods one replica. A pod by itself is on one node; a group may be on several.
+// Pods with equal keys are one replica. A pod by itself is on one node; a group may be on several.
 struct ReplicaKey {
   std::string namespace_name;
   std::string name;  // the group's or the pod's
-  std::string uid;   // of a pod; empty: not known
-  std::string node;  // if a pod has no UID
+  std::string uid;   // the pod's; empty: not known
+  std::string node;  // set if a pod has no UID
 
   auto operator<=>(const ReplicaKey&) const = default;
 };
@@ -28,15 +28,15 @@ struct ReplicaKey {
 struct FoundReplica {
   std::vector<GpuSeries> gpus;
   ReplicaPlace place;
-  bool any_there = false;  // a pod of it holds a GPU now
+  bool any_holds_gpu = false;  // a pod of it holds a GPU now
 };
 
-bool HoldsOneNow(const PodGpus& pod) {
+bool HoldsGpuNow(const PodGpus& pod) {
   return std::ranges::any_of(pod.gpus,
                              [](const GpuSeries& gpu) { return gpu.points.back().is_there(); });
 }
 
-// The workload's own pods of all nodes, and nothing of anybody else's.
+// The workload's own pods on all nodes.
 class WorkloadPods {
  public:
   WorkloadPods(const Trigger& trigger, const ScaledObjectRef& scaled_object,
@@ -74,15 +74,15 @@ class WorkloadPods {
     return std::ranges::any_of(layout.pods, [this](const Pod& pod) { return selection_.Has(pod); });
   }
 
-  // Now, or within what is looked back on.
+  // Now, or within the look-back.
   bool HasPods(const NodeState& state) const {
     const NodeHistory& history = *state.history;
-    const NodeLayout* asked = history.attributed.get();
-    if (asked != nullptr && HasPods(*asked)) return true;
+    const NodeLayout* checked = history.attributed.get();
+    if (checked != nullptr && HasPods(*checked)) return true;
     for (size_t i = history.runs.size(); i-- > 0 && history.runs[i].last >= oldest_;) {
       const NodeLayout* const layout = history.runs[i].layout().get();
-      if (layout == asked) continue;
-      asked = layout;
+      if (layout == checked) continue;
+      checked = layout;
       if (HasPods(*layout)) return true;
     }
     return false;
@@ -101,8 +101,8 @@ class WorkloadPods {
       if (std::ranges::find(place.node_names, state.node) == place.node_names.end()) {
         place.node_names.push_back(state.node);
       }
-      if (HoldsOneNow(pod)) {
-        NoteNode(*pod.pod, state.node, place);
+      if (HoldsGpuNow(pod)) {
+        MarkIfOnTwoNodes(*pod.pod, state.node, place);
         if (place.why_stale.empty()) {
           place.why_stale = view.why_stale.empty() ? unknown : view.why_stale;
         }
@@ -115,9 +115,9 @@ class WorkloadPods {
     }
   }
 
-  // A pod is never moved: of two nodes that report one UID, one is wrong, and which is not known. A
-  // StatefulSet's next pod has the same name and another UID.
-  void NoteNode(const Pod& pod, const std::string& node, ReplicaPlace& place) {
+  // A pod never moves: if two nodes report one UID, one is wrong, and which one is not known. The
+  // next pod of a StatefulSet has the same name and another UID.
+  void MarkIfOnTwoNodes(const Pod& pod, const std::string& node, ReplicaPlace& place) {
     if (pod.uid.empty()) return;
     const auto [other, is_new] = node_of_.emplace(pod.uid, node);
     if (is_new || other->second == node) return;
@@ -125,24 +125,24 @@ class WorkloadPods {
     place.why_stale = absl::StrCat("pod ", pod.name, " is on nodes ", other->second, " and ", node);
   }
 
-  // A group begins with its newest pod, is Ready when all are, and ends when all end; those that
-  // have left it do not matter.
+  // A group begins with its newest pod, is Ready when all pods are, and ends when all end. Pods
+  // that have left it do not matter.
   static void AddStart(const PodGpus& pod, bool first, FoundReplica& found) {
     std::optional<absl::Time>& ready_at = found.place.ready_at;
     absl::Time& listed_since = found.place.listed_since;
     absl::Time& ending_since = found.place.ending_since;
-    const bool there = HoldsOneNow(pod);
-    if (first || (there && !found.any_there)) {
+    const bool there = HoldsGpuNow(pod);
+    if (first || (there && !found.any_holds_gpu)) {
       ready_at = pod.ready_at;
       listed_since = pod.listed_since;
       ending_since = pod.ending_since;
-    } else if (there || !found.any_there) {
+    } else if (there || !found.any_holds_gpu) {
       const bool known = ready_at.has_value() && pod.ready_at.has_value();
       ready_at = known ? std::optional(std::max(*ready_at, *pod.ready_at)) : std::nullopt;
       listed_since = std::max(listed_since, pod.listed_since);
       ending_since = std::max(ending_since, pod.ending_since);
     }
-    found.any_there |= there;
+    found.any_holds_gpu |= there;
   }
 
   ReplicaKey KeyOf(const Pod& pod, const std::string& node) const {
@@ -176,7 +176,7 @@ void AddVisible(const NodeLayout& layout, const ScaledObjectRef& scaled_object,
   }
 }
 
-// As far as is known.
+// Returns the pods that hold GPUs, as far as is known.
 std::vector<const Pod*> HoldingPods(const FleetHistory& fleet,
                                     const ScaledObjectRef& scaled_object) {
   std::vector<const Pod*> pods;
@@ -234,11 +234,11 @@ std::set<const Pod*> PodsWithoutGpu(const FleetHistory& fleet) {
   return pods;
 }
 
-// The past where it may matter.
+// Includes past pods only if they may matter.
 SeenPods PodsSeen(const Trigger& trigger, const FleetHistory& fleet,
                   const ScaledObjectRef& scaled_object) {
   SeenPods seen{.holding = HoldingPods(fleet, scaled_object), .past = {}, .without_gpu = {}};
-  if (AsksForThePast(trigger, scaled_object, seen.holding))
+  if (NeedsPastPods(trigger, scaled_object, seen.holding))
     seen.past = PastPods(fleet, scaled_object);
   if (trigger.workload.empty()) seen.without_gpu = PodsWithoutGpu(fleet);
   return seen;
@@ -279,7 +279,7 @@ absl::StatusOr<Replicas> ReplicasOfPods(const Trigger& trigger,
   WorkloadPods pods(trigger, scaled_object, selection, fleet, staleness, oldest);
   ASSIGN_OR_RETURN(workload_replicas.replicas, pods.Replicas());
   if (std::ranges::none_of(workload_replicas.replicas, &Replica::present)) {
-    workload_replicas.unseen =
+    workload_replicas.zero_status =
         CheckOwnersResolved(trigger, scaled_object, selection, HoldingPods(fleet, scaled_object));
   }
   return workload_replicas;

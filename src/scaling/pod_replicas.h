@@ -1,4 +1,4 @@
-// Replicas by owners.
+// Replicas by owners: pods, or groups of pods, that hold GPUs.
 #pragma once
 
 #include <string>
@@ -10,25 +10,25 @@
 
 namespace gpuscaler {
 
-// A pod with GPUs is a replica, or a group of pods where its owner makes one of them (a group of a
-// LeaderWorkerSet), be they on several nodes; each with its share of the GPUs that it holds. Only
-// pods that the ScaledObject may see are looked at. Samples reach back to `oldest`.
+// Returns a replica for each pod with GPUs. If the owner forms groups (LeaderWorkerSet), each group
+// is one replica, also on several nodes. A replica has its share of the GPUs that it holds. Only
+// pods that the ScaledObject may see count. Samples reach back to `oldest`.
 absl::StatusOr<Replicas> ReplicasOfPods(const Trigger& trigger,
                                         const ScaledObjectRef& scaled_object,
                                         const FleetHistory& fleet, const StalenessLimits& staleness,
                                         absl::Time oldest);
 
-// Which pods these are. FAILED_PRECONDITION: SelectPods()'s.
+// Returns the selection of these pods. FAILED_PRECONDITION: see SelectPods().
 absl::StatusOr<PodSelection> SelectionOf(const Trigger& trigger,
                                          const ScaledObjectRef& scaled_object,
                                          const FleetHistory& fleet);
 
-// The workload's pods of the last 15 minutes, each maybe several times. Empty if SelectPods()
-// fails.
+// Returns the workload's pods of the last 15 minutes, possibly several times each. Empty if
+// SelectPods() fails.
 std::vector<const Pod*> PastPodsOf(const Trigger& trigger, const ScaledObjectRef& scaled_object,
                                    const FleetHistory& fleet);
 
-// Why it is not known who holds the node's GPUs; empty: it is.
+// Returns why the holders of the node's GPUs are not known; empty: they are.
 std::string WhyOwnersUnknown(const NodeState& state);
 
 }  // namespace gpuscaler

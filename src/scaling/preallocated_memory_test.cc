@@ -1,4 +1,4 @@
-// VRAM that stands still, as engines keep it: it says nothing about load.
+// Preallocated VRAM, which does not move: it shows no load.
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -21,8 +21,8 @@ Trigger MemoryProfile(PreallocatedMemory standing, double target) {
   return trigger;
 }
 
-// DESIGN 2, oracle 4, and its siblings.
-TEST(PreallocatedMemory, StandingMemoryCountsByWhatTheProfileSays) {
+// DESIGN 2, oracle 4, and similar cases.
+TEST(PreallocatedMemory, PreallocatedMemoryCountsAsTheProfileDefines) {
   const std::vector<GpuSample> busy = {BusyGpu(0, 30, 80), BusyGpu(1, 30, 80)};
   const std::vector<GpuSample> idle = {BusyGpu(0, 0, 80), BusyGpu(1, 0, 80)};
   const Trigger batch = MemoryProfile(PreallocatedMemory::kActivity, 70);
@@ -60,7 +60,7 @@ TEST(PreallocatedMemory, MemoryNotYetWatchedCountsAtMostTheTarget) {
   builder.Hold(absl::Seconds(60), {BusyGpu(0, 0, 91)});
   EXPECT_EQ(After(trigger, builder).value, 80);
   builder.Hold(absl::Seconds(62), {BusyGpu(0, 0, 91)});
-  EXPECT_EQ(After(trigger, builder).value, 0) << "after preallocationWindow it stands";
+  EXPECT_EQ(After(trigger, builder).value, 0) << "preallocated after preallocationWindow";
 }
 
 TEST(PreallocatedMemory, MemoryThatHasJustRisenCountsAtMostTheTarget) {
@@ -70,7 +70,7 @@ TEST(PreallocatedMemory, MemoryThatHasJustRisenCountsAtMostTheTarget) {
   EXPECT_EQ(After(trigger, builder).value, 80);
 }
 
-TEST(PreallocatedMemory, MemoryThatStoodStandsUntilItFallsOrTheHolderChanges) {
+TEST(PreallocatedMemory, SteadyMemoryStaysPreallocatedUntilItFallsOrTheHolderChanges) {
   const Trigger trigger = MemoryProfile(PreallocatedMemory::kPressure, 80);
   HistoryBuilder builder;
   builder.Hold(absl::Seconds(130), {BusyGpu(0, 0, 91)}).Hold(kTick, {BusyGpu(0, 0, 85)});
@@ -84,7 +84,7 @@ TEST(PreallocatedMemory, MemoryThatStoodStandsUntilItFallsOrTheHolderChanges) {
   EXPECT_FALSE(After(trigger, builder).contributions[0].standing);
 }
 
-TEST(PreallocatedMemory, MemoryThatStoodAnHourAgoStillStands) {
+TEST(PreallocatedMemory, MemoryThatWasSteadyAnHourAgoIsStillPreallocated) {
   const Trigger batch = MemoryProfile(PreallocatedMemory::kActivity, 70);
   HistoryBuilder builder;
   builder.Hold(absl::Seconds(130), {BusyGpu(0, 40, 80)});
@@ -95,13 +95,13 @@ TEST(PreallocatedMemory, MemoryThatStoodAnHourAgoStillStands) {
   EXPECT_EQ(After(batch, builder).value, 70);
 }
 
-TEST(PreallocatedMemory, StandingReplicaThatMayHaveWorkedCountsTheTarget) {
+TEST(PreallocatedMemory, PreallocatedReplicaThatMayHaveWorkedCountsTheTarget) {
   const Trigger batch = MemoryProfile(PreallocatedMemory::kActivity, 70);
   HistoryBuilder builder;
   builder.Hold(kLong, {BusyGpu(0, 0, 80)});
   EXPECT_EQ(After(batch, builder).value, 0);
-  builder.Silence(absl::Minutes(1)).Tick({BusyGpu(0, 0, 80)});
-  EXPECT_EQ(After(batch, builder).value, 70) << "it may have worked in the silence";
+  builder.Pause(absl::Minutes(1)).Tick({BusyGpu(0, 0, 80)});
+  EXPECT_EQ(After(batch, builder).value, 70) << "it may have worked in the gap";
   builder.Hold(batch.activation_window, {BusyGpu(0, 0, 80)});
   EXPECT_EQ(After(batch, builder).value, 0);
 }
@@ -129,7 +129,7 @@ TEST(PreallocatedMemory, MemoryThatMovesIsLiteral) {
   EXPECT_FALSE(After(trigger, builder).contributions[0].standing);
 }
 
-TEST(PreallocatedMemory, StandingMemoryIsThePodsOwn) {
+TEST(PreallocatedMemory, PreallocatedMemoryOfAPodIsItsOwn) {
   Trigger trigger = UtilizationOf("llm");
   trigger.metric = MetricType::kMemoryUsedPercent;
   trigger.preallocated_memory = PreallocatedMemory::kPressure;

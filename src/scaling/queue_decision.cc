@@ -19,7 +19,7 @@ constexpr char kFrom[] = "it is of no replica";
 
 constexpr char kNotYet[] = "not read yet";
 
-// UNAVAILABLE: it never gave a number, and why the newest reading did not.
+// Returns UNAVAILABLE, with the reason of the newest failure, if no value was ever read.
 absl::Status CheckRead(const Trigger& trigger, const SignalHistory* signals) {
   std::string why = absl::StrCat(InfoOf(trigger.metric).name, ": ", kNotYet);
   if (signals == nullptr) return absl::UnavailableError(why);
@@ -36,9 +36,9 @@ std::string NameOf(const std::vector<SignalSeries>& series) {
   return CountText(static_cast<int64_t>(series.size()), "endpoint");
 }
 
-// As one replica that was always there.
-Replica AsReplica(const Trigger& trigger, absl::Time now, const SignalHistory& signals,
-                  const StalenessLimits& staleness) {
+// Returns the queue as one replica that was always present.
+Replica ReplicaOfQueue(const Trigger& trigger, absl::Time now, const SignalHistory& signals,
+                       const StalenessLimits& staleness) {
   std::vector<ObservedSeries> observed;
   for (const SignalSeries& series : signals.series) observed.push_back({.series = &series});
   Replica queue{.name = NameOf(signals.series), .present = true};
@@ -77,12 +77,12 @@ Decision DecideOnQueue(const Trigger& trigger, absl::Time now, const SignalHisto
   decision.status = CheckRead(trigger, signals);
   if (!decision.status.ok()) return decision;
 
-  const Replica queue = AsReplica(trigger, now, *signals, staleness);
+  const Replica queue = ReplicaOfQueue(trigger, now, *signals, staleness);
   const ReplicaLoad load = LoadOf(trigger, queue, now, staleness);
   if (!load.contribution.load) {
     decision.status =
         absl::UnavailableError(absl::StrCat(queue.name, " ", load.contribution.because));
-    decision.valid_until = now + absl::Seconds(1);  // it says for how long
+    decision.valid_until = now + absl::Seconds(1);  // the text has an age
     return decision;
   }
   decision.contributions.push_back(load.contribution);

@@ -39,7 +39,7 @@ TEST(QueueDecision, AQueueIsItsLengthAndNeedsNoNode) {
   EXPECT_THAT(Explain(Lag(), decision), HasSubstr("replicas: 0 (it is of no replica)"));
 }
 
-TEST(QueueDecision, WhatPeopleShouldKnowOfTheQueueIsANote) {
+TEST(QueueDecision, NoteOfTheQueueIsReported) {
   SignalBuilder signals(kNow);
   signals.Hold("stream jobs", kLong, 47).note = "stream jobs has no group workers";
   const Decision decision = DecideOn(Lag(), signals.history());
@@ -98,7 +98,7 @@ TEST(QueueDecision, AWindowSmoothsAndARateIsNotSmoothedAgain) {
   EXPECT_EQ(DecideOn(trigger, signals.history()).value, 10);
 }
 
-TEST(QueueDecision, AFailedReadingIsBridgedAndASilentQueueIsUnavailableNotEmpty) {
+TEST(QueueDecision, AFailedReadingIsBridgedAndAnUnreadableQueueIsUnavailableNotEmpty) {
   SignalBuilder signals(kNow);
   signals.Hold("stream jobs", kLong, 47);
   signals.Then("stream jobs", absl::Seconds(5), std::nullopt);
@@ -120,7 +120,7 @@ TEST(QueueDecision, ReadingsThatStoppedAltogetherAreUnavailable) {
   EXPECT_EQ(decision.status.code(), absl::StatusCode::kUnavailable);
 }
 
-TEST(QueueDecision, WhatEachAddressAddsIsInTheExplanation) {
+TEST(QueueDecision, ExplanationListsEachAddress) {
   SignalBuilder signals(kNow);
   SignalSeries& page = signals.Hold("queue_size at http://gateway", kLong, 15);
   page.parts = {{.address = "10.0.0.1", .value = 12}, {.address = "10.0.0.2", .value = 3}};
@@ -133,12 +133,12 @@ TEST(QueueDecision, WhatEachAddressAddsIsInTheExplanation) {
   page.parts[1] = {.address = "10.0.0.2", .gap = "connection refused"};
   EXPECT_THAT(Explain(trigger, DecideOn(trigger, signals.history())),
               HasSubstr("10.0.0.1 12, 10.0.0.2 connection refused\n"))
-      << "bridged, and said";
+      << "bridged, and reported";
   page.parts.pop_back();
   EXPECT_EQ(DecideOn(trigger, signals.history()).contributions.front().because, "");
 }
 
-TEST(QueueDecision, WhyNothingIsKnownIsHandedOn) {
+TEST(QueueDecision, StatusOfTheSignalsIsReturned) {
   SignalBuilder signals(kNow);
   signals.history().status = absl::PermissionDeniedError("redis.other.svc is not of team-a");
   EXPECT_EQ(DecideOn(Lag(), signals.history()).status, signals.history().status);
@@ -152,8 +152,8 @@ TEST(QueueDecision, WhyNothingIsKnownIsHandedOn) {
             absl::UnavailableError("stream jobs: connection refused"));
 }
 
-// If nothing more is heard, the answer is right until it says.
-TEST(QueueDecision, StandsUntilItSays) {
+// Without new readings, the decision is right until its times.
+TEST(QueueDecision, DecisionIsRightUntilItsTimes) {
   SignalBuilder signals(kNow);
   signals.Hold("stream jobs", kLong, 47);
   signals.Then("stream jobs", absl::Seconds(8), 0);

@@ -1,4 +1,4 @@
-// Random cases for the tests of what always holds.
+// Random cases for property tests.
 #pragma once
 
 #include <functional>
@@ -16,12 +16,13 @@ class Random {
     return std::uniform_real_distribution<double>(from, to)(engine_);
   }
   bool Often() { return Whole(0, 3) > 0; }
+  bool OneIn(int n) { return Whole(1, n) == 1; }
 
  private:
   std::mt19937 engine_;
 };
 
-// Until one fails, whose seed is printed.
+// Stops at the first seed that fails, and prints it.
 inline void ForManySeeds(const std::function<void(Random&)>& check) {
   constexpr int kSeeds = 300;
   for (int seed = 0; seed < kSeeds; ++seed) {

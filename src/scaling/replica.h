@@ -1,5 +1,4 @@
-// Who runs on the GPUs in scope: the replicas of a workload, each with what its GPUs showed
-// together.
+// The replicas of a workload, each with the readings of its GPUs over time.
 #pragma once
 
 #include <optional>
@@ -12,50 +11,50 @@
 
 namespace gpuscaler {
 
-// The GPUs of one replica at one moment. A reading that failed is bridged by the one before it
-// while that is younger than stale_after.
+// The GPUs of one replica at one time. After a failed reading the last known value counts for
+// stale_after.
 struct ReplicaSample {
-  absl::Time since;  // what it says holds for the time behind that
+  absl::Time since;  // begin of the time that it covers
   absl::Time at;
   std::optional<double> metric;       // over its GPUs by `aggregation`; in the metric's unit
   std::optional<double> utilization;  // over its GPUs by `aggregation`; 0-100
-  bool busy = false;                  // a kernel ran on one of them
-  // The oldest reading that went into each; InfinitePast when one of its GPUs never gave any.
+  bool busy = false;                  // a kernel ran on one of its GPUs
+  // When the oldest reading in each was made; InfinitePast if one of its GPUs never had one.
   absl::Time metric_read_at = absl::InfinitePast();
   absl::Time utilization_read_at = absl::InfinitePast();
 };
 
 struct Replica {
-  std::string name;  // "gpu-7/0", "gpu-7/0-3"; of a pod or a group of pods its own
+  std::string name;  // "gpu-7/0", "gpu-7/0-3"; or the name of the pod or group
   std::vector<std::string> gpu_uuids;
-  std::vector<std::string> nodes;  // of a pod or a group of pods
-  bool present = false;            // holds its GPUs by its nodes' newest readings
+  std::vector<std::string> nodes;  // with GPUs of it
+  bool present = false;            // holds its GPUs in the newest readings of its nodes
   absl::Time held_since = absl::InfinitePast();
-  // Since then it is starting, if it is: of pods that tell when they are Ready, since the newest
-  // was listed.
+  // When its start began. If its pods report readiness: when the newest was listed.
   absl::Time starting_since = absl::InfiniteFuture();
   absl::Time warm_at = absl::InfinitePast();  // InfiniteFuture: its pod was not Ready yet
-  // Its start may end by the clock alone: since then its memory has been loaded (DESIGN 2).
+  // When its memory had been loaded, which ends a start if readiness is not known (DESIGN 2).
   absl::Time loaded_at = absl::InfiniteFuture();
-  // Its load counts from then on. InfinitePast: from before its first sample.
+  // When its load begins to count. InfinitePast: before its first sample.
   absl::Time counted_since = absl::InfinitePast();
-  // Its deletion began then, and its load counts no more. InfiniteFuture: it serves.
+  // When its deletion began, and its load stopped counting. InfiniteFuture: it is not deleted.
   absl::Time ending_since = absl::InfiniteFuture();
-  std::vector<ReplicaSample> samples;       // of its time only, oldest first; never empty
-  std::vector<SteadyMemory> steady_memory;  // of each of its GPUs, at its newest sample
-  std::string last_gap;                     // why a reading of it fails now
-  std::string why_stale;                    // why its nodes no longer speak for it; empty: they do
-  bool is_on_two_nodes = false;             // a pod of it, by its UID; `why_stale` names them
-  absl::Time covered_since;                 // of its nodes, the latest (NodeView)
-  // What its nodes read until then is not kept.
+  std::vector<ReplicaSample> samples;       // while it held its GPUs, oldest first; never empty
+  std::vector<SteadyMemory> steady_memory;  // one for each of its GPUs, at its newest sample
+  std::string last_gap;                     // why a current reading fails
+  std::string why_stale;         // why its nodes' readings are not valid; empty: they are
+  bool is_on_two_nodes = false;  // two nodes report a pod of this UID; `why_stale` names them
+  absl::Time covered_since;      // the latest of its nodes (NodeView)
+  // Readings up to then are not kept.
   absl::Time forgotten_until = absl::InfinitePast();
 
-  std::vector<const Pod*> pods;  // of a pod or a group of pods; point into the fleet
-  // Its samples are what its engines said (engine_replicas.h).
+  std::vector<const Pod*> pods;  // empty without owners; point into the fleet
+  // Its samples are those of its engines (engine_replicas.h).
   bool by_engine = false;
-  std::string against;                            // of their pressure: SignalSeries::against
-  bool frozen = false;                            // one of them has stopped counting (DESIGN 2)
-  absl::Time frozen_at = absl::InfiniteFuture();  // when one of them will have, if nothing is heard
+  std::string against;  // the reference of its pressure: SignalSeries::against
+  bool frozen = false;  // one of its engines has stopped counting (DESIGN 2)
+  // When one of its engines will count as frozen, without new readings.
+  absl::Time frozen_at = absl::InfiniteFuture();
 };
 
 }  // namespace gpuscaler

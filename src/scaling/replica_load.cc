@@ -12,24 +12,25 @@
 namespace gpuscaler {
 namespace {
 
-// Readings are kept as floats: 0.1 is not above a threshold of 0.1.
+// Readings are stored as floats: 0.1 is not above a threshold of 0.1.
 bool IsAbove(double value, double threshold) {
   return static_cast<float>(value) > static_cast<float>(threshold);
 }
 
-// A profile's threshold is one of memory. Pressure of 3 % is two requests of 64, and whoever waits
-// for them would lose them with the replica.
+// A profile's threshold is one of memory. A pressure of 3 % is two requests of 64, and their
+// clients would lose them with the replica.
 bool IsServing(const Trigger& trigger, const Replica& replica, const ReplicaSample& sample) {
   const bool by_pressure = replica.by_engine && ReadsPressure(trigger);
-  const bool may_work = sample.busy || !sample.utilization;  // of an address no GPU is known
+  // An engine at an address has no known GPU.
+  const bool may_work = sample.busy || !sample.utilization;
   return by_pressure && !trigger.activation_threshold_given && may_work &&
          sample.metric.value_or(0) > 0;
 }
 
-// Those of the window, each for the part of it that it speaks for.
-std::vector<Lasting> LastingIn(absl::Time begin, const Trigger& trigger, Valuation valuation,
-                               Samples samples) {
-  std::vector<Lasting> values;
+// Returns the values of the window, each for the part of it that it covers.
+std::vector<TimedValue> TimedValuesIn(absl::Time begin, const Trigger& trigger, Valuation valuation,
+                                      Samples samples) {
+  std::vector<TimedValue> values;
   values.reserve(samples.size());
   for (const ReplicaSample& sample : samples) {
     const auto value = ValueOf(trigger, valuation, sample);
@@ -40,13 +41,14 @@ std::vector<Lasting> LastingIn(absl::Time begin, const Trigger& trigger, Valuati
   return values;
 }
 
-// Smoothed over `window`; within a gap shorter than stale_after the sample before it stands.
+// Returns the value smoothed over `window`. In a gap shorter than stale_after the sample before it
+// counts.
 std::optional<double> Smoothed(const Trigger& trigger, Valuation valuation, Samples samples,
                                absl::Time now) {
   const absl::Duration window = SmoothingOf(trigger);
   const absl::Time begin = now - window;
   const Samples in_window = window == absl::ZeroDuration() ? Samples() : After(samples, begin);
-  std::vector<Lasting> values = LastingIn(begin, trigger, valuation, in_window);
+  std::vector<TimedValue> values = TimedValuesIn(begin, trigger, valuation, in_window);
   if (!values.empty()) return Aggregate(trigger.window_aggregation, std::move(values));
   for (size_t i = samples.size(); i-- > 0;) {
     if (const auto value = ValueOf(trigger, valuation, samples[i])) return value;
@@ -54,16 +56,16 @@ std::optional<double> Smoothed(const Trigger& trigger, Valuation valuation, Samp
   return std::nullopt;
 }
 
-// Whether readings reach from `begin` to `end` without a gap longer than stale_after.
+// Returns whether readings reach from `begin` to `end` without a gap longer than stale_after.
 bool Covered(Valuation valuation, Samples samples, absl::Time begin, absl::Time end,
              absl::Duration stale_after) {
   absl::Time reached = begin;
   for (const ReplicaSample& sample : samples) {
     const absl::Time read_at = ReadAt(valuation, sample);
     if (read_at <= reached) continue;
-    // What stood unchanged was read again and again since then.
-    const absl::Time stood_since = read_at == sample.at ? sample.since : read_at;
-    if (std::min(stood_since, read_at - stale_after) > reached) return false;
+    // An unchanged value was read again and again since then.
+    const absl::Time unchanged_since = read_at == sample.at ? sample.since : read_at;
+    if (std::min(unchanged_since, read_at - stale_after) > reached) return false;
     reached = read_at;
   }
   return end - reached <= stale_after;
@@ -78,8 +80,8 @@ std::string WarmingText(const Replica& replica, absl::Time now) {
                       replica.last_gap.empty() ? "" : ": ", replica.last_gap);
 }
 
-// A start that takes longer than any does shall not hold a workload for ever.
-bool StartsYet(const Replica& replica, absl::Time now) {
+// A start that takes longer than any may take must not hold a workload for ever.
+bool MayStillStart(const Replica& replica, absl::Time now) {
   return now - replica.starting_since <= kLongestStart;
 }
 
@@ -109,20 +111,19 @@ std::string UnreadableText(const Replica& replica, const ReplicaState& state, ab
   return absl::StrCat("unreadable for ", AgeText(now - last), ": ", why);
 }
 
-// A window that nobody asked for reaches back behind what was kept: what it was worth then is not
-// known.
+// A new window can reach back before the kept history. Its load there is not known.
 bool WindowIsCut(const Trigger& trigger, const Replica& replica, absl::Time now) {
   return now - trigger.window < replica.forgotten_until &&
          replica.counted_since < replica.forgotten_until;
 }
 
-// That it was not is known only where its samples cover activationWindow.
+// It was idle for certain only if its samples cover activationWindow.
 bool MayBeBusy(const ReplicaLoad& load) { return load.contribution.busy || !load.covered; }
 
 std::string CountedText(const Trigger& trigger, const ReplicaState& state) {
   switch (state.valuation) {
     case Valuation::kMetric:
-      return state.standing ? "VRAM stands still: preallocated" : "";
+      return state.preallocated ? "VRAM stands still: preallocated" : "";
     case Valuation::kNotEvaluated:
       return absl::StrCat("at most the target and the mean of the others until its VRAM has been ",
                           "watched for ", DurationText(trigger.preallocation_window));
@@ -145,7 +146,7 @@ std::string EngineText(const Trigger& trigger, const Replica& replica) {
   return absl::StrCat("its engine's pressure, ", replica.against);
 }
 
-// The part that a replica that is counted has in the mean over `window`.
+// Returns what a counted replica adds to the mean over `window`.
 double CountedLoad(const Trigger& trigger, const ReplicaLoad& load, Samples warm, absl::Time now) {
   if (load.valuation == Valuation::kTargetWhileBusy) return MayBeBusy(load) ? trigger.target : 0;
   const absl::Duration window = SmoothingOf(trigger);
@@ -155,7 +156,7 @@ double CountedLoad(const Trigger& trigger, const ReplicaLoad& load, Samples warm
   return MeanOf(StepsOf(trigger, *load.replica, load.valuation, now - window, now), window);
 }
 
-// From `since` to `until`, which ends its time.
+// Adds the activity within activationWindow before `until`, when the replica's time ends.
 void AddActivity(const Trigger& trigger, absl::Time until, absl::Duration stale_after,
                  ReplicaLoad& load) {
   const Replica& replica = *load.replica;
@@ -179,7 +180,8 @@ void AddActivity(const Trigger& trigger, absl::Time until, absl::Duration stale_
                          std::min(until, warm.empty() ? until : warm.back().at), stale_after);
 }
 
-// It is active until it is gone if it was when its deletion began, and if that is not known.
+// A terminating replica is active until it is gone if it was when its deletion began, or if that is
+// not known.
 void AddEnding(const Trigger& trigger, absl::Time now, absl::Duration stale_after,
                ReplicaLoad& load) {
   const Replica& replica = *load.replica;
@@ -190,9 +192,9 @@ void AddEnding(const Trigger& trigger, absl::Time now, absl::Duration stale_afte
     AddActivity(trigger, std::min(replica.ending_since, now), stale_after, load);
     load.active |= !load.covered;
   }
-  load.active_at = absl::InfinitePast();  // no reading, but the pod, keeps it active
+  load.active_at = absl::InfinitePast();  // the pod, not a reading, keeps it active
   load.covered = true;
-  load.left = LeftOf(trigger, replica, load.valuation, now);
+  load.past_load = PastLoadOf(trigger, replica, load.valuation, now);
 }
 
 }  // namespace
@@ -210,25 +212,26 @@ ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time no
   if (replica.present && now < replica.warm_at && !IsEnding(replica)) {
     contribution.state = Contribution::State::kWarming;
     contribution.because = WarmingText(replica, now);
-    load.starts = StartsYet(replica, now);
+    load.starts = MayStillStart(replica, now);
     load.start_is_over = !load.starts;
     return load;
   }
 
   const ReplicaState state = StateOf(trigger, replica, warm);
   load.valuation = state.valuation;
-  contribution.standing = state.standing;
+  contribution.standing = state.preallocated;
   if (IsEnding(replica)) {
     AddEnding(trigger, now, staleness.stale_after, load);
     return load;
   }
   load.saturation_unknown = state.saturation_unknown;
-  const absl::Time seen_at = replica.samples.back().at;  // of its node's newest unless it has gone
+  // The time of its node's newest reading unless it is gone.
+  const absl::Time seen_at = replica.samples.back().at;
   AddActivity(trigger, now, staleness.stale_after, load);
   if (!replica.present) {
     contribution.state = Contribution::State::kGone;
     contribution.because = absl::StrCat("gone for ", AgeText(now - seen_at));
-    load.left = LeftOf(trigger, replica, state.valuation, now);
+    load.past_load = PastLoadOf(trigger, replica, state.valuation, now);
     return load;
   }
 
@@ -258,7 +261,8 @@ ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time no
   return load;
 }
 
-double LeftOf(const Trigger& trigger, const Replica& replica, Valuation valuation, absl::Time now) {
+double PastLoadOf(const Trigger& trigger, const Replica& replica, Valuation valuation,
+                  absl::Time now) {
   const absl::Duration window = SmoothingOf(trigger);
   const bool has_past = AveragesTheSum(trigger) && window > absl::ZeroDuration() &&
                         valuation != Valuation::kTargetWhileBusy;

@@ -61,7 +61,7 @@ std::vector<Replica> ReplicaReader::Read() {
     last_held_.back() = tick;
   }
   if (held_) replicas_.back().present = true;
-  // Pods of that place that went before did not end then.
+  // Earlier pods in that place did not end then.
   if (!replicas_.empty() && replicas_.back().samples.back().at >= place_.ending_since) {
     replicas_.back().ending_since = place_.ending_since;
   }
@@ -81,7 +81,7 @@ double ReplicaReader::ShareAt(size_t gpu, size_t tick) const {
   return shares.empty() ? 1 : shares[static_cast<size_t>(StepAt(gpu, tick).run)];
 }
 
-// None while nobody holds them.
+// Returns when the present holders got the GPUs; empty: there are none.
 std::optional<absl::Time> ReplicaReader::HeldSince(size_t tick) const {
   std::optional<absl::Time> since;
   for (size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
@@ -96,8 +96,8 @@ std::optional<absl::Time> ReplicaReader::HeldSince(size_t tick) const {
 void ReplicaReader::ReadGpu(size_t gpu, size_t tick) {
   const StoredPoint point = PointAt(gpu, tick);
   if (!point.is_there() && place_.by_owner) {
-    values_.Leave(gpu);
-    utilization_.Leave(gpu);
+    values_.Remove(gpu);
+    utilization_.Remove(gpu);
   }
   if (!point.is_there()) return;
   const absl::Time read_at = StepAt(gpu, tick).read_at;
@@ -126,7 +126,7 @@ ReplicaSample ReplicaReader::ReadTick(size_t tick) {
           .utilization_read_at = utilization_.Oldest()};
 }
 
-// While a pod is not Ready others may have had its GPUs, and its own processes come and go.
+// While a pod is not Ready, its processes come and go, and other pods may have had its GPUs.
 absl::Time ReplicaReader::StartingSince(absl::Time held_since) const {
   const bool by_clock = !place_.ready_at && held_since != absl::InfinitePast();
   return by_clock ? held_since : place_.listed_since;
@@ -159,7 +159,8 @@ void ReplicaReader::AddSteadyMemory(size_t tick, Replica& replica) const {
   }
 }
 
-// Of the holder since then: one that has left has taken it along.
+// Returns the memory state of the holder since `held_since`. After a holder left, it is a past
+// holder's.
 SteadyMemory ReplicaReader::SteadyMemoryOf(size_t gpu, absl::Time held_since, bool present) const {
   const GpuSeries& series = gpus_[gpu];
   const NodeView& view = views_[series.node];
@@ -172,7 +173,7 @@ SteadyMemory ReplicaReader::SteadyMemoryOf(size_t gpu, absl::Time held_since, bo
   return view.SteadyMemoryOf(static_cast<size_t>(series.position));
 }
 
-// When the memory of all its GPUs had been loaded, and only for a start that ends by the clock.
+// Returns when all its memory had been loaded, only for a start that ends by the clock.
 absl::Time ReplicaReader::LoadedAt(const Replica& replica) const {
   const bool by_clock = !place_.ready_at && trigger_.warmup > absl::ZeroDuration() &&
                         EvaluatesPreallocatedMemory(trigger_);

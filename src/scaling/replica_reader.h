@@ -1,4 +1,4 @@
-// Walks the GPUs of a replica through time.
+// Reads the GPUs of a replica over time.
 #pragma once
 
 #include <optional>
@@ -14,15 +14,15 @@
 
 namespace gpuscaler {
 
-// What the replicas on some GPUs have in common, whenever each was there.
+// The properties that all replicas on the same GPUs have in common.
 struct ReplicaPlace {
   std::string name;
   std::vector<std::string> node_names;  // Replica::nodes
   std::vector<const Pod*> pods;         // Replica::pods
-  // A pod's or a group's: it holds those GPUs that have a point. Otherwise who uses them holds them
-  // all.
+  // True: a pod or a group, which holds the GPUs that have a point. False: a GPU in use
+  // means that all GPUs of the block are held.
   bool by_owner = false;
-  // When its pods were first Ready, InfiniteFuture: never; empty: not known.
+  // When its pods were first Ready. InfiniteFuture: never; empty: not known.
   std::optional<absl::Time> ready_at;
   absl::Time listed_since = absl::InfiniteFuture();  // PodGpus::listed_since of its newest pod
   absl::Time ending_since = absl::InfiniteFuture();  // Replica::ending_since
@@ -32,18 +32,18 @@ struct ReplicaPlace {
   absl::Time forgotten_until = absl::InfinitePast();
 };
 
-// Cuts what GPUs showed into one replica per holder.
+// Splits the readings of GPUs into one replica for each holder.
 class ReplicaReader {
  public:
-  // All references outlive it. `gpus` has one at least.
+  // All references must outlive it. Requires at least one GPU.
   ReplicaReader(const Trigger& trigger, std::span<const NodeView> views,
                 const StalenessLimits& staleness, std::span<const GpuSeries> gpus,
                 const ReplicaPlace& place);
 
-  // Oldest first.
+  // Returns the replicas, oldest first.
   std::vector<Replica> Read();
 
-  // The metric as of then, whoever holds the GPUs; after Read().
+  // Returns the metric at `now`, whatever holds the GPUs. Requires Read().
   std::optional<double> MetricAt(absl::Time now) const;
 
  private:
@@ -70,12 +70,12 @@ class ReplicaReader {
   const ReplicaPlace& place_;
   const std::vector<size_t> nodes_;
   const MergedTimeline timeline_;
-  std::vector<size_t> slots_;  // each GPU's node in `nodes_`
+  std::vector<size_t> slots_;  // index in `nodes_` of each GPU's node
   LastKnownValues values_;
   LastKnownValues utilization_;
   bool held_ = false;
   std::vector<Replica> replicas_;
-  std::vector<size_t> last_held_;  // the last moment of each
+  std::vector<size_t> last_held_;  // index of the last tick of each replica
 };
 
 std::vector<std::string> UuidsOf(std::span<const GpuSeries> gpus);

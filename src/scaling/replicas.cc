@@ -16,12 +16,13 @@
 namespace gpuscaler {
 namespace {
 
-// On no node is the kubelet asked who holds what. (Without any node nobody is asked for it.)
-bool NobodyKnowsOwners(const FleetHistory& fleet) {
+// Returns true if no node asks its kubelet which pods hold GPUs. A fleet without nodes is not such
+// a case.
+bool OwnersAreUnknown(const FleetHistory& fleet) {
   return !fleet.nodes.empty() && !fleet.asks_kubelets;
 }
 
-absl::Status NoOwners() {
+absl::Status NoOwnersError() {
   return absl::FailedPreconditionError(
       "workload and podRegex need to know who holds a GPU, and no kubelet is asked who does; "
       "without these keys a GPU in use is a replica");
@@ -34,8 +35,8 @@ std::string UnreachedText(const FleetHistory& fleet) {
                       more > 0 ? absl::StrCat(" and ", more, " more") : "");
 }
 
-// What may hide a replica where none is seen: unknown is never zero.
-absl::Status Unseen(const FleetHistory& fleet, bool by_owner) {
+// Returns what may hide a replica if none is present: unknown is never zero.
+absl::Status ZeroStatusOf(const FleetHistory& fleet, bool by_owner) {
   for (const NodeState& state : fleet.nodes) {
     if (!by_owner || state.history->attributed != nullptr) continue;
     return absl::UnavailableError(WhyOwnersUnknown(state));
@@ -43,7 +44,7 @@ absl::Status Unseen(const FleetHistory& fleet, bool by_owner) {
   return absl::OkStatus();
 }
 
-// Memory that is loaded ends a start if the readiness of the replica is not known.
+// A start ends when memory is loaded, if the readiness of the replica is not known.
 void EndStartsByMemory(std::vector<Replica>& replicas) {
   for (Replica& replica : replicas) {
     if (replica.by_engine || replica.loaded_at >= replica.warm_at) continue;
@@ -55,7 +56,7 @@ void EndStartsByMemory(std::vector<Replica>& replicas) {
 }  // namespace
 
 bool IsByOwner(const Trigger& trigger, const FleetHistory& fleet) {
-  return trigger.scope == Scope::kWorkload && !NobodyKnowsOwners(fleet);
+  return trigger.scope == Scope::kWorkload && !OwnersAreUnknown(fleet);
 }
 
 std::vector<std::string> MissingParts(const Trigger& trigger, const FleetHistory& fleet,
@@ -77,15 +78,15 @@ absl::StatusOr<Replicas> ReplicasOf(const Trigger& trigger, const ScaledObjectRe
   const bool of_workload = trigger.scope == Scope::kWorkload;
   const bool names_owner = !trigger.workload.empty() || trigger.pod_regex != nullptr;
   const bool by_owner = IsByOwner(trigger, fleet);
-  if (of_workload && names_owner && !by_owner) return NoOwners();
+  if (of_workload && names_owner && !by_owner) return NoOwnersError();
   Replicas workload_replicas;
   if (by_owner) {
     ASSIGN_OR_RETURN(workload_replicas,
                      ReplicasOfPods(trigger, scaled_object, fleet, staleness, oldest));
   } else if (!ReadsEngines(trigger)) {
     ASSIGN_OR_RETURN(workload_replicas, ReplicasInUse(trigger, fleet, staleness));
-  } else if (of_workload && signals != nullptr && AnyPreallocated(trigger, *signals, fleet.now)) {
-    // Its replicas are its engines: GPUs tell which are frozen, and where they cannot, none is.
+  } else if (of_workload && signals != nullptr && AnyStalled(trigger, *signals, fleet.now)) {
+    // Engines are the replicas here. GPUs only show which are frozen; if they cannot, none is.
     absl::StatusOr<Replicas> in_use = ReplicasInUse(trigger, fleet, staleness);
     if (in_use.ok()) workload_replicas.replicas = std::move(in_use->replicas);
   }
@@ -99,8 +100,8 @@ absl::StatusOr<Replicas> ReplicasOf(const Trigger& trigger, const ScaledObjectRe
   workload_replicas.changes_at =
       std::min(workload_replicas.changes_at, workload_replicas.held.changes_at);
   const bool none_seen = std::ranges::none_of(workload_replicas.replicas, &Replica::present);
-  if (none_seen && workload_replicas.unseen.ok())
-    workload_replicas.unseen = Unseen(fleet, by_owner);
+  if (none_seen && workload_replicas.zero_status.ok())
+    workload_replicas.zero_status = ZeroStatusOf(fleet, by_owner);
   return workload_replicas;
 }
 

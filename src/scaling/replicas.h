@@ -18,41 +18,42 @@
 
 namespace gpuscaler {
 
-// GPUs of a block that nobody uses.
+// A block of GPUs that are not in use.
 struct IdleBlock {
   std::string name;
   std::vector<std::string> gpu_uuids;
   std::optional<double> metric;
-  std::string why_unreadable;  // why it has none
+  std::string why_unreadable;  // why there is no `metric`
 };
 
 struct Replicas {
-  std::vector<Replica> replicas;  // those present, then those gone
+  std::vector<Replica> replicas;  // present ones, then those that are gone
   std::vector<IdleBlock> idle;
-  std::string from;                // where R comes from: "GPUs in use", "pods of Deployment/llm"
-  AmbiguityWarning ambiguity;      // whether they are those that are meant
-  std::vector<std::string> notes;  // what else people should know of it
-  // Samples before were not looked at (ReplicasOf).
+  std::string from;                // source of R: "GPUs in use", "pods of Deployment/llm"
+  AmbiguityWarning ambiguity;      // whether these may be the wrong pods
+  std::vector<std::string> notes;  // other remarks for people
+  // Earlier samples were left out (ReplicasOf).
   absl::Time oldest = absl::InfinitePast();
-  // As time passes, its replicas count by something else from then on; InfiniteFuture: they do not.
+  // When replicas will count by another source if no new reading comes; InfiniteFuture: never.
   absl::Time changes_at = absl::InfiniteFuture();
-  // Collected for a trigger that reads engines.
+  // Set for a trigger that reads engines.
   std::vector<WorkloadEngine> engines;
-  std::optional<double> batch_limit;  // that engines without one of their own share
-  HeldRequests held;                  // at the gateway in front of them
-  // Why it may be larger than it looks where it has no replica; OK: it is what it looks like.
-  absl::Status unseen;
+  std::optional<double> batch_limit;  // shared by engines without their own
+  HeldRequests held;                  // at the gateway in front of the engines
+  // If no replica is present: why there may be one nevertheless. OK: there is none.
+  absl::Status zero_status;
 };
 
-// Whether its replicas are told apart by who holds GPUs.
+// Returns whether replicas are formed from the pods that hold GPUs.
 bool IsByOwner(const Trigger& trigger, const FleetHistory& fleet);
 
-// What of the fleet is not known, each in words, where that may hide replicas of the trigger's.
+// Returns the parts of the fleet that are not known and may hide replicas of the trigger, in words.
 std::vector<std::string> MissingParts(const Trigger& trigger, const FleetHistory& fleet,
                                       const StalenessLimits& staleness);
 
-// FAILED_PRECONDITION: this scope never can be decided on; the text says what to change.
-// UNAVAILABLE: its engines are not known yet. Samples of pods and engines reach back to `oldest`.
+// Returns the replicas of the trigger. FAILED_PRECONDITION: this scope will never have any; the
+// text names what to change. UNAVAILABLE: its engines are not known yet. Samples of pods and
+// engines reach back to `oldest`.
 absl::StatusOr<Replicas> ReplicasOf(const Trigger& trigger, const ScaledObjectRef& scaled_object,
                                     const FleetHistory& fleet, const SignalHistory* signals,
                                     const StalenessLimits& staleness, absl::Time oldest);

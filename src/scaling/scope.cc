@@ -18,9 +18,9 @@ constexpr size_t kDevicesNamed = 8;
 
 bool IsInstance(const NodeLayout::Gpu& gpu) { return !gpu.parent_uuid.empty(); }
 
-// What there is of a GPU that is split into MIG instances.
+// A GPU with MIG instances.
 struct Split {
-  bool parent_has = false;  // the metric
+  bool parent_has = false;  // has the metric
   bool instances_have = false;
 };
 
@@ -38,7 +38,8 @@ std::map<absl::string_view, Split> SplitGpus(const MetricTypeInfo& metric, const
   return split;
 }
 
-// Of a split GPU the instances, or the parent for a metric that it alone has.
+// Returns the GPUs in scope: of a GPU with instances these, or itself for a metric that it alone
+// has.
 std::vector<size_t> InScope(const Trigger& trigger, const NodeView& view) {
   const Gpus& gpus = view.Layout().gpus;
   const auto split = SplitGpus(InfoOf(trigger.metric), view);
@@ -56,8 +57,8 @@ std::vector<size_t> InScope(const Trigger& trigger, const NodeView& view) {
   return in_scope;
 }
 
-// Which of a node's runs have the GPUs of the newest one, each in its place: nearly always
-// all, and then no UUID is compared twice.
+// Returns which runs of a node have the GPUs of the newest one, each in its place. Nearly always
+// all have, and then no UUID is compared twice.
 std::vector<bool> LikeNewest(const NodeView& view) {
   std::vector<bool> like_newest(view.runs.size());
   const NodeLayout* compared = nullptr;
@@ -74,7 +75,7 @@ std::vector<bool> LikeNewest(const NodeView& view) {
   return like_newest;
 }
 
-// A node's GPUs, through time.
+// A node's GPUs over time.
 class NodeScope {
  public:
   NodeScope(const Trigger& trigger, const NodeView& view, size_t node)
@@ -87,7 +88,7 @@ class NodeScope {
     }
   }
 
-  // GPUs with the metric that earlier readings had and the newest lacks, each as last seen.
+  // Adds GPUs with the metric that earlier readings had and the newest lacks, each as last seen.
   void AddGone(std::vector<GpuSeries>& series) const {
     const GpuReading reading = InfoOf(trigger_.metric).reading;
     std::set<absl::string_view> gone;
@@ -105,7 +106,7 @@ class NodeScope {
   }
 
  private:
-  // Of a GPU as the run `named_by` has it.
+  // Returns the series of a GPU with the name that the run `named_by` has.
   GpuSeries SeriesOf(size_t named_by, size_t position) const {
     const NodeLayout::Gpu& gpu = view_.runs[named_by].layout()->gpus[position];
     GpuSeries series{.name = NameOf(view_.name(), gpu), .uuid = gpu.uuid, .node = node_};

@@ -1,4 +1,4 @@
-// How the load of GPUs that several pods hold is divided, in words.
+// Notes on how pods divide the load of shared GPUs.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace gpuscaler {
 
-// Returns a note for each kind of evidence (SharedBy), with the GPUs of the contributions' replicas
-// that it divides now.
+// Returns a note for each kind of evidence (SharedBy), with the shared GPUs of the contributions'
+// replicas.
 std::vector<std::string> SharedGpuNotes(const FleetHistory& fleet,
                                         const std::vector<Contribution>& contributions);
 

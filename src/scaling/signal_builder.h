@@ -1,4 +1,4 @@
-// What engines and queues said, for tests: series that are read once a second.
+// Readings of engines and queues, for tests: series that are read once a second.
 //
 //   SignalBuilder signals(now);
 //   signals.Hold("redis", kLong, 47);
@@ -15,10 +15,10 @@ namespace gpuscaler {
 
 class SignalBuilder {
  public:
-  // Readings end at `now`.
+  // The last reading is at `now`.
   explicit SignalBuilder(absl::Time now) { history_.now = now; }
 
-  // It said the same for `duration` up to now; empty: it failed, or did not tell.
+  // Sets the value for the last `duration`; empty: the reading failed.
   SignalSeries& Hold(const std::string& name, absl::Duration duration,
                      std::optional<double> value) {
     SignalSeries& series = SeriesOf(name);
@@ -26,7 +26,7 @@ class SignalBuilder {
     return Extend(series, history_.now - duration, value);
   }
 
-  // From `since` on it said something else.
+  // Changes the value from `ago` on.
   SignalSeries& Then(const std::string& name, absl::Duration ago, std::optional<double> value) {
     SignalSeries& series = SeriesOf(name);
     const absl::Time since = history_.now - ago;
@@ -34,8 +34,8 @@ class SignalBuilder {
     return Extend(series, since, value);
   }
 
-  // It is listed no more since then.
-  void Leave(const std::string& name, absl::Duration ago) {
+  // Unlists the series from `ago` on.
+  void Unlist(const std::string& name, absl::Duration ago) {
     SignalSeries& series = SeriesOf(name);
     const absl::Time since = history_.now - ago;
     std::erase_if(series.points, [since](const SignalPoint& point) { return point.at >= since; });

@@ -10,14 +10,14 @@
 namespace gpuscaler {
 namespace {
 
-struct Reported {
+struct ReportedValue {
   absl::Time at;
   size_t series;
   std::optional<double> value;
 };
 
-// A replica's pressure counts twice the target at most: its queue alone is no reason to want more
-// than as many again.
+// The pressure of one replica counts at most twice the target, so that its queue alone at most
+// doubles the replicas.
 constexpr double kMostTargets = 2;
 
 double InUnitOf(const Trigger& trigger, double value) {
@@ -26,14 +26,14 @@ double InUnitOf(const Trigger& trigger, double value) {
   return CountsPressure(trigger) ? std::min(value, kMostTargets * trigger.target) : value;
 }
 
-// One number for each point of the series.
+// Returns the value of one point of the series.
 std::optional<double> ValueAt(const ObservedSeries& observed, size_t point, bool by_shared_limit) {
   const SignalSeries& series = *observed.series;
   if (!by_shared_limit) return series.points[point].value;
   return PressurePercent(series.batch->readings[point], observed.shared_limit);
 }
 
-// The newest number counts, however old, and the newest point too.
+// The newest value counts, however old, and so does the newest point.
 size_t FirstLookedAt(const std::vector<SignalPoint>& points, absl::Time oldest) {
   size_t first = points.size();
   bool has_number = false;
@@ -44,23 +44,24 @@ size_t FirstLookedAt(const std::vector<SignalPoint>& points, absl::Time oldest) 
   return first;
 }
 
-// Oldest first.
-std::vector<Reported> AllReported(const Trigger& trigger, std::span<const ObservedSeries> observed,
-                                  absl::Time oldest) {
-  std::vector<Reported> reported;
+// Returns the points of all series, oldest first.
+std::vector<ReportedValue> ReportedValues(const Trigger& trigger,
+                                          std::span<const ObservedSeries> observed,
+                                          absl::Time oldest) {
+  std::vector<ReportedValue> reported;
   for (size_t i = 0; i < observed.size(); ++i) {
     const std::vector<SignalPoint>& points = observed[i].series->points;
     const bool by_shared_limit = CountsPressure(trigger) && observed[i].shared_limit.has_value() &&
                                  SharesLimit(trigger, *observed[i].series);
     for (size_t point = FirstLookedAt(points, oldest); point < points.size(); ++point) {
       const absl::Time at = points[point].at;
-      Reported& added = reported.emplace_back(
-          Reported{.at = at, .series = i, .value = ValueAt(observed[i], point, by_shared_limit)});
+      ReportedValue& added = reported.emplace_back(ReportedValue{
+          .at = at, .series = i, .value = ValueAt(observed[i], point, by_shared_limit)});
       if (added.value) added.value = InUnitOf(trigger, *added.value);
       if (at >= observed[i].frozen_since) added.value = 0;
     }
   }
-  std::ranges::stable_sort(reported, {}, &Reported::at);
+  std::ranges::stable_sort(reported, {}, &ReportedValue::at);
   return reported;
 }
 
@@ -69,7 +70,7 @@ std::vector<Reported> AllReported(const Trigger& trigger, std::span<const Observ
 std::vector<ReplicaSample> SamplesOf(const Trigger& trigger,
                                      std::span<const ObservedSeries> observed, absl::Time oldest,
                                      absl::Time now, absl::Duration stale_after) {
-  const std::vector<Reported> reported = AllReported(trigger, observed, oldest);
+  const std::vector<ReportedValue> reported = ReportedValues(trigger, observed, oldest);
   std::vector<ReplicaSample> samples;
   if (reported.empty()) return samples;
   samples.reserve(reported.size() + 1);

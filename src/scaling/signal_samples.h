@@ -1,5 +1,5 @@
-// What engines, pages and queues said, as samples of the one that they are of: then windows, gaps
-// and activity are a replica's, whatever it is that was read.
+// Converts readings of engines, endpoints and queues to samples of the replica that they belong to.
+// Windows, gaps and activity then work alike for all sources.
 #pragma once
 
 #include <optional>
@@ -16,21 +16,21 @@ namespace gpuscaler {
 
 struct ObservedSeries {
   const SignalSeries* series;
-  // From there on its requests are frozen, and count as none (DESIGN 2); InfiniteFuture: they move.
+  // When its requests froze and began to count as none (DESIGN 2). InfiniteFuture: they move.
   absl::Time frozen_since = absl::InfiniteFuture();
-  // The workload's batch limit: a pressure is measured by it if the engine has no other.
+  // The workload's batch limit. It measures the pressure of an engine without a limit of its own.
   std::optional<double> shared_limit;
 };
 
-// All of them together by `aggregation`, in the trigger's unit, from `oldest` up to now: until then
-// the newest reading speaks. A sample is empty where one of them gave nothing for stale_after.
+// Returns all series together by `aggregation`, in the trigger's unit, from `oldest` to `now`; the
+// newest reading is valid until then. A sample is empty if a series had no value for stale_after.
 std::vector<ReplicaSample> SamplesOf(const Trigger& trigger,
                                      std::span<const ObservedSeries> observed, absl::Time oldest,
                                      absl::Time now, absl::Duration stale_after);
 
 void DropSamplesAfter(absl::Time at, std::vector<ReplicaSample>& samples);
 
-// When it last gave a number; InfinitePast: never, as far as is known.
+// Returns when the series last had a value; InfinitePast: never, as far as is known.
 absl::Time LastReadAt(const SignalSeries& series);
 
 }  // namespace gpuscaler

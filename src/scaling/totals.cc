@@ -9,7 +9,7 @@ namespace gpuscaler {
 double SumOf(const Trigger& trigger, const Totals& totals) {
   const double unreadable = totals.unreadable * trigger.target;
   if (trigger.replica_aggregation == ReplicaAggregation::kAvg) {
-    return unreadable + totals.left +
+    return unreadable + totals.past_load +
            std::accumulate(totals.loads.begin(), totals.loads.end(), 0.0);
   }
   if (totals.loads.empty()) return unreadable;

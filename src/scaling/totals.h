@@ -1,4 +1,4 @@
-// The sum of the replicas' loads, and the value that it makes (DESIGN 2).
+// The sum of the replicas' loads, and the value that results (DESIGN 2).
 #pragma once
 
 #include <vector>
@@ -10,18 +10,18 @@ namespace gpuscaler {
 struct Totals {
   std::vector<double> loads;  // the readable replicas'
   int unreadable = 0;
-  double left = 0;  // the past, within the window, of replicas that are not counted any more
-  double idle = 0;  // GPUs that no pod uses: part of an extensive total
+  double past_load = 0;  // past within the window of replicas that are no longer counted
+  double idle = 0;       // GPUs that are not in use: part of an extensive total
 
-  // R.
+  // Returns R.
   int Replicas() const { return static_cast<int>(loads.size()) + unreadable; }
 };
 
-// V = S + m*T; another replicaAggregation f than the average gives (R - m) * f + m * T. Without the
-// idle GPUs.
+// Returns V = S + m*T without idle GPUs. With a replicaAggregation f other than avg: (R - m) * f +
+// m * T.
 double SumOf(const Trigger& trigger, const Totals& totals);
 
-// The sum for AverageValue, that divided by R for Value.
+// Returns the sum for AverageValue, or the sum divided by R for Value.
 double ValueFor(const Trigger& trigger, const Totals& totals);
 
 }  // namespace gpuscaler

@@ -1,4 +1,4 @@
-// An aggregator asks a moment after the newest reading, which stands until then.
+// An aggregator decides a moment after the newest reading, which is valid until then.
 #include "gtest/gtest.h"
 #include "scaling/decision.h"
 #include "scaling/fleet_builder.h"
@@ -7,7 +7,7 @@
 namespace gpuscaler {
 namespace {
 
-const ScaledObjectRef kStandingAsker{.namespace_name = "team-a", .name = "llm"};
+const ScaledObjectRef kLlmInTeamA{.namespace_name = "team-a", .name = "llm"};
 
 NodeSnapshot NodeAt(double load) {
   return Node("gpu-1", {{.name = "llm-0", .owner = "llm", .loads = {load}}});
@@ -16,10 +16,10 @@ NodeSnapshot NodeAt(double load) {
 Decision DecidedAfter(absl::Duration pause, const Trigger& trigger, const FleetBuilder& builder) {
   FleetHistory fleet = builder.fleet();
   fleet.now += pause;
-  return Decide(trigger, kStandingAsker, fleet, kStaleness);
+  return Decide(trigger, kLlmInTeamA, fleet, kStaleness);
 }
 
-TEST(StandingReading, ActivationWindowOfZeroIsTheNewestSample) {
+TEST(UnchangedReading, ActivationWindowOfZeroIsTheNewestSample) {
   Trigger trigger = Utilization();
   trigger.activation_window = absl::ZeroDuration();
   FleetBuilder fleet;
@@ -33,7 +33,7 @@ TEST(StandingReading, ActivationWindowOfZeroIsTheNewestSample) {
   }
 }
 
-TEST(StandingReading, WindowShorterThanAHeartbeatHasTheNewestSample) {
+TEST(UnchangedReading, WindowShorterThanAHeartbeatHasTheNewestSample) {
   Trigger trigger = Utilization();
   trigger.activation_window = absl::Seconds(1);
   FleetBuilder fleet;
@@ -41,8 +41,8 @@ TEST(StandingReading, WindowShorterThanAHeartbeatHasTheNewestSample) {
   EXPECT_TRUE(DecidedAfter(absl::Milliseconds(1500), trigger, fleet).active);
 }
 
-// The one has just heard that nothing has changed, the other hears it a second later.
-TEST(StandingReading, TwoAggregatorsGiveTheSameAnswerBetweenHeartbeats) {
+// One aggregator has just received that nothing changed, the other receives it a second later.
+TEST(UnchangedReading, TwoAggregatorsGiveTheSameAnswerBetweenHeartbeats) {
   for (const MetricType metric : {MetricType::kGpuUtilization, MetricType::kMemoryUsedPercent}) {
     Trigger trigger = Utilization();
     trigger.metric = metric;
@@ -65,7 +65,7 @@ TEST(StandingReading, TwoAggregatorsGiveTheSameAnswerBetweenHeartbeats) {
   }
 }
 
-TEST(StandingReading, OfANodeThatIsNotReadAnyMoreNothingStands) {
+TEST(UnchangedReading, ReadingsOfAStaleNodeAreUnavailable) {
   FleetBuilder fleet;
   fleet.Hold(kLong, {NodeAt(0)}).Tick({NodeAt(60)});
   const Decision decision =

@@ -10,11 +10,11 @@
 namespace gpuscaler {
 namespace {
 
-bool IsDisconnected(const Replica& replica) {
+bool HasNoValue(const Replica& replica) {
   return replica.present && replica.by_engine && !replica.samples.back().metric.has_value();
 }
 
-bool Concerns(const WithoutEngine& without, const Replica& replica) {
+bool AppliesTo(const WithoutEngine& without, const Replica& replica) {
   if (without.pod.empty()) {
     return std::ranges::find(replica.nodes, without.node) != replica.nodes.end();
   }
@@ -42,31 +42,31 @@ std::string NoneFoundText(const SignalHistory& signals) {
 bool IsLookedForIn(const Replica& replica, const SignalHistory& signals) {
   return signals.without == nullptr ||
          std::ranges::none_of(*signals.without, [&](const WithoutEngine& each) {
-           return each.pod.empty() && Concerns(each, replica);
+           return each.pod.empty() && AppliesTo(each, replica);
          });
 }
 
 std::string WhyNotFoundIn(const Replica& replica, const SignalHistory& signals) {
   if (signals.without == nullptr) return "";
   const auto found = std::ranges::find_if(
-      *signals.without, [&](const WithoutEngine& each) { return Concerns(each, replica); });
+      *signals.without, [&](const WithoutEngine& each) { return AppliesTo(each, replica); });
   return found == signals.without->end() ? "" : found->why;
 }
 
 std::string UnreadableEnginesText(const std::vector<Replica>& replicas) {
   constexpr size_t kNamed = 3;
   std::vector<std::string> named;
-  size_t silent = 0;
+  size_t unreadable = 0;
   for (const Replica& replica : replicas) {
-    if (!IsDisconnected(replica) || ++silent > kNamed) continue;
+    if (!HasNoValue(replica) || ++unreadable > kNamed) continue;
     named.push_back(absl::StrCat(replica.name, replica.last_gap.empty() ? "" : " (",
                                  replica.last_gap, replica.last_gap.empty() ? "" : ")"));
   }
-  if (silent == 0) return "";
-  return absl::StrCat("no number from the engines of ",
-                      CountText(static_cast<int64_t>(silent), "replica"), ": ",
-                      absl::StrJoin(named, ", "),
-                      silent > kNamed ? absl::StrCat(" and ", silent - kNamed, " more") : "");
+  if (unreadable == 0) return "";
+  return absl::StrCat(
+      "no number from the engines of ", CountText(static_cast<int64_t>(unreadable), "replica"),
+      ": ", absl::StrJoin(named, ", "),
+      unreadable > kNamed ? absl::StrCat(" and ", unreadable - kNamed, " more") : "");
 }
 
 }  // namespace gpuscaler

@@ -1,4 +1,4 @@
-// Engines that give no number, in words: unknown is never silent (DESIGN 6).
+// Texts on engines without readings: unknown is always reported (DESIGN 6).
 #pragma once
 
 #include <string>
@@ -10,21 +10,21 @@
 
 namespace gpuscaler {
 
-// "http://llm:8000 has no address: ..."
+// Returns "http://llm:8000 has no address: ...".
 std::string NoAddressText(const EngineEndpoint& endpoint);
 
-// "no engine is found (node gpu-7: its agent does not look for engines)", of those without a name;
-// one reason of those that there may be.
+// Returns "no engine is found (node gpu-7: its agent does not look for engines)", for a trigger
+// without an endpoint. It names one of several reasons.
 std::string NoneFoundText(const SignalHistory& signals);
 
-// Whether engines are looked for on all of its nodes.
+// Returns whether engines are looked for on all nodes of the replica.
 bool IsLookedForIn(const Replica& replica, const SignalHistory& signals);
 
-// Why none is found in a pod of the replica's, or on its node; empty: not told.
+// Returns why no engine is found in a pod of the replica or on its node; empty: not known.
 std::string WhyNotFoundIn(const Replica& replica, const SignalHistory& signals);
 
-// "no number from the engines of 2 replicas: llm-a (connection refused), llm-b (...)", of those
-// present that are read by their engines; empty: each gives one.
+// Returns "no number from the engines of 2 replicas: llm-a (connection refused), llm-b (...)", for
+// present replicas that are read by their engines. Empty if each has a number.
 std::string UnreadableEnginesText(const std::vector<Replica>& replicas);
 
 }  // namespace gpuscaler

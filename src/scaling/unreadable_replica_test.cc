@@ -1,4 +1,4 @@
-// Replicas that are there but cannot be read: each stands for the target.
+// Replicas that are present but cannot be read: each counts the target.
 #include <string>
 #include <vector>
 
@@ -12,8 +12,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// DESIGN 2, oracle 3: V for m unreadable of 8 replicas, the others at a load; T=80.
-TEST(UnreadableReplica, UnreadableReplicasStandForTheTarget) {
+// DESIGN 2, oracle 3: V for m unreadable of 8 replicas, with the others at a load; T=80.
+TEST(UnreadableReplica, UnreadableReplicasCountTheTarget) {
   struct Case {
     int unreadable;
     double load;
@@ -81,7 +81,7 @@ TEST(UnreadableReplica, GpusThatWereNeverReadAreUnavailableAndNotIdle) {
   EXPECT_EQ(Steady(Utilization(), {gpu, FreeGpu(1)}).value, 0);
 }
 
-TEST(UnreadableReplica, CostlyMetricThatNobodyHadAskedForIsUnavailableAndSaysSo) {
+TEST(UnreadableReplica, CostlyMetricThatWasNotRequestedIsUnavailable) {
   Trigger trigger;
   trigger.metric = MetricType::kPcieTx;
   GpuSample gpu = BusyGpu(0, 50);

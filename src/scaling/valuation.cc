@@ -5,11 +5,11 @@
 namespace gpuscaler {
 namespace {
 
-ReplicaState StandingState(const Trigger& trigger) {
+ReplicaState PreallocatedState(const Trigger& trigger) {
   if (trigger.preallocated_memory == PreallocatedMemory::kActivity) {
-    return {.valuation = Valuation::kTargetWhileBusy, .standing = true};
+    return {.valuation = Valuation::kTargetWhileBusy, .preallocated = true};
   }
-  ReplicaState state{.standing = true, .saturation_unknown = true};
+  ReplicaState state{.preallocated = true, .saturation_unknown = true};
   switch (trigger.engine_fallback) {
     case EngineFallback::kUtilization:
       state.valuation = Valuation::kUtilization;
@@ -24,11 +24,12 @@ ReplicaState StandingState(const Trigger& trigger) {
   return state;
 }
 
-// The utilization of a replica that has gone shows its work. It may have freed its memory before,
-// so whether that was preallocated is not known.
+// The utilization of a replica that is gone shows its work. It may have freed its memory first, so
+// whether that was preallocated is not known.
 ReplicaState GoneState(const Trigger& trigger) {
-  const Valuation standing = StandingState(trigger).valuation;
-  return {.valuation = standing == Valuation::kUnknown ? Valuation::kUtilization : standing};
+  const Valuation preallocated = PreallocatedState(trigger).valuation;
+  return {.valuation =
+              preallocated == Valuation::kUnknown ? Valuation::kUtilization : preallocated};
 }
 
 // Memory that ended the start was watched from its beginning.
@@ -36,8 +37,8 @@ absl::Time WatchedSince(const Replica& replica) {
   return replica.warm_at == replica.loaded_at ? replica.held_since : replica.warm_at;
 }
 
-// An engine that preallocates does so on any GPU that it has.
-bool MemoryStands(const Trigger& trigger, const Replica& replica) {
+// An engine that preallocates does so on any of its GPUs.
+bool IsMemoryPreallocated(const Trigger& trigger, const Replica& replica) {
   return std::ranges::any_of(replica.steady_memory, [&](const SteadyMemory& memory) {
     return memory.Stood(trigger.preallocation_window, WatchedSince(replica));
   });
@@ -47,10 +48,11 @@ bool MemoryStands(const Trigger& trigger, const Replica& replica) {
 
 ReplicaState StateOf(const Trigger& trigger, const Replica& replica, Samples warm) {
   if (trigger.metric != MetricType::kMemoryUsedPercent || replica.by_engine) return {};
-  const bool stands = MemoryStands(trigger, replica);
-  if (trigger.preallocated_memory == PreallocatedMemory::kLiteral) return {.standing = stands};
+  const bool is_preallocated = IsMemoryPreallocated(trigger, replica);
+  if (trigger.preallocated_memory == PreallocatedMemory::kLiteral)
+    return {.preallocated = is_preallocated};
   if (!replica.present) return GoneState(trigger);
-  if (stands) return StandingState(trigger);
+  if (is_preallocated) return PreallocatedState(trigger);
   const bool is_new =
       warm.empty() || warm.back().at - warm.front().at < trigger.preallocation_window;
   const bool not_evaluated =

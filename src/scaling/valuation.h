@@ -12,33 +12,32 @@ namespace gpuscaler {
 
 using Samples = std::span<const ReplicaSample>;
 
-// One for all samples of a replica, by its state now.
+// How all samples of a replica are valued, by its present state.
 enum class Valuation {
   kMetric,           // as read
-  kNotEvaluated,     // memory not watched for long enough to know whether it is preallocated
+  kNotEvaluated,     // its memory was not watched long enough to show whether it is preallocated
   kUtilization,      // preallocated, engineFallback: utilization
-  kTargetWhileBusy,  // preallocated: shows only whether the replica works
+  kTargetWhileBusy,  // preallocated: shows only whether the replica is busy
   kUnknown,          // preallocated, engineFallback: none
 };
 
 struct ReplicaState {
   Valuation valuation = Valuation::kMetric;
-  bool standing = false;            // its VRAM is preallocated
-  bool saturation_unknown = false;  // it is, and no engine reports how full it is
+  bool preallocated = false;        // its VRAM is preallocated
+  bool saturation_unknown = false;  // and no engine reports its saturation
 };
 
-// Requires `warm`, its samples since its start ended.
+// Returns the state. `warm` must be the samples since its start ended.
 ReplicaState StateOf(const Trigger& trigger, const Replica& replica, Samples warm);
 
-// Empty: not known. A replica that is not evaluated is valued at the lesser of its memory and the
-// target.
+// Returns the value; empty: not known. A replica that is not evaluated has at most the target.
 std::optional<double> ValueOf(const Trigger& trigger, Valuation valuation,
                               const ReplicaSample& sample);
 
-// When the reading behind the value was made, as of this sample.
+// Returns when the reading behind the value was made, as of this sample.
 absl::Time ReadAt(Valuation valuation, const ReplicaSample& sample);
 
-// The samples behind `at`, and those from `at` on.
+// Returns the samples after `at`, and those from `at` on.
 Samples After(Samples samples, absl::Time at);
 Samples From(Samples samples, absl::Time at);
 

@@ -90,7 +90,7 @@ TEST(WarmingReplica, WarmingPodKeepsTheWorkloadActiveFor30MinutesAtMost) {
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).replicas, 0);
 }
 
-TEST(WarmingReplica, WarmingPodThatIsOlderThanAllThatIsKnownIsNotAStartForEver) {
+TEST(WarmingReplica, WarmingPodOlderThanTheHistoryDoesNotStartForEver) {
   FleetBuilder fleet;
   const std::vector<NodeSnapshot> stuck = {
       Node("gpu-1", {{.name = "llm-a", .owner = "llm", .loads = {0}, .ready = false}})};
@@ -100,7 +100,7 @@ TEST(WarmingReplica, WarmingPodThatIsOlderThanAllThatIsKnownIsNotAStartForEver) 
   EXPECT_FALSE(DecidedOn(UtilizationOf("llm"), fleet).active);
 }
 
-TEST(WarmingReplica, ReadinessThatIsNotKnownIsTheClocks) {
+TEST(WarmingReplica, UnknownReadinessUsesTheWarmup) {
   Trigger trigger = UtilizationOf("llm");
   trigger.warmup = absl::Minutes(1);
   FleetBuilder fleet;

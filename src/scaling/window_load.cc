@@ -5,7 +5,7 @@
 namespace gpuscaler {
 namespace {
 
-// Appends to the last step where the load is the same.
+// Extends the last step if the load is the same.
 void AddStep(const LoadStep& step, std::vector<LoadStep>& steps) {
   if (step.end <= step.begin) return;
   if (!steps.empty() && steps.back().end == step.begin && steps.back().load == step.load) {
@@ -41,14 +41,14 @@ std::vector<LoadStep> StepsOf(const Trigger& trigger, const Replica& replica, Va
       if (value) last = value;
       continue;
     }
-    // The reading that first showed its deletion is not of the time before.
+    // The reading that first showed the deletion does not count for the time before.
     if (reached >= until || sample.at >= replica.ending_since) break;
     const absl::Time end = std::min(sample.at, until);
     const bool is_known_since = last.has_value() && unread.has_value();
     if (is_known_since && sample.since > reached) {
-      const absl::Time silent_until = std::min(sample.since, end);
-      AddStep({.begin = reached, .end = silent_until, .load = *unread}, steps);
-      reached = silent_until;
+      const absl::Time unreadable_until = std::min(sample.since, end);
+      AddStep({.begin = reached, .end = unreadable_until, .load = *unread}, steps);
+      reached = unreadable_until;
     }
     if (!value && !is_known_since) continue;
     AddStep({.begin = reached, .end = end, .load = value.value_or(unread.value_or(0))}, steps);

@@ -17,23 +17,23 @@ struct LoadStep {
   double load = 0;
 };
 
-// Whether V is the mean over `window` of the sum of all loads. Otherwise each replica is smoothed
-// by itself: windowAggregation max and p95, and replicaAggregation other than avg.
+// Returns whether V is the mean over `window` of the sum of all loads. With windowAggregation max
+// or p95, or a replicaAggregation other than avg, each replica is smoothed by itself.
 bool AveragesTheSum(const Trigger& trigger);
 
-// When the replica stopped being counted: when its deletion began, or it was last seen. `now`: it
-// is counted.
+// Returns when the replica stopped counting: when its deletion began, or when it was last seen.
+// Returns `now` if it counts.
 absl::Time CountedUntil(const Replica& replica, absl::Time now);
 
-// The steps in which the replica was counted, oldest first, from `begin` to `now`. A time without
-// readings counts like the next reading, and at the end like the last one. With `unread` a time for
-// which it was unreadable counts that.
+// Returns the steps from `begin` to `now` in which the replica was counted, oldest first. A time
+// without readings has the load of the next reading, or at the end that of the last one. With
+// `unread`, a time in which it was unreadable has that load.
 std::vector<LoadStep> StepsOf(const Trigger& trigger, const Replica& replica, Valuation valuation,
                               absl::Time begin, absl::Time now,
                               std::optional<double> unread = std::nullopt);
 
-// The integral of the steps over `window`, divided by it: a time in which the replica was not
-// counted is 0.
+// Returns the integral of the steps divided by `window`. A time in which the replica was not
+// counted adds 0.
 double MeanOf(std::span<const LoadStep> steps, absl::Duration window);
 
 // The mean load of several replicas over time.
@@ -41,14 +41,14 @@ class MeanLoad {
  public:
   void Add(std::span<const LoadStep> steps);
 
-  // The steps, none above the mean.
+  // Returns the steps, each limited to the mean. Requires Sort().
   std::vector<LoadStep> Limited(std::span<const LoadStep> steps) const;
 
-  // After the last Add(), and before Limited().
+  // Must be called after the last Add().
   void Sort();
 
  private:
-  // Before Sort() the change at that time; afterwards the sums from there on.
+  // Before Sort() the change at that time, then the prefix sum.
   struct Edge {
     absl::Time at;
     double load = 0;

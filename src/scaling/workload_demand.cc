@@ -15,14 +15,15 @@
 namespace gpuscaler {
 namespace {
 
-// Pressure at most, as a multiple of what arrives: above it a queue, which the backlog counts
-// already, doubles the replicas once a pod start.
+// The most that pressure can count, as a multiple of arrivals: the backlog already counts a queue,
+// and without a bound, pressure would double the replicas once a pod start.
 constexpr double kMostByPressure = 1.25;
 
 // How long after its last reading an engine counted as present.
 constexpr absl::Duration kPresentAfterReading = absl::Seconds(15);
 
-// Its capacity stays what it is now. How many requests were in flight then is not kept.
+// Returns the sums as of `at`, with the present capacity. Requests in flight at that time are not
+// kept.
 EngineDemand UpTo(absl::Time at, const EngineDemand& sums) {
   EngineDemand then = sums;
   const absl::Time epoch = absl::UnixEpoch();
@@ -35,7 +36,8 @@ EngineDemand UpTo(absl::Time at, const EngineDemand& sums) {
   return then;
 }
 
-// The newest reading of those present: with the clock instead, a decision would change by itself.
+// Returns the newest reading of present engines. With the clock instead, a decision would change by
+// itself.
 absl::Time NewestReading(const std::vector<DemandEngine>& engines) {
   absl::Time newest = absl::InfinitePast();
   for (const DemandEngine& engine : engines) {
@@ -59,7 +61,7 @@ std::vector<DemandEngine> EnginesOf(const Trigger& trigger, const Replicas& repl
   std::vector<DemandEngine> engines;
   for (const WorkloadEngine& engine : replicas.engines) {
     const SignalSeries& series = *engine.series;
-    // One that never answered still loads: the requests that arrive are the others'.
+    // An engine that never answered is still loading: the arrivals are those of the others.
     const bool has_answered = series.answers_since != absl::InfiniteFuture();
     if (!has_answered || (series.demand == nullptr && !engine.is_present)) continue;
     engines.push_back({.sums = series.demand.get(),
@@ -69,7 +71,7 @@ std::vector<DemandEngine> EnginesOf(const Trigger& trigger, const Replicas& repl
                        .is_frozen = frozen.contains(engine.replica),
                        .limit = LimitOf(trigger, series, replicas.batch_limit)});
   }
-  // While the gateway cannot be read, its past still counts, as that of an engine that left.
+  // A gateway that cannot be read still counts with its past, as an engine that left.
   const HeldRequests& held = replicas.held;
   if (held.gateway != nullptr && held.gateway->demand != nullptr) {
     engines.push_back({.sums = held.gateway->demand.get(),
@@ -92,7 +94,7 @@ std::optional<Demand> DemandOfWorkload(const Trigger& trigger, const Replicas& r
 std::optional<double> DemandAt(const Trigger& trigger, const Replicas& replicas, absl::Time at) {
   if (!CountsDemand(trigger)) return std::nullopt;
   std::vector<DemandEngine> engines = EnginesOf(trigger, replicas);
-  std::deque<EngineDemand> then;  // its elements stay where they are
+  std::deque<EngineDemand> then;  // elements keep their addresses
   std::erase_if(engines, [at](const DemandEngine& engine) {
     return engine.sums == nullptr || engine.sums->first_at >= at;
   });

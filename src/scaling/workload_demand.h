@@ -1,4 +1,4 @@
-// The demand of a workload: the requests that arrive at its engines, in replicas.
+// The demand of a workload: the requests that arrive at its engines, as a number of replicas.
 #pragma once
 
 #include <optional>
@@ -13,33 +13,32 @@
 
 namespace gpuscaler {
 
-// After a line of an explanation.
+// Ends a line of an explanation.
 inline constexpr char kObserved[] = " (demand: observe: it does not count)";
 
-// Empty: the trigger does not compute it, or no engine reports what it takes. The result follows
-// from what the engines have reported: time alone does not change it.
+// Returns the demand. Empty if the trigger does not compute it, or no engine reports the metrics
+// for it. The result depends on readings only: time alone does not change it.
 std::optional<Demand> DemandOfWorkload(const Trigger& trigger, const Replicas& replicas);
 
-// The demand that there was at an earlier time, by the capacity that is known now. Empty: it is not
-// known.
+// Returns the demand at an earlier time, with the capacity that is known now. Empty: not known.
 std::optional<double> DemandAt(const Trigger& trigger, const Replicas& replicas, absl::Time at);
 
-// Empty: the trigger has no ttftSloMs, or the first tokens were in time. It follows from what the
-// engines have reported, as the demand.
+// Returns empty if the trigger has no ttftSloMs, or first tokens were in time. The result depends
+// on readings only.
 std::optional<LatencyAsk> LatencyAskOfWorkload(const Trigger& trigger, const Replicas& replicas);
 
-// The replicas that a decision by demand needs: the demand, and one for each unreadable replica
-// without an engine in it.
+// Returns the replicas that a decision by demand needs: the demand, and one for each unreadable
+// replica that it does not include.
 double ReplicasNeeded(const Decision& decision);
 
-// The value of a decision by demand: the target per replica that is needed, raised by the value of
-// the pressure to at most 1.25 times what the arrivals need without the backlog.
+// Returns the value of a decision by demand: the target for each needed replica. The value by
+// pressure can raise it to 1.25 times what arrivals need without the backlog.
 double ValueWithDemand(const Trigger& trigger, double pressure_value, const Decision& decision);
 
-// The value of so many replicas at the target, as the trigger's target type has it.
+// Returns the value of `replicas` replicas at the target, for the trigger's target type.
 double ValueOfReplicas(const Trigger& trigger, double replicas, const Decision& decision);
 
-// Whether the demand is the value, and why not, for people: a line without its end.
+// Returns whether the demand is the value, and why not, for people: a line without its end.
 std::string DemandNote(const Trigger& trigger, const std::optional<Demand>& demand);
 
 }  // namespace gpuscaler

@@ -1,4 +1,4 @@
-// Decisions on the demand of a workload (DESIGN 9).
+// Decisions by the demand of a workload (DESIGN 9).
 #include "scaling/workload_demand.h"
 
 #include <memory>
@@ -85,8 +85,9 @@ TEST_F(WorkloadDemandTest, ObservedItIsExplainedAndChangesNoValue) {
   }
 }
 
-// 20 first tokens in each 10 s of the last two minutes, half of them late while requests waited.
-void BeLate(SignalHistory& signals) {
+// Adds 20 first tokens in each 10 s of the last two minutes, half of them late while requests
+// waited.
+void AddLateFirstTokens(SignalHistory& signals) {
   for (SignalSeries& series : signals.series) {
     EngineDemand sums = *series.demand;
     const absl::Time epoch = absl::UnixEpoch();
@@ -102,12 +103,12 @@ void BeLate(SignalHistory& signals) {
   }
 }
 
-TEST_F(WorkloadDemandTest, LateFirstTokensAskForOneReplicaMore) {
+TEST_F(WorkloadDemandTest, LateFirstTokensAddOneReplica) {
   Trigger trigger = WithDemand(DemandUse::kOn);
   trigger.ttft_slo = absl::Seconds(2);
   EngineWorkloadBuilder llm = Workload(10);
   EXPECT_LT(llm.Decide(trigger).value, 80 * 2);
-  BeLate(llm.signals());
+  AddLateFirstTokens(llm.signals());
   const Decision decision = llm.Decide(trigger);
   EXPECT_EQ(decision.value, 80 * 3);
   EXPECT_THAT(decision.notes, Contains(HasSubstr("latency: 3 replicas: 50 % of")));
@@ -115,26 +116,26 @@ TEST_F(WorkloadDemandTest, LateFirstTokensAskForOneReplicaMore) {
   EXPECT_EQ(llm.Decide(trigger).value, 80 * 3 / 2) << "shared by two replicas";
 }
 
-TEST_F(WorkloadDemandTest, LateFirstTokensAskAlsoWhileTheCapacityIsUnknown) {
+TEST_F(WorkloadDemandTest, LateFirstTokensAddOneReplicaWhileTheCapacityIsUnknown) {
   Trigger trigger = WithDemand(DemandUse::kOn);
   trigger.max_concurrency.reset();
   trigger.ttft_slo = absl::Seconds(2);
   EngineWorkloadBuilder llm = Workload(30);
-  BeLate(llm.signals());
+  AddLateFirstTokens(llm.signals());
   EXPECT_EQ(llm.Decide(trigger).value, 80 * 3);
 }
 
-TEST_F(WorkloadDemandTest, LateFirstTokensAreOnlyObservedWhereDemandIs) {
+TEST_F(WorkloadDemandTest, LateFirstTokensAreOnlyObservedIfDemandIs) {
   Trigger trigger = WithDemand(DemandUse::kObserve);
   trigger.ttft_slo = absl::Seconds(2);
   EngineWorkloadBuilder llm = Workload(30);
-  BeLate(llm.signals());
+  AddLateFirstTokens(llm.signals());
   const Decision decision = llm.Decide(trigger);
   EXPECT_EQ(decision.value, 60);
   EXPECT_THAT(decision.notes, Contains(AllOf(HasSubstr("latency: "), HasSubstr("observe"))));
 }
 
-TEST_F(WorkloadDemandTest, OfTargetTypeValueItIsSharedByTheReplicas) {
+TEST_F(WorkloadDemandTest, WithTargetTypeValueItIsDividedByTheReplicas) {
   Trigger trigger = WithDemand(DemandUse::kOn);
   trigger.target_type = TargetType::kValue;
   const EngineWorkloadBuilder llm = Workload(10);
@@ -142,7 +143,7 @@ TEST_F(WorkloadDemandTest, OfTargetTypeValueItIsSharedByTheReplicas) {
   EXPECT_NEAR(decision.value, 80 * *decision.demand->replicas / 2, 0.001);
 }
 
-TEST_F(WorkloadDemandTest, WithoutABoundThePressureCountsAndTheAnswerSaysWhatIsMissing) {
+TEST_F(WorkloadDemandTest, WithoutALimitThePressureCountsAndANoteNamesTheKeys) {
   Trigger trigger = WithDemand(DemandUse::kOn);
   trigger.max_concurrency.reset();
   const Decision decision = Workload(30).Decide(trigger);
@@ -154,7 +155,7 @@ TEST_F(WorkloadDemandTest, WithoutABoundThePressureCountsAndTheAnswerSaysWhatIsM
   EXPECT_TRUE(Workload(30).Decide(trigger).by_demand);
 }
 
-TEST_F(WorkloadDemandTest, AgentsThatSendNoAnswersLeaveThePressure) {
+TEST_F(WorkloadDemandTest, WithoutDemandReadingsThePressureCounts) {
   const EngineWorkloadBuilder llm({{"llm-a", 30}, {"llm-b", 30}});
   const Decision decision = llm.Decide(WithDemand(DemandUse::kOn));
   EXPECT_EQ(decision.value, 60);
@@ -174,7 +175,7 @@ TEST_F(WorkloadDemandTest, AnEngineThatStillLoadsHasNoRequests) {
   EXPECT_LT(decision.demand->arrivals_per_second, 0.7 * before.demand->arrivals_per_second);
 }
 
-TEST_F(WorkloadDemandTest, AloneItCountsInReplicas) {
+TEST_F(WorkloadDemandTest, AsTheMetricItCountsReplicas) {
   Trigger trigger = InFlight(1);
   trigger.metric = MetricType::kDemandReplicas;
   trigger.max_concurrency = 64;
@@ -200,7 +201,7 @@ TEST_F(WorkloadDemandTest, TheSameInputsGiveTheSameDecisionWheneverItIsMade) {
   EXPECT_EQ(first.value, later.value);
 }
 
-TEST_F(WorkloadDemandTest, DemandAtAnEarlierTimeIsThatTimesWhereverItsBinEnds) {
+TEST_F(WorkloadDemandTest, DemandAtAnEarlierTimeDoesNotDependOnItsBin) {
   EngineWorkloadBuilder llm = Workload(30);
   const Trigger trigger = WithDemand(DemandUse::kOn);
   Replicas replicas;
@@ -220,7 +221,7 @@ class IdleWorkloadTest : public WorkloadDemandTest {
   IdleWorkloadTest() : WorkloadDemandTest(0) {}
 };
 
-TEST_F(IdleWorkloadTest, NeedsNoReplicaWhateverOneServes) {
+TEST_F(IdleWorkloadTest, NeedsNoReplica) {
   Trigger trigger = InFlight(1);
   trigger.metric = MetricType::kDemandReplicas;
   const Decision decision = Workload(0).Decide(trigger);

@@ -107,7 +107,7 @@ void WorkloadEngines::AddRecords(const std::vector<const SignalSeries*>& records
   }
 }
 
-// An engine that left ran on what the others have.
+// An engine that left ran on the GPU model of the others.
 std::vector<WorkloadEngine> WorkloadEngines::Take() && {
   const auto present = std::ranges::find_if(engines_, &WorkloadEngine::is_present);
   if (present == engines_.end()) return std::move(engines_);

@@ -1,7 +1,7 @@
 // The engines of a workload, and the batch limit that they share.
 //
-// A replica that never queued has shown no limit, though it has the one of its neighbours: without
-// it three replicas at 60 of 64 requests read 104 %, and the HPA goes from 3 to 2.
+// A replica that never queued has shown no limit, although it has the one of the other replicas.
+// Without that limit, three replicas at 60 of 64 requests read 104 %, and the HPA goes from 3 to 2.
 #pragma once
 
 #include <map>
@@ -20,28 +20,28 @@ namespace gpuscaler {
 
 struct WorkloadEngine {
   const SignalSeries* series = nullptr;
-  bool is_present = true;             // false: it left, and is remembered
-  bool is_of_newest_template = true;  // its pod is
-  std::string gpu_model;              // empty: not known
-  std::string replica;                // the name of its replica; empty: not known
+  bool is_present = true;  // false: it left, and is remembered
+  bool is_of_newest_template = true;
+  std::string gpu_model;  // empty: not known
+  std::string replica;    // name of its replica; empty: not known
 };
 
-// Returns the name of the ReplicaSet that made the pod, which has the hash of its template. Empty
-// if the name has no such hash: pods of a StatefulSet all look alike.
+// Returns the name of the ReplicaSet that made the pod, which ends with the hash of the pod
+// template. Empty if the name has no such hash: pods of a StatefulSet all look alike.
 absl::string_view TemplateOf(absl::string_view pod_name);
 
 // Collects engines with what their replicas show of them.
 class WorkloadEngines {
  public:
-  // All references outlive it. Names of GPU models are looked up only if `with_models`.
+  // All references must outlive it. GPU models are looked up only if `with_models`.
   WorkloadEngines(const FleetHistory& fleet, std::span<const Replica> replicas, bool with_models);
 
-  // `replica`: null if no replica is known to have it.
+  // `replica` is null if the engine has no known replica.
   void AddPresent(const SignalSeries& engine, const Replica* replica);
   void AddLeft(const SignalSeries& engine);
-  // Adds those that count besides the engines added before: of a model and a GPU model that
-  // present engines have. While none is known of the present ones, these and the pod template are
-  // those of the engine that left last.
+  // Adds records of the models and GPU models that present engines have. If a property of the
+  // present engines is not known, or their pod template is not, that of the engine that left last
+  // applies.
   void AddRecords(const std::vector<const SignalSeries*>& engines);
 
   std::vector<WorkloadEngine> Take() &&;
@@ -55,16 +55,16 @@ class WorkloadEngines {
   std::vector<WorkloadEngine> engines_;
 };
 
-// Requests that an engine runs at once if it does not report its own limit: the largest that the
-// engines of the newest pod template have shown, while they are there; else the last one that any
-// has shown. Empty: none has.
+// Returns how many requests an engine without a reported limit runs at once: the most that present
+// engines of the newest pod template have shown, or else the last that any has shown. Empty: none
+// has.
 std::optional<double> SharedLimit(std::span<const WorkloadEngine> engines);
 
-// The limit of one engine: its own, else maxConcurrency, else the shared one.
+// Returns the limit of one engine: its own, else maxConcurrency, else the shared one.
 std::optional<double> LimitOf(const Trigger& trigger, const SignalSeries& engine,
                               std::optional<double> shared_limit);
 
-// Its pressure is computed with the limit that the workload shares.
+// Returns whether its pressure is computed with the shared limit.
 bool SharesLimit(const Trigger& trigger, const SignalSeries& engine);
 
 }  // namespace gpuscaler

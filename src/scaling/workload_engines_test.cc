@@ -22,7 +22,7 @@ SignalSeries LimitedBy(std::optional<double> learnt, std::optional<double> repor
   return series;
 }
 
-// The batch at each point: so many run and wait.
+// Sets the batch at each point.
 void SetBatch(SignalSeries& series, double running, double waiting, std::optional<double> learnt) {
   EngineBatch batch{.learnt_limit = learnt, .learnt_at = kLearntAt};
   batch.readings.assign(series.points.size(), {.waiting = waiting, .running = running});
@@ -51,7 +51,7 @@ TEST(SharedLimit, IsTheLargestOfTheNewestTemplateThatIsStillThere) {
   EXPECT_THAT(SharedLimit(engines), Optional(24));
 }
 
-TEST(SharedLimit, IsTheLastKnownWhereTheNewestTemplateHasShownNone) {
+TEST(SharedLimit, IsTheLastKnownIfTheNewestTemplateHasShownNone) {
   const SignalSeries older = LimitedBy(64, {}, absl::Minutes(5));
   const SignalSeries newer = LimitedBy(48, {}, absl::Minutes(1));
   const SignalSeries unknown = LimitedBy(std::nullopt);
@@ -75,7 +75,7 @@ TEST(SharedLimit, AReportedLimitIsItsEnginesAlone) {
   EXPECT_THAT(LimitOf(trigger, reports, 16), Optional(128));
 }
 
-// Without it llm-b reads 5 % beside full ones, and the HPA scales in.
+// Without the shared limit llm-b reads 5 % beside full ones, and the HPA scales in.
 TEST(SharedLimit, AReplicaThatNeverQueuedIsMeasuredByTheLimitOfTheOthers) {
   EngineWorkloadBuilder llm({{"llm-a", 104}, {"llm-b", 5}});
   SetBatch(llm.EngineIn("llm-a", 104), 64, 2, 64);
@@ -90,7 +90,7 @@ TEST(SharedLimit, AReplicaThatNeverQueuedIsMeasuredByTheLimitOfTheOthers) {
   EXPECT_EQ(llm.Decide(by_hand).value, 104 + 5) << "what its reader has computed stays";
 }
 
-TEST(BatchLimitKnown, OnlyWhereEachEngineHasOne) {
+TEST(BatchLimitKnown, OnlyIfEachEngineHasOne) {
   EngineWorkloadBuilder llm({{"llm-a", 30}, {"llm-b", 5}});
   SetBatch(llm.EngineIn("llm-a", 30), 8, 0, std::nullopt);
   SetBatch(llm.EngineIn("llm-b", 5), 4, 0, std::nullopt);
@@ -118,7 +118,7 @@ TEST(BatchLimitKnown, ALimitThatOneEngineReportsIsNotTheOthers) {
   EXPECT_THAT(llm.Decide(VllmInference()).batch_limit_known, Optional(false));
 }
 
-TEST(SharedLimit, OfAnOlderTemplateItCountsUntilTheNewOneHasShownItsOwn) {
+TEST(SharedLimit, LimitOfAnOlderTemplateCountsUntilTheNewOneHasShownItsOwn) {
   HeldPod older = LlmPod("llm-7d4b9c8f6d-x7k2p");
   older.listed_since = kLearntAt;
   HeldPod newer = LlmPod("llm-67d9fbc5d5-b2c4d");
@@ -132,8 +132,8 @@ TEST(SharedLimit, OfAnOlderTemplateItCountsUntilTheNewOneHasShownItsOwn) {
   EXPECT_THAT(llm.Decide(VllmInference()).batch_limit, Optional(16));
 }
 
-// The pods of what AddRecords() adds, besides the present one; with "!" those that are not of
-// the newest template.
+// Kept() returns the pods of what AddRecords() adds, besides the present one. "!" marks those that
+// are not of the newest template.
 class RecordsTest : public testing::Test {
  protected:
   void Record(const std::string& pod, const std::string& models, const std::string& gpu_model) {
@@ -176,7 +176,7 @@ class RecordsTest : public testing::Test {
   std::vector<std::shared_ptr<const SignalSeries>> records_;
 };
 
-TEST_F(RecordsTest, WhileTheWorkloadSleepsTheEngineThatLeftLastIsTheMeasure) {
+TEST_F(RecordsTest, AtZeroReplicasTheEngineThatLeftLastSelectsRecords) {
   Record("llm-a", "mistral", "H100");
   Record("llm-b", "llama", "A100");
   Record(kOld, "llama", "H100");
@@ -184,7 +184,7 @@ TEST_F(RecordsTest, WhileTheWorkloadSleepsTheEngineThatLeftLastIsTheMeasure) {
   EXPECT_THAT(Kept(), ElementsAre("!" + kOld, kNew));
 }
 
-TEST_F(RecordsTest, AnotherModelBeginsAnew) {
+TEST_F(RecordsTest, RecordsOfAnotherModelAreDropped) {
   Record(kOld, "llama", "H100");
   SignalSeries present{.pod = kOld};
   EXPECT_THAT(Kept(present, "H100"), ElementsAre(kOld)) << "which it serves is not known yet";
@@ -194,7 +194,7 @@ TEST_F(RecordsTest, AnotherModelBeginsAnew) {
   EXPECT_THAT(Kept(present, "H100"), IsEmpty());
 }
 
-TEST_F(RecordsTest, AnotherGpuModelBeginsAnew) {
+TEST_F(RecordsTest, RecordsOfAnotherGpuModelAreDropped) {
   Record(kOld, "llama", "H100");
   EXPECT_THAT(Kept(SignalSeries{.pod = kOld}, "H100"), ElementsAre(kOld));
   EXPECT_THAT(Kept(SignalSeries{.pod = kOld}, "B200"), IsEmpty());

@@ -19,7 +19,7 @@ using Pods = std::vector<const Pod*>;
 constexpr size_t kOwnersNamed = 8;
 constexpr size_t kOthersNamed = 5;
 
-// A pod of nobody's is a workload of its own.
+// A pod without an owner is a workload of its own.
 std::vector<PodOwner> OwnersOf(const Pod& pod) {
   if (!pod.owners.empty()) return pod.owners;
   return {{.kind = "Pod", .name = pod.name, .group = ""}};
@@ -27,35 +27,35 @@ std::vector<PodOwner> OwnersOf(const Pod& pod) {
 
 std::string NameOf(const PodOwner& owner) { return absl::StrCat(owner.kind, "/", owner.name); }
 
-bool IsOne(const PodOwner& owner, absl::string_view kind, absl::string_view name) {
+bool IsOwner(const PodOwner& owner, absl::string_view kind, absl::string_view name) {
   return owner.name == name && (kind.empty() || absl::EqualsIgnoreCase(owner.kind, kind));
 }
 
 bool HasOwner(const Pod& pod, absl::string_view kind, absl::string_view name) {
-  if (pod.owners.empty()) return IsOne(OwnersOf(pod).front(), kind, name);
+  if (pod.owners.empty()) return IsOwner(OwnersOf(pod).front(), kind, name);
   return std::ranges::any_of(pod.owners,
-                             [&](const PodOwner& owner) { return IsOne(owner, kind, name); });
+                             [&](const PodOwner& owner) { return IsOwner(owner, kind, name); });
 }
 
-// "team-b/" for a pod of another namespace than the ScaledObject's.
-std::string Outside(const ScaledObjectRef& scaled_object, const Pod& pod) {
-  const bool is_outside = pod.namespace_name != scaled_object.namespace_name;
-  return is_outside ? absl::StrCat(pod.namespace_name, "/") : "";
+// Returns "team-b/" for a pod of another namespace than the ScaledObject's.
+std::string NamespacePrefix(const ScaledObjectRef& scaled_object, const Pod& pod) {
+  const bool is_other_namespace = pod.namespace_name != scaled_object.namespace_name;
+  return is_other_namespace ? absl::StrCat(pod.namespace_name, "/") : "";
 }
 
-// "Deployment/llm"; of a pod that is known by its name alone all that it may be.
+// Returns "Deployment/llm", or all possible owners of a pod that is known by its name alone.
 std::string OwnersText(const ScaledObjectRef& scaled_object, const Pod& pod) {
   const std::vector<PodOwner> owners = OwnersOf(pod);
-  const std::string outside = Outside(scaled_object, pod);
+  const std::string prefix = NamespacePrefix(scaled_object, pod);
   if (pod.owners_from == Pod::OwnersFrom::kReferences) {
-    return absl::StrCat(outside, NameOf(owners.front()));
+    return absl::StrCat(prefix, NameOf(owners.front()));
   }
   std::vector<std::string> names;
-  for (const PodOwner& owner : owners) names.push_back(absl::StrCat(outside, NameOf(owner)));
+  for (const PodOwner& owner : owners) names.push_back(absl::StrCat(prefix, NameOf(owner)));
   return absl::StrJoin(names, " or ");
 }
 
-std::string FirstOf(std::set<std::string> texts, size_t most) {
+std::string JoinFirst(std::set<std::string> texts, size_t most) {
   const size_t more = texts.size() - std::min(texts.size(), most);
   while (texts.size() > most) texts.erase(std::prev(texts.end()));
   return absl::StrCat(absl::StrJoin(texts, ", "),
@@ -66,10 +66,10 @@ std::string AllOwnersText(const ScaledObjectRef& scaled_object, const Pods& pods
                           size_t most = kOwnersNamed) {
   std::set<std::string> texts;
   for (const Pod* pod : pods) texts.insert(OwnersText(scaled_object, *pod));
-  return FirstOf(std::move(texts), most);
+  return JoinFirst(std::move(texts), most);
 }
 
-// Whether an owner of that kind may stand behind what is known of the pod; an empty kind: any.
+// Returns whether an unresolved owner of the pod may have that kind; an empty kind: any.
 bool MayBeOwnedBy(const Pod& pod, absl::string_view kind) {
   if (!HasUnresolvedOwner(pod)) return false;
   if (pod.owners.empty()) return true;
@@ -80,7 +80,7 @@ bool MayBeOwnedBy(const Pod& pod, absl::string_view kind) {
   });
 }
 
-// Owners that every pod has or may have, the nearest first.
+// Returns the owners that every pod has or may have, the nearest first.
 std::vector<PodOwner> CommonOwners(const Pods& pods) {
   std::vector<PodOwner> common = OwnersOf(*pods.front());
   std::erase_if(common, [&](const PodOwner& owner) {
@@ -92,22 +92,23 @@ std::vector<PodOwner> CommonOwners(const Pods& pods) {
   return common;
 }
 
-// By its name alone it may as well be of another owner of that kind; null: it may not. The members
-// of a group have their owner's name and their group's in theirs, as any group's have.
+// Returns another owner of that kind that fits the pod's name, or null. Pods of a group are not
+// ambiguous: their names contain their owner's and their group's.
 const PodOwner* OtherOfKind(const Pod& pod, absl::string_view kind, absl::string_view name) {
   if (pod.owners_from == Pod::OwnersFrom::kReferences) return nullptr;
   const PodOwner* other = nullptr;
   for (const PodOwner& owner : pod.owners) {
-    if (IsOne(owner, kind, name) && !owner.group.empty()) return nullptr;
+    if (IsOwner(owner, kind, name) && !owner.group.empty()) return nullptr;
     const bool is_other = absl::EqualsIgnoreCase(owner.kind, kind) && owner.name != name;
     if (is_other && other == nullptr) other = &owner;
   }
   return other;
 }
 
-// Of pods that all are, or may be, of the owner that was asked for, some can be no other's of its
-// kind, so that it is there, and one can: a part of it with a longer name, or of another workload,
-// whose name begins alike. No name tells, and what is asked for stands.
+// Returns a warning if one of the matching pods can belong only to the requested owner, and another
+// can also belong to another owner of its kind. The owner exists then. That other pod may belong to
+// a part of the workload with a longer name, or to another workload with a similar name. Names do
+// not decide it, so the requested owner is used.
 AmbiguityWarning SameKindAmbiguity(absl::string_view kind, absl::string_view name,
                                    const Pods& named) {
   const auto others = [&](const Pod* pod) { return OtherOfKind(*pod, kind, name); };
@@ -121,37 +122,37 @@ AmbiguityWarning SameKindAmbiguity(absl::string_view kind, absl::string_view nam
                                " by its name: say podRegex to be sure")};
 }
 
-constexpr char kSayMore[] = ": say workload: Kind/NAME, or podRegex";
+constexpr char kNamingHint[] = ": say workload: Kind/NAME, or podRegex";
 
-// The workload of that name; an empty kind: of whatever kind. Pods of others do not matter.
+// Returns the workload of that name; an empty kind: of any kind. Pods of others do not matter.
 absl::StatusOr<PodSelection> SelectNamed(const ScaledObjectRef& scaled_object,
                                          const std::string& kind, const std::string& name,
                                          const Pods& pods) {
   Pods named;
   std::ranges::copy_if(pods, std::back_inserter(named),
                        [&](const Pod* pod) { return HasOwner(*pod, kind, name); });
-  const std::string called = kind.empty() ? name : absl::StrCat(kind, "/", name);
+  const std::string full_name = kind.empty() ? name : absl::StrCat(kind, "/", name);
   if (named.empty())
-    return PodSelection(scaled_object, kind, name, absl::StrCat("pods of ", called));
+    return PodSelection(scaled_object, kind, name, absl::StrCat("pods of ", full_name));
   const auto ambiguous = std::ranges::find_if(
       named, [&](const Pod* pod) { return kind.empty() && IsAmbiguous(*pod); });
   if (ambiguous != named.end()) {
     return absl::FailedPreconditionError(
         absl::StrCat("workload ", Quoted(name), ": pod ", (*ambiguous)->name, " may be of ",
-                     OwnersText(scaled_object, **ambiguous), " by its name", kSayMore));
+                     OwnersText(scaled_object, **ambiguous), " by its name", kNamingHint));
   }
   std::vector<PodOwner> common = CommonOwners(named);
-  std::erase_if(common, [&](const PodOwner& owner) { return !IsOne(owner, kind, name); });
+  std::erase_if(common, [&](const PodOwner& owner) { return !IsOwner(owner, kind, name); });
   if (common.empty()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("several workloads are called ", Quoted(called), ": ",
-                     AllOwnersText(scaled_object, named), kSayMore));
+        absl::StrCat("several workloads are called ", Quoted(full_name), ": ",
+                     AllOwnersText(scaled_object, named), kNamingHint));
   }
   if (common.size() > 1)
     return PodSelection(scaled_object, "", name, absl::StrCat("pods of ", name));
   PodSelection selection(scaled_object, common[0].kind, name,
                          absl::StrCat("pods of ", NameOf(common[0])));
-  if (!kind.empty()) selection.Put(SameKindAmbiguity(kind, name, named));
+  if (!kind.empty()) selection.set_ambiguity(SameKindAmbiguity(kind, name, named));
   return selection;
 }
 
@@ -164,9 +165,9 @@ AmbiguityWarning GuessAmbiguity(const ScaledObjectRef& scaled_object,
               Quoted(scaled_object.name), ": say workload to be sure")};
 }
 
-// `owner` is one of those that all the pods have or may have.
-PodSelection OfOwner(const ScaledObjectRef& scaled_object, const PodOwner& owner,
-                     const Pods& pods) {
+// `owner` must be one that all the pods have or may have.
+PodSelection SelectionOfOwner(const ScaledObjectRef& scaled_object, const PodOwner& owner,
+                              const Pods& pods) {
   const bool sure =
       pods.front()->owners_from == Pod::OwnersFrom::kReferences || CommonOwners(pods).size() == 1;
   return PodSelection(
@@ -174,26 +175,28 @@ PodSelection OfOwner(const ScaledObjectRef& scaled_object, const PodOwner& owner
       sure ? absl::StrCat("pods of ", NameOf(owner)) : absl::StrCat("pods of ", owner.name));
 }
 
-// The one named like the ScaledObject, of pods that it has some of. Only where one of these may as
-// well be another's does it matter who else is there: all of them may be its own, or not.
-absl::StatusOr<PodSelection> SelectLike(const ScaledObjectRef& scaled_object, const Pods& pods) {
+// Selects the workload named like the ScaledObject, which has some of `pods`. If one of these may
+// as well be another's, the other pods matter: all of them may be its own, or not.
+absl::StatusOr<PodSelection> SelectByScaledObjectName(const ScaledObjectRef& scaled_object,
+                                                      const Pods& pods) {
   const bool ambiguous = std::ranges::any_of(pods, [&](const Pod* pod) {
     return HasOwner(*pod, "", scaled_object.name) && IsAmbiguous(*pod);
   });
   if (!ambiguous) return SelectNamed(scaled_object, "", scaled_object.name, pods);
   const std::vector<PodOwner> common = CommonOwners(pods);
   const auto like_scaled_object = std::ranges::find(common, scaled_object.name, &PodOwner::name);
-  if (like_scaled_object != common.end()) return OfOwner(scaled_object, *like_scaled_object, pods);
+  if (like_scaled_object != common.end())
+    return SelectionOfOwner(scaled_object, *like_scaled_object, pods);
   return SelectNamed(scaled_object, "", scaled_object.name, pods);
 }
 
-// Pods with owners in common: those that every one of them has, or may have.
+// Pods with owners in common: the owners that every pod has, or may have.
 struct OwnerPods {
   std::vector<PodOwner> owners;
   Pods pods;
 };
 
-bool IsOfAny(const Pod& pod, const OwnerPods& group) {
+bool HasAnyOwner(const Pod& pod, const OwnerPods& group) {
   return pod.namespace_name == group.pods.front()->namespace_name &&
          std::ranges::any_of(group.owners, [&](const PodOwner& owner) {
            return HasOwner(pod, owner.kind, owner.name);
@@ -204,7 +207,7 @@ std::vector<OwnerPods> ByOwner(const Pods& pods) {
   std::vector<OwnerPods> groups;
   for (const Pod* pod : pods) {
     const auto own = std::ranges::find_if(
-        groups, [pod](const OwnerPods& group) { return IsOfAny(*pod, group); });
+        groups, [pod](const OwnerPods& group) { return HasAnyOwner(*pod, group); });
     if (own == groups.end()) {
       groups.push_back({.owners = OwnersOf(*pod), .pods = {pod}});
       continue;
@@ -216,9 +219,9 @@ std::vector<OwnerPods> ByOwner(const Pods& pods) {
   return groups;
 }
 
-// Returns true if a ScaledObject never scales any of the owners: it does not mean these while there
-// are others. A name like "batch-x7k2p" may be that of a ReplicaSet's pod too, but a ReplicaSet
-// hardly ever has no Deployment, which gives its pods a hash besides.
+// Returns true if a ScaledObject never scales any of the owners, so that it does not mean them
+// while there are others. A name like "batch-x7k2p" may be that of a ReplicaSet's pod too. But a
+// ReplicaSet hardly ever exists without a Deployment, which adds a hash to the names of its pods.
 bool IsNeverScaled(const OwnerPods& group) {
   const bool by_name = std::ranges::all_of(
       group.pods, [](const Pod* pod) { return pod->owners_from == Pod::OwnersFrom::kName; });
@@ -228,25 +231,25 @@ bool IsNeverScaled(const OwnerPods& group) {
   });
 }
 
-// Agents of earlier versions send no time of the owner. InfinitePast: not known.
+// Agents of earlier versions do not send the owner's time. InfinitePast: not known.
 absl::Time OwnerListedSince(const Pod& pod) {
   return pod.owner_listed_since.value_or(pod.listed_since.value_or(absl::InfinitePast()));
 }
 
-// Since when the owner has pods on any node, those that are gone included.
+// Returns since when the owner has had pods on any node, including those that are gone.
 absl::Time ListedSince(const OwnerPods& group, const Pods& past) {
   absl::Time since = absl::InfiniteFuture();
   for (const Pod* pod : group.pods) since = std::min(since, OwnerListedSince(*pod));
   for (const Pod* pod : past) {
-    if (IsOfAny(*pod, group)) since = std::min(since, OwnerListedSince(*pod));
+    if (HasAnyOwner(*pod, group)) since = std::min(since, OwnerListedSince(*pod));
   }
   return since;
 }
 
 // Returns the pods of the owner that has had pods for longest, so that an owner that was alone
-// still counts after another gets pods. Returns all pods if no owner is surely the first.
-Pods OfTheFirstOwner(const Pods& pods, const Pods& past) {
-  constexpr absl::Duration kSurelyBefore = absl::Seconds(15);  // kubelets are asked every 5 s
+// still counts after another gets pods. Returns all pods if no owner was surely the first.
+Pods PodsOfFirstOwner(const Pods& pods, const Pods& past) {
+  constexpr absl::Duration kSurelyBefore = absl::Seconds(15);  // kubelets are polled every 5 s
   std::vector<OwnerPods> groups = ByOwner(pods);
   if (!std::ranges::all_of(groups, IsNeverScaled)) std::erase_if(groups, IsNeverScaled);
   if (groups.size() == 1) return groups.front().pods;
@@ -259,33 +262,33 @@ Pods OfTheFirstOwner(const Pods& pods, const Pods& past) {
   return is_sure ? groups[static_cast<size_t>(first - since.begin())].pods : pods;
 }
 
-// A Deployment rather than its ReplicaSet, which every rollout replaces.
-const PodOwner& Lasting(const std::vector<PodOwner>& owners) {
+// Prefers a Deployment to its ReplicaSet, which every rollout replaces.
+const PodOwner& LongestLived(const std::vector<PodOwner>& owners) {
   const auto lasting = std::ranges::find_if(
       owners, [](const PodOwner& owner) { return owner.kind != "ReplicaSet"; });
   return lasting == owners.end() ? owners.front() : *lasting;
 }
 
-// Of pods that are somebody's, and none is named like the ScaledObject.
-absl::StatusOr<PodSelection> SelectTheOnlyOne(const ScaledObjectRef& scaled_object,
-                                              const Pods& pods) {
+// Requires pods, none of which has an owner named like the ScaledObject.
+absl::StatusOr<PodSelection> SelectOnlyOwner(const ScaledObjectRef& scaled_object,
+                                             const Pods& pods) {
   const std::vector<PodOwner> common = CommonOwners(pods);
   if (common.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "GPU pods of several owners are in namespace ", scaled_object.namespace_name, ": ",
         AllOwnersText(scaled_object, pods), "; none is named like the ScaledObject ",
-        Quoted(scaled_object.name), kSayMore));
+        Quoted(scaled_object.name), kNamingHint));
   }
-  PodSelection selection = OfOwner(scaled_object, Lasting(common), pods);
-  selection.Put(GuessAmbiguity(scaled_object, selection));
+  PodSelection selection = SelectionOfOwner(scaled_object, LongestLived(common), pods);
+  selection.set_ambiguity(GuessAmbiguity(scaled_object, selection));
   return selection;
 }
 
-bool AnyOf(absl::string_view kind, absl::string_view name, const Pods& pods) {
+bool AnyHasOwner(absl::string_view kind, absl::string_view name, const Pods& pods) {
   return std::ranges::any_of(pods, [&](const Pod* pod) { return HasOwner(*pod, kind, name); });
 }
 
-// Pods without a GPU of their own count if there are no others.
+// Pods without a GPU of their own count only if there are no others.
 SeenPods WithGpu(const SeenPods& seen) {
   SeenPods with_gpu = seen;
   for (Pods* const pods : {&with_gpu.holding, &with_gpu.past}) {
@@ -294,25 +297,26 @@ SeenPods WithGpu(const SeenPods& seen) {
   return with_gpu.holding.empty() && with_gpu.past.empty() ? seen : with_gpu;
 }
 
-// Without workload and podRegex. While the workload of that name sleeps at zero, the pods of
-// another are not taken for its own.
+// Selects without workload and podRegex. While the workload of that name is scaled to zero, the
+// pods of another are not taken for its own.
 absl::StatusOr<PodSelection> SelectUnnamed(const ScaledObjectRef& scaled_object,
                                            const SeenPods& seen) {
   for (const Pods* pods : {&seen.holding, &seen.past}) {
-    if (AnyOf("", scaled_object.name, *pods)) return SelectLike(scaled_object, *pods);
+    if (AnyHasOwner("", scaled_object.name, *pods))
+      return SelectByScaledObjectName(scaled_object, *pods);
   }
   const auto [holding, past, without_gpu] = WithGpu(seen);
   const Pods& pods = holding.empty() ? past : holding;
-  if (!pods.empty()) return SelectTheOnlyOne(scaled_object, OfTheFirstOwner(pods, past));
+  if (!pods.empty()) return SelectOnlyOwner(scaled_object, PodsOfFirstOwner(pods, past));
   return PodSelection(scaled_object, "", "",
                       absl::StrCat("pods of namespace ", scaled_object.namespace_name));
 }
 
-bool AnyIn(const PodSelection& selection, const Pods& pods) {
+bool AnySelected(const PodSelection& selection, const Pods& pods) {
   return std::ranges::any_of(pods, [&](const Pod* pod) { return selection.Has(*pod); });
 }
 
-// `; is Deployment/llm meant?`, where pods of that name hold GPUs; or nothing.
+// Returns "; is Deployment/llm meant?" if pods of that name hold GPUs; otherwise nothing.
 std::string KindMeantText(const ScaledObjectRef& scaled_object, const Trigger& trigger,
                           const Pods& holding) {
   if (trigger.workload_kind.empty()) return "";
@@ -323,18 +327,19 @@ std::string KindMeantText(const ScaledObjectRef& scaled_object, const Trigger& t
   return absl::StrCat("; is ", AllOwnersText(scaled_object, named, kOthersNamed), " meant?");
 }
 
-// A name with a slip in it looks like a workload that sleeps.
+// A misspelt name looks like a workload that is scaled to zero.
 absl::StatusOr<PodSelection> WarnIfNoPods(const Trigger& trigger,
                                           const ScaledObjectRef& scaled_object,
                                           const SeenPods& seen,
                                           absl::StatusOr<PodSelection> selection) {
   if (!selection.ok() || seen.holding.empty()) return selection;
-  if (AnyIn(*selection, seen.holding) || AnyIn(*selection, seen.past)) return selection;
-  selection->Put({.about = AmbiguityWarning::About::kNoPods,
-                  .text = absl::StrCat("no ", selection->what(), " hold GPUs; those of namespace ",
-                                       scaled_object.namespace_name, " are held by ",
-                                       AllOwnersText(scaled_object, seen.holding, kOthersNamed),
-                                       KindMeantText(scaled_object, trigger, seen.holding))});
+  if (AnySelected(*selection, seen.holding) || AnySelected(*selection, seen.past)) return selection;
+  selection->set_ambiguity(
+      {.about = AmbiguityWarning::About::kNoPods,
+       .text = absl::StrCat("no ", selection->what(), " hold GPUs; those of namespace ",
+                            scaled_object.namespace_name, " are held by ",
+                            AllOwnersText(scaled_object, seen.holding, kOthersNamed),
+                            KindMeantText(scaled_object, trigger, seen.holding))});
   return selection;
 }
 
@@ -367,7 +372,7 @@ PodSelection::PodSelection(const ScaledObjectRef& scaled_object, std::string kin
 
 const PodOwner* PodSelection::OwnerOf(const Pod& pod) const {
   const auto owner = std::ranges::find_if(
-      pod.owners, [this](const PodOwner& owner) { return IsOne(owner, kind_, name_); });
+      pod.owners, [this](const PodOwner& owner) { return IsOwner(owner, kind_, name_); });
   return owner == pod.owners.end() ? nullptr : &*owner;
 }
 
@@ -385,7 +390,7 @@ std::string PodSelection::GroupOf(const Pod& pod) const {
         pod.owners, [](const PodOwner& of_pod) { return !of_pod.group.empty(); });
     return grouped == pod.owners.end() ? "" : grouped->group;
   }
-  const std::string& group = pod.owners.front().group;  // of podRegex: where all agree
+  const std::string& group = pod.owners.front().group;  // podRegex: only if all owners agree
   const bool agreed =
       owner == nullptr &&
       std::ranges::all_of(pod.owners, [&](const PodOwner& other) { return other.group == group; });
@@ -403,7 +408,7 @@ absl::StatusOr<PodSelection> SelectPods(const Trigger& trigger,
                         PodSelection(scaled_object, trigger.pod_regex));
   }
   if (trigger.workload.empty()) return SelectUnnamed(scaled_object, visible);
-  const bool holds = AnyOf(trigger.workload_kind, trigger.workload, visible.holding);
+  const bool holds = AnyHasOwner(trigger.workload_kind, trigger.workload, visible.holding);
   return WarnIfNoPods(trigger, scaled_object, visible,
                       SelectNamed(scaled_object, trigger.workload_kind, trigger.workload,
                                   holds ? visible.holding : visible.past));
@@ -411,34 +416,35 @@ absl::StatusOr<PodSelection> SelectPods(const Trigger& trigger,
 
 absl::Status CheckOwnersResolved(const Trigger& trigger, const ScaledObjectRef& scaled_object,
                                  const PodSelection& selection, const Pods& holding) {
-  if (trigger.pod_regex != nullptr || AnyIn(selection, holding)) return absl::OkStatus();
+  if (trigger.pod_regex != nullptr || AnySelected(selection, holding)) return absl::OkStatus();
   std::set<std::string> unresolved;
   for (const Pod* pod : holding) {
     if (!MayBeOwnedBy(*pod, trigger.workload_kind)) continue;
     const std::string nearest =
         pod->owners.empty() ? "" : absl::StrCat(" of ", NameOf(pod->owners.front()));
-    unresolved.insert(absl::StrCat(Outside(scaled_object, *pod), pod->name, nearest));
+    unresolved.insert(absl::StrCat(NamespacePrefix(scaled_object, *pod), pod->name, nearest));
   }
   if (unresolved.empty()) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(
       "no ", selection.what(), " are known, and pods with an unknown owner hold GPUs: ",
-      FirstOf(std::move(unresolved), kOthersNamed), kSayMore));
+      JoinFirst(std::move(unresolved), kOthersNamed), kNamingHint));
 }
 
-bool AsksForThePast(const Trigger& trigger, const ScaledObjectRef& scaled_object,
-                    const Pods& holding) {
+bool NeedsPastPods(const Trigger& trigger, const ScaledObjectRef& scaled_object,
+                   const Pods& holding) {
   if (trigger.pod_regex != nullptr) {
-    return !AnyIn(PodSelection(scaled_object, trigger.pod_regex), Visible(scaled_object, holding));
+    return !AnySelected(PodSelection(scaled_object, trigger.pod_regex),
+                        Visible(scaled_object, holding));
   }
   const std::string& name = trigger.workload.empty() ? scaled_object.name : trigger.workload;
-  return !AnyOf(trigger.workload_kind, name, Visible(scaled_object, holding));
+  return !AnyHasOwner(trigger.workload_kind, name, Visible(scaled_object, holding));
 }
 
 PodInterest PodsOfInterest(const Trigger& trigger, const ScaledObjectRef& scaled_object) {
   PodInterest wanted{.namespaces = scaled_object.opened};
   wanted.namespaces.push_back(scaled_object.namespace_name);
-  const bool of_whoever = trigger.pod_regex != nullptr || trigger.gpu_index >= 0;
-  if (of_whoever) return wanted;
+  const bool of_any_owner = trigger.pod_regex != nullptr || trigger.gpu_index >= 0;
+  if (of_any_owner) return wanted;
   wanted.owner = trigger.workload.empty() ? scaled_object.name : trigger.workload;
   wanted.or_whoevers = trigger.workload.empty();
   return wanted;

@@ -80,7 +80,7 @@ TEST(SelectPods, WorkloadNamesItsOwner) {
   EXPECT_EQ(Select(Workload("", "none"), pods).what, "pods of none");
 }
 
-TEST(SelectPods, PodThatMayAsWellBeOfALongerNameOfTheSameKindIsDoubted) {
+TEST(SelectPods, PodThatFitsALongerNameOfTheSameKindIsAmbiguous) {
   const Pod own = ByName("ray-gpus-worker-x7k2p", {{"RayCluster", "ray"}});
   const Pod either =
       ByName("ray-dev-gpus-worker-x7k2p", {{"RayCluster", "ray-dev"}, {"RayCluster", "ray"}});
@@ -95,10 +95,10 @@ TEST(SelectPods, PodThatMayAsWellBeOfALongerNameOfTheSameKindIsDoubted) {
       Select(Workload("RayCluster", "ray"), {own, Owned("ray-dev-1", {{"RayCluster", "ray"}})})
           .ambiguity,
       "")
-      << "its references tell";
+      << "its references decide";
 }
 
-TEST(SelectPods, GroupsOfALeaderWorkerSetAreNotDoubted) {
+TEST(SelectPods, GroupsOfALeaderWorkerSetAreNotAmbiguous) {
   const Pod leader = ByName("llm-0", {{"StatefulSet", "llm"}, {"LeaderWorkerSet", "llm", "llm-0"}});
   const Pod worker = ByName("llm-0-1", {{"StatefulSet", "llm-0"},
                                         {"LeaderWorkerSet", "llm-0", "llm-0-1"},
@@ -138,13 +138,13 @@ TEST(SelectPods, GroupsOfOneOwnerAreOneOwner) {
   EXPECT_EQ(selected.what, "pods of LeaderWorkerSet/llm");
 }
 
-TEST(SelectPods, OfSeveralOwnersTheOneNamedLikeTheScaledObject) {
+TEST(SelectPods, OwnerNamedLikeTheScaledObjectIsSelectedAmongSeveral) {
   const std::vector<Pod> pods = {Owned("llm-1", {kLlm}), Owned("embed-1", {kEmbed})};
   EXPECT_THAT(Select({}, pods, {.namespace_name = "team-a", .name = "embed"}).names,
               ElementsAre("embed-1"));
 }
 
-TEST(SelectPods, WorkloadNamedLikeTheScaledObjectIsMeantEvenWhileItSleeps) {
+TEST(SelectPods, WorkloadNamedLikeTheScaledObjectIsMeantEvenAtZeroReplicas) {
   const ScaledObjectRef embed{.namespace_name = "team-a", .name = "embed"};
   const std::vector<Pod> stranger = {Owned("llm-1", {kLlm})};
   const Selected asleep = Select({}, stranger, embed, {Owned("embed-1", {kEmbed}), stranger[0]});
@@ -153,10 +153,10 @@ TEST(SelectPods, WorkloadNamedLikeTheScaledObjectIsMeantEvenWhileItSleeps) {
   EXPECT_EQ(asleep.ambiguity, "");
   EXPECT_THAT(Select({}, stranger, kScaledObject, {Owned("embed-1", {kEmbed})}).names,
               ElementsAre("llm-1"))
-      << "what is named otherwise was never told to be meant";
+      << "an owner of another name is not remembered";
 }
 
-TEST(SelectPods, OnlyOwnerOfAnotherNameIsDoubted) {
+TEST(SelectPods, OnlyOwnerOfAnotherNameIsAmbiguous) {
   const std::vector<Pod> pods = {Owned("llm-1", {kLlm})};
   EXPECT_EQ(Select({}, pods).ambiguity,
             "counts pods of Deployment/llm, the only owner of GPU pods in namespace team-a, which "
@@ -190,14 +190,14 @@ TEST(SelectPods, SeveralOwnersAreAnErrorThatNamesThem) {
 
 absl::Time Second(int second) { return absl::FromUnixSeconds(1'767'225'600 + second); }
 
-// Listed since then; its owner since `owner_second`.
+// Sets when the pod was first listed, and its owner if `owner_second` is set.
 Pod Listed(Pod pod, int second, std::optional<int> owner_second = std::nullopt) {
   pod.listed_since = Second(second);
   if (owner_second) pod.owner_listed_since = Second(*owner_second);
   return pod;
 }
 
-TEST(SelectPods, OfSeveralOwnersTheOneWhosePodsAreListedLongestStays) {
+TEST(SelectPods, OwnerWithPodsForLongestIsSelectedAmongSeveral) {
   const std::vector<Pod> pods = {Listed(Owned("embed-1", {kEmbed}), 100),
                                  Listed(Owned("llm-1", {kLlm}), 0),
                                  Listed(Owned("llm-2", {kLlm}), 500)};
@@ -205,7 +205,7 @@ TEST(SelectPods, OfSeveralOwnersTheOneWhosePodsAreListedLongestStays) {
   EXPECT_NE(Select({}, pods).ambiguity, "");
   const std::vector<Pod> rolled = {pods[0], pods[2]};
   EXPECT_THAT(Select({}, rolled, kScaledObject, {pods[1]}).names, ElementsAre("llm-2"))
-      << "its pods of before are remembered";
+      << "its earlier pods are remembered";
   EXPECT_THAT(Select({}, {pods[0], Listed(Owned("llm-3", {kLlm}), 103)}).what,
               HasSubstr("FAILED_PRECONDITION"))
       << "both came at the same time";
@@ -228,7 +228,7 @@ TEST(SelectPods, OlderOwnerStaysWhenPodsOfBothRestartTogether) {
               ElementsAre("llm-2"));
 }
 
-// The first pod's node has just had its first pod of that owner.
+// The node of llm-2 has just had its first pod of that owner.
 TEST(SelectPods, OwnersTimeIsTheEarliestOfAllNodesAndOfPodsThatAreGone) {
   const Pod embed = Listed(Owned("embed-1", {kEmbed}), 500, 100);
   const Pod moved = Listed(Owned("llm-2", {kLlm}), 1000, 1000);
@@ -260,7 +260,7 @@ TEST(SelectPods, ReplicaSetsOfADeploymentShareItsTime) {
   EXPECT_EQ(Select({}, {rolled}).what, "pods of Deployment/llm");
 }
 
-TEST(SelectPods, AJobOrDaemonSetThatStartsInTheNamespaceFreezesNothing) {
+TEST(SelectPods, AJobOrDaemonSetThatStartsInTheNamespaceIsIgnored) {
   const std::vector<Pod> pods = {Owned("llm-1", {kLlm}), Owned("batch-1", {{"Job", "batch"}}),
                                  Owned("probe-1", {{"DaemonSet", "probe"}})};
   EXPECT_THAT(Select({}, pods).names, ElementsAre("llm-1"));
@@ -273,7 +273,7 @@ TEST(SelectPods, AJobOrDaemonSetThatStartsInTheNamespaceFreezesNothing) {
 }
 
 // Before Kubernetes 1.37 owners are read from the pods' names.
-TEST(SelectPods, AJobThatStartsInTheNamespaceFreezesNothingWithoutThePodsApi) {
+TEST(SelectPods, AJobThatStartsInTheNamespaceIsIgnoredWithoutThePodsApi) {
   const Pod llm = ByName("llm-6d4cf56db6-x7k2p", {kLlm, {"Rollout", "llm"}});
   const Pod set = ByName("llm-0", {{"StatefulSet", "llm"}, {"LeaderWorkerSet", "llm", "llm-0"}});
   const Pod job =
@@ -294,7 +294,7 @@ TEST(SelectPods, AJobThatStartsInTheNamespaceFreezesNothingWithoutThePodsApi) {
       << "only such owners";
 }
 
-TEST(SelectPods, AJobThatEndedFreezesNothingWhileTheWorkloadSleeps) {
+TEST(SelectPods, AJobThatEndedIsIgnoredAtZeroReplicas) {
   const Pod llm = Owned("llm-1", {kLlm});
   const Pod job = Owned("batch-1", {{"Job", "batch"}});
   EXPECT_EQ(Select({}, {}, kScaledObject, {job, llm}).what, "pods of Deployment/llm");
@@ -317,7 +317,7 @@ TEST(SelectPods, SameNameOfTwoKindsIsAnError) {
   EXPECT_THAT(Select(Workload("StatefulSet", "llm"), pods).names, ElementsAre("llm-0"));
 }
 
-TEST(SelectPods, NameThatTellsTwoOwnersIsAnErrorAndNotAGuess) {
+TEST(SelectPods, NameThatFitsTwoOwnersIsAnError) {
   const std::vector<Pod> pods = {
       ByName("llm-0-1", {{"StatefulSet", "llm-0"}, {"LeaderWorkerSet", "llm", "llm-0"}}),
       ByName("web-7f9c-x", {{"Deployment", "web"}, {"Rollout", "web"}})};
@@ -341,15 +341,15 @@ TEST(SelectPods, PodsOfAnotherNamespaceCountOnlyWhereItIsOpened) {
               HasSubstr("Deployment/llm, team-b/Deployment/llm"));
 }
 
-TEST(SelectPods, WorkloadThatSleepsIsWhatItWasWhoeverElseHoldsGpus) {
+TEST(SelectPods, WorkloadAtZeroReplicasKeepsItsOwner) {
   const std::vector<Pod> past = {Owned("llm-1", {kLlm})};
   EXPECT_EQ(Select(Workload("", "llm"), {}, kScaledObject, past).what, "pods of Deployment/llm");
   EXPECT_EQ(Select(Workload("", "llm"), {Owned("embed-1", {kEmbed})}, kScaledObject, past).what,
             "pods of Deployment/llm");
 }
 
-// Alone, they may all be the workload's; a pod that cannot be says that they may not.
-TEST(SelectPods, WhoElseIsThereMattersForPodsThatMayBeAnothers) {
+// Pods that fit the workload count as its own, unless another pod cannot be its own.
+TEST(SelectPods, OtherPodsDecideWhetherAmbiguousPodsCount) {
   const ScaledObjectRef llm{.namespace_name = "team-a", .name = "llm"};
   const Pod worker =
       ByName("llm-0-1", {{"StatefulSet", "llm-0"}, {"LeaderWorkerSet", "llm", "llm-0"}});
