@@ -14,7 +14,7 @@
 namespace gpuscaler {
 namespace {
 
-// It may be built or started without.
+// IPv6 may be compiled out of the kernel or disabled at boot.
 bool KernelHasIpv6() {
   const int probe = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (probe < 0) return errno != EAFNOSUPPORT;
@@ -24,8 +24,8 @@ bool KernelHasIpv6() {
 
 bool Bind(int socket, const addrinfo& address) {
   const int on = 1, off = 0;
-  // A restart need not wait for the last connections to time out. A port that somebody listens on
-  // stays his.
+  // A restart need not wait for the last connections to time out. A port on which another socket
+  // listens cannot be bound all the same.
   setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (address.ai_family == AF_INET6) {
     setsockopt(socket, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
@@ -42,8 +42,8 @@ absl::Status CannotListen(const std::string& address, int port) {
 
 }  // namespace
 
-absl::StatusOr<BoundPort> BoundPort::Open(const std::string& asked, int port) {
-  const std::string address = asked == "::" && !KernelHasIpv6() ? "0.0.0.0" : asked;
+absl::StatusOr<BoundPort> BoundPort::Open(const std::string& requested, int port) {
+  const std::string address = requested == "::" && !KernelHasIpv6() ? "0.0.0.0" : requested;
   addrinfo hints = {};
   hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE;
   hints.ai_socktype = SOCK_STREAM;

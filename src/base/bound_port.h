@@ -1,6 +1,6 @@
-// A TCP port of this host: bound first, listened on later, so that it is known while a server still
-// starts, and who comes is refused. Nobody has it for sure before he listens: until then others may
-// bind it too, as servers do that let a restart have their port at once (SO_REUSEADDR).
+// A TCP port that is bound first and listened on later. The port number is then available while a
+// server starts, and clients are refused until Listen(). Another process may bind the port until
+// then, because SO_REUSEADDR is set; the first one that listens keeps it.
 #pragma once
 
 #include <string>
@@ -12,9 +12,10 @@ namespace gpuscaler {
 
 class BoundPort {
  public:
-  // `address` in figures: "::" is all of IPv6 and IPv4, or of IPv4 alone where the kernel has no
-  // IPv6; "0.0.0.0" is all of IPv4. Port 0: any free one. INVALID_ARGUMENT for what is no address,
-  // UNAVAILABLE when another listens there or it is not of this host.
+  // `address` is numeric. "::" binds all of IPv6 and IPv4, or of IPv4 alone if the kernel has no
+  // IPv6; "0.0.0.0" binds all of IPv4. Port 0 binds any free one. Returns INVALID_ARGUMENT if
+  // `address` is no IP address. Returns UNAVAILABLE if another socket listens there or the address
+  // is not one of this host.
   static absl::StatusOr<BoundPort> Open(const std::string& address, int port);
   ~BoundPort();
   BoundPort(BoundPort&& other) noexcept : socket_(std::exchange(other.socket_, -1)) {}
@@ -22,14 +23,14 @@ class BoundPort {
 
   int port() const;
 
-  // The socket, non-blocking, which listens from now on, the caller's to close. UNAVAILABLE when
-  // another listens there by now.
+  // Returns the listening socket, which is non-blocking and which the caller must close. Returns
+  // UNAVAILABLE if another socket listens there by now.
   absl::StatusOr<int> Listen() &&;
 
  private:
   explicit BoundPort(int socket) : socket_(socket) {}
 
-  int socket_;  // -1: given away
+  int socket_;  // -1: moved from, or returned by Listen()
 };
 
 }  // namespace gpuscaler

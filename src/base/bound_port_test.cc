@@ -25,7 +25,7 @@ bool CanConnect(int port) {
   return connected;
 }
 
-TEST(BoundPort, IsKnownAndRefusesUntilItListens) {
+TEST(BoundPort, HasANumberAndRefusesClientsUntilItListens) {
   for (const char* address : {"127.0.0.1", "0.0.0.0", "::"}) {
     auto bound = BoundPort::Open(address, 0);
     ASSERT_TRUE(bound.ok()) << bound.status();
@@ -39,7 +39,7 @@ TEST(BoundPort, IsKnownAndRefusesUntilItListens) {
   }
 }
 
-TEST(BoundPort, IsTheFirstOnesWhoListens) {
+TEST(BoundPort, FirstSocketThatListensKeepsIt) {
   auto bound = BoundPort::Open("127.0.0.1", 0);
   ASSERT_TRUE(bound.ok()) << bound.status();
   const int port = bound->port();
@@ -53,7 +53,7 @@ TEST(BoundPort, IsTheFirstOnesWhoListens) {
   close(*listening);
 }
 
-TEST(BoundPort, SaysWhyItCannotBeHad) {
+TEST(BoundPort, ErrorHasTheReason) {
   EXPECT_EQ(BoundPort::Open("localhost", 0).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(BoundPort::Open("192.0.2.1", 0).status().code(), absl::StatusCode::kUnavailable);
   auto bound = BoundPort::Open("127.0.0.1", 0);

@@ -1,4 +1,4 @@
-// The time that values carry. Injected everywhere, so that a test moves it and a demo speeds it up.
+// The clock that timestamps values. It is injected: tests advance it, and a demo runs it faster.
 #pragma once
 
 #include "absl/time/time.h"
@@ -12,8 +12,8 @@ class Clock {
   virtual absl::Time Now() const = 0;
 };
 
-// UTC at construction plus what the monotonic clock has counted since, times `speed`: prints as a
-// date, yet a correction of the system's clock moves no age and no window.
+// UTC at construction plus `speed` times the monotonic time since. Times print as dates, yet a
+// correction of the system clock changes no age and no window.
 class SteadyClock : public Clock {
  public:
   explicit SteadyClock(double speed = 1.0);

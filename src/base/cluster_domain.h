@@ -1,13 +1,13 @@
-// What the names of this cluster's Services end with.
+// The domain at the end of this cluster's Service names.
 #pragma once
 
 #include <string>
 
 namespace gpuscaler {
 
-// "cluster.local", of "svc.cluster.local" in the search list that a pod's resolver has from its
-// kubelet. Empty: there is none, as outside of a cluster or with a dnsPolicy other than
-// ClusterFirst.
+// Returns "cluster.local" if the resolver's search list has "svc.cluster.local", which kubelets
+// write into a pod's /etc/resolv.conf. Returns "" outside a cluster, or if the pod's dnsPolicy is
+// not ClusterFirst.
 std::string ClusterDomainHere();
 
 }  // namespace gpuscaler

@@ -12,7 +12,7 @@
 namespace gpuscaler {
 namespace {
 
-// RFC 1035, 4.1.1: of the header's third and fourth byte.
+// Bits of the header's third and fourth byte (RFC 1035, section 4.1.1).
 constexpr unsigned char kIsReply = 0x80;
 constexpr unsigned char kIsCutOff = 0x02;
 constexpr unsigned char kCode = 0x0f;

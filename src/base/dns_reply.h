@@ -1,4 +1,4 @@
-// The reply of a DNS server to one question: what it has instead of an address.
+// Parses DNS replies that have no address: the alias or the error in them.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,13 @@
 namespace gpuscaler {
 
 // Returns the last alias (CNAME) in the reply to `question`, which is for records of `type`
-// (ns_type); empty if it has none. UNAVAILABLE: the reply is malformed, or has such a record.
+// (ns_type), or "" if there is none. Returns UNAVAILABLE if the reply is malformed or has a record
+// of that type.
 absl::StatusOr<std::string> LastAliasIn(absl::Span<const unsigned char> reply, uint16_t type,
                                         absl::string_view question);
 
-// Returns why a question failed: what the server replied, else the text of `error` (errno) if
-// `reply` is none, but zeros. It must have a whole header.
+// Returns why a question failed: the server's error, or the text of `error` (errno) if `reply` is
+// all zeros, since no reply came. `reply` must have a whole header.
 std::string FailureIn(absl::Span<const unsigned char> reply, int error);
 
 }  // namespace gpuscaler

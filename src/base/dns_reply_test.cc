@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 constexpr char kQuestion[] = "A of a.b";
 
-// A reply to a question for "a.b" with these answers, each behind the name of the question.
+// Returns a reply to a question for "a.b" with these answer records.
 std::string ReplyWith(int answers, const std::string& records) {
   std::string reply("\x12\x34\x81\x80\0\1\0\0\0\0\0\0\1a\1b\0\0\1\0\1", 21);
   reply[7] = static_cast<char>(answers);
@@ -38,7 +38,7 @@ absl::StatusOr<std::string> AliasIn(const std::string& reply) {
                      kQuestion);
 }
 
-TEST(LastAliasIn, IsTheLastOfThem) {
+TEST(LastAliasIn, ReturnsTheLastAlias) {
   EXPECT_EQ(AliasIn(ReplyWith(0, "")).value(), "");
   EXPECT_EQ(AliasIn(ReplyWith(1, Record(ns_t_aaaa, std::string(16, '\1')))).value(), "");
   EXPECT_EQ(AliasIn(ReplyWith(2, Alias("c") + Alias("d"))).value(), "d");

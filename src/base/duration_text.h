@@ -1,4 +1,4 @@
-// Durations as people write them: 500ms, 30s, 2m, 1h30m.
+// Durations as text: 500ms, 30s, 2m, 1h30m.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace gpuscaler {
 
-// Finite and not negative, with a unit (a bare 0 needs none). INVALID_ARGUMENT says what is
-// allowed.
+// The duration must be finite and not negative, and have a unit (a bare 0 needs none). Otherwise
+// returns INVALID_ARGUMENT with the allowed form.
 absl::StatusOr<absl::Duration> ParseDuration(absl::string_view text);
 
-// "1m30s", "500ms"; what ParseDuration reads back as the same duration.
+// Returns "1m30s" or "500ms": ParseDuration() returns the same duration for it.
 std::string DurationText(absl::Duration duration);
 
-// For an age that grows from one message to the next: whole seconds from 1 s on, so that messages
-// about one thing stay alike and Kubernetes folds its events.
+// Returns `age` in whole seconds from 1 s on. Repeated messages with an age in them are then often
+// equal, and Kubernetes merges equal events.
 std::string AgeText(absl::Duration age);
 
 }  // namespace gpuscaler

@@ -12,7 +12,7 @@ TEST(ParseDuration, ReadsNumbersWithUnits) {
   EXPECT_EQ(*ParseDuration("0"), absl::ZeroDuration());
 }
 
-TEST(ParseDuration, RefusesWhatIsNotADuration) {
+TEST(ParseDuration, RefusesOtherTexts) {
   for (const char* text : {"", "30", "-1s", "inf", "-inf", "nan", "1e999s", "30 parsecs", "s"}) {
     const auto parsed = ParseDuration(text);
     EXPECT_EQ(parsed.status().code(), absl::StatusCode::kInvalidArgument) << text;
@@ -27,7 +27,7 @@ TEST(DurationText, ReadsBackAsTheSame) {
   }
 }
 
-TEST(AgeText, IsRoughEnoughToRepeat) {
+TEST(AgeText, HasWholeSecondsOrMilliseconds) {
   EXPECT_EQ(AgeText(absl::Seconds(62.274867596)), "1m2s");
   EXPECT_EQ(AgeText(absl::Milliseconds(250.7)), "250ms");
   EXPECT_EQ(AgeText(absl::ZeroDuration()), "0");

@@ -1,5 +1,4 @@
-// A queue of many tenants' tasks: tenants take turns, and each has no more than a share of the
-// tasks that are under way.
+// A round-robin queue of tasks of many tenants. It limits how many tasks of one tenant run at once.
 #pragma once
 
 #include <cstddef>
@@ -20,9 +19,9 @@ class FairQueue {
     Task task;
   };
 
-  explicit FairQueue(size_t most_of_one) : most_of_one_(most_of_one) {}
+  explicit FairQueue(size_t most_running) : most_running_(most_running) {}
 
-  // `bytes` are what the task holds until its turn.
+  // `bytes`: memory that the task holds while it waits.
   void Push(const std::string& tenant, Task task, size_t bytes = 0) {
     Tenant& owner = tenants_[tenant];
     owner.waiting.push_back({std::move(task), bytes});
@@ -35,14 +34,15 @@ class FairQueue {
     return found == tenants_.end() ? 0 : found->second.waiting.size();
   }
 
-  // The bytes that a tenant's tasks hold, and those of all.
+  // Bytes that waiting tasks hold: those of one tenant, and all.
   size_t BytesOf(const std::string& tenant) const {
     const auto found = tenants_.find(tenant);
     return found == tenants_.end() ? 0 : found->second.bytes;
   }
   size_t bytes() const { return bytes_; }
 
-  // Returns the next task; it is under way until Done(). Empty: no tenant that may have more waits.
+  // Returns the next task, which counts as running until Done(). Returns nothing if no tenant below
+  // its limit has a waiting task.
   std::optional<Turn> Next() {
     const auto found = Find();
     if (found == tenants_.end()) return std::nullopt;
@@ -55,12 +55,12 @@ class FairQueue {
     last_ = name;
     return Turn{.tenant = name, .task = std::move(task)};
   }
-  bool HasNext() { return Find() != tenants_.end(); }
-
   void Done(const std::string& tenant) {
     const auto found = tenants_.find(tenant);
     if (--found->second.under_way == 0 && found->second.waiting.empty()) tenants_.erase(found);
   }
+
+  bool HasNext() { return Find() != tenants_.end(); }
 
  private:
   struct Tenant {
@@ -70,17 +70,17 @@ class FairQueue {
   };
   using Tenants = std::map<std::string, Tenant>;
 
-  // The first behind the last one, all around.
+  // Returns the next eligible tenant after the one that was served last, wrapping around.
   typename Tenants::iterator Find() {
     auto at = tenants_.upper_bound(last_);
     for (size_t i = 0; i < tenants_.size(); ++i, ++at) {
       if (at == tenants_.end()) at = tenants_.begin();
-      if (!at->second.waiting.empty() && at->second.under_way < most_of_one_) return at;
+      if (!at->second.waiting.empty() && at->second.under_way < most_running_) return at;
     }
     return tenants_.end();
   }
 
-  const size_t most_of_one_;
+  const size_t most_running_;
   Tenants tenants_;
   size_t bytes_ = 0;
   std::string last_;

@@ -24,7 +24,7 @@ TEST(FairQueue, TenantsTakeTurnsHoweverManyOneHas) {
   EXPECT_THAT(TurnsOf(queue), ElementsAre("a", "b", "c", "a", "a"));
 }
 
-TEST(FairQueue, ATenantsOwnComeInTheirOrder) {
+TEST(FairQueue, TasksOfOneTenantKeepTheirOrder) {
   FairQueue<int> queue(10);
   for (int i = 0; i < 3; ++i) queue.Push("a", i);
   std::vector<int> tasks;
@@ -32,7 +32,7 @@ TEST(FairQueue, ATenantsOwnComeInTheirOrder) {
   EXPECT_THAT(tasks, ElementsAre(0, 1, 2));
 }
 
-TEST(FairQueue, NoTenantHasMoreThanItsShareUnderWay) {
+TEST(FairQueue, NoTenantRunsMoreTasksThanItsLimit) {
   FairQueue<int> queue(2);
   for (int i = 0; i < 4; ++i) queue.Push("a", i);
   EXPECT_THAT(TurnsOf(queue), ElementsAre("a", "a"));

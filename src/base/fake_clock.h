@@ -1,4 +1,4 @@
-// A clock that stands until a test moves it.
+// A clock that changes only when a test advances it. Thread-safe.
 #pragma once
 
 #include <atomic>

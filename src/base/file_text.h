@@ -1,4 +1,4 @@
-// All of a file, as text.
+// Reads a whole file into a string.
 #pragma once
 
 #include <cstdio>
@@ -8,14 +8,15 @@
 
 namespace gpuscaler {
 
-// More than any manifest, profile, certificate or list of GPUs has.
+// Larger than any manifest, profile, certificate or list of GPUs.
 constexpr size_t kLargestText = size_t{16} << 20;
 
-// INVALID_ARGUMENT "PATH: cannot be read: WHY" for what is missing, not ours to read, a directory,
-// or larger than `most_bytes`: what was read so far is never taken for the whole. Empty is fine.
+// Returns the whole content, which may be empty, never a part of it. Returns INVALID_ARGUMENT
+// "PATH: cannot be read: WHY" if the file is missing, unreadable, a directory or larger than
+// `most_bytes`.
 absl::StatusOr<std::string> ReadFileText(const std::string& path, size_t most_bytes = kLargestText);
 
-// The rest of `file`, which stays open; `name` stands for the path.
+// Returns the rest of `file`, which stays open. Errors have `name` in place of the path.
 absl::StatusOr<std::string> ReadFileText(std::FILE* file, const std::string& name,
                                          size_t most_bytes = kLargestText);
 

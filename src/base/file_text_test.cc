@@ -53,7 +53,7 @@ TEST_F(FileTextTest, FileBeyondTheLimitIsRefusedWhole) {
   ExpectUnreadable(ReadFileText(path_, 4), path_, "larger than 4 bytes");
 }
 
-TEST_F(FileTextTest, OpenFileGoesByTheNameItIsGiven) {
+TEST_F(FileTextTest, ErrorOfAnOpenFileHasTheGivenName) {
   Write("12345");
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path_.c_str(), "rb"),
                                                              &std::fclose);

@@ -8,7 +8,7 @@
 namespace gpuscaler {
 namespace {
 
-TEST(HostName, NamesOfDnsAreHostNames) {
+TEST(HostName, DnsNamesAreHostNames) {
   for (const char* name : {"a", "gpu-7", "7up", "localhost", "3com.com", "A.b.C", "shop_redis_1",
                            "keda-gpu-scaler-agents.gpu.svc", "agents.gpu.svc.cluster.local."}) {
     EXPECT_TRUE(IsHostName(name)) << name;
@@ -17,7 +17,7 @@ TEST(HostName, NamesOfDnsAreHostNames) {
   EXPECT_TRUE(IsHostName(absl::StrCat(label, ".", label, ".", label, ".", label.substr(2))));
 }
 
-TEST(HostName, AddressesAndOtherTextsAreNone) {
+TEST(HostName, AddressesAndOtherTextsAreNoHostNames) {
   for (const char* text :
        {"", ".", "a..b", ".a", "a b", "no such host!", "-a", "a-", "a.-b", "10.0.0.7", "300.1.1.1",
         "10.0.0", "7", "fd00::7", "[fd00::7]", "a:1", "http://a", "a/b", "h\xC3\xB6st"}) {

@@ -7,7 +7,7 @@
 namespace gpuscaler {
 namespace {
 
-TEST(JitterTest, IsFromTheRangeAndSeldomTheSame) {
+TEST(JitterTest, NumbersAreInTheRangeAndDiffer) {
   std::set<double> factors;
   for (int i = 0; i < 100; ++i) factors.insert(Jitter(0.9, 1.1));
   EXPECT_GT(factors.size(), 50u);

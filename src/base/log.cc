@@ -50,7 +50,7 @@ std::string Json(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// Bare where it reads as one word, else quoted as JSON quotes.
+// Returns the text unquoted if it is one word, else quoted and escaped as in JSON.
 std::string TextValue(const std::string& text) {
   const bool plain = !text.empty() && text.find_first_of(" \"=\\\t\r\n") == std::string::npos &&
                      Json(text).size() == text.size() + 2;
@@ -75,7 +75,7 @@ std::string LinesDropped(int64_t count) {
                        {{"count", count}, {"why", "standard error was not read"}});
 }
 
-// spdlog brings the level and the locking.
+// spdlog does the level filter and the locking.
 spdlog::logger& Logger() {
   static spdlog::logger& logger = *new spdlog::logger(
       "keda-gpu-scaler", std::make_shared<LogSink>(STDERR_FILENO, &LinesDropped));
@@ -110,7 +110,7 @@ void SetLogLevel(LogLevel level) { Logger().set_level(SpdlogLevel(level)); }
 
 void Log(LogLevel level, absl::string_view event, std::initializer_list<LogField> fields) {
   if (!Logger().should_log(SpdlogLevel(level))) return;
-  // As an argument: the line's own braces are not a format.
+  // The line is an argument, because braces in it must not be read as a format.
   Logger().log(SpdlogLevel(level), "{}", FormatLogLine(log_format, Now(), level, event, fields));
 }
 

@@ -1,9 +1,9 @@
-// Structured log on standard error: one event a line, for changes and not for ticks.
+// Structured log on standard error: one event per line. Log changes, not ticks.
 //
 //   LogWarn("snapshot_stale", {{"node", "gpu-7"}, {"age_seconds", 12.4}});
 //   2026-01-01T00:00:00.000Z level=warn event=snapshot_stale node=gpu-7 age_seconds=12.4
 //
-// Never a secret: pass no metadata values, no keys, no certificates.
+// Must not contain secrets: pass no metadata values, no keys, no certificates.
 #pragma once
 
 #include <cstdint>
@@ -41,13 +41,14 @@ struct LogField {
   }
 };
 
-// Once, before the threads start; without it: info and above, as text.
+// Must be called at most once, before threads start. The default is level info, as text.
 void StartLogging(LogLevel level, LogFormat format);
 
 // Replaces the level that StartLogging() set. Thread-safe.
 void SetLogLevel(LogLevel level);
 
-// Thread-safe; never waits for who reads (log_sink.h). `event` and the keys are snake_case.
+// Thread-safe. Never blocks on the reader of standard error (log_sink.h). `event` and the keys are
+// snake_case.
 void Log(LogLevel level, absl::string_view event, std::initializer_list<LogField> fields);
 
 inline void LogDebug(absl::string_view event, std::initializer_list<LogField> fields = {}) {
@@ -63,7 +64,7 @@ inline void LogError(absl::string_view event, std::initializer_list<LogField> fi
   Log(LogLevel::kError, event, fields);
 }
 
-// The line without its newline; `at` is UTC, RFC 3339 with milliseconds.
+// Returns the line without its newline. `at` is UTC, RFC 3339 with milliseconds.
 std::string FormatLogLine(LogFormat format, absl::string_view at, LogLevel level,
                           absl::string_view event, std::initializer_list<LogField> fields);
 

@@ -13,18 +13,18 @@
 namespace gpuscaler {
 namespace {
 
-bool TakesMore(int descriptor) {
-  pollfd asked = {.fd = descriptor, .events = POLLOUT, .revents = 0};
-  return poll(&asked, 1, 0) == 1 && (asked.revents & POLLOUT) != 0;
+bool IsWritable(int descriptor) {
+  pollfd polled = {.fd = descriptor, .events = POLLOUT, .revents = 0};
+  return poll(&polled, 1, 0) == 1 && (polled.revents & POLLOUT) != 0;
 }
 
 }  // namespace
 
-LogSink::LogSink(int descriptor, std::function<std::string(int64_t)> told)
-    : descriptor_(descriptor), reported_(std::move(told)) {}
+LogSink::LogSink(int descriptor, std::function<std::string(int64_t)> dropped_line)
+    : descriptor_(descriptor), dropped_line_(std::move(dropped_line)) {}
 
 void LogSink::sink_it_(const spdlog::details::log_msg& message) {
-  if (dropped_ > 0 && Write(reported_(dropped_))) dropped_ = 0;
+  if (dropped_ > 0 && Write(dropped_line_(dropped_))) dropped_ = 0;
   if (dropped_ > 0 || !Write({message.payload.data(), message.payload.size()})) ++dropped_;
 }
 
@@ -32,8 +32,8 @@ bool LogSink::Write(absl::string_view line) {
   const std::string text = absl::StrCat(cut_ ? "\n" : "", line, "\n");
   absl::string_view rest = text;
   while (!rest.empty()) {
-    if (!TakesMore(descriptor_)) break;
-    // A pipe that takes more takes this much at once: pipe(7).
+    if (!IsWritable(descriptor_)) break;
+    // A writable pipe takes PIPE_BUF bytes without blocking: pipe(7).
     const size_t most = std::min<size_t>(rest.size(), PIPE_BUF);
     const ssize_t written = write(descriptor_, rest.data(), most);
     if (written < 0 && errno == EINTR) continue;

@@ -1,4 +1,4 @@
-// Log lines on their way to a descriptor that may not take them.
+// A spdlog sink that writes to a descriptor without ever blocking on its reader.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +11,25 @@
 
 namespace gpuscaler {
 
-// Never waits for the reader: of a pipe whose reader has stalled, or a terminal that was stopped,
-// an answer to KEDA must not hang. What does not fit is dropped and counted, and the next line that
-// fits comes after one that says how many were.
+// Never blocks: a stalled pipe reader or a stopped terminal must not delay an answer to KEDA. A
+// line that does not fit is dropped and counted. The next line that fits follows a line with the
+// number of dropped ones.
 class LogSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
-  // `descriptor` outlives the sink. `told` is the line that says how many were dropped.
-  LogSink(int descriptor, std::function<std::string(int64_t dropped)> told);
+  // `descriptor` must outlive the sink. `dropped_line` returns the line for `dropped` lost lines.
+  LogSink(int descriptor, std::function<std::string(int64_t dropped)> dropped_line);
 
  private:
   void sink_it_(const spdlog::details::log_msg& message) override;
   void flush_() override {}
 
-  // False when the line did not fit, or not all of it.
+  // Returns false if the line did not fit completely.
   bool Write(absl::string_view line);
 
   const int descriptor_;
-  const std::function<std::string(int64_t)> reported_;
+  const std::function<std::string(int64_t)> dropped_line_;
   int64_t dropped_ = 0;
-  bool cut_ = false;  // the last line has no end
+  bool cut_ = false;  // only the beginning of the last line was written
 };
 
 }  // namespace gpuscaler

@@ -20,7 +20,7 @@ namespace {
 using testing::ElementsAre;
 using testing::SizeIs;
 
-// A pipe with room for two pages, read when the test says.
+// A sink on a pipe with room for two pages, which is read only by Read().
 class LogSinkTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -56,7 +56,7 @@ TEST_F(LogSinkTest, WritesWholeLines) {
   EXPECT_THAT(Read(), ElementsAre("one {}", "two"));
 }
 
-TEST_F(LogSinkTest, ReaderThatStallsIsNotWaitedForAndLearnsHowManyWereDropped) {
+TEST_F(LogSinkTest, StalledReaderDoesNotBlockAndLaterGetsTheNumberOfDroppedLines) {
   const std::string line(1000, 'x');
   for (int i = 0; i < 100; ++i) Log(line);
   const size_t taken = Read().size();
@@ -68,14 +68,14 @@ TEST_F(LogSinkTest, ReaderThatStallsIsNotWaitedForAndLearnsHowManyWereDropped) {
   EXPECT_THAT(Read(), ElementsAre("and on"));
 }
 
-TEST_F(LogSinkTest, LineThatIsCutHidesNotTheNextOne) {
+TEST_F(LogSinkTest, LineAfterATruncatedOneIsWhole) {
   Log(std::string(12'000, 'x'));
   EXPECT_THAT(Read(), ElementsAre(SizeIs(8192)));
   Log("after");
   EXPECT_THAT(Read(), ElementsAre("dropped 1", "after"));
 }
 
-TEST_F(LogSinkTest, ReaderThatHasGoneEndsNothing) {
+TEST_F(LogSinkTest, ClosedReaderIsNoError) {
   signal(SIGPIPE, SIG_IGN);
   close(ends_[0]);
   Log("to nobody");

@@ -18,7 +18,7 @@ TEST(Log, TextValueWithSpacesOrQuotesIsQuoted) {
             R"(T level=info event=e why="a \"b\"\nc")");
 }
 
-TEST(Log, TextLineIsOneWithoutControls) {
+TEST(Log, TextLineHasNoControlCharacters) {
   EXPECT_EQ(FormatLogLine(
                 LogFormat::kText, "T", LogLevel::kInfo, "e",
                 {{"pod", "a\xc2\x9b\xe2\x80\xae\x7f"}, {"why", "\n::error::\x1b[2J\xe2\x80\xa8"}}),
@@ -41,7 +41,7 @@ TEST(Log, JsonLineIsOneObject) {
       R"({"time":"T","level":"error","event":"e","why":"a\"b","n":1})");
 }
 
-TEST(Log, GarbageBytesAreReplacedAndNotFatal) {
+TEST(Log, BytesThatAreNotUtf8AreReplaced) {
   EXPECT_NE(FormatLogLine(LogFormat::kJson, "T", LogLevel::kInfo, "e", {{"why", "\xff\xfe"}}), "");
 }
 

@@ -1,5 +1,5 @@
-// std::mutex with clang's thread-safety annotations. Not absl::Mutex: Debian's is not instrumented,
-// and ThreadSanitizer then calls correct code racy.
+// std::mutex with clang's thread-safety annotations. It replaces absl::Mutex: Debian builds that
+// without instrumentation, so ThreadSanitizer reports races in correct code.
 #pragma once
 
 #include <condition_variable>
@@ -35,14 +35,14 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
 
 class CondVar {
  public:
-  // Wakes early for no reason at times, as every condition variable does: call it in a loop.
+  // May wake spuriously, as every condition variable: must be called in a loop.
   void Wait(Mutex& mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
     condition_.wait(lock);
     lock.release();
   }
 
-  // False when `timeout` of real time passed first.
+  // Returns false if `timeout` of real time passed first. May wake spuriously.
   bool WaitFor(Mutex& mutex, absl::Duration timeout) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
     const bool woken =
@@ -56,7 +56,7 @@ class CondVar {
   void NotifyAll() { condition_.notify_all(); }
 
  private:
-  // An hour at most: infinity does not fit a time point.
+  // Returns an hour at most: infinity does not fit a time point.
   static std::chrono::nanoseconds Bounded(absl::Duration timeout) {
     return absl::ToChronoNanoseconds(std::min(timeout, absl::Hours(1)));
   }

@@ -26,13 +26,13 @@ struct RecordType {
 
 constexpr RecordType kAddressTypes[] = {{ns_t_a, "A"}, {ns_t_aaaa, "AAAA"}};
 
-constexpr int kMostAliases = 8;  // one after the other: they may lead in a circle
+constexpr int kMostAliases = 8;  // in one chain, which may be a loop
 
 // The system's resolver, as /etc/resolv.conf is now.
 class Resolver {
  public:
   Resolver() : is_open_(res_ninit(&state_) == 0) {
-    state_.retry = 1;  // getaddrinfo() has been patient before
+    state_.retry = 1;  // getaddrinfo() has retried before
   }
   ~Resolver() {
     if (is_open_) res_nclose(&state_);
@@ -42,8 +42,9 @@ class Resolver {
 
   bool is_open() const { return is_open_; }
 
-  // All that stand for `host`, whatever comes first: that is up to its dots. glibc hands out six
-  // domains of the search list; a cluster's own are the first three.
+  // Returns every name that the resolver tries for `host`. The resolver's order depends on the dots
+  // in `host` and does not matter here. glibc provides six domains of the search list; a cluster's
+  // own are the first three.
   std::vector<std::string> NamesOf(const std::string& host) const {
     std::vector<std::string> names;
     if (!absl::EndsWith(host, ".")) {
@@ -56,21 +57,21 @@ class Resolver {
     return names;
   }
 
-  // Where a server has followed an alias in vain, it may say so of a failure there, too: what it
-  // leads to is asked by itself.
+  // Returns the last alias of `name`, which has no record of `type`. Queries each alias on its own:
+  // a server that followed one may report a failure at its target as "no record".
   absl::StatusOr<std::string> NameWithout(const RecordType& type, const std::string& name) {
-    std::string asked = name;
+    std::string current = name;
     for (int aliases = 0; aliases <= kMostAliases; ++aliases) {
-      ASSIGN_OR_RETURN(std::string alias, AliasOf(asked, type));
-      if (alias.empty()) return asked;
-      asked = std::move(alias);
+      ASSIGN_OR_RETURN(std::string alias, AliasOf(current, type));
+      if (alias.empty()) return current;
+      current = std::move(alias);
     }
     return absl::UnavailableError(
         absl::StrCat(type.name, " of ", name, ": more than ", kMostAliases, " aliases"));
   }
 
  private:
-  // Of a name without such an address; empty: nor is it an alias.
+  // Returns the alias of a name without a record of `type`, or "" if it is no alias.
   absl::StatusOr<std::string> AliasOf(const std::string& name, const RecordType& type) {
     std::fill_n(reply_.begin(), NS_HFIXEDSZ, 0);
     const int size = res_nquery(&state_, name.c_str(), ns_c_in, type.number, reply_.data(),
@@ -80,8 +81,8 @@ class Resolver {
     if (size >= 0) {
       return LastAliasIn({reply_.data(), static_cast<size_t>(size)}, type.number, question);
     }
-    const int what = state_.res_h_errno;
-    if (what == HOST_NOT_FOUND || what == NO_DATA) return "";
+    const int failure = state_.res_h_errno;
+    if (failure == HOST_NOT_FOUND || failure == NO_DATA) return "";
     return absl::UnavailableError(absl::StrCat(question, ": ", FailureIn(reply_, error)));
   }
 

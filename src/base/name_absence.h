@@ -1,4 +1,4 @@
-// Whether a name has no address, or DNS merely fails.
+// Distinguishes a name without an address from a DNS failure.
 #pragma once
 
 #include <string>
@@ -7,13 +7,14 @@
 
 namespace gpuscaler {
 
-// For names that getaddrinfo() does not find, since it takes failures for an answer (glibc 2.36): a
-// question for IPv4 that is refused, lost or SERVFAIL where that for IPv6 is answered with nothing,
-// and any that are lost where another name of the search list does not exist. Asks for both, one by
-// one, in each domain of the search list.
-// Returns the last alias (CNAME) of the name, or itself if it has none: each answer is that there
-// is no such name, or no such address of it, nor of its aliases. UNAVAILABLE: which question got
-// another one, or none. Takes as long as one question without an answer does.
+// Call this when getaddrinfo() does not find a name, because glibc 2.36 reports some failures as
+// "no such name". It does so if the query for IPv4 is refused, lost or SERVFAIL while the one for
+// IPv6 returns no record. It also does so if a query is lost while another name of the search list
+// does not exist. This function sends both queries, one by one, for each domain of the search list.
+//
+// Returns the last alias (CNAME) of the name, or the name itself if it has none. Returns
+// UNAVAILABLE, with the query, unless every answer is that the name or its alias does not exist or
+// has no address. Takes about as long as one query without an answer, at most.
 absl::StatusOr<std::string> NameWithoutAddress(const std::string& host);
 
 }  // namespace gpuscaler

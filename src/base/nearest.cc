@@ -11,10 +11,10 @@
 namespace gpuscaler {
 namespace {
 
-// A longer one is no typo of ours, and the distance is quadratic.
+// Longer words are no typos of known ones, and the distance takes quadratic time.
 constexpr size_t kLongestWord = 64;
 
-// Levenshtein distance, case ignored.
+// Returns the Levenshtein distance, ignoring case.
 size_t Distance(absl::string_view a, absl::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
@@ -31,11 +31,11 @@ size_t Distance(absl::string_view a, absl::string_view b) {
   return row[b.size()];
 }
 
-// The only known word that begins with `word`; empty when there are none or several.
+// Returns the only known word that begins with `word`, or "" if there are none or several.
 absl::string_view OnlyBeginningWith(absl::string_view word,
                                     const std::vector<absl::string_view>& known) {
-  constexpr size_t kTellingLetters = 3;
-  if (word.size() < kTellingLetters) return "";
+  constexpr size_t kFewestLetters = 3;
+  if (word.size() < kFewestLetters) return "";
   const auto begins = [word](absl::string_view candidate) {
     return absl::StartsWithIgnoreCase(candidate, word);
   };

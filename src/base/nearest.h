@@ -1,4 +1,4 @@
-// "Did you mean": the known word that a mistyped one most resembles.
+// "Did you mean": finds the known word that is nearest to a mistyped one (Levenshtein distance).
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace gpuscaler {
 
-// The only known word that begins with it; else the one that differs least. Empty when nothing is
-// near: more than a third of the word (at least 2 letters) would have to change.
+// Returns the only known word that begins with `word`, else the nearest one. Returns "" if no word
+// is near: more than a third of the letters, and more than 2, would have to change.
 absl::string_view Nearest(absl::string_view word, const std::vector<absl::string_view>& known);
 
-// `most` of them that differ least, the nearest first.
+// Returns at most `most` known words, the nearest first.
 std::vector<absl::string_view> NearestFew(absl::string_view word,
                                           const std::vector<absl::string_view>& known, size_t most);
 
-// `; did you mean "targetValue"?`, or nothing.
+// Returns `; did you mean "targetValue"?`, or "" if no word is near.
 std::string DidYouMean(absl::string_view word, const std::vector<absl::string_view>& known);
 
 }  // namespace gpuscaler

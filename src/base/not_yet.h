@@ -1,5 +1,5 @@
-// What somebody has been asked for and nobody has said so far: worth waiting for, where a failure
-// is an answer already.
+// The status of a result that was requested and has not arrived. Callers wait for it, whereas any
+// other error is final.
 #pragma once
 
 #include "absl/status/status.h"

@@ -1,4 +1,4 @@
-// Numbers as text, both ways.
+// Converts numbers to text and back.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,18 @@
 
 namespace gpuscaler {
 
-// At most three decimals, no trailing zeros: "12.5", "0.333", "80". Values of this project keep no
-// more.
+// Returns at most three decimals, the precision of this project's values, without trailing zeros:
+// "12.5", "0.333", "80".
 std::string NumberText(double value);
 
-// "1 replica", "2 replicas".
+// Returns "1 replica" or "2 replicas".
 std::string CountText(int64_t count, absl::string_view noun);
 
-// A finite decimal number. INVALID_ARGUMENT for anything else: nan, inf, 1e999, hex, "", " 1".
+// Returns a finite decimal number, or INVALID_ARGUMENT for anything else: nan, inf, 1e999, hex, "",
+// " 1".
 absl::StatusOr<double> ParseNumber(absl::string_view text);
 
-// Rounded to three decimals, the precision KEDA keeps.
+// Returns `value` rounded to three decimals, the precision of KEDA.
 double RoundToThreeDecimals(double value);
 
 }  // namespace gpuscaler

@@ -15,13 +15,13 @@ TEST(NumberText, KeepsThreeDecimalsAndNoTrailingZeros) {
   EXPECT_EQ(NumberText(1200), "1200");
 }
 
-TEST(CountText, OneIsNotMany) {
+TEST(CountText, OnlyOneIsSingular) {
   EXPECT_EQ(CountText(0, "replica"), "0 replicas");
   EXPECT_EQ(CountText(1, "replica"), "1 replica");
   EXPECT_EQ(CountText(2, "replica"), "2 replicas");
 }
 
-TEST(ParseNumber, RefusesWhatIsNoFiniteNumber) {
+TEST(ParseNumber, RefusesAllButFiniteNumbers) {
   EXPECT_EQ(*ParseNumber("12.5"), 12.5);
   EXPECT_EQ(*ParseNumber("-3"), -3);
   EXPECT_EQ(*ParseNumber("1e3"), 1000);

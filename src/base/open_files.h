@@ -1,10 +1,10 @@
-// How many files and sockets the process may have open at once.
+// The limit on open files and sockets of this process.
 #pragma once
 
 #include <cstddef>
 
 namespace gpuscaler {
 
-size_t MostOpenFiles();  // its soft limit, which may be raised later
+size_t MostOpenFiles();  // the soft limit now, which the process may raise later
 
 }  // namespace gpuscaler

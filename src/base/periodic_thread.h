@@ -1,4 +1,4 @@
-// A thread that does one thing every interval, and ends when told.
+// A thread that calls a function every interval until it is stopped.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,8 @@
 
 namespace gpuscaler {
 
-// Ticks at once, then every `interval` of real time. A tick that takes longer delays the next one;
-// missed ticks are not made up for. Thread-safe.
+// Ticks at once, then every `interval` of real time. A tick that takes longer delays the next one,
+// and missed ticks are skipped. Thread-safe.
 class PeriodicThread {
  public:
   // `name` is what `top -H` shows: 15 characters at most.
@@ -24,17 +24,17 @@ class PeriodicThread {
   // Ticks now instead of at the end of the interval.
   void Wake() { WakeIn(absl::ZeroDuration()); }
 
-  // Ticks then, if the interval has not ended before.
+  // Ticks after `delay`, or at the end of the interval if that is sooner.
   void WakeIn(absl::Duration delay);
 
-  // No further tick. False when one is still running after `patience` (a hung driver call): the
-  // destructor would then wait for ever, and only the end of the process helps.
+  // Prevents further ticks. Returns false if one still runs after `timeout`, as in a hung driver
+  // call. The destructor would then block for ever, and only the end of the process helps.
   bool Stop(absl::Duration timeout);
 
  private:
   void Run();
 
-  const SteadyClock clock_;  // real time, whatever the demo does to the clock of the samples
+  const SteadyClock clock_;  // real time, also if the clock of the samples runs faster
   const absl::Duration interval_;
   const std::function<void()> tick_;
   Mutex mutex_;

@@ -35,13 +35,13 @@ TEST(PeriodicThread, WakeInTicksNoSoonerThanThat) {
   PeriodicThread thread("test", kNever,
                         [&] { (++ticks == 1 ? first : second).set_value(clock.Now()); });
   first.get_future().wait();
-  const absl::Time asked_at = clock.Now();
+  const absl::Time start = clock.Now();
   thread.WakeIn(kNever);
   thread.WakeIn(absl::Milliseconds(20));
-  EXPECT_GE(second.get_future().get() - asked_at, absl::Milliseconds(20));
+  EXPECT_GE(second.get_future().get() - start, absl::Milliseconds(20));
 }
 
-TEST(PeriodicThread, StopSaysWhenATickHangs) {
+TEST(PeriodicThread, StopReturnsFalseWhileATickHangs) {
   std::promise<void> started, release;
   std::shared_future<void> released = release.get_future().share();
   PeriodicThread thread("test", kNever, [&, released] {

@@ -18,15 +18,15 @@ struct Range {
   uint32_t last;
 };
 
-// Unicode 15: categories Cc, Cf, Zl, Zp, Co, Cn (noncharacters), and what else has no shape of its
-// own (fillers, variation selectors). In order.
+// Sorted. Unicode 15: categories Cc, Cf, Zl, Zp, Co and Cn (noncharacters), and other characters
+// without a glyph (fillers, variation selectors).
 constexpr Range kNotPrintable[] = {
     {0x0000, 0x001f},     // controls
     {0x007f, 0x009f},     // controls
     {0x00ad, 0x00ad},     // soft hyphen
     {0x034f, 0x034f},     // grapheme joiner
     {0x0600, 0x0605},     // Arabic number signs
-    {0x061c, 0x061c},     // mark of direction
+    {0x061c, 0x061c},     // direction mark
     {0x06dd, 0x06dd},     // end of ayah
     {0x070f, 0x070f},     // Syriac abbreviation
     {0x0890, 0x0891},     // Arabic pound signs
@@ -34,9 +34,9 @@ constexpr Range kNotPrintable[] = {
     {0x115f, 0x1160},     // fillers
     {0x17b4, 0x17b5},     // inherent vowels
     {0x180b, 0x180f},     // variation selectors
-    {0x200b, 0x200f},     // zero width, marks of direction
-    {0x2028, 0x202e},     // separators of lines, embedding and override of direction
-    {0x2060, 0x206f},     // joiners, isolates of direction
+    {0x200b, 0x200f},     // zero width, direction marks
+    {0x2028, 0x202e},     // line separators, direction embedding and override
+    {0x2060, 0x206f},     // joiners, direction isolates
     {0x3164, 0x3164},     // filler
     {0xe000, 0xf8ff},     // private use
     {0xfdd0, 0xfdef},     // noncharacters
@@ -63,7 +63,8 @@ struct Decoded {
   size_t bytes = 0;  // 0: the text does not begin with a character in UTF-8
 };
 
-// RFC 3629: the shortest form only, up to U+10FFFF, no surrogates.
+// Decodes the first character (RFC 3629): the shortest form only, up to U+10FFFF, no surrogates.
+// Requires a text that is not empty.
 Decoded FirstOf(absl::string_view text) {
   const auto byte = [text](size_t i) { return static_cast<uint8_t>(text[i]); };
   constexpr uint32_t kSmallestOf[] = {0, 0, 0x80, 0x800, 0x10000};  // index: the number of bytes
@@ -81,14 +82,15 @@ Decoded FirstOf(absl::string_view text) {
   return {.character = character, .bytes = bytes};
 }
 
-// Unicode 15: category Zs, with the tab.
+// Returns true for a tab and for category Zs of Unicode 15.
 bool IsBlank(uint32_t character) {
   return character == ' ' || character == '\t' || character == 0xa0 || character == 0x1680 ||
          (character >= 0x2000 && character <= 0x200a) || character == 0x202f ||
          character == 0x205f || character == 0x3000;
 }
 
-// "##[error]", "##vso[task...]", "##teamcity[...]": commands anywhere in a line of a CI log.
+// Returns true for "##[error]", "##vso[task...]" and "##teamcity[...]", which are commands anywhere
+// in a line of a CI log.
 bool BeginsCiCommand(absl::string_view text) {
   if (!absl::ConsumePrefix(&text, "##")) return false;
   const auto* const end = std::ranges::find_if_not(text, absl::ascii_isalpha);

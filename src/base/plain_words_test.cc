@@ -5,12 +5,12 @@
 namespace gpuscaler {
 namespace {
 
-TEST(PlainWords, WhatIsPlainStaysAsItIs) {
+TEST(PlainWords, PrintableAsciiIsUnchanged) {
   EXPECT_EQ(PlainWords("ERR unknown command 'XLEN'"), "ERR unknown command 'XLEN'");
   EXPECT_EQ(PlainWords(""), "");
 }
 
-TEST(PlainWords, PrintableUtf8StaysAsItIs) {
+TEST(PlainWords, PrintableUtf8IsUnchanged) {
   for (const char* words :
        {"caf\xc3\xa9", "\xe9\x80\x9a\xe4\xb9\x89\xe5\x8d\x83\xe9\x97\xae-7b",
         "\xd0\xbc\xd0\xbe\xd0\xb4\xd0\xb5\xd0\xbb\xd1\x8c", "\xf0\x9f\xa6\x99", "\xef\xbf\xbd"}) {
@@ -18,7 +18,7 @@ TEST(PlainWords, PrintableUtf8StaysAsItIs) {
   }
 }
 
-TEST(PlainWords, NothingMovesATerminalOrEndsALine) {
+TEST(PlainWords, ControlAndInvisibleCharactersAreReplaced) {
   const struct {
     const char* name;
     const char* words;
@@ -29,7 +29,7 @@ TEST(PlainWords, NothingMovesATerminalOrEndsALine) {
       {"CSI and next line in C1", "a\xc2\x9b\x32J\xc2\x85", "a?2J?"},
       {"separators of lines and paragraphs", "a\xe2\x80\xa8\xe2\x80\xa9", "a??"},
       {"zero width", "a\xe2\x80\x8b\xef\xbb\xbf", "a??"},
-      {"override and isolate of direction", "a\xe2\x80\xae\xe2\x81\xa6", "a??"},
+      {"direction override and isolate", "a\xe2\x80\xae\xe2\x81\xa6", "a??"},
       {"private use", "a\xee\x80\x80\xf4\x80\x80\x80", "a??"},
       {"tags", "a\xf3\xa0\x81\x81", "a?"},
   };
@@ -48,29 +48,29 @@ TEST(PlainWords, EachByteThatIsNotUtf8IsReplaced) {
       {"more than the shortest form", "a\xc1\x81\xe0\x81\x81\xf0\x80\x81\x81", "a?????????"},
       {"a surrogate", "a\xed\xa0\x80", "a???"},
       {"above U+10FFFF", "a\xf4\x90\x80\x80\xf5\x80\x80\x80", "a????????"},
-      {"lead bytes that there are not", "a\xf8\x90\x80\x80\xff", "a?????"},
+      {"invalid lead bytes", "a\xf8\x90\x80\x80\xff", "a?????"},
   };
   for (const auto& row : rows) EXPECT_EQ(PlainWords(row.words), row.want) << row.name;
 }
 
-TEST(PlainWords, LongOnesAreCut) {
+TEST(PlainWords, LongTextIsTruncated) {
   EXPECT_EQ(PlainWords("abcdef", 6), "abcdef");
   EXPECT_EQ(PlainWords("abcdefg", 6), "abcdef...");
 }
 
-TEST(PlainWords, NoCharacterIsCutInTwo) {
+TEST(PlainWords, CharactersAreNotSplit) {
   EXPECT_EQ(PlainWords("ab\xe9\x80\x9a", 5), "ab\xe9\x80\x9a");
   EXPECT_EQ(PlainWords("abc\xe9\x80\x9a", 5), "abc...");
 }
 
-TEST(EscapedLine, PrintableTextStaysAsItIs) {
+TEST(EscapedLine, PrintableTextIsUnchanged) {
   for (const char* line : {"", "a \\n \"b\" 100 %", "caf\xc3\xa9", "\xe9\x80\x9a\xe4\xb9\x89-7b",
                            "\xf0\x9f\xa6\x99", "agent ::1: gone", "# Title", "a ## b [c]"}) {
     EXPECT_EQ(EscapedLine(line), line);
   }
 }
 
-TEST(EscapedLine, NothingMovesATerminalOrForgesALine) {
+TEST(EscapedLine, ControlCharactersAndCiCommandsAreEscaped) {
   const struct {
     const char* name;
     std::string line;
@@ -97,7 +97,7 @@ TEST(EscapedLine, NothingMovesATerminalOrForgesALine) {
   }
 }
 
-TEST(EscapedLines, EachEndsOnceAndIsEscaped) {
+TEST(EscapedLines, EachLineIsEscapedAndEndsWithANewline) {
   EXPECT_EQ(EscapedLines({"a\nb", "", "::error::c"}), "a\\nb\n\n\\x3a:error::c\n");
   EXPECT_EQ(EscapedLines({}), "");
 }

@@ -1,4 +1,4 @@
-// How long poll(2) and its kin are to wait.
+// Timeouts of poll(2) and epoll_wait(2).
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,8 @@
 
 namespace gpuscaler {
 
-// Rounded up: they would else return for nothing until the time has come. A minute at most.
+// Returns `wait` in milliseconds, a minute at most. Rounds up, because a caller would otherwise
+// spin through the last millisecond.
 inline int MillisecondsForPoll(absl::Duration wait) {
   const absl::Duration rounded = absl::Ceil(wait, absl::Milliseconds(1));
   return static_cast<int>(std::clamp<int64_t>(absl::ToInt64Milliseconds(rounded), 0, 60'000));

@@ -1,4 +1,4 @@
-// Lets some through and counts the rest: for log lines that others can cause as fast as they like.
+// Rate limits for log lines that remote clients can cause at any rate.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,14 @@
 
 namespace gpuscaler {
 
-// Not thread-safe, and without a clock.
+// A fixed-window rate limit. Not thread-safe; the caller provides the time.
 class PassesLately {
  public:
-  // At most `per_period` pass in each `period`.
+  // Lets at most `per_period` lines pass in each `period`.
   PassesLately(int per_period, absl::Duration period) : per_period_(per_period), period_(period) {}
 
-  // Empty: drop this one. Else how many were dropped since the last one that passed.
+  // Returns how many lines were dropped since the last one that passed, or nothing if this one must
+  // be dropped.
   std::optional<int64_t> Pass(absl::Time now);
 
  private:
@@ -27,10 +28,10 @@ class PassesLately {
   int64_t dropped_ = 0;
 };
 
-// Thread-safe.
+// The same limit, thread-safe and with a clock.
 class RateLimit {
  public:
-  // `clock` outlives it.
+  // `clock` must outlive it.
   RateLimit(const Clock& clock, int per_period, absl::Duration period);
 
   std::optional<int64_t> Pass();

@@ -6,7 +6,7 @@
 namespace gpuscaler {
 namespace {
 
-TEST(RateLimit, PassesSoManyAPeriodAndCountsTheRest) {
+TEST(RateLimit, LimitsEachPeriodAndCountsDroppedLines) {
   FakeClock clock;
   RateLimit limit(clock, 2, absl::Seconds(10));
   EXPECT_EQ(limit.Pass(), 0);

@@ -18,7 +18,7 @@
 namespace gpuscaler {
 namespace {
 
-// Empty: not an address of the Internet.
+// Returns the numeric address, or "" if it is neither IPv4 nor IPv6.
 std::string AddressText(const addrinfo& address) {
   std::array<char, NI_MAXHOST> text;
   const int error = getnameinfo(address.ai_addr, address.ai_addrlen, text.data(), text.size(),
@@ -33,7 +33,7 @@ absl::Status Unknown(const std::string& host, absl::string_view why) {
 }  // namespace
 
 absl::StatusOr<ResolvedName> ResolveName(const std::string& host) {
-  // Without a type each address comes three times.
+  // Without a socket type getaddrinfo() returns each address three times.
   const addrinfo hints = {.ai_flags = AI_CANONNAME, .ai_socktype = SOCK_STREAM};
   addrinfo* found = nullptr;
   const int error = getaddrinfo(host.c_str(), nullptr, &hints, &found);

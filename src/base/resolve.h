@@ -1,4 +1,4 @@
-// What a name means on this machine: its hosts file, its DNS.
+// Resolves names with the system's resolver: its hosts file and DNS.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 namespace gpuscaler {
 
 struct ResolvedName {
-  std::vector<std::string> addresses;  // IPv4 and IPv6, in figures, sorted, each once
-  std::string canonical_name;          // the last alias (CNAME) of the name; itself if it has none
+  std::vector<std::string> addresses;  // IPv4 and IPv6, numeric, sorted, unique
+  std::string canonical_name;          // the last alias (CNAME), or the name if it has none
 };
 
-// Without addresses the name has none, which is what a headless Service without pods looks like
-// (CoreDNS answers NXDOMAIN), and DNS confirms it for each name of the search list
-// (base/name_absence.h). UNAVAILABLE: it cannot be resolved. Takes as long as the system's resolver
-// does, many seconds where it gets no answer.
+// Returns no addresses if DNS confirms for each name of the search list that there are none
+// (base/name_absence.h). A headless Service without pods is such a name: CoreDNS returns NXDOMAIN.
+// Returns UNAVAILABLE if the name cannot be resolved. Blocks as long as the system's resolver does:
+// many seconds if no server answers.
 absl::StatusOr<ResolvedName> ResolveName(const std::string& host);
 
 // Returns the addresses alone.

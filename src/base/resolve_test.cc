@@ -16,7 +16,7 @@ TEST(AddressesOf, LocalhostIsThisMachine) {
   EXPECT_THAT(*addresses, Contains(AnyOf("127.0.0.1", "::1")));
 }
 
-TEST(AddressesOf, FiguresOfBothFamiliesNeedNoServer) {
+TEST(AddressesOf, NumericAddressesNeedNoServer) {
   EXPECT_THAT(AddressesOf("10.0.0.7").value(), ElementsAre("10.0.0.7"));
   EXPECT_THAT(AddressesOf("fd00::7").value(), ElementsAre("fd00::7"));
   for (const char* address : {"10.0.0.7", "fd00::7"}) {

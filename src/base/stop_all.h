@@ -1,4 +1,4 @@
-// The end of several threads at once.
+// Stops several threads within one timeout.
 #pragma once
 
 #include <string>
@@ -10,11 +10,12 @@
 namespace gpuscaler {
 
 struct NamedThread {
-  PeriodicThread* thread;  // null: there is none
+  PeriodicThread* thread;  // null: nothing to stop
   std::string name;
 };
 
-// Stops the threads within `patience`, all told first and then waited for; names those that hang.
+// Stops all threads at once, then waits at most `timeout` for all of them. Returns the names of
+// those that still run.
 std::vector<std::string> StopAll(const std::vector<NamedThread>& threads, absl::Duration timeout);
 
 }  // namespace gpuscaler

@@ -1,4 +1,4 @@
-// Certificates made on the spot: no test carries a key in the tree or fails on a date.
+// Issues certificates at run time, so that no key is in the tree and no test fails on a date.
 //
 //   const TestCa ca("our CA");
 //   const TestPair server = ca.Issue("server");
@@ -24,15 +24,15 @@ class TestCa {
 
   const std::string& pem() const { return pem_; }
 
-  // For a server as well as a client; a server is localhost, 127.0.0.1 and ::1. Valid from
-  // `starts` from now until `ends` from now.
+  // Returns a certificate for servers and clients, valid from now + `starts` until now + `ends`.
+  // Its names are localhost, 127.0.0.1 and ::1.
   TestPair Issue(const std::string& common_name, absl::Duration ends = absl::Hours(1),
                  absl::Duration starts = -absl::Hours(24)) const;
 
-  // As Issue(), with one more DNS name.
+  // Returns the same with one more DNS name.
   TestPair IssueNamed(const std::string& dns_name) const;
 
-  // With a key of 1024 bits, which no library of today serves with.
+  // Returns a certificate with an RSA key of 1024 bits, which current TLS libraries refuse.
   TestPair IssueWeak(const std::string& common_name) const;
 
  private:

@@ -1,5 +1,5 @@
-// A folder that is a test's alone, and gone at its end with all that is in it: declared before what
-// uses it.
+// A temporary folder of one test, removed with all its files by the destructor. Must be declared
+// before the objects that use it.
 //
 //   const TestFolder folder;
 //   FileSource source(folder.Write("gpus.json", R"({"gpus": []})"), "gpu-7", clock);
@@ -23,7 +23,7 @@ namespace gpuscaler {
 class TestFolder {
  public:
   TestFolder() {
-    // Short: the path of a socket in it has 107 bytes at most.
+    // The name is short, because the path of a socket in it has 107 bytes at most.
     std::string path = (std::filesystem::path(testing::TempDir()) / "test_XXXXXX").string();
     if (mkdtemp(path.data()) == nullptr) {
       std::perror(path.c_str());
@@ -31,7 +31,7 @@ class TestFolder {
     }
     path_ = path;
   }
-  // A child process that has it too leaves it to its parent.
+  // A forked child process leaves the folder to its parent.
   ~TestFolder() {
     std::error_code ignored;
     if (getpid() == owner_) std::filesystem::remove_all(path_, ignored);
@@ -42,7 +42,8 @@ class TestFolder {
   const std::string& path() const { return path_; }
   std::string PathOf(const std::string& name) const { return path_ + "/" + name; }
 
-  // The path of a file there, which says `text` alone from now on; "a/b": in folders of it.
+  // Writes `text` to a file in the folder, replacing its content, and returns its path. Creates
+  // the parent folders in `name`.
   std::string Write(const std::string& name, const std::string& text) const {
     const std::filesystem::path path = PathOf(name);
     std::filesystem::create_directories(path.parent_path());

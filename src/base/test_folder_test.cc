@@ -11,7 +11,7 @@
 namespace gpuscaler {
 namespace {
 
-TEST(TestFolder, IsGoneAtItsEndWithAllThatIsInIt) {
+TEST(TestFolder, DestructorRemovesItWithItsFiles) {
   std::optional<TestFolder> folder(std::in_place);
   const std::string path = folder->path();
   folder->Write("proc/42/stat", "42");
@@ -21,7 +21,7 @@ TEST(TestFolder, IsGoneAtItsEndWithAllThatIsInIt) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-TEST(TestFolder, FileSaysWhatWasWrittenLast) {
+TEST(TestFolder, WriteReplacesTheContent) {
   const TestFolder folder;
   const std::string path = folder.Write("profiles.yaml", "profiles: {ours: {}}\n");
   EXPECT_EQ(path, folder.PathOf("profiles.yaml"));
@@ -29,12 +29,12 @@ TEST(TestFolder, FileSaysWhatWasWrittenLast) {
   EXPECT_EQ(ReadFileText(path).value_or("unreadable"), "profiles: {}\n");
 }
 
-TEST(TestFolder, TwoAreApart) {
+TEST(TestFolder, EachHasItsOwnPath) {
   const TestFolder one, other;
   EXPECT_NE(one.path(), other.path());
 }
 
-TEST(TestFolder, ChildProcessLeavesItToItsParent) {
+TEST(TestFolder, ChildProcessDoesNotRemoveIt) {
   const TestFolder folder;
   const pid_t child = fork();
   if (child == 0) {

@@ -1,4 +1,4 @@
-// What a test does without root's powers.
+// Drops root's privileges for a part of a test.
 #pragma once
 
 #include <unistd.h>
@@ -7,13 +7,13 @@
 
 namespace gpuscaler {
 
-// All threads of the process are nobody's, from construction to destruction; those of somebody who
-// is not root stay theirs.
+// Runs all threads of the process as user 65534 from construction to destruction. Does nothing if
+// the process does not run as root.
 class WithoutRoot {
  public:
   WithoutRoot() : is_root_(geteuid() == 0) {
     if (is_root_) {
-      EXPECT_EQ(seteuid(kNobody), 0);
+      EXPECT_EQ(seteuid(kUnprivileged), 0);
     }
   }
   ~WithoutRoot() {
@@ -25,7 +25,7 @@ class WithoutRoot {
   WithoutRoot& operator=(const WithoutRoot&) = delete;
 
  private:
-  static constexpr uid_t kNobody = 65534;
+  static constexpr uid_t kUnprivileged = 65534;
   const bool is_root_;
 };
 

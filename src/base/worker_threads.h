@@ -1,4 +1,4 @@
-// Threads that run what others hand over.
+// A thread pool that runs tasks of many tenants, round-robin.
 #pragma once
 
 #include <cstddef>
@@ -21,17 +21,17 @@ class WorkerThreads {
   WorkerThreads(const WorkerThreads&) = delete;
   WorkerThreads& operator=(const WorkerThreads&) = delete;
 
-  // The bytes of tasks that wait. A tenant may have half of what the others leave.
+  // Limit on the bytes of waiting tasks. A tenant may have half of what the others leave.
   static constexpr size_t kMostBytes = size_t{64} << 20;
 
-  // Runs a tenant's tasks in their order; tenants take turns. `bytes` are what the task holds.
-  // False, and the task is not run: too many bytes or `most_waiting` tasks of the tenant wait
-  // already, or after Stop(). Does not block.
+  // Runs the tasks of a tenant in their order; tenants take turns. `bytes`: memory that the task
+  // holds. Returns false, without running the task, if `most_waiting` tasks or too many bytes of
+  // the tenant wait already, or after Stop(). Never blocks.
   bool Run(std::function<void()> task, size_t most_waiting, const std::string& tenant = "",
            size_t bytes = 0);
 
-  // Runs what waits, then ends the threads; blocks until it is done. Must not be called on one of
-  // them.
+  // Runs the waiting tasks, then ends the threads. Blocks until that is done. Must not be called on
+  // one of the threads.
   void Stop();
 
  private:

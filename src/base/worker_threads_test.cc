@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Holds threads up until it is opened.
+// Blocks threads until it is opened.
 class Gate {
  public:
   void Open() {
@@ -39,7 +39,7 @@ class Gate {
   bool is_open_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-TEST(WorkerThreads, OneThreadRunsTasksInTheirOrderAndAllBeforeItStops) {
+TEST(WorkerThreads, OneThreadRunsTasksInOrderAndAllOfThemBeforeItStops) {
   std::vector<int> ran;
   WorkerThreads worker("test", 1);
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(worker.Run([&ran, i] { ran.push_back(i); }, 10));
@@ -47,7 +47,7 @@ TEST(WorkerThreads, OneThreadRunsTasksInTheirOrderAndAllBeforeItStops) {
   EXPECT_THAT(ran, ElementsAre(0, 1, 2));
 }
 
-TEST(WorkerThreads, LongTaskHoldsUpNoOtherThread) {
+TEST(WorkerThreads, LongTaskBlocksNoOtherThread) {
   Gate gate, done;
   WorkerThreads workers("test", 2);
   ASSERT_TRUE(workers.Run([&] { gate.Pass(); }, 10));
@@ -72,12 +72,12 @@ TEST(WorkerThreads, TaskBeyondTheLimitIsRefused) {
   EXPECT_EQ(ran, 2);
 }
 
-TEST(WorkerThreads, ATenantsTasksHoldHalfOfWhatTheOthersLeave) {
+TEST(WorkerThreads, TenantMayHoldHalfOfTheBytesThatOthersLeave) {
   constexpr size_t kHalf = WorkerThreads::kMostBytes / 2;
   Gate gate;
   WorkerThreads worker("test", 1);
   ASSERT_TRUE(worker.Run([&] { gate.Pass(); }, 9, "large", kHalf));
-  gate.WaitForArrivals(1);  // its bytes wait no longer
+  gate.WaitForArrivals(1);  // the task runs: its bytes count no longer
   EXPECT_FALSE(worker.Run([] {}, 9, "large", kHalf + 1));
   EXPECT_TRUE(worker.Run([] {}, 9, "large", kHalf));
   EXPECT_FALSE(worker.Run([] {}, 9, "large", 1));
@@ -104,7 +104,7 @@ TEST(WorkerThreads, TenantsTakeTurnsHoweverManyTasksOneHas) {
   EXPECT_THAT(ran, ElementsAre("a", "b", "a"));
 }
 
-TEST(WorkerThreads, NothingRunsAfterItHasStopped) {
+TEST(WorkerThreads, NoTaskRunsAfterStop) {
   WorkerThreads worker("test", 1);
   worker.Stop();
   EXPECT_FALSE(worker.Run([] { FAIL(); }, 2));

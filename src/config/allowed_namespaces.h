@@ -1,4 +1,4 @@
-// --allow-namespaces: the walls between namespaces that the operator opens.
+// The option --allow-namespaces, which lets ScaledObjects see pods of other namespaces.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -7,11 +7,12 @@
 
 namespace gpuscaler {
 
-// "team-a:team-b,team-a:team-c": ScaledObjects of team-a see the pods of these two as well; nothing
-// follows for the other way round. Empty: none. INVALID_ARGUMENT says what is allowed.
+// With "team-a:team-b,team-a:team-c" ScaledObjects of team-a also see the pods of team-b and
+// team-c, but not the reverse. An empty text allows none. Returns INVALID_ARGUMENT with the allowed
+// form.
 absl::StatusOr<AllowedNamespaces> ParseAllowedNamespaces(absl::string_view text);
 
-// Returns true if a namespace may be called so: Kubernetes' DNS label (RFC 1123).
+// Returns true for a valid name of a namespace: a DNS label (RFC 1123).
 bool IsNamespace(absl::string_view name);
 
 }  // namespace gpuscaler

@@ -11,20 +11,20 @@ using testing::IsEmpty;
 using testing::Pair;
 using testing::UnorderedElementsAre;
 
-TEST(AllowedNamespaces, EachPairOpensOneWall) {
+TEST(AllowedNamespaces, EachPairAllowsOneNamespace) {
   const auto allowed = ParseAllowedNamespaces("team-a:team-b, team-a:models,3d:team-a");
   ASSERT_TRUE(allowed.ok()) << allowed.status();
   EXPECT_THAT(*allowed, UnorderedElementsAre(Pair("team-a", "team-b"), Pair("team-a", "models"),
                                              Pair("3d", "team-a")));
 }
 
-TEST(AllowedNamespaces, NoneAreGivenByNoText) {
+TEST(AllowedNamespaces, EmptyTextAllowsNone) {
   const auto allowed = ParseAllowedNamespaces("");
   ASSERT_TRUE(allowed.ok()) << allowed.status();
   EXPECT_THAT(*allowed, IsEmpty());
 }
 
-TEST(AllowedNamespaces, BadPairIsNamedWithItsFault) {
+TEST(AllowedNamespaces, ErrorHasTheBadPairAndTheReason) {
   struct Case {
     const char* text;
     const char* want;

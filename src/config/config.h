@@ -1,4 +1,4 @@
-// What the program was told: defaults < file < environment < flags, resolved (settings.h).
+// The resolved configuration: defaults < file < environment < flags (settings.h).
 #pragma once
 
 #include <algorithm>
@@ -13,64 +13,63 @@
 
 namespace gpuscaler {
 
-constexpr int kAnyPort = -1;  // whichever is free; the log says which
+constexpr int kAnyPort = -1;  // any free port; the log has its number
 
 enum class AttributionMode {
-  // As kKubelet where a kubelet's socket is there at start, else as kPage where dcgm-exporter's
-  // page
-  // is read, else as kNone.
+  // kKubelet if a kubelet's socket exists at start, else kPage if dcgm-exporter is read, else
+  // kNone.
   kAuto,
-  kKubelet,  // a GPU's holders are the pods that the kubelet names
-  kPage,     // those that dcgm-exporter's page names
+  kKubelet,  // a GPU's holders are the pods that the kubelet lists
+  kPage,     // a GPU's holders are the pods in dcgm-exporter's metrics
   kNone,     // a GPU in use is a replica
 };
 
-// Whether inference engines are looked for in the node's pods (discovery/engine_discovery.h).
+// Discovery of inference engines in the node's pods (discovery/engine_discovery.h).
 enum class DiscoverEngines {
   kAuto,  // if the kubelet's Pods API answers
-  kTrue,  // also by the node's processes, which needs hostPID
+  kTrue,  // also in the node's processes, which needs hostPID
   kFalse,
 };
 
-// Which agent an aggregator believes the name of a node from.
+// The agents that may report a node's name to an aggregator.
 enum class AgentIdentity {
   kNone,  // any
-  kSan,   // one with that DNS name in its certificate
+  kSan,   // only one with that DNS name in its certificate
 };
 
 enum class Role {
-  kStandalone,  // agent and aggregator in one process, of this node alone
-  kAgent,       // reads the GPUs of its node, and tells aggregators
+  kStandalone,  // agent and aggregator in one process, for this node alone
+  kAgent,       // reads the GPUs of its node and sends the readings to aggregators
   kAggregator,  // answers KEDA for all nodes, and needs no GPU
 };
 
 struct Config {
   Role role = Role::kStandalone;
-  std::string agents;  // of the aggregator: where they are (fleet/peer_addresses.h)
-  AgentIdentity agent_identity = AgentIdentity::kNone;  // the aggregator's
-  std::string aggregators;    // the agent's: readers that come first; empty: none does
-  int telemetry_port = 6001;  // the agent's; 0 is any free one too
+  std::string agents;  // aggregator only; addresses (fleet/peer_addresses.h)
+  AgentIdentity agent_identity = AgentIdentity::kNone;  // aggregator only
+  std::string aggregators;    // agent only; readers with priority; empty: none
+  int telemetry_port = 6001;  // agent only; 0 is any free one too
   absl::Duration grace = absl::Seconds(15);
   absl::Duration forget_after = absl::Minutes(5);
   absl::Duration empty_after = absl::Minutes(1);
 
   int port = 6000;                  // gRPC; 0 is any free one too
-  std::string bind_address = "::";  // of all three ports (base/bound_port.h)
+  std::string bind_address = "::";  // all three ports (base/bound_port.h)
   int metrics_port = 9090;          // 0: off
   int probe_port = 8081;            // 0: off
   std::string gpu_source = "auto";
-  std::string gpu_source_ca;           // a file, of dcgm:https://...; empty: the system's
+  std::string gpu_source_ca;           // a file, for dcgm:https://...; empty: the system's
   std::string gpu_source_credentials;  // a file; empty: none
   std::string node_name;               // empty: $NODE_NAME, else the host's name
 
   AttributionMode attribution = AttributionMode::kAuto;
   std::string pod_resources_socket = KubeletSockets().pod_resources;
-  std::string pods_api_socket;  // empty: where kubelets have it
-  std::string own_pod;          // "namespace/name"; empty: $POD_NAMESPACE/$POD_NAME, else not told
+  std::string pods_api_socket;  // empty: the default paths of kubelets
+  std::string own_pod;          // "namespace/name"; empty: $POD_NAMESPACE/$POD_NAME, else unknown
   std::string ignore_pods;      // NAMESPACE[/PREFIX],... (config/ignored_pods.h)
   std::string reservation_namespaces = "kai-resource-reservation,runai-reservation";
 
-  std::string allow_namespaces;  // from:to,... (app/allowed_namespaces.h)
+  std::string allow_namespaces;  // from:to,... (config/allowed_namespaces.h)
 
   DiscoverEngines discover_engines = DiscoverEngines::kAuto;
   absl::Duration engine_interval = absl::Seconds(1);
@@ -79,18 +78,18 @@ struct Config {
   std::string cluster_domain = "cluster.local";
   std::string endpoint_credentials;  // a folder (endpoint/credential_folder.h); empty: none
 
-  absl::Duration poll_interval = absl::Seconds(2);  // real time, whatever the clock's speed
+  absl::Duration poll_interval = absl::Seconds(2);  // real time, whatever the speed of the clock
   std::optional<absl::Duration> stale_after;        // see StaleAfter()
   absl::Duration hang_after = absl::Seconds(30);
 
-  std::string tls_cert;  // of the gRPC port; empty: plain text
+  std::string tls_cert;  // gRPC port; empty: plain text
   std::string tls_key;
   std::string tls_client_ca;
-  std::string metrics_tls_cert;  // of the metrics port
+  std::string metrics_tls_cert;  // metrics port; empty: plain text
   std::string metrics_tls_key;
   std::string metrics_client_ca;
 
-  std::string service;   // host of scalerAddress; empty: not watched
+  std::string service;   // host of scalerAddress; empty: not checked
   std::string profiles;  // a YAML file; empty: the built-in ones alone
   int max_streams_per_peer = 20'000;
   absl::Duration max_connection_age = absl::Minutes(10);
@@ -98,14 +97,14 @@ struct Config {
   LogLevel log_level = LogLevel::kInfo;
   LogFormat log_format = LogFormat::kText;
 
-  // Three intervals, at least 5 s: one missed reading is no outage. Of dcgm-exporter, whose
-  // interval is not known, at least two and a half of its usual ones.
+  // Returns at least 5 s and three intervals, so that one missed reading is no outage. For
+  // dcgm-exporter, which has an unknown interval, returns at least two and a half of its default.
   absl::Duration StaleAfter() const {
     const absl::Duration least = absl::Seconds(IsDcgm(gpu_source) ? 75 : 5);
     return stale_after.value_or(std::max(3 * poll_interval, least));
   }
-  // How often readings are new, as aggregators are told. Who sets stale-after knows the exporter's
-  // interval; its usual one is 30 s.
+  // Returns the interval of new readings, which agents send to aggregators. For dcgm-exporter it is
+  // its default of 30 s, unless the operator has set stale-after to fit the exporter's interval.
   absl::Duration ReadEvery() const {
     const bool is_usual = IsDcgm(gpu_source) && !stale_after.has_value();
     return is_usual ? std::max(poll_interval, absl::Seconds(30)) : poll_interval;

@@ -9,8 +9,8 @@
 
 namespace gpuscaler {
 
-// Empty for an empty text. INVALID_ARGUMENT: its text has what is allowed, without the name of the
-// option.
+// Returns none for an empty text. Returns INVALID_ARGUMENT with the allowed form, without the name
+// of the option.
 absl::StatusOr<std::vector<IgnoredPods>> ParseIgnoredPods(absl::string_view text);
 
 }  // namespace gpuscaler

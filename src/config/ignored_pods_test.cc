@@ -21,14 +21,14 @@ TEST(ParseIgnoredPods, ListsNamespacesAndPrefixes) {
   EXPECT_FALSE(IsIgnored(*ignored, "monitoring-2", "web-0"));
 }
 
-TEST(ParseIgnoredPods, NoTextIgnoresNone) {
+TEST(ParseIgnoredPods, EmptyTextIgnoresNone) {
   const auto ignored = ParseIgnoredPods("");
   ASSERT_TRUE(ignored.ok()) << ignored.status();
   EXPECT_THAT(*ignored, IsEmpty());
   EXPECT_FALSE(IsIgnored(*ignored, "monitoring", "web-0"));
 }
 
-TEST(ParseIgnoredPods, FaultNamesTheEntryAndWhatIsAllowed) {
+TEST(ParseIgnoredPods, ErrorHasTheEntryAndWhatIsAllowed) {
   for (const char* const text : {"/web", "a,", "a/", "A/web", "a/web/0", "a b", "-a"}) {
     const auto ignored = ParseIgnoredPods(text);
     EXPECT_EQ(ignored.status().code(), absl::StatusCode::kInvalidArgument) << text;

@@ -30,7 +30,7 @@ absl::Status CheckAgents(absl::string_view text) {
   return text.empty() ? absl::OkStatus() : ParsePeers(text).status();
 }
 
-// Readers are known by their IP addresses, and the names of a fixed list are not resolved.
+// Agents compare the IP addresses of readers, and names in a static list are not resolved.
 absl::Status CheckAggregators(absl::string_view text) {
   if (text.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const PeersOption option, ParsePeers(text));

@@ -1,4 +1,4 @@
-// What texts an option takes that are neither words, numbers nor durations.
+// Checks of options that are neither words, numbers nor durations.
 #pragma once
 
 #include "absl/status/status.h"
@@ -6,10 +6,10 @@
 
 namespace gpuscaler {
 
-// INVALID_ARGUMENT says what is allowed, without naming the option.
-absl::Status CheckAddress(absl::string_view text);      // of an interface to listen on
+// All return INVALID_ARGUMENT with what is allowed, without the name of the option.
+absl::Status CheckAddress(absl::string_view text);      // IP address to listen on
 absl::Status CheckAgents(absl::string_view text);       // fleet/peer_addresses.h, or none
-absl::Status CheckAggregators(absl::string_view text);  // the same, by IP address if static
+absl::Status CheckAggregators(absl::string_view text);  // the same, with IP addresses if static
 absl::Status CheckHost(absl::string_view text);         // without a port, or none
 absl::Status CheckSocketPath(absl::string_view text);
 absl::Status CheckAnySocketPath(absl::string_view text);  // or none
@@ -17,6 +17,6 @@ absl::Status CheckOwnPod(absl::string_view text);
 absl::Status CheckIgnoredPods(absl::string_view text);        // config/ignored_pods.h
 absl::Status CheckNamespaces(absl::string_view text);         // with commas between them, or none
 absl::Status CheckAllowedEndpoints(absl::string_view text);   // endpoint/endpoint_rules.h
-absl::Status CheckAllowedNamespaces(absl::string_view text);  // app/allowed_namespaces.h
+absl::Status CheckAllowedNamespaces(absl::string_view text);  // config/allowed_namespaces.h
 
 }  // namespace gpuscaler

@@ -1,4 +1,4 @@
-// What help, man page and reference say about an option.
+// The texts about an option in the help, the man page and the reference.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace gpuscaler {
 
-// The default; "" where there is none.
+// Returns the default, or "" if there is none.
 std::string DefaultText(const Option& option);
 
-// The help, and the range of a number or duration.
+// Returns the help, with the range of a number or duration.
 std::string HelpText(const Option& option);
 
 }  // namespace gpuscaler

@@ -1,4 +1,4 @@
-// What an option is set to: read from a text, and written as one.
+// Converts values of options from and to text.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace gpuscaler {
 
-// INVALID_ARGUMENT says what is allowed, without naming option or layer.
+// Returns INVALID_ARGUMENT with what is allowed, without the name of the option or layer.
 absl::Status Set(const Option& option, absl::string_view text, Config& config);
 
-// What Set() reads back as the same value; "" where nothing is set.
+// Returns a text that Set() reads back as the same value, or "" if nothing is set.
 std::string TextOf(const Option& option, const Config& config);
 
 }  // namespace gpuscaler

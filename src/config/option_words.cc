@@ -38,7 +38,7 @@ constexpr WordRow<DiscoverEngines> kDiscoverEnginesWords[] = {{"auto", DiscoverE
 constexpr WordRow<AgentIdentity> kAgentIdentityWords[] = {{"none", AgentIdentity::kNone},
                                                           {"san", AgentIdentity::kSan}};
 
-// By type: the argument is not looked at.
+// Overloads by type. They ignore the argument's value.
 std::span<const WordRow<Role>> RowsOf(Role) { return kRoleWords; }
 std::span<const WordRow<LogLevel>> RowsOf(LogLevel) { return kLogLevelWords; }
 std::span<const WordRow<LogFormat>> RowsOf(LogFormat) { return kLogFormatWords; }

@@ -1,4 +1,4 @@
-// The words of options that are a choice of a few.
+// The words of options with a fixed set of values.
 #pragma once
 
 #include <vector>
@@ -9,15 +9,15 @@
 
 namespace gpuscaler {
 
-// `Choice` is Role, LogLevel, LogFormat, AttributionMode, DiscoverEngines or AgentIdentity.
-// INVALID_ARGUMENT lists the words, and names the nearest one.
+// `Choice` must be Role, LogLevel, LogFormat, AttributionMode, DiscoverEngines or AgentIdentity.
+// Returns INVALID_ARGUMENT with the allowed words and the nearest one.
 template <typename Choice>
 absl::Status SetWord(absl::string_view text, Choice& chosen);
 
 template <typename Choice>
 absl::string_view WordOf(Choice choice);
 
-// The only words that are allowed; empty where it is not a choice.
+// Returns the allowed words, or none if the option has no fixed set.
 std::vector<absl::string_view> Words(const Option& option);
 
 }  // namespace gpuscaler

@@ -1,5 +1,5 @@
-// The table of options: one row makes the flag, the environment name, the file key, the help, the
-// reference page and the completion.
+// The table of options. One row defines the flag, the environment variable, the file key, the help,
+// the reference page and the completion.
 #pragma once
 
 #include <limits>
@@ -20,7 +20,7 @@ struct PortMember {
   int Config::*port;
 };
 
-// Commands that read an option; its other sources (file, environment) are the same for all.
+// The commands that read an option. File and environment are the same for all commands.
 enum OptionUse : unsigned { kServeUses = 1, kGpusUses = 2, kLintUses = 4 };
 
 constexpr unsigned BitOf(Role role) { return 1U << static_cast<unsigned>(role); }
@@ -36,15 +36,15 @@ struct Option {
 
   absl::string_view name;   // stale-after
   Member member;            // &Config::stale_after
-  absl::string_view value;  // what help shows for the value: DURATION; empty: a switch
+  absl::string_view value;  // placeholder in the help, as DURATION; empty: a switch
   absl::string_view help;
   unsigned used_by = kServeUses;
-  unsigned roles = kAllRoles;  // of `serve` that read it: BitOf()
-  // Of numbers and, in seconds, of durations.
+  unsigned roles = kAllRoles;  // roles of `serve` that read it, as BitOf()
+  // The range of a number, or of a duration in seconds.
   double least = 0;
   double most = std::numeric_limits<double>::max();
-  absl::Status (*check)(absl::string_view text) = nullptr;  // of texts
-  absl::string_view default_text = "";                      // where it is more than a value
+  absl::Status (*check)(absl::string_view text) = nullptr;  // texts only
+  absl::string_view default_text = "";                      // if the default is not a fixed value
 };
 
 std::span<const Option> Options();

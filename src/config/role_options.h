@@ -1,5 +1,5 @@
-// Settings that the role in force has no use for. On the command line they are a mistake; the
-// environment and the file may be shared by all roles, as one ConfigMap is.
+// Settings that the present role does not read. As flags they are errors. The environment and the
+// file may be shared by all roles, for example in one ConfigMap.
 #pragma once
 
 #include <string>
@@ -15,13 +15,14 @@ std::string Name(Role role);  // "aggregator"
 
 bool IsRead(const Option& option, Role role);
 
-// "standalone", "agent or standalone"; "" where every role reads the option.
+// Returns "standalone" or "agent or standalone", or "" if every role reads the option.
 std::string RolesText(const Option& option);
 
-// INVALID_ARGUMENT names each of the flags that the role does not read, and the roles that do.
+// Returns INVALID_ARGUMENT with each flag that the role does not read, and the roles that do.
 absl::Status CheckFlagsOfRole(const std::vector<Setting>& flags, const Resolved& resolved);
 
-// Those of the other layers, each by its origin: "environment KEDA_GPU_SCALER_GPU_SOURCE".
+// Returns the origins of such settings in the other layers: "environment
+// KEDA_GPU_SCALER_GPU_SOURCE".
 std::vector<std::string> SettingsOfOtherRoles(const Resolved& resolved);
 
 }  // namespace gpuscaler

@@ -19,7 +19,7 @@ absl::Status Check(const std::vector<Setting>& flags, const Environment& environ
   return CheckFlagsOfRole(flags, *resolved);
 }
 
-TEST(RoleOptions, FlagOfAnotherRoleIsRefusedByName) {
+TEST(RoleOptions, FlagOfAnotherRoleIsRefused) {
   struct Case {
     std::vector<Setting> flags;
     std::string want;
@@ -43,7 +43,7 @@ TEST(RoleOptions, FlagOfAnotherRoleIsRefusedByName) {
   }
 }
 
-TEST(RoleOptions, FlagsOfTheRoleAndOfAllRolesAreWelcome) {
+TEST(RoleOptions, FlagsOfTheRoleAndOfAllRolesAreAccepted) {
   EXPECT_TRUE(Check({GivenFlag("gpu-source", "none"), GivenFlag("service", "scaler"),
                      GivenFlag("port", "1"), GivenFlag("config", "/dev/null")})
                   .ok());
@@ -52,7 +52,7 @@ TEST(RoleOptions, FlagsOfTheRoleAndOfAllRolesAreWelcome) {
                      GivenFlag("aggregators", "static:10.0.0.7:1,[fd00::7]:1"),
                      GivenFlag("poll-interval", "1s")})
                   .ok());
-  // An aggregator's --poll-interval is that of its agents: --stale-after is three of them.
+  // An aggregator's --poll-interval is that of its agents; --stale-after defaults to three of them.
   EXPECT_TRUE(Check({GivenFlag("role", "aggregator"), GivenFlag("agents", "static:a:1"),
                      GivenFlag("grace", "5s"), GivenFlag("node-name", "pod-1"),
                      GivenFlag("poll-interval", "1s"), GivenFlag("port", "1")})

@@ -27,8 +27,9 @@ namespace {
 
 constexpr absl::string_view kPrefix = "KEDA_GPU_SCALER_";
 
-// Kubernetes' service links (kubelet/envvars): <SERVICE>_SERVICE_HOST, _SERVICE_PORT[_NAME],
-// _PORT and _PORT_<n>_<PROTOCOL>[_PROTO|_PORT|_ADDR]; the _PORT ones look like our own options.
+// Returns true for Kubernetes' service links (kubelet/envvars): <SERVICE>_SERVICE_HOST,
+// _SERVICE_PORT[_NAME], _PORT and _PORT_<n>_<PROTOCOL>[_PROTO|_PORT|_ADDR]. The _PORT ones look
+// like options.
 bool IsServiceLink(absl::string_view name, absl::string_view value) {
   const bool url = absl::StartsWith(value, "tcp://") || absl::StartsWith(value, "udp://") ||
                    absl::StartsWith(value, "sctp://");
@@ -65,7 +66,7 @@ absl::StatusOr<std::vector<Setting>> SettingsOfMap(const std::string& path,
   return settings;
 }
 
-// Readings come up to an interval late: a limit below two intervals is passed by a healthy node.
+// Readings may be an interval late, so a healthy node exceeds a limit below two intervals.
 absl::Status CheckTwoIntervals(const Resolved& resolved, absl::string_view name,
                                absl::Duration limit, absl::string_view consequence) {
   const absl::Duration interval = resolved.config.poll_interval;
@@ -75,7 +76,8 @@ absl::Status CheckTwoIntervals(const Resolved& resolved, absl::string_view name,
                    Reported(resolved, "poll-interval", DurationText(interval)), ": ", consequence));
 }
 
-// As NodeStore judges silence (fleet/node_tracks.cc): agents without news speak every 1.5 s.
+// Agents send a heartbeat every 1.5 s, and NodeStore counts them as disconnected after kQuiet, 4 s
+// (fleet/membership.h). A stale-after below 5 s would leave no grace.
 absl::Status CheckHeartbeats(const Resolved& resolved) {
   constexpr absl::Duration kShortest = absl::Seconds(5);
   const Config& config = resolved.config;
@@ -102,8 +104,8 @@ absl::Status CheckTlsPair(const Resolved& resolved, const TlsNames& names, const
       absl::StrCat(given, " needs ", files.cert.empty() ? names.cert : names.key, " too"));
 }
 
-// Agents and aggregators each ask the other for a certificate: without a CA an agent would tell
-// anybody, and an aggregator believe any agent with a certificate of the system's authorities.
+// Agents and aggregators authenticate each other. Without a CA, an agent would send to any client,
+// and an aggregator would accept any agent with a certificate of the system's authorities.
 absl::Status CheckMutualTls(const Resolved& resolved) {
   const Config& config = resolved.config;
   const TlsFiles files = config.Tls();
@@ -126,7 +128,7 @@ absl::Status CheckAgentIdentity(const Resolved& resolved) {
                    " needs tls-cert too: the names of nodes are in the agents' certificates"));
 }
 
-// What dcgm-exporter alone needs or has.
+// Options that need gpu-source=dcgm:URL.
 absl::Status CheckDcgm(const Resolved& resolved) {
   const Config& config = resolved.config;
   if (IsDcgm(config.gpu_source)) return absl::OkStatus();
@@ -142,7 +144,7 @@ absl::Status CheckDcgm(const Resolved& resolved) {
                    Reported(resolved, "gpu-source", config.gpu_source)));
 }
 
-// Of options that cannot hold together.
+// Checks combinations of options.
 absl::Status CheckTogether(const Resolved& resolved) {
   const Config& config = resolved.config;
   if (config.role == Role::kAggregator && config.agents.empty()) {
@@ -188,7 +190,7 @@ void NameTheNode(const Environment& environment, Resolved& resolved) {
   resolved.origins["node-name"] = "the host's name";
 }
 
-// As Kubernetes' downward API tells it, or not at all: no host name says a namespace.
+// Uses only the variables of Kubernetes' downward API, because a host name has no namespace.
 void NameTheOwnPod(const Environment& environment, Resolved& resolved) {
   if (!resolved.config.own_pod.empty()) return;
   const auto space = environment.find("POD_NAMESPACE");
@@ -267,7 +269,7 @@ absl::StatusOr<Resolved> Resolve(const std::vector<Setting>& settings) {
   Resolved resolved;
   for (const Setting& setting : settings) {
     const Option* const option = FindOption(setting.name);
-    if (option == nullptr) continue;  // --config itself
+    if (option == nullptr) continue;  // --config
     if (absl::Status set = Set(*option, setting.value, resolved.config); !set.ok()) {
       return absl::InvalidArgumentError(
           absl::StrCat(setting.origin, "=", setting.value, ": ", set.message()));

@@ -1,4 +1,4 @@
-// The layers of the configuration, and what they resolve to: defaults < file < environment < flags.
+// Reads the layers of the configuration and resolves them: defaults < file < environment < flags.
 #pragma once
 
 #include <map>
@@ -14,46 +14,46 @@ namespace gpuscaler {
 using Environment = std::map<std::string, std::string, std::less<>>;
 Environment CurrentEnvironment();
 
-// What one layer says about one option.
+// The value of one option in one layer.
 struct Setting {
   std::string name;
   std::string value;
   std::string origin;  // "flag --port", "environment KEDA_GPU_SCALER_PORT", "file a.yaml:3: port"
 };
 
-// A YAML map of option names to values, as --config names it. INVALID_ARGUMENT for a file that
+// Reads a file of --config: a YAML map of option names to values. Returns INVALID_ARGUMENT if it
 // cannot be read, is not such a map, or has an unknown or repeated key.
 absl::StatusOr<std::vector<Setting>> SettingsOfFile(const std::string& path);
 absl::StatusOr<std::vector<Setting>> SettingsOfYaml(const std::string& path,
                                                     const std::string& yaml);
 
-// KEDA_GPU_SCALER_<NAME>; an empty value is none. What Kubernetes puts there for a Service that is
-// called keda-gpu-scaler (KEDA_GPU_SCALER_PORT=tcp://10.0.0.1:6000) is passed over.
+// Reads KEDA_GPU_SCALER_<NAME>. Ignores empty values, and the variables that Kubernetes sets for a
+// Service with the name keda-gpu-scaler (KEDA_GPU_SCALER_PORT=tcp://10.0.0.1:6000).
 std::vector<Setting> SettingsOfEnvironment(const Environment& environment);
 
-// The variables of our prefix that mean nothing to us, each with its nearest known name: worth a
-// warning only, for others may share the prefix.
+// Returns the variables with the prefix KEDA_GPU_SCALER_ that are no option, each with the nearest
+// known name. They deserve only a warning, because other programs may share the prefix.
 std::vector<std::string> UnknownVariables(const Environment& environment);
 
 struct Resolved {
   Config config;
-  std::map<std::string, std::string, std::less<>> origins;  // by option name; absent: the default
+  std::map<std::string, std::string, std::less<>> origins;  // keyed by option; absent: the default
 };
 
-// "stale-after=1s (flag --stale-after)", "poll-interval=2s (default)".
+// Returns "stale-after=1s (flag --stale-after)" or "poll-interval=2s (default)".
 std::string Reported(const Resolved& resolved, absl::string_view name, absl::string_view value);
 
-// The last setting of an option counts; a bad value is INVALID_ARGUMENT naming its layer, even
-// where a later one overrides it.
+// The last setting of an option counts. Returns INVALID_ARGUMENT, with the layer, for a bad value,
+// even if a later setting overrides it.
 absl::StatusOr<Resolved> Resolve(const std::vector<Setting>& settings);
 
-// All layers: the file is the one that the flag --config among `flags`, else KEDA_GPU_SCALER_CONFIG
-// names, if any.
+// Resolves all layers. The file is the one of --config in `flags`, else of KEDA_GPU_SCALER_CONFIG,
+// if any.
 absl::StatusOr<Resolved> ResolveSettings(const std::vector<Setting>& flags,
                                          const Environment& environment);
 
-// `error` as it is, or, where it begins with the path of a file that an option names, with that
-// option's layer before it: "environment KEDA_GPU_SCALER_TLS_CERT=/a.pem: cannot be read".
+// Returns `error`. If it begins with the path of a file that an option names, prepends the layer:
+// "environment KEDA_GPU_SCALER_TLS_CERT=/a.pem: cannot be read".
 absl::Status NameLayer(const Resolved& resolved, const absl::Status& error);
 
 constexpr absl::string_view kConfigFlag = "config";

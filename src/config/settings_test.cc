@@ -36,7 +36,7 @@ TEST(Settings, EachLayerOverridesTheOneBelowIt) {
   EXPECT_FALSE(resolved->origins.contains("poll-interval"));
 }
 
-TEST(Settings, EnginesAreLookedForWhereThePodsApiAnswersUnlessToldOtherwise) {
+TEST(Settings, EngineDiscoveryIsAutomaticByDefault) {
   const auto mode = [](const std::vector<Setting>& flags) {
     const auto resolved = ResolveSettings(flags, {});
     EXPECT_TRUE(resolved.ok()) << resolved.status();
@@ -48,7 +48,7 @@ TEST(Settings, EnginesAreLookedForWhereThePodsApiAnswersUnlessToldOtherwise) {
   EXPECT_EQ(mode({Flag("discover-engines", "false")}), DiscoverEngines::kFalse);
 }
 
-TEST(Settings, ErrorsNameLayerValueAndWhatIsAllowed) {
+TEST(Settings, ErrorsHaveLayerValueAndWhatIsAllowed) {
   struct Case {
     std::vector<Setting> flags;
     Environment environment;
@@ -148,14 +148,14 @@ TEST(Settings, ErrorsNameLayerValueAndWhatIsAllowed) {
   }
 }
 
-TEST(Settings, SocketsPathsMayBeAsLongAsTheKernelTakes) {
+TEST(Settings, SocketPathsMayHaveTheLengthThatTheKernelAccepts) {
   const std::string longest = "/" + std::string(106, 'x');
   EXPECT_TRUE(ResolveSettings({Flag("pod-resources-socket", longest)}, {}).ok());
   EXPECT_TRUE(ResolveSettings({Flag("pods-api-socket", longest)}, {}).ok());
   EXPECT_TRUE(ResolveSettings({Flag("pods-api-socket", "")}, {}).ok()) << "where kubelets have it";
 }
 
-TEST(Settings, TlsOfOneDirectionIsForAStandaloneScaler) {
+TEST(Settings, OneWayTlsIsOnlyForAStandaloneScaler) {
   const Setting cert = Flag("tls-cert", "a.pem");
   const Setting key = Flag("tls-key", "k.pem");
   EXPECT_TRUE(ResolveSettings({cert, key}, {}).ok());
@@ -164,22 +164,22 @@ TEST(Settings, TlsOfOneDirectionIsForAStandaloneScaler) {
   EXPECT_TRUE(ResolveSettings({Flag("role", "agent")}, {}).ok()) << "no TLS at all";
 }
 
-TEST(Settings, TwoIntervalsAreEnoughForStalenessAndForAHang) {
+TEST(Settings, LimitsOfTwoIntervalsAreAccepted) {
   EXPECT_TRUE(ResolveSettings({Flag("stale-after", "4s")}, {}).ok());
   EXPECT_TRUE(ResolveSettings({Flag("poll-interval", "15s")}, {}).ok());
   EXPECT_TRUE(ResolveSettings({Flag("poll-interval", "5m"), Flag("hang-after", "10m")}, {}).ok());
 }
 
-TEST(Settings, ReadingsOfDcgmExporterMayBeAsOldAsItsUsualIntervalAllows) {
+TEST(Settings, StaleAfterFitsTheDefaultIntervalOfDcgmExporter) {
   const Setting dcgm = Flag("gpu-source", "dcgm:http://10.0.0.7:9400/metrics");
-  const auto usual = ResolveSettings({dcgm}, {});
-  ASSERT_TRUE(usual.ok()) << usual.status();
-  EXPECT_EQ(usual->config.StaleAfter(), absl::Seconds(75));
-  EXPECT_EQ(usual->config.ReadEvery(), absl::Seconds(30));
-  const auto told = ResolveSettings({dcgm, Flag("stale-after", "5s")}, {});
-  ASSERT_TRUE(told.ok()) << told.status();
-  EXPECT_EQ(told->config.StaleAfter(), absl::Seconds(5));
-  EXPECT_EQ(told->config.ReadEvery(), absl::Seconds(2));
+  const auto unset = ResolveSettings({dcgm}, {});
+  ASSERT_TRUE(unset.ok()) << unset.status();
+  EXPECT_EQ(unset->config.StaleAfter(), absl::Seconds(75));
+  EXPECT_EQ(unset->config.ReadEvery(), absl::Seconds(30));
+  const auto set = ResolveSettings({dcgm, Flag("stale-after", "5s")}, {});
+  ASSERT_TRUE(set.ok()) << set.status();
+  EXPECT_EQ(set->config.StaleAfter(), absl::Seconds(5));
+  EXPECT_EQ(set->config.ReadEvery(), absl::Seconds(2));
 }
 
 TEST(Settings, FileIsStrict) {
@@ -207,7 +207,7 @@ TEST(Settings, FileIsStrict) {
   EXPECT_THAT(SettingsOfYaml("a.yaml", "# ours\n---\nport: 1\n---\n").value(), SizeIs(1));
 }
 
-TEST(Settings, ServiceLinksOfKubernetesAreNoSettings) {
+TEST(Settings, ServiceLinksOfKubernetesAreIgnored) {
   const Environment environment = {
       {"KEDA_GPU_SCALER_PORT", "tcp://10.0.0.1:6000"},
       {"KEDA_GPU_SCALER_METRICS_PORT", "tcp://10.0.0.2:9090"},
@@ -219,23 +219,23 @@ TEST(Settings, ServiceLinksOfKubernetesAreNoSettings) {
   EXPECT_THAT(UnknownVariables(environment), IsEmpty());
 }
 
-TEST(Settings, UnknownVariableOfOurPrefixIsNamedWithItsNearest) {
+TEST(Settings, UnknownVariableIsReportedWithTheNearestOne) {
   EXPECT_THAT(UnknownVariables({{"KEDA_GPU_SCALER_PROT", "1"}, {"PATH", "/bin"}}),
               ElementsAre("KEDA_GPU_SCALER_PROT; did you mean \"KEDA_GPU_SCALER_PORT\"?"));
 }
 
-TEST(Settings, EmptyVariableIsNone) {
+TEST(Settings, EmptyVariableIsIgnored) {
   EXPECT_THAT(SettingsOfEnvironment({{"KEDA_GPU_SCALER_PORT", ""}}), IsEmpty());
 }
 
-TEST(Settings, NodeIsNamedByFlagElseNodeNameElseTheHost) {
+TEST(Settings, NodeNameIsTheFlagElseTheVariableElseTheHost) {
   const Environment environment = {{"NODE_NAME", "gpu-7"}};
   EXPECT_EQ(ResolveSettings({}, environment)->config.node_name, "gpu-7");
   EXPECT_EQ(ResolveSettings({Flag("node-name", "mine")}, environment)->config.node_name, "mine");
   EXPECT_NE(ResolveSettings({}, {})->config.node_name, "");
 }
 
-TEST(Settings, OwnPodIsNamedByFlagElseByBothVariablesElseByNobody) {
+TEST(Settings, OwnPodIsTheFlagElseBothVariablesElseUnknown) {
   const Environment environment = {{"POD_NAMESPACE", "gpu-scaler"}, {"POD_NAME", "agent-x7k2p"}};
   EXPECT_EQ(ResolveSettings({}, environment)->config.own_pod, "gpu-scaler/agent-x7k2p");
   EXPECT_EQ(ResolveSettings({Flag("own-pod", "a/b")}, environment)->config.own_pod, "a/b");

@@ -31,21 +31,22 @@
 namespace gpuscaler {
 namespace {
 
-// A Watch lasts for as long as both are there; a connection is never made again for its age.
+// A Watch lasts as long as both processes, so the age of a connection is practically unlimited.
 constexpr absl::Duration kConnectionAge = absl::Hours(24 * 14);
 
-// A reader has two streams; all of them may share an address. What their places let them leave
-// unread is less than `unread_bytes_in_all`.
+// A reader has two streams, and all readers may share an address. Together they can leave less
+// unread than `unread_bytes_in_all`.
 constexpr SessionLimits kReaderLimits = {.streams = 256,
                                          .streams_per_address = 256,
                                          .streams_in_all = 4'096,
                                          .unread_bytes_in_all = size_t{64} << 20};
 
-// One with TLS takes 35 KiB, twice as much while it begins: they fit the 256 MiB of the chart.
+// A connection with TLS takes 35 KiB, and 70 KiB during its handshake. This number fits into the
+// chart's memory limit of 256 MiB.
 constexpr size_t kConnections = 1'024;
 
-// A reader that is refused makes the agent ask sooner.
-constexpr absl::Duration kAskForAggregators = absl::Minutes(1);
+// How often aggregators are resolved. A refused reader makes the agent resolve them sooner.
+constexpr absl::Duration kResolveAggregators = absl::Minutes(1);
 
 absl::StatusOr<PeersOption> AggregatorsOf(const Config& config) {
   if (config.aggregators.empty()) return PeersOption();
@@ -54,7 +55,7 @@ absl::StatusOr<PeersOption> AggregatorsOf(const Config& config) {
 
 }  // namespace
 
-// In dependency order: destroyed backwards.
+// Members are in dependency order, so that users are destroyed before what they use.
 class Agent::Impl {
  public:
   Impl(const Config& config, const Clock& clock, std::unique_ptr<GpuSource> source,
@@ -67,11 +68,11 @@ class Agent::Impl {
         finding_(engines_),
         aggregators_(
             aggregators, [this](const auto& answer) { LogAggregators(answer); },
-            kAskForAggregators),
+            kResolveAggregators),
         telemetry_({.horizon = kLongestWindow + config.StaleAfter(),
                     .version = GPUSCALER_VERSION,
                     .read_every = config.ReadEvery(),
-                    .engines = LooksForEngines(config) ? &engines_ : nullptr,
+                    .engines = DiscoversEngines(config) ? &engines_ : nullptr,
                     .aggregators = &aggregators_,
                     .former_pods = [this](auto pods) { reading_.AddFormerPods(std::move(pods)); }},
                    clock, reading_.store(), reading_.leases(), [this] { reading_.Wake(); }) {}
@@ -82,33 +83,35 @@ class Agent::Impl {
   }
 
   absl::Status Start() {
-    if (LooksForEngines(config_)) {
+    if (DiscoversEngines(config_)) {
       discovery_ = std::make_unique<EngineDiscovery>(DiscoveryOptionsOf(config_), clock_,
                                                      reading_.store(), finding_);
       waking_discovery_ = discovery_.get();
     }
     ASSIGN_OR_RETURN(grpc_, GrpcServer::Start({.bind_address = config_.bind_address,
-                                               .port = AskedPort(config_.telemetry_port),
+                                               .port = PortToBind(config_.telemetry_port),
                                                .tls = config_.Tls(),
                                                .limits = kReaderLimits,
                                                .connections = kConnections,
                                                .max_connection_age = kConnectionAge},
                                               telemetry_.methods()));
-    ASSIGN_OR_RETURN(metrics_page_, OpenMetricsPort(config_, [this] { return MetricsPage(); }));
-    ASSIGN_OR_RETURN(probe_page_, OpenProbePort(config_, probes_));
-    // How a reading went is logged, and told to the readers by the store.
+    ASSIGN_OR_RETURN(metrics_server_, OpenMetricsPort(config_, [this] { return Exposition(); }));
+    ASSIGN_OR_RETURN(probe_server_, OpenProbePort(config_, probes_));
+    // The sampler logs a failed reading, and the store holds its error for readers.
     reading_.Start([this](const absl::Status& /*read*/) { probes_.Ticked("sampler"); });
     reloading_ = std::make_unique<PeriodicThread>(
         "reloader", kReloadInterval,
-        [reloader = std::make_shared<Reloader>(Certificates(config_, *grpc_, metrics_page_.get()),
-                                               metrics_)] { reloader->Tick(); });
+        [reloader = std::make_shared<Reloader>(
+             ReloadableFiles(config_, *grpc_, metrics_server_.get(), nullptr), metrics_)] {
+          reloader->Tick();
+        });
     probes_.SetServing();
     return absl::OkStatus();
   }
 
   int grpc_port() const { return grpc_->port(); }
-  int metrics_port() const { return metrics_page_ == nullptr ? 0 : metrics_page_->port(); }
-  int probe_port() const { return probe_page_ == nullptr ? 0 : probe_page_->port(); }
+  int metrics_port() const { return metrics_server_ == nullptr ? 0 : metrics_server_->port(); }
+  int probe_port() const { return probe_server_ == nullptr ? 0 : probe_server_->port(); }
 
   void Reload() { reloading_->Wake(); }
 
@@ -142,7 +145,7 @@ class Agent::Impl {
     }
   }
 
-  std::string MetricsPage() const {
+  std::string Exposition() const {
     const SnapshotStore::History newest = reading_.store().Newest();
     return absl::StrCat(metrics_.Page(newest == nullptr ? nullptr : &newest->Newest(), clock_.Now(),
                                       config_.StaleAfter()),
@@ -166,17 +169,17 @@ class Agent::Impl {
   NodeReading reading_;
   Probes probes_;
   std::atomic<bool> drained_ = false;
-  std::atomic<EngineDiscovery*> waking_discovery_ = nullptr;  // null: nobody finds engines
+  std::atomic<EngineDiscovery*> waking_discovery_ = nullptr;  // null: no engine discovery
   EngineLog engines_;
   EngineReports finding_;
-  bool are_aggregators_known_ = true;  // belongs to the thread of aggregators_
+  bool are_aggregators_known_ = true;  // used by the thread of aggregators_ only
   PeerAddresses aggregators_;
   TelemetryService telemetry_;
-  // Outlives the page that shows it. Null: engines are not looked for.
+  // Outlives the page that shows it. Null: no engine discovery.
   std::unique_ptr<EngineDiscovery> discovery_;
   std::unique_ptr<GrpcServer> grpc_;
-  std::unique_ptr<HttpServer> metrics_page_;
-  std::unique_ptr<HttpServer> probe_page_;
+  std::unique_ptr<HttpServer> metrics_server_;
+  std::unique_ptr<HttpServer> probe_server_;
   std::unique_ptr<PeriodicThread> reloading_;
 };
 

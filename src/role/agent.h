@@ -1,4 +1,4 @@
-// The agent: reads the GPUs of its node, and tells aggregators what it read.
+// The agent: reads the GPUs of its node and sends the readings to aggregators.
 #pragma once
 
 #include <memory>
@@ -12,13 +12,14 @@
 
 namespace gpuscaler {
 
-// Sampling and telling from Start() to Drain(); otherwise as Standalone. Thread-safe.
+// Samples and sends from Start() to Drain(). Its other contracts are those of Standalone.
+// Thread-safe.
 class Agent {
  public:
   static absl::StatusOr<std::unique_ptr<Agent>> Start(const Config& config, const Clock& clock);
   ~Agent();
 
-  int grpc_port() const;     // of telemetry
+  int grpc_port() const;     // serves telemetry
   int metrics_port() const;  // 0: off
   int probe_port() const;    // 0: off
 

@@ -1,4 +1,4 @@
-// TLS of an aggregator's connections to agents.
+// TLS of an aggregator's connections to agents, with files that may change.
 #pragma once
 
 #include <openssl/ssl.h>
@@ -20,8 +20,8 @@ class AgentTls {
   AgentTls(TlsFiles files, const Clock& clock)
       : files_(std::move(files)), unusable_(clock, 1, absl::Seconds(10)) {}
 
-  // Returns the context of the files as they are now, or as they were when they could be used last;
-  // it is logged that they cannot. INVALID_ARGUMENT: they never could.
+  // Returns the context of the present files. If they are unusable, logs that and returns the last
+  // good context. Returns INVALID_ARGUMENT if there is none.
   absl::StatusOr<std::shared_ptr<SSL_CTX>> Context() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

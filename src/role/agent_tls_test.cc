@@ -17,7 +17,7 @@ class AgentTlsTest : public testing::Test {
   TestFolder folder_;
 };
 
-TEST_F(AgentTlsTest, FilesThatCannotBeUsedLeaveTheLastGoodOnes) {
+TEST_F(AgentTlsTest, UnusableFilesKeepTheLastGoodOnes) {
   AgentTls tls(WriteTls(folder_.path(), ca_.Issue("first"), ca_.pem()), clock_);
   const auto first = tls.Context();
   ASSERT_TRUE(first.ok()) << first.status();
@@ -34,7 +34,7 @@ TEST_F(AgentTlsTest, FilesThatCannotBeUsedLeaveTheLastGoodOnes) {
   EXPECT_NE(*mended, *first);
 }
 
-TEST_F(AgentTlsTest, FilesThatNeverCouldBeUsedAreAnError) {
+TEST_F(AgentTlsTest, UnusableFilesAtTheStartAreAnError) {
   AgentTls tls(WriteTls(folder_.path(), {.cert = "text", .key = "text"}, ca_.pem()), clock_);
   EXPECT_EQ(tls.Context().status().code(), absl::StatusCode::kInvalidArgument);
 }

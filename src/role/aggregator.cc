@@ -36,20 +36,20 @@
 namespace gpuscaler {
 namespace {
 
-// What is wanted is told to the agents so often, for twice as long.
+// How often the subscription to costly readings is sent to agents. It lasts twice as long.
 constexpr absl::Duration kRenewInterval = absl::Seconds(30);
 
-// So long a new aggregator that hears nobody stays out of the Service for the sake of the older
-// ones there, which may answer. Longer, where all are new, an empty Service would hold KEDA up: its
-// channels back off, and nobody tells it why.
+// How long a new aggregator without any agent stays unready, because older ones in the Service may
+// have answers. If all are new, the Service is empty meanwhile: KEDA's channels back off, and KEDA
+// gets no reason. So this must be short.
 constexpr absl::Duration kReadyWithin = absl::Seconds(10);
 
-// A connection without a word for so long is dead, however much grace its node has.
+// A connection on which no message arrives for this time is dead, however long --grace is.
 constexpr absl::Duration kLongestSilence = absl::Seconds(15);
 
 }  // namespace
 
-// In dependency order: destroyed backwards.
+// Members are in dependency order, so that users are destroyed before what they use.
 class Aggregator::Impl {
  public:
   Impl(const Config& config, const Clock& clock, PeersOption agents, AllowedNamespaces allowed)
@@ -73,8 +73,8 @@ class Aggregator::Impl {
              .forget_after = config.forget_after,
              .allowed_namespaces = std::move(allowed),
              .max_streams_per_peer = config.max_streams_per_peer,
-             .came_round = [this] { probes_.Ticked("answers"); }},
-            clock, fleet_, leases_, profiles_, metrics_, [this] { WakeWanting(); },
+             .on_tick = [this] { probes_.Ticked("answers"); }},
+            clock, fleet_, leases_, profiles_, metrics_, [this] { WakeRenewal(); },
             demand_.access(true)),
         viewer_({.staleness = {.stale_after = config.StaleAfter(), .grace = config.grace},
                  .version = GPUSCALER_VERSION,
@@ -89,7 +89,7 @@ class Aggregator::Impl {
     Methods methods = service_.methods();
     methods.merge(viewer_.methods());
     ASSIGN_OR_RETURN(grpc_, GrpcServer::Start({.bind_address = config_.bind_address,
-                                               .port = AskedPort(config_.port),
+                                               .port = PortToBind(config_.port),
                                                .tls = config_.Tls(),
                                                .limits = ScalerLimits(config_.max_streams_per_peer),
                                                .max_connection_age = config_.max_connection_age},
@@ -98,21 +98,25 @@ class Aggregator::Impl {
     watch_ = std::make_unique<FleetWatch>(options, clock_, fleet_);
     engine_watch_ = std::make_unique<EngineWatch>(options.stream, clock_, fleet_, engines_);
     waking_engines_ = engine_watch_.get();
-    ASSIGN_OR_RETURN(metrics_page_, OpenMetricsPort(config_, [this] { return MetricsPage(); }));
-    ASSIGN_OR_RETURN(probe_page_, OpenProbePort(config_, probes_));
-    wanting_ = std::make_unique<PeriodicThread>("wanting", kRenewInterval, [this] { Want(); });
-    waking_ = wanting_.get();
+    ASSIGN_OR_RETURN(metrics_server_, OpenMetricsPort(config_, [this] { return Exposition(); }));
+    ASSIGN_OR_RETURN(probe_server_, OpenProbePort(config_, probes_));
+    renewing_ = std::make_unique<PeriodicThread>("wanting", kRenewInterval,
+                                                 [this] { RenewSubscription(); });
+    waking_ = renewing_.get();
     watching_health_ =
-        std::make_unique<PeriodicThread>("health", absl::Seconds(1), [this] { LookAtFleet(); });
+        std::make_unique<PeriodicThread>("health", absl::Seconds(1), [this] { CheckFleet(); });
     reloading_ = std::make_unique<PeriodicThread>(
         "reloader", kReloadInterval,
-        [reloader = std::make_shared<Reloader>(Files(), metrics_)] { reloader->Tick(); });
+        [reloader = std::make_shared<Reloader>(
+             ReloadableFiles(config_, *grpc_, metrics_server_.get(), &profiles_), metrics_)] {
+          reloader->Tick();
+        });
     return absl::OkStatus();
   }
 
   int grpc_port() const { return grpc_->port(); }
-  int metrics_port() const { return metrics_page_ == nullptr ? 0 : metrics_page_->port(); }
-  int probe_port() const { return probe_page_ == nullptr ? 0 : probe_page_->port(); }
+  int metrics_port() const { return metrics_server_ == nullptr ? 0 : metrics_server_->port(); }
+  int probe_port() const { return probe_server_ == nullptr ? 0 : probe_server_->port(); }
 
   void Reload() { reloading_->Wake(); }
 
@@ -128,7 +132,7 @@ class Aggregator::Impl {
     waking_ = nullptr;
     waking_engines_ = nullptr;
     std::vector<NamedThread> threads = demand_.Threads();
-    threads.push_back({wanting_.get(), "wanting"});
+    threads.push_back({renewing_.get(), "wanting"});
     threads.push_back({watching_health_.get(), "health"});
     threads.push_back({reloading_.get(), "reloader"});
     std::vector<std::string> hanging = StopAll(threads, left());
@@ -152,7 +156,7 @@ class Aggregator::Impl {
     return options;
   }
 
-  std::string MetricsPage() const {
+  std::string Exposition() const {
     const absl::Time now = clock_.Now();
     return absl::StrCat(metrics_.Page(nullptr, now, config_.StaleAfter()),
                         AgentsMetrics({.agents = fleet_.Agents(),
@@ -164,17 +168,18 @@ class Aggregator::Impl {
                         EngineStreamMetrics(engine_watch_->counts()), GrpcMetrics(grpc_->counts()));
   }
 
-  // One that hears some agents answers without the others once it has waited for them, which begins
-  // when they are listed.
+  // Returns how long to wait for a usable fleet. With some agents connected, the others are awaited
+  // for --empty-after, which begins when DNS lists them.
   absl::Duration ReadyWithin() const {
-    const bool hears_some = std::ranges::any_of(fleet_.Agents(), [](const AgentStatus& agent) {
+    const bool has_some = std::ranges::any_of(fleet_.Agents(), [](const AgentStatus& agent) {
       return agent.received_at != absl::InfinitePast();
     });
-    return hears_some ? config_.empty_after + kReadyWithin : kReadyWithin;
+    return has_some ? config_.empty_after + kReadyWithin : kReadyWithin;
   }
 
-  // Ready once it can answer, and in any case within a time: to say why it cannot.
-  void LookAtFleet() {
+  // Becomes ready once it can answer. After ReadyWithin() it becomes ready in any case, so that
+  // KEDA gets the error.
+  void CheckFleet() {
     const absl::Status known = fleet_.Check();
     grpc_->SetScalerServing(known.ok());
     if (ready_) return;
@@ -184,25 +189,17 @@ class Aggregator::Impl {
     probes_.SetServing();
   }
 
-  void Want() {
-    const CostlyReadings wanted = leases_.Subscription(clock_.Now());
-    if (wanted != CostlyReadings()) watch_->Want(wanted, 2 * kRenewInterval);
+  void RenewSubscription() {
+    const CostlyReadings subscription = leases_.Subscription(clock_.Now());
+    if (subscription != CostlyReadings()) watch_->Want(subscription, 2 * kRenewInterval);
   }
 
-  void WakeWanting() {
-    if (PeriodicThread* const wanting = waking_) wanting->Wake();
+  void WakeRenewal() {
+    if (PeriodicThread* const renewing = waking_) renewing->Wake();
   }
 
   void WakeEngines() {
     if (EngineWatch* const engines = waking_engines_) engines->Wake();
-  }
-
-  std::vector<Reloadable> Files() {
-    std::vector<Reloadable> files = Certificates(config_, *grpc_, metrics_page_.get());
-    if (profiles_.HasFile()) {
-      files.push_back({Reload::kProfiles, [this] { return profiles_.Reload(); }});
-    }
-    return files;
   }
 
   const Config config_;
@@ -215,20 +212,20 @@ class Aggregator::Impl {
   ProfileStore profiles_;
   Probes probes_;
   std::atomic<bool> drained_ = false;
-  std::atomic<PeriodicThread*> waking_ = nullptr;       // null: nobody to tell the agents
-  std::atomic<EngineWatch*> waking_engines_ = nullptr;  // null: nobody asks agents for engines
+  std::atomic<PeriodicThread*> waking_ = nullptr;       // null before Start() and from Drain() on
+  std::atomic<EngineWatch*> waking_engines_ = nullptr;  // null before Start() and from Drain() on
   DemandReading demand_;
   FoundEngines engines_;
   ScalerService service_;
   FleetViewer viewer_;
-  bool ready_ = false;  // the thread `health`'s
+  bool ready_ = false;  // used by the thread `health` only
   std::unique_ptr<GrpcServer> grpc_;
   AgentTls agent_tls_{config_.Tls(), clock_};
   std::unique_ptr<FleetWatch> watch_;
   std::unique_ptr<EngineWatch> engine_watch_;
-  std::unique_ptr<HttpServer> metrics_page_;
-  std::unique_ptr<HttpServer> probe_page_;
-  std::unique_ptr<PeriodicThread> wanting_;
+  std::unique_ptr<HttpServer> metrics_server_;
+  std::unique_ptr<HttpServer> probe_server_;
+  std::unique_ptr<PeriodicThread> renewing_;
   std::unique_ptr<PeriodicThread> watching_health_;
   std::unique_ptr<PeriodicThread> reloading_;
 };

@@ -1,4 +1,4 @@
-// The aggregator: hears all agents, and answers KEDA for the whole fleet.
+// The aggregator: receives the readings of all agents, and answers KEDA for the whole fleet.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,8 @@
 
 namespace gpuscaler {
 
-// Listening and serving from Start() to Drain(); otherwise as Standalone. Thread-safe.
+// Receives and serves from Start() to Drain(). Its other contracts are those of Standalone.
+// Thread-safe.
 class Aggregator {
  public:
   static absl::StatusOr<std::unique_ptr<Aggregator>> Start(const Config& config,

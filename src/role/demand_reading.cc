@@ -6,7 +6,8 @@
 namespace gpuscaler {
 namespace {
 
-// One reading that is missed is no gap. On the clock.
+// Returns the longest time between two readings that leaves no gap, in the clock's time. It allows
+// for a missed reading.
 absl::Duration LongestGap(const Config& config, double clock_speed) {
   const absl::Duration of_polls = 3 * std::max(config.engine_interval, config.queue_interval);
   return std::max(of_polls, absl::Seconds(5)) * clock_speed;
@@ -19,7 +20,8 @@ EndpointRules EndpointRulesOf(const Config& config) {
                        config.cluster_domain);
 }
 
-DemandReading::DemandReading(const Config& config, const Clock& clock, std::function<void()> wanted,
+DemandReading::DemandReading(const Config& config, const Clock& clock,
+                             std::function<void()> on_new_source,
                              const DemandSurroundings& surroundings)
     : clock_(clock),
       options_{.interval = config.engine_interval,
@@ -28,7 +30,7 @@ DemandReading::DemandReading(const Config& config, const Clock& clock, std::func
                .places = {.rules = EndpointRulesOf(config),
                           .credential_folder = config.endpoint_credentials,
                           .addresses = surroundings.addresses}},
-      wanted_(std::move(wanted)),
+      on_new_source_(std::move(on_new_source)),
       store_({.longest_gap = options_.longest_gap}, [this] { Wake(); }) {}
 
 std::vector<NamedThread> DemandReading::Threads() {
@@ -38,7 +40,7 @@ std::vector<NamedThread> DemandReading::Threads() {
 }
 
 void DemandReading::Wake() {
-  wanted_();
+  on_new_source_();
   MutexLock lock(mutex_);
   if (watch_ == nullptr) {
     watch_ = std::make_unique<SignalWatch>(options_, clock_, store_);

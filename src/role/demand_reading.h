@@ -1,5 +1,5 @@
-// Engines, pages and queues, for a role that answers KEDA: read by threads that begin with the
-// first trigger that wants any.
+// Reads engines, metrics endpoints and queues for a role that answers KEDA. The threads start with
+// the first trigger that needs one.
 #pragma once
 
 #include <functional>
@@ -17,31 +17,31 @@
 
 namespace gpuscaler {
 
-// What is otherwise where there is no cluster: in the demo.
+// Replaces parts of the cluster in the demo.
 struct DemandSurroundings {
-  EndpointAddresses::Options addresses;  // what names lead to
-  double clock_speed = 1;                // seconds of the clock a real one
+  EndpointAddresses::Options addresses;  // how names are resolved
+  double clock_speed = 1;                // seconds of the clock per real second
 };
 
-// What triggers may name; the configuration's texts are checked.
+// Returns the endpoints that triggers may name. Requires a checked configuration.
 EndpointRules EndpointRulesOf(const Config& config);
 
 // Thread-safe.
 class DemandReading {
  public:
-  // What the configuration allows; its texts are checked. `clock` outlives it. `wanted` is called
-  // when there is a source more to read, and must not block.
+  // Requires a checked configuration. `clock` must outlive it. Calls `on_new_source` when there is
+  // a new source to read; it must not block.
   DemandReading(
-      const Config& config, const Clock& clock, std::function<void()> wanted = [] {},
+      const Config& config, const Clock& clock, std::function<void()> on_new_source = [] {},
       const DemandSurroundings& surroundings = {});
 
-  // `finds_engines`: somebody else tells the store of those that nobody named.
+  // `finds_engines`: engine discovery adds engines without an engineEndpoint to the store.
   SignalAccess access(bool finds_engines) {
     return {.store = &store_, .rules = options_.places.rules, .finds_engines = finds_engines};
   }
   SignalStore& store() { return store_; }
   SignalCountsByKind counts() const { return store_.Counts(); }
-  // Those to be stopped at the end.
+  // Returns the threads to stop at shutdown.
   std::vector<NamedThread> Threads();
 
  private:
@@ -49,10 +49,10 @@ class DemandReading {
 
   const Clock& clock_;
   const SignalWatchOptions options_;
-  const std::function<void()> wanted_;
+  const std::function<void()> on_new_source_;
   SignalStore store_;
   Mutex mutex_;
-  std::unique_ptr<SignalWatch> watch_ ABSL_GUARDED_BY(mutex_);  // null: nothing was wanted yet
+  std::unique_ptr<SignalWatch> watch_ ABSL_GUARDED_BY(mutex_);  // null: no source was needed yet
 };
 
 }  // namespace gpuscaler

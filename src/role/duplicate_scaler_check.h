@@ -1,5 +1,5 @@
-// Whether this scaler is alone behind its name. Each answers for its own node: of several KEDA asks
-// now one, now another, and scales on what that one sees.
+// Checks that only one standalone scaler is behind the Service name. Each one covers its own node
+// alone, and KEDA calls any of several, so its value would depend on the one called.
 #pragma once
 
 #include <functional>
@@ -11,22 +11,23 @@
 
 namespace gpuscaler {
 
-// One thread's.
+// Not thread-safe.
 class DuplicateScalerCheck {
  public:
   using Resolve = std::function<absl::StatusOr<std::vector<std::string>>(const std::string& host)>;
 
   explicit DuplicateScalerCheck(std::string host, Resolve resolve = AddressesOf);
 
-  // Warns when the name leads to several scalers for the second time in a row: an update runs two
-  // for a moment. A name without an address tells nothing, and is warned of the second time too: it
-  // has none before the first scaler is ready. A pod may have an address of each family.
+  // Warns if the name resolves to several scalers at two ticks in a row, because a rolling update
+  // runs two for a moment. A name without an address is no evidence. It is also warned of at the
+  // second tick, because it has none before the first scaler is ready. Counts addresses of one
+  // family, because a pod may have one of each.
   void Tick();
 
  private:
   const std::string host_;
   const Resolve resolve_;
-  bool several_ = false;  // at the last tick that knew
+  bool several_ = false;  // at the last tick with an address
   bool warned_ = false;
   bool failed_ = false;  // at the last tick
   bool reported_failed_ = false;

@@ -13,7 +13,7 @@ using Addresses = absl::StatusOr<std::vector<std::string>>;
 
 class DuplicateScalerCheckTest : public testing::Test {
  protected:
-  // What a tick logs while the name leads to these.
+  // Returns the log of a tick while the name resolves to these.
   std::string Tick(const Addresses& addresses) {
     addresses_ = addresses;
     testing::internal::CaptureStderr();
@@ -26,16 +26,16 @@ class DuplicateScalerCheckTest : public testing::Test {
                                    [this](const std::string&) { return addresses_; }};
 };
 
-TEST_F(DuplicateScalerCheckTest, SecondScalerIsWarnedOfOnce) {
+TEST_F(DuplicateScalerCheckTest, SecondScalerCausesOneWarning) {
   const Addresses two = std::vector<std::string>{"10.0.0.1", "10.0.0.2"};
-  EXPECT_THAT(Tick(two), IsEmpty());  // an update may be under way
+  EXPECT_THAT(Tick(two), IsEmpty());  // may be a rolling update
   const std::string line = Tick(two);
   EXPECT_THAT(line, HasSubstr("level=warn event=several_scalers"));
   EXPECT_THAT(line, HasSubstr("service=scaler.example addresses=10.0.0.1,10.0.0.2"));
   EXPECT_THAT(Tick(two), IsEmpty());
 }
 
-TEST_F(DuplicateScalerCheckTest, OneScalerAgainIsToldAndTheNextSecondOneWarnedOf) {
+TEST_F(DuplicateScalerCheckTest, OneScalerAgainIsLoggedAndTheNextSecondOneWarnedOf) {
   const Addresses one = std::vector<std::string>{"10.0.0.1"};
   const Addresses two = std::vector<std::string>{"10.0.0.1", "10.0.0.2"};
   Tick(two);
@@ -46,14 +46,14 @@ TEST_F(DuplicateScalerCheckTest, OneScalerAgainIsToldAndTheNextSecondOneWarnedOf
   EXPECT_THAT(Tick(two), HasSubstr("event=several_scalers"));
 }
 
-TEST_F(DuplicateScalerCheckTest, UpdateThatRunsTwoForAMomentIsNoReasonToWarn) {
+TEST_F(DuplicateScalerCheckTest, RollingUpdateCausesNoWarning) {
   for (int update = 0; update < 3; ++update) {
     EXPECT_THAT(Tick(std::vector<std::string>{"10.0.0.1", "10.0.0.2"}), IsEmpty());
     EXPECT_THAT(Tick(std::vector<std::string>{"10.0.0.2"}), IsEmpty());
   }
 }
 
-TEST_F(DuplicateScalerCheckTest, NameThatDoesNotResolveTellsNothing) {
+TEST_F(DuplicateScalerCheckTest, UnresolvedNameIsNoEvidence) {
   const Addresses two = std::vector<std::string>{"10.0.0.1", "10.0.0.2"};
   const Addresses failed = absl::UnavailableError("scaler.example: no DNS");
   Tick(two);
@@ -62,10 +62,10 @@ TEST_F(DuplicateScalerCheckTest, NameThatDoesNotResolveTellsNothing) {
   EXPECT_THAT(Tick(two), IsEmpty());
 }
 
-TEST_F(DuplicateScalerCheckTest, NameThatStaysWithoutAddressIsToldOnceAndWhenItHasOne) {
+TEST_F(DuplicateScalerCheckTest, NameWithoutAddressIsLoggedOnceAndWhenItHasOne) {
   const Addresses one = std::vector<std::string>{"10.0.0.1"};
   const Addresses failed = absl::UnavailableError("scaler.example: no DNS");
-  EXPECT_THAT(Tick(failed), IsEmpty());  // it has none before the first scaler is ready
+  EXPECT_THAT(Tick(failed), IsEmpty());  // there is no address before the first scaler is ready
   EXPECT_THAT(Tick(failed), AllOf(HasSubstr("level=warn event=service_unresolved"),
                                   HasSubstr("service=scaler.example"), HasSubstr("no DNS")));
   EXPECT_THAT(Tick(failed), IsEmpty());
@@ -74,7 +74,7 @@ TEST_F(DuplicateScalerCheckTest, NameThatStaysWithoutAddressIsToldOnceAndWhenItH
   EXPECT_THAT(Tick(one), IsEmpty());
 }
 
-TEST_F(DuplicateScalerCheckTest, NameThatIsNoneHasNoAddress) {
+TEST_F(DuplicateScalerCheckTest, UnknownNameHasNoAddress) {
   const Addresses none = std::vector<std::string>{};
   Tick(none);
   EXPECT_THAT(Tick(none), HasSubstr("why=\"scaler.example: the name has no address\""));

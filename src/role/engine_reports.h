@@ -1,4 +1,4 @@
-// The engines of this node, kept for the aggregators that want to know of them.
+// Passes discovered engines of an agent's node to its EngineLog, which aggregators read.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -11,7 +11,7 @@ namespace gpuscaler {
 
 class EngineReports : public EnginesListener {
  public:
-  explicit EngineReports(EngineLog& log) : log_(log) {}  // it outlives this
+  explicit EngineReports(EngineLog& log) : log_(log) {}  // `log` must outlive it
 
   EngineSubscription Subscription(absl::Time /*now*/) override { return log_.Subscription(); }
   void List(const absl::StatusOr<NodeEngines>& found, absl::Time /*at*/) override {

@@ -1,4 +1,4 @@
-// Namespaces are walls, and --allow-namespaces opens one, from the kubelet to KEDA's answer.
+// Isolation of namespaces, and --allow-namespaces, from the kubelet to KEDA's answer.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "role/test_fleet.h"
@@ -36,14 +36,14 @@ class NamespacesTest : public TestFleet {
   }
 };
 
-TEST_F(NamespacesTest, OtherNamespacesPodsAreNotSeen) {
+TEST_F(NamespacesTest, PodsOfOtherNamespacesAreNotVisible) {
   StartAggregator();
   EXPECT_THAT(ReplicasOf("team-a", "llm", 1), ElementsAre("llm-6d4cf56db6-x7k2p"));
   EXPECT_THAT(ReplicasOf("team-b", "embed", 1), ElementsAre("embed-7f8b9c6d54-q2w4r"));
   EXPECT_THAT(ReplicasOf("team-a", "embed", 0), ElementsAre());
 }
 
-TEST_F(NamespacesTest, WallIsOpenOneWayWhereTheOperatorSaysSo) {
+TEST_F(NamespacesTest, AllowNamespacesWorksInOneDirection) {
   Config config = RoleConfig();
   config.allow_namespaces = "team-a:team-b";
   StartAggregator(config);

@@ -1,4 +1,4 @@
-// How the configuration has a node look for inference engines.
+// The options of engine discovery, from the configuration.
 #pragma once
 
 #include "config/config.h"
@@ -6,7 +6,7 @@
 
 namespace gpuscaler {
 
-inline bool LooksForEngines(const Config& config) {
+inline bool DiscoversEngines(const Config& config) {
   return config.discover_engines != DiscoverEngines::kFalse;
 }
 

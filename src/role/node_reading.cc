@@ -18,18 +18,18 @@ NodeReading::NodeReading(const Config& config, const Clock& clock,
 
 void NodeReading::Start(std::function<void(const absl::Status&)> read) {
   if (attribution_ != nullptr) {
-    asking_ = std::make_unique<PeriodicThread>("kubelet", kKubeletInterval, [this] {
+    kubelet_thread_ = std::make_unique<PeriodicThread>("kubelet", kKubeletInterval, [this] {
       if (attribution_->Ask()) Wake();
     });
-    waking_kubelet_ = asking_.get();
+    waking_kubelet_ = kubelet_thread_.get();
   }
-  sampling_ = std::make_unique<PeriodicThread>(
+  sampler_thread_ = std::make_unique<PeriodicThread>(
       "sampler", interval_, [this, read = std::move(read)] { read(sampler_.Tick()); });
-  waking_ = sampling_.get();
+  waking_ = sampler_thread_.get();
 }
 
 void NodeReading::Wake() {
-  if (PeriodicThread* const sampling = waking_) sampling->Wake();
+  if (PeriodicThread* const sampler_thread = waking_) sampler_thread->Wake();
 }
 
 void NodeReading::AddFormerPods(std::vector<Pod> pods) {
@@ -37,13 +37,13 @@ void NodeReading::AddFormerPods(std::vector<Pod> pods) {
 }
 
 void NodeReading::WakeKubelet() {
-  if (PeriodicThread* const asking = waking_kubelet_) asking->Wake();
+  if (PeriodicThread* const kubelet_thread = waking_kubelet_) kubelet_thread->Wake();
 }
 
 std::vector<NamedThread> NodeReading::Threads() {
   waking_ = nullptr;
   waking_kubelet_ = nullptr;
-  return {{sampling_.get(), "sampler"}, {asking_.get(), "kubelet"}};
+  return {{sampler_thread_.get(), "sampler"}, {kubelet_thread_.get(), "kubelet"}};
 }
 
 void NodeReading::Join() {

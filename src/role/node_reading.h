@@ -1,5 +1,4 @@
-// This node's GPUs, read all the time, with who holds them: what an agent and a standalone scaler
-// have in common.
+// Reads this node's GPUs and their holders: the common part of an agent and a standalone scaler.
 #pragma once
 
 #include <atomic>
@@ -22,28 +21,30 @@
 
 namespace gpuscaler {
 
-// Has two threads, one that reads and one that asks the kubelet, which wake each other.
+// Has two threads, which wake each other: one reads the GPUs, one calls the kubelet.
 class NodeReading {
  public:
-  // `clock` and `metrics` outlive it.
+  // `clock` and `metrics` must outlive it.
   NodeReading(const Config& config, const Clock& clock, std::unique_ptr<GpuSource> source,
               Metrics& metrics);
 
-  // Begins to read; `read` is told how each reading went, by the thread that reads.
+  // Starts the threads. `read` is called with the status of each reading, on the reading thread.
   void Start(std::function<void(const absl::Status&)> read);
 
-  // Reads now. Thread-safe; does nothing before Start() and after Threads().
+  // Causes a reading now. Thread-safe; no effect before Start() and after Threads().
   void Wake();
 
-  // Adds pods of the node before this process began, if the kubelet is asked. Thread-safe.
+  // Adds pods that were on the node before this process started. No effect without a kubelet.
+  // Thread-safe.
   void AddFormerPods(std::vector<Pod> pods);
 
-  // The end: nobody is woken any more, and these are to be stopped.
+  // Returns the threads to stop at shutdown, and wakes them no more.
   std::vector<NamedThread> Threads();
-  // Waits for them, however long a driver or a kubelet takes: what `read` uses may go after that.
+  // Blocks until both threads have ended, however long a driver or a kubelet takes. After that the
+  // objects that `read` uses may be destroyed.
   void Join();
 
-  // Whether the kubelet is asked for the pods that hold the GPUs.
+  // Returns true if the kubelet is asked for the pods that hold the GPUs.
   bool asks_kubelet() const { return attribution_ != nullptr; }
 
   SnapshotStore& store() { return store_; }
@@ -61,8 +62,8 @@ class NodeReading {
   Sampler sampler_;
   std::atomic<PeriodicThread*> waking_ = nullptr;  // null: no sampler to wake
   std::atomic<PeriodicThread*> waking_kubelet_ = nullptr;
-  std::unique_ptr<PeriodicThread> asking_;  // null: no kubelet to ask
-  std::unique_ptr<PeriodicThread> sampling_;
+  std::unique_ptr<PeriodicThread> kubelet_thread_;  // null: no kubelet attribution
+  std::unique_ptr<PeriodicThread> sampler_thread_;
 };
 
 }  // namespace gpuscaler

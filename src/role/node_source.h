@@ -1,4 +1,4 @@
-// The source of a node's readings, as it is configured.
+// Opens the configured GPU source of a node.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,9 @@
 
 namespace gpuscaler {
 
-// With holders where `config.attribution` is kPage, whose kAuto is decided already
-// (open_attribution.h). INVALID_ARGUMENT: as OpenGpuSource(). `clock` outlives it.
+// Returns a source that sets holders if `config.attribution` is kPage; kAuto must be resolved
+// before (open_attribution.h). Returns INVALID_ARGUMENT as OpenGpuSource() does. `clock` must
+// outlive it.
 absl::StatusOr<std::unique_ptr<GpuSource>> OpenNodeSource(const Config& config,
                                                           const std::string& node,
                                                           const Clock& clock);

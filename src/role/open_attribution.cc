@@ -26,7 +26,7 @@ AttributionMode AttributionHere(const Config& config) {
             {{"path", path}, {"is", is}, {"consequence", "no kubelet is asked who holds a GPU"}});
     return WithoutKubelet(config);
   }
-  std::error_code error;  // of a folder that may not be searched, its type is `none`
+  std::error_code error;  // if the folder may not be searched, the type is `none`, not `not_found`
   const bool is_absent =
       std::filesystem::status(path, error).type() == std::filesystem::file_type::not_found;
   return is_absent ? WithoutKubelet(config) : AttributionMode::kKubelet;
@@ -34,7 +34,7 @@ AttributionMode AttributionHere(const Config& config) {
 
 std::unique_ptr<KubeletAttribution> OpenAttribution(const Config& config, const Clock& clock) {
   if (AttributionHere(config) != AttributionMode::kKubelet) return nullptr;
-  // The option's check has parsed the text before.
+  // The value was checked with the configuration.
   return std::make_unique<KubeletAttribution>(
       clock, config.Sockets(), kKubeletTimeout, NodeFolders(), config.own_pod,
       ParseIgnoredPods(config.ignore_pods).value(),

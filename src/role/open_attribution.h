@@ -1,4 +1,4 @@
-// What --attribution comes to on this node.
+// Resolves --attribution on this node.
 #pragma once
 
 #include <memory>
@@ -9,13 +9,13 @@
 
 namespace gpuscaler {
 
-// kAuto decided: what is there in the socket's place is looked at once, and a warning logged where
-// that is no socket. Neither kNone nor kPage for what may not be seen: the kubelet is asked then,
-// and what it says to that is told.
+// Returns the configured mode, and for kAuto the one that fits this node. Checks the kubelet's
+// socket once, and logs a warning if its path has another kind of file. If the path is not
+// accessible, returns kKubelet, so that the kubelet's error is reported.
 AttributionMode AttributionHere(const Config& config);
 
-// Null: the kubelet is not asked. Looks for the kubelet's socket once: that a
-// kubelet is gone later makes owners unknown, and never this. `clock` outlives it.
+// Returns null if the mode is not kKubelet. The socket is checked only here: if the kubelet
+// disappears later, owners become unknown. `clock` must outlive the result.
 std::unique_ptr<KubeletAttribution> OpenAttribution(const Config& config, const Clock& clock);
 
 }  // namespace gpuscaler

@@ -14,28 +14,28 @@
 namespace gpuscaler {
 namespace {
 
-Config ByItself(const std::string& socket) {
+Config AutoConfig(const std::string& socket) {
   return {.attribution = AttributionMode::kAuto, .pod_resources_socket = socket};
 }
 
-TEST(OpenAttribution, AutoAsksTheKubeletThatIsThere) {
+TEST(OpenAttribution, AutoIsKubeletIfItsSocketExists) {
   const TestFolder folder;
   const FakeKubelet kubelet(folder.path());
-  EXPECT_EQ(AttributionHere(ByItself(kubelet.pod_resources_socket())), AttributionMode::kKubelet);
+  EXPECT_EQ(AttributionHere(AutoConfig(kubelet.pod_resources_socket())), AttributionMode::kKubelet);
 }
 
-TEST(OpenAttribution, AutoAsksNobodyWhereThereIsNoSocket) {
+TEST(OpenAttribution, AutoIsNoneWithoutASocket) {
   const TestFolder folder;
   for (const std::string& socket :
        {folder.PathOf("none/kubelet.sock"), folder.PathOf("kubelet.sock"), folder.path()}) {
-    EXPECT_EQ(AttributionHere(ByItself(socket)), AttributionMode::kNone) << socket;
+    EXPECT_EQ(AttributionHere(AutoConfig(socket)), AttributionMode::kNone) << socket;
   }
-  EXPECT_EQ(OpenAttribution(ByItself(folder.path()), SteadyClock()), nullptr);
+  EXPECT_EQ(OpenAttribution(AutoConfig(folder.path()), SteadyClock()), nullptr);
 }
 
-TEST(OpenAttribution, AutoTakesThePodsOfDcgmExportersPageWhereThereIsNoSocket) {
+TEST(OpenAttribution, AutoIsPageWithDcgmExporterAndWithoutASocket) {
   const TestFolder folder;
-  Config config = ByItself(folder.PathOf("none/kubelet.sock"));
+  Config config = AutoConfig(folder.PathOf("none/kubelet.sock"));
   config.gpu_source = "dcgm:http://127.0.0.1:9400";
   EXPECT_EQ(AttributionHere(config), AttributionMode::kPage);
   EXPECT_EQ(OpenAttribution(config, SteadyClock()), nullptr);
@@ -44,9 +44,9 @@ TEST(OpenAttribution, AutoTakesThePodsOfDcgmExportersPageWhereThereIsNoSocket) {
   EXPECT_EQ(AttributionHere(config), AttributionMode::kKubelet);
 }
 
-// As on a node whose kubelet's folder is root's alone: every GPU in use would count for everybody
-// otherwise.
-TEST(OpenAttribution, FolderThatMayNotBeSearchedMakesOwnersUnknown) {
+// On such a node only root may read the kubelet's folder. With kNone, every GPU in use would count
+// for every workload.
+TEST(OpenAttribution, InaccessibleFolderMakesOwnersUnknown) {
   const TestFolder folder;
   const FakeKubelet kubelet(folder.AddFolder("kubelet"));
   const SteadyClock clock;
@@ -54,8 +54,8 @@ TEST(OpenAttribution, FolderThatMayNotBeSearchedMakesOwnersUnknown) {
   snapshot.taken_at = clock.Now();
   ASSERT_EQ(chmod(folder.PathOf("kubelet").c_str(), getuid() == 0 ? 0700 : 0), 0);
   {
-    const WithoutRoot nobody;
-    const auto attribution = OpenAttribution(ByItself(kubelet.pod_resources_socket()), clock);
+    const WithoutRoot unprivileged;
+    const auto attribution = OpenAttribution(AutoConfig(kubelet.pod_resources_socket()), clock);
     ASSERT_NE(attribution, nullptr);
     attribution->Ask();
     attribution->Annotate(snapshot);

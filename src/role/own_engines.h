@@ -1,4 +1,4 @@
-// The engines of this node, told to the store of this process.
+// Passes discovered engines of a standalone scaler's node to its SignalStore.
 #pragma once
 
 #include <string>
@@ -15,14 +15,14 @@ namespace gpuscaler {
 
 class OwnEngines : public EnginesListener {
  public:
-  // The store outlives it.
+  // `store` must outlive it.
   OwnEngines(SignalStore& store, std::string node, AllowedNamespaces allowed)
       : node_(std::move(node)), found_(store, std::move(allowed)) {}
 
   EngineSubscription Subscription(absl::Time now) override {
-    EngineSubscription wanted = found_.Subscription(now);
-    found_.Expect(wanted, {node_}, now);
-    return wanted;
+    EngineSubscription subscription = found_.Subscription(now);
+    found_.Expect(subscription, {node_}, now);
+    return subscription;
   }
   void List(const absl::StatusOr<NodeEngines>& found, absl::Time at) override {
     found_.List(node_, found, at);

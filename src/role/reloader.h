@@ -1,4 +1,4 @@
-// Files that may change while we serve: read again, the last good content kept.
+// Reloads files that change while the process serves, and keeps the last good content.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace gpuscaler {
 
-// A ConfigMap takes the kubelet up to a minute to write: a few seconds more are not felt.
+// The kubelet takes up to a minute to update a mounted ConfigMap, so a few seconds more are fine.
 constexpr absl::Duration kReloadInterval = absl::Seconds(5);
 
 struct Reloadable {
@@ -20,10 +20,10 @@ struct Reloadable {
   std::function<absl::Status()> reload;
 };
 
-// One thread's. Each failure raises a metric, and is logged once.
+// Each failure sets a metric and is logged once. Not thread-safe.
 class Reloader {
  public:
-  Reloader(std::vector<Reloadable> files, Metrics& metrics);  // `metrics` outlives it
+  Reloader(std::vector<Reloadable> files, Metrics& metrics);  // `metrics` must outlive it
 
   void Tick();
 

@@ -8,7 +8,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(Reloader, FailureRaisesTheMetricUntilItIsMended) {
+TEST(Reloader, FailureSetsTheMetricUntilItIsFixed) {
   Metrics metrics;
   absl::Status status = absl::InvalidArgumentError("tls.crt: not PEM");
   Reloader reloader({{Reload::kGrpcTls, [&] { return status; }}}, metrics);
@@ -20,7 +20,7 @@ TEST(Reloader, FailureRaisesTheMetricUntilItIsMended) {
   EXPECT_THAT(page(), HasSubstr("keda_gpu_scaler_reload_failed{what=\"grpc\"} 0"));
 }
 
-TEST(Reloader, OneBrokenFileKeepsNoOtherFromBeingRead) {
+TEST(Reloader, BrokenFileDoesNotPreventOtherReloads) {
   Metrics metrics;
   int read = 0;
   Reloader reloader({{Reload::kProfiles, [] { return absl::InvalidArgumentError("broken"); }},

@@ -1,4 +1,4 @@
-// What agents and aggregators show of each other on their pages.
+// The metrics that agents and aggregators export about each other.
 #include <cstdlib>
 
 #include "base/log.h"
@@ -17,12 +17,12 @@ using testing::HasSubstr;
 
 class RoleMetricsTest : public TestFleet {
  protected:
-  std::string AggregatorsPage() const { return MetricsPage(aggregator_->metrics_port()); }
-  std::string AgentsPageOf(const std::string& node) const {
-    return MetricsPage(agents_.at(node)->metrics_port());
+  std::string AggregatorMetrics() const { return FetchMetrics(aggregator_->metrics_port()); }
+  std::string AgentMetrics(const std::string& node) const {
+    return FetchMetrics(agents_.at(node)->metrics_port());
   }
 
-  // The page once it has `line`; what it is after 10 s.
+  // Returns the page once it has `line`, or the page after 10 s.
   template <typename Page>
   static std::string PageWith(const std::string& line, Page page) {
     return WaitFor(page, [&](const std::string& text) {
@@ -31,7 +31,7 @@ class RoleMetricsTest : public TestFleet {
   }
   static std::string Line(const std::string& line) { return absl::StrCat("\n", line, "\n"); }
 
-  // -1: the page has no such series.
+  // Returns -1 if the page has no such series.
   static double ValueOf(const std::string& series, const std::string& page) {
     const size_t at = page.find(absl::StrCat("\n", series, " "));
     return at == std::string::npos ? -1 : std::atof(page.c_str() + at + series.size() + 2);
@@ -43,11 +43,11 @@ class RoleMetricsTest : public TestFleet {
   }
 };
 
-TEST_F(RoleMetricsTest, AggregatorShowsItsAgents) {
+TEST_F(RoleMetricsTest, AggregatorExportsItsAgents) {
   StartNode("gpu-a", {{"team-a", "llm-6d4cf56db6-x7k2p", 60}});
   StartNode("gpu-b", {{"team-a", "llm-6d4cf56db6-q2w4r", 35}});
   StartAggregator(RoleConfig(), {"127.0.0.1:1"});
-  const auto page = [this] { return AggregatorsPage(); };
+  const auto page = [this] { return AggregatorMetrics(); };
   std::string text = PageWith("keda_gpu_scaler_agents_heard 2", page);
   EXPECT_THAT(text, HasSubstr(Line("keda_gpu_scaler_agents_heard 2")));
   EXPECT_THAT(text, HasSubstr(Line("keda_gpu_scaler_agents_listed 3")));
@@ -66,7 +66,7 @@ TEST_F(RoleMetricsTest, AggregatorShowsItsAgents) {
   text = PageWith(OfAgent("agent_reconnects_total", "gpu-b") + " 1", page);
   EXPECT_THAT(text, HasSubstr(Line(OfAgent("agent_reconnects_total", "gpu-b") + " 1")));
   EXPECT_GE(ValueOf(OfAgent("agent_reading_age_seconds", "gpu-b"), text), 0)
-      << "what it said last grows old";
+      << "its last reading ages";
 }
 
 TEST_F(RoleMetricsTest, AggregatorCountsDecisionsByOutcome) {
@@ -80,17 +80,17 @@ TEST_F(RoleMetricsTest, AggregatorCountsDecisionsByOutcome) {
   TriggerRef bad = trigger;
   bad.metadata = {{"metricTyp", "gpu_utilization"}};
   EXPECT_EQ(client_->IsActive(bad).status().code(), absl::StatusCode::kInvalidArgument);
-  const std::string text = AggregatorsPage();
+  const std::string text = AggregatorMetrics();
   EXPECT_THAT(text, ContainsRegex(R"(decisions_total\{outcome="value"\} [1-9])"));
   EXPECT_THAT(text, HasSubstr(R"(decisions_total{outcome="bad_metadata"} 1)"));
   EXPECT_THAT(text, HasSubstr(R"(decisions_total{outcome="unavailable"} )"));
 }
 
-TEST_F(RoleMetricsTest, AgentShowsWhomItTellsAndHowMuch) {
+TEST_F(RoleMetricsTest, AgentExportsItsReadersAndMessages) {
   StartNode("gpu-a", {{"team-a", "llm-6d4cf56db6-x7k2p", 60}});
   StartAggregator();
   const std::string text =
-      WaitFor([this] { return AgentsPageOf("gpu-a"); },
+      WaitFor([this] { return AgentMetrics("gpu-a"); },
               [](const std::string& page) {
                 return page.find("telemetry_heartbeats_total 0\n") == std::string::npos &&
                        page.find("telemetry_snapshots_total 0\n") == std::string::npos;
@@ -103,7 +103,7 @@ TEST_F(RoleMetricsTest, AgentShowsWhomItTellsAndHowMuch) {
   EXPECT_THAT(text, HasSubstr(R"(namespace="team-a",pod="llm-6d4cf56db6-x7k2p")"));
 }
 
-// An agent and who connects to it, with certificates of "our CA" or of none that is good.
+// An agent and its clients, with certificates of "our CA" or invalid ones.
 class RefusedCertificatesTest : public RoleMetricsTest {
  protected:
   void StartAgent(const TestCa& issuer) {
@@ -128,7 +128,7 @@ class RefusedCertificatesTest : public RoleMetricsTest {
   }
 
   // Blocks until a client with that certificate, or none, has failed to connect.
-  void Knock(const TestPair& pair) const {
+  void FailToConnect(const TestPair& pair) const {
     EventLoop loop;
     Channel channel(
         loop,
@@ -144,7 +144,7 @@ class RefusedCertificatesTest : public RoleMetricsTest {
     EXPECT_TRUE(end.connect_fault.has_value()) << end.status;
   }
 
-  // An aggregator of ours that knows the agent by that address.
+  // Starts an aggregator with a valid certificate and the agent's address `address`.
   void Watch(const std::string& address) {
     Config config = WithTls(RoleConfig(), ca_.Issue("aggregator"));
     config.role = Role::kAggregator;
@@ -154,7 +154,7 @@ class RefusedCertificatesTest : public RoleMetricsTest {
     aggregator_ = *std::move(aggregator);
   }
 
-  // By a page; in tests both sides are one process, which counts for both.
+  // Returns the count on a page. In tests both sides are one process, which counts for both.
   static int Refused(const std::string& reason, const std::string& page) {
     const std::string series =
         absl::StrCat("keda_gpu_scaler_tls_handshakes_failed_total{reason=\"", reason, "\"} ");
@@ -162,33 +162,33 @@ class RefusedCertificatesTest : public RoleMetricsTest {
     return at == std::string::npos ? -1 : std::atoi(page.c_str() + at + series.size());
   }
   int RefusedByAgent(const std::string& reason) const {
-    return Refused(reason, AgentsPageOf("gpu-a"));
+    return Refused(reason, AgentMetrics("gpu-a"));
   }
   int RefusedByAggregator(const std::string& reason) const {
-    return Refused(reason, AggregatorsPage());
+    return Refused(reason, AggregatorMetrics());
   }
 
   const TestCa ca_{"our CA"};
   int folders_ = 0;
 };
 
-TEST_F(RefusedCertificatesTest, ClientWithoutAValidCertificateIsCountedAndLoggedByItsFault) {
+TEST_F(RefusedCertificatesTest, ClientWithoutAValidCertificateIsCountedAndLogged) {
   StartLogging(LogLevel::kInfo, LogFormat::kText);
   testing::internal::CaptureStderr();
   StartAgent(ca_);
   const int none = RefusedByAgent("no_certificate");
   const int untrusted = RefusedByAgent("untrusted_certificate");
   ASSERT_GE(none, 0);
-  Knock({});
+  FailToConnect({});
   EXPECT_GT(
       WaitFor([&] { return RefusedByAgent("no_certificate"); }, [&](int n) { return n > none; }),
       none);
   EXPECT_EQ(RefusedByAgent("untrusted_certificate"), untrusted);
-  Knock(TestCa("their CA").Issue("aggregator"));
+  FailToConnect(TestCa("their CA").Issue("aggregator"));
   EXPECT_GT(WaitFor([&] { return RefusedByAgent("untrusted_certificate"); },
                     [&](int n) { return n > untrusted; }),
             untrusted);
-  EXPECT_THAT(AgentsPageOf("gpu-a"), HasSubstr(Line("keda_gpu_scaler_telemetry_readers 0")));
+  EXPECT_THAT(AgentMetrics("gpu-a"), HasSubstr(Line("keda_gpu_scaler_telemetry_readers 0")));
   agents_.clear();
   const std::string log = testing::internal::GetCapturedStderr();
   EXPECT_THAT(log, HasSubstr("event=tls_handshake_failed reason=no_certificate"));
@@ -204,7 +204,7 @@ TEST_F(RefusedCertificatesTest, AgentOfAnotherCaIsRefusedAndCountedByTheAggregat
                     [&](int n) { return n > untrusted; }),
             untrusted);
   EXPECT_EQ(RefusedByAggregator("wrong_name"), wrong_name);
-  EXPECT_THAT(AggregatorsPage(), HasSubstr(Line("keda_gpu_scaler_agents_heard 0")));
+  EXPECT_THAT(AggregatorMetrics(), HasSubstr(Line("keda_gpu_scaler_agents_heard 0")));
 }
 
 TEST_F(RefusedCertificatesTest, AgentWithACertificateForAnotherNameIsRefusedCountedAndLogged) {
@@ -216,7 +216,7 @@ TEST_F(RefusedCertificatesTest, AgentWithACertificateForAnotherNameIsRefusedCoun
   EXPECT_GT(WaitFor([&] { return RefusedByAggregator("wrong_name"); },
                     [&](int n) { return n > wrong_name; }),
             wrong_name);
-  EXPECT_THAT(AggregatorsPage(), HasSubstr(Line("keda_gpu_scaler_agents_heard 0")));
+  EXPECT_THAT(AggregatorMetrics(), HasSubstr(Line("keda_gpu_scaler_agents_heard 0")));
   aggregator_.reset();
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               ContainsRegex("event=agent_lost address=127.0.0.2:.*certificate is for another name: "

@@ -14,8 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Nodes with simulated GPUs, their agents, and an aggregator that KEDA's questions go to; real
-// ports, real time.
+// Agents with simulated GPUs and an aggregator that KEDA calls, with real ports and real time.
 class RolesTest : public testing::Test {
  protected:
   Config Base() const {
@@ -29,7 +28,7 @@ class RolesTest : public testing::Test {
     return config;
   }
 
-  // The address of an agent whose node has a GPU of that utilization.
+  // Starts an agent on a node with one GPU of that utilization. Returns the agent's address.
   std::string StartAgent(const std::string& node, int utilization_percent) {
     const std::string gpus = WriteGpus(node, utilization_percent);
     Config config = WithTls(Base());
@@ -77,7 +76,7 @@ class RolesTest : public testing::Test {
                                           {"window", "0s"}}};
     return client_->GetMetrics(trigger, "keda_gpu_metric");
   }
-  // The value once it is `want`; what there is after 30 s.
+  // Returns the value once it is `want`, or the result after 30 s.
   absl::StatusOr<double> WaitForValue(double want) const {
     const SteadyClock real;
     const absl::Time deadline = real.Now() + absl::Seconds(30);
@@ -96,7 +95,7 @@ class RolesTest : public testing::Test {
   const TestFolder folder_;
   const SteadyClock clock_;
   TlsFiles tls_;
-  std::string aggregators_;  // the next agents'
+  std::string aggregators_;  // --aggregators of agents that start next
   std::vector<std::unique_ptr<Agent>> agents_;
   std::unique_ptr<Aggregator> aggregator_;
   std::unique_ptr<ScalerClient> client_;
@@ -112,7 +111,7 @@ TEST_F(RolesTest, AggregatorAnswersForAllNodes) {
   EXPECT_EQ(WaitForValue(100).value_or(-1), 100);
 }
 
-TEST_F(RolesTest, AgentThatIsLostLeavesItsLastWordForItsGrace) {
+TEST_F(RolesTest, LostAgentKeepsItsLastReadingForItsGrace) {
   const std::string a = StartAgent("gpu-a", 60), b = StartAgent("gpu-b", 35);
   StartAggregator(absl::StrCat("static:", a, ",", b));
   ASSERT_EQ(WaitForValue(95).value_or(-1), 95);
@@ -125,7 +124,7 @@ TEST_F(RolesTest, AgentThatIsLostLeavesItsLastWordForItsGrace) {
   }
 }
 
-TEST_F(RolesTest, AggregatorComesBeforeReadersOfOtherAddresses) {
+TEST_F(RolesTest, AggregatorHasPriorityOverOtherReaders) {
   aggregators_ = "static:127.0.0.1:6000";
   const std::string agent = StartAgent("gpu-a", 60);
   std::vector<std::unique_ptr<RawClient>> strangers;
@@ -141,7 +140,7 @@ TEST_F(RolesTest, AggregatorComesBeforeReadersOfOtherAddresses) {
   EXPECT_EQ(WaitForValue(60).value_or(-1), 60);
 }
 
-TEST_F(RolesTest, AgentHasStreamsForItsReadersAlone) {
+TEST_F(RolesTest, AgentLimitsStreamsPerConnection) {
   const std::string agent = StartAgent("gpu-a", 60);
   RawClient stranger(agents_.back()->grpc_port(), "127.0.3.2");
   stranger.Begin();
@@ -156,21 +155,21 @@ TEST_F(RolesTest, AgentHasStreamsForItsReadersAlone) {
   EXPECT_EQ(WaitForValue(60).value_or(-1), 60);
 }
 
-TEST_F(RolesTest, AggregatorWithoutAnyAgentSaysSo) {
+TEST_F(RolesTest, AggregatorWithoutAnyAgentReturnsTheReason) {
   StartAggregator("static:127.0.0.1:1");
   const auto value = Value();
   EXPECT_EQ(value.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(value.status().message()), HasSubstr("127.0.0.1:1"));
 }
 
-TEST_F(RolesTest, AgentsAndAggregatorKnowEachOtherByTheirCertificates) {
+TEST_F(RolesTest, AgentsAndAggregatorAuthenticateByCertificates) {
   const TestCa ca("our CA");
   tls_ = WriteTls(folder_.path(), ca.Issue("fleet"), ca.pem());
   StartAggregator(absl::StrCat("static:", StartAgent("gpu-a", 60)));
   EXPECT_EQ(WaitForValue(60).value_or(-1), 60);
 }
 
-TEST_F(RolesTest, AllThreadsEndWhenTold) {
+TEST_F(RolesTest, AllThreadsEndInDrain) {
   StartAggregator(absl::StrCat("static:", StartAgent("gpu-a", 60)));
   ASSERT_EQ(WaitForValue(60).value_or(-1), 60);
   EXPECT_THAT(aggregator_->Drain(absl::Seconds(3)), testing::IsEmpty());

@@ -7,8 +7,8 @@
 namespace gpuscaler {
 namespace {
 
-// What makes a GPU useless for scaling; null where it can be read. A MIG instance's utilisation is
-// a rate, which is missing for one reading whenever the counters begin anew.
+// Returns the gap that makes a GPU unusable for scaling, or null. The utilization of a MIG instance
+// does not count: it is a rate, which is missing for one reading whenever the counters restart.
 const GpuGap* Failure(const GpuSample& gpu) {
   for (const GpuField field : {GpuField::kMemory, GpuField::kUtilization}) {
     if (field == GpuField::kUtilization && IsMig(gpu)) continue;
@@ -22,14 +22,14 @@ const GpuGap* Failure(const GpuSample& gpu) {
 
 Sampler::Sampler(const Clock& clock, GpuSource& source, const Leases& leases, SnapshotStore& store,
                  Metrics& metrics, KubeletAttribution* attribution,
-                 std::function<void()> ask_kubelet)
+                 std::function<void()> wake_kubelet)
     : clock_(clock),
       source_(source),
       leases_(leases),
       store_(store),
       metrics_(metrics),
       attribution_(attribution),
-      ask_kubelet_(std::move(ask_kubelet)) {}
+      wake_kubelet_(std::move(wake_kubelet)) {}
 
 absl::Status Sampler::Tick() {
   const absl::Time began_at = clock_.Now();
@@ -45,7 +45,7 @@ absl::Status Sampler::Tick() {
       return status;
     }
     newest_at_ = snapshot->taken_at;
-    if (attribution_ != nullptr && attribution_->Annotate(*snapshot)) ask_kubelet_();
+    if (attribution_ != nullptr && attribution_->Annotate(*snapshot)) wake_kubelet_();
     holding_.Annotate(*snapshot);
     store_.Put(*std::move(snapshot));
   } else {

@@ -1,4 +1,4 @@
-// One tick of the life of a node: read the GPUs, say who holds them, store the snapshot.
+// The sampler: reads the GPUs, adds their holders and stores the snapshot.
 #pragma once
 
 #include <functional>
@@ -16,17 +16,17 @@
 
 namespace gpuscaler {
 
-// The only writer of the store. One thread's.
+// The only writer of the store. Not thread-safe.
 class Sampler {
  public:
-  // All references outlive the sampler. `attribution` is null where GPUs have no owners;
-  // `ask_kubelet` is called when other processes are on the GPUs, and does not wait.
+  // All references must outlive the sampler. `attribution` is null if GPUs have no owners. Calls
+  // `wake_kubelet` when the processes on the GPUs have changed; it must not block.
   Sampler(const Clock& clock, GpuSource& source, const Leases& leases, SnapshotStore& store,
           Metrics& metrics, KubeletAttribution* attribution = nullptr,
-          std::function<void()> ask_kubelet = nullptr);
+          std::function<void()> wake_kubelet = nullptr);
 
-  // OK with a snapshot in the store, the one of before where the source has nothing newer; else why
-  // there is none. Logs changes, not ticks.
+  // Stores a new snapshot. Returns OK also if the source has none newer than the stored one, or the
+  // error of the reading. Logs changes, not ticks.
   absl::Status Tick();
 
  private:
@@ -40,13 +40,13 @@ class Sampler {
   SnapshotStore& store_;
   Metrics& metrics_;
   KubeletAttribution* const attribution_;
-  const std::function<void()> ask_kubelet_;
+  const std::function<void()> wake_kubelet_;
   HoldingTracker holding_;
-  absl::Time newest_at_ = absl::InfinitePast();  // of the readings that were stored
+  absl::Time newest_at_ = absl::InfinitePast();  // time of the newest stored reading
   std::string last_error_;                       // empty: the last reading was good
   bool first_ = true;
-  std::set<std::string> uuids_;       // of the last good reading
-  std::set<std::string> unreadable_;  // of them
+  std::set<std::string> uuids_;       // in the last good reading
+  std::set<std::string> unreadable_;  // subset of uuids_
 };
 
 }  // namespace gpuscaler

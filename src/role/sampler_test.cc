@@ -10,13 +10,13 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// Gives what it is told to, and remembers what was wanted.
+// Returns what a test sets, and records the last requested readings.
 class FakeSource : public GpuSource {
  public:
   explicit FakeSource(const Clock& clock) : clock_(clock) {}
 
   absl::StatusOr<NodeSnapshot> Read(const CostlyReadings& wanted) override {
-    wanted_ = wanted;
+    requested_ = wanted;
     if (!error_.ok()) return error_;
     return NodeSnapshot{.taken_at = taken_at_.value_or(clock_.Now()), .gpus = gpus_};
   }
@@ -25,7 +25,7 @@ class FakeSource : public GpuSource {
   absl::Status error_;
   std::vector<GpuSample> gpus_;
   std::optional<absl::Time> taken_at_;  // empty: now
-  CostlyReadings wanted_;
+  CostlyReadings requested_;
 };
 
 class SamplerTest : public testing::Test {
@@ -38,7 +38,7 @@ class SamplerTest : public testing::Test {
   Sampler sampler_{clock_, source_, leases_, store_, metrics_};
 };
 
-TEST_F(SamplerTest, StoresWhatItReadWithItsHolders) {
+TEST_F(SamplerTest, StoresReadingsWithHolders) {
   source_.gpus_ = {{.uuid = "GPU-a", .utilization_percent = 90}};
   EXPECT_TRUE(sampler_.Tick().ok());
   const auto history = store_.Fresh();
@@ -60,7 +60,7 @@ TEST_F(SamplerTest, FailedReadingKeepsTheLastSnapshotUntilItIsStale) {
   EXPECT_THAT(std::string(store_.Fresh().status().message()), HasSubstr("GPU_IS_LOST"));
 }
 
-TEST_F(SamplerTest, ReadingOfBeforeIsNoNewOneAndBecomesStale) {
+TEST_F(SamplerTest, RepeatedReadingBecomesStale) {
   source_.gpus_ = {{.uuid = "GPU-a", .utilization_percent = 90}};
   source_.taken_at_ = clock_.Now();
   ASSERT_TRUE(sampler_.Tick().ok());
@@ -74,7 +74,7 @@ TEST_F(SamplerTest, ReadingOfBeforeIsNoNewOneAndBecomesStale) {
               HasSubstr("its source shows nothing newer"));
 }
 
-TEST_F(SamplerTest, LogsAGpuThatCannotBeReadOnceAndItsReturn) {
+TEST_F(SamplerTest, LogsAnUnreadableGpuOnceAndItsReturn) {
   const auto log = [&](std::vector<GpuGap> gaps, std::string parent = "") {
     source_.gpus_ = {{.uuid = "GPU-a", .parent_uuid = std::move(parent), .index = 3}};
     source_.gpus_[0].gaps = std::move(gaps);
@@ -103,29 +103,29 @@ TEST_F(SamplerTest, CountsGoodAndFailedReadings) {
   EXPECT_THAT(page, HasSubstr("keda_gpu_scaler_collection_errors_total 1"));
 }
 
-TEST_F(SamplerTest, AsksTheKubeletWhenOtherProcessesAreOnTheGpus) {
+TEST_F(SamplerTest, AsksTheKubeletWhenProcessesOnTheGpusChange) {
   KubeletAttribution attribution(clock_, {.pod_resources = "/nonexistent", .pods_api = {}});
-  int asked = 0;
-  Sampler sampler(clock_, source_, leases_, store_, metrics_, &attribution, [&] { ++asked; });
+  int calls = 0;
+  Sampler sampler(clock_, source_, leases_, store_, metrics_, &attribution, [&] { ++calls; });
   source_.gpus_ = {{.uuid = "GPU-a", .processes = std::vector<GpuProcess>{{.pid = 1}}}};
   ASSERT_TRUE(sampler.Tick().ok());
-  EXPECT_EQ(asked, 0);
+  EXPECT_EQ(calls, 0);
   clock_.Advance(absl::Seconds(2));
   source_.gpus_[0].processes = {{{.pid = 2}}};
   ASSERT_TRUE(sampler.Tick().ok());
-  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(calls, 1);
   EXPECT_EQ(store_.Newest()->Newest().attribution.state, Attribution::State::kUnknown);
 }
 
 TEST_F(SamplerTest, TakesCostlyReadingsOnlyUnderALease) {
   ASSERT_TRUE(sampler_.Tick().ok());
-  EXPECT_FALSE(source_.wanted_.pcie);
+  EXPECT_FALSE(source_.requested_.pcie);
   leases_.Renew({.pcie = true}, clock_.Now() + absl::Seconds(90));
   ASSERT_TRUE(sampler_.Tick().ok());
-  EXPECT_TRUE(source_.wanted_.pcie);
+  EXPECT_TRUE(source_.requested_.pcie);
   clock_.Advance(absl::Seconds(91));
   ASSERT_TRUE(sampler_.Tick().ok());
-  EXPECT_FALSE(source_.wanted_.pcie);
+  EXPECT_FALSE(source_.requested_.pcie);
 }
 
 }  // namespace

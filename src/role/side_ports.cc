@@ -8,7 +8,7 @@ absl::StatusOr<std::unique_ptr<HttpServer>> OpenMetricsPort(const Config& config
                                                             std::function<std::string()> page) {
   if (config.metrics_port == 0) return nullptr;
   return HttpServer::Start({.bind_address = config.bind_address,
-                            .port = AskedPort(config.metrics_port),
+                            .port = PortToBind(config.metrics_port),
                             .tls = config.MetricsTls()},
                            {{"/metrics", [page = std::move(page)] {
                                return HttpReply{
@@ -21,19 +21,23 @@ absl::StatusOr<std::unique_ptr<HttpServer>> OpenProbePort(const Config& config,
                                                           const Probes& probes) {
   if (config.probe_port == 0) return nullptr;
   return HttpServer::Start(
-      {.bind_address = config.bind_address, .port = AskedPort(config.probe_port)},
+      {.bind_address = config.bind_address, .port = PortToBind(config.probe_port)},
       {{"/healthz", [&probes] { return probes.Healthz(); }},
        {"/readyz", [&probes] { return probes.Readyz(); }}});
 }
 
-std::vector<Reloadable> Certificates(const Config& config, GrpcServer& grpc,
-                                     HttpServer* metrics_page) {
+std::vector<Reloadable> ReloadableFiles(const Config& config, GrpcServer& grpc,
+                                        HttpServer* metrics_server, ProfileStore* profiles) {
   std::vector<Reloadable> files;
   if (config.Tls().Enabled()) {
     files.push_back({Reload::kGrpcTls, [&grpc] { return grpc.ReloadTls(); }});
   }
-  if (metrics_page != nullptr && config.MetricsTls().Enabled()) {
-    files.push_back({Reload::kMetricsTls, [metrics_page] { return metrics_page->ReloadTls(); }});
+  if (metrics_server != nullptr && config.MetricsTls().Enabled()) {
+    files.push_back(
+        {Reload::kMetricsTls, [metrics_server] { return metrics_server->ReloadTls(); }});
+  }
+  if (profiles != nullptr && profiles->HasFile()) {
+    files.push_back({Reload::kProfiles, [profiles] { return profiles->Reload(); }});
   }
   return files;
 }

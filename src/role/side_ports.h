@@ -1,4 +1,4 @@
-// The ports of a role besides gRPC's, and the certificates of all of them.
+// The metrics and probe ports of a role, and the files that it reloads.
 #pragma once
 
 #include <functional>
@@ -12,19 +12,22 @@
 #include "serve/grpc_server.h"
 #include "serve/http_server.h"
 #include "serve/probes.h"
+#include "serve/profile_store.h"
 
 namespace gpuscaler {
 
-inline int AskedPort(int port) { return port == kAnyPort ? 0 : port; }
+// Returns the port to bind: 0 for any free one.
+inline int PortToBind(int port) { return port == kAnyPort ? 0 : port; }
 
-// Null: the port is off.
+// These return null if the port is off.
 absl::StatusOr<std::unique_ptr<HttpServer>> OpenMetricsPort(const Config& config,
                                                             std::function<std::string()> page);
 absl::StatusOr<std::unique_ptr<HttpServer>> OpenProbePort(const Config& config,
                                                           const Probes& probes);
 
-// The certificates of the servers that have any; `metrics_page` may be null.
-std::vector<Reloadable> Certificates(const Config& config, GrpcServer& grpc,
-                                     HttpServer* metrics_page);
+// Returns the certificates of the servers with TLS, and the file of `profiles`. `metrics_server`
+// and `profiles` may be null.
+std::vector<Reloadable> ReloadableFiles(const Config& config, GrpcServer& grpc,
+                                        HttpServer* metrics_server, ProfileStore* profiles);
 
 }  // namespace gpuscaler

@@ -35,12 +35,12 @@
 namespace gpuscaler {
 namespace {
 
-// Slow to act on, and each asks the cluster's DNS.
+// A duplicate is not urgent, and each check queries the cluster's DNS.
 constexpr absl::Duration kDuplicateScalerInterval = absl::Minutes(1);
 
 }  // namespace
 
-// In dependency order: destroyed backwards.
+// Members are in dependency order, so that users are destroyed before what they use.
 class Standalone::Impl {
  public:
   Impl(const Config& config, const Clock& clock, const DemandSurroundings& surroundings,
@@ -57,7 +57,7 @@ class Standalone::Impl {
             {.stale_after = config.StaleAfter(),
              .allowed_namespaces = std::move(allowed),
              .max_streams_per_peer = config.max_streams_per_peer,
-             .came_round = [this] { probes_.Ticked("answers"); }},
+             .on_tick = [this] { probes_.Ticked("answers"); }},
             clock, reading_.store(), reading_.leases(), profiles_, metrics_,
             [this] { reading_.Wake(); }, demand_.access(FindsEngines())) {}
 
@@ -73,16 +73,24 @@ class Standalone::Impl {
                                                      reading_.store(), engines_);
       waking_discovery_ = discovery_.get();
     }
-    RETURN_IF_ERROR(OpenGrpcPort());
-    ASSIGN_OR_RETURN(metrics_page_, OpenMetricsPort(config_, [this] { return MetricsPage(); }));
-    ASSIGN_OR_RETURN(probe_page_, OpenProbePort(config_, probes_));
+    ASSIGN_OR_RETURN(grpc_, GrpcServer::Start({.bind_address = config_.bind_address,
+                                               .port = PortToBind(config_.port),
+                                               .tls = config_.Tls(),
+                                               .limits = ScalerLimits(config_.max_streams_per_peer),
+                                               .max_connection_age = config_.max_connection_age},
+                                              service_.methods()));
+    ASSIGN_OR_RETURN(metrics_server_, OpenMetricsPort(config_, [this] { return Exposition(); }));
+    ASSIGN_OR_RETURN(probe_server_, OpenProbePort(config_, probes_));
     reading_.Start([this](const absl::Status& read) {
       probes_.Ticked("sampler");
       grpc_->SetScalerServing(read.ok());
     });
     reloading_ = std::make_unique<PeriodicThread>(
         "reloader", kReloadInterval,
-        [reloader = std::make_shared<Reloader>(Files(), metrics_)] { reloader->Tick(); });
+        [reloader = std::make_shared<Reloader>(
+             ReloadableFiles(config_, *grpc_, metrics_server_.get(), &profiles_), metrics_)] {
+          reloader->Tick();
+        });
     if (!config_.service.empty()) {
       duplicates_ = std::make_unique<PeriodicThread>(
           "duplicate check", kDuplicateScalerInterval,
@@ -95,8 +103,8 @@ class Standalone::Impl {
   }
 
   int grpc_port() const { return grpc_->port(); }
-  int metrics_port() const { return metrics_page_ == nullptr ? 0 : metrics_page_->port(); }
-  int probe_port() const { return probe_page_ == nullptr ? 0 : probe_page_->port(); }
+  int metrics_port() const { return metrics_server_ == nullptr ? 0 : metrics_server_->port(); }
+  int probe_port() const { return probe_server_ == nullptr ? 0 : probe_server_->port(); }
 
   void Reload() { reloading_->Wake(); }
 
@@ -119,17 +127,7 @@ class Standalone::Impl {
   }
 
  private:
-  absl::Status OpenGrpcPort() {
-    ASSIGN_OR_RETURN(grpc_, GrpcServer::Start({.bind_address = config_.bind_address,
-                                               .port = AskedPort(config_.port),
-                                               .tls = config_.Tls(),
-                                               .limits = ScalerLimits(config_.max_streams_per_peer),
-                                               .max_connection_age = config_.max_connection_age},
-                                              service_.methods()));
-    return absl::OkStatus();
-  }
-
-  std::string MetricsPage() const {
+  std::string Exposition() const {
     const SnapshotStore::History newest = reading_.store().Newest();
     return absl::StrCat(metrics_.Page(newest == nullptr ? nullptr : &newest->Newest(), clock_.Now(),
                                       config_.StaleAfter()),
@@ -138,22 +136,14 @@ class Standalone::Impl {
                         GrpcMetrics(grpc_->counts()));
   }
 
-  // Without a kubelet no pod is known, and the Pods API never answers.
+  // Without a kubelet no pods are known and there is no Pods API.
   bool FindsEngines() const {
     const bool is_auto = config_.discover_engines == DiscoverEngines::kAuto;
-    return LooksForEngines(config_) && (!is_auto || reading_.asks_kubelet());
+    return DiscoversEngines(config_) && (!is_auto || reading_.asks_kubelet());
   }
 
   void WakeDiscovery() {
     if (EngineDiscovery* const discovery = waking_discovery_) discovery->Wake();
-  }
-
-  std::vector<Reloadable> Files() {
-    std::vector<Reloadable> files = Certificates(config_, *grpc_, metrics_page_.get());
-    if (profiles_.HasFile()) {
-      files.push_back({Reload::kProfiles, [this] { return profiles_.Reload(); }});
-    }
-    return files;
   }
 
   const Config config_;
@@ -163,17 +153,17 @@ class Standalone::Impl {
   ProfileStore profiles_;
   Probes probes_;
   std::atomic<bool> drained_ = false;
-  std::atomic<EngineDiscovery*> waking_discovery_ = nullptr;  // null: nobody finds engines
+  std::atomic<EngineDiscovery*> waking_discovery_ = nullptr;  // null: no engine discovery
   DemandReading demand_;
   OwnEngines engines_;
   ScalerService service_;
-  // Outlives the page that shows it. Null: engines are not looked for.
+  // Outlives the page that shows it. Null: no engine discovery.
   std::unique_ptr<EngineDiscovery> discovery_;
   std::unique_ptr<GrpcServer> grpc_;
-  std::unique_ptr<HttpServer> metrics_page_;
-  std::unique_ptr<HttpServer> probe_page_;
+  std::unique_ptr<HttpServer> metrics_server_;
+  std::unique_ptr<HttpServer> probe_server_;
   std::unique_ptr<PeriodicThread> reloading_;
-  std::unique_ptr<PeriodicThread> duplicates_;  // null: no service to watch
+  std::unique_ptr<PeriodicThread> duplicates_;  // null: no --service
 };
 
 absl::StatusOr<std::unique_ptr<Standalone>> Standalone::Start(

@@ -1,4 +1,4 @@
-// Agent and aggregator in one process: the GPUs of this node, and KEDA's questions about them.
+// The standalone scaler: reads the GPUs of this node and answers KEDA about them.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace gpuscaler {
 
-// Sampling and serving from Start() to Drain(). Thread-safe.
+// Samples and serves from Start() to Drain(). Thread-safe.
 //
 //   const SteadyClock clock;
 //   ASSIGN_OR_RETURN(const auto standalone, Standalone::Start(config, clock));
@@ -21,9 +21,9 @@ namespace gpuscaler {
 //   standalone->Drain(absl::Seconds(5));
 class Standalone {
  public:
-  // Serving when it returns; the first reading may still be under way. `clock` dates the readings,
-  // may run faster than real time, and outlives it. INVALID_ARGUMENT: the configuration cannot work
-  // (TLS files, profiles, GPU source); UNAVAILABLE: an address cannot be bound.
+  // Serves when it returns; the first reading may still be running. `clock` timestamps the readings
+  // and may run faster than real time; it must outlive the result. Returns INVALID_ARGUMENT if the
+  // TLS files, profiles or GPU source are unusable, and UNAVAILABLE if an address cannot be bound.
   static absl::StatusOr<std::unique_ptr<Standalone>> Start(
       const Config& config, const Clock& clock, const DemandSurroundings& surroundings = {});
   ~Standalone();
@@ -32,13 +32,13 @@ class Standalone {
   int metrics_port() const;  // 0: off
   int probe_port() const;    // 0: off
 
-  // Reads certificates and profiles again at once. Never blocks.
+  // Makes its thread reload certificates and profiles at once. Never blocks.
   void Reload();
 
-  // Not ready, streams end with OK, RPCs finish, no further reading; once. Names the threads that
-  // still hang after `patience` ("sampler": in the driver, "reloader": in a file system,
-  // "kubelet"): the destructor would then wait for them for ever, and only the end of the process
-  // helps.
+  // Becomes unready, ends streams with OK, waits for RPCs and stops reading. Only the first call
+  // has an effect. Returns the threads that still run after `timeout`: "sampler" hangs in the
+  // driver, "reloader" in a file system, "kubelet" in a call. The destructor would then block for
+  // ever, and only the end of the process helps.
   std::vector<std::string> Drain(absl::Duration timeout);
 
  private:

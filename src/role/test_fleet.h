@@ -1,5 +1,5 @@
-// Nodes with simulated GPUs, their kubelets' stand-ins and agents, and an aggregator, for tests:
-// real ports, real time.
+// Nodes with simulated GPUs, fake kubelets and agents, and an aggregator, for tests with real ports
+// and real time.
 #pragma once
 
 #include <map>
@@ -24,7 +24,7 @@ namespace gpuscaler {
 // A pod with a GPU of its own.
 struct TestPod {
   std::string namespace_name;
-  std::string name;  // "llm-6d4cf56db6-x7k2p": of Deployment/llm
+  std::string name;  // "llm-6d4cf56db6-x7k2p" belongs to Deployment/llm
   int utilization_percent = 0;
 };
 
@@ -40,7 +40,7 @@ class TestFleet : public testing::Test {
     return config;
   }
 
-  // Its GPUs are those of its pods, in their order; "GPU-<node>-<index>".
+  // Each pod has one GPU, in their order: "GPU-<node>-<index>".
   void StartNode(const std::string& node, const std::vector<TestPod>& pods) {
     auto kubelet = std::make_unique<FakeKubelet>(folder_.PathOf(node));
     std::vector<std::string> gpus;
@@ -68,7 +68,7 @@ class TestFleet : public testing::Test {
     agents_[node] = *std::move(agent);
   }
 
-  // Of all nodes started so far, and of `others`: host:port each.
+  // Starts an aggregator of all nodes started so far and of `others`, which are host:port.
   void StartAggregator(Config config = RoleConfig(), std::vector<std::string> others = {}) {
     for (const auto& [node, address] : addresses_) others.push_back(address);
     config.role = Role::kAggregator;
@@ -82,20 +82,20 @@ class TestFleet : public testing::Test {
     client_ = *std::move(client);
   }
 
-  // `ask` until what it returns is `wanted`, for 10 s at most; the last that it returned.
-  template <typename Ask, typename Subscription>
-  static auto WaitFor(Ask ask, Subscription wanted) {
+  // Calls `get` until its result fulfils `condition`, for 10 s at most. Returns the last result.
+  template <typename Get, typename Condition>
+  static auto WaitFor(Get get, Condition condition) {
     const SteadyClock real;
     const absl::Time deadline = real.Now() + absl::Seconds(10);
-    auto got = ask();
-    while (!wanted(got) && real.Now() < deadline) {
+    auto got = get();
+    while (!condition(got) && real.Now() < deadline) {
       absl::SleepFor(absl::Milliseconds(20));
-      got = ask();
+      got = get();
     }
     return got;
   }
 
-  static std::string MetricsPage(int port) {
+  static std::string FetchMetrics(int port) {
     const auto reply = Ask(port, "GET", "/metrics");
     return reply.ok() ? reply->body : reply.status().ToString();
   }
@@ -103,8 +103,8 @@ class TestFleet : public testing::Test {
   const TestFolder folder_;
   const SteadyClock clock_;
   std::vector<std::unique_ptr<FakeKubelet>> kubelets_;
-  std::map<std::string, std::string> addresses_;          // of the agents, by node
-  std::map<std::string, std::unique_ptr<Agent>> agents_;  // by node
+  std::map<std::string, std::string> addresses_;          // the agents', keyed by node
+  std::map<std::string, std::unique_ptr<Agent>> agents_;  // keyed by node
   std::unique_ptr<Aggregator> aggregator_;
   std::unique_ptr<ScalerClient> client_;
 };

@@ -6,17 +6,17 @@
 namespace gpuscaler {
 namespace {
 
-// How late it may be noticed what time alone brings.
-constexpr absl::Duration kLookAtTime = absl::Seconds(1);
+// The longest delay until a change by time alone is noticed.
+constexpr absl::Duration kReevaluateDelay = absl::Seconds(1);
 
-// A workload that is active is looked at so often; where its readings are evidence for a while,
-// each stream at its own pace and all within 15 s, since other pods may change what they mean. One
-// that is active again before it was noticed that it was not is told so again when it has no
-// replica.
-constexpr absl::Duration kLookWhileActive = absl::Seconds(1);
-constexpr absl::Duration kLookAtEvidence = absl::Milliseconds(12500);  // times 0.8 to 1.2
+// How often an active workload is evaluated. While its readings are evidence for longer, each
+// stream uses kEvidenceInterval times its jitter: 15 s at most, since other pods may change what
+// the readings mean. If the workload is idle and active again between two evaluations, `true` is
+// repeated only when it has no replica.
+constexpr absl::Duration kActiveInterval = absl::Seconds(1);
+constexpr absl::Duration kEvidenceInterval = absl::Milliseconds(12500);  // times 0.8 to 1.2
 
-// How often its leases are held though nothing changes: several times in the shortest one.
+// How often leases are renewed if nothing changes: several times in the shortest lease.
 constexpr absl::Duration kLeaseRenewal = absl::Seconds(20);
 
 }  // namespace
@@ -37,18 +37,18 @@ void ActivityStream::Refresh(absl::Time now) {
   if (now >= life_.ends_at) return End(absl::OkStatus());
   const TriggerEvaluator::Parsed parsed = evaluator_.Parse(*trigger_);
   if (!parsed->trigger.ok()) return End(parsed->trigger.status());
-  Hold(*parsed, now);
+  RenewLeases(*parsed, now);
   const TriggerEvaluator::Evaluated evaluated =
       evaluator_.Try(Question::kActivity, *trigger_, parsed);
-  if (!evaluated.ok() || !evaluated->cached->decision.status.ok()) return Skip(now);
-  Show(*evaluated, now);
+  if (!evaluated.ok() || !evaluated->cached->decision.status.ok()) return SkipUnknown(now);
+  Update(*evaluated, now);
 }
 
 void ActivityStream::Changed(absl::Time now) {
   {
     MutexLock lock(show_mutex_);
-    if (was_active_ && now < calm_until_) {
-      look_again_at_ = std::min(look_again_at_, calm_until_);
+    if (was_active_ && now < ignore_changes_until_) {
+      reevaluate_at_ = std::min(reevaluate_at_, ignore_changes_until_);
       return;
     }
   }
@@ -57,16 +57,16 @@ void ActivityStream::Changed(absl::Time now) {
 
 absl::Time ActivityStream::Due() const {
   MutexLock lock(show_mutex_);
-  return std::min({life_.ends_at, repeats_.next(), look_again_at_, hold_again_at_});
+  return std::min({life_.ends_at, repeats_.next(), reevaluate_at_, renew_leases_at_});
 }
 
-void ActivityStream::Hold(const ParsedTrigger& parsed, absl::Time now) {
-  evaluator_.Hold(*trigger_, parsed);
+void ActivityStream::RenewLeases(const ParsedTrigger& parsed, absl::Time now) {
+  evaluator_.RenewLeases(*trigger_, parsed);
   MutexLock lock(show_mutex_);
-  hold_again_at_ = now + kLeaseRenewal * life_.jitter;
+  renew_leases_at_ = now + kLeaseRenewal * life_.jitter;
 }
 
-// A profile may name another metric, which is decided on something else.
+// A changed profile may name another metric, which has other inputs.
 StreamInterest ActivityStream::interest() const {
   const TriggerEvaluator::Parsed parsed = evaluator_.Parse(*trigger_);
   if (!parsed->trigger.ok()) {
@@ -82,22 +82,21 @@ StreamInterest ActivityStream::interest() const {
   return interest;
 }
 
-void ActivityStream::Show(const Evaluation& evaluation, absl::Time now) {
+void ActivityStream::Update(const Evaluation& evaluation, absl::Time now) {
   const CachedDecision& cached = *evaluation.cached;
   const Decision& decision = cached.decision;
   const bool no_replica = decision.replicas == 0 && decision.warming == 0;
   MutexLock lock(show_mutex_);
-  // Two threads refresh when the stream opens: the slower one may come with the older cached
-  // decision.
-  if (cached.sequence < shown_) return;
-  shown_ = cached.sequence;
+  // Two threads refresh when the stream opens, and the slower one may have the older decision.
+  if (cached.sequence < shown_sequence_) return;
+  shown_sequence_ = cached.sequence;
   const absl::Time evident_until =
       no_replica ? absl::InfinitePast()
-                 : std::min(decision.evidence_until, now + kLookAtEvidence * life_.jitter);
-  calm_until_ = std::max(evident_until, now + kLookWhileActive);
-  // What is decided for the newest reading's time does not change as time passes.
-  look_again_at_ = evaluation.active_until > now
-                       ? std::max({evaluation.active_until, evident_until, now + kLookAtTime})
+                 : std::min(decision.evidence_until, now + kEvidenceInterval * life_.jitter);
+  ignore_changes_until_ = std::max(evident_until, now + kActiveInterval);
+  // A decision for the time of the newest reading does not change as time passes.
+  reevaluate_at_ = evaluation.active_until > now
+                       ? std::max({evaluation.active_until, evident_until, now + kReevaluateDelay})
                        : absl::InfiniteFuture();
   if (decision.active && no_replica) {
     repeats_.Start(now);
@@ -113,12 +112,12 @@ void ActivityStream::Show(const Evaluation& evaluation, absl::Time now) {
   Push(response);
 }
 
-// A repeat that is due is not made up for: it would be due again at once.
-void ActivityStream::Skip(absl::Time now) {
+// Drops a repeat that is due; otherwise the stream would be due again at once.
+void ActivityStream::SkipUnknown(absl::Time now) {
   MutexLock lock(show_mutex_);
-  calm_until_ = now + kLookWhileActive;
+  ignore_changes_until_ = now + kActiveInterval;
   repeats_.TakeDue(now);
-  look_again_at_ = now + kLookAtTime;
+  reevaluate_at_ = now + kReevaluateDelay;
 }
 
 }  // namespace gpuscaler

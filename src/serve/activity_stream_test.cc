@@ -40,32 +40,33 @@ std::vector<bool> Results(const std::vector<IsActiveResponse>& observed) {
   return results;
 }
 
-// Never at zero, so it is active without a replica: what repeats are for.
-externalscaler::ScaledObjectRef WantsItsFirstReplica() { return RefOf({{"profile", "training"}}); }
-// One snapshot serves for the whole test.
+// The training profile never scales to zero, so the trigger is active without a replica and `true`
+// is repeated.
+externalscaler::ScaledObjectRef NeedsFirstReplica() { return RefOf({{"profile", "training"}}); }
+// One snapshot stays fresh for the whole test.
 const ScalerServiceOptions kNeverStale = {.stale_after = absl::Hours(1)};
 
-// Its activity ends with the first idle reading.
+// Activity ends with the first idle reading.
 externalscaler::ScaledObjectRef WithoutWindow() { return RefOf({{"activationWindow", "0s"}}); }
 
 // Makes the workload of WithoutWindow() idle and busy again until the stream has seen both.
 bool BecomesActiveAgain(ServedScaler& scaler, Stream& stream) {
   const size_t before = stream.messages().size();
-  const auto let_it_look = [&] {
-    scaler.clock.Advance(absl::Seconds(1));  // an active stream looks so often
+  const auto let_it_evaluate = [&] {
+    scaler.clock.Advance(absl::Seconds(1));  // the interval of an active stream
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   };
   return Eventually([&] {
     scaler.Hold(kTick, {BusyGpu(0, 0)});
-    let_it_look();
+    let_it_evaluate();
     scaler.Hold(kTick, {BusyGpu(0, 60)});
-    let_it_look();
+    let_it_evaluate();
     return stream.messages().size() > before;
   });
 }
 
-// A stream without a replica may evaluate a snapshot late: after two that were evaluated, the first
-// is reflected in what it sent.
+// A stream without a replica may evaluate a snapshot late. After two evaluations, the stream has
+// sent all messages for the first one.
 bool IsEvaluated(ServedScaler& scaler, const std::vector<GpuSample>& gpus) {
   for (int i = 0; i < 2; ++i) {
     const int evaluated = scaler.counted.decided(Outcome::kValue);
@@ -121,11 +122,11 @@ TEST(ActivityStream, RunningWorkloadIsNotRepeated) {
 TEST(ActivityStream, TrueIsRepeatedUntilThereIsAReplica) {
   ServedScaler scaler({.stale_after = absl::Hours(1), .stream_lifetime = absl::Hours(2)});
   scaler.Sample({});
-  const auto stream = Open(scaler, WantsItsFirstReplica());
+  const auto stream = Open(scaler, NeedsFirstReplica());
   ASSERT_THAT(stream->WaitForMessages(1), SizeIs(1));
   scaler.clock.Advance(absl::Milliseconds(799));
   size_t observed = 1;
-  // Up to 1, 4 and 15 s and each minute later, with the most jitter that there is.
+  // 1, 4 and 15 s, then each minute, times the largest jitter of 1.2.
   for (const double seconds : {0.401, 3.6, 13.2, 72.0, 72.0}) {
     scaler.clock.Advance(absl::Seconds(seconds));
     ++observed;
@@ -140,11 +141,11 @@ TEST(ActivityStream, TrueIsRepeatedUntilThereIsAReplica) {
   EXPECT_THAT(stream->messages(), SizeIs(observed));
 }
 
-TEST(ActivityStream, FiveRepeatsASecondAreAllForTheWholeServer) {
+TEST(ActivityStream, ServerSendsAtMostFiveRepeatsASecond) {
   ServedScaler scaler(kNeverStale);
   scaler.Sample({});
   std::vector<std::unique_ptr<Stream>> streams;
-  for (int i = 0; i < 12; ++i) streams.push_back(Open(scaler, WantsItsFirstReplica()));
+  for (int i = 0; i < 12; ++i) streams.push_back(Open(scaler, NeedsFirstReplica()));
   for (const auto& stream : streams) ASSERT_THAT(stream->WaitForMessages(1), SizeIs(1));
   scaler.clock.Advance(absl::Milliseconds(1200));
   const auto count = [&] {
@@ -179,7 +180,7 @@ TEST(ActivityStream, EndsWithOkAfterItsLifetime) {
   EXPECT_EQ(scaler.counted.answered(Rpc::kStreamIsActive, absl::StatusCode::kOk), 10);
 }
 
-TEST(ActivityStream, BadMetadataEndsItInWords) {
+TEST(ActivityStream, BadMetadataEndsItWithAMessage) {
   ServedScaler scaler;
   externalscaler::ScaledObjectRef nameless = RefOf({});
   nameless.clear_name();
@@ -192,7 +193,7 @@ TEST(ActivityStream, BadMetadataEndsItInWords) {
   }
 }
 
-TEST(ActivityStream, CancelledOneIsDroppedAtOnce) {
+TEST(ActivityStream, CancelledStreamIsDroppedAtOnce) {
   ServedScaler scaler;
   const auto stream = Open(scaler);
   ASSERT_TRUE(scaler.counted.WaitForOpen(Rpc::kStreamIsActive, 1));
@@ -201,7 +202,7 @@ TEST(ActivityStream, CancelledOneIsDroppedAtOnce) {
   EXPECT_EQ(scaler.counted.answered(Rpc::kStreamIsActive, absl::StatusCode::kCancelled), 1);
 }
 
-TEST(ActivityStream, OneThatIsRefusedIsLoggedWithItsPeer) {
+TEST(ActivityStream, RefusedStreamIsLoggedWithItsPeer) {
   ServedScaler scaler({.max_streams_per_peer = 1});
   externalscaler::ScaledObjectRef nameless = RefOf({});
   nameless.clear_name();
@@ -219,10 +220,10 @@ TEST(ActivityStream, OneThatIsRefusedIsLoggedWithItsPeer) {
   EXPECT_THAT(log, HasSubstr("has no name"));
 }
 
-TEST(ActivityStream, OneAddressHasOnlySoMany) {
+TEST(ActivityStream, StreamsOfOneAddressAreLimited) {
   ServedScaler scaler({.max_streams_per_peer = 2});
   const auto first = Open(scaler);
-  // Another connection, the same address.
+  // A second connection from the same address.
   TestScalerClient other_client({.address = scaler.address});
   const auto second = other_client.StreamIsActive(RefOf({}));
   ASSERT_TRUE(scaler.counted.WaitForOpen(Rpc::kStreamIsActive, 2));
@@ -236,7 +237,7 @@ TEST(ActivityStream, OneAddressHasOnlySoMany) {
   EXPECT_TRUE(scaler.counted.WaitForOpen(Rpc::kStreamIsActive, 2));
 }
 
-TEST(ActivityStream, CallsDoNotHangBehindManyOnOneConnection) {
+TEST(ActivityStream, CallsDoNotWaitForStreamsOnOneConnection) {
   ServedScaler scaler;
   scaler.Sample({BusyGpu(0, 60)});
   std::vector<std::unique_ptr<Stream>> streams;
@@ -248,7 +249,7 @@ TEST(ActivityStream, CallsDoNotHangBehindManyOnOneConnection) {
 
 class SlowClient : public testing::Test {
  protected:
-  // A stream that is never read, behind a window of two messages, and another one.
+  // Opens a stream that is never read, with a window of two messages, and a normal one.
   void SetUp() override {
     scaler_.Hold(absl::Seconds(130), {FreeGpu(0)});
     constexpr uint32_t kInitialWindowSize = 4;  // RFC 9113, section 6.5.2
@@ -260,12 +261,12 @@ class SlowClient : public testing::Test {
     ASSERT_TRUE(quick_->WaitForHeaders());
   }
 
-  // Each is sent to the quick one.
-  void FiftyEdges() {
+  // The normal stream gets all of them.
+  void SendFifty() {
     for (int i = 0; i < 50; ++i) ASSERT_TRUE(BecomesActiveAgain(scaler_, *quick_)) << i;
   }
 
-  // Opens the slow one's window. Returns how many messages it has got at its end.
+  // Opens the slow stream's window. Returns how many messages it got by its end.
   size_t ReadToTheEnd() {
     IsActiveResponse active;
     active.set_result(true);
@@ -289,29 +290,29 @@ class SlowClient : public testing::Test {
   std::unique_ptr<Stream> quick_;
 };
 
-TEST_F(SlowClient, DelaysNobodyElse) {
-  ASSERT_NO_FATAL_FAILURE(FiftyEdges());
+TEST_F(SlowClient, DelaysNoOtherClient) {
+  ASSERT_NO_FATAL_FAILURE(SendFifty());
   scaler_.service->StopStreams();
   EXPECT_THAT(ReadToTheEnd(), AllOf(Gt(2), Lt(10)))
       << "the window was full, and newer messages replaced those that waited";
 }
 
-TEST_F(SlowClient, HoldsUpTheEndForNoLongerThanThePatience) {
-  ASSERT_NO_FATAL_FAILURE(FiftyEdges());
+TEST_F(SlowClient, DelaysDrainForAtMostItsTimeout) {
+  ASSERT_NO_FATAL_FAILURE(SendFifty());
   scaler_.service->StopStreams();
   const auto end = quick_->WaitForEnd();
   ASSERT_TRUE(end);
   EXPECT_TRUE(end->ok());
   const SteadyClock real;
   const absl::Time before = real.Now();
-  const absl::Duration staleness = absl::Milliseconds(200);
-  scaler_.server->Drain(staleness);
+  const absl::Duration timeout = absl::Milliseconds(200);
+  scaler_.server->Drain(timeout);
   const absl::Duration took = real.Now() - before;
-  EXPECT_GE(took, staleness) << "the slow one had ended already";
+  EXPECT_GE(took, timeout) << "the slow one had ended already";
   EXPECT_LT(took, absl::Seconds(10));
 }
 
-TEST(ActivityStream, StoppingEndsItWithOkAndTakesNoNewOne) {
+TEST(ActivityStream, StopEndsItWithOkAndRefusesNewStreams) {
   ServedScaler scaler;
   const auto stream = Open(scaler);
   ASSERT_TRUE(scaler.counted.WaitForOpen(Rpc::kStreamIsActive, 1));
@@ -324,7 +325,7 @@ TEST(ActivityStream, StoppingEndsItWithOkAndTakesNoNewOne) {
   EXPECT_EQ(refused->code(), absl::StatusCode::kUnavailable);
 }
 
-TEST(ActivityStream, OpenOneHoldsTheLeaseOfItsCostlyReading) {
+TEST(ActivityStream, OpenStreamRenewsTheLeaseOfItsCostlyReading) {
   ServedScaler scaler;
   const auto stream = Open(scaler, RefOf({{"metricType", "pcie_tx_kbps"}}));
   ASSERT_TRUE(scaler.counted.WaitForOpen(Rpc::kStreamIsActive, 1));

@@ -18,7 +18,7 @@ int64_t RoundedUp(double value) {
   return static_cast<int64_t>(std::ceil(std::clamp(value, -kLargest, kLargest)));
 }
 
-// What KEDA can make a Quantity of, in thousandths.
+// Returns the value within the range of a Kubernetes Quantity in thousandths.
 double AsQuantity(double value) {
   return RoundToThreeDecimals(std::clamp(value, -kLargestNumber, kLargestNumber));
 }
@@ -31,7 +31,7 @@ Explanation WithTrigger(const ParsedTrigger& parsed) {
   return explanation;
 }
 
-// Of the oldest reading that counts.
+// Returns the age of the oldest reading that counts.
 absl::Duration AgeAt(absl::Time now, const Decision& decision) {
   absl::Duration age;
   for (const DecidedNode& node : decision.nodes) age = std::max(age, node.age);

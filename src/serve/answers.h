@@ -1,4 +1,4 @@
-// What the decision on a trigger looks like on the wire. Pure.
+// Converts decisions to KEDA's and the Explainer's messages. Pure functions.
 #pragma once
 
 #include "absl/status/status.h"
@@ -9,16 +9,17 @@
 
 namespace gpuscaler {
 
-// The one spec. Its target is at least 0.001: KEDA counts in thousandths, and the HPA refuses 0.
+// Returns one spec. Its target is at least 0.001: KEDA counts in thousandths, and the HPA refuses
+// 0.
 externalscaler::GetMetricSpecResponse SpecAnswer(const MetricSpec& spec);
 
-// The one value, within the bounds of targets, since what tenants' pages say may be of any size:
-// KEDA makes thousandths of it, as an int64. Under the name of our own spec whatever name was asked
-// for: KEDA looks at the value alone, and asks by the name its HPA has, which may be one that a
-// changed profile gave up.
+// Returns one value, clamped to the bounds of targets. Tenants' metrics may have any size, and KEDA
+// converts the value to thousandths in an int64. Its name is that of the present spec, whatever
+// name the request has. KEDA reads the value alone, and requests the name in its HPA, which may
+// predate a change of the profile.
 externalscaler::GetMetricsResponse MetricsAnswer(const CachedDecision& cached);
 
-// Why KEDA gets what it gets: an error too is an explanation.
+// Returns the reasons for KEDA's value. An error is returned as an explanation too.
 gpuscaler::v1::Explanation ExplainAnswer(const CachedDecision& cached, absl::Time now);
 gpuscaler::v1::Explanation ExplainAnswer(const ParsedTrigger& parsed, const absl::Status& error);
 

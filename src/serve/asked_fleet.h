@@ -1,8 +1,9 @@
-// A fleet of two teams, and of a crowd where a test wants one, for tests of what answers cost.
+// A fleet of two teams, and more workloads where a test needs them, for tests that count how often
+// the fleet is read.
 //
 //   class FleetEvaluatorTest : public AskedFleet {};
-//   Says("a", 50);
-//   questions_.asked("team-a")
+//   Report("a", 50);
+//   questions_.reads("team-a")
 #pragma once
 
 #include <functional>
@@ -35,56 +36,53 @@ class AskedFleet : public testing::Test {
 
   AskedFleet() {
     store_.Listed(std::vector<std::string>{"a:1", "b:1"});
-    Says("a", 0);
-    Says("b", 0);
+    Report("a", 0);
+    Report("b", 0);
   }
 
-  // Each team has the only GPU of the node named after it.
-  void Says(const std::string& team, double utilization_percent) {
+  // The only GPU of node gpu-`team` is held by a pod of namespace team-`team`.
+  void Report(const std::string& team, double utilization_percent) {
     NodeSnapshot snapshot = SnapshotOf(1, clock_.Now(), absl::StrCat("gpu-", team));
     snapshot.gpus[0].utilization_percent = utilization_percent;
     AddPods(snapshot);
     snapshot.pods[0].namespace_name = absl::StrCat("team-", team);
-    AgentUpdate update{.node = snapshot.node,
-                       .instance = std::hash<std::string>()(team),
-                       .received_at = clock_.Now()};
-    update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
-    store_.Received(absl::StrCat(team, ":1"), std::move(update));
+    Send(team, std::move(snapshot));
   }
 
-  // That workload of the namespace "crowd" has the only GPU of a node of its own.
-  void SaysOfWorkload(int workload, double utilization_percent) {
+  // The only GPU of node gpu-n`workload` is held by workload-`workload` in namespace crowd.
+  void ReportWorkload(int workload, double utilization_percent) {
     NodeSnapshot snapshot = SnapshotOf(1, clock_.Now(), absl::StrCat("gpu-n", workload));
     snapshot.gpus[0].utilization_percent = utilization_percent;
     AddPods(snapshot);
     snapshot.pods[0].namespace_name = "crowd";
     snapshot.pods[0].owners[0].name = absl::StrCat("workload-", workload);
-    AgentUpdate update{.node = snapshot.node,
-                       .instance = static_cast<uint64_t>(1000 + workload),
-                       .received_at = clock_.Now()};
-    update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
-    store_.Received(absl::StrCat("n", workload, ":1"), std::move(update));
+    Send(absl::StrCat("n", workload), std::move(snapshot));
   }
 
-  // The node's only GPU is held by that pod, which works.
-  void SaysOfPod(const std::string& address, const Pod& pod) {
+  // The node's only GPU is busy and held by a pod with the owners of `pod`.
+  void ReportPod(const std::string& address, const Pod& pod) {
     NodeSnapshot snapshot = SnapshotOf(1, clock_.Now(), absl::StrCat("gpu-", address));
     AddPods(snapshot);
     snapshot.pods[0].owners = pod.owners;
     snapshot.pods[0].owners_from = pod.owners_from;
-    AgentUpdate update{.node = snapshot.node,
-                       .instance = std::hash<std::string>()(address),
-                       .received_at = clock_.Now()};
-    update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
-    store_.Received(absl::StrCat(address, ":1"), std::move(update));
+    Send(address, std::move(snapshot));
   }
 
-  // Both, every second.
+  // The agent at `host`:1 sends the snapshot.
+  void Send(const std::string& host, NodeSnapshot snapshot) {
+    AgentUpdate update{.node = snapshot.node,
+                       .instance = std::hash<std::string>()(host),
+                       .received_at = clock_.Now()};
+    update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    store_.Received(absl::StrCat(host, ":1"), std::move(update));
+  }
+
+  // Both teams report these utilizations every second.
   void Hold(absl::Duration duration, double of_a, double of_b) {
     for (absl::Duration held; held < duration; held += absl::Seconds(1)) {
       clock_.Advance(absl::Seconds(1));
-      Says("a", of_a);
-      Says("b", of_b);
+      Report("a", of_a);
+      Report("b", of_b);
     }
   }
 

@@ -1,4 +1,4 @@
-// Two aggregators give one number: one ran all along, the other was restarted.
+// An aggregator that was restarted returns the same demand as one that ran all along.
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,7 +36,7 @@ Trigger WithGateway() {
   return trigger;
 }
 
-// Was read for five minutes, in which so many requests a second came.
+// Returns a gateway that was read for five minutes, while `per_second` requests arrived.
 std::shared_ptr<const SignalHistory> GatewayHolding(absl::Time now, double per_second) {
   SignalSeries series{.name = "gateway"};
   DemandTrack track;
@@ -50,7 +50,7 @@ std::shared_ptr<const SignalHistory> GatewayHolding(absl::Time now, double per_s
       SignalHistory{.now = now, .series = {std::move(series)}});
 }
 
-// Reads of engines at one agent. Its clock is its own.
+// An aggregator that reads the engines of one agent. Its clock is `clock_is_ahead` of the agent's.
 class Aggregator {
  public:
   Aggregator(const EngineLog& log, absl::Duration clock_is_ahead, bool of_old_agent = false)
@@ -81,7 +81,8 @@ class Aggregator {
   }
 
   SignalHistory Signals() const { return store_.Of(kFound, kQuestion, now_); }
-  // While that node has these pods, and the gateway holds what came for five minutes.
+  // Returns the demand while `node` has its pods and the gateway holds the requests of five
+  // minutes.
   Demand DemandBehindGateway(NodeSnapshot node, double per_second) const {
     node.node = kNode;
     node.taken_at = now_;
@@ -113,7 +114,7 @@ class Aggregator {
 
 class CapacityRecordsTest : public testing::Test {
  protected:
-  // As EngineDiscovery does.
+  // Same as EngineDiscovery.
   void List() {
     log_.Want(Aggregator::Interest(), clock_.Now() + absl::Hours(48));
     NodeEngines found{.namespaces = {"team-a"}, .places = places_};
@@ -150,7 +151,7 @@ class CapacityRecordsTest : public testing::Test {
   Aggregator veteran_{log_, absl::ZeroDuration()};
 };
 
-TEST_F(CapacityRecordsTest, OneRestartedWhileTheWorkloadSleepsKnowsItsCapacity) {
+TEST_F(CapacityRecordsTest, RestartWhileTheWorkloadSleepsKeepsTheCapacity) {
   List();
   Serve(absl::Minutes(10), 30);
   Leave();
@@ -165,7 +166,7 @@ TEST_F(CapacityRecordsTest, OneRestartedWhileTheWorkloadSleepsKnowsItsCapacity) 
   EXPECT_EQ(restarted.DemandBehindGateway({}, 20), known);
 }
 
-TEST_F(CapacityRecordsTest, SoDoesOneThatIsRestartedJustAfterTheyLeft) {
+TEST_F(CapacityRecordsTest, RestartJustAfterTheEnginesLeftKeepsTheCapacity) {
   List();
   Serve(absl::Minutes(10), 30);
   Leave();
@@ -176,7 +177,7 @@ TEST_F(CapacityRecordsTest, SoDoesOneThatIsRestartedJustAfterTheyLeft) {
   EXPECT_EQ(restarted.DemandBehindGateway({}, 20).capacities, known.capacities);
 }
 
-TEST_F(CapacityRecordsTest, OneRestartedWhileAnEngineIdlesKnowsWhatItServed) {
+TEST_F(CapacityRecordsTest, RestartWhileAnEngineIdlesKeepsTheCapacity) {
   List();
   Serve(absl::Minutes(10), 30);
   Serve(absl::Hours(1), 0);
@@ -188,7 +189,7 @@ TEST_F(CapacityRecordsTest, OneRestartedWhileAnEngineIdlesKnowsWhatItServed) {
   EXPECT_EQ(restarted.DemandBehindGateway(NodeOf(places_.front()), 20), known);
 }
 
-TEST_F(CapacityRecordsTest, AfterADayBothHaveForgotten) {
+TEST_F(CapacityRecordsTest, RecordsExpireAfterADayInBoth) {
   List();
   Serve(absl::Minutes(10), 30);
   Leave();
@@ -204,7 +205,7 @@ TEST_F(CapacityRecordsTest, AfterADayBothHaveForgotten) {
   }
 }
 
-TEST_F(CapacityRecordsTest, AnAgentOfAnEarlierVersionSendsReadingsAlone) {
+TEST_F(CapacityRecordsTest, AgentOfAnEarlierVersionSendsOnlyReadings) {
   List();
   Serve(absl::Minutes(10), 30);
   Aggregator restarted(log_, absl::ZeroDuration(), /*of_old_agent=*/true);

@@ -1,4 +1,4 @@
-// A fleet that counts who is asked for, for tests of what answers cost.
+// A FleetReader that counts reads, for tests of how often the fleet is read.
 #pragma once
 
 #include <cstdint>
@@ -14,38 +14,39 @@
 
 namespace gpuscaler {
 
-// Counts the questions to a store, and may keep who waits for changes from seeing any.
+// Counts reads of a store, and can block the thread that waits for changes. Thread-safe.
 class CountedQuestions : public FleetReader {
  public:
   explicit CountedQuestions(const FleetStore& store) : store_(store) {}
 
-  // True once somebody is kept; false when nobody is within 10 s.
-  bool KeepWaiting() {
+  // Blocks the next thread that returns from WaitForGeneration(). Returns false if there is none
+  // within 10 s.
+  bool BlockWaiter() {
     const SteadyClock real;
     const absl::Time deadline = real.Now() + absl::Seconds(10);
     MutexLock lock(mutex_);
-    keep_ = true;
-    while (!kept_ && real.Now() < deadline) changed_.WaitFor(mutex_, deadline - real.Now());
-    keep_ = kept_;
-    return kept_;
+    blocking_ = true;
+    while (!blocked_ && real.Now() < deadline) changed_.WaitFor(mutex_, deadline - real.Now());
+    blocking_ = blocked_;
+    return blocked_;
   }
-  void LetGo() {
+  void ReleaseWaiter() {
     MutexLock lock(mutex_);
-    keep_ = false;
+    blocking_ = false;
     changed_.NotifyAll();
   }
 
-  int asked(const std::string& namespace_name) const {
+  int reads(const std::string& namespace_name) const {
     MutexLock lock(mutex_);
-    const auto found = asked_.find(namespace_name);
-    return found == asked_.end() ? 0 : found->second;
+    const auto found = reads_.find(namespace_name);
+    return found == reads_.end() ? 0 : found->second;
   }
 
   absl::StatusOr<Fleet> Of(const PodInterest& wanted) const override {
     {
       MutexLock lock(mutex_);
-      for (const std::string& name : wanted.namespaces) ++asked_[name];
-      ++asked_[absl::StrCat("owner ", wanted.owner)];
+      for (const std::string& name : wanted.namespaces) ++reads_[name];
+      ++reads_[absl::StrCat("owner ", wanted.owner)];
     }
     return store_.Of(wanted);
   }
@@ -59,12 +60,12 @@ class CountedQuestions : public FleetReader {
   int64_t WaitForGeneration(int64_t generation, absl::Duration timeout) const override {
     const int64_t newest = store_.WaitForGeneration(generation, timeout);
     MutexLock lock(mutex_);
-    while (keep_) {
-      kept_ = true;
+    while (blocking_) {
+      blocked_ = true;
       changed_.NotifyAll();
       changed_.Wait(mutex_);
     }
-    kept_ = false;
+    blocked_ = false;
     return newest;
   }
 
@@ -72,9 +73,9 @@ class CountedQuestions : public FleetReader {
   const FleetStore& store_;
   mutable Mutex mutex_;
   mutable CondVar changed_;
-  bool keep_ ABSL_GUARDED_BY(mutex_) = false;
-  mutable bool kept_ ABSL_GUARDED_BY(mutex_) = false;
-  mutable std::map<std::string, int> asked_ ABSL_GUARDED_BY(mutex_);
+  bool blocking_ ABSL_GUARDED_BY(mutex_) = false;
+  mutable bool blocked_ ABSL_GUARDED_BY(mutex_) = false;
+  mutable std::map<std::string, int> reads_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace gpuscaler

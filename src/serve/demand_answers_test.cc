@@ -1,5 +1,5 @@
-// Answers to KEDA for triggers on engines, metrics endpoints and queues, by a server over a store
-// that the tests fill.
+// Answers to KEDA for triggers on engines, metrics endpoints and queues. The tests fill the
+// server's signal store.
 #include <future>
 #include <memory>
 #include <string>
@@ -34,8 +34,8 @@ externalscaler::ScaledObjectRef JobsRef() {
                 {"jobsPerReplica", "5"}});
 }
 
-// Without a replica the answer is repeated, for the first time a second later: at once if the clock
-// moves on while the first one is decided.
+// Without a replica the answer is repeated, first after a second. That is at once if the clock
+// advances during the first decision.
 auto IsTrueOnceOrRepeated() {
   return AllOf(Not(IsEmpty()), Each(Property(&IsActiveResponse::result, true)));
 }
@@ -46,14 +46,14 @@ class DemandAnswersTest : public testing::Test {
       : scaler_({}, "", {.bind_address = "127.0.0.1"},
                 {.store = &signals_, .finds_engines = finds_engines}) {}
 
-  // Returns V, or the error's message.
+  // Returns the value, or the error's message.
   std::string ValueOf(const externalscaler::ScaledObjectRef& ref) {
     const auto reply = scaler_.client.GetMetrics(ref);
     if (!reply.ok()) return std::string(reply.status().message());
     return absl::StrCat(reply->metricvalues(0).metricvaluefloat());
   }
 
-  // As a reader of the queue does.
+  // Same as a reader of the queue.
   void Read(double length) {
     scaler_.clock.Advance(absl::Seconds(1));
     signals_.TakeNumber(kJobs,
@@ -71,20 +71,20 @@ class DemandAnswersTest : public testing::Test {
   ServedScaler scaler_;
 };
 
-// Of a scaler whose agents look for engines.
+// A scaler with engine discovery.
 class FoundEngineAnswersTest : public DemandAnswersTest {
  protected:
   FoundEngineAnswersTest() : DemandAnswersTest(true) {}
 };
 
-TEST_F(DemandAnswersTest, FirstQuestionWaitsForTheFirstReading) {
+TEST_F(DemandAnswersTest, FirstRequestWaitsForTheFirstReading) {
   auto answer = std::async(std::launch::async, [this] { return ValueOf(JobsRef()); });
   ASSERT_TRUE(Eventually([this] { return IsSubscribed(kJobs); }));
   Read(47);
   EXPECT_EQ(answer.get(), "47") << "no GPU was read, and none has to be";
 }
 
-TEST_F(DemandAnswersTest, ValueIsWithinTheBoundsOfTargetsWhateverAPageSays) {
+TEST_F(DemandAnswersTest, ValueIsClampedToTheBoundsOfTargets) {
   auto answer = std::async(std::launch::async, [this] { return ValueOf(JobsRef()); });
   ASSERT_TRUE(Eventually([this] { return IsSubscribed(kJobs); }));
   Read(1.7e308);
@@ -99,13 +99,13 @@ TEST_F(DemandAnswersTest, SpecOfATriggerThatIsTooLargeHasItsJobsPerReplica) {
   EXPECT_EQ(spec->metricspecs(0).targetsizefloat(), 5);
 }
 
-TEST_F(DemandAnswersTest, QuestionThatNothingIsReadForIsUnavailable) {
+TEST_F(DemandAnswersTest, RequestWithoutAReadingIsUnavailable) {
   EXPECT_EQ(scaler_.client.GetMetrics(JobsRef()).status(),
             absl::UnavailableError("list jobs at redis:6379: not read yet"));
 }
 
-// Here the clock stands still, so nothing else ends the wait for the first reading.
-TEST_F(DemandAnswersTest, QuestionAboutWhatHasFailedWaitsForNothingElse) {
+// The clock does not advance, so nothing else ends the wait for the first reading.
+TEST_F(DemandAnswersTest, RequestForAFailedSourceReturnsAtOnce) {
   auto answer = std::async(std::launch::async, [this] { return ValueOf(JobsRef()); });
   ASSERT_TRUE(Eventually([this] { return IsSubscribed(kJobs); }));
   signals_.TakeNumber(kJobs, absl::UnavailableError("redis:6379: connection refused"));
@@ -122,7 +122,7 @@ TEST_F(DemandAnswersTest, PushedStreamFollowsTheQueueWithoutAnyGpu) {
   EXPECT_THAT(stream->WaitForMessages(1), IsTrueOnceOrRepeated());
 }
 
-TEST_F(DemandAnswersTest, SourceIsWantedWhileItIsAskedFor) {
+TEST_F(DemandAnswersTest, SourceIsSubscribedWhileItIsRequested) {
   auto answer = std::async(std::launch::async, [this] { return ValueOf(JobsRef()); });
   ASSERT_TRUE(Eventually([this] { return IsSubscribed(kJobs); }));
   Read(3);
@@ -143,7 +143,7 @@ TEST_F(DemandAnswersTest, SourceIsReadAgainAfterAnOutageOfKeda) {
   ASSERT_FALSE(IsSubscribed(kJobs));
   EXPECT_EQ(first_answer(), "3") << "it is read again";
   scaler_.clock.Advance(absl::Minutes(29));
-  EXPECT_TRUE(IsSubscribed(kJobs)) << "as if KEDA asked every 10 minutes";
+  EXPECT_TRUE(IsSubscribed(kJobs)) << "as for a poll every 10 minutes";
 }
 
 TEST_F(DemandAnswersTest, EndpointOfAnotherNamespaceIsRefusedByItsKey) {
@@ -156,7 +156,7 @@ TEST_F(DemandAnswersTest, EndpointOfAnotherNamespaceIsRefusedByItsKey) {
   EXPECT_THAT(signals_.AllSubscribed(scaler_.clock.Now()), IsEmpty());
 }
 
-TEST_F(DemandAnswersTest, EnginesThatNobodyFindsHaveToBeNamed) {
+TEST_F(DemandAnswersTest, EnginesMustBeNamedWithoutDiscovery) {
   const absl::Status status =
       scaler_.client.GetMetrics(RefOf({{"metricType", "requests_in_flight"}})).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
@@ -170,7 +170,7 @@ TEST_F(DemandAnswersTest, EngineProfileWithoutAReadableEngineIsDecidedOnGpus) {
   EXPECT_GT(reply->metricvalues(0).metricvaluefloat(), 0);
 }
 
-TEST_F(DemandAnswersTest, EnginesAtANameAreReplicasWithTheRequestsTheyTellOf) {
+TEST_F(DemandAnswersTest, EnginesAtANameAreReplicasWithTheirRequests) {
   const SignalSource engines{.namespace_name = "default",
                              .place = EngineEndpoint{.url = "http://llm:8000"}};
   const externalscaler::ScaledObjectRef ref = RefOf({{"metricType", "requests_in_flight"},
@@ -195,7 +195,8 @@ TEST_F(DemandAnswersTest, EnginesAtANameAreReplicasWithTheRequestsTheyTellOf) {
   EXPECT_EQ(answer.get(), "37");
 }
 
-// Before that the trigger is decided on nodes, which have generations, and then without them.
+// Before the first engine the trigger is decided on nodes, which have generations; after it without
+// nodes.
 TEST_F(DemandAnswersTest, FirstEngineAtANameIsPushed) {
   const SignalSource engines{.namespace_name = "default",
                              .place = EngineEndpoint{.url = "http://llm:8000"}};
@@ -218,8 +219,8 @@ TEST_F(DemandAnswersTest, FirstEngineAtANameIsPushed) {
   EXPECT_THAT(stream->WaitForMessages(1), IsTrueOnceOrRepeated());
 }
 
-// Owners are not asked for: whether the name is a wrong one, GPUs in use tell.
-TEST_F(DemandAnswersTest, ANameWithoutAddressIsZeroOnlyWhileNoGpuIsInUse) {
+// The trigger needs no owners. GPUs in use show that the name may be a wrong one.
+TEST_F(DemandAnswersTest, NameWithoutAddressIsZeroOnlyWhileNoGpuIsInUse) {
   const SignalSource engines{.namespace_name = "default",
                              .place = EngineEndpoint{.url = "http://llm:8000"}};
   const externalscaler::ScaledObjectRef ref = RefOf({{"metricType", "requests_in_flight"},
@@ -280,7 +281,7 @@ class GatewayAnswersTest : public DemandAnswersTest {
                   {"scope", "fleet"}});
   }
 
-  // No engine runs, and the gateway holds so many.
+  // No engine runs, and the gateway holds this many requests.
   void Hold(double requests) {
     scaler_.clock.Advance(absl::Seconds(1));
     signals_.ListEngines(engines_, std::vector<EnginePlace>(), scaler_.clock.Now());
@@ -290,14 +291,14 @@ class GatewayAnswersTest : public DemandAnswersTest {
   }
 };
 
-TEST_F(GatewayAnswersTest, HeldRequestsAskForAReplicaWhereNoneIs) {
+TEST_F(GatewayAnswersTest, HeldRequestsNeedAReplicaIfThereIsNone) {
   scaler_.Sample({FreeGpu(0)});
   auto answer = std::async(std::launch::async, [this] { return ValueOf(Ref()); });
   ASSERT_TRUE(Eventually([this] { return IsSubscribed(engines_) && IsSubscribed(gateway_); }));
   Hold(0);
   EXPECT_EQ(answer.get(), "0");
   Hold(300);
-  EXPECT_EQ(ValueOf(Ref()), "80") << "news of the gateway alone decide anew";
+  EXPECT_EQ(ValueOf(Ref()), "80") << "a reading of the gateway alone causes a new decision";
 }
 
 TEST_F(GatewayAnswersTest, FirstHeldRequestIsPushed) {
@@ -318,7 +319,7 @@ TEST_F(GatewayAnswersTest, GatewayOfAnotherNamespaceIsRefusedByItsKey) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("gatewayUrl: "));
 }
 
-TEST_F(GatewayAnswersTest, EnginesBehindAGatewayHaveToBeNamedIfNoneIsFound) {
+TEST_F(GatewayAnswersTest, EnginesBehindAGatewayMustBeNamedWithoutDiscovery) {
   externalscaler::ScaledObjectRef ref = Ref();
   ref.mutable_scalermetadata()->erase("engineEndpoint");
   EXPECT_THAT(ValueOf(ref), HasSubstr("engineEndpoint is missing"));

@@ -11,7 +11,7 @@ namespace {
 using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 
-constexpr absl::Duration kShownFor = absl::Minutes(15);
+constexpr absl::Duration kExpireAfter = absl::Minutes(15);
 
 MetricFamily GaugeFamily(absl::string_view name, absl::string_view help) {
   return NewFamily(name, help, prometheus::MetricType::Gauge);
@@ -25,7 +25,7 @@ std::vector<ClientMetric::Label> LabelsOf(const DemandLabels& labels) {
 
 }  // namespace
 
-void DemandMetrics::Take(const DemandLabels& labels, const Decision& decision) {
+void DemandMetrics::Update(const DemandLabels& labels, const Decision& decision) {
   MutexLock lock(mutex_);
   if (!decision.demand.has_value() && !decision.batch_limit_known.has_value()) {
     triggers_.erase(labels);
@@ -33,7 +33,7 @@ void DemandMetrics::Take(const DemandLabels& labels, const Decision& decision) {
   }
   if (triggers_.size() >= kMostTriggers && !triggers_.contains(labels)) {
     std::erase_if(triggers_, [&](const auto& trigger) {
-      return decision.taken_at - trigger.second.at > kShownFor;
+      return decision.taken_at - trigger.second.at > kExpireAfter;
     });
     if (triggers_.size() >= kMostTriggers) return;
   }
@@ -73,18 +73,18 @@ std::vector<MetricFamily> DemandMetrics::Families(absl::Time now) const {
                   "or the learnt one; 0: one has none, and its pressure is its KV cache and what "
                   "waits: set maxConcurrency. Missing while no pressure is read.");
   MutexLock lock(mutex_);
-  for (const auto& [trigger, seen] : triggers_) {
-    if (now - seen.at > kShownFor) continue;
+  for (const auto& [trigger, entry] : triggers_) {
+    if (now - entry.at > kExpireAfter) continue;
     const std::vector<ClientMetric::Label> labels = LabelsOf(trigger);
-    if (seen.batch_limit_known.has_value()) {
-      AddValue(limit_known, *seen.batch_limit_known ? 1 : 0, labels);
+    if (entry.batch_limit_known.has_value()) {
+      AddValue(limit_known, *entry.batch_limit_known ? 1 : 0, labels);
     }
-    if (seen.batch_limit.has_value()) AddValue(limit, *seen.batch_limit, labels);
-    if (seen.latency.has_value()) AddValue(latency, seen.latency->replicas, labels);
-    if (!seen.demand.has_value()) continue;
-    const Demand& demand = *seen.demand;
+    if (entry.batch_limit.has_value()) AddValue(limit, *entry.batch_limit, labels);
+    if (entry.latency.has_value()) AddValue(latency, entry.latency->replicas, labels);
+    if (!entry.demand.has_value()) continue;
+    const Demand& demand = *entry.demand;
     AddValue(known, demand.replicas.has_value() ? 1 : 0, labels);
-    AddValue(counts, seen.counts ? 1 : 0, labels);
+    AddValue(counts, entry.counts ? 1 : 0, labels);
     AddValue(arrivals, demand.arrivals_per_second, labels);
     if (demand.replicas.has_value()) AddValue(replicas, *demand.replicas, labels);
     for (const ReplicaCapacity& one : demand.capacities) {

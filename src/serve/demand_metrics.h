@@ -1,5 +1,4 @@
-// The demand and the batch limit of each trigger as its newest decision has them, for the page
-// Prometheus scrapes.
+// Prometheus metrics of each trigger's demand and batch limit, from its newest decision.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +16,7 @@
 
 namespace gpuscaler {
 
-// A trigger, as its series name it.
+// The labels of a trigger's series.
 struct DemandLabels {
   std::string namespace_name;
   std::string scaled_object;
@@ -26,19 +25,19 @@ struct DemandLabels {
   friend auto operator<=>(const DemandLabels&, const DemandLabels&) = default;
 };
 
-// Thread-safe. Triggers that were not decided on for 15 min have no series.
+// Thread-safe. Triggers without a decision for 15 min have no series.
 class DemandMetrics {
  public:
   static constexpr size_t kMostTriggers = 10'000;
 
-  // A decision with neither removes the trigger's series.
-  void Take(const DemandLabels& labels, const Decision& decision);
+  // Replaces the trigger's series, or removes them if the decision has neither demand nor limit.
+  void Update(const DemandLabels& labels, const Decision& decision);
 
-  // Empty where no trigger has any.
+  // Returns only families that have a series.
   std::vector<prometheus::MetricFamily> Families(absl::Time now) const;
 
  private:
-  struct Seen {
+  struct Entry {
     absl::Time at;
     std::optional<Demand> demand;
     bool counts = false;
@@ -48,7 +47,7 @@ class DemandMetrics {
   };
 
   mutable Mutex mutex_;
-  std::map<DemandLabels, Seen> triggers_ ABSL_GUARDED_BY(mutex_);
+  std::map<DemandLabels, Entry> triggers_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace gpuscaler

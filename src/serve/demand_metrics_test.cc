@@ -39,7 +39,7 @@ std::string TextOf(const DemandMetrics& metrics, absl::Duration later = absl::Ze
 TEST(DemandMetrics, HaveASeriesForEachTriggerThatHasDemand) {
   DemandMetrics metrics;
   EXPECT_TRUE(metrics.Families(kDemandDecidedAt).empty());
-  metrics.Take(kOfChat, WithDemandOf(3.3));
+  metrics.Update(kOfChat, WithDemandOf(3.3));
   const std::string text = TextOf(metrics);
   const std::string labels = R"({namespace="team-a",scaledobject="chat",metric="m")";
   for (const char* series : {"demand_replicas", "demand_known", "demand_counts"}) {
@@ -52,54 +52,54 @@ TEST(DemandMetrics, HaveASeriesForEachTriggerThatHasDemand) {
                               R"(,gpu_model="H100"} 8.5)"));
 }
 
-TEST(DemandMetrics, AnUnknownCapacityIsZeroKnownAndNoReplicas) {
+TEST(DemandMetrics, UnknownCapacityHasNoReplicas) {
   DemandMetrics metrics;
-  metrics.Take(kOfChat, WithDemandOf(std::nullopt));
+  metrics.Update(kOfChat, WithDemandOf(std::nullopt));
   const std::string text = TextOf(metrics);
   EXPECT_THAT(text, HasSubstr(R"(metric="m"} 0)"));
   EXPECT_THAT(text, HasSubstr("set maxConcurrency or tpotSloMs"));
   EXPECT_THAT(text, Not(HasSubstr("demand_replicas{")));
 }
 
-TEST(DemandMetrics, LateFirstTokensHaveASeriesWhileTheyAskForReplicas) {
+TEST(DemandMetrics, LateFirstTokensHaveASeriesWhileTheyNeedReplicas) {
   DemandMetrics metrics;
   Decision decision = WithDemandOf(3.3);
-  metrics.Take(kOfChat, decision);
+  metrics.Update(kOfChat, decision);
   EXPECT_THAT(TextOf(metrics), Not(HasSubstr("latency_replicas")));
   decision.latency = LatencyAsk{.replicas = 5, .late_share = 0.12};
-  metrics.Take(kOfChat, decision);
+  metrics.Update(kOfChat, decision);
   EXPECT_THAT(TextOf(metrics),
               HasSubstr("keda_gpu_scaler_latency_replicas"
                         R"({namespace="team-a",scaledobject="chat",metric="m"} 5)"));
 }
 
-TEST(DemandMetrics, GoWithTheDemandAndAfterFifteenMinutes) {
+TEST(DemandMetrics, AreRemovedWithTheDemandAndAfterFifteenMinutes) {
   DemandMetrics metrics;
-  metrics.Take(kOfChat, WithDemandOf(3.3));
+  metrics.Update(kOfChat, WithDemandOf(3.3));
   EXPECT_NE(TextOf(metrics, absl::Minutes(15)), "");
   EXPECT_EQ(TextOf(metrics, absl::Minutes(16)), "");
-  metrics.Take(kOfChat, Decision());
+  metrics.Update(kOfChat, Decision());
   EXPECT_EQ(TextOf(metrics), "");
 }
 
-TEST(DemandMetrics, AnUnknownLimitIsZeroAlsoWithoutDemand) {
+TEST(DemandMetrics, UnknownLimitIsZeroAlsoWithoutDemand) {
   DemandMetrics metrics;
   Decision decision;
   decision.taken_at = kDemandDecidedAt;
   decision.batch_limit_known = false;
-  metrics.Take(kOfChat, decision);
+  metrics.Update(kOfChat, decision);
   const std::string labels = R"({namespace="team-a",scaledobject="chat",metric="m")";
   EXPECT_THAT(TextOf(metrics), HasSubstr("keda_gpu_scaler_batch_limit_known" + labels + "} 0"));
   EXPECT_THAT(TextOf(metrics), HasSubstr("set maxConcurrency"));
   EXPECT_THAT(TextOf(metrics), Not(HasSubstr("demand_known")));
   decision.batch_limit_known = true;
   decision.batch_limit = 48;
-  metrics.Take(kOfChat, decision);
+  metrics.Update(kOfChat, decision);
   EXPECT_THAT(TextOf(metrics), HasSubstr("keda_gpu_scaler_batch_limit_known" + labels + "} 1"));
   EXPECT_THAT(TextOf(metrics), HasSubstr("keda_gpu_scaler_batch_limit_requests" + labels + "} 48"));
 }
 
-TEST(DemandMetrics, AreOnThePageOfTheProcess) {
+TEST(DemandMetrics, AreInTheMetricsOfTheProcess) {
   Metrics metrics;
   metrics.DemandDecided(kOfChat, WithDemandOf(3.3));
   EXPECT_THAT(metrics.Page(nullptr, kDemandDecidedAt, absl::Seconds(6)),

@@ -8,8 +8,9 @@
 namespace gpuscaler {
 namespace {
 
-// Neither layer sees the other: what metadata may name as `engine`, and what can be read.
-TEST(EngineNames, AreThoseOfTheEnginesThatCanBeRead) {
+// The trigger layer has the names allowed for `engine`, and the engine layer the readable engines.
+// Neither layer includes the other.
+TEST(EngineNames, AreTheReadableEngines) {
   std::set<std::string> read;
   for (const Engine* engine : Engines()) read.emplace(engine->name);
   std::set<std::string> named;

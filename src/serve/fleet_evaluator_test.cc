@@ -1,5 +1,4 @@
-// Verdicts on a fleet: what one namespace costs another, and what time alone changes.
-#include <functional>
+// Decisions on a fleet: which changes cause decisions, and what changes by time alone.
 #include <map>
 #include <optional>
 #include <string>
@@ -29,36 +28,36 @@ class TriggerEvaluatorOnFleetTest : public AskedFleet {
                               [] {}};
 };
 
-TEST_F(TriggerEvaluatorOnFleetTest, ChangesOfOtherNamespacesCostNoDecision) {
+TEST_F(TriggerEvaluatorOnFleetTest, ChangesOfOtherNamespacesCauseNoDecision) {
   TriggerCache cache({});
   constexpr int kObjects = 500;
-  const auto ask_all = [&] {
+  const auto evaluate_all = [&] {
     for (int i = 0; i < kObjects; ++i) {
       const std::string name = i == 0 ? "team-a" : absl::StrCat("sleeper-", i);
       ASSERT_TRUE(Evaluated(*cache.Get(RefIn(name))).ok());
     }
   };
-  ask_all();
+  evaluate_all();
   EXPECT_EQ(counted_.decided(Outcome::kValue), kObjects);
   for (int second = 0; second < 60; ++second) {
     clock_.Advance(absl::Seconds(1));
-    Says("b", second);
-    Says("a", second);
+    Report("b", second);
+    Report("a", second);
     store_.Tick();
-    ask_all();
+    evaluate_all();
   }
   EXPECT_EQ(counted_.decided(Outcome::kValue), kObjects + 60) << "team-a's alone";
 }
 
-// With 500 ScaledObjects in one namespace, each named like its workload or naming it.
-TEST_F(TriggerEvaluatorOnFleetTest, ChangesOfOtherWorkloadsOfTheNamespaceCostNoDecision) {
+// 500 ScaledObjects in one namespace, each with its workload's name or with it in the metadata.
+TEST_F(TriggerEvaluatorOnFleetTest, ChangesOfOtherWorkloadsOfTheNamespaceCauseNoDecision) {
   constexpr int kObjects = 500;
   std::vector<std::string> nodes;
   for (int i = 0; i < kObjects; ++i) nodes.push_back(absl::StrCat("n", i, ":1"));
   store_.Listed(nodes);
-  for (int i = 0; i < kObjects; ++i) SaysOfWorkload(i, 0);
+  for (int i = 0; i < kObjects; ++i) ReportWorkload(i, 0);
   TriggerCache cache({});
-  const auto ask_all = [&] {
+  const auto evaluate_all = [&] {
     for (int i = 0; i < kObjects; ++i) {
       externalscaler::ScaledObjectRef ref = RefIn("crowd");
       if (i % 2 == 0) {
@@ -69,19 +68,19 @@ TEST_F(TriggerEvaluatorOnFleetTest, ChangesOfOtherWorkloadsOfTheNamespaceCostNoD
       ASSERT_TRUE(Evaluated(*cache.Get(ref)).ok());
     }
   };
-  ask_all();
+  evaluate_all();
   EXPECT_EQ(counted_.decided(Outcome::kValue), kObjects);
   for (int millisecond = 1; millisecond <= 100; ++millisecond) {
     clock_.Advance(absl::Milliseconds(1));
-    SaysOfWorkload(7, millisecond);
-    ask_all();
+    ReportWorkload(7, millisecond);
+    evaluate_all();
   }
   EXPECT_EQ(counted_.decided(Outcome::kValue), kObjects + 100) << "workload-7's alone";
 }
 
-// A node that fell silent before anybody asked for it never will read it.
-TEST_F(TriggerEvaluatorOnFleetTest, CostlyReadingIsNotWaitedForOfANodeThatIsSilent) {
-  const auto says_pcie = [this](const std::string& team, std::optional<double> tx_kbps) {
+// A node that disconnected before the reading was requested never takes it.
+TEST_F(TriggerEvaluatorOnFleetTest, CostlyReadingOfADisconnectedNodeIsNotAwaited) {
+  const auto report_pcie = [this](const std::string& team, std::optional<double> tx_kbps) {
     NodeSnapshot snapshot = SnapshotOf(1, clock_.Now(), absl::StrCat("gpu-", team));
     GpuSample& gpu = snapshot.gpus[0];
     gpu.utilization_percent = 50;
@@ -89,27 +88,23 @@ TEST_F(TriggerEvaluatorOnFleetTest, CostlyReadingIsNotWaitedForOfANodeThatIsSile
     gpu.gaps.clear();
     if (!tx_kbps) gpu.gaps = {{GpuField::kPcie, GpuGap::Reason::kNotRequested, ""}};
     AddPods(snapshot);
-    AgentUpdate update{.node = snapshot.node,
-                       .instance = std::hash<std::string>()(team),
-                       .received_at = clock_.Now()};
-    update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
-    store_.Received(absl::StrCat(team, ":1"), std::move(update));
+    Send(team, std::move(snapshot));
   };
   CachedTrigger trigger(RefIn("team-a", {{"metricType", "pcie_tx_kbps"},
                                          {"targetValue", "1000"},
                                          {"scope", "fleet"},
                                          {"window", "0s"}}));
   clock_.Advance(absl::Seconds(1));
-  says_pcie("a", 700);
-  says_pcie("b", std::nullopt);
+  report_pcie("a", 700);
+  report_pcie("b", std::nullopt);
   EXPECT_EQ(Evaluated(trigger).status().code(), absl::StatusCode::kUnavailable);
   store_.Lost("b:1", absl::UnavailableError("connection refused"));
   const auto evaluated = Evaluated(trigger);
   ASSERT_TRUE(evaluated.ok()) << evaluated.status();
-  EXPECT_EQ(evaluated->cached->decision.value, 700 + 1000) << "it stands for the target";
+  EXPECT_EQ(evaluated->cached->decision.value, 700 + 1000) << "it counts as at the target";
 }
 
-TEST_F(TriggerEvaluatorOnFleetTest, AgentThatIsCutOffCostsOthersNothing) {
+TEST_F(TriggerEvaluatorOnFleetTest, DisconnectedAgentCausesNoDecisionForOthers) {
   CachedTrigger sleeper(RefIn("sleeper"));
   ASSERT_TRUE(Evaluated(sleeper).ok());
   clock_.Advance(absl::Minutes(1));
@@ -118,7 +113,7 @@ TEST_F(TriggerEvaluatorOnFleetTest, AgentThatIsCutOffCostsOthersNothing) {
   EXPECT_EQ(counted_.decided(Outcome::kValue), 1);
 }
 
-TEST_F(TriggerEvaluatorOnFleetTest, VerdictEndsWithTimeAloneThoughNothingIsHeard) {
+TEST_F(TriggerEvaluatorOnFleetTest, CachedDecisionExpiresWithoutNewReadings) {
   Hold(absl::Minutes(3), 50, 50);
   CachedTrigger trigger(RefIn("team-a"));
   const auto fresh = Evaluated(trigger);
@@ -134,45 +129,41 @@ TEST_F(TriggerEvaluatorOnFleetTest, VerdictEndsWithTimeAloneThoughNothingIsHeard
   EXPECT_EQ(silent->cached->decision.status.code(), absl::StatusCode::kUnavailable);
 }
 
-TEST_F(TriggerEvaluatorOnFleetTest, WhoLooksBackFarHasThePastKept) {
-  const auto ask = [&](const std::string& namespace_name,
-                       const std::map<std::string, std::string>& metadata) {
+TEST_F(TriggerEvaluatorOnFleetTest, LongWindowRenewsTheLookBack) {
+  const auto request = [&](const std::string& namespace_name,
+                           const std::map<std::string, std::string>& metadata) {
     CachedTrigger trigger(RefIn(namespace_name, metadata));
     evaluator_.Want(trigger, *evaluator_.Parse(trigger));
   };
-  ask("team-a", {{"profile", "vllm-inference"}});
+  request("team-a", {{"profile", "vllm-inference"}});
   EXPECT_EQ(leases_.LongestLookBack(clock_.Now()), kShortestLookBack);
-  ask("team-a", {{"profile", "batch"}});
+  request("team-a", {{"profile", "batch"}});
   EXPECT_EQ(leases_.LookBack({"team-a"}, clock_.Now()), absl::Minutes(5));
   EXPECT_EQ(leases_.LookBack({"team-b"}, clock_.Now()), kShortestLookBack);
-  ask("team-a", {{"profile", "training"}, {"scope", "fleet"}});
+  request("team-a", {{"profile", "training"}, {"scope", "fleet"}});
   EXPECT_EQ(leases_.LookBack({"team-b"}, clock_.Now()), absl::Minutes(10));
   EXPECT_EQ(leases_.LookBack({"team-b"}, clock_.Now() + kShortestLease), kShortestLookBack);
 }
 
-TEST_F(TriggerEvaluatorOnFleetTest, AStartNeedsThePastBeforeIt) {
+TEST_F(TriggerEvaluatorOnFleetTest, StartOfAReplicaExtendsTheLookBack) {
   CachedTrigger trigger(RefIn("team-a"));
-  const auto ask = [&] {
+  const auto request = [&] {
     evaluator_.Want(trigger, *evaluator_.Parse(trigger));
     return Evaluated(trigger);
   };
   Hold(absl::Minutes(3), 50, 50);
-  ASSERT_TRUE(ask().ok());
+  ASSERT_TRUE(request().ok());
   EXPECT_EQ(leases_.LookBack({"team-a"}, clock_.Now()), kShortestLookBack);
   NodeSnapshot snapshot = SnapshotOf(2, clock_.Now() + absl::Seconds(1), "gpu-a");
   AddPods(snapshot);
   snapshot.pods[1].ready = snapshot.pods[1].was_ready = false;
   snapshot.pods[1].listed_since = snapshot.taken_at;
   clock_.Advance(absl::Seconds(1));
-  AgentUpdate update{.node = snapshot.node,
-                     .instance = std::hash<std::string>()("a"),
-                     .received_at = clock_.Now()};
-  update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
-  store_.Received("a:1", std::move(update));
-  const auto held = ask();
+  Send("a", std::move(snapshot));
+  const auto held = request();
   ASSERT_TRUE(held.ok()) << held.status();
   EXPECT_EQ(held->cached->decision.warming, 1);
-  ASSERT_TRUE(ask().ok());
+  ASSERT_TRUE(request().ok());
   EXPECT_EQ(leases_.LookBack({"team-a"}, clock_.Now()), absl::Minutes(10));
   EXPECT_EQ(leases_.LookBack({"team-b"}, clock_.Now()), kShortestLookBack);
 }

@@ -75,12 +75,12 @@ std::string AgentsMetrics(const AgentsPage& page, absl::Time now) {
       OneValue("pods_on_two_nodes",
                "Pods whose UID several nodes report: their replicas are unreadable.",
                prometheus::MetricType::Gauge, static_cast<double>(page.conflicts.pods))};
-  AgentFamilies of_agents(now);
+  AgentFamilies per_agent(now);
   for (const AgentStatus& agent : page.agents) {
     const auto counts = page.counts.find(agent.address);
-    of_agents.Add(agent, counts == page.counts.end() ? AgentStream::Counts() : counts->second);
+    per_agent.Add(agent, counts == page.counts.end() ? AgentStream::Counts() : counts->second);
   }
-  std::ranges::move(of_agents.Take(), std::back_inserter(families));
+  std::ranges::move(per_agent.Take(), std::back_inserter(families));
   return MetricsText(families);
 }
 

@@ -1,4 +1,4 @@
-// What agents and aggregators count of each other, for the page Prometheus scrapes.
+// Prometheus metrics about agents, aggregators and gRPC connections.
 #pragma once
 
 #include <map>
@@ -15,23 +15,24 @@
 
 namespace gpuscaler {
 
-// The agents as an aggregator has them.
+// An aggregator's state of its agents.
 struct AgentsPage {
   std::vector<AgentStatus> agents;
-  std::map<std::string, AgentStream::Counts> counts;  // by their addresses
+  std::map<std::string, AgentStream::Counts> counts;  // keyed by address
   FleetStore::Listing listing;
   FleetStore::Conflicts conflicts;
 };
 
-// Each goes behind Metrics::Page(), in the same format. An agent that is forgotten has no series
-// any more: there are four for each that is not.
+// All return text to append to Metrics::Page(), in the same format.
+
+// Has four series for each agent that is not forgotten.
 std::string AgentsMetrics(const AgentsPage& page, absl::Time now);
 std::string TelemetryMetrics(const TelemetryService::Counts& counts);
-// Of the engines that agents find: as an agent tells of them, and as an aggregator hears.
+// Readings of discovered engines: sent by an agent, and received by an aggregator.
 std::string EngineReaderMetrics(const EngineService::Counts& counts);
 std::string EngineStreamMetrics(const EngineWatch::Counts& counts);
-// The gRPC server's connections and the limits that its clients hit; TLS handshakes that failed on
-// either side, since the process began.
+// The gRPC server's connections, the limits that its clients hit, and TLS handshakes that failed on
+// either side since the process began.
 std::string GrpcMetrics(const WireServerCounts& counts);
 
 }  // namespace gpuscaler

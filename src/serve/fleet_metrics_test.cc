@@ -45,7 +45,7 @@ TEST(FleetMetrics, EachAgentHasItsSeries) {
       << "nothing was read: unknown is not 0";
 }
 
-TEST(FleetMetrics, DnsThatFailsIsToldOf) {
+TEST(FleetMetrics, DnsFailureIsExported) {
   EXPECT_THAT(AgentsMetrics({.listing = {.error = "agents.gpu: Temporary failure"}}, kFleetNow),
               HasSubstr("\nkeda_gpu_scaler_agents_lookup_failing 1\n"));
 }

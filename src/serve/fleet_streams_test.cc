@@ -26,7 +26,7 @@ class StreamsOnFleetTest : public AskedFleet {
     return client_.StreamIsActive(ref);
   }
 
-  // Streams that were due, or had changed, have been looked at.
+  // Returns true once all streams that were due or had changed are refreshed.
   bool ThreadComesRound() {
     const int before = rounds_;
     return Eventually([&] { return rounds_ >= before + 2; });
@@ -35,7 +35,7 @@ class StreamsOnFleetTest : public AskedFleet {
   std::atomic<int> rounds_ = 0;
   ScalerService service_{{.stale_after = kSixSeconds,
                           .stream_lifetime = absl::Hours(10),
-                          .came_round = [this] { ++rounds_; }},
+                          .on_tick = [this] { ++rounds_; }},
                          clock_,
                          questions_,
                          leases_,
@@ -47,31 +47,31 @@ class StreamsOnFleetTest : public AskedFleet {
   TestScalerClient client_{Target{.address = absl::StrCat("127.0.0.1:", server_->port())}};
 };
 
-TEST_F(StreamsOnFleetTest, ChangeOfOneNamespaceAsksNothingForStreamsOfAnother) {
+TEST_F(StreamsOnFleetTest, ChangeOfOneNamespaceCausesNoReadForAnother) {
   const std::map<std::string, std::string> edges = {{"activationThreshold", "50"},
                                                     {"activationWindow", "0s"}};
   const auto of_a = Open(RefIn("team-a", edges));
   const auto of_b = Open(RefIn("team-b", edges));
   ASSERT_TRUE(of_a->WaitForHeaders());
   ASSERT_TRUE(of_b->WaitForHeaders());
-  // Each is asked for when it opens, and by the thread.
-  ASSERT_TRUE(Eventually([&] { return questions_.asked("team-a") >= 2; }));
-  const int asked = questions_.asked("team-a");
+  // The fleet is read when a stream opens, and once more by the thread.
+  ASSERT_TRUE(Eventually([&] { return questions_.reads("team-a") >= 2; }));
+  const int reads = questions_.reads("team-a");
   for (int change = 1; change <= 20; ++change) {
-    const int before = questions_.asked("team-b");
+    const int before = questions_.reads("team-b");
     clock_.Advance(absl::Milliseconds(10));
-    Says("b", change);
-    ASSERT_TRUE(Eventually([&] { return questions_.asked("team-b") > before; }));
+    Report("b", change);
+    ASSERT_TRUE(Eventually([&] { return questions_.reads("team-b") > before; }));
   }
-  EXPECT_LT(questions_.asked("team-a"), asked + 5) << "its own deadlines alone";
+  EXPECT_LT(questions_.reads("team-a"), reads + 5) << "its own deadlines alone";
 }
 
-TEST_F(StreamsOnFleetTest, ChangeOfOneWorkloadAsksNothingForStreamsOfOthersInItsNamespace) {
+TEST_F(StreamsOnFleetTest, ChangeOfOneWorkloadCausesNoReadForOthersInItsNamespace) {
   constexpr int kObjects = 500;
   std::vector<std::string> nodes;
   for (int i = 0; i < kObjects; ++i) nodes.push_back(absl::StrCat("n", i, ":1"));
   store_.Listed(nodes);
-  for (int i = 0; i < kObjects; ++i) SaysOfWorkload(i, 0);
+  for (int i = 0; i < kObjects; ++i) ReportWorkload(i, 0);
   std::vector<std::unique_ptr<Stream>> streams;
   for (int i = 0; i < kObjects; ++i) {
     externalscaler::ScaledObjectRef ref =
@@ -79,112 +79,113 @@ TEST_F(StreamsOnFleetTest, ChangeOfOneWorkloadAsksNothingForStreamsOfOthersInIts
     ref.set_name(absl::StrCat("workload-", i));
     streams.push_back(Open(ref));
   }
-  const auto asked = [&](int i) { return questions_.asked(absl::StrCat("owner workload-", i)); };
+  const auto reads = [&](int i) { return questions_.reads(absl::StrCat("owner workload-", i)); };
   for (int i = 0; i < kObjects; ++i) {
-    ASSERT_TRUE(Eventually([&] { return asked(i) >= 2; })) << "when it opens, and by the thread";
+    ASSERT_TRUE(Eventually([&] { return reads(i) >= 2; })) << "when it opens, and by the thread";
   }
-  const int before = questions_.asked("crowd");
+  const int before = questions_.reads("crowd");
   for (int change = 1; change <= 20; ++change) {
-    const int of_seven = asked(7);
+    const int of_seven = reads(7);
     clock_.Advance(absl::Milliseconds(1));
-    SaysOfWorkload(7, change);
-    ASSERT_TRUE(Eventually([&] { return asked(7) > of_seven; }));
+    ReportWorkload(7, change);
+    ASSERT_TRUE(Eventually([&] { return reads(7) > of_seven; }));
   }
-  EXPECT_LT(questions_.asked("crowd"), before + kObjects) << "not for each change all";
+  EXPECT_LT(questions_.reads("crowd"), before + kObjects) << "not for each change all";
 }
 
-TEST_F(StreamsOnFleetTest, StreamThatIsActiveLooksAtChangesOnceASecond) {
+TEST_F(StreamsOnFleetTest, ActiveStreamEvaluatesOnceASecond) {
   const std::map<std::string, std::string> edges = {{"activationThreshold", "50"},
                                                     {"activationWindow", "0s"}};
   const auto of_a = Open(RefIn("team-a", edges));
   const auto of_b = Open(RefIn("team-b", edges));
   ASSERT_TRUE(of_a->WaitForHeaders());
-  ASSERT_TRUE(Eventually([&] { return questions_.asked("team-a") >= 2; }));
+  ASSERT_TRUE(Eventually([&] { return questions_.reads("team-a") >= 2; }));
   clock_.Advance(absl::Seconds(1));
-  Says("a", 90);
+  Report("a", 90);
   ASSERT_EQ(of_a->WaitForMessages(1).size(), 1u);
-  const int asked = questions_.asked("team-a");
+  const int reads = questions_.reads("team-a");
   for (int change = 1; change <= 20; ++change) {
-    const int before = questions_.asked("team-b");
+    const int before = questions_.reads("team-b");
     clock_.Advance(absl::Milliseconds(10));
-    Says("a", 90 - change);
-    Says("b", change);
-    ASSERT_TRUE(Eventually([&] { return questions_.asked("team-b") > before; }));
+    Report("a", 90 - change);
+    Report("b", change);
+    ASSERT_TRUE(Eventually([&] { return questions_.reads("team-b") > before; }));
   }
-  EXPECT_LT(questions_.asked("team-a"), asked + 5);
+  EXPECT_LT(questions_.reads("team-a"), reads + 5);
   clock_.Advance(absl::Milliseconds(10));
-  Says("a", 10);
+  Report("a", 10);
   const int decided = counted_.decided(Outcome::kValue);
   clock_.Advance(absl::Seconds(1));
   ASSERT_TRUE(Eventually([&] { return counted_.decided(Outcome::kValue) > decided; }))
       << "that it is idle";
   clock_.Advance(absl::Milliseconds(10));
-  Says("a", 90);
+  Report("a", 90);
   EXPECT_EQ(of_a->WaitForMessages(2).size(), 2u) << "an edge, at once";
 }
 
-TEST_F(StreamsOnFleetTest, StreamOfAWorkloadThatStaysInactiveCostsNoDecisionForAReading) {
+TEST_F(StreamsOnFleetTest, ReadingOfAnInactiveWorkloadCausesNoDecision) {
   Hold(absl::Minutes(3), 0, 0);
   const auto of_a = Open(RefIn("team-a", {{"activationThreshold", "50"}}));
   ASSERT_TRUE(of_a->WaitForHeaders());
-  ASSERT_TRUE(Eventually([&] { return questions_.asked("team-a") >= 2; }));
+  ASSERT_TRUE(Eventually([&] { return questions_.reads("team-a") >= 2; }));
   const int decided = counted_.decided(Outcome::kValue);
   for (int change = 1; change <= 50; ++change) {
-    const int before = questions_.asked("team-a");
+    const int before = questions_.reads("team-a");
     clock_.Advance(absl::Seconds(1));
-    Says("a", change);
-    ASSERT_TRUE(Eventually([&] { return questions_.asked("team-a") > before; }));
+    Report("a", change);
+    ASSERT_TRUE(Eventually([&] { return questions_.reads("team-a") > before; }));
   }
   EXPECT_EQ(counted_.decided(Outcome::kValue), decided);
   clock_.Advance(absl::Milliseconds(1));
-  Says("a", 51);
+  Report("a", 51);
   EXPECT_EQ(of_a->WaitForMessages(1).size(), 1u);
 }
 
-// What a stream watches changes with who holds GPUs, which new profiles must not hide.
-TEST_F(StreamsOnFleetTest, ChangeBesideNewProfilesIsSeen) {
+// The pods that a stream watches depend on the holders of GPUs. New profiles at the same time must
+// not hide such a change.
+TEST_F(StreamsOnFleetTest, ChangeTogetherWithNewProfilesIsSeen) {
   using From = Pod::OwnersFrom;
   const Pod of_llm{.owners = {{"Deployment", "llm"}}, .owners_from = From::kReferences};
   const Pod of_another{.owners = {{"Deployment", "another"}}, .owners_from = From::kReferences};
   const Pod of_llm_or_another{.owners = {{"Deployment", "llm"}, {"StatefulSet", "another"}},
                               .owners_from = From::kName};
   store_.Listed(std::vector<std::string>{"a:1", "b:1", "c:1", "d:1"});
-  SaysOfPod("c", of_llm);
-  SaysOfPod("d", {.owners = {{"Deployment", "third"}}, .owners_from = From::kReferences});
+  ReportPod("c", of_llm);
+  ReportPod("d", {.owners = {{"Deployment", "third"}}, .owners_from = From::kReferences});
   const auto stream =
       Open(RefIn("team-a", {{"activationThreshold", "200"}, {"activationWindow", "0s"}}));
   ASSERT_TRUE(stream->WaitForHeaders());
-  ASSERT_TRUE(Eventually([&] { return questions_.asked("team-a") >= 2; }));
+  ASSERT_TRUE(Eventually([&] { return questions_.reads("team-a") >= 2; }));
 
-  ASSERT_TRUE(questions_.KeepWaiting());
+  ASSERT_TRUE(questions_.BlockWaiter());
   clock_.Advance(absl::Milliseconds(1));
-  SaysOfPod("c", of_llm_or_another);
+  ReportPod("c", of_llm_or_another);
   folder_.Write("profiles.yaml", "profiles: {ours: {targetValue: 70}}\n");
   ASSERT_TRUE(profiles_.Reload().ok());
-  const int asked = questions_.asked("team-a");
-  questions_.LetGo();
-  ASSERT_TRUE(Eventually([&] { return questions_.asked("team-a") >= asked + 2; }))
+  const int reads = questions_.reads("team-a");
+  questions_.ReleaseWaiter();
+  ASSERT_TRUE(Eventually([&] { return questions_.reads("team-a") >= reads + 2; }))
       << "for the change, and for the profiles";
-  // Who holds d's GPU is no concern of a stream that knows its own pods.
-  const int then = questions_.asked("team-a");
+  // A stream with resolved owners ignores the holder of d's GPU; here its owners are ambiguous.
+  const int then = questions_.reads("team-a");
   clock_.Advance(absl::Milliseconds(1));
-  SaysOfPod("d", of_another);
-  EXPECT_TRUE(Eventually([&] { return questions_.asked("team-a") > then; }));
+  ReportPod("d", of_another);
+  EXPECT_TRUE(Eventually([&] { return questions_.reads("team-a") > then; }));
 }
 
-TEST_F(StreamsOnFleetTest, StreamSeesTheEndOfActivityThatTimeAloneBrings) {
+TEST_F(StreamsOnFleetTest, StreamSeesActivityEndWithoutANewReading) {
   Hold(absl::Minutes(3), 90, 0);
   const auto stream = Open(RefIn("team-a", {{"activationWindow", "10s"}}));
   ASSERT_EQ(stream->WaitForMessages(1).size(), 1u);
   ASSERT_TRUE(ThreadComesRound());
   clock_.Advance(absl::Seconds(1));
-  Says("a", 0);
-  // Without another reading it leaves activationWindow within its agent's grace.
+  Report("a", 0);
+  // Without another reading, the busy reading leaves activationWindow within its agent's grace.
   const int decided = counted_.decided(Outcome::kValue);
   clock_.Advance(absl::Seconds(12));
   ASSERT_TRUE(Eventually([&] { return counted_.decided(Outcome::kValue) > decided; }));
   clock_.Advance(absl::Milliseconds(10));
-  Says("a", 90);
+  Report("a", 90);
   EXPECT_EQ(stream->WaitForMessages(2).size(), 2u) << "active again";
 }
 

@@ -1,4 +1,4 @@
-// FleetViewer: shows the operator every node, whoever holds its GPUs.
+// The FleetViewer service: shows the operator all nodes and the pods of all namespaces on them.
 #pragma once
 
 #include <functional>
@@ -19,28 +19,28 @@
 
 namespace gpuscaler {
 
-// Pure. `fleet` and `agents` as they are at `now`.
+// Returns the view at `now`. Pure function.
 gpuscaler::v1::FleetView FleetViewOf(const absl::StatusOr<FleetReader::Fleet>& fleet,
                                      const std::vector<AgentStatus>& agents,
                                      const StalenessLimits& staleness, absl::Time now);
 
-// Returns true if `peer` (CallHeaders) is 127.0.0.1, ::1 or a unix socket. Not the rest of
-// 127.0.0.0/8: the proxies of service meshes hand on what comes from elsewhere as 127.0.0.6.
+// Returns true if `peer` (CallHeaders) is 127.0.0.1, ::1 or a unix socket. The rest of 127.0.0.0/8
+// is excluded, because proxies of service meshes forward remote connections from 127.0.0.6.
 bool IsOnThisHost(absl::string_view peer);
 
 struct FleetViewerOptions {
   StalenessLimits staleness;
-  std::string version;                               // of this program
-  std::function<std::vector<AgentStatus>()> agents;  // null: there are none
+  std::string version;                               // this program's
+  std::function<std::vector<AgentStatus>()> agents;  // null: no agents
 };
 
 // Thread-safe.
 class FleetViewer {
  public:
-  // References outlive it.
+  // References must outlive it.
   FleetViewer(FleetViewerOptions options, const Clock& clock, const FleetReader& fleets);
 
-  // It must outlive the server of these.
+  // The viewer must outlive the server of these methods.
   Methods methods() const;
 
  private:

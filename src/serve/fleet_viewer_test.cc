@@ -41,7 +41,7 @@ TEST(FleetView, NodesComeWithTheirAgesAndPods) {
   EXPECT_EQ(view.trouble(), "");
 }
 
-TEST(FleetView, SilentNodeIsLeftOutOnceItsGraceIsOver) {
+TEST(FleetView, DisconnectedNodeIsLeftOutAfterItsGrace) {
   NodeState in_grace = StoredNode("gpu-a", absl::Seconds(5), true);
   NodeState lost = StoredNode("gpu-b", absl::Seconds(20), true);
   in_grace.silence = lost.silence = "connection refused";
@@ -51,7 +51,7 @@ TEST(FleetView, SilentNodeIsLeftOutOnceItsGraceIsOver) {
   EXPECT_EQ(view.nodes(1).left_out(), "agent of node gpu-b silent for 20s: connection refused");
 }
 
-TEST(FleetView, NodeWithoutOwnersIsLeftOutWhereOthersHaveThem) {
+TEST(FleetView, NodeWithoutOwnersIsLeftOutIfOthersHaveThem) {
   const NodeState without = StoredNode("gpu-b", absl::ZeroDuration(), false);
   const FleetView mixed = ViewedFleet({StoredNode("gpu-a", absl::ZeroDuration(), true), without});
   EXPECT_THAT(mixed.nodes(1).left_out(),
@@ -59,7 +59,7 @@ TEST(FleetView, NodeWithoutOwnersIsLeftOutWhereOthersHaveThem) {
   EXPECT_EQ(ViewedFleet({without}).nodes(0).left_out(), "") << "there a GPU in use is a replica";
 }
 
-TEST(FleetView, AgentsAreShownWhenNothingIsDecidedOn) {
+TEST(FleetView, AgentsAreShownWithoutAFleet) {
   const FleetView view =
       FleetViewOf(absl::UnavailableError("not heard of 1 agent yet, 10.0.0.8:6001"),
                   {{.address = "10.0.0.8:6001", .listed = true, .why = "connection refused"},
@@ -74,7 +74,7 @@ TEST(FleetView, AgentsAreShownWhenNothingIsDecidedOn) {
   EXPECT_EQ(view.agents(1).heard_seconds_ago(), 1);
 }
 
-TEST(FleetView, IsForTheScalersOwnHostAlone) {
+TEST(FleetView, IsOnlyForTheScalersOwnHost) {
   for (const char* peer : {"127.0.0.1", "::1", "unix"}) EXPECT_TRUE(IsOnThisHost(peer)) << peer;
   for (const char* peer : {"10.0.0.7", "127.0.0.6", "127.0.0.11", "fd00::1", "::1:1",
                            "::ffff:127.0.0.1", "127.0.0.1:40112", "unknown", ""}) {

@@ -1,12 +1,10 @@
-// Verdicts on engines that nobody named, while not every node tells of its own.
-#include <functional>
+// Decisions on discovered engines while not every node has reported its own.
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "serve/asked_fleet.h"
@@ -21,17 +19,14 @@ using testing::IsEmpty;
 
 class TriggerEvaluatorOfFoundEnginesTest : public AskedFleet {
  protected:
-  // The pod of that workload of the namespace "crowd" has the only GPU of the node.
-  void SaysOfReplica(const std::string& node, const std::string& workload, const std::string& pod) {
+  // A pod of `workload` in namespace crowd holds the only GPU of the node.
+  void ReportReplica(const std::string& node, const std::string& workload, const std::string& pod) {
     NodeSnapshot snapshot = SnapshotOf(1, clock_.Now(), node);
     AddPods(snapshot);
     snapshot.pods[0].namespace_name = "crowd";
     snapshot.pods[0].name = pod;
     snapshot.pods[0].owners[0].name = workload;
-    AgentUpdate update{
-        .node = node, .instance = std::hash<std::string>()(node), .received_at = clock_.Now()};
-    update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
-    store_.Received(absl::StrCat(node, ":1"), std::move(update));
+    Send(node, std::move(snapshot));
   }
 
   absl::StatusOr<double> InFlightOf(const std::string& workload) {
@@ -49,7 +44,7 @@ class TriggerEvaluatorOfFoundEnginesTest : public AskedFleet {
     return decision.value;
   }
 
-  // The trigger has no profile.
+  // Returns the notes of a decision for a trigger without a profile.
   std::vector<std::string> NotesOf(const std::string& workload) {
     const auto trigger = cache_.Get(RefIn("crowd", {{"workload", workload}}));
     const TriggerEvaluator::Parsed parsed = evaluator_.Parse(*trigger);
@@ -77,10 +72,10 @@ class TriggerEvaluatorOfFoundEnginesTest : public AskedFleet {
                               {.store = &signals_, .finds_engines = true}};
 };
 
-TEST_F(TriggerEvaluatorOfFoundEnginesTest, ANodeThatDoesNotTellHoldsUpTheWorkloadsThatItHasAlone) {
+TEST_F(TriggerEvaluatorOfFoundEnginesTest, NodeWithoutAReportDelaysOnlyItsWorkloads) {
   store_.Listed(std::vector<std::string>{"a:1", "b:1", "gpu-1:1", "gpu-2:1"});
-  SaysOfReplica("gpu-1", "chat", "chat-0");
-  SaysOfReplica("gpu-2", "llm", "llm-0");
+  ReportReplica("gpu-1", "chat", "chat-0");
+  ReportReplica("gpu-2", "llm", "llm-0");
   EXPECT_EQ(InFlightOf("chat").status().code(), absl::StatusCode::kUnavailable);
   found_.Expect(found_.Subscription(clock_.Now()), {"gpu-1", "gpu-2"}, clock_.Now());
   const EnginePlace chat{
@@ -97,10 +92,10 @@ TEST_F(TriggerEvaluatorOfFoundEnginesTest, ANodeThatDoesNotTellHoldsUpTheWorkloa
   EXPECT_EQ(InFlightOf("idle").value_or(-1), 0) << "it has no pod";
 }
 
-// The records of its engines may be on any node.
-TEST_F(TriggerEvaluatorOfFoundEnginesTest, AWorkloadThatSleepsBehindAGatewayAwaitsAllNodes) {
+// Any node may have the records of its engines.
+TEST_F(TriggerEvaluatorOfFoundEnginesTest, WorkloadThatSleepsBehindAGatewayAwaitsAllNodes) {
   store_.Listed(std::vector<std::string>{"a:1", "b:1", "gpu-1:1"});
-  SaysOfReplica("gpu-1", "chat", "chat-0");
+  ReportReplica("gpu-1", "chat", "chat-0");
   const SignalSource gateway{
       .namespace_name = "crowd",
       .place = MetricsPage{.url = "http://gateway:9090/metrics", .selector = "queue_size"}};
@@ -119,10 +114,10 @@ TEST_F(TriggerEvaluatorOfFoundEnginesTest, AWorkloadThatSleepsBehindAGatewayAwai
   EXPECT_EQ(ValueOf(metadata).value_or(-1), 80) << "no capacity is known: one replica";
 }
 
-TEST_F(TriggerEvaluatorOfFoundEnginesTest, AnEngineInItsPodsSuggestsAProfileToATriggerWithoutOne) {
+TEST_F(TriggerEvaluatorOfFoundEnginesTest, EngineInItsPodsSuggestsAProfile) {
   store_.Listed(std::vector<std::string>{"a:1", "b:1", "gpu-1:1", "gpu-2:1"});
-  SaysOfReplica("gpu-1", "chat", "chat-0");
-  SaysOfReplica("gpu-2", "llm", "llm-0");
+  ReportReplica("gpu-1", "chat", "chat-0");
+  ReportReplica("gpu-2", "llm", "llm-0");
   EXPECT_THAT(NotesOf("chat"), IsEmpty());
   EXPECT_FALSE(WantBlocks("chat")) << "it has just been looked for";
   clock_.Advance(absl::Seconds(1));
@@ -142,16 +137,16 @@ TEST_F(TriggerEvaluatorOfFoundEnginesTest, AnEngineInItsPodsSuggestsAProfileToAT
   EXPECT_TRUE(WantBlocks("llm")) << "it is still looked for";
 }
 
-TEST_F(TriggerEvaluatorOfFoundEnginesTest, ANewPodIsLookedIntoAtOnce) {
+TEST_F(TriggerEvaluatorOfFoundEnginesTest, NewPodIsSearchedForEnginesAtOnce) {
   store_.Listed(std::vector<std::string>{"a:1", "b:1", "gpu-1:1"});
-  SaysOfReplica("gpu-1", "llm", "llm-0");
+  ReportReplica("gpu-1", "llm", "llm-0");
   EXPECT_THAT(NotesOf("llm"), IsEmpty());
   Hold(absl::Minutes(1), 0, 0);
-  SaysOfReplica("gpu-1", "llm", "llm-0");
+  ReportReplica("gpu-1", "llm", "llm-0");
   EXPECT_THAT(NotesOf("llm"), IsEmpty());
   EXPECT_FALSE(WantBlocks("llm")) << "a pause";
   store_.Listed(std::vector<std::string>{"a:1", "b:1", "gpu-1:1", "gpu-2:1"});
-  SaysOfReplica("gpu-2", "llm", "llm-1");
+  ReportReplica("gpu-2", "llm", "llm-1");
   EXPECT_THAT(NotesOf("llm"), IsEmpty());
   EXPECT_TRUE(WantBlocks("llm"));
 }

@@ -22,7 +22,7 @@ std::optional<double> Number(const std::optional<T>& value) {
   return static_cast<double>(*value);
 }
 
-// One row of a family: all but those with a direction have one row.
+// A row per family, or two if the family has a `direction` label.
 struct Gauge {
   const char* family;
   const char* help;
@@ -31,7 +31,7 @@ struct Gauge {
   MetricType type = MetricType::Gauge;
 };
 
-// The names are the reference's where it has them.
+// Names are those of the reference scaler, if it has the metric.
 constexpr Gauge kGauges[] = {
     {"gpu_utilization_percent", "Share of time in which a kernel ran.",
      [](const GpuSample& gpu) { return gpu.utilization_percent; }},
@@ -74,8 +74,8 @@ constexpr std::pair<uint64_t, const char*> kThrottleReasons[] = {
     {0x100, "display_clock_setting"},
 };
 
-// With the reference's labels, and the GPU of a MIG instance: empty, which Prometheus takes for no
-// label, of a whole GPU.
+// Adds a series with the labels of the reference scaler and gpu_parent_uuid. That is empty for a
+// whole GPU, and an empty label is none to Prometheus.
 ClientMetric& AddUnheld(MetricFamily& family, const GpuSample& gpu, double value) {
   return AddValue(family, value,
                   {{.name = "gpu_index", .value = absl::StrCat(gpu.index)},
@@ -90,8 +90,8 @@ void AddHolder(const Pod& pod, const std::string& container, ClientMetric& serie
   series.label.push_back({"container", container});
 }
 
-// With the labels of the pod that holds the GPU if one is known to, and of the container if one is.
-// Possible holders come last.
+// Adds a series with the labels of the pod that holds the GPU if exactly one is known to, and of
+// its container if that is known. Possible holders are last in `gpu.holders`.
 ClientMetric& AddSeries(MetricFamily& family, const NodeSnapshot& snapshot, const GpuSample& gpu,
                         double value) {
   ClientMetric& series = AddUnheld(family, gpu, value);
@@ -132,7 +132,7 @@ MetricFamily ReadFailures(const NodeSnapshot& snapshot) {
   MetricFamily family = NewFamily(
       "gpu_read_failures", "1 while the field of the GPU cannot be read.", MetricType::Gauge);
   for (const GpuSample& gpu : snapshot.gpus) {
-    std::set<GpuField> failed;  // one series each: Prometheus refuses a page with a series twice
+    std::set<GpuField> failed;  // unique: Prometheus refuses a page with a duplicate series
     for (const GpuGap& gap : gpu.gaps) {
       if (gap.reason == GpuGap::Reason::kFailed) failed.insert(gap.field);
     }

@@ -1,4 +1,4 @@
-// The GPUs of a snapshot in Prometheus' data model.
+// Converts the GPUs of a snapshot to Prometheus metric families.
 #pragma once
 
 #include <vector>
@@ -8,10 +8,10 @@
 
 namespace gpuscaler {
 
-// One series for each GPU and MIG instance that has the value. A field that could not be read has
-// none: it is counted in keda_gpu_scaler_gpu_read_failures instead. A GPU that one pod holds bears
-// its labels; how several share one is in keda_gpu_scaler_gpu_holder_share alone, so that a GPU has
-// one series in each other family and sums come out right. Families without a series are left out.
+// Returns one series for each GPU and MIG instance that has the value. A field that could not be
+// read has none, but one in keda_gpu_scaler_gpu_read_failures. A GPU that one pod holds has its
+// labels. The pods that share a GPU are in keda_gpu_scaler_gpu_holder_share alone, so that each
+// other family has one series per GPU and sums are right. Families without a series are left out.
 std::vector<prometheus::MetricFamily> GpuFamilies(const NodeSnapshot& snapshot);
 
 }  // namespace gpuscaler

@@ -18,10 +18,10 @@ namespace {
 
 constexpr char kScaler[] = "externalscaler.ExternalScaler";
 
-// No answer takes longer (DESIGN 3): what is open then is a client that does not read.
+// No call takes longer (DESIGN 3), so one that is still open has a client that does not read.
 constexpr absl::Duration kLongestAnswer = absl::Seconds(2);
 
-// "pkg.Service" of "/pkg.Service/Method".
+// Returns "pkg.Service" for "/pkg.Service/Method".
 std::string ServiceOf(const std::string& path) { return path.substr(1, path.rfind('/') - 1); }
 
 std::vector<std::string> ServicesOf(const Methods& methods) {
@@ -86,9 +86,9 @@ class GrpcServer::Impl {
     return absl::OkStatus();
   }
 
-  void Drain(absl::Duration patience) {
+  void Drain(absl::Duration timeout) {
     health_.Shutdown();
-    if (server_ != nullptr) server_->Drain(std::min(patience, kLongestAnswer));
+    if (server_ != nullptr) server_->Drain(std::min(timeout, kLongestAnswer));
   }
 
  private:
@@ -114,6 +114,6 @@ WireServerCounts GrpcServer::counts() const { return impl_->counts(); }
 int GrpcServer::port() const { return impl_->port(); }
 void GrpcServer::SetScalerServing(bool serving) { impl_->SetScalerServing(serving); }
 absl::Status GrpcServer::ReloadTls() { return impl_->ReloadTls(); }
-void GrpcServer::Drain(absl::Duration patience) { impl_->Drain(patience); }
+void GrpcServer::Drain(absl::Duration timeout) { impl_->Drain(timeout); }
 
 }  // namespace gpuscaler

@@ -1,4 +1,4 @@
-// The gRPC endpoint of a role: its services, health, reflection, TLS from files, an orderly end.
+// The gRPC server of a role: its services, health, reflection, TLS from files and draining.
 #pragma once
 
 #include <cstddef>
@@ -23,15 +23,15 @@ struct GrpcServerOptions {
   absl::Duration max_connection_age_grace = absl::Minutes(7);
 };
 
-// Returns limits with room for the streams of ScalerService, which ends those beyond its own limit
-// with a reason: calls must get through to it. The deadlines of all of them may pass together.
+// Returns limits above those of ScalerService, so that it can refuse a stream with a reason. They
+// allow the deadlines of all streams to pass at once.
 SessionLimits ScalerLimits(int max_streams_per_peer);
 
 // Serves from Start() to Drain(). Thread-safe.
 class GrpcServer {
  public:
-  // The server ends before all that `methods` use. INVALID_ARGUMENT for unusable TLS files,
-  // UNAVAILABLE if the address cannot be bound; both name it.
+  // All that `methods` use must outlive the server. Returns INVALID_ARGUMENT for unusable TLS files
+  // and UNAVAILABLE if the address cannot be bound; the message names the file or address.
   static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(const GrpcServerOptions& options,
                                                            Methods methods);
   ~GrpcServer();
@@ -39,16 +39,16 @@ class GrpcServer {
   int port() const;
   WireServerCounts counts() const;
 
-  // gRPC health of "externalscaler.ExternalScaler"; that of "" is SERVING until Drain().
+  // Sets the gRPC health of "externalscaler.ExternalScaler". That of "" is SERVING until Drain().
   void SetScalerServing(bool serving);
 
-  // Reads the TLS files again if they have changed. An unusable pair is the error returned; the
-  // last good one stays in use.
+  // Reads the TLS files and uses them if they changed. Returns an error for an unusable pair, and
+  // keeps the last good one.
   absl::Status ReloadTls();
 
-  // Not ready from now on. Blocks until the calls in flight have finished; what is left after
-  // `patience`, 2 s at most, is cancelled.
-  void Drain(absl::Duration patience);
+  // Health is NOT_SERVING from now on. Blocks until the calls in flight have finished, and cancels
+  // those left after `timeout`, 2 s at most.
+  void Drain(absl::Duration timeout);
 
  private:
   class Impl;

@@ -28,7 +28,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 
-absl::Status AskForSpec(TestScalerClient& client) {
+absl::Status RequestSpec(TestScalerClient& client) {
   return client.GetMetricSpec(RefOf({})).status();
 }
 
@@ -60,7 +60,7 @@ TEST(GrpcServer, AddressThatIsNotOursIsNamed) {
 TEST(GrpcServer, ServesIpv6) {
   ServedScaler scaler({}, "", {.bind_address = "::1"});
   EXPECT_TRUE(absl::StartsWith(scaler.address, "[::1]:"));
-  EXPECT_TRUE(AskForSpec(scaler.client).ok());
+  EXPECT_TRUE(RequestSpec(scaler.client).ok());
 }
 
 TEST(GrpcServer, HealthOfTheServerDoesNotFollowTheGpus) {
@@ -92,18 +92,18 @@ TEST(GrpcServer, ReflectionListsItsServices) {
                                    "grpc.health.v1.Health"}));
 }
 
-TEST(GrpcServer, NobodyIsServedOnceItIsDrained) {
+TEST(GrpcServer, NoClientIsServedAfterDrain) {
   ServedScaler scaler;
-  ASSERT_TRUE(AskForSpec(scaler.client).ok());
+  ASSERT_TRUE(RequestSpec(scaler.client).ok());
   scaler.Stop();
-  EXPECT_EQ(AskForSpec(scaler.client).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(RequestSpec(scaler.client).code(), absl::StatusCode::kUnavailable);
 }
 
 TEST(GrpcServer, HasAsManyConnectionsAsItsOptionsAllow) {
   ServedScaler scaler(ScalerServiceOptions(), "", {.bind_address = "127.0.0.1", .connections = 1});
-  EXPECT_TRUE(AskForSpec(scaler.client).ok());
+  EXPECT_TRUE(RequestSpec(scaler.client).ok());
   TestScalerClient second({.address = scaler.address});
-  EXPECT_EQ(AskForSpec(second).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(RequestSpec(second).code(), absl::StatusCode::kUnavailable);
 }
 
 TEST(GrpcServer, HugeMessageIsRefusedAndTheNextOneAnswered) {
@@ -111,22 +111,22 @@ TEST(GrpcServer, HugeMessageIsRefusedAndTheNextOneAnswered) {
   const auto huge = RefOf({{"x", std::string(3 << 20, 'x')}});
   EXPECT_EQ(scaler.client.GetMetricSpec(huge).status().code(),
             absl::StatusCode::kResourceExhausted);
-  EXPECT_TRUE(AskForSpec(scaler.client).ok());
+  EXPECT_TRUE(RequestSpec(scaler.client).ok());
 }
 
-TEST(GrpcServer, HugeHeadersAreRefusedAndTheNeighbourAnswered) {
+TEST(GrpcServer, HugeHeadersAreRefusedAndTheNextCallAnswered) {
   ServedScaler scaler;
-  ASSERT_TRUE(AskForSpec(scaler.client).ok());
+  ASSERT_TRUE(RequestSpec(scaler.client).ok());
   TestScalerClient other_client(
       {.address = scaler.address},
       {.timeout = absl::Seconds(10), .metadata = {{"x-huge", std::string(60'000, 'x')}}});
-  EXPECT_EQ(AskForSpec(other_client).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(RequestSpec(other_client).code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(scaler.server->counts().limits[static_cast<size_t>(Limit::kHeaderList)], 1);
-  const absl::Status status = AskForSpec(scaler.client);
+  const absl::Status status = RequestSpec(scaler.client);
   EXPECT_TRUE(status.ok()) << status;
 }
 
-TEST(GrpcServer, MessageThatIsNotOursIsRefusedAndTheNextOneAnswered) {
+TEST(GrpcServer, MalformedMessageIsRefusedAndTheNextOneAnswered) {
   ServedScaler scaler;
   for (const std::string& bytes : {std::string("\x0a\x02\xff\xfe"), std::string("\x0a\x7f\x00", 3),
                                    std::string("\xff\xff\xff\xff")}) {
@@ -134,7 +134,7 @@ TEST(GrpcServer, MessageThatIsNotOursIsRefusedAndTheNextOneAnswered) {
         "/externalscaler.ExternalScaler/GetMetricSpec", bytes, {.timeout = absl::Seconds(10)});
     EXPECT_EQ(answer.end.status.code(), absl::StatusCode::kInternal) << answer.end.status;
   }
-  EXPECT_TRUE(AskForSpec(scaler.client).ok());
+  EXPECT_TRUE(RequestSpec(scaler.client).ok());
 }
 
 class GrpcServerTls : public testing::Test {
@@ -146,14 +146,14 @@ class GrpcServerTls : public testing::Test {
                           .tls = WriteTls(folder_.path(), pair, client_ca)});
   }
 
-  // On a connection of its own.
-  absl::Status AskWith(const std::string& ca, const TestPair& pair = {}) {
+  // Uses a new connection.
+  absl::Status RequestSpecWith(const std::string& ca, const TestPair& pair = {}) {
     TestScalerClient client({.address = scaler_->address, .tls = [&] {
                                return ClientTls({.authorities = ca,
                                                  .certificate_chain = pair.cert,
                                                  .private_key = pair.key});
                              }});
-    return AskForSpec(client);
+    return RequestSpec(client);
   }
 
   const TestCa ca_{"ours"};
@@ -162,32 +162,32 @@ class GrpcServerTls : public testing::Test {
   std::unique_ptr<ServedScaler> scaler_;
 };
 
-TEST_F(GrpcServerTls, ClientsKnowItByItsCertificate) {
+TEST_F(GrpcServerTls, ClientsVerifyItsCertificate) {
   Serve(ca_.Issue("server"));
-  const absl::Status status = AskWith(ca_.pem());
+  const absl::Status status = RequestSpecWith(ca_.pem());
   EXPECT_TRUE(status.ok()) << status;
-  EXPECT_EQ(AskWith(other_ca_.pem()).code(), absl::StatusCode::kUnavailable);
-  EXPECT_EQ(AskForSpec(scaler_->client).code(), absl::StatusCode::kUnavailable) << "plain text";
+  EXPECT_EQ(RequestSpecWith(other_ca_.pem()).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(RequestSpec(scaler_->client).code(), absl::StatusCode::kUnavailable) << "plain text";
 }
 
 TEST_F(GrpcServerTls, WithAClientCaOnlyItsClientsAreServed) {
   Serve(ca_.Issue("server"), ca_.pem());
-  const absl::Status known = AskWith(ca_.pem(), ca_.Issue("keda"));
+  const absl::Status known = RequestSpecWith(ca_.pem(), ca_.Issue("keda"));
   EXPECT_TRUE(known.ok()) << known;
-  EXPECT_FALSE(AskWith(ca_.pem()).ok()) << "no certificate";
-  EXPECT_FALSE(AskWith(ca_.pem(), other_ca_.Issue("keda")).ok()) << "another CA's";
+  EXPECT_FALSE(RequestSpecWith(ca_.pem()).ok()) << "no certificate";
+  EXPECT_FALSE(RequestSpecWith(ca_.pem(), other_ca_.Issue("keda")).ok()) << "another CA's";
 }
 
 TEST_F(GrpcServerTls, NewPairIsShownToNewConnections) {
   Serve(ca_.Issue("server"));
-  ASSERT_TRUE(AskWith(ca_.pem()).ok());
+  ASSERT_TRUE(RequestSpecWith(ca_.pem()).ok());
   WriteTls(folder_.path(), other_ca_.Issue("server"), "");
-  EXPECT_FALSE(AskWith(other_ca_.pem()).ok()) << "not reloaded yet";
+  EXPECT_FALSE(RequestSpecWith(other_ca_.pem()).ok()) << "not reloaded yet";
   const absl::Status reloaded = scaler_->server->ReloadTls();
   ASSERT_TRUE(reloaded.ok()) << reloaded;
-  const absl::Status status = AskWith(other_ca_.pem());
+  const absl::Status status = RequestSpecWith(other_ca_.pem());
   EXPECT_TRUE(status.ok()) << status;
-  EXPECT_FALSE(AskWith(ca_.pem()).ok());
+  EXPECT_FALSE(RequestSpecWith(ca_.pem()).ok());
 }
 
 TEST_F(GrpcServerTls, BadPairKeepsTheLastGoodOne) {
@@ -198,7 +198,7 @@ TEST_F(GrpcServerTls, BadPairKeepsTheLastGoodOne) {
   const absl::Status reloaded = scaler_->server->ReloadTls();
   EXPECT_EQ(reloaded.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(reloaded.message()), AllOf(HasSubstr("key.pem"), HasSubstr("cert.pem")));
-  const absl::Status status = AskWith(ca_.pem());
+  const absl::Status status = RequestSpecWith(ca_.pem());
   EXPECT_TRUE(status.ok()) << status;
 }
 
@@ -212,7 +212,7 @@ TEST_F(GrpcServerTls, BadPairAtStartIsInvalid) {
   EXPECT_THAT(std::string(server.status().message()), HasSubstr("none.pem"));
 }
 
-// As deadlines of KEDA's that pass together.
+// Deadlines of KEDA's calls may pass together.
 TEST(GrpcServer, AllowsAsManyResetsAsAPeerMayHaveStreams) {
   constexpr uint32_t kStreams = 100'000;
   ServedScaler scaler({}, "", {.bind_address = "127.0.0.1", .limits = ScalerLimits(kStreams)});

@@ -6,16 +6,16 @@
 namespace gpuscaler {
 namespace {
 
-HttpReply NotFound(const HttpPages& pages) {
-  const std::string paths =
-      absl::StrJoin(pages, " ", [](std::string* out, const auto& page) { *out += page.first; });
+HttpReply NotFound(const HttpHandlers& handlers) {
+  const std::string paths = absl::StrJoin(
+      handlers, " ", [](std::string* out, const auto& handler) { *out += handler.first; });
   return {.status = 404, .body = absl::StrCat("not found; there are: ", paths, "\n")};
 }
 
-HttpReply Index(const HttpPages& pages) {
+HttpReply Index(const HttpHandlers& handlers) {
   HttpReply reply{.content_type = "text/html; charset=utf-8",
                   .body = "<!doctype html><title>keda-gpu-scaler</title><ul>\n"};
-  for (const auto& [path, page] : pages) {
+  for (const auto& [path, handler] : handlers) {
     absl::StrAppend(&reply.body, "<li><a href=\"", path, "\">", path, "</a>\n");
   }
   return reply;
@@ -23,11 +23,12 @@ HttpReply Index(const HttpPages& pages) {
 
 }  // namespace
 
-HttpReply AnswerRequest(const HttpPages& pages, absl::string_view method, const std::string& path) {
+HttpReply AnswerRequest(const HttpHandlers& handlers, absl::string_view method,
+                        const std::string& path) {
   if (method != "GET" && method != "HEAD") return {.status = 405, .body = "GET and HEAD only\n"};
-  const auto page = pages.find(path);
-  if (page != pages.end()) return page->second();
-  return path == "/" ? Index(pages) : NotFound(pages);
+  const auto handler = handlers.find(path);
+  if (handler != handlers.end()) return handler->second();
+  return path == "/" ? Index(handlers) : NotFound(handlers);
 }
 
 }  // namespace gpuscaler

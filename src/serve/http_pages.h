@@ -1,4 +1,4 @@
-// Which page answers which path.
+// Dispatches HTTP requests by path.
 #pragma once
 
 #include <map>
@@ -9,10 +9,11 @@
 
 namespace gpuscaler {
 
-using HttpPages = std::map<std::string, HttpServer::Page>;
+using HttpHandlers = std::map<std::string, HttpServer::Handler>;
 
-// 404 lists the paths there are, 405 comes for anything but GET and HEAD (whose body the caller
-// leaves out). `path` without its query.
-HttpReply AnswerRequest(const HttpPages& pages, absl::string_view method, const std::string& path);
+// Returns the page at `path`, which has no query. Returns 404 with the existing paths for an
+// unknown one, and 405 for methods other than GET and HEAD. The caller omits the body for HEAD.
+HttpReply AnswerRequest(const HttpHandlers& handlers, absl::string_view method,
+                        const std::string& path);
 
 }  // namespace gpuscaler

@@ -20,7 +20,7 @@
 namespace gpuscaler {
 namespace {
 
-// A scrape and a probe are a few hundred bytes on a connection of their own.
+// A scrape or probe request has a few hundred bytes, on a connection of its own.
 constexpr size_t kConnectionMemoryBytes = 16 * 1024;
 constexpr char kTlsVersions[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 
@@ -57,15 +57,17 @@ int MostConnections(const HttpServerOptions& options) {
 class HttpServer::Impl {
  public:
   static absl::StatusOr<std::unique_ptr<Impl>> Start(const HttpServerOptions& options,
-                                                     HttpPages pages);
+                                                     HttpHandlers handlers);
   ~Impl() { MHD_stop_daemon(daemon_); }
 
   int port() const { return port_; }
   absl::Status ReloadTls() { return tls_ == nullptr ? absl::OkStatus() : tls_->Reload(); }
 
  private:
-  Impl(const HttpServerOptions& options, HttpPages pages, std::unique_ptr<HttpTls> tls)
-      : pages_(std::move(pages)), tls_(std::move(tls)), connections_(MostConnections(options)) {}
+  Impl(const HttpServerOptions& options, HttpHandlers handlers, std::unique_ptr<HttpTls> tls)
+      : handlers_(std::move(handlers)),
+        tls_(std::move(tls)),
+        connections_(MostConnections(options)) {}
 
   bool Serve(int listening, const HttpServerOptions& options);
 
@@ -75,7 +77,7 @@ class HttpServer::Impl {
   static void OnConnection(void* self, MHD_Connection* connection, void** context,
                            MHD_ConnectionNotificationCode what);
 
-  const HttpPages pages_;
+  const HttpHandlers handlers_;
   const std::unique_ptr<HttpTls> tls_;  // null: plain text
   OpenConnections connections_;         // the daemon's thread alone
   int port_ = 0;
@@ -83,13 +85,13 @@ class HttpServer::Impl {
 };
 
 absl::StatusOr<std::unique_ptr<HttpServer::Impl>> HttpServer::Impl::Start(
-    const HttpServerOptions& options, HttpPages pages) {
+    const HttpServerOptions& options, HttpHandlers handlers) {
   std::unique_ptr<HttpTls> tls;
   if (options.tls.Enabled()) {
     ASSIGN_OR_RETURN(tls, HttpTls::Open(options.tls));
   }
   ASSIGN_OR_RETURN(BoundPort bound, BoundPort::Open(options.bind_address, options.port));
-  std::unique_ptr<Impl> impl(new Impl(options, std::move(pages), std::move(tls)));
+  std::unique_ptr<Impl> impl(new Impl(options, std::move(handlers), std::move(tls)));
   impl->port_ = bound.port();
   ASSIGN_OR_RETURN(const int listening, std::move(bound).Listen());
   if (impl->Serve(listening, options)) return impl;
@@ -99,14 +101,14 @@ absl::StatusOr<std::unique_ptr<HttpServer::Impl>> HttpServer::Impl::Start(
 
 bool HttpServer::Impl::Serve(int listening, const HttpServerOptions& options) {
   unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG;
-  // Connections that are being closed count until their end.
+  // The library counts connections until they are closed.
   const unsigned limit = 2 * static_cast<unsigned>(MostConnections(options));
   const auto idle_seconds = static_cast<unsigned>(absl::ToInt64Seconds(options.idle_timeout));
   TlsPems pems;
   std::vector<MHD_OptionItem> items;
   if (tls_ != nullptr) {
     flags |= MHD_USE_TLS;
-    pems = tls_->pems();  // replaced for every connection, but the library insists on a pair
+    pems = tls_->pems();  // the library requires a pair; OnConnection() replaces it
     items.push_back({MHD_OPTION_HTTPS_MEM_CERT, 0, pems.cert.data()});
     items.push_back({MHD_OPTION_HTTPS_MEM_KEY, 0, pems.key.data()});
     items.push_back({MHD_OPTION_HTTPS_PRIORITIES, 0, const_cast<char*>(kTlsVersions)});
@@ -121,13 +123,13 @@ bool HttpServer::Impl::Serve(int listening, const HttpServerOptions& options) {
   return daemon_ != nullptr;
 }
 
-// Called with the headers alone; a reply queued now makes the library refuse a body and close the
-// connection after it.
+// Called when the headers are read. A reply queued then makes the library refuse a body and close
+// the connection after the reply.
 MHD_Result HttpServer::Impl::OnRequest(void* self, MHD_Connection* connection, const char* path,
                                        const char* method, const char* /*version*/,
                                        const char* /*upload*/, size_t* /*upload_size*/,
                                        void** /*context*/) {
-  return Send(connection, AnswerRequest(static_cast<Impl*>(self)->pages_, method, path));
+  return Send(connection, AnswerRequest(static_cast<Impl*>(self)->handlers_, method, path));
 }
 
 void HttpServer::Impl::OnConnection(void* self, MHD_Connection* connection, void** /*context*/,
@@ -144,9 +146,9 @@ void HttpServer::Impl::OnConnection(void* self, MHD_Connection* connection, void
   impl.connections_.Add(socket, std::move(credentials));
 }
 
-absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const HttpServerOptions& options,
-                                                              std::map<std::string, Page> pages) {
-  ASSIGN_OR_RETURN(auto impl, Impl::Start(options, std::move(pages)));
+absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(
+    const HttpServerOptions& options, std::map<std::string, Handler> handlers) {
+  ASSIGN_OR_RETURN(auto impl, Impl::Start(options, std::move(handlers)));
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
 }
 

@@ -1,5 +1,4 @@
-// A small HTTP server for pages that are rendered anew for each request: /metrics, /healthz,
-// /readyz.
+// A small HTTP server for pages that are rendered for each request: /metrics, /healthz, /readyz.
 #pragma once
 
 #include <functional>
@@ -23,28 +22,29 @@ struct HttpServerOptions {
   std::string bind_address;
   int port = 0;  // 0: any free one
   TlsFiles tls;
-  // The oldest connection gives way to the next one: silent and dripping clients, which are many
-  // and old, keep nobody out. A thirty-second of the files that the process may open, at most: with
-  // the connections that are being closed, two such servers hold an eighth (WireServerOptions).
+  // A new connection beyond the limit closes the oldest one, so that many silent or slow clients
+  // keep no other out. The limit is at most 1/32 of the files that the process may open. With the
+  // connections that are being closed, two such servers hold 1/8 (WireServerOptions).
   int max_connections = 192;
   absl::Duration idle_timeout = absl::Seconds(10);  // in whole seconds, at least one
 };
 
-// Answers GET and HEAD, one request a connection; silent and dripping clients delay nobody. With a
-// client CA nobody else gets past the handshake. Thread-safe.
+// Serves GET and HEAD, one request per connection. Silent and slow clients delay no other. With a
+// client CA, the handshake of all clients without its certificate fails. Thread-safe.
 class HttpServer {
  public:
-  using Page = std::function<HttpReply()>;  // called on the server's thread; must not block
+  using Handler = std::function<HttpReply()>;  // called on the server's thread; must not block
 
-  // `pages` by exact path; "/" lists them unless it is one. INVALID_ARGUMENT for what is no address
-  // and for unusable TLS files, UNAVAILABLE when the address cannot be bound.
+  // `handlers` are keyed by exact path; "/" lists them unless there is such a page. Returns
+  // INVALID_ARGUMENT if the bind address is no IP address or the TLS files are unusable, and
+  // UNAVAILABLE if the address cannot be bound.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(const HttpServerOptions& options,
-                                                           std::map<std::string, Page> pages);
+                                                           std::map<std::string, Handler> handlers);
   ~HttpServer();
 
   int port() const;
 
-  // As GrpcServer::ReloadTls(); connections opened from now on use what was read.
+  // Same as GrpcServer::ReloadTls(). New connections use the new files.
   absl::Status ReloadTls();
 
  private:

@@ -20,7 +20,7 @@ using testing::StartsWith;
 
 class HttpServerTest : public testing::Test {
  protected:
-  // Who holds others up is not let off by its own end.
+  // An idle timeout must not close a client before the test ends.
   static constexpr absl::Duration kNever = absl::Hours(1);
 
   std::unique_ptr<HttpServer> Start(const std::string& address = "127.0.0.1",
@@ -33,8 +33,8 @@ class HttpServerTest : public testing::Test {
     return *std::move(server);
   }
 
-  static TestReply MustAsk(const HttpServer& server, absl::string_view method,
-                           absl::string_view path) {
+  static TestReply MustRequest(const HttpServer& server, absl::string_view method,
+                               absl::string_view path) {
     const auto reply = Ask(server.port(), method, path);
     EXPECT_TRUE(reply.ok()) << method << " " << path << ": " << reply.status();
     return reply.value_or(TestReply{});
@@ -43,20 +43,20 @@ class HttpServerTest : public testing::Test {
 
 TEST_F(HttpServerTest, AnswersEachPathWithItsPageAndStatus) {
   const auto server = Start();
-  const TestReply metrics = MustAsk(*server, "GET", "/metrics?format=text");
+  const TestReply metrics = MustRequest(*server, "GET", "/metrics?format=text");
   EXPECT_EQ(metrics.status, 200);
   EXPECT_EQ(metrics.body, "ups 1\n");
   EXPECT_THAT(metrics.head,
               AllOf(HasSubstr("Content-Type: text/plain; charset=utf-8\r\n"),
                     HasSubstr("Content-Length: 6\r\n"), HasSubstr("Cache-Control: no-store\r\n")));
-  const TestReply health = MustAsk(*server, "GET", "/healthz");
+  const TestReply health = MustRequest(*server, "GET", "/healthz");
   EXPECT_EQ(health.status, 503);
   EXPECT_EQ(health.body, "hangs\n");
 }
 
 TEST_F(HttpServerTest, HeadIsGetWithoutTheBody) {
   const auto server = Start();
-  const TestReply reply = MustAsk(*server, "HEAD", "/metrics");
+  const TestReply reply = MustRequest(*server, "HEAD", "/metrics");
   EXPECT_EQ(reply.status, 200);
   EXPECT_THAT(reply.head, HasSubstr("Content-Length: 6\r\n"));
   EXPECT_EQ(reply.body, "");
@@ -65,20 +65,20 @@ TEST_F(HttpServerTest, HeadIsGetWithoutTheBody) {
 TEST_F(HttpServerTest, OtherMethodsAreRefusedWithWhatIsAllowed) {
   const auto server = Start();
   for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "PATCH", "get"}) {
-    const TestReply reply = MustAsk(*server, method, "/metrics");
+    const TestReply reply = MustRequest(*server, method, "/metrics");
     EXPECT_EQ(reply.status, 405) << method;
     EXPECT_THAT(reply.head, HasSubstr("Allow: GET, HEAD\r\n")) << method;
   }
 }
 
-TEST_F(HttpServerTest, UnknownPathIsAnsweredWithThoseThereAre) {
+TEST_F(HttpServerTest, UnknownPathListsTheExistingOnes) {
   const auto server = Start();
   for (const char* path : {"/metric", "/metrics/", "/..%2fmetrics", "/metrics%20"}) {
-    const TestReply reply = MustAsk(*server, "GET", path);
+    const TestReply reply = MustRequest(*server, "GET", path);
     EXPECT_EQ(reply.status, 404) << path;
     EXPECT_THAT(reply.body, HasSubstr("/healthz /metrics")) << path;
   }
-  const TestReply index = MustAsk(*server, "GET", "/");
+  const TestReply index = MustRequest(*server, "GET", "/");
   EXPECT_EQ(index.status, 200);
   EXPECT_THAT(index.head, HasSubstr("Content-Type: text/html"));
   EXPECT_THAT(index.body, HasSubstr("<a href=\"/metrics\">"));
@@ -94,7 +94,7 @@ TEST_F(HttpServerTest, HeadersBeyondTheLimitAreRefused) {
   const auto reply = (*connection)->ReadAll();
   EXPECT_THAT(reply.value_or("closed without words"), testing::Not(HasSubstr("ups 1")))
       << reply.status();
-  EXPECT_EQ(MustAsk(*server, "GET", "/metrics").status, 200);
+  EXPECT_EQ(MustRequest(*server, "GET", "/metrics").status, 200);
 }
 
 TEST_F(HttpServerTest, EndlessBodyIsNotRead) {
@@ -107,7 +107,7 @@ TEST_F(HttpServerTest, EndlessBodyIsNotRead) {
   EXPECT_THAT(*reply, StartsWith("HTTP/1.1 200"));
 }
 
-TEST_F(HttpServerTest, WhatIsNotHttpHarmsNobody) {
+TEST_F(HttpServerTest, OtherProtocolsDoNoHarm) {
   const auto server = Start();
   for (const absl::string_view bytes :
        {absl::string_view("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n"),
@@ -117,7 +117,7 @@ TEST_F(HttpServerTest, WhatIsNotHttpHarmsNobody) {
     ASSERT_TRUE(connection.ok()) << connection.status();
     (*connection)->Send(bytes);
   }
-  EXPECT_EQ(MustAsk(*server, "GET", "/metrics").status, 200);
+  EXPECT_EQ(MustRequest(*server, "GET", "/metrics").status, 200);
 }
 
 TEST_F(HttpServerTest, ServesOnIpv6) {
@@ -128,7 +128,7 @@ TEST_F(HttpServerTest, ServesOnIpv6) {
 }
 
 TEST_F(HttpServerTest, Ipv6WildcardServesIpv4Too) {
-  EXPECT_EQ(MustAsk(*Start("::"), "GET", "/metrics").status, 200);
+  EXPECT_EQ(MustRequest(*Start("::"), "GET", "/metrics").status, 200);
 }
 
 TEST_F(HttpServerTest, TakenPortIsUnavailableAndNamed) {
@@ -139,7 +139,7 @@ TEST_F(HttpServerTest, TakenPortIsUnavailableAndNamed) {
               HasSubstr("cannot listen on 127.0.0.1:" + std::to_string(server->port())));
 }
 
-TEST_F(HttpServerTest, WhatIsNoAddressIsInvalid) {
+TEST_F(HttpServerTest, InvalidAddressIsRefused) {
   for (const char* address : {"localhost", "", "1.2.3.4.5", "[::1]"}) {
     const auto server = HttpServer::Start({.bind_address = address}, {});
     EXPECT_EQ(server.status().code(), absl::StatusCode::kInvalidArgument) << address;
@@ -156,7 +156,7 @@ TEST_F(HttpServerTest, PortIsFreeAgainAfterTheEnd) {
   EXPECT_TRUE(again.ok()) << again.status();
 }
 
-// Clients that hold their connection: some say nothing, some a byte every millisecond.
+// Clients that hold their connections: some send nothing, some a byte every millisecond.
 class HeldConnections {
  public:
   HeldConnections(int port, int silent, int dripping) {
@@ -197,24 +197,24 @@ class HeldConnections {
   std::vector<std::unique_ptr<TestHttpClient>> silent_, dripping_;
   Mutex mutex_;
   CondVar changed_;
-  size_t dripped_ ABSL_GUARDED_BY(mutex_) = 0;  // bytes, from each
+  size_t dripped_ ABSL_GUARDED_BY(mutex_) = 0;  // bytes that each dripping client has sent
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   std::atomic<bool> cut_off_ = false;
   std::thread dripper_;
 };
 
-TEST_F(HttpServerTest, AnswersBeside80SilentAnd80DrippingClients) {
+TEST_F(HttpServerTest, AnswersWith80SilentAnd80DrippingClients) {
   const auto server = Start();
   const HeldConnections held(server->port(), 80, 80);
   const SteadyClock clock;
   for (int request = 0; request < 20; ++request) {
-    const absl::Time asked = clock.Now();
-    EXPECT_EQ(MustAsk(*server, "GET", "/metrics").status, 200);
-    EXPECT_LT(clock.Now() - asked, absl::Seconds(10));  // held up, it is for good
+    const absl::Time before = clock.Now();
+    EXPECT_EQ(MustRequest(*server, "GET", "/metrics").status, 200);
+    EXPECT_LT(clock.Now() - before, absl::Seconds(10));  // a blocked server never replies
   }
 }
 
-TEST_F(HttpServerTest, ConnectionThatStandsIdleIsClosed) {
+TEST_F(HttpServerTest, IdleConnectionIsClosed) {
   const auto server =
       HttpServer::Start({.bind_address = "127.0.0.1", .idle_timeout = absl::Seconds(1)}, {});
   ASSERT_TRUE(server.ok()) << server.status();
@@ -224,11 +224,11 @@ TEST_F(HttpServerTest, ConnectionThatStandsIdleIsClosed) {
   EXPECT_EQ(end.value_or("not closed"), "") << end.status();
 }
 
-TEST_F(HttpServerTest, OldestConnectionGivesWayWhenThereAreTooMany) {
+TEST_F(HttpServerTest, OldestConnectionIsClosedBeyondTheLimit) {
   const auto server = Start("127.0.0.1", 8);
   const HeldConnections held(server->port(), 8, 0);
   for (size_t request = 0; request < held.silent().size(); ++request) {
-    EXPECT_EQ(MustAsk(*server, "GET", "/metrics").status, 200) << request;
+    EXPECT_EQ(MustRequest(*server, "GET", "/metrics").status, 200) << request;
   }
   const auto end = held.silent().front()->ReadAll();
   EXPECT_EQ(end.value_or("not closed"), "") << end.status();

@@ -65,7 +65,7 @@ TlsPems HttpTls::pems() const {
 }
 
 std::shared_ptr<const void> HttpTls::Attach(gnutls_session_t session) const {
-  // A certificate that was issued for servers only is no client's.
+  // A certificate that is issued for servers only is refused.
   static unsigned char client_purpose[] = GNUTLS_KP_TLS_WWW_CLIENT;
   static gnutls_typed_vdata_st purpose = {
       .type = GNUTLS_DT_KEY_PURPOSE_OID, .data = client_purpose, .size = 0};

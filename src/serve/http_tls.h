@@ -1,4 +1,4 @@
-// TLS of the HTTP server, through GnuTLS: the pair and the client CA in force.
+// TLS of the HTTP server, with GnuTLS: the certificate pair and client CA in use.
 #pragma once
 
 #include <gnutls/gnutls.h>
@@ -14,17 +14,16 @@ namespace gpuscaler {
 // Thread-safe.
 class HttpTls {
  public:
-  // INVALID_ARGUMENT for unusable files.
+  // Returns INVALID_ARGUMENT for unusable files.
   static absl::StatusOr<std::unique_ptr<HttpTls>> Open(const TlsFiles& files);
 
-  // Reads the files again; a bad pair keeps the last good one and is the error returned.
+  // Reads the files again. Returns an error for a bad pair, and keeps the last good one.
   absl::Status Reload();
 
-  // What is in force now.
-  TlsPems pems() const;
+  TlsPems pems() const;  // those in use
 
-  // Makes a session whose handshake has not begun use what is in force now: its pair, and a
-  // certificate of the client CA where there is one. The result has to outlive the session.
+  // Makes a session use the pair, and require a client certificate if there is a client CA. Must be
+  // called before the handshake. The result must outlive the session.
   std::shared_ptr<const void> Attach(gnutls_session_t session) const;
 
  private:

@@ -16,7 +16,7 @@ class HttpTlsTest : public testing::Test {
  protected:
   std::unique_ptr<HttpServer> Start(const TestPair& pair, const std::string& client_ca = "") {
     auto server =
-        // Who never shakes hands is not cut off while a test waits.
+        // The idle timeout must not close a client without a handshake before the test ends.
         HttpServer::Start({.bind_address = "127.0.0.1",
                            .tls = WriteTls(folder_.path(), pair, client_ca),
                            .idle_timeout = absl::Hours(1)},
@@ -25,7 +25,7 @@ class HttpTlsTest : public testing::Test {
     return *std::move(server);
   }
 
-  // What a client that trusts `ca` gets: the body, or why there is none.
+  // Returns the body that a client with this CA gets, or the error.
   static std::string Get(const HttpServer& server, const std::string& ca,
                          const TestPair& client = {}) {
     const TestTls tls{.ca = ca, .pair = client};
@@ -68,7 +68,7 @@ TEST_F(HttpTlsTest, ReplacedCertificateIsServedWithoutARestart) {
   EXPECT_NE(Get(*server, ca_.pem()), "ups 1\n");
 }
 
-TEST_F(HttpTlsTest, ReplacedClientCaShutsTheOldClientsOut) {
+TEST_F(HttpTlsTest, ReplacedClientCaRefusesOldClients) {
   const TestPair pair = ca_.Issue("server");
   const auto server = Start(pair, clients_.pem());
   const TestCa next("the next clients' CA");
@@ -103,7 +103,7 @@ TEST_F(HttpTlsTest, BadPairAtReloadKeepsTheLastGoodOne) {
   EXPECT_TRUE(server->ReloadTls().ok()) << server->ReloadTls();
 }
 
-TEST_F(HttpTlsTest, UnusableFilesStopTheStart) {
+TEST_F(HttpTlsTest, UnusableFilesFailTheStart) {
   const TestPair mismatched{.cert = ca_.Issue("server").cert, .key = ca_.Issue("server").key};
   for (const TlsFiles& files :
        {TlsFiles{.cert = folder_.PathOf("none.pem"), .key = folder_.PathOf("none.pem")},
@@ -114,20 +114,20 @@ TEST_F(HttpTlsTest, UnusableFilesStopTheStart) {
   }
 }
 
-TEST_F(HttpTlsTest, AnswersBesideClientsThatNeverShakeHands) {
+TEST_F(HttpTlsTest, AnswersWithClientsThatNeverHandshake) {
   const auto server = Start(ca_.Issue("server"));
   std::vector<std::unique_ptr<TestHttpClient>> held;
   for (int i = 0; i < 128; ++i) {
     auto connection = TestHttpClient::Open(server->port());
     ASSERT_TRUE(connection.ok()) << connection.status();
-    if (i % 2 == 0) (*connection)->Send("\x16\x03\x01");  // a handshake that stops there
+    if (i % 2 == 0) (*connection)->Send("\x16\x03\x01");  // the first bytes of a handshake
     held.push_back(*std::move(connection));
   }
   const SteadyClock clock;
   for (int request = 0; request < 5; ++request) {
-    const absl::Time asked = clock.Now();
+    const absl::Time before = clock.Now();
     EXPECT_EQ(Get(*server, ca_.pem()), "ups 1\n");
-    EXPECT_LT(clock.Now() - asked, absl::Seconds(10));  // held up, it is for good
+    EXPECT_LT(clock.Now() - before, absl::Seconds(10));  // a blocked server never replies
   }
 }
 

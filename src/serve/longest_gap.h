@@ -1,4 +1,4 @@
-// The longest time between two questions, as far back as is remembered.
+// The longest time between two requests of the past one or two weeks.
 #pragma once
 
 #include <algorithm>
@@ -8,29 +8,31 @@
 
 namespace gpuscaler {
 
-// Remembered for a week at least, two at most. A busy workload is asked for every 15 s by its HPA,
-// for days, before only KEDA's poll of minutes is left: who forgets that interval meanwhile lets
-// the lease end at zero. What an outage of KEDA made of it shall not stand for ever either.
+// A gap counts for at least one week and at most two. The HPA requests a busy workload every 15 s,
+// possibly for days. At zero replicas only KEDA's poll remains, with an interval of minutes;
+// without a memory of that interval, the lease would end between two polls. A gap that an outage of
+// KEDA caused must not count for ever either.
 class LongestGap {
  public:
-  // A question is asked: the longest gap, up to this one. Negative: it is the first.
-  absl::Duration Ask(absl::Time now) {
-    if (now - since_ >= kRemembered) {
-      of_before_ = std::exchange(of_now_, -absl::InfiniteDuration());
-      since_ = now;
+  // Records a request and returns the longest gap, including the one before it. Negative for the
+  // first request.
+  absl::Duration Record(absl::Time now) {
+    if (now - period_start_ >= kRemembered) {
+      previous_ = std::exchange(current_, -absl::InfiniteDuration());
+      period_start_ = now;
     }
-    of_now_ = std::max(of_now_, now - last_);
+    current_ = std::max(current_, now - last_);
     last_ = now;
-    return std::max(of_now_, of_before_);
+    return std::max(current_, previous_);
   }
 
  private:
   static constexpr absl::Duration kRemembered = absl::Hours(7 * 24);
 
   absl::Time last_ = absl::InfiniteFuture();
-  absl::Time since_ = absl::InfinitePast();
-  absl::Duration of_now_ = -absl::InfiniteDuration();
-  absl::Duration of_before_ = -absl::InfiniteDuration();
+  absl::Time period_start_ = absl::InfinitePast();
+  absl::Duration current_ = -absl::InfiniteDuration();
+  absl::Duration previous_ = -absl::InfiniteDuration();
 };
 
 }  // namespace gpuscaler

@@ -27,8 +27,7 @@ using prometheus::MetricFamily;
 constexpr std::array kRpcs = {Rpc::kIsActive,   Rpc::kStreamIsActive,   Rpc::kGetMetricSpec,
                               Rpc::kGetMetrics, Rpc::kStreamMetricSpec, Rpc::kExplain};
 
-// What a sound server answers with; these have a series from the start, so that rate() sees the
-// first one.
+// Errors of a healthy server. They have a series from the start, so that rate() sees the first one.
 constexpr std::array kUsualErrors = {
     absl::StatusCode::kCancelled,          absl::StatusCode::kInvalidArgument,
     absl::StatusCode::kFailedPrecondition, absl::StatusCode::kResourceExhausted,
@@ -37,10 +36,11 @@ constexpr size_t kStatusCodes = 17;  // 0 to 16
 
 constexpr std::array kReloads = {Reload::kGrpcTls, Reload::kMetricsTls, Reload::kProfiles};
 
-// An answer from memory takes well under a millisecond, one that waits for a snapshot 1.5 s.
+// A cached answer takes well under a millisecond, one that waits for a snapshot 1.5 s.
 const Histogram::BucketBoundaries kRequestSeconds = {
     50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 0.1, 0.25, 0.5, 1, 2};
-// NVML takes about 1 ms a GPU, its PCIe counters 20 ms a direction; the usual buckets from 5 ms on.
+// NVML takes about 1 ms per GPU, and its PCIe counters 20 ms per direction. From 5 ms on these are
+// the default buckets of Prometheus clients.
 const Histogram::BucketBoundaries kCollectionSeconds = {
     1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 0.1, 0.25, 0.5, 1, 2.5, 5, 10};
 
@@ -78,12 +78,12 @@ class Metrics::Impl {
   std::vector<MetricFamily> Collect() const { return registry_.Collect(); }
 
  private:
-  // Found once: looking a series up by its labels costs more than a request.
-  struct OfRpc {
+  // Series are cached, because a look-up by labels costs more than a request.
+  struct RpcSeries {
     Counter* requests = nullptr;
-    std::array<Counter*, kStatusCodes> errors = {};  // null: not a usual one
+    std::array<Counter*, kStatusCodes> errors = {};  // null: not in kUsualErrors
     Histogram* duration = nullptr;                   // null: a stream
-    Gauge* streams_open = nullptr;                   // null: no stream
+    Gauge* streams_open = nullptr;                   // null: not a stream
   };
 
   Counter& Error(Rpc rpc, absl::StatusCode code);
@@ -116,7 +116,7 @@ class Metrics::Impl {
       Register(prometheus::BuildCounter(), "decisions_total",
                "Decisions on triggers, once for each snapshot asked about, by what was answered.",
                registry_);
-  std::array<OfRpc, kRpcs.size()> rpcs_;
+  std::array<RpcSeries, kRpcs.size()> rpcs_;
   std::array<Counter*, kOutcomes> decisions_ = {};
 };
 
@@ -130,16 +130,16 @@ Metrics::Impl::Impl() {
   }
   for (const Reload reload : kReloads) ReloadFailed(reload, false);
   for (const Rpc rpc : kRpcs) {
-    OfRpc& of_rpc = rpcs_[static_cast<size_t>(rpc)];
+    RpcSeries& series = rpcs_[static_cast<size_t>(rpc)];
     const prometheus::Labels labels = {{"method", std::string(Name(rpc))}};
-    of_rpc.requests = &requests_.Add(labels);
+    series.requests = &requests_.Add(labels);
     for (const absl::StatusCode code : kUsualErrors) {
-      of_rpc.errors[static_cast<size_t>(code)] = &Error(rpc, code);
+      series.errors[static_cast<size_t>(code)] = &Error(rpc, code);
     }
     if (IsStream(rpc)) {
-      of_rpc.streams_open = &streams_open_.Add(labels);
+      series.streams_open = &streams_open_.Add(labels);
     } else {
-      of_rpc.duration = &durations_.Add(labels, kRequestSeconds);
+      series.duration = &durations_.Add(labels, kRequestSeconds);
     }
   }
 }
@@ -150,11 +150,11 @@ Counter& Metrics::Impl::Error(Rpc rpc, absl::StatusCode code) {
 }
 
 void Metrics::Impl::Answered(Rpc rpc, absl::StatusCode code, absl::Duration took) {
-  const OfRpc& of_rpc = rpcs_[static_cast<size_t>(rpc)];
-  of_rpc.requests->Increment();
-  if (of_rpc.duration != nullptr) of_rpc.duration->Observe(absl::ToDoubleSeconds(took));
+  const RpcSeries& series = rpcs_[static_cast<size_t>(rpc)];
+  series.requests->Increment();
+  if (series.duration != nullptr) series.duration->Observe(absl::ToDoubleSeconds(took));
   if (code == absl::StatusCode::kOk) return;
-  Counter* const usual = of_rpc.errors[static_cast<size_t>(code) % kStatusCodes];
+  Counter* const usual = series.errors[static_cast<size_t>(code) % kStatusCodes];
   (usual != nullptr ? *usual : Error(rpc, code)).Increment();
 }
 
@@ -188,7 +188,7 @@ void Metrics::Collected(const absl::Status& status, absl::Duration took) {
 void Metrics::ReloadFailed(Reload reload, bool failed) { impl_->ReloadFailed(reload, failed); }
 
 void Metrics::DemandDecided(const DemandLabels& labels, const Decision& decision) {
-  demand_.Take(labels, decision);
+  demand_.Update(labels, decision);
 }
 
 std::string Metrics::Page(const NodeSnapshot* newest, absl::Time now,

@@ -1,4 +1,4 @@
-// Everything this process counts, and the page Prometheus scrapes.
+// The counters of this process, and its Prometheus page.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace gpuscaler {
 
-// What is read again when it changes; the last good state is kept.
+// Files that are reloaded when they change. The last good content is kept.
 enum class Reload { kGrpcTls, kMetricsTls, kProfiles };
 absl::string_view Name(Reload reload);  // "grpc", "metrics", "profiles"
 
@@ -26,15 +26,15 @@ class Metrics : public RequestMetrics {
   void Decided(Outcome outcome) override;
   void DemandDecided(const DemandLabels& labels, const Decision& decision) override;
 
-  // One reading of the GPUs, by the sampler.
+  // Counts one reading of the GPUs by the sampler.
   void Collected(const absl::Status& status, absl::Duration took);
-  // The gauge is 1 while the last good state is kept because the file cannot be used.
+  // Sets a gauge, which is 1 while the file is unusable and the last good content is kept.
   void ReloadFailed(Reload reload, bool failed);
 
-  // The page at `now`: the counters, and the gauges and the age of the newest snapshot, beside what
-  // it may be (null: none yet, and then the page has none of them). A GPU that the snapshot lacks,
-  // a field that could not be read, and every GPU once the snapshot is older than stale_after has
-  // no series. Prometheus text format 0.0.4.
+  // Returns the page at `now` in Prometheus text format 0.0.4. It has the counters, and of the
+  // newest snapshot its gauges, its age and `stale_after`; none of these if `newest` is null. A
+  // missing GPU and a field that could not be read have no series. No GPU has one once the snapshot
+  // is older than `stale_after`.
   std::string Page(const NodeSnapshot* newest, absl::Time now, absl::Duration stale_after) const;
 
  private:

@@ -42,7 +42,7 @@ GpuSample FullSample() {
           .throttle_reasons = 0x24};
 }
 
-// The lines of the page, without the prefix of our names.
+// Returns the lines of the page without the prefix of the metric names.
 std::vector<std::string> Lines(const std::string& page) {
   std::vector<std::string> lines;
   for (absl::string_view line : absl::StrSplit(page, '\n')) {
@@ -135,7 +135,7 @@ TEST_F(MetricsTest, MigInstanceHasSeriesOfItsOwnThatNameItsGpu) {
                              HasSubstr("gpu_parent_uuid=\"GPU-a\""), testing::EndsWith(" 7"))));
 }
 
-TEST_F(MetricsTest, BeforeTheFirstSnapshotNothingIsSaidAboutGpus) {
+TEST_F(MetricsTest, NoGpuSeriesBeforeTheFirstSnapshot) {
   const std::vector<std::string> page = Page();
   EXPECT_THAT(page, Not(Contains(StartsWith("gpu_"))));
   EXPECT_THAT(page, Not(Contains(StartsWith("snapshot_"))));
@@ -158,11 +158,11 @@ TEST_F(MetricsTest, StaleSnapshotHasAnAgeAndNoGpus) {
   EXPECT_THAT(Page(snapshot), Contains("snapshot_age_seconds 6.001"));
 }
 
-TEST_F(MetricsTest, AgeStandsBesideWhatItMayBe) {
+TEST_F(MetricsTest, StaleAfterIsExported) {
   EXPECT_THAT(Page(Snapshot({})), Contains("snapshot_stale_after_seconds 6"));
 }
 
-TEST_F(MetricsTest, EveryMethodStandsAtZeroFromTheStart) {
+TEST_F(MetricsTest, EveryMethodStartsAtZero) {
   const std::vector<std::string> page = Page();
   for (const char* method : {"IsActive", "StreamIsActive", "GetMetricSpec", "GetMetrics",
                              "StreamMetricSpec", "Explain"}) {
@@ -236,7 +236,7 @@ TEST_F(MetricsTest, CountsFromManyThreadsWhileThePageIsRead) {
                                "\"IsActive\"} 4000"));
 }
 
-// GPU-a is shop/web-0's, GPU-b shared with shop/web-1, GPU-c free.
+// shop/web-0 holds GPU-a and shares GPU-b with shop/web-1. GPU-c is free.
 NodeSnapshot HeldSnapshot(const Clock& clock) {
   NodeSnapshot snapshot = {.taken_at = clock.Now()};
   for (const char* const uuid : {"GPU-a", "GPU-b", "GPU-c"}) {
@@ -251,7 +251,7 @@ NodeSnapshot HeldSnapshot(const Clock& clock) {
   return snapshot;
 }
 
-TEST_F(MetricsTest, GpuBearsTheLabelsOfTheOnePodThatHoldsIt) {
+TEST_F(MetricsTest, GpuHasTheLabelsOfTheOnePodThatHoldsIt) {
   const std::vector<std::string> page = Page(HeldSnapshot(clock_));
   const auto series = [](const char* name, const char* labels) {
     return Contains(AllOf(StartsWith(name), HasSubstr(labels)));
@@ -265,7 +265,7 @@ TEST_F(MetricsTest, GpuBearsTheLabelsOfTheOnePodThatHoldsIt) {
                            R"(gpu_uuid="GPU-c",gpu_name="",gpu_parent_uuid=""} 50)"));
 }
 
-TEST_F(MetricsTest, SharesOfAGpuAreToldForEachHolder) {
+TEST_F(MetricsTest, SharesOfAGpuAreExportedForEachHolder) {
   const std::vector<std::string> page = Page(HeldSnapshot(clock_));
   const auto share = [](const char* labels) {
     return Contains(AllOf(StartsWith("gpu_holder_share"), HasSubstr(labels)));
@@ -285,7 +285,7 @@ TEST_F(MetricsTest, PossibleHolderIsNoLabelAndHasNoShare) {
   EXPECT_THAT(page, Contains("attribution_known 1"));
 }
 
-TEST_F(MetricsTest, PossibleHolderTakesNoLabelFromThePodThatHoldsTheGpu) {
+TEST_F(MetricsTest, PossibleHolderDoesNotReplaceTheLabelsOfTheHolder) {
   NodeSnapshot snapshot = HeldSnapshot(clock_);
   snapshot.gpus[0].holders.push_back({.pod = 1, .share = 0, .is_possible = true});
   EXPECT_THAT(Page(snapshot),
@@ -293,7 +293,7 @@ TEST_F(MetricsTest, PossibleHolderTakesNoLabelFromThePodThatHoldsTheGpu) {
                                  R"(namespace="shop",pod="web-0",container="vllm"} 50)")));
 }
 
-TEST_F(MetricsTest, UnknownHoldersAreSaid) {
+TEST_F(MetricsTest, UnknownHoldersAreExported) {
   NodeSnapshot snapshot = HeldSnapshot(clock_);
   EXPECT_THAT(Page(snapshot), Contains("attribution_known 1"));
   snapshot.attribution.state = Attribution::State::kUnknown;
@@ -310,7 +310,7 @@ TEST(GpuFamilies, HelpIsThereAndFamiliesWithoutASeriesAreNot) {
   }
 }
 
-// promtool is Prometheus' own check of names, types and texts; its words are on standard error.
+// promtool is Prometheus' own check of names, types and help. It prints findings on standard error.
 TEST_F(MetricsTest, PromtoolFindsNoFault) {
   GpuSample failed{.uuid = "GPU-\"b\\\n", .name = "", .index = 1};
   failed.gaps = {{GpuField::kMemory, GpuGap::Reason::kFailed, ""}};

@@ -1,4 +1,4 @@
-// The connections of a server, in the order in which they came.
+// The connections of a server, in the order of their arrival, and a limit on them.
 #pragma once
 
 #include <memory>
@@ -6,16 +6,16 @@
 
 namespace gpuscaler {
 
-// No clock and no address decides who has to go: whoever has been there longest. Not thread-safe.
+// Beyond the limit the oldest connection is closed, whatever its address or state. Not thread-safe.
 class OpenConnections {
  public:
   explicit OpenConnections(int most) : most_(static_cast<size_t>(most)) {}
 
-  // `keeps` lives as long as the connection. With more than `most` the oldest is shut down: its
-  // reader then sees an end, calls Remove() and closes the socket.
+  // Keeps `keeps` as long as the connection. With more than `most` connections, shuts down the
+  // oldest one: its reader then sees the end, calls Remove() and closes the socket.
   void Add(int socket, std::shared_ptr<const void> keeps);
 
-  // Before the socket is closed: its number may then be another's.
+  // Must be called before the socket is closed, because the kernel may reuse its number.
   void Remove(int socket);
 
  private:

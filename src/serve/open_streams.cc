@@ -9,12 +9,12 @@
 namespace gpuscaler {
 namespace {
 
-// A stream that has just been refreshed can wait so long, whatever it says.
+// The shortest time between two refreshes of a stream, whatever NextDue() returns.
 constexpr absl::Duration kShortestPause = absl::Milliseconds(10);
 
-// A decision of a large workload takes half a millisecond.
+// Each may need a decision, which takes half a millisecond for a large workload.
 constexpr size_t kDueAtOnce = 8;
-// Most of these have nothing to decide.
+// Most changes need no decision.
 constexpr size_t kChangedAtOnce = 64;
 
 }  // namespace
@@ -54,11 +54,11 @@ void OpenStreams::Watch(const OpenStream* stream, const StreamInterest& interest
 }
 
 void OpenStreams::SetWatching(const OpenStream* stream, const PodInterest& wanted) {
-  const bool knows = fleets_.Knows(wanted);
+  const bool is_resolved = fleets_.Knows(wanted);
   for (const std::string& name : wanted.namespaces) {
     watching_[{name, wanted.owner}].insert(stream);
     if (!wanted.owner.empty()) watching_[{name, kUnresolvedOwner}].insert(stream);
-    if (knows) {
+    if (is_resolved) {
       Unwatch(stream, PodsOf{name, ""});
     } else {
       watching_[{name, ""}].insert(stream);
@@ -91,17 +91,16 @@ void OpenStreams::Unwatch(const OpenStream* stream, const PodsOf& pods) {
 absl::Status OpenStreams::CheckRoom(const std::string& peer, size_t bytes) const {
   if (ended_) return absl::UnavailableError("the scaler is stopping");
   const auto found = per_peer_.find(peer);
-  const Peer of_peer = found == per_peer_.end() ? Peer() : found->second;
-  if (of_peer.streams >= max_per_peer_) {
+  const Peer usage = found == per_peer_.end() ? Peer() : found->second;
+  if (usage.streams >= max_per_peer_) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("this address has ", of_peer.streams,
+        absl::StrCat("this address has ", usage.streams,
                      " streams open, --max-streams-per-peer=", max_per_peer_));
   }
-  const size_t most = (kMostBytes - (bytes_ - of_peer.bytes)) / 2;
-  if (of_peer.bytes + bytes <= most) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat("the streams of this address hold ",
-                                                   of_peer.bytes, " bytes of metadata, at most ",
-                                                   most, " now"));
+  const size_t most = (kMostBytes - (bytes_ - usage.bytes)) / 2;
+  if (usage.bytes + bytes <= most) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("the streams of this address hold ", usage.bytes,
+                                                   " bytes of metadata, at most ", most, " now"));
 }
 
 void OpenStreams::Closed(const OpenStream* stream, absl::StatusCode code) {
@@ -121,10 +120,10 @@ void OpenStreams::Closed(const OpenStream* stream, absl::StatusCode code) {
 void OpenStreams::Count(const Record& record, int by) {
   const size_t bytes = by > 0 ? record.bytes : -record.bytes;  // wraps, to the right sum
   bytes_ += bytes;
-  Peer& of_peer = per_peer_[record.peer];
-  of_peer.bytes += bytes;
-  of_peer.streams += by;
-  if (of_peer.streams == 0) per_peer_.erase(record.peer);
+  Peer& usage = per_peer_[record.peer];
+  usage.bytes += bytes;
+  usage.streams += by;
+  if (usage.streams == 0) per_peer_.erase(record.peer);
   metrics_.StreamsOpen(record.rpc, per_rpc_[record.rpc] += by);
 }
 
@@ -146,7 +145,7 @@ void OpenStreams::SetDue(const OpenStream* stream, absl::Time due) {
   known = due;
 }
 
-// A stream's locks are taken outside ours.
+// Takes the streams' locks without holding mutex_.
 void OpenStreams::Call(void (OpenStream::*what)(absl::Time), const Streams& streams,
                        absl::Time now) {
   for (const auto& stream : streams) {
@@ -187,18 +186,18 @@ void OpenStreams::RefreshAll(absl::Time now) {
 void OpenStreams::RefreshChanged(const FleetReader::Changes& changes, absl::Time now) {
   {
     MutexLock lock(mutex_);
-    absl::flat_hash_set<const OpenStream*> concerned = watching_all_;
+    absl::flat_hash_set<const OpenStream*> affected = watching_all_;
     if (changes.of_all) {
       for (const auto& [pods, watching] : watching_) {
-        concerned.insert(watching.begin(), watching.end());
+        affected.insert(watching.begin(), watching.end());
       }
     }
     for (const PodsOf& pods : changes.pods) {
       const auto watching = watching_.find(pods);
       if (watching == watching_.end()) continue;
-      concerned.insert(watching->second.begin(), watching->second.end());
+      affected.insert(watching->second.begin(), watching->second.end());
     }
-    for (const OpenStream* stream : concerned) {
+    for (const OpenStream* stream : affected) {
       SetChanged(stream);
       const Record& record = streams_.at(stream);
       if (record.interest.pods.or_whoevers) SetWatching(stream, record.interest.pods);
@@ -219,7 +218,7 @@ void OpenStreams::RefreshChanged(const std::vector<SignalSource>& sources, absl:
   RefreshSomeChanged(now);
 }
 
-bool OpenStreams::WatchSources() const {
+bool OpenStreams::HasWatchedSources() const {
   MutexLock lock(mutex_);
   return !watching_sources_.empty();
 }

@@ -1,4 +1,4 @@
-// The streams that are open, counted per peer, so that no client can have them all.
+// The open streams: refreshes them when their inputs change, and limits how many a peer may hold.
 #pragma once
 
 #include <map>
@@ -21,66 +21,67 @@
 
 namespace gpuscaler {
 
-// Whose changes are news to a stream.
+// The inputs of a stream's decisions. Changes of others do not concern it.
 struct StreamInterest {
-  int64_t version = 0;  // of the profiles that say so
+  int64_t version = 0;  // profiles' version that it was derived from
   PodInterest pods;
-  std::vector<SignalSource> sources;  // of a trigger on demand
-  bool all_nodes = false;             // everybody's
+  std::vector<SignalSource> sources;  // engines, gateways, metrics endpoints and queues
+  bool all_nodes = false;
 };
 
 class OpenStream {
  public:
   virtual ~OpenStream() = default;
 
-  // Says what is new at `now`, if anything. Thread-safe, does not block.
+  // Evaluates the trigger and sends a message if there is a new one. Thread-safe, never blocks.
   virtual void Refresh(absl::Time now) = 0;
 
-  // What it watches has changed: a refresh, at once or when it is next due. As Refresh().
+  // An input has changed: refreshes at once or when next due. Thread-safe, never blocks.
   virtual void Changed(absl::Time now) { Refresh(now); }
 
-  // When it has something to do though nothing has changed. Thread-safe, does not block.
+  // Returns when the stream must be refreshed even if no input changes. Thread-safe, never blocks.
   virtual absl::Time NextDue() const = 0;
 
-  // What its answers come from, under the profiles in force. Thread-safe, does not block.
+  // Returns the inputs of its decisions under the profiles in force. Thread-safe, never blocks.
   virtual StreamInterest interest() const = 0;
 
-  // Ends with `status`; the first one counts. Thread-safe, does not block.
+  // Ends with `status`; only the first call counts. Thread-safe, never blocks.
   virtual void End(const absl::Status& status) = 0;
 };
 
 // Thread-safe.
 class OpenStreams {
  public:
-  // `fleets`, whose changes it is told, and `metrics` outlive it.
+  // `fleets` and `metrics` must outlive it. RefreshChanged() must get the changes of `fleets`.
   OpenStreams(int max_per_peer, const FleetReader& fleets, RequestMetrics& metrics);
-  ~OpenStreams();  // after End(); waits for the last stream to be closed
+  ~OpenStreams();  // requires End(); blocks until the last stream is closed
 
-  // Owns the stream until Closed(), whatever the status: RESOURCE_EXHAUSTED when the peer has too
-  // many, or all of them hold too much with the `bytes` of metadata of this one, UNAVAILABLE after
-  // End(). A stream that is refused is to be ended with that status.
-  // `peer`: CallHeaders::peer.
+  // Owns the stream until Closed(), whatever the returned status. Returns RESOURCE_EXHAUSTED if
+  // `peer` (CallHeaders::peer) has too many streams, or too many bytes of metadata including the
+  // `bytes` of this one. Returns UNAVAILABLE after End(). The caller must end a refused stream with
+  // that status.
   absl::Status Open(Rpc rpc, absl::string_view peer, size_t bytes,
                     std::shared_ptr<OpenStream> stream);
 
-  // From now on it is refreshed when that changes and when it is due, which it is at once. What
-  // older profiles say than the last time is passed over.
+  // Refreshes the stream from now on when an input in `interest` changes and when it is due, which
+  // it is at once. Ignores an interest of older profiles than the last one.
   void Watch(const OpenStream* stream, const StreamInterest& interest);
 
-  // To be called once, last of all, by the stream itself; may delete it.
+  // Must be called once, after all other calls, by the stream itself. May delete the stream.
   void Closed(const OpenStream* stream, absl::StatusCode code);
 
-  // Must be called on one thread. Each refreshes some streams alone, so that no caller waits for
-  // thousands: RefreshDue() goes on with those that have changed, in their order, and with those
-  // that are due.
-  void RefreshAll(absl::Time now);  // which from now on watch what new profiles name
+  // These must be called on one thread. Each call refreshes only a few streams, so that it never
+  // takes as long as thousands of decisions. RefreshDue() continues with changed streams, in the
+  // order of their changes, and with those that are due.
+  void RefreshAll(absl::Time now);  // also takes the interests of all streams under new profiles
   void RefreshChanged(const FleetReader::Changes& changes, absl::Time now);
   void RefreshChanged(const std::vector<SignalSource>& sources, absl::Time now);
   void RefreshDue(absl::Time now);
 
-  bool WatchSources() const;  // one of them does
+  bool HasWatchedSources() const;  // true if any stream watches a source
 
-  // When the first one is due; InfinitePast: one that has changed waits; InfiniteFuture: none is.
+  // Returns when the first stream is due: InfinitePast if a changed one waits, InfiniteFuture if
+  // none is due.
   absl::Time NextDue() const;
 
   // Ends every stream with OK, now and from now on.
@@ -95,24 +96,24 @@ class OpenStreams {
     size_t bytes = 0;
     StreamInterest interest;
     absl::Time due = absl::InfiniteFuture();
-    int64_t changed = 0;  // its place among those that have; 0: it has not
+    int64_t changed = 0;  // its place in changed_; 0 if it has not changed
   };
   struct Peer {
     int streams = 0;
     size_t bytes = 0;  // metadata
   };
 
-  // An address has half of what the others leave: 20,000 streams of KEDA's with 1.6 KiB each.
+  // An address may have half of what the others leave: 20,000 streams of KEDA with 1.6 KiB each.
   static constexpr size_t kMostBytes = size_t{64} << 20;
 
   Streams All() const;
-  // Calls it of each, and asks when it is due from then on.
+  // Calls `what` of each stream and updates when it is due.
   void Call(void (OpenStream::*what)(absl::Time), const Streams& streams, absl::Time now);
   void SetChanged(const OpenStream* stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SetUnchanged(Record& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RefreshSomeChanged(absl::Time now);
   void SetDue(const OpenStream* stream, absl::Time due) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whoever's pods concern it, as long as those of its owner are not known.
+  // Watches all pods of the namespaces while those of the stream's owner are unresolved.
   void SetWatching(const OpenStream* stream, const PodInterest& wanted)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Unwatch(const OpenStream* stream, const StreamInterest& interest)

@@ -22,7 +22,7 @@ class StreamOfNothing : public OpenStream {
   void End(const absl::Status&) override {}
 };
 
-// Knows those that a test says.
+// A fleet in which only the owners in `known` are resolved.
 class KnownOwners : public FleetReader {
  public:
   absl::StatusOr<Fleet> Of(const PodInterest&) const override { return All(); }
@@ -92,7 +92,7 @@ TEST_F(OpenStreamsTest, OnlyStreamsThatWatchWhatHasChangedAreRefreshed) {
   for (const auto& stream : {of_b, of_all, of_none}) Close(stream);
 }
 
-TEST_F(OpenStreamsTest, StreamWatchesItsOwnersPodsAndWhoeversWhileThoseAreNotKnown) {
+TEST_F(OpenStreamsTest, StreamWatchesAllPodsWhileItsOwnersPodsAreUnresolved) {
   const auto of_llm = std::make_shared<CountedRefreshes>();
   const auto like_embed = std::make_shared<CountedRefreshes>();
   for (const auto& stream : {of_llm, like_embed}) ASSERT_TRUE(Open(stream, 1).ok());
@@ -117,7 +117,7 @@ TEST_F(OpenStreamsTest, StreamWatchesItsOwnersPodsAndWhoeversWhileThoseAreNotKno
   for (const auto& stream : {of_llm, like_embed}) Close(stream);
 }
 
-TEST_F(OpenStreamsTest, NewProfilesMayHaveAStreamWatchSomethingElse) {
+TEST_F(OpenStreamsTest, NewProfilesMayChangeWhatAStreamWatches) {
   const SignalSource page{.place = MetricsPage{.url = "http://gateway:9090/metrics"}};
   const auto stream = std::make_shared<CountedRefreshes>();
   ASSERT_TRUE(Open(stream, 1).ok());
@@ -137,18 +137,18 @@ TEST_F(OpenStreamsTest, NewProfilesMayHaveAStreamWatchSomethingElse) {
   streams_.RefreshAll(now);
   EXPECT_TRUE(is_reported(of_page));
   EXPECT_FALSE(is_reported(of_pods));
-  EXPECT_TRUE(streams_.WatchSources());
+  EXPECT_TRUE(streams_.HasWatchedSources());
   streams_.Watch(stream.get(), before);
-  EXPECT_TRUE(is_reported(of_page)) << "what older profiles said comes late";
+  EXPECT_TRUE(is_reported(of_page)) << "the interest of older profiles is ignored";
   stream->watches = {.version = 3, .all_nodes = true};
   streams_.RefreshAll(now);
-  EXPECT_FALSE(streams_.WatchSources());
+  EXPECT_FALSE(streams_.HasWatchedSources());
   EXPECT_TRUE(is_reported(of_pods));
   Close(stream);
 }
 
-// Its client never takes what it is told.
-class StreamNeverTaken : public ScalerStream<externalscaler::IsActiveResponse> {
+// A stream with a client that never reads.
+class UnreadStream : public ScalerStream<externalscaler::IsActiveResponse> {
  public:
   using ScalerStream::ScalerStream;
   void Refresh(absl::Time) override {
@@ -161,10 +161,10 @@ class StreamNeverTaken : public ScalerStream<externalscaler::IsActiveResponse> {
   absl::Time Due() const override { return absl::InfinitePast(); }
 };
 
-TEST_F(OpenStreamsTest, StreamThatHasEndedIsNeverDueThoughItsLastWriteIsInFlight) {
+TEST_F(OpenStreamsTest, EndedStreamIsNotDueWhileItsLastWriteIsInFlight) {
   EventLoop loop;
   const auto stream =
-      std::make_shared<StreamNeverTaken>(std::make_shared<ServerCall>(CallHeaders{}, loop));
+      std::make_shared<UnreadStream>(std::make_shared<ServerCall>(CallHeaders{}, loop));
   ASSERT_TRUE(Open(stream, 1).ok());
   streams_.Watch(stream.get(), {});
   EXPECT_EQ(streams_.NextDue(), absl::InfinitePast());
@@ -173,7 +173,7 @@ TEST_F(OpenStreamsTest, StreamThatHasEndedIsNeverDueThoughItsLastWriteIsInFlight
   Close(stream);
 }
 
-TEST_F(OpenStreamsTest, StreamIsRefreshedWhenItIsDueAndNoSooner) {
+TEST_F(OpenStreamsTest, StreamIsRefreshedWhenDueAndNotBefore) {
   const auto stream = std::make_shared<CountedRefreshes>();
   ASSERT_TRUE(Open(stream, 1).ok());
   EXPECT_EQ(streams_.NextDue(), absl::InfiniteFuture());
@@ -191,7 +191,7 @@ TEST_F(OpenStreamsTest, StreamIsRefreshedWhenItIsDueAndNoSooner) {
   Close(stream);
 }
 
-TEST_F(OpenStreamsTest, AddressHasHalfOfTheMetadataThatTheOthersLeave) {
+TEST_F(OpenStreamsTest, AddressMayHoldHalfOfTheMetadataThatOthersLeave) {
   std::vector<std::shared_ptr<OpenStream>> streams;
   for (int i = 0; i < 5; ++i) streams.push_back(std::make_shared<StreamOfNothing>());
   EXPECT_TRUE(Open(streams[0], 31 * kMiB).ok());
@@ -207,8 +207,8 @@ TEST_F(OpenStreamsTest, AddressHasHalfOfTheMetadataThatTheOthersLeave) {
   for (const int i : {2, 3, 4}) Close(streams[i]);
 }
 
-// Questions are answered in between.
-TEST_F(OpenStreamsTest, ThousandsThatHaveChangedAreRefreshedAFewAtATime) {
+// The thread completes waiting calls in between.
+TEST_F(OpenStreamsTest, ThousandsOfChangedStreamsAreRefreshedAFewAtATime) {
   const absl::Time now = absl::UnixEpoch();
   std::vector<std::shared_ptr<CountedRefreshes>> streams;
   for (int i = 0; i < 99; ++i) {

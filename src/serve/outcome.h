@@ -1,5 +1,4 @@
-// What a trigger is answered with, in one word: for the log when it changes, and for the metrics
-// page.
+// The result of a decision in one word, for the log and the metrics.
 #pragma once
 
 #include "absl/strings/string_view.h"
@@ -7,18 +6,18 @@
 
 namespace gpuscaler {
 
-// The gravest that holds, gravest last.
+// OutcomeOf() returns the gravest one that applies.
 enum class Outcome {
-  kValue,              // a value, and nothing to say against it
+  kValue,              // a value without a restriction
   kLiteralMemory,      // a value that counts preallocated VRAM as load
-  kUnstarted,          // a replica did not start for longer than any start may take
+  kUnstarted,          // a replica has not started for longer than a start may take
   kHeld,               // a value that is held while replicas start or end
-  kSaturationUnknown,  // a value that knows busy from idle, not how full
-  kFrozen,             // a value in which requests of engines that stopped counting are none
-  kPartial,            // a value in which unreadable replicas stand for the target
-  kUnavailable,        // none: nothing in scope can be read
-  kUnsupported,        // none: this scope never can be
-  kBadMetadata,        // none: the trigger itself is wrong
+  kSaturationUnknown,  // a value that distinguishes busy from idle, without the saturation
+  kFrozen,             // a value in which engines with stopped counters have no requests
+  kPartial,            // a value in which unreadable replicas count as at the target
+  kUnavailable,        // no value: nothing in scope can be read
+  kUnsupported,        // no value: this scope can never be read
+  kBadMetadata,        // no value: the trigger's metadata is wrong
 };
 constexpr int kOutcomes = 10;
 absl::string_view Name(Outcome outcome);  // "saturation_unknown"

@@ -5,7 +5,7 @@
 namespace gpuscaler {
 namespace {
 
-TEST(OutcomeOf, SaysTheGravestThatHolds) {
+TEST(OutcomeOf, ReturnsTheGravestThatApplies) {
   Decision decision;
   EXPECT_EQ(OutcomeOf(decision), Outcome::kValue);
   decision.literal_memory = true;

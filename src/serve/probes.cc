@@ -31,7 +31,7 @@ void Probes::SetStopping() { state_ = State::kStopping; }
 
 bool Probes::Hangs(const std::string& thread, const Watched& watched, absl::Duration age) const {
   const bool hangs = age > hang_after_;
-  if (watched.said_hung.exchange(hangs) == hangs) return hangs;
+  if (watched.logged_hang.exchange(hangs) == hangs) return hangs;
   if (!hangs) {
     LogInfo("thread_moves_again", {{"thread", thread}});
     return false;

@@ -14,36 +14,36 @@
 
 namespace gpuscaler {
 
-// Live while the threads without which no answer is right come round; ready from when it serves
-// until it stops, whatever becomes of the GPUs: an empty Service would break every trigger.
-// Thread-safe.
+// Live while all threads that answers depend on keep ticking. Ready from SetServing() to
+// SetStopping(), whatever the state of the GPUs: a Service without endpoints would break every
+// trigger. Thread-safe.
 class Probes {
  public:
-  // Live for `hang_after` from now on, until the first Ticked() of each of `threads`, whose names
-  // these are to those who are told that one hangs. `clock` outlives the probes.
+  // Each of `threads` counts as having ticked now. /healthz and the log show these names. `clock`
+  // must outlive the probes.
   Probes(const Clock& clock, absl::Duration hang_after, const std::vector<std::string>& threads);
 
-  // By that thread, each time that it comes round.
+  // Must be called by each thread at intervals below `hang_after`.
   void Ticked(absl::string_view thread);
-  void SetServing();  // of no effect once it stops
+  void SetServing();  // no effect after SetStopping()
   void SetStopping();
 
-  // Pages of an HttpServer: 200, or 503 that says why.
+  // Pages of an HttpServer: 200, or 503 with the reason.
   HttpReply Healthz() const;
   HttpReply Readyz() const;
 
  private:
   struct Watched {
     std::atomic<int64_t> ticked_at_ns;
-    mutable std::atomic<bool> said_hung = false;
+    mutable std::atomic<bool> logged_hang = false;
   };
 
-  // Whether it hangs; logged when that changes.
+  // Returns true if the thread hangs. Logs a change.
   bool Hangs(const std::string& thread, const Watched& watched, absl::Duration age) const;
 
   const Clock& clock_;
   const absl::Duration hang_after_;
-  std::map<std::string, Watched, std::less<>> watched_;  // by name
+  std::map<std::string, Watched, std::less<>> watched_;  // keyed by name
   enum class State { kStarting, kServing, kStopping };
   std::atomic<State> state_ = State::kStarting;
 };

@@ -20,7 +20,7 @@ class ProbesTest : public testing::Test {
   Probes probes_{clock_, absl::Seconds(30), {"sampler", "answers"}};
 };
 
-TEST_F(ProbesTest, LiveWhileTheThreadMoves) {
+TEST_F(ProbesTest, LiveWhileTheThreadsTick) {
   for (int tick = 0; tick < 5; ++tick) {
     clock_.Advance(absl::Seconds(30));
     EXPECT_EQ(probes_.Healthz().status, 200);
@@ -28,7 +28,7 @@ TEST_F(ProbesTest, LiveWhileTheThreadMoves) {
   }
 }
 
-TEST_F(ProbesTest, NotLiveOnceTheThreadHangsAndLiveAgainWhenItMoves) {
+TEST_F(ProbesTest, NotLiveWhileAThreadHangs) {
   Tick();
   clock_.Advance(absl::Milliseconds(30'001));
   EXPECT_EQ(probes_.Healthz().status, 503);
@@ -43,7 +43,7 @@ TEST_F(ProbesTest, ThreadThatHangsFromTheStartIsNotLiveEither) {
   EXPECT_EQ(probes_.Healthz().status, 503);
 }
 
-TEST_F(ProbesTest, OneOfItsThreadsThatHangsIsEnough) {
+TEST_F(ProbesTest, OneHangingThreadIsEnough) {
   Tick();
   clock_.Advance(absl::Seconds(31));
   probes_.Ticked("sampler");
@@ -60,7 +60,7 @@ TEST_F(ProbesTest, ReadyFromServingToStopping) {
   probes_.SetStopping();
   EXPECT_EQ(probes_.Readyz().status, 503);
   probes_.SetServing();
-  EXPECT_EQ(probes_.Readyz().status, 503) << "by a thread that has not heard of the end";
+  EXPECT_EQ(probes_.Readyz().status, 503) << "SetServing() after the end has no effect";
 }
 
 TEST_F(ProbesTest, HungThreadDoesNotEndReadiness) {

@@ -10,7 +10,8 @@
 namespace gpuscaler {
 namespace {
 
-// An empty file is one that is being written: no profiles at all are written as "profiles: {}".
+// An empty file is an error, because it may be a partly written one. A file without profiles has
+// "profiles: {}".
 absl::StatusOr<std::string> Content(const std::string& path) {
   ASSIGN_OR_RETURN(std::string content, ReadFileText(path));
   if (content.empty()) return absl::InvalidArgumentError(absl::StrCat(path, ": is empty"));

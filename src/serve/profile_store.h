@@ -1,4 +1,5 @@
-// The profiles in force: built in, and those of --profiles, read again when the file changes.
+// The profiles in force: the built-in ones, and those of --profiles, reloaded when the file
+// changes.
 #pragma once
 
 #include <memory>
@@ -13,17 +14,17 @@ namespace gpuscaler {
 // Thread-safe.
 class ProfileStore {
  public:
-  // A version counts up by one with each change; what was parsed with an equal one is still right.
+  // The version grows by one with each change.
   struct Current {
     int64_t version = 0;
     std::shared_ptr<const Profiles> profiles;
   };
 
-  // `path` empty: the built-in profiles alone, for ever.
+  // If `path` is empty, there are only the built-in profiles.
   explicit ProfileStore(std::string path);
 
-  // Reads the file when its content changed; a ConfigMap's symlink swap counts as a change. One
-  // that is broken, empty or missing keeps the last good profiles and is the error returned.
+  // Reads the file and parses it if its content changed, as by a ConfigMap's symlink swap. Returns
+  // an error for a broken, empty or missing file, and keeps the last good profiles.
   absl::Status Reload();
 
   Current Get() const;

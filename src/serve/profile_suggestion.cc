@@ -9,20 +9,20 @@
 namespace gpuscaler {
 namespace {
 
-// Several questions of the HPA, which asks every 15 s.
-constexpr absl::Duration kLook = absl::Minutes(1);
+// Long enough for several requests of the HPA, which come every 15 s.
+constexpr absl::Duration kSearchTime = absl::Minutes(1);
 constexpr absl::Duration kLongestPause = absl::Hours(1);
 // Engines are read once a second.
-constexpr absl::Duration kBetweenLooks = absl::Seconds(1);
+constexpr absl::Duration kSearchInterval = absl::Seconds(1);
 
 }  // namespace
 
-std::optional<absl::Time> ProfileSuggestion::Look(absl::Time now) {
+std::optional<absl::Time> ProfileSuggestion::Search(absl::Time now) {
   MutexLock lock(mutex_);
   if (!IsDueLocked(now)) return std::nullopt;
-  looked_at_ = now;
+  searched_at_ = now;
   if (now < until_) return until_;
-  until_ = now + kLook;
+  until_ = now + kSearchTime;
   next_ = until_ + pause_;
   pause_ = std::min(2 * pause_, kLongestPause);
   return until_;
@@ -34,7 +34,8 @@ bool ProfileSuggestion::IsDue(absl::Time now) const {
 }
 
 bool ProfileSuggestion::IsDueLocked(absl::Time now) const {
-  return suited_ == nullptr && now - looked_at_ >= kBetweenLooks && (now < until_ || now >= next_);
+  return suited_ == nullptr && now - searched_at_ >= kSearchInterval &&
+         (now < until_ || now >= next_);
 }
 
 void ProfileSuggestion::Decided(const std::vector<Contribution>& replicas) {

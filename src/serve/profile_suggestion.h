@@ -1,4 +1,4 @@
-// The engine that runs in the pods of a trigger without a profile, and when to look for one.
+// The engine that runs in the pods of a trigger without a profile, and when to search for one.
 #pragma once
 
 #include <optional>
@@ -12,16 +12,16 @@
 
 namespace gpuscaler {
 
-// Looks are a minute long. The pauses between them double, from one minute to an hour, so that
+// A search lasts a minute. The pauses between searches double, from one minute to an hour, so that
 // workloads without an engine cost their agents next to nothing. A new replica ends the pause, and
 // the next one is a minute again. Thread-safe.
 class ProfileSuggestion {
  public:
-  // Returns the end of the look that is under way or begins now. Returns nothing for a second
+  // Returns the end of the search that is under way or begins now. Returns nothing for a second
   // after that, during a pause, and once an engine was found.
-  std::optional<absl::Time> Look(absl::Time now);
+  std::optional<absl::Time> Search(absl::Time now);
 
-  // Returns true if Look() would return an end.
+  // Returns true if Search() would return an end.
   bool IsDue(absl::Time now) const;
 
   // Ends the pause if there is a replica that the last call did not have.
@@ -40,9 +40,9 @@ class ProfileSuggestion {
   bool IsDueLocked(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable Mutex mutex_;
-  absl::Time until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // the end of the newest look
+  absl::Time until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // the end of the newest search
   absl::Time next_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  absl::Time looked_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Time searched_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   absl::Duration pause_ ABSL_GUARDED_BY(mutex_) = kFirstPause;
   // Sorted hashes of the replicas' names. Empty before the first decision.
   std::optional<std::vector<size_t>> replicas_ ABSL_GUARDED_BY(mutex_);

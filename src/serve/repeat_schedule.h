@@ -1,5 +1,5 @@
-// When a stream says `true` again although nothing changed: KEDA may have missed it, or may have
-// been unable to act on it.
+// When a stream repeats `true` although nothing changed: KEDA may have missed it, or may have been
+// unable to act on it.
 #pragma once
 
 #include <array>
@@ -9,20 +9,20 @@
 
 namespace gpuscaler {
 
-// 1, 4 and 15 s after the start, then every 60 s, each times `jitter`: else the same few streams
-// would take the budget of every second. Not thread-safe.
+// Repeats 1, 4 and 15 s after the start, then every 60 s, each times `jitter`. Without jitter the
+// same few streams would use up the budget of each second. Not thread-safe.
 class RepeatSchedule {
  public:
   explicit RepeatSchedule(double jitter) : jitter_(jitter) {}
 
-  // Does nothing while it runs.
+  // Has no effect while the schedule runs.
   void Start(absl::Time now);
   void Stop() { next_ = absl::InfiniteFuture(); }
 
-  // InfiniteFuture while it is stopped.
+  // Returns InfiniteFuture while it is stopped.
   absl::Time next() const { return next_; }
 
-  // True once for each repeat whose time has come; several missed ones count as one.
+  // Returns true once for each repeat that is due; several missed ones count as one.
   bool TakeDue(absl::Time now);
 
  private:
@@ -32,11 +32,11 @@ class RepeatSchedule {
   absl::Time next_ = absl::InfiniteFuture();
 };
 
-// At most 5 repeats in any second, for all streams of the server: each `true` is an API call of
-// KEDA's, whose client is held to 20 a second (DESIGN 3). Thread-safe.
+// At most 5 repeats in any second, for all streams of the server. Each `true` costs KEDA an API
+// call, and its client is limited to 20 per second (DESIGN 3). Thread-safe.
 class RepeatBudget {
  public:
-  // False: no repeat now. It is not made up for.
+  // Returns false if there must be no repeat now. It is skipped.
   bool Take(absl::Time now);
 
  private:

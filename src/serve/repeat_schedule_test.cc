@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 
 const absl::Time kScheduleStart = absl::FromUnixSeconds(1'767'225'600);
 
-// The seconds after kScheduleStart at which a schedule that is asked each `step` says yes.
+// Calls TakeDue() every `step`. Returns the seconds after kScheduleStart at which it returns true.
 std::vector<double> DueSeconds(RepeatSchedule& schedule, absl::Duration step, absl::Duration end) {
   std::vector<double> due;
   for (absl::Duration at; at <= end; at += step) {
@@ -35,7 +35,7 @@ TEST(RepeatSchedule, EveryRepeatIsJittered) {
               ElementsAre(0.8, 3.2, 12, 60, 108));
 }
 
-TEST(RepeatSchedule, MissedOnesAreOne) {
+TEST(RepeatSchedule, MissedRepeatsCountAsOne) {
   RepeatSchedule schedule(1.0);
   schedule.Start(kScheduleStart);
   EXPECT_THAT(DueSeconds(schedule, absl::Seconds(10), absl::Seconds(80)), ElementsAre(10, 20, 80));
@@ -50,7 +50,7 @@ TEST(RepeatSchedule, StartAgainWhileItRunsChangesNothing) {
   EXPECT_TRUE(schedule.TakeDue(kScheduleStart + absl::Seconds(4)));
 }
 
-TEST(RepeatSchedule, StoppedOneSaysNothingAndStartsFromTheBeginning) {
+TEST(RepeatSchedule, StopEndsRepeatsAndStartBeginsAnew) {
   RepeatSchedule schedule(1.0);
   EXPECT_FALSE(schedule.TakeDue(kScheduleStart));
   schedule.Start(kScheduleStart);

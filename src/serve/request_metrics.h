@@ -1,4 +1,4 @@
-// What the server counts about the requests it answers.
+// The interface through which the server counts requests and decisions.
 #pragma once
 
 #include "absl/status/status.h"
@@ -20,16 +20,15 @@ enum class Rpc {
 };
 absl::string_view Name(Rpc rpc);  // "IsActive"
 
-// Thread-safe; the calls are cheap. One implementation counts for the metrics page
-// (serve/metrics.h), tests have their own.
+// Thread-safe; calls are cheap. serve/metrics.h implements it for the metrics page.
 class RequestMetrics {
  public:
   virtual ~RequestMetrics() = default;
   virtual void Answered(Rpc rpc, absl::StatusCode code, absl::Duration took) = 0;
   virtual void StreamsOpen(Rpc rpc, int count) = 0;
-  // A trigger was decided on: once for each snapshot it is asked about, or each bad metadata.
+  // Counts a decision on a trigger, or metadata that is bad under one version of the profiles.
   virtual void Decided(Outcome outcome) = 0;
-  // That decision's demand, if it has one.
+  // Takes the demand of that decision, if the trigger computes one.
   virtual void DemandDecided(const DemandLabels&, const Decision&) {}
 };
 

@@ -16,7 +16,7 @@ namespace {
 using gpuscaler::v1::Explanation;
 using gpuscaler::v1::FleetView;
 
-// The view of a fleet of 20,000 nodes; all else is small.
+// Enough for the view of a fleet of 20,000 nodes. All other replies are small.
 constexpr size_t kLargestReply = 64 << 20;
 
 absl::StatusOr<std::string> ReadPem(const std::string& path) {
@@ -34,7 +34,7 @@ absl::StatusOr<std::shared_ptr<SSL_CTX>> TlsOf(const ScalerClientOptions& option
   return ClientTls(pems);
 }
 
-// KEDA reads the float only when it is above 0.
+// KEDA reads the float only if it is above 0.
 double FloatOrInt(double as_float, int64_t as_int) {
   return as_float > 0 ? as_float : static_cast<double>(as_int);
 }

@@ -1,4 +1,4 @@
-// Asks a scaler what KEDA would ask, and understands the answers as KEDA does.
+// A client that calls a scaler and interprets its replies as KEDA does.
 #pragma once
 
 #include <memory>
@@ -16,41 +16,42 @@ struct ScalerClientOptions {
   std::string address;  // host:port
   bool tls = false;
   std::string ca;    // PEM file; empty: the system's authorities
-  std::string cert;  // PEM files of the client's own certificate, where the scaler wants one
+  std::string cert;  // PEM files of a client certificate, if the scaler requires one
   std::string key;
-  std::string server_name;  // the name the scaler's certificate bears; empty: the address's
-  absl::Duration deadline = absl::Seconds(5);  // more than a scaler waits for a first reading
+  std::string server_name;  // the name in the scaler's certificate; empty: the address's host
+  absl::Duration deadline = absl::Seconds(5);  // longer than a scaler waits for a first reading
 };
 
-// One trigger of a ScaledObject, as KEDA names it to a scaler.
+// One trigger of a ScaledObject, as in KEDA's requests.
 struct TriggerRef {
   std::string name;
   std::string namespace_name;
   Metadata metadata;
 };
 
-// Each call takes `deadline` at most. Errors are the scaler's own, or UNAVAILABLE and
-// DEADLINE_EXCEEDED when it cannot be reached. Thread-safe.
+// Each call blocks for `deadline` at most. It returns the scaler's own error, or UNAVAILABLE or
+// DEADLINE_EXCEEDED if the scaler cannot be reached. Thread-safe.
 class ScalerClient {
  public:
-  // Does not wait for the connection. INVALID_ARGUMENT: a file that cannot be read, a certificate
-  // without key or the reverse.
+  // Does not wait for the connection. Returns INVALID_ARGUMENT if a file cannot be read, or there
+  // is a certificate without a key or the reverse.
   static absl::StatusOr<std::unique_ptr<ScalerClient>> Open(const ScalerClientOptions& options);
   ~ScalerClient();
 
   absl::StatusOr<bool> IsActive(const TriggerRef& trigger) const;
 
-  // INTERNAL when the reply does not hold exactly one spec.
+  // Returns INTERNAL if the reply does not have exactly one spec.
   absl::StatusOr<MetricSpec> GetMetricSpec(const TriggerRef& trigger) const;
 
-  // INTERNAL when the reply is empty; several values are added up, as the HPA does.
+  // Returns the sum of the values, as the HPA does, or INTERNAL if there is none.
   absl::StatusOr<double> GetMetrics(const TriggerRef& trigger,
                                     const std::string& metric_name) const;
 
-  // UNIMPLEMENTED: a scaler that is not this project's.
+  // Returns UNIMPLEMENTED if the scaler is not one of this project.
   absl::StatusOr<gpuscaler::v1::Explanation> Explain(const TriggerRef& trigger) const;
 
-  // PERMISSION_DENIED: this is not the scaler's own host. UNIMPLEMENTED as Explain().
+  // Returns PERMISSION_DENIED unless called on the scaler's own host, and UNIMPLEMENTED as
+  // Explain() does.
   absl::StatusOr<gpuscaler::v1::FleetView> View() const;
 
  private:

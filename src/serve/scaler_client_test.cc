@@ -25,11 +25,11 @@ using externalscaler::IsActiveResponse;
 using ::testing::HasSubstr;
 
 // A scaler's replies, and the last request that it got.
-struct Talk {
+struct Exchange {
   bool active = false;
   GetMetricSpecResponse specs;
   GetMetricsResponse metrics;
-  absl::Status status;  // of GetMetrics
+  absl::Status status;  // GetMetrics returns it
   externalscaler::ScaledObjectRef last_ref;
   std::string last_metric;
 };
@@ -43,39 +43,39 @@ class FakeScaler {
                 [this](const auto& call, const auto& ref) { IsActive(*call, ref); }),
             Unary<externalscaler::ScaledObjectRef>(
                 "/externalscaler.ExternalScaler/GetMetricSpec",
-                [this](const auto& call, const auto&) { Reply(*call, talk().specs); }),
+                [this](const auto& call, const auto&) { Reply(*call, exchange().specs); }),
             Unary<GetMetricsRequest>(
                 "/externalscaler.ExternalScaler/GetMetrics",
                 [this](const auto& call, const auto& request) { GetMetrics(*call, request); })};
   }
 
-  Talk talk() {
+  Exchange exchange() {
     MutexLock lock(mutex_);
-    return talk_;
+    return exchange_;
   }
-  void set_talk(const Talk& talk) {
+  void set_exchange(const Exchange& exchange) {
     MutexLock lock(mutex_);
-    talk_ = talk;
+    exchange_ = exchange;
   }
 
  private:
   void IsActive(ServerCall& call, const externalscaler::ScaledObjectRef& ref) {
     if (ref.name() == "hangs") return;
     MutexLock lock(mutex_);
-    talk_.last_ref = ref;
+    exchange_.last_ref = ref;
     IsActiveResponse reply;
-    reply.set_result(talk_.active);
+    reply.set_result(exchange_.active);
     Reply(call, reply);
   }
   void GetMetrics(ServerCall& call, const GetMetricsRequest& request) {
     MutexLock lock(mutex_);
-    talk_.last_metric = request.metricname();
-    if (!talk_.status.ok()) return call.Finish(talk_.status);
-    Reply(call, talk_.metrics);
+    exchange_.last_metric = request.metricname();
+    if (!exchange_.status.ok()) return call.Finish(exchange_.status);
+    Reply(call, exchange_.metrics);
   }
 
   Mutex mutex_;
-  Talk talk_ ABSL_GUARDED_BY(mutex_);
+  Exchange exchange_ ABSL_GUARDED_BY(mutex_);
 };
 
 class ScalerClientTest : public testing::Test {
@@ -99,15 +99,15 @@ class ScalerClientTest : public testing::Test {
   const TriggerRef trigger_ = {"llm", "default", {{"profile", "vllm-inference"}}};
 };
 
-TEST_F(ScalerClientTest, NamesTheTriggerAsKedaDoes) {
+TEST_F(ScalerClientTest, SendsTheTriggerAsKedaDoes) {
   Serve();
-  Talk talk;
-  talk.active = true;
-  scaler_.set_talk(talk);
+  Exchange exchange;
+  exchange.active = true;
+  scaler_.set_exchange(exchange);
   const auto active = Open()->IsActive(trigger_);
   ASSERT_TRUE(active.ok()) << active.status();
   EXPECT_TRUE(*active);
-  const externalscaler::ScaledObjectRef ref = scaler_.talk().last_ref;
+  const externalscaler::ScaledObjectRef ref = scaler_.exchange().last_ref;
   EXPECT_EQ(ref.name(), "llm");
   EXPECT_EQ(ref.namespace_(), "default");
   EXPECT_EQ(ref.scalermetadata().at("profile"), "vllm-inference");
@@ -115,14 +115,14 @@ TEST_F(ScalerClientTest, NamesTheTriggerAsKedaDoes) {
 
 TEST_F(ScalerClientTest, ReadsTheFloatOnlyAboveZero) {
   Serve();
-  Talk talk;
-  auto* spec = talk.specs.add_metricspecs();
+  Exchange exchange;
+  auto* spec = exchange.specs.add_metricspecs();
   spec->set_metricname("keda_gpu_metric");
   spec->set_targetsize(80);
-  auto* value = talk.metrics.add_metricvalues();
+  auto* value = exchange.metrics.add_metricvalues();
   value->set_metricvalue(3);
   value->set_metricvaluefloat(2.5);
-  scaler_.set_talk(talk);
+  scaler_.set_exchange(exchange);
   const auto client = Open();
   const auto got_spec = client->GetMetricSpec(trigger_);
   ASSERT_TRUE(got_spec.ok()) << got_spec.status();
@@ -131,7 +131,7 @@ TEST_F(ScalerClientTest, ReadsTheFloatOnlyAboveZero) {
   const auto got_value = client->GetMetrics(trigger_, "keda_gpu_metric");
   ASSERT_TRUE(got_value.ok()) << got_value.status();
   EXPECT_EQ(*got_value, 2.5);
-  EXPECT_EQ(scaler_.talk().last_metric, "keda_gpu_metric");
+  EXPECT_EQ(scaler_.exchange().last_metric, "keda_gpu_metric");
 }
 
 TEST_F(ScalerClientTest, AddsUpSeveralValuesAndRefusesNone) {
@@ -139,21 +139,21 @@ TEST_F(ScalerClientTest, AddsUpSeveralValuesAndRefusesNone) {
   const auto client = Open();
   EXPECT_EQ(client->GetMetrics(trigger_, "m").status().code(), absl::StatusCode::kInternal);
   EXPECT_EQ(client->GetMetricSpec(trigger_).status().code(), absl::StatusCode::kInternal);
-  Talk talk;
-  talk.metrics.add_metricvalues()->set_metricvalue(3);
-  talk.metrics.add_metricvalues()->set_metricvalue(4);
-  scaler_.set_talk(talk);
+  Exchange exchange;
+  exchange.metrics.add_metricvalues()->set_metricvalue(3);
+  exchange.metrics.add_metricvalues()->set_metricvalue(4);
+  scaler_.set_exchange(exchange);
   const auto value = client->GetMetrics(trigger_, "m");
   ASSERT_TRUE(value.ok()) << value.status();
   EXPECT_EQ(*value, 7);
 }
 
-TEST_F(ScalerClientTest, HandsOnTheScalersOwnError) {
+TEST_F(ScalerClientTest, ReturnsTheScalersError) {
   Serve();
-  Talk talk;
-  talk.status = absl::InvalidArgumentError("profile=\"vlm\": no such profile");
-  scaler_.set_talk(talk);
-  EXPECT_EQ(Open()->GetMetrics(trigger_, "m").status(), talk.status);
+  Exchange exchange;
+  exchange.status = absl::InvalidArgumentError("profile=\"vlm\": no such profile");
+  scaler_.set_exchange(exchange);
+  EXPECT_EQ(Open()->GetMetrics(trigger_, "m").status(), exchange.status);
 }
 
 TEST_F(ScalerClientTest, DoesNotWaitForAHangingScaler) {
@@ -163,18 +163,18 @@ TEST_F(ScalerClientTest, DoesNotWaitForAHangingScaler) {
             absl::StatusCode::kDeadlineExceeded);
 }
 
-TEST_F(ScalerClientTest, SaysThatAScalerIsNotOurs) {
+TEST_F(ScalerClientTest, OtherScalersAreUnimplemented) {
   Serve();
   EXPECT_EQ(Open()->Explain(trigger_).status().code(), absl::StatusCode::kUnimplemented);
 }
 
-TEST_F(ScalerClientTest, SaysThatNobodyListens) {
+TEST_F(ScalerClientTest, RefusedConnectionIsUnavailable) {
   Serve();
   server_ = nullptr;
   EXPECT_EQ(Open()->IsActive(trigger_).status().code(), absl::StatusCode::kUnavailable);
 }
 
-TEST_F(ScalerClientTest, ProvesItsIdentityAndChecksTheServers) {
+TEST_F(ScalerClientTest, AuthenticatesItselfAndTheServer) {
   const TestCa ca("test CA");
   const TestPair server = ca.Issue("server");
   Serve(TlsPems{.cert = server.cert, .key = server.key, .client_ca = ca.pem()});
@@ -196,7 +196,7 @@ TEST_F(ScalerClientTest, ProvesItsIdentityAndChecksTheServers) {
       << "a certificate for another name";
 }
 
-TEST_F(ScalerClientTest, NamesAFileThatCannotBeRead) {
+TEST_F(ScalerClientTest, ErrorNamesTheUnreadableFile) {
   options_.tls = true;
   options_.ca = "/nowhere/ca.pem";
   const auto client = ScalerClient::Open(options_);

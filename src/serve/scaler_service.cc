@@ -40,17 +40,16 @@ using externalscaler::IsActiveResponse;
 using gpuscaler::v1::Explanation;
 using Ref = externalscaler::ScaledObjectRef;
 
-// How late a call that begins to wait, a repeat or a stream's end may be noticed while no snapshot
-// comes; less than the shortest of them takes.
+// The longest delay, without a new snapshot, until the thread sees a new waiting call or a due
+// stream. It is shorter than any wait or repeat interval.
 constexpr absl::Duration kLongestSleep = absl::Milliseconds(100);
 
-// The engines of a workload are read one right after the other: what they said is looked at
-// together.
+// The engines of a workload are read in quick succession. Their readings are evaluated together
+// after this time.
 constexpr absl::Duration kSignalSleep = absl::Milliseconds(20);
 
-// Decisions at a time.
 constexpr int kDecidingThreads = 2;
-// Most that wait for a thread, of one client. The explanation of a large workload takes
+// Limits on what one client has waiting for a thread. The explanation of a large workload takes
 // milliseconds.
 constexpr size_t kMostQuestions = 10'000;
 constexpr size_t kMostExplanations = 100;
@@ -120,7 +119,7 @@ class ScalerService::Impl {
   }
 
  private:
-  // One unary call, from its arrival to its answer.
+  // A unary call.
   struct Call {
     Rpc rpc;
     std::shared_ptr<ServerCall> call;
@@ -140,7 +139,8 @@ class ScalerService::Impl {
       call.call->Finish(response.status());
   }
 
-  // What KEDA never sends. An error of a trigger's metadata is TriggerEvaluator's.
+  // Logs and refuses a request: one that KEDA never sends, or one too many. TriggerEvaluator logs
+  // errors in metadata.
   void Refuse(const Call& call, const absl::Status& why) {
     LogRefusal(call.rpc, *call.call, why);
     metrics_.Answered(call.rpc, why.code(), real_.Now() - call.arrived);
@@ -156,17 +156,16 @@ class ScalerService::Impl {
                                 {"dropped", *dropped}});
   }
 
-  // Finishes a call with what it gets for the cached decision, or for the error that there is
-  // instead.
+  // Finishes a call with its answer for a cached decision or for an error.
   using Replier = std::function<void(const Call& call, const ParsedTrigger& parsed,
                                      const TriggerEvaluator::Evaluated& evaluated)>;
-  // A call that asks about a trigger.
-  struct Asked {
+  // A call for a trigger.
+  struct TriggerQuery {
     Call call;
     Question question;
     std::shared_ptr<CachedTrigger> trigger;
     Replier reply;
-    TriggerEvaluator::Parsed parsed = nullptr;  // null: not yet
+    TriggerEvaluator::Parsed parsed = nullptr;  // null: not parsed yet
   };
 
   void IsActive(const Call& call, const Ref& ref);
@@ -176,26 +175,27 @@ class ScalerService::Impl {
   OnEnd StreamIsActive(const std::shared_ptr<ServerCall>& call, const Ref& ref);
   OnEnd StreamMetricSpec(const std::shared_ptr<ServerCall>& call, const Ref& ref);
 
-  // On the server's thread. Replies within snapshot_timeout.
+  // Runs on the server's thread. Replies within snapshot_timeout.
   void Answer(const Call& call, Question question, const Ref& ref, Replier reply);
-  // Returns false if there must be a decision first.
-  bool AnswerWithout(const Asked& asked);
-  // On a thread of its own kind.
-  void Decide(Asked asked);
-  // Returns false if there is no answer yet.
-  bool Try(const Asked& asked, bool last);
-  void Wait(const Asked& asked);
-  // Returns true if the call has waited too long for a thread.
+  // Returns false if the answer needs a decision.
+  bool AnswerFromCache(const TriggerQuery& query);
+  // Runs on a thread of deciding_ or explaining_.
+  void Decide(TriggerQuery query);
+  // Returns false if there is no answer yet. If `last`, always answers.
+  bool Try(const TriggerQuery& query, bool last);
+  void Wait(const TriggerQuery& query);
+  // Refuses the call and returns true if it has waited too long for a thread.
   bool RefuseIfLate(const Call& call);
-  // Refuses the call if too many of its client's, or too large ones, wait for a thread.
+  // Runs `task` on deciding_ or explaining_. Refuses the call if too many calls, or too many bytes,
+  // of its client wait for a thread.
   void Run(const Call& call, const CachedTrigger& trigger, std::function<void()> task);
 
-  // The stream begins, or ends with `refusal`. Returns what must be called at the call's end.
+  // Starts the stream, or ends it with `refusal`. Returns the callback for the end of the call.
   template <typename Stream>
   OnEnd Begin(Rpc rpc, const ServerCall& call, std::shared_ptr<Stream> stream,
               absl::Status refusal);
 
-  // Of any size: what is too large is cut to what the spec depends on.
+  // Returns the trigger for a spec. Metadata that is too large is reduced to the keys of the spec.
   std::shared_ptr<CachedTrigger> ForSpec(const Ref& ref) {
     return cache_.Get(CheckSize(ref).ok() ? ref : OnlySpecKeys(ref));
   }
@@ -206,9 +206,10 @@ class ScalerService::Impl {
   }
 
   void Run();
-  // How late news of engines and queues may be noticed, which wake nobody, and whatever else.
+  // Returns the longest sleep of the thread. It is short while calls or streams depend on signals,
+  // because new signals do not wake the thread.
   absl::Duration LongestSleep() const;
-  // The generation that the streams have seen then.
+  // Refreshes streams for changes after generation `seen`, and returns the newest generation.
   int64_t RefreshStreams(int64_t seen);
   void RefreshOnSignals(absl::Time now);
 
@@ -220,16 +221,16 @@ class ScalerService::Impl {
   RequestMetrics& metrics_;
   const TriggerEvaluator evaluator_;
   const SignalStore* const signals_;
-  int64_t seen_signals_ = 0;  // the thread's
+  int64_t seen_signals_ = 0;  // used by thread_ only
   TriggerCache cache_;
   RepeatBudget repeats_;
   RateLimit refusal_log_{real_, 10, absl::Seconds(10)};
-  SnapshotLog snapshot_log_;  // the thread's
+  SnapshotLog snapshot_log_;  // used by thread_ only
   WaitingCalls waiting_;
   OpenStreams streams_;
   WorkerThreads deciding_;
-  WorkerThreads explaining_;    // no decision for KEDA waits for explanations
-  int64_t shown_profiles_ = 0;  // the thread's: what all streams were last refreshed for
+  WorkerThreads explaining_;    // separate, so that no decision for KEDA waits for explanations
+  int64_t shown_profiles_ = 0;  // version that all streams were refreshed for; thread_ only
   std::atomic<bool> stopping_ = false;
   std::thread thread_;
 };
@@ -262,70 +263,70 @@ Methods ScalerService::Impl::methods() {
   return methods;
 }
 
-// The thread reads no metadata, builds no explanation, lists no fleet and looks for no engines:
-// other clients wait for it.
+// Other clients wait for the server's thread. It therefore parses no metadata, builds no
+// explanation, reads no whole fleet and looks for no engines.
 void ScalerService::Impl::Answer(const Call& call, Question question, const Ref& ref,
                                  Replier reply) {
   if (const absl::Status checked = CheckRef(ref); !checked.ok()) return Refuse(call, checked);
-  Asked asked{
+  TriggerQuery query{
       .call = call, .question = question, .trigger = cache_.Get(ref), .reply = std::move(reply)};
   if (call.rpc != Rpc::kExplain) {
-    const TriggerEvaluator::Parsed known = evaluator_.Known(*asked.trigger);
+    const TriggerEvaluator::Parsed known = evaluator_.FindParsed(*query.trigger);
     const bool is_quick = known != nullptr && (!known->trigger.ok() ||
                                                (known->trigger->scope == Scope::kWorkload &&
-                                                !evaluator_.WantBlocks(*asked.trigger, *known)));
-    if (is_quick) asked.parsed = known;
-    if (is_quick && AnswerWithout(asked)) return;
+                                                !evaluator_.WantBlocks(*query.trigger, *known)));
+    if (is_quick) query.parsed = known;
+    if (is_quick && AnswerFromCache(query)) return;
   }
-  Run(call, *asked.trigger, [this, asked] { Decide(asked); });
+  Run(call, *query.trigger, [this, query] { Decide(query); });
 }
 
-bool ScalerService::Impl::AnswerWithout(const Asked& asked) {
-  const ParsedTrigger& parsed = *asked.parsed;
+bool ScalerService::Impl::AnswerFromCache(const TriggerQuery& query) {
+  const ParsedTrigger& parsed = *query.parsed;
   if (!parsed.trigger.ok()) {
-    asked.reply(asked.call, parsed, parsed.trigger.status());
+    query.reply(query.call, parsed, parsed.trigger.status());
     return true;
   }
-  evaluator_.Want(*asked.trigger, parsed);
-  const auto standing = evaluator_.Standing(asked.question, *asked.trigger, asked.parsed);
-  if (!standing.has_value()) return false;
-  if (standing->ok())
-    asked.reply(asked.call, parsed, *standing);
+  evaluator_.Want(*query.trigger, parsed);
+  const auto answer = evaluator_.TryCached(query.question, *query.trigger, query.parsed);
+  if (!answer.has_value()) return false;
+  if (answer->ok())
+    query.reply(query.call, parsed, *answer);
   else
-    Wait(asked);
+    Wait(query);
   return true;
 }
 
-void ScalerService::Impl::Decide(Asked asked) {
-  if (RefuseIfLate(asked.call)) return;
-  if (asked.parsed == nullptr) {
-    asked.parsed = evaluator_.Parse(*asked.trigger);
-    if (AnswerWithout(asked)) return;
+void ScalerService::Impl::Decide(TriggerQuery query) {
+  if (RefuseIfLate(query.call)) return;
+  if (query.parsed == nullptr) {
+    query.parsed = evaluator_.Parse(*query.trigger);
+    if (AnswerFromCache(query)) return;
   }
-  if (!Try(asked, /*last=*/false)) Wait(asked);
+  if (!Try(query, /*last=*/false)) Wait(query);
 }
 
-bool ScalerService::Impl::Try(const Asked& asked, bool last) {
+bool ScalerService::Impl::Try(const TriggerQuery& query, bool last) {
   const TriggerEvaluator::Evaluated evaluated =
-      evaluator_.Try(asked.question, *asked.trigger, asked.parsed);
+      evaluator_.Try(query.question, *query.trigger, query.parsed);
   if (!evaluated.ok() && !last) return false;
-  if (!evaluated.ok()) evaluator_.Unanswered(*asked.trigger, evaluated.status());
-  asked.reply(asked.call, *asked.parsed, evaluated);
+  if (!evaluated.ok()) evaluator_.ReportUnavailable(*query.trigger, evaluated.status());
+  query.reply(query.call, *query.parsed, evaluated);
   return true;
 }
 
-void ScalerService::Impl::Wait(const Asked& asked) {
-  const auto attempt = [this, asked](bool last) {
-    if (asked.call.rpc != Rpc::kExplain) return Try(asked, last);
-    const auto standing = evaluator_.Standing(asked.question, *asked.trigger, asked.parsed);
-    if (standing.has_value() && !standing->ok() && !last) return false;
-    Run(asked.call, *asked.trigger, [this, asked, last] {
-      if (!Try(asked, last)) Wait(asked);
+void ScalerService::Impl::Wait(const TriggerQuery& query) {
+  const auto attempt = [this, query](bool last) {
+    if (query.call.rpc != Rpc::kExplain) return Try(query, last);
+    const auto answer = evaluator_.TryCached(query.question, *query.trigger, query.parsed);
+    if (answer.has_value() && !answer->ok() && !last) return false;
+    Run(query.call, *query.trigger, [this, query, last] {
+      if (!Try(query, last)) Wait(query);
     });
     return true;
   };
-  waiting_.Add(asked.call.arrived + options_.snapshot_timeout, asked.call.call->headers().peer,
-               asked.trigger->size_bytes(), attempt);
+  waiting_.Add(query.call.arrived + options_.snapshot_timeout, query.call.call->headers().peer,
+               query.trigger->size_bytes(), attempt);
 }
 
 bool ScalerService::Impl::RefuseIfLate(const Call& call) {
@@ -354,13 +355,13 @@ OnEnd ScalerService::Impl::Begin(Rpc rpc, const ServerCall& call, std::shared_pt
       streams_.Watch(stream.get(), stream->interest());
       stream->Refresh(clock_.Now());
     };
-    // They take turns with the questions of their client.
+    // A tenant of its own, so that the client's streams take turns with its calls.
     const std::string tenant = absl::StrCat(call.headers().peer, " streams");
     if (!deciding_.Run(begin, options_.max_streams_per_peer, tenant)) {
       stream->End(absl::UnavailableError("too many streams of this client begin"));
     }
   } else {
-    // Not when it is stopping, nor for what is never served: no fault of the peer's.
+    // Refusals while stopping, and of UNIMPLEMENTED streams, are no fault of the peer.
     if (absl::IsInvalidArgument(refusal) || absl::IsResourceExhausted(refusal)) {
       LogRefusal(rpc, call, refusal);
     }
@@ -370,16 +371,16 @@ OnEnd ScalerService::Impl::Begin(Rpc rpc, const ServerCall& call, std::shared_pt
 }
 
 void ScalerService::Impl::Run() {
-  pthread_setname_np(pthread_self(), "answers");  // what `top -H` shows
+  pthread_setname_np(pthread_self(), "answers");  // shown by `top -H`
   int64_t seen = 0;
   while (!stopping_) {
     const absl::Duration pause =
         std::min(waiting_.NextDeadline() - real_.Now(), streams_.NextDue() - clock_.Now());
     fleets_.WaitForGeneration(seen, std::clamp(pause, absl::ZeroDuration(), LongestSleep()));
-    snapshot_log_.Look();
+    snapshot_log_.LogChange();
     waiting_.Retry(real_.Now());
     seen = RefreshStreams(seen);
-    if (options_.came_round) options_.came_round();
+    if (options_.on_tick) options_.on_tick();
   }
 }
 
@@ -387,7 +388,8 @@ int64_t ScalerService::Impl::RefreshStreams(int64_t seen) {
   const absl::Time now = clock_.Now();
   const int64_t profiles = profiles_.Get().version;
   const FleetReader::Changes changes = fleets_.ChangedSince(seen);
-  // Also beside new profiles: what a stream watches may change with it.
+  // Needed also if the profiles changed, because a change of the fleet may change what a stream
+  // watches.
   if (changes.generation > seen) streams_.RefreshChanged(changes, now);
   if (signals_ != nullptr) RefreshOnSignals(now);
   if (profiles != shown_profiles_) {
@@ -400,7 +402,8 @@ int64_t ScalerService::Impl::RefreshStreams(int64_t seen) {
 }
 
 absl::Duration ScalerService::Impl::LongestSleep() const {
-  const bool on_signals = signals_ != nullptr && (waiting_.size() > 0 || streams_.WatchSources());
+  const bool on_signals =
+      signals_ != nullptr && (waiting_.size() > 0 || streams_.HasWatchedSources());
   return on_signals ? kSignalSleep : kLongestSleep;
 }
 
@@ -413,9 +416,9 @@ void ScalerService::Impl::RefreshOnSignals(absl::Time now) {
 
 void ScalerService::Impl::IsActive(const Call& call, const Ref& ref) {
   Answer(call, Question::kActivity, ref,
-         [this](const Call& asked, const ParsedTrigger&,
+         [this](const Call& pending, const ParsedTrigger&,
                 const TriggerEvaluator::Evaluated& evaluated) {
-           Finish(asked, ActivityOf(evaluated));
+           Finish(pending, ActivityOf(evaluated));
          });
 }
 
@@ -424,17 +427,17 @@ void ScalerService::Impl::GetMetrics(const Call& call, const GetMetricsRequest& 
     return Refuse(call, absl::InvalidArgumentError("no scaledObjectRef"));
   }
   Answer(call, Question::kAll, request.scaledobjectref(),
-         [this](const Call& asked, const ParsedTrigger&,
+         [this](const Call& pending, const ParsedTrigger&,
                 const TriggerEvaluator::Evaluated& evaluated) {
-           Finish(asked, MetricsOf(evaluated));
+           Finish(pending, MetricsOf(evaluated));
          });
 }
 
 void ScalerService::Impl::Explain(const Call& call, const Ref& ref) {
   Answer(call, Question::kAll, ref,
-         [this](const Call& asked, const ParsedTrigger& parsed,
+         [this](const Call& pending, const ParsedTrigger& parsed,
                 const TriggerEvaluator::Evaluated& evaluated) {
-           Finish(asked, ExplanationOf(parsed, evaluated, clock_.Now()));
+           Finish(pending, ExplanationOf(parsed, evaluated, clock_.Now()));
          });
 }
 
@@ -443,7 +446,7 @@ void ScalerService::Impl::GetMetricSpec(const Call& call, const Ref& ref) {
   const auto answer = [this, call](const ParsedTrigger& parsed) {
     Finish<GetMetricSpecResponse>(call, SpecAnswer(parsed.spec));
   };
-  if (const auto known = evaluator_.Known(*trigger)) return answer(*known);
+  if (const auto known = evaluator_.FindParsed(*trigger)) return answer(*known);
   Run(call, *trigger, [this, call, trigger, answer] {
     if (!RefuseIfLate(call)) answer(*evaluator_.Parse(*trigger));
   });
@@ -459,7 +462,7 @@ OnEnd ScalerService::Impl::StreamIsActive(const std::shared_ptr<ServerCall>& cal
 
 OnEnd ScalerService::Impl::StreamMetricSpec(const std::shared_ptr<ServerCall>& call,
                                             const Ref& ref) {
-  // Without a file the spec never changes, and KEDA takes UNIMPLEMENTED as "ask instead".
+  // Without a file the spec never changes, and on UNIMPLEMENTED KEDA polls GetMetricSpec instead.
   return Begin(Rpc::kStreamMetricSpec, *call,
                std::make_shared<SpecStream>(call, NewLife(), evaluator_, ForSpec(ref)),
                profiles_.HasFile()

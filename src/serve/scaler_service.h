@@ -1,5 +1,4 @@
-// KEDA's ExternalScaler service: translates between the wire and Decide, and decides nothing
-// itself.
+// KEDA's ExternalScaler service: translates between gRPC messages and TriggerEvaluator.
 #pragma once
 
 #include <functional>
@@ -23,34 +22,34 @@ struct ScalerServiceOptions {
   absl::Duration forget_after = absl::Minutes(5);  // StalenessLimits
   AllowedNamespaces allowed_namespaces;
   int max_streams_per_peer = 20'000;
-  // Without a fresh snapshot a call waits this long for one, in real time, then UNAVAILABLE.
+  // How long a call waits for a fresh snapshot, in real time, before it returns UNAVAILABLE.
   absl::Duration snapshot_timeout = absl::Milliseconds(1500);
-  // A stream ends with OK after this, +-20 %, so that clients spread over the servers again.
+  // A stream ends with OK after this, +-20 %, so that clients rebalance over the servers.
   absl::Duration stream_lifetime = absl::Minutes(5);
-  // Called by the thread that answers what waits and looks after the streams, each time that it
-  // comes round: every 100 ms at least. Must not block. Null: nobody asks.
-  std::function<void()> came_round;
+  // Called at least every 100 ms by the thread that completes waiting calls and refreshes streams.
+  // Must not block. May be null.
+  std::function<void()> on_tick;
 };
 
-// Every call is answered within 2 s and holds no thread while it waits. An answer that is known is
-// sent by the server's own thread. Decisions and explanations are made on others, where clients
-// take turns. Thread-safe.
+// Every call returns within 2 s and holds no thread while it waits. The server's own thread sends
+// cached answers. Decisions and explanations run on other threads, where clients take turns.
+// Thread-safe.
 class ScalerService {
  public:
-  // All references outlive the service. Wakes `wake_sampler` when a costly reading that the newest
-  // snapshot lacks is asked for; it must not block.
+  // All references must outlive the service. Calls `wake_sampler` if a trigger needs a costly
+  // reading that the newest snapshot does not have; it must not block.
   ScalerService(const ScalerServiceOptions& options, const Clock& clock, const FleetReader& fleets,
                 Leases& leases, const ProfileStore& profiles, RequestMetrics& metrics,
                 std::function<void()> wake_sampler, const SignalAccess& signals = {});
-  ~ScalerService();  // after StopStreams(), and after the gRPC server has gone
+  ~ScalerService();  // requires StopStreams(), and that the gRPC server is destroyed
 
   // Serves ExternalScaler and Explainer.
   Methods methods();
 
-  // How many calls wait for a snapshot.
+  // Returns how many calls wait for a snapshot.
   size_t waiting_calls() const;
 
-  // Ends every stream with OK, answers what waits, and refuses new streams with UNAVAILABLE.
+  // Ends every stream with OK, completes waiting calls, and refuses new streams with UNAVAILABLE.
   void StopStreams();
 
  private:

@@ -21,7 +21,7 @@ using externalscaler::GetMetricsRequest;
 using externalscaler::GetMetricsResponse;
 using ::testing::HasSubstr;
 
-// Returns V, or NaN, which equals nothing, with a failure.
+// Returns the value. For an error, adds a failure and returns NaN, which equals no value.
 double ValueOf(const absl::StatusOr<GetMetricsResponse>& reply) {
   EXPECT_TRUE(reply.ok()) << reply.status();
   return reply.ok() ? reply->metricvalues(0).metricvaluefloat() : std::nan("");
@@ -35,7 +35,7 @@ absl::Status CheckHealth(TestScalerClient& client) {
       .status();
 }
 
-// A reading that costs, of a device that has it but was not asked.
+// A GPU with PCIe counters that were not requested.
 GpuSample GpuWithoutPcie() {
   GpuSample gpu = BusyGpu(0, 50);
   gpu.gaps.push_back({GpuField::kPcie, GpuGap::Reason::kNotRequested, ""});
@@ -53,7 +53,7 @@ TEST(ScalerService, ValueIsTheLoadOfAllReplicas) {
   EXPECT_EQ(reply->metricvalues(0).metricvalue(), 92) << "rounded up";
 }
 
-TEST(ScalerService, EachSnapshotIsJudgedAnew) {
+TEST(ScalerService, EachSnapshotIsEvaluated) {
   ServedScaler scaler;
   const externalscaler::ScaledObjectRef ref = RefOf({{"window", "0s"}});
   scaler.Sample({BusyGpu(0, 60)});
@@ -63,7 +63,7 @@ TEST(ScalerService, EachSnapshotIsJudgedAnew) {
   EXPECT_EQ(ValueOf(scaler.client.GetMetrics(ref)), 20);
 }
 
-TEST(ScalerService, MetricNameAskedForIsNotLookedAt) {
+TEST(ScalerService, RequestedMetricNameIsIgnored) {
   ServedScaler scaler;
   scaler.Sample({BusyGpu(0, 60)});
   GetMetricsRequest request;
@@ -86,9 +86,9 @@ TEST(ScalerService, ActiveFollowsTheLoadOnceThereIsEvidence) {
   EXPECT_FALSE(idle->result());
 }
 
-TEST(ScalerService, ThreadThatAnswersSaysThatItComesRoundWithoutAnySnapshot) {
+TEST(ScalerService, ThreadTicksWithoutASnapshot) {
   std::atomic<int> rounds = 0;
-  ServedScaler scaler({.came_round = [&rounds] { ++rounds; }});
+  ServedScaler scaler({.on_tick = [&rounds] { ++rounds; }});
   EXPECT_TRUE(Eventually([&rounds] { return rounds >= 3; }));
 }
 
@@ -164,7 +164,7 @@ const std::vector<Malformed>& MalformedKinds() {
   return kinds;
 }
 
-TEST(ScalerService, MalformedMetadataIsAnErrorInWordsWhereKedaShowsThem) {
+TEST(ScalerService, MalformedMetadataIsAnErrorThatKedaShows) {
   ServedScaler scaler;
   scaler.Sample({BusyGpu(0, 60)});
   for (const Malformed& kind : MalformedKinds()) {
@@ -193,14 +193,14 @@ TEST(ScalerService, MalformedMetadataStillHasASpec) {
   }
 }
 
-TEST(ScalerService, MetricsOfNoScaledObjectAreRefused) {
+TEST(ScalerService, MetricsWithoutAScaledObjectAreRefused) {
   ServedScaler scaler;
   const absl::Status status = scaler.client.GetMetrics(GetMetricsRequest()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("scaledObjectRef"));
 }
 
-TEST(ScalerService, WithoutANameOnlyTheSpecIsAnswered) {
+TEST(ScalerService, WithoutANameOnlyTheSpecIsReturned) {
   ServedScaler scaler;
   scaler.Sample({BusyGpu(0, 60)});
   externalscaler::ScaledObjectRef nameless = RefOf({{"profile", "vllm-inference"}});
@@ -215,7 +215,7 @@ TEST(ScalerService, WithoutANameOnlyTheSpecIsAnswered) {
   EXPECT_EQ(spec->metricspecs(0).metricname(), "keda_gpu_vllm_inference");
 }
 
-TEST(ScalerService, WhatKedaNeverSendsIsLoggedWithItsPeerButFillsNoDisk) {
+TEST(ScalerService, InvalidRequestsAreLoggedWithTheirPeerAtALimitedRate) {
   ServedScaler scaler;
   scaler.Sample({BusyGpu(0, 60)});
   externalscaler::ScaledObjectRef nameless = RefOf({});
@@ -233,7 +233,7 @@ TEST(ScalerService, WhatKedaNeverSendsIsLoggedWithItsPeerButFillsNoDisk) {
   EXPECT_LE(std::count(log.begin(), log.end(), '\n'), 10) << "in 10 s";
 }
 
-TEST(ScalerService, WordsThatWouldNotFitTheTrailersAreCut) {
+TEST(ScalerService, MessageBeyondTheTrailersLimitIsTruncated) {
   ServedScaler scaler;
   std::map<std::string, std::string> metadata;
   for (int i = 0; i < 200; ++i) metadata[absl::StrCat("unknown\xE2\x82\xAC", i)] = "v";
@@ -249,15 +249,15 @@ TEST(ScalerService, ScopeThatCanNeverBeReadIsAFailedPrecondition) {
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
 }
 
-TEST(ScalerService, WithoutASnapshotACallIsUnavailableAfterItsPatience) {
-  const absl::Duration staleness = absl::Milliseconds(300);
-  ServedScaler scaler({.snapshot_timeout = staleness});
+TEST(ScalerService, WithoutASnapshotACallIsUnavailableAfterItsTimeout) {
+  const absl::Duration timeout = absl::Milliseconds(300);
+  ServedScaler scaler({.snapshot_timeout = timeout});
   const SteadyClock real;
   const absl::Time before = real.Now();
   const absl::Status status = scaler.client.GetMetrics(RefOf({})).status();
   const absl::Duration took = real.Now() - before;
   EXPECT_EQ(status, absl::UnavailableError("no GPU snapshot yet"));
-  EXPECT_GE(took, staleness);
+  EXPECT_GE(took, timeout);
   EXPECT_LT(took, absl::Seconds(10));
 }
 
@@ -278,7 +278,7 @@ TEST(ScalerService, WaitingCallGetsTheSnapshotThatComes) {
   EXPECT_EQ(ValueOf(call.get()), 60);
 }
 
-TEST(ScalerService, CostlyReadingIsWantedWokenForAndWaitedFor) {
+TEST(ScalerService, CostlyReadingIsLeasedAndAwaited) {
   ServedScaler scaler({.snapshot_timeout = absl::Seconds(60)});
   scaler.Sample({GpuWithoutPcie()});
   EXPECT_FALSE(scaler.leases.Subscription(scaler.clock.Now()).pcie);
@@ -296,7 +296,7 @@ TEST(ScalerService, CostlyReadingIsWantedWokenForAndWaitedFor) {
   EXPECT_EQ(ValueOf(call.get()), 1000);
 }
 
-TEST(ScalerService, CheapReadingsWakeNobody) {
+TEST(ScalerService, CheapReadingsDoNotWakeTheSampler) {
   ServedScaler scaler;
   scaler.Sample({GpuWithoutPcie()});
   ASSERT_TRUE(scaler.client.IsActive(RefOf({})).ok());
@@ -304,7 +304,7 @@ TEST(ScalerService, CheapReadingsWakeNobody) {
   EXPECT_FALSE(scaler.leases.Subscription(scaler.clock.Now()).pcie);
 }
 
-TEST(ScalerService, StoppingAnswersWhatWaits) {
+TEST(ScalerService, StopCompletesWaitingCalls) {
   ServedScaler scaler({.snapshot_timeout = absl::Seconds(60)});
   auto call = std::async(std::launch::async, [&] { return scaler.client.GetMetrics(RefOf({})); });
   ASSERT_TRUE(Eventually([&] { return scaler.service->waiting_calls() == 1; }));
@@ -322,7 +322,7 @@ TEST(ScalerService, RequestsAreCountedByCode) {
   EXPECT_EQ(scaler.counted.answered(Rpc::kIsActive, absl::StatusCode::kInvalidArgument), 1);
 }
 
-TEST(ScalerService, OutcomeIsLoggedOnceAndInFewWords) {
+TEST(ScalerService, OutcomeIsLoggedOnce) {
   ServedScaler scaler;
   scaler.Sample({BusyGpu(0, 60)});
   externalscaler::ScaledObjectRef ref = RefOf({{"targetVaule", "secret"}});
@@ -350,9 +350,9 @@ TEST(ScalerService, EveryBadKeyIsLoggedAndNoValue) {
   EXPECT_THAT(log, ::testing::Not(HasSubstr("hunter2")));
 }
 
-TEST(ScalerService, OutcomeThatFoundNoPlaceInTheLogIsSaidLater) {
+TEST(ScalerService, OutcomeBeyondTheRateLimitIsLoggedLater) {
   ServedScaler scaler;
-  const auto ask = [&](int number) {
+  const auto log_of_call = [&](int number) {
     externalscaler::ScaledObjectRef ref = RefOf({{"targetVaule", "70"}});
     ref.set_name(absl::StrCat("llm-", number, "-"));
     testing::internal::CaptureStderr();
@@ -360,11 +360,11 @@ TEST(ScalerService, OutcomeThatFoundNoPlaceInTheLogIsSaidLater) {
     return testing::internal::GetCapturedStderr();
   };
   for (int number = 0; number < 20; ++number) {
-    EXPECT_THAT(ask(number), HasSubstr(absl::StrCat("llm-", number, "-")));
+    EXPECT_THAT(log_of_call(number), HasSubstr(absl::StrCat("llm-", number, "-")));
   }
-  EXPECT_THAT(ask(20), ::testing::IsEmpty()) << "20 in 10 s are let through";
+  EXPECT_THAT(log_of_call(20), ::testing::IsEmpty()) << "20 in 10 s are let through";
   scaler.clock.Advance(absl::Seconds(11));
-  EXPECT_THAT(ask(20), HasSubstr("llm-20-"));
+  EXPECT_THAT(log_of_call(20), HasSubstr("llm-20-"));
 }
 
 TEST(ScalerService, DecisionsAreCountedOnceForEachSnapshotByTheirOutcome) {
@@ -382,7 +382,7 @@ TEST(ScalerService, DecisionsAreCountedOnceForEachSnapshotByTheirOutcome) {
   EXPECT_EQ(scaler.counted.decided(Outcome::kBadMetadata), 1);
 }
 
-// Holds a thread up from the moment when it comes until Open().
+// Blocks one thread from Pass() until Open().
 class Barrier {
  public:
   void Pass() {
@@ -398,7 +398,7 @@ class Barrier {
   std::promise<void> arrived_, opened_;
 };
 
-TEST(ScalerService, ExplanationThatIsBuiltDelaysNoOtherClient) {
+TEST(ScalerService, ExplanationDelaysNoOtherClient) {
   ServedScaler scaler;
   scaler.Sample({BusyGpu(0, 60)});
   ASSERT_TRUE(scaler.client.Explain(RefOf({})).ok()) << "there is a decision from now on";
@@ -410,32 +410,32 @@ TEST(ScalerService, ExplanationThatIsBuiltDelaysNoOtherClient) {
   TestScalerClient other({.address = scaler.address});
   EXPECT_EQ(CheckHealth(other), absl::OkStatus());
   EXPECT_EQ(ValueOf(other.GetMetrics(RefOf({}))), 60);
-  EXPECT_EQ(ValueOf(other.GetMetrics(RefOf({{"window", "0s"}}))), 60) << "which is decided anew";
+  EXPECT_EQ(ValueOf(other.GetMetrics(RefOf({{"window", "0s"}}))), 60) << "a new decision";
   barrier.Open();
   EXPECT_TRUE(explanation.get().ok());
 }
 
-TEST(ScalerService, MetadataThatIsReadDelaysNoOtherClient) {
+TEST(ScalerService, ParsingMetadataDelaysNoOtherClient) {
   ServedScaler scaler;
   scaler.Sample({BusyGpu(0, 60)});
-  const std::vector<std::function<void(const externalscaler::ScaledObjectRef&)>> questions = {
+  const std::vector<std::function<void(const externalscaler::ScaledObjectRef&)>> requests = {
       [&](const auto& ref) { EXPECT_TRUE(scaler.client.GetMetricSpec(ref).ok()); },
       [&](const auto& ref) { EXPECT_FALSE(scaler.client.IsActive(ref).ok()); },
       [&](const auto& ref) {
         EXPECT_NE(scaler.client.StreamIsActive(ref)->WaitForEnd(), absl::OkStatus());
       },
   };
-  for (size_t i = 0; i < questions.size(); ++i) {
+  for (size_t i = 0; i < requests.size(); ++i) {
     Barrier barrier;
     scaler.counted.AtNextDecision([&] { barrier.Pass(); });
     const auto ref = RefOf({{absl::StrCat("unknown", i), ""}});
-    auto asked = std::async(std::launch::async, [&] { questions[i](ref); });
+    auto pending = std::async(std::launch::async, [&] { requests[i](ref); });
     ASSERT_TRUE(barrier.WaitForArrival()) << i;
     TestScalerClient other({.address = scaler.address});
     EXPECT_EQ(CheckHealth(other), absl::OkStatus()) << i;
     EXPECT_EQ(ValueOf(other.GetMetrics(RefOf({}))), 60) << i;
     barrier.Open();
-    asked.get();
+    pending.get();
   }
 }
 

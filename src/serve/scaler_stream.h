@@ -1,4 +1,4 @@
-// A server stream of KEDA's: sends the newest message alone, however slowly its client reads.
+// A server stream to KEDA. If the client reads slowly, only the newest message is kept.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,9 @@
 
 namespace gpuscaler {
 
-// Thread-safe. Locks: a stream's own show_mutex_, which keeps what it sends in order, then
-// end_mutex_ or the call's; OpenStreams' inside neither. A FleetReader's is inside all.
+// Thread-safe. Lock order: the subclass's show_mutex_, which keeps messages in order, then
+// end_mutex_ or the call's mutex. OpenStreams' mutex is acquired inside none of them, a
+// FleetReader's mutex inside any.
 template <typename Response>
 class ScalerStream : public OpenStream {
  public:
@@ -21,7 +22,7 @@ class ScalerStream : public OpenStream {
 
   void Push(const Response& response) { call_->WriteNewest(response.SerializeAsString()); }
 
-  // Sends what was pushed before.
+  // Messages that were pushed before are sent.
   void End(const absl::Status& status) override {
     {
       MutexLock lock(end_mutex_);
@@ -31,7 +32,7 @@ class ScalerStream : public OpenStream {
     call_->Finish(status);
   }
 
-  // One that has ended has nothing more to do, even if its last message is not sent yet.
+  // Returns InfiniteFuture after End(), even if the last message is not sent yet.
   absl::Time NextDue() const final {
     {
       MutexLock lock(end_mutex_);
@@ -40,17 +41,17 @@ class ScalerStream : public OpenStream {
     return Due();
   }
 
-  // Its client may have gone as well.
+  // Returns true also if the client cancelled.
   bool has_ended() const { return call_->is_finished(); }
 
-  // CANCELLED: its client has gone before the stream has ended.
+  // Returns the status of End(), or CANCELLED if the client left before.
   absl::StatusCode code() const {
     MutexLock lock(end_mutex_);
     return end_.value_or(absl::StatusCode::kCancelled);
   }
 
  protected:
-  // NextDue() of one that goes on.
+  // Returns NextDue() of a stream that has not ended.
   virtual absl::Time Due() const = 0;
 
   ServerCall& call() { return *call_; }

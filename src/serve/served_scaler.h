@@ -1,4 +1,4 @@
-// A real server on loopback in front of a snapshot store that a test fills.
+// A real server on loopback, with a snapshot store that a test fills.
 //
 //   ServedScaler scaler;
 //   scaler.Sample({BusyGpu(0, 60)});
@@ -28,7 +28,7 @@
 
 namespace gpuscaler {
 
-// Returns true as soon as `condition` does, false if it does not within 30 s.
+// Returns true as soon as `condition` returns true, or false after 30 s.
 template <typename Condition>
 bool Eventually(Condition condition) {
   const SteadyClock real;
@@ -40,7 +40,7 @@ bool Eventually(Condition condition) {
   return true;
 }
 
-// Counts of requests and decisions, which tests wait for. Thread-safe.
+// Counts requests and decisions. Thread-safe.
 class CountedRequests : public RequestMetrics {
  public:
   void Answered(Rpc rpc, absl::StatusCode code, absl::Duration) override {
@@ -67,7 +67,7 @@ class CountedRequests : public RequestMetrics {
     }
     if (first) first();
   }
-  // The next decision calls `action` before it goes on.
+  // The thread of the next decision calls `action` before it goes on.
   void AtNextDecision(std::function<void()> action) {
     MutexLock lock(mutex_);
     at_decision_ = std::move(action);
@@ -86,7 +86,7 @@ class CountedRequests : public RequestMetrics {
     MutexLock lock(mutex_);
     return decided_[outcome];
   }
-  // Returns false if as many are not open within 30 s.
+  // Blocks until `count` streams are open. Returns false after 30 s.
   bool WaitForOpen(Rpc rpc, int count) {
     const SteadyClock real;
     const absl::Time deadline = real.Now() + absl::Seconds(30);
@@ -132,7 +132,7 @@ class ServedScaler {
     server->Drain(absl::Seconds(5));
   }
 
-  // One snapshot, dated now.
+  // Stores a snapshot taken now.
   void Sample(std::vector<GpuSample> gpus) {
     NodeSnapshot snapshot;
     snapshot.taken_at = clock.Now();
@@ -142,7 +142,7 @@ class ServedScaler {
     store.Put(std::move(snapshot));
   }
 
-  // The same GPUs every two seconds for `duration`.
+  // Stores the same GPUs every two seconds for `duration`.
   void Hold(absl::Duration duration, const std::vector<GpuSample>& gpus) {
     for (absl::Duration held; held < duration; held += kTick) {
       clock.Advance(kTick);

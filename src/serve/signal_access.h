@@ -1,4 +1,4 @@
-// What engines, pages and queues say, for who decides.
+// Access to the signals of engines, metrics endpoints and queues, for decisions.
 #pragma once
 
 #include "endpoint/endpoint_rules.h"
@@ -7,9 +7,9 @@
 namespace gpuscaler {
 
 struct SignalAccess {
-  SignalStore* store = nullptr;  // null: nobody reads any; outlives who has it
+  SignalStore* store = nullptr;  // null: none are read; must outlive the users of this struct
   EndpointRules rules{AllowedEndpoints()};
-  bool finds_engines = false;  // those that nobody named
+  bool finds_engines = false;  // true if engines are discovered without an engineEndpoint
 };
 
 }  // namespace gpuscaler

@@ -1,5 +1,4 @@
-// What is counted of the engines, pages and queues that triggers name, for the page Prometheus
-// scrapes.
+// Prometheus metrics about readings of engines, metrics endpoints and queues.
 #pragma once
 
 #include <string>
@@ -9,7 +8,8 @@
 
 namespace gpuscaler {
 
-// Behind Metrics::Page(), in the same format. A kind of which nothing is wanted has no age.
+// Returns text to append to Metrics::Page(), in the same format. A kind without a source that a
+// trigger needs has no age.
 std::string SignalMetrics(const SignalCountsByKind& counts, absl::Time now);
 
 }  // namespace gpuscaler

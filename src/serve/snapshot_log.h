@@ -1,4 +1,4 @@
-// Says in the log when the newest snapshot turns stale, and when there is a fresh one again.
+// Logs when the newest snapshot becomes stale, and when there is a fresh one again.
 #pragma once
 
 #include "absl/time/time.h"
@@ -7,18 +7,19 @@
 
 namespace gpuscaler {
 
-// One thread's.
+// Not thread-safe.
 class SnapshotLog {
  public:
-  // Both references outlive it.
+  // Both references must outlive it.
   SnapshotLog(absl::Duration stale_after, const Clock& clock, const FleetReader& fleets)
       : stale_after_(stale_after), clock_(clock), fleets_(fleets), began_(clock.Now()) {}
 
-  // Logs a change since the last look; a first snapshot has `stale_after` to come.
-  void Look();
+  // Logs a change since the last call. A missing first snapshot counts as stale only after
+  // `stale_after`.
+  void LogChange();
 
  private:
-  void SayStale(const absl::Status& why) const;
+  void LogStale(const absl::Status& why) const;
 
   const absl::Duration stale_after_;
   const Clock& clock_;

@@ -21,9 +21,9 @@ class SnapshotLogTest : public testing::Test {
     snapshot.taken_at = clock_.Now();
     store_.Put(std::move(snapshot));
   }
-  std::string Look() {
+  std::string LogChange() {
     testing::internal::CaptureStderr();
-    log_.Look();
+    log_.LogChange();
     return testing::internal::GetCapturedStderr();
   }
 
@@ -32,30 +32,30 @@ class SnapshotLogTest : public testing::Test {
   SnapshotLog log_{absl::Seconds(6), clock_, store_};
 };
 
-TEST_F(SnapshotLogTest, StaleAndFreshAgainAreSaidOnceEach) {
+TEST_F(SnapshotLogTest, StaleAndFreshAgainAreLoggedOnceEach) {
   Sample();
-  EXPECT_THAT(Look(), IsEmpty());
+  EXPECT_THAT(LogChange(), IsEmpty());
   clock_.Advance(absl::Seconds(7));
-  EXPECT_THAT(Look(), AllOf(HasSubstr("level=warn event=snapshot_stale"),
-                            HasSubstr("age_seconds=7"), HasSubstr("stale_after_seconds=6")));
+  EXPECT_THAT(LogChange(), AllOf(HasSubstr("level=warn event=snapshot_stale"),
+                                 HasSubstr("age_seconds=7"), HasSubstr("stale_after_seconds=6")));
   clock_.Advance(absl::Seconds(7));
-  EXPECT_THAT(Look(), IsEmpty());
+  EXPECT_THAT(LogChange(), IsEmpty());
   Sample();
-  EXPECT_THAT(Look(), HasSubstr("level=info event=snapshot_fresh"));
-  EXPECT_THAT(Look(), IsEmpty());
+  EXPECT_THAT(LogChange(), HasSubstr("level=info event=snapshot_fresh"));
+  EXPECT_THAT(LogChange(), IsEmpty());
 }
 
-TEST_F(SnapshotLogTest, ReasonOfTheSourceIsSaid) {
+TEST_F(SnapshotLogTest, ReasonOfTheSourceIsLogged) {
   Sample();
   clock_.Advance(absl::Seconds(7));
   store_.PutError(absl::UnavailableError("the driver is gone"));
-  EXPECT_THAT(Look(), HasSubstr("the driver is gone"));
+  EXPECT_THAT(LogChange(), HasSubstr("the driver is gone"));
 }
 
 TEST_F(SnapshotLogTest, FirstSnapshotHasTimeToCome) {
-  EXPECT_THAT(Look(), IsEmpty());
+  EXPECT_THAT(LogChange(), IsEmpty());
   clock_.Advance(absl::Seconds(7));
-  EXPECT_THAT(Look(), HasSubstr("no GPU snapshot yet"));
+  EXPECT_THAT(LogChange(), HasSubstr("no GPU snapshot yet"));
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
-// What is left of a question that is too large to keep.
+// Reduces requests with metadata that is too large to cache.
 #pragma once
 
 #include "externalscaler.pb.h"
 
 namespace gpuscaler {
 
-// The keys that the spec depends on, where their values are of a sane length: GetMetricSpec has to
-// answer whatever the metadata is (DESIGN 3).
+// Returns only the keys that the spec depends on, without values of more than 1 KiB. GetMetricSpec
+// must return a spec for any metadata (DESIGN 3).
 externalscaler::ScaledObjectRef OnlySpecKeys(const externalscaler::ScaledObjectRef& ref);
 
 }  // namespace gpuscaler

@@ -24,7 +24,7 @@ void SpecStream::Refresh(absl::Time now) {
   if (now >= life_.ends_at) return End(absl::OkStatus());
   const TriggerEvaluator::Parsed parsed = evaluator_.Parse(*trigger_);
   MutexLock lock(show_mutex_);
-  // Two threads refresh when the stream opens: the slower one may come with the older profiles.
+  // Two threads refresh when the stream opens, and the slower one may have the older profiles.
   if (parsed->profiles_version < version_) return;
   version_ = parsed->profiles_version;
   if (shown_ && Same(*shown_, parsed->spec)) return;

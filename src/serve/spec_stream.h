@@ -1,4 +1,4 @@
-// StreamMetricSpec: what GetMetricSpec answers, said again when the profiles change it.
+// StreamMetricSpec: sends the spec of GetMetricSpec, and again when the profiles change it.
 #pragma once
 
 #include <memory>
@@ -14,15 +14,15 @@
 
 namespace gpuscaler {
 
-// Each message costs KEDA a full reconcile: none is sent that says nothing new.
+// Each message costs KEDA a full reconcile, so an unchanged spec is not sent.
 class SpecStream : public ScalerStream<externalscaler::GetMetricSpecResponse> {
  public:
-  // `evaluator` outlives it.
+  // `evaluator` must outlive it.
   SpecStream(std::shared_ptr<ServerCall> call, const StreamLife& life,
              const TriggerEvaluator& evaluator, std::shared_ptr<CachedTrigger> trigger);
 
   size_t size_bytes() const { return trigger_->size_bytes(); }
-  StreamInterest interest() const override { return {}; }  // the profiles alone
+  StreamInterest interest() const override { return {}; }  // only profiles change it
 
   void Refresh(absl::Time now) override;
 
@@ -34,7 +34,7 @@ class SpecStream : public ScalerStream<externalscaler::GetMetricSpecResponse> {
   const std::shared_ptr<CachedTrigger> trigger_;
   Mutex show_mutex_;
   std::optional<MetricSpec> shown_ ABSL_GUARDED_BY(show_mutex_);
-  int64_t version_ ABSL_GUARDED_BY(show_mutex_) = 0;  // of the newest profiles seen
+  int64_t version_ ABSL_GUARDED_BY(show_mutex_) = 0;  // newest profiles seen
 };
 
 }  // namespace gpuscaler

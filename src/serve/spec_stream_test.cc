@@ -28,14 +28,14 @@ class SpecStreamTest : public testing::Test {
   const externalscaler::ScaledObjectRef ref_ = RefOf({{"profile", "ours"}});
 };
 
-TEST_F(SpecStreamTest, WithoutAProfilesFileKedaIsToAsk) {
+TEST_F(SpecStreamTest, UnimplementedWithoutAProfilesFile) {
   ServedScaler scaler;
   const auto end = scaler.client.StreamMetricSpec(ref_)->WaitForEnd();
   ASSERT_TRUE(end);
   EXPECT_EQ(end->code(), absl::StatusCode::kUnimplemented);
 }
 
-TEST_F(SpecStreamTest, SaysTheSpecOnOpenAndWhenTheFileChangesIt) {
+TEST_F(SpecStreamTest, SendsTheSpecOnOpenAndWhenTheFileChangesIt) {
   ServedScaler scaler({}, path_);
   ASSERT_TRUE(scaler.profiles.Reload().ok());
   const auto stream = scaler.client.StreamMetricSpec(ref_);
@@ -46,19 +46,20 @@ TEST_F(SpecStreamTest, SaysTheSpecOnOpenAndWhenTheFileChangesIt) {
   ASSERT_TRUE(scaler.profiles.Reload().ok());
   ASSERT_THAT(stream->WaitForMessages(2), SizeIs(2));
   EXPECT_EQ(stream->messages()[1].metricspecs(0).targetsizefloat(), 50);
-  const auto asked = scaler.client.GetMetricSpec(ref_);
-  ASSERT_TRUE(asked.ok()) << asked.status();
-  EXPECT_EQ(stream->messages()[1].SerializeAsString(), asked->SerializeAsString());
+  const auto polled = scaler.client.GetMetricSpec(ref_);
+  ASSERT_TRUE(polled.ok()) << polled.status();
+  EXPECT_EQ(stream->messages()[1].SerializeAsString(), polled->SerializeAsString());
 }
 
-TEST_F(SpecStreamTest, ChangeThatLeavesTheSpecIsNotSaid) {
+TEST_F(SpecStreamTest, ChangeThatKeepsTheSpecIsNotSent) {
   ServedScaler scaler({}, path_);
   ASSERT_TRUE(scaler.profiles.Reload().ok());
   const auto stream = scaler.client.StreamMetricSpec(ref_);
   ASSERT_THAT(stream->WaitForMessages(1), SizeIs(1));
   const auto marker = scaler.client.StreamMetricSpec(RefOf({{"profile", "marker"}}));
   ASSERT_THAT(marker->WaitForMessages(1), SizeIs(1));
-  // The streams are visited in no order: once the marker said a second change, all saw the first.
+  // Streams are refreshed in no defined order. Once the marker has sent the second change, all have
+  // seen the first one.
   for (const size_t target : {2, 3}) {
     WriteTarget(70, absl::StrCat("    window: 10s\n  marker:\n    metricType: gpu_utilization\n",
                                  "    targetValue: ", target, "\n"));
@@ -72,7 +73,7 @@ TEST_F(SpecStreamTest, ChangeThatLeavesTheSpecIsNotSaid) {
   EXPECT_EQ(stream->messages()[1].metricspecs(0).targetsizefloat(), 60);
 }
 
-TEST_F(SpecStreamTest, OneThatOpensWhileTheFileChangesDoesNotSayTheOldSpecLast) {
+TEST_F(SpecStreamTest, StreamOpenedDuringAChangeDoesNotSendTheOldSpecLast) {
   ServedScaler scaler({}, path_);
   const auto reload = [&](int target, size_t marked) {
     WriteTarget(target, absl::StrCat("  marker:\n    metricType: gpu_utilization\n",
@@ -82,7 +83,7 @@ TEST_F(SpecStreamTest, OneThatOpensWhileTheFileChangesDoesNotSayTheOldSpecLast) 
   reload(70, 1);
   const auto marker = scaler.client.StreamMetricSpec(RefOf({{"profile", "marker"}}));
   ASSERT_THAT(marker->WaitForMessages(1), SizeIs(1));
-  // Bad metadata is counted between its reading and its answer.
+  // Bad metadata is counted after it is parsed and before it is answered.
   std::atomic<bool> has_reloaded = false;
   scaler.counted.AtNextDecision([&] {
     for (const size_t marked : {2, 3}) {

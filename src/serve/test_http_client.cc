@@ -26,8 +26,9 @@ absl::Status OpenSslError(absl::string_view what) {
   return absl::UnavailableError(absl::StrCat(what, ": ", reason == nullptr ? "?" : reason));
 }
 
-// OpenSSL writes to a server that has gone: an error and no signal. Blocked in this thread and for
-// the one call, so that a server under test that raises SIGPIPE still fails.
+// Blocks SIGPIPE, because OpenSSL writes without MSG_NOSIGNAL to connections that the server has
+// closed. It does so in this thread and for one call, so that a server under test that raises
+// SIGPIPE still fails.
 class NoBrokenPipe {
  public:
   NoBrokenPipe() {
@@ -77,7 +78,7 @@ absl::StatusOr<std::unique_ptr<TestHttpClient>> TestHttpClient::Open(int port, c
   }
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);
   const int opened = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const int on = 1;  // else a request waits 40 ms for the handshake's acknowledgement
+  const int on = 1;  // otherwise a request waits 40 ms for the handshake's acknowledgement
   setsockopt(opened, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   std::unique_ptr<TestHttpClient> connection(new TestHttpClient(opened));
   if (connect(opened, found->ai_addr, found->ai_addrlen) != 0) {
@@ -104,10 +105,10 @@ bool TestHttpClient::Send(absl::string_view bytes) {
   return send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL) == size;
 }
 
-absl::StatusOr<std::string> TestHttpClient::ReadAll(absl::Duration staleness) {
+absl::StatusOr<std::string> TestHttpClient::ReadAll(absl::Duration timeout) {
   const NoBrokenPipe quiet;
-  const timeval timeout = absl::ToTimeval(staleness);
-  setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+  const timeval piece_timeout = absl::ToTimeval(timeout);
+  setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &piece_timeout, sizeof(piece_timeout));
   std::string all;
   char piece[4096];
   while (true) {

@@ -1,4 +1,4 @@
-// An HTTP client for tests, down to the single byte.
+// An HTTP client for tests that sends any bytes.
 #pragma once
 
 #include <openssl/ssl.h>
@@ -14,8 +14,8 @@
 namespace gpuscaler {
 
 struct TestTls {
-  std::string ca;  // that the server has to be of
-  TestPair pair;   // the client's own; empty: none
+  std::string ca;  // issuer of the server's certificate
+  TestPair pair;   // the client certificate; empty: none
 };
 
 struct TestReply {
@@ -26,17 +26,17 @@ struct TestReply {
 
 class TestHttpClient {
  public:
-  // To the numeric `address`; the handshake is over when it returns.
+  // Connects to the numeric `address` and completes the handshake.
   static absl::StatusOr<std::unique_ptr<TestHttpClient>> Open(
       int port, const TestTls* tls = nullptr, const std::string& address = "127.0.0.1");
   ~TestHttpClient();
 
-  // False once the server has closed the connection.
+  // Returns false if the server has closed the connection.
   bool Send(absl::string_view bytes);
 
-  // What comes until the server closes the connection; DEADLINE_EXCEEDED after `patience` between
-  // two pieces.
-  absl::StatusOr<std::string> ReadAll(absl::Duration staleness = absl::Seconds(10));
+  // Returns all bytes until the server closes the connection, or DEADLINE_EXCEEDED if none arrive
+  // for `timeout`.
+  absl::StatusOr<std::string> ReadAll(absl::Duration timeout = absl::Seconds(10));
 
  private:
   explicit TestHttpClient(int socket) : socket_(socket) {}
@@ -46,7 +46,7 @@ class TestHttpClient {
   std::shared_ptr<SSL> tls_;  // null: plain text
 };
 
-// One request on a connection of its own.
+// Sends one request on a new connection.
 absl::StatusOr<TestReply> Ask(int port, absl::string_view method, absl::string_view path,
                               const TestTls* tls = nullptr,
                               const std::string& address = "127.0.0.1");

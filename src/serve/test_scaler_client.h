@@ -1,4 +1,4 @@
-// KEDA's calls to a scaler with the messages as they are, for tests.
+// KEDA's calls to a scaler, with raw messages, for tests.
 //
 //   TestScalerClient client({.address = "127.0.0.1:6000"});
 //   const auto reply = client.GetMetrics(RefOf({{"targetValue", "70"}}));
@@ -19,7 +19,7 @@
 
 namespace gpuscaler {
 
-// A trigger with this metadata.
+// Returns a trigger with this metadata.
 inline externalscaler::ScaledObjectRef RefOf(const std::map<std::string, std::string>& metadata) {
   externalscaler::ScaledObjectRef ref;
   ref.set_name("llm");
@@ -35,7 +35,7 @@ class TestScalerClient {
   using IsActiveStream = TestCall<Ref, externalscaler::IsActiveResponse>;
   using MetricSpecStream = TestCall<Ref, externalscaler::GetMetricSpecResponse>;
 
-  // `options` are those of the calls with one answer.
+  // `options` apply to unary calls.
   explicit TestScalerClient(Target target, CallOptions options = {.timeout = absl::Seconds(10)})
       : options_(std::move(options)), channel_(loop_, std::move(target)) {}
 
@@ -70,7 +70,7 @@ class TestScalerClient {
     return Open<MetricSpecStream>("/externalscaler.ExternalScaler/StreamMetricSpec", ref);
   }
 
-  // Methods of other services.
+  // The connection, to call methods of other services.
   Channel& channel() { return channel_; }
 
  private:

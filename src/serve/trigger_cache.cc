@@ -16,10 +16,10 @@ namespace {
 
 constexpr size_t kMostKeys = 256;
 constexpr size_t kMostBytes = size_t{64} << 10;
-// As Kubernetes has them.
+// The limits of Kubernetes.
 constexpr size_t kLongestName = 253;
 constexpr size_t kLongestNamespace = 63;
-// 20,000 streams may each keep so much.
+// 20,000 streams may each keep as much.
 constexpr size_t kMostIdleBytes = 1024;
 
 size_t SizeOf(const externalscaler::ScaledObjectRef& ref) {
@@ -28,7 +28,7 @@ size_t SizeOf(const externalscaler::ScaledObjectRef& ref) {
   return bytes;
 }
 
-// Protobuf's map has no order of its own: the sum does not depend on it.
+// Protobuf's map has no defined order, so the hash is a sum, which does not depend on one.
 size_t FingerprintOf(const externalscaler::ScaledObjectRef& ref) {
   size_t sum = absl::HashOf(ref.namespace_(), ref.name());
   for (const auto& [key, value] : ref.scalermetadata()) sum += absl::HashOf(key, value);
@@ -53,7 +53,7 @@ std::vector<std::string> NamespacesOf(const ScaledObjectRef& scaled_object) {
   return namespaces;
 }
 
-// As the metadata spells them, each once.
+// Returns the keys as the metadata spells them, each once.
 std::string BadKeys(const Metadata& metadata, const Profiles& profiles) {
   std::set<std::string> keys;
   for (const Fault& fault : ReadMetadata(metadata, profiles).faults) keys.insert(fault.key);
@@ -88,11 +88,11 @@ size_t BytesOf(const Decision& decision) {
   return bytes;
 }
 
-// Engines of no workload's are all there are, whoever's pods they run in.
+// A trigger on engines without the workload scope counts all engines, so it needs no pods.
 bool ParsedTrigger::NeedsNodes() const {
   const MetricOrigin origin = InfoOf(trigger->metric).origin;
-  const bool of_workload = trigger->scope == Scope::kWorkload;
-  return origin == MetricOrigin::kGpu || (origin == MetricOrigin::kEngine && of_workload);
+  const bool is_workload_scope = trigger->scope == Scope::kWorkload;
+  return origin == MetricOrigin::kGpu || (origin == MetricOrigin::kEngine && is_workload_scope);
 }
 
 CachedTrigger::CachedTrigger(const externalscaler::ScaledObjectRef& ref,
@@ -106,9 +106,9 @@ bool CachedTrigger::IsFor(const externalscaler::ScaledObjectRef& ref) const {
   const auto& metadata = ref.scalermetadata();
   if (ref.name() != name() || ref.namespace_() != namespace_name()) return false;
   if (metadata.size() != metadata_.size()) return false;
-  return std::ranges::all_of(metadata, [this](const auto& asked) {
-    const auto known = metadata_.find(asked.first);
-    return known != metadata_.end() && known->second == asked.second;
+  return std::ranges::all_of(metadata, [this](const auto& entry) {
+    const auto known = metadata_.find(entry.first);
+    return known != metadata_.end() && known->second == entry.second;
   });
 }
 
@@ -136,7 +136,7 @@ CachedTrigger::Parsing CachedTrigger::Parse(const ProfileStore::Current& profile
     read->bad_keys = BadKeys(metadata_, *profiles.profiles);
   }
   MutexLock lock(mutex_);
-  // Another thread may have read it meanwhile.
+  // Another thread may have parsed it meanwhile.
   if (parsed_ != nullptr && parsed_->profiles_version >= profiles.version) {
     return {.parsed = parsed_, .is_new = false};
   }
@@ -155,38 +155,40 @@ Evaluation CachedTrigger::Evaluate(Question question,
                                    const FleetHistory& fleet, const StalenessLimits& staleness,
                                    const Observations* received) {
   const SignalHistory* const signals = received == nullptr ? nullptr : &received->history;
-  const int64_t of_signals = signals == nullptr ? 0 : signals->generation;
+  const int64_t newest_signals = signals == nullptr ? 0 : signals->generation;
   const auto own = received == nullptr ? nullptr : received->own;
   MutexLock deciding(decide_mutex_);
   {
     MutexLock lock(mutex_);
     // Generations of all engines and of some of them cannot be compared.
     const bool compares = cached_ != nullptr && (cached_->own == nullptr) == (own == nullptr);
-    const auto known = compares ? Known(question, *parsed, fleet, of_signals) : std::nullopt;
+    const auto known =
+        compares ? FindCached(question, *parsed, fleet, newest_signals) : std::nullopt;
     if (known) return *known;
   }
   Decision decided = Decide(*parsed->trigger, scaled_object_, fleet, signals, staleness);
-  auto quiet = IdleFastPath::Of(*parsed->trigger, fleet, staleness, decided);
+  auto idle = IdleFastPath::Of(*parsed->trigger, fleet, staleness, decided);
   MutexLock lock(mutex_);
   if (std::string note = suggestion_.Note(); !note.empty())
     decided.notes.push_back(std::move(note));
-  cached_ = std::make_shared<const CachedDecision>(CachedDecision{.sequence = ++decided_,
-                                                                  .generation = fleet.generation,
-                                                                  .signal_generation = of_signals,
-                                                                  .own = own,
-                                                                  .parsed = parsed,
-                                                                  .decision = std::move(decided)});
+  cached_ =
+      std::make_shared<const CachedDecision>(CachedDecision{.sequence = ++decided_,
+                                                            .generation = fleet.generation,
+                                                            .signal_generation = newest_signals,
+                                                            .own = own,
+                                                            .parsed = parsed,
+                                                            .decision = std::move(decided)});
   const Decision& decision = cached_->decision;
-  Count(BytesOf(decision) + (quiet ? quiet->size_bytes() : 0) + (own ? own->size_bytes() : 0));
+  Count(BytesOf(decision) + (idle ? idle->size_bytes() : 0) + (own ? own->size_bytes() : 0));
   idle_.reset();
-  if (quiet) idle_ = {*std::move(quiet), fleet.generation, fleet.now, decision.active_until};
+  if (idle) idle_ = {*std::move(idle), fleet.generation, fleet.now, decision.active_until};
   Evaluation evaluation = {
       .cached = cached_, .is_new = true, .active_until = decision.active_until};
-  if (is_uncounted_) KeepActivityAlone();
+  if (is_uncounted_) KeepOnlyActivity();
   return evaluation;
 }
 
-void CachedTrigger::KeepActivityAlone() {
+void CachedTrigger::KeepOnlyActivity() {
   if (cached_ == nullptr || !cached_->is_whole) return;
   auto slim = std::make_shared<CachedDecision>(*cached_);
   slim->is_whole = false;
@@ -213,29 +215,31 @@ void CachedTrigger::DropCached() {
   idle_.reset();
 }
 
-std::optional<Evaluation> CachedTrigger::Standing(
+std::optional<Evaluation> CachedTrigger::EvaluateCached(
     Question question, const ParsedTrigger& parsed, const FleetHistory& fleet,
     const std::shared_ptr<const CachedDecision>& cached, int64_t signal_generation) {
   MutexLock lock(mutex_);
   if (cached_ == nullptr || cached_ != cached) return std::nullopt;
-  return Known(question, parsed, fleet, signal_generation);
+  return FindCached(question, parsed, fleet, signal_generation);
 }
 
-std::optional<Evaluation> CachedTrigger::Known(Question question, const ParsedTrigger& parsed,
-                                               const FleetHistory& fleet, int64_t of_signals) {
-  if (cached_->IsRight(question, parsed, fleet, of_signals)) {
+std::optional<Evaluation> CachedTrigger::FindCached(Question question, const ParsedTrigger& parsed,
+                                                    const FleetHistory& fleet,
+                                                    int64_t newest_signals) {
+  if (cached_->IsValidFor(question, parsed, fleet, newest_signals)) {
     return Evaluation{.cached = cached_, .active_until = cached_->decision.active_until};
   }
   if (question != Question::kActivity) return std::nullopt;
-  const auto idle_until = IdleUntil(parsed, fleet, of_signals);
+  const auto idle_until = IdleUntil(parsed, fleet, newest_signals);
   if (!idle_until) return std::nullopt;
   return Evaluation{.cached = cached_, .active_until = *idle_until};
 }
 
 std::optional<absl::Time> CachedTrigger::IdleUntil(const ParsedTrigger& parsed,
-                                                   const FleetHistory& fleet, int64_t of_signals) {
+                                                   const FleetHistory& fleet,
+                                                   int64_t newest_signals) {
   if (!idle_ || cached_->parsed->profiles_version < parsed.profiles_version) return std::nullopt;
-  if (cached_->signal_generation < of_signals) return std::nullopt;
+  if (cached_->signal_generation < newest_signals) return std::nullopt;
   const bool older = fleet.generation < idle_->generation || fleet.now < idle_->at;
   if (older) return idle_->until;
   const std::optional<absl::Time> until = idle_->workload.StandsOn(fleet);
@@ -269,22 +273,22 @@ void CachedTrigger::Uncount() {
   }
   MutexLock lock(mutex_);
   is_uncounted_ = true;
-  KeepActivityAlone();
+  KeepOnlyActivity();
 }
 
-bool CachedDecision::IsRight(Question question, const ParsedTrigger& now, const FleetHistory& fleet,
-                             int64_t of_signals) const {
-  const bool of_activity = question == Question::kActivity;
-  if (!is_whole && !of_activity) return false;
+bool CachedDecision::IsValidFor(Question question, const ParsedTrigger& now,
+                                const FleetHistory& fleet, int64_t newest_signals) const {
+  const bool only_activity = question == Question::kActivity;
+  if (!is_whole && !only_activity) return false;
   if (parsed->profiles_version < now.profiles_version) return false;
-  if (generation < fleet.generation || signal_generation < of_signals) return false;
-  if (generation > fleet.generation || signal_generation > of_signals) return true;
-  return fleet.now < (of_activity ? decision.active_until : decision.valid_until);
+  if (generation < fleet.generation || signal_generation < newest_signals) return false;
+  if (generation > fleet.generation || signal_generation > newest_signals) return true;
+  return fleet.now < (only_activity ? decision.active_until : decision.valid_until);
 }
 
 absl::Time CachedTrigger::LeaseFrom(absl::Time now) {
   MutexLock lock(mutex_);
-  const absl::Duration lease = 3 * longest_gap_.Ask(now);
+  const absl::Duration lease = 3 * longest_gap_.Record(now);
   lease_until_ = std::max(lease_until_, now + std::clamp(lease, kShortestLease, kLongestLease));
   return lease_until_;
 }
@@ -310,7 +314,7 @@ std::shared_ptr<CachedTrigger> TriggerCache::Get(const externalscaler::ScaledObj
   return entries_.front().trigger;
 }
 
-// The one that was asked last stays.
+// The trigger that was used last stays.
 void TriggerCache::DropOldest() {
   while (entries_.size() > 1 &&
          (entries_.size() > limits_.triggers || bytes_ + *decision_bytes_ > limits_.bytes)) {

@@ -1,5 +1,5 @@
-// What was last answered for each trigger that KEDA asks about, so that a question between two
-// snapshots costs a look-up.
+// Caches the newest decision for each trigger, so that a request between two snapshots costs a
+// look-up.
 #pragma once
 
 #include <atomic>
@@ -39,54 +39,56 @@ namespace gpuscaler {
 struct ParsedTrigger {
   int64_t profiles_version = 0;
   absl::StatusOr<Trigger> trigger;
-  std::string bad_keys;  // "aggregation,window"; of a trigger that is an error
-  MetricSpec spec;       // also where the trigger is an error
-  // What it is decided on, of its own scope only; whoever's where the trigger is an error.
+  std::string bad_keys;  // "aggregation,window"; empty if the trigger is OK
+  MetricSpec spec;       // set also if the trigger is an error
+  // The pods that its decision depends on. All pods of its namespaces if the trigger is an error.
   PodInterest wanted;
-  std::optional<SignalSource> source;   // what is read for it besides GPUs
-  std::optional<SignalSource> gateway;  // in front of its engines, if `source` is read
+  std::optional<SignalSource> source;   // read besides GPUs
+  std::optional<SignalSource> gateway;  // in front of the engines, if `source` is read
 
-  // Whether GPUs, or the pods that hold them, are part of its decision. Of a trigger that is OK.
+  // Returns true if a decision needs GPUs or the pods that hold them. Requires a trigger that is
+  // OK.
   bool NeedsNodes() const;
 };
 
-// What of a cached decision is asked for.
+// The part of a decision that a request needs.
 enum class Question {
-  kActivity,  // its status, and whether the workload is active
+  kActivity,  // the status, and whether the workload is active
   kAll,
 };
 
 // A trigger evaluated on one history of each kind. Immutable once shared.
 struct CachedDecision {
-  int64_t sequence = 0;                         // counts the decisions of its trigger
-  int64_t generation = 0;                       // of the fleet
-  int64_t signal_generation = 0;                // of what `own` said, or all of its source
-  std::shared_ptr<const OwnPods> own;           // whose engines were looked at; null: all
+  int64_t sequence = 0;                         // number of this decision on its trigger
+  int64_t generation = 0;                       // the fleet's
+  int64_t signal_generation = 0;                // the source's, restricted to `own`
+  std::shared_ptr<const OwnPods> own;           // only engines in these pods count; null: all
   std::shared_ptr<const ParsedTrigger> parsed;  // its trigger is OK
-  bool is_whole = true;  // false: without contributions and nodes, right for its activity alone
+  bool is_whole = true;  // false: without contributions and nodes, valid for kActivity alone
   Decision decision;
 
-  // Whether the trigger as it is read `now` would be evaluated alike on `fleet`, or that is older,
-  // and on signals of that generation.
-  bool IsRight(Question question, const ParsedTrigger& now, const FleetHistory& fleet,
-               int64_t of_signals) const;
+  // Returns true if evaluating the trigger `now` on `fleet` and on signals of generation
+  // `newest_signals` would give the same result. Also returns true if one input is older than the
+  // one used here and the other is not newer.
+  bool IsValidFor(Question question, const ParsedTrigger& now, const FleetHistory& fleet,
+                  int64_t newest_signals) const;
 };
 
-// What a source said, and which of its engines that is of.
+// The readings of a source.
 struct Observations {
   SignalHistory history;
-  std::shared_ptr<const OwnPods> own;  // null: all
+  std::shared_ptr<const OwnPods> own;  // only engines in these pods count; null: all
 };
 
-// What a question gets.
+// The result for one request.
 struct Evaluation {
   std::shared_ptr<const CachedDecision> cached;
-  bool is_new = false;  // decided just now
-  // Its status and activity are right until then if nothing more is heard.
+  bool is_new = false;  // decided for this request
+  // The status and activity stay valid until then if no reading arrives.
   absl::Time active_until;
 };
 
-// Memory that a decision holds, about.
+// Returns approximately the memory that a decision holds.
 size_t BytesOf(const Decision& decision);
 
 // One trigger of one ScaledObject. Thread-safe; lives as long as the cache or a stream holds it.
@@ -96,76 +98,77 @@ class CachedTrigger {
                          const AllowedNamespaces& allowed = {});
 
   bool IsFor(const externalscaler::ScaledObjectRef& ref) const;
-  size_t size_bytes() const { return size_bytes_; }  // of its names and metadata
+  size_t size_bytes() const { return size_bytes_; }  // names and metadata
 
-  // What its cached decision takes is counted in `total` from now on, until Uncount(). From then on
-  // it keeps what a stream needs alone: thousands of streams may hold triggers that the cache has
-  // dropped.
+  // Adds the size of the cached decision to `total` until Uncount(). After that only the part that
+  // a stream needs is kept, since thousands of streams may hold triggers that the cache dropped.
   void CountIn(std::shared_ptr<std::atomic<size_t>> total);
   void Uncount();
 
-  // What is to be read for a trigger besides GPUs; an error: what it names may not be, or nobody
-  // here reads it.
+  // Returns the source to read besides GPUs, if any. Returns an error if the trigger may not name
+  // it or this process does not read it.
   using SourceFor = absl::FunctionRef<absl::StatusOr<std::optional<SignalSource>>(
       const Trigger& trigger, const ScaledObjectRef& scaled_object)>;
 
-  // Reads the metadata once for each version of the profiles.
+  // Parses the metadata once for each version of the profiles.
   struct Parsing {
     std::shared_ptr<const ParsedTrigger> parsed;
-    bool is_new;  // read just now
+    bool is_new;  // parsed by this call
   };
   Parsing Parse(
       const ProfileStore::Current& profiles,
       SourceFor source_for = [](const Trigger&, const ScaledObjectRef&) { return std::nullopt; });
-  // Null: they have not been read under this version of the profiles.
+  // Returns null if the metadata was not parsed under this version of the profiles.
   std::shared_ptr<const ParsedTrigger> parsed(int64_t profiles_version) const;
 
-  // Decides once a generation, and again when time alone may have changed the answer
-  // (Decision::valid_until, active_until); a history older than the last one gets the last one's
-  // cached decision. Of the activity of a workload that stays quiet (IdleFastPath) it is not
-  // decided anew. `received` is from its source; null: it has none, or it is not read. Blocks
-  // while another thread decides on the trigger; no other function does.
+  // Decides once per generation, and again when time alone may have changed the result
+  // (Decision::valid_until, active_until). For a history older than the last one, returns the
+  // cached decision. The activity of a workload that stays idle needs no new decision
+  // (IdleFastPath). `received` comes from the trigger's source; null if it has none or none is
+  // read. Blocks while another thread decides on the trigger; no other function does.
   Evaluation Evaluate(Question question, const std::shared_ptr<const ParsedTrigger>& parsed,
                       const FleetHistory& fleet, const StalenessLimits& staleness,
                       const Observations* received = nullptr);
 
-  // Null: none was made yet.
+  // Returns null before the first decision.
   std::shared_ptr<const CachedDecision> cached() const;
-  // How far a decision on the trigger looks back, by the newest one.
+  // Returns how far a decision on the trigger looks back; the newest one may have extended it.
   absl::Duration LookBackOf(const Trigger& trigger) const;
 
-  // What Evaluate() would return without deciding, if `cached` still is its cached decision and
-  // what that looked at of its source is of this generation now. Empty: a decision is needed.
-  std::optional<Evaluation> Standing(Question question, const ParsedTrigger& parsed,
-                                     const FleetHistory& fleet,
-                                     const std::shared_ptr<const CachedDecision>& cached,
-                                     int64_t signal_generation);
+  // Returns what Evaluate() would return without deciding. Returns nothing if a decision is needed
+  // or `cached` has been replaced. `signal_generation` is the present one of the signals that
+  // `cached` used.
+  std::optional<Evaluation> EvaluateCached(Question question, const ParsedTrigger& parsed,
+                                           const FleetHistory& fleet,
+                                           const std::shared_ptr<const CachedDecision>& cached,
+                                           int64_t signal_generation);
 
-  // What the log last said it is answered with. Say() is false when that was the same.
-  Outcome observed() const { return observed_; }
-  bool Say(Outcome outcome) { return observed_.exchange(outcome) != outcome; }
+  // The outcome that was logged last. SetLogged() returns false if it was the same one.
+  Outcome logged_outcome() const { return logged_outcome_; }
+  bool SetLogged(Outcome outcome) { return logged_outcome_.exchange(outcome) != outcome; }
 
-  // The same of what is ambiguous, once each: false when it was said before.
+  // Each ambiguity is logged once. SetLogged() returns true the first time.
   bool HasLogged(AmbiguityWarning::About ambiguity) const {
     return (logged_ambiguities_ & BitOf(ambiguity)) != 0;
   }
-  bool Say(AmbiguityWarning::About ambiguity) {
+  bool SetLogged(AmbiguityWarning::About ambiguity) {
     return (logged_ambiguities_.fetch_or(BitOf(ambiguity)) & BitOf(ambiguity)) == 0;
   }
 
-  // Used by triggers without a profile alone.
+  // Only for triggers without a profile.
   ProfileSuggestion& suggestion() { return suggestion_; }
-  // The next question is decided anew, whatever is cached.
+  // Makes the next request cause a new decision.
   void DropCached();
 
   const ScaledObjectRef& scaled_object() const { return scaled_object_; }
   const std::string& name() const { return scaled_object_.name; }
   const std::string& namespace_name() const { return scaled_object_.namespace_name; }
-  // Whose pods it may see: its own, and those that were opened for it.
+  // It may see the pods of these namespaces: its own, and those that --allow-namespaces opens.
   const std::vector<std::string>& namespaces() const { return namespaces_; }
 
-  // Until when the costly readings of who asks now are wanted: for 3 x the longest gap between
-  // questions (DESIGN 3, serve/longest_gap.h), kShortestLease at least and kLongestLease at most.
+  // Records a request and returns the end of its lease on costly readings. The lease lasts 3 x the
+  // longest gap between requests (DESIGN 3, serve/longest_gap.h), from kShortestLease to
+  // kLongestLease.
   absl::Time LeaseFrom(absl::Time now);
 
  private:
@@ -173,51 +176,50 @@ class CachedTrigger {
     return 1u << static_cast<unsigned>(ambiguity);
   }
 
-  // The cached decision that there is, where it is right.
-  std::optional<Evaluation> Known(Question question, const ParsedTrigger& parsed,
-                                  const FleetHistory& fleet, int64_t of_signals)
+  // Returns the cached decision if it is valid. Requires that there is one.
+  std::optional<Evaluation> FindCached(Question question, const ParsedTrigger& parsed,
+                                       const FleetHistory& fleet, int64_t newest_signals)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Until when, if it is told by what is new alone.
+  // Returns until when the workload stays inactive, or nothing if that needs a decision.
   std::optional<absl::Time> IdleUntil(const ParsedTrigger& parsed, const FleetHistory& fleet,
-                                      int64_t of_signals) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+                                      int64_t newest_signals) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Count(size_t decision_bytes);
-  void KeepActivityAlone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void KeepOnlyActivity() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const ScaledObjectRef scaled_object_;
   const std::vector<std::string> namespaces_;
   const Metadata metadata_;
   const size_t size_bytes_;
-  std::atomic<Outcome> observed_ = Outcome::kValue;
+  std::atomic<Outcome> logged_outcome_ = Outcome::kValue;
   std::atomic<unsigned> logged_ambiguities_ = 0;
   ProfileSuggestion suggestion_;
-  Mutex decide_mutex_;  // before mutex_: one decision at a time
+  Mutex decide_mutex_;  // one decision at a time; acquired before mutex_
   mutable Mutex mutex_;
   std::shared_ptr<const ParsedTrigger> parsed_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const CachedDecision> cached_ ABSL_GUARDED_BY(mutex_);
   bool is_uncounted_ ABSL_GUARDED_BY(mutex_) = false;
-  int64_t decided_ ABSL_GUARDED_BY(mutex_) = 0;  // sequence of the last decision
-  struct Quiet {
-    IdleFastPath workload;  // since the cached decision
-    int64_t generation;     // of the last history that it stood on
-    absl::Time at;
-    absl::Time until;
+  int64_t decided_ ABSL_GUARDED_BY(mutex_) = 0;  // the last decision's sequence
+  struct Idle {
+    IdleFastPath workload;  // as of the cached decision
+    int64_t generation;     // the newest history's on which the decision still holds
+    absl::Time at;          // the time of that history
+    absl::Time until;       // inactive until then without another reading
   };
-  std::optional<Quiet> idle_ ABSL_GUARDED_BY(mutex_);
-  // One of its own: nobody waits for a decision to be made.
-  Mutex count_mutex_;  // behind mutex_
+  std::optional<Idle> idle_ ABSL_GUARDED_BY(mutex_);
+  // A mutex of its own, so that counting never waits for a decision.
+  Mutex count_mutex_;  // acquired after mutex_
   size_t decision_bytes_ ABSL_GUARDED_BY(count_mutex_) = 0;
   std::shared_ptr<std::atomic<size_t>> total_ ABSL_GUARDED_BY(count_mutex_);  // null: not counted
   LongestGap longest_gap_ ABSL_GUARDED_BY(mutex_);
   absl::Time lease_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 
-// Keyed by namespace, name and metadata; the least recently asked go first, when the next question
-// comes. Thread-safe.
+// An LRU cache keyed by namespace, name and metadata. It evicts on look-ups only. Thread-safe.
 class TriggerCache {
  public:
   struct Limits {
     size_t triggers = 10'000;
-    size_t bytes = size_t{64} << 20;  // of names, metadata and cached decisions
+    size_t bytes = size_t{64} << 20;  // names, metadata and cached decisions
   };
   explicit TriggerCache(const Limits& limits, AllowedNamespaces allowed = {})
       : limits_(limits), allowed_(std::move(allowed)) {}
@@ -237,18 +239,19 @@ class TriggerCache {
   const Limits limits_;
   const AllowedNamespaces allowed_;
   Mutex mutex_;
-  Entries entries_ ABSL_GUARDED_BY(mutex_);  // the most recently asked first
-  // Of two triggers with one fingerprint, the later one has the place.
+  Entries entries_ ABSL_GUARDED_BY(mutex_);  // most recently used first
+  // If two triggers have one fingerprint, the later one replaces the other.
   absl::flat_hash_map<size_t, Entries::iterator> by_fingerprint_ ABSL_GUARDED_BY(mutex_);
-  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of names and metadata
-  // Of the cached decisions, which come and go while no question is looked up.
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // names and metadata
+  // Bytes of the cached decisions, which change between look-ups too.
   const std::shared_ptr<std::atomic<size_t>> decision_bytes_ =
       std::make_shared<std::atomic<size_t>>(0);
 };
 
-// What a question may hold: 64 KiB and 256 keys, else INVALID_ARGUMENT.
+// Returns INVALID_ARGUMENT for more than 64 KiB or 256 keys.
 absl::Status CheckSize(const externalscaler::ScaledObjectRef& ref);
-// Besides, all but GetMetricSpec need to know whose it is: INVALID_ARGUMENT without a name.
+// Checks the size, and returns INVALID_ARGUMENT if the ScaledObject has no name or too long a name
+// or namespace. All calls but GetMetricSpec require a name.
 absl::Status CheckRef(const externalscaler::ScaledObjectRef& ref);
 
 }  // namespace gpuscaler

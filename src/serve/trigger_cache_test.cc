@@ -27,7 +27,7 @@ ProfileStore::Current Version(int64_t version) {
   return {version, std::make_shared<const Profiles>(BuiltInProfiles())};
 }
 
-TEST(TriggerCache, SameQuestionHasTheSameEntryInWhateverOrder) {
+TEST(TriggerCache, OrderOfMetadataDoesNotMatter) {
   TriggerCache cache({});
   externalscaler::ScaledObjectRef forwards = Ref("a", {});
   externalscaler::ScaledObjectRef backwards = Ref("a", {});
@@ -38,7 +38,7 @@ TEST(TriggerCache, SameQuestionHasTheSameEntryInWhateverOrder) {
   EXPECT_EQ(cache.Get(forwards), cache.Get(backwards));
 }
 
-TEST(TriggerCache, EveryPartOfTheQuestionCounts) {
+TEST(TriggerCache, EveryPartOfTheKeyCounts) {
   TriggerCache cache({});
   const auto entry = cache.Get(Ref("a", {{"k", "v"}}));
   EXPECT_NE(cache.Get(Ref("b", {{"k", "v"}})), entry);
@@ -51,7 +51,7 @@ TEST(TriggerCache, EveryPartOfTheQuestionCounts) {
   EXPECT_EQ(cache.Get(Ref("a", {{"k", "v"}})), entry);
 }
 
-TEST(TriggerCache, LeastRecentlyAskedGoesFirst) {
+TEST(TriggerCache, LeastRecentlyUsedIsDroppedFirst) {
   TriggerCache cache({.triggers = 2});
   const auto a = cache.Get(Ref("a", {}));
   const auto b = cache.Get(Ref("b", {}));
@@ -61,7 +61,7 @@ TEST(TriggerCache, LeastRecentlyAskedGoesFirst) {
   EXPECT_NE(cache.Get(Ref("b", {})), b);
 }
 
-TEST(TriggerCache, KeepsOnlySoManyBytes) {
+TEST(TriggerCache, LimitsItsBytes) {
   TriggerCache cache({.bytes = 1000});
   const std::string long_value(600, 'x');
   const auto a = cache.Get(Ref("a", {{"k", long_value}}));
@@ -70,7 +70,7 @@ TEST(TriggerCache, KeepsOnlySoManyBytes) {
   EXPECT_NE(cache.Get(Ref("a", {{"k", long_value}})), a);
 }
 
-TEST(TriggerCache, VerdictsCountInWhatIsKept) {
+TEST(TriggerCache, DecisionsCountInTheLimit) {
   TriggerCache cache({.bytes = 100'000});
   std::vector<GpuSample> gpus;
   for (int i = 0; i < 200; ++i) gpus.push_back(BusyGpu(i, 60));
@@ -91,15 +91,15 @@ TEST(TriggerCache, VerdictsCountInWhatIsKept) {
   TriggerCache narrow({.bytes = bytes});
   const auto first = narrow.Get(Ref("first", {{"scope", "fleet"}}));
   evaluated(*first);
-  EXPECT_EQ(narrow.Get(Ref("first", {{"scope", "fleet"}})), first) << "the one asked last stays";
+  EXPECT_EQ(narrow.Get(Ref("first", {{"scope", "fleet"}})), first) << "the one used last stays";
   const auto second = narrow.Get(Ref("second", {{"scope", "fleet"}}));
   EXPECT_NE(narrow.Get(Ref("first", {{"scope", "fleet"}})), first) << "names alone are few bytes";
-  evaluated(*first);  // a stream may still hold it: it counts no more
+  evaluated(*first);  // a stream may still hold it, but its bytes no longer count
   EXPECT_EQ(narrow.Get(Ref("second", {{"scope", "fleet"}})), second);
 }
 
-// 20,000 streams may hold as many.
-TEST(TriggerCache, TriggerThatItDroppedKeepsItsActivityAlone) {
+// 20,000 streams may hold dropped triggers.
+TEST(TriggerCache, DroppedTriggerKeepsOnlyItsActivity) {
   TriggerCache cache({.triggers = 1});
   HistoryBuilder builder;
   builder.Tick(std::vector<GpuSample>(200, BusyGpu(0, 60)));
@@ -118,7 +118,7 @@ TEST(TriggerCache, TriggerThatItDroppedKeepsItsActivityAlone) {
   EXPECT_LT(BytesOf(held->cached()->decision), 2000u);
 }
 
-TEST(CheckRef, NamesAreAsLongAsKubernetesHasThem) {
+TEST(CheckRef, NamesHaveTheLimitOfKubernetes) {
   EXPECT_EQ(CheckRef(Ref(std::string(253, 'a'), {})), absl::OkStatus());
   EXPECT_EQ(CheckRef(Ref(std::string(254, 'a'), {})).code(), absl::StatusCode::kInvalidArgument);
 }
@@ -143,7 +143,7 @@ TEST(CachedTrigger, DecidesOnceAGeneration) {
       << "never back in time";
 }
 
-TEST(CachedTrigger, VerdictIsRightUntilTimeMayHaveChangedIt) {
+TEST(CachedTrigger, DecisionIsValidUntilTimeMayHaveChangedIt) {
   CachedTrigger trigger(Ref("a", {}));
   const auto parsed = trigger.Parse(Version(1)).parsed;
   ASSERT_TRUE(parsed->trigger.ok());
@@ -159,7 +159,7 @@ TEST(CachedTrigger, VerdictIsRightUntilTimeMayHaveChangedIt) {
   EXPECT_EQ(stale->decision.status.code(), absl::StatusCode::kUnavailable);
 }
 
-TEST(CachedTrigger, ActivityIsRightForLongerThanAnAverageThatMoves) {
+TEST(CachedTrigger, ActivityIsValidForLongerThanAMovingAverage) {
   CachedTrigger trigger(Ref("a", {{"window", "30s"}}));
   const auto parsed = trigger.Parse(Version(1)).parsed;
   HistoryBuilder builder;
@@ -172,15 +172,15 @@ TEST(CachedTrigger, ActivityIsRightForLongerThanAnAverageThatMoves) {
   EXPECT_NE(trigger.Evaluate(Question::kAll, parsed, fleet, kStaleness).cached, first);
 }
 
-// An inactive workload beside a busy neighbour.
+// An inactive workload and another one that is busy.
 class IdleTriggerTest : public testing::Test {
  protected:
   IdleTriggerTest() { builder_.Hold(absl::Minutes(3), {Reading(0, 60)}); }
 
-  static NodeSnapshot Reading(double load, double of_neighbour) {
+  static NodeSnapshot Reading(double load, double load_of_other) {
     return Node("gpu-1",
                 {{.name = "a-1", .owner = "a", .loads = {load}, .namespace_name = "default"},
-                 {.name = "x", .owner = "x", .loads = {of_neighbour}}});
+                 {.name = "x", .owner = "x", .loads = {load_of_other}}});
   }
 
   Evaluation Evaluated(Question question, int64_t profiles = 1) {
@@ -195,7 +195,7 @@ class IdleTriggerTest : public testing::Test {
   CachedTrigger trigger_{Ref("a", {})};
 };
 
-TEST_F(IdleTriggerTest, ActivityIsNotJudgedAnewForNewsOfOthers) {
+TEST_F(IdleTriggerTest, ActivityNeedsNoDecisionForReadingsOfOthers) {
   const auto first = Evaluated(Question::kActivity).cached;
   ASSERT_FALSE(first->decision.active);
   for (const double load : {70, 80, 90}) {
@@ -209,7 +209,7 @@ TEST_F(IdleTriggerTest, ActivityIsNotJudgedAnewForNewsOfOthers) {
   EXPECT_TRUE(Evaluated(Question::kActivity).cached->decision.active);
 }
 
-TEST_F(IdleTriggerTest, NewsOfEnginesAreJudgedAnew) {
+TEST_F(IdleTriggerTest, ReadingsOfEnginesCauseANewDecision) {
   Observations received{.history = {.generation = 1}, .own = nullptr};
   received_ = &received;
   const auto first = Evaluated(Question::kActivity).cached;
@@ -219,7 +219,7 @@ TEST_F(IdleTriggerTest, NewsOfEnginesAreJudgedAnew) {
   EXPECT_NE(Evaluated(Question::kActivity).cached, first);
 }
 
-// Who looked at all engines has counted news of others: time counts all the same.
+// The generation of all engines includes readings of other workloads, so it may be the higher one.
 TEST_F(IdleTriggerTest, GenerationsOfAllEnginesAndOfSomeDoNotCompare) {
   Observations all{.history = {.generation = 9}, .own = nullptr};
   received_ = &all;
@@ -232,7 +232,7 @@ TEST_F(IdleTriggerTest, GenerationsOfAllEnginesAndOfSomeDoNotCompare) {
   EXPECT_EQ(Evaluated(Question::kAll).cached, second);
 }
 
-TEST_F(IdleTriggerTest, AllElseIsJudgedAnew) {
+TEST_F(IdleTriggerTest, AllButActivityNeedsANewDecision) {
   const auto first = Evaluated(Question::kActivity).cached;
   builder_.Tick({Reading(0, 70)});
   ASSERT_EQ(Evaluated(Question::kActivity).cached, first);
@@ -241,13 +241,13 @@ TEST_F(IdleTriggerTest, AllElseIsJudgedAnew) {
   EXPECT_EQ(Evaluated(Question::kActivity).cached, second);
 }
 
-TEST_F(IdleTriggerTest, NewProfilesAreJudgedAnew) {
+TEST_F(IdleTriggerTest, NewProfilesCauseANewDecision) {
   const auto first = Evaluated(Question::kActivity).cached;
   builder_.Tick({Reading(0, 70)});
   EXPECT_NE(Evaluated(Question::kActivity, 2).cached, first);
 }
 
-TEST(CachedTrigger, NewProfilesAreReadAndJudgedAnew) {
+TEST(CachedTrigger, NewProfilesAreParsedAndEvaluated) {
   CachedTrigger trigger(Ref("a", {{"profile", "ours"}}));
   EXPECT_FALSE(trigger.Parse(Version(1)).parsed->trigger.ok());
   auto profiles = std::make_shared<Profiles>(BuiltInProfiles());
@@ -267,7 +267,7 @@ TEST(CachedTrigger, NewProfilesAreReadAndJudgedAnew) {
       first);
 }
 
-TEST(CachedTrigger, LeaseGrowsWithTheGapsBetweenQuestions) {
+TEST(CachedTrigger, LeaseGrowsWithTheGapsBetweenRequests) {
   CachedTrigger trigger(Ref("a", {}));
   absl::Time now = absl::FromUnixSeconds(1'767'225'600);
   EXPECT_EQ(trigger.LeaseFrom(now) - now, absl::Seconds(90)) << "the first question";
@@ -279,7 +279,7 @@ TEST(CachedTrigger, LeaseGrowsWithTheGapsBetweenQuestions) {
   EXPECT_EQ(trigger.LeaseFrom(now) - now, absl::Minutes(15));
 }
 
-TEST(CachedTrigger, LeaseAtZeroIsOfKedasPollsHoweverLongTheHpaAskedBetween) {
+TEST(CachedTrigger, LeaseAtZeroKeepsKedasIntervalAfterDaysOfHpaRequests) {
   CachedTrigger trigger(Ref("a", {}));
   absl::Time now = absl::FromUnixSeconds(1'767'225'600);
   trigger.LeaseFrom(now);
@@ -292,7 +292,7 @@ TEST(CachedTrigger, LeaseAtZeroIsOfKedasPollsHoweverLongTheHpaAskedBetween) {
   EXPECT_EQ(trigger.LeaseFrom(now) - now, absl::Minutes(15));
 }
 
-TEST(CachedTrigger, LeaseThatAnOutageGaveIsForgotten) {
+TEST(CachedTrigger, GapOfAnOutageExpires) {
   CachedTrigger trigger(Ref("a", {}));
   absl::Time now = absl::FromUnixSeconds(1'767'225'600);
   trigger.LeaseFrom(now);

@@ -17,32 +17,34 @@
 namespace gpuscaler {
 namespace {
 
-// Kubernetes allows no longer one; a client that is not KEDA may send 64 KiB.
+// The limit of Kubernetes. Clients other than KEDA may send 64 KiB.
 constexpr size_t kLongestName = 253;
 
-absl::string_view Cut(absl::string_view text) { return text.substr(0, kLongestName); }
+absl::string_view Truncated(absl::string_view text) { return text.substr(0, kLongestName); }
 
 bool IsCostly(const MetricTypeInfo& metric) { return metric.costly != CostlyReadings(); }
 
-// A costly reading that nobody wanted when the snapshot was taken.
-bool Lacks(const NodeSnapshot& snapshot, const MetricTypeInfo& metric) {
+// Returns true if the snapshot has no reading of `metric` because no lease requested it.
+bool NeedsCostlyReading(const NodeSnapshot& snapshot, const MetricTypeInfo& metric) {
   return std::ranges::any_of(snapshot.gpus, [&metric](const GpuSample& gpu) {
     const GpuGap* const gap = FindGap(gpu, FieldOf(metric.reading));
     return gap != nullptr && gap->reason == GpuGap::Reason::kNotRequested;
   });
 }
 
-// One of its nodes does that reads: what a silent one last read stays as it is.
-bool Lacks(const FleetHistory& fleet, const MetricTypeInfo& metric,
-           const StalenessLimits& staleness) {
+// Returns true if that holds for a node that still sends readings. A disconnected node takes no
+// further ones.
+bool NeedsCostlyReading(const FleetHistory& fleet, const MetricTypeInfo& metric,
+                        const StalenessLimits& staleness) {
   if (!IsCostly(metric)) return false;
   return std::ranges::any_of(fleet.nodes, [&](const NodeState& state) {
     return state.silence.empty() && WhyStale(state, fleet.now, staleness).empty() &&
-           Lacks(state.history->Newest(), metric);
+           NeedsCostlyReading(state.history->Newest(), metric);
   });
 }
 
-// Signals come between two readings of GPUs: what was said by `now` is decided on.
+// Returns `fleet` with the time of decision set to `now`: signals arrive between two readings of
+// GPUs, and those received by `now` count.
 FleetReader::Fleet AsOf(absl::Time now, FleetReader::Fleet fleet) {
   if (fleet->now >= now) return fleet;
   auto later = std::make_shared<FleetHistory>(*fleet);
@@ -50,36 +52,38 @@ FleetReader::Fleet AsOf(absl::Time now, FleetReader::Fleet fleet) {
   return later;
 }
 
-// A workload is concerned by the nodes that it is on, who counts all engines by all nodes. If the
-// workload sleeps behind a gateway, any node may have the records of its engines.
+// Awaits the engines of the nodes that the workload is on. A trigger that counts all engines awaits
+// all nodes. So does a workload that sleeps behind a gateway, since any node may have the records
+// of its engines.
 void AwaitNodesOf(const ParsedTrigger& parsed, const FleetHistory& fleet, const OwnPods* own,
                   SignalHistory& signals) {
-  const bool of_workload = parsed.trigger->scope == Scope::kWorkload;
+  const bool is_workload_scope = parsed.trigger->scope == Scope::kWorkload;
   const bool sleeps = own != nullptr && own->empty() && CountsHeldRequests(*parsed.trigger);
-  const auto concerns = [&](const std::string& node) {
-    return !of_workload || sleeps ||
+  const auto is_awaited = [&](const std::string& node) {
+    return !is_workload_scope || sleeps ||
            std::ranges::find(fleet.nodes, node, &NodeState::node) != fleet.nodes.end();
   };
-  AwaitNodes(concerns, signals);
+  AwaitNodes(is_awaited, signals);
 }
 
-// Its endpoint leads nowhere, or none is found: GPUs in use tell whether that is to be believed.
-bool IsWithoutEngine(const ParsedTrigger& parsed, bool none_listed) {
-  return none_listed && ReadsEngines(*parsed.trigger);
+// Returns true if the endpoint has no address or no engine is found. GPUs in use then show whether
+// engines run all the same.
+bool IsWithoutEngine(const ParsedTrigger& parsed, bool source_is_empty) {
+  return source_is_empty && ReadsEngines(*parsed.trigger);
 }
 
-bool IsNone(const SignalHistory& signals) { return signals.status.ok() && signals.series.empty(); }
+bool IsEmpty(const SignalHistory& signals) { return signals.status.ok() && signals.series.empty(); }
 
-// Calls `look` with which engines count.
-template <typename Look>
-auto WithEnginesOf(const OwnPods* own, const Look& look) {
-  return look([own](const EnginePlace& place) {
+// Calls `call` with a filter of the engines that count.
+template <typename Call>
+auto WithEnginesOf(const OwnPods* own, const Call& call) {
+  return call([own](const EnginePlace& place) {
     return own == nullptr || own->MayHave(place.pod, place.address);
   });
 }
 
-// The reason for an outcome other than a plain value.
-std::string WhyOf(const Decision& decision) {
+// Returns the reason for an outcome other than a plain value.
+std::string ReasonOf(const Decision& decision) {
   if (!decision.status.ok()) return std::string(decision.status.message());
   for (const Contribution& contribution : decision.contributions) {
     if (contribution.state == Contribution::State::kUnreadable) {
@@ -108,8 +112,8 @@ TriggerEvaluator::TriggerEvaluator(const StalenessLimits& staleness, const Clock
 
 TriggerEvaluator::Parsed TriggerEvaluator::Parse(CachedTrigger& trigger) const {
   const CachedTrigger::Parsing parsing = trigger.Parse(
-      profiles_.Get(), [this](const Trigger& asked, const ScaledObjectRef& scaled_object) {
-        return SourceFor(asked, scaled_object);
+      profiles_.Get(), [this](const Trigger& parsed_trigger, const ScaledObjectRef& scaled_object) {
+        return SourceFor(parsed_trigger, scaled_object);
       });
   const bool is_bad = !parsing.parsed->trigger.ok();
   if (is_bad && parsing.is_new) metrics_.Decided(Outcome::kBadMetadata);
@@ -117,7 +121,7 @@ TriggerEvaluator::Parsed TriggerEvaluator::Parse(CachedTrigger& trigger) const {
   return parsing.parsed;
 }
 
-TriggerEvaluator::Parsed TriggerEvaluator::Known(CachedTrigger& trigger) const {
+TriggerEvaluator::Parsed TriggerEvaluator::FindParsed(CachedTrigger& trigger) const {
   Parsed parsed = trigger.parsed(profiles_.Get().version);
   if (parsed != nullptr && !parsed->trigger.ok()) LogBadMetadata(trigger, parsed->bad_keys);
   return parsed;
@@ -142,34 +146,35 @@ absl::StatusOr<std::optional<SignalSource>> TriggerEvaluator::SourceFor(
   return source;
 }
 
-std::optional<int64_t> TriggerEvaluator::MaySay(CachedTrigger& trigger, Outcome outcome) const {
-  if (trigger.observed() == outcome) return std::nullopt;
+std::optional<int64_t> TriggerEvaluator::ClaimLogLine(CachedTrigger& trigger,
+                                                      Outcome outcome) const {
+  if (trigger.logged_outcome() == outcome) return std::nullopt;
   const std::optional<int64_t> dropped = log_limit_.Pass();
-  return dropped && trigger.Say(outcome) ? dropped : std::nullopt;
+  return dropped && trigger.SetLogged(outcome) ? dropped : std::nullopt;
 }
 
 void TriggerEvaluator::Report(CachedTrigger& trigger, Outcome outcome,
                               absl::string_view why) const {
   metrics_.Decided(outcome);
-  const std::optional<int64_t> dropped = MaySay(trigger, outcome);
+  const std::optional<int64_t> dropped = ClaimLogLine(trigger, outcome);
   if (!dropped) return;
   const bool is_normal = outcome == Outcome::kValue || outcome == Outcome::kHeld;
   Log(is_normal ? LogLevel::kInfo : LogLevel::kWarn, "trigger_outcome",
-      {{"namespace", Cut(trigger.namespace_name())},
-       {"scaledobject", Cut(trigger.name())},
+      {{"namespace", Truncated(trigger.namespace_name())},
+       {"scaledobject", Truncated(trigger.name())},
        {"outcome", Name(outcome)},
        {"why", why},
        {"dropped", *dropped}});
 }
 
-// Not the values: one under a mistyped key may be a secret. KEDA's events have them.
+// Logs no values: one under a mistyped key may be a secret. KEDA's events show them.
 void TriggerEvaluator::LogBadMetadata(CachedTrigger& trigger, absl::string_view keys) const {
-  const std::optional<int64_t> dropped = MaySay(trigger, Outcome::kBadMetadata);
+  const std::optional<int64_t> dropped = ClaimLogLine(trigger, Outcome::kBadMetadata);
   if (!dropped) return;
-  LogWarn("trigger_outcome", {{"namespace", Cut(trigger.namespace_name())},
-                              {"scaledobject", Cut(trigger.name())},
+  LogWarn("trigger_outcome", {{"namespace", Truncated(trigger.namespace_name())},
+                              {"scaledobject", Truncated(trigger.name())},
                               {"outcome", Name(Outcome::kBadMetadata)},
-                              {"key", Cut(keys)},
+                              {"key", Truncated(keys)},
                               {"why", "kubectl describe scaledobject says what is wrong"},
                               {"dropped", *dropped}});
 }
@@ -179,44 +184,44 @@ void TriggerEvaluator::LogAmbiguity(CachedTrigger& trigger,
   if (ambiguity.about == AmbiguityWarning::About::kNothing || trigger.HasLogged(ambiguity.about))
     return;
   const std::optional<int64_t> dropped = log_limit_.Pass();
-  if (!dropped || !trigger.Say(ambiguity.about)) return;
-  LogWarn("trigger_doubt", {{"namespace", Cut(trigger.namespace_name())},
-                            {"scaledobject", Cut(trigger.name())},
+  if (!dropped || !trigger.SetLogged(ambiguity.about)) return;
+  LogWarn("trigger_doubt", {{"namespace", Truncated(trigger.namespace_name())},
+                            {"scaledobject", Truncated(trigger.name())},
                             {"why", ambiguity.text},
                             {"dropped", *dropped}});
 }
 
-void TriggerEvaluator::Unanswered(CachedTrigger& trigger, const absl::Status& why) const {
+void TriggerEvaluator::ReportUnavailable(CachedTrigger& trigger, const absl::Status& why) const {
   Report(trigger, Outcome::kUnavailable, why.message());
 }
 
-void TriggerEvaluator::Renew(const CachedTrigger& trigger, const ParsedTrigger& parsed,
-                             absl::Time until) const {
-  const Trigger& asked = *parsed.trigger;
-  const MetricTypeInfo& metric = InfoOf(asked.metric);
+void TriggerEvaluator::RenewUntil(const CachedTrigger& trigger, const ParsedTrigger& parsed,
+                                  absl::Time until) const {
+  const Trigger& parsed_trigger = *parsed.trigger;
+  const MetricTypeInfo& metric = InfoOf(parsed_trigger.metric);
   if (IsCostly(metric)) leases_.Renew(metric.costly, until);
-  const bool of_workload = asked.scope == Scope::kWorkload;
-  leases_.RenewLookBack(of_workload ? trigger.namespaces() : std::vector<std::string>(),
-                        trigger.LookBackOf(asked), clock_.Now(), until);
+  const bool is_workload_scope = parsed_trigger.scope == Scope::kWorkload;
+  leases_.RenewLookBack(is_workload_scope ? trigger.namespaces() : std::vector<std::string>(),
+                        trigger.LookBackOf(parsed_trigger), clock_.Now(), until);
   if (signals_.store == nullptr || !parsed.source.has_value()) return;
-  const absl::Status wanted =
-      signals_.store->Want(*parsed.source, EngineQuestionOf(trigger, asked), clock_.Now(), until);
-  wanted.IgnoreError();  // where there is no room its history says so
+  const absl::Status wanted = signals_.store->Want(
+      *parsed.source, EngineQuestionOf(trigger, parsed_trigger), clock_.Now(), until);
+  wanted.IgnoreError();  // if there is no room for the source, its history has the error
   if (!parsed.gateway.has_value()) return;
   signals_.store->Want(*parsed.gateway, GatewayQuestionOf(staleness_), clock_.Now(), until)
       .IgnoreError();
 }
 
 void TriggerEvaluator::Want(CachedTrigger& trigger, const ParsedTrigger& parsed) const {
-  if (WantBlocks(trigger, parsed)) LookForEngines(trigger, parsed);
+  if (WantBlocks(trigger, parsed)) SearchEngines(trigger, parsed);
   const MetricTypeInfo& metric = InfoOf(parsed.trigger->metric);
   const bool has_enough =
       !IsCostly(metric) && trigger.LookBackOf(*parsed.trigger) <= kShortestLookBack;
   if (has_enough && !parsed.source.has_value()) return;
-  Renew(trigger, parsed, trigger.LeaseFrom(clock_.Now()));
+  RenewUntil(trigger, parsed, trigger.LeaseFrom(clock_.Now()));
   if (!IsCostly(metric)) return;
-  const auto fleet = FleetOf(parsed, /*none_listed=*/false);
-  if (fleet.ok() && Lacks(**fleet, metric, staleness_)) wake_sampler_();
+  const auto fleet = FleetOf(parsed, /*source_is_empty=*/false);
+  if (fleet.ok() && NeedsCostlyReading(**fleet, metric, staleness_)) wake_sampler_();
 }
 
 bool TriggerEvaluator::SuggestsProfile(const ParsedTrigger& parsed) const {
@@ -227,21 +232,22 @@ bool TriggerEvaluator::WantBlocks(CachedTrigger& trigger, const ParsedTrigger& p
   return SuggestsProfile(parsed) && trigger.suggestion().IsDue(clock_.Now());
 }
 
-void TriggerEvaluator::Hold(const CachedTrigger& trigger, const ParsedTrigger& parsed) const {
-  Renew(trigger, parsed, clock_.Now() + kShortestLease);
+void TriggerEvaluator::RenewLeases(const CachedTrigger& trigger,
+                                   const ParsedTrigger& parsed) const {
+  RenewUntil(trigger, parsed, clock_.Now() + kShortestLease);
 }
 
-void TriggerEvaluator::LookForEngines(CachedTrigger& trigger, const ParsedTrigger& parsed) const {
+void TriggerEvaluator::SearchEngines(CachedTrigger& trigger, const ParsedTrigger& parsed) const {
   const absl::Time now = clock_.Now();
-  const std::optional<absl::Time> until = trigger.suggestion().Look(now);
+  const std::optional<absl::Time> until = trigger.suggestion().Search(now);
   if (!until) return;
   const SignalSource source = {.namespace_name = trigger.namespace_name(),
                                .place = DiscoveredEngines()};
   const EngineQuestion question = {.look_back = staleness_.stale_after};
-  const auto fleet = FleetOf(parsed, /*none_listed=*/false);
+  const auto fleet = FleetOf(parsed, /*source_is_empty=*/false);
   if (!signals_.store->Want(source, question, now, *until).ok() || !fleet.ok()) return;
   const auto own = OwnPodsOf(*parsed.trigger, trigger.scaled_object(), **fleet);
-  if (own == nullptr) return;  // owners are not known
+  if (own == nullptr) return;  // the pods' owners are unknown
   const SignalHistory found = WithEnginesOf(own.get(), [&](SignalStore::EngineFilter counts) {
     return signals_.store->Of(source, question, now, counts);
   });
@@ -251,8 +257,8 @@ void TriggerEvaluator::LookForEngines(CachedTrigger& trigger, const ParsedTrigge
     trigger.DropCached();
     const std::optional<int64_t> dropped = log_limit_.Pass();
     if (!dropped) return;
-    LogInfo("profile_suggested", {{"namespace", Cut(trigger.namespace_name())},
-                                  {"scaledobject", Cut(trigger.name())},
+    LogInfo("profile_suggested", {{"namespace", Truncated(trigger.namespace_name())},
+                                  {"scaledobject", Truncated(trigger.name())},
                                   {"why", trigger.suggestion().Note()},
                                   {"dropped", *dropped}});
     return;
@@ -264,9 +270,9 @@ bool TriggerEvaluator::ReadsSignals(const ParsedTrigger& parsed) const {
 }
 
 absl::StatusOr<FleetReader::Fleet> TriggerEvaluator::FleetOf(const ParsedTrigger& parsed,
-                                                             bool none_listed) const {
+                                                             bool source_is_empty) const {
   const absl::Time now = clock_.Now();
-  if (!parsed.NeedsNodes() && !IsWithoutEngine(parsed, none_listed)) {
+  if (!parsed.NeedsNodes() && !IsWithoutEngine(parsed, source_is_empty)) {
     return std::make_shared<const FleetHistory>(FleetHistory{.now = now});
   }
   auto fleet =
@@ -276,20 +282,20 @@ absl::StatusOr<FleetReader::Fleet> TriggerEvaluator::FleetOf(const ParsedTrigger
 }
 
 absl::StatusOr<FleetReader::Fleet> TriggerEvaluator::ReadableFleetOf(const ParsedTrigger& parsed,
-                                                                     bool none_listed) const {
-  auto fleet = FleetOf(parsed, none_listed);
+                                                                     bool source_is_empty) const {
+  auto fleet = FleetOf(parsed, source_is_empty);
   if (!fleet.ok()) return fleet;
   const MetricTypeInfo& metric = InfoOf(parsed.trigger->metric);
-  if (!Lacks(**fleet, metric, staleness_)) return fleet;
+  if (!NeedsCostlyReading(**fleet, metric, staleness_)) return fleet;
   return absl::UnavailableError(
       absl::StrCat(metric.name, " is read only while it is asked for: not read yet"));
 }
 
 EngineQuestion TriggerEvaluator::EngineQuestionOf(const CachedTrigger& trigger,
-                                                  const Trigger& asked) const {
-  EngineQuestion question = QuestionOf(asked, staleness_);
-  const absl::Duration look_back = trigger.LookBackOf(asked);
-  if (look_back <= LookBack(asked)) return question;
+                                                  const Trigger& parsed_trigger) const {
+  EngineQuestion question = QuestionOf(parsed_trigger, staleness_);
+  const absl::Duration look_back = trigger.LookBackOf(parsed_trigger);
+  if (look_back <= LookBack(parsed_trigger)) return question;
   question.look_back = std::max(question.look_back, look_back + staleness_.stale_after);
   return question;
 }
@@ -315,19 +321,19 @@ absl::StatusOr<TriggerEvaluator::Inputs> TriggerEvaluator::InputsOf(
   auto own = OwnPodsOf(*parsed.trigger, trigger.scaled_object(), *fleet);
   Inputs inputs{.received = {.history = SignalsOf(trigger, parsed, own.get()), .own = own},
                 .fleet = fleet};
-  ASSIGN_OR_RETURN(inputs.fleet, ReadableFleetOf(parsed, IsNone(inputs.received.history)));
+  ASSIGN_OR_RETURN(inputs.fleet, ReadableFleetOf(parsed, IsEmpty(inputs.received.history)));
   if (own == nullptr || inputs.fleet->generation == fleet->generation) return inputs;
-  // Others may be its own by now, and how often that goes on nobody can tell.
+  // The workload's own pods may have changed in between, again and again: count all engines.
   inputs.received = {.history = SignalsOf(trigger, parsed, nullptr), .own = nullptr};
-  ASSIGN_OR_RETURN(inputs.fleet, ReadableFleetOf(parsed, IsNone(inputs.received.history)));
+  ASSIGN_OR_RETURN(inputs.fleet, ReadableFleetOf(parsed, IsEmpty(inputs.received.history)));
   return inputs;
 }
 
-// Whether its source has news costs no look at the numbers themselves. By time alone a cached
-// decision is right for as long as it states (an average over readings that differ for no time at
-// all), and what it has waited for is not awaited again.
-TriggerEvaluator::Look TriggerEvaluator::LookAt(Question question, CachedTrigger& trigger,
-                                                const ParsedTrigger& parsed) const {
+// Compares generations alone and does not read the signals. A decision states how long it stays
+// valid without new readings; for an average over differing readings that is no time at all. Nodes
+// that the cached decision awaited are not awaited again.
+TriggerEvaluator::CacheLookup TriggerEvaluator::LookUp(Question question, CachedTrigger& trigger,
+                                                       const ParsedTrigger& parsed) const {
   const bool reads_signals = ReadsSignals(parsed);
   const std::shared_ptr<const CachedDecision> cached = trigger.cached();
   const OwnPods* const own = cached == nullptr ? nullptr : cached->own.get();
@@ -336,31 +342,31 @@ TriggerEvaluator::Look TriggerEvaluator::LookAt(Question question, CachedTrigger
     newest = WithEnginesOf(own, [&](SignalStore::EngineFilter counts) {
       return signals_.store->VersionOf(*parsed.source, counts);
     });
-    // Neither ever falls, so an equal sum is of equal ones.
+    // Neither generation ever decreases, so an equal sum means that both are equal.
     if (parsed.gateway.has_value())
       newest.generation += signals_.store->VersionOf(*parsed.gateway).generation;
   }
-  Look look{.fleet = ReadableFleetOf(parsed, reads_signals && newest.is_none)};
-  if (!look.fleet.ok()) {
-    look.standing = look.fleet.status();
-  } else if (const auto standing =
-                 trigger.Standing(question, parsed, **look.fleet, cached, newest.generation)) {
-    look.standing = *standing;
+  CacheLookup lookup{.fleet = ReadableFleetOf(parsed, reads_signals && newest.is_none)};
+  if (!lookup.fleet.ok()) {
+    lookup.answer = lookup.fleet.status();
+  } else if (const auto answer = trigger.EvaluateCached(question, parsed, **lookup.fleet, cached,
+                                                        newest.generation)) {
+    lookup.answer = *answer;
   }
-  return look;
+  return lookup;
 }
 
-std::optional<TriggerEvaluator::Evaluated> TriggerEvaluator::Standing(Question question,
-                                                                      CachedTrigger& trigger,
-                                                                      const Parsed& parsed) const {
-  return LookAt(question, trigger, *parsed).standing;
+std::optional<TriggerEvaluator::Evaluated> TriggerEvaluator::TryCached(Question question,
+                                                                       CachedTrigger& trigger,
+                                                                       const Parsed& parsed) const {
+  return LookUp(question, trigger, *parsed).answer;
 }
 
 TriggerEvaluator::Evaluated TriggerEvaluator::Try(Question question, CachedTrigger& trigger,
                                                   const Parsed& parsed) const {
-  const Look look = LookAt(question, trigger, *parsed);
-  if (look.standing.has_value()) return *look.standing;
-  const FleetReader::Fleet& fleet = *look.fleet;
+  const CacheLookup lookup = LookUp(question, trigger, *parsed);
+  if (lookup.answer.has_value()) return *lookup.answer;
+  const FleetReader::Fleet& fleet = *lookup.fleet;
   if (!ReadsSignals(*parsed)) {
     return Reported(trigger, trigger.Evaluate(question, parsed, *fleet, staleness_));
   }
@@ -377,7 +383,7 @@ TriggerEvaluator::Evaluated TriggerEvaluator::Try(Question question, CachedTrigg
 Evaluation TriggerEvaluator::Reported(CachedTrigger& trigger, Evaluation evaluation) const {
   if (evaluation.is_new) {
     const Decision& decision = evaluation.cached->decision;
-    Report(trigger, OutcomeOf(decision), WhyOf(decision));
+    Report(trigger, OutcomeOf(decision), ReasonOf(decision));
     LogAmbiguity(trigger, decision.ambiguity);
     const ParsedTrigger& parsed = *evaluation.cached->parsed;
     if (SuggestsProfile(parsed) && decision.status.ok()) {

@@ -1,5 +1,5 @@
-// From a question to a cached decision: the trigger as the profiles in force read it, evaluated on
-// a snapshot that is fresh and holds what the trigger needs.
+// Evaluates triggers: parses the metadata under the profiles in force, and decides on a snapshot
+// that is fresh and has the readings that the trigger needs.
 #pragma once
 
 #include <cstdint>
@@ -25,94 +25,100 @@ class TriggerEvaluator {
   using Parsed = std::shared_ptr<const ParsedTrigger>;
   using Evaluated = absl::StatusOr<Evaluation>;
 
-  // All references outlive it.
+  // All references must outlive it.
   TriggerEvaluator(const StalenessLimits& staleness, const Clock& clock, const FleetReader& fleets,
                    Leases& leases, const ProfileStore& profiles, RequestMetrics& metrics,
                    std::function<void()> wake_sampler, const SignalAccess& signals = {});
 
-  // Takes a tenth of a second for the worst metadata that CheckSize() lets through.
+  // Blocks for up to a tenth of a second, for the worst metadata that CheckSize() accepts.
   Parsed Parse(CachedTrigger& trigger) const;
-  // Returns what Parse() would at once, or null if that has to read the metadata.
-  Parsed Known(CachedTrigger& trigger) const;
+  // Returns what Parse() would return, or null if the metadata must be parsed first.
+  Parsed FindParsed(CachedTrigger& trigger) const;
 
-  // The rest takes a `parsed` whose trigger is OK.
+  // All functions below require a `parsed` with a trigger that is OK.
 
-  // Somebody asks: what the trigger needs, costly readings or a longer past than most do, is wanted
-  // for a while, and costly readings from now on when the newest snapshot lacks them.
+  // Must be called for each request. Renews leases on what the trigger needs: costly readings, and
+  // a longer history than most triggers use. Wakes the sampler if the newest snapshot has no costly
+  // reading that the trigger needs.
   void Want(CachedTrigger& trigger, const ParsedTrigger& parsed) const;
 
   // Returns true if Want() looks for engines in the workload's pods, which takes as long as a
   // decision.
   bool WantBlocks(CachedTrigger& trigger, const ParsedTrigger& parsed) const;
 
-  // A stream is open: the same is wanted for a while, without a hurry.
-  void Hold(const CachedTrigger& trigger, const ParsedTrigger& parsed) const;
+  // Renews the same leases for an open stream, without waking the sampler.
+  void RenewLeases(const CachedTrigger& trigger, const ParsedTrigger& parsed) const;
 
-  // UNAVAILABLE: no fresh snapshot, or none with what the trigger needs; the next one may have it.
-  // A cached decision may hold an error of its own, which only other GPUs or metadata cure.
-  // The parts that `question` leaves out may be a moment old. Blocks for the time of a decision.
+  // Returns UNAVAILABLE if there is no fresh snapshot, or it has no readings that the trigger
+  // needs; the next snapshot may have them. Decision::status may hold another error, which lasts
+  // until GPUs or metadata change. Parts that `question` leaves out may be one sample old. Blocks
+  // for the time of a decision.
   Evaluated Try(Question question, CachedTrigger& trigger, const Parsed& parsed) const;
 
-  // What Try() would return without a decision; empty: one is needed. Does not wait for decisions.
-  std::optional<Evaluated> Standing(Question question, CachedTrigger& trigger,
-                                    const Parsed& parsed) const;
+  // Returns what Try() would return without a decision, or nothing if one is needed. Does not wait
+  // for decisions.
+  std::optional<Evaluated> TryCached(Question question, CachedTrigger& trigger,
+                                     const Parsed& parsed) const;
 
-  // A question got `why` instead of a cached decision.
-  void Unanswered(CachedTrigger& trigger, const absl::Status& why) const;
+  // Counts and logs a request that got the error `why` instead of a decision.
+  void ReportUnavailable(CachedTrigger& trigger, const absl::Status& why) const;
 
  private:
-  void Renew(const CachedTrigger& trigger, const ParsedTrigger& parsed, absl::Time until) const;
+  void RenewUntil(const CachedTrigger& trigger, const ParsedTrigger& parsed,
+                  absl::Time until) const;
 
-  // CachedTrigger::SourceFor: INVALID_ARGUMENT, PERMISSION_DENIED as CheckSource() says.
+  // Implements CachedTrigger::SourceFor. Returns INVALID_ARGUMENT or PERMISSION_DENIED as
+  // CheckSource() does.
   absl::StatusOr<std::optional<SignalSource>> SourceFor(const Trigger& trigger,
                                                         const ScaledObjectRef& scaled_object) const;
 
   bool ReadsSignals(const ParsedTrigger& parsed) const;
 
-  // Whether the trigger has no profile, and engines in its pods can be found to suggest one.
+  // Returns true if the trigger has no profile and engines in its pods can be found to suggest one.
   bool SuggestsProfile(const ParsedTrigger& parsed) const;
-  // Looks for the engines of a trigger without a profile, to suggest one. The value does not
-  // change.
-  void LookForEngines(CachedTrigger& trigger, const ParsedTrigger& parsed) const;
+  // Looks for engines in the workload's pods, to suggest a profile. The value does not change.
+  void SearchEngines(CachedTrigger& trigger, const ParsedTrigger& parsed) const;
 
-  // What the trigger is decided on. `none_listed`: its source is of engines, and there are none.
-  absl::StatusOr<FleetReader::Fleet> FleetOf(const ParsedTrigger& parsed, bool none_listed) const;
-  // The nodes, with what a decision needs of them.
+  // Returns the nodes to decide on. `source_is_empty`: no engine is found at the source.
+  absl::StatusOr<FleetReader::Fleet> FleetOf(const ParsedTrigger& parsed,
+                                             bool source_is_empty) const;
+  // Returns the same, or UNAVAILABLE if a costly reading that the decision needs is missing.
   absl::StatusOr<FleetReader::Fleet> ReadableFleetOf(const ParsedTrigger& parsed,
-                                                     bool none_listed) const;
-  // As far back as the newest decision looks.
-  EngineQuestion EngineQuestionOf(const CachedTrigger& trigger, const Trigger& asked) const;
+                                                     bool source_is_empty) const;
+  // Returns a question that looks back as far as the newest decision does.
+  EngineQuestion EngineQuestionOf(const CachedTrigger& trigger,
+                                  const Trigger& parsed_trigger) const;
   SignalHistory SignalsOf(const CachedTrigger& trigger, const ParsedTrigger& parsed,
                           const OwnPods* own) const;
 
-  // What its source said, and nodes that have been looked at since: what was said is then no later
-  // than the instant that is decided for.
+  // The inputs of a decision. The nodes are read after the source, so that no signal is later than
+  // the time that is decided for.
   struct Inputs {
     Observations received;
     FleetReader::Fleet fleet;
   };
-  // `fleet` is as of a moment ago.
+  // `fleet`: an earlier reading of the nodes, which shows the workload's own pods.
   absl::StatusOr<Inputs> InputsOf(const CachedTrigger& trigger, const ParsedTrigger& parsed,
                                   const FleetReader::Fleet& fleet) const;
 
-  // `standing` as Standing() returns it; if it is empty, `fleet` is what to decide on.
-  struct Look {
+  // `answer` is the result of TryCached(). If it is empty, `fleet` is the input of the decision.
+  struct CacheLookup {
     absl::StatusOr<FleetReader::Fleet> fleet;
-    std::optional<Evaluated> standing = std::nullopt;
+    std::optional<Evaluated> answer = std::nullopt;
   };
-  Look LookAt(Question question, CachedTrigger& trigger, const ParsedTrigger& parsed) const;
+  CacheLookup LookUp(Question question, CachedTrigger& trigger, const ParsedTrigger& parsed) const;
   Evaluation Reported(CachedTrigger& trigger, Evaluation evaluation) const;
 
-  // Counts it and logs it.
+  // Counts the outcome, and logs it if it changed.
   void Report(CachedTrigger& trigger, Outcome outcome, absl::string_view why) const;
   void LogBadMetadata(CachedTrigger& trigger, absl::string_view keys) const;
-  // Once for each thing that is ambiguous: the text names others, who may come and go with each
-  // Job. The value may be right all the same, of what sleeps: it is no outcome.
+  // Logs each kind of ambiguity once: its text names other workloads, and those change with each
+  // Job. An ambiguity is no outcome, because the value may be right, as for a sleeping workload.
   void LogAmbiguity(CachedTrigger& trigger, const AmbiguityWarning& ambiguity) const;
 
-  // How many lines were dropped before this one, when it is another outcome than was last said and
-  // the log has room; what finds none is said the next time.
-  std::optional<int64_t> MaySay(CachedTrigger& trigger, Outcome outcome) const;
+  // Returns how many lines were dropped before this one if `outcome` differs from the one logged
+  // last and the rate limit allows a line. Otherwise returns nothing; the next call tries again.
+  std::optional<int64_t> ClaimLogLine(CachedTrigger& trigger, Outcome outcome) const;
 
   const StalenessLimits staleness_;
   const Clock& clock_;

@@ -1,5 +1,4 @@
-// A cached decision that stands is the one that would be made anew, whatever was heard and however
-// late.
+// A cached decision equals a new one, whatever readings arrive and however late.
 #include "serve/trigger_evaluator.h"
 
 #include <array>
@@ -30,7 +29,7 @@ namespace {
 const StalenessLimits kOfEngines{
     .stale_after = absl::Seconds(6), .grace = absl::Seconds(15), .forget_after = absl::Seconds(40)};
 
-// One pod with a GPU and an engine each, in one namespace.
+// A pod with one GPU and one engine. All are in one namespace.
 struct EnginePod {
   std::string node;
   std::string workload;
@@ -57,15 +56,16 @@ externalscaler::ScaledObjectRef RefOfCrowd(const std::map<std::string, std::stri
   return ref;
 }
 
-// Agents, engines and a queue that tell what the test says, and who is asked.
+// A TriggerEvaluator with agents, engines and a queue, which send the readings that a test
+// provides.
 class Crowd {
  public:
   Crowd() { store_.Listed(std::vector<std::string>{"gpu-0:1", "gpu-1:1"}); }
 
-  // From its node's next word on.
-  void Give(size_t pod, const std::string& workload) { pods_[pod].workload = workload; }
+  // Takes effect with the node's next snapshot.
+  void SetOwner(size_t pod, const std::string& workload) { pods_[pod].workload = workload; }
 
-  void SayNode(const std::string& node, double utilization_percent) {
+  void ReportNode(const std::string& node, double utilization_percent) {
     NodeSnapshot snapshot = SnapshotOf(2, clock_.Now(), node);
     AddPods(snapshot);
     size_t next = 0;
@@ -85,7 +85,7 @@ class Crowd {
     store_.Received(absl::StrCat(node, ":1"), std::move(update));
   }
 
-  // Its engines in these pods, by their numbers.
+  // The node's engines are in the pods with a true element.
   void ListEngines(const std::string& node, const std::vector<bool>& found) {
     NodeEngines engines{.namespaces = {"crowd"}};
     for (size_t i = 0; i < pods_.size(); ++i) {
@@ -94,7 +94,7 @@ class Crowd {
     found_.List(node, engines, clock_.Now());
   }
 
-  void SayEngine(size_t pod, absl::StatusOr<EngineReading> reading) {
+  void ReportEngine(size_t pod, absl::StatusOr<EngineReading> reading) {
     found_.Take(pods_[pod].node, pods_[pod].place,
                 {.at = clock_.Now(), .engine = "vllm", .reading = std::move(reading)});
   }
@@ -107,14 +107,14 @@ class Crowd {
     found_.Expect(found_.Subscription(clock_.Now()), {"gpu-0", "gpu-1"}, clock_.Now());
   }
 
-  TriggerEvaluator::Evaluated Ask(Question question, CachedTrigger& trigger) {
+  TriggerEvaluator::Evaluated Evaluate(Question question, CachedTrigger& trigger) {
     const TriggerEvaluator::Parsed parsed = evaluator_.Parse(trigger);
     evaluator_.Want(trigger, *parsed);
     return evaluator_.Try(question, trigger, parsed);
   }
 
-  // What is decided on all that is known, and nothing of before; nothing: it is awaited.
-  std::optional<Decision> DecideAnew(CachedTrigger& trigger) {
+  // Returns a decision without any cache, or nothing if readings are awaited.
+  std::optional<Decision> DecideUncached(CachedTrigger& trigger) {
     const TriggerEvaluator::Parsed parsed = evaluator_.Parse(trigger);
     SignalHistory signals =
         signals_.Of(*parsed->source, QuestionOf(*parsed->trigger, kOfEngines), clock_.Now());
@@ -165,53 +165,53 @@ externalscaler::ScaledObjectRef QueueRef() {
                      {"jobsPerReplica", "5"}});
 }
 
-TEST(TriggerEvaluator, NewsOfEnginesOfOthersAndOfSourcesOfOthersCostNoDecision) {
+TEST(TriggerEvaluator, ReadingsOfOtherWorkloadsEnginesCauseNoDecision) {
   Crowd crowd;
   CachedTrigger llm(InFlightRef("llm", "0s"));
-  crowd.SayNode("gpu-0", 60);
-  crowd.SayNode("gpu-1", 60);
-  EXPECT_FALSE(crowd.Ask(Question::kAll, llm).ok()) << "nobody has looked yet";
+  crowd.ReportNode("gpu-0", 60);
+  crowd.ReportNode("gpu-1", 60);
+  EXPECT_FALSE(crowd.Evaluate(Question::kAll, llm).ok()) << "no engine is read yet";
   crowd.Expect();
   crowd.ListEngines("gpu-0", {true, true, true, true});
   crowd.ListEngines("gpu-1", {true, true, true, true});
-  for (size_t pod = 0; pod < crowd.pods(); ++pod) crowd.SayEngine(pod, Crowd::Requests(0, 5));
-  const TriggerEvaluator::Evaluated first = crowd.Ask(Question::kAll, llm);
+  for (size_t pod = 0; pod < crowd.pods(); ++pod) crowd.ReportEngine(pod, Crowd::Requests(0, 5));
+  const TriggerEvaluator::Evaluated first = crowd.Evaluate(Question::kAll, llm);
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_EQ(first->cached->decision.value, 10);
   const int decided = crowd.decided();
 
   crowd.clock().Advance(absl::Seconds(1));
-  crowd.SayEngine(0, Crowd::Requests(7, 5));
-  crowd.SayEngine(2, absl::UnavailableError("connection refused"));
-  const TriggerEvaluator::Evaluated second = crowd.Ask(Question::kAll, llm);
+  crowd.ReportEngine(0, Crowd::Requests(7, 5));
+  crowd.ReportEngine(2, absl::UnavailableError("connection refused"));
+  const TriggerEvaluator::Evaluated second = crowd.Evaluate(Question::kAll, llm);
   ASSERT_TRUE(second.ok()) << second.status();
   EXPECT_EQ(second->cached, first->cached);
   EXPECT_EQ(crowd.decided(), decided);
 
-  crowd.SayEngine(1, Crowd::Requests(7, 5));
-  const TriggerEvaluator::Evaluated third = crowd.Ask(Question::kAll, llm);
+  crowd.ReportEngine(1, Crowd::Requests(7, 5));
+  const TriggerEvaluator::Evaluated third = crowd.Evaluate(Question::kAll, llm);
   ASSERT_TRUE(third.ok()) << third.status();
   EXPECT_EQ(third->cached->decision.value, 17);
   EXPECT_EQ(crowd.decided(), decided + 1);
 }
 
-// One step of the clock, and what somebody tells or does not.
-void Pass(Random& random, Crowd& crowd) {
+// Advances the clock by one step, and lets random nodes, engines and the queue report.
+void AdvanceRandomly(Random& random, Crowd& crowd) {
   constexpr std::array<int, 6> kSteps = {5, 200, 800, 1000, 3000, 7000};
   crowd.clock().Advance(
       absl::Milliseconds(kSteps[static_cast<size_t>(random.Whole(0, kSteps.size() - 1))]));
   for (const std::string node : {"gpu-0", "gpu-1"}) {
-    if (random.Whole(0, 3) == 0) crowd.SayNode(node, random.Often() ? 0 : random.Whole(0, 100));
+    if (random.Whole(0, 3) == 0) crowd.ReportNode(node, random.Often() ? 0 : random.Whole(0, 100));
     if (random.Whole(0, 19) > 0) continue;
     crowd.ListEngines(node, {random.Often(), random.Often(), random.Often(), random.Often()});
   }
   for (size_t pod = 0; pod < crowd.pods(); ++pod) {
     if (random.Whole(0, 3) > 0) continue;
     if (random.Often()) {
-      crowd.SayEngine(pod,
-                      Crowd::Requests(random.Whole(0, 1), random.Often() ? 0 : random.Whole(0, 9)));
+      crowd.ReportEngine(
+          pod, Crowd::Requests(random.Whole(0, 1), random.Often() ? 0 : random.Whole(0, 9)));
     } else {
-      crowd.SayEngine(pod, absl::UnavailableError("connection refused"));
+      crowd.ReportEngine(pod, absl::UnavailableError("connection refused"));
     }
   }
   if (random.Whole(0, 3) == 0) {
@@ -230,33 +230,33 @@ void Pass(Random& random, Crowd& crowd) {
   crowd.Expect();
 }
 
-TEST(TriggerEvaluator, VerdictThatStandsIsTheOneMadeAnew) {
-  int stood = 0;
-  int anew = 0;
+TEST(TriggerEvaluator, CachedDecisionEqualsANewOne) {
+  int cached = 0;
+  int fresh = 0;
   ForManySeeds([&](Random& random) {
     Crowd crowd;
-    crowd.SayNode("gpu-0", 50);
-    crowd.SayNode("gpu-1", 50);
+    crowd.ReportNode("gpu-0", 50);
+    crowd.ReportNode("gpu-1", 50);
     std::vector<std::unique_ptr<CachedTrigger>> triggers;
     for (const externalscaler::ScaledObjectRef& ref :
          {InFlightRef("llm", "0s"), InFlightRef("chat", "10s"), QueueRef(),
           RefOfCrowd({{"profile", "vllm-inference"}, {"workload", "chat"}})}) {
       triggers.push_back(std::make_unique<CachedTrigger>(ref));
-      EXPECT_FALSE(crowd.Ask(Question::kAll, *triggers.back()).ok()) << "nothing is read yet";
+      EXPECT_FALSE(crowd.Evaluate(Question::kAll, *triggers.back()).ok()) << "nothing is read yet";
     }
     crowd.Expect();
     crowd.ListEngines("gpu-0", {true, true, true, true});
     crowd.ListEngines("gpu-1", {true, true, true, true});
     for (int step = 0; step < 40 && !testing::Test::HasFailure(); ++step) {
       SCOPED_TRACE(step);
-      Pass(random, crowd);
+      AdvanceRandomly(random, crowd);
       for (size_t i = 0; i < triggers.size(); ++i) {
         SCOPED_TRACE(i);
         const Question question = random.Often() ? Question::kAll : Question::kActivity;
-        const TriggerEvaluator::Evaluated evaluated = crowd.Ask(question, *triggers[i]);
-        const std::optional<Decision> want = crowd.DecideAnew(*triggers[i]);
+        const TriggerEvaluator::Evaluated evaluated = crowd.Evaluate(question, *triggers[i]);
+        const std::optional<Decision> want = crowd.DecideUncached(*triggers[i]);
         if (!evaluated.ok() || !want.has_value()) continue;
-        (evaluated->is_new ? anew : stood) += 1;
+        (evaluated->is_new ? fresh : cached) += 1;
         const Decision& got = evaluated->cached->decision;
         EXPECT_EQ(got.status.code(), want->status.code()) << got.status << want->status;
         EXPECT_EQ(got.active, want->active) << got.active_because << "; " << want->active_because;
@@ -269,21 +269,21 @@ TEST(TriggerEvaluator, VerdictThatStandsIsTheOneMadeAnew) {
       }
     }
   });
-  EXPECT_GT(stood, 3000);
-  EXPECT_GT(anew, 3000);
+  EXPECT_GT(cached, 3000);
+  EXPECT_GT(fresh, 3000);
 }
 
-// What is logged while it is asked `times`, a second apart; `before` each time, who holds GPUs may
-// change.
-std::string LogOfAsking(
+// Evaluates the trigger `times`, a second apart, and returns the log. `before` may change the pods'
+// owners each time.
+std::string LogOfEvaluations(
     Crowd& crowd, CachedTrigger& trigger, int times = 3,
     const std::function<void(int)>& before = [](int) {}) {
   testing::internal::CaptureStderr();
   for (int i = 0; i < times; ++i) {
     before(i);
-    crowd.SayNode("gpu-0", 60);
-    crowd.SayNode("gpu-1", 60);
-    const TriggerEvaluator::Evaluated evaluated = crowd.Ask(Question::kAll, trigger);
+    crowd.ReportNode("gpu-0", 60);
+    crowd.ReportNode("gpu-1", 60);
+    const TriggerEvaluator::Evaluated evaluated = crowd.Evaluate(Question::kAll, trigger);
     EXPECT_TRUE(evaluated.ok()) << evaluated.status();
     crowd.clock().Advance(absl::Seconds(1));
   }
@@ -298,45 +298,45 @@ int AmbiguitiesIn(const std::string& log) {
   return lines;
 }
 
-TEST(TriggerEvaluator, AWorkloadThatNoPodIsOfIsLoggedOnce) {
+TEST(TriggerEvaluator, WorkloadWithoutPodsIsLoggedOnce) {
   Crowd crowd;
   CachedTrigger slip(RefOfCrowd({{"workload", "StatefulSet/llm"}}));
-  const std::string log = LogOfAsking(crowd, slip);
+  const std::string log = LogOfEvaluations(crowd, slip);
   EXPECT_THAT(log, testing::HasSubstr("level=warn event=trigger_doubt namespace=crowd "));
   EXPECT_THAT(log, testing::HasSubstr("no pods of StatefulSet/llm hold GPUs"));
   EXPECT_THAT(log, testing::HasSubstr("is Deployment/llm meant?"));
   EXPECT_EQ(AmbiguitiesIn(log), 1) << log;
-  EXPECT_EQ(LogOfAsking(crowd, slip), "");
+  EXPECT_EQ(LogOfEvaluations(crowd, slip), "");
   CachedTrigger right(RefOfCrowd({{"workload", "Deployment/llm"}}));
-  EXPECT_EQ(LogOfAsking(crowd, right), "");
+  EXPECT_EQ(LogOfEvaluations(crowd, right), "");
 }
 
-// The owners of pods 0 and, where `all`, of the others too take turns while it is asked; what the
-// explanations say of that.
-std::string LogOfTurns(CachedTrigger& trigger, bool all, std::set<std::string>& notes) {
+// Evaluates the trigger while the owner of pod 0, or of all pods, alternates. Adds the first note
+// of each decision to `notes`.
+std::string LogOfAlternatingOwners(CachedTrigger& trigger, bool all, std::set<std::string>& notes) {
   Crowd crowd;
-  return LogOfAsking(crowd, trigger, 10, [&](int i) {
+  return LogOfEvaluations(crowd, trigger, 10, [&](int i) {
     if (i > 0) notes.insert(trigger.cached()->decision.notes.front());
     for (size_t pod = 0; pod < (all ? crowd.pods() : 1); ++pod) {
-      crowd.Give(pod, absl::StrCat("job-", i % 2));
+      crowd.SetOwner(pod, absl::StrCat("job-", i % 2));
     }
   });
 }
 
-TEST(TriggerEvaluator, JobsThatTakeTurnsBesideAWorkloadThatNoPodIsOfAreNoNewDoubt) {
+TEST(TriggerEvaluator, AlternatingJobsCauseNoSecondAmbiguity) {
   CachedTrigger asleep(RefOfCrowd({{"podRegex", "asleep-.*"}}));
   std::set<std::string> notes;
-  const std::string log = LogOfTurns(asleep, /*all=*/false, notes);
-  EXPECT_EQ(notes.size(), 2u) << "the explanation names who holds them now";
+  const std::string log = LogOfAlternatingOwners(asleep, /*all=*/false, notes);
+  EXPECT_EQ(notes.size(), 2u) << "the explanation names the present holders";
   EXPECT_EQ(AmbiguitiesIn(log), 1) << log;
 }
 
-TEST(TriggerEvaluator, OwnersThatTakeTurnsToBeTheOnlyOneAreOneGuess) {
+TEST(TriggerEvaluator, AlternatingOnlyOwnersAreLoggedOnce) {
   externalscaler::ScaledObjectRef ref = RefOfCrowd({});
   ref.set_name("gateway");
   CachedTrigger guess(ref);
   std::set<std::string> notes;
-  const std::string log = LogOfTurns(guess, /*all=*/true, notes);
+  const std::string log = LogOfAlternatingOwners(guess, /*all=*/true, notes);
   EXPECT_GE(notes.size(), 2u);
   EXPECT_EQ(AmbiguitiesIn(log), 1) << log;
   EXPECT_THAT(log, testing::HasSubstr("the only owner of GPU pods in namespace crowd"));

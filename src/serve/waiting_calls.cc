@@ -10,23 +10,23 @@ void WaitingCalls::Add(absl::Time deadline, const std::string& peer, size_t byte
                        Attempt attempt) {
   {
     MutexLock lock(mutex_);
-    if (Share& share = shares_[peer]; !closed_ && HasRoom(share, bytes)) {
-      for (Share* const counted : {&share, &all_}) {
+    if (Usage& usage = per_peer_[peer]; !closed_ && HasRoom(usage, bytes)) {
+      for (Usage* const counted : {&usage, &all_}) {
         ++counted->calls;
         counted->bytes += bytes;
       }
       calls_.push_back({deadline, peer, bytes, std::move(attempt)});
       return;
     }
-    if (shares_[peer].calls == 0) shares_.erase(peer);
+    if (per_peer_[peer].calls == 0) per_peer_.erase(peer);
   }
   attempt(true);
 }
 
-bool WaitingCalls::HasRoom(const Share& share, size_t bytes) const {
-  const size_t calls_left = kMostCalls - (all_.calls - share.calls);
-  const size_t bytes_left = kMostBytes - (all_.bytes - share.bytes);
-  return share.calls < calls_left / 2 && share.bytes + bytes <= bytes_left / 2;
+bool WaitingCalls::HasRoom(const Usage& usage, size_t bytes) const {
+  const size_t calls_left = kMostCalls - (all_.calls - usage.calls);
+  const size_t bytes_left = kMostBytes - (all_.bytes - usage.bytes);
+  return usage.calls < calls_left / 2 && usage.bytes + bytes <= bytes_left / 2;
 }
 
 void WaitingCalls::Retry(absl::Time now) {
@@ -41,12 +41,12 @@ void WaitingCalls::Retry(absl::Time now) {
   {
     MutexLock lock(mutex_);
     for (auto call = answered; call != calls.end(); ++call) {
-      const auto share = shares_.find(call->peer);
-      for (Share* const counted : {&share->second, &all_}) {
+      const auto usage = per_peer_.find(call->peer);
+      for (Usage* const counted : {&usage->second, &all_}) {
         --counted->calls;
         counted->bytes -= call->bytes;
       }
-      if (share->second.calls == 0) shares_.erase(share);
+      if (usage->second.calls == 0) per_peer_.erase(usage);
     }
     calls.erase(answered, calls.end());
     if (!closed_) {
@@ -55,7 +55,7 @@ void WaitingCalls::Retry(absl::Time now) {
       return;
     }
   }
-  for (const Call& call : calls) call.attempt(true);  // closed in the meantime
+  for (const Call& call : calls) call.attempt(true);  // Close() was called in the meantime
 }
 
 size_t WaitingCalls::size() const {

@@ -1,4 +1,4 @@
-// Calls that wait for a snapshot, without a thread of their own.
+// Calls that wait for a snapshot without holding a thread.
 #pragma once
 
 #include <cstddef>
@@ -15,22 +15,22 @@ namespace gpuscaler {
 // Thread-safe.
 class WaitingCalls {
  public:
-  // Answers the call and says so; at its `last` chance it must. Never called again after that.
+  // Returns true if it answered the call. If `last`, it must answer. Never called again after that.
   using Attempt = std::function<bool(bool last)>;
 
-  // Tried at each Retry() until it answers, the last time when `deadline` has passed. At once, and
-  // for the last time, after Close(), or if the peer's calls would be more than half of the number
-  // or bytes that other peers leave.
+  // Calls `attempt` at each Retry() until it answers, the last time when `deadline` has passed.
+  // Makes the last attempt at once after Close(), or if the peer would have more than half of the
+  // number or bytes that other peers leave.
   void Add(absl::Time deadline, const std::string& peer, size_t bytes, Attempt attempt);
 
   void Retry(absl::Time now);
 
   size_t size() const;
 
-  // InfiniteFuture when nobody waits.
+  // Returns InfiniteFuture if no call waits.
   absl::Time NextDeadline() const;
 
-  // Everybody's last chance, now and from now on.
+  // Makes the last attempt for all calls, also for those added later.
   void Close();
 
  private:
@@ -40,20 +40,20 @@ class WaitingCalls {
     size_t bytes;
     Attempt attempt;
   };
-  // Calls that wait, those that a Retry() has in hand among them.
-  struct Share {
+  // Waiting calls, including those that a running Retry() has taken out of calls_.
+  struct Usage {
     size_t calls = 0;
     size_t bytes = 0;
   };
   static constexpr size_t kMostCalls = 20'000;
   static constexpr size_t kMostBytes = size_t{64} << 20;
 
-  bool HasRoom(const Share& share, size_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool HasRoom(const Usage& usage, size_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable Mutex mutex_;
   std::vector<Call> calls_ ABSL_GUARDED_BY(mutex_);
-  Share all_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, Share> shares_ ABSL_GUARDED_BY(mutex_);  // by peer
+  Usage all_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, Usage> per_peer_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

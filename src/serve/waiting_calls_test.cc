@@ -12,7 +12,7 @@ namespace {
 
 const absl::Time kNow = absl::FromUnixSeconds(1'767'225'600);
 
-TEST(WaitingCalls, CallIsTriedUntilItAnswers) {
+TEST(WaitingCalls, CallIsRetriedUntilItAnswers) {
   WaitingCalls calls;
   int tries = 0;
   calls.Add(kNow + absl::Seconds(1), "a", 0, [&](bool last) {
@@ -28,7 +28,7 @@ TEST(WaitingCalls, CallIsTriedUntilItAnswers) {
   EXPECT_EQ(calls.NextDeadline(), absl::InfiniteFuture());
 }
 
-TEST(WaitingCalls, DeadlineIsTheLastChance) {
+TEST(WaitingCalls, DeadlineIsTheLastAttempt) {
   WaitingCalls calls;
   std::vector<bool> chances;
   calls.Add(kNow + absl::Seconds(1), "a", 0, [&](bool last) {
@@ -41,7 +41,7 @@ TEST(WaitingCalls, DeadlineIsTheLastChance) {
   EXPECT_THAT(chances, ::testing::ElementsAre(false, true));
 }
 
-TEST(WaitingCalls, EverybodyIsAnsweredWhenItCloses) {
+TEST(WaitingCalls, CloseAnswersAllCalls) {
   WaitingCalls calls;
   int answered = 0;
   const auto answer_last = [&](bool last) {
@@ -52,10 +52,10 @@ TEST(WaitingCalls, EverybodyIsAnsweredWhenItCloses) {
   calls.Close();
   EXPECT_EQ(answered, 1);
   calls.Add(absl::InfiniteFuture(), "a", 0, answer_last);
-  EXPECT_EQ(answered, 2) << "a latecomer";
+  EXPECT_EQ(answered, 2) << "added after Close()";
 }
 
-TEST(WaitingCalls, WhatMemoryIsNotKeptForIsAnsweredAtOnce) {
+TEST(WaitingCalls, CallBeyondTheMemoryLimitIsAnsweredAtOnce) {
   constexpr size_t kMiB = size_t{1} << 20;
   WaitingCalls calls;
   int answered = 0;
@@ -75,7 +75,7 @@ TEST(WaitingCalls, WhatMemoryIsNotKeptForIsAnsweredAtOnce) {
   EXPECT_EQ(answered, 4) << "the answered ones hold nothing";
 }
 
-TEST(WaitingCalls, NoPeersTogetherTakeAllThatIsKept) {
+TEST(WaitingCalls, PeersTogetherCannotFillTheLimit) {
   WaitingCalls calls;
   int answered = 0;
   const auto answer_last = [&](bool last) {
@@ -91,8 +91,8 @@ TEST(WaitingCalls, NoPeersTogetherTakeAllThatIsKept) {
   EXPECT_EQ(calls.size(), 15'001);
 }
 
-// Closing meets a retry that has the calls in hand.
-TEST(WaitingCalls, NobodyIsForgottenBetweenARetryAndTheClose) {
+// Close() may be called while Retry() has taken the calls out.
+TEST(WaitingCalls, NoCallIsLostBetweenRetryAndClose) {
   for (int round = 0; round < 200; ++round) {
     WaitingCalls calls;
     std::atomic<int> answered = 0;

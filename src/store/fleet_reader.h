@@ -1,4 +1,4 @@
-// What decisions are made on, whoever gathers it: this node's readings alone, or a whole fleet's.
+// The interface through which decisions read GPUs: those of this node, or of a whole fleet.
 #pragma once
 
 #include <cstdint>
@@ -20,34 +20,34 @@ class FleetReader {
 
   virtual ~FleetReader() = default;
 
-  // What these pods may be on. UNAVAILABLE while too little is known to decide on:
-  // the HPA then holds, where a made-up 0 would scale a busy workload in.
+  // Returns the nodes that these pods may be on. Returns UNAVAILABLE while readings do not suffice
+  // for a decision: the HPA then holds, whereas a made-up 0 would scale in a busy workload.
   virtual absl::StatusOr<Fleet> Of(const PodInterest& wanted) const = 0;
 
-  // Every node; otherwise the same.
+  // Returns all nodes, or UNAVAILABLE in the same cases.
   virtual absl::StatusOr<Fleet> All() const = 0;
 
-  // The status that both would have now.
+  // Returns the status that Of() and All() would return.
   virtual absl::Status Check() const = 0;
 
-  // When the newest reading of all was taken; InfinitePast before the first.
+  // Returns when the newest of all readings was taken, or InfinitePast before the first.
   virtual absl::Time NewestAt() const = 0;
 
   struct Changes {
     int64_t generation = 0;  // the newest
-    bool of_all = false;     // something that all decisions depend on
-    // Of a namespace besides its owners', whoever's.
+    bool of_all = false;     // true: all decisions may change
+    // The owners with changed pods. A namespace with any change is also listed without an owner.
     std::vector<PodsOf> pods;
   };
-  // What decisions depend on that has changed behind `generation`.
+  // Returns the inputs of decisions that have changed since `generation`.
   virtual Changes ChangedSince(int64_t generation) const = 0;
 
-  // Whether Of() gives what the pods of the owner that is wanted are on, and not whoever's: until
-  // these have changed.
+  // Returns true if Of() returns the nodes of the wanted owner's pods alone, and false if it
+  // returns those of any owner's. May change only when these pods change.
   virtual bool Knows(const PodInterest& wanted) const = 0;
 
-  // Blocks until there is something newer than `generation`, `timeout` of real time has passed or
-  // no more is to come; the newest generation then, 0 before the first.
+  // Blocks until there is a generation newer than `generation`, `timeout` of real time has passed,
+  // or the reader is closed. Returns the newest generation, 0 before the first.
   virtual int64_t WaitForGeneration(int64_t generation, absl::Duration timeout) const = 0;
 };
 

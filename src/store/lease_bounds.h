@@ -1,17 +1,16 @@
-// How long a lease lasts, whoever gives it (DESIGN 3).
+// The bounds of the length of a lease, in all roles (DESIGN 3).
 #pragma once
 
 #include "absl/time/time.h"
 
 namespace gpuscaler {
 
-// Three polls of KEDA's default pollingInterval of 30 s: one that comes late, or is lost, ends
-// none.
+// Three times KEDA's default pollingInterval of 30 s, so that a late or lost poll ends no lease.
 inline constexpr absl::Duration kShortestLease = absl::Seconds(90);
 
-// Three polls of a pollingInterval of one hour, the longest in use. A lease follows the gaps
-// between questions, and after an outage of KEDA the gap is the outage's: what nobody asks for any
-// more is read for so long at most. Agents give no longer one either, whatever an aggregator wants.
+// Three times a pollingInterval of one hour, the longest in use. The length of a lease follows the
+// gaps between requests, and an outage of KEDA is such a gap. This limits how long a source is read
+// that no trigger needs any more. Agents cap the leases of aggregators at it too.
 inline constexpr absl::Duration kLongestLease = absl::Hours(3);
 
 }  // namespace gpuscaler

@@ -5,16 +5,16 @@
 namespace gpuscaler {
 namespace {
 
-// Names come from whoever asks. Beyond so many a look-back counts for all namespaces.
+// Clients choose the names. Beyond this number a look-back counts for all namespaces.
 constexpr size_t kMostNamespaces = 10'000;
 
 constexpr absl::Duration kSweepEvery = absl::Minutes(1);
 
 }  // namespace
 
-void Leases::Renew(const CostlyReadings& wanted, absl::Time until) {
+void Leases::Renew(const CostlyReadings& readings, absl::Time until) {
   MutexLock lock(mutex_);
-  if (wanted.pcie) pcie_until_ = std::max(pcie_until_, until);
+  if (readings.pcie) pcie_until_ = std::max(pcie_until_, until);
 }
 
 CostlyReadings Leases::Subscription(absl::Time now) const {
@@ -42,8 +42,8 @@ void Leases::Sweep(absl::Time now) {
 absl::Duration Leases::LookBack(const std::set<std::string>& namespaces, absl::Time now) const {
   MutexLock lock(mutex_);
   absl::Duration longest = kShortestLookBack;
-  const auto of_all = look_backs_.find("");
-  if (of_all != look_backs_.end()) longest = std::max(longest, of_all->second.Longest(now));
+  const auto all = look_backs_.find("");
+  if (all != look_backs_.end()) longest = std::max(longest, all->second.Longest(now));
   for (const std::string& name : namespaces) {
     const auto found = look_backs_.find(name);
     if (found != look_backs_.end()) longest = std::max(longest, found->second.Longest(now));

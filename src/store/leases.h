@@ -1,4 +1,4 @@
-// What is wanted, and until when: costly readings, and how much of the past.
+// Leases on costly readings and on how much history is kept.
 #pragma once
 
 #include <map>
@@ -13,27 +13,27 @@
 
 namespace gpuscaler {
 
-// What is kept of the past, asked for or not: as far as utilisation and the profiles of engines
-// look back.
+// How much history is kept without a lease. Utilization and the profiles of engines look back no
+// further.
 constexpr absl::Duration kShortestLookBack = absl::Minutes(2);
 
-// A lease ends by itself: who still wants the reading renews it (DESIGN 3). Thread-safe.
+// Leases expire unless triggers renew them (DESIGN 3). Thread-safe.
 class Leases {
  public:
   // Never shortens a longer lease.
-  void Renew(const CostlyReadings& wanted, absl::Time until);
+  void Renew(const CostlyReadings& readings, absl::Time until);
 
   CostlyReadings Subscription(absl::Time now) const;
 
-  // Decisions on pods of these namespaces look back so far; of none: on whatever there is. What is
-  // no longer than kShortestLookBack needs no lease.
+  // Keeps `look_back` of history for nodes with pods of these namespaces until `until`; for all
+  // nodes if `namespaces` is empty. A look-back up to kShortestLookBack needs no lease.
   void RenewLookBack(const std::vector<std::string>& namespaces, absl::Duration look_back,
                      absl::Time now, absl::Time until);
 
-  // How far decisions look back where pods of these namespaces are, to a minute more;
-  // kShortestLookBack at least.
+  // Returns how much history a node with pods of these namespaces must keep, rounded up to a
+  // minute; kShortestLookBack at least.
   absl::Duration LookBack(const std::set<std::string>& namespaces, absl::Time now) const;
-  // Where nobody knows whose pods are.
+  // Returns the same for a node with unknown pods.
   absl::Duration LongestLookBack(absl::Time now) const;
 
  private:
@@ -41,7 +41,7 @@ class Leases {
 
   mutable Mutex mutex_;
   absl::Time pcie_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  // By namespace; "": whatever there is.
+  // Keyed by namespace; "" for all.
   std::map<std::string, LookBacks> look_backs_ ABSL_GUARDED_BY(mutex_);
   absl::Time swept_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };

@@ -7,7 +7,7 @@
 namespace gpuscaler {
 namespace {
 
-TEST(Leases, CostlyReadingIsWantedUntilItsLeaseEnds) {
+TEST(Leases, CostlyReadingIsRequestedUntilItsLeaseEnds) {
   FakeClock clock;
   Leases leases;
   EXPECT_FALSE(leases.Subscription(clock.Now()).pcie);
@@ -26,16 +26,16 @@ TEST(Leases, ShorterRenewalKeepsTheLongerLease) {
   EXPECT_TRUE(leases.Subscription(clock.Now()).pcie);
 }
 
-TEST(Leases, PastIsKeptAsLongAsSomebodyLooksBackOnIt) {
+TEST(Leases, HistoryIsKeptForTheLongestLookBack) {
   Leases leases;
   const absl::Time now = absl::UnixEpoch();
-  EXPECT_EQ(leases.LookBack({"a"}, now), kShortestLookBack) << "nobody asked";
+  EXPECT_EQ(leases.LookBack({"a"}, now), kShortestLookBack) << "without a lease";
   leases.RenewLookBack({"a", "opened"}, absl::Minutes(10), now, now + absl::Seconds(90));
   leases.RenewLookBack({"a"}, absl::Seconds(299), now, now + absl::Seconds(180));
   EXPECT_EQ(leases.LookBack({"a", "b"}, now), absl::Minutes(10));
   EXPECT_EQ(leases.LookBack({"opened"}, now), absl::Minutes(10));
   EXPECT_EQ(leases.LookBack({"b"}, now), kShortestLookBack);
-  EXPECT_EQ(leases.LongestLookBack(now), absl::Minutes(10)) << "nobody knows whose pods are there";
+  EXPECT_EQ(leases.LongestLookBack(now), absl::Minutes(10)) << "a node with unknown pods";
   const absl::Time later = now + absl::Seconds(90);
   EXPECT_EQ(leases.LookBack({"a"}, later), absl::Minutes(5));
   leases.RenewLookBack({}, absl::Minutes(15), later, later + absl::Seconds(90));
@@ -43,7 +43,7 @@ TEST(Leases, PastIsKeptAsLongAsSomebodyLooksBackOnIt) {
   EXPECT_EQ(leases.LookBack({"a"}, later + absl::Seconds(90)), kShortestLookBack);
 }
 
-TEST(Leases, EndlessNamespacesCountTogether) {
+TEST(Leases, NamespacesBeyondTheLimitCountTogether) {
   Leases leases;
   const absl::Time now = absl::FromUnixSeconds(1'767'225'600);
   for (int i = 0; i < 10'000; ++i) {

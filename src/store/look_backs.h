@@ -1,4 +1,4 @@
-// How far decisions look back on something, for as long as each of them is still made.
+// Look-backs of decisions, each with a lease.
 #pragma once
 
 #include <map>
@@ -10,14 +10,14 @@ namespace gpuscaler {
 // Not thread-safe.
 class LookBacks {
  public:
-  // Counts as the next whole minute: tenants choose their windows, and there are few of these.
-  // Never shortens a longer lease.
+  // Rounds up to a whole minute, because tenants may choose any number of different windows. Never
+  // shortens a longer lease.
   void Renew(absl::Duration look_back, absl::Time until);
 
-  // Zero: none.
+  // Returns zero if there is none.
   absl::Duration Longest(absl::Time now) const;
 
-  // Those that have ended are forgotten.
+  // Removes expired ones.
   void Sweep(absl::Time now);
   bool empty() const { return until_.empty(); }
 

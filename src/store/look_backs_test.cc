@@ -7,7 +7,7 @@ namespace {
 
 constexpr absl::Time kStart = absl::UnixEpoch();
 
-TEST(LookBacks, LongestCountsUntilItsLeaseEnds) {
+TEST(LookBacks, LongestCountsUntilItsLeaseExpires) {
   LookBacks look_backs;
   EXPECT_EQ(look_backs.Longest(kStart), absl::ZeroDuration());
   look_backs.Renew(absl::Minutes(15), kStart + absl::Seconds(90));
@@ -17,14 +17,14 @@ TEST(LookBacks, LongestCountsUntilItsLeaseEnds) {
   EXPECT_EQ(look_backs.Longest(kStart + absl::Minutes(3)), absl::ZeroDuration());
 }
 
-TEST(LookBacks, CountsWholeMinutesAndNeverShortensALease) {
+TEST(LookBacks, RoundsUpToMinutesAndNeverShortensALease) {
   LookBacks look_backs;
   look_backs.Renew(absl::Seconds(61), kStart + absl::Minutes(2));
   look_backs.Renew(absl::Seconds(119), kStart + absl::Minutes(1));
   EXPECT_EQ(look_backs.Longest(kStart + absl::Seconds(119)), absl::Minutes(2));
 }
 
-TEST(LookBacks, ForgetsThoseThatHaveEnded) {
+TEST(LookBacks, RemovesExpiredOnes) {
   LookBacks look_backs;
   look_backs.Renew(absl::Minutes(5), kStart + absl::Minutes(1));
   look_backs.Sweep(kStart);

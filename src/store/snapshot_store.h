@@ -20,26 +20,26 @@ class SnapshotStore : public FleetReader {
  public:
   using History = std::shared_ptr<const NodeHistory>;
 
-  // Keeps what was read within `horizon`; `clock` outlives the store.
+  // Keeps the readings of the last `horizon`. `clock` must outlive the store.
   SnapshotStore(const Clock& clock, absl::Duration stale_after, absl::Duration horizon);
 
   void Put(NodeSnapshot snapshot);
 
-  // Why there is no newer snapshot; what Fresh() says once the last one is stale.
+  // Sets why there is no newer snapshot: Fresh() returns the reason once the last one is stale.
   void PutError(const absl::Status& error);
 
-  // UNAVAILABLE before the first Put and once the newest snapshot is older than stale_after: the
-  // HPA then holds, where a made-up 0 would scale a busy workload in.
+  // Returns UNAVAILABLE before the first Put and once the newest snapshot is older than
+  // stale_after: the HPA then holds, whereas a made-up 0 would scale in a busy workload.
   absl::StatusOr<History> Fresh() const;
 
-  // Of any age; null before the first Put.
+  // Returns the history whatever its age, or null before the first Put.
   History Newest() const;
 
-  // Blocks until a snapshot newer than `generation` (0: any) is there, `timeout` of real time has
-  // passed or Close() was called; the newest history then, null before the first Put.
+  // Blocks until there is a snapshot newer than `generation` (0: any), `timeout` of real time has
+  // passed, or Close() was called. Returns the newest history, or null before the first Put.
   History WaitForNewer(int64_t generation, absl::Duration timeout) const;
 
-  // This node alone, as Fresh().
+  // Implements FleetReader for this node alone. Returns errors as Fresh() does.
   absl::StatusOr<Fleet> Of(const PodInterest& wanted) const override;
   absl::StatusOr<Fleet> All() const override;
   absl::Status Check() const override;
@@ -48,7 +48,7 @@ class SnapshotStore : public FleetReader {
   bool Knows(const PodInterest& wanted) const override;
   int64_t WaitForGeneration(int64_t generation, absl::Duration timeout) const override;
 
-  // Lets every waiter go, now and from now on.
+  // Makes all waits return, also later ones.
   void Close();
 
  private:
@@ -61,7 +61,7 @@ class SnapshotStore : public FleetReader {
   mutable Mutex mutex_;
   mutable CondVar changed_;
   History history_ ABSL_GUARDED_BY(mutex_);
-  Fleet fleet_ ABSL_GUARDED_BY(mutex_);  // of `history_` alone
+  Fleet fleet_ ABSL_GUARDED_BY(mutex_);  // has `history_` alone
   absl::Status last_error_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -19,7 +19,7 @@ class SnapshotStoreTest : public testing::Test {
   SnapshotStore store_{clock_, kStaleAfter, kHorizon};
 };
 
-TEST_F(SnapshotStoreTest, IsUnavailableBeforeTheFirstSnapshotAndSaysWhy) {
+TEST_F(SnapshotStoreTest, UnavailableBeforeTheFirstSnapshotWithTheReason) {
   EXPECT_EQ(store_.Fresh().status().code(), absl::StatusCode::kUnavailable);
   store_.PutError(absl::UnavailableError("libnvidia-ml.so.1 not found"));
   EXPECT_EQ(store_.Fresh().status().message(), "no GPU snapshot yet: libnvidia-ml.so.1 not found");
@@ -40,7 +40,7 @@ TEST_F(SnapshotStoreTest, ErrorDoesNotHideASnapshotThatIsStillFresh) {
   EXPECT_TRUE(store_.Fresh().ok());
 }
 
-TEST_F(SnapshotStoreTest, KeepsTheHorizonOldestFirst) {
+TEST_F(SnapshotStoreTest, KeepsReadingsOfTheHorizon) {
   for (int second = 0; second <= 90; second += 10) {
     GpuSample gpu;
     gpu.utilization_percent = second;
@@ -53,7 +53,7 @@ TEST_F(SnapshotStoreTest, KeepsTheHorizonOldestFirst) {
   EXPECT_EQ(history->NewestAt() - history->runs.front().first, kHorizon);
 }
 
-TEST_F(SnapshotStoreTest, NodeWithoutNewsKeepsOneStretchAndStaysFresh) {
+TEST_F(SnapshotStoreTest, EqualReadingsAreOneRunAndStayFresh) {
   for (int i = 0; i < 100; ++i) {
     clock_.Advance(kStaleAfter);
     PutNow();
@@ -63,7 +63,7 @@ TEST_F(SnapshotStoreTest, NodeWithoutNewsKeepsOneStretchAndStaysFresh) {
   EXPECT_TRUE(store_.Fresh().ok());
 }
 
-TEST_F(SnapshotStoreTest, ReaderKeepsItsHistoryWhileTheWriterGoesOn) {
+TEST_F(SnapshotStoreTest, HistoryOfAReaderIsImmutable) {
   PutNow();
   const auto mine = store_.Newest();
   clock_.Advance(absl::Minutes(10));
@@ -79,11 +79,11 @@ TEST_F(SnapshotStoreTest, WaiterGetsTheNextSnapshot) {
   writer.join();
 }
 
-TEST_F(SnapshotStoreTest, WaiterGivesUpAtItsTimeout) {
+TEST_F(SnapshotStoreTest, WaitReturnsAtItsTimeout) {
   EXPECT_EQ(store_.WaitForNewer(0, absl::Milliseconds(1)), nullptr);
 }
 
-TEST_F(SnapshotStoreTest, CloseLetsWaitersGo) {
+TEST_F(SnapshotStoreTest, CloseEndsWaits) {
   std::thread closer([&] { store_.Close(); });
   EXPECT_EQ(store_.WaitForNewer(0, absl::InfiniteDuration()), nullptr);
   closer.join();
