@@ -13,18 +13,18 @@ namespace {
 
 constexpr absl::Duration kRecordAgainAfter = absl::Minutes(1);
 
-// The pod may not be attributed yet. Its last known owners and GPU stand.
+// If the pod is not attributed yet, its last known owners and GPU stay.
 void SetPod(const EnginePlace& place, const NodeSnapshot& node, SignalSeries& series) {
   const auto pod = std::ranges::find_if(node.pods, [&](const Pod& each) {
     return each.name == place.pod && each.namespace_name == place.namespace_name;
   });
   if (pod == node.pods.end()) return;
-  const Pod its{.namespace_name = pod->namespace_name,
-                .name = pod->name,
-                .owners = pod->owners,
-                .owners_from = pod->owners_from};
-  if (series.pod_with_owners == nullptr || *series.pod_with_owners != its) {
-    series.pod_with_owners = std::make_shared<const Pod>(its);
+  const Pod known_pod{.namespace_name = pod->namespace_name,
+                      .name = pod->name,
+                      .owners = pod->owners,
+                      .owners_from = pod->owners_from};
+  if (series.pod_with_owners == nullptr || *series.pod_with_owners != known_pod) {
+    series.pod_with_owners = std::make_shared<const Pod>(known_pod);
   }
   const auto index = static_cast<int>(pod - node.pods.begin());
   for (const GpuSample& gpu : node.gpus) {
@@ -78,17 +78,17 @@ std::shared_ptr<const SignalSeries> NodeCapacityRecords::Take(const EnginePlace&
   SetPod(place, node, series);
   series.answers_since = std::min(series.answers_since, update.at);
   engine.read_at = update.at;
-  // No record has them, and of each engine their track would take 0.6 MB.
+  // Records have no histograms, and tracking them takes 0.6 MB per engine.
   for (const ModelHistogram histogram : kModelHistograms) ((*together).*histogram).reset();
   engine.timeline.Take(update.at, *std::move(together));
   engine.timeline.Forget(update.at);
   if (update.at - engine.recorded_at < kDemandBin) return nullptr;
   std::shared_ptr<const SignalSeries> record = RecordOf(engine, update.at);
   if (record == nullptr) return nullptr;
-  const bool is_news =
+  const bool has_changed =
       series.demand == nullptr || record->demand->service != series.demand->service ||
       record->demand->bins != series.demand->bins || *record->batch != *series.batch;
-  if (!is_news && update.at - engine.recorded_at < kRecordAgainAfter) return nullptr;
+  if (!has_changed && update.at - engine.recorded_at < kRecordAgainAfter) return nullptr;
   engine.recorded_at = update.at;
   series = *record;
   return record;
@@ -108,19 +108,19 @@ std::shared_ptr<const SignalSeries> NodeCapacityRecords::RecordOf(const Present&
 void NodeCapacityRecords::List(const std::vector<std::string>& namespaces,
                                const std::vector<EnginePlace>& places) {
   const std::set<std::string> looked_in(namespaces.begin(), namespaces.end());
-  const std::set<EnginePlace> there(places.begin(), places.end());
+  const std::set<EnginePlace> present(places.begin(), places.end());
   std::erase_if(present_, [&](const auto& each) {
     const auto& [place, engine] = each;
-    if (!looked_in.contains(place.namespace_name) || there.contains(place)) return false;
+    if (!looked_in.contains(place.namespace_name) || present.contains(place)) return false;
     const auto record = RecordOf(engine, absl::InfiniteFuture());
     if (record == nullptr || record->pod_with_owners == nullptr) return true;
-    // One that leaves again and again has one record.
+    // An engine that leaves several times has one record.
     std::erase_if(left_, [&](const auto& each) { return IsOfSameEngine(*each, *record); });
     left_.push_back(record);
     return true;
   });
-  if (left_.size() > kMostCapacityRecords) {
-    left_.erase(left_.begin(), left_.end() - static_cast<std::ptrdiff_t>(kMostCapacityRecords));
+  if (left_.size() > kMaxCapacityRecords) {
+    left_.erase(left_.begin(), left_.end() - static_cast<std::ptrdiff_t>(kMaxCapacityRecords));
   }
 }
 

@@ -1,5 +1,5 @@
-// The capacity that the engines of a node have shown, kept for a day after they left: a
-// workload that sleeps is then not unknown to an aggregator that restarts.
+// The measured capacity of a node's engines, kept for a day after they leave. It lets a restarted
+// aggregator size a workload that is scaled to zero.
 #pragma once
 
 #include <cstddef>
@@ -17,33 +17,33 @@
 
 namespace gpuscaler {
 
-// At most so many engines of a node, or behind a name, that left; the first go first. A record
+// Maximum number of departed engines per node, or per DNS name. The oldest are dropped. A record
 // takes about 1.2 KiB of memory (NodeCapacityRecords.ARecordTakesLittle) and 250 bytes on the wire.
-inline constexpr size_t kMostCapacityRecords = 256;
+inline constexpr size_t kMaxCapacityRecords = 256;
 
-// Returns the service and the batch limit of an engine that was last read at `read_at`, without its
-// arrivals and readings. Returns null if it has shown neither.
+// Returns the service rates and the batch limit of an engine that was last read at `read_at`,
+// without its arrivals and readings. Returns null if it has neither.
 std::shared_ptr<const SignalSeries> CapacityRecordOf(const SignalSeries& engine,
                                                      absl::Time read_at);
 
-// All models of an engine count together. Not thread-safe.
+// All models of an engine are added. Not thread-safe.
 class NodeCapacityRecords {
  public:
-  // Adds a reading. Returns what the engine has shown so far: for its first reading within 10 s if
-  // that has changed, and once a minute otherwise. Returns null if no record is due.
+  // Adds a reading. Returns the engine's record if one is due, else null: at most every 10 s if it
+  // changed, and once a minute otherwise.
   std::shared_ptr<const SignalSeries> Take(const EnginePlace& place, const EngineUpdate& update,
                                            const NodeSnapshot& node);
 
-  // The engines of these namespaces that are not among `places` have left.
+  // Engines of these namespaces that are not among `places` have left.
   void List(const std::vector<std::string>& namespaces, const std::vector<EnginePlace>& places);
 
-  // Those that left and showed something, the first that left first.
+  // Returns the records of engines that left within the last day, oldest departure first.
   CapacityRecords Left(absl::Time now);
 
  private:
   struct Present {
     ModelTimeline timeline;
-    SignalSeries series;  // its batch and demand are those of the newest record
+    SignalSeries series;  // with the batch and the demand of the newest record
     absl::Time recorded_at = absl::InfinitePast();
     absl::Time read_at = absl::InfinitePast();
   };

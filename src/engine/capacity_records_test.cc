@@ -29,7 +29,7 @@ class NodeCapacityRecordsTest : public testing::Test {
       }
     }
   }
-  // Pods that have served for two minutes, and left.
+  // Reads pods that serve for two minutes and leave.
   void Leave(const EnginePlace& place) {
     engine_ = {};
     Serve(place, absl::Minutes(2));
@@ -43,7 +43,7 @@ class NodeCapacityRecordsTest : public testing::Test {
   int records_ = 0;
 };
 
-TEST_F(NodeCapacityRecordsTest, AnEngineThatLeftIsKeptWithItsOwnersItsGpuAndItsModels) {
+TEST_F(NodeCapacityRecordsTest, DepartedEngineKeepsItsOwnersGpuAndModels) {
   Leave(PlaceOf("llm-0"));
   ASSERT_THAT(capacity_records_.Left(now_), SizeIs(1));
   const SignalSeries record = *capacity_records_.Left(now_).front();
@@ -60,7 +60,7 @@ TEST_F(NodeCapacityRecordsTest, AnEngineThatLeftIsKeptWithItsOwnersItsGpuAndItsM
               ServedEngine::kTokensPerAnswer, 1e-6);
 }
 
-TEST_F(NodeCapacityRecordsTest, OneThatIsThereIsRecordedWhileItServesAndKeptWhileItIsIdle) {
+TEST_F(NodeCapacityRecordsTest, PresentEngineIsRecordedWhileItServesAndKeptWhileIdle) {
   Serve(PlaceOf("llm-0"), absl::Minutes(5));
   EXPECT_LE(records_, 31);
   EXPECT_GE(records_, 20);
@@ -75,19 +75,19 @@ TEST_F(NodeCapacityRecordsTest, OneThatIsThereIsRecordedWhileItServesAndKeptWhil
   EXPECT_THAT(capacity_records_.Left(now_), IsEmpty()) << "its namespace was not looked in";
 }
 
-TEST_F(NodeCapacityRecordsTest, ADayAfterItsLastReadingItIsForgotten) {
+TEST_F(NodeCapacityRecordsTest, RecordIsDroppedADayAfterTheLastReading) {
   Leave(PlaceOf("llm-0"));
   EXPECT_THAT(capacity_records_.Left(now_ + absl::Hours(24)), SizeIs(1));
   EXPECT_THAT(capacity_records_.Left(now_ + absl::Hours(24) + absl::Seconds(1)), IsEmpty());
 }
 
-TEST_F(NodeCapacityRecordsTest, OneThatServedNothingIsNotKept) {
+TEST_F(NodeCapacityRecordsTest, EngineWithoutServedRequestsIsNotKept) {
   Serve(PlaceOf("llm-0"), absl::Minutes(2), 0);
   capacity_records_.List({"team-a"}, {});
   EXPECT_THAT(capacity_records_.Left(now_), IsEmpty());
 }
 
-TEST_F(NodeCapacityRecordsTest, AnotherModelInTheSamePodBeginsAnew) {
+TEST_F(NodeCapacityRecordsTest, AnotherModelInTheSamePodStartsANewRecord) {
   Serve(PlaceOf("llm-0"), absl::Minutes(10));
   const double before = newest_->demand->service.seconds;
   engine_.model = "mistral";
@@ -96,16 +96,16 @@ TEST_F(NodeCapacityRecordsTest, AnotherModelInTheSamePodBeginsAnew) {
   EXPECT_LT(newest_->demand->service.seconds, before / 2);
 }
 
-TEST_F(NodeCapacityRecordsTest, ThoseThatLeftFirstGoFirst) {
-  for (size_t i = 0; i <= kMostCapacityRecords; ++i) Leave(PlaceOf(absl::StrCat("llm-", i)));
+TEST_F(NodeCapacityRecordsTest, OldestDeparturesAreDroppedFirst) {
+  for (size_t i = 0; i <= kMaxCapacityRecords; ++i) Leave(PlaceOf(absl::StrCat("llm-", i)));
   const auto left = capacity_records_.Left(now_);
-  ASSERT_THAT(left, SizeIs(kMostCapacityRecords));
+  ASSERT_THAT(left, SizeIs(kMaxCapacityRecords));
   EXPECT_EQ(left.front()->pod, "llm-1");
-  EXPECT_EQ(left.back()->pod, absl::StrCat("llm-", kMostCapacityRecords));
+  EXPECT_EQ(left.back()->pod, absl::StrCat("llm-", kMaxCapacityRecords));
 }
 
 TEST_F(NodeCapacityRecordsTest, ARecordTakesLittle) {
-  for (size_t i = 0; i < kMostCapacityRecords; ++i) Leave(PlaceOf(absl::StrCat("llm-", i)));
+  for (size_t i = 0; i < kMaxCapacityRecords; ++i) Leave(PlaceOf(absl::StrCat("llm-", i)));
   const CapacityRecords left = capacity_records_.Left(now_);
   std::vector<std::shared_ptr<const SignalSeries>> copies;
   const size_t before = mallinfo2().uordblks;
@@ -121,13 +121,13 @@ TEST_F(NodeCapacityRecordsTest, ARecordTakesLittle) {
   EXPECT_LT(bytes, 2048);
 }
 
-TEST_F(NodeCapacityRecordsTest, AnEngineThatLeavesAgainAndAgainHasOneRecord) {
+TEST_F(NodeCapacityRecordsTest, EngineThatLeavesRepeatedlyHasOneRecord) {
   Leave(PlaceOf("llm-0"));
   for (int times = 0; times < 3; ++times) Leave(PlaceOf("llm-1"));
   EXPECT_THAT(capacity_records_.Left(now_), SizeIs(2));
 }
 
-TEST_F(NodeCapacityRecordsTest, AModelThatIsLoadedBesideAnotherBeginsNothingAnew) {
+TEST_F(NodeCapacityRecordsTest, AdditionalModelKeepsTheRecord) {
   Serve(PlaceOf("llm-0"), absl::Minutes(10));
   const double before = newest_->demand->service.seconds;
   EngineUpdate both = engine_.Read(now_ += absl::Seconds(11), 8);
@@ -139,7 +139,7 @@ TEST_F(NodeCapacityRecordsTest, AModelThatIsLoadedBesideAnotherBeginsNothingAnew
 }
 
 // llama.cpp counts no finished requests.
-TEST_F(NodeCapacityRecordsTest, ALimitIsKeptOfAnEngineWithoutDemand) {
+TEST_F(NodeCapacityRecordsTest, BatchLimitIsKeptWithoutDemand) {
   const EnginePlace place = PlaceOf("llm-0");
   for (int second = 0; second <= 30; ++second) {
     now_ += absl::Seconds(1);
@@ -156,7 +156,7 @@ TEST_F(NodeCapacityRecordsTest, ALimitIsKeptOfAnEngineWithoutDemand) {
   EXPECT_THAT(capacity_records_.Left(now_ + absl::Hours(25)), IsEmpty());
 }
 
-TEST_F(NodeCapacityRecordsTest, HistogramsOfAPresentEngineAreNotKept) {
+TEST_F(NodeCapacityRecordsTest, HistogramsAreNotKept) {
   Histogram histogram;
   for (int bucket = 0; bucket < 200; ++bucket) {
     histogram.buckets.push_back({.not_above = 0.1 * bucket, .count = 1.0});

@@ -18,7 +18,7 @@ Number Sum(Number a, Number b) {
   return a.has_value() && b.has_value() ? Number(*a + *b) : std::nullopt;
 }
 
-// The first that is there, above 0: nothing can be divided by the others.
+// Returns the first limit above 0.
 Number FirstLimit(Number own, Number given, Number seen) {
   for (const Number& limit : {own, given, seen}) {
     if (limit > 0.0) return limit;  // an empty optional is below any number
@@ -40,7 +40,7 @@ NumberAtEach Milliseconds(NumberAtEach seconds) {
   return seconds;
 }
 
-// What one reading tells by itself.
+// Returns the value of a metric that needs one reading only.
 Number AnswerOf(const EngineQuestion& question, const TimedReading& reading,
                 const EngineFacts& facts) {
   switch (question.metric) {
@@ -114,7 +114,7 @@ NumberAtEach Answers(const EngineQuestion& question, std::span<const TimedReadin
   return answers;
 }
 
-absl::string_view WhatIsAsked(EngineMetric metric) {
+absl::string_view InputsOf(EngineMetric metric) {
   switch (metric) {
     case EngineMetric::kRequestsWaiting:
       return "how many requests wait";

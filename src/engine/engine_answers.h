@@ -1,4 +1,4 @@
-// What an engine's readings answer to a question.
+// Computes the value of a metric from an engine's readings.
 #pragma once
 
 #include <optional>
@@ -13,33 +13,33 @@
 
 namespace gpuscaler {
 
-// What is known of an engine besides one reading.
+// Facts about the engine from earlier readings.
 struct EngineFacts {
-  // The most that it was seen to run while others waited (full_batch.h); empty: it was never full.
+  // Largest batch observed while requests waited (full_batch.h); empty: the batch was never full.
   std::optional<double> full_batch;
-  absl::Duration longest_gap;  // readings farther apart say nothing of the time between them
+  absl::Duration longest_gap;  // the time between readings farther apart does not count
 };
 
-// At each of these readings, oldest first. Empty: it did not tell, or what comes from counters is
-// not known yet.
+// Returns the value at each reading, oldest first. Empty if the engine did not report it, or if
+// there are too few readings for a value from counters.
 NumberAtEach Answers(const EngineQuestion& question, std::span<const TimedReading> readings,
                      const EngineFacts& facts);
 
-// How full the engine is, 0-100 and more (DESIGN 2): its cache, or its requests against its limit,
-// whichever is fuller. The limit is its own where it tells, else `max_concurrency`, else
-// `full_batch`. Without any its cache, and those who wait for each that runs. Empty: it tells
-// neither of its cache nor of its requests.
+// Returns how full the engine is in percent, above 100 if requests wait (DESIGN 2): the maximum of
+// its cache usage and of its requests divided by its limit. The limit is the one that the engine
+// reports, else `max_concurrency`, else `full_batch`. Without a limit, waiting requests are divided
+// by running ones. Empty if the engine reports neither its cache nor its requests.
 std::optional<double> PressurePercent(const TimedReading& reading,
                                       std::optional<double> max_concurrency,
                                       std::optional<double> full_batch);
 
 BatchReading BatchOf(const TimedReading& reading);
 
-// What that is measured against, for people.
+// Returns what the pressure is measured against, for the explanation.
 std::string AgainstText(const TimedReading& reading, std::optional<double> max_concurrency,
                         std::optional<double> full_batch);
 
-// What the engine would have to tell for an answer: "how many requests run".
-absl::string_view WhatIsAsked(EngineMetric metric);
+// Returns what the engine must report for the metric: "how many requests run".
+absl::string_view InputsOf(EngineMetric metric);
 
 }  // namespace gpuscaler

@@ -16,7 +16,7 @@ using testing::Optional;
 
 constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
-// 10 s later: 50 requests more, that waited 100 s together, and got their first token within 0.2 s.
+// 10 s later: 50 more requests, which waited 100 s in total and got their first token within 0.2 s.
 StoredReadings TwoReadings() {
   StoredReadings readings;
   readings.Take(Second(0), {.requests_done = 100,
@@ -43,7 +43,7 @@ std::optional<double> AnswerOf(EngineMetric metric, std::optional<double> max_co
       .back();
 }
 
-TEST(EngineAnswers, EachMetricIsWhatItsNameSays) {
+TEST(EngineAnswers, EachMetricReturnsItsValue) {
   EXPECT_THAT(AnswerOf(EngineMetric::kRequestsWaiting), Optional(3));
   EXPECT_THAT(AnswerOf(EngineMetric::kRequestsRunning), Optional(40));
   EXPECT_THAT(AnswerOf(EngineMetric::kRequestsInFlight), Optional(43));
@@ -55,7 +55,7 @@ TEST(EngineAnswers, EachMetricIsWhatItsNameSays) {
   EXPECT_THAT(AnswerOf(EngineMetric::kPressurePercent), Optional(75));
 }
 
-TEST(EngineAnswers, WhatTheEngineDoesNotTellIsUnknownAndNotZero) {
+TEST(EngineAnswers, UnreportedValueIsUnknownNotZero) {
   StoredReadings readings;
   readings.Take(Second(0), {.waiting = 3});
   for (const EngineMetric metric :
@@ -65,24 +65,25 @@ TEST(EngineAnswers, WhatTheEngineDoesNotTellIsUnknownAndNotZero) {
         EngineMetric::kTimePerOutputTokenMs}) {
     EXPECT_THAT(Answers({.metric = metric, .window = absl::Seconds(15)}, readings.all(), {}),
                 testing::ElementsAre(std::nullopt))
-        << WhatIsAsked(metric);
+        << InputsOf(metric);
   }
 }
 
 // DESIGN 2.
-TEST(EngineAnswers, PressureIsTheFullerOfTheCacheAndTheRequestsAgainstTheLimit) {
+TEST(EngineAnswers, PressureIsTheMaximumOfCacheAndRequests) {
   const TimedReading reading{
       .waiting = 10, .running = 40, .kv_cache_usage_ratio = 0.3, .limit = 50};
   EXPECT_THAT(PressurePercent(reading, 100, 200), Optional(100)) << "the engine's own limit first";
   TimedReading without = reading;
   without.limit = std::nullopt;
-  EXPECT_THAT(PressurePercent(without, 100, 200), Optional(50)) << "then the one given";
+  EXPECT_THAT(PressurePercent(without, 100, 200), Optional(50)) << "then maxConcurrency";
   EXPECT_THAT(PressurePercent(without, std::nullopt, 200), Optional(30)) << "the cache is fuller";
-  EXPECT_THAT(PressurePercent(without, std::nullopt, 40), Optional(125)) << "then the one seen";
+  EXPECT_THAT(PressurePercent(without, std::nullopt, 40), Optional(125))
+      << "then the observed batch";
   EXPECT_THAT(PressurePercent(without, std::nullopt, std::nullopt), Optional(30 + 25));
 }
 
-TEST(EngineAnswers, PressureOfWhatAnEngineTellsOfItself) {
+TEST(EngineAnswers, PressureWithPartialReadings) {
   EXPECT_THAT(PressurePercent({.kv_cache_usage_ratio = 0.3}, {}, {}), Optional(30));
   EXPECT_THAT(PressurePercent({.waiting = 10, .running = 40}, 100, {}), Optional(50));
   EXPECT_THAT(PressurePercent({.waiting = 2, .running = 0}, {}, {}), Optional(200))
@@ -91,7 +92,7 @@ TEST(EngineAnswers, PressureOfWhatAnEngineTellsOfItself) {
   EXPECT_EQ(PressurePercent({.waiting = 2}, {}, {}), std::nullopt) << "Triton's queue alone";
 }
 
-TEST(EngineAnswers, OnlyLatenciesTakeHistograms) {
+TEST(EngineAnswers, OnlyLatenciesNeedHistograms) {
   EXPECT_TRUE(NeedsHistograms(EngineMetric::kTimeToFirstTokenMs));
   EXPECT_TRUE(NeedsHistograms(EngineMetric::kTimePerOutputTokenMs));
   EXPECT_FALSE(NeedsHistograms(EngineMetric::kQueueWaitMs));

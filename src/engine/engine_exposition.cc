@@ -16,7 +16,7 @@
 namespace gpuscaler {
 namespace {
 
-constexpr double kCannotBe = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInvalid = std::numeric_limits<double>::quiet_NaN();
 constexpr absl::string_view kProcessStart = "process_start_time_seconds";  // prometheus_client's
 
 bool IsNumberNamed(absl::string_view wanted, absl::string_view name) {
@@ -29,11 +29,11 @@ bool IsNamed(const HistogramRow& row, absl::string_view name) {
   return absl::ConsumePrefix(&name, row.name) && name == "_bucket";
 }
 
-double Fuller(double a, double b) {
-  return std::isnan(a) || std::isnan(b) ? kCannotBe : std::max(a, b);
+double MaxOrInvalid(double a, double b) {
+  return std::isnan(a) || std::isnan(b) ? kInvalid : std::max(a, b);
 }
 
-// The series of one histogram of one model, added up.
+// The sum of the series of one histogram of one model.
 class BucketSum {
  public:
   void Add(double not_above, double count) {
@@ -42,14 +42,14 @@ class BucketSum {
     ++bucket.series;
   }
 
-  // Without buckets where the series do not have the same bounds, or no infinite one.
+  // Returns a histogram without buckets if the bounds of the series differ or lack +Inf.
   Histogram Sum() const {
     Histogram histogram;
     const bool alike = std::ranges::all_of(buckets_, [&](const Bucket& bucket) {
       return bucket.series == buckets_[0].series && bucket.count >= 0;
     });
     const bool has_all = !buckets_.empty() && std::isinf(buckets_.back().not_above);
-    if (!alike || !has_all || buckets_.size() > kMostBuckets) return histogram;
+    if (!alike || !has_all || buckets_.size() > kMaxBuckets) return histogram;
     for (const Bucket& bucket : buckets_) {
       histogram.buckets.push_back({.not_above = bucket.not_above, .count = bucket.count});
     }
@@ -63,31 +63,31 @@ class BucketSum {
     int series = 0;
   };
 
-  // Series list their bounds in order: the next one is nearly always where the last one led to.
+  // Series list their bounds in order, so the next bucket nearly always follows the last one.
   Bucket& BucketOf(double not_above) {
     if (next_ >= buckets_.size() || buckets_[next_].not_above != not_above) {
       const auto at = std::ranges::lower_bound(buckets_, not_above, {}, &Bucket::not_above);
       next_ = static_cast<size_t>(at - buckets_.begin());
       const bool is_new = at == buckets_.end() || at->not_above != not_above;
-      if (is_new && buckets_.size() <= kMostBuckets) buckets_.insert(at, {.not_above = not_above});
-      next_ = std::min(next_, buckets_.size() - 1);  // too many: it is none, whatever is added
+      if (is_new && buckets_.size() <= kMaxBuckets) buckets_.insert(at, {.not_above = not_above});
+      next_ = std::min(next_, buckets_.size() - 1);  // too many bounds: Sum() returns no buckets
     }
     return buckets_[next_++];
   }
 
-  std::vector<Bucket> buckets_;  // by bound
+  std::vector<Bucket> buckets_;  // sorted by bound
   size_t next_ = 0;
 };
 
-// What the page has of one model so far; as many as there are rows.
+// The values of one model so far, one for each row.
 struct ModelSums {
   std::vector<std::optional<double>> numbers;
   std::vector<std::optional<BucketSum>> histograms;
 };
 
-// The rows of one field: the first choice among those that the page has.
+// Returns true if the row is the first choice for its field among the rows with a value.
 template <typename Row, typename Found>
-bool Counts(const std::vector<Found>& found, std::span<const Row> rows, size_t index) {
+bool IsFirstChoice(const std::vector<Found>& found, std::span<const Row> rows, size_t index) {
   if (!found[index].has_value()) return false;
   for (size_t other = 0; other < rows.size(); ++other) {
     if (found[other].has_value() && rows[other].into == rows[index].into &&
@@ -98,7 +98,7 @@ bool Counts(const std::vector<Found>& found, std::span<const Row> rows, size_t i
   return true;
 }
 
-// What the rows of an engine call zero_before, and which of it is on the page.
+// The metrics named by `zero_before`, and whether the exposition has them.
 class FirstValues {
  public:
   explicit FirstValues(const EngineExposition& engine) {
@@ -106,11 +106,11 @@ class FirstValues {
     for (const HistogramRow& row : engine.histograms) Add(row.zero_before);
   }
 
-  void See(absl::string_view name) {
+  void AddName(absl::string_view name) {
     for (auto& [first, is_there] : first_) is_there = is_there || IsNumberNamed(first, name);
   }
 
-  bool AreToCome() const {
+  bool AnyMissing() const {
     return std::ranges::any_of(first_, [](const auto& first) { return !first.second; });
   }
 
@@ -135,11 +135,12 @@ class PageSums {
         histograms_(histograms ? engine.histograms : decltype(engine.histograms){}),
         first_values_(engine) {}
 
-  // Asked before each run of samples of one name, and keeps for them which rows they count in.
-  bool Wants(absl::string_view name) {
+  // Returns true if samples of this metric are needed. Called before each run of samples with one
+  // name; keeps the rows of that name for Take().
+  bool StartMetric(absl::string_view name) {
     number_rows_ = RowsNamed(engine_.numbers, name);
     histogram_rows_ = RowsNamed(histograms_, name);
-    first_values_.See(name);
+    first_values_.AddName(name);
     is_empty_ = false;
     if (name == kProcessStart || HasRows()) return true;
     return !named_.has_value() && IsMarked(engine_, name);
@@ -152,7 +153,7 @@ class PageSums {
     }
     if (!named_.has_value()) named_ = sample.Label(engine_.model_label);
     if (!HasRows()) return;
-    if (models_.size() > kMostModels) return;  // an error by now
+    if (models_.size() > kMaxModels) return;  // Reading() returns an error
     ModelSums& model = ModelOf(sample);
     for (const size_t i : number_rows_) {
       const NumberRow& row = engine_.numbers[i];
@@ -163,10 +164,10 @@ class PageSums {
 
   absl::StatusOr<EngineReading> Reading() {
     const bool is_engines = named_.has_value() || (is_empty_ && engine_.may_be_empty);
-    if (models_.empty() && is_engines && first_values_.AreToCome()) Model(named_.value_or(""));
-    if (models_.size() > kMostModels) {
+    if (models_.empty() && is_engines && first_values_.AnyMissing()) Model(named_.value_or(""));
+    if (models_.size() > kMaxModels) {
       return absl::InvalidArgumentError(
-          absl::StrCat("a page with more than ", kMostModels, " models"));
+          absl::StrCat("a page with more than ", kMaxModels, " models"));
     }
     if (models_.empty()) {
       return absl::NotFoundError(absl::StrCat(
@@ -211,31 +212,31 @@ class PageSums {
   }
 
   static void AddTo(std::optional<double>& number, const NumberRow& row, double value) {
-    const bool can_be =
-        std::isfinite(value) && value >= 0 && (row.adding == Adding::kSum || value <= 1);
-    value = can_be ? value * row.unit : kCannotBe;
+    const bool is_valid =
+        std::isfinite(value) && value >= 0 && (row.combine == Combine::kSum || value <= 1);
+    value = is_valid ? value * row.unit : kInvalid;
     const double before = number.value_or(0);
-    number = row.adding == Adding::kSum ? before + value : Fuller(before, value);
+    number = row.combine == Combine::kSum ? before + value : MaxOrInvalid(before, value);
   }
 
   static void AddTo(std::optional<BucketSum>& histogram, const HistogramRow& row,
                     const ExpositionSample& sample) {
     if (!histogram.has_value()) histogram.emplace();
     const std::optional<double> not_above = PageNumber(sample.EscapedLabel("le"));
-    const bool can_be =
+    const bool is_valid =
         not_above.has_value() && !std::isnan(*not_above) && std::isfinite(sample.value);
-    histogram->Add(can_be ? *not_above * row.unit : 0, can_be ? sample.value : kCannotBe);
+    histogram->Add(is_valid ? *not_above * row.unit : 0, is_valid ? sample.value : kInvalid);
   }
 
   ModelReading ReadingOfModel(const ModelSums& sums) const {
     ModelReading model;
     for (size_t i = 0; i < engine_.numbers.size(); ++i) {
-      if (!Counts(sums.numbers, engine_.numbers, i)) continue;
+      if (!IsFirstChoice(sums.numbers, engine_.numbers, i)) continue;
       std::optional<double>& into = model.*engine_.numbers[i].into;
       into = into.value_or(0) + *sums.numbers[i];
     }
     for (size_t i = 0; i < histograms_.size(); ++i) {
-      if (Counts(sums.histograms, histograms_, i)) {
+      if (IsFirstChoice(sums.histograms, histograms_, i)) {
         model.*histograms_[i].into = sums.histograms[i]->Sum();
       }
     }
@@ -243,7 +244,7 @@ class PageSums {
     return model;
   }
 
-  // What it is to have on its page with the first value.
+  // Sets fields to 0 that the engine exports only after their first value.
   void AddZeros(ModelReading& model) const {
     for (const NumberRow& row : engine_.numbers) {
       if (!(model.*row.into).has_value() && first_values_.IsZero(row)) model.*row.into = 0;
@@ -259,9 +260,9 @@ class PageSums {
   const std::span<const HistogramRow> histograms_;
   FirstValues first_values_;
   bool is_empty_ = true;
-  std::optional<std::string> named_;  // the model, by the first of the engine's metrics
+  std::optional<std::string> named_;  // the model in the first of the engine's samples
   std::map<std::string, ModelSums> models_;
-  ModelSums* model_ = nullptr;  // of the sample before
+  ModelSums* model_ = nullptr;  // the previous sample's
   absl::string_view escaped_model_;
   std::vector<size_t> number_rows_;
   std::vector<size_t> histogram_rows_;
@@ -282,7 +283,7 @@ absl::StatusOr<EngineReading> ReadEngineExposition(
     absl::FunctionRef<bool(const ExpositionSample&)> counts) {
   PageSums sums(engine, interest.histograms);
   RETURN_IF_ERROR(ReadPage(
-      page, interest.format, [&](absl::string_view name) { return sums.Wants(name); },
+      page, interest.format, [&](absl::string_view name) { return sums.StartMetric(name); },
       [&](const ExpositionSample& sample) {
         if (counts(sample)) sums.Take(sample);
       }));

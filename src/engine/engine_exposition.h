@@ -1,4 +1,4 @@
-// How an engine's page of metrics becomes its reading: one row for each metric that counts.
+// Converts an engine's metrics exposition to a reading, with one table row per metric.
 #pragma once
 
 #include <span>
@@ -11,30 +11,30 @@
 
 namespace gpuscaler {
 
-// What becomes of the several series of a metric: data-parallel ranks, versions, reasons.
-enum class Adding {
+// How several series of a metric are combined: data-parallel ranks, versions, reasons.
+enum class Combine {
   kSum,
-  // Ratios, 0-1. The fullest counts: requests of a rank whose cache is full wait or are preempted,
-  // however empty the others' caches are. A sum of ratios says nothing, and a mean hides the full
-  // one.
-  kFullest,
+  // Ratios, 0-1. The maximum counts: requests of a rank with a full cache wait or are
+  // preempted, even if the caches of other ranks are empty. A sum of ratios has no meaning, and a
+  // mean hides the full cache.
+  kMax,
 };
 
 struct NumberRow {
-  absl::string_view name;  // whole; a counter's may have _total behind it on the page, or not
+  absl::string_view name;  // full name; a counter may have the suffix _total in the exposition
   ModelNumber into;
-  Adding adding = Adding::kSum;
-  // Of several metrics for one number of a model the first choice that the page has for the model
-  // counts: newer names before older ones. Equal choices are added.
+  Combine combine = Combine::kSum;
+  // If several metrics fill one field of a model, the lowest choice that the exposition has for the
+  // model counts: newer names before older ones. Equal choices are added.
   int choice = 0;
-  // Only series with this label count; of an empty label all do.
+  // If not empty, only series with this label and value count.
   absl::string_view label = "";
   absl::string_view value = "";
-  double unit = 1;  // what its values are multiplied with
-  // The backend that exports it, if the engine runs models in backends. Empty: the engine does.
+  double unit = 1;  // factor for its values
+  // The backend that exports it, if the engine runs models in backends. Empty: the engine itself.
   absl::string_view backend = "";
-  // Of an engine that puts a metric on its page with the first value: while it has none of this
-  // name, it is 0 where the page lacks it. Empty: what is not on the page is not known.
+  // A metric that the engine exports only after its first value. While the exposition lacks it,
+  // this number is 0 if it is missing too. Empty: a missing number is unknown.
   absl::string_view zero_before = "";
 };
 
@@ -42,39 +42,47 @@ struct HistogramRow {
   absl::string_view name;  // without _bucket
   ModelHistogram into;
   int choice = 0;
-  double unit = 1;                     // what its bounds are multiplied with
-  absl::string_view zero_before = "";  // as a number's: it has counted nothing then
+  double unit = 1;                     // factor for its bounds
+  absl::string_view zero_before = "";  // as for a number; the histogram is then empty
 };
 
 struct EngineExposition {
-  // The page is an engine's when it has a metric of this name, or where the mark ends with ':' or
-  // '_', one whose name begins so.
+  // Metric names that identify the engine. A mark that ends with ':' or '_' is a prefix.
   std::span<const absl::string_view> marks;
-  bool may_be_empty = false;      // until it has served a request
-  absl::string_view model_label;  // empty: it names no model
+  bool may_be_empty = false;      // before its first request
+  absl::string_view model_label;  // empty: the engine exports no model name
   std::span<const NumberRow> numbers;
   std::span<const HistogramRow> histograms;
 };
 
 bool IsMarked(const EngineExposition& engine, absl::string_view name);
 
-constexpr size_t kMostModels = 1000;  // of a page
-constexpr size_t kMostBuckets = 500;  // of a histogram; engines have 30 at most
+constexpr size_t kMaxModels = 1000;  // per exposition
+constexpr size_t kMaxBuckets = 500;  // per histogram; engines have 30 at most
 
 struct ScrapeInterest {
   ExpositionFormat format = ExpositionFormat::kText;
-  bool histograms = false;  // by far the most of what there is to keep: only when asked for
+  bool histograms = false;  // the largest part of a reading
 };
 
-// A series that is NaN, infinite, negative, or a ratio above 1 makes its number NaN for that model:
-// the rest of a sum is no sum. Series that do not count, because they repeat what others say, are
-// passed over. Of an engine that has served nothing the page may have none of the metrics, or be
-// empty (zero_before). NOT_FOUND: it has none of them for another reason. INVALID_ARGUMENT: it is
-// no whole page, or has too many models.
+// Returns the reading of each model in `page`.
+//
+// A value that is NaN, infinite, negative, or a ratio above 1 makes its number NaN for that model:
+// the rest of a sum is no sum. Series for which `counts` is false, because they repeat other
+// series, are skipped. Before its first request an engine's exposition may lack its metrics or be
+// empty (see zero_before). Otherwise NOT_FOUND if it has none of them. INVALID_ARGUMENT if `page`
+// is malformed or has too many models.
 absl::StatusOr<EngineReading> ReadEngineExposition(
     const EngineExposition& engine, absl::string_view page, const ScrapeInterest& interest,
     absl::FunctionRef<bool(const ExpositionSample&)> counts = [](const ExpositionSample&) {
       return true;
     });
+
+// As ReadEngineExposition() with all series: the Engine::read of most engines.
+template <const EngineExposition& kExposition>
+absl::StatusOr<EngineReading> ReadAllSeries(absl::string_view page,
+                                            const ScrapeInterest& interest) {
+  return ReadEngineExposition(kExposition, page, interest);
+}
 
 }  // namespace gpuscaler

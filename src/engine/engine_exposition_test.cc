@@ -18,7 +18,7 @@ constexpr NumberRow kRows[] = {
     {.name = "w_old", .into = &ModelReading::waiting, .choice = 1},
     {.name = "run", .into = &ModelReading::running, .label = "kind", .value = "active"},
     {.name = "run_too", .into = &ModelReading::running},
-    {.name = "kv", .into = &ModelReading::kv_cache_usage_ratio, .adding = Adding::kFullest},
+    {.name = "kv", .into = &ModelReading::kv_cache_usage_ratio, .combine = Combine::kMax},
     {.name = "done", .into = &ModelReading::requests_done},
     {.name = "queue_us", .into = &ModelReading::queue_seconds, .unit = 1e-6},
 };
@@ -39,7 +39,7 @@ ModelReading TotalOf(absl::string_view page, absl::string_view model = "") {
   return reading.ok() ? ReadingOf(*reading, model).value_or(ModelReading()) : ModelReading();
 }
 
-TEST(EngineExposition, SeriesOfAModelAddUpAndTheFullestCacheCounts) {
+TEST(EngineExposition, SeriesAreAddedAndTheFullestCacheCounts) {
   const ModelReading total = TotalOf(
       "w_new{rank=\"0\"} 3\nw_new{rank=\"1\"} 4\n"
       "kv{rank=\"0\"} 0.25\nkv{rank=\"1\"} 0.75\nkv{rank=\"2\"} 0.5\n");
@@ -48,24 +48,24 @@ TEST(EngineExposition, SeriesOfAModelAddUpAndTheFullestCacheCounts) {
   EXPECT_EQ(total.running, std::nullopt) << "not on the page: unknown, not 0";
 }
 
-TEST(EngineExposition, OneModelOrAllTogether) {
+TEST(EngineExposition, ReadsOneModelOrTheSum) {
   constexpr absl::string_view kTwo =
       "w_new{model=\"a\"} 3\nw_new{model=\"b\"} 4\nkv{model=\"a\"} 0.9\nkv{model=\"b\"} 0.1\n"
       "done{model=\"b\"} 8\n";
   EXPECT_THAT(TotalOf(kTwo).waiting, Optional(7));
   EXPECT_THAT(TotalOf(kTwo).kv_cache_usage_ratio, Optional(0.9));
-  EXPECT_THAT(TotalOf(kTwo).requests_done, Optional(8)) << "a has nothing of the kind";
+  EXPECT_THAT(TotalOf(kTwo).requests_done, Optional(8)) << "a lacks the metric";
   EXPECT_THAT(TotalOf(kTwo, "b").waiting, Optional(4));
   EXPECT_THAT(TotalOf(kTwo, "b").kv_cache_usage_ratio, Optional(0.1));
   EXPECT_EQ(TotalOf(kTwo, "a").requests_done, std::nullopt);
   EXPECT_EQ(ReadingOf(*ReadRows(kTwo), "c"), std::nullopt);
 }
 
-TEST(EngineExposition, AModelsNameIsUnescaped) {
+TEST(EngineExposition, ModelNameIsUnescaped) {
   EXPECT_THAT(TotalOf("w_new{model=\"say \\\"hi\\\"\"} 3\n", "say \"hi\"").waiting, Optional(3));
 }
 
-TEST(EngineExposition, OfSeveralMetricsForANumberTheFirstChoiceCounts) {
+TEST(EngineExposition, LowestChoiceCounts) {
   EXPECT_THAT(TotalOf("w_old 5\n").waiting, Optional(5));
   EXPECT_THAT(TotalOf("w_old 5\nw_new 3\n").waiting, Optional(3));
   const ModelReading models = TotalOf("w_old{model=\"a\"} 5\nw_new{model=\"b\"} 3\n");
@@ -94,7 +94,7 @@ constexpr EngineExposition kLatePage = {.marks = kLateMarks,
                                         .numbers = kLateRows,
                                         .histograms = kLateHistograms};
 
-TEST(EngineExposition, WhatComesWithItsFirstValueIsZeroBefore) {
+TEST(EngineExposition, MetricExportedWithItsFirstValueIsZeroBefore) {
   const struct {
     const char* name;
     const char* page;
@@ -115,25 +115,25 @@ TEST(EngineExposition, WhatComesWithItsFirstValueIsZeroBefore) {
     const ModelReading reading = *ReadingOf(*page, "");
     EXPECT_EQ(reading.waiting, row.waiting) << row.name;
     EXPECT_EQ(reading.requests_done, row.done) << row.name;
-    EXPECT_EQ(reading.running, std::nullopt) << row.name << ": it is not said to come later";
+    EXPECT_EQ(reading.running, std::nullopt) << row.name << ": no zero_before";
     const double counted = reading.first_token_seconds ? reading.first_token_seconds->Count() : -1;
     EXPECT_EQ(counted, row.latencies) << row.name;
   }
   EXPECT_EQ(ReadEngineExposition(kLatePage, rows[1].page, {})->models[0].model, "m");
   EXPECT_EQ(ReadEngineExposition(kLatePage, "other 1\n", {}).status().code(),
             absl::StatusCode::kNotFound)
-      << "it has something else to say";
+      << "only an empty exposition may be idle";
   EXPECT_EQ(ReadRows("").status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST(EngineExposition, NamesAreWholeAndMayHaveTotalBehindThem) {
+TEST(EngineExposition, NamesMatchFullyOrWithTotalSuffix) {
   EXPECT_THAT(TotalOf("done_total 8\n").requests_done, Optional(8));
   const auto longer = ReadRows("w_new_by_reason{reason=\"deferred\"} 9\ndone_created 1767225600\n");
   EXPECT_EQ(longer.status().code(), absl::StatusCode::kNotFound) << longer.status();
   EXPECT_THAT(longer.status().message(), HasSubstr("such as w_new"));
 }
 
-TEST(EngineExposition, ANumberThatCannotBeMakesItsSumUnknown) {
+TEST(EngineExposition, InvalidValueMakesItsSumUnknown) {
   const struct {
     const char* name;
     const char* page;
@@ -157,7 +157,7 @@ TEST(EngineExposition, ANumberThatCannotBeMakesItsSumUnknown) {
   EXPECT_THAT(TotalOf("w_new{model=\"a\"} 3\nw_new{model=\"b\"} NaN\n", "a").waiting, Optional(3));
 }
 
-TEST(EngineExposition, UnitsBecomeOurs) {
+TEST(EngineExposition, UnitsAreConverted) {
   EXPECT_THAT(TotalOf("queue_us 2500000\n").queue_seconds, Optional(2.5));
   const ModelReading total =
       TotalOf("ttft_ms_bucket{le=\"250\"} 3\nttft_ms_bucket{le=\"+Inf\"} 4\n");
@@ -171,7 +171,7 @@ constexpr absl::string_view kOfRanks =
     "ttft_bucket{rank=\"1\",le=\"0.1\"} 10\nttft_bucket{rank=\"1\",le=\"1.0\"} 20\n"
     "ttft_bucket{rank=\"1\",le=\"+Inf\"} 30\n";
 
-TEST(EngineExposition, HistogramsOfRanksAndModelsAddUpBucketByBucket) {
+TEST(EngineExposition, HistogramsAreAddedPerBucket) {
   const std::string page = absl::StrCat(
       kOfRanks, "ttft_bucket{model=\"b\",le=\"0.1\"} 100\nttft_bucket{model=\"b\",le=\"1\"} 200\n",
       "ttft_bucket{model=\"b\",le=\"+Inf\"} 300\n");
@@ -182,7 +182,7 @@ TEST(EngineExposition, HistogramsOfRanksAndModelsAddUpBucketByBucket) {
   EXPECT_THAT(counts, ElementsAre(111, 222, 333));
 }
 
-TEST(EngineExposition, AHistogramThatIsNoneIsUnknown) {
+TEST(EngineExposition, InvalidHistogramIsUnknown) {
   const struct {
     const char* name;
     std::string page;
@@ -199,13 +199,13 @@ TEST(EngineExposition, AHistogramThatIsNoneIsUnknown) {
     EXPECT_EQ(TotalOf(row.page).first_token_seconds, std::nullopt) << row.name;
   }
   std::string many = "ttft_bucket{le=\"+Inf\"} 1\n";
-  for (size_t i = 0; i < kMostBuckets; ++i) {
+  for (size_t i = 0; i < kMaxBuckets; ++i) {
     absl::StrAppend(&many, "ttft_bucket{le=\"", i, "\"} 1\n");
   }
   EXPECT_EQ(TotalOf(many).first_token_seconds, std::nullopt) << "too many buckets";
 }
 
-TEST(EngineExposition, HistogramsAreReadWhenAskedFor) {
+TEST(EngineExposition, HistogramsAreReadOnRequest) {
   const std::string page = absl::StrCat("w_new 1\n", kOfRanks);
   const auto reading = ReadEngineExposition(kPage, page, {.histograms = false});
   ASSERT_TRUE(reading.ok()) << reading.status();
@@ -213,19 +213,19 @@ TEST(EngineExposition, HistogramsAreReadWhenAskedFor) {
   EXPECT_THAT(reading->models[0].waiting, Optional(1));
 }
 
-TEST(EngineExposition, TheStartOfTheProcessIsWhenItsCountersBegan) {
+TEST(EngineExposition, CountersBeganAtProcessStart) {
   const ModelReading total = TotalOf("process_start_time_seconds 1767225600.25\ndone 8\n");
   EXPECT_THAT(total.counters_began, Optional(1767225600.25));
 }
 
-TEST(EngineExposition, ABrokenPageHasNoReading) {
+TEST(EngineExposition, MalformedExpositionIsAnError) {
   EXPECT_THAT(ReadRows("w_new 1\nw_new{rank=\"1\" 2\n").status().message(), HasSubstr("line 2: "));
   EXPECT_THAT(ReadRows("w_new 1\nw_new 2").status().message(), HasSubstr("cut off"));
 }
 
-TEST(EngineExposition, ModelsHaveABound) {
+TEST(EngineExposition, ModelCountIsLimited) {
   std::string page;
-  for (size_t i = 0; i < kMostModels; ++i) absl::StrAppend(&page, "w_new{model=\"", i, "\"} 1\n");
+  for (size_t i = 0; i < kMaxModels; ++i) absl::StrAppend(&page, "w_new{model=\"", i, "\"} 1\n");
   EXPECT_THAT(TotalOf(page).waiting, Optional(1000));
   page += "w_new{model=\"one more\"} 1\n";
   EXPECT_THAT(ReadRows(page).status().message(), HasSubstr("more than 1000 models"));

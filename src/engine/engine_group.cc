@@ -48,7 +48,7 @@ EngineKey KeyOf(const SignalSeries& series) {
   return {series.namespace_name, series.pod, series.name};
 }
 
-// Removes what a record of the same engine has.
+// Removes from a departed engine what its capacity record already has.
 void DropRecorded(SignalSeries& left) {
   if (left.demand != nullptr) {
     EngineDemand arrivals = *left.demand;
@@ -72,9 +72,9 @@ std::string EngineName(const EnginePlace& place, absl::string_view engine) {
 bool EngineGroup::List(const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
                        const std::vector<WithoutEngine>& without, absl::Time kept_since,
                        const CapacityRecords& capacity_records) {
-  ForgetLeft(std::min(kept_since, at - memory_));
+  ForgetDeparted(std::min(kept_since, at - memory_));
   const absl::Status before = std::exchange(listed_, places.status());
-  if (!places.ok()) return CountList(listed_ != before);
+  if (!places.ok()) return UpdateVersion(listed_ != before);
   std::set<EnginePlace> all(places->begin(), places->end());
   if (all.size() > kMostEngines) {
     listed_ = absl::ResourceExhaustedError(
@@ -83,16 +83,16 @@ bool EngineGroup::List(const absl::StatusOr<std::vector<EnginePlace>>& places, a
   }
   const absl::Time since = was_whole_ ? at : absl::InfinitePast();
   was_whole_ |= std::ranges::none_of(without, &WithoutEngine::is_awaited);
-  const bool others_lack = *without_ != without;
-  if (others_lack) without_ = std::make_shared<const std::vector<WithoutEngine>>(without);
-  const bool are_others = capacity_records_ != capacity_records;
+  const bool without_changed = *without_ != without;
+  if (without_changed) without_ = std::make_shared<const std::vector<WithoutEngine>>(without);
+  const bool records_changed = capacity_records_ != capacity_records;
   capacity_records_ = capacity_records;
-  const bool changed = Replace(all, since, at) || others_lack || are_others;
-  if (changed) Weigh();
-  return CountList(changed || listed_ != before);
+  const bool changed = Replace(all, since, at) || without_changed || records_changed;
+  if (changed) UpdateBytes();
+  return UpdateVersion(changed || listed_ != before);
 }
 
-bool EngineGroup::CountList(bool is_new) {
+bool EngineGroup::UpdateVersion(bool is_new) {
   if (is_new) version_of_all_ = ++update_;
   return is_new;
 }
@@ -101,25 +101,25 @@ bool EngineGroup::Replace(const std::set<EnginePlace>& places, absl::Time since,
   const size_t gone = std::erase_if(engines_, [&](auto& engine) {
     auto& [place, listed] = engine;
     if (places.contains(place)) return false;
-    if (!listed.engine.engine().empty()) left_.push_back({place, at, std::move(listed)});
+    if (!listed.engine.engine().empty()) departed_.push_back({place, at, std::move(listed)});
     return true;
   });
-  if (left_.size() > kMostEngines) {
-    left_.erase(left_.begin(), left_.end() - static_cast<std::ptrdiff_t>(kMostEngines));
+  if (departed_.size() > kMostEngines) {
+    departed_.erase(departed_.begin(), departed_.end() - static_cast<std::ptrdiff_t>(kMostEngines));
   }
   return AddNew(places, since) || gone > 0;
 }
 
-void EngineGroup::ForgetLeft(absl::Time kept_since) {
-  const size_t gone = std::erase_if(left_, [&](const Left& left) {
+void EngineGroup::ForgetDeparted(absl::Time kept_since) {
+  const size_t gone = std::erase_if(departed_, [&](const DepartedEngine& left) {
     if (left.at > kept_since) return false;
     RecordCapacity(left);
     return true;
   });
-  if (gone > 0) Weigh();
+  if (gone > 0) UpdateBytes();
 }
 
-void EngineGroup::RecordCapacity(const Left& left) {
+void EngineGroup::RecordCapacity(const DepartedEngine& left) {
   const bool has_agent = !left.place.pod.empty();
   if (has_agent || memory_ == absl::ZeroDuration()) return;
   const EngineQuestion question{.metric = EngineMetric::kPressurePercent, .memory = memory_};
@@ -132,7 +132,7 @@ void EngineGroup::RecordCapacity(const Left& left) {
     return each->name == record->name || left.at - each->demand->newest_at > kCapacityRecordsKept;
   });
   own_records_.push_back(record);
-  if (own_records_.size() > kMostCapacityRecords) own_records_.erase(own_records_.begin());
+  if (own_records_.size() > kMaxCapacityRecords) own_records_.erase(own_records_.begin());
 }
 
 bool EngineGroup::AddNew(const std::set<EnginePlace>& places, absl::Time since) {
@@ -148,7 +148,7 @@ bool EngineGroup::AddNew(const std::set<EnginePlace>& places, absl::Time since) 
 
 bool EngineGroup::Take(const EnginePlace& place, const EngineUpdate& update,
                        absl::Time kept_since) {
-  ForgetLeft(std::min(kept_since, update.at - memory_));
+  ForgetDeparted(std::min(kept_since, update.at - memory_));
   const auto found = engines_.find(place);
   if (found == engines_.end()) return false;
   EngineTimeline& engine = found->second.engine;
@@ -168,20 +168,20 @@ void EngineGroup::KeepOnly(const std::set<std::string>& models) {
   if (models_ == models) return;
   models_ = models;
   for (auto& [place, listed] : engines_) listed.engine.KeepOnly(models_);
-  for (Left& left : left_) left.listed.engine.KeepOnly(models_);
-  Weigh();
+  for (DepartedEngine& left : departed_) left.listed.engine.KeepOnly(models_);
+  UpdateBytes();
 }
 
 void EngineGroup::ForgetHistograms() {
   for (auto& [place, listed] : engines_) listed.engine.ForgetHistograms();
-  for (Left& left : left_) left.listed.engine.ForgetHistograms();
-  Weigh();
+  for (DepartedEngine& left : departed_) left.listed.engine.ForgetHistograms();
+  UpdateBytes();
 }
 
-void EngineGroup::Weigh() {
+void EngineGroup::UpdateBytes() {
   bytes_ = sizeof(*this);
   for (const auto& [place, listed] : engines_) bytes_ += BytesOf(place, listed.engine);
-  for (const Left& left : left_) bytes_ += BytesOf(left.place, left.listed.engine);
+  for (const DepartedEngine& left : departed_) bytes_ += BytesOf(left.place, left.listed.engine);
   for (const CapacityRecords* records : {&capacity_records_, &own_records_}) {
     for (const auto& record : *records) bytes_ += BytesOf(*record);
   }
@@ -219,7 +219,7 @@ SignalHistory EngineGroup::Answer(const EngineQuestion& question, absl::Time now
     }
   }
   const absl::Time remembered_since = now - std::max(question.look_back, question.memory);
-  for (const Left& left : left_) {
+  for (const DepartedEngine& left : departed_) {
     if (!counts(left.place) || left.at < remembered_since) continue;
     history.left.push_back(SeriesOf(left.place, left.listed.engine, question, now, longest_gap));
     SignalSeries& series = history.left.back();

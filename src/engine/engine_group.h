@@ -1,4 +1,5 @@
-// The engines of one source: at each address of a name, or in the pods of a namespace.
+// The engines of one source: those that a DNS name resolves to, or those in the pods of a
+// namespace.
 #pragma once
 
 #include <cstddef>
@@ -22,68 +23,73 @@
 
 namespace gpuscaler {
 
-// Where one engine's process is.
+// The address of one engine's process.
 struct EnginePlace {
-  std::string address;  // an IP address, of its pod
+  std::string address;  // IP address of its pod
   int port = 0;
-  std::string namespace_name;  // of its pod, where that is known
+  std::string namespace_name;  // the pod's; empty if unknown
   std::string pod;
 
   friend auto operator<=>(const EnginePlace&, const EnginePlace&) = default;
 };
 
-// What a reading of an engine gave.
+// The result of reading one engine once.
 struct EngineUpdate {
-  absl::Time at;             // the answer's
+  absl::Time at;             // when the response arrived
   absl::string_view engine;  // "vllm"
   absl::StatusOr<EngineReading> reading;
-  // Its agent's record of it (NodeCapacityRecords); null: as before.
+  // The agent's newest record of the engine (NodeCapacityRecords). Null: the last one still counts.
   std::shared_ptr<const SignalSeries> capacity_record = nullptr;
 };
 
-// "vllm at 10.1.2.3:8000"; "engine at ..." if it is not recognised.
+// Returns "vllm at 10.1.2.3:8000", or "engine at ..." if `engine` is empty.
 std::string EngineName(const EnginePlace& place, absl::string_view engine);
 
-inline constexpr size_t kMostEngines = 10000;  // of a source
+inline constexpr size_t kMostEngines = 10000;  // per source
 
 // Not thread-safe.
 class EngineGroup {
  public:
-  // Replaces the engines by those at `places`. The others have left: their readings are kept until
-  // no question looks back on them and `kept_since` is past, and behind a name a capacity record
-  // for a day. An error leaves the engines as they are, and answers return it. Only the first
-  // kMostEngines places count, and answers to more are an error. `without`: where none is found;
-  // while some of it is awaited, engines that are listed later were there from the beginning.
-  // `capacity_records`: those of agents, of engines that left. Returns false if nothing is new.
+  // Replaces the listed engines by those at `places`. Returns false if nothing changed.
+  //
+  // Readings of engines that left are kept until they are older than both `kept_since` and the
+  // memory of Remember(). An engine behind a DNS name also leaves a capacity record for a day.
+  //
+  // An error leaves the engines as they are, and Answer() returns it as the status. If there are
+  // more than kMostEngines places, the rest is dropped and the status is RESOURCE_EXHAUSTED.
+  //
+  // `without` lists nodes and pods without an engine. While one of them is awaited, an engine that
+  // is listed later counts as present from the beginning. `capacity_records` are those that agents
+  // keep of engines that left.
   bool List(const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
             const std::vector<WithoutEngine>& without = {},
             absl::Time kept_since = absl::InfinitePast(),
             const CapacityRecords& capacity_records = {});
 
-  // Of one that is not listed it is dropped, and so is what was read no later than its newest
-  // reading. False: it was.
-  // Its readings before `kept_since`, which no question looks back on, may go.
+  // Returns false if the update is dropped: its engine is not listed, or it is not later than the
+  // newest one. Readings before `kept_since`, which no question looks back on, may be deleted.
   bool Take(const EnginePlace& place, const EngineUpdate& update,
             absl::Time kept_since = absl::InfinitePast());
 
-  // From now on readings of these models by themselves are kept, and of no others.
+  // From now on, readings of single models are kept for `models` only.
   void KeepOnly(const std::set<std::string>& models);
 
   void ForgetHistograms();
 
-  // Engines that have left are kept for this long at least.
+  // Minimum time for which engines that left are kept.
   void Remember(absl::Duration memory) { memory_ = memory; }
 
   size_t size() const { return engines_.size(); }
-  bool HasNone() const { return listed_.ok() && engines_.empty(); }  // as far as is known
-  size_t Bytes() const { return bytes_; }                            // of memory, about
+  bool HasNone() const { return listed_.ok() && engines_.empty(); }  // per the newest list
+  size_t Bytes() const { return bytes_; }                            // approximate memory use
 
-  // Counts up with each news of those that `counts` is true for, and of which there are.
+  // Returns the version of the list and of the engines for which `counts` is true. It grows with
+  // each change.
   int64_t Updates(absl::FunctionRef<bool(const EnginePlace&)> counts) const;
 
-  // What those say that `counts` is true for, with the status of the newest List(): UNAVAILABLE
-  // before the first. All records that agents keep are in it: the pods that they are of may have
-  // left long before the fleet's past begins, so `counts` does not know them.
+  // Returns the history of the engines for which `counts` is true, with the status of the newest
+  // List(): UNAVAILABLE before the first. Includes all capacity records of agents: their pods may
+  // have left before the fleet's history begins, so `counts` does not apply to them.
   SignalHistory Answer(const EngineQuestion& question, absl::Time now, absl::Duration longest_gap,
                        absl::FunctionRef<bool(const EnginePlace&)> counts) const;
 
@@ -91,41 +97,40 @@ class EngineGroup {
   struct Listed {
     absl::Time since;  // SignalSeries::listed_since
     EngineTimeline engine;
-    int64_t update = 0;  // the number of its newest
-    std::shared_ptr<const SignalSeries>
-        capacity_record;  // the newest record of its agent; null: none
+    int64_t update = 0;                                   // version of its newest update
+    std::shared_ptr<const SignalSeries> capacity_record;  // newest record of its agent; null: none
   };
-  struct Left {
+  struct DepartedEngine {
     EnginePlace place;
     absl::Time at;
     Listed listed;
   };
 
   static void AddRecord(const Listed& listed, const EngineQuestion& question, SignalSeries& series);
-  bool CountList(bool is_new);
-  // True: they are others than before.
+  bool UpdateVersion(bool is_new);
+  // Returns true if an engine came or left.
   bool Replace(const std::set<EnginePlace>& places, absl::Time since, absl::Time at);
-  void ForgetLeft(absl::Time kept_since);
-  // Keeps the capacity record of an engine behind a name: no agent reads it, so none keeps one.
-  void RecordCapacity(const Left& left);
-  // True: one of them is new.
+  void ForgetDeparted(absl::Time kept_since);
+  // Keeps the capacity record of an engine behind a DNS name. No agent reads that engine.
+  void RecordCapacity(const DepartedEngine& left);
+  // Returns true if at least one place is new.
   bool AddNew(const std::set<EnginePlace>& places, absl::Time since);
-  // All of them may have changed.
-  void Weigh();
+  // Recomputes `bytes_` from all engines and records.
+  void UpdateBytes();
 
   absl::Status listed_ = NotYet("not looked for yet");
-  bool was_whole_ = false;  // a list that awaited none
+  bool was_whole_ = false;  // true once a list awaited no node
   std::map<EnginePlace, Listed> engines_;
-  std::vector<Left> left_;            // that ever answered; the first that left first
-  CapacityRecords capacity_records_;  // those of agents
-  CapacityRecords own_records_;       // the first that left first
+  std::vector<DepartedEngine> departed_;  // all were read; oldest departure first
+  CapacityRecords capacity_records_;      // from agents
+  CapacityRecords own_records_;           // engines behind a DNS name; oldest departure first
   std::shared_ptr<const std::vector<WithoutEngine>> without_ =
       std::make_shared<const std::vector<WithoutEngine>>();
   std::set<std::string> models_;
   absl::Duration memory_;
   size_t bytes_ = 0;
-  int64_t update_ = 0;          // all so far
-  int64_t version_of_all_ = 0;  // the number of the newest list
+  int64_t update_ = 0;          // version of the newest update of any engine or list
+  int64_t version_of_all_ = 0;  // version of the newest list
 };
 
 }  // namespace gpuscaler

@@ -29,7 +29,7 @@ SignalHistory HistoryOf(const EngineGroup& group) {
                       [](const EnginePlace&) { return true; });
 }
 
-TEST(EngineGroup, HasASeriesForEachEngineAndSaysWhoseItIs) {
+TEST(EngineGroup, HasASeriesWithItsPodForEachEngine) {
   EngineGroup group;
   group.List(std::vector{kOnePod, kOtherPod}, Second(0));
   group.Take(kOnePod, Observed(3));
@@ -46,7 +46,7 @@ TEST(EngineGroup, HasASeriesForEachEngineAndSaysWhoseItIs) {
                 Field(&SignalSeries::gap, "not read yet"))));
 }
 
-TEST(EngineGroup, OnlyThoseThatCountAreTold) {
+TEST(EngineGroup, ReturnsOnlyEnginesThatCount) {
   EngineGroup group;
   group.List(std::vector{kOnePod, kOtherPod}, Second(0));
   const SignalHistory history =
@@ -55,7 +55,7 @@ TEST(EngineGroup, OnlyThoseThatCountAreTold) {
   EXPECT_THAT(history.series, ElementsAre(Field(&SignalSeries::address, "10.0.0.1")));
 }
 
-TEST(EngineGroup, WhatIsNoLongerListedIsForgotten) {
+TEST(EngineGroup, UnlistedEnginesAreDropped) {
   EngineGroup group;
   group.List(std::vector{kOnePod}, Second(0));
   group.Take(kOnePod, Observed(3));
@@ -66,7 +66,7 @@ TEST(EngineGroup, WhatIsNoLongerListedIsForgotten) {
   EXPECT_THAT(HistoryOf(group).series, ElementsAre(Field(&SignalSeries::gap, "not read yet")));
 }
 
-TEST(EngineGroup, WhatLeftIsRememberedForQuestionsAboutDemand) {
+TEST(EngineGroup, DepartedEnginesAreKeptForDemand) {
   EngineGroup group;
   group.Remember(absl::Minutes(15));
   group.List(std::vector{kOnePod, kOtherPod}, Second(0));
@@ -92,7 +92,7 @@ TEST(EngineGroup, WhatLeftIsRememberedForQuestionsAboutDemand) {
   EXPECT_THAT(left_at(Second(800)), SizeIs(0)) << "it is kept no longer";
 }
 
-TEST(EngineGroup, WhatLeftIsToldOfUntilNoQuestionLooksBackOnIt) {
+TEST(EngineGroup, DepartedEnginesAreReturnedWithinTheLookBack) {
   EngineGroup group;
   group.List(std::vector{kOnePod, kOtherPod}, Second(0));
   group.Take(kOnePod, Observed(3, Second(1)));
@@ -114,7 +114,7 @@ TEST(EngineGroup, WhatLeftIsToldOfUntilNoQuestionLooksBackOnIt) {
   EXPECT_THAT(left_at(Second(6)), SizeIs(0)) << "it is kept no longer";
 }
 
-TEST(EngineGroup, KnowsSinceWhenAnEngineIsThereUnlessItWasFromTheBeginning) {
+TEST(EngineGroup, ListedSinceIsSetForEnginesThatCameLater) {
   EngineGroup group;
   group.List(absl::UnavailableError("llm.team-a.svc: no answer"), Second(0));
   group.List(std::vector{kOnePod}, Second(1));
@@ -130,7 +130,7 @@ TEST(EngineGroup, KnowsSinceWhenAnEngineIsThereUnlessItWasFromTheBeginning) {
       << "another pod may have the address by now";
 }
 
-TEST(EngineGroup, AnErrorKeepsThoseThatAreKnownAndIsTold) {
+TEST(EngineGroup, ListErrorIsReturnedAndKeepsTheEngines) {
   EngineGroup group;
   EXPECT_EQ(HistoryOf(group).status.code(), absl::StatusCode::kUnavailable);
   group.List(std::vector{kOnePod}, Second(0));
@@ -142,7 +142,7 @@ TEST(EngineGroup, AnErrorKeepsThoseThatAreKnownAndIsTold) {
               ElementsAre(Field(&SignalSeries::points, ElementsAre(SignalPoint{Second(0), 3}))));
 }
 
-TEST(EngineGroup, AnEngineThatJoinsKeepsTheModelsThatAreAskedFor) {
+TEST(EngineGroup, NewEngineKeepsTheRequestedModels) {
   EngineGroup group;
   group.KeepOnly({"llama"});
   group.List(std::vector{kOnePod}, Second(0));
@@ -158,7 +158,7 @@ TEST(EngineGroup, AnEngineThatJoinsKeepsTheModelsThatAreAskedFor) {
               ElementsAre(Field(&SignalSeries::points, ElementsAre(SignalPoint{Second(0), 1}))));
 }
 
-TEST(EngineGroup, MoreThanAnySourceHasAreAnErrorAndBounded) {
+TEST(EngineGroup, TooManyEnginesAreAnErrorAndTruncated) {
   EngineGroup group;
   std::vector<EnginePlace> places;
   for (int port = 0; port <= static_cast<int>(kMostEngines); ++port) {
@@ -177,7 +177,7 @@ class RecordedEngineTest : public testing::Test {
     group_.Remember(absl::Minutes(15));
     group_.List(std::vector{kOnePod}, Second(0));
   }
-  // Requests wait at a batch that is full.
+  // Requests wait while the batch is full.
   void Serve(const std::string& model, int from, int to, const EnginePlace& place = kOnePod) {
     for (int second = from; second <= to; ++second) {
       const double done = 10.0 * (second - from + 1);
@@ -217,7 +217,7 @@ class RecordedEngineTest : public testing::Test {
   EngineGroup group_;
 };
 
-TEST_F(RecordedEngineTest, ARecordTakesThePlaceOfWhatAnEngineThatLeftHasShown) {
+TEST_F(RecordedEngineTest, RecordReplacesTheSumsOfADepartedEngine) {
   Serve("llama", 1, 200);
   Leave({Record()});
   const SignalHistory history = Answer(about_demand_);
@@ -227,7 +227,7 @@ TEST_F(RecordedEngineTest, ARecordTakesThePlaceOfWhatAnEngineThatLeftHasShown) {
   EXPECT_EQ(history.left[0].batch->learnt_limit, std::nullopt) << "it is in the record";
 }
 
-TEST_F(RecordedEngineTest, ARecordThatDoesNotCountTakesNoPlace) {
+TEST_F(RecordedEngineTest, ExpiredOrOtherRecordReplacesNothing) {
   Serve("llama", 1, 200);
   Leave({Record("llama", Second(201) - absl::Hours(25))});
   SignalHistory history = Answer(about_demand_);
@@ -243,14 +243,14 @@ TEST_F(RecordedEngineTest, ARecordThatDoesNotCountTakesNoPlace) {
   EXPECT_THAT(Answer(about_demand_).capacity_records, SizeIs(1));
 }
 
-TEST_F(RecordedEngineTest, ALimitThatIsRecordedCountsForAPressureWithoutDemand) {
+TEST_F(RecordedEngineTest, RecordedLimitCountsForPressureWithoutDemand) {
   Leave({Record()});
   EXPECT_THAT(Answer({.metric = EngineMetric::kPressurePercent}).capacity_records, SizeIs(1));
   EXPECT_THAT(Answer(kHowManyWait).capacity_records, SizeIs(0));
 }
 
-// No agent reads an engine at an address of a name.
-TEST_F(RecordedEngineTest, AnEngineOfANameIsRecordedForADayAfterItLeft) {
+// No agent reads an engine behind a DNS name.
+TEST_F(RecordedEngineTest, DepartedEngineBehindANameIsRecordedForADay) {
   group_.List(std::vector{kOtherPod}, Second(0));
   Serve("llama", 1, 200, kOtherPod);
   const ServiceSums served = Answer(about_demand_).series.at(0).demand->service;
@@ -271,7 +271,7 @@ TEST_F(RecordedEngineTest, AnEngineOfANameIsRecordedForADayAfterItLeft) {
   EXPECT_THAT(Answer(about_demand_, Second(201) + absl::Hours(24)).capacity_records, SizeIs(0));
 }
 
-TEST_F(RecordedEngineTest, AnEngineOfANameThatServedNothingIsNotRecorded) {
+TEST_F(RecordedEngineTest, EngineBehindANameWithoutServiceIsNotRecorded) {
   group_.List(std::vector{kOtherPod}, Second(0));
   group_.Take(kOtherPod, Observed(0));
   group_.List(std::vector<EnginePlace>(), Second(1), {}, Second(1));
@@ -280,9 +280,9 @@ TEST_F(RecordedEngineTest, AnEngineOfANameThatServedNothingIsNotRecorded) {
   EXPECT_THAT(Answer(about_demand_, later).capacity_records, SizeIs(0));
 }
 
-TEST_F(RecordedEngineTest, EnginesOfANameAreRecordedInBoundedNumber) {
+TEST_F(RecordedEngineTest, RecordsOfEnginesBehindANameAreLimited) {
   std::vector<EnginePlace> places;
-  for (size_t i = 0; i <= kMostCapacityRecords; ++i) {
+  for (size_t i = 0; i <= kMaxCapacityRecords; ++i) {
     places.push_back({.address = absl::StrCat("10.1.", i / 256, ".", i % 256), .port = 8000});
   }
   group_.List(places, Second(0));
@@ -291,19 +291,19 @@ TEST_F(RecordedEngineTest, EnginesOfANameAreRecordedInBoundedNumber) {
   group_.List(std::vector<EnginePlace>(), Second(31), {}, Second(31));
   const absl::Time later = Second(31) + absl::Hours(1);
   group_.List(std::vector<EnginePlace>(), later, {}, later);
-  EXPECT_THAT(Answer(about_demand_, later).capacity_records, SizeIs(kMostCapacityRecords));
+  EXPECT_THAT(Answer(about_demand_, later).capacity_records, SizeIs(kMaxCapacityRecords));
   EXPECT_LT(group_.Bytes(), before);
 }
 
-// The pods of a record may have left before the past of the fleet begins.
-TEST_F(RecordedEngineTest, RecordsAreOfPodsThatAreNotKnownAnyMore) {
+// The pods of a record may have left before the fleet's history begins.
+TEST_F(RecordedEngineTest, RecordsIncludeDeletedPods) {
   Leave({Record()});
   const SignalHistory history = group_.Answer(about_demand_, Second(202), absl::Seconds(10),
                                               [](const EnginePlace&) { return false; });
   EXPECT_THAT(history.capacity_records, SizeIs(1));
 }
 
-TEST_F(RecordedEngineTest, ARecordOfAnotherModelDoesNotCount) {
+TEST_F(RecordedEngineTest, RecordOfAnotherModelDoesNotCount) {
   group_.Take(
       kOnePod,
       {.at = Second(1),

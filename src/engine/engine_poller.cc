@@ -11,26 +11,26 @@ EnginePoller::EnginePoller(const Clock& clock, absl::Duration interval, EngineRe
                            const FetchLimits& limits)
     : sink_(std::move(sink)), poller_("engines", clock, interval, limits) {}
 
-EnginePoller::Server EnginePoller::Following(const std::map<EngineTarget, EngineInterest>& wanted,
-                                             Server known) const {
+EnginePoller::Server EnginePoller::ServerFor(const std::map<EngineTarget, EngineInterest>& wanted,
+                                             Server current) const {
   const bool is_same = std::ranges::equal(
-      known.readers, wanted, {}, [](const auto& reader) { return reader.first; },
+      current.readers, wanted, {}, [](const auto& reader) { return reader.first; },
       [](const auto& interest) { return interest.first; });
   if (!is_same) {
-    // All of them anew: a page of those that were may be on its way, and is still theirs. What is
-    // new does not wait for its turn then.
-    known = {};
+    // Replaces all readers: a response to the old ones may be in flight, and is theirs. A new
+    // target is polled at once.
+    current = {};
     std::vector<std::shared_ptr<EngineReader>> readers;
     for (const auto& [target, interest] : wanted) {
       readers.push_back(std::make_shared<EngineReader>(target, sink_, interest.tenant));
-      known.readers.emplace(target, readers.back());
+      current.readers.emplace(target, readers.back());
     }
-    known.polled = std::make_shared<SharedEngine>(std::move(readers));
+    current.polled = std::make_shared<SharedEngine>(std::move(readers));
   }
   for (const auto& [target, interest] : wanted) {
-    known.readers.at(target)->WantHistograms(interest.histograms);
+    current.readers.at(target)->SetHistograms(interest.histograms);
   }
-  return known;
+  return current;
 }
 
 void EnginePoller::Poll(const std::map<EngineTarget, EngineInterest>& targets) {
@@ -44,8 +44,8 @@ void EnginePoller::Poll(const std::map<EngineTarget, EngineInterest>& targets) {
   std::map<ScrapeRequest, Server> before = std::exchange(servers_, {});
   std::set<std::shared_ptr<PolledTarget>> polled;
   for (const auto& [server, targets_there] : wanted) {
-    const Server& followed = servers_[server] = Following(targets_there, std::move(before[server]));
-    polled.insert(followed.polled);
+    const Server& state = servers_[server] = ServerFor(targets_there, std::move(before[server]));
+    polled.insert(state.polled);
   }
   poller_.Poll(polled);
 }

@@ -1,4 +1,5 @@
-// Polls inference engines: each once in an interval for all who want it, by whatever name and path.
+// Polls inference engines. Each server is read once per interval for all triggers that name it,
+// whatever name and path they use.
 //
 //   EnginePoller poller(clock, absl::Seconds(1), [&](const EngineTarget&, const EngineUpdate&) {
 //   ...
@@ -19,37 +20,36 @@
 namespace gpuscaler {
 
 struct EngineInterest {
-  bool histograms = false;  // by far the most of what there is to read
-  std::string tenant;       // PolledTarget::Tenant(): whoever was the first to want it
+  bool histograms = false;  // the largest part of a reading
+  std::string tenant;       // PolledTarget::Tenant(), of the first trigger that names the engine
 };
 
 // Thread-safe.
 class EnginePoller {
  public:
-  // `sink` gets what came of each poll, on a thread of this, and must not block. `clock` outlives
-  // it.
+  // `sink` gets the result of each poll on the poller's thread and must not block. `clock` must
+  // outlive the poller.
   EnginePoller(const Clock& clock, absl::Duration interval, EngineReader::Sink sink,
                const FetchLimits& limits = {});
 
-  // These are polled from now on, and no others; of those that are not among them one more answer
-  // may come.
+  // Polls exactly `targets` from now on. One more result may come from a target that is removed.
   void Poll(const std::map<EngineTarget, EngineInterest>& targets);
 
  private:
   using Readers = std::map<EngineTarget, std::shared_ptr<EngineReader>>;
   struct Server {
-    Readers readers;  // by what is wanted there
+    Readers readers;  // SharedEngine's
     std::shared_ptr<SharedEngine> polled;
   };
 
-  // Those that are there, if they are the very ones that are wanted, or else new ones.
-  Server Following(const std::map<EngineTarget, EngineInterest>& wanted, Server known) const;
+  // Returns `current` if it has exactly the `wanted` targets, else a new server.
+  Server ServerFor(const std::map<EngineTarget, EngineInterest>& wanted, Server current) const;
 
   const EngineReader::Sink sink_;
   Mutex mutex_;
-  // By how it is reached, without a path.
+  // Keyed by address, without path.
   std::map<ScrapeRequest, Server> servers_ ABSL_GUARDED_BY(mutex_);
-  ScrapePoller poller_;  // last: it ends before what it tells
+  ScrapePoller poller_;  // last: destroyed before `servers_` and `sink_`
 };
 
 }  // namespace gpuscaler

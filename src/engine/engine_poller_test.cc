@@ -21,7 +21,7 @@
 namespace gpuscaler {
 namespace {
 
-// Beyond what is taken of a page.
+// Exceeds the size limit of an exposition.
 std::string TooLarge() {
   std::string page;
   page.resize(10'000'000, 'x');
@@ -48,7 +48,7 @@ struct Reported {
   }
 };
 
-// All that pollers told, in the order in which they did.
+// The updates of all pollers, in their order.
 class Updates {
  public:
   EngineReader::Sink Sink() {
@@ -58,7 +58,7 @@ class Updates {
       changed_.NotifyAll();
     };
   }
-  // The newest one that is so, as soon as there is one; nothing after 30 s.
+  // Waits for an update that matches. Returns the newest one, or nullopt after 30 s.
   std::optional<Reported> WaitFor(const std::function<bool(const Reported&)>& is_it) {
     const SteadyClock real;
     const absl::Time deadline = real.Now() + absl::Seconds(30);
@@ -92,7 +92,7 @@ class Updates {
 
 constexpr absl::Duration kOften = absl::Milliseconds(20);
 
-TEST(EnginePoller, TellsOfEachReadingWithItsTimeAgainAndAgain) {
+TEST(EnginePoller, ReportsEachReadingWithItsTime) {
   std::atomic<int> running = 1;
   const TestHttpServer server(
       Serving([&](absl::string_view) { return Answer(VllmExposition(running)); }));
@@ -123,10 +123,10 @@ TEST(EnginePoller, FirstReadingOfANewTargetComesAtOnce) {
   EXPECT_TRUE(update.WaitForCount(1));
 }
 
-TEST(EnginePoller, WhatNobodyWantsAnyMoreIsLeftAlone) {
-  std::atomic<int> asked = 0;
+TEST(EnginePoller, RemovedTargetIsNotPolled) {
+  std::atomic<int> requests = 0;
   const TestHttpServer left(Serving([&](absl::string_view) {
-    ++asked;
+    ++requests;
     return Answer(VllmExposition(1));
   }));
   const TestHttpServer kept(Serving([](absl::string_view) { return Answer(VllmExposition(2)); }));
@@ -139,12 +139,12 @@ TEST(EnginePoller, WhatNobodyWantsAnyMoreIsLeftAlone) {
   poller.Poll({{TargetAt(kept.port()), {}}});
   const size_t had = update.Count();
   ASSERT_TRUE(update.WaitForCount(had + 5));  // one more may have been on its way
-  const int asked_by_then = asked;
+  const int requests_by_then = requests;
   ASSERT_TRUE(update.WaitForCount(had + 15));
-  EXPECT_EQ(asked, asked_by_then);
+  EXPECT_EQ(requests, requests_by_then);
 }
 
-TEST(EnginePoller, OneThatHangsIsNotAskedTwiceAtATimeAndDelaysNoOther) {
+TEST(EnginePoller, HungServerGetsOneRequestAndDelaysNoOther) {
   const TestHttpServer hanging(SayingAndHanging(""));
   const TestHttpServer good(Serving([](absl::string_view) { return Answer(VllmExposition(1)); }));
   const SteadyClock clock;
@@ -155,7 +155,7 @@ TEST(EnginePoller, OneThatHangsIsNotAskedTwiceAtATimeAndDelaysNoOther) {
   EXPECT_EQ(hanging.connections(), 1);
 }
 
-TEST(EnginePoller, FaultsAreToldOfAsReadingsAre) {
+TEST(EnginePoller, ErrorsAreReported) {
   std::atomic<int> mode = 0;
   const TestHttpServer server(Serving([&](absl::string_view) {
     switch (mode) {
@@ -221,7 +221,7 @@ TEST(EnginePoller, TwoHundredEnginesAreAllRead) {
   }
 }
 
-TEST(EnginePoller, EndsAtOnceWithPollsOnTheirWay) {
+TEST(EnginePoller, StopsAtOnceWithRequestsInFlight) {
   const TestHttpServer hanging(SayingAndHanging(""), nullptr, "0.0.0.0");
   const SteadyClock clock;
   Updates update;
@@ -239,8 +239,8 @@ TEST(EnginePoller, EndsAtOnceWithPollsOnTheirWay) {
   EXPECT_EQ(update.Count(), 0);
 }
 
-// Ten engines: eight that answer, one that ends each connection amid its page, and one whose page
-// is no text.
+// Ten engines: eight that respond, one that cuts each connection in its response, and one that
+// responds with binary data.
 std::map<EngineTarget, EngineInterest> TargetsOf(const TestHttpServer& good,
                                                  const TestHttpServer& breaking,
                                                  const TestHttpServer& garbage) {
@@ -259,10 +259,10 @@ EngineTarget At(const TestHttpServer& server, const std::string& path, const std
   return target;
 }
 
-TEST(EnginePoller, APageIsAskedForOnceHoweverItIsNamed) {
-  std::atomic<int> asked = 0;
+TEST(EnginePoller, ExpositionIsFetchedOncePerServer) {
+  std::atomic<int> requests = 0;
   const TestHttpServer server(Serving([&](absl::string_view) {
-    ++asked;
+    ++requests;
     return Answer(VllmExposition(1));
   }));
   const std::vector<EngineTarget> targets = {At(server, "", ""), At(server, "", "vllm"),
@@ -280,12 +280,13 @@ TEST(EnginePoller, APageIsAskedForOnceHoweverItIsNamed) {
     ASSERT_TRUE(reported.has_value());
     EXPECT_EQ(reported->Running(), 1) << reported->reading.status();
   }
-  const int pages = asked;
-  EXPECT_GE(update.Count(), static_cast<size_t>(3 * (pages - 2))) << "a page for each would be one";
+  const int pages = requests;
+  EXPECT_GE(update.Count(), static_cast<size_t>(3 * (pages - 2)))
+      << "each reader would fetch it once more";
   EXPECT_EQ(server.connections(), 1);
 }
 
-TEST(EnginePoller, EachJudgesThePageByWhatItWasToldOfIt) {
+TEST(EnginePoller, EachReaderInterpretsTheExpositionByItsTarget) {
   const TestHttpServer server(Serving([](absl::string_view) { return Answer(VllmExposition(1)); }));
   const EngineTarget any = At(server, "", "");
   const EngineTarget other = At(server, "", "sglang");
@@ -302,7 +303,7 @@ TEST(EnginePoller, EachJudgesThePageByWhatItWasToldOfIt) {
   EXPECT_FALSE(bad->reading.ok());
 }
 
-TEST(EnginePoller, WhatIsWantedBesidesIsReadAtOnce) {
+TEST(EnginePoller, AddedTargetIsReadAtOnce) {
   const TestHttpServer server(Serving([](absl::string_view) { return Answer(VllmExposition(1)); }));
   const EngineTarget first = At(server, "", "");
   const EngineTarget second = At(server, "/metrics", "vllm");
@@ -315,11 +316,11 @@ TEST(EnginePoller, WhatIsWantedBesidesIsReadAtOnce) {
   ASSERT_TRUE(update.WaitFor([&](const Reported& reported) { return reported.target == second; }));
 }
 
-TEST(EnginePoller, TenThousandPollsLeaveNeitherFilesNorMemoryBehind) {
+TEST(EnginePoller, TenThousandPollsLeakNeitherFilesNorMemory) {
   const TestHttpServer good(Serving([](absl::string_view) { return Answer(VllmExposition(1)); }),
                             nullptr, "0.0.0.0");
   const TestHttpServer breaking(
-      SayingAndClosing("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nvllm:num_requests"));
+      SendingAndClosing("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nvllm:num_requests"));
   const TestHttpServer garbage(
       Serving([](absl::string_view) { return Answer(std::string("\xff\x00\x01garbage", 10)); }));
   const SteadyClock clock;

@@ -17,7 +17,7 @@ HistogramPoint PointOf(const CounterInstant& instant,
   return {.instant = instant, .histogram = histogram.get()};
 }
 
-// Those of the readings that have a field.
+// Returns a point for each reading that has the field.
 template <typename Point, typename Field>
 std::vector<Point> PointsOf(std::span<const TimedReading> readings, Field field) {
   std::vector<Point> points;
@@ -31,33 +31,33 @@ std::vector<Point> PointsOf(std::span<const TimedReading> readings, Field field)
   return points;
 }
 
-// What `growth` is at each reading: that of the newest point by then, as far as it is of the
+// Calls `visit` with the growth at each reading: that of the newest point by then, limited to the
 // reading's window.
-template <typename Field, typename TheGrowth, typename Tell>
-void TellAtEach(std::span<const TimedReading> readings, Field field, absl::Duration window,
-                TheGrowth growth, Tell tell) {
-  size_t points = 0;  // by then
-  size_t first = 0;   // of the window
+template <typename Field, typename Windows, typename Visit>
+void VisitAtEach(std::span<const TimedReading> readings, Field field, absl::Duration window,
+                 Windows growth, Visit visit) {
+  size_t points = 0;  // up to this reading
+  size_t first = 0;   // reading in the window
   for (const TimedReading& reading : readings) {
     if (reading.*field) ++points;
     while (readings[first + 1 < readings.size() ? first + 1 : first].at < reading.at - window) {
       ++first;
     }
     if (points == 0) {
-      tell({});
+      visit({});
     } else {
-      tell(growth.EndingAt(points - 1, readings[first].at));
+      visit(growth.EndingAt(points - 1, readings[first].at));
     }
   }
 }
 
-// Some engines never tell how many run; one that does not tell who waits may have anybody waiting.
-bool SaysThatItHasNoRequests(const TimedReading& reading) {
+// Returns false if waiting requests are not reported. Some engines never report running ones.
+bool HasNoRequests(const TimedReading& reading) {
   return reading.waiting == 0.0 && (!reading.running.has_value() || reading.running == 0.0);
 }
 
-std::optional<double> OfNone(const TimedReading& reading) {
-  return SaysThatItHasNoRequests(reading) ? std::optional(0.0) : std::nullopt;
+std::optional<double> ZeroIfIdle(const TimedReading& reading) {
+  return HasNoRequests(reading) ? std::optional(0.0) : std::nullopt;
 }
 
 }  // namespace
@@ -68,8 +68,8 @@ std::vector<std::optional<Growth>> GrowthAtEach(std::span<const TimedReading> re
   const auto points = PointsOf<CounterPoint>(readings, counter);
   std::vector<std::optional<Growth>> grown;
   grown.reserve(readings.size());
-  TellAtEach(readings, counter, look_back.window, CounterGrowth(points, look_back),
-             [&](const std::optional<Growth>& growth) { grown.push_back(growth); });
+  VisitAtEach(readings, counter, look_back.window, CounterGrowth(points, look_back),
+              [&](const std::optional<Growth>& growth) { grown.push_back(growth); });
   return grown;
 }
 
@@ -100,7 +100,7 @@ NumberAtEach MeanQueueSeconds(std::span<const TimedReading> readings,
     } else if (left[i]->by > 0) {
       means.emplace_back(waited[i]->by / left[i]->by);
     } else {
-      means.push_back(OfNone(readings[i]));
+      means.push_back(ZeroIfIdle(readings[i]));
     }
   }
   return means;
@@ -110,17 +110,17 @@ NumberAtEach P95Seconds(std::span<const TimedReading> readings, TimedHistogram l
                         const CounterLookBack& look_back) {
   NumberAtEach seconds;
   seconds.reserve(readings.size());
-  TellAtEach(readings, latency, look_back.window,
-             HistogramGrowth(PointsOf<HistogramPoint>(readings, latency), look_back),
-             [&](const Histogram* growth) {
-               if (growth == nullptr) {
-                 seconds.emplace_back();
-               } else if (growth->Count() > 0) {
-                 seconds.push_back(Quantile(*growth, 0.95));
-               } else {
-                 seconds.push_back(OfNone(readings[seconds.size()]));
-               }
-             });
+  VisitAtEach(readings, latency, look_back.window,
+              HistogramGrowth(PointsOf<HistogramPoint>(readings, latency), look_back),
+              [&](const Histogram* growth) {
+                if (growth == nullptr) {
+                  seconds.emplace_back();
+                } else if (growth->Count() > 0) {
+                  seconds.push_back(Quantile(*growth, 0.95));
+                } else {
+                  seconds.push_back(ZeroIfIdle(readings[seconds.size()]));
+                }
+              });
   return seconds;
 }
 

@@ -1,5 +1,5 @@
-// Rates, waits and latencies of an engine, from the growth of its counters between readings: at
-// each of the readings over the window that ends there, all of them in one pass.
+// Rates, waits and latencies of an engine from the growth of its counters. Each function returns
+// the value at every reading, over the window that ends there, in one pass.
 #pragma once
 
 #include <optional>
@@ -13,19 +13,20 @@ namespace gpuscaler {
 
 using NumberAtEach = std::vector<std::optional<double>>;
 
-// Readings that lack the counter are bridged. Empty: not known yet (CounterWindows).
+// Returns the growth of `counter`. Readings without the counter are skipped. Empty while too little
+// of the window is covered (CounterWindows).
 std::vector<std::optional<Growth>> GrowthAtEach(std::span<const TimedReading> readings,
                                                 TimedNumber counter,
                                                 const CounterLookBack& look_back);
 
-// The value that this share of the counted are not above, as Prometheus' histogram_quantile() has
-// it (promql/quantile.go): between a bucket's bounds by straight line, below the first bound from
-// 0, above the last finite one that bound. Empty: nothing was counted, or there is no finite bound.
+// Returns the `share` quantile as Prometheus' histogram_quantile() does (promql/quantile.go):
+// linear interpolation within a bucket, from 0 below the first bound, and the last finite bound
+// above it. Returns nullopt without observations or without a finite bound.
 std::optional<double> Quantile(const Histogram& histogram, double share);
 
-// Of the requests that left the queue in the window, and of those that got tokens. Where there were
-// none it is 0 if the engine says that none waits and none runs, else empty: how long those take is
-// not known yet.
+// Return the mean wait of the requests that left the queue in the window, and the p95 latency of
+// those that got tokens. Without such requests the value is 0 if the engine reports no waiting and
+// no running requests, else empty: their latency is not known yet.
 NumberAtEach MeanQueueSeconds(std::span<const TimedReading> readings,
                               const CounterLookBack& look_back);
 NumberAtEach P95Seconds(std::span<const TimedReading> readings, TimedHistogram latency,

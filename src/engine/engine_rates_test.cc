@@ -18,7 +18,7 @@ const absl::Time kFirst = absl::FromUnixSeconds(1'767'225'600);
 constexpr CounterLookBack kQuarterMinute = {.window = absl::Seconds(15),
                                             .longest_gap = absl::Seconds(10)};
 
-// Counts of what was not above 0.1, 0.5, 1 and any number of seconds.
+// The buckets up to 0.1, 0.5, 1 and infinite seconds.
 Histogram CountsOf(double a, double b, double c, double all) {
   return {.buckets = {{0.1, a}, {0.5, b}, {1, c}, {kInfinity, all}}};
 }
@@ -32,7 +32,7 @@ StoredReadings Every5Seconds(const std::vector<ModelReading>& readings) {
   return kept;
 }
 
-// As of the newest reading, all of them.
+// The values at the newest reading.
 double RateOf(const StoredReadings& readings) {
   const auto growth =
       GrowthAtEach(readings.all(), &TimedReading::requests_done, kQuarterMinute).back();
@@ -45,7 +45,7 @@ std::optional<double> P95SecondsOf(const StoredReadings& readings) {
   return P95Seconds(readings.all(), &TimedReading::first_token_seconds, kQuarterMinute).back();
 }
 
-TEST(EngineRates, TheRateIsTheGrowthOverTheTimeBetweenReadings) {
+TEST(EngineRates, RateIsGrowthPerTimeBetweenReadings) {
   EXPECT_EQ(RateOf(Every5Seconds({{.requests_done = 0},
                                   {.requests_done = 50},
                                   {.requests_done = 100},
@@ -55,14 +55,14 @@ TEST(EngineRates, TheRateIsTheGrowthOverTheTimeBetweenReadings) {
       << "a third of the window is too little";
 }
 
-TEST(EngineRates, ReadingsThatLackTheCounterAreBridged) {
+TEST(EngineRates, ReadingsWithoutTheCounterAreSkipped) {
   EXPECT_EQ(RateOf(Every5Seconds(
                 {{.requests_done = 0}, {.requests_done = 50}, {}, {.requests_done = 150}})),
             10);
 }
 
-TEST(EngineRates, WhenOneCounterFellAllHaveBegunAnew) {
-  // 150 done since the restart are more than the 100 before it: the tokens tell.
+TEST(EngineRates, OneLowerCounterMeansAllRestarted) {
+  // 150 done since the restart exceed the 100 before it. The tokens show the restart.
   const auto readings = Every5Seconds({{.requests_done = 0, .generation_tokens = 8000},
                                        {.requests_done = 50, .generation_tokens = 9000},
                                        {.requests_done = 100, .generation_tokens = 9500},
@@ -74,17 +74,17 @@ TEST(EngineRates, WhenOneCounterFellAllHaveBegunAnew) {
                                      {.generation_tokens = 5},
                                      {.requests_done = 120},
                                      {.requests_done = 170}});
-  EXPECT_TRUE(std::isnan(RateOf(fallen))) << "begun anew between readings that have it";
+  EXPECT_TRUE(std::isnan(RateOf(fallen))) << "a restart between readings with the counter";
 }
 
-TEST(EngineRates, AProcessThatStartedAgainHasBegunAnew) {
+TEST(EngineRates, NewProcessStartRestartsTheCounters) {
   const ModelReading before{.requests_done = 50, .counters_began = 1000};
   EXPECT_TRUE(CountersGoOn(before, {.requests_done = 60, .counters_began = 1000}));
   EXPECT_TRUE(CountersGoOn(before, {.requests_done = 60}));
   EXPECT_FALSE(CountersGoOn(before, {.requests_done = 60, .counters_began = 1001}));
 }
 
-TEST(EngineRates, AHistogramThatCountsLessInABucketHasBegunAnew) {
+TEST(EngineRates, LowerBucketRestartsTheHistogram) {
   const ModelReading before{.first_token_seconds = CountsOf(1, 2, 3, 4)};
   EXPECT_TRUE(CountersGoOn(before, {.first_token_seconds = CountsOf(1, 2, 3, 4)}));
   EXPECT_FALSE(CountersGoOn(before, {.first_token_seconds = CountsOf(1, 2, 3, 3)}));
@@ -93,14 +93,14 @@ TEST(EngineRates, AHistogramThatCountsLessInABucketHasBegunAnew) {
   EXPECT_FALSE(CountersGoOn(before, {.first_token_seconds = other_bounds}));
 }
 
-TEST(EngineRates, TheMeanWaitIsOfThoseThatLeftTheQueue) {
+TEST(EngineRates, MeanWaitCoversRequestsThatLeftTheQueue) {
   const auto readings = Every5Seconds({{.queued_requests = 100, .queue_seconds = 1000},
                                        {.queued_requests = 104, .queue_seconds = 1001},
                                        {.queued_requests = 110, .queue_seconds = 1003}});
   EXPECT_THAT(MeanQueueSecondsOf(readings), Optional(0.3));
 }
 
-TEST(EngineRates, AnEngineWithoutRequestsMakesNobodyWait) {
+TEST(EngineRates, IdleEngineHasNoWait) {
   ModelReading idle{.waiting = 0,
                     .running = 0,
                     .queued_requests = 100,
@@ -111,7 +111,7 @@ TEST(EngineRates, AnEngineWithoutRequestsMakesNobodyWait) {
   EXPECT_THAT(P95SecondsOf(readings), Optional(0));
 }
 
-TEST(EngineRates, HowLongRequestsWaitIsNotKnownBeforeTheFirstIsThrough) {
+TEST(EngineRates, WaitIsUnknownBeforeTheFirstRequestFinishes) {
   ModelReading stuck{.waiting = 7,
                      .running = 0,
                      .queued_requests = 100,
@@ -122,19 +122,19 @@ TEST(EngineRates, HowLongRequestsWaitIsNotKnownBeforeTheFirstIsThrough) {
   EXPECT_EQ(P95SecondsOf(readings), std::nullopt);
 }
 
-TEST(EngineRates, AnEngineThatDoesNotSayWhoWaitsIsNotTakenForIdle) {
+TEST(EngineRates, EngineWithoutQueueGaugeIsNotIdle) {
   const struct {
     const char* name;
     std::optional<double> waiting;
     std::optional<double> running;
     std::optional<double> want;
   } rows[] = {
-      {"says nothing of requests", std::nullopt, std::nullopt, std::nullopt},
-      {"says only that none runs", std::nullopt, 0, std::nullopt},
+      {"no gauges", std::nullopt, std::nullopt, std::nullopt},
+      {"running only", std::nullopt, 0, std::nullopt},
       {"waiting is NaN", std::nan(""), 0, std::nullopt},
       {"running is NaN", 0, std::nan(""), std::nullopt},
       {"none waits, one runs", 0, 1, std::nullopt},
-      {"none waits, and it never tells who runs", 0, std::nullopt, 0},
+      {"none waits, running is not exported", 0, std::nullopt, 0},
       {"none waits, none runs", 0, 0, 0},
   };
   for (const auto& row : rows) {
@@ -149,21 +149,22 @@ TEST(EngineRates, AnEngineThatDoesNotSayWhoWaitsIsNotTakenForIdle) {
   }
 }
 
-TEST(EngineRates, TheQuantileIsThatOfTheWindowNotOfAllTime) {
+TEST(EngineRates, QuantileCoversTheWindowOnly) {
   const auto readings = Every5Seconds({{.first_token_seconds = CountsOf(0, 0, 0, 5000)},
                                        {.first_token_seconds = CountsOf(50, 50, 50, 5050)},
                                        {.first_token_seconds = CountsOf(90, 100, 100, 5100)}});
   EXPECT_THAT(P95SecondsOf(readings), Optional(DoubleNear(0.3, 1e-9)));
 }
 
-// Each checked by hand against promql/quantile.go's bucketQuantile().
-TEST(EngineRates, LatenciesThatAreToComeAreThoseOfTheFirstRequests) {
+// All values were checked by hand against bucketQuantile() of promql/quantile.go.
+TEST(EngineRates, LatenciesStartWithTheFirstRequests) {
   const ModelReading fresh = {.waiting = 0, .running = 0, .first_token_seconds = HistogramToCome()};
-  EXPECT_THAT(P95SecondsOf(Every5Seconds({fresh, fresh, fresh})), Optional(0)) << "nobody waits";
+  EXPECT_THAT(P95SecondsOf(Every5Seconds({fresh, fresh, fresh})), Optional(0))
+      << "no request waits";
   ModelReading running = fresh;
   running.running = 1;
   EXPECT_EQ(P95SecondsOf(Every5Seconds({fresh, fresh, running})), std::nullopt)
-      << "how long the first takes is not known yet";
+      << "the first latency is unknown";
   const ModelReading served = {
       .waiting = 0, .running = 0, .first_token_seconds = CountsOf(0, 4, 4, 4)};
   EXPECT_THAT(P95SecondsOf(Every5Seconds({fresh, fresh, served})), Optional(DoubleNear(0.48, 1e-9)))
@@ -176,7 +177,7 @@ TEST(EngineRates, LatenciesThatAreToComeAreThoseOfTheFirstRequests) {
       << "a restart between them";
 }
 
-TEST(EngineRates, AModelThatHasCountedNothingAddsNothing) {
+TEST(EngineRates, ModelWithoutObservationsAddsNothing) {
   const EngineReading reading = {
       .models = {{.model = "a", .first_token_seconds = HistogramToCome()},
                  {.model = "b", .first_token_seconds = CountsOf(0, 4, 4, 4)},
@@ -184,7 +185,7 @@ TEST(EngineRates, AModelThatHasCountedNothingAddsNothing) {
   EXPECT_EQ(ReadingOf(reading, "")->first_token_seconds, CountsOf(0, 4, 4, 4));
 }
 
-TEST(Quantile, LiesOnAStraightLineInsideItsBucket) {
+TEST(Quantile, InterpolatesLinearlyWithinABucket) {
   const struct {
     const char* name;
     Histogram histogram;

@@ -11,7 +11,7 @@
 namespace gpuscaler {
 namespace {
 
-// Where most engines have their page.
+// The path of most engines.
 constexpr absl::string_view kUsualPath = "/metrics";
 
 void AddOnce(std::vector<std::string>& paths, absl::string_view path) {
@@ -24,7 +24,7 @@ bool IsUsualPortOfUsualPath(int port) {
   });
 }
 
-// NIM's is elsewhere, or was in early images; trtllm-serve's and Ollama's are too.
+// NIM, trtllm-serve and Ollama use other paths. Some early NIM images use kUsualPath.
 std::vector<std::string> PathsToTry(const EngineTarget& target, const Engine* named) {
   if (!target.at.path.empty()) return {target.at.path};
   std::vector<std::string> paths;
@@ -51,32 +51,32 @@ EngineReader::EngineReader(EngineTarget target, Sink sink, std::string tenant)
       named_(EngineNamed(target_.engine)),
       paths_(PathsToTry(target_, named_)) {}
 
-ScrapeRequest EngineReader::First() {
+ScrapeRequest EngineReader::FirstRequest() {
   tried_ = 1;
   empty_.reset();
-  asks_info_ = false;
-  fault_ = absl::OkStatus();
+  is_info_requested_ = false;
+  error_ = absl::OkStatus();
   return Request();
 }
 
 std::optional<ScrapeRequest> EngineReader::Take(absl::Time at, const absl::StatusOr<Page>& page) {
-  if (asks_info_) {
-    const absl::Status known = TakeInfo(page);
-    Tell(at, known.ok() ? engine_->read("", {.histograms = histograms_}) : known);
+  if (is_info_requested_) {
+    const absl::Status identified = TakeInfo(page);
+    Report(at, identified.ok() ? engine_->read("", {.histograms = histograms_}) : identified);
     return std::nullopt;
   }
   absl::StatusOr<EngineReading> reading = Read(page);
   if (reading.ok()) {
-    Tell(at, std::move(reading));
+    Report(at, std::move(reading));
     return std::nullopt;
   }
-  if (fault_.ok() || (page.ok() && !is_fault_of_a_page_)) {
-    fault_ = reading.status();
-    is_fault_of_a_page_ = page.ok();
+  if (error_.ok() || (page.ok() && !is_exposition_error_)) {
+    error_ = reading.status();
+    is_exposition_error_ = page.ok();
   }
-  if (page.ok() && MayTellBesides(*page) && !empty_.has_value()) empty_ = path_;
-  if (!MayBeElsewhere(page.ok(), reading.status())) {
-    Tell(at, fault_);
+  if (page.ok() && MayBeIdentifiedByInfo(*page) && !empty_.has_value()) empty_ = path_;
+  if (!MayBeOnAnotherPath(page.ok(), reading.status())) {
+    Report(at, error_);
     return std::nullopt;
   }
   engine_ = nullptr;
@@ -86,23 +86,23 @@ std::optional<ScrapeRequest> EngineReader::Take(absl::Time at, const absl::Statu
     return Request();
   }
   if (empty_.has_value()) {
-    asks_info_ = true;
+    is_info_requested_ = true;
     ScrapeRequest request = target_.at;
     request.path = std::string(kInfoPath);
     return request;
   }
-  Tell(at, fault_);
+  Report(at, error_);
   return std::nullopt;
 }
 
-bool EngineReader::MayTellBesides(const Page& page) const {
+bool EngineReader::MayBeIdentifiedByInfo(const Page& page) const {
   return named_ == nullptr && target_.at.path.empty() &&
          absl::StripAsciiWhitespace(page.body).empty();
 }
 
 absl::Status EngineReader::TakeInfo(const absl::StatusOr<Page>& info) {
   engine_ = info.ok() ? EngineOfInfo(info->body) : nullptr;
-  if (engine_ == nullptr) return fault_;
+  if (engine_ == nullptr) return error_;
   path_ = *empty_;
   return absl::OkStatus();
 }
@@ -118,10 +118,10 @@ absl::StatusOr<EngineReading> EngineReader::Read(const absl::StatusOr<Page>& pag
 
 absl::StatusOr<EngineReading> EngineReader::ReadBody(const Page& page) {
   const ScrapeInterest interest = {.format = page.format, .histograms = histograms_};
-  const Engine* const known = named_ == nullptr ? engine_ : named_;
-  if (known != nullptr) {
-    absl::StatusOr<EngineReading> reading = known->read(page.body, interest);
-    if (reading.ok()) engine_ = known;
+  const Engine* const engine = named_ == nullptr ? engine_ : named_;
+  if (engine != nullptr) {
+    absl::StatusOr<EngineReading> reading = engine->read(page.body, interest);
+    if (reading.ok()) engine_ = engine;
     if (named_ != nullptr || !absl::IsNotFound(reading.status())) return reading;
     engine_ = nullptr;
   }
@@ -131,11 +131,11 @@ absl::StatusOr<EngineReading> EngineReader::ReadBody(const Page& page) {
   return reading;
 }
 
-// A server without that page, or a page that is nobody's. One of the engine that it is known to be
-// is its page, however broken.
-bool EngineReader::MayBeElsewhere(bool is_of_a_page, const absl::Status& fault) const {
-  return absl::IsNotFound(fault) ||
-         (is_of_a_page && engine_ == nullptr && absl::IsInvalidArgument(fault));
+// Returns true if the path is missing, or if its exposition belongs to no engine. An exposition of
+// the recognised engine is on the right path, even if it is malformed.
+bool EngineReader::MayBeOnAnotherPath(bool has_response, const absl::Status& error) const {
+  return absl::IsNotFound(error) ||
+         (has_response && engine_ == nullptr && absl::IsInvalidArgument(error));
 }
 
 ScrapeRequest EngineReader::Request() const {
@@ -144,7 +144,7 @@ ScrapeRequest EngineReader::Request() const {
   return request;
 }
 
-void EngineReader::Tell(absl::Time at, absl::StatusOr<EngineReading> reading) {
+void EngineReader::Report(absl::Time at, absl::StatusOr<EngineReading> reading) {
   const Engine* const engine = engine_ == nullptr ? named_ : engine_;
   sink_(target_, {.at = at,
                   .engine = engine == nullptr ? absl::string_view() : engine->name,

@@ -1,4 +1,5 @@
-// One engine's process, read again and again: which engine it is, and on which path its page is.
+// Reads one engine's process on each poll. Finds out which engine it is and on which path it
+// exports metrics.
 #pragma once
 
 #include <atomic>
@@ -17,56 +18,60 @@
 namespace gpuscaler {
 
 struct EngineTarget {
-  ScrapeRequest at;    // its path empty: where engines have their pages
-  std::string engine;  // of EngineNamed(); empty: whichever the page is of
+  ScrapeRequest at;    // if its path is empty, the default paths of engines are tried
+  std::string engine;  // an EngineNamed() name; empty: any engine
 
   friend auto operator<=>(const EngineTarget&, const EngineTarget&) = default;
 };
 
-// Once it is recognised it is asked on its path alone, until a page is no longer of that engine or
-// no longer there: another process may have the address by now. While it is not, each poll tries
-// the paths of all engines in turn, those first whose usual port it is; a server that refuses or
-// hangs is asked once a poll. Where it is none of theirs and one of the pages is empty, as an
-// engine's may be before its first request, it is asked what it is besides.
+// Once the engine is recognised, each poll requests its path only. The search starts again if that
+// path is missing or belongs to another engine, because another process may have the address by
+// now.
+//
+// Until then each poll tries the paths of all engines, first those of engines with this default
+// port. A server that refuses or times out gets one request a poll. If no path serves an engine's
+// exposition and one response is empty, as an engine's may be before its first request, kInfoPath
+// is requested as well.
 class EngineReader : public PolledTarget {
  public:
-  // `engine` of the news is empty until it is recognised. A fault of the page names its place.
+  // `update.engine` is empty until the engine is recognised. An error in the exposition names its
+  // URL.
   using Sink = std::function<void(const EngineTarget& target, const EngineUpdate& update)>;
 
   // `tenant`: PolledTarget::Tenant().
   EngineReader(EngineTarget target, Sink sink, std::string tenant = "");
 
-  // Whether readings have histograms from now on. At any time.
-  void WantHistograms(bool wanted) { histograms_ = wanted; }
+  // Whether readings include histograms from now on. Callable on any thread.
+  void SetHistograms(bool included) { histograms_ = included; }
 
   std::string Tenant() override { return tenant_; }
-  ScrapeRequest First() override;
+  ScrapeRequest FirstRequest() override;
   std::optional<ScrapeRequest> Take(absl::Time at, const absl::StatusOr<Page>& page) override;
 
  private:
   absl::StatusOr<EngineReading> Read(const absl::StatusOr<Page>& page);
   absl::StatusOr<EngineReading> ReadBody(const Page& page);
-  bool MayBeElsewhere(bool is_of_a_page, const absl::Status& fault) const;
-  // Nothing is on the page, and its server may say elsewhere what it is.
-  bool MayTellBesides(const Page& page) const;
-  // The engine whose empty page that was; OK: it is one.
+  bool MayBeOnAnotherPath(bool has_response, const absl::Status& error) const;
+  // Returns true if the exposition is empty and kInfoPath may identify the engine.
+  bool MayBeIdentifiedByInfo(const Page& page) const;
+  // Sets the engine by its response to kInfoPath. Returns the error of this poll if there is none.
   absl::Status TakeInfo(const absl::StatusOr<Page>& info);
   ScrapeRequest Request() const;
-  void Tell(absl::Time at, absl::StatusOr<EngineReading> reading);
+  void Report(absl::Time at, absl::StatusOr<EngineReading> reading);
 
   const EngineTarget target_;
   const Sink sink_;
   const std::string tenant_;
-  const Engine* const named_;             // null: whichever the page is of
-  const std::vector<std::string> paths_;  // to try in turn
+  const Engine* const named_;             // null: any engine
+  const std::vector<std::string> paths_;  // tried in order
   std::atomic<bool> histograms_ = false;
-  const Engine* engine_ = nullptr;  // recognised; null: not yet
-  size_t path_ = 0;                 // of paths_: the one that is asked, or was good last
-  size_t tried_ = 0;                // of paths_, in this poll
-  std::optional<size_t> empty_;     // of paths_, in this poll: its page is
-  bool asks_info_ = false;          // what it is
-  absl::Status fault_;              // of this poll: of a page rather than of none
-  bool is_fault_of_a_page_ = false;
+  const Engine* engine_ = nullptr;  // null: not recognised yet
+  size_t path_ = 0;                 // index of the current or last good path
+  size_t tried_ = 0;                // paths tried in this poll
+  std::optional<size_t> empty_;     // index of the path with an empty response in this poll
+  bool is_info_requested_ = false;  // kInfoPath has been requested
+  absl::Status error_;              // this poll's; an invalid exposition precedes a failed request
+  bool is_exposition_error_ = false;
 };
 
 }  // namespace gpuscaler

@@ -18,7 +18,7 @@ constexpr absl::string_view kTgi = "tgi_queue_size 4\ntgi_batch_current_size 1\n
 constexpr absl::string_view kNim = "num_requests_running 5\nnum_requests_waiting 6\n";
 constexpr absl::string_view kTrtllm = "trtllm_num_requests_running 7\n";
 
-// One server, and what a reader makes of it. A path that it does not have is 404.
+// A reader and its server, which returns 404 for unknown paths.
 class EngineReaderTest : public testing::Test {
  protected:
   void Open(int port, const std::string& path = "", const std::string& engine = "") {
@@ -34,17 +34,17 @@ class EngineReaderTest : public testing::Test {
                     });
   }
 
-  // One turn; the paths that were asked for.
+  // Returns the paths that one poll requests.
   std::vector<std::string> Poll() {
     const int reported = reported_;
-    std::vector<std::string> asked;
-    std::optional<ScrapeRequest> request = reader_->First();
+    std::vector<std::string> paths;
+    std::optional<ScrapeRequest> request = reader_->FirstRequest();
     while (request.has_value()) {
-      asked.push_back(request->path);
+      paths.push_back(request->path);
       request = reader_->Take(absl::UnixEpoch(), Serve(request->path));
     }
-    EXPECT_EQ(reported_, reported + 1) << "each poll is told of once";
-    return asked;
+    EXPECT_EQ(reported_, reported + 1) << "one report per poll";
+    return paths;
   }
 
   absl::StatusOr<Page> Serve(const std::string& path) {
@@ -67,7 +67,7 @@ class EngineReaderTest : public testing::Test {
   int reported_ = 0;
 };
 
-TEST_F(EngineReaderTest, IsRecognisedOnceAndThenAskedOnItsPathAlone) {
+TEST_F(EngineReaderTest, RecognisedEngineIsReadOnItsPathOnly) {
   pages_["/metrics"] = kVllm;
   Open(8000);
   EXPECT_THAT(Poll(), ElementsAre("/metrics"));
@@ -76,7 +76,7 @@ TEST_F(EngineReaderTest, IsRecognisedOnceAndThenAskedOnItsPathAlone) {
   EXPECT_THAT(Poll(), ElementsAre("/metrics"));
 }
 
-TEST_F(EngineReaderTest, PageOnAnotherPathIsFoundInTheSamePoll) {
+TEST_F(EngineReaderTest, ExpositionOnAnotherPathIsFoundInTheSamePoll) {
   pages_["/v1/metrics"] = kNim;
   Open(8000);
   EXPECT_THAT(Poll(), ElementsAre("/metrics", "/v1/metrics"));
@@ -85,7 +85,7 @@ TEST_F(EngineReaderTest, PageOnAnotherPathIsFoundInTheSamePoll) {
   EXPECT_THAT(Poll(), ElementsAre("/v1/metrics"));
 }
 
-TEST_F(EngineReaderTest, PageThatIsNobodysDoesNotEndTheSearch) {
+TEST_F(EngineReaderTest, UnknownExpositionDoesNotEndTheSearch) {
   pages_["/metrics"] = "[{\"iter\": 1}]";
   pages_["/prometheus/metrics"] = kTrtllm;
   Open(8000);
@@ -94,14 +94,14 @@ TEST_F(EngineReaderTest, PageThatIsNobodysDoesNotEndTheSearch) {
   EXPECT_EQ(Running(), 7);
 }
 
-TEST_F(EngineReaderTest, PathOfTheEngineWhoseUsualPortItIsComesFirst) {
+TEST_F(EngineReaderTest, PathOfTheEngineWithThatDefaultPortComesFirst) {
   pages_["/api/ps"] = "{\"models\": []}";
   Open(11434);
   EXPECT_THAT(Poll(), ElementsAre("/api/ps"));
   EXPECT_EQ(engine_, "ollama");
 }
 
-TEST_F(EngineReaderTest, PathThatIsWrittenIsTheOnlyOne) {
+TEST_F(EngineReaderTest, ConfiguredPathIsTheOnlyOne) {
   pages_["/metrics"] = kVllm;
   Open(8000, "/stats");
   EXPECT_THAT(Poll(), ElementsAre("/stats"));
@@ -109,8 +109,8 @@ TEST_F(EngineReaderTest, PathThatIsWrittenIsTheOnlyOne) {
   EXPECT_EQ(engine_, "");
 }
 
-// llama.cpp's router answers HTTP 400 to who names no model, and to who does as that one's server.
-TEST_F(EngineReaderTest, PathIsAskedWithTheQueryThatIsWritten) {
+// llama.cpp's router answers HTTP 400 without ?model=, and otherwise as that model's server.
+TEST_F(EngineReaderTest, ConfiguredQueryIsSent) {
   pages_["/metrics?model=qwen&autoload=false"] =
       "llamacpp:requests_processing 2\nllamacpp:requests_deferred 1\n";
   Open(8080, "/metrics?model=qwen&autoload=false");
@@ -119,7 +119,7 @@ TEST_F(EngineReaderTest, PathIsAskedWithTheQueryThatIsWritten) {
   EXPECT_EQ(Running(), 2);
 }
 
-TEST_F(EngineReaderTest, EngineThatIsNamedIsReadAsThatOne) {
+TEST_F(EngineReaderTest, NamedEngineIsReadAsThatEngine) {
   pages_["/metrics"] = kTgi;
   Open(8000, "", "vllm");
   EXPECT_THAT(Poll(), ElementsAre("/metrics"));
@@ -138,7 +138,7 @@ TEST_F(EngineReaderTest, NamedEngineOfAnEarlierImageIsFoundOnTheUsualPath) {
   EXPECT_EQ(Running(), 5);
 }
 
-TEST_F(EngineReaderTest, AnotherEngineAtTheAddressIsRecognisedAnew) {
+TEST_F(EngineReaderTest, AnotherEngineAtTheAddressIsRecognised) {
   pages_["/metrics"] = kVllm;
   Open(8000);
   Poll();
@@ -148,7 +148,7 @@ TEST_F(EngineReaderTest, AnotherEngineAtTheAddressIsRecognisedAnew) {
   EXPECT_EQ(Running(), 1);
 }
 
-TEST_F(EngineReaderTest, AnotherEngineOnAnotherPathIsFoundToo) {
+TEST_F(EngineReaderTest, AnotherEngineOnAnotherPathIsFound) {
   pages_["/metrics"] = kVllm;
   Open(8000);
   Poll();
@@ -158,7 +158,7 @@ TEST_F(EngineReaderTest, AnotherEngineOnAnotherPathIsFoundToo) {
   EXPECT_EQ(engine_, "nim");
 }
 
-TEST_F(EngineReaderTest, BrokenPageOfAKnownEngineIsAFaultAndNoReasonToSearch) {
+TEST_F(EngineReaderTest, MalformedExpositionOfARecognisedEngineStartsNoSearch) {
   pages_["/metrics"] = kVllm;
   Open(8000);
   Poll();
@@ -172,7 +172,7 @@ TEST_F(EngineReaderTest, BrokenPageOfAKnownEngineIsAFaultAndNoReasonToSearch) {
   EXPECT_EQ(Running(), 3);
 }
 
-TEST_F(EngineReaderTest, ServerThatIsDownIsAskedOnceAPollAndKeepsItsPath) {
+TEST_F(EngineReaderTest, UnreachableServerGetsOneRequestAPollAndKeepsItsPath) {
   pages_["/v1/metrics"] = kNim;
   Open(8000);
   for (const absl::Status& down :
@@ -190,7 +190,7 @@ TEST_F(EngineReaderTest, ServerThatIsDownIsAskedOnceAPollAndKeepsItsPath) {
   EXPECT_EQ(engine_, "nim");
 }
 
-TEST_F(EngineReaderTest, FaultIsThePagesRatherThanThatOfAPathWithoutOne) {
+TEST_F(EngineReaderTest, ExpositionErrorPrecedesAMissingPath) {
   pages_["/metrics"] = "http_requests_total 1\n";
   Open(8080);
   EXPECT_EQ(Poll().size(), 4);
@@ -199,7 +199,7 @@ TEST_F(EngineReaderTest, FaultIsThePagesRatherThanThatOfAPathWithoutOne) {
   EXPECT_EQ(engine_, "");
 }
 
-TEST_F(EngineReaderTest, EmptyPageOfAnEngineThatIsKnownHasNoRequestsYet) {
+TEST_F(EngineReaderTest, EmptyExpositionOfANamedEngineHasNoRequests) {
   pages_["/metrics"] = "";
   Open(80, "", "tgi");
   Poll();
@@ -208,7 +208,7 @@ TEST_F(EngineReaderTest, EmptyPageOfAnEngineThatIsKnownHasNoRequestsYet) {
   Open(80);
   Poll();
   EXPECT_THAT(reading_.status().message(), HasSubstr("its page is empty"));
-  EXPECT_EQ(engine_, "") << "it may be anybody's";
+  EXPECT_EQ(engine_, "") << "any server may have an empty page";
   pages_["/metrics"] = kTgi;
   Poll();
   EXPECT_EQ(Running(), 1);
@@ -218,7 +218,7 @@ TEST_F(EngineReaderTest, EmptyPageOfAnEngineThatIsKnownHasNoRequestsYet) {
   EXPECT_EQ(engine_, "tgi");
 }
 
-TEST_F(EngineReaderTest, WhoseEmptyPageItIsItSaysItself) {
+TEST_F(EngineReaderTest, InfoPathIdentifiesAnEmptyExposition) {
   pages_["/metrics"] = "";
   pages_["/info"] =
       R"({"model_id":"BAAI/bge-small","max_client_batch_size":32,"tokenization_workers":8})";
@@ -227,7 +227,7 @@ TEST_F(EngineReaderTest, WhoseEmptyPageItIsItSaysItself) {
   EXPECT_EQ(engine_, "tei");
   ASSERT_TRUE(reading_.ok()) << reading_.status();
   EXPECT_EQ(ReadingOf(*reading_, "")->waiting, 0);
-  EXPECT_THAT(Poll(), ElementsAre("/metrics")) << "it is known from then on";
+  EXPECT_THAT(Poll(), ElementsAre("/metrics")) << "it is recognised now";
   pages_["/metrics"] = "te_queue_size 3\n";
   EXPECT_THAT(Poll(), ElementsAre("/metrics"));
   EXPECT_EQ(ReadingOf(*reading_, "")->waiting, 3);
@@ -236,13 +236,13 @@ TEST_F(EngineReaderTest, WhoseEmptyPageItIsItSaysItself) {
   pages_["/info"] = R"({"version":"1.2.3"})";
   Open(80);
   Poll();
-  EXPECT_EQ(engine_, "") << "another's";
+  EXPECT_EQ(engine_, "") << "the info of another engine";
   EXPECT_THAT(reading_.status().message(), HasSubstr("its page is empty"));
   pages_["/metrics"] = "go_goroutines 5\n";
   EXPECT_THAT(Poll(), testing::Not(testing::Contains("/info"))) << "only where a page is empty";
 }
 
-TEST_F(EngineReaderTest, HistogramsAreReadWhileTheyAreWanted) {
+TEST_F(EngineReaderTest, HistogramsAreReadWhileRequested) {
   const std::string page =
       std::string(kVllm) +
       "vllm:time_to_first_token_seconds_bucket{model_name=\"m\",le=\"+Inf\"} 1\n"
@@ -255,7 +255,7 @@ TEST_F(EngineReaderTest, HistogramsAreReadWhileTheyAreWanted) {
   };
   Poll();
   EXPECT_FALSE(has_histogram());
-  reader_->WantHistograms(true);
+  reader_->SetHistograms(true);
   Poll();
   EXPECT_TRUE(has_histogram());
 }

@@ -21,7 +21,7 @@ void KeepHighest(std::optional<double>& highest, std::optional<double> other) {
   if (!highest.has_value() || std::isnan(*other) || *other > *highest) highest = other;
 }
 
-// Counts of other bounds cannot be added: the sum is none, and stays so.
+// Histograms with different bounds cannot be added: the sum then has no buckets.
 void AddHistogram(std::optional<Histogram>& sum, const std::optional<Histogram>& more) {
   if (!more.has_value() || (sum.has_value() && IsToCome(*more))) return;
   if (!sum.has_value() || IsToCome(*sum)) {
@@ -42,20 +42,20 @@ void Add(ModelReading& sum, const ModelReading& more) {
   KeepHighest(sum.counters_began, more.counters_began);
 }
 
-void ForgetNan(std::optional<double>& number) {
+void ClearNan(std::optional<double>& number) {
   if (number.has_value() && std::isnan(*number)) number.reset();
 }
 
-void ForgetWhatCannotBe(ModelReading& reading) {
-  for (const ModelNumber gauge : kAddedGauges) ForgetNan(reading.*gauge);
-  for (const ModelNumber counter : kModelCounters) ForgetNan(reading.*counter);
+void ClearInvalid(ModelReading& reading) {
+  for (const ModelNumber gauge : kAddedGauges) ClearNan(reading.*gauge);
+  for (const ModelNumber counter : kModelCounters) ClearNan(reading.*counter);
   for (const ModelHistogram histogram : kModelHistograms) {
     if ((reading.*histogram).has_value() && (reading.*histogram)->buckets.empty()) {
       (reading.*histogram).reset();
     }
   }
-  ForgetNan(reading.kv_cache_usage_ratio);
-  ForgetNan(reading.counters_began);
+  ClearNan(reading.kv_cache_usage_ratio);
+  ClearNan(reading.counters_began);
 }
 
 }  // namespace
@@ -82,7 +82,7 @@ std::optional<ModelReading> ReadingOf(const EngineReading& reading, absl::string
     if (one == reading.models.end()) return std::nullopt;
     found = *one;
   }
-  ForgetWhatCannotBe(found);
+  ClearInvalid(found);
   return found;
 }
 

@@ -1,5 +1,5 @@
-// What an inference engine says of itself at one instant. An empty field is what it did not say:
-// never 0 instead.
+// The metrics of an inference engine at one instant. An empty field was not reported: never 0
+// instead.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@
 
 namespace gpuscaler {
 
-// A histogram as Prometheus has it: each bucket counts all that were not above its bound, since
-// the counters began.
+// A Prometheus histogram: each bucket counts all observations up to its bound since the counters
+// began.
 struct Histogram {
   struct Bucket {
     double not_above = 0;
@@ -20,43 +20,44 @@ struct Histogram {
 
     friend bool operator==(const Bucket&, const Bucket&) = default;
   };
-  std::vector<Bucket> buckets;  // by bound; the last one's is infinite
+  std::vector<Bucket> buckets;  // sorted by bound; the last bound is +Inf
 
   double Count() const { return buckets.empty() ? 0 : buckets.back().count; }
 
   friend bool operator==(const Histogram&, const Histogram&) = default;
 };
 
-// One that has counted nothing, and gets its bounds with what it counts first.
+// Returns a histogram without observations. Its bounds are unknown until the first one.
 Histogram HistogramToCome();
 bool IsToCome(const Histogram& histogram);
 
-// Only then can their counts be added or compared.
+// Returns true if the counts of both can be added or compared.
 bool HaveSameBounds(const Histogram& a, const Histogram& b);
 
-// Of one model, or of several added up.
+// The reading of one model, or the sum over several.
 struct ModelReading {
-  std::string model;  // empty where the engine does not name it, and of a total
+  std::string model;  // empty if the engine exports no name, and in a sum
 
-  // Now. Those in `running` hold a place in the batch, those in `waiting` none yet.
+  // Gauges. Requests in `running` have a place in the batch, those in `waiting` do not.
   std::optional<double> waiting;
   std::optional<double> running;
   std::optional<double> kv_cache_usage_ratio;  // 0-1, of the fullest cache
-  std::optional<double> limit;                 // most requests that it lets run at once
+  std::optional<double> limit;                 // maximum number of running requests
 
-  // Counted since `counters_began`, all of them at once from 0 when the engine starts again.
+  // Counters since `counters_began`. All of them restart at 0 with the engine.
   std::optional<double> requests_done;
-  std::optional<double> queued_requests;  // that have left the queue, after `queue_seconds`
+  std::optional<double> queued_requests;  // that left the queue, after `queue_seconds` in total
   std::optional<double> queue_seconds;
   std::optional<double> prompt_tokens;
   std::optional<double> generation_tokens;
   std::optional<double> preemptions;
-  std::optional<double> answers;        // finished ones, and the tokens that they have: without
-  std::optional<double> answer_tokens;  // those of answers that are still being generated
-  std::optional<Histogram> first_token_seconds;   // TTFT: from a request's arrival
-  std::optional<Histogram> output_token_seconds;  // TPOT: from one token to the next
+  // Finished responses and their tokens. Tokens of responses in progress do not count.
+  std::optional<double> answers;
+  std::optional<double> answer_tokens;
+  std::optional<Histogram> first_token_seconds;   // TTFT: since the arrival of the request
+  std::optional<Histogram> output_token_seconds;  // TPOT: since the previous token
 
-  std::optional<double> counters_began;  // seconds since the epoch; few engines tell
+  std::optional<double> counters_began;  // seconds since the epoch; few engines export it
 
   friend bool operator==(const ModelReading&, const ModelReading&) = default;
 };
@@ -71,22 +72,20 @@ constexpr std::array<ModelNumber, 8> kModelCounters = {
 constexpr std::array<ModelHistogram, 2> kModelHistograms = {&ModelReading::first_token_seconds,
                                                             &ModelReading::output_token_seconds};
 
-// As on the page: a number that it said, but that cannot be, or that it would have to say and does
-// not, is NaN, and a histogram that is none has no buckets. Of what ReadingOf() makes of it such
-// fields are empty.
+// The exposition's values. An invalid or missing number that the engine must export is NaN. An
+// invalid histogram has no buckets. ReadingOf() clears both.
 struct EngineReading {
-  std::vector<ModelReading> models;  // by name; none where the engine has loaded none
+  std::vector<ModelReading> models;  // sorted by name; none if the engine has loaded none
 
   friend bool operator==(const EngineReading&, const EngineReading&) = default;
 };
 
-// Of the model of that name, or of all together where the name is empty: requests, limits and
-// counters add up, and of the caches the fullest counts (see Adding). A sum is empty where a part
-// of it cannot be told; models that have nothing of the kind are no part. Empty altogether: the
-// page has no such model.
+// Returns the reading of `model`, or of all models if it is empty: requests, limits and counters
+// are added, and the fullest cache counts (see Combine). A sum is empty if one of its parts is
+// invalid; models without the field are skipped. Returns nullopt if the exposition lacks the model.
 std::optional<ModelReading> ReadingOf(const EngineReading& reading, absl::string_view model);
 
-// As SignalSeries::models.
+// Returns SignalSeries::models.
 std::string ModelsOf(const EngineReading& reading);
 
 }  // namespace gpuscaler

@@ -15,9 +15,9 @@
 namespace gpuscaler {
 namespace {
 
-// Of a page's models, in an explanation.
-constexpr size_t kMostNamed = 5;
-constexpr size_t kLongestName = 60;
+// Limits for the model names in an explanation.
+constexpr size_t kMaxNamedModels = 5;
+constexpr size_t kMaxNameLength = 60;
 
 std::string OtherModels(const std::vector<std::string>& names, size_t unnamed) {
   if (names.empty()) return "it has no model loaded";
@@ -36,7 +36,7 @@ bool EngineTimeline::Take(absl::Time at, absl::string_view engine, const EngineR
     return family != nullptr && !HasBackend(*family, reading, model);
   };
   Name(reading);
-  // Engines name no model before they have loaded one, and some never do.
+  // Engines export no model name before they have loaded a model, and some never do.
   std::string served = ModelsOf(reading);
   if (AreOtherModels(served, served_)) together_.BeginAnotherModel();
   if (!served.empty()) served_ = std::move(served);
@@ -53,9 +53,9 @@ bool EngineTimeline::Take(absl::Time at, absl::string_view engine, const EngineR
 
 void EngineTimeline::Name(const EngineReading& reading) {
   names_.clear();
-  const size_t named = std::min(reading.models.size(), kMostNamed);
+  const size_t named = std::min(reading.models.size(), kMaxNamedModels);
   for (size_t i = 0; i < named; ++i)
-    names_.push_back(PlainWords(reading.models[i].model, kLongestName));
+    names_.push_back(PlainWords(reading.models[i].model, kMaxNameLength));
   unnamed_ = reading.models.size() - named;
 }
 
@@ -72,7 +72,7 @@ bool EngineTimeline::IsNew(absl::Time at) {
 }
 
 void EngineTimeline::KeepOnly(const std::set<std::string>& models) {
-  std::erase_if(models_, [&](const auto& known) { return !models.contains(known.first); });
+  std::erase_if(models_, [&](const auto& model) { return !models.contains(model.first); });
   for (const std::string& model : models) {
     if (!model.empty()) models_.try_emplace(model);
   }
@@ -107,7 +107,7 @@ SignalSeries EngineTimeline::Answer(const EngineQuestion& question, absl::Time n
   series.models = served_;
   series.answers_since = answers_since_;
   series.was_tried = newest_at_ != absl::InfinitePast();
-  if (NeverTells(question)) series.reported_by = EnginesThatTell(question.metric);
+  if (NeverReports(question)) series.reported_by = EnginesThatReport(question.metric);
   const StoredModel* const model = Find(question.model);
   const ModelTimeline* const own = model == nullptr ? nullptr : &model->timeline;
   if (const ModelTimeline* const timeline = question.model.empty() ? &together_ : own) {
@@ -129,7 +129,7 @@ SignalSeries EngineTimeline::Answer(const EngineQuestion& question, absl::Time n
   return series;
 }
 
-bool EngineTimeline::NeverTells(const EngineQuestion& question) const {
+bool EngineTimeline::NeverReports(const EngineQuestion& question) const {
   const Engine* const family = EngineNamed(engine_);
   if (family == nullptr) return false;
   if (!CanTell(*family, question.metric)) return true;
@@ -149,16 +149,16 @@ std::string EngineTimeline::GapOf(const EngineQuestion& question,
   }
   if (!series.reported_by.empty()) {
     const absl::string_view backend = BackendFor(*EngineNamed(engine_), question.metric);
-    return backend.empty() ? absl::StrCat(engine_, " never tells ", WhatIsAsked(question.metric))
-                           : absl::StrCat(engine_, " does not export ",
-                                          WhatIsAsked(question.metric), " without ", backend);
+    return backend.empty() ? absl::StrCat(engine_, " never tells ", InputsOf(question.metric))
+                           : absl::StrCat(engine_, " does not export ", InputsOf(question.metric),
+                                          " without ", backend);
   }
   if (series.points.empty()) return "not read yet";
   if (series.points.back().value.has_value()) return "";
   if (IsOverWindow(question.metric)) {
-    return absl::StrCat(engine_, " has not told yet ", WhatIsAsked(question.metric));
+    return absl::StrCat(engine_, " has not told yet ", InputsOf(question.metric));
   }
-  return absl::StrCat(engine_, " does not tell ", WhatIsAsked(question.metric));
+  return absl::StrCat(engine_, " does not tell ", InputsOf(question.metric));
 }
 
 }  // namespace gpuscaler

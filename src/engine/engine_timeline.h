@@ -1,4 +1,4 @@
-// What one engine's process said over time.
+// The readings of one engine's process over time.
 #pragma once
 
 #include <map>
@@ -19,54 +19,56 @@ namespace gpuscaler {
 // Not thread-safe.
 class EngineTimeline {
  public:
-  // `engine` by its name ("vllm"). What is no later than the newest one is dropped: false.
+  // `engine` is its name ("vllm"). Returns false, and drops the reading, unless it is later than
+  // the newest one.
   bool Take(absl::Time at, absl::string_view engine, const EngineReading& reading);
 
-  // It could not be read then, and why. What it said before stays. As Take().
+  // Records a failed read. Earlier readings stay. Returns as Take().
   bool Fail(absl::Time at, const absl::Status& why);
 
-  // From now on the own readings of these models are kept, and of no others. All models together
-  // always are: a page may have a thousand.
+  // From now on, readings of single models are kept for `models` only. The sum over all models is
+  // always kept. An exposition may have a thousand models.
   void KeepOnly(const std::set<std::string>& models);
 
-  // Readings before then, which no question looks back on, may go.
+  // Readings before `before`, which no question looks back on, may be deleted.
   void Forget(absl::Time before);
   void ForgetHistograms();
 
-  size_t Bytes() const;  // of memory, about
+  size_t Bytes() const;  // approximate memory use
 
-  // Without what the series is called and whose it is. About a model that is not kept it knows
-  // nothing.
+  // Returns the series without its name, namespace, pod and address. Empty for a model that is not
+  // kept.
   SignalSeries Answer(const EngineQuestion& question, absl::Time now,
                       absl::Duration longest_gap) const;
 
-  const std::string& engine() const { return engine_; }  // empty: it never answered
+  const std::string& engine() const { return engine_; }  // empty: never read
   const std::string& models() const { return served_; }  // SignalSeries::models
 
  private:
   bool IsNew(absl::Time at);
   struct StoredModel {
     ModelTimeline timeline;
-    bool absent = false;         // from the newest page
-    bool lacks_backend = false;  // as below
+    bool absent = false;         // from the newest exposition
+    bool lacks_backend = false;  // as EngineTimeline::lacks_backend_
   };
 
   const StoredModel* Find(const std::string& model) const;
-  // That it will not report what the question takes, as far as is known.
-  bool NeverTells(const EngineQuestion& question) const;
-  void Name(const EngineReading& reading);  // the models that it has
+  // Returns true if the engine, with the backend in its newest exposition, never exports what the
+  // question needs.
+  bool NeverReports(const EngineQuestion& question) const;
+  void Name(const EngineReading& reading);  // keeps some model names
   std::string GapOf(const EngineQuestion& question, const SignalSeries& series) const;
 
   std::string engine_;
-  absl::Time newest_at_ = absl::InfinitePast();  // be it a failure
+  absl::Time newest_at_ = absl::InfinitePast();  // the newest reading or failure
   absl::Time answers_since_ = absl::InfiniteFuture();
-  absl::Status failure_;  // of the newest reading
+  absl::Status failure_;  // the newest reading's
   ModelTimeline together_;
-  bool lacks_backend_ = false;  // its newest page has nothing that only a backend exports
+  bool lacks_backend_ = false;  // the newest exposition has no number that only a backend exports
   std::map<std::string, StoredModel> models_;
-  std::vector<std::string> names_;  // some models of its newest page, for an explanation
-  size_t unnamed_ = 0;              // how many others are there
-  std::string served_;              // models of the last page that names them
+  std::vector<std::string> names_;  // some models of the newest exposition, for the explanation
+  size_t unnamed_ = 0;              // number of models beyond `names_`
+  std::string served_;              // models of the newest exposition that names them
 };
 
 }  // namespace gpuscaler

@@ -20,7 +20,7 @@ SignalSeries WaitingOf(const EngineTimeline& engine, const std::string& model) {
       Second(60), kLongestGap);
 }
 
-TEST(EngineTimeline, AddsItsModelsUpUnlessOneIsMeant) {
+TEST(EngineTimeline, AddsModelsUnlessOneIsSelected) {
   EngineTimeline engine;
   engine.KeepOnly({"qwen"});
   engine.Take(Second(0), "vllm", PageWith(3, 4));
@@ -28,7 +28,7 @@ TEST(EngineTimeline, AddsItsModelsUpUnlessOneIsMeant) {
   EXPECT_THAT(WaitingOf(engine, "qwen").points, ElementsAre(SignalPoint{Second(0), 4}));
 }
 
-TEST(EngineTimeline, AModelIsKeptFromWhenItIsAskedFor) {
+TEST(EngineTimeline, ModelIsKeptOnceRequested) {
   EngineTimeline engine;
   engine.Take(Second(0), "vllm", PageWith(3, 4));
   engine.KeepOnly({"qwen"});
@@ -37,7 +37,7 @@ TEST(EngineTimeline, AModelIsKeptFromWhenItIsAskedFor) {
   EXPECT_THAT(WaitingOf(engine, "qwen").points, ElementsAre(SignalPoint{Second(1), 5}));
 }
 
-TEST(EngineTimeline, AModelThatNobodyAsksForAnyMoreIsForgotten) {
+TEST(EngineTimeline, UnrequestedModelIsDropped) {
   EngineTimeline engine;
   engine.KeepOnly({"llama", "qwen"});
   engine.Take(Second(0), "vllm", PageWith(3, 4));
@@ -48,7 +48,7 @@ TEST(EngineTimeline, AModelThatNobodyAsksForAnyMoreIsForgotten) {
   EXPECT_THAT(WaitingOf(engine, "qwen").points, ElementsAre(SignalPoint{Second(0), 4}));
 }
 
-TEST(EngineTimeline, SaysWhichModelsThereAreWhereTheOneMeantIsNot) {
+TEST(EngineTimeline, GapListsModelsIfTheSelectedOneIsAbsent) {
   EngineTimeline engine;
   engine.KeepOnly({"mixtral"});
   engine.Take(Second(0), "vllm", PageWith(3, 4));
@@ -69,7 +69,7 @@ TEST(EngineTimeline, SaysWhichModelsThereAreWhereTheOneMeantIsNot) {
   EXPECT_EQ(WaitingOf(engine, "mixtral").gap, "no model \"mixtral\": it has no model loaded");
 }
 
-TEST(EngineTimeline, SaysWhyItHasNoNumber) {
+TEST(EngineTimeline, GapExplainsAMissingNumber) {
   EngineTimeline engine;
   EXPECT_EQ(WaitingOf(engine, "").gap, "not read yet");
   engine.Fail(Second(0), absl::UnavailableError("connection refused"));
@@ -82,9 +82,10 @@ TEST(EngineTimeline, SaysWhyItHasNoNumber) {
   EXPECT_EQ(WaitingOf(engine, "").gap, "");
 }
 
-TEST(EngineTimeline, SaysWhoTellsWhatItsFamilyNeverDoes) {
+TEST(EngineTimeline, ListsEnginesThatReportTheMetric) {
   EngineTimeline engine;
-  EXPECT_THAT(WaitingOf(engine, "").reported_by, IsEmpty()) << "not recognised: it may tell";
+  EXPECT_THAT(WaitingOf(engine, "").reported_by, IsEmpty())
+      << "not recognised: it may report the metric";
   engine.Take(Second(0), "tei", PageWith(3, 4));
   const EngineQuestion cache{.metric = EngineMetric::kKvCacheUsagePercent};
   const SignalSeries never = engine.Answer(cache, Second(0), kLongestGap);
@@ -122,7 +123,7 @@ TEST(EngineTimeline, TritonNeverReportsAPressureWithoutTensorRtLlm) {
   EXPECT_THAT(pressure_of("resnet").reported_by, testing::Contains("triton with TensorRT-LLM"));
 }
 
-TEST(EngineTimeline, SaysWhatAPressureIsMeasuredAgainst) {
+TEST(EngineTimeline, ReportsWhatAPressureIsMeasuredAgainst) {
   const auto against = [](const ModelReading& reading, std::optional<double> given) {
     EngineTimeline engine;
     for (int second = 0; second <= 10; ++second) {
@@ -143,7 +144,7 @@ TEST(EngineTimeline, SaysWhatAPressureIsMeasuredAgainst) {
   EXPECT_EQ(against({.kv_cache_usage_ratio = 0.5}, 32), "by its KV cache alone");
 }
 
-TEST(EngineTimeline, WhatItSaidBeforeItFailedStays) {
+TEST(EngineTimeline, ReadingsBeforeAFailureStay) {
   EngineTimeline engine;
   engine.Take(Second(0), "vllm", PageWith(3, 4));
   engine.Fail(Second(1), absl::UnavailableError("timed out"));
@@ -151,7 +152,7 @@ TEST(EngineTimeline, WhatItSaidBeforeItFailedStays) {
   EXPECT_EQ(WaitingOf(engine, "").gap, "timed out");
 }
 
-TEST(EngineTimeline, AnswersSinceItsFirstReading) {
+TEST(EngineTimeline, AnswersSinceTheFirstReading) {
   EngineTimeline engine;
   engine.Fail(Second(0), absl::UnavailableError("connection refused"));
   EXPECT_EQ(WaitingOf(engine, "").answers_since, absl::InfiniteFuture());
@@ -160,7 +161,7 @@ TEST(EngineTimeline, AnswersSinceItsFirstReading) {
   EXPECT_EQ(WaitingOf(engine, "").answers_since, Second(5));
 }
 
-TEST(EngineTimeline, WhatIsToldTwiceCountsOnce) {
+TEST(EngineTimeline, DuplicateReadingCountsOnce) {
   EngineTimeline engine;
   engine.Take(Second(1), "vllm", PageWith(3, 4));
   engine.Take(Second(1), "vllm", PageWith(9, 9));
@@ -170,7 +171,7 @@ TEST(EngineTimeline, WhatIsToldTwiceCountsOnce) {
   EXPECT_EQ(WaitingOf(engine, "").gap, "");
 }
 
-// Eight requests run for five minutes; one is finished every second, with 100 tokens.
+// Eight requests run for five minutes. One finishes every second, with 100 tokens.
 void Serve(EngineTimeline& engine, const std::string& model, int from) {
   for (int second = 0; second < 300; ++second) {
     engine.Take(Second(from + second), "vllm",
@@ -208,7 +209,7 @@ double AnswersIn(const EngineDemand& demand) {
   return answers;
 }
 
-TEST(EngineTimeline, ARestartWithTheSameModelKeepsWhatItsRequestsTook) {
+TEST(EngineTimeline, RestartWithTheSameModelKeepsServiceTimes) {
   EngineTimeline engine;
   Serve(engine, "llama", 0);
   engine.Take(Second(310), "vllm", {});  // it loads
@@ -218,7 +219,7 @@ TEST(EngineTimeline, ARestartWithTheSameModelKeepsWhatItsRequestsTook) {
   EXPECT_GT(AnswersIn(demand), 0);
 }
 
-TEST(EngineTimeline, ARestartWithAnotherModelBeginsAnew) {
+TEST(EngineTimeline, RestartWithAnotherModelDropsServiceTimes) {
   EngineTimeline engine;
   Serve(engine, "llama", 0);
   engine.Take(Second(310), "vllm", {});  // it loads
@@ -234,7 +235,7 @@ TEST(EngineTimeline, ARestartWithAnotherModelBeginsAnew) {
   EXPECT_GT(DemandOf(engine, 700).service.tokens, 0) << "and the new model is learnt";
 }
 
-TEST(EngineTimeline, ALimitLearntOfAnotherModelIsForgotten) {
+TEST(EngineTimeline, BatchLimitOfAnotherModelIsDropped) {
   EngineTimeline engine;
   const auto take_full = [&](const std::string& model, int from) {
     for (int second = from; second <= from + 10; ++second) {
@@ -252,7 +253,7 @@ TEST(EngineTimeline, ALimitLearntOfAnotherModelIsForgotten) {
   EXPECT_EQ(limit_at(11), std::nullopt) << "no counter has fallen, and yet it is another process";
 }
 
-TEST(EngineTimeline, AModelThatIsLoadedBesideAnotherBeginsNothingAnew) {
+TEST(EngineTimeline, AdditionalModelKeepsServiceTimesAndLimit) {
   EngineTimeline engine;
   Serve(engine, "llama", 0);
   EngineReading both = JustStarted("llama");

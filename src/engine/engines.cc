@@ -16,22 +16,22 @@
 namespace gpuscaler {
 namespace {
 
-std::string NamesOf(absl::FunctionRef<bool(const Engine&)> are_meant) {
+std::string NamesOf(absl::FunctionRef<bool(const Engine&)> matches) {
   std::vector<absl::string_view> names;
   for (const Engine* const engine : Engines()) {
-    if (are_meant(*engine)) names.push_back(engine->name);
+    if (matches(*engine)) names.push_back(engine->name);
   }
   return absl::StrJoin(names, ", ");
 }
 
-absl::Status NobodysPage() {
+absl::Status UnknownExposition() {
   return absl::NotFoundError(absl::StrCat("the page of no engine that is known: ",
                                           NamesOf([](const Engine&) { return true; })));
 }
 
-absl::Status NobodysEmptyPage() {
+absl::Status EmptyExposition() {
   const auto may_be_empty = [](const Engine& engine) {
-    return engine.page != nullptr && engine.page->may_be_empty;
+    return engine.exposition != nullptr && engine.exposition->may_be_empty;
   };
   return absl::NotFoundError(absl::StrCat("its page is empty, as those of ", NamesOf(may_be_empty),
                                           " may be before their first request"));
@@ -44,7 +44,7 @@ bool IsJson(absl::string_view page) {
 }  // namespace
 
 std::span<const Engine* const> Engines() {
-  // NIM has vLLM's names in newer images, Triton those of a backend that it runs.
+  // Newer NIM images export vLLM's metrics as well, and Triton those of its backends.
   static const std::array<const Engine*, 10> engines = {
       &Nim(),      &Triton(), &Vllm(), &Sglang(),   &Tgi(),
       &LlamaCpp(), &Ollama(), &Tei(),  &LmDeploy(), &TrtllmServe()};
@@ -78,14 +78,14 @@ absl::StatusOr<const Engine*> Recognise(absl::string_view page, ExpositionFormat
   const auto look = [&](absl::string_view name) {
     is_empty = false;
     const auto marked = std::ranges::find_if(engines.first(recognised), [&](const Engine* e) {
-      return e->page != nullptr && IsMarked(*e->page, name);
+      return e->exposition != nullptr && IsMarked(*e->exposition, name);
     });
     recognised = static_cast<size_t>(marked - engines.begin());
     return false;
   };
   RETURN_IF_ERROR(ReadPage(page, format, look, [](const ExpositionSample&) {}));
   if (recognised < engines.size()) return engines[recognised];
-  return is_empty ? NobodysEmptyPage() : NobodysPage();
+  return is_empty ? EmptyExposition() : UnknownExposition();
 }
 
 }  // namespace gpuscaler

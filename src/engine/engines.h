@@ -1,4 +1,4 @@
-// The inference engines that are known: where their pages are, and how they are read.
+// The supported inference engines: where they export their metrics, and how these are read.
 #pragma once
 
 #include <span>
@@ -13,13 +13,13 @@
 namespace gpuscaler {
 
 struct Engine {
-  absl::string_view name;        // what `engine` in a trigger's metadata says
-  int port = 0;                  // where its image listens unless told otherwise
-  int later_port = 0;            // usual port of later versions; 0: the same
-  absl::string_view path;        // of the page that is read
-  const EngineExposition* page;  // null: it is no list of metrics
-  // Of one whose page may be empty: what is in its answer to kInfoPath, and in no other's. Empty:
-  // it has none.
+  absl::string_view name;              // the value of `engine` in a trigger's metadata
+  int port = 0;                        // default port
+  int later_port = 0;                  // default port of later versions; 0: the same
+  absl::string_view path;              // the exposition's
+  const EngineExposition* exposition;  // null: not a Prometheus exposition
+  // If the exposition may be empty: a string that only this engine's response to kInfoPath
+  // contains. Empty: it has none.
   absl::string_view info_mark;
   absl::StatusOr<EngineReading> (*read)(absl::string_view page, const ScrapeInterest& interest);
 };
@@ -38,18 +38,18 @@ const Engine& Vllm();
 // Returns true if a version of the engine listens on `port` by default.
 bool IsUsualPort(const Engine& engine, int port);
 
-// All of them; of two whose marks are on one page the earlier is meant.
+// Returns all engines. If the marks of two are in one exposition, it belongs to the earlier.
 std::span<const Engine* const> Engines();
 
-// Null: no engine of that name.
+// Returns null if no engine has that name.
 const Engine* EngineNamed(absl::string_view name);
 
 inline constexpr absl::string_view kInfoPath = "/info";
 
-// Null: none that is known.
+// Returns null if no engine's info_mark is in the response.
 const Engine* EngineOfInfo(absl::string_view info);
 
-// The engine whose page this is. NOT_FOUND: none that is known. INVALID_ARGUMENT: no whole page.
+// Returns the engine with this exposition. NOT_FOUND: no known engine. INVALID_ARGUMENT: malformed.
 absl::StatusOr<const Engine*> Recognise(absl::string_view page, ExpositionFormat format);
 
 }  // namespace gpuscaler

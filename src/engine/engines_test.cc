@@ -9,7 +9,7 @@
 namespace gpuscaler {
 namespace {
 
-TEST(Engines, HaveNamesOfTheirOwnByWhichTheyAreFound) {
+TEST(Engines, NamesAreUniqueAndFound) {
   std::set<std::string> names;
   for (const Engine* engine : Engines()) {
     EXPECT_TRUE(names.insert(std::string(engine->name)).second) << engine->name;
@@ -20,7 +20,7 @@ TEST(Engines, HaveNamesOfTheirOwnByWhichTheyAreFound) {
   EXPECT_EQ(EngineNamed("vLLM "), nullptr);
 }
 
-TEST(Recognise, TellsAnotherServersPageFromAnEngines) {
+TEST(Recognise, OtherExpositionsAreNotRecognised) {
   const struct {
     const char* name;
     std::string page;
@@ -45,14 +45,14 @@ TEST(Recognise, TellsAnotherServersPageFromAnEngines) {
   }
 }
 
-TEST(Engines, MayListenElsewhereInLaterVersions) {
+TEST(Engines, LaterVersionsMayHaveAnotherDefaultPort) {
   EXPECT_TRUE(IsUsualPort(LlamaCpp(), 8080));
   EXPECT_TRUE(IsUsualPort(LlamaCpp(), 9931));
   EXPECT_FALSE(IsUsualPort(Vllm(), 9931));
   EXPECT_FALSE(IsUsualPort(Vllm(), 0));
 }
 
-TEST(Recognise, ReadsOpenMetricsToo) {
+TEST(Recognise, ReadsOpenMetrics) {
   const auto engine =
       Recognise("vllm:num_requests_running 5\n# EOF\n", ExpositionFormat::kOpenMetrics);
   ASSERT_TRUE(engine.ok()) << engine.status();

@@ -8,7 +8,7 @@
 namespace gpuscaler {
 namespace {
 
-// Two minutes before each instant of ten minutes.
+// Two minutes before each instant of the last ten minutes.
 constexpr absl::Duration kKept = absl::Minutes(12);
 
 absl::Time BeginOfBin(absl::Time at) {
@@ -47,7 +47,7 @@ void FirstTokenTrack::Take(const TimedReading& reading) {
     mark.process = newest_->process + (reading.goes_on ? 0 : 1);
     mark.congested = newest_->congested;
     if (IsCongested(reading)) mark.congested += reading.at - newest_->at;
-    // An idle engine counts on: one copy is enough.
+    // The histogram of an idle engine does not change: one copy is enough.
     if (*newest_->counted == *mark.counted) mark.counted = newest_->counted;
   }
   if (marks_.empty() || BeginOfBin(marks_.back().at) < BeginOfBin(mark.at)) marks_.push_back(mark);

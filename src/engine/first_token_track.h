@@ -1,5 +1,5 @@
-// The first tokens of an engine over the last minutes, so that the late ones can be counted for any
-// service level.
+// The first-token latencies of an engine over the last 12 minutes, so that late ones can be counted
+// for any service level.
 #pragma once
 
 #include <cstddef>
@@ -16,32 +16,32 @@
 
 namespace gpuscaler {
 
-// One model, or several added up. Not thread-safe.
+// One model, or the sum of several. Not thread-safe.
 class FirstTokenTrack {
  public:
-  // Must be later than all before. A reading without a histogram of first tokens is passed over.
+  // `reading` must be later than all before. It is ignored if it has no histogram of first tokens.
   void Take(const TimedReading& reading);
   void Forget();
 
-  // Over the last 12 minutes, oldest first. Within a bucket of the histogram first tokens count as
-  // spread evenly; those above its largest finite bound are late only if `slo` is below that.
+  // Returns one bin per 10 s, oldest first. Within a histogram bucket, first tokens count as evenly
+  // spread. Those above the largest finite bound are late only if `slo` is below that bound.
   std::vector<FirstTokenBin> Bins(absl::Duration slo) const;
 
-  size_t Bytes() const;  // memory, about
+  size_t Bytes() const;  // approximate memory use
 
  private:
   struct Mark {
     absl::Time at;
     double waiting = 0;
-    int64_t process = 0;       // counts up whenever the counters begin anew
-    absl::Duration congested;  // in total, from the first reading on
+    int64_t process = 0;       // incremented when the counters restart
+    absl::Duration congested;  // total since the first reading
     std::shared_ptr<const Histogram> counted;
   };
 
   static FirstTokenBin BinOf(const Mark& older, const Mark& newer, absl::Duration slo);
 
   std::deque<Mark> marks_;      // the first reading of each bin
-  std::optional<Mark> newest_;  // no earlier than the last of them
+  std::optional<Mark> newest_;  // not before the last of `marks_`
 };
 
 }  // namespace gpuscaler

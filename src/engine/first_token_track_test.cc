@@ -16,7 +16,7 @@ using testing::SizeIs;
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr absl::Duration kSlo = absl::Seconds(2);
 
-// So many first tokens so far within 1 s, within 3 s, and later.
+// A reading with these total first tokens within 1 s, within 3 s, and later.
 std::shared_ptr<const Histogram> Counted(double fast, double slow, double slowest) {
   return std::make_shared<const Histogram>(
       Histogram{.buckets = {{1, fast}, {3, fast + slow}, {kInfinite, fast + slow + slowest}}});
@@ -26,7 +26,7 @@ TimedReading At(int second, std::shared_ptr<const Histogram> counted, double wai
   return {.at = Second(second), .waiting = waiting, .first_token_seconds = std::move(counted)};
 }
 
-TEST(FirstTokenTrack, CountsTheLateOnesOfEachBin) {
+TEST(FirstTokenTrack, CountsLateFirstTokensPerBin) {
   FirstTokenTrack track;
   track.Take(At(0, Counted(100, 0, 0)));
   track.Take(At(5, Counted(104, 0, 0)));
@@ -42,7 +42,7 @@ TEST(FirstTokenTrack, CountsTheLateOnesOfEachBin) {
   EXPECT_EQ(bins[1].late, 4 + 3) << "2 s is the middle of the bucket from 1 s to 3 s";
 }
 
-TEST(FirstTokenTrack, AboveTheLargestFiniteBoundNothingIsKnownToBeLate) {
+TEST(FirstTokenTrack, NoneIsLateAboveTheLargestFiniteBound) {
   FirstTokenTrack track;
   track.Take(At(0, Counted(0, 0, 0)));
   track.Take(At(5, Counted(0, 0, 10)));
@@ -62,7 +62,7 @@ TEST(FirstTokenTrack, CongestedWhileRequestsWaitOrTheCacheIsFull) {
   EXPECT_EQ(track.Bins(kSlo)[0].waiting, 0) << "at the end";
 }
 
-TEST(FirstTokenTrack, ProcessThatBeginsAnewCountsFromItsFirstReading) {
+TEST(FirstTokenTrack, RestartedProcessCountsFromItsFirstReading) {
   FirstTokenTrack track;
   track.Take(At(0, Counted(50, 0, 50)));
   TimedReading restarted = At(10, Counted(1, 0, 0));
@@ -75,8 +75,8 @@ TEST(FirstTokenTrack, ProcessThatBeginsAnewCountsFromItsFirstReading) {
   EXPECT_EQ(bins[1].first_tokens, 1);
 }
 
-// Some engines export the histogram with the first request.
-TEST(FirstTokenTrack, HistogramToComeIsEmpty) {
+// Some engines export the histogram only after the first request.
+TEST(FirstTokenTrack, HistogramWithoutBoundsIsEmpty) {
   FirstTokenTrack track;
   track.Take(At(0, std::make_shared<const Histogram>(HistogramToCome())));
   track.Take(At(5, Counted(0, 0, 4)));
@@ -102,7 +102,7 @@ TEST(FirstTokenTrack, IdleEngineCostsNoHistogramForEachBin) {
   EXPECT_LT(2 * idle.Bytes(), busy.Bytes());
 }
 
-TEST(FirstTokenTrack, ReadingWithoutAHistogramIsPassedOver) {
+TEST(FirstTokenTrack, ReadingWithoutAHistogramIsSkipped) {
   FirstTokenTrack track;
   track.Take(At(0, nullptr));
   EXPECT_THAT(track.Bins(kSlo), IsEmpty());

@@ -7,7 +7,7 @@ namespace gpuscaler {
 
 void FullBatch::Take(const TimedReading& reading) {
   if (!reading.goes_on) {
-    crowd_.reset();
+    plateau_.reset();
     limit_.reset();
     learnt_at_ = absl::InfinitePast();
   }
@@ -15,16 +15,16 @@ void FullBatch::Take(const TimedReading& reading) {
   const bool waits = reading.waiting > 0.0 && !(reading.kv_cache_usage_ratio >= kFullCacheRatio);
   const double running = reading.running.value_or(0);
   if (!waits || running <= 0) {
-    crowd_.reset();
-  } else if (!crowd_.has_value() || std::abs(running - crowd_->running) > 1) {
-    crowd_ = {.running = running, .most = running, .since = reading.at};
+    plateau_.reset();
+  } else if (!plateau_.has_value() || std::abs(running - plateau_->running) > 1) {
+    plateau_ = {.running = running, .most = running, .since = reading.at};
   } else {
-    ++crowd_->readings;
-    crowd_->most = std::max(crowd_->most, running);
+    ++plateau_->readings;
+    plateau_->most = std::max(plateau_->most, running);
     const bool is_full =
-        crowd_->readings >= kFullReadings && reading.at - crowd_->since >= kFullFor;
+        plateau_->readings >= kFullReadings && reading.at - plateau_->since >= kFullFor;
     if (is_full) {
-      limit_ = std::max(limit_.value_or(0), crowd_->most);
+      limit_ = std::max(limit_.value_or(0), plateau_->most);
       learnt_at_ = reading.at;
     }
   }

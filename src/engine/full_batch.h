@@ -1,5 +1,5 @@
-// The batch limit of an engine, learnt from its readings: requests that wait while the same number
-// runs, and the KV cache has room, wait for a place in the batch.
+// Learns the batch limit of an engine: if requests wait, the same number of requests runs, and the
+// KV cache has room, then the batch is full.
 #pragma once
 
 #include <optional>
@@ -9,33 +9,33 @@
 
 namespace gpuscaler {
 
-// Requests that wait at one reading may have come just then, or wait for the prompt of another to
-// be read. Requests that wait for a place find the same number running (+-1) for this long.
+// Requests that wait at one reading may have arrived just then, or wait for the prefill of another
+// request. If the batch is full, the same number (+-1) runs for this long.
 inline constexpr absl::Duration kFullFor = absl::Seconds(10);
-inline constexpr int kFullReadings = 3;  // the least of them, however seldom it is read
+inline constexpr int kFullReadings = 3;  // minimum, whatever the poll interval
 // Above it requests may wait for the cache.
 inline constexpr double kFullCacheRatio = 0.85;
 
-// Of one model, or of several added up. Not thread-safe.
+// One model, or the sum of several. Not thread-safe.
 class FullBatch {
  public:
-  // Later than all before. One whose counters began anew may have another limit.
+  // `reading` must be later than all before. If the counters restarted, the limit is forgotten.
   void Take(const TimedReading& reading);
 
-  // Empty: none was seen full. It only rises: whoever runs more than that was not full.
+  // Returns nullopt if the batch was never full. It only rises: more running requests disprove it.
   std::optional<double> Limit() const { return limit_; }
-  absl::Time LearntAt() const { return learnt_at_; }  // when it was last found full
+  absl::Time LearntAt() const { return learnt_at_; }  // last time the batch was full
 
  private:
-  // Requests have waited at each reading since then, and about as many ran.
-  struct Crowd {
-    double running = 0;  // at the first of them
+  // A time since which requests waited at each reading, and the same number (+-1) ran.
+  struct Plateau {
+    double running = 0;  // at the first reading
     double most = 0;
     absl::Time since;
     int readings = 1;
   };
 
-  std::optional<Crowd> crowd_;
+  std::optional<Plateau> plateau_;
   std::optional<double> limit_;
   absl::Time learnt_at_ = absl::InfinitePast();
 };

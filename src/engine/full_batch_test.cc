@@ -14,43 +14,43 @@ TimedReading AtSecond(int second, double running, double waiting) {
 }
 
 // One reading a second.
-void Hold(FullBatch& batch, int from, int to, double running, double waiting) {
+void KeepReading(FullBatch& batch, int from, int to, double running, double waiting) {
   for (int second = from; second <= to; ++second) {
     batch.Take(AtSecond(second, running, waiting));
   }
 }
 
-TEST(FullBatch, RequestsThatHaveJustComeAreNoEvidence) {
+TEST(FullBatch, NewRequestsDoNotProveAFullBatch) {
   FullBatch batch;
-  Hold(batch, 0, 3, 1, 0);
+  KeepReading(batch, 0, 3, 1, 0);
   batch.Take(AtSecond(4, 1, 1));
   batch.Take(AtSecond(5, 2, 0));
   EXPECT_EQ(batch.Limit(), std::nullopt);
-  Hold(batch, 6, 14, 2, 1);
+  KeepReading(batch, 6, 14, 2, 1);
   EXPECT_EQ(batch.Limit(), std::nullopt) << "not long enough";
   batch.Take(AtSecond(15, 2, 0));
-  Hold(batch, 16, 24, 2, 1);
-  EXPECT_EQ(batch.Limit(), std::nullopt) << "for a while nobody waited";
+  KeepReading(batch, 16, 24, 2, 1);
+  EXPECT_EQ(batch.Limit(), std::nullopt) << "no request waited in between";
 }
 
-TEST(FullBatch, IsFullWhereOthersWaitAndNoMoreRun) {
+TEST(FullBatch, FullIfRequestsWaitAndNoMoreRun) {
   FullBatch batch;
-  Hold(batch, 0, 9, 64, 5);
+  KeepReading(batch, 0, 9, 64, 5);
   EXPECT_EQ(batch.Limit(), std::nullopt);
   batch.Take(AtSecond(10, 63, 5));
-  EXPECT_THAT(batch.Limit(), Optional(64)) << "whose place is free for a moment has not the limit";
+  EXPECT_THAT(batch.Limit(), Optional(64)) << "one place may be free for a moment";
 }
 
-TEST(FullBatch, WhereMoreAndMoreRunItIsNotFullThoughOthersWait) {
+TEST(FullBatch, NotFullWhileMoreRequestsStart) {
   FullBatch batch;
   for (int second = 0; second < 60; ++second) batch.Take(AtSecond(second, second, 5));
   EXPECT_EQ(batch.Limit(), std::nullopt);
-  Hold(batch, 60, 70, 60, 5);
+  KeepReading(batch, 60, 70, 60, 5);
   EXPECT_THAT(batch.Limit(), Optional(60));
 }
 
-// Prompts that take all of a step keep requests waiting at a batch that goes up and down.
-TEST(FullBatch, WhereMoreAndLessRunItIsNotFull) {
+// Prefills that fill a whole step keep requests waiting while the batch size varies.
+TEST(FullBatch, NotFullWhileTheBatchVaries) {
   FullBatch batch;
   for (int second = 0; second < 60; ++second) batch.Take(AtSecond(second, 6 + second % 3, 5));
   EXPECT_EQ(batch.Limit(), std::nullopt);
@@ -71,13 +71,13 @@ TEST(FullBatch, RequestsThatWaitForTheCacheShowNoLimit) {
   EXPECT_EQ(batch.LearntAt(), Second(59));
 }
 
-TEST(FullBatch, ALimitOnlyRises) {
+TEST(FullBatch, LimitOnlyRises) {
   FullBatch batch;
-  Hold(batch, 0, 10, 8, 5);
-  Hold(batch, 11, 30, 4, 5);
+  KeepReading(batch, 0, 10, 8, 5);
+  KeepReading(batch, 11, 30, 4, 5);
   EXPECT_THAT(batch.Limit(), Optional(8));
   batch.Take(AtSecond(31, 20, 0));
-  EXPECT_THAT(batch.Limit(), Optional(20)) << "it runs more than what seemed full";
+  EXPECT_THAT(batch.Limit(), Optional(20)) << "more requests run than the learnt limit";
 }
 
 TEST(FullBatch, TwoReadingsAreTooFewHoweverFarApart) {
@@ -89,20 +89,20 @@ TEST(FullBatch, TwoReadingsAreTooFewHoweverFarApart) {
   EXPECT_THAT(batch.Limit(), Optional(8));
 }
 
-TEST(FullBatch, AnotherProcessMayHaveAnotherLimit) {
+TEST(FullBatch, RestartForgetsTheLimit) {
   FullBatch batch;
-  Hold(batch, 0, 10, 8, 5);
+  KeepReading(batch, 0, 10, 8, 5);
   TimedReading first = AtSecond(11, 8, 5);
   first.goes_on = false;
   batch.Take(first);
   EXPECT_EQ(batch.Limit(), std::nullopt);
-  Hold(batch, 12, 20, 8, 5);
-  EXPECT_EQ(batch.Limit(), std::nullopt) << "what the other one did is no evidence";
+  KeepReading(batch, 12, 20, 8, 5);
+  EXPECT_EQ(batch.Limit(), std::nullopt) << "readings of the old process do not count";
   batch.Take(AtSecond(21, 8, 5));
   EXPECT_THAT(batch.Limit(), Optional(8));
 }
 
-TEST(FullBatch, WithoutNumbersNothingIsKnown) {
+TEST(FullBatch, NoLimitWithoutGauges) {
   FullBatch batch;
   for (int second = 0; second < 20; ++second) {
     batch.Take({.at = Second(second), .waiting = 5});

@@ -35,9 +35,9 @@ const Histogram* HistogramGrowth::EndingAt(size_t last, absl::Time earliest) {
   const std::optional<CounterWindow> window = windows_.EndingAt(last, earliest);
   if (!window.has_value()) return nullptr;
   while (first_ < window->first) DropFirst();
-  const bool is_of_others =
+  const bool mixes_bounds =
       first_ < same_bounds_ && windows_.Covered(first_, same_bounds_) > absl::ZeroDuration();
-  return is_of_others ? nullptr : &sum_;
+  return mixes_bounds ? nullptr : &sum_;
 }
 
 void HistogramGrowth::AddNext() {

@@ -1,4 +1,4 @@
-// How many came into each bucket of a histogram over a while.
+// How many observations a histogram's buckets gained in a time window.
 #pragma once
 
 #include <cstddef>
@@ -17,27 +17,27 @@ struct HistogramPoint {
   const Histogram* histogram = nullptr;
 };
 
-// Over the windows that end at one point after the other, in one pass. The histograms outlive it.
+// Moves over windows that end at successive points, in one pass. The histograms must outlive it.
 class HistogramGrowth {
  public:
   HistogramGrowth(std::vector<HistogramPoint> points, const CounterLookBack& look_back);
 
-  // As CounterWindows::EndingAt(), until the next call. Null also where the bounds of what counts
-  // changed within the window.
+  // Returns the growth as CounterWindows::EndingAt() does, valid until the next call. Null also if
+  // the bounds changed within the covered part of the window.
   const Histogram* EndingAt(size_t last, absl::Time earliest = absl::InfinitePast());
 
  private:
   void AddNext();
   void DropFirst();
-  // What the point counted since the one before.
+  // Adds `times` times the growth from the previous point to this one.
   void Add(size_t place, double times);
 
   const std::vector<HistogramPoint> points_;
   CounterWindows windows_;
-  Histogram sum_;  // of what counts behind first_, up to last_
+  Histogram sum_;  // growth from first_ to last_
   size_t first_ = 0;
   size_t last_ = 0;
-  size_t same_bounds_ = 0;  // where what counts with the bounds of the sum begins
+  size_t same_bounds_ = 0;  // the first point with the bounds of sum_
 };
 
 }  // namespace gpuscaler

@@ -17,19 +17,19 @@ constexpr CounterLookBack kFifteenSeconds = {.window = absl::Seconds(15),
 
 Histogram Counts(double a, double b, double all) { return {{{0.1, a}, {0.5, b}, {kAbove, all}}}; }
 
-// 5 s apart; of the places in `anew` the counters began anew.
+// Points 5 s apart. The counters restart at the indexes in `restarts`.
 std::vector<HistogramPoint> PointsOf(const std::vector<Histogram>& histograms,
-                                     const std::vector<size_t>& anew = {}) {
+                                     const std::vector<size_t>& restarts = {}) {
   std::vector<HistogramPoint> points;
   for (const Histogram& histogram : histograms) {
     points.push_back(
         {.instant = {.at = Second(5 * static_cast<int>(points.size()))}, .histogram = &histogram});
   }
-  for (const size_t place : anew) points[place].instant.goes_on = false;
+  for (const size_t place : restarts) points[place].instant.goes_on = false;
   return points;
 }
 
-TEST(HistogramGrowth, IsOfTheWindowAndNotOfAllTime) {
+TEST(HistogramGrowth, CoversTheWindowOnly) {
   const std::vector<Histogram> histograms = {Counts(0, 0, 5000), Counts(50, 50, 5050),
                                              Counts(90, 100, 5100)};
   HistogramGrowth growth(PointsOf(histograms), kFifteenSeconds);
@@ -38,7 +38,7 @@ TEST(HistogramGrowth, IsOfTheWindowAndNotOfAllTime) {
   EXPECT_EQ(*grown, Counts(90, 100, 100));
 }
 
-TEST(HistogramGrowth, ARestartLeavesTheRest) {
+TEST(HistogramGrowth, RestartKeepsTheOtherGrowth) {
   const std::vector<Histogram> histograms = {Counts(0, 100, 100), Counts(0, 110, 110),
                                              Counts(0, 0, 4), Counts(0, 0, 14)};
   HistogramGrowth growth(PointsOf(histograms, {2}), kFifteenSeconds);
@@ -47,7 +47,7 @@ TEST(HistogramGrowth, ARestartLeavesTheRest) {
   EXPECT_EQ(*grown, Counts(0, 10, 20));
 }
 
-TEST(HistogramGrowth, CountsOfOtherBoundsAreNotAddedUp) {
+TEST(HistogramGrowth, CountsWithOtherBoundsAreNotAdded) {
   const Histogram other{{{0.2, 1}, {kAbove, 200}}};
   const std::vector<Histogram> histograms = {Counts(1, 2, 4), Counts(1, 2, 4), other, other, other};
   HistogramGrowth growth(PointsOf(histograms), kFifteenSeconds);
@@ -57,7 +57,7 @@ TEST(HistogramGrowth, CountsOfOtherBoundsAreNotAddedUp) {
   EXPECT_EQ(grown->Count(), 0);
 }
 
-// The pairs of the window that ends there, added up one by one; empty: not known.
+// Returns the growth of the window that ends at `last`, added pair by pair; empty: unknown.
 std::optional<Histogram> AddedUp(const std::vector<HistogramPoint>& points, size_t last,
                                  const CounterLookBack& look_back) {
   std::optional<Histogram> sum;
@@ -81,7 +81,7 @@ std::optional<Histogram> AddedUp(const std::vector<HistogramPoint>& points, size
   return covered < look_back.window / 2 ? std::nullopt : sum;
 }
 
-TEST(HistogramGrowth, MovingFromWindowToWindowGivesWhatEachGivesByItself) {
+TEST(HistogramGrowth, MovingWindowEqualsEachWindowAlone) {
   std::mt19937 random(1);
   std::vector<Histogram> histograms;
   double low = 0;

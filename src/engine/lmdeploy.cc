@@ -1,17 +1,17 @@
-// LMDeploy [lmdeploy/metrics/loggers.py]. Requests wait in two places, for a handle of the API
-// server and in the engine; each data-parallel rank (label engine) has its series.
+// LMDeploy [lmdeploy/metrics/loggers.py]. Requests wait in two places: for a handle of the API
+// server, and in the engine. Each data-parallel rank (label engine) has its own series.
 #include "engine/engines.h"
 
 namespace gpuscaler {
 namespace {
 
-constexpr NumberRow kNumbersOfLmDeploy[] = {
+constexpr NumberRow kLmDeployNumbers[] = {
     {.name = "lmdeploy:num_requests_waiting", .into = &ModelReading::waiting},
     {.name = "lmdeploy:num_api_requests_waiting", .into = &ModelReading::waiting},
     {.name = "lmdeploy:num_requests_running", .into = &ModelReading::running},
     {.name = "lmdeploy:gpu_cache_usage_perc",
      .into = &ModelReading::kv_cache_usage_ratio,
-     .adding = Adding::kFullest},
+     .combine = Combine::kMax},
     {.name = "lmdeploy:request_success", .into = &ModelReading::requests_done},
     {.name = "lmdeploy:request_queue_time_seconds_sum", .into = &ModelReading::queue_seconds},
     {.name = "lmdeploy:request_queue_time_seconds_count", .into = &ModelReading::queued_requests},
@@ -21,21 +21,17 @@ constexpr NumberRow kNumbersOfLmDeploy[] = {
     {.name = "lmdeploy:request_generation_tokens_sum", .into = &ModelReading::answer_tokens},
 };
 
-constexpr HistogramRow kHistogramsOfLmDeploy[] = {
+constexpr HistogramRow kLmDeployHistograms[] = {
     {.name = "lmdeploy:time_to_first_token_seconds", .into = &ModelReading::first_token_seconds},
     {.name = "lmdeploy:time_per_output_token_seconds", .into = &ModelReading::output_token_seconds},
 };
 
-constexpr absl::string_view kMarksOfLmDeploy[] = {"lmdeploy:"};
+constexpr absl::string_view kLmDeployMarks[] = {"lmdeploy:"};
 
-constexpr EngineExposition kPageOfLmDeploy = {.marks = kMarksOfLmDeploy,
-                                              .model_label = "model_name",
-                                              .numbers = kNumbersOfLmDeploy,
-                                              .histograms = kHistogramsOfLmDeploy};
-
-absl::StatusOr<EngineReading> ReadLmDeploy(absl::string_view page, const ScrapeInterest& interest) {
-  return ReadEngineExposition(kPageOfLmDeploy, page, interest);
-}
+constexpr EngineExposition kLmDeployExposition = {.marks = kLmDeployMarks,
+                                                  .model_label = "model_name",
+                                                  .numbers = kLmDeployNumbers,
+                                                  .histograms = kLmDeployHistograms};
 
 }  // namespace
 
@@ -43,8 +39,8 @@ const Engine& LmDeploy() {
   static constexpr Engine kEngine = {.name = "lmdeploy",
                                      .port = 23333,
                                      .path = "/metrics",
-                                     .page = &kPageOfLmDeploy,
-                                     .read = ReadLmDeploy};
+                                     .exposition = &kLmDeployExposition,
+                                     .read = ReadAllSeries<kLmDeployExposition>};
   return kEngine;
 }
 

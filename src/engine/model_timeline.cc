@@ -24,7 +24,7 @@ ServiceReading ServiceOf(absl::Time at, const ModelReading& reading) {
 }  // namespace
 
 void ModelTimeline::Take(absl::Time at, ModelReading reading) {
-  still_.Take(at, reading);
+  steady_.Take(at, reading);
   ServiceReading service = ServiceOf(at, reading);
   readings_.Take(at, std::move(reading));
   const TimedReading& taken = readings_.all().back();

@@ -1,4 +1,4 @@
-// What an engine said of one model over time, or of all of its models together.
+// The readings of one model of an engine over time, or of the sum of its models.
 #pragma once
 
 #include <cstddef>
@@ -22,40 +22,40 @@ namespace gpuscaler {
 // Not thread-safe.
 class ModelTimeline {
  public:
-  // Later than all before.
+  // `at` must be later than in all calls before.
   void Take(absl::Time at, ModelReading reading);
 
-  // The next reading is of another model: nothing learnt of the last one counts for it.
+  // The next reading is of another model. Discards the learnt batch limit and the demand per model.
   void BeginAnotherModel();
 
-  // Readings before then, which no question looks back on, may go.
+  // Readings before `before`, which no question looks back on, may be deleted.
   void Forget(absl::Time before) { readings_.Forget(before); }
   void ForgetHistograms();
-  // Of memory, about.
+  // Returns the approximate memory use.
   size_t Bytes() const {
     return sizeof(*this) + readings_.Bytes() + demand_.Bytes() + first_tokens_.Bytes();
   }
 
-  // One for each reading in the time that the question looks back on, and for the one that stood
-  // when it began; oldest first. What comes from counters is over the question's window at each of
-  // them. Readings farther apart than `longest_gap` say nothing of the time between them.
+  // Returns a point for each reading within the question's `look_back`, after one for the last
+  // reading before it; oldest first. A value from counters covers the question's window before its
+  // point. The time between readings farther apart than `longest_gap` does not count.
   std::vector<SignalPoint> Points(const EngineQuestion& question, absl::Time now,
                                   absl::Duration longest_gap) const;
 
-  // What the newest pressure is measured against, for people; empty: there is none.
+  // Returns what the newest pressure is measured against, for the explanation. Empty: no readings.
   std::string PressureAgainst(const EngineQuestion& question) const;
 
-  // The batch at each of Points().
+  // Returns the learnt limit, and the batch at each of Points().
   EngineBatch Batch(const EngineQuestion& question, absl::Time now) const;
 
-  // Empty: no reading had requests and counters.
+  // Returns nullopt if no reading had requests and counters.
   std::optional<EngineDemand> Demand(const EngineQuestion& question) const;
 
-  std::optional<absl::Time> SteadySince() const { return still_.Since(); }
+  std::optional<absl::Time> SteadySince() const { return steady_.Since(); }
 
  private:
   StoredReadings readings_;
-  SteadyRequests still_;
+  SteadyRequests steady_;
   FullBatch full_batch_;
   DemandTrack demand_;
   FirstTokenTrack first_tokens_;

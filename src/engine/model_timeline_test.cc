@@ -13,7 +13,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Optional;
 
-TEST(ModelTimeline, HasAPointForEachReadingInTheTimeThatIsLookedBackOn) {
+TEST(ModelTimeline, HasAPointPerReadingInTheLookBack) {
   ModelTimeline timeline;
   for (int second = 0; second < 10; ++second) {
     timeline.Take(Second(second), {.waiting = second});
@@ -23,16 +23,16 @@ TEST(ModelTimeline, HasAPointForEachReadingInTheTimeThatIsLookedBackOn) {
   EXPECT_THAT(timeline.Points(question, Second(9), kLongestGap),
               ElementsAre(SignalPoint{Second(6), 6}, SignalPoint{Second(7), 7},
                           SignalPoint{Second(8), 8}, SignalPoint{Second(9), 9}))
-      << "with the one that stood when it began";
+      << "with the last reading before the look back";
   EXPECT_THAT(timeline.Points({.metric = EngineMetric::kRequestsWaiting}, Second(60), kLongestGap),
               ElementsAre(SignalPoint{Second(9), 9}))
       << "no time at all: the newest";
 }
 
-TEST(ModelTimeline, ARateIsOverTheWindowBeforeEachPoint) {
+TEST(ModelTimeline, RateCoversTheWindowBeforeEachPoint) {
   ModelTimeline timeline;
   for (int second = 0; second <= 6; ++second) {
-    // Ten a second, from the fourth on none.
+    // Ten per second, and none from the fourth second on.
     timeline.Take(Second(second), {.requests_done = 10.0 * std::min(second, 4)});
   }
   const EngineQuestion question{.metric = EngineMetric::kRequestRate,
@@ -43,7 +43,7 @@ TEST(ModelTimeline, ARateIsOverTheWindowBeforeEachPoint) {
                           SignalPoint{Second(6), 0}));
 }
 
-TEST(ModelTimeline, ARateIsNotKnownBeforeHalfOfItsWindow) {
+TEST(ModelTimeline, RateIsUnknownBeforeHalfOfItsWindow) {
   ModelTimeline timeline;
   timeline.Take(Second(0), {.requests_done = 0});
   timeline.Take(Second(1), {.requests_done = 10});
@@ -55,17 +55,17 @@ TEST(ModelTimeline, ARateIsNotKnownBeforeHalfOfItsWindow) {
       ElementsAre(SignalPoint{Second(0), std::nullopt}, SignalPoint{Second(1), std::nullopt}));
 }
 
-TEST(ModelTimeline, TheLimitIsTheMostThatRanWhileOthersWaited) {
+TEST(ModelTimeline, LimitIsTheLargestBatchWhileRequestsWaited) {
   const EngineQuestion pressure{.metric = EngineMetric::kPressurePercent};
   ModelTimeline timeline;
   const auto now = [&](int second) {
     return timeline.Points(pressure, Second(second), kLongestGap).back().value;
   };
   timeline.Take(Second(0), {.waiting = 0, .running = 90, .generation_tokens = 1000});
-  EXPECT_THAT(now(0), Optional(0)) << "nobody waited: it may run more";
+  EXPECT_THAT(now(0), Optional(0)) << "no request waited: the batch may be larger";
   timeline.Take(Second(1), {.waiting = 1, .running = 1, .generation_tokens = 1100});
   timeline.Take(Second(2), {.waiting = 0, .running = 2, .generation_tokens = 1200});
-  EXPECT_THAT(now(2), Optional(0)) << "one that has just come is no limit of 1";
+  EXPECT_THAT(now(2), Optional(0)) << "a new request proves no limit of 1";
   for (int second = 3; second <= 13; ++second) {
     timeline.Take(Second(second), {.waiting = 5, .running = 64, .generation_tokens = 2000});
   }
@@ -95,7 +95,7 @@ TEST(ModelTimeline, HasTheBatchAtEachPoint) {
   EXPECT_TRUE(ModelTimeline().Batch(question, Second(0)).readings.empty());
 }
 
-TEST(ModelTimeline, AddsUpDemandThoughItsReadingsAreForgotten) {
+TEST(ModelTimeline, DemandOutlivesItsReadings) {
   ModelTimeline timeline;
   EXPECT_EQ(timeline.Demand({}), std::nullopt);
   for (int second = 0; second <= 100; ++second) {
@@ -119,7 +119,7 @@ TEST(ModelTimeline, AddsUpDemandThoughItsReadingsAreForgotten) {
   EXPECT_GT(demand->service.seconds, 0);
 }
 
-TEST(ModelTimeline, ForgetsWhatNoQuestionLooksBackOn) {
+TEST(ModelTimeline, ForgetsReadingsBeforeTheLookBack) {
   ModelTimeline timeline;
   for (int second = 0; second < 100; ++second) {
     timeline.Take(Second(second), {.waiting = second});
@@ -131,7 +131,7 @@ TEST(ModelTimeline, ForgetsWhatNoQuestionLooksBackOn) {
   EXPECT_LE(points.size(), 24u) << "twice that at most";
 }
 
-TEST(ModelTimeline, KnowsSinceWhenItsRequestsStandStill) {
+TEST(ModelTimeline, ReportsSinceWhenRequestsAreUnchanged) {
   ModelTimeline timeline;
   for (int second = 0; second < 5; ++second) {
     timeline.Take(Second(second), {.running = 3, .generation_tokens = 1000.0 * (second > 1)});

@@ -1,11 +1,11 @@
-// NVIDIA NIM for LLMs [its page "Observability"]. Older images name vLLM's metrics without the
-// prefix, newer ones with it, and num_request_max beside them, which vLLM itself does not tell.
+// NVIDIA NIM for LLMs [its page "Observability"]. Older images export vLLM's metrics without the
+// prefix. Newer ones export them with it, and also num_request_max, which vLLM itself lacks.
 #include "engine/engines.h"
 
 namespace gpuscaler {
 namespace {
 
-constexpr NumberRow kNumbersOfNim[] = {
+constexpr NumberRow kNimNumbers[] = {
     {.name = "num_requests_waiting", .into = &ModelReading::waiting},
     {.name = "vllm:num_requests_waiting", .into = &ModelReading::waiting, .choice = 1},
     {.name = "num_requests_running", .into = &ModelReading::running},
@@ -13,14 +13,14 @@ constexpr NumberRow kNumbersOfNim[] = {
     {.name = "num_request_max", .into = &ModelReading::limit},
     {.name = "gpu_cache_usage_perc",
      .into = &ModelReading::kv_cache_usage_ratio,
-     .adding = Adding::kFullest},
+     .combine = Combine::kMax},
     {.name = "vllm:kv_cache_usage_perc",
      .into = &ModelReading::kv_cache_usage_ratio,
-     .adding = Adding::kFullest,
+     .combine = Combine::kMax,
      .choice = 1},
     {.name = "vllm:gpu_cache_usage_perc",
      .into = &ModelReading::kv_cache_usage_ratio,
-     .adding = Adding::kFullest,
+     .combine = Combine::kMax,
      .choice = 2},
     {.name = "request_success", .into = &ModelReading::requests_done},
     {.name = "vllm:request_success", .into = &ModelReading::requests_done, .choice = 1},
@@ -39,7 +39,7 @@ constexpr NumberRow kNumbersOfNim[] = {
      .choice = 1},
 };
 
-constexpr HistogramRow kHistogramsOfNim[] = {
+constexpr HistogramRow kNimHistograms[] = {
     {.name = "time_to_first_token_seconds", .into = &ModelReading::first_token_seconds},
     {.name = "vllm:time_to_first_token_seconds",
      .into = &ModelReading::first_token_seconds,
@@ -53,23 +53,22 @@ constexpr HistogramRow kHistogramsOfNim[] = {
      .choice = 2},
 };
 
-constexpr absl::string_view kMarksOfNim[] = {"num_request_max", "num_requests_running",
-                                             "num_requests_waiting"};
+constexpr absl::string_view kNimMarks[] = {"num_request_max", "num_requests_running",
+                                           "num_requests_waiting"};
 
-constexpr EngineExposition kPageOfNim = {.marks = kMarksOfNim,
-                                         .model_label = "model_name",
-                                         .numbers = kNumbersOfNim,
-                                         .histograms = kHistogramsOfNim};
-
-absl::StatusOr<EngineReading> ReadNim(absl::string_view page, const ScrapeInterest& interest) {
-  return ReadEngineExposition(kPageOfNim, page, interest);
-}
+constexpr EngineExposition kNimExposition = {.marks = kNimMarks,
+                                             .model_label = "model_name",
+                                             .numbers = kNimNumbers,
+                                             .histograms = kNimHistograms};
 
 }  // namespace
 
 const Engine& Nim() {
-  static constexpr Engine kEngine = {
-      .name = "nim", .port = 8000, .path = "/v1/metrics", .page = &kPageOfNim, .read = ReadNim};
+  static constexpr Engine kEngine = {.name = "nim",
+                                     .port = 8000,
+                                     .path = "/v1/metrics",
+                                     .exposition = &kNimExposition,
+                                     .read = ReadAllSeries<kNimExposition>};
   return kEngine;
 }
 

@@ -28,7 +28,7 @@ time_to_first_token_seconds_bucket{le="+Inf",model_name="meta/llama3-8b"} 34.0
   EXPECT_EQ(CountOf(reading.first_token_seconds), 34);
 }
 
-TEST(Nim, NewerImagesHaveVllmsNamesAndTheLimitBesides) {
+TEST(Nim, NewerImagesHaveVllmsNamesAndTheLimit) {
   const ModelReading reading =
       ReadOwnPage(Nim(), R"(vllm:num_requests_running{engine="0",model_name="m"} 3.0
 vllm:num_requests_waiting{engine="0",model_name="m"} 2.0

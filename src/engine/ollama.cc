@@ -1,5 +1,5 @@
-// Ollama [docs/api.md]. It has no metrics (ollama #3144), only the list of the models that it has
-// loaded: whether it has one, and nothing of requests.
+// Ollama [docs/api.md]. It has no metrics (ollama #3144), only the list of loaded models. The list
+// shows no requests.
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,21 +14,21 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr size_t kLargestList = size_t{256} << 10;  // bytes: some 500 models, of about 450 each
-constexpr int kDeepest = 16;                        // objects and lists in each other; Ollama has 5
+constexpr size_t kMaxListBytes = size_t{256} << 10;  // bytes: some 500 models of about 450 bytes
+constexpr int kMaxDepth = 16;                        // nesting levels; Ollama has 5
 
-// Takes models[].name from the page as it goes by, and keeps nothing else: whatever begins with a
-// "{" is read here.
+// Streams the page and keeps models[].name only, because every page that begins with "{" is parsed
+// here.
 class LoadedModels : public nlohmann::json_sax<Json> {
  public:
   absl::StatusOr<EngineReading> Reading(bool is_whole) && {
     if (is_too_deep_) {
       return absl::InvalidArgumentError(
-          absl::StrCat("JSON more than ", kDeepest, " levels deep is not Ollama's"));
+          absl::StrCat("JSON more than ", kMaxDepth, " levels deep is not Ollama's"));
     }
-    if (names_.size() > kMostModels) {
+    if (names_.size() > kMaxModels) {
       return absl::InvalidArgumentError(
-          absl::StrCat("a page with more than ", kMostModels, " models"));
+          absl::StrCat("a page with more than ", kMaxModels, " models"));
     }
     if (!is_whole) return absl::InvalidArgumentError("the page is not JSON, or cut off");
     if (!has_list_) {
@@ -48,7 +48,7 @@ class LoadedModels : public nlohmann::json_sax<Json> {
     return true;
   }
   bool string(std::string& value) override {
-    if (!IsInModel() || !name_is_next_) return Other();
+    if (!IsInModel() || !name_is_next_) return Scalar();
     names_.back() = std::move(value);
     return true;
   }
@@ -68,29 +68,29 @@ class LoadedModels : public nlohmann::json_sax<Json> {
   bool end_object() override { return Leave(); }
   bool end_array() override { return Leave(); }
 
-  bool null() override { return Other(); }
-  bool boolean(bool) override { return Other(); }
-  bool number_integer(Json::number_integer_t) override { return Other(); }
-  bool number_unsigned(Json::number_unsigned_t) override { return Other(); }
-  bool number_float(Json::number_float_t, const Json::string_t&) override { return Other(); }
-  bool binary(Json::binary_t&) override { return Other(); }
+  bool null() override { return Scalar(); }
+  bool boolean(bool) override { return Scalar(); }
+  bool number_integer(Json::number_integer_t) override { return Scalar(); }
+  bool number_unsigned(Json::number_unsigned_t) override { return Scalar(); }
+  bool number_float(Json::number_float_t, const Json::string_t&) override { return Scalar(); }
+  bool binary(Json::binary_t&) override { return Scalar(); }
   bool parse_error(size_t, const std::string&, const Json::exception&) override { return false; }
 
  private:
   bool IsInList() const { return is_in_list_ && depth_ == 2; }
   bool IsInModel() const { return is_in_list_ && depth_ == 3 && is_object_; }
 
-  // One of the list that is no object has no name.
-  bool Other() { return !IsInList() || AddModel(); }
+  // A list element that is no object has no name.
+  bool Scalar() { return !IsInList() || AddModel(); }
 
   bool AddModel() {
     names_.emplace_back();
     name_is_next_ = false;
-    return names_.size() <= kMostModels;
+    return names_.size() <= kMaxModels;
   }
 
   bool Enter() {
-    is_too_deep_ = ++depth_ > kDeepest;
+    is_too_deep_ = ++depth_ > kMaxDepth;
     return !is_too_deep_;
   }
 
@@ -99,20 +99,20 @@ class LoadedModels : public nlohmann::json_sax<Json> {
     return true;
   }
 
-  std::vector<std::optional<std::string>> names_;  // of each of the list; empty: it has none
+  std::vector<std::optional<std::string>> names_;  // one per list element; empty: no name
   int depth_ = 0;
   bool is_too_deep_ = false;
   bool has_list_ = false;
   bool list_is_next_ = false;
   bool is_in_list_ = false;
-  bool is_object_ = false;  // what of the list is being read
+  bool is_object_ = false;  // the current list element
   bool name_is_next_ = false;
 };
 
 absl::StatusOr<EngineReading> ReadOllama(absl::string_view page, const ScrapeInterest&) {
-  if (page.size() > kLargestList) {
+  if (page.size() > kMaxListBytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat("JSON of more than ", kLargestList, " bytes is not Ollama's"));
+        absl::StrCat("JSON of more than ", kMaxListBytes, " bytes is not Ollama's"));
   }
   LoadedModels models;
   const bool is_whole = Json::sax_parse(page.begin(), page.end(), &models);
@@ -122,8 +122,11 @@ absl::StatusOr<EngineReading> ReadOllama(absl::string_view page, const ScrapeInt
 }  // namespace
 
 const Engine& Ollama() {
-  static constexpr Engine kEngine = {
-      .name = "ollama", .port = 11434, .path = "/api/ps", .page = nullptr, .read = ReadOllama};
+  static constexpr Engine kEngine = {.name = "ollama",
+                                     .port = 11434,
+                                     .path = "/api/ps",
+                                     .exposition = nullptr,
+                                     .read = ReadOllama};
   return kEngine;
 }
 

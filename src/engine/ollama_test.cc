@@ -6,7 +6,7 @@
 namespace gpuscaler {
 namespace {
 
-TEST(Ollama, TellsWhichModelsAreLoadedAndNothingOfRequests) {
+TEST(Ollama, ListsLoadedModelsWithoutRequests) {
   constexpr absl::string_view kOne = R"({"models":[{"name":"qwen3:8b","model":"qwen3:8b",
     "size":4700000000,"size_vram":4600000000,"expires_at":"2026-01-01T00:05:00Z"}]})";
   const ModelReading reading = ReadOwnPage(Ollama(), kOne, "qwen3:8b");
@@ -16,7 +16,7 @@ TEST(Ollama, TellsWhichModelsAreLoadedAndNothingOfRequests) {
   EXPECT_TRUE(Ollama().read("{\"models\":[]}", {})->models.empty());
 }
 
-TEST(Ollama, RefusesWhatIsNotItsList) {
+TEST(Ollama, RefusesOtherJson) {
   const struct {
     const char* page;
     const char* want;
@@ -43,7 +43,7 @@ TEST(Ollama, RefusesWhatIsNotItsList) {
   }
 }
 
-TEST(Ollama, WhatElseIsOnThePageIsPassedOver) {
+TEST(Ollama, OtherFieldsAreSkipped) {
   const auto reading = Ollama().read(R"({"more":[[{"name":"x"}]],"models":[
     {"details":{"name":"inner","families":["a"]},"name":"b"},
     {"name":"a","size":1,"half":0.5,"less":-1,"none":null,"is":true,"list":["name","c"]}
@@ -54,17 +54,17 @@ TEST(Ollama, WhatElseIsOnThePageIsPassedOver) {
             (std::vector<ModelReading>{ModelReading{.model = "b"}, ModelReading{.model = "a"}}));
 }
 
-// Whatever begins with a "{" comes here, also where nobody said that it is Ollama.
-TEST(Ollama, JsonThatCannotBeItsListIsRefusedBeforeItTakesMemory) {
-  constexpr size_t kLargest = size_t{256} << 10;
+// Every page that begins with "{" is parsed as Ollama's, even if no trigger names Ollama.
+TEST(Ollama, OversizedJsonIsRefusedBeforeItTakesMemory) {
+  constexpr size_t kMaxBytes = size_t{256} << 10;
   const std::string head = "{\"models\":[],\"more\":\"";
   const std::string filled =
-      absl::StrCat(head, std::string(kLargest - head.size() - 2, 'x'), "\"}");
+      absl::StrCat(head, std::string(kMaxBytes - head.size() - 2, 'x'), "\"}");
   EXPECT_TRUE(Ollama().read(filled, {}).ok()) << Ollama().read(filled, {}).status();
 
   std::string many = "{\"models\":[{\"name\":\"a\"}";
-  for (size_t i = 1; i < kMostModels; ++i) absl::StrAppend(&many, ",{\"name\":\"a\"}");
-  EXPECT_EQ(Ollama().read(absl::StrCat(many, "]}"), {})->models.size(), kMostModels);
+  for (size_t i = 1; i < kMaxModels; ++i) absl::StrAppend(&many, ",{\"name\":\"a\"}");
+  EXPECT_EQ(Ollama().read(absl::StrCat(many, "]}"), {})->models.size(), kMaxModels);
 
   const struct {
     const char* name;
@@ -91,7 +91,7 @@ TEST(Ollama, JsonThatCannotBeItsListIsRefusedBeforeItTakesMemory) {
   }
 }
 
-TEST(Ollama, SixteenLevelsAreNotTooDeep) {
+TEST(Ollama, SixteenLevelsAreAllowed) {
   const auto nested = [](int lists) {
     return absl::StrCat("{\"models\":[],\"more\":", std::string(lists, '['),
                         std::string(lists, ']'), "}");

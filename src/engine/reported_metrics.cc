@@ -8,9 +8,9 @@
 namespace gpuscaler {
 namespace {
 
-// The rows of an engine that has that backend; empty: none.
+// The rows of an engine that runs `backend`; empty: no backend.
 struct Rows {
-  const EngineExposition& page;
+  const EngineExposition& exposition;
   absl::string_view backend;
 };
 
@@ -19,18 +19,19 @@ bool IsOf(const Rows& rows, const NumberRow& row) {
 }
 
 bool Has(const Rows& rows, ModelNumber number) {
-  return std::ranges::any_of(rows.page.numbers, [&](const NumberRow& row) {
+  return std::ranges::any_of(rows.exposition.numbers, [&](const NumberRow& row) {
     return IsOf(rows, row) && row.into == number;
   });
 }
 
 bool Has(const Rows& rows, ModelHistogram histogram) {
-  return std::ranges::any_of(
-      rows.page.histograms, [histogram](const HistogramRow& row) { return row.into == histogram; });
+  return std::ranges::any_of(rows.exposition.histograms, [histogram](const HistogramRow& row) {
+    return row.into == histogram;
+  });
 }
 
-// What Answers() takes (engine_answers.h).
-bool HasWhatIsAsked(const Rows& rows, EngineMetric metric) {
+// Returns true if the rows fill the fields that Answers() uses (engine_answers.h).
+bool HasInputsOf(const Rows& rows, EngineMetric metric) {
   switch (metric) {
     case EngineMetric::kRequestsWaiting:
       return Has(rows, &ModelReading::waiting);
@@ -41,8 +42,8 @@ bool HasWhatIsAsked(const Rows& rows, EngineMetric metric) {
     case EngineMetric::kKvCacheUsagePercent:
       return Has(rows, &ModelReading::kv_cache_usage_ratio);
     case EngineMetric::kPressurePercent:
-      return HasWhatIsAsked(rows, EngineMetric::kKvCacheUsagePercent) ||
-             HasWhatIsAsked(rows, EngineMetric::kRequestsInFlight);
+      return HasInputsOf(rows, EngineMetric::kKvCacheUsagePercent) ||
+             HasInputsOf(rows, EngineMetric::kRequestsInFlight);
     case EngineMetric::kQueueWaitMs:
       return Has(rows, &ModelReading::queue_seconds) && Has(rows, &ModelReading::queued_requests);
     case EngineMetric::kRequestRate:
@@ -50,9 +51,9 @@ bool HasWhatIsAsked(const Rows& rows, EngineMetric metric) {
     case EngineMetric::kTimeToFirstTokenMs:
       return Has(rows, &ModelReading::first_token_seconds);
     case EngineMetric::kDemand:
-      // No backend reports all of it: Triton's vLLM has no running requests, its TensorRT-LLM no
+      // No backend exports all of it: Triton's vLLM lacks running requests, its TensorRT-LLM lacks
       // tokens.
-      return rows.backend.empty() && HasWhatIsAsked(rows, EngineMetric::kRequestsInFlight) &&
+      return rows.backend.empty() && HasInputsOf(rows, EngineMetric::kRequestsInFlight) &&
              Has(rows, &ModelReading::requests_done) && Has(rows, &ModelReading::generation_tokens);
     case EngineMetric::kTimePerOutputTokenMs:
       break;
@@ -60,42 +61,43 @@ bool HasWhatIsAsked(const Rows& rows, EngineMetric metric) {
   return Has(rows, &ModelReading::output_token_seconds);
 }
 
-// Every backend that the page names, the empty one first.
-std::set<absl::string_view> BackendsOf(const EngineExposition& page) {
+// Returns every backend in the rows, the empty one first.
+std::set<absl::string_view> BackendsOf(const EngineExposition& exposition) {
   std::set<absl::string_view> backends = {""};
-  for (const NumberRow& row : page.numbers) backends.insert(row.backend);
+  for (const NumberRow& row : exposition.numbers) backends.insert(row.backend);
   return backends;
 }
 
 }  // namespace
 
 bool CanTell(const Engine& engine, EngineMetric metric) {
-  if (engine.page == nullptr) return false;
-  return std::ranges::any_of(BackendsOf(*engine.page), [&](absl::string_view backend) {
-    return HasWhatIsAsked({*engine.page, backend}, metric);
+  if (engine.exposition == nullptr) return false;
+  return std::ranges::any_of(BackendsOf(*engine.exposition), [&](absl::string_view backend) {
+    return HasInputsOf({*engine.exposition, backend}, metric);
   });
 }
 
 absl::string_view BackendFor(const Engine& engine, EngineMetric metric) {
-  if (engine.page == nullptr) return "";
-  for (const absl::string_view backend : BackendsOf(*engine.page)) {
-    if (HasWhatIsAsked({*engine.page, backend}, metric)) return backend;
+  if (engine.exposition == nullptr) return "";
+  for (const absl::string_view backend : BackendsOf(*engine.exposition)) {
+    if (HasInputsOf({*engine.exposition, backend}, metric)) return backend;
   }
   return "";
 }
 
 bool HasBackend(const Engine& engine, const EngineReading& reading, absl::string_view model) {
-  if (engine.page == nullptr) return false;
-  const Rows without{*engine.page, ""};
+  if (engine.exposition == nullptr) return false;
+  const Rows without{*engine.exposition, ""};
   return std::ranges::any_of(reading.models, [&](const ModelReading& one) {
-    const bool is_meant = model.empty() || one.model == model;
-    return is_meant && std::ranges::any_of(engine.page->numbers, [&](const NumberRow& row) {
+    const bool is_selected = model.empty() || one.model == model;
+    return is_selected &&
+           std::ranges::any_of(engine.exposition->numbers, [&](const NumberRow& row) {
              return !Has(without, row.into) && (one.*row.into).has_value();
            });
   });
 }
 
-std::vector<std::string> EnginesThatTell(EngineMetric metric) {
+std::vector<std::string> EnginesThatReport(EngineMetric metric) {
   std::vector<std::string> names;
   for (const Engine* const engine : Engines()) {
     if (!CanTell(*engine, metric)) continue;

@@ -1,5 +1,5 @@
-// Which engine exports what: by the rows of its exposition, so that what is read and what is
-// documented cannot differ.
+// Which engine exports which metric, computed from the rows of its exposition. Code and reference
+// documentation both use it, so they cannot differ.
 #pragma once
 
 #include <string>
@@ -11,18 +11,18 @@
 
 namespace gpuscaler {
 
-// Whether any version of it does, be it with a flag or a backend. False: it never will.
+// Returns true if any version of the engine exports it, with a flag or a backend if needed.
 bool CanTell(const Engine& engine, EngineMetric metric);
 
-// The backend without which it does not: "TensorRT-LLM" of Triton's. Empty: it needs none, or never
-// will.
+// Returns the backend that the engine needs to export it: "TensorRT-LLM" for Triton. Empty if it
+// needs none, or never exports it.
 absl::string_view BackendFor(const Engine& engine, EngineMetric metric);
 
-// Returns true if the reading has a number that only a backend exports, of that model or, where the
-// name is empty, of any. A number that cannot be (NaN) is one.
+// Returns true if the reading has a number that only a backend exports: of `model`, or of any model
+// if it is empty. An invalid number (NaN) counts.
 bool HasBackend(const Engine& engine, const EngineReading& reading, absl::string_view model);
 
-// Their names, by the alphabet, each with the backend that it needs: "triton with TensorRT-LLM".
-std::vector<std::string> EnginesThatTell(EngineMetric metric);
+// Returns their names in alphabetical order with the backend needed: "triton with TensorRT-LLM".
+std::vector<std::string> EnginesThatReport(EngineMetric metric);
 
 }  // namespace gpuscaler

@@ -23,61 +23,61 @@ constexpr std::array kEngineMetrics = {
     EngineMetric::kRequestRate,         EngineMetric::kTimeToFirstTokenMs,
     EngineMetric::kTimePerOutputTokenMs};
 
-// All that the engine has rows for, each of it grown from one second to the next.
-ModelReading AllItTells(const Engine& engine, int second) {
+// Two readings of all fields that the engine has rows for; every counter grows between them.
+ModelReading AllReportedFields(const Engine& engine, int second) {
   ModelReading reading;
-  if (engine.page == nullptr) return reading;
-  for (const NumberRow& row : engine.page->numbers) reading.*row.into = second;
-  for (const HistogramRow& row : engine.page->histograms) {
+  if (engine.exposition == nullptr) return reading;
+  for (const NumberRow& row : engine.exposition->numbers) reading.*row.into = second;
+  for (const HistogramRow& row : engine.exposition->histograms) {
     reading.*row.into = Histogram{{{1, 1.0 * second}, {HUGE_VAL, 1.0 * second}}};
   }
   return reading;
 }
 
-TEST(ReportedMetrics, AreThoseThatItsPageCanAnswer) {
+TEST(ReportedMetrics, MatchWhatTheExpositionCanAnswer) {
   for (const Engine* const engine : Engines()) {
     StoredReadings readings;
     for (int second = 0; second <= 10; ++second) {
-      readings.Take(Second(second), AllItTells(*engine, second));
+      readings.Take(Second(second), AllReportedFields(*engine, second));
     }
     for (const EngineMetric metric : kEngineMetrics) {
       const EngineQuestion question{.metric = metric, .window = absl::Seconds(5)};
       const NumberAtEach answers = Answers(question, readings.all(), {.longest_gap = kLongestGap});
       EXPECT_EQ(CanTell(*engine, metric), answers.back().has_value())
-          << engine->name << " and " << WhatIsAsked(metric);
+          << engine->name << " and " << InputsOf(metric);
     }
   }
 }
 
-TEST(ReportedMetrics, SomeEngineTellsEachOfThem) {
+TEST(ReportedMetrics, EachMetricIsReportedBySomeEngine) {
   for (const EngineMetric metric : kEngineMetrics) {
-    EXPECT_THAT(EnginesThatTell(metric), Contains("vllm")) << WhatIsAsked(metric);
-    EXPECT_THAT(EnginesThatTell(metric), Not(Contains("ollama"))) << "it has a list of models";
+    EXPECT_THAT(EnginesThatReport(metric), Contains("vllm")) << InputsOf(metric);
+    EXPECT_THAT(EnginesThatReport(metric), Not(Contains("ollama"))) << "it has a list of models";
   }
 }
 
-TEST(ReportedMetrics, DemandTakesFinishedRequestsThoseInFlightAndTokens) {
-  EXPECT_EQ(EnginesThatTell(EngineMetric::kDemand),
+TEST(ReportedMetrics, DemandNeedsFinishedAndInFlightRequestsAndTokens) {
+  EXPECT_EQ(EnginesThatReport(EngineMetric::kDemand),
             (std::vector<std::string>{"lmdeploy", "nim", "sglang", "tgi", "trtllm_serve", "vllm"}));
 }
 
-TEST(ReportedMetrics, WhatTritonExportsOnlyWithTensorRtLlm) {
+TEST(ReportedMetrics, TritonExportsSomeMetricsOnlyWithTensorRtLlm) {
   for (const EngineMetric metric :
        {EngineMetric::kRequestsRunning, EngineMetric::kRequestsInFlight,
         EngineMetric::kKvCacheUsagePercent, EngineMetric::kPressurePercent}) {
-    EXPECT_EQ(BackendFor(Triton(), metric), "TensorRT-LLM") << WhatIsAsked(metric);
-    EXPECT_THAT(EnginesThatTell(metric), Contains("triton with TensorRT-LLM"));
-    EXPECT_EQ(BackendFor(Vllm(), metric), "") << WhatIsAsked(metric);
+    EXPECT_EQ(BackendFor(Triton(), metric), "TensorRT-LLM") << InputsOf(metric);
+    EXPECT_THAT(EnginesThatReport(metric), Contains("triton with TensorRT-LLM"));
+    EXPECT_EQ(BackendFor(Vllm(), metric), "") << InputsOf(metric);
   }
   for (const EngineMetric metric :
        {EngineMetric::kRequestsWaiting, EngineMetric::kQueueWaitMs, EngineMetric::kRequestRate}) {
-    EXPECT_EQ(BackendFor(Triton(), metric), "") << WhatIsAsked(metric);
-    EXPECT_THAT(EnginesThatTell(metric), Contains("triton"));
+    EXPECT_EQ(BackendFor(Triton(), metric), "") << InputsOf(metric);
+    EXPECT_THAT(EnginesThatReport(metric), Contains("triton"));
   }
   EXPECT_EQ(BackendFor(Ollama(), EngineMetric::kPressurePercent), "") << "it never does";
 }
 
-TEST(ReportedMetrics, ABackendIsThereWhereItsNumbersAre) {
+TEST(ReportedMetrics, BackendIsDetectedByItsNumbers) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   const EngineReading page{.models = {{.model = "resnet", .waiting = 1, .requests_done = 8},
                                       {.model = "llama", .waiting = 1, .running = 2}}};
@@ -89,10 +89,10 @@ TEST(ReportedMetrics, ABackendIsThereWhereItsNumbersAre) {
   EXPECT_FALSE(HasBackend(Vllm(), page, "")) << "it needs none";
 }
 
-TEST(ReportedMetrics, WhatAnEngineNeverTells) {
+TEST(ReportedMetrics, SomeEnginesNeverReportAMetric) {
   EXPECT_FALSE(CanTell(Tgi(), EngineMetric::kKvCacheUsagePercent));
   EXPECT_FALSE(CanTell(Tgi(), EngineMetric::kTimeToFirstTokenMs));
-  EXPECT_FALSE(CanTell(Tei(), EngineMetric::kRequestsInFlight)) << "not how many run";
+  EXPECT_FALSE(CanTell(Tei(), EngineMetric::kRequestsInFlight)) << "it lacks running requests";
   EXPECT_TRUE(CanTell(Tei(), EngineMetric::kRequestsWaiting));
   EXPECT_FALSE(CanTell(LlamaCpp(), EngineMetric::kRequestRate));
   EXPECT_FALSE(CanTell(LlamaCpp(), EngineMetric::kQueueWaitMs));

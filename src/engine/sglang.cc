@@ -1,30 +1,30 @@
 // SGLang, with --enable-metrics [sglang/srt/observability/metrics_collector.py].
 //
-// With priority scheduling the scheduler's gauges of requests have their total in the series whose
-// priority is empty, and others repeat it in parts (_log_gauge_queue_count). What the tokenizer
-// counts of requests that are done has no such total: each is counted with its own priority, and
-// without one where it had none (TokenizerManager.collect_metrics), so all of them add up.
+// Priority scheduling: the scheduler's gauges of requests have their total in the series with an
+// empty priority, and repeat it split by priority (_log_gauge_queue_count). The tokenizer's
+// counters of finished requests have no such total: each request is counted with its own priority,
+// or without one (TokenizerManager.collect_metrics). All their series are added.
 //
-// With metrics of all ranks each rank of tensor and pipeline parallelism repeats its group:
-// of each data-parallel rank the lowest one counts (0, or with data-parallel attention the first of
-// that rank's share).
+// Metrics of all ranks: each tensor- and pipeline-parallel rank repeats the values of its group.
+// The lowest rank of each data-parallel rank counts: 0, or with data-parallel attention the first
+// of its share.
 //
-// Each metric comes to the page with its first value (prometheus_client, several processes). 0.5.x
-// has constants such as max_total_num_tokens from its start, requests and cache from the first
-// batch on, or once 30 s have passed, and counters and latencies from the first request that is
-// done: mostly that of the server's own warm-up, which --skip-server-warmup leaves out.
+// Each metric is exported after its first value (prometheus_client, multiprocess mode). 0.5.x
+// exports constants such as max_total_num_tokens from its start. Requests and cache follow with the
+// first batch, or after 30 s. Counters and latencies follow with the first finished request:
+// usually the server's own warm-up, unless --skip-server-warmup is set.
 //
-// num_requests counts aborted requests that had begun (FINISH_ABORT comes with their last output),
-// and not those that were aborted in the queue. num_aborted_requests counts both, and with several
-// tokenizer workers every stream that has ended (TokenizerManager.abort_request): it is no part of
-// the sum.
+// num_requests counts aborted requests that had started (FINISH_ABORT comes with their last
+// output), but not those that were aborted in the queue. num_aborted_requests counts both, and with
+// several tokenizer workers every stream that ended (TokenizerManager.abort_request). It is
+// therefore not added.
 //
-// A request is in one queue at a time. Those whose grammar is compiled come to the queue of the
-// batch later. With prefill and decode apart a request waits for the other side's handshake
-// (bootstrap) before its prefill, and for room in the decoder's cache (prealloc) and what the
-// prefill has computed (transfer) before its decode: SGLang's own num_waiting_reqs has these three
-// (get_loads). It has those retracted from the decoder's batch too, which are in no metric. In the
-// prefill's inflight queue are those whose prefill is done and that are being sent: none waits.
+// A request is in one queue at a time. Requests in the grammar queue join the batch's queue later.
+// With disaggregated prefill, a request waits for the handshake of the other side (bootstrap)
+// before prefill. Before decode it waits for room in the decoder's cache (prealloc) and for the
+// prefill's result (transfer). SGLang's own num_waiting_reqs has these three (get_loads), and also
+// requests retracted from the decoder's batch, which no metric has. The prefill's inflight queue
+// has requests that are prefilled and being sent: none of them waits.
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -43,16 +43,16 @@ constexpr absl::string_view kSglangDone = "sglang:num_requests";
 constexpr absl::string_view kInBatch = "sglang:num_running_reqs";
 constexpr absl::string_view kInQueue = "sglang:num_queue_reqs";
 constexpr absl::string_view kInBootstrap = "sglang:num_prefill_bootstrap_queue_reqs";
-// Its name before.
+// The older name of kInBootstrap.
 constexpr absl::string_view kInBootstrapBefore = "sglang:num_prefill_prealloc_queue_reqs";
 constexpr absl::string_view kInPrealloc = "sglang:num_decode_prealloc_queue_reqs";
 constexpr absl::string_view kInTransfer = "sglang:num_decode_transfer_queue_reqs";
 
-// Whose total is the series without a priority.
+// Gauges with their total in the series without a priority.
 constexpr absl::string_view kRepeatedByPriority[] = {kInBatch,           kInQueue,    kInBootstrap,
                                                      kInBootstrapBefore, kInPrealloc, kInTransfer};
 
-constexpr NumberRow kNumbersOfSglang[] = {
+constexpr NumberRow kSglangNumbers[] = {
     {.name = kInQueue, .into = &ModelReading::waiting, .zero_before = kSglangDone},
     {.name = "sglang:num_grammar_queue_reqs", .into = &ModelReading::waiting},
     {.name = kInBootstrap, .into = &ModelReading::waiting},
@@ -62,7 +62,7 @@ constexpr NumberRow kNumbersOfSglang[] = {
     {.name = kInBatch, .into = &ModelReading::running, .zero_before = kSglangDone},
     {.name = "sglang:token_usage",
      .into = &ModelReading::kv_cache_usage_ratio,
-     .adding = Adding::kFullest,
+     .combine = Combine::kMax,
      .zero_before = kSglangDone},
     {.name = "sglang:num_requests",
      .into = &ModelReading::requests_done,
@@ -79,7 +79,7 @@ constexpr NumberRow kNumbersOfSglang[] = {
     {.name = "sglang:generation_tokens",
      .into = &ModelReading::generation_tokens,
      .zero_before = kSglangDone},
-    // With --collect-tokens-histogram; the counters count the tokens of finished requests too.
+    // With --collect-tokens-histogram. The counters also count the tokens of finished requests.
     {.name = "sglang:generation_tokens_histogram_count", .into = &ModelReading::answers},
     {.name = "sglang:num_requests",
      .into = &ModelReading::answers,
@@ -92,21 +92,21 @@ constexpr NumberRow kNumbersOfSglang[] = {
      .zero_before = kSglangDone},
 };
 
-constexpr HistogramRow kHistogramsOfSglang[] = {
+constexpr HistogramRow kSglangHistograms[] = {
     {.name = "sglang:time_to_first_token_seconds",
      .into = &ModelReading::first_token_seconds,
      .zero_before = kSglangDone},
     {.name = "sglang:inter_token_latency_seconds",
      .into = &ModelReading::output_token_seconds,
      .zero_before = kSglangDone},
-    {.name = "sglang:time_per_output_token_seconds",  // its name before
+    {.name = "sglang:time_per_output_token_seconds",  // older name
      .into = &ModelReading::output_token_seconds,
      .choice = 1},
 };
 
-constexpr absl::string_view kMarksOfSglang[] = {"sglang:"};
+constexpr absl::string_view kSglangMarks[] = {"sglang:"};
 
-using Rank = std::pair<int, int>;  // of the pipeline, of the tensors
+using Rank = std::pair<int, int>;  // pipeline rank, tensor rank
 
 int NumberIn(const ExpositionSample& sample, absl::string_view label) {
   int number = 0;
@@ -122,7 +122,7 @@ bool RepeatsTotal(const ExpositionSample& sample) {
          std::ranges::find(kRepeatedByPriority, sample.name) != std::end(kRepeatedByPriority);
 }
 
-// Of each model and data-parallel rank.
+// Keyed by model and data-parallel rank.
 using LowestRanks = std::map<std::pair<std::string, std::string>, Rank>;
 
 std::pair<std::string, std::string> GroupOf(const ExpositionSample& sample) {
@@ -141,20 +141,21 @@ absl::StatusOr<LowestRanks> FindLowestRanks(absl::string_view page, ExpositionFo
   return lowest;
 }
 
-constexpr EngineExposition kPageOfSglang = {.marks = kMarksOfSglang,
-                                            .may_be_empty = true,
-                                            .model_label = "model_name",
-                                            .numbers = kNumbersOfSglang,
-                                            .histograms = kHistogramsOfSglang};
+constexpr EngineExposition kSglangExposition = {.marks = kSglangMarks,
+                                                .may_be_empty = true,
+                                                .model_label = "model_name",
+                                                .numbers = kSglangNumbers,
+                                                .histograms = kSglangHistograms};
 
 absl::StatusOr<EngineReading> ReadSglang(absl::string_view page, const ScrapeInterest& interest) {
   ASSIGN_OR_RETURN(const LowestRanks lowest, FindLowestRanks(page, interest.format));
-  return ReadEngineExposition(kPageOfSglang, page, interest, [&](const ExpositionSample& sample) {
-    if (RepeatsTotal(sample)) return false;
-    if (sample.EscapedLabel("tp_rank").empty()) return true;  // the tokenizer's: of no rank
-    const auto found = lowest.find(GroupOf(sample));
-    return RankOf(sample) == (found == lowest.end() ? Rank() : found->second);
-  });
+  return ReadEngineExposition(
+      kSglangExposition, page, interest, [&](const ExpositionSample& sample) {
+        if (RepeatsTotal(sample)) return false;
+        if (sample.EscapedLabel("tp_rank").empty()) return true;  // from the tokenizer
+        const auto found = lowest.find(GroupOf(sample));
+        return RankOf(sample) == (found == lowest.end() ? Rank() : found->second);
+      });
 }
 
 }  // namespace
@@ -163,7 +164,7 @@ const Engine& Sglang() {
   static constexpr Engine kEngine = {.name = "sglang",
                                      .port = 30000,
                                      .path = "/metrics",
-                                     .page = &kPageOfSglang,
+                                     .exposition = &kSglangExposition,
                                      .read = ReadSglang};
   return kEngine;
 }

@@ -63,7 +63,7 @@ TEST(Sglang, RequestsOfAllPrioritiesCountOnce) {
   EXPECT_EQ(CountOf(reading.output_token_seconds), 1080);
 }
 
-// Prefill and decode apart, each with priorities.
+// Disaggregated prefill and decode, each with priorities.
 constexpr absl::string_view kSglangPrefill = R"(# TYPE sglang:num_running_reqs gauge
 sglang:num_running_reqs{engine_type="prefill",model_name="m",pp_rank="0",priority="",tp_rank="0"} 1.0
 sglang:num_queue_reqs{engine_type="prefill",model_name="m",pp_rank="0",priority="",tp_rank="0"} 2.0
@@ -104,7 +104,7 @@ TEST(Sglang, RequestsWaitInEachQueueBeforeTheBatch) {
   }
 }
 
-TEST(Sglang, ANumberThatIsNoneIsUnknown) {
+TEST(Sglang, NotANumberIsUnknown) {
   const ModelReading reading =
       ReadOwnPage(Sglang(), R"(sglang:num_running_reqs{model_name="m",tp_rank="0"} 1.0
 sglang:num_queue_reqs{model_name="m",tp_rank="0"} NaN
@@ -113,7 +113,7 @@ sglang:num_queue_reqs{model_name="m",tp_rank="0"} NaN
   EXPECT_EQ(reading.waiting, std::nullopt);
 }
 
-TEST(Sglang, RanksOfOneGroupRepeatEachOtherAndThoseOfDataParallelismAddUp) {
+TEST(Sglang, RanksOfAGroupCountOnceAndDataParallelRanksAdd) {
   const struct {
     const char* name;
     const char* page;
@@ -143,8 +143,8 @@ sglang:num_running_reqs{dp_rank="1",model_name="m",tp_rank="4"} 3
     EXPECT_THAT(ReadOwnPage(Sglang(), row.page).running, testing::Optional(row.want)) << row.name;
 }
 
-// As 0.5 writes it with --skip-server-warmup: prometheus_client of several processes leaves out
-// what has no value, and its own help too.
+// The exposition of 0.5 with --skip-server-warmup: prometheus_client in multiprocess mode omits
+// metrics without a value, and HELP lines.
 constexpr absl::string_view kSglangFreshlyStarted =
     R"(# HELP sglang:max_total_num_tokens Multiprocess metric
 # TYPE sglang:max_total_num_tokens gauge
@@ -154,7 +154,7 @@ sglang:max_total_num_tokens{engine_type="unified",model_name="m",moe_ep_rank="0"
 sglang:context_len{engine_type="unified",model_name="m",moe_ep_rank="0",pp_rank="0",tp_rank="0"} 131072.0
 )";
 
-// Once it has been idle for 30 s.
+// The exposition after 30 s without requests.
 constexpr absl::string_view kSglangIdle = R"(# HELP sglang:num_running_reqs Multiprocess metric
 # TYPE sglang:num_running_reqs gauge
 sglang:num_running_reqs{engine_type="unified",model_name="m",moe_ep_rank="0",pp_rank="0",tp_rank="0"} 0.0
@@ -178,7 +178,7 @@ TEST(Sglang, BeforeItsFirstRequestHasNone) {
   }
 }
 
-TEST(Sglang, WhatItHasNotOnceRequestsAreDoneIsUnknown) {
+TEST(Sglang, MissingMetricIsUnknownAfterTheFirstRequest) {
   const ModelReading reading =
       ReadOwnPage(Sglang(), R"(sglang:num_requests_total{is_streaming="true",model_name="m"} 3.0
 )");

@@ -4,26 +4,26 @@
 
 namespace gpuscaler {
 
-ScrapeRequest SharedEngine::First() {
-  for (size_t i = 0; i < readers_.size(); ++i) asks_[i] = readers_[i]->First();
+ScrapeRequest SharedEngine::FirstRequest() {
+  for (size_t i = 0; i < readers_.size(); ++i) requests_[i] = readers_[i]->FirstRequest();
   return *Next();
 }
 
 std::optional<ScrapeRequest> SharedEngine::Take(absl::Time at, const absl::StatusOr<Page>& page) {
   const bool hangs = absl::IsDeadlineExceeded(page.status());
   for (size_t i = 0; i < readers_.size(); ++i) {
-    if (!asks_[i].has_value() || (!hangs && *asks_[i] != asked_)) continue;
-    asks_[i] = readers_[i]->Take(at, page);
+    if (!requests_[i].has_value() || (!hangs && *requests_[i] != requested_)) continue;
+    requests_[i] = readers_[i]->Take(at, page);
   }
   return Next();
 }
 
 std::optional<ScrapeRequest> SharedEngine::Next() {
   const auto next = std::ranges::find_if(
-      asks_, [](const std::optional<ScrapeRequest>& ask) { return ask.has_value(); });
-  if (next == asks_.end()) return std::nullopt;
-  asked_ = **next;
-  return asked_;
+      requests_, [](const std::optional<ScrapeRequest>& request) { return request.has_value(); });
+  if (next == requests_.end()) return std::nullopt;
+  requested_ = **next;
+  return requested_;
 }
 
 }  // namespace gpuscaler

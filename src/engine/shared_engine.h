@@ -1,4 +1,4 @@
-// All who read the server at one address: each of its pages is asked for once for all of them.
+// All readers of the server at one address. Each poll requests each path once for all of them.
 #pragma once
 
 #include <memory>
@@ -12,25 +12,25 @@
 
 namespace gpuscaler {
 
-// One trigger names the engine, another its page, a third neither: they try paths and judge pages
-// each in its own way, and in the end it is the same page. What one of them still asks for when the
-// others are done is asked for besides. A server that hangs does so for all of them.
+// Triggers may name the engine, its path, or neither. Their readers try paths in their own order
+// and interpret the response in their own way, but mostly need the same one. A request that only
+// some readers need is sent as well. If the server times out, it does so for all readers.
 class SharedEngine : public PolledTarget {
  public:
-  // At least one, each of a target at that server; nobody else polls them.
+  // At least one reader, each with a target at that server. Nothing else may poll them.
   explicit SharedEngine(std::vector<std::shared_ptr<EngineReader>> readers)
-      : readers_(std::move(readers)), asks_(readers_.size()) {}
+      : readers_(std::move(readers)), requests_(readers_.size()) {}
 
   std::string Tenant() override { return readers_.front()->Tenant(); }
-  ScrapeRequest First() override;
+  ScrapeRequest FirstRequest() override;
   std::optional<ScrapeRequest> Take(absl::Time at, const absl::StatusOr<Page>& page) override;
 
  private:
   std::optional<ScrapeRequest> Next();
 
   const std::vector<std::shared_ptr<EngineReader>> readers_;
-  std::vector<std::optional<ScrapeRequest>> asks_;  // of each reader; empty: done for this poll
-  ScrapeRequest asked_;                             // that is on its way
+  std::vector<std::optional<ScrapeRequest>> requests_;  // one per reader; empty: done for this poll
+  ScrapeRequest requested_;                             // the newest
 };
 
 }  // namespace gpuscaler

@@ -5,24 +5,24 @@
 namespace gpuscaler {
 namespace {
 
-bool SaysThatItHasRequests(const ModelReading& reading) {
+bool HasRequests(const ModelReading& reading) {
   return reading.waiting > 0.0 || reading.running > 0.0;  // an empty optional is below any number
 }
 
-// Of these, one at least moves with every request that is served.
-bool TellsProgress(const ModelReading& reading) {
+// At least one of these counters moves with every served request.
+bool ReportsProgress(const ModelReading& reading) {
   return reading.prompt_tokens.has_value() || reading.generation_tokens.has_value() ||
          reading.requests_done.has_value();
 }
 
-bool WasSteady(const ModelReading& older, const ModelReading& newer) {
+bool IsUnchanged(const ModelReading& older, const ModelReading& newer) {
   return older.waiting == newer.waiting && older.running == newer.running &&
          older.counters_began == newer.counters_began &&
          std::ranges::all_of(kModelCounters,
                              [&](ModelNumber counter) { return older.*counter == newer.*counter; });
 }
 
-// All that it is compared by: no histograms, which are large, and whose counts are among the
+// Returns the fields that are compared. Histograms are large, and their counts are among the
 // counters.
 ModelReading NumbersOf(const ModelReading& reading) {
   ModelReading numbers{.waiting = reading.waiting,
@@ -35,9 +35,9 @@ ModelReading NumbersOf(const ModelReading& reading) {
 }  // namespace
 
 void SteadyRequests::Take(absl::Time at, const ModelReading& reading) {
-  if (!SaysThatItHasRequests(reading) || !TellsProgress(reading)) {
+  if (!HasRequests(reading) || !ReportsProgress(reading)) {
     since_.reset();
-  } else if (!since_.has_value() || !WasSteady(last_, reading)) {
+  } else if (!since_.has_value() || !IsUnchanged(last_, reading)) {
     since_ = at;
   }
   last_ = NumbersOf(reading);

@@ -1,9 +1,9 @@
-// Since when the requests that an engine reports have not moved.
+// Since when the requests that an engine reports have not changed.
 //
-// After a mass abort vLLM 0.9.1 to 0.10.1 keeps the last numbers of waiting and running requests,
-// and of the cache, until the next step, which no request causes (vLLM #22545): a replica that is
-// idle and would never be scaled in. If its GPUs are idle as well, it has no requests. Later
-// versions report 0 (read in the scheduler of 0.10.2, seen in 0.32).
+// After a mass abort vLLM 0.9.1 to 0.10.1 keeps exporting the last numbers of waiting requests,
+// running requests and the cache. They change with the next step, which no request causes (vLLM
+// #22545). Such a replica is idle but is never scaled in. If its GPUs are idle as well, it has no
+// requests. Later versions report 0 (read in the scheduler of 0.10.2, observed in 0.32).
 #pragma once
 
 #include <optional>
@@ -13,15 +13,16 @@
 
 namespace gpuscaler {
 
-// Of one model, or of several added up. Not thread-safe.
+// One model, or the sum of several. Not thread-safe.
 class SteadyRequests {
  public:
-  // Later than all before.
+  // `at` must be later than in all calls before.
   void Take(absl::Time at, const ModelReading& reading);
 
-  // The first of the readings that found the numbers of requests and the counters as they are now.
-  // Between two equal ones nothing was served, be they far apart: counters only grow. Empty: it has
-  // no requests, or tells none of the counters that move with every request that is served.
+  // Returns the time of the first reading with the present numbers of requests and counters.
+  // Between two equal readings nothing was served, even if they are far apart: counters only grow.
+  // Returns nullopt if the engine has no requests, or reports no counter that moves with every
+  // served request.
   std::optional<absl::Time> Since() const { return since_; }
 
  private:

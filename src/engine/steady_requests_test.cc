@@ -8,7 +8,7 @@ namespace {
 
 using testing::Optional;
 
-// As vLLM is after an abort of all requests.
+// The state of vLLM after an abort of all requests.
 ModelReading Aborted() {
   return {.waiting = 3,
           .running = 40,
@@ -22,7 +22,7 @@ absl::Time Minute(int minute) {
   return absl::FromUnixSeconds(1'767'225'600) + minute * absl::Minutes(1);
 }
 
-TEST(SteadyRequests, StandStillSinceTheFirstReadingThatFoundThemSo) {
+TEST(SteadyRequests, UnchangedSinceTheFirstEqualReading) {
   SteadyRequests still;
   EXPECT_EQ(still.Since(), std::nullopt);
   still.Take(Minute(0), Aborted());
@@ -32,7 +32,7 @@ TEST(SteadyRequests, StandStillSinceTheFirstReadingThatFoundThemSo) {
   EXPECT_THAT(still.Since(), Optional(Minute(0))) << "counters that are equal an hour later";
 }
 
-TEST(SteadyRequests, WhateverMovesSaysThatTheyAreAlive) {
+TEST(SteadyRequests, AnyChangeEndsTheSteadyState) {
   for (const ModelNumber moved :
        {&ModelReading::generation_tokens, &ModelReading::prompt_tokens,
         &ModelReading::requests_done, &ModelReading::preemptions, &ModelReading::waiting,
@@ -46,7 +46,7 @@ TEST(SteadyRequests, WhateverMovesSaysThatTheyAreAlive) {
   }
 }
 
-TEST(SteadyRequests, ACacheThatMovesAloneDoesNotTellOfRequests) {
+TEST(SteadyRequests, CacheChangeAloneDoesNotCount) {
   SteadyRequests still;
   still.Take(Minute(0), Aborted());
   ModelReading other = Aborted();
@@ -55,7 +55,7 @@ TEST(SteadyRequests, ACacheThatMovesAloneDoesNotTellOfRequests) {
   EXPECT_THAT(still.Since(), Optional(Minute(0)));
 }
 
-TEST(SteadyRequests, AnEngineWithoutRequestsHasNothingToPutRight) {
+TEST(SteadyRequests, EngineWithoutRequestsIsNotSteady) {
   ModelReading idle = Aborted();
   idle.waiting = idle.running = 0;
   SteadyRequests still;
@@ -66,7 +66,7 @@ TEST(SteadyRequests, AnEngineWithoutRequestsHasNothingToPutRight) {
   EXPECT_THAT(still.Since(), Optional(Minute(2)));
 }
 
-TEST(SteadyRequests, WithoutACounterThatMovesWithRequestsTheEngineIsBelieved) {
+TEST(SteadyRequests, EngineWithoutProgressCounterIsNotSteady) {
   ModelReading without = Aborted();
   for (const ModelNumber counter : kModelCounters) without.*counter = std::nullopt;
   without.preemptions = 1;

@@ -64,7 +64,7 @@ void StoredReadings::Take(absl::Time at, ModelReading reading) {
 }
 
 void StoredReadings::Forget(absl::Time before) {
-  const size_t gone = ForgottenBefore(readings_, before, &TimedReading::at);
+  const size_t gone = ErasableBefore(readings_, before, &TimedReading::at);
   for (size_t i = 0; i < gone; ++i) histogram_bytes_ -= HistogramBytesOf(readings_[i]);
   readings_.erase(readings_.begin(), readings_.begin() + static_cast<std::ptrdiff_t>(gone));
 }

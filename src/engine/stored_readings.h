@@ -1,5 +1,5 @@
-// What one replica's engine said over time of one model, or of all together: of each reading what
-// questions are answered from, and no more.
+// The readings of one model of an engine, or of the sum of its models. Keeps only the fields that
+// answer questions.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,10 @@
 
 namespace gpuscaler {
 
-// At one instant; the fields are ModelReading's.
+// One reading; the fields are those of ModelReading.
 struct TimedReading {
   absl::Time at;
-  bool goes_on = true;  // its counters went on from those of the reading before
+  bool goes_on = true;  // its counters continue those of the previous reading
   std::optional<double> waiting;
   std::optional<double> running;
   std::optional<double> kv_cache_usage_ratio;
@@ -24,29 +24,29 @@ struct TimedReading {
   std::optional<double> requests_done;
   std::optional<double> queued_requests;
   std::optional<double> queue_seconds;
-  std::shared_ptr<const Histogram> first_token_seconds;   // null: there is none
-  std::shared_ptr<const Histogram> output_token_seconds;  // null: there is none
+  std::shared_ptr<const Histogram> first_token_seconds;   // null: not reported
+  std::shared_ptr<const Histogram> output_token_seconds;  // null: not reported
 };
 
 using TimedNumber = std::optional<double> TimedReading::*;
 using TimedHistogram = std::shared_ptr<const Histogram> TimedReading::*;
 
-// Whether the counters of the second went on from those of the first: the process is the same, and
-// none is lower. Where one was reset, all were, though others may be higher again by now.
+// Returns true if the counters of `newer` continue those of `older`: the process is the same, and
+// no counter is lower. If one was reset, all were, even if others are higher again by now.
 bool CountersGoOn(const ModelReading& older, const ModelReading& newer);
 
 // Not thread-safe.
 class StoredReadings {
  public:
-  // Later than all before.
+  // `at` must be later than in all calls before.
   void Take(absl::Time at, ModelReading reading);
 
-  // Readings before then, which no question looks back on, may go.
+  // Readings before `before`, which no question looks back on, may be deleted.
   void Forget(absl::Time before);
   void ForgetHistograms();
 
   std::span<const TimedReading> all() const { return readings_; }  // oldest first
-  size_t Bytes() const;                                            // of memory, about
+  size_t Bytes() const;                                            // approximate memory use
 
  private:
   std::vector<TimedReading> readings_;

@@ -1,16 +1,16 @@
-// Text Embeddings Inference [text-embeddings-inference/router/src]. It says neither how many
-// requests run nor which model it has. Before its first request the page is empty (1.9;
+// Text Embeddings Inference [text-embeddings-inference/router/src]. It exports neither running
+// requests nor a model name. Before its first request the exposition is empty (1.9;
 // text-embeddings-inference #520).
 #include "engine/engines.h"
 
 namespace gpuscaler {
 namespace {
 
-constexpr absl::string_view kTeiCame = "te_request_count";
+constexpr absl::string_view kTeiArrived = "te_request_count";
 constexpr absl::string_view kTeiDone = "te_request_success";
 
-constexpr NumberRow kNumbersOfTei[] = {
-    {.name = "te_queue_size", .into = &ModelReading::waiting, .zero_before = kTeiCame},
+constexpr NumberRow kTeiNumbers[] = {
+    {.name = "te_queue_size", .into = &ModelReading::waiting, .zero_before = kTeiArrived},
     {.name = "te_request_success", .into = &ModelReading::requests_done, .zero_before = kTeiDone},
     {.name = "te_request_queue_duration_sum",
      .into = &ModelReading::queue_seconds,
@@ -20,15 +20,11 @@ constexpr NumberRow kNumbersOfTei[] = {
      .zero_before = kTeiDone},
 };
 
-constexpr absl::string_view kMarksOfTei[] = {"te_queue_size", "te_request_count",
-                                             "te_request_success"};
+constexpr absl::string_view kTeiMarks[] = {"te_queue_size", "te_request_count",
+                                           "te_request_success"};
 
-constexpr EngineExposition kPageOfTei = {
-    .marks = kMarksOfTei, .may_be_empty = true, .numbers = kNumbersOfTei};
-
-absl::StatusOr<EngineReading> ReadTei(absl::string_view page, const ScrapeInterest& interest) {
-  return ReadEngineExposition(kPageOfTei, page, interest);
-}
+constexpr EngineExposition kTeiExposition = {
+    .marks = kTeiMarks, .may_be_empty = true, .numbers = kTeiNumbers};
 
 }  // namespace
 
@@ -36,9 +32,9 @@ const Engine& Tei() {
   static constexpr Engine kEngine = {.name = "tei",
                                      .port = 80,
                                      .path = "/metrics",
-                                     .page = &kPageOfTei,
+                                     .exposition = &kTeiExposition,
                                      .info_mark = "\"tokenization_workers\":",
-                                     .read = ReadTei};
+                                     .read = ReadAllSeries<kTeiExposition>};
   return kEngine;
 }
 

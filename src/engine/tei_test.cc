@@ -3,7 +3,7 @@
 namespace gpuscaler {
 namespace {
 
-TEST(Tei, TellsItsQueue) {
+TEST(Tei, ReportsItsQueue) {
   const ModelReading reading = ReadOwnPage(Tei(), R"(te_queue_size 3
 te_request_success{method="single"} 10
 te_request_success{method="batch"} 2
@@ -15,7 +15,7 @@ te_request_queue_duration_count 12
   EXPECT_THAT(reading.queue_seconds, testing::Optional(0.5));
 }
 
-TEST(Tei, BeforeItsFirstRequestItsPageIsEmpty) {
+TEST(Tei, ExpositionIsEmptyBeforeTheFirstRequest) {
   const auto page = Tei().read("", {});
   ASSERT_TRUE(page.ok()) << page.status();
   const ModelReading reading = *ReadingOf(*page, "");
@@ -24,7 +24,7 @@ TEST(Tei, BeforeItsFirstRequestItsPageIsEmpty) {
   EXPECT_EQ(reading.running, std::nullopt) << "that it never tells";
 }
 
-TEST(Tei, ARequestThatIsRefusedTellsNothingOfTheQueue) {
+TEST(Tei, RefusedRequestLeavesTheQueueUnknown) {
   const ModelReading reading = ReadOwnPage(Tei(), R"(# TYPE te_request_count counter
 te_request_count{method="single"} 1
 

@@ -1,5 +1,4 @@
-// For tests of engines: pages as the engines write them, cut down to what matters; the values are
-// made up.
+// Tests of engines: expositions as the engines write them, shortened, with made-up values.
 #pragma once
 
 #include "engine/engines.h"
@@ -8,7 +7,7 @@
 
 namespace gpuscaler {
 
-// What the engine reads on a page that is recognised as its own; histograms too.
+// Returns the reading of a page that must be recognised as this engine's, with histograms.
 inline ModelReading ReadOwnPage(const Engine& engine, absl::string_view page,
                                 absl::string_view model = "") {
   const auto recognised = Recognise(page, ExpositionFormat::kText);
@@ -21,7 +20,7 @@ inline ModelReading ReadOwnPage(const Engine& engine, absl::string_view page,
   return of_model.value_or(ModelReading());
 }
 
-// -1: there is none.
+// Returns -1 if there is no histogram.
 inline double CountOf(const std::optional<Histogram>& histogram) {
   return histogram.has_value() ? histogram->Count() : -1;
 }

@@ -1,4 +1,4 @@
-// An engine of tests that serves a batch, and the node that its pod is on.
+// A simulated engine that serves a batch, and the node of its pod.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace gpuscaler {
 
-// Read once a second, it gives each running request 20 tokens a second.
+// Generates 20 tokens per second for each running request, if it is read once a second.
 struct ServedEngine {
   static constexpr double kTokensPerAnswer = 40;
 

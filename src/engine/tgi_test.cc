@@ -3,7 +3,7 @@
 namespace gpuscaler {
 namespace {
 
-TEST(Tgi, CountersHaveNoTotalBehindThem) {
+TEST(Tgi, CountersHaveNoTotalSuffix) {
   const ModelReading reading = ReadOwnPage(Tgi(), R"(# TYPE tgi_request_success counter
 tgi_request_success 94
 
@@ -40,10 +40,10 @@ tgi_request_mean_time_per_token_duration_bucket{le="+Inf"} 94
   EXPECT_THAT(reading.answers, testing::Optional(94));
   EXPECT_THAT(reading.answer_tokens, testing::Optional(9400));
   EXPECT_EQ(CountOf(reading.output_token_seconds), 94);
-  EXPECT_EQ(reading.kv_cache_usage_ratio, std::nullopt) << "it has none to tell";
+  EXPECT_EQ(reading.kv_cache_usage_ratio, std::nullopt) << "TGI does not export it";
 }
 
-TEST(Tgi, RequestsThatLeaveUnansweredAreDone) {
+TEST(Tgi, UnansweredRequestsAreDone) {
   const ModelReading reading = ReadOwnPage(Tgi(), R"(# TYPE tgi_request_success counter
 tgi_request_success 94
 
@@ -74,7 +74,7 @@ tgi_request_failure{err="dropped"} 1
   EXPECT_THAT(reading.requests_done, testing::Optional(1));
 }
 
-// As 3.3 writes it once its model is loaded.
+// The exposition of 3.3 after it loaded its model.
 constexpr absl::string_view kTgiFreshlyStarted = R"(# TYPE tgi_batch_max_total_tokens gauge
 tgi_batch_max_total_tokens 105024
 
@@ -90,13 +90,13 @@ TEST(Tgi, BeforeItsFirstRequestHasNone) {
   EXPECT_EQ(reading.kv_cache_usage_ratio, std::nullopt) << "that it never tells";
 }
 
-TEST(Tgi, OfAnOlderVersionThePageIsEmptyUntilThen) {
+TEST(Tgi, OlderVersionsExportNothingBeforeTheFirstRequest) {
   const auto page = Tgi().read("", {});
   ASSERT_TRUE(page.ok()) << page.status();
   EXPECT_THAT(ReadingOf(*page, "")->waiting, testing::Optional(0));
 }
 
-TEST(Tgi, TheFirstBatchRunsBeforeItIsTold) {
+TEST(Tgi, FirstBatchRunsBeforeItIsReported) {
   const ModelReading reading = ReadOwnPage(Tgi(), R"(# TYPE tgi_request_count counter
 tgi_request_count 1
 
@@ -118,8 +118,8 @@ tgi_request_input_length_count 1
   EXPECT_THAT(reading.prompt_tokens, testing::Optional(17));
 }
 
-// Its backends for TensorRT-LLM and llama.cpp have the router's numbers alone.
-TEST(Tgi, ABackendWithoutAQueueIsNotTakenForIdle) {
+// The backends for TensorRT-LLM and llama.cpp export the router's metrics only.
+TEST(Tgi, BackendWithoutAQueueIsNotIdle) {
   const ModelReading reading = ReadOwnPage(Tgi(), R"(# TYPE tgi_request_count counter
 tgi_request_count 5
 

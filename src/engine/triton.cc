@@ -1,13 +1,13 @@
-// Triton [core/src/metrics.cc], and what its backends for language models say on its page.
+// Triton [core/src/metrics.cc], and the metrics of its backends for language models.
 //
 // TensorRT-LLM [TensorRT-LLM/triton_backend/inflight_batcher_llm/src/model_instance_state.cc] and
-// vLLM [vllm_backend/src/utils/metrics.py] take requests out of Triton's queue at once, where about
-// 0 are then pending: TensorRT-LLM's own numbers come first, and of a model of vLLM's, which tells
-// tokens and latencies alone, and those only with REPORT_CUSTOM_METRICS, it is not known how many
-// wait. Of TensorRT-LLM `active` = `scheduled` + `waiting`, and never more than `max`: those who
-// queue for a place among them are on no page. Queue time is Triton's, before any backend.
+// vLLM [vllm_backend/src/utils/metrics.py] take requests out of Triton's queue at once, so about 0
+// are pending there. TensorRT-LLM's own numbers therefore take precedence. vLLM exports tokens and
+// latencies only, and only with REPORT_CUSTOM_METRICS: its waiting requests are unknown.
+// TensorRT-LLM's `active` = `scheduled` + `waiting` and is at most `max`. Requests that queue for a
+// place among them are not exported. Queue time is Triton's, before any backend.
 //
-// An ensemble counts itself and its parts: `model` picks one. Versions of a model add up.
+// An ensemble counts itself and its parts: `model` selects one. Versions of a model are added.
 #include <limits>
 
 #include "base/status_macros.h"
@@ -18,7 +18,7 @@ namespace {
 
 constexpr absl::string_view kTensorRtLlm = "TensorRT-LLM";
 
-constexpr NumberRow kNumbersOfTriton[] = {
+constexpr NumberRow kTritonNumbers[] = {
     {.name = "nv_trt_llm_request_metrics",
      .into = &ModelReading::waiting,
      .label = "request_type",
@@ -37,7 +37,7 @@ constexpr NumberRow kNumbersOfTriton[] = {
      .backend = kTensorRtLlm},
     {.name = "nv_trt_llm_kv_cache_block_metrics",
      .into = &ModelReading::kv_cache_usage_ratio,
-     .adding = Adding::kFullest,
+     .combine = Combine::kMax,
      .label = "kv_cache_block_type",
      .value = "fraction",
      .backend = kTensorRtLlm},
@@ -48,7 +48,7 @@ constexpr NumberRow kNumbersOfTriton[] = {
     {.name = "vllm:generation_tokens", .into = &ModelReading::generation_tokens},
 };
 
-constexpr HistogramRow kHistogramsOfTriton[] = {
+constexpr HistogramRow kTritonHistograms[] = {
     {.name = "vllm:time_to_first_token_seconds", .into = &ModelReading::first_token_seconds},
     {.name = "nv_inference_first_response_histogram_ms",
      .into = &ModelReading::first_token_seconds,
@@ -57,23 +57,23 @@ constexpr HistogramRow kHistogramsOfTriton[] = {
     {.name = "vllm:time_per_output_token_seconds", .into = &ModelReading::output_token_seconds},
 };
 
-constexpr absl::string_view kMarksOfTriton[] = {"nv_inference_", "nv_trt_llm_"};
+constexpr absl::string_view kTritonMarks[] = {"nv_inference_", "nv_trt_llm_"};
 
 constexpr double kNotReported = std::numeric_limits<double>::quiet_NaN();
 
-bool IsVllms(const ModelReading& model) {
+bool UsesVllm(const ModelReading& model) {
   return model.prompt_tokens.has_value() || model.generation_tokens.has_value();
 }
 
-constexpr EngineExposition kPageOfTriton = {.marks = kMarksOfTriton,
-                                            .model_label = "model",
-                                            .numbers = kNumbersOfTriton,
-                                            .histograms = kHistogramsOfTriton};
+constexpr EngineExposition kTritonExposition = {.marks = kTritonMarks,
+                                                .model_label = "model",
+                                                .numbers = kTritonNumbers,
+                                                .histograms = kTritonHistograms};
 
 absl::StatusOr<EngineReading> ReadTriton(absl::string_view page, const ScrapeInterest& interest) {
-  ASSIGN_OR_RETURN(EngineReading reading, ReadEngineExposition(kPageOfTriton, page, interest));
+  ASSIGN_OR_RETURN(EngineReading reading, ReadEngineExposition(kTritonExposition, page, interest));
   for (ModelReading& model : reading.models) {
-    if (IsVllms(model)) model.waiting = kNotReported;
+    if (UsesVllm(model)) model.waiting = kNotReported;
   }
   return reading;
 }
@@ -84,7 +84,7 @@ const Engine& Triton() {
   static constexpr Engine kEngine = {.name = "triton",
                                      .port = 8002,
                                      .path = "/metrics",
-                                     .page = &kPageOfTriton,
+                                     .exposition = &kTritonExposition,
                                      .read = ReadTriton};
   return kEngine;
 }

@@ -30,10 +30,11 @@ nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="max",model="tensorrt_llm"
 nv_gpu_utilization{gpu_uuid="GPU-0"} 0.9
 )";
 
-TEST(Triton, TensorRtLlmTellsItsOwnQueue) {
+TEST(Triton, TensorRtLlmReportsItsOwnQueue) {
   const ModelReading reading = ReadOwnPage(Triton(), kTritonWithTensorRt, "tensorrt_llm");
   EXPECT_THAT(reading.waiting, testing::Optional(34)) << "not the 0 that pend before the backend";
-  EXPECT_THAT(reading.running, testing::Optional(30)) << "not the 64 active, who wait too";
+  EXPECT_THAT(reading.running, testing::Optional(30))
+      << "not the 64 active, which include waiting ones";
   EXPECT_THAT(reading.limit, testing::Optional(64));
   EXPECT_THAT(reading.kv_cache_usage_ratio, testing::Optional(0.5));
   EXPECT_THAT(reading.requests_done, testing::Optional(49)) << "of both versions";
@@ -41,7 +42,7 @@ TEST(Triton, TensorRtLlmTellsItsOwnQueue) {
   EXPECT_THAT(reading.queued_requests, testing::Optional(49));
 }
 
-TEST(Triton, AModelByItsNameIsNotCountedAgainByItsEnsemble) {
+TEST(Triton, NamedModelIsNotCountedAgainInItsEnsemble) {
   EXPECT_THAT(ReadOwnPage(Triton(), kTritonWithTensorRt, "ensemble").requests_done,
               testing::Optional(50));
   EXPECT_THAT(ReadOwnPage(Triton(), kTritonWithTensorRt).requests_done, testing::Optional(149))
@@ -60,7 +61,7 @@ nv_inference_first_response_histogram_ms_bucket{model="resnet",version="1",le="+
   EXPECT_EQ(CountOf(reading.first_token_seconds), 9);
 }
 
-// Of vllm_backend's README.md, with Triton's own metrics, another model and a saturated vLLM.
+// From vllm_backend's README.md, with Triton's own metrics, another model and a saturated vLLM.
 constexpr absl::string_view kTritonWithVllm = R"(# TYPE nv_inference_request_success counter
 nv_inference_request_success{model="vllm_model",version="1"} 40
 nv_inference_request_success{model="resnet",version="1"} 7
@@ -84,13 +85,13 @@ vllm:time_per_output_token_seconds_bucket{model="vllm_model",version="1",le="0.0
 vllm:time_per_output_token_seconds_bucket{model="vllm_model",version="1",le="+Inf"} 15
 )";
 
-TEST(Triton, HowManyWaitInVllmIsNotKnownFromWhatPendsBeforeIt) {
+TEST(Triton, PendingRequestsDoNotShowVllmsQueue) {
   const ModelReading reading = ReadOwnPage(Triton(), kTritonWithVllm, "vllm_model");
   EXPECT_EQ(reading.waiting, std::nullopt) << "not the 0 that pend before the backend";
   EXPECT_EQ(reading.running, std::nullopt);
   EXPECT_THAT(ReadOwnPage(Triton(), kTritonWithVllm, "resnet").waiting, testing::Optional(2));
   EXPECT_EQ(ReadOwnPage(Triton(), kTritonWithVllm).waiting, std::nullopt)
-      << "a part of the sum cannot be told";
+      << "one summand is unknown";
 }
 
 TEST(Triton, TokensAndLatenciesOfVllmAreRead) {

@@ -1,9 +1,8 @@
-// trtllm-serve [tensorrt_llm/serve/openai_server.py], with return_perf_metrics: its /metrics is
-// JSON, the list of metrics lies elsewhere.
+// trtllm-serve [tensorrt_llm/serve/openai_server.py], with return_perf_metrics. Its /metrics is
+// JSON, and the Prometheus exposition is on another path.
 //
-// Each metric comes to the page with its first value: counters and latencies with the first request
-// that is done. Requests, cache and limit come with enable_iter_perf_stats alone, so that they are
-// not 0 where they are missing.
+// Each metric is exported after its first value: counters and latencies with the first finished
+// request. Requests, cache and limit need enable_iter_perf_stats, so they are not 0 if missing.
 #include "engine/engines.h"
 
 namespace gpuscaler {
@@ -11,13 +10,13 @@ namespace {
 
 constexpr absl::string_view kTrtllmDone = "trtllm_request_success";
 
-constexpr NumberRow kNumbersOfTrtllm[] = {
+constexpr NumberRow kTrtllmNumbers[] = {
     {.name = "trtllm_num_requests_waiting", .into = &ModelReading::waiting},
     {.name = "trtllm_num_requests_running", .into = &ModelReading::running},
     {.name = "trtllm_max_num_active_requests", .into = &ModelReading::limit},
     {.name = "trtllm_kv_cache_utilization",
      .into = &ModelReading::kv_cache_usage_ratio,
-     .adding = Adding::kFullest},
+     .combine = Combine::kMax},
     {.name = "trtllm_request_success",
      .into = &ModelReading::requests_done,
      .zero_before = kTrtllmDone},
@@ -33,14 +32,14 @@ constexpr NumberRow kNumbersOfTrtllm[] = {
     {.name = "trtllm_generation_tokens",
      .into = &ModelReading::generation_tokens,
      .zero_before = kTrtllmDone},
-    // Counted when a request is done.
+    // Both count when a request is finished.
     {.name = "trtllm_request_success", .into = &ModelReading::answers, .zero_before = kTrtllmDone},
     {.name = "trtllm_generation_tokens",
      .into = &ModelReading::answer_tokens,
      .zero_before = kTrtllmDone},
 };
 
-constexpr HistogramRow kHistogramsOfTrtllm[] = {
+constexpr HistogramRow kTrtllmHistograms[] = {
     {.name = "trtllm_time_to_first_token_seconds",
      .into = &ModelReading::first_token_seconds,
      .zero_before = kTrtllmDone},
@@ -49,16 +48,12 @@ constexpr HistogramRow kHistogramsOfTrtllm[] = {
      .zero_before = kTrtllmDone},
 };
 
-constexpr absl::string_view kMarksOfTrtllm[] = {"trtllm_"};
+constexpr absl::string_view kTrtllmMarks[] = {"trtllm_"};
 
-constexpr EngineExposition kPageOfTrtllm = {.marks = kMarksOfTrtllm,
-                                            .model_label = "model_name",
-                                            .numbers = kNumbersOfTrtllm,
-                                            .histograms = kHistogramsOfTrtllm};
-
-absl::StatusOr<EngineReading> ReadTrtllm(absl::string_view page, const ScrapeInterest& interest) {
-  return ReadEngineExposition(kPageOfTrtllm, page, interest);
-}
+constexpr EngineExposition kTrtllmExposition = {.marks = kTrtllmMarks,
+                                                .model_label = "model_name",
+                                                .numbers = kTrtllmNumbers,
+                                                .histograms = kTrtllmHistograms};
 
 }  // namespace
 
@@ -66,8 +61,8 @@ const Engine& TrtllmServe() {
   static constexpr Engine kEngine = {.name = "trtllm_serve",
                                      .port = 8000,
                                      .path = "/prometheus/metrics",
-                                     .page = &kPageOfTrtllm,
-                                     .read = ReadTrtllm};
+                                     .exposition = &kTrtllmExposition,
+                                     .read = ReadAllSeries<kTrtllmExposition>};
   return kEngine;
 }
 

@@ -3,7 +3,7 @@
 namespace gpuscaler {
 namespace {
 
-TEST(TrtllmServe, TellsItsQueueItsCacheAndItsLimit) {
+TEST(TrtllmServe, ReportsQueueCacheAndLimit) {
   const ModelReading reading = ReadOwnPage(
       TrtllmServe(), R"(trtllm_num_requests_waiting{engine_type="trtllm",model_name="m"} 3.0
 trtllm_num_requests_running{engine_type="trtllm",model_name="m"} 5.0
@@ -18,7 +18,7 @@ trtllm_request_success_total{engine_type="trtllm",model_name="m"} 9.0
   EXPECT_THAT(reading.requests_done, testing::Optional(9));
 }
 
-TEST(TrtllmServe, BeforeItsFirstRequestNoneIsDoneButWhoWaitsIsUnknown) {
+TEST(TrtllmServe, QueueIsUnknownBeforeTheFirstRequest) {
   const ModelReading reading = ReadOwnPage(
       TrtllmServe(),
       "trtllm_model_config_info{engine_type=\"trtllm\",model_name=\"m\",dtype=\"auto\"} 1.0\n",

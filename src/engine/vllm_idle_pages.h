@@ -1,6 +1,5 @@
-// Pages of vLLM 0.32 before its first request, for tests. Left out are the descriptions, the
-// times of creation, the metrics of Python and of HTTP, and the buckets of histograms that are not
-// read.
+// Expositions of vLLM 0.32 before its first request, for tests. Omitted: HELP lines, creation
+// times, metrics of Python and HTTP, and buckets of histograms that are not read.
 #pragma once
 
 #include "absl/strings/string_view.h"
@@ -163,7 +162,8 @@ vllm:request_prefill_kv_computed_tokens_sum{engine="0",model_name="tiny"} 0.0
 vllm:cache_config_info{_block_size_resolved="True",block_size="128",cache_dtype="auto",cache_hit_alignment_tokens="None",effective_attention_block_size="128",enable_mamba_shared_prefix_checkpoint="False",enable_prefix_caching="True",engine="0",gpu_memory_utilization="0.92",hash_block_size="None",is_attention_free="False",kv_cache_dtype_skip_layers="[]",kv_cache_layout="None",kv_cache_max_concurrency="64.0",kv_cache_memory_bytes="1073741824",kv_cache_size_tokens="262144",kv_offloading_backend="native",kv_offloading_size="None",kv_sharing_fast_prefill="False",mamba_block_size="None",mamba_cache_dtype="auto",mamba_cache_mode="none",mamba_page_size_padded="None",mamba_ssm_cache_dtype="float32",num_cpu_blocks="None",num_gpu_blocks="2048",num_gpu_blocks_override="None",prefix_cache_retention_interval="0",prefix_caching_hash_algo="sha256",prefix_match_unit="None",replayssm_buffer_len="16",skip_page_size_padded="None",sliding_window="None",swa_bounded_replay="True",use_kda_recoverssm="False",use_replayssm="False",user_specified_block_size="False"} 1.0
 )page";
 
-// --data-parallel-size 2, which implies two API servers, and a model name with all that is escaped.
+// --data-parallel-size 2, which implies two API servers, and a model name with all escaped
+// characters.
 inline constexpr absl::string_view kVllmIdleWithTwoApiServers =
     R"page(# TYPE vllm:request_prompt_tokens histogram
 vllm:request_prompt_tokens_sum{engine="0",model_name="we\"ird\\mo,de{l}=1 é"} 0.0

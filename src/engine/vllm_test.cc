@@ -8,7 +8,7 @@
 namespace gpuscaler {
 namespace {
 
-TEST(Vllm, RanksOfV1AddUp) {
+TEST(Vllm, RanksOfV1AreAdded) {
   const ModelReading reading = ReadOwnPage(
       Vllm(), R"(# HELP vllm:num_requests_running Number of requests in model execution batches.
 # TYPE vllm:num_requests_running gauge
@@ -74,7 +74,7 @@ process_start_time_seconds 1.76722499871e+09
   EXPECT_THAT(reading.queue_seconds, testing::Optional(175.5));
   EXPECT_EQ(CountOf(reading.first_token_seconds), 350);
   EXPECT_EQ(CountOf(reading.output_token_seconds), 63650);
-  EXPECT_EQ(reading.limit, std::nullopt) << "vLLM does not tell max_num_seqs";
+  EXPECT_EQ(reading.limit, std::nullopt) << "vLLM does not export max_num_seqs";
   EXPECT_THAT(reading.counters_began, testing::Optional(1767224998.71));
 }
 
@@ -100,7 +100,7 @@ vllm:time_per_output_token_seconds_bucket{le="+Inf",model_name="m"} 8.0
   EXPECT_EQ(reading.requests_done, std::nullopt);
 }
 
-TEST(Vllm, ThePageOfAMoveBetweenNamesCountsTheCacheOnce) {
+TEST(Vllm, CacheWithOldAndNewNameCountsOnce) {
   const ModelReading reading =
       ReadOwnPage(Vllm(), R"(vllm:kv_cache_usage_perc{engine="0",model_name="m"} 0.625
 vllm:gpu_cache_usage_perc{engine="0",model_name="m"} 0.625
@@ -108,7 +108,7 @@ vllm:gpu_cache_usage_perc{engine="0",model_name="m"} 0.625
   EXPECT_THAT(reading.kv_cache_usage_ratio, testing::Optional(0.625));
 }
 
-TEST(Vllm, AnEngineThatHasNotSaidAnythingYetIsUnknownNotIdle) {
+TEST(Vllm, ExpositionWithoutVllmMetricsIsAnErrorNotIdle) {
   const auto reading =
       Vllm().read("# HELP python_info Platform\npython_info{major=\"3\"} 1.0\n", {});
   EXPECT_EQ(reading.status().code(), absl::StatusCode::kNotFound) << reading.status();
@@ -140,7 +140,7 @@ TEST(Vllm, SeveralApiServersBeforeTheirFirstRequestAreIdle) {
   ExpectIdle(kVllmIdleWithTwoApiServers, "we\"ird\\mo,de{l}=1 \xc3\xa9");
 }
 
-// As vLLM 0.32 with --data-parallel-size 2, in short.
+// The exposition of vLLM 0.32 with --data-parallel-size 2, shortened.
 constexpr absl::string_view kBeforeGauges = R"(# TYPE vllm:num_preemptions_total counter
 vllm:num_preemptions_total{engine="0",model_name="m"} 0.0
 vllm:num_preemptions_total{engine="1",model_name="m"} 0.0
@@ -171,7 +171,7 @@ TEST(Vllm, SeveralApiServersExportNoGaugesBeforeTheFirstRequestAndAreIdle) {
   EXPECT_EQ(reading.limit, std::nullopt) << "that is no gauge of vLLM's";
 }
 
-TEST(Vllm, GaugesThatAreMissingAreUnknownUnlessEveryCounterIsZero) {
+TEST(Vllm, MissingGaugesAreUnknownUnlessEveryCounterIsZero) {
   const std::string page(kBeforeGauges);
   const struct {
     const char* name;
@@ -197,15 +197,15 @@ TEST(Vllm, GaugesThatAreMissingAreUnknownUnlessEveryCounterIsZero) {
   }
 }
 
-TEST(Vllm, GaugesThatAreExportedAreNotReplaced) {
+TEST(Vllm, ExportedGaugesAreNotReplaced) {
   const ModelReading reading = ReadOwnPage(
       Vllm(), absl::StrCat(kBeforeGauges,
                            "vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 1.0\n"));
   EXPECT_THAT(reading.running, testing::Optional(1)) << "the first request runs";
 }
 
-// V0, and simulators such as llm-d-inference-sim.
-TEST(Vllm, CountersThatComeWithTheFirstRequestAreZeroBeforeIt) {
+// V0 and simulators such as llm-d-inference-sim.
+TEST(Vllm, MissingCountersAreZeroBeforeTheFirstRequest) {
   constexpr absl::string_view kIdle = R"(# TYPE vllm:num_requests_running gauge
 vllm:num_requests_running{model_name="m"} 0.0
 # TYPE vllm:num_requests_waiting gauge

@@ -16,10 +16,10 @@
 namespace gpuscaler {
 namespace {
 
-// Debian's libcurl takes "" for no proxy; without it the environment's http_proxy would be asked.
+// Debian's libcurl takes "" for no proxy. Without it http_proxy of the environment would be used.
 constexpr const char* kNoProxy = "";
 
-// Empty: not of the Internet.
+// Returns nullopt unless it is an IPv4 or IPv6 address.
 std::optional<std::pair<IpAddress, int>> AddressAndPort(const curl_sockaddr& where) {
   IpAddress address = *ParseIpAddress("0.0.0.0");
   if (where.family == AF_INET) {
@@ -33,9 +33,9 @@ std::optional<std::pair<IpAddress, int>> AddressAndPort(const curl_sockaddr& whe
   return std::pair(address, int{ntohs(to.sin6_port)});
 }
 
-// One read of OpenSSL, as it is set at first, does not return while a server sends KeyUpdates:
-// other transfers would wait.
-CURLcode HandleOneTlsMessageARead(CURL*, void* context, void*) {
+// With SSL_MODE_AUTO_RETRY, OpenSSL's default, one read does not return while a server sends
+// KeyUpdates: other transfers would wait.
+CURLcode HandleOneTlsMessagePerRead(CURL*, void* context, void*) {
   Curl().ssl_ctx_ctrl(static_cast<SSL_CTX*>(context), SSL_CTRL_CLEAR_MODE, SSL_MODE_AUTO_RETRY,
                       nullptr);
   return CURLE_OK;
@@ -47,7 +47,7 @@ CurlConnection::CurlConnection(CurlEasy& easy, const IpAddress& address, int por
                                const TlsIdentity& identity)
     : address_(address), port_(port) {
   if (!easy.status().ok()) return;
-  // Of two addresses of one name each has its own connections.
+  // Each address of a name then has its own connections.
   connect_to_.Add(absl::StrCat("::", HostAndPort(IpAddressText(address), port)));
   easy.Set(CURLOPT_CONNECT_TO, connect_to_);
   easy.Set(CURLOPT_PROXY, kNoProxy);
@@ -58,13 +58,13 @@ CurlConnection::CurlConnection(CurlEasy& easy, const IpAddress& address, int por
   easy.Set(CURLOPT_SSL_VERIFYPEER, 1L);
   easy.Set(CURLOPT_SSL_VERIFYHOST, 2L);
   if (Curl().ssl_ctx_ctrl != nullptr) {
-    easy.Set(CURLOPT_SSL_CTX_FUNCTION, &HandleOneTlsMessageARead);
+    easy.Set(CURLOPT_SSL_CTX_FUNCTION, &HandleOneTlsMessagePerRead);
   }
   easy.SetBlob(CURLOPT_SSLCERT_BLOB, identity.cert);
   easy.SetBlob(CURLOPT_SSLKEY_BLOB, identity.key);
   if (identity.ca.empty()) return;
   easy.SetBlob(CURLOPT_CAINFO_BLOB, identity.ca);
-  easy.Set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));  // that authority, and no other
+  easy.Set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));  // only that authority
 }
 
 curl_socket_t CurlConnection::OnOpen(void* connection, curlsocktype, curl_sockaddr* where) {

@@ -1,5 +1,5 @@
-// Where a handle of libcurl may connect to, and whom it trusts there: alike for pages and for
-// streams.
+// The address that a libcurl handle may connect to, and the certificates it trusts there. Used for
+// metrics endpoints and for streams.
 #pragma once
 
 #include <curl/curl.h>
@@ -14,24 +14,24 @@ namespace gpuscaler {
 
 // PEM texts. The keys are secret.
 struct TlsIdentity {
-  std::string ca;    // who signs the server's certificate; empty: the system's authorities
-  std::string cert;  // our own, for servers that want one (mutual TLS); empty: none
+  std::string ca;    // authority of the server's certificate; empty: the system's authorities
+  std::string cert;  // client certificate for mutual TLS; empty: none
   std::string key;
 
   friend auto operator<=>(const TlsIdentity&, const TlsIdentity&) = default;
 };
 
-// One address and port, and nothing else: no name is resolved, no proxy of the environment asked.
-// Not thread-safe.
+// Restricts a handle to one address and port: it resolves no name and uses no proxy of the
+// environment. Not thread-safe.
 class CurlConnection {
  public:
-  // The handle is told; it and the identity outlive this.
+  // Sets the options of `easy`, which must outlive this object, as must `identity`.
   CurlConnection(CurlEasy& easy, const IpAddress& address, int port, const TlsIdentity& identity);
   CurlConnection(const CurlConnection&) = delete;
   CurlConnection& operator=(const CurlConnection&) = delete;
 
-  // Why no socket was opened. PERMISSION_DENIED: it would have led elsewhere; RESOURCE_EXHAUSTED:
-  // there was none.
+  // Returns why no socket was opened. PERMISSION_DENIED: it was for another address.
+  // RESOURCE_EXHAUSTED: no socket was available.
   const absl::Status& refused() const { return refused_; }
 
  private:

@@ -16,7 +16,7 @@ void CurlEasy::SetBlob(CURLoption option, const std::string& text) {
   Set(option, &blob);
 }
 
-void CurlEasy::Note(CURLoption option, CURLcode code) {
+void CurlEasy::Check(CURLoption option, CURLcode code) {
   if (code == CURLE_OK || !status_.ok()) return;
   status_ = absl::FailedPreconditionError(
       absl::StrCat("libcurl does not take its option ", static_cast<int>(option), ": ",

@@ -1,4 +1,4 @@
-// One handle of libcurl, and what it was told.
+// One libcurl handle and its options.
 #pragma once
 
 #include <curl/curl.h>
@@ -11,7 +11,7 @@
 
 namespace gpuscaler {
 
-// Of curl_slist.
+// Owns a curl_slist.
 class CurlList {
  public:
   void Add(const std::string& text) {
@@ -26,27 +26,27 @@ class CurlList {
   std::unique_ptr<curl_slist, Free> list_;
 };
 
-// Once LoadCurl() was OK; without it there is no handle, and that is its fault. Not thread-safe.
+// Without libcurl there is no handle, and status() is the error of LoadCurl(). Not thread-safe.
 class CurlEasy {
  public:
   CurlEasy();
 
   CURL* get() const { return handle_.get(); }
 
-  // Options are those of curl_easy_setopt(3), and their values as it has them.
-  void Set(CURLoption option, long value) { Reported(option, value); }  // curl_off_t too
-  void Set(CURLoption option, const char* text) { Reported(option, text); }
-  void Set(CURLoption option, const std::string& text) { Reported(option, text.c_str()); }
-  void Set(CURLoption option, const CurlList& list) { Reported(option, list.get()); }
+  // Options and values as in curl_easy_setopt(3).
+  void Set(CURLoption option, long value) { SetChecked(option, value); }  // curl_off_t too
+  void Set(CURLoption option, const char* text) { SetChecked(option, text); }
+  void Set(CURLoption option, const std::string& text) { SetChecked(option, text.c_str()); }
+  void Set(CURLoption option, const CurlList& list) { SetChecked(option, list.get()); }
   template <typename Value>
   void Set(CURLoption option, Value* pointer_or_function) {
-    Reported(option, pointer_or_function);
+    SetChecked(option, pointer_or_function);
   }
-  // The text outlives the handle. Empty: the option is left alone.
+  // `text` must outlive the handle. If it is empty, the option is not set.
   void SetBlob(CURLoption option, const std::string& text);
 
-  // FAILED_PRECONDITION: libcurl did not take an option, the first such. Nothing may be asked for
-  // then: without it a certificate might not be checked, or a name be resolved.
+  // Returns FAILED_PRECONDITION for the first option that libcurl refused. No request may be sent
+  // then: it could skip a certificate check or resolve a name.
   const absl::Status& status() const { return status_; }
 
   template <typename Value>
@@ -62,10 +62,10 @@ class CurlEasy {
   };
 
   template <typename Value>
-  void Reported(CURLoption option, Value value) {
-    if (handle_ != nullptr) Note(option, Curl().easy_setopt(handle_.get(), option, value));
+  void SetChecked(CURLoption option, Value value) {
+    if (handle_ != nullptr) Check(option, Curl().easy_setopt(handle_.get(), option, value));
   }
-  void Note(CURLoption option, CURLcode code);
+  void Check(CURLoption option, CURLcode code);
 
   std::unique_ptr<CURL, Free> handle_;
   absl::Status status_;

@@ -12,7 +12,7 @@ namespace {
 constexpr const char* kLibrary = "libcurl.so.4";  // the ABI of curl/curl.h since 2006
 
 struct Library {
-  std::string fault;  // empty: all are there
+  std::string fault;  // empty: all functions were found
   CurlFunctions functions;
 };
 
@@ -65,7 +65,7 @@ Library Load() {
 }
 
 const Library& Loaded() {
-  static const auto& library = *new Library(Load());  // it stays until the end
+  static const auto& library = *new Library(Load());  // never freed
   return library;
 }
 

@@ -1,5 +1,5 @@
-// libcurl, loaded when it is first needed: with all that it needs itself it takes 1.8 MiB of RSS
-// and 2 ms of every start, and an agent that reads no engine needs none of it.
+// Loads libcurl on first use. With its dependencies it takes 1.8 MiB of RSS and 2 ms at start,
+// which an agent without engines does not need.
 #pragma once
 
 #include <curl/curl.h>
@@ -9,7 +9,7 @@
 
 namespace gpuscaler {
 
-// Its functions, those that we use, without their prefix.
+// The functions in use, without their prefix.
 struct CurlFunctions {
   decltype(&::curl_easy_cleanup) easy_cleanup = nullptr;
   decltype(&::curl_easy_getinfo) easy_getinfo = nullptr;
@@ -32,14 +32,14 @@ struct CurlFunctions {
   decltype(&::curl_multi_wakeup) multi_wakeup = nullptr;
   decltype(&::curl_slist_append) slist_append = nullptr;
   decltype(&::curl_slist_free_all) slist_free_all = nullptr;
-  // Belongs to the OpenSSL that libcurl uses. Null: it uses another library.
+  // From the OpenSSL that libcurl uses. Null if it uses another library.
   decltype(&::SSL_CTX_ctrl) ssl_ctx_ctrl = nullptr;
 };
 
-// UNAVAILABLE: libcurl.so.4 cannot be loaded, and why. Thread-safe.
+// Returns UNAVAILABLE with the reason if libcurl.so.4 cannot be loaded. Thread-safe.
 absl::Status LoadCurl();
 
-// Once LoadCurl() was OK; else they are null.
+// Returns the functions. They are null if LoadCurl() failed.
 const CurlFunctions& Curl();
 
 }  // namespace gpuscaler

@@ -1,4 +1,4 @@
-// Pages of a server of the test's, fetched.
+// Fetches metrics from a test server.
 //
 //   const TestHttpServer server(Serving([](absl::string_view) { return Answer("a 1\n"); }));
 //   FetchOnce(RequestTo(server.port()))->body
@@ -21,7 +21,7 @@ inline ScrapeRequest RequestTo(int port, const std::string& path = "/metrics") {
   return {.host = "127.0.0.1", .port = port, .path = path, .address = *ParseIpAddress("127.0.0.1")};
 }
 
-// The pages that were asked for, as they come.
+// Collects responses as they arrive.
 class Pages {
  public:
   MetricsFetcher::Done Next() {
@@ -60,7 +60,7 @@ inline absl::StatusOr<Page> FetchOnce(const ScrapeRequest& request,
   return FetchWith(fetcher, request);
 }
 
-// Of a server that does that.
+// Returns the fetch error of a server with this handler.
 inline absl::Status FaultOf(const TestHttpServer::Handler& handler,
                             absl::Duration timeout = absl::Seconds(20)) {
   const TestHttpServer server(handler);

@@ -1,4 +1,4 @@
-// The sum of the gauges that a selector picks from a page. Counters are followed one by one
+// The sum of the gauges that a selector matches. Counters are followed one by one
 // (series/series_growth.h).
 #pragma once
 
@@ -12,8 +12,8 @@ class GaugeSum : public SeriesTaker {
   void Begin() override { *this = {}; }
   void Take(const ExpositionSample& sample) override;
 
-  // Of what was taken since Begin(). FAILED_PRECONDITION: it is infinite, or one of them is
-  // negative: some say -1 for what they do not know.
+  // Returns the sum of the samples since Begin(). FAILED_PRECONDITION: it is infinite, or a value
+  // is negative, because some servers export -1 for unknown.
   absl::StatusOr<double> Sum(const MetricSelector& selector) const;
 
  private:

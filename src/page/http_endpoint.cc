@@ -15,9 +15,9 @@
 namespace gpuscaler {
 namespace {
 
-constexpr size_t kLongestUrl = 2000;  // what servers and proxies take everywhere
+constexpr size_t kLongestUrl = 2000;  // supported by all common servers and proxies
 
-absl::Status Bad(const std::string& fault) {
+absl::Status Invalid(const std::string& fault) {
   return absl::InvalidArgumentError(
       absl::StrCat(fault, ": use http://HOST:PORT/PATH or https://HOST:PORT/PATH"));
 }
@@ -28,46 +28,46 @@ bool ConsumeScheme(absl::string_view* url, absl::string_view scheme) {
   return true;
 }
 
-// RFC 3986 3.3 and 3.4: whatever else there is has to be percent-encoded.
-bool IsOfPath(char c) {
+// RFC 3986 3.3 and 3.4. All other characters must be percent-encoded.
+bool IsPathCharacter(char c) {
   return absl::ascii_isalnum(c) || absl::StrContains("-._~%!$&'()*+,;=:@/?", c);
 }
 
 absl::StatusOr<std::string> PathOf(absl::string_view text) {
-  if (absl::StrContains(text, '#')) return Bad("a fragment (#...) is never sent to a server");
-  if (!std::ranges::all_of(text, IsOfPath)) {
-    return Bad("a path or query has a character that must be percent-encoded there");
+  if (absl::StrContains(text, '#')) return Invalid("a fragment (#...) is never sent to a server");
+  if (!std::ranges::all_of(text, IsPathCharacter)) {
+    return Invalid("a path or query has a character that must be percent-encoded there");
   }
   return absl::StartsWith(text, "?") ? absl::StrCat("/", text) : std::string(text);
 }
 
 absl::StatusOr<std::string> HostOf(absl::string_view text) {
-  if (text.empty()) return Bad("no host");
+  if (text.empty()) return Invalid("no host");
   absl::string_view inner = text;
   if (absl::ConsumePrefix(&inner, "[") && absl::ConsumeSuffix(&inner, "]")) {
     const std::optional<IpAddress> address = ParseIpAddress(inner);
     if (address.has_value() && absl::StrContains(inner, ':')) return IpAddressText(*address);
-    return Bad(absl::StrCat("\"", inner, "\" is no IPv6 address"));
+    return Invalid(absl::StrCat("\"", inner, "\" is no IPv6 address"));
   }
   std::string host = absl::AsciiStrToLower(text);
   if (IsHostName(host)) return host;
   const std::optional<IpAddress> address = ParseIpAddress(host);
-  if (!address.has_value()) return Bad(absl::StrCat("\"", text, "\" is no host"));
+  if (!address.has_value()) return Invalid(absl::StrCat("\"", text, "\" is no host"));
   if (!absl::StrContains(host, ':')) return host;
-  return Bad(absl::StrCat("\"", text, "\" is an IPv6 address, which stands in brackets"));
+  return Invalid(absl::StrCat("\"", text, "\" is an IPv6 address, which stands in brackets"));
 }
 
 absl::StatusOr<int> PortOf(absl::string_view text) {
   int port = 0;
   if (text.empty() || !std::ranges::all_of(text, absl::ascii_isdigit) ||
       !absl::SimpleAtoi(text, &port) || port < 1 || port > 65535) {
-    return Bad(absl::StrCat("\"", text, "\" is no port 1-65535"));
+    return Invalid(absl::StrCat("\"", text, "\" is no port 1-65535"));
   }
   return port;
 }
 
-// The port is behind the last colon, unless that is one of an IPv6 address.
-size_t PortBegins(absl::string_view authority) {
+// The port follows the last colon, unless that is part of an IPv6 address.
+size_t PortStart(absl::string_view authority) {
   const size_t colon = authority.rfind(':');
   if (colon == absl::string_view::npos) return authority.size();
   const bool is_bracketed = absl::StartsWith(authority, "[");
@@ -76,7 +76,7 @@ size_t PortBegins(absl::string_view authority) {
   return is_only_one ? colon : authority.size();
 }
 
-std::string InUrl(absl::string_view host) {
+std::string Bracketed(absl::string_view host) {
   return absl::StrContains(host, ':') ? absl::StrCat("[", host, "]") : std::string(host);
 }
 
@@ -84,34 +84,35 @@ std::string InUrl(absl::string_view host) {
 
 absl::StatusOr<HttpEndpoint> ParseHttpEndpoint(absl::string_view url) {
   if (url.size() > kLongestUrl) {
-    return Bad(absl::StrCat("longer than ", kLongestUrl, " characters"));
+    return Invalid(absl::StrCat("longer than ", kLongestUrl, " characters"));
   }
   HttpEndpoint endpoint;
   absl::string_view rest = url;
   endpoint.tls = ConsumeScheme(&rest, "https://");
-  if (!endpoint.tls && !ConsumeScheme(&rest, "http://")) return Bad("neither http:// nor https://");
-  const size_t authority_ends = std::min(rest.find_first_of("/?#\\"), rest.size());
-  const absl::string_view authority = rest.substr(0, authority_ends);
+  if (!endpoint.tls && !ConsumeScheme(&rest, "http://"))
+    return Invalid("neither http:// nor https://");
+  const size_t authority_end = std::min(rest.find_first_of("/?#\\"), rest.size());
+  const absl::string_view authority = rest.substr(0, authority_end);
   if (absl::StrContains(authority, '@')) {
-    return Bad("a user name or password does not belong into a URL (bearerToken is a key)");
+    return Invalid("a user name or password does not belong into a URL (bearerToken is a key)");
   }
-  ASSIGN_OR_RETURN(endpoint.path, PathOf(rest.substr(authority_ends)));
-  const size_t port_begins = PortBegins(authority);
-  ASSIGN_OR_RETURN(endpoint.host, HostOf(authority.substr(0, port_begins)));
-  if (port_begins < authority.size()) {
-    ASSIGN_OR_RETURN(endpoint.port, PortOf(authority.substr(port_begins + 1)));
+  ASSIGN_OR_RETURN(endpoint.path, PathOf(rest.substr(authority_end)));
+  const size_t port_start = PortStart(authority);
+  ASSIGN_OR_RETURN(endpoint.host, HostOf(authority.substr(0, port_start)));
+  if (port_start < authority.size()) {
+    ASSIGN_OR_RETURN(endpoint.port, PortOf(authority.substr(port_start + 1)));
   }
   return endpoint;
 }
 
 std::string HttpEndpoint::Text() const {
-  return absl::StrCat(tls ? "https://" : "http://", InUrl(host),
+  return absl::StrCat(tls ? "https://" : "http://", Bracketed(host),
                       port.has_value() ? absl::StrCat(":", *port) : "",
                       path.substr(0, path.find('?')));
 }
 
 std::string HostAndPort(absl::string_view host, int port) {
-  return absl::StrCat(InUrl(host), ":", port);
+  return absl::StrCat(Bracketed(host), ":", port);
 }
 
 }  // namespace gpuscaler

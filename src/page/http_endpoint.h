@@ -1,4 +1,4 @@
-// Where a page of metrics is, as tenants write it in metadata.
+// The URL of a metrics endpoint, as tenants write it in trigger metadata.
 #pragma once
 
 #include <optional>
@@ -11,25 +11,25 @@ namespace gpuscaler {
 
 struct HttpEndpoint {
   bool tls = false;         // https
-  std::string host;         // lower case; an IPv6 address without its brackets
-  std::optional<int> port;  // 1-65535; empty: not written
-  std::string path;         // from its "/" on, with the query; empty: not written
+  std::string host;         // lower case; an IPv6 address has no brackets
+  std::optional<int> port;  // 1-65535; empty: not given
+  std::string path;         // from its "/" on, with the query; empty: not given
 
-  int PortOr(int usual) const { return port.value_or(usual); }
-  // 80 or 443.
+  int PortOr(int default_port) const { return port.value_or(default_port); }
+  // Returns 80 or 443 if no port is given.
   int PortOfScheme() const { return PortOr(tls ? 443 : 80); }
-  // For people: without the query, which may hold a secret.
+  // Returns the URL without its query, which may hold a secret.
   std::string Text() const;
 
   friend auto operator<=>(const HttpEndpoint&, const HttpEndpoint&) = default;
 };
 
-// "http://llm:8000/metrics", "https://gateway.infra.svc/metrics?pool=a", "http://[fd00::7]:8000".
-// INVALID_ARGUMENT says what is wrong and what is allowed, and repeats neither what stands before
-// an @ nor a query. Whose host it is, EndpointRules judge.
+// Parses "http://llm:8000/metrics", "https://gateway.infra.svc/metrics?pool=a",
+// "http://[fd00::7]:8000". INVALID_ARGUMENT names the mistake and what is allowed. It repeats
+// neither a query nor the part before an @. EndpointRules decide whether a tenant may use the host.
 absl::StatusOr<HttpEndpoint> ParseHttpEndpoint(absl::string_view url);
 
-// As it stands in a URL and in a Host header: "llm:8000", "[fd00::7]:8000".
+// Returns the text for a URL and a Host header: "llm:8000", "[fd00::7]:8000".
 std::string HostAndPort(absl::string_view host, int port);
 
 }  // namespace gpuscaler

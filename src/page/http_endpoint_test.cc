@@ -15,7 +15,7 @@ struct Good {
   const char* text;
 };
 
-TEST(HttpEndpoint, IsReadAsItIsWritten) {
+TEST(HttpEndpoint, ParsesSchemeHostPortAndPath) {
   const Good table[] = {
       {"http://llm", {.host = "llm"}, "http://llm"},
       {"http://LLM.Team-A:8000", {.host = "llm.team-a", .port = 8000}, "http://llm.team-a:8000"},
@@ -41,7 +41,7 @@ TEST(HttpEndpoint, IsReadAsItIsWritten) {
   }
 }
 
-TEST(HttpEndpoint, PortIsTheSchemesOrTheEnginesUnlessWritten) {
+TEST(HttpEndpoint, PortDefaultsToTheSchemesOrTheCallers) {
   EXPECT_EQ(ParseHttpEndpoint("http://llm")->PortOfScheme(), 80);
   EXPECT_EQ(ParseHttpEndpoint("https://llm")->PortOfScheme(), 443);
   EXPECT_EQ(ParseHttpEndpoint("https://llm")->PortOr(8000), 8000);
@@ -54,7 +54,7 @@ struct Wrong {
   const char* want;
 };
 
-TEST(HttpEndpoint, WrongOnesAreRefusedWithWhatIsAllowed) {
+TEST(HttpEndpoint, InvalidUrlsAreRefusedWithWhatIsAllowed) {
   const Wrong table[] = {
       {"", "neither http:// nor https://"},
       {"llm:8000", "neither http:// nor https://"},
@@ -101,7 +101,7 @@ TEST(HttpEndpoint, WrongOnesAreRefusedWithWhatIsAllowed) {
   }
 }
 
-TEST(HttpEndpoint, SecretsOfAUrlAreNotRepeated) {
+TEST(HttpEndpoint, SecretsInAUrlAreNotRepeated) {
   for (const char* url : {"http://user:hunter2@llm:8000/metrics", "http://hunter2@[::1]",
                           "http://llm/metrics?key=hunter2 ", "http://llm/?key=hunter2#x"}) {
     const auto got = ParseHttpEndpoint(url);
@@ -110,7 +110,7 @@ TEST(HttpEndpoint, SecretsOfAUrlAreNotRepeated) {
   }
 }
 
-TEST(HttpEndpoint, HostAndPortAreAsInAUrl) {
+TEST(HttpEndpoint, HostAndPortBracketsIpv6) {
   EXPECT_EQ(HostAndPort("llm", 8000), "llm:8000");
   EXPECT_EQ(HostAndPort("fd00::7", 8000), "[fd00::7]:8000");
 }

@@ -10,7 +10,7 @@
 namespace gpuscaler {
 namespace {
 
-constexpr size_t kIpv4At = 12;  // of the 16 bytes
+constexpr size_t kIpv4At = 12;  // offset in the 16 bytes
 constexpr int kIpv4Bits = 32, kIpv6Bits = 128;
 constexpr std::array<uint8_t, kIpv4At> kMapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
@@ -18,7 +18,7 @@ bool Bit(const IpAddress& address, int bit) {
   return (address.bytes[static_cast<size_t>(bit) / 8] >> (7 - bit % 8) & 1) != 0;
 }
 
-bool IsZeroBehind(const IpAddress& address, int bits) {
+bool IsZeroAfter(const IpAddress& address, int bits) {
   for (int bit = bits; bit < kIpv6Bits; ++bit) {
     if (Bit(address, bit)) return false;
   }
@@ -69,7 +69,7 @@ std::optional<IpBlock> ParseIpBlock(absl::string_view text) {
     return std::nullopt;
   }
   const IpBlock block{.address = *address, .bits = before + bits};
-  if (!IsZeroBehind(block.address, block.bits)) return std::nullopt;
+  if (!IsZeroAfter(block.address, block.bits)) return std::nullopt;
   return block;
 }
 

@@ -1,4 +1,4 @@
-// IP addresses and blocks of them, as an operator writes them.
+// IP addresses and CIDR blocks.
 #pragma once
 
 #include <array>
@@ -10,30 +10,31 @@
 
 namespace gpuscaler {
 
-// IPv4 is kept as ::ffff:a.b.c.d, so that the two ways to write one address are one.
+// IPv4 addresses are stored as ::ffff:a.b.c.d, so both notations of one address are equal.
 struct IpAddress {
   std::array<uint8_t, 16> bytes = {};
 
   friend auto operator<=>(const IpAddress&, const IpAddress&) = default;
 };
 
-// "10.0.0.7", "::1", without brackets and zone. Empty for anything else, also with a NUL byte.
+// Parses "10.0.0.7" or "::1", without brackets and zone. Returns nullopt for anything else, also
+// for text with a NUL byte.
 std::optional<IpAddress> ParseIpAddress(absl::string_view text);
 std::string IpAddressText(const IpAddress& address);
 bool IsIpv4(const IpAddress& address);
 
-// All addresses that begin with the same bits.
+// All addresses with the same prefix.
 struct IpBlock {
   IpAddress address;
-  int bits = 128;  // of `bytes`: 96 more than an IPv4 block is written with
+  int bits = 128;  // prefix length in `bytes`: an IPv4 block's length plus 96
 
   bool Contains(const IpAddress& other) const;
 
   friend bool operator==(const IpBlock&, const IpBlock&) = default;
 };
 
-// "10.0.0.0/8", "fd00::/8", or one address. Empty for anything else, also where bits behind the
-// prefix are set: 10.0.0.7/8 was meant otherwise.
+// Parses "10.0.0.0/8", "fd00::/8" or one address. Returns nullopt for anything else, also if bits
+// after the prefix are set: 10.0.0.7/8 is probably a mistake.
 std::optional<IpBlock> ParseIpBlock(absl::string_view text);
 
 }  // namespace gpuscaler

@@ -9,7 +9,7 @@
 namespace gpuscaler {
 namespace {
 
-TEST(IpBlockTest, AddressesAreReadHoweverTheyAreWritten) {
+TEST(IpBlockTest, AddressesAreParsedInAllNotations) {
   EXPECT_EQ(IpAddressText(*ParseIpAddress("10.0.0.7")), "10.0.0.7");
   EXPECT_EQ(IpAddressText(*ParseIpAddress("::ffff:10.0.0.7")), "10.0.0.7");
   EXPECT_EQ(IpAddressText(*ParseIpAddress("FD00:0::0:1")), "fd00::1");
@@ -28,7 +28,7 @@ TEST(IpBlockTest, TextWithANulByteIsNoAddress) {
   EXPECT_EQ(ParseIpBlock("10.0.0.0\0/8"s), std::nullopt);
 }
 
-TEST(IpBlockTest, BlockHoldsWhatBeginsWithItsBits) {
+TEST(IpBlockTest, BlockContainsAddressesWithItsPrefix) {
   const IpBlock block = *ParseIpBlock("10.16.0.0/12");
   for (const char* inside : {"10.16.0.0", "10.31.255.255", "::ffff:10.20.1.1"}) {
     EXPECT_TRUE(block.Contains(*ParseIpAddress(inside))) << inside;
@@ -47,7 +47,7 @@ TEST(IpBlockTest, OneAddressIsABlock) {
   EXPECT_FALSE(ParseIpBlock("10.0.0.7")->Contains(*ParseIpAddress("10.0.0.6")));
 }
 
-TEST(IpBlockTest, WhatIsNoBlockIsRefused) {
+TEST(IpBlockTest, InvalidBlocksAreRefused) {
   for (const char* text : {"10.0.0.0/33", "10.0.0.0/", "10.0.0.0/+8", "10.0.0.7/8", "fd00::1/8",
                            "fd00::/129", "/8", "10.0.0.0/8/8"}) {
     EXPECT_EQ(ParseIpBlock(text), std::nullopt) << text;

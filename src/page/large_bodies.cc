@@ -6,9 +6,9 @@ namespace gpuscaler {
 
 bool LargeBodies::Take(const std::string& tenant, size_t bytes) {
   MutexLock lock(mutex_);
-  size_t& own = taken_by_[tenant];
-  if (bytes > most_ - taken_ || own + bytes > most_ / 4) {
-    if (own == 0) taken_by_.erase(tenant);
+  size_t& own = taken_by_tenant_[tenant];
+  if (bytes > limit_ - taken_ || own + bytes > limit_ / 4) {
+    if (own == 0) taken_by_tenant_.erase(tenant);
     return false;
   }
   own += bytes;
@@ -16,13 +16,13 @@ bool LargeBodies::Take(const std::string& tenant, size_t bytes) {
   return true;
 }
 
-void LargeBodies::Give(const std::string& tenant, size_t bytes) {
+void LargeBodies::Release(const std::string& tenant, size_t bytes) {
   if (bytes == 0) return;
   MutexLock lock(mutex_);
-  const auto found = taken_by_.find(tenant);
+  const auto found = taken_by_tenant_.find(tenant);
   found->second -= bytes;
   taken_ -= bytes;
-  if (found->second == 0) taken_by_.erase(found);
+  if (found->second == 0) taken_by_tenant_.erase(found);
 }
 
 bool LargeBody::Resize(size_t bytes) {
@@ -30,7 +30,7 @@ bool LargeBody::Resize(size_t bytes) {
   if (large > taken_) {
     if (!all_->Take(tenant_, large - taken_)) return false;
   } else {
-    all_->Give(tenant_, taken_ - large);
+    all_->Release(tenant_, taken_ - large);
   }
   taken_ = large;
   return true;

@@ -1,5 +1,5 @@
-// Memory for what strangers answer: a small answer has it for itself, and what is larger shares
-// this, so that many hostile ones at once take no more.
+// Memory for the responses of untrusted servers. A small response has its own memory, and larger
+// ones share a budget, so that many hostile responses at once take no more.
 #pragma once
 
 #include <cstddef>
@@ -12,33 +12,40 @@
 
 namespace gpuscaler {
 
-// Shared by all who read pages and queues. Thread-safe.
+// Shared by all readers of metrics endpoints and queues. Thread-safe.
 class LargeBodies {
  public:
-  explicit LargeBodies(size_t bytes = size_t{64} << 20) : most_(bytes) {}
+  explicit LargeBodies(size_t bytes = size_t{64} << 20) : limit_(bytes) {}
 
-  // False: there is no more, or the tenant has its quarter of all.
+  // Returns false if the budget is used up, or if the tenant has a quarter of it.
   bool Take(const std::string& tenant, size_t bytes);
-  void Give(const std::string& tenant, size_t bytes);
+  void Release(const std::string& tenant, size_t bytes);
 
  private:
-  const size_t most_;
+  const size_t limit_;
   Mutex mutex_;
   size_t taken_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::map<std::string, size_t> taken_by_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, size_t> taken_by_tenant_ ABSL_GUARDED_BY(mutex_);
 };
 
-// What one answer has of it. Not thread-safe.
+// The tenant of a response, and the memory that it may use.
+struct MemoryBudget {
+  std::string tenant;
+  std::shared_ptr<LargeBodies> large_bodies;
+};
+
+// The share of one response in the budget. Not thread-safe.
 class LargeBody {
  public:
-  // `small` bytes are its own.
+  // `small` bytes are free and do not count.
   LargeBody(std::shared_ptr<LargeBodies> all, std::string tenant, size_t small)
       : all_(std::move(all)), tenant_(std::move(tenant)), small_(small) {}
-  ~LargeBody() { all_->Give(tenant_, taken_); }
+  ~LargeBody() { all_->Release(tenant_, taken_); }
   LargeBody(const LargeBody&) = delete;
   LargeBody& operator=(const LargeBody&) = delete;
 
-  // The answer takes that much now. False: there is no memory for it, and nothing changes.
+  // The response now takes `bytes`. Returns false, and changes nothing, if there is no memory for
+  // it.
   bool Resize(size_t bytes);
 
  private:

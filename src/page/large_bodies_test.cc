@@ -5,7 +5,7 @@
 namespace gpuscaler {
 namespace {
 
-TEST(LargeBodies, OneTenantGetsAQuarterAndNotAll) {
+TEST(LargeBodies, OneTenantGetsAtMostAQuarter) {
   const auto all = std::make_shared<LargeBodies>(400);
   LargeBody first(all, "a", 10);
   EXPECT_TRUE(first.Resize(110));
@@ -16,7 +16,7 @@ TEST(LargeBodies, OneTenantGetsAQuarterAndNotAll) {
   EXPECT_TRUE(other.Resize(110));
 }
 
-TEST(LargeBodies, AllTogetherGetWhatThereIs) {
+TEST(LargeBodies, AllTenantsGetAtMostTheBudget) {
   const auto all = std::make_shared<LargeBodies>(400);
   LargeBody a(all, "a", 0), b(all, "b", 0), c(all, "c", 0), d(all, "d", 0), e(all, "e", 0);
   for (LargeBody* const body : {&a, &b, &c, &d}) EXPECT_TRUE(body->Resize(100));
@@ -25,7 +25,7 @@ TEST(LargeBodies, AllTogetherGetWhatThereIs) {
   EXPECT_TRUE(e.Resize(1));
 }
 
-TEST(LargeBodies, WhatIsDoneWithGivesItBack) {
+TEST(LargeBodies, FinishedBodyReleasesItsMemory) {
   const auto all = std::make_shared<LargeBodies>(400);
   for (int i = 0; i < 10; ++i) {
     LargeBody body(all, "a", 0);

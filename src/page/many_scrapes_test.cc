@@ -1,4 +1,4 @@
-// Many pages at once, and one after another: what they take and how long they wait.
+// Many concurrent and successive fetches: resource use and waiting times.
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace gpuscaler {
 namespace {
 
-TEST(ManyPages, TwoHundredAtOnceAllCome) {
+TEST(ManyPages, TwoHundredConcurrentFetchesSucceed) {
   const TestHttpServer server(Serving([](absl::string_view path) { return Answer(path); }));
   MetricsFetcher fetcher("pages", {.timeout = absl::Seconds(20)});
   Pages pages;
@@ -25,7 +25,7 @@ TEST(ManyPages, TwoHundredAtOnceAllCome) {
   for (const auto& page : pages.WaitFor(200)) EXPECT_TRUE(page.ok()) << page.status();
 }
 
-TEST(ManyPages, OnesThatHangKeepNobodyElseWaiting) {
+TEST(ManyPages, HungServersDelayNoOthers) {
   const TestHttpServer hanging(SayingAndHanging(""));
   const TestHttpServer good(Serving([](absl::string_view) { return Answer("a 1\n"); }));
   MetricsFetcher fetcher("pages", {.timeout = absl::Hours(1)});
@@ -34,38 +34,38 @@ TEST(ManyPages, OnesThatHangKeepNobodyElseWaiting) {
   EXPECT_TRUE(page.ok()) << page.status();
 }
 
-TEST(ManyPages, MoreThanMayRunWaitForTheirTurn) {
+TEST(ManyPages, FetchesBeyondTheLimitWait) {
   std::atomic<int> running = 0;
   std::atomic<int> most = 0;
   const TestHttpServer server(Serving([&](absl::string_view) {
     const int now = ++running;
     for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) continue;
-    usleep(20'000);  // the time that others would take to come in
+    usleep(20'000);  // enough for more requests to arrive
     --running;
     return Answer("a 1\n");
   }));
-  MetricsFetcher fetcher("pages", {.timeout = absl::Seconds(20), .most_at_once = 2});
+  MetricsFetcher fetcher("pages", {.timeout = absl::Seconds(20), .max_concurrent = 2});
   Pages pages;
   for (int i = 0; i < 6; ++i) fetcher.Fetch(RequestTo(server.port()), pages.Next());
   for (const auto& page : pages.WaitFor(6)) EXPECT_TRUE(page.ok()) << page.status();
   EXPECT_LE(most, 2);
 }
 
-TEST(ManyPages, ATenantWhoseServersHangDoesNotHoldUpAnothers) {
+TEST(ManyPages, HungServersOfATenantDoNotDelayOtherTenants) {
   const TestHttpServer hanging(SayingAndHanging("HTTP/1.1 200 OK\r\n"));
   const TestHttpServer server(Serving([](absl::string_view path) { return Answer(path); }));
   MetricsFetcher fetcher("pages",
-                         {.timeout = absl::Hours(1), .most_at_once = 4, .most_of_one_tenant = 2});
+                         {.timeout = absl::Hours(1), .max_concurrent = 4, .max_per_tenant = 2});
   Pages stuck, pages;
   for (int i = 0; i < 20; ++i) fetcher.Fetch(RequestTo(hanging.port()), stuck.Next(), "team-a");
   for (int i = 0; i < 20; ++i) fetcher.Fetch(RequestTo(server.port()), pages.Next(), "team-b");
   for (const auto& page : pages.WaitFor(20)) EXPECT_TRUE(page.ok()) << page.status();
 }
 
-TEST(ManyPages, ManyLargePagesAtOnceTakeABoundedAmountOfMemory) {
+TEST(ManyPages, LargeResponsesShareABoundedBudget) {
   std::promise<void> enough;
   const std::shared_future<void> end = enough.get_future().share();
-  const std::string page = Answer(std::string(kLargestExposition, 'x'));
+  const std::string page = Answer(std::string(kMaxExpositionBytes, 'x'));
   const TestHttpServer server([&](TestHttpConnection& connection) {
     connection.ReadRequest();
     connection.Send(absl::string_view(page).substr(0, page.size() - 1));
@@ -75,7 +75,7 @@ TEST(ManyPages, ManyLargePagesAtOnceTakeABoundedAmountOfMemory) {
   MetricsFetcher fetcher("pages", {.timeout = absl::Hours(1)});
   Pages pages;
   for (int i = 0; i < 20; ++i) fetcher.Fetch(RequestTo(server.port()), pages.Next());
-  for (const auto& refused : pages.WaitFor(4)) {  // 64 MiB hold 16 of them
+  for (const auto& refused : pages.WaitFor(4)) {  // 64 MiB hold 16 responses
     EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted) << refused.status();
   }
   enough.set_value();
@@ -83,10 +83,10 @@ TEST(ManyPages, ManyLargePagesAtOnceTakeABoundedAmountOfMemory) {
   EXPECT_TRUE(FetchWith(fetcher, RequestTo(server.port())).ok()) << "it was all given back";
 }
 
-TEST(ManyPages, LargePagesShareMemoryTenantByTenant) {
+TEST(ManyPages, TenantGetsAtMostAQuarterOfTheBudget) {
   const std::string large(size_t{1} << 20, ' ');
   const TestHttpServer server(Serving([&](absl::string_view) { return Answer(large); }));
-  // A quarter of it is less than a page takes.
+  // A quarter of it is too small for the response.
   MetricsFetcher fetcher("pages", {.timeout = absl::Seconds(20),
                                    .large_bodies = std::make_shared<LargeBodies>(size_t{3} << 20)});
   const absl::Status fault = FetchWith(fetcher, RequestTo(server.port())).status();
@@ -99,15 +99,15 @@ TEST(ManyPages, LargePagesShareMemoryTenantByTenant) {
   }
 }
 
-TEST(ManyPages, ConnectionIsKeptForTheNextTime) {
+TEST(ManyPages, ConnectionIsReused) {
   const TestHttpServer server(Serving([](absl::string_view) { return Answer("a 1\n"); }));
   MetricsFetcher fetcher("pages");
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(FetchWith(fetcher, RequestTo(server.port())).ok());
   EXPECT_EQ(server.connections(), 1);
 }
 
-TEST(ManyPages, ServerThatClosesAfterEachAnswerIsAskedAgainWithoutAFault) {
-  const TestHttpServer server(SayingAndClosing(Answer("a 1\n")));
+TEST(ManyPages, ServerThatClosesAfterEachResponseCausesNoError) {
+  const TestHttpServer server(SendingAndClosing(Answer("a 1\n")));
   MetricsFetcher fetcher("pages");
   for (int i = 0; i < 20; ++i) {
     const auto page = FetchWith(fetcher, RequestTo(server.port()));
@@ -115,10 +115,10 @@ TEST(ManyPages, ServerThatClosesAfterEachAnswerIsAskedAgainWithoutAFault) {
   }
 }
 
-TEST(ManyPages, KeptConnectionsAreBounded) {
+TEST(ManyPages, IdleConnectionsAreBounded) {
   const TestHttpServer server(Serving([](absl::string_view) { return Answer("a 1\n"); }), nullptr,
                               "0.0.0.0");
-  MetricsFetcher fetcher("pages", {.timeout = absl::Seconds(20), .most_connections = 4});
+  MetricsFetcher fetcher("pages", {.timeout = absl::Seconds(20), .max_connections = 4});
   for (int i = 1; i <= 20; ++i) {
     ScrapeRequest request = RequestTo(server.port());
     request.address = *ParseIpAddress(absl::StrCat("127.0.0.", i));
@@ -132,7 +132,7 @@ TEST(ManyPages, KeptConnectionsAreBounded) {
   EXPECT_LE(server.open(), 4);
 }
 
-TEST(ManyPages, TenThousandPagesLeaveNeitherFilesNorMemoryBehind) {
+TEST(ManyPages, TenThousandFetchesLeakNeitherFilesNorMemory) {
   const TestHttpServer server(Serving([](absl::string_view path) {
     if (path == "/503") return EmptyAnswer(503);
     if (path == "/large") return std::string("HTTP/1.1 200 OK\r\nContent-Length: 9999999\r\n\r\n");

@@ -20,7 +20,7 @@ MetricFamily NewFamily(absl::string_view name, absl::string_view help,
   return {.name = FullMetricName(name), .help = std::string(help), .type = type};
 }
 
-// The serializer looks at the member that the family's type names.
+// The serializer reads the member for the family's type, so both are set.
 ClientMetric& AddValue(MetricFamily& family, double value,
                        std::vector<ClientMetric::Label> labels) {
   ClientMetric& series = family.metric.emplace_back();

@@ -1,4 +1,4 @@
-// Metrics of our own: their families, and these as text.
+// The scaler's own metrics: families and their exposition.
 #pragma once
 
 #include <string>
@@ -9,22 +9,22 @@
 
 namespace gpuscaler {
 
-// All of ours begin alike.
+// Returns `name` with the scaler's prefix.
 std::string FullMetricName(absl::string_view name);
 
-// Without a series.
+// Returns a family without series.
 prometheus::MetricFamily NewFamily(absl::string_view name, absl::string_view help,
                                    prometheus::MetricType type);
 
-// To a family of gauges or counters.
+// Adds a series to a family of gauges or counters. Returns it.
 prometheus::ClientMetric& AddValue(prometheus::MetricFamily& family, double value,
                                    std::vector<prometheus::ClientMetric::Label> labels = {});
 
-// A family of one series without labels.
+// Returns a family of one series without labels.
 prometheus::MetricFamily OneValue(absl::string_view name, absl::string_view help,
                                   prometheus::MetricType type, double value);
 
-// As Prometheus scrapes it.
+// Returns the exposition for Prometheus.
 std::string MetricsText(const std::vector<prometheus::MetricFamily>& families);
 
 }  // namespace gpuscaler

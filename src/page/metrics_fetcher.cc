@@ -24,12 +24,12 @@ namespace {
 CURLM* NewMulti(const FetchLimits& limits) {
   CURLM* const multi = Curl().multi_init();
   Curl().multi_setopt(multi, CURLMOPT_PIPELINING, long{CURLPIPE_NOTHING});
-  Curl().multi_setopt(multi, CURLMOPT_MAXCONNECTS, limits.most_connections);
-  Curl().multi_setopt(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, limits.most_connections);
+  Curl().multi_setopt(multi, CURLMOPT_MAXCONNECTS, limits.max_connections);
+  Curl().multi_setopt(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, limits.max_connections);
   return multi;
 }
 
-// OpenSSL writes to sockets as to files: a server that has gone would end the process.
+// OpenSSL uses write(2): a connection closed by its peer would end the process with SIGPIPE.
 void BlockSigpipe() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -46,7 +46,7 @@ class MetricsFetcher::Loop {
         large_bodies_(limits.large_bodies == nullptr ? std::make_shared<LargeBodies>()
                                                      : limits.large_bodies),
         multi_(NewMulti(limits)),
-        waiting_(limits.most_of_one_tenant),
+        waiting_(limits.max_per_tenant),
         thread_([this] { Run(); }) {
     pthread_setname_np(thread_.native_handle(), name.substr(0, 15).c_str());
   }
@@ -96,22 +96,22 @@ class MetricsFetcher::Loop {
   void Run() {
     BlockSigpipe();
     while (Start()) {
-      int steady_running = 0;
-      Curl().multi_perform(multi_, &steady_running);
+      int still_running = 0;
+      Curl().multi_perform(multi_, &still_running);
       FinishEnded();
       FinishLate();
       Curl().multi_poll(multi_, nullptr, 0, MillisecondsToWait(), nullptr);
     }
   }
 
-  // Starts what waits, as many as may run. False: no more of anything.
+  // Starts waiting requests up to the limits. Returns false when stopping.
   bool Start() {
     while (true) {
       std::optional<FairQueue<Waiting>::Turn> next;
       {
         MutexLock lock(mutex_);
         if (stopping_) return false;
-        if (running_.size() >= limits_.most_at_once) return true;
+        if (running_.size() >= limits_.max_concurrent) return true;
         next = waiting_.Next();
         if (!next.has_value()) return true;
       }
@@ -142,7 +142,7 @@ class MetricsFetcher::Loop {
     }
   }
 
-  // After what has ended: an answer that came while others were being read is not late.
+  // Called after FinishEnded(): a response that arrived while others were processed is not late.
   void FinishLate() {
     while (!running_.empty() && running_.begin()->second->deadline <= clock_.Now()) {
       absl::Status late = running_.begin()->second->transfer.TimedOut(limits_.timeout);
@@ -159,19 +159,19 @@ class MetricsFetcher::Loop {
     return fetch;
   }
 
-  // The next one of its tenant may have its place.
+  // Frees the place for the next request of the tenant.
   void End(const Fetch& fetch) {
     MutexLock lock(mutex_);
     waiting_.Done(fetch.tenant);
   }
 
-  // Until the first deadline; Fetch() and sockets wake earlier. Not longer than a minute, nor than
-  // nothing where one waits that could start.
+  // Returns the time to the first deadline, at most a minute, and 0 if a waiting request can start.
+  // Fetch() and sockets wake the thread earlier.
   int MillisecondsToWait() {
     const absl::Duration wait =
         running_.empty() ? absl::Minutes(1) : running_.begin()->second->deadline - clock_.Now();
     MutexLock lock(mutex_);
-    if (running_.size() < limits_.most_at_once && waiting_.HasNext()) return 0;
+    if (running_.size() < limits_.max_concurrent && waiting_.HasNext()) return 0;
     return MillisecondsForPoll(wait);
   }
 
@@ -179,12 +179,12 @@ class MetricsFetcher::Loop {
   const SteadyClock clock_;
   const std::shared_ptr<LargeBodies> large_bodies_;
   CURLM* const multi_;
-  std::map<uint64_t, std::unique_ptr<Fetch>> running_;  // by start, and so by deadline
+  std::map<uint64_t, std::unique_ptr<Fetch>> running_;  // in order of start, and thus of deadline
   uint64_t next_number_ = 0;
   Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   FairQueue<Waiting> waiting_ ABSL_GUARDED_BY(mutex_);
-  std::thread thread_;  // last: all else is there when it starts
+  std::thread thread_;  // last: the thread uses all other members
 };
 
 MetricsFetcher::MetricsFetcher(const std::string& name, const FetchLimits& limits)

@@ -21,7 +21,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-TEST(MetricsFetcher, BringsThePageAndItsFormat) {
+TEST(MetricsFetcher, ReturnsThePageAndItsFormat) {
   const TestHttpServer server(Serving([](absl::string_view path) {
     return Answer(path, "application/openmetrics-text; version=1.0.0; charset=utf-8");
   }));
@@ -31,7 +31,7 @@ TEST(MetricsFetcher, BringsThePageAndItsFormat) {
   EXPECT_EQ(page->format, ExpositionFormat::kOpenMetrics);
 }
 
-TEST(MetricsFetcher, RequestSaysTheHostAsItIsNamed) {
+TEST(MetricsFetcher, RequestHasTheHostAsConfigured) {
   std::promise<std::string> received;
   const TestHttpServer server([&](TestHttpConnection& connection) {
     received.set_value(connection.ReadRequest());
@@ -72,11 +72,11 @@ TEST(MetricsFetcher, TokenWithALineFeedAddsNoHeader) {
   EXPECT_EQ(server.connections(), 0);
 }
 
-TEST(MetricsFetcher, NameIsNeverResolvedSoItCannotBeReboundToAnotherAddress) {
+TEST(MetricsFetcher, HostIsNeverResolvedSoDnsRebindingFails) {
   const TestHttpServer wanted(Serving([](absl::string_view) { return Answer("wanted"); }), nullptr,
                               "127.0.0.2");
   ScrapeRequest request = RequestTo(wanted.port());
-  request.host = "localhost";  // which is 127.0.0.1 to every resolver
+  request.host = "localhost";  // resolves to 127.0.0.1 everywhere
   request.address = *ParseIpAddress("127.0.0.2");
   const auto page = FetchOnce(request);
   ASSERT_TRUE(page.ok()) << page.status();
@@ -92,7 +92,7 @@ TEST(MetricsFetcher, AddressesOfOneNameHaveTheirOwnConnections) {
   ScrapeRequest request = RequestTo(first.port());
   request.host = "llm";
   EXPECT_EQ(FetchWith(fetcher, request)->body, "first");
-  request.address = *ParseIpAddress("127.0.0.3");  // nobody is there: first must not answer
+  request.address = *ParseIpAddress("127.0.0.3");  // no server there: `first` must not respond
   EXPECT_EQ(FetchWith(fetcher, request).status().code(), absl::StatusCode::kUnavailable);
 }
 
@@ -109,7 +109,7 @@ TEST(MetricsFetcher, ProxiesOfTheEnvironmentAreIgnored) {
   EXPECT_EQ(proxy.connections(), 0);
 }
 
-TEST(MetricsFetcher, EndsAtOnceWhateverIsOnItsWay) {
+TEST(MetricsFetcher, DestructorCancelsRequestsAtOnce) {
   const TestHttpServer hanging(SayingAndHanging("HTTP/1.1 200 OK\r\n"));
   std::atomic<int> done = 0;
   auto fetcher = std::make_unique<MetricsFetcher>("pages", FetchLimits{.timeout = absl::Hours(1)});
@@ -120,11 +120,11 @@ TEST(MetricsFetcher, EndsAtOnceWhateverIsOnItsWay) {
   while (hanging.open() == 0 && real.Now() < deadline) usleep(1000);
   const absl::Time before = real.Now();
   fetcher.reset();
-  EXPECT_LT(real.Now() - before, absl::Seconds(10)) << "and not after its patience";
+  EXPECT_LT(real.Now() - before, absl::Seconds(10)) << "not after its timeout";
   EXPECT_EQ(done, 0);
 }
 
-TEST(MetricsFetcher, DoneMayAskForTheNextPage) {
+TEST(MetricsFetcher, DoneMayFetchAgain) {
   const TestHttpServer server(Serving([](absl::string_view path) { return Answer(path); }));
   MetricsFetcher fetcher("pages");
   Pages pages;

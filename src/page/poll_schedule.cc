@@ -5,14 +5,14 @@
 namespace gpuscaler {
 namespace {
 
-// Of an interval: targets of the same slot are polled together, so that many wake nobody more often
-// than that.
+// Slots per interval. Targets in one slot are polled together, which limits the wake-ups per
+// interval.
 constexpr uint64_t kSlots = 32;
-// From one to the next: odd, so that all are taken in turn, and about the golden section, so that
-// few targets are far apart too.
+// From one target's slot to the next. It is odd, so all slots are used in turn. It is near the
+// golden section, so a few targets are far apart too.
 constexpr uint64_t kSlotStep = 19;
 
-constexpr int kMostSkipped = 5;  // intervals
+constexpr int kMaxIntervals = 5;  // intervals
 
 }  // namespace
 
@@ -56,9 +56,9 @@ absl::Time PollSchedule::NextDue() const {
   return due_.empty() ? absl::InfiniteFuture() : due_.begin()->first;
 }
 
-// Half an interval at least after the last time, which was at once for a new one.
+// Returns a time at least half an interval later, because a new target is polled at once.
 absl::Time PollSchedule::DueAfter(const Target& target, absl::Time now) const {
-  const int skipped = target.timeouts < 2 ? 0 : std::min(target.timeouts - 1, kMostSkipped - 1);
+  const int skipped = target.timeouts < 2 ? 0 : std::min(target.timeouts - 1, kMaxIntervals - 1);
   const absl::Time earliest = now + interval_ * skipped + interval_ / 2;
   const absl::Duration since_phase = earliest - absl::UnixEpoch() - target.phase;
   return absl::UnixEpoch() + target.phase + absl::Ceil(since_phase, interval_);

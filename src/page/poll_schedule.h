@@ -1,4 +1,4 @@
-// When which of many targets is polled. Pure: time comes with each call.
+// Decides which of many targets to poll when. Pure: each call passes the time.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace gpuscaler {
 
-// Each once in an interval, spread over it: whoever asks a thousand engines in the same instant has
-// a second of queueing of its own making. A new one at once, for somebody waits for it. Never one
-// that has not answered yet. Not thread-safe.
+// Each target is due once per interval, and the targets are spread over it: a thousand simultaneous
+// requests would cause a second of queueing. A new target is due at once, because a trigger waits
+// for it. A target with an unfinished poll is never due. Not thread-safe.
 class PollSchedule {
  public:
   using Id = uint64_t;
@@ -23,20 +23,20 @@ class PollSchedule {
   void Add(Id id, absl::Time now);
   void Remove(Id id);
 
-  // Those that are to be polled now. Each is busy until Done().
+  // Returns the targets to poll now. Each is busy until Done().
   std::vector<Id> Due(absl::Time now);
 
-  // It has answered, or has failed. One that let time run out twice and more in a row is polled
-  // less often, each fifth interval at the least: it holds a place that others wait for.
+  // The poll has succeeded or failed. After two or more timeouts in a row a target is due less
+  // often, but at least every fifth interval: it occupies a place that others wait for.
   void Done(Id id, bool has_timed_out);
 
-  // When Due() has something next.
+  // Returns when Due() has the next target.
   absl::Time NextDue() const;
 
  private:
   struct Target {
     absl::Time due;
-    absl::Duration phase;  // behind whole intervals since the epoch
+    absl::Duration phase;  // offset from whole intervals since the epoch
     bool is_busy = false;
     int timeouts = 0;  // in a row
   };

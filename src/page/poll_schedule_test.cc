@@ -14,10 +14,10 @@ using testing::IsEmpty;
 
 const absl::Time kBegin = absl::UnixEpoch() + absl::Hours(20000) + absl::Milliseconds(123);
 
-// Polls for so long, each answered at once; how often each was, and the most at one time.
+// The number of polls of each target, the most polls at one time, and the wake-ups.
 struct Polled {
   std::map<PollSchedule::Id, int> times;
-  size_t most_at_once = 0;
+  size_t max_concurrent = 0;
   int wakes = 0;
 };
 
@@ -30,13 +30,13 @@ Polled PollFor(PollSchedule& schedule, absl::Time begin, absl::Duration how_long
       ++polled.times[id];
       schedule.Done(id, false);
     }
-    polled.most_at_once = std::max(polled.most_at_once, due.size());
+    polled.max_concurrent = std::max(polled.max_concurrent, due.size());
     ++polled.wakes;
   }
   return polled;
 }
 
-TEST(PollSchedule, NewOneIsPolledAtOnceAndThenOnceInAnInterval) {
+TEST(PollSchedule, NewTargetIsPolledAtOnceAndThenOncePerInterval) {
   PollSchedule schedule(absl::Seconds(1));
   EXPECT_EQ(schedule.NextDue(), absl::InfiniteFuture());
   schedule.Add(7, kBegin);
@@ -46,7 +46,7 @@ TEST(PollSchedule, NewOneIsPolledAtOnceAndThenOnceInAnInterval) {
   EXPECT_NEAR(polled.times.at(7), 100, 1);
 }
 
-TEST(PollSchedule, FirstIntervalIsHalfAsLongAtLeastAndHalfAsLongAgainAtMost) {
+TEST(PollSchedule, FirstIntervalIsBetweenHalfAndOneAndAHalf) {
   PollSchedule schedule(absl::Seconds(1));
   for (PollSchedule::Id id = 0; id < 100; ++id) schedule.Add(id, kBegin);
   EXPECT_EQ(schedule.Due(kBegin).size(), 100);
@@ -55,19 +55,19 @@ TEST(PollSchedule, FirstIntervalIsHalfAsLongAtLeastAndHalfAsLongAgainAtMost) {
   EXPECT_EQ(PollFor(schedule, kBegin, absl::Milliseconds(1501)).times.size(), 100);
 }
 
-TEST(PollSchedule, ManyAreSpreadOverTheIntervalAndWakeNobodyOftenerThanTheSlots) {
+TEST(PollSchedule, TargetsAreSpreadOverTheIntervalInSlots) {
   PollSchedule schedule(absl::Seconds(1));
   for (PollSchedule::Id id = 0; id < 320; ++id) schedule.Add(id, kBegin);
   for (const PollSchedule::Id id : schedule.Due(kBegin)) schedule.Done(id, false);
   const absl::Time settled = kBegin + absl::Seconds(2);
   PollFor(schedule, kBegin, absl::Seconds(2));
   const Polled polled = PollFor(schedule, settled, absl::Seconds(10));
-  EXPECT_EQ(polled.most_at_once, 10);
+  EXPECT_EQ(polled.max_concurrent, 10);
   EXPECT_NEAR(polled.wakes, 320, 1);
   for (const auto& [id, times] : polled.times) EXPECT_NEAR(times, 10, 1) << id;
 }
 
-TEST(PollSchedule, OneThatHasNotAnsweredIsNotPolledAgain) {
+TEST(PollSchedule, BusyTargetIsNotPolledAgain) {
   PollSchedule schedule(absl::Seconds(1));
   schedule.Add(1, kBegin);
   EXPECT_THAT(schedule.Due(kBegin), ElementsAre(1));
@@ -76,7 +76,7 @@ TEST(PollSchedule, OneThatHasNotAnsweredIsNotPolledAgain) {
   EXPECT_THAT(schedule.Due(kBegin + absl::Seconds(12)), ElementsAre(1));
 }
 
-TEST(PollSchedule, OneThatLetsTimeRunOutAgainAndAgainIsPolledLessOften) {
+TEST(PollSchedule, TargetWithRepeatedTimeoutsIsPolledLessOften) {
   PollSchedule schedule(absl::Seconds(1));
   schedule.Add(1, kBegin);
   std::vector<absl::Duration> gaps;
@@ -84,7 +84,7 @@ TEST(PollSchedule, OneThatLetsTimeRunOutAgainAndAgainIsPolledLessOften) {
   for (int i = 0; i < 8; ++i) {
     EXPECT_THAT(schedule.Due(now), ElementsAre(1));
     schedule.Done(1, true);
-    // The next one was set when it was polled, from what was known then.
+    // Due() set it before this timeout was reported.
     gaps.push_back(schedule.NextDue() - now);
     now = schedule.NextDue();
   }
@@ -98,7 +98,7 @@ TEST(PollSchedule, OneThatLetsTimeRunOutAgainAndAgainIsPolledLessOften) {
   EXPECT_EQ(schedule.NextDue() - now, absl::Seconds(1)) << "it answers again";
 }
 
-TEST(PollSchedule, OneThatIsRemovedIsForgotten) {
+TEST(PollSchedule, RemovedTargetIsForgotten) {
   PollSchedule schedule(absl::Seconds(1));
   schedule.Add(1, kBegin);
   schedule.Add(2, kBegin);

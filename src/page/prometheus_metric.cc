@@ -25,7 +25,7 @@ constexpr std::array<Operator, 4> kOperators = {{{"=~", LabelMatcher::Kind::kMat
 absl::StatusOr<std::shared_ptr<const re2::RE2>> RegexOf(const std::string& value) {
   re2::RE2::Options options(re2::RE2::Quiet);
   options.set_max_mem(kRegexBytes);
-  options.set_dot_nl(true);  // as Prometheus' do
+  options.set_dot_nl(true);  // as in Prometheus
   auto regex = std::make_shared<const re2::RE2>(value, options);
   if (regex->ok()) return regex;
   return absl::InvalidArgumentError(

@@ -27,7 +27,7 @@ absl::StatusOr<double> Sum(absl::string_view text, absl::string_view page = kGat
   return selector.ok() ? SumOf(*selector, page) : absl::StatusOr<double>(selector.status());
 }
 
-TEST(PrometheusMetric, AddsUpTheSeriesThatMatch) {
+TEST(PrometheusMetric, AddsTheSeriesThatMatch) {
   const struct {
     const char* text;
     double want;
@@ -57,7 +57,7 @@ TEST(PrometheusMetric, AddsUpTheSeriesThatMatch) {
   }
 }
 
-TEST(PrometheusMetric, ARegexMatchesTheWholeValue) {
+TEST(PrometheusMetric, RegexMatchesTheWholeValue) {
   EXPECT_EQ(Sum(R"(queue_size{pool=~"cha"})").status().code(), absl::StatusCode::kNotFound);
 }
 
@@ -69,7 +69,7 @@ TEST(PrometheusMetric, NoSeriesIsNotZero) {
   }
 }
 
-TEST(PrometheusMetric, NoSeriesOfAWholePageIsZeroWhereThatIsSaid) {
+TEST(PrometheusMetric, NoSeriesOfACompletePageIsZeroIfConfigured) {
   const MetricSelector held = *ParseMetricSelector("held{pool=\"chat\"}");
   const auto sum = [&](absl::string_view page, ExpositionFormat format = ExpositionFormat::kText) {
     return SumOf(held, page, format, IfAbsent::kZero);
@@ -79,7 +79,8 @@ TEST(PrometheusMetric, NoSeriesOfAWholePageIsZeroWhereThatIsSaid) {
   EXPECT_EQ(*sum("held{pool=\"chat\"} 3\n"), 3);
   EXPECT_EQ(*sum("# HELP held Requests.\n# TYPE held gauge\n"), 0) << "a family without series";
   for (const char* blank : {"", "\n\n"}) {
-    EXPECT_EQ(sum(blank).status().code(), absl::StatusCode::kNotFound) << "anybody's page";
+    EXPECT_EQ(sum(blank).status().code(), absl::StatusCode::kNotFound)
+        << "any server may have an empty page";
     EXPECT_THAT(std::string(sum(blank).status().message()), HasSubstr("empty"));
   }
   EXPECT_EQ(sum("total 9").status().code(), absl::StatusCode::kInvalidArgument) << "cut off";
@@ -90,7 +91,7 @@ TEST(PrometheusMetric, NoSeriesOfAWholePageIsZeroWhereThatIsSaid) {
             absl::StatusCode::kFailedPrecondition);
 }
 
-TEST(PrometheusMetric, ASeriesThatIsNoNumberLeavesNoSum) {
+TEST(PrometheusMetric, SeriesThatIsNotANumberMakesTheSumUnknown) {
   EXPECT_EQ(Sum("broken").status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(Sum("a", "a{x=\"1\"} +Inf\na{x=\"2\"} 1\n").status().code(),
             absl::StatusCode::kFailedPrecondition);
@@ -98,7 +99,7 @@ TEST(PrometheusMetric, ASeriesThatIsNoNumberLeavesNoSum) {
             absl::StatusCode::kFailedPrecondition);
 }
 
-TEST(PrometheusMetric, ANegativeSeriesIsUnknownAndNotLess) {
+TEST(PrometheusMetric, NegativeSeriesMakesTheSumUnknown) {
   for (const char* page : {"a -1\n", "a{x=\"1\"} 100\na{x=\"2\"} -100\n"}) {
     const auto sum = Sum("a", page);
     EXPECT_EQ(sum.status().code(), absl::StatusCode::kFailedPrecondition) << page;
@@ -107,8 +108,8 @@ TEST(PrometheusMetric, ANegativeSeriesIsUnknownAndNotLess) {
   EXPECT_EQ(*Sum("a{x=\"1\"}", "a{x=\"1\"} 100\na{x=\"2\"} -100\n"), 100);
 }
 
-// What RE2 would do with it takes some 15 s of 4 MB.
-TEST(PrometheusMetric, ARegexThatWouldTakeTooLongOnThePageIsNotTried) {
+// On 4 MB RE2 would take some 15 s.
+TEST(PrometheusMetric, RegexThatWouldTakeTooLongIsNotTried) {
   const char kSlow[] = R"(a{x=~"(?:(?:[ab]*a[ab]{100})|(?:[ab]*b[ab]{101}))c"})";
   std::string page;
   for (int i = 0; i < 20; ++i)
@@ -119,11 +120,11 @@ TEST(PrometheusMetric, ARegexThatWouldTakeTooLongOnThePageIsNotTried) {
   EXPECT_EQ(*Sum(R"(a{x=~"b+"})", page), 20) << "a short one does not";
 }
 
-TEST(PrometheusMetric, ABrokenPageHasNoSum) {
+TEST(PrometheusMetric, MalformedPageHasNoSum) {
   EXPECT_EQ(Sum("total", "total 9").status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(PrometheusMetric, MistakesAreNamedWithTheirPlaceAndWhatIsAllowed) {
+TEST(PrometheusMetric, ErrorsNameThePositionAndWhatIsAllowed) {
   std::string many = "a{x=\"1\"";
   for (size_t i = 0; i < kMostMatchers; ++i) absl::StrAppend(&many, ",x=\"1\"");
   const struct {
@@ -159,7 +160,7 @@ TEST(PrometheusMetric, MistakesAreNamedWithTheirPlaceAndWhatIsAllowed) {
   }
 }
 
-TEST(PrometheusMetric, ARegexThatTakesTooMuchMemoryIsRefused) {
+TEST(PrometheusMetric, RegexThatNeedsTooMuchMemoryIsRefused) {
   const auto selector = ParseMetricSelector(R"(a{x=~"((a{100}){100}){10}"})");
   EXPECT_EQ(selector.status().code(), absl::StatusCode::kInvalidArgument) << selector.status();
 }

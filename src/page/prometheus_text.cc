@@ -14,16 +14,16 @@
 namespace gpuscaler {
 namespace {
 
-// What ReadPage was asked for, and where it is.
+// The state of ReadPage().
 class PageReader {
  public:
-  PageReader(ExpositionFormat format, absl::FunctionRef<bool(absl::string_view)> is_wanted,
+  PageReader(ExpositionFormat format, absl::FunctionRef<bool(absl::string_view)> is_needed,
              absl::FunctionRef<void(const ExpositionSample&)> take)
-      : format_(format), is_wanted_(is_wanted), take_(take) {}
+      : format_(format), is_needed_(is_needed), take_(take) {}
 
   absl::Status Line(absl::string_view text) {
-    if (text.size() > kLongestLine) {
-      return absl::InvalidArgumentError(absl::StrCat("more than ", kLongestLine, " bytes"));
+    if (text.size() > kMaxLineBytes) {
+      return absl::InvalidArgumentError(absl::StrCat("more than ", kMaxLineBytes, " bytes"));
     }
     if (ended_) return absl::InvalidArgumentError("text after \"# EOF\"");
     const absl::string_view line =
@@ -41,18 +41,18 @@ class PageReader {
     ASSIGN_OR_RETURN(const ExpositionSample sample, ReadSampleLine(line, labels_, scratch_));
     if (sample.name != name_) {
       name_ = sample.name;
-      wanted_ = is_wanted_(name_);
+      needed_ = is_needed_(name_);
     }
-    if (wanted_) take_(sample);
+    if (needed_) take_(sample);
     return absl::OkStatus();
   }
 
   const ExpositionFormat format_;
-  const absl::FunctionRef<bool(absl::string_view)> is_wanted_;
+  const absl::FunctionRef<bool(absl::string_view)> is_needed_;
   const absl::FunctionRef<void(const ExpositionSample&)> take_;
   bool ended_ = false;
-  absl::string_view name_;  // of the sample before, and whether it is wanted
-  bool wanted_ = false;
+  absl::string_view name_;  // the previous sample's name, and whether it is needed
+  bool needed_ = false;
   SampleLabels labels_;
   SampleLabels scratch_;
 };
@@ -114,13 +114,13 @@ std::optional<double> PageNumber(absl::string_view text) {
 }
 
 absl::Status ReadPage(absl::string_view page, ExpositionFormat format,
-                      absl::FunctionRef<bool(absl::string_view name)> is_wanted,
+                      absl::FunctionRef<bool(absl::string_view name)> is_needed,
                       absl::FunctionRef<void(const ExpositionSample& sample)> take) {
-  if (page.size() > kLargestExposition) {
+  if (page.size() > kMaxExpositionBytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a page of more than ", kLargestExposition, " bytes"));
+        absl::StrCat("a page of more than ", kMaxExpositionBytes, " bytes"));
   }
-  PageReader reader(format, is_wanted, take);
+  PageReader reader(format, is_needed, take);
   const bool whole_lines = page.empty() || page.back() == '\n';
   for (int64_t number = 1; !page.empty(); ++number) {
     const size_t length = std::min(page.find('\n'), page.size());

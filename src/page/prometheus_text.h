@@ -1,4 +1,4 @@
-// Metrics pages: Prometheus' text format 0.0.4 and OpenMetrics 1.0
+// Parses the Prometheus text format 0.0.4 and OpenMetrics 1.0
 // (https://prometheus.io/docs/instrumenting/exposition_formats).
 #pragma once
 
@@ -12,48 +12,47 @@
 
 namespace gpuscaler {
 
-constexpr size_t kLargestExposition = size_t{4}
-                                      << 20;       // bytes; what an endpoint may send (DESIGN 6)
-constexpr size_t kMostLabels = 64;                 // of a sample: several times what engines have
-constexpr size_t kLongestLine = size_t{32} << 10;  // bytes: as many labels of 512 bytes each
+constexpr size_t kMaxExpositionBytes = size_t{4} << 20;  // bytes per response (DESIGN 6)
+constexpr size_t kMaxLabels = 64;                   // per sample: several times what engines use
+constexpr size_t kMaxLineBytes = size_t{32} << 10;  // bytes: as many labels of 512 bytes
 
 enum class ExpositionFormat { kText, kOpenMetrics };
 
-// From the Content-Type header. Whatever is not OpenMetrics is taken for text: many servers say
-// text/plain only, some nothing.
+// Returns the format for a Content-Type header. Anything but OpenMetrics counts as text: many
+// servers send text/plain, and some no header.
 ExpositionFormat ExpositionFormatOf(absl::string_view content_type);
 
 struct ExpositionLabel {
   absl::string_view name;
-  absl::string_view escaped_value;  // as between the quotes on the page
+  absl::string_view escaped_value;  // as written between the quotes
 };
 
-// One line of a page. The texts lie in the page, the span is gone when the call ends.
+// One sample. Its texts point into the page, and its span is valid during the call only.
 struct ExpositionSample {
   absl::string_view name;
   std::span<const ExpositionLabel> labels;
-  double value = 0;  // NaN and infinities too
+  double value = 0;  // may be NaN or infinite
 
-  // Empty where the sample lacks the label: to Prometheus that is the same as an empty one.
+  // Returns "" if the sample lacks the label: Prometheus treats both alike.
   absl::string_view EscapedLabel(absl::string_view label) const;
   std::string Label(absl::string_view label) const;
 };
 
-// \\, \" and \n become what they stand for; any other backslash stands for itself.
+// Replaces \\, \" and \n. Any other backslash stays.
 std::string Unescaped(absl::string_view escaped);
 
-// A sample's value, or a bucket's `le`: decimal, NaN, +Inf, -Inf. Empty for anything else.
+// Parses a sample's value or a bucket's `le`: decimal, NaN, +Inf, -Inf. Returns nullopt otherwise.
 std::optional<double> PageNumber(absl::string_view text);
 
-// Calls `take` for the samples whose whole name is wanted, in the order of the page. Asks
-// `is_wanted` once for neighbours of one name. Time is linear in the page, and nothing is copied.
+// Calls `take` for each sample with a needed name, in order. Calls `is_needed` once per run of
+// samples with the same name. Takes linear time and copies nothing.
 //
-// An error is the page's, whichever names are wanted, and what was taken before it counts for
-// nothing: INVALID_ARGUMENT "line 12: what is wrong". A page that was cut off is one: text ends
-// with a line feed, OpenMetrics with "# EOF". Without that check a 12 that was a 123 would pass.
-// Comments are passed over, and so are timestamps and exemplars once they are seen to be whole.
+// Returns INVALID_ARGUMENT "line 12: what is wrong" for a malformed page, whichever names are
+// needed. The caller must then discard the samples taken. A truncated page is malformed, or a 12
+// that was a 123 would pass: text must end with a line feed, OpenMetrics with "# EOF". Comments are
+// skipped. Timestamps and exemplars are validated and skipped.
 absl::Status ReadPage(absl::string_view page, ExpositionFormat format,
-                      absl::FunctionRef<bool(absl::string_view name)> is_wanted,
+                      absl::FunctionRef<bool(absl::string_view name)> is_needed,
                       absl::FunctionRef<void(const ExpositionSample& sample)> take);
 
 }  // namespace gpuscaler

@@ -1,4 +1,4 @@
-// The reader against a slow one that is plainly right: a regular expression for a line.
+// Compares the parser with a slow but obviously correct one: a regular expression per line.
 #include <cmath>
 #include <random>
 #include <string>
@@ -20,7 +20,7 @@ using re2::RE2;
 
 struct SlowSample {
   std::string name;
-  std::vector<std::pair<std::string, std::string>> labels;  // as escaped on the page
+  std::vector<std::pair<std::string, std::string>> labels;  // still escaped
   double value = 0;
 };
 
@@ -35,7 +35,7 @@ const RE2& NewPattern(const std::string& text) {
   return *new RE2(text, options);
 }
 
-// A label; `name` and `value` are what they may be.
+// Returns the pattern of a label from those of its name and value.
 std::string LabelPattern(const std::string& name, const std::string& value) {
   return absl::StrCat("[ \t]*", name, "[ \t]*=[ \t]*\"", value, "\"[ \t]*");
 }
@@ -107,7 +107,7 @@ void ExpectSame(const SlowSample& want, const ExpositionSample& got) {
   }
 }
 
-// Whether both took it for a page.
+// Returns true if both accept the page.
 bool ExpectBothReadAlike(const std::string& page) {
   const SlowPage want = ReadSlowly(page);
   size_t taken = 0;
@@ -122,7 +122,7 @@ bool ExpectBothReadAlike(const std::string& page) {
   return want.whole;
 }
 
-// Pages of pieces that mean something to a reader, put together at random, then spoilt a little.
+// Generates random pages of valid tokens, with some random corruption.
 class PageMaker {
  public:
   explicit PageMaker(unsigned seed) : engine_(seed) {}
@@ -185,15 +185,15 @@ class PageMaker {
   std::mt19937 engine_;
 };
 
-TEST(PrometheusTextProperty, ReadsEveryPageAsASlowReaderDoes) {
+TEST(PrometheusTextProperty, MatchesTheSlowParserOnEveryPage) {
   constexpr unsigned kPages = 4000;
   unsigned whole = 0;
   for (unsigned seed = 0; seed < kPages && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
     if (ExpectBothReadAlike(PageMaker(seed).Page())) ++whole;
   }
-  EXPECT_GT(whole, kPages / 4) << "broken pages alone prove little";
-  EXPECT_LT(whole, kPages * 3 / 4) << "whole pages alone prove little";
+  EXPECT_GT(whole, kPages / 4) << "too few valid pages";
+  EXPECT_LT(whole, kPages * 3 / 4) << "too few invalid pages";
 }
 
 }  // namespace

@@ -54,14 +54,14 @@ TEST(PrometheusText, ReadsNamesLabelsAndValues) {
                                          "no_blank{a=b} 7", "_x{} 0.5"));
 }
 
-TEST(PrometheusText, ReadsWhatIsNoNumberAndWhatIsInfinite) {
+TEST(PrometheusText, ReadsNanAndInfinity) {
   const Taken taken = TakeAll("a NaN\nb +Inf\nc -Inf\nd Inf\ne -nan\nf infinity\n");
   EXPECT_TRUE(taken.status.ok()) << taken.status;
   EXPECT_THAT(taken.samples,
               ElementsAre("a{} nan", "b{} inf", "c{} -inf", "d{} inf", "e{} nan", "f{} inf"));
 }
 
-TEST(PrometheusText, PassesOverTimestampsAndExemplars) {
+TEST(PrometheusText, SkipsTimestampsAndExemplars) {
   const Taken taken = TakeAll(
       "a 1 1767225600000\n"
       "b{x=\"y\"} 2 -5\n"
@@ -73,7 +73,7 @@ TEST(PrometheusText, PassesOverTimestampsAndExemplars) {
   EXPECT_THAT(taken.samples, ElementsAre("a{} 1", "b{x=y} 2", "c_bucket{le=0.5} 3", "d_total{} 4"));
 }
 
-TEST(PrometheusText, UnescapesALabelsValueWhenAsked) {
+TEST(PrometheusText, UnescapesALabelOnRequest) {
   const Taken taken = TakeAll(
       "a{x=\"\"} 1\n"
       "b{x=\"say \\\"hi\\\"\\n\",y=\"C:\\\\d, } #\"} 2\n"
@@ -83,7 +83,7 @@ TEST(PrometheusText, UnescapesALabelsValueWhenAsked) {
               ElementsAre("a{x=} 1", "b{x=say \"hi\"\n,y=C:\\d, } #} 2", "c{x=\\q} 3"));
 }
 
-TEST(PrometheusText, ALabelThatIsNotThereIsEmpty) {
+TEST(PrometheusText, MissingLabelIsEmpty) {
   const ExpositionLabel labels[] = {{"model", "m\\\\1"}, {"empty", ""}};
   const ExpositionSample sample{.name = "a", .labels = labels};
   EXPECT_EQ(sample.EscapedLabel("model"), "m\\\\1");
@@ -92,7 +92,7 @@ TEST(PrometheusText, ALabelThatIsNotThereIsEmpty) {
   EXPECT_EQ(sample.Label("missing"), "");
 }
 
-TEST(PrometheusText, CarriageReturnsBeforeLineFeedsAreNoText) {
+TEST(PrometheusText, CarriageReturnsBeforeLineFeedsAreIgnored) {
   const Taken text = TakeAll("# TYPE a gauge\r\n\r\na 1\r\nb{x=\"y\"} 2\r\n");
   EXPECT_TRUE(text.status.ok()) << text.status;
   EXPECT_THAT(text.samples, ElementsAre("a{} 1", "b{x=y} 2"));
@@ -100,7 +100,7 @@ TEST(PrometheusText, CarriageReturnsBeforeLineFeedsAreNoText) {
   EXPECT_TRUE(open.status.ok()) << open.status;
 }
 
-TEST(PrometheusText, AsksOnceForNeighboursOfOneNameAndTakesOnlyWhatIsWanted) {
+TEST(PrometheusText, FiltersOncePerRunOfSamplesWithOneName) {
   std::vector<std::string> asked;
   std::vector<std::string> taken;
   const absl::Status status = ReadPage(
@@ -115,16 +115,16 @@ TEST(PrometheusText, AsksOnceForNeighboursOfOneNameAndTakesOnlyWhatIsWanted) {
   EXPECT_THAT(taken, ElementsAre("w{reason=capacity} 1", "w{} 4"));
 }
 
-TEST(PrometheusText, AnEmptyPageHasNoSamples) {
+TEST(PrometheusText, EmptyPageHasNoSamples) {
   EXPECT_TRUE(TakeAll("").status.ok());
   EXPECT_THAT(TakeAll("").samples, IsEmpty());
   EXPECT_TRUE(TakeAll("# EOF\n", ExpositionFormat::kOpenMetrics).status.ok());
 }
 
-TEST(PrometheusText, APageThatIsCutOffIsAnError) {
+TEST(PrometheusText, TruncatedPageIsAnError) {
   constexpr absl::string_view kText = "a 1\nb{x=\"y\"} 123\n";
   for (size_t length = 1; length < kText.size(); ++length) {
-    if (length == 4) continue;  // "a 1\n": text cut between lines is whole, HTTP's length tells
+    if (length == 4) continue;  // "a 1\n" is complete: only Content-Length shows that
     EXPECT_FALSE(TakeAll(kText.substr(0, length)).status.ok()) << kText.substr(0, length);
   }
   constexpr absl::string_view kOpen = "a 1\nb{x=\"y\"} 123\n# EOF\n";
@@ -136,7 +136,7 @@ TEST(PrometheusText, APageThatIsCutOffIsAnError) {
       TakeAll(kOpen.substr(0, kOpen.size() - 1), ExpositionFormat::kOpenMetrics).status.ok());
 }
 
-TEST(PrometheusText, ErrorsNameTheLineAndWhatIsWrong) {
+TEST(PrometheusText, ErrorsNameTheLineAndTheMistake) {
   const struct {
     const char* name;
     std::string page;
@@ -179,7 +179,7 @@ TEST(PrometheusText, ErrorsNameTheLineAndWhatIsWrong) {
   }
 }
 
-TEST(PrometheusText, ABrokenLineOfAMetricThatNobodyWantsIsAnErrorToo) {
+TEST(PrometheusText, MalformedLineOfAnUnwantedMetricIsAnError) {
   const absl::Status status = ReadPage(
       "a 1\nb{ 2\n", ExpositionFormat::kText, [](absl::string_view name) { return name == "a"; },
       [](const ExpositionSample&) {});
@@ -192,19 +192,19 @@ TEST(PrometheusText, NothingFollowsTheEndOfOpenMetrics) {
   EXPECT_TRUE(TakeAll("a 1\n# EOF\nb 2\n").status.ok()) << "a comment of the text format";
 }
 
-TEST(PrometheusText, PagesLinesAndLabelsHaveBounds) {
-  EXPECT_THAT(TakeAll(std::string(kLargestExposition + 1, '\n')).status.message(),
+TEST(PrometheusText, PageLineAndLabelSizesAreLimited) {
+  EXPECT_THAT(TakeAll(std::string(kMaxExpositionBytes + 1, '\n')).status.message(),
               HasSubstr("a page of more than 4194304 bytes"));
-  const std::string long_line = absl::StrCat("a 1\n#", std::string(kLongestLine, 'x'), "\n");
+  const std::string long_line = absl::StrCat("a 1\n#", std::string(kMaxLineBytes, 'x'), "\n");
   EXPECT_THAT(TakeAll(long_line).status.message(), HasSubstr("line 2: more than 32768 bytes"));
   std::string labels = "x=\"y\"";
-  for (size_t i = 1; i < kMostLabels; ++i) absl::StrAppend(&labels, ",x=\"y\"");
+  for (size_t i = 1; i < kMaxLabels; ++i) absl::StrAppend(&labels, ",x=\"y\"");
   EXPECT_TRUE(TakeAll(absl::StrCat("a{", labels, "} 1\n")).status.ok());
   EXPECT_THAT(TakeAll(absl::StrCat("a{", labels, ",x=\"y\"} 1\n")).status.message(),
               HasSubstr("line 1: a sample with more than 64 labels"));
 }
 
-TEST(PrometheusText, TheContentTypeTellsTheFormat) {
+TEST(PrometheusText, ContentTypeSelectsTheFormat) {
   EXPECT_EQ(ExpositionFormatOf("application/openmetrics-text; version=1.0.0; charset=utf-8"),
             ExpositionFormat::kOpenMetrics);
   EXPECT_EQ(ExpositionFormatOf(" Application/OpenMetrics-Text"), ExpositionFormat::kOpenMetrics);

@@ -14,7 +14,7 @@ bool IsBlank(char c) { return c == ' ' || c == '\t'; }
 
 enum Place : unsigned char { kLabelStart = 1, kLabelPart = 2, kNameStart = 4, kNamePart = 8 };
 
-// Where a character may stand: a metric's name may have colons, a label's none.
+// The places where each character is allowed. Metric names may have colons, label names may not.
 constexpr std::array<unsigned char, 256> Places() {
   std::array<unsigned char, 256> places = {};
   constexpr unsigned char kAnywhere = kLabelStart | kLabelPart | kNameStart | kNamePart;
@@ -27,9 +27,9 @@ constexpr std::array<unsigned char, 256> Places() {
 }
 constexpr std::array<unsigned char, 256> kPlaces = Places();
 
-// One line, read from left to right. Each step says what is wrong where it cannot go on, and never
-// what stands there: a name that a tenant chose may lead to somebody else's page, and whoever reads
-// KEDA's events reads the error.
+// Parses one line from left to right. Errors name the expected token and its position, and never
+// repeat the input: a tenant's URL may point at another server's data, and KEDA's events show the
+// error.
 class SampleLine {
  public:
   explicit SampleLine(absl::string_view line)
@@ -53,21 +53,21 @@ class SampleLine {
     *name = Word(kNameStart, kNamePart);
     if (!name->empty() && (at_ == end_ || IsBlank(*at_) || *at_ == '{')) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        absl::StrCat("name of a metric expected ", Where(from),
+        absl::StrCat("name of a metric expected ", Position(from),
                      from != end_ && *from == '<' ? ", where HTML begins" : ""));
   }
 
-  // A word whose characters may stand there. Empty: none begins here.
+  // Consumes a word of characters that are allowed there. Returns "" if none begins here.
   absl::string_view Word(Place start, Place part) {
     const char* const from = at_;
-    if (at_ != end_ && CanBe(start)) {
+    if (at_ != end_ && IsAllowed(start)) {
       do ++at_;
-      while (at_ != end_ && CanBe(part));
+      while (at_ != end_ && IsAllowed(part));
     }
     return {from, static_cast<size_t>(at_ - from)};
   }
 
-  // What is between braces, if any are there.
+  // Consumes labels in braces, if any.
   absl::Status Labels(SampleLabels& labels, size_t* count) {
     *count = 0;
     SkipBlanks();
@@ -77,18 +77,18 @@ class SampleLine {
       if (Skip('}')) return absl::OkStatus();
       if (*count == labels.size()) {
         return absl::InvalidArgumentError(
-            absl::StrCat("a sample with more than ", kMostLabels, " labels"));
+            absl::StrCat("a sample with more than ", kMaxLabels, " labels"));
       }
       RETURN_IF_ERROR(Label(labels[(*count)++]));
       SkipBlanks();
       if (!Skip(',') && (at_ == end_ || *at_ != '}')) {
         return absl::InvalidArgumentError(
-            absl::StrCat("labels without an end: \",\" or \"}\" expected ", Where(at_)));
+            absl::StrCat("labels without an end: \",\" or \"}\" expected ", Position(at_)));
       }
     }
   }
 
-  // Blanks do not have to stand before it: `{a="b"}1` is what Prometheus reads too.
+  // No blank is required before it: Prometheus accepts `{a="b"}1` too.
   absl::Status Number(absl::string_view what, double* number) {
     SkipBlanks();
     const char* const from = at_;
@@ -96,13 +96,13 @@ class SampleLine {
     const absl::string_view text(from, static_cast<size_t>(at_ - from));
     const std::optional<double> parsed = PageNumber(text);
     if (!parsed.has_value()) {
-      return absl::InvalidArgumentError(absl::StrCat(what, " expected ", Where(from)));
+      return absl::InvalidArgumentError(absl::StrCat(what, " expected ", Position(from)));
     }
     *number = *parsed;
     return absl::OkStatus();
   }
 
-  // Timestamp and exemplar: neither changes what the sample says.
+  // Validates timestamp and exemplar. Neither changes the value.
   absl::Status Tail(SampleLabels& scratch) {
     double ignored = 0;
     size_t count = 0;
@@ -117,14 +117,16 @@ class SampleLine {
       if (HasText()) RETURN_IF_ERROR(Number("timestamp of the exemplar", &ignored));
     }
     if (!HasText()) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat("end of the line expected ", Where(at_)));
+    return absl::InvalidArgumentError(absl::StrCat("end of the line expected ", Position(at_)));
   }
 
   bool HasText() {
     SkipBlanks();
     return at_ != end_;
   }
-  bool CanBe(Place place) const { return (kPlaces[static_cast<unsigned char>(*at_)] & place) != 0; }
+  bool IsAllowed(Place place) const {
+    return (kPlaces[static_cast<unsigned char>(*at_)] & place) != 0;
+  }
   void SkipBlanks() {
     while (at_ != end_ && IsBlank(*at_)) ++at_;
   }
@@ -133,28 +135,28 @@ class SampleLine {
     ++at_;
     return true;
   }
-  std::string Where(const char* at) const {
+  std::string Position(const char* at) const {
     return at == end_ ? "at the end" : absl::StrCat("at character ", at - begin_ + 1);
   }
 
   absl::Status Label(ExpositionLabel& label) {
     label.name = Word(kLabelStart, kLabelPart);
     if (label.name.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat("name of a label expected ", Where(at_)));
+      return absl::InvalidArgumentError(absl::StrCat("name of a label expected ", Position(at_)));
     }
     SkipBlanks();
     const bool assigned = Skip('=');
     SkipBlanks();
     if (!assigned || !Skip('"')) {
       return absl::InvalidArgumentError(
-          absl::StrCat("=\"value\" of a label expected ", Where(at_)));
+          absl::StrCat("=\"value\" of a label expected ", Position(at_)));
     }
     const char* const from = at_;
     while (at_ != end_ && *at_ != '"') at_ += *at_ == '\\' && end_ - at_ > 1 ? 2 : 1;
     label.escaped_value = {from, static_cast<size_t>(at_ - from)};
     if (Skip('"')) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        absl::StrCat("value of a label without closing quote ", Where(from - 1)));
+        absl::StrCat("value of a label without closing quote ", Position(from - 1)));
   }
 
   const char* const begin_;

@@ -1,5 +1,5 @@
-// The line of a page that has a sample: name{label="value"} number, then perhaps a timestamp, and
-// in OpenMetrics an exemplar: # {label="value"} number timestamp.
+// Parses a sample line: name{label="value"} number, then optionally a timestamp, and in OpenMetrics
+// an exemplar: # {label="value"} number timestamp.
 #pragma once
 
 #include <array>
@@ -10,10 +10,10 @@
 
 namespace gpuscaler {
 
-using SampleLabels = std::array<ExpositionLabel, kMostLabels>;
+using SampleLabels = std::array<ExpositionLabel, kMaxLabels>;
 
-// The sample's labels are in `labels`; `scratch` is for what is only looked at. INVALID_ARGUMENT
-// says what is wrong.
+// Returns the sample with its labels in `labels`. `scratch` is for labels that are only validated.
+// INVALID_ARGUMENT names the mistake.
 absl::StatusOr<ExpositionSample> ReadSampleLine(absl::string_view line, SampleLabels& labels,
                                                 SampleLabels& scratch);
 

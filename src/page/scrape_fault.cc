@@ -23,7 +23,7 @@ std::string CertificateFault(absl::string_view detail) {
   return absl::StrCat("its certificate: ", PlainWords(detail));
 }
 
-// A stranger wrote it: what is no host is not repeated.
+// The redirect comes from an untrusted server, so only a valid host is repeated.
 std::string TargetOf(absl::string_view redirect_url) {
   const auto target = ParseHttpEndpoint(redirect_url);
   return target.ok() ? target->host : "elsewhere";
@@ -59,7 +59,7 @@ absl::Status TransferFault(CURLcode code, int os_error, absl::string_view detail
   }
 }
 
-absl::Status AnswerFault(long http_status, absl::string_view redirect_url) {
+absl::Status HttpStatusFault(long http_status, absl::string_view redirect_url) {
   const std::string answer = absl::StrCat("it answers HTTP ", http_status);
   if (!redirect_url.empty()) {
     return WrongServer(

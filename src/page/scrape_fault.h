@@ -1,4 +1,4 @@
-// Why there is no page, in the words of who runs the server and not of libcurl.
+// Errors of a scrape, described from the server's side instead of libcurl's.
 #pragma once
 
 #include <curl/curl.h>
@@ -10,16 +10,17 @@
 
 namespace gpuscaler {
 
-// Of a transfer that did not end well. `os_error`: errno of the connection, 0: none; `detail`:
-// libcurl's own text, of which certificates need the most.
-//   UNAVAILABLE          refused, broken off, cut off: it may be there the next time
-//   FAILED_PRECONDITION  its certificate, or no HTTP at all: it will not be
+// Returns the error of a failed transfer. `os_error`: errno of the connection, or 0. `detail`:
+// libcurl's own text, needed mostly for certificates.
+//   UNAVAILABLE          refused, broken or truncated: the next attempt may succeed
+//   FAILED_PRECONDITION  bad certificate, or no HTTP at all: the next attempt will fail
 //   INVALID_ARGUMENT     our side: the CA is no certificate, or ours cannot be used
 absl::Status TransferFault(CURLcode code, int os_error, absl::string_view detail);
 
-// Of an answer other than 200. UNAVAILABLE for 429 and 5xx: loading, overloaded; NOT_FOUND for 404;
-// UNAUTHENTICATED for 401 and 403; FAILED_PRECONDITION for the rest. Redirects are not followed:
-// `redirect_url`, or nothing, is where one led to, and its host is named.
-absl::Status AnswerFault(long http_status, absl::string_view redirect_url);
+// Returns the error for an HTTP status other than 200: UNAVAILABLE for 429 and 5xx (loading,
+// overloaded), NOT_FOUND for 404, UNAUTHENTICATED for 401 and 403, FAILED_PRECONDITION otherwise.
+// Redirects are not followed. `redirect_url` is the target of a redirect, or empty; the error names
+// its host.
+absl::Status HttpStatusFault(long http_status, absl::string_view redirect_url);
 
 }  // namespace gpuscaler

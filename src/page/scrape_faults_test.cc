@@ -1,4 +1,4 @@
-// Servers that answer with no page, too much, too slowly or not at all.
+// Servers that respond with errors, with too much data, too slowly or not at all.
 #include <unistd.h>
 
 #include <string>
@@ -14,7 +14,7 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-TEST(ScrapeFaults, FaultNamesPlaceAndAddress) {
+TEST(ScrapeFaults, ErrorNamesPlaceAndAddress) {
   ScrapeRequest request = RequestTo(1);
   request.host = "llm.team-a.svc";
   const absl::Status refused = FetchOnce(request).status();
@@ -29,7 +29,7 @@ struct Hostile {
   const char* want;
 };
 
-TEST(ScrapeFaults, AnswersThatAreNoPageAreFaultsInPlainWords) {
+TEST(ScrapeFaults, ErrorResponsesAreDescribedPlainly) {
   const Hostile table[] = {
       {"nothing", "", absl::StatusCode::kUnavailable, "closed the connection without an answer"},
       {"garbage",
@@ -58,14 +58,14 @@ TEST(ScrapeFaults, AnswersThatAreNoPageAreFaultsInPlainWords) {
        absl::StatusCode::kFailedPrecondition, "its headers are larger than 65536 bytes"},
   };
   for (const auto& [name, says, code, want] : table) {
-    const absl::Status fault = FaultOf(SayingAndClosing(says));
+    const absl::Status fault = FaultOf(SendingAndClosing(says));
     EXPECT_EQ(fault.code(), code) << name << ": " << fault;
     EXPECT_THAT(MessageOf(fault), HasSubstr(want)) << name;
     EXPECT_THAT(MessageOf(fault), StartsWith("127.0.0.1:")) << name;
   }
 }
 
-TEST(ScrapeFaults, SilenceEndsWithThePatienceAndSaysWhatWasMissing) {
+TEST(ScrapeFaults, TimeoutNamesTheMissingPhase) {
   const std::pair<std::string, const char*> table[] = {
       {"", "no answer within 1s"},
       {"HTTP/1.1 2", "no answer within 1s"},
@@ -79,7 +79,7 @@ TEST(ScrapeFaults, SilenceEndsWithThePatienceAndSaysWhatWasMissing) {
   }
 }
 
-TEST(ScrapeFaults, ServerThatDripsIsNotWaitedForLongerThanOneThatHangs) {
+TEST(ScrapeFaults, SlowServerTimesOutLikeAHungOne) {
   const absl::Status late = FaultOf(
       [](TestHttpConnection& connection) {
         connection.Send("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n");
@@ -89,7 +89,7 @@ TEST(ScrapeFaults, ServerThatDripsIsNotWaitedForLongerThanOneThatHangs) {
   EXPECT_EQ(late.code(), absl::StatusCode::kDeadlineExceeded) << late;
 }
 
-TEST(ScrapeFaults, EndlessBodyEndsAtTheLargestPage) {
+TEST(ScrapeFaults, EndlessBodyEndsAtTheSizeLimit) {
   const absl::Status fault = FaultOf([](TestHttpConnection& connection) {
     const std::string megabyte(size_t{1} << 20, 'x');
     connection.Send("HTTP/1.1 200 OK\r\n\r\n");
@@ -100,12 +100,12 @@ TEST(ScrapeFaults, EndlessBodyEndsAtTheLargestPage) {
   EXPECT_THAT(MessageOf(fault), HasSubstr("its page is larger than 4 MiB"));
 }
 
-TEST(ScrapeFaults, LargestPageStillComes) {
+TEST(ScrapeFaults, LargestAllowedPageIsReturned) {
   const TestHttpServer server(
-      Serving([](absl::string_view) { return Answer(std::string(kLargestExposition, 'x')); }));
+      Serving([](absl::string_view) { return Answer(std::string(kMaxExpositionBytes, 'x')); }));
   const auto page = FetchOnce(RequestTo(server.port()));
   ASSERT_TRUE(page.ok()) << page.status();
-  EXPECT_EQ(page->body.size(), kLargestExposition);
+  EXPECT_EQ(page->body.size(), kMaxExpositionBytes);
 }
 
 }  // namespace

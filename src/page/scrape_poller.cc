@@ -19,10 +19,10 @@ ScrapePoller::~ScrapePoller() = default;
 void ScrapePoller::Poll(const std::set<std::shared_ptr<PolledTarget>>& targets) {
   {
     MutexLock lock(mutex_);
-    std::erase_if(ids_, [&](const auto& known) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      if (targets.contains(known.first)) return false;
-      schedule_.Remove(known.second);
-      targets_.erase(known.second);
+    std::erase_if(ids_, [&](const auto& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      if (targets.contains(entry.first)) return false;
+      schedule_.Remove(entry.second);
+      targets_.erase(entry.second);
       return true;
     });
     for (const std::shared_ptr<PolledTarget>& target : targets) {
@@ -45,7 +45,7 @@ void ScrapePoller::StartDue() {
     }
     next = schedule_.NextDue();
   }
-  for (const auto& [id, target] : due) Fetch(id, target, target->First());
+  for (const auto& [id, target] : due) Fetch(id, target, target->FirstRequest());
   starting_.WakeIn(next - real_.Now());
 }
 

@@ -1,4 +1,4 @@
-// Polls pages of metrics: each target again and again, all of them concurrently.
+// Polls metrics endpoints: each target once per interval, all of them concurrently.
 #pragma once
 
 #include <map>
@@ -18,33 +18,33 @@
 
 namespace gpuscaler {
 
-// What is polled, and what becomes of the pages. The poller calls one function of it at a time.
+// A polled target and the consumer of its responses. The poller calls one function at a time.
 class PolledTarget {
  public:
   virtual ~PolledTarget() = default;
 
-  // For whom it is read: where some have to wait, tenants take turns.
+  // Returns the tenant of the target. If targets have to wait, tenants take turns.
   virtual std::string Tenant() = 0;
 
-  // What to ask for now that its turn has come.
-  virtual ScrapeRequest First() = 0;
+  // Returns the first request of a poll.
+  virtual ScrapeRequest FirstRequest() = 0;
 
-  // What came of it, and when. What to ask for besides, at once; nothing: that was all for now. On
-  // the thread on which all pages come: must not block.
+  // Takes a response that arrived at `at`. Returns another request of this poll, which is sent at
+  // once, or nullopt to end the poll. Must not block: all responses come on one thread.
   virtual std::optional<ScrapeRequest> Take(absl::Time at, const absl::StatusOr<Page>& page) = 0;
 };
 
 // Thread-safe.
 class ScrapePoller {
  public:
-  // `name` is what `top -H` shows. `clock`, which outlives it, says when pages came; real time when
-  // they are asked for.
+  // `name` is shown by `top -H`. `clock` must outlive the poller and dates the responses. Polls are
+  // scheduled by real time.
   ScrapePoller(const std::string& name, const Clock& clock, absl::Duration interval,
                const FetchLimits& limits = {});
-  ~ScrapePoller();  // at once: what is on its way is given up
+  ~ScrapePoller();  // cancels requests in flight and returns at once
 
-  // These are polled from now on: new ones at once, those that were polled before go on. Of others
-  // what is on its way may still be taken.
+  // Polls exactly `targets` from now on. New ones are polled at once, the others continue. A
+  // response of a removed target that is in flight may still be taken.
   void Poll(const std::set<std::shared_ptr<PolledTarget>>& targets);
 
  private:
@@ -60,7 +60,7 @@ class ScrapePoller {
   std::map<PollSchedule::Id, std::shared_ptr<PolledTarget>> targets_ ABSL_GUARDED_BY(mutex_);
   PollSchedule::Id next_id_ ABSL_GUARDED_BY(mutex_) = 0;
   MetricsFetcher fetcher_;
-  PeriodicThread starting_;  // ends first, then the fetcher: nothing is taken any more
+  PeriodicThread starting_;  // destroyed first, then the fetcher: no more responses are taken
 };
 
 }  // namespace gpuscaler

@@ -6,9 +6,9 @@
 namespace gpuscaler {
 
 std::string ScrapeRequest::Place() const {
-  const std::string figures = IpAddressText(address);
+  const std::string ip = IpAddressText(address);
   const std::string place = absl::StrCat(HostAndPort(host, port), path.substr(0, path.find('?')));
-  return host == figures ? place : absl::StrCat(place, " (", figures, ")");
+  return host == ip ? place : absl::StrCat(place, " (", ip, ")");
 }
 
 }  // namespace gpuscaler

@@ -1,4 +1,4 @@
-// One page of metrics: where it is asked for, and what comes back.
+// A request for one metrics exposition, and its response.
 #pragma once
 
 #include <string>
@@ -8,20 +8,20 @@
 
 namespace gpuscaler {
 
-// Equal requests have equal answers.
+// Equal requests have equal responses.
 struct ScrapeRequest {
   bool tls = false;
-  std::string host;  // of the Host header and the certificate: a name, or an address in figures
+  std::string host;  // in the Host header and the certificate: a name or an IP address
   int port = 80;
-  std::string path = "/metrics";  // with its query
-  IpAddress address;         // what is connected to, and nothing else, whatever `host` resolves to
-  std::string bearer_token;  // secret; empty: none
-  std::string login;         // secret, "user:password" of basic auth; empty: none
-  std::string ca_pem;        // who signs its certificate; empty: the system's authorities
-  std::string cert_pem;      // our own certificate; empty: none
-  std::string key_pem;       // secret; of cert_pem
+  std::string path = "/metrics";  // including its query
+  IpAddress address;              // the only address to connect to, whatever `host` resolves to
+  std::string bearer_token;       // secret; empty: none
+  std::string login;              // secret, "user:password" of basic auth; empty: none
+  std::string ca_pem;    // authority of the server's certificate; empty: the system's authorities
+  std::string cert_pem;  // client certificate; empty: none
+  std::string key_pem;   // secret; private key of cert_pem
 
-  // For people: "llm.team-a.svc:8000/metrics (10.1.2.3)", without query and secrets.
+  // Returns "llm.team-a.svc:8000/metrics (10.1.2.3)" for messages, without query and secrets.
   std::string Place() const;
 
   friend auto operator<=>(const ScrapeRequest&, const ScrapeRequest&) = default;

@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(PageTls, TlsIsVerifiedByTheCaThatIsGiven) {
+TEST(PageTls, CertificateIsVerifiedByTheConfiguredCa) {
   const TestCa ca("our CA");
   const TestPair pair = ca.Issue("engine");
   const TestHttpServer server(Serving([](absl::string_view) { return Answer("safe"); }), &pair);
@@ -26,7 +26,7 @@ TEST(PageTls, TlsIsVerifiedByTheCaThatIsGiven) {
   EXPECT_EQ(page->body, "safe");
 }
 
-TEST(PageTls, OwnCertificateIsShownToAServerThatWantsOne) {
+TEST(PageTls, ClientCertificateIsSentOnRequest) {
   const TestCa ca("our CA");
   const TestPair pair = ca.Issue("engine");
   const TestPair own = ca.Issue("scaler");
@@ -70,8 +70,8 @@ TEST(PageTls, WrongCertificatesAreRefused) {
   EXPECT_EQ(fault(good, "localhost", "no PEM").code(), absl::StatusCode::kInvalidArgument);
 }
 
-// KeyUpdates without end shall not keep it from other transfers.
-TEST(PageTls, ReadOfOpenSslReturnsAfterEachMessageOfTls) {
+// Endless KeyUpdates must not block other transfers.
+TEST(PageTls, OpenSslReadReturnsAfterEachTlsMessage) {
   const TestCa ca("our CA");
   const TestPair pair = ca.Issue("engine");
   const TestHttpServer server(Serving([](absl::string_view) { return Answer("safe"); }), &pair);
@@ -96,12 +96,12 @@ TEST(PageTls, ReadOfOpenSslReturnsAfterEachMessageOfTls) {
   EXPECT_EQ(*mode & SSL_MODE_AUTO_RETRY, 0);
 }
 
-TEST(PageTls, HttpAtAPortOfHttpsAndTheOtherWayRoundAreFaults) {
+TEST(PageTls, HttpOnHttpsPortAndViceVersaAreErrors) {
   const TestCa ca("our CA");
   const TestPair pair = ca.Issue("engine");
   const TestHttpServer tls(Serving([](absl::string_view) { return Answer(""); }), &pair);
   EXPECT_FALSE(FetchOnce(RequestTo(tls.port())).ok());
-  const TestHttpServer plain(SayingAndClosing("HTTP/1.1 400 Bad Request\r\n\r\n"));
+  const TestHttpServer plain(SendingAndClosing("HTTP/1.1 400 Bad Request\r\n\r\n"));
   ScrapeRequest request = RequestTo(plain.port());
   request.tls = true;
   EXPECT_EQ(FetchOnce(request, absl::Milliseconds(200)).status().code(),

@@ -14,11 +14,11 @@
 namespace gpuscaler {
 namespace {
 
-constexpr size_t kMostHeaderBytes = size_t{64} << 10;  // of all headers: engines send some hundred
+constexpr size_t kMaxHeaderBytes = size_t{64} << 10;  // in total; engines send a few hundred
 
 absl::Status TooLarge() {
   return absl::ResourceExhaustedError(
-      absl::StrCat("its page is larger than ", kLargestExposition >> 20, " MiB"));
+      absl::StrCat("its page is larger than ", kMaxExpositionBytes >> 20, " MiB"));
 }
 
 bool IsVisible(absl::string_view text) { return std::ranges::all_of(text, absl::ascii_isgraph); }
@@ -39,8 +39,8 @@ ScrapeTransfer::ScrapeTransfer(ScrapeRequest request, const MemoryBudget& budget
 }
 
 absl::Status ScrapeTransfer::Ready() const {
-  if (!easy_.status().ok()) return At(easy_.status());
-  return refused_.ok() ? refused_ : At(refused_);
+  if (!easy_.status().ok()) return WithPlace(easy_.status());
+  return aborted_.ok() ? aborted_ : WithPlace(aborted_);
 }
 
 void ScrapeTransfer::SetUp() {
@@ -50,8 +50,8 @@ void ScrapeTransfer::SetUp() {
   easy_.Set(CURLOPT_FOLLOWLOCATION, 0L);
   easy_.Set(CURLOPT_PATH_AS_IS, 1L);
   easy_.Set(CURLOPT_NETRC, long{CURL_NETRC_IGNORED});
-  easy_.Set(CURLOPT_TIMEOUT_MS, 0L);  // the fetcher's own: a busy thread must not count as one
-  easy_.Set(CURLOPT_MAXFILESIZE_LARGE, long{kLargestExposition});
+  easy_.Set(CURLOPT_TIMEOUT_MS, 0L);  // MetricsFetcher's: a busy thread must cause no timeout
+  easy_.Set(CURLOPT_MAXFILESIZE_LARGE, long{kMaxExpositionBytes});
   easy_.Set(CURLOPT_ERRORBUFFER, detail_);
   easy_.Set(CURLOPT_HEADERFUNCTION, &ScrapeTransfer::OnHeader);
   easy_.Set(CURLOPT_HEADERDATA, this);
@@ -63,7 +63,7 @@ void ScrapeTransfer::SetUp() {
     if (IsVisible(request_.bearer_token)) {
       headers_.Add(absl::StrCat("Authorization: Bearer ", request_.bearer_token));
     } else {
-      Refuse(absl::InvalidArgumentError("the bearer token has spaces or control characters"));
+      Abort(absl::InvalidArgumentError("the bearer token has spaces or control characters"));
     }
   }
   if (!request_.login.empty()) {
@@ -74,18 +74,18 @@ void ScrapeTransfer::SetUp() {
 
 absl::StatusOr<Page> ScrapeTransfer::Result(CURLcode code) {
   if (!Ready().ok()) return Ready();
-  if (!connection_.refused().ok()) return At(connection_.refused());
-  if (code == CURLE_FILESIZE_EXCEEDED) return At(TooLarge());
+  if (!connection_.refused().ok()) return WithPlace(connection_.refused());
+  if (code == CURLE_FILESIZE_EXCEEDED) return WithPlace(TooLarge());
   if (code != CURLE_OK) {
     const auto os_error = static_cast<int>(easy_.Info(CURLINFO_OS_ERRNO, 0L));
-    return At(TransferFault(code, os_error, detail_));
+    return WithPlace(TransferFault(code, os_error, detail_));
   }
   constexpr const char* kNone = nullptr;
   const char* const redirect = easy_.Info(CURLINFO_REDIRECT_URL, kNone);
   const char* const content_type = easy_.Info(CURLINFO_CONTENT_TYPE, kNone);
   const long http_status = easy_.Info(CURLINFO_RESPONSE_CODE, 0L);
   if (http_status != 200) {
-    return At(AnswerFault(http_status, redirect == nullptr ? "" : redirect));
+    return WithPlace(HttpStatusFault(http_status, redirect == nullptr ? "" : redirect));
   }
   return Page{.format = ExpositionFormatOf(content_type == nullptr ? "" : content_type),
               .body = std::move(body_)};
@@ -93,35 +93,35 @@ absl::StatusOr<Page> ScrapeTransfer::Result(CURLcode code) {
 
 absl::Status ScrapeTransfer::TimedOut(absl::Duration after) const {
   const auto connected = easy_.Info(CURLINFO_CONNECT_TIME_T, curl_off_t{0});
-  const auto asked = easy_.Info(CURLINFO_PRETRANSFER_TIME_T, curl_off_t{0});
+  const auto sent = easy_.Info(CURLINFO_PRETRANSFER_TIME_T, curl_off_t{0});
   const char* const missing = header_bytes_ > 0 ? "its answer did not end"
-                              : asked > 0       ? "no answer"
+                              : sent > 0        ? "no answer"
                               : connected > 0   ? "no TLS handshake"
                                                 : "no connection";
-  return At(
+  return WithPlace(
       absl::DeadlineExceededError(absl::StrCat(missing, " within ", absl::FormatDuration(after))));
 }
 
 size_t ScrapeTransfer::TakeHeader(absl::string_view line) {
   header_bytes_ += line.size();
-  if (header_bytes_ > kMostHeaderBytes) {
-    return Refuse(absl::FailedPreconditionError(
-        absl::StrCat("its headers are larger than ", kMostHeaderBytes, " bytes")));
+  if (header_bytes_ > kMaxHeaderBytes) {
+    return Abort(absl::FailedPreconditionError(
+        absl::StrCat("its headers are larger than ", kMaxHeaderBytes, " bytes")));
   }
   const std::string header = absl::AsciiStrToLower(line);
   if (absl::StartsWith(header, "content-encoding:") && !absl::StrContains(header, "identity")) {
-    return Refuse(absl::FailedPreconditionError("its page is compressed, unasked"));
+    return Abort(absl::FailedPreconditionError("its page is compressed, unasked"));
   }
   return line.size();
 }
 
 size_t ScrapeTransfer::TakeBody(absl::string_view bytes) {
   const size_t size = body_.size() + bytes.size();
-  if (size > kLargestExposition) return Refuse(TooLarge());
+  if (size > kMaxExpositionBytes) return Abort(TooLarge());
   if (size > body_.capacity()) {
-    const size_t capacity = std::min(kLargestExposition, std::max(size, 2 * body_.capacity()));
+    const size_t capacity = std::min(kMaxExpositionBytes, std::max(size, 2 * body_.capacity()));
     if (!memory_.Resize(capacity)) {
-      return Refuse(absl::ResourceExhaustedError("too many large pages at once: no memory for it"));
+      return Abort(absl::ResourceExhaustedError("too many large pages at once: no memory for it"));
     }
     body_.reserve(capacity);
   }
@@ -129,12 +129,12 @@ size_t ScrapeTransfer::TakeBody(absl::string_view bytes) {
   return bytes.size();
 }
 
-size_t ScrapeTransfer::Refuse(absl::Status fault) {
-  if (refused_.ok()) refused_ = std::move(fault);
-  return 0;  // fewer than there are: libcurl ends the transfer
+size_t ScrapeTransfer::Abort(absl::Status fault) {
+  if (aborted_.ok()) aborted_ = std::move(fault);
+  return 0;  // fewer than received: libcurl aborts the transfer
 }
 
-absl::Status ScrapeTransfer::At(const absl::Status& fault) const {
+absl::Status ScrapeTransfer::WithPlace(const absl::Status& fault) const {
   return {fault.code(), absl::StrCat(request_.Place(), ": ", fault.message())};
 }
 

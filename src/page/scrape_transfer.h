@@ -1,9 +1,8 @@
-// One GET on its way: what libcurl is told and what it hands on.
+// One GET request: its libcurl options and its response.
 #pragma once
 
 #include <curl/curl.h>
 
-#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -16,33 +15,28 @@
 
 namespace gpuscaler {
 
-// A body has this much for itself, and shares LargeBodies beyond: engines' pages are some ten KiB.
+// Each body has this much memory of its own and shares LargeBodies beyond. Engines' expositions are
+// some ten KiB.
 inline constexpr size_t kSmallBody = size_t{128} << 10;
 
-// Whose page it is, and who answers for the memory that it takes.
-struct MemoryBudget {
-  std::string tenant;
-  std::shared_ptr<LargeBodies> large_bodies;
-};
-
-// Not thread-safe; all of it happens on the thread that drives the handle.
+// Not thread-safe: used on the thread that drives the handle.
 class ScrapeTransfer {
  public:
   ScrapeTransfer(ScrapeRequest request, const MemoryBudget& budget);
   ScrapeTransfer(const ScrapeTransfer&) = delete;
   ScrapeTransfer& operator=(const ScrapeTransfer&) = delete;
 
-  // Knows all of the request: which protocols, where to, what with, how much at most.
+  // Returns a handle with all options set: protocols, address, credentials, limits.
   CURL* handle() const { return easy_.get(); }
   CurlEasy& easy() { return easy_; }
 
-  // Not OK: it cannot be asked for, and why.
+  // Returns why the request cannot be sent, or OK.
   absl::Status Ready() const;
 
-  // What has become of it, once libcurl says that it has ended. A fault begins with the place.
+  // Returns the response after libcurl ended the transfer. An error begins with the place.
   absl::StatusOr<Page> Result(CURLcode code);
 
-  // What was missing when time was up: DEADLINE_EXCEEDED.
+  // Returns DEADLINE_EXCEEDED with the phase that did not end in time.
   absl::Status TimedOut(absl::Duration after) const;
 
  private:
@@ -51,8 +45,8 @@ class ScrapeTransfer {
   size_t TakeHeader(absl::string_view line);
   size_t TakeBody(absl::string_view bytes);
 
-  size_t Refuse(absl::Status fault);
-  absl::Status At(const absl::Status& fault) const;  // with the place before it
+  size_t Abort(absl::Status fault);
+  absl::Status WithPlace(const absl::Status& fault) const;  // prefixed with the place
 
   static size_t OnHeader(char* bytes, size_t one, size_t count, void* transfer);
   static size_t OnBody(char* bytes, size_t one, size_t count, void* transfer);
@@ -64,9 +58,9 @@ class ScrapeTransfer {
   CurlConnection connection_;
   char detail_[CURL_ERROR_SIZE] = "";
   size_t header_bytes_ = 0;
-  LargeBody memory_;  // of body_
+  LargeBody memory_;  // accounts for body_
   std::string body_;
-  absl::Status refused_;  // why we ended it ourselves
+  absl::Status aborted_;  // why this object aborted the transfer
 };
 
 }  // namespace gpuscaler

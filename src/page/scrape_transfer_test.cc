@@ -10,7 +10,7 @@
 namespace gpuscaler {
 namespace {
 
-// The second wall: what libcurl would do if the first, CURLOPT_CONNECT_TO, were not there.
+// Returns the error of a fetch without the first protection, CURLOPT_CONNECT_TO.
 absl::Status FaultWithout(const ScrapeRequest& request, const std::string& connect_to) {
   ScrapeTransfer transfer(request, {.large_bodies = std::make_shared<LargeBodies>()});
   CurlList list;
@@ -19,7 +19,7 @@ absl::Status FaultWithout(const ScrapeRequest& request, const std::string& conne
   return transfer.Result(Curl().easy_perform(transfer.handle())).status();
 }
 
-TEST(ScrapeTransfer, NameThatResolvesToAnotherAddressIsNotConnectedTo) {
+TEST(ScrapeTransfer, HostThatResolvesToAnotherAddressIsRefused) {
   const TestHttpServer server(Serving([](absl::string_view) { return Answer("stolen"); }));
   const ScrapeRequest request = {
       .host = "localhost", .port = server.port(), .address = *ParseIpAddress("127.0.0.2")};
@@ -28,7 +28,7 @@ TEST(ScrapeTransfer, NameThatResolvesToAnotherAddressIsNotConnectedTo) {
   EXPECT_EQ(server.connections(), 0);
 }
 
-TEST(ScrapeTransfer, NoOtherAddressOrPortIsConnectedTo) {
+TEST(ScrapeTransfer, OtherAddressOrPortIsRefused) {
   const TestHttpServer server(Serving([](absl::string_view) { return Answer("stolen"); }), nullptr,
                               "0.0.0.0");
   ScrapeRequest request = {.host = "llm", .port = 1, .address = *ParseIpAddress("127.0.0.1")};
@@ -41,7 +41,7 @@ TEST(ScrapeTransfer, NoOtherAddressOrPortIsConnectedTo) {
   EXPECT_TRUE(FaultWithout(request, other_port).ok());
 }
 
-TEST(ScrapeTransfer, Ipv4AddressIsNotTakenForTheIpv6OneThatEndsWithIt) {
+TEST(ScrapeTransfer, Ipv4AddressDiffersFromIpv6WithTheSameEnd) {
   const TestHttpServer server(Serving([](absl::string_view) { return Answer("stolen"); }));
   const ScrapeRequest request = {
       .host = "llm", .port = server.port(), .address = *ParseIpAddress("64:ff9b::127.0.0.1")};
@@ -49,8 +49,8 @@ TEST(ScrapeTransfer, Ipv4AddressIsNotTakenForTheIpv6OneThatEndsWithIt) {
   EXPECT_EQ(fault.code(), absl::StatusCode::kPermissionDenied) << fault;
 }
 
-// A CA that libcurl does not take would leave the system's authorities.
-TEST(ScrapeTransfer, AnOptionThatLibcurlDoesNotTakeLetsNothingBeAskedFor) {
+// If libcurl refused the CA option, the system's authorities would stay in effect.
+TEST(ScrapeTransfer, RefusedOptionPreventsTheRequest) {
   const ScrapeRequest request = {.host = "llm", .port = 1, .address = *ParseIpAddress("127.0.0.1")};
   ScrapeTransfer transfer(request, {.large_bodies = std::make_shared<LargeBodies>()});
   EXPECT_TRUE(transfer.Ready().ok()) << transfer.Ready();

@@ -1,4 +1,4 @@
-// What selectors pick from a page: all of them in one reading of it.
+// Finds the series of several selectors in one pass over an exposition.
 #pragma once
 
 #include <span>
@@ -12,37 +12,36 @@
 
 namespace gpuscaler {
 
-// What becomes of the series that a selector picks.
+// Consumes the series that a selector matches.
 class SeriesTaker {
  public:
   virtual ~SeriesTaker() = default;
 
-  virtual void Begin() = 0;  // a page: what was taken before counts for nothing
+  virtual void Begin() = 0;  // starts an exposition: earlier samples no longer count
   virtual void Take(const ExpositionSample& sample) = 0;
 };
 
-// What a whole page without a series of the selector is. A page of nothing at all is an error
-// either way: it may be anybody's.
+// The result if a complete exposition has no series of the selector. An empty exposition is an
+// error either way: any server may send one.
 enum class IfAbsent { kError, kZero };
 
-// Selector and taker outlive it.
+// `selector` and `taker` must outlive it.
 struct SeriesPick {
   const MetricSelector* selector = nullptr;
   SeriesTaker* taker = nullptr;
   IfAbsent if_absent = IfAbsent::kError;
-  std::string tenant;  // whose regular expressions they are
+  std::string tenant;  // the owner of its regular expressions
 };
 
-// How many steps (MetricSelector::Matches) one tenant's regular expressions may take on one page:
-// 0.2 s at worst on the thread that reads everybody's, and RE2 mostly takes a fraction of it. Each
-// of its selectors that has some has an equal part of it, whatever the others do.
-constexpr size_t kMostRegexSteps = 20'000'000;
+// Steps (MetricSelector::Matches) that the regular expressions of one tenant may take per
+// exposition: at most 0.2 s on the thread that reads all of them, and mostly a fraction of that. A
+// tenant's selectors with regular expressions share them equally.
+constexpr size_t kMaxRegexSteps = 20'000'000;
 
-// Brings each taker the series of its selector. Of each pick, in their order, what came of it;
-// after an error what was taken counts for nothing. NOT_FOUND: there is none, which is not 0 unless
-// `if_absent` says so. FAILED_PRECONDITION: one of them is NaN or infinite, or the regular
-// expressions would take too long on this page. INVALID_ARGUMENT, then of all picks: it is no whole
-// page.
+// Passes each taker the series of its selector. Returns one status per pick, in order. After an
+// error the samples taken must be discarded. NOT_FOUND: no series, unless `if_absent` makes that 0.
+// FAILED_PRECONDITION: a value is NaN or infinite, or the regular expressions would take too long.
+// INVALID_ARGUMENT, for all picks: the exposition is malformed.
 std::vector<absl::Status> ReadSeries(absl::string_view page, ExpositionFormat format,
                                      std::span<const SeriesPick> picks);
 

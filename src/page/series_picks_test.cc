@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Takes each character of a label for as long as RE2 may at all.
+// Takes RE2's worst-case time for each character of a label.
 constexpr char kSlowRegex[] = "(?:(?:[ab]*a[ab]{100})|(?:[ab]*b[ab]{101}))c";
 
 class SeriesPicksTest : public testing::Test {
@@ -25,7 +25,7 @@ class SeriesPicksTest : public testing::Test {
                       .if_absent = if_absent,
                       .tenant = tenant});
   }
-  // Of each pick its sum, or why there is none.
+  // Returns the sum or the error of each pick.
   std::vector<absl::StatusOr<double>> Read(absl::string_view page) {
     const std::vector<absl::Status> read = ReadSeries(page, ExpositionFormat::kText, picks_);
     std::vector<absl::StatusOr<double>> sums;
@@ -34,14 +34,13 @@ class SeriesPicksTest : public testing::Test {
     }
     return sums;
   }
-  // One on which a selector with that regular expression takes more than half of the steps that a
-  // tenant has, and less than all.
+  // Returns a page on which kSlowRegex takes more than half of a tenant's steps, but not all.
   static std::string PageForMoreThanHalf() {
     constexpr size_t kLength = 3000;
     const MetricSelector slow = *ParseMetricSelector(absl::StrCat("a{x=~\"", kSlowRegex, "\"}"));
     const auto program = static_cast<size_t>(slow.matchers.front().regex->ProgramSize());
     std::string page = "plain 3\n";
-    for (size_t steps = 0; steps < kMostRegexSteps / 3 * 2; steps += kLength * program) {
+    for (size_t steps = 0; steps < kMaxRegexSteps / 3 * 2; steps += kLength * program) {
       absl::StrAppend(&page, "a{x=\"", std::string(kLength, 'b'), "\"} 1\n");
     }
     return page;
@@ -55,14 +54,14 @@ class SeriesPicksTest : public testing::Test {
   std::vector<SeriesPick> picks_;
 };
 
-TEST_F(SeriesPicksTest, EachHasItsOwnSumAndItsOwnFault) {
+TEST_F(SeriesPicksTest, EachPickHasItsOwnSumAndError) {
   Pick("size{pool=\"chat\"}");
   Pick("size");
   Pick("missing");
   Pick("missing", "team-a", IfAbsent::kZero);
   Pick("broken");
   Pick("size{pool=~\"e.*\"}", "team-b");
-  for (int page = 0; page < 2; ++page) {  // what the first one had does not count on the second
+  for (int page = 0; page < 2; ++page) {  // the sums of the first page must not count
     const auto sums = Read("size{pool=\"chat\"} 3\nbroken NaN\nsize{pool=\"embed\"} 10\nother 7\n");
     EXPECT_EQ(sums[0].value_or(-1), 3);
     EXPECT_EQ(sums[1].value_or(-1), 13);
@@ -73,7 +72,7 @@ TEST_F(SeriesPicksTest, EachHasItsOwnSumAndItsOwnFault) {
   }
 }
 
-TEST_F(SeriesPicksTest, LabelsAreToldApartAsEachSelectorSays) {
+TEST_F(SeriesPicksTest, LabelsAreMatchedPerSelector) {
   Pick("a{pool=\"chat\"}");
   Pick("a{pool=\"chat\",route!=\"v1\"}");
   Pick("a{route=\"v1\",pool=\"embed\"}");
@@ -92,7 +91,7 @@ TEST_F(SeriesPicksTest, LabelsAreToldApartAsEachSelectorSays) {
   }
 }
 
-TEST_F(SeriesPicksTest, APageThatIsCutOffIsAFaultOfAll) {
+TEST_F(SeriesPicksTest, TruncatedPageIsAnErrorOfAllPicks) {
   Pick("size");
   Pick("other", "team-b");
   for (const auto& sum : Read("size 3\nother 7")) {
@@ -100,7 +99,7 @@ TEST_F(SeriesPicksTest, APageThatIsCutOffIsAFaultOfAll) {
   }
 }
 
-TEST_F(SeriesPicksTest, ATenantsRegularExpressionsShareTheirSteps) {
+TEST_F(SeriesPicksTest, RegularExpressionsOfATenantShareItsSteps) {
   const std::string page = PageForMoreThanHalf();
   PickSlow("team-a");
   EXPECT_TRUE(Read(page)[0].ok()) << "alone it has them all: " << Read(page)[0].status();
@@ -112,7 +111,7 @@ TEST_F(SeriesPicksTest, ATenantsRegularExpressionsShareTheirSteps) {
   }
 }
 
-TEST_F(SeriesPicksTest, SlowOnesHarmNeitherAnotherTenantNorWhatIsQuick) {
+TEST_F(SeriesPicksTest, SlowRegexAffectsNeitherOtherTenantsNorOtherSelectors) {
   const std::string page = PageForMoreThanHalf();
   PickSlow("team-a");
   PickSlow("team-a");
@@ -127,7 +126,7 @@ TEST_F(SeriesPicksTest, SlowOnesHarmNeitherAnotherTenantNorWhatIsQuick) {
   EXPECT_EQ(sums[4].value_or(-1), 3) << sums[4].status();
 }
 
-TEST_F(SeriesPicksTest, ARegularExpressionIsTriedWhereAllElseMatches) {
+TEST_F(SeriesPicksTest, RegexIsTriedLast) {
   const std::string page = PageForMoreThanHalf();
   for (int i = 0; i < 3; ++i) {
     Pick(absl::StrCat("a{x=~\"", kSlowRegex, "\",pool=\"", i, "\"}"), "team-a", IfAbsent::kZero);

@@ -1,35 +1,33 @@
 #include "page/tcp_stream.h"
 
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
-#include "base/plain_words.h"
 #include "page/http_endpoint.h"
+#include "page/scrape_fault.h"
 
 namespace gpuscaler {
 namespace {
 
-// Servers say by an alert that they want a certificate, or a better one than ours.
-bool IsAboutOurs(absl::string_view detail) {
+// Servers that require a client certificate, or reject ours, send a TLS alert.
+bool IsAboutClientCertificate(absl::string_view detail) {
   return absl::StrContains(detail, "alert") &&
          (absl::StrContains(detail, "certificate") || absl::StrContains(detail, "unknown ca"));
 }
 
-absl::Status OursRefused(bool have_one) {
+absl::Status ClientCertificateRefused(bool has_certificate) {
   return absl::FailedPreconditionError(
-      have_one ? "it refuses our certificate: another authority signs what it takes"
-               : "it wants a certificate of us: credentials names one");
+      has_certificate ? "it refuses our certificate: another authority signs what it takes"
+                      : "it wants a certificate of us: credentials names one");
 }
 
-// From TLS 1.3 on a server judges our certificate when we are done with the handshake, and its
-// reason is lost when the connection is gone before it was read.
-absl::Status BrokenAfterHandshake(bool have_one) {
+// Since TLS 1.3 a server checks the client certificate after the client's handshake has ended. Its
+// alert is lost if the connection closes before it is read.
+absl::Status BrokenAfterHandshake(bool has_certificate) {
   return absl::UnavailableError(
       absl::StrCat("it broke the connection after the TLS handshake: it may ",
-                   have_one ? "refuse our certificate" : "want a certificate of us"));
+                   has_certificate ? "refuse our certificate" : "want a certificate of us"));
 }
 
 }  // namespace
@@ -68,7 +66,7 @@ void TcpStream::SetUpWaiting() {
 void TcpStream::Advance() {
   if (connected_ || !status_.ok()) return;
   int running = 0;
-  if (waits_for_.fd >= 0) Curl().multi_socket_action(multi_.get(), waits_for_.fd, 0, &running);
+  if (poll_events_.fd >= 0) Curl().multi_socket_action(multi_.get(), poll_events_.fd, 0, &running);
   while (real_.Now() >= wake_at_) {
     wake_at_ = absl::InfiniteFuture();
     Curl().multi_socket_action(multi_.get(), CURL_SOCKET_TIMEOUT, 0, &running);
@@ -84,13 +82,13 @@ void TcpStream::Ended(CURLcode code) {
     status_ = Fault(code);
     return;
   }
-  waits_for_ = {.fd = easy_.Info(CURLINFO_ACTIVESOCKET, curl_socket_t{CURL_SOCKET_BAD}),
-                .events = POLLIN,
-                .revents = 0};
+  poll_events_ = {.fd = easy_.Info(CURLINFO_ACTIVESOCKET, curl_socket_t{CURL_SOCKET_BAD}),
+                  .events = POLLIN,
+                  .revents = 0};
   connected_ = true;
 }
 
-pollfd TcpStream::WaitsFor() const { return waits_for_; }
+pollfd TcpStream::PollEvents() const { return poll_events_; }
 
 absl::StatusOr<size_t> TcpStream::Send(absl::string_view bytes) {
   size_t sent = 0;
@@ -115,38 +113,33 @@ absl::StatusOr<absl::string_view> TcpStream::Receive(char* buffer, size_t size) 
 
 absl::Status TcpStream::Fault(CURLcode code) const {
   const absl::string_view detail = detail_;
-  if (IsAboutOurs(detail)) return OursRefused(!target_.identity.cert.empty());
+  if (IsAboutClientCertificate(detail))
+    return ClientCertificateRefused(!target_.identity.cert.empty());
   if (!connection_.refused().ok()) return connection_.refused();
   const auto os_error = static_cast<int>(easy_.Info(CURLINFO_OS_ERRNO, 0L));
   switch (code) {
-    case CURLE_COULDNT_CONNECT:
-      return absl::UnavailableError(os_error == 0 ? "no connection" : strerror(os_error));
     case CURLE_SEND_ERROR:
     case CURLE_RECV_ERROR:
       if (target_.tls && !has_received_)
         return BrokenAfterHandshake(!target_.identity.cert.empty());
-      return absl::UnavailableError("it broke the connection");
-    case CURLE_PEER_FAILED_VERIFICATION:
-      return absl::FailedPreconditionError(
-          absl::StrCat("its certificate: ",
-                       PlainWords(absl::StripPrefix(
-                           absl::StripPrefix(detail, "SSL certificate problem: "), "SSL: "))));
-    case CURLE_SSL_CACERT_BADFILE:
-      return absl::InvalidArgumentError("the CA that it is checked with is no PEM certificate");
+      break;
     case CURLE_SSL_CERTPROBLEM:
       return absl::InvalidArgumentError("our certificate and its key are no PEM texts of one pair");
     case CURLE_SSL_CONNECT_ERROR:
       return absl::FailedPreconditionError("no TLS handshake: it may not speak TLS at this port");
-    default:
+    case CURLE_UNSUPPORTED_PROTOCOL:
       return absl::UnavailableError(Curl().easy_strerror(code));
+    default:
+      break;
   }
+  return TransferFault(code, os_error, detail);
 }
 
 int TcpStream::OnSocket(CURL*, curl_socket_t fd, int what, void* stream, void*) {
-  pollfd& waits_for = static_cast<TcpStream*>(stream)->waits_for_;
-  waits_for = {.fd = what == CURL_POLL_REMOVE ? -1 : fd, .events = 0, .revents = 0};
-  if (what == CURL_POLL_IN || what == CURL_POLL_INOUT) waits_for.events |= POLLIN;
-  if (what == CURL_POLL_OUT || what == CURL_POLL_INOUT) waits_for.events |= POLLOUT;
+  pollfd& poll_events = static_cast<TcpStream*>(stream)->poll_events_;
+  poll_events = {.fd = what == CURL_POLL_REMOVE ? -1 : fd, .events = 0, .revents = 0};
+  if (what == CURL_POLL_IN || what == CURL_POLL_INOUT) poll_events.events |= POLLIN;
+  if (what == CURL_POLL_OUT || what == CURL_POLL_INOUT) poll_events.events |= POLLOUT;
   return 0;
 }
 

@@ -1,8 +1,7 @@
-// A stream of bytes to one address, plain or TLS, that never waits: for protocols that are not
-// HTTP.
+// A non-blocking byte stream to one address, plain or TLS, for protocols other than HTTP.
 //
 //   TcpStream stream(target);
-//   while (!stream.Connected()) { poll stream.WaitsFor() for stream.WakeIn(); stream.Advance(); }
+//   while (!stream.Connected()) { poll stream.PollEvents() for stream.WakeIn(); stream.Advance(); }
 //   stream.Send("PING\r\n");
 #pragma once
 
@@ -24,8 +23,8 @@
 namespace gpuscaler {
 
 struct StreamTarget {
-  std::string host;   // of its certificate: a name, or an address in figures
-  IpAddress address;  // what is connected to, and nothing else, whatever `host` resolves to
+  std::string host;   // in its certificate: a name or an IP address
+  IpAddress address;  // the only address to connect to, whatever `host` resolves to
   int port = 0;
   bool tls = false;
   TlsIdentity identity;
@@ -33,30 +32,31 @@ struct StreamTarget {
   friend auto operator<=>(const StreamTarget&, const StreamTarget&) = default;
 };
 
-// Not thread-safe. Status of anything: UNAVAILABLE: refused, broken off; FAILED_PRECONDITION: a
-// certificate, ours or the server's, or no TLS at all; INVALID_ARGUMENT: our CA, certificate or key
-// is none. After one nothing can be sent any more; what had arrived may still be received.
+// Not thread-safe. Errors of all functions: UNAVAILABLE: refused or broken connection.
+// FAILED_PRECONDITION: a certificate, ours or the server's, is rejected, or the server has no TLS.
+// INVALID_ARGUMENT: our CA, certificate or key is invalid. After an error nothing can be sent, but
+// data that has arrived can be received.
 class TcpStream {
  public:
-  // Connects at once, as far as it gets without waiting.
+  // Starts to connect without blocking.
   explicit TcpStream(StreamTarget target);
   ~TcpStream();  // closes it
   TcpStream(const TcpStream&) = delete;
   TcpStream& operator=(const TcpStream&) = delete;
 
-  // Goes on connecting. To be called when WaitsFor() is ready, and after WakeIn().
+  // Continues connecting. Call it when PollEvents() is ready and after WakeIn().
   void Advance();
   bool Connected() const { return connected_; }
   const absl::Status& status() const { return status_; }
 
-  // For poll(): while connecting what that takes, later input. Its fd is -1 at times.
-  pollfd WaitsFor() const;
+  // Returns the argument for poll(): what connecting needs, then input. Its fd may be -1.
+  pollfd PollEvents() const;
   absl::Duration WakeIn() const { return wake_at_ - real_.Now(); }
 
-  // How many bytes went; 0: not now, wait for output as well.
+  // Returns the number of bytes sent. 0: none can be sent now; poll for output as well.
   absl::StatusOr<size_t> Send(absl::string_view bytes);
 
-  // What has arrived, into `buffer`; empty: nothing yet. UNAVAILABLE: the server closed it.
+  // Returns the received bytes in `buffer`; empty: none yet. UNAVAILABLE: the server closed it.
   absl::StatusOr<absl::string_view> Receive(char* buffer, size_t size);
 
  private:
@@ -78,10 +78,10 @@ class TcpStream {
   bool connected_ = false;
   bool has_received_ = false;
   absl::Status status_;
-  pollfd waits_for_ = {.fd = -1, .events = 0, .revents = 0};
+  pollfd poll_events_ = {.fd = -1, .events = 0, .revents = 0};
   absl::Time wake_at_ = absl::InfiniteFuture();
-  // One for each stream: libcurl takes connections without a transfer for idle, and closes those
-  // of a multi handle when another one of it comes or goes (7.88, url.c and multi.c).
+  // One per stream: libcurl considers connections without a transfer idle, and closes those of a
+  // multi handle when another one is added or removed (7.88, url.c and multi.c).
   std::unique_ptr<CURLM, FreeMulti> multi_;
   CurlEasy easy_;
   CurlConnection connection_;

@@ -1,4 +1,4 @@
-// What this process holds, for tests that nothing piles up.
+// Resources of this process, for tests of leaks.
 #pragma once
 
 #include <malloc.h>
@@ -14,7 +14,7 @@ inline int FilesHeld() {
   return static_cast<int>(std::distance(begin(files), end(files)));
 }
 
-// Of malloc's; with a sanitizer, which has its own and finds leaks itself, 0.
+// Returns the bytes allocated by malloc. 0 with a sanitizer, which finds leaks itself.
 inline size_t MemoryHeld() {
   const struct mallinfo2 memory = mallinfo2();
   return memory.uordblks + memory.hblkhd;

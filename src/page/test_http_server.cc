@@ -21,13 +21,13 @@
 namespace gpuscaler {
 namespace {
 
-constexpr size_t kMostHeadBytes = size_t{64} << 10;
+constexpr size_t kMaxHeadBytes = size_t{64} << 10;
 
-int Listen(const std::string& address, int asked, int* port) {
+int Listen(const std::string& address, int wanted_port, int* port) {
   const int listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const int reuse = 1;
   setsockopt(listening, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof(reuse));
-  sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(static_cast<uint16_t>(asked))};
+  sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(static_cast<uint16_t>(wanted_port))};
   inet_pton(AF_INET, address.c_str(), &at.sin_addr);
   if (bind(listening, reinterpret_cast<sockaddr*>(&at), sizeof(at)) != 0) std::abort();
   listen(listening, 1024);
@@ -37,7 +37,7 @@ int Listen(const std::string& address, int asked, int* port) {
   return listening;
 }
 
-// OpenSSL writes to sockets as to files: a client that has gone would end the process.
+// OpenSSL uses write(2): a connection closed by its peer would end the process with SIGPIPE.
 void BlockSigpipe() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -80,7 +80,7 @@ bool TestHttpConnection::Handshake() { return tls_ == nullptr || SSL_accept(tls_
 std::string TestHttpConnection::ReadRequest() {
   std::string head;
   char byte = 0;
-  while (head.size() < kMostHeadBytes && !absl::EndsWith(head, "\r\n\r\n")) {
+  while (head.size() < kMaxHeadBytes && !absl::EndsWith(head, "\r\n\r\n")) {
     const auto got = tls_ == nullptr ? recv(socket_, &byte, 1, 0) : SSL_read(tls_.get(), &byte, 1);
     if (got != 1) return "";
     head += byte;
@@ -156,8 +156,7 @@ void TestHttpServer::Serve(int socket) {
     TestHttpConnection connection(socket, tls_.get());
     if (connection.Handshake()) handler_(connection);
   }
-  // Nobody joins the thread: what OpenSSL keeps for it would be a leak where the process ends
-  // first.
+  // The thread is detached, so OpenSSL's data for it would be a leak if the process ends first.
   OPENSSL_thread_stop();
   MutexLock lock(mutex_);
   sockets_.erase(socket);
@@ -191,7 +190,7 @@ TestHttpServer::Handler SayingAndHanging(std::string bytes) {
   };
 }
 
-TestHttpServer::Handler SayingAndClosing(std::string bytes) {
+TestHttpServer::Handler SendingAndClosing(std::string bytes) {
   return [bytes = std::move(bytes)](TestHttpConnection& connection) {
     if (!connection.ReadRequest().empty()) connection.Send(bytes);
   };

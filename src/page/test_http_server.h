@@ -1,4 +1,4 @@
-// An HTTP server for tests, down to the single byte: engines as they are, and as they must not be.
+// An HTTP server for tests with control over every byte, for correct and for broken servers.
 //
 //   TestHttpServer server(Serving([](absl::string_view path) { return Answer("a 1\n"); }));
 //   ... http://127.0.0.1:<server.port()> ...
@@ -18,16 +18,17 @@
 
 namespace gpuscaler {
 
-// One of a client's, on a thread of its own. All calls fail once the client or the server ends it.
+// One client connection, on its own thread. All calls fail after the client or the server closed
+// it.
 class TestHttpConnection {
  public:
   TestHttpConnection(int socket, SSL_CTX* tls);
 
   bool Handshake();
-  // All of a request's head, or nothing.
+  // Returns the head of a request, or "" at the end of the connection.
   std::string ReadRequest();
   bool Send(absl::string_view bytes);
-  // Says nothing more.
+  // Blocks until the connection is closed, and sends nothing.
   void Hang();
 
  private:
@@ -40,16 +41,16 @@ class TestHttpServer {
  public:
   using Handler = std::function<void(TestHttpConnection&)>;
 
-  // At `port`, 0: any free one. With a pair it speaks TLS, and with a CA to clients of that one
-  // alone.
+  // Listens on `port`; 0: any free port. Uses TLS with a pair, and requires client certificates
+  // with `client_ca`.
   explicit TestHttpServer(Handler handler, const TestPair* tls = nullptr,
                           const std::string& address = "127.0.0.1",
                           const std::string& client_ca = "", int port = 0);
   ~TestHttpServer();
 
   int port() const { return port_; }
-  int connections() const;  // that were ever opened
-  int open() const;         // that are open now
+  int connections() const;  // opened so far
+  int open() const;         // open now
 
  private:
   void Accept();
@@ -62,22 +63,22 @@ class TestHttpServer {
   mutable Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   CondVar closed_;
-  std::set<int> sockets_ ABSL_GUARDED_BY(mutex_);  // each with a thread, which nobody joins
+  std::set<int> sockets_ ABSL_GUARDED_BY(mutex_);  // each has a detached thread
   int connections_ ABSL_GUARDED_BY(mutex_) = 0;
   std::thread accepting_;
 };
 
-// Whole answers, without Connection: close.
+// Complete responses, without Connection: close.
 std::string Answer(absl::string_view body, absl::string_view content_type = "text/plain");
 std::string EmptyAnswer(int status, absl::string_view headers = "");
 
-// Request after request of a connection: what `page` answers to a path.
+// Responds to each request of a connection with what `page` returns for its path.
 TestHttpServer::Handler Serving(std::function<std::string(absl::string_view path)> page);
 
-// These bytes, whatever is asked, and then silence.
+// Sends `bytes` for any request, then hangs.
 TestHttpServer::Handler SayingAndHanging(std::string bytes);
 
-// These bytes, whatever is asked, and then the end of the connection.
-TestHttpServer::Handler SayingAndClosing(std::string bytes);
+// Sends `bytes` for any request, then closes the connection.
+TestHttpServer::Handler SendingAndClosing(std::string bytes);
 
 }  // namespace gpuscaler

@@ -1,4 +1,4 @@
-// One selector on one page, as tests ask.
+// Reads one selector from one exposition, for tests.
 #pragma once
 
 #include <array>

@@ -10,8 +10,8 @@
 namespace gpuscaler {
 namespace {
 
-// hiredis' own lists would be as long as the server claims in "*1000000000": the places of ours are
-// counted before they are made. Null, which hiredis calls "Out of memory", ends the reply.
+// hiredis would allocate lists as long as the server claims in "*1000000000". Here their size is
+// checked first. Null, which hiredis reports as "Out of memory", ends the reply.
 RedisReply* PlaceOf(const redisReadTask* task) {
   if (task->parent == nullptr) return new RedisReply;
   return &static_cast<RedisReply*>(task->parent->obj)->list[static_cast<size_t>(task->idx)];
@@ -25,7 +25,7 @@ void* MakeText(const redisReadTask* task, char* text, size_t size) {
   return reply;
 }
 
-// The type of the count differs between releases of hiredis.
+// The type of `count` differs between hiredis releases.
 template <typename Count>
 void* MakeList(const redisReadTask* task, Count count) {
   const auto size = static_cast<size_t>(count);
@@ -47,10 +47,10 @@ void* MakeInteger(const redisReadTask* task, long long integer) {
 
 void* MakeNil(const redisReadTask* task) { return PlaceOf(task); }
 
-// RESP3's, which nobody asked for. hiredis knows it from 1.0 on, and would hand out numbers cast to
-// pointers where nobody makes them.
+// RESP3 types, which are never requested. hiredis supports them since 1.0. Without these functions
+// it would return numbers cast to pointers.
 template <typename NewerFunctions>
-void RefuseNewerKinds(NewerFunctions& functions) {
+void RefuseResp3Kinds(NewerFunctions& functions) {
   if constexpr (requires { functions.createDouble; }) {
     functions.createDouble = [](const redisReadTask*, double, char*, size_t) -> void* {
       return nullptr;
@@ -61,7 +61,7 @@ void RefuseNewerKinds(NewerFunctions& functions) {
   }
 }
 
-// hiredis frees whole replies alone.
+// hiredis frees complete replies only.
 void FreeReply(void* reply) { delete static_cast<RedisReply*>(reply); }
 
 redisReplyObjectFunctions* Functions() {
@@ -72,13 +72,13 @@ redisReplyObjectFunctions* Functions() {
     made.createInteger = MakeInteger;
     made.createNil = MakeNil;
     made.freeObject = FreeReply;
-    RefuseNewerKinds(made);
+    RefuseResp3Kinds(made);
     return made;
   }();
   return &functions;
 }
 
-// A reply has this much for itself: as much as arrives at once takes.
+// Each reply has this much memory of its own: enough for one receive buffer.
 constexpr size_t kSmallReply = size_t{32} << 10;
 
 absl::Status NoMemory() {
@@ -105,10 +105,10 @@ void RedisDecoder::Free::operator()(redisReader* reader) const { redisReaderFree
 RedisReplyMemory::RedisReplyMemory(std::shared_ptr<LargeBodies> all, std::string tenant)
     : memory_(std::move(all), std::move(tenant), kSmallReply) {}
 
-// Bytes are held twice: in hiredis' buffer, and in the reply.
+// Bytes are held twice: in hiredis' buffer and in the reply.
 bool RedisReplyMemory::Resize(size_t unread_bytes, size_t values) {
   if (!memory_.Resize(2 * unread_bytes + values * sizeof(RedisReply))) {
-    is_short_ = true;
+    is_exhausted_ = true;
     return false;
   }
   unread_bytes_ = unread_bytes;
@@ -130,10 +130,10 @@ void RedisDecoder::Feed(absl::string_view bytes) {
 }
 
 absl::StatusOr<std::optional<RedisReply>> RedisDecoder::Next() {
-  if (memory_.is_short()) return NoMemory();
+  if (memory_.is_exhausted()) return NoMemory();
   void* made = nullptr;
   if (redisReaderGetReply(reader_.get(), &made) != REDIS_OK) {
-    if (memory_.is_short()) return NoMemory();
+    if (memory_.is_exhausted()) return NoMemory();
     if (reader_->err == REDIS_ERR_OOM) return TooMuch(absl::StrCat(kMaxReplyValues, " values"));
     return absl::FailedPreconditionError(
         absl::StrCat("what answers does not speak Redis: ", PlainWords(reader_->errstr)));

@@ -1,4 +1,4 @@
-// Redis' wire protocol (RESP2): commands to bytes, bytes to replies, however they arrive.
+// Encodes commands and decodes replies of Redis' wire protocol (RESP2), however they are split.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ struct redisReader;
 
 namespace gpuscaler {
 
-using RedisCommand = std::vector<std::string>;  // {"XLEN", "jobs"}; a word may hold any bytes
+using RedisCommand = std::vector<std::string>;  // {"XLEN", "jobs"}; words are binary-safe
 
 struct RedisReply {
   enum class Kind { kNil, kInteger, kText, kError, kList };
   Kind kind = Kind::kNil;
   int64_t integer = 0;
-  std::string text;  // of an error: its words, with the code in front ("WRONGTYPE Operation ...")
+  std::string text;  // an error has its code in front ("WRONGTYPE Operation ...")
   std::vector<RedisReply> list;
 
   friend bool operator==(const RedisReply&, const RedisReply&) = default;
@@ -29,36 +29,36 @@ struct RedisReply {
 
 std::string EncodeRedisCommand(const RedisCommand& command);
 
-// What a reply that is being read takes of memory. Not thread-safe.
+// The memory of a reply that is being decoded. Not thread-safe.
 class RedisReplyMemory {
  public:
   RedisReplyMemory(std::shared_ptr<LargeBodies> all, std::string tenant);
 
-  // So many bytes are waiting to be read, and so many values are in lists. False: there is no
-  // memory for them.
+  // Sets the number of bytes to decode and of values in lists. Returns false if there is no memory
+  // for them.
   bool Resize(size_t unread_bytes, size_t values);
   bool AddValues(size_t values) { return Resize(unread_bytes_, values_ + values); }
 
   size_t unread_bytes() const { return unread_bytes_; }
   size_t values() const { return values_; }
-  bool is_short() const { return is_short_; }  // there was no memory
+  bool is_exhausted() const { return is_exhausted_; }  // a Resize() failed
 
  private:
   LargeBody memory_;
   size_t unread_bytes_ = 0;
   size_t values_ = 0;
-  bool is_short_ = false;
+  bool is_exhausted_ = false;
 };
 
 // Not thread-safe.
 class RedisDecoder {
  public:
-  // Of one reply, so that no server fills our memory: as much as of a page of metrics (DESIGN 6),
-  // and as many values as 1,000 consumer groups have in XINFO GROUPS, several times over.
+  // Limits per reply, so that no server fills our memory: the size of an exposition (DESIGN 6), and
+  // several times the values of XINFO GROUPS with 1,000 consumer groups.
   static constexpr size_t kMaxReplyBytes = size_t{4} << 20;
   static constexpr size_t kMaxReplyValues = size_t{1} << 16;
 
-  // For a tenant, who shares memory for large replies with others.
+  // `tenant` shares the memory for large replies, `all`, with others.
   explicit RedisDecoder(std::shared_ptr<LargeBodies> all = std::make_shared<LargeBodies>(),
                         std::string tenant = "");
   ~RedisDecoder();
@@ -67,9 +67,9 @@ class RedisDecoder {
 
   void Feed(absl::string_view bytes);
 
-  // The next reply; empty: not all of it has arrived. FAILED_PRECONDITION: what answers does not
-  // speak Redis, or says too much; nothing that follows can be understood. RESOURCE_EXHAUSTED:
-  // there is no memory for so large a reply beside the others'.
+  // Returns the next reply, or nullopt if it is incomplete. FAILED_PRECONDITION: the server does
+  // not speak Redis, or exceeds a limit; the rest of the stream cannot be decoded.
+  // RESOURCE_EXHAUSTED: there is no memory for a reply of this size.
   absl::StatusOr<std::optional<RedisReply>> Next();
 
  private:

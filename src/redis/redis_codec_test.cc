@@ -12,19 +12,19 @@ using Kind = RedisReply::Kind;
 RedisReply IntegerReply(int64_t integer) { return {.kind = Kind::kInteger, .integer = integer}; }
 RedisReply TextReply(const std::string& text) { return {.kind = Kind::kText, .text = text}; }
 
-// The status of what comes first: OK for a reply as well as for a lack of one.
+// Returns the status of the first Next(): OK for a reply and for an incomplete one.
 absl::Status FirstOf(absl::string_view bytes) {
   RedisDecoder decoder;
   decoder.Feed(bytes);
   return decoder.Next().status();
 }
 
-TEST(RedisCodec, WordsMayHoldAnything) {
+TEST(RedisCodec, WordsAreBinarySafe) {
   EXPECT_EQ(EncodeRedisCommand({"XLEN", "a b\r\n", ""}),
             "*3\r\n$4\r\nXLEN\r\n$5\r\na b\r\n\r\n$0\r\n\r\n");
 }
 
-TEST(RedisCodec, RepliesOfEveryKindAreRead) {
+TEST(RedisCodec, RepliesOfEveryKindAreDecoded) {
   struct Case {
     std::string name;
     std::string bytes;
@@ -71,7 +71,7 @@ TEST(RedisCodec, RepliesMayArriveByteByByte) {
   EXPECT_EQ(replies[2], IntegerReply(3));
 }
 
-TEST(RedisCodec, WhatIsNoRedisIsSaidToBeNone) {
+TEST(RedisCodec, OtherProtocolsAreErrors) {
   for (const std::string bytes :
        {"HTTP/1.1 400 Bad Request\r\n\r\n", "\x15\x03\x03\x00\x02\x02\x28", ":12x\r\n", "$-7\r\n",
         "*-7\r\n", ",1.5\r\n"}) {
@@ -81,15 +81,15 @@ TEST(RedisCodec, WhatIsNoRedisIsSaidToBeNone) {
   }
 }
 
-TEST(RedisCodec, ListsAreMadeNoLongerThanTheBound) {
-  // What hiredis would ask the system for at once, were it left to it: 8 GB of places.
+TEST(RedisCodec, ListsAreNotAllocatedBeyondTheLimit) {
+  // hiredis alone would allocate 8 GB at once.
   EXPECT_EQ(FirstOf("*1000000000\r\n").code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_TRUE(FirstOf(absl::StrCat("*", RedisDecoder::kMaxReplyValues, "\r\n")).ok());
   std::string nested = "*60000\r\n*60000\r\n";
   EXPECT_EQ(FirstOf(nested).code(), absl::StatusCode::kFailedPrecondition);
 }
 
-TEST(RedisCodec, ManyRepliesAreNotOneLongOne) {
+TEST(RedisCodec, LimitAppliesToEachReply) {
   RedisDecoder decoder;
   std::string many = "*1000\r\n";
   for (int i = 0; i < 1000; ++i) many += ":7\r\n";
@@ -100,7 +100,7 @@ TEST(RedisCodec, ManyRepliesAreNotOneLongOne) {
   }
 }
 
-TEST(RedisCodec, EndlessReplyEndsAtTheBound) {
+TEST(RedisCodec, EndlessReplyEndsAtTheLimit) {
   for (const std::string begin : {"$1000000000\r\n", "+"}) {
     RedisDecoder decoder;
     decoder.Feed(begin);
@@ -116,23 +116,23 @@ TEST(RedisCodec, EndlessReplyEndsAtTheBound) {
 }
 
 TEST(RedisCodec, LargeRepliesShareMemory) {
-  const auto all = std::make_shared<LargeBodies>(size_t{8} << 20);  // 2 MiB for each tenant
+  const auto all = std::make_shared<LargeBodies>(size_t{8} << 20);  // 2 MiB per tenant
   RedisDecoder first(all, "team-a");
   RedisDecoder second(all, "team-a");
   RedisDecoder other(all, "team-b");
-  const std::string claim = "*20000\r\n";  // places of 72 bytes before any has come
+  const std::string claim = "*20000\r\n";  // 72 bytes per value, allocated before any arrives
   first.Feed(claim);
   EXPECT_TRUE(first.Next().ok());
   second.Feed(claim);
   EXPECT_EQ(second.Next().status().code(), absl::StatusCode::kResourceExhausted);
   other.Feed(claim);
-  EXPECT_TRUE(other.Next().ok()) << "another tenant's";
+  EXPECT_TRUE(other.Next().ok()) << "another tenant has its own share";
   RedisDecoder third(all, "team-a");
   third.Feed(absl::StrCat("$4000000\r\n", std::string(1 << 20, 'x')));
   EXPECT_EQ(third.Next().status().code(), absl::StatusCode::kResourceExhausted);
 }
 
-TEST(RedisCodec, AReplyThatWasTakenGivesItsMemoryBack) {
+TEST(RedisCodec, TakenReplyReleasesItsMemory) {
   const auto all = std::make_shared<LargeBodies>(size_t{8} << 20);
   RedisDecoder decoder(all, "team-a");
   std::string list = "*20000\r\n";

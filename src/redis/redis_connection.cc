@@ -8,24 +8,24 @@
 
 namespace gpuscaler {
 
-RedisConnection::RedisConnection(const RedisServer& server, const RedisMemoryBudget& budget)
+RedisConnection::RedisConnection(const RedisServer& server, const MemoryBudget& budget)
     : tls_(server.place.tls), stream_(server.place), decoder_(budget.large_bodies, budget.tenant) {
   SignIn(server);
 }
 
 void RedisConnection::SignIn(const RedisServer& server) {
   if (!server.username.empty()) {
-    Ask({"AUTH", server.username, server.password});
+    Enqueue({"AUTH", server.username, server.password});
   } else if (!server.password.empty()) {
-    Ask({"AUTH", server.password});
+    Enqueue({"AUTH", server.password});
   }
-  if (server.database != 0) Ask({"SELECT", absl::StrCat(server.database)});
-  sign_in_replies_ = std::exchange(owed_replies_, 0);
+  if (server.database != 0) Enqueue({"SELECT", absl::StrCat(server.database)});
+  sign_in_replies_ = std::exchange(pending_replies_, 0);
 }
 
-void RedisConnection::Ask(const RedisCommand& command) {
+void RedisConnection::Enqueue(const RedisCommand& command) {
   unsent_ += EncodeRedisCommand(command);
-  ++owed_replies_;
+  ++pending_replies_;
 }
 
 void RedisConnection::Advance() {
@@ -35,7 +35,8 @@ void RedisConnection::Advance() {
   if (stream_.Connected()) Send();
 }
 
-// A failure is left to Receive(): what the server said before it broke off is still to come.
+// Leaves errors to Receive(): what the server sent before it closed the connection must still be
+// read.
 void RedisConnection::Send() {
   while (!unsent_.empty()) {
     const absl::StatusOr<size_t> sent = stream_.Send(unsent_);
@@ -71,7 +72,7 @@ void RedisConnection::Decode() {
   while (status_.ok()) {
     absl::StatusOr<std::optional<RedisReply>> reply = decoder_.Next();
     if (!reply.ok()) {
-      reply_broke_ = AwaitsReply();
+      broke_on_reply_ = AwaitsReply();
       return Break(reply.status());
     }
     if (!reply->has_value()) return;
@@ -84,8 +85,8 @@ void RedisConnection::Take(RedisReply reply) {
   if (sign_in_replies_ > 0) {
     --sign_in_replies_;
     if (is_error) Break(RedisSignInFault(reply.text));
-  } else if (owed_replies_ > 0) {
-    --owed_replies_;
+  } else if (pending_replies_ > 0) {
+    --pending_replies_;
     has_replied_ = true;
     replies_.push_back(std::move(reply));
   } else {
@@ -94,13 +95,13 @@ void RedisConnection::Take(RedisReply reply) {
   }
 }
 
-// The first reason counts: what a server says before it closes the connection.
+// The first reason counts: the one that a server sends before it closes the connection.
 void RedisConnection::Break(const absl::Status& status) {
   if (status_.ok()) status_ = status;
 }
 
 bool RedisConnection::AwaitsReply() const {
-  return stream_.Connected() && sign_in_replies_ == 0 && owed_replies_ > 0;
+  return stream_.Connected() && sign_in_replies_ == 0 && pending_replies_ > 0;
 }
 
 std::string RedisConnection::Missing() const {
@@ -108,10 +109,10 @@ std::string RedisConnection::Missing() const {
   return tls_ ? "no connection or TLS handshake" : "no connection";
 }
 
-pollfd RedisConnection::WaitsFor() const {
-  pollfd waits_for = stream_.WaitsFor();
-  if (stream_.Connected() && !unsent_.empty()) waits_for.events |= POLLOUT;
-  return waits_for;
+pollfd RedisConnection::PollEvents() const {
+  pollfd poll_events = stream_.PollEvents();
+  if (stream_.Connected() && !unsent_.empty()) poll_events.events |= POLLOUT;
+  return poll_events;
 }
 
 }  // namespace gpuscaler

@@ -1,64 +1,59 @@
-// One connection to a Redis server: signs in, then sends commands and hands out their replies in
-// order, as many on their way at once as there are. Never waits.
+// A non-blocking connection to a Redis server. It signs in, then pipelines commands and returns
+// their replies in order.
 #pragma once
 
 #include <deque>
-#include <memory>
 #include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "page/large_bodies.h"
 #include "page/tcp_stream.h"
 #include "redis/redis_codec.h"
 
 namespace gpuscaler {
 
-// Whoever has an equal one may share its connection, within a namespace.
+// Equal servers share a connection within a namespace.
 struct RedisServer {
   StreamTarget place;
   std::string username;  // empty: Redis' default user
-  std::string password;  // secret; empty, without a user: none is asked for
+  std::string password;  // secret; empty without a user: no AUTH is sent
   int database = 0;
 
   friend auto operator<=>(const RedisServer&, const RedisServer&) = default;
 };
 
-// For whom it is, and what large replies take their memory of.
-struct RedisMemoryBudget {
-  std::string tenant;
-  std::shared_ptr<LargeBodies> large_bodies;
-};
-
 // Not thread-safe.
 class RedisConnection {
  public:
-  // Begins to connect. For RedisDecoder.
-  RedisConnection(const RedisServer& server, const RedisMemoryBudget& budget);
+  // Starts to connect. `budget`: for RedisDecoder.
+  RedisConnection(const RedisServer& server, const MemoryBudget& budget);
 
-  // Any number at any time; sent as soon as it can be.
-  void Ask(const RedisCommand& command);
+  // Queues a command, at any time. It is sent as soon as possible.
+  void Enqueue(const RedisCommand& command);
 
-  // Connects and sends, as far as it gets. To be called when WaitsFor() is ready, after WakeIn(),
-  // and after Ask().
+  // Connects and sends without blocking. Call it when PollEvents() is ready, after WakeIn(), and
+  // after Enqueue().
   void Advance();
 
-  // The reply to the command that was asked first of those not replied to; empty: not yet. To be
-  // called until then: no more is received than one reply takes.
+  // Returns the reply to the oldest command without one, or nullopt. Call it until then: it
+  // receives no more than one reply.
   std::optional<RedisReply> TakeReply();
 
-  // Not OK: broken, for good. As TcpStream, RedisDecoder and RedisSignInFault() say it.
+  // Not OK: permanently broken. Errors as in TcpStream, RedisDecoder and RedisSignInFault().
   const absl::Status& status() const { return status_; }
-  // It replied to something: it may be broken now because it stood idle for long, or was restarted.
+  // Returns true after a reply. A later break may be due to a long idle time or a restart of the
+  // server.
   bool HasReplied() const { return has_replied_; }
-  // Signed in, and a reply is still to come.
+  // Returns true if signed in and a reply is outstanding.
   bool AwaitsReply() const;
-  // It broke because nothing that follows that reply could be understood.
-  bool ReplyBroke() const { return reply_broke_; }
-  // What is missing, when somebody has waited too long: "no TLS handshake", "no answer".
+  // Returns true if an undecodable reply broke the connection.
+  bool BrokeOnReply() const { return broke_on_reply_; }
+  // Returns the reason of a timeout: "no connection", "no answer".
   std::string Missing() const;
 
-  pollfd WaitsFor() const;
+  pollfd PollEvents() const;
   absl::Duration WakeIn() const { return stream_.WakeIn(); }
 
  private:
@@ -73,12 +68,12 @@ class RedisConnection {
   TcpStream stream_;
   RedisDecoder decoder_;
   std::string unsent_;
-  int sign_in_replies_ = 0;  // still to come
-  int owed_replies_ = 0;     // still to come, behind those
+  int sign_in_replies_ = 0;  // outstanding replies to the sign-in
+  int pending_replies_ = 0;  // outstanding replies to commands
   std::deque<RedisReply> replies_;
   absl::Status status_;
   bool has_replied_ = false;
-  bool reply_broke_ = false;
+  bool broke_on_reply_ = false;
 };
 
 }  // namespace gpuscaler

@@ -11,30 +11,30 @@ namespace gpuscaler {
 namespace {
 
 struct Fault {
-  absl::string_view begins;  // with, as Redis 5 to 7 write it
-  absl::string_view says;
+  absl::string_view prefix;  // the error in Redis 5 to 7
+  absl::string_view message;
   absl::StatusCode code;
-  bool quotes;  // the server's own words follow
+  bool quotes_server;  // the server's own text follows
 };
 
 constexpr auto kDenied = absl::StatusCode::kPermissionDenied;
 constexpr auto kWrong = absl::StatusCode::kFailedPrecondition;
-constexpr auto kPasses = absl::StatusCode::kUnavailable;
+constexpr auto kTemporary = absl::StatusCode::kUnavailable;
 
-// What Redis may answer to anything. The first row that fits counts.
+// Errors of any command. The first row that matches counts.
 constexpr Fault kFaults[] = {
     {"NOAUTH", "Redis wants a password: redisPasswordFromEnv or credentials gives it", kDenied,
      false},
     {"NOPERM", "the Redis user may not read this", kDenied, true},
     {"DENIED", "Redis is in protected mode: without a password it serves itself alone", kDenied,
      false},
-    {"LOADING", "Redis is loading its data", kPasses, false},
-    {"MASTERDOWN", "this replica of Redis has lost its master", kPasses, false},
-    {"CLUSTERDOWN", "the Redis Cluster is down", kPasses, false},
-    {"ASK ", "the Redis Cluster is moving this key to another node", kPasses, false},
-    {"TRYAGAIN", "the Redis Cluster is moving this key to another node", kPasses, false},
-    {"BUSY", "Redis is busy with a script", kPasses, false},
-    {"ERR max number of clients", "Redis has no room for another client", kPasses, false},
+    {"LOADING", "Redis is loading its data", kTemporary, false},
+    {"MASTERDOWN", "this replica of Redis has lost its master", kTemporary, false},
+    {"CLUSTERDOWN", "the Redis Cluster is down", kTemporary, false},
+    {"ASK ", "the Redis Cluster is moving this key to another node", kTemporary, false},
+    {"TRYAGAIN", "the Redis Cluster is moving this key to another node", kTemporary, false},
+    {"BUSY", "Redis is busy with a script", kTemporary, false},
+    {"ERR max number of clients", "Redis has no room for another client", kTemporary, false},
     {"MOVED ",
      "the key is at another node of the Redis Cluster, which its redisAddress does not lead to",
      kWrong, true},
@@ -60,32 +60,32 @@ constexpr Fault kSignInFaults[] = {
     {"NOPERM", "the Redis user may not choose a database", kDenied, false},
 };
 
-std::string QuotedWords(absl::string_view words) {
+std::string Quoted(absl::string_view words) {
   return absl::StrCat(" (\"", PlainWords(words), "\")");
 }
 
 template <size_t kSize>
 const Fault* FaultOf(const Fault (&faults)[kSize], absl::string_view error) {
   const auto* const found = std::ranges::find_if(
-      faults, [&](const Fault& fault) { return absl::StartsWith(error, fault.begins); });
+      faults, [&](const Fault& fault) { return absl::StartsWith(error, fault.prefix); });
   return found == std::end(faults) ? nullptr : found;
 }
 
 absl::Status StatusOf(const Fault& fault, absl::string_view error) {
-  return {fault.code, absl::StrCat(fault.says, fault.quotes ? QuotedWords(error) : "")};
+  return {fault.code, absl::StrCat(fault.message, fault.quotes_server ? Quoted(error) : "")};
 }
 
 }  // namespace
 
 absl::Status RedisFault(absl::string_view error) {
   if (const Fault* const fault = FaultOf(kFaults, error)) return StatusOf(*fault, error);
-  return absl::UnavailableError(absl::StrCat("Redis answers with an error", QuotedWords(error)));
+  return absl::UnavailableError(absl::StrCat("Redis answers with an error", Quoted(error)));
 }
 
 absl::Status RedisSignInFault(absl::string_view error) {
   if (const Fault* const fault = FaultOf(kSignInFaults, error)) return StatusOf(*fault, error);
   const Fault* const fault = FaultOf(kFaults, error);
-  if (fault != nullptr && !fault->quotes) return StatusOf(*fault, error);
+  if (fault != nullptr && !fault->quotes_server) return StatusOf(*fault, error);
   return absl::FailedPreconditionError("Redis does not let us sign in or choose the database");
 }
 

@@ -1,4 +1,4 @@
-// What Redis refuses, in the words of who wrote the ScaledObject.
+// Translates errors of Redis to terms of the ScaledObject.
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace gpuscaler {
 
-// `error` is the text of an error reply to a question about a queue. PERMISSION_DENIED and
-// FAILED_PRECONDITION: so it stays until somebody changes it. UNAVAILABLE: it passes.
+// Returns the status for an error reply to a queue command. PERMISSION_DENIED and
+// FAILED_PRECONDITION last until someone changes the configuration. UNAVAILABLE is temporary.
 absl::Status RedisFault(absl::string_view error);
 
-// The same of a reply to AUTH or SELECT, whose words are not repeated where they may hold the
-// password: "unknown command 'AUTH', with args beginning with: ...".
+// As RedisFault() for AUTH and SELECT. Does not repeat text that may hold the password: "unknown
+// command 'AUTH', with args beginning with: ...".
 absl::Status RedisSignInFault(absl::string_view error);
 
-// "10.1.2.3:6379" of "MOVED 3999 10.1.2.3:6379": which node of a cluster holds the key. Empty: it
-// is no such error. Redis leaves the host out where it is the one that was asked: ":6379".
+// Returns "10.1.2.3:6379" from "MOVED 3999 10.1.2.3:6379": the cluster node that holds the key.
+// Returns "" for other errors. Redis omits the host if it is the same server: ":6379".
 absl::string_view MovedTo(absl::string_view error);
 
 }  // namespace gpuscaler

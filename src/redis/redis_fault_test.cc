@@ -8,7 +8,7 @@ namespace gpuscaler {
 namespace {
 
 struct FaultCase {
-  std::string error;  // as Redis 7.0 writes it
+  std::string error;  // from Redis 7.0
   absl::StatusCode want;
   std::string says;
 };
@@ -18,7 +18,7 @@ void ExpectFault(const FaultCase& each, const absl::Status& got) {
   EXPECT_TRUE(absl::StrContains(got.message(), each.says)) << each.error << ": " << got;
 }
 
-TEST(RedisFault, SaysWhatToDoAboutIt) {
+TEST(RedisFault, ErrorsSuggestARemedy) {
   const FaultCase cases[] = {
       {"NOAUTH Authentication required.", absl::StatusCode::kPermissionDenied, "redisPassword"},
       {"NOPERM this user has no permissions to run the 'xlen' command",
@@ -38,13 +38,13 @@ TEST(RedisFault, SaysWhatToDoAboutIt) {
   for (const FaultCase& each : cases) ExpectFault(each, RedisFault(each.error));
 }
 
-TEST(RedisFault, StrangersWordsAreShortAndPlain) {
+TEST(RedisFault, ServerTextIsShortAndPrintable) {
   const absl::Status status = RedisFault(absl::StrCat("ERR \x1b[2J", std::string(5000, 'x')));
   EXPECT_LT(status.message().size(), 300u);
   EXPECT_FALSE(absl::StrContains(status.message(), "\x1b")) << status;
 }
 
-TEST(RedisSignInFault, SaysWhatToDoAboutIt) {
+TEST(RedisSignInFault, ErrorsSuggestARemedy) {
   const FaultCase cases[] = {
       {"WRONGPASS invalid username-password pair or user is disabled.",
        absl::StatusCode::kPermissionDenied, "refuses"},
@@ -71,7 +71,7 @@ TEST(RedisSignInFault, NeverRepeatsThePassword) {
   }
 }
 
-TEST(RedisFault, TellsWhereAKeyMovedTo) {
+TEST(RedisFault, MovedToReturnsTheNode) {
   EXPECT_EQ(MovedTo("MOVED 3999 10.0.0.5:6379"), "10.0.0.5:6379");
   EXPECT_EQ(MovedTo("MOVED 3999 :6379"), ":6379");
   EXPECT_EQ(MovedTo("MOVED 3999"), "");

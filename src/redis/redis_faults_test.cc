@@ -1,4 +1,4 @@
-// Redis servers that restart, move, refuse, hang, load, or are none.
+// Redis servers that restart, move, refuse, hang or load, and servers of other protocols.
 
 #include <algorithm>
 
@@ -12,14 +12,14 @@
 namespace gpuscaler {
 namespace {
 
-constexpr RedisLimits kImpatient = {.interval = absl::Milliseconds(20),
-                                    .timeout = absl::Milliseconds(200)};
+constexpr RedisLimits kShortTimeout = {.interval = absl::Milliseconds(20),
+                                       .timeout = absl::Milliseconds(200)};
 
 void Push(const TestRedis& redis, int items) {
   for (int i = 0; i < items; ++i) redis.Do({"LPUSH", "jobs", absl::StrCat(i)});
 }
 
-// What the first reading of a queue at this port says.
+// Returns the status of the first reading of a queue at this port.
 absl::Status FaultOf(int port, QueueLength length = QueueLength::kList,
                      const RedisLimits& limits = {.interval = absl::Milliseconds(20)}) {
   TestReading reading(limits);
@@ -28,15 +28,15 @@ absl::Status FaultOf(int port, QueueLength length = QueueLength::kList,
   return reading.Next(target.source).status();
 }
 
-TEST(RedisFaults, ServerThatRestartsIsReadAgain) {
+TEST(RedisFaults, RestartedServerIsReadAgain) {
   TestRedis redis;
   TestReading reading;
   const RedisTarget target = TargetOf(redis, QueueLength::kList);
   reading.reader().Replace({target});
   ASSERT_TRUE(reading.Next(target.source).ok());
   redis.Stop();
-  const auto refused = reading.Await(target.source, [](const TestReading::Length& told) {
-    return absl::StrContains(told.status().message(), "refused");
+  const auto refused = reading.Await(target.source, [](const TestReading::Length& read) {
+    return absl::StrContains(read.status().message(), "refused");
   });
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kUnavailable) << refused.status();
   redis.Start();
@@ -45,7 +45,7 @@ TEST(RedisFaults, ServerThatRestartsIsReadAgain) {
   EXPECT_TRUE(length.ok()) << length.status();
 }
 
-TEST(RedisFaults, ConnectionThatTheServerClosedIsMadeAnewWithinTheReading) {
+TEST(RedisFaults, ClosedConnectionIsReplacedWithinTheReading) {
   const TestRedis redis;
   Push(redis, 3);
   TestReading reading;
@@ -59,7 +59,7 @@ TEST(RedisFaults, ConnectionThatTheServerClosedIsMadeAnewWithinTheReading) {
   }
 }
 
-TEST(RedisFaults, ServerThatMovesIsReadAtItsNewAddress) {
+TEST(RedisFaults, MovedServerIsReadAtItsNewAddress) {
   const TestRedis before;
   Push(before, 3);
   TestReading reading;
@@ -74,7 +74,7 @@ TEST(RedisFaults, ServerThatMovesIsReadAtItsNewAddress) {
   EXPECT_TRUE(length.ok()) << length.status();
 }
 
-TEST(RedisFaults, NextAddressOfTheNameIsTriedWhereOneRefuses) {
+TEST(RedisFaults, NextAddressIsTriedIfOneRefuses) {
   const TestRedis redis;
   Push(redis, 3);
   TestReading reading;
@@ -84,7 +84,7 @@ TEST(RedisFaults, NextAddressOfTheNameIsTriedWhereOneRefuses) {
   EXPECT_EQ(*reading.AwaitLength(target.source, 3), 3);
 }
 
-TEST(RedisFaults, ServerThatHangsHoldsUpNoOtherAndIsReadWhenItGoesOn) {
+TEST(RedisFaults, HungServerDelaysNoOtherAndIsReadAfterItResumes) {
   const TestRedis hung;
   const TestRedis redis;
   Push(redis, 3);
@@ -107,7 +107,7 @@ TEST(RedisFaults, ServerThatHangsHoldsUpNoOtherAndIsReadWhenItGoesOn) {
   EXPECT_TRUE(thawed.ok()) << thawed.status();
 }
 
-TEST(RedisFaults, EndsAtOnceWhileAServerHangs) {
+TEST(RedisFaults, StopsAtOnceWhileAServerHangs) {
   const TestRedis redis;
   auto reading = std::make_unique<TestReading>(
       RedisLimits{.interval = absl::Milliseconds(20), .timeout = absl::Hours(1)});
@@ -117,10 +117,10 @@ TEST(RedisFaults, EndsAtOnceWhileAServerHangs) {
   redis.Freeze();
   const absl::Time asked = absl::Now();
   reading.reset();
-  EXPECT_LT(absl::Now() - asked, absl::Seconds(10)) << "and not after its patience";
+  EXPECT_LT(absl::Now() - asked, absl::Seconds(10)) << "not after its timeout";
 }
 
-TEST(RedisFaults, LoadingPasses) {
+TEST(RedisFaults, LoadingServerIsReadLater) {
   TestRedis redis;
   for (int i = 0; i < 1000; ++i) redis.Do({"SET", absl::StrCat("key", i), "value"});
   Push(redis, 3);
@@ -135,7 +135,7 @@ TEST(RedisFaults, LoadingPasses) {
   EXPECT_EQ(*reading.AwaitLength(target.source, 3), 3);
 }
 
-TEST(RedisFaults, ServerWithoutRoomIsUnavailable) {
+TEST(RedisFaults, ServerWithoutFreeClientsIsUnavailable) {
   const TestRedis redis({"--maxclients", "1"});
   TestReading first;
   const RedisTarget target = TargetOf(redis, QueueLength::kList);
@@ -145,10 +145,10 @@ TEST(RedisFaults, ServerWithoutRoomIsUnavailable) {
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
 }
 
-TEST(RedisFaults, ServersThatAreNoneAreSaidToBeNone) {
+TEST(RedisFaults, OtherProtocolsAreReported) {
   struct Case {
     std::string name;
-    std::string says;
+    std::string sends;
     absl::StatusCode want;
     std::string message;
   };
@@ -164,7 +164,7 @@ TEST(RedisFaults, ServersThatAreNoneAreSaidToBeNone) {
   };
   for (const Case& each : cases) {
     const TestHttpServer server([&](TestHttpConnection& connection) {
-      connection.Send(each.says);
+      connection.Send(each.sends);
       connection.Hang();
     });
     const absl::Status status = FaultOf(server.port());
@@ -173,25 +173,25 @@ TEST(RedisFaults, ServersThatAreNoneAreSaidToBeNone) {
   }
 }
 
-TEST(RedisFaults, SilenceAndHalfAnAnswerEndWithThePatience) {
-  for (const std::string says : {"", "$100\r\nabc", "*3\r\n:1\r\n"}) {
+TEST(RedisFaults, MissingAndPartialRepliesTimeOut) {
+  for (const std::string sends : {"", "$100\r\nabc", "*3\r\n:1\r\n"}) {
     const TestHttpServer server([&](TestHttpConnection& connection) {
-      connection.Send(says);
+      connection.Send(sends);
       connection.Hang();
     });
-    const absl::Status status = FaultOf(server.port(), QueueLength::kLag, kImpatient);
-    EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << says << status;
+    const absl::Status status = FaultOf(server.port(), QueueLength::kLag, kShortTimeout);
+    EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << sends << status;
   }
 }
 
-TEST(RedisFaults, AnswerThatIsCutOffIsUnavailable) {
+TEST(RedisFaults, TruncatedReplyIsUnavailable) {
   const TestHttpServer server(
       [](TestHttpConnection& connection) { connection.Send("$100\r\nab"); });
   const absl::Status status = FaultOf(server.port());
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
 }
 
-// With pauses of 0.5, 1, 2, 4 and then 5 s between them, or four fifths of each.
+// Returns the maximum with pauses of 0.5, 1, 2, 4 and then 5 s, each shortened by a fifth.
 int MostConnectionsWithin(absl::Duration time) {
   int connections = 1;
   for (absl::Duration pause = absl::Seconds(0.5); time >= 0.8 * pause; ++connections) {
@@ -201,7 +201,7 @@ int MostConnectionsWithin(absl::Duration time) {
   return connections;
 }
 
-TEST(RedisFaults, ServerThatFailsIsLeftAloneForAWhile) {
+TEST(RedisFaults, FailingServerIsContactedWithBackoff) {
   const TestHttpServer server([](TestHttpConnection&) {});
   TestReading reading({.interval = absl::Milliseconds(5), .timeout = absl::Seconds(2)});
   const RedisTarget target = TargetAt(server.port(), QueueLength::kList, "jobs");
@@ -212,7 +212,7 @@ TEST(RedisFaults, ServerThatFailsIsLeftAloneForAWhile) {
   EXPECT_LE(connections, MostConnectionsWithin(absl::Now() - asked));
 }
 
-// A group whose name is more than a reply may hold: XINFO GROUPS of this stream breaks connections.
+// Creates a group with a name longer than a reply may be: XINFO GROUPS then breaks connections.
 void Poison(const TestRedis& redis, const std::string& stream) {
   redis.Do({"XGROUP", "CREATE", stream, std::string(4'500'000, 'g'), "$", "MKSTREAM"});
   redis.Do({"XADD", stream, "*", "prompt", "hello"});
@@ -223,7 +223,7 @@ RedisTarget OfNamespace(RedisTarget target, const std::string& namespace_name) {
   return target;
 }
 
-TEST(RedisFaults, StreamThatBreaksConnectionsLeavesTheQueuesBesideItReadable) {
+TEST(RedisFaults, StreamThatBreaksConnectionsAffectsNoOtherQueue) {
   const TestRedis redis;
   TestReading reading;
   std::vector<RedisTarget> targets;
@@ -232,18 +232,18 @@ TEST(RedisFaults, StreamThatBreaksConnectionsLeavesTheQueuesBesideItReadable) {
     targets.push_back(TargetOf(redis, QueueLength::kLag, stream));
   }
   Push(redis, 3);
-  const RedisTarget beside = TargetOf(redis, QueueLength::kList);
-  targets.push_back(beside);
+  const RedisTarget other = TargetOf(redis, QueueLength::kList);
+  targets.push_back(other);
   reading.reader().Replace(targets);
   for (size_t i = 0; i < 3; ++i) {
     const absl::Status poisoned = reading.Next(targets[i].source).status();
     EXPECT_TRUE(absl::StrContains(poisoned.message(), "more than 4 MiB")) << poisoned;
   }
-  EXPECT_EQ(*reading.AwaitLength(beside.source, 3), 3);
-  // Longer than the first pauses of those that break it.
+  EXPECT_EQ(*reading.AwaitLength(other.source, 3), 3);
+  // Longer than the first pauses of the queues that break it.
   const absl::Time end = absl::Now() + absl::Seconds(4);
   while (absl::Now() < end) {
-    const auto length = reading.Next(beside.source);
+    const auto length = reading.Next(other.source);
     ASSERT_TRUE(length.ok()) << length.status();
   }
 }
@@ -258,11 +258,11 @@ TEST(RedisFaults, NamespacesShareNoConnection) {
   EXPECT_EQ(*reading.AwaitLength(one.source, 3), 3);
   EXPECT_EQ(*reading.AwaitLength(other.source, 3), 3);
   const std::string clients = redis.Do({"CLIENT", "LIST", "TYPE", "normal"}).text;
-  EXPECT_EQ(std::ranges::count(clients, '\n'), 3) << "who asks is one\n" << clients;
+  EXPECT_EQ(std::ranges::count(clients, '\n'), 3) << "CLIENT LIST itself is one\n" << clients;
 }
 
-TEST(RedisFaults, ReplyThatNeverComesLeavesTheQueuesBesideItReadable) {
-  // Each command ends as a request does: so do the keys.
+TEST(RedisFaults, MissingReplyAffectsNoOtherQueue) {
+  // The keys end like an HTTP request, and so does each command.
   const TestHttpServer server([](TestHttpConnection& connection) {
     while (true) {
       const std::string asked = connection.ReadRequest();
@@ -271,18 +271,18 @@ TEST(RedisFaults, ReplyThatNeverComesLeavesTheQueuesBesideItReadable) {
       connection.Send(":3\r\n");
     }
   });
-  TestReading reading(kImpatient);
+  TestReading reading(kShortTimeout);
   const RedisTarget silent = TargetAt(server.port(), QueueLength::kStream, "a\r\n");
-  const RedisTarget beside = TargetAt(server.port(), QueueLength::kList, "b\r\n");
-  reading.reader().Replace({silent, beside});
+  const RedisTarget other = TargetAt(server.port(), QueueLength::kList, "b\r\n");
+  reading.reader().Replace({silent, other});
   (void)reading.AwaitFailure(silent.source, absl::StatusCode::kDeadlineExceeded);
   for (int i = 0; i < 50; ++i) {
-    const auto length = reading.AwaitLength(beside.source, 3);
+    const auto length = reading.AwaitLength(other.source, 3);
     ASSERT_TRUE(length.ok()) << length.status();
   }
 }
 
-// Two nodes, each with half of the slots; "jobs" is at the second one.
+// Two nodes with half of the slots each. "jobs" is on the second one.
 class RedisClusterTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -301,9 +301,9 @@ class RedisClusterTest : public testing::Test {
     return absl::StrContains(redis.Do({"CLUSTER", "INFO"}).text, "cluster_state:ok");
   }
 
-  // Else the bus is at port + 10000, which may be another test's.
-  const KeptPort bus_of_one_{"127.0.0.1"};
-  const KeptPort bus_of_two_{"127.0.0.2"};
+  // The default bus port, port + 10000, may be in use by another test.
+  const ReservedPort bus_of_one_{"127.0.0.1"};
+  const ReservedPort bus_of_two_{"127.0.0.2"};
   const TestRedis one_{
       {"--cluster-enabled", "yes", "--cluster-port", absl::StrCat(bus_of_one_.number())}};
   const TestRedis two_{{"--cluster-enabled", "yes", "--cluster-port",
@@ -311,7 +311,7 @@ class RedisClusterTest : public testing::Test {
                        "127.0.0.2"};
 };
 
-TEST_F(RedisClusterTest, KeyIsReadAtTheNodeThatHoldsIt) {
+TEST_F(RedisClusterTest, KeyIsReadAtItsNode) {
   TestReading reading;
   RedisTarget jobs = TargetOf(one_, QueueLength::kList);
   jobs.addresses.push_back(*ParseIpAddress("127.0.0.2"));
@@ -321,7 +321,7 @@ TEST_F(RedisClusterTest, KeyIsReadAtTheNodeThatHoldsIt) {
   EXPECT_EQ(*length, 2);
 }
 
-TEST_F(RedisClusterTest, NodeThatTheNameDoesNotLeadToIsNamedAndNotAsked) {
+TEST_F(RedisClusterTest, NodeOutsideTheHostIsReportedAndNotContacted) {
   TestReading reading;
   const RedisTarget jobs = TargetOf(one_, QueueLength::kList);
   reading.reader().Replace({jobs});
@@ -331,7 +331,7 @@ TEST_F(RedisClusterTest, NodeThatTheNameDoesNotLeadToIsNamedAndNotAsked) {
       << status;
 }
 
-TEST(RedisFaults, NothingPilesUpOverTenThousandReadings) {
+TEST(RedisFaults, TenThousandReadingsLeakNothing) {
   const TestRedis redis;
   TestReading reading({.interval = absl::Milliseconds(1), .timeout = absl::Seconds(2)});
   std::vector<RedisTarget> targets;
@@ -342,7 +342,7 @@ TEST(RedisFaults, NothingPilesUpOverTenThousandReadings) {
   const auto read = [&](int64_t readings) {
     const int64_t wanted = reading.readings() + readings;
     while (reading.readings() < wanted) {
-      // A connection that breaks and is made anew is what could leave something behind.
+      // Replaced connections are the likely leak.
       redis.Do({"CLIENT", "KILL", "TYPE", "normal"});
       (void)reading.Next(targets.front().source);
     }

@@ -1,4 +1,4 @@
-// How often and how long queues in Redis are read, and over how many connections.
+// Limits for reading queues in Redis: interval, timeout and connections.
 #pragma once
 
 #include <cstddef>
@@ -9,15 +9,15 @@ namespace gpuscaler {
 
 struct RedisLimits {
   absl::Duration interval = absl::Seconds(1);
-  absl::Duration timeout = absl::Seconds(2);  // for all of a reading (DESIGN 6)
-  // One is kept for each address, user and database that a namespace's triggers name. A queue that
-  // would take another one is not read; those that are go on.
-  size_t most_connections = 512;
-  size_t most_of_namespace = 48;
+  absl::Duration timeout = absl::Seconds(2);  // one complete reading (DESIGN 6)
+  // One connection is kept per address, user and database that a namespace's triggers name. A queue
+  // that needs one more is not read, and the others are.
+  size_t max_connections = 512;
+  size_t max_per_namespace = 48;
 };
 
-// No more connections than take a quarter of the files that the process may have open, three each:
-// a socket, and a pair of libcurl's. A namespace has a quarter of those at most.
+// Returns limits under which connections use at most a quarter of the process' open files. Each
+// uses three: a socket and a pair of libcurl's. A namespace may use a quarter of these connections.
 RedisLimits WithinOpenFiles(RedisLimits limits, size_t open_files);
 
 }  // namespace gpuscaler

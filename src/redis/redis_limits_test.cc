@@ -13,18 +13,18 @@ namespace {
 TEST(RedisLimits, ConnectionsTakeAQuarterOfTheOpenFiles) {
   struct Case {
     size_t open_files;
-    size_t most_connections;
-    size_t most_of_namespace;
+    size_t max_connections;
+    size_t max_per_namespace;
   };
   for (const Case& each : {Case{1 << 20, 512, 48}, Case{1024, 85, 21}, Case{300, 25, 6},
                            Case{10, 1, 1}, Case{SIZE_MAX, 512, 48}}) {
     const RedisLimits limits = WithinOpenFiles({}, each.open_files);
-    EXPECT_EQ(limits.most_connections, each.most_connections) << each.open_files;
-    EXPECT_EQ(limits.most_of_namespace, each.most_of_namespace) << each.open_files;
+    EXPECT_EQ(limits.max_connections, each.max_connections) << each.open_files;
+    EXPECT_EQ(limits.max_per_namespace, each.max_per_namespace) << each.open_files;
   }
 }
 
-// Each of which takes a connection of its own.
+// Each database needs its own connection.
 RedisTarget OfDatabase(const TestRedis& redis, int database,
                        const std::string& namespace_name = "team-a") {
   RedisTarget target = TargetOf(redis, QueueLength::kList);
@@ -34,9 +34,9 @@ RedisTarget OfDatabase(const TestRedis& redis, int database,
   return target;
 }
 
-TEST(RedisLimits, NamespaceWithAllItsConnectionsIsReadOverThoseAndNoMore) {
+TEST(RedisLimits, NamespaceUsesAtMostItsConnections) {
   const TestRedis redis;
-  TestReading reading({.interval = absl::Milliseconds(20), .most_of_namespace = 2});
+  TestReading reading({.interval = absl::Milliseconds(20), .max_per_namespace = 2});
   std::vector<RedisTarget> targets;
   for (int i = 0; i < 4; ++i) targets.push_back(OfDatabase(redis, i));
   const RedisTarget other = OfDatabase(redis, 0, "team-b");
@@ -56,9 +56,9 @@ TEST(RedisLimits, NamespaceWithAllItsConnectionsIsReadOverThoseAndNoMore) {
   EXPECT_TRUE(reading.Next(targets[0].source).ok());
 }
 
-TEST(RedisLimits, AllNamespacesTogetherTakeNoMoreThanTheBoundOfAll) {
+TEST(RedisLimits, AllNamespacesUseAtMostTheTotalLimit) {
   const TestRedis redis;
-  TestReading reading({.interval = absl::Milliseconds(20), .most_connections = 2});
+  TestReading reading({.interval = absl::Milliseconds(20), .max_connections = 2});
   const int files = FilesHeld();
   const RedisTarget one = OfDatabase(redis, 0, "team-a");
   const RedisTarget two = OfDatabase(redis, 0, "team-b");

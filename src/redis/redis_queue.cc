@@ -15,17 +15,17 @@ namespace {
 using Kind = RedisReply::Kind;
 using Length = RedisQueue::Length;
 
-absl::Status Strange(absl::string_view what) {
+absl::Status NotRedis(absl::string_view what) {
   return absl::FailedPreconditionError(absl::StrCat("what answers is no Redis: ", what));
 }
 
 absl::StatusOr<double> CountOf(const RedisReply& reply) {
   if (reply.kind == Kind::kError) return RedisFault(reply.text);
-  if (reply.kind != Kind::kInteger || reply.integer < 0) return Strange("it counts nothing");
+  if (reply.kind != Kind::kInteger || reply.integer < 0) return NotRedis("it counts nothing");
   return static_cast<double>(reply.integer);
 }
 
-// The value behind a name in a list of names and values; null: there is none.
+// Returns the value after `name` in a list of names and values, or null.
 const RedisReply* FindValue(const RedisReply& pairs, absl::string_view name) {
   for (size_t i = 0; i + 1 < pairs.list.size(); i += 2) {
     if (pairs.list[i].text == name) return &pairs.list[i + 1];
@@ -33,7 +33,7 @@ const RedisReply* FindValue(const RedisReply& pairs, absl::string_view name) {
   return nullptr;
 }
 
-// Null: the stream has no such group.
+// Returns null if the stream has no such group.
 const RedisReply* FindGroup(const RedisReply& groups, absl::string_view name) {
   const auto found = std::ranges::find_if(groups.list, [&](const RedisReply& group) {
     const RedisReply* const found_name = FindValue(group, "name");
@@ -42,7 +42,7 @@ const RedisReply* FindGroup(const RedisReply& groups, absl::string_view name) {
   return found == groups.list.end() ? nullptr : &*found;
 }
 
-// Empty: it is not told.
+// Returns nullopt if it is not reported.
 std::optional<int64_t> NumberIn(const RedisReply& pairs, absl::string_view name) {
   const RedisReply* const value = FindValue(pairs, name);
   const bool is_reported = value != nullptr && value->kind == Kind::kInteger && value->integer >= 0;
@@ -54,14 +54,14 @@ std::optional<StreamId> IdIn(const RedisReply& pairs, absl::string_view name) {
   return value == nullptr ? std::nullopt : ParseStreamId(value->text);
 }
 
-// What an entry takes of a reply, about.
+// Returns the approximate size of an entry in a reply.
 size_t BytesOf(const RedisReply& entry) {
   size_t bytes = entry.text.size() + 16;
   for (const RedisReply& part : entry.list) bytes += BytesOf(part);
   return bytes;
 }
 
-// How many entries like the stream's first and last one may be asked for at once.
+// Returns how many entries like the stream's first and last one fit into a reply.
 int CountThatFits(const RedisReply& stream) {
   size_t largest = 1;
   for (const absl::string_view name : {"first-entry", "last-entry"}) {
@@ -69,10 +69,10 @@ int CountThatFits(const RedisReply& stream) {
       largest = std::max(largest, BytesOf(*entry));
     }
   }
-  return static_cast<int>(std::clamp<size_t>(kCountedBytes / largest, 1, kMostCounted));
+  return static_cast<int>(std::clamp<size_t>(kCountedBytes / largest, 1, kMaxCounted));
 }
 
-// Deleted entries do not count: the last one that the stream still has may have been read.
+// Deleted entries do not count: the last remaining entry may have been read.
 bool HasReadAll(const RedisReply& stream, StreamId read) {
   const RedisReply* const last = FindValue(stream, "last-entry");
   if (last == nullptr) return false;
@@ -81,15 +81,15 @@ bool HasReadAll(const RedisReply& stream, StreamId read) {
   return id.has_value() && *id <= read;
 }
 
-RedisStep CountBehind(const RedisQueue& queue, const RedisLag& lag) {
-  return {.ask = {RedisCommand{"XRANGE", queue.key, absl::StrCat("(", lag.last_text), "+", "COUNT",
-                               absl::StrCat(lag.counted)}}};
+RedisStep CountAfter(const RedisQueue& queue, const RedisLag& lag) {
+  return {.commands = {RedisCommand{"XRANGE", queue.key, absl::StrCat("(", lag.last_text), "+",
+                                    "COUNT", absl::StrCat(lag.requested)}}};
 }
 
-// Names are a tenant's, of any bytes and length.
+// Names are chosen by tenants and may have any bytes and length.
 std::string NameText(absl::string_view name) { return PlainWords(name, 60); }
 
-// A slip in the group's name looks like workers that have not started yet.
+// Lists other groups, because a mistyped name looks like workers that have not started yet.
 std::string NoGroupText(const RedisQueue& queue, const RedisReply& groups) {
   constexpr size_t kNamed = 5;
   std::vector<std::string> others;
@@ -109,73 +109,73 @@ std::string NoGroupText(const RedisQueue& queue, const RedisReply& groups) {
 RedisStep AfterGroups(const RedisQueue& queue, const RedisReply& groups, RedisLag& lag,
                       RedisReadMarks& marks) {
   if (groups.kind == Kind::kError) return {.length = RedisFault(groups.text)};
-  if (groups.kind != Kind::kList) return {.length = Strange("it lists no groups")};
+  if (groups.kind != Kind::kList) return {.length = NotRedis("it lists no groups")};
   const RedisReply* const group = FindGroup(groups, queue.group);
   if (group == nullptr) return {.length = lag.entries, .note = NoGroupText(queue, groups)};
-  const RedisReply* const told = FindValue(*group, "lag");
-  if (told == nullptr) {
+  const RedisReply* const reported = FindValue(*group, "lag");
+  if (reported == nullptr) {
     return {.length = absl::FailedPreconditionError(
                 "this Redis does not tell the lag of a group: it takes Redis 7")};
   }
   const std::optional<StreamId> last = IdIn(*group, "last-delivered-id");
   const std::optional<int64_t> entries_read = NumberIn(*group, "entries-read");
-  if (last.has_value() && entries_read.has_value()) marks.Note(*last, *entries_read);
-  // Trimming entries that were not read leaves Redis' own number too large.
-  if (told->kind == Kind::kInteger) {
-    lag.told = std::clamp(static_cast<double>(told->integer), 0.0, lag.entries);
-    // Made with `$`: Redis has no number for it any more as soon as there is an entry to read.
-    const bool will_be_lost =
-        *lag.told == 0 && last.has_value() && !marks.Has(*last) && !marks.given_up();
-    if (!will_be_lost) return {.length = *lag.told};
+  if (last.has_value() && entries_read.has_value()) marks.Record(*last, *entries_read);
+  // If unread entries were trimmed, Redis' own number is too large.
+  if (reported->kind == Kind::kInteger) {
+    lag.reported = std::clamp(static_cast<double>(reported->integer), 0.0, lag.entries);
+    // Created at `$`: Redis reports no lag as soon as there is an entry to read.
+    const bool will_be_unknown =
+        *lag.reported == 0 && last.has_value() && !marks.Has(*last) && !marks.given_up();
+    if (!will_be_unknown) return {.length = *lag.reported};
   } else {
     const std::optional<int64_t> pending = NumberIn(*group, "pending");
-    if (!pending.has_value()) return {.length = Strange("it has a group with nothing pending")};
-    if (!last.has_value()) return {.length = Strange("it has a group that has read nowhere")};
+    if (!pending.has_value()) return {.length = NotRedis("it has a group with nothing pending")};
+    if (!last.has_value()) return {.length = NotRedis("it has a group that has read nowhere")};
     lag.pending = static_cast<double>(*pending);
     lag.last_text = FindValue(*group, "last-delivered-id")->text;
   }
   lag.last = *last;
   if (marks.given_up()) {
-    lag.counted = 1;
-    return CountBehind(queue, lag);
+    lag.requested = 1;
+    return CountAfter(queue, lag);
   }
-  return {.ask = {RedisCommand{"XINFO", "STREAM", queue.key}}};
+  return {.commands = {RedisCommand{"XINFO", "STREAM", queue.key}}};
 }
 
 RedisStep AfterStream(const RedisQueue& queue, const RedisReply& stream, RedisLag& lag,
                       RedisReadMarks& marks) {
   if (stream.kind == Kind::kError) return {.length = RedisFault(stream.text)};
-  if (stream.kind != Kind::kList) return {.length = Strange("it tells nothing of a stream")};
+  if (stream.kind != Kind::kList) return {.length = NotRedis("it tells nothing of a stream")};
   const std::optional<StreamId> end = IdIn(stream, "last-generated-id");
   const std::optional<int64_t> added = NumberIn(stream, "entries-added");
-  if (end.has_value() && added.has_value()) marks.Note(*end, *added);
-  if (lag.told.has_value()) return {.length = *lag.told};
+  if (end.has_value() && added.has_value()) marks.Record(*end, *added);
+  if (lag.reported.has_value()) return {.length = *lag.reported};
   if (HasReadAll(stream, lag.last)) return {.length = 0.0};
   const std::optional<int64_t> read = marks.AddedUpTo(lag.last);
   if (added.has_value() && read.has_value()) {
     lag.at_most = std::clamp(static_cast<double>(*added - *read), 1.0, lag.entries);
   }
-  lag.counted = CountThatFits(stream);
+  lag.requested = CountThatFits(stream);
   const bool is_all_but_deleted = lag.at_most.has_value() && marks.Has(lag.last);
-  if (is_all_but_deleted && *lag.at_most > lag.counted) return {.length = *lag.at_most};
-  return CountBehind(queue, lag);
+  if (is_all_but_deleted && *lag.at_most > lag.requested) return {.length = *lag.at_most};
+  return CountAfter(queue, lag);
 }
 
 RedisStep AfterRange(const RedisReply& range, const RedisLag& lag) {
   if (range.kind == Kind::kError) return {.length = RedisFault(range.text)};
-  if (range.kind != Kind::kList) return {.length = Strange("it lists no entries")};
-  const auto counted = static_cast<double>(range.list.size());
-  if (counted < lag.counted) return {.length = counted};
-  return {.length = std::max(counted, lag.at_most.value_or(lag.entries - lag.pending))};
+  if (range.kind != Kind::kList) return {.length = NotRedis("it lists no entries")};
+  const auto listed = static_cast<double>(range.list.size());
+  if (listed < lag.requested) return {.length = listed};
+  return {.length = std::max(listed, lag.at_most.value_or(lag.entries - lag.pending))};
 }
 
 constexpr size_t kFirstReplies = 2;
 
-// The replies: XLEN, XINFO GROUPS and, where it was asked for, XINFO STREAM and XRANGE.
+// Handles the replies to XLEN, XINFO GROUPS and, if requested, XINFO STREAM and XRANGE.
 RedisStep LagStep(const RedisQueue& queue, std::vector<RedisReply>& replies, RedisLag& lag,
                   RedisReadMarks& marks) {
   const RedisReply newest = std::exchange(replies.back(), RedisReply());
-  if (replies.size() > kFirstReplies && lag.counted > 0) return AfterRange(newest, lag);
+  if (replies.size() > kFirstReplies && lag.requested > 0) return AfterRange(newest, lag);
   if (replies.size() > kFirstReplies) return AfterStream(queue, newest, lag, marks);
   const absl::StatusOr<double> entries = CountOf(replies[0]);
   if (!entries.ok() || *entries == 0) return {.length = entries};
@@ -191,12 +191,12 @@ RedisStep PendingStep(const RedisQueue& queue, const RedisReply& reply) {
   }
   if (reply.kind == Kind::kError) return {.length = RedisFault(reply.text)};
   if (reply.kind != Kind::kList || reply.list.empty()) {
-    return {.length = Strange("it tells nothing pending")};
+    return {.length = NotRedis("it tells nothing pending")};
   }
   return {.length = CountOf(reply.list.front())};
 }
 
-std::vector<RedisCommand> FirstQuestions(const RedisQueue& queue) {
+std::vector<RedisCommand> FirstCommands(const RedisQueue& queue) {
   switch (queue.length) {
     case Length::kStream:
       return {{"XLEN", queue.key}};
@@ -212,14 +212,14 @@ std::vector<RedisCommand> FirstQuestions(const RedisQueue& queue) {
 
 }  // namespace
 
-void NoteUnreadable(size_t replies, RedisReadMarks& marks) {
+void RecordUnreadable(size_t replies, RedisReadMarks& marks) {
   if (replies == kFirstReplies) marks.GiveUp();
 }
 
 RedisStep NextStep(const RedisQueue& queue, std::vector<RedisReply>& replies, RedisLag& lag,
                    RedisReadMarks& marks) {
-  std::vector<RedisCommand> first = FirstQuestions(queue);
-  if (replies.size() < first.size()) return {.ask = std::move(first)};
+  std::vector<RedisCommand> first = FirstCommands(queue);
+  if (replies.size() < first.size()) return {.commands = std::move(first)};
   if (queue.length == Length::kLag) return LagStep(queue, replies, lag, marks);
   if (queue.length == Length::kPending) return PendingStep(queue, replies[0]);
   return {.length = CountOf(replies[0])};

@@ -1,21 +1,21 @@
-// How long a queue in Redis is: which commands tell it, and what their replies say.
+// The length of a queue in Redis: the commands that read it, and how to evaluate their replies.
 //
-//   XLEN    entries of a stream; one that nobody wrote to yet has none
-//   XINFO GROUPS  a group's lag, from Redis 7 on. No such group: its workers make it when they
-//           start, and all entries wait for them
-//   XPENDING entries read and not acknowledged; nothing without a group
-//   LLEN    items of a list
+//   XLEN          entries of a stream; 0 if the stream does not exist yet
+//   XINFO GROUPS  a group's lag, since Redis 7. If the group does not exist yet, its workers create
+//                 it when they start, and all entries wait
+//   XPENDING      entries read but not acknowledged; 0 without a group
+//   LLEN          items of a list
 //
-// Redis gives no lag (nil) to a group made with `$` or an id until it has read all, nor while an
-// entry that is deleted may be among those not read yet. Between these its lag is then, the best
-// that is known first:
+// Redis reports no lag (nil) for a group created at `$` or an id until it has read everything, and
+// while a deleted entry may be among its unread ones. The lag is then the first of these that is
+// known:
 //
-//   what XRANGE lists behind the entry read last, where that is all: exact
-//   XINFO STREAM  entries-added less what was added up to the entry read last: what the group read
-//           (entries-read, if told), or where its stream ended in a reading before
-//           (RedisReadMarks). Never too low; too high by entries deleted unread
-//   XLEN less what is pending, where neither is known: right where entries are deleted when done,
-//           and too high by those done and kept
+//   XRANGE        the entries after the last one read, if it lists all: exact
+//   XINFO STREAM  entries-added minus the entries added up to the last one read. That number is
+//                 entries-read, if reported, or the stream's end in an earlier reading
+//                 (RedisReadMarks). Never too low; too high by entries deleted unread
+//   XLEN          minus the pending entries: exact if entries are deleted when done, else too high
+//                 by those done and kept
 //
 // https://redis.io/docs/latest/commands/xinfo-groups/
 // https://redis.io/docs/latest/commands/xinfo-stream/
@@ -34,36 +34,35 @@
 
 namespace gpuscaler {
 
-// So many entries are counted one by one at most, fewer where they are large: XRANGE lists all that
-// is in them, and RedisDecoder ends a reply that is several times larger than this.
-inline constexpr int kMostCounted = 100;
+// Maximum number of entries to count one by one, and their size. Large entries reduce the number:
+// XRANGE returns their contents, and RedisDecoder rejects a reply several times this size.
+inline constexpr int kMaxCounted = 100;
 inline constexpr size_t kCountedBytes = size_t{1} << 20;
 
-// A reply could not be read, the next one behind so many: XINFO STREAM holds its first and its last
-// entry. Without it one entry is counted.
-void NoteUnreadable(size_t replies, RedisReadMarks& marks);
+// Call it if the reply after `replies` others could not be decoded. XINFO STREAM includes the first
+// and the last entry; if they are too large, one entry is counted from now on.
+void RecordUnreadable(size_t replies, RedisReadMarks& marks);
 
-// What one reading has found out of a lag that Redis does not tell.
+// The findings of one reading about a lag that Redis does not report.
 struct RedisLag {
   double entries = 0;
   double pending = 0;
-  std::string last_text;  // the id of the entry read last
+  std::string last_text;  // id of the last entry read
   StreamId last;
-  std::optional<double> told;     // by Redis, after all
-  std::optional<double> at_most;  // not read yet, by entries-added
-  int counted = 0;                // so many were asked for
+  std::optional<double> reported;  // the lag, if Redis reports it after all
+  std::optional<double> at_most;   // unread entries, by entries-added
+  int requested = 0;               // COUNT of XRANGE
 };
 
 struct RedisStep {
-  std::vector<RedisCommand> ask;  // empty: done
+  std::vector<RedisCommand> commands;  // commands to send; empty: done
   absl::StatusOr<double> length = absl::UnavailableError("not asked yet");
-  std::string note;  // what people should know of it: "stream jobs has no group workers"
+  std::string note;  // shown in the explanation: "stream jobs has no group workers"
 };
 
-// What to do after `replies`, all those to what was asked for this queue in this reading, in that
-// order: none at first. UNAVAILABLE, PERMISSION_DENIED and FAILED_PRECONDITION as in RedisFault().
-// It leaves no replies that are not needed: many queues may be on their way. `lag` is of this
-// reading, `marks` of all of this queue.
+// Returns what to do after `replies`, which are all replies of this reading in order; none at
+// first. Errors as in RedisFault(). Clears replies that are no longer needed, because many queues
+// may be read at once. `lag` belongs to this reading, `marks` to all readings of the queue.
 RedisStep NextStep(const RedisQueue& queue, std::vector<RedisReply>& replies, RedisLag& lag,
                    RedisReadMarks& marks);
 

@@ -20,7 +20,7 @@ RedisQueue Jobs(QueueLength length) {
   return {.address = "redis:6379", .length = length, .key = "jobs", .group = "workers"};
 }
 
-// As Redis 7.0 lists a group.
+// A group in the format of Redis 7.0.
 RedisReply GroupReply(const std::string& name, const RedisReply& lag, int64_t pending = 0,
                       const RedisReply& entries_read = NumberReply(2),
                       const std::string& last = "17-3") {
@@ -29,8 +29,8 @@ RedisReply GroupReply(const std::string& name, const RedisReply& lag, int64_t pe
                  WordReply(last), WordReply("entries-read"), entries_read, WordReply("lag"), lag});
 }
 
-// Of a group of which Redis has lost count.
-RedisReply LostGroup(int64_t pending = 0, const std::string& last = "17-3") {
+// A group without a lag.
+RedisReply GroupWithoutLag(int64_t pending = 0, const std::string& last = "17-3") {
   return GroupReply("workers", {}, pending, {}, last);
 }
 
@@ -51,18 +51,18 @@ RedisReply StreamReply(int64_t added, const std::string& end = "99-0") {
   return StreamReply(added, end, EntryReply(end));
 }
 
-// Replies come as they do in life: the second round's after the step that asks for it.
+// Passes the replies round by round, as NextStep() requests them.
 absl::StatusOr<double> LengthAfter(QueueLength length, const std::vector<RedisReply>& replies,
                                    RedisReadMarks& marks) {
-  std::vector<RedisReply> told;
+  std::vector<RedisReply> received;
   RedisLag lag;
-  RedisStep step = NextStep(Jobs(length), told, lag, marks);
+  RedisStep step = NextStep(Jobs(length), received, lag, marks);
   size_t next = 0;
-  while (!step.ask.empty()) {
-    for (size_t i = 0; i < step.ask.size(); ++i) told.push_back(replies.at(next++));
-    step = NextStep(Jobs(length), told, lag, marks);
+  while (!step.commands.empty()) {
+    for (size_t i = 0; i < step.commands.size(); ++i) received.push_back(replies.at(next++));
+    step = NextStep(Jobs(length), received, lag, marks);
   }
-  EXPECT_EQ(next, replies.size()) << "no more is asked than that";
+  EXPECT_EQ(next, replies.size()) << "no more commands";
   return step.length;
 }
 
@@ -71,24 +71,24 @@ absl::StatusOr<double> LengthAfter(QueueLength length, const std::vector<RedisRe
   return LengthAfter(length, replies, marks);
 }
 
-// What is asked behind these replies.
-std::vector<RedisCommand> AskedAfter(const std::vector<std::vector<RedisReply>>& rounds) {
-  std::vector<RedisReply> told;
+// Returns the commands that follow these replies.
+std::vector<RedisCommand> CommandsAfter(const std::vector<std::vector<RedisReply>>& rounds) {
+  std::vector<RedisReply> received;
   RedisLag lag;
   RedisReadMarks marks;
-  RedisStep step = NextStep(Jobs(QueueLength::kLag), told, lag, marks);
+  RedisStep step = NextStep(Jobs(QueueLength::kLag), received, lag, marks);
   for (const std::vector<RedisReply>& round : rounds) {
-    told.insert(told.end(), round.begin(), round.end());
-    step = NextStep(Jobs(QueueLength::kLag), told, lag, marks);
+    received.insert(received.end(), round.begin(), round.end());
+    step = NextStep(Jobs(QueueLength::kLag), received, lag, marks);
   }
-  return step.ask;
+  return step.commands;
 }
 
 absl::StatusOr<double> LagAfter(const std::vector<RedisReply>& replies) {
   return LengthAfter(QueueLength::kLag, replies);
 }
 
-TEST(RedisQueueStep, AsksWhatTheLengthTakes) {
+TEST(RedisQueueStep, FirstCommandsDependOnTheLength) {
   struct Case {
     QueueLength length;
     std::vector<RedisCommand> want;
@@ -103,11 +103,11 @@ TEST(RedisQueueStep, AsksWhatTheLengthTakes) {
     std::vector<RedisReply> none;
     RedisLag lag;
     RedisReadMarks marks;
-    EXPECT_EQ(NextStep(Jobs(each.length), none, lag, marks).ask, each.want) << each.want[0][0];
+    EXPECT_EQ(NextStep(Jobs(each.length), none, lag, marks).commands, each.want) << each.want[0][0];
   }
 }
 
-TEST(RedisQueueStep, RepliesTellTheLength) {
+TEST(RedisQueueStep, RepliesYieldTheLength) {
   const RedisReply pending =
       ListOf({NumberReply(3), WordReply("1-0"), WordReply("9-0"), ListOf({})});
   EXPECT_EQ(*LengthAfter(QueueLength::kStream, {NumberReply(47)}), 47);
@@ -118,12 +118,12 @@ TEST(RedisQueueStep, RepliesTellTheLength) {
             5);
 }
 
-TEST(RedisQueueStep, StreamThatNobodyWroteToIsEmpty) {
+TEST(RedisQueueStep, MissingStreamIsEmpty) {
   EXPECT_EQ(*LagAfter({NumberReply(0), ErrorReply("ERR no such key")}), 0);
   EXPECT_EQ(*LengthAfter(QueueLength::kPending, {ErrorReply("NOGROUP No such key 'jobs'")}), 0);
 }
 
-TEST(RedisQueueStep, EveryEntryWaitsForAGroupThatIsNotMadeYet) {
+TEST(RedisQueueStep, AllEntriesWaitForAMissingGroup) {
   EXPECT_EQ(*LagAfter({NumberReply(47), ListOf({GroupReply("others", NumberReply(9))})}), 47);
 }
 
@@ -133,7 +133,7 @@ std::string NoteAfter(QueueLength length, std::vector<RedisReply> replies) {
   return NextStep(Jobs(length), replies, lag, marks).note;
 }
 
-TEST(RedisQueueStep, GroupThatIsNotThereIsToldBesideThoseThatAre) {
+TEST(RedisQueueStep, MissingGroupIsReportedWithTheExistingOnes) {
   const auto lag = [](const std::vector<std::string>& names) {
     std::vector<RedisReply> groups;
     for (const std::string& name : names) groups.push_back(GroupReply(name, NumberReply(9)));
@@ -151,53 +151,53 @@ TEST(RedisQueueStep, GroupThatIsNotThereIsToldBesideThoseThatAre) {
             "stream jobs has no group workers: none of its entries is pending");
 }
 
-TEST(RedisQueueStep, LagIsNeverMoreThanTheStreamHolds) {
+TEST(RedisQueueStep, LagIsAtMostTheStreamLength) {
   EXPECT_EQ(*LagAfter({NumberReply(4), ListOf({GroupReply("workers", NumberReply(9))})}), 4);
 }
 
-TEST(RedisQueueStep, EntriesBehindTheLastOneReadAreCountedWhereLagIsNil) {
-  const std::vector<RedisReply> first = {NumberReply(40), ListOf({LostGroup(6)})};
-  EXPECT_EQ(AskedAfter({first}), (std::vector<RedisCommand>{{"XINFO", "STREAM", "jobs"}}));
-  EXPECT_EQ(AskedAfter({first, {StreamReply(50)}}),
+TEST(RedisQueueStep, EntriesAfterTheLastReadAreCountedIfLagIsNil) {
+  const std::vector<RedisReply> first = {NumberReply(40), ListOf({GroupWithoutLag(6)})};
+  EXPECT_EQ(CommandsAfter({first}), (std::vector<RedisCommand>{{"XINFO", "STREAM", "jobs"}}));
+  EXPECT_EQ(CommandsAfter({first, {StreamReply(50)}}),
             (std::vector<RedisCommand>{{"XRANGE", "jobs", "(17-3", "+", "COUNT", "100"}}));
   EXPECT_EQ(*LagAfter({first[0], first[1], StreamReply(50), EntriesReply(2)}), 2);
   EXPECT_EQ(*LagAfter({first[0], first[1], StreamReply(50), EntriesReply(0)}), 0);
 }
 
-TEST(RedisQueueStep, CancelledEntryLeavesALongLagAtMostWhatWasAddedSinceTheLastRead) {
+TEST(RedisQueueStep, LongLagWithACancelledEntryIsAtMostWhatWasAdded) {
   // 10,000 done and kept, 150 new ones, one of those deleted.
   const RedisReply group = GroupReply("workers", {}, 0, NumberReply(10'000));
   EXPECT_EQ(*LagAfter({NumberReply(10'149), ListOf({group}), StreamReply(10'150)}), 150);
 }
 
-TEST(RedisQueueStep, ShortLagOfWhichEntriesWereCancelledIsCounted) {
+TEST(RedisQueueStep, ShortLagWithCancelledEntriesIsCounted) {
   const RedisReply group = GroupReply("workers", {}, 0, NumberReply(20));
   EXPECT_EQ(*LagAfter({NumberReply(28), ListOf({group}), StreamReply(30), EntriesReply(8)}), 8);
 }
 
-TEST(RedisQueueStep, NothingWaitsWhereTheStreamsLastEntryWasRead) {
+TEST(RedisQueueStep, LagIsZeroIfTheLastEntryWasRead) {
   const RedisReply group = GroupReply("workers", {}, 0, NumberReply(20));
   for (const RedisReply& last : {EntryReply("17-3"), RedisReply()}) {
     EXPECT_EQ(*LagAfter({NumberReply(20), ListOf({group}), StreamReply(500, "99-0", last)}), 0);
   }
 }
 
-TEST(RedisQueueStep, WhatTheGroupHadReadInReadingsBeforeBoundsALagThatRedisLostCountOf) {
+TEST(RedisQueueStep, EarlierReadingsBoundAnUnreportedLag) {
   RedisReadMarks marks;
   const auto lag = [&](const std::vector<RedisReply>& replies) {
     return *LengthAfter(QueueLength::kLag, replies, marks);
   };
   const RedisReply before = GroupReply("workers", NumberReply(150), 0, NumberReply(10'000));
   EXPECT_EQ(lag({NumberReply(10'150), ListOf({before})}), 150);
-  EXPECT_EQ(lag({NumberReply(10'149), ListOf({LostGroup()}), StreamReply(10'150)}), 150);
-  EXPECT_EQ(lag({NumberReply(10'249), ListOf({LostGroup()}), StreamReply(10'250)}), 250);
-  const RedisReply read_on = ListOf({LostGroup(0, "18-0")});
-  const RedisReply full = EntriesReply(kMostCounted);
+  EXPECT_EQ(lag({NumberReply(10'149), ListOf({GroupWithoutLag()}), StreamReply(10'150)}), 150);
+  EXPECT_EQ(lag({NumberReply(10'249), ListOf({GroupWithoutLag()}), StreamReply(10'250)}), 250);
+  const RedisReply read_on = ListOf({GroupWithoutLag(0, "18-0")});
+  const RedisReply full = EntriesReply(kMaxCounted);
   EXPECT_EQ(lag({NumberReply(10'249), read_on, StreamReply(10'250), full}), 250) << "at most";
   EXPECT_EQ(lag({NumberReply(10'249), read_on, StreamReply(10'250), EntriesReply(88)}), 88);
 }
 
-TEST(RedisQueueStep, GroupThatWasMadeAtTheEndOfALongStreamHasReadAllOfIt) {
+TEST(RedisQueueStep, GroupCreatedAtTheEndHasReadTheStream) {
   RedisReadMarks marks;
   const auto lag = [&](const std::vector<RedisReply>& replies) {
     return *LengthAfter(QueueLength::kLag, replies, marks);
@@ -205,43 +205,45 @@ TEST(RedisQueueStep, GroupThatWasMadeAtTheEndOfALongStreamHasReadAllOfIt) {
   const RedisReply made = GroupReply("workers", NumberReply(0), 0, {});
   EXPECT_EQ(lag({NumberReply(10'000), ListOf({made}), StreamReply(10'000, "17-3")}), 0);
   EXPECT_EQ(lag({NumberReply(10'000), ListOf({made})}), 0) << "once is enough";
-  EXPECT_EQ(lag({NumberReply(10'150), ListOf({LostGroup()}), StreamReply(10'150)}), 150);
+  EXPECT_EQ(lag({NumberReply(10'150), ListOf({GroupWithoutLag()}), StreamReply(10'150)}), 150);
 }
 
-TEST(RedisQueueStep, LongLagThatNothingBoundsIsWhatNoWorkerHolds) {
-  const RedisReply full = EntriesReply(kMostCounted);
-  EXPECT_EQ(*LagAfter({NumberReply(5000), ListOf({LostGroup(6)}), StreamReply(9000), full}), 4994);
-  EXPECT_EQ(*LagAfter({NumberReply(110), ListOf({LostGroup(60)}), StreamReply(9000), full}), 100);
+TEST(RedisQueueStep, LongUnboundedLagIsWhatIsNotPending) {
+  const RedisReply full = EntriesReply(kMaxCounted);
+  EXPECT_EQ(*LagAfter({NumberReply(5000), ListOf({GroupWithoutLag(6)}), StreamReply(9000), full}),
+            4994);
+  EXPECT_EQ(*LagAfter({NumberReply(110), ListOf({GroupWithoutLag(60)}), StreamReply(9000), full}),
+            100);
 }
 
-TEST(RedisQueueStep, FewLargeEntriesAreListedAtOnce) {
+TEST(RedisQueueStep, FewerLargeEntriesAreListedAtOnce) {
   const RedisReply large = StreamReply(50, "99-0", EntryReply("99-0", 100'000));
-  const std::vector<RedisReply> first = {NumberReply(40), ListOf({LostGroup(6)})};
-  EXPECT_EQ(AskedAfter({first, {large}}).at(0).back(), "10") << "1 MiB of them";
+  const std::vector<RedisReply> first = {NumberReply(40), ListOf({GroupWithoutLag(6)})};
+  EXPECT_EQ(CommandsAfter({first, {large}}).at(0).back(), "10") << "1 MiB of them";
   const RedisReply huge = StreamReply(50, "99-0", EntryReply("99-0", 3'000'000));
-  EXPECT_EQ(AskedAfter({first, {huge}}).at(0).back(), "1");
+  EXPECT_EQ(CommandsAfter({first, {huge}}).at(0).back(), "1");
   EXPECT_EQ(*LagAfter({first[0], first[1], huge, EntriesReply(1)}), 34);
 }
 
-TEST(RedisQueueStep, EntriesOfWhichTwoAreTooLargeForAReplyAreCountedByOne) {
+TEST(RedisQueueStep, OneEntryIsCountedIfTwoExceedAReply) {
   RedisReadMarks marks;
-  NoteUnreadable(1, marks);
+  RecordUnreadable(1, marks);
   EXPECT_FALSE(marks.given_up()) << "XINFO GROUPS was too large";
-  NoteUnreadable(2, marks);
+  RecordUnreadable(2, marks);
   const auto lag = [&](const std::vector<RedisReply>& replies) {
     return *LengthAfter(QueueLength::kLag, replies, marks);
   };
-  EXPECT_EQ(lag({NumberReply(40), ListOf({LostGroup(6)}), EntriesReply(0)}), 0);
-  EXPECT_EQ(lag({NumberReply(40), ListOf({LostGroup(6)}), EntriesReply(1)}), 34);
+  EXPECT_EQ(lag({NumberReply(40), ListOf({GroupWithoutLag(6)}), EntriesReply(0)}), 0);
+  EXPECT_EQ(lag({NumberReply(40), ListOf({GroupWithoutLag(6)}), EntriesReply(1)}), 34);
   EXPECT_EQ(lag({NumberReply(40), ListOf({GroupReply("workers", NumberReply(0), 0, {})})}), 0);
 }
 
-TEST(RedisQueueStep, StreamThatDoesNotTellWhatWasAddedIsCounted) {
+TEST(RedisQueueStep, StreamWithoutEntriesAddedIsCounted) {
   const RedisReply group = GroupReply("workers", {}, 6, NumberReply(20));
   EXPECT_EQ(*LagAfter({NumberReply(40), ListOf({group}), ListOf({}), EntriesReply(3)}), 3);
 }
 
-TEST(RedisQueueStep, LagTakesRedis7) {
+TEST(RedisQueueStep, LagNeedsRedis7) {
   const RedisReply old =
       ListOf({WordReply("name"), WordReply("workers"), WordReply("pending"), NumberReply(1)});
   const absl::Status status = LagAfter({NumberReply(4), ListOf({old})}).status();
@@ -249,7 +251,7 @@ TEST(RedisQueueStep, LagTakesRedis7) {
   EXPECT_TRUE(absl::StrContains(status.message(), "Redis 7")) << status;
 }
 
-TEST(RedisQueueStep, ErrorsAreHandedOnAndNothingIsTakenForZero) {
+TEST(RedisQueueStep, ErrorsAreReturnedAndNotZero) {
   const RedisReply wrong = ErrorReply("WRONGTYPE Operation against a key");
   const std::vector<std::vector<RedisReply>> replies = {
       {wrong, wrong},
@@ -257,10 +259,10 @@ TEST(RedisQueueStep, ErrorsAreHandedOnAndNothingIsTakenForZero) {
       {NumberReply(3), NumberReply(3)},
       {RedisReply(), RedisReply()},
       {NumberReply(-1), ListOf({})},
-      {NumberReply(3), ListOf({LostGroup()}), wrong},
-      {NumberReply(3), ListOf({LostGroup()}), NumberReply(3)},
-      {NumberReply(3), ListOf({LostGroup()}), StreamReply(9), wrong},
-      {NumberReply(3), ListOf({LostGroup()}), StreamReply(9), NumberReply(1)}};
+      {NumberReply(3), ListOf({GroupWithoutLag()}), wrong},
+      {NumberReply(3), ListOf({GroupWithoutLag()}), NumberReply(3)},
+      {NumberReply(3), ListOf({GroupWithoutLag()}), StreamReply(9), wrong},
+      {NumberReply(3), ListOf({GroupWithoutLag()}), StreamReply(9), NumberReply(1)}};
   for (const auto& each : replies) {
     EXPECT_EQ(LagAfter(each).status().code(), absl::StatusCode::kFailedPrecondition)
         << &each - &replies[0] << LagAfter(each).status();

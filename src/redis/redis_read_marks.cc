@@ -10,9 +10,9 @@
 namespace gpuscaler {
 namespace {
 
-// With one each 200 ms and half of them dropped when there are as many, those of hours are minutes
-// apart: what was added between two of them is all that a group's lag can be wrong by.
-constexpr size_t kMostMarks = 256;
+// With a mark every 200 ms, and every other one dropped at this size, marks of the last hours are
+// minutes apart. A lag can be wrong by the entries added between two marks.
+constexpr size_t kMaxMarks = 256;
 
 }  // namespace
 
@@ -25,9 +25,9 @@ std::optional<StreamId> ParseStreamId(absl::string_view text) {
   return id;
 }
 
-void RedisReadMarks::Note(StreamId id, int64_t added) {
+void RedisReadMarks::Record(StreamId id, int64_t added) {
   std::erase_if(marks_, [&](const Mark& mark) {
-    return mark.id < id ? mark.added > added : mark.added < added;  // of another stream before
+    return mark.id < id ? mark.added > added : mark.added < added;  // the stream was recreated
   });
   const auto place = std::ranges::lower_bound(marks_, id, {}, &Mark::id);
   if (place != marks_.end() && place->id == id) {
@@ -35,16 +35,16 @@ void RedisReadMarks::Note(StreamId id, int64_t added) {
     return;
   }
   marks_.insert(place, {.id = id, .added = added});
-  if (marks_.size() <= kMostMarks) return;
+  if (marks_.size() <= kMaxMarks) return;
   size_t kept = 0;
   for (size_t i = 0; i < marks_.size(); i += 2) marks_[kept++] = marks_[i];
   marks_.resize(kept);
 }
 
 std::optional<int64_t> RedisReadMarks::AddedUpTo(StreamId id) {
-  const auto behind = std::ranges::upper_bound(marks_, id, {}, &Mark::id);
-  if (behind == marks_.begin()) return std::nullopt;
-  marks_.erase(marks_.begin(), behind - 1);
+  const auto after = std::ranges::upper_bound(marks_, id, {}, &Mark::id);
+  if (after == marks_.begin()) return std::nullopt;
+  marks_.erase(marks_.begin(), after - 1);
   return marks_.front().added;
 }
 

@@ -1,4 +1,4 @@
-// How far a consumer group has read, where Redis itself has lost count.
+// How far a consumer group has read, for groups with a lag that Redis cannot report.
 #pragma once
 
 #include <compare>
@@ -11,29 +11,29 @@
 
 namespace gpuscaler {
 
-// "1700000000000-3" of an entry.
+// The id of an entry: "1700000000000-3".
 struct StreamId {
   uint64_t milliseconds = 0;
   uint64_t sequence = 0;
 
   friend auto operator<=>(const StreamId&, const StreamId&) = default;
 };
-std::optional<StreamId> ParseStreamId(absl::string_view text);  // empty: it is none
+std::optional<StreamId> ParseStreamId(absl::string_view text);  // nullopt: no id
 
-// How many entries a stream ever had up to some of its ids, deleted and trimmed ones too. A group
-// whose last read entry is at or behind one has read that many at least. Not thread-safe.
+// The total number of entries added to a stream up to some ids, including deleted and trimmed ones.
+// A group that has read up to such an id has read at least that many. Not thread-safe.
 class RedisReadMarks {
  public:
-  // Marks that contradict it are forgotten: the stream was made anew.
-  void Note(StreamId id, int64_t added);
+  // Adds a mark. Drops marks that contradict it: the stream was recreated.
+  void Record(StreamId id, int64_t added);
 
-  // At the last mark that is not behind `id`; empty: there is none. Those before it are forgotten:
-  // groups read on.
+  // Returns the number at the last mark up to `id`, or nullopt. Drops earlier marks, because groups
+  // only read forward.
   std::optional<int64_t> AddedUpTo(StreamId id);
 
   bool Has(StreamId id) const;
 
-  // What tells marks is too large to be read: there will be none any more.
+  // No more marks are added: the reply that holds them is too large.
   void GiveUp() { given_up_ = true; }
   bool given_up() const { return given_up_; }
 
@@ -44,7 +44,7 @@ class RedisReadMarks {
     StreamId id;
     int64_t added;
   };
-  std::vector<Mark> marks_;  // by id
+  std::vector<Mark> marks_;  // sorted by id
   bool given_up_ = false;
 };
 

@@ -19,11 +19,11 @@ TEST(RedisReadMarks, IdsAreTwoNumbersInOrder) {
   }
 }
 
-TEST(RedisReadMarks, LastMarkThatIsNotBehindCounts) {
+TEST(RedisReadMarks, LastMarkUpToTheIdCounts) {
   RedisReadMarks marks;
-  marks.Note(IdAt(10), 100);
-  marks.Note(IdAt(20), 200);
-  marks.Note(IdAt(30), 300);
+  marks.Record(IdAt(10), 100);
+  marks.Record(IdAt(20), 200);
+  marks.Record(IdAt(30), 300);
   EXPECT_EQ(marks.AddedUpTo(IdAt(9)), std::nullopt);
   EXPECT_EQ(marks.AddedUpTo(IdAt(10)), 100);
   EXPECT_EQ(marks.AddedUpTo(IdAt(29)), 200);
@@ -31,19 +31,19 @@ TEST(RedisReadMarks, LastMarkThatIsNotBehindCounts) {
   EXPECT_EQ(marks.size(), 1U) << "groups read on";
 }
 
-TEST(RedisReadMarks, StreamMadeAnewForgetsThoseOfTheOneBefore) {
+TEST(RedisReadMarks, RecreatedStreamDropsOldMarks) {
   RedisReadMarks marks;
-  marks.Note(IdAt(10), 100);
-  marks.Note(IdAt(20), 5);
+  marks.Record(IdAt(10), 100);
+  marks.Record(IdAt(20), 5);
   EXPECT_EQ(marks.AddedUpTo(IdAt(15)), std::nullopt);
   EXPECT_EQ(marks.AddedUpTo(IdAt(20)), 5);
-  marks.Note(IdAt(1), 9);
+  marks.Record(IdAt(1), 9);
   EXPECT_EQ(marks.AddedUpTo(IdAt(20)), 9) << "ids of its own begin anew, too";
 }
 
-TEST(RedisReadMarks, OfManyEveryOtherOneIsKept) {
+TEST(RedisReadMarks, EveryOtherMarkIsKeptAtTheLimit) {
   RedisReadMarks marks;
-  for (int i = 0; i < 100'000; ++i) marks.Note(IdAt(static_cast<uint64_t>(i)), i);
+  for (int i = 0; i < 100'000; ++i) marks.Record(IdAt(static_cast<uint64_t>(i)), i);
   EXPECT_LE(marks.size(), 256U);
   const std::optional<int64_t> added = marks.AddedUpTo(IdAt(99'999));
   ASSERT_TRUE(added.has_value());

@@ -33,7 +33,7 @@ RedisReader::~RedisReader() {
 void RedisReader::Replace(std::vector<RedisTarget> targets) {
   {
     MutexLock lock(mutex_);
-    wanted_ = std::move(targets);
+    replacement_ = std::move(targets);
   }
   Wake();
 }
@@ -41,31 +41,29 @@ void RedisReader::Replace(std::vector<RedisTarget> targets) {
 void RedisReader::Wake() const { eventfd_write(wake_fd_, 1); }
 
 void RedisReader::Run() {
-  while (TakeSubscription()) {
-    for (RedisResult& result : readings_.Advance(real_.Now())) {
-      sink_({.source = std::move(result.source),
-             .at = clock_.Now(),
-             .length = std::move(result.length),
-             .note = std::move(result.note)});
+  while (TakeTargets()) {
+    for (RedisReading& reading : readings_.Advance(real_.Now())) {
+      reading.at = clock_.Now();
+      sink_(reading);
     }
     Wait();
   }
 }
 
-bool RedisReader::TakeSubscription() {
+bool RedisReader::TakeTargets() {
   MutexLock lock(mutex_);
-  if (wanted_.has_value()) readings_.Replace(*std::exchange(wanted_, std::nullopt));
+  if (replacement_.has_value()) readings_.Replace(*std::exchange(replacement_, std::nullopt));
   return !stopping_;
 }
 
 void RedisReader::Wait() {
-  std::vector<pollfd> waits_for = readings_.WaitsFor();
-  waits_for.push_back({.fd = wake_fd_, .events = POLLIN, .revents = 0});
+  std::vector<pollfd> poll_events = readings_.PollEvents();
+  poll_events.push_back({.fd = wake_fd_, .events = POLLIN, .revents = 0});
   const absl::Time now = real_.Now();
-  poll(waits_for.data(), waits_for.size(), MillisecondsForPoll(readings_.WakeAt(now) - now));
+  poll(poll_events.data(), poll_events.size(), MillisecondsForPoll(readings_.WakeAt(now) - now));
   eventfd_t ignored = 0;
-  if (waits_for.back().revents != 0) eventfd_read(wake_fd_, &ignored);
-  readings_.Ready(std::span(waits_for).first(waits_for.size() - 1));
+  if (poll_events.back().revents != 0) eventfd_read(wake_fd_, &ignored);
+  readings_.Ready(std::span(poll_events).first(poll_events.size() - 1));
 }
 
 }  // namespace gpuscaler

@@ -1,59 +1,51 @@
-// Reads the lengths of queues in Redis, each of them every interval, for as long as it is wanted.
+// Reads the lengths of queues in Redis, each once per interval.
 //
-// One thread for all: nothing of it waits but poll(). A thread for each server would cost as many
-// stacks as tenants have servers, to wait a millisecond in each second.
+// One thread serves all servers and blocks in poll() only. A thread per server would cost a stack
+// each, to wait one millisecond per second.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
-#include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "redis/redis_readings.h"
 
 namespace gpuscaler {
 
-struct RedisReading {
-  SignalSource source;
-  absl::Time at;                  // when the answer was there
-  absl::StatusOr<double> length;  // as RedisResult's
-  std::string note;               // RedisStep's
-};
-
 // Thread-safe.
 class RedisReader {
  public:
   using Sink = std::function<void(const RedisReading& reading)>;
 
-  // `sink` is called on the reader's own thread. Clock, which gives readings their time, and rules
+  // `sink` is called on the reader's thread. `clock`, which dates the readings, and `rules` must
   // outlive the reader.
   RedisReader(const Clock& clock, const EndpointRules& rules, const RedisLimits& limits, Sink sink,
               std::shared_ptr<LargeBodies> large_bodies = std::make_shared<LargeBodies>());
-  ~RedisReader();  // at once, whatever is on its way
+  ~RedisReader();  // cancels readings in progress and returns at once
   RedisReader(const RedisReader&) = delete;
   RedisReader& operator=(const RedisReader&) = delete;
 
-  // All that is wanted from now on; what is new is read at once.
+  // Replaces the queues to read. New ones are read at once.
   void Replace(std::vector<RedisTarget> targets);
 
  private:
   void Run();
-  bool TakeSubscription();  // false: to end
+  bool TakeTargets();  // false: stop
   void Wait();
   void Wake() const;
 
   const Clock& clock_;
   const Sink sink_;
-  const SteadyClock real_;  // of deadlines, whatever the clock of the samples does
+  const SteadyClock real_;  // deadlines do not depend on the clock of samples
   const int wake_fd_;
-  RedisReadings readings_;  // the thread's
+  RedisReadings readings_;  // used by the thread only
   Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::optional<std::vector<RedisTarget>> wanted_ ABSL_GUARDED_BY(mutex_);  // empty: as before
+  std::optional<std::vector<RedisTarget>> replacement_ ABSL_GUARDED_BY(mutex_);  // from Replace()
   std::thread thread_;
 };
 

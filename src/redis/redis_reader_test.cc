@@ -7,7 +7,7 @@
 namespace gpuscaler {
 namespace {
 
-// Of a stream of so many jobs, each of which is asked for by its number.
+// Adds `jobs` entries and returns their ids.
 std::vector<std::string> FillStream(const TestRedis& redis, int jobs) {
   std::vector<std::string> ids;
   for (int i = 0; i < jobs; ++i) {
@@ -21,7 +21,7 @@ void ReadAs(const TestRedis& redis, const std::string& worker, int jobs) {
             "jobs", ">"});
 }
 
-// Finds in a reader's readings what one queue says.
+// Returns the first reading of one queue.
 TestReading::Length LengthOf(const TestRedis& redis, QueueLength length) {
   TestReading reading;
   const RedisTarget target = TargetOf(redis, length);
@@ -29,7 +29,7 @@ TestReading::Length LengthOf(const TestRedis& redis, QueueLength length) {
   return reading.Next(target.source);
 }
 
-TEST(RedisReader, TellsLengthsOfEveryKind) {
+TEST(RedisReader, ReadsLengthsOfEveryKind) {
   const TestRedis redis;
   FillStream(redis, 47);
   redis.Do({"XGROUP", "CREATE", "jobs", "workers", "0"});
@@ -48,24 +48,24 @@ TEST(RedisReader, TellsLengthsOfEveryKind) {
   }
 }
 
-TEST(RedisReader, WhatNobodyWroteToIsEmpty) {
+TEST(RedisReader, MissingKeyIsEmpty) {
   const TestRedis redis;
   for (const QueueLength length :
        {QueueLength::kStream, QueueLength::kLag, QueueLength::kPending, QueueLength::kList}) {
-    const auto told = LengthOf(redis, length);
-    ASSERT_TRUE(told.ok()) << told.status();
-    EXPECT_EQ(*told, 0);
+    const auto read = LengthOf(redis, length);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(*read, 0);
   }
 }
 
-TEST(RedisReader, AllEntriesWaitForAGroupThatStartsWithItsWorkers) {
+TEST(RedisReader, AllEntriesWaitForAGroupCreatedByItsWorkers) {
   const TestRedis redis;
   FillStream(redis, 47);
   EXPECT_EQ(*LengthOf(redis, QueueLength::kLag), 47);
   EXPECT_EQ(*LengthOf(redis, QueueLength::kPending), 0);
 }
 
-TEST(RedisReader, GroupThatDoesNotExistIsTold) {
+TEST(RedisReader, MissingGroupIsReported) {
   const TestRedis redis;
   FillStream(redis, 3);
   redis.Do({"XGROUP", "CREATE", "jobs", "worker", "0"});
@@ -80,7 +80,7 @@ TEST(RedisReader, GroupThatDoesNotExistIsTold) {
   EXPECT_EQ(reading.NoteOf(lag.source), "");
 }
 
-TEST(RedisReader, LagFallsWhenAGroupReadsAndPendingWhenItAcknowledges) {
+TEST(RedisReader, LagFallsOnReadAndPendingOnAcknowledge) {
   const TestRedis redis;
   const std::vector<std::string> ids = FillStream(redis, 10);
   redis.Do({"XGROUP", "CREATE", "jobs", "workers", "0"});
@@ -93,7 +93,7 @@ TEST(RedisReader, LagFallsWhenAGroupReadsAndPendingWhenItAcknowledges) {
   EXPECT_EQ(*LengthOf(redis, QueueLength::kPending), 1);
 }
 
-TEST(RedisReader, WorkersThatDeleteAndEndOutOfOrderLeaveTheLagKnown) {
+TEST(RedisReader, LagIsKnownAfterDeletesOutOfOrder) {
   const TestRedis redis;
   const std::vector<std::string> ids = FillStream(redis, 10);
   redis.Do({"XGROUP", "CREATE", "jobs", "workers", "0"});
@@ -102,13 +102,13 @@ TEST(RedisReader, WorkersThatDeleteAndEndOutOfOrderLeaveTheLagKnown) {
   redis.Do({"XACK", "jobs", "workers", ids[1]});
   redis.Do({"XDEL", "jobs", ids[1]});
   const RedisReply group = redis.Do({"XINFO", "GROUPS", "jobs"}).list.at(0);
-  ASSERT_EQ(group.list.back().kind, RedisReply::Kind::kNil) << "Redis tells it by itself now";
+  ASSERT_EQ(group.list.back().kind, RedisReply::Kind::kNil) << "Redis reports the lag again";
   EXPECT_EQ(*LengthOf(redis, QueueLength::kLag), 8);
   redis.Do({"XDEL", "jobs", ids[5]});  // a job that was cancelled
   EXPECT_EQ(*LengthOf(redis, QueueLength::kLag), 7);
 }
 
-TEST(RedisReader, LongQueueOfUnknownLagIsWhatNobodyHolds) {
+TEST(RedisReader, LongQueueWithUnknownLagIsWhatIsNotPending) {
   const TestRedis redis;
   const std::vector<std::string> ids = FillStream(redis, 500);
   redis.Do({"XGROUP", "CREATE", "jobs", "workers", "0"});
@@ -119,8 +119,8 @@ TEST(RedisReader, LongQueueOfUnknownLagIsWhatNobodyHolds) {
   EXPECT_EQ(*LengthOf(redis, QueueLength::kLag), 498);
 }
 
-// The lag of a stream whose entries are kept when they are done, and of which one is cancelled.
-TEST(RedisReader, CancelledEntryDoesNotMakeAQueueOfWhatIsDone) {
+// The lag of a stream that keeps finished entries, after one entry was cancelled.
+TEST(RedisReader, CancelledEntryDoesNotCountFinishedOnes) {
   const TestRedis redis;
   FillStream(redis, 500);
   redis.Do({"XGROUP", "CREATE", "jobs", "workers", "0"});
@@ -131,16 +131,16 @@ TEST(RedisReader, CancelledEntryDoesNotMakeAQueueOfWhatIsDone) {
   reading.reader().Replace({target});
   EXPECT_EQ(*reading.Next(target.source), 150);
   redis.Do({"XDEL", "jobs", ids[100]});
-  EXPECT_EQ(*reading.Next(target.source), 150) << "149, of which Redis has lost count";
+  EXPECT_EQ(*reading.Next(target.source), 150) << "149, not reported by Redis";
   ReadAs(redis, "one", 1);
   const RedisReply group = redis.Do({"XINFO", "GROUPS", "jobs"}).list.at(0);
-  ASSERT_EQ(group.list.at(9).kind, RedisReply::Kind::kNil) << "entries-read is told now";
+  ASSERT_EQ(group.list.at(9).kind, RedisReply::Kind::kNil) << "Redis reports entries-read now";
   EXPECT_EQ(*reading.Next(target.source), 150);
   ReadAs(redis, "one", 60);
   EXPECT_EQ(*reading.AwaitLength(target.source, 88), 88);
 }
 
-TEST(RedisReader, GroupThatBeginsAtTheEndOfAStreamHasItsNewEntriesToRead) {
+TEST(RedisReader, GroupCreatedAtTheEndHasOnlyNewEntries) {
   const TestRedis redis;
   FillStream(redis, 500);
   redis.Do({"XGROUP", "CREATE", "jobs", "workers", "$"});
@@ -166,7 +166,7 @@ TEST(RedisReader, LagOfLargeEntriesIsCounted) {
   EXPECT_EQ(*LengthOf(redis, QueueLength::kLag), 10);
 }
 
-TEST(RedisReader, EntriesOfWhichTwoAreMoreThanAReplyHoldsWakeTheirWorkers) {
+TEST(RedisReader, EntriesLargerThanHalfAReplyAreNotZero) {
   const TestRedis redis;
   const std::string image(2'500'000, 'x');
   for (int i = 0; i < 2; ++i) redis.Do({"XADD", "jobs", "*", "image", image});
@@ -176,12 +176,12 @@ TEST(RedisReader, EntriesOfWhichTwoAreMoreThanAReplyHoldsWakeTheirWorkers) {
   const RedisTarget target = TargetOf(redis, QueueLength::kLag);
   reading.reader().Replace({target});
   const auto length =
-      reading.Await(target.source, [](const TestReading::Length& told) { return told.ok(); });
+      reading.Await(target.source, [](const TestReading::Length& read) { return read.ok(); });
   ASSERT_TRUE(length.ok()) << length.status();
   EXPECT_EQ(*length, 3) << "all that no worker holds";
 }
 
-TEST(RedisReader, KeyOfAnotherTypeIsNoQueue) {
+TEST(RedisReader, KeyOfAnotherTypeIsAnError) {
   const TestRedis redis;
   redis.Do({"SET", "jobs", "1"});
   for (const QueueLength length :
@@ -195,7 +195,7 @@ TEST(RedisReader, KeyOfAnotherTypeIsNoQueue) {
   }
 }
 
-TEST(RedisReader, DatabaseIsChosen) {
+TEST(RedisReader, DatabaseIsSelected) {
   const TestRedis redis;
   redis.Do({"LPUSH", "jobs", "a"});
   redis.Do({"COPY", "jobs", "jobs", "DB", "3"});
@@ -212,7 +212,7 @@ TEST(RedisReader, DatabaseIsChosen) {
   EXPECT_TRUE(absl::StrContains(status.message(), "redisDatabase")) << status;
 }
 
-TEST(RedisReader, PasswordsAndUsersAreTold) {
+TEST(RedisReader, PasswordsAndUsersAreSent) {
   const TestRedis redis({"--requirepass", "geheim"});
   redis.Do({"LPUSH", "jobs", "a"});
   redis.Do({"ACL", "SETUSER", "scaler", "on", ">secret", "~jobs", "+llen"});
@@ -245,7 +245,7 @@ TEST(RedisReader, PasswordsAndUsersAreTold) {
   }
 }
 
-TEST(RedisReader, PasswordWhereThereIsNoneIsSaid) {
+TEST(RedisReader, UnneededPasswordIsReported) {
   const TestRedis redis;
   TestReading reading;
   RedisTarget target = TargetOf(redis, QueueLength::kList);
@@ -256,7 +256,7 @@ TEST(RedisReader, PasswordWhereThereIsNoneIsSaid) {
   EXPECT_TRUE(absl::StrContains(status.message(), "has no password")) << status;
 }
 
-// "connected_clients:3" of INFO, of which one asks.
+// Returns "connected_clients:3" from INFO; one of them is the caller.
 int Clients(const TestRedis& redis) {
   const std::string list = redis.Do({"CLIENT", "LIST", "TYPE", "normal"}).text;
   return static_cast<int>(std::ranges::count(list, '\n')) - 1;
@@ -275,7 +275,7 @@ TEST(RedisReader, QueuesOfOneServerShareAConnection) {
   EXPECT_EQ(Clients(redis), 1);
 }
 
-TEST(RedisReader, WhatIsNotWantedIsNotReadAndHoldsNoConnection) {
+TEST(RedisReader, RemovedQueueIsNotReadAndHasNoConnection) {
   const TestRedis redis;
   TestReading reading;
   const RedisTarget target = TargetOf(redis, QueueLength::kList);

@@ -16,7 +16,7 @@ absl::Status AtPlace(const StreamTarget& place, const absl::Status& status) {
                                       IpAddressText(place.address), "): ", status.message())};
 }
 
-// "10.1.2.3:6379"; "::1:6379" of IPv6; without a host the one that says so.
+// Parses "10.1.2.3:6379", or "::1:6379" for IPv6. Without a host, `same` is the address.
 std::optional<std::pair<IpAddress, int>> NodeOf(absl::string_view text, const IpAddress& same) {
   const size_t colon = text.rfind(':');
   if (colon == absl::string_view::npos) return std::nullopt;
@@ -28,21 +28,21 @@ std::optional<std::pair<IpAddress, int>> NodeOf(absl::string_view text, const Ip
   return std::pair(*address, port);
 }
 
-// A reply that cannot be read costs its connection, and 4 MiB: so seldom that it is no burden.
-constexpr absl::Duration kFirstLeftAlone = absl::Seconds(1);
-constexpr absl::Duration kLongestLeftAlone = absl::Seconds(30);
+// An undecodable reply costs its connection and up to 4 MiB, so it is requested seldom.
+constexpr absl::Duration kFirstPause = absl::Seconds(1);
+constexpr absl::Duration kMaxPause = absl::Seconds(30);
 
-// When it is tried again; others may have gone.
-constexpr absl::Duration kWithoutRoom = absl::Seconds(1);
+// Retry interval; other connections may have closed.
+constexpr absl::Duration kRetryWithoutRoom = absl::Seconds(1);
 
-absl::Status NoRoom(absl::string_view whose, size_t connections) {
+absl::Status NoRoom(absl::string_view owner, size_t connections) {
   return absl::ResourceExhaustedError(absl::StrCat(
-      "not read: ", whose, " has ", connections,
+      "not read: ", owner, " has ", connections,
       " connections to Redis, and no more: one for each address, redisDatabase and user"));
 }
 
-// Another address of the name may do better.
-bool IsOfServer(const absl::Status& status) {
+// Returns true if another address of the host may work.
+bool IsServerFault(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
 }
 
@@ -55,35 +55,35 @@ RedisReadings::RedisReadings(const EndpointRules& rules, const RedisLimits& limi
 void RedisReadings::Replace(std::vector<RedisTarget> targets) {
   Queues wanted;
   for (RedisTarget& target : targets) {
-    Queues::node_type known = queues_.extract(target.source);
-    if (known.empty()) {
+    Queues::node_type current = queues_.extract(target.source);
+    if (current.empty()) {
       wanted[target.source].target = std::move(target);
     } else {
-      Adopt(wanted.insert(std::move(known)).position->second, std::move(target));
+      Update(wanted.insert(std::move(current)).position->second, std::move(target));
     }
   }
-  for (auto& [source, queue] : queues_) Leave(queue);
+  for (auto& [source, queue] : queues_) Reset(queue);
   queues_ = std::move(wanted);
 }
 
-// The address that it is read at stays, while the host has it.
-void RedisReadings::Adopt(Queue& queue, RedisTarget target) {
-  RedisTarget& known = queue.target;
-  if (known.server == target.server && known.addresses == target.addresses) return;
-  Leave(queue);
+// Keeps the current address if the host still has it.
+void RedisReadings::Update(Queue& queue, RedisTarget target) {
+  RedisTarget& current = queue.target;
+  if (current.server == target.server && current.addresses == target.addresses) return;
+  Reset(queue);
   size_t choice = 0;
-  for (size_t i = 0; i < target.addresses.size() && !known.addresses.empty(); ++i) {
-    if (target.addresses[i] == known.addresses[queue.choice]) choice = i;
+  for (size_t i = 0; i < target.addresses.size() && !current.addresses.empty(); ++i) {
+    if (target.addresses[i] == current.addresses[queue.choice]) choice = i;
   }
   queue.choice = choice;
-  known = std::move(target);
+  current = std::move(target);
 }
 
-// What is on its way to where the queue was is of no interest any more.
-void RedisReadings::Leave(Queue& queue) {
-  if (queue.asked != nullptr) queue.asked->of = nullptr;
+// Drops the reading in progress and the state of the queue.
+void RedisReadings::Reset(Queue& queue) {
+  if (queue.pending != nullptr) queue.pending->of = nullptr;
   Detach(queue);
-  queue.asked.reset();
+  queue.pending.reset();
   queue.moved.reset();
   queue.is_suspect = false;
   queue.pause = absl::ZeroDuration();
@@ -104,10 +104,10 @@ RedisReadings::Place RedisReadings::PlaceOf(const Queue& queue) {
   return place;
 }
 
-// A server without a queue is about to go, or has no connection.
+// A server without a queue is about to be erased, or has no connection.
 absl::Status RedisReadings::CheckRoomFor(const Place& place) const {
-  const auto known = servers_.find(place);
-  if (known != servers_.end() && known->second.queues > 0) return absl::OkStatus();
+  const auto current = servers_.find(place);
+  if (current != servers_.end() && current->second.queues > 0) return absl::OkStatus();
   size_t all = 0;
   size_t own = 0;
   for (const auto& [at, server] : servers_) {
@@ -115,102 +115,102 @@ absl::Status RedisReadings::CheckRoomFor(const Place& place) const {
     ++all;
     if (at.namespace_name == place.namespace_name) ++own;
   }
-  if (own >= limits_.most_of_namespace) {
+  if (own >= limits_.max_per_namespace) {
     return NoRoom(absl::StrCat("namespace ", place.namespace_name), own);
   }
-  return all >= limits_.most_connections ? NoRoom("the scaler", all) : absl::OkStatus();
+  return all >= limits_.max_connections ? NoRoom("the scaler", all) : absl::OkStatus();
 }
 
-void RedisReadings::Settle(Queue& queue, const Place& place, absl::Time now) {
-  const RedisMemoryBudget budget{.tenant = place.namespace_name, .large_bodies = large_bodies_};
+void RedisReadings::AttachToServer(Queue& queue, const Place& place, absl::Time now) {
+  const MemoryBudget budget{.tenant = place.namespace_name, .large_bodies = large_bodies_};
   const auto [found, is_new] = servers_.try_emplace(place, place.server, budget);
   if (is_new) found->second.phase = now + limits_.interval * Jitter(0.0, 1.0);
   queue.at = &*found;
   ++found->second.queues;
 }
 
-void RedisReadings::Ask(Queue& queue, absl::Time deadline, bool hopped, absl::Time now) {
+void RedisReadings::Start(Queue& queue, absl::Time deadline, bool redirected, absl::Time now) {
   Detach(queue);
   const Place place = PlaceOf(queue);
   if (const absl::Status room = CheckRoomFor(place); !room.ok()) {
-    queue.due = now + kWithoutRoom;
+    queue.due = now + kRetryWithoutRoom;
     results_.push_back(
         {.source = queue.target.source, .length = AtPlace(place.server.place, room)});
     return;
   }
-  Settle(queue, place, now);
+  AttachToServer(queue, place, now);
   queue.due = NextDue(queue.at->second, now);
-  queue.asked = std::make_shared<Asked>();
-  queue.asked->queue = std::get<RedisQueue>(queue.target.source.place);
-  queue.asked->deadline = deadline;
-  queue.asked->timeout = limits_.timeout;
-  queue.asked->marks = queue.marks;
-  queue.asked->of = &queue;
-  queue.asked->hopped = hopped;
+  queue.pending = std::make_shared<PendingQuery>();
+  queue.pending->queue = std::get<RedisQueue>(queue.target.source.place);
+  queue.pending->deadline = deadline;
+  queue.pending->timeout = limits_.timeout;
+  queue.pending->marks = queue.marks;
+  queue.pending->of = &queue;
+  queue.pending->redirected = redirected;
   Server& server = queue.at->second;
-  server.session.Ask(queue.asked, now);
+  server.session.Start(queue.pending, now);
   server.ready = true;
 }
 
-void RedisReadings::AskThoseDue(bool suspects, absl::Time now) {
+void RedisReadings::StartDue(bool of_suspects, absl::Time now) {
   for (auto& [source, queue] : queues_) {
-    if (queue.target.addresses.empty() || queue.asked != nullptr || queue.due > now) continue;
-    if (queue.is_suspect != suspects) continue;
-    Ask(queue, now + limits_.timeout, /*hopped=*/false, now);
+    if (queue.target.addresses.empty() || queue.pending != nullptr || queue.due > now) continue;
+    if (queue.is_suspect != of_suspects) continue;
+    Start(queue, now + limits_.timeout, /*redirected=*/false, now);
   }
 }
 
-std::vector<RedisResult> RedisReadings::Advance(absl::Time now) {
-  AskThoseDue(/*suspects=*/false, now);
-  AskThoseDue(/*suspects=*/true, now);
+std::vector<RedisReading> RedisReadings::Advance(absl::Time now) {
+  StartDue(/*of_suspects=*/false, now);
+  StartDue(/*of_suspects=*/true, now);
   for (auto& [place, server] : servers_) {
     if (!server.ready && server.session.WakeAt(now) > now) continue;
     server.ready = false;
-    for (RedisAnswer& answer : server.session.Advance(now)) Take(std::move(answer), now);
+    for (RedisQueryResult& result : server.session.Advance(now)) Take(std::move(result), now);
     if (server.session.HasMore()) server.ready = true;
   }
-  Forget(now);
+  EraseUnused(now);
   return std::exchange(results_, {});
 }
 
-void RedisReadings::Take(RedisAnswer answer, absl::Time now) {
-  const auto asked = std::static_pointer_cast<Asked>(answer.question);
-  if (asked->of == nullptr) return;
-  Queue& queue = *asked->of;
-  queue.asked.reset();
-  if (!answer.moved_to.empty() && !asked->hopped && Hop(queue, answer.moved_to)) {
-    return Ask(queue, asked->deadline, /*hopped=*/true, now);
+void RedisReadings::Take(RedisQueryResult result, absl::Time now) {
+  const auto pending = std::static_pointer_cast<PendingQuery>(result.query);
+  if (pending->of == nullptr) return;
+  Queue& queue = *pending->of;
+  queue.pending.reset();
+  if (!result.moved_to.empty() && !pending->redirected && Redirect(queue, result.moved_to)) {
+    return Start(queue, pending->deadline, /*redirected=*/true, now);
   }
   const StreamTarget& place = queue.at->first.server.place;
-  if (answer.length.ok()) {
+  if (result.length.ok()) {
     results_.push_back(
-        {.source = queue.target.source, .length = *answer.length, .note = std::move(answer.note)});
+        {.source = queue.target.source, .length = *result.length, .note = std::move(result.note)});
   } else {
     results_.push_back(
-        {.source = queue.target.source, .length = AtPlace(place, answer.length.status())});
-    if (IsOfServer(answer.length.status()) && !std::exchange(queue.moved, {}).has_value()) {
+        {.source = queue.target.source, .length = AtPlace(place, result.length.status())});
+    if (IsServerFault(result.length.status()) && !std::exchange(queue.moved, {}).has_value()) {
       queue.choice = (queue.choice + 1) % queue.target.addresses.size();
     }
   }
-  queue.due = std::max(queue.due, NextDue(queue.at->second, now + PauseAfter(answer, queue)));
+  queue.due = std::max(queue.due, NextDue(queue.at->second, now + PauseAfter(result, queue)));
 }
 
-// For how long it is left alone.
-absl::Duration RedisReadings::PauseAfter(const RedisAnswer& answer, Queue& queue) {
-  if (answer.length.ok()) {
+// Returns how long to wait before the next reading.
+absl::Duration RedisReadings::PauseAfter(const RedisQueryResult& result, Queue& queue) {
+  if (result.length.ok()) {
     queue.is_suspect = false;
     queue.pause = absl::ZeroDuration();
   }
-  if (answer.error_source == RedisErrorSource::kNone) return absl::ZeroDuration();
+  if (result.error_source == RedisErrorSource::kNone) return absl::ZeroDuration();
   queue.is_suspect = true;
-  if (answer.error_source == RedisErrorSource::kPossible) return absl::ZeroDuration();
-  queue.pause = std::clamp(queue.pause * 2, kFirstLeftAlone, kLongestLeftAlone);
+  if (result.error_source == RedisErrorSource::kPossible) return absl::ZeroDuration();
+  queue.pause = std::clamp(queue.pause * 2, kFirstPause, kMaxPause);
   return queue.pause;
 }
 
-// A node may be led to as it could be named: an address that the host has, or that the operator
-// allows. False: neither.
-bool RedisReadings::Hop(Queue& queue, absl::string_view to) const {
+// Follows a redirection. Returns false if it is not allowed: the node must be an address of the
+// host, or one that the operator allows.
+bool RedisReadings::Redirect(Queue& queue, absl::string_view to) const {
   const auto node = NodeOf(to, queue.at->first.server.place.address);
   if (!node.has_value()) return false;
   const bool is_of_host =
@@ -230,22 +230,22 @@ absl::Time RedisReadings::NextDue(const Server& server, absl::Time now) const {
   return server.phase + absl::Floor(since, limits_.interval) + limits_.interval;
 }
 
-// A server that is being left alone after a failure is remembered until that is over: else it would
-// be connected to again at once when a queue comes back to it.
-void RedisReadings::Forget(absl::Time now) {
+// Keeps a server until its pause after a failure is over. Otherwise it would be connected to again
+// at once when a queue returns to it.
+void RedisReadings::EraseUnused(absl::Time now) {
   std::erase_if(servers_, [&](const Servers::value_type& entry) {
-    return entry.second.queues == 0 && entry.second.session.PutOffUntil() <= now;
+    return entry.second.queues == 0 && entry.second.session.RetryAt() <= now;
   });
 }
 
-std::vector<pollfd> RedisReadings::WaitsFor() {
-  std::vector<pollfd> waits_for;
+std::vector<pollfd> RedisReadings::PollEvents() {
+  std::vector<pollfd> poll_events;
   polled_.clear();
   for (auto& [place, server] : servers_) {
-    waits_for.push_back(server.session.WaitsFor());
+    poll_events.push_back(server.session.PollEvents());
     polled_.push_back(&server);
   }
-  return waits_for;
+  return poll_events;
 }
 
 void RedisReadings::Ready(std::span<const pollfd> polled) {
@@ -257,7 +257,7 @@ void RedisReadings::Ready(std::span<const pollfd> polled) {
 absl::Time RedisReadings::WakeAt(absl::Time now) const {
   absl::Time wake_at = absl::InfiniteFuture();
   for (const auto& [source, queue] : queues_) {
-    const bool waits = queue.asked == nullptr && !queue.target.addresses.empty();
+    const bool waits = queue.pending == nullptr && !queue.target.addresses.empty();
     if (waits) wake_at = std::min(wake_at, queue.due);
   }
   for (const auto& [place, server] : servers_) {

@@ -1,5 +1,5 @@
-// The readings of all queues in Redis: which is due, over which connection it is asked, and where a
-// cluster sends it. Never waits; RedisReader is its thread.
+// Schedules the readings of all queues in Redis, chooses their connections, and follows
+// redirections of a Redis Cluster. Never blocks; RedisReader is its thread.
 #pragma once
 
 #include <cstddef>
@@ -23,40 +23,41 @@
 namespace gpuscaler {
 
 struct RedisTarget {
-  SignalSource source;  // of a RedisQueue
-  RedisServer server;   // how it is spoken to; which address, is chosen of those below
-  // What the host resolved to, checked by EndpointRules. One that answers is kept to; when it
-  // fails, the next one's turn comes. None: it is not read until there are.
+  SignalSource source;  // a RedisQueue
+  RedisServer server;   // without its address, which is one of those below
+  // Addresses of the host, already checked by EndpointRules. The current one is kept until it
+  // fails; then the next one is tried. A queue without addresses is not read.
   std::vector<IpAddress> addresses;
 };
 
-struct RedisResult {
+struct RedisReading {
   SignalSource source;
-  // A failure begins with the place: "redis.team-a.svc:6379 (10.1.2.3): no answer within 2s".
+  absl::Time at;  // when the last reply arrived; set by RedisReader
+  // Errors begin with the place: "redis.team-a.svc:6379 (10.1.2.3): no answer within 2s".
   absl::StatusOr<double> length;
-  std::string note;  // RedisStep's
+  std::string note;  // RedisStep::note
 };
 
-// Not thread-safe. The times are those of one clock.
+// Not thread-safe. All times are of one clock.
 class RedisReadings {
  public:
-  // The rules say which nodes a Redis Cluster may lead to; they outlive this.
+  // `rules` decide which nodes a Redis Cluster may redirect to. They must outlive this object.
   RedisReadings(const EndpointRules& rules, const RedisLimits& limits,
                 std::shared_ptr<LargeBodies> large_bodies);
 
-  // All that is wanted from now on; what is new is read at once.
+  // Replaces the queues to read. New ones are read at once.
   void Replace(std::vector<RedisTarget> targets);
 
-  // Goes on as far as it gets. To be called at WakeAt(), and when one of WaitsFor() is Ready().
-  std::vector<RedisResult> Advance(absl::Time now);
+  // Does all that is possible without blocking. Call it at WakeAt(), and when one of PollEvents()
+  // is Ready().
+  std::vector<RedisReading> Advance(absl::Time now);
 
-  std::vector<pollfd> WaitsFor();
-  void Ready(std::span<const pollfd> polled);  // what poll() made of the newest WaitsFor()
+  std::vector<pollfd> PollEvents();
+  void Ready(std::span<const pollfd> polled);  // `polled`: the newest PollEvents() after poll()
   absl::Time WakeAt(absl::Time now) const;
 
  private:
-  // What is asked for over one connection. Namespaces share none: what one of them asks for may
-  // break it.
+  // The key of a connection. Namespaces share none, because a command of one may break it.
   struct Place {
     std::string namespace_name;
     RedisServer server;
@@ -64,54 +65,54 @@ class RedisReadings {
     friend auto operator<=>(const Place&, const Place&) = default;
   };
   struct Server {
-    Server(const RedisServer& server, const RedisMemoryBudget& budget) : session(server, budget) {}
+    Server(const RedisServer& server, const MemoryBudget& budget) : session(server, budget) {}
 
     RedisSession session;
-    absl::Time phase;   // all of its queues are read together, whole intervals from then
-    bool ready = true;  // to be advanced
-    size_t queues = 0;  // that are at it
+    absl::Time phase;   // all its queues are read together, at whole intervals after this
+    bool ready = true;  // must be advanced
+    size_t queues = 0;  // queues that use it
   };
-  using Servers = std::map<Place, Server>;  // those of a namespace side by side
-  using Node = std::pair<IpAddress, int>;   // its port
-  struct Asked;
+  using Servers = std::map<Place, Server>;  // sorted by namespace
+  using Node = std::pair<IpAddress, int>;   // address and port
+  struct PendingQuery;
   struct Queue {
     RedisTarget target;
-    size_t choice = 0;                  // of the addresses
-    std::optional<Node> moved;          // where its cluster led to
-    Servers::value_type* at = nullptr;  // null: not asked for yet
+    size_t choice = 0;                  // index in the addresses
+    std::optional<Node> moved;          // redirection of its cluster
+    Servers::value_type* at = nullptr;  // null: not read yet
     absl::Time due = absl::InfinitePast();
     std::shared_ptr<RedisReadMarks> marks = std::make_shared<RedisReadMarks>();
-    std::shared_ptr<Asked> asked;  // null: no reading is on its way
-    bool is_suspect = false;       // it may have broken its connection: it is asked last
-    absl::Duration pause;          // before it is asked again, because it surely did
+    std::shared_ptr<PendingQuery> pending;  // null: no reading in progress
+    bool is_suspect = false;                // may have broken its connection, so it is read last
+    absl::Duration pause;  // before the next reading, because it did break its connection
   };
   using Queues = std::map<SignalSource, Queue>;
-  struct Asked : RedisQuestion {
-    Queue* of = nullptr;  // null: nobody wants the answer any more
-    bool hopped = false;  // to another node of the cluster
+  struct PendingQuery : RedisQuery {
+    Queue* of = nullptr;      // null: the result is no longer needed
+    bool redirected = false;  // to another cluster node
   };
 
-  static void Adopt(Queue& queue, RedisTarget target);
-  static void Leave(Queue& queue);
+  static void Update(Queue& queue, RedisTarget target);
+  static void Reset(Queue& queue);
   static void Detach(Queue& queue);
   static Place PlaceOf(const Queue& queue);
   absl::Status CheckRoomFor(const Place& place) const;
-  void Settle(Queue& queue, const Place& place, absl::Time now);
-  void AskThoseDue(bool suspects, absl::Time now);
-  void Ask(Queue& queue, absl::Time deadline, bool hopped, absl::Time now);
-  void Take(RedisAnswer answer, absl::Time now);
-  static absl::Duration PauseAfter(const RedisAnswer& answer, Queue& queue);
-  bool Hop(Queue& queue, absl::string_view to) const;
+  void AttachToServer(Queue& queue, const Place& place, absl::Time now);
+  void StartDue(bool of_suspects, absl::Time now);
+  void Start(Queue& queue, absl::Time deadline, bool redirected, absl::Time now);
+  void Take(RedisQueryResult result, absl::Time now);
+  static absl::Duration PauseAfter(const RedisQueryResult& result, Queue& queue);
+  bool Redirect(Queue& queue, absl::string_view to) const;
   absl::Time NextDue(const Server& server, absl::Time now) const;
-  void Forget(absl::Time now);
+  void EraseUnused(absl::Time now);
 
   const EndpointRules& rules_;
   const RedisLimits limits_;
   const std::shared_ptr<LargeBodies> large_bodies_;
   Servers servers_;
   Queues queues_;
-  std::vector<Server*> polled_;  // whose the newest WaitsFor() are
-  std::vector<RedisResult> results_;
+  std::vector<Server*> polled_;  // one per element of the newest PollEvents()
+  std::vector<RedisReading> results_;
 };
 
 }  // namespace gpuscaler

@@ -10,153 +10,152 @@
 namespace gpuscaler {
 namespace {
 
-// A server that restarts is back within seconds; one that is gone is asked for some 10 times a
+// A server that restarts is back within seconds. One that is gone is contacted some 10 times a
 // minute.
-constexpr absl::Duration kShortestPause = absl::Milliseconds(500);
-constexpr absl::Duration kLongestPause = absl::Seconds(5);
+constexpr absl::Duration kMinPause = absl::Milliseconds(500);
+constexpr absl::Duration kMaxPause = absl::Seconds(5);
 
-// So that a server that never stops talking holds up no other.
-constexpr int kMostRepliesAtOnce = 64;
+// A server that sends without end must not delay others.
+constexpr int kMaxRepliesAtOnce = 64;
 
-// Connections made anew at once because a reply could not be read: what answers may be no Redis.
-constexpr int kMostBreaks = 4;
+// Limit for immediate reconnections after undecodable replies: the server may not be Redis.
+constexpr int kMaxBreaks = 4;
 
-absl::Status Late(const RedisConnection& connection, const RedisQuestion& question) {
+absl::Status Late(const RedisConnection& connection, const RedisQuery& query) {
   return absl::DeadlineExceededError(
-      absl::StrCat(connection.Missing(), " within ", absl::FormatDuration(question.timeout)));
+      absl::StrCat(connection.Missing(), " within ", absl::FormatDuration(query.timeout)));
 }
 
 }  // namespace
 
-RedisSession::RedisSession(RedisServer server, RedisMemoryBudget budget)
+RedisSession::RedisSession(RedisServer server, MemoryBudget budget)
     : server_(std::move(server)), budget_(std::move(budget)) {}
 
 void RedisSession::Connect() { connection_ = std::make_unique<RedisConnection>(server_, budget_); }
 
-void RedisSession::Ask(const std::shared_ptr<RedisQuestion>& question, absl::Time now) {
-  if (connection_ == nullptr && now < put_off_until_) return Finish(question, failure_);
+void RedisSession::Start(const std::shared_ptr<RedisQuery>& query, absl::Time now) {
+  if (connection_ == nullptr && now < retry_at_) return Finish(query, failure_);
   if (connection_ == nullptr) Connect();
-  Send(question, NextStep(question->queue, question->replies, question->lag, *question->marks).ask);
+  Send(query, NextStep(query->queue, query->replies, query->lag, *query->marks).commands);
 }
 
-void RedisSession::Send(const std::shared_ptr<RedisQuestion>& question,
+void RedisSession::Send(const std::shared_ptr<RedisQuery>& query,
                         const std::vector<RedisCommand>& commands) {
   for (const RedisCommand& command : commands) {
-    connection_->Ask(command);
-    owed_.push_back(question);
+    connection_->Enqueue(command);
+    pending_.push_back(query);
   }
-  question->owed += commands.size();
+  query->pending_replies += commands.size();
 }
 
-std::vector<RedisAnswer> RedisSession::Advance(absl::Time now) {
+std::vector<RedisQueryResult> RedisSession::Advance(absl::Time now) {
   has_more_ = false;
   if (connection_ != nullptr) {
     connection_->Advance();
-    for (int i = 0; i < kMostRepliesAtOnce; ++i) {
+    for (int i = 0; i < kMaxRepliesAtOnce; ++i) {
       std::optional<RedisReply> reply = connection_->TakeReply();
       if (!reply.has_value()) break;
-      has_more_ = i + 1 == kMostRepliesAtOnce;
-      Deal(*std::move(reply));
+      has_more_ = i + 1 == kMaxRepliesAtOnce;
+      HandleReply(*std::move(reply));
     }
-    connection_->Advance();  // sends what the replies led to
+    connection_->Advance();  // sends commands that follow from the replies
     if (!has_more_ && !connection_->status().ok()) {
-      Broke(absl::Status(connection_->status()), now);  // which goes with the connection
+      OnBreak(absl::Status(connection_->status()), now);  // a copy: the connection is destroyed
     }
   }
-  if (EarliestDeadline() <= now) Broke(Late(*connection_, *owed_.front()), now);
-  return std::exchange(answers_, {});
+  if (EarliestDeadline() <= now) OnBreak(Late(*connection_, *pending_.front()), now);
+  return std::exchange(results_, {});
 }
 
-void RedisSession::Deal(RedisReply reply) {
-  const std::shared_ptr<RedisQuestion> question = std::move(owed_.front());
-  owed_.pop_front();
-  --question->owed;
+void RedisSession::HandleReply(RedisReply reply) {
+  const std::shared_ptr<RedisQuery> query = std::move(pending_.front());
+  pending_.pop_front();
+  --query->pending_replies;
   pause_ = absl::ZeroDuration();
   breaks_ = 0;
-  question->replies.push_back(std::move(reply));
-  if (question->owed > 0) return;
-  const RedisReply& first = question->replies.front();
+  query->replies.push_back(std::move(reply));
+  if (query->pending_replies > 0) return;
+  const RedisReply& first = query->replies.front();
   if (first.kind == RedisReply::Kind::kError && !MovedTo(first.text).empty()) {
-    return Finish(question, RedisFault(first.text), std::string(MovedTo(first.text)));
+    return Finish(query, RedisFault(first.text), std::string(MovedTo(first.text)));
   }
-  RedisStep step = NextStep(question->queue, question->replies, question->lag, *question->marks);
-  if (step.ask.empty()) {
-    answers_.push_back(
-        {.question = question, .length = std::move(step.length), .note = std::move(step.note)});
+  RedisStep step = NextStep(query->queue, query->replies, query->lag, *query->marks);
+  if (step.commands.empty()) {
+    results_.push_back(
+        {.query = query, .length = std::move(step.length), .note = std::move(step.note)});
     return;
   }
-  Send(question, step.ask);
+  Send(query, step.commands);
 }
 
-void RedisSession::Finish(const std::shared_ptr<RedisQuestion>& question,
-                          absl::StatusOr<double> length, std::string moved_to,
-                          RedisErrorSource error_source) {
-  answers_.push_back({.question = question,
+void RedisSession::Finish(const std::shared_ptr<RedisQuery>& query, absl::StatusOr<double> length,
+                          std::string moved_to, RedisErrorSource error_source) {
+  results_.push_back({.query = query,
                       .length = std::move(length),
                       .moved_to = std::move(moved_to),
                       .error_source = error_source});
 }
 
-// Of the question whose reply is the next one to come.
+// Returns the role of the query with the next outstanding reply.
 RedisErrorSource RedisSession::ErrorSourceOf(const absl::Status& why) const {
-  if (owed_.empty()) return RedisErrorSource::kNone;
-  if (connection_->ReplyBroke()) return RedisErrorSource::kCertain;
+  if (pending_.empty()) return RedisErrorSource::kNone;
+  if (connection_->BrokeOnReply()) return RedisErrorSource::kCertain;
   if (!connection_->AwaitsReply()) return RedisErrorSource::kNone;
   const bool is_late = absl::IsDeadlineExceeded(why) && connection_->HasReplied();
   return is_late ? RedisErrorSource::kCertain : RedisErrorSource::kPossible;
 }
 
-// What is asked of a connection that was good is asked once more: it may have stood idle for too
-// long, or its server was restarted. So is what was asked beside a question that broke it. Whoever
-// cannot be asked in time gets the reason.
-void RedisSession::Broke(const absl::Status& why, absl::Time now) {
+// Repeats the queries once if the connection was good before: it may have been idle for too long,
+// or the server was restarted. Also repeats queries that were pending beside one that broke the
+// connection. Queries that cannot be repeated in time get the reason.
+void RedisSession::OnBreak(const absl::Status& why, absl::Time now) {
   const RedisErrorSource error_source = ErrorSourceOf(why);
   const bool was_good = connection_->HasReplied() && absl::IsUnavailable(why);
   connection_.reset();
-  std::deque<std::shared_ptr<RedisQuestion>> open = std::exchange(owed_, {});
-  open.erase(std::unique(open.begin(), open.end()), open.end());
-  const bool once_more = was_good && std::ranges::none_of(open, [](const auto& question) {
-                           return question->asked_again;
+  std::deque<std::shared_ptr<RedisQuery>> unfinished = std::exchange(pending_, {});
+  unfinished.erase(std::unique(unfinished.begin(), unfinished.end()), unfinished.end());
+  const bool may_retry = was_good && std::ranges::none_of(unfinished, [](const auto& query) {
+                           return query->is_retry;
                          });
-  const bool again =
-      error_source == RedisErrorSource::kCertain ? ++breaks_ <= kMostBreaks : once_more;
-  if (!again) PutOff(why, now);
+  const bool retry_now =
+      error_source == RedisErrorSource::kCertain ? ++breaks_ <= kMaxBreaks : may_retry;
+  if (!retry_now) BackOff(why, now);
   if (absl::IsFailedPrecondition(why) && error_source == RedisErrorSource::kCertain) {
-    NoteUnreadable(open.front()->replies.size(), *open.front()->marks);
+    RecordUnreadable(unfinished.front()->replies.size(), *unfinished.front()->marks);
   }
   if (error_source == RedisErrorSource::kCertain ||
-      (error_source == RedisErrorSource::kPossible && !again)) {
-    Finish(open.front(), why, "", error_source);
-    open.pop_front();
+      (error_source == RedisErrorSource::kPossible && !retry_now)) {
+    Finish(unfinished.front(), why, "", error_source);
+    unfinished.pop_front();
   }
-  for (const std::shared_ptr<RedisQuestion>& question : open) {
-    question->replies.clear();
-    question->owed = 0;
-    question->asked_again = true;
-    if (question->deadline <= now) {
-      Finish(question, why);
+  for (const std::shared_ptr<RedisQuery>& query : unfinished) {
+    query->replies.clear();
+    query->pending_replies = 0;
+    query->is_retry = true;
+    if (query->deadline <= now) {
+      Finish(query, why);
     } else {
-      Ask(question, now);
+      Start(query, now);
     }
   }
   has_more_ = connection_ != nullptr;
 }
 
-void RedisSession::PutOff(const absl::Status& why, absl::Time now) {
-  pause_ = std::clamp(pause_ * 2, kShortestPause, kLongestPause);
-  put_off_until_ = now + pause_ * Jitter(0.8, 1.2);
+void RedisSession::BackOff(const absl::Status& why, absl::Time now) {
+  pause_ = std::clamp(pause_ * 2, kMinPause, kMaxPause);
+  retry_at_ = now + pause_ * Jitter(0.8, 1.2);
   failure_ = why;
 }
 
 absl::Time RedisSession::EarliestDeadline() const {
   absl::Time earliest = absl::InfiniteFuture();
-  for (const auto& question : owed_) earliest = std::min(earliest, question->deadline);
+  for (const auto& query : pending_) earliest = std::min(earliest, query->deadline);
   return earliest;
 }
 
-pollfd RedisSession::WaitsFor() const {
+pollfd RedisSession::PollEvents() const {
   return connection_ == nullptr ? pollfd{.fd = -1, .events = 0, .revents = 0}
-                                : connection_->WaitsFor();
+                                : connection_->PollEvents();
 }
 
 absl::Time RedisSession::WakeAt(absl::Time now) const {

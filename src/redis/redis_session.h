@@ -1,5 +1,5 @@
-// What is asked of one Redis server: over one connection, which is kept, and made anew when it
-// breaks, later and later while that fails. Never waits.
+// Reads the queues of one Redis server over one connection. The connection is kept and replaced
+// when it breaks, with exponential backoff while that fails. Never blocks.
 #pragma once
 
 #include <cstddef>
@@ -17,77 +17,75 @@
 
 namespace gpuscaler {
 
-// One reading of one queue, on its way.
-struct RedisQuestion {
+// A reading of one queue, in progress.
+struct RedisQuery {
   RedisQueue queue;
   absl::Time deadline;
-  absl::Duration timeout;  // from the first question to the deadline
+  absl::Duration timeout;  // time from the first command to the deadline
   std::shared_ptr<RedisReadMarks> marks = std::make_shared<RedisReadMarks>();  // the queue's
 
-  // The session's:
+  // Used by the session:
   std::vector<RedisReply> replies;
   RedisLag lag;
-  size_t owed = 0;           // replies to come
-  bool asked_again = false;  // over another connection, because the first one broke
+  size_t pending_replies = 0;  // outstanding replies
+  bool is_retry = false;       // sent again because the first connection broke
 };
 
-// Whether a question broke the connection.
+// Whether a query broke the connection.
 enum class RedisErrorSource {
   kNone,
-  kPossible,  // its reply was the next one to come: any other's might have been
-  kCertain,   // its reply could not be read, or did not come while all before it did
+  kPossible,  // its reply was next, as any other might have been
+  kCertain,   // its reply could not be decoded, or was missing after all replies before it
 };
 
-struct RedisAnswer {
-  std::shared_ptr<RedisQuestion> question;
+struct RedisQueryResult {
+  std::shared_ptr<RedisQuery> query;
   absl::StatusOr<double> length;
-  std::string
-      moved_to;  // "10.1.2.3:6379": it is that node's of the cluster; the length is no answer
+  std::string moved_to;  // "10.1.2.3:6379": the cluster node with the key; `length` is an error
   RedisErrorSource error_source = RedisErrorSource::kNone;
-  std::string note;  // RedisStep's
+  std::string note;  // RedisStep::note
 };
 
-// Not thread-safe. The times are those of one clock.
+// Not thread-safe. All times are of one clock.
 class RedisSession {
  public:
-  RedisSession(RedisServer server, RedisMemoryBudget budget);
+  RedisSession(RedisServer server, MemoryBudget budget);
 
-  // Over the connection there is, or a new one. While connecting is put off, the answer is why.
-  void Ask(const std::shared_ptr<RedisQuestion>& question, absl::Time now);
+  // Uses the connection, or opens one. During backoff the result is the reason for it.
+  void Start(const std::shared_ptr<RedisQuery>& query, absl::Time now);
 
-  // Goes on as far as it gets, and hands out the questions that were answered or failed. To be
-  // called when WaitsFor() is ready, at WakeAt() and after Ask(); again at once while HasMore().
-  std::vector<RedisAnswer> Advance(absl::Time now);
+  // Does all that is possible without blocking, and returns the finished queries. Call it when
+  // PollEvents() is ready, at WakeAt(), after Start(), and again at once while HasMore().
+  std::vector<RedisQueryResult> Advance(absl::Time now);
 
-  pollfd WaitsFor() const;  // fd -1: for nothing
+  pollfd PollEvents() const;  // fd -1: none
   absl::Time WakeAt(absl::Time now) const;
   bool HasMore() const { return has_more_; }
-  // No connection is made before then, because the last one failed.
-  absl::Time PutOffUntil() const { return put_off_until_; }
+  // Returns until when no connection is opened, because the last one failed.
+  absl::Time RetryAt() const { return retry_at_; }
 
  private:
   void Connect();
-  void Send(const std::shared_ptr<RedisQuestion>& question,
-            const std::vector<RedisCommand>& commands);
-  void Deal(RedisReply reply);
-  void Finish(const std::shared_ptr<RedisQuestion>& question, absl::StatusOr<double> length,
+  void Send(const std::shared_ptr<RedisQuery>& query, const std::vector<RedisCommand>& commands);
+  void HandleReply(RedisReply reply);
+  void Finish(const std::shared_ptr<RedisQuery>& query, absl::StatusOr<double> length,
               std::string moved_to = "", RedisErrorSource error_source = RedisErrorSource::kNone);
   RedisErrorSource ErrorSourceOf(const absl::Status& why) const;
-  void Broke(const absl::Status& why, absl::Time now);
-  void PutOff(const absl::Status& why, absl::Time now);
+  void OnBreak(const absl::Status& why, absl::Time now);
+  void BackOff(const absl::Status& why, absl::Time now);
   absl::Time EarliestDeadline() const;
 
   const RedisServer server_;
-  const RedisMemoryBudget budget_;
+  const MemoryBudget budget_;
   std::unique_ptr<RedisConnection> connection_;      // null: none
-  std::deque<std::shared_ptr<RedisQuestion>> owed_;  // one for each reply to come, in that order
-  std::vector<RedisAnswer> answers_;
+  std::deque<std::shared_ptr<RedisQuery>> pending_;  // one per outstanding reply, in order
+  std::vector<RedisQueryResult> results_;
   bool has_more_ = false;
-  int breaks_ = 0;  // one behind the other, without a reply between
+  int breaks_ = 0;  // consecutive breaks without a reply between them
 
   absl::Duration pause_;  // before the next connection, if that fails too
-  absl::Time put_off_until_ = absl::InfinitePast();
-  absl::Status failure_;  // why
+  absl::Time retry_at_ = absl::InfinitePast();
+  absl::Status failure_;  // the reason for the backoff
 };
 
 }  // namespace gpuscaler

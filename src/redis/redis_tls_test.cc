@@ -12,7 +12,7 @@ class RedisTlsTest : public testing::Test {
     return TlsOptions(folder_, pair, client_ca);
   }
 
-  // A queue of one item, read with TLS and what `identity` says.
+  // Reads a queue with one item over TLS with `identity`.
   static TestReading::Length Read(const TestRedis& redis, const TlsIdentity& identity,
                                   const std::string& host = "localhost", bool tls = true) {
     redis.Do({"DEL", "jobs"});
@@ -37,7 +37,7 @@ class RedisTlsTest : public testing::Test {
   const TestCa other_ca_{"another CA"};
 };
 
-TEST_F(RedisTlsTest, ServerOfOurAuthorityIsRead) {
+TEST_F(RedisTlsTest, ServerWithTheConfiguredCaIsRead) {
   const TestRedis redis(Serving(ca_.Issue("redis")));
   for (const std::string host : {"localhost", "127.0.0.1"}) {
     const auto length = Read(redis, {.ca = ca_.pem()}, host);
@@ -46,17 +46,17 @@ TEST_F(RedisTlsTest, ServerOfOurAuthorityIsRead) {
   }
 }
 
-TEST_F(RedisTlsTest, CertificatesAreChecked) {
+TEST_F(RedisTlsTest, CertificatesAreVerified) {
   const TestRedis redis(Serving(ca_.Issue("redis")));
   constexpr auto kWrong = absl::StatusCode::kFailedPrecondition;
   ExpectFault(Read(redis, {.ca = other_ca_.pem()}), kWrong, "its certificate: ");
-  ExpectFault(Read(redis, {}), kWrong, "its certificate: ");  // not the system's authorities'
+  ExpectFault(Read(redis, {}), kWrong, "its certificate: ");  // the system's authorities
   ExpectFault(Read(redis, {.ca = ca_.pem()}, "redis.team-b.svc"), kWrong, "redis.team-b.svc");
   const TestRedis old(TlsOptions(folder_, ca_.Issue("redis", -absl::Hours(1)), ""));
   ExpectFault(Read(old, {.ca = ca_.pem()}), kWrong, "expired");
 }
 
-TEST_F(RedisTlsTest, ServerThatWantsACertificateGetsOurs) {
+TEST_F(RedisTlsTest, ClientCertificateIsSent) {
   const TestRedis redis(Serving(ca_.Issue("redis"), ca_.pem()));
   const TestPair ours = ca_.Issue("scaler");
   const auto length = Read(redis, {.ca = ca_.pem(), .cert = ours.cert, .key = ours.key});
@@ -64,8 +64,8 @@ TEST_F(RedisTlsTest, ServerThatWantsACertificateGetsOurs) {
   EXPECT_EQ(*length, 1);
 }
 
-// Which words depends on whether the server's reason was read before the connection was gone.
-TEST_F(RedisTlsTest, ServerThatRefusesUsIsSaidToWantACertificate) {
+// The message depends on whether the server's alert arrived before the connection closed.
+TEST_F(RedisTlsTest, MissingClientCertificateIsReported) {
   const TestRedis redis(Serving(ca_.Issue("redis"), ca_.pem()));
   const absl::Status none = Read(redis, {.ca = ca_.pem()}).status();
   EXPECT_TRUE(absl::StrContains(none.message(), "a certificate of us")) << none;
@@ -76,7 +76,7 @@ TEST_F(RedisTlsTest, ServerThatRefusesUsIsSaidToWantACertificate) {
   EXPECT_TRUE(absl::StrContains(wrong.message(), "our certificate")) << wrong;
 }
 
-TEST_F(RedisTlsTest, WhatIsNoCertificateIsSaid) {
+TEST_F(RedisTlsTest, InvalidCertificateIsReported) {
   const TestRedis redis(Serving(ca_.Issue("redis")));
   constexpr auto kOurs = absl::StatusCode::kInvalidArgument;
   ExpectFault(Read(redis, {.ca = "no PEM"}), kOurs, "CA");
@@ -86,7 +86,7 @@ TEST_F(RedisTlsTest, WhatIsNoCertificateIsSaid) {
   ExpectFault(Read(redis, {.ca = ca_.pem(), .cert = ours.cert, .key = other.key}), kOurs, "pair");
 }
 
-TEST_F(RedisTlsTest, TlsAndPlainTextAreToldApart) {
+TEST_F(RedisTlsTest, TlsAndPlainTextMismatchIsReported) {
   const TestRedis plain;
   const auto no_tls = Read(plain, {.ca = ca_.pem()});
   EXPECT_FALSE(no_tls.ok());

@@ -45,15 +45,15 @@ RedisReply Copy(const redisReply& reply) {
   return copy;
 }
 
-[[noreturn]] void Give(const std::string& why) {
+[[noreturn]] void Fail(const std::string& why) {
   std::cerr << "redis-server of the tests: " << why << "\n";
   std::abort();
 }
 
 }  // namespace
 
-// Bound and never listening, while Redis shares it (SO_REUSEADDR).
-KeptPort::KeptPort(const std::string& address)
+// Bound but never listening, while Redis shares the port (SO_REUSEADDR).
+ReservedPort::ReservedPort(const std::string& address)
     : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   const int on = 1;
   setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
@@ -61,12 +61,12 @@ KeptPort::KeptPort(const std::string& address)
   place.sin_family = AF_INET;
   inet_pton(AF_INET, address.c_str(), &place.sin_addr);
   socklen_t size = sizeof(place);
-  if (bind(socket_, reinterpret_cast<sockaddr*>(&place), size) != 0) Give("no port");
+  if (bind(socket_, reinterpret_cast<sockaddr*>(&place), size) != 0) Fail("no port");
   getsockname(socket_, reinterpret_cast<sockaddr*>(&place), &size);
   number_ = ntohs(place.sin_port);
 }
 
-KeptPort::~KeptPort() { close(socket_); }
+ReservedPort::~ReservedPort() { close(socket_); }
 
 std::vector<std::string> TlsOptions(const TestFolder& folder, const TestPair& pair,
                                     const std::string& client_ca) {
@@ -78,13 +78,13 @@ std::vector<std::string> TlsOptions(const TestFolder& folder, const TestPair& pa
 
 TestRedis::TestRedis(std::vector<std::string> options, const std::string& address)
     : options_(std::move(options)), address_(address), port_(address) {
-  if (!TryStart({})) Give("does not serve; is it installed? tools/setup");
+  if (!TryStart({})) Fail("does not serve; is it installed? tools/setup");
 }
 
 TestRedis::~TestRedis() { Stop(); }
 
 void TestRedis::Start(const std::vector<std::string>& more_options) {
-  if (!TryStart(more_options)) Give("does not serve again");
+  if (!TryStart(more_options)) Fail("does not serve again");
 }
 
 bool TestRedis::TryStart(const std::vector<std::string>& more_options) {
@@ -110,7 +110,7 @@ bool TestRedis::TryStart(const std::vector<std::string>& more_options) {
   arguments.push_back(nullptr);
   process_ = fork();
   if (process_ == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that crashes leaves no server behind
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // no server survives a crashed test
     execvp(arguments[0], arguments.data());
     _exit(127);
   }
@@ -124,7 +124,7 @@ bool TestRedis::TryStart(const std::vector<std::string>& more_options) {
   return false;
 }
 
-// Loading counts: that is what some tests are about.
+// Loading counts as serving: some tests need it.
 bool TestRedis::Serves() const {
   const Context context(redisConnectUnix(folder_.PathOf("socket").c_str()), redisFree);
   if (context == nullptr || context->err != 0) return false;
@@ -145,7 +145,7 @@ void TestRedis::Thaw() const { kill(process_, SIGCONT); }
 
 RedisReply TestRedis::Do(const RedisCommand& command) const {
   const Context context(redisConnectUnix(folder_.PathOf("socket").c_str()), redisFree);
-  if (context == nullptr || context->err != 0) Give("no socket");
+  if (context == nullptr || context->err != 0) Fail("no socket");
   for (size_t i = 0; i + 1 < options_.size(); ++i) {
     if (options_[i] != "--requirepass") continue;
     freeReplyObject(redisCommand(context.get(), "AUTH %s", options_[i + 1].c_str()));
@@ -159,7 +159,7 @@ RedisReply TestRedis::Do(const RedisCommand& command) const {
   const std::unique_ptr<void, decltype(&freeReplyObject)> reply(
       redisCommandArgv(context.get(), static_cast<int>(words.size()), words.data(), sizes.data()),
       freeReplyObject);
-  if (reply == nullptr) Give(absl::StrCat("no reply to ", command[0]));
+  if (reply == nullptr) Fail(absl::StrCat("no reply to ", command[0]));
   return Copy(*static_cast<const redisReply*>(reply.get()));
 }
 

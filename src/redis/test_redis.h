@@ -1,4 +1,4 @@
-// Debian's redis-server on loopback, for tests.
+// Runs Debian's redis-server on loopback, for tests.
 //
 //   TestRedis redis({"--requirepass", "secret"});
 //   redis.Do({"LPUSH", "jobs", "1", "2"});
@@ -15,14 +15,14 @@
 
 namespace gpuscaler {
 
-// A free port of `address` that nobody else is given, for a server that is told it and may come and
-// go; meanwhile it refuses connections.
-class KeptPort {
+// Reserves a free port of `address` for a server that starts and stops. Between these it refuses
+// connections.
+class ReservedPort {
  public:
-  explicit KeptPort(const std::string& address);
-  ~KeptPort();
-  KeptPort(const KeptPort&) = delete;
-  KeptPort& operator=(const KeptPort&) = delete;
+  explicit ReservedPort(const std::string& address);
+  ~ReservedPort();
+  ReservedPort(const ReservedPort&) = delete;
+  ReservedPort& operator=(const ReservedPort&) = delete;
 
   int number() const { return number_; }
 
@@ -33,21 +33,21 @@ class KeptPort {
 
 class TestRedis {
  public:
-  // On a free port of `address`, with these options besides. It serves when this returns; tests end
-  // with a message where it cannot.
+  // Starts on a free port of `address` with additional options, and serves when this returns.
+  // Aborts the test with a message if it cannot.
   explicit TestRedis(std::vector<std::string> options = {},
                      const std::string& address = "127.0.0.1");
-  ~TestRedis();  // and its files
+  ~TestRedis();  // also deletes its files
   TestRedis(const TestRedis&) = delete;
   TestRedis& operator=(const TestRedis&) = delete;
 
   int port() const { return port_.number(); }
 
-  // What it replies on its socket file: as the default user, past TLS.
+  // Returns the reply on the Unix socket, as the default user and without TLS.
   RedisReply Do(const RedisCommand& command) const;
 
   void Stop();
-  void Start(const std::vector<std::string>& more_options = {});  // on the port it had
+  void Start(const std::vector<std::string>& more_options = {});  // on the same port
   void Freeze() const;                                            // SIGSTOP
   void Thaw() const;
 
@@ -58,12 +58,12 @@ class TestRedis {
   const std::vector<std::string> options_;
   const std::string address_;
   const TestFolder folder_;
-  const KeptPort port_;
+  const ReservedPort port_;
   pid_t process_ = -1;
 };
 
-// Options that serve TLS, and nothing else, with this certificate. `clients` must show one that
-// `client_ca` signs, unless it is empty. Leaves its files in `folder`.
+// Returns options for TLS only, with this certificate. Clients must present a certificate signed by
+// `client_ca`, unless it is empty. Writes files to `folder`.
 std::vector<std::string> TlsOptions(const TestFolder& folder, const TestPair& pair,
                                     const std::string& client_ca);
 

@@ -1,4 +1,4 @@
-// A reader of queues in Redis, and what it has told, for tests.
+// A reader of queues in Redis that collects its readings, for tests.
 #pragma once
 
 #include <functional>
@@ -35,7 +35,7 @@ inline RedisTarget TargetOf(const TestRedis& redis, QueueLength length,
   return TargetAt(redis.port(), length, key);
 }
 
-// Reads so often that no test waits for its turn, and gives up as late as the program does.
+// Polls so often that tests need not wait. Its timeout is the default one.
 class TestReading {
  public:
   using Length = absl::StatusOr<double>;
@@ -45,7 +45,7 @@ class TestReading {
 
   RedisReader& reader() { return reader_; }
 
-  // The first reading from now on that is as it `should`, or after 10 s the newest.
+  // Returns the first new reading for which `should` is true, or the newest one after 10 s.
   Length Await(const SignalSource& source, const std::function<bool(const Length&)>& should) {
     const absl::Time deadline = clock_.Now() + absl::Seconds(10);
     MutexLock lock(mutex_);
@@ -63,13 +63,15 @@ class TestReading {
     return Await(source, [](const Length&) { return true; });
   }
   Length AwaitLength(const SignalSource& source, double length) {
-    return Await(source, [&](const Length& told) { return told.ok() && *told == length; });
+    return Await(source,
+                 [&](const Length& reported) { return reported.ok() && *reported == length; });
   }
   absl::Status AwaitFailure(const SignalSource& source, absl::StatusCode code) {
-    return Await(source, [&](const Length& told) { return told.status().code() == code; }).status();
+    return Await(source, [&](const Length& reported) { return reported.status().code() == code; })
+        .status();
   }
 
-  // Of the newest reading.
+  // Returns the note of the newest reading.
   std::string NoteOf(const SignalSource& source) {
     MutexLock lock(mutex_);
     return notes_[source];
@@ -81,7 +83,7 @@ class TestReading {
   }
 
  private:
-  // With a status of its own: abseil counts who shares one out of ThreadSanitizer's sight.
+  // Copies the status, because ThreadSanitizer does not see abseil's reference counting.
   static Length Copy(const Length& length) {
     if (length.ok()) return *length;
     return absl::Status(length.status().code(), std::string(length.status().message()));

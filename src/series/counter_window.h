@@ -1,5 +1,5 @@
-// What counters did over a while: differences between readings of them. A function of the readings
-// alone: who asks, and how often, changes nothing.
+// The growth of counters over a time window. It depends on the readings only, not on the number or
+// frequency of queries.
 #pragma once
 
 #include <cstddef>
@@ -12,52 +12,52 @@
 namespace gpuscaler {
 
 struct CounterLookBack {
-  absl::Duration window;       // ends at the newest reading; 0: the newest two
-  absl::Duration longest_gap;  // readings farther apart say nothing of the time between them
+  absl::Duration window;       // ends at the newest reading; 0: the newest two readings
+  absl::Duration longest_gap;  // the time between readings farther apart does not count
 };
 
-// When counters were read. `goes_on` is false where they began anew since the reading before: how
-// far they had gone by then is unknown, so the time between the two does not count.
+// When a counter was read. `goes_on` is false if it restarted since the previous reading. Its
+// growth before the restart is unknown, so the time between the two readings does not count.
 struct CounterInstant {
   absl::Time at;
   bool goes_on = true;
 };
 
-// From one reading to another, both by their places.
+// From one reading to another, by index.
 struct CounterWindow {
   size_t first = 0;
   size_t last = 0;
-  absl::Duration covered;  // by the times between them that count; above 0
+  absl::Duration covered;  // the time between them that counts; above 0
 };
 
-// The windows that end at one reading after the other. Each is found from the one before, so that
-// those of all readings take one pass.
+// The windows that end at successive readings. Each is found from the previous one, so all of them
+// take one pass.
 class CounterWindows {
  public:
-  // Oldest first.
+  // `instants`: oldest first.
   CounterWindows(std::vector<CounterInstant> instants, const CounterLookBack& look_back);
 
-  // Whether the time between this reading and the one before counts.
+  // Returns true if the time between this reading and the previous one counts.
   bool Counts(size_t place) const;
 
-  // From the first reading at or before the window's start, of those not before `earliest`, to
-  // `last`, which is never lower than in the call before; nor is `earliest`. Empty, not known yet:
-  // less than half of the window counts, or nothing.
+  // Returns the window that ends at `last`. It starts at the last reading at or before the window's
+  // start, but not before `earliest`. Neither argument may be lower than in the previous call.
+  // Returns nullopt if less than half of the window counts, or nothing.
   std::optional<CounterWindow> EndingAt(size_t last, absl::Time earliest = absl::InfinitePast());
 
-  // How much of the time between two readings counts.
+  // Returns how much of the time between two readings counts.
   absl::Duration Covered(size_t first, size_t last) const { return until_[last] - until_[first]; }
 
  private:
   const CounterLookBack look_back_;
   const std::vector<CounterInstant> instants_;
-  std::vector<absl::Duration> until_;  // what counts of the time up to each
-  size_t first_ = 0;                   // of the newest window
+  std::vector<absl::Duration> until_;  // the counted time up to each reading
+  size_t first_ = 0;                   // start of the newest window
 };
 
 struct Growth {
   double by = 0;
-  absl::Duration over;  // above 0
+  absl::Duration over;  // counted time, above 0
 
   double PerSecond() const { return by / absl::ToDoubleSeconds(over); }
 };
@@ -67,18 +67,18 @@ struct CounterPoint {
   double value = 0;
 };
 
-// Of one counter, over the windows that end at one point after the other, in one pass. A counter
-// that is lower than before has begun anew.
+// The growth of one counter over the windows that end at successive points, in one pass. A counter
+// that is lower than before has restarted.
 class CounterGrowth {
  public:
   CounterGrowth(std::span<const CounterPoint> points, const CounterLookBack& look_back);
 
-  // As CounterWindows::EndingAt().
+  // Window as in CounterWindows::EndingAt().
   std::optional<Growth> EndingAt(size_t last, absl::Time earliest = absl::InfinitePast());
 
  private:
   CounterWindows windows_;
-  std::vector<double> grown_;  // up to each point, while it counted
+  std::vector<double> grown_;  // counted growth up to each point
 };
 
 }  // namespace gpuscaler

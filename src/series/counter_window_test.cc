@@ -26,7 +26,7 @@ std::vector<CounterPoint> Points(const std::vector<Read>& reads) {
   return points;
 }
 
-// Over the window that ends at the newest of them.
+// Returns the growth over the window that ends at the newest reading.
 std::optional<Growth> GrowthOf(const std::vector<CounterPoint>& points,
                                const CounterLookBack& look_back) {
   if (points.empty()) return std::nullopt;
@@ -69,7 +69,7 @@ TEST(CounterWindow, GrowsByTheDifferenceOfItsReadings) {
   }
 }
 
-TEST(CounterWindow, IsNotKnownBeforeReadingsCoverHalfOfIt) {
+TEST(CounterWindow, IsUnknownBeforeHalfOfItIsCovered) {
   const struct {
     const char* name;
     std::vector<Read> reads;
@@ -86,7 +86,7 @@ TEST(CounterWindow, IsNotKnownBeforeReadingsCoverHalfOfIt) {
   }
 }
 
-TEST(CounterWindow, AWindowShorterThanTheTimeBetweenReadingsHasTheNewestTwo) {
+TEST(CounterWindow, WindowShorterThanTheIntervalUsesTheNewestTwoReadings) {
   const std::vector<CounterPoint> points = Points({{0, 0}, {5, 10}, {10, 30}});
   for (const absl::Duration window : {absl::ZeroDuration(), absl::Seconds(1)}) {
     const auto growth = GrowthOf(points, {.window = window, .longest_gap = absl::Seconds(5)});
@@ -96,7 +96,7 @@ TEST(CounterWindow, AWindowShorterThanTheTimeBetweenReadingsHasTheNewestTwo) {
   }
 }
 
-TEST(CounterWindow, TheSameReadingsGiveTheSameWhateverWasReadBefore) {
+TEST(CounterWindow, DependsOnTheReadingsInTheWindowOnly) {
   std::vector<Read> reads = {{0, 9},   {3, 1},   {30, 4},  {90, 0},
                              {100, 0}, {104, 4}, {108, 8}, {110, 10}};
   const auto all = GrowthOf(Points(reads), kTenSeconds);

@@ -1,4 +1,4 @@
-// The part of what was read that a question looks back on.
+// Finds the readings that a question looks back on.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace gpuscaler {
 
-// The place of the first reading that is not before then; `at` tells a reading's time, oldest
+// Returns the index of the first reading at or after `since`. `at` returns a reading's time; oldest
 // first.
 template <typename Readings, typename At>
 size_t FirstSince(const Readings& readings, absl::Time since, At at) {
@@ -17,17 +17,17 @@ size_t FirstSince(const Readings& readings, absl::Time since, At at) {
   return static_cast<size_t>(found - readings.begin());
 }
 
-// With the one before that time, which stood then, and from which counters grew.
+// As FirstSince(), but one earlier: that reading was current at `since`, and counters grew from it.
 template <typename Readings, typename At>
 size_t FirstOfWindow(const Readings& readings, absl::Time since, At at) {
   const size_t first = FirstSince(readings, since, at);
   return first == 0 ? 0 : first - 1;
 }
 
-// How many may go because they are before then. All that is behind them moves: none, while they are
-// less than a quarter of all.
+// Returns how many leading readings may be erased as older than `before`. Returns 0 if they are
+// less than a quarter of all, because erasing moves the others.
 template <typename Readings, typename At>
-size_t ForgottenBefore(const Readings& readings, absl::Time before, At at) {
+size_t ErasableBefore(const Readings& readings, absl::Time before, At at) {
   const size_t first = FirstOfWindow(readings, before, at);
   return first < readings.size() / 4 ? 0 : first;
 }

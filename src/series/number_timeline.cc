@@ -22,7 +22,7 @@ void NumberTimeline::Take(const absl::StatusOr<CounterPoint>& point, const std::
 }
 
 void NumberTimeline::Forget(absl::Time before) {
-  const size_t gone = ForgottenBefore(points_, before, AtOf);
+  const size_t gone = ErasableBefore(points_, before, AtOf);
   points_.erase(points_.begin(), points_.begin() + static_cast<std::ptrdiff_t>(gone));
 }
 

@@ -1,4 +1,4 @@
-// One number over time: of a page of metrics, or of a queue.
+// One number over time, from a metrics endpoint or a queue.
 #pragma once
 
 #include <cstddef>
@@ -17,20 +17,20 @@ namespace gpuscaler {
 // Not thread-safe.
 class NumberTimeline {
  public:
-  // Whether what it takes counts up, and its growth a second is asked for.
+  // `is_rate`: the number is a counter, and points are its growth per second.
   explicit NumberTimeline(bool is_rate) : is_rate_(is_rate) {}
 
-  // Later than all before. An error: it could not be read, and why; what was read before stays.
-  // `note`: SignalSeries'.
+  // `point` must be later than all before. An error is kept as the gap, and earlier points stay.
+  // `note`: SignalSeries::note.
   void Take(const absl::StatusOr<CounterPoint>& point, const std::string& note = "");
 
-  // Readings before then, which no question looks back on, may go.
+  // Points before `before`, which no question looks back on, may be deleted.
   void Forget(absl::Time before);
 
-  size_t Bytes() const;  // of memory, about
+  size_t Bytes() const;  // approximate memory use
 
-  // Points as ModelTimeline's; of the question the times alone count. Without what the series is
-  // called.
+  // Returns the series without its name. Its points are as those of ModelTimeline::Points(). Only
+  // the times of `question` are used.
   SignalSeries Answer(const EngineQuestion& question, absl::Time now,
                       absl::Duration longest_gap) const;
 
@@ -40,8 +40,8 @@ class NumberTimeline {
   const bool is_rate_;
   std::vector<CounterPoint> points_;
   absl::Time answers_since_ = absl::InfiniteFuture();
-  absl::Status failure_;  // of the newest reading
-  std::string note_;      // of the newest one that did not fail
+  absl::Status failure_;  // the newest reading's
+  std::string note_;      // from the newest successful reading
 };
 
 }  // namespace gpuscaler

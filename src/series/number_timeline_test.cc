@@ -14,7 +14,7 @@ CounterPoint Counted(int second, double value) {
   return {.instant = {.at = Second(second)}, .value = value};
 }
 
-TEST(NumberTimeline, TellsTheNumbersAsTheyWereRead) {
+TEST(NumberTimeline, ReturnsTheNumbersAsRead) {
   NumberTimeline length(/*is_rate=*/false);
   length.Take(Counted(0, 47));
   length.Take(Counted(1, 42));
@@ -25,7 +25,7 @@ TEST(NumberTimeline, TellsTheNumbersAsTheyWereRead) {
   EXPECT_EQ(series.answers_since, Second(0));
 }
 
-TEST(NumberTimeline, WithoutALookBackTellsTheNewest) {
+TEST(NumberTimeline, WithoutALookBackReturnsTheNewest) {
   NumberTimeline length(/*is_rate=*/false);
   length.Take(Counted(0, 47));
   length.Take(Counted(1, 42));
@@ -33,7 +33,7 @@ TEST(NumberTimeline, WithoutALookBackTellsTheNewest) {
               ElementsAre(SignalPoint{Second(1), 42}));
 }
 
-TEST(NumberTimeline, ARateIsWhatItGrewByASecondOverTheWindow) {
+TEST(NumberTimeline, RateIsGrowthPerSecondOverTheWindow) {
   NumberTimeline rate(/*is_rate=*/true);
   rate.Take(Counted(0, 100));
   const EngineQuestion question{.window = absl::Seconds(4), .look_back = absl::Seconds(1)};
@@ -45,7 +45,7 @@ TEST(NumberTimeline, ARateIsWhatItGrewByASecondOverTheWindow) {
                           SignalPoint{Second(4), 10}));
 }
 
-TEST(NumberTimeline, SaysWhyItCannotBeReadAndKeepsWhatWas) {
+TEST(NumberTimeline, FailureIsTheGapAndKeepsEarlierPoints) {
   NumberTimeline length(/*is_rate=*/false);
   EXPECT_EQ(length.Answer({}, Second(0), kLongestGap).gap, "not read yet");
   EXPECT_EQ(length.Answer({}, Second(0), kLongestGap).answers_since, absl::InfiniteFuture());
@@ -56,7 +56,7 @@ TEST(NumberTimeline, SaysWhyItCannotBeReadAndKeepsWhatWas) {
   EXPECT_THAT(series.points, ElementsAre(SignalPoint{Second(0), 47}));
 }
 
-TEST(NumberTimeline, ForgetsWhatNoQuestionLooksBackOn) {
+TEST(NumberTimeline, ForgetsPointsBeforeTheLookBack) {
   NumberTimeline length(/*is_rate=*/false);
   for (int second = 0; second < 100; ++second) {
     length.Take(Counted(second, second));

@@ -9,7 +9,7 @@
 namespace gpuscaler {
 namespace {
 
-// One that is lower than before is followed anew (SeriesGrowth).
+// A counter that is lower than before restarted (SeriesGrowth).
 double GrowthTo(double now, double before) { return now < before ? now : now - before; }
 
 }  // namespace
@@ -28,7 +28,7 @@ bool ScrapedGroup::List(const absl::StatusOr<std::vector<std::string>>& addresse
   const std::set<std::string> all(addresses->begin(), addresses->end());
   const size_t gone = std::erase_if(pages_, [&](const auto& page) {
     const bool is_gone = !all.contains(page.first);
-    if (is_gone) moved_ += page.second.newest.value_or(0);
+    if (is_gone) moved_requests_ += page.second.newest.value_or(0);
     return is_gone;
   });
   bool any_new = false;
@@ -39,14 +39,14 @@ bool ScrapedGroup::List(const absl::StatusOr<std::vector<std::string>>& addresse
 bool ScrapedGroup::Take(const std::string& address, const absl::StatusOr<CounterPoint>& point) {
   const auto found = pages_.find(address);
   if (found == pages_.end() || !listed_.ok()) return false;
-  ReadPage& page = found->second;
+  AddressState& page = found->second;
   page.failure = point.status();
   page.observed.Take(point);
   if (point.ok()) {
     if (page.newest.has_value())
       grown_ += GrowthTo(point->value, *page.newest);
     else
-      moved_ -= point->value;
+      moved_requests_ -= point->value;
     page.newest = point->value;
     AddUp(point->instant.at);
   }
@@ -61,14 +61,14 @@ void ScrapedGroup::AddUp(absl::Time at) {
     sum += *page.newest;
   }
   sum_.Take(CounterPoint{.instant = {.at = at}, .value = is_rate_ ? grown_ : sum});
-  if (!is_rate_) Follow(at, sum);
+  if (!is_rate_) AddHeld(at, sum);
 }
 
-void ScrapedGroup::Follow(absl::Time at, double sum) {
+void ScrapedGroup::AddHeld(absl::Time at, double sum) {
   if (at <= held_at_) return;
-  if (held_at_ == absl::InfinitePast()) moved_ = kMovedAtFirst;
+  if (held_at_ == absl::InfinitePast()) moved_requests_ = kInitiallyMoved;
   held_at_ = at;
-  held_.Take({.at = at, .waiting = sum, .running = 0, .requests_done = moved_});
+  held_.Take({.at = at, .waiting = sum, .running = 0, .requests_done = moved_requests_});
 }
 
 std::string ScrapedGroup::Failures() const {

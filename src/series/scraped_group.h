@@ -1,5 +1,5 @@
-// A number that one page has at each address of its name: added up, as each is another process,
-// which knows of its own part alone.
+// A number that one metrics endpoint exports at each address of its DNS name. The values are added,
+// because each address is another process.
 #pragma once
 
 #include <cstddef>
@@ -19,60 +19,60 @@
 
 namespace gpuscaler {
 
-inline constexpr size_t kMostPages = 100;  // addresses of a source
+inline constexpr size_t kMostPages = 100;  // per source
 
-// The sum is kept, and not its parts: of what has gone the past stays. Not thread-safe.
+// Keeps the past of the sum, but not of its parts, when addresses leave. Not thread-safe.
 class ScrapedGroup {
  public:
-  // As NumberTimeline's.
+  // `is_rate`: as NumberTimeline's.
   explicit ScrapedGroup(bool is_rate) : is_rate_(is_rate), sum_(is_rate) {}
 
-  // All addresses that there are. An error, as more than kMostPages are: where they are cannot be
-  // told, or they may not be read; those that are known stay. False: nothing is new.
+  // Replaces the addresses. Returns false if nothing changed. An error, including more than
+  // kMostPages addresses, becomes the gap of the sum, and the addresses stay.
   bool List(const absl::StatusOr<std::vector<std::string>>& addresses);
 
-  // Later than all before. Of one that is not listed it is dropped. There is a sum whenever each of
-  // them has been read, and none has failed since: unknown is never zero. What one that is new had
-  // counted before is no growth. False: it was dropped.
+  // Adds a reading, later than all before. Returns false if it is dropped, because `address` is not
+  // listed. There is a sum if each address has been read and its newest reading did not fail:
+  // unknown is never zero. What a new address counted before is not growth.
   bool Take(const std::string& address, const absl::StatusOr<CounterPoint>& point);
 
-  // Readings before then, which no question looks back on, may go.
+  // Readings before `before`, which no question looks back on, may be deleted.
   void Forget(absl::Time before);
 
   size_t size() const { return pages_.size(); }
-  size_t Bytes() const;  // of memory, about
+  size_t Bytes() const;  // approximate memory use
 
-  // Returns the series of the sum, with its parts and without a name. If the question is about
-  // demand, the sum of a gauge counts as requests that wait (SignalSeries::demand): its growth is
-  // arrivals. An address that comes or leaves with requests changes no arrivals.
+  // Returns the series of the sum, with its parts and without a name. For a demand question, the
+  // sum of a gauge counts as waiting requests (SignalSeries::demand), and its growth as arrivals.
+  // Requests of an address that comes or leaves are not arrivals.
   SignalSeries Answer(const EngineQuestion& question, absl::Time now,
                       absl::Duration longest_gap) const;
 
  private:
-  struct ReadPage {
-    explicit ReadPage(bool is_rate) : observed(is_rate) {}
+  struct AddressState {
+    explicit AddressState(bool is_rate) : observed(is_rate) {}
 
     std::optional<double> newest;
-    absl::Status failure;     // of the newest reading
-    NumberTimeline observed;  // for people alone
+    absl::Status failure;     // the newest reading's
+    NumberTimeline observed;  // only for the explanation
   };
 
   void AddUp(absl::Time at);
   // Adds the sum of a gauge to `held_`.
-  void Follow(absl::Time at, double sum);
+  void AddHeld(absl::Time at, double sum);
   std::string Failures() const;
 
   const bool is_rate_;
-  std::map<std::string, ReadPage> pages_;
+  std::map<std::string, AddressState> pages_;
   absl::Status listed_;
-  double grown_ = 0;  // of a rate, all of them so far
+  double grown_ = 0;  // total growth of a rate so far
   NumberTimeline sum_;
   DemandTrack held_;  // the sum of a gauge as requests in flight
   absl::Time held_at_ = absl::InfinitePast();
-  // Gauges of addresses that left, less those that came. Above 0 at first: the requests of the
-  // first reading arrived at an unknown time.
-  double moved_ = kMovedAtFirst;
-  static constexpr double kMovedAtFirst = 1;
+  // Gauges of addresses that left, minus gauges of addresses that came. Initially above 0: the
+  // arrival time of the first reading's requests is unknown.
+  double moved_requests_ = kInitiallyMoved;
+  static constexpr double kInitiallyMoved = 1;
 };
 
 }  // namespace gpuscaler

@@ -24,13 +24,13 @@ std::vector<SignalPoint> PointsOf(const ScrapedGroup& pages, int now) {
   return pages.Answer(kOverFour, Second(now), kLongestGap).points;
 }
 
-// The newest; empty: there is none.
+// Returns the newest value, or nullopt if there is none.
 std::optional<double> NewestOf(const ScrapedGroup& pages, int now) {
   const std::vector<SignalPoint> points = PointsOf(pages, now);
   return points.empty() ? std::nullopt : points.back().value;
 }
 
-TEST(ScrapedGroup, AddsUpWhatEachAddressShows) {
+TEST(ScrapedGroup, AddsTheValuesOfAllAddresses) {
   ScrapedGroup queue(/*is_rate=*/false);
   EXPECT_TRUE(queue.List(Addresses{"10.0.0.1", "10.0.0.2"}));
   EXPECT_FALSE(queue.List(Addresses{"10.0.0.2", "10.0.0.1"}));
@@ -47,7 +47,7 @@ TEST(ScrapedGroup, AddsUpWhatEachAddressShows) {
   EXPECT_EQ(series.parts[1].value, 3);
 }
 
-TEST(ScrapedGroup, OneThatCannotBeReadMakesTheSumUnknownAndNotLess) {
+TEST(ScrapedGroup, FailedAddressMakesTheSumUnknownNotSmaller) {
   ScrapedGroup queue(/*is_rate=*/false);
   queue.List(Addresses{"10.0.0.1", "10.0.0.2"});
   queue.Take("10.0.0.1", Shown(1, 12));
@@ -66,20 +66,20 @@ TEST(ScrapedGroup, OneThatCannotBeReadMakesTheSumUnknownAndNotLess) {
   EXPECT_EQ(queue.Answer(kOverFour, Second(3), kLongestGap).gap, "");
 }
 
-TEST(ScrapedGroup, OneThatIsGoneOrNewDoesNotTakeThePastAlong) {
+TEST(ScrapedGroup, PastSumsSurviveChangesOfAddresses) {
   ScrapedGroup queue(/*is_rate=*/false);
   queue.List(Addresses{"10.0.0.1", "10.0.0.2"});
   queue.Take("10.0.0.1", Shown(1, 12));
   queue.Take("10.0.0.2", Shown(1, 3));
   EXPECT_TRUE(queue.List(Addresses{"10.0.0.1", "10.0.0.3"}));
-  EXPECT_FALSE(queue.Take("10.0.0.2", Shown(2, 100))) << "nobody asks it any more";
+  EXPECT_FALSE(queue.Take("10.0.0.2", Shown(2, 100))) << "it is no longer polled";
   queue.Take("10.0.0.1", Shown(2, 12));
   queue.Take("10.0.0.3", Shown(3, 0));
   EXPECT_THAT(PointsOf(queue, 3),
               ElementsAre(SignalPoint{Second(1), 15}, SignalPoint{Second(3), 12}));
 }
 
-TEST(ScrapedGroup, OneThatFailedAndIsGoneHoldsNobodyUp) {
+TEST(ScrapedGroup, RemovedFailedAddressNoLongerBlocksTheSum) {
   ScrapedGroup queue(/*is_rate=*/false);
   queue.List(Addresses{"10.0.0.1", "10.0.0.2"});
   queue.Take("10.0.0.2", absl::UnavailableError("refused"));
@@ -91,7 +91,7 @@ TEST(ScrapedGroup, OneThatFailedAndIsGoneHoldsNobodyUp) {
   EXPECT_EQ(queue.Answer(kOverFour, Second(2), kLongestGap).gap, "");
 }
 
-TEST(ScrapedGroup, ARateIsTheSumOfTheRatesAndGoesOnWhileAddressesComeAndGo) {
+TEST(ScrapedGroup, RateIsTheSumOfRatesWhileAddressesChange) {
   ScrapedGroup served(/*is_rate=*/true);
   served.List(Addresses{"10.0.0.1", "10.0.0.2"});
   for (int second = 0; second <= 8; ++second) {
@@ -115,7 +115,7 @@ TEST(ScrapedGroup, ARateIsTheSumOfTheRatesAndGoesOnWhileAddressesComeAndGo) {
   }
 }
 
-TEST(ScrapedGroup, ACounterThatIsFollowedAnewCountsFromThereOn) {
+TEST(ScrapedGroup, RestartedCounterCountsFromItsNewValue) {
   ScrapedGroup served(/*is_rate=*/true);
   served.List(Addresses{"10.0.0.1"});
   for (int second = 0; second <= 4; ++second) served.Take("10.0.0.1", Shown(second, 10.0 * second));
@@ -125,7 +125,7 @@ TEST(ScrapedGroup, ACounterThatIsFollowedAnewCountsFromThereOn) {
   EXPECT_EQ(NewestOf(served, 12), 10);
 }
 
-TEST(ScrapedGroup, WhereTheyAreThatCannotBeToldIsSaidAndWhatWasReadStays) {
+TEST(ScrapedGroup, ListErrorIsReturnedAndKeepsThePast) {
   ScrapedGroup queue(/*is_rate=*/false);
   EXPECT_TRUE(queue.List(absl::UnavailableError("gateway has no address")));
   EXPECT_FALSE(queue.List(absl::UnavailableError("gateway has no address")));
@@ -138,7 +138,7 @@ TEST(ScrapedGroup, WhereTheyAreThatCannotBeToldIsSaidAndWhatWasReadStays) {
   EXPECT_EQ(NewestOf(queue, 2), 12);
 }
 
-TEST(ScrapedGroup, MoreAddressesThanAnyGatewayHasAreRefused) {
+TEST(ScrapedGroup, TooManyAddressesAreAnError) {
   ScrapedGroup queue(/*is_rate=*/false);
   Addresses many;
   for (size_t i = 0; i <= kMostPages; ++i) many.push_back(absl::StrCat("10.0.1.", i));
@@ -146,7 +146,7 @@ TEST(ScrapedGroup, MoreAddressesThanAnyGatewayHasAreRefused) {
   EXPECT_THAT(queue.Answer({}, Second(0), kLongestGap).gap, HasSubstr("101 addresses"));
 }
 
-TEST(ScrapedGroup, ForgetsWhatNoQuestionLooksBackOn) {
+TEST(ScrapedGroup, ForgetsReadingsBeforeTheLookBack) {
   ScrapedGroup queue(/*is_rate=*/false);
   queue.List(Addresses{"10.0.0.1"});
   for (int second = 0; second < 1000; ++second) {
@@ -172,16 +172,16 @@ TEST(ScrapedGroup, GrowthOfAGaugeIsArrivals) {
   queue.Take("10.0.0.1", Shown(1, 12));
   EXPECT_EQ(queue.Answer(kOfDemand, Second(1), kLongestGap).demand, nullptr);
   queue.Take("10.0.0.2", Shown(1, 3));
-  EXPECT_EQ(ArrivedIn(queue, 1), 0) << "when those arrived is not known";
+  EXPECT_EQ(ArrivedIn(queue, 1), 0) << "their arrival time is unknown";
   queue.Take("10.0.0.1", Shown(2, 20));
   EXPECT_NEAR(ArrivedIn(queue, 2), 8, 1e-9);
   EXPECT_EQ(queue.Answer(kOfDemand, Second(2), kLongestGap).demand->waiting, 23);
   queue.Take("10.0.0.2", Shown(3, 0));
-  EXPECT_NEAR(ArrivedIn(queue, 3), 5, 1e-9) << "what leaves arrives elsewhere";
+  EXPECT_NEAR(ArrivedIn(queue, 3), 5, 1e-9) << "requests that leave one address are not arrivals";
   EXPECT_EQ(queue.Answer(kOverFour, Second(3), kLongestGap).demand, nullptr);
 }
 
-TEST(ScrapedGroup, AnAddressThatComesOrLeavesWithRequestsIsNoArrival) {
+TEST(ScrapedGroup, AddressChangesAreNotArrivals) {
   ScrapedGroup queue(/*is_rate=*/false);
   queue.List(Addresses{"10.0.0.1", "10.0.0.2"});
   queue.Take("10.0.0.1", Shown(1, 12));

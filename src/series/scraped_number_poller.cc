@@ -11,9 +11,9 @@ ScrapedNumberPoller::ScrapedNumberPoller(const Clock& clock, const Times& times,
 
 void ScrapedNumberPoller::Poll(const std::map<ScrapeRequest, NumbersInterest>& pages) {
   MutexLock lock(mutex_);
-  std::erase_if(pages_, [&](const auto& known) {
-    if (pages.contains(known.first)) return false;
-    known.second->Want({});
+  std::erase_if(pages_, [&](const auto& entry) {
+    if (pages.contains(entry.first)) return false;
+    entry.second->SetInterest({});
     return true;
   });
   std::set<std::shared_ptr<PolledTarget>> polled;
@@ -21,7 +21,7 @@ void ScrapedNumberPoller::Poll(const std::map<ScrapeRequest, NumbersInterest>& p
     std::shared_ptr<ScrapedNumbers>& page = pages_[request];
     if (page == nullptr)
       page = std::make_shared<ScrapedNumbers>(request, times_.longest_gap, sink_);
-    page->Want(interest);
+    page->SetInterest(interest);
     polled.insert(page);
   }
   poller_.Poll(polled);

@@ -1,5 +1,5 @@
-// Polls pages of metrics for numbers on them: each at its address once in an interval for all who
-// want it.
+// Polls metrics endpoints for single numbers. Each endpoint is read once per interval for all
+// triggers that need it.
 #pragma once
 
 #include <map>
@@ -18,15 +18,15 @@ class ScrapedNumberPoller {
  public:
   struct Times {
     absl::Duration interval;
-    absl::Duration longest_gap;  // ScrapedNumbers'
+    absl::Duration longest_gap;  // as in ScrapedNumbers
   };
-  // `sink` gets what came of each poll, on a thread of this or of Poll(), and must not block.
-  // `clock` outlives it.
+  // `sink` gets the result of each poll, on the poller's thread or in Poll(), and must not block.
+  // `clock` must outlive the poller.
   ScrapedNumberPoller(const Clock& clock, const Times& times, ScrapedNumbers::Sink sink,
                       const FetchLimits& limits = {});
 
-  // These are polled from now on, and no others: of those that are not among them nothing is told
-  // any more. Their answer would be taken for that of what replaced them.
+  // Polls exactly `pages` from now on. Results of removed pages are dropped: they could be mistaken
+  // for results of their replacements.
   void Poll(const std::map<ScrapeRequest, NumbersInterest>& pages);
 
  private:
@@ -34,7 +34,7 @@ class ScrapedNumberPoller {
   const ScrapedNumbers::Sink sink_;
   Mutex mutex_;
   std::map<ScrapeRequest, std::shared_ptr<ScrapedNumbers>> pages_ ABSL_GUARDED_BY(mutex_);
-  ScrapePoller poller_;  // last: it ends before what it tells
+  ScrapePoller poller_;  // last: destroyed before `pages_` and `sink_`
 };
 
 }  // namespace gpuscaler

@@ -14,7 +14,7 @@ const SignalSource kQueueSize{
     .namespace_name = "team-a",
     .place = MetricsPage{.url = "http://gateway", .selector = "queue_size"}};
 
-// The numbers that were told, in that order. Thread-safe.
+// The reported numbers in their order. Thread-safe.
 class ReportedNumbers {
  public:
   void Take(const absl::StatusOr<CounterPoint>& number) {
@@ -22,7 +22,7 @@ class ReportedNumbers {
     numbers_.push_back(number.ok() ? number->value : -1);
     changed_.NotifyAll();
   }
-  // Once there are so many; as many as there are after 10 s.
+  // Waits for `count` numbers. Returns those that there are after 10 s otherwise.
   std::vector<double> WaitFor(size_t count) {
     const SteadyClock real;
     const absl::Time deadline = real.Now() + absl::Seconds(10);
@@ -39,8 +39,8 @@ class ReportedNumbers {
   std::vector<double> numbers_ ABSL_GUARDED_BY(mutex_);
 };
 
-// A door that is opened once. Thread-safe.
-class Door {
+// Blocks threads until it is opened. Thread-safe.
+class Gate {
  public:
   void Open() {
     MutexLock lock(mutex_);
@@ -58,19 +58,19 @@ class Door {
   bool open_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-TEST(ScrapedNumberPoller, WhatAReplacedRequestBringsIsNotTakenForTheNewOnes) {
-  Door asked, let_go, answered;
+TEST(ScrapedNumberPoller, ResultOfAReplacedRequestIsDropped) {
+  Gate requested, released, responded;
   const TestHttpServer server([&](TestHttpConnection& connection) {
     while (true) {
       const std::string head = connection.ReadRequest();
       if (head.empty()) return;
       const bool is_old = absl::StrContains(head, "Bearer old");
       if (is_old) {
-        asked.Open();
-        let_go.Wait();
+        requested.Open();
+        released.Wait();
       }
       if (!connection.Send(Answer(is_old ? "queue_size 5000\n" : "queue_size 7\n"))) return;
-      if (is_old) answered.Open();
+      if (is_old) responded.Open();
     }
   });
   const SteadyClock clock;
@@ -89,11 +89,11 @@ TEST(ScrapedNumberPoller, WhatAReplacedRequestBringsIsNotTakenForTheNewOnes) {
   const NumbersInterest interest{{kQueueSize, *ParseMetricSelector("queue_size")}};
 
   poller.Poll({{old_one, interest}});
-  asked.Wait();
+  requested.Wait();
   poller.Poll({{new_one, interest}});
   const size_t before = reported.WaitFor(1).size();
-  let_go.Open();
-  answered.Wait();
+  released.Open();
+  responded.Wait();
   const std::vector<double> numbers = reported.WaitFor(before + 10);
   EXPECT_GE(numbers.size(), before + 10);
   EXPECT_EQ(std::ranges::count(numbers, 5000), 0);

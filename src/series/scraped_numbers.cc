@@ -18,7 +18,7 @@ const MetricsPage& PageOf(const SignalSource& source) {
 ScrapedNumbers::ScrapedNumbers(ScrapeRequest request, absl::Duration longest_gap, Sink sink)
     : request_(std::move(request)), longest_gap_(longest_gap), sink_(std::move(sink)) {}
 
-void ScrapedNumbers::Want(const NumbersInterest& interest) {
+void ScrapedNumbers::SetInterest(const NumbersInterest& interest) {
   MutexLock lock(mutex_);
   std::erase_if(picked_, [&](const auto& known) { return !interest.contains(known.first); });
   for (const auto& [source, selector] : interest) {
@@ -59,7 +59,7 @@ std::vector<std::shared_ptr<ScrapedNumbers::Picked>> ScrapedNumbers::AllPicked()
   return all;
 }
 
-// Without a lock: a large page takes a while, and who wants something else does not wait for it.
+// Holds no lock: a large exposition takes a while, and SetInterest() must not wait for it.
 void ScrapedNumbers::Read(absl::Time at, const Page& page) {
   const std::vector<std::shared_ptr<Picked>> all = AllPicked();
   std::vector<SeriesPick> picks;
@@ -73,18 +73,18 @@ void ScrapedNumbers::Read(absl::Time at, const Page& page) {
   const std::vector<absl::Status> read = ReadSeries(page.body, page.format, picks);
   for (size_t i = 0; i < all.size(); ++i) {
     all[i]->number = read[i].ok() ? all[i]->NumberAt(at) : read[i];
-    all[i]->taker().Begin();  // nothing of the page is kept
+    all[i]->taker().Begin();  // frees the samples
   }
 }
 
 std::optional<ScrapeRequest> ScrapedNumbers::Take(absl::Time at, const absl::StatusOr<Page>& page) {
   if (page.ok()) Read(at, *page);
-  MutexLock lock(mutex_);  // while it is told: what is no longer wanted is not
+  MutexLock lock(mutex_);  // held during `sink_`, so that removed sources get no result
   newest_ = page.status();
   for (auto& [source, picked] : picked_) {
     if (!page.ok()) {
       sink_(source, request_.address, page.status());
-    } else if (picked->number.has_value()) {  // it was wanted when the page was read
+    } else if (picked->number.has_value()) {  // not for sources added while it was read
       sink_(source, request_.address, WithPlace(*std::exchange(picked->number, std::nullopt)));
     }
   }

@@ -1,5 +1,4 @@
-// One page of metrics at one address, read again and again, and the numbers that triggers pick from
-// it.
+// One metrics endpoint at one address, and the numbers that triggers select from it.
 #pragma once
 
 #include <functional>
@@ -23,42 +22,43 @@
 
 namespace gpuscaler {
 
-// What is wanted of a page; each one's place is a MetricsPage.
+// The numbers needed from one endpoint. The place of each source is a MetricsPage.
 using NumbersInterest = std::map<SignalSource, MetricSelector>;
 
-// Read once for all sources that are on it, in one pass. Thread-safe.
+// One pass over the exposition serves all sources. Thread-safe.
 class ScrapedNumbers : public PolledTarget {
  public:
-  // Of each source what it is at that address: its number, or what its counters have grown by so
-  // far. A fault names the place.
+  // Gets the number of each source: its value, or the total growth of its counters. Errors name the
+  // place.
   using Sink = std::function<void(const SignalSource& source, const IpAddress& address,
                                   const absl::StatusOr<CounterPoint>& number)>;
 
-  // A counter that was not seen for longer than `longest_gap` is a new one. `sink` must not call
-  // this.
+  // A counter that was missing for longer than `longest_gap` counts as new. `sink` must not call
+  // this object.
   ScrapedNumbers(ScrapeRequest request, absl::Duration longest_gap, Sink sink);
 
-  // What is picked and told of from now on: nothing else is told when it returns. Whoever is new is
-  // told at once where the page could not be read the last time. Waits for no page that is being
-  // read.
-  void Want(const NumbersInterest& interest);
+  // Replaces the numbers to select. After it returns, `sink` gets no others. If the last fetch
+  // failed, `sink` gets that error for new sources at once. Does not wait for an exposition that is
+  // being parsed.
+  void SetInterest(const NumbersInterest& interest);
 
-  std::string Tenant() override;  // the first of those who want it
-  ScrapeRequest First() override { return request_; }
+  std::string Tenant() override;  // the tenant of the first source
+  ScrapeRequest FirstRequest() override { return request_; }
   std::optional<ScrapeRequest> Take(absl::Time at, const absl::StatusOr<Page>& page) override;
 
  private:
-  // Want() makes it; then it is the poller's alone, which has one page taken at a time.
+  // Created by SetInterest(). Afterwards used by the poller only, which takes one exposition at a
+  // time.
   struct Picked {
     SeriesTaker& taker();
-    absl::StatusOr<CounterPoint> NumberAt(absl::Time at);  // of what was taken
+    absl::StatusOr<CounterPoint> NumberAt(absl::Time at);  // from the samples taken
 
     MetricSelector selector;
     IfAbsent if_absent = IfAbsent::kError;
     GaugeSum sum;
-    std::unique_ptr<SeriesGrowth> growth;  // null: its value, not its rate
+    std::unique_ptr<SeriesGrowth> growth;  // null: the value is used, not the rate
     std::string tenant;
-    std::optional<absl::StatusOr<CounterPoint>> number;  // on the page that is read
+    std::optional<absl::StatusOr<CounterPoint>> number;  // in the exposition that is being read
   };
 
   std::vector<std::shared_ptr<Picked>> AllPicked();
@@ -70,7 +70,7 @@ class ScrapedNumbers : public PolledTarget {
   const Sink sink_;
   Mutex mutex_;
   std::map<SignalSource, std::shared_ptr<Picked>> picked_ ABSL_GUARDED_BY(mutex_);
-  absl::Status newest_ ABSL_GUARDED_BY(mutex_);  // that the page was there at the last poll
+  absl::Status newest_ ABSL_GUARDED_BY(mutex_);  // the newest fetch's
 };
 
 }  // namespace gpuscaler

@@ -26,16 +26,16 @@ const IpAddress kAddress = *ParseIpAddress("10.0.0.1");
 
 class ScrapedNumbersTest : public testing::Test {
  protected:
-  void Want(const std::vector<SignalSource>& sources) {
+  void SetInterest(const std::vector<SignalSource>& sources) {
     NumbersInterest interest;
     for (const SignalSource& source : sources) {
       interest.emplace(source, *ParseMetricSelector(std::get<MetricsPage>(source.place).selector));
     }
-    numbers_.Want(interest);
+    numbers_.SetInterest(interest);
   }
   void Take(int second, const absl::StatusOr<Page>& page) {
     observed_.clear();
-    EXPECT_EQ(numbers_.First().address, kAddress);
+    EXPECT_EQ(numbers_.FirstRequest().address, kAddress);
     EXPECT_FALSE(numbers_.Take(absl::FromUnixSeconds(second), page).has_value());
   }
   static Page PageOf(const std::string& body) { return {.body = body}; }
@@ -51,8 +51,8 @@ class ScrapedNumbersTest : public testing::Test {
                           }};
 };
 
-TEST_F(ScrapedNumbersTest, TellsEachSourceItsOwnNumber) {
-  Want({kSize, kServed});
+TEST_F(ScrapedNumbersTest, ReportsEachSourceItsNumber) {
+  SetInterest({kSize, kServed});
   Take(1, PageOf("size{a=\"1\"} 3\nsize{a=\"2\"} 4\nserved 100\n"));
   EXPECT_EQ(NumberOf(kSize), 7);
   EXPECT_EQ(NumberOf(kServed), 0) << "growth begins with the first page";
@@ -62,21 +62,21 @@ TEST_F(ScrapedNumbersTest, TellsEachSourceItsOwnNumber) {
   EXPECT_EQ(observed_.at(kServed)->instant.at, absl::FromUnixSeconds(2));
 }
 
-TEST_F(ScrapedNumbersTest, WhatOneLacksIsNoFaultOfTheOthers) {
-  Want({kSize, kServed});
+TEST_F(ScrapedNumbersTest, MissingSeriesAffectsItsSourceOnly) {
+  SetInterest({kSize, kServed});
   Take(1, PageOf("size 3\n"));
   EXPECT_EQ(NumberOf(kSize), 3);
   EXPECT_EQ(observed_.at(kServed).status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(observed_.at(kServed).status().message()), HasSubstr("gateway:80"));
 }
 
-TEST_F(ScrapedNumbersTest, WhatAWholePageLacksIsZeroForWhoSaysSo) {
+TEST_F(ScrapedNumbersTest, MissingSeriesIsZeroIfConfigured) {
   const auto saying_zero = [](SignalSource source) {
     std::get<MetricsPage>(source.place).zero_if_absent = true;
     return source;
   };
   const SignalSource size = saying_zero(kSize), served = saying_zero(kServed);
-  Want({kSize, size, served});
+  SetInterest({kSize, size, served});
   Take(1, PageOf("other 3\n"));
   EXPECT_EQ(NumberOf(size), 0);
   EXPECT_EQ(NumberOf(served), 0);
@@ -92,37 +92,37 @@ TEST_F(ScrapedNumbersTest, WhatAWholePageLacksIsZeroForWhoSaysSo) {
   }
 }
 
-TEST_F(ScrapedNumbersTest, APageThatIsNotThereIsToldToAll) {
-  Want({kSize, kServed});
+TEST_F(ScrapedNumbersTest, FetchErrorIsReportedToAllSources) {
+  SetInterest({kSize, kServed});
   Take(1, absl::UnavailableError("gateway:80: refused"));
   for (const SignalSource& source : {kSize, kServed}) {
     EXPECT_EQ(observed_.at(source).status(), absl::UnavailableError("gateway:80: refused"));
   }
 }
 
-TEST_F(ScrapedNumbersTest, WhoComesToAPageThatCouldNotBeReadIsToldAtOnce) {
+TEST_F(ScrapedNumbersTest, NewSourceGetsTheLastFetchErrorAtOnce) {
   const absl::Status refused = absl::UnavailableError("gateway:80: refused");
-  Want({kSize});
+  SetInterest({kSize});
   Take(1, refused);
   observed_.clear();
-  Want({kSize, kServed});
+  SetInterest({kSize, kServed});
   ASSERT_EQ(observed_.size(), 1u);
   EXPECT_EQ(observed_.at(kServed).status(), refused);
   Take(2, PageOf("size 3\nserved 1\n"));
-  Want({kSize});
+  SetInterest({kSize});
   observed_.clear();
-  Want({kSize, kServed});
+  SetInterest({kSize, kServed});
   EXPECT_THAT(observed_, IsEmpty()) << "it can be read by now";
 }
 
-// Of ten times one at least, as anything may hold up a machine.
-TEST_F(ScrapedNumbersTest, AWishWaitsForNoPageThatIsBeingRead) {
+// One of ten attempts must pass, because the machine may pause.
+TEST_F(ScrapedNumbersTest, SetInterestDoesNotWaitForParsing) {
   const SteadyClock real;
   const SignalSource slow{
       .namespace_name = "team-a",
       .place = MetricsPage{.url = "http://gateway",
                            .selector = "a{x=~\"(?:(?:[ab]*a[ab]{100})|(?:[ab]*b[ab]{101}))c\"}"}};
-  Want({slow});
+  SetInterest({slow});
   std::string page;
   for (int i = 0; i < 30; ++i) absl::StrAppend(&page, "a{x=\"", std::string(3000, 'b'), "\"} 1\n");
   absl::Duration reading, waiting;
@@ -137,7 +137,7 @@ TEST_F(ScrapedNumbersTest, AWishWaitsForNoPageThatIsBeingRead) {
     });
     while (!done) {
       const absl::Time before = real.Now();
-      Want({slow});
+      SetInterest({slow});
       waiting = std::max(waiting, real.Now() - before);
     }
     taking.join();
@@ -145,27 +145,27 @@ TEST_F(ScrapedNumbersTest, AWishWaitsForNoPageThatIsBeingRead) {
   EXPECT_LE(waiting, reading / 2);
 }
 
-TEST_F(ScrapedNumbersTest, WhoIsNotWantedAnyMoreIsToldNothingAndBeginsAnew) {
-  Want({kServed});
+TEST_F(ScrapedNumbersTest, RemovedSourceGetsNothingAndRestarts) {
+  SetInterest({kServed});
   Take(1, PageOf("served 100\n"));
-  Want({});
+  SetInterest({});
   Take(2, PageOf("served 130\n"));
   EXPECT_THAT(observed_, IsEmpty());
-  Want({kServed});
+  SetInterest({kServed});
   Take(3, PageOf("served 150\n"));
   EXPECT_EQ(NumberOf(kServed), 0);
 }
 
-TEST_F(ScrapedNumbersTest, WhoIsStillWantedGoesOn) {
-  Want({kServed});
+TEST_F(ScrapedNumbersTest, RemainingSourceContinues) {
+  SetInterest({kServed});
   Take(1, PageOf("served 100\n"));
-  Want({kSize, kServed});
+  SetInterest({kSize, kServed});
   Take(2, PageOf("size 1\nserved 130\n"));
   EXPECT_EQ(NumberOf(kServed), 30);
 }
 
-TEST_F(ScrapedNumbersTest, WhatAServerWroteMovesNoTerminal) {
-  Want({kSize});
+TEST_F(ScrapedNumbersTest, ControlCharactersOfAServerAreReplaced) {
+  SetInterest({kSize});
   Take(1, PageOf(absl::StrCat("size \x1b[2J", std::string(1000, 'x'), "\n")));
   const std::string fault(observed_.at(kSize).status().message());
   EXPECT_THAT(fault, HasSubstr("gateway:80"));

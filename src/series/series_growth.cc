@@ -12,7 +12,7 @@
 namespace gpuscaler {
 namespace {
 
-// Alike for one series whatever the order of its labels. An empty label is none.
+// Returns the same text for all orders of the labels. An empty label counts as missing.
 std::string LabelsOf(const ExpositionSample& sample) {
   std::vector<std::string> labels;
   for (const ExpositionLabel& label : sample.labels) {
@@ -30,7 +30,7 @@ std::string LabelsOf(const ExpositionSample& sample) {
 void SeriesGrowth::Begin() { on_page_ = std::vector<std::pair<Key, double>>(); }
 
 void SeriesGrowth::Take(const ExpositionSample& sample) {
-  if (on_page_.size() > kMostSeries) return;  // an error by now
+  if (on_page_.size() > kMostSeries) return;  // GrownBy() returns an error
   on_page_.emplace_back(std::hash<std::string>()(LabelsOf(sample)), sample.value);
 }
 

@@ -1,6 +1,6 @@
-// How far the counters that a selector picks have grown, each by itself: the growth of their sum
-// would take a series that is missing from one page for a restart, and count its whole past when it
-// is back.
+// The total growth of the counters that a selector matches, each followed by itself. The growth of
+// their sum would mistake a series that is missing once for a restart, and count all of its past
+// when it returns.
 #pragma once
 
 #include <cstddef>
@@ -18,29 +18,28 @@
 
 namespace gpuscaler {
 
-inline constexpr size_t kMostSeries = 1000;  // of a page, and kept: 64 bytes each
+inline constexpr size_t kMostSeries = 1000;  // per exposition, and kept at 64 bytes each
 
-// Of the pages of one address, in the order in which they were read. Not thread-safe.
+// Takes the expositions of one address in order. Not thread-safe.
 class SeriesGrowth : public SeriesTaker {
  public:
-  // A series that was not seen for longer than `longest_gap` is a new one. `selector` by its text,
-  // for people.
+  // A series that was missing for longer than `longest_gap` counts as new. `selector` is its text,
+  // for errors.
   SeriesGrowth(std::string selector, absl::Duration longest_gap)
       : selector_(std::move(selector)), longest_gap_(longest_gap) {}
 
   void Begin() override;
   void Take(const ExpositionSample& sample) override;
 
-  // What all of them together have grown by since the first page, with the series that were taken
-  // since Begin(): never falls, and its GrowthOf()
-  // is what Prometheus' increase() has. So a new series counts from what it has when it is first
-  // seen, as what it counted before may be of any time; one that is lower than before has counted
-  // all that it has since then; and of one that was missing the growth meanwhile counts when it is
-  // back. Where a page without a series says 0, one that is new after such a page has counted all
-  // that it has since then: the first request is growth.
+  // Returns the total growth of all series since the first exposition, with those taken since
+  // Begin(). It never falls, and its growth over a window equals Prometheus' increase(). A new
+  // series counts from its first value, since its earlier growth may be of any time. A series that
+  // is lower than before has restarted, so its whole value is growth. A series that was missing
+  // counts its growth when it returns. If absent means 0, a series that is new after an exposition
+  // without any counts its whole value: the first request is growth.
   //
-  // FAILED_PRECONDITION: there are more than kMostSeries, or they do not count. INVALID_ARGUMENT:
-  // one is there twice. The page is then as one that was never read, as it is where this is not
+  // FAILED_PRECONDITION: more than kMostSeries series, or values that are no counters.
+  // INVALID_ARGUMENT: a duplicate series. The exposition is then ignored, as it is if this is not
   // called.
   absl::StatusOr<CounterPoint> GrownBy(absl::Time at);
 
@@ -49,7 +48,7 @@ class SeriesGrowth : public SeriesTaker {
     absl::Time at;
     double value = 0;
   };
-  using Key = uint64_t;  // hash of the labels: of two with the same one, the sum is followed
+  using Key = uint64_t;  // hash of the labels; series with equal hashes are duplicates
 
   absl::Status CheckPage();
   double GrowthSinceSeen(Key key, absl::Time at, double value) const;
@@ -59,7 +58,7 @@ class SeriesGrowth : public SeriesTaker {
   const absl::Duration longest_gap_;
   std::vector<std::pair<Key, double>> on_page_;
   std::map<Key, Seen> seen_;
-  absl::Time none_at_ = absl::InfinitePast();  // the last page without a series, where that is 0
+  absl::Time none_at_ = absl::InfinitePast();  // last exposition without series, if absent is 0
   double total_ = 0;
 };
 

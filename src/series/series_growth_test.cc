@@ -17,8 +17,8 @@ using testing::HasSubstr;
 const absl::Time kFirstPage = absl::FromUnixSeconds(1'767'225'600);
 constexpr absl::Duration kLongestGap = absl::Seconds(30);
 
-// The growth of what one selector picks.
-struct Followed {
+// The growth of the series of one selector.
+struct SelectedGrowth {
   absl::StatusOr<CounterPoint> Take(absl::Time at, absl::string_view page) {
     RETURN_IF_ERROR(ReadOne(selector, growth, page, ExpositionFormat::kText, if_absent));
     return growth.GrownBy(at);
@@ -29,19 +29,19 @@ struct Followed {
   SeriesGrowth growth{selector.text, kLongestGap};
 };
 
-Followed Follow(absl::string_view selector, IfAbsent if_absent = IfAbsent::kError) {
+SelectedGrowth Follow(absl::string_view selector, IfAbsent if_absent = IfAbsent::kError) {
   return {.selector = *ParseMetricSelector(selector), .if_absent = if_absent};
 }
 
-absl::StatusOr<double> TakeAt(Followed& growth, int second, absl::string_view page) {
+absl::StatusOr<double> TakeAt(SelectedGrowth& growth, int second, absl::string_view page) {
   ASSIGN_OR_RETURN(const CounterPoint point, growth.Take(kFirstPage + absl::Seconds(second), page));
   return point.value;
 }
 
-TEST(SeriesGrowth, FollowsEachSeriesByItself) {
+TEST(SeriesGrowth, FollowsEachSeriesSeparately) {
   const struct {
     const char* name;
-    std::vector<const char*> pages;  // 10 s apart; empty: none was read
+    std::vector<const char*> pages;  // 10 s apart; empty: the fetch failed
     double want;
   } rows[] = {
       {"the first page is where they start", {"done{p=\"a\"} 1000\n"}, 0},
@@ -84,7 +84,7 @@ TEST(SeriesGrowth, FollowsEachSeriesByItself) {
        1},
   };
   for (const auto& row : rows) {
-    Followed growth = Follow("done");
+    SelectedGrowth growth = Follow("done");
     absl::StatusOr<double> total = -1;
     for (size_t i = 0; i < row.pages.size(); ++i) {
       if (*row.pages[i] == '\0') continue;
@@ -95,10 +95,10 @@ TEST(SeriesGrowth, FollowsEachSeriesByItself) {
   }
 }
 
-TEST(SeriesGrowth, WhereAbsentIsZeroTheFirstRequestsCount) {
+TEST(SeriesGrowth, FirstRequestsCountIfAbsentIsZero) {
   const struct {
     const char* name;
-    std::vector<const char*> pages;  // 10 s apart; empty: none was read
+    std::vector<const char*> pages;  // 10 s apart; empty: the fetch failed
     double want;
   } rows[] = {
       {"nothing yet", {"other 7\n", "other 8\n"}, 0},
@@ -118,7 +118,7 @@ TEST(SeriesGrowth, WhereAbsentIsZeroTheFirstRequestsCount) {
        1},
   };
   for (const auto& row : rows) {
-    Followed growth = Follow("done", IfAbsent::kZero);
+    SelectedGrowth growth = Follow("done", IfAbsent::kZero);
     absl::StatusOr<double> total = -1;
     for (size_t i = 0; i < row.pages.size(); ++i) {
       if (*row.pages[i] == '\0') continue;
@@ -129,8 +129,8 @@ TEST(SeriesGrowth, WhereAbsentIsZeroTheFirstRequestsCount) {
   }
 }
 
-TEST(SeriesGrowth, ItsGrowthOverAWindowIsTheRate) {
-  Followed growth = Follow("done{p=~\"a|b\"}");
+TEST(SeriesGrowth, GrowthOverAWindowIsTheRate) {
+  SelectedGrowth growth = Follow("done{p=~\"a|b\"}");
   std::vector<CounterPoint> points;
   for (const char* page : {"done{p=\"a\"} 5000\ndone{p=\"b\"} 10\n", "done{p=\"b\"} 40\n",
                            "done{p=\"a\"} 5030\ndone{p=\"b\"} 40\n"}) {
@@ -145,7 +145,7 @@ TEST(SeriesGrowth, ItsGrowthOverAWindowIsTheRate) {
   EXPECT_EQ(rate->PerSecond(), 3);
 }
 
-TEST(SeriesGrowth, APageWithAnErrorIsAsOneThatWasNeverRead) {
+TEST(SeriesGrowth, ExpositionWithAnErrorIsIgnored) {
   const struct {
     const char* page;
     absl::StatusCode want;
@@ -157,7 +157,7 @@ TEST(SeriesGrowth, APageWithAnErrorIsAsOneThatWasNeverRead) {
       {"done{p=\"a\"} -3\n", absl::StatusCode::kFailedPrecondition},
       {"done{p=\"a\"} 500\ndone{p=\"a\"} 500\n", absl::StatusCode::kInvalidArgument},
   };
-  Followed growth = Follow("done");
+  SelectedGrowth growth = Follow("done");
   ASSERT_TRUE(TakeAt(growth, 0, "done{p=\"a\"} 1\n").ok());
   for (const auto& row : rows) {
     EXPECT_EQ(TakeAt(growth, 5, row.page).status().code(), row.want) << row.page;
@@ -173,8 +173,8 @@ std::string PageOf(size_t series, absl::string_view pod, int value) {
   return page;
 }
 
-TEST(SeriesGrowth, MoreSeriesThanAreKeptAreRefused) {
-  Followed growth = Follow("done");
+TEST(SeriesGrowth, TooManySeriesAreAnError) {
+  SelectedGrowth growth = Follow("done");
   ASSERT_TRUE(TakeAt(growth, 0, PageOf(kMostSeries, "a", 1)).ok());
   const auto refused = TakeAt(growth, 1, PageOf(kMostSeries + 1, "a", 2));
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
@@ -183,8 +183,8 @@ TEST(SeriesGrowth, MoreSeriesThanAreKeptAreRefused) {
   EXPECT_EQ(*TakeAt(growth, 2, PageOf(kMostSeries, "a", 3)), 2.0 * kMostSeries);
 }
 
-TEST(SeriesGrowth, OfMoreThanAreKeptThoseThatAreGoneAreForgotten) {
-  Followed growth = Follow("done");
+TEST(SeriesGrowth, BeyondTheLimitMissingSeriesAreForgotten) {
+  SelectedGrowth growth = Follow("done");
   ASSERT_TRUE(TakeAt(growth, 0, PageOf(kMostSeries, "a", 1)).ok());
   ASSERT_TRUE(TakeAt(growth, 1, PageOf(1, "b", 1)).ok());
   EXPECT_EQ(*TakeAt(growth, 2, PageOf(kMostSeries, "a", 5)), 0) << "all new again";

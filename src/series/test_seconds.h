@@ -1,11 +1,11 @@
-// Times of tests: whole seconds from a beginning of theirs.
+// Times for tests: whole seconds after a fixed instant.
 #pragma once
 
 #include "absl/time/time.h"
 
 namespace gpuscaler {
 
-// Readings farther apart say nothing of the time between them.
+// The time between readings farther apart does not count.
 inline constexpr absl::Duration kLongestGap = absl::Seconds(10);
 
 inline absl::Time Second(int second) {
