@@ -1,4 +1,4 @@
-// What lint says of kinds whose pods are named alike is what nodes make of the pods' names.
+// Lint and nodes agree on the kinds of workloads with similar pod names.
 #include <set>
 #include <string>
 
@@ -9,7 +9,7 @@
 namespace gpuscaler {
 namespace {
 
-TEST(AlikeKinds, AreThoseThatAPodsNameMayBeOf) {
+TEST(AlikeKinds, AreTheOwnersThatAPodNameMayHave) {
   for (const char* pod : {"llm-6d4cf56db6-x7k2p", "llm-0", "llm-x7k2p"}) {
     std::set<std::string> may_be;
     for (const PodOwner& owner : OwnersByName(pod)) {

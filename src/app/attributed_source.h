@@ -1,4 +1,4 @@
-// GPUs with their holders, for a reader without a thread that asks the kubelet for it.
+// GPUs with their holders, for callers without a thread that queries the kubelet.
 #pragma once
 
 #include "absl/time/time.h"
@@ -8,16 +8,16 @@
 
 namespace gpuscaler {
 
-// A reading waits for the kubelet's answer, where it is time to ask: at the first one, when other
-// processes are on the GPUs, and every kKubeletInterval. All references outlive it.
+// Read() blocks for the kubelet's reply if a query is due: at first, when other processes are on
+// the GPUs, and every kKubeletInterval. All references must outlive this.
 class AttributedSource : public GpuSource {
  public:
   AttributedSource(const Clock& clock, GpuSource& source, KubeletAttribution& attribution)
       : clock_(clock), source_(source), attribution_(attribution) {}
 
   absl::StatusOr<NodeSnapshot> Read(const CostlyReadings& wanted) override {
-    if (is_due_ || clock_.Now() - asked_at_ >= kKubeletInterval) {
-      asked_at_ = clock_.Now();
+    if (is_due_ || clock_.Now() - queried_at_ >= kKubeletInterval) {
+      queried_at_ = clock_.Now();
       attribution_.Ask();
     }
     absl::StatusOr<NodeSnapshot> snapshot = source_.Read(wanted);
@@ -29,7 +29,7 @@ class AttributedSource : public GpuSource {
   const Clock& clock_;
   GpuSource& source_;
   KubeletAttribution& attribution_;
-  absl::Time asked_at_ = absl::InfinitePast();
+  absl::Time queried_at_ = absl::InfinitePast();
   bool is_due_ = false;
 };
 

@@ -1,4 +1,4 @@
-// The flags of commands that ask a running scaler: its TLS.
+// The TLS flags of commands that call a running scaler.
 #pragma once
 
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace gpuscaler {
 
-// They set `client`, which outlives them.
+// Returns flags that set `client`, which must outlive them.
 std::vector<Flag> ClientFlags(ScalerClientOptions* client);
 
-// A scaler's address as it was given, with the port where that was left out; TLS is on where a flag
-// implies it. INVALID_ARGUMENT says what is allowed.
+// Opens a client for the scaler's address, with the default port if it has none. Uses TLS if a flag
+// implies it. Returns INVALID_ARGUMENT with what is allowed.
 absl::StatusOr<std::unique_ptr<ScalerClient>> OpenClient(const std::string& address,
                                                          ScalerClientOptions client);
 

@@ -1,4 +1,4 @@
-// A subcommand as data: what help, man page, completion and the parser are all made from.
+// A subcommand as data, from which help, man page, completion and parser are generated.
 #pragma once
 
 #include <functional>
@@ -13,12 +13,12 @@ namespace gpuscaler {
 
 struct Flag {
   std::string name;   // without the leading dashes
-  std::string value;  // what help shows for the value; empty: a switch
+  std::string value;  // placeholder of the value in help; empty: a switch
   std::string help;
-  std::string default_text;        // "" where there is none
+  std::string default_text;        // empty: none
   std::vector<std::string> words;  // the only values allowed; empty: any
-  // INVALID_ARGUMENT says what is allowed; a switch gets "true". Called once, with the last value
-  // given, or, where it `repeats`, with each.
+  // Returns INVALID_ARGUMENT with what is allowed. A switch gets "true". Called once with the last
+  // value, or, if `repeats`, once per value.
   std::function<absl::Status(const std::string& value)> set;
   bool repeats = false;
 };
@@ -26,17 +26,17 @@ struct Flag {
 struct Command {
   std::string name;
   std::string help;
-  std::string arguments;  // "ADDRESS [KEY=VALUE...]"; empty: takes none
+  std::string arguments;  // "ADDRESS [KEY=VALUE...]"; empty: none allowed
   std::vector<Flag> flags;
-  // After the flags were set; the process's exit code. Says itself what went wrong.
+  // Called after the flags were set. Prints its errors and returns the exit code of the process.
   std::function<int(const std::vector<std::string>& arguments)> run;
-  bool hidden = false;  // of use to who builds the program only
+  bool hidden = false;  // useful only when building the program
 };
 
-// Flags that set a variable; it outlives the command.
+// Return flags that set a variable, which must outlive the command.
 Flag TextFlag(std::string name, std::string value, std::string help, std::string* variable);
 Flag SwitchFlag(std::string name, std::string help, bool* variable);
-// The help ends with the words: "Format of the output: text or json."
+// The help ends with the allowed words: "Format of the output: text or json."
 Flag WordFlag(std::string name, std::string value, absl::string_view help,
               std::vector<std::string> words, std::string* variable);
 Flag ListFlag(std::string name, std::string value, std::string help,
@@ -45,7 +45,7 @@ struct IntRange {
   int least;
   int most = std::numeric_limits<int>::max();
 };
-// The help ends with the range where it has an end.
+// The help ends with the range if it is bounded.
 Flag IntFlag(std::string name, const std::string& help, IntRange range, int* variable);
 
 }  // namespace gpuscaler

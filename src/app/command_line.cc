@@ -27,7 +27,7 @@ absl::StatusOr<const Command*> FindCommand(const std::vector<Command>& commands,
       "unknown command \"", name, "\": use ", absl::StrJoin(names, ", "), DidYouMean(name, names)));
 }
 
-// Usage and arguments as the command has them, where CLI11 would say [OPTIONS] [arguments...].
+// Prints usage and arguments of the command instead of CLI11's [OPTIONS] [arguments...].
 class HelpPage : public CLI::Formatter {
  public:
   explicit HelpPage(const Command& command) : command_(command) { column_width(30); }
@@ -100,7 +100,7 @@ absl::StatusOr<CommandLine> Parse(const Command& command, std::vector<std::strin
   if (!command.arguments.empty()) {
     app.add_option("arguments", arguments);
   }
-  std::ranges::reverse(args);  // as CLI11 wants them
+  std::ranges::reverse(args);  // CLI11 requires this order
   try {
     app.parse(args);
   } catch (const CLI::CallForHelp&) {

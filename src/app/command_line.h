@@ -1,4 +1,4 @@
-// The command line: which command, its flags and its arguments.
+// Parses the command line into the command, its flags and its arguments.
 #pragma once
 
 #include <string>
@@ -12,16 +12,16 @@ namespace gpuscaler {
 struct CommandLine {
   const Command* command = nullptr;
   std::vector<std::string> arguments;
-  std::string help;  // asked for: to be printed instead of running the command
+  std::string help;  // if not empty, print this instead of running the command
 };
 
-// `args` without the program's name. Without a command's name in front, the first of `commands` is
-// meant. Sets the flags. INVALID_ARGUMENT names the flag or word, what is allowed, and the nearest
-// known one.
+// Parses `args` without the program's name, and sets the flags. Without a command's name, uses the
+// first of `commands`. Returns INVALID_ARGUMENT with the flag or word, what is allowed, and the
+// nearest known one.
 absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<Command>& commands,
                                              const std::vector<std::string>& args);
 
-// What `keda-gpu-scaler --help` prints.
+// Returns the output of `keda-gpu-scaler --help`.
 std::string Overview(const std::vector<Command>& commands);
 
 }  // namespace gpuscaler

@@ -46,7 +46,7 @@ TEST_F(CommandLineTest, FirstCommandIsTheDefault) {
   EXPECT_EQ(Parse({})->command->name, "serve");
 }
 
-TEST_F(CommandLineTest, LastOfAFlagGivenTwiceCounts) {
+TEST_F(CommandLineTest, LastValueOfAFlagCounts) {
   ASSERT_TRUE(Parse({"serve", "--port=1", "--port", "2"}).ok());
   EXPECT_EQ(port_, "2");
 }
@@ -66,13 +66,13 @@ TEST_F(CommandLineTest, ArgumentsAndFlagsMix) {
   EXPECT_TRUE(idle_);
 }
 
-TEST_F(CommandLineTest, NegativeNumberIsAValueAndNoFlag) {
+TEST_F(CommandLineTest, NegativeNumbersAreValues) {
   device_ = 3;
   ASSERT_TRUE(Parse({"query", "a", "--device", "-1"}).ok());
   EXPECT_EQ(device_, -1);
 }
 
-TEST_F(CommandLineTest, ErrorsNameTheWordAndTheNearestKnownOne) {
+TEST_F(CommandLineTest, ErrorsHaveTheWordAndTheNearestKnownOne) {
   EXPECT_THAT(Error({"qurey"}), HasSubstr("unknown command \"qurey\": use serve, query; did you "
                                           "mean \"query\"?"));
   EXPECT_THAT(Error({"--prot", "1"}),
@@ -88,7 +88,7 @@ TEST_F(CommandLineTest, ErrorsNameTheWordAndTheNearestKnownOne) {
   EXPECT_THAT(Error({"query", "--format"}), HasSubstr("--format"));
 }
 
-TEST_F(CommandLineTest, HelpNamesEveryFlagAndIsNoError) {
+TEST_F(CommandLineTest, HelpListsEveryFlagAndSucceeds) {
   const auto line = Parse({"query", "--help"});
   ASSERT_TRUE(line.ok()) << line.status();
   for (const char* word : {"--format", "--quiet", "--device", "ADDRESS", "Speed. 1 to 1000.",

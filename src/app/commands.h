@@ -1,4 +1,4 @@
-// Every subcommand; the first is the default.
+// All subcommands; the first is the default.
 #pragma once
 
 #include <string>
@@ -24,12 +24,12 @@ Command CompletionCommand();
 Command ManCommand();
 Command ReferenceCommand();
 
-// The flags of the options that a command with `use` (OptionUse) reads, and --config; what is given
-// is appended to `given`, which outlives them.
+// Returns --config and the flags of all options that a command with `use` (OptionUse) reads. They
+// append their values to `given`, which must outlive them.
 std::vector<Flag> ConfigFlags(unsigned use, std::vector<Setting>* given);
 
-// Says on standard error why `command` ends, and gives the exit code: kExitUsage for
-// INVALID_ARGUMENT, else `otherwise`.
+// Prints why `command` fails to standard error. Returns kExitUsage for INVALID_ARGUMENT, else
+// `otherwise`.
 int Fail(absl::string_view command, const absl::Status& why, ExitCode otherwise);
 
 }  // namespace gpuscaler

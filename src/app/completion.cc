@@ -21,7 +21,7 @@ std::string FlagNames(const Command& command) {
   return names;
 }
 
-// One case of bash's `case "$command $previous"`, for each flag that takes a value.
+// Returns a case of bash's `case "$command $previous"` for each flag with a value.
 std::string BashValues(const Command& command) {
   std::string text;
   for (const Flag& flag : command.flags) {
@@ -38,10 +38,10 @@ std::string BashValues(const Command& command) {
   return text;
 }
 
-// Inside single quotes of zsh and fish.
+// Escapes text for single quotes of zsh and fish.
 std::string Quoted(const std::string& text) { return absl::StrReplaceAll(text, {{"'", "'\\''"}}); }
 
-// zsh's _arguments reads brackets and colons as its own.
+// Brackets and colons are syntax in zsh's _arguments.
 std::string ZshHelp(const std::string& help) {
   return Quoted(absl::StrReplaceAll(help, {{"[", "\\["}, {"]", "\\]"}, {":", "\\:"}}));
 }

@@ -1,4 +1,4 @@
-// Shell completion, made from the commands' own tables.
+// Shell completion, generated from the commands' tables.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace gpuscaler {
 
-// Scripts to be sourced; hidden commands are left out.
+// Return scripts to be sourced. Hidden commands are left out.
 std::string BashCompletion(const std::vector<Command>& commands);
 std::string ZshCompletion(const std::vector<Command>& commands);
 std::string FishCompletion(const std::vector<Command>& commands);

@@ -11,7 +11,7 @@
 namespace gpuscaler {
 namespace {
 
-// Roles are serve's.
+// Only serve has roles.
 std::string HelpFor(unsigned use, const Option& option) {
   const std::string roles = use == kServeUses ? RolesText(option) : "";
   return absl::StrCat(HelpText(option), roles.empty() ? "" : " For role ", roles,
@@ -23,7 +23,7 @@ Flag FlagOf(unsigned use, const Option& option, std::vector<Setting>* given) {
                .value = std::string(option.value),
                .help = HelpFor(use, option),
                .default_text = DefaultText(option)};
-  // A switch may be given a word too (--discover-engines=auto): completion offers the bare flag.
+  // A switch may have a word too (--discover-engines=auto), but completion offers the bare flag.
   if (!option.value.empty()) {
     for (const absl::string_view word : Words(option)) flag.words.emplace_back(word);
   }

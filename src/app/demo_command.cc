@@ -1,4 +1,4 @@
-// `demo`: the scaler at work, without a GPU or a cluster.
+// `demo`: runs the scaler without a GPU or a cluster.
 #include <iostream>
 #include <memory>
 #include <utility>
@@ -32,9 +32,9 @@ Config ConfigOf(const DemoServerOptions& options) {
   return config;
 }
 
-class ShownStandalone : public DemoServer {
+class StandaloneDemoServer : public DemoServer {
  public:
-  explicit ShownStandalone(std::unique_ptr<Standalone> standalone)
+  explicit StandaloneDemoServer(std::unique_ptr<Standalone> standalone)
       : standalone_(std::move(standalone)) {}
   int grpc_port() const override { return standalone_->grpc_port(); }
 
@@ -47,25 +47,25 @@ absl::StatusOr<std::unique_ptr<DemoServer>> StartStandalone(const DemoServerOpti
   ASSIGN_OR_RETURN(auto standalone, Standalone::Start(ConfigOf(options), clock,
                                                       {.addresses = options.addresses,
                                                        .clock_speed = options.clock_speed}));
-  return std::make_unique<ShownStandalone>(std::move(standalone));
+  return std::make_unique<StandaloneDemoServer>(std::move(standalone));
 }
 
 struct DemoFlags {
   DemoOptions options;
-  bool serve = false;  // afterwards: keep serving, under a steady load
+  bool serve = false;  // keep serving afterwards, under a steady load
 };
 
 absl::StatusOr<int> Show(Demo& demo, bool serve) {
-  ASSIGN_OR_RETURN(const DemoEnd end, demo.Run());
-  if (end.stopped) return std::cout ? kExitFindings : kExitOk;  // main tells of output that failed
-  const int code = end.outcome.ok() ? kExitOk : Fail("demo", end.outcome, kExitFindings);
+  ASSIGN_OR_RETURN(const DemoResult result, demo.Run());
+  if (result.stopped) return std::cout ? kExitFindings : kExitOk;  // main() reports failed output
+  const int code = result.outcome.ok() ? kExitOk : Fail("demo", result.outcome, kExitFindings);
   if (serve) RETURN_IF_ERROR(demo.KeepServing());
   return code;
 }
 
 int RunDemo(const DemoFlags& flags) {
   const TerminationSignals signals;                  // before any thread
-  StartLogging(LogLevel::kError, LogFormat::kText);  // the chart is what is to be seen
+  StartLogging(LogLevel::kError, LogFormat::kText);  // keeps the chart readable
   RaiseOpenFilesLimit();
   Demo demo(flags.options, StartStandalone,
             [&signals](absl::Duration wait) { return signals.WaitFor(wait) != 0; });

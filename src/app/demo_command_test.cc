@@ -17,12 +17,12 @@ using ::testing::internal::CaptureStdout;
 using ::testing::internal::GetCapturedStderr;
 using ::testing::internal::GetCapturedStdout;
 
-// The demo silences the log of the whole process.
+// The demo turns off the log of the whole process.
 class DemoCommandTest : public testing::Test {
  protected:
   ~DemoCommandTest() override { StartLogging(LogLevel::kInfo, LogFormat::kText); }
 
-  // The exit code; `shown_` is what it wrote.
+  // Returns the exit code and stores the output in `shown_`.
   int Run(const std::vector<std::string>& flags) {
     const std::vector<Command> commands = {DemoCommand()};
     const auto line = ParseCommandLine(commands, flags);
@@ -34,8 +34,9 @@ class DemoCommandTest : public testing::Test {
     return code;
   }
 
-  // Again, slower, where the demo reports that the machine is too slow: it may do much else.
-  int RunAsFastAsItCan(const std::vector<std::string>& flags) {
+  // Retries at a lower speed if the demo reports that the machine is too slow, since it may be
+  // busy.
+  int RunAtHighestSpeed(const std::vector<std::string>& flags) {
     int code = -1;
     for (const char* speed : {"--speed=150", "--speed=50", "--speed=15"}) {
       std::vector<std::string> all = flags;
@@ -52,22 +53,22 @@ class DemoCommandTest : public testing::Test {
   std::string shown_;
 };
 
-// Server, gRPC, engines, load, gateway: all real but the GPUs, KEDA and time.
+// Server, gRPC, engines, load and gateway are real; GPUs, KEDA and time are not.
 TEST_F(DemoCommandTest, GoesFromZeroToSeveralReplicasAndBack) {
-  EXPECT_EQ(RunAsFastAsItCan({"--max-replicas=3"}), kExitOk) << shown_;
+  EXPECT_EQ(RunAtHighestSpeed({"--max-replicas=3"}), kExitOk) << shown_;
   EXPECT_THAT(shown_, HasSubstr("Replicas went 0 -> 3 -> 0."));
   EXPECT_THAT(shown_, ContainsRegex("this scaler +[0-9]+ +5975 +0 ")) << "all are served";
   EXPECT_THAT(shown_, HasSubstr("the reference's formula"));
 }
 
-// Where nothing but GPUs is read.
-TEST_F(DemoCommandTest, ScalesOnUtilisationToo) {
-  const int code = RunAsFastAsItCan({"--profile=triton-inference", "--max-replicas=3"});
+// Only GPUs are read here.
+TEST_F(DemoCommandTest, AlsoScalesOnUtilization) {
+  const int code = RunAtHighestSpeed({"--profile=triton-inference", "--max-replicas=3"});
   EXPECT_EQ(code, kExitOk) << shown_;
   EXPECT_THAT(shown_, Not(HasSubstr("engineEndpoint")));
 }
 
-TEST_F(DemoCommandTest, RefusesWhatCannotWork) {
+TEST_F(DemoCommandTest, RefusesInvalidFlags) {
   const auto error = [](const char* flag) {
     return std::string(ParseCommandLine({DemoCommand()}, {flag}).status().message());
   };

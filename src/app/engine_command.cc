@@ -1,4 +1,4 @@
-// `engine`: a simulated inference server, for trying things without a GPU.
+// `engine`: a simulated inference server, for tests without a GPU.
 #include <unistd.h>
 
 #include <algorithm>
@@ -73,7 +73,7 @@ class SimulatedEngine {
     const int number = port->port();
     auto server = EngineServer::Start(ServerOptions(), *std::move(port), clock_);
     if (!server.ok()) return CannotServe(server.status());
-    gpu_.Serves(**server);
+    gpu_.SetServer(**server);
     LogInfo("serving", {{"bind_address", flags_.bind_address},
                         {"port", number},
                         {"model", flags_.model},
@@ -93,18 +93,18 @@ class SimulatedEngine {
                                    .fault_after = flags_.fault_after};
     options.crash = [this] {
       LogError("crashed", {{"why", "as asked for: --fault=crash"}});
-      gpu_.Leave();  // as the driver frees what a process held
+      gpu_.Leave();  // like a driver after the process ended
       std::_Exit(kExitFindings);
     };
     return options;
   }
 
-  // A second signal ends it at once.
+  // A second signal ends requests at once.
   void Drain(EngineServer& server) const {
-    constexpr absl::Duration kLook = absl::Milliseconds(20);
-    server.StopTaking();
+    constexpr absl::Duration kPollInterval = absl::Milliseconds(20);
+    server.StopAccepting();
     const absl::Time deadline = clock_.Now() + flags_.drain;
-    while (clock_.Now() < deadline && !server.WaitUntilAnswered(kLook)) {
+    while (clock_.Now() < deadline && !server.WaitUntilAnswered(kPollInterval)) {
       if (signals_.WaitFor(absl::ZeroDuration()) != 0) break;
     }
     const EngineGauges left = server.Gauges();

@@ -1,4 +1,4 @@
-// Lint has no engines' table of its own. Its lists of engines and metrics match the table.
+// Lint has no table of engines. Its lists of engines and metrics must match the table.
 #include <algorithm>
 #include <string>
 
@@ -33,7 +33,7 @@ TEST(EngineLint, NamesTheMetricsThatNeedTensorRtLlm) {
   }
 }
 
-TEST(EngineLint, NotesAMissingTpotSloMsOfEnginesWhoseDemandCanBeKnown) {
+TEST(EngineLint, NotesAMissingTpotSloMsForEnginesWithDemand) {
   for (const Engine* const engine : Engines()) {
     EXPECT_EQ(IsNamed("time-per-token-unbounded", engine->name, "engine_pressure"),
               CanTell(*engine, EngineMetric::kDemand))
@@ -41,7 +41,7 @@ TEST(EngineLint, NotesAMissingTpotSloMsOfEnginesWhoseDemandCanBeKnown) {
   }
 }
 
-TEST(EngineLint, NamesATargetOfPressureThatCyclesWhereDemandIsNeverKnown) {
+TEST(EngineLint, WarnsOfPressureTargetsThatCycleForEnginesWithoutDemand) {
   for (const Engine* const engine : Engines()) {
     EXPECT_EQ(IsNamed("target-cycles", engine->name, "engine_pressure"),
               CanTell(*engine, EngineMetric::kPressurePercent) &&

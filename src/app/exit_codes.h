@@ -1,4 +1,4 @@
-// What the program's exit status says: one table, for main and for the reference page.
+// The exit codes of the program: one table, for main and for the reference page.
 #pragma once
 
 #include <span>
@@ -23,7 +23,7 @@ struct ExitCodeInfo {
 };
 std::span<const ExitCodeInfo> ExitCodes();
 
-// Of an error that ends the program: INVALID_ARGUMENT is kExitUsage, any other `otherwise`.
+// Returns kExitUsage for INVALID_ARGUMENT, and `otherwise` for other errors.
 ExitCode ExitCodeOf(const absl::Status& error, ExitCode otherwise);
 
 }  // namespace gpuscaler

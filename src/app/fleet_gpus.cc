@@ -12,7 +12,7 @@
 namespace gpuscaler {
 namespace {
 
-// 5,000 nodes of 8 GPUs are 13 MB.
+// A reply with 5,000 nodes of 8 GPUs has 13 MB.
 constexpr absl::Duration kViewDeadline = absl::Seconds(10);
 
 absl::Status WithAddress(const std::string& address, const absl::Status& error) {
@@ -28,9 +28,9 @@ absl::Status WithAddress(const std::string& address, const absl::Status& error) 
 
 int ShowFleet(const std::string& address, const ScalerClientOptions& options,
               absl::string_view format) {
-  ScalerClientOptions patient = options;
-  patient.deadline = kViewDeadline;
-  const auto client = OpenClient(address, patient);
+  ScalerClientOptions view_options = options;
+  view_options.deadline = kViewDeadline;
+  const auto client = OpenClient(address, view_options);
   if (!client.ok()) return Fail("gpus", client.status(), kExitUsage);
   auto view = (*client)->View();
   if (!view.ok()) return Fail("gpus", WithAddress(address, view.status()), kExitUnavailable);

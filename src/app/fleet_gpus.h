@@ -1,4 +1,4 @@
-// `gpus --fleet`: the GPUs of every node, as a running scaler has them.
+// `gpus --fleet`: the GPUs of all nodes of a running scaler.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace gpuscaler {
 
-// Prints them as `format` says; the exit code.
+// Prints them in `format` and returns the exit code.
 int ShowFleet(const std::string& address, const ScalerClientOptions& options,
               absl::string_view format);
 

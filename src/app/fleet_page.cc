@@ -56,7 +56,8 @@ std::vector<std::string> GpuRows(const FleetPage& page) {
   return rows.size() == 1 ? std::vector<std::string>() : Aligned(rows);
 }
 
-// "agent 10.0.0.7:6001: not heard yet: connection refused"; empty if it is heard.
+// Returns "agent 10.0.0.7:6001: not heard yet: connection refused", or "" if it is connected and
+// has no problem.
 std::string AgentLine(const ViewedAgent& agent) {
   std::string what;
   if (agent.superseded()) {

@@ -1,5 +1,5 @@
-// What `gpus --fleet` prints: every node that a running scaler knows, and what it leaves out and
-// why.
+// The output of `gpus --fleet`: all nodes of a running scaler, and what it leaves out with the
+// reason.
 #pragma once
 
 #include <string>
@@ -14,19 +14,19 @@ namespace gpuscaler {
 
 struct FleetPage {
   struct Node {
-    NodeSnapshot snapshot;  // times by the clock of who asked
-    absl::Duration age;     // of that reading, or since it was last found unchanged
+    NodeSnapshot snapshot;  // with times of the caller's clock
+    absl::Duration age;     // since the reading, or since it was last confirmed unchanged
     absl::Duration received_ago;
-    std::string silence;   // why its agent is not heard; empty: it is
-    std::string left_out;  // why its GPUs do not count now; empty: they do
+    std::string silence;   // why its agent is disconnected; empty: connected
+    std::string left_out;  // why its GPUs do not count now; empty: they count
   };
-  std::string address;  // that was asked
+  std::string address;  // address of the scaler
   absl::Time time;
   gpuscaler::v1::FleetView view;
   std::vector<Node> nodes;
 };
 
-// INVALID_ARGUMENT: a reading in it is none.
+// Returns INVALID_ARGUMENT if a reading in `view` is malformed.
 absl::StatusOr<FleetPage> FleetPageOf(const std::string& address, gpuscaler::v1::FleetView view,
                                       absl::Time now);
 

@@ -18,7 +18,7 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
-// Two nodes, of which one may be lost, and an agent that never was.
+// A fleet of two nodes, one of which may be lost, and of an agent that never existed.
 class FleetPageTest : public TestFleet {
  protected:
   void SetUp() override {
@@ -26,11 +26,11 @@ class FleetPageTest : public TestFleet {
     StartNode("gpu-b", {{"team-b", "llm-6d4cf56db6-q2w4r", 35}});
     Config config = RoleConfig();
     config.grace = absl::Seconds(3);        // more than a heartbeat
-    config.empty_after = absl::Seconds(1);  // an aggregator that starts waits so long for the third
+    config.empty_after = absl::Seconds(1);  // how long a new aggregator waits for the third agent
     StartAggregator(config, {"127.0.0.1:1"});
   }
 
-  // The page once `wanted` finds what it looks for; what it is after 10 s.
+  // Returns the page once `wanted` returns true for the view, or the last one after 10 s.
   template <typename Subscription>
   FleetPage PageOnce(Subscription wanted) const {
     const auto view = WaitFor([this] { return client_->View(); },
@@ -41,7 +41,7 @@ class FleetPageTest : public TestFleet {
     EXPECT_TRUE(page.ok()) << page.status();
     return page.ok() ? *std::move(page) : FleetPage();
   }
-  // Both nodes are known, with their pods.
+  // Returns the page once both nodes have their pods.
   FleetPage WholePage() const {
     return PageOnce([](const gpuscaler::v1::FleetView& view) {
       return view.nodes_size() == 2 && view.nodes(0).newest().has_pods() &&
@@ -69,7 +69,7 @@ TEST_F(FleetPageTest, TableShowsEveryNodesGpusAndTheirHolders) {
   EXPECT_THAT(text, Not(HasSubstr("left out")));
 }
 
-TEST_F(FleetPageTest, TableSaysWhatIsLeftOutAndWhy) {
+TEST_F(FleetPageTest, TableHasWhatIsLeftOutAndWhy) {
   const std::string text = FleetTable(PageWithoutNodeB());
   EXPECT_THAT(text, ContainsRegex("left out: agent of node gpu-b silent for [3-9]s: "));
   EXPECT_THAT(text, ContainsRegex(absl::StrCat("agent ", addresses_["gpu-b"],
@@ -77,7 +77,7 @@ TEST_F(FleetPageTest, TableSaysWhatIsLeftOutAndWhy) {
   EXPECT_THAT(text, ContainsRegex("gpu-b +[1-9]s ago +0")) << "its last reading, by its age";
 }
 
-TEST_F(FleetPageTest, JsonHasTheGpusAsThoseOfOneNodeAre) {
+TEST_F(FleetPageTest, JsonHasTheGpusInTheFormatOfOneNode) {
   const auto json = nlohmann::json::parse(FleetJson(PageWithoutNodeB()));
   EXPECT_EQ(json["time"], "2026-01-01T00:00:00.000Z");
   EXPECT_TRUE(json["trouble"].is_null());
@@ -99,7 +99,7 @@ TEST_F(FleetPageTest, JsonHasTheGpusAsThoseOfOneNodeAre) {
   EXPECT_EQ(json["agents"].size(), 3u);
 }
 
-// What `gpus --fleet` ends with, and prints.
+// The exit code and the output of `gpus --fleet`.
 struct Shown {
   int code = 0;
   std::string out;
@@ -114,7 +114,7 @@ Shown ShowFleetOf(const std::string& address) {
   return shown;
 }
 
-TEST_F(FleetPageTest, CommandPrintsItOrSaysWhyItCannot) {
+TEST_F(FleetPageTest, CommandPrintsThePageOrTheError) {
   WholePage();
   const Shown shown = ShowFleetOf(absl::StrCat("127.0.0.1:", aggregator_->grpc_port()));
   EXPECT_EQ(shown.code, kExitOk) << shown.err;

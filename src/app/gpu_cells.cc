@@ -18,7 +18,7 @@ OrderedJson JsonOf(const std::optional<T>& value) {
   return value ? OrderedJson(*value) : OrderedJson(nullptr);
 }
 
-std::optional<double> Wide(const std::optional<int64_t>& number) {
+std::optional<double> ToDouble(const std::optional<int64_t>& number) {
   if (!number) return std::nullopt;
   return static_cast<double>(*number);
 }
@@ -32,7 +32,7 @@ OrderedJson ProcessesJson(const GpuSample& gpu) {
   return processes;
 }
 
-// Null where nobody knows, or asks.
+// Returns null if holders are unknown or not read.
 OrderedJson HoldersJson(const NodeSnapshot& snapshot, const GpuSample& gpu) {
   if (snapshot.attribution.state != Attribution::State::kKnown) return nullptr;
   OrderedJson holders = OrderedJson::array();
@@ -87,8 +87,8 @@ const std::vector<GpuColumn>& GpuColumns() {
       {"utilization_percent", [](const GpuSample& gpu) { return gpu.utilization_percent; }},
       {"memory_utilization_percent",
        [](const GpuSample& gpu) { return gpu.memory_utilization_percent; }},
-      {"memory_used_bytes", [](const GpuSample& gpu) { return Wide(gpu.memory_used_bytes); }},
-      {"memory_total_bytes", [](const GpuSample& gpu) { return Wide(gpu.memory_total_bytes); }},
+      {"memory_used_bytes", [](const GpuSample& gpu) { return ToDouble(gpu.memory_used_bytes); }},
+      {"memory_total_bytes", [](const GpuSample& gpu) { return ToDouble(gpu.memory_total_bytes); }},
       {"temperature_celsius", [](const GpuSample& gpu) { return gpu.temperature_celsius; }},
       {"power_watts", [](const GpuSample& gpu) { return gpu.power_watts; }},
       {"power_limit_watts", [](const GpuSample& gpu) { return gpu.power_limit_watts; }},
@@ -97,7 +97,7 @@ const std::vector<GpuColumn>& GpuColumns() {
       {"nvlink_tx_mbps", [](const GpuSample& gpu) { return gpu.nvlink_tx_mbps; }},
       {"nvlink_rx_mbps", [](const GpuSample& gpu) { return gpu.nvlink_rx_mbps; }},
       {"ecc_uncorrected_errors",
-       [](const GpuSample& gpu) { return Wide(gpu.ecc_uncorrected_errors); }},
+       [](const GpuSample& gpu) { return ToDouble(gpu.ecc_uncorrected_errors); }},
   };
   return *columns;
 }

@@ -14,24 +14,25 @@ bool IsIndex(absl::string_view entry) {
   return absl::SimpleAtoi(entry, &index);
 }
 
-// Drivers before R470 name an instance MIG-GPU-<parent's uuid>/<gi>/<ci>, newer ones MIG-<uuid>;
-// of the older form the parent is what can be told.
-bool Names(absl::string_view entry, const GpuSample& gpu) {
+// Drivers before R470 name an instance MIG-GPU-<parent's uuid>/<gi>/<ci>, newer ones MIG-<uuid>.
+// The older form identifies only the parent.
+bool MatchesGpu(absl::string_view entry, const GpuSample& gpu) {
   int index = 0;
   if (absl::SimpleAtoi(entry, &index)) return gpu.index == index;
   if (absl::StartsWith(gpu.uuid, entry)) return true;
   return !IsMig(gpu) && absl::StartsWith(entry, absl::StrCat("MIG-", gpu.uuid, "/"));
 }
 
-bool NamesAny(const std::vector<std::string>& entries, const GpuSample& gpu) {
-  return std::ranges::any_of(entries, [&](const std::string& entry) { return Names(entry, gpu); });
+bool MatchesAnyEntry(const std::vector<std::string>& entries, const GpuSample& gpu) {
+  return std::ranges::any_of(entries,
+                             [&](const std::string& entry) { return MatchesGpu(entry, gpu); });
 }
 
-bool IsConfined(const std::vector<GpuSample>& gpus, const std::vector<std::string>& entries) {
+bool IsJobConfined(const std::vector<GpuSample>& gpus, const std::vector<std::string>& entries) {
   const auto whole = static_cast<size_t>(
       std::ranges::count_if(gpus, [](const GpuSample& gpu) { return !IsMig(gpu); }));
   const bool some_absent = std::ranges::any_of(entries, [&](const std::string& entry) {
-    return std::ranges::none_of(gpus, [&](const GpuSample& gpu) { return Names(entry, gpu); });
+    return std::ranges::none_of(gpus, [&](const GpuSample& gpu) { return MatchesGpu(entry, gpu); });
   });
   return some_absent && whole == entries.size() && std::ranges::all_of(entries, IsIndex);
 }
@@ -40,15 +41,15 @@ bool IsConfined(const std::vector<GpuSample>& gpus, const std::vector<std::strin
 
 GpuSelection SelectGpus(const std::vector<GpuSample>& gpus,
                         const std::vector<std::string>& entries) {
-  if (IsConfined(gpus, entries)) return {.gpus = gpus};
+  if (IsJobConfined(gpus, entries)) return {.gpus = gpus};
   GpuSelection selection;
   for (const GpuSample& gpu : gpus) {
     const auto parent = std::ranges::find(gpus, gpu.parent_uuid, &GpuSample::uuid);
-    const bool with_parent = parent != gpus.end() && NamesAny(entries, *parent);
-    if (with_parent || NamesAny(entries, gpu)) selection.gpus.push_back(gpu);
+    const bool with_parent = parent != gpus.end() && MatchesAnyEntry(entries, *parent);
+    if (with_parent || MatchesAnyEntry(entries, gpu)) selection.gpus.push_back(gpu);
   }
   for (const std::string& entry : entries) {
-    if (std::ranges::any_of(gpus, [&](const GpuSample& gpu) { return Names(entry, gpu); }))
+    if (std::ranges::any_of(gpus, [&](const GpuSample& gpu) { return MatchesGpu(entry, gpu); }))
       continue;
     selection.notes.push_back(absl::StrCat("the driver shows no GPU ", entry));
   }

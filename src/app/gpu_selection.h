@@ -1,4 +1,4 @@
-// The GPUs that a job may use, among those that the driver shows.
+// Selects the GPUs that a job may use, among those that the driver reports.
 #pragma once
 
 #include <string>
@@ -10,14 +10,16 @@ namespace gpuscaler {
 
 struct GpuSelection {
   std::vector<GpuSample> gpus;     // in the driver's order
-  std::vector<std::string> notes;  // entries that no GPU answers to, and the like
+  std::vector<std::string> notes;  // entries that match no GPU
 };
 
-// `entries` as CUDA_VISIBLE_DEVICES and SLURM have them: an index, a UUID or the beginning of one
-// (GPU-8932f937), MIG-<uuid>, MIG-<parent's uuid>/<gi>/<ci>. A GPU brings its MIG instances along.
+// Returns the GPUs that match `entries` of CUDA_VISIBLE_DEVICES or SLURM: an index, a UUID or a
+// prefix of one (GPU-8932f937), MIG-<uuid>, MIG-<parent's uuid>/<gi>/<ci>. A GPU includes its MIG
+// instances.
 //
-// SLURM counts the indices of the whole node, but a job confined to its devices sees only those,
-// counted from 0: where some index is not there and as many GPUs are as were given, all are the
+// SLURM's indices count all GPUs of the node, but a job confined to its devices sees only those,
+// counted from 0. If an index is missing and there are as many GPUs as entries, all GPUs are the
+// job's.
 // job's.
 GpuSelection SelectGpus(const std::vector<GpuSample>& gpus,
                         const std::vector<std::string>& entries);

@@ -1,4 +1,4 @@
-// `gpus`: what the scaler sees, without a server.
+// `gpus`: prints the readings of the scaler without running a server.
 #include <unistd.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ struct GpusFlags {
   int device = -1;
   bool quiet = false;
   bool dry_run = false;
-  std::string fleet;  // the scaler to ask for all nodes; empty: this node's GPUs
+  std::string fleet;  // address of the scaler with all nodes; empty: this node's GPUs
   ScalerClientOptions client;
 };
 
@@ -53,7 +53,7 @@ struct GpusPlan {
   absl::Duration interval;
 };
 
-EnvironmentKind KindOf(const std::string& word, const Environment& environment) {
+EnvironmentKind EnvironmentKindOf(const std::string& word, const Environment& environment) {
   for (const EnvironmentKind kind : {EnvironmentKind::kStandalone, EnvironmentKind::kKubernetes,
                                      EnvironmentKind::kSlurm, EnvironmentKind::kFlux}) {
     if (Name(kind) == word) return kind;
@@ -61,9 +61,9 @@ EnvironmentKind KindOf(const std::string& word, const Environment& environment) 
   return DetectEnvironment(environment);
 }
 
-// The node as it was named by hand, else as the job's environment has it, else the host's name,
-// which in a pod is the pod's.
-void NameTheNode(const Resolved& resolved, JobEnvironment& job) {
+// Uses the node name that was configured, else the one in the job's environment, else the host
+// name. In a pod the host name is the pod's, so it is not used.
+void SetNodeName(const Resolved& resolved, JobEnvironment& job) {
   const auto origin = resolved.origins.find("node-name");
   const bool guessed = origin != resolved.origins.end() && origin->second == "the host's name";
   if (!guessed) job.node = resolved.config.node_name;
@@ -72,7 +72,7 @@ void NameTheNode(const Resolved& resolved, JobEnvironment& job) {
   }
 }
 
-// Longer than a day is a typing error.
+// A longer interval is probably a typo.
 absl::StatusOr<absl::Duration> IntervalOf(const std::string& text) {
   constexpr absl::Duration kLongest = absl::Hours(24);
   absl::StatusOr<absl::Duration> interval = ParseDuration(text);
@@ -86,12 +86,12 @@ absl::StatusOr<GpusPlan> Plan(const GpusFlags& flags) {
   GpusPlan plan;
   ASSIGN_OR_RETURN(plan.resolved, ResolveSettings(flags.given, environment));
   ASSIGN_OR_RETURN(plan.interval, IntervalOf(flags.interval));
-  plan.job = ReadJobEnvironment(KindOf(flags.env, environment), environment);
-  NameTheNode(plan.resolved, plan.job);
+  plan.job = ReadJobEnvironment(EnvironmentKindOf(flags.env, environment), environment);
+  SetNodeName(plan.resolved, plan.job);
   return plan;
 }
 
-// NOT_FOUND where --device names none of the GPUs.
+// Returns NOT_FOUND if --device matches none of the GPUs.
 absl::Status KeepDevice(int device, std::vector<GpuSample>& gpus) {
   std::set<int> indices;
   for (const GpuSample& gpu : gpus) indices.insert(gpu.index);
@@ -119,8 +119,8 @@ absl::StatusOr<GpusPage> PageOf(const GpusPlan& plan, const GpusFlags& flags,
   return page;
 }
 
-// In one write(2): a signal between two samples never leaves half a line. False: it failed, which
-// main tells of by the state of std::cout.
+// Uses one write(2), so that a signal between two samples never leaves half a line. Returns false
+// on failure, which main() reports by the state of std::cout.
 bool Print(const std::string& text) {
   size_t written = 0;
   while (written < text.size()) {
@@ -162,15 +162,15 @@ int DryRun(const GpusFlags& flags, const GpusPlan& plan) {
   return kExitOk;
 }
 
-// Rates (NVLink, GPM's utilisation of MIG instances) take two readings of a counter.
+// Rates (NVLink, GPM's utilization of MIG instances) need two readings of a counter.
 absl::StatusOr<NodeSnapshot> ReadWithRates(GpuSource& source) {
-  constexpr absl::Duration kBetween = absl::Milliseconds(200);
+  constexpr absl::Duration kRateInterval = absl::Milliseconds(200);
   auto snapshot = source.Read({.pcie = true});
   const bool gaps = snapshot.ok() && std::ranges::any_of(snapshot->gpus, [](const GpuSample& gpu) {
                       return !gpu.gaps.empty();
                     });
   if (!gaps) return snapshot;
-  std::this_thread::sleep_for(absl::ToChronoNanoseconds(kBetween));
+  std::this_thread::sleep_for(absl::ToChronoNanoseconds(kRateInterval));
   return source.Read({.pcie = true});
 }
 
@@ -188,9 +188,9 @@ absl::StatusOr<GpusPage> ReadPage(const GpusPlan& plan, const GpusFlags& flags, 
   return PageOf(plan, flags, std::move(snapshot));
 }
 
-// Until a signal ends the process, or what it prints cannot be written any more. A --device that
-// was never there is an error; one that goes may come back.
-int PrintForEver(const GpusFlags& flags, const GpusPlan& plan, GpuSource& source) {
+// Runs until a signal ends the process or its output cannot be written. A --device that never
+// existed is an error; one that disappears may return.
+int PrintRepeatedly(const GpusFlags& flags, const GpusPlan& plan, GpuSource& source) {
   auto next = std::chrono::steady_clock::now();
   std::string last_error;
   for (bool first = true;;) {
@@ -205,7 +205,7 @@ int PrintForEver(const GpusFlags& flags, const GpusPlan& plan, GpuSource& source
       if (!Print(Render(flags, *page, true, first))) return kExitOk;
       first = false;
     }
-    // Readings that a hanging driver cost are not made up for.
+    // Readings that a hanging driver delayed are not repeated.
     next =
         std::max(next + absl::ToChronoNanoseconds(plan.interval), std::chrono::steady_clock::now());
     std::this_thread::sleep_until(next);
@@ -224,11 +224,11 @@ int ReadAndPrint(const GpusFlags& flags, const GpusPlan& plan) {
     attributed = std::make_unique<AttributedSource>(clock, **source, *attribution);
   }
   GpuSource& gpus = attributed == nullptr ? **source : *attributed;
-  return plan.interval > absl::ZeroDuration() ? PrintForEver(flags, plan, gpus)
+  return plan.interval > absl::ZeroDuration() ? PrintRepeatedly(flags, plan, gpus)
                                               : PrintOnce(flags, plan, gpus);
 }
 
-// What is about reading this node has no meaning for a fleet's, nor the other way round.
+// Flags for reading this node have no effect on a fleet, and the reverse.
 absl::Status CheckFleetFlags(const GpusFlags& flags) {
   const ScalerClientOptions& client = flags.client;
   const bool has_tls = client.tls || !client.ca.empty() || !client.cert.empty() ||

@@ -36,8 +36,8 @@ std::string InUseText(const GpuSample& gpu) {
   return *in_use ? "true" : "false";
 }
 
-// "power=NVML error 15 (GPU_IS_LOST);temperature=...": a blank field that is not named here does
-// not exist on the device.
+// Returns "power=NVML error 15 (GPU_IS_LOST);temperature=...". A blank field that is not listed
+// here does not exist on the device.
 std::string UnreadableText(const GpuSample& gpu) {
   return absl::StrJoin(gpu.gaps, ";", [](std::string* text, const GpuGap& gap) {
     absl::StrAppend(text, Name(gap.field), "=", absl::StrReplaceAll(Why(gap), {{";", ","}}));
@@ -92,7 +92,7 @@ std::vector<std::string> TableCells(const NodeSnapshot& snapshot, const GpuSampl
   return cells;
 }
 
-// "slurm job=42 (train) rank=0 node=gpu-7 pod=-"
+// Returns "slurm job=42 (train) rank=0 node=gpu-7 pod=-".
 std::string JobLine(const JobEnvironment& job) {
   const std::string name = job.job_name.empty() ? "" : absl::StrCat(" (", job.job_name, ")");
   return absl::StrCat(Name(job.kind), " job=", OrDash(job.job), name,

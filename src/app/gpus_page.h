@@ -1,4 +1,4 @@
-// What `gpus` prints: pure renderers. Unknown is null, blank or "-", and never 0.
+// The output of `gpus`: pure renderers. Unknown is null, blank or "-", and never 0.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 namespace gpuscaler {
 
 struct GpusPage {
-  NodeSnapshot snapshot;  // the GPUs to show
+  NodeSnapshot snapshot;  // the GPUs to print
   JobEnvironment job;
   std::vector<std::string> notes;
 };

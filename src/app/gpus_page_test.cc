@@ -15,7 +15,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// GPU 0 tells everything but its power; GPU 1 nothing at all.
+// GPU 0 has all fields but its power; GPU 1 has none.
 GpusPage Page() {
   GpuSample full = {.uuid = "GPU-a0",
                     .name = "NVIDIA \"H200\", SXM",
@@ -61,7 +61,7 @@ TEST(GpusJson, IsOneLineForEachReadingWhenRepeated) {
   EXPECT_EQ(line.find('\n'), line.size() - 1);
 }
 
-TEST(GpusJson, NameThatIsNoUtf8StaysValidJson) {
+TEST(GpusJson, AnInvalidUtf8NameIsStillValidJson) {
   GpusPage page = Page();
   page.snapshot.gpus[0].name = "\xff\xfe";
   EXPECT_TRUE(nlohmann::json::accept(GpusJson(page, false)));
@@ -74,7 +74,7 @@ TEST(GpusCsv, UnknownIsBlankAndCommasAreQuoted) {
   EXPECT_THAT(csv, HasSubstr("slurm,4711,,0,,gpu-7,,,1,GPU-b1,,,,,,,,,,,,,,,,,,,\n"));
 }
 
-TEST(GpusCsv, TellsWhatCouldNotBeReadFromWhatDoesNotExist) {
+TEST(GpusCsv, DistinguishesUnreadableFromMissingFields) {
   GpusPage page = Page();
   page.snapshot.gpus[1].throttle_reasons = 5;
   page.snapshot.gpus[1].gaps = {{GpuField::kMemory, GpuGap::Reason::kFailed, "lost; gone"},
@@ -112,7 +112,7 @@ TEST(GpusJson, HoldersAreNamedWithTheirShares) {
   EXPECT_TRUE(json["holders_unknown"].is_null());
 }
 
-TEST(GpusPage, UnknownHoldersAreToldFromNone) {
+TEST(GpusPage, UnknownHoldersDifferFromNone) {
   GpusPage page = Page();
   page.snapshot.attribution = {.state = Attribution::State::kUnknown,
                                .why = "the kubelet does not answer"};
@@ -160,7 +160,7 @@ TEST(GpusTable, UnknownIsADashAndTheJobIsNamed) {
   EXPECT_THAT(table, HasSubstr("GPU 0 power: NVML error 15 (GPU_IS_LOST)"));
 }
 
-TEST(GpusTable, NoGpuIsSaid) {
+TEST(GpusTable, ReportsThatThereIsNoGpu) {
   GpusPage page = Page();
   page.snapshot.gpus.clear();
   page.notes = {"no GPU 5"};

@@ -1,4 +1,4 @@
-// A file that a command is given to read.
+// Reads the input file of a command.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace gpuscaler {
 
-// All of `path`; "-" is standard input. INVALID_ARGUMENT, naming it, when it cannot be read or is
-// larger than kLargestText.
+// Returns the contents of `path`; "-" is standard input. Returns INVALID_ARGUMENT with the path if
+// it cannot be read or is larger than kLargestText.
 absl::StatusOr<std::string> ReadInput(const std::string& path);
 
 }  // namespace gpuscaler

@@ -10,9 +10,9 @@
 namespace gpuscaler {
 namespace {
 
-constexpr int kMostGpus = 1024;  // that one node could have
+constexpr int kMostGpus = 1024;  // upper limit for one node
 
-// "0-3" as SLURM abbreviates indices; any other entry is itself.
+// Expands SLURM's "0-3" into indices; other entries are kept.
 void AppendEntry(absl::string_view entry, std::vector<std::string>& entries) {
   const std::vector<absl::string_view> ends = absl::StrSplit(entry, absl::MaxSplits('-', 1));
   int first = 0;
@@ -25,7 +25,7 @@ void AppendEntry(absl::string_view entry, std::vector<std::string>& entries) {
   entries.emplace_back(entry);
 }
 
-// CUDA reads the list up to the first entry that is no device (-1, SLURM's NoDevFiles).
+// The list ends at the first entry that is no device (-1, SLURM's NoDevFiles), as in CUDA.
 std::vector<std::string> Entries(absl::string_view list) {
   std::vector<std::string> entries;
   for (absl::string_view entry : absl::StrSplit(list, ',', absl::SkipWhitespace())) {
@@ -36,18 +36,18 @@ std::vector<std::string> Entries(absl::string_view list) {
   return entries;
 }
 
-void KeepFirst(const std::string& value, std::string& field) {
+void SetIfEmpty(const std::string& value, std::string& field) {
   if (field.empty()) field = value;
 }
 
-void KeepNumber(const std::string& value, std::optional<int>& field) {
+void SetNumber(const std::string& value, std::optional<int>& field) {
   int number = 0;
   if (absl::SimpleAtoi(value, &number)) field = number;
 }
 
 struct Row {
   JobVariable variable;
-  // Null: it only tells the environment by being there.
+  // Null: its presence only identifies the environment.
   void (*read)(const std::string& value, JobEnvironment& job) = nullptr;
   bool names_gpus = false;
 };
@@ -58,48 +58,50 @@ constexpr auto kFlux = EnvironmentKind::kFlux;
 constexpr auto kKubernetes = EnvironmentKind::kKubernetes;
 constexpr absl::string_view kCudaDevices = "CUDA_VISIBLE_DEVICES";
 
+// Sources of the variables:
 // https://slurm.schedmd.com/srun.html#SECTION_OUTPUT-ENVIRONMENT-VARIABLES
-// https://flux-framework.readthedocs.io: flux-environment(7); GPUs by the shell's gpu-affinity
+// https://flux-framework.readthedocs.io: flux-environment(7); GPUs are set by the shell's
+// gpu-affinity
 constexpr std::array kRows = {
     Row{{"KUBERNETES_SERVICE_HOST", kKubernetes, "Where it is set this is a pod"}},
     Row{{"POD_NAME", kAny, "Name of the pod"},
-        [](const std::string& value, JobEnvironment& job) { KeepFirst(value, job.pod); }},
-    // Unless the pod shares the node's.
+        [](const std::string& value, JobEnvironment& job) { SetIfEmpty(value, job.pod); }},
+    // Wrong if the pod uses the node's host name.
     Row{{"HOSTNAME", kKubernetes, "Name of the pod, without POD_NAME"},
-        [](const std::string& value, JobEnvironment& job) { KeepFirst(value, job.pod); }},
+        [](const std::string& value, JobEnvironment& job) { SetIfEmpty(value, job.pod); }},
     Row{{"POD_NAMESPACE", kAny, "Namespace of the pod"},
         [](const std::string& value, JobEnvironment& job) {
-          KeepFirst(value, job.namespace_name);
+          SetIfEmpty(value, job.namespace_name);
         }},
     Row{{"SLURM_JOB_ID", kSlurm, "The job; where it is set this is a SLURM job"},
-        [](const std::string& value, JobEnvironment& job) { KeepFirst(value, job.job); }},
+        [](const std::string& value, JobEnvironment& job) { SetIfEmpty(value, job.job); }},
     Row{{"SLURM_JOB_NAME", kSlurm, "Name of the job"},
-        [](const std::string& value, JobEnvironment& job) { KeepFirst(value, job.job_name); }},
+        [](const std::string& value, JobEnvironment& job) { SetIfEmpty(value, job.job_name); }},
     Row{{"SLURM_PROCID", kSlurm, "Rank within the job"},
-        [](const std::string& value, JobEnvironment& job) { KeepNumber(value, job.rank); }},
+        [](const std::string& value, JobEnvironment& job) { SetNumber(value, job.rank); }},
     Row{{"SLURM_LOCALID", kSlurm, "Rank within the node"},
-        [](const std::string& value, JobEnvironment& job) { KeepNumber(value, job.local_rank); }},
+        [](const std::string& value, JobEnvironment& job) { SetNumber(value, job.local_rank); }},
     Row{{"SLURMD_NODENAME", kSlurm, "Name of the node"},
-        [](const std::string& value, JobEnvironment& job) { KeepFirst(value, job.node); }},
+        [](const std::string& value, JobEnvironment& job) { SetIfEmpty(value, job.node); }},
     Row{{"SLURM_STEP_GPUS", kSlurm, "GPUs of the job step"}, nullptr, true},
     Row{{"SLURM_JOB_GPUS", kSlurm, "GPUs of the job, where the step names none"}, nullptr, true},
     Row{{"GPU_DEVICE_ORDINAL", kSlurm, "GPUs, without the two above"}, nullptr, true},
     Row{{kCudaDevices, kSlurm, "GPUs, without the three above; empty is none"}, nullptr, true},
     Row{{"FLUX_JOB_ID", kFlux, "The job; where it is set this is a Flux job"},
-        [](const std::string& value, JobEnvironment& job) { KeepFirst(value, job.job); }},
+        [](const std::string& value, JobEnvironment& job) { SetIfEmpty(value, job.job); }},
     Row{{"FLUX_JOB_NAME", kFlux, "Name of the job"},
-        [](const std::string& value, JobEnvironment& job) { KeepFirst(value, job.job_name); }},
+        [](const std::string& value, JobEnvironment& job) { SetIfEmpty(value, job.job_name); }},
     Row{{"FLUX_TASK_RANK", kFlux, "Rank within the job"},
-        [](const std::string& value, JobEnvironment& job) { KeepNumber(value, job.rank); }},
+        [](const std::string& value, JobEnvironment& job) { SetNumber(value, job.rank); }},
     Row{{"FLUX_TASK_LOCAL_ID", kFlux, "Rank within the node"},
-        [](const std::string& value, JobEnvironment& job) { KeepNumber(value, job.local_rank); }},
+        [](const std::string& value, JobEnvironment& job) { SetNumber(value, job.local_rank); }},
     Row{{kCudaDevices, kFlux, "GPUs of the job; empty is none"}, nullptr, true},
     Row{{"NODE_NAME", kAny, "Name of the node, without --node-name"},
-        [](const std::string& value, JobEnvironment& job) { KeepFirst(value, job.node); }},
+        [](const std::string& value, JobEnvironment& job) { SetIfEmpty(value, job.node); }},
 };
 
-// The first variable that says something. CUDA_VISIBLE_DEVICES says "none" by being empty, which
-// SLURM's never are.
+// Uses the first variable with a value. An empty CUDA_VISIBLE_DEVICES means no GPU; SLURM's own
+// variables are never empty.
 void ReadGpus(absl::string_view name, const std::string& value, JobEnvironment& job) {
   if (job.gpus || (value.empty() && name != kCudaDevices)) return;
   job.gpus = Entries(value);

@@ -1,4 +1,4 @@
-// Which job or pod this process runs in, and which GPUs are its own, as the environment tells.
+// The job or pod that this process runs in, and its own GPUs, from environment variables.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace gpuscaler {
 enum class EnvironmentKind { kStandalone, kKubernetes, kSlurm, kFlux };
 absl::string_view Name(EnvironmentKind kind);  // "standalone", "k8s", "slurm", "flux"
 
-// An empty field is unknown: the environment does not say.
+// An empty field is unknown: no variable has it.
 struct JobEnvironment {
   EnvironmentKind kind = EnvironmentKind::kStandalone;
   std::string job;
@@ -24,20 +24,20 @@ struct JobEnvironment {
   std::string namespace_name;
   std::string pod;
 
-  // The job's own GPUs: indices, UUIDs or prefixes of UUIDs. Empty: not told. An empty list: none.
+  // The job's own GPUs: indices, UUIDs or prefixes of UUIDs. nullopt: unknown. An empty list: none.
   std::optional<std::vector<std::string>> gpus;
-  std::string gpus_from;  // the variable that tells
+  std::string gpus_from;  // the variable with `gpus`
 };
 
-// One variable that is read, for docs. Where several tell the same, the first that is set counts.
+// A variable that is read, for docs. If several have the same field, the first that is set counts.
 struct JobVariable {
   absl::string_view name;
-  std::optional<EnvironmentKind> kind;  // where it is read; empty: in any
+  std::optional<EnvironmentKind> kind;  // the only one that reads it; empty: all
   absl::string_view help;
 };
 std::vector<JobVariable> JobVariables();
 
-// Of the innermost of several: Flux runs inside SLURM, and both inside pods.
+// Returns the innermost environment: Flux runs inside SLURM, and both inside pods.
 EnvironmentKind DetectEnvironment(const Environment& environment);
 
 JobEnvironment ReadJobEnvironment(EnvironmentKind kind, const Environment& environment);

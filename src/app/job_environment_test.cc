@@ -10,7 +10,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-TEST(DetectEnvironment, TakesTheInnermost) {
+TEST(DetectEnvironment, ReturnsTheInnermost) {
   struct Case {
     Environment environment;
     EnvironmentKind want;
@@ -38,7 +38,7 @@ TEST(JobEnvironment, SlurmNamesJobRankAndNode) {
   EXPECT_EQ(job.node, "gpu-7");
 }
 
-TEST(JobEnvironment, EveryVariableOfTheDocsSaysSomething) {
+TEST(JobEnvironment, EveryVariableOfTheDocsHasAnEffect) {
   const auto text = [](const JobEnvironment& job) {
     return absl::StrCat(job.job, job.job_name, job.rank.value_or(0), job.local_rank.value_or(0),
                         job.node, job.namespace_name, job.pod, job.gpus_from, Name(job.kind));
@@ -52,14 +52,14 @@ TEST(JobEnvironment, EveryVariableOfTheDocsSaysSomething) {
   }
 }
 
-TEST(JobEnvironment, WhatIsNotSaidIsUnknownAndNotZero) {
+TEST(JobEnvironment, MissingVariablesAreUnknownAndNotZero) {
   const JobEnvironment job = ReadJobEnvironment(EnvironmentKind::kSlurm, {{"SLURM_PROCID", "x"}});
   EXPECT_EQ(job.rank, std::nullopt);
   EXPECT_EQ(job.local_rank, std::nullopt);
   EXPECT_EQ(job.gpus, std::nullopt);
 }
 
-TEST(JobEnvironment, FirstVariableThatTellsNamesTheGpus) {
+TEST(JobEnvironment, FirstVariableWithGpusIsUsed) {
   Environment environment = {{"SLURM_STEP_GPUS", "2,3"},
                              {"SLURM_JOB_GPUS", "0-3"},
                              {"GPU_DEVICE_ORDINAL", "1"},
@@ -84,7 +84,7 @@ TEST(JobEnvironment, CudaListEndsAtTheFirstEntryThatIsNoDevice) {
   EXPECT_THAT(gpus("MIG-GPU-aa/3/0"), ElementsAre("MIG-GPU-aa/3/0"));
 }
 
-TEST(JobEnvironment, RangeThatNoNodeHasIsAnEntryOfItself) {
+TEST(JobEnvironment, AnOversizedRangeIsKeptAsAnEntry) {
   const auto gpus = [](const char* list) {
     return *ReadJobEnvironment(EnvironmentKind::kSlurm, {{"SLURM_JOB_GPUS", list}}).gpus;
   };
@@ -103,7 +103,7 @@ TEST(JobEnvironment, FluxNamesJobAndRank) {
   EXPECT_EQ(job.local_rank, 1);
 }
 
-TEST(JobEnvironment, PodIsNamedByItsVariableElseByTheHostNameOfAPod) {
+TEST(JobEnvironment, PodNameIsItsVariableElseTheHostName) {
   Environment environment = {{"HOSTNAME", "llm-0"}};
   EXPECT_EQ(ReadJobEnvironment(EnvironmentKind::kKubernetes, environment).pod, "llm-0");
   EXPECT_EQ(ReadJobEnvironment(EnvironmentKind::kStandalone, environment).pod, "");

@@ -1,4 +1,4 @@
-// `lint`: says what will not work before it is applied.
+// `lint`: checks manifests before they are applied.
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -42,23 +42,23 @@ absl::StatusOr<ManifestFile> ManifestsIn(const std::string& path) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", file.status().message()));
 }
 
-// Each is read once: one may be standard input.
+// Reads each file once, since one may be standard input.
 std::vector<InputManifests> InputsOf(const std::vector<std::string>& paths) {
   std::vector<InputManifests> inputs;
   for (const std::string& path : paths) inputs.push_back({path, ManifestsIn(path)});
   return inputs;
 }
 
-// Of all files: a ScaledObject may be in one, and the Service that it names in another.
+// Collects the objects of all files: a ScaledObject may name a Service in another file.
 void SetBeside(const std::vector<InputManifests>& inputs, LintContext& context) {
   for (const InputManifests& input : inputs) {
     if (!input.file.ok()) continue;
     context.beside.Add(input.file->surroundings);
-    context.objects_beside |= !input.file->manifests.empty();
+    context.has_objects_beside |= !input.file->manifests.empty();
   }
 }
 
-bool HasSomethingToMend(const std::vector<Finding>& findings) {
+bool HasFindingToFix(const std::vector<Finding>& findings) {
   return std::ranges::any_of(findings, [](const Finding& finding) {
     return finding.severity != Finding::Severity::kNote;
   });
@@ -95,7 +95,7 @@ int Run(const LintFlags& flags, const std::vector<std::string>& paths) {
       continue;
     }
     files.push_back({.path = input.path, .findings = Lint(*input.file, *profiles, context)});
-    if (HasSomethingToMend(files.back().findings)) code = std::max<int>(code, kExitFindings);
+    if (HasFindingToFix(files.back().findings)) code = std::max<int>(code, kExitFindings);
   }
   std::cout << Render(flags.format, files) << std::flush;
   return code;

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "app/gpu_cells.h"
 #include "base/plain_words.h"
 #include "nlohmann/json.hpp"
 
@@ -14,17 +15,13 @@ using Json = nlohmann::ordered_json;
 
 std::string Word(Finding::Severity severity) { return std::string(Name(severity)); }
 
-std::string Dump(const Json& json) {
-  return absl::StrCat(json.dump(2, ' ', false, Json::error_handler_t::replace), "\n");
-}
-
-// A path as a URI reference (RFC 3986): what is not plain is percent-encoded.
+// Returns a path as a URI reference (RFC 3986), percent-encoded.
 std::string Uri(const std::string& path) {
-  static constexpr absl::string_view kPlain =
+  static constexpr absl::string_view kUnreserved =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
   std::string uri;
   for (const char c : path) {
-    if (kPlain.find(c) != absl::string_view::npos) {
+    if (kUnreserved.find(c) != absl::string_view::npos) {
       uri += c;
     } else {
       absl::StrAppendFormat(&uri, "%%%02X", static_cast<unsigned char>(c));
@@ -78,7 +75,7 @@ std::string LintJson(const std::vector<FileFindings>& files) {
                           {"message", finding.message}});
     }
   }
-  return Dump({{"findings", findings}});
+  return JsonText({{"findings", findings}}, false);
 }
 
 std::string LintSarif(const std::vector<FileFindings>& files) {
@@ -89,9 +86,10 @@ std::string LintSarif(const std::vector<FileFindings>& files) {
   const Json driver = {
       {"name", "keda-gpu-scaler"}, {"version", GPUSCALER_VERSION}, {"rules", Rules()}};
   const Json run = {{"tool", {{"driver", driver}}}, {"results", results}};
-  return Dump({{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
-               {"version", "2.1.0"},
-               {"runs", Json::array({run})}});
+  return JsonText({{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
+                   {"version", "2.1.0"},
+                   {"runs", Json::array({run})}},
+                  false);
 }
 
 }  // namespace gpuscaler

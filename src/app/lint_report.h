@@ -1,4 +1,4 @@
-// What `lint` prints: pure renderers.
+// The output of `lint`: pure renderers.
 #pragma once
 
 #include <string>
@@ -13,10 +13,10 @@ struct FileFindings {
   std::vector<Finding> findings;
 };
 
-// file:line: severity: message [rule]
+// Returns lines "file:line: severity: message [rule]".
 std::string LintText(const std::vector<FileFindings>& files);
 std::string LintJson(const std::vector<FileFindings>& files);
-// SARIF 2.1.0, for code hosts that show findings beside the line.
+// Returns SARIF 2.1.0, for code hosts that show findings beside the line.
 std::string LintSarif(const std::vector<FileFindings>& files);
 
 }  // namespace gpuscaler

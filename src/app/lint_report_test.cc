@@ -27,7 +27,7 @@ std::vector<FileFindings> HostileFiles() {
   return files;
 }
 
-TEST(LintText, IsALineAFindingThatEditorsFollow) {
+TEST(LintText, HasALinePerFindingThatEditorsFollow) {
   EXPECT_EQ(LintText(Files()),
             "deploy/a b.yaml:12: error: ScaledObject default/llm, trigger 0: "
             "use a number [" +
@@ -35,7 +35,7 @@ TEST(LintText, IsALineAFindingThatEditorsFollow) {
   EXPECT_EQ(LintText({}), "");
 }
 
-TEST(LintReport, ANoteIsOneInEveryFormat) {
+TEST(LintReport, ANoteIsANoteInEveryFormat) {
   auto files = Files();
   files.front().findings.front().severity = Finding::Severity::kNote;
   EXPECT_THAT(LintText(files), testing::HasSubstr("deploy/a b.yaml:12: note: "));

@@ -1,4 +1,4 @@
-// `load`: sends completions at a rate of its own, and says what became of them.
+// `load`: sends completions in an open loop and reports the results.
 
 #include <iostream>
 #include <memory>
@@ -23,7 +23,7 @@
 namespace gpuscaler {
 namespace {
 
-constexpr absl::Duration kUsualDuration = absl::Minutes(1);
+constexpr absl::Duration kDefaultDuration = absl::Minutes(1);
 constexpr absl::string_view kShapes[] = {"constant", "step", "burst", "sine"};
 
 struct LoadFlags {
@@ -73,7 +73,7 @@ absl::StatusOr<LoadPlan> PlanOf(const LoadFlags& flags) {
     return absl::InvalidArgumentError("flag --base is more than --rate, which it rises to");
   }
   const absl::Duration duration =
-      flags.duration > absl::ZeroDuration() ? flags.duration : kUsualDuration;
+      flags.duration > absl::ZeroDuration() ? flags.duration : kDefaultDuration;
   if (flags.shape == "constant") return LoadPlan{RateCurve::Constant(flags.rate), duration, ""};
   if (flags.shape == "step") {
     return LoadPlan{RateCurve::Step(flags.base, flags.rate, duration), duration, ""};
@@ -87,7 +87,7 @@ absl::StatusOr<LoadPlan> PlanOf(const LoadFlags& flags) {
   return PlanOfFile(flags);
 }
 
-// For people and reports: without a user and a password.
+// Returns the URL without user and password, for output.
 std::string Shown(const std::string& url) {
   const size_t scheme = url.find("://");
   const size_t host = scheme == std::string::npos ? 0 : scheme + 3;
@@ -148,7 +148,7 @@ std::vector<Flag> ShapeFlags(LoadFlags* flags) {
 }
 
 std::vector<Flag> WorkFlags(LoadFlags* flags) {
-  constexpr int kMostTokens = 131'072, kMostUnderWay = 60'000;
+  constexpr int kMostTokens = 131'072, kMostConcurrent = 60'000;
   return {
       IntFlag("prompt-tokens", "Of each request, about.", {1, kMostTokens},
               &flags->work.prompt_tokens),
@@ -158,7 +158,7 @@ std::vector<Flag> WorkFlags(LoadFlags* flags) {
       IntFlag("concurrency",
               "Requests under way at once, at most; others wait for an end, which counts as their "
               "latency.",
-              {1, kMostUnderWay}, &flags->limits.concurrency),
+              {1, kMostConcurrent}, &flags->limits.concurrency),
       DurationFlag("timeout",
                    "Of a request; one that has waited here so long is not sent and counts as lost.",
                    absl::Milliseconds(1), absl::Hours(1), &flags->timeout)};

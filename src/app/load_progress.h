@@ -1,5 +1,5 @@
-// How a load goes, on standard error: one line that changes in a terminal, a line a second
-// elsewhere.
+// The progress of a load run on standard error: a line updated in place on a terminal, one line per
+// second elsewhere.
 #pragma once
 
 #include "absl/time/time.h"
@@ -13,8 +13,8 @@ class LoadProgress {
  public:
   LoadProgress(RateCurve curve, absl::Duration duration);
 
-  void Show(LoadRun& run);  // prints when it is time
-  void End();               // what follows begins on a line of its own
+  void Show(LoadRun& run);  // prints if a line is due
+  void End();               // later output starts on a new line
 
  private:
   const RateCurve curve_;

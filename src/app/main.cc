@@ -1,4 +1,4 @@
-// keda-gpu-scaler: one binary, a subcommand for each thing it does.
+// keda-gpu-scaler: one binary with a subcommand per function.
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
@@ -17,18 +17,18 @@
 namespace gpuscaler {
 namespace {
 
-// Opens the standard streams that are closed: the first socket or file would take their number, and
-// get the bytes that are written to them. Must run before the constructors of libraries, which may
-// open files.
+// Opens closed standard streams. Otherwise the first socket or file would get their descriptor and
+// receive what is written to them. Must run before the constructors of libraries, which may open
+// files.
 void OpenMissingStreams(int /*argc*/, char** /*argv*/, char** /*environment*/) {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    // open() takes the lowest number that is free.
+    // open() uses the lowest free descriptor.
     if (fcntl(stream, F_GETFD) < 0 && open("/dev/null", O_RDWR) != stream) std::abort();
   }
 }
 
 __attribute__((section(".preinit_array"),
-               used)) void (*const kBeforeAll)(int, char**, char**) = &OpenMissingStreams;
+               used)) void (*const kPreinit)(int, char**, char**) = &OpenMissingStreams;
 
 int Run(const std::vector<std::string>& args) {
   const std::vector<Command> commands = AllCommands();
@@ -53,14 +53,15 @@ int Run(const std::vector<std::string>& args) {
   return line->command->run(line->arguments);
 }
 
-// Of a pipe or socket on standard output: poll(2) says so of them alone.
+// Returns true if a pipe or socket on standard output has no reader. poll(2) reports this for them
+// only.
 bool ReaderIsGone() {
   pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
   return poll(&output, 1, 0) == 1 && (output.revents & (POLLERR | POLLHUP)) != 0;
 }
 
-// `code`, unless what was printed got lost. Who reads the first lines only, as `head` does, has
-// lost nothing.
+// Returns `code` unless output was lost. A reader that takes only the first lines, like `head`,
+// loses nothing.
 int WithOutputChecked(int code) {
   if (std::cout.flush() || ReaderIsGone()) return code;
   std::cerr << "keda-gpu-scaler: standard output cannot be written; is the disk full?\n";
@@ -71,7 +72,7 @@ int WithOutputChecked(int code) {
 }  // namespace gpuscaler
 
 int main(int argc, char** argv) {
-  // Who reads output or log may go: the server stays, and a command tells by its exit code.
+  // A broken pipe of output or log must not end the server; commands report it by their exit code.
   std::signal(SIGPIPE, SIG_IGN);
   return gpuscaler::WithOutputChecked(gpuscaler::Run({argv + 1, argv + argc}));
 }

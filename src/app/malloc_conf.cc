@@ -1,11 +1,12 @@
-// jemalloc's settings. It takes the place of the C library's malloc, which spends a quarter of what
-// an aggregator does, and keeps for ever what lies below something small that is still held.
+// jemalloc's settings. jemalloc replaces the C library's malloc, which takes a quarter of an
+// aggregator's CPU time. The C library also never returns memory below a small block that is still
+// in use.
 
-// By this name jemalloc looks for them (its manual, "TUNING").
+// jemalloc reads its settings from this name (its manual, "TUNING").
 extern "C" const char* const malloc_conf =
-    // Arenas that threads share: with one for each of an agent's twenty threads, what one has freed
-    // no other could use.
+    // Arenas are shared by threads. With one arena for each of an agent's twenty threads, memory
+    // freed by one thread would be unavailable to the others.
     "narenas:2,"
-    // Pages that nobody uses go back within seconds, also where nobody allocates any more: threads
-    // of its own see to that.
+    // Unused pages are returned within seconds, even without further allocations, by threads of
+    // jemalloc.
     "background_thread:true,dirty_decay_ms:2000,muzzy_decay_ms:0";

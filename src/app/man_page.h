@@ -1,4 +1,4 @@
-// keda-gpu-scaler(1), made from the tables.
+// keda-gpu-scaler(1), generated from the tables.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace gpuscaler {
 
-// roff with the man macros.
+// Returns roff with the man macros.
 std::string ManPage(const std::vector<Command>& commands);
 
 }  // namespace gpuscaler

@@ -1,10 +1,10 @@
-// How many files and sockets the process may hold.
+// The limit of open files and sockets of the process.
 #pragma once
 
 namespace gpuscaler {
 
-// To the most that the process may set itself: the usual 1024, which select(2) alone needs, is less
-// than the connections that we hold. Logs a warning where that fails, and stays as it was.
+// Raises the limit to the hard limit. The usual 1024, which only select(2) requires, is less than
+// the connections of a scaler. On failure logs a warning and keeps the limit.
 void RaiseOpenFilesLimit();
 
 }  // namespace gpuscaler

@@ -7,7 +7,7 @@
 namespace gpuscaler {
 namespace {
 
-TEST(OpenFilesLimit, IsTheMostThatTheProcessMaySet) {
+TEST(OpenFilesLimit, IsRaisedToTheHardLimit) {
   rlimit before = {};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
   const rlimit lower = {.rlim_cur = 64, .rlim_max = before.rlim_max};

@@ -1,4 +1,4 @@
-// `completion`, `man` and `reference`: pages made from the tables of all commands.
+// `completion`, `man` and `reference`: pages generated from the tables of all commands.
 #include <functional>
 #include <iostream>
 

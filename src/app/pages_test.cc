@@ -1,4 +1,4 @@
-// The pages made from the tables: completion, manual, reference.
+// Tests of the pages generated from the tables: completion, manual, reference.
 #include <fstream>
 #include <sstream>
 
@@ -19,7 +19,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-TEST(ReferencePage, IsTheCommittedOne) {
+TEST(ReferencePage, EqualsTheCommittedPage) {
   std::ifstream file(GPUSCALER_SOURCE_DIR "/docs/reference.md");
   std::stringstream committed;
   committed << file.rdbuf();
@@ -27,7 +27,7 @@ TEST(ReferencePage, IsTheCommittedOne) {
       << "docs/reference.md is behind the code: build the target reference_page";
 }
 
-TEST(ReferencePage, SaysWhatMayBeGiven) {
+TEST(ReferencePage, ListsWhatIsAllowed) {
   const std::string page = ReferencePage(AllCommands());
   EXPECT_THAT(
       page,
@@ -41,7 +41,7 @@ TEST(ReferencePage, SaysWhatMayBeGiven) {
   EXPECT_THAT(page, HasSubstr("| `SLURM_STEP_GPUS` | `slurm` |"));
 }
 
-TEST(HardwarePage, ExampleOfAGpuFileIsOne) {
+TEST(HardwarePage, ExampleOfAGpuFileIsValid) {
   std::ifstream file(GPUSCALER_SOURCE_DIR "/docs/hardware.md");
   std::stringstream page;
   page << file.rdbuf();

@@ -1,4 +1,4 @@
-// `query`: asks a running scaler what KEDA would ask.
+// `query`: makes KEDA's calls to a running scaler.
 #include <future>
 #include <iostream>
 #include <memory>
@@ -25,37 +25,37 @@ struct QueryFlags {
   bool explain = false;
 };
 
-absl::StatusOr<std::vector<TriggerToAsk>> TriggersOfFile(const std::string& path) {
+absl::StatusOr<std::vector<TriggerQuery>> TriggersOfFile(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string yaml, ReadInput(path));
   auto triggers = TriggersOfYaml(yaml);
   if (triggers.ok()) return triggers;
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", triggers.status().message()));
 }
 
-absl::StatusOr<std::vector<TriggerToAsk>> TriggerOfWords(const QueryFlags& flags,
+absl::StatusOr<std::vector<TriggerQuery>> TriggerOfWords(const QueryFlags& flags,
                                                          const std::vector<std::string>& words) {
-  TriggerToAsk ask;
-  ask.ref = {.name = flags.name, .namespace_name = flags.namespace_name, .metadata = {}};
-  ask.title = absl::StrCat("ScaledObject ", flags.namespace_name, "/", flags.name);
+  TriggerQuery query;
+  query.ref = {.name = flags.name, .namespace_name = flags.namespace_name, .metadata = {}};
+  query.title = absl::StrCat("ScaledObject ", flags.namespace_name, "/", flags.name);
   for (const std::string& word : words) {
     const std::vector<std::string> pair = absl::StrSplit(word, absl::MaxSplits('=', 1));
     if (pair.size() != 2 || pair[0].empty()) {
       return absl::InvalidArgumentError(
           absl::StrCat("\"", word, "\": use KEY=VALUE, such as profile=vllm-inference"));
     }
-    if (!ask.ref.metadata.emplace(pair[0], pair[1]).second) {
+    if (!query.ref.metadata.emplace(pair[0], pair[1]).second) {
       return absl::InvalidArgumentError(
           absl::StrCat("\"", word, "\": ", pair[0], " is given twice"));
     }
   }
-  const auto type = ask.ref.metadata.find("targetType");
-  if (type != ask.ref.metadata.end() && type->second == "Value") {
-    ask.target_type = TargetType::kValue;
+  const auto type = query.ref.metadata.find("targetType");
+  if (type != query.ref.metadata.end() && type->second == "Value") {
+    query.target_type = TargetType::kValue;
   }
-  return std::vector<TriggerToAsk>{ask};
+  return std::vector<TriggerQuery>{query};
 }
 
-absl::StatusOr<std::vector<TriggerToAsk>> Triggers(const QueryFlags& flags,
+absl::StatusOr<std::vector<TriggerQuery>> Triggers(const QueryFlags& flags,
                                                    const std::vector<std::string>& arguments) {
   if (arguments.empty()) {
     return absl::InvalidArgumentError("the scaler's ADDRESS is missing, such as localhost:6000");
@@ -67,59 +67,59 @@ absl::StatusOr<std::vector<TriggerToAsk>> Triggers(const QueryFlags& flags,
       absl::StrCat("\"", words.front(), "\": metadata comes from --file, or from KEY=VALUE words"));
 }
 
-// GetMetricSpec always answers: where it does not, no scaler was reached.
+// GetMetricSpec never fails if a scaler was reached.
 bool Reached(const QueryReport& report) {
   const absl::Status& status = report.spec.status();
   return !absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status) &&
          !absl::IsUnimplemented(status);
 }
 
-absl::StatusOr<MetricSpec> AskForSpec(const ScalerClient& client, const std::string& address,
-                                      const TriggerRef& trigger) {
+absl::StatusOr<MetricSpec> GetSpec(const ScalerClient& client, const std::string& address,
+                                   const TriggerRef& trigger) {
   auto spec = client.GetMetricSpec(trigger);
   if (!absl::IsUnimplemented(spec.status())) return spec;
   return absl::UnimplementedError(
       absl::StrCat(address, " answers, and is no external scaler (an agent's port?)"));
 }
 
-// Of a scaler that answers KEDA.
-absl::StatusOr<gpuscaler::v1::Explanation> AskWhy(const ScalerClient& client,
-                                                  const TriggerRef& trigger) {
+// Must be called only for a scaler that answers KEDA's calls.
+absl::StatusOr<gpuscaler::v1::Explanation> GetExplanation(const ScalerClient& client,
+                                                          const TriggerRef& trigger) {
   auto explanation = client.Explain(trigger);
   if (!absl::IsUnimplemented(explanation.status())) return explanation;
   return absl::UnimplementedError("another scaler than this one, or too old: it explains nothing");
 }
 
-// All at once: each may wait 1.5 s for a snapshot.
-void AskForAnswers(const ScalerClient& client, bool explain, QueryReport& report) {
+// Makes the calls concurrently, since each may wait 1.5 s for a snapshot.
+void MakeCalls(const ScalerClient& client, bool explain, QueryReport& report) {
   const TriggerRef& trigger = report.trigger.ref;
   auto active = std::async(std::launch::async, [&] { return client.IsActive(trigger); });
   std::future<absl::StatusOr<gpuscaler::v1::Explanation>> explanation;
   if (explain) {
-    explanation = std::async(std::launch::async, [&] { return AskWhy(client, trigger); });
+    explanation = std::async(std::launch::async, [&] { return GetExplanation(client, trigger); });
   }
   report.value = client.GetMetrics(trigger, report.spec.ok() ? report.spec->metric_name : "");
   report.active = active.get();
   if (explanation.valid()) report.explanation = explanation.get();
 }
 
-// Each answer is a decision of its own: what changes between them is asked for anew, so that what
-// explains is of what is told.
-QueryReport Ask(const ScalerClient& client, const std::string& address, const QueryFlags& flags,
-                const TriggerToAsk& trigger) {
+// Each call makes its own decision. If the results differ, all calls are repeated, so that the
+// explanation matches the value.
+QueryReport RunQuery(const ScalerClient& client, const std::string& address,
+                     const QueryFlags& flags, const TriggerQuery& trigger) {
   constexpr int kTries = 3;
   QueryReport report;
   report.trigger = trigger;
   if (flags.replicas >= 0) report.replicas = flags.replicas;
-  report.spec = AskForSpec(client, address, trigger.ref);
+  report.spec = GetSpec(client, address, trigger.ref);
   if (!Reached(report)) {
     report.value = report.spec.status();
     report.active = report.spec.status();
     return report;
   }
   for (int tried = 0; tried < kTries; ++tried) {
-    AskForAnswers(client, flags.explain, report);
-    if (IsOfOneMoment(report)) break;
+    MakeCalls(client, flags.explain, report);
+    if (IsConsistent(report)) break;
   }
   return report;
 }
@@ -139,8 +139,8 @@ int Run(const QueryFlags& flags, const std::vector<std::string>& arguments) {
   const auto client = OpenClient(arguments.front(), flags.client);
   if (!client.ok()) return Fail("query", client.status(), kExitUsage);
   std::vector<QueryReport> reports;
-  for (const TriggerToAsk& trigger : *triggers) {
-    reports.push_back(Ask(**client, arguments.front(), flags, trigger));
+  for (const TriggerQuery& trigger : *triggers) {
+    reports.push_back(RunQuery(**client, arguments.front(), flags, trigger));
     if (flags.format == "text") std::cout << QueryText(reports.back()) << std::flush;
   }
   if (flags.format == "json") std::cout << QueryJson(reports) << std::flush;

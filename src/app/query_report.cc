@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "app/gpu_cells.h"
 #include "base/number_text.h"
 #include "base/plain_words.h"
 #include "google/protobuf/util/json_util.h"
@@ -66,7 +67,7 @@ Json ReportJson(const QueryReport& report) {
 
 }  // namespace
 
-bool IsOfOneMoment(const QueryReport& report) {
+bool IsConsistent(const QueryReport& report) {
   if (!report.explanation || !report.explanation->ok()) return true;
   const gpuscaler::v1::Explanation& why = **report.explanation;
   const int code = report.value.status().raw_code();
@@ -125,7 +126,7 @@ std::string QueryText(const QueryReport& report) {
 std::string QueryJson(const std::vector<QueryReport>& reports) {
   Json json = Json::array();
   for (const QueryReport& report : reports) json.push_back(ReportJson(report));
-  return absl::StrCat(json.dump(2, ' ', false, Json::error_handler_t::replace), "\n");
+  return JsonText(json, false);
 }
 
 }  // namespace gpuscaler

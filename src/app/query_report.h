@@ -1,4 +1,4 @@
-// What a scaler answered to KEDA's questions about one trigger, and what the HPA makes of it.
+// A scaler's replies to KEDA's calls for one trigger, and the resulting replicas of the HPA.
 #pragma once
 
 #include <optional>
@@ -13,20 +13,20 @@
 namespace gpuscaler {
 
 struct QueryReport {
-  TriggerToAsk trigger;
+  TriggerQuery trigger;
   absl::StatusOr<MetricSpec> spec = absl::UnknownError("not asked");
   absl::StatusOr<double> value = absl::UnknownError("not asked");
   absl::StatusOr<bool> active = absl::UnknownError("not asked");
-  std::optional<absl::StatusOr<gpuscaler::v1::Explanation>> explanation;  // where it was asked for
-  std::optional<int> replicas;                                            // of --replicas
+  std::optional<absl::StatusOr<gpuscaler::v1::Explanation>> explanation;  // if requested
+  std::optional<int> replicas;                                            // --replicas
 };
 
-// Whether the explanation, if there is one, is of the value and the activity in the report.
-bool IsOfOneMoment(const QueryReport& report);
+// Returns true if there is no explanation, or if it matches value and activity of the report.
+bool IsConsistent(const QueryReport& report);
 
-// What spec.replicas would become from `report.replicas`, all of them ready: KEDA's doing at 0, the
-// HPA's above, within the limits of the manifest. Empty when it would stay because an answer is
-// missing, when --replicas is, and of a ScaledJob, which has no replicas.
+// Returns the new spec.replicas from `report.replicas`, all of them ready: by KEDA at 0 and by the
+// HPA above, within the limits of the manifest. Returns nullopt if an error keeps the present
+// count, without --replicas, and for a ScaledJob, which has no replicas.
 std::optional<int> DesiredReplicas(const QueryReport& report);
 
 std::string QueryText(const QueryReport& report);

@@ -22,7 +22,7 @@ QueryReport Report(double value, bool active) {
   return report;
 }
 
-TEST(DesiredReplicas, AreWhatKedaAndTheHpaWouldDo) {
+TEST(DesiredReplicas, AreThoseOfKedaAndTheHpa) {
   struct Case {
     std::string name;
     int replicas;
@@ -51,7 +51,7 @@ TEST(DesiredReplicas, AreWhatKedaAndTheHpaWouldDo) {
   }
 }
 
-TEST(DesiredReplicas, ErrorIsNoZero) {
+TEST(DesiredReplicas, AnErrorIsNotZero) {
   QueryReport report = Report(0, true);
   report.replicas = 3;
   report.value = absl::UnavailableError("no GPU snapshot yet");
@@ -60,7 +60,7 @@ TEST(DesiredReplicas, ErrorIsNoZero) {
   EXPECT_THAT(QueryText(report), HasSubstr("UNAVAILABLE: no GPU snapshot yet"));
 }
 
-TEST(DesiredReplicas, AreNoneOfAScaledJob) {
+TEST(DesiredReplicas, AreNoneForAScaledJob) {
   QueryReport report = Report(240, true);
   report.replicas = 2;
   report.trigger.is_job = true;
@@ -78,7 +78,7 @@ TEST(QueryText, NamesMetricValueAndActivity) {
   EXPECT_THAT(text, HasSubstr("active  yes\n"));
 }
 
-TEST(QueryReport, NamesWhatWasLeftOut) {
+TEST(QueryReport, ListsWhatWasLeftOut) {
   QueryReport report = Report(80, true);
   EXPECT_FALSE(nlohmann::json::parse(QueryJson({report}))[0].contains("left_out"));
   report.trigger.left_out = {"windowFromEnv", "scopeFromEnv"};
@@ -87,27 +87,27 @@ TEST(QueryReport, NamesWhatWasLeftOut) {
   EXPECT_EQ(nlohmann::json::parse(QueryJson({report}))[0]["left_out"][1], "scopeFromEnv");
 }
 
-TEST(IsOfOneMoment, TellsAnExplanationOfAnotherAnswer) {
+TEST(IsConsistent, DetectsAnExplanationOfAnotherReply) {
   QueryReport report = Report(80, true);
-  EXPECT_TRUE(IsOfOneMoment(report)) << "none was asked for";
+  EXPECT_TRUE(IsConsistent(report)) << "none was asked for";
   gpuscaler::v1::Explanation explanation;
   explanation.set_value(80);
   explanation.set_active(true);
   report.explanation = explanation;
-  EXPECT_TRUE(IsOfOneMoment(report));
+  EXPECT_TRUE(IsConsistent(report));
   report.value = 0.0;
-  EXPECT_FALSE(IsOfOneMoment(report));
+  EXPECT_FALSE(IsConsistent(report));
   report.value = 80.0;
   report.active = false;
-  EXPECT_FALSE(IsOfOneMoment(report));
+  EXPECT_FALSE(IsConsistent(report));
   report.value = absl::UnavailableError("no GPU snapshot yet");
   report.active = report.value.status();
-  EXPECT_FALSE(IsOfOneMoment(report)) << "the answers came too early";
+  EXPECT_FALSE(IsConsistent(report)) << "the answers came too early";
   explanation.set_code(static_cast<int>(absl::StatusCode::kUnavailable));
   report.explanation = explanation;
-  EXPECT_TRUE(IsOfOneMoment(report));
+  EXPECT_TRUE(IsConsistent(report));
   report.explanation = absl::UnimplementedError("another scaler than this one");
-  EXPECT_TRUE(IsOfOneMoment(report)) << "nothing to compare with";
+  EXPECT_TRUE(IsConsistent(report)) << "nothing to compare with";
 }
 
 TEST(QueryJson, CarriesTheExplanation) {
@@ -137,7 +137,7 @@ TEST(QueryText, HostileNameForgesNoLineAndNoCommand) {
   EXPECT_THAT(QueryJson({report}), Not(HasSubstr("\n::")));
 }
 
-// Another scaler, or an older version, may escape nothing.
+// Another scaler, or an older version, may not escape its text.
 TEST(QueryText, LinesOfTheExplanationAreEscaped) {
   QueryReport report = Report(80, true);
   gpuscaler::v1::Explanation explanation;

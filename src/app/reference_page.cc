@@ -71,13 +71,13 @@ std::string MetricTypesSection() {
   return absl::StrCat(text, "\n");
 }
 
-// Those of engines by their first name: others are of one engine alone. With the backend that each
-// needs.
-std::string MetricTypesOf(const Engine& engine, bool told) {
+// Returns the names of general engine metrics that the engine exports, or those that it never
+// exports. Metric types of a single engine are left out. Adds the backend that a metric needs.
+std::string MetricTypesOf(const Engine& engine, bool exported) {
   std::vector<std::string> names;
   for (const MetricTypeInfo& info : MetricTypes()) {
     const bool is_of_any = info.origin == MetricOrigin::kEngine && info.engine.empty();
-    if (!is_of_any || CanTell(engine, info.engine_metric) != told) continue;
+    if (!is_of_any || CanTell(engine, info.engine_metric) != exported) continue;
     const absl::string_view backend = BackendFor(engine, info.engine_metric);
     names.push_back(absl::StrCat(Code(info.name), backend.empty() ? "" : " (with ", backend,
                                  backend.empty() ? "" : ")"));
@@ -85,7 +85,7 @@ std::string MetricTypesOf(const Engine& engine, bool told) {
   return absl::StrJoin(names, ", ");
 }
 
-std::string UsualPortsOf(const Engine& engine) {
+std::string EnginePortsOf(const Engine& engine) {
   if (engine.later_port == 0) return absl::StrCat(engine.port);
   return absl::StrCat(engine.port, ", later ", engine.later_port);
 }
@@ -97,7 +97,7 @@ std::string EnginesSection() {
       "workload's engines does.\n\n",
       Head({"engine", "usual port", "page", "tells", "never tells"}));
   for (const Engine* const engine : Engines()) {
-    absl::StrAppend(&text, Row({Code(engine->name), UsualPortsOf(*engine), Code(engine->path),
+    absl::StrAppend(&text, Row({Code(engine->name), EnginePortsOf(*engine), Code(engine->path),
                                 MetricTypesOf(*engine, true), MetricTypesOf(*engine, false)}));
   }
   return absl::StrCat(text, "\n");
@@ -194,7 +194,7 @@ std::string CommandsSection(const std::vector<Command>& commands) {
   return text;
 }
 
-// A snapshot in which every field has a value, so that every series has a line.
+// Returns a snapshot with a value in every field, so that every series has a line.
 NodeSnapshot FullSnapshot() {
   GpuSample gpu = {.uuid = "GPU-0",
                    .utilization_percent = 1,
@@ -221,7 +221,7 @@ NodeSnapshot FullSnapshot() {
           .pods = {{.namespace_name = "namespace", .name = "pod"}}};
 }
 
-// `a`, `b` of name{a="1",b="2"} 3; a histogram's le is in its type.
+// Returns "`a`, `b`" for name{a="1",b="2"} 3. The label le of histograms is left out.
 std::string LabelsOf(absl::string_view series) {
   const size_t open = series.find('{');
   if (open == absl::string_view::npos) return "";
@@ -234,7 +234,7 @@ std::string LabelsOf(absl::string_view series) {
   return absl::StrJoin(names, ", ");
 }
 
-// One that has a value in each family.
+// Returns a decision with a value for every metric family.
 Decision FullDemandDecision() {
   Decision decision;
   decision.taken_at = absl::UnixEpoch();
@@ -246,7 +246,7 @@ Decision FullDemandDecision() {
   return decision;
 }
 
-// Names, types, labels and help, read back from the page itself.
+// Reads names, types, labels and help from the exposition itself.
 std::string MetricsSection() {
   Metrics metrics;
   const NodeSnapshot snapshot = FullSnapshot();
@@ -269,7 +269,7 @@ std::string MetricsSection() {
       "`honorLabels` is set.\n\n",
       Head({"metric", "type", "labels", "meaning"}));
   std::string help;
-  std::vector<std::string> type;  // "#", "TYPE", name, type; until its first series has come
+  std::vector<std::string> type;  // "#", "TYPE", name, type; until its first series
   for (const absl::string_view line : absl::StrSplit(page, '\n')) {
     const std::vector<std::string> words = absl::StrSplit(line, absl::MaxSplits(' ', 3));
     if (absl::StartsWith(line, "# HELP ")) {

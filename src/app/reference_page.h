@@ -1,5 +1,5 @@
-// docs/reference.md: every key, metric, profile, flag, variable, exit code and lint rule, made from
-// the code's own tables.
+// docs/reference.md: every key, metric, profile, flag, variable, exit code and lint rule, generated
+// from the code's own tables.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The external triggers of ScaledObject and ScaledJob manifests, as KEDA would send them.
+// The external triggers of ScaledObject and ScaledJob manifests, as sent by KEDA.
 #pragma once
 
 #include <optional>
@@ -12,20 +12,20 @@
 
 namespace gpuscaler {
 
-struct TriggerToAsk {
+struct TriggerQuery {
   TriggerRef ref;
-  // `fooFromEnv` keys of the manifest, which are not in `ref`: their values name variables of the
-  // workload's containers, and only KEDA can resolve them.
+  // `fooFromEnv` keys of the manifest, which `ref` does not have. Their values are variables of the
+  // workload's containers, so only KEDA can resolve them.
   std::vector<std::string> left_out;
   std::string title;                                   // "ScaledObject default/llm, trigger 0"
-  TargetType target_type = TargetType::kAverageValue;  // of the HPA: the trigger's own metricType
-  bool is_job = false;                                 // of a ScaledJob: no HPA
+  TargetType target_type = TargetType::kAverageValue;  // the trigger's own metricType, for the HPA
+  bool is_job = false;                                 // a ScaledJob, which has no HPA
   int min_replicas = 0;
   std::optional<int> max_replicas;
 };
 
-// Of every document, those in a List too. INVALID_ARGUMENT when it is not YAML, or has no trigger
-// of type external or external-push.
-absl::StatusOr<std::vector<TriggerToAsk>> TriggersOfYaml(absl::string_view yaml);
+// Returns the triggers of all documents, including those in a List. Returns INVALID_ARGUMENT if the
+// text is not YAML, or has no trigger of type external or external-push.
+absl::StatusOr<std::vector<TriggerQuery>> TriggersOfYaml(absl::string_view yaml);
 
 }  // namespace gpuscaler

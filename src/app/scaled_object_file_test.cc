@@ -37,7 +37,7 @@ spec:
 )");
   ASSERT_TRUE(triggers.ok()) << triggers.status();
   ASSERT_EQ(triggers->size(), 2u);
-  const TriggerToAsk& first = triggers->front();
+  const TriggerQuery& first = triggers->front();
   EXPECT_EQ(first.title, "ScaledObject prod/llm, trigger 1");
   EXPECT_EQ(first.ref.namespace_name, "prod");
   EXPECT_THAT(first.ref.metadata,
@@ -49,7 +49,7 @@ spec:
   EXPECT_EQ(triggers->back().max_replicas, 100) << "KEDA's default";
 }
 
-TEST(TriggersOfYaml, TakesThoseOfAList) {
+TEST(TriggersOfYaml, TakesTriggersOfAList) {
   const auto triggers = TriggersOfYaml(R"(
 apiVersion: v1
 kind: List
@@ -69,7 +69,7 @@ items:
   EXPECT_THAT(triggers->back().ref.metadata, ElementsAre(Pair("profile", "batch")));
 }
 
-TEST(TriggersOfYaml, LeavesOutWhatOnlyKedaCanResolve) {
+TEST(TriggersOfYaml, LeavesOutKeysThatOnlyKedaResolves) {
   const auto triggers = TriggersOfYaml(
       "kind: ScaledObject\n"
       "spec: {triggers: [{type: external, metadata: {windowFromEnv: WINDOW, profile: batch}}]}");
@@ -78,7 +78,7 @@ TEST(TriggersOfYaml, LeavesOutWhatOnlyKedaCanResolve) {
   EXPECT_THAT(triggers->front().left_out, ElementsAre("windowFromEnv"));
 }
 
-TEST(TriggersOfYaml, BrokenFileEndsWithItsLine) {
+TEST(TriggersOfYaml, AnErrorHasItsLine) {
   for (const char* yaml : {", a: b}", "a: 1\n---\n, a: b}"}) {
     EXPECT_EQ(TriggersOfYaml(yaml).status().code(), absl::StatusCode::kInvalidArgument) << yaml;
   }
@@ -86,7 +86,7 @@ TEST(TriggersOfYaml, BrokenFileEndsWithItsLine) {
               HasSubstr("line 3:"));
 }
 
-TEST(TriggersOfYaml, WithoutATriggerOfOursIsAnError) {
+TEST(TriggersOfYaml, AFileWithoutAnExternalTriggerIsAnError) {
   for (const char* yaml : {"", "a: b", "[1, 2]", "kind: Job\nspec: {triggers: [{type: external}]}",
                            "kind: ScaledObject\nspec: {triggers: [{type: cron}, 7]}"}) {
     EXPECT_EQ(TriggersOfYaml(yaml).status().code(), absl::StatusCode::kInvalidArgument) << yaml;

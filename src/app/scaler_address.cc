@@ -30,7 +30,7 @@ absl::StatusOr<std::string> ScalerAddress(absl::string_view text) {
   if (absl::StartsWith(text, "unix:")) return std::string(text);
   text = absl::StripPrefix(text, "dns:///");
   if (text.empty() || text.find_first_of("/ ") != absl::string_view::npos) return Fault(text);
-  // In brackets, or with more than one colon and no brackets, it is IPv6.
+  // An address with more than one colon and no brackets is IPv6.
   const bool ipv6 = text[0] != '[' && std::ranges::count(text, ':') > 1;
   const std::string address = ipv6 ? absl::StrCat("[", text, "]") : std::string(text);
   const size_t bracket = address.rfind(']');

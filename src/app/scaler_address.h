@@ -1,4 +1,4 @@
-// Where a scaler is, as a person types it.
+// Parses a scaler's address as typed by a user.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace gpuscaler {
 
-// "localhost" -> "localhost:6000", "::1" -> "[::1]:6000", "dns:///scaler.keda:6000", which a
-// scalerAddress may be -> "scaler.keda:6000"; "unix:/path" as it is. INVALID_ARGUMENT for a port
-// that is none: getaddrinfo(3) would take 99999 for 34463.
+// Returns "localhost:6000" for "localhost", "[::1]:6000" for "::1", and "scaler.keda:6000" for a
+// scalerAddress like "dns:///scaler.keda:6000". Returns "unix:/path" unchanged. Returns
+// INVALID_ARGUMENT for an invalid port: getaddrinfo(3) would read 99999 as 34463.
 absl::StatusOr<std::string> ScalerAddress(absl::string_view text);
 
 }  // namespace gpuscaler

@@ -9,7 +9,7 @@
 namespace gpuscaler {
 namespace {
 
-TEST(ScalerAddress, GetsThePortOfAScalerWhereNoneIsGiven) {
+TEST(ScalerAddress, HasTheDefaultPortIfNoneIsGiven) {
   struct Case {
     std::string text;
     std::string want;
@@ -32,7 +32,7 @@ TEST(ScalerAddress, GetsThePortOfAScalerWhereNoneIsGiven) {
   }
 }
 
-TEST(ScalerAddress, WhatIsNoPortOrNoHostIsRefused) {
+TEST(ScalerAddress, RefusesInvalidPortsAndHosts) {
   for (const std::string text :
        {"localhost:99999", "localhost:0", "localhost:", "localhost:+1", ":6000", "", "[::1]:x",
         "http://localhost:6000", "dns://10.0.0.10/scaler.keda:6000", "unix-abstract:scaler"}) {

@@ -1,4 +1,4 @@
-// `serve`: answers KEDA until told to stop.
+// `serve`: serves KEDA until a signal ends it.
 #include <csignal>
 #include <cstdlib>
 #include <memory>
@@ -24,7 +24,7 @@
 namespace gpuscaler {
 namespace {
 
-// We promise to be gone within 5 s; an RPC takes 2 s at most.
+// The process promises to exit within 5 s, and an RPC takes 2 s at most.
 constexpr absl::Duration kTimeout = absl::Seconds(3);
 
 std::string SettingsText(const Resolved& resolved) {
@@ -38,7 +38,7 @@ std::string SettingsText(const Resolved& resolved) {
   return text;
 }
 
-// An aggregator reads no GPU, whichever node it is on.
+// An aggregator reads no GPU, so node and source are left out.
 template <typename Served>
 void LogServing(const Config& config, const Served& served) {
   const LogField role("role", Name(config.role));
@@ -66,7 +66,7 @@ void LogServing(const Config& config, const Served& served) {
                       {"attribution", WordOf(config.attribution)}});
 }
 
-// Applies the log level of the settings as they are now: the file of --config may have changed.
+// Applies the log level of the current settings: the file of --config may have changed.
 void ReloadLogLevel(const std::vector<Setting>& given) {
   const auto resolved = ResolveSettings(given, CurrentEnvironment());
   if (!resolved.ok()) {
@@ -78,7 +78,7 @@ void ReloadLogLevel(const std::vector<Setting>& given) {
   SetLogLevel(resolved->config.log_level);
 }
 
-// `Served`: what serves in the role that was asked for.
+// `Served` is the class of the role.
 template <typename Served>
 int Run(const Resolved& resolved, const std::vector<Setting>& given,
         const TerminationSignals& signals) {
@@ -105,7 +105,7 @@ int Run(const Resolved& resolved, const std::vector<Setting>& given,
   }
   LogWarn("stopped_with_a_hanging_thread", {{"thread", absl::StrJoin(hanging, ",")},
                                             {"patience_seconds", absl::ToDoubleSeconds(kTimeout)}});
-  std::_Exit(kExitOk);  // what hangs cannot be joined
+  std::_Exit(kExitOk);  // a hanging thread cannot be joined
 }
 
 int RunRole(const Resolved& resolved, const std::vector<Setting>& given,
@@ -123,7 +123,7 @@ int RunRole(const Resolved& resolved, const std::vector<Setting>& given,
 
 int Serve(const std::vector<Setting>& given) {
   const TerminationSignals signals({SIGHUP});
-  // Unhandled they would end the process.
+  // Unhandled, these signals would end the process.
   for (const int unused : {SIGUSR1, SIGUSR2}) std::signal(unused, SIG_IGN);
   const Environment environment = CurrentEnvironment();
   const auto resolved = ResolveSettings(given, environment);

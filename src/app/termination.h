@@ -1,4 +1,4 @@
-// SIGTERM and SIGINT, waited for instead of handled.
+// Waits for SIGTERM and SIGINT instead of handling them.
 #pragma once
 
 #include <csignal>
@@ -8,16 +8,16 @@
 
 namespace gpuscaler {
 
-// Made before any other thread: every thread started later leaves the signals to Wait().
+// Must be created before any other thread: threads started later inherit the blocked signals.
 class TerminationSignals {
  public:
-  // Wait() returns `others` too.
+  // Wait() returns `others` as well.
   explicit TerminationSignals(std::initializer_list<int> others = {});
 
-  // Blocks until one of them comes; its number.
+  // Blocks until a signal arrives and returns its number.
   int Wait() const;
 
-  // The same, for `timeout` of real time at most; 0 when none came.
+  // Like Wait(), but returns 0 if none arrives within `timeout` of real time.
   int WaitFor(absl::Duration timeout) const;
 
  private:

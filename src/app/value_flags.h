@@ -1,4 +1,4 @@
-// Flags of commands whose values are durations and numbers with a fraction.
+// Flags with durations and fractional numbers as values.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace gpuscaler {
 
-// `variable` outlives the command. The help ends with the range.
+// `variable` must outlive the command. The help ends with the range.
 Flag DurationFlag(std::string name, const std::string& help, absl::Duration least,
                   absl::Duration most, absl::Duration* variable);
 Flag NumberFlag(std::string name, const std::string& help, double least, double most,

@@ -8,19 +8,19 @@
 namespace gpuscaler {
 namespace {
 
-// Chunked prefill: a step computes as many tokens, prompts and answers together, with vLLM's
-// default max_num_batched_tokens.
+// Chunked prefill: the tokens of a step, prompts and answers together, with vLLM's default
+// max_num_batched_tokens.
 constexpr int64_t kTokensOfAStep = 2048;
 
 }  // namespace
 
 int64_t BatchEngine::TokensOf(size_t place) const {
   const Held& held = running_[place];
-  const int64_t made = IsDecoding(place) ? steps_ - held.made_before : held.made;
-  return held.request.prompt_tokens + made;
+  const int64_t generated = IsDecoding(place) ? steps_ - held.step_offset : held.generated;
+  return held.request.prompt_tokens + generated;
 }
 
-EngineGauges BatchEngine::Now() const {
+EngineGauges BatchEngine::CurrentGauges() const {
   return {.running = static_cast<int>(running_.size()),
           .waiting = static_cast<int>(waiting_.size()),
           .kv_cache_usage_ratio =
@@ -56,7 +56,7 @@ std::vector<EngineEvent> BatchEngine::Advance(absl::Time now) {
     const absl::Time at = step_ends_;
     EndStep(at, events);
     BeginStep(at);
-    shown_ = Now();
+    last_gauges_ = CurrentGauges();
   }
   return events;
 }
@@ -69,15 +69,15 @@ void BatchEngine::EndStep(absl::Time now, std::vector<EngineEvent>& events) {
   totals_.generation_tokens += tokens;
   if (tokens > 0) totals_.inter_token_seconds.Add(absl::ToDoubleSeconds(step_time_), tokens);
   BeginDecoding(now, events);
-  if (steps_ >= next_finish_) TakeServed(now, events);
+  if (steps_ >= next_finish_) RemoveServed(now, events);
   Preempt(now);
 }
 
-// The step that computes the end of a prompt makes the first token.
+// The step that completes a prompt generates the first token.
 void BatchEngine::BeginDecoding(absl::Time now, std::vector<EngineEvent>& events) {
   for (; decoding_ < running_.size() && running_[decoding_].prefill_left == 0; ++decoding_) {
     Held& held = running_[decoding_];
-    if (held.made == 0) {
+    if (held.generated == 0) {
       held.first_token = now;
       events.push_back(
           {.kind = EngineEvent::Kind::kFirstToken, .id = held.id, .at = now, .first_token = now});
@@ -86,7 +86,7 @@ void BatchEngine::BeginDecoding(absl::Time now, std::vector<EngineEvent>& events
     } else {
       totals_.inter_token_seconds.Add(absl::ToDoubleSeconds(now - held.last_token));
     }
-    held.made_before = steps_ - held.made - 1;
+    held.step_offset = steps_ - held.generated - 1;
     ++kv_tokens_;
     ++totals_.generation_tokens;
     next_finish_ = std::min(next_finish_, FinishStep(held));
@@ -99,7 +99,7 @@ void BatchEngine::RemoveRunning(size_t place) {
   running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(place));
 }
 
-void BatchEngine::TakeServed(absl::Time now, std::vector<EngineEvent>& events) {
+void BatchEngine::RemoveServed(absl::Time now, std::vector<EngineEvent>& events) {
   next_finish_ = std::numeric_limits<int64_t>::max();
   size_t stays = 0;
   for (size_t place = 0; place < decoding_; ++place) {
@@ -124,15 +124,15 @@ void BatchEngine::TakeServed(absl::Time now, std::vector<EngineEvent>& events) {
   decoding_ = stays;
 }
 
-// The next step needs room for a token of each. If there is none, the newest request returns to the
-// head of the queue, and its prompt and answer so far are computed again.
+// The next step needs room for one token per request. If there is none, the newest request returns
+// to the head of the queue, and its prompt and answer so far are computed again.
 void BatchEngine::Preempt(absl::Time now) {
   while (running_.size() > 1 &&
          kv_tokens_ + static_cast<int64_t>(running_.size()) > options_.kv_cache_tokens) {
     const size_t last = running_.size() - 1;
     Held held = running_[last];
     if (IsDecoding(last)) {
-      held.made = steps_ - held.made_before;
+      held.generated = steps_ - held.step_offset;
       held.last_token = now;
     }
     RemoveRunning(last);
@@ -141,7 +141,7 @@ void BatchEngine::Preempt(absl::Time now) {
   }
 }
 
-// Computes as much of its prompt as the budget has; returns what is left of the budget.
+// Computes as much of the prompt as the budget allows. Returns the remaining budget.
 int64_t BatchEngine::Prefill(Held& held, int64_t budget) const {
   const int64_t tokens = std::min(held.prefill_left, budget);
   held.prefill_left -= tokens;
@@ -151,7 +151,7 @@ int64_t BatchEngine::Prefill(Held& held, int64_t budget) const {
 bool BatchEngine::AdmitNext(absl::Time now) {
   if (waiting_.empty() || static_cast<int>(running_.size()) >= options_.max_num_seqs) return false;
   Held& next = waiting_.front();
-  const int64_t tokens = next.request.prompt_tokens + next.made;
+  const int64_t tokens = next.request.prompt_tokens + next.generated;
   const auto others = static_cast<int64_t>(running_.size());
   if (kv_tokens_ + tokens + others + 1 > options_.kv_cache_tokens && others > 0) return false;
   next.prefill_left = tokens;

@@ -1,8 +1,8 @@
-// How an inference engine serves requests: a queue, a batch, and steps that each give every request
-// of the batch its next token, as vLLM's scheduler does.
+// Continuous batching, like vLLM's scheduler: a queue, a batch, and steps that each generate the
+// next token of every request of the batch.
 //
-// The simulated engine, the demo and the closed loop of src/simulate all run this model. A step
-// costs the same work however long its requests are, so hours of simulated time take a second.
+// The simulated engine, the demo and the closed loop of src/simulate all use this model. The time
+// to simulate a step does not depend on the lengths of its requests, so hours take a second.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,20 @@
 namespace gpuscaler {
 
 struct BatchEngineOptions {
-  int max_num_seqs = 256;  // requests in the batch, at most
+  int max_num_seqs = 256;  // most requests in the batch
   int64_t kv_cache_tokens = 400'000;
   StepCost step = StepCost::Between(60, 20, 256);
-  // Requests and cache are shown as of the last step, as vLLM shows them: after all were aborted no
-  // step follows, and the numbers stay (vLLM #22545).
+  // Gauges are those of the last step, as in vLLM: after an abort of all requests no step follows,
+  // and the values stay (vLLM #22545).
   bool freeze_gauges = false;
 };
 
 struct EngineRequest {
   int64_t prompt_tokens = 1;
-  int64_t max_tokens = 16;  // all of which it makes
+  int64_t max_tokens = 16;  // always generated in full
 };
 
-// A request got its first token, or its last one. A request of one token has both events.
+// A request generated its first or its last token. A request of one token has both events.
 struct EngineEvent {
   enum class Kind { kFirstToken, kServed };
   Kind kind;
@@ -45,7 +45,7 @@ struct EngineGauges {
   double kv_cache_usage_ratio = 0;  // 0-1
 };
 
-// Since the engine began. Only its tokens and its wait are counted of an aborted request.
+// Totals since the engine began. An aborted request counts with its tokens and its wait only.
 struct EngineTotals {
   int64_t served = 0;
   int64_t aborted = 0;
@@ -60,24 +60,25 @@ struct EngineTotals {
   BucketCounts answer_tokens = BucketCounts::OfAnswers();  // served requests only
 };
 
-// The caller's time must never go back. Not thread-safe.
+// `now` must never decrease between calls. Not thread-safe.
 class BatchEngine {
  public:
   explicit BatchEngine(const BatchEngineOptions& options) : options_(options) {}
 
-  // Joins the queue; its id. INVALID_ARGUMENT: more tokens than the KV cache has.
+  // Adds a request to the queue and returns its id. Returns INVALID_ARGUMENT if it has more tokens
+  // than the KV cache.
   absl::StatusOr<int64_t> Submit(const EngineRequest& request, absl::Time now);
 
-  // Leaves queue or batch at once. Does nothing if the request is in neither.
+  // Removes the request from queue or batch. Does nothing if it is in neither.
   void Abort(int64_t id);
 
-  // Makes the steps that end by `now`. Returns what happens in them, in order.
+  // Makes the steps that end by `now`. Returns their events, in order.
   std::vector<EngineEvent> Advance(absl::Time now);
 
-  // When the current step ends; infinite while there is nothing to do.
+  // Returns the end of the current step, or InfiniteFuture() if the engine is idle.
   absl::Time StepEnds() const { return step_ends_; }
 
-  EngineGauges Gauges() const { return options_.freeze_gauges ? shown_ : Now(); }
+  EngineGauges Gauges() const { return options_.freeze_gauges ? last_gauges_ : CurrentGauges(); }
   int64_t held() const { return static_cast<int64_t>(waiting_.size() + running_.size()); }
   const EngineTotals& totals() const { return totals_; }
 
@@ -87,20 +88,20 @@ class BatchEngine {
     EngineRequest request;
     absl::Time arrived;
     absl::Time first_token;
-    absl::Time last_token;     // while it is not decoding
-    int64_t made = 0;          // tokens, while it is not decoding
-    int64_t made_before = 0;   // while it decodes: steps_ less its tokens
+    absl::Time last_token;     // if it is not decoding
+    int64_t generated = 0;     // tokens, if it is not decoding
+    int64_t step_offset = 0;   // if it decodes: steps_ minus its tokens
     int64_t prefill_left = 0;  // tokens
     bool begun = false;        // was in the batch before
   };
 
   bool IsDecoding(size_t place) const { return place < decoding_; }
-  int64_t TokensOf(size_t place) const;  // place: in running_; tokens in the KV cache
-  int64_t FinishStep(const Held& held) const { return held.made_before + held.request.max_tokens; }
-  EngineGauges Now() const;
+  int64_t TokensOf(size_t place) const;  // tokens in the KV cache; place: index in running_
+  int64_t FinishStep(const Held& held) const { return held.step_offset + held.request.max_tokens; }
+  EngineGauges CurrentGauges() const;
   void EndStep(absl::Time now, std::vector<EngineEvent>& events);
   void BeginDecoding(absl::Time now, std::vector<EngineEvent>& events);
-  void TakeServed(absl::Time now, std::vector<EngineEvent>& events);
+  void RemoveServed(absl::Time now, std::vector<EngineEvent>& events);
   void RemoveRunning(size_t place);
   void Preempt(absl::Time now);
   int64_t Prefill(Held& held, int64_t budget) const;
@@ -109,17 +110,17 @@ class BatchEngine {
 
   const BatchEngineOptions options_;
   int64_t next_id_ = 1;
-  std::deque<Held> waiting_;  // the next one first
-  // In order of admission. Prompts are computed in that order too, so the first `decoding_` make
-  // tokens and the others still wait for their prompts.
+  std::deque<Held> waiting_;  // next one first
+  // In order of admission. Prompts are computed in that order, so the first `decoding_` generate
+  // tokens and the others wait for their prompts.
   std::vector<Held> running_;
   size_t decoding_ = 0;
   int64_t kv_tokens_ = 0;  // running requests only
   int64_t steps_ = 0;
-  int64_t next_finish_ = 0;  // no decoding request has its last token before this step
+  int64_t next_finish_ = 0;  // no decoding request generates its last token before this step
   absl::Time step_ends_ = absl::InfiniteFuture();
   absl::Duration step_time_;
-  EngineGauges shown_;  // as of the last step's end
+  EngineGauges last_gauges_;  // at the end of the last step
   EngineTotals totals_;
 };
 

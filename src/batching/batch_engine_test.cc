@@ -11,7 +11,7 @@ using testing::DoubleNear;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// A batch of 4, 10 tokens a second for one alone, 5 for each of four.
+// A batch of 4 with 10 tokens per second for a single request, and 5 for each of four.
 constexpr BatchEngineOptions kSmall = {
     .max_num_seqs = 4, .kv_cache_tokens = 10'000, .step = StepCost::Between(10, 5, 4)};
 
@@ -22,7 +22,7 @@ class BatchEngineTest : public testing::Test {
     EXPECT_TRUE(id.ok()) << id.status();
     return id.value_or(0);
   }
-  // The requests that are served meanwhile.
+  // Advances the clock. Returns the requests served meanwhile.
   std::vector<int64_t> After(BatchEngine& engine, absl::Duration passed) {
     clock_.Advance(passed);
     std::vector<int64_t> served;
@@ -35,7 +35,7 @@ class BatchEngineTest : public testing::Test {
   FakeClock clock_;
 };
 
-TEST_F(BatchEngineTest, RequestThatIsAloneIsServedAtFullSpeed) {
+TEST_F(BatchEngineTest, ASingleRequestIsServedAtFullSpeed) {
   BatchEngine engine(kSmall);
   const int64_t id = Submit(engine);
   EXPECT_THAT(After(engine, absl::Milliseconds(999)), IsEmpty());
@@ -59,7 +59,7 @@ TEST_F(BatchEngineTest, FullBatchIsSlowerForEachAndFasterForAll) {
   EXPECT_EQ(engine.totals().served, 5) << "10 tokens each, 5 a second each";
 }
 
-TEST_F(BatchEngineTest, WhatDoesNotFitTheBatchWaitsItsTurn) {
+TEST_F(BatchEngineTest, RequestsBeyondTheBatchWait) {
   BatchEngine engine(kSmall);
   std::vector<int64_t> ids;
   for (int i = 0; i < 6; ++i) ids.push_back(Submit(engine));
@@ -72,7 +72,7 @@ TEST_F(BatchEngineTest, WhatDoesNotFitTheBatchWaitsItsTurn) {
   EXPECT_GT(engine.totals().queue_seconds.sum(), 3) << "two waited for a batch of about 2 s";
 }
 
-TEST_F(BatchEngineTest, LongPromptIsReadInPieces) {
+TEST_F(BatchEngineTest, LongPromptIsComputedInChunks) {
   BatchEngine engine(kSmall);
   Submit(engine, 1, 2 * 2048 + 1);
   After(engine, absl::Milliseconds(299));
@@ -104,7 +104,7 @@ TEST_F(BatchEngineTest, StepTakesLongerForRequestsCacheAndPrompts) {
   EXPECT_NEAR(absl::ToDoubleMilliseconds(engine.StepEnds() - clock_.Now()), 100 + 10 + 10.1, 1e-6);
 }
 
-TEST_F(BatchEngineTest, CacheHoldsPromptAndWhatWasMade) {
+TEST_F(BatchEngineTest, CacheHoldsPromptAndGeneratedTokens) {
   BatchEngine engine(kSmall);
   Submit(engine, 10, 1000);
   EXPECT_DOUBLE_EQ(engine.Gauges().kv_cache_usage_ratio, 0.1);
@@ -114,7 +114,7 @@ TEST_F(BatchEngineTest, CacheHoldsPromptAndWhatWasMade) {
   EXPECT_EQ(engine.Gauges().kv_cache_usage_ratio, 0);
 }
 
-TEST_F(BatchEngineTest, FullCacheSendsTheNewestBackAndServesItLater) {
+TEST_F(BatchEngineTest, FullCachePreemptsTheNewestAndServesItLater) {
   BatchEngineOptions options = kSmall;
   options.kv_cache_tokens = 250;
   BatchEngine engine(options);
@@ -127,7 +127,7 @@ TEST_F(BatchEngineTest, FullCacheSendsTheNewestBackAndServesItLater) {
   EXPECT_EQ(engine.Gauges().kv_cache_usage_ratio, 0);
 }
 
-TEST_F(BatchEngineTest, RequestThatCannotEverFitIsRefused) {
+TEST_F(BatchEngineTest, RequestTooLargeForTheCacheIsRefused) {
   BatchEngine engine(kSmall);
   const auto id = engine.Submit({9'000, 1'001}, clock_.Now());
   EXPECT_EQ(id.status().code(), absl::StatusCode::kInvalidArgument);
@@ -169,7 +169,7 @@ TEST_F(BatchEngineTest, FrozenGaugesStayAfterAMassAbortUntilTheNextStep) {
   EXPECT_EQ(engine.Gauges().waiting, 0);
 }
 
-TEST_F(BatchEngineTest, IsBusyWhileItMakesSteps) {
+TEST_F(BatchEngineTest, BusyTimeIsTheTimeInSteps) {
   BatchEngine engine(kSmall);
   Submit(engine);
   After(engine, absl::Seconds(5));

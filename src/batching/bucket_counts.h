@@ -11,17 +11,17 @@ class BucketCounts {
  public:
   explicit BucketCounts(std::vector<double> bounds);  // ascending, without infinity
 
-  // With the bounds that vLLM has for what a request takes, and for the time between two tokens
-  // [vllm/v1/metrics/loggers.py]. Seconds.
+  // Return counts with vLLM's bounds for times of requests and for the time between two tokens, in
+  // seconds [vllm/v1/metrics/loggers.py].
   static BucketCounts OfRequests();
   static BucketCounts OfTokens();
-  // With the bounds that it has for the tokens of an answer, of a context of 8,192.
+  // Returns counts with vLLM's bounds for the tokens of an answer, at a context of 8,192.
   static BucketCounts OfAnswers();
 
   void Add(double value, int64_t times = 1);
 
   const std::vector<double>& bounds() const { return bounds_; }
-  // Counts of values up to each bound and above the bound before it; the last is above all bounds.
+  // Counts of values up to each bound and above the previous one; the last is above all bounds.
   const std::vector<int64_t>& counts() const { return counts_; }
   double sum() const { return sum_; }
   int64_t count() const { return count_; }

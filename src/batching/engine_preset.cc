@@ -8,7 +8,7 @@ namespace {
 constexpr double kMilliseconds = 1e-3, kMicroseconds = 1e-6, kNanoseconds = 1e-9;
 
 // The batch of an 8B model on one H100-class GPU.
-BatchEngineOptions Of8b() {
+BatchEngineOptions BatchOf8b() {
   return {.max_num_seqs = 256,
           .kv_cache_tokens = 450'000,
           .step = {.base = 7 * kMilliseconds,
@@ -33,25 +33,25 @@ std::span<const EnginePreset> EnginePresets() {
       // The goals bind, at 90 in flight: 35 % of the batch limit, 24 % of the KV cache.
       {.name = "8b",
        .help = "An 8B model on one H100-class GPU, chat",
-       .batch = Of8b(),
+       .batch = BatchOf8b(),
        .request = {.prompt_tokens = 1000, .max_tokens = 300},
        .goals = {absl::Seconds(1), absl::Milliseconds(30)},
        .requests_per_second = 13},
       // Prompts take half of the time, and wait for the token budget at a batch of 20.
       {.name = "8b-long-prompts",
        .help = "The same model with prompts of 8,000 tokens",
-       .batch = Of8b(),
+       .batch = BatchOf8b(),
        .request = {.prompt_tokens = 8000, .max_tokens = 300},
        .goals = {absl::Seconds(4), absl::Milliseconds(120)},
        .requests_per_second = 2.3},
-      // Answers of minutes: the KV cache binds, at 59 in flight, and load changes slowly.
+      // Answers take minutes: the KV cache binds, at 59 in flight, and load changes slowly.
       {.name = "8b-long-answers",
        .help = "The same model with answers of 8,000 tokens",
-       .batch = Of8b(),
+       .batch = BatchOf8b(),
        .request = {.prompt_tokens = 1000, .max_tokens = 8000},
        .goals = {absl::Seconds(2), absl::Milliseconds(40)},
        .requests_per_second = 0.31},
-      // Qwen3-32B on two H100, as llm-d measured it: 1.4 to 1.5 requests a second for each replica
+      // Qwen3-32B on two H100, as measured by llm-d: 1.4 to 1.5 requests per second per replica
       // [llm-d guides/workload-autoscaling/slo-aware/benchmark-templates/BENCHMARK.md].
       {.name = "llm-d",
        .help = "A 32B model on two H100-class GPUs, as in llm-d's published episode",

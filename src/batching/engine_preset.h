@@ -1,4 +1,4 @@
-// Engines with known step times, and the requests and latency goals to try them with.
+// Engines with known step times, each with requests and latency goals to test them.
 #pragma once
 
 #include <span>
@@ -21,13 +21,13 @@ struct EnginePreset {
   BatchEngineOptions batch;
   EngineRequest request;  // mean lengths
   LatencyGoals goals;
-  // The rate that one engine sustains with 99 % of the requests within the goals: a load of one.
+  // The rate that one engine sustains with 99 % of the requests within the goals: a load of 1.
   double requests_per_second = 0;
 };
 
 std::span<const EnginePreset> EnginePresets();
 
-// Null: no preset of that name.
+// Returns nullptr if there is no preset of that name.
 const EnginePreset* EnginePresetNamed(absl::string_view name);
 
 }  // namespace gpuscaler

@@ -7,7 +7,7 @@
 namespace gpuscaler {
 namespace {
 
-// The share of requests within the goals over an hour of Poisson arrivals, in percent.
+// Returns the percentage of requests within the goals over an hour of Poisson arrivals.
 double SloPercent(const EnginePreset& preset, double requests_per_second) {
   BatchEngine engine(preset.batch);
   std::mt19937_64 random(1);
@@ -31,9 +31,9 @@ double SloPercent(const EnginePreset& preset, double requests_per_second) {
   return 100.0 * within / served;
 }
 
-// llm-d's is measured in a pool, where a router evens out its bursts: alone it sustains a tenth
+// llm-d measured its engine in a pool, where a router smooths bursts: alone it sustains a tenth
 // less.
-TEST(EnginePreset, SustainsItsRateWithinItsGoalsAndNoTenthMore) {
+TEST(EnginePreset, SustainsItsRateButNotATenthMore) {
   for (const EnginePreset& preset : EnginePresets()) {
     EXPECT_GT(SloPercent(preset, 0.9 * preset.requests_per_second), 98.9) << preset.name;
     EXPECT_LT(SloPercent(preset, 1.1 * preset.requests_per_second), 95) << preset.name;

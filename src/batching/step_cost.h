@@ -1,5 +1,5 @@
-// How long one step of continuous batching takes. A step gives every request of the batch one
-// token.
+// The time of one step of continuous batching. A step generates one token of every request in the
+// batch.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace gpuscaler {
 
-// Seconds. The weights are read once a step (`base`), however many requests share it; each request
-// adds its sampling, each token of its KV cache is read, and prompts are computed in the same step.
+// In seconds. A step reads the weights once (`base`) for all requests. Each request adds its
+// sampling, each token of its KV cache is read, and prompts are computed in the same step.
 struct StepCost {
   double base = 0;
   double per_request = 0;
@@ -22,7 +22,7 @@ struct StepCost {
                          per_prefill_token * static_cast<double>(prefill_tokens));
   }
 
-  // Each step takes 1/speed of its time.
+  // Returns the cost with each step taking 1/speed of its time.
   StepCost Faster(double speed) const {
     return {.base = base / speed,
             .per_request = per_request / speed,
@@ -30,8 +30,8 @@ struct StepCost {
             .per_prefill_token = per_prefill_token / speed};
   }
 
-  // The straight line through the token rate of a request alone in the batch and of each request in
-  // a full one.
+  // Returns the line through the token rates of a request alone and of each request in a full
+  // batch.
   static constexpr StepCost Between(double tokens_per_second, double full_batch_tokens_per_second,
                                     int max_num_seqs) {
     const double alone = 1 / tokens_per_second;

@@ -18,39 +18,39 @@ namespace {
 // Windows of arrivals, in bins of `kDemandBin`.
 constexpr size_t kShortestWindow = 2;
 constexpr size_t kLongestWindow = 30;
-// More arrivals than these need no longer window: their rate is known to 6 %.
+// With more arrivals than this a longer window adds nothing: their rate is known to 6 %.
 constexpr double kEnoughArrivals = 250;
-// How many standard deviations contradict a constant rate. With 2.5 the replicas of a constant load
-// change twice as often in simulation.
-constexpr double kContradiction = 3;
+// A rate is rejected as not constant if it is off by more standard deviations. With 2.5 the
+// replicas of a constant load change twice as often in simulation.
+constexpr double kMostDeviations = 3;
 
 constexpr double kFewestAnswers = 10;
-// Answers are compared in parts of so many.
-constexpr double kComparedAtOnce = 50;
+// Answers are compared in batches of this size.
+constexpr double kComparedAnswersAtOnce = 50;
 
-// All engines together: a fit over less follows single answers.
+// Seconds of all engines together. A fit over less follows single answers.
 constexpr double kShortestService = 60;
 
-// After this time without a reading an engine goes on as before, as one replica at most.
+// An engine without a reading for longer keeps its last rate, as one replica at most.
 constexpr absl::Duration kUnreadableAfter = absl::Seconds(15);
 
-// In which replicas beyond those that arrivals fill work the backlog off. With 120 a queue that a
-// step left keeps requests late for longer, at the same GPU-hours.
+// The backlog is planned to be served in this time by additional replicas. With 120 the queue left
+// by a load step keeps requests late for longer, at the same GPU-hours.
 constexpr double kBacklogSeconds = 60;
-constexpr double kMostBacklog = 0.5;  // a share of the replicas that arrivals fill
+constexpr double kMostBacklog = 0.5;  // share of the replicas for arrivals
 
 constexpr char kCapacityUnknown[] = "capacity unknown: set maxConcurrency or tpotSloMs";
 
-// Arrivals in each `kDemandBin` back from `end`, the newest first.
+// Returns the arrivals in each `kDemandBin` before `end`, newest first.
 std::vector<double> ArrivalsBackFrom(absl::Time end, const EngineDemand& demand) {
   std::vector<double> arrivals(kLongestWindow, 0.0);
   for (const RequestBin& bin : demand.bins) {
-    // The newest bin is not over: what it has arrived until the newest reading.
+    // The newest bin is not complete: it ends at the newest reading.
     const absl::Time until = std::min(bin.begin + kDemandBin, demand.newest_at);
     const absl::Duration length = std::max(until - bin.begin, absl::Milliseconds(1));
-    const absl::Duration age = end - bin.begin;  // since its oldest instant
+    const absl::Duration age = end - bin.begin;  // since the bin began
     if (age <= absl::ZeroDuration()) continue;
-    // A bin overlaps with two windows at most.
+    // A bin overlaps two windows at most.
     const int64_t oldest = (age - absl::Nanoseconds(1)) / kDemandBin;
     for (const int64_t place : {oldest, oldest - 1}) {
       if (place < 0 || place >= static_cast<int64_t>(kLongestWindow)) continue;
@@ -64,13 +64,13 @@ std::vector<double> ArrivalsBackFrom(absl::Time end, const EngineDemand& demand)
   return arrivals;
 }
 
-// One engine's arrivals, as far back as they are known.
+// The arrivals of one engine, as far back as its readings reach.
 struct Arrivals {
   const DemandEngine* engine;
-  std::vector<double> up_to;  // in so many bins back from its newest reading
-  absl::Duration known;       // how far back; infinite: nothing arrived before
+  std::vector<double> up_to;  // in the newest i + 1 bins before its newest reading
+  absl::Duration known;       // readings reach this far back; infinite: nothing arrived before
 
-  // A second, in the newest `bins`.
+  // Returns arrivals per second in the newest `bins`.
   double Rate(size_t bins) const {
     const absl::Duration covered = std::min(static_cast<int64_t>(bins) * kDemandBin, known);
     return up_to[bins - 1] / absl::ToDoubleSeconds(covered);
@@ -80,8 +80,8 @@ struct Arrivals {
 std::optional<Arrivals> ArrivalsOf(const DemandEngine& engine, absl::Time now) {
   if (engine.sums == nullptr) return std::nullopt;
   const EngineDemand& sums = *engine.sums;
-  if (sums.first_at == absl::InfinitePast()) return std::nullopt;  // its arrivals are not kept
-  // An engine that cannot be read now goes on as before. One that has left does not.
+  if (sums.first_at == absl::InfinitePast()) return std::nullopt;  // no arrivals kept
+  // An engine that is unreadable now keeps its rate. One that has left gets no more arrivals.
   const absl::Time end = engine.is_present ? sums.newest_at : now;
   Arrivals arrivals{.engine = &engine, .up_to = ArrivalsBackFrom(end, sums), .known = {}};
   for (size_t i = 1; i < arrivals.up_to.size(); ++i) arrivals.up_to[i] += arrivals.up_to[i - 1];
@@ -91,7 +91,7 @@ std::optional<Arrivals> ArrivalsOf(const DemandEngine& engine, absl::Time now) {
   return arrivals;
 }
 
-// The engines' rates count `of_engines` times.
+// Returns arrivals per second; those of engines, unlike gateways, are multiplied by `of_engines`.
 double RateOf(const std::vector<Arrivals>& all, size_t bins, double of_engines = 1) {
   double rate = 0;
   for (const Arrivals& arrivals : all) {
@@ -100,23 +100,24 @@ double RateOf(const std::vector<Arrivals>& all, size_t bins, double of_engines =
   return rate;
 }
 
-// Returns true if any newest part of the window has a rate of its own. A Poisson arrival within
-// `bins` falls into the newest k with a probability of k / bins (binomial distribution).
-bool IsContradicted(const std::vector<double>& arrived, size_t bins) {
+// Returns true if a newest part of the window has another rate. In a Poisson process an arrival of
+// `bins` falls into the newest k with probability k / bins (binomial distribution).
+bool HasChangePoint(const std::vector<double>& arrived, size_t bins) {
   for (size_t newest = 1; newest < bins; ++newest) {
     const double share = static_cast<double>(newest) / static_cast<double>(bins);
     const double expected = share * arrived[bins];
     const double variance = std::max(1.0, expected * (1 - share));
     const double difference = arrived[newest] - expected;
-    if (difference * difference > kContradiction * kContradiction * variance) return true;
+    if (difference * difference > kMostDeviations * kMostDeviations * variance) return true;
   }
   return false;
 }
 
-// The longest window with one rate, found as change points are by ADWIN (Bifet and Gavalda, 2007):
-// long while the load is constant, so that chance moves no replica, and short after a step.
+// Returns the longest window with a constant rate, by change point detection like ADWIN (Bifet and
+// Gavalda, 2007). It is long while the load is constant, so that noise changes no replica, and
+// short after a step.
 size_t WindowOf(const std::vector<Arrivals>& all) {
-  std::vector<double> arrived = {0};  // in so many bins
+  std::vector<double> arrived = {0};  // in the newest i bins
   while (arrived.size() <= kShortestWindow ||
          (arrived.size() <= kLongestWindow && arrived.back() < kEnoughArrivals)) {
     const size_t bins = arrived.size();
@@ -124,7 +125,7 @@ size_t WindowOf(const std::vector<Arrivals>& all) {
                       static_cast<double>(bins));
   }
   size_t window = arrived.size() - 1;
-  while (window > kShortestWindow && IsContradicted(arrived, window)) --window;
+  while (window > kShortestWindow && HasChangePoint(arrived, window)) --window;
   return window;
 }
 
@@ -133,7 +134,7 @@ void AddAnswers(RequestBin& sum, const RequestBin& bin) {
   sum.answer_tokens += bin.answer_tokens;
 }
 
-// If answers became shorter or longer, the newest alone.
+// Returns the newest answers. If answers became shorter or longer, older ones are left out.
 RequestBin NewestAnswers(std::span<const DemandEngine> engines, absl::Time now) {
   std::map<absl::Time, RequestBin, std::greater<>> bins;  // newest first
   for (const DemandEngine& engine : engines) {
@@ -141,12 +142,12 @@ RequestBin NewestAnswers(std::span<const DemandEngine> engines, absl::Time now) 
     for (const RequestBin& bin : engine.sums->bins) AddAnswers(bins[bin.begin], bin);
   }
   RequestBin newest;
-  RequestBin older;  // the next ones, until they are enough to compare
+  RequestBin older;  // the next ones, until there are enough to compare
   for (const auto& [begin, bin] : bins) {
     if (now - begin > kAnswersWindow && newest.answers + older.answers >= kEnoughAnswers) break;
     AddAnswers(older, bin);
-    if (older.answers < kComparedAtOnce) continue;
-    if (AreOfOtherLength(newest, older)) {
+    if (older.answers < kComparedAnswersAtOnce) continue;
+    if (DifferInLength(newest, older)) {
       older = {};
       break;
     }
@@ -161,16 +162,17 @@ std::optional<double> TokensPerAnswer(const RequestBin& answered) {
   return answered.answer_tokens / answered.answers;
 }
 
-// The present ones first, then those that were read last.
-bool ShowsNewerRequests(const DemandEngine& engine, const DemandEngine& other) {
+// Orders present engines first, then by newest reading.
+bool IsNewer(const DemandEngine& engine, const DemandEngine& other) {
   if (engine.is_present || other.is_present) return engine.is_present && !other.is_present;
   return engine.sums->newest_at > other.sums->newest_at;
 }
 
-// The batches of an engine that left count as former ones if its requests were of another kind:
-// than those of the present engines or, if none is present, of the engines that left after it.
+// Adds up the batches of engines. The batches of an engine that left count as former ones if its
+// requests were of another kind than those of the present engines. If none is present, the engines
+// that left later are the reference.
 ServiceSums ServiceOfGroup(std::vector<DemandEngine> engines) {
-  std::ranges::stable_sort(engines, ShowsNewerRequests);
+  std::ranges::stable_sort(engines, IsNewer);
   const bool has_left = !engines.empty() && !engines.back().is_present;
   ServiceSums sums, former;
   RequestBin answers;
@@ -178,17 +180,18 @@ ServiceSums ServiceOfGroup(std::vector<DemandEngine> engines) {
     const ServiceSums& own = engine.sums->service;
     RequestBin its_answers;
     if (has_left) its_answers = NewestAnswers({&engine, 1}, engine.sums->newest_at);
-    // The cache of requests that have just begun is smaller.
-    const bool are_enough = std::min(its_answers.answers, answers.answers) >= kComparedAtOnce;
+    // Requests that have just begun occupy less cache.
+    const bool are_enough =
+        std::min(its_answers.answers, answers.answers) >= kComparedAnswersAtOnce;
     const bool is_former = !engine.is_present && sums.seconds >= kShortestService && are_enough &&
-                           (AreOfOtherCache(own, sums) || AreOfOtherLength(its_answers, answers));
+                           (DifferInCache(own, sums) || DifferInLength(its_answers, answers));
     (is_former ? former : sums) += own;
     if (!is_former) AddAnswers(answers, its_answers);
   }
   return WithFormerBatches(former, sums);
 }
 
-// Grouped by GPU model; the newest template alone where that showed enough.
+// Returns the sums by GPU model. Only the newest template counts if it has enough of them.
 std::map<std::string, ServiceSums> ServiceOf(std::span<const DemandEngine> engines) {
   std::map<std::string, std::vector<DemandEngine>> groups;
   for (const DemandEngine& engine : engines) {
@@ -205,7 +208,7 @@ std::map<std::string, ServiceSums> ServiceOf(std::span<const DemandEngine> engin
   return service;
 }
 
-// No request is in flight.
+// Returns true if no request is in flight.
 bool IsIdle(std::span<const DemandEngine> engines) {
   return std::ranges::none_of(engines, [](const DemandEngine& engine) {
     return engine.is_present && !engine.is_frozen && engine.sums != nullptr &&
@@ -213,7 +216,8 @@ bool IsIdle(std::span<const DemandEngine> engines) {
   });
 }
 
-// The limit of the present engines of the newest template. If they have none, any engine's.
+// Returns the smallest limit of present engines of the newest template. If they have none, returns
+// the smallest of all engines.
 std::optional<double> SmallestLimit(std::span<const DemandEngine> engines,
                                     const std::string& gpu_model) {
   std::optional<double> newest;
@@ -234,7 +238,7 @@ std::optional<double> AnyLimit(std::span<const DemandEngine> engines) {
   return std::nullopt;
 }
 
-// A GPU model without a known capacity has that of another one.
+// Returns the capacity of the GPU model, or another model's if its own is unknown.
 const ReplicaCapacity& CapacityFor(const std::string& gpu_model,
                                    const std::vector<ReplicaCapacity>& capacities) {
   const auto own = std::ranges::find(capacities, gpu_model, &ReplicaCapacity::gpu_model);
@@ -243,8 +247,8 @@ const ReplicaCapacity& CapacityFor(const std::string& gpu_model,
 
 bool IsPresentEngine(const DemandEngine& engine) { return engine.is_present && !engine.is_gateway; }
 
-// A gateway holds requests, and no engine is present to serve them.
-bool HoldsForNone(std::span<const DemandEngine> engines) {
+// Returns true if a gateway holds requests and no engine is present to serve them.
+bool HoldsWithoutEngines(std::span<const DemandEngine> engines) {
   return std::ranges::none_of(engines, IsPresentEngine) &&
          std::ranges::any_of(engines, [](const DemandEngine& engine) {
            return engine.is_gateway && engine.is_present && engine.sums != nullptr &&
@@ -266,7 +270,7 @@ Demand DemandOfArrivals(std::span<const DemandEngine> engines,
   }
   const int64_t present = std::ranges::count_if(
       known, [](const Arrivals& arrivals) { return IsPresentEngine(*arrivals.engine); });
-  if (known.empty() || (present == 0 && !HoldsForNone(engines))) {
+  if (known.empty() || (present == 0 && !HoldsWithoutEngines(engines))) {
     demand.unknown_because = "arrivals are not known yet";
     return demand;
   }
@@ -277,13 +281,13 @@ Demand DemandOfArrivals(std::span<const DemandEngine> engines,
   demand.engines = static_cast<int>(present + unknown);
   const size_t window = WindowOf(known);
   demand.window = static_cast<int64_t>(window) * kDemandBin;
-  // An engine that was never read has as many as the others on average.
+  // An engine that was never read is assumed to have the mean rate of the others.
   const double with_unknown =
       present == 0 ? 1 : static_cast<double>(present + unknown) / static_cast<double>(present);
   demand.arrivals_per_second = std::max(0.0, RateOf(known, window, with_unknown));
 
   if (IsIdle(engines) && demand.arrivals_per_second == 0) {
-    demand.replicas = 0;  // whatever a replica serves
+    demand.replicas = 0;  // at any capacity
     return demand;
   }
   const std::optional<double> tokens = TokensPerAnswer(NewestAnswers(engines, now));
@@ -308,7 +312,7 @@ Demand DemandOfArrivals(std::span<const DemandEngine> engines,
   }
 
   double replicas = 0;
-  double full = 0;  // engines that their requests in flight fill
+  double full = 0;  // engines that requests in flight fill
   for (const Arrivals& arrivals : known) {
     const DemandEngine& engine = *arrivals.engine;
     const EngineDemand& sums = *engine.sums;
@@ -318,7 +322,7 @@ Demand DemandOfArrivals(std::span<const DemandEngine> engines,
     replicas +=
         (engine.is_gateway ? 1 : with_unknown) * (is_unreadable ? std::min(1.0, share) : share);
     if (!engine.is_present || engine.is_frozen || is_unreadable) continue;
-    // Requests above the batch at which it keeps its service level wait in all but name.
+    // Requests above the batch that keeps the service level count as waiting.
     const double above = engine.is_gateway ? 0 : std::max(0.0, sums.running - capacity.batch);
     demand.backlog += (sums.waiting + above) / (capacity.requests_per_second * kBacklogSeconds);
     if (engine.is_gateway) continue;
@@ -326,7 +330,7 @@ Demand DemandOfArrivals(std::span<const DemandEngine> engines,
   }
   replicas = std::max(0.0, replicas);
   demand.backlog = std::min(demand.backlog, kMostBacklog * replicas);
-  // Long answers go on after their requests have left the window.
+  // Long answers continue after their requests have left the window.
   demand.replicas = std::max(replicas + demand.backlog, full);
   return demand;
 }
@@ -336,7 +340,7 @@ Demand DemandOfArrivals(std::span<const DemandEngine> engines,
 Demand DemandOf(std::span<const DemandEngine> engines, std::optional<absl::Duration> tpot_slo,
                 absl::Time now) {
   Demand demand = DemandOfArrivals(engines, tpot_slo, now);
-  if (HoldsForNone(engines)) demand.replicas = std::max(1.0, demand.replicas.value_or(1));
+  if (HoldsWithoutEngines(engines)) demand.replicas = std::max(1.0, demand.replicas.value_or(1));
   return demand;
 }
 

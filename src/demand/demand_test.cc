@@ -17,7 +17,7 @@ using testing::HasSubstr;
 using testing::Le;
 using testing::Optional;
 
-// Requests per second that one replica is planned for where its batch limit binds.
+// Returns the requests per second planned for one replica if its batch limit binds.
 double Capacity(const ServiceModel& model) {
   return model.PlannedRequestsPerSecond(0.95 * static_cast<double>(model.limit));
 }
@@ -30,7 +30,7 @@ auto About(double value, double share = 0.1) {
   return Optional(AllOf(Ge(value * (1 - share)), Le(value * (1 + share))));
 }
 
-TEST(Demand, IsArrivalsOverWhatOneReplicaServes) {
+TEST(Demand, IsArrivalsDividedByCapacity) {
   const ServiceModel model;
   for (const double load : {0.8, 2.5, 8.3}) {
     SimulatedService service(model, static_cast<int>(load) + 1);
@@ -43,7 +43,7 @@ TEST(Demand, IsArrivalsOverWhatOneReplicaServes) {
   }
 }
 
-TEST(Demand, HoldsStillUnderAConstantLoad) {
+TEST(Demand, IsSteadyUnderAConstantLoad) {
   const ServiceModel model;
   SimulatedService service(model, 4);
   service.Run(absl::Minutes(10), 3.3 * Capacity(model));
@@ -76,7 +76,7 @@ TEST(Demand, CountsArrivalsOfSlowAnswersOverALongerWindow) {
   EXPECT_THAT(demand.replicas, About(3, 0.2)) << DemandText(demand);
 }
 
-TEST(Demand, IsBoundByTimePerTokenWhereNoLimitIsKnown) {
+TEST(Demand, IsBoundByTimePerTokenIfTheLimitIsUnknown) {
   ServiceModel model;
   model.base_seconds = 0.0145;
   model.slope_seconds = 0.00015;
@@ -90,7 +90,7 @@ TEST(Demand, IsBoundByTimePerTokenWhereNoLimitIsKnown) {
   EXPECT_THAT(DemandText(demand), HasSubstr("90 % of tpotSloMs"));
 }
 
-TEST(Demand, RequestsAboveTheBatchThatKeepsTheServiceLevelAreBacklog) {
+TEST(Demand, RequestsAboveTheServiceLevelBatchAreBacklog) {
   ServiceModel model;
   model.base_seconds = 0.0145;
   model.slope_seconds = 0.00015;
@@ -119,7 +119,7 @@ TEST(Demand, IsBoundByTheKvCache) {
   EXPECT_THAT(DemandText(demand), HasSubstr("85 % of the KV cache"));
 }
 
-TEST(Demand, WithoutABoundNoNumberIsBetter) {
+TEST(Demand, IsUnknownWithoutABound) {
   const ServiceModel model;
   SimulatedService service(model, 2);
   service.Run(absl::Minutes(10), 1.5 * Capacity(model));
@@ -128,8 +128,8 @@ TEST(Demand, WithoutABoundNoNumberIsBetter) {
   EXPECT_EQ(demand.unknown_because, "capacity unknown: set maxConcurrency or tpotSloMs");
 }
 
-// The pressure of 20 such replicas asked for 2 where 9 are needed.
-TEST(Demand, ReplicasThatAreFarTooManyAreTakenAwayInSteps) {
+// From the pressure of 20 such replicas the HPA computed 2, but 9 are needed.
+TEST(Demand, ExcessReplicasAreRemovedInSteps) {
   const ServiceModel model;
   SimulatedService service(model, 12);
   service.Run(absl::Minutes(10), 4 * Capacity(model));
@@ -139,8 +139,8 @@ TEST(Demand, ReplicasThatAreFarTooManyAreTakenAwayInSteps) {
   EXPECT_THAT(DemandText(demand), HasSubstr("three times the largest batch so far"));
 }
 
-// The mean of five minutes would still be 89 tokens, with which 11 replicas seem needed.
-TEST(Demand, AnswersThatBecameShorterAreSeenWithinAMinute) {
+// The mean of five minutes would still be 89 tokens, which makes 11 replicas seem needed.
+TEST(Demand, ShorterAnswersAreDetectedWithinAMinute) {
   ServiceModel model;
   SimulatedService service(model, 4);
   service.Run(absl::Minutes(30), 3 * Capacity(model));
@@ -152,8 +152,8 @@ TEST(Demand, AnswersThatBecameShorterAreSeenWithinAMinute) {
   EXPECT_THAT(demand.replicas, About(3, 0.25)) << DemandText(demand);
 }
 
-// Prompts of short answers are most of the work: the time per token rises faster with the batch.
-TEST(Demand, RequestsOfAnotherKindAreNoProofOfACapacityThatTheyNeverReached) {
+// Prefill is most of the work for short answers: the time per token rises faster with the batch.
+TEST(Demand, RequestsOfAnotherKindAreNoEvidenceOfCapacity) {
   ServiceModel model;
   SimulatedService service(model, 4);
   service.Run(absl::Minutes(30), 3 * Capacity(model));
@@ -172,7 +172,7 @@ TEST(Demand, RequestsOfAnotherKindAreNoProofOfACapacityThatTheyNeverReached) {
 
 constexpr absl::Duration kTpotSlo = absl::Milliseconds(100);
 
-// Requests per second that one replica is planned for where `kTpotSlo` or its limit binds.
+// Returns the requests per second planned for one replica if `kTpotSlo` or its limit binds.
 double CapacityInTime(const ServiceModel& model) {
   const double batch =
       (0.9 * absl::ToDoubleSeconds(kTpotSlo) - model.base_seconds) / model.slope_seconds;
@@ -191,7 +191,7 @@ constexpr ServiceModel kLongPrompts = {.base_seconds = 0.016,
                                        .kv_per_request = 0.0077,
                                        .tokens = 300};
 
-// Eight engines serve `former` for 40 minutes and leave. Then three serve `model`.
+// Eight engines serve `former` for 40 minutes and leave. Then three engines serve `model`.
 class ReplacedEngines {
  public:
   ReplacedEngines(const ServiceModel& former, const ServiceModel& model, double load)
@@ -207,8 +207,8 @@ class ReplacedEngines {
   std::vector<DemandEngine> Engines() { return service_.Engines(256); }
   absl::Time now() const { return service_.now(); }
 
-  Demand OfAll() { return DemandOf(Engines(), kTpotSlo, now()); }
-  Demand OfThePresent() {
+  Demand DemandOfAll() { return DemandOf(Engines(), kTpotSlo, now()); }
+  Demand DemandOfPresent() {
     const std::vector<DemandEngine> engines = Engines();
     return DemandOf(std::span(engines).subspan(kLeft), kTpotSlo, now());
   }
@@ -219,15 +219,15 @@ class ReplacedEngines {
   double requests_per_second_;
 };
 
-TEST(Demand, EnginesThatLeftWithOtherPromptsAreNoProofOfACapacity) {
+TEST(Demand, DepartedEnginesWithOtherPromptsAreNoEvidenceOfCapacity) {
   ReplacedEngines longer(kShortPrompts, kLongPrompts, 2.4);
   ReplacedEngines shorter(kLongPrompts, kShortPrompts, 2.4);
   for (ReplacedEngines* const engines : {&longer, &shorter}) {
     engines->Run(absl::Minutes(7));
     for (int i = 0; i < 10; ++i) {
       engines->Run(absl::Seconds(30));
-      const Demand demand = engines->OfAll();
-      const Demand fresh = engines->OfThePresent();
+      const Demand demand = engines->DemandOfAll();
+      const Demand fresh = engines->DemandOfPresent();
       ASSERT_THAT(fresh.replicas, About(2.4, 0.3)) << DemandText(fresh);
       ASSERT_NEAR(demand.replicas.value_or(0), *fresh.replicas, 1)
           << DemandText(demand) << "; fresh: " << DemandText(fresh);
@@ -235,8 +235,8 @@ TEST(Demand, EnginesThatLeftWithOtherPromptsAreNoProofOfACapacity) {
   }
 }
 
-// Only the tokens of an answer show it.
-TEST(Demand, EnginesThatLeftWithOtherAnswersAreNoProofOfACapacity) {
+// Only the tokens per answer differ.
+TEST(Demand, DepartedEnginesWithOtherAnswersAreNoEvidenceOfCapacity) {
   ServiceModel former = kShortPrompts;
   former.tokens = 3000;
   former.kv_per_request = 0;
@@ -244,21 +244,21 @@ TEST(Demand, EnginesThatLeftWithOtherAnswersAreNoProofOfACapacity) {
   model.kv_per_request = 0;
   ReplacedEngines engines(former, model, 2.4);
   engines.Run(absl::Minutes(10));
-  EXPECT_THAT(engines.OfAll().replicas, About(2.4, 0.3)) << DemandText(engines.OfAll());
+  EXPECT_THAT(engines.DemandOfAll().replicas, About(2.4, 0.3)) << DemandText(engines.DemandOfAll());
 }
 
-TEST(Demand, EnginesThatLeftWithSuchRequestsShowFullerBatches) {
+TEST(Demand, DepartedEnginesWithTheSameRequestsAddFullerBatches) {
   ReplacedEngines engines(kLongPrompts, kLongPrompts, 0.5);
   engines.Run(absl::Minutes(10));
-  const Demand demand = engines.OfAll();
+  const Demand demand = engines.DemandOfAll();
   ASSERT_EQ(demand.capacities.size(), 1u) << DemandText(demand);
   const double capacity = CapacityInTime(kLongPrompts);
   EXPECT_NEAR(demand.capacities[0].requests_per_second, capacity, 0.05 * capacity);
   EXPECT_THAT(DemandText(demand), HasSubstr("90 % of tpotSloMs"));
-  EXPECT_THAT(DemandText(engines.OfThePresent()), HasSubstr("three times the largest batch"));
+  EXPECT_THAT(DemandText(engines.DemandOfPresent()), HasSubstr("three times the largest batch"));
 }
 
-TEST(Demand, WithoutAnEngineThoseThatLeftLastShowTheCapacity) {
+TEST(Demand, WithoutAnEngineTheLastDepartedOnesDetermineCapacity) {
   ReplacedEngines engines(kShortPrompts, kLongPrompts, 2.4);
   engines.Run(absl::Minutes(10));
   for (size_t i = 8; i < 11; ++i) engines.Leave(i);
@@ -274,7 +274,7 @@ TEST(Demand, WithoutAnEngineThoseThatLeftLastShowTheCapacity) {
   EXPECT_NEAR(demand.capacities[0].requests_per_second, capacity, 0.3 * capacity);
 }
 
-TEST(Demand, AStepOfTheLoadIsSeenWithinAMinute) {
+TEST(Demand, ALoadStepIsDetectedWithinAMinute) {
   const ServiceModel model;
   SimulatedService service(model, 1);
   service.Run(absl::Minutes(10), 0.8 * Capacity(model));
@@ -285,7 +285,7 @@ TEST(Demand, AStepOfTheLoadIsSeenWithinAMinute) {
   EXPECT_NEAR(demand.tokens_per_answer, 250, 1e-6) << "of finished answers alone";
 }
 
-TEST(Demand, ALoadThatEndedOnlyFalls) {
+TEST(Demand, FallsMonotonicallyAfterTheLoad) {
   const ServiceModel model;
   SimulatedService service(model, 4);
   service.Run(absl::Minutes(10), 3.3 * Capacity(model));
@@ -315,7 +315,7 @@ TEST(Demand, AGapIsSpreadOverItsTime) {
   }
 }
 
-TEST(Demand, AReplicaThatJoinsMovesNothing) {
+TEST(Demand, AJoiningReplicaChangesNothing) {
   const ServiceModel model;
   SimulatedService service(model, 4);
   service.Run(absl::Minutes(10), 3.3 * Capacity(model));
@@ -326,7 +326,7 @@ TEST(Demand, AReplicaThatJoinsMovesNothing) {
   }
 }
 
-TEST(Demand, AReplicaThatLeavesMovesNothing) {
+TEST(Demand, ALeavingReplicaChangesNothing) {
   const ServiceModel model;
   SimulatedService service(model, 5);
   service.Run(absl::Minutes(10), 3.3 * Capacity(model));
@@ -337,7 +337,7 @@ TEST(Demand, AReplicaThatLeavesMovesNothing) {
   }
 }
 
-TEST(Demand, AnEngineThatWasNeverReadHasTheOthersMean) {
+TEST(Demand, AnUnreadEngineHasTheMeanOfTheOthers) {
   const ServiceModel model;
   SimulatedService service(model, 4);
   service.Run(absl::Minutes(10), 3.2 * Capacity(model));
@@ -356,7 +356,7 @@ TEST(Demand, AnIdleEngineKeepsItsCapacity) {
   EXPECT_THAT(service.DemandNow(64).replicas, About(1.5, 0.25));
 }
 
-TEST(Demand, GpuModelsAreFittedApart) {
+TEST(Demand, GpuModelsAreFittedSeparately) {
   const ServiceModel model;
   SimulatedService service(model, 4);
   for (int i = 0; i < 2; ++i) {
@@ -374,7 +374,7 @@ TEST(Demand, GpuModelsAreFittedApart) {
               0.03 * Capacity(model));
 }
 
-TEST(Demand, TheNewestTemplateIsFittedOnceItServedForAMinute) {
+TEST(Demand, TheNewestTemplateIsFittedAfterAMinuteOfService) {
   const ServiceModel model;
   SimulatedService service(model, 4);
   for (int i = 2; i < 4; ++i) {
@@ -391,7 +391,7 @@ TEST(Demand, TheNewestTemplateIsFittedOnceItServedForAMinute) {
               0.03 * Capacity(model));
 }
 
-TEST(Demand, ASmallerLimitOfANewTemplateIsASmallerCapacity) {
+TEST(Demand, ASmallerLimitOfANewTemplateLowersCapacity) {
   ServiceModel model;
   model.limit = 16;
   const double capacity = model.PlannedRequestsPerSecond(0.95 * 16);
@@ -402,7 +402,7 @@ TEST(Demand, ASmallerLimitOfANewTemplateIsASmallerCapacity) {
       << "a limit that outlived its engines, until they are seen full";
 }
 
-TEST(Demand, TokensOfUnfinishedAnswersAreNoAnswers) {
+TEST(Demand, TokensOfUnfinishedAnswersDoNotCountAsAnswers) {
   ServiceModel model;
   model.tokens = 2000;
   SimulatedService service(model, 2);
@@ -411,7 +411,7 @@ TEST(Demand, TokensOfUnfinishedAnswersAreNoAnswers) {
   EXPECT_NEAR(service.DemandNow(64).tokens_per_answer, 2000, 1e-6);
 }
 
-TEST(Demand, LongAnswersKeepTheirReplicasWhenNoRequestArrivesAnyMore) {
+TEST(Demand, LongAnswersKeepTheirReplicasWithoutNewRequests) {
   ServiceModel model;
   model.tokens = 30'000;
   SimulatedService service(model, 3);
@@ -423,7 +423,7 @@ TEST(Demand, LongAnswersKeepTheirReplicasWhenNoRequestArrivesAnyMore) {
   EXPECT_THAT(demand.replicas, Optional(Le(3))) << "never more than there are";
 }
 
-TEST(Demand, AnEngineThatCannotBeReadCountsOneReplicaAtMost) {
+TEST(Demand, AnUnreadableEngineCountsAtMostOneReplica) {
   const ServiceModel model;
   SimulatedService service(model, 2);
   service.Run(absl::Minutes(10), 3 * Capacity(model));
@@ -432,7 +432,7 @@ TEST(Demand, AnEngineThatCannotBeReadCountsOneReplicaAtMost) {
   EXPECT_THAT(service.DemandNow(64).replicas, Optional(Le(2.01)));
 }
 
-TEST(Demand, IsNotKnownWhereMostEnginesAreNeverRead) {
+TEST(Demand, IsUnknownIfMostEnginesAreUnread) {
   const ServiceModel model;
   SimulatedService service(model, 5);
   for (size_t i = 1; i < 5; ++i) service.replica(i).is_readable = false;
@@ -442,7 +442,7 @@ TEST(Demand, IsNotKnownWhereMostEnginesAreNeverRead) {
   EXPECT_THAT(demand.unknown_because, HasSubstr("most engines"));
 }
 
-TEST(Demand, NothingReadIsNotZero) {
+TEST(Demand, IsUnknownWithoutReadings) {
   EXPECT_EQ(DemandOf({}, std::nullopt, absl::UnixEpoch()).replicas, std::nullopt);
   const DemandEngine unread;
   EXPECT_EQ(DemandOf({&unread, 1}, std::nullopt, absl::UnixEpoch()).replicas, std::nullopt);

@@ -7,13 +7,13 @@ namespace {
 
 // The first answers of a process wait for compilation and cold caches (Dynamo #12430).
 constexpr absl::Duration kColdStart = absl::Seconds(60);
-// The batch between readings farther apart is not known.
+// The batch between readings that are further apart is unknown.
 constexpr absl::Duration kLongestStep = absl::Seconds(30);
-// Below it a request has the engine for itself, and shows nothing about a batch.
+// Below this a request runs alone, which is no sample of a batch.
 constexpr double kSmallestBatch = 2;
 
 constexpr absl::Duration kKept = absl::Minutes(15);
-// An engine that is idle keeps its last answers for a day.
+// An idle engine keeps its last answers for a day.
 constexpr size_t kMostBins = 90;
 constexpr absl::Duration kKeptWhileIdle = absl::Hours(24);
 
@@ -21,21 +21,21 @@ absl::Time BeginOfBin(absl::Time at) {
   return absl::UnixEpoch() + absl::Floor(at - absl::UnixEpoch(), kDemandBin);
 }
 
-bool Counts(const ServiceReading& reading) {
+bool HasRequestCounters(const ServiceReading& reading) {
   return reading.waiting.has_value() && reading.running.has_value() &&
          reading.requests_done.has_value();
 }
 
 double InFlight(const ServiceReading& reading) { return *reading.waiting + *reading.running; }
 
-// A process that began after a reading of another one.
-ServiceReading NothingYet(absl::Time at) {
+// Returns the reading of a process that began after a reading of another one.
+ServiceReading ZeroReading(absl::Time at) {
   return {
       .at = at, .waiting = 0, .running = 0, .requests_done = 0, .answers = 0, .answer_tokens = 0};
 }
 
-// Whether the process began after another one was read. If not, what it has counted is older: the
-// address led to another pod, or a model left the sum.
+// Returns true if the process began after `at`, when another one was read. If not, its counters are
+// older: the address resolved to another pod, or a model left the sum.
 bool BeganAfter(absl::Time at, const ServiceReading& reading) {
   if (reading.requests_done == 0.0) return true;
   return reading.counters_began.has_value() &&
@@ -50,34 +50,34 @@ bool ShowAnswers(const ServiceReading& older, const ServiceReading& newer) {
 }  // namespace
 
 void DemandTrack::Take(const ServiceReading& reading) {
-  began_anew_ |= !reading.goes_on;
-  if (!Counts(reading)) return;
+  counters_reset_ |= !reading.goes_on;
+  if (!HasRequestCounters(reading)) return;
   const ServiceReading& newer = reading;
-  // Readings that were passed over may have been of the process between.
-  began_anew_ |= newest_.has_value() && *newer.requests_done < *newest_->requests_done;
+  // The skipped readings may belong to another process in between.
+  counters_reset_ |= newest_.has_value() && *newer.requests_done < *newest_->requests_done;
   if (!newest_.has_value()) {
     Begin(newer);
-  } else if (began_anew_) {
-    if (BeganAfter(newest_->at, newer)) AddGrowth(NothingYet(newest_->at), newer);
+  } else if (counters_reset_) {
+    if (BeganAfter(newest_->at, newer)) AddGrowth(ZeroReading(newest_->at), newer);
     cold_until_ = newer.at + kColdStart;
     service_.Pause();
   } else {
     AddGrowth(*newest_, newer);
     AddService(*newest_, newer);
   }
-  began_anew_ = false;
+  counters_reset_ = false;
   newest_ = newer;
   DropOldest(newer.at);
 }
 
 void DemandTrack::BeginAnotherModel() {
-  began_anew_ = true;
+  counters_reset_ = true;
   service_ = ServiceTrack();
   for (RequestBin& bin : bins_) bin.answers = bin.answer_tokens = 0;
 }
 
-// The counts of a process from before its first reading are of another time, unless it has finished
-// nothing yet.
+// The counts of a process from before its first reading are of unknown age, unless it has finished
+// no request yet.
 void DemandTrack::Begin(const ServiceReading& first) {
   const absl::Time began = first.counters_began.has_value()
                                ? absl::UnixEpoch() + absl::Seconds(*first.counters_began)
@@ -97,7 +97,7 @@ void DemandTrack::AddGrowth(const ServiceReading& older, const ServiceReading& n
   const double answers = show_answers ? *newer.answers - *older.answers : 0;
   const double tokens = show_answers ? *newer.answer_tokens - *older.answer_tokens : 0;
   const double seconds = absl::ToDoubleSeconds(newer.at - older.at);
-  // An idle engine has no bins, so that its last answers are not dropped for them.
+  // An idle engine gets no bins, so that they do not displace its last answers.
   if (arrived == 0 && answers == 0) return;
   absl::Time from = std::max(older.at, newer.at - kKept);
   while (from < newer.at) {
@@ -134,7 +134,7 @@ void DemandTrack::AddService(const ServiceReading& older, const ServiceReading& 
   service_.Add(step);
 }
 
-// `at` is never before the newest bin but by the time between two readings.
+// `at` is before the newest bin by the time between two readings at most.
 RequestBin& DemandTrack::BinAt(absl::Time at) {
   const absl::Time begin = BeginOfBin(at);
   const auto after = std::ranges::upper_bound(bins_, begin, {}, &RequestBin::begin);

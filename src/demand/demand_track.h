@@ -1,4 +1,4 @@
-// Adds up what an engine's readings show of its demand and of its capacity, as they come.
+// Accumulates an engine's demand and capacity from its readings.
 #pragma once
 
 #include <cstddef>
@@ -14,35 +14,35 @@ namespace gpuscaler {
 // One reading of an engine. An empty field was not reported.
 struct ServiceReading {
   absl::Time at;
-  // Its counters continue those of the reading before.
+  // The counters continue those of the previous reading.
   bool goes_on = true;
   std::optional<double> waiting;
   std::optional<double> running;
   std::optional<double> kv_cache_usage_ratio;
   std::optional<double> requests_done;
-  std::optional<double> generation_tokens;  // also of answers that are not finished
-  // Counted when an answer is finished. Agents of earlier versions do not send them; then the
-  // tokens of an answer are not known.
+  std::optional<double> generation_tokens;  // includes tokens of unfinished answers
+  // Counted when an answer is finished. Agents of earlier versions do not send them, and the tokens
+  // per answer are then unknown.
   std::optional<double> answers;
   std::optional<double> answer_tokens;
   std::optional<double> counters_began;  // seconds since the epoch
 };
 
-// One model, or several added up. Not thread-safe.
+// One model, or the sum of several. Not thread-safe.
 class DemandTrack {
  public:
-  // Must be later than all before. A reading without requests or counters is passed over; the next
-  // one continues from the last that counted.
+  // `reading` must be later than all before. A reading without requests or counters is skipped; the
+  // next one continues from the last complete one.
   void Take(const ServiceReading& reading);
 
-  // The next reading is of another model: what was learnt of the time per token and of the tokens
-  // per answer is dropped. Requests that arrived still count.
+  // Must be called before the first reading of another model. Drops the time per token and the
+  // tokens per answer; arrivals still count.
   void BeginAnotherModel();
 
-  // Empty: no reading counted yet.
+  // Returns nullopt before the first complete reading.
   std::optional<EngineDemand> Sums() const;
 
-  size_t Bytes() const { return bins_.size() * sizeof(RequestBin); }  // about
+  size_t Bytes() const { return bins_.size() * sizeof(RequestBin); }  // approximate
 
  private:
   void Begin(const ServiceReading& first);
@@ -51,8 +51,8 @@ class DemandTrack {
   RequestBin& BinAt(absl::Time at);
   void DropOldest(absl::Time now);
 
-  std::optional<ServiceReading> newest_;  // that counts
-  bool began_anew_ = false;               // since then
+  std::optional<ServiceReading> newest_;  // last complete reading
+  bool counters_reset_ = false;           // the process or model changed since then
   absl::Time first_at_;
   absl::Time cold_until_ = absl::InfinitePast();
   bool began_here_ = false;

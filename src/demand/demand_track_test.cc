@@ -10,7 +10,7 @@ namespace {
 
 absl::Time Second(int second) { return absl::FromUnixSeconds(1'000'000'000 + second); }
 
-// n requests run, tokens come at n / (0.02 + 0.001 n) a second.
+// Returns a reading with n running requests. Tokens come at n / (0.02 + 0.001 n) per second.
 ServiceReading Running(int second, double running, double done, double tokens) {
   return {.at = Second(second),
           .goes_on = true,
@@ -31,7 +31,7 @@ double Arrived(const DemandTrack& track) {
   return sum;
 }
 
-TEST(DemandTrack, ArrivalsAreWhatFinishedAndWhatCameIntoFlight) {
+TEST(DemandTrack, ArrivalsAreFinishedPlusNewInFlightRequests) {
   DemandTrack track;
   track.Take(Running(0, 10, 1000, 0));
   EXPECT_EQ(Arrived(track), 0) << "what came before the first reading is of another time";
@@ -41,14 +41,14 @@ TEST(DemandTrack, ArrivalsAreWhatFinishedAndWhatCameIntoFlight) {
   EXPECT_NEAR(Arrived(track), 5, 1e-9);
 }
 
-TEST(DemandTrack, AProcessThatFinishedNothingYetBeganHere) {
+TEST(DemandTrack, AProcessWithoutFinishedRequestsIsNew) {
   DemandTrack track;
   track.Take(Running(0, 7, 0, 0));
   EXPECT_TRUE(track.Sums()->began_here);
   EXPECT_NEAR(Arrived(track), 7, 1e-9);
 }
 
-TEST(DemandTrack, ARestartCountsWhatTheNewProcessHas) {
+TEST(DemandTrack, ARestartCountsTheNewProcess) {
   DemandTrack track;
   track.Take(Running(0, 10, 1000, 0));
   ServiceReading restarted = Running(5, 3, 4, 0);
@@ -58,7 +58,7 @@ TEST(DemandTrack, ARestartCountsWhatTheNewProcessHas) {
   EXPECT_NEAR(Arrived(track), 7, 1e-9);
 }
 
-TEST(DemandTrack, CountersOfAnotherPodAreNoArrivals) {
+TEST(DemandTrack, CountersOfAnotherPodAddNoArrivals) {
   DemandTrack track;
   track.Take(Running(0, 10, 50'000, 0));
   ServiceReading other = Running(1, 12, 48'000, 0);
@@ -67,7 +67,7 @@ TEST(DemandTrack, CountersOfAnotherPodAreNoArrivals) {
   EXPECT_NEAR(Arrived(track), 0, 1e-9) << "its process has run for long";
 }
 
-TEST(DemandTrack, AReadingWithoutCountersIsPassedOver) {
+TEST(DemandTrack, AReadingWithoutCountersIsSkipped) {
   DemandTrack track;
   track.Take(Running(0, 10, 1000, 0));
   track.Take({.at = Second(1), .waiting = 0, .running = 5});
@@ -99,9 +99,9 @@ TEST(DemandTrack, TimePerTokenIsFittedOverTheBatch) {
   EXPECT_NEAR(sums.service.kv_seconds / sums.service.kv_running_seconds, 0.01, 1e-6);
 }
 
-// Longer prompts turn the fit. Where an engine counts the tokens of an answer at its end, those of
-// some minutes belong to other batches, and turn nothing.
-TEST(DemandTrack, NewestTimePerTokenTurnsTheFitUnlessTokensAreCountedAtTheEnd) {
+// Longer prompts turn the fit. If an engine counts the tokens of an answer at its end, the tokens
+// of some minutes belong to other batches and turn nothing.
+TEST(DemandTrack, NewestTimePerTokenAdjustsTheFitUnlessTokensAreCountedAtTheEnd) {
   for (const bool counts_ended : {false, true}) {
     DemandTrack track;
     double tokens = 0;
@@ -120,8 +120,8 @@ TEST(DemandTrack, NewestTimePerTokenTurnsTheFitUnlessTokensAreCountedAtTheEnd) {
   }
 }
 
-// The fit of each kind is there again when its requests are.
-TEST(DemandTrack, RequestsOfTwoKindsAreFittedApart) {
+// The fit of each kind returns with its requests.
+TEST(DemandTrack, RequestsOfTwoKindsAreFittedSeparately) {
   DemandTrack track;
   double tokens = 0, answers = 0, answer_tokens = 0;
   int second = 0;
@@ -143,7 +143,7 @@ TEST(DemandTrack, RequestsOfTwoKindsAreFittedApart) {
   EXPECT_NEAR(run(2700, 200, 0.001, 120), 0.001, 1e-4);
 }
 
-TEST(DemandTrack, TheFirstMinuteOfAProcessIsNoPartOfTheFit) {
+TEST(DemandTrack, TheFirstMinuteOfAProcessIsNotFitted) {
   DemandTrack track;
   for (int second = 0; second <= 60; ++second) track.Take(Running(second, 8, 0, 10 * second));
   EXPECT_EQ(track.Sums()->service.tokens, 0);
@@ -153,13 +153,13 @@ TEST(DemandTrack, TheFirstMinuteOfAProcessIsNoPartOfTheFit) {
   EXPECT_EQ(track.Sums()->service.tokens, 1000);
 }
 
-TEST(DemandTrack, ARequestAloneIsNoBatch) {
+TEST(DemandTrack, ASingleRequestIsNoBatch) {
   DemandTrack track;
   for (int second = 0; second < 100; ++second) track.Take(Running(second, 1, 100, second));
   EXPECT_EQ(track.Sums()->service.seconds, 0);
 }
 
-TEST(DemandTrack, TheBatchWithinALongGapIsNotKnown) {
+TEST(DemandTrack, TheBatchInALongGapIsUnknown) {
   DemandTrack track;
   track.Take(Running(0, 8, 100, 0));
   track.Take(Running(31, 8, 100, 5000));
@@ -179,7 +179,7 @@ TEST(DemandTrack, BusyTimeIsKeptWhileTheEngineIsIdle) {
   EXPECT_EQ(track.Sums()->service.seconds, 0) << "for a day";
 }
 
-TEST(DemandTrack, FullerBatchesAreRememberedUnderAConstantLoad) {
+TEST(DemandTrack, FullerBatchesAreKeptUnderAConstantLoad) {
   DemandTrack track;
   for (int second = 0; second < 300; ++second) track.Take(Running(second, 60, 0, 900.0 * second));
   for (int second = 300; second < 7200; ++second) {
@@ -191,7 +191,7 @@ TEST(DemandTrack, FullerBatchesAreRememberedUnderAConstantLoad) {
   EXPECT_GT(service.running_seconds / service.seconds, 20);
 }
 
-TEST(DemandTrack, KeepsNoMoreThanItNeeds) {
+TEST(DemandTrack, MemoryIsBounded) {
   DemandTrack track;
   for (int second = 0; second < 36000; ++second) {
     track.Take(Running(second, 8, second, 100.0 * second));

@@ -19,18 +19,18 @@ constexpr double kFewestFirstTokens = 20;
 constexpr absl::Duration kCongestedFor = absl::Seconds(30);
 constexpr int kMostSteps = 3;
 constexpr double kShrunk = 0.9;
-constexpr double kTolerance = 1.101;  // the HPA's, and what a float may lose
+constexpr double kTolerance = 1.101;  // the HPA's, plus rounding errors
 
-// How long after its last reading an engine counted as present.
+// An engine counts as present for this long after its last reading.
 constexpr absl::Duration kPresentAfterReading = absl::Seconds(15);
 
-// All engines in the minute before one instant.
+// The sum over all engines in the minute before one instant.
 struct Minute {
   int engines = 0;
-  bool has_newer = false;  // an engine that was not there for the whole minute
+  bool has_newer = false;  // an engine joined within the minute
   double first_tokens = 0;
   double late = 0;
-  absl::Duration congested;  // the longest of one engine
+  absl::Duration congested;  // the largest of one engine
   double waiting = 0;        // at its end
   double waited = 0;         // at its begin
 
@@ -43,7 +43,7 @@ struct Minute {
 
 double OneMore(double replicas) { return std::max(replicas + 1, kTolerance * replicas); }
 
-// Instant i is `end` less (kInstants - 1 - i) bins.
+// Instant i is `end` minus (kInstants - 1 - i) bins.
 void AddEngine(const EngineDemand& sums, absl::Time end, std::array<Minute, kInstants>& minutes) {
   std::array<FirstTokenBin, kBins> bins{};
   const absl::Time begin = end - static_cast<int64_t>(kBins) * kDemandBin;

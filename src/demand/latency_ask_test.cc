@@ -14,10 +14,10 @@ constexpr int kNow = 3600;
 
 absl::Time Instant(int second) { return absl::FromUnixSeconds(1'000'000'000 + second); }
 
-// 10 requests in each 10 s.
+// Each engine has 10 requests per 10 s.
 class LatencyAskTest : public testing::Test {
  protected:
-  // `engines` of them, from the second `first` on.
+  // Adds `engines` engines that are present from second `first` on.
   void Add(int engines, int first = 0) {
     for (int i = 0; i < engines; ++i) {
       EngineDemand sums{.first_at = Instant(first), .newest_at = Instant(kNow)};
@@ -28,8 +28,8 @@ class LatencyAskTest : public testing::Test {
     }
   }
 
-  // In each engine that was there.
-  void BeLate(int from, int until, double late = 1, absl::Duration congested = kDemandBin) {
+  // Makes first tokens late in each engine that was present.
+  void MakeLate(int from, int until, double late = 1, absl::Duration congested = kDemandBin) {
     for (EngineDemand& sums : all_) {
       for (FirstTokenBin& bin : sums.first_tokens) {
         if (bin.begin < Instant(from) || bin.begin >= Instant(until)) continue;
@@ -39,47 +39,47 @@ class LatencyAskTest : public testing::Test {
     }
   }
 
-  std::optional<LatencyAsk> Ask() const {
+  std::optional<LatencyAsk> Result() const {
     std::vector<DemandEngine> engines;
     for (const EngineDemand& sums : all_) engines.push_back({.sums = &sums});
     return LatencyAskOf(engines, Instant(kNow));
   }
 
-  double Replicas() const { return Ask().value_or(LatencyAsk()).replicas; }
+  double Replicas() const { return Result().value_or(LatencyAsk()).replicas; }
 
   std::vector<EngineDemand> all_;
 };
 
-TEST_F(LatencyAskTest, LateFirstTokensAskForOneReplicaMore) {
+TEST_F(LatencyAskTest, LateFirstTokensAddOneReplica) {
   Add(4);
-  EXPECT_EQ(Ask(), std::nullopt);
-  BeLate(kNow - 120, kNow);
+  EXPECT_EQ(Result(), std::nullopt);
+  MakeLate(kNow - 120, kNow);
   EXPECT_EQ(Replicas(), 5);
-  EXPECT_THAT(LatencyText(*Ask()), HasSubstr("5 replicas: 10 % of a minute's first tokens"));
+  EXPECT_THAT(LatencyText(*Result()), HasSubstr("5 replicas: 10 % of a minute's first tokens"));
 }
 
-TEST_F(LatencyAskTest, OneInTwentyMayBeLate) {
+TEST_F(LatencyAskTest, UpToOneInTwentyMayBeLate) {
   Add(2);
-  BeLate(kNow - 600, kNow, 0.5);
-  EXPECT_EQ(Ask(), std::nullopt);
-  BeLate(kNow - 600, kNow, 0.6);
+  MakeLate(kNow - 600, kNow, 0.5);
+  EXPECT_EQ(Result(), std::nullopt);
+  MakeLate(kNow - 600, kNow, 0.6);
   EXPECT_EQ(Replicas(), 3);
 }
 
-// More replicas do not make a prompt shorter.
-TEST_F(LatencyAskTest, NobodyWaitsSoNoReplicaWouldHelp) {
+// More replicas do not shorten a prompt.
+TEST_F(LatencyAskTest, NoReplicaIsAddedIfNoRequestWaits) {
   Add(2);
-  BeLate(kNow - 600, kNow, 10, absl::Seconds(4));
-  EXPECT_EQ(Ask(), std::nullopt);
-  BeLate(kNow - 600, kNow, 10, absl::Seconds(5));
+  MakeLate(kNow - 600, kNow, 10, absl::Seconds(4));
+  EXPECT_EQ(Result(), std::nullopt);
+  MakeLate(kNow - 600, kNow, 10, absl::Seconds(5));
   EXPECT_EQ(Replicas(), 3);
 }
 
-// The replicas that there are serve it.
-TEST_F(LatencyAskTest, QueueThatShrinksAsksForNothing) {
+// The present replicas serve the queue.
+TEST_F(LatencyAskTest, AShrinkingQueueAddsNoReplica) {
   Add(2);
-  BeLate(kNow - 60, kNow);
-  // The queue was that long ten minutes ago, and is 100 long now.
+  MakeLate(kNow - 60, kNow);
+  // The queue was that long ten minutes ago and is 100 long now.
   const auto shrink_from = [this](double requests) {
     for (EngineDemand& sums : all_) {
       for (FirstTokenBin& bin : sums.first_tokens) {
@@ -89,59 +89,60 @@ TEST_F(LatencyAskTest, QueueThatShrinksAsksForNothing) {
     }
   };
   shrink_from(250);
-  EXPECT_EQ(Ask(), std::nullopt);
+  EXPECT_EQ(Result(), std::nullopt);
   shrink_from(150);
   EXPECT_EQ(Replicas(), 3);
 }
 
-TEST_F(LatencyAskTest, AnAskStandsForTenMinutes) {
+TEST_F(LatencyAskTest, TheReplicaIsKeptForTenMinutes) {
   Add(2);
-  BeLate(kNow - 660, kNow - 630, 5);
-  EXPECT_EQ(Ask(), std::nullopt) << "the last minute with half of it in it ended ten minutes ago";
-  BeLate(kNow - 650, kNow - 620, 5);
+  MakeLate(kNow - 660, kNow - 630, 5);
+  EXPECT_EQ(Result(), std::nullopt)
+      << "the last minute with half of it in it ended ten minutes ago";
+  MakeLate(kNow - 650, kNow - 620, 5);
   EXPECT_EQ(Replicas(), 3);
-  EXPECT_EQ(Ask()->age, absl::Minutes(9) + absl::Seconds(50));
+  EXPECT_EQ(Result()->age, absl::Minutes(9) + absl::Seconds(50));
 }
 
-TEST_F(LatencyAskTest, NewReplicaIsGivenAMinute) {
+TEST_F(LatencyAskTest, NoReplicaIsAddedWithinAMinuteOfANewOne) {
   Add(2);
   Add(1, kNow - 50);
-  BeLate(kNow - 60, kNow);
-  EXPECT_EQ(Ask(), std::nullopt);
+  MakeLate(kNow - 60, kNow);
+  EXPECT_EQ(Result(), std::nullopt);
 }
 
-TEST_F(LatencyAskTest, NextReplicaIsAskedForWhenTheLastOneDidNotHelp) {
+TEST_F(LatencyAskTest, AnotherReplicaIsAddedIfTheLastOneDidNotHelp) {
   Add(2);
   Add(1, kNow - 200);
-  BeLate(kNow - 660, kNow);
+  MakeLate(kNow - 660, kNow);
   EXPECT_EQ(Replicas(), 4);
 }
 
-TEST_F(LatencyAskTest, ThreeInTenMinutesAreTheMost) {
+TEST_F(LatencyAskTest, AtMostThreeReplicasInTenMinutes) {
   Add(2);
   for (const int first : {500, 400, 300, 200, 100}) Add(1, kNow - first);
-  BeLate(kNow - 660, kNow);
+  MakeLate(kNow - 660, kNow);
   EXPECT_EQ(Replicas(), 5);
 }
 
-// The HPA ignores a tenth.
-TEST_F(LatencyAskTest, ManyReplicasAskForMoreThanATenth) {
+// The HPA ignores changes within 10 %.
+TEST_F(LatencyAskTest, LargeWorkloadsAddMoreThanATenth) {
   Add(20);
-  BeLate(kNow - 120, kNow);
+  MakeLate(kNow - 120, kNow);
   EXPECT_GT(Replicas(), 22);
   EXPECT_LT(Replicas(), 22.1);
 }
 
-TEST_F(LatencyAskTest, FewRequestsProveNothing) {
+TEST_F(LatencyAskTest, FewRequestsAddNoReplica) {
   Add(1);
   for (FirstTokenBin& bin : all_[0].first_tokens) bin.first_tokens = 3;
-  BeLate(kNow - 660, kNow, 3);
-  EXPECT_EQ(Ask(), std::nullopt);
+  MakeLate(kNow - 660, kNow, 3);
+  EXPECT_EQ(Result(), std::nullopt);
 }
 
-TEST_F(LatencyAskTest, EnginesThatLeftCountUntilThen) {
+TEST_F(LatencyAskTest, DepartedEnginesCountUntilTheyLeft) {
   Add(3);
-  BeLate(kNow - 660, kNow - 300);
+  MakeLate(kNow - 660, kNow - 300);
   all_[0].newest_at = Instant(kNow - 200);
   EXPECT_EQ(Replicas(), 4);
 }

@@ -11,16 +11,17 @@
 namespace gpuscaler {
 namespace {
 
-// The share of the throughput at N that a replica is planned for: Poisson arrivals and the steps of
-// the HPA need the rest. Compared in simulation with 0.85 to 0.95. A share of N itself leaves no
-// room where prompts take most of the time: throughput hardly grows with the batch there.
+// A replica is planned for this share of the throughput at N: Poisson arrivals and the steps of the
+// HPA need the rest. Compared with 0.85 to 0.95 in simulation. A share of N itself leaves no room
+// if prompts take most of the time, because throughput then hardly grows with the batch.
 constexpr double kPlannedShare = 0.91;
 constexpr double kShareOfLimit = 0.95;
 constexpr double kShareOfKv = 0.85;
 constexpr double kShareOfTpot = 0.9;
-// How far the fit is followed beyond the largest batch seen. A smaller batch is a smaller capacity,
-// so more replicas than needed lose two thirds at a time while larger batches are seen. Without a
-// number the pressure took 20 replicas to 2 under a load for 9 (limit 256, tpotSloMs 30).
+// The fit is extrapolated up to this multiple of the largest observed batch. A smaller batch means
+// a smaller capacity, so excess replicas fall by two thirds at a time while larger batches are
+// observed. Without an estimate, the pressure took 20 replicas to 2 under a load for 9 (limit 256,
+// tpotSloMs 30).
 constexpr double kBeyondSeen = 3;
 
 struct Bound {
@@ -51,8 +52,8 @@ Bound BoundOf(const ServiceSums& sums, const TokenTime& time, std::optional<doub
   return bound;
 }
 
-// The batch that makes so many tokens a second: n / (base + slope * n) solved for n. With a base of
-// 0 every batch makes as many.
+// Returns the batch that generates these tokens per second: n / (base + slope * n) solved for n.
+// With a base of 0 all batches generate equally many.
 double BatchAt(double tokens_per_second, const TokenTime& time, double most) {
   if (time.base <= 0) return most;
   return tokens_per_second * time.base / (1 - tokens_per_second * time.slope);

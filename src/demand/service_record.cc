@@ -6,10 +6,10 @@
 namespace gpuscaler {
 namespace {
 
-// Agents send so much of the past to an aggregator that has just started.
-constexpr absl::Duration kRetold = absl::Minutes(15);
+// Agents send this much of the past to an aggregator that has just started.
+constexpr absl::Duration kResent = absl::Minutes(15);
 
-// An aggregator may have read more than the newest record of an agent has.
+// The newest record of an agent may lag this far behind the aggregator's readings.
 constexpr double kRecordIsBehind = 30;  // seconds
 
 }  // namespace
@@ -41,7 +41,7 @@ EngineDemand WithServiceRecord(EngineDemand own, const EngineDemand& kept) {
   own.service = kept.service;
   double answers = 0;
   for (const RequestBin& bin : own.bins) {
-    if (own.newest_at - bin.begin <= kRetold) answers += bin.answers;
+    if (own.newest_at - bin.begin <= kResent) answers += bin.answers;
   }
   if (answers >= kEnoughAnswers || kept.bins.empty()) return own;
   for (RequestBin& bin : own.bins) bin.answers = bin.answer_tokens = 0;

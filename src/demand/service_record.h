@@ -1,5 +1,4 @@
-// The part of an engine's demand that its agent keeps, for aggregators that have not read as much
-// of it.
+// The part of an engine's demand that its agent keeps for aggregators with fewer readings of it.
 #pragma once
 
 #include "absl/time/time.h"
@@ -7,22 +6,22 @@
 
 namespace gpuscaler {
 
-// Tokens per answer: over this time, or longer until there are enough answers.
+// Tokens per answer are averaged over this time, or longer until there are enough answers.
 inline constexpr absl::Duration kAnswersWindow = absl::Seconds(300);
 inline constexpr double kEnoughAnswers = 200;
 
-// A batch of two requests or more was seen, or answers were.
+// Returns true if a batch of two requests or more, or an answer, was observed.
 bool ShowsService(const EngineDemand& demand);
 
 // Returns the service and the newest answers, without arrivals.
 EngineDemand ServiceRecordOf(const EngineDemand& demand);
 
-// Returns `own` with the service that was kept, and with the answers that were if there are few of
-// the last 15 minutes. An aggregator that has just started and one that ran all along then return
-// the same. Unless the agent has just started: it keeps less than was read here.
+// Returns `own` with the kept service, and with the kept answers if there are few in the last 15
+// minutes. A restarted aggregator then returns the same as one that ran all along. If the agent has
+// just started, `kept` has less than `own` and is ignored.
 EngineDemand WithServiceRecord(EngineDemand own, const EngineDemand& kept);
 
-// Removes what is in the agent's record of the same engine.
+// Removes the parts that the agent's record of the same engine has.
 void RemoveService(EngineDemand& demand);
 
 }  // namespace gpuscaler

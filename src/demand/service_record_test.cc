@@ -10,7 +10,7 @@ using testing::SizeIs;
 
 const absl::Time kStart = absl::FromUnixSeconds(1'767'225'600);
 
-TEST(ServiceRecordOf, AnAgentThatHasJustStartedKeepsLessThanWasReadHere) {
+TEST(ServiceRecordOf, ARestartedAgentsRecordIsIgnored) {
   EngineDemand own{.newest_at = kStart, .service = {.seconds = 600}};
   const EngineDemand kept{.newest_at = kStart, .service = {.seconds = 60}};
   EXPECT_EQ(WithServiceRecord(own, kept), own);
@@ -18,7 +18,7 @@ TEST(ServiceRecordOf, AnAgentThatHasJustStartedKeepsLessThanWasReadHere) {
   EXPECT_EQ(WithServiceRecord(own, kept).service, kept.service);
 }
 
-TEST(ServiceRecordOf, AnswersOfTheLastMinutesComeBeforeTheKeptOnes) {
+TEST(ServiceRecordOf, RecentAnswersArePreferredToKeptOnes) {
   EngineDemand own{.newest_at = kStart,
                    .bins = {{.begin = kStart - absl::Hours(1), .answers = 500},
                             {.begin = kStart - absl::Minutes(2), .arrived = 3, .answers = 199}}};

@@ -11,9 +11,9 @@ namespace gpuscaler {
 namespace {
 
 constexpr double kAveragedSeconds = 10;
-constexpr double kKeptSeconds = 300;  // kept of a class, and of the newest batches
+constexpr double kKeptSeconds = 300;  // per class, and for the newest batches
 constexpr double kLatestSeconds = 60;
-// Fewer seconds of the newest batches are left to chance.
+// Fewer seconds of the newest batches are mostly noise.
 constexpr double kEnoughSeconds = 60;
 constexpr absl::Duration kClassKept = absl::Hours(24);
 
@@ -38,8 +38,8 @@ void ServiceTrack::Batches::Add(const Batches& newest, double seconds) {
   at = newest.at;
 }
 
-bool ServiceTrack::Batches::AreOfKindOf(const Batches& other) const {
-  return !AreOfOtherLength(answered, other.answered) && !AreOfOtherCache(sums, other.sums);
+bool ServiceTrack::Batches::AreSameKindAs(const Batches& other) const {
+  return !DifferInLength(answered, other.answered) && !DifferInCache(sums, other.sums);
 }
 
 void ServiceTrack::Add(const ServiceStep& step) {
@@ -68,13 +68,13 @@ void ServiceTrack::Commit() {
     sums.running_squared_tokens = n * n * sums.tokens;
     sums.running_seconds = n * sums.seconds;
     sums.running_squared_seconds = n * n * sums.seconds;
-    if (!latest_.AreOfKindOf(open_)) latest_ = {};
+    if (!latest_.AreSameKindAs(open_)) latest_ = {};
     latest_.Add(open_, kLatestSeconds);
     Batches& of = classes_[ClassOf(n, classes_.size())];
-    if (!of.AreOfKindOf(latest_)) of = {};
+    if (!of.AreSameKindAs(latest_)) of = {};
     of.Add(open_, kKeptSeconds);
     if (open_shows_steps_) {
-      if (!newest_.AreOfKindOf(latest_)) newest_ = {};
+      if (!newest_.AreSameKindAs(latest_)) newest_ = {};
       newest_.Add(open_, kKeptSeconds);
     }
   }
@@ -88,7 +88,7 @@ ServiceSums ServiceTrack::Sums(absl::Time now) const {
   double least_time = std::numeric_limits<double>::infinity();
   for (const Batches& of : classes_) {
     if (now - of.at > kClassKept) continue;
-    const bool is_former = !of.AreOfKindOf(latest_);
+    const bool is_former = !of.AreSameKindAs(latest_);
     (is_former ? former : sums) += of.sums;
     if (of.sums.tokens > 0 && !is_former) {
       least_time = std::min(least_time, of.sums.running_seconds / of.sums.tokens);

@@ -1,4 +1,5 @@
-// Engines with a time per token of a + b n, for tests: Poisson arrivals, least loaded first.
+// Simulated engines with a time per token of a + b n, for tests: Poisson arrivals, least loaded
+// engine first.
 #pragma once
 
 #include <algorithm>
@@ -18,15 +19,15 @@ struct ServiceModel {
   double base_seconds = 0.012;     // a
   double slope_seconds = 0.00025;  // b
   size_t limit = 64;
-  double kv_per_request = 0.002;  // a share of the cache
-  double tokens = 250;            // that every answer has
+  double kv_per_request = 0.002;  // share of the cache
+  double tokens = 250;            // per answer
 
-  // At a batch of n.
+  // Returns the throughput at a batch of n.
   double RequestsPerSecond(double n) const {
     return n / ((base_seconds + slope_seconds * n) * tokens);
   }
 
-  // The rate that one replica is planned for where a batch of `bound` binds.
+  // Returns the rate that one replica is planned for if the bound `bound` on its batch binds.
   double PlannedRequestsPerSecond(double bound) const { return 0.91 * RequestsPerSecond(bound); }
 };
 
@@ -79,7 +80,7 @@ class SimulatedEngine {
   }
 
   ServiceModel model_;
-  std::deque<double> running_;  // the steps at which each is done
+  std::deque<double> running_;  // step at which each finishes
   size_t waiting_ = 0;
   double steps_ = 0;
   double time_ = 0;
@@ -88,7 +89,7 @@ class SimulatedEngine {
   double answer_tokens_ = 0;
 };
 
-// Steps of 100 ms, readings each second.
+// Steps of 100 ms, readings every second.
 class SimulatedService {
  public:
   struct Replica {

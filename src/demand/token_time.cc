@@ -5,25 +5,26 @@
 namespace gpuscaler {
 namespace {
 
-// Smaller differences are chance, and where the line is not quite straight. After a step of the
-// load most requests have just begun, with little in the KV cache, and take up to a tenth less.
+// Smaller differences are noise, or come from a line that is not quite straight. After a load step
+// most requests have just begun, with little in the KV cache, and take up to a tenth less.
 constexpr double kSomeMore = 0.03, kMuchMore = 0.07;
 constexpr double kSomeLess = 0.10, kMuchLess = 0.20;
 // A step of a batch of 2 is mostly the reading of the weights.
-constexpr double kBaseOfLeast = 0.5;
-// Standard deviation of the batch over its mean, and seconds, of requests that are fitted alone.
+constexpr double kLargestBaseShare = 0.5;
+// Minimum for requests to be fitted alone: standard deviation of the batch over its mean, and
+// seconds.
 constexpr double kOwnSpread = 0.25, kOwnSeconds = 120;
 
-// From 0, none of the difference counts, to 1, all of it does.
+// Returns the weight of the difference, from 0 (ignored) to 1.
 double Weight(double ratio) {
   const double weight = ratio > 1 ? (ratio - 1 - kSomeMore) / (kMuchMore - kSomeMore)
                                   : (1 - ratio - kSomeLess) / (kMuchLess - kSomeLess);
   return std::clamp(weight, 0.0, 1.0);
 }
 
-// The line from the base of `time` to a batch that takes `seconds` per token.
+// Returns the line from the base of `time` to a batch that takes `seconds` per token.
 TokenTime Through(double batch, double seconds, double least_base, const TokenTime& time) {
-  const double base = std::max(time.base, std::min(least_base, kBaseOfLeast * seconds));
+  const double base = std::max(time.base, std::min(least_base, kLargestBaseShare * seconds));
   if (seconds > base) return {.base = base, .slope = (seconds - base) / batch};
   const double factor = seconds / time.At(batch);
   return {.base = factor * time.base, .slope = factor * time.slope};
@@ -38,13 +39,13 @@ double Variance(const ServiceSums& sums) {
   return sums.running_squared_tokens / sums.tokens - mean * mean;
 }
 
-// Batches that are nearly all alike have no slope: the time at the mean is all that is known.
+// Batches of nearly equal size determine no slope, only the time at their mean.
 bool HasSlope(const ServiceSums& sums) {
   const double least_spread = std::max(0.5, 0.02 * MeanBatch(sums));
   return Variance(sums) >= least_spread * least_spread;
 }
 
-// It needs nothing that other requests showed.
+// Returns true if these requests alone determine a slope.
 bool HasOwnSlope(const ServiceSums& sums) {
   const double spread = kOwnSpread * MeanBatch(sums);
   return sums.seconds >= kOwnSeconds && Variance(sums) >= spread * spread;
@@ -72,7 +73,7 @@ ServiceSums WithRequestsOf(const ServiceSums& newest, double least_time, Service
   const double batch = MeanBatch(newest), seconds = MeanTime(newest);
   const double weight = Weight(seconds / time.At(batch));
   if (weight == 0) return sums;
-  const TokenTime theirs = Through(batch, seconds, kBaseOfLeast * least_time, time);
+  const TokenTime theirs = Through(batch, seconds, kLargestBaseShare * least_time, time);
   const double base = time.base + weight * (theirs.base - time.base);
   const double slope = time.slope + weight * (theirs.slope - time.slope);
   sums.running_seconds = base * sums.tokens + slope * sums.running_tokens;
@@ -87,7 +88,7 @@ ServiceSums WithRequestsOf(const ServiceSums& newest, double least_time, Service
 ServiceSums WithFormerBatches(const ServiceSums& former, ServiceSums sums) {
   if (!HasTokens(former) || !HasTokens(sums) || HasOwnSlope(sums)) return sums;
   const double batch = MeanBatch(sums), seconds = MeanTime(sums);
-  const double base = std::min(TokenTimeOf(former)->base, kBaseOfLeast * seconds);
+  const double base = std::min(TokenTimeOf(former)->base, kLargestBaseShare * seconds);
   const double slope = (seconds - base) / batch;
   sums.seconds += former.seconds;
   sums.tokens += former.tokens;

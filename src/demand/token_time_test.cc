@@ -6,7 +6,7 @@
 namespace gpuscaler {
 namespace {
 
-// A minute of batches of n that take `seconds` for each token.
+// Returns a minute of batches of n that take `seconds` per token.
 ServiceSums Batches(double n, double seconds, double cache_ratio = 0.1) {
   const double tokens = 60 * n / seconds;
   return {.seconds = 60,
@@ -31,14 +31,14 @@ TEST(TokenTime, IsALineThroughBatchesOfDifferentSizes) {
   EXPECT_NEAR(time->slope, 0.0002, 1e-7);
 }
 
-TEST(TokenTime, HasNoSlopeIfBatchesAreAlike) {
+TEST(TokenTime, HasNoSlopeIfBatchesHaveOneSize) {
   const auto time = TokenTimeOf(Batches(10, 0.012));
   ASSERT_TRUE(time.has_value());
   EXPECT_NEAR(time->At(100), 0.012, 1e-6);
   EXPECT_FALSE(TokenTimeOf(ServiceSums()).has_value());
 }
 
-TEST(WithRequestsOf, TurnsTheLineAboutItsBase) {
+TEST(WithRequestsOf, RotatesTheLineAboutItsBase) {
   const ServiceSums earlier = Both(Batches(10, 0.012), Batches(60, 0.022));
   const ServiceSums newest = Batches(20, 0.026, 0.3);  // longer prompts
   const ServiceSums sums = WithRequestsOf(newest, kLeastTime, earlier);
@@ -49,14 +49,14 @@ TEST(WithRequestsOf, TurnsTheLineAboutItsBase) {
   EXPECT_EQ(sums.seconds, earlier.seconds);
 }
 
-TEST(WithRequestsOf, FollowsShorterOnesToo) {
+TEST(WithRequestsOf, AlsoFollowsShorterRequests) {
   const ServiceSums earlier = Both(Batches(10, 0.012), Batches(60, 0.022));
   const auto time = TokenTimeOf(WithRequestsOf(Batches(50, 0.011), kLeastTime, earlier));
   EXPECT_NEAR(time->base, 0.010, 1e-6);
   EXPECT_NEAR(time->At(50), 0.011, 1e-6);
 }
 
-// An engine that became faster: no slope leads from the base to it.
+// An engine that became faster: no slope from the base reaches it.
 TEST(WithRequestsOf, ScalesTheLineIfTheyTakeLessThanItsBase) {
   const ServiceSums earlier = Both(Batches(10, 0.012), Batches(60, 0.022));
   const auto time = TokenTimeOf(WithRequestsOf(Batches(60, 0.009), kLeastTime, earlier));
@@ -64,14 +64,14 @@ TEST(WithRequestsOf, ScalesTheLineIfTheyTakeLessThanItsBase) {
   EXPECT_NEAR(time->base, 0.010 * 9 / 22, 1e-6);
 }
 
-TEST(WithRequestsOf, LeavesSmallDifferencesToTheLine) {
+TEST(WithRequestsOf, IgnoresSmallDifferences) {
   const ServiceSums earlier = Both(Batches(10, 0.012), Batches(60, 0.022));
   EXPECT_EQ(WithRequestsOf(Batches(10, 0.0123), kLeastTime, earlier), earlier);
   EXPECT_EQ(WithRequestsOf(Batches(10, 0.0110), kLeastTime, earlier), earlier);
 }
 
-// A threshold would move the number each time that noise crosses it.
-TEST(WithRequestsOf, CountsInPartBetween) {
+// A threshold would change the capacity each time that noise crosses it.
+TEST(WithRequestsOf, WeightsDifferencesInBetween) {
   const ServiceSums earlier = Both(Batches(10, 0.012), Batches(60, 0.022));
   const auto slope = [&](double more) {
     return TokenTimeOf(WithRequestsOf(Batches(10, 0.012 * more), kLeastTime, earlier))->slope;
@@ -82,9 +82,9 @@ TEST(WithRequestsOf, CountsInPartBetween) {
   EXPECT_NEAR(slope(0.85), 0.0002 - 0.5 * 0.00018, 1e-8);
 }
 
-// Requests of two lengths, the longer ones in large batches, make a steep line without a base: any
-// batch would then serve the same, and replicas could not be too many.
-TEST(WithRequestsOf, HasABaseEvenIfTheFitHasNone) {
+// Requests of two lengths, the longer ones in large batches, fit a steep line without a base. All
+// batches would then have the same throughput, and no number of replicas would be too large.
+TEST(WithRequestsOf, KeepsAMinimumBase) {
   const ServiceSums earlier = Both(Batches(10, 0.008), Batches(60, 0.060));
   ASSERT_EQ(TokenTimeOf(earlier)->base, 0);
   const auto time = TokenTimeOf(WithRequestsOf(Batches(30, 0.040), 0.008, earlier));
@@ -92,8 +92,8 @@ TEST(WithRequestsOf, HasABaseEvenIfTheFitHasNone) {
   EXPECT_NEAR(time->At(30), 0.040, 1e-6);
 }
 
-// Small batches took longer than large ones: the fit has no slope at all.
-TEST(WithRequestsOf, GoesThroughTheNewestWhateverTheFitIs) {
+// Small batches took longer than large ones, so the fit has no slope.
+TEST(WithRequestsOf, PassesThroughTheNewestRequests) {
   const ServiceSums slow_first = Both(Batches(10, 0.022), Batches(60, 0.012));
   EXPECT_NEAR(TokenTimeOf(WithRequestsOf(Batches(20, 0.026), 0.012, slow_first))->At(20), 0.026,
               1e-6);
@@ -103,13 +103,13 @@ TEST(WithRequestsOf, GoesThroughTheNewestWhateverTheFitIs) {
   EXPECT_NEAR(TokenTimeOf(turned)->At(60), 0.008, 1e-6);
 }
 
-// A step of the load, from batches of 10 to batches of 60: that the time differs is their slope.
-TEST(WithRequestsOf, LeavesBatchesThatWereAllAlike) {
+// After a load step from batches of 10 to batches of 60 the difference in time is their slope.
+TEST(WithRequestsOf, IgnoresBatchesOfOneSize) {
   const ServiceSums earlier = Batches(10, 0.012);
   EXPECT_EQ(WithRequestsOf(Batches(60, 0.022, 0.6), kLeastTime, earlier), earlier);
 }
 
-TEST(WithFormerBatches, TurnsThemThroughRequestsThatHaveNoSlope) {
+TEST(WithFormerBatches, FitsFormerBatchesThroughRequestsWithoutASlope) {
   const ServiceSums former = Both(Batches(10, 0.012), Batches(60, 0.022));
   const TokenTime time = *TokenTimeOf(WithFormerBatches(former, Batches(4, 0.016)));
   EXPECT_NEAR(time.base, 0.008, 1e-6) << "half of the time per token";
@@ -119,13 +119,13 @@ TEST(WithFormerBatches, TurnsThemThroughRequestsThatHaveNoSlope) {
   EXPECT_NEAR(slow.At(4), 0.024, 1e-6);
 }
 
-TEST(WithFormerBatches, AddsNothingToASlopeOfTheirOwn) {
+TEST(WithFormerBatches, AddsNothingIfRequestsHaveASlope) {
   const ServiceSums own = Both(Batches(4, 0.016), Batches(12, 0.024));
   EXPECT_EQ(WithFormerBatches(Batches(10, 0.012), own), own);
   EXPECT_EQ(WithFormerBatches(ServiceSums(), Batches(4, 0.016)), Batches(4, 0.016));
 }
 
-TEST(WithFormerBatches, BelieveNoFormerCacheOrBatch) {
+TEST(WithFormerBatches, IgnoresFormerCacheAndBatch) {
   const ServiceSums sums = WithFormerBatches(Batches(60, 0.022, 0.9), Batches(4, 0.016, 0.2));
   EXPECT_NEAR(sums.kv_seconds / sums.kv_running_seconds, 0.05, 1e-6);
   EXPECT_EQ(sums.largest_batch, 4);

@@ -18,17 +18,19 @@
 namespace gpuscaler {
 namespace {
 
-// How far the clock goes between two looks at the GPUs. At least 10 ms of real time: a server that
-// polls faster is busy with nothing else.
+// Simulated time between two samples of the GPUs. At least 10 ms of real time: polling faster would
+// take all of the server's CPU time.
 constexpr absl::Duration kSimulatedTick = absl::Seconds(5);
 constexpr absl::Duration kShortestTick = absl::Milliseconds(10);
 
-// What a busy machine may take for a reading: half a second, else KEDA holds.
-constexpr absl::Duration kHiccup = absl::Milliseconds(500);
+// A reading on a busy machine may take half a second of real time before it is stale and KEDA
+// holds.
+constexpr absl::Duration kSlowestReading = absl::Milliseconds(500);
 
-// After the load: the rest of the queue, activation window, cooldown.
+// Simulated time after the load for the rest of the queue, the activation window and the cooldown.
 constexpr absl::Duration kWindDown = absl::Minutes(9);
-// Until it has failed: on the clock, and in real time.
+// The demo fails if replicas do not return to zero within these times, on the clock and in real
+// time.
 constexpr absl::Duration kSimulatedStaleness = absl::Minutes(60);
 constexpr absl::Duration kRealStaleness = absl::Minutes(1);
 
@@ -36,7 +38,7 @@ absl::Duration TickOf(int speed) { return std::max(kSimulatedTick / speed, kShor
 
 }  // namespace
 
-Demo::Demo(const DemoOptions& options, StartDemoServer start_server, Stopped stopped)
+Demo::Demo(const DemoOptions& options, StartDemoServer start_server, StopRequested stopped)
     : options_(options),
       start_server_(std::move(start_server)),
       stopped_(std::move(stopped)),
@@ -46,10 +48,10 @@ Demo::Demo(const DemoOptions& options, StartDemoServer start_server, Stopped sto
   scenario_.scaled_object.max_replica_count = options.max_replicas;
 }
 
-// Or nobody can see it any more.
+// Returns true if the demo must stop, or if standard output is closed.
 bool Demo::Stopping() const { return stopped_(TickOf(options_.speed)) || !std::cout; }
 
-// Names lead to the Services of the demo's cluster.
+// Host names resolve to the Services of the demo's cluster.
 DemoServerOptions Demo::ServerOptions() const {
   const auto resolver = [engines = service_->addresses()](const std::string& name) {
     const bool is_gateway = absl::StartsWith(name, "gateway.");
@@ -61,7 +63,7 @@ DemoServerOptions Demo::ServerOptions() const {
   return {.gpu_file = service_->gpu_file(),
           .port = options_.port,
           .interval = tick,
-          .stale_after = std::max(6 * kSimulatedTick, kHiccup * options_.speed),
+          .stale_after = std::max(6 * kSimulatedTick, kSlowestReading * options_.speed),
           .addresses = {.interval = tick, .retry = tick, .resolver = resolver},
           .clock_speed = static_cast<double>(options_.speed)};
 }
@@ -97,21 +99,21 @@ absl::StatusOr<bool> Demo::RunLoad() {
   Keda keda(scenario_.scaled_object, triggers_.keda());
   DemoScreen screen(Setting());
   began_at_ = clock_.Now();
-  course_ = {.began_at_zero = true, .speed = options_.speed};
+  observed_ = {.began_at_zero = true, .speed = options_.speed};
   DemoLoad load(scenario_.load, options_.speed, service_->gateway());
   while (passed() < end && !(load.done() && service_->empty())) {
     if (Stopping()) return false;
     RETURN_IF_ERROR(Tick(keda));
     screen.Show(FrameOf(keda));
-    if (passed() < scenario_.load.quiet) course_.began_at_zero &= desired_ == 0;
-    course_.most_ready = std::max(course_.most_ready, service_->ready());
-    course_.last = desired_;
+    if (passed() < scenario_.load.quiet) observed_.began_at_zero &= desired_ == 0;
+    observed_.most_ready = std::max(observed_.most_ready, service_->ready());
+    observed_.last = desired_;
   }
   screen.Finish();
-  took_ = passed();
+  duration_ = passed();
   tally_ = load.Stop();
-  course_.sent = tally_.sent;
-  course_.late = tally_.late;
+  observed_.sent = tally_.sent;
+  observed_.late = tally_.late;
   return true;
 }
 
@@ -120,7 +122,7 @@ DemoFrame Demo::FrameOf(const Keda& keda) const {
   const EngineGauges requests = service_->Requests();
   frame.running = requests.running;
   frame.waiting = requests.waiting;
-  for (const GpuShown& gpu : service_->gpus()) {
+  for (const GpuReport& gpu : service_->gpus()) {
     frame.utilization_percent.push_back(gpu.utilization_percent);
     frame.memory_percent.push_back(gpu.memory_percent);
   }
@@ -148,7 +150,7 @@ DemoSetting Demo::Setting() const {
           .expected = scenario_.load.End() + kWindDown};
 }
 
-void Demo::Introduce() const {
+void Demo::PrintIntroduction() const {
   std::cout
       << "An inference service: simulated engines on simulated GPUs, behind a small gateway,\n"
          "under an open loop of requests. The real server on "
@@ -162,8 +164,8 @@ void Demo::Introduce() const {
       << std::endl;
 }
 
-// Measured in real time.
-ScalingCost Demo::Ours() const {
+// Measured in real time; returns simulated time.
+ScalingCost Demo::MeasuredCost() const {
   return {.name = "this scaler",
           .gpu_seconds = absl::ToDoubleSeconds(service_->gpu_time()),
           .served = tally_.answered,
@@ -174,19 +176,19 @@ ScalingCost Demo::Ours() const {
           .replicas = desired_};
 }
 
-absl::Status Demo::Conclude() const {
-  const ScalingCost ours = Ours();
-  std::cout << "\nThe same load, " << DurationText(absl::Trunc(took_, absl::Seconds(1)))
+absl::Status Demo::ReportResult() const {
+  const ScalingCost ours = MeasuredCost();
+  std::cout << "\nThe same load, " << DurationText(absl::Trunc(duration_, absl::Seconds(1)))
             << ", one GPU a replica. The first line is measured, the others\n"
                "are simulations of such engines:\n\n"
-            << CostTable({ours, CostOfStatic(scenario_, ours.most_replicas, took_),
-                          CostOfGoScaler(scenario_, took_)})
+            << CostTable({ours, CostOfStatic(scenario_, ours.most_replicas, duration_),
+                          CostOfGoScaler(scenario_, duration_)})
             << "\n";
   const DemoExpectation expectation = ExpectationOf(trigger_);
-  RETURN_IF_ERROR(CheckCourse(expectation, course_));
-  std::cout << "Replicas went " << (course_.began_at_zero ? 0 : 1) << " -> " << course_.most_ready
-            << " -> " << course_.last << (expectation.because.empty() ? "" : ": ")
-            << expectation.because << "." << std::endl;
+  RETURN_IF_ERROR(CheckObservation(expectation, observed_));
+  std::cout << "Replicas went " << (observed_.began_at_zero ? 0 : 1) << " -> "
+            << observed_.most_ready << " -> " << observed_.last
+            << (expectation.because.empty() ? "" : ": ") << expectation.because << "." << std::endl;
   return absl::OkStatus();
 }
 
@@ -203,13 +205,13 @@ absl::Status Demo::KeepServing() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<DemoEnd> Demo::Run() {
+absl::StatusOr<DemoResult> Demo::Run() {
   RETURN_IF_ERROR(Serve());
-  Introduce();
+  PrintIntroduction();
   ASSIGN_OR_RETURN(const bool finished, RunLoad());
-  if (finished) return DemoEnd{.outcome = Conclude()};
+  if (finished) return DemoResult{.outcome = ReportResult()};
   std::cout << "\nStopped before the load had ended." << std::endl;
-  return DemoEnd{.stopped = true};
+  return DemoResult{.stopped = true};
 }
 
 }  // namespace gpuscaler

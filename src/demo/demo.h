@@ -1,5 +1,5 @@
-// The demo: the real server, engines and load, on simulated GPUs and a fast clock, under a model of
-// KEDA and the HPA.
+// The demo: the real server, engines and load on simulated GPUs and a fast clock, scaled by a model
+// of KEDA and the HPA.
 #pragma once
 
 #include <functional>
@@ -24,37 +24,37 @@
 
 namespace gpuscaler {
 
-// Faster, and a look at the GPUs would come later than the HPA's next sync.
+// At a higher speed GPUs would be sampled less often than the HPA syncs.
 constexpr int kFastestDemo = 1000;
-constexpr int kFewestDemoReplicas = 3;  // fewer show no scaling
+constexpr int kFewestDemoReplicas = 3;  // fewer do not show scaling
 constexpr int kMostDemoReplicas = 64;
 
 struct DemoOptions {
-  int speed = 150;  // simulated seconds a real one; 1 to kFastestDemo
+  int speed = 150;  // simulated seconds per real second; 1 to kFastestDemo
   std::string profile = "vllm-inference";
   int max_replicas = 8;  // kFewestDemoReplicas to kMostDemoReplicas
   int port = 0;          // 0: any free one
 };
 
-struct DemoEnd {
+struct DemoResult {
   bool stopped = false;  // before the load had ended
-  absl::Status
-      outcome;  // FAILED_PRECONDITION: how replicas did not go as the profile means them to
+  absl::Status outcome;  // FAILED_PRECONDITION: the replicas were not those of the profile
 };
 
-// On standard output. Not thread-safe.
+// Writes to standard output. Not thread-safe.
 class Demo {
  public:
-  // Waits for so long, less when the demo is to end, and says whether it is.
-  using Stopped = std::function<bool(absl::Duration)>;
+  // Blocks for this duration, or less if the demo must stop. Returns true if it must stop.
+  using StopRequested = std::function<bool(absl::Duration)>;
 
-  Demo(const DemoOptions& options, StartDemoServer start_server, Stopped stopped);
+  Demo(const DemoOptions& options, StartDemoServer start_server, StopRequested stopped);
 
-  // About 50 simulated minutes: a load that rises, holds and ends. Once. INVALID_ARGUMENT: no such
-  // profile; UNAVAILABLE: what it takes cannot be had.
-  absl::StatusOr<DemoEnd> Run();
+  // Runs a load of about 50 simulated minutes that rises, holds and ends. Must be called once.
+  // Returns INVALID_ARGUMENT if the profile does not exist, and UNAVAILABLE if a file, port or
+  // library that the demo needs is missing.
+  absl::StatusOr<DemoResult> Run();
 
-  // After Run(): a steady load, until it is to end.
+  // Applies a steady load until the demo must stop. Must be called after Run().
   absl::Status KeepServing();
 
  private:
@@ -62,22 +62,22 @@ class Demo {
   DemoServerOptions ServerOptions() const;
   absl::Status Tick(Keda& keda);
   bool Stopping() const;
-  absl::StatusOr<bool> RunLoad();  // false: told to stop
+  absl::StatusOr<bool> RunLoad();  // false: stopped
   absl::Duration passed() const { return clock_.Now() - began_at_; }
   DemoFrame FrameOf(const Keda& keda) const;
   DemoSetting Setting() const;
-  void Introduce() const;
-  ScalingCost Ours() const;
-  absl::Status Conclude() const;
+  void PrintIntroduction() const;
+  ScalingCost MeasuredCost() const;
+  absl::Status ReportResult() const;
 
   const DemoOptions options_;
   const StartDemoServer start_server_;
-  const Stopped stopped_;
+  const StopRequested stopped_;
   const SteadyClock clock_;
   DemoScenario scenario_;
   TriggerRef by_profile_;
   TriggerRef by_demand_;
-  Trigger trigger_;  // of by_profile_
+  Trigger trigger_;  // parsed from by_profile_
   std::unique_ptr<DemoService> service_;
   std::unique_ptr<HttpServer> gateway_page_;
   std::unique_ptr<DemoServer> server_;
@@ -87,8 +87,8 @@ class Demo {
   absl::Time began_at_;
   int desired_ = 0;  // spec.replicas
   LoadTally tally_;  // in real time
-  absl::Duration took_;
-  DemoCourse course_;
+  absl::Duration duration_;
+  DemoObservation observed_;
 };
 
 }  // namespace gpuscaler

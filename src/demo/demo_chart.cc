@@ -14,15 +14,15 @@ namespace gpuscaler {
 namespace {
 
 constexpr int kLabelWidth = 10;
-constexpr int kMaxRows = 8;    // of the replica graph
-constexpr int kNoteLines = 3;  // what the longest note takes of 60 columns
+constexpr int kMaxRows = 8;    // in the replica graph
+constexpr int kNoteLines = 3;  // the longest note needs this many at 60 columns
 constexpr const char* kLevels[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
 constexpr const char* kBlue = "34";
 constexpr const char* kYellow = "33";
 constexpr const char* kGreen = "32";
 
-// Text and the columns it takes: UTF-8 bytes and escapes take none of their own.
+// Text and its width in columns: continuation bytes of UTF-8 and escape sequences have none.
 class Line {
  public:
   explicit Line(const ChartStyle& style) : style_(style) {}
@@ -69,7 +69,7 @@ absl::string_view Level(double part) {
   return kLevels[level];
 }
 
-// The frames, one a column: the last one of each run of time. Null: not reached yet.
+// Returns the last frame of each column's interval. Null: not reached yet.
 std::vector<const DemoFrame*> Columns(const DemoSetting& setting,
                                       const std::vector<DemoFrame>& frames, int columns) {
   std::vector<const DemoFrame*> shown(static_cast<size_t>(columns), nullptr);
@@ -79,7 +79,7 @@ std::vector<const DemoFrame*> Columns(const DemoSetting& setting,
     const auto column = static_cast<size_t>(part * columns);
     shown[std::min(column, shown.size() - 1)] = &frame;
   }
-  for (size_t i = 1; i < shown.size(); ++i) {  // a run without a frame of its own
+  for (size_t i = 1; i < shown.size(); ++i) {  // an interval without a frame of its own
     if (shown[i] == nullptr && i + 1 < shown.size() && shown[i + 1] != nullptr) {
       shown[i] = shown[i - 1];
     }
@@ -101,7 +101,7 @@ std::string Sparkline(const ChartStyle& style, absl::string_view label, const ch
   return line.Take();
 }
 
-// Row by row from the top: ready replicas solid, those that start shaded.
+// Returns the rows from the top: ready replicas solid, starting ones shaded.
 std::vector<std::string> ReplicaGraph(const DemoSetting& setting, const ChartStyle& style,
                                       const std::vector<const DemoFrame*>& columns) {
   const int rows = std::min(setting.max_replicas, kMaxRows);
@@ -146,12 +146,12 @@ std::string ReplicaText(const DemoFrame& frame) {
   return absl::StrCat("replicas ", frame.desired, " desired, ", frame.ready, " ready");
 }
 
-// Whole seconds.
+// Returns whole seconds.
 std::string TimeText(absl::Duration passed) {
   return DurationText(absl::Trunc(passed, absl::Seconds(1)));
 }
 
-// The words in kNoteLines lines, however many they fill; the last one takes the rest.
+// Returns the text in exactly kNoteLines lines; the last one takes the rest.
 std::vector<std::string> Wrapped(absl::string_view text, int width) {
   std::vector<std::string> lines(1);
   for (const absl::string_view word : absl::StrSplit(text, ' ')) {

@@ -1,4 +1,5 @@
-// The demo as text: a chart for terminals, a line for everything else. Pure.
+// Text output of the demo: a chart for terminals and plain lines for everything else. Pure
+// functions.
 #pragma once
 
 #include <string>
@@ -9,11 +10,12 @@
 namespace gpuscaler {
 
 struct ChartStyle {
-  int width = 80;  // columns; no line is longer
+  int width = 80;  // columns; the longest possible line
   bool color = true;
 };
 
-// Always the same number of lines, so that it can be drawn over itself. `frames` oldest first.
+// Returns the same number of lines each time, so that a chart can be drawn over the last one.
+// `frames` are oldest first.
 std::vector<std::string> ChartLines(const DemoSetting& setting,
                                     const std::vector<DemoFrame>& frames, const ChartStyle& style);
 

@@ -36,7 +36,7 @@ std::string Chart(const std::vector<DemoFrame>& frames, const ChartStyle& style)
   return absl::StrJoin(ChartLines(kSetting, frames, style), "\n");
 }
 
-// Columns of a line without escapes.
+// Returns the columns of a line without escape sequences.
 int Columns(const std::string& line) {
   return static_cast<int>(
       std::ranges::count_if(line, [](char byte) { return (byte & 0xC0) != 0x80; }));
@@ -49,7 +49,7 @@ TEST(DemoChart, ShowsLoadGpusValueAndReplicas) {
                     HasSubstr("100  50   0   0 %"), HasSubstr("saturation unknown")));
 }
 
-TEST(DemoChart, KeepsToTheWidth) {
+TEST(DemoChart, LinesFitTheWidth) {
   for (const int width : {20, 40, 79, 200}) {
     for (const std::string& line :
          ChartLines(kSetting, {Frame(absl::Seconds(90), 3, 2)}, {.width = width, .color = false})) {
@@ -68,7 +68,7 @@ TEST(DemoChart, WrapsALongNoteInsteadOfCuttingIt) {
               HasSubstr("no engine is read;\nengineFallback is utilization"));
 }
 
-TEST(DemoChart, HasTheSameLinesWhateverHappens) {
+TEST(DemoChart, HasAConstantNumberOfLines) {
   DemoFrame unknown = Frame(absl::Minutes(30), 0, 0);
   unknown.value.reset();
   unknown.note = "";
@@ -77,7 +77,7 @@ TEST(DemoChart, HasTheSameLinesWhateverHappens) {
             ChartLines(kSetting, {Frame(absl::Seconds(1), 3, 2), unknown}, style).size());
 }
 
-TEST(DemoChart, EscapesOnlyForColor) {
+TEST(DemoChart, HasEscapesOnlyForColor) {
   const std::vector<DemoFrame> frames = {Frame(absl::Seconds(90), 3, 2)};
   EXPECT_THAT(Chart(frames, {.width = 79, .color = false}), Not(HasSubstr("\x1b")));
   EXPECT_THAT(Chart(frames, {.width = 79, .color = true}), HasSubstr("\x1b[32m█\x1b[0m"));
@@ -90,13 +90,13 @@ TEST(DemoChart, StacksStartingReplicasOnReadyOnes) {
               HasSubstr("        4   |        3 ░ |        2 ░ |        1 █ |"));
 }
 
-TEST(DemoChart, APlainLineSaysTheSame) {
+TEST(DemoChart, APlainLineHasTheSameContent) {
   EXPECT_THAT(PlainLine(kSetting, Frame(absl::Seconds(90), 3, 2)),
               AllOf(HasSubstr("1m30s"), HasSubstr("2 GPUs busy, at most 100 %"),
                     HasSubstr("V 150 % of 80, active"), HasSubstr("replicas 3 desired, 2 ready")));
 }
 
-TEST(DemoChart, OneGpuIsNotMany) {
+TEST(DemoChart, OneGpuIsSingular) {
   DemoFrame frame = Frame(absl::Seconds(90), 3, 2);
   frame.utilization_percent = {100, 0, 0, 0};
   EXPECT_THAT(PlainLine(kSetting, frame), HasSubstr(" 1 GPU busy"));

@@ -1,4 +1,4 @@
-// One look at the demo: what chart and plain lines are made from.
+// One sample of the demo, input of the chart and of plain lines.
 #pragma once
 
 #include <optional>
@@ -10,27 +10,27 @@
 namespace gpuscaler {
 
 struct DemoFrame {
-  absl::Duration passed;  // simulated
+  absl::Duration passed;  // simulated time since the start
   double requests_per_second = 0;
   int running = 0;
   int waiting = 0;
-  std::vector<double> utilization_percent;  // of each GPU
+  std::vector<double> utilization_percent;  // per GPU
   std::vector<double> memory_percent;
-  std::optional<double> value;  // V; empty: the scaler could not say
+  std::optional<double> value;  // V; empty: the scaler returned an error
   bool active = false;
   int desired = 0;
   int ready = 0;
-  std::string note;  // what the scaler has to say about its value
+  std::string note;  // the scaler's explanation of its value
 };
 
-// What stays the same.
+// The constant properties of a demo.
 struct DemoSetting {
   std::string profile;
-  std::string unit;  // of V
+  std::string unit;  // unit of V
   double target = 80;
   int max_replicas = 8;
   int speed = 150;
-  absl::Duration expected;  // how long it takes, about
+  absl::Duration expected;  // approximate duration
 };
 
 }  // namespace gpuscaler

@@ -8,8 +8,8 @@
 namespace gpuscaler {
 namespace {
 
-// Until what is held finds an engine that has become ready.
-constexpr absl::Duration kLookForReady = absl::Milliseconds(5);
+// Interval at which held requests look for an engine that has become ready.
+constexpr absl::Duration kReadyPollInterval = absl::Milliseconds(5);
 
 }  // namespace
 
@@ -17,7 +17,7 @@ void DemoGateway::SetReady(const std::vector<std::string>& urls) {
   MutexLock lock(mutex_);
   std::map<std::string, int> ready;
   for (const std::string& url : urls) ready[url] = 0;
-  for (const auto& [id, url] : under_way_) {
+  for (const auto& [id, url] : in_flight_) {
     if (const auto found = ready.find(url); found != ready.end()) ++found->second;
   }
   ready_ = std::move(ready);
@@ -43,7 +43,7 @@ void DemoGateway::SendHeld() {
     const auto fewest =
         std::ranges::min_element(ready_, {}, [](const auto& engine) { return engine.second; });
     ++fewest->second;
-    under_way_[held_.front()] = fewest->first;
+    in_flight_[held_.front()] = fewest->first;
     http_->SendTo(fewest->first, held_.front());
     held_.pop_front();
   }
@@ -53,19 +53,19 @@ std::vector<Answered> DemoGateway::Wait(absl::Duration timeout) {
   {
     MutexLock lock(mutex_);
     SendHeld();
-    if (!held_.empty()) timeout = std::min(timeout, kLookForReady);
+    if (!held_.empty()) timeout = std::min(timeout, kReadyPollInterval);
   }
   return Take(http_->Wait(timeout));
 }
 
-// An engine that ends answers 503, or not at all: its requests are another's then.
+// An engine that stops replies with 503 or not at all, so its requests go to another one.
 std::vector<Answered> DemoGateway::Take(std::vector<Answered> answers) {
   MutexLock lock(mutex_);
   for (const Answered& answered : answers) {
-    const auto found = under_way_.find(answered.id);
-    if (found == under_way_.end()) continue;  // of a load that was given up
+    const auto found = in_flight_.find(answered.id);
+    if (found == in_flight_.end()) continue;  // from an abandoned load
     if (const auto engine = ready_.find(found->second); engine != ready_.end()) --engine->second;
-    under_way_.erase(found);
+    in_flight_.erase(found);
     if (!answered.error.empty()) held_.push_front(answered.id);
   }
   std::erase_if(answers, [](const Answered& answered) { return !answered.error.empty(); });

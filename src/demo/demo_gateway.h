@@ -1,4 +1,4 @@
-// A gateway in front of the demo's engines: what arrives while none is ready waits in it.
+// A gateway in front of the demo's engines. It holds requests while no engine is ready.
 #pragma once
 
 #include <deque>
@@ -12,18 +12,19 @@
 
 namespace gpuscaler {
 
-// Sends each request over HTTP to the ready engine that has the fewest; one that its engine did not
-// serve goes to another. The load's thread sends and waits, any thread may call the others.
+// Sends each request over HTTP to the ready engine with the fewest requests. A request that its
+// engine did not serve goes to another one. Send() and Wait() must be called by the load's thread,
+// the others by any.
 class DemoGateway : public Sender {
  public:
   explicit DemoGateway(std::unique_ptr<HttpSender> http) : http_(std::move(http)) {}
 
-  // The URLs of all engines that are ready.
+  // Must have the URLs of all ready engines.
   void SetReady(const std::vector<std::string>& urls);
 
   int held() const;  // requests that wait for an engine
 
-  // Its page of metrics, for a trigger on how many it holds.
+  // The exposition for a trigger on held requests.
   static constexpr char kHeldMetric[] = "gateway_requests_held";
   std::string MetricsPage() const;
 
@@ -34,11 +35,11 @@ class DemoGateway : public Sender {
   void SendHeld() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<Answered> Take(std::vector<Answered> answers);
 
-  const std::unique_ptr<HttpSender> http_;  // the load's thread's
+  const std::unique_ptr<HttpSender> http_;  // used by the load's thread only
   mutable Mutex mutex_;
   std::deque<int64_t> held_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, int> ready_ ABSL_GUARDED_BY(mutex_);          // requests by URL
-  std::map<int64_t, std::string> under_way_ ABSL_GUARDED_BY(mutex_);  // URL by id
+  std::map<int64_t, std::string> in_flight_ ABSL_GUARDED_BY(mutex_);  // URL by id
 };
 
 }  // namespace gpuscaler

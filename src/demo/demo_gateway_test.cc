@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
-// Engines that answer when the test says so.
+// Engines that reply when the test requests it.
 class FakeEngines : public HttpSender {
  public:
   using Sent = std::vector<std::pair<std::string, int64_t>>;
@@ -37,11 +37,11 @@ class FakeEngines : public HttpSender {
 
 class DemoGatewayTest : public testing::Test {
  protected:
-  FakeEngines* const engines_ = new FakeEngines;  // the gateway's
+  FakeEngines* const engines_ = new FakeEngines;  // owned by the gateway
   DemoGateway gateway_{std::unique_ptr<HttpSender>(engines_)};
 };
 
-TEST_F(DemoGatewayTest, HoldsWhatArrivesWhileNoEngineIsReady) {
+TEST_F(DemoGatewayTest, HoldsRequestsWhileNoEngineIsReady) {
   gateway_.Send(1);
   gateway_.Send(2);
   gateway_.Wait(absl::Seconds(1));
@@ -66,7 +66,7 @@ TEST_F(DemoGatewayTest, SendsToTheEngineWithTheFewestRequests) {
   EXPECT_THAT(engines_->TakeSent(), ElementsAre(Pair("a", 4)));
 }
 
-TEST_F(DemoGatewayTest, WhatAnEngineThatEndsDidNotServeGoesToAnother) {
+TEST_F(DemoGatewayTest, UnservedRequestsOfAStoppedEngineGoToAnother) {
   gateway_.SetReady({"a"});
   gateway_.Send(1);
   gateway_.SetReady({"b"});

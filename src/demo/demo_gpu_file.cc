@@ -2,11 +2,11 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "simulated_engine/gpu_slot.h"
 
 namespace gpuscaler {
 
@@ -29,14 +29,8 @@ DemoGpuFile::~DemoGpuFile() {
 }
 
 absl::Status DemoGpuFile::Write(const std::string& text) const {
-  const std::string next = path() + ".new";
-  std::ofstream file(next, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  std::error_code error;
-  if (file) std::filesystem::rename(next, path(), error);
-  if (!file || error) return absl::UnavailableError(absl::StrCat("cannot write ", path()));
-  return absl::OkStatus();
+  if (ReplaceGpuFile(path(), text)) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("cannot write ", path()));
 }
 
 }  // namespace gpuscaler

@@ -1,4 +1,4 @@
-// A file of simulated GPUs, where the real server reads it.
+// A file of simulated GPUs that the real server reads.
 #pragma once
 
 #include <string>
@@ -7,16 +7,16 @@
 
 namespace gpuscaler {
 
-// A file in a folder of its own, which goes with it. Not thread-safe.
+// A file in a temporary folder, which is removed with the object. Not thread-safe.
 class DemoGpuFile {
  public:
-  // UNAVAILABLE when there is no place for temporary files.
+  // Returns UNAVAILABLE if there is no folder for temporary files.
   static absl::StatusOr<DemoGpuFile> Open();
   ~DemoGpuFile();
   DemoGpuFile(DemoGpuFile&& other) noexcept;
   DemoGpuFile& operator=(DemoGpuFile&&) = delete;
 
-  // Readers see the old text or the new one, never a part. UNAVAILABLE when it cannot be written.
+  // Replaces the file atomically. Returns UNAVAILABLE if it cannot be written.
   absl::Status Write(const std::string& text) const;
 
   std::string path() const { return folder_ + "/gpus.json"; }

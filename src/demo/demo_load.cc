@@ -9,8 +9,8 @@
 namespace gpuscaler {
 namespace {
 
-// A load that does not end is a steady one.
-constexpr absl::Duration kLongest = absl::Hours(24);  // real
+// An infinite load is steady.
+constexpr absl::Duration kLongest = absl::Hours(24);  // real time
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// The demo's load: what `load` does, on a thread of its own.
+// The demo's load: a LoadRun on its own thread.
 #pragma once
 
 #include <atomic>
@@ -13,15 +13,15 @@ namespace gpuscaler {
 
 class DemoLoad {
  public:
-  // Begins at once, `speed` times as fast. The sender outlives it. `first_id` as of LoadRun.
+  // Starts at once, `speed` times as fast. The sender must outlive it. `first_id` as in LoadRun.
   DemoLoad(const LoadShape& shape, int speed, Sender& sender, int64_t first_id = 0);
   ~DemoLoad() { Stop(); }
   DemoLoad(const DemoLoad&) = delete;
   DemoLoad& operator=(const DemoLoad&) = delete;
 
-  bool done() const { return done_; }  // all is answered
+  bool done() const { return done_; }  // all requests are answered
 
-  // What it came to, in real time; what is not answered yet never will be.
+  // Stops the load and returns its result in real time. Requests without an answer never get one.
   const LoadTally& Stop();
 
  private:

@@ -1,4 +1,4 @@
-// Whether the demo showed what it is to show.
+// Checks that replicas changed as the profile should make them change.
 #pragma once
 
 #include <cstdint>
@@ -9,26 +9,26 @@
 
 namespace gpuscaler {
 
-// How a profile means replicas to move through the demo's load.
+// The replicas that a profile should cause during the demo's load.
 struct DemoExpectation {
   bool from_zero = true;
-  int most_at_least = 3;  // ready at once
+  int least_peak_replicas = 3;  // ready at once
   bool back_to_zero = true;
-  std::string because;  // where it is not 0 -> at least 3 -> 0
+  std::string because;  // set unless it is 0 -> at least 3 -> 0
 };
 DemoExpectation ExpectationOf(const Trigger& trigger);
 
-struct DemoCourse {
+struct DemoObservation {
   bool began_at_zero = false;
   int most_ready = 0;
   int last = 0;
-  int speed = 1;     // simulated seconds a real one
+  int speed = 1;     // simulated seconds per real second
   int64_t sent = 0;  // requests
-  int64_t late = 0;  // requests sent so late that the load was not the one of the scenario
+  int64_t late = 0;  // requests sent so late that the load differed from the scenario
 };
 
-// FAILED_PRECONDITION: what did not happen. RESOURCE_EXHAUSTED: that, where the machine was too
-// slow for the speed.
-absl::Status CheckCourse(const DemoExpectation& expectation, const DemoCourse& course);
+// Returns FAILED_PRECONDITION with the expectation that was not met, or RESOURCE_EXHAUSTED with it
+// if the machine was too slow for the speed.
+absl::Status CheckObservation(const DemoExpectation& expectation, const DemoObservation& observed);
 
 }  // namespace gpuscaler

@@ -12,40 +12,47 @@ DemoExpectation ExpectationOfProfile(const std::string& profile) {
   return trigger.ok() ? ExpectationOf(*trigger) : DemoExpectation();
 }
 
-TEST(DemoOutcome, WantsSeveralReplicasAndBackToZero) {
+TEST(DemoOutcome, ExpectsSeveralReplicasAndBackToZero) {
   const DemoExpectation expectation = ExpectationOfProfile("vllm-inference");
-  EXPECT_TRUE(CheckCourse(expectation, {.began_at_zero = true, .most_ready = 3, .last = 0}).ok());
-  for (const DemoCourse& course : {DemoCourse{.began_at_zero = false, .most_ready = 5, .last = 0},
-                                   DemoCourse{.began_at_zero = true, .most_ready = 2, .last = 0},
-                                   DemoCourse{.began_at_zero = true, .most_ready = 5, .last = 1}}) {
-    EXPECT_EQ(CheckCourse(expectation, course).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(
+      CheckObservation(expectation, {.began_at_zero = true, .most_ready = 3, .last = 0}).ok());
+  for (const DemoObservation& observed :
+       {DemoObservation{.began_at_zero = false, .most_ready = 5, .last = 0},
+        DemoObservation{.began_at_zero = true, .most_ready = 2, .last = 0},
+        DemoObservation{.began_at_zero = true, .most_ready = 5, .last = 1}}) {
+    EXPECT_EQ(CheckObservation(expectation, observed).code(),
+              absl::StatusCode::kFailedPrecondition);
   }
 }
 
-TEST(DemoOutcome, IsNoFindingWhereTheMachineIsTooSlow) {
+TEST(DemoOutcome, ReportsAMachineThatIsTooSlow) {
   const DemoExpectation expectation = ExpectationOfProfile("vllm-inference");
-  DemoCourse course{.began_at_zero = true, .most_ready = 2, .speed = 150, .sent = 90, .late = 10};
-  EXPECT_EQ(CheckCourse(expectation, course),
+  DemoObservation observed{
+      .began_at_zero = true, .most_ready = 2, .speed = 150, .sent = 90, .late = 10};
+  EXPECT_EQ(CheckObservation(expectation, observed),
             absl::ResourceExhaustedError(
                 "--speed=150 is too fast for this machine: 10 of 90 requests were sent late; use "
                 "--speed=50 (no more than 2 replicas ready at once, of 3 at least)"));
-  course.late = 9;
-  EXPECT_EQ(CheckCourse(expectation, course).code(), absl::StatusCode::kFailedPrecondition);
-  course = {.began_at_zero = true, .most_ready = 3, .sent = 90, .late = 90};
-  EXPECT_EQ(CheckCourse(expectation, course), absl::OkStatus());
+  observed.late = 9;
+  EXPECT_EQ(CheckObservation(expectation, observed).code(), absl::StatusCode::kFailedPrecondition);
+  observed = {.began_at_zero = true, .most_ready = 3, .sent = 90, .late = 90};
+  EXPECT_EQ(CheckObservation(expectation, observed), absl::OkStatus());
 }
 
-TEST(DemoOutcome, KnowsThatTrainingNeverGoesToZero) {
+TEST(DemoOutcome, ExpectsTrainingNeverToGoToZero) {
   const DemoExpectation expectation = ExpectationOfProfile("training");
   EXPECT_FALSE(expectation.because.empty());
-  EXPECT_TRUE(CheckCourse(expectation, {.began_at_zero = false, .most_ready = 2, .last = 1}).ok());
-  EXPECT_FALSE(CheckCourse(expectation, {.began_at_zero = true, .most_ready = 2, .last = 0}).ok());
+  EXPECT_TRUE(
+      CheckObservation(expectation, {.began_at_zero = false, .most_ready = 2, .last = 1}).ok());
+  EXPECT_FALSE(
+      CheckObservation(expectation, {.began_at_zero = true, .most_ready = 2, .last = 0}).ok());
 }
 
-TEST(DemoOutcome, KnowsThatOllamaCountsReplicasAtTheirTarget) {
+TEST(DemoOutcome, ExpectsOneReplicaOfOllama) {
   const DemoExpectation expectation = ExpectationOfProfile("ollama");
   EXPECT_FALSE(expectation.because.empty());
-  EXPECT_TRUE(CheckCourse(expectation, {.began_at_zero = true, .most_ready = 1, .last = 0}).ok());
+  EXPECT_TRUE(
+      CheckObservation(expectation, {.began_at_zero = true, .most_ready = 1, .last = 0}).ok());
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ EngineGauges DemoReplica::Requests() const {
   return server_ == nullptr ? EngineGauges() : server_->Gauges();
 }
 
-GpuShown DemoReplica::Gpu() {
+GpuReport DemoReplica::Gpu() {
   const absl::Time now = clock_.Now();
   if (server_ == nullptr) {
     return LoadingGpu(absl::FDivDuration(now - started_at_, options_.load_time),
@@ -53,7 +53,7 @@ GpuShown DemoReplica::Gpu() {
 
 void DemoReplica::Leave() {
   leaving_ = true;
-  if (server_ != nullptr) server_->StopTaking();
+  if (server_ != nullptr) server_->StopAccepting();
 }
 
 bool DemoReplica::HasLeft() const {

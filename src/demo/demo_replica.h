@@ -1,4 +1,4 @@
-// A replica of the demo's service: a simulated engine with a GPU of its own.
+// A replica of the demo's service: a simulated engine with its own GPU.
 #pragma once
 
 #include <memory>
@@ -14,32 +14,32 @@
 namespace gpuscaler {
 
 struct DemoReplicaOptions {
-  std::string address;  // where it listens
+  std::string address;  // the address to listen on
   int port = 0;         // 0: any free one
   EngineServerOptions engine;
-  absl::Duration load_time;  // real, as all times here
+  absl::Duration load_time;  // real time, as all times here
   double memory_percent = 90;
 };
 
-// Loads, serves, and ends once it is told to and has answered what it took. Not thread-safe.
+// Loads, serves, and ends after Leave() when its requests are answered. Not thread-safe.
 class DemoReplica {
  public:
-  // `clock` outlives it. Begins to load. UNAVAILABLE: the port cannot be had.
+  // Begins to load. `clock` must outlive it. Returns UNAVAILABLE if the port is not free.
   static absl::StatusOr<std::unique_ptr<DemoReplica>> Start(const DemoReplicaOptions& options,
                                                             const Clock& clock);
 
-  // Serves once the model is loaded. UNAVAILABLE when it cannot.
+  // Starts to serve once the model is loaded. Returns UNAVAILABLE if it cannot.
   absl::Status Tick();
 
   bool ready() const { return server_ != nullptr && !leaving_; }
   int port() const { return port_; }
   std::string Url() const;
   EngineGauges Requests() const;
-  GpuShown Gpu();  // since it was last asked
+  GpuReport Gpu();  // mean since the last call
 
-  // It gets no more requests; whatever it still has to answer.
+  // Accepts no more requests. Those already accepted are still answered.
   void Leave();
-  bool HasLeft() const;  // nothing holds it any more
+  bool HasLeft() const;  // all requests are answered
 
  private:
   DemoReplica(const DemoReplicaOptions& options, BoundPort port, const Clock& clock);
@@ -49,7 +49,7 @@ class DemoReplica {
   const absl::Time started_at_;
   const int port_;
   std::optional<BoundPort> bound_;        // until it serves
-  std::unique_ptr<EngineServer> server_;  // null: it loads
+  std::unique_ptr<EngineServer> server_;  // null: loading
   EngineBusy busy_;
   bool leaving_ = false;
 };

@@ -1,4 +1,4 @@
-// What KEDA's model asks about the demo's service: the real server, over gRPC.
+// Scalers of KEDA's model that call the real server over gRPC.
 #pragma once
 
 #include <deque>
@@ -15,7 +15,7 @@ namespace gpuscaler {
 
 class RemoteScaler : public Scaler {
  public:
-  // `client` outlives it.
+  // `client` must outlive it.
   RemoteScaler(const ScalerClient& client, TriggerRef trigger, std::string metric_name)
       : client_(client), trigger_(std::move(trigger)), metric_name_(std::move(metric_name)) {}
 
@@ -33,7 +33,7 @@ class RemoteScaler : public Scaler {
 // The triggers of one ScaledObject.
 class RemoteTriggers {
  public:
-  // `client` outlives it.
+  // `client` must outlive this.
   absl::Status Add(const ScalerClient& client, const TriggerRef& trigger) {
     ASSIGN_OR_RETURN(const MetricSpec spec, client.GetMetricSpec(trigger));
     keda_.push_back({&scalers_.emplace_back(client, trigger, spec.metric_name), spec.target});

@@ -1,4 +1,4 @@
-// The demo's load, and the cost of the same load under other ways of scaling, in simulation.
+// The demo's load, and the cost of the same load under other scaling policies, in simulation.
 #pragma once
 
 #include "absl/time/time.h"
@@ -11,18 +11,18 @@ namespace gpuscaler {
 
 // Engines of one GPU each. All times are simulated.
 struct DemoServiceOptions {
-  int gpus = 8;  // a replica beyond them is pending
-  // vLLM's --gpu-memory-utilization: taken at start and kept, busy or idle.
+  int gpus = 8;  // further replicas stay pending
+  // vLLM's --gpu-memory-utilization: allocated at start and kept, busy or idle.
   double preallocated_percent = 90;
   absl::Duration start_time = absl::Seconds(60);
 };
 
-// The engine and the requests of all replicas. All engines share this machine, so it is the preset
-// that serves the fewest requests a second with answers of less than a minute. One GPU of the demo
+// Returns the engine and the requests of all replicas. All engines share this machine, so it is the
+// preset with the fewest requests per second that answers within a minute. One GPU of the demo
 // stands for the two of the preset.
 const EnginePreset& DemoEngine();
 
-// The load that `gpus` replicas serve in time, at most that of 4.2 engines. Requests a second.
+// Returns the requests per second that `gpus` replicas serve in time, at most those of 4.2 engines.
 double DemoPeak(int gpus);
 
 struct DemoScenario {
@@ -31,9 +31,9 @@ struct DemoScenario {
   ScaledObjectSpec scaled_object;
 };
 
-// `replicas` all the time...
+// Returns the cost with `replicas` at all times.
 ScalingCost CostOfStatic(const DemoScenario& scenario, int replicas, absl::Duration duration);
-// ... and the formula of the Go scaler of the same name, woken by requests that wait.
+// Returns the cost with the formula of the Go scaler of the same name, woken by held requests.
 ScalingCost CostOfGoScaler(const DemoScenario& scenario, absl::Duration duration);
 
 }  // namespace gpuscaler

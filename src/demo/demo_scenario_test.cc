@@ -30,7 +30,7 @@ TEST(DemoScenario, EnoughReplicasServeTheWholeLoadSoon) {
   EXPECT_GT(CostOfStatic(ScenarioOf(8), 3, absl::Minutes(50)).longest_latency, absl::Minutes(5));
 }
 
-TEST(DemoTrigger, GivesTheLimitAndTheGoalOfThePresetWhereDemandCounts) {
+TEST(DemoTrigger, HasLimitAndGoalOfThePresetIfDemandCounts) {
   const auto inference = DemoTrigger("vllm-inference", 8000, DemoEngine());
   ASSERT_TRUE(inference.ok()) << inference.status();
   EXPECT_THAT(inference->metadata, Contains(Pair("maxConcurrency", "256")));

@@ -13,8 +13,8 @@
 namespace gpuscaler {
 namespace {
 
-constexpr absl::Duration kRedraw = absl::Milliseconds(100);  // real
-constexpr absl::Duration kPlainInterval = absl::Minutes(2);  // simulated
+constexpr absl::Duration kRedraw = absl::Milliseconds(100);  // real time
+constexpr absl::Duration kPlainInterval = absl::Minutes(2);  // simulated time
 constexpr absl::string_view kHideCursor = "\x1b[?25l";
 constexpr absl::string_view kShowCursor = "\x1b[?25h";
 
@@ -23,7 +23,7 @@ absl::string_view Variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// The chart needs a terminal that moves its cursor.
+// The chart needs a terminal with cursor movement.
 bool CanDraw() {
   return isatty(STDOUT_FILENO) != 0 && Variable("TERM") != "dumb" && !Variable("TERM").empty();
 }
@@ -31,7 +31,7 @@ bool CanDraw() {
 ChartStyle Style() {
   winsize size{};
   ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
-  // One column less: a full line wraps on some terminals.
+  // One column less: some terminals wrap a full line.
   return {.width = size.ws_col > 20 ? size.ws_col - 1 : 79, .color = Variable("NO_COLOR").empty()};
 }
 

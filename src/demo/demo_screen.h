@@ -1,4 +1,4 @@
-// Where the demo shows itself: drawn over and over in a terminal, line after line elsewhere.
+// The demo's output: redrawn in place on a terminal, line by line elsewhere.
 #pragma once
 
 #include <vector>
@@ -10,13 +10,13 @@
 
 namespace gpuscaler {
 
-// Standard output. Not thread-safe.
+// Writes to standard output. Not thread-safe.
 class DemoScreen {
  public:
   explicit DemoScreen(DemoSetting setting);
   ~DemoScreen();
 
-  // Keeps the frame; draws when enough real time has passed, or when replicas changed.
+  // Stores the frame, and draws if enough real time has passed or replicas changed.
   void Show(const DemoFrame& frame);
 
   // Draws the last frame.
@@ -30,7 +30,7 @@ class DemoScreen {
   const SteadyClock clock_;
   std::vector<DemoFrame> frames_;
   absl::Time drawn_at_ = absl::InfinitePast();
-  absl::Duration printed_at_ = -absl::InfiniteDuration();  // simulated
+  absl::Duration printed_at_ = -absl::InfiniteDuration();  // simulated time
   size_t lines_ = 0;                                       // on the screen
 };
 

@@ -1,4 +1,4 @@
-// The scaler that the demo shows, begun by the program that it is part of.
+// The interface to the scaler of the demo. The program that runs the demo implements it.
 #pragma once
 
 #include <functional>
@@ -14,21 +14,21 @@ namespace gpuscaler {
 
 struct DemoServerOptions {
   std::string gpu_file;
-  int port = 0;             // gRPC, on loopback; 0: any free one
-  absl::Duration interval;  // between two readings of whatever is read, in real time
+  int port = 0;             // gRPC on loopback; 0: any free one
+  absl::Duration interval;  // real time between two readings of each source
   absl::Duration stale_after;
-  EndpointAddresses::Options addresses;  // what names lead to
-  double clock_speed = 1;                // seconds of the clock a real one
+  EndpointAddresses::Options addresses;  // resolve host names
+  double clock_speed = 1;                // seconds of the clock per real second
 };
 
-// Serves from when it is there until it is gone.
+// Serves during its lifetime.
 class DemoServer {
  public:
   virtual ~DemoServer() = default;
   virtual int grpc_port() const = 0;
 };
 
-// The clock, by which it dates what it reads, outlives it.
+// Starts a server. Its readings have times of the clock, which must outlive it.
 using StartDemoServer = std::function<absl::StatusOr<std::unique_ptr<DemoServer>>(
     const DemoServerOptions&, const Clock&)>;
 

@@ -11,7 +11,7 @@
 namespace gpuscaler {
 namespace {
 
-// Longer, and a request is taken for lost.
+// A request without an answer for longer is lost.
 constexpr absl::Duration kLostAfter = absl::Minutes(10);
 
 std::string AddressOf(int gpu) { return absl::StrCat("127.0.0.", 2 + gpu); }
@@ -71,7 +71,7 @@ absl::Status DemoService::Scale(int replicas) {
   while (this->replicas() > replicas) {
     ending_.push_back(std::move(replicas_.back()));
     replicas_.pop_back();
-    TellWhoIsReady();
+    PublishReady();
     ending_.back().engine->Leave();
   }
   for (int gpu = 0; gpu < options_.gpus && this->replicas() < replicas; ++gpu) {
@@ -87,11 +87,11 @@ absl::Status DemoService::Tick() {
   gpu_time_ += held_gpus * speed_ * (now - std::exchange(counted_at_, now));
   for (const Replica& replica : replicas_) RETURN_IF_ERROR(replica.engine->Tick());
   std::erase_if(ending_, [](const Replica& replica) { return replica.engine->HasLeft(); });
-  TellWhoIsReady();
-  return ShowGpus();
+  PublishReady();
+  return WriteGpus();
 }
 
-void DemoService::TellWhoIsReady() {
+void DemoService::PublishReady() {
   std::vector<std::string> urls, addresses;
   for (const Replica& replica : replicas_) {
     if (!replica.engine->ready()) continue;
@@ -102,8 +102,8 @@ void DemoService::TellWhoIsReady() {
   addresses_->Set(std::move(addresses));
 }
 
-absl::Status DemoService::ShowGpus() {
-  gpus_.assign(static_cast<size_t>(options_.gpus), GpuShown());
+absl::Status DemoService::WriteGpus() {
+  gpus_.assign(static_cast<size_t>(options_.gpus), GpuReport());
   for (const auto* replicas : {&replicas_, &ending_}) {
     for (const Replica& replica : *replicas) {
       gpus_[static_cast<size_t>(replica.gpu)] = replica.engine->Gpu();
@@ -111,7 +111,7 @@ absl::Status DemoService::ShowGpus() {
   }
   std::string text;
   for (int gpu = 0; gpu < options_.gpus; ++gpu) {
-    ASSIGN_OR_RETURN(text, WithGpuShown(text, gpu, gpus_[static_cast<size_t>(gpu)]));
+    ASSIGN_OR_RETURN(text, WithGpuReport(text, gpu, gpus_[static_cast<size_t>(gpu)]));
   }
   return gpu_file_.Write(text);
 }

@@ -1,4 +1,4 @@
-// The demo's inference service: engines that come and go as replicas do, behind a gateway, each
+// The demo's inference service: engines that start and stop like replicas, behind a gateway, each
 // with a GPU in the file that the scaler reads.
 #pragma once
 
@@ -18,8 +18,7 @@
 
 namespace gpuscaler {
 
-// What the name of a headless Service leads to: the addresses of the pods that are ready.
-// Thread-safe.
+// The addresses that a headless Service resolves to: those of ready pods. Thread-safe.
 class ReadyAddresses {
  public:
   void Set(std::vector<std::string> addresses) {
@@ -36,32 +35,33 @@ class ReadyAddresses {
   std::vector<std::string> addresses_ ABSL_GUARDED_BY(mutex_);
 };
 
-// As DemoServiceOptions say, `speed` times as fast. Not thread-safe.
+// A service with DemoServiceOptions, `speed` times as fast. Not thread-safe.
 class DemoService {
  public:
-  // Without replicas. UNAVAILABLE: no place for the file, no libcurl.
+  // Has no replicas yet. Returns UNAVAILABLE without a folder for the file or without libcurl.
   static absl::StatusOr<std::unique_ptr<DemoService>> Open(const DemoServiceOptions& options,
                                                            int speed);
 
-  // New replicas load on the free GPUs of lowest index; the newest ones end first, once they have
-  // answered what they took.
+  // New replicas load on the free GPUs of lowest index. The newest replicas are removed first; they
+  // end once their requests are answered.
   absl::Status Scale(int replicas);
 
-  // Engines that have loaded serve, those that have answered all are gone, GPUs are shown.
+  // Starts engines that have loaded, removes those that have answered everything, and writes the
+  // GPUs.
   absl::Status Tick();
 
-  int replicas() const { return static_cast<int>(replicas_.size()); }  // that are to stay
-  bool empty() const;                                                  // nor does one still end
+  int replicas() const { return static_cast<int>(replicas_.size()); }  // without those that end
+  bool empty() const;                                                  // includes those that end
   int ready() const;
-  EngineGauges Requests() const;  // of all engines; what the gateway holds waits
-  const std::vector<GpuShown>& gpus() const { return gpus_; }
-  absl::Duration gpu_time() const { return gpu_time_; }  // of all replicas, simulated
+  EngineGauges Requests() const;  // all engines; held requests count as waiting
+  const std::vector<GpuReport>& gpus() const { return gpus_; }
+  absl::Duration gpu_time() const { return gpu_time_; }  // all replicas, simulated time
   int most_replicas() const { return most_replicas_; }
 
   DemoGateway& gateway() { return *gateway_; }
   std::string gpu_file() const { return gpu_file_.path(); }
 
-  // Of the engines: all listen on the same one.
+  // The port that all engines listen on.
   int port() const { return reserved_.port(); }
   std::shared_ptr<const ReadyAddresses> addresses() const { return addresses_; }
 
@@ -76,18 +76,18 @@ class DemoService {
 
   bool Free(int gpu) const;
   absl::Status Add(int gpu);
-  void TellWhoIsReady();
-  absl::Status ShowGpus();
+  void PublishReady();
+  absl::Status WriteGpus();
 
   const DemoServiceOptions options_;
   const int speed_;
-  const SteadyClock clock_;  // real
+  const SteadyClock clock_;  // real time
   const DemoGpuFile gpu_file_;
   const std::unique_ptr<DemoGateway> gateway_;
-  const BoundPort reserved_;       // on an address that no engine has
+  const BoundPort reserved_;       // on an address without an engine
   std::vector<Replica> replicas_;  // oldest first
   std::vector<Replica> ending_;
-  std::vector<GpuShown> gpus_;  // as shown last
+  std::vector<GpuReport> gpus_;  // as written last
   absl::Time counted_at_;
   absl::Duration gpu_time_;
   int most_replicas_ = 0;

@@ -8,7 +8,7 @@ namespace {
 
 bool IsNeverStopped(absl::Duration /*wait*/) { return false; }
 
-TEST(Demo, RefusesAProfileThatThereIsNotBeforeTheServerBegins) {
+TEST(Demo, RefusesAnUnknownProfileBeforeTheServerStarts) {
   int begun = 0;
   const auto start = [&](const DemoServerOptions&, const Clock&) {
     ++begun;
@@ -19,7 +19,7 @@ TEST(Demo, RefusesAProfileThatThereIsNotBeforeTheServerBegins) {
   EXPECT_EQ(begun, 0);
 }
 
-TEST(Demo, SaysWhyTheServerCannotBegin) {
+TEST(Demo, ReportsWhyTheServerCannotStart) {
   DemoServerOptions asked;
   const auto start = [&](const DemoServerOptions& options, const Clock&) {
     asked = options;

@@ -9,7 +9,7 @@
 namespace gpuscaler {
 namespace {
 
-bool Shows(MetricType metric) {
+bool IsInDemo(MetricType metric) {
   return metric == MetricType::kMemoryUsedPercent || metric == MetricType::kGpuUtilization ||
          metric == MetricType::kVllmQueueDepth || metric == MetricType::kRequestsInFlight;
 }
@@ -23,7 +23,7 @@ TriggerRef RefOf(Metadata metadata) {
 std::vector<std::string> DemoProfiles() {
   std::vector<std::string> names;
   for (const auto& [name, profile] : BuiltInProfiles()) {
-    if (Shows(profile.metric)) names.push_back(name);
+    if (IsInDemo(profile.metric)) names.push_back(name);
   }
   return names;
 }
@@ -42,7 +42,7 @@ absl::StatusOr<TriggerRef> DemoTrigger(const std::string& profile, int engine_po
   return RefOf(std::move(metadata));
 }
 
-// Never more than a replica: engines that there are say how many.
+// The target is so high that it never requests more than one replica: the number is the profile's.
 TriggerRef DemandTrigger(int gateway_port) {
   return RefOf({{"metricType", "prometheus"},
                 {"prometheusEndpoint", absl::StrCat("http://gateway:", gateway_port, "/metrics")},
@@ -56,7 +56,7 @@ std::string TriggerYaml(const TriggerRef& trigger, const std::string& scaler_add
   for (const auto& [key, value] : trigger.metadata) {
     const bool number =
         !value.empty() && value.find_first_not_of("0123456789.") == std::string::npos;
-    const char* const quote = number ? "\"" : "";  // metadata is of strings
+    const char* const quote = number ? "\"" : "";  // metadata must be strings
     absl::StrAppend(&text, "      ", key, ": ", quote, value, quote, "\n");
   }
   return text;

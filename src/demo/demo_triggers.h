@@ -1,4 +1,4 @@
-// The ScaledObject of the demo: what its two triggers say.
+// The two triggers of the demo's ScaledObject.
 #pragma once
 
 #include <string>
@@ -11,22 +11,22 @@
 
 namespace gpuscaler {
 
-// The profiles of what the demo's GPUs and engines show.
+// Returns the profiles with metrics that the demo's GPUs and engines have.
 std::vector<std::string> DemoProfiles();
 
-// How many replicas: by the profile. An engine is named where the profile reads one, with the
-// preset's batch limit and time per token where its demand counts. INVALID_ARGUMENT: no such
-// profile.
+// Returns the trigger that sets the number of replicas, by the profile. It names an engine if the
+// profile reads one, with the preset's batch limit and time per token if demand counts. Returns
+// INVALID_ARGUMENT if the profile does not exist.
 absl::StatusOr<TriggerRef> DemoTrigger(const std::string& profile, int engine_port,
                                        const EnginePreset& engine);
 
-// Whether any: by the requests that the gateway holds while there is none.
+// Returns the trigger that wakes the workload from zero, on requests held by the gateway.
 TriggerRef DemandTrigger(int gateway_port);
 
-// As lines of a ScaledObject.
+// Returns the lines in a ScaledObject.
 std::string TriggerYaml(const TriggerRef& trigger, const std::string& scaler_address);
 
-// As `query` takes it.
+// Returns the command line of `query`.
 std::string QueryLine(const TriggerRef& trigger, const std::string& scaler_address);
 
 }  // namespace gpuscaler

@@ -1,4 +1,4 @@
-// How many requests arrive over time: nothing, a rise, a plateau, an end.
+// The requests per second over time: zero, a rise, a plateau, an end.
 #pragma once
 
 #include "absl/time/time.h"
@@ -8,18 +8,18 @@ namespace gpuscaler {
 
 struct LoadShape {
   absl::Duration quiet = absl::Seconds(60);
-  absl::Duration rise = absl::Minutes(30);  // a straight line up
+  absl::Duration rise = absl::Minutes(30);  // linear
   absl::Duration hold = absl::Minutes(12);
-  absl::Duration fall = absl::Minutes(1);  // and down
-  double peak = 1.0;                       // requests a second
+  absl::Duration fall = absl::Minutes(1);  // linear
+  double peak = 1.0;                       // requests per second
 
   absl::Duration End() const { return quiet + rise + hold + fall; }
 
-  // Requests a second, `passed` after the start.
+  // Returns the requests per second at `passed` after the start.
   double RateAt(absl::Duration passed) const;
 };
 
-// `speed` times as fast. A load that does not end is a steady one.
+// Returns the curve `speed` times as fast. An infinite load is steady.
 RateCurve CurveOf(const LoadShape& shape, int speed);
 
 }  // namespace gpuscaler

@@ -1,4 +1,4 @@
-// On scalerAddress, and which triggers are ours by it.
+// Rules on scalerAddress, and how a trigger of this scaler is recognized by it.
 #include <string>
 #include <vector>
 
@@ -59,7 +59,7 @@ TEST(AddressLint, ScalerAddressIsWhatGrpcConnectsTo) {
   EXPECT_EQ(first("keda-gpu-scaler-agents.keda:6000").rule, "agents-address");
 }
 
-// Its address does not tell that it is ours.
+// Returns the rules that fire on a trigger that only its keys identify as this scaler's.
 std::vector<std::string> RulesAt(const std::string& address) {
   return RulesIn(absl::StrCat(
       "kind: ScaledObject\nmetadata: {name: llm}\nspec:\n  minReplicaCount: 1\n  triggers:\n",
@@ -68,7 +68,7 @@ std::vector<std::string> RulesAt(const std::string& address) {
       "      warmupSeconds: '120'\n      gpuIndex: '0'\n"));
 }
 
-TEST(AddressLint, WhatIsFilledInLaterAndSocketsAreNotJudged) {
+TEST(AddressLint, PlaceholdersAndSocketsAreNotChecked) {
   for (const char* address :
        {"${GPU_SCALER_ADDRESS}", "${GPU_SCALER_ADDRESS:=scaler:6000}", "$GPU_SCALER_ADDRESS",
         "$(GPU_SCALER_ADDRESS)", "{{ .Values.scaler }}", "unix:///run/scaler.sock",
@@ -98,7 +98,7 @@ std::string WithAddress(const std::string& address) {
                       "', targetValue: '0'}}\n");
 }
 
-TEST(AddressLint, ANoteSaysHowOursAreKnownAndHowToSaySo) {
+TEST(AddressLint, ANoteExplainsHowTriggersAreRecognized) {
   const std::vector<Finding> findings = FindingsIn(WithAddress("weather.ns.svc:80"));
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].severity, Finding::Severity::kNote);
@@ -110,7 +110,7 @@ TEST(AddressLint, ANoteSaysHowOursAreKnownAndHowToSaySo) {
               HasSubstr("not checked: it has no scalerAddress"));
 }
 
-TEST(AddressLint, HostsThatAreNamedAreOurs) {
+TEST(AddressLint, NamedHostsAreOurs) {
   const auto rule = [](const std::string& address) {
     const auto file = ReadManifestFile(WithAddress(address));
     const auto findings =
@@ -129,7 +129,7 @@ TEST(AddressLint, HostsThatAreNamedAreOurs) {
   }
 }
 
-TEST(AddressLint, ATriggerOfOursIsKnownByItsKeysToo) {
+TEST(AddressLint, ATriggerIsRecognizedByItsKeysToo) {
   EXPECT_THAT(RulesIn(R"(
 kind: ScaledObject
 metadata: {name: llm}
@@ -152,7 +152,7 @@ spec:
               ElementsAre("8 bad-metadata"));
 }
 
-TEST(AddressLint, TriggersOfOthersAreLeftAloneButNoted) {
+TEST(AddressLint, TriggersOfOtherScalersGetANote) {
   EXPECT_THAT(RulesIn(R"(
 kind: ScaledObject
 metadata: {name: other}

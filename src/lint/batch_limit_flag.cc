@@ -30,8 +30,8 @@ constexpr std::array<EngineFlag, 6> kEngineFlags = {{
 constexpr std::array<absl::string_view, 5> kDataParallelFlags = {
     "--data-parallel-size", "-dp", "--data-parallel-size-local", "--dp-size", "--dp"};
 
-// Returns the last value of the flag, as parsers of arguments do; empty: it is not given. vLLM
-// takes underscores for hyphens.
+// Returns the last value of the flag, as argument parsers do, or "" if it is not given. vLLM
+// accepts underscores for hyphens.
 std::string ValueOf(absl::string_view flag, const std::vector<std::string>& words) {
   std::string value;
   for (auto word = words.begin(); word != words.end(); ++word) {

@@ -13,9 +13,10 @@ struct BatchLimitFlag {
   int value = 0;           // requests that the engine runs at once
 };
 
-// Returns nullopt if no container's image is of an engine with such a flag, if the flag is missing
-// or not a whole number (a variable, a placeholder), or if the engine has several data-parallel
-// ranks, because the limit is then for one rank in some engines and for all in others.
+// Returns the flag of the first container that has one. Returns nullopt if no image is of an engine
+// with such a flag, or if the flag is missing or not a whole number (a variable, a placeholder).
+// Engines with several data-parallel ranks are skipped: the limit is for one rank in some engines
+// and for all in others.
 std::optional<BatchLimitFlag> BatchLimitFlagIn(const ManifestWorkload& workload);
 
 }  // namespace gpuscaler

@@ -1,4 +1,4 @@
-// On maxConcurrency beside the flag that limits the engine's batch.
+// Rules on maxConcurrency and the flag that limits the engine's batch.
 #include <string>
 #include <vector>
 
@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// A ScaledObject of `target` with maxConcurrency on line 8.
+// Returns a ScaledObject of `target` with maxConcurrency on line 8.
 std::string Limited(const std::string& limit, const std::string& more = "",
                     const std::string& target = "name: llm") {
   return absl::StrCat(
@@ -32,12 +32,12 @@ std::string Runs(const std::string& container) {
                       "}]\n");
 }
 
-// Rules on maxConcurrency 64.
+// Returns the rules that fire with maxConcurrency 64.
 std::vector<std::string> RulesBeside(const std::string& container) {
   return RulesIn(Limited("64") + Runs(container));
 }
 
-TEST(BatchLimitLint, MaxConcurrencyAboveTheFlagOfTheEngineIsWarnedOf) {
+TEST(BatchLimitLint, WarnsIfMaxConcurrencyIsAboveTheEnginesFlag) {
   const std::vector<Finding> findings =
       FindingsIn(Limited("64") + Runs("image: vllm/vllm-openai:v1, args: [--max-num-seqs=16]"));
   ASSERT_EQ(findings.size(), 1u);
@@ -49,7 +49,7 @@ TEST(BatchLimitLint, MaxConcurrencyAboveTheFlagOfTheEngineIsWarnedOf) {
   EXPECT_THAT(findings[0].message, HasSubstr("use 16"));
 }
 
-TEST(BatchLimitLint, MaxConcurrencyBelowTheFlagOfTheEngineIsNoted) {
+TEST(BatchLimitLint, NotesMaxConcurrencyBelowTheEnginesFlag) {
   const std::vector<Finding> findings =
       FindingsIn(Limited("64") + Runs("image: vllm/vllm-openai:v1, args: [--max-num-seqs=256]"));
   ASSERT_EQ(findings.size(), 1u);
@@ -77,7 +77,7 @@ TEST(BatchLimitLint, EachEngineHasItsFlag) {
   }
 }
 
-TEST(BatchLimitLint, AnUnknownLimitIsComparedWithNothing) {
+TEST(BatchLimitLint, UnknownLimitsAreNotCompared) {
   for (const char* container : {
            "image: vllm/vllm-openai:v1",
            "image: vllm/vllm-openai:v1, args: [--max-num-seqs=64]",

@@ -1,4 +1,4 @@
-// On how much load a target asks one replica to carry.
+// Rules on how much load a target allows per replica.
 #include <string>
 #include <vector>
 
@@ -23,7 +23,7 @@ constexpr char kWithoutDemand[] = "\ndemand: 'off'";
 constexpr char kUnlimitedRequests[] = "profile: vllm-requests\n";
 constexpr char kRequests[] = "profile: vllm-requests\nmaxConcurrency: '256'\n";
 
-// One trigger with these lines of metadata, which begin on line 8.
+// Returns a ScaledObject with one trigger that has these lines of metadata from line 8 on.
 std::string Capacity(int max_replicas, const std::string& metadata) {
   std::string yaml = absl::StrCat(
       "kind: ScaledObject\nmetadata: {name: llm}\nspec:\n  scaleTargetRef: {name: llm}\n",
@@ -87,7 +87,7 @@ TEST(CapacityLint, DemandNeedsMaxConcurrencyOrTimePerToken) {
       << "the pressure counts, which has no time per token";
 }
 
-TEST(CapacityLint, DemandThatIsComputedWithoutTimePerTokenIsNoted) {
+TEST(CapacityLint, DemandWithoutTimePerTokenIsNoted) {
   const std::string limited =
       absl::StrCat(kEngine, "profile: tgi-inference\nmaxConcurrency: '64'\n");
   const std::vector<Finding> findings = FindingsIn(Capacity(8, limited));
@@ -106,7 +106,7 @@ TEST(CapacityLint, DemandThatIsComputedWithoutTimePerTokenIsNoted) {
       << "it reports no finished answers, so no demand is computed";
 }
 
-TEST(CapacityLint, ABatchLimitThatIsNotGivenBesideTimePerTokenIsNoted) {
+TEST(CapacityLint, AMissingBatchLimitBesideTimePerTokenIsNoted) {
   const std::string bound =
       absl::StrCat(kEngine, "profile: vllm-inference\ntargetValue: '50'\ntpotSloMs: '30'\n");
   const std::vector<Finding> findings = FindingsIn(Capacity(8, bound));
@@ -137,7 +137,7 @@ TEST(CapacityLint, NoTargetOfDemandCycles) {
   EXPECT_THAT(RulesIn(Capacity(8, high)), IsEmpty());
 }
 
-TEST(CapacityLint, ATargetOfPressureCyclesWhereDemandIsNeverKnown) {
+TEST(CapacityLint, ATargetOfPressureCyclesIfDemandIsUnavailable) {
   const std::string profile = absl::StrCat(kEngine, "profile: vllm-inference\nengine: ");
   const std::string of_llama_cpp = profile + "llama_cpp\nmaxConcurrency: '8'\n";
   EXPECT_THAT(RulesIn(Capacity(8, of_llama_cpp)), ElementsAre("10 target-cycles"))
@@ -153,7 +153,7 @@ TEST(CapacityLint, ATargetOfPressureCyclesWhereDemandIsNeverKnown) {
   }
 }
 
-TEST(CapacityLint, TimePerTokenBoundsNoPressureWhereDemandIsNeverKnown) {
+TEST(CapacityLint, TimePerTokenDoesNotBoundPressureIfDemandIsUnavailable) {
   const std::vector<Finding> findings =
       FindingsIn(Capacity(8, absl::StrCat(kEngine, "profile: vllm-inference\nengine: llama_cpp\n",
                                           "targetValue: '50'\ntpotSloMs: '30'")));
@@ -185,7 +185,7 @@ TEST(CapacityLint, ARequestsTargetOfTwoThirdsOfTheLimitIsTooHigh) {
   EXPECT_THAT(FindingsIn(with_limit("64")).at(0).message, HasSubstr("use 32 or less"));
 }
 
-TEST(CapacityLint, ATargetThatCyclesWithEveryEngineOfTheBenchIsNamed) {
+TEST(CapacityLint, WarnsOfTargetsThatCycleWithEveryEngineOfTheBench) {
   struct Row {
     int max_replicas;
     const char* cycles;
@@ -220,7 +220,7 @@ TEST(CapacityLint, TheDefaultTargetOfAProfileMayCycleToo) {
       << "a single replica stays";
 }
 
-// A ScaledObject with these triggers of ours, each on a line of its own from line 8 on.
+// Returns a ScaledObject with these triggers of this scaler, one per line from line 8 on.
 std::string WithTriggers(const std::vector<std::string>& metadata) {
   std::string yaml =
       "kind: ScaledObject\nmetadata: {name: llm}\nspec:\n"
@@ -233,7 +233,7 @@ std::string WithTriggers(const std::vector<std::string>& metadata) {
   return yaml;
 }
 
-TEST(CapacityLint, AQueueOrLatencyNeedsATriggerThatFollowsTheLoad) {
+TEST(CapacityLint, AQueueOrLatencyNeedsATriggerOnLoad) {
   for (const char* metadata :
        {"profile: vllm-queue-depth", "metricType: requests_waiting, targetValue: '5'",
         "metricType: pending_ratio, targetValue: '0.1', maxConcurrency: '64'",
@@ -285,7 +285,8 @@ TEST(CapacityLint, AWorkloadThatRunsAnEngineSuggestsItsProfile) {
   EXPECT_THAT(RulesIn(Capacity(8, absl::StrCat(kEngine, kRequests)) + kRunsVllm), IsEmpty());
 }
 
-// A trigger on engines and one on what a gateway holds, each with more metadata.
+// Returns a ScaledObject with a trigger on engines and one on held requests of a gateway, each with
+// more metadata.
 std::string BesideGateway(const std::string& engines, const std::string& gateway) {
   return absl::StrCat(
       "kind: ScaledObject\nmetadata: {name: llm}\nspec:\n  scaleTargetRef: {name: llm}\n",

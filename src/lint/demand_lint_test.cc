@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// A ScaledObject that is sound but for these lines of its metadata.
+// Returns a ScaledObject that is sound except for these lines of its metadata.
 std::string DemandManifest(const std::string& lines, int min_replicas = 1) {
   std::string yaml = absl::StrCat(
       "kind: ScaledObject\nmetadata: {name: llm}\nspec:\n  scaleTargetRef: {name: llm}\n"
@@ -44,7 +44,7 @@ constexpr char kLag[] =
     "metricType: redis_stream_lag\nredisAddress: redis:6379\nredisStream: jobs\n"
     "redisConsumerGroup: work\njobsPerReplica: '5'\n";
 
-// Of nobody's Service, so that none is missed.
+// The host belongs to no Service, so no Service is reported as missing.
 constexpr char kDemandEngine[] = "engineEndpoint: http://llm.example.com:8000\n";
 
 constexpr char kOfRequests[] = "profile: vllm-requests\nmaxConcurrency: '256'\n";
@@ -61,7 +61,7 @@ TEST(DemandLint, ASoundTriggerOnDemandHasNoFindingsAndWakes) {
       << "at zero replicas there is no engine";
 }
 
-TEST(DemandLint, AnEngineThatIsNotNamedIsReadOnlyWhereAgentsLookForIt) {
+TEST(DemandLint, AnUnnamedEngineNeedsDiscovery) {
   const std::vector<Finding> findings = DemandFindingsOf(kOfRequests);
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].rule, "engine-not-named");

@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// A ScaledObject of Deployment/llm, with these lines in its metadata from line 11 on.
+// Returns a ScaledObject of Deployment/llm with these lines in its metadata from line 11 on.
 std::string ScaledOn(const std::string& lines) {
   std::string yaml = R"(---
 apiVersion: keda.sh/v1alpha1
@@ -70,7 +70,7 @@ std::vector<std::string> RulesOf(const std::string& yaml) {
 
 const auto kRefused = ElementsAre("service-not-headless");
 
-TEST(EndpointLint, AHeadlessServiceIsWhatEnginesWant) {
+TEST(EndpointLint, EnginesNeedAHeadlessService) {
   EXPECT_THAT(RulesOf(Engines("llm") + ServiceWith("clusterIP: None")), IsEmpty());
   EXPECT_THAT(RulesOf(Engines("llm") + ServiceWith("clusterIPs: [None]")), IsEmpty());
   EXPECT_THAT(RulesOf(Engines("llm") + ServiceWith("type: ExternalName, externalName: a.example")),
@@ -99,7 +99,7 @@ TEST(EndpointLint, EveryKindOfServiceWithOneAddressIsRefused) {
   }
 }
 
-TEST(EndpointLint, EachKeyThatNamesEnginesIsHeldToIt) {
+TEST(EndpointLint, EachEndpointKeyIsChecked) {
   for (const char* key : {"engineEndpoint", "vllmEndpoint"}) {
     EXPECT_THAT(RulesOf(Engines("llm", key) + ServiceWith("")), kRefused) << key;
   }
@@ -108,7 +108,7 @@ TEST(EndpointLint, EachKeyThatNamesEnginesIsHeldToIt) {
               kRefused);
 }
 
-TEST(EndpointLint, AServiceIsKnownByAllOfItsNames) {
+TEST(EndpointLint, AServiceIsRecognizedByAllItsNames) {
   for (const char* host : {"llm.ai", "llm.ai.svc", "llm.ai.svc.cluster.local",
                            "llm.ai.svc.cluster.local.", "llm.ai.svc.corp.example"}) {
     EXPECT_THAT(RulesOf(Engines(host) + ServiceWith("")), kRefused) << host;
@@ -120,7 +120,7 @@ TEST(EndpointLint, AServiceIsKnownByAllOfItsNames) {
               kRefused);
 }
 
-TEST(EndpointLint, TheServiceOfAnotherNamespaceIsAnother) {
+TEST(EndpointLint, AServiceOfAnotherNamespaceDoesNotMatch) {
   EXPECT_THAT(RulesOf(Engines("llm") + ServiceWith("", "namespace: other")),
               ElementsAre("service-not-seen"));
   EXPECT_THAT(RulesOf(Engines("llm") + ServiceWith("", "namespace: other") +
@@ -132,7 +132,7 @@ TEST(EndpointLint, TheServiceOfAnotherNamespaceIsAnother) {
       << "one of its own namespace comes first";
 }
 
-TEST(EndpointLint, AServiceOfAnotherFileIsSeen) {
+TEST(EndpointLint, AServiceInAnotherFileIsFound) {
   const auto beside = ReadManifestFile(ServiceWith(""));
   ASSERT_TRUE(beside.ok());
   const std::vector<Finding> findings = LintOf(Engines("llm"), beside->surroundings);
@@ -140,7 +140,7 @@ TEST(EndpointLint, AServiceOfAnotherFileIsSeen) {
   EXPECT_EQ(findings[0].rule, "service-not-headless");
 }
 
-TEST(EndpointLint, AServiceThatIsInNoFileIsSaidOnceAndIsNoFault) {
+TEST(EndpointLint, AMissingServiceIsNotedOnce) {
   std::string two = Engines("llm");
   absl::StrAppend(&two, "  - type: external\n    metadata: *metadata\n");
   const std::vector<Finding> findings = LintOf(two);
@@ -153,7 +153,7 @@ TEST(EndpointLint, AServiceThatIsInNoFileIsSaidOnceAndIsNoFault) {
   EXPECT_THAT(RulesOf(Page("gateway")), IsEmpty());
 }
 
-TEST(EndpointLint, APageOfSeveralReplicasIsRefusedBehindOneAddressAndThatOfOneIsNot) {
+TEST(EndpointLint, AClusterIpIsRefusedForAPageOfSeveralReplicasOnly) {
   const std::string service = ServiceWith("", "namespace: ai", "gateway");
   EXPECT_THAT(RulesOf(Page("gateway") + service), IsEmpty());
   EXPECT_THAT(RulesOf(Page("gateway") + service + DeploymentOf("gateway", "1")), IsEmpty());
@@ -168,7 +168,7 @@ TEST(EndpointLint, APageOfSeveralReplicasIsRefusedBehindOneAddressAndThatOfOneIs
               IsEmpty());
 }
 
-TEST(EndpointLint, APageOfTheReplicasThatAreScaledIsRefusedBehindOneAddress) {
+TEST(EndpointLint, AClusterIpIsRefusedForAPageOfTheScaleTarget) {
   const std::vector<Finding> findings =
       LintOf(Page("llm") + ServiceWith("") + DeploymentOf("llm", "1"));
   ASSERT_EQ(findings.size(), 1u);
@@ -202,7 +202,7 @@ TEST(EndpointLint, AHeadlessServiceMapsNoPorts) {
       << "one with an address does map them";
 }
 
-TEST(EndpointLint, ObjectsInAListAreSeen) {
+TEST(EndpointLint, ObjectsInAListAreFound) {
   std::string list =
       "kind: List\nitems:\n- kind: Service\n  metadata: {name: llm, namespace: ai}\n";
   absl::StrAppend(&list, "  spec: {type: NodePort}\n");

@@ -12,7 +12,7 @@
 namespace gpuscaler {
 namespace {
 
-// expr-lang's operators and values that are words (expr-lang.org/docs/language-definition).
+// Operators and values of expr-lang that are words (expr-lang.org/docs/language-definition).
 constexpr std::array<absl::string_view, 13> kWords = {
     "and",      "or",   "not",   "in",  "matches", "contains", "startsWith",
     "endsWith", "true", "false", "nil", "if",      "else"};
@@ -23,7 +23,9 @@ bool IsPlain(absl::string_view formula) {
          formula.find("/*") == absl::string_view::npos;
 }
 
-bool IsOfName(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+bool IsNameCharacter(char c) {
+  return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_';
+}
 
 absl::string_view TakeWhile(bool (*is)(char), absl::string_view& rest) {
   const auto end = std::ranges::find_if_not(rest, is);
@@ -32,8 +34,8 @@ absl::string_view TakeWhile(bool (*is)(char), absl::string_view& rest) {
   return taken;
 }
 
-// "0.5", "1e6".
-bool IsOfNumber(char c) { return IsOfName(c) || c == '.'; }
+// Characters of "0.5" and "1e6".
+bool IsNumberCharacter(char c) { return IsNameCharacter(c) || c == '.'; }
 
 bool IsFunction(absl::string_view behind) {
   return absl::StartsWith(absl::StripLeadingAsciiWhitespace(behind), "(");
@@ -47,10 +49,10 @@ std::vector<std::string> TriggersIn(absl::string_view formula) {
   while (!formula.empty()) {
     const char first = formula.front();
     if (absl::ascii_isdigit(static_cast<unsigned char>(first)) || first == '.') {
-      TakeWhile(IsOfNumber, formula);
+      TakeWhile(IsNumberCharacter, formula);
       continue;
     }
-    const absl::string_view word = TakeWhile(IsOfName, formula);
+    const absl::string_view word = TakeWhile(IsNameCharacter, formula);
     if (word.empty()) {
       formula.remove_prefix(1);
       continue;

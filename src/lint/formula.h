@@ -1,4 +1,5 @@
-// A formula of KEDA's scalingModifiers, as far as its words tell.
+// Trigger names in a formula of KEDA's scalingModifiers. The formula is split into words, not
+// parsed.
 #pragma once
 
 #include <string>
@@ -8,13 +9,13 @@
 
 namespace gpuscaler {
 
-// What can only be triggers in it, by their names: neither expr-lang's own words nor functions.
-// Empty of a formula with names or texts of its own (let, {}, quotes): which are triggers takes
-// more than a look at its words.
+// Returns the words that can only be triggers: neither words of expr-lang nor functions. Returns an
+// empty vector if the formula defines names or has texts (let, {}, quotes), because words alone
+// then do not show which are triggers.
 std::vector<std::string> TriggersIn(absl::string_view formula);
 
-// Those that are 0 in min(a / 5, b), which is 0 when one of them is: of a formula that is nothing
-// else, of arguments that are a trigger, multiplied or divided by a number.
+// Returns the triggers that make min(a / 5, b) zero if they are zero. The formula must be one
+// min(), and an argument counts if it is a trigger, alone or multiplied or divided by a number.
 std::vector<std::string> TriggersInMin(absl::string_view formula);
 
 }  // namespace gpuscaler

@@ -1,4 +1,4 @@
-// On formulas over triggers.
+// Rules on formulas over triggers.
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -25,7 +25,7 @@ constexpr char kQueueAndGpu[] = R"(  - name: queue
     metadata: {scalerAddress: 'gpu-scaler:6000', targetValue: '80'}
 )";
 
-// Its formula is on line 5.
+// Returns a ScaledObject with its formula on line 5.
 std::string WithFormula(const std::string& formula, int min_replicas) {
   return absl::StrCat("kind: ScaledObject\nmetadata: {name: llm}\nspec:\n  advanced:\n",
                       "    scalingModifiers: {target: '1', formula: '", formula,
@@ -33,7 +33,7 @@ std::string WithFormula(const std::string& formula, int min_replicas) {
                       "\n  triggers:\n", kQueueAndGpu);
 }
 
-TEST(FormulaLint, ANameThatNoTriggerHasIsAnError) {
+TEST(FormulaLint, AnUnknownTriggerNameIsAnError) {
   EXPECT_THAT(RulesIn(WithFormula("min(queue / 5, gpu / 80)", 1)), IsEmpty());
   const auto findings = FindingsIn(WithFormula("max(queue / 5, gpus / 80)", 1));
   ASSERT_EQ(findings.size(), 1u);
@@ -45,7 +45,7 @@ TEST(FormulaLint, ANameThatNoTriggerHasIsAnError) {
   EXPECT_THAT(findings[0].message, HasSubstr("did you mean \"gpu\"?"));
 }
 
-TEST(FormulaLint, AMinOverReplicasNeverWakesWhatSleeps) {
+TEST(FormulaLint, AMinOverReplicasNeverWakesFromZero) {
   const auto findings = FindingsIn(WithFormula("min(queue / 5, gpu / 80)", 0));
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].rule, "formula-never-wakes");

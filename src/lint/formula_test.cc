@@ -9,7 +9,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-TEST(Formula, ItsTriggersAreTheWordsThatAreNothingElse) {
+TEST(Formula, TriggersAreAllOtherWords) {
   EXPECT_THAT(TriggersIn("min(queue / 5, gpu / 80)"), ElementsAre("queue", "gpu"));
   EXPECT_THAT(TriggersIn("queue>1e3 and not (gpu_2 < .5) ? float(queue) : 0"),
               ElementsAre("queue", "gpu_2", "queue"));
@@ -19,14 +19,14 @@ TEST(Formula, ItsTriggersAreTheWordsThatAreNothingElse) {
   EXPECT_THAT(TriggersIn("1 + 2"), IsEmpty());
 }
 
-TEST(Formula, OneWithNamesOrTextsOfItsOwnIsNotRead) {
+TEST(Formula, FormulasWithNamesOrTextsAreNotRead) {
   for (const char* formula : {"let x = queue; x + 1", "filter([a], {# > 1})", "a == \"b\" ? 1 : 0",
                               "$env['a']", "a + 1 // b", "a /* b */"}) {
     EXPECT_THAT(TriggersIn(formula), IsEmpty()) << formula;
   }
 }
 
-TEST(Formula, OfAMinTheTriggersThatMakeItZeroAreTold) {
+TEST(Formula, TriggersThatMakeAMinZero) {
   EXPECT_THAT(TriggersInMin("min(queue / 5, gpu / 80)"), ElementsAre("queue", "gpu"));
   EXPECT_THAT(TriggersInMin(" min ( gpu*0.1 , 3 ) "), ElementsAre("gpu"));
   EXPECT_THAT(TriggersInMin("min(queue, gpu + 1)"), ElementsAre("queue"));

@@ -10,7 +10,7 @@ namespace gpuscaler {
 namespace {
 
 constexpr std::array<absl::string_view, 2> kHostSchemes = {"dns", "passthrough"};
-// Those that KEDA's libraries bring besides.
+// Schemes that KEDA's libraries add.
 constexpr std::array<absl::string_view, 4> kOtherSchemes = {"unix", "unix-abstract", "xds",
                                                             "google-c2p"};
 
@@ -20,7 +20,7 @@ bool IsAmong(const std::array<absl::string_view, kSize>& schemes, absl::string_v
       schemes, [scheme](absl::string_view known) { return absl::EqualsIgnoreCase(known, scheme); });
 }
 
-// fd00::1, which has no port: 443 is taken.
+// fd00::1 has no port, so gRPC uses 443.
 bool IsBareIpv6(absl::string_view endpoint) {
   return std::ranges::count(endpoint, ':') > 1 &&
          endpoint.find_first_not_of("0123456789abcdefABCDEF:.") == absl::string_view::npos;
@@ -40,7 +40,7 @@ void TakeHost(absl::string_view endpoint, GrpcTarget& target) {
   target.port = endpoint;
 }
 
-// Of what stands behind "dns:".
+// Parses the part after "dns:".
 void TakeEndpoint(absl::string_view rest, GrpcTarget& target) {
   absl::string_view authority;
   if (absl::ConsumePrefix(&rest, "//")) {
@@ -48,17 +48,17 @@ void TakeEndpoint(absl::string_view rest, GrpcTarget& target) {
     rest.remove_prefix(authority.size());
   }
   absl::ConsumePrefix(&rest, "/");
-  target.is_asked = rest.empty() && !authority.empty();
-  TakeHost(target.is_asked ? authority : rest, target);
+  target.is_dns_server = rest.empty() && !authority.empty();
+  TakeHost(target.is_dns_server ? authority : rest, target);
 }
 
 }  // namespace
 
-bool IsOfHostAndPort(const GrpcTarget& target) {
+bool IsHostAndPort(const GrpcTarget& target) {
   return target.scheme.empty() || IsAmong(kHostSchemes, target.scheme);
 }
 
-bool IsOfSomethingElse(const GrpcTarget& target) { return IsAmong(kOtherSchemes, target.scheme); }
+bool IsSocketOrMesh(const GrpcTarget& target) { return IsAmong(kOtherSchemes, target.scheme); }
 
 GrpcTarget GrpcTargetIn(absl::string_view address) {
   GrpcTarget target;

@@ -1,5 +1,5 @@
-// A scalerAddress, as grpc-go takes it apart (NewClient, which KEDA calls; resolvers dns,
-// passthrough and unix).
+// Splits a scalerAddress as grpc-go does (NewClient, which KEDA calls; resolvers dns, passthrough
+// and unix).
 #pragma once
 
 #include "absl/strings/string_view.h"
@@ -7,17 +7,19 @@
 namespace gpuscaler {
 
 struct GrpcTarget {
-  absl::string_view scheme;  // "dns" of "dns:///host:port"; empty: it has none
-  absl::string_view host;    // without brackets; empty: it has none
-  absl::string_view port;    // empty: it has none
-  // Of "dns://host:port": gRPC takes that for a server to ask, and has nothing to connect to.
-  bool is_asked = false;
+  absl::string_view scheme;  // "dns" in "dns:///host:port"; empty: none
+  absl::string_view host;    // without brackets; empty: none
+  absl::string_view port;    // empty: none
+  // True for "dns://host:port": gRPC takes host:port as the DNS server, and has nothing to connect
+  // to.
+  bool is_dns_server = false;
 };
-// What it has no place for, such as a path, is part of the port. Of unix:/socket and the like host
-// and port are empty; of a scheme that gRPC does not know they are what they look like.
+// Text that fits no part, such as a path, becomes part of the port. Host and port are empty for
+// unix:/socket and similar schemes. A scheme that gRPC does not have is split like
+// "scheme://host:port".
 GrpcTarget GrpcTargetIn(absl::string_view address);
 
-bool IsOfHostAndPort(const GrpcTarget& target);    // by dns, as without a scheme, or passthrough
-bool IsOfSomethingElse(const GrpcTarget& target);  // as gRPC knows it: a socket, a mesh
+bool IsHostAndPort(const GrpcTarget& target);   // dns, passthrough or no scheme
+bool IsSocketOrMesh(const GrpcTarget& target);  // another scheme of gRPC: a socket, a mesh
 
 }  // namespace gpuscaler

@@ -31,13 +31,13 @@ constexpr LintRule kNotAllowed = {"endpoint-not-allowed", Finding::Severity::kWa
                                   "where its --allow-endpoints names "
                                   "it."};
 
-constexpr absl::string_view kInOurHosts = "gpu-scaler";
+constexpr absl::string_view kOurHostPart = "gpu-scaler";
 
-// Keys that scalers of other people have as well: they do not tell whose a trigger is.
+// Keys that other external scalers have as well, so they do not identify a trigger of this scaler.
 constexpr std::array<absl::string_view, 5> kCommonKeys = {"activationThreshold", "metricName",
                                                           "scope", "targetValue", "window"};
-// Nor do these beside an address that is not known for ours.
-constexpr std::array<absl::string_view, 3> kPlainKeys = {"aggregation", "metricType", "profile"};
+// Keys that do not identify it beside an address of an unknown host either.
+constexpr std::array<absl::string_view, 3> kGenericKeys = {"aggregation", "metricType", "profile"};
 
 template <size_t kSize>
 bool Contains(const std::array<absl::string_view, kSize>& keys, absl::string_view key) {
@@ -45,23 +45,24 @@ bool Contains(const std::array<absl::string_view, kSize>& keys, absl::string_vie
 }
 
 bool IsOurHost(absl::string_view host, const std::vector<std::string>& our_hosts) {
-  return absl::StrContains(host, kInOurHosts) ||
+  return absl::StrContains(host, kOurHostPart) ||
          std::ranges::any_of(our_hosts, [host](const std::string& our) {
            return host == our || absl::StartsWith(host, absl::StrCat(our, "."));
          });
 }
 
-// By its address; one that says nothing may still have two keys that only ours has. Without any
-// address one key is enough: nobody else's works like that.
+// A trigger is ours by its address. Beside an address of an unknown host, two keys that only this
+// scaler has are needed. Without an address one key is enough, since no other scaler works without
+// one.
 bool IsOurs(const ManifestTrigger& trigger, const std::vector<std::string>& our_hosts) {
   const TextAt* address = trigger.ScalerAddress();
   if (address != nullptr && IsOurHost(GrpcTargetIn(address->text).host, our_hosts)) return true;
-  const auto telling = std::ranges::count_if(trigger.metadata, [&](const auto& entry) {
+  const auto own_keys = std::ranges::count_if(trigger.metadata, [&](const auto& entry) {
     const absl::string_view key = NameIn(entry.first).name;
     return FindKey(key) != nullptr && !Contains(kCommonKeys, key) &&
-           !(address != nullptr && Contains(kPlainKeys, key));
+           !(address != nullptr && Contains(kGenericKeys, key));
   });
-  return telling >= (address != nullptr ? 2 : 1);
+  return own_keys >= (address != nullptr ? 2 : 1);
 }
 
 Complaint NotChecked(const ManifestTrigger& trigger) {
@@ -72,7 +73,7 @@ Complaint NotChecked(const ManifestTrigger& trigger) {
   const absl::string_view host = GrpcTargetIn(address->text).host;
   const bool is_host = !host.empty() && !HasPlaceholder(address->text);
   return {absl::StrCat("not checked: ", Quoted(is_host ? host : address->text),
-                       " is not known to be this scaler (known by \"", kInOurHosts,
+                       " is not known to be this scaler (known by \"", kOurHostPart,
                        "\" in the host's name, or by two keys that only it has); if it is, name it "
                        "with --scaler-address"),
           address->line};
@@ -83,15 +84,15 @@ bool IsOurFromEnv(absl::string_view key) {
   return spelled.from_env && FindKey(spelled.name) != nullptr;
 }
 
-// A key of ours whose value is not in the file, but will be filled in.
+// Returns true if the value of this key of ours is a placeholder.
 bool IsFilledIn(const ManifestTrigger& written, absl::string_view key) {
   const auto found = written.metadata.find(key);
   return FindKey(key) != nullptr && found != written.metadata.end() &&
          HasPlaceholder(found->second.text);
 }
 
-// A FromEnv key names a variable of the workload here, not the value: only its name can be
-// evaluated, and a secret's does not matter. Nor is a placeholder the value.
+// A FromEnv key has a variable of the workload, not the value, so only the key's name is checked; a
+// missing secret changes no setting. A placeholder is not the value either.
 OurTrigger ReadOurTrigger(const ManifestTrigger& written, const Manifest& manifest,
                           const Profiles& profiles, const Surroundings& surroundings) {
   Metadata metadata;
@@ -116,10 +117,10 @@ OurTrigger ReadOurTrigger(const ManifestTrigger& written, const Manifest& manife
   return our;
 }
 
-class FindingsOf {
+class ManifestLinter {
  public:
-  FindingsOf(const Manifest& manifest, const Profiles& profiles, const LintContext& context,
-             const Surroundings& surroundings)
+  ManifestLinter(const Manifest& manifest, const Profiles& profiles, const LintContext& context,
+                 const Surroundings& surroundings)
       : manifest_(manifest), context_(context) {
     std::vector<OurTrigger> ours;
     for (size_t i = 0; i < manifest.triggers.size(); ++i) {
@@ -166,7 +167,7 @@ class FindingsOf {
     for (const TriggerRule& row : TriggerRules()) Add(row.rule, row.check(our), object);
   }
 
-  // Without a namespace in the file nobody knows whose hosts are its own.
+  // Permission errors are ignored if the file has no namespace: its own hosts are then unknown.
   void CheckSource(const OurTrigger& our, const std::string& object) {
     if (context_.check_source == nullptr) return;
     CheckSource(our, SourceOf(*our.settings, manifest_.namespace_name), "prometheusEndpoint",
@@ -200,20 +201,20 @@ class FindingsOf {
   std::vector<Finding> findings_;
 };
 
-// A Service's file that is given beside a ScaledObject's is not meant to have one.
+// A file needs no ScaledObject if another file of the same run has one.
 std::optional<Finding> NothingToCheck(const ManifestFile& file, const LintContext& context) {
-  const std::optional<TextAt>& slip = file.mistyped_kind;
-  const bool has_some = !file.manifests.empty() || context.objects_beside;
-  if (!slip && has_some) return std::nullopt;
+  const std::optional<TextAt>& mistyped = file.mistyped_kind;
+  const bool has_some = !file.manifests.empty() || context.has_objects_beside;
+  if (!mistyped && has_some) return std::nullopt;
   const std::string why =
-      slip ? absl::StrCat("kind ", Quoted(slip->text), " is passed over; did you mean ",
-                          Quoted(KindAlmost(slip->text)), "?")
-           : "no ScaledObject or ScaledJob in it";
+      mistyped ? absl::StrCat("kind ", Quoted(mistyped->text), " is passed over; did you mean ",
+                              Quoted(CorrectedKind(mistyped->text)), "?")
+               : "no ScaledObject or ScaledJob in it";
   return Finding{.severity = kNothingToCheck.severity,
                  .rule = std::string(kNothingToCheck.id),
                  .message = why,
                  .object = "the file",
-                 .line = slip ? slip->line : 1};
+                 .line = mistyped ? mistyped->line : 1};
 }
 
 }  // namespace
@@ -237,7 +238,7 @@ std::vector<Finding> Lint(const ManifestFile& file, const Profiles& profiles,
   std::vector<Finding> findings;
   if (auto nothing = NothingToCheck(file, context)) findings.push_back(*std::move(nothing));
   for (const Manifest& manifest : file.manifests) {
-    for (Finding& finding : FindingsOf(manifest, profiles, context, surroundings).Take()) {
+    for (Finding& finding : ManifestLinter(manifest, profiles, context, surroundings).Take()) {
       findings.push_back(std::move(finding));
     }
   }

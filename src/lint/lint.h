@@ -1,4 +1,4 @@
-// What will not work, said before it is applied.
+// Lint: finds mistakes in ScaledObjects and ScaledJobs before they are applied.
 #pragma once
 
 #include <functional>
@@ -15,34 +15,33 @@
 namespace gpuscaler {
 
 struct Finding {
-  enum class Severity { kError, kWarning, kNote };  // a note is nothing to mend
+  enum class Severity { kError, kWarning, kNote };  // a note needs no fix
   Severity severity;
   std::string rule;     // "percent-target-high": stable, for SARIF
-  std::string message;  // what is wrong and what to write instead
+  std::string message;  // the mistake and its fix
   std::string object;   // "ScaledObject default/llm, trigger 0"
   int line = 1;         // 1-based, in the file
 };
-absl::string_view Name(Finding::Severity severity);  // "warning", as compilers and SARIF call it
+absl::string_view Name(Finding::Severity severity);  // "warning", as compilers and SARIF spell it
 
-// What a file is checked against, besides itself.
+// The context in which a file is checked.
 struct LintContext {
-  std::vector<std::string> our_hosts;  // of our scaler, besides those with "gpu-scaler" in them
-  Surroundings beside;                 // what is applied with it; its own may be among that
-  bool objects_beside = false;         // a ScaledObject or ScaledJob among these
-  bool finds_engines = false;          // agents look for those that nobody named
-  // Whether the scaler would read what a trigger names, as CheckSource (signal/source_place.h)
-  // says. Null: not asked.
-  // `page_key` as CheckSource's.
+  std::vector<std::string> our_hosts;  // this scaler's, besides those that contain "gpu-scaler"
+  Surroundings beside;                 // applied together with the file; may include its own
+  bool has_objects_beside = false;     // `beside` came with a ScaledObject or ScaledJob
+  bool finds_engines = false;          // agents discover engines without an endpoint
+  // Returns the error that the scaler would return for this source: CheckSource
+  // (signal/source_place.h) with its `page_key`. Null: not checked.
   std::function<absl::Status(const SignalSource&, absl::string_view page_key)> check_source;
 };
 
-// Every trigger of ours in a file of one or more ScaledObjects and ScaledJobs; an external one that
-// is not known for ours gets a note, as a file with none of these does, and other kinds are passed
-// over. The host "scaler" stands for scaler.keda.svc as well.
+// Returns the findings on every trigger of this scaler. An external trigger that is not recognized
+// as this scaler's gets a note, as does a file without any ScaledObject or ScaledJob. Other kinds
+// are ignored. An entry "scaler" of `our_hosts` matches scaler.keda.svc as well.
 std::vector<Finding> Lint(const ManifestFile& file, const Profiles& profiles,
                           const LintContext& context = {});
 
-// Every rule, for docs and SARIF.
+// All rules, for docs and SARIF.
 struct LintRule {
   absl::string_view id;
   Finding::Severity severity;

@@ -14,7 +14,7 @@ namespace {
 using enum Finding::Severity;
 
 constexpr absl::string_view kUsualPort = "6000";
-// The chart's: of the agents, which aggregators ask and KEDA does not.
+// The chart's port of the agents: aggregators connect to it, KEDA does not.
 constexpr absl::string_view kAgentsPort = "6001";
 constexpr absl::string_view kAgentsService = "-agents";
 
@@ -23,7 +23,7 @@ bool IsPort(absl::string_view text) {
   return absl::SimpleAtoi(text, &port) && port > 0 && port < 65536;
 }
 
-// Of "6000/", "6000".
+// Returns "6000" for "6000/".
 absl::string_view PortWithin(absl::string_view text) {
   const absl::string_view digits = text.substr(0, text.find_first_not_of("0123456789"));
   return IsPort(digits) ? digits : kUsualPort;
@@ -33,15 +33,15 @@ std::string PortFaultOf(const GrpcTarget& target) {
   if (!target.port.empty()) {
     return IsPort(target.port) ? "" : absl::StrCat(Quoted(target.port), " is no port");
   }
-  // As it is: nobody resolves it, nor fills in a port.
+  // gRPC connects to a passthrough address as it is: no DNS lookup, no default port.
   return absl::EqualsIgnoreCase(target.scheme, "passthrough") ? "it has no port"
                                                               : "without a port that is 443";
 }
 
 std::string FaultOf(const GrpcTarget& target) {
-  if (IsOfSomethingElse(target)) return "";
-  if (!IsOfHostAndPort(target)) return absl::StrCat("\"", target.scheme, "://\" is no part of it");
-  if (target.is_asked) {
+  if (IsSocketOrMesh(target)) return "";
+  if (!IsHostAndPort(target)) return absl::StrCat("\"", target.scheme, "://\" is no part of it");
+  if (target.is_dns_server) {
     return absl::StrCat("what stands behind \"", target.scheme,
                         "://\" with two slashes is not connected to");
   }
@@ -50,7 +50,7 @@ std::string FaultOf(const GrpcTarget& target) {
   return PortFaultOf(target);
 }
 
-// What was meant, as far as that can be seen.
+// Returns the likely intended address.
 std::string HostAndPort(const GrpcTarget& target) {
   absl::string_view host =
       target.host.substr(std::min(target.host.find_first_not_of('/'), target.host.size()));

@@ -1,4 +1,4 @@
-// How much load a target asks one replica of an engine to carry.
+// Rules on how much load a target allows per replica of an engine.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -15,9 +15,9 @@ namespace {
 
 using enum Finding::Severity;
 
-// The largest targets that hold a constant load of up to `replicas` engines, by `tools/bench loop`.
-// Each is the one of the engine model that allows most. Above it the HPA removes a replica, the
-// others queue, the count doubles, and the cycle repeats after 300 s.
+// The largest targets that keep a constant load of up to `replicas` engines steady, by `tools/bench
+// loop`. Each is that of the engine model that allows the most. Above it the HPA removes a replica,
+// the others queue, the count doubles, and the cycle repeats after 300 s.
 struct LargestSafeTargets {
   int replicas;
   double pressure_percent;
@@ -37,7 +37,7 @@ const LargestSafeTargets& LargestSafeTargetsOf(const Manifest& manifest) {
   return row == kLargestSafeTargets.end() ? kLargestSafeTargets.back() : *row;
 }
 
-// One replica has nothing to give away, and the HPA scales no Jobs.
+// A single replica cannot be removed, and the HPA scales no Jobs.
 bool CanCycle(const Manifest& manifest) {
   return !manifest.is_job && !(manifest.max_replicas && manifest.max_replicas->value < 2);
 }
@@ -60,8 +60,8 @@ std::optional<Complaint> RequestsTargetHigh(const Manifest&, const std::vector<O
       LineOfTarget(*our)};
 }
 
-// Demand is linear in the load, so no target of it cycles. While it is never known, pressure
-// counts.
+// Demand is linear in the load, so no target of it cycles. If demand is never available, pressure
+// counts instead.
 bool FollowsDemand(const Trigger& trigger) {
   return CountsDemand(trigger) && !ReportsNoAnswers(trigger.engine_endpoint.engine);
 }
@@ -94,13 +94,13 @@ std::optional<Complaint> TargetCycles(const Manifest& manifest,
   return std::nullopt;
 }
 
-// Low until replicas are full, and then not proportional to how many are missing.
-bool LagsLoad(const OurTrigger& our) {
-  constexpr std::array<EngineMetric, 4> kLate = {
+// These metrics are low until replicas are full, and then not proportional to the missing replicas.
+bool LagsBehindLoad(const OurTrigger& our) {
+  constexpr std::array<EngineMetric, 4> kLagging = {
       EngineMetric::kRequestsWaiting, EngineMetric::kQueueWaitMs, EngineMetric::kTimeToFirstTokenMs,
       EngineMetric::kTimePerOutputTokenMs};
   return our.settings && ReadsEngines(*our.settings) &&
-         std::ranges::count(kLate, InfoOf(our.settings->metric).engine_metric) > 0;
+         std::ranges::count(kLagging, InfoOf(our.settings->metric).engine_metric) > 0;
 }
 
 bool IsOfTriton(const Trigger& trigger) {
@@ -110,7 +110,7 @@ bool IsOfTriton(const Trigger& trigger) {
 std::optional<Complaint> QueueOrLatencyAlone(const Manifest& manifest,
                                              const std::vector<OurTrigger>& ours) {
   const bool has_others = ours.size() != manifest.triggers.size();
-  if (!CanCycle(manifest) || has_others || !std::ranges::all_of(ours, LagsLoad)) {
+  if (!CanCycle(manifest) || has_others || !std::ranges::all_of(ours, LagsBehindLoad)) {
     return std::nullopt;
   }
   const Trigger& trigger = *ours.front().settings;
@@ -124,7 +124,7 @@ std::optional<Complaint> QueueOrLatencyAlone(const Manifest& manifest,
       ours.front().written->LineOf({"profile", "metricType"})};
 }
 
-// Returns nullptr if no file has the workload, or it runs no engine that a profile suits.
+// Returns nullptr if no file has the workload, or if it runs no engine with a matching profile.
 const SuitedProfile* SuitedTo(const ManifestWorkload* workload) {
   if (workload == nullptr) return nullptr;
   for (const ManifestContainer& container : workload->containers) {
@@ -147,7 +147,7 @@ std::optional<Complaint> EngineWithoutProfile(const Manifest&,
       our->written->line};
 }
 
-// Returns nullopt if the trigger's engines may be of another workload than what is scaled.
+// Returns nullopt if the trigger's engines may belong to another workload than the scale target.
 std::optional<BatchLimitFlag> FlagOfEngines(const Manifest& manifest, const OurTrigger& our) {
   if (!our.settings || !our.settings->max_concurrency || our.target == nullptr) return std::nullopt;
   const bool is_elsewhere = !our.settings->engine_endpoint.url.empty() && our.endpoint &&
@@ -193,20 +193,20 @@ std::optional<Complaint> LimitBelowFlag(const Manifest& manifest,
   return std::nullopt;
 }
 
-bool IsGaugeOfAPage(const OurTrigger& our) {
+bool ReadsPageGauge(const OurTrigger& our) {
   return our.settings && our.settings->metric == MetricType::kPrometheus &&
          !our.settings->page.rate;
 }
 
-bool LacksGateway(const OurTrigger& our) {
+bool HasNoGateway(const OurTrigger& our) {
   return our.settings && CountsDemand(*our.settings) && !CountsHeldRequests(*our.settings);
 }
 
 std::optional<Complaint> HeldBesideDemand(const Manifest& manifest,
                                           const std::vector<OurTrigger>& ours) {
-  const auto gateway = std::ranges::find_if(ours, IsGaugeOfAPage);
-  const auto engines = std::ranges::find_if(ours, LacksGateway);
-  // From this target on it activates, and hardly asks for a second replica.
+  const auto gateway = std::ranges::find_if(ours, ReadsPageGauge);
+  const auto engines = std::ranges::find_if(ours, HasNoGateway);
+  // With a target this high the trigger only activates, and rarely requests a second replica.
   constexpr double kOnlyActivates = 1000;
   if (manifest.is_job || gateway == ours.end() || engines == ours.end()) return std::nullopt;
   if (gateway->settings->target >= kOnlyActivates) return std::nullopt;

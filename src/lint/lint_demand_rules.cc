@@ -101,7 +101,7 @@ std::optional<Complaint> PressureWithoutLimit(const OurTrigger& our) {
       our.written->LineOf({"profile", "metricType"})};
 }
 
-// PressureWithoutLimit names tpotSloMs where nothing bounds the batch.
+// If nothing bounds the batch, PressureWithoutLimit names tpotSloMs.
 std::optional<Complaint> TimePerTokenUnbounded(const OurTrigger& our) {
   const Trigger& trigger = *our.settings;
   if (!ComputesDemand(trigger) || trigger.tpot_slo || PressureWithoutLimit(our)) {
@@ -114,7 +114,7 @@ std::optional<Complaint> TimePerTokenUnbounded(const OurTrigger& our) {
       our.written->LineOf({"maxConcurrency", "profile", "metricType"})};
 }
 
-// PressureWithoutLimit names triggers that tpotSloMs does not bound.
+// If tpotSloMs does not bound the trigger, PressureWithoutLimit names it.
 std::optional<Complaint> BatchLimitNotGiven(const OurTrigger& our) {
   const Trigger& trigger = *our.settings;
   if (trigger.max_concurrency || ReportsLimit(trigger)) return std::nullopt;
@@ -133,7 +133,7 @@ std::optional<Complaint> BatchLimitNotGiven(const OurTrigger& our) {
       our.written->LineOf({"tpotSloMs", "profile", "metricType"})};
 }
 
-// TGI measures no time to the first token (engine/tgi.cc).
+// TGI exports no time to the first token (engine/tgi.cc).
 std::optional<Complaint> FirstTokensNotExported(const OurTrigger& our) {
   const Trigger& trigger = *our.settings;
   if (!trigger.ttft_slo || trigger.engine_endpoint.engine != "tgi") return std::nullopt;
@@ -141,7 +141,7 @@ std::optional<Complaint> FirstTokensNotExported(const OurTrigger& our) {
                    our.written->LineOf({"ttftSloMs"})};
 }
 
-// As the engines' table has it (engine/triton.cc), with which a test of app compares it.
+// Must match the engines' table (engine/triton.cc). A test of app compares them.
 bool NeedsTensorRtLlm(EngineMetric metric) {
   return metric == EngineMetric::kRequestsRunning || metric == EngineMetric::kRequestsInFlight ||
          metric == EngineMetric::kKvCacheUsagePercent || metric == EngineMetric::kPressurePercent;
@@ -163,7 +163,7 @@ std::optional<Complaint> TensorRtLlmNeeded(const OurTrigger& our) {
       our.written->LineOf({"metricType", "profile"})};
 }
 
-// By what Prometheus' naming conventions have counters end with.
+// Counters are recognized by the suffixes of Prometheus' naming conventions.
 std::optional<Complaint> CounterAsGauge(const OurTrigger& our) {
   const Trigger& trigger = *our.settings;
   if (trigger.metric != MetricType::kPrometheus || trigger.page.rate) return std::nullopt;
@@ -213,7 +213,7 @@ constexpr std::array<TriggerRule, 11> kDemandRules = {{
 
 }  // namespace
 
-// A test of app compares this list with the engines' table.
+// Must match the engines' table. A test of app compares them.
 bool ReportsNoAnswers(absl::string_view engine) {
   return engine == "llama_cpp" || engine == "ollama" || engine == "tei" || engine == "triton";
 }

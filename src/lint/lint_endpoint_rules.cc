@@ -14,14 +14,14 @@ namespace {
 
 using enum Finding::Severity;
 
-// Of "http://host:port/path" "host:port".
+// Returns "host:port" of "http://host:port/path".
 absl::string_view PlaceIn(absl::string_view url) {
   const size_t scheme = url.find("://");
   if (scheme != absl::string_view::npos) url.remove_prefix(scheme + 3);
   return url.substr(0, url.find_first_of("/?"));
 }
 
-// Without brackets.
+// Returns the host without brackets.
 absl::string_view HostIn(absl::string_view url) {
   absl::string_view place = PlaceIn(url);
   if (absl::ConsumePrefix(&place, "[")) return place.substr(0, place.find(']'));
@@ -48,12 +48,12 @@ int LineOfEndpoint(const OurTrigger& our) {
       {"engineEndpoint", "vllmEndpoint", "tritonEndpoint", "prometheusEndpoint", "gatewayUrl"});
 }
 
-bool IsOfEngines(const OurTrigger& our) { return !our.settings->engine_endpoint.url.empty(); }
+bool NamesEngines(const OurTrigger& our) { return !our.settings->engine_endpoint.url.empty(); }
 
-// What a name leads to no file shows: the running scaler says when it is one address for several
-// pods.
+// Files do not show the addresses of a host name. The running scaler warns if it is one address for
+// several pods.
 std::optional<Complaint> OneAddress(const OurTrigger& our) {
-  if (!our.endpoint || !IsOfEngines(our) || our.endpoint->service != nullptr) return std::nullopt;
+  if (!our.endpoint || !NamesEngines(our) || our.endpoint->service != nullptr) return std::nullopt;
   if (!IsAddress(HostIn(our.endpoint->url))) return std::nullopt;
   return Complaint{absl::StrCat("the endpoint ", Quoted(our.endpoint->url),
                                 " is one address: a pod's is another after its next start, and a "
@@ -62,25 +62,25 @@ std::optional<Complaint> OneAddress(const OurTrigger& our) {
                    LineOfEndpoint(our)};
 }
 
-std::string LeadsTo(const NamedEndpoint& endpoint) {
+std::string EndpointText(const NamedEndpoint& endpoint) {
   return absl::StrCat("the endpoint ", Quoted(endpoint.url), " is ", endpoint.service->Title(),
                       " of type ", endpoint.service->type);
 }
 
 std::optional<Complaint> EnginesBehindOneAddress(const OurTrigger& our) {
-  if (!our.endpoint || !IsOfEngines(our)) return std::nullopt;
+  if (!our.endpoint || !NamesEngines(our)) return std::nullopt;
   const ManifestService* const service = our.endpoint->service;
   if (service == nullptr || !service->HasOneAddress()) return std::nullopt;
   return Complaint{
-      absl::StrCat(LeadsTo(*our.endpoint),
+      absl::StrCat(EndpointText(*our.endpoint),
                    ", one address that answers for one replica at random, and each replica's "
                    "engine has to be read; name a headless Service (type ClusterIP, clusterIP: "
                    "None) with the same selector, at the container's port"),
       LineOfEndpoint(our)};
 }
 
-// "3 replicas of Deployment/gateway"; empty: one process at most, as far as the file tells.
-std::string SeveralBehind(const NamedEndpoint& endpoint) {
+// Returns "3 replicas of Deployment/gateway", or "" if the files show no second process.
+std::string ReplicasBehind(const NamedEndpoint& endpoint) {
   for (const ManifestWorkload* workload : endpoint.behind) {
     if (workload->replicas < 2) continue;
     return absl::StrCat(workload->replicas, " replicas of ", workload->kind, "/", workload->name);
@@ -89,14 +89,14 @@ std::string SeveralBehind(const NamedEndpoint& endpoint) {
 }
 
 std::optional<Complaint> PagesBehindOneAddress(const OurTrigger& our) {
-  if (!our.endpoint || IsOfEngines(our)) return std::nullopt;
+  if (!our.endpoint || NamesEngines(our)) return std::nullopt;
   const ManifestService* const service = our.endpoint->service;
   if (service == nullptr || !service->HasOneAddress()) return std::nullopt;
   const std::string several =
-      our.endpoint->is_of_target ? "the replicas that are scaled" : SeveralBehind(*our.endpoint);
+      our.endpoint->is_of_target ? "the replicas that are scaled" : ReplicasBehind(*our.endpoint);
   if (several.empty()) return std::nullopt;
   return Complaint{
-      absl::StrCat(LeadsTo(*our.endpoint), ", in front of ", several,
+      absl::StrCat(EndpointText(*our.endpoint), ", in front of ", several,
                    ": one address that answers for one of them at random; name a headless Service "
                    "(type ClusterIP, clusterIP: None), whose every address is read and added up"),
       LineOfEndpoint(our)};
@@ -111,7 +111,7 @@ bool IsNumber(absl::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == absl::string_view::npos;
 }
 
-// Clients of a headless Service connect to the pods themselves.
+// A headless Service maps no ports: clients connect to the pods directly.
 std::optional<Complaint> PortOfHeadless(const OurTrigger& our) {
   if (!our.endpoint) return std::nullopt;
   const ManifestService* const service = our.endpoint->service;
@@ -132,7 +132,7 @@ std::optional<Complaint> ServiceNotSeen(const Manifest&, const std::vector<OurTr
   std::set<std::string> names;
   const OurTrigger* first = nullptr;
   for (const OurTrigger& our : ours) {
-    const bool is_unseen = our.endpoint && IsOfEngines(our) && our.endpoint->service == nullptr &&
+    const bool is_unseen = our.endpoint && NamesEngines(our) && our.endpoint->service == nullptr &&
                            !our.endpoint->name.name.empty();
     if (!is_unseen) continue;
     if (first == nullptr) first = &our;

@@ -11,7 +11,7 @@ namespace {
 
 using enum Finding::Severity;
 
-// KEDA leaves those of cpu and memory out.
+// Names of cpu and memory triggers are left out, as KEDA does.
 std::vector<absl::string_view> TriggerNames(const Manifest& manifest) {
   std::vector<absl::string_view> names;
   for (const ManifestTrigger& trigger : manifest.triggers) {
@@ -21,7 +21,8 @@ std::vector<absl::string_view> TriggerNames(const Manifest& manifest) {
   return names;
 }
 
-std::optional<Complaint> FormulaOfNobody(const Manifest& manifest, const std::vector<OurTrigger>&) {
+std::optional<Complaint> UnknownTriggerInFormula(const Manifest& manifest,
+                                                 const std::vector<OurTrigger>&) {
   if (!manifest.formula) return std::nullopt;
   const std::vector<absl::string_view> names = TriggerNames(manifest);
   const std::vector<std::string> used = TriggersIn(manifest.formula->text);
@@ -36,9 +37,10 @@ std::optional<Complaint> FormulaOfNobody(const Manifest& manifest, const std::ve
                    manifest.formula->line};
 }
 
-// Of ours, and nothing at zero replicas.
-const OurTrigger* AsleepAtZero(const Manifest& manifest, const std::vector<OurTrigger>& ours,
-                               const std::string& name) {
+// Returns the trigger of this scaler with that name if it is always 0 at zero replicas, else
+// nullptr.
+const OurTrigger* ZeroWithoutReplicas(const Manifest& manifest, const std::vector<OurTrigger>& ours,
+                                      const std::string& name) {
   const auto our = std::ranges::find_if(ours, [&](const OurTrigger& trigger) {
     return trigger.settings && trigger.written->name == name &&
            !CanWake(manifest, *trigger.written, ours);
@@ -50,11 +52,11 @@ std::optional<Complaint> FormulaNeverWakes(const Manifest& manifest,
                                            const std::vector<OurTrigger>& ours) {
   if (!manifest.formula || !GoesToZero(manifest)) return std::nullopt;
   for (const std::string& name : TriggersInMin(manifest.formula->text)) {
-    const OurTrigger* const asleep = AsleepAtZero(manifest, ours, name);
-    if (asleep == nullptr) continue;
+    const OurTrigger* const always_zero = ZeroWithoutReplicas(manifest, ours, name);
+    if (always_zero == nullptr) continue;
     return Complaint{
         absl::StrCat("it goes to zero (minReplicaCount is 0 unless given) and never wakes: there ",
-                     Quoted(name), " (", InfoOf(asleep->settings->metric).name,
+                     Quoted(name), " (", InfoOf(always_zero->settings->metric).name,
                      ") has no replica to read and is 0, and so is the formula's min(), whatever "
                      "waits; set minReplicaCount to 1"),
         manifest.formula->line};
@@ -64,7 +66,7 @@ std::optional<Complaint> FormulaNeverWakes(const Manifest& manifest,
 
 constexpr std::array<ObjectRule, 2> kFormulaRules = {{
     {{"formula-of-nobody", kError, "A formula names a trigger that no trigger is called."},
-     FormulaOfNobody},
+     UnknownTriggerInFormula},
     {{"formula-never-wakes", kWarning,
       "A formula that is a min() over replicas' metrics is 0 at zero replicas, for ever."},
      FormulaNeverWakes},

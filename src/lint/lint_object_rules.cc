@@ -11,7 +11,7 @@ namespace {
 
 using enum Finding::Severity;
 
-// What KEDA takes where the manifest says nothing.
+// KEDA's defaults.
 constexpr int kDefaultCooldownSeconds = 300;
 constexpr int kDefaultPollingSeconds = 30;
 constexpr int kDefaultMaxReplicas = 100;
@@ -43,7 +43,8 @@ bool IsNeverZero(MetricType metric) {
          metric == MetricType::kMemoryUsedMib;
 }
 
-// Of an idle GPU; with a threshold above 0 only who knows the GPU can tell.
+// These metrics of an idle GPU are above 0. With an activationThreshold above 0, lint cannot check
+// it: the idle value depends on the GPU.
 std::optional<Complaint> NeverSleeps(const Manifest& manifest,
                                      const std::vector<OurTrigger>& ours) {
   if (manifest.is_job || !GoesToZero(manifest)) return std::nullopt;
@@ -73,9 +74,9 @@ double LongestWarmupSeconds(const std::vector<OurTrigger>& ours) {
   return longest;
 }
 
-// A workload at zero is woken by another trigger; what keeps it until its replica holds a GPU, and
-// so is seen here, is that trigger and the cooldown. And KEDA looks only once a pollingInterval:
-// with a shorter cooldown there is none.
+// Another trigger wakes a workload at zero. Until its replica holds a GPU, this scaler does not see
+// it, so only that trigger and the cooldown keep it. With a cooldown
+// shorter than pollingInterval, the first inactive poll scales to zero.
 std::optional<Complaint> CooldownShort(const Manifest& manifest,
                                        const std::vector<OurTrigger>& ours) {
   if (manifest.is_job || !GoesToZero(manifest)) return std::nullopt;  // ScaledJobs have none
@@ -149,7 +150,7 @@ std::span<const ObjectRule> ObjectRules() {
 }
 
 bool GoesToZero(const Manifest& manifest) {
-  if (manifest.fills_in_replicas) return false;  // nobody can tell
+  if (manifest.has_replica_placeholder) return false;  // unknown: a placeholder
   if (manifest.idle_replicas) return manifest.idle_replicas->value == 0;
   return ValueOr(manifest.min_replicas, 0) == 0;
 }
@@ -157,11 +158,12 @@ bool GoesToZero(const Manifest& manifest) {
 bool CanWake(const Manifest& manifest, const ManifestTrigger& trigger,
              const std::vector<OurTrigger>& ours) {
   const auto our = std::ranges::find(ours, &trigger, &OurTrigger::written);
-  if (our == ours.end()) return trigger.type != "cpu" && trigger.type != "memory";  // read pods
-  // A trigger whose settings a file cannot show gets the benefit of the ambiguity; a wrong one not.
+  // cpu and memory triggers read pods.
+  if (our == ours.end()) return trigger.type != "cpu" && trigger.type != "memory";
+  // A trigger with values that the file does not show is assumed to wake; a wrong one is not.
   if (!our->settings) return our->reading.faults.empty();
   if (!IsOfReplicas(InfoOf(our->settings->metric).origin)) return true;
-  // On a node or in a fleet other workloads' GPUs count too: there may be some at zero replicas.
+  // On a node or in a fleet the GPUs of other workloads count, even at zero replicas.
   return our->settings->always_active || CountsHeldRequests(*our->settings) ||
          our->settings->scope != Scope::kWorkload || CountsAnother(manifest, *our);
 }

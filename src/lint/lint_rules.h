@@ -1,4 +1,4 @@
-// The rules of lint, one row each, over one trigger or over a whole object.
+// The rules of lint: one row each, on one trigger or on a whole object.
 #pragma once
 
 #include <optional>
@@ -18,60 +18,61 @@ struct Complaint {
   int line = 1;
 };
 
-// Where a trigger's engines or page are, as far as the files tell.
+// The endpoint of a trigger's engines, page or gateway, as far as the files show it.
 struct NamedEndpoint {
   std::string url;
-  ServiceName name;                             // empty: it cannot be a Service's
-  const ManifestService* service = nullptr;     // null: no file has it
-  std::vector<const ManifestWorkload*> behind;  // the Service
-  bool is_of_target = false;                    // what is scaled is among them
+  ServiceName name;                             // empty: not a Service's name
+  const ManifestService* service = nullptr;     // null: in no file
+  std::vector<const ManifestWorkload*> behind;  // workloads that the Service selects
+  bool is_of_target = false;                    // the scale target is one of them
 };
-// Empty: it names neither.
+// Returns nullopt if the trigger has no endpoint.
 std::optional<NamedEndpoint> EndpointNamedBy(const Trigger& trigger, const Manifest& manifest,
                                              const Surroundings& surroundings);
 
-// A trigger that goes to this scaler.
+// A trigger that uses this scaler.
 struct OurTrigger {
   const ManifestTrigger* written;
   Reading reading;
-  // What it means; empty when it is wrong, or when a FromEnv key says what no file can show.
+  // Empty if the metadata is wrong, or if a value comes from FromEnv or a placeholder.
   std::optional<Trigger> settings;
   std::optional<NamedEndpoint> endpoint;
-  bool finds_engines = false;                // LintContext's
-  const ManifestWorkload* target = nullptr;  // null: no file has what is scaled
+  bool finds_engines = false;                // copy of LintContext's
+  const ManifestWorkload* target = nullptr;  // null: in no file
 };
 
 struct TriggerRule {
   LintRule rule;
   std::optional<Complaint> (*check)(const OurTrigger& trigger);
 };
-std::span<const TriggerRule> AddressRules();  // on where the scaler is: of every trigger
-std::span<const TriggerRule> TriggerRules();  // of those with settings
-std::span<const TriggerRule> DemandRules();   // those of them that are on engines, pages and queues
-std::span<const TriggerRule> EndpointRules();  // and those on where those are
+std::span<const TriggerRule> AddressRules();   // on the scaler's address; checked on every trigger
+std::span<const TriggerRule> TriggerRules();   // on triggers with settings; includes the next two
+std::span<const TriggerRule> DemandRules();    // on engines, pages and queues
+std::span<const TriggerRule> EndpointRules();  // on the endpoints of those
 
 struct ObjectRule {
   LintRule rule;
   std::optional<Complaint> (*check)(const Manifest& manifest, const std::vector<OurTrigger>& ours);
 };
+// Includes the next three.
 std::span<const ObjectRule> ObjectRules();
-std::span<const ObjectRule> WorkloadRules();     // those of them that are on whose GPUs count
-std::span<const ObjectRule> CapacityRules();     // and on the load that a target asks of an engine
-std::span<const ObjectRule> FormulaRules();      // and on KEDA's scalingModifiers
-std::span<const ObjectRule> SurroundingRules();  // on what else the files have, or have not
+std::span<const ObjectRule> WorkloadRules();     // on the workload that owns the counted GPUs
+std::span<const ObjectRule> CapacityRules();     // on the load that a target allows per replica
+std::span<const ObjectRule> FormulaRules();      // on KEDA's scalingModifiers
+std::span<const ObjectRule> SurroundingRules();  // on other objects in the files
 
-// Whether no exposition of `engine` has finished answers, so that its demand is never known.
+// Returns true if `engine` never exports finished answers, so that its demand is never available.
 bool ReportsNoAnswers(absl::string_view engine);
 
-// Whether the trigger counts the requests in an engine's batch.
+// Returns true if the trigger counts the requests in an engine's batch.
 bool CountsRequests(const Trigger& trigger);
 
 bool GoesToZero(const Manifest& manifest);
 
-// It counts the GPUs of a workload that it names, and that is not the one that is scaled.
+// Returns true if the trigger counts the GPUs of a named workload other than the scale target.
 bool CountsAnother(const Manifest& manifest, const OurTrigger& our);
 
-// Whether `trigger`, one of the manifest's, may see demand while there is no replica.
+// Returns true if `trigger`, one of the manifest's, may be active at zero replicas.
 bool CanWake(const Manifest& manifest, const ManifestTrigger& trigger,
              const std::vector<OurTrigger>& ours);
 

@@ -21,7 +21,7 @@ TEST(Lint, ASoundManifestHasNoFindings) {
   EXPECT_THAT(RulesIn(WithSpec("minReplicaCount: 0") + kCron), IsEmpty());
 }
 
-TEST(Lint, EveryFaultOfTheMetadataIsAnErrorOnItsOwnLine) {
+TEST(Lint, EveryMetadataFaultIsAnErrorOnItsLine) {
   const std::vector<Finding> findings =
       FindingsIn(WithMetadata("targetvalue: '80'\nwindow: 30s\naggregation: p90"));
   ASSERT_EQ(findings.size(), 2u);
@@ -34,7 +34,7 @@ TEST(Lint, EveryFaultOfTheMetadataIsAnErrorOnItsOwnLine) {
   EXPECT_THAT(findings[1].message, HasSubstr("did you mean \"p95\"?"));
 }
 
-TEST(Lint, AFileWithNothingToCheckIsSaidAndIsNoFault) {
+TEST(Lint, AFileWithNothingToCheckGetsANote) {
   const std::string deployment =
       "kind: Deployment\nmetadata: {name: x}\nspec: {minReplicaCount: 0}\n";
   const std::vector<Finding> findings = FindingsIn(deployment);
@@ -43,7 +43,7 @@ TEST(Lint, AFileWithNothingToCheckIsSaidAndIsNoFault) {
   EXPECT_EQ(findings[0].severity, Finding::Severity::kNote);
   EXPECT_EQ(findings[0].object, "the file");
   EXPECT_THAT(findings[0].message, HasSubstr("no ScaledObject or ScaledJob"));
-  EXPECT_THAT(Lint(*ReadManifestFile(deployment), BuiltInProfiles(), {.objects_beside = true}),
+  EXPECT_THAT(Lint(*ReadManifestFile(deployment), BuiltInProfiles(), {.has_objects_beside = true}),
               IsEmpty())
       << "another file has one";
 }

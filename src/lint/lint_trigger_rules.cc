@@ -14,14 +14,14 @@ namespace {
 
 using enum Finding::Severity;
 
-// The HPA changes nothing while the ratio is within 10 % of 1: above 85, a GPU has to be busier
-// than 93.5 % before it asks for more, and many saturate below that.
+// The HPA changes nothing while the ratio is within 10 % of 1. With a target above 85, a GPU must
+// be busier than 93.5 % before it adds a replica, and many saturate below that.
 constexpr double kHighestGoodPercentTarget = 85;
 constexpr double kHpaTolerance = 1.1;
 
 bool IsPercent(const Trigger& trigger) { return InfoOf(trigger.metric).percent; }
 
-// Of GPUs, which swing between 0 and 100.
+// Utilization of GPUs, which swings between 0 and 100.
 bool IsGpuPercent(const Trigger& trigger) {
   return IsPercent(trigger) && InfoOf(trigger.metric).origin == MetricOrigin::kGpu;
 }
@@ -29,7 +29,7 @@ bool IsGpuPercent(const Trigger& trigger) {
 std::optional<Complaint> PercentTargetHigh(const OurTrigger& our) {
   const Trigger& trigger = *our.settings;
   if (!IsPercent(trigger) || trigger.aggregation == Aggregation::kSum) return std::nullopt;
-  if (trigger.metric == MetricType::kEnginePressure) return std::nullopt;  // passes 100
+  if (trigger.metric == MetricType::kEnginePressure) return std::nullopt;  // may exceed 100
   if (trigger.target <= kHighestGoodPercentTarget) return std::nullopt;
   return Complaint{
       absl::StrCat("target ", NumberText(trigger.target), " %: a GPU that saturates below ",
@@ -57,7 +57,7 @@ std::optional<Complaint> TargetOfAnotherMetric(const OurTrigger& our) {
                    our.written->LineOf({"metricType"})};
 }
 
-// A profile's target is for a replica, whose GPUs add up.
+// A profile's target is per replica, and the values of the replica's GPUs are summed.
 std::optional<Complaint> TargetOfOneGpu(const OurTrigger& our) {
   const Trigger& trigger = *our.settings;
   const bool adds_up = InfoOf(trigger.metric).origin == MetricOrigin::kGpu &&
@@ -96,7 +96,7 @@ std::optional<Complaint> ReplicaAggregationMax(const OurTrigger& our) {
 std::optional<Complaint> WindowPeak(const OurTrigger& our) {
   const Trigger& trigger = *our.settings;
   const bool has_peaks = trigger.window_aggregation != WindowAggregation::kAvg &&
-                         trigger.window > absl::ZeroDuration();  // without: WindowZero speaks
+                         trigger.window > absl::ZeroDuration();  // otherwise WindowZero
   if (!IsGpuPercent(trigger) || !has_peaks) return std::nullopt;
   return Complaint{
       absl::StrCat("windowAggregation ", Name(trigger.window_aggregation),
@@ -123,7 +123,7 @@ std::optional<Complaint> SumOfPercentages(const OurTrigger& our) {
       our.written->LineOf({"aggregation"})};
 }
 
-// Who writes engineFallback has decided what a replica counts without an engine.
+// A user that sets engineFallback has decided what counts without an engine.
 std::optional<Complaint> SaturationUnknown(const OurTrigger& our) {
   const bool decided = our.reading.settings.engine_fallback.has_value();
   const bool named = !our.settings->engine_endpoint.url.empty();
@@ -138,7 +138,7 @@ std::optional<Complaint> SaturationUnknown(const OurTrigger& our) {
       our.written->LineOf({"profile"})};
 }
 
-// VRAM that is preallocated stands for good.
+// Preallocated VRAM stays in use while the engine runs, so the answer never becomes available.
 std::optional<Complaint> NeverAnswers(const OurTrigger& our) {
   const Trigger& trigger = *our.settings;
   if (!ReadsPressure(trigger) || !trigger.engine_endpoint.url.empty()) return std::nullopt;
@@ -161,7 +161,7 @@ std::optional<Complaint> LiteralMemory(const OurTrigger& our) {
       our.written->LineOf({"metricType", "targetMemoryUtilization", "profile"})};
 }
 
-// It matches names that no pattern of a workload's pods would.
+// Returns a finding if the regex matches names that no pattern for one workload's pods would match.
 std::optional<Complaint> PodRegexOfAll(const OurTrigger& our) {
   const re2::RE2* const regex = our.settings->pod_regex.get();
   if (regex == nullptr) return std::nullopt;

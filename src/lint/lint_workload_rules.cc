@@ -14,13 +14,13 @@ namespace {
 
 using enum Finding::Severity;
 
-// What is scaled is in the file: none that a template fills in.
-bool TellsTarget(const Manifest& manifest) {
+// Returns true if the file names the scale target without placeholders.
+bool NamesTarget(const Manifest& manifest) {
   return !manifest.target_name.empty() && !HasPlaceholder(manifest.target_name) &&
          !HasPlaceholder(manifest.target_kind);
 }
 
-// It says whose GPUs count, by name.
+// Returns true if the trigger names the workload that owns the counted GPUs.
 bool NamesWorkload(const OurTrigger& our) {
   return our.settings && !our.settings->workload.empty();
 }
@@ -29,7 +29,7 @@ bool IsOfKind(const OurTrigger& our, absl::string_view kind) {
   return absl::EqualsIgnoreCase(our.settings->workload_kind, kind);
 }
 
-// Its pods are a part of what is named: KServe calls the Deployment that it makes like that.
+// KServe names the Deployment of an InferenceService like this, so its pods belong to both.
 bool IsPredictorOf(const Manifest& manifest, const OurTrigger& our) {
   return IsOfKind(our, "InferenceService") &&
          absl::EqualsIgnoreCase(manifest.target_kind, "Deployment") &&
@@ -37,12 +37,12 @@ bool IsPredictorOf(const Manifest& manifest, const OurTrigger& our) {
 }
 
 bool NamesAnother(const Manifest& manifest, const OurTrigger& our) {
-  return NamesWorkload(our) && TellsTarget(manifest) &&
+  return NamesWorkload(our) && NamesTarget(manifest) &&
          our.settings->workload != manifest.target_name && !IsPredictorOf(manifest, our);
 }
 
-// Of what an operator scales nobody knows which kinds own its pods: it may make a Deployment of the
-// same name.
+// Only kinds with known pods are compared. An operator's kind may have pods of any kind: it may
+// create a Deployment of the same name.
 bool NamesAnotherKind(const Manifest& manifest, const OurTrigger& our) {
   return NamesWorkload(our) && our.settings->workload == manifest.target_name &&
          !our.settings->workload_kind.empty() && IsWorkloadKind(manifest.target_kind) &&
@@ -54,7 +54,7 @@ bool NamesAlikeKind(const Manifest& manifest, const OurTrigger& our) {
          HaveAlikePods(our.settings->workload_kind, manifest.target_kind);
 }
 
-// Its pods are never those of what is scaled.
+// Returns true if pods of the named kind never belong to the scale target.
 bool NamesUnlikeKind(const Manifest& manifest, const OurTrigger& our) {
   return NamesAnotherKind(manifest, our) && !NamesAlikeKind(manifest, our);
 }
@@ -64,11 +64,12 @@ std::string WorkloadText(const Trigger& trigger) {
                       trigger.workload);
 }
 
-// Whose GPUs count is left to a guess, which the name of the ScaledObject does not help.
+// Returns true if nothing names the workload that owns the counted GPUs. The ScaledObject's name is
+// a hint only if it equals the target's.
 bool IsGuessed(const Manifest& manifest, const OurTrigger& our) {
   return our.settings && our.settings->scope == Scope::kWorkload &&
          our.settings->workload.empty() && our.settings->pod_regex == nullptr &&
-         TellsTarget(manifest) && !HasPlaceholder(manifest.name) &&
+         NamesTarget(manifest) && !HasPlaceholder(manifest.name) &&
          manifest.target_name != manifest.name;
 }
 
@@ -104,8 +105,10 @@ std::string TargetText(const Manifest& manifest) {
   return absl::StrCat(manifest.target_kind, "/", manifest.target_name);
 }
 
-// Where `workload` names the kind of something else than is scaled, and why that matters.
-Complaint OfAnotherKind(const Manifest& manifest, const OurTrigger& our, absl::string_view why) {
+// Returns the finding that `workload` has the name of the scale target but another kind; `why`
+// states the consequence.
+Complaint OtherKindComplaint(const Manifest& manifest, const OurTrigger& our,
+                             absl::string_view why) {
   return {absl::StrCat("workload ", WorkloadText(*our.settings),
                        " has the name of what is scaled, ", TargetText(manifest),
                        ", and is of another kind: ", why, "; use workload: ", TargetText(manifest)),
@@ -117,24 +120,26 @@ std::optional<Complaint> KindOfAnother(const Manifest& manifest,
   const auto our = std::ranges::find_if(
       ours, [&](const OurTrigger& trigger) { return NamesUnlikeKind(manifest, trigger); });
   if (our == ours.end()) return std::nullopt;
-  return OfAnotherKind(manifest, *our, "what is scaled does not count");
+  return OtherKindComplaint(manifest, *our, "what is scaled does not count");
 }
 
 std::optional<Complaint> KindAlike(const Manifest& manifest, const std::vector<OurTrigger>& ours) {
   const auto our = std::ranges::find_if(
       ours, [&](const OurTrigger& trigger) { return NamesAlikeKind(manifest, trigger); });
   if (our == ours.end()) return std::nullopt;
-  // Leaders are the pods of a StatefulSet that is called like their owner.
+  // The StatefulSet of the leaders has the name of its LeaderWorkerSet.
   const bool is_of_leaders = absl::EqualsIgnoreCase(manifest.target_kind, "LeaderWorkerSet") &&
                              IsOfKind(*our, "StatefulSet");
-  return OfAnotherKind(manifest, *our,
-                       is_of_leaders ? "of what is scaled the leader of each group counts alone"
-                                     : "what is scaled counts where the pods' names alone tell "
-                                       "whose they are, and not where their owners are known");
+  return OtherKindComplaint(manifest, *our,
+                            is_of_leaders
+                                ? "of what is scaled the leader of each group counts alone"
+                                : "what is scaled counts where the pods' names alone tell "
+                                  "whose they are, and not where their owners are known");
 }
 
-// Nothing: it is known, or is what is scaled, so that there is one.
-const OurTrigger* OfUnknownKind(const Manifest& manifest, const std::vector<OurTrigger>& ours) {
+// Returns nullptr if every named kind is known or is the scale target's, which therefore exists.
+const OurTrigger* TriggerOfUnknownKind(const Manifest& manifest,
+                                       const std::vector<OurTrigger>& ours) {
   const auto our = std::ranges::find_if(ours, [&](const OurTrigger& trigger) {
     return NamesWorkload(trigger) && !trigger.settings->workload_kind.empty() &&
            !IsWorkloadKind(trigger.settings->workload_kind) &&
@@ -143,10 +148,10 @@ const OurTrigger* OfUnknownKind(const Manifest& manifest, const std::vector<OurT
   return our == ours.end() ? nullptr : &*our;
 }
 
-// The kind that was meant; empty: it may be one of a controller of one's own. A slip leaves the
-// ends of a word as they are, which TFJob and NIMService do not share with Job and RayService.
-absl::string_view KindMeant(const Manifest& manifest, absl::string_view kind) {
-  constexpr size_t kSlipSize = 2;
+// Returns the kind that was probably meant, or "" if it may be a custom controller's. A typo keeps
+// the first and last letter; TFJob and NIMService differ from Job and RayService in one of them.
+absl::string_view IntendedKind(const Manifest& manifest, absl::string_view kind) {
+  constexpr size_t kMostExtraLetters = 2;
   std::vector<absl::string_view> known = WorkloadKinds();
   if (!manifest.target_kind.empty()) known.push_back(manifest.target_kind);
   const absl::string_view nearest = Nearest(kind, known);
@@ -155,13 +160,13 @@ absl::string_view KindMeant(const Manifest& manifest, absl::string_view kind) {
     return absl::ascii_tolower(a) == absl::ascii_tolower(b);
   };
   const size_t longer = std::max(kind.size(), nearest.size());
-  const bool is_slip = is_alike(kind.front(), nearest.front()) &&
+  const bool is_typo = is_alike(kind.front(), nearest.front()) &&
                        is_alike(kind.back(), nearest.back()) &&
-                       longer - std::min(kind.size(), nearest.size()) <= kSlipSize;
-  return is_slip ? nearest : "";
+                       longer - std::min(kind.size(), nearest.size()) <= kMostExtraLetters;
+  return is_typo ? nearest : "";
 }
 
-Complaint OfUnknownKind(const OurTrigger& our, absl::string_view meant) {
+Complaint UnknownKindComplaint(const OurTrigger& our, absl::string_view meant) {
   const std::string& kind = our.settings->workload_kind;
   return {absl::StrCat("workload ", WorkloadText(*our.settings), ": ", Quoted(kind),
                        " is no kind that pods are known to be of (", JoinedWithOr(WorkloadKinds()),
@@ -173,19 +178,19 @@ Complaint OfUnknownKind(const OurTrigger& our, absl::string_view meant) {
 
 std::optional<Complaint> MistypedKind(const Manifest& manifest,
                                       const std::vector<OurTrigger>& ours) {
-  const OurTrigger* const our = OfUnknownKind(manifest, ours);
+  const OurTrigger* const our = TriggerOfUnknownKind(manifest, ours);
   if (our == nullptr) return std::nullopt;
-  const absl::string_view meant = KindMeant(manifest, our->settings->workload_kind);
+  const absl::string_view meant = IntendedKind(manifest, our->settings->workload_kind);
   if (meant.empty()) return std::nullopt;
-  return OfUnknownKind(*our, meant);
+  return UnknownKindComplaint(*our, meant);
 }
 
 std::optional<Complaint> UnknownKind(const Manifest& manifest,
                                      const std::vector<OurTrigger>& ours) {
-  const OurTrigger* const our = OfUnknownKind(manifest, ours);
+  const OurTrigger* const our = TriggerOfUnknownKind(manifest, ours);
   if (our == nullptr) return std::nullopt;
-  if (!KindMeant(manifest, our->settings->workload_kind).empty()) return std::nullopt;
-  return OfUnknownKind(*our, "");
+  if (!IntendedKind(manifest, our->settings->workload_kind).empty()) return std::nullopt;
+  return UnknownKindComplaint(*our, "");
 }
 
 constexpr std::array<ObjectRule, 6> kWorkloadRules = {{

@@ -1,4 +1,4 @@
-// Manifests and what lint finds in them, for tests.
+// Manifests and their findings, for tests.
 //
 //   RulesIn(WithMetadata("window: 0s"))  // {"11 window-zero"}
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace gpuscaler {
 
-// A sound ScaledObject, its metadata from line 11 on.
+// Returns a sound ScaledObject with these lines of metadata from line 11 on.
 inline std::string WithMetadata(const std::string& lines) {
   std::string yaml = R"(apiVersion: keda.sh/v1alpha1
 kind: ScaledObject
@@ -33,7 +33,8 @@ spec:
   return yaml;
 }
 
-// A ScaledObject whose spec starts with `lines`, on line 5, and which has a sound trigger of ours.
+// Returns a ScaledObject with `lines` at the start of its spec, from line 5 on, and one sound
+// trigger of this scaler.
 inline std::string WithSpec(const std::string& lines) {
   std::string yaml = "apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\n";
   absl::StrAppend(&yaml, "metadata: {name: llm}\nspec:\n");
@@ -46,7 +47,7 @@ inline std::string WithSpec(const std::string& lines) {
 )");
 }
 
-// A trigger of KEDA's own, which wakes.
+// A trigger of KEDA's own that wakes the workload.
 constexpr char kCron[] = "  - type: cron\n    metadata: {start: 0 8 * * *}\n";
 
 inline std::vector<Finding> FindingsIn(const std::string& yaml) {
@@ -55,7 +56,7 @@ inline std::vector<Finding> FindingsIn(const std::string& yaml) {
   return file.ok() ? Lint(*file, BuiltInProfiles()) : std::vector<Finding>();
 }
 
-// "line rule".
+// Returns "line rule" of each finding.
 inline std::vector<std::string> RulesIn(const std::string& yaml) {
   std::vector<std::string> rules;
   for (const Finding& finding : FindingsIn(yaml)) {

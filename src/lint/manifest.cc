@@ -13,14 +13,14 @@ namespace {
 
 bool IsString(const YAML::Node& node) {
   if (!node.IsScalar()) return false;
-  const bool plain = node.Tag() == "?";  // yaml-cpp's tag of what stands without quotes
+  const bool plain = node.Tag() == "?";  // yaml-cpp's tag of unquoted scalars
   double number = 0;
   bool truth = false;
   return !plain ||
          !(YAML::convert<double>::decode(node, number) || YAML::convert<bool>::decode(node, truth));
 }
 
-// Of one document, which stands behind so many lines.
+// Reads one document that starts after `lines_before` lines of the file.
 class ManifestReader {
  public:
   explicit ManifestReader(int lines_before) : lines_before_(lines_before) {}
@@ -40,8 +40,8 @@ class ManifestReader {
     manifest.min_replicas = Number(Child(spec, "minReplicaCount"));
     manifest.max_replicas = Number(Child(spec, "maxReplicaCount"));
     manifest.idle_replicas = Number(Child(spec, "idleReplicaCount"));
-    manifest.fills_in_replicas = HasPlaceholder(ScalarOf(Child(spec, "minReplicaCount"))) ||
-                                 HasPlaceholder(ScalarOf(Child(spec, "idleReplicaCount")));
+    manifest.has_replica_placeholder = HasPlaceholder(ScalarOf(Child(spec, "minReplicaCount"))) ||
+                                       HasPlaceholder(ScalarOf(Child(spec, "idleReplicaCount")));
     manifest.cooldown_seconds = Number(Child(spec, "cooldownPeriod"));
     manifest.polling_seconds = Number(Child(spec, "pollingInterval"));
     manifest.fallback = ReadFallback(Child(spec, "fallback"));
@@ -92,7 +92,7 @@ class ManifestReader {
     trigger.metadata.erase(merged);
     const YAML::Node base = map["<<"];  // YAML 1.1's merge key, which yaml-cpp leaves alone
     if (!base.IsMap()) return;
-    AddMetadata(base, trigger);  // what the trigger says itself is there already and stays
+    AddMetadata(base, trigger);  // the trigger's own entries are already there and win
     trigger.metadata.erase("<<");
   }
 

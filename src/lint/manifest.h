@@ -1,4 +1,5 @@
-// ScaledObjects and ScaledJobs as a file has them, with the line of everything one may point at.
+// ScaledObjects and ScaledJobs as they are in a file. Each value has its line, so that findings can
+// point at it.
 #pragma once
 
 #include <map>
@@ -18,7 +19,7 @@ namespace gpuscaler {
 struct TextAt {
   std::string text;
   int line = 1;
-  bool is_string = true;  // false: a number, a truth value, nothing, a list: no metadata value
+  bool is_string = true;  // false: a number, bool, null or list, which is no valid metadata value
 };
 
 struct NumberAt {
@@ -28,46 +29,48 @@ struct NumberAt {
 
 struct ManifestFallback {
   int line = 1;
-  TextAt behavior;  // "static" where it is not given, as KEDA has it
+  TextAt behavior;  // KEDA's default: "static"
   std::optional<NumberAt> replicas;
 };
 
 struct ManifestTrigger {
   int line = 1;
-  std::string name;  // for a formula; empty: it has none
+  std::string name;  // used in formulas; empty: none
   std::string type;
-  TextAt metric_type;  // "AverageValue" where it is not given, as KEDA has it
+  TextAt metric_type;  // KEDA's default: "AverageValue"
   std::map<std::string, TextAt, std::less<>> metadata;
 
-  bool IsExternal() const;  // of type external or external-push
+  bool IsExternal() const;  // external or external-push
 
-  const TextAt* ScalerAddress() const;  // null: it has none
+  const TextAt* ScalerAddress() const;  // null: not given
 
-  // Where the first of `keys` is that the trigger has; the trigger's own line otherwise.
+  // Returns the line of the first of `keys` that the trigger has, or the trigger's own line if it
+  // has none of them.
   int LineOf(const std::vector<absl::string_view>& keys) const;
 };
 
 struct Manifest {
   bool is_job = false;
-  std::string name;  // empty where the file has none, as the namespace
+  std::string name;  // empty: not in the file; same for namespace_name
   std::string namespace_name;
   int line = 1;
-  std::string target_kind;  // "Deployment" where it is not given, as KEDA has it
-  std::string target_name;  // what is scaled; empty: a job, or not given
+  std::string target_kind;  // KEDA's default: "Deployment"
+  std::string target_name;  // empty: a job, or not given
   std::optional<NumberAt> min_replicas;
   std::optional<NumberAt> max_replicas;
   std::optional<NumberAt> idle_replicas;
-  bool fills_in_replicas = false;  // the least or idle number is a placeholder
+  bool has_replica_placeholder = false;  // minReplicaCount or idleReplicaCount is a placeholder
   std::optional<NumberAt> cooldown_seconds;
   std::optional<NumberAt> polling_seconds;
   std::optional<ManifestFallback> fallback;
-  std::optional<TextAt> formula;  // of scalingModifiers
+  std::optional<TextAt> formula;  // scalingModifiers.formula
   std::vector<ManifestTrigger> triggers;
 
   std::string Title() const;  // "ScaledObject default/llm"
 };
 
-// Of an object, whose document stands behind so many lines; empty: it is of another kind.
+// Returns nullopt if the object is of another kind. Its document starts after `lines_before` lines
+// of the file.
 std::optional<Manifest> ManifestIn(const YAML::Node& object, int lines_before);
 
 }  // namespace gpuscaler

@@ -11,15 +11,15 @@
 namespace gpuscaler {
 namespace {
 
-// KEDA's: others have kinds that are called much alike, such as HTTPScaledObject.
-bool MayBeKedas(const YAML::Node& object) {
+// False for similar kinds of other projects, such as HTTPScaledObject.
+bool MayBeOfKeda(const YAML::Node& object) {
   const std::string version = ScalarOf(Child(object, "apiVersion"));
   return version.empty() || absl::StartsWith(version, "keda.sh/");
 }
 
 }  // namespace
 
-absl::string_view KindAlmost(absl::string_view kind) {
+absl::string_view CorrectedKind(absl::string_view kind) {
   const std::vector<absl::string_view> kinds = {"ScaledObject", "ScaledJob"};
   if (kind.empty() || std::ranges::find(kinds, kind) != kinds.end()) return "";
   for (const absl::string_view known : kinds) {
@@ -37,7 +37,7 @@ absl::StatusOr<ManifestFile> ReadManifestFile(absl::string_view yaml) {
     }
     AddObject(object, file.surroundings);
     const YAML::Node kind = Child(object, "kind");
-    if (file.mistyped_kind || KindAlmost(ScalarOf(kind)).empty() || !MayBeKedas(object)) return;
+    if (file.mistyped_kind || CorrectedKind(ScalarOf(kind)).empty() || !MayBeOfKeda(object)) return;
     file.mistyped_kind = {.text = ScalarOf(kind), .line = lines_before + kind.Mark().line + 1};
   }));
   return file;

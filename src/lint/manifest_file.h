@@ -1,4 +1,4 @@
-// A file of manifests, as lint and query take it.
+// A file of Kubernetes manifests, input of lint and query.
 #pragma once
 
 #include <optional>
@@ -12,16 +12,17 @@
 namespace gpuscaler {
 
 struct ManifestFile {
-  std::vector<Manifest> manifests;  // ScaledObjects and ScaledJobs; other kinds are passed over
-  Surroundings surroundings;        // what else it has
-  // The first kind of an object that is almost one of these: "Scaledobject".
+  std::vector<Manifest> manifests;  // ScaledObjects and ScaledJobs; other kinds are skipped
+  Surroundings surroundings;        // the other objects
+  // The first kind that is misspelled: "Scaledobject".
   std::optional<TextAt> mistyped_kind;
 };
 
-// Every document, objects in a List too. INVALID_ARGUMENT names the line where it stops being YAML.
+// Reads every document, including the objects of a List. Returns INVALID_ARGUMENT with the line at
+// which it is not YAML.
 absl::StatusOr<ManifestFile> ReadManifestFile(absl::string_view yaml);
 
-// "ScaledObject", of a kind that is almost that; empty: of any other, and of that itself.
-absl::string_view KindAlmost(absl::string_view kind);
+// Returns "ScaledObject" or "ScaledJob" for a misspelled kind, else "".
+absl::string_view CorrectedKind(absl::string_view kind);
 
 }  // namespace gpuscaler

@@ -50,7 +50,7 @@ items:
   EXPECT_EQ(findings[1].line, 24);
 }
 
-TEST(ManifestFile, MergedMetadataIsReadAsKubernetesReadsIt) {
+TEST(ManifestFile, MergedMetadataIsReadAsByKubernetes) {
   EXPECT_THAT(RulesIn(R"(
 kind: ScaledObject
 metadata: {name: llm}
@@ -69,7 +69,7 @@ spec:
               ElementsAre("10 sum-of-percentages"));
 }
 
-TEST(ManifestFile, AKindThatIsAlmostKedasIsSaid) {
+TEST(ManifestFile, AMisspelledKindIsNoted) {
   for (const char* kind : {"Scaledobject", "scaledObject", "ScaleObject", "ScaledObjects"}) {
     const std::vector<Finding> findings = FindingsIn(absl::StrCat(
         "a: b\n---\nkind: ", kind, "\nmetadata: {name: llm}\n---\n", WithMetadata("")));
@@ -84,13 +84,13 @@ TEST(ManifestFile, AKindThatIsAlmostKedasIsSaid) {
       << "somebody else's";
 }
 
-TEST(ManifestFile, WhatIsNotYamlIsNamedByItsLine) {
+TEST(ManifestFile, AYamlErrorHasItsLine) {
   const absl::Status status = ReadManifestFile("kind: A\nspec: {a: [1\n").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("line "));
 }
 
-TEST(ManifestFile, OddManifestsAreSurvived) {
+TEST(ManifestFile, OddManifestsDoNotCrash) {
   for (const char* yaml : {
            "",
            "42",
@@ -112,8 +112,8 @@ TEST(ManifestFile, OddManifestsAreSurvived) {
   EXPECT_FALSE(ReadManifestFile(std::string(100000, '[')).ok());
 }
 
-// A file that is cut, mistyped or no manifest at all must end, with or without findings.
-TEST(ManifestFileProperty, BrokenManifestsComeToAnEnd) {
+// Truncated, mistyped or wrong files must not crash or hang lint.
+TEST(ManifestFileProperty, BrokenManifestsDoNotHang) {
   const std::string sound = WithSpec("minReplicaCount: 0\nfallback: {replicas: 3}") +
                             "---\nkind: ScaledJob\nspec: &a {triggers: [*a, \"x\"]}\n";
   constexpr const char* kTokens[] = {"&a ", "*a", "[", "]",  "{",     "}",     ": ",   "- ", "\n",

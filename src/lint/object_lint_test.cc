@@ -1,4 +1,4 @@
-// On what a ScaledObject says beside its triggers, and what wakes it.
+// Rules on the fields of a ScaledObject beside its triggers, and on what wakes it.
 #include <string>
 #include <vector>
 
@@ -67,7 +67,7 @@ TEST(ObjectLint, AMetricThatIsNeverZeroNeedsAThresholdToGoToZero) {
   }
 }
 
-TEST(ObjectLint, OnlyDemandThatExistsAtZeroWakes) {
+TEST(ObjectLint, OnlyTriggersThatAreActiveAtZeroWake) {
   const std::string yaml = WithSpec("minReplicaCount: 0");
   EXPECT_THAT(RulesIn(yaml + "  - {type: cpu, metadata: {value: '50'}}\n"),
               ElementsAre("5 nothing-wakes"));

@@ -1,11 +1,12 @@
-// What is filled in between a file and the cluster, by Flux, envsubst or Helm.
+// Placeholders that Flux, envsubst or Helm replaces before a file is applied.
 #pragma once
 
 #include "absl/strings/string_view.h"
 
 namespace gpuscaler {
 
-// ${NAME}, $NAME, $(NAME) or {{ .name }} is in it: nobody can tell from the file what it will be.
+// Returns true if the text has ${NAME}, $NAME, $(NAME) or {{ .name }}, so that its value is
+// unknown.
 bool HasPlaceholder(absl::string_view text);
 
 }  // namespace gpuscaler

@@ -48,7 +48,7 @@ ManifestService ServiceIn(const YAML::Node& object) {
   return service;
 }
 
-// Without quotes, which a shell removes.
+// Quotes are removed, as a shell does.
 void AddWords(const YAML::Node& list, std::vector<std::string>& words) {
   if (!list.IsDefined() || !list.IsSequence()) return;
   for (const YAML::Node& argument : list) {
@@ -72,7 +72,7 @@ std::vector<ManifestContainer> ContainersIn(const YAML::Node& list) {
   return containers;
 }
 
-// A LeaderWorkerSet without a template of leaders has one for all of its pods.
+// A LeaderWorkerSet without a leaderTemplate uses the workerTemplate for all pods.
 YAML::Node PodTemplateIn(const YAML::Node& spec) {
   const YAML::Node groups = Child(spec, "leaderWorkerTemplate");
   if (!groups.IsDefined()) return Child(spec, "template");
@@ -94,7 +94,7 @@ ManifestWorkload WorkloadIn(const YAML::Node& object) {
   return workload;
 }
 
-// A file may leave it to who applies it.
+// A namespace that the file omits may be any: it is set when the file is applied.
 bool MayBeSame(absl::string_view a, absl::string_view b) {
   return a == b || a.empty() || b.empty();
 }
@@ -110,7 +110,7 @@ bool Selects(const Labels& selector, const Labels& labels) {
 
 bool ManifestService::HasOneAddress() const { return type != "ExternalName" && !IsHeadless(); }
 
-// Kubernetes refuses one of another type that is.
+// Kubernetes refuses a headless Service of another type.
 bool ManifestService::IsHeadless() const {
   return type == "ClusterIP" && !cluster_ips.empty() && cluster_ips.front() == kHeadless;
 }
@@ -132,7 +132,7 @@ ServiceName ServiceNameOf(absl::string_view host, absl::string_view namespace_na
   if (!IsHostName(host)) return {};
   const std::vector<std::string> labels = absl::StrSplit(absl::StripSuffix(host, "."), '.');
   if (labels.size() == 1) return {labels[0], std::string(namespace_name)};
-  // Of a pod of a Service there are more before "svc".
+  // A name with more labels before "svc" is that of a pod of a Service.
   if (labels.size() == 2 || labels[2] == "svc") return {labels[0], labels[1]};
   return {};
 }

@@ -1,4 +1,4 @@
-// Services and the workloads behind them, as files have them beside the ScaledObjects.
+// Services and workloads in the same files as the ScaledObjects.
 #pragma once
 
 #include <map>
@@ -17,9 +17,9 @@ using Labels = std::map<std::string, std::string>;
 
 struct ManifestService {
   std::string name;
-  std::string namespace_name;            // empty where the file has none
-  std::string type;                      // "ClusterIP" where it is not given, as Kubernetes has it
-  std::vector<std::string> cluster_ips;  // "None": headless; empty: Kubernetes gives it one
+  std::string namespace_name;            // empty: not in the file
+  std::string type;                      // Kubernetes' default: "ClusterIP"
+  std::vector<std::string> cluster_ips;  // "None": headless; empty: assigned by Kubernetes
   Labels selector;
   struct Port {
     std::string port;
@@ -27,9 +27,10 @@ struct ManifestService {
   };
   std::vector<Port> ports;
 
-  // Behind which are all of its pods: not so of a headless one, nor of another's name.
+  // Returns true if one address stands for all pods: false for headless Services and for type
+  // ExternalName.
   bool HasOneAddress() const;
-  bool IsHeadless() const;    // its name has the addresses of its pods
+  bool IsHeadless() const;    // its name resolves to the pods' addresses
   std::string Title() const;  // "Service default/llm"
 };
 
@@ -38,13 +39,13 @@ struct ManifestContainer {
   std::vector<std::string> words;  // command and args, split at spaces as a shell does
 };
 
-// Whatever makes pods: a Deployment, a StatefulSet, a LeaderWorkerSet.
+// Any kind with pods: a Deployment, a StatefulSet, a LeaderWorkerSet.
 struct ManifestWorkload {
   std::string kind;
   std::string name;
   std::string namespace_name;
   int replicas = 1;
-  Labels labels;  // its pods' labels, of a LeaderWorkerSet the leaders'
+  Labels labels;  // pod labels; a LeaderWorkerSet has the leaders'
   std::vector<ManifestContainer> containers;
 };
 
@@ -54,25 +55,25 @@ struct Surroundings {
 
   void Add(const Surroundings& others);
 
-  // The Service that a host's name means for a ScaledObject of that namespace: "llm", "llm.team-a",
-  // "llm.team-a.svc.cluster.local", or the address of one. Null: none of these.
+  // Returns the Service that a host means for a ScaledObject of that namespace: "llm",
+  // "llm.team-a", "llm.team-a.svc.cluster.local" or a ClusterIP. Returns nullptr if there is none.
   const ManifestService* ServiceAt(absl::string_view host, absl::string_view namespace_name) const;
 
   // Returns nullptr if no file has the workload.
   const ManifestWorkload* WorkloadNamed(absl::string_view kind, absl::string_view name,
                                         absl::string_view namespace_name) const;
 
-  // Those whose pods are behind the Service.
+  // Returns the workloads with pods that the Service selects.
   std::vector<const ManifestWorkload*> Behind(const ManifestService& service) const;
 };
 
-// What an object adds to them, if it is a Service or makes pods.
+// Adds the object to `found` if it is a Service or has pods.
 void AddObject(const YAML::Node& object, Surroundings& found);
 
-// A host's name taken for a Service's; empty: it is none's.
+// A host read as a Service's name; empty if it cannot be one.
 struct ServiceName {
   std::string name;
-  std::string namespace_name;  // empty: nobody said
+  std::string namespace_name;  // empty: not given
 
   std::string Title() const;  // "default/llm"
 };

@@ -1,4 +1,4 @@
-// On the metadata of one trigger.
+// Rules on the metadata of one trigger.
 #include <string>
 #include <vector>
 
@@ -56,19 +56,19 @@ TEST(TriggerLint, TriggerRulesFireOnTheLineOfTheirKey) {
   }
 }
 
-TEST(TriggerLint, PodsAndWorkloadsThatAreNamedAreFine) {
+TEST(TriggerLint, NamedPodsAndWorkloadsAreFine) {
   EXPECT_THAT(RulesIn(WithMetadata("podRegex: llm-.*")), IsEmpty());
   EXPECT_THAT(RulesIn(WithMetadata("workload: llm")), IsEmpty());
   EXPECT_THAT(RulesIn(WithMetadata("workload: deployment/llm")), IsEmpty());
 }
 
-TEST(TriggerLint, PeaksAndSumsAreFineForAmountsThatAddUp) {
+TEST(TriggerLint, PeaksAndSumsAreFineForAdditiveMetrics) {
   EXPECT_THAT(RulesIn(WithMetadata("metricType: power_draw\ntargetValue: '500'\nwindow: 0s\n"
                                    "windowAggregation: max\naggregation: sum")),
               IsEmpty());
 }
 
-TEST(TriggerLint, SaturationUnknownSaysWhatCountsAndIsSilentOnceTheUserHasDecided) {
+TEST(TriggerLint, SaturationUnknownIsNotedUntilTheUserHasDecided) {
   const std::string profile = "profile: tgi-inference\nmaxConcurrency: '64'\ntpotSloMs: '30'\n";
   const std::string message = FindingsIn(WithMetadata(profile)).at(0).message;
   EXPECT_THAT(message, HasSubstr("busy and not full"));
@@ -93,7 +93,7 @@ TEST(TriggerLint, TheMetricTypeOfTheTriggerAndTargetTypeMustAgree) {
               HasSubstr("refused by KEDA"));
 }
 
-TEST(TriggerLint, WhatIsFilledInLaterIsNotJudged) {
+TEST(TriggerLint, PlaceholdersAreNotChecked) {
   EXPECT_THAT(RulesIn(WithMetadata("targetValue: ${TARGET}\nwindow: 0s")), IsEmpty());
   EXPECT_THAT(RulesIn(WithMetadata("workload: $(KIND)/llm")), IsEmpty());
   EXPECT_THAT(RulesIn(WithMetadata("metricType: '{{ .metric }}'")), IsEmpty());
@@ -106,7 +106,7 @@ TEST(TriggerLint, WhatIsFilledInLaterIsNotJudged) {
               ElementsAre("12 bad-metadata"));
 }
 
-TEST(TriggerLint, AFromEnvKeyIsJudgedByItsNameAlone) {
+TEST(TriggerLint, AFromEnvKeyIsCheckedByItsNameOnly) {
   EXPECT_THAT(RulesIn(WithMetadata("targetValueFromEnv: TARGET\nwindow: 0s")), IsEmpty());
   EXPECT_THAT(RulesIn(WithMetadata("targetvalueFromEnv: TARGET")), ElementsAre("11 bad-metadata"));
   EXPECT_THAT(RulesIn(WithMetadata("windowFromEnv: WINDOW\nwindow: 0s")),

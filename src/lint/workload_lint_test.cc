@@ -1,4 +1,4 @@
-// On whose GPUs count.
+// Rules on the workload that owns the counted GPUs.
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// Its workload is on line 11.
+// Returns a ScaledObject with `workload` on line 11.
 std::string ScalingOn(const std::string& workload, const std::string& target) {
   return absl::StrCat("kind: ScaledObject\nmetadata: {name: llm}\nspec:\n  scaleTargetRef: ",
                       target, "\n  minReplicaCount: 1\n  triggers:\n  - type: external\n",
@@ -24,7 +24,7 @@ std::string ScalingOn(const std::string& workload, const std::string& target) {
                       "      targetValue: '70'\n      workload: ", workload, "\n");
 }
 
-TEST(WorkloadLint, TheNameOfWhatIsScaledWithAnotherKindIsASlip) {
+TEST(WorkloadLint, TheTargetsNameWithAnotherKindIsWarnedOf) {
   const auto findings = FindingsIn(ScalingOn("StatefulSet/llm", "{name: llm}"));
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].rule, "workload-of-another-kind");
@@ -38,7 +38,7 @@ TEST(WorkloadLint, TheNameOfWhatIsScaledWithAnotherKindIsASlip) {
               ElementsAre("11 load-of-another"));
 }
 
-TEST(WorkloadLint, WhatAnOperatorScalesMayHavePodsOfAnyKind) {
+TEST(WorkloadLint, AnOperatorsKindMayHavePodsOfAnyKind) {
   const std::string of_operator = "{kind: NIMService, name: llm}";
   for (const char* workload : {"Deployment/llm", "StatefulSet/llm", "NIMService/llm", "llm"}) {
     EXPECT_THAT(RulesIn(ScalingOn(workload, of_operator)), IsEmpty()) << workload;
@@ -48,7 +48,7 @@ TEST(WorkloadLint, WhatAnOperatorScalesMayHavePodsOfAnyKind) {
       << "a Deployment's pods are never an operator's";
 }
 
-TEST(WorkloadLint, AKindWhosePodsAreNamedAlikeIsANote) {
+TEST(WorkloadLint, AKindWithSimilarPodNamesIsANote) {
   const auto findings =
       FindingsIn(ScalingOn("StatefulSet/llm", "{kind: LeaderWorkerSet, name: llm}"));
   ASSERT_EQ(findings.size(), 1u);
@@ -68,15 +68,15 @@ TEST(WorkloadLint, AKindWhosePodsAreNamedAlikeIsANote) {
   }
 }
 
-TEST(WorkloadLint, ThePredictorOfAnInferenceServiceIsNoOther) {
+TEST(WorkloadLint, ThePredictorBelongsToItsInferenceService) {
   EXPECT_THAT(RulesIn(ScalingOn("InferenceService/llm", "{name: llm-predictor}")), IsEmpty());
   EXPECT_THAT(RulesIn(ScalingOn("InferenceService/llm", "{name: chat-predictor}")),
               ElementsAre("11 load-of-another"));
 }
 
-TEST(WorkloadLint, AMistypedKindIsSaidWithThoseThatAre) {
-  for (const char* slip : {"Deploymnet", "Deploment", "deploymment"}) {
-    const auto findings = FindingsIn(ScalingOn(absl::StrCat(slip, "/llm"), "{name: chat}"));
+TEST(WorkloadLint, AMistypedKindIsReportedWithTheKnownKinds) {
+  for (const char* mistyped : {"Deploymnet", "Deploment", "deploymment"}) {
+    const auto findings = FindingsIn(ScalingOn(absl::StrCat(mistyped, "/llm"), "{name: chat}"));
     ASSERT_EQ(findings.size(), 2u) << "it scales on another's load besides";
     EXPECT_EQ(findings[1].rule, "workload-kind-mistyped");
     EXPECT_EQ(findings[1].severity, Finding::Severity::kWarning);
@@ -87,7 +87,7 @@ TEST(WorkloadLint, AMistypedKindIsSaidWithThoseThatAre) {
               ElementsAre("11 workload-kind-mistyped"));
 }
 
-TEST(WorkloadLint, AKindOfAControllerOfOnesOwnIsANote) {
+TEST(WorkloadLint, ACustomControllersKindIsANote) {
   for (const char* kind : {"PyTorchJob", "TFJob", "MPIJob", "TrainJob", "NIMService", "CloneSet",
                            "LLMInferenceService", "PodCliqueSet", "RoleSet", "Notebook"}) {
     const auto findings = FindingsIn(ScalingOn(absl::StrCat(kind, "/llm"), "{name: chat}"));
@@ -100,7 +100,7 @@ TEST(WorkloadLint, AKindOfAControllerOfOnesOwnIsANote) {
       << "what is scaled is one";
 }
 
-// A ScaledObject llm of Deployment `target`, its minReplicaCount on line 6.
+// Returns a ScaledObject llm of Deployment `target` with minReplicaCount on line 6.
 std::string Scaling(const char* target, int min_replicas, const char* metadata = "") {
   return absl::StrCat("kind: ScaledObject\nmetadata: {name: llm}\nspec:\n  scaleTargetRef:\n",
                       "    name: ", target, "\n  minReplicaCount: ", min_replicas,
@@ -109,7 +109,7 @@ std::string Scaling(const char* target, int min_replicas, const char* metadata =
                       "      targetValue: '70'\n      ", metadata, "\n");
 }
 
-TEST(WorkloadLint, AnotherWorkloadThatIsNamedWakes) {
+TEST(WorkloadLint, AnotherNamedWorkloadWakes) {
   EXPECT_THAT(RulesIn(Scaling("llm", 0, "workload: llm")), ElementsAre("6 nothing-wakes"));
   EXPECT_THAT(RulesIn(Scaling("llm", 0, "workload: Rollout/llm")),
               ElementsAre("6 nothing-wakes", "12 workload-kind-alike"));
@@ -131,7 +131,7 @@ TEST(WorkloadLint, AScaledObjectThatIsNotNamedLikeItsTargetNeedsAWorkload) {
   EXPECT_THAT(RulesIn(Scaling("llm", 0) + kCron), IsEmpty()) << "named alike";
 }
 
-TEST(WorkloadLint, ATargetAndReplicasThatAreFilledInLaterAreNotJudged) {
+TEST(WorkloadLint, PlaceholdersInTargetAndReplicasAreNotChecked) {
   EXPECT_THAT(RulesIn(Scaling("${APP}", 0, "workload: llm") + kCron), IsEmpty());
   EXPECT_THAT(RulesIn(Scaling("${APP}", 0) + kCron), IsEmpty());
   const std::string at_zero = Scaling("llm", 0);

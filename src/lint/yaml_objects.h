@@ -1,4 +1,4 @@
-// The objects of a manifest of Kubernetes.
+// Reads the objects of Kubernetes manifests.
 #pragma once
 
 #include <string>
@@ -10,16 +10,17 @@
 
 namespace gpuscaler {
 
-// Of every document, and those in a List too, with the lines before their document, which marks do
-// not count. INVALID_ARGUMENT names the line where it stops being YAML.
+// Calls `take` for every document and for every object of a List. `lines_before` counts the lines
+// before the document, which YAML marks do not. Returns INVALID_ARGUMENT with the line at which it
+// is not YAML.
 absl::Status ForEachObject(
     absl::string_view yaml,
     absl::FunctionRef<void(const YAML::Node& object, int lines_before)> take);
 
-// Undefined where `parent` is no map or has no such key.
+// Returns an undefined node if `parent` is no map or has no such key.
 YAML::Node Child(const YAML::Node& parent, const char* key);
 
-// Empty where it is no scalar.
+// Returns "" if the node is no scalar.
 std::string ScalarOf(const YAML::Node& node);
 
 }  // namespace gpuscaler

@@ -6,12 +6,16 @@
 namespace gpuscaler {
 namespace {
 
-// The rate is taken to stand for so long: changes are off by half of it at most.
+// The rate is constant within a tick, so changes are off by half of it at most.
 constexpr absl::Duration kTick = absl::Milliseconds(1);
 
 }  // namespace
 
-// Evenly spaced ones begin with half a gap: the rate times the duration is then their number.
+double UniformRandom(std::mt19937_64& random) {
+  return static_cast<double>(random() >> 11) * 0x1p-53;
+}
+
+// With even spacing the first gap is half, so that the number of arrivals is rate times duration.
 Arrivals::Arrivals(RateCurve curve, absl::Duration duration, Spacing spacing, uint64_t seed)
     : curve_(std::move(curve)),
       ticks_(duration / kTick),
@@ -19,12 +23,9 @@ Arrivals::Arrivals(RateCurve curve, absl::Duration duration, Spacing spacing, ui
       random_(seed),
       gap_(spacing == Spacing::kEven ? 0.5 : NextGap()) {}
 
-// Of a Poisson process the gaps, in mean gaps, are distributed exponentially. By hand: what
-// std::exponential_distribution makes of a seed differs between libraries.
+// The gaps of a Poisson process, in units of the mean gap, are exponentially distributed.
 double Arrivals::NextGap() {
-  if (spacing_ == Spacing::kEven) return 1;
-  const double uniform = static_cast<double>(random_() >> 11) * 0x1p-53;  // [0, 1)
-  return -std::log1p(-uniform);
+  return spacing_ == Spacing::kEven ? 1 : -std::log1p(-UniformRandom(random_));
 }
 
 absl::Duration Arrivals::duration() const { return ticks_ * kTick; }

@@ -1,4 +1,4 @@
-// When each request is meant to be sent: decided beforehand, whatever becomes of the others.
+// The intended times of requests. They are fixed in advance and do not depend on replies.
 #pragma once
 
 #include <optional>
@@ -9,14 +9,18 @@
 
 namespace gpuscaler {
 
+// Returns a number in [0, 1). std's distributions are not used because their numbers for a seed
+// differ between libraries.
+double UniformRandom(std::mt19937_64& random);
+
 enum class Spacing { kEven, kPoisson };
 
-// The same for the same seed, on every machine. Not thread-safe.
+// The times for a seed are the same on every machine. Not thread-safe.
 class Arrivals {
  public:
   Arrivals(RateCurve curve, absl::Duration duration, Spacing spacing, uint64_t seed);
 
-  // Since the start, in order; empty once `duration` is over.
+  // Returns the next time since the start, in order, or nullopt after `duration`.
   std::optional<absl::Duration> Next();
 
   absl::Duration duration() const;
@@ -25,11 +29,11 @@ class Arrivals {
   double NextGap();
 
   const RateCurve curve_;
-  const int64_t ticks_;  // of the duration
+  const int64_t ticks_;  // length of the duration in ticks
   const Spacing spacing_;
   std::mt19937_64 random_;
   int64_t tick_ = 0;
-  double used_ = 0;  // requests, of this tick's
+  double used_ = 0;  // requests of this tick so far
   double gap_;       // requests until the next one
 };
 

@@ -15,7 +15,7 @@ std::vector<double> SecondsOf(Arrivals arrivals) {
   return seconds;
 }
 
-TEST(Arrivals, EvenlySpacedOnesAreTheRateTimesTheDuration) {
+TEST(Arrivals, EvenlySpacedArrivalsAreRateTimesDuration) {
   const auto seconds =
       SecondsOf(Arrivals(RateCurve::Constant(40), absl::Seconds(5), Spacing::kEven, 1));
   ASSERT_EQ(seconds.size(), 200U);
@@ -24,7 +24,7 @@ TEST(Arrivals, EvenlySpacedOnesAreTheRateTimesTheDuration) {
   }
 }
 
-TEST(Arrivals, SeveralFallIntoAMillisecond) {
+TEST(Arrivals, SeveralMayShareAMillisecond) {
   const auto seconds =
       SecondsOf(Arrivals(RateCurve::Constant(20'000), absl::Seconds(1), Spacing::kEven, 1));
   EXPECT_NEAR(static_cast<double>(seconds.size()), 20'000, 1);
@@ -45,7 +45,7 @@ TEST(Arrivals, FollowTheCurve) {
   EXPECT_NEAR(second, 100, 1);
 }
 
-TEST(Arrivals, PoissonGapsVaryAsMuchAsTheirMean) {
+TEST(Arrivals, PoissonGapsHaveADeviationEqualToTheirMean) {
   const auto seconds =
       SecondsOf(Arrivals(RateCurve::Constant(100), absl::Seconds(1000), Spacing::kPoisson, 7));
   const auto count = static_cast<double>(seconds.size());
@@ -65,7 +65,7 @@ TEST(Arrivals, AreTheSameForTheSameSeed) {
   EXPECT_NE(with_seed(1), with_seed(2));
 }
 
-TEST(Arrivals, NoneComeAtRateZero) {
+TEST(Arrivals, RateZeroHasNone) {
   EXPECT_TRUE(
       SecondsOf(Arrivals(RateCurve::Constant(0), absl::Hours(1), Spacing::kPoisson, 1)).empty());
 }

@@ -16,7 +16,7 @@ std::string CompletionUrl(const std::string& target) {
 }
 
 std::string CompletionBody(const std::string& url, const CompletionWork& work) {
-  // A short word is a token of most models.
+  // A short word is one token in most models.
   std::string prompt;
   for (int i = 0; i < work.prompt_tokens; ++i) absl::StrAppend(&prompt, i == 0 ? "the" : " the");
   nlohmann::json body = {{"max_tokens", work.max_tokens}};

@@ -1,4 +1,4 @@
-// What `load` asks a server for.
+// The requests that `load` sends.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@ namespace gpuscaler {
 struct CompletionWork {
   int prompt_tokens = 128;
   int max_tokens = 64;
-  std::string model;  // empty: none is named
+  std::string model;  // empty: the request names none
 };
 
-// The target with /v1/completions where it has no path.
+// Returns the target, with /v1/completions if it has no path.
 std::string CompletionUrl(const std::string& target);
 
-// Of a chat where the URL's path ends with chat/completions.
+// Returns a chat request if the URL's path ends with chat/completions.
 std::string CompletionBody(const std::string& url, const CompletionWork& work);
 
 }  // namespace gpuscaler

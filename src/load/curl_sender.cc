@@ -19,13 +19,13 @@
 namespace gpuscaler {
 namespace {
 
-// More than anybody keeps under way, lest connections be closed in between.
+// More than the requests in flight, so that no connection is closed between requests.
 constexpr long kKeptConnections = 65536;
 
 size_t Discard(char* /*data*/, size_t size, size_t count, void* /*unused*/) { return size * count; }
 
-// What to say of a failure: few kinds, for they are counted.
-std::string KindOf(CURLcode code, CURL* request) {
+// Returns the kind of error. There are few kinds because errors are counted by kind.
+std::string ErrorKind(CURLcode code, CURL* request) {
   switch (code) {
     case CURLE_OK: {
       long status = 0;
@@ -48,8 +48,8 @@ std::string KindOf(CURLcode code, CURL* request) {
   }
 }
 
-// libcurl tells which sockets to watch and when to call it again; poll() over all of them would
-// cost more, the more requests are under way.
+// libcurl reports which sockets to watch and when to call it again. The cost of poll() over all
+// sockets would grow with the requests in flight.
 class CurlSender final : public HttpSender {
  public:
   explicit CurlSender(HttpWork work);
@@ -65,7 +65,7 @@ class CurlSender final : public HttpSender {
   static int OnSocket(CURL* request, curl_socket_t socket, int what, void* self, void* known);
   static int OnTimer(CURLM* all, long milliseconds, void* self);
 
-  // A handle that is used for one request after the other.
+  // A handle that is reused for one request after another.
   struct Request {
     CurlEasy easy;
     int64_t id = 0;
@@ -81,7 +81,7 @@ class CurlSender final : public HttpSender {
   CURLM* const all_;
   CurlList headers_;
   const int epoll_;
-  bool waits_finely_ = true;  // the kernel can wait for less than a millisecond
+  bool has_epoll_pwait2_ = true;  // epoll_pwait2() is available
   absl::Time timer_ = absl::InfiniteFuture();
   std::vector<std::unique_ptr<Request>> requests_;  // all
   std::vector<Request*> free_;
@@ -144,7 +144,7 @@ int CurlSender::OnSocket(CURL* /*request*/, curl_socket_t socket, int what, void
   if (what == CURL_POLL_REMOVE) {
     epoll_ctl(sender.epoll_, EPOLL_CTL_DEL, socket, nullptr);
   } else if (epoll_ctl(sender.epoll_, EPOLL_CTL_MOD, socket, &event) != 0) {
-    epoll_ctl(sender.epoll_, EPOLL_CTL_ADD, socket, &event);  // not known yet
+    epoll_ctl(sender.epoll_, EPOLL_CTL_ADD, socket, &event);  // not added yet
   }
   return 0;
 }
@@ -163,11 +163,11 @@ void CurlSender::Act(curl_socket_t socket, int events) {
 
 int CurlSender::WaitForSockets(absl::Duration longest, std::span<epoll_event> events) {
   const int most = static_cast<int>(events.size());
-  if (waits_finely_) {
+  if (has_epoll_pwait2_) {
     const timespec limit = absl::ToTimespec(longest);
     const int count = epoll_pwait2(epoll_, events.data(), most, &limit, nullptr);
     if (count >= 0 || errno != ENOSYS) return count;
-    waits_finely_ = false;  // Linux before 5.11
+    has_epoll_pwait2_ = false;  // Linux before 5.11
   }
   return epoll_wait(epoll_, events.data(), most, MillisecondsForPoll(longest));
 }
@@ -197,17 +197,17 @@ std::vector<Answered> CurlSender::Take() {
   while (const CURLMsg* message = Curl().multi_info_read(all_, &left)) {
     if (message->msg != CURLMSG_DONE) continue;
     CURL* const handle = message->easy_handle;
-    const CURLcode code = message->data.result;  // the message goes with the handle
+    const CURLcode code = message->data.result;  // the message is freed with the handle
     Request* request = nullptr;
     Curl().easy_getinfo(handle, CURLINFO_PRIVATE, &request);
-    answers.push_back({.id = request->id, .error = KindOf(code, handle)});
+    answers.push_back({.id = request->id, .error = ErrorKind(code, handle)});
     Curl().multi_remove_handle(all_, handle);
     free_.push_back(request);
   }
   return answers;
 }
 
-// With a host; whether all of it is well-formed the library says when it sends.
+// Requires a host. libcurl checks the rest of the URL when it sends.
 bool IsHttpUrl(absl::string_view text) {
   return (absl::ConsumePrefix(&text, "http://") || absl::ConsumePrefix(&text, "https://")) &&
          !text.empty() && text.front() != '/';

@@ -1,4 +1,4 @@
-// Requests over HTTP, many at once from one thread, on connections that are kept.
+// Sends many concurrent HTTP requests from one thread, on persistent connections.
 #pragma once
 
 #include <memory>
@@ -12,18 +12,18 @@ namespace gpuscaler {
 struct HttpWork {
   std::string url;                             // http or https
   std::string body;                            // JSON, sent by POST
-  absl::Duration timeout = absl::Seconds(60);  // of one request, from when it is sent
+  absl::Duration timeout = absl::Seconds(60);  // per request, from the time it is sent
 };
 
-// Sends the same to any server.
+// Sends the same body to any server.
 class HttpSender : public Sender {
  public:
   virtual void SendTo(const std::string& url, int64_t id) = 0;
 };
 
-// Send() is to the work's URL. Proxies of the environment are not used, redirections not followed;
-// an answer other than 2xx is an error. INVALID_ARGUMENT: no such URL. UNAVAILABLE: there is no
-// libcurl.
+// Returns a sender with Send() to the URL of `work`. It ignores proxies of the environment and does
+// not follow redirects. A reply other than 2xx is an error. Returns INVALID_ARGUMENT if the URL is
+// invalid, and UNAVAILABLE without libcurl.
 absl::StatusOr<std::unique_ptr<HttpSender>> OpenCurlSender(const HttpWork& work);
 
 }  // namespace gpuscaler

@@ -16,11 +16,11 @@
 namespace gpuscaler {
 namespace {
 
-// Answers each request of a connection with `reply`, one connection after the other; an empty reply
-// closes it. Ends with its destructor.
-class OneByOneServer {
+// Replies with `reply` to each request, one connection after the other. An empty reply closes the
+// connection. Stops in its destructor.
+class SequentialServer {
  public:
-  explicit OneByOneServer(std::string reply)
+  explicit SequentialServer(std::string reply)
       : reply_(std::move(reply)), listening_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address = {};
     address.sin_family = AF_INET;
@@ -32,7 +32,7 @@ class OneByOneServer {
     port_ = ntohs(address.sin_port);
     thread_ = std::thread([this] { Run(); });
   }
-  ~OneByOneServer() {
+  ~SequentialServer() {
     stopping_ = true;
     shutdown(listening_, SHUT_RDWR);
     if (connection_ >= 0) shutdown(connection_, SHUT_RDWR);
@@ -42,7 +42,7 @@ class OneByOneServer {
 
   std::string Url() const { return absl::StrCat("http://127.0.0.1:", port_, "/work"); }
   int connections() const { return connections_; }
-  const std::string& asked() const { return asked_; }  // once it has ended or answered
+  const std::string& asked() const { return asked_; }  // valid after a reply or the end
 
  private:
   void Run() {
@@ -71,7 +71,7 @@ class OneByOneServer {
   std::thread thread_;
 };
 
-// All that come to an end before `count` have, or 20 s are over.
+// Returns finished requests once there are `count`, or after 20 s.
 std::vector<Answered> WaitFor(Sender& sender, size_t count) {
   const absl::Time deadline = absl::Now() + absl::Seconds(20);
   std::vector<Answered> all;
@@ -89,7 +89,7 @@ std::vector<Answered> SendOne(const HttpWork& work) {
 }
 
 TEST(CurlSender, PostsItsBodyAndKeepsTheConnection) {
-  const OneByOneServer server("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}");
+  const SequentialServer server("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}");
   const auto sender = OpenCurlSender({.url = server.Url(), .body = R"({"a": 1})"});
   ASSERT_TRUE(sender.ok()) << sender.status();
   for (int64_t id = 0; id < 20; ++id) {
@@ -104,26 +104,27 @@ TEST(CurlSender, PostsItsBodyAndKeepsTheConnection) {
   EXPECT_THAT(server.asked(), testing::EndsWith("\r\n\r\n{\"a\": 1}"));
 }
 
-TEST(CurlSender, SaysWhatKindOfErrorItWas) {
+TEST(CurlSender, ReportsTheKindOfError) {
   std::string refused_url;
   {
-    const OneByOneServer gone("");
+    const SequentialServer gone("");
     refused_url = gone.Url();
   }
   EXPECT_EQ(SendOne({.url = refused_url})[0].error, "cannot connect");
-  const OneByOneServer busy("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n");
+  const SequentialServer busy("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n");
   EXPECT_EQ(SendOne({.url = busy.Url()})[0].error, "HTTP 503");
-  const OneByOneServer elsewhere(
+  const SequentialServer elsewhere(
       "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n");
   EXPECT_EQ(SendOne({.url = elsewhere.Url()})[0].error, "HTTP 302") << "not followed";
-  const OneByOneServer closing("");
+  const SequentialServer closing("");
   EXPECT_EQ(SendOne({.url = closing.Url()})[0].error, "connection lost");
-  const OneByOneServer slow("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
+  const SequentialServer slow("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
   EXPECT_EQ(SendOne({.url = slow.Url(), .timeout = absl::Milliseconds(100)})[0].error, "timeout");
 }
 
-TEST(CurlSender, HasManyUnderWayAtOnceAndAnswersEachOnce) {
-  const OneByOneServer server("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+TEST(CurlSender, HasManyInFlightAndReturnsEachOnce) {
+  const SequentialServer server(
+      "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
   const auto sender = OpenCurlSender({.url = server.Url()});
   ASSERT_TRUE(sender.ok()) << sender.status();
   for (int64_t id = 0; id < 200; ++id) (*sender)->Send(id);
@@ -132,7 +133,7 @@ TEST(CurlSender, HasManyUnderWayAtOnceAndAnswersEachOnce) {
   EXPECT_EQ(ids.size(), 200U);
 }
 
-TEST(CurlSender, RefusesWhatIsNoUrl) {
+TEST(CurlSender, RefusesInvalidUrls) {
   for (const char* url : {"", "localhost:8000", "ftp://x/", "file:///etc/passwd", "http://"}) {
     EXPECT_EQ(OpenCurlSender({.url = url}).status().code(), absl::StatusCode::kInvalidArgument)
         << url;
@@ -141,7 +142,7 @@ TEST(CurlSender, RefusesWhatIsNoUrl) {
 
 TEST(CurlSender, SendsTheSameToAnyServer) {
   const std::string reply = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
-  const OneByOneServer one(reply), other(reply);
+  const SequentialServer one(reply), other(reply);
   const auto sender = OpenCurlSender({.url = one.Url(), .body = "{}"});
   ASSERT_TRUE(sender.ok()) << sender.status();
   for (int64_t id = 0; id < 4; ++id) {

@@ -7,7 +7,8 @@
 namespace gpuscaler {
 namespace {
 
-// Microseconds below 2^8 have buckets of their own; above, each power of two has 2^7.
+// A histogram like HdrHistogram. Microseconds below 2^8 have a bucket each; above, each power of
+// two has 2^7.
 constexpr int kMantissaBits = 7;
 constexpr int kLongestBits = 40;
 constexpr uint64_t kLongestMicroseconds = (uint64_t{1} << kLongestBits) - 1;
@@ -18,7 +19,7 @@ size_t BucketOf(uint64_t microseconds) {
   return (static_cast<size_t>(shift) << kMantissaBits) + (microseconds >> shift);
 }
 
-// The highest value of a bucket.
+// Returns the largest value of a bucket.
 uint64_t TopOf(size_t bucket) {
   constexpr size_t kOfAPower = size_t{1} << kMantissaBits;
   if (bucket < 2 * kOfAPower) return bucket;

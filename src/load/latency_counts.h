@@ -8,22 +8,22 @@
 
 namespace gpuscaler {
 
-// Counts in buckets whose width grows with the latency: what it says is never less than what was
-// added, and more by kLatencyErrorRatio at most (or 1 us). Not thread-safe.
+// A histogram with buckets that widen with the latency. Results are never below the exact value and
+// exceed it by kLatencyErrorRatio at most (or 1 us). Not thread-safe.
 constexpr double kLatencyErrorRatio = 1.0 / 128;
 
 class LatencyCounts {
  public:
   LatencyCounts();
 
-  void Add(absl::Duration latency);  // above 12 days counts as that
+  void Add(absl::Duration latency);  // above 12 days counts as 12 days
 
   int64_t count() const { return count_; }
   absl::Duration max() const { return max_; }  // exact
   absl::Duration mean() const;
 
-  // By nearest rank, of 0 < `share` <= 1: the latency that so many of all did not exceed. Zero when
-  // there is none.
+  // Returns the latency that a share of all did not exceed, by nearest rank, with 0 < `share` <= 1.
+  // Returns zero if there are none.
   absl::Duration Percentile(double share) const;
 
  private:

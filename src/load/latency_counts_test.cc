@@ -10,7 +10,7 @@
 namespace gpuscaler {
 namespace {
 
-TEST(LatencyCounts, PercentilesAreOffByLessThanTheyPromise) {
+TEST(LatencyCounts, PercentilesAreWithinTheErrorRatio) {
   std::mt19937_64 random(3);
   std::lognormal_distribution<double> seconds(-3, 2);
   LatencyCounts counts;
@@ -29,7 +29,7 @@ TEST(LatencyCounts, PercentilesAreOffByLessThanTheyPromise) {
   EXPECT_EQ(counts.max(), all.back());
 }
 
-TEST(LatencyCounts, ShortAndLongOnesHaveTheirPlace) {
+TEST(LatencyCounts, ShortAndLongLatenciesHaveABucket) {
   for (const absl::Duration latency :
        {absl::ZeroDuration(), absl::Microseconds(1), absl::Microseconds(127),
         absl::Microseconds(128), absl::Microseconds(255), absl::Microseconds(256),
@@ -44,7 +44,7 @@ TEST(LatencyCounts, ShortAndLongOnesHaveTheirPlace) {
   }
 }
 
-TEST(LatencyCounts, OfNoneAreZero) {
+TEST(LatencyCounts, ZeroIfEmpty) {
   const LatencyCounts counts;
   EXPECT_EQ(counts.Percentile(0.99), absl::ZeroDuration());
   EXPECT_EQ(counts.mean(), absl::ZeroDuration());

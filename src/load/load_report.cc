@@ -20,7 +20,7 @@ double PerSecond(int64_t count, absl::Duration time) {
   return seconds > 0 ? RoundToThreeDecimals(static_cast<double>(count) / seconds) : 0;
 }
 
-// Three digits are what its error allows.
+// Three digits match the error of the percentiles.
 std::string LatencyText(absl::Duration latency) {
   const double milliseconds = absl::ToDoubleMilliseconds(latency);
   if (milliseconds < 1000) return absl::StrFormat("%.3g ms", milliseconds);

@@ -1,4 +1,4 @@
-// What a load came to, as text and JSON, and how it goes, in a line.
+// The result of a load run as text and JSON, and its progress as a line.
 #pragma once
 
 #include <string>
@@ -7,11 +7,12 @@
 
 namespace gpuscaler {
 
-// Of a run towards `target`, `stopped` before its end or not.
+// Return the result of a run against `target`; `stopped` if it ended early.
 std::string LoadText(const std::string& target, const LoadTally& tally, bool stopped);
 std::string LoadJson(const std::string& target, const LoadTally& tally, bool stopped);
 
-// After `passed`; `recent` are the latencies since the last line, `asked` a second is the rate now.
+// Returns the progress after `passed`. `recent` has the latencies since the last line, and `asked`
+// is the current rate per second.
 std::string LoadLine(absl::Duration passed, double asked, const LoadTally& tally,
                      const LatencyCounts& recent, absl::Duration since_last);
 

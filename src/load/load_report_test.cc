@@ -23,7 +23,7 @@ LoadTally TallyOf300() {
   return tally;
 }
 
-TEST(LoadReport, TextSaysWhatWasAskedForReachedAndLost) {
+TEST(LoadReport, TextHasRequestedSentAndLost) {
   const std::string text = LoadText("http://x", TallyOf300(), false);
   EXPECT_THAT(text, HasSubstr("asked     300, 10 a second, for 30 s\n"));
   EXPECT_THAT(text,
@@ -34,7 +34,7 @@ TEST(LoadReport, TextSaysWhatWasAskedForReachedAndLost) {
   EXPECT_THAT(text, Not(HasSubstr("stopped")));
 }
 
-TEST(LoadReport, OfNothingHasNoLatency) {
+TEST(LoadReport, AnEmptyRunHasNoLatency) {
   EXPECT_THAT(LoadText("http://x", LoadTally(), true), HasSubstr("latency   none\nstopped "));
   const auto json = nlohmann::json::parse(LoadJson("http://x", LoadTally(), true));
   EXPECT_TRUE(json["latency_seconds"].is_null());
@@ -52,7 +52,7 @@ TEST(LoadReport, JsonHasTheSameNumbers) {
   EXPECT_EQ(json["latency_seconds"]["max"], 0.1);
 }
 
-TEST(LoadReport, LineSaysHowItGoes) {
+TEST(LoadReport, LineHasTheProgress) {
   LoadTally tally = TallyOf300();
   tally.in_flight = 12;
   tally.waiting = 3;

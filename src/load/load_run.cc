@@ -28,24 +28,24 @@ LoadRun::LoadRun(const LoadLimits& limits, Arrivals arrivals, Sender& sender, co
   tally_.sending = arrivals_.duration();
 }
 
-const LoadTally& LoadRun::Run(absl::FunctionRef<bool()> go_on) {
+const LoadTally& LoadRun::Run(absl::FunctionRef<bool()> keep_running) {
   while (!Done()) {
-    if (!go_on()) {
+    if (!keep_running()) {
       Stop();
       break;
     }
-    TakeDue(passed());
+    QueueDue(passed());
     SendWaiting(passed());
-    const std::vector<Answered> answers = sender_.Wait(Pause(passed()));
+    const std::vector<Answered> answers = sender_.Wait(NextWait(passed()));
     const absl::Duration now = passed();
-    for (const Answered& answered : answers) Note(answered, now);
-    tally_.in_flight = static_cast<int>(under_way_.size());
+    for (const Answered& answered : answers) Record(answered, now);
+    tally_.in_flight = static_cast<int>(in_flight_.size());
     tally_.waiting = static_cast<int64_t>(waiting_.size());
   }
   return tally_;
 }
 
-void LoadRun::TakeDue(absl::Duration now) {
+void LoadRun::QueueDue(absl::Duration now) {
   for (; next_ && *next_ <= now; next_ = arrivals_.Next()) {
     waiting_.push_back(*next_);
     ++tally_.due;
@@ -57,10 +57,10 @@ void LoadRun::SendWaiting(absl::Duration now) {
     const absl::Duration waited = now - waiting_.front();
     if (waited > limits_.timeout) {
       ++tally_.not_sent;
-    } else if (static_cast<int>(under_way_.size()) < limits_.concurrency) {
+    } else if (static_cast<int>(in_flight_.size()) < limits_.concurrency) {
       ++tally_.sent;
       if (waited > kLate) ++tally_.late;
-      under_way_.emplace(next_id_, waiting_.front());
+      in_flight_.emplace(next_id_, waiting_.front());
       sender_.Send(next_id_++);
     } else {
       return;
@@ -69,9 +69,9 @@ void LoadRun::SendWaiting(absl::Duration now) {
   }
 }
 
-void LoadRun::Note(const Answered& answered, absl::Duration now) {
-  const auto found = under_way_.find(answered.id);
-  if (found == under_way_.end()) return;
+void LoadRun::Record(const Answered& answered, absl::Duration now) {
+  const auto found = in_flight_.find(answered.id);
+  if (found == in_flight_.end()) return;
   if (answered.error.empty()) {
     ++tally_.answered;
     tally_.latency.Add(now - found->second);
@@ -79,17 +79,17 @@ void LoadRun::Note(const Answered& answered, absl::Duration now) {
   } else {
     ++tally_.errors[answered.error];
   }
-  under_way_.erase(found);
+  in_flight_.erase(found);
 }
 
-absl::Duration LoadRun::Pause(absl::Duration now) const {
+absl::Duration LoadRun::NextWait(absl::Duration now) const {
   return next_ ? std::clamp(*next_ - now, absl::ZeroDuration(), kLongestPause) : kLongestPause;
 }
 
 void LoadRun::Stop() {
   tally_.sending = std::min(passed(), tally_.sending);
   tally_.not_sent += static_cast<int64_t>(waiting_.size());
-  tally_.cut_off = static_cast<int64_t>(under_way_.size());
+  tally_.cut_off = static_cast<int64_t>(in_flight_.size());
 }
 
 LatencyCounts LoadRun::TakeRecent() { return std::exchange(recent_, LatencyCounts()); }

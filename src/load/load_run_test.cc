@@ -9,8 +9,8 @@ namespace {
 
 constexpr absl::Duration kServiceTime = absl::Milliseconds(2);
 
-// A server that takes 2 ms for each request, as many at once as there are, but nothing of
-// [stalls_from, stalls_until); time passes where it is waited for.
+// A server that takes 2 ms per request, any number at once, but answers nothing in [stalls_from,
+// stalls_until). Wait() advances the clock.
 class StallingServer : public Sender {
  public:
   explicit StallingServer(FakeClock& clock) : clock_(clock), started_at_(clock.Now()) {}
@@ -24,19 +24,19 @@ class StallingServer : public Sender {
   void Send(int64_t id) override {
     absl::Time done = clock_.Now() + kServiceTime;
     if (stalls_from_ <= done && done < stalls_until_) done = stalls_until_;
-    under_way_.emplace(done, id);
-    most_ = std::max(most_, under_way_.size());
+    in_flight_.emplace(done, id);
+    most_ = std::max(most_, in_flight_.size());
   }
 
   std::vector<Answered> Wait(absl::Duration timeout) override {
     const absl::Time until = clock_.Now() + timeout;
-    const bool any = !under_way_.empty() && under_way_.begin()->first <= until;
-    const absl::Time now = any ? std::max(under_way_.begin()->first, clock_.Now()) : until;
+    const bool any = !in_flight_.empty() && in_flight_.begin()->first <= until;
+    const absl::Time now = any ? std::max(in_flight_.begin()->first, clock_.Now()) : until;
     clock_.Advance(now - clock_.Now());
     std::vector<Answered> answers;
-    while (!under_way_.empty() && under_way_.begin()->first <= now) {
-      answers.push_back({.id = under_way_.begin()->second, .error = error_});
-      under_way_.erase(under_way_.begin());
+    while (!in_flight_.empty() && in_flight_.begin()->first <= now) {
+      answers.push_back({.id = in_flight_.begin()->second, .error = error_});
+      in_flight_.erase(in_flight_.begin());
     }
     return answers;
   }
@@ -49,7 +49,7 @@ class StallingServer : public Sender {
   absl::Time stalls_from_ = absl::InfiniteFuture();
   absl::Time stalls_until_ = absl::InfiniteFuture();
   std::string error_;
-  std::multimap<absl::Time, int64_t> under_way_;
+  std::multimap<absl::Time, int64_t> in_flight_;
   size_t most_ = 0;
 };
 
@@ -65,7 +65,7 @@ class LoadRunTest : public testing::Test {
   StallingServer server_{clock_};
 };
 
-TEST_F(LoadRunTest, SendsEachAtItsTime) {
+TEST_F(LoadRunTest, SendsEachRequestAtItsTime) {
   const LoadTally tally = Run({}, 100, absl::Seconds(3));
   EXPECT_EQ(tally.due, 300);
   EXPECT_EQ(tally.sent, 300);
@@ -75,20 +75,20 @@ TEST_F(LoadRunTest, SendsEachAtItsTime) {
   EXPECT_LE(tally.latency.max(), kServiceTime + absl::Milliseconds(1));
 }
 
-// A closed loop would show one slow request of 1 s, and 199 of 2 ms.
-TEST_F(LoadRunTest, StallOfASecondShowsInEveryRequestThatWasDueInIt) {
+// A closed loop would show one slow request of 1 s and 199 of 2 ms.
+TEST_F(LoadRunTest, AStallDelaysEveryRequestDueInIt) {
   server_.Stall(absl::Seconds(1), absl::Seconds(2));
   const LoadTally tally = Run({}, 100, absl::Seconds(3));
   EXPECT_EQ(tally.sent, 300);
   EXPECT_EQ(tally.late, 0) << "they were sent while the server stood still";
   EXPECT_LT(tally.latency.Percentile(0.5), absl::Milliseconds(10));
   const absl::Duration p95 =
-      tally.latency.Percentile(0.95);  // of 100 from 0 to 1 s, that of the 85th
+      tally.latency.Percentile(0.95);  // the 85th of 100 evenly spaced latencies from 0 to 1 s
   EXPECT_NEAR(absl::ToDoubleSeconds(p95), 0.85, 0.02);
   EXPECT_NEAR(absl::ToDoubleSeconds(tally.latency.max()), 1, 0.02);
 }
 
-TEST_F(LoadRunTest, StallShowsAsMuchWhereOnlyOneMayBeUnderWay) {
+TEST_F(LoadRunTest, AStallHasTheSameEffectAtConcurrencyOne) {
   server_.Stall(absl::Seconds(1), absl::Seconds(2));
   const LoadTally tally = Run({.concurrency = 1}, 100, absl::Seconds(3));
   EXPECT_EQ(server_.most(), 1U);
@@ -97,7 +97,7 @@ TEST_F(LoadRunTest, StallShowsAsMuchWhereOnlyOneMayBeUnderWay) {
   EXPECT_GT(tally.latency.Percentile(0.95), absl::Milliseconds(800));
 }
 
-TEST_F(LoadRunTest, WhatCannotBeSentInTimeIsGivenUpAndCounted) {
+TEST_F(LoadRunTest, RequestsThatCannotBeSentInTimeAreCounted) {
   server_.Stall(absl::Seconds(0), absl::Seconds(10));
   const LoadTally tally =
       Run({.concurrency = 5, .timeout = absl::Seconds(1)}, 10, absl::Seconds(5));
@@ -108,7 +108,7 @@ TEST_F(LoadRunTest, WhatCannotBeSentInTimeIsGivenUpAndCounted) {
   EXPECT_EQ(tally.waiting, 0);
 }
 
-TEST_F(LoadRunTest, FailuresAreCountedByKindAndNotAsLatencies) {
+TEST_F(LoadRunTest, FailuresAreCountedByKindWithoutLatency) {
   server_.FailAll("HTTP 503");
   const LoadTally tally = Run({}, 10, absl::Seconds(1));
   EXPECT_EQ(tally.answered, 0);
@@ -116,7 +116,7 @@ TEST_F(LoadRunTest, FailuresAreCountedByKindAndNotAsLatencies) {
   EXPECT_EQ(tally.latency.count(), 0);
 }
 
-TEST_F(LoadRunTest, StopTellsWhatWasCutOff) {
+TEST_F(LoadRunTest, StopCountsRequestsCutOff) {
   server_.Stall(absl::Seconds(1), absl::Hours(1));
   LoadRun run({}, Arrivals(RateCurve::Constant(10), absl::Hours(1), Spacing::kEven, 1), server_,
               clock_);
@@ -128,7 +128,7 @@ TEST_F(LoadRunTest, StopTellsWhatWasCutOff) {
   EXPECT_NEAR(absl::ToDoubleSeconds(tally.sending), 2, 0.06);
 }
 
-TEST_F(LoadRunTest, AnswersToARunThatWasStoppedAreNotTheNextOnes) {
+TEST_F(LoadRunTest, AnswersOfAStoppedRunAreIgnored) {
   server_.Stall(absl::Seconds(0), absl::Seconds(3));
   LoadRun stopped({}, Arrivals(RateCurve::Constant(10), absl::Hours(1), Spacing::kEven, 1), server_,
                   clock_);

@@ -12,7 +12,7 @@
 namespace gpuscaler {
 namespace {
 
-constexpr double kBurstShare = 0.2;  // of a period
+constexpr double kBurstShare = 0.2;  // share of a period
 constexpr double kLatestSecond = 86400;
 constexpr double kHighestRate = 1'000'000;
 
@@ -23,7 +23,7 @@ absl::StatusOr<double> ParseWithin(absl::string_view text, absl::string_view wha
       absl::StrCat("\"", text, "\": ", what, " is a number from 0 to ", NumberText(most)));
 }
 
-absl::Status OfLine(int line, const absl::Status& why) {
+absl::Status LineError(int line, const absl::Status& why) {
   return absl::InvalidArgumentError(absl::StrCat("line ", line, ": ", why.message()));
 }
 
@@ -79,18 +79,18 @@ absl::StatusOr<RateCurve> RateCurve::Parse(absl::string_view text) {
         whole.substr(0, whole.find('#')), absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
     if (words.empty()) continue;
     if (words.size() != 2) {
-      return OfLine(line, absl::InvalidArgumentError(
-                              absl::StrCat(CountText(static_cast<int64_t>(words.size()), "word"),
-                                           ": use two numbers, SECONDS RATE, such as 30 12.5")));
+      return LineError(line, absl::InvalidArgumentError(
+                                 absl::StrCat(CountText(static_cast<int64_t>(words.size()), "word"),
+                                              ": use two numbers, SECONDS RATE, such as 30 12.5")));
     }
     const auto second = ParseWithin(words[0], "the second", kLatestSecond);
-    if (!second.ok()) return OfLine(line, second.status());
+    if (!second.ok()) return LineError(line, second.status());
     const auto rate = ParseWithin(words[1], "the rate", kHighestRate);
-    if (!rate.ok()) return OfLine(line, rate.status());
+    if (!rate.ok()) return LineError(line, rate.status());
     const absl::Duration from = absl::Seconds(*second);
     if (!curve.changes_.empty() && from <= curve.changes_.back().from) {
-      return OfLine(line, absl::InvalidArgumentError(
-                              absl::StrCat(words[0], ": not later than the line before it")));
+      return LineError(line, absl::InvalidArgumentError(
+                                 absl::StrCat(words[0], ": not later than the line before it")));
     }
     curve.changes_.push_back({from, *rate});
   }

@@ -1,4 +1,4 @@
-// How many requests are asked for over time.
+// The requests per second to send over time.
 #pragma once
 
 #include <string>
@@ -10,31 +10,31 @@
 
 namespace gpuscaler {
 
-// All rates are requests a second.
+// All rates are requests per second.
 class RateCurve {
  public:
   static RateCurve Constant(double rate);
-  // `low` for the first and the last quarter of `duration`, `high` between them.
+  // Returns `low` for the first and last quarter of `duration` and `high` in between.
   static RateCurve Step(double low, double high, absl::Duration duration);
-  // The first fifth of each `period` has `high`, the rest `low`.
+  // Returns `high` for the first fifth of each `period` and `low` for the rest.
   static RateCurve Burst(double low, double high, absl::Duration period);
-  // A wave that begins at `low` and is at `high` in the middle of each `period`.
+  // Returns a wave that starts at `low` and reaches `high` in the middle of each `period`.
   static RateCurve Sine(double low, double high, absl::Duration period);
 
-  // `low` until `from`, `high` behind `until`, a straight line between them.
+  // Returns `low` until `from`, `high` after `until`, and a line in between.
   static RateCurve Ramp(double low, double high, absl::Duration from, absl::Duration until);
 
-  // A line "SECONDS RATE" for each change, from that second on; before the first one it is 0. Blank
-  // lines and what follows a # count for nothing. INVALID_ARGUMENT names the line and what is
+  // Parses lines "SECONDS RATE": each rate holds from that second on, and it is 0 before the first.
+  // Blank lines and text after # are ignored. Returns INVALID_ARGUMENT with the line and what is
   // allowed.
   static absl::StatusOr<RateCurve> Parse(absl::string_view text);
 
   double RateAt(absl::Duration passed) const;
 
-  // All rates multiplied.
+  // Returns the curve with all rates multiplied.
   RateCurve Times(double factor) const;
 
-  // The time of the last line of a parsed curve. Zero for other curves.
+  // Returns the time of the last line of a parsed curve, or zero for other curves.
   absl::Duration LastChange() const;
 
  private:
@@ -47,10 +47,10 @@ class RateCurve {
   double RateOfChanges(absl::Duration passed) const;
 
   Kind kind_;
-  std::vector<Change> changes_;  // in order of time
+  std::vector<Change> changes_;  // ordered by time
   double low_ = 0;
   double high_ = 0;
-  absl::Duration period_ = absl::Seconds(1);  // the length, if a ramp
+  absl::Duration period_ = absl::Seconds(1);  // ramps: the length
   absl::Duration from_;                       // ramps only
 };
 

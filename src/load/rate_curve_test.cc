@@ -44,7 +44,7 @@ TEST(RateCurve, FileHoldsEachRateUntilTheNextLine) {
   EXPECT_EQ(curve->LastChange(), absl::Seconds(20));
 }
 
-TEST(RateCurve, SaysWhichLineOfAFileIsWrong) {
+TEST(RateCurve, AnErrorNamesItsLine) {
   const struct {
     const char* text;
     const char* want;

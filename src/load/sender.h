@@ -1,4 +1,4 @@
-// Who sends requests and says what became of them.
+// The interface that sends requests and returns their results.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,18 @@ namespace gpuscaler {
 
 struct Answered {
   int64_t id;
-  std::string error;  // its kind, such as "timeout" or "HTTP 503"; empty: none
+  std::string error;  // kind such as "timeout" or "HTTP 503"; empty: none
 };
 
-// One request is like the other. Not thread-safe.
+// All requests are alike. Not thread-safe.
 class Sender {
  public:
   virtual ~Sender() = default;
 
   virtual void Send(int64_t id) = 0;
 
-  // What has been answered or has failed since, each request once; waits `timeout` for the first.
+  // Blocks up to `timeout` for the first result. Returns each request answered or failed since the
+  // last call, once.
   virtual std::vector<Answered> Wait(absl::Duration timeout) = 0;
 };
 

@@ -13,16 +13,16 @@ bool IsWithin(const LatencyGoals& goals, const LoopRequest& request) {
   return gaps == 0 || (request.last_token - request.first_token) / gaps <= goals.per_output_token;
 }
 
-// Without a first token, or without a last one, for longer than the goals allow.
+// Returns true if the first or the last token is missing for longer than the goals allow.
 bool IsLate(const LatencyGoals& goals, const LoopRequest& request, absl::Time now) {
   if (std::min(request.first_token, now) - request.arrived > goals.first_token) return true;
   return now - request.arrived >
          goals.first_token + (request.request.max_tokens - 1) * goals.per_output_token;
 }
 
-class Measures {
+class ResultCollector {
  public:
-  explicit Measures(const LoopScenario& scenario)
+  explicit ResultCollector(const LoopScenario& scenario)
       : scenario_(scenario), from_(SimulatedStart() + scenario.measured_from) {}
 
   void AddServed(const std::vector<LoopRequest>& served) {
@@ -96,7 +96,7 @@ LoopResult RunLoop(const LoopScenario& scenario, ReplicaPolicy& policy,
                    absl::FunctionRef<void(SimulatedWorkload&, absl::Duration)> each_second) {
   SimulatedWorkload workload(scenario.workload, SimulatedStart());
   for (int i = 0; i < scenario.initial_replicas; ++i) workload.StartReadyAt(SimulatedStart());
-  Measures measures(scenario);
+  ResultCollector collector(scenario);
   int desired = scenario.initial_replicas;
   auto next = scenario.requests.begin();
   for (absl::Duration passed; passed <= scenario.duration; passed += kSampling) {
@@ -109,19 +109,19 @@ LoopResult RunLoop(const LoopScenario& scenario, ReplicaPolicy& policy,
     each_second(workload, passed);
     desired = policy.Step(passed, workload, desired);
     workload.Scale(desired);
-    measures.AddServed(workload.served());
-    workload.ForgetEvents();
-    measures.Add({.at = passed,
-                  .desired = desired,
-                  .replicas = workload.replicas(),
-                  .ready = workload.ready(),
-                  .terminating = static_cast<int>(workload.pods().size()) - workload.replicas(),
-                  .running = workload.running(),
-                  .waiting = workload.waiting(),
-                  .value = policy.value()});
+    collector.AddServed(workload.served());
+    workload.ClearEvents();
+    collector.Add({.at = passed,
+                   .desired = desired,
+                   .replicas = workload.replicas(),
+                   .ready = workload.ready(),
+                   .terminating = static_cast<int>(workload.pods().size()) - workload.replicas(),
+                   .running = workload.running(),
+                   .waiting = workload.waiting(),
+                   .value = policy.value()});
     if (next == scenario.requests.end() && workload.replicas() <= scenario.ends_at_replicas) break;
   }
-  return measures.Finish(workload);
+  return collector.Finish(workload);
 }
 
 }  // namespace gpuscaler

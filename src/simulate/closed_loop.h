@@ -1,4 +1,5 @@
-// A workload, its requests and what scales it, second by second; and what it came to.
+// Runs a simulated workload, its requests and its scaling policy second by second, and returns the
+// result.
 //
 //   const EnginePreset& preset = *EnginePresetNamed("small-batch");
 //   LoopScenario scenario{.workload = {.engine = preset.batch}, .goals = preset.goals};
@@ -22,7 +23,7 @@
 
 namespace gpuscaler {
 
-// When every run starts: any time serves, for nothing depends on the date.
+// Returns the start of every run. The date has no effect.
 absl::Time SimulatedStart();
 
 struct LoopScenario {
@@ -32,9 +33,9 @@ struct LoopScenario {
   absl::Duration duration;
   int initial_replicas = 1;                 // ready at the start
   std::vector<absl::Duration> restarts_at;  // kubectl rollout restart
-  // Nothing before this time counts in LoopResult's totals.
+  // LoopResult's totals count from this time on.
   absl::Duration measured_from;
-  // After the last request the run ends as soon as no more pods than these are left.
+  // After the last request the run ends once no more than this many pods are left.
   int ends_at_replicas = -1;
 };
 
@@ -58,7 +59,7 @@ struct LoopTotals {
   int direction_changes = 0;  // a change up after one down, or down after one up
   int scale_outs = 0;
   double hours = 0;
-  // Requests that arrived in the measured time and were served, or are late already.
+  // Requests that arrived in the measured time and were served, or are already late.
   int64_t requests = 0;
   int64_t within_goals = 0;
   int64_t served = 0;
@@ -73,14 +74,14 @@ struct LoopTotals {
 };
 
 struct LoopResult {
-  std::vector<LoopSample> samples;  // one a second
+  std::vector<LoopSample> samples;  // one per second
   LoopTotals totals;
 
-  // From `since` until so many replicas are ready. Empty: never.
+  // Returns the time from `since` until this many replicas are ready, or nullopt if they never are.
   std::optional<absl::Duration> TimeUntilReady(int replicas, absl::Duration since) const;
 };
 
-// `each_second` is called before the policy, for scenarios in which something else happens too.
+// `each_second` is called before the policy, for scenarios with further events.
 LoopResult RunLoop(
     const LoopScenario& scenario, ReplicaPolicy& policy,
     absl::FunctionRef<void(SimulatedWorkload&, absl::Duration)> each_second =

@@ -1,4 +1,4 @@
-// Golden figures: what bench/loop_bench shows at length, on the shortest runs that show it.
+// Golden values: the findings of bench/loop_bench, on the shortest runs that reproduce them.
 #include "simulate/closed_loop.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ const ScaledObjectSpec kOneToTwenty{.min_replica_count = 1, .max_replica_count =
 
 const EnginePreset& SmallBatch() { return *EnginePresetNamed("small-batch"); }
 
-// A constant load for an hour, of which the last half counts.
+// Returns a constant load for an hour, of which the second half is measured.
 LoopScenario HourOf(double engines, uint64_t seed = 1, const EnginePreset& preset = SmallBatch()) {
   LoopLoad load = ConstantLoad(engines);
   load.duration = absl::Hours(1);
@@ -47,7 +47,7 @@ TEST(ClosedLoop, StaticFleetKeepsTheGoalsIfItIsLargeEnough) {
   EXPECT_LT(TotalsOf(HourOf(3.3), StaticPolicy(3)).slo_percent(), 5) << "a queue grows for ever";
 }
 
-TEST(ClosedLoop, ClairvoyantHasItsReplicasReadyWhenTheLoadRises) {
+TEST(ClosedLoop, ClairvoyantPolicyHasReplicasReadyWhenTheLoadRises) {
   LoopLoad step{.name = "step",
                 .engines = RateCurve::Ramp(1, 6, absl::Minutes(10), absl::Minutes(11)),
                 .duration = absl::Minutes(30)};
@@ -58,7 +58,7 @@ TEST(ClosedLoop, ClairvoyantHasItsReplicasReadyWhenTheLoadRises) {
   EXPECT_EQ(result.TimeUntilReady(6, absl::Minutes(11)), absl::ZeroDuration());
 }
 
-// On its pressure the same trigger removes a replica, queues and doubles.
+// The same trigger on pressure removes a replica, queues and doubles.
 TEST(ClosedLoop, DemandHoldsAConstantLoadWithoutAChange) {
   for (const double engines : {1.5, 4.2}) {
     const LoopTotals totals = TotalsOf(
@@ -70,7 +70,7 @@ TEST(ClosedLoop, DemandHoldsAConstantLoadWithoutAChange) {
   }
 }
 
-// One of LoopLoads(), and the profile with the service level of the preset.
+// Runs one of LoopLoads() with the profile and the service level of the preset.
 LoopTotals TotalsOfLoad(const std::string& name, const EnginePreset& preset,
                         std::optional<absl::Duration> ttft_slo) {
   const std::vector<LoopLoad> loads = LoopLoads();
@@ -85,7 +85,7 @@ LoopTotals TotalsOfLoad(const std::string& name, const EnginePreset& preset,
   return TotalsOf(ScenarioOf(preset, *load, 1), Profile(metadata));
 }
 
-// A replica more for ten minutes is there when the next burst comes.
+// The additional replica is kept for ten minutes, so it serves the next burst.
 TEST(ClosedLoop, LateFirstTokensKeepReplicasForTheNextBurst) {
   const EnginePreset& preset = SmallBatch();
   const LoopTotals without = TotalsOfLoad("bursts 1.5 to 4.5", preset, std::nullopt);
@@ -94,23 +94,23 @@ TEST(ClosedLoop, LateFirstTokensKeepReplicasForTheNextBurst) {
   EXPECT_LE(with.gpu_hours, 1.05 * without.gpu_hours);
 }
 
-TEST(ClosedLoop, LateFirstTokensOfAStepAskForNothingThatItDoesNotNeed) {
+TEST(ClosedLoop, LateFirstTokensOfAStepAddNoExcessReplicas) {
   const EnginePreset& preset = *EnginePresetNamed("8b");
   const LoopTotals totals = TotalsOfLoad("step 1 to 6", preset, preset.goals.first_token);
   EXPECT_LE(totals.most_replicas, 12) << "twice the need";
   EXPECT_GE(totals.slo_percent(), 92);
 }
 
-TEST(ClosedLoop, DayIsServedForATenthMoreThanByWhoKnowsTheLoad) {
+TEST(ClosedLoop, ADayCostsATenthMoreThanWithTheClairvoyantPolicy) {
   const EnginePreset& preset = SmallBatch();
   const LoopTotals totals = TotalsOfLoad("diurnal 1 to 6", preset, preset.goals.first_token);
   EXPECT_GE(totals.slo_percent(), 98);
   EXPECT_LE(totals.gpu_hours, 1.1 * 8.21) << "the clairvoyant's";
 }
 
-// Few requests arrive, and their number varies: a window as short as that of others would move the
-// replicas five times an hour.
-TEST(ClosedLoop, ConstantLoadOfLongAnswersHardlyMovesTheReplicas) {
+// Few requests arrive, and their number varies: a window as short as for other loads would change
+// the replicas five times an hour.
+TEST(ClosedLoop, AConstantLoadOfLongAnswersHardlyChangesReplicas) {
   const EnginePreset& preset = *EnginePresetNamed("8b-long-answers");
   const LoopTotals totals = TotalsOfLoad("constant 8.3", preset, preset.goals.first_token);
   EXPECT_GE(totals.slo_percent(), 99);
@@ -128,7 +128,7 @@ void ExpectHeldGoalsOf8b(const LoopScenario& scenario) {
 }
 
 // With the time per token of earlier requests a replica would seem to serve three times as many.
-TEST(ClosedLoop, PromptsThatBecomeLongerChangeTheCapacity) {
+TEST(ClosedLoop, LongerPromptsChangeTheCapacity) {
   const EnginePreset& preset = *EnginePresetNamed("8b");
   LoopScenario scenario{.workload = {.engine = preset.batch},
                         .goals = preset.goals,
@@ -145,8 +145,8 @@ TEST(ClosedLoop, PromptsThatBecomeLongerChangeTheCapacity) {
   ExpectHeldGoalsOf8b(scenario);
 }
 
-// Prompts then take most of the time, and a batch of six is as much as one of sixty was.
-TEST(ClosedLoop, AnswersThatBecomeShorterChangeTheCapacity) {
+// Prompts then take most of the time, so a batch of six serves as much as one of sixty did.
+TEST(ClosedLoop, ShorterAnswersChangeTheCapacity) {
   const EnginePreset& preset = *EnginePresetNamed("8b");
   const LoopLoad load = ConstantLoad(4.2);
   LoopScenario scenario = ScenarioOf(preset, load, 1);
@@ -163,8 +163,8 @@ TEST(ClosedLoop, SameSeedGivesTheSameRun) {
   EXPECT_EQ(once.changes, twice.changes);
 }
 
-// Replicas fall with the mean pressure until those that are left are over capacity, double, and
-// fall again 300 s later.
+// Replicas fall with the mean pressure until the remaining ones are over capacity. Then they
+// double, and fall again 300 s later.
 TEST(ClosedLoop, PercentageOfTheBatchCyclesUnderAConstantLoad) {
   const LoopTotals totals = TotalsOf(HourOf(3.3, 1, *EnginePresetNamed("8b")),
                                      Profile({{"profile", "vllm-inference"}, {"demand", "off"}}));
@@ -174,8 +174,8 @@ TEST(ClosedLoop, PercentageOfTheBatchCyclesUnderAConstantLoad) {
   EXPECT_LT(totals.slo_percent(), 95);
 }
 
-// Without it a replica that never queued counts almost nothing beside full ones: 2 to 12 replicas.
-// By pressure alone the replicas ran from 2 to 12 when each of them learnt a limit of its own.
+// When each replica learned its own limit, a replica that never queued counted almost nothing
+// beside full ones, and replicas cycled between 2 and 12.
 TEST(ClosedLoop, OneBatchLimitOfTheWorkloadBoundsTheCycleOfPressure) {
   const LoopTotals totals =
       TotalsOf(HourOf(3.3), Profile({{"profile", "vllm-inference"}, {"demand", "off"}}));
@@ -184,7 +184,7 @@ TEST(ClosedLoop, OneBatchLimitOfTheWorkloadBoundsTheCycleOfPressure) {
   EXPECT_LE(totals.most_replicas, 6);
 }
 
-TEST(ClosedLoop, SafeTargetHoldsStill) {
+TEST(ClosedLoop, ASafeTargetIsSteady) {
   const LoopTotals totals = TotalsOf(HourOf(4.2), Profile({{"profile", "vllm-inference"},
                                                            {"demand", "off"},
                                                            {"targetValue", "50"},
@@ -201,7 +201,7 @@ TEST(ClosedLoop, UtilizationRecipesStopAtTwoOrRunToTheMaximum) {
   EXPECT_EQ(run(TargetType::kValue).fewest_replicas, 20);
 }
 
-TEST(ClosedLoop, LlmdsLawComesOutAsPublished) {
+TEST(ClosedLoop, LlmdsLawReproducesThePublishedResult) {
   double slo = 0, replicas = 0;
   constexpr int kSeeds = 3;
   for (int seed = 1; seed <= kSeeds; ++seed) {

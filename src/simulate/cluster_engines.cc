@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "load/arrivals.h"
+
 namespace gpuscaler {
 namespace {
 
@@ -15,17 +17,16 @@ ClusterEngines::ClusterEngines(const EnginePreset& preset, absl::Time start)
     : preset_(preset),
       workload_({.engine = preset.batch, .grace = absl::InfiniteDuration()}, start) {}
 
-absl::Duration ClusterEngines::Gap() {
-  const double uniform = static_cast<double>(random_() >> 11) * 0x1p-53;
-  return absl::Seconds(-std::log1p(-uniform) / requests_per_second_);
+absl::Duration ClusterEngines::NextGap() {
+  return absl::Seconds(-std::log1p(-UniformRandom(random_)) / requests_per_second_);
 }
 
 void ClusterEngines::SetRate(double requests_per_second) {
   requests_per_second_ = requests_per_second;
-  next_arrival_ = requests_per_second > 0 ? workload_.now() + Gap() : absl::InfiniteFuture();
+  next_arrival_ = requests_per_second > 0 ? workload_.now() + NextGap() : absl::InfiniteFuture();
 }
 
-void ClusterEngines::Follow(const GpuCluster& cluster) {
+void ClusterEngines::SyncEngines(const GpuCluster& cluster) {
   std::erase_if(engines_, [&](const auto& each) {
     const auto pod = std::ranges::find(cluster.pods(), each.first, &SimulatedPod::name);
     const bool runs = pod != cluster.pods().end() && pod->ready;
@@ -58,21 +59,21 @@ void ClusterEngines::Submit() {
 }
 
 void ClusterEngines::Advance(const GpuCluster& cluster) {
-  Follow(cluster);
-  for (; next_arrival_ <= cluster.now(); next_arrival_ += Gap()) {
+  SyncEngines(cluster);
+  for (; next_arrival_ <= cluster.now(); next_arrival_ += NextGap()) {
     workload_.Advance(next_arrival_);
     Submit();
   }
   workload_.Advance(cluster.now());
-  workload_.ForgetEvents();
+  workload_.ClearEvents();
 }
 
-std::vector<ReadEngine> ClusterEngines::Answering() const {
-  std::vector<ReadEngine> answering;
+std::vector<ReadEngine> ClusterEngines::AnsweringEngines() const {
+  std::vector<ReadEngine> engines;
   for (const auto& [name, engine] : engines_) {
-    answering.push_back({.place = engine.place, .engine = engine.engine.get()});
+    engines.push_back({.place = engine.place, .engine = engine.engine.get()});
   }
-  return answering;
+  return engines;
 }
 
 bool ClusterEngines::IsBusy(const SimulatedPod& pod) const {

@@ -1,5 +1,4 @@
-// Inference engines in the pods of a GpuCluster, behind a router that gets requests at a constant
-// mean rate.
+// Inference engines in the pods of a GpuCluster, behind a router with a constant mean request rate.
 #pragma once
 
 #include <map>
@@ -16,31 +15,31 @@
 
 namespace gpuscaler {
 
-// Poisson arrivals go to the least loaded engine of an available pod. While there is none, or each
-// holds two batches, clients are refused. Not thread-safe.
+// Poisson arrivals go to the least loaded engine of an available pod. If no pod is available, or
+// each engine holds two batches, requests are refused. Not thread-safe.
 class ClusterEngines {
  public:
   ClusterEngines(const EnginePreset& preset, absl::Time start);
 
   void SetRate(double requests_per_second);
 
-  // Serves until cluster.now(). An engine begins when its pod becomes Ready, and ends with its
+  // Serves until cluster.now(). An engine starts when its pod becomes Ready, and ends with its
   // container.
   void Advance(const GpuCluster& cluster);
 
-  // Those that answer now, a terminating pod's included.
-  std::vector<ReadEngine> Answering() const;
+  // Returns the engines that answer now, including those of terminating pods.
+  std::vector<ReadEngine> AnsweringEngines() const;
   bool IsBusy(const SimulatedPod& pod) const;
 
  private:
   struct Engine {
     EnginePlace place;
-    int number;  // its SimulatedReplica
+    int number;  // number of its SimulatedReplica
     std::shared_ptr<BatchEngine> engine;
   };
-  void Follow(const GpuCluster& cluster);
+  void SyncEngines(const GpuCluster& cluster);
   void Submit();
-  absl::Duration Gap();
+  absl::Duration NextGap();
 
   const EnginePreset& preset_;
   double requests_per_second_ = 0;

@@ -17,7 +17,7 @@ constexpr absl::Duration kSettled = absl::Minutes(20);
 constexpr StalenessLimits kStaleness{.stale_after = absl::Seconds(6), .grace = absl::Seconds(15)};
 const absl::Time kStart = absl::FromUnixSeconds(1'767'225'600);
 constexpr char kClusterNamespace[] = "team-a";
-EngineQuestion OfAllThatIsKept(EngineQuestion question) {
+EngineQuestion WithFullLookBack(EngineQuestion question) {
   question.look_back = kLongestWindow;
   return question;
 }
@@ -31,7 +31,7 @@ ClusterScaler::ClusterScaler(Trigger trigger, Options options)
       options_(std::move(options)),
       source_(SourceOf(trigger_, kClusterNamespace)),
       question_(QuestionOf(trigger_, options_.staleness)),
-      kept_(OfAllThatIsKept(question_)),
+      stored_question_(WithFullLookBack(question_)),
       signals_({.longest_gap = options_.staleness.stale_after}, [] {}) {}
 
 void ClusterScaler::Observe(std::vector<NodeSnapshot> snapshots,
@@ -46,7 +46,7 @@ void ClusterScaler::Observe(std::vector<NodeSnapshot> snapshots,
                  {.horizon = kLongestWindow, .join_within = options_.staleness.stale_after});
     node.history = std::move(next);
   }
-  if (source_.has_value()) TakeReadings(*source_, kept_, engines, now_, signals_);
+  if (source_.has_value()) StoreReadings(*source_, stored_question_, engines, now_, signals_);
   is_decided_ = false;
 }
 
@@ -62,7 +62,7 @@ const Decision& ClusterScaler::Decided() {
       .namespace_name = kClusterNamespace, .name = options_.scaled_object, .opened = {}};
   std::optional<SignalHistory> signals;
   if (source_.has_value()) {
-    // A decision states how much of the past the next one looks at.
+    // A decision states how far the next one looks back.
     EngineQuestion question = question_;
     if (decision_.look_back > absl::ZeroDuration()) {
       question.look_back =
@@ -141,11 +141,11 @@ void ClusterLoop::Step() {
   controller_->Sync(replicas_, cluster_);
   if (engines_.has_value()) engines_->Advance(cluster_);
   if (++steps_ % kStepsAReading == 0) {
-    scaler_.Observe(Snapshots(),
-                    engines_.has_value() ? engines_->Answering() : std::vector<ReadEngine>());
+    scaler_.Observe(Snapshots(), engines_.has_value() ? engines_->AnsweringEngines()
+                                                      : std::vector<ReadEngine>());
   }
   wake_.active = load_ > 0 && cluster_.Available() == 0;
-  // The scenario is that of a settled workload: nothing scales before it is one.
+  // Scenarios start from a settled workload, so nothing scales before all its pods are available.
   if (settled_at_ == absl::InfiniteFuture() && cluster_.Available() < replicas_) return;
   Scale(keda_.Step(cluster_.now(), replicas_, cluster_.Available(), cluster_.Active()));
 }

@@ -1,4 +1,4 @@
-// A workload on a simulated cluster under KEDA, its HPA and the real Decide: what becomes of
+// A workload on a simulated cluster under KEDA, its HPA and the real Decide(). Records
 // spec.replicas while pods start, end, crash or move.
 #pragma once
 
@@ -22,10 +22,10 @@
 
 namespace gpuscaler {
 
-// Returns the value of another rule, in place of the decision's.
+// Returns a value that replaces the decision's, for tests of other rules.
 using ValueRule = std::function<double(const Trigger& trigger, const Decision& decision)>;
 
-// Decide on what the agents of all nodes and the engines have reported. Not thread-safe.
+// Calls Decide() on the reports of all nodes' agents and engines. Not thread-safe.
 class ClusterScaler : public Scaler {
  public:
   struct Options {
@@ -41,7 +41,7 @@ class ClusterScaler : public Scaler {
   absl::StatusOr<bool> IsActive() override;
 
   const Trigger& trigger() const { return trigger_; }
-  // On the newest readings.
+  // Refers to the newest readings.
   const Decision& Decided();
 
  private:
@@ -53,7 +53,7 @@ class ClusterScaler : public Scaler {
   const Options options_;
   const std::optional<SignalSource> source_;
   const EngineQuestion question_;
-  const EngineQuestion kept_;  // as much of the past as agents keep
+  const EngineQuestion stored_question_;  // as much of the past as agents keep
   SignalStore signals_;
   absl::Time now_;
   std::vector<Node> nodes_;
@@ -61,7 +61,7 @@ class ClusterScaler : public Scaler {
   bool is_decided_ = false;
 };
 
-// The load of one target on engines.
+// The load that counts as one target on engines.
 struct EngineLoad {
   const EnginePreset* preset = nullptr;  // null: no engines
   double requests_per_second = 0;
@@ -70,11 +70,10 @@ struct EngineLoad {
 struct ClusterScenario {
   GpuCluster::Options cluster;
   int replicas = 4;
-  // A second trigger is active while there is load and no pod is available, as for requests held
-  // at a gateway: it wakes the first replica.
+  // Adds a second trigger that is active if there is load and no pod is available, as for requests
+  // held by a gateway. It wakes the first replica.
   bool wakes_from_zero = false;
-  // All load together, in targets. Without engines it is utilization that available pods share
-  // evenly.
+  // Total load in targets. Without engines it is utilization, which available pods share evenly.
   double load = 3.75;
   EngineLoad engines;
   std::string scaled_object_name = "llm";
@@ -82,7 +81,7 @@ struct ClusterScenario {
   ScaledObjectSpec scaled_object = {.min_replica_count = 1, .max_replica_count = 20};
 };
 
-// Value and target 1 while `active`, else 0.
+// Value and target are 1 while `active`, else 0.
 class WakeScaler : public Scaler {
  public:
   absl::StatusOr<double> GetMetrics() override { return active ? 1.0 : 0.0; }
@@ -94,7 +93,7 @@ class WakeScaler : public Scaler {
 // Not thread-safe.
 class ClusterLoop {
  public:
-  // Begins with all replicas Ready and all windows full.
+  // Starts with all replicas Ready and all windows full.
   ClusterLoop(const ClusterScenario& scenario, Trigger trigger,
               std::unique_ptr<WorkloadController> controller);
 
@@ -110,7 +109,7 @@ class ClusterLoop {
   int replicas() const { return replicas_; }  // spec.replicas
   int least() const { return least_; }        // since the workload was settled
   int most() const { return most_; }
-  // "0 4, 97s 20": what spec.replicas became, and when after the workload was settled.
+  // Returns the changes of spec.replicas as seconds after the workload was settled: "0 4, 97s 20".
   std::string Timeline() const;
 
  private:

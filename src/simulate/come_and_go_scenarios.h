@@ -1,5 +1,4 @@
-// Scenarios for tests: rollouts, drains, lost pods and other workloads, while the load of a
-// workload is constant.
+// Scenarios for tests: rollouts, drains, lost pods and other workloads, under a constant load.
 //
 //   for (const ComeAndGo& scenario : ComeAndGoScenarios()) {
 //     LoopOf(scenario, {.load = LoadSource::kEngines, .pods_api = false})->Timeline();
@@ -38,23 +37,23 @@ struct ComeAndGo {
   GpuCluster::Options cluster;
   int replicas = 4;
   double load = 3.75;
-  // Not named like the workload: the scaler finds the owner of the pods by itself.
+  // Another name than the workload's: the scaler must find the owner of the pods.
   const char* scaled_object = "llm";
   absl::Duration lasts = absl::Minutes(30);
-  // The replicas that are left cannot serve the load for minutes: requests wait in the engines.
+  // The remaining replicas cannot serve the load for minutes: requests wait in the engines.
   bool requests_wait = false;
-  // Without the Pods API it looks as if no requests came.
+  // Without the Pods API this looks as if no requests arrived.
   bool needs_pods_api = false;
 
   int Need() const { return load > 0 ? static_cast<int>(std::ceil(load)) : replicas; }
-  // The fewest replicas that are allowed. An OrderedReady StatefulSet creates its pods one by one,
-  // and the HPA within its tolerance keeps status.replicas, which lacks the last one. Full engines
-  // refuse the requests that would show more demand. No pod goes by that.
+  // Returns the fewest replicas that are allowed. An OrderedReady StatefulSet creates its pods one
+  // by one, and the HPA within its tolerance keeps status.replicas, which is one short. Full
+  // engines refuse the requests that would show more demand. No pod is removed by this.
   int Least(LoadSource source) const {
     const bool lacks_last = is_stateful_set && requests_wait && source == LoadSource::kEngines;
     return Need() - (lacks_last ? 1 : 0);
   }
-  // The most replicas that are allowed. Demand counts waiting requests as half of it at most.
+  // Returns the most replicas that are allowed. Waiting requests add half of the demand at most.
   int Most(LoadSource source) const {
     const int by_load = Need() + std::max(1, Need() / 10);
     const bool counts_waiting = requests_wait && source == LoadSource::kEngines;
@@ -157,10 +156,10 @@ struct ComeAndGoOptions {
   LoadSource load = LoadSource::kGpus;
   bool pods_api = true;
   ValueRule value;
-  TargetType target_type = TargetType::kAverageValue;  // engines ignore it
+  TargetType target_type = TargetType::kAverageValue;  // ignored for engines
 };
 
-// At a load of all its GPU a pod counts twice the target.
+// Returns a trigger for which a fully busy pod counts twice the target.
 inline Trigger HalfUtilization(TargetType type = TargetType::kAverageValue) {
   Trigger trigger;
   trigger.target = 50;
@@ -171,8 +170,8 @@ inline Trigger HalfUtilization(TargetType type = TargetType::kAverageValue) {
 
 inline const EnginePreset& ComeAndGoEngine() { return *EnginePresetNamed("small-batch"); }
 
-// DESIGN 9's mu of that engine: 91 % of the tokens that 95 % of its batch make in a second, in
-// answers.
+// DESIGN 9's mu of that engine in answers per second: 91 % of the tokens per second of a batch at
+// 95 % of the limit.
 inline double ComeAndGoCapacity() {
   const EnginePreset& preset = ComeAndGoEngine();
   const double batch = 0.95 * preset.batch.max_num_seqs;
@@ -188,7 +187,7 @@ inline Trigger EngineDemandTrigger() {
   return trigger.value_or(Trigger());
 }
 
-// After the workload was settled, and it happened.
+// Returns a loop in which the workload was settled and the scenario then began.
 inline std::unique_ptr<ClusterLoop> LoopOf(const ComeAndGo& scenario,
                                            const ComeAndGoOptions& options) {
   ClusterScenario cluster{

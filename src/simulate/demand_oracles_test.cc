@@ -1,5 +1,5 @@
-// DESIGN 2's oracles on demand: what Decide makes of what engines and queues say, and the HPA of
-// its value, sync by sync, each step's replicas ready before the next.
+// DESIGN 2's oracles on demand: Decide() on readings of engines and queues, then the HPA on its
+// value, sync by sync. The replicas of each step are ready before the next.
 #include <algorithm>
 #include <functional>
 
@@ -38,7 +38,7 @@ int NextReplicas(const Trigger& trigger, int replicas, double value) {
   return std::min(ProposeReplicas(hpa, replicas, replicas, value), 50);
 }
 
-// Of so many replicas, each with an engine that says `of_each`.
+// Returns the signals of `replicas` replicas, each with an engine that reports `of_each`.
 SignalBuilder EnginesOf(int replicas, double of_each) {
   SignalBuilder signals(kAskedAt);
   for (int i = 0; i < replicas; ++i) {
@@ -59,7 +59,7 @@ std::vector<int> Syncs(const Trigger& trigger, int from, int syncs,
   return replicas;
 }
 
-TEST(DemandOracle, RequestsThatAllReplicasShareAreStableForBothTargetTypes) {
+TEST(DemandOracle, SharedRequestsAreStableForBothTargetTypes) {
   Trigger trigger = DemandTrigger({{"metricType", "requests_running"},
                                    {"targetValue", "10"},
                                    {"engineEndpoint", "http://llm:8000"}});
@@ -70,7 +70,7 @@ TEST(DemandOracle, RequestsThatAllReplicasShareAreStableForBothTargetTypes) {
   EXPECT_THAT(Syncs(trigger, 4, 3, forty_in_all), ElementsAre(4, 4, 4));
 }
 
-TEST(DemandOracle, PressureAsksForAsManyAgainAtMost) {
+TEST(DemandOracle, PressureAtMostDoublesReplicas) {
   const Trigger trigger =
       DemandTrigger({{"profile", "vllm-inference"}, {"engineEndpoint", "http://llm:8000"}});
   EXPECT_THAT(Syncs(trigger, 4, 3, [](int) { return 100; }), ElementsAre(4, 5, 7));
@@ -78,7 +78,7 @@ TEST(DemandOracle, PressureAsksForAsManyAgainAtMost) {
   EXPECT_THAT(Syncs(trigger, 4, 2, [](int) { return 0; }), ElementsAre(4, 0));
 }
 
-TEST(DemandOracle, AQueueOf47JobsAsksForTenReplicasAndItsEndForNone) {
+TEST(DemandOracle, AQueueOf47JobsNeedsTenReplicasAndAnEmptyOneNone) {
   const Trigger trigger = DemandTrigger({{"metricType", "redis_stream_lag"},
                                          {"redisAddress", "redis:6379"},
                                          {"redisStream", "jobs"},

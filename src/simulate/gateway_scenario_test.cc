@@ -1,4 +1,4 @@
-// From zero behind a gateway that holds requests until the first replica is ready.
+// Starts from zero behind a gateway that holds requests until the first replica is ready.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -17,7 +17,7 @@ constexpr double kLoad = 2.5;  // engines
 constexpr int kNeed = 3;
 constexpr absl::Duration kLoaded = absl::Minutes(30);
 constexpr absl::Duration kLongestStart = absl::Seconds(180);
-// A poll of KEDA and a sync of the HPA.
+// One poll of KEDA and one sync of the HPA.
 constexpr absl::Duration kReaction = absl::Seconds(45);
 
 struct FromZero {
@@ -27,8 +27,8 @@ struct FromZero {
   int at_end = 0;
 };
 
-// `was_loaded`: the same load ended 12 minutes before, so that the workload went to zero and what a
-// replica serves is known. Otherwise no engine was ever read.
+// With `was_loaded` the same load ended 12 minutes before, so the workload went to zero and its
+// capacity is known. Otherwise no engine was ever read.
 FromZero RunFromZero(const EnginePreset& preset, bool was_loaded, uint64_t seed,
                      std::vector<ScaledTrigger> triggers) {
   const absl::Duration first = was_loaded ? absl::Minutes(20) : absl::ZeroDuration();
@@ -99,7 +99,7 @@ TEST_P(GatewayScenario, HeldRequestsCountAsARate) {
   }
 }
 
-TEST_P(GatewayScenario, WithoutAKnownCapacityOneReplicaStartsFirst) {
+TEST_P(GatewayScenario, IfCapacityIsUnknownOneReplicaStartsFirst) {
   const FromZero outcome = RunFromZero(preset(), /*was_loaded=*/false, 1, WithGatewayUrl(preset()));
   EXPECT_LE(outcome.most, 2 * kNeed);
   ASSERT_TRUE(outcome.until_enough.has_value());
@@ -107,11 +107,11 @@ TEST_P(GatewayScenario, WithoutAKnownCapacityOneReplicaStartsFirst) {
   EXPECT_EQ(outcome.at_end, 0);
 }
 
-TEST_P(GatewayScenario, ATriggerOnTheHeldRequestsRunsToTheMaximum) {
+TEST_P(GatewayScenario, ATriggerOnHeldRequestsScalesToTheMaximum) {
   EXPECT_EQ(RunFromZero(preset(), true, 1, Beside(preset(), HeldRecipe(16))).most, 20);
 }
 
-// A target that no queue reaches: the trigger activates, and asks for no second replica.
+// No queue reaches this target: the trigger activates, but adds no second replica.
 TEST_P(GatewayScenario, ATriggerThatOnlyWakesIsSlowerAndOvershoots) {
   const FromZero outcome = RunFromZero(preset(), true, 2, Beside(preset(), HeldRecipe(1'000'000)));
   EXPECT_GT(outcome.most, 2 * kNeed);

@@ -9,7 +9,7 @@
 namespace gpuscaler {
 namespace {
 
-// Multiples of the golden ratio spread evenly over [0, 1) for any count of pods.
+// Multiples of the golden ratio are spread evenly over [0, 1) for any number of pods.
 PodTemplate WithOwnStart(PodTemplate made_from, int number) {
   constexpr double kGoldenRatio = 0.618033988749895;
   const double turns = kGoldenRatio * number;

@@ -1,5 +1,5 @@
-// Pods of one workload on GPU nodes, from their creation to the end of their grace period, as the
-// scheduler and the kubelets move them. A pure state machine over the caller's time.
+// The pods of one workload on GPU nodes, from creation to the end of the grace period, with the
+// actions of scheduler and kubelets. A pure state machine: the caller provides the time.
 #pragma once
 
 #include <optional>
@@ -14,21 +14,21 @@ namespace gpuscaler {
 
 // The behaviour of pods made from one pod template.
 struct PodTemplate {
-  absl::Duration start = absl::Seconds(60);  // from its container's start to Ready
-  // Each pod takes up to this much longer. Fixed for the number of a pod.
+  absl::Duration start = absl::Seconds(60);  // from the container's start to Ready
+  // Each pod takes up to this much longer, depending on its number only.
   absl::Duration start_spread = absl::ZeroDuration();
-  bool is_broken = false;  // its pods never become Ready
-  // A container that runs for this long ends and is started again. Infinite: it keeps running.
+  bool is_broken = false;  // pods never become Ready
+  // A container exits after this time and restarts. Infinite: it keeps running.
   absl::Duration crash_after = absl::InfiniteDuration();
-  absl::Duration grace = absl::Seconds(30);  // from deletion to the end of its containers
+  absl::Duration grace = absl::Seconds(30);  // from deletion to the end of the containers
 };
 
 struct SimulatedPod {
-  int number = 0;  // counts up
+  int number = 0;  // increasing
   std::string name;
-  int revision = 0;  // its pod template's
+  int revision = 0;  // the pod template's
   int ordinal = 0;   // within a StatefulSet
-  // With the pod's own `start`.
+  // A copy with the pod's own `start`.
   PodTemplate made_from;
   absl::Time created_at;
   int gpu = -1;  // index over all nodes; -1: Pending
@@ -44,40 +44,40 @@ struct SimulatedPod {
   std::string Address() const;
 };
 
-// Each pod takes one GPU, and frees it when its grace period has ended. Not thread-safe.
+// Each pod uses one GPU, and frees it at the end of its grace period. Not thread-safe.
 class GpuCluster {
  public:
   struct Options {
     int nodes = 6;
     int gpus_per_node = 4;
-    // From a pod's creation to its place in the kubelet's list.
+    // From creation until the kubelet lists the pod.
     absl::Duration scheduling = absl::Seconds(2);
-    // The kubelet serves the Pods API: readiness and deletion are known. Otherwise only which pod
-    // holds which GPU is.
+    // The kubelet serves the Pods API, so readiness and deletion are known. Otherwise only the GPUs
+    // of each pod are known.
     bool pods_api = true;
-    // A pod's part of its GPU's memory. Weights fill it during the first 70 % of a start.
+    // The share of GPU memory that a pod uses. Weights fill it during the first 70 % of a start.
     double memory_percent = 90;
   };
   GpuCluster(const Options& options, absl::Time start);
 
   void Create(const PodTemplate& made_from, int revision, int ordinal = 0);
-  void Delete(const std::string& name);  // its grace period begins
-  void Lose(const std::string& name);    // gone at once, as with its machine
-  void Cordon(int node);                 // takes no more pods
-  void Drain(int node);                  // cordons it and deletes its pods
+  void Delete(const std::string& name);  // starts its grace period
+  void Lose(const std::string& name);    // removes it at once, as if its machine failed
+  void Cordon(int node);                 // accepts no more pods
+  void Drain(int node);                  // cordons the node and deletes its pods
 
-  // Pods of another workload of the namespace take free GPUs at once, and keep them fully busy.
+  // Starts pods of another workload of the namespace on free GPUs, which they keep fully busy.
   void StartOther(const PodOwner& owner, int pods);
 
-  // Ends grace periods, schedules, starts and crashes containers.
+  // Ends grace periods, schedules pods, and starts and crashes containers.
   void Advance(absl::Time now);
 
   const std::vector<SimulatedPod>& pods() const { return pods_; }  // oldest first
   absl::Time now() const { return now_; }
   int Active() const;     // not terminating: status.replicas
-  int Available() const;  // Ready among them
+  int Available() const;  // Ready and not terminating
 
-  // The snapshots of all agents now.
+  // Returns the current snapshots of all agents.
   using Utilization = absl::FunctionRef<double(const SimulatedPod&)>;  // percent
   std::vector<NodeSnapshot> Snapshots(Utilization utilization) const;
 
@@ -99,8 +99,8 @@ class GpuCluster {
   int created_ = 0;
   std::vector<SimulatedPod> pods_;
   std::vector<OtherPod> others_;
-  std::vector<bool> cordoned_;  // each node
-  // When each node had the workload's first pod: what its agent sends as the owner's time.
+  std::vector<bool> cordoned_;  // one per node
+  // When each node got the workload's first pod; agents send it as the owner's time.
   std::vector<absl::Time> owner_listed_since_;
 };
 

@@ -1,6 +1,6 @@
-// How long a Deployment needs to grow from 0 to 8 replicas when no engine is read, with and without
-// the kubelet's Pods API (Kubernetes 1.37). The load is constant, and replicas are fully busy until
-// enough of them are Ready.
+// The time in which a Deployment grows from 0 to 8 replicas without engine readings, with and
+// without the kubelet's Pods API (Kubernetes 1.37). The load is constant, and replicas are fully
+// busy until enough of them are Ready.
 #include <memory>
 #include <ostream>
 #include <string>
@@ -21,15 +21,14 @@ constexpr int kGrowsTo = 8;
 constexpr double kGrowthLoad = 7.75;  // in targets
 constexpr PodTemplate kGrowthPods{.start = absl::Seconds(60), .start_spread = absl::Seconds(60)};
 
-// All times from the creation of a pod, on average: 2 s until it is scheduled, and a start of 90 s.
-// Its VRAM is loaded after 70 % of the start.
+// Mean times since the creation of a pod: 2 s until it is scheduled and a start of 90 s. Its VRAM
+// is loaded after 70 % of the start.
 constexpr absl::Duration kMeanReady = absl::Seconds(92);
 constexpr absl::Duration kMeanLoaded = absl::Seconds(65);
 
-// A busy replica counts 1.25 targets, so the load asks for one more replica at a time: a step
-// begins when the newest replica counts. It then waits for up to 30 s of `window`, as the mean must
-// pass the HPA's tolerance, and for up to 15 s until the HPA syncs. The slowest last pod starts in
-// 120 s.
+// A busy replica counts 1.25 targets, so the load adds one replica at a time. A step begins when
+// the newest replica counts. It takes up to 30 s of `window`, until the mean exceeds the HPA's
+// tolerance, and up to 15 s until the HPA syncs. The slowest last pod starts in 120 s.
 absl::Duration GrowthLimit(int steps, absl::Duration until_counted) {
   return steps * (until_counted + absl::Seconds(30 + 15)) + absl::Seconds(120);
 }
@@ -47,19 +46,19 @@ class GrowthFromZeroTest : public testing::TestWithParam<std::tuple<GrowthCase, 
 
 std::vector<GrowthCase> GrowthCases() {
   return {
-      // Five replicas ask for two more, so there are 6 steps. Without the Pods API and warm-up a
-      // pod counts from its beginning, but adds nothing before it is Ready.
+      // Five replicas lead to two more, so there are 6 steps. Without the Pods API and warm-up a
+      // pod counts from its creation, but adds nothing before it is Ready.
       {.name = "GpuUtilization",
        .trigger = {{"metricType", "gpu_utilization"}},
        .limit = GrowthLimit(6, kMeanReady),
        .limit_without_pods_api = GrowthLimit(6, kMeanReady)},
-      // Without the Pods API this start ends by the clock alone.
+      // Without the Pods API this start ends after a fixed time.
       {.name = "GpuUtilizationWithWarmup",
        .trigger = {{"metricType", "gpu_utilization"}, {"warmupSeconds", "300"}},
        .limit = GrowthLimit(6, kMeanReady),
        .limit_without_pods_api = GrowthLimit(6, absl::Seconds(2 + 300))},
-      // With the Pods API a Ready replica counts at most the target until its VRAM has been watched
-      // for 120 s. The first and the last step need more, and wait for that. Without the Pods API a
+      // With the Pods API a Ready replica counts at most the target until its VRAM was observed for
+      // 120 s. The first and the last step need more, and wait for that. Without the Pods API a
       // start ends when the VRAM has not changed for 120 s.
       {.name = "VllmInference",
        .trigger = {{"profile", "vllm-inference"}},
@@ -82,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(All, GrowthFromZeroTest,
                                           testing::Values(kGrowsTo, 20)),
                          GrowthName);
 
-// The simulation begins at 0 replicas; a trigger of a gateway's held requests wakes the first one.
+// Starts at 0 replicas; a trigger on requests held by a gateway wakes the first one.
 TEST_P(GrowthFromZeroTest, EightReplicasAreReadyInTime) {
   const auto& [growth, pods_api, max_replicas] = GetParam();
   const absl::StatusOr<Trigger> trigger = ParseTrigger(growth.trigger, BuiltInProfiles());

@@ -9,10 +9,11 @@
 namespace gpuscaler {
 namespace {
 
-// --horizontal-pod-autoscaler-downscale-stabilization, for HPAs without a behavior.
+// --horizontal-pod-autoscaler-downscale-stabilization, used without a behavior.
 constexpr absl::Duration kDownscaleStabilization = absl::Minutes(5);
 
-// A quantity of the metrics API as KEDA 2.21 makes it: whole thousandths; what is no number is 0.
+// Returns a quantity of the metrics API in thousandths, as KEDA 2.21 rounds it; 0 if not a positive
+// number.
 double Milli(double value) {
   return std::isfinite(value) && value > 0 ? std::round(value * 1000) : 0;
 }
@@ -22,8 +23,8 @@ int CeilToReplicas(double count) {
   return static_cast<int>(std::clamp(std::ceil(count), 0.0, kMost));
 }
 
-// Each bound by itself, as the controller has it since 1.33: |1 - ratio| would call 1.1 more than a
-// tenth above 1, in binary.
+// Compares each bound separately, like the controller since 1.33: in binary, |1 - 1.1| exceeds a
+// tenth.
 bool IsWithin(double tolerance, double ratio) {
   return 1.0 - tolerance <= ratio && ratio <= 1.0 + tolerance;
 }
@@ -76,14 +77,14 @@ int Hpa::Sync(absl::Time now, int replicas, int ready, std::optional<double> val
 }
 
 int Hpa::Apply(absl::Time now, int replicas, std::optional<int> proposal) {
-  // What it finds at first counts as a proposal: a new HPA does not scale in at once.
+  // The initial count is the first proposal, so a new HPA does not scale in at once.
   if (proposals_.empty()) proposals_.push_back({now, replicas});
   if (replicas == 0) return 0;
   const int in_range = std::clamp(replicas, options_.min_replicas, options_.max_replicas);
   int wanted = in_range;
   if (in_range == replicas) {
     if (!proposal.has_value()) return replicas;
-    Forget(now);
+    DropExpired(now);
     wanted = Limit(now, replicas, Stabilize(now, replicas, *proposal));
     proposals_.push_back({now, *proposal});
   }
@@ -104,7 +105,7 @@ int Hpa::Stabilize(absl::Time now, int replicas, int proposal) const {
     if (age < options_.scale_down.stabilization_window) highest = std::max(highest, past.replicas);
   }
   if (options_.no_behavior) return highest;
-  // As near to the present count as the proposals of both windows allow.
+  // Returns the count nearest to the present one that the proposals of both windows allow.
   return std::min(std::max(replicas, lowest), highest);
 }
 
@@ -154,7 +155,7 @@ int Hpa::DownLimit(absl::Time now, int replicas) const {
   return limit.value_or(options_.min_replicas);
 }
 
-// The count at the start of a policy's period, as far as this HPA made the changes.
+// Returns the count at the start of a policy's period. Only changes by this HPA are known.
 int Hpa::ReplicasBefore(absl::Time now, int replicas, absl::Duration period) const {
   for (const Change& change : changes_) {
     if (now - change.at < period) replicas -= change.by;
@@ -162,7 +163,7 @@ int Hpa::ReplicasBefore(absl::Time now, int replicas, absl::Duration period) con
   return replicas;
 }
 
-void Hpa::Forget(absl::Time now) {
+void Hpa::DropExpired(absl::Time now) {
   const absl::Duration window =
       std::max({kDownscaleStabilization, options_.scale_up.stabilization_window,
                 options_.scale_down.stabilization_window});

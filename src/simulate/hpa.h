@@ -1,5 +1,5 @@
-// The Horizontal Pod Autoscaler's algorithm for external metrics (autoscaling/v2, Kubernetes 1.36:
-// pkg/controller/podautoscaler), as a pure state machine over time.
+// The algorithm of the Horizontal Pod Autoscaler for external metrics (autoscaling/v2, Kubernetes
+// 1.36: pkg/controller/podautoscaler), as a pure state machine over time.
 #pragma once
 
 #include <deque>
@@ -19,10 +19,10 @@ struct HpaPolicy {
 };
 
 struct HpaRules {
-  enum class Select { kMax, kMin, kDisabled };  // selectPolicy: which policy counts
+  enum class Select { kMax, kMin, kDisabled };  // selectPolicy
   absl::Duration stabilization_window;
   std::vector<HpaPolicy> policies;  // none: no limit
-  Select select = Select::kMax;     // the one that allows the greatest change
+  Select select = Select::kMax;     // kMax: the policy with the greatest change
 };
 HpaRules DefaultScaleUp();    // 0 s; 4 pods or 100 % in 15 s
 HpaRules DefaultScaleDown();  // 300 s; 100 % in 15 s
@@ -32,24 +32,24 @@ struct HpaOptions {
   int max_replicas = 10;
   TargetType target_type = TargetType::kAverageValue;
   double target = 80;
-  double tolerance = 0.1;  // no change while the ratio is within it
+  double tolerance = 0.1;  // no change if the ratio is within it
 
-  // spec.behavior, with Kubernetes' defaults for what it leaves out.
+  // spec.behavior, with Kubernetes' defaults.
   HpaRules scale_up = DefaultScaleUp();
   HpaRules scale_down = DefaultScaleDown();
-  // True: there is no spec.behavior, as in the HPA that KEDA writes for a ScaledObject without
-  // horizontalPodAutoscalerConfig. The controller's older path then runs, without the rules above:
-  // the highest proposal of the last 300 s, limited to twice the replicas or 4.
+  // True: no spec.behavior, as in the HPA that KEDA creates for a ScaledObject without
+  // horizontalPodAutoscalerConfig. The controller's older algorithm then ignores the rules above:
+  // it takes the highest proposal of the last 300 s, limited to twice the replicas or 4.
   bool no_behavior = false;
 };
 
-// One metric's proposal, before limits: ceil(value / target), or for Value ceil(ready * value /
-// target); `replicas` itself while within the tolerance. `ready` matters to Value only. Value and
-// target count in whole thousandths, as KEDA hands them on.
+// Returns one metric's proposal before limits: ceil(value / target), or ceil(ready * value /
+// target) for Value, which alone uses `ready`. Returns `replicas` within the tolerance. Value and
+// target are rounded to thousandths, as KEDA sends them.
 int ProposeReplicas(const HpaOptions& options, int replicas, int ready, double value);
 
-// Several metrics: the highest proposal. An empty one (the metric failed) lets the others scale
-// out, not in; empty when nothing is to be done.
+// Returns the highest proposal of several metrics. If one is empty (the metric failed), the others
+// may scale out but not in. Returns nullopt if nothing must change.
 std::optional<int> HighestProposal(int replicas, const std::vector<std::optional<int>>& proposals);
 
 // One HPA object. Not thread-safe.
@@ -57,11 +57,11 @@ class Hpa {
  public:
   explicit Hpa(HpaOptions options);
 
-  // One sync at `now`: what spec.replicas becomes. No value (the metric failed): unchanged. At 0
-  // replicas an HPA does nothing: waking is KEDA's.
+  // Runs one sync at `now` and returns the new spec.replicas. Without a value (the metric failed)
+  // it is unchanged. At 0 replicas an HPA does nothing: KEDA wakes the workload.
   int Sync(absl::Time now, int replicas, int ready, std::optional<double> value);
 
-  // The same for a proposal made already: stabilisation, policies, limits.
+  // Like Sync() with a given proposal: applies stabilization, policies and limits.
   int Apply(absl::Time now, int replicas, std::optional<int> proposal);
 
   const HpaOptions& options() const { return options_; }
@@ -80,7 +80,7 @@ class Hpa {
   int UpLimit(absl::Time now, int replicas) const;
   int DownLimit(absl::Time now, int replicas) const;
   int ReplicasBefore(absl::Time now, int replicas, absl::Duration period) const;
-  void Forget(absl::Time now);
+  void DropExpired(absl::Time now);
 
   const HpaOptions options_;
   std::deque<Proposal> proposals_;

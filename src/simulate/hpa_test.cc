@@ -20,8 +20,8 @@ HpaOptions WithTarget(double target, int max_replicas = 1000) {
   return {.max_replicas = max_replicas, .target = target};
 }
 
-// Replicas at successive proposals, each step's replicas ready before the next. Limits and
-// stabilisation are left out: they say how fast, not how far.
+// Returns the replicas at successive proposals. The replicas of each step are ready before the
+// next. Limits and stabilization are left out because they affect the speed only.
 std::vector<int> Proposals(const HpaOptions& options, int replicas, int steps,
                            const std::function<double(int replicas)>& value) {
   std::vector<int> seen = {replicas};
@@ -33,7 +33,7 @@ std::vector<int> Proposals(const HpaOptions& options, int replicas, int steps,
   return seen;
 }
 
-// The same through a whole HPA, one sync every 15 s.
+// Like Proposals() through a whole HPA, one sync every 15 s.
 std::vector<int> Syncs(Hpa& hpa, FakeClock& clock, int replicas, int steps,
                        const std::function<double(int replicas)>& value) {
   std::vector<int> seen = {replicas};
@@ -91,17 +91,17 @@ TEST(ProposeReplicas, ASaturatedFleetGrowsByItsRatio) {
               ElementsAre(1, 2, 3, 4, 5, 7, 9, 12, 15, 19, 24));
 }
 
-TEST(ProposeReplicas, ATargetNearSaturationNeverAsksForMore) {
+TEST(ProposeReplicas, ATargetNearSaturationNeverScalesOut) {
   EXPECT_THAT(Proposals(WithTarget(90), 1, 6, [](int replicas) { return 98.9 * replicas; }),
               ElementsAre(1, 1, 1, 1, 1, 1));
 }
 
-TEST(ProposeReplicas, TheReferencesMaximumStopsAtTwo) {
+TEST(ProposeReplicas, TheReferenceStopsAtTwo) {
   EXPECT_THAT(Proposals(WithTarget(80), 3, 5, [](int) { return 100.0; }),
               ElementsAre(3, 2, 2, 2, 2));
 }
 
-TEST(ProposeReplicas, ATotalAgainstValueRunsAway) {
+TEST(ProposeReplicas, ATotalWithTypeValueRunsAway) {
   HpaOptions options = WithTarget(10, 50);
   const auto forty_requests = [](int) { return 40.0; };
   EXPECT_THAT(Proposals(options, 4, 4, forty_requests), ElementsAre(4, 4, 4, 4));
@@ -111,7 +111,7 @@ TEST(ProposeReplicas, ATotalAgainstValueRunsAway) {
   EXPECT_THAT(Syncs(hpa, clock, 4, 5, forty_requests), ElementsAre(4, 8, 16, 32, 50));
 }
 
-TEST(ProposeReplicas, LiteralStandingMemoryRunsAway) {
+TEST(ProposeReplicas, LiteralPreallocatedMemoryRunsAway) {
   EXPECT_THAT(Proposals(WithTarget(70, 20), 4, 11, [](int replicas) { return 80.0 * replicas; }),
               ElementsAre(4, 5, 6, 7, 8, 10, 12, 14, 16, 19, 20));
 }
@@ -129,7 +129,7 @@ TEST(Hpa, DoesNothingAtZeroReplicas) {
   EXPECT_EQ(hpa.Sync(clock.Now(), 0, 0, 1000.0), 0);
 }
 
-TEST(Hpa, HoldsWhenTheMetricFails) {
+TEST(Hpa, KeepsReplicasIfTheMetricFails) {
   Hpa hpa(WithTarget(80));
   FakeClock clock;
   EXPECT_EQ(hpa.Sync(clock.Now(), 5, 5, std::nullopt), 5);
@@ -137,22 +137,22 @@ TEST(Hpa, HoldsWhenTheMetricFails) {
   EXPECT_EQ(hpa.Sync(clock.Now(), 5, 5, std::nullopt), 5);
 }
 
-TEST(Hpa, BringsTheCountIntoItsLimitsWithoutAskingTheMetric) {
+TEST(Hpa, ClampsTheCountWithoutTheMetric) {
   Hpa hpa({.min_replicas = 2, .max_replicas = 5, .target = 80});
   FakeClock clock;
   EXPECT_EQ(hpa.Sync(clock.Now(), 9, 9, std::nullopt), 5);
   EXPECT_EQ(hpa.Sync(clock.Now(), 1, 1, std::nullopt), 2);
 }
 
-// Both ways of a scale-up limit, from the defaults that Kubernetes documents.
-TEST(Hpa, ScalesUpByFourOrToTheDoubleInFifteenSeconds) {
+// Both limits of a scale-up, with Kubernetes' documented defaults.
+TEST(Hpa, ScalesUpByFourOrDoublesInFifteenSeconds) {
   Hpa hpa(WithTarget(80));
   FakeClock clock;
   const auto storm = [](int) { return 1e6; };
   EXPECT_THAT(Syncs(hpa, clock, 1, 6, storm), ElementsAre(1, 5, 10, 20, 40, 80));
 }
 
-TEST(Hpa, CountsWhatItAddedWithinThePeriod) {
+TEST(Hpa, CountsItsChangesWithinThePeriod) {
   Hpa hpa(WithTarget(80));
   FakeClock clock;
   EXPECT_EQ(hpa.Sync(clock.Now(), 1, 1, 1e6), 5);
@@ -184,7 +184,7 @@ TEST(Hpa, ScalesInToTheHighestProposalOfTheWindow) {
   EXPECT_EQ(hpa.Sync(clock.Now(), 5, 5, 80.0), 1);
 }
 
-TEST(Hpa, ANewHpaDoesNotScaleInWhatItFinds) {
+TEST(Hpa, ANewHpaDoesNotScaleInAtOnce) {
   Hpa hpa(WithTarget(80));
   FakeClock clock;
   EXPECT_EQ(hpa.Sync(clock.Now(), 6, 6, 0.0), 6);
@@ -192,7 +192,7 @@ TEST(Hpa, ANewHpaDoesNotScaleInWhatItFinds) {
   EXPECT_EQ(hpa.Sync(clock.Now(), 6, 6, 0.0), 1);
 }
 
-TEST(Hpa, WaitsOutAPeakWhenScaleUpIsStabilised) {
+TEST(Hpa, IgnoresAPeakWithinTheScaleUpWindow) {
   HpaOptions options = WithTarget(80);
   options.scale_up.stabilization_window = absl::Minutes(1);
   Hpa hpa(options);
@@ -229,8 +229,8 @@ TEST(Hpa, SelectPolicyDecidesBetweenPolicies) {
   }
 }
 
-// Kubernetes' documented example of a 10 % policy begins 80, 72.
-TEST(Hpa, ScalesInByPercentOfWhatItHadWhenThePeriodBegan) {
+// Kubernetes' documented example of a 10 % policy starts with 80, 72.
+TEST(Hpa, ScalesInByPercentOfTheCountAtThePeriodsStart) {
   HpaOptions options = WithTarget(80);
   options.scale_down = {.stabilization_window = absl::ZeroDuration(),
                         .policies = {{HpaPolicy::Type::kPercent, 10, absl::Minutes(1)}}};

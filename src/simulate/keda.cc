@@ -8,7 +8,7 @@ namespace {
 
 HpaOptions OptionsOf(const ScaledObjectSpec& spec) {
   HpaOptions options = spec.hpa;
-  options.min_replicas = std::max(1, spec.min_replica_count);  // an HPA never goes to 0
+  options.min_replicas = std::max(1, spec.min_replica_count);  // an HPA never scales to 0
   options.max_replicas = spec.max_replica_count;
   return options;
 }
@@ -31,7 +31,7 @@ int FallbackReplicas(const Fallback& fallback, int replicas) {
 
 Keda::Keda(const ScaledObjectSpec& spec, const std::vector<KedaTrigger>& triggers)
     : spec_(spec), hpa_(OptionsOf(spec)) {
-  for (const KedaTrigger& trigger : triggers) watched_.push_back({.trigger = trigger});
+  for (const KedaTrigger& trigger : triggers) triggers_.push_back({.trigger = trigger});
 }
 
 int Keda::Step(absl::Time now, int replicas, int ready, int status_replicas) {
@@ -46,40 +46,41 @@ int Keda::Step(absl::Time now, int replicas, int ready, int status_replicas) {
   return replicas;
 }
 
-// Value and activity together: an error of either is an error of both.
-Keda::Answer Keda::Ask(Watched& watched, int replicas, int ready) const {
+// Gets value and activity together: an error of either is an error of both.
+Keda::Answer Keda::GetAnswer(TriggerState& state, int replicas, int ready) const {
   Answer answer;
-  answer.value = watched.trigger.scaler->GetMetrics();
+  answer.value = state.trigger.scaler->GetMetrics();
   const absl::StatusOr<bool> active =
-      answer.value.ok() ? watched.trigger.scaler->IsActive() : answer.value.status();
+      answer.value.ok() ? state.trigger.scaler->IsActive() : answer.value.status();
   if (!active.ok()) answer.value = active.status();
   answer.active = active.value_or(false);
 
-  watched.failures = active.ok() ? 0 : watched.failures + 1;
-  if (!active.ok() && spec_.fallback && watched.failures > spec_.fallback->failure_threshold) {
-    if (const auto value = FallbackValue(watched, replicas, ready)) {
+  state.failures = active.ok() ? 0 : state.failures + 1;
+  if (!active.ok() && spec_.fallback && state.failures > spec_.fallback->failure_threshold) {
+    if (const auto value = FallbackValue(state, replicas, ready)) {
       answer.value = *value;
-      answer.active = true;  // a fallback wakes what sleeps
+      answer.active = true;  // a fallback wakes a workload at zero
     }
   }
-  watched.last = answer;
+  state.last = answer;
   return answer;
 }
 
-std::optional<double> Keda::FallbackValue(const Watched& watched, int replicas, int ready) const {
+std::optional<double> Keda::FallbackValue(const TriggerState& state, int replicas,
+                                          int ready) const {
   const double wanted = FallbackReplicas(*spec_.fallback, replicas);
-  if (watched.trigger.target_type == TargetType::kAverageValue) {
-    return wanted * watched.trigger.target;
+  if (state.trigger.target_type == TargetType::kAverageValue) {
+    return wanted * state.trigger.target;
   }
   if (ready == 0) return std::nullopt;
-  return wanted / ready * watched.trigger.target;
+  return wanted / ready * state.trigger.target;
 }
 
 int Keda::Poll(absl::Time now, int replicas, int ready) {
   bool active = false;
   bool failed = false;
-  for (Watched& watched : watched_) {
-    const Answer answer = Ask(watched, replicas, ready);
+  for (TriggerState& state : triggers_) {
+    const Answer answer = GetAnswer(state, replicas, ready);
     active = active || answer.active;
     failed = failed || !answer.value.ok();
   }
@@ -88,8 +89,8 @@ int Keda::Poll(absl::Time now, int replicas, int ready) {
       last_active_ = now;
       return std::max(1, spec_.min_replica_count);
     }
-    // A failing trigger beside an active one: the time of activity stands still, so that the first
-    // inactive answer after a long outage finds the cooldown over.
+    // If another trigger fails, the time of the last activity is not updated. The first inactive
+    // answer after a long outage then finds the cooldown expired.
     if (!failed) last_active_ = now;
     return replicas;
   }
@@ -106,11 +107,11 @@ int Keda::CoolDown(absl::Time now, int replicas) const {
 int Keda::Sync(absl::Time now, int replicas, int ready, int status_replicas) {
   if (replicas == 0) return hpa_.Apply(now, replicas, std::nullopt);
   std::vector<std::optional<int>> proposals;
-  for (Watched& watched : watched_) {
-    const Answer answer = Ask(watched, replicas, ready);
+  for (TriggerState& state : triggers_) {
+    const Answer answer = GetAnswer(state, replicas, ready);
     HpaOptions options = hpa_.options();
-    options.target = watched.trigger.target;
-    options.target_type = watched.trigger.target_type;
+    options.target = state.trigger.target;
+    options.target_type = state.trigger.target_type;
     proposals.push_back(answer.value.ok() ? std::make_optional(ProposeReplicas(
                                                 options,
                                                 options.target_type == TargetType::kAverageValue &&

@@ -1,5 +1,5 @@
-// KEDA's loop around one ScaledObject, and the HPA it owns (KEDA 2.21: pkg/scaling, pkg/fallback),
-// driven by the caller's time.
+// KEDA's loop for one ScaledObject, and the HPA it owns (KEDA 2.21: pkg/scaling, pkg/fallback). The
+// caller provides the time.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace gpuscaler {
 
-// What KEDA asks a scaler about one trigger.
+// The calls that KEDA makes for one trigger.
 class Scaler {
  public:
   virtual ~Scaler() = default;
@@ -21,8 +21,8 @@ class Scaler {
 };
 
 struct KedaTrigger {
-  Scaler* scaler;     // outlives the loop
-  double target = 1;  // GetMetricSpec's
+  Scaler* scaler;     // must outlive the loop
+  double target = 1;  // from GetMetricSpec
   TargetType target_type = TargetType::kAverageValue;
 };
 
@@ -33,20 +33,20 @@ struct Fallback {
     kCurrentReplicasIfHigher,
     kCurrentReplicasIfLower
   };
-  int failure_threshold = 3;  // more failures in a row than this
+  int failure_threshold = 3;  // the fallback applies after more consecutive failures
   int replicas = 1;
   Behavior behavior = Behavior::kStatic;
 };
 
-// spec of a ScaledObject, with KEDA's defaults.
+// The spec of a ScaledObject, with KEDA's defaults.
 struct ScaledObjectSpec {
   absl::Duration polling_interval = absl::Seconds(30);
   absl::Duration cooldown_period = absl::Seconds(300);
   int min_replica_count = 0;
   int max_replica_count = 100;
   std::optional<Fallback> fallback;
-  // The HPA; replicas, target and target type are filled in here. KEDA gives it no behavior unless
-  // horizontalPodAutoscalerConfig has one.
+  // The HPA, without replicas, target and target type, which KEDA sets. KEDA gives it no behavior
+  // unless horizontalPodAutoscalerConfig has one.
   HpaOptions hpa = {.no_behavior = true};
   absl::Duration hpa_sync_period = absl::Seconds(15);  // the controller manager's
 };
@@ -56,34 +56,34 @@ class Keda {
  public:
   Keda(const ScaledObjectSpec& spec, const std::vector<KedaTrigger>& triggers);
 
-  // Polls and syncs, if either is due at `now` (the first time: both): what spec.replicas becomes.
+  // Polls and syncs if due at `now`; both are due at first. Returns the new spec.replicas.
   int Step(absl::Time now, int replicas, int ready, int status_replicas = -1);
 
-  // One round of the poll loop: 0 <-> 1 only.
+  // Runs one poll: scales between 0 and 1 only.
   int Poll(absl::Time now, int replicas, int ready);
 
-  // One sync of the HPA: 1 <-> N only.
+  // Runs one sync of the HPA: scales between 1 and N only.
   int Sync(absl::Time now, int replicas, int ready, int status_replicas = -1);
 
-  // What a trigger last answered, for reports.
+  // The last answer for a trigger, for reports.
   struct Answer {
     absl::StatusOr<double> value = absl::UnavailableError("not asked yet");
     bool active = false;
   };
-  const Answer& answer(size_t trigger) const { return watched_[trigger].last; }
+  const Answer& answer(size_t trigger) const { return triggers_[trigger].last; }
 
  private:
-  struct Watched {
+  struct TriggerState {
     KedaTrigger trigger;
     Answer last;
     int failures = 0;
   };
-  Answer Ask(Watched& watched, int replicas, int ready) const;
-  std::optional<double> FallbackValue(const Watched& watched, int replicas, int ready) const;
+  Answer GetAnswer(TriggerState& state, int replicas, int ready) const;
+  std::optional<double> FallbackValue(const TriggerState& state, int replicas, int ready) const;
   int CoolDown(absl::Time now, int replicas) const;
 
   const ScaledObjectSpec spec_;
-  std::vector<Watched> watched_;
+  std::vector<TriggerState> triggers_;
   Hpa hpa_;
   std::optional<absl::Time> last_active_;
   absl::Time next_poll_ = absl::InfinitePast();

@@ -22,7 +22,7 @@ class FakeScaler : public Scaler {
   absl::StatusOr<bool> active = false;
 };
 
-// A workload under one ScaledObject, second by second; its replicas are ready at once.
+// Runs a workload under one ScaledObject second by second. Its replicas are ready at once.
 class KedaTest : public testing::Test {
  protected:
   void Start(const ScaledObjectSpec& spec, const std::vector<KedaTrigger>& triggers) {
@@ -30,7 +30,7 @@ class KedaTest : public testing::Test {
     started_at_ = clock_.Now();
   }
 
-  // Keeps the changes of the replica count, by the second they came.
+  // Records the changes of the replica count with their seconds.
   void RunFor(absl::Duration duration) {
     for (absl::Duration passed; passed < duration; passed += absl::Seconds(1)) {
       const int before = replicas_;
@@ -74,7 +74,7 @@ TEST_F(KedaTest, GoesToZeroOnceTheCooldownAfterTheLastActivePollIsOver) {
       << "active at 90 s, 300 s later not yet, at the next poll";
 }
 
-TEST_F(KedaTest, AnyActiveTriggerKeepsItUp) {
+TEST_F(KedaTest, AnyActiveTriggerKeepsReplicas) {
   Start({}, {{&gpu_, 80}, {&queue_, 1}});
   replicas_ = 1;
   queue_.active = true;
@@ -82,7 +82,7 @@ TEST_F(KedaTest, AnyActiveTriggerKeepsItUp) {
   EXPECT_EQ(replicas_, 1);
 }
 
-TEST_F(KedaTest, TheTriggerThatAsksForMostDecides) {
+TEST_F(KedaTest, TheTriggerWithTheHighestProposalWins) {
   Start({}, {{&gpu_, 80}, {&queue_, 1}});
   replicas_ = 2;
   gpu_.active = true;
@@ -92,7 +92,7 @@ TEST_F(KedaTest, TheTriggerThatAsksForMostDecides) {
   EXPECT_EQ(replicas_, 5);
 }
 
-TEST_F(KedaTest, HoldsWhileTheScalerFailsWithoutAFallback) {
+TEST_F(KedaTest, KeepsReplicasIfTheScalerFailsWithoutAFallback) {
   Start({}, {{&gpu_, 80}});
   replicas_ = 3;
   Fail(gpu_);
@@ -124,7 +124,7 @@ TEST_F(KedaTest, TheFirstInactiveAnswerAfterALongOutageGoesToZeroWithoutCooldown
   EXPECT_EQ(replicas_, 0);
 }
 
-TEST_F(KedaTest, AFailingTriggerLetsTheOtherScaleOutOnly) {
+TEST_F(KedaTest, AFailingTriggerAllowsScaleOutOnly) {
   Start({}, {{&gpu_, 80}, {&queue_, 1}});
   replicas_ = 4;
   Fail(gpu_);
@@ -137,7 +137,7 @@ TEST_F(KedaTest, AFailingTriggerLetsTheOtherScaleOutOnly) {
   EXPECT_EQ(replicas_, 6);
 }
 
-TEST_F(KedaTest, AStaticFallbackWakesSleepersAndShrinksBusyOnes) {
+TEST_F(KedaTest, AStaticFallbackWakesFromZeroAndScalesInBusyWorkloads) {
   Start({.fallback = Fallback{.failure_threshold = 3, .replicas = 4}}, {{&gpu_, 80}});
   Fail(gpu_);
   RunFor(absl::Minutes(3));
@@ -147,7 +147,7 @@ TEST_F(KedaTest, AStaticFallbackWakesSleepersAndShrinksBusyOnes) {
   EXPECT_EQ(replicas_, 4);
 }
 
-TEST_F(KedaTest, AFallbackToCurrentReplicasIfHigherShrinksNothing) {
+TEST_F(KedaTest, AFallbackToCurrentReplicasIfHigherNeverScalesIn) {
   Start({.min_replica_count = 1,
          .fallback =
              Fallback{.replicas = 4, .behavior = Fallback::Behavior::kCurrentReplicasIfHigher}},

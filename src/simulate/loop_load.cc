@@ -16,7 +16,7 @@ RateCurve Changes(absl::string_view text) {
   return curve.ok() ? *curve : RateCurve::Constant(0);
 }
 
-// Poisson arrivals of the trace's requests in random order, for twenty minutes on one engine.
+// Runs Poisson arrivals of the trace's requests in random order, for twenty minutes on one engine.
 bool IsSustained(const EnginePreset& preset, const RequestTrace& trace, double rate) {
   LoopScenario scenario{
       .workload = {.engine = preset.batch}, .goals = preset.goals, .duration = absl::Minutes(20)};

@@ -1,5 +1,5 @@
-// DESIGN 2's oracles: what Decide makes of a workload's samples, and the HPA of its value, sync by
-// sync, each step's replicas ready before the next.
+// DESIGN 2's oracles: Decide() on a workload's samples, then the HPA on its value, sync by sync.
+// The replicas of each step are ready before the next.
 #include <algorithm>
 #include <functional>
 
@@ -71,12 +71,12 @@ TEST(Oracle, SaturatedWorkloadGrowsByItsRatio) {
               ElementsAre(1, 2, 3, 4, 5, 7, 9, 12, 15, 19, 24));
 }
 
-TEST(Oracle, TargetNearSaturationNeverAsksForMore) {
+TEST(Oracle, TargetNearSaturationNeverScalesOut) {
   const auto nearly = [](int index) { return BusyGpu(index, 98.9); };
   EXPECT_THAT(Syncs(UtilizationTrigger(90), 1, 4, nearly), ElementsAre(1, 1, 1, 1));
 }
 
-TEST(Oracle, SaturatedWorkloadAsksForMoreThanItHasUpToTheMaximum) {
+TEST(Oracle, SaturatedWorkloadScalesOutToTheMaximum) {
   for (int target = 10; target <= 85; ++target) {
     int replicas = 1;
     for (int sync = 0; replicas < 20; ++sync) {
@@ -87,7 +87,7 @@ TEST(Oracle, SaturatedWorkloadAsksForMoreThanItHasUpToTheMaximum) {
   }
 }
 
-TEST(Oracle, UnreadableReplicasScaleNeitherInNorOut) {
+TEST(Oracle, UnreadableReplicasDoNotScale) {
   struct Case {
     int unreadable;
     double load;
@@ -103,7 +103,7 @@ TEST(Oracle, UnreadableReplicasScaleNeitherInNorOut) {
   }
 }
 
-TEST(Oracle, StandingMemoryKeepsABusyWorkloadAndLetsAnIdleOneGo) {
+TEST(Oracle, PreallocatedMemoryKeepsBusyWorkloadsAndReleasesIdleOnes) {
   const Trigger batch = ProfileTrigger("batch");
   const auto busy = [](int index) { return BusyGpu(index, 40, 80); };
   const auto idle = [](int index) { return BusyGpu(index, 0, 80); };
@@ -112,7 +112,7 @@ TEST(Oracle, StandingMemoryKeepsABusyWorkloadAndLetsAnIdleOneGo) {
   EXPECT_FALSE(DecideOn(batch, Replicas(4, idle)).active);
 }
 
-TEST(Oracle, StandingMemoryTakenLiterallyRunsAway) {
+TEST(Oracle, PreallocatedMemoryTakenLiterallyRunsAway) {
   const Trigger literal = *ParseTrigger(
       {{"metricType", "memory_used_percent"}, {"targetValue", "70"}}, BuiltInProfiles());
   const auto idle = [](int index) { return BusyGpu(index, 0, 80); };

@@ -1,4 +1,4 @@
-// The scenarios under rules that DESIGN 2's hold replaced: each can fail.
+// The scenarios under rules that DESIGN 2's hold replaced: each of them can fail.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -11,8 +11,8 @@
 namespace gpuscaler {
 namespace {
 
-// No hold: the replicas that are counted now.
-double OfCounted(const Trigger& trigger, const Decision& decision) {
+// No hold: counts the present replicas only.
+double ValueOfCounted(const Trigger& trigger, const Decision& decision) {
   if (decision.held_because.empty()) return decision.value;
   if (decision.by_demand) return trigger.target * *decision.demand->replicas;
   double sum = trigger.target * decision.unreadable;
@@ -22,9 +22,9 @@ double OfCounted(const Trigger& trigger, const Decision& decision) {
   return sum;
 }
 
-// The obvious hold: while a replica starts, at least the target for each that is counted or starts.
-double OfCountedAndStarting(const Trigger& trigger, const Decision& decision) {
-  const double value = OfCounted(trigger, decision);
+// A simple hold: while a replica starts, at least the target per counted or starting replica.
+double ValueOfCountedAndStarting(const Trigger& trigger, const Decision& decision) {
+  const double value = ValueOfCounted(trigger, decision);
   if (decision.warming == 0) return value;
   return std::max(value, trigger.target * (decision.replicas + decision.warming));
 }
@@ -48,29 +48,30 @@ TEST(OtherHolds, RunAwayOrScaleIn) {
   constexpr LoadSource kGpus = LoadSource::kGpus, kEngines = LoadSource::kEngines;
   constexpr absl::Duration kShort = absl::Minutes(5), kLonger = absl::Minutes(6);
   const OtherHold rows[] = {
-      {"RollingUpdate", kGpus, true, OfCountedAndStarting, kShort, kRatchet},
-      {"RollingUpdate", kEngines, true, OfCountedAndStarting, absl::Minutes(2), kRatchet},
-      {"RollingUpdateWhileIdle", kGpus, true, OfCountedAndStarting, kShort, kRatchet},
-      {"RollingUpdate", kGpus, false, OfCountedAndStarting, kShort,
+      {"RollingUpdate", kGpus, true, ValueOfCountedAndStarting, kShort, kRatchet},
+      {"RollingUpdate", kEngines, true, ValueOfCountedAndStarting, absl::Minutes(2), kRatchet},
+      {"RollingUpdateWhileIdle", kGpus, true, ValueOfCountedAndStarting, kShort, kRatchet},
+      {"RollingUpdate", kGpus, false, ValueOfCountedAndStarting, kShort,
        "0 4, 15s 6, 30s 9, 45s 12, 1m 15, 1m15s 19, 1m30s 20"},
-      {"RollingUpdate", kGpus, false, OfCounted, absl::Minutes(8), "0 4, 6m15s 3, 6m45s 4"},
-      {"SurgeOfOneThatStartsSlowly", kGpus, true, OfCountedAndStarting, kShort, kRatchetByOne},
-      {"BrokenImage", kGpus, true, OfCountedAndStarting, kShort, kRatchetByOne},
-      {"BrokenImage", kEngines, false, OfCountedAndStarting, kShort, kRatchetByOne},
-      {"Recreate", kGpus, true, OfCounted, kLonger, kFallsToOne},
-      {"Recreate", kEngines, true, OfCounted, kLonger, kFallsToOne},
-      {"RecreateAfterALongDrain", kGpus, true, OfCountedAndStarting, kLonger, kFallsToOne},
-      {"StatefulSetLosesAllPods", kGpus, true, OfCounted, kLonger, kFallsToOne},
-      {"StatefulSetLosesAllPods", kGpus, true, OfCountedAndStarting, kLonger, kFallsToOne},
-      {"StatefulSetLosesAllPods", kEngines, true, OfCountedAndStarting, kLonger, kFallsToOne},
-      {"StatefulSetRollsOut", kGpus, false, OfCounted, absl::Minutes(10), "0 4, 6m45s 3, 8m15s 2"},
-      {"PodDeleted", kGpus, false, OfCountedAndStarting, kShort, "0 4, 15s 5, 30s 6"},
-      {"DrainWithALongGrace", kGpus, false, OfCountedAndStarting, kShort,
+      {"RollingUpdate", kGpus, false, ValueOfCounted, absl::Minutes(8), "0 4, 6m15s 3, 6m45s 4"},
+      {"SurgeOfOneThatStartsSlowly", kGpus, true, ValueOfCountedAndStarting, kShort, kRatchetByOne},
+      {"BrokenImage", kGpus, true, ValueOfCountedAndStarting, kShort, kRatchetByOne},
+      {"BrokenImage", kEngines, false, ValueOfCountedAndStarting, kShort, kRatchetByOne},
+      {"Recreate", kGpus, true, ValueOfCounted, kLonger, kFallsToOne},
+      {"Recreate", kEngines, true, ValueOfCounted, kLonger, kFallsToOne},
+      {"RecreateAfterALongDrain", kGpus, true, ValueOfCountedAndStarting, kLonger, kFallsToOne},
+      {"StatefulSetLosesAllPods", kGpus, true, ValueOfCounted, kLonger, kFallsToOne},
+      {"StatefulSetLosesAllPods", kGpus, true, ValueOfCountedAndStarting, kLonger, kFallsToOne},
+      {"StatefulSetLosesAllPods", kEngines, true, ValueOfCountedAndStarting, kLonger, kFallsToOne},
+      {"StatefulSetRollsOut", kGpus, false, ValueOfCounted, absl::Minutes(10),
+       "0 4, 6m45s 3, 8m15s 2"},
+      {"PodDeleted", kGpus, false, ValueOfCountedAndStarting, kShort, "0 4, 15s 5, 30s 6"},
+      {"DrainWithALongGrace", kGpus, false, ValueOfCountedAndStarting, kShort,
        "0 4, 15s 6, 30s 8, 45s 10, 1m 12"},
-      {"JobStartsBesideARollingUpdate", kGpus, true, OfCountedAndStarting, kShort, kRatchet},
-      {"RollingUpdateWithALongGrace", kGpus, false, OfCounted, absl::Minutes(30),
+      {"JobStartsBesideARollingUpdate", kGpus, true, ValueOfCountedAndStarting, kShort, kRatchet},
+      {"RollingUpdateWithALongGrace", kGpus, false, ValueOfCounted, absl::Minutes(30),
        "0 4, 6m15s 3, 6m45s 4"},
-      {"RollingUpdateWithALongGrace", kGpus, false, OfCountedAndStarting, absl::Minutes(30),
+      {"RollingUpdateWithALongGrace", kGpus, false, ValueOfCountedAndStarting, absl::Minutes(30),
        "0 4, 15s 6, 30s 9, 45s 12, 1m 15, 1m15s 20, 16m15s 4"},
   };
   const std::vector<ComeAndGo> scenarios = ComeAndGoScenarios();
@@ -89,10 +90,10 @@ TEST(OtherHolds, RunAwayOrScaleIn) {
   }
 }
 
-// The same rules for targetType Value give the mean, which the HPA multiplies by the ready pods.
+// The same rules for targetType Value return the mean, which the HPA multiplies by the ready pods.
 double MeanOfCounted(const Trigger& trigger, const Decision& decision) {
   if (decision.held_because.empty()) return decision.value;
-  return decision.replicas > 0 ? OfCounted(trigger, decision) / decision.replicas : 0;
+  return decision.replicas > 0 ? ValueOfCounted(trigger, decision) / decision.replicas : 0;
 }
 
 double MeanOfCountedAndStarting(const Trigger& trigger, const Decision& decision) {
@@ -110,7 +111,7 @@ struct OtherTimelines {
   const char* now;
 };
 
-TEST(OtherHolds, OfScalingByHandACrashLoopAndTargetTypeValue) {
+TEST(OtherHolds, ScalingByHandCrashLoopAndTargetTypeValue) {
   constexpr TargetType kAverage = TargetType::kAverageValue, kValue = TargetType::kValue;
   const auto roll = [](ClusterLoop& loop) { loop.controller().Update({}); };
   const OtherTimelines rows[] = {
@@ -166,8 +167,8 @@ TEST(OtherHolds, OfScalingByHandACrashLoopAndTargetTypeValue) {
   for (const OtherTimelines& row : rows) {
     const bool mean = row.target_type == kValue;
     const std::pair<ValueRule, const char*> rules[] = {
-        {mean ? MeanOfCounted : OfCounted, row.of_counted},
-        {mean ? MeanOfCountedAndStarting : OfCountedAndStarting, row.of_counted_and_starting},
+        {mean ? MeanOfCounted : ValueOfCounted, row.of_counted},
+        {mean ? MeanOfCountedAndStarting : ValueOfCountedAndStarting, row.of_counted_and_starting},
         {nullptr, row.now},
     };
     for (const auto& [rule, timeline] : rules) {
@@ -180,9 +181,9 @@ TEST(OtherHolds, OfScalingByHandACrashLoopAndTargetTypeValue) {
   }
 }
 
-// A target for each replica that the load needs, and more GPUs than the cluster has.
+// The value is one target per replica that the load needs, on a cluster with fewer GPUs.
 TEST(OtherHolds, PendingPodsAreNeitherCountedNorStarting) {
-  for (const ValueRule& rule : {ValueRule(), ValueRule(OfCountedAndStarting)}) {
+  for (const ValueRule& rule : {ValueRule(), ValueRule(ValueOfCountedAndStarting)}) {
     ClusterLoop loop(
         {.cluster = {.nodes = 1}, .value = rule}, HalfUtilization(),
         std::make_unique<DeploymentController>(PodTemplate(), DeploymentController::Strategy()));

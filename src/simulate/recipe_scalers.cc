@@ -109,7 +109,7 @@ void LatencyLawScaler::Observe(const SimulatedWorkload& workload) {
 
   const double replicas = workload.replicas();
   const double ready = workload.ready();
-  // Starting pods will take over a part of the load, so that part asks for no further pods.
+  // Starting pods will take part of the load, so that part adds no further pods.
   const double credit = 0 < ready && ready < replicas ? ready / replicas : 1;
   desired_ = replicas;
   if (saturation * credit > kUpThreshold) {

@@ -1,5 +1,5 @@
-// Scalers of other setups: common Prometheus recipes, the Go scaler of the same name, and
-// llm-d's latency law.
+// Scalers of other setups: common Prometheus recipes, the Go scaler of the same name, and llm-d's
+// latency law.
 #pragma once
 
 #include <deque>
@@ -13,7 +13,7 @@
 
 namespace gpuscaler {
 
-// One number of the workload now; active above 0.
+// A scaler with one current number of the workload, active above 0.
 class RecipeScaler : public WorkloadScaler {
  public:
   using Query = std::function<double(const SimulatedWorkload&)>;
@@ -30,16 +30,16 @@ class RecipeScaler : public WorkloadScaler {
 
 ScaledTrigger WaitingRecipe(double target);        // sum of waiting requests
 ScaledTrigger InFlightRecipe(double target);       // sum of waiting and running requests
-ScaledTrigger UtilizationRecipe(TargetType type);  // avg(utilisation) against 80
+ScaledTrigger UtilizationRecipe(TargetType type);  // avg(utilization) against 80
 ScaledTrigger HeldRecipe(double target);           // sum of requests at the router
 // Wakes the first replica: 1 while requests wait at the router, against a target of 1.
 ScaledTrigger HeldRequestsRecipe();
 // The Go scaler's profile vllm-inference: the highest memory_used_percent of all GPUs against 80.
 ScaledTrigger GoReference();
 
-// llm-d's law: replicas from the P90 of TTFT and TPOT of the last minute against their goals,
-// capped at 2 and averaged over 45 s, with a band in which nothing moves
-// [llm-d guides/workload-autoscaling/README.slo-aware.md].
+// llm-d's law: computes replicas from the P90 of TTFT and TPOT of the last minute relative to their
+// goals, capped at 2 and averaged over 45 s. Within a band it changes nothing [llm-d
+// guides/workload-autoscaling/README.slo-aware.md].
 class LatencyLawScaler : public WorkloadScaler {
  public:
   explicit LatencyLawScaler(const LatencyGoals& goals) : goals_(goals) {}

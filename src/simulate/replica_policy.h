@@ -1,4 +1,4 @@
-// A policy decides how many replicas a simulated workload has.
+// The interface that sets the replicas of a simulated workload.
 #pragma once
 
 #include <functional>
@@ -17,15 +17,15 @@ class ReplicaPolicy {
  public:
   virtual ~ReplicaPolicy() = default;
 
-  // Called once a second, after the workload ran until its now(), `passed` after the start. Returns
-  // spec.replicas, which was `replicas` until now.
+  // Called once a second, `passed` after the start, when the workload has run until its now().
+  // `replicas` is the present spec.replicas. Returns the new one.
   virtual int Step(absl::Duration passed, const SimulatedWorkload& workload, int replicas) = 0;
 
-  // The newest answer, for timelines. Empty: the policy has none.
+  // Returns the newest value for timelines, or nullopt if the policy has none.
   virtual std::optional<double> value() const { return std::nullopt; }
 };
 
-// The same count at all times.
+// A constant number of replicas.
 class StaticPolicy : public ReplicaPolicy {
  public:
   explicit StaticPolicy(int replicas) : replicas_(replicas) {}
@@ -35,7 +35,7 @@ class StaticPolicy : public ReplicaPolicy {
   const int replicas_;
 };
 
-// A count for each time, known beforehand.
+// A number of replicas fixed in advance for each time.
 class ScheduledPolicy : public ReplicaPolicy {
  public:
   using Schedule = std::function<int(absl::Duration passed)>;
@@ -48,7 +48,7 @@ class ScheduledPolicy : public ReplicaPolicy {
   const Schedule schedule_;
 };
 
-// A scaler that looks at the workload once a second.
+// A scaler that samples the workload once a second.
 class WorkloadScaler : public Scaler {
  public:
   virtual void Observe(const SimulatedWorkload& workload) = 0;
@@ -60,7 +60,7 @@ struct ScaledTrigger {
   TargetType target_type = TargetType::kAverageValue;
 };
 
-// One ScaledObject: KEDA, its HPA and what they ask.
+// One ScaledObject with KEDA, its HPA and its scalers.
 class KedaPolicy : public ReplicaPolicy {
  public:
   KedaPolicy(const ScaledObjectSpec& spec, std::vector<ScaledTrigger> triggers)
@@ -72,7 +72,7 @@ class KedaPolicy : public ReplicaPolicy {
     for (const ScaledTrigger& trigger : triggers_) trigger.scaler->Observe(workload);
     return keda_.Step(workload.now(), replicas, workload.ready());
   }
-  // The first trigger's.
+  // Returns the value of the first trigger.
   std::optional<double> value() const override {
     const auto& answer = keda_.answer(0).value;
     return answer.ok() ? std::make_optional(*answer) : std::nullopt;

@@ -1,5 +1,5 @@
-// Replicas that start, end, crash or move, under the real Decide, KEDA and the HPA: spec.replicas
-// follows the load, and nothing else. The load is constant unless a test changes it.
+// Replicas that start, end, crash or move, under the real Decide(), KEDA and the HPA. spec.replicas
+// must follow the load only. The load is constant unless a test changes it.
 #include <memory>
 #include <string>
 #include <tuple>
@@ -41,7 +41,7 @@ std::vector<ComeAndGoTest::ParamType> ComeAndGoCases() {
 
 INSTANTIATE_TEST_SUITE_P(All, ComeAndGoTest, testing::ValuesIn(ComeAndGoCases()), NameOf);
 
-TEST_P(ComeAndGoTest, SpecFollowsTheLoadAlone) {
+TEST_P(ComeAndGoTest, SpecReplicasFollowTheLoadOnly) {
   const auto& [scenario, source, pods_api] = GetParam();
   const std::unique_ptr<ClusterLoop> loop = Loop();
   EXPECT_NEAR(loop->Decided().value / loop->trigger().target, scenario.load, 0.1 * scenario.load);
@@ -61,7 +61,7 @@ ClusterLoop DeploymentLoop(const ClusterScenario& scenario, const PodTemplate& p
   return {scenario, HalfUtilization(type), std::make_unique<DeploymentController>(pods, strategy)};
 }
 
-TEST(ReplicasComeAndGo, ARecreatedWorkloadIsHeldUntilItsPodsAreReady) {
+TEST(ReplicasComeAndGo, ARecreatedWorkloadKeepsItsReplicasUntilPodsAreReady) {
   const PodTemplate pods{.start = absl::Seconds(400)};
   ClusterLoop loop = DeploymentLoop({}, pods, kRecreate);
   loop.controller().Update(pods);
@@ -73,7 +73,7 @@ TEST(ReplicasComeAndGo, ARecreatedWorkloadIsHeldUntilItsPodsAreReady) {
   EXPECT_EQ(loop.Decided().held_because, "");
 }
 
-TEST(ReplicasComeAndGo, ReplicasThatNoLoadNeedsGoAtOnce) {
+TEST(ReplicasComeAndGo, UnneededReplicasAreRemovedAtOnce) {
   ClusterLoop loop = DeploymentLoop({.replicas = 2, .load = 1.6});
   loop.Scale(6);
   loop.RunFor(absl::Seconds(40));
@@ -93,7 +93,7 @@ TEST(ReplicasComeAndGo, ACrashLoopKeepsTheCount) {
   EXPECT_EQ(loop.cluster().Available(), 3);
 }
 
-TEST(ReplicasComeAndGo, LoadThatGrowsDuringARolloutIsFollowed) {
+TEST(ReplicasComeAndGo, AGrowingLoadIsFollowedDuringARollout) {
   ClusterLoop loop = DeploymentLoop({}, {}, kSurgeOne);
   loop.controller().Update({.start = absl::Seconds(300)});
   loop.RunFor(absl::Seconds(100));
@@ -110,7 +110,7 @@ ClusterLoop ValueLoop(const ClusterScenario& scenario, const PodTemplate& pods =
   return DeploymentLoop(scenario, pods, strategy, TargetType::kValue);
 }
 
-TEST(ReplicasComeAndGo, WithTargetTypeValueARollingUpdateMovesNothing) {
+TEST(ReplicasComeAndGo, WithTargetTypeValueARollingUpdateChangesNothing) {
   ClusterLoop loop = ValueLoop({});
   loop.controller().Update({});
   loop.RunFor(absl::Seconds(30));
@@ -119,7 +119,7 @@ TEST(ReplicasComeAndGo, WithTargetTypeValueARollingUpdateMovesNothing) {
   EXPECT_EQ(loop.Timeline(), "0 4");
 }
 
-TEST(ReplicasComeAndGo, WithTargetTypeValueARecreatedWorkloadIsHeld) {
+TEST(ReplicasComeAndGo, WithTargetTypeValueARecreatedWorkloadKeepsItsReplicas) {
   const PodTemplate pods{.start = absl::Seconds(400)};
   ClusterLoop loop = ValueLoop({}, pods, kRecreate);
   loop.controller().Update(pods);
@@ -135,7 +135,7 @@ TEST(ReplicasComeAndGo, WithTargetTypeValueAStepIsFollowedOnce) {
   EXPECT_EQ(loop.most(), 4) << loop.Timeline();
 }
 
-TEST(ReplicasComeAndGo, WithTargetTypeValueADrainMovesNothing) {
+TEST(ReplicasComeAndGo, WithTargetTypeValueADrainChangesNothing) {
   ClusterLoop loop = ValueLoop({.cluster = {.gpus_per_node = 2}}, {.grace = absl::Seconds(300)});
   loop.cluster().Drain(0);
   loop.RunFor(absl::Minutes(30));

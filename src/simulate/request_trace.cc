@@ -18,20 +18,17 @@
 namespace gpuscaler {
 namespace {
 
-// Not a standard distribution: its numbers for one seed differ between libraries.
-double Uniform(std::mt19937_64& random) { return static_cast<double>(random() >> 11) * 0x1p-53; }
-
-// Box and Muller's.
+// Returns a normally distributed number, by the Box-Muller transform.
 double Normal(std::mt19937_64& random) {
-  const double radius = std::sqrt(-2 * std::log1p(-Uniform(random)));
-  return radius * std::cos(2 * 3.14159265358979323846 * Uniform(random));
+  const double radius = std::sqrt(-2 * std::log1p(-UniformRandom(random)));
+  return radius * std::cos(2 * 3.14159265358979323846 * UniformRandom(random));
 }
 
-absl::Status OfLine(size_t line, absl::string_view why) {
+absl::Status LineError(size_t line, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("line ", line, ": ", why));
 }
 
-// Calls `parse` with each line that is not empty; times become times since the first one.
+// Calls `parse` for each line that is not empty. Times are relative to the first one.
 template <typename Parse>
 absl::StatusOr<RequestTrace> ParseLines(absl::string_view text, size_t header, const Parse& parse) {
   RequestTrace trace;
@@ -40,7 +37,7 @@ absl::StatusOr<RequestTrace> ParseLines(absl::string_view text, size_t header, c
     line = absl::StripAsciiWhitespace(line);
     if (++number <= header || line.empty()) continue;
     ASSIGN_OR_RETURN(TracedRequest request, parse(number, line));
-    // Some answers of the traces have no token: the engine makes one at least.
+    // Some answers of the traces have no token, but the engine generates at least one.
     request.request.prompt_tokens = std::max<int64_t>(request.request.prompt_tokens, 1);
     request.request.max_tokens = std::max<int64_t>(request.request.max_tokens, 1);
     trace.push_back(request);
@@ -57,14 +54,14 @@ absl::StatusOr<TracedRequest> AzureRequest(size_t number, absl::string_view line
   absl::Time at;
   std::string error;
   TracedRequest request;
-  const bool is_right = fields.size() == 3 &&
+  const bool is_valid = fields.size() == 3 &&
                         absl::ParseTime("%Y-%m-%d %H:%M:%E*S", fields[0], &at, &error) &&
                         absl::SimpleAtoi(fields[1], &request.request.prompt_tokens) &&
                         absl::SimpleAtoi(fields[2], &request.request.max_tokens);
-  if (!is_right) {
-    return OfLine(number,
-                  "use TIMESTAMP,ContextTokens,GeneratedTokens, such as "
-                  "2023-11-16 18:15:46.6805900,374,44");
+  if (!is_valid) {
+    return LineError(number,
+                     "use TIMESTAMP,ContextTokens,GeneratedTokens, such as "
+                     "2023-11-16 18:15:46.6805900,374,44");
   }
   request.at = at - absl::UnixEpoch();
   return request;
@@ -79,9 +76,9 @@ absl::StatusOr<TracedRequest> MooncakeRequest(size_t number, absl::string_view l
   const auto at = integer("timestamp"), prompt = integer("input_length"),
              answer = integer("output_length");
   if (!at || !prompt || !answer) {
-    return OfLine(number,
-                  "use a JSON object with the numbers timestamp (milliseconds), "
-                  "input_length and output_length");
+    return LineError(number,
+                     "use a JSON object with the numbers timestamp (milliseconds), "
+                     "input_length and output_length");
   }
   return TracedRequest{.at = absl::Milliseconds(*at),
                        .request = {.prompt_tokens = *prompt, .max_tokens = *answer}};
@@ -140,15 +137,15 @@ RequestTrace ScaledTrace(const RequestTrace& trace, double requests_per_second, 
   const double rate = RequestsPerSecond(trace);
   if (rate == 0) return trace;
   const double times = requests_per_second / rate;
-  // Copies arrive within a second of their original: not all at once.
+  // Copies arrive within a second after their original, not all at once.
   constexpr absl::Duration kSpread = absl::Seconds(1);
   std::mt19937_64 random(seed);
   RequestTrace scaled;
   for (const TracedRequest& request : trace) {
-    const auto copies = static_cast<int>(times + Uniform(random));
+    const auto copies = static_cast<int>(times + UniformRandom(random));
     for (int i = 0; i < copies; ++i) {
       scaled.push_back(request);
-      if (i > 0) scaled.back().at += kSpread * Uniform(random);
+      if (i > 0) scaled.back().at += kSpread * UniformRandom(random);
     }
   }
   std::ranges::stable_sort(scaled, {}, &TracedRequest::at);

@@ -1,5 +1,4 @@
-// The requests that a closed loop gets: when each arrives, and how long its prompt and its answer
-// are.
+// The requests of a closed loop: arrival time, prompt length and answer length of each.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +17,10 @@ struct TracedRequest {
   absl::Duration at;  // since the start
   EngineRequest request;
 };
-using RequestTrace = std::vector<TracedRequest>;  // in order of time
+using RequestTrace = std::vector<TracedRequest>;  // ordered by time
 
-// Lengths around a mean, normally distributed and clamped to `spread` of it on each side. Zero: all
-// are equal.
+// Lengths around a mean: normally distributed, and clamped to the mean plus or minus `spread` of
+// it. Zero: all are equal.
 struct LengthSpread {
   double deviation = 0;  // standard deviation / mean
   double spread = 0;
@@ -29,30 +28,30 @@ struct LengthSpread {
 
 int64_t RandomLength(int64_t mean, const LengthSpread& spread, std::mt19937_64& random);
 
-// Poisson arrivals along `curve`. Equal seeds give equal traces.
+// Returns Poisson arrivals along `curve`. Equal seeds give equal traces.
 RequestTrace PoissonTrace(const RateCurve& curve, absl::Duration duration,
                           const EngineRequest& request, uint64_t seed,
                           const LengthSpread& prompts = {}, const LengthSpread& answers = {});
 
-// The same number of them, evenly spaced.
+// Returns as many arrivals on average, evenly spaced.
 RequestTrace EvenTrace(const RateCurve& curve, absl::Duration duration,
                        const EngineRequest& request);
 
-// "TIMESTAMP,ContextTokens,GeneratedTokens" with a header, as the Azure LLM inference trace of 2023
-// has it (2023-11-16 18:15:46.6805900). INVALID_ARGUMENT names the line.
+// Parses "TIMESTAMP,ContextTokens,GeneratedTokens" with a header, the format of the Azure LLM
+// inference trace of 2023 (2023-11-16 18:15:46.6805900). Returns INVALID_ARGUMENT with the line.
 absl::StatusOr<RequestTrace> ParseAzureTrace(absl::string_view text);
 
-// A JSON object a line with `timestamp` (milliseconds), `input_length` and `output_length`, as
-// Mooncake's traces have it. INVALID_ARGUMENT names the line.
+// Parses a JSON object per line with `timestamp` (milliseconds), `input_length` and
+// `output_length`, the format of Mooncake's traces. Returns INVALID_ARGUMENT with the line.
 absl::StatusOr<RequestTrace> ParseMooncakeTrace(absl::string_view text);
 
-// The format is recognised by its first line.
+// Detects the format by the first line.
 absl::StatusOr<RequestTrace> ParseTrace(absl::string_view text);
 
 double RequestsPerSecond(const RequestTrace& trace);
 
-// The same requests at `requests_per_second` on average and for `duration`: whole requests are left
-// out or repeated at random, so the shape over time stays.
+// Returns the requests at `requests_per_second` on average in the same time. Requests are left out
+// or repeated at random, which keeps the shape over time.
 RequestTrace ScaledTrace(const RequestTrace& trace, double requests_per_second, uint64_t seed);
 
 }  // namespace gpuscaler

@@ -30,7 +30,7 @@ TEST(RequestTrace, LengthsVaryAroundTheirMeanWithinTheirSpread) {
   EXPECT_NEAR(sum / static_cast<double>(trace.size()), 1000, 5);
 }
 
-TEST(RequestTrace, ReadsAzuresCsv) {
+TEST(RequestTrace, ParsesAzureCsv) {
   const auto trace = ParseTrace(
       "TIMESTAMP,ContextTokens,GeneratedTokens\n"
       "2023-11-16 18:15:46.6805900,374,44\n"
@@ -44,7 +44,7 @@ TEST(RequestTrace, ReadsAzuresCsv) {
   EXPECT_EQ((*trace)[1].request.max_tokens, 1) << "an engine makes one token at least";
 }
 
-TEST(RequestTrace, ReadsMooncakesJsonLines) {
+TEST(RequestTrace, ParsesMooncakeJsonLines) {
   const auto trace = ParseTrace(
       R"({"timestamp": 27482, "input_length": 6955, "output_length": 52, "hash_ids": [46, 47]})"
       "\n"
@@ -55,7 +55,7 @@ TEST(RequestTrace, ReadsMooncakesJsonLines) {
   EXPECT_EQ((*trace)[1].request.prompt_tokens, 6472);
 }
 
-TEST(RequestTrace, BadLineIsNamedWithWhatIsAllowed) {
+TEST(RequestTrace, AnErrorNamesItsLineAndTheFormat) {
   const auto azure = ParseTrace("TIMESTAMP,ContextTokens,GeneratedTokens\nyesterday,1,2\n");
   EXPECT_THAT(std::string(azure.status().message()), HasSubstr("line 2: use TIMESTAMP,"));
   const auto mooncake = ParseTrace("{\"timestamp\": 1, \"input_length\": 2}\n");

@@ -1,4 +1,4 @@
-// The whole loop on a workload whose engines cannot be read: GPUs, Decide, KEDA, the HPA, replicas.
+// The whole loop on a workload with unreadable engines: GPUs, Decide(), KEDA, the HPA, replicas.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -13,7 +13,7 @@
 namespace gpuscaler {
 namespace {
 
-// Four requests at once, 20 s each.
+// Four requests at once take 20 s each.
 constexpr EngineRequest kTwentySeconds = {.prompt_tokens = 1, .max_tokens = 200};
 
 LoopScenario Scenario(const RateCurve& requests_per_second, absl::Duration duration,
@@ -27,12 +27,12 @@ LoopScenario Scenario(const RateCurve& requests_per_second, absl::Duration durat
           .initial_replicas = initial_replicas};
 }
 
-// From 0 up to a peak within half an hour; over after 43 min.
+// Rises from 0 to a peak within half an hour and ends after 43 min.
 RateCurve RiseAndFall() {
   return *RateCurve::Parse("60 0.1\n360 0.3\n660 0.5\n960 0.7\n1260 0.9\n1560 1\n2580 0");
 }
 
-// Our own scaler beside a trigger that wakes the first replica.
+// Runs this project's scaler beside a trigger that wakes the first replica.
 LoopResult RunOurs(const LoopScenario& scenario, const Metadata& metadata, int max_replicas = 100,
                    ScaledTrigger wake = HeldRequestsRecipe()) {
   const auto trigger = ParseTrigger(metadata, BuiltInProfiles());
@@ -45,7 +45,7 @@ LoopResult RunOurs(const LoopScenario& scenario, const Metadata& metadata, int m
   return RunLoop(scenario, policy);
 }
 
-// When spec.replicas first was `replicas` behind `from`; infinite: never.
+// Returns when spec.replicas first was `replicas` after `from`; infinite if never.
 absl::Duration FirstAt(const LoopResult& result, int replicas,
                        absl::Duration from = absl::ZeroDuration()) {
   for (const LoopSample& sample : result.samples) {
@@ -62,7 +62,7 @@ int MostWithin(const LoopResult& result, absl::Duration from, absl::Duration unt
   return most;
 }
 
-TEST(Scenario, TheThreeLineScaledObjectGoesFromZeroToTheMaximumAndBack) {
+TEST(Scenario, AThreeLineScaledObjectScalesFromZeroToTheMaximumAndBack) {
   const LoopResult result = RunOurs(Scenario(RiseAndFall(), absl::Minutes(90)),
                                     {{"profile", "vllm-inference"}}, /*max_replicas=*/6);
   EXPECT_EQ(MostWithin(result, absl::ZeroDuration(), absl::Seconds(60)), 0);
@@ -92,7 +92,7 @@ TEST(Scenario, LiteralPreallocatedVramRunsAwayWhileIdle) {
 TEST(Scenario, ASlowStartDoesNotRunAway) {
   LoopScenario scenario = Scenario(RateCurve::Constant(0.2), absl::Minutes(40));
   scenario.workload.shortest_start = scenario.workload.longest_start = absl::Minutes(10);
-  // The memory stands while the engine compiles, for longer than the default window.
+  // The memory is constant while the engine compiles, for longer than the default window.
   const LoopResult result = RunOurs(
       scenario,
       {{"profile", "vllm-inference"}, {"warmupSeconds", "600"}, {"preallocationWindow", "200s"}},
@@ -106,7 +106,7 @@ TEST(Scenario, ASlowStartDoesNotRunAway) {
   EXPECT_LE(MostWithin(result, second, second + absl::Minutes(9)), 3);
 }
 
-TEST(Scenario, ALoadAtTheTargetSettles) {
+TEST(Scenario, ALoadAtTheTargetIsSteady) {
   const LoopResult result =
       RunOurs(Scenario(RateCurve::Constant(0.2), absl::Hours(3), /*initial_replicas=*/1),
               {{"profile", "triton-inference"}, {"warmupSeconds", "60"}});
@@ -126,7 +126,7 @@ TEST(Scenario, AStartLongerThanTheCooldownIsNotKilled) {
     const absl::Duration passed = workload.now() - start;
     return absl::Seconds(58) <= passed && passed <= absl::Seconds(60) ? 1.0 : 0.0;
   });
-  // The pod is first seen a second after it was created.
+  // The pod is first observed a second after its creation.
   const LoopResult result = RunOurs(
       scenario,
       {{"profile", "triton-inference"}, {"warmupSeconds", "359"}, {"activationWindow", "0s"}}, 100,

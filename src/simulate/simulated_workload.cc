@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "load/arrivals.h"
+
 namespace gpuscaler {
 
 SimulatedWorkload::SimulatedWorkload(const WorkloadOptions& options, absl::Time start)
@@ -17,10 +19,8 @@ int SimulatedWorkload::FreeGpu() const {
 }
 
 SimulatedReplica& SimulatedWorkload::Start() {
-  // Not std::uniform_real_distribution: its numbers for one seed differ between libraries.
-  const double uniform = static_cast<double>(random_() >> 11) * 0x1p-53;
-  return StartReadyAt(now_ + options_.shortest_start +
-                      uniform * (options_.longest_start - options_.shortest_start));
+  const absl::Duration range = options_.longest_start - options_.shortest_start;
+  return StartReadyAt(now_ + options_.shortest_start + UniformRandom(random_) * range);
 }
 
 SimulatedReplica& SimulatedWorkload::StartReadyAt(absl::Time ready_at) {
@@ -39,13 +39,13 @@ void SimulatedWorkload::Terminate(int number) {
   const auto pod = std::ranges::find(pods_, number, &SimulatedReplica::number);
   if (pod == pods_.end() || pod->IsTerminating()) return;
   pod->terminating_since = now_;
-  EndDrained();
+  RemoveDrained();
 }
 
 void SimulatedWorkload::Lose(int number) {
   const auto pod = std::ranges::find(pods_, number, &SimulatedReplica::number);
   if (pod == pods_.end()) return;
-  HoldUnfinished(*pod);
+  RequeueUnfinished(*pod);
   pods_.erase(pod);
 }
 
@@ -55,7 +55,7 @@ int SimulatedWorkload::CountOf(bool current_revision) const {
   }));
 }
 
-SimulatedReplica& SimulatedWorkload::NextToEnd(bool current_revision) {
+SimulatedReplica& SimulatedWorkload::NextToTerminate(bool current_revision) {
   return *std::ranges::max_element(pods_, {}, [&](const SimulatedReplica& pod) {
     const bool is_candidate =
         !pod.IsTerminating() && (pod.revision == revision_) == current_revision;
@@ -67,14 +67,14 @@ void SimulatedWorkload::Scale(int replicas) {
   const int surge = static_cast<int>(std::ceil(options_.max_surge * replicas));
   const int most = replicas + (CountOf(/*current_revision=*/false) > 0 ? surge : 0);
   while (CountOf(true) < replicas && this->replicas() < most) Start();
-  while (CountOf(true) > replicas) Terminate(NextToEnd(true).number);
-  EndOldPods(replicas);
+  while (CountOf(true) > replicas) Terminate(NextToTerminate(true).number);
+  TerminateOldPods(replicas);
 }
 
-void SimulatedWorkload::EndOldPods(int replicas) {
+void SimulatedWorkload::TerminateOldPods(int replicas) {
   const int fewest = replicas - static_cast<int>(options_.max_unavailable * replicas);
   while (CountOf(/*current_revision=*/false) > 0) {
-    const SimulatedReplica& next = NextToEnd(false);
+    const SimulatedReplica& next = NextToTerminate(false);
     if (next.IsReady(now_) && ready() - 1 < fewest) return;
     Terminate(next.number);
   }
@@ -95,7 +95,7 @@ void SimulatedWorkload::Advance(absl::Time now) {
     }
   }
   now_ = now;
-  EndDrained();
+  RemoveDrained();
   while (!held_.empty()) {
     SimulatedReplica* const replica = Route();
     if (replica == nullptr) return;
@@ -104,17 +104,17 @@ void SimulatedWorkload::Advance(absl::Time now) {
   }
 }
 
-void SimulatedWorkload::EndDrained() {
+void SimulatedWorkload::RemoveDrained() {
   std::erase_if(pods_, [this](const SimulatedReplica& pod) {
     if (!pod.IsTerminating()) return false;
     if (pod.engine->held() == 0) return true;
     if (now_ < pod.terminating_since + options_.grace) return false;
-    HoldUnfinished(pod);
+    RequeueUnfinished(pod);
     return true;
   });
 }
 
-void SimulatedWorkload::HoldUnfinished(const SimulatedReplica& pod) {
+void SimulatedWorkload::RequeueUnfinished(const SimulatedReplica& pod) {
   for (LoopRequest request : pod.requests) {
     if (request.last_token != absl::InfiniteFuture()) continue;
     request.first_token = absl::InfiniteFuture();
@@ -130,7 +130,7 @@ SimulatedReplica* SimulatedWorkload::Route() {
   if (ready.empty()) return nullptr;
   switch (options_.routing) {
     case Routing::kRoundRobin:
-      return ready[turn_++ % ready.size()];
+      return ready[next_turn_++ % ready.size()];
     case Routing::kRandom:
       return ready[random_() % ready.size()];
     case Routing::kLeastLoaded:
@@ -141,7 +141,7 @@ SimulatedReplica* SimulatedWorkload::Route() {
 }
 
 void SimulatedWorkload::Send(const LoopRequest& request, SimulatedReplica& replica) {
-  // An engine refuses a request that its cache can never hold; a client gives up on it.
+  // An engine refuses a request that never fits its cache. The client then gives up.
   if (replica.engine->Submit(request.request, now_).ok()) replica.requests.push_back(request);
 }
 
@@ -177,7 +177,7 @@ int64_t SimulatedWorkload::waiting() const {
   return waiting;
 }
 
-void SimulatedWorkload::ForgetEvents() {
+void SimulatedWorkload::ClearEvents() {
   started_.clear();
   served_.clear();
 }

@@ -1,4 +1,4 @@
-// A workload of simulated engines behind a router: requests arrive, replicas come and go.
+// A workload of simulated engines behind a router: requests arrive, replicas start and end.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@ enum class Routing { kLeastLoaded, kRoundRobin, kRandom };
 struct WorkloadOptions {
   BatchEngineOptions engine;
   Routing routing = Routing::kLeastLoaded;
-  // From a pod's creation until it is ready: uniform between these.
+  // Time from a pod's creation until it is ready: uniform between these.
   absl::Duration shortest_start = absl::Seconds(60);
   absl::Duration longest_start = absl::Seconds(180);
-  // A terminating replica gets no new requests and ends when it has finished those it has. After
-  // this time the router sends the unfinished ones to other replicas, from their beginning.
+  // A terminating replica gets no new requests and ends when it has finished its own. After this
+  // time the router restarts the unfinished ones on other replicas.
   absl::Duration grace = absl::Minutes(5);
-  // A Deployment's rolling update, as shares of its replicas.
+  // The rolling update of a Deployment, as shares of its replicas.
   double max_surge = 0.25;
   double max_unavailable = 0.25;
   uint64_t seed = 1;
@@ -40,9 +40,9 @@ struct LoopRequest {
 
 // One pod, with one GPU.
 struct SimulatedReplica {
-  int number = 0;    // counts up; the pod is llm-<number>
-  int gpu = 0;       // the lowest index that was free
-  int revision = 0;  // pod template's
+  int number = 0;    // increasing; the pod is llm-<number>
+  int gpu = 0;       // the lowest free index
+  int revision = 0;  // the pod template's
   absl::Time created_at;
   absl::Time ready_at;
   absl::Time terminating_since = absl::InfiniteFuture();
@@ -54,55 +54,55 @@ struct SimulatedReplica {
   bool IsReady(absl::Time now) const { return IsLoaded(now) && !IsTerminating(); }
 };
 
-// The caller's time must never go back. Not thread-safe.
+// `now` must never decrease between calls. Not thread-safe.
 class SimulatedWorkload {
  public:
   SimulatedWorkload(const WorkloadOptions& options, absl::Time start);
 
-  // Adds a pod. `ready_at` is drawn from the range of starts unless given.
+  // Adds a pod. Without `ready_at` its start is drawn from the range of starts.
   SimulatedReplica& Start();
   SimulatedReplica& StartReadyAt(absl::Time ready_at);
-  // Deletes a pod: it drains.
+  // Deletes a pod, which drains.
   void Terminate(int number);
-  // The pod is gone at once: its unfinished requests go to other replicas, from their beginning.
+  // Removes a pod at once. Its unfinished requests are restarted on other replicas.
   void Lose(int number);
 
-  // One round of the Deployment controller. Starts pods, or terminates those that a
-  // ReplicaSet would: not ready ones first, then the most recently ready. After Restart() it starts
-  // new pods and terminates old ones as max_surge and max_unavailable allow.
+  // Runs one sync of the Deployment controller. Starts pods, or terminates pods in a ReplicaSet's
+  // order: not ready ones first, then the most recently ready. After Restart() it starts new pods
+  // and terminates old ones within max_surge and max_unavailable.
   void Scale(int replicas);
 
-  // kubectl rollout restart: the pods that are there now are to be replaced.
+  // Like kubectl rollout restart: the present pods will be replaced.
   void Restart() { ++revision_; }
 
   // Runs every engine until `now`.
   void Advance(absl::Time now);
 
-  // Arrives now. Waits at the router while no replica is ready.
+  // Submits a request that arrives now. It waits at the router while no replica is ready.
   void Submit(const EngineRequest& request);
 
   absl::Time now() const { return now_; }
   const std::vector<SimulatedReplica>& pods() const { return pods_; }  // oldest first
   int replicas() const;     // pods that are not terminating
-  int ready() const;        // ready pods among them
+  int ready() const;        // ready ones of these
   int64_t running() const;  // requests in all batches
-  int64_t waiting() const;  // in all engines' queues and at the router
+  int64_t waiting() const;  // in the queues of all engines and at the router
   int64_t held() const { return static_cast<int64_t>(held_.size()); }  // at the router
 
-  // Requests that got their first token, or their last one, since the last ForgetEvents().
+  // The requests with a first or a last token since the last ClearEvents().
   const std::vector<LoopRequest>& started() const { return started_; }
   const std::vector<LoopRequest>& served() const { return served_; }
-  void ForgetEvents();
+  void ClearEvents();
   std::vector<LoopRequest> Unserved() const;
 
  private:
   SimulatedReplica* Route();
   void Send(const LoopRequest& request, SimulatedReplica& replica);
-  void EndDrained();
-  void HoldUnfinished(const SimulatedReplica& pod);
+  void RemoveDrained();
+  void RequeueUnfinished(const SimulatedReplica& pod);
   int CountOf(bool current_revision) const;  // pods that are not terminating
-  SimulatedReplica& NextToEnd(bool current_revision);
-  void EndOldPods(int replicas);
+  SimulatedReplica& NextToTerminate(bool current_revision);
+  void TerminateOldPods(int replicas);
   int FreeGpu() const;
 
   const WorkloadOptions options_;
@@ -110,7 +110,7 @@ class SimulatedWorkload {
   std::mt19937_64 random_;
   int next_number_ = 1;
   int revision_ = 0;
-  size_t turn_ = 0;  // round robin's next pod
+  size_t next_turn_ = 0;  // next pod of round robin
   std::vector<SimulatedReplica> pods_;
   std::deque<LoopRequest> held_;
   std::vector<LoopRequest> started_;

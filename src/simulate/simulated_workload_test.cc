@@ -11,7 +11,7 @@ using testing::Field;
 
 const absl::Time kOpening = absl::FromUnixSeconds(1'767'225'600);
 
-// A token takes 0.1 s, whatever runs beside it.
+// A token takes 0.1 s at any batch.
 constexpr EngineRequest kTenSeconds = {.prompt_tokens = 10, .max_tokens = 100};
 
 WorkloadOptions Options(Routing routing = Routing::kLeastLoaded) {
@@ -61,7 +61,7 @@ TEST_F(SimulatedWorkloadTest, LeastLoadedAndRoundRobinSpreadRequestsEvenly) {
   }
 }
 
-TEST_F(SimulatedWorkloadTest, ScalingInTakesStartingPodsFirstAndThenTheNewest) {
+TEST_F(SimulatedWorkloadTest, ScaleInRemovesStartingPodsFirstAndThenTheNewest) {
   SimulatedWorkload workload(Options(), kOpening);
   workload.StartReadyAt(kOpening);
   workload.StartReadyAt(kOpening + absl::Seconds(10));
@@ -88,7 +88,7 @@ TEST_F(SimulatedWorkloadTest, TerminatingReplicaFinishesItsRequestsAndGetsNoNewO
   EXPECT_EQ(workload.served().size(), 3);
 }
 
-TEST_F(SimulatedWorkloadTest, UnfinishedRequestsOfADeletedReplicaBeginAgainElsewhere) {
+TEST_F(SimulatedWorkloadTest, UnfinishedRequestsOfADeletedReplicaRestartElsewhere) {
   WorkloadOptions options = Options();
   options.grace = absl::Seconds(4);
   SimulatedWorkload workload(options, kOpening);

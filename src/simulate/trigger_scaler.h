@@ -27,7 +27,7 @@ class TriggerScaler : public WorkloadScaler {
     return decision().active;
   }
 
-  // Refers to the newest observation.
+  // Returns the decision on the newest observation.
   const Decision& decision() {
     if (!decision_.has_value()) decision_ = telemetry_.Decide();
     return *decision_;
@@ -38,7 +38,7 @@ class TriggerScaler : public WorkloadScaler {
   std::optional<Decision> decision_;
 };
 
-// The form that KedaPolicy takes.
+// Returns the trigger for KedaPolicy.
 inline ScaledTrigger OwnTrigger(const Trigger& trigger, const TelemetryOptions& options = {}) {
   return {.scaler = std::make_unique<TriggerScaler>(trigger, options),
           .target = trigger.target,

@@ -29,7 +29,8 @@ int DeploymentController::Total() const {
                          [](int sum, const auto& set) { return sum + set.second; });
 }
 
-// ResolveFenceposts(): surge is rounded up and unavailability down; both 0 becomes one unavailable.
+// Like ResolveFenceposts(): surge is rounded up and unavailability down; if both are 0, one pod may
+// be unavailable.
 int DeploymentController::Surge(int replicas) const {
   return strategy_.max_surge.RoundedUp(replicas);
 }
@@ -44,7 +45,7 @@ void DeploymentController::Sync(int replicas, GpuCluster& cluster) {
     Recreate(replicas, cluster);
   } else {
     if (replicas != scaled_to_) ScaleInProportion(replicas);
-    if (!GrowNew(replicas)) ShrinkOld(replicas, cluster);
+    if (!ScaleUpNew(replicas)) ScaleDownOld(replicas, cluster);
   }
   scaled_to_ = replicas;
   SyncSets(cluster);
@@ -52,7 +53,7 @@ void DeploymentController::Sync(int replicas, GpuCluster& cluster) {
                 [this](const auto& set) { return set.second == 0 && set.first != revision_; });
 }
 
-// The new ReplicaSet waits until the last pod of the old ones is gone, terminating ones included.
+// The new ReplicaSet starts when the last old pod is gone, including terminating ones.
 void DeploymentController::Recreate(int replicas, const GpuCluster& cluster) {
   for (auto& [revision, size] : sizes_) {
     if (revision != revision_) size = 0;
@@ -62,7 +63,7 @@ void DeploymentController::Recreate(int replicas, const GpuCluster& cluster) {
   if (!old_left) sizes_[revision_] = replicas;
 }
 
-// A change of spec.replicas in the middle of a rollout goes to all ReplicaSets by their sizes.
+// If spec.replicas changes during a rollout, the change is divided among all ReplicaSets by size.
 void DeploymentController::ScaleInProportion(int replicas) {
   const auto active = std::ranges::count_if(sizes_, [](const auto& set) { return set.second > 0; });
   if (active <= 1) {
@@ -85,7 +86,7 @@ void DeploymentController::ScaleInProportion(int replicas) {
   largest = std::max(0, largest + to_add);
 }
 
-bool DeploymentController::GrowNew(int replicas) {
+bool DeploymentController::ScaleUpNew(int replicas) {
   int& size = sizes_[revision_];
   if (size > replicas) {
     size = replicas;
@@ -97,8 +98,8 @@ bool DeploymentController::GrowNew(int replicas) {
   return true;
 }
 
-// Old pods that are not available go first, then available ones down to the least that is allowed.
-void DeploymentController::ShrinkOld(int replicas, const GpuCluster& cluster) {
+// Removes unavailable old pods first, then available ones down to the allowed minimum.
+void DeploymentController::ScaleDownOld(int replicas, const GpuCluster& cluster) {
   const int least_available = replicas - Unavailable(replicas);
   const int new_unavailable = sizes_[revision_] - AvailableOf(cluster, revision_);
   int may_go = Total() - least_available - new_unavailable;
@@ -118,8 +119,8 @@ void DeploymentController::ShrinkOld(int replicas, const GpuCluster& cluster) {
   }
 }
 
-// The ReplicaSet controller deletes Pending pods first, then those that are not Ready, then the
-// youngest.
+// Like the ReplicaSet controller, deletes Pending pods first, then those that are not Ready, then
+// the youngest.
 void DeploymentController::SyncSets(GpuCluster& cluster) const {
   for (const auto& [revision, size] : sizes_) {
     Pods active = ActiveOf(cluster, revision);
@@ -139,7 +140,7 @@ void DeploymentController::SyncSets(GpuCluster& cluster) const {
   }
 }
 
-// One pod at a time, in the order of ordinals, each after the one before is Ready.
+// Changes one pod at a time in the order of ordinals, each after the previous one is Ready.
 void StatefulSetController::Sync(int replicas, GpuCluster& cluster) {
   std::map<int, const SimulatedPod*> by_ordinal;
   for (const SimulatedPod& pod : cluster.pods()) by_ordinal[pod.ordinal] = &pod;

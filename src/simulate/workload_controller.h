@@ -1,5 +1,5 @@
-// Kubernetes' controllers of a workload's pods (Kubernetes 1.36:
-// pkg/controller/deployment, pkg/controller/statefulset), one sync after the other.
+// Kubernetes' controllers for a workload's pods (Kubernetes 1.36: pkg/controller/deployment,
+// pkg/controller/statefulset), one sync at a time.
 #pragma once
 
 #include <map>
@@ -22,10 +22,10 @@ class WorkloadController {
  public:
   virtual ~WorkloadController() = default;
 
-  // One sync: makes and deletes pods for spec.replicas.
+  // Runs one sync: creates and deletes pods for spec.replicas.
   virtual void Sync(int replicas, GpuCluster& cluster) = 0;
 
-  // A new pod template: a rollout begins.
+  // Sets a new pod template, which starts a rollout.
   void Update(const PodTemplate& pods) {
     template_ = pods;
     ++revision_;
@@ -35,7 +35,7 @@ class WorkloadController {
   explicit WorkloadController(const PodTemplate& pods) : template_(pods) {}
 
   PodTemplate template_;
-  int revision_ = 0;  // counts up with each template
+  int revision_ = 0;  // incremented with each template
 };
 
 class DeploymentController : public WorkloadController {
@@ -53,15 +53,15 @@ class DeploymentController : public WorkloadController {
  private:
   void Recreate(int replicas, const GpuCluster& cluster);
   void ScaleInProportion(int replicas);
-  bool GrowNew(int replicas);
-  void ShrinkOld(int replicas, const GpuCluster& cluster);
+  bool ScaleUpNew(int replicas);
+  void ScaleDownOld(int replicas, const GpuCluster& cluster);
   void SyncSets(GpuCluster& cluster) const;
   int Surge(int replicas) const;
   int Unavailable(int replicas) const;
   int Total() const;
 
   const Strategy strategy_;
-  std::map<int, int> sizes_;  // key: the ReplicaSet's revision
+  std::map<int, int> sizes_;  // key: revision of the ReplicaSet
   int scaled_to_ = 0;         // spec.replicas of the last sync
 };
 

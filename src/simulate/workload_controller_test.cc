@@ -1,4 +1,4 @@
-// The controllers by themselves, with a fixed spec.replicas.
+// Tests of the controllers alone, with a fixed spec.replicas.
 #include "simulate/workload_controller.h"
 
 #include <algorithm>
@@ -10,10 +10,10 @@ namespace {
 
 constexpr PodsOrPercent kNoPods{.value = 0, .is_percent = false};
 
-// Pods of a workload, second by second, and the fewest and most that there were.
-class Controlled {
+// Runs the pods of a workload second by second, and records their minimum and maximum.
+class ControlledPods {
  public:
-  explicit Controlled(WorkloadController& controller, int replicas)
+  explicit ControlledPods(WorkloadController& controller, int replicas)
       : controller_(controller), replicas_(replicas) {
     RunFor(absl::Minutes(30));
     ForgetExtremes();
@@ -55,7 +55,7 @@ TEST(DeploymentController, PercentagesAreRoundedUpForSurgeAndDownForUnavailable)
 
 TEST(DeploymentController, ARollingUpdateStaysWithinSurgeAndUnavailable) {
   DeploymentController deployment({}, {});
-  Controlled pods(deployment, 8);
+  ControlledPods pods(deployment, 8);
   deployment.Update({});
   pods.RunFor(absl::Minutes(30));
   EXPECT_EQ(pods.least_available, 6);
@@ -64,9 +64,9 @@ TEST(DeploymentController, ARollingUpdateStaysWithinSurgeAndUnavailable) {
   EXPECT_EQ(pods.cluster.pods().size(), 8);
 }
 
-TEST(DeploymentController, WithoutSurgeAndUnavailableOnePodAtATimeIsReplaced) {
+TEST(DeploymentController, WithoutSurgeAndUnavailableOnePodIsReplacedAtATime) {
   DeploymentController deployment({}, {.max_surge = kNoPods, .max_unavailable = kNoPods});
-  Controlled pods(deployment, 4);
+  ControlledPods pods(deployment, 4);
   deployment.Update({});
   pods.RunFor(absl::Minutes(30));
   EXPECT_EQ(pods.least_available, 3);
@@ -76,7 +76,7 @@ TEST(DeploymentController, WithoutSurgeAndUnavailableOnePodAtATimeIsReplaced) {
 
 TEST(DeploymentController, ABrokenImageStopsTheRolloutWithTheOldPodsServing) {
   DeploymentController deployment({}, {});
-  Controlled pods(deployment, 4);
+  ControlledPods pods(deployment, 4);
   deployment.Update({.is_broken = true});
   pods.RunFor(absl::Minutes(30));
   EXPECT_EQ(pods.least_available, 3);
@@ -88,9 +88,9 @@ TEST(DeploymentController, ABrokenImageStopsTheRolloutWithTheOldPodsServing) {
   EXPECT_EQ(pods.cluster.pods().size(), 4);
 }
 
-TEST(DeploymentController, ReplicasThatChangeDuringARolloutGoToBothReplicaSets) {
+TEST(DeploymentController, ReplicasChangedDuringARolloutGoToBothReplicaSets) {
   DeploymentController deployment({}, {});
-  Controlled pods(deployment, 8);
+  ControlledPods pods(deployment, 8);
   deployment.Update({.is_broken = true});
   pods.RunFor(absl::Minutes(5));
   pods.Scale(16);
@@ -102,7 +102,7 @@ TEST(DeploymentController, ReplicasThatChangeDuringARolloutGoToBothReplicaSets) 
 
 TEST(DeploymentController, RecreateWaitsUntilTheLastOldPodIsGone) {
   DeploymentController deployment({.grace = absl::Seconds(100)}, {.recreate = true});
-  Controlled pods(deployment, 4);
+  ControlledPods pods(deployment, 4);
   deployment.Update({});
   pods.RunFor(absl::Seconds(90));
   EXPECT_EQ(pods.cluster.Active(), 0);
@@ -114,7 +114,7 @@ TEST(DeploymentController, RecreateWaitsUntilTheLastOldPodIsGone) {
 
 TEST(StatefulSetController, PodsStartInOrderEachAfterTheOneBeforeIsReady) {
   StatefulSetController set({.start = absl::Seconds(50)});
-  Controlled pods(set, 4);
+  ControlledPods pods(set, 4);
   while (!pods.cluster.pods().empty()) pods.cluster.Lose(pods.cluster.pods().front().name);
   pods.RunFor(absl::Seconds(40));
   EXPECT_EQ(pods.cluster.pods().size(), 1);
@@ -126,7 +126,7 @@ TEST(StatefulSetController, PodsStartInOrderEachAfterTheOneBeforeIsReady) {
 
 TEST(StatefulSetController, ARolloutReplacesThePodsFromTheLastToTheFirst) {
   StatefulSetController set({});
-  Controlled pods(set, 3);
+  ControlledPods pods(set, 3);
   set.Update({});
   pods.RunFor(absl::Seconds(100));
   EXPECT_EQ(pods.OfRevision(1), 1);

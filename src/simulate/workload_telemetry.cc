@@ -13,11 +13,11 @@ namespace {
 constexpr char kNamespace[] = "team-a", kWorkload[] = "llm", kNode[] = "simulated",
                kGatewayAddress[] = "10.2.0.1";
 constexpr int64_t kMemoryBytes = 80LL << 30;
-constexpr int64_t kFreeMemoryBytes = 3 << 20;  // an idle GPU, as a driver reports it
+constexpr int64_t kFreeMemoryBytes = 3 << 20;  // an idle GPU, as reported by drivers
 constexpr int kEnginePort = 8000;
 constexpr absl::Duration kLease = absl::Seconds(90);
 
-// Weights fill the memory for the first part of a start, graph capture works for the rest.
+// Weights fill the memory in the first part of a start; graph capture runs in the rest.
 constexpr double kLoadingPart = 0.7;
 constexpr double kLoadingUtilizationPercent = 15;
 constexpr double kCaptureUtilizationPercent = 95;
@@ -78,8 +78,8 @@ EngineReading VllmReading(const BatchEngine& engine, bool histograms) {
   return {.models = {std::move(reading)}};
 }
 
-void TakeReadings(const SignalSource& source, const EngineQuestion& question,
-                  const std::vector<ReadEngine>& engines, absl::Time now, SignalStore& signals) {
+void StoreReadings(const SignalSource& source, const EngineQuestion& question,
+                   const std::vector<ReadEngine>& engines, absl::Time now, SignalStore& signals) {
   signals.Want(source, question, now, now + kLease).IgnoreError();
   std::vector<EnginePlace> places;
   places.reserve(engines.size());
@@ -162,7 +162,7 @@ void WorkloadTelemetry::SampleEngines(const SimulatedWorkload& workload) {
   for (const SimulatedReplica& pod : workload.pods()) {
     if (pod.IsLoaded(now_)) engines.push_back({.place = PlaceOf(pod), .engine = pod.engine.get()});
   }
-  TakeReadings(*source_, question_, engines, now_, signals_);
+  StoreReadings(*source_, question_, engines, now_, signals_);
 }
 
 void WorkloadTelemetry::SampleGateway(const SimulatedWorkload& workload) {

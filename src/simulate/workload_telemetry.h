@@ -1,8 +1,8 @@
-// Readings that agents and engine readers collect from a simulated workload, and decisions on them:
-// the seam between the simulation and the product.
+// Collects the readings that agents and engine readers would take of a simulated workload, and
+// decides on them: the interface between the simulation and the product.
 //
-// GPU samples go through MemoryWatch into NodeHistory, engine readings into SignalStore, both once
-// a second as in production; SourceOf(), QuestionOf() and Decide() do the rest.
+// GPU samples go through MemoryWatch into NodeHistory, and engine readings into SignalStore, once a
+// second as in production. SourceOf(), QuestionOf() and Decide() are the product's.
 #pragma once
 
 #include <memory>
@@ -23,13 +23,13 @@ namespace gpuscaler {
 
 struct TelemetryOptions {
   bool pods_api = true;              // readiness and deletion of pods are known (kubelet Pods API)
-  bool engines = true;               // engines are found and read
+  bool engines = true;               // engines are discovered and read
   double preallocated_percent = 90;  // vLLM's --gpu-memory-utilization
-  double busy_utilization_percent = 97;  // whenever anything runs
+  double busy_utilization_percent = 97;  // while any request runs
   StalenessLimits staleness = {.stale_after = absl::Seconds(5), .grace = absl::Seconds(15)};
 };
 
-// The reading, as vLLM's exposition has it.
+// Returns the reading of vLLM's exposition.
 EngineReading VllmReading(const BatchEngine& engine, bool histograms);
 
 struct ReadEngine {
@@ -37,20 +37,20 @@ struct ReadEngine {
   const BatchEngine* engine;
 };
 
-// One reading of each, of a source that is wanted.
-void TakeReadings(const SignalSource& source, const EngineQuestion& question,
-                  const std::vector<ReadEngine>& engines, absl::Time now, SignalStore& signals);
+// Stores one reading of each engine. Subscribes to the source first.
+void StoreReadings(const SignalSource& source, const EngineQuestion& question,
+                   const std::vector<ReadEngine>& engines, absl::Time now, SignalStore& signals);
 
-// The Deployment llm of the namespace team-a, under a ScaledObject of the same name. Not
+// The Deployment llm in the namespace team-a, with a ScaledObject of the same name. Not
 // thread-safe.
 class WorkloadTelemetry {
  public:
   WorkloadTelemetry(const Trigger& trigger, const TelemetryOptions& options);
 
-  // One reading of every GPU and engine. Once a second.
+  // Reads every GPU and engine. Must be called once a second.
   void Sample(const SimulatedWorkload& workload);
 
-  // Refers to the newest sample.
+  // Returns the decision on the newest sample.
   Decision Decide() const;
 
   const Trigger& trigger() const { return trigger_; }
@@ -65,13 +65,12 @@ class WorkloadTelemetry {
   const TelemetryOptions options_;
   const ScaledObjectRef scaled_object_;
   const std::optional<SignalSource> source_;
-  const std::optional<SignalSource> gateway_;  // shows what waits at the router
+  const std::optional<SignalSource> gateway_;  // reports the requests held by the router
   const EngineQuestion question_;
   absl::Time now_;
   MemoryWatch memory_;
   NodeHistory history_;
   SignalStore signals_;
-  std::vector<EnginePlace> listed_;
 };
 
 }  // namespace gpuscaler

@@ -28,7 +28,7 @@ class WorkloadTelemetryTest : public testing::Test {
                               kTelemetryStart};
 };
 
-TEST_F(WorkloadTelemetryTest, ReadingIsWhatTheParserReadsFromAnExpositionOfTheSameEngine) {
+TEST_F(WorkloadTelemetryTest, ReadingEqualsTheParsedExposition) {
   BatchEngine engine({.max_num_seqs = 2, .step = {.base = 0.1}});
   for (int i = 0; i < 5; ++i) {
     ASSERT_TRUE(engine.Submit({.prompt_tokens = 100, .max_tokens = 10}, kTelemetryStart).ok());
@@ -51,8 +51,8 @@ TEST_F(WorkloadTelemetryTest, RequestsInFlightOfAllReplicasAreTheValue) {
   EXPECT_EQ(decision.replicas, 2);
 }
 
-// Every 100 ms one of the replicas gets a request of 100 tokens, which take 10 s.
-TEST_F(WorkloadTelemetryTest, DemandIsWhatArrivesOverWhatAReplicaServes) {
+// Every 100 ms a replica gets a request of 100 tokens, which takes 10 s.
+TEST_F(WorkloadTelemetryTest, DemandIsArrivalsDividedByCapacity) {
   WorkloadTelemetry telemetry(
       TriggerFrom({{"metricType", "demand_replicas"}, {"maxConcurrency", "64"}}), {});
   SimulatedWorkload workload({.engine = {.max_num_seqs = 64, .step = {.base = 0.1}}},
@@ -72,7 +72,7 @@ TEST_F(WorkloadTelemetryTest, DemandIsWhatArrivesOverWhatAReplicaServes) {
   EXPECT_NEAR(decision.value, 10 / served, 0.1 * 10 / served);
 }
 
-TEST_F(WorkloadTelemetryTest, PodStartsUntilItIsReady) {
+TEST_F(WorkloadTelemetryTest, APodIsStartingUntilItIsReady) {
   for (const bool pods_api : {true, false}) {
     SimulatedWorkload workload({}, kTelemetryStart);
     workload.StartReadyAt(kTelemetryStart);

@@ -10,7 +10,7 @@
 namespace gpuscaler {
 namespace {
 
-constexpr int64_t kWakeKey = 0;  // of no request
+constexpr int64_t kWakeKey = 0;  // not the id of a request
 
 void AddTo(int epoll, int descriptor, uint32_t events, int64_t key) {
   epoll_event event = {};
@@ -19,7 +19,7 @@ void AddTo(int epoll, int descriptor, uint32_t events, int64_t key) {
   epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event);
 }
 
-// epoll's are whole: rounded up, lest it wake before the time has come.
+// Returns the whole milliseconds that epoll takes, rounded up so that it does not wake too early.
 int Milliseconds(absl::Duration timeout) {
   const absl::Duration bounded =
       std::clamp(absl::Ceil(timeout, absl::Milliseconds(1)), absl::ZeroDuration(), absl::Hours(1));

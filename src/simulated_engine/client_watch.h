@@ -1,4 +1,4 @@
-// Whose client has gone: sockets of requests that nobody reads from while they are served.
+// Detects clients that close their connection while their request is served.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace gpuscaler {
 
-// Add(), Remove() and Wake() from any thread, Wait() from one.
+// Add(), Remove() and Wake() may be called by any thread, Wait() by one.
 class ClientWatch {
  public:
   ClientWatch();
@@ -16,13 +16,13 @@ class ClientWatch {
   ClientWatch(const ClientWatch&) = delete;
   ClientWatch& operator=(const ClientWatch&) = delete;
 
-  // `socket` stays open until it is removed.
+  // `socket` must stay open until it is removed.
   void Add(int socket, int64_t key);
   void Remove(int socket);
 
-  // The keys of clients that have gone: who closes only its own direction has, too. After
-  // `timeout`, or earlier for some that have gone, for Wake(), or for nothing. A key comes again
-  // until it is removed.
+  // Returns the keys of clients that have closed their connection, or only their sending direction.
+  // Blocks up to `timeout`; returns earlier after Wake(), or spuriously with no keys. Returns a key
+  // repeatedly until it is removed.
   std::vector<int64_t> Wait(absl::Duration timeout);
   void Wake();
 

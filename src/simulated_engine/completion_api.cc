@@ -11,12 +11,12 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t kLettersOfAToken = 4;      // of English
-constexpr int64_t kDefaultMaxTokens = 16;    // OpenAI's
-constexpr int64_t kMostMaxTokens = 131'072;  // the longest context of today's models, about
+constexpr int64_t kLettersOfAToken = 4;      // English text
+constexpr int64_t kDefaultMaxTokens = 16;    // OpenAI's default
+constexpr int64_t kMostMaxTokens = 131'072;  // about the longest context of current models
 constexpr char kToken[] = " token";
 
-// What is no UTF-8, of a model's name, is no reason to end.
+// A model name that is not UTF-8 must not throw, so invalid bytes are replaced.
 std::string TextOf(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -25,7 +25,7 @@ int64_t TokensOfText(const std::string& text) {
   return static_cast<int64_t>(text.size()) / kLettersOfAToken + 1;
 }
 
-// A text, a list of texts, or a list of tokens.
+// A prompt is a text, a list of texts or a list of tokens.
 absl::StatusOr<int64_t> PromptTokens(const Json& prompt) {
   if (prompt.is_string()) return TokensOfText(prompt.get_ref<const std::string&>());
   if (!prompt.is_array()) return absl::InvalidArgumentError("prompt: use a text or a list");
@@ -36,7 +36,7 @@ absl::StatusOr<int64_t> PromptTokens(const Json& prompt) {
   return std::max<int64_t>(tokens, 1);
 }
 
-// Content is a text, or a list of parts that have one.
+// Content is a text, or a list of parts with a text.
 int64_t TokensOfContent(const Json& content) {
   if (content.is_string()) return TokensOfText(content.get_ref<const std::string&>());
   int64_t tokens = 0;
@@ -108,7 +108,7 @@ absl::StatusOr<CompletionRequest> ParseCompletion(absl::string_view body, bool c
   const Json json = Json::parse(body.begin(), body.end(), nullptr, /*allow_exceptions=*/false);
   try {
     return FromJson(json, chat, model);
-  } catch (const Json::exception&) {  // a key of another type
+  } catch (const Json::exception&) {  // a key with a value of another type
     return absl::InvalidArgumentError("model: use a text; stream: use true or false");
   }
 }

@@ -1,4 +1,4 @@
-// OpenAI's completion API, as far as vLLM's answers to `curl` go: JSON in, JSON out, no socket.
+// OpenAI's completion API, limited to vLLM's replies to `curl`: JSON in, JSON out, no socket.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@ namespace gpuscaler {
 
 struct CompletionRequest {
   bool chat = false;
-  bool stream = false;  // the answer is one event, when all is done
+  bool stream = false;  // the answer is one event after the last token
   EngineRequest work;   // a token is about four letters of a prompt, or one number of a list
 };
 
-// A body for `model`. INVALID_ARGUMENT says what is wrong with it; NOT_FOUND: another model.
+// Returns INVALID_ARGUMENT if the body is wrong, and NOT_FOUND if it is for another model.
 absl::StatusOr<CompletionRequest> ParseCompletion(absl::string_view body, bool chat,
                                                   const std::string& model);
 
-// What answers it; `id` and `created` are of the request.
+// Returns the reply. `id` and `created` belong to the request.
 std::string CompletionReply(const CompletionRequest& request, const std::string& model, int64_t id,
                             absl::Time created);
 

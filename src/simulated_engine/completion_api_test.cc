@@ -9,7 +9,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(CompletionApi, ReadsWhatARequestTakes) {
+TEST(CompletionApi, ReadsTokensOfARequest) {
   const struct {
     const char* name;
     const char* body;
@@ -37,7 +37,7 @@ TEST(CompletionApi, ReadsWhatARequestTakes) {
   }
 }
 
-TEST(CompletionApi, SaysWhatIsWrongWithABody) {
+TEST(CompletionApi, ReportsInvalidBodies) {
   const struct {
     const char* body;
     bool chat;
@@ -81,13 +81,13 @@ TEST(CompletionApi, AnswersWithTokensAndTheirUsage) {
   EXPECT_EQ(reply["usage"]["total_tokens"], 8);
 }
 
-TEST(CompletionApi, ANameThatIsNoUtf8IsStillAnswered) {
+TEST(CompletionApi, AModelNameMayBeInvalidUtf8) {
   const std::string reply = CompletionReply({}, "bad\xff", 9, absl::FromUnixSeconds(77));
   EXPECT_TRUE(nlohmann::json::accept(reply)) << reply;
   EXPECT_TRUE(nlohmann::json::accept(ModelsReply("bad\xff", absl::FromUnixSeconds(77))));
 }
 
-TEST(CompletionApi, AnswersAChatWithAMessageAndAStreamWithAnEvent) {
+TEST(CompletionApi, AChatReturnsAMessageAndAStreamAnEvent) {
   CompletionRequest request = {.chat = true, .work = {.prompt_tokens = 5, .max_tokens = 1}};
   const auto reply = nlohmann::json::parse(CompletionReply(request, "m", 1, absl::UnixEpoch()));
   EXPECT_EQ(reply["choices"][0]["message"]["content"], " token");
@@ -98,7 +98,7 @@ TEST(CompletionApi, AnswersAChatWithAMessageAndAStreamWithAnEvent) {
   EXPECT_THAT(events, HasSubstr("\"delta\""));
 }
 
-TEST(CompletionApi, ErrorsAreJsonWhateverWasSent) {
+TEST(CompletionApi, ErrorsAreJsonForAnyMessage) {
   const auto error = nlohmann::json::parse(ErrorReply(404, "no \xff \"model\""));
   EXPECT_EQ(error["error"]["code"], 404);
   EXPECT_EQ(error["error"]["type"], "NotFoundError");

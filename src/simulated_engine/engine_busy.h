@@ -1,4 +1,4 @@
-// How busy an engine was between two looks at it, as a driver would show its GPU.
+// GPU utilization of an engine between two samples, as a driver would report it.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ class EngineBusy {
  public:
   explicit EngineBusy(absl::Time now) : read_at_(now) {}
 
-  // 0-100, since the last look; `busy` is the engine's time in steps so far.
+  // Returns 0-100 since the last call. `busy` is the engine's total time in steps.
   double Percent(absl::Duration busy, absl::Time now) {
     const absl::Duration worked = busy - std::exchange(busy_, busy);
     const absl::Duration passed = now - std::exchange(read_at_, now);
@@ -23,7 +23,7 @@ class EngineBusy {
 
  private:
   absl::Time read_at_;
-  absl::Duration busy_;  // as of read_at_
+  absl::Duration busy_;  // at read_at_
 };
 
 }  // namespace gpuscaler

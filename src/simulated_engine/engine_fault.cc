@@ -21,7 +21,7 @@ constexpr FaultName kFaultNames[] = {
     {EngineFault::kRedirect, "redirect"}, {EngineFault::kError, "error"},
 };
 
-// Lines as they should be, of a metric that nobody asks for.
+// Valid lines of a metric that no reader uses.
 std::string BigPage() {
   std::string page;
   for (int i = 0; page.size() < kBigPageBytes; ++i) {

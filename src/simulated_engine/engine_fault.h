@@ -1,4 +1,4 @@
-// What an engine can do wrong, on purpose.
+// Faults that a simulated engine can have.
 #pragma once
 
 #include <span>
@@ -12,24 +12,24 @@ namespace gpuscaler {
 
 enum class EngineFault {
   kNone,
-  kHang,      // no answer on any path; connections are taken and kept
-  kCrash,     // the process ends, with what it holds
+  kHang,      // no reply on any path; connections are accepted and kept
+  kCrash,     // the process exits with its requests
   kBigPage,   // /metrics of 10 MiB
-  kGarbage,   // /metrics of bytes that are no text
+  kGarbage,   // /metrics of bytes that are not text
   kEndless,   // /metrics never ends
-  kRedirect,  // /metrics is said to be at a cloud's metadata service
+  kRedirect,  // /metrics redirects to a cloud's metadata service
   kError,     // 500 on every path
 };
 
 std::vector<std::string> EngineFaultNames();
 
-// kNone for an unknown name.
+// Returns kNone for an unknown name.
 EngineFault EngineFaultNamed(absl::string_view name);
 
-// The body of a faulty page that has an end; empty of other faults.
+// Returns the body of a faulty finite page, or "" for other faults.
 std::string FaultyPage(EngineFault fault);
 
-// A part of the page that has none.
+// Returns a part of the endless page.
 absl::string_view EndlessPart();
 
 }  // namespace gpuscaler

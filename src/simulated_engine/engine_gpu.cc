@@ -7,8 +7,8 @@
 namespace gpuscaler {
 namespace {
 
-// A driver's utilisation is of the last 1/6 to 1 s.
-constexpr absl::Duration kShowInterval = absl::Milliseconds(500);
+// A driver's utilization is the mean of the last 1/6 to 1 s.
+constexpr absl::Duration kWriteInterval = absl::Milliseconds(500);
 
 }  // namespace
 
@@ -21,10 +21,10 @@ EngineGpu::EngineGpu(const EngineGpuOptions& options, absl::Duration load_time, 
       busy_(started_at_) {
   if (options_.file.empty()) return;
   Tick();
-  thread_ = std::make_unique<PeriodicThread>("gpu file", kShowInterval, [this] { Tick(); });
+  thread_ = std::make_unique<PeriodicThread>("gpu file", kWriteInterval, [this] { Tick(); });
 }
 
-void EngineGpu::Serves(const EngineServer& server) {
+void EngineGpu::SetServer(const EngineServer& server) {
   {
     MutexLock lock(mutex_);
     server_ = &server;
@@ -35,17 +35,17 @@ void EngineGpu::Serves(const EngineServer& server) {
 
 void EngineGpu::Leave() {
   MutexLock lock(mutex_);
-  if (!left_) Show({});
+  if (!left_) Write({});
   left_ = true;
   server_ = nullptr;
 }
 
 void EngineGpu::Tick() {
   MutexLock lock(mutex_);
-  if (!left_) Show(Reading());
+  if (!left_) Write(Reading());
 }
 
-GpuShown EngineGpu::Reading() {
+GpuReport EngineGpu::Reading() {
   const absl::Time now = clock_.Now();
   if (server_ == nullptr) {
     const double loaded =
@@ -57,11 +57,11 @@ GpuShown EngineGpu::Reading() {
           .pid = getpid()};
 }
 
-void EngineGpu::Show(const GpuShown& shown) {
+void EngineGpu::Write(const GpuReport& report) {
   if (options_.file.empty()) return;
-  const std::string complaint(slot_.Show(shown).message());
-  if (!complaint.empty() && complaint != complaint_) LogWarn("gpu_not_shown", {{"why", complaint}});
-  complaint_ = complaint;
+  const std::string error(slot_.Write(report).message());
+  if (!error.empty() && error != last_error_) LogWarn("gpu_not_shown", {{"why", error}});
+  last_error_ = error;
 }
 
 }  // namespace gpuscaler

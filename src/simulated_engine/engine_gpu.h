@@ -1,4 +1,4 @@
-// The GPU of a simulated engine, kept up to date in a file of simulated GPUs.
+// The GPU of a simulated engine, kept current in a file of simulated GPUs.
 #pragma once
 
 #include <memory>
@@ -14,24 +14,24 @@
 namespace gpuscaler {
 
 struct EngineGpuOptions {
-  std::string file;  // empty: none is shown
+  std::string file;  // empty: no file is written
   int index = 0;
-  double memory_percent = 90;  // vLLM's --gpu-memory-utilization, of which it takes 0.9
+  double memory_percent = 90;  // vLLM's --gpu-memory-utilization, 0.9 by default
 };
 
-// Shows a loading engine from the start. Thread-safe.
+// Writes a loading engine from the start. Thread-safe.
 class EngineGpu {
  public:
   EngineGpu(const EngineGpuOptions& options, absl::Duration load_time, const Clock& clock);
   ~EngineGpu() { Leave(); }
 
-  void Serves(const EngineServer& server);  // from now on, until Leave(); server outlives that
-  void Leave();                             // frees the GPU; the last thing that is shown
+  void SetServer(const EngineServer& server);  // until Leave(), which server must outlive
+  void Leave();                                // frees the GPU; nothing is written afterwards
 
  private:
   void Tick();
-  GpuShown Reading() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Show(const GpuShown& shown) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  GpuReport Reading() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Write(const GpuReport& report) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const EngineGpuOptions options_;
   const absl::Duration load_time_;
@@ -42,8 +42,8 @@ class EngineGpu {
   const EngineServer* server_ ABSL_GUARDED_BY(mutex_) = nullptr;
   bool left_ ABSL_GUARDED_BY(mutex_) = false;
   EngineBusy busy_ ABSL_GUARDED_BY(mutex_);
-  std::string complaint_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<PeriodicThread> thread_;  // null: nothing is shown
+  std::string last_error_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<PeriodicThread> thread_;  // null: no file is written
 };
 
 }  // namespace gpuscaler

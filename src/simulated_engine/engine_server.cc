@@ -21,7 +21,7 @@ namespace {
 constexpr size_t kLargestBody = size_t{1} << 20;
 constexpr size_t kConnectionMemoryBytes = 16 * 1024;
 constexpr size_t kEndlessBlockBytes = 64 * 1024;
-constexpr unsigned kIdleSeconds = 60;  // of a connection without a request
+constexpr unsigned kIdleSeconds = 60;  // closes connections without a request
 constexpr rlim_t kOtherFiles = 64;
 constexpr rlim_t kMostConnections = 65536;
 
@@ -29,7 +29,7 @@ struct EngineReply {
   int status = 200;
   std::string content_type = "application/json";
   std::string body;
-  std::string location;  // of a redirection
+  std::string location;  // target of a redirect
   bool endless = false;
 };
 
@@ -49,7 +49,7 @@ unsigned ConnectionLimit() {
   return static_cast<unsigned>(std::min(most, kMostConnections));
 }
 
-// One request, from its headers until its answer is sent or its connection is closed.
+// One request, from its headers until its reply is sent or its connection is closed.
 struct Exchange {
   std::string body;
   bool too_large = false;
@@ -57,8 +57,8 @@ struct Exchange {
   CompletionRequest request;
   int64_t id = 0;
   absl::Time created;
-  absl::Status refused;              // why the engine did not take it
-  std::atomic<bool> served = false;  // else, once resumed: nobody wants the answer any more
+  absl::Status refused;              // error if the engine rejected it
+  std::atomic<bool> served = false;  // false when resumed: client gone or engine stopped
 };
 
 class MicroHttpdEngine final : public EngineServer {
@@ -75,7 +75,7 @@ class MicroHttpdEngine final : public EngineServer {
 
   EngineGauges Gauges() const override { return engine_.Gauges(); }
   EngineTotals Totals() const override { return engine_.Totals(); }
-  void StopTaking() override;
+  void StopAccepting() override;
   bool WaitUntilAnswered(absl::Duration timeout) override;
 
  private:
@@ -86,7 +86,7 @@ class MicroHttpdEngine final : public EngineServer {
                           MHD_RequestTerminationCode why);
 
   bool Faulty(EngineFault fault) const {
-    return options_.fault == fault && taken_ >= options_.fault_after;
+    return options_.fault == fault && accepted_ >= options_.fault_after;
   }
   MHD_Result Answer(MHD_Connection* connection, Exchange& exchange, absl::string_view method,
                     absl::string_view path);
@@ -103,7 +103,7 @@ class MicroHttpdEngine final : public EngineServer {
   const std::string faulty_page_;
   ServingEngine engine_;
   MHD_Daemon* daemon_ = nullptr;
-  int taken_ = 0;  // completions; the daemon's thread alone
+  int accepted_ = 0;  // completions; used by the daemon's thread only
   std::atomic<bool> stopping_ = false;
   Mutex mutex_;
   CondVar answered_;
@@ -131,13 +131,13 @@ absl::Status MicroHttpdEngine::Serve(int listening) {
   return absl::UnavailableError("cannot start the HTTP server");
 }
 
-// The daemon must have no suspended connection when it is stopped.
+// MHD_stop_daemon() requires that no connection is suspended.
 MicroHttpdEngine::~MicroHttpdEngine() {
   engine_.Stop();
   if (daemon_ != nullptr) MHD_stop_daemon(daemon_);
 }
 
-void MicroHttpdEngine::StopTaking() {
+void MicroHttpdEngine::StopAccepting() {
   stopping_ = true;
   const int listening = MHD_quiesce_daemon(daemon_);
   if (listening >= 0) close(listening);
@@ -154,7 +154,7 @@ bool MicroHttpdEngine::WaitUntilAnswered(absl::Duration timeout) {
   return true;
 }
 
-// Called with the headers, with each part of the body, at its end, and again once resumed.
+// Called with the headers, with each part of the body, at its end, and again when resumed.
 MHD_Result MicroHttpdEngine::OnRequest(void* self, MHD_Connection* connection, const char* path,
                                        const char* method, const char* /*version*/,
                                        const char* upload, size_t* upload_size, void** context) {
@@ -187,7 +187,7 @@ MHD_Result MicroHttpdEngine::Answer(MHD_Connection* connection, Exchange& exchan
                                     absl::string_view method, absl::string_view path) {
   if (exchange.held) {
     if (!exchange.refused.ok()) return Send(connection, ErrorOf(exchange.refused));
-    return exchange.served ? Send(connection, Served(exchange)) : MHD_NO;  // NO: closes it
+    return exchange.served ? Send(connection, Served(exchange)) : MHD_NO;  // closes the connection
   }
   if (Faulty(EngineFault::kHang)) return Hang(connection, exchange);
   if (Faulty(EngineFault::kError)) return Send(connection, ErrorOf(500, "as asked for: --fault"));
@@ -206,12 +206,12 @@ MHD_Result MicroHttpdEngine::Complete(MHD_Connection* connection, Exchange& exch
   const auto request = ParseCompletion(exchange.body, chat, options_.model);
   if (!request.ok()) return Send(connection, ErrorOf(request.status()));
   if (Faulty(EngineFault::kCrash)) options_.crash();
-  ++taken_;
+  ++accepted_;
   exchange.request = *request;
   exchange.created = clock_.Now();
   exchange.body.clear();
   exchange.held = true;
-  // Before the engine has it: it may be served by the time Submit() returns.
+  // Suspends first: the request may be served before Submit() returns.
   MHD_suspend_connection(connection);
   const auto id =
       engine_.Submit(request->work, SocketOf(connection), [connection, &exchange](bool served) {

@@ -1,4 +1,4 @@
-// A simulated vLLM server: completions that take their time, and pages about it.
+// A simulated vLLM server: completions that take realistic time, and metrics.
 #pragma once
 
 #include <functional>
@@ -17,26 +17,26 @@ struct EngineServerOptions {
   std::string model = "stand-in";
   BatchEngineOptions batch;
   EngineFault fault = EngineFault::kNone;
-  int fault_after = 0;          // completions that are taken before
-  std::function<void()> crash;  // for kCrash; does not return
+  int fault_after = 0;          // completions accepted before the fault
+  std::function<void()> crash;  // used for kCrash; must not return
 };
 
-// POST /v1/completions and /v1/chat/completions, GET /health, /v1/models, /version and /metrics.
-// No request has a thread of its own: those held cost a socket and some memory each. Thread-safe.
+// Serves POST /v1/completions and /v1/chat/completions, GET /health, /v1/models, /version and
+// /metrics. A pending request uses a socket and some memory, but no thread. Thread-safe.
 class EngineServer {
  public:
-  // Listens on `port`. UNAVAILABLE when it cannot. `clock` outlives it.
+  // Listens on `port`. Returns UNAVAILABLE if it cannot. `clock` must outlive the server.
   static absl::StatusOr<std::unique_ptr<EngineServer>> Start(EngineServerOptions options,
                                                              BoundPort port, const Clock& clock);
-  virtual ~EngineServer() = default;  // ends what is held, unserved
+  virtual ~EngineServer() = default;  // ends pending requests unserved
 
   virtual EngineGauges Gauges() const = 0;
   virtual EngineTotals Totals() const = 0;
 
-  // Takes no more connections, and answers 503 on those that are open.
-  virtual void StopTaking() = 0;
+  // Closes the listening socket, and replies 503 on open connections.
+  virtual void StopAccepting() = 0;
 
-  // Until everything that was taken is answered: true. False after `patience`.
+  // Returns true once all accepted requests are answered, or false after `timeout`.
   virtual bool WaitUntilAnswered(absl::Duration timeout) = 0;
 };
 

@@ -24,7 +24,7 @@ using testing::StartsWith;
 
 constexpr absl::Duration kTestStaleness = absl::Seconds(20);
 
-// A connection that is kept.
+// A persistent connection.
 class EngineClient {
  public:
   explicit EngineClient(int port) : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -51,7 +51,7 @@ class EngineClient {
          absl::StrCat(R"({"prompt": "hello", "max_tokens": )", max_tokens, "}"));
   }
 
-  // The next reply, or what came until the connection ended or `patience` of silence had passed.
+  // Returns the next reply, or what was received until the connection ended or `timeout` passed.
   std::string Reply(absl::Duration timeout = kTestStaleness) {
     while (true) {
       const size_t head = read_.find("\r\n\r\n");
@@ -96,7 +96,7 @@ class EngineClient {
 
 class EngineServerTest : public testing::Test {
  protected:
-  // 4 at once, 1000 tokens a second each.
+  // 4 requests at once, 1000 tokens per second each.
   EngineServerTest() {
     options_.model = "llama";
     options_.batch = {.max_num_seqs = 4, .kv_cache_tokens = 1'000'000, .step = {.base = 0.001}};
@@ -126,7 +126,7 @@ class EngineServerTest : public testing::Test {
   std::unique_ptr<EngineServer> server_;
 };
 
-TEST_F(EngineServerTest, AnswersACompletionAfterTheTimeOfItsTokens) {
+TEST_F(EngineServerTest, AnswersAfterTheTimeOfItsTokens) {
   Start();
   EngineClient client(port_);
   const absl::Time began = clock_.Now();
@@ -140,7 +140,7 @@ TEST_F(EngineServerTest, AnswersACompletionAfterTheTimeOfItsTokens) {
                                         "\"llama\",finished_reason=\"length\"} 1\n"));
 }
 
-TEST_F(EngineServerTest, HasThePagesOfAnEngine) {
+TEST_F(EngineServerTest, ServesAnEnginesPages) {
   Start();
   EngineClient client(port_);
   client.Send("GET", "/health");
@@ -152,7 +152,7 @@ TEST_F(EngineServerTest, HasThePagesOfAnEngine) {
   EXPECT_EQ(nlohmann::json::parse(client.Body())["object"], "chat.completion");
 }
 
-TEST_F(EngineServerTest, SaysWhatIsWrongWithARequest) {
+TEST_F(EngineServerTest, ReportsInvalidRequests) {
   Start();
   const struct {
     const char* method;
@@ -175,7 +175,7 @@ TEST_F(EngineServerTest, SaysWhatIsWrongWithARequest) {
   }
 }
 
-TEST_F(EngineServerTest, RequestThatTheCacheCannotHoldIsAnErrorOnAConnectionThatGoesOn) {
+TEST_F(EngineServerTest, ARequestTooLargeForTheCacheKeepsTheConnection) {
   options_.batch.kv_cache_tokens = 100;
   Start();
   EngineClient client(port_);
@@ -190,13 +190,13 @@ size_t Threads() {
       std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}));
 }
 
-TEST_F(EngineServerTest, HoldsHundredsOfRequestsBesideThousandsOfSilentConnections) {
+TEST_F(EngineServerTest, HoldsHundredsOfRequestsBesideThousandsOfIdleConnections) {
   rlimit files = {};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &files), 0);
   files.rlim_cur = files.rlim_max;
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &files), 0);
   options_.batch.max_num_seqs = 100;
-  options_.batch.kv_cache_tokens = 300 * 100'000;  // none gives way to another
+  options_.batch.kv_cache_tokens = 300 * 100'000;  // no request is preempted
   Start();
   const size_t threads = Threads();
   std::vector<std::unique_ptr<EngineClient>> silent;
@@ -214,7 +214,7 @@ TEST_F(EngineServerTest, HoldsHundredsOfRequestsBesideThousandsOfSilentConnectio
   EXPECT_EQ(server_->Totals().aborted, 300);
 }
 
-TEST_F(EngineServerTest, RequestsWhoseClientsHaveGoneLeaveQueueAndBatch) {
+TEST_F(EngineServerTest, RequestsOfDepartedClientsLeaveQueueAndBatch) {
   Start();
   std::vector<std::unique_ptr<EngineClient>> asking;
   for (int i = 0; i < 6; ++i) {
@@ -229,7 +229,7 @@ TEST_F(EngineServerTest, RequestsWhoseClientsHaveGoneLeaveQueueAndBatch) {
   EXPECT_TRUE(server_->WaitUntilAnswered(kTestStaleness));
 }
 
-TEST_F(EngineServerTest, HangKeepsConnectionsAndAnswersNothing) {
+TEST_F(EngineServerTest, HangKeepsConnectionsWithoutAnswers) {
   options_.fault = EngineFault::kHang;
   options_.fault_after = 1;
   Start();
@@ -243,7 +243,7 @@ TEST_F(EngineServerTest, HangKeepsConnectionsAndAnswersNothing) {
   EXPECT_FALSE(page.ReadMore(kTestStaleness)) << "the end of the process ends the connection";
 }
 
-TEST_F(EngineServerTest, FaultyPagesAreAsTheyAreCalled) {
+TEST_F(EngineServerTest, FaultyPagesMatchTheirNames) {
   const struct {
     EngineFault fault;
     const char* want;
@@ -267,7 +267,7 @@ TEST_F(EngineServerTest, FaultyPagesAreAsTheyAreCalled) {
   }
 }
 
-TEST_F(EngineServerTest, EndlessPageGoesOn) {
+TEST_F(EngineServerTest, EndlessPageDoesNotEnd) {
   options_.fault = EngineFault::kEndless;
   Start();
   EngineClient client(port_), other(port_);
@@ -277,7 +277,7 @@ TEST_F(EngineServerTest, EndlessPageGoesOn) {
   EXPECT_THAT(other.Reply(), StartsWith("HTTP/1.1 200")) << "it delays nobody";
 }
 
-TEST_F(EngineServerTest, CrashesAfterAsManyCompletionsAsItIsTold) {
+TEST_F(EngineServerTest, CrashesAfterTheConfiguredCompletions) {
   options_.fault = EngineFault::kCrash;
   options_.fault_after = 2;
   options_.crash = [] { std::_Exit(42); };
@@ -296,14 +296,14 @@ TEST_F(EngineServerTest, CrashesAfterAsManyCompletionsAsItIsTold) {
       testing::ExitedWithCode(42), "");
 }
 
-TEST_F(EngineServerTest, DrainAnswersWhatWasTakenAndTakesNoMore) {
+TEST_F(EngineServerTest, DrainAnswersAcceptedRequestsAndRefusesNewOnes) {
   Start();
   EngineClient running(port_), kept(port_);
   kept.Complete(1);
   EXPECT_THAT(kept.Reply(), StartsWith("HTTP/1.1 200"));
   running.Complete(3000);
   ASSERT_TRUE(Becomes([](const EngineGauges& now) { return now.running == 1; }));
-  server_->StopTaking();
+  server_->StopAccepting();
   EXPECT_FALSE(EngineClient(port_).connected());
   kept.Complete(1);
   EXPECT_THAT(kept.Reply(), StartsWith("HTTP/1.1 503"));
@@ -312,7 +312,7 @@ TEST_F(EngineServerTest, DrainAnswersWhatWasTakenAndTakesNoMore) {
   EXPECT_THAT(running.Reply(), StartsWith("HTTP/1.1 200"));
 }
 
-TEST_F(EngineServerTest, StopEndsWhatIsRunning) {
+TEST_F(EngineServerTest, StopEndsRunningRequests) {
   Start();
   EngineClient running(port_);
   running.Complete(100'000);
@@ -321,7 +321,7 @@ TEST_F(EngineServerTest, StopEndsWhatIsRunning) {
   EXPECT_EQ(running.Reply(), "");
 }
 
-TEST_F(EngineServerTest, PortIsKnownAndRefusesWhileAModelLoads) {
+TEST_F(EngineServerTest, PortIsBoundAndRefusesWhileAModelLoads) {
   auto bound = BoundPort::Open("127.0.0.1", 0);
   ASSERT_TRUE(bound.ok()) << bound.status();
   const int port = bound->port();

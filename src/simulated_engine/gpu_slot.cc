@@ -22,16 +22,16 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-// Of a GPU that the file does not describe: an 80 GB one. An idle H100 takes about 70 of its 700 W.
+// Defaults for a GPU that is not in the file: 80 GB. An idle H100 draws about 70 of its 700 W.
 constexpr int64_t kMemoryBytes = int64_t{80} << 30;
 constexpr double kIdleWatts = 70;
 constexpr double kLimitWatts = 700;
 
-constexpr double kWeightsShare = 0.7;  // of the load time
+constexpr double kWeightsShare = 0.7;  // share of the load time
 constexpr double kWeightsUtilizationPercent = 15;
 constexpr double kCaptureUtilizationPercent = 95;
 
-// Null: the text is none of ours.
+// Returns the GPU's entry, which is added if missing, or nullptr if the text has another format.
 OrderedJson* EntryOf(OrderedJson& node, int index) {
   if (!node.is_object() || node.contains("frames")) return nullptr;
   OrderedJson& gpus = node["gpus"];
@@ -49,24 +49,24 @@ OrderedJson* EntryOf(OrderedJson& node, int index) {
   return &gpus.back();
 }
 
-void Fill(OrderedJson& gpu, const GpuShown& shown) {
+void FillEntry(OrderedJson& gpu, const GpuReport& report) {
   if (!gpu.contains("memory_total_bytes")) gpu["memory_total_bytes"] = kMemoryBytes;
   const OrderedJson& total = gpu["memory_total_bytes"];
   const int64_t total_bytes = total.is_number() ? total.get<int64_t>() : kMemoryBytes;
   const auto used_bytes =
-      static_cast<int64_t>(shown.memory_percent / 100 * static_cast<double>(total_bytes));
-  const double busy = shown.utilization_percent / 100;
-  gpu["utilization_percent"] = shown.utilization_percent;
+      static_cast<int64_t>(report.memory_percent / 100 * static_cast<double>(total_bytes));
+  const double busy = report.utilization_percent / 100;
+  gpu["utilization_percent"] = report.utilization_percent;
   gpu["memory_utilization_percent"] = 60 * busy;
   gpu["memory_used_bytes"] = used_bytes;
   gpu["temperature_celsius"] = 35 + 35 * busy;
   gpu["power_watts"] = kIdleWatts + (kLimitWatts - kIdleWatts) * busy;
   gpu["power_limit_watts"] = kLimitWatts;
   gpu["processes"] = OrderedJson::array();
-  if (shown.pid) gpu["processes"].push_back({{"pid", *shown.pid}, {"memory_bytes", used_bytes}});
+  if (report.pid) gpu["processes"].push_back({{"pid", *report.pid}, {"memory_bytes", used_bytes}});
 }
 
-// Held until the descriptor is closed.
+// Holds the lock until the descriptor is closed.
 class FileLock {
  public:
   explicit FileLock(const std::string& path)
@@ -86,20 +86,19 @@ class FileLock {
   bool held_ = false;
 };
 
-absl::Status Replace(const std::string& path, const std::string& text) {
+}  // namespace
+
+bool ReplaceGpuFile(const std::string& path, const std::string& text) {
   const std::string next = path + ".new";
   std::ofstream file(next, std::ios::binary | std::ios::trunc);
   file << text;
   file.close();
   std::error_code error;
   if (file) std::filesystem::rename(next, path, error);
-  if (file && !error) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat(path, ": cannot be written"));
+  return file && !error;
 }
 
-}  // namespace
-
-GpuShown LoadingGpu(double loaded, double preallocated_percent, pid_t pid) {
+GpuReport LoadingGpu(double loaded, double preallocated_percent, pid_t pid) {
   const double weights = std::min(1.0, loaded / kWeightsShare);
   return {
       .utilization_percent = weights < 1 ? kWeightsUtilizationPercent : kCaptureUtilizationPercent,
@@ -107,7 +106,8 @@ GpuShown LoadingGpu(double loaded, double preallocated_percent, pid_t pid) {
       .pid = pid};
 }
 
-absl::StatusOr<std::string> WithGpuShown(absl::string_view text, int index, const GpuShown& shown) {
+absl::StatusOr<std::string> WithGpuReport(absl::string_view text, int index,
+                                          const GpuReport& report) {
   OrderedJson node = text.empty() ? OrderedJson{{"driver_version", "simulated"}}
                                   : OrderedJson::parse(text.begin(), text.end(), nullptr, false);
   OrderedJson* const gpu = EntryOf(node, index);
@@ -115,11 +115,11 @@ absl::StatusOr<std::string> WithGpuShown(absl::string_view text, int index, cons
     return absl::InvalidArgumentError(
         "is no list of GPUs such as {\"gpus\": [{\"index\": 0}]} (frames cannot be shared)");
   }
-  Fill(*gpu, shown);
+  FillEntry(*gpu, report);
   return node.dump(1) + "\n";
 }
 
-absl::Status GpuSlot::Show(const GpuShown& shown) const {
+absl::Status GpuSlot::Write(const GpuReport& report) const {
   const FileLock lock(path_ + ".lock");
   if (!lock.held()) {
     return absl::UnavailableError(
@@ -129,9 +129,10 @@ absl::Status GpuSlot::Show(const GpuShown& shown) const {
   if (std::filesystem::exists(path_)) {
     ASSIGN_OR_RETURN(text, ReadFileText(path_));
   }
-  const auto next = WithGpuShown(text, index_, shown);
+  const auto next = WithGpuReport(text, index_, report);
   if (!next.ok()) return absl::UnavailableError(absl::StrCat(path_, " ", next.status().message()));
-  return *next == text ? absl::OkStatus() : Replace(path_, *next);
+  if (*next == text || ReplaceGpuFile(path_, *next)) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(path_, ": cannot be written"));
 }
 
 }  // namespace gpuscaler

@@ -1,5 +1,5 @@
-// One GPU of a simulated node: an entry in the file that --gpu-source file:PATH reads, beside
-// those of other engines.
+// One GPU of a simulated node: an entry in the file that --gpu-source file:PATH reads. Other
+// engines may write other entries of the file.
 #pragma once
 
 #include <sys/types.h>
@@ -12,28 +12,33 @@
 
 namespace gpuscaler {
 
-// What the driver would say.
-struct GpuShown {
+// The values that a driver would report.
+struct GpuReport {
   double utilization_percent = 0;
-  double memory_percent = 0;  // of the GPU's
-  std::optional<pid_t> pid;   // of who holds it; none: it is free
+  double memory_percent = 0;  // share of the GPU memory
+  std::optional<pid_t> pid;   // the process on it; empty: free
 };
 
-// An engine that loads: weights fill the share of memory that it takes, then graph capture works.
-// `loaded` is the part of the load time that has passed, 0-1.
-GpuShown LoadingGpu(double loaded, double preallocated_percent, pid_t pid);
+// Returns the GPU of a loading engine: weights fill its share of memory, then graphs are captured.
+// `loaded` is the elapsed share of the load time, 0-1.
+GpuReport LoadingGpu(double loaded, double preallocated_percent, pid_t pid);
 
-// The file's text with the entry of that index, which is made where there is none; an empty text is
-// a node without GPUs. What is said of other GPUs stays. INVALID_ARGUMENT: it is no such text.
-absl::StatusOr<std::string> WithGpuShown(absl::string_view text, int index, const GpuShown& shown);
+// Returns the file's text with the entry of that index, which is added if missing. An empty text is
+// a node without GPUs. Other entries are kept. Returns INVALID_ARGUMENT if the text has another
+// format.
+absl::StatusOr<std::string> WithGpuReport(absl::string_view text, int index,
+                                          const GpuReport& report);
+
+// Replaces the file atomically by way of PATH.new. Returns false if it cannot be written.
+bool ReplaceGpuFile(const std::string& path, const std::string& text);
 
 class GpuSlot {
  public:
   GpuSlot(std::string path, int index) : path_(std::move(path)), index_(index) {}
 
-  // Readers see the old text or the new one, never a part, and engines that write at once wait for
-  // each other at PATH.lock. UNAVAILABLE says what cannot be read or written.
-  absl::Status Show(const GpuShown& shown) const;
+  // Replaces the file atomically. Engines that write at the same time wait for each other at
+  // PATH.lock. Returns UNAVAILABLE with the file that cannot be read or written.
+  absl::Status Write(const GpuReport& report) const;
 
  private:
   const std::string path_;

@@ -27,9 +27,9 @@ class GpuSlotTest : public testing::Test {
   const TestFolder folder_;
 };
 
-TEST_F(GpuSlotTest, FileThatWasNotThereIsReadAsAGpuByTheScaler) {
+TEST_F(GpuSlotTest, TheScalerReadsAGpuFromANewFile) {
   const GpuSlot slot(path(), 3);
-  ASSERT_TRUE(slot.Show({.utilization_percent = 60, .memory_percent = 90, .pid = 77}).ok());
+  ASSERT_TRUE(slot.Write({.utilization_percent = 60, .memory_percent = 90, .pid = 77}).ok());
   const std::vector<GpuSample> gpus = Gpus();
   ASSERT_EQ(gpus.size(), 1U);
   EXPECT_EQ(gpus[0].index, 3);
@@ -38,19 +38,19 @@ TEST_F(GpuSlotTest, FileThatWasNotThereIsReadAsAGpuByTheScaler) {
   ASSERT_TRUE(gpus[0].processes.has_value());
   ASSERT_EQ(gpus[0].processes->size(), 1U);
   EXPECT_EQ(gpus[0].processes->front().pid, 77);
-  ASSERT_TRUE(slot.Show({}).ok());
+  ASSERT_TRUE(slot.Write({}).ok());
   EXPECT_TRUE(Gpus()[0].processes->empty());
   EXPECT_THAT(Gpus()[0].memory_used_bytes, testing::Optional(0));
 }
 
-TEST_F(GpuSlotTest, EnginesThatWriteAtOnceLoseNothingOfEachOther) {
+TEST_F(GpuSlotTest, ConcurrentWritersKeepEachOthersGpus) {
   std::vector<std::thread> engines;
   for (int index = 0; index < 4; ++index) {
     engines.emplace_back([this, index] {
       const GpuSlot slot(path(), index);
       for (int i = 1; i <= 50; ++i) {
-        const GpuShown shown = {.utilization_percent = i + index / 10.0, .pid = 100 + index};
-        const absl::Status status = slot.Show(shown);
+        const GpuReport report = {.utilization_percent = i + index / 10.0, .pid = 100 + index};
+        const absl::Status status = slot.Write(report);
         EXPECT_TRUE(status.ok()) << status;
       }
     });
@@ -64,11 +64,11 @@ TEST_F(GpuSlotTest, EnginesThatWriteAtOnceLoseNothingOfEachOther) {
   }
 }
 
-TEST(WithGpuShown, LeavesAloneWhatTheFileSaysElse) {
-  const auto text = WithGpuShown(R"({"driver_version": "sim", "gpus": [
+TEST(WithGpuReport, KeepsTheRestOfTheFile) {
+  const auto text = WithGpuReport(R"({"driver_version": "sim", "gpus": [
       {"uuid": "GPU-a", "power_watts": 5},
       {"uuid": "GPU-b", "memory_total_bytes": 1000, "ecc_uncorrected_errors": 2}]})",
-                                 1, {.utilization_percent = 10, .memory_percent = 50, .pid = 7});
+                                  1, {.utilization_percent = 10, .memory_percent = 50, .pid = 7});
   ASSERT_TRUE(text.ok()) << text.status();
   const auto frames = ParseGpuFile(*text);
   ASSERT_TRUE(frames.ok()) << frames.status();
@@ -81,10 +81,10 @@ TEST(WithGpuShown, LeavesAloneWhatTheFileSaysElse) {
   EXPECT_THAT(gpus[1].memory_used_bytes, testing::Optional(500));
 }
 
-TEST(WithGpuShown, RefusesATextThatIsNoListOfGpus) {
+TEST(WithGpuReport, RefusesTextsWithoutAListOfGpus) {
   for (const char* text : {"{", "[]", R"({"gpus": 5})", R"({"gpus": [5]})",
                            R"({"frames": [{"seconds": 1, "gpus": []}]})"}) {
-    EXPECT_EQ(WithGpuShown(text, 0, {}).status().code(), absl::StatusCode::kInvalidArgument)
+    EXPECT_EQ(WithGpuReport(text, 0, {}).status().code(), absl::StatusCode::kInvalidArgument)
         << text;
   }
 }

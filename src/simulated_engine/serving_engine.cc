@@ -44,7 +44,7 @@ void ServingEngine::Hang(int client, OnEnd on_end) {
   {
     MutexLock lock(mutex_);
     hanging_ = true;
-    if (!stopping_) return Hold(next_hung_--, client, std::move(on_end));
+    if (!stopping_) return Hold(next_hung_key_--, client, std::move(on_end));
   }
   on_end(false);
 }
@@ -59,7 +59,7 @@ EngineTotals ServingEngine::Totals() const {
   return engine_.totals();
 }
 
-void ServingEngine::LetGo(int64_t key, bool served, std::vector<Ended>& ended) {
+void ServingEngine::Release(int64_t key, bool served, std::vector<Ended>& ended) {
   const auto found = held_.find(key);
   if (found == held_.end()) return;
   clients_.Remove(found->second.client);
@@ -77,12 +77,12 @@ void ServingEngine::Run() {
       MutexLock lock(mutex_);
       if (!hanging_) {
         for (const EngineEvent& event : engine_.Advance(clock_.Now())) {
-          if (event.kind == EngineEvent::Kind::kServed) LetGo(event.id, true, ended);
+          if (event.kind == EngineEvent::Kind::kServed) Release(event.id, true, ended);
         }
       }
-      for (const int64_t key : gone) LetGo(key, false, ended);
+      for (const int64_t key : gone) Release(key, false, ended);
       stopping = stopping_;
-      while (stopping && !held_.empty()) LetGo(held_.begin()->first, false, ended);
+      while (stopping && !held_.empty()) Release(held_.begin()->first, false, ended);
       due = hanging_ ? absl::InfiniteFuture() : engine_.StepEnds();
     }
     for (const Ended& end : ended) end.on_end(end.served);

@@ -1,5 +1,5 @@
-// The batch in real time: one thread makes its steps, and lets go of what is served or whose
-// client has gone.
+// Runs the batch in real time: one thread makes its steps, and removes requests that are served or
+// that lost their client.
 #pragma once
 
 #include <functional>
@@ -16,26 +16,26 @@ namespace gpuscaler {
 // Thread-safe.
 class ServingEngine {
  public:
-  // Called once, on the engine's thread: was it served, or has its client gone, or the engine
-  // stopped? Does not call back.
+  // Called once, on the engine's thread. `served` is false if the client has gone or the engine
+  // stopped. Must not call the engine.
   using OnEnd = std::function<void(bool served)>;
 
-  ServingEngine(const BatchEngineOptions& options, const Clock& clock);  // clock outlives it
+  ServingEngine(const BatchEngineOptions& options, const Clock& clock);  // clock must outlive it
   ~ServingEngine();
   ServingEngine(const ServingEngine&) = delete;
   ServingEngine& operator=(const ServingEngine&) = delete;
 
-  // As BatchEngine's; `on_end` may be called before it returns, and is not where it fails.
-  // `client` stays open until then.
+  // Like BatchEngine::Submit(). `on_end` may be called before this returns, and is not called if it
+  // fails. `client` must stay open until `on_end` is called.
   absl::StatusOr<int64_t> Submit(const EngineRequest& request, int client, OnEnd on_end);
 
-  // Unserved until the client goes or the engine stops. From now on no step is made either.
+  // Holds a request unserved until its client goes or the engine stops. No further step is made.
   void Hang(int client, OnEnd on_end);
 
   EngineGauges Gauges() const;
   EngineTotals Totals() const;
 
-  // Ends what it holds, unserved. Nothing is taken afterwards: it ends at once.
+  // Ends pending requests unserved. Later requests are rejected.
   void Stop();
 
  private:
@@ -50,15 +50,15 @@ class ServingEngine {
 
   void Run();
   void Hold(int64_t key, int client, OnEnd on_end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void LetGo(int64_t key, bool served, std::vector<Ended>& ended)
+  void Release(int64_t key, bool served, std::vector<Ended>& ended)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;
   ClientWatch clients_;
   mutable Mutex mutex_;
   BatchEngine engine_ ABSL_GUARDED_BY(mutex_);
-  std::map<int64_t, Held> held_ ABSL_GUARDED_BY(mutex_);  // by id; below 0: hung
-  int64_t next_hung_ ABSL_GUARDED_BY(mutex_) = -1;
+  std::map<int64_t, Held> held_ ABSL_GUARDED_BY(mutex_);  // key: id; negative: hung
+  int64_t next_hung_key_ ABSL_GUARDED_BY(mutex_) = -1;
   bool hanging_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;

@@ -30,8 +30,8 @@ class VllmFamilies {
     Add(name, help, MetricType::Counter, {CounterOf(value)});
   }
 
-  // vLLM has a series for each reason from the start. That of aborts stays at 0: those whose client
-  // has gone are not counted (vLLM #31503).
+  // vLLM exports a series per reason from the start. The one of aborts stays 0: requests of clients
+  // that have gone are not counted (vLLM #31503).
   void Success(int64_t served) {
     std::vector<ClientMetric> metrics;
     for (const char* reason : {"stop", "length", "abort", "error"}) {

@@ -1,4 +1,4 @@
-// What vLLM (V1) serves at /metrics: the series that are of use to who scales it.
+// The part of vLLM's (V1) /metrics that autoscaling uses.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace gpuscaler {
 
-// Of one model, by data-parallel rank 0 alone.
+// Returns the series of one model and data-parallel rank 0.
 std::string VllmExposition(const std::string& model, const EngineGauges& gauges,
                            const EngineTotals& totals);
 

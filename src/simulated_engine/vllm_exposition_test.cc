@@ -6,7 +6,7 @@
 namespace gpuscaler {
 namespace {
 
-TEST(VllmExposition, IsReadAsVllmByTheScaler) {
+TEST(VllmExposition, TheScalerReadsItAsVllm) {
   FakeClock clock;
   BatchEngine engine({.max_num_seqs = 2, .kv_cache_tokens = 1000, .step = {.base = 0.1}});
   for (const int64_t tokens : {1, 40, 40, 40}) {
@@ -29,7 +29,7 @@ TEST(VllmExposition, IsReadAsVllmByTheScaler) {
   EXPECT_EQ(CountOf(reading.output_token_seconds), 16);
 }
 
-TEST(VllmExposition, OfAnEngineThatHasDoneNothingHasEverySeries) {
+TEST(VllmExposition, AnIdleEngineHasEverySeries) {
   const BatchEngine engine({});
   const ModelReading reading =
       ReadOwnPage(Vllm(), VllmExposition("m", engine.Gauges(), engine.totals()));
