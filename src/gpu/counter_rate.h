@@ -1,4 +1,4 @@
-// What a counter grew by each second, from the readings of it.
+// The growth of a counter per second, computed from its readings.
 #pragma once
 
 #include <cstdint>
@@ -6,13 +6,13 @@
 
 namespace gpuscaler {
 
-// Empty until the second reading, and after one that is smaller than the one before: the counter
-// wrapped or was reset, and how far it went then is unknown. Empty too after an outage: the mean
-// over all of it says nothing about now.
+// The rate is empty until the second reading, and after a reading smaller than the one before: the
+// counter wrapped or was reset, by an unknown amount. It is also empty after an outage: a mean over
+// all of it does not describe the present.
 class CounterRate {
  public:
-  // `usec` is when the counter stood at `count`. The same instant again says nothing new; an
-  // earlier one is a clock put back, and the next reading starts afresh from it.
+  // Returns the rate at `usec`, when the counter was `count`. The same instant again returns the
+  // same rate. After an earlier instant, as of a clock set back, rates continue from that reading.
   std::optional<double> PerSecond(uint64_t count, int64_t usec) {
     if (seen_ && usec == usec_) return rate_;
     rate_.reset();
@@ -28,13 +28,13 @@ class CounterRate {
   }
 
  private:
-  // Readings may be minutes apart; then those before were as well.
+  // Returns true if the interval is long and the one before was not. Readings may be minutes apart.
   bool IsOutage(int64_t apart) const { return apart > 30'000'000 && apart / 2 > apart_; }
 
   bool seen_ = false;
   uint64_t count_ = 0;
   int64_t usec_ = 0;
-  int64_t apart_ = 0;  // of the last two readings
+  int64_t apart_ = 0;  // between the last two readings
   std::optional<double> rate_;
 };
 

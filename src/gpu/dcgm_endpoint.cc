@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kUsualPort = 9400;
 
-// What a fetch that is on its way hands over, once.
+// The result of a fetch in progress.
 struct Arrival {
   Mutex mutex;
   CondVar arrived;

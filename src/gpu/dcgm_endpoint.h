@@ -1,4 +1,4 @@
-// Where dcgm-exporter's page is, as the operator of the scaler says.
+// The metrics endpoint of dcgm-exporter, as the operator of the scaler configures it.
 #pragma once
 
 #include <string>
@@ -11,25 +11,26 @@
 
 namespace gpuscaler {
 
-// How its web server is met (--web-config-file): files, read again for each request, so that they
+// Access to an exporter with --web-config-file. Files are read again for each request, so that they
 // may be replaced.
 struct DcgmAccess {
-  std::string ca_file;           // who signs its certificate; empty: the system's authorities
-  std::string credentials_file;  // USER:PASSWORD, or a bearer token; empty: it asks for neither
+  std::string ca_file;           // authority of its certificate; empty: the system's authorities
+  std::string credentials_file;  // USER:PASSWORD or a bearer token; empty: none is required
 };
 
-// "http://10.0.0.7:9400/metrics"; port 9400 and /metrics where none is written. Any host is
-// allowed, for it is no tenant's word. INVALID_ARGUMENT says what is wrong and what is allowed.
+// Parses "http://10.0.0.7:9400/metrics". The default port is 9400, the default path /metrics. Any
+// host is allowed: the operator sets it, never a tenant. INVALID_ARGUMENT: what is wrong and what
+// is allowed.
 absl::StatusOr<HttpEndpoint> ParseDcgmUrl(absl::string_view url);
 
-// One thread's.
+// Not thread-safe.
 class DcgmEndpoint {
  public:
   DcgmEndpoint(HttpEndpoint endpoint, DcgmAccess access);
 
-  // Waits for the page, 2 s for each of at most two addresses, and for the system's resolver where
-  // the host is a name. A name that has several addresses of one family is refused: a page of
-  // another node would be read.
+  // Returns the exposition. Blocks for at most 2 s for each of at most two addresses, and for the
+  // system's resolver if the host is a name. FAILED_PRECONDITION: the name has several addresses of
+  // one family, so the exposition of another node would be read.
   absl::StatusOr<Page> Get();
 
  private:

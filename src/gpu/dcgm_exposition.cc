@@ -18,7 +18,8 @@ constexpr int kHighestIndex = 1024;
 constexpr size_t kLongestUuid = 80;
 constexpr size_t kLongestText = 256;
 
-// The second word of each is that of --use-old-namespace, or of releases before 4.8.3.
+// Returns the label `one`, or `other`, which is its name with --use-old-namespace or before release
+// 4.8.3.
 std::string EitherLabel(const ExpositionSample& sample, absl::string_view one,
                         absl::string_view other) {
   std::string value = sample.Label(one);
@@ -27,48 +28,46 @@ std::string EitherLabel(const ExpositionSample& sample, absl::string_view one,
 
 class DcgmReader {
  public:
-  absl::Status Take(const ExpositionSample& sample) {
+  absl::Status Add(const ExpositionSample& sample) {
     const std::string uuid = EitherLabel(sample, "UUID", "uuid");
     if (uuid.empty()) return absl::OkStatus();
-    ASSIGN_OR_RETURN(Found* const found, FoundBy(sample, uuid));
+    ASSIGN_OR_RETURN(Found* const found, FindOrAdd(sample, uuid));
     if (page_.driver_version.empty()) {
       page_.driver_version = sample.Label("DCGM_FI_DRIVER_VERSION").substr(0, kLongestText);
     }
     ASSIGN_OR_RETURN(DcgmHolder* const holder, HolderOf(sample, found->device));
     const std::optional<DcgmField> field = DcgmFieldOf(sample.name);
     if (field.has_value() && !IsDcgmBlank(sample.value) && sample.value >= 0) {
-      Keep(*field, sample.value, holder, *found);
+      Store(*field, sample.value, holder, *found);
     }
     return absl::OkStatus();
   }
 
   DcgmExposition Page() && {
-    for (auto& [key, found] : found_) page_.devices.push_back(Whole(std::move(found)));
-    std::ranges::sort(page_.devices, {}, [](const DcgmDevice& device) {
-      return std::tuple(device.index, device.uuid, device.gpu_instance.value_or(-1));
-    });
+    for (auto& [key, found] : found_) page_.devices.push_back(Merged(std::move(found)));
+    std::ranges::sort(page_.devices, {}, &DcgmDevice::Order);
     return std::move(page_);
   }
 
  private:
   struct Found {
-    DcgmDevice device;    // its values: of lines without a pod
-    DcgmValues at_a_pod;  // of lines with one
+    DcgmDevice device;    // its values are those of lines without a pod
+    DcgmValues with_pod;  // those of lines with one
   };
   using Key = std::pair<std::string, std::string>;  // the labels of GPU and instance
 
-  static DcgmDevice Whole(Found found) {
+  static DcgmDevice Merged(Found found) {
     DcgmDevice& device = found.device;
     if (!At(device.values, DcgmField::kGpuUtilization).has_value()) {
       for (DcgmHolder& holder : device.holders) holder.utilization.reset();
     }
     for (size_t i = 0; i < device.values.size(); ++i) {
-      if (!device.values[i].has_value()) device.values[i] = found.at_a_pod[i];
+      if (!device.values[i].has_value()) device.values[i] = found.with_pod[i];
     }
     return std::move(device);
   }
 
-  absl::StatusOr<Found*> FoundBy(const ExpositionSample& sample, const std::string& uuid) {
+  absl::StatusOr<Found*> FindOrAdd(const ExpositionSample& sample, const std::string& uuid) {
     const std::string instance = sample.Label("GPU_I_ID");
     const auto [place, is_new] = found_.try_emplace(Key(uuid, instance));
     if (!is_new) return &place->second;
@@ -99,7 +98,7 @@ class DcgmReader {
     return absl::OkStatus();
   }
 
-  // Null: the line names no pod, or by a name that none has.
+  // Returns nullptr if the line names no pod.
   static absl::StatusOr<DcgmHolder*> HolderOf(const ExpositionSample& sample, DcgmDevice& device) {
     DcgmHolder holder;
     holder.namespace_name = EitherLabel(sample, "namespace", "pod_namespace");
@@ -125,13 +124,13 @@ class DcgmReader {
     return &device.holders.back();
   }
 
-  static void Keep(DcgmField field, double number, DcgmHolder* holder, Found& found) {
+  static void Store(DcgmField field, double number, DcgmHolder* holder, Found& found) {
     if (holder == nullptr) {
       At(found.device.values, field) = number;
       return;
     }
     if (field == DcgmField::kGpuUtilization) holder->utilization = number;
-    std::optional<double>& value = At(found.at_a_pod, field);
+    std::optional<double>& value = At(found.with_pod, field);
     if (!value.has_value()) value = number;
   }
 
@@ -147,7 +146,7 @@ absl::StatusOr<DcgmExposition> ReadDcgmExposition(absl::string_view page, Exposi
   RETURN_IF_ERROR(ReadPage(
       page, format, [](absl::string_view name) { return absl::StartsWith(name, "DCGM_"); },
       [&](const ExpositionSample& sample) {
-        if (fault.ok()) fault = reader.Take(sample);
+        if (fault.ok()) fault = reader.Add(sample);
       }));
   RETURN_IF_ERROR(fault);
   return std::move(reader).Page();

@@ -15,7 +15,7 @@ DcgmExposition Read(const std::string& text) {
   return page.ok() ? *std::move(page) : DcgmExposition();
 }
 
-TEST(DcgmExposition, GpusStandThereByIndexWithTheirValues) {
+TEST(DcgmExposition, ListsGpusByIndexWithTheirValues) {
   const DcgmExposition page = Read(DcgmExpositionOf(
       {{DcgmLabels(1, kTestUuid1), 7, 500, 20}, {DcgmLabels(0, kTestUuid0), 97, 80'000, 10}}));
   ASSERT_EQ(page.devices.size(), 2);
@@ -52,7 +52,7 @@ TEST(DcgmExposition, PodsAreReadUnderTheLabelsOfEveryRelease) {
   }
 }
 
-TEST(DcgmExposition, EmptyPodLabelsNameNobody) {
+TEST(DcgmExposition, EmptyPodLabelsNameNoPod) {
   const DcgmExposition page =
       Read(DcgmLine("DCGM_FI_DEV_FB_USED",
                     DcgmLabels(0, kTestUuid0, R"(,container="",namespace="",pod="")"), "5"));
@@ -71,7 +71,7 @@ TEST(DcgmExposition, SharedGpuIsOneDeviceWithAllItsPods) {
   EXPECT_EQ(page.devices[0].holders[0].utilization, std::nullopt);  // 80 is the GPU's
 }
 
-TEST(DcgmExposition, WhatStandsThereWithoutAPodIsTheGpusAndTheRestThePods) {
+TEST(DcgmExposition, LineWithoutAPodIsTheGpusAndTheOthersThePods) {
   const std::string labels = DcgmLabels(0, kTestUuid0);
   const DcgmExposition page =
       Read(DcgmLine("DCGM_FI_DEV_GPU_UTIL", labels + PodLabels("web-0"), "60") +
@@ -94,7 +94,7 @@ TEST(DcgmExposition, InstancesAreDevicesOfTheirOwn) {
   EXPECT_EQ(page.devices[1].gpu_instance, 9);
 }
 
-TEST(DcgmExposition, BlankAndImpossibleValuesAreUnknownButTheGpuIsThere) {
+TEST(DcgmExposition, BlankAndImpossibleValuesAreUnknownButTheGpuIsListed) {
   for (const char* value :
        {"9223372036854775794", "140737488355328.000000", "2147483632", "NaN", "-1"}) {
     const DcgmExposition page =
@@ -104,7 +104,7 @@ TEST(DcgmExposition, BlankAndImpossibleValuesAreUnknownButTheGpuIsThere) {
   }
 }
 
-TEST(DcgmExposition, LinesOfOtherThingsThanGpusArePassedOver) {
+TEST(DcgmExposition, LinesOfOtherDevicesAreIgnored) {
   const DcgmExposition page = Read(
       "DCGM_FI_DEV_NVLINK_BANDWIDTH_L0{nvlink=\"1\",gpu=\"0\",gpu_uuid=\"GPU-a\"} 5\n"
       "DCGM_FI_DEV_NVSWITCH_TEMPERATURE_CURRENT{nvswitch=\"nvswitch0\",hostname=\"gpu-7\"} 40\n"
@@ -114,7 +114,7 @@ TEST(DcgmExposition, LinesOfOtherThingsThanGpusArePassedOver) {
   EXPECT_TRUE(Read("").devices.empty());
 }
 
-TEST(DcgmExposition, PagesThatNoExporterMakesAreErrors) {
+TEST(DcgmExposition, PagesOfNoExporterAreErrors) {
   std::string many;
   for (int i = 0; i <= 1024; ++i) {
     many += DcgmLine("DCGM_FI_DEV_GPU_TEMP", InstanceLabels(0, kTestUuid0, i), "5");

@@ -9,7 +9,8 @@ namespace {
 
 using Row = std::pair<absl::string_view, DcgmField>;
 
-// dcgm_fields.h. All but the last five are among the exporter's default counters.
+// Names of dcgm_fields.h. Those after the PCIe counters are not among the exporter's default
+// counters.
 constexpr Row kRows[] = {
     {"DCGM_FI_DEV_GPU_UTIL", DcgmField::kGpuUtilization},
     {"DCGM_FI_PROF_GR_ENGINE_ACTIVE", DcgmField::kEngineActive},
@@ -31,9 +32,9 @@ constexpr Row kRows[] = {
     {"DCGM_FI_DEV_CLOCKS_EVENT_REASONS", DcgmField::kThrottleReasons},
 };
 
-// Each has three more behind it: not found, not supported, not permitted.
+// Three more values follow each: not found, not supported, not permitted.
 constexpr double kBlank32 = 0x7ffffff0;
-constexpr double kBlankDouble = 0x1p47;  // and above it those of 64 bits
+constexpr double kBlankDouble = 0x1p47;  // blanks of 64 bits are above it
 
 }  // namespace
 

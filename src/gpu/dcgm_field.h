@@ -1,4 +1,4 @@
-// Which of DCGM's fields are read from dcgm-exporter's page, and what their numbers mean.
+// The DCGM fields that are read from dcgm-exporter's exposition, with their units.
 #pragma once
 
 #include <array>
@@ -9,17 +9,17 @@
 namespace gpuscaler {
 
 enum class DcgmField {
-  kGpuUtilization,     // percent; of whole GPUs alone: of MIG instances exporters say nothing, or 0
-  kEngineActive,       // ratio of time in which graphics or compute engine had work
+  kGpuUtilization,     // percent; whole GPUs only: for MIG instances exporters report nothing, or 0
+  kEngineActive,       // ratio of time in which the graphics or compute engine had work
   kMemoryUtilization,  // percent
   kMemoryUsed,         // MiB, without the reserve
   kMemoryFree,         // MiB
-  kMemoryReserved,     // MiB; exporters before 3.3 do not ask for it
+  kMemoryReserved,     // MiB; not requested by exporters before 3.3
   kMemoryTotal,        // MiB
   kTemperature,        // degrees Celsius
   kPower,              // W
   kPowerLimit,         // W, as enforced
-  kEnergy,             // mJ since the driver was loaded: it grows with each collection
+  kEnergy,             // mJ since the driver was loaded; grows with each collection
   kPcieTx,             // bytes/s
   kPcieRx,
   kNvlinkTx,  // bytes/s over all links
@@ -29,7 +29,7 @@ enum class DcgmField {
   kCount,
 };
 
-// One number a field; empty: not on the page, or it says that it is unknown.
+// One number per field. Empty: not exported, or exported as unknown.
 using DcgmValues = std::array<std::optional<double>, static_cast<size_t>(DcgmField::kCount)>;
 
 inline std::optional<double>& At(DcgmValues& values, DcgmField field) {
@@ -39,11 +39,12 @@ inline const std::optional<double>& At(const DcgmValues& values, DcgmField field
   return values[static_cast<size_t>(field)];
 }
 
-// By the name on the page, which is that of DCGM's header; empty: none that is read.
+// Returns the field by its name in the exposition, which is that of DCGM's header. Empty: none that
+// is read.
 std::optional<DcgmField> DcgmFieldOf(absl::string_view name);
 
-// Whether DCGM means "unknown" by a number: blank, not found, not supported, not permitted
-// (dcgm_structs.h). Exporters leave such values out; not all of them, and not always.
+// Returns true if DCGM means "unknown" by the number: blank, not found, not supported, not
+// permitted (dcgm_structs.h). Not every exporter always leaves such values out.
 bool IsDcgmBlank(double number);
 
 }  // namespace gpuscaler

@@ -7,7 +7,7 @@
 namespace gpuscaler {
 namespace {
 
-// A pod's place in the snapshot.
+// Returns the pod's index in the snapshot, and adds the pod if it is new.
 int PlaceOf(const DcgmHolder& holder, NodeSnapshot& snapshot) {
   const auto found = std::ranges::find_if(snapshot.pods, [&](const Pod& pod) {
     return pod.name == holder.pod && pod.namespace_name == holder.namespace_name;
@@ -23,10 +23,10 @@ int PlaceOf(const DcgmHolder& holder, NodeSnapshot& snapshot) {
 
 struct PodUse {
   int containers = 0;
-  std::optional<double> utilization;  // of all its containers: each line has the pod's
+  std::optional<double> utilization;  // all containers together: each line has the pod's
 };
 
-// Empty: not known of all, or none of them did anything.
+// Returns the sum. Empty: unknown for some pod, or all are idle.
 std::optional<double> TotalUse(const std::map<int, PodUse>& pods) {
   double total = 0;
   for (const auto& [place, use] : pods) {

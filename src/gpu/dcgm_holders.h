@@ -1,4 +1,4 @@
-// The pods that dcgm-exporter's page names become the holders of a snapshot's GPUs.
+// Makes the pods in dcgm-exporter's exposition the holders of a snapshot's GPUs.
 #pragma once
 
 #include "gpu/dcgm_exposition.h"
@@ -6,9 +6,9 @@
 
 namespace gpuscaler {
 
-// Fills the holders of `gpu`, which is one of `snapshot`'s, and adds their pods, each once and
-// without owners. A GPU is divided by what the pods' processes use of it, where the page tells that
-// of each, else equally.
+// Fills the holders of `gpu` and adds their pods to `snapshot`, each once and without owners. The
+// shares are those of the pods' utilization if the exposition has it for each pod. Else they are
+// equal.
 void AddHolders(const DcgmDevice& device, NodeSnapshot& snapshot, GpuSample& gpu);
 
 }  // namespace gpuscaler

@@ -5,7 +5,7 @@
 namespace gpuscaler {
 namespace {
 
-// One that is missed, or two, may be a request in the midst of a collection.
+// One or two missed changes may be due to a request during a collection.
 constexpr int kMostMissed = 2;
 
 }  // namespace

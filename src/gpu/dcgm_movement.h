@@ -1,5 +1,5 @@
-// Whether a page of dcgm-exporter was measured anew: it carries no times, and the exporter collects
-// every 30 s unless it is told otherwise (--collect-interval).
+// Detects whether dcgm-exporter's exposition was collected anew. It has no timestamps, and the
+// exporter collects every 30 s by default (--collect-interval).
 #pragma once
 
 #include <map>
@@ -11,23 +11,24 @@
 
 namespace gpuscaler {
 
-// By the energy counters, which are among the exporter's default ones and grow with each
-// collection, of an idle GPU too.
+// Compares energy counters. They are among the exporter's default counters, and grow with each
+// collection even if the GPU is idle.
 class DcgmMovement {
  public:
-  // True: measured since the page before, as far as can be told.
+  // Returns true if the page was collected after the one before, or if it has no energy counter.
   bool Look(const DcgmExposition& page);
 
-  // The last page had a counter to tell it by.
+  // Returns true if the last page had an energy counter.
   bool can_tell() const { return can_tell_; }
 
-  // Others' counters have moved several times since this one did: DCGM repeats what it last knew.
+  // Returns true if other counters have changed several times since the device's did: DCGM repeats
+  // an old value.
   bool IsSteady(const DcgmDevice& device) const;
 
  private:
   struct Counter {
     double energy = 0;
-    int missed = 0;  // movements of others
+    int missed = 0;  // changes of other counters since
   };
   using Key = std::pair<std::string, std::optional<int>>;
 

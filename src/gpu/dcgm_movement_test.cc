@@ -20,7 +20,7 @@ DcgmExposition PageWithoutEnergy() {
       .value();
 }
 
-TEST(DcgmMovement, PageIsNewWhenAnyCounterHasMoved) {
+TEST(DcgmMovement, PageIsNewIfAnyCounterChanged) {
   DcgmMovement movement;
   EXPECT_TRUE(movement.Look(PageWith(10, 20)));
   EXPECT_FALSE(movement.Look(PageWith(10, 20)));
@@ -30,7 +30,7 @@ TEST(DcgmMovement, PageIsNewWhenAnyCounterHasMoved) {
   EXPECT_TRUE(movement.can_tell());
 }
 
-TEST(DcgmMovement, PageWithoutCountersIsNewEveryTimeAndSaysThatItCannotTell) {
+TEST(DcgmMovement, PageWithoutCountersIsAlwaysNew) {
   DcgmMovement movement;
   EXPECT_TRUE(movement.Look(PageWithoutEnergy()));
   EXPECT_TRUE(movement.Look(PageWithoutEnergy()));
@@ -38,7 +38,7 @@ TEST(DcgmMovement, PageWithoutCountersIsNewEveryTimeAndSaysThatItCannotTell) {
   EXPECT_FALSE(movement.IsSteady(PageWithoutEnergy().devices[0]));
 }
 
-TEST(DcgmMovement, GpuThatOthersMovePastStandsStillUntilItMoves) {
+TEST(DcgmMovement, GpuIsSteadyWhileOnlyOtherCountersChange) {
   DcgmMovement movement;
   movement.Look(PageWith(10, 20));
   for (int i = 1; i <= 2; ++i) {

@@ -12,7 +12,7 @@ constexpr double kMib = 1024 * 1024;
 constexpr double kMostMib = 16 * kMib;  // the largest GPUs have 0.5 TiB
 constexpr double kKilobyte = 1000;      // NVML's KB/s of PCIe
 
-// Counters of work may be a little above what was possible in their time; more is no percentage.
+// Ratios of work counters may be a little above 1. A larger one is no percentage.
 constexpr double kMostPercent = 105;
 
 std::optional<double> Percent(std::optional<double> number) {
@@ -38,7 +38,7 @@ std::optional<double> TotalMib(const DcgmValues& values) {
   return *used + *free + At(values, DcgmField::kMemoryReserved).value_or(0);
 }
 
-// More than all of it is no reading, nor is more than any GPU has: neither number counts.
+// Leaves both empty if more is used than the total, or if any GPU has less.
 void FillMemory(const DcgmValues& values, GpuSample& gpu) {
   const auto& used = At(values, DcgmField::kMemoryUsed);
   const auto total = TotalMib(values);
@@ -90,7 +90,8 @@ GpuSample SampleOf(const DcgmDevice& device) {
     if (!device.profile.empty()) absl::StrAppend(&gpu.name, " MIG ", device.profile);
     return gpu;
   }
-  // NVML's, as other sources have it; GPUs that DCGM cannot profile have no other.
+  // Prefers NVML's utilization, like all other sources. GPUs that DCGM cannot profile have no
+  // other.
   const auto utilization = Percent(At(device.values, DcgmField::kGpuUtilization));
   if (utilization.has_value()) gpu.utilization_percent = utilization;
   gpu.memory_utilization_percent = Percent(At(device.values, DcgmField::kMemoryUtilization));

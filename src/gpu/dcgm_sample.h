@@ -1,4 +1,4 @@
-// From what stands on dcgm-exporter's page to samples of GPUs, with our units.
+// Converts dcgm-exporter's values to samples of GPUs, with our units.
 #pragma once
 
 #include <string>
@@ -8,14 +8,16 @@
 
 namespace gpuscaler {
 
-// "GPU-...", or of an instance "MIG-GPU-.../3", the beginning of what drivers before 470 call it.
+// Returns "GPU-...", or for an instance "MIG-GPU-.../3", the beginning of its name in drivers
+// before 470.
 std::string UuidOf(const DcgmDevice& device);
 
-// Without holders and gaps. Of an instance what is its own: utilisation and memory. Power,
-// temperature and links stand beside every instance on the page, but are the GPU's.
+// Returns a sample without holders and gaps. An instance has utilization and memory only. Each of
+// its lines has power, temperature and links too, but these are the GPU's.
 GpuSample SampleOf(const DcgmDevice& device);
 
-// The GPU that `instance` is a part of, which pages leave out, with what its instances tell of it.
+// Returns the GPU that `instance` is a part of, with the readings of the GPU in the instance's
+// lines. Expositions leave out the GPU itself.
 GpuSample ParentOf(const DcgmDevice& instance);
 
 }  // namespace gpuscaler

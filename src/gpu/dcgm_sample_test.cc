@@ -13,7 +13,7 @@ DcgmDevice DeviceOf(const std::vector<std::pair<const char*, const char*>>& line
   return ReadDcgmExposition(text, ExpositionFormat::kText).value().devices.at(0);
 }
 
-TEST(DcgmSample, UnitsAreOurs) {
+TEST(DcgmSample, ConvertsUnits) {
   const GpuSample gpu = SampleOf(DeviceOf({{"DCGM_FI_DEV_GPU_UTIL", "97"},
                                            {"DCGM_FI_PROF_GR_ENGINE_ACTIVE", "0.912345"},
                                            {"DCGM_FI_DEV_MEM_COPY_UTIL", "41"},
@@ -50,7 +50,7 @@ TEST(DcgmSample, UnitsAreOurs) {
   EXPECT_TRUE(gpu.gaps.empty());
 }
 
-TEST(DcgmSample, WhatThePageLacksStaysEmpty) {
+TEST(DcgmSample, MissingValuesStayEmpty) {
   const GpuSample gpu =
       SampleOf(DeviceOf({{"DCGM_FI_DEV_FB_USED", "1024"}}, DcgmLabels(0, kTestUuid0)));
   EXPECT_EQ(gpu.utilization_percent, std::nullopt);
@@ -59,7 +59,7 @@ TEST(DcgmSample, WhatThePageLacksStaysEmpty) {
   EXPECT_EQ(gpu.power_watts, std::nullopt);
 }
 
-TEST(DcgmSample, MoreUsedThanThereIsIsNoReading) {
+TEST(DcgmSample, MoreUsedThanTheTotalIsNoReading) {
   const GpuSample gpu =
       SampleOf(DeviceOf({{"DCGM_FI_DEV_FB_USED", "1024"}, {"DCGM_FI_DEV_FB_TOTAL", "1023"}},
                         DcgmLabels(0, kTestUuid0)));
@@ -75,7 +75,7 @@ TEST(DcgmSample, MoreMemoryThanAnyGpuHasIsNoReading) {
   EXPECT_EQ(gpu.memory_total_bytes, std::nullopt);
 }
 
-TEST(DcgmSample, GpuWithoutNvmlsUtilizationHasTheEnginesAndNoPercentageIsAboveAHundred) {
+TEST(DcgmSample, EngineActivityReplacesMissingUtilizationUpToAHundredPercent) {
   const struct {
     const char* ratio;
     std::optional<double> want;
@@ -87,8 +87,8 @@ TEST(DcgmSample, GpuWithoutNvmlsUtilizationHasTheEnginesAndNoPercentageIsAboveAH
   }
 }
 
-// dcgm-exporter 3.3 says 0 for instances, whatever they do.
-TEST(DcgmSample, UtilizationOfAnInstanceIsItsEnginesAndNeverTheGpusField) {
+// dcgm-exporter 3.3 exports 0 for instances, whatever they do.
+TEST(DcgmSample, InstanceHasEngineActivityAndNeverTheGpusUtilization) {
   const GpuSample idle =
       SampleOf(DeviceOf({{"DCGM_FI_DEV_GPU_UTIL", "0"}}, InstanceLabels(0, kTestUuid0, 7)));
   EXPECT_EQ(idle.utilization_percent, std::nullopt);
@@ -98,7 +98,7 @@ TEST(DcgmSample, UtilizationOfAnInstanceIsItsEnginesAndNeverTheGpusField) {
   EXPECT_EQ(busy.utilization_percent, 75);
 }
 
-TEST(DcgmSample, InstanceHasItsMemoryAndItsGpuThePower) {
+TEST(DcgmSample, InstanceHasMemoryAndItsGpuHasPower) {
   const DcgmDevice device = DeviceOf({{"DCGM_FI_DEV_FB_USED", "10"},
                                       {"DCGM_FI_DEV_FB_FREE", "90"},
                                       {"DCGM_FI_DEV_POWER_USAGE", "300"},

@@ -1,7 +1,6 @@
 #include "gpu/dcgm_source.h"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,12 +14,12 @@
 namespace gpuscaler {
 namespace {
 
-constexpr absl::Duration kAskAtMostEvery = absl::Seconds(1);
+constexpr absl::Duration kMinRequestInterval = absl::Seconds(1);
 
-// Two and a half of the exporter's usual intervals.
-constexpr absl::Duration kMayStandStill = absl::Seconds(75);
+// Two and a half times the exporter's default interval.
+constexpr absl::Duration kMaxTimeWithoutCollection = absl::Seconds(75);
 
-// A pod that is started anew for its lost GPU has another name by then.
+// A pod that is replaced because of its lost GPU has another name by then.
 constexpr absl::Duration kKeepLost = absl::Minutes(5);
 
 constexpr char kNotOnPage[] = "not on the page of dcgm-exporter";
@@ -38,13 +37,13 @@ DcgmSource::DcgmSource(HttpEndpoint endpoint, DcgmAccess access, bool names_pods
 
 absl::StatusOr<NodeSnapshot> DcgmSource::Read(const CostlyReadings&) {
   const absl::Time now = clock_.Now();
-  if (now - asked_at_ < kAskAtMostEvery) return answer_;
-  asked_at_ = now;
-  answer_ = ReadNow();
-  if (!answer_.ok()) {
-    answer_ = absl::UnavailableError(absl::StrCat("dcgm-exporter: ", answer_.status().message()));
+  if (now - requested_at_ < kMinRequestInterval) return result_;
+  requested_at_ = now;
+  result_ = ReadNow();
+  if (!result_.ok()) {
+    result_ = absl::UnavailableError(absl::StrCat("dcgm-exporter: ", result_.status().message()));
   }
-  return answer_;
+  return result_;
 }
 
 absl::StatusOr<NodeSnapshot> DcgmSource::ReadNow() {
@@ -55,43 +54,44 @@ absl::StatusOr<NodeSnapshot> DcgmSource::ReadNow() {
   if (page->devices.empty()) {
     return AtUrl("its page shows no GPU: it may be starting, or cannot reach DCGM");
   }
-  if (!movement_.Look(*page)) return Steady(now);
-  NoteAge(now);
-  newest_ = Take(*std::move(page), now);
-  return newest_;
+  if (!movement_.Look(*page)) return Unchanged(now);
+  LogInterval(now);
+  collected_ = ToSnapshot(*std::move(page), now);
+  return collected_;
 }
 
 absl::Status DcgmSource::AtUrl(absl::string_view what) const {
   return absl::UnavailableError(absl::StrCat(url_, ": ", what));
 }
 
-absl::StatusOr<NodeSnapshot> DcgmSource::Steady(absl::Time now) const {
-  const absl::Duration still = now - newest_.taken_at;
-  if (still <= kMayStandStill) return newest_;
+absl::StatusOr<NodeSnapshot> DcgmSource::Unchanged(absl::Time now) const {
+  const absl::Duration still = now - collected_.taken_at;
+  if (still <= kMaxTimeWithoutCollection) return collected_;
   return AtUrl(absl::StrCat("the energy counters on its page stand still for more than ",
-                            DurationText(kMayStandStill),
+                            DurationText(kMaxTimeWithoutCollection),
                             ": it no longer collects, or with too long a --collect-interval"));
 }
 
-// The first interval is cut by our start.
-void DcgmSource::NoteAge(absl::Time now) {
-  ++moves_;
-  if (movement_.can_tell() && moves_ == 3) {
-    LogInfo("dcgm_page_moves", {{"every_seconds", absl::ToDoubleSeconds(now - newest_.taken_at)}});
+// Logs the third collection: our start cuts the first interval short.
+void DcgmSource::LogInterval(absl::Time now) {
+  ++collections_;
+  if (movement_.can_tell() && collections_ == 3) {
+    LogInfo("dcgm_page_moves",
+            {{"every_seconds", absl::ToDoubleSeconds(now - collected_.taken_at)}});
   }
-  if (!movement_.can_tell() && moves_ == 1) {
+  if (!movement_.can_tell() && collections_ == 1) {
     LogWarn("dcgm_age_unknown", {{"why", "no DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION is on its page"},
                                  {"consequence", "a page that stands still counts as new"}});
   }
 }
 
-NodeSnapshot DcgmSource::Take(DcgmExposition page, absl::Time now) {
+NodeSnapshot DcgmSource::ToSnapshot(DcgmExposition page, absl::Time now) {
   NodeSnapshot snapshot = {.taken_at = now,
                            .node = node_,
                            .source = absl::StrCat("dcgm:", url_),
                            .driver_version = page.driver_version};
-  std::string parent;  // of the instances that come now
-  for (const DcgmDevice& device : WithLost(std::move(page.devices), now)) {
+  std::string parent;  // GPU of the last instance
+  for (const DcgmDevice& device : AddLost(std::move(page.devices), now)) {
     if (device.gpu_instance.has_value() && device.uuid != parent) {
       parent = device.uuid;
       snapshot.gpus.push_back(ParentOf(device));
@@ -103,8 +103,8 @@ NodeSnapshot DcgmSource::Take(DcgmExposition page, absl::Time now) {
   return snapshot;
 }
 
-// By index and instance, as on the page.
-std::vector<DcgmDevice> DcgmSource::WithLost(std::vector<DcgmDevice> devices, absl::Time now) {
+// Returns also lost devices, in the order of the page: by index and instance.
+std::vector<DcgmDevice> DcgmSource::AddLost(std::vector<DcgmDevice> devices, absl::Time now) {
   const size_t on_page = devices.size();
   std::erase_if(known_, [&](const auto& entry) {
     const DcgmDevice& known = entry.second.device;
@@ -119,15 +119,13 @@ std::vector<DcgmDevice> DcgmSource::WithLost(std::vector<DcgmDevice> devices, ab
     devices.back().values = {};
     return false;
   });
-  std::ranges::stable_sort(devices, {}, [](const DcgmDevice& device) {
-    return std::tuple(device.index, device.uuid, device.gpu_instance.value_or(-1));
-  });
+  std::ranges::stable_sort(devices, {}, &DcgmDevice::Order);
   return devices;
 }
 
 GpuSample DcgmSource::Sample(const DcgmDevice& device, absl::Time now) {
   const auto [found, is_new] = known_.try_emplace(UuidOf(device));
-  Known& known = found->second;
+  KnownDevice& known = found->second;
   const bool has_values = device.values != DcgmValues();
   GpuSample gpu = SampleOf(device);
   if (is_new && !has_values) {

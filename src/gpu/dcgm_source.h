@@ -1,4 +1,4 @@
-// GPUs as dcgm-exporter shows them, for clusters that run it already.
+// GPUs as dcgm-exporter reports them, for clusters that already run it.
 #pragma once
 
 #include <map>
@@ -12,23 +12,25 @@
 
 namespace gpuscaler {
 
-// A reading is as old as the exporter's last collection, and says so: while the page stands still,
-// that of before comes again with its time. A page without energy counters cannot tell, and counts
-// as new every time. An empty page is no node without GPUs: exporters show one while they start.
+// A reading has the time of the exporter's last collection. While the exposition does not change,
+// the snapshot before is returned, with its time. An exposition without energy counters has an
+// unknown age, and counts as new every time. An empty exposition is an error, not a node without
+// GPUs: exporters serve one while they start.
 //
-// A GPU that falls off the page has been lost, or its exporter was told to look at fewer: it stays,
-// unreadable and held as before, for 5 minutes.
+// A GPU that disappears from the exposition has been lost, or its exporter was configured to watch
+// fewer. It stays in snapshots for 5 minutes, unreadable and with the same holders.
 class DcgmSource : public GpuSource {
  public:
-  // `names_pods`: the pods of the page are holders, without owners. `clock` outlives the source.
+  // `names_pods`: the pods in the exposition become holders, without owners. `clock` must outlive
+  // the source.
   DcgmSource(HttpEndpoint endpoint, DcgmAccess access, bool names_pods, std::string node,
              const Clock& clock);
 
-  // Asks the exporter once a second at most: it asks the kubelet in turn, each time.
+  // Queries the exporter at most once a second: the exporter queries the kubelet each time.
   absl::StatusOr<NodeSnapshot> Read(const CostlyReadings& wanted) override;
 
  private:
-  struct Known {
+  struct KnownDevice {
     DcgmDevice device;
     GpuSample sample;
     absl::Time seen_at;
@@ -36,11 +38,11 @@ class DcgmSource : public GpuSource {
 
   absl::StatusOr<NodeSnapshot> ReadNow();
   absl::Status AtUrl(absl::string_view what) const;
-  absl::StatusOr<NodeSnapshot> Steady(absl::Time now) const;
-  NodeSnapshot Take(DcgmExposition page, absl::Time now);
-  std::vector<DcgmDevice> WithLost(std::vector<DcgmDevice> devices, absl::Time now);
+  absl::StatusOr<NodeSnapshot> Unchanged(absl::Time now) const;
+  NodeSnapshot ToSnapshot(DcgmExposition page, absl::Time now);
+  std::vector<DcgmDevice> AddLost(std::vector<DcgmDevice> devices, absl::Time now);
   GpuSample Sample(const DcgmDevice& device, absl::Time now);
-  void NoteAge(absl::Time now);  // of a page that is new
+  void LogInterval(absl::Time now);  // requires a new page
 
   const std::string url_;
   const bool names_pods_;
@@ -48,11 +50,11 @@ class DcgmSource : public GpuSource {
   const Clock& clock_;
   DcgmEndpoint endpoint_;
   DcgmMovement movement_;
-  std::map<std::string, Known> known_;  // by UuidOf()
-  absl::Time asked_at_ = absl::InfinitePast();
-  absl::StatusOr<NodeSnapshot> answer_;  // to the last question
-  NodeSnapshot newest_;                  // that was measured
-  int moves_ = 0;                        // of the page, the first one among them
+  std::map<std::string, KnownDevice> known_;  // key: UuidOf()
+  absl::Time requested_at_ = absl::InfinitePast();
+  absl::StatusOr<NodeSnapshot> result_;  // result of the last query
+  NodeSnapshot collected_;               // last snapshot that was collected
+  int collections_ = 0;                  // collections seen, the first included
 };
 
 }  // namespace gpuscaler

@@ -19,7 +19,7 @@ std::string UrlAt(int port, const char* scheme = "http") {
 
 class DcgmSourceTest : public testing::Test {
  protected:
-  // The next reading, long enough after the last one.
+  // Returns the next reading, long enough after the last one.
   absl::StatusOr<NodeSnapshot> Read(absl::Duration after = absl::Seconds(2)) {
     clock_.Advance(after);
     return source_.Read({});
@@ -35,7 +35,7 @@ class DcgmSourceTest : public testing::Test {
     return std::string(status.message());
   }
 
-  // Two GPUs; the second one is a pod's.
+  // Returns a page with two GPUs. The second one has a pod.
   static std::string Two(int energy, int utilization = 50) {
     return DcgmExpositionOf(
         {{DcgmLabels(0, kTestUuid0), 0, 100, energy},
@@ -47,7 +47,7 @@ class DcgmSourceTest : public testing::Test {
   DcgmSource source_{ParseDcgmUrl(exporter_.Url()).value(), {}, true, "gpu-7", clock_};
 };
 
-TEST_F(DcgmSourceTest, PageBecomesASnapshotWithThePodsThatItNames) {
+TEST_F(DcgmSourceTest, SnapshotHasThePodsOfThePage) {
   exporter_.Show(Two(1));
   const NodeSnapshot snapshot = Good();
   EXPECT_THAT(exporter_.head(), testing::StartsWith("GET /metrics HTTP/1.1\r\n"));
@@ -65,7 +65,7 @@ TEST_F(DcgmSourceTest, PageBecomesASnapshotWithThePodsThatItNames) {
               testing::ElementsAre(GpuHolder{.pod = 0, .container = "main", .share = 1}));
 }
 
-TEST_F(DcgmSourceTest, ReadingIsAsOldAsTheCollectionThatItIsOf) {
+TEST_F(DcgmSourceTest, ReadingHasTheTimeOfItsCollection) {
   exporter_.Show(Two(1, 50));
   const absl::Time collected = Good().taken_at;
   for (int i = 0; i < 14; ++i) EXPECT_EQ(Good().taken_at, collected);
@@ -75,7 +75,7 @@ TEST_F(DcgmSourceTest, ReadingIsAsOldAsTheCollectionThatItIsOf) {
   EXPECT_EQ(next.gpus[1].utilization_percent, 60);
 }
 
-TEST_F(DcgmSourceTest, ExporterThatCollectsNoMoreIsUnavailable) {
+TEST_F(DcgmSourceTest, ExporterWithoutCollectionsIsUnavailable) {
   exporter_.Show(Two(1));
   Good();
   EXPECT_TRUE(Read(absl::Seconds(75)).ok());
@@ -85,7 +85,7 @@ TEST_F(DcgmSourceTest, ExporterThatCollectsNoMoreIsUnavailable) {
   EXPECT_EQ(collected, clock_.Now());
 }
 
-TEST_F(DcgmSourceTest, ExporterIsAskedOnceASecondAtMost) {
+TEST_F(DcgmSourceTest, ExporterIsQueriedOnceASecondAtMost) {
   exporter_.Show(Two(1, 50));
   Good();
   exporter_.Show(Two(2, 60));
@@ -93,14 +93,14 @@ TEST_F(DcgmSourceTest, ExporterIsAskedOnceASecondAtMost) {
   EXPECT_EQ(Good(absl::Milliseconds(100)).gpus[1].utilization_percent, 60);
 }
 
-TEST_F(DcgmSourceTest, EmptyPageOfAnExporterThatStartsIsNoNodeWithoutGpus) {
+TEST_F(DcgmSourceTest, EmptyPageOfAStartingExporterIsUnavailable) {
   exporter_.Show("");
   EXPECT_THAT(Fault(), HasSubstr("its page shows no GPU"));
   exporter_.Show(Two(1));
   EXPECT_EQ(Good().gpus.size(), 2);
 }
 
-TEST_F(DcgmSourceTest, GpuThatFallsOffThePageIsUnreadableAndStillItsPods) {
+TEST_F(DcgmSourceTest, MissingGpuIsUnreadableAndKeepsItsPod) {
   exporter_.Show(Two(1));
   Good();
   exporter_.Show(DcgmExpositionOf({{.labels = DcgmLabels(0, kTestUuid0), .energy_mj = 2}}));
@@ -119,7 +119,7 @@ TEST_F(DcgmSourceTest, GpuThatFallsOffThePageIsUnreadableAndStillItsPods) {
   EXPECT_EQ(Good(absl::Minutes(5)).gpus.size(), 1);
 }
 
-TEST_F(DcgmSourceTest, ValueThatIsMissingOnceIsAGapAndNoZero) {
+TEST_F(DcgmSourceTest, MissingValueIsAGapAndNotZero) {
   exporter_.Show(Two(1));
   Good();
   std::string page;
@@ -137,7 +137,7 @@ TEST_F(DcgmSourceTest, ValueThatIsMissingOnceIsAGapAndNoZero) {
   EXPECT_EQ(Good().gpus[0].utilization_percent, 0);
 }
 
-TEST_F(DcgmSourceTest, GpuWhoseOldValuesAreRepeatedIsUnreadable) {
+TEST_F(DcgmSourceTest, GpuWithRepeatedValuesIsUnreadable) {
   for (int i = 1; i <= 4; ++i) {
     exporter_.Show(
         DcgmExpositionOf({{DcgmLabels(0, kTestUuid0), 0, 100, i},
@@ -149,7 +149,7 @@ TEST_F(DcgmSourceTest, GpuWhoseOldValuesAreRepeatedIsUnreadable) {
   }
 }
 
-TEST_F(DcgmSourceTest, InstancesStandBehindTheirGpuAndChangeWithIt) {
+TEST_F(DcgmSourceTest, InstancesFollowTheirGpuAndChangeWithIt) {
   const auto instances = [](const std::vector<int>& numbers, int energy) {
     std::vector<TestDcgmGpu> gpus;
     for (const int number : numbers) {
@@ -172,7 +172,7 @@ TEST_F(DcgmSourceTest, InstancesStandBehindTheirGpuAndChangeWithIt) {
   EXPECT_FALSE(IsMig(whole.gpus[0]));
 }
 
-TEST_F(DcgmSourceTest, SharedGpuIsDividedByWhatThePodsUseOfIt) {
+TEST_F(DcgmSourceTest, SharedGpuIsDividedByUtilization) {
   const std::string labels = DcgmLabels(0, kTestUuid0);
   const auto page = [&](const char* of_gpu, const char* web, const char* job) {
     return (*of_gpu == '\0' ? "" : DcgmLine("DCGM_FI_DEV_GPU_UTIL", labels, of_gpu)) +
@@ -203,7 +203,7 @@ TEST_F(DcgmSourceTest, SharedGpuIsDividedByWhatThePodsUseOfIt) {
   }
 }
 
-TEST_F(DcgmSourceTest, WhatIsNoPageIsUnavailableAndTheNextOneIsRead) {
+TEST_F(DcgmSourceTest, InvalidPageIsUnavailableAndTheNextOneIsRead) {
   const struct {
     std::string answer;
     const char* want;
@@ -225,14 +225,14 @@ TEST_F(DcgmSourceTest, WhatIsNoPageIsUnavailableAndTheNextOneIsRead) {
   EXPECT_EQ(Good().gpus.size(), 2);
 }
 
-TEST(DcgmSource, ExporterThatHangsCostsTwoSeconds) {
+TEST(DcgmSource, HangingExporterCostsTwoSeconds) {
   const FakeClock clock;
   const TestHttpServer server(SayingAndHanging(""));
   DcgmSource source(ParseDcgmUrl(UrlAt(server.port())).value(), {}, true, "gpu-7", clock);
   EXPECT_THAT(std::string(source.Read({}).status().message()), HasSubstr("no answer within 2s"));
 }
 
-TEST(DcgmSource, PodsAreLeftOutWhereSomebodyElseNamesThem) {
+TEST(DcgmSource, PodsAreLeftOutUnlessRequested) {
   FakeClock clock;
   TestDcgmExporter exporter;
   exporter.Show(DcgmExpositionOf({{DcgmLabels(0, kTestUuid0) + PodLabels("web-0"), 5, 5, 5}}));
@@ -248,7 +248,7 @@ class DcgmAccessTest : public testing::Test {
   const TestFolder folder_;
 };
 
-TEST_F(DcgmAccessTest, CredentialsAreSentAsTheirFormAsksAndReadAnewEachTime) {
+TEST_F(DcgmAccessTest, CredentialsAreSentByTheirFormAndReadForEachRequest) {
   const TestDcgmExporter exporter;
   const std::string path = folder_.Write("credentials", "me:secret\n");
   DcgmEndpoint endpoint(ParseDcgmUrl(exporter.Url()).value(), {.credentials_file = path});
@@ -259,7 +259,7 @@ TEST_F(DcgmAccessTest, CredentialsAreSentAsTheirFormAsksAndReadAnewEachTime) {
   EXPECT_THAT(exporter.head(), HasSubstr("Authorization: Bearer token-2\r\n"));
 }
 
-TEST_F(DcgmAccessTest, MissingCredentialsAreToldAndNothingIsAsked) {
+TEST_F(DcgmAccessTest, MissingCredentialsAreAnErrorWithoutARequest) {
   const TestHttpServer server(SayingAndHanging(""));
   DcgmEndpoint endpoint(ParseDcgmUrl(UrlAt(server.port())).value(),
                         {.credentials_file = "/no/such/file"});
@@ -268,7 +268,7 @@ TEST_F(DcgmAccessTest, MissingCredentialsAreToldAndNothingIsAsked) {
   EXPECT_EQ(server.connections(), 0);
 }
 
-TEST_F(DcgmAccessTest, CertificateIsCheckedWithTheNamedAuthorityAlone) {
+TEST_F(DcgmAccessTest, CertificateIsCheckedWithTheNamedAuthorityOnly) {
   const TestCa ca("theirs");
   const TestCa other("another");
   const TestPair pair = ca.Issue("exporter");

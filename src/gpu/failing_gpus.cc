@@ -18,32 +18,32 @@ std::ptrdiff_t CountGpus(const std::vector<GpuSample>& samples) {
   return std::ranges::count_if(samples, [](const GpuSample& gpu) { return !IsMig(gpu); });
 }
 
-// In the driver's order.
-Gpus NotAnswered(const std::vector<GpuSample>& answered, const std::vector<GpuSample>& before) {
-  Gpus silent;
+// Returns the GPUs of `before` that have not answered, in the driver's order.
+Gpus MissingGpus(const std::vector<GpuSample>& answered, const std::vector<GpuSample>& before) {
+  Gpus missing;
   for (const GpuSample& gpu : before) {
     const bool is_known = gpu.uuid != UnknownGpuUuid(gpu.index);
-    if (!IsMig(gpu) && is_known && !HasUuid(answered, gpu.uuid)) silent.push_back(&gpu);
+    if (!IsMig(gpu) && is_known && !HasUuid(answered, gpu.uuid)) missing.push_back(&gpu);
   }
-  return silent;
+  return missing;
 }
 
-// For each of `failing` the GPU that it stands for, null where that cannot be told.
-Gpus MatchByIndex(const std::vector<FailingIndex>& failing, const Gpus& silent) {
+// Returns the GPU of each of `failing`, null if unknown.
+Gpus MatchByIndex(const std::vector<FailingIndex>& failing, const Gpus& missing) {
   Gpus matched;
   for (const FailingIndex& row : failing) {
-    const auto same = std::ranges::find(silent, row.index, &GpuSample::index);
-    matched.push_back(same == silent.end() ? nullptr : *same);
+    const auto same = std::ranges::find(missing, row.index, &GpuSample::index);
+    matched.push_back(same == missing.end() ? nullptr : *same);
   }
   return matched;
 }
 
-Gpus MatchByElimination(const std::vector<FailingIndex>& failing, Gpus silent) {
-  if (silent.size() > failing.size()) {
-    std::erase_if(silent, [](const GpuSample* gpu) { return !IsUnreadable(*gpu); });
+Gpus MatchByElimination(const std::vector<FailingIndex>& failing, Gpus missing) {
+  if (missing.size() > failing.size()) {
+    std::erase_if(missing, [](const GpuSample* gpu) { return !IsUnreadable(*gpu); });
   }
-  silent.resize(failing.size(), nullptr);
-  return silent;
+  missing.resize(failing.size(), nullptr);
+  return missing;
 }
 
 void AddSamples(const FailingIndex& failing, const GpuSample& gpu,
@@ -62,10 +62,10 @@ std::vector<GpuSample> SamplesOf(const std::vector<FailingIndex>& failing,
                                  const std::vector<GpuSample>& answered,
                                  const std::vector<GpuSample>& before,
                                  const CostlyReadings& wanted) {
-  const Gpus silent = NotAnswered(answered, before);
+  const Gpus missing = MissingGpus(answered, before);
   const bool same_count = CountGpus(before) == CountGpus(answered) + std::ssize(failing);
   const Gpus matched =
-      same_count ? MatchByIndex(failing, silent) : MatchByElimination(failing, silent);
+      same_count ? MatchByIndex(failing, missing) : MatchByElimination(failing, missing);
   std::vector<GpuSample> samples;
   for (size_t i = 0; i < failing.size(); ++i) {
     if (matched[i] == nullptr) {

@@ -1,4 +1,4 @@
-// Which GPUs the driver's indices that fail stand for, told by the GPUs of the reading before.
+// Matches the driver's indices that fail with the GPUs of the reading before.
 #pragma once
 
 #include <string>
@@ -14,11 +14,11 @@ struct FailingIndex {
   std::string detail;  // "NVML error 15 (GPU_IS_LOST)"
 };
 
-// One unreadable sample for each of `failing`, and for each MIG instance of it that `before` has.
-// While the driver counts as many GPUs as before, an index stands for the GPU that it stood for.
-// Where the count changed, only GPUs that have not `answered` are left to choose from: all of them
-// where they are no more than the indices, else those that failed already, as one of the others is
-// gone. An index that nothing is left for is an UnknownGpu.
+// Returns one unreadable sample for each of `failing`, and for each of its MIG instances in
+// `before`. If the driver counts as many GPUs as before, an index means the same GPU as before. If
+// the count changed, it means one of the GPUs that have not `answered`. If these are more than the
+// indices, one of them is gone: only those that failed before are left to choose from. An index
+// without such a GPU is an UnknownGpu.
 std::vector<GpuSample> SamplesOf(const std::vector<FailingIndex>& failing,
                                  const std::vector<GpuSample>& answered,
                                  const std::vector<GpuSample>& before,

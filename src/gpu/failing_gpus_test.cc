@@ -28,7 +28,7 @@ GpuSample Instance(const std::string& uuid, const std::string& parent, int index
   return gpu;
 }
 
-// "index uuid" of each sample.
+// Returns "index uuid" of each sample.
 std::vector<std::string> Match(const std::vector<int>& indices,
                                const std::vector<GpuSample>& answered,
                                const std::vector<GpuSample>& before) {
@@ -43,29 +43,29 @@ std::vector<std::string> Match(const std::vector<int>& indices,
   return samples;
 }
 
-TEST(SamplesOf, AnIndexStandsForTheSameGpuWhileTheCountIsTheSame) {
+TEST(SamplesOf, IndexIsTheSameGpuWhileTheCountIsTheSame) {
   const std::vector<GpuSample> before = {Answering("a", 0), Answering("b", 1), Answering("c", 2)};
   EXPECT_THAT(Match({1}, {Answering("a", 0), Answering("c", 2)}, before), ElementsAre("1 b"));
   EXPECT_THAT(Match({0, 2}, {Answering("b", 1)}, before), ElementsAre("0 a", "2 c"));
 }
 
-TEST(SamplesOf, AGpuThatAnswersElsewhereDoesNotFailToo) {
+TEST(SamplesOf, GpuThatAnswersAtAnotherIndexDoesNotFail) {
   EXPECT_THAT(Match({1}, {Answering("b", 0)}, {Answering("a", 0), Answering("b", 1)}),
               ElementsAre("1 GPU-unknown-1"));
 }
 
-TEST(SamplesOf, AFailingGpuIsTheSameAtAnotherIndexWhenAnotherOneGoes) {
+TEST(SamplesOf, FailingGpuIsTheSameAtAnotherIndexIfAnotherGpuIsGone) {
   const std::vector<GpuSample> before = {Answering("a", 0), Answering("b", 1), Failing("c", 2)};
   EXPECT_THAT(Match({1}, {Answering("b", 0)}, before), ElementsAre("1 c"));
 }
 
-TEST(SamplesOf, AFailingGpuIsTheSameWhenOneMoreIsCounted) {
+TEST(SamplesOf, FailingGpuIsTheSameIfOneMoreIsCounted) {
   EXPECT_THAT(
       Match({2}, {Answering("z", 0), Answering("a", 1)}, {Answering("a", 0), Failing("b", 1)}),
       ElementsAre("2 b"));
 }
 
-TEST(SamplesOf, ANewGpuThatFailsIsUnknown) {
+TEST(SamplesOf, NewGpuThatFailsIsUnknown) {
   EXPECT_THAT(
       Match({2}, {Answering("a", 0), Answering("b", 1)}, {Answering("a", 0), Answering("b", 1)}),
       ElementsAre("2 GPU-unknown-2"));
@@ -73,13 +73,13 @@ TEST(SamplesOf, ANewGpuThatFailsIsUnknown) {
               ElementsAre("1 b", "2 GPU-unknown-2"));
 }
 
-TEST(SamplesOf, OfTwoThatFallSilentAtOnceNeitherIsGuessed) {
+TEST(SamplesOf, GpuIsUnknownIfTwoFailAtOnce) {
   EXPECT_THAT(
       Match({1}, {Answering("a", 0)}, {Answering("a", 0), Answering("b", 1), Answering("c", 2)}),
       ElementsAre("1 GPU-unknown-1"));
 }
 
-TEST(SamplesOf, AGpuThatNeverAnsweredStaysUnknownByItsIndexAlone) {
+TEST(SamplesOf, GpuThatNeverAnsweredStaysUnknown) {
   const std::vector<GpuSample> before = {Answering("a", 0), UnknownGpu(1, "lost"),
                                          UnknownGpu(2, "lost")};
   EXPECT_THAT(Match({0, 1}, {}, before), ElementsAre("0 a", "1 GPU-unknown-1"));

@@ -20,18 +20,18 @@ class FakeDriver {
     Save();
   }
 
-  // Where NvmlSource is to look: a driver with every call, and one from before 510.
+  // Library paths for NvmlSource: a driver with every call, and one from before 510.
   static std::vector<std::string> New() { return {FAKE_NVML_DIR "/new/libnvidia-ml.so.1"}; }
   static std::vector<std::string> Old() { return {FAKE_NVML_DIR "/old/libnvidia-ml.so.1"}; }
 
-  // What tests/fake_nvml/fake_state.h describes. Save() makes it the driver's.
+  // The driver's state, as tests/fake_nvml/fake_state.h describes it. Save() applies it.
   Json state = {{"driver_version", "550.54.15"}, {"gpus", {BusyGpu("GPU-a"), BusyGpu("GPU-b")}}};
   Json& Gpu(int index) { return state["gpus"][static_cast<size_t>(index)]; }
   void Save() const {
     std::rename(folder_.Write("state.json.new", state.dump()).c_str(), path_.c_str());
   }
 
-  // Everything an H200 has, but NVLink and MIG.
+  // Returns a GPU with everything that an H200 has, except NVLink and MIG.
   static Json BusyGpu(const std::string& uuid) {
     return {{"uuid", uuid},
             {"name", "NVIDIA H200"},

@@ -20,7 +20,7 @@ absl::StatusOr<std::vector<GpuFrame>> Parsed(const std::string& path, absl::stri
   return absl::UnavailableError(absl::StrCat(path, ":", frames.status().message()));
 }
 
-// Costs nothing in a file, but behaves as hardware does.
+// PCIe readings cost nothing in a file, but the source behaves like hardware.
 void LeaveOutPcie(GpuSample& gpu) {
   const GpuGap* gap = FindGap(gpu, GpuField::kPcie);
   if (gap == nullptr && !gpu.pcie_tx_kbps && !gpu.pcie_rx_kbps) return;

@@ -1,4 +1,4 @@
-// Simulated GPUs: a JSON file, read again at every reading.
+// Simulated GPUs from a JSON file, which is read again at every reading.
 #pragma once
 
 #include <string>
@@ -13,16 +13,16 @@ class FileSource : public GpuSource {
  public:
   FileSource(std::string path, std::string node, const Clock& clock);
 
-  // UNAVAILABLE names the file and the line that is wrong; the next reading looks again. A file
-  // replaced by rename counts as much as one written in place. Frames begin when their text is
-  // first read.
+  // Returns the present frame. UNAVAILABLE names the file and the faulty line. The next reading
+  // tries again. A file replaced by rename works like one written in place. Frames begin when their
+  // text is first read.
   absl::StatusOr<NodeSnapshot> Read(const CostlyReadings& wanted) override;
 
  private:
   const std::string path_;
   const std::string node_;
   const Clock& clock_;
-  std::string text_;  // what frames_ were made from: parsed anew only when the bytes differ
+  std::string text_;  // the text of frames_, which are parsed again only if it differs
   absl::StatusOr<std::vector<GpuFrame>> frames_;
   absl::Time began_at_;
 };

@@ -49,7 +49,7 @@ TEST_F(FileSourceTest, ChangesInPlaceAndByRenameAreSeen) {
   EXPECT_EQ(Utilization(), 3);
 }
 
-TEST_F(FileSourceTest, BrokenFileIsUnavailableUntilItIsPutRight) {
+TEST_F(FileSourceTest, BrokenFileIsUnavailableUntilItIsFixed) {
   Write("{\"gpus\": [{\n  \"utilization_percent\": 1,\n  \"power_wats\": 2}]}");
   const absl::Status status = source_.Read(kNothing).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
@@ -88,7 +88,7 @@ TEST_F(FileSourceTest, MissingEmptyAndUnreadableFilesAreUnavailable) {
             absl::UnavailableError(path_ + ": cannot be read: Is a directory"));
 }
 
-TEST_F(FileSourceTest, PcieIsReadOnlyWhenWantedAndOnlyWhereTheDeviceHasIt) {
+TEST_F(FileSourceTest, PcieIsReadOnlyIfRequestedAndSupported) {
   Write(R"({"gpus": [{"pcie_tx_kbps": 5, "pcie_rx_kbps": 6}, {}, {"pcie_tx_kbps": null}]})");
   const auto unasked = source_.Read(kNothing);
   ASSERT_TRUE(unasked.ok()) << unasked.status();

@@ -65,7 +65,7 @@ void AddFailedGap(GpuSample& gpu, GpuField field) {
   gpu.gaps.push_back({field, GpuGap::Reason::kFailed, "null in the file"});
 }
 
-// True when the key has a value to be read; null is noted as a gap.
+// Returns true if the key has a value. Adds a gap if it is null.
 bool HasReading(const JsonPlace& device, absl::string_view key, GpuField field, GpuSample& gpu) {
   const Json* value = device.Find(key);
   if (value == nullptr) return false;
@@ -135,7 +135,7 @@ absl::Status ReadReadings(const JsonPlace& device, GpuSample& gpu) {
   return ReadProcesses(device, gpu);
 }
 
-// The GPUs of one frame.
+// Parses the GPUs of one frame.
 class FrameParser {
  public:
   absl::StatusOr<std::vector<GpuSample>> Parse(const JsonPlace& frame) {
@@ -151,7 +151,7 @@ class FrameParser {
   }
 
  private:
-  // The GPU and, right behind it, its MIG instances.
+  // Adds the GPU and then its MIG instances.
   absl::Status ReadGpu(const JsonPlace& place, size_t position, std::vector<GpuSample>& gpus) {
     RETURN_IF_ERROR(place.CheckObject(DeviceKeys()));
     GpuSample gpu;
@@ -240,11 +240,11 @@ absl::StatusOr<std::vector<GpuFrame>> ReadFrames(const JsonPlace& top) {
   return frames;
 }
 
-// No member is called so; JsonLine then tells where the reading stopped.
+// No member has this name, so JsonLine returns the line where the parser stopped.
 constexpr char kNoPath[] = "]";
 
-// "3:14: syntax error ..." of nlohmann's "[json.exception.parse_error.101] parse error at line 3,
-// column 14: syntax error ...".
+// Returns "3:14: syntax error ..." for nlohmann's "[json.exception.parse_error.101] parse error at
+// line 3, column 14: syntax error ...".
 std::string ParseErrorText(absl::string_view text, const Json::parse_error& error) {
   const size_t before = std::min(error.byte == 0 ? 0 : error.byte - 1, text.size());
   const absl::string_view read = text.substr(0, before);

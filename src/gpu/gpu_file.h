@@ -1,5 +1,4 @@
-// The text of a simulated node: what --gpu-source file:PATH reads. docs/hardware.md lists the
-// keys.
+// The file of a simulated node: --gpu-source file:PATH. docs/hardware.md lists the keys.
 #pragma once
 
 #include <vector>
@@ -11,19 +10,19 @@
 
 namespace gpuscaler {
 
-// One state of the node, and for how long it shows.
+// One state of the node and how long it lasts.
 struct GpuFrame {
-  NodeSnapshot node;  // GPUs and the driver's version; time, node and source are the caller's
+  NodeSnapshot node;  // GPUs and driver version; the caller sets time, node and source
   absl::Duration lasts = absl::InfiniteDuration();
 };
 
-// Never empty. A text with "gpus" is one state for ever; one with "frames" shows each in turn, over
-// and over. A missing key is a reading that the device does not have; null is one that failed this
-// time (a gap). INVALID_ARGUMENT begins with "line:column:" where the text is no JSON, and with
-// "line: path:" where it is none of ours: an unknown key, a wrong type, a value out of range.
+// Returns at least one frame. A text with "gpus" is one state that lasts. A text with "frames"
+// repeats them in order. A missing key is a reading that the device lacks. Null is a reading that
+// failed this time (a gap). INVALID_ARGUMENT begins with "line:column:" if the text is no JSON. It
+// begins with "line: path:" if a key is unknown, or if a value has a wrong type or is out of range.
 absl::StatusOr<std::vector<GpuFrame>> ParseGpuFile(absl::string_view text);
 
-// The frame that shows `age` after the first one began.
+// Returns the frame at `age` after the first one began.
 const GpuFrame& FrameAt(const std::vector<GpuFrame>& frames, absl::Duration age);
 
 }  // namespace gpuscaler

@@ -6,7 +6,7 @@
 namespace gpuscaler {
 namespace {
 
-// The only frame of a text without frames.
+// Returns the only frame of a text without frames.
 absl::StatusOr<NodeSnapshot> ParseNode(absl::string_view text) {
   auto frames = ParseGpuFile(text);
   if (!frames.ok()) return frames.status();
@@ -97,7 +97,7 @@ TEST(GpuFile, MigInstancesFollowTheirParentInIndexOrder) {
   EXPECT_FALSE(IsMig(node->gpus[0]));
 }
 
-TEST(GpuFile, EveryFaultNamesItsLineItsPathAndWhatIsAllowed) {
+TEST(GpuFile, EveryErrorNamesLinePathAndWhatIsAllowed) {
   const struct {
     const char* text;
     const char* want;
@@ -154,7 +154,7 @@ TEST(GpuFile, EveryFaultNamesItsLineItsPathAndWhatIsAllowed) {
   }
 }
 
-TEST(GpuFile, FramesShowInTurnOverAndOver) {
+TEST(GpuFile, FramesRepeatInOrder) {
   const auto frames = ParseGpuFile(R"({"driver_version": "550", "frames": [
     {"seconds": 20, "gpus": [{"utilization_percent": 0}]},
     {"seconds": 0.5, "gpus": [{"utilization_percent": 90}, {"uuid": "GPU-b"}]}]})");

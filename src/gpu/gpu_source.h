@@ -1,4 +1,4 @@
-// Where GPU readings come from.
+// The source of GPU readings.
 #pragma once
 
 #include <memory>
@@ -13,33 +13,33 @@
 
 namespace gpuscaler {
 
-// One thread calls Read(); a call may hang with the driver, and then only that thread hangs.
+// One thread calls Read(). A call may hang with the driver, and blocks only that thread.
 class GpuSource {
  public:
   virtual ~GpuSource() = default;
 
-  // All GPUs, without holders, or with those that the source itself names; a source that has
-  // nothing newer gives what it gave before, with the time of that. UNAVAILABLE when the driver
-  // cannot be asked: the text says why, and the next call tries again, no more often than the
-  // source's own back-off allows. A single failing device is a gap in its sample and not an error.
+  // Returns all GPUs, without holders unless the source itself names them. A source without a newer
+  // reading returns the one before, with its time. UNAVAILABLE: the driver cannot be queried, and
+  // the text has the reason. The next call tries again, as often as the source's own back-off
+  // allows. A single failing device is a gap in its sample and not an error.
   virtual absl::StatusOr<NodeSnapshot> Read(const CostlyReadings& wanted) = 0;
 };
 
-// INVALID_ARGUMENT says what --gpu-source may be, without naming it.
+// Returns INVALID_ARGUMENT with the values that --gpu-source may have, without its name.
 absl::Status CheckGpuSource(absl::string_view spec);
 
-// Whether the source's readings come from dcgm-exporter, which may name pods.
+// Returns true if the source is dcgm-exporter, which may name pods.
 bool IsDcgm(absl::string_view spec);
 
-// Of dcgm:URL alone.
+// Options for dcgm:URL only.
 struct DcgmOptions {
   DcgmAccess access;
-  bool names_pods = false;  // the pods on its page are holders
+  bool names_pods = false;  // the pods in its exposition become holders
 };
 
-// `spec` is --gpu-source: auto, nvml, file:PATH, dcgm:URL or none; INVALID_ARGUMENT names these for
-// any other. A library, file or server that is absent is not an error here: Read() tells, and tries
-// again. `clock` outlives the source.
+// Opens `spec`, the value of --gpu-source: auto, nvml, file:PATH, dcgm:URL or none.
+// INVALID_ARGUMENT lists these for any other value. An absent library, file or server is not an
+// error here: Read() returns it, and tries again. `clock` must outlive the source.
 absl::StatusOr<std::unique_ptr<GpuSource>> OpenGpuSource(const std::string& spec,
                                                          const std::string& node,
                                                          const Clock& clock,

@@ -7,7 +7,7 @@
 namespace gpuscaler {
 namespace {
 
-TEST(OpenGpuSource, SourcesThatCannotReadOpenAndTellAtTheReading) {
+TEST(OpenGpuSource, UnreadableSourcesOpenAndFailAtTheReading) {
   const FakeClock clock;
   const struct {
     const char* spec;
@@ -33,7 +33,7 @@ TEST(OpenGpuSource, NvmlOpensWithOrWithoutADriver) {
   }
 }
 
-TEST(OpenGpuSource, WrongUrlIsToldWithWhatIsAllowed) {
+TEST(OpenGpuSource, ErrorOfAWrongUrlNamesWhatIsAllowed) {
   const FakeClock clock;
   const struct {
     const char* spec;

@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Tells how far the parser has read, which its events do not say.
+// Counts the characters that the parser has read, which its events do not include.
 class CountingIterator {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -47,7 +47,7 @@ class PathFinder : public nlohmann::json_sax<Json> {
 
   bool null() override { return Value(); }
   bool boolean(bool) override { return Value(); }
-  // The end of a number shows only at the character behind it, which is read by then.
+  // The parser has to read the character behind a number to see its end.
   bool number_integer(number_integer_t) override { return Value(1); }
   bool number_unsigned(number_unsigned_t) override { return Value(1); }
   bool number_float(number_float_t, const string_t&) override { return Value(1); }
@@ -60,7 +60,7 @@ class PathFinder : public nlohmann::json_sax<Json> {
   bool key(string_t& key) override {
     const std::string& parent = open_.back().path;
     open_.back().member = parent.empty() ? key : absl::StrCat(parent, ".", key);
-    return Look(open_.back().member, 0);
+    return Visit(open_.back().member, 0);
   }
   bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) override {
     found_at_ = *read_ - std::min<size_t>(*read_, 1);  // an empty text has no last character
@@ -72,28 +72,28 @@ class PathFinder : public nlohmann::json_sax<Json> {
     std::string path;
     bool is_array;
     int next_index = 0;
-    std::string member;  // of an object: the path of the member being read
+    std::string member;  // objects only: the path of the member being read
   };
 
-  // The path of the value that begins now.
+  // Returns the path of the value that begins now.
   std::string Next() {
     if (open_.empty()) return "";
     Container& parent = open_.back();
     return parent.is_array ? absl::StrCat(parent.path, "[", parent.next_index++, "]")
                            : parent.member;
   }
-  bool Value(size_t read_ahead = 0) { return Look(Next(), read_ahead); }
+  bool Value(size_t read_ahead = 0) { return Visit(Next(), read_ahead); }
   bool Open(bool is_array) {
     std::string path = Next();
-    const bool going_on = Look(path, 0);
+    const bool continues = Visit(path, 0);
     open_.push_back({.path = std::move(path), .is_array = is_array});
-    return going_on;
+    return continues;
   }
   bool Close() {
     open_.pop_back();
     return true;
   }
-  bool Look(const std::string& here, size_t read_ahead) {
+  bool Visit(const std::string& here, size_t read_ahead) {
     if (here != path_) return true;
     found_at_ = *read_ - read_ahead;
     return false;

@@ -1,4 +1,4 @@
-// The line of a value in a JSON text, for errors found after the text was parsed.
+// The line of a value in a JSON text, for errors that are found after parsing.
 #pragma once
 
 #include <string>
@@ -7,8 +7,9 @@
 
 namespace gpuscaler {
 
-// The 1-based line of `path`, spelt as "gpus[1].processes[0].pid"; of an object's member the line
-// of its key. 1 when the text has no such path; where it is no JSON, the line on which that showed.
+// Returns the 1-based line of `path`, spelt as "gpus[1].processes[0].pid". The line of an object's
+// member is that of its key. Returns 1 if the text has no such path, and the line of the syntax
+// error if it is no JSON.
 int JsonLine(absl::string_view text, absl::string_view path);
 
 }  // namespace gpuscaler

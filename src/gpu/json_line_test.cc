@@ -23,7 +23,7 @@ TEST(JsonLine, FindsMembersAndElementsOnTheirOwnLine) {
   for (const auto& row : rows) EXPECT_EQ(JsonLine(kText, row.path), row.want) << row.path;
 }
 
-TEST(JsonLine, ATextThatIsNoJsonEndsWhereThatShows) {
+TEST(JsonLine, InvalidJsonHasTheLineOfTheSyntaxError) {
   EXPECT_EQ(JsonLine("", "a"), 1);
   EXPECT_EQ(JsonLine("\n\nx", "a"), 3);
 }

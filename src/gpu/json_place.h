@@ -1,4 +1,4 @@
-// A place in a JSON text, whose faults name line and path: "3: gpus[0].power_wats: unknown key".
+// A place in a JSON text. Its errors name line and path: "3: gpus[0].power_wats: unknown key".
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace gpuscaler {
 
-// A value and the way to it. Cheap to copy; refers to the text and to what was parsed from it.
+// A value and its path. Cheap to copy. Text and parsed value must outlive it.
 class JsonPlace {
  public:
   using Json = nlohmann::json;
@@ -20,18 +20,18 @@ class JsonPlace {
 
   const Json& value() const { return *value_; }
 
-  // Null when the object has no such key.
+  // Returns nullptr if the object has no such key.
   const Json* Find(absl::string_view key) const;
-  // The object's member and the array's element, which are there.
+  // Return the object's member and the array's element, which must exist.
   JsonPlace Member(absl::string_view key) const;
   JsonPlace Element(size_t i) const;
 
-  // INVALID_ARGUMENT: what is wrong here.
+  // Returns INVALID_ARGUMENT with line, path and problem.
   absl::Status Fault(absl::string_view problem) const;
-  // The same, with the value in front: "101 is not a number from 0 to 100".
+  // Returns the same with the value in front: "101 is not a number from 0 to 100".
   absl::Status ValueFault(absl::string_view problem) const;
 
-  // An object with no keys but the known ones.
+  // Returns an error unless the value is an object with known keys only.
   absl::Status CheckObject(const std::vector<absl::string_view>& known) const;
   absl::Status CheckArray() const;
   absl::StatusOr<std::string> Text() const;
@@ -45,7 +45,7 @@ class JsonPlace {
 
   absl::string_view text_;
   const Json* value_;
-  std::string path_;  // "" for the whole text
+  std::string path_;  // "" means the whole text
 };
 
 }  // namespace gpuscaler

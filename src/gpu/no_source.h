@@ -1,4 +1,4 @@
-// A node without a way to read GPUs: every reading says so.
+// A node without a source of GPU readings: each reading is UNAVAILABLE.
 #pragma once
 
 #include "absl/status/status.h"

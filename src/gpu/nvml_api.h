@@ -1,6 +1,6 @@
-// NVML's calls as we use them: our own declarations of libnvidia-ml.so.1's binary interface, so
-// that neither the build nor the start needs NVIDIA's files. Sizes and offsets are those of nvml.h
-// 13 on 64-bit Linux; the versions of a structure are its size with the version in the top byte.
+// The calls of NVML that we use: our own declarations of the binary interface of libnvidia-ml.so.1.
+// Neither the build nor the start needs NVIDIA's files. Sizes and offsets are those of nvml.h 13 on
+// 64-bit Linux. The version of a structure is its size with the version number in the top byte.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace gpuscaler::nvml {
 
-// nvmlReturn_t: an open set, newer drivers add to it; nvml_error.h has the names.
+// nvmlReturn_t. Newer drivers add values. nvml_error.h has the names.
 using Return = int;
 inline constexpr Return kSuccess = 0;
 inline constexpr Return kUninitialized = 1;
@@ -25,7 +25,7 @@ inline constexpr Return kLibRmVersionMismatch = 18;
 inline constexpr Return kNoData = 21;
 inline constexpr Return kUnknown = 999;
 
-using Device = struct DeviceHandle*;      // a GPU or a MIG instance; dies with nvmlShutdown
+using Device = struct DeviceHandle*;      // a GPU or a MIG instance; invalid after nvmlShutdown
 using GpmSample = struct GpmSampleData*;  // a snapshot of the GPU's performance counters
 
 inline constexpr unsigned kTextSize = 96;  // NVML's longest: a MIG UUID or a device name
@@ -39,7 +39,7 @@ static_assert(sizeof(Utilization) == 8);
 struct Memory {
   uint64_t total;
   uint64_t free;
-  uint64_t used;  // from driver 510 on with what the driver reserves
+  uint64_t used;  // includes the driver's reserve from driver 510 on
 };
 static_assert(sizeof(Memory) == 24);
 
@@ -79,14 +79,14 @@ struct Process {
   uint32_t compute_instance;
 };
 static_assert(sizeof(Process) == 24 && offsetof(Process, gpu_instance) == 16);
-// What drivers 535.43 to 535.86 write through _v3.
+// The size of a row that drivers 535.43 to 535.86 write through _v3.
 inline constexpr size_t kLargestProcessRow = 32;
 
-// nvmlDeviceGetProcessUtilization: one for each process that used the device since the time given.
+// nvmlDeviceGetProcessUtilization: one for each process that used the device since the given time.
 struct ProcessUtilization {
   uint32_t pid;
   uint64_t usec;     // the host's clock
-  uint32_t percent;  // of the time with a kernel of the process running
+  uint32_t percent;  // time with a kernel of the process running
   uint32_t memory_percent;
   uint32_t encoder_percent;
   uint32_t decoder_percent;
@@ -119,7 +119,7 @@ struct Sample {
   Value value;
 };
 static_assert(sizeof(Sample) == 16);
-inline constexpr uint64_t kSecondUsec = 1'000'000;  // of the host's clock
+inline constexpr uint64_t kSecondUsec = 1'000'000;  // on the host's clock
 inline constexpr int kGpuUtilizationSamples = 1;
 inline constexpr int kMemoryUtilizationSamples = 2;
 
@@ -164,10 +164,10 @@ struct GpmMetric {
   const char* names[3];
 };
 static_assert(sizeof(GpmMetric) == 40);
-// Percent of the time in which any compute or graphics work was on the device.
+// Percent of the time with any compute or graphics work on the device.
 inline constexpr uint32_t kGpmGraphicsUtilization = 1;
 
-// The array was 98 long, then 210, now 333, all under version 1: room for the longest.
+// The array had 98 elements, then 210, now 333, all under version 1. This is the longest.
 struct GpmMetricsGet {
   static constexpr uint32_t kVersion = 1;
   uint32_t version;
@@ -178,8 +178,8 @@ struct GpmMetricsGet {
 };
 static_assert(offsetof(GpmMetricsGet, metrics) == 24);
 
-// The library's functions, null where this driver has none. The comment is the symbol's name
-// without "nvml"; what comes later in the list is the fall-back for older drivers.
+// The library's functions; null if this driver has none. Each comment has the symbols without
+// "nvml": later ones in a list are fallbacks for older drivers.
 struct Calls {
   Return (*init)();                              // Init_v2, Init
   Return (*shutdown)();                          // Shutdown
@@ -221,7 +221,7 @@ struct Calls {
   Return (*gpm_metrics)(GpmMetricsGet*);                                      // GpmMetricsGet
 };
 
-// Calls `function`, or says that the driver has none.
+// Calls `function`. Returns kFunctionNotFound if the driver has none.
 template <typename Function, typename... Arguments>
 Return Call(Function* function, Arguments... arguments) {
   return function == nullptr ? kFunctionNotFound : function(arguments...);

@@ -12,7 +12,7 @@
 namespace gpuscaler::nvml {
 namespace {
 
-constexpr unsigned kMostMigInstances = 16;  // 7 today; a wild count must not loop
+constexpr unsigned kMostMigInstances = 16;  // 7 today; limits the loop whatever the driver returns
 
 Return ReadText(Return (*call)(Device, char*, unsigned), Device device, std::string& text) {
   char buffer[kTextSize] = {};
@@ -22,7 +22,7 @@ Return ReadText(Return (*call)(Device, char*, unsigned), Device device, std::str
   return result;
 }
 
-// A value that cannot be is a gap: drivers say all ones for "not available"
+// Sets the value, or a gap if it is impossible: drivers return all ones for "not available"
 // (NVML_VALUE_NOT_AVAILABLE).
 void SetPercent(GpuField field, unsigned percent, Reading& reading, std::optional<double>& value) {
   if (percent <= 100) {
@@ -109,14 +109,14 @@ void NvmlDevice::ReadUtilization(DeviceHistory& history, Reading& reading) const
   }
 }
 
-// Of _v2 because only that keeps what the driver reserves apart, some hundred MiB on an idle GPU.
-// It may exist and fail all the same (WSL), where the old call works. A device is read by one of
-// them: from one to the other the reserve would come and go as if it were load.
+// Prefers memory_v2: only it separates the driver's reserve, some hundred MiB on an idle GPU. It
+// may exist and still fail (WSL), while the old call works. Each device is read by one of them
+// only: a switch would make the reserve appear or vanish like load.
 void NvmlDevice::ReadMemory(Device device, DeviceHistory& history, Reading& reading) const {
   MemoryV2 v2{.version = MemoryV2::kVersion};
   const Return result = Call(calls_.memory_v2, device, &v2);
   const bool has_worked = history.memory_v2.contains(reading.sample.uuid);
-  if (result == kSuccess || (has_worked && !IsLacking(result))) {
+  if (result == kSuccess || (has_worked && !IsUnsupported(result))) {
     if (!reading.Succeeded(GpuField::kMemory, result)) return;
     history.memory_v2.insert(reading.sample.uuid);
     return SetMemory(v2.used, v2.total, reading);
@@ -140,8 +140,8 @@ void NvmlDevice::ReadTemperature(Reading& reading) const {
   }
 }
 
-// GetPowerUsage as nvidia-smi's power.draw: a mean over one second from Ampere on (without GA100),
-// which suits a value that a scaler smooths anyway better than an instant.
+// Uses GetPowerUsage, like power.draw of nvidia-smi: a mean over one second from Ampere on (except
+// GA100). A scaler smooths the value anyway, so a mean is better than an instant.
 void NvmlDevice::ReadPower(Reading& reading) const {
   unsigned milliwatts = 0;
   if (reading.Succeeded(GpuField::kPower, Call(calls_.power_milliwatts, handle_, &milliwatts))) {
@@ -173,12 +173,13 @@ void NvmlDevice::ReadProcessList(Device device, Reading& reading) const {
   }
 }
 
-// Handles of instances die with them, at any time: they are asked for anew at every reading.
+// An instance may be destroyed at any time, and its handle with it. So handles are requested again
+// at every reading.
 void NvmlDevice::ReadMig(absl::Time now, DeviceHistory& history, DeviceReading& device) {
   unsigned mode = 0;
   unsigned pending = 0;
   const Return mode_result = Call(calls_.mig_mode, handle_, &mode, &pending);
-  device.mig_incomplete = mode_result != kSuccess && !IsLacking(mode_result);
+  device.mig_incomplete = mode_result != kSuccess && !IsUnsupported(mode_result);
   if (mode_result != kSuccess || mode != kMigEnabled) return gpm_.clear();
   device.samples.front().is_in_mig_mode = true;
   unsigned count = 0;
@@ -197,7 +198,7 @@ void NvmlDevice::ReadMig(absl::Time now, DeviceHistory& history, DeviceReading& 
     if (result == kSuccess) {
       history.mig_places.insert(i);
     } else if (history.mig_places.contains(i)) {
-      device.mig_incomplete = true;  // a place that never answered hides none that we know
+      device.mig_incomplete = true;  // a place that never answered hides no known instance
     }
   }
   const auto is_gone = [&](const std::string& uuid) {
@@ -207,14 +208,14 @@ void NvmlDevice::ReadMig(absl::Time now, DeviceHistory& history, DeviceReading& 
   if (!device.mig_incomplete) std::erase_if(history.memory_v2, is_gone);
 }
 
-// Power, temperature, links and health are the whole GPU's.
+// Power, temperature, links and health belong to the whole GPU.
 Return NvmlDevice::ReadMigInstance(Device instance, absl::Time now, DeviceHistory& history,
                                    DeviceReading& device) {
   Reading reading{.sample = Identity()};
   reading.sample.parent_uuid = uuid_;
   const Return result = ReadText(calls_.uuid, instance, reading.sample.uuid);
   if (result != kSuccess) return result;
-  ReadText(calls_.name, instance, reading.sample.name);  // else it bears its GPU's
+  ReadText(calls_.name, instance, reading.sample.name);  // else it has its GPU's
   unsigned gpu_instance = 0;
   const Return placed = Call(calls_.gpu_instance_id, instance, &gpu_instance);
   if (placed == kSuccess) reading.sample.gpu_instance = static_cast<int>(gpu_instance);
@@ -230,7 +231,7 @@ void NvmlDevice::ReadMigUtilization(Return placed, absl::Time now, Reading& read
   if (!supports_gpm_) {
     bool supported = false;
     const Return result = QueryGpm(calls_, handle_, supported);
-    if (result != kSuccess && !IsLacking(result)) {
+    if (result != kSuccess && !IsUnsupported(result)) {
       reading.Succeeded(GpuField::kUtilization, result);
       return;
     }

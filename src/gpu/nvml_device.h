@@ -20,28 +20,27 @@
 
 namespace gpuscaler::nvml {
 
-// What one reading of a GPU takes from the one before; survives a new nvmlInit.
+// The part of a GPU's earlier readings that the next one needs. It survives a new nvmlInit.
 struct DeviceHistory {
   SampleMean utilization{kGpuUtilizationSamples};
   SampleMean memory_utilization{kMemoryUtilizationSamples};
   Throughput throughput;
   ProcessUsage process_usage;
-  std::set<std::string> memory_v2;  // UUIDs, of instances too, whose memory_v2 has answered
-  std::set<unsigned> mig_places;    // that last held an instance
+  std::set<std::string> memory_v2;  // UUIDs, of instances too, with a memory_v2 that has worked
+  std::set<unsigned> mig_places;    // places with an instance, as last read
 };
 
 struct DeviceReading {
-  Return failure = kSuccess;       // why nothing at all could be read
-  Return loss = kSuccess;          // an error that may mean dead handles (IsLoss)
+  Return failure = kSuccess;       // why nothing could be read
+  Return loss = kSuccess;          // an error that may mean invalid handles (IsLoss)
   std::vector<GpuSample> samples;  // the GPU, then its MIG instances; empty on a failure
-  bool mig_incomplete = false;     // some instance could not be told
+  bool mig_incomplete = false;     // some instance could not be identified
 };
 
-// Holds a handle, so dies before nvmlShutdown. Not thread-safe.
+// Holds a handle, so it must be destroyed before nvmlShutdown. Not thread-safe.
 class NvmlDevice {
  public:
-  // The driver's `index`-th GPU; null with `failure` set when it cannot be had. `calls` outlives
-  // it.
+  // Returns the driver's `index`-th GPU, or nullptr with `failure` set. `calls` must outlive it.
   static std::unique_ptr<NvmlDevice> Open(const Calls& calls, bool processes_v3_is_broken,
                                           int index, Return& failure);
 
@@ -66,18 +65,18 @@ class NvmlDevice {
   void ReadMig(absl::Time now, DeviceHistory& history, DeviceReading& device);
   Return ReadMigInstance(Device instance, absl::Time now, DeviceHistory& history,
                          DeviceReading& device);
-  // `placed`: whether the instance told its place on the GPU.
+  // `placed`: the result of reading the instance's id on the GPU.
   void ReadMigUtilization(Return placed, absl::Time now, Reading& reading);
 
   const Calls& calls_;
   const bool processes_v3_is_broken_;
   const int index_;
   const Device handle_;
-  std::optional<bool> supports_gpm_;  // empty until the driver could tell
+  std::optional<bool> supports_gpm_;  // empty until the driver has answered
   std::string uuid_;
   std::string name_;
   std::optional<int> minor_number_;
-  std::map<std::string, std::unique_ptr<GpmUtilization>> gpm_;  // by the instance's UUID
+  std::map<std::string, std::unique_ptr<GpmUtilization>> gpm_;  // key: the instance's UUID
 };
 
 }  // namespace gpuscaler::nvml

@@ -9,7 +9,7 @@ struct ErrorName {
   Return error;
   const char* name;
 };
-// nvml.h 13's NVML_ERROR_*; the gaps are errors of calls that only change settings.
+// NVML_ERROR_* of nvml.h 13. Missing numbers belong to calls that only change settings.
 constexpr ErrorName kNames[] = {
     {kUninitialized, "UNINITIALIZED"},
     {kInvalidArgument, "INVALID_ARGUMENT"},
@@ -49,7 +49,7 @@ std::string ErrorText(Return error) {
   return absl::StrCat("NVML error ", error);
 }
 
-bool IsLacking(Return error) { return error == kNotSupported || error == kFunctionNotFound; }
+bool IsUnsupported(Return error) { return error == kNotSupported || error == kFunctionNotFound; }
 
 bool IsReload(Return error) { return error == kUninitialized || error == kLibRmVersionMismatch; }
 

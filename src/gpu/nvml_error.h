@@ -1,4 +1,4 @@
-// NVML's error codes in words, and what they mean for a reading.
+// Texts of NVML's error codes, and their meaning for a reading.
 #pragma once
 
 #include <string>
@@ -7,17 +7,17 @@
 
 namespace gpuscaler::nvml {
 
-// "NVML error 15 (GPU_IS_LOST)".
+// Returns "NVML error 15 (GPU_IS_LOST)".
 std::string ErrorText(Return error);
 
-// The device or this driver has no such reading: not a failure.
-bool IsLacking(Return error);
+// Returns true if the device or this driver has no such reading, which is not a failure.
+bool IsUnsupported(Return error);
 
-// The driver under the library is another one: no handle works any more, and of every other error
-// this is the cause.
+// Returns true if the driver was replaced under the library. Then no handle works any more, and
+// every other error has this cause.
 bool IsReload(Return error);
 
-// Handles may be dead: the GPU is gone, or the driver under the library is another one.
+// Returns true if handles may be invalid: the GPU is gone, or the driver was replaced.
 bool IsLoss(Return error);
 
 }  // namespace gpuscaler::nvml

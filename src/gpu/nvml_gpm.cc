@@ -8,7 +8,7 @@
 namespace gpuscaler::nvml {
 namespace {
 
-// nvml.h: samples less than 100 ms apart may be the same refresh of the counters.
+// nvml.h: samples less than 100 ms apart may be of the same refresh of the counters.
 constexpr absl::Duration kShortestInterval = absl::Milliseconds(150);
 
 }  // namespace
@@ -55,7 +55,7 @@ Return GpmUtilization::Measure(std::optional<double>& percent) const {
   const GpmMetric& metric = get->metrics[0];
   if (metric.result != kSuccess) return metric.result;
   if (!std::isfinite(metric.value)) return kNoData;
-  percent = std::clamp(metric.value, 0.0, 100.0);  // quotients of counters: 100.3 happens
+  percent = std::clamp(metric.value, 0.0, 100.0);  // a quotient of counters: 100.3 happens
   return kSuccess;
 }
 

@@ -1,5 +1,5 @@
-// Utilisation of a MIG instance from GPM (Hopper and later): NVML's other ways know whole GPUs
-// only.
+// Utilization of a MIG instance from GPM (Hopper and later). All other calls of NVML support only
+// whole GPUs.
 #pragma once
 
 #include <optional>
@@ -9,9 +9,9 @@
 
 namespace gpuscaler::nvml {
 
-// Percent of the time with work on one GPU instance, between two samples of its counters. Bound to
-// the nvmlInit it was made under, and to one MIG UUID: counters of an instance made anew under the
-// same id give nonsense.
+// Percent of the time with work on one GPU instance, between two samples of its counters. Valid for
+// one nvmlInit and one MIG UUID only: an instance that is created again under the same id has other
+// counters.
 class GpmUtilization {
  public:
   explicit GpmUtilization(const Calls& calls) : calls_(calls) {}
@@ -19,7 +19,7 @@ class GpmUtilization {
   GpmUtilization(const GpmUtilization&) = delete;
   GpmUtilization& operator=(const GpmUtilization&) = delete;
 
-  // Leaves `percent` empty, with kSuccess, while there are no two samples far enough apart.
+  // Leaves `percent` empty and returns kSuccess until two samples are far enough apart.
   Return Read(Device parent, unsigned gpu_instance, absl::Time now, std::optional<double>& percent);
 
  private:
@@ -32,7 +32,7 @@ class GpmUtilization {
   std::optional<double> last_;
 };
 
-// Whether `gpu` has GPM; leaves `supported` alone on a failure.
+// Queries whether `gpu` has GPM. Leaves `supported` unchanged on a failure.
 Return QueryGpm(const Calls& calls, Device gpu, bool& supported);
 
 }  // namespace gpuscaler::nvml

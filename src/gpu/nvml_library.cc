@@ -12,8 +12,8 @@
 namespace gpuscaler::nvml {
 namespace {
 
-// The first of the symbols that the library has. nvml.h renames calls by macro: a name without a
-// suffix is the oldest form, so only those with the same arguments stand in for each other here.
+// Binds the first of the symbols that the library has. nvml.h renames calls by macros: a name
+// without a suffix is the oldest form. So only symbols with the same arguments are listed together.
 template <typename Function>
 void Bind(void* library, Function*& function, std::initializer_list<const char*> symbols) {
   for (const char* symbol : symbols) {
@@ -63,7 +63,7 @@ Calls BindAll(void* nvml) {
   return calls;
 }
 
-// Without these nothing can be read at all.
+// Returns true if the library has the calls without which nothing can be read.
 bool IsNvml(const Calls& calls) {
   return calls.init != nullptr && calls.shutdown != nullptr && calls.count != nullptr &&
          calls.handle_by_index != nullptr && calls.uuid != nullptr;
@@ -73,7 +73,7 @@ bool IsNvml(const Calls& calls) {
 
 const std::vector<std::string>& LibraryPlaces() {
   static const auto& places = *new std::vector<std::string>{
-      "libnvidia-ml.so.1",  // ld.so's path: a driver on the host, or the NVIDIA container runtime
+      "libnvidia-ml.so.1",  // ld.so's search: a driver on the host, or the NVIDIA container runtime
       "/run/nvidia/driver/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1",  // GPU operator
       "/run/nvidia/driver/usr/lib/aarch64-linux-gnu/libnvidia-ml.so.1",
       "/run/nvidia/driver/usr/lib64/libnvidia-ml.so.1",

@@ -1,4 +1,4 @@
-// libnvidia-ml.so.1, found and loaded at run time.
+// Finds and loads libnvidia-ml.so.1 at run time.
 #pragma once
 
 #include <memory>
@@ -10,13 +10,13 @@
 
 namespace gpuscaler::nvml {
 
-// Names and paths to try in turn: the loader's own search first, then where drivers put the library
-// that are not part of the container.
+// Returns names and paths to try in order: first the loader's own search, then the paths of drivers
+// that are installed outside the container.
 const std::vector<std::string>& LibraryPlaces();
 
 class Library {
  public:
-  // UNAVAILABLE names every place and why it would not do.
+  // UNAVAILABLE names every place and the reason.
   static absl::StatusOr<std::unique_ptr<Library>> Load(const std::vector<std::string>& places);
 
   ~Library();

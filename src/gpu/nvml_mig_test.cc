@@ -35,7 +35,7 @@ class NvmlMigTest : public testing::Test {
     for (const GpuSample& gpu : Read()) uuids.push_back(gpu.uuid);
     return uuids;
   }
-  // One second in which each instance was busy for that many percent more than until now.
+  // Advances one second, in which the instances were busy for these percentages of the time.
   void NextSecond(double x_percent, double y_percent) {
     clock_.Advance(absl::Seconds(1));
     Json& gpu = driver_.Gpu(0);
@@ -74,7 +74,7 @@ TEST_F(NvmlMigTest, GpuIsInMigModeThoughNoInstanceIsShown) {
   EXPECT_FALSE(gpus[1].is_in_mig_mode);
 }
 
-TEST_F(NvmlMigTest, InstanceThatDoesNotTellItsNameBearsItsGpus) {
+TEST_F(NvmlMigTest, InstanceWithoutANameHasItsGpus) {
   driver_.Gpu(0)["mig"][0]["errors"] = {{"nvmlDeviceGetName", 3}};
   driver_.Save();
   const auto gpus = Read();
@@ -107,7 +107,7 @@ TEST_F(NvmlMigTest, UtilizationByGpmIsTheMeanBetweenTwoReadings) {
   EXPECT_EQ(Read()[1].utilization_percent, 25) << "too soon for another sample";
 }
 
-TEST_F(NvmlMigTest, GpmThatCouldNotBeAskedForIsAGapAndAskedForAgain) {
+TEST_F(NvmlMigTest, FailedGpmQueryIsAGapAndIsRepeated) {
   driver_.Gpu(0)["gpm"] = true;
   driver_.Gpu(0)["errors"] = {{"nvmlGpmQueryDeviceSupport", 20}};
   NextSecond(0, 0);
@@ -121,7 +121,7 @@ TEST_F(NvmlMigTest, GpmThatCouldNotBeAskedForIsAGapAndAskedForAgain) {
   EXPECT_EQ(Read()[1].utilization_percent, 25);
 }
 
-TEST_F(NvmlMigTest, InstanceMadeAnewUnderTheSameIdStartsItsSamplesAfresh) {
+TEST_F(NvmlMigTest, InstanceCreatedAgainUnderTheSameIdStartsNewSamples) {
   driver_.Gpu(0)["gpm"] = true;
   NextSecond(0, 0);
   Read();
@@ -140,7 +140,7 @@ TEST_F(NvmlMigTest, InstanceThatWasDestroyedIsGone) {
   EXPECT_THAT(Uuids(), testing::ElementsAre("GPU-a", "MIG-y", "GPU-b"));
 }
 
-TEST_F(NvmlMigTest, PlaceThatNeverAnsweredKeepsNoDestroyedInstance) {
+TEST_F(NvmlMigTest, PlaceThatNeverAnsweredHidesNoDestroyedInstance) {
   Json forbidden = Instance("MIG-w", 3);
   forbidden["errors"] = {{"nvmlDeviceGetUUID", 4}};
   driver_.Gpu(0)["mig"] = {forbidden, Instance("MIG-x", 1), Instance("MIG-y", 2)};
@@ -175,7 +175,7 @@ TEST_F(NvmlMigTest, InstancesOfAGpuThatIsLostAreUnreadableAndNotGone) {
   EXPECT_EQ(FindGap(gpus[1], GpuField::kPower), nullptr) << "an instance has no power";
 }
 
-TEST_F(NvmlMigTest, InstancesThatCannotBeToldAreUnreadableAndNotGone) {
+TEST_F(NvmlMigTest, InstancesThatCannotBeListedAreUnreadableAndNotGone) {
   Read();
   for (const char* call : {"nvmlDeviceGetMigMode", "nvmlDeviceGetMaxMigDeviceCount",
                            "nvmlDeviceGetMigDeviceHandleByIndex"}) {

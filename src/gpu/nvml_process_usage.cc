@@ -6,8 +6,8 @@ namespace gpuscaler::nvml {
 namespace {
 
 constexpr unsigned kUsageRows = 128;
-constexpr unsigned kMostUsageRows = 65'536;  // a wild count must not take the memory
-constexpr int kReads = 2;                    // the second with the room that the first asked for
+constexpr unsigned kMostUsageRows = 65'536;  // limits the memory whatever the driver returns
+constexpr int kReads = 2;                    // the second has the room that the first asked for
 
 Return ReadRows(const Calls& calls, Device device, uint64_t since,
                 std::vector<ProcessUtilization>& rows) {
@@ -23,7 +23,7 @@ Return ReadRows(const Calls& calls, Device device, uint64_t since,
   return result;
 }
 
-// The mean, should a process come several times.
+// Returns the mean of the process's rows, 0 if it has none.
 double PercentOf(int64_t pid, uint64_t since, const std::vector<ProcessUtilization>& rows) {
   double sum = 0;
   int used = 0;

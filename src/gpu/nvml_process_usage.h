@@ -1,4 +1,4 @@
-// How much of a GPU each of its processes used since the last reading.
+// The GPU utilization of each process since the last reading.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace gpuscaler::nvml {
 
-// Keeps the time of the newest sample, and nothing of the library's: survives a new nvmlInit.
+// Keeps the time of the newest sample and no object of the library, so it survives a new nvmlInit.
 class ProcessUsage {
  public:
-  // Fills `utilization_percent` of every process, with 0 for one that was idle; of none where the
-  // driver cannot tell (MIG, some GeForce). Asks only where several processes are on the device: a
-  // single one's part is the GPU's own utilisation.
+  // Fills `utilization_percent` of every process, with 0 for an idle one. Leaves all empty if the
+  // driver does not support it (MIG, some GeForce). Queries only devices with several processes:
+  // the utilization of a single one is that of the GPU.
   void Read(const Calls& calls, Device device, std::vector<GpuProcess>& processes);
 
  private:

@@ -40,12 +40,12 @@ class ProcessUsageTest : public testing::Test {
   ProcessUsage usage_;
 };
 
-TEST_F(ProcessUsageTest, IsWhatEachUsedSinceTheLastReading) {
+TEST_F(ProcessUsageTest, IsTheUtilizationSinceTheLastReading) {
   EXPECT_EQ(Read({{9'000'000, 7, 60}, {9'000'000, 8, 20}}), (Percents{60, 20}));
   EXPECT_EQ(Read({{9'000'000, 7, 60}, {9'000'000, 8, 20}, {9'500'000, 8, 30}}), (Percents{0, 30}));
 }
 
-TEST_F(ProcessUsageTest, AllAreIdleWhereNothingIsNew) {
+TEST_F(ProcessUsageTest, AllAreIdleWithoutNewSamples) {
   Read({{9'000'000, 7, 60}});
   EXPECT_EQ(Read({{9'000'000, 7, 60}}), (Percents{0, 0}));
 }
@@ -58,17 +58,17 @@ TEST_F(ProcessUsageTest, SamplesOfAProcessAreAveraged) {
   EXPECT_EQ(Read({{8'900'000, 7, 40}, {9'000'000, 7, 60}}), (Percents{50, 0}));
 }
 
-TEST_F(ProcessUsageTest, PercentThatCannotBeIsNoSample) {
+TEST_F(ProcessUsageTest, ImpossiblePercentIsIgnored) {
   EXPECT_EQ(Read({{9'000'000, 7, 4'000'000'000}, {9'000'000, 8, 20}}), (Percents{0, 20}));
 }
 
-TEST_F(ProcessUsageTest, ManyProcessesGetTheRoomTheyNeed) {
+TEST_F(ProcessUsageTest, ManyProcessesAreReadCompletely) {
   Json samples;
   for (int pid = 1; pid <= 1000; ++pid) samples.push_back({9'000'000, pid, 1});
   EXPECT_EQ(Read(samples, {7, 1000}), (Percents{1, 1}));
 }
 
-TEST_F(ProcessUsageTest, IsUnknownWhereTheDriverCannotTell) {
+TEST_F(ProcessUsageTest, IsUnknownIfTheDriverDoesNotSupportIt) {
   EXPECT_EQ(Read(nullptr), (Percents{std::nullopt, std::nullopt}));
   const Calls none{};
   std::vector<GpuProcess> processes = {{.pid = 7}, {.pid = 8}};
@@ -76,7 +76,7 @@ TEST_F(ProcessUsageTest, IsUnknownWhereTheDriverCannotTell) {
   EXPECT_EQ(processes[0].utilization_percent, std::nullopt);
 }
 
-TEST_F(ProcessUsageTest, OnlyProcessIsNotAskedFor) {
+TEST_F(ProcessUsageTest, SingleProcessIsNotQueried) {
   EXPECT_EQ(Read({{9'000'000, 7, 60}}, {7}), (Percents{std::nullopt}));
 }
 

@@ -10,7 +10,7 @@ namespace gpuscaler::nvml {
 namespace {
 
 constexpr unsigned kSpareRows = 64;
-constexpr unsigned kMostRows = 65'536;  // a wild count must not take the memory
+constexpr unsigned kMostRows = 65'536;  // limits the memory whatever the driver returns
 constexpr int kAttempts = 3;            // processes may start between two calls
 
 template <typename Row>
@@ -61,7 +61,7 @@ Return ReadProcesses(const Calls& calls, bool v3_is_broken, Device device,
   }
   if (result != kSuccess || calls.mps_processes_v3 == nullptr || v3_is_broken) return result;
   const Return mps = AddList(calls.mps_processes_v3, device, processes);
-  return IsLacking(mps) ? kSuccess : mps;
+  return IsUnsupported(mps) ? kSuccess : mps;
 }
 
 }  // namespace gpuscaler::nvml

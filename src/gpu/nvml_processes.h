@@ -9,11 +9,12 @@
 
 namespace gpuscaler::nvml {
 
-// Drivers 535.43 to 535.86 write longer rows through the _v3 call than its declaration says; their
-// _v2 is right (nvitop #79, #89).
+// Returns true for drivers 535.43 to 535.86. They write longer rows through the _v3 call than it
+// declares. Their _v2 call is right (nvitop #79, #89).
 bool HasBrokenProcessesV3(absl::string_view driver_version);
 
-// MPS clients count as well, each process once. A list that could not be read whole is an error.
+// Adds compute processes and MPS clients, each once. Returns an error if a list could not be read
+// completely.
 Return ReadProcesses(const Calls& calls, bool v3_is_broken, Device device,
                      std::vector<GpuProcess>& processes);
 

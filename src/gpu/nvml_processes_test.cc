@@ -51,7 +51,7 @@ Return WildCount(Device, unsigned* count, Process* rows) {
   return kInsufficientSize;
 }
 
-TEST(ReadProcesses, WildCountIsAnErrorAndTakesNoMemory) {
+TEST(ReadProcesses, ImpossibleCountIsAnErrorAndTakesNoMemory) {
   const Calls calls{.processes_v3 = WildCount};
   std::vector<GpuProcess> processes;
   EXPECT_EQ(ReadProcesses(calls, false, nullptr, processes), kInsufficientSize);

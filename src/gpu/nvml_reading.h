@@ -1,4 +1,4 @@
-// One device's sample while it is being read: keeps apart what failed from what the device lacks.
+// A device's sample while it is being read. Separates failures from readings that the device lacks.
 #pragma once
 
 #include <string>
@@ -17,17 +17,17 @@ inline void NoteLoss(Return error, Return& worst) {
 struct Reading {
   GpuSample sample;
   bool answered = false;   // some call succeeded
-  Return loss = kSuccess;  // the worst IsLoss error that a call gave
+  Return loss = kSuccess;  // the worst IsLoss error of any call
 
-  // True when the call succeeded and `field` can be filled. Otherwise the field stays empty: with a
-  // gap that names the error, or without one where the device lacks it.
+  // Returns true if the call succeeded and `field` can be filled. Otherwise the field stays empty:
+  // with a gap that names the error, or without one if the device lacks it.
   bool Succeeded(GpuField field, Return result) {
     if (result == kSuccess) {
       answered = true;
       return true;
     }
     NoteLoss(result, loss);
-    if (!IsLacking(result)) AddGap(field, ErrorText(result));
+    if (!IsUnsupported(result)) AddGap(field, ErrorText(result));
     return false;
   }
 

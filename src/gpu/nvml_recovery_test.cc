@@ -38,7 +38,7 @@ class NvmlRecoveryTest : public testing::Test {
   NvmlSource source_{FakeDriver::New(), "gpu-7", clock_};
 };
 
-TEST_F(NvmlRecoveryTest, LostGpuIsGapsBesideTheOthersAndComesBack) {
+TEST_F(NvmlRecoveryTest, LostGpuHasGapsUntilItRecovers) {
   Read();
   driver_.Gpu(1)["error"] = 15;
   driver_.Save();
@@ -61,7 +61,7 @@ TEST_F(NvmlRecoveryTest, LostGpuIsGapsBesideTheOthersAndComesBack) {
   EXPECT_EQ(Read()[1].utilization_percent, 70);
 }
 
-TEST_F(NvmlRecoveryTest, GpuThatNeverAnsweredIsCountedWithNothingButGaps) {
+TEST_F(NvmlRecoveryTest, GpuThatNeverAnsweredHasGapsOnly) {
   driver_.Gpu(0)["error"] = 4;
   driver_.Save();
   const auto gpus = Read();
@@ -136,7 +136,7 @@ TEST_F(NvmlRecoveryTest, ReadingBesideALostGpuWaitsForNoInit) {
   EXPECT_EQ(Read()[1].utilization_percent, 70);
 }
 
-TEST_F(NvmlRecoveryTest, LostGpuKeepsItsNameWhenAnotherOneIsGone) {
+TEST_F(NvmlRecoveryTest, LostGpuKeepsItsUuidIfAnotherOneIsGone) {
   driver_.state["gpus"].push_back(FakeDriver::BusyGpu("GPU-c"));
   driver_.Gpu(2)["error"] = 4;
   driver_.Gpu(1)["error"] = 4;
@@ -200,7 +200,7 @@ TEST_F(NvmlRecoveryTest, BackOffDoublesToTenSecondsAndNoFurther) {
   driver_.Save();
   EXPECT_THAT(ReadError(), HasSubstr("nvmlInit: NVML error 9 (DRIVER_NOT_LOADED)"));
   for (const int seconds : {1, 2, 4, 8, 10, 10}) {
-    // A different error shows whether the library was asked.
+    // A different error shows whether the library was called.
     driver_.state["errors"] = {{"nvmlInit_v2", seconds % 2 == 0 ? 9 : 17}};
     driver_.Save();
     clock_.Advance(absl::Seconds(seconds) - absl::Milliseconds(1));
@@ -236,7 +236,7 @@ TEST_F(NvmlRecoveryTest, LibraryThatIsNotNvmlIsRefused) {
               HasSubstr("libm.so.6: has not the calls of NVML"));
 }
 
-TEST_F(NvmlRecoveryTest, HungCallHoldsItsReaderOnlyUntilTheDriverAnswers) {
+TEST_F(NvmlRecoveryTest, HangingCallBlocksItsReaderUntilTheDriverAnswers) {
   Read();
   driver_.state["hang"] = "nvmlDeviceGetPowerUsage";
   driver_.Save();

@@ -1,4 +1,4 @@
-// The time between nvmlInit and nvmlShutdown: the library and every handle that it gave out.
+// The time between nvmlInit and nvmlShutdown. Owns the library and all handles.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@
 
 namespace gpuscaler::nvml {
 
-// The library is loaded with the session and unloaded with it, so that after an upgrade of the
-// driver the next one gets the new library. Not thread-safe.
+// Loads the library at its start and unloads it at its end. So after an upgrade of the driver the
+// next session loads the new library. Not thread-safe.
 class Session {
  public:
   // UNAVAILABLE: no library, or the driver will not start.
@@ -24,10 +24,10 @@ class Session {
 
   const std::string& driver_version() const { return driver_version_; }
 
-  // What the driver counts now. UNAVAILABLE: the session is worth nothing any more.
+  // Returns the driver's present count. UNAVAILABLE: the session is no longer usable.
   absl::StatusOr<int> CountGpus();
 
-  // The GPU's handle, kept for as long as it answers; null with `failure` set.
+  // Returns the GPU's handle, kept as long as it works, or nullptr with `failure` set.
   NvmlDevice* Gpu(int index, Return& failure);
   void DropGpu(int index) { gpus_[static_cast<size_t>(index)].reset(); }
 
@@ -37,7 +37,7 @@ class Session {
   const std::unique_ptr<Library> library_;
   const Calls& calls_;
   std::string driver_version_;
-  std::vector<std::unique_ptr<NvmlDevice>> gpus_;  // by index; null until asked for
+  std::vector<std::unique_ptr<NvmlDevice>> gpus_;  // in index order; null until requested
 };
 
 }  // namespace gpuscaler::nvml

@@ -15,8 +15,8 @@ namespace {
 constexpr absl::Duration kFirstBackOff = absl::Seconds(1);
 constexpr absl::Duration kLongestBackOff = absl::Seconds(10);
 constexpr absl::Duration kReopenInterval = absl::Minutes(1);
-// A reopening that takes longer makes the GPUs that answer miss a reading.
-constexpr absl::Duration kReopenMayTake = absl::Seconds(1);
+// A reopening that takes longer makes the working GPUs miss a reading.
+constexpr absl::Duration kMaxReopenTime = absl::Seconds(1);
 
 }  // namespace
 
@@ -25,13 +25,13 @@ NvmlSource::NvmlSource(std::vector<std::string> places, std::string node, const 
 
 absl::StatusOr<NodeSnapshot> NvmlSource::Read(const CostlyReadings& wanted) {
   if (clock_.Now() < retry_at_) return error_;
-  if (reopen_) RETURN_IF_ERROR(ReopenForTheFailing());
+  if (reopen_) RETURN_IF_ERROR(ReopenForFailingGpus());
   if (absl::Status opened = EnsureSession(); !opened.ok()) return BackOff(opened);
   auto snapshot = ReadAll(wanted);
   if (!snapshot.ok()) return BackOff(snapshot.status());
   back_off_ = absl::ZeroDuration();
   last_ = *snapshot;
-  ForgetGone();
+  EraseGoneHistories();
   return snapshot;
 }
 
@@ -125,14 +125,14 @@ absl::Status NvmlSource::BackOff(const absl::Status& error) {
   return error_;
 }
 
-// An error costs this reading only: the next one tries again at once.
-absl::Status NvmlSource::ReopenForTheFailing() {
+// An error affects this reading only: the next one tries again at once.
+absl::Status NvmlSource::ReopenForFailingGpus() {
   const absl::Time begin = clock_.Now();
   reopen_ = false;
   reopened_at_ = begin;
   session_.reset();
   absl::Status opened = EnsureSession();
-  may_reopen_ = opened.ok() && clock_.Now() - begin <= kReopenMayTake;
+  may_reopen_ = opened.ok() && clock_.Now() - begin <= kMaxReopenTime;
   LogWarn("nvml_reopened", {{"node", node_},
                             {"why", "some GPUs fail"},
                             {"ok", opened.ok()},
@@ -140,7 +140,7 @@ absl::Status NvmlSource::ReopenForTheFailing() {
   return opened;
 }
 
-void NvmlSource::ForgetGone() {
+void NvmlSource::EraseGoneHistories() {
   std::erase_if(histories_, [&](const auto& history) {
     return std::ranges::none_of(last_.gpus,
                                 [&](const GpuSample& gpu) { return gpu.uuid == history.first; });

@@ -1,4 +1,4 @@
-// NVIDIA GPUs through NVML, across lost GPUs and reloads of the driver.
+// NVIDIA GPUs through NVML. Recovers from lost GPUs and driver reloads.
 #pragma once
 
 #include <map>
@@ -12,13 +12,14 @@
 
 namespace gpuscaler {
 
-// After an error of the library itself, or of every GPU, the session is dropped and opened again,
-// after 1 s and at most 10 s. GPUs that fail beside others that answer are gaps in their samples;
-// for their sake the session is opened anew before the next reading, at most once a minute, and no
-// more once that has cost the others a reading.
+// After an error of the library itself, or of every GPU, the session is closed. It is opened again
+// after 1 s, later after 10 s at most. GPUs that fail while others work are gaps in their samples.
+// To recover them, the session is reopened before the next reading, at most once a minute.
+// Reopening ends once it has cost the other GPUs a reading.
 class NvmlSource : public GpuSource {
  public:
-  // `places` are tried in turn for the library: nvml::LibraryPlaces(). `clock` outlives the source.
+  // `places` are tried in order for the library: nvml::LibraryPlaces(). `clock` must outlive the
+  // source.
   NvmlSource(std::vector<std::string> places, std::string node, const Clock& clock);
 
   absl::StatusOr<NodeSnapshot> Read(const CostlyReadings& wanted) override;
@@ -32,22 +33,22 @@ class NvmlSource : public GpuSource {
   void AddFailing(const std::vector<FailingIndex>& failing, const CostlyReadings& wanted,
                   NodeSnapshot& snapshot) const;
   absl::Status BackOff(const absl::Status& error);
-  absl::Status ReopenForTheFailing();
-  void ForgetGone();
+  absl::Status ReopenForFailingGpus();
+  void EraseGoneHistories();
 
   const std::vector<std::string> places_;
   const std::string node_;
   const Clock& clock_;
   std::unique_ptr<nvml::Session> session_;
-  std::map<std::string, nvml::DeviceHistory> histories_;  // by UUID
-  NodeSnapshot last_;  // tells which GPU an index that fails stands for
+  std::map<std::string, nvml::DeviceHistory> histories_;  // key: UUID
+  NodeSnapshot last_;  // the last snapshot: the GPUs before a failure
 
   absl::Status error_;  // while backing off
   absl::Duration back_off_ = absl::ZeroDuration();
   absl::Time retry_at_ = absl::InfinitePast();
 
   absl::Time reopened_at_ = absl::InfinitePast();
-  bool reopen_ = false;  // before the next reading: this one is not to wait for nvmlInit
+  bool reopen_ = false;  // before the next reading, so that this one does not wait for nvmlInit
   bool may_reopen_ = true;
 };
 

@@ -1,4 +1,4 @@
-// What a reading holds. How the source lives through failures: nvml_recovery_test.cc.
+// The values of a reading. nvml_recovery_test.cc has the source's recovery from failures.
 #include "gpu/nvml_source.h"
 
 #include "base/fake_clock.h"
@@ -19,7 +19,7 @@ class NvmlSourceTest : public testing::Test {
     EXPECT_TRUE(snapshot.ok()) << snapshot.status();
     return snapshot.ok() ? snapshot->gpus : std::vector<GpuSample>(8);
   }
-  // One second later, by the clock and by the times that the driver gives its values.
+  // Advances one second, on the clock and in the driver's times.
   void NextSecond() {
     clock_.Advance(absl::Seconds(1));
     for (Json& gpu : driver_.state["gpus"]) gpu["field_usec"] = absl::ToUnixMicros(clock_.Now());
@@ -75,7 +75,7 @@ TEST_F(NvmlSourceTest, KernelsMinorIsNotTheIndex) {
   EXPECT_EQ(snapshot->gpus[1].minor_number, 0);
 }
 
-TEST_F(NvmlSourceTest, SeveralProcessesAreReadWithWhatTheyUse) {
+TEST_F(NvmlSourceTest, SeveralProcessesAreReadWithTheirUtilization) {
   driver_.Gpu(0)["processes"] = {{42, 200}, {43, 100}};
   driver_.Gpu(0)["process_samples"] = {{9'000'000, 42, 60}};
   driver_.Save();
@@ -86,7 +86,7 @@ TEST_F(NvmlSourceTest, SeveralProcessesAreReadWithWhatTheyUse) {
   EXPECT_EQ(snapshot->gpus[1].processes->at(0).utilization_percent, std::nullopt);
 }
 
-TEST_F(NvmlSourceTest, OldDriverIsReadByTheCallsThatItHas) {
+TEST_F(NvmlSourceTest, OldDriverIsReadWithItsOwnCalls) {
   NvmlSource source(FakeDriver::Old(), "gpu-7", clock_);
   const GpuSample gpu = Read(source, {.pcie = true})[0];
   EXPECT_EQ(gpu.memory_used_bytes, 300) << "before 510 the reserve is not counted as used";
@@ -125,7 +125,7 @@ TEST_F(NvmlSourceTest, FailedCallIsAGapWithItsErrorAndNeverZero) {
   EXPECT_EQ(gpus[1].utilization_percent, 70);
 }
 
-TEST_F(NvmlSourceTest, ValueThatCannotBeIsAGap) {
+TEST_F(NvmlSourceTest, ImpossibleValueIsAGap) {
   driver_.Gpu(0)["utilization"] = {250, 4294967295};
   driver_.Gpu(0)["memory"] = {10, 0, 20};
   driver_.Gpu(1)["utilization"] = {100, 0};
@@ -144,13 +144,13 @@ TEST_F(NvmlSourceTest, ValueThatCannotBeIsAGap) {
   EXPECT_TRUE(gpus[1].gaps.empty()) << gpus[1].gaps[0].detail;
 }
 
-TEST_F(NvmlSourceTest, MemoryFallsBackWhereTheNewCallExistsAndFails) {
+TEST_F(NvmlSourceTest, MemoryFallsBackIfTheNewCallExistsAndFails) {
   driver_.Gpu(0)["errors"] = {{"nvmlDeviceGetMemoryInfo_v2", 999}};
   driver_.Save();
   EXPECT_EQ(Read()[0].memory_used_bytes, 400);
 }
 
-TEST_F(NvmlSourceTest, MemoryIsAGapWhereTheNewCallHasWorkedAndFails) {
+TEST_F(NvmlSourceTest, MemoryIsAGapIfTheNewCallHasWorkedAndFails) {
   EXPECT_EQ(Read()[0].memory_used_bytes, 300);
   driver_.Gpu(0)["errors"] = {{"nvmlDeviceGetMemoryInfo_v2", 999}};
   driver_.Save();
@@ -186,7 +186,7 @@ TEST_F(NvmlSourceTest, UtilizationIsTheLastRateWhileNoSampleIsNew) {
   EXPECT_EQ(Read()[0].utilization_percent, 70);
 }
 
-TEST_F(NvmlSourceTest, UtilizationOutlivesAClockThatIsPutBack) {
+TEST_F(NvmlSourceTest, UtilizationSurvivesAClockSetBack) {
   driver_.Gpu(0)["gpu_samples"] = {{3'000'000, 50}};
   driver_.Save();
   Read();
@@ -230,7 +230,7 @@ TEST_F(NvmlSourceTest, Nvlink5IsSummedOverTheLinksThatAreConnected) {
   EXPECT_EQ(gpu.nvlink_rx_mbps, 33);
 }
 
-TEST_F(NvmlSourceTest, PcieIsMeasuredOnlyWhenWanted) {
+TEST_F(NvmlSourceTest, PcieIsMeasuredOnlyIfRequested) {
   const GpuSample unasked = Read()[0];
   EXPECT_EQ(unasked.pcie_tx_kbps, std::nullopt);
   ASSERT_NE(FindGap(unasked, GpuField::kPcie), nullptr);
@@ -261,14 +261,14 @@ TEST_F(NvmlSourceTest, ProcessesOfMpsCountAndUnknownMemoryStaysUnknown) {
   EXPECT_EQ(gpu.processes->at(2).pid, 44);
 }
 
-TEST_F(NvmlSourceTest, LongProcessListsAreReadWhole) {
+TEST_F(NvmlSourceTest, LongProcessListsAreReadCompletely) {
   driver_.Gpu(0)["processes"] = Json::array();
   for (int pid = 1; pid <= 500; ++pid) driver_.Gpu(0)["processes"].push_back({pid, 1});
   driver_.Save();
   EXPECT_EQ(Read()[0].processes->size(), 500);
 }
 
-TEST_F(NvmlSourceTest, EmptyProcessListMeansThatNoneRuns) {
+TEST_F(NvmlSourceTest, EmptyProcessListMeansNoProcess) {
   driver_.Gpu(0)["processes"] = Json::array();
   driver_.Save();
   const GpuSample gpu = Read()[0];
@@ -276,7 +276,7 @@ TEST_F(NvmlSourceTest, EmptyProcessListMeansThatNoneRuns) {
   EXPECT_TRUE(gpu.processes->empty());
 }
 
-TEST_F(NvmlSourceTest, CountIsTheDriversOfEachReading) {
+TEST_F(NvmlSourceTest, CountIsReadEachTime) {
   EXPECT_EQ(Read().size(), 2);
   driver_.state["gpus"].erase(0);
   driver_.Save();

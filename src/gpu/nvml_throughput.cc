@@ -12,7 +12,7 @@ constexpr double kKibInMib = 1024;
 constexpr double kBytesInMib = 1024 * 1024;
 constexpr char kNoRateYet[] = "no rate yet: it takes two readings of a counter that grows";
 
-// Each field with its own result, also where the whole call failed.
+// Gives each field its own result, even if the whole call failed.
 void ReadFields(const Calls& calls, Device device, int64_t now_usec, std::vector<Field>& fields) {
   const Return result = Call(calls.fields, device, static_cast<int>(fields.size()), fields.data());
   for (Field& field : fields) {
@@ -26,8 +26,8 @@ uint64_t Count(const Field& field) {
   return is_32_bits ? field.value.as_uint32 : field.value.as_uint64;
 }
 
-// 32 bits of bytes are full after 70 ms of PCIe 5: how often they wrapped between two ticks nobody
-// knows.
+// Returns true for a counter of 64 bits. One of 32 bits of bytes wraps after 70 ms of PCIe 5, and
+// the number of wraps between two readings is unknown.
 bool IsUsablePcieCounter(const Field& field) {
   return field.result == kSuccess && (field.type == kUint64 || field.type == kUnsignedLong);
 }
@@ -76,7 +76,7 @@ void Throughput::ReadPcie(const Calls& calls, Device device, bool wanted, const 
 void Throughput::ReadNvlink(const Calls& calls, Device device, int64_t now_usec, const Field& tx,
                             const Field& rx, const Field& links, Reading& reading) {
   const Return result = tx.result == kSuccess ? rx.result : tx.result;
-  if (IsLacking(result) && links.result == kSuccess && links.value.as_uint32 > 0) {
+  if (IsUnsupported(result) && links.result == kSuccess && links.value.as_uint32 > 0) {
     return ReadNvlink5(calls, device, now_usec, links.value.as_uint32, reading);
   }
   if (!reading.Succeeded(GpuField::kNvlink, result)) return;
@@ -101,7 +101,7 @@ void Throughput::ReadNvlink5(const Calls& calls, Device device, int64_t now_usec
     const Field& tx = fields[i];
     const Field& rx = fields[i + 1];
     const Return result = tx.result == kSuccess ? rx.result : tx.result;
-    if (IsLacking(result)) continue;  // a link that is not connected
+    if (IsUnsupported(result)) continue;  // a link that is not connected
     if (!reading.Succeeded(GpuField::kNvlink, result)) return;
     Rates& rates = nvlink_[tx.scope];
     const auto tx_rate = rates.tx.PerSecond(Count(tx), tx.usec);

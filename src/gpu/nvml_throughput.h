@@ -1,4 +1,4 @@
-// Bytes over PCIe and NVLink: rates from the driver's counters where it has them.
+// PCIe and NVLink throughput: rates of the driver's counters, if it has them.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace gpuscaler::nvml {
 
-// One GPU's counters as they last stood. Keeps nothing of the library's: survives a new nvmlInit.
+// The counters of one GPU at the last reading. Keeps no object of the library, so it survives a new
+// nvmlInit.
 class Throughput {
  public:
-  // Fills pcie_* and nvlink_*. Without byte counters for PCIe the driver measures, for 20 ms in
-  // each direction, and only when `pcie_requested`. `now_usec` stands in for readings without a
-  // time.
+  // Fills pcie_* and nvlink_*. Without byte counters for PCIe the driver measures for 20 ms in each
+  // direction, and only if `pcie_requested`. `now_usec` is the time of readings without one.
   void Read(const Calls& calls, Device device, bool pcie_requested, int64_t now_usec,
             Reading& reading);
 
@@ -33,7 +33,7 @@ class Throughput {
                    Reading& reading);
 
   Rates pcie_;
-  std::map<uint32_t, Rates> nvlink_;  // by link; kAllLinks where the driver adds up
+  std::map<uint32_t, Rates> nvlink_;  // key: link, or kAllLinks if the driver adds up
 };
 
 }  // namespace gpuscaler::nvml

@@ -16,7 +16,7 @@ std::optional<double> SampleMean::SinceLastReading(const Calls& calls, Device de
   int value_type = 0;
   if (Call(calls.samples, device, type_, newest_usec_, &value_type, &count, samples.data()) !=
       kSuccess) {
-    newest_usec_ = 0;  // nothing newer, for ever if the host's clock was put back: start afresh
+    newest_usec_ = 0;  // none is newer, never again if the host's clock was set back: start anew
     return std::nullopt;
   }
   return Mean({samples.data(), std::min(count, kRoom)});
@@ -31,7 +31,7 @@ std::optional<double> SampleMean::Mean(absl::Span<const Sample> samples) {
   double sum = 0;
   int used = 0;
   for (const Sample& sample : samples) {
-    const uint32_t percent = sample.value.as_uint32;  // "unsigned int" in nvml.h's words
+    const uint32_t percent = sample.value.as_uint32;  // "unsigned int" in nvml.h
     if (sample.usec <= from || percent > 100) continue;
     sum += percent;
     ++used;

@@ -1,4 +1,4 @@
-// Utilisation as a mean since the last reading, so that a burst between two ticks is not missed.
+// Mean utilization since the last reading, so that no burst between two readings is missed.
 #pragma once
 
 #include <optional>
@@ -8,15 +8,15 @@
 
 namespace gpuscaler::nvml {
 
-// The driver keeps some seconds of samples, one every 1/6 s or so; one call returns those that are
-// new. Keeps the time of the newest, and nothing of the library's: survives a new nvmlInit.
+// The driver keeps some seconds of samples, one every 1/6 s or so, and a call returns the new ones.
+// This keeps the time of the newest and no object of the library, so it survives a new nvmlInit.
 class SampleMean {
  public:
   // `type` is kGpuUtilizationSamples or kMemoryUtilizationSamples.
   explicit SampleMean(int type) : type_(type) {}
 
-  // Percent. At first over the newest second. Empty where the device keeps no samples or has no new
-  // one: the driver's last rate is then the best there is.
+  // Returns percent, at first over the newest second. Empty: the device keeps no samples or has no
+  // new one. The driver's last rate is then the best value.
   std::optional<double> SinceLastReading(const Calls& calls, Device device);
 
  private:

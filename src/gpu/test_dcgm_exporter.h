@@ -1,4 +1,4 @@
-// dcgm-exporter by its page alone, for tests.
+// A fake dcgm-exporter that serves a given exposition.
 #pragma once
 
 #include <netinet/in.h>
@@ -16,7 +16,7 @@
 
 namespace gpuscaler {
 
-// Any free port of 127.0.0.1, which nobody else gets while a server is away.
+// A free port of 127.0.0.1, reserved while a server is stopped.
 class HeldPort {
  public:
   HeldPort() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -40,26 +40,26 @@ class HeldPort {
   int port_ = 0;
 };
 
-// Answers may be changed from any thread.
+// Responses may be changed from any thread.
 class TestDcgmExporter {
  public:
   TestDcgmExporter() { Start(); }
 
   void Show(const std::string& page) { AnswerAll(Answer(page)); }
 
-  // `page` is called with the number of the request, from 1 on.
+  // Calls `page` with the number of the request, from 1 on.
   void ShowEach(std::function<std::string(int request)> page) {
     MutexLock lock(mutex_);
     answer_ = [page = std::move(page)](int request) { return Answer(page(request)); };
   }
 
-  // A whole HTTP answer; empty: none, and the connection stays open.
+  // Sets a whole HTTP response. Empty: none, and the connection stays open.
   void AnswerAll(std::string answer) {
     MutexLock lock(mutex_);
     answer_ = [answer = std::move(answer)](int) { return answer; };
   }
 
-  // Nobody listens, until the next Start().
+  // Closes the port until the next Start().
   void Stop() { server_.reset(); }
   void Start() {
     server_ = std::make_unique<TestHttpServer>(
@@ -68,7 +68,7 @@ class TestDcgmExporter {
   }
 
   std::string Url() const { return absl::StrCat("http://127.0.0.1:", held_.port()); }
-  std::string head() const {  // of the last request
+  std::string head() const {  // the last request's
     MutexLock lock(mutex_);
     return head_;
   }

@@ -1,4 +1,4 @@
-// Pages as dcgm-exporter renders them: internal/pkg/rendermetrics/render_metrics.go of 4.8.2.
+// Expositions as dcgm-exporter renders them: internal/pkg/rendermetrics/render_metrics.go of 4.8.2.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace gpuscaler {
 constexpr char kTestUuid0[] = "GPU-00000000-1111-2222-3333-444444444444";
 constexpr char kTestUuid1[] = "GPU-11111111-1111-2222-3333-444444444444";
 
-// The labels that every line of a GPU has.
+// Returns the labels that every line of a GPU has.
 inline std::string DcgmLabels(int gpu, absl::string_view uuid, absl::string_view more = "") {
   return absl::StrCat("gpu=\"", gpu, "\",UUID=\"", uuid, "\",pci_bus_id=\"00000000:0", gpu + 1,
                       ":00.0\",device=\"nvidia", gpu, "\",modelName=\"NVIDIA H200\"", more,
@@ -41,7 +41,7 @@ struct TestDcgmGpu {
   int energy_mj = 1000;
 };
 
-// The families that scaling lives on, each with a line a GPU.
+// Returns the families that scaling needs, each with a line per GPU.
 inline std::string DcgmExpositionOf(const std::vector<TestDcgmGpu>& gpus) {
   std::string page =
       "# HELP DCGM_FI_DEV_GPU_UTIL GPU utilization (in %).\n# TYPE DCGM_FI_DEV_GPU_UTIL gauge\n";

@@ -15,8 +15,8 @@
 namespace gpuscaler {
 namespace {
 
-// As a kubelet does: one message for all devices of a claim, and each row with the names of the
-// rows before.
+// Adds a device as a kubelet lists it: one message for all devices of a claim, and each row with
+// the names of the rows before.
 void AddClaimed(const PodDevice& device, v1::ContainerResources& container) {
   const std::pair<std::string, std::string> name = absl::StrSplit(device.claim, '/');
   const int claims = container.dynamic_resources_size();
@@ -39,7 +39,7 @@ void AddClaimed(const PodDevice& device, v1::ContainerResources& container) {
   for (const std::string& cdi : device.cdi_names) row.add_cdi_devices()->set_name(cdi);
 }
 
-// Containers without devices are listed too. A pod without any device has one of them.
+// Containers without devices are listed too. A pod without any device has one such container.
 void Fill(const PodDevices& pod, v1::PodResources& message) {
   message.set_name(pod.name);
   message.set_namespace_(pod.namespace_name);
@@ -87,7 +87,7 @@ std::string Bytes(const FakeKubelet::Pod& pod) {
         absl::ToUnixSeconds(*pod.of_api.known_since));
   }
   const bool is_new = pod.of_api.address.empty() && !pod.of_api.ready && !pod.of_api.known_since;
-  if (!is_new) {  // a pod that the kubelet has not begun with has no condition Ready
+  if (!is_new) {  // a pod that the kubelet has not started has no condition Ready
     kubernetes::PodCondition& condition = *message.mutable_status()->add_conditions();
     condition.set_type("Ready");
     condition.set_status(pod.of_api.ready ? "True" : "False");

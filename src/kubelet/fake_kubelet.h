@@ -1,4 +1,4 @@
-// The two APIs of a kubelet for the pods of its node, on real unix sockets. It answers like
+// A fake of the kubelet's two APIs for the pods of its node, on real unix sockets. It answers like
 // Kubernetes' own (recorded_answers_test.cc).
 #pragma once
 
@@ -16,12 +16,12 @@ namespace gpuscaler {
 class FakeKubelet {
  public:
   struct Pod {
-    PodDevices devices;  // one with a claim and without an id: the claim is not prepared
-    KubeletPod of_api;   // namespace and name are those of `devices`
+    PodDevices devices;  // a device with a claim but no id: the claim is not prepared
+    KubeletPod of_api;   // its namespace and name are ignored in favour of `devices`
   };
 
-  // Serves PodResources from the start; `folder` is made if need be, and is short enough for a
-  // socket's name.
+  // Serves PodResources at once. Creates `folder` if need be. Its path must be short enough for the
+  // name of a socket.
   explicit FakeKubelet(const std::string& folder);
   ~FakeKubelet();
 
@@ -35,25 +35,26 @@ class FakeKubelet {
   // PodResources lists pods that have ended too, as before Kubernetes 1.34.
   void ListEndedPods(bool lists);
 
-  // Every call fails so from now on; OK: they are answered again.
+  // Makes every call fail from now on. OK: calls succeed again.
   void Fail(absl::Status status);
 
-  // The Pods API alone fails so, as until a starting kubelet has heard of its pods.
+  // Makes calls of the Pods API fail, as those of a starting kubelet do until it has received its
+  // pods.
   void FailPodsApi(absl::Status status);
 
-  // The Pods API alone lists no pod, as a kubelet of 1.36 that has just started.
+  // Makes the Pods API list no pod, like a kubelet of 1.36 that has just started.
   void EmptyPodsApi(bool empty);
 
-  // Calls hang from now on, as long as their clients wait.
+  // Makes calls hang from now on, until their clients give up.
   void Hang(bool hangs);
 
   void ServePodsApi(bool serves);
 
-  // The sockets go, and come back anew, as at a restart.
+  // Removes the sockets, and creates them again, as at a restart.
   void Stop();
   void Start();
 
-  int lists() const;  // calls of PodResources' List so far
+  int lists() const;  // calls of PodResources' List
 
  private:
   class Impl;

@@ -15,17 +15,18 @@
 namespace gpuscaler {
 namespace {
 
-// Whole pods with all their environment: an object has 1.5 MiB at most, a node some hundred.
+// The response has whole pods with all environment variables. An object has 1.5 MiB at most, and a
+// node some hundred pods.
 constexpr size_t kMostBytes = 64 << 20;
 
-// A new pod has no conditions yet: Kubernetes takes it as not Ready too.
+// A new pod has no conditions yet. Kubernetes counts it as not Ready too.
 bool IsReady(const kubernetes::PodStatus& status) {
   return std::ranges::any_of(status.conditions(), [](const kubernetes::PodCondition& condition) {
     return condition.type() == "Ready" && condition.status() == "True";
   });
 }
 
-// The annotations that attribution reads. A pod may have any others, of 256 KiB together.
+// The annotations that attribution reads. A pod may have others, of 256 KiB in total.
 constexpr absl::string_view kKeptAnnotations[] = {
     "hami.io/vgpu-devices-allocated", "volcano.sh/vgpu-ids-new", "gpu-fraction", "gpu-memory",
     "gpu-fraction-container-name",
@@ -44,7 +45,7 @@ std::map<std::string, std::string> KeptAnnotations(const kubernetes::ObjectMeta&
   return kept;
 }
 
-// The kubelet writes where it has a pod from into each that it lists.
+// The kubelet adds the source of each listed pod as an annotation.
 bool IsStatic(const kubernetes::ObjectMeta& metadata) {
   const auto source = metadata.annotations().find("kubernetes.io/config.source");
   return source != metadata.annotations().end() && source->second != "api";
@@ -55,8 +56,8 @@ bool IsName(const std::string& text, size_t longest) {
          std::ranges::none_of(text, [](unsigned char c) { return absl::ascii_iscntrl(c); });
 }
 
-// A pod's owner references may have any text. One that names no object is left out, for it could
-// make this node's messages too long for every reader.
+// Owner references may have any text. One that names no object is dropped: it could make this
+// node's messages too long for every reader.
 KubeletPod PodOf(const kubernetes::Pod& message) {
   const kubernetes::ObjectMeta& metadata = message.metadata();
   const kubernetes::PodStatus& status = message.status();
@@ -95,8 +96,8 @@ absl::StatusOr<std::vector<KubeletPod>> PodsIn(const ::v1alpha1::ListPodsRespons
   return pods;
 }
 
-// Listed and not watched: a watch is cut when it is slow and loses events, so that a list has to
-// follow it every now and then anyway.
+// Lists instead of watching: a slow watch is cut and loses events, so a list has to follow it now
+// and then anyway.
 absl::StatusOr<std::vector<KubeletPod>> KubeletPods::List(absl::Duration timeout) const {
   ASSIGN_OR_RETURN(const std::string bytes,
                    CallKubelet(loop_, socket_, "/v1alpha1.Pods/ListPods", kMostBytes, timeout));

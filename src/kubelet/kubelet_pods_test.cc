@@ -18,15 +18,15 @@ class KubeletPodsTest : public testing::Test {
   KubeletPods client_{loop_, kubelet_.pods_api_socket()};
 };
 
-TEST_F(KubeletPodsTest, ReadsWhatAPodTellsOfItself) {
+TEST_F(KubeletPodsTest, ReadsEveryFieldOfAPod) {
   kubelet_.ServePodsApi(true);
-  KubeletPod told = {.uid = "0f3c",
-                     .labels = {{"app", "web"}, {"pod-template-hash", "6d4cf56db6"}},
-                     .owner_references = {{"ReplicaSet", "web-6d4cf56db6", true}},
-                     .ready = true,
-                     .address = "10.0.0.7"};
+  KubeletPod reported = {.uid = "0f3c",
+                         .labels = {{"app", "web"}, {"pod-template-hash", "6d4cf56db6"}},
+                         .owner_references = {{"ReplicaSet", "web-6d4cf56db6", true}},
+                         .ready = true,
+                         .address = "10.0.0.7"};
   KubeletPod ended = {.uid = "1f3c", .has_ended = true, .is_ending = true, .address = "10.0.0.8"};
-  kubelet_.SetPods({{.devices = {"shop", "web-6d4cf56db6-x7k2p", {}}, .of_api = told},
+  kubelet_.SetPods({{.devices = {"shop", "web-6d4cf56db6-x7k2p", {}}, .of_api = reported},
                     {.devices = {"shop", "job-x7k2p", {}}, .of_api = ended},
                     {.devices = {"shop", "new-x7k2p", {}}, .of_api = {}}});
   const auto pods = List();
@@ -36,7 +36,7 @@ TEST_F(KubeletPodsTest, ReadsWhatAPodTellsOfItself) {
   EXPECT_EQ(web.namespace_name, "shop");
   EXPECT_EQ(web.name, "web-6d4cf56db6-x7k2p");
   EXPECT_EQ(web.uid, "0f3c");
-  EXPECT_EQ(web.labels, told.labels);
+  EXPECT_EQ(web.labels, reported.labels);
   ASSERT_EQ(web.owner_references.size(), 1);
   EXPECT_EQ(web.owner_references[0].kind, "ReplicaSet");
   EXPECT_EQ(web.owner_references[0].name, "web-6d4cf56db6");
@@ -52,10 +52,10 @@ TEST_F(KubeletPodsTest, ReadsWhatAPodTellsOfItself) {
   EXPECT_FALSE(pods->at(2).ready) << "it has no condition yet";
 }
 
-TEST_F(KubeletPodsTest, TellsAPodInItsNodesNetwork) {
+TEST_F(KubeletPodsTest, RecognisesAPodInItsNodesNetwork) {
   kubelet_.ServePodsApi(true);
-  const KubeletPod told = {.address = "192.0.2.1", .is_in_node_network = true};
-  kubelet_.SetPods({{.devices = {"shop", "web-x7k2p", {}}, .of_api = told},
+  const KubeletPod reported = {.address = "192.0.2.1", .is_in_node_network = true};
+  kubelet_.SetPods({{.devices = {"shop", "web-x7k2p", {}}, .of_api = reported},
                     {.devices = {"shop", "new-x7k2p", {}}, .of_api = KubeletPod{}}});
   const auto pods = List();
   ASSERT_TRUE(pods.ok()) << pods.status();
@@ -63,7 +63,7 @@ TEST_F(KubeletPodsTest, TellsAPodInItsNodesNetwork) {
   EXPECT_FALSE(pods->at(1).is_in_node_network);
 }
 
-TEST_F(KubeletPodsTest, StaticPodIsNotOfTheApiServer) {
+TEST_F(KubeletPodsTest, StaticPodIsNotFromTheApiServer) {
   kubelet_.ServePodsApi(true);
   kubelet_.SetPods({{.devices = {"kube-system", "etcd-gpu-7", {}}, .of_api = {.is_static = true}},
                     {.devices = {"shop", "web-x7k2p", {}}, .of_api = {}}});
@@ -73,7 +73,7 @@ TEST_F(KubeletPodsTest, StaticPodIsNotOfTheApiServer) {
   EXPECT_FALSE(pods->at(1).is_static);
 }
 
-TEST_F(KubeletPodsTest, KeepsAnnotationsOfSharingSchedulersAlone) {
+TEST_F(KubeletPodsTest, KeepsOnlyAnnotationsOfSharingSchedulers) {
   kubelet_.ServePodsApi(true);
   const KubeletPod reported = {
       .annotations = {{"gpu-fraction", "0.5"},
@@ -85,21 +85,21 @@ TEST_F(KubeletPodsTest, KeepsAnnotationsOfSharingSchedulersAlone) {
   EXPECT_EQ(pods->at(0).annotations, (std::map<std::string, std::string>{{"gpu-fraction", "0.5"}}));
 }
 
-TEST_F(KubeletPodsTest, OwnerReferenceThatNamesNoObjectIsLeftOut) {
+TEST_F(KubeletPodsTest, OwnerReferenceThatNamesNoObjectIsDropped) {
   kubelet_.ServePodsApi(true);
-  const KubeletPod told = {.owner_references = {{"ReplicaSet", std::string(1 << 20, 'x'), true},
-                                                {std::string(64, 'K'), "web", false},
-                                                {"", "web", false},
-                                                {"ReplicaSet", "web\n::error::", false},
-                                                {"Job", std::string(253, 'x'), false}}};
-  kubelet_.SetPods({{.devices = {"shop", "web-x7k2p", {}}, .of_api = told}});
+  const KubeletPod reported = {.owner_references = {{"ReplicaSet", std::string(1 << 20, 'x'), true},
+                                                    {std::string(64, 'K'), "web", false},
+                                                    {"", "web", false},
+                                                    {"ReplicaSet", "web\n::error::", false},
+                                                    {"Job", std::string(253, 'x'), false}}};
+  kubelet_.SetPods({{.devices = {"shop", "web-x7k2p", {}}, .of_api = reported}});
   const auto pods = List();
   ASSERT_TRUE(pods.ok()) << pods.status();
   ASSERT_EQ(pods->at(0).owner_references.size(), 1);
   EXPECT_EQ(pods->at(0).owner_references[0].kind, "Job");
 }
 
-TEST_F(KubeletPodsTest, StartingKubeletIsNotYetThere) {
+TEST_F(KubeletPodsTest, StartingKubeletIsFailedPrecondition) {
   kubelet_.ServePodsApi(true);
   kubelet_.Fail(absl::FailedPreconditionError("pods are not synced"));
   EXPECT_EQ(List().status().code(), absl::StatusCode::kFailedPrecondition);

@@ -1,4 +1,4 @@
-// Where a kubelet listens.
+// The default socket paths of a kubelet.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@ namespace gpuscaler {
 
 struct KubeletSockets {
   std::string pod_resources = "/var/lib/kubelet/pod-resources/kubelet.sock";
-  // The first that is there; the second is of an early form of the API.
+  // The first that exists is used. The second is that of an early version of the API.
   std::vector<std::string> pods_api = {"/var/lib/kubelet/pods-api/pods-api.sock",
                                        "/var/lib/kubelet/pods/kubelet.sock"};
 };

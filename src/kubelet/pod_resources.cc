@@ -13,7 +13,7 @@
 namespace gpuscaler {
 namespace {
 
-// A dense node with CPU and memory of every container passes gRPC's 4 MiB.
+// The list of a dense node, with CPU and memory of every container, exceeds gRPC's 4 MiB.
 constexpr size_t kMostBytesListed = 16 << 20;
 
 void AddOnce(PodDevice device, PodDevices& pod) {
@@ -28,8 +28,9 @@ bool IsNameOf(const std::string& cdi_name, const std::string& device) {
 }
 
 // Returns the row's own names. A kubelet lists names cumulatively: each row of a driver repeats the
-// names of the rows before (kubernetes pkg/kubelet/cm, GetDynamicResources). If none ends in the
-// device's name, as the names of some drivers do, those that no earlier row has are its own.
+// names of the rows before (kubernetes pkg/kubelet/cm, GetDynamicResources). The row's own names
+// end in the device's name. Some drivers name devices otherwise: then the names that no earlier row
+// has are returned.
 std::vector<std::string> OwnNames(const v1::ClaimResource& row, std::set<std::string>& listed) {
   std::vector<std::string> named;
   std::vector<std::string> added;

@@ -1,4 +1,4 @@
-// Client of the kubelet's PodResources API (proto/podresources.proto): which pod has which device.
+// Client of the kubelet's PodResources API (proto/podresources.proto): the devices of each pod.
 #pragma once
 
 #include <string>
@@ -18,14 +18,14 @@ namespace gpuscaler {
 // A device of a container, whether a GPU or not.
 struct PodDevice {
   std::string container;
-  std::string resource;                // "nvidia.com/gpu"; of a claim its driver, "gpu.nvidia.com"
-  std::string id;                      // the plugin's; of a claim the driver's name of the device
+  std::string resource;                // "nvidia.com/gpu"; for a claim its driver, "gpu.nvidia.com"
+  std::string id;                      // the plugin's; for a claim the driver's name of the device
   std::string claim;                   // "shop/web-0-gpu-x7k2p"; empty: a plugin's device
-  std::vector<std::string> cdi_names;  // of a claim: "k8s.gpu.nvidia.com/claim=UID-gpu-0"
-  // More ids of the same device, the most reliable first. The kubelet has none.
+  std::vector<std::string> cdi_names;  // claims only: "k8s.gpu.nvidia.com/claim=UID-gpu-0"
+  // Further ids of the same device, the most reliable first. The kubelet reports none.
   std::vector<std::string> other_ids;
-  // The claim's driver has it without admin access, so the pod holds it. The kubelet cannot report
-  // that.
+  // The claim's driver has the device without admin access, so the pod holds it. The kubelet cannot
+  // report that.
   bool is_held = false;
 
   friend bool operator==(const PodDevice&, const PodDevice&) = default;
@@ -39,18 +39,18 @@ struct PodDevices {
   friend bool operator==(const PodDevices&, const PodDevices&) = default;
 };
 
-// Returns each pod of the answer.
+// Returns each pod of the response.
 std::vector<PodDevices> PodDevicesIn(const ::v1::ListPodResourcesResponse& response);
 
-// Thread-safe: a connection for each call.
+// Thread-safe: each call has a connection of its own.
 class PodResources {
  public:
-  // Calls on `loop`, which outlives it.
+  // `loop` must outlive this.
   PodResources(EventLoop& loop, std::string socket) : loop_(loop), socket_(std::move(socket)) {}
 
-  // All active pods, those without devices too. An error names the socket and what to do about it:
-  // PERMISSION_DENIED, NOT_FOUND (no socket), DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED (the kubelet
-  // answers 100 calls a second, of all its clients together).
+  // Returns all active pods, those without devices too. An error names the socket and the remedy.
+  // PERMISSION_DENIED. NOT_FOUND: no socket. DEADLINE_EXCEEDED. RESOURCE_EXHAUSTED: the kubelet
+  // answers 100 calls a second for all clients together.
   absl::StatusOr<std::vector<PodDevices>> List(absl::Duration timeout) const;
 
   const std::string& socket() const { return socket_; }

@@ -54,8 +54,8 @@ TEST_F(PodResourcesTest, ListsTheDevicesOfEachPod) {
   EXPECT_EQ(pods->at(1), (PodDevices{"train", "job-x7k2p", {claimed}}));
 }
 
-// The fake repeats them in each row, as a kubelet does.
-TEST_F(PodResourcesTest, EachDeviceOfAClaimHasItsOwnCdiNamesAlone) {
+// The fake repeats names in each row, as a kubelet does.
+TEST_F(PodResourcesTest, EachDeviceOfAClaimHasOnlyItsOwnCdiNames) {
   const auto claimed = [](const std::string& id, const std::string& cdi_name) {
     return PodDevice{.container = "main",
                      .resource = "gpu.nvidia.com",
@@ -73,7 +73,7 @@ TEST_F(PodResourcesTest, EachDeviceOfAClaimHasItsOwnCdiNamesAlone) {
   EXPECT_THAT(pods->at(0).devices, ElementsAre(first, second, by_uuid, other_by_uuid));
 }
 
-TEST_F(PodResourcesTest, ClaimThatIsNotPreparedHasNoDevice) {
+TEST_F(PodResourcesTest, UnpreparedClaimHasNoDevice) {
   kubelet_.AddPod("train", "job-x7k2p", {{.container = "main", .claim = "train/gpus"}});
   const auto pods = List();
   ASSERT_TRUE(pods.ok()) << pods.status();
@@ -95,8 +95,8 @@ TEST_F(PodResourcesTest, DeviceOfSeveralNumaNodesIsOne) {
   EXPECT_THAT(pods->at(0).devices, ElementsAre(gpu));
 }
 
-// About 10 MiB: gRPC's own limit is 4.
-TEST_F(PodResourcesTest, ReadsTheAnswerOfADenseNode) {
+// The answer has about 10 MiB: gRPC's own limit is 4.
+TEST_F(PodResourcesTest, ReadsTheResponseOfADenseNode) {
   for (int i = 0; i < 100; ++i) {
     std::vector<PodDevice> devices;
     for (int k = 0; k < 100; ++k) {
@@ -111,7 +111,7 @@ TEST_F(PodResourcesTest, ReadsTheAnswerOfADenseNode) {
   EXPECT_EQ(pods->size(), 100);
 }
 
-TEST_F(PodResourcesTest, RestartedKubeletIsAskedAtOnce) {
+TEST_F(PodResourcesTest, RestartedKubeletAnswersAtOnce) {
   ASSERT_TRUE(List().ok());
   kubelet_.Stop();
   const auto gone = List();
@@ -121,7 +121,7 @@ TEST_F(PodResourcesTest, RestartedKubeletIsAskedAtOnce) {
   EXPECT_TRUE(back.ok()) << back.status();
 }
 
-TEST(PodResources, KubeletThatLeftItsSocketBehindIsNotRunning) {
+TEST(PodResources, SocketOfAStoppedKubeletIsUnavailable) {
   const TestFolder folder;
   const std::string path = folder.PathOf("kubelet.sock");
   sockaddr_un address = {.sun_family = AF_UNIX};
@@ -134,28 +134,28 @@ TEST(PodResources, KubeletThatLeftItsSocketBehindIsNotRunning) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("connection refused"));
 }
 
-TEST_F(PodResourcesTest, SlowKubeletIsGivenUpAtTheDeadline) {
+TEST_F(PodResourcesTest, SlowKubeletIsDeadlineExceeded) {
   kubelet_.Hang(true);
   const absl::Status status = client_.List(absl::Milliseconds(50)).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("no answer within 50ms"));
 }
 
-TEST_F(PodResourcesTest, KubeletsOwnRefusalIsKept) {
+TEST_F(PodResourcesTest, ErrorOfTheKubeletIsReturned) {
   kubelet_.Fail(absl::ResourceExhaustedError("rejected by rate limit"));
   const absl::Status status = List().status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("rejected by rate limit"));
 }
 
-TEST(PodResources, SocketOfNoKubeletIsTold) {
+TEST(PodResources, MissingSocketIsNotFound) {
   const absl::Status status = ErrorOf("/nonexistent/kubelet.sock");
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << status;
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("/nonexistent/kubelet.sock: no such socket"));
 }
 
-TEST(PodResources, WhatIsNoSocketIsToldByWhatItIs) {
+TEST(PodResources, ErrorNamesWhatIsInPlaceOfTheSocket) {
   const TestFolder folder;
   const std::string file = folder.Write("file", "text");
   for (const auto& [path, is] : {std::pair(folder.path(), "a directory"), {file, "a file"}}) {
@@ -165,7 +165,7 @@ TEST(PodResources, WhatIsNoSocketIsToldByWhatItIs) {
   }
 }
 
-TEST(PodResources, NameTooLongForASocketIsTold) {
+TEST(PodResources, PathTooLongForASocketIsAnError) {
   const absl::Status status = ErrorOf("/" + std::string(200, 'x'));
   EXPECT_FALSE(status.ok());
   EXPECT_THAT(std::string(status.message()), HasSubstr("too long"));
@@ -174,7 +174,7 @@ TEST(PodResources, NameTooLongForASocketIsTold) {
 TEST_F(PodResourcesTest, SocketOfAnotherUserIsPermissionDenied) {
   ASSERT_EQ(chmod(folder_.path().c_str(), 0755), 0);
   ASSERT_EQ(chmod(kubelet_.pod_resources_socket().c_str(), 0), 0);
-  const WithoutRoot nobody;
+  const WithoutRoot without_root;
   const absl::Status status = List().status();
   EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("permission denied"));

@@ -1,4 +1,4 @@
-// The fake kubelet answers like Kubernetes' own. tests/e2e records the answers of that one.
+// Compares the fake kubelet's answers with those of Kubernetes' own, which tests/e2e records.
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
@@ -22,8 +22,8 @@
 namespace gpuscaler {
 namespace {
 
-// The program reads no other condition and annotation, and no other phase but those of pods that
-// have ended.
+// Removes what the program does not read: other conditions and annotations, and phases of pods that
+// have not ended.
 kubernetes::Pod ReadPart(kubernetes::Pod pod) {
   pod.mutable_metadata()->mutable_annotations()->erase("kubernetes.io/config.seen");
   if (pod.status().phase() == "Pending") pod.mutable_status()->set_phase("Running");
@@ -74,7 +74,7 @@ class RecordedAnswersTest : public testing::TestWithParam<const char*> {
     EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message)) << text;
   }
 
-  // Returns the pods that the program makes of the recorded answers, and the claims without
+  // Returns the pods that the program reads from the recorded answers, and the claims without
   // devices.
   std::vector<FakeKubelet::Pod> PodsRead() const {
     std::map<std::pair<std::string, std::string>, PodDevices> devices;

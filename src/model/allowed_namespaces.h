@@ -1,4 +1,5 @@
-// Namespaces are walls (DESIGN 2), and only the operator of the scaler opens one.
+// Namespaces are isolated from each other (DESIGN 2). Only the operator of the scaler can allow
+// access across them.
 #pragma once
 
 #include <map>
@@ -6,7 +7,7 @@
 
 namespace gpuscaler {
 
-// Who asks, and whose pods it may see besides its own namespace's: one pair each.
+// Pairs of a requesting namespace and another namespace in which it may read pods.
 using AllowedNamespaces = std::multimap<std::string, std::string>;
 
 }  // namespace gpuscaler

@@ -1,4 +1,4 @@
-// Readings that cost, taken only while somebody wants them (DESIGN 4).
+// Expensive readings, taken only while a trigger needs them (DESIGN 4).
 #pragma once
 
 namespace gpuscaler {
@@ -6,7 +6,7 @@ namespace gpuscaler {
 struct CostlyReadings {
   bool pcie = false;  // NVML's PCIe counters block 20 ms for each direction of each GPU
 
-  // Everything that `other` has is wanted here too.
+  // Returns true if every reading that `other` requests is requested here too.
   bool Covers(const CostlyReadings& other) const { return pcie || !other.pcie; }
 
   friend bool operator==(const CostlyReadings&, const CostlyReadings&) = default;

@@ -1,4 +1,4 @@
-// An engine's batch as its readings show it, and the pressure that follows from it.
+// An engine's batch over time, and the pressure derived from it.
 #pragma once
 
 #include <algorithm>
@@ -19,17 +19,18 @@ struct BatchReading {
 };
 
 struct EngineBatch {
-  std::optional<double> reported_limit;  // requests that it runs at once, from the engine itself
-  std::optional<double> learnt_limit;    // the same, from requests that waited at a full batch
+  std::optional<double> reported_limit;  // largest batch, as the engine reports it
+  // The largest batch, learnt from requests that waited at a full one
+  std::optional<double> learnt_limit;
   absl::Time learnt_at = absl::InfinitePast();
   std::vector<BatchReading> readings;  // one for each of SignalSeries::points
 
   friend bool operator==(const EngineBatch&, const EngineBatch&) = default;
 };
 
-// Returns how full the engine is, 0-100 and more (DESIGN 2): its KV cache, or its requests against
-// `limit`, the larger of them. Without a limit: its cache, and the requests that wait per running
-// one. Empty if the reading has neither.
+// Returns how full the engine is in percent, above 100 if requests wait (DESIGN 2). It is the
+// larger of its KV cache usage and its requests relative to `limit`. Without a limit: the KV cache
+// usage plus the waiting requests per running one. Returns nullopt if the reading has neither.
 inline std::optional<double> PressurePercent(const BatchReading& reading,
                                              std::optional<double> limit) {
   std::optional<double> cache;
@@ -37,7 +38,7 @@ inline std::optional<double> PressurePercent(const BatchReading& reading,
   if (!reading.waiting || !reading.running) return cache;
   const double requests = *reading.waiting + *reading.running;
   if (limit > 0.0) return std::max(cache.value_or(0), 100 * requests / *limit);
-  // While none runs yet, each that waits is one too many.
+  // If none runs yet, each waiting request adds 100 %.
   return cache.value_or(0) + 100 * *reading.waiting / std::max(*reading.running, 1.0);
 }
 

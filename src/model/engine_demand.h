@@ -1,4 +1,4 @@
-// The requests that one engine got and its work on them, in sums that add up over engines.
+// The requests that one engine received and its work on them, as sums that add up over engines.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ inline constexpr absl::Duration kDemandBin = absl::Seconds(10);
 // The sums behind two ratios, over the time with a batch of two requests or more:
 //   time per token at a batch of n = a + b n, least squares weighted by tokens;
 //   KV cache per running request.
-// Each step gives every running request one token, so that n requests make n / (a + b n) a second.
+// Each step gives every running request one token: n requests make n / (a + b n) tokens a second.
 struct ServiceSums {
   double seconds = 0;
   double tokens = 0;                  // g
@@ -39,7 +39,7 @@ struct ServiceSums {
     return *this;
   }
 
-  // The largest batch stays.
+  // Keeps `largest_batch`.
   ServiceSums& operator*=(double factor) {
     for (double* const sum :
          {&seconds, &tokens, &running_tokens, &running_squared_tokens, &running_seconds,
@@ -52,13 +52,13 @@ struct ServiceSums {
   friend bool operator==(const ServiceSums&, const ServiceSums&) = default;
 };
 
-// The requests of `kDemandBin` from `begin` on. Growth between two readings is spread evenly over
-// the time between them.
+// The requests of one `kDemandBin`. Growth between two readings is spread evenly over the time
+// between them.
 struct RequestBin {
   absl::Time begin;
-  double arrived = 0;        // finished, and growth of those in flight; may be below 0
+  double arrived = 0;        // finished, plus the growth of those in flight; may be negative
   double answers = 0;        // finished, with known tokens
-  double answer_tokens = 0;  // that they had
+  double answer_tokens = 0;  // tokens of `answers`
 
   friend bool operator==(const RequestBin&, const RequestBin&) = default;
 };
@@ -69,23 +69,23 @@ struct FirstTokenBin {
   double first_tokens = 0;
   double late = 0;           // first tokens later than EngineQuestion::ttft_slo
   absl::Duration congested;  // time in which requests waited, or the KV cache was above 85 %
-  double waiting = 0;        // requests that wait at its end
+  double waiting = 0;        // requests waiting at its end
 
   friend bool operator==(const FirstTokenBin&, const FirstTokenBin&) = default;
 };
 
 struct EngineDemand {
-  // The first reading that counts; InfinitePast: only what its agent keeps of it is known, without
-  // arrivals.
+  // The first reading that counts. InfinitePast: only the agent's record of the engine is
+  // available, without arrivals.
   absl::Time first_at;
   absl::Time newest_at;  // the last reading that counts
-  // Its process began after it was first looked at: no request arrived before `first_at`.
+  // The first reading found a new process: no request arrived before `first_at`.
   bool began_here = false;
   double waiting = 0;            // at the newest reading
   double running = 0;            // at the newest reading
   std::vector<RequestBin> bins;  // oldest first, one after the other
   ServiceSums service;
-  std::vector<FirstTokenBin> first_tokens;  // oldest first; empty unless they were asked for
+  std::vector<FirstTokenBin> first_tokens;  // oldest first; empty unless requested
 
   friend bool operator==(const EngineDemand&, const EngineDemand&) = default;
 };

@@ -1,4 +1,4 @@
-// What decisions ask of an inference engine, one number at each of its readings.
+// The metrics of an inference engine that triggers use: one number per reading.
 #pragma once
 
 #include <optional>
@@ -11,23 +11,23 @@ namespace gpuscaler {
 enum class EngineMetric {
   kRequestsWaiting,
   kRequestsRunning,
-  kRequestsInFlight,      // both
+  kRequestsInFlight,      // waiting and running
   kKvCacheUsagePercent,   // 0-100, of the fullest cache
-  kPressurePercent,       // how full it is (DESIGN 2); above 100 where requests wait
+  kPressurePercent,       // how full the engine is (DESIGN 2); above 100 if requests wait
   kQueueWaitMs,           // mean of the requests that left the queue in the window
-  kRequestRate,           // requests done a second
+  kRequestRate,           // finished requests per second
   kTimeToFirstTokenMs,    // p95 in the window
   kTimePerOutputTokenMs,  // p95 in the window
-  kDemand,                // requests in flight, of an engine that reports what demand takes
+  kDemand,                // requests in flight, of an engine that exports what demand needs
 };
 
-// Whether it takes histograms, of which a page has the most.
+// Returns true if the metric needs histograms, the largest part of a metrics endpoint.
 constexpr bool NeedsHistograms(EngineMetric metric) {
   return metric == EngineMetric::kTimeToFirstTokenMs ||
          metric == EngineMetric::kTimePerOutputTokenMs;
 }
 
-// Whether it comes from counters, over the question's window.
+// Returns true if the metric is computed from counters, over the query's window.
 constexpr bool IsOverWindow(EngineMetric metric) {
   return metric == EngineMetric::kQueueWaitMs || metric == EngineMetric::kRequestRate ||
          NeedsHistograms(metric);
@@ -36,11 +36,11 @@ constexpr bool IsOverWindow(EngineMetric metric) {
 struct EngineQuestion {
   EngineMetric metric = EngineMetric::kRequestsInFlight;
   std::string model;                      // empty: all models of the engine together
-  absl::Duration window;                  // of what comes from counters
-  absl::Duration look_back;               // how much of the past is asked for
-  std::optional<double> max_concurrency;  // of one engine, where it does not tell its limit
-  // How far back demand is added up, and engines that have left are remembered. 0: the question is
-  // not about demand.
+  absl::Duration window;                  // applies to metrics from counters
+  absl::Duration look_back;               // how much of the past is needed
+  std::optional<double> max_concurrency;  // per engine, if it exports no limit
+  // How far back demand is summed, and engines that left are kept. 0: the query is not about
+  // demand.
   absl::Duration memory;
   // First tokens later than this count as late (EngineDemand::first_tokens). Empty: none is
   // counted.

@@ -1,4 +1,4 @@
-// What is known of all nodes at one instant: what decisions are made from.
+// The state of all nodes at one instant: the input of scaling decisions.
 #pragma once
 
 #include <cstdint>
@@ -11,47 +11,47 @@
 
 namespace gpuscaler {
 
-// One node as its agent told of it, all times on the reader's own clock.
+// One node as its agent reported it. All times are on the reader's own clock.
 struct NodeState {
   std::string node;
   std::shared_ptr<const NodeHistory> history;  // never null
-  absl::Time received_at;                      // its agent's last word, news or not
-  // Why its agent is not heard now: "connection refused". Empty: it is.
+  absl::Time received_at;  // the agent's last message, even one without new readings
+  // Why the agent is disconnected: "connection refused". Empty: it is connected.
   std::string silence;
-  // Two live agents with different GPUs claim the node for longer than --grace: which. Empty: no.
+  // The agents, if two live ones with different GPUs claim the node for longer than --grace. Empty:
+  // no conflict.
   std::string disputed;
 };
 
-// So many agents that were never heard are named.
+// How many agents that never reported are named.
 constexpr size_t kUnreachedNamed = 3;
 
 // Immutable once shared.
 struct FleetHistory {
-  // Counts up with each change; what was computed from an equal number is still right.
+  // Increases with each change. Results computed from an equal number are still valid.
   int64_t generation = 0;
-  absl::Time now;  // the instant that decisions are made for
-  // Until then its tracks stand as they are, if nothing is heard: an agent falls silent by time
+  absl::Time now;  // the instant for which decisions are made
+  // If no message arrives, the nodes stay as they are until then: an agent becomes stale by time
   // alone.
   absl::Time stands_until = absl::InfiniteFuture();
   std::vector<NodeState> nodes;  // each node once
-  // Agents that are listed and were never heard, by their addresses, with the reason where one is
-  // known: what runs on their nodes nobody here knows. They joined later than the others, or were
-  // waited for in vain, and hold nobody up: a node that joins is new, and dead ones stay listed.
-  std::vector<std::string> unreached;  // the first few: kUnreachedNamed
+  // Addresses of agents that are listed but never reported, each with the reason if it is known.
+  // The pods on their nodes are unknown. These agents joined later than the others, or waiting for
+  // them timed out. They block no decision: a joining node is new, and dead agents stay listed.
+  std::vector<std::string> unreached;  // the first kUnreachedNamed
   size_t unreached_count = 0;
-  // No agent is listed at all.
-  bool none_listed = false;
-  // Of some nodes that are not among `nodes`, where the pods that were asked for are on none: whose
-  // pods hold GPUs there, for words alone.
+  bool none_listed = false;  // no agent is listed at all
+  // Layouts of some nodes outside `nodes`, if the requested pods are on no node. They show which
+  // pods hold GPUs there, for explanations only.
   std::vector<std::shared_ptr<const NodeLayout>> others;
-  // Some node of the whole fleet, be it among `nodes` or not, asks its kubelet who holds what: then
-  // a GPU without a known owner is nobody's replica, on whichever node.
+  // Some node of the whole fleet, in `nodes` or not, queries its kubelet for the holders of GPUs.
+  // Then a GPU without a known owner is no replica, on any node.
   bool asks_kubelets = false;
 };
 
 bool AsksKubelet(const NodeState& state);
 
-// What one node alone knows of itself: its newest reading is now.
+// Returns the fleet of one node alone, at the time of its newest reading.
 FleetHistory FleetOfOne(std::shared_ptr<const NodeHistory> history);
 
 }  // namespace gpuscaler

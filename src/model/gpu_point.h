@@ -1,5 +1,5 @@
-// One GPU at one instant: what windows are computed from. What else was read is kept of the newest
-// instant only (model/gpu_sample.h).
+// One GPU at one instant: the readings from which windows are computed. All other readings are kept
+// of the newest instant only (model/gpu_sample.h).
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace gpuscaler {
 
-// The readings that a trigger can look back on.
+// Readings that a trigger can use over a window.
 enum class GpuReading {
   kUtilization,
   kMemoryUtilization,
@@ -28,20 +28,20 @@ enum class GpuReading {
 };
 constexpr size_t kGpuReadings = 10;
 
-// The field whose gap explains that the reading is empty.
+// Returns the field with the gap that explains an empty reading.
 GpuField FieldOf(GpuReading reading);
 
 class GpuPoint {
  public:
   explicit GpuPoint(const GpuSample& gpu);
 
-  // Empty: not read, or not there on this device. To a float's seven digits.
+  // Returns the reading, to the seven digits of a float. Empty: not read, or absent on this device.
   std::optional<double> Value(GpuReading reading) const {
     if (StateOf(reading) != State::kRead) return std::nullopt;
     return values_[static_cast<size_t>(reading)];
   }
 
-  // Whether the device has it, be it that this instant's reading failed or was not wanted.
+  // Returns true if the device has the reading, even if it failed this time or was not requested.
   bool Has(GpuReading reading) const { return StateOf(reading) != State::kLacking; }
 
   bool in_use() const { return (bits_ & kInUse) != 0; }
@@ -50,11 +50,11 @@ class GpuPoint {
                                               : absl::FromUnixNanos(held_since_nanos_);
   }
 
-  // The same but for its numbers: held since then, or not, and each reading there or missing.
-  bool IsLike(const GpuPoint& other) const {
+  // Returns true if both differ in numbers at most: same use, same holder, same readings missing.
+  bool EqualsExceptNumbers(const GpuPoint& other) const {
     return bits_ == other.bits_ && held_since_nanos_ == other.held_since_nanos_;
   }
-  // A reading's number, 0 where it is empty.
+  // Returns a reading's number, 0 if it is empty.
   float Number(size_t reading) const { return values_[reading]; }
 
   friend bool operator==(const GpuPoint&, const GpuPoint&) = default;
@@ -69,7 +69,7 @@ class GpuPoint {
     return static_cast<State>(bits_ >> (2 * static_cast<unsigned>(reading)) & 3);
   }
 
-  int64_t held_since_nanos_;  // since the epoch; the least one: InfinitePast
+  int64_t held_since_nanos_;  // since the epoch; the minimum means InfinitePast
   std::array<float, kGpuReadings> values_ = {};
   uint32_t bits_ = 0;
 };

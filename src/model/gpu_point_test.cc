@@ -37,7 +37,7 @@ TEST(GpuPoint, GapIsNeitherZeroNorAReadingThatTheDeviceLacks) {
   EXPECT_FALSE(point.Has(GpuReading::kNvlinkTx));
 }
 
-TEST(GpuPoint, GapThatChangesItsReasonIsAChange) {
+TEST(GpuPoint, ChangedReasonOfAGapIsAChange) {
   GpuSample failed;
   failed.gaps = {{GpuField::kPcie, GpuGap::Reason::kFailed, "NVML error 999"}};
   GpuSample not_requested;
@@ -46,7 +46,7 @@ TEST(GpuPoint, GapThatChangesItsReasonIsAChange) {
   EXPECT_NE(GpuPoint(failed), GpuPoint(not_requested));
 }
 
-TEST(GpuPoint, KeepsItsHolderSince) {
+TEST(GpuPoint, KeepsHeldSince) {
   GpuSample gpu;
   EXPECT_FALSE(GpuPoint(gpu).in_use());
   EXPECT_EQ(GpuPoint(gpu).held_since(), absl::InfinitePast());

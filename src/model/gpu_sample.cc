@@ -1,37 +1,19 @@
 #include "model/gpu_sample.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 
 namespace gpuscaler {
 
 absl::string_view Name(GpuField field) {
-  switch (field) {
-    case GpuField::kUtilization:
-      return "utilization";
-    case GpuField::kMemoryUtilization:
-      return "memory_utilization";
-    case GpuField::kMemory:
-      return "memory";
-    case GpuField::kTemperature:
-      return "temperature";
-    case GpuField::kPower:
-      return "power";
-    case GpuField::kPowerLimit:
-      return "power_limit";
-    case GpuField::kPcie:
-      return "pcie";
-    case GpuField::kNvlink:
-      return "nvlink";
-    case GpuField::kProcesses:
-      return "processes";
-    case GpuField::kEcc:
-      return "ecc";
-    case GpuField::kThrottle:
-      break;
-  }
-  return "throttle";
+  // In the order of the enum.
+  constexpr absl::string_view kNames[] = {
+      "utilization", "memory_utilization", "memory", "temperature", "power", "power_limit", "pcie",
+      "nvlink",      "processes",          "ecc",    "throttle"};
+  static_assert(std::size(kNames) == static_cast<size_t>(GpuField::kThrottle) + 1);
+  return kNames[static_cast<size_t>(field)];
 }
 
 std::string Why(const GpuGap& gap) {

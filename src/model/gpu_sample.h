@@ -29,11 +29,11 @@ enum class GpuField {
 };
 absl::string_view Name(GpuField field);  // "utilization"
 
-// Why a field of a device that has it is empty this time.
+// Why a field that the device has is empty this time.
 struct GpuGap {
   enum class Reason {
-    kFailed,        // the call failed: unknown, and never 0
-    kNotRequested,  // costly, and nobody asked for it
+    kFailed,        // the call failed: unknown, never 0
+    kNotRequested,  // expensive, and not requested
   };
   GpuField field;
   Reason reason;
@@ -41,34 +41,34 @@ struct GpuGap {
 
   friend bool operator==(const GpuGap&, const GpuGap&) = default;
 };
-std::string Why(const GpuGap& gap);  // the detail, or that nobody wanted the reading
+std::string Why(const GpuGap& gap);  // the detail, or that the reading was not requested
 
 struct GpuProcess {
-  int64_t pid = 0;  // of the host's pid namespace
+  int64_t pid = 0;  // in the host's pid namespace
   std::optional<int64_t> memory_bytes;
   std::optional<double> utilization_percent;  // 0-100, its part of the GPU's
 
   friend bool operator==(const GpuProcess&, const GpuProcess&) = default;
 };
 
-// The evidence for the shares of pods that hold one GPU together.
+// The evidence for the shares of pods on one GPU.
 enum class SharedBy {
-  kEqually,    // none: they are equal
-  kParts,      // the fraction or memory of it that each pod has asked for
-  kProcesses,  // the use of it by the pods' processes
+  kEqually,    // none: equal shares
+  kParts,      // the fraction or memory that each pod requested
+  kProcesses,  // the GPU use of the pods' processes
 };
 
-// An empty field with a gap could not be read; an empty field without one does not exist on this
+// An empty field with a gap could not be read. An empty field without one does not exist on this
 // device. Never 0 instead.
 struct GpuSample {
   std::string uuid;                 // GPU-... or MIG-...
-  std::string parent_uuid;          // of a MIG instance; else empty
-  std::string name;                 // "NVIDIA H200"; of a MIG instance without one its parent's
-  int index = 0;                    // the driver's; of a MIG instance its parent's
-  std::optional<int> minor_number;  // of /dev/nvidia3, which is not the index; empty: not known
-  std::optional<int> gpu_instance;  // of a MIG instance
-  // Pods hold MIG instances of it, which the driver may hide from this process. Not sent to the
-  // fleet.
+  std::string parent_uuid;          // MIG instances only
+  std::string name;                 // "NVIDIA H200"; a MIG instance without one has its parent's
+  int index = 0;                    // the driver's; a MIG instance has its parent's
+  std::optional<int> minor_number;  // as in /dev/nvidia3, which is not the index; empty: unknown
+  std::optional<int> gpu_instance;  // MIG instances only
+  // Pods hold MIG instances of this GPU. The driver may hide them from this process. Not sent to
+  // the fleet.
   bool is_in_mig_mode = false;
 
   std::optional<double> utilization_percent;         // 0-100, share of time with a kernel running
@@ -88,26 +88,27 @@ struct GpuSample {
 
   std::vector<GpuGap> gaps;
 
-  // Filled after the reading, by who watches the device over time (workload/holding.h).
-  bool in_use = false;  // by the newest reading that could tell
-  // When its present holder was first seen; InfinitePast when it was there before we were.
+  // Set after the reading, from all readings of the device (workload/holding.h).
+  bool in_use = false;  // from the newest reading that could determine it
+  // When the current holder was first seen. InfinitePast: the agent started later.
   absl::Time held_since = absl::InfinitePast();
-  SteadyMemory steady_memory;  // of that holder
+  SteadyMemory steady_memory;  // the current holder's
 
-  std::vector<GpuHolder> holders;           // containers; empty: free, or not known (Attribution)
+  std::vector<GpuHolder> holders;           // containers; empty: free or unknown (Attribution)
   SharedBy shared_by = SharedBy::kEqually;  // if several pods are among them
 };
 
-// The UUID of a GPU that has not answered since the agent started: "GPU-unknown-3". Its own comes
-// with its first answer.
+// Returns the UUID of a GPU that has not answered since the agent started: "GPU-unknown-3". Its
+// first answer has its own UUID.
 std::string UnknownGpuUuid(int index);
 
 inline bool IsMig(const GpuSample& gpu) { return !gpu.parent_uuid.empty(); }
 
-// 0-100; empty when either part is unknown or the total is 0.
+// Returns 0-100; empty if either part is unknown or the total is 0.
 std::optional<double> MemoryUsedPercent(const GpuSample& gpu);
 
-// The gap that explains an empty field; null where the device lacks the field or has a value.
+// Returns the gap that explains an empty field. Returns nullptr if the device lacks the field, or
+// if the field has a value.
 const GpuGap* FindGap(const GpuSample& gpu, GpuField field);
 
 }  // namespace gpuscaler

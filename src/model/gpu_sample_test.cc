@@ -16,7 +16,7 @@ TEST(MemoryUsedPercent, IsUnknownWithoutBothParts) {
   EXPECT_EQ(MemoryUsedPercent(gpu), 50);
 }
 
-TEST(FindGap, TellsAFailedFieldFromOneTheDeviceLacks) {
+TEST(FindGap, DistinguishesAFailedFieldFromOneTheDeviceLacks) {
   GpuSample gpu;
   gpu.gaps = {{GpuField::kPower, GpuGap::Reason::kFailed, "NVML error 15 (GPU_IS_LOST)"}};
   ASSERT_NE(FindGap(gpu, GpuField::kPower), nullptr);

@@ -1,4 +1,5 @@
-// Pods that hold no GPU whatever the kubelet lists, as monitoring pods with claims do.
+// Pods that hold no GPU even if the kubelet lists one for them, such as monitoring pods with
+// claims.
 #pragma once
 
 #include <string>
@@ -9,7 +10,7 @@
 
 namespace gpuscaler {
 
-// Pods of a namespace with names that begin so; an empty prefix: all of them.
+// The pods of a namespace with a name prefix. An empty prefix matches all of them.
 struct IgnoredPods {
   std::string namespace_name;
   std::string prefix;

@@ -1,4 +1,4 @@
-// Follows the memory of every GPU's holder, reading by reading.
+// Tracks the GPU memory of each holder from reading to reading.
 #pragma once
 
 #include <map>
@@ -8,17 +8,17 @@
 
 namespace gpuscaler {
 
-// Fills `steady_memory`, after `in_use` and `held_since`. Not thread-safe: the sampler's own.
+// Fills `steady_memory`. Requires `in_use` and `held_since`. Not thread-safe: used by the sampler.
 class MemoryWatch {
  public:
   void Annotate(NodeSnapshot& snapshot);
 
  private:
-  struct Watched {
+  struct Tracked {
     absl::Time held_since = absl::InfinitePast();
     SteadyMemory memory;
   };
-  std::map<std::string, Watched> watched_;  // by uuid; GPUs in use only
+  std::map<std::string, Tracked> tracked_;  // GPUs in use, by uuid
 };
 
 }  // namespace gpuscaler

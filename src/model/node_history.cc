@@ -6,18 +6,18 @@
 namespace gpuscaler {
 namespace {
 
-bool IsThat(const NodeLayout::Gpu& gpu, const GpuSample& sample) {
+bool Matches(const NodeLayout::Gpu& gpu, const GpuSample& sample) {
   return gpu.index == sample.index && gpu.uuid == sample.uuid &&
          gpu.parent_uuid == sample.parent_uuid && gpu.name == sample.name &&
          HaveSameHolders(gpu.holders, sample.holders);
 }
 
-bool IsThat(const NodeLayout& layout, const NodeSnapshot& snapshot) {
+bool Matches(const NodeLayout& layout, const NodeSnapshot& snapshot) {
   return layout.node == snapshot.node && layout.attribution == snapshot.attribution &&
          layout.pods == snapshot.pods &&
          std::ranges::equal(layout.gpus, snapshot.gpus,
                             [](const NodeLayout::Gpu& gpu, const GpuSample& sample) {
-                              return IsThat(gpu, sample);
+                              return Matches(gpu, sample);
                             });
 }
 
@@ -37,8 +37,9 @@ std::shared_ptr<const NodeLayout> LayoutOf(const NodeSnapshot& snapshot) {
   return layout;
 }
 
-// Of two histories that continue the same one only the first may go on in its block.
-bool GoesOnIn(const PointBlock* block, const std::vector<NodeRun>& runs) {
+// Returns true if the next instant can be added to the block. Of two copies of a history only the
+// first to append can use it.
+bool CanAppendTo(const PointBlock* block, const std::vector<NodeRun>& runs) {
   return !runs.empty() && runs.back().block.get() == block &&
          runs.back().instant + 1 == block->size();
 }
@@ -69,9 +70,9 @@ void NodeHistory::Append(NodeSnapshot snapshot, const Limits& limits) {
   const absl::Time at = snapshot.taken_at;
   KeepPastHolders(snapshot);
   Forget(at, limits);
-  const bool same_layout = !runs.empty() && IsThat(*runs.back().layout(), snapshot);
+  const bool same_layout = !runs.empty() && Matches(*runs.back().layout(), snapshot);
   NodePoints points = PointsOf(snapshot);
-  if (same_layout && Joins(at, limits) && GoesOnIn(open_block_.get(), runs) &&
+  if (same_layout && Joins(at, limits) && CanAppendTo(open_block_.get(), runs) &&
       open_block_->NewestIs(points)) {
     runs.back().last = at;
   } else {
@@ -83,10 +84,10 @@ void NodeHistory::Append(NodeSnapshot snapshot, const Limits& limits) {
 
 void NodeHistory::Push(absl::Time at, std::shared_ptr<const NodeLayout> layout, NodePoints points) {
   if (layout->attribution.state == Attribution::State::kKnown) attributed = layout;
-  const bool goes_on = GoesOnIn(open_block_.get(), runs) && open_block_->layout() == layout;
-  if (!goes_on || !open_block_->Append(points)) {
+  const bool can_append = CanAppendTo(open_block_.get(), runs) && open_block_->layout() == layout;
+  if (!can_append || !open_block_->Append(points)) {
     open_block_ = std::make_shared<PointBlock>(std::move(layout), std::move(points),
-                                               goes_on ? open_block_.get() : nullptr);
+                                               can_append ? open_block_.get() : nullptr);
   }
   runs.push_back(
       {.first = at, .last = at, .block = open_block_, .instant = open_block_->size() - 1});
@@ -104,7 +105,7 @@ void NodeHistory::Extend(absl::Time at, const Limits& limits) {
   ++generation;
 }
 
-// The very first reading stays alone: the time to the second tells for how long it spoke.
+// The first reading of all is a run of its own: the time to the second shows how long it was valid.
 bool NodeHistory::Joins(absl::Time at, const Limits& limits) const {
   const NodeRun& newest_run = runs.back();
   const bool is_first = runs.size() == 1 && newest_run.first == newest_run.last &&

@@ -1,4 +1,4 @@
-// The recent past of a node's GPUs: what windows are computed from.
+// The recent readings of a node's GPUs: the input of windows.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 
 namespace gpuscaler {
 
-// Who is there, and who holds what: the same over many instants, and shared by them.
+// The GPUs of a node and their holders. Consecutive instants with equal layouts share one object.
 struct NodeLayout {
-  // One of GpuSample's, without what changes from reading to reading.
+  // A GpuSample without its readings.
   struct Gpu {
     std::string uuid;
     std::string parent_uuid;
@@ -30,12 +30,12 @@ struct NodeLayout {
   Attribution attribution;
 };
 
-// Readings that were equal from the first to the last.
+// A run of equal readings (run-length encoded).
 struct NodeRun {
   absl::Time first;
   absl::Time last;
   std::shared_ptr<const PointBlock> block;  // never null
-  uint32_t instant = 0;                     // of it
+  uint32_t instant = 0;                     // within `block`
 
   const std::shared_ptr<const NodeLayout>& layout() const { return block->layout(); }
   StoredPoints points() const { return {*block, instant}; }
@@ -49,38 +49,38 @@ struct PastHolder {
   SteadyMemory steady_memory;
 };
 
-// Who was there before the readings that are kept.
+// A layout from before the readings that are kept.
 struct PastLayout {
-  absl::Time first;  // until the next one's, or the first reading's that is kept
+  absl::Time first;  // valid until the next one's, or the first reading that is kept
   std::shared_ptr<const NodeLayout> layout;
 };
 
-// Immutable once shared. A node whose readings stay as they are costs nothing as time passes.
+// Immutable once shared. A node with constant readings takes no more memory as time passes.
 struct NodeHistory {
-  // Counts up with each reading; what was computed from an equal number is still right.
+  // Increases with each reading. Results computed from an equal number are still valid.
   int64_t generation = 0;
   std::shared_ptr<const NodeSnapshot> newest;  // never null once there was a reading
   std::vector<NodeRun> runs;                   // oldest first; the last one is that of `newest`
   std::vector<PastHolder> past_holders;        // oldest first
   std::vector<PastLayout> past_layouts;        // oldest first
-  // No reading until then is kept, though there were some; InfinitePast: none is forgotten.
+  // Readings up to this time were dropped. InfinitePast: none was.
   absl::Time forgotten_until = absl::InfinitePast();
-  // The newest layout whose attribution is known, be it beyond the horizon; null: never was.
+  // The newest layout with a known attribution, even from beyond the horizon. Null: there was none.
   std::shared_ptr<const NodeLayout> attributed;
 
   struct Limits {
-    absl::Duration horizon;      // what ended longer before the newest reading is forgotten
-    absl::Duration join_within;  // equal readings farther apart are not one run
-    // Readings alone, which take nearly all of the memory, may be forgotten earlier.
+    absl::Duration horizon;      // data that ended longer before the newest reading is dropped
+    absl::Duration join_within;  // equal readings farther apart are separate runs
+    // Readings take nearly all of the memory, and may be dropped earlier than the rest.
     absl::Duration readings = absl::InfiniteDuration();
   };
-  // The next reading, later than all before.
+  // Adds a reading. It must be later than all before.
   void Append(NodeSnapshot snapshot, const Limits& limits);
 
-  // The newest reading was made again, and found everything as it was.
+  // Records that a reading at this time equals the newest one.
   void Extend(absl::Time at, const Limits& limits);
 
-  // When the newest reading was made; `newest` may have its first.
+  // Returns the time of the newest reading. `newest` may have that of the first reading of its run.
   absl::Time NewestAt() const { return runs.back().last; }
   const NodeSnapshot& Newest() const { return *newest; }
 
@@ -90,7 +90,7 @@ struct NodeHistory {
   void KeepPastHolders(const NodeSnapshot& next);
   void Forget(absl::Time at, const Limits& limits);
 
-  std::shared_ptr<PointBlock> open_block_;  // of the newest run; the writer's
+  std::shared_ptr<PointBlock> open_block_;  // the newest run's; for the writer only
 };
 
 }  // namespace gpuscaler

@@ -35,7 +35,7 @@ class NodeHistoryTest : public testing::Test {
     snapshot_.gpus[0].utilization_percent = utilization_percent;
     Tick();
   }
-  // Seconds since the test's beginning.
+  // In seconds since the start of the test.
   std::vector<std::pair<int64_t, int64_t>> Runs() const {
     std::vector<std::pair<int64_t, int64_t>> runs;
     for (const NodeRun& run : history_.runs) {
@@ -51,7 +51,7 @@ class NodeHistoryTest : public testing::Test {
   NodeHistory history_;
 };
 
-TEST_F(NodeHistoryTest, ReadingsThatStayAreOneStretch) {
+TEST_F(NodeHistoryTest, EqualReadingsAreOneRun) {
   TickBusy(50);
   for (int i = 0; i < 10; ++i) TickBusy(60);
   TickBusy(70);
@@ -59,21 +59,21 @@ TEST_F(NodeHistoryTest, ReadingsThatStayAreOneStretch) {
   EXPECT_EQ(history_.generation, 12);
 }
 
-TEST_F(NodeHistoryTest, FirstReadingStaysAlone) {
+TEST_F(NodeHistoryTest, FirstReadingIsARunOfItsOwn) {
   TickBusy(50);
   Tick();
   Tick();
   EXPECT_THAT(Runs(), ElementsAre(std::pair(2, 2), std::pair(4, 6)));
 }
 
-TEST_F(NodeHistoryTest, OutageEndsAStretch) {
+TEST_F(NodeHistoryTest, OutageEndsARun) {
   Tick();
   Tick();
   Tick(absl::Seconds(7));
   EXPECT_THAT(Runs(), ElementsAre(std::pair(2, 2), std::pair(4, 4), std::pair(11, 11)));
 }
 
-TEST_F(NodeHistoryTest, NodeThatFindsNothingNewExtendsItsNewestReading) {
+TEST_F(NodeHistoryTest, UnchangedReadingExtendsTheNewestRun) {
   TickBusy(50);
   TickBusy(60);
   history_.Extend(kStart + absl::Seconds(8), limits_);
@@ -82,10 +82,10 @@ TEST_F(NodeHistoryTest, NodeThatFindsNothingNewExtendsItsNewestReading) {
   EXPECT_EQ(history_.NewestAt(), kStart + absl::Seconds(8));
   history_.Extend(kStart + absl::Seconds(15), limits_);
   EXPECT_THAT(Runs(), ElementsAre(std::pair(2, 2), std::pair(4, 8), std::pair(15, 15)))
-      << "it was not heard in between";
+      << "no reading in between";
 }
 
-TEST_F(NodeHistoryTest, ForgetsWhatEndedBeforeTheHorizon) {
+TEST_F(NodeHistoryTest, DropsRunsThatEndedBeforeTheHorizon) {
   TickBusy(1);
   TickBusy(2);
   for (int i = 0; i < 30; ++i) Tick();
@@ -123,7 +123,7 @@ TEST_F(NodeHistoryTest, SharesOfAGpuAreReadings) {
   EXPECT_THAT(SharesOf(history_.runs[2]), ElementsAre(0.5, 0.5));
 }
 
-TEST_F(NodeHistoryTest, TwoMayContinueTheSameOne) {
+TEST_F(NodeHistoryTest, CopiesOfAHistoryMayBothContinueIt) {
   for (int i = 1; i <= 4; ++i) TickBusy(i);
   for (const bool same : {true, false}) {
     NodeHistory one = history_;
@@ -156,7 +156,7 @@ TEST_F(NodeHistoryTest, LastKnownOwnersOutliveTheHorizon) {
   EXPECT_EQ(history_.attributed->pods[0].name, "llm-0");
 }
 
-TEST_F(NodeHistoryTest, RemembersTheMemoryOfAHolderThatHasLeft) {
+TEST_F(NodeHistoryTest, KeepsTheMemoryOfAHolderThatHasLeft) {
   snapshot_.gpus[0].in_use = true;
   snapshot_.gpus[0].steady_memory.Add(kStart, 90);
   snapshot_.gpus[0].steady_memory.Add(kStart + absl::Minutes(3), 90);
@@ -172,7 +172,7 @@ TEST_F(NodeHistoryTest, RemembersTheMemoryOfAHolderThatHasLeft) {
   EXPECT_THAT(history_.past_holders, IsEmpty()) << "beyond the horizon";
 }
 
-TEST_F(NodeHistoryTest, ReadingsAreForgottenBeforeWhoWasThere) {
+TEST_F(NodeHistoryTest, ReadingsAreDroppedBeforeLayouts) {
   limits_.readings = absl::Seconds(10);
   for (int i = 1; i <= 5; ++i) TickBusy(i);  // at 2 to 10
   const auto alone = history_.runs.back().layout();
@@ -189,7 +189,7 @@ TEST_F(NodeHistoryTest, ReadingsAreForgottenBeforeWhoWasThere) {
   EXPECT_EQ(history_.past_layouts[0].first - kStart, absl::Seconds(12));
 }
 
-TEST_F(NodeHistoryTest, OnlyReadingThatIsKeptIsNotTheFirstOfAll) {
+TEST_F(NodeHistoryTest, OnlyKeptReadingIsNotTheFirstOfAll) {
   limits_.readings = absl::Seconds(5);
   TickBusy(50);
   Tick(absl::Seconds(20));

@@ -10,24 +10,23 @@
 
 namespace gpuscaler {
 
-// A reading comes up to an interval late: two of them are the least for which a healthy node's
-// newest one always stands.
+// Returns true if a healthy node's readings are stale at times. A reading comes up to an interval
+// late, so `stale_after` must cover two intervals.
 inline bool IsReadTooSeldom(absl::Duration read_every, absl::Duration stale_after) {
   return 2 * read_every > stale_after;
 }
 
-// What one reading found. No GPUs: the driver says that there is none; a reading that failed gives
-// no snapshot at all.
+// The result of one reading. No GPUs: the driver reports none. A failed reading gives no snapshot.
 struct NodeSnapshot {
   absl::Time taken_at;
   std::string node;
   std::string source;  // "nvml", "file:/tmp/gpus.json"
   std::string driver_version;
-  absl::Duration read_every;    // the agent's --poll-interval; zero: not told
-  std::vector<GpuSample> gpus;  // by index; MIG instances right behind their parent
+  absl::Duration read_every;    // the agent's --poll-interval; zero: unknown
+  std::vector<GpuSample> gpus;  // in index order; MIG instances follow their parent
 
   Attribution attribution;
-  std::vector<Pod> pods;  // that hold one of `gpus`
+  std::vector<Pod> pods;  // holders of `gpus`
 };
 
 }  // namespace gpuscaler

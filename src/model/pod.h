@@ -1,4 +1,4 @@
-// A pod that holds GPUs, as far as its node knows it.
+// A pod that holds GPUs, as its node reports it.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,17 @@
 
 namespace gpuscaler {
 
-// Kubernetes' limits (apimachinery, util/validation): of an object's name, and of a namespace's, a
-// container's, a kind's and a label's value.
+// Kubernetes' limits (apimachinery, util/validation). Labels are namespaces, containers, kinds and
+// label values.
 inline constexpr size_t kLongestObjectName = 253;
 inline constexpr size_t kLongestLabel = 63;
 
-// What a pod may belong to.
+// An owner, or a possible owner, of a pod.
 struct PodOwner {
-  std::string kind;  // "Deployment", "StatefulSet", "LeaderWorkerSet": Kubernetes' own word
+  std::string kind;  // as Kubernetes spells it: "Deployment", "StatefulSet", "LeaderWorkerSet"
   std::string name;
-  // Pods that share it are one replica ("train-0", a group of a LeaderWorkerSet); empty: the pod is
-  // a replica by itself.
+  // Pods with equal groups are one replica ("train-0", a group of a LeaderWorkerSet). Empty: the
+  // pod is a replica by itself.
   std::string group;
 
   friend bool operator==(const PodOwner&, const PodOwner&) = default;
@@ -28,69 +28,69 @@ struct PodOwner {
 
 struct Pod {
   enum class OwnersFrom {
-    kReferences,  // of the pod itself: all of `owners` hold, the nearest first
-    kName,        // read from the name's form: one of `owners` holds, which of them is not known
+    kReferences,  // owner references: all of `owners` apply, the nearest first
+    kName,        // the form of the name: one of `owners` applies, unknown which
   };
 
   std::string namespace_name;
   std::string name;
-  std::string uid;  // empty: not known
+  std::string uid;  // empty: unknown
   std::vector<PodOwner> owners;
   OwnersFrom owners_from = OwnersFrom::kName;
-  std::optional<bool> ready;  // empty: not known
-  // It was Ready once, as far as its node knows: it never starts again.
+  std::optional<bool> ready;  // empty: unknown
+  // The pod was Ready before, as far as its node observed, so it is not starting.
   bool was_ready = false;
-  std::optional<bool> is_ending;  // was deleted, and its containers may still run; empty: not known
-  std::string address;            // empty: not known
-  // hostNetwork: its address is its node's, and known for it. Not told to the fleet.
+  std::optional<bool> is_ending;  // deleted, but its containers may still run; empty: unknown
+  std::string address;            // empty: unknown
+  // The pod uses the address of its node (hostNetwork), which is then `address`. Not sent to the
+  // fleet.
   bool is_in_node_network = false;
-  // When its node's kubelet was first heard to list it, and never another time while it does;
-  // empty: not known.
+  // When the node's kubelet first listed the pod. Constant while the pod is listed. Empty: unknown.
   std::optional<absl::Time> listed_since;
-  // The first time that a pod of its owner was listed on its node. Short gaps between pods do not
-  // count, so the time outlives a rollout. Empty: not known.
+  // When a pod of the same owner was first listed on the node. Short gaps between pods do not
+  // count, so the time outlives a rollout. Empty: unknown.
   std::optional<absl::Time> owner_listed_since;
 
   friend bool operator==(const Pod&, const Pod&) = default;
 };
 
-// Of all that it belongs to, or may belong to, each once; a pod of nobody's is a workload of its
-// own.
+// Returns the names of all owners and possible owners, each once. A pod without any is a workload
+// of its own, and its own name is returned.
 std::vector<std::string> OwnerNames(const Pod& pod);
 
-// Whether any workload may own it: its name has no controller's form, or its reference names a
-// ReplicaSet and no label names the owner of that.
+// Returns true if any workload may own the pod. Its name has no controller's form, or its reference
+// names a ReplicaSet and no label names the owner of that.
 bool HasUnresolvedOwner(const Pod& pod);
 
-// By its name alone it belongs to one of several workloads that are called differently.
+// Returns true if the pod's name alone fits several workloads with different names.
 bool IsAmbiguous(const Pod& pod);
 
 // One container's part of a GPU.
 struct GpuHolder {
-  int pod = 0;  // its place in NodeSnapshot::pods
+  int pod = 0;  // index in NodeSnapshot::pods
   // Empty also for a possible holder that the kubelet lists without a GPU.
   std::string container;
-  // Of the GPU's load: the holders of one GPU add up to 1.
+  // Part of the GPU's load. The holders of one GPU add up to 1.
   double share = 1;
-  // It holds this GPU or another one of which it is a possible holder too: no part of the
-  // GPU's load counts for it. The others of one GPU come before these.
+  // The pod holds this GPU, or another one of which it is a possible holder too. None of the GPU's
+  // load counts for it. Certain holders of the GPU come before it.
   bool is_possible = false;
 
   friend bool operator==(const GpuHolder&, const GpuHolder&) = default;
 };
 
-// Returns true if all but the shares, which change all the time, is the same.
+// Returns true if the holders are equal but for the shares, which change all the time.
 bool HaveSameHolders(const std::vector<GpuHolder>& a, const std::vector<GpuHolder>& b);
 
-// How the holders of a node's GPUs are known.
+// How the holders of a node's GPUs are determined.
 struct Attribution {
   enum class State {
-    kNone,     // nobody asks the kubelet: a GPU in use is a replica
-    kKnown,    // each GPU's holders are the pods that the kubelet names
-    kUnknown,  // the kubelet has not answered for too long: nobody's GPU is known
+    kNone,     // no kubelet is queried: each GPU in use is a replica
+    kKnown,    // the kubelet reports the pods that hold each GPU
+    kUnknown,  // no answer from the kubelet for too long: no holder is known
   };
   State state = State::kNone;
-  std::string why;  // it is unknown, or where it is known which GPU's are not
+  std::string why;  // why it is unknown, or why the holders of some GPUs are
 
   friend bool operator==(const Attribution&, const Attribution&) = default;
 };

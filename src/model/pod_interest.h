@@ -1,4 +1,4 @@
-// Whose pods a decision is made on: what is asked of those who know on which nodes they are.
+// The pods that a decision depends on. A query with them returns the nodes of these pods.
 #pragma once
 
 #include <compare>
@@ -8,13 +8,13 @@
 
 namespace gpuscaler {
 
-// PodsOf::owner of pods whose owner is not resolved (HasUnresolvedOwner). No object has this name.
+// PodsOf::owner of pods with an unresolved owner (HasUnresolvedOwner). No object has this name.
 inline constexpr char kUnresolvedOwner[] = "?";
 
-// Pods of one namespace that belong, or may belong, to an owner of that name.
+// The pods of one namespace with this owner, or possible owner.
 struct PodsOf {
   std::string namespace_name;
-  std::string owner;  // of any kind; empty: any owner
+  std::string owner;  // has any kind; empty: any owner
 
   friend auto operator<=>(const PodsOf&, const PodsOf&) = default;
   template <typename Hash>
@@ -26,7 +26,7 @@ struct PodsOf {
 struct PodInterest {
   std::vector<std::string> namespaces;
   std::string owner;  // in each of them; empty: any owner
-  // Pods of any owner if no pod of that owner is known, or one may as well be another's.
+  // Pods of any owner too, if no pod of `owner` is known or one of them may have another owner.
   bool or_whoevers = false;
 };
 

@@ -1,6 +1,5 @@
-// What a node's GPUs showed at instants that followed each other. Most of it stands from one to the
-// next and is kept once; of each number that moves the instants lie side by side, as windows want
-// them.
+// The readings of a node's GPUs at consecutive instants, stored by column. A constant number is
+// kept once. The instants of a changing number lie side by side, as windows read them.
 #pragma once
 
 #include <cstddef>
@@ -16,77 +15,77 @@ namespace gpuscaler {
 
 struct NodeLayout;
 
-// What the GPUs showed at an instant.
+// The readings of all GPUs at one instant.
 struct NodePoints {
-  std::vector<GpuPoint> gpus;  // as in the layout
-  // Of every holder of every GPU in turn; empty where each GPU has one holder at most.
+  std::vector<GpuPoint> gpus;  // in the order of the layout
+  // One share for each holder of each GPU in turn. Empty if no GPU has several holders.
   std::vector<float> shares;
 
   friend bool operator==(const NodePoints&, const NodePoints&) = default;
 };
 
-// One thread appends, others read the instants of which they know meanwhile.
+// One thread appends. Meanwhile others may read the instants that they have received.
 class PointBlock {
  public:
-  // What blocks take of an instant at the most, of each number that may move and of each GPU. Where
-  // what stands moves every time, each instant begins a block, and every other one has room for
-  // two.
+  // Upper limits of the memory per instant: for each number that may change, each GPU and each
+  // share. They allow for the worst case: a constant number changes at every instant, so each
+  // instant begins a block, and every other block has room for two.
   static constexpr size_t kMostBytesOfNumber = sizeof(int32_t) + sizeof(float) * 3 / 2;
   static constexpr size_t kMostBytesOfGpu = sizeof(GpuPoint) + kGpuReadings * kMostBytesOfNumber;
   static constexpr size_t kMostBytesOfShare = sizeof(float) + kMostBytesOfNumber;
 
-  // The first instant. `before`, the block of the instants before, tells how much moves; null: it
-  // has another layout, or there is none.
+  // Stores the first instant. `before` is the block of the preceding instants: it shows which
+  // numbers change. Null: it has another layout, or there is none.
   PointBlock(std::shared_ptr<const NodeLayout> layout, NodePoints first, const PointBlock* before);
 
-  // The next instant, of the same layout. False: not taken, for there is no room, or something has
-  // moved that stood: it is the first of another block.
+  // Appends the next instant, of the same layout. Returns false, and appends nothing, if the block
+  // is full or a constant number has changed. The instant then begins the next block.
   bool Append(const NodePoints& next);
 
-  // Whether the newest instant is just so.
+  // Returns true if the newest instant equals `points`.
   bool NewestIs(const NodePoints& points) const;
 
   uint32_t size() const { return size_; }  // instants
   const std::shared_ptr<const NodeLayout>& layout() const { return layout_; }
 
-  // As of GpuPoint, of an instant below size().
+  // Returns a value as GpuPoint does. Requires `instant` < size().
   std::optional<double> Value(size_t gpu, GpuReading reading, size_t instant) const {
-    if (!standing_.gpus[gpu].Value(reading)) return std::nullopt;
+    if (!first_.gpus[gpu].Value(reading)) return std::nullopt;
     return At(gpu * kGpuReadings + static_cast<size_t>(reading), instant);
   }
-  const GpuPoint& Standing(size_t gpu) const { return standing_.gpus[gpu]; }
-  size_t gpus() const { return standing_.gpus.size(); }
+  const GpuPoint& First(size_t gpu) const { return first_.gpus[gpu]; }
+  size_t gpus() const { return first_.gpus.size(); }
 
-  bool has_shares() const { return !standing_.shares.empty(); }
+  bool has_shares() const { return !first_.shares.empty(); }
   float Share(size_t holder, size_t instant) const {
-    return At(standing_.gpus.size() * kGpuReadings + holder, instant);
+    return At(first_.gpus.size() * kGpuReadings + holder, instant);
   }
 
  private:
-  static constexpr int32_t kStands = -1;
+  static constexpr int32_t kConstant = -1;
 
-  // Numbers are those of each GPU, by its readings, and then the shares.
+  // Numbers: the readings of each GPU in turn, then the shares.
   size_t numbers() const { return row_of_.size(); }
   static float NumberOf(const NodePoints& points, size_t number);
   float At(size_t number, size_t instant) const {
     const int32_t row = row_of_[number];
-    if (row == kStands) return NumberOf(standing_, number);
-    return moving_[static_cast<size_t>(row) * room_ + instant];
+    if (row == kConstant) return NumberOf(first_, number);
+    return changing_[static_cast<size_t>(row) * room_ + instant];
   }
-  bool HasMoved(size_t number) const;
+  bool HasChanged(size_t number) const;
   bool Fits(const NodePoints& next) const;
-  void LetMove(const NodePoints& first, const PointBlock& before);
+  void AssignRows(const NodePoints& first, const PointBlock& before);
   void Put(const NodePoints& points);
 
   const std::shared_ptr<const NodeLayout> layout_;
-  const NodePoints standing_;    // the first instant
-  uint32_t room_ = 1;            // instants; it and row_of_ are set by the constructor alone
-  std::vector<int32_t> row_of_;  // each number's row of moving_, or kStands
-  std::vector<float> moving_;    // row by row; what lies behind size_ is the writer's alone
-  uint32_t size_ = 0;            // the writer's alone
+  const NodePoints first_;       // the first instant
+  uint32_t room_ = 1;            // in instants; this and row_of_ are set by the constructor only
+  std::vector<int32_t> row_of_;  // each number's row of changing_, or kConstant
+  std::vector<float> changing_;  // row by row; what lies beyond size_ is for the writer only
+  uint32_t size_ = 0;            // used by the writer only
 };
 
-// A GPU at one instant of a block, which outlives it; without a block: it was not there.
+// One GPU at one instant of a block, which must outlive it. Without a block: the GPU was absent.
 class StoredPoint {
  public:
   StoredPoint() = default;
@@ -95,15 +94,15 @@ class StoredPoint {
 
   bool is_there() const { return block_ != nullptr; }
 
-  // As of GpuPoint; of one that is there.
+  // As in GpuPoint. Requires is_there().
   std::optional<double> Value(GpuReading reading) const {
     return block_->Value(gpu_, reading, instant_);
   }
-  bool Has(GpuReading reading) const { return block_->Standing(gpu_).Has(reading); }
-  bool in_use() const { return block_->Standing(gpu_).in_use(); }
-  absl::Time held_since() const { return block_->Standing(gpu_).held_since(); }
+  bool Has(GpuReading reading) const { return block_->First(gpu_).Has(reading); }
+  bool in_use() const { return block_->First(gpu_).in_use(); }
+  absl::Time held_since() const { return block_->First(gpu_).held_since(); }
 
-  // Whether both show the same.
+  // Returns true if both have the same readings.
   friend bool operator==(const StoredPoint& a, const StoredPoint& b);
 
  private:
@@ -112,7 +111,7 @@ class StoredPoint {
   uint32_t instant_ = 0;
 };
 
-// All of a node's GPUs at one instant of a block, which outlives it.
+// All GPUs of a node at one instant of a block, which must outlive it.
 class StoredPoints {
  public:
   StoredPoints(const PointBlock& block, uint32_t instant) : block_(&block), instant_(instant) {}

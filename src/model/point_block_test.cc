@@ -8,7 +8,7 @@
 namespace gpuscaler {
 namespace {
 
-// Blocks as a history makes them, beside all that they are to hold.
+// Blocks as NodeHistory makes them, beside the points that they must return.
 class Blocks {
  public:
   void Add(const NodePoints& points) {
@@ -68,7 +68,7 @@ NodePoints PointsOf(const std::vector<GpuSample>& gpus) {
   return points;
 }
 
-TEST(PointBlock, AllInstantsReadAsTheyWere) {
+TEST(PointBlock, ReturnsEveryInstantAsItWasAdded) {
   std::minstd_rand random(7);
   const auto one_in = [&random](int count) { return random() % count == 0; };
   std::vector<GpuSample> gpus(3, BusyGpu(0));
@@ -94,7 +94,7 @@ TEST(PointBlock, AllInstantsReadAsTheyWere) {
   ASSERT_NO_FATAL_FAILURE(blocks.ExpectAll());
 }
 
-TEST(PointBlock, WhatMovesAllTheTimeNeedsNoNewBlockForIt) {
+TEST(PointBlock, ChangingNumberNeedsNoNewBlock) {
   Blocks blocks;
   for (int instant = 0; instant < 3200; ++instant) {
     GpuSample gpu = BusyGpu(instant % 100);
@@ -104,7 +104,7 @@ TEST(PointBlock, WhatMovesAllTheTimeNeedsNoNewBlockForIt) {
   EXPECT_LE(blocks.count(), 108u) << "32 instants each, but for the first few";
 }
 
-TEST(PointBlock, WhatDoesNotHoldIsNotTaken) {
+TEST(PointBlock, ChangeOfAConstantIsNotAppended) {
   const auto layout = std::make_shared<const NodeLayout>();
   PointBlock block(layout, PointsOf({BusyGpu(1)}), nullptr);
   EXPECT_FALSE(block.Append(PointsOf({BusyGpu(2)})));
@@ -120,7 +120,7 @@ TEST(PointBlock, WhatDoesNotHoldIsNotTaken) {
   EXPECT_FALSE(next.NewestIs(PointsOf({other})));
 }
 
-TEST(PointBlock, PointsOfDifferentBlocksAreComparedByWhatTheyShow) {
+TEST(PointBlock, PointsOfDifferentBlocksAreComparedByValue) {
   const auto layout = std::make_shared<const NodeLayout>();
   const PointBlock block(layout, PointsOf({BusyGpu(1), BusyGpu(2)}), nullptr);
   const PointBlock other(layout, PointsOf({BusyGpu(2)}), &block);

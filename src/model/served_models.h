@@ -1,4 +1,4 @@
-// The names of the models that an engine serves, as one text.
+// The names of the models that an engine serves, as one string.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace gpuscaler {
 
-// Returns the names, separated by commas. Empty: none is known, or they take more than 256 bytes. A
-// part of such a list cannot be compared with a part of another one.
+// Returns the names, separated by commas. Empty: none is known, or they take more than 256 bytes.
+// Parts of two such lists could not be compared.
 std::string JoinModels(const std::vector<absl::string_view>& names);
 
-// Returns whether both are known and have no name in common. Then nothing learnt of one counts for
-// the other. A model that is loaded beside others changes nothing.
+// Returns true if both are known and have no name in common. Then nothing learnt about one applies
+// to the other. Loading a further model changes nothing.
 bool AreOtherModels(absl::string_view models, absl::string_view before);
 
 }  // namespace gpuscaler

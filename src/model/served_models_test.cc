@@ -5,7 +5,7 @@
 namespace gpuscaler {
 namespace {
 
-TEST(ServedModels, NamesAreWholeOrNotKnown) {
+TEST(ServedModels, NamesAreCompleteOrUnknown) {
   EXPECT_EQ(JoinModels({"llama", "", "qwen"}), "llama,qwen");
   EXPECT_EQ(JoinModels({}), "");
   const std::string umlauts = std::string(254, 'a') + "\xc3\xa4";  // 256 bytes

@@ -1,5 +1,5 @@
-// What engines and queues said over time, in the one number that a trigger asked for: what
-// decisions are made from besides GPUs.
+// The readings of engines and queues over time, one number each: the input of scaling decisions
+// besides GPUs.
 #pragma once
 
 #include <cstdint>
@@ -18,103 +18,106 @@ namespace gpuscaler {
 
 struct SignalPoint {
   absl::Time at;
-  std::optional<double> value;  // empty: it failed then, or did not tell. Never 0 instead
+  std::optional<double> value;  // empty: the reading failed or lacks it. Never 0 instead
 
   friend bool operator==(const SignalPoint&, const SignalPoint&) = default;
 };
 
-// What a page says at one of the addresses of its name.
+// The value of a metrics endpoint at one address of its host name.
 struct SignalPart {
   std::string address;
-  std::optional<double> value;  // newest; empty: there is none now
-  std::string gap;              // why
+  std::optional<double> value;  // newest; empty: none now
+  std::string gap;              // why it is empty
 };
 
-// One engine's process, one page, one queue.
+// One engine process, one metrics endpoint or one queue.
 struct SignalSeries {
-  std::string name;  // for people: "vllm at 10.1.2.3:8000", "stream jobs at redis.team-a.svc:6379"
+  // Display name: "vllm at 10.1.2.3:8000", "stream jobs at redis.team-a.svc:6379"
+  std::string name;
 
-  // Whose it is, as far as is known; of an engine alone.
-  std::string namespace_name;  // of its pod
+  // The engine's pod, if known. Empty for endpoints and queues.
+  std::string namespace_name;
   std::string pod;
-  std::string address;  // of its pod, without a port: what ties it to one
+  std::string address;  // the pod's, without a port: identifies the pod
 
-  // Of an engine alone: its family, "vllm"; empty while it is not recognised.
+  // The engine's family: "vllm". Empty until recognised, and for endpoints and queues.
   std::string engine;
-  // If that family never exports it, or not without a backend that it lacks: those that do.
+  // The families that export the metric, if this one never does, or only with a backend that it
+  // lacks.
   std::vector<std::string> reported_by;
-  // What a pressure is measured against, for people: "of maxConcurrency 64". Else empty.
+  // The reference of a pressure, for display: "of maxConcurrency 64". Empty for other metrics.
   std::string against;
-  // The batch behind a pressure, and what an engine shows of its demand; null unless the question
-  // is about them (EngineQuestion::memory). A page's demand is the requests that its gauge counts.
+  // The batch behind a pressure, and the demand of an engine. Null unless the query needs them
+  // (EngineQuestion::memory). The demand of a metrics endpoint is the number of requests in its
+  // gauge.
   std::shared_ptr<const EngineBatch> batch;
   std::shared_ptr<const EngineDemand> demand;
-  // What people should know of a queue's number: that its group does not exist. Else empty.
+  // A remark on a queue, for display: that its group does not exist. Empty: none.
   std::string note;
 
-  std::string models;  // that an engine serves, separated by commas; empty: not known
-  // Set in a capacity record from an agent alone.
+  std::string models;  // served by an engine, separated by commas; empty: unknown
+  // Set only in a capacity record from an agent.
   int port = 0;
-  std::string gpu_model;  // empty: not known
+  std::string gpu_model;  // empty: unknown
   std::shared_ptr<const Pod> pod_with_owners;
 
-  std::vector<SignalPoint> points;  // oldest first; as far as was asked for
-  std::string gap;  // why its newest reading failed or lacks the number; empty: none
+  std::vector<SignalPoint> points;  // oldest first; as far back as requested
+  std::string gap;  // why the newest reading failed or lacks the number; empty: it has it
 
-  std::vector<SignalPart> parts;  // of a page, by address: their sum is what it says
+  std::vector<SignalPart> parts;  // parts of a metrics endpoint, by address: its value is their sum
 
-  // When it was first read; InfiniteFuture: never, so a process that runs is still loading.
+  // When the first reading succeeded. InfiniteFuture: never, so a running process is still loading.
   absl::Time answers_since = absl::InfiniteFuture();
-  // A reading of it has come to its end, be it that it failed.
+  // A reading has finished, even if it failed.
   bool was_tried = false;
-  // When it was first among the series; InfinitePast: it was when they were first read.
+  // When the series was first listed. InfinitePast: since the first reading of any series.
   absl::Time listed_since = absl::InfinitePast();
-  // Since when an engine's requests and counters have not moved, though it has requests: suspect
-  // where its GPUs are idle as well (vLLM #22545). Empty: they move, or there are none.
+  // Since when an engine with requests has had unchanged requests and counters. Suspect if its GPUs
+  // are idle too (vLLM #22545). Empty: they change, or there is no request.
   std::optional<absl::Time> unmoved_since;
 };
 
-// The capacity that engines have shown. After they left it is kept by their agents, or by the
-// aggregator if no agent reads them.
+// The capacity that engines have shown. When an engine has left, its agent keeps the record, or the
+// aggregator if no agent reads that engine.
 using CapacityRecords = std::vector<std::shared_ptr<const SignalSeries>>;
 inline constexpr absl::Duration kCapacityRecordsKept = absl::Hours(24);
 
-// Where engines are looked for and none is found.
+// A pod or node on which engines are looked for but none is found.
 struct WithoutEngine {
-  std::string node;  // all of its pods, where `pod` is empty
+  std::string node;  // all of its pods if `pod` is empty
   std::string namespace_name;
   std::string pod;
-  std::string why;          // for people: "its agent does not look for engines"
-  bool is_awaited = false;  // of a node that is to tell any moment: it may have some
+  std::string why;          // display text: "its agent does not look for engines"
+  bool is_awaited = false;  // the node will report at any moment, and may have engines
 
   friend bool operator==(const WithoutEngine&, const WithoutEngine&) = default;
 };
 
 // Immutable once shared.
 struct SignalHistory {
-  // Counts up with all news of `series` and of which there are; what was computed from an equal
-  // number is still right.
+  // Increases with each update of `series`, and when series come or go. Results computed from an
+  // equal number are still valid.
   int64_t generation = 0;
-  absl::Time now;  // the instant that decisions are made for
-  // OK: `series` are all that there are, be it none, but for nodes that are awaited (`without`).
-  // UNAVAILABLE: not known yet, or where they are cannot be told. PERMISSION_DENIED,
-  // FAILED_PRECONDITION, INVALID_ARGUMENT: they never will be, and why.
+  absl::Time now;  // the instant for which decisions are made
+  // OK: `series` is complete, even if empty, except for awaited nodes (`without`). UNAVAILABLE: not
+  // known yet, or the addresses cannot be determined. PERMISSION_DENIED, FAILED_PRECONDITION,
+  // INVALID_ARGUMENT: permanent, with the reason.
   absl::Status status;
-  std::vector<SignalSeries> series;  // by name
-  // Engines that are listed no more, as far as is looked back on: what they said until then. One
-  // that is listed again is among `series` as well, anew.
+  std::vector<SignalSeries> series;  // sorted by name
+  // Engines that are no longer listed, with their readings until then, as far back as requested. An
+  // engine that is listed again is in `series` too, as a new one.
   std::vector<SignalSeries> left;
-  // The records of engines that left within the last day: `batch` and `demand`, without points.
-  // Empty unless the question is about demand or pressure.
+  // Records of engines that left within the last day: `batch` and `demand`, without points. Empty
+  // unless the query is about demand or pressure.
   CapacityRecords capacity_records;
   // The requests that the gateway in front of these engines holds. Null if the trigger names none.
   // Its updates count in `generation` too.
   std::shared_ptr<const SignalHistory> gateway;
-  // Null: none. Of a fleet it is long, the same for all who ask, and seldom another.
+  // Null: none. In a fleet it is long, shared by all clients, and rarely replaced.
   std::shared_ptr<const std::vector<WithoutEngine>> without;
-  // Since when they are read without a break: nothing is known of the time before.
+  // Since when they are read without a break. The time before is unknown.
   absl::Time read_since = absl::InfiniteFuture();
-  // Its first reading is on its way, and worth waiting for.
+  // The first reading is in progress and worth waiting for.
   bool is_awaited = false;
 };
 

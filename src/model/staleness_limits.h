@@ -1,4 +1,4 @@
-// For how long what was read stands for what is.
+// How long readings and snapshots stay valid.
 #pragma once
 
 #include "absl/time/time.h"
@@ -6,9 +6,10 @@
 namespace gpuscaler {
 
 struct StalenessLimits {
-  absl::Duration stale_after;  // a reading for its GPU
-  absl::Duration grace;        // the last snapshot of an agent that is silent, from its last word
-  // No engine of a workload was read for so long: it has none to read (--forget-after).
+  absl::Duration stale_after;  // age limit of a GPU reading
+  // The last snapshot of a disconnected agent counts for this long after its last message.
+  absl::Duration grace;
+  // A workload has no engines if none was read for this long (--forget-after).
   absl::Duration forget_after = absl::Minutes(5);
 };
 

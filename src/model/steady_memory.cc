@@ -53,10 +53,7 @@ absl::Time SteadyMemory::StoodAt(absl::Duration window, absl::Time warm_at) cons
 }
 
 bool SteadyMemory::Stood(absl::Duration window, absl::Time warm_at) const {
-  if (current_.from == absl::InfinitePast()) return false;
-  return current_.After(warm_at) >= window || std::ranges::any_of(past_, [&](const SteadyRun& run) {
-           return run.After(warm_at) >= window;
-         });
+  return StoodAt(window, warm_at) != absl::InfiniteFuture();
 }
 
 }  // namespace gpuscaler

@@ -1,4 +1,4 @@
-// How long a GPU's memory has stood still: the mark of preallocated VRAM (DESIGN 2).
+// How long a GPU's memory usage has been steady: the sign of preallocated VRAM (DESIGN 2).
 #pragma once
 
 #include <cstddef>
@@ -9,29 +9,29 @@
 
 namespace gpuscaler {
 
-// A time during which the memory was above 50 % and moved by less than 1 point.
+// A time with memory usage above 50 % that changed by less than 1 point.
 struct SteadyRun {
   absl::Time from = absl::InfinitePast();  // InfinitePast: none
   absl::Time until = absl::InfinitePast();
 
   absl::Duration Length() const { return until - from; }
-  // The part of it behind `at`.
+  // Returns the length of its part after `at`.
   absl::Duration After(absl::Time at) const;
 
   friend bool operator==(const SteadyRun&, const SteadyRun&) = default;
 };
 
-// Of one holder, since its memory was last at 50 % or below.
+// The memory usage of one holder since it was last at 50 % or below.
 class SteadyMemory {
  public:
   SteadyMemory() = default;
 
-  // All that it remembers, for another process to go on from.
+  // The whole state, for another process to continue from.
   struct Parts {
     absl::Time high_since = absl::InfinitePast();  // InfinitePast: it is at 50 % or below
     SteadyRun current;
     std::vector<SteadyRun> past;
-    double lowest_percent = 0;  // of the current run
+    double lowest_percent = 0;  // within the current run
     double highest_percent = 0;
 
     friend bool operator==(const Parts&, const Parts&) = default;
@@ -45,30 +45,31 @@ class SteadyMemory {
   Parts parts() const { return {high_since_, current_, past_, lowest_percent_, highest_percent_}; }
   size_t past_runs() const { return past_.size(); }
 
-  // A reading; those that failed are bridged by leaving them out.
+  // Adds a reading. Failed readings are left out, so that runs span them.
   void Add(absl::Time at, double used_percent);
 
-  // The newest reading was made again until then, and was the same.
+  // Records that readings until then equal the newest one.
   void Hold(absl::Time until);
 
-  // It stood for `window`, the time before `warm_at` not counted: now, or once and not fallen
-  // since.
+  // Returns true if usage is steady for `window`, or was once and has not fallen to 50 % since. The
+  // time before `warm_at` does not count.
   bool Stood(absl::Duration window, absl::Time warm_at) const;
 
-  // When it first had stood for `window`, as far as is remembered; InfiniteFuture: it has not.
+  // Returns when usage had first been steady for `window`, as far as is remembered. InfiniteFuture:
+  // never.
   absl::Time StoodAt(absl::Duration window, absl::Time warm_at) const;
 
-  // It has not been above 50 % for `window` yet, the time before `warm_at` not counted: too early
-  // to tell whether it stands.
+  // Returns true if usage has not been above 50 % for `window` yet, so it is too early to evaluate.
+  // The time before `warm_at` does not count.
   bool IsNotEvaluated(absl::Duration window, absl::Time warm_at) const;
 
  private:
   absl::Time high_since_ = absl::InfinitePast();  // InfinitePast: it is at 50 % or below
   SteadyRun current_;
-  // Those that no later one, nor the current one, equals in length: oldest and longest first. Of
-  // all that ended behind any instant the longest is then among them.
+  // Past runs that are longer than all later ones and the current one: oldest and longest first.
+  // The longest of all runs that ended after any given instant is among them.
   std::vector<SteadyRun> past_;
-  double lowest_percent_ = 0;  // of the current run
+  double lowest_percent_ = 0;  // within the current run
   double highest_percent_ = 0;
 };
 

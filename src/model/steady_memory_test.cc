@@ -21,14 +21,14 @@ class SteadyMemoryTest : public testing::Test {
   SteadyMemory memory_;
 };
 
-TEST_F(SteadyMemoryTest, StandsOnceItHasNotMovedForTheWindow) {
+TEST_F(SteadyMemoryTest, SteadyAfterAWindowWithoutChange) {
   Hold(kWindow, 91);
   EXPECT_FALSE(memory_.Stood(kWindow, kAlways)) << "one reading short";
   Hold(absl::Seconds(2), 91.9);
   EXPECT_TRUE(memory_.Stood(kWindow, kAlways));
 }
 
-TEST_F(SteadyMemoryTest, PointOfMovementBeginsAnew) {
+TEST_F(SteadyMemoryTest, ChangeOfOnePointStartsANewRun) {
   Hold(kWindow, 91);
   Hold(kWindow, 92);
   EXPECT_FALSE(memory_.Stood(kWindow, kAlways));
@@ -36,7 +36,7 @@ TEST_F(SteadyMemoryTest, PointOfMovementBeginsAnew) {
   EXPECT_TRUE(memory_.Stood(kWindow, kAlways));
 }
 
-TEST_F(SteadyMemoryTest, OnceItStoodItMayMoveForHours) {
+TEST_F(SteadyMemoryTest, StaysSteadyThroughHoursOfChanges) {
   Hold(absl::Seconds(130), 80);
   for (int i = 0; i < 60; ++i) {
     Hold(absl::Minutes(1), 84);
@@ -46,7 +46,7 @@ TEST_F(SteadyMemoryTest, OnceItStoodItMayMoveForHours) {
   EXPECT_FALSE(memory_.Stood(absl::Minutes(3), kAlways));
 }
 
-TEST_F(SteadyMemoryTest, IsUnjudgedUntilItWasHighForTheWindow) {
+TEST_F(SteadyMemoryTest, NotEvaluatedUntilHighForTheWindow) {
   Hold(absl::Minutes(10), 40);
   EXPECT_FALSE(memory_.IsNotEvaluated(kWindow, kAlways)) << "low memory is no question";
   Hold(kWindow, 91);
@@ -56,7 +56,7 @@ TEST_F(SteadyMemoryTest, IsUnjudgedUntilItWasHighForTheWindow) {
   EXPECT_FALSE(memory_.IsNotEvaluated(kWindow, kAlways)) << "it moves";
 }
 
-TEST_F(SteadyMemoryTest, FiftyPercentForgetsIt) {
+TEST_F(SteadyMemoryTest, FallToFiftyPercentResetsIt) {
   Hold(absl::Minutes(10), 80);
   Hold(absl::Seconds(2), 50);
   EXPECT_FALSE(memory_.Stood(kWindow, kAlways));
@@ -64,12 +64,12 @@ TEST_F(SteadyMemoryTest, FiftyPercentForgetsIt) {
   EXPECT_FALSE(memory_.Stood(kWindow, kAlways));
 }
 
-TEST_F(SteadyMemoryTest, MemoryThatIsLowNeverStands) {
+TEST_F(SteadyMemoryTest, LowMemoryIsNeverSteady) {
   Hold(absl::Minutes(10), 50);
   EXPECT_FALSE(memory_.Stood(kWindow, kAlways));
 }
 
-TEST_F(SteadyMemoryTest, TimeOfWarmUpDoesNotCount) {
+TEST_F(SteadyMemoryTest, WarmUpDoesNotCount) {
   const absl::Time began = now_;
   Hold(absl::Seconds(130), 91);
   EXPECT_FALSE(memory_.Stood(kWindow, began + absl::Seconds(60)));
@@ -77,15 +77,15 @@ TEST_F(SteadyMemoryTest, TimeOfWarmUpDoesNotCount) {
   EXPECT_TRUE(memory_.Stood(kWindow, began + absl::Seconds(60)));
 }
 
-TEST_F(SteadyMemoryTest, LongStillTimeInTheWarmUpDoesNotHideTheOneBehindIt) {
+TEST_F(SteadyMemoryTest, LongRunInTheWarmUpDoesNotHideALaterOne) {
   const absl::Time began = now_;
   Hold(absl::Seconds(300), 70);
   Hold(absl::Seconds(130), 91);
   EXPECT_TRUE(memory_.Stood(kWindow, began + absl::Seconds(300)));
 }
 
-// The longest run began in the warm-up, and less of it lies behind that than of a later one.
-TEST_F(SteadyMemoryTest, MovementAfterItStoodBehindTheWarmUpDoesNotUndoIt) {
+// The longest run began in the warm-up. Its part after the warm-up is shorter than a later run's.
+TEST_F(SteadyMemoryTest, ChangeAfterASteadyRunDoesNotUndoIt) {
   const absl::Time warm_at = now_ + absl::Seconds(300);
   Hold(absl::Seconds(310), 86);
   Hold(absl::Seconds(190), 90);

@@ -1,4 +1,4 @@
-// Samples of GPUs that are there but answer nothing.
+// Samples of GPUs that exist but do not answer.
 #pragma once
 
 #include <string>
@@ -8,19 +8,19 @@
 
 namespace gpuscaler {
 
-// The same device with nothing but gaps: one for each field that `before` has or had a gap for, so
-// that what the device lacks stays lacking. Costly readings that are not `wanted` stay not
-// requested.
+// Returns the same device with gaps only: one for each field with a value or a gap in `before`. A
+// field that the device lacks stays without a gap. Expensive readings that are not `wanted` stay
+// marked as not requested.
 GpuSample UnreadableGpu(const GpuSample& before, const std::string& detail,
                         const CostlyReadings& wanted);
 
-// A GPU that has never answered: every field is a gap, and its UUID is UnknownGpuUuid's.
+// Returns a GPU that has never answered: every field is a gap, and its UUID is UnknownGpuUuid's.
 GpuSample UnknownGpu(int index, const std::string& detail);
 
 // Adds a gap for each field that `gpu` lacks and `before` had, or had a gap for.
 void AddGaps(const GpuSample& before, const std::string& detail, GpuSample& gpu);
 
-// Returns true if no field has a value: UnreadableGpu() and UnknownGpu() made it.
+// Returns true if no field has a value, as after UnreadableGpu() and UnknownGpu().
 bool IsUnreadable(const GpuSample& gpu);
 
 }  // namespace gpuscaler

@@ -32,7 +32,7 @@ class Checks {
     faults_.push_back({key, absl::StrCat(key, ": ", rule)});
   }
 
-  // In either form, be its value right or wrong.
+  // Returns true for a key in either form, with a valid value or not.
   bool Given(absl::string_view name) const {
     return metadata_.contains(SpelledIn(metadata_, name));
   }
@@ -46,8 +46,8 @@ class Checks {
     }
   }
 
-  // What says the metric type.
-  absl::string_view Sayer() const {
+  // Returns the key that sets the metric type.
+  absl::string_view MetricTypeKey() const {
     return Given("metricType") || trigger_.profile.empty() ? "metricType" : "profile";
   }
 
@@ -64,17 +64,17 @@ class Checks {
                                              {KeyUse::kRedisList, "redisList"}}};
     for (const Need& need : kNeeds) {
       if (!IsUsedBy(trigger_, need.by) || Given(need.key)) continue;
-      Add(Sayer(), absl::StrCat(metric_.name, " needs ", need.key));
+      Add(MetricTypeKey(), absl::StrCat(metric_.name, " needs ", need.key));
     }
     const bool is_demand = trigger_.metric == MetricType::kDemandReplicas;
     if (is_demand && settings_.demand.value_or(DemandUse::kOn) != DemandUse::kOn) {
       Add("demand", absl::StrCat(metric_.name, " is the demand; leave the key out"));
     }
     if (trigger_.metric != MetricType::kPendingRatio || Given("maxConcurrency")) return;
-    Add(Sayer(), absl::StrCat(metric_.name, " needs maxConcurrency, which it divides by"));
+    Add(MetricTypeKey(), absl::StrCat(metric_.name, " needs maxConcurrency, which it divides by"));
   }
 
-  // The requests that a gateway holds are one series of one endpoint, and count in the demand.
+  // Requests that a gateway holds are one series of one endpoint, and count in the demand.
   void CheckGateway() {
     if (!IsUsedBy(trigger_, KeyUse::kPressure)) return;
     const bool is_given = Given("gatewayUrl");
@@ -92,11 +92,11 @@ class Checks {
     }
   }
 
-  // One names the endpoint, and only one engine is meant.
+  // Only one key may name the endpoint, and it must fit the engine.
   void CheckEndpoints() {
     struct Named {
       absl::string_view key;
-      absl::string_view engine;  // empty: whichever
+      absl::string_view engine;  // empty: any
     };
     const std::array<Named, 3> endpoints = {{{"engineEndpoint", metric_.engine},
                                              {"vllmEndpoint", "vllm"},

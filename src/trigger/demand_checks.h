@@ -1,4 +1,4 @@
-// Whether the keys of a trigger's demand go together.
+// Checks that the keys of a trigger's demand fit together.
 #pragma once
 
 #include <vector>
@@ -10,8 +10,9 @@ namespace gpuscaler {
 
 struct Fault;
 
-// Keys that the trigger's metric type cannot use, that it lacks, or that contradict each other.
-// `trigger` is what the settings ask for, its profile and metric type without fault.
+// Returns a fault for each key that the trigger's metric type cannot use, that it lacks, or that
+// contradicts another one. `trigger` is that of the settings. Its profile and metric type must have
+// no fault.
 std::vector<Fault> DemandFaults(const Metadata& metadata, const Settings& settings,
                                 const Trigger& trigger);
 

@@ -18,10 +18,10 @@ constexpr absl::string_view kAuto = "auto";
 constexpr size_t kLongestUrl = 2000;
 constexpr size_t kLongestText = 500;
 constexpr size_t kLongestSelector = 1000;
-constexpr size_t kLongestAddress = 300;  // a name of 253, a port
+constexpr size_t kLongestAddress = 300;  // a host name of 253, a port
 constexpr size_t kLongestToken = 8 << 10;
 constexpr size_t kLongestPem = 32 << 10;
-// Shorter ones would take a pause between two requests for a stop.
+// A shorter window would take a pause between two requests for a freeze.
 constexpr absl::Duration kShortestFrozen = absl::Seconds(10);
 
 constexpr double kFewestSloMs = 1;
@@ -46,7 +46,7 @@ bool ReadUrl(absl::string_view text, Settings& settings) {
 
 bool ReadFrozenWindow(absl::string_view text, Settings& settings) {
   const std::optional<absl::Duration> window = DurationUpTo(text, kLongestWindow);
-  return window && *window >= kShortestFrozen && Keep(window, settings.frozen_window);
+  return window && *window >= kShortestFrozen && Assign(window, settings.frozen_window);
 }
 
 template <auto kField>
@@ -62,7 +62,7 @@ bool ReadRedisTls(absl::string_view text, Settings& settings) {
   return true;
 }
 
-// The name of a folder, which a Secret is mounted at (CredentialFolder).
+// Reads the name of a folder with a mounted Secret (CredentialFolder).
 bool ReadAlias(absl::string_view text, Settings& settings) {
   if (!IsHostLabel(text)) return false;
   settings.credentials = std::string(text);
@@ -93,31 +93,24 @@ std::vector<KeyRow> EngineRows() {
        .use = KeyUse::kEngine},
       {.name = "engineEndpoint",
        .allowed = kUrlAllowed,
-       .default_value = "",
        .help = "Where the engines are: the name of a headless Service, whose every address is "
                "read; without it the scaler finds them in the workload's pods",
-       .words = {},
        .read = ReadUrl<&Settings::engine_endpoint>,
        .use = KeyUse::kEngine},
       {.name = "vllmEndpoint",
        .allowed = kUrlAllowed,
-       .default_value = "",
        .help = "engineEndpoint with engine vllm",
-       .words = {},
        .read = ReadUrl<&Settings::vllm_endpoint>,
        .use = KeyUse::kVllm},
       {.name = "tritonEndpoint",
        .allowed = kUrlAllowed,
-       .default_value = "",
        .help = "engineEndpoint with engine triton",
-       .words = {},
        .read = ReadUrl<&Settings::triton_endpoint>,
        .use = KeyUse::kTriton},
       {.name = "model",
        .allowed = kTextAllowed,
        .default_value = "all models of an engine together",
        .help = "The one model of an engine that counts, as its page calls it",
-       .words = {},
        .read = ReadText<&Settings::model, kLongestText>,
        .use = KeyUse::kEngine},
       {.name = "frozenWindow",
@@ -126,7 +119,6 @@ std::vector<KeyRow> EngineRows() {
        .help = "An engine's requests count as none if they and its counters did not change in this "
                "time on idle GPUs: vLLM 0.9.1 to 0.10.1 keeps the last numbers after a mass "
                "abort",
-       .words = {},
        .read = ReadFrozenWindow,
        .use = KeyUse::kEngine},
   };
@@ -141,29 +133,23 @@ std::vector<KeyRow> CapacityRows() {
           KeyUse::kPressure),
       {.name = "tpotSloMs",
        .allowed = kSloAllowed,
-       .default_value = "",
        .help = "Milliseconds per output token that users accept: the batch of a replica is planned "
                "to stay below 90 % of it",
-       .words = {},
        .read = ReadMilliseconds<&Settings::tpot_slo>,
        .use = KeyUse::kPressure},
       {.name = "ttftSloMs",
        .allowed = kSloAllowed,
-       .default_value = "",
        .help =
            "Milliseconds to the first token that users accept: if more than 5 % are later while "
            "requests wait, one replica more is asked for, at most three in 10 minutes",
-       .words = {},
        .read = ReadMilliseconds<&Settings::ttft_slo>,
        .use = KeyUse::kPressure},
       {.name = "gatewayUrl",
        .allowed = kUrlAllowed,
-       .default_value = "",
        .help = "The metrics endpoint of the gateway in front of the engines, at every address of "
                "its name: the requests that it holds (prometheusMetric) keep the trigger active, "
                "and their growth adds to the demand. The keys for credentials then open the "
                "gateway alone",
-       .words = {},
        .read = ReadUrl<&Settings::gateway_url>,
        .use = KeyUse::kPressure},
   };
@@ -173,19 +159,15 @@ std::vector<KeyRow> PageRows() {
   return {
       {.name = "prometheusEndpoint",
        .allowed = kUrlAllowed,
-       .default_value = "",
        .help = "The page of metrics itself, such as a gateway's, at every address of its name; no "
                "Prometheus server is asked",
-       .words = {},
        .read = ReadUrl<&Settings::prometheus_endpoint>,
        .use = KeyUse::kPage},
       {.name = "prometheusMetric",
        .allowed = "a metric's name, with label matchers as in PromQL, up to 1000 characters",
-       .default_value = "",
        .help = "Which series of the page count: queue_size{pool=\"chat\"}; they are added up",
-       .words = {},
        .read = ReadText<&Settings::prometheus_metric, kLongestSelector>,
-       .use = KeyUse::kHeld},
+       .use = KeyUse::kPageOrGateway},
       WordRow<PrometheusKind, &Settings::prometheus_kind>(
           "prometheusKind", "gauge",
           "gauge: the series' values; rate: of counters, how much they grow a second over window "
@@ -195,7 +177,7 @@ std::vector<KeyRow> PageRows() {
           "prometheusAbsent", "error",
           "What a page says that was read whole and has no series of prometheusMetric: error, as a "
           "slip in its name would be, or 0, where the series come with the first request",
-          KeyUse::kHeld),
+          KeyUse::kPageOrGateway),
   };
 }
 
@@ -203,37 +185,28 @@ std::vector<KeyRow> RedisRows() {
   return {
       {.name = "redisAddress",
        .allowed = "HOST or HOST:PORT, such as redis:6379",
-       .default_value = "",
        .help = "The Redis server that has the queue",
-       .words = {},
        .read = ReadText<&Settings::redis_address, kLongestAddress>,
        .use = KeyUse::kRedis},
       {.name = "redisStream",
        .allowed = kTextAllowed,
-       .default_value = "",
        .help = "The stream's key",
-       .words = {},
        .read = ReadText<&Settings::redis_stream, kLongestText>,
        .use = KeyUse::kRedisStream},
       {.name = "redisConsumerGroup",
        .allowed = kTextAllowed,
-       .default_value = "",
        .help = "The consumer group whose lag or pending entries count",
-       .words = {},
        .read = ReadText<&Settings::redis_consumer_group, kLongestText>,
        .use = KeyUse::kRedisGroup},
       {.name = "redisList",
        .allowed = kTextAllowed,
-       .default_value = "",
        .help = "The list's key",
-       .words = {},
        .read = ReadText<&Settings::redis_list, kLongestText>,
        .use = KeyUse::kRedisList},
       {.name = "redisDatabase",
        .allowed = "a whole number, 0 to 1000000",
        .default_value = "0",
        .help = "The database that has the key",
-       .words = {},
        .read = ReadWhole<&Settings::redis_database, 0, 1'000'000>,
        .use = KeyUse::kRedis},
       {.name = "redisTls",
@@ -245,9 +218,7 @@ std::vector<KeyRow> RedisRows() {
        .use = KeyUse::kRedis},
       {.name = "jobsPerReplica",
        .allowed = kTargetAllowed,
-       .default_value = "",
        .help = "Another name of targetValue, for queues",
-       .words = {},
        .read = ReadTarget<&Settings::jobs_per_replica>,
        .use = KeyUse::kQueue},
   };
@@ -257,32 +228,24 @@ std::vector<KeyRow> CredentialRows() {
   return {
       {.name = "credentials",
        .allowed = "up to 63 letters, digits, - or _ (no dot), and not digits alone",
-       .default_value = "",
        .help = "The entry in the scaler's own folder of credentials that opens the endpoint; "
                "in place of the keys below",
-       .words = {},
        .read = ReadAlias,
        .use = KeyUse::kEndpoint},
       {.name = "redisUsername",
        .allowed = kTextAllowed,
-       .default_value = "",
        .help = "Redis' user; without it the default one",
-       .words = {},
        .read = ReadText<&Settings::redis_username, kLongestText>,
        .use = KeyUse::kRedis},
       {.name = "redisPassword",
        .allowed = kTextAllowed,
-       .default_value = "",
        .help = "Its password: as redisPasswordFromEnv, so that no manifest has it",
-       .words = {},
        .read = ReadText<&Settings::redis_password, kLongestText>,
        .use = KeyUse::kRedis,
        .secret = true},
       {.name = "bearerToken",
        .allowed = "a text of up to 8 KiB, without line breaks",
-       .default_value = "",
        .help = "Sent to the endpoint as its bearer token: as bearerTokenFromEnv",
-       .words = {},
        .read = ReadText<&Settings::bearer_token, kLongestToken>,
        .use = KeyUse::kHttp,
        .secret = true},
@@ -290,7 +253,6 @@ std::vector<KeyRow> CredentialRows() {
        .allowed = "certificates as PEM, up to 32 KiB",
        .default_value = "the system's authorities",
        .help = "Who signs the endpoint's certificate",
-       .words = {},
        .read = ReadPem,
        .use = KeyUse::kEndpoint,
        .secret = true},

@@ -1,4 +1,4 @@
-// The metadata keys that say where a trigger's demand is read: engines, pages, queues.
+// The metadata keys for the source of a trigger's demand: engines, metrics endpoints, queues.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@ namespace gpuscaler {
 
 std::vector<KeyRow> DemandRows();
 
-// The engines that `engine` may name, besides auto.
+// Returns the engines that `engine` may name, besides auto.
 std::span<const absl::string_view> EngineNames();
 
 }  // namespace gpuscaler

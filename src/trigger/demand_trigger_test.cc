@@ -29,7 +29,7 @@ Metadata With(Metadata metadata, const std::string& key, const std::string& valu
   return metadata;
 }
 
-TEST(DemandTrigger, AQueueHasNoWindowAndItsTargetIsJobsPerReplica) {
+TEST(DemandTrigger, QueueHasNoWindowAndItsTargetIsJobsPerReplica) {
   const Trigger trigger = Parsed(With(Stream("redis_stream_lag"), "redisConsumerGroup", "work"));
   EXPECT_EQ(trigger.target, 5);
   EXPECT_EQ(trigger.window, absl::ZeroDuration());
@@ -66,7 +66,7 @@ TEST(DemandTrigger, EveryKeyOfAQueueReachesItsSource) {
   EXPECT_THAT(source.credentials.ca_pem, HasSubstr("BEGIN"));
 }
 
-TEST(DemandTrigger, APageIsReadByItsSelectorAndARateHasAWindow) {
+TEST(DemandTrigger, PageIsReadByItsSelectorAndARateHasAWindow) {
   Metadata metadata = {{"metricType", "prometheus"},
                        {"prometheusEndpoint", "http://gateway:9090/metrics"},
                        {"prometheusMetric", "queue_size{pool=\"chat\"}"},
@@ -89,7 +89,7 @@ TEST(DemandTrigger, APageIsReadByItsSelectorAndARateHasAWindow) {
   EXPECT_TRUE(std::get<MetricsPage>(SourceOf(absent, kTeam)->place).zero_if_absent);
 }
 
-TEST(DemandTrigger, EnginesAreFoundUnlessTheirAddressIsNamed) {
+TEST(DemandTrigger, EnginesAreDiscoveredUnlessTheirAddressIsSet) {
   const Trigger found = Parsed({{"metricType", "requests_in_flight"}, {"targetValue", "10"}});
   EXPECT_TRUE(std::holds_alternative<DiscoveredEngines>(SourceOf(found, kTeam)->place));
   EXPECT_EQ(found.window, absl::Seconds(15));
@@ -122,7 +122,7 @@ TEST(DemandTrigger, GpusAloneHaveNoSource) {
           .has_value());
 }
 
-TEST(DemandTrigger, AProfileOnPressureAsksForItAsFarBackAsItsFallbackDepends) {
+TEST(DemandTrigger, ProfileOnPressureReadsItAsFarBackAsItsFallbackNeeds) {
   const Trigger trigger = Parsed({{"profile", "tgi-inference"}, {"maxConcurrency", "32"}});
   EXPECT_TRUE(std::holds_alternative<DiscoveredEngines>(SourceOf(trigger, kTeam)->place));
   const EngineQuestion question = QuestionOf(trigger, kStaleness);
@@ -131,7 +131,7 @@ TEST(DemandTrigger, AProfileOnPressureAsksForItAsFarBackAsItsFallbackDepends) {
   EXPECT_EQ(question.look_back, kStaleness.forget_after);
 }
 
-TEST(DemandTrigger, DemandCountsUnlessTheKeySaysOtherwise) {
+TEST(DemandTrigger, DemandCountsUnlessTheKeyIsSetOtherwise) {
   EXPECT_EQ(Parsed({{"profile", "vllm-inference"}}).demand, DemandUse::kOn);
   const Trigger observed = Parsed({{"profile", "vllm-inference"}, {"demand", "observe"}});
   EXPECT_EQ(observed.demand, DemandUse::kObserve);
@@ -161,7 +161,7 @@ TEST(DemandTrigger, DemandInReplicasHasATargetOfOne) {
             "demand: demand_replicas is the demand; leave the key out");
 }
 
-TEST(DemandTrigger, KeysOfDemandAreForEnginesWhosePressureOrDemandCounts) {
+TEST(DemandTrigger, KeysOfDemandNeedEnginesWithPressureOrDemand) {
   EXPECT_EQ(Refused({{"metricType", "requests_waiting"}, {"demand", "on"}}),
             "demand: metricType requests_waiting cannot use it; engine_pressure, demand_replicas "
             "or a profile that counts an engine's pressure can");
@@ -175,7 +175,7 @@ TEST(DemandTrigger, KeysOfDemandAreForEnginesWhosePressureOrDemandCounts) {
   }
 }
 
-TEST(DemandTrigger, EngineMetricsAskForTheirNumberModelAndWindow) {
+TEST(DemandTrigger, EngineMetricsHaveTheirNumberModelAndWindow) {
   const Trigger trigger = Parsed({{"metricType", "ttft_ms"},
                                   {"targetValue", "500"},
                                   {"model", "llama-3"},
@@ -189,7 +189,7 @@ TEST(DemandTrigger, EngineMetricsAskForTheirNumberModelAndWindow) {
   EXPECT_EQ(QuestionOf(trigger, kStaleness), want);
 }
 
-TEST(DemandTrigger, AKeyThatTheMetricTypeCannotUseNamesThoseThatCan) {
+TEST(DemandTrigger, ErrorOfAnUnusableKeyNamesMetricTypesThatCanUseIt) {
   EXPECT_EQ(Refused({{"redisConsumerGroup", "work"}}),
             "redisConsumerGroup: metricType gpu_utilization cannot use it; redis_stream_lag or "
             "redis_stream_pending can");
@@ -202,7 +202,7 @@ TEST(DemandTrigger, AKeyThatTheMetricTypeCannotUseNamesThoseThatCan) {
   EXPECT_THAT(Refused({{"jobsPerReplica", "5"}}), HasSubstr("prometheus, redis_stream_length"));
 }
 
-TEST(DemandTrigger, WhatAMetricTypeNeedsIsAskedFor) {
+TEST(DemandTrigger, ErrorNamesKeysThatTheMetricTypeNeeds) {
   EXPECT_EQ(Refused({{"metricType", "redis_stream_lag"}, {"redisAddress", "redis:6379"}}),
             "metricType: redis_stream_lag needs redisStream; metricType: redis_stream_lag needs "
             "redisConsumerGroup");
@@ -213,7 +213,7 @@ TEST(DemandTrigger, WhatAMetricTypeNeedsIsAskedFor) {
             "metricType: pending_ratio needs maxConcurrency, which it divides by");
 }
 
-TEST(DemandTrigger, KeysThatContradictEachOtherAreRefused) {
+TEST(DemandTrigger, ContradictingKeysAreRefused) {
   EXPECT_THAT(Refused(With(Stream("redis_stream_length"), "targetValue", "6")),
               HasSubstr("jobsPerReplica: it is another name of targetValue"));
   EXPECT_THAT(Refused({{"metricType", "requests_waiting"},
@@ -236,7 +236,7 @@ TEST(DemandTrigger, KeysThatContradictEachOtherAreRefused) {
               HasSubstr("bearerTokenFromEnv: credentials names what opens the endpoint already"));
 }
 
-TEST(DemandTrigger, NoFaultShowsASecret) {
+TEST(DemandTrigger, NoErrorShowsASecret) {
   const std::string secret = "hunter2";
   const std::string broken = absl::StrCat(secret, "\n");
   for (const char* key : {"redisPassword", "bearerToken", "endpointCa", "redisPasword",
@@ -247,12 +247,12 @@ TEST(DemandTrigger, NoFaultShowsASecret) {
   }
 }
 
-TEST(DemandTrigger, TheSpecOfABadNumberOfJobsIsTheProfilesOrOne) {
+TEST(DemandTrigger, SpecWithInvalidJobsHasTheProfilesTargetOrOne) {
   EXPECT_EQ(SpecOf(Stream("redis_stream_length"), BuiltInProfiles()).target, 5);
   EXPECT_EQ(SpecOf({{"jobsPerReplica", "many"}}, BuiltInProfiles()).target, 1);
 }
 
-TEST(DemandKeys, BoundsAreKept) {
+TEST(DemandKeys, BoundsAreChecked) {
   struct Row {
     const char* key;
     std::string value;
@@ -320,7 +320,7 @@ TEST(DemandTrigger, GatewayUrlIsASecondSourceOfATriggerThatComputesDemand) {
   EXPECT_FALSE(GatewayOf(Parsed({{"profile", "vllm-inference"}}), kTeam).has_value());
 }
 
-TEST(DemandTrigger, GatewayUrlIsRefusedWhereNothingCountsIt) {
+TEST(DemandTrigger, GatewayUrlIsRefusedIfNothingCountsIt) {
   const Metadata gateway = {{"profile", "vllm-inference"},
                             {"gatewayUrl", "http://gateway:9090/metrics"}};
   const auto with = [&](const std::string& key, const std::string& value) {

@@ -1,4 +1,4 @@
-// What values of metadata are made of: numbers, durations, words and texts, each within bounds.
+// Readers of metadata values: numbers, durations, words and texts, each within bounds.
 #pragma once
 
 #include <optional>
@@ -13,37 +13,36 @@
 
 namespace gpuscaler {
 
-// KEDA carries targets in thousandths, as an int64: less rounds to 0, more overflows.
+// KEDA carries targets as an int64 in thousandths: smaller ones round to 0, larger ones overflow.
 constexpr double kSmallestTarget = 0.001;
 constexpr double kLargestNumber = 1e12;
 
 constexpr char kTargetAllowed[] = "a number above 0 (0.001 to 1e12)";
 
-// Empty when the text is none, or not within bounds.
+// Return nothing if the text is not valid, or not within bounds.
 std::optional<double> NumberIn(absl::string_view text, double least, double most);
 std::optional<int> WholeIn(absl::string_view text, int least, int most);
 std::optional<absl::Duration> DurationUpTo(absl::string_view text, absl::Duration most);
 
-// Not empty, at most so many bytes, and nothing that does not print (but for line breaks, where
-// they are part of such a text).
 enum class LineBreaks { kNone, kAllowed };
+// Returns true if the text is printable, not empty, and has at most `most` bytes.
 bool IsText(absl::string_view text, size_t most, LineBreaks breaks = LineBreaks::kNone);
 
 template <typename T>
-bool Keep(const std::optional<T>& value, std::optional<T>& field) {
+bool Assign(const std::optional<T>& value, std::optional<T>& field) {
   if (value) field = value;
   return value.has_value();
 }
 
-// As KeyRow::read has it.
+// Readers for KeyRow::read.
 template <auto kField>
 bool ReadTarget(absl::string_view text, Settings& settings) {
-  return Keep(NumberIn(text, kSmallestTarget, kLargestNumber), settings.*kField);
+  return Assign(NumberIn(text, kSmallestTarget, kLargestNumber), settings.*kField);
 }
 
 template <auto kField, int kLeast, int kMost>
 bool ReadWhole(absl::string_view text, Settings& settings) {
-  return Keep(WholeIn(text, kLeast, kMost), settings.*kField);
+  return Assign(WholeIn(text, kLeast, kMost), settings.*kField);
 }
 
 template <auto kField, size_t kMost>
@@ -55,7 +54,7 @@ bool ReadText(absl::string_view text, Settings& settings) {
 
 template <typename Enum, std::optional<Enum> Settings::*kField>
 bool ReadWord(absl::string_view text, Settings& settings) {
-  return Keep(FromWord<Enum>(text), settings.*kField);
+  return Assign(FromWord<Enum>(text), settings.*kField);
 }
 
 template <typename Enum, std::optional<Enum> Settings::*kField>

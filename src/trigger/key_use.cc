@@ -39,7 +39,7 @@ bool IsUsedBy(const MetricTypeInfo& metric, KeyUse use) {
       return MayBeOf(metric, "triton");
     case KeyUse::kPage:
       return page;
-    case KeyUse::kHeld:
+    case KeyUse::kPageOrGateway:
       return page || IsUsedBy(metric, KeyUse::kPressure);
     case KeyUse::kRedis:
       return redis;

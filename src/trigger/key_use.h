@@ -1,4 +1,4 @@
-// Which metric types a metadata key is for.
+// The metric types that can use a metadata key.
 #pragma once
 
 #include <string>
@@ -11,24 +11,24 @@ struct Trigger;
 
 enum class KeyUse {
   kAny,
-  kEngine,       // inference engines, be it for a profile's pressure
-  kPressure,     // engines, if their pressure or demand counts
-  kVllm,         // engines that may be vLLM
-  kTriton,       // engines that may be Triton
-  kPage,         // prometheus
-  kHeld,         // prometheus, and the gateway of a trigger that computes demand
-  kRedis,        // every queue of Redis
-  kRedisStream,  // its streams
-  kRedisGroup,   // what a stream's consumer group tells
+  kEngine,         // inference engines, also for a profile's pressure
+  kPressure,       // engines, if their pressure or demand counts
+  kVllm,           // engines that may be vLLM
+  kTriton,         // engines that may be Triton
+  kPage,           // prometheus
+  kPageOrGateway,  // prometheus, and the gateway of a trigger that computes demand
+  kRedis,          // queues of Redis
+  kRedisStream,    // streams of Redis
+  kRedisGroup,     // consumer groups of streams
   kRedisList,
-  kHttp,      // engines and pages
-  kQueue,     // pages and queues
-  kEndpoint,  // whatever may have an address
+  kHttp,      // engines and metrics endpoints
+  kQueue,     // metrics endpoints and queues
+  kEndpoint,  // anything with an address
 };
 
 bool IsUsedBy(const Trigger& trigger, KeyUse use);
 
-// Who uses it: "redis_stream_lag or redis_stream_pending".
+// Returns the metric types that can use it: "redis_stream_lag or redis_stream_pending".
 std::string UsersOf(KeyUse use);
 
 }  // namespace gpuscaler

@@ -11,7 +11,7 @@ using enum MetricOrigin;
 
 enum class Kind { kPercent, kIntensive, kExtensive };
 
-// A GPU's. Its temperature is the only one that pods which share it do not divide.
+// Returns a row for GPUs. Temperature is the only reading that pods on a shared GPU do not divide.
 constexpr MetricTypeInfo Gpu(MetricType type, absl::string_view name, absl::string_view unit,
                              Kind kind, GpuReading reading, absl::string_view help,
                              CostlyReadings costly = {}) {
@@ -24,10 +24,6 @@ constexpr MetricTypeInfo Gpu(MetricType type, absl::string_view name, absl::stri
           .divisible = reading != GpuReading::kTemperature,
           .costly = costly,
           .reading = reading,
-          .engine_metric = {},
-          .engine = "",
-          .length = {},
-          .over_window = false,
           .help = help};
 }
 
@@ -41,16 +37,14 @@ constexpr MetricTypeInfo Engine(MetricType type, absl::string_view name, absl::s
           .extensive = kind == Kind::kExtensive,
           .percent = kind == Kind::kPercent,
           .divisible = true,
-          .costly = {},
           .reading = GpuReading::kUtilization,
           .engine_metric = metric,
           .engine = engine,
-          .length = {},
           .over_window = IsOverWindow(metric),
           .help = help};
 }
 
-// Of no replica.
+// Returns a row for a metric of no replica.
 constexpr MetricTypeInfo Queue(MetricType type, absl::string_view name, absl::string_view unit,
                                MetricOrigin origin, Length length, absl::string_view help) {
   return {.type = type,
@@ -58,14 +52,7 @@ constexpr MetricTypeInfo Queue(MetricType type, absl::string_view name, absl::st
           .unit = unit,
           .origin = origin,
           .extensive = true,
-          .percent = false,
-          .divisible = false,
-          .costly = {},
-          .reading = {},
-          .engine_metric = {},
-          .engine = "",
           .length = length,
-          .over_window = false,
           .help = help};
 }
 
@@ -116,12 +103,13 @@ constexpr std::array<MetricTypeInfo, 30> kMetricTypes = {{
            EngineMetric::kTimeToFirstTokenMs, "Time to first token, p95 of the window"),
     Engine(MetricType::kTpotMs, "tpot_ms", "ms", Kind::kIntensive,
            EngineMetric::kTimePerOutputTokenMs, "Time per output token, p95 of the window"),
-    // Its engines' requests in flight keep it active; the value is the workload's alone.
+    // The engines' requests in flight keep the trigger active. The value is that of the workload
+    // only.
     Engine(MetricType::kDemandReplicas, "demand_replicas", "replicas", Kind::kExtensive,
            EngineMetric::kDemand,
            "Requests that arrive, divided by what one replica serves: the replicas that they need; "
            "its target is 1"),
-    // The reference's names of the same.
+    // The reference scaler's names of the same metrics.
     Engine(MetricType::kVllmQueueDepth, "vllm_queue_depth", "requests", Kind::kExtensive,
            EngineMetric::kRequestsWaiting, "requests_waiting of vLLM", "vllm"),
     Engine(MetricType::kVllmKvCacheUsage, "vllm_kv_cache_usage", "%", Kind::kPercent,
@@ -170,8 +158,8 @@ DefaultWindows DefaultWindowsOf(MetricOrigin origin) {
     case MetricOrigin::kGpu:
       return {.window = absl::Seconds(30), .activation_window = absl::Seconds(60)};
     case MetricOrigin::kEngine:
-      // As long as DESIGN 2 has it for engines that are not asked: they load for minutes, and one
-      // that counted the target meanwhile would ask for ever more of them.
+      // DESIGN 2's warm-up of engines that are not read. Engines load for minutes: if each counted
+      // the target meanwhile, ever more replicas would be added.
       return {.window = absl::Seconds(15),
               .activation_window = absl::Seconds(60),
               .warmup = absl::Seconds(300)};

@@ -1,4 +1,4 @@
-// What a trigger can scale on: one commented row a metric type.
+// The metric types of a trigger: one row each.
 #pragma once
 
 #include <optional>
@@ -46,52 +46,52 @@ enum class MetricType {
   kRedisListLength,
 };
 
-// Where the number comes from, and so whose it is.
+// The source of the number, which decides whether it belongs to a replica.
 enum class MetricOrigin {
-  kGpu,     // GPUs: a replica's
-  kEngine,  // inference engines: a replica's too
-  kPage,    // a page of metrics: no replica's
-  kRedis,   // a queue: no replica's
+  kGpu,     // GPUs of a replica
+  kEngine,  // inference engine of a replica
+  kPage,    // metrics endpoint of no replica
+  kRedis,   // queue of no replica
 };
 
 struct MetricTypeInfo {
   MetricType type;
-  absl::string_view name;  // metricType's value: "gpu_utilization"
+  absl::string_view name;  // the value of metricType: "gpu_utilization"
   absl::string_view unit;  // "%", "MiB"
   MetricOrigin origin;
-  // Extensive amounts add up over GPUs or engines (MiB, watts, bytes/s, requests); intensive ones
-  // do not (percentages, temperature, waits). DESIGN 2 values the two differently.
+  // Extensive amounts add up over GPUs or engines (MiB, watts, bytes/s, requests). Intensive ones
+  // do not (percentages, temperature, waits). DESIGN 2 computes the two differently.
   bool extensive;
   bool percent;
   bool divisible;         // pods that share a GPU each have their part of it
-  CostlyReadings costly;  // what has to be wanted before a sample has it
-  // Of kGpu what is read; of kEngine what tells that a replica's GPUs are idle.
+  CostlyReadings costly;  // readings to request for it
+  // kGpu: the reading. kEngine: the reading that shows whether a replica's GPUs are idle.
   GpuReading reading;
-  EngineMetric engine_metric;  // of kEngine
-  absl::string_view engine;    // of kEngine: the only one it is of, where its address is named
-  RedisQueue::Length length;   // of kRedis
-  // One number speaks for the whole window: it comes from counters, and is not smoothed again.
+  EngineMetric engine_metric;  // kEngine only
+  absl::string_view engine;    // kEngine: the engine at a named address; empty: any
+  RedisQueue::Length length;   // kRedis only
+  // One number covers the whole window: it comes from counters, and is not smoothed again.
   bool over_window;
   absl::string_view help;
 };
 
-// In the order of the enum.
+// Returns the rows in the order of the enum.
 std::span<const MetricTypeInfo> MetricTypes();
 const MetricTypeInfo& InfoOf(MetricType type);
 
-// Empty when no metric has that name.
+// Returns nothing if no metric has that name.
 std::optional<MetricType> MetricTypeNamed(absl::string_view name);
 
-// Of a replica, and not of a queue or a gateway.
+// Returns true for a replica's number, and not for that of a queue or a gateway.
 inline bool IsOfReplicas(MetricOrigin origin) {
   return origin == MetricOrigin::kGpu || origin == MetricOrigin::kEngine;
 }
 
-// Where neither metadata nor a profile says how far back is looked (DESIGN 2).
+// The windows, unless metadata or a profile sets them (DESIGN 2).
 struct DefaultWindows {
   absl::Duration window;
   absl::Duration activation_window;
-  // Of a replica of which nobody knows whether it is Ready.
+  // Applies to replicas with unknown readiness.
   absl::Duration warmup = absl::ZeroDuration();
 };
 DefaultWindows DefaultWindowsOf(MetricOrigin origin);

@@ -20,14 +20,14 @@ TEST(MetricType, EveryMetricOfGpusHasAReadingOfItsOwn) {
   EXPECT_EQ(readings, kGpuReadings);
 }
 
-TEST(MetricType, WhatIsOfNoReplicaAddsUp) {
+TEST(MetricType, MetricsOfNoReplicaAddUp) {
   for (const MetricTypeInfo& info : MetricTypes()) {
     EXPECT_TRUE(IsOfReplicas(info.origin) || info.extensive) << info.name;
     EXPECT_FALSE(info.percent && info.extensive) << info.name;
   }
 }
 
-TEST(MetricTypeNamed, FindsEveryMetricByItsNameAndNoOther) {
+TEST(MetricTypeNamed, FindsEveryMetricByItsName) {
   for (const MetricTypeInfo& info : MetricTypes()) {
     EXPECT_EQ(MetricTypeNamed(info.name), info.type) << info.name;
   }

@@ -1,4 +1,4 @@
-// Metadata that is parsed with the built-in profiles, for tests.
+// Parses metadata with the built-in profiles, for tests.
 #pragma once
 
 #include <string>
@@ -10,21 +10,21 @@
 
 namespace gpuscaler {
 
-// What a failed test shows of it.
+// Returns the text for a failed test.
 inline std::string Text(const Metadata& metadata) {
   std::string text;
   for (const auto& [key, value] : metadata) absl::StrAppend(&text, key, "=", value, " ");
   return text;
 }
 
-// Of metadata that is sound.
+// Returns the trigger of valid metadata.
 inline Trigger Parsed(const Metadata& metadata) {
   const auto trigger = ParseTrigger(metadata, BuiltInProfiles());
   EXPECT_TRUE(trigger.ok()) << Text(metadata) << trigger.status();
   return trigger.ok() ? *trigger : Trigger();
 }
 
-// Why the others are not.
+// Returns the error for invalid metadata.
 inline std::string Refused(const Metadata& metadata) {
   const absl::Status status = ParseTrigger(metadata, BuiltInProfiles()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << Text(metadata) << status;

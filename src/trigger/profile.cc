@@ -6,7 +6,8 @@
 namespace gpuscaler {
 namespace {
 
-// An engine that takes its VRAM at start: loading and graph capture take minutes.
+// Returns a profile for an engine that allocates its VRAM at its start: loading and graph capture
+// take minutes.
 Profile EngineProfile(const char* name, const char* help, double target) {
   return {.name = name,
           .help = help,
@@ -18,7 +19,7 @@ Profile EngineProfile(const char* name, const char* help, double target) {
           .preallocated_memory = PreallocatedMemory::kPressure};
 }
 
-// Work that comes in bursts, on VRAM that stays taken between them.
+// Returns a profile for work in bursts, with VRAM that stays allocated between them.
 Profile BurstProfile(const char* name, const char* help, double activation_threshold) {
   return {.name = name,
           .help = help,
@@ -30,7 +31,7 @@ Profile BurstProfile(const char* name, const char* help, double activation_thres
           .preallocated_memory = PreallocatedMemory::kActivity};
 }
 
-// On what an engine says of its requests: with what windows such metrics have.
+// Returns a profile on an engine's requests, with the windows of such metrics.
 Profile RequestProfile(const char* name, const char* help, MetricType metric, double target,
                        double activation_threshold) {
   const DefaultWindows windows = DefaultWindowsOf(InfoOf(metric).origin);

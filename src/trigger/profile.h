@@ -1,4 +1,4 @@
-// Ready-made settings for a kind of workload: the built-in ones, and an organisation's own.
+// Presets for a kind of workload: the built-in ones, and those of an organisation.
 #pragma once
 
 #include <map>
@@ -13,17 +13,17 @@
 
 namespace gpuscaler {
 
-// What a standing replica (one whose VRAM is preallocated, DESIGN 2) is worth when the profile is
-// on memory_used_percent.
+// The value of a replica with preallocated VRAM (DESIGN 2) if the profile's metric is
+// memory_used_percent.
 enum class PreallocatedMemory {
-  kLiteral,   // its memory, as read: the trigger names memory_used_percent by hand
+  kLiteral,   // its memory, as read: metadata names memory_used_percent itself
   kPressure,  // its engine's pressure, or engineFallback (vllm-inference, tgi-inference)
-  kActivity,  // the target while it was busy within activationWindow, else 0 (batch, ollama)
+  kActivity,  // the target if it was busy within activationWindow, else 0 (batch, ollama)
 };
 
 enum class ScaleIn {
-  kFollow,  // the value follows the load down
-  kHold,    // a replica busy within activationWindow counts at least the target: never shrunk
+  kFollow,  // the value falls with the load
+  kHold,    // a replica busy within activationWindow counts at least the target: never removed
 };
 
 struct Profile {
@@ -32,7 +32,8 @@ struct Profile {
   MetricType metric = MetricType::kGpuUtilization;
   double target = 80;
   double activation_threshold = 0;
-  bool threshold_given = false;  // by the profiles file: then scaleIn hold goes to zero as well
+  // Set in the profiles file: then scaleIn hold scales to zero as well
+  bool threshold_given = false;
   absl::Duration window = absl::Seconds(30);
   absl::Duration activation_window = absl::Seconds(60);
   absl::Duration warmup = absl::ZeroDuration();
@@ -40,12 +41,12 @@ struct Profile {
   ScaleIn scale_in = ScaleIn::kFollow;
 };
 
-// By name. Immutable once shared.
+// Key: the name. Immutable once shared.
 using Profiles = std::map<std::string, Profile, std::less<>>;
 
 const Profiles& BuiltInProfiles();
 
-// The built-in profiles with those of a YAML document on top:
+// Returns the built-in profiles and those of a YAML document, which override them:
 //
 //   profiles:
 //     our-llm:
@@ -55,7 +56,7 @@ const Profiles& BuiltInProfiles();
 // INVALID_ARGUMENT names profile, key, value, what is allowed and the line.
 absl::StatusOr<Profiles> ParseProfiles(absl::string_view yaml);
 
-// The keys that a profile of such a document may have, and a document: for docs.
+// A key of a profile in such a document, for docs.
 struct ProfileKey {
   std::string name;
   std::string allowed;
@@ -64,7 +65,8 @@ struct ProfileKey {
 std::vector<ProfileKey> ProfileKeys();
 absl::string_view ExampleProfiles();
 
-// keda_gpu_<profile>, hyphens as underscores; the reference's default metric name of a profile.
+// Returns keda_gpu_<profile>, with underscores for hyphens: the default metric name of the
+// reference scaler.
 std::string MetricNameOf(const Profile& profile);
 
 }  // namespace gpuscaler

@@ -13,7 +13,7 @@
 namespace gpuscaler {
 namespace {
 
-// A ConfigMap holds no more.
+// The largest size of a ConfigMap.
 constexpr size_t kLargestFileBytes = 1 << 20;
 constexpr size_t kMostProfiles = 1000;
 
@@ -22,7 +22,7 @@ constexpr absl::string_view kMetadataKeys[] = {
     "metricType",       "targetValue", "activationThreshold", "window",
     "activationWindow", "scaleIn",     "warmupSeconds",
 };
-// Keys that only a profile has.
+// Keys of a profile only.
 constexpr absl::string_view kOwnKeys[] = {"extends", "description", "standingMemory"};
 
 std::vector<ProfileKey> OwnKeys() {
@@ -111,13 +111,13 @@ absl::Status ReadKey(const YAML::Node& key, const YAML::Node& value, Draft& draf
                  absl::StrCat(Assignment(draft, name, value.Scalar()), row.Advice(value.Scalar())));
 }
 
-// VRAM that stands says nothing about load, whoever wrote the profile (DESIGN 2).
+// Preallocated VRAM does not depend on the load, in any profile (DESIGN 2).
 PreallocatedMemory DefaultPreallocatedMemory(const Profile& base, MetricType metric) {
   if (metric != MetricType::kMemoryUsedPercent) return PreallocatedMemory::kLiteral;
   return base.metric == metric ? base.preallocated_memory : PreallocatedMemory::kActivity;
 }
 
-Profile Finished(const Draft& draft) {
+Profile MakeProfile(const Draft& draft) {
   const Settings& settings = draft.settings;
   Profile profile = draft.profile;
   profile.metric = settings.metric.value_or(profile.metric);
@@ -153,7 +153,7 @@ absl::StatusOr<Profile> ReadProfile(const YAML::Node& name, const YAML::Node& bo
                                       JoinedWithOr(AllKeys())));
   }
   if (const YAML::Node extends = body["extends"]; extends.IsDefined() && extends.IsScalar()) {
-    RETURN_IF_ERROR(ReadExtends(extends, profiles, draft));  // first: other keys go on top
+    RETURN_IF_ERROR(ReadExtends(extends, profiles, draft));  // first: all other keys override it
   }
   std::set<std::string> seen;
   for (const auto& entry : body) {
@@ -172,7 +172,7 @@ absl::StatusOr<Profile> ReadProfile(const YAML::Node& name, const YAML::Node& bo
     return ErrorAt(name, absl::StrCat("profile ", Quoted(draft.profile.name),
                                       ": standingMemory needs metricType memory_used_percent"));
   }
-  return Finished(draft);
+  return MakeProfile(draft);
 }
 
 absl::StatusOr<Profiles> ReadDocument(const YAML::Node& document) {

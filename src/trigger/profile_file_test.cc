@@ -15,7 +15,7 @@ Profile Only(const std::string& yaml, const std::string& name) {
   return profiles->find(name)->second;
 }
 
-TEST(ParseProfiles, AnOwnProfileStartsFromTheOneItExtends) {
+TEST(ParseProfiles, ProfileStartsFromTheOneItExtends) {
   const Profile profile = Only(R"(
 profiles:
   our-llm:
@@ -35,7 +35,7 @@ profiles:
   EXPECT_EQ(profile.preallocated_memory, PreallocatedMemory::kPressure);
 }
 
-TEST(ParseProfiles, ExampleOfTheDocsIsOne) {
+TEST(ParseProfiles, ExampleInTheDocsIsValid) {
   const Profile profile = Only(std::string(ExampleProfiles()), "our-llm");
   EXPECT_EQ(profile.target, 70);
   EXPECT_EQ(profile.preallocated_memory, PreallocatedMemory::kPressure);
@@ -80,7 +80,7 @@ TEST(ParseProfiles, ThresholdOfAHoldingProfileLetsItGoToZero) {
   EXPECT_TRUE(Only("profiles: {a: {scaleIn: hold, activationThreshold: 5}}", "a").threshold_given);
 }
 
-TEST(ParseProfiles, StandingMemoryOfAnOwnProfileIsActivityUnlessItsBaseKnowsMore) {
+TEST(ParseProfiles, StandingMemoryIsActivityUnlessTheBaseSetsIt) {
   const std::string vram = "metricType: memory_used_percent";
   EXPECT_EQ(Only(absl::StrCat("profiles: {a: {", vram, "}}"), "a").preallocated_memory,
             PreallocatedMemory::kActivity);
@@ -92,12 +92,12 @@ TEST(ParseProfiles, StandingMemoryOfAnOwnProfileIsActivityUnlessItsBaseKnowsMore
             PreallocatedMemory::kLiteral);
 }
 
-TEST(ParseProfiles, ABuiltInProfileCanBeReplaced) {
+TEST(ParseProfiles, BuiltInProfileCanBeReplaced) {
   EXPECT_EQ(Only("profiles: {ollama: {extends: ollama, targetValue: 50}}", "ollama").target, 50);
   EXPECT_EQ(Only("profiles: {ollama: {targetValue: 50}}", "batch").target, 70);
 }
 
-TEST(ParseProfiles, AnEmptyFileLeavesTheBuiltInOnes) {
+TEST(ParseProfiles, EmptyFileLeavesTheBuiltInProfiles) {
   for (const char* yaml : {"", "# nothing yet\n", "profiles:\n", "profiles: {}\n"}) {
     const auto profiles = ParseProfiles(yaml);
     ASSERT_TRUE(profiles.ok()) << yaml << profiles.status();
@@ -105,7 +105,7 @@ TEST(ParseProfiles, AnEmptyFileLeavesTheBuiltInOnes) {
   }
 }
 
-TEST(ParseProfiles, FaultsNameLineProfileKeyValueAndWhatIsAllowed) {
+TEST(ParseProfiles, ErrorsNameLineProfileKeyValueAndWhatIsAllowed) {
   struct Row {
     const char* yaml;
     const char* want;
@@ -143,7 +143,7 @@ TEST(ParseProfiles, FaultsNameLineProfileKeyValueAndWhatIsAllowed) {
   }
 }
 
-TEST(ParseProfiles, HostileFilesAreRefusedNotSuffered) {
+TEST(ParseProfiles, HostileFilesAreRefused) {
   EXPECT_FALSE(ParseProfiles(std::string(1 << 21, ' ')).ok());
   EXPECT_FALSE(ParseProfiles(std::string(100000, '[')).ok());
   EXPECT_FALSE(ParseProfiles(std::string("\0\xff\xfe{{{", 6)).ok());

@@ -5,7 +5,7 @@
 namespace gpuscaler {
 namespace {
 
-TEST(BuiltInProfiles, AreTheReferencesWithOurWindows) {
+TEST(BuiltInProfiles, AreThoseOfTheReferenceScalerWithOurWindows) {
   struct Row {
     const char* name;
     MetricType metric;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr absl::string_view kReadsRequestsAndCache = "reads their requests and KV cache";
 
-// In the order in which images are compared: Triton's with vLLM inside is Triton's.
+// Images are compared in this order: one of Triton with vLLM inside is Triton's.
 constexpr std::array<SuitedProfile, 9> kSuitedProfiles = {{
     {"triton", "Triton", "tritonserver", "triton-inference", "has a target that suits them"},
     {"nim", "NIM", "nvcr.io/nim/", "vllm-inference", kReadsRequestsAndCache},

@@ -11,7 +11,7 @@ namespace gpuscaler {
 struct SuitedProfile {
   absl::string_view engine;      // as the metadata key `engine` spells it
   absl::string_view title;       // "vLLM"
-  absl::string_view image_part;  // in the names of its container images
+  absl::string_view image_part;  // part of the names of its container images
   absl::string_view profile;
   absl::string_view effect;  // "reads their requests and KV cache"
 };
@@ -21,10 +21,10 @@ const SuitedProfile* ProfileForEngine(absl::string_view engine);
 // Returns nullptr for an image of no known engine.
 const SuitedProfile* ProfileForImage(absl::string_view image);
 
-// "profile vllm-inference reads their requests and KV cache"
+// Returns "profile vllm-inference reads their requests and KV cache".
 std::string AdviceText(const SuitedProfile& suited);
 
-// Whether the trigger has no profile and counts the utilisation of its workload's GPUs.
+// Returns true if the trigger has no profile and scales on the utilization of its workload's GPUs.
 bool LacksProfile(const Trigger& trigger);
 
 }  // namespace gpuscaler

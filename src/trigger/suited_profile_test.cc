@@ -18,7 +18,7 @@ TEST(SuitedProfile, EachSuitedProfileIsBuiltIn) {
   EXPECT_EQ(ProfileForEngine(""), nullptr);
 }
 
-TEST(SuitedProfile, AnImageNamesItsEngine) {
+TEST(SuitedProfile, ImageNamesItsEngine) {
   struct Row {
     const char* image;
     const char* title;
@@ -36,12 +36,12 @@ TEST(SuitedProfile, AnImageNamesItsEngine) {
   EXPECT_EQ(ProfileForImage("pytorch/pytorch:2.8.0"), nullptr);
 }
 
-TEST(SuitedProfile, TheAdviceNamesTheProfileAndItsEffect) {
+TEST(SuitedProfile, AdviceNamesTheProfileAndItsEffect) {
   EXPECT_EQ(AdviceText(*ProfileForEngine("vllm")),
             "profile vllm-inference reads their requests and KV cache");
 }
 
-TEST(SuitedProfile, OnlyUtilisationOfAWorkloadLacksAProfile) {
+TEST(SuitedProfile, OnlyUtilizationOfAWorkloadLacksAProfile) {
   EXPECT_TRUE(LacksProfile(Parsed({})));
   EXPECT_TRUE(LacksProfile(Parsed({{"targetValue", "70"}})));
   EXPECT_FALSE(LacksProfile(Parsed({{"profile", "triton-inference"}})));

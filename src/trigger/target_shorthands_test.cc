@@ -42,7 +42,7 @@ TEST(TargetShorthands, ShorthandsNameAMetricAndItsTarget) {
   }
 }
 
-TEST(TargetShorthands, ShorthandsThatContradictAreRefusedByName) {
+TEST(TargetShorthands, ContradictingShorthandsAreRefusedByName) {
   const std::string both =
       Refused({{"targetGpuUtilization", "70"}, {"targetMemoryUtilization", "60"}});
   EXPECT_THAT(both, HasSubstr("targetGpuUtilization and targetMemoryUtilization"));
@@ -55,7 +55,7 @@ TEST(TargetShorthands, ShorthandsThatContradictAreRefusedByName) {
   }
 }
 
-TEST(TargetShorthands, AShorthandMakesNoGpuTriggerOfAProfileOnEngines) {
+TEST(TargetShorthands, ShorthandMakesNoGpuTriggerOfAProfileOnEngines) {
   EXPECT_EQ(Refused({{"profile", "vllm-requests"}, {"targetGpuUtilization", "70"}}),
             "targetGpuUtilization: it is the target of gpu_utilization, but profile is on "
             "requests_in_flight; use targetValue for that, or leave the profile out");
@@ -66,7 +66,7 @@ TEST(TargetShorthands, AShorthandMakesNoGpuTriggerOfAProfileOnEngines) {
   const Trigger by_hand = Parsed({{"profile", "vllm-requests"},
                                   {"metricType", "gpu_utilization"},
                                   {"targetGpuUtilization", "70"}});
-  EXPECT_EQ(by_hand.metric, MetricType::kGpuUtilization) << "said aloud";
+  EXPECT_EQ(by_hand.metric, MetricType::kGpuUtilization) << "set explicitly";
 }
 
 }  // namespace

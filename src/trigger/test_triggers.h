@@ -1,4 +1,4 @@
-// What the tests of decisions ask with.
+// A trigger and limits for tests of decisions.
 #pragma once
 
 #include "absl/time/time.h"
@@ -8,7 +8,7 @@
 namespace gpuscaler {
 
 constexpr StalenessLimits kStaleness{.stale_after = absl::Seconds(6), .grace = absl::Seconds(15)};
-constexpr absl::Duration kLong = absl::Minutes(5);  // than every window
+constexpr absl::Duration kLong = absl::Minutes(5);  // longer than every window
 
 inline Trigger Utilization(double target = 80) {
   Trigger trigger;

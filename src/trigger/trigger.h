@@ -22,16 +22,17 @@ class RE2;
 namespace gpuscaler {
 
 enum class TargetType { kAverageValue, kValue };                // named after autoscaling/v2
-enum class Scope { kWorkload, kNode, kFleet };                  // whose GPUs count
+enum class Scope { kWorkload, kNode, kFleet };                  // the GPUs that count
 enum class Aggregation { kMax, kMin, kAvg, kSum, kP95, kP99 };  // over the GPUs of one replica
 enum class ReplicaAggregation { kAvg, kMax, kMin, kP95 };       // over the replicas
 enum class WindowAggregation { kAvg, kMax, kP95 };              // over time
-enum class EngineFallback { kUtilization, kActivity, kNone };   // standing VRAM, no engine to read
-enum class DemandUse { kOn, kOff, kObserve };                   // observe: explained, not acted on
-enum class PrometheusKind { kGauge, kRate };                    // a value, or its growth a second
-enum class PrometheusAbsent { kError, kZero };                  // a whole page without the series
+enum class EngineFallback { kUtilization, kActivity, kNone };   // VRAM without a readable engine
+enum class DemandUse { kOn, kOff, kObserve };                   // observe: explained only
+enum class PrometheusKind { kGauge, kRate };                    // a value, or its growth per second
+enum class PrometheusAbsent { kError, kZero };  // a complete response without the series
 
-// Metadata as KEDA sends it. `fooFromEnv` is accepted for every key `foo`; the plain key wins.
+// Metadata as KEDA sends it. `fooFromEnv` is accepted for every key `foo`; the plain key has
+// precedence.
 using Metadata = std::map<std::string, std::string, std::less<>>;
 
 struct Trigger {
@@ -41,15 +42,15 @@ struct Trigger {
   double target = 80;  // above 0, in the metric's unit
   TargetType target_type = TargetType::kAverageValue;
   double activation_threshold = 0;
-  bool activation_threshold_given = false;  // by the metadata, or by a profiles file
-  // scaleIn: hold without an activationThreshold of its own: never at zero.
+  bool activation_threshold_given = false;  // in the metadata, or in a profiles file
+  // scaleIn: hold, without an activationThreshold: never scales to zero.
   bool always_active = false;
 
   Scope scope = Scope::kWorkload;
-  // Whose pods count. Neither workload nor pod_regex: the only owner's (workload_pods.h).
+  // The pods that count. Without workload and pod_regex: those of the only owner (workload_pods.h).
   std::string workload;                       // the owner's name
-  std::string workload_kind;                  // empty: of whatever kind
-  std::shared_ptr<const re2::RE2> pod_regex;  // of the pods' full names
+  std::string workload_kind;                  // empty: any kind
+  std::shared_ptr<const re2::RE2> pod_regex;  // matches full names of pods
   int gpu_index = -1;                         // -1: all
   int gpus_per_replica = 1;
   Aggregation aggregation = Aggregation::kMax;  // kSum for extensive metrics unless given
@@ -64,50 +65,51 @@ struct Trigger {
   PreallocatedMemory preallocated_memory = PreallocatedMemory::kLiteral;
   EngineFallback engine_fallback = EngineFallback::kUtilization;
   std::optional<double> max_concurrency;
-  DemandUse demand = DemandUse::kOn;       // if pressure counts
+  DemandUse demand = DemandUse::kOn;       // applies if pressure counts
   std::optional<absl::Duration> ttft_slo;  // time to first token that users accept
   std::optional<absl::Duration> tpot_slo;  // time per output token that users accept
   ScaleIn scale_in = ScaleIn::kFollow;
 
-  // Where demand is read (trigger_source.h): the one that its metric is of.
-  EngineEndpoint engine_endpoint;  // no URL: engines are found
-  std::string model;               // of engines; empty: all models together
-  // Requests that have stood still for so long on idle GPUs are none.
+  // The sources of demand (trigger_source.h). The metric decides which of them is read.
+  EngineEndpoint engine_endpoint;  // no URL: engines are discovered
+  std::string model;               // an engine's; empty: all models together
+  // Requests that have not changed for this long on idle GPUs count as none.
   absl::Duration frozen_window = absl::Minutes(5);
   MetricsPage page;  // or the gateway of a trigger on engines
   RedisQueue queue;
   EndpointCredentials credentials;
 };
 
-// The longest window a trigger may ask for: what the stores keep.
+// The longest window of a trigger: stores keep readings this long.
 constexpr absl::Duration kLongestWindow = absl::Minutes(15);
 
-// Strict: an unknown key, a bad number or a word that is not allowed is INVALID_ARGUMENT naming the
-// key, the value, what is allowed and the nearest known key. More than one fault: all of them.
+// Parses strictly. INVALID_ARGUMENT: an unknown key, an invalid number or a word that is not
+// allowed. The error names the key, the value, what is allowed and the nearest known key. It has
+// all faults.
 absl::StatusOr<Trigger> ParseTrigger(const Metadata& metadata, const Profiles& profiles);
 
-// The keys that may name the target.
+// Returns the keys that may set the target.
 std::span<const absl::string_view> TargetKeys();
 
-// What GetMetricSpec answers, and always can: a bad target becomes the profile's, else 1; a bad
-// profile or metricName becomes keda_gpu_metric (DESIGN 3: a failing spec kills every trigger of
-// the ScaledObject).
+// The response of GetMetricSpec, which always succeeds. Instead of an invalid target it has the
+// profile's, else 1. If profile or metricName is invalid, the name is keda_gpu_metric (DESIGN 3: a
+// failing spec disables every trigger of the ScaledObject).
 struct MetricSpec {
   std::string metric_name;
   double target;
 };
 MetricSpec SpecOf(const Metadata& metadata, const Profiles& profiles);
 
-// The table behind both, for docs, completion and lint.
+// A row of the table of keys, for docs, completion and lint.
 struct TriggerKey {
   absl::string_view name;
   absl::string_view allowed;        // "a number above 0", "max, min, avg, sum, p95 or p99"
-  absl::string_view default_value;  // as text; "" where there is none
+  absl::string_view default_value;  // as text; "" if there is none
   absl::string_view help;
 };
 std::span<const TriggerKey> TriggerKeys();
 
-// KEDA's own keys in a trigger's metadata: accepted and ignored.
+// Returns KEDA's own keys in a trigger's metadata: accepted and ignored.
 std::span<const absl::string_view> KedaKeys();
 
 absl::string_view Name(TargetType type);

@@ -1,4 +1,4 @@
-// What is said of metadata that is refused.
+// The errors for invalid metadata.
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -74,13 +74,13 @@ TEST(TriggerFaults, UnknownKeysNameTheNearestOne) {
   EXPECT_THAT(Refused({{"zzzzzzzz", "x"}}), HasSubstr("use profile, metricType,"));
 }
 
-TEST(TriggerFaults, AllFaultsAreToldAtOnce) {
+TEST(TriggerFaults, ErrorHasAllFaults) {
   EXPECT_EQ(Refused({{"gpuIndex", "x"}, {"scaleIn", "x"}, {"window", "30s"}}),
             "gpuIndex=\"x\": use -1 (all) or the index of one GPU of each node; "
             "scaleIn=\"x\": use follow or hold");
 }
 
-TEST(TriggerFaults, OfManyProfilesTheNearestAreNamed) {
+TEST(TriggerFaults, ErrorNamesTheNearestOfManyProfiles) {
   Profiles many = BuiltInProfiles();
   for (int i = 0; i < 2000; ++i) many[absl::StrCat("team-", i, "-inference")];
   const auto refused = ParseTrigger({{"profile", "team-77-inferense"}}, many).status();
@@ -90,7 +90,7 @@ TEST(TriggerFaults, OfManyProfilesTheNearestAreNamed) {
   EXPECT_LT(refused.message().size(), 400u);
 }
 
-TEST(TriggerFaults, FirstFaultIsSaidHoweverLongItIs) {
+TEST(TriggerFaults, FirstFaultIsShownHoweverLongItIs) {
   Profiles long_names;
   for (int i = 0; i < 20; ++i) long_names[absl::StrCat(std::string(500, 'p'), i)];
   const auto refused =
@@ -103,7 +103,7 @@ TEST(TriggerFaults, FirstFaultIsSaidHoweverLongItIs) {
   EXPECT_LT(alone.status().message().size(), 5000u);
 }
 
-TEST(TriggerFaults, TheErrorStaysSmallEnoughForAnRpc) {
+TEST(TriggerFaults, ErrorStaysSmallEnoughForAnRpc) {
   Metadata metadata;
   for (int i = 0; i < 256; ++i) metadata[absl::StrCat("key", i, std::string(200, '\x01'))] = "v";
   const std::string message = Refused(metadata);

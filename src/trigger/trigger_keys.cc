@@ -27,7 +27,7 @@ constexpr char kWindowAllowed[] = "a duration with its unit, 0s to 15m, such as 
 
 template <auto kField>
 bool ReadWindow(absl::string_view text, Settings& settings) {
-  return Keep(DurationUpTo(text, kLongestWindow), settings.*kField);
+  return Assign(DurationUpTo(text, kLongestWindow), settings.*kField);
 }
 
 bool IsKind(absl::string_view text) {
@@ -35,7 +35,7 @@ bool IsKind(absl::string_view text) {
          std::ranges::all_of(text, [](unsigned char c) { return absl::ascii_isalnum(c); });
 }
 
-// As Kubernetes lets objects be called.
+// Returns true for a name that Kubernetes allows.
 bool IsObjectName(absl::string_view text) {
   return !text.empty() && text.size() <= kLongestObjectName &&
          std::ranges::all_of(text, [](unsigned char c) {
@@ -56,23 +56,25 @@ std::optional<KindAndName> SplitKind(absl::string_view text) {
 bool ReadWorkload(absl::string_view text, Settings& settings) {
   const std::optional<KindAndName> split = SplitKind(text);
   const auto [kind, name] = split.value_or(KindAndName{"", text});
-  const bool is_kind = IsKind(kind) && KindBehind(kind).empty();
+  const bool is_kind = IsKind(kind) && KindForWord(kind).empty();
   if ((split && !is_kind) || !IsObjectName(name)) return false;
   settings.workload = std::string(name);
   settings.workload_kind = std::string(kind);
   return true;
 }
 
-// What kubectl takes would match no pod, and look like a workload that sleeps.
+// Returns a hint for words that only kubectl accepts: they would match no pod, like a workload at
+// zero.
 std::string WorkloadFault(absl::string_view text) {
   const std::optional<KindAndName> split = SplitKind(text);
-  const absl::string_view kind = split ? KindBehind(split->kind) : "";
+  const absl::string_view kind = split ? KindForWord(split->kind) : "";
   if (kind.empty()) return "";
   return absl::StrCat(Quoted(split->kind), " is a word of kubectl's, and no kind; did you mean ",
                       Quoted(absl::StrCat(kind, "/", split->name)), "?");
 }
 
-// Tenants write it: no more memory than names of pods need, and time that is linear in them.
+// Compiles a tenant's expression: RE2 takes linear time, and little memory is enough for names of
+// pods.
 std::shared_ptr<const RE2> PodRegex(absl::string_view text) {
   RE2::Options options(RE2::Quiet);
   options.set_max_mem(1 << 20);
@@ -89,20 +91,20 @@ bool ReadPodRegex(absl::string_view text, Settings& settings) {
 
 std::string PodRegexFault(absl::string_view text) {
   if (text.empty() || text.size() > kLongestObjectName) return "";
-  return absl::CEscape(PodRegex(text)->error());  // it quotes the text as it is
+  return absl::CEscape(PodRegex(text)->error());  // the error quotes the text unescaped
 }
 
 bool ReadThreshold(absl::string_view text, Settings& settings) {
-  return Keep(NumberIn(text, 0, kLargestNumber), settings.activation_threshold);
+  return Assign(NumberIn(text, 0, kLargestNumber), settings.activation_threshold);
 }
 
 bool ReadProfile(absl::string_view text, Settings& settings) {
-  settings.profile = std::string(text);  // whether there is one is known to the caller
+  settings.profile = std::string(text);  // the caller checks whether it exists
   return true;
 }
 
 bool ReadMetricType(absl::string_view text, Settings& settings) {
-  return Keep(MetricTypeNamed(text), settings.metric);
+  return Assign(MetricTypeNamed(text), settings.metric);
 }
 
 // KEDA prefixes every metric of a ScaledObject with sN-, N the trigger's number.
@@ -118,16 +120,16 @@ bool ReadMetricName(absl::string_view text, Settings& settings) {
   return true;
 }
 
-// Seconds, as the key says, or a duration with its unit like everywhere else.
+// Reads seconds, or a duration with its unit.
 bool ReadWarmup(absl::string_view text, Settings& settings) {
   const std::optional<double> seconds = NumberIn(text, 0, absl::ToDoubleSeconds(kLongestWarmup));
   if (seconds) settings.warmup = absl::Seconds(*seconds);
-  return seconds || Keep(DurationUpTo(text, kLongestWarmup), settings.warmup);
+  return seconds || Assign(DurationUpTo(text, kLongestWarmup), settings.warmup);
 }
 
 bool ReadPreallocationWindow(absl::string_view text, Settings& settings) {
   const std::optional<absl::Duration> window = DurationUpTo(text, kLongestWindow);
-  return window && *window >= absl::Seconds(1) && Keep(window, settings.preallocation_window);
+  return window && *window >= absl::Seconds(1) && Assign(window, settings.preallocation_window);
 }
 
 std::vector<absl::string_view> MetricTypeNames() {

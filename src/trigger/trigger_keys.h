@@ -1,4 +1,4 @@
-// The one table of metadata keys: parsing, docs, completion and "did you mean" all read it.
+// The only table of metadata keys: for parsing, docs, completion and "did you mean".
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace gpuscaler {
 
-// What metadata or a profiles file says, key by key; empty where it says nothing.
+// The values of metadata or a profiles file, key by key. Empty: not set.
 struct Settings {
   std::optional<std::string> profile;
   std::optional<std::string> metric_name;
@@ -46,8 +46,8 @@ struct Settings {
   std::optional<absl::Duration> tpot_slo;
   std::optional<ScaleIn> scale_in;
 
-  // Where demand is read (demand_keys.h).
-  std::optional<std::string> engine;  // empty: whichever it is
+  // The sources of demand (demand_keys.h).
+  std::optional<std::string> engine;  // empty: any
   std::optional<std::string> model;
   std::optional<std::string> engine_endpoint;
   std::optional<std::string> vllm_endpoint;
@@ -77,40 +77,41 @@ struct KeyRow {
   std::string allowed;
   std::string default_value;
   std::string help;
-  std::vector<absl::string_view> words;  // what "did you mean" chooses from; empty for numbers
-  // False when `text` is not allowed; `settings` is then unchanged.
+  std::vector<absl::string_view> words;  // candidates for "did you mean"; empty for numbers
+  // Returns false if `text` is not allowed; `settings` is then unchanged.
   bool (*read)(absl::string_view text, Settings& settings);
-  // What is wrong with a text that is not allowed, besides; null: nothing to say.
+  // Returns details on a text that is not allowed, if there are any. May be null.
   std::string (*fault)(absl::string_view text) = nullptr;
   KeyUse use = KeyUse::kAny;
   bool secret = false;  // its value is never shown
 
-  // `use max or min; did you mean "max"?`
+  // Returns `use max or min; did you mean "max"?`
   std::string Advice(absl::string_view text) const;
 };
 
 const std::vector<KeyRow>& KeyRows();
 
-// A key as metadata spells it: windowFromEnv is window, its value that of a variable.
+// A key as metadata spells it: windowFromEnv is window, with the value of a variable.
 struct KeyName {
   absl::string_view name;
   bool from_env;
 };
 KeyName NameIn(absl::string_view key);
 
-// As the metadata spells a key that it has: windowFromEnv where it has no window.
+// Returns the key as the metadata spells it: windowFromEnv if there is no window.
 std::string SpelledIn(const Metadata& metadata, absl::string_view name);
 
-// nullptr when there is no such key.
+// Returns nullptr if there is no such key.
 const KeyRow* FindKey(absl::string_view name);
 
-// "max, min or avg".
+// Returns "max, min or avg".
 std::string JoinedWithOr(const std::vector<absl::string_view>& words);
 
-// What becomes part of a metric's name: letters, digits, - _ . and at most 200 of them.
+// Returns true if the name may be part of a metric's name: letters, digits, - _ . and at most 200
+// of them.
 bool IsPathSafe(absl::string_view name);
 
-// A foreign text as an error message may show it: quoted, printable, at most 60 characters.
+// Returns a user's text for an error message: quoted, printable, at most 60 characters.
 std::string Quoted(absl::string_view text);
 
 }  // namespace gpuscaler

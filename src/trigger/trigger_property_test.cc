@@ -9,7 +9,7 @@
 namespace gpuscaler {
 namespace {
 
-// What a tenant may send: known keys and garbage, good values and garbage.
+// Metadata as a tenant may send it: known keys and garbage, valid values and garbage.
 class RandomMetadata {
  public:
   explicit RandomMetadata(unsigned seed) : random_(seed) {}
@@ -50,7 +50,7 @@ class RandomMetadata {
   std::mt19937 random_;
 };
 
-TEST(ParseTriggerProperty, AnyMetadataIsEitherRefusedWithWordsOrAGoodTrigger) {
+TEST(ParseTriggerProperty, AnyMetadataIsRefusedWithAMessageOrAValidTrigger) {
   RandomMetadata random(20240601);
   int good = 0;
   for (int i = 0; i < 20000; ++i) {

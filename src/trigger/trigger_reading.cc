@@ -25,7 +25,7 @@ constexpr std::array<absl::string_view, 7> kKedaKeys = {
     "scalerAddress", "tlsCertFile", "caCert",   "tlsClientCert",
     "tlsClientKey",  "unsafeSsl",   "enableTLS"};
 
-// Of counters: a rate has no meaning without one. As long as an engine's.
+// The window of rates, equal to that of engines. A rate of counters needs one.
 constexpr absl::Duration kDefaultRateWindow = absl::Seconds(15);
 
 struct Entry {
@@ -40,8 +40,8 @@ Entry EntryOf(absl::string_view key, absl::string_view value) {
   return {key, spelled.name, value, spelled.from_env};
 }
 
-// The value of a FromEnv key may be a secret, as that of some keys is: neither it nor what it
-// resembles is shown.
+// The value of a FromEnv key may be a secret, and that of some keys is. Then neither the value nor
+// a suggestion for it is shown.
 Fault FaultIn(const Entry& entry, const std::string& rule, const std::string& did_you_mean) {
   const KeyRow* const row = FindKey(entry.name);
   const bool secret = entry.from_env || (row != nullptr && row->secret);
@@ -50,7 +50,7 @@ Fault FaultIn(const Entry& entry, const std::string& rule, const std::string& di
           absl::StrCat(entry.key, "=", Quoted(entry.value), ": ", rule, did_you_mean)};
 }
 
-// A key with a slip in it may have a secret too.
+// Returns true if the value may be a secret, even that of a misspelt key.
 bool MayBeSecret(const Entry& entry, absl::string_view nearest) {
   const KeyRow* const row = FindKey(nearest);
   const std::string lower = absl::AsciiStrToLower(entry.name);
@@ -74,7 +74,7 @@ Fault UnknownKey(const Entry& entry) {
   return {std::string(entry.key), absl::StrCat(shown_key, value, ": no such key", advice)};
 }
 
-// All of them, or of many the nearest.
+// Returns all names, or the nearest ones of many.
 std::string ProfilesText(absl::string_view asked, const std::vector<absl::string_view>& names) {
   if (names.size() <= kProfilesNamed) return JoinedWithOr(names);
   const std::string others = CountText(static_cast<int64_t>(names.size() - kNearestNamed), "other");
@@ -111,7 +111,7 @@ void ReadEntry(const Entry& entry, const Profiles& profiles, Reading& reading) {
   }
 }
 
-// targetGpuUtilization and targetMemoryUtilization each name a metric besides a target.
+// targetGpuUtilization and targetMemoryUtilization each set a metric and its target.
 struct Shorthand {
   absl::string_view key;
   MetricType metric;
@@ -123,8 +123,9 @@ constexpr std::array<Shorthand, 2> kShorthands = {{
      &Settings::target_memory_utilization},
 }};
 
-// A profile on engines or a queue is not made one on GPUs by the way; one on GPUs may be.
-bool IsOfOtherThanGpus(const Profile* profile) {
+// Returns true for a profile on engines or a queue. A shorthand cannot turn it into one on GPUs, as
+// it can a profile on other GPU metrics.
+bool IsNotOnGpus(const Profile* profile) {
   return profile != nullptr && InfoOf(profile->metric).origin != MetricOrigin::kGpu;
 }
 
@@ -152,7 +153,7 @@ void CheckShorthands(const Metadata& metadata, Reading& reading) {
   }
   for (const Shorthand& shorthand : kShorthands) {
     if (!(settings.*shorthand.target)) continue;
-    if (!settings.metric && IsOfOtherThanGpus(reading.profile)) {
+    if (!settings.metric && IsNotOnGpus(reading.profile)) {
       AddShorthandOfProfile(metadata, shorthand, reading);
     }
     if (!settings.metric) continue;
@@ -168,7 +169,7 @@ void CheckShorthands(const Metadata& metadata, Reading& reading) {
   }
 }
 
-// One says whose pods count, and only where owners do.
+// Only one key may select the pods that count, and only in the scope of a workload.
 void CheckOwners(const Metadata& metadata, Reading& reading) {
   const Settings& settings = reading.settings;
   const bool any_owner = settings.scope.value_or(Scope::kWorkload) != Scope::kWorkload;
@@ -188,8 +189,8 @@ void CheckOwners(const Metadata& metadata, Reading& reading) {
   }
 }
 
-// The metric that the keys name, in full or by a shorthand; the profile's otherwise.
-std::optional<MetricType> MetricByHand(const Settings& settings) {
+// Returns the metric that the keys name, directly or by a shorthand. Empty: it is the profile's.
+std::optional<MetricType> ExplicitMetric(const Settings& settings) {
   if (settings.metric) return settings.metric;
   for (const Shorthand& shorthand : kShorthands) {
     if (settings.*shorthand.target) return shorthand.metric;
@@ -197,17 +198,17 @@ std::optional<MetricType> MetricByHand(const Settings& settings) {
   return std::nullopt;
 }
 
-std::optional<double> TargetByHand(const Settings& settings) {
+std::optional<double> ExplicitTarget(const Settings& settings) {
   if (settings.target) return settings.target;
   if (settings.jobs_per_replica) return settings.jobs_per_replica;
-  const std::optional<MetricType> metric = MetricByHand(settings);
+  const std::optional<MetricType> metric = ExplicitMetric(settings);
   for (const Shorthand& shorthand : kShorthands) {
     if (metric == shorthand.metric && settings.*shorthand.target) return settings.*shorthand.target;
   }
   return std::nullopt;
 }
 
-// A profile's are meant for its own metric, or one of the same kind.
+// Returns the profile's windows for its own metric, or one of the same origin; else the defaults.
 DefaultWindows WindowsOf(const Settings& settings, const Profile& profile, MetricType metric) {
   const MetricOrigin origin = InfoOf(metric).origin;
   const bool is_rate = settings.prometheus_kind == PrometheusKind::kRate;
@@ -234,7 +235,7 @@ void SetDemand(const Settings& settings, Trigger& trigger) {
   trigger.engine_endpoint = EndpointIn(settings, metric);
   trigger.model = settings.model.value_or("");
   trigger.frozen_window = settings.frozen_window.value_or(defaults.frozen_window);
-  // Each is refused where the other one belongs (demand_checks.h).
+  // A metric type accepts only one of these keys (demand_checks.h).
   trigger.page = {.url = settings.prometheus_endpoint.value_or(settings.gateway_url.value_or("")),
                   .selector = settings.prometheus_metric.value_or(""),
                   .rate = settings.prometheus_kind == PrometheusKind::kRate,
@@ -282,16 +283,16 @@ Trigger TriggerOf(const Reading& reading) {
   static const Profile& no_profile = *new Profile;
   const Settings& settings = reading.settings;
   const Profile& profile = reading.profile == nullptr ? no_profile : *reading.profile;
-  const std::optional<MetricType> metric_by_hand = MetricByHand(settings);
+  const std::optional<MetricType> explicit_metric = ExplicitMetric(settings);
   const Trigger defaults;
 
   Trigger trigger;
   trigger.profile = profile.name;
   trigger.metric_name = settings.metric_name.value_or(
       reading.profile == nullptr ? defaults.metric_name : MetricNameOf(profile));
-  trigger.metric = metric_by_hand.value_or(profile.metric);
+  trigger.metric = explicit_metric.value_or(profile.metric);
   const bool is_in_replicas = trigger.metric == MetricType::kDemandReplicas;
-  trigger.target = TargetByHand(settings).value_or(is_in_replicas ? 1 : profile.target);
+  trigger.target = ExplicitTarget(settings).value_or(is_in_replicas ? 1 : profile.target);
   trigger.target_type = settings.target_type.value_or(defaults.target_type);
   trigger.activation_threshold =
       settings.activation_threshold.value_or(profile.activation_threshold);
@@ -315,8 +316,8 @@ Trigger TriggerOf(const Reading& reading) {
   trigger.preallocation_window =
       settings.preallocation_window.value_or(defaults.preallocation_window);
 
-  // A shorthand for the metric that the profile has anyway overrides its target alone.
-  const bool literal = settings.metric || (metric_by_hand && metric_by_hand != profile.metric) ||
+  // A shorthand for the profile's own metric overrides only its target.
+  const bool literal = settings.metric || (explicit_metric && explicit_metric != profile.metric) ||
                        reading.profile == nullptr;
   trigger.preallocated_memory =
       literal ? PreallocatedMemory::kLiteral : profile.preallocated_memory;

@@ -1,4 +1,4 @@
-// Metadata read key by key, with every fault found: the step before a Trigger.
+// Reads metadata key by key and finds every fault: the step before a Trigger.
 #pragma once
 
 #include <string>
@@ -19,21 +19,21 @@ struct Fault {
 
 struct Reading {
   Settings settings;
-  const Profile* profile = nullptr;  // the one named, where it exists
+  const Profile* profile = nullptr;  // the one that is named, if it exists
   std::vector<Fault> faults;
 
-  // In `key` or its FromEnv form.
+  // Returns true for a fault in `key` or in its FromEnv form.
   bool HasFaultIn(absl::string_view key) const;
 };
 
-// `profiles` outlives the reading.
+// `profiles` must outlive the reading.
 Reading ReadMetadata(const Metadata& metadata, const Profiles& profiles);
 
-// The trigger that the settings ask for; what they leave open comes from the profile, then from the
-// defaults. Only for a reading without faults.
+// Returns the trigger of the settings. A missing one is the profile's, then the default. A key with
+// a fault counts as missing.
 Trigger TriggerOf(const Reading& reading);
 
-// INVALID_ARGUMENT with every fault, or OK when there is none.
+// Returns INVALID_ARGUMENT with every fault, or OK if there is none.
 absl::Status StatusOf(const std::vector<Fault>& faults);
 
 }  // namespace gpuscaler

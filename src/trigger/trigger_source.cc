@@ -72,11 +72,11 @@ EngineQuestion QuestionOf(const Trigger& trigger, const StalenessLimits& stalene
       .window = trigger.window,
       .look_back = staleness.stale_after + std::max(trigger.window, trigger.activation_window),
       .max_concurrency = trigger.max_concurrency};
-  // Whether an engine was read within forget_after decides what its workload counts.
   if (ComputesDemand(trigger)) {
     question.memory = kLongestWindow;
     question.ttft_slo = trigger.ttft_slo;
   }
+  // Whether an engine was read within forget_after decides what its workload counts.
   if (pressure) question.look_back = std::max(question.look_back, staleness.forget_after);
   return question;
 }

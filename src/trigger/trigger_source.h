@@ -1,4 +1,4 @@
-// What a trigger wants read besides GPUs.
+// The sources that a trigger reads besides GPUs.
 #pragma once
 
 #include <optional>
@@ -11,34 +11,34 @@
 
 namespace gpuscaler {
 
-// Its replicas are what their engines tell.
+// Returns true if the values of its replicas come from their engines.
 bool ReadsEngines(const Trigger& trigger);
-// Preallocated VRAM counts its engine's pressure (DESIGN 2).
+// Returns true if a replica with preallocated VRAM counts its engine's pressure (DESIGN 2).
 bool ReadsPressure(const Trigger& trigger);
 
-// An engine's pressure counts, by its metric type or its profile.
+// Returns true if an engine's pressure counts, by metric type or profile.
 bool CountsPressure(const Trigger& trigger);
-// Its engines' demand is computed: it counts, or is explained.
+// Returns true if the demand of its engines is computed: it counts, or is explained.
 bool ComputesDemand(const Trigger& trigger);
-// The value is the demand, as far as it is known.
+// Returns true if the value is the demand, as far as it is known.
 bool CountsDemand(const Trigger& trigger);
 
-// Requests that its gateway holds add to its engines' demand (gatewayUrl).
+// Returns true if requests that its gateway holds add to the demand (gatewayUrl).
 bool CountsHeldRequests(const Trigger& trigger);
 
-// Empty: GPUs alone. Of a profile that counts an engine's pressure the engines, beside the GPUs.
-// The namespace is the ScaledObject's.
+// Returns the source; empty: GPUs only. A profile that counts an engine's pressure reads engines
+// beside the GPUs. The namespace is the ScaledObject's.
 std::optional<SignalSource> SourceOf(const Trigger& trigger, absl::string_view namespace_name);
 
-// Which number of it, and how far back. Of a page or a queue its window and look_back alone count.
+// Returns the number to read, and how far back. A metrics endpoint or a queue uses only its window
+// and look_back.
 EngineQuestion QuestionOf(const Trigger& trigger, const StalenessLimits& staleness);
 
-// The gateway in front of its engines; empty: it names none.
+// Returns the gateway in front of its engines; empty: it names none.
 std::optional<SignalSource> GatewayOf(const Trigger& trigger, absl::string_view namespace_name);
 EngineQuestion GatewayQuestionOf(const StalenessLimits& staleness);
 
-// How far back a replica's samples are smoothed: not at all where each speaks for the window
-// already.
+// Returns how far back a replica's samples are smoothed: zero if each covers the window already.
 absl::Duration SmoothingOf(const Trigger& trigger);
 
 }  // namespace gpuscaler

@@ -14,7 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(ParseTrigger, EmptyMetadataHasTheReferencesDefaults) {
+TEST(ParseTrigger, EmptyMetadataHasTheDefaultsOfTheReferenceScaler) {
   const Trigger trigger = Parsed({{"scalerAddress", "gpu-scaler:6000"}});
   EXPECT_EQ(trigger.profile, "");
   EXPECT_EQ(trigger.metric_name, "keda_gpu_metric");
@@ -96,7 +96,7 @@ TEST(ParseTrigger, AnyKeyOverridesItsProfile) {
   EXPECT_EQ(changed.warmup, absl::Minutes(2));
 }
 
-TEST(ParseTrigger, AmountsThatAddUpAreSummedUnlessToldOtherwise) {
+TEST(ParseTrigger, ExtensiveMetricsAreSummedUnlessSetOtherwise) {
   EXPECT_EQ(Parsed({{"metricType", "memory_used_mib"}}).aggregation, Aggregation::kSum);
   EXPECT_EQ(Parsed({{"profile", "distributed-training"}}).aggregation, Aggregation::kSum);
   EXPECT_EQ(Parsed({{"metricType", "temperature"}}).aggregation, Aggregation::kMax);
@@ -104,7 +104,7 @@ TEST(ParseTrigger, AmountsThatAddUpAreSummedUnlessToldOtherwise) {
             Aggregation::kMax);
 }
 
-TEST(ParseTrigger, StandingMemoryIsLiteralOnlyWhereTheMetricIsNamedByHand) {
+TEST(ParseTrigger, StandingMemoryIsLiteralOnlyIfMetadataNamesTheMetric) {
   struct Row {
     Metadata metadata;
     PreallocatedMemory want;
@@ -129,13 +129,13 @@ TEST(ParseTrigger, StandingMemoryIsLiteralOnlyWhereTheMetricIsNamedByHand) {
   }
 }
 
-TEST(ParseTrigger, AHoldingProfileWithAThresholdIsNotAlwaysActive) {
+TEST(ParseTrigger, HoldingProfileWithAThresholdIsNotAlwaysActive) {
   const auto profiles = ParseProfiles("profiles: {ours: {scaleIn: hold, activationThreshold: 5}}");
   ASSERT_TRUE(profiles.ok()) << profiles.status();
   EXPECT_FALSE(ParseTrigger({{"profile", "ours"}}, *profiles)->always_active);
 }
 
-TEST(ParseTrigger, AHoldingTriggerIsAlwaysActiveUnlessGivenAThreshold) {
+TEST(ParseTrigger, HoldingTriggerIsAlwaysActiveWithoutAThreshold) {
   EXPECT_TRUE(Parsed({{"profile", "training"}}).always_active);
   EXPECT_TRUE(Parsed({{"scaleIn", "hold"}}).always_active);
   EXPECT_FALSE(Parsed({{"profile", "training"}, {"activationThreshold", "0"}}).always_active);
@@ -165,7 +165,7 @@ TEST(ParseTrigger, FromEnvIsAcceptedForEveryKeyAndThePlainKeyWins) {
   }
 }
 
-TEST(SpecOf, AlwaysAnswers) {
+TEST(SpecOf, AlwaysSucceeds) {
   struct Row {
     Metadata metadata;
     std::string name;
@@ -190,7 +190,7 @@ TEST(SpecOf, AlwaysAnswers) {
   }
 }
 
-TEST(TriggerKeys, EachSaysWhatIsAllowedAndWhatItIsFor) {
+TEST(TriggerKeys, EachHasAllowedValuesAndHelp) {
   EXPECT_EQ(TriggerKeys().size(), 50u);
   for (const TriggerKey& key : TriggerKeys()) {
     EXPECT_FALSE(key.allowed.empty()) << key.name;

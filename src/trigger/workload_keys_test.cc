@@ -1,4 +1,4 @@
-// workload and podRegex: whose pods count.
+// The keys workload and podRegex, which select the pods that count.
 #include <re2/re2.h>
 
 #include <string>
@@ -25,7 +25,7 @@ TEST(WorkloadKeys, WorkloadIsANameOrKindAndName) {
   }
 }
 
-TEST(WorkloadKeys, WordsOfKubectlsAreNoKindsOfAWorkload) {
+TEST(WorkloadKeys, WordsOfKubectlAreNoKinds) {
   EXPECT_EQ(Refused({{"workload", "deploy/llm"}}),
             "workload=\"deploy/llm\": use NAME or Kind/NAME, such as llm or Deployment/llm: "
             "\"deploy\" is a word of kubectl's, and no kind; did you mean \"Deployment/llm\"?");
@@ -37,7 +37,7 @@ TEST(WorkloadKeys, WordsOfKubectlsAreNoKindsOfAWorkload) {
   EXPECT_EQ(Parsed({{"workload", "Notebook/llm"}}).workload_kind, "Notebook") << "somebody's own";
 }
 
-TEST(WorkloadKeys, PodRegexIsCheckedAndItsFaultIsRe2s) {
+TEST(WorkloadKeys, PodRegexIsCheckedAndItsErrorIsRe2s) {
   const Trigger trigger = Parsed({{"podRegex", "llm-[0-9]+"}});
   ASSERT_NE(trigger.pod_regex, nullptr);
   EXPECT_EQ(trigger.pod_regex->pattern(), "llm-[0-9]+");
@@ -46,7 +46,7 @@ TEST(WorkloadKeys, PodRegexIsCheckedAndItsFaultIsRe2s) {
   EXPECT_THAT(Refused({{"podRegex", "((a{100}){100}){100}"}}), HasSubstr("podRegex="));
 }
 
-TEST(WorkloadKeys, OneKeySaysWhosePodsCountAndOnlyInTheirScope) {
+TEST(WorkloadKeys, OnlyOneKeySelectsPodsAndOnlyInItsScope) {
   EXPECT_THAT(Refused({{"workload", "llm"}, {"podRegex", "llm-.*"}}),
               HasSubstr("podRegex and workload: each says whose pods count"));
   EXPECT_THAT(Refused({{"workload", "llm"}, {"scope", "node"}}),

@@ -9,9 +9,9 @@
 namespace gpuscaler {
 namespace {
 
-// The form of its pods' names.
+// The form of the names of its pods.
 enum class PodNames {
-  kOfItsOwn,
+  kOther,
   kTemplated,  // llm-6d4cf56db6-x7k2p
   kOrdinal,    // llm-0
   kRandom,     // llm-x7k2p
@@ -19,8 +19,8 @@ enum class PodNames {
 
 struct KindRow {
   absl::string_view kind;
-  absl::string_view short_name;  // kubectl's; empty: it has none
-  PodNames names = PodNames::kOfItsOwn;
+  absl::string_view short_name;  // kubectl's; empty: none
+  PodNames names = PodNames::kOther;
 };
 constexpr std::array<KindRow, 12> kKinds = {{
     {"Deployment", "deploy", PodNames::kTemplated},
@@ -37,7 +37,7 @@ constexpr std::array<KindRow, 12> kKinds = {{
     {"Pod", "po"},
 }};
 
-// Null: it is none of them.
+// Returns nullptr for any other kind.
 const KindRow* RowOf(absl::string_view kind) {
   const auto row = std::ranges::find_if(
       kKinds, [kind](const KindRow& row) { return absl::EqualsIgnoreCase(row.kind, kind); });
@@ -61,10 +61,10 @@ bool HaveAlikePods(absl::string_view kind, absl::string_view other) {
   const KindRow* const row = RowOf(kind);
   const KindRow* const of_other = RowOf(other);
   return row != nullptr && of_other != nullptr && row != of_other &&
-         row->names != PodNames::kOfItsOwn && row->names == of_other->names;
+         row->names != PodNames::kOther && row->names == of_other->names;
 }
 
-absl::string_view KindBehind(absl::string_view word) {
+absl::string_view KindForWord(absl::string_view word) {
   const absl::string_view resource = word.substr(0, word.find('.'));
   const bool has_group = resource.size() < word.size();
   for (const KindRow& row : kKinds) {

@@ -1,4 +1,4 @@
-// The kinds of what pods are known to belong to, and what kubectl calls them besides.
+// The kinds of owners of pods, and kubectl's other words for them.
 #pragma once
 
 #include <string>
@@ -8,18 +8,18 @@
 
 namespace gpuscaler {
 
-// As Kubernetes spells them: "Deployment", ..., "Pod". There may be others: of a controller of
-// one's own, whose pods the kubelet's Pods API tells.
+// Returns the kinds as Kubernetes spells them: "Deployment", ..., "Pod". There may be others, of
+// custom controllers: the kubelet's Pods API reports these.
 const std::vector<absl::string_view>& WorkloadKinds();
 
-bool IsWorkloadKind(absl::string_view kind);  // in whatever case, as `workload` takes it
+bool IsWorkloadKind(absl::string_view kind);  // ignores case, as `workload` does
 
-// Their pods have names of one form, by which alone nobody tells whose they are: of owners of one
-// name they may be either's. Of two different kinds.
+// Returns true for two different kinds with pod names of one form. If an owner of each kind has the
+// same name, the name of a pod does not show its owner.
 bool HaveAlikePods(absl::string_view kind, absl::string_view other);
 
-// What kubectl takes for a kind, and no owner of a pod has: KindBehind("sts"), of "statefulsets"
-// and of "StatefulSet.apps" it is "StatefulSet". Empty: it is no such word.
-absl::string_view KindBehind(absl::string_view word);
+// Returns the kind behind a word of kubectl that is no kind of an owner: "StatefulSet" for "sts",
+// "statefulsets" and "StatefulSet.apps". Empty: it is no such word.
+absl::string_view KindForWord(absl::string_view word);
 
 }  // namespace gpuscaler

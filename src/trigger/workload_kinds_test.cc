@@ -5,7 +5,7 @@
 namespace gpuscaler {
 namespace {
 
-TEST(WorkloadKinds, ShortNamesPluralsAndGroupsAreKubectlsAndNoKinds) {
+TEST(WorkloadKinds, ShortNamesPluralsAndGroupsAreNoKinds) {
   struct Row {
     const char* word;
     const char* want;
@@ -36,14 +36,14 @@ TEST(WorkloadKinds, ShortNamesPluralsAndGroupsAreKubectlsAndNoKinds) {
            {"s", ""},
            {"", ""},
        }) {
-    EXPECT_EQ(KindBehind(row.word), row.want) << row.word;
+    EXPECT_EQ(KindForWord(row.word), row.want) << row.word;
   }
 }
 
-TEST(WorkloadKinds, AKindIsKnownInWhateverCase) {
+TEST(WorkloadKinds, KindIsKnownInAnyCase) {
   for (const absl::string_view kind : WorkloadKinds()) {
     EXPECT_TRUE(IsWorkloadKind(kind)) << kind;
-    EXPECT_EQ(KindBehind(kind), "") << kind;
+    EXPECT_EQ(KindForWord(kind), "") << kind;
   }
   EXPECT_TRUE(IsWorkloadKind("leaderworkerset"));
   EXPECT_FALSE(IsWorkloadKind("lws"));

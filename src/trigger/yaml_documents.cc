@@ -14,7 +14,7 @@ bool IsMarker(absl::string_view line, absl::string_view marker) {
   return absl::ConsumePrefix(&line, marker) && (line.empty() || absl::ascii_isspace(line[0]));
 }
 
-// Takes the first document away from `rest`, which is not empty.
+// Removes the first document from `rest`, which must not be empty, and returns it.
 absl::string_view TakeDocument(absl::string_view& rest) {
   size_t size = 0;
   while (size < rest.size()) {

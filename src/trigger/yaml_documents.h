@@ -1,4 +1,4 @@
-// The documents of a YAML file, apart.
+// Splits a YAML file into its documents.
 #pragma once
 
 #include "absl/functional/function_ref.h"
@@ -13,14 +13,14 @@ struct YamlDocument {
   int lines_before = 0;
 };
 
-// Each document by itself: YAML::LoadAll does not end on some broken files (", a}"). Throws
+// Parses each document separately: YAML::LoadAll does not end on some broken files (", a}"). Throws
 // YAML::Exception, with the line of the whole text.
 void ReadYamlDocuments(absl::string_view yaml, absl::FunctionRef<void(const YamlDocument&)> read);
 
-// The document of a file that may have but one with content.
+// The document of a file that may have only one with content.
 struct OnlyDocument {
-  YAML::Node root;      // null where there is none; its marks are those of the whole text
-  int second_line = 0;  // where another one begins, from 1 on; 0: nowhere
+  YAML::Node root;      // null if there is none; its marks are those of the whole text
+  int second_line = 0;  // first line of another document, from 1 on; 0: none
 };
 // Throws YAML::Exception.
 OnlyDocument OnlyYamlDocument(absl::string_view yaml);

@@ -12,7 +12,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// "1: a" for each document with content, by its line in the whole text.
+// Returns "1: a" for each document with content, by its line in the whole text.
 std::vector<std::string> ContentOf(absl::string_view yaml) {
   std::vector<std::string> content;
   ReadYamlDocuments(yaml, [&content](const YamlDocument& document) {
@@ -32,7 +32,7 @@ int LineOfFault(absl::string_view yaml) {
   return 0;
 }
 
-TEST(YamlDocuments, EachIsReadByItselfAndItsLinesAreThoseOfTheText) {
+TEST(YamlDocuments, EachIsReadSeparatelyWithTheLinesOfTheText) {
   EXPECT_THAT(ContentOf("a"), ElementsAre("1: a"));
   EXPECT_THAT(ContentOf("---\na\n---\n\nb\n"), ElementsAre("2: a", "5: b"));
   EXPECT_THAT(ContentOf("--- a\n...\n# none\n--- b\n"), ElementsAre("1: a", "4: b"));
@@ -41,13 +41,13 @@ TEST(YamlDocuments, EachIsReadByItselfAndItsLinesAreThoseOfTheText) {
   EXPECT_THAT(ContentOf(""), ElementsAre());
 }
 
-TEST(YamlDocuments, FaultHasTheLineOfTheText) {
+TEST(YamlDocuments, ErrorHasTheLineInTheText) {
   EXPECT_EQ(LineOfFault("a\n---\nb: [\n"), 4);
   EXPECT_EQ(LineOfFault("a\n---\nb\n...\nc: [\n"), 6);
   EXPECT_EQ(LineOfFault("a\n---\nb\n"), 0);
 }
 
-TEST(YamlDocuments, OnlyOneKeepsItsLinesAndASecondIsTold) {
+TEST(YamlDocuments, OnlyDocumentKeepsItsLinesAndASecondIsReported) {
   const OnlyDocument only = OnlyYamlDocument("---\n# nothing\n---\nport: 6000\n---\n");
   EXPECT_EQ(only.root["port"].Mark().line + 1, 4);
   EXPECT_EQ(only.second_line, 0);
@@ -55,7 +55,7 @@ TEST(YamlDocuments, OnlyOneKeepsItsLinesAndASecondIsTold) {
   EXPECT_TRUE(OnlyYamlDocument("---\n---\n").root.IsNull());
 }
 
-TEST(YamlDocuments, AsManyAsAFileHasLinesTakeNoMoreMemoryThanOne) {
+TEST(YamlDocuments, ADocumentPerLineTakesNoMoreMemoryThanOne) {
   std::string yaml;
   for (int i = 0; i < 100'000; ++i) yaml += "---\n";
   EXPECT_THAT(ContentOf(yaml + "a\n"), ElementsAre("100001: a"));

@@ -1,4 +1,4 @@
-// A node with a kubelet, for tests of who holds its GPUs.
+// A node with a kubelet, for tests of attribution.
 //
 //   class AttributionTest : public AttributedNode {};
 //   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
@@ -23,7 +23,7 @@
 
 namespace gpuscaler {
 
-// A node whose kubelet says what the test tells it, and the attribution that asks it.
+// A node with a fake kubelet, and the attribution that queries it.
 class AttributedNode : public testing::Test {
  protected:
   using State = Attribution::State;
@@ -48,7 +48,7 @@ class AttributedNode : public testing::Test {
     return {.container = "main", .resource = "nvidia.com/gpu", .id = id};
   }
 
-  // The log of a question.
+  // Returns the log of a query.
   std::string Ask() {
     clock_.Advance(kKubeletInterval);
     testing::internal::CaptureStderr();
@@ -56,7 +56,7 @@ class AttributedNode : public testing::Test {
     return testing::internal::GetCapturedStderr();
   }
 
-  // A reading of two GPUs and the silent ones, and what was logged about its owners.
+  // Returns a reading of two GPUs and those that never answered. Sets `log_`.
   NodeSnapshot Read() {
     NodeSnapshot snapshot;
     snapshot.taken_at = clock_.Now();
@@ -69,11 +69,11 @@ class AttributedNode : public testing::Test {
       snapshot.gpus.push_back(std::move(gpu));
     }
     snapshot.gpus.insert(snapshot.gpus.end(), instances_.begin(), instances_.end());
-    for (int i = 2; i < 2 + silent_; ++i) {
+    for (int i = 2; i < 2 + never_answered_; ++i) {
       snapshot.gpus.push_back({.uuid = UnknownGpuUuid(i), .index = i});
     }
     testing::internal::CaptureStderr();
-    wants_to_ask_ = attribution_.Annotate(snapshot);
+    query_requested_ = attribution_.Annotate(snapshot);
     log_ = testing::internal::GetCapturedStderr();
     return snapshot;
   }
@@ -85,7 +85,7 @@ class AttributedNode : public testing::Test {
                   absl::StrCat("0::/kubepods/pod", uid, "/", std::string(64, 'a')));
   }
 
-  // "Deployment/web ..." of the first pod.
+  // Returns "Deployment/web ..." of the first pod.
   static std::string Owners(const NodeSnapshot& snapshot) {
     if (snapshot.pods.empty()) return "no pod";
     return absl::StrJoin(snapshot.pods[0].owners, " ", [](std::string* text, const auto& owner) {
@@ -97,13 +97,13 @@ class AttributedNode : public testing::Test {
   FakeClock clock_;
   FakeKubelet kubelet_;
   KubeletAttribution attribution_;
-  std::map<std::string, std::vector<GpuProcess>> processes_;  // by uuid
-  std::map<std::string, int> minors_;                         // key: uuid; absent: not known
+  std::map<std::string, std::vector<GpuProcess>> processes_;  // key: uuid
+  std::map<std::string, int> minors_;                         // key: uuid; absent: unknown
   std::vector<GpuSample> instances_;
-  std::set<std::string> without_list_;  // uuids of GPUs that tell none
-  int silent_ = 0;                      // more GPUs, which never answered
-  bool wants_to_ask_ = false;
-  std::string log_;  // of the last Read()
+  std::set<std::string> without_list_;  // uuids of GPUs without a process list
+  int never_answered_ = 0;              // more GPUs, which never answered
+  bool query_requested_ = false;
+  std::string log_;  // log of the last Read()
 };
 
 }  // namespace gpuscaler

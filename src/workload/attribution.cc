@@ -13,14 +13,18 @@
 namespace gpuscaler {
 namespace {
 
-// Processes that come and go all the time are no reason to ask more often.
+// Limits queries while processes start and end all the time.
 constexpr absl::Duration kShortestInterval = absl::Seconds(1);
 
-// Of the first snapshot, which may come before the first answer: no event.
-constexpr char kNotAskedYet[] = "the kubelet was not asked yet";
+// The state of the first snapshot, which may come before the first answer: not worth a log line.
+constexpr char kNotQueriedYet[] = "the kubelet was not asked yet";
 
-// Of an agent that has just started, as its kubelet may have.
+// The state of an agent that has just started, as its kubelet may have.
 constexpr char kNotReportedYet[] = "the kubelet lists no pods, which it may not know yet";
+
+Attribution Unknown(std::string why) {
+  return {.state = Attribution::State::kUnknown, .why = std::move(why)};
+}
 
 bool IsBusy(const GpuSample& gpu) {
   return (gpu.processes && !gpu.processes->empty()) || gpu.utilization_percent.value_or(0) > 0;
@@ -32,7 +36,7 @@ std::vector<KubeletPods> Clients(EventLoop& loop, const std::vector<std::string>
   return clients;
 }
 
-// "may be GPU 0", "may be one of GPUs 0, 3"; an instance has its GPU's index.
+// Returns "may be GPU 0", "may be one of GPUs 0, 3". An instance has its GPU's index.
 std::string GpusText(const std::vector<int>& places, const NodeSnapshot& snapshot) {
   if (places.empty()) return "is none of the GPUs that are read";
   std::set<int> indices;
@@ -87,31 +91,31 @@ KubeletAttribution::KubeletAttribution(const Clock& clock, KubeletSockets socket
 }
 
 bool KubeletAttribution::Ask() {
-  const absl::Time asked_at = clock_.Now();
+  const absl::Time queried_at = clock_.Now();
   auto listed = pod_resources_.List(timeout_);
   bool changed = false;
   if (listed.ok()) {
-    changed = Listed(*std::move(listed), asked_at);
+    changed = HandleList(*std::move(listed), queried_at);
   } else {
-    NotAnswered(absl::StrCat("the kubelet does not answer: ", listed.status().message()));
+    SetError(absl::StrCat("the kubelet does not answer: ", listed.status().message()));
   }
-  asked_ = true;
+  queried_ = true;
   return changed;
 }
 
-bool KubeletAttribution::Listed(std::vector<PodDevices> listed, absl::Time asked_at) {
+bool KubeletAttribution::HandleList(std::vector<PodDevices> listed, absl::Time queried_at) {
   const bool lists_own_pod = std::ranges::any_of(listed, [this](const PodDevices& pod) {
     return absl::StrCat(pod.namespace_name, "/", pod.name) == own_pod_;
   });
   const bool none = std::ranges::all_of(listed, HasNoDevice);
-  const bool asks_api = !none || !reported_ || HoldsAny();
-  const absl::Status api = asks_api ? AskPodsApi(asked_at) : absl::UnknownError("not asked");
-  if (const std::string why = WhyNotKnowing(lists_own_pod, api); !why.empty()) {
-    NotAnswered(why);
+  const bool queries_api = !none || !reported_ || HasHolders();
+  const absl::Status api = queries_api ? QueryPodsApi(queried_at) : absl::UnknownError("not asked");
+  if (const std::string why = WhyPodsAreMissing(lists_own_pod, api); !why.empty()) {
+    SetError(why);
     return false;
   }
-  ConfirmStart(none, api.ok(), asked_at);
-  if (none && AwaitsConfirmation(asked_at, api.ok())) return false;
+  ConfirmStart(none, api.ok(), queried_at);
+  if (none && AwaitsConfirmation(queried_at, api.ok())) return false;
   claim_files_.AddTo(listed);
   GiveReservedGpus(api_pods_, reservation_namespaces_, listed);
   // Pods without a device may share a GPU that is reserved for unknown pods.
@@ -120,11 +124,12 @@ bool KubeletAttribution::Listed(std::vector<PodDevices> listed, absl::Time asked
   std::erase_if(listed, [&](const PodDevices& pod) {
     return (!keeps_all && HasNoDevice(pod)) || IsIgnored(ignored_, pod.namespace_name, pod.name);
   });
-  if (!none && AwaitsMore(listed, asked_at, api.ok())) return false;
-  return Answered(listed, asked_at);
+  if (!none && AwaitsMissingPods(listed, queried_at, api.ok())) return false;
+  return SetPods(listed, queried_at);
 }
 
-std::string KubeletAttribution::WhyNotKnowing(bool lists_own_pod, const absl::Status& api) const {
+std::string KubeletAttribution::WhyPodsAreMissing(bool lists_own_pod,
+                                                  const absl::Status& api) const {
   if (absl::IsFailedPrecondition(api)) {
     return absl::StrCat("the kubelet does not know its pods yet: ", api.message());
   }
@@ -133,50 +138,52 @@ std::string KubeletAttribution::WhyNotKnowing(bool lists_own_pod, const absl::St
                       ", which asks it");
 }
 
-void KubeletAttribution::ConfirmStart(bool none, bool api_answered, absl::Time asked_at) {
+void KubeletAttribution::ConfirmStart(bool none, bool api_answered, absl::Time queried_at) {
   MutexLock lock(mutex_);
-  if (none_from_start_ == absl::InfiniteFuture()) none_from_start_ = asked_at;
-  reported_ |= !none || api_answered || asked_at - none_from_start_ >= kEmptyListConfirmation;
+  if (none_from_start_ == absl::InfiniteFuture()) none_from_start_ = queried_at;
+  reported_ |= !none || api_answered || queried_at - none_from_start_ >= kEmptyListConfirmation;
   if (reported_) none_from_start_ = absl::InfinitePast();
 }
 
-// On a node where nothing runs there is nothing to miss.
+// On an idle node no pod can be missing.
 bool KubeletAttribution::IsUnconfirmedFor(const NodeSnapshot& snapshot) const {
   return snapshot.taken_at - none_from_start_ < kEmptyListConfirmation &&
          std::ranges::any_of(snapshot.gpus, IsBusy);
 }
 
-bool KubeletAttribution::HoldsAny() const {
+bool KubeletAttribution::HasHolders() const {
   MutexLock lock(mutex_);
   return pods_ != nullptr && !pods_->empty();
 }
 
-bool KubeletAttribution::AwaitsConfirmation(absl::Time asked_at, bool api_answered) {
+bool KubeletAttribution::AwaitsConfirmation(absl::Time queried_at, bool api_answered) {
   MutexLock lock(mutex_);
   if (pods_ == nullptr) return false;
   const bool all_left = std::ranges::all_of(
       *pods_, [&](const NodePod& held) { return api_answered && HasLeft(held.pod); });
   const bool first = none_listed_since_ == absl::InfiniteFuture();
-  if (all_left || (!first && asked_at - none_listed_since_ >= kEmptyListConfirmation)) return false;
+  if (all_left || (!first && queried_at - none_listed_since_ >= kEmptyListConfirmation)) {
+    return false;
+  }
   if (!error_.empty()) {
     LogFound(0);
-    found_at_ = asked_at;
+    found_at_ = queried_at;
   }
   error_.clear();
   if (!first) return true;
-  none_listed_since_ = asked_at;
+  none_listed_since_ = queried_at;
   LogInfo("kubelet_lists_none",
           {{"owners_stand_seconds", absl::ToDoubleSeconds(kEmptyListConfirmation)}});
   return true;
 }
 
-bool KubeletAttribution::AwaitsMore(const std::vector<PodDevices>& listed, absl::Time asked_at,
-                                    bool api_answered) {
+bool KubeletAttribution::AwaitsMissingPods(const std::vector<PodDevices>& listed,
+                                           absl::Time queried_at, bool api_answered) {
   MutexLock lock(mutex_);
   if (pods_ == nullptr) return false;
   const bool is_back = !error_.empty();
-  if (is_back) found_at_ = asked_at;
-  if (asked_at - found_at_ >= kEmptyListConfirmation) return false;
+  if (is_back) found_at_ = queried_at;
+  if (queried_at - found_at_ >= kEmptyListConfirmation) return false;
   const auto missing = std::ranges::find_if(*pods_, [&](const NodePod& held) {
     return !IsListed(held.pod, listed) && !(api_answered && HasLeft(held.pod));
   });
@@ -194,7 +201,7 @@ bool KubeletAttribution::AwaitsMore(const std::vector<PodDevices>& listed, absl:
 bool KubeletAttribution::HasLeft(const Pod& pod) const {
   const auto reported = api_pods_.find({pod.namespace_name, pod.name});
   if (reported == api_pods_.end() || reported->second.has_ended) return true;
-  return !pod.uid.empty() && reported->second.uid != pod.uid;  // another one of that name
+  return !pod.uid.empty() && reported->second.uid != pod.uid;  // another pod of that name
 }
 
 bool KubeletAttribution::IsReservation(const PodDevices& pod) const {
@@ -205,13 +212,13 @@ void KubeletAttribution::LogFound(size_t pods) {
   LogInfo("kubelet_found", {{"socket", pod_resources_.socket()}, {"pods_with_devices", pods}});
 }
 
-bool KubeletAttribution::Answered(const std::vector<PodDevices>& listed, absl::Time asked_at) {
+bool KubeletAttribution::SetPods(const std::vector<PodDevices>& listed, absl::Time queried_at) {
   std::map<PodName, Listing> listings;
   auto pods = std::make_shared<std::vector<NodePod>>();
   for (const PodDevices& devices : listed) {
     const PodName name = {devices.namespace_name, devices.name};
     NodePod node_pod = NodePodOf(devices);
-    const auto listing = listings.emplace(name, ListingOf(name, node_pod.pod, asked_at)).first;
+    const auto listing = listings.emplace(name, ListingOf(name, node_pod.pod, queried_at)).first;
     const auto reported = api_pods_.find(name);
     if (reported != api_pods_.end() && reported->second.has_ended) continue;
     node_pod.pod.listed_since = listing->second.since;
@@ -224,13 +231,13 @@ bool KubeletAttribution::Answered(const std::vector<PodDevices>& listed, absl::T
     MutexLock lock(mutex_);
     former.swap(former_pods_);
   }
-  owner_listings_.Add(former, asked_at);
-  owner_listings_.Update(*pods, asked_at);
+  owner_listings_.Add(former, queried_at);
+  owner_listings_.Update(*pods, queried_at);
   MutexLock lock(mutex_);
-  if (!asked_ || !error_.empty()) LogFound(pods->size());
+  if (!queried_ || !error_.empty()) LogFound(pods->size());
   error_.clear();
   none_listed_since_ = absl::InfiniteFuture();
-  answered_at_ = asked_at;
+  answered_at_ = queried_at;
   const bool changed = pods_ == nullptr || !SamePods(*pods_, *pods);
   if (changed) pods_ = std::move(pods);
   return changed;
@@ -242,15 +249,15 @@ void KubeletAttribution::AddFormerPods(std::vector<Pod> pods) {
   std::ranges::move(pods, std::back_inserter(former_pods_));
 }
 
-// What knows UIDs, the Pods API, may be away for a while: the one that was known stands for it.
+// Only the Pods API has UIDs, and it may be away for a while: the last known UID stays valid.
 KubeletAttribution::Listing KubeletAttribution::ListingOf(const PodName& name, const Pod& pod,
-                                                          absl::Time asked_at) const {
+                                                          absl::Time queried_at) const {
   const auto found = listings_.find(name);
   const bool is_ready = pod.ready.value_or(false);
   const bool is_other = found != listings_.end() && !found->second.uid.empty() &&
                         !pod.uid.empty() && found->second.uid != pod.uid;
   if (found == listings_.end() || is_other) {
-    return {.uid = pod.uid, .since = KnownSince(name, asked_at), .was_ready = is_ready};
+    return {.uid = pod.uid, .since = ReceivedSince(name, queried_at), .was_ready = is_ready};
   }
   Listing listing = found->second;
   if (!pod.uid.empty()) listing.uid = pod.uid;
@@ -258,27 +265,28 @@ KubeletAttribution::Listing KubeletAttribution::ListingOf(const PodName& name, c
   return listing;
 }
 
-absl::Time KubeletAttribution::KnownSince(const PodName& name, absl::Time asked_at) const {
+absl::Time KubeletAttribution::ReceivedSince(const PodName& name, absl::Time queried_at) const {
   const auto reported = api_pods_.find(name);
-  if (reported == api_pods_.end()) return asked_at;
-  return std::min(asked_at, reported->second.known_since.value_or(asked_at));
+  if (reported == api_pods_.end()) return queried_at;
+  return std::min(queried_at, reported->second.known_since.value_or(queried_at));
 }
 
-void KubeletAttribution::NotAnswered(const std::string& why) {
+void KubeletAttribution::SetError(const std::string& why) {
   MutexLock lock(mutex_);
   const absl::Duration stand = pods_ == nullptr ? absl::ZeroDuration() : kAttributionGrace;
   if (why != error_) {
     LogWarn("kubelet_lost", {{"why", why}, {"owners_stand_seconds", absl::ToDoubleSeconds(stand)}});
   }
   error_ = why;
-  // The next answer may be that of a new kubelet.
+  // The next answer may come from a new kubelet.
   none_listed_since_ = absl::InfiniteFuture();
   if (!reported_) none_from_start_ = absl::InfiniteFuture();
 }
 
-// Without it owners are known by name, readiness is not; its last answer is used for a while. A
-// kubelet of 1.36 that has just started answers OK, and without the pods of the API server.
-absl::Status KubeletAttribution::AskPodsApi(absl::Time asked_at) {
+// Without the Pods API owners come from names, and readiness is unknown. Its last answer is used
+// for a while. A kubelet of 1.36 that has just started answers OK without the pods of the API
+// server.
+absl::Status KubeletAttribution::QueryPodsApi(absl::Time queried_at) {
   absl::Status status = absl::NotFoundError("no socket is named");
   for (const KubeletPods& api : pods_apis_) {
     auto pods = api.List(timeout_);
@@ -289,7 +297,7 @@ absl::Status KubeletAttribution::AskPodsApi(absl::Time asked_at) {
     const bool has_synced = !std::ranges::all_of(*pods, &KubeletPod::is_static);
     if (!has_synced) status = absl::UnavailableError("it lists no pod of the API server");
     if (pods->empty()) break;
-    api_answered_at_ = asked_at;
+    api_answered_at_ = queried_at;
     api_pods_.clear();
     for (KubeletPod& pod : *pods) {
       PodName name = {pod.namespace_name, pod.name};
@@ -298,13 +306,13 @@ absl::Status KubeletAttribution::AskPodsApi(absl::Time asked_at) {
     return status;
   }
   if (absl::IsNotFound(status)) LogPodsApi(status, "");
-  if (asked_at - api_answered_at_ > kAttributionGrace) api_pods_.clear();
+  if (queried_at - api_answered_at_ > kAttributionGrace) api_pods_.clear();
   return status;
 }
 
 void KubeletAttribution::LogPodsApi(const absl::Status& status, const std::string& socket) {
   const std::string error(status.message());
-  const bool is_first = !std::exchange(api_asked_, true);
+  const bool is_first = !std::exchange(api_queried_, true);
   if (status.ok() && (is_first || !api_error_.empty())) {
     LogInfo("pods_api_found", {{"socket", socket}});
   } else if (is_first && absl::IsNotFound(status)) {
@@ -364,30 +372,26 @@ Attribution KubeletAttribution::State(const NodeSnapshot& snapshot, Pods& pods) 
   const absl::Time now = snapshot.taken_at;
   MutexLock lock(mutex_);
   if (pods_ == nullptr && error_.empty()) {
-    return {.state = Attribution::State::kUnknown, .why = kNotAskedYet};
+    return Unknown(kNotQueriedYet);
   }
   const bool in_time = now - answered_at_ <= kAttributionGrace;
   if (!in_time && none_listed_since_ != absl::InfiniteFuture()) {
-    return {.state = Attribution::State::kUnknown,
-            .why = "the kubelet, back after a while, lists no pods, which it may not know yet"};
+    return Unknown("the kubelet, back after a while, lists no pods, which it may not know yet");
   }
   if (!in_time && error_.empty() && now - found_at_ < kEmptyListConfirmation) {
-    return {.state = Attribution::State::kUnknown,
-            .why = "the kubelet, back after a while, may not list all of its pods yet"};
+    return Unknown("the kubelet, back after a while, may not list all of its pods yet");
   }
   if (pods_ == nullptr || !in_time) {
-    return {.state = Attribution::State::kUnknown,
-            .why = error_.empty() ? "the kubelet does not answer in time" : error_};
+    return Unknown(error_.empty() ? "the kubelet does not answer in time" : error_);
   }
-  if (IsUnconfirmedFor(snapshot))
-    return {.state = Attribution::State::kUnknown, .why = kNotReportedYet};
+  if (IsUnconfirmedFor(snapshot)) return Unknown(kNotReportedYet);
   pods = pods_;
   return {.state = Attribution::State::kKnown};
 }
 
 void KubeletAttribution::LogState(const Attribution& attribution) {
   const bool is_known = attribution.state == Attribution::State::kKnown;
-  if (!is_known && attribution != last_state_ && attribution.why != kNotAskedYet &&
+  if (!is_known && attribution != last_state_ && attribution.why != kNotQueriedYet &&
       attribution.why != kNotReportedYet) {
     LogWarn("attribution_unknown", {{"why", attribution.why}});
   }
@@ -407,7 +411,7 @@ void KubeletAttribution::LogUnplaced(const std::vector<UnplacedDevice>& unplaced
   logged_unplaced_ = std::move(texts);
 }
 
-// Where a GPU's list failed, or it has none, its last one stands: that is no change.
+// A GPU without a process list, failed or absent, keeps its last one: that is no change.
 bool KubeletAttribution::ProcessesChanged(const NodeSnapshot& snapshot) {
   std::map<std::string, std::set<int64_t>> processes;
   for (const GpuSample& gpu : snapshot.gpus) {
@@ -419,12 +423,12 @@ bool KubeletAttribution::ProcessesChanged(const NodeSnapshot& snapshot) {
     }
     for (const GpuProcess& process : *gpu.processes) processes[gpu.uuid].insert(process.pid);
   }
-  if (annotated_ && processes != processes_) should_ask_ = true;
+  if (annotated_ && processes != processes_) should_query_ = true;
   annotated_ = true;
   processes_ = std::move(processes);
-  if (!should_ask_ || snapshot.taken_at - asked_for_at_ < kShortestInterval) return false;
-  should_ask_ = false;
-  asked_for_at_ = snapshot.taken_at;
+  if (!should_query_ || snapshot.taken_at - requested_at_ < kShortestInterval) return false;
+  should_query_ = false;
+  requested_at_ = snapshot.taken_at;
   return true;
 }
 

@@ -1,5 +1,5 @@
-// Who holds the GPUs of this node: asks the kubelet, keeps its newest answer, and writes the owners
-// into each snapshot.
+// Attributes the GPUs of this node to pods: queries the kubelet, keeps its newest answer, and
+// writes the holders into each snapshot.
 #pragma once
 
 #include <map>
@@ -29,30 +29,30 @@
 
 namespace gpuscaler {
 
-// How often the kubelet is asked besides changes of the GPU processes: it answers 100 calls a
-// second to all its clients.
+// How often the kubelet is queried, apart from changes of the GPU processes. It answers 100 calls a
+// second for all its clients together.
 inline constexpr absl::Duration kKubeletInterval = absl::Seconds(5);
 
-// A kubelet that takes longer is taken for silent.
+// A kubelet that takes longer counts as one that does not answer.
 inline constexpr absl::Duration kKubeletTimeout = absl::Seconds(2);
 
-// The last owners stand so long for a kubelet that is silent, or does not know its pods yet: longer
-// than one takes to restart.
+// How long the last owners stay valid while the kubelet does not answer, or has not received its
+// pods yet. Longer than a restart of the kubelet.
 inline constexpr absl::Duration kAttributionGrace = absl::Seconds(60);
 
-// That nobody holds anything (any more) is believed once the kubelet has said so for this long, or
-// its Pods API does too: one that has just started may say so where nothing shows that it does not
-// know its pods. A list that lacks some pods is not believed for as long after the kubelet was
-// found again, unless its Pods API lacks them too.
+// How long the kubelet must list no pod with a device before it is believed, unless its Pods API
+// lists none either. A kubelet that has just started may list none, and nothing shows that it has
+// not received its pods yet. For as long after the kubelet was found again, a list that lacks some
+// pods is not believed, unless the Pods API lacks them too.
 inline constexpr absl::Duration kEmptyListConfirmation = absl::Seconds(15);
 
-// A kubelet that has not heard of its pods from the API server since its start knows static ones
-// alone, however long that takes. It is as one that does not answer: while its Pods API says so, or
-// its list lacks the pod that asks. Ask() belongs to a thread of its own, Annotate() to the
+// A kubelet that has not received its pods from the API server since its start lists only static
+// ones, however long that takes. It counts as one that does not answer: while its Pods API reports
+// this, or while its list lacks our own pod. Ask() runs on a thread of its own, Annotate() on the
 // sampler's.
 class KubeletAttribution {
  public:
-  // `own_pod` is the one that this runs in, "namespace/name"; empty: none, or it is not known.
+  // `own_pod` is the pod of this process, "namespace/name"; empty: none, or unknown. Pods in
   // `ignored` hold nothing; they are logged once. Pods of `reservation_namespaces` reserve their
   // GPUs for others (workload/reserved_gpus.h).
   KubeletAttribution(const Clock& clock, KubeletSockets sockets,
@@ -60,22 +60,22 @@ class KubeletAttribution {
                      std::string own_pod = "", std::vector<IgnoredPods> ignored = {},
                      std::set<std::string> reservation_namespaces = {});
 
-  // One question; blocks for two timeouts at most. Logs changes. True where the owners are others
-  // than before: the next snapshot should be taken now.
+  // Queries the kubelet once. Blocks for at most two timeouts. Logs changes. Returns true if the
+  // owners have changed: the next snapshot should be taken now.
   bool Ask();
 
-  // Adds pods of the node before this process began. Their owners' times count from the next
-  // Ask() on. Thread-safe.
+  // Adds pods that the node had before this process started. Their owners' times count from the
+  // next Ask() on. Thread-safe.
   void AddFormerPods(std::vector<Pod> pods);
 
-  // Fills `attribution`, `pods` and the GPUs' `holders` from the newest answer, and never waits for
-  // one. True when other processes are on the GPUs than before: the kubelet should be asked now.
+  // Fills `attribution`, `pods` and the GPUs' `holders` from the newest answer, without waiting for
+  // one. Returns true if the processes on the GPUs have changed: the kubelet should be queried now.
   bool Annotate(NodeSnapshot& snapshot);
 
  private:
   using PodName = std::pair<std::string, std::string>;  // namespace, name
-  // Since when a pod is listed: when its kubelet first knew it, so that an agent that begins anew
-  // knows it too. Its UID, once it is known, distinguishes it from others of its name.
+  // A pod is listed since its kubelet first received it, so that a restarted agent has the same
+  // time. The UID, once known, distinguishes pods of the same name.
   struct Listing {
     std::string uid;
     absl::Time since;
@@ -83,28 +83,33 @@ class KubeletAttribution {
   };
   using Pods = std::shared_ptr<const std::vector<NodePod>>;
 
-  // True: the owners are others than before.
-  bool Listed(std::vector<PodDevices> listed, absl::Time asked_at);
-  bool Answered(const std::vector<PodDevices>& listed, absl::Time asked_at);
-  Listing ListingOf(const PodName& name, const Pod& pod, absl::Time asked_at) const;
-  absl::Time KnownSince(const PodName& name, absl::Time asked_at) const;
-  void NotAnswered(const std::string& why);
-  // Why the kubelet does not know its pods yet; empty: nothing says so.
-  std::string WhyNotKnowing(bool lists_own_pod, const absl::Status& api) const;
-  // True: the last owners stand for it. `api_answered`: the Pods API has, to this question.
-  bool AwaitsConfirmation(absl::Time asked_at, bool api_answered);
-  // The same of a list with pods: a kubelet that has just started adds its pods one by one.
-  bool AwaitsMore(const std::vector<PodDevices>& listed, absl::Time asked_at, bool api_answered);
-  // Whether an answer without a pod may be that of a kubelet which knows none of its pods yet:
-  // none was ever listed, and none was said to be there by who knows.
-  void ConfirmStart(bool none, bool api_answered, absl::Time asked_at);
+  // Returns true if the owners have changed.
+  bool HandleList(std::vector<PodDevices> listed, absl::Time queried_at);
+  bool SetPods(const std::vector<PodDevices>& listed, absl::Time queried_at);
+  Listing ListingOf(const PodName& name, const Pod& pod, absl::Time queried_at) const;
+  absl::Time ReceivedSince(const PodName& name, absl::Time queried_at) const;
+  void SetError(const std::string& why);
+  // Returns why the kubelet lacks its pods; empty if nothing shows that it does.
+  std::string WhyPodsAreMissing(bool lists_own_pod, const absl::Status& api) const;
+  // Returns true if the last owners stay valid for now. `api_answered`: the Pods API answered this
+  // query.
+  bool AwaitsConfirmation(absl::Time queried_at, bool api_answered);
+  // Returns the same for a list with pods: a kubelet that has just started adds its pods one by
+  // one.
+  bool AwaitsMissingPods(const std::vector<PodDevices>& listed, absl::Time queried_at,
+                         bool api_answered);
+  // Updates `reported_`. Before a pod was listed or the Pods API has answered, a list without a pod
+  // may come from a kubelet that has not received its pods. It is believed after
+  // kEmptyListConfirmation.
+  void ConfirmStart(bool none, bool api_answered, absl::Time queried_at);
   bool IsUnconfirmedFor(const NodeSnapshot& snapshot) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool HoldsAny() const;
-  bool HasLeft(const Pod& pod) const;  // by the Pods API's newest answer
+  bool HasHolders() const;
+  bool HasLeft(const Pod& pod) const;  // in the Pods API's newest answer
   bool IsReservation(const PodDevices& pod) const;
   void LogFound(size_t pods) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // UNAVAILABLE also if it lists no pod of the API server: it may not know its pods yet.
-  absl::Status AskPodsApi(absl::Time asked_at);
+  // Returns UNAVAILABLE also if it lists no pod of the API server: it may not have received its
+  // pods yet.
+  absl::Status QueryPodsApi(absl::Time queried_at);
   void LogPodsApi(const absl::Status& status, const std::string& socket);
   NodePod NodePodOf(const PodDevices& devices) const;
 
@@ -123,40 +128,42 @@ class KubeletAttribution {
   const std::vector<IgnoredPods> ignored_;
   const std::set<std::string> reservation_namespaces_;
 
-  // Ask()'s.
+  // Only Ask() uses these.
   ClaimFiles claim_files_;
   KubeletPodsByName api_pods_;
   absl::Time api_answered_at_ = absl::InfinitePast();
   std::string api_error_;
-  bool api_asked_ = false;
-  bool reported_ = false;                // of pods, or by who knows that there is none
-  std::map<PodName, Listing> listings_;  // by the newest list that is believed
+  bool api_queried_ = false;
+  bool reported_ = false;                // pods were listed, or having none was confirmed
+  std::map<PodName, Listing> listings_;  // from the newest list that was believed
   OwnerListings owner_listings_;
-  bool asked_ = false;
+  bool queried_ = false;
 
   mutable Mutex mutex_;
   std::vector<Pod> former_pods_ ABSL_GUARDED_BY(mutex_);  // until the next answer
   Pods pods_ ABSL_GUARDED_BY(mutex_);                     // null before the first answer
   absl::Time answered_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  // Why the last question was not answered by a kubelet that knows its pods; empty: it was.
+  // Why the last query was not answered by a kubelet that has its pods; empty: it was.
   std::string error_ ABSL_GUARDED_BY(mutex_);
-  // The first of the answers without a pod that are ambiguous; InfiniteFuture: the newest is not.
+  // The first of the ambiguous answers without a pod. InfiniteFuture: the newest answer is not
+  // ambiguous.
   absl::Time none_listed_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
-  absl::Time found_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // after it was lost
-  // The first of the answers without a pod since the start, which nobody has confirmed.
-  // InfinitePast: it is not ambiguous, nor will be; InfiniteFuture: there is none yet.
+  // The last time after it was lost.
+  absl::Time found_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  // The first unconfirmed answer without a pod since the start. InfinitePast: confirmed, for good.
+  // InfiniteFuture: there is none yet.
   absl::Time none_from_start_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
 
-  // Annotate()'s.
+  // Only Annotate() uses these.
   UncountedGpus uncounted_;
   CgroupPods cgroup_pods_;
   PodLogs pod_logs_;
   Attribution last_state_;
   std::set<std::string> logged_unplaced_;
-  std::map<std::string, std::set<int64_t>> processes_;  // by uuid of the GPU, those that have some
+  std::map<std::string, std::set<int64_t>> processes_;  // key: uuid of a GPU with processes
   bool annotated_ = false;
-  bool should_ask_ = false;
-  absl::Time asked_for_at_ = absl::InfinitePast();
+  bool should_query_ = false;
+  absl::Time requested_at_ = absl::InfinitePast();
 };
 
 }  // namespace gpuscaler

@@ -1,4 +1,4 @@
-// What holds while the kubelet does not answer, or does not know its pods yet.
+// Attribution while the kubelet does not answer, or has not received its pods yet.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "workload/attributed_node.h"
@@ -11,14 +11,14 @@ using testing::IsEmpty;
 
 class AttributionGraceTest : public AttributedNode {};
 
-TEST_F(AttributionGraceTest, LastOwnersStandForAGoneKubeletUntilTheGraceIsOver) {
+TEST_F(AttributionGraceTest, LastOwnersStayValidWithoutAKubeletForTheGrace) {
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
   Ask();
   const absl::Time answered_at = clock_.Now();
   Read();
   kubelet_.Stop();
   EXPECT_THAT(Ask(), HasSubstr("level=warn event=kubelet_lost"));
-  EXPECT_EQ(Ask(), "") << "said once";
+  EXPECT_EQ(Ask(), "") << "logged once";
   while (clock_.Now() - answered_at <= kAttributionGrace) {
     const NodeSnapshot snapshot = Read();
     EXPECT_EQ(snapshot.attribution.state, State::kKnown);
@@ -34,7 +34,7 @@ TEST_F(AttributionGraceTest, LastOwnersStandForAGoneKubeletUntilTheGraceIsOver) 
   EXPECT_THAT(log_, HasSubstr("level=warn event=attribution_unknown"));
   Ask();
   Read();
-  EXPECT_EQ(log_, "") << "said once";
+  EXPECT_EQ(log_, "") << "logged once";
 
   kubelet_.Start();
   EXPECT_THAT(Ask(), HasSubstr("event=kubelet_found"));
@@ -44,7 +44,7 @@ TEST_F(AttributionGraceTest, LastOwnersStandForAGoneKubeletUntilTheGraceIsOver) 
   EXPECT_THAT(log_, HasSubstr("event=attribution_known"));
 }
 
-TEST_F(AttributionGraceTest, RestartOfTheKubeletIsNotFelt) {
+TEST_F(AttributionGraceTest, RestartOfTheKubeletChangesNothing) {
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
   Ask();
   kubelet_.Stop();
@@ -62,7 +62,7 @@ TEST_F(AttributionGraceTest, KubeletThatNeverAnsweredIsUnknownAtOnce) {
   EXPECT_THAT(snapshot.attribution.why, HasSubstr("rejected by rate limit"));
 }
 
-TEST_F(AttributionGraceTest, TooManyQuestionsAreAnErrorLikeAnother) {
+TEST_F(AttributionGraceTest, TooManyCallsAreAnErrorLikeAnyOther) {
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
   Ask();
   kubelet_.Fail(absl::ResourceExhaustedError("rejected by rate limit"));
@@ -70,7 +70,7 @@ TEST_F(AttributionGraceTest, TooManyQuestionsAreAnErrorLikeAnother) {
   EXPECT_EQ(Read().gpus[0].holders.size(), 1);
 }
 
-TEST_F(AttributionGraceTest, SlowKubeletIsSilentAndTheSamplerDoesNotWait) {
+TEST_F(AttributionGraceTest, SlowKubeletDoesNotBlockTheSampler) {
   KubeletAttribution impatient(clock_,
                                {.pod_resources = kubelet_.pod_resources_socket(), .pods_api = {}},
                                absl::Milliseconds(50));
@@ -83,7 +83,7 @@ TEST_F(AttributionGraceTest, SlowKubeletIsSilentAndTheSamplerDoesNotWait) {
   EXPECT_EQ(snapshot.attribution.state, State::kUnknown);
 }
 
-TEST_F(AttributionGraceTest, WhilePodsApiHasNotSyncedNothingIsKnownHoweverLongThatIs) {
+TEST_F(AttributionGraceTest, UnknownUntilThePodsApiHasSynced) {
   kubelet_.ServePodsApi(true);
   kubelet_.FailPodsApi(absl::FailedPreconditionError("not synced"));
   for (int i = 0; i < 100; ++i) {
@@ -96,7 +96,7 @@ TEST_F(AttributionGraceTest, WhilePodsApiHasNotSyncedNothingIsKnownHoweverLongTh
 }
 
 // The API server is away when the kubelet starts.
-TEST_F(AttributionGraceTest, LastOwnersStandForTheGraceWhilePodsApiHasNotSynced) {
+TEST_F(AttributionGraceTest, LastOwnersStayValidForTheGraceUntilThePodsApiHasSynced) {
   kubelet_.ServePodsApi(true);
   const FakeKubelet::Pod web = {.devices = {"shop", "web-0", {Gpu("GPU-sim-0")}}, .of_api = {}};
   kubelet_.SetPods({web});
@@ -118,7 +118,7 @@ TEST_F(AttributionGraceTest, LastOwnersStandForTheGraceWhilePodsApiHasNotSynced)
   EXPECT_EQ(Read().gpus[0].holders.size(), 1);
 }
 
-TEST_F(AttributionGraceTest, WhatThePodsApiSaidStandsForTheGraceToo) {
+TEST_F(AttributionGraceTest, LastPodsApiAnswerStaysValidForTheGraceToo) {
   kubelet_.ServePodsApi(true);
   kubelet_.SetPods({{.devices = {"shop", "web-x7k2p", {Gpu("GPU-sim-0")}},
                      .of_api = {.owner_references = {{"DaemonSet", "web", true}}}}});

@@ -42,7 +42,7 @@ TEST_F(AttributionTest, IsUnknownUntilTheFirstAnswer) {
   EXPECT_THAT(log_, HasSubstr("event=attribution_known"));
 }
 
-TEST_F(AttributionTest, TellsWhetherTheOwnersChanged) {
+TEST_F(AttributionTest, ReturnsWhetherTheOwnersChanged) {
   EXPECT_TRUE(attribution_.Ask());
   EXPECT_FALSE(attribution_.Ask());
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-1")});
@@ -50,7 +50,7 @@ TEST_F(AttributionTest, TellsWhetherTheOwnersChanged) {
   EXPECT_FALSE(attribution_.Ask());
 }
 
-TEST_F(AttributionTest, PodsApiTellsOwnersReadinessAndAddress) {
+TEST_F(AttributionTest, PodsApiHasOwnersReadinessAndAddress) {
   kubelet_.ServePodsApi(true);
   const KubeletPod reported = {.uid = kUid0,
                                .labels = {{"pod-template-hash", "6d4cf56db6"}},
@@ -71,13 +71,13 @@ TEST_F(AttributionTest, PodsApiTellsOwnersReadinessAndAddress) {
   EXPECT_EQ(snapshot.pods[0].address, "10.0.0.7");
 }
 
-TEST_F(AttributionTest, KubeletWithoutThePodsApiIsSaidOnce) {
+TEST_F(AttributionTest, KubeletWithoutThePodsApiIsLoggedOnce) {
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
   EXPECT_THAT(Ask(), HasSubstr("level=info event=pods_api_absent"));
   EXPECT_EQ(Ask(), "");
 }
 
-TEST_F(AttributionTest, PodThatHasEndedHoldsNothing) {
+TEST_F(AttributionTest, EndedPodHoldsNothing) {
   kubelet_.ServePodsApi(true);
   kubelet_.ListEndedPods(true);
   kubelet_.SetPods(
@@ -118,7 +118,7 @@ TEST_F(AttributionTest, FoldersOfLogsNameThePodsOfProcessesWithoutThePodsApi) {
   EXPECT_EQ(snapshot.gpus[0].holders[1].share, 0.25);
 }
 
-TEST_F(AttributionTest, DeviceWithoutAKnownGpuLeavesTheOwnersOfTheOthersKnown) {
+TEST_F(AttributionTest, DeviceWithoutAKnownGpuKeepsOtherOwnersKnown) {
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
   kubelet_.AddPod("shop", "web-1", {Gpu("nvidia1")});
   Ask();
@@ -136,12 +136,12 @@ TEST_F(AttributionTest, DeviceWithoutAKnownGpuLeavesTheOwnersOfTheOthersKnown) {
   EXPECT_EQ(log_, "") << "logged once";
 }
 
-TEST_F(AttributionTest, GpusThatNeverAnsweredLeaveTheOwnersOfTheOthersKnown) {
+TEST_F(AttributionTest, GpusThatNeverAnsweredKeepOtherOwnersKnown) {
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
   kubelet_.AddPod("shop", "web-1", {Gpu("GPU-sim-2")});
   kubelet_.AddPod("shop", "web-2", {Gpu("GPU-sim-3")});
   Ask();
-  silent_ = 2;
+  never_answered_ = 2;
   const NodeSnapshot snapshot = Read();
   EXPECT_EQ(snapshot.attribution.state, State::kKnown);
   EXPECT_EQ(snapshot.attribution.why,
@@ -170,7 +170,7 @@ TEST_F(IgnoringAttributionTest, IgnoredPodsHoldNothingAndOthersDo) {
   EXPECT_EQ(snapshot.pods[0].name, "web-0");
 }
 
-TEST_F(IgnoringAttributionTest, IgnoredPodsAloneAreAnAnswerThatNeedsNoConfirmation) {
+TEST_F(IgnoringAttributionTest, OnlyIgnoredPodsNeedNoConfirmation) {
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-1")});
   Ask();
   kubelet_.SetPods({});
@@ -188,24 +188,24 @@ TEST(IgnoredPods, AreLoggedAtTheStart) {
               HasSubstr("event=pods_ignored pods=monitoring/*,gpu-operator/dcgm-*"));
 }
 
-TEST_F(AttributionTest, OtherProcessesAskTheKubeletAnewAtMostOnceASecond) {
+TEST_F(AttributionTest, ChangedProcessesRequestAQueryAtMostOnceASecond) {
   Ask();
   Read();
-  EXPECT_FALSE(wants_to_ask_) << "the first reading";
+  EXPECT_FALSE(query_requested_) << "the first reading";
   processes_["GPU-sim-0"] = {{.pid = 100}};
   Read();
-  EXPECT_TRUE(wants_to_ask_);
+  EXPECT_TRUE(query_requested_);
   processes_["GPU-sim-0"] = {{.pid = 101}};
   Read();
-  EXPECT_FALSE(wants_to_ask_) << "too soon";
+  EXPECT_FALSE(query_requested_) << "too soon";
   Read();
-  EXPECT_FALSE(wants_to_ask_);
+  EXPECT_FALSE(query_requested_);
   clock_.Advance(absl::Seconds(1));
   Read();
-  EXPECT_TRUE(wants_to_ask_) << "not forgotten";
+  EXPECT_TRUE(query_requested_) << "not forgotten";
   clock_.Advance(absl::Seconds(1));
   Read();
-  EXPECT_FALSE(wants_to_ask_);
+  EXPECT_FALSE(query_requested_);
 }
 
 TEST_F(AttributionTest, GpuWithoutAProcessListHidesNoChangeOfAnother) {
@@ -215,18 +215,18 @@ TEST_F(AttributionTest, GpuWithoutAProcessListHidesNoChangeOfAnother) {
   without_list_ = {"GPU-sim-1"};
   clock_.Advance(absl::Seconds(1));
   Read();
-  EXPECT_FALSE(wants_to_ask_) << "a list that failed";
+  EXPECT_FALSE(query_requested_) << "a list that failed";
   processes_["GPU-sim-0"] = {{.pid = 100}};
   Read();
-  EXPECT_TRUE(wants_to_ask_);
+  EXPECT_TRUE(query_requested_);
   without_list_.clear();
   clock_.Advance(absl::Seconds(1));
   Read();
-  EXPECT_FALSE(wants_to_ask_) << "the processes that were there before";
+  EXPECT_FALSE(query_requested_) << "the processes that were there before";
   processes_["GPU-sim-1"] = {{.pid = 201}};
   clock_.Advance(absl::Seconds(1));
   Read();
-  EXPECT_TRUE(wants_to_ask_);
+  EXPECT_TRUE(query_requested_);
 }
 
 }  // namespace

@@ -10,11 +10,12 @@
 
 namespace gpuscaler {
 
-// Each device by its name, "dab5ab50-d59a-42a6-af16-cfd4628c0f7a-gpu-0", with the paths of its own
-// device nodes, "/dev/nvidia0".
+// Key: the name of a device, "dab5ab50-d59a-42a6-af16-cfd4628c0f7a-gpu-0". Value: the paths of its
+// own device nodes, "/dev/nvidia0".
 using CdiDevices = std::map<std::string, std::vector<std::string>>;
 
-// INVALID_ARGUMENT: `yaml` is no CDI specification, or has more than 4096 devices or device nodes.
+// Parses a specification. INVALID_ARGUMENT: `yaml` is none, or has more than 4096 devices and
+// device nodes together.
 absl::StatusOr<CdiDevices> ParseCdiSpec(absl::string_view yaml);
 
 }  // namespace gpuscaler

@@ -12,7 +12,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
 
-// As the driver writes it, shortened.
+// A specification as the driver writes it, shortened.
 constexpr char kSpec[] = R"(---
 cdiVersion: 0.5.0
 containerEdits:
@@ -34,7 +34,7 @@ devices:
 kind: k8s.gpu.nvidia.com/claim
 )";
 
-TEST(ParseCdiSpec, HasTheDeviceNodesOfEachDeviceAndNotTheCommonOnes) {
+TEST(ParseCdiSpec, HasOnlyTheOwnNodesOfEachDevice) {
   const auto devices = ParseCdiSpec(kSpec);
   ASSERT_TRUE(devices.ok()) << devices.status();
   EXPECT_THAT(*devices,
@@ -42,7 +42,7 @@ TEST(ParseCdiSpec, HasTheDeviceNodesOfEachDeviceAndNotTheCommonOnes) {
                           Pair("dab5ab50-gpu-4", IsEmpty())));
 }
 
-TEST(ParseCdiSpec, OtherTextIsAnErrorAndNeverAnEmptySpec) {
+TEST(ParseCdiSpec, OtherTextIsAnErrorAndNotAnEmptySpec) {
   for (const char* const text :
        {"", "[]", "devices: 1", "devices: [{}]", "devices: [{name: [x]}]", "{", "devices: [x]",
         "devices: [{name: x, containerEdits: {deviceNodes: [{hostPath: /dev/nvidia0}]}}]"}) {

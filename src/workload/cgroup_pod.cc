@@ -18,12 +18,12 @@ constexpr size_t kContainerIdSize = 64;
 constexpr size_t kStaticUidSize = 32;  // a hash without dashes
 constexpr size_t kUidSize = 36;
 
-// Beyond this many the old ones are forgotten: a node runs some hundred GPU processes at most.
-constexpr size_t kMostKnown = 4096;
+// Above this number old entries are dropped: a node runs some hundred GPU processes at most.
+constexpr size_t kMaxCached = 4096;
 
 bool IsHex(absl::string_view text) { return std::ranges::all_of(text, absl::ascii_isxdigit); }
 
-// systemd takes a dash for a level of its slices, so the kubelet writes underscores there.
+// A dash separates levels of systemd's slices, so the kubelet writes underscores there.
 std::optional<std::string> UidOf(absl::string_view text) {
   std::string uid = absl::StrReplaceAll(text, {{"_", "-"}});
   if (uid.size() == kStaticUidSize && IsHex(uid)) return uid;
@@ -34,7 +34,7 @@ std::optional<std::string> UidOf(absl::string_view text) {
   return uid;
 }
 
-// "pod<uid>" and "kubepods-burstable-pod<uid>.slice".
+// Returns the UID in "pod<uid>" or "kubepods-burstable-pod<uid>.slice".
 std::optional<std::string> PodUid(absl::string_view level) {
   absl::ConsumeSuffix(&level, ".slice");
   const size_t at = level.rfind("pod");
@@ -42,7 +42,7 @@ std::optional<std::string> PodUid(absl::string_view level) {
   return UidOf(level.substr(at + 3));
 }
 
-// "<id>", "cri-containerd-<id>.scope", "crio-<id>.scope", "docker-<id>.scope".
+// Returns the id in "<id>", "cri-containerd-<id>.scope", "crio-<id>.scope" or "docker-<id>.scope".
 std::optional<std::string> ContainerId(absl::string_view level) {
   absl::ConsumeSuffix(&level, ".scope");
   if (level.size() < kContainerIdSize) return std::nullopt;
@@ -52,7 +52,7 @@ std::optional<std::string> ContainerId(absl::string_view level) {
   return std::string(id);
 }
 
-// A path of cgroups; with runtime and kubelet at odds over the driver a last level of the form
+// Parses a path of cgroups. If runtime and kubelet have different cgroup drivers, its last level is
 // "kubepods-pod<uid>.slice:cri-containerd:<id>".
 std::optional<CgroupPod> ParsePath(absl::string_view path) {
   if (!absl::StrContains(path, "kubepods")) return std::nullopt;
@@ -78,7 +78,8 @@ std::optional<CgroupPod> ParseCgroup(absl::string_view text) {
   return std::nullopt;
 }
 
-// The 22nd field of stat; the second is the program's name in brackets, and may hold any of them.
+// Returns the 22nd field of stat. The second field is the program's name in brackets, which may
+// contain spaces and brackets.
 std::string CgroupPods::Started(int64_t pid) const {
   constexpr size_t kFieldBehindName = 22 - 3;
   const auto stat = ReadFileText(absl::StrCat(proc_, "/", pid, "/stat"));
@@ -92,17 +93,17 @@ std::string CgroupPods::Started(int64_t pid) const {
 
 std::optional<CgroupPod> CgroupPods::Find(int64_t pid) {
   const std::string started = Started(pid);
-  const auto known = known_.find(pid);
+  const auto known = cache_.find(pid);
   if (started.empty()) {
-    if (known != known_.end()) known_.erase(known);
+    if (known != cache_.end()) cache_.erase(known);
     return std::nullopt;
   }
-  if (known != known_.end() && known->second.started == started) return known->second.pod;
+  if (known != cache_.end() && known->second.started == started) return known->second.pod;
   const auto text = ReadFileText(absl::StrCat(proc_, "/", pid, "/cgroup"));
   if (!text.ok()) return std::nullopt;
-  if (known_.size() >= kMostKnown) known_.clear();
+  if (cache_.size() >= kMaxCached) cache_.clear();
   std::optional<CgroupPod> pod = ParseCgroup(*text);
-  known_.insert_or_assign(pid, Known{.started = started, .pod = pod});
+  cache_.insert_or_assign(pid, CachedProcess{.started = started, .pod = pod});
   return pod;
 }
 

@@ -14,7 +14,7 @@ constexpr char kUidOfSystemd[] = "0f3c1d2e_5a6b_4c7d_8e9f_a0b1c2d3e4f5";
 constexpr char kStaticUid[] = "0f3c1d2e5a6b4c7d8e9fa0b1c2d3e4f5";
 constexpr char kId[] = "9c1f00000000000000000000000000000000000000000000000000000000abcd";
 
-TEST(ParseCgroup, KnowsTheLayoutsOfKubeletAndRuntimes) {
+TEST(ParseCgroup, ReadsTheLayoutsOfKubeletAndRuntimes) {
   struct Row {
     const char* name;
     std::string text;
@@ -69,7 +69,7 @@ TEST(ParseCgroup, PodWithoutAContainerIsAPod) {
   EXPECT_EQ(pod->container, "");
 }
 
-TEST(ParseCgroup, TakesNothingElseForAPod) {
+TEST(ParseCgroup, OtherPathsAreNoPod) {
   const std::string rows[] = {
       "",
       "0::/",
@@ -107,7 +107,7 @@ TEST_F(CgroupPodsTest, FindsThePodOfAProcess) {
   EXPECT_FALSE(pods.Find(43));
 }
 
-TEST_F(CgroupPodsTest, NumberThatAnotherProcessTookIsAskedAnew) {
+TEST_F(CgroupPodsTest, ReusedProcessIdIsReadAgain) {
   CgroupPods pods(proc_.path());
   Start(42, "1234", kUid);
   ASSERT_TRUE(pods.Find(42));
@@ -119,7 +119,7 @@ TEST_F(CgroupPodsTest, NumberThatAnotherProcessTookIsAskedAnew) {
   EXPECT_FALSE(pods.Find(42));
 }
 
-TEST_F(CgroupPodsTest, ProcessWithoutReadableStatIsOfNoPod) {
+TEST_F(CgroupPodsTest, ProcessWithoutReadableStatHasNoPod) {
   CgroupPods pods(proc_.path());
   Start(42, "1234", kUid);
   proc_.Write("42/stat", "42 (vllm");

@@ -26,7 +26,7 @@ constexpr size_t kMostBytesOfSpec = size_t{1} << 20;
 constexpr size_t kMostBytesOfCheckpoint = size_t{8} << 20;
 constexpr size_t kMostBytesOfAccess = 4096;
 
-// Another one once the file's text may be another. Empty: there is no such file.
+// Returns a version that changes with the file. Empty: the file does not exist.
 std::string VersionOf(const std::string& path) {
   struct stat file = {};
   if (stat(path.c_str(), &file) != 0) {
@@ -75,7 +75,7 @@ struct CdiName {
   absl::string_view device;
 };
 
-// Names become parts of paths.
+// Returns nothing for a name with further slashes: its parts become parts of paths.
 std::optional<CdiName> ParseCdiName(absl::string_view name) {
   const size_t slash = name.find('/');
   const size_t equals = name.find('=');
@@ -91,7 +91,8 @@ std::optional<CdiName> ParseCdiName(absl::string_view name) {
   return parts;
 }
 
-// Empty: the name is of no claim, as those of drivers until v25.8 for a GPU that is not shared.
+// Returns the claim's UID. Empty: the name has none, like those of drivers until v25.8 for a GPU
+// that is not shared.
 std::string ClaimUidIn(const CdiName& name, const std::string& device) {
   absl::string_view uid = name.device;
   const bool is_of_claim =
@@ -107,7 +108,7 @@ std::vector<CdiName> CdiNamesOf(const PodDevice& device) {
   return names;
 }
 
-// The minor number in /proc/driver/nvidia/capabilities/gpu0/mig/gi1/access.
+// Returns the minor number in /proc/driver/nvidia/capabilities/gpu0/mig/gi1/access.
 std::optional<int> CapabilityIn(const std::string& path) {
   const auto text = ReadFileText(path, kMostBytesOfAccess);
   if (!text.ok()) return std::nullopt;
@@ -120,7 +121,7 @@ std::optional<int> CapabilityIn(const std::string& path) {
 
 ClaimFiles::ClaimFiles(const NodeFolders& folders) : folders_(folders) {}
 
-// Null: the checkpoint does not have it.
+// Returns nullptr if the checkpoint does not have the device.
 const PreparedDevice* ClaimFiles::Find(const std::string& pod, const PodDevice& device) const {
   if (device.resource != kDriver) return nullptr;
   for (const CdiName& name : CdiNamesOf(device)) {
@@ -138,8 +139,8 @@ const CdiDevices& ClaimFiles::Spec(const std::string& path) {
   return file.content;
 }
 
-// "nvidia0", or "nvidia0/gi3" of an instance: the forms that ParseDeviceId() has. Empty: the nodes
-// are not those of one GPU, or the kernel does not show which instance has the capability.
+// Returns "nvidia0", or "nvidia0/gi3" for an instance: the forms of ParseDeviceId(). Empty: the
+// nodes are not those of one GPU, or the kernel does not show which instance has the capability.
 std::string ClaimFiles::IdByNodes(const std::vector<std::string>& paths) const {
   std::set<int> minors;
   std::set<int> capabilities;

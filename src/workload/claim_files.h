@@ -1,10 +1,11 @@
-// The files that NVIDIA's DRA driver leaves on a node about the devices of its claims. HAMi's
-// driver leaves the CDI files alone.
+// The files of NVIDIA's DRA driver on a node about the devices of its claims. HAMi's driver has the
+// CDI files only.
 //
-// Three places name the GPU of a device. The CDI file has the device nodes that the container
+// Three sources name the GPU of a device. The CDI file has the device nodes that the container
 // runtime gave the container, so it is right whatever the driver's version calls the device. The
-// checkpoint has the UUID, of an instance too, and alone has adminAccess; its format is private to
-// the driver. The device's name, "gpu-0", has the minor number, needs no file, and comes last.
+// checkpoint has the UUID, of an instance too, and is the only source of adminAccess; its format is
+// private to the driver. The device's name, "gpu-0", has the minor number, needs no file, and comes
+// last.
 #pragma once
 
 #include <map>
@@ -24,11 +25,11 @@ class ClaimFiles {
  public:
   explicit ClaimFiles(const NodeFolders& folders);
 
-  // Fills `other_ids` and `is_held` of the devices of these drivers, in the order above, and
-  // removes devices with adminAccess: a pod that only monitors a GPU does not hold it. An absent
-  // file adds nothing. If a file cannot be read or parsed, what it had before counts, and one line
-  // is logged until it changes. One line is logged if there are such devices and the driver's
-  // folder has no checkpoint. Blocks on files; reads a file again only if it has changed.
+  // Fills `other_ids` and `is_held` of the devices of these drivers, in the order above. Removes
+  // devices with adminAccess: a pod that only monitors a GPU does not hold it. An absent file adds
+  // nothing. If a file cannot be read or parsed, its content before that counts, and one line is
+  // logged until it changes. One line is logged if there are such devices and the driver's folder
+  // has no checkpoint. Blocks on files; reads a file again only if it has changed.
   void AddTo(std::vector<PodDevices>& pods);
 
  private:
@@ -47,9 +48,9 @@ class ClaimFiles {
 
   const NodeFolders folders_;
   File<PreparedDevices> checkpoint_;
-  std::map<std::string, File<CdiDevices>> specs_;  // key: path; of the claims listed last
+  std::map<std::string, File<CdiDevices>> specs_;  // key: path; for the claims in the newest list
   std::set<std::string> used_;                     // paths in this AddTo()
-  bool lacks_checkpoint_ = false;                  // as logged
+  bool lacks_checkpoint_ = false;                  // as last logged
 };
 
 }  // namespace gpuscaler

@@ -47,7 +47,7 @@ class ClaimFilesTest : public testing::Test {
                                R"("},"device":{"DeviceName":")", device, R"("}}}]}]}}}})"));
   }
 
-  // The devices that are left of a pod with `device`.
+  // Returns the remaining devices of a pod with `device`.
   std::vector<PodDevice> Add(const PodDevice& device) {
     std::vector<PodDevices> pods = {{"shop", "web-0", {device}}};
     testing::internal::CaptureStderr();
@@ -73,7 +73,7 @@ TEST_F(ClaimFilesTest, AbsentFilesAddNothingAndAreNotLogged) {
   EXPECT_EQ(log_, "");
 }
 
-// As Kubernetes makes it on a node without the driver.
+// Kubernetes creates the folder on a node without the driver.
 TEST_F(ClaimFilesTest, FolderWithoutACheckpointIsLoggedOnceIfThereAreClaims) {
   folder_.AddFolder("plugin");
   PodDevice device = Claimed("gpu-0");
@@ -105,7 +105,7 @@ TEST_F(ClaimFilesTest, CapabilityOfTheGpuInstanceNamesTheInstance) {
   EXPECT_THAT(OtherIds(Claimed("gpu-1-mig-1g5gb-19-0")), ElementsAre("nvidia1/gi9"));
 }
 
-TEST_F(ClaimFilesTest, InstanceWithoutItsCapabilityIsNotTakenForTheWholeGpu) {
+TEST_F(ClaimFilesTest, InstanceWithoutItsCapabilityIsNotTheWholeGpu) {
   WriteSpec("gpu-1-mig-1g5gb-19-0", {"/dev/nvidia1", "/dev/nvidia-caps/nvidia-cap21"});
   EXPECT_THAT(OtherIds(Claimed("gpu-1-mig-1g5gb-19-0")), IsEmpty());
 }
@@ -143,7 +143,7 @@ TEST_F(ClaimFilesTest, DeviceWithAdminAccessIsRemoved) {
   EXPECT_TRUE(Add(Claimed("gpu-0"))[0].is_held);
 }
 
-TEST_F(ClaimFilesTest, AdminAccessIsKnownByThePodsNameIfTheCdiNameHasNoClaim) {
+TEST_F(ClaimFilesTest, AdminAccessIsFoundByPodNameIfTheCdiNameHasNoClaim) {
   PodDevice device = Claimed("gpu-0");
   device.cdi_names = {"k8s.gpu.nvidia.com/device=gpu-0"};
   folder_.Write(kCheckpoint, R"({"v1":{"preparedClaims":{"x":{"status":{"allocation":{"devices":{
@@ -153,14 +153,14 @@ TEST_F(ClaimFilesTest, AdminAccessIsKnownByThePodsNameIfTheCdiNameHasNoClaim) {
   EXPECT_THAT(OtherIds(Claimed("gpu-0")), IsEmpty()) << "a claim that is not there";
 }
 
-TEST_F(ClaimFilesTest, DevicesOfOtherDriversAreLeftAlone) {
+TEST_F(ClaimFilesTest, DevicesOfOtherDriversAreUnchanged) {
   WriteCheckpoint("gpu-0", "GPU-b", true);
   PodDevice device = Claimed("gpu-0");
   device.resource = "compute-domain.nvidia.com";
   EXPECT_THAT(Add(device), ElementsAre(device));
 }
 
-TEST_F(ClaimFilesTest, FaultyFileIsLoggedOncePerStateAndWhatItHadCounts) {
+TEST_F(ClaimFilesTest, FaultyFileIsLoggedOnceAndItsLastContentCounts) {
   WriteSpec("gpu-0", {"/dev/nvidia3"});
   WriteCheckpoint("gpu-0", "GPU-b", false);
   Add(Claimed("gpu-0"));

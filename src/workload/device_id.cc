@@ -23,7 +23,7 @@ bool IsUuid(absl::string_view text) {
   return true;
 }
 
-// A number as the plugins write it: no sign, no leading zero.
+// Parses a number as the plugins write it: no sign, no leading zero.
 std::optional<int> Number(absl::string_view text) {
   int number = 0;
   if (text.empty() || !std::ranges::all_of(text, absl::ascii_isdigit)) return std::nullopt;
@@ -37,7 +37,7 @@ std::optional<int> NumberAfter(absl::string_view prefix, absl::string_view text)
   return Number(text);
 }
 
-// Cuts "::3" of NVIDIA's time slicing and MPS.
+// Cuts the "::3" of NVIDIA's time slicing and MPS.
 bool CutReplica(absl::string_view& id) {
   const size_t at = id.rfind("::");
   if (at == absl::string_view::npos || !Number(id.substr(at + 2))) return false;
@@ -45,8 +45,8 @@ bool CutReplica(absl::string_view& id) {
   return true;
 }
 
-// "GPU-<uuid>" and "MIG-<uuid>". With "-3" behind it the kubelet chose the id, and a scheduler such
-// as HAMi the GPU, each for itself.
+// Parses "GPU-<uuid>" and "MIG-<uuid>". With "-3" behind it, the kubelet chose the id and a
+// scheduler such as HAMi the GPU, independently.
 std::optional<DeviceId> ParseUuid(absl::string_view id) {
   absl::string_view rest = id;
   if (!absl::ConsumePrefix(&rest, "GPU-") && !absl::ConsumePrefix(&rest, "MIG-")) {
@@ -71,7 +71,7 @@ std::optional<DeviceId> ParseMigPlace(absl::string_view id) {
                   .instance = instance};
 }
 
-// "nvidia0", "nvidia0/gi3", "nvidia0/vgpu1", "nvidia0/gi3/vgpu1".
+// Parses "nvidia0", "nvidia0/gi3", "nvidia0/vgpu1" and "nvidia0/gi3/vgpu1".
 std::optional<DeviceId> ParseMinor(absl::string_view id) {
   std::vector<absl::string_view> parts = absl::StrSplit(id, '/');
   const auto minor = NumberAfter("nvidia", parts[0]);
@@ -90,7 +90,7 @@ std::optional<DeviceId> ParseMinor(absl::string_view id) {
   return device;
 }
 
-// "0000:19:00.0".
+// Returns true for "0000:19:00.0".
 bool IsPciAddress(absl::string_view id) {
   constexpr absl::string_view kShape = "xxxx:xx:xx.x";
   if (id.size() != kShape.size()) return false;
@@ -102,7 +102,7 @@ bool IsPciAddress(absl::string_view id) {
 
 bool IsOfAmd(absl::string_view resource) { return absl::StartsWith(resource, "amd.com/"); }
 
-// A network card's id may be a PCI address too.
+// Checks the resource, because a network card's id may be a PCI address too.
 std::optional<DeviceId> ParseAmd(absl::string_view resource, absl::string_view id) {
   if (NumberAfter("amdgpu_xcp_", id)) {
     return DeviceId{.form = DeviceId::Form::kPartition, .text = std::string(id)};
@@ -111,8 +111,8 @@ std::optional<DeviceId> ParseAmd(absl::string_view resource, absl::string_view i
   return DeviceId{.form = DeviceId::Form::kPciAddress, .text = std::string(id)};
 }
 
-// "card0-1": a card and the share of it. The monitoring resources are all cards at once, for who
-// only looks at them.
+// Parses "card0-1": a card and the share of it. Monitoring resources stand for all cards at once,
+// and hold none.
 std::optional<DeviceId> ParseIntel(absl::string_view resource, absl::string_view id) {
   if (!absl::StartsWith(resource, "gpu.intel.com/") || absl::EndsWith(resource, "monitoring")) {
     return std::nullopt;
@@ -124,10 +124,10 @@ std::optional<DeviceId> ParseIntel(absl::string_view resource, absl::string_view
   return DeviceId{.form = DeviceId::Form::kCard, .text = std::string(parts[0]), .is_replica = true};
 }
 
-// A device of NVIDIA's DRA driver, named by the GPU's minor number since v25.3.0
-// (cmd/gpu-kubelet-plugin/deviceinfo.go and mig.go, CanonicalName). "gpu-vfio-0" is bound to no
-// NVIDIA driver, so that NVML does not have it. HAMi's driver is made from that one, and calls a
-// GPU that claims share "hami-gpu-0" (cmd/hami-kubelet-plugin/hami_core.go).
+// Parses a device of NVIDIA's DRA driver, named by the GPU's minor number since v25.3.0
+// (cmd/gpu-kubelet-plugin/deviceinfo.go and mig.go, CanonicalName). "gpu-vfio-0" has no NVIDIA
+// driver, so NVML does not list it. HAMi's driver is derived from NVIDIA's, and calls a GPU that
+// claims share "hami-gpu-0" (cmd/hami-kubelet-plugin/hami_core.go).
 std::optional<DeviceId> ParseDraName(absl::string_view resource, absl::string_view id) {
   if (!IsDraDriver(resource) || absl::StartsWith(id, "gpu-vfio-")) return std::nullopt;
   absl::string_view name = id;
@@ -146,12 +146,12 @@ std::optional<DeviceId> ParseByResource(absl::string_view resource, absl::string
   if (id == "tegra" || id == "all") {
     return DeviceId{.form = DeviceId::Form::kAll, .text = std::string(id)};
   }
-  // A simulated GPU's, "GPU-sim-0".
+  // A simulated GPU has an id like "GPU-sim-0".
   if (!absl::StartsWith(id, "GPU-") && !absl::StartsWith(id, "MIG-")) return std::nullopt;
   return DeviceId{.form = DeviceId::Form::kUuid, .text = std::string(id)};
 }
 
-bool IsIt(const DeviceId& device, const GpuSample& gpu) {
+bool IsSameGpu(const DeviceId& device, const GpuSample& gpu) {
   if (absl::EqualsIgnoreCase(gpu.uuid, device.text)) return true;
   switch (device.form) {
     case DeviceId::Form::kMigPlace:
@@ -167,7 +167,7 @@ bool IsIt(const DeviceId& device, const GpuSample& gpu) {
   }
 }
 
-// A virtual GPU of a node with one GPU is of that: all ids of such a node have its UUID.
+// Returns true for a virtual GPU of a node with one GPU: all ids of that node have its UUID.
 bool IsOnlyGpu(const DeviceId& device, absl::Span<const GpuSample> gpus) {
   return device.form == DeviceId::Form::kVirtual && gpus.size() == 1 &&
          absl::StartsWithIgnoreCase(device.text, gpus[0].uuid);
@@ -175,12 +175,12 @@ bool IsOnlyGpu(const DeviceId& device, absl::Span<const GpuSample> gpus) {
 
 bool HasNotAnswered(const GpuSample& gpu) { return gpu.uuid == UnknownGpuUuid(gpu.index); }
 
-// dcgm-exporter's page has instances without their UUIDs.
+// Returns true for an instance from dcgm-exporter's exposition, which has no UUIDs of instances.
 bool IsInstanceByPlace(const GpuSample& gpu) {
   return IsMig(gpu) && absl::StrContains(gpu.uuid, '/');
 }
 
-// Whether the whole GPU of the id is one of them.
+// Returns true if the whole GPU of the id is one of `gpus`.
 bool IsSeen(const DeviceId& device, absl::Span<const GpuSample> gpus) {
   return std::ranges::any_of(gpus, [&](const GpuSample& gpu) {
     if (device.form == DeviceId::Form::kMigPlace) {
@@ -213,7 +213,7 @@ bool MayBe(const DeviceId& device, bool is_seen, const GpuSample& gpu) {
   }
 }
 
-// Whether the driver may hide the instance of the id on that GPU.
+// Returns true if the driver may hide the instance of the id on that GPU.
 bool MayHide(const GpuSample& gpu, const DeviceId& device) {
   if (IsMig(gpu) || !IsOfInstance(device)) return false;
   if (!device.parent_uuid.empty()) return absl::EqualsIgnoreCase(gpu.uuid, device.parent_uuid);
@@ -257,10 +257,10 @@ std::vector<int> FindGpus(const DeviceId& device, absl::Span<const GpuSample> gp
   if (IsOnlyGpu(device, gpus)) return {0};
   std::vector<int> found;
   for (size_t i = 0; i < gpus.size(); ++i) {
-    if (IsIt(device, gpus[i])) found.push_back(static_cast<int>(i));
+    if (IsSameGpu(device, gpus[i])) found.push_back(static_cast<int>(i));
   }
-  // An instance that holds several compute instances: the id names one, and the reading does not
-  // say which is which.
+  // A GPU instance has several compute instances: the id names one, and the reading does not show
+  // which.
   if (found.size() > 1 && device.form != DeviceId::Form::kAll) return {};
   return found;
 }

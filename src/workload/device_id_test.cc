@@ -15,7 +15,7 @@ constexpr char kUuid[] = "GPU-7a6bd0c9-9b4c-4a3f-8a9e-1f6a2d3c4b5a";
 constexpr char kOther[] = "GPU-00000000-9b4c-4a3f-8a9e-1f6a2d3c4b5a";
 constexpr char kMig[] = "MIG-8b6bd0c9-9b4c-4a3f-8a9e-1f6a2d3c4b5a";
 
-TEST(ParseDeviceId, KnowsTheFormsOfThePlugins) {
+TEST(ParseDeviceId, ReadsTheFormsOfAllPlugins) {
   struct Row {
     const char* resource;
     std::string id;
@@ -93,7 +93,7 @@ TEST(ParseDeviceId, KnowsTheFormsOfThePlugins) {
   }
 }
 
-TEST(ParseDeviceId, TakesNoOtherDeviceForAGpu) {
+TEST(ParseDeviceId, OtherDevicesAreNoGpu) {
   const std::pair<const char*, std::string> rows[] = {
       {"nvidia.com/gpu", ""},
       {"nvidia.com/gpu", "::1"},
@@ -147,7 +147,7 @@ std::vector<int> Find(const char* resource, const std::string& id,
   return FindGpus(*device, gpus);
 }
 
-TEST(FindGpus, ByUuidWhateverItsCase) {
+TEST(FindGpus, ByUuidInAnyCase) {
   const std::vector<GpuSample> gpus = {Gpu(kOther, 0), Gpu(kUuid, 1)};
   EXPECT_THAT(Find("nvidia.com/gpu", kUuid, gpus), ElementsAre(1));
   EXPECT_THAT(Find("nvidia.com/gpu", "GPU-7A6BD0C9-9B4C-4A3F-8A9E-1F6A2D3C4B5A::1", gpus),
@@ -155,7 +155,7 @@ TEST(FindGpus, ByUuidWhateverItsCase) {
   EXPECT_THAT(Find("nvidia.com/gpu", kMig, gpus), IsEmpty());
 }
 
-TEST(FindGpus, ByTheKernelsMinorAndNeverByTheIndex) {
+TEST(FindGpus, ByMinorNumberAndNeverByIndex) {
   EXPECT_THAT(Find("nvidia.com/gpu", "nvidia0", {Gpu(kUuid, 0, 1), Gpu(kOther, 1, 0)}),
               ElementsAre(1));
   EXPECT_THAT(Find("nvidia.com/gpu", "nvidia0", {Gpu(kUuid, 0)}), IsEmpty());
@@ -170,20 +170,20 @@ TEST(FindGpus, MigInstanceByItsPlace) {
   EXPECT_THAT(Find("nvidia.com/gpu", absl::StrCat("MIG-", kUuid, "/3/0"), gpus), ElementsAre(1));
 }
 
-TEST(FindGpus, ComputeInstancesOfOneGpuInstanceAreNotGuessedAt) {
+TEST(FindGpus, ComputeInstanceIsNotGuessed) {
   const GpuSample parent = Gpu(kUuid, 0, 0);
   EXPECT_THAT(Find("nvidia.com/gpu", "nvidia0/gi3",
                    {parent, Instance("MIG-a", parent, 3), Instance("MIG-b", parent, 3)}),
               IsEmpty());
 }
 
-TEST(FindGpus, AllIsEveryGpuButNoMigInstance) {
+TEST(FindGpus, AllIsEveryGpuAndNoMigInstance) {
   const GpuSample parent = Gpu(kUuid, 0);
   EXPECT_THAT(Find("nvidia.com/gpu", "all", {parent, Instance(kMig, parent, 3), Gpu(kOther, 1)}),
               ElementsAre(0, 2));
 }
 
-TEST(FindGpus, DraDeviceByItsMinorAndNeverAnInstance) {
+TEST(FindGpus, DraDeviceByMinorNumberAndNeverAnInstance) {
   const GpuSample parent = Gpu(kUuid, 0, 1);
   const GpuSample instance = Instance(kMig, parent, std::nullopt);
   EXPECT_THAT(Find("gpu.nvidia.com", "gpu-1", {Gpu(kOther, 1, 0), parent, instance}),
@@ -198,7 +198,7 @@ std::vector<int> Possible(const char* resource, const std::string& id,
   return FindPossibleGpus(*device, gpus);
 }
 
-TEST(FindPossibleGpus, MinorIsOneOfTheGpusWithoutANumberIfNoneHasIt) {
+TEST(FindPossibleGpus, MissingMinorNumberMayBeAGpuWithoutANumber) {
   const std::vector<GpuSample> gpus = {Gpu(kUuid, 0, 0), Gpu(kOther, 1),
                                        Gpu(UnknownGpuUuid(2).c_str(), 2)};
   EXPECT_THAT(Possible("gpu.nvidia.com", "gpu-1", gpus), ElementsAre(1, 2));
@@ -206,7 +206,7 @@ TEST(FindPossibleGpus, MinorIsOneOfTheGpusWithoutANumberIfNoneHasIt) {
   EXPECT_THAT(Possible("gpu.nvidia.com", "gpu-1", {Gpu(kUuid, 0, 0)}), IsEmpty());
 }
 
-TEST(FindPossibleGpus, DraInstanceIsOneOfItsGpu) {
+TEST(FindPossibleGpus, DraInstanceIsAnInstanceOfItsGpu) {
   const GpuSample parent = Gpu(kUuid, 0, 0);
   const GpuSample other = Gpu(kOther, 1, 1);
   const std::vector<GpuSample> gpus = {
@@ -216,7 +216,7 @@ TEST(FindPossibleGpus, DraInstanceIsOneOfItsGpu) {
   EXPECT_THAT(Possible("gpu.nvidia.com", "gpu-7-mig-1g5gb-19-0", gpus), ElementsAre(5));
 }
 
-TEST(FindPossibleGpus, InstanceThatIsNotShownIsOfAGpuInMigMode) {
+TEST(FindPossibleGpus, HiddenInstanceBelongsToAGpuInMigMode) {
   std::vector<GpuSample> gpus = {Gpu(kUuid, 0, 0), Gpu(kOther, 1, 1)};
   gpus[1].is_in_mig_mode = true;
   EXPECT_THAT(Possible("nvidia.com/mig-1g.10gb", kMig, gpus), ElementsAre(1));
@@ -238,20 +238,20 @@ TEST(FindPossibleGpus, ComputeInstanceIsOneOfItsGpuInstance) {
               ElementsAre(1, 2));
 }
 
-TEST(FindPossibleGpus, VirtualGpuIsAnyAndNotTheOneInItsId) {
+TEST(FindPossibleGpus, VirtualGpuMayBeAnyGpu) {
   const std::string id = absl::StrCat(kUuid, "-7");
   const std::vector<GpuSample> gpus = {Gpu(kUuid, 0), Gpu(kOther, 1)};
   EXPECT_THAT(Find("volcano.sh/vgpu-number", id, gpus), IsEmpty());
   EXPECT_THAT(Possible("volcano.sh/vgpu-number", id, gpus), ElementsAre(0, 1));
 }
 
-TEST(FindGpus, VirtualGpuIsTheOnlyOneOfItsNode) {
+TEST(FindGpus, VirtualGpuIsTheOnlyGpuOfItsNode) {
   EXPECT_THAT(Find("nvidia.com/gpu", absl::StrCat(kUuid, "-7"), {Gpu(kUuid, 0)}), ElementsAre(0));
   EXPECT_THAT(Find("nvidia.com/gpu", absl::StrCat(kOther, "-7"), {Gpu(kUuid, 0)}), IsEmpty())
       << "another one is not counted";
 }
 
-TEST(FindPossibleGpus, UuidIsAtMostAGpuThatHasNotAnswered) {
+TEST(FindPossibleGpus, UuidMayBeAGpuThatHasNotAnswered) {
   const std::vector<GpuSample> gpus = {Gpu(kOther, 0, 0), Gpu(UnknownGpuUuid(1).c_str(), 1)};
   EXPECT_THAT(Possible("nvidia.com/gpu", kUuid, gpus), ElementsAre(1));
   EXPECT_THAT(Possible("amd.com/gpu", "0000:19:00.0", gpus), IsEmpty());

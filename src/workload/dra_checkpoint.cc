@@ -26,7 +26,7 @@ std::string TextAt(const Json& json, std::initializer_list<const char*> path) {
   return text.is_string() ? text.get<std::string>() : "";
 }
 
-// The UUID of an instance is in "info" until v25.8, and in "concrete" later.
+// The UUID of an instance is in "info" until v25.8, later in "concrete".
 void AddPrepared(const std::string& claim_uid, const Json& device, PreparedDevices& devices) {
   const std::pair<const char*, std::string> kinds[] = {
       {"gpu", TextAt(device, {"gpu", "info", "uuid"})},
@@ -38,7 +38,7 @@ void AddPrepared(const std::string& claim_uid, const Json& device, PreparedDevic
   }
 }
 
-// Adds the devices by the names of the pods that the claim is reserved for.
+// Adds the devices by the names of the pods for which the claim is reserved.
 void AddByPods(const Json& claim, const PreparedDevices& of_claim, PreparedDevices& devices) {
   for (const Json& user : At(claim, {"status", "reservedFor"})) {
     const std::string pod = TextAt(user, {"name"});

@@ -11,17 +11,18 @@
 namespace gpuscaler {
 
 struct PreparedDevice {
-  std::string uuid;  // "GPU-..." or "MIG-..."; empty: not known, or not prepared yet
+  std::string uuid;  // "GPU-..." or "MIG-..."; empty: unknown, or not prepared yet
   bool has_admin_access = false;
 };
 
-// Key: the claim's UID and the device's name. The same device is there by the name of each pod that
-// the claim is reserved for as well: drivers until v25.8 have UIDs in no CDI name of a whole GPU,
-// and claims' names in no checkpoint. That entry has admin access if all such claims have it.
+// Key: the claim's UID and the device's name. Each device also has an entry with the name of each
+// pod for which the claim is reserved. Drivers until v25.8 need it: the CDI names of their whole
+// GPUs have no UIDs, and their checkpoints no names of claims. Such an entry has admin access if
+// all its claims have it.
 using PreparedDevices = std::map<std::pair<std::string, std::string>, PreparedDevice>;
 
-// The driver's own format, of v25.3.0 and later (cmd/gpu-kubelet-plugin/checkpointv.go). Checksums
-// are not checked. INVALID_ARGUMENT: `json` is no such checkpoint.
+// Parses the driver's own format, of v25.3.0 and later (cmd/gpu-kubelet-plugin/checkpointv.go).
+// Checksums are not checked. INVALID_ARGUMENT: `json` is no such checkpoint.
 absl::StatusOr<PreparedDevices> ParseDraCheckpoint(absl::string_view json);
 
 }  // namespace gpuscaler

@@ -42,7 +42,7 @@ TEST(ParseDraCheckpoint, EarlierVersionsAreRead) {
 }
 
 // Drivers until v25.8 name no claim, and their status has the pods.
-TEST(ParseDraCheckpoint, DevicesAreThereByTheNamesOfTheirPods) {
+TEST(ParseDraCheckpoint, DevicesHaveEntriesByPodName) {
   const auto devices = ParseDraCheckpoint(R"({"v1": {"preparedClaims": {
     "dab5ab50": {"status": {
       "allocation": {"devices": {"results": [
@@ -71,7 +71,7 @@ TEST(ParseDraCheckpoint, OtherTextIsAnError) {
   }
 }
 
-TEST(ParseDraCheckpoint, FieldsOfOtherTypesAreAsIfAbsent) {
+TEST(ParseDraCheckpoint, FieldsOfOtherTypesCountAsAbsent) {
   for (const char* const text :
        {R"({"v2": {}})", R"({"v2": {"preparedClaims": []}})",
         R"({"v2": {"preparedClaims": {"a": 1, "b": {"status": [], "preparedDevices": {"x": 1}}}}})",

@@ -59,7 +59,7 @@ class DraClaimsTest : public AttributedNode {
     instances_.push_back(std::move(instance));
   }
 
-  // "web-0, web-0? web-1?, -": the holders of GPU-sim-0, GPU-sim-1 and each instance.
+  // Returns "web-0, web-0? web-1?, -": the holders of GPU-sim-0, GPU-sim-1 and each instance.
   std::string Holders() {
     Ask();
     const NodeSnapshot snapshot = Read();
@@ -91,7 +91,7 @@ TEST_F(DraClaimsTest, ClaimOfTwoDevicesHoldsBoth) {
   EXPECT_EQ(Holders(), "train-0, train-0");
 }
 
-// The scheduler makes the claim of a pod that asks for nvidia.com/gpu (extendedResourceName).
+// The scheduler creates the claim of a pod that requests nvidia.com/gpu (extendedResourceName).
 TEST_F(DraClaimsTest, ExtendedResourceIsAClaimLikeAnyOther) {
   PodDevice device = Claimed(kClaim0, "gpu-0");
   device.claim = "shop/web-0-extended-resources-x7k2p";
@@ -99,7 +99,7 @@ TEST_F(DraClaimsTest, ExtendedResourceIsAClaimLikeAnyOther) {
   EXPECT_EQ(Holders(), "-, web-0");
 }
 
-TEST_F(DraClaimsTest, CdiNodesDecideWhereTheNameHasAnotherNumber) {
+TEST_F(DraClaimsTest, CdiNodesOverrideTheNumberInTheName) {
   kubelet_.AddPod("shop", "web-0", {Claimed(kClaim0, "gpu-0")});
   WriteSpec(kClaim0, "gpu-0", {"/dev/nvidia1"});
   WriteCheckpoint(kClaim0, "gpu-0", false,
@@ -107,7 +107,7 @@ TEST_F(DraClaimsTest, CdiNodesDecideWhereTheNameHasAnotherNumber) {
   EXPECT_EQ(Holders(), "web-0, -");
 }
 
-TEST_F(DraClaimsTest, CheckpointNamesTheGpuIfMinorsAreNotKnown) {
+TEST_F(DraClaimsTest, CheckpointNamesTheGpuIfMinorNumbersAreUnknown) {
   minors_.clear();
   kubelet_.AddPod("shop", "web-0", {Claimed(kClaim0, "gpu-0")});
   EXPECT_EQ(Holders(), "web-0?, web-0?");
@@ -183,14 +183,14 @@ TEST_F(DraClaimsTest, ClaimOfAllGpusHoldsNoneThatASmallerClaimNames) {
   EXPECT_EQ(Holders(), "exporter-x7k2p, train-c4d5f");
 }
 
-TEST_F(DraClaimsTest, OfTwoClaimsOfAllGpusTheOneThatIsNoDaemonSetsByNameHoldsThem) {
+TEST_F(DraClaimsTest, ClaimOfAllGpusHoldsThemIfItsPodsNameIsNoDaemonSets) {
   kubelet_.AddPod("gpu-operator", "exporter-x7k2p",
                   {Claimed(kClaim0, "gpu-0"), Claimed(kClaim0, "gpu-1")});
   kubelet_.AddPod("shop", "train-0", {Claimed(kClaim1, "gpu-0"), Claimed(kClaim1, "gpu-1")});
   EXPECT_EQ(Holders(), "train-0, train-0");
 }
 
-TEST_F(DraClaimsTest, OfTwoClaimsOfAllGpusTheOneWithProcessesHoldsThem) {
+TEST_F(DraClaimsTest, ClaimOfAllGpusHoldsThemIfItsPodHasProcesses) {
   kubelet_.ServePodsApi(true);
   kubelet_.SetPods(
       {{.devices = {"gpu-operator",

@@ -1,4 +1,4 @@
-// Lists of a kubelet that lack pods: how soon they are believed.
+// When a kubelet's list that lacks pods is believed.
 #include <algorithm>
 #include <random>
 
@@ -16,7 +16,7 @@ using testing::IsEmpty;
 class EmptyListTest : public AttributedNode {};
 
 // An agent and its kubelet start together, on a node where pods run.
-TEST_F(EmptyListTest, FirstListWithoutAPodIsDoubtedForAWhileWhereGpusAreBusy) {
+TEST_F(EmptyListTest, FirstEmptyListIsNotBelievedWhileGpusAreBusy) {
   processes_["GPU-sim-1"] = {{.pid = 100}};
   Ask();
   const absl::Time first_observed_at = clock_.Now();
@@ -33,7 +33,7 @@ TEST_F(EmptyListTest, FirstListWithoutAPodIsDoubtedForAWhileWhereGpusAreBusy) {
   EXPECT_EQ(Read().attribution.state, State::kKnown) << "it was believed";
 }
 
-TEST_F(EmptyListTest, PodsThatAreListedEndTheDoubtAtOnce) {
+TEST_F(EmptyListTest, ListedPodsConfirmAtOnce) {
   processes_["GPU-sim-1"] = {{.pid = 100}};
   Ask();
   EXPECT_EQ(Read().attribution.state, State::kUnknown);
@@ -43,7 +43,7 @@ TEST_F(EmptyListTest, PodsThatAreListedEndTheDoubtAtOnce) {
   EXPECT_EQ(Read().attribution.state, State::kKnown);
 }
 
-TEST_F(EmptyListTest, ErrorBeginsTheDoubtOfTheFirstListAnew) {
+TEST_F(EmptyListTest, ErrorRestartsTheConfirmation) {
   processes_["GPU-sim-1"] = {{.pid = 100}};
   Ask();
   Ask();
@@ -59,7 +59,7 @@ TEST_F(EmptyListTest, ErrorBeginsTheDoubtOfTheFirstListAnew) {
   EXPECT_EQ(Read().attribution.state, State::kKnown);
 }
 
-TEST_F(EmptyListTest, PodsApiThatHasSyncedIsBelievedThatNobodyHoldsAnything) {
+TEST_F(EmptyListTest, SyncedPodsApiConfirmsAnEmptyList) {
   kubelet_.ServePodsApi(true);
   kubelet_.AddPod("kube-system", "kube-proxy-x7k2p", {});
   processes_["GPU-sim-1"] = {{.pid = 100}};
@@ -67,8 +67,8 @@ TEST_F(EmptyListTest, PodsApiThatHasSyncedIsBelievedThatNobodyHoldsAnything) {
   EXPECT_EQ(Read().attribution.state, State::kKnown);
 }
 
-// The list is of before the restart, the Pods API's answer of after it.
-TEST_F(EmptyListTest, PodsThatTheEmptyPodsApiListedStandForTheGrace) {
+// The list is from before the restart, the Pods API's answer from after it.
+TEST_F(EmptyListTest, PodsStayValidForTheGraceIfThePodsApiBecomesEmpty) {
   kubelet_.ServePodsApi(true);
   kubelet_.SetPods({{.devices = {"shop", "web-x7k2p", {Gpu("GPU-sim-0")}},
                      .of_api = {.owner_references = {{"DaemonSet", "web", true}}, .ready = true}}});
@@ -82,7 +82,7 @@ TEST_F(EmptyListTest, PodsThatTheEmptyPodsApiListedStandForTheGrace) {
   EXPECT_EQ(Owners(Read()), "ReplicaSet/web DaemonSet/web Job/web");
 }
 
-TEST_F(EmptyListTest, PodsApiThatHasNotSyncedIsWaitedForThoughGpusAreIdle) {
+TEST_F(EmptyListTest, UnsyncedPodsApiIsAwaitedThoughGpusAreIdle) {
   kubelet_.ServePodsApi(true);
   kubelet_.FailPodsApi(absl::FailedPreconditionError("not synced"));
   Ask();
@@ -92,7 +92,7 @@ TEST_F(EmptyListTest, PodsApiThatHasNotSyncedIsWaitedForThoughGpusAreIdle) {
   EXPECT_EQ(Read().attribution.state, State::kKnown);
 }
 
-TEST_F(EmptyListTest, KubeletThatListsNoPodIsBelievedWhenItHasSaidSoForLong) {
+TEST_F(EmptyListTest, EmptyListIsBelievedAfterTheConfirmationTime) {
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
   Ask();
   kubelet_.SetPods({});
@@ -102,7 +102,7 @@ TEST_F(EmptyListTest, KubeletThatListsNoPodIsBelievedWhenItHasSaidSoForLong) {
     const NodeSnapshot snapshot = Read();
     EXPECT_EQ(snapshot.attribution.state, State::kKnown);
     EXPECT_EQ(snapshot.gpus[0].holders.size(), 1);
-    EXPECT_EQ(Ask(), "") << "said once, and no error";
+    EXPECT_EQ(Ask(), "") << "logged once, and no error";
   }
   const NodeSnapshot snapshot = Read();
   EXPECT_EQ(clock_.Now() - first_observed_at, kEmptyListConfirmation);
@@ -111,7 +111,7 @@ TEST_F(EmptyListTest, KubeletThatListsNoPodIsBelievedWhenItHasSaidSoForLong) {
   EXPECT_THAT(snapshot.pods, IsEmpty());
 }
 
-TEST_F(EmptyListTest, PodsThatANewKubeletKnowsLateAreNotMissedForAMoment) {
+TEST_F(EmptyListTest, PodsThatANewKubeletListsLateStayHolders) {
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
   Ask();
   kubelet_.Stop();
@@ -127,7 +127,7 @@ TEST_F(EmptyListTest, PodsThatANewKubeletKnowsLateAreNotMissedForAMoment) {
   EXPECT_EQ(Read().gpus[0].holders.size(), 1);
 }
 
-TEST_F(EmptyListTest, PodsThatANewKubeletKnowsLaterThanOthersAreNotMissedForAMoment) {
+TEST_F(EmptyListTest, PodsThatANewKubeletListsLaterThanOthersStayHolders) {
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
   kubelet_.AddPod("shop", "web-1", {Gpu("GPU-sim-1")});
   Ask();
@@ -149,7 +149,7 @@ TEST_F(EmptyListTest, PodsThatANewKubeletKnowsLaterThanOthersAreNotMissedForAMom
   EXPECT_EQ(Read().gpus[1].holders.size(), 1);
 }
 
-TEST_F(EmptyListTest, PodsApiOfANewKubeletShowsWhichPodsHaveLeft) {
+TEST_F(EmptyListTest, PodsApiOfANewKubeletShowsDeletedPods) {
   kubelet_.ServePodsApi(true);
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
   kubelet_.AddPod("shop", "web-1", {Gpu("GPU-sim-1")});
@@ -162,7 +162,7 @@ TEST_F(EmptyListTest, PodsApiOfANewKubeletShowsWhichPodsHaveLeft) {
   EXPECT_THAT(Read().gpus[0].holders, IsEmpty());
 }
 
-TEST_F(EmptyListTest, ListThatLacksSomePodsIsBelievedAtOnce) {
+TEST_F(EmptyListTest, ListWithoutSomePodsIsBelievedAtOnce) {
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
   kubelet_.AddPod("shop", "web-1", {Gpu("GPU-sim-1")});
   Ask();
@@ -173,7 +173,7 @@ TEST_F(EmptyListTest, ListThatLacksSomePodsIsBelievedAtOnce) {
   EXPECT_EQ(snapshot.gpus[1].holders.size(), 1);
 }
 
-TEST_F(EmptyListTest, PodsApiThatMissesThePodsTooIsBelievedAtOnce) {
+TEST_F(EmptyListTest, EmptyListIsBelievedAtOnceIfThePodsApiLacksThePods) {
   kubelet_.ServePodsApi(true);
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
   Ask();
@@ -185,7 +185,7 @@ TEST_F(EmptyListTest, PodsApiThatMissesThePodsTooIsBelievedAtOnce) {
   EXPECT_THAT(snapshot.gpus[0].holders, IsEmpty());
 }
 
-TEST_F(EmptyListTest, PodsApiThatKnowsThePodsStillKeepsThemTheirGpus) {
+TEST_F(EmptyListTest, PodsKeepTheirGpusWhileThePodsApiListsThem) {
   kubelet_.ServePodsApi(true);
   const KubeletPod reported = {.uid = kUid0};
   kubelet_.SetPods({{.devices = {"shop", "web-0", {Gpu("GPU-sim-0")}}, .of_api = reported}});
@@ -199,7 +199,7 @@ TEST_F(EmptyListTest, PodsApiThatKnowsThePodsStillKeepsThemTheirGpus) {
   EXPECT_THAT(Read().gpus[0].holders, IsEmpty()) << "it has ended";
 }
 
-TEST_F(EmptyListTest, SuccessorOfThatNameIsNotThePodThatHeldTheGpu) {
+TEST_F(EmptyListTest, SuccessorOfTheSameNameIsNoHolder) {
   kubelet_.ServePodsApi(true);
   kubelet_.SetPods({{.devices = {"shop", "web-0", {Gpu("GPU-sim-0")}}, .of_api = {.uid = kUid0}}});
   Ask();
@@ -208,10 +208,9 @@ TEST_F(EmptyListTest, SuccessorOfThatNameIsNotThePodThatHeldTheGpu) {
   EXPECT_THAT(Read().gpus[0].holders, IsEmpty());
 }
 
-// A kubelet that lists pods, or none, or fails, asked at intervals that processes shorten: whoever
-// held a GPU holds it until none has been listed for 15 s without a break, and no longer than one
-// interval more.
-TEST_F(EmptyListTest, NoPodIsBelievedNeitherTooEarlyNorTooLate) {
+// The kubelet lists pods, or none, or fails, and is queried at varying intervals. A holder keeps
+// its GPU until no pod has been listed for 15 s without a break, and at most one interval longer.
+TEST_F(EmptyListTest, EmptyListIsBelievedNeitherTooEarlyNorTooLate) {
   std::minstd_rand random(20261122);  // NOLINT(cert-msc51-cpp): the same each time
   absl::Time none_since = absl::InfiniteFuture();
   absl::Time listed_at = absl::InfinitePast();
@@ -248,11 +247,11 @@ TEST_F(EmptyListTest, NoPodIsBelievedNeitherTooEarlyNorTooLate) {
       EXPECT_THAT(snapshot.gpus[0].holders, IsEmpty()) << i;
     }
   }
-  EXPECT_GT(stood, 50) << "the dice have shown the case";
+  EXPECT_GT(stood, 50) << "the random sequence has the case";
 }
 
 // A kubelet of 1.36 that has just started answers OK without the pods of the API server: with
-// nothing, or with its static pods.
+// nothing, or with its static pods only.
 class UnsyncedPodsApiTest : public AttributedNode,
                             public testing::WithParamInterface<std::vector<FakeKubelet::Pod>> {
  protected:
@@ -278,7 +277,7 @@ TEST_P(UnsyncedPodsApiTest, ConfirmsNoFirstList) {
   EXPECT_EQ(Read().attribution.state, State::kKnown);
 }
 
-TEST_P(UnsyncedPodsApiTest, TakesNoPodItsGpu) {
+TEST_P(UnsyncedPodsApiTest, KeepsHoldersOfTheirGpus) {
   kubelet_.SetPods({{.devices = {"shop", "web-0", {Gpu("GPU-sim-0")}}, .of_api = {.uid = kUid0}}});
   Ask();
   kubelet_.SetPods(GetParam());
@@ -292,14 +291,14 @@ TEST_P(UnsyncedPodsApiTest, TakesNoPodItsGpu) {
   EXPECT_THAT(Read().gpus[0].holders, IsEmpty());
 }
 
-// In a pod that it is told of, as Kubernetes does.
+// An attribution with the name of its own pod, as Kubernetes passes it.
 class OwnPodAttributionTest : public AttributedNode {
  protected:
   OwnPodAttributionTest() : AttributedNode("gpu-scaler/agent-x7k2p") {
     processes_["GPU-sim-0"] = {{.pid = 100}};
   }
 
-  // With the pods of the API server, or the static ones alone.
+  // Lists the pods of the API server too, or only the static ones.
   void ListPods(bool all) {
     kubelet_.SetPods({});
     kubelet_.AddPod("kube-system", "kube-proxy-gpu-7", {});
@@ -309,7 +308,7 @@ class OwnPodAttributionTest : public AttributedNode {
   }
 };
 
-TEST_F(OwnPodAttributionTest, ListWithoutOurPodIsOfAKubeletThatDoesNotKnowItsPods) {
+TEST_F(OwnPodAttributionTest, ListWithoutOurPodIsNoAnswer) {
   ListPods(true);
   Ask();
   const absl::Time answered_at = clock_.Now();
@@ -330,7 +329,7 @@ TEST_F(OwnPodAttributionTest, ListWithoutOurPodIsOfAKubeletThatDoesNotKnowItsPod
   EXPECT_EQ(Read().gpus[0].holders.size(), 1);
 }
 
-TEST_F(OwnPodAttributionTest, StaticPodsThatHoldGpusMakeItNoOther) {
+TEST_F(OwnPodAttributionTest, StaticPodsWithGpusDoNotMakeItAnAnswer) {
   ListPods(true);
   Ask();
   kubelet_.SetPods({{.devices = {"kube-system", "etcd-gpu-7", {Gpu("GPU-sim-1")}}, .of_api = {}}});
@@ -340,7 +339,7 @@ TEST_F(OwnPodAttributionTest, StaticPodsThatHoldGpusMakeItNoOther) {
   EXPECT_THAT(snapshot.gpus[1].holders, IsEmpty());
 }
 
-TEST_F(OwnPodAttributionTest, AgentThatStartsMeanwhileKnowsNobodyUntilItIsListed) {
+TEST_F(OwnPodAttributionTest, UnknownFromTheStartUntilOurPodIsListed) {
   ListPods(false);
   for (int i = 0; i < 20; ++i) {
     Ask();
@@ -351,7 +350,7 @@ TEST_F(OwnPodAttributionTest, AgentThatStartsMeanwhileKnowsNobodyUntilItIsListed
   EXPECT_EQ(Read().gpus[0].holders.size(), 1);
 }
 
-TEST_F(OwnPodAttributionTest, LastPodThatLeavesIsGoneAfterTheDoubt) {
+TEST_F(OwnPodAttributionTest, LastPodIsGoneAfterTheConfirmation) {
   ListPods(true);
   Ask();
   kubelet_.SetPods({});

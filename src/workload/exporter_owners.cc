@@ -22,7 +22,7 @@ void ExporterOwners::Annotate(NodeSnapshot& snapshot) {
     pod.owners = OwnersByName(pod.name);
     pod.owners_from = Pod::OwnersFrom::kName;
   }
-  snapshot.attribution = TriggerEvaluator(snapshot);
+  snapshot.attribution = Evaluate(snapshot);
   const bool is_known = snapshot.attribution.state == Attribution::State::kKnown;
   if (!is_known && snapshot.attribution != last_) {
     LogWarn("attribution_unknown", {{"why", snapshot.attribution.why}});
@@ -31,7 +31,7 @@ void ExporterOwners::Annotate(NodeSnapshot& snapshot) {
   last_ = snapshot.attribution;
 }
 
-Attribution ExporterOwners::TriggerEvaluator(const NodeSnapshot& snapshot) {
+Attribution ExporterOwners::Evaluate(const NodeSnapshot& snapshot) {
   if (!snapshot.pods.empty()) {
     named_ = true;
     none_since_ = absl::InfiniteFuture();

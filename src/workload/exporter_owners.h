@@ -1,4 +1,4 @@
-// Whose the pods are that dcgm-exporter's page names, and whether what it names is all there is.
+// Adds owners to the pods in dcgm-exporter's exposition, and checks whether these are all pods.
 #pragma once
 
 #include "absl/time/time.h"
@@ -6,19 +6,19 @@
 
 namespace gpuscaler {
 
-// A page without a pod may be that of an exporter that does not ask the kubelet, or got no answer:
-// it has no word for either. It is believed where no GPU is in use, and, after pods were named, by
-// the second such reading and 15 s. Not thread-safe: the sampler's own.
+// An exposition without a pod may be that of an exporter that does not query the kubelet, or got no
+// answer: it does not show either. It is believed if no GPU is in use. After pods were named, it
+// takes a second such reading and 15 s. Not thread-safe: used by the sampler.
 class ExporterOwners {
  public:
-  // Fills the pods' owners, by their names, and `attribution`. Logs changes.
+  // Fills the pods' owners by their names, and `attribution`. Logs changes.
   void Annotate(NodeSnapshot& snapshot);
 
  private:
-  Attribution TriggerEvaluator(const NodeSnapshot& snapshot);
+  Attribution Evaluate(const NodeSnapshot& snapshot);
 
-  bool named_ = false;                              // pods, by the last reading that is believed
-  absl::Time none_since_ = absl::InfiniteFuture();  // which readings since have named none
+  bool named_ = false;                              // the last reading that was believed had pods
+  absl::Time none_since_ = absl::InfiniteFuture();  // first of the present readings without a pod
   Attribution last_;
 };
 

@@ -11,7 +11,7 @@ using State = Attribution::State;
 
 class ExporterOwnersTest : public testing::Test {
  protected:
-  // The node `after` a while, with one GPU.
+  // Returns the node `after` a while, with one GPU.
   NodeSnapshot Next(absl::Duration after, const std::string& pod, double utilization = 0) {
     clock_.Advance(after);
     NodeSnapshot snapshot = {.taken_at = clock_.Now()};
@@ -28,14 +28,14 @@ class ExporterOwnersTest : public testing::Test {
   ExporterOwners owners_;
 };
 
-TEST_F(ExporterOwnersTest, PodsBelongToWhomTheirNamesTell) {
+TEST_F(ExporterOwnersTest, PodsHaveTheOwnersOfTheirNames) {
   const NodeSnapshot snapshot = Next(absl::Seconds(1), "web-6d4cf56db6-x7k2p", 90);
   EXPECT_EQ(snapshot.attribution.state, State::kKnown);
   EXPECT_THAT(OwnerNames(snapshot.pods[0]), testing::ElementsAre("web"));
   EXPECT_EQ(snapshot.pods[0].owners_from, Pod::OwnersFrom::kName);
 }
 
-TEST_F(ExporterOwnersTest, BusyGpusOfNobodyAreUnknownAndNeverFree) {
+TEST_F(ExporterOwnersTest, BusyGpusWithoutPodsAreUnknownAndNeverFree) {
   const NodeSnapshot busy = Next(absl::Seconds(1), "", 90);
   EXPECT_EQ(busy.attribution.state, State::kUnknown);
   EXPECT_THAT(busy.attribution.why, testing::HasSubstr("runs without --kubernetes"));
@@ -43,11 +43,11 @@ TEST_F(ExporterOwnersTest, BusyGpusOfNobodyAreUnknownAndNeverFree) {
   EXPECT_EQ(Next(absl::Seconds(1), "web-0", 90).attribution.state, State::kKnown);
 }
 
-TEST_F(ExporterOwnersTest, NodeOnWhichNothingRunsIsFreeAtOnce) {
+TEST_F(ExporterOwnersTest, IdleNodeIsFreeAtOnce) {
   EXPECT_EQ(Next(absl::Seconds(1), "").attribution.state, State::kKnown);
 }
 
-TEST_F(ExporterOwnersTest, NoPodAfterSomeIsBelievedBySecondReadingAnd15Seconds) {
+TEST_F(ExporterOwnersTest, NoPodAfterSomeIsBelievedAfterTwoReadingsAnd15Seconds) {
   Next(absl::Seconds(1), "web-0");
   EXPECT_EQ(Next(absl::Seconds(30), "").attribution.state, State::kUnknown);
   EXPECT_EQ(Next(absl::Seconds(14), "").attribution.state, State::kUnknown);
@@ -55,7 +55,7 @@ TEST_F(ExporterOwnersTest, NoPodAfterSomeIsBelievedBySecondReadingAnd15Seconds) 
   EXPECT_EQ(Next(absl::Seconds(1), "").attribution.state, State::kKnown);
 }
 
-TEST_F(ExporterOwnersTest, PodThatIsBackEndsTheDoubt) {
+TEST_F(ExporterOwnersTest, NamedPodConfirmsAtOnce) {
   Next(absl::Seconds(1), "web-0");
   Next(absl::Seconds(10), "");
   EXPECT_EQ(Next(absl::Seconds(10), "web-0").attribution.state, State::kKnown);

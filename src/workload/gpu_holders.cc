@@ -12,9 +12,9 @@
 namespace gpuscaler {
 namespace {
 
-// A container of a pod, listed with a GPU.
+// A container that is listed with a GPU.
 struct Claim {
-  int pod = 0;  // its place in what the kubelet listed
+  int pod = 0;  // index in the kubelet's list
   std::string container;
   std::string device;
   std::string claim;         // PodDevice::claim
@@ -27,13 +27,13 @@ struct Unplaced {
   int pod = 0;
   const PodDevice* device = nullptr;
   DeviceId id;
-  std::vector<int> may_be;  // places in the snapshot's GPUs
+  std::vector<int> may_be;  // indices in the snapshot's GPUs
   std::vector<int> free;    // those of may_be that no other pod holds alone
 };
 
 bool IsVirtual(const Unplaced& unplaced) { return unplaced.id.form == DeviceId::Form::kVirtual; }
 
-// The places that each of the ids may stand for.
+// Returns the indices that each of the ids may stand for.
 std::vector<int> PossibleGpus(const std::vector<DeviceId>& ids, absl::Span<const GpuSample> gpus) {
   std::vector<int> possible = FindPossibleGpus(ids.front(), gpus);
   for (const DeviceId& id : ids) {
@@ -43,8 +43,9 @@ std::vector<int> PossibleGpus(const std::vector<DeviceId>& ids, absl::Span<const
   return possible;
 }
 
-// A plugin's device is one pod's, unless it is one of several replicas. A DRA driver's, whose name
-// has no path as a resource has, is whoever's the claim is.
+// Returns true if several pods may hold the device: a replica of a plugin's device, or a DRA
+// driver's device, which all pods of its claim hold. The name of a DRA driver has no slash, as
+// resources have.
 bool MayShare(const PodDevice& device, const DeviceId& id) {
   return id.is_replica || device.resource.find('/') == std::string::npos;
 }
@@ -65,11 +66,11 @@ class HolderFinder {
     PlaceByProcesses();
     for (size_t i = 0; i < claims_.size(); ++i) {
       DropMonitoring(i);
-      KeepTheLiving(i);
+      DropTerminated(i);
     }
     PlaceOnPossibleGpus();
     SetHolders();
-    return std::move(left_);
+    return std::move(ambiguous_);
   }
 
  private:
@@ -92,7 +93,7 @@ class HolderFinder {
     }
   }
 
-  // Two replicas of a GPU may be in one container. A pod that holds the GPU for sure is no possible
+  // A container may have two replicas of a GPU. A pod that certainly holds the GPU is no possible
   // holder of it.
   void AddClaim(int pod, const PodDevice& device, const DeviceId& id, size_t gpu,
                 bool is_possible = false) {
@@ -110,8 +111,8 @@ class HolderFinder {
                             .may_monitor = monitoring_.MayBeMonitoring(pods_[pod].pod, device)});
   }
 
-  // The pods with processes on a reserved GPU share it. If there is none, each pod without a GPU is
-  // a possible holder.
+  // Gives reserved GPUs to the pods with processes on them. If there is none, each pod without a
+  // GPU is a possible holder.
   void GiveReservedGpus() {
     for (size_t i = 0; i < snapshot_.gpus.size(); ++i) {
       const auto reserved = std::ranges::find_if(
@@ -124,9 +125,9 @@ class HolderFinder {
                  [&](const NodePod& pod) { return names.contains(NameOf(pod.pod)); });
       if (!claims_[i].empty()) continue;
       AddSharers(i, reservation, true, [](const NodePod& pod) { return !HasGpu(pod.devices); });
-      left_.push_back({.pod = NameOf(pods_[reservation.pod].pod),
-                       .id = absl::StrCat(reservation.device, " for pods that are not known"),
-                       .may_be = {static_cast<int>(i)}});
+      ambiguous_.push_back({.pod = NameOf(pods_[reservation.pod].pod),
+                            .id = absl::StrCat(reservation.device, " for pods that are not known"),
+                            .may_be = {static_cast<int>(i)}});
     }
   }
 
@@ -162,7 +163,7 @@ class HolderFinder {
 
   std::optional<absl::Time> ListedSince(int pod) const { return pods_[pod].pod.listed_since; }
 
-  // Whether the GPU is already taken for another device of the pod.
+  // Returns true if the GPU already counts for another device of the pod.
   bool HasOther(const Unplaced& unplaced, size_t gpu) const {
     return std::ranges::any_of(claims_[gpu], [&unplaced](const Claim& claim) {
       return claim.pod == unplaced.pod && claim.device != unplaced.id.text;
@@ -180,7 +181,7 @@ class HolderFinder {
   }
 
   // If several claims name one device, those that may be for monitoring hold nothing unless their
-  // pods have processes there. If that leaves none, each is a possible holder.
+  // pods have processes there. If that leaves no claim, each is a possible holder.
   void DropMonitoring(size_t gpu) {
     std::vector<Claim>& claims = claims_[gpu];
     if (std::ranges::none_of(claims, &Claim::may_monitor)) return;
@@ -200,13 +201,13 @@ class HolderFinder {
     }
     for (Claim& claim : claims) {
       claim.is_possible = true;
-      left_.push_back({.pod = NameOf(pods_[claim.pod].pod),
-                       .id = absl::StrCat(claim.device, " of claim ", claim.claim),
-                       .may_be = {static_cast<int>(gpu)}});
+      ambiguous_.push_back({.pod = NameOf(pods_[claim.pod].pod),
+                            .id = absl::StrCat(claim.device, " of claim ", claim.claim),
+                            .may_be = {static_cast<int>(gpu)}});
     }
   }
 
-  void KeepTheLiving(size_t gpu) {
+  void DropTerminated(size_t gpu) {
     std::vector<Claim>& claims = claims_[gpu];
     const bool several = std::ranges::any_of(
         claims, [&claims](const Claim& claim) { return claim.pod != claims.front().pod; });
@@ -255,7 +256,7 @@ class HolderFinder {
     }
   }
 
-  // In snapshot.pods, where only holders are.
+  // Returns the index in snapshot.pods, which has holders only.
   int PlaceOf(int pod) {
     const auto [place, is_new] = places_.emplace(pod, static_cast<int>(snapshot_.pods.size()));
     if (is_new) snapshot_.pods.push_back(pods_[pod].pod);
@@ -265,14 +266,14 @@ class HolderFinder {
   // Returns true unless only claims that may be for monitoring name the GPU.
   bool IsTaken(size_t gpu) const { return !std::ranges::all_of(claims_[gpu], &Claim::may_monitor); }
 
-  // Whether more pods may hold it beside those that do.
+  // Returns true if further pods may hold the GPU beside its holders.
   bool IsShared(size_t gpu) const {
     return !claims_[gpu].empty() && std::ranges::all_of(claims_[gpu], &Claim::may_share);
   }
 
   bool IsDivided(size_t i) { return gpuscaler::IsDivided(Gpu(i), snapshot_.gpus); }
 
-  // Returns true if no process of an unknown pod uses the GPU. A GPU that is busy without a process
+  // Returns true if the pods of all processes on the GPU are known. A busy GPU without a process
   // hides some.
   bool AreUsersKnown(size_t i) {
     const auto& processes = Gpu(i).processes;
@@ -305,12 +306,14 @@ class HolderFinder {
       if (unplaced.free.empty() || AreUsersKnown(i)) continue;
       for (Claim& claim : claims_[i]) claim.is_possible = true;
     }
-    left_.push_back({.pod = NameOf(pods_[unplaced.pod].pod),
-                     .id = absl::StrCat(unplaced.device->id, " of ", unplaced.device->resource),
-                     .may_be = known});
+    ambiguous_.push_back(
+        {.pod = NameOf(pods_[unplaced.pod].pod),
+         .id = absl::StrCat(unplaced.device->id, " of ", unplaced.device->resource),
+         .may_be = known});
   }
 
-  // Of a dead pod: the device is listed with a later one too.
+  // Returns true if a pod that was listed later has the same device, so that this one has
+  // terminated.
   bool HasSuccessor(const Unplaced& unplaced) const {
     const std::optional<absl::Time> listed_since = ListedSince(unplaced.pod);
     return !MayShare(*unplaced.device, unplaced.id) &&
@@ -323,10 +326,10 @@ class HolderFinder {
   const PodOfProcess& pod_of_process_;
   NodeSnapshot& snapshot_;
   const MonitoringClaims monitoring_;
-  std::vector<std::vector<Claim>> claims_;  // of each GPU
+  std::vector<std::vector<Claim>> claims_;  // one element per GPU
   std::vector<Unplaced> unplaced_;
-  std::vector<UnplacedDevice> left_;
-  std::map<int, int> places_;  // from what was listed to snapshot.pods
+  std::vector<UnplacedDevice> ambiguous_;
+  std::map<int, int> places_;  // indices in snapshot.pods, by index in the kubelet's list
 };
 
 }  // namespace

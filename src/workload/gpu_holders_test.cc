@@ -17,7 +17,7 @@ PodDevice Held(const std::string& id, const std::string& container = "main") {
   return {.container = container, .resource = "nvidia.com/gpu", .id = id};
 }
 
-// Pods with a device of one name share the claim.
+// Pods with a device of the same name share the claim.
 PodDevice Claimed(const std::string& id, const std::string& cdi = "k8s.gpu.nvidia.com/device=x") {
   return {.container = "main",
           .resource = "gpu.nvidia.com",
@@ -33,7 +33,7 @@ UnplacedDevice Unplaced(const std::string& pod, const std::string& id, std::vect
           .may_be = std::move(may_be)};
 }
 
-// A node of GPUs "GPU-sim-0" and so on.
+// A node with GPUs "GPU-sim-0" and so on.
 class FillHoldersTest : public testing::Test {
  protected:
   explicit FillHoldersTest(int gpus = 2) {
@@ -54,7 +54,7 @@ class FillHoldersTest : public testing::Test {
     pods_.push_back(std::move(pod));
   }
 
-  // A process of the pod on the GPU.
+  // Adds a process of the pod on the GPU.
   void Run(int64_t pid, const std::string& pod, int gpu, std::optional<double> percent = {}) {
     snapshot_.gpus[gpu].processes->push_back({.pid = pid, .utilization_percent = percent});
     names_[pid] = absl::StrCat("shop/", pod);
@@ -82,7 +82,7 @@ class FillHoldersTest : public testing::Test {
 
   absl::Time now_ = absl::UnixEpoch();
   std::vector<NodePod> pods_;
-  std::map<int64_t, std::string> names_;  // of the pods of processes
+  std::map<int64_t, std::string> names_;  // key: a process; value: its pod
   NodeSnapshot snapshot_;
 };
 
@@ -121,7 +121,7 @@ TEST_F(FillHoldersTest, ReplicasOfOneGpuInAPodAreOneGpu) {
   EXPECT_EQ(Holders(0), "web-0/main=0.5 web-1/main=0.5");
 }
 
-TEST_F(FillHoldersTest, SharedGpuIsDividedByWhatItsProcessesUse) {
+TEST_F(FillHoldersTest, SharedGpuIsDividedByTheUseOfItsProcesses) {
   Add("web-0", {Held("GPU-sim-0::0")});
   Add("web-1", {Held("GPU-sim-0::1")});
   Run(1, "web-0", 0, 60);
@@ -131,7 +131,7 @@ TEST_F(FillHoldersTest, SharedGpuIsDividedByWhatItsProcessesUse) {
 }
 
 // Kubelets before 1.34 list pods that have ended.
-TEST_F(FillHoldersTest, OfADeadPodAndItsSuccessorTheOneWithAProcessHolds) {
+TEST_F(FillHoldersTest, PodWithAProcessHoldsInsteadOfItsPredecessor) {
   now_ += absl::Seconds(1);
   Add("job-bbbbb", {Held("GPU-sim-0")});
   now_ -= absl::Seconds(1);
@@ -141,7 +141,7 @@ TEST_F(FillHoldersTest, OfADeadPodAndItsSuccessorTheOneWithAProcessHolds) {
   EXPECT_EQ(Holders(0), "job-ccccc/main=1");
 }
 
-TEST_F(FillHoldersTest, OfADeadPodAndItsSuccessorTheOneListedLastHolds) {
+TEST_F(FillHoldersTest, PodListedLastHoldsInsteadOfItsPredecessor) {
   Add("job-bbbbb", {Held("GPU-sim-0")});
   now_ += absl::Seconds(1);
   Add("job-ccccc", {Held("GPU-sim-0")});
@@ -150,7 +150,7 @@ TEST_F(FillHoldersTest, OfADeadPodAndItsSuccessorTheOneListedLastHolds) {
 }
 
 // A pod that holds nothing would count as 0. Those that share a GPU stay known.
-TEST_F(FillHoldersTest, PodOfAGpuThatIsGoneHoldsNoOtherForSure) {
+TEST_F(FillHoldersTest, PodOfAMissingGpuIsOnlyAPossibleHolderOfOthers) {
   const std::string id = "GPU-7a6bd0c9-9b4c-4a3f-8a9e-1f6a2d3c4b5a";
   Add("web-0", {Held(id)});
   Add("web-1", {Held("GPU-sim-1::0", "a"), Held("GPU-sim-1::0", "b")});
@@ -159,7 +159,7 @@ TEST_F(FillHoldersTest, PodOfAGpuThatIsGoneHoldsNoOtherForSure) {
   EXPECT_EQ(Holders(1), "web-1/a=0.5 web-1/b=0.5 web-0/main?");
 }
 
-TEST_F(FillHoldersTest, DeviceOfAnotherMakerThatIsNoneOfTheGpusIsNoGpu) {
+TEST_F(FillHoldersTest, DeviceOfAnotherVendorIsNoGpu) {
   Add("web-0", {{.container = "main",
                  .resource = "example.com/gpu",
                  .id = "GPU-7a6bd0c9-9b4c-4a3f-8a9e-1f6a2d3c4b5a"}});
@@ -167,7 +167,7 @@ TEST_F(FillHoldersTest, DeviceOfAnotherMakerThatIsNoneOfTheGpusIsNoGpu) {
   EXPECT_THAT(Pods(), IsEmpty());
 }
 
-TEST_F(FillHoldersTest, InstancesThatAreNotShownAreOfTheGpuInMigMode) {
+TEST_F(FillHoldersTest, HiddenInstancesBelongToTheGpuInMigMode) {
   for (const int i : {0, 1}) snapshot_.gpus[i].minor_number = i;
   snapshot_.gpus[0].is_in_mig_mode = true;
   const std::string uuid = "MIG-4f1d3a2b-0000-1111-2222-333344445555";
@@ -182,7 +182,7 @@ TEST_F(FillHoldersTest, InstancesThatAreNotShownAreOfTheGpuInMigMode) {
   EXPECT_EQ(Holders(1), "whole/main=1");
 }
 
-TEST_F(FillHoldersTest, GpuThatNeverAnsweredIsHeldByThePodWhoseGpuIsNotSeen) {
+TEST_F(FillHoldersTest, GpuThatNeverAnsweredIsHeldByThePodOfAMissingGpu) {
   snapshot_.gpus[1].uuid = UnknownGpuUuid(1);
   Add("web-0", {Held("GPU-sim-0")});
   Add("web-1", {Held("GPU-sim-1")});
@@ -199,8 +199,8 @@ TEST_F(FillHoldersTest, PodsThatShareAGpuThatNeverAnsweredAllHoldIt) {
   EXPECT_EQ(Holders(1), "web-0/main? web-1/main?");
 }
 
-// Which is which cannot be told, whatever the order of the kubelet's list.
-TEST_F(NodeOfThreeTest, GpusThatNeverAnsweredAreHeldByAllWhoMayHoldOneAndTheOtherByItsHolder) {
+// Nothing shows which is which, whatever the order of the kubelet's list.
+TEST_F(NodeOfThreeTest, GpusThatNeverAnsweredHaveAllPossibleHolders) {
   snapshot_.gpus[0].uuid = UnknownGpuUuid(0);
   snapshot_.gpus[1].uuid = UnknownGpuUuid(1);
   Add("web-1", {Held("GPU-sim-1")});
@@ -213,7 +213,7 @@ TEST_F(NodeOfThreeTest, GpusThatNeverAnsweredAreHeldByAllWhoMayHoldOneAndTheOthe
   EXPECT_EQ(Holders(2), "known/main=1");
 }
 
-TEST_F(FillHoldersTest, PodOfAGpuThatIsGoneMayHoldTheOneThatNeverAnsweredToo) {
+TEST_F(FillHoldersTest, PodOfAMissingGpuMayHoldTheOneThatNeverAnswered) {
   snapshot_.gpus[1].uuid = UnknownGpuUuid(1);
   Add("on-the-gone", {Held("GPU-sim-7")});
   Add("web-1", {Held("GPU-sim-1")});
@@ -222,14 +222,14 @@ TEST_F(FillHoldersTest, PodOfAGpuThatIsGoneMayHoldTheOneThatNeverAnsweredToo) {
   EXPECT_EQ(Holders(1), "on-the-gone/main? web-1/main?");
 }
 
-TEST_F(FillHoldersTest, InstanceThatIsNotSeenMayBeOfTheGpuThatNeverAnswered) {
+TEST_F(FillHoldersTest, MissingInstanceMayBelongToTheGpuThatNeverAnswered) {
   snapshot_.gpus[1].uuid = UnknownGpuUuid(1);
   Add("web-0", {Held("MIG-sim-1-0")});
   EXPECT_THAT(Fill(), ElementsAre(Unplaced("web-0", "MIG-sim-1-0", {1})));
   EXPECT_EQ(Holders(1), "web-0/main?");
 }
 
-TEST_F(FillHoldersTest, OfADeadPodAndItsSuccessorTheLaterMayHoldTheGpusThatNeverAnswered) {
+TEST_F(FillHoldersTest, OnlyTheSuccessorMayHoldGpusThatNeverAnswered) {
   for (const int i : {0, 1}) snapshot_.gpus[i].uuid = UnknownGpuUuid(i);
   Add("job-bbbbb", {Held("GPU-sim-0")});
   now_ += absl::Seconds(1);
@@ -238,7 +238,7 @@ TEST_F(FillHoldersTest, OfADeadPodAndItsSuccessorTheLaterMayHoldTheGpusThatNever
   EXPECT_THAT(Pods(), ElementsAre("job-ccccc"));
 }
 
-TEST_F(FillHoldersTest, MinorThatNoGpuHasIsOfTheOneThatNeverAnsweredIfTheOtherIsHeld) {
+TEST_F(FillHoldersTest, UnknownMinorNumberIsTheGpuThatNeverAnsweredIfTheOtherIsHeld) {
   snapshot_.gpus[1].uuid = UnknownGpuUuid(1);
   Add("web-0", {Held("GPU-sim-0")});
   Add("web-1", {Claimed("gpu-1")});
@@ -247,7 +247,7 @@ TEST_F(FillHoldersTest, MinorThatNoGpuHasIsOfTheOneThatNeverAnsweredIfTheOtherIs
   EXPECT_EQ(Holders(1), "web-1/main?");
 }
 
-TEST_F(FillHoldersTest, MinorThatNoGpuHasMayBeAnyThatHasNoNumber) {
+TEST_F(FillHoldersTest, UnknownMinorNumberMayBeAnyGpuWithoutANumber) {
   snapshot_.gpus[1].uuid = UnknownGpuUuid(1);
   Add("web-1", {Claimed("gpu-1")});
   EXPECT_THAT(Fill(), ElementsAre(Unplaced("web-1", "gpu-1", {0, 1}, "gpu.nvidia.com")));
@@ -256,7 +256,7 @@ TEST_F(FillHoldersTest, MinorThatNoGpuHasMayBeAnyThatHasNoNumber) {
   EXPECT_THAT(Pods(), ElementsAre("web-1"));
 }
 
-TEST_F(NodeOfThreeTest, DraDeviceIsTheGpuWithItsMinor) {
+TEST_F(NodeOfThreeTest, DraDeviceIsTheGpuWithItsMinorNumber) {
   for (const int i : {0, 1, 2}) snapshot_.gpus[i].minor_number = 2 - i;
   Add("web-0", {Claimed("gpu-0")});
   Add("web-1", {Claimed("gpu-1")});
@@ -266,7 +266,7 @@ TEST_F(NodeOfThreeTest, DraDeviceIsTheGpuWithItsMinor) {
   EXPECT_EQ(Holders(2), "web-0/main=1");
 }
 
-TEST_F(NodeOfThreeTest, UnknownNamePutsInDoubtOnlyTheGpusThatNoOtherPodHolds) {
+TEST_F(NodeOfThreeTest, UnknownNameMayBeAnyGpuThatNoOtherPodHolds) {
   snapshot_.gpus[0].minor_number = 0;
   Add("web-0", {Claimed("gpu-0")});
   Add("web-1", {Claimed("slice-7")});
@@ -277,7 +277,7 @@ TEST_F(NodeOfThreeTest, UnknownNamePutsInDoubtOnlyTheGpusThatNoOtherPodHolds) {
   EXPECT_EQ(Holders(2), "web-1/main?");
 }
 
-TEST_F(FillHoldersTest, DraInstancePutsInDoubtOnlyTheInstancesOfItsGpu) {
+TEST_F(FillHoldersTest, DraInstanceMayBeAnyInstanceOfItsGpu) {
   for (const int i : {0, 1}) snapshot_.gpus[i].minor_number = i;
   for (const int instance : {3, 4, 5}) {
     GpuSample gpu = snapshot_.gpus[0];
@@ -297,7 +297,7 @@ TEST_F(FillHoldersTest, DraInstancePutsInDoubtOnlyTheInstancesOfItsGpu) {
   EXPECT_EQ(Holders(4), "web-1/main?");
 }
 
-TEST_F(FillHoldersTest, OtherMakersDeviceIsNone) {
+TEST_F(FillHoldersTest, DeviceOfAnotherVendorHasNoHolder) {
   Add("web-0", {{.container = "main", .resource = "amd.com/gpu", .id = "0000:19:00.0"}});
   EXPECT_THAT(Fill(), IsEmpty());
 }
@@ -310,7 +310,7 @@ TEST_F(FillHoldersTest, UuidOfAClaimsCdiDeviceNamesTheGpu) {
   EXPECT_EQ(Holders(1), "web-0/main=1");
 }
 
-TEST_F(FillHoldersTest, IdOfAVirtualGpuNamesNone) {
+TEST_F(FillHoldersTest, IdOfAVirtualGpuNamesNoGpu) {
   const std::string uuid = "GPU-7a6bd0c9-9b4c-4a3f-8a9e-1f6a2d3c4b5a";
   snapshot_.gpus[1].uuid = uuid;
   Add("web-0", {Held(uuid + "-3")});
@@ -329,7 +329,7 @@ TEST_F(NodeOfThreeTest, VirtualGpuMayBeAFreeOrASharedOne) {
   EXPECT_EQ(Holders(2), "web-0/main?");
 }
 
-TEST_F(FillHoldersTest, ProcessOfThePodTellsWhichGpuIsClaimed) {
+TEST_F(FillHoldersTest, ProcessOfThePodShowsItsClaimedGpu) {
   Add("web-0", {Claimed("gpu-0")});
   Add("web-1", {Claimed("gpu-1")});
   Run(1, "web-0", 1);
@@ -348,8 +348,8 @@ TEST_F(FillHoldersTest, PodsOfOneClaimShareTheGpu) {
   EXPECT_EQ(Holders(1), "web-0/main=0.5 web-1/main=0.5");
 }
 
-// As two claims do that share the only GPU of a node: each has all of them.
-TEST_F(FillHoldersTest, ClaimsOfAllGpusThatTheirDriverHasWithoutAdminAccessShareThem) {
+// Two claims may share the only GPU of a node: each has all of them.
+TEST_F(FillHoldersTest, ClaimsOfAllGpusWithoutAdminAccessShareThem) {
   for (const int i : {0, 1}) snapshot_.gpus[i].minor_number = i;
   const auto all = [](const std::string& claim, bool is_held) {
     std::vector<PodDevice> devices = {Claimed("gpu-0"), Claimed("gpu-1")};
@@ -371,7 +371,7 @@ TEST_F(FillHoldersTest, ClaimsOfAllGpusThatTheirDriverHasWithoutAdminAccessShare
   EXPECT_EQ(Holders(1), "engine-a/main=0.5 engine-b/main=0.5");
 }
 
-TEST_F(FillHoldersTest, UnknownNameIsNoDoubtForThePodsThatHoldAllGpus) {
+TEST_F(FillHoldersTest, UnknownNameKeepsKnownHoldersOfAllGpus) {
   Add("web-0", {Held("GPU-sim-0"), Held("GPU-sim-1")});
   Add("web-1", {Claimed("gpu-0")});
   EXPECT_THAT(Fill(), ElementsAre(Unplaced("web-1", "gpu-0", {0, 1}, "gpu.nvidia.com")));
@@ -380,7 +380,7 @@ TEST_F(FillHoldersTest, UnknownNameIsNoDoubtForThePodsThatHoldAllGpus) {
 }
 
 // dcgm-exporter's page has no UUIDs of instances.
-TEST_F(FillHoldersTest, InstanceMayBeAnyOfThoseThatAreKnownByTheirPlacesAlone) {
+TEST_F(FillHoldersTest, InstanceMayBeAnyWithoutAUuid) {
   GpuSample instance;
   instance.uuid = "MIG-GPU-sim-0/7";
   instance.parent_uuid = "GPU-sim-0";

@@ -66,7 +66,7 @@ int GpuProcesses::PodOf(const CgroupPod& process, const NodeSnapshot& snapshot,
   const std::string name = pod_logs_.NameOf(process.uid, snapshot.taken_at);
   if (name.empty()) return kNoPod;
   for (size_t i = 0; i < snapshot.pods.size(); ++i) {
-    // One that has another uid is its successor.
+    // A pod with another uid is its successor.
     if (NameOf(snapshot.pods[i]) == name && found[i].uid.empty()) return static_cast<int>(i);
   }
   return kNoPod;

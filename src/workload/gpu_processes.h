@@ -1,4 +1,4 @@
-// From the processes on a node's GPUs to the pods that hold them.
+// Finds the pods of the processes on a node's GPUs.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@
 
 namespace gpuscaler {
 
-// What is on the GPUs, of one pod.
+// The GPU processes of one pod.
 struct GpuProcessesOfPod {
-  std::string uid;                 // the pod's; empty: nobody tells
-  std::vector<int64_t> processes;  // those that are there
-  // On its GPUs are, though none may be known to be its own, processes
-  bool has_hidden = false;    // that the driver names and our /proc does not have
-  bool has_nameless = false;  // of pods that nobody names
+  std::string uid;                 // the pod's; empty: unknown
+  std::vector<int64_t> processes;  // those that exist
+  // Its GPUs have processes, of this or another pod,
+  bool has_hidden = false;    // that the driver lists and our /proc lacks
+  bool has_nameless = false;  // with an unknown pod
 };
 
 // Not thread-safe.
@@ -32,10 +32,10 @@ class GpuProcesses {
         cgroup_pods_(proc_),
         pod_logs_(std::move(folders.pod_logs)) {}
 
-  // For each of snapshot.pods, in their order. A pod's uid is the Pods API's, or that of the
-  // kubelet's folder of logs; once known it stays, also while nothing is on its GPUs. Nobody's
-  // processes are taken for those of a GPU's only holder: a privileged pod, which holds none, sees
-  // all GPUs of the node.
+  // Returns one element for each of snapshot.pods, in their order. A pod's uid is that of the Pods
+  // API, or that in the kubelet's folder of logs. Once known it is kept, even while the pod's GPUs
+  // have no process. A process of an unknown pod is never counted for a GPU's only holder: a
+  // privileged pod holds no GPU and sees all GPUs of the node.
   std::vector<GpuProcessesOfPod> Find(const NodeSnapshot& snapshot);
 
  private:
@@ -43,11 +43,11 @@ class GpuProcesses {
 
   struct OnGpu {
     int64_t pid = 0;
-    std::set<int> holders;  // of the GPU: places in NodeSnapshot::pods
+    std::set<int> holders;  // the GPU's: indices in NodeSnapshot::pods
   };
 
   std::vector<OnGpu> ProcessesOf(const NodeSnapshot& snapshot);
-  // Its place in snapshot.pods; -1: none of them, or not known.
+  // Returns its index in snapshot.pods; -1: none of them, or unknown.
   int PodOf(const CgroupPod& process, const NodeSnapshot& snapshot,
             const std::vector<GpuProcessesOfPod>& found);
   void Remember(const NodeSnapshot& snapshot, std::vector<GpuProcessesOfPod>& found);
@@ -55,7 +55,8 @@ class GpuProcesses {
   const std::string proc_;
   CgroupPods cgroup_pods_;
   PodLogs pod_logs_;
-  std::map<std::string, std::vector<int64_t>> last_read_;  // by the GPU's uuid: a gap is no change
+  // Key: the GPU's uuid; a gap is no change
+  std::map<std::string, std::vector<int64_t>> last_read_;
   std::map<PodName, std::string> uids_;
 };
 

@@ -38,7 +38,7 @@ class GpuProcessesTest : public testing::Test {
   NodeSnapshot snapshot_;
 };
 
-TEST_F(GpuProcessesTest, AreOfThePodWithTheUidOfTheirCgroup) {
+TEST_F(GpuProcessesTest, BelongToThePodWithTheUidOfTheirCgroup) {
   for (const int64_t pid : {41, 42}) proc_.AddProcess(pid, 1, net_);
   proc_.AddProcess(51, 2, net_);
   AddPod("web-0", 1);
@@ -51,7 +51,7 @@ TEST_F(GpuProcessesTest, AreOfThePodWithTheUidOfTheirCgroup) {
   EXPECT_THAT(found[1].processes, ElementsAre(51));
 }
 
-TEST_F(GpuProcessesTest, TheFoldersOfLogsTellTheUid) {
+TEST_F(GpuProcessesTest, UidIsFoundInTheFoldersOfLogs) {
   proc_.AddLogs("web-0", 1);
   proc_.AddProcess(41, 1, net_);
   AddPod("web-0");
@@ -64,7 +64,7 @@ TEST_F(GpuProcessesTest, TheFoldersOfLogsTellTheUid) {
   EXPECT_FALSE(found[1].has_nameless);
 }
 
-TEST_F(GpuProcessesTest, OfAPodThatNobodyNamesAreNobodysThoughOnePodAloneHoldsTheGpu) {
+TEST_F(GpuProcessesTest, OfAnUnknownPodAreNotTheOnlyHolders) {
   proc_.AddProcess(41, 1, net_);
   proc_.AddProcess(51, 2, net_);
   AddPod("web-0");
@@ -79,13 +79,13 @@ TEST_F(GpuProcessesTest, OfAPodThatNobodyNamesAreNobodysThoughOnePodAloneHoldsTh
   EXPECT_TRUE(Find()[1].has_nameless);
 }
 
-TEST_F(GpuProcessesTest, ThoseOfOthersOnItsGpuAreNotTaken) {
+TEST_F(GpuProcessesTest, OfOtherPodsOnItsGpuAreNotItsOwn) {
   proc_.AddLogs("web-0", 1);
   proc_.AddLogs("debug", 3);  // privileged, and holds nothing
   proc_.AddProcess(41, 1, net_);
   proc_.AddProcess(51, 2, net_);
   proc_.AddProcess(61, 3, net_);
-  proc_.AddProcess(71, 0, net_);  // of no pod: the node's own
+  proc_.AddProcess(71, 0, net_);  // without a pod: the node's own
   AddPod("web-0");
   AddPod("web-1", 2);
   AddGpu({0}, {61, 41, 51, 71});
@@ -95,7 +95,7 @@ TEST_F(GpuProcessesTest, ThoseOfOthersOnItsGpuAreNotTaken) {
   EXPECT_FALSE(found[0].has_hidden || found[0].has_nameless);
 }
 
-TEST_F(GpuProcessesTest, WithoutHostPidTheyAreHidden) {
+TEST_F(GpuProcessesTest, AreHiddenWithoutHostPid) {
   AddPod("web-0", 1);
   AddPod("web-1", 2);
   AddGpu({0}, {41});
@@ -104,7 +104,7 @@ TEST_F(GpuProcessesTest, WithoutHostPidTheyAreHidden) {
   EXPECT_FALSE(Find()[1].has_hidden);
 }
 
-TEST_F(GpuProcessesTest, ListThatFailedIsNoChange) {
+TEST_F(GpuProcessesTest, FailedListIsNoChange) {
   proc_.AddProcess(41, 1, net_);
   AddPod("web-0", 1);
   AddGpu({0}, {41});
@@ -115,7 +115,7 @@ TEST_F(GpuProcessesTest, ListThatFailedIsNoChange) {
   EXPECT_THAT(Find()[0].processes, IsEmpty());
 }
 
-TEST_F(GpuProcessesTest, UidStaysUntilThePodLeaves) {
+TEST_F(GpuProcessesTest, UidIsKeptUntilThePodIsGone) {
   proc_.AddLogs("web-0", 1);
   proc_.AddProcess(41, 1, net_);
   AddPod("web-0");

@@ -8,11 +8,11 @@
 namespace gpuscaler {
 namespace {
 
-// A driver with a display or an idle context keeps some hundred MiB: not a workload's.
+// Memory that a driver uses for a display or an idle context: some hundred MiB, without a workload.
 constexpr double kInUseMemoryPercent = 3;
 
-// So long a GPU may be missing: a driver that is loaded again, a slot that is reset.
-constexpr absl::Duration kMissedFor = absl::Minutes(10);
+// How long a GPU may be missing: while the driver is reloaded, or a slot is reset.
+constexpr absl::Duration kMaxMissing = absl::Minutes(10);
 
 std::set<int64_t> Pids(const GpuSample& gpu) {
   std::set<int64_t> pids;
@@ -33,7 +33,7 @@ bool Replaced(const std::set<T>& before, const std::set<T>& now) {
          std::ranges::none_of(now, [&](const T& each) { return before.contains(each); });
 }
 
-// Every sign of use that the reading shows.
+// Returns every field that shows use.
 std::set<GpuField> Signs(const GpuSample& gpu) {
   std::set<GpuField> signs;
   if (gpu.processes && !gpu.processes->empty()) signs.insert(GpuField::kProcesses);
@@ -57,8 +57,8 @@ std::optional<bool> InUse(const GpuSample& gpu) {
   return false;
 }
 
-// A GPU that could never be read, not even its uuid, and now shows one is no new GPU, nor are its
-// MIG instances.
+// A GPU that could never be read, not even its uuid, and now has a uuid is not new, nor are its MIG
+// instances.
 HoldingTracker::Holding HoldingTracker::Before(const GpuSample& gpu,
                                                const NodeSnapshot& snapshot) const {
   if (const auto found = holdings_.find(gpu.uuid); found != holdings_.end()) return found->second;
@@ -67,10 +67,10 @@ HoldingTracker::Holding HoldingTracker::Before(const GpuSample& gpu,
         std::ranges::find(snapshot.gpus, uuid, &GpuSample::uuid) != snapshot.gpus.end();
     if (!holding.known && !is_there_still && holding.index == gpu.index) return holding;
   }
-  Holding unseen;
-  unseen.since = first_ ? absl::InfinitePast() : snapshot.taken_at;
-  unseen.index = gpu.index;
-  return unseen;
+  Holding fresh;
+  fresh.since = first_ ? absl::InfinitePast() : snapshot.taken_at;
+  fresh.index = gpu.index;
+  return fresh;
 }
 
 void HoldingTracker::Update(const GpuSample& gpu, const NodeSnapshot& snapshot, Holding& holding) {
@@ -102,9 +102,9 @@ void HoldingTracker::Annotate(NodeSnapshot& snapshot) {
     holding.seen_at = snapshot.taken_at;
     holdings.emplace(gpu.uuid, std::move(holding));
   }
-  for (auto& [uuid, missed] : holdings_) {
-    const bool kept = missed.known && snapshot.taken_at - missed.seen_at <= kMissedFor;
-    if (kept) holdings.try_emplace(uuid, std::move(missed));
+  for (auto& [uuid, missing] : holdings_) {
+    const bool kept = missing.known && snapshot.taken_at - missing.seen_at <= kMaxMissing;
+    if (kept) holdings.try_emplace(uuid, std::move(missing));
   }
   holdings_ = std::move(holdings);
   first_ = false;

@@ -1,5 +1,5 @@
-// Whether a GPU is in use, since when its present holder has it, and how long that one's memory has
-// stood still: as far as a node can tell by itself, and by its pods where those are known.
+// Whether a GPU is in use, since when its present holder has it, and how long that holder's memory
+// has been steady. The source is the node's own readings, and its pods if they are known.
 #pragma once
 
 #include <map>
@@ -12,16 +12,16 @@
 
 namespace gpuscaler {
 
-// A compute process, utilisation above 0, or more than 3 % of the memory used (processes are
-// invisible in some containers); empty when nothing of these could be read.
+// Returns true if there is a compute process, utilization above 0, or more than 3 % of the memory
+// in use: some containers hide processes. Empty: none of these could be read.
 std::optional<bool> InUse(const GpuSample& gpu);
 
 // Fills `in_use`, `held_since` and `steady_memory` of every GPU, reading by reading. A reading that
-// cannot tell keeps what the one before it said: also one in which that fails which last showed the
-// GPU in use. The holder has changed when the GPU was free in between, or when none of its
-// processes, or of its pods (attribution.h), is one of before. Holders that the first reading finds
-// have held it for ever: a restart of ours starts no warm-up. A GPU that readings miss for minutes
-// is held as before when it is back. Not thread-safe: the sampler's own.
+// shows nothing keeps the state before it. So does a reading without use in which the field failed
+// that last showed use. The holder has changed if the GPU was free in between, or if none of its
+// processes, or none of its pods (attribution.h), was there before. Holders in the first reading
+// have held their GPUs forever: a restart of the agent starts no warm-up. A GPU that is missing for
+// minutes has the same holder afterwards. Not thread-safe: used by the sampler.
 class HoldingTracker {
  public:
   void Annotate(NodeSnapshot& snapshot);
@@ -29,20 +29,20 @@ class HoldingTracker {
  private:
   struct Holding {
     bool in_use = false;
-    bool known = false;        // some reading could tell
-    std::set<GpuField> signs;  // what showed it in use, when last something did
+    bool known = false;        // some reading showed whether it is in use
+    std::set<GpuField> signs;  // the fields that last showed it in use
     absl::Time since = absl::InfinitePast();
     std::set<int64_t> pids;
-    std::set<std::string> pods;  // "shop/web-0"; of old where nobody knows them now
+    std::set<std::string> pods;  // "shop/web-0"; while unknown, the last known ones
     int index = 0;
     absl::Time seen_at;
   };
 
-  // What is known of a GPU before this reading of it.
+  // Returns the state of a GPU before this reading.
   Holding Before(const GpuSample& gpu, const NodeSnapshot& snapshot) const;
   static void Update(const GpuSample& gpu, const NodeSnapshot& snapshot, Holding& holding);
 
-  std::map<std::string, Holding> holdings_;  // by uuid
+  std::map<std::string, Holding> holdings_;  // key: uuid
   MemoryWatch memory_;
   bool first_ = true;
 };

@@ -58,11 +58,11 @@ class HoldingTrackerTest : public testing::Test {
   std::vector<std::string> pods_;  // that hold it
 };
 
-TEST_F(HoldingTrackerTest, HolderThatWasThereAtStartHasHeldForEver) {
+TEST_F(HoldingTrackerTest, HolderAtTheStartHasHeldForever) {
   EXPECT_EQ(Next(Gpu({{.pid = 1}})).held_since, absl::InfinitePast());
 }
 
-TEST_F(HoldingTrackerTest, HolderThatComesLaterHoldsSinceThen) {
+TEST_F(HoldingTrackerTest, LaterHolderHoldsSinceItsStart) {
   Next(Gpu({}));
   const absl::Time since = Next(Gpu({{.pid = 1}})).held_since;
   EXPECT_EQ(since, clock_.Now());
@@ -70,13 +70,13 @@ TEST_F(HoldingTrackerTest, HolderThatComesLaterHoldsSinceThen) {
   EXPECT_EQ(Next(Gpu({{.pid = 2}})).held_since, since);
 }
 
-TEST_F(HoldingTrackerTest, NoneOfTheOldProcessesIsANewHolder) {
+TEST_F(HoldingTrackerTest, OnlyNewProcessesAreANewHolder) {
   Next(Gpu({{.pid = 1}}));
   const absl::Time since = Next(Gpu({{.pid = 7}})).held_since;
   EXPECT_EQ(since, clock_.Now());
 }
 
-// In a pid namespace of ours the driver may list no process at all.
+// In a pid namespace of our own the driver may list no process at all.
 TEST_F(HoldingTrackerTest, AnotherPodIsANewHolder) {
   GpuSample full = Gpu({});
   full.memory_used_bytes = 70 * kGiB;
@@ -94,7 +94,7 @@ TEST_F(HoldingTrackerTest, AnotherPodIsANewHolder) {
 }
 
 // A pod has its GPU before its engine starts, which is when the warm-up begins.
-TEST_F(HoldingTrackerTest, PodHoldsSinceItUsesTheGpu) {
+TEST_F(HoldingTrackerTest, PodHoldsFromItsFirstUseOfTheGpu) {
   Next(Gpu({}));
   pods_ = {"web-0"};
   EXPECT_FALSE(Next(Gpu({})).in_use);
@@ -102,13 +102,13 @@ TEST_F(HoldingTrackerTest, PodHoldsSinceItUsesTheGpu) {
   EXPECT_EQ(since, clock_.Now());
 }
 
-TEST_F(HoldingTrackerTest, GapKeepsWhatWasKnown) {
+TEST_F(HoldingTrackerTest, GapKeepsTheLastState) {
   Next(Gpu({{.pid = 1}}));
   EXPECT_TRUE(Next(UnreadableGpu()).in_use);
   EXPECT_EQ(Next(Gpu({{.pid = 1}})).held_since, absl::InfinitePast());
 }
 
-TEST_F(HoldingTrackerTest, HolderBehindAGapAtStartIsNotNew) {
+TEST_F(HoldingTrackerTest, HolderAfterAGapAtTheStartIsNotNew) {
   Next(UnreadableGpu());
   EXPECT_EQ(Next(Gpu({{.pid = 1}})).held_since, absl::InfinitePast());
 }
@@ -133,7 +133,7 @@ TEST_F(HoldingTrackerTest, ProcessListThatNeverWorkedHoldsNothing) {
   EXPECT_FALSE(Next(WithFailedProcessList(Gpu({}))).in_use);
 }
 
-TEST_F(HoldingTrackerTest, DeviceThatGetsItsUuidLateWasThereBefore) {
+TEST_F(HoldingTrackerTest, DeviceWithALateUuidIsNotNew) {
   GpuSample unknown = UnreadableGpu();
   unknown.uuid = "GPU-unknown-0";
   Next(unknown);
@@ -168,7 +168,7 @@ TEST_F(HoldingTrackerTest, GpuThatReadingsMissForMinutesIsHeldAsBefore) {
   EXPECT_EQ(too_late.held_since, clock_.Now()) << "too long to be the same";
 }
 
-TEST_F(HoldingTrackerTest, StillMemoryIsTheHolders) {
+TEST_F(HoldingTrackerTest, SteadyMemoryBelongsToTheHolder) {
   GpuSample full = Gpu({{.pid = 1}});
   full.memory_used_bytes = 70 * kGiB;
   for (int i = 0; i < 200; ++i) Next(full);

@@ -1,4 +1,4 @@
-// Since when the kubelet lists a pod, whatever becomes of it and of the kubelet.
+// The time since which the kubelet lists a pod, through restarts of the pod and the kubelet.
 #include <algorithm>
 
 #include "gtest/gtest.h"
@@ -8,7 +8,7 @@
 namespace gpuscaler {
 namespace {
 
-// One that fails to become Ready, with the kubelet of a node on which others come and go.
+// A pod that does not become Ready, on a node where others come and go.
 class ListedSinceTest : public AttributedNode {
  protected:
   ListedSinceTest() { kubelet_.ServePodsApi(true); }
@@ -21,7 +21,7 @@ class ListedSinceTest : public AttributedNode {
     return {.devices = {"shop", name, {Gpu("GPU-sim-1")}}, .of_api = {.uid = name}};
   }
 
-  // A pod of Deployment web, from a ReplicaSet of that hash.
+  // Returns a pod of Deployment web, from a ReplicaSet with that hash.
   FakeKubelet::Pod OfDeployment(const std::string& hash, const std::string& uid) const {
     const std::string replica_set = absl::StrCat("web-", hash);
     return {.devices = {"shop", absl::StrCat(replica_set, "-x7k2p"), {Gpu("GPU-sim-0")}},
@@ -33,7 +33,7 @@ class ListedSinceTest : public AttributedNode {
                        .known_since = absl::FromUnixSeconds(absl::ToUnixSeconds(clock_.Now()))}};
   }
 
-  // Empty: the pod on the first GPU is not known.
+  // Returns the pod on the first GPU; empty: unknown.
   std::optional<Pod> OnFirstGpu() {
     const NodeSnapshot snapshot = Read();
     if (snapshot.gpus[0].holders.empty()) return std::nullopt;
@@ -49,7 +49,7 @@ class ListedSinceTest : public AttributedNode {
   }
 };
 
-TEST_F(ListedSinceTest, IsWhenThePodWasFirstListedHoweverOftenItStartsAndOthersChange) {
+TEST_F(ListedSinceTest, IsTheFirstListingThroughRestartsAndChangesOfOthers) {
   Ask();
   kubelet_.SetPods({Web(kUid0)});
   Ask();
@@ -64,19 +64,19 @@ TEST_F(ListedSinceTest, IsWhenThePodWasFirstListedHoweverOftenItStartsAndOthersC
   }
 }
 
-TEST_F(ListedSinceTest, IsRememberedWhileTheKubeletIsSilent) {
+TEST_F(ListedSinceTest, IsKeptWhileTheKubeletDoesNotAnswer) {
   kubelet_.SetPods({Web(kUid0)});
   Ask();
   const absl::Time since = clock_.Now();
   kubelet_.Stop();
   for (int i = 0; i < 20; ++i) Ask();
-  EXPECT_EQ(ListedSince(), std::nullopt) << "nobody knows who holds it";
+  EXPECT_EQ(ListedSince(), std::nullopt) << "its holder is unknown";
   kubelet_.Start();
   Ask();
   EXPECT_EQ(ListedSince(), since);
 }
 
-TEST_F(ListedSinceTest, OfAPodThatBeganInASilenceIsItsEnd) {
+TEST_F(ListedSinceTest, IsTheFirstAnswerAfterAnOutage) {
   kubelet_.SetPods({Other("job-0")});
   Ask();
   kubelet_.Stop();
@@ -90,7 +90,7 @@ TEST_F(ListedSinceTest, OfAPodThatBeganInASilenceIsItsEnd) {
   EXPECT_EQ(ListedSince(), since);
 }
 
-TEST_F(ListedSinceTest, IsWhenTheKubeletFirstKnewThePodAlsoForAnAgentThatBeginsAnew) {
+TEST_F(ListedSinceTest, IsTheKubeletsTimeAlsoForARestartedAgent) {
   FakeKubelet::Pod web = Web(kUid0);
   web.of_api.known_since =
       absl::FromUnixSeconds(absl::ToUnixSeconds(clock_.Now())) - absl::Hours(1);
@@ -99,7 +99,7 @@ TEST_F(ListedSinceTest, IsWhenTheKubeletFirstKnewThePodAlsoForAnAgentThatBeginsA
   EXPECT_EQ(ListedSince(), web.of_api.known_since);
 }
 
-TEST_F(ListedSinceTest, APodThatWasReadyOnceStaysKnownForThat) {
+TEST_F(ListedSinceTest, WasReadyIsKept) {
   const auto was_ready = [this] { return Read().pods.at(0).was_ready; };
   FakeKubelet::Pod web = Web(kUid0);
   kubelet_.SetPods({web});
@@ -118,7 +118,7 @@ TEST_F(ListedSinceTest, APodThatWasReadyOnceStaysKnownForThat) {
   EXPECT_FALSE(was_ready()) << "another one of that name";
 }
 
-TEST_F(ListedSinceTest, IsAnotherOfTheNextPodOfThatName) {
+TEST_F(ListedSinceTest, IsNewForTheNextPodOfTheSameName) {
   kubelet_.SetPods({Web(kUid0)});
   Ask();
   kubelet_.SetPods({Web(kUid1)});
@@ -131,7 +131,7 @@ TEST_F(ListedSinceTest, IsAnotherOfTheNextPodOfThatName) {
   EXPECT_EQ(ListedSince(), clock_.Now()) << "it was gone in between";
 }
 
-TEST_F(ListedSinceTest, StandsWhileThePodsApiIsAway) {
+TEST_F(ListedSinceTest, IsKeptWhileThePodsApiIsAway) {
   kubelet_.SetPods({Web(kUid0)});
   Ask();
   const absl::Time since = clock_.Now();
@@ -205,7 +205,7 @@ TEST_F(ListedSinceTest, OwnersTimeAfterARestartOfTheAgentIsThatOfItsOldestPod) {
   for (const Pod& pod : snapshot.pods) EXPECT_EQ(pod.owner_listed_since, first.of_api.known_since);
 }
 
-// Without the Pods API an agent that has restarted lists all pods since then.
+// Without the Pods API a restarted agent lists all pods as of its restart.
 TEST_F(ListedSinceTest, OwnersTimeFromBeforeARestartOfTheAgentCountsBesideANewerOwner) {
   kubelet_.ServePodsApi(false);
   kubelet_.SetPods({OfDeployment("6d4cf56db6", kUid0), Other("note-x7k2p")});

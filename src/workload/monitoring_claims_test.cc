@@ -13,7 +13,7 @@ NodePod PodWith(const std::string& claim, const std::vector<std::string>& device
   return pod;
 }
 
-// The first is divided.
+// The first GPU is divided.
 std::vector<GpuSample> ThreeGpus() {
   std::vector<GpuSample> gpus(3);
   gpus[0].uuid = "GPU-a";
@@ -62,7 +62,7 @@ TEST(MonitoringClaims, InstancesCountIfAllGpusAreInMigMode) {
   EXPECT_FALSE(claims.HasAllGpus("a/two"));
 }
 
-TEST(MonitoringClaims, NameOfAPodIsNoProofOfADaemonSet) {
+TEST(MonitoringClaims, NameOfAPodDoesNotProveADaemonSet) {
   const std::vector<NodePod> pods = {PodWith("a/all", {"gpu-1", "gpu-2"}),
                                      PodWith("a/one", {"gpu-1"})};
   const std::vector<GpuSample> gpus = ThreeGpus();
@@ -80,7 +80,7 @@ TEST(MonitoringClaims, NameOfAPodIsNoProofOfADaemonSet) {
   EXPECT_FALSE(claims.MayBeMonitoring(pod, all));
 }
 
-TEST(MonitoringClaims, DriversWordComesBeforeTheOwner) {
+TEST(MonitoringClaims, DriversCheckpointOverridesTheOwner) {
   const std::vector<NodePod> pods = {PodWith("a/all", {"gpu-1", "gpu-2"})};
   const MonitoringClaims claims(pods, ThreeGpus());
   const Pod pod{.owners = {{.kind = "DaemonSet", .name = "engine", .group = ""}},

@@ -1,4 +1,4 @@
-// The folders in which the kernel, the kubelet and a DRA driver show processes, pods and claims.
+// The folders of the kernel, the kubelet and a DRA driver with processes, pods and claims.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The time since which each owner has had pods on this node, through rollouts and short gaps.
+// Since when each owner has had pods on this node, through rollouts and short gaps.
 #pragma once
 
 #include <cstddef>
@@ -12,23 +12,23 @@
 
 namespace gpuscaler {
 
-// An owner without pods for longer starts anew: its next pods are as those of a new owner. Covers
-// the Recreate strategy, and a pod of a StatefulSet that loads for minutes on another node.
+// An owner without pods for longer counts as a new one when it has pods again. Covers the Recreate
+// strategy, and a pod of a StatefulSet that loads for minutes on another node.
 inline constexpr absl::Duration kOwnerGrace = absl::Minutes(15);
 
-// How many owners are remembered at most, unless more have pods: Jobs may come every second.
+// How many owners are kept at most, unless more have pods: Jobs may come every second.
 inline constexpr size_t kMostOwners = 1000;
 
 // Not thread-safe.
 class OwnerListings {
  public:
   // Sets `owner_listed_since` of all pods in the kubelet's newest list. If a pod has several
-  // owners, or its name fits several, the earliest time counts. Pods without an owner are left as
-  // they are. Time without any list, such as a restart of the kubelet, is no gap.
+  // owners, or its name fits several, the earliest time counts. Pods without an owner have no time.
+  // Time without any list, such as a restart of the kubelet, is no gap.
   void Update(std::vector<NodePod>& pods, absl::Time now);
 
-  // Adds `owner_listed_since` of pods that another process listed. The earlier time counts. An
-  // owner that was not known counts as if its pods had just gone.
+  // Adds `owner_listed_since` of pods that another process listed. The earlier time counts. A new
+  // owner counts as if its pods had just gone.
   void Add(const std::vector<Pod>& former, absl::Time now);
 
  private:

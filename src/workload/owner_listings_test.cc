@@ -47,7 +47,7 @@ TEST_F(OwnerListingsTest, GapUpToTheGraceDoesNotCount) {
   EXPECT_EQ(Update(92, {Listed("web-3", kWeb, At(92))}), 92) << "the gap was longer";
 }
 
-TEST_F(OwnerListingsTest, AnotherProcessTimeCountsIfItIsEarlier) {
+TEST_F(OwnerListingsTest, TimeOfAnotherProcessCountsIfItIsEarlier) {
   const auto former = [](int minute) {
     Pod pod = Listed("web-1", kWeb, At(0)).pod;
     pod.owner_listed_since = At(minute);
@@ -94,7 +94,7 @@ TEST_F(OwnerListingsTest, PodWithoutAnOwnerOrATimeHasNone) {
   EXPECT_EQ(Update(0, {pod}), -1);
 }
 
-TEST_F(OwnerListingsTest, OwnersThatLeftEarliestAreForgottenFirst) {
+TEST_F(OwnerListingsTest, OwnersGoneLongestAreDroppedFirst) {
   Update(0, {Listed("web-1", kWeb, At(0))});
   for (int i = 0; i < static_cast<int>(kMostOwners); ++i) {
     const std::string job = absl::StrCat("job-", i);
@@ -105,7 +105,7 @@ TEST_F(OwnerListingsTest, OwnersThatLeftEarliestAreForgottenFirst) {
   EXPECT_EQ(Update(3, {Listed("web-2", kWeb, At(3))}), 3);
 }
 
-TEST_F(OwnerListingsTest, OwnersWithPodsAreNeverForgotten) {
+TEST_F(OwnerListingsTest, OwnersWithPodsAreNeverDropped) {
   std::vector<NodePod> pods;
   for (size_t i = 0; i <= kMostOwners; ++i) {
     pods.push_back(Listed("job", {{"Job", absl::StrCat("job-", i)}}, At(0)));

@@ -14,20 +14,21 @@
 namespace gpuscaler {
 namespace {
 
-// What names are made of (k8s.io/apimachinery util/rand): no vowels, no digits that look like them.
+// The characters of random suffixes (k8s.io/apimachinery util/rand): no vowels, and no digits that
+// look like them.
 constexpr absl::string_view kRandomAlphabet = "bcdfghjklmnpqrstvwxz2456789";
 constexpr size_t kRandomSize = 5;
 
-// A base is cut to leave room for the random part in 63 characters (apiserver names/generate.go).
+// A base is cut so that the random part fits into 63 characters (apiserver names/generate.go).
 constexpr size_t kLongestBase = 58;
 
-// KubeRay cuts at 50.
+// KubeRay cuts names at 50.
 constexpr size_t kLongestRayBase = 50;
 
-// The hash of a pod template is a uint32 in decimal, each digit put as one of these.
+// The hash of a pod template is a decimal uint32, with these characters as its digits.
 constexpr absl::string_view kHashDigits = "456789bcdf";
 
-// 98 % of all uint32 have nine digits or ten; a shorter hash may as well be a word of its owner's
+// 98 % of all uint32 have nine digits or ten. A shorter hash may as well be a word in the owner's
 // name.
 constexpr size_t kSureHashSize = 9;
 
@@ -56,7 +57,7 @@ bool IsRandom(absl::string_view text) {
          });
 }
 
-// As controllers write ordinals and indices: no leading zero.
+// Parses an ordinal or index as controllers write it: no leading zero.
 std::optional<int> Ordinal(absl::string_view text) {
   int number = 0;
   if (!std::ranges::all_of(text, absl::ascii_isdigit)) return std::nullopt;
@@ -95,7 +96,7 @@ class Owners {
     if (std::ranges::find(owners_, owner) == owners_.end()) owners_.push_back(std::move(owner));
   }
 
-  // `base` is what stands before the random part.
+  // `base` is the name without its random part.
   void AddGenerated(absl::string_view base) {
     if (base.size() + 1 > kLongestBase) return;
     const std::optional<Split> split = SplitLast(base);
@@ -106,7 +107,7 @@ class Owners {
     for (const absl::string_view kind : {"ReplicaSet", "DaemonSet", "Job"}) Add(kind, base);
   }
 
-  // Pods with a template's hash in the name.
+  // Adds owners of pods that have a template's hash in the name.
   void AddTemplated(absl::string_view name) {
     Add("Deployment", name);
     Add("Rollout", name);
@@ -116,7 +117,8 @@ class Owners {
     }
   }
 
-  // Of a Deployment that Knative made, "web-predictor-00001-deployment".
+  // Returns the service's part of the name of a Deployment that Knative made,
+  // "web-predictor-00001-deployment".
   static absl::string_view WithoutRevision(absl::string_view name) {
     constexpr size_t kRevisionSize = 5;
     absl::string_view service = name;
@@ -127,8 +129,8 @@ class Owners {
     return is_revision ? split->head : name;
   }
 
-  // Pods of an indexed Job, and of the Jobs of a JobSet: "<set>-<job>-<j>-<i>-<random>", where
-  // both names may have dashes.
+  // Adds owners of pods of an indexed Job, and of the Jobs of a JobSet:
+  // "<set>-<job>-<j>-<i>-<random>", where both names may have dashes.
   void AddIndexed(absl::string_view name) {
     Add("Job", name);
     const std::optional<Split> job = SplitLast(name);
@@ -136,7 +138,7 @@ class Owners {
     AddPrefixes("JobSet", job->head);
   }
 
-  // "a-b-c": `kind` a-b, where c is the part's name, and a, where b-c is.
+  // Adds each possible owner in "a-b-c": `kind` a-b if the part's name is c, and a if it is b-c.
   void AddPrefixes(absl::string_view kind, absl::string_view text) {
     for (std::optional<Split> split = SplitLast(text); split; split = SplitLast(split->head)) {
       Add(kind, split->head);
@@ -147,7 +149,7 @@ class Owners {
     const std::optional<int> ordinal = Ordinal(split.last);
     if (!ordinal) return;
     Add("StatefulSet", split.head);
-    Add("LeaderWorkerSet", split.head, pod_);  // a leader's name is its group's
+    Add("LeaderWorkerSet", split.head, pod_);  // a leader's name is that of its group
     const std::optional<Split> group = SplitLast(split.head);
     if (group && Ordinal(group->last) && *ordinal > 0) {
       Add("LeaderWorkerSet", group->head, split.head);

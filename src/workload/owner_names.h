@@ -1,5 +1,4 @@
-// Whose a pod may be, by the form that controllers give the names of their pods: what a node knows
-// where the kubelet does not tell owners.
+// The possible owners of a pod, by the form of its name. Used if the kubelet reports no owners.
 #pragma once
 
 #include <vector>
@@ -9,8 +8,8 @@
 
 namespace gpuscaler {
 
-// Every owner whose pods have names like this one, each once; one of them holds. Empty for a name
-// of no known form, and for one that was cut: its owner's name is not in it.
+// Returns every owner that gives its pods names like this one, each once; one of them applies.
+// Empty if the name has no known form or was cut, so that it lacks the owner's name.
 //
 //   OwnersByName("web-6d4cf56db6-x7k2p"): Deployment web, Rollout web
 //   OwnersByName("web-x7k2p"): ReplicaSet web, DaemonSet web, Job web

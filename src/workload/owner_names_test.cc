@@ -11,7 +11,7 @@
 namespace gpuscaler {
 namespace {
 
-// "Deployment/web Rollout/web", with the group behind: "LeaderWorkerSet/web@web-0".
+// Returns "Deployment/web Rollout/web", with the group behind: "LeaderWorkerSet/web@web-0".
 std::string Owners(const std::string& pod) {
   return absl::StrJoin(OwnersByName(pod), " ", [](std::string* text, const PodOwner& owner) {
     absl::StrAppend(text, owner.kind, "/", owner.name, owner.group.empty() ? "" : "@", owner.group);
@@ -60,13 +60,13 @@ TEST(OwnersByName, ShortHashLeavesOtherOwnersPossible) {
             "Deployment/api Rollout/api ReplicaSet/api-5d DaemonSet/api-5d Job/api-5d");
 }
 
-// web-5b of a StatefulSet "web-5b" cannot be told from a Deployment's; here the ordinal can.
+// 24567 may be a random suffix or an ordinal.
 TEST(OwnersByName, RandomPartOfDigitsMayBeAnOrdinal) {
   EXPECT_EQ(Owners("web-24567"),
             "ReplicaSet/web DaemonSet/web Job/web StatefulSet/web LeaderWorkerSet/web@web-24567");
 }
 
-TEST(OwnersByName, TakesNothingForAHashThatCannotBeOne) {
+TEST(OwnersByName, ImpossibleHashIsNoHash) {
   const char* const pods[] = {
       "web-4d4cf56db6-x7k2p",   // a leading 0
       "web-9d4cf56db6-x7k2p",   // ten digits above what a uint32 holds
@@ -82,7 +82,7 @@ TEST(OwnersByName, TakesNothingForAHashThatCannotBeOne) {
   EXPECT_THAT(Owners("web-86f8fbc6fb-x7k2p"), testing::Not(testing::HasSubstr("Deployment")));
 }
 
-TEST(OwnersByName, NamesOfNoFormHaveNoOwner) {
+TEST(OwnersByName, NamesOfUnknownFormHaveNoOwner) {
   const char* const pods[] = {
       "",           "-",          "web",
       "web-",       "-0",         "web-00",

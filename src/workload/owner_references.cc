@@ -16,7 +16,7 @@ std::string Label(const KubeletPod& pod, const char* key) {
   return found == pod.labels.end() ? "" : found->second;
 }
 
-// The controller; a pod that has references and no controller is its first owner's.
+// Returns the controller. A pod that has references but no controller belongs to its first owner.
 const OwnerReference* Nearest(const KubeletPod& pod) {
   const auto controller =
       std::ranges::find_if(pod.owner_references, &OwnerReference::is_controller);
@@ -28,7 +28,8 @@ void Add(PodOwner owner, std::vector<PodOwner>& owners) {
   if (!owner.name.empty()) owners.push_back(std::move(owner));
 }
 
-// A ReplicaSet is named after its owner and the hash of the template, which is a label as well.
+// Adds the owner of a ReplicaSet. The name of a ReplicaSet ends in the hash of the template, which
+// is a label as well.
 void AddReplicaSetsOwner(const KubeletPod& pod, const std::string& name,
                          std::vector<PodOwner>& owners) {
   constexpr std::pair<const char*, const char*> kHashLabels[] = {
@@ -49,9 +50,9 @@ void AddGroup(const KubeletPod& pod, std::vector<PodOwner>& owners) {
   Add({.kind = "LeaderWorkerSet", .name = name, .group = absl::StrCat(name, "-", index)}, owners);
 }
 
-// "isvc.generation" is on the pods of several nodes only, the head's and the workers', which are
-// two Deployments: each generation has one head, and its workers ask for that one (KServe 0.15 to
-// 0.20, predictor.go and service_reconciler.go).
+// "isvc.generation" is only on pods of services on several nodes: the head's and the workers',
+// which are two Deployments. Each generation has one head, and its workers connect to that one
+// (KServe 0.15 to 0.20, predictor.go and service_reconciler.go).
 void AddKserve(const KubeletPod& pod, std::vector<PodOwner>& owners) {
   const std::string name = Label(pod, "serving.kserve.io/inferenceservice");
   const std::string generation = Label(pod, "isvc.generation");
@@ -61,14 +62,14 @@ void AddKserve(const KubeletPod& pod, std::vector<PodOwner>& owners) {
       owners);
 }
 
-// "ray.io/worker-group-replica-name" is on the workers of a replica of several hosts only (KubeRay
+// "ray.io/worker-group-replica-name" is only on the workers of a replica of several hosts (KubeRay
 // 1.5).
 void AddRay(const KubeletPod& pod, std::vector<PodOwner>& owners) {
   const std::string name = Label(pod, "ray.io/cluster");
   std::erase(owners, PodOwner{.kind = "RayCluster", .name = name});
   Add({.kind = "RayCluster", .name = name, .group = Label(pod, "ray.io/worker-group-replica-name")},
       owners);
-  // A RayService gives its clusters names of the same form as a controller its pods.
+  // A RayService names its clusters in the form that controllers give the names of pods.
   const std::vector<PodOwner> by_name = OwnersByName(absl::StrCat(name, "-head"));
   const auto service = std::ranges::find(by_name, "RayService", &PodOwner::kind);
   if (service != by_name.end()) owners.push_back(*service);
@@ -79,7 +80,8 @@ void AddRay(const KubeletPod& pod, std::vector<PodOwner>& owners) {
 std::vector<PodOwner> OwnersByReference(const KubeletPod& pod) {
   std::vector<PodOwner> owners;
   const OwnerReference* const nearest = Nearest(pod);
-  if (nearest == nullptr || nearest->kind == "Node") return owners;  // a static pod is its node's
+  // A static pod belongs to its node.
+  if (nearest == nullptr || nearest->kind == "Node") return owners;
   Add({.kind = nearest->kind, .name = nearest->name}, owners);
   if (nearest->kind == "ReplicaSet") AddReplicaSetsOwner(pod, nearest->name, owners);
   AddGroup(pod, owners);

@@ -1,4 +1,4 @@
-// Whose a pod is, as its own references and its controllers' labels tell.
+// The owners of a pod, by its owner references and the labels of its controllers.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace gpuscaler {
 
-// All owners that can be told, the nearest first: a reference names the nearest only, what stands
-// behind it is in labels that the controllers put there.
+// Returns all known owners, the nearest first. A reference names only the nearest. The owners of
+// that one are in labels that controllers set.
 std::vector<PodOwner> OwnersByReference(const KubeletPod& pod);
 
 }  // namespace gpuscaler

@@ -15,7 +15,7 @@ std::string Owners(const KubeletPod& pod) {
   });
 }
 
-TEST(OwnersByReference, NearestFirstThenWhatTheLabelsTell) {
+TEST(OwnersByReference, NearestFirstThenOwnersFromLabels) {
   struct Row {
     const char* name;
     std::map<std::string, std::string> labels;

@@ -24,7 +24,7 @@ std::string PodLogs::NameOf(const std::string& uid, absl::Time now) {
   return found == names_.end() ? "" : found->second;
 }
 
-// Names have no underscore. A folder that cannot be read tells nothing.
+// Names have no underscore. A folder that cannot be read adds nothing.
 void PodLogs::ReadFolder() {
   names_.clear();
   std::error_code error;

@@ -24,7 +24,7 @@ TEST_F(PodLogsTest, NamesThePodOfAUid) {
   EXPECT_EQ(logs.NameOf("b", start_), "");
 }
 
-TEST_F(PodLogsTest, NewPodIsFoundAndAnUnknownOneIsNotLookedForAllTheTime) {
+TEST_F(PodLogsTest, UnknownUidReadsTheFolderAtIntervals) {
   PodLogs logs(folder_.path());
   EXPECT_EQ(logs.NameOf(kLogsUid, start_), "");
   folder_.AddFolder(absl::StrCat("shop_web-0_", kLogsUid));
@@ -32,7 +32,7 @@ TEST_F(PodLogsTest, NewPodIsFoundAndAnUnknownOneIsNotLookedForAllTheTime) {
   EXPECT_EQ(logs.NameOf(kLogsUid, start_ + absl::Seconds(5)), "shop/web-0");
 }
 
-TEST_F(PodLogsTest, FolderThatIsNotMountedTellsNothing) {
+TEST_F(PodLogsTest, MissingFolderHasNoNames) {
   EXPECT_EQ(PodLogs("/nonexistent").NameOf(kLogsUid, start_), "");
 }
 

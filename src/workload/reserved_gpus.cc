@@ -76,7 +76,7 @@ void GiveReservedGpus(const KubeletPodsByName& reported, const std::set<std::str
     for (const KubeletPod* const pod : sharing[group]) {
       for (PodDevice device : devices) {
         device.container = Annotation(*pod, "gpu-fraction-container-name");
-        device.id = absl::StrCat(device.id, "::0");  // a share, as of time slicing
+        device.id = absl::StrCat(device.id, "::0");  // a share, as with time slicing
         ListingOf(*pod, listed).devices.push_back(std::move(device));
       }
     }

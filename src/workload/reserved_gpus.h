@@ -1,5 +1,5 @@
-// GPUs of KAI and Run:ai: a reservation pod has each by the kubelet and uses nothing. The pods that
-// share it have no device; a label on all of them names their group.
+// GPUs of KAI and Run:ai. The kubelet lists each with a reservation pod, which does not use it. The
+// pods that share it have no device. A label on all of them names their group.
 #pragma once
 
 #include <map>
@@ -19,18 +19,18 @@ using KubeletPodsByName = std::map<std::pair<std::string, std::string>, KubeletP
 
 // Gives the GPUs of each reservation pod in `listed` to the pods of its group, and removes that
 // pod. A pod with a GPU and the group's label is a reservation if its namespace is one of
-// `namespaces`, or if a pod of its group has no GPU. One with an unknown label stays.
+// `namespaces`, or if a pod of its group has no GPU. A pod with unknown labels stays.
 void GiveReservedGpus(const KubeletPodsByName& reported, const std::set<std::string>& namespaces,
                       std::vector<PodDevices>& listed);
 
-// The part of a GPU that a pod has asked for.
+// The part of a GPU that a pod has requested.
 struct GpuPart {
   std::optional<double> fraction;  // 0 to 1
   std::optional<double> memory_mib;
   friend bool operator==(const GpuPart&, const GpuPart&) = default;
 };
 
-// Returns what the annotations gpu-fraction and gpu-memory ask for. A wrong number counts as
+// Returns the values of the annotations gpu-fraction and gpu-memory. An invalid number counts as
 // absent.
 GpuPart PartOf(const KubeletPod& pod);
 

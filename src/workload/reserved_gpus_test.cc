@@ -59,7 +59,7 @@ TEST_F(ReservedGpusTest, PodsOfTheGroupShareTheGpuByTheirFractions) {
   }
 }
 
-// KAI's Helm value resourceReservation.namespace.
+// KAI's Helm value resourceReservation.namespace sets the namespace.
 TEST_F(ReservedGpusTest, ReservationIsKnownByItsGroupInAnyNamespace) {
   FakeKubelet::Pod with_network_card = Sharing("web-1", kUid1, {{"runai-gpu-group", "g1"}});
   with_network_card.devices.devices = {
@@ -141,7 +141,7 @@ TEST_F(ReservedGpusTest, WithoutThePodsApiProcessesShowThePodsElseTheyAreUnknown
   EXPECT_EQ(Holders(snapshot, 1), "web-0=0.75 web-1=0.25");
 }
 
-TEST(PartOf, IsWhatTheAnnotationsAskFor) {
+TEST(PartOf, IsReadFromTheAnnotations) {
   const auto part = [](const char* fraction, const char* memory) {
     return PartOf({.annotations = {{"gpu-fraction", fraction}, {"gpu-memory", memory}}});
   };

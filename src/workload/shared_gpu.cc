@@ -7,7 +7,7 @@
 namespace gpuscaler {
 namespace {
 
-// What each pod's processes used; empty where that is not known of all.
+// Returns the utilization by each pod's processes; empty if that of any is unknown.
 std::optional<std::vector<double>> UsedBy(absl::Span<const std::string> pods,
                                           absl::Span<const GpuProcess> processes,
                                           const PodOfProcess& pod_of_process) {
@@ -23,24 +23,25 @@ std::optional<std::vector<double>> UsedBy(absl::Span<const std::string> pods,
   return used;
 }
 
-// The part of the GPU that each pod has asked for; empty if one has not.
-std::optional<std::vector<double>> AskedFor(absl::Span<const GpuPart> parts, const GpuSample& gpu) {
+// Returns the part of the GPU that each pod has requested; empty if one has not.
+std::optional<std::vector<double>> RequestedParts(absl::Span<const GpuPart> parts,
+                                                  const GpuSample& gpu) {
   constexpr double kMib = 1 << 20;
   const double total_mib = static_cast<double>(gpu.memory_total_bytes.value_or(0)) / kMib;
-  std::vector<double> asked;
+  std::vector<double> requested;
   for (const GpuPart& part : parts) {
     if (part.fraction) {
-      asked.push_back(*part.fraction);
+      requested.push_back(*part.fraction);
     } else if (part.memory_mib && total_mib > 0) {
-      asked.push_back(*part.memory_mib / total_mib);
+      requested.push_back(*part.memory_mib / total_mib);
     } else {
       return std::nullopt;
     }
   }
-  return asked;
+  return requested;
 }
 
-// Empty if all are 0.
+// Returns parts that add up to 1; empty if all are 0.
 std::optional<std::vector<double>> Normalized(std::optional<std::vector<double>> parts) {
   if (!parts) return std::nullopt;
   const double total = std::accumulate(parts->begin(), parts->end(), 0.0);
@@ -59,7 +60,9 @@ std::pair<std::vector<double>, SharedBy> SharesOf(const GpuSample& gpu,
     const auto shares = Normalized(UsedBy(pods, *gpu.processes, pod_of_process));
     if (shares) return {*shares, SharedBy::kProcesses};
   }
-  if (const auto shares = Normalized(AskedFor(parts, gpu))) return {*shares, SharedBy::kParts};
+  if (const auto shares = Normalized(RequestedParts(parts, gpu))) {
+    return {*shares, SharedBy::kParts};
+  }
   return {std::vector<double>(pods.size(), 1.0 / static_cast<double>(pods.size())),
           SharedBy::kEqually};
 }

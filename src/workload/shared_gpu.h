@@ -1,5 +1,4 @@
-// A GPU that several pods hold at once, by time slicing, MPS or a scheduler: how its load is
-// divided.
+// Divides the load of a GPU that several pods hold at once, by time slicing, MPS or a scheduler.
 #pragma once
 
 #include <functional>
@@ -13,13 +12,13 @@
 
 namespace gpuscaler {
 
-// A process' pod, "shop/web-0"; empty: of none, or not known.
+// Returns the pod of a process, "shop/web-0"; empty: none, or unknown.
 using PodOfProcess = std::function<std::string(int64_t pid)>;
 
-// Returns the share of each pod, "shop/web-0", in the GPU's load, and the evidence for them. They
-// add up to 1. If the driver reports what each process used and each that did is one of the pods',
-// the shares are the processes'. Else they are as the parts that all pods have asked for, else
-// equal.
+// Returns the share of each pod, "shop/web-0", in the GPU's load, and the evidence for the shares.
+// They add up to 1. If the driver reports the utilization of each process, and each active one
+// belongs to one of the pods, the shares are those of the processes. Else they are the parts that
+// all pods have requested. Else they are equal.
 std::pair<std::vector<double>, SharedBy> SharesOf(const GpuSample& gpu,
                                                   absl::Span<const std::string> pods,
                                                   absl::Span<const GpuPart> parts,

@@ -32,7 +32,7 @@ std::vector<GpuProcess> Processes(const std::map<int64_t, std::optional<double>>
   return processes;
 }
 
-TEST(SharesOf, IsWhatTheProcessesOfEachPodUsed) {
+TEST(SharesOf, IsTheUseOfThePodsProcesses) {
   EXPECT_THAT(Shares(Processes({{1, 20}, {2, 30}, {3, 30}})), ElementsAre(0.25, 0.75));
 }
 
@@ -44,20 +44,20 @@ TEST(SharesOf, AnIdleGpuIsDividedEqually) {
   EXPECT_THAT(Shares(Processes({{1, 0}, {2, 0}})), ElementsAre(0.5, 0.5));
 }
 
-TEST(SharesOf, IsEqualWhereSomethingIsNotKnown) {
+TEST(SharesOf, IsEqualIfAnyUseIsUnknown) {
   EXPECT_THAT(Shares(std::nullopt), ElementsAre(0.5, 0.5));
   EXPECT_THAT(Shares(Processes({})), ElementsAre(0.5, 0.5));
-  // The driver does not tell it of one; a process that works is nobody's, or somebody else's.
+  // The driver does not report one process, or an active process has no known pod, or another pod.
   EXPECT_THAT(Shares(Processes({{1, 80}, {2, std::nullopt}})), ElementsAre(0.5, 0.5));
   EXPECT_THAT(Shares(Processes({{1, 80}, {7, 10}})), ElementsAre(0.5, 0.5));
   EXPECT_THAT(Shares(Processes({{1, 80}, {9, 10}})), ElementsAre(0.5, 0.5));
-  // A stranger that does nothing takes nothing.
+  // An idle process of another pod has no share.
   EXPECT_THAT(Shares(Processes({{1, 80}, {9, 0}})), ElementsAre(1, 0));
-  // Processes of no pod that is known.
+  // No process has a known pod.
   EXPECT_THAT(Shares(Processes({{7, 80}})), ElementsAre(0.5, 0.5));
 }
 
-TEST(SharesOf, AreThePartsThatThePodsAskedForUnlessProcessesShowMore) {
+TEST(SharesOf, AreTheRequestedPartsUnlessProcessesShowTheUse) {
   GpuSample gpu;
   gpu.memory_total_bytes = int64_t{40'000} << 20;
   const auto by_parts = [&](const std::vector<GpuPart>& parts) {

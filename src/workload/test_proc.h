@@ -1,4 +1,4 @@
-// A /proc of a test's own making, with a node's pods and networks, made up or real ones.
+// A fake /proc with the pods and networks of a node, whether fake or real.
 #pragma once
 
 #include <sys/types.h>
@@ -30,7 +30,7 @@ class TestProc {
     return absl::StrFormat("0f3c1d2e-5a6b-4c7d-8e9f-%012d", number);
   }
 
-  // Of the pod with that number; 0: of none.
+  // Adds a process of the pod with that number; 0: of no pod.
   void AddProcess(int64_t pid, int pod, const std::string& net) {
     const std::string of_pod =
         absl::StrCat("/kubepods/burstable/pod", Uid(pod), "/", std::string(64, 'a'));
@@ -41,7 +41,7 @@ class TestProc {
     std::filesystem::create_directory_symlink(net, Folder(pid) + "/net");
   }
 
-  // A process of this machine in the place of another's number, network and sockets and all.
+  // Adds a real process of this machine under another id, with its network and sockets.
   void AddRealProcess(int64_t pid, int pod, pid_t real) {
     AddProcess(pid, pod, absl::StrCat("/proc/", real, "/net"));
     std::filesystem::create_directory_symlink(absl::StrCat("/proc/", real, "/fd"),
@@ -50,7 +50,7 @@ class TestProc {
 
   void End(int64_t pid) { std::filesystem::remove_all(Folder(pid)); }
 
-  // A network with one address and one listener, as AddProcess() takes it.
+  // Adds a network with one address and one listener, for AddProcess().
   std::string AddNetwork(const std::string& name, int port) {
     folder_.Write(name + "/fib_trie", "|-- 10.1.2.3\n   /32 host LOCAL\n");
     std::string net = folder_.PathOf(name);

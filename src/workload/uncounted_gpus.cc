@@ -11,11 +11,11 @@
 namespace gpuscaler {
 namespace {
 
-constexpr char kWhy[] = "the driver no longer counts this GPU";
+constexpr char kNotCounted[] = "the driver no longer counts this GPU";
 
-// A GPU that this agent never saw: what it can measure is not known.
-GpuSample NeverSeen(const std::string& uuid, int index) {
-  GpuSample gpu = UnknownGpu(index, kWhy);
+// Returns a GPU that this agent never saw: its supported readings are unknown.
+GpuSample UnseenGpu(const std::string& uuid, int index) {
+  GpuSample gpu = UnknownGpu(index, kNotCounted);
   gpu.uuid = uuid;
   return gpu;
 }
@@ -26,15 +26,16 @@ int IndexAfter(const NodeSnapshot& snapshot) {
   return after;
 }
 
-// The driver counts it, whole or divided. Letters may be of either case.
+// Returns true if the driver counts the GPU, whole or divided. Letter case is ignored.
 bool IsPresent(const NodeSnapshot& snapshot, const std::string& uuid) {
   return std::ranges::any_of(snapshot.gpus, [&](const GpuSample& gpu) {
     return absl::EqualsIgnoreCase(gpu.uuid, uuid) || absl::EqualsIgnoreCase(gpu.parent_uuid, uuid);
   });
 }
 
-// Whether the device is one whole GPU of NVIDIA's, and its id the UUID. Other makers have ids of
-// the same form, operators rename resources, and a MIG instance may have been divided anew.
+// Returns true if the device is one whole GPU of NVIDIA's, with its UUID as the id. Other vendors
+// have ids of the same form, operators rename resources, and a MIG instance may have been created
+// again.
 bool IsWholeGpu(const PodDevice& device, const DeviceId& id) {
   return id.form == DeviceId::Form::kUuid && !id.is_replica && IsOfNvidia(device.resource) &&
          absl::StartsWith(id.text, "GPU-");
@@ -56,7 +57,7 @@ bool IsCounted(const NodeSnapshot& snapshot, const std::string& uuid) {
   return std::ranges::find(snapshot.gpus, uuid, &GpuSample::uuid) != snapshot.gpus.end();
 }
 
-// Whether an id names the GPU and none that is counted: of a minor number another one may have it.
+// Returns true if an id names the GPU and no counted one. Another GPU may have its minor number.
 bool IsListed(const GpuSample& gpu, const NodeSnapshot& snapshot, absl::Span<const NodePod> pods) {
   const auto names_it = [&](const DeviceId& id) {
     return !FindGpus(id, {&gpu, 1}).empty() && FindGpus(id, snapshot.gpus).empty();
@@ -76,15 +77,16 @@ void UncountedGpus::AddTo(NodeSnapshot& snapshot, absl::Span<const NodePod> pods
       snapshot.gpus, [](const GpuSample& gpu) { return gpu.uuid == UnknownGpuUuid(gpu.index); });
   if (any_unknown) return;
   for (const auto& [uuid, seen] : seen_) {
-    if (!IsCounted(snapshot, uuid)) snapshot.gpus.push_back(UnreadableGpu(seen, kWhy, {}));
+    if (!IsCounted(snapshot, uuid)) snapshot.gpus.push_back(UnreadableGpu(seen, kNotCounted, {}));
   }
   for (const std::string& uuid : ListedWholeGpus(pods)) {
     if (IsPresent(snapshot, uuid)) continue;
-    snapshot.gpus.push_back(NeverSeen(uuid, IndexAfter(snapshot)));
+    snapshot.gpus.push_back(UnseenGpu(uuid, IndexAfter(snapshot)));
   }
 }
 
-// Those that are there, and those that are listed. MIG instances go when they are divided anew.
+// Keeps the GPUs that are counted and those that are listed. MIG instances vanish when their GPU is
+// divided anew.
 void UncountedGpus::Remember(const NodeSnapshot& snapshot, absl::Span<const NodePod> pods) {
   for (const GpuSample& gpu : snapshot.gpus) {
     const bool has_own_uuid = gpu.uuid != UnknownGpuUuid(gpu.index);

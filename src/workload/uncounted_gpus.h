@@ -11,12 +11,12 @@
 
 namespace gpuscaler {
 
-// Not thread-safe: the sampler's own.
+// Not thread-safe: used by the sampler.
 class UncountedGpus {
  public:
-  // Adds such GPUs to the snapshot, each as it was seen last with every reading failed. One that
-  // this agent never saw, as after its restart, is added only if the kubelet's id is the UUID of a
-  // whole GPU of NVIDIA's. None is added while it could be a GPU without a UUID.
+  // Adds such GPUs to the snapshot, each as it was last seen but with every reading failed. A GPU
+  // that this agent never saw, as after a restart, is added only if the kubelet's id is the UUID of
+  // a whole GPU of NVIDIA's. None is added while it could be a GPU without a UUID.
   void AddTo(NodeSnapshot& snapshot, absl::Span<const NodePod> pods);
 
  private:

@@ -9,14 +9,14 @@ namespace {
 
 class UncountedGpusTest : public AttributedNode {
  protected:
-  // A reading in which the driver counts only the first GPU.
+  // Returns a reading in which the driver counts only the first GPU.
   NodeSnapshot ReadFirstAlone() {
     NodeSnapshot snapshot{.taken_at = clock_.Now()};
     snapshot.gpus.push_back({.uuid = "GPU-sim-0", .utilization_percent = 50});
     attribution_.Annotate(snapshot);
     return snapshot;
   }
-  // Both GPUs, with a reading each.
+  // Returns a reading of both GPUs.
   NodeSnapshot ReadBoth() {
     NodeSnapshot snapshot{.taken_at = clock_.Now()};
     snapshot.gpus.push_back({.uuid = "GPU-sim-0", .utilization_percent = 50});
@@ -26,7 +26,7 @@ class UncountedGpusTest : public AttributedNode {
   }
 };
 
-TEST_F(UncountedGpusTest, AGpuThatTheDriverNoLongerCountsStaysWithItsPodAndCannotBeRead) {
+TEST_F(UncountedGpusTest, UncountedGpuKeepsItsPodAndIsUnreadable) {
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
   kubelet_.AddPod("shop", "web-1", {Gpu("GPU-sim-1")});
   Ask();
@@ -45,7 +45,7 @@ TEST_F(UncountedGpusTest, AGpuThatTheDriverNoLongerCountsStaysWithItsPodAndCanno
   EXPECT_EQ(ReadBoth().gpus.size(), 2) << "it is back";
 }
 
-TEST_F(UncountedGpusTest, AClaimIsListedByTheMinorUnlessAnotherGpuHasIt) {
+TEST_F(UncountedGpusTest, ClaimIsListedByMinorNumberUnlessAnotherGpuHasIt) {
   kubelet_.AddPod(
       "shop", "web-1",
       {{.container = "main", .resource = "gpu.nvidia.com", .id = "gpu-1", .claim = "shop/web-1"}});
@@ -68,7 +68,7 @@ TEST_F(UncountedGpusTest, AClaimIsListedByTheMinorUnlessAnotherGpuHasIt) {
   EXPECT_EQ(renumbered.gpus[0].holders.size(), 1);
 }
 
-TEST_F(UncountedGpusTest, AGpuThatNoPodIsListedWithIsGone) {
+TEST_F(UncountedGpusTest, UncountedGpuWithoutAPodIsGone) {
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
   Ask();
   ASSERT_EQ(ReadBoth().gpus.size(), 2);
@@ -77,8 +77,8 @@ TEST_F(UncountedGpusTest, AGpuThatNoPodIsListedWithIsGone) {
 
 constexpr char kNeverSeenUuid[] = "GPU-5d1f4a3c-0b2e-4c6d-9a8f-1e2d3c4b5a69";
 
-// As after a restart of the agent, with which people answer a lost GPU.
-TEST_F(UncountedGpusTest, AGpuThatThisAgentNeverSawCannotBeReadEither) {
+// Operators may restart the agent because of a lost GPU.
+TEST_F(UncountedGpusTest, GpuThatThisAgentNeverSawIsUnreadableToo) {
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
   kubelet_.AddPod("shop", "web-1", {Gpu(kNeverSeenUuid)});
   Ask();
@@ -99,7 +99,7 @@ TEST_F(UncountedGpusTest, AGpuThatThisAgentNeverSawCannotBeReadEither) {
   EXPECT_EQ(ReadFirstAlone().gpus.size(), 1) << "gone with its pod";
 }
 
-TEST_F(UncountedGpusTest, ADeviceThatMayBeAnythingElseIsNoGpuOfItsOwn) {
+TEST_F(UncountedGpusTest, AmbiguousDeviceAddsNoGpu) {
   const std::string uuid = kNeverSeenUuid;
   const PodDevice devices[] = {
       {.container = "main", .resource = "nvidia.com/gpu", .id = uuid + "::3"},
@@ -119,7 +119,7 @@ TEST_F(UncountedGpusTest, ADeviceThatMayBeAnythingElseIsNoGpuOfItsOwn) {
   }
 }
 
-TEST_F(UncountedGpusTest, AGpuIsPresentByItsInstancesAndInAnyCaseOfLetters) {
+TEST_F(UncountedGpusTest, GpuIsPresentByItsInstancesInAnyLetterCase) {
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-SIM-0")});
   kubelet_.AddPod("shop", "web-1", {Gpu(kNeverSeenUuid)});
   Ask();
@@ -130,10 +130,10 @@ TEST_F(UncountedGpusTest, AGpuIsPresentByItsInstancesAndInAnyCaseOfLetters) {
   EXPECT_EQ(snapshot.gpus.size(), 2);
 }
 
-TEST_F(UncountedGpusTest, AGpuWithoutAUuidMayBeTheOneThatIsListed) {
+TEST_F(UncountedGpusTest, GpuWithoutAUuidMayBeTheListedOne) {
   kubelet_.AddPod("shop", "web-1", {Gpu(kNeverSeenUuid)});
   Ask();
-  silent_ = 1;
+  never_answered_ = 1;
   EXPECT_EQ(Read().gpus.size(), 3);
 }
 

@@ -14,9 +14,10 @@ namespace {
 
 using Gpus = std::vector<std::string>;  // UUIDs
 
-// "GPU-a,NVIDIA,3000,30:;GPU-b,NVIDIA,3000,30:GPU-c,NVIDIA,3000,30:;": a container ends with ";", a
-// device with ":" (HAMi docs/develop/protocol.md; Volcano device_info.go). Returns the GPUs of each
-// container that has some; nothing if one is an instance that is made on demand, "GPU-a[0-1]".
+// Parses "GPU-a,NVIDIA,3000,30:;GPU-b,NVIDIA,3000,30:GPU-c,NVIDIA,3000,30:;": a container ends with
+// ";", a device with ":" (HAMi docs/develop/protocol.md; Volcano device_info.go). Returns the GPUs
+// of each container that has some. Returns nothing if one is an instance that is made on demand,
+// "GPU-a[0-1]".
 std::vector<Gpus> Allocated(absl::string_view annotation) {
   std::vector<Gpus> containers;
   if (absl::StrContains(annotation, '[')) return containers;
@@ -43,7 +44,7 @@ bool IsVirtualDevice(const PodDevice& device) {
   return id && id->form == DeviceId::Form::kVirtual;
 }
 
-// One device of each container that has virtual ones, in the pod's order.
+// Returns one device of each container that has virtual ones, in the pod's order.
 std::vector<PodDevice> FirstOfEachContainer(const std::vector<PodDevice>& devices) {
   std::vector<PodDevice> first;
   for (const PodDevice& device : devices) {
@@ -60,7 +61,7 @@ std::vector<PodDevice> WithAllocatedGpus(std::vector<PodDevice> devices, const K
   const std::vector<PodDevice> containers = FirstOfEachContainer(devices);
   std::vector<Gpus> allocated = AllocatedTo(pod);
   if (containers.empty() || allocated.empty()) return devices;
-  // The annotation has init containers too, which the kubelet does not list once they are done.
+  // The annotation has init containers too, which the kubelet does not list after their end.
   const bool all_same =
       std::ranges::all_of(allocated, [&](const Gpus& gpus) { return gpus == allocated.front(); });
   if (allocated.size() != containers.size() && !all_same) return devices;

@@ -1,4 +1,5 @@
-// GPUs that HAMi's or Volcano's scheduler gave a pod. The ids that the kubelet chose name others.
+// GPUs that HAMi's or Volcano's scheduler gave a pod. The ids that the kubelet chose name other
+// GPUs.
 #pragma once
 
 #include <vector>

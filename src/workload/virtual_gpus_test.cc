@@ -60,7 +60,7 @@ TEST_F(VirtualGpusTest, EachContainerHasItsOwn) {
   EXPECT_EQ(Holders(snapshot, 1), "web-0/a web-0/b");
 }
 
-TEST_F(VirtualGpusTest, InitContainersThatAreDoneAreInTheAnnotationAlone) {
+TEST_F(VirtualGpusTest, FinishedInitContainersAreOnlyInTheAnnotation) {
   kubelet_.SetPods(
       {Pod("web-0", {Virtual()}, {{kHami, "GPU-sim-1,NVIDIA,1,1:;GPU-sim-1,NVIDIA,1,1:;"}})});
   Ask();
@@ -112,14 +112,14 @@ TEST_F(VirtualGpusTest, PodsThatShareAGpuAreKnownIfThePodsOfAllItsProcessesAre) 
   EXPECT_EQ(Holders(Read(), 1), "web-1/main? web-2/main?") << "a process that is not known";
 }
 
-TEST_F(VirtualGpusTest, InstanceThatIsMadeOnDemandIsUnknown) {
+TEST_F(VirtualGpusTest, InstanceMadeOnDemandIsUnknown) {
   kubelet_.SetPods({Pod("web-0", {Virtual()}, {{kHami, "GPU-sim-1[0-1],NVIDIA,3000,30:;"}})});
   Ask();
   EXPECT_EQ(Holders(Read(), 0), "web-0/main?");
   EXPECT_EQ(Holders(Read(), 1), "web-0/main?");
 }
 
-TEST_F(VirtualGpusTest, WholeGpusStayTheKubelets) {
+TEST_F(VirtualGpusTest, WholeGpusAreThoseOfTheKubelet) {
   kubelet_.SetPods({Pod("web-0", {Gpu("GPU-sim-0")}, {{kHami, "GPU-sim-1,NVIDIA,3000,30:;"}})});
   Ask();
   EXPECT_EQ(Holders(Read(), 0), "web-0/main");
