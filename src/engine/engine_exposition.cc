@@ -222,7 +222,7 @@ class PageSums {
   static void AddTo(std::optional<BucketSum>& histogram, const HistogramRow& row,
                     const ExpositionSample& sample) {
     if (!histogram.has_value()) histogram.emplace();
-    const std::optional<double> not_above = PageNumber(sample.EscapedLabel("le"));
+    const std::optional<double> not_above = ParseSampleValue(sample.EscapedLabel("le"));
     const bool is_valid =
         not_above.has_value() && !std::isnan(*not_above) && std::isfinite(sample.value);
     histogram->Add(is_valid ? *not_above * row.unit : 0, is_valid ? sample.value : kInvalid);

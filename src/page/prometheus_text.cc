@@ -94,7 +94,7 @@ std::string Unescaped(absl::string_view escaped) {
   return text;
 }
 
-std::optional<double> PageNumber(absl::string_view text) {
+std::optional<double> ParseSampleValue(absl::string_view text) {
   const bool negative = absl::ConsumePrefix(&text, "-");
   if (!negative) absl::ConsumePrefix(&text, "+");
   const double sign = negative ? -1 : 1;

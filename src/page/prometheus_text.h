@@ -42,7 +42,7 @@ struct ExpositionSample {
 std::string Unescaped(absl::string_view escaped);
 
 // Parses a sample's value or a bucket's `le`: decimal, NaN, +Inf, -Inf. Returns nullopt otherwise.
-std::optional<double> PageNumber(absl::string_view text);
+std::optional<double> ParseSampleValue(absl::string_view text);
 
 // Calls `take` for each sample with a needed name, in order. Calls `is_needed` once per run of
 // samples with the same name. Takes linear time and copies nothing.

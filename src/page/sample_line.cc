@@ -94,7 +94,7 @@ class SampleLine {
     const char* const from = at_;
     while (at_ != end_ && !IsBlank(*at_)) ++at_;
     const absl::string_view text(from, static_cast<size_t>(at_ - from));
-    const std::optional<double> parsed = PageNumber(text);
+    const std::optional<double> parsed = ParseSampleValue(text);
     if (!parsed.has_value()) {
       return absl::InvalidArgumentError(absl::StrCat(what, " expected ", Position(from)));
     }
