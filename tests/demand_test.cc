@@ -295,7 +295,7 @@ TEST_F(EngineExpositionTest, AMetricThatTheEngineNeverExportsIsAFailedPreconditi
       At("/api/ps", R"({"models":[{"name":"llama3:8b","size_vram":5137025024}]})");
   EXPECT_TRUE(
       AnswerHas(server_, Of("kv_cache_usage_percent", ollama),
-                {"FAILED_PRECONDITION: no engine in scope tells kv_cache_usage_percent: ollama "
+                {"FAILED_PRECONDITION: no engine in scope reports kv_cache_usage_percent: ollama "
                  "does not; those that do are "}));
   const TestHttpServer tei = At("/metrics", "te_queue_size 3\nte_request_count 9\n");
   EXPECT_TRUE(
@@ -311,7 +311,7 @@ TEST_F(EngineExpositionTest, TritonWithoutTensorRtLlmHasNoPressure) {
   EXPECT_TRUE(AnswerHas(server_, Of("requests_waiting", triton), {"value   3\n"}));
   EXPECT_TRUE(
       AnswerHas(server_, Of("engine_pressure", triton),
-                {"FAILED_PRECONDITION: no engine in scope tells engine_pressure: triton does "
+                {"FAILED_PRECONDITION: no engine in scope reports engine_pressure: triton does "
                  "not; those that do are ",
                  ", triton with TensorRT-LLM, "}));
 }

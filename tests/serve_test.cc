@@ -485,7 +485,7 @@ TEST(Query, ServerWithoutTlsIsNamed) {
   ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   const Finished query = RunProgram({"query", server.Address(), "--tls"});
   EXPECT_EQ(query.code, 4) << query.out;
-  EXPECT_THAT(query.out, HasSubstr("the server speaks no TLS"));
+  EXPECT_THAT(query.out, HasSubstr("the server has no TLS"));
   EXPECT_EQ(query.err, "");
 }
 

@@ -195,7 +195,7 @@ Command EngineCommand() {
       .flags = {TextFlag("bind-address", "ADDRESS", "Address to listen on.", &flags->bind_address),
                 IntFlag("port", "Port to listen on; 0: any free one, which the first log line has.",
                         {0, 65535}, &flags->port),
-                TextFlag("model", "NAME", "The model that it says it serves.", &flags->model),
+                TextFlag("model", "NAME", "Name of the model that it reports.", &flags->model),
                 DurationFlag("load-time", "Until it listens: clients are refused, as by vLLM.",
                              absl::ZeroDuration(), absl::Hours(1), &flags->load_time),
                 DurationFlag("drain",

@@ -10,14 +10,14 @@ std::span<const ExitCodeInfo> ExitCodes() {
       {kExitFindings,
        "The answer is no: lint found something, query got an error from the scaler, the demo's "
        "loop did not scale from 0 and back, requests of load failed or were not sent, or engine "
-       "crashed as it was told to."},
+       "crashed by --fault."},
       {kExitUsage,
        "Bad usage or configuration, or a file that cannot be read; the message names flag, "
        "environment variable or file, the value, and what is allowed."},
       {kExitCannotServe, "An address cannot be bound: taken, or not of this host."},
       {kExitUnavailable,
        "gpus cannot read the GPUs or finds no such --device; query or gpus --fleet does not reach "
-       "a scaler, or that knows no node yet."},
+       "a scaler, or the scaler has no node yet."},
       {kExitOutput,
        "Standard output cannot be written, as on a full disk; a reader that has gone is no error."},
   }};

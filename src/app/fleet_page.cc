@@ -56,16 +56,16 @@ std::vector<std::string> GpuRows(const FleetPage& page) {
   return rows.size() == 1 ? std::vector<std::string>() : Aligned(rows);
 }
 
-// Returns "agent 10.0.0.7:6001: not heard yet: connection refused", or "" if it is connected and
+// Returns "agent 10.0.0.7:6001: not connected yet: connection refused", or "" if it is connected and
 // has no problem.
 std::string AgentLine(const ViewedAgent& agent) {
   std::string what;
   if (agent.superseded()) {
-    what = absl::StrCat("another one speaks for node ", agent.node());
+    what = absl::StrCat("another agent reports node ", agent.node());
   } else if (!agent.connected()) {
     what = agent.has_heard_seconds_ago()
                ? absl::StrCat("silent for ", AgeText(absl::Seconds(agent.heard_seconds_ago())))
-               : "not heard yet";
+               : "not connected yet";
   } else if (!agent.why().empty()) {
     what = "does not read";
   } else if (!agent.listed()) {

@@ -65,7 +65,7 @@ TEST_F(FleetPageTest, TableShowsEveryNodesGpusAndTheirHolders) {
                                   "llm-6d4cf56db6-x7k2p/main +GPU-gpu-a-0\n"));
   EXPECT_THAT(text, ContainsRegex("gpu-b +[^\n]* 0 +- +35 +1024/8192 +team-b/"
                                   "llm-6d4cf56db6-q2w4r/main +GPU-gpu-b-0\n"));
-  EXPECT_THAT(text, HasSubstr("agent 127.0.0.1:1: not heard yet"));
+  EXPECT_THAT(text, HasSubstr("agent 127.0.0.1:1: not connected yet"));
   EXPECT_THAT(text, Not(HasSubstr("left out")));
 }
 
@@ -179,7 +179,7 @@ TEST(FleetTable, HostileNameForgesNoLineAndNoCommand) {
   EXPECT_EQ(text.find_first_of("\r\x1b\xe2"), std::string::npos) << text;
   EXPECT_THAT(text, HasSubstr(absl::StrCat("\n\\x3a:error::", escaped)));
   EXPECT_THAT(text, HasSubstr(absl::StrCat("left out: ", escaped,
-                                           "\nagent 10.0.0.7:6001: not heard yet: ", escaped,
+                                           "\nagent 10.0.0.7:6001: not connected yet: ", escaped,
                                            "\nnothing is decided on: ", escaped, "\n")));
 }
 

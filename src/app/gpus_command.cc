@@ -288,7 +288,7 @@ Command GpusCommand() {
                          &flags->interval),
                 IntFlag("device", "Index of the only GPU to show; -1: all.", {-1}, &flags->device),
                 TextFlag("fleet", "ADDRESS",
-                         "Show the GPUs of all nodes that the aggregator at that address knows, "
+                         "Show the GPUs of all nodes of the aggregator at that address, "
                          "and what it leaves out; it answers on its own host alone.",
                          &flags->fleet),
                 SwitchFlag("quiet", "Log errors only.", &flags->quiet),

@@ -62,7 +62,7 @@ absl::StatusOr<LoadPlan> PlanOfFile(const LoadFlags& flags) {
       flags.duration > absl::ZeroDuration() ? flags.duration : curve->LastChange();
   if (duration > absl::ZeroDuration()) return LoadPlan{*std::move(curve), duration, ""};
   return absl::InvalidArgumentError(absl::StrCat(
-      flags.shape, ": its only line begins at 0: a last line says when it ends, or --duration"));
+      flags.shape, ": its only line begins at 0: add a last line with the time of its end, or --duration"));
 }
 
 absl::StatusOr<LoadPlan> PlanOf(const LoadFlags& flags) {

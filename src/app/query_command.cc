@@ -161,9 +161,9 @@ Command QueryCommand() {
                 TextFlag("name", "NAME", "ScaledObject's name, without --file.", &flags->name),
                 TextFlag("namespace", "NAME", "Its namespace, without --file.",
                          &flags->namespace_name),
-                IntFlag("replicas", "Say what the HPA would do with so many replicas; -1: do not.",
+                IntFlag("replicas", "Show what the HPA would do with so many replicas; -1: leave out.",
                         {-1}, &flags->replicas),
-                SwitchFlag("explain", "Say why, replica by replica.", &flags->explain),
+                SwitchFlag("explain", "Show why, replica by replica.", &flags->explain),
                 WordFlag("format", "FORMAT", "Format of the answers.", {"text", "json"},
                          &flags->format)},
       .run = [flags](const std::vector<std::string>& arguments) { return Run(*flags, arguments); }};

@@ -92,10 +92,10 @@ std::string EnginePortsOf(const Engine& engine) {
 
 std::string EnginesSection() {
   std::string text = absl::StrCat(
-      "## Engines\n\nWhat each can tell, be it in some versions only, or with a flag of its own or "
-      "a backend. Of what it never tells a trigger is FAILED_PRECONDITION, where none of its "
-      "workload's engines does.\n\n",
-      Head({"engine", "usual port", "page", "tells", "never tells"}));
+      "## Engines\n\nWhat each engine reports, in some versions only, or with a flag of its own or a "
+      "backend. A trigger on a metric that none of its workload's engines ever reports is "
+      "FAILED_PRECONDITION.\n\n",
+      Head({"engine", "usual port", "page", "reports", "never reports"}));
   for (const Engine* const engine : Engines()) {
     absl::StrAppend(&text, Row({Code(engine->name), EnginePortsOf(*engine), Code(engine->path),
                                 MetricTypesOf(*engine, true), MetricTypesOf(*engine, false)}));
@@ -160,8 +160,8 @@ std::string OptionsSection() {
 std::string JobVariablesSection() {
   std::string text = absl::StrCat(
       "## Environment of a job or pod\n\nBesides its own variables the program reads these: `gpus` "
-      "all of them, `serve` only `NODE_NAME`, `POD_NAME` and `POD_NAMESPACE`. `--env` says which "
-      "environment it is; `auto` finds "
+      "all of them, `serve` only `NODE_NAME`, `POD_NAME` and `POD_NAMESPACE`. `--env` names the "
+      "environment; `auto` finds "
       "out.\n\n",
       Head({"variable", "environment", "meaning"}));
   for (const JobVariable& variable : JobVariables()) {

@@ -42,14 +42,14 @@ const std::vector<Option>& Table() {
        .check = CheckAggregators},
       {.name = "agent-identity",
        .member = &Config::agent_identity,
-       .help = "Which agents may name a node. none: any that --agents lists. san: only one whose "
-               "certificate has the node's name among its DNS names, beside the host in --agents. "
+       .help = "Which agents may name a node. none: any that --agents lists. san: only one with "
+               "the node's name among its certificate's DNS names, beside the host in --agents. "
                "san needs --tls-cert.",
        .roles = BitOf(Role::kAggregator)},
       {.name = "telemetry-port",
        .member = PortMember{&Config::telemetry_port},
        .value = "PORT",
-       .help = "gRPC port on which an agent tells aggregators; 0 or any: any free one.",
+       .help = "gRPC port on which an agent serves aggregators; 0 or any: any free one.",
        .roles = BitOf(Role::kAgent)},
       {.name = "grace",
        .member = &Config::grace,
@@ -124,7 +124,7 @@ const std::vector<Option>& Table() {
        .member = &Config::attribution,
        .value = "MODE",
        .help =
-           "Who holds a GPU: kubelet (the pods that the kubelet names), page (those that the page "
+           "Source of a GPU's holders: kubelet (pods that the kubelet names), page (those that the page "
            "of dcgm:URL names), none (a GPU in use is a replica) or auto (kubelet; where its "
            "socket "
            "is not there at start, page with dcgm:URL, else none).",
@@ -151,8 +151,8 @@ const std::vector<Option>& Table() {
        .member = &Config::own_pod,
        .value = "NAMESPACE/NAME",
        .help = "The pod that this runs in: a kubelet that does not list it has just started, and "
-               "does not know its pods yet. Not told, a list without any pod with a device is "
-               "doubted for 15s alone.",
+               "does not list its pods yet. Without it, a list without any pod with a device is "
+               "doubted for 15s only.",
        .used_by = kServeUses | kGpusUses,
        .roles = kReadingGpus,
        .check = CheckOwnPod,
@@ -178,8 +178,8 @@ const std::vector<Option>& Table() {
       {.name = "allow-namespaces",
        .member = &Config::allow_namespaces,
        .value = "PAIRS",
-       .help = "Namespaces whose GPUs the ScaledObjects of another one may see, as FROM:TO,...: "
-               "FROM sees its own pods and those of TO. Without it, its own alone.",
+       .help = "Namespaces that may see the GPUs of another one, as FROM:TO,...: ScaledObjects in "
+               "FROM see the pods of FROM and TO. Without it, those of FROM only.",
        .roles = kAnsweringKeda,
        .check = CheckAllowedNamespaces},
       {.name = "discover-engines",
@@ -305,7 +305,7 @@ const std::vector<Option>& Table() {
       {.name = "service",
        .member = &Config::service,
        .value = "HOST",
-       .help = "Host of scalerAddress: a warning says when it leads to several scalers, of which "
+       .help = "Host of scalerAddress: a warning is logged when it leads to several scalers, of which "
                "each answers for its own node.",
        .roles = BitOf(Role::kStandalone),
        .check = CheckHost},

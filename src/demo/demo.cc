@@ -158,7 +158,7 @@ void Demo::PrintIntroduction() const {
       << " replicas, on a clock that goes\n"
       << options_.speed << " times as fast. The triggers of its ScaledObject:\n\n"
       << TriggerYaml(by_profile_, address_) << TriggerYaml(by_demand_, address_)
-      << "\nThe first says how many. Without replicas it has no GPU and no engine to see: the\n"
+      << "\nThe first sets the number. Without replicas it has no GPU and no engine to read: the\n"
          "second wakes the first one. Ask it yourself:\n\n  "
       << QueryLine(by_profile_, address_) << "\n"
       << std::endl;

@@ -35,7 +35,7 @@ void LogMissingRights(const EngineDiscovery::Options& options) {
       "engine_discovery_limited",
       {{"missing", "hostPID: the node's processes are not seen, nor on which ports they listen"},
        {"works",
-        "pods whose address the kubelet's Pods API tells, at the usual ports of "
+        "pods with an address in the kubelet's Pods API, at the usual ports of "
         "engines"}});
 }
 
@@ -112,7 +112,7 @@ absl::Status EngineDiscovery::Search() {
   if (history == nullptr) return absl::UnavailableError("its GPUs have not been read yet");
   const NodeSnapshot& snapshot = history->Newest();
   if (snapshot.attribution.state == Attribution::State::kNone) {
-    return absl::FailedPreconditionError("who holds its GPUs is not asked there (--attribution)");
+    return absl::FailedPreconditionError("the holders of its GPUs are not read there (--attribution)");
   }
   // The pods of the last search stay.
   if (snapshot.attribution.state == Attribution::State::kUnknown) {

@@ -155,8 +155,8 @@ absl::Status EngineFinder::KeepOwnListeners(const std::string& uid, absl::Time n
   if (refused.ok() || !network.listeners.empty()) return absl::OkStatus();
   return absl::Status(
       refused.code(),
-      absl::StrCat("it is in its node's network, and which of the ports there are its own only "
-                   "its open sockets tell: agents need the capabilities SYS_PTRACE and "
+      absl::StrCat("it is in its node's network, and only its open sockets show which ports are "
+                   "its own: agents need the capabilities SYS_PTRACE and "
                    "DAC_READ_SEARCH (",
                    refused.message(), ")"));
 }
@@ -165,7 +165,7 @@ absl::Status EngineFinder::WithoutProcesses(const Pod& pod, const GpuProcessesOf
                                             PodEngines& engines) const {
   if (pod.is_in_node_network) {
     return absl::FailedPreconditionError(
-        "it is in its node's network, and its processes are not seen, which would tell its ports "
+        "it is in its node's network, and without its processes its ports cannot be told apart "
         "from others': agents need hostPID");
   }
   if (!pod.address.empty()) {
@@ -179,7 +179,7 @@ absl::Status EngineFinder::WithoutProcesses(const Pod& pod, const GpuProcessesOf
   }
   if (processes.has_nameless) {
     return absl::FailedPreconditionError(
-        "its processes cannot be told from those of other pods on its GPU: agents need the names "
+        "its processes look like those of other pods on its GPU: agents need the names "
         "in /var/log/pods");
   }
   return absl::UnavailableError(

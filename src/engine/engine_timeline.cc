@@ -149,16 +149,16 @@ std::string EngineTimeline::GapOf(const EngineQuestion& question,
   }
   if (!series.reported_by.empty()) {
     const absl::string_view backend = BackendFor(*EngineNamed(engine_), question.metric);
-    return backend.empty() ? absl::StrCat(engine_, " never tells ", InputsOf(question.metric))
+    return backend.empty() ? absl::StrCat(engine_, " never reports ", InputsOf(question.metric))
                            : absl::StrCat(engine_, " does not export ", InputsOf(question.metric),
                                           " without ", backend);
   }
   if (series.points.empty()) return "not read yet";
   if (series.points.back().value.has_value()) return "";
   if (IsOverWindow(question.metric)) {
-    return absl::StrCat(engine_, " has not told yet ", InputsOf(question.metric));
+    return absl::StrCat(engine_, " has not reported yet ", InputsOf(question.metric));
   }
-  return absl::StrCat(engine_, " does not tell ", InputsOf(question.metric));
+  return absl::StrCat(engine_, " does not report ", InputsOf(question.metric));
 }
 
 }  // namespace gpuscaler

@@ -77,7 +77,7 @@ TEST(EngineTimeline, GapExplainsAMissingNumber) {
   engine.Take(Second(1), "vllm", {.models = {{.running = 1}}});
   EXPECT_EQ(WaitingOf(engine, "").gap, "vllm does not tell how many requests wait");
   EXPECT_EQ(engine.Answer({.metric = EngineMetric::kRequestRate}, Second(1), kLongestGap).gap,
-            "vllm has not told yet how many requests it served");
+            "vllm has not reported yet how many requests it served");
   engine.Take(Second(2), "vllm", PageWith(3, 4));
   EXPECT_EQ(WaitingOf(engine, "").gap, "");
 }
@@ -92,7 +92,7 @@ TEST(EngineTimeline, ListsEnginesThatReportTheMetric) {
   EXPECT_EQ(never.engine, "tei");
   EXPECT_THAT(never.reported_by, testing::Contains("vllm"));
   EXPECT_THAT(never.reported_by, testing::Not(testing::Contains("tei")));
-  EXPECT_EQ(never.gap, "tei never tells how full its KV cache is");
+  EXPECT_EQ(never.gap, "tei never reports how full its KV cache is");
   EXPECT_THAT(WaitingOf(engine, "").reported_by, IsEmpty());
   engine.Take(Second(1), "vllm", {.models = {{.running = 1}}});
   EXPECT_THAT(engine.Answer(cache, Second(1), kLongestGap).reported_by, IsEmpty())

@@ -21,7 +21,7 @@ TEST(Tei, ExpositionIsEmptyBeforeTheFirstRequest) {
   const ModelReading reading = *ReadingOf(*page, "");
   EXPECT_THAT(reading.waiting, testing::Optional(0));
   EXPECT_THAT(reading.requests_done, testing::Optional(0));
-  EXPECT_EQ(reading.running, std::nullopt) << "that it never tells";
+  EXPECT_EQ(reading.running, std::nullopt) << "that it never reports";
 }
 
 TEST(Tei, RefusedRequestLeavesTheQueueUnknown) {

@@ -87,7 +87,7 @@ TEST(Tgi, BeforeItsFirstRequestHasNone) {
   EXPECT_THAT(reading.requests_done, testing::Optional(0));
   EXPECT_THAT(reading.queue_seconds, testing::Optional(0));
   EXPECT_EQ(CountOf(reading.output_token_seconds), 0);
-  EXPECT_EQ(reading.kv_cache_usage_ratio, std::nullopt) << "that it never tells";
+  EXPECT_EQ(reading.kv_cache_usage_ratio, std::nullopt) << "that it never reports";
 }
 
 TEST(Tgi, OlderVersionsExportNothingBeforeTheFirstRequest) {

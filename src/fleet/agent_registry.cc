@@ -176,7 +176,7 @@ std::vector<std::string> AgentRegistry::UnreachedTexts(size_t most) const {
 absl::Status AgentRegistry::UnreachedStatus(const std::string& address) const {
   const std::string& why = WhyUnreached(address);
   return absl::UnavailableError(
-      absl::StrCat("not heard of ", CountText(static_cast<int64_t>(unreached_.size()), "agent"),
+      absl::StrCat("no report of ", CountText(static_cast<int64_t>(unreached_.size()), "agent"),
                    " yet, ", address, why.empty() ? "" : ": ", why));
 }
 

@@ -31,7 +31,7 @@ void EngineUpdateReader::Begin() {
 
 absl::Status EngineUpdateReader::SetNode(const wire::Node& node) {
   if (node.name() != node_) {
-    return absl::InvalidArgumentError(absl::StrCat("it speaks of the engines of node ",
+    return absl::InvalidArgumentError(absl::StrCat("it reports engines of node ",
                                                    node.name().substr(0, 253),
                                                    ", and its GPUs are of node ", node_));
   }
@@ -68,12 +68,12 @@ void EngineUpdateReader::List(const wire::EngineList& list, bool more, absl::Tim
 
 absl::Status EngineUpdateReader::Read(wire::EngineTelemetry& message, absl::Time now) {
   if (!quota_.Take(CostOf(message), now)) {
-    return absl::InvalidArgumentError("it says more of engines than any agent has to say");
+    return absl::InvalidArgumentError("it reports more engines than any agent has");
   }
   RETURN_IF_ERROR(BoundEngines(message));
   if (message.has_node()) RETURN_IF_ERROR(SetNode(message.node()));
   if (!has_node_)
-    return absl::InvalidArgumentError("it speaks of engines before it says who it is");
+    return absl::InvalidArgumentError("it reports engines before its node");
   peer_clock_.Received(FromWire(message.sent_us()), now);
   if (message.has_list()) List(message.list(), message.more(), now);
   const WriterClock theirs{.offset = peer_clock_.offset(), .latest = now};

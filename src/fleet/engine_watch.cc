@@ -6,7 +6,7 @@ namespace gpuscaler {
 namespace {
 
 // How late a node's first pod, or a lost stream, may be noticed.
-constexpr absl::Duration kTickInterval = absl::Seconds(1);
+constexpr absl::Duration kEngineTickInterval = absl::Seconds(1);
 
 // Subscriptions are sent this often, with a lease three times as long: a restarted aggregator finds
 // that its agents have kept reading.
@@ -31,8 +31,8 @@ EngineWatch::EngineWatch(const AgentStreamOptions& options, const Clock& clock,
       clock_(clock),
       fleet_(fleet),
       found_(found),
-      ticking_(
-          std::make_unique<PeriodicThread>("agents engines", kTickInterval, [this] { Tick(); })) {}
+      ticking_(std::make_unique<PeriodicThread>("agents engines", kEngineTickInterval,
+                                                [this] { Tick(); })) {}
 
 EngineWatch::~EngineWatch() {
   ticking_ = nullptr;

@@ -109,7 +109,7 @@ TEST_F(FleetStoreTest, NodeThatJoinsDelaysNoDecision) {
   EXPECT_EQ(Fleet()->unreached_count, 1u);
   EXPECT_TRUE(Fleet("team-asleep")->nodes.empty());
   EXPECT_TRUE(Decided().status.ok()) << Decided().status;
-  EXPECT_THAT(Decided().notes, Contains(HasSubstr("1 agent not heard yet: new:1")));
+  EXPECT_THAT(Decided().notes, Contains(HasSubstr("1 agent not connected yet: new:1")));
 }
 
 TEST_F(FleetStoreTest, UnlistedUnreachedAgentIsStillAwaited) {
@@ -131,7 +131,7 @@ TEST_F(FleetStoreTest, UnlistedUnreachedAgentHasNoNoteAfterTheWait) {
   EXPECT_TRUE(store_.ChangedSince(before).of_all);
   Report("a:1", "gpu-a", 50);
   EXPECT_TRUE(Decided().status.ok()) << Decided().status;
-  EXPECT_THAT(Decided().notes, Not(Contains(HasSubstr("not heard yet"))));
+  EXPECT_THAT(Decided().notes, Not(Contains(HasSubstr("not connected yet"))));
 }
 
 // An agent and an aggregator restart while a kubelet does not answer. Replicas from before must
@@ -207,7 +207,7 @@ TEST_F(FleetStoreTest, AgentWithoutReadingsIsUnreachedWithItsReason) {
                   {.received_at = clock_.Now(), .trouble = "NVML error 9 (DRIVER_NOT_LOADED)"});
   Lose("c:1");
   EXPECT_THAT(Decided().notes,
-              Contains(HasSubstr("2 agents not heard yet: b:1 (NVML error 9 (DRIVER_NOT_LOADED)), "
+              Contains(HasSubstr("2 agents not connected yet: b:1 (NVML error 9 (DRIVER_NOT_LOADED)), "
                                  "c:1 (connection refused)")));
 }
 

@@ -314,8 +314,8 @@ void NodeStore::SetNeverAttributed(const std::string& name, bool is, int64_t gen
 }
 
 std::string NodeStore::WhyNeverAttributed(const std::string& name) const {
-  return absl::StrCat("who holds the GPUs of node ", name,
-                      " is not known yet: ", nodes_.at(name).history->Newest().attribution.why);
+  return absl::StrCat("the holders of the GPUs of node ", name,
+                      " are not known yet: ", nodes_.at(name).history->Newest().attribution.why);
 }
 
 std::vector<std::string> NodeStore::AgentsToReplay(absl::Time now) const {

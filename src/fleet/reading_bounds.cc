@@ -89,7 +89,7 @@ class Bounding {
   }
 
   void AddGap(GpuField field, const std::string& value) {
-    const std::string detail = absl::StrCat("its agent says ", value);
+    const std::string detail = absl::StrCat("its agent reports ", value);
     if (first_.empty()) first_ = absl::StrCat(Name(field), ": ", detail);
     if (FindGap(gpu_, field) != nullptr) return;
     gpu_.gaps.push_back({.field = field, .reason = GpuGap::Reason::kFailed, .detail = detail});

@@ -82,7 +82,7 @@ TEST(ReadingBounds, ImplausibleReadingsBecomeGapsWithTheValue) {
     const GpuGap* const gap = FindGap(snapshot.gpus[1], reading.field);
     ASSERT_NE(gap, nullptr);
     EXPECT_EQ(gap->reason, GpuGap::Reason::kFailed);
-    EXPECT_THAT(gap->detail, HasSubstr("its agent says "));
+    EXPECT_THAT(gap->detail, HasSubstr("its agent reports "));
     EXPECT_THAT(gap->detail, HasSubstr(reading.want));
     EXPECT_THAT(fault, HasSubstr(snapshot.gpus[1].uuid));
     EXPECT_THAT(fault, HasSubstr(gap->detail));

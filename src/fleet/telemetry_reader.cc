@@ -84,7 +84,7 @@ absl::Status TelemetryReader::ChargeMemory(absl::Time taken_at) {
   const bool stream_may = of_stream_.Take(taken_at, weight);
   const bool node_may = of_node_.Take(taken_at, weight);
   if (was_possible && stream_may && node_may) return absl::OkStatus();
-  return absl::InvalidArgumentError("readings say more than any agent has to say");
+  return absl::InvalidArgumentError("more readings than any agent has");
 }
 
 absl::Status TelemetryReader::AddReading(const wire::Reading& reading, AgentUpdate& update) {

@@ -31,8 +31,8 @@ TEST_F(TelemetryReaderTest, ImplausibleReadingIsAGapUntilAPlausibleOne) {
   GpuSample got = Send(snapshot).gpus[1];
   EXPECT_EQ(got.utilization_percent, std::nullopt);
   ASSERT_NE(FindGap(got, GpuField::kUtilization), nullptr);
-  EXPECT_EQ(Why(*FindGap(got, GpuField::kUtilization)), "its agent says 1e+300 %");
-  EXPECT_THAT(updates_.back().unbelieved, HasSubstr("utilization: its agent says 1e+300 %"));
+  EXPECT_EQ(Why(*FindGap(got, GpuField::kUtilization)), "its agent reports 1e+300 %");
+  EXPECT_THAT(updates_.back().unbelieved, HasSubstr("utilization: its agent reports 1e+300 %"));
 
   snapshot.gpus[1].gaps = {{.field = GpuField::kPcie, .reason = GpuGap::Reason::kNotRequested}};
   got = Send(snapshot).gpus[1];
@@ -69,7 +69,7 @@ TEST_F(TelemetryReaderTest, ExplanationQuotesTheImplausibleReading) {
                                    {.stale_after = kStale, .grace = absl::Seconds(15)});
   EXPECT_EQ(decision.value, 60 + 80) << "it counts with the target";
   EXPECT_THAT(Explain(trigger, decision),
-              ContainsRegex("llama-7d9c5b8f4-x2k1 .*unreadable .*: its agent says -1.*e.06 %"));
+              ContainsRegex("llama-7d9c5b8f4-x2k1 .*unreadable .*: its agent reports -1.*e.06 %"));
 }
 
 TEST_F(TelemetryReaderTest, NamespacesOfCapacityRecordsStandUntilTheNodeIsSentAgain) {

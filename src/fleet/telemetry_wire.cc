@@ -65,7 +65,7 @@ Attribution DecodeAttribution(const wire::Attribution& message) {
       break;
   }
   return {.state = Attribution::State::kUnknown,
-          .why = absl::StrCat("its agent is newer and says state ", message.state())};
+          .why = absl::StrCat("its agent is newer and reports state ", message.state())};
 }
 
 void EncodePods(const std::vector<Pod>& pods, wire::Pods& message) {

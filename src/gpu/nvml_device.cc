@@ -28,14 +28,14 @@ void SetPercent(GpuField field, unsigned percent, Reading& reading, std::optiona
   if (percent <= 100) {
     value = percent;
   } else {
-    reading.AddGap(field, absl::StrCat("the driver says ", percent, " %"));
+    reading.AddGap(field, absl::StrCat("the driver reports ", percent, " %"));
   }
 }
 
 void SetMemory(uint64_t used, uint64_t total, Reading& reading) {
   if (used > total || total > std::numeric_limits<int64_t>::max()) {
     reading.AddGap(GpuField::kMemory,
-                   absl::StrCat("the driver says ", used, " bytes used of ", total));
+                   absl::StrCat("the driver reports ", used, " bytes used of ", total));
     return;
   }
   reading.sample.memory_used_bytes = static_cast<int64_t>(used);

@@ -133,12 +133,12 @@ TEST_F(NvmlSourceTest, ImpossibleValueIsAGap) {
   driver_.Save();
   const auto gpus = Read({.pcie = true});
   EXPECT_EQ(gpus[0].utilization_percent, std::nullopt);
-  EXPECT_EQ(GapText(gpus[0], GpuField::kUtilization), "the driver says 250 %");
+  EXPECT_EQ(GapText(gpus[0], GpuField::kUtilization), "the driver reports 250 %");
   EXPECT_EQ(gpus[0].memory_utilization_percent, std::nullopt);
-  EXPECT_EQ(GapText(gpus[0], GpuField::kMemoryUtilization), "the driver says 4294967295 %");
+  EXPECT_EQ(GapText(gpus[0], GpuField::kMemoryUtilization), "the driver reports 4294967295 %");
   EXPECT_EQ(gpus[0].memory_used_bytes, std::nullopt);
   EXPECT_EQ(gpus[0].memory_total_bytes, std::nullopt);
-  EXPECT_EQ(GapText(gpus[0], GpuField::kMemory), "the driver says 20 bytes used of 10");
+  EXPECT_EQ(GapText(gpus[0], GpuField::kMemory), "the driver reports 20 bytes used of 10");
   EXPECT_EQ(gpus[1].utilization_percent, 100);
   EXPECT_EQ(gpus[1].memory_used_bytes, 10);
   EXPECT_TRUE(gpus[1].gaps.empty()) << gpus[1].gaps[0].detail;

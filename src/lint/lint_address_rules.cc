@@ -85,7 +85,7 @@ std::optional<Complaint> AgentsAddress(const OurTrigger& our) {
   if (!is_agents) return std::nullopt;
   return Complaint{
       absl::StrCat("scalerAddress ", Quoted(address->text),
-                   " is the agents', which tell aggregators and do not answer KEDA; use the "
+                   " is the agents', which serve aggregators and not KEDA; use the "
                    "scaler's, such as keda-gpu-scaler.gpu-scaler.svc.cluster.local:",
                    kUsualPort),
       address->line};

@@ -40,9 +40,9 @@ std::optional<Complaint> SecretInMetadata(const OurTrigger& our) {
     const KeyRow* const row = FindKey(key);
     if (row == nullptr || !row->secret || key == "endpointCa") continue;
     return Complaint{absl::StrCat(key,
-                                  " is readable for all who may read the ScaledObject; put it "
-                                  "into a Secret, from there into the environment of the "
-                                  "workload's container, and say ",
+                                  " is readable for everyone with access to the ScaledObject; "
+                                  "put it into a Secret, from there into the environment of the "
+                                  "workload's container, and write ",
                                   key, "FromEnv"),
                      value.line};
   }
@@ -176,7 +176,7 @@ std::optional<Complaint> CounterAsGauge(const OurTrigger& our) {
   return Complaint{absl::StrCat(name,
                                 " is a counter by its name, which only grows, and is read as it "
                                 "stands: replicas would rise to maxReplicaCount and stay there; "
-                                "say prometheusKind: rate"),
+                                "write prometheusKind: rate"),
                    our.written->LineOf({"prometheusMetric"})};
 }
 

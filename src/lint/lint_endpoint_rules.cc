@@ -98,7 +98,7 @@ std::optional<Complaint> PagesBehindOneAddress(const OurTrigger& our) {
   return Complaint{
       absl::StrCat(EndpointText(*our.endpoint), ", in front of ", several,
                    ": one address that answers for one of them at random; name a headless Service "
-                   "(type ClusterIP, clusterIP: None), whose every address is read and added up"),
+                   "(type ClusterIP, clusterIP: None): all its addresses are read and added up"),
       LineOfEndpoint(our)};
 }
 
@@ -149,7 +149,7 @@ constexpr std::array<TriggerRule, 3> kEndpointRules = {{
     {{"one-address", kWarning, "An engine's endpoint that is one address, not a name."},
      OneAddress},
     {{"service-not-headless", kError,
-      "An endpoint of several replicas whose Service, in the same files, has one address for all."},
+      "An endpoint of several replicas, and its Service in the same files has one address for all."},
      ServiceBehindOneAddress},
     {{"headless-port", kWarning,
       "An endpoint with the port of a headless Service, which does not map it to its targetPort."},
@@ -157,7 +157,7 @@ constexpr std::array<TriggerRule, 3> kEndpointRules = {{
 }};
 
 constexpr std::array<ObjectRule, 1> kSurroundingRules = {{
-    {{"service-not-seen", kNote, "An engine's endpoint whose Service is in none of the files."},
+    {{"service-not-seen", kNote, "The Service of an engine's endpoint is in none of the files."},
      ServiceNotSeen},
 }};
 

@@ -88,7 +88,7 @@ std::optional<Complaint> ActivationAboveTarget(const OurTrigger& our) {
 std::optional<Complaint> ReplicaAggregationMax(const OurTrigger& our) {
   if (our.settings->replica_aggregation != ReplicaAggregation::kMax) return std::nullopt;
   return Complaint{
-      "replicaAggregation max: one hot replica among many speaks for all, and holds the fleet at "
+      "replicaAggregation max: one hot replica among many counts for all, and holds the fleet at "
       "its maximum; leave it out (avg) or use p95",
       our.written->LineOf({"replicaAggregation"})};
 }
@@ -131,7 +131,7 @@ std::optional<Complaint> SaturationUnknown(const OurTrigger& our) {
   return Complaint{
       "saturation unknown: no engine is named, and unless agents find it (Kubernetes 1.37 or "
       "newer, "
-      "or agent.discoverEngines=true) utilisation counts, which says busy and not full, and asks "
+      "or agent.discoverEngines=true) utilisation counts, which shows busy and not full, and asks "
       "for far more replicas than needed: name engineEndpoint, or set engineFallback to activity, "
       "or "
       "to utilization if that is meant",
@@ -227,7 +227,7 @@ constexpr std::array<TriggerRule, 13> kGpuRules = {{
       "engineFallback none without an engine to read: UNAVAILABLE for as long as VRAM stands."},
      NeverAnswers},
     {{"literal-memory", kWarning,
-      "memory_used_percent by hand: preallocated VRAM says nothing about load."},
+      "memory_used_percent by hand: preallocated VRAM does not show load."},
      LiteralMemory},
     {{"pod-regex-of-all", kWarning, "podRegex matches every pod of the namespace."}, PodRegexOfAll},
 }};

@@ -133,8 +133,8 @@ std::optional<Complaint> KindAlike(const Manifest& manifest, const std::vector<O
   return OtherKindComplaint(manifest, *our,
                             is_of_leaders
                                 ? "of what is scaled the leader of each group counts alone"
-                                : "what is scaled counts where the pods' names alone tell "
-                                  "whose they are, and not where their owners are known");
+                                : "what is scaled counts where only the pods' names show "
+                                  "their owners, and not where their owners are known");
 }
 
 // Returns nullptr if every named kind is known or is the scale target's, which therefore exists.
@@ -171,7 +171,7 @@ Complaint UnknownKindComplaint(const OurTrigger& our, absl::string_view meant) {
   return {absl::StrCat("workload ", WorkloadText(*our.settings), ": ", Quoted(kind),
                        " is no kind that pods are known to be of (", JoinedWithOr(WorkloadKinds()),
                        "), and of a controller of your own it is only where the kubelet's Pods API "
-                       "tells owners",
+                       "lists owners",
                        meant.empty() ? "" : absl::StrCat("; did you mean ", Quoted(meant), "?")),
           our.written->LineOf({"workload"})};
 }
@@ -201,13 +201,13 @@ constexpr std::array<ObjectRule, 6> kWorkloadRules = {{
       "workload has the name of what is scaled, and a kind that its pods are never of."},
      KindOfAnother},
     {{"workload-kind-alike", kNote,
-      "workload has the name of what is scaled, and another kind whose pods are named alike."},
+      "workload has the name of what is scaled, and another kind with pods that are named alike."},
      KindAlike},
     {{"workload-kind-mistyped", kWarning,
       "workload's kind is almost one that pods are known to be of."},
      MistypedKind},
     {{"workload-kind-unknown", kNote,
-      "workload's kind is of a controller of one's own: the kubelet's Pods API tells its pods."},
+      "workload's kind is of a controller of one's own: only the kubelet's Pods API shows its pods."},
      UnknownKind},
 }};
 

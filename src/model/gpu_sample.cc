@@ -17,7 +17,7 @@ absl::string_view Name(GpuField field) {
 }
 
 std::string Why(const GpuGap& gap) {
-  return gap.reason == GpuGap::Reason::kNotRequested ? "not read yet: costly, and nobody had asked"
+  return gap.reason == GpuGap::Reason::kNotRequested ? "not read yet: costly, and no trigger had asked"
                                                      : gap.detail;
 }
 

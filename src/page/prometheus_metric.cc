@@ -105,7 +105,7 @@ class SelectorParser {
       }
       value.push_back(escaped == 'n' ? '\n' : escaped);
     }
-    return Expected("a value whose quotes are closed");
+    return Expected("a value with closed quotes");
   }
 
   absl::string_view Word(bool may_have_colons) {

@@ -19,7 +19,7 @@ bool IsAboutClientCertificate(absl::string_view detail) {
 absl::Status ClientCertificateRefused(bool has_certificate) {
   return absl::FailedPreconditionError(
       has_certificate ? "it refuses our certificate: another authority signs what it takes"
-                      : "it wants a certificate of us: credentials names one");
+                      : "it requires a client certificate: credentials names one");
 }
 
 // Since TLS 1.3 a server checks the client certificate after the client's handshake has ended. Its

@@ -87,7 +87,7 @@ absl::Status NoMemory() {
 
 absl::Status TooMuch(absl::string_view bound) {
   return absl::FailedPreconditionError(
-      absl::StrCat("what answers says more than ", bound, " at once"));
+      absl::StrCat("the answer is longer than ", bound));
 }
 
 }  // namespace

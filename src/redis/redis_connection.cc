@@ -91,7 +91,7 @@ void RedisConnection::Take(RedisReply reply) {
     replies_.push_back(std::move(reply));
   } else {
     Break(is_error ? RedisFault(reply.text)
-                   : absl::FailedPreconditionError("what answers says more than it was asked"));
+                   : absl::FailedPreconditionError("an answer without a question"));
   }
 }
 

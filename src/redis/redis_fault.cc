@@ -23,7 +23,7 @@ constexpr auto kTemporary = absl::StatusCode::kUnavailable;
 
 // Errors of any command. The first row that matches counts.
 constexpr Fault kFaults[] = {
-    {"NOAUTH", "Redis wants a password: redisPasswordFromEnv or credentials gives it", kDenied,
+    {"NOAUTH", "Redis requires a password: redisPasswordFromEnv or credentials gives it", kDenied,
      false},
     {"NOPERM", "the Redis user may not read this", kDenied, true},
     {"DENIED", "Redis is in protected mode: without a password it serves itself alone", kDenied,

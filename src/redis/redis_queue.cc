@@ -115,7 +115,7 @@ RedisStep AfterGroups(const RedisQueue& queue, const RedisReply& groups, RedisLa
   const RedisReply* const reported = FindValue(*group, "lag");
   if (reported == nullptr) {
     return {.length = absl::FailedPreconditionError(
-                "this Redis does not tell the lag of a group: it takes Redis 7")};
+                "this Redis does not report the lag of a group: that takes Redis 7")};
   }
   const std::optional<StreamId> last = IdIn(*group, "last-delivered-id");
   const std::optional<int64_t> entries_read = NumberIn(*group, "entries-read");
@@ -145,7 +145,7 @@ RedisStep AfterGroups(const RedisQueue& queue, const RedisReply& groups, RedisLa
 RedisStep AfterStream(const RedisQueue& queue, const RedisReply& stream, RedisLag& lag,
                       RedisReadMarks& marks) {
   if (stream.kind == Kind::kError) return {.length = RedisFault(stream.text)};
-  if (stream.kind != Kind::kList) return {.length = NotRedis("it tells nothing of a stream")};
+  if (stream.kind != Kind::kList) return {.length = NotRedis("its answer describes no stream")};
   const std::optional<StreamId> end = IdIn(stream, "last-generated-id");
   const std::optional<int64_t> added = NumberIn(stream, "entries-added");
   if (end.has_value() && added.has_value()) marks.Record(*end, *added);
@@ -191,7 +191,7 @@ RedisStep PendingStep(const RedisQueue& queue, const RedisReply& reply) {
   }
   if (reply.kind == Kind::kError) return {.length = RedisFault(reply.text)};
   if (reply.kind != Kind::kList || reply.list.empty()) {
-    return {.length = NotRedis("it tells nothing pending")};
+    return {.length = NotRedis("its answer has no number of pending entries")};
   }
   return {.length = CountOf(reply.list.front())};
 }

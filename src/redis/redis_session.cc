@@ -12,8 +12,8 @@ namespace {
 
 // A server that restarts is back within seconds. One that is gone is contacted some 10 times a
 // minute.
-constexpr absl::Duration kMinPause = absl::Milliseconds(500);
-constexpr absl::Duration kMaxPause = absl::Seconds(5);
+constexpr absl::Duration kMinReconnectPause = absl::Milliseconds(500);
+constexpr absl::Duration kMaxReconnectPause = absl::Seconds(5);
 
 // A server that sends without end must not delay others.
 constexpr int kMaxRepliesAtOnce = 64;
@@ -142,7 +142,7 @@ void RedisSession::OnBreak(const absl::Status& why, absl::Time now) {
 }
 
 void RedisSession::BackOff(const absl::Status& why, absl::Time now) {
-  pause_ = std::clamp(pause_ * 2, kMinPause, kMaxPause);
+  pause_ = std::clamp(pause_ * 2, kMinReconnectPause, kMaxReconnectPause);
   retry_at_ = now + pause_ * Jitter(0.8, 1.2);
   failure_ = why;
 }

@@ -141,7 +141,7 @@ void AddNotes(const Trigger& trigger, const std::vector<ReplicaLoad>& loads, Dec
   if (decision.literal_memory) {
     decision.notes.push_back(
         "memory_used_percent is taken literally: preallocated VRAM counts as load, busy or idle; a "
-        "profile such as vllm-inference values it by what it says");
+        "profile such as vllm-inference values it by load");
   }
 }
 
@@ -151,7 +151,7 @@ void AddFrozen(const Trigger& trigger, const std::vector<Replica>& replicas, Dec
   if (decision.frozen == 0) return;
   decision.notes.push_back(absl::StrCat(
       "frozen: the engines of ", CountText(decision.frozen, "replica"),
-      " tell of requests that have not moved for ", DurationText(trigger.frozen_window),
+      " report requests that have not moved for ", DurationText(trigger.frozen_window),
       " on idle GPUs; they count as none (frozenWindow)"));
 }
 

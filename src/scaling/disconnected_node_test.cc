@@ -137,7 +137,7 @@ TEST(DisconnectedNode, UnreachedAgentMakesDecisionsPartial) {
     EXPECT_TRUE(DecidedOn(UtilizationOf(name), fleet).status.ok())
         << DecidedOn(UtilizationOf(name), fleet).status;
     EXPECT_THAT(DecidedOn(UtilizationOf(name), fleet).notes,
-                Contains(HasSubstr("1 agent not heard yet: 10.0.0.7:6001")));
+                Contains(HasSubstr("1 agent not connected yet: 10.0.0.7:6001")));
   }
 }
 

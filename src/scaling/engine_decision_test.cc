@@ -463,7 +463,7 @@ TEST(EngineDecision, AnEngineBelongsToThePodOfItsAddress) {
 SignalSeries& NeverReports(SignalSeries& series, const std::string& family) {
   series.engine = family;
   series.reported_by = {"sglang", "vllm"};
-  series.gap = family + " never tells how many requests wait, and how many run";
+  series.gap = family + " never reports how many requests wait, and how many run";
   return series;
 }
 
@@ -474,7 +474,7 @@ TEST(EngineDecision, MetricThatNoEngineInScopeReportsIsAFailedPrecondition) {
   const Decision decision = llm.Decide(InFlight());
   EXPECT_EQ(decision.status.code(), absl::StatusCode::kFailedPrecondition) << decision.status;
   EXPECT_EQ(decision.status.message(),
-            "no engine in scope tells requests_in_flight: ollama and tei do not; those that do "
+            "no engine in scope reports requests_in_flight: ollama and tei do not; those that do "
             "are sglang, vllm");
 
   llm.EngineIn("other-a", 4);
@@ -490,7 +490,7 @@ TEST(EngineDecision, EnginesWithoutTheMetricAreUnreadableBesideOthers) {
   EXPECT_EQ(decision.value, 40 + 10) << decision.status;
   EXPECT_THAT(StatesOf(decision), testing::ElementsAre(State::kCounted, State::kUnreadable));
   EXPECT_THAT(decision.contributions[1].because,
-              HasSubstr("ollama never tells how many requests wait"));
+              HasSubstr("ollama never reports how many requests wait"));
 
   llm.EngineIn("llm-a", std::nullopt).engine = "vllm";
   EXPECT_EQ(llm.Decide(InFlight()).status.code(), absl::StatusCode::kUnavailable)
@@ -505,7 +505,7 @@ TEST(EngineDecision, GpusAreReadAtOnceForEnginesWithoutPressure) {
   EXPECT_EQ(decision.value, 60);
   EXPECT_TRUE(decision.saturation_unknown);
   EXPECT_THAT(decision.notes,
-              Contains("no engine in scope tells engine_pressure: ollama does not; those that do "
+              Contains("no engine in scope reports engine_pressure: ollama does not; those that do "
                        "are sglang, vllm"));
 }
 

@@ -160,7 +160,7 @@ class EngineReplicas {
     const MetricType metric =
         ReadsEngines(trigger_) ? trigger_.metric : MetricType::kEnginePressure;
     return absl::FailedPreconditionError(
-        absl::StrCat("no engine in scope tells ", InfoOf(metric).name, ": ",
+        absl::StrCat("no engine in scope reports ", InfoOf(metric).name, ": ",
                      absl::StrJoin(families, " and "), families.size() == 1 ? " does" : " do",
                      " not; those that do are ", absl::StrJoin(*reported_by, ", ")));
   }

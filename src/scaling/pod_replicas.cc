@@ -249,7 +249,7 @@ SeenPods PodsSeen(const Trigger& trigger, const FleetHistory& fleet,
 std::string WhyOwnersUnknown(const NodeState& state) {
   const Attribution& attribution = state.history->runs.back().layout()->attribution;
   if (attribution.state == Attribution::State::kKnown) return "";
-  const std::string what = absl::StrCat("who holds the GPUs of node ", state.node, " is unknown: ");
+  const std::string what = absl::StrCat("the holders of the GPUs of node ", state.node, " are unknown: ");
   return what + (attribution.state == Attribution::State::kUnknown ? attribution.why
                                                                    : "it asks no kubelet");
 }

@@ -101,7 +101,7 @@ std::string UnreadableText(const Replica& replica, const ReplicaState& state, ab
   }
   if (!replica.why_stale.empty()) return replica.why_stale;
   const std::string why =
-      replica.last_gap.empty() ? "no utilization to tell whether it works" : replica.last_gap;
+      replica.last_gap.empty() ? "no utilization that shows whether it works" : replica.last_gap;
   if (last == absl::InfinitePast()) {
     const absl::Duration watched = now - replica.samples.front().at;
     const bool is_new = watched < absl::Milliseconds(1);

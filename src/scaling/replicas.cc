@@ -24,14 +24,14 @@ bool OwnersAreUnknown(const FleetHistory& fleet) {
 
 absl::Status NoOwnersError() {
   return absl::FailedPreconditionError(
-      "workload and podRegex need to know who holds a GPU, and no kubelet is asked who does; "
+      "workload and podRegex need the holders of GPUs, and no kubelet is asked for them; "
       "without these keys a GPU in use is a replica");
 }
 
 std::string UnreachedText(const FleetHistory& fleet) {
   const size_t more = fleet.unreached_count - fleet.unreached.size();
   return absl::StrCat(CountText(static_cast<int64_t>(fleet.unreached_count), "agent"),
-                      " not heard yet: ", absl::StrJoin(fleet.unreached, ", "),
+                      " not connected yet: ", absl::StrJoin(fleet.unreached, ", "),
                       more > 0 ? absl::StrCat(" and ", more, " more") : "");
 }
 

@@ -119,10 +119,10 @@ AmbiguityWarning SameKindAmbiguity(absl::string_view kind, absl::string_view nam
   return {.about = AmbiguityWarning::About::kSameKind,
           .text = absl::StrCat("counts pod ", (*may_be_other)->name, ", which may as well be of ",
                                NameOf(*others(*may_be_other)),
-                               " by its name: say podRegex to be sure")};
+                               " by its name: add podRegex to be sure")};
 }
 
-constexpr char kNamingHint[] = ": say workload: Kind/NAME, or podRegex";
+constexpr char kNamingHint[] = ": add workload: Kind/NAME, or podRegex";
 
 // Returns the workload of that name; an empty kind: of any kind. Pods of others do not matter.
 absl::StatusOr<PodSelection> SelectNamed(const ScaledObjectRef& scaled_object,
@@ -162,7 +162,7 @@ AmbiguityWarning GuessAmbiguity(const ScaledObjectRef& scaled_object,
           .text = absl::StrCat(
               "counts ", selection.what(), ", the only owner of GPU pods in namespace ",
               scaled_object.namespace_name, ", which is not named like the ScaledObject ",
-              Quoted(scaled_object.name), ": say workload to be sure")};
+              Quoted(scaled_object.name), ": add workload to be sure")};
 }
 
 // `owner` must be one that all the pods have or may have.

@@ -88,7 +88,7 @@ TEST(SelectPods, PodThatFitsALongerNameOfTheSameKindIsAmbiguous) {
   EXPECT_THAT(both.names, ElementsAre(own.name, either.name));
   EXPECT_EQ(both.ambiguity,
             "counts pod ray-dev-gpus-worker-x7k2p, which may as well be of RayCluster/ray-dev by "
-            "its name: say podRegex to be sure");
+            "its name: add podRegex to be sure");
   EXPECT_EQ(Select(Workload("RayCluster", "ray-dev"), {own, either}).ambiguity, "");
   EXPECT_EQ(Select(Workload("RayCluster", "ray"), {either}).ambiguity, "") << "all may be one's";
   EXPECT_EQ(
@@ -160,7 +160,7 @@ TEST(SelectPods, OnlyOwnerOfAnotherNameIsAmbiguous) {
   const std::vector<Pod> pods = {Owned("llm-1", {kLlm})};
   EXPECT_EQ(Select({}, pods).ambiguity,
             "counts pods of Deployment/llm, the only owner of GPU pods in namespace team-a, which "
-            "is not named like the ScaledObject \"scaler\": say workload to be sure");
+            "is not named like the ScaledObject \"scaler\": add workload to be sure");
   EXPECT_EQ(Select({}, pods, {.namespace_name = "team-a", .name = "llm"}).ambiguity, "");
   EXPECT_EQ(Select(Workload("", "llm"), pods).ambiguity, "");
   EXPECT_EQ(Select(Matching("llm-.*"), pods).ambiguity, "");

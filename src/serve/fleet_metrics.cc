@@ -35,12 +35,12 @@ class AgentFamilies {
 
  private:
   const absl::Time now_;
-  MetricFamily up_ = NewFamily("agent_up", "1 while the agent is connected and tells.",
+  MetricFamily up_ = NewFamily("agent_up", "1 while the agent is connected and reports.",
                                prometheus::MetricType::Gauge);
   MetricFamily age_ = NewFamily(
       "agent_reading_age_seconds",
       "Age of the newest reading of the agent's GPUs, by the aggregator's clock; none before the "
-      "first, nor of an agent whose node another one speaks for.",
+      "first, nor of an agent if another one reports its node.",
       prometheus::MetricType::Gauge);
   MetricFamily reconnects_ =
       NewFamily("agent_reconnects_total", "Connections begun after the first one, failed ones too.",
@@ -66,14 +66,14 @@ std::string AgentsMetrics(const AgentsPage& page, absl::Time now) {
       OneValue("agents_forgotten_total", "Agents that were lost and not listed for --forget-after.",
                prometheus::MetricType::Counter, static_cast<double>(page.listing.forgotten)),
       OneValue("agents_lookup_failing",
-               "1 while DNS does not tell which agents there are, and the last list stands.",
+               "1 while DNS does not list the agents, and the last list stands.",
                prometheus::MetricType::Gauge, page.listing.error.empty() ? 0 : 1),
       OneValue("nodes_claimed_twice",
                "Nodes that two live agents with different GPUs have claimed for longer than "
                "--grace: their replicas are unreadable.",
                prometheus::MetricType::Gauge, static_cast<double>(page.conflicts.nodes)),
       OneValue("pods_on_two_nodes",
-               "Pods whose UID several nodes report: their replicas are unreadable.",
+               "Pods with a UID that several nodes report: their replicas are unreadable.",
                prometheus::MetricType::Gauge, static_cast<double>(page.conflicts.pods))};
   AgentFamilies per_agent(now);
   for (const AgentStatus& agent : page.agents) {
@@ -102,7 +102,7 @@ std::string TelemetryMetrics(const TelemetryService::Counts& counts) {
        OneValue("telemetry_snapshots_total", "Messages to aggregators with readings in them.",
                 prometheus::MetricType::Counter, static_cast<double>(snapshots)),
        OneValue("telemetry_heartbeats_total",
-                "Messages to aggregators that say no more than that nothing has changed.",
+                "Messages to aggregators without a change.",
                 prometheus::MetricType::Counter, static_cast<double>(counts.heartbeats)),
        refused});
 }
@@ -110,9 +110,9 @@ std::string TelemetryMetrics(const TelemetryService::Counts& counts) {
 std::string EngineReaderMetrics(const EngineService::Counts& counts) {
   return MetricsText(
       {OneValue("telemetry_engine_readers",
-                "Aggregators that want to know of the engines on this node.",
+                "Aggregators that subscribe to the engines on this node.",
                 prometheus::MetricType::Gauge, counts.readers),
-       OneValue("telemetry_engine_readings_total", "Readings of engines, told to aggregators.",
+       OneValue("telemetry_engine_readings_total", "Readings of engines that were sent to aggregators.",
                 prometheus::MetricType::Counter, static_cast<double>(counts.readings)),
        OneValue("telemetry_engine_sent_bytes_total",
                 "Bytes of messages to aggregators on engines, without what gRPC and TCP add.",
@@ -121,13 +121,13 @@ std::string EngineReaderMetrics(const EngineService::Counts& counts) {
 
 std::string EngineStreamMetrics(const EngineWatch::Counts& counts) {
   return MetricsText(
-      {OneValue("engine_streams", "Agents that tell of the engines on their nodes.",
+      {OneValue("engine_streams", "Agents that send the readings of the engines on their nodes.",
                 prometheus::MetricType::Gauge, counts.streams),
        OneValue("engine_streams_begun_total",
                 "Streams that were begun to agents for the engines on their nodes, failed ones "
                 "too.",
                 prometheus::MetricType::Counter, static_cast<double>(counts.total.attempts)),
-       OneValue("engine_readings_received_total", "Readings of engines, heard from agents.",
+       OneValue("engine_readings_received_total", "Readings of engines that were received from agents.",
                 prometheus::MetricType::Counter, static_cast<double>(counts.total.readings)),
        OneValue("engine_received_bytes_total",
                 "Bytes of agents' messages on engines, without what gRPC and TCP add.",

@@ -57,7 +57,7 @@ constexpr Gauge kGauges[] = {
     {"gpu_ecc_uncorrected_errors_total", "Uncorrected ECC errors since the driver was loaded.",
      [](const GpuSample& gpu) { return Number(gpu.ecc_uncorrected_errors); }, nullptr,
      MetricType::Counter},
-    {"gpu_in_use", "1 while a workload holds the GPU, by the newest reading that could tell.",
+    {"gpu_in_use", "1 while a workload holds the GPU, by the newest reading that shows it.",
      [](const GpuSample& gpu) { return std::optional<double>(gpu.in_use ? 1 : 0); }},
 };
 
@@ -158,7 +158,7 @@ MetricFamily HolderShares(const NodeSnapshot& snapshot) {
 
 MetricFamily AttributionKnown(const NodeSnapshot& snapshot) {
   MetricFamily family =
-      NewFamily("attribution_known", "1 while the kubelet tells who holds the GPUs, 0 when not.",
+      NewFamily("attribution_known", "1 while the kubelet lists the holders of the GPUs, else 0.",
                 MetricType::Gauge);
   if (snapshot.attribution.state == Attribution::State::kNone) return family;
   const bool is_known = snapshot.attribution.state == Attribution::State::kKnown;

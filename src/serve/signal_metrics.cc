@@ -15,8 +15,8 @@ std::string SignalMetrics(const SignalCountsByKind& counts, absl::Time now) {
   MetricFamily readings = NewFamily(
       "signal_readings_total",
       "Readings of the engines, pages of metrics and queues in Redis that triggers name, one "
-      "for each address and what is wanted there: read, or failed, be it for a name that leads "
-      "nowhere or credentials that are refused.",
+      "for each address and what is read there: read, or failed, also for a name that does not "
+      "resolve and for credentials that are refused.",
       prometheus::MetricType::Counter);
   MetricFamily sources = NewFamily(
       "signal_sources", "Engines' names, numbers on pages and queues that triggers want now.",

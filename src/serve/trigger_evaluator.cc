@@ -175,7 +175,7 @@ void TriggerEvaluator::LogBadMetadata(CachedTrigger& trigger, absl::string_view 
                               {"scaledobject", Truncated(trigger.name())},
                               {"outcome", Name(Outcome::kBadMetadata)},
                               {"key", Truncated(keys)},
-                              {"why", "kubectl describe scaledobject says what is wrong"},
+                              {"why", "kubectl describe scaledobject shows what is wrong"},
                               {"dropped", *dropped}});
 }
 

@@ -171,7 +171,7 @@ void FoundEngines::ListAll(const SignalSource& source, SourceState& state, absl:
     if (is_awaited) state.is_complete = false;
     const absl::Status why = reported.has_reported && !is_awaited
                                  ? reported.status
-                                 : absl::UnavailableError("nobody has looked there yet");
+                                 : absl::UnavailableError("no agent has looked there yet");
     if (!why.ok()) {
       without.push_back(
           {.node = node, .why = std::string(why.message()), .is_awaited = is_awaited});

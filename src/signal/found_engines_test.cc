@@ -237,7 +237,7 @@ TEST_F(FoundEnginesTest, AMissingReportIsAwaitedForThreeSeconds) {
   EXPECT_TRUE(Of("team-a").status.ok());
   EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-0"));
   EXPECT_THAT(*Of("team-a").without,
-              ElementsAre(WithoutEngine{.node = "gpu-2", .why = "nobody has looked there yet"}));
+              ElementsAre(WithoutEngine{.node = "gpu-2", .why = "no agent has looked there yet"}));
 }
 
 TEST_F(FoundEnginesTest, ANodeThatJoinsLaterIsNotAwaited) {

@@ -118,8 +118,8 @@ class Checks {
     }
     if (first != nullptr || !Given("engine")) return;
     Add("engine",
-        "it says what is at engineEndpoint, which is not given; engines that are found "
-        "are known by their pages");
+        "it names what is at engineEndpoint, which is not given; engines that are found "
+        "are recognised by their pages");
   }
 
   void CheckTargets() {
@@ -127,7 +127,7 @@ class Checks {
     if (*settings_.jobs_per_replica == *settings_.target) return;
     Add("jobsPerReplica",
         absl::StrCat("it is another name of ", SpelledIn(metadata_, "targetValue"),
-                     ", which says otherwise; use one of them"));
+                     ", which has another value; use one of them"));
   }
 
   void CheckCredentials() {

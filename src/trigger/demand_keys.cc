@@ -93,7 +93,7 @@ std::vector<KeyRow> EngineRows() {
        .use = KeyUse::kEngine},
       {.name = "engineEndpoint",
        .allowed = kUrlAllowed,
-       .help = "Where the engines are: the name of a headless Service, whose every address is "
+       .help = "Where the engines are: the name of a headless Service, of which every address is "
                "read; without it the scaler finds them in the workload's pods",
        .read = ReadUrl<&Settings::engine_endpoint>,
        .use = KeyUse::kEngine},
@@ -175,8 +175,8 @@ std::vector<KeyRow> PageRows() {
           KeyUse::kPage),
       WordRow<PrometheusAbsent, &Settings::prometheus_absent>(
           "prometheusAbsent", "error",
-          "What a page says that was read whole and has no series of prometheusMetric: error, as a "
-          "slip in its name would be, or 0, where the series come with the first request",
+          "The value of a whole page without a series of prometheusMetric: error, as after a typing "
+          "error in its name, or 0, where the series come with the first request",
           KeyUse::kPageOrGateway),
   };
 }
@@ -195,7 +195,7 @@ std::vector<KeyRow> RedisRows() {
        .use = KeyUse::kRedisStream},
       {.name = "redisConsumerGroup",
        .allowed = kTextAllowed,
-       .help = "The consumer group whose lag or pending entries count",
+       .help = "The consumer group of which the lag or pending entries count",
        .read = ReadText<&Settings::redis_consumer_group, kLongestText>,
        .use = KeyUse::kRedisGroup},
       {.name = "redisList",
@@ -252,7 +252,7 @@ std::vector<KeyRow> CredentialRows() {
       {.name = "endpointCa",
        .allowed = "certificates as PEM, up to 32 KiB",
        .default_value = "the system's authorities",
-       .help = "Who signs the endpoint's certificate",
+       .help = "Authorities that sign the endpoint's certificate",
        .read = ReadPem,
        .use = KeyUse::kEndpoint,
        .secret = true},

@@ -95,8 +95,8 @@ constexpr std::array<MetricTypeInfo, 30> kMetricTypes = {{
            "above 100 while requests wait, and twice the target at most"),
     Engine(MetricType::kQueueWaitMs, "queue_wait_ms", "ms", Kind::kIntensive,
            EngineMetric::kQueueWaitMs,
-           "How long requests had waited that were done in the window: most engines tell it only "
-           "then, late where answers are long"),
+           "How long the requests had waited that finished in the window: most engines report it "
+           "only then, late where answers are long"),
     Engine(MetricType::kRequestRate, "request_rate", "requests/s", Kind::kExtensive,
            EngineMetric::kRequestRate, "Requests done a second, over the window"),
     Engine(MetricType::kTtftMs, "ttft_ms", "ms", Kind::kIntensive,

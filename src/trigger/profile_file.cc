@@ -31,8 +31,8 @@ std::vector<ProfileKey> OwnKeys() {
        "The profile to start from; the other keys go on top of it"},
       {std::string(kOwnKeys[1]), "any text", "What the profile is for"},
       {std::string(kOwnKeys[2]), JoinedWithOr(AllWords<PreallocatedMemory>()),
-       "What a replica whose VRAM is preallocated counts: literal, its VRAM as read; pressure, how "
-       "full its engine is, or what engineFallback says while none is read; activity, the target "
+       "What a replica with preallocated VRAM counts: literal, its VRAM as read; pressure, how "
+       "full its engine is, or engineFallback while none is read; activity, the target "
        "while it was busy within activationWindow, else 0. Of metricType memory_used_percent only; "
        "that of the profile it extends, else activity"},
   };

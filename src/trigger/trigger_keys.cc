@@ -177,13 +177,13 @@ std::vector<KeyRow> MakeRows() {
        ReadThreshold},
       WordRow<Scope, &Settings::scope>(
           "scope", "workload",
-          "Whose GPUs count: the workload's own, or with node and fleet all GPUs in use, whoever "
-          "holds them; where no kubelet is asked who does, every word means these"),
+          "Which GPUs count: those of the workload, or with node and fleet all GPUs in use; without "
+          "kubelet attribution all values mean every GPU in use"),
       {"workload",
        "NAME or Kind/NAME, such as llm or Deployment/llm",
-       "the one named like the ScaledObject, be it at zero for up to 15m; else the only owner of "
+       "the one named like the ScaledObject, also at zero for up to 15m; else the only owner of "
        "GPU pods in the namespace",
-       absl::StrCat("Whose pods count: of a ", JoinedWithOr(WorkloadKinds()),
+       absl::StrCat("The owner of the pods that count: a ", JoinedWithOr(WorkloadKinds()),
                     "; with scope workload"),
        {},
        ReadWorkload,
@@ -191,8 +191,8 @@ std::vector<KeyRow> MakeRows() {
       {"podRegex",
        "a regular expression of RE2's syntax, up to 253 characters",
        "",
-       "The pods that count, by their full names, whoever owns them; with scope workload, in place "
-       "of workload",
+       "The pods that count, by their full names, of any owner; with scope workload, in place of "
+       "workload",
        {},
        ReadPodRegex,
        PodRegexFault},
@@ -249,7 +249,7 @@ std::vector<KeyRow> MakeRows() {
       {"maxConcurrency",
        kTargetAllowed,
        "",
-       "Requests that one replica runs at once, where its engine does not tell",
+       "Requests that one replica runs at once, where its engine does not report it",
        {},
        ReadTarget<&Settings::max_concurrency>},
       WordRow<ScaleIn, &Settings::scale_in>(

@@ -176,7 +176,7 @@ void CheckOwners(const Metadata& metadata, Reading& reading) {
   if (settings.workload && settings.pod_regex != nullptr) {
     const std::string key = SpelledIn(metadata, "podRegex");
     reading.faults.push_back({key, absl::StrCat(key, " and ", SpelledIn(metadata, "workload"),
-                                                ": each says whose pods count; use one of them")});
+                                                ": each names the pods that count; use one of them")});
   }
   for (const absl::string_view name : {"workload", "podRegex"}) {
     const bool given =
@@ -185,7 +185,7 @@ void CheckOwners(const Metadata& metadata, Reading& reading) {
     const std::string key = SpelledIn(metadata, name);
     reading.faults.push_back(
         {key, absl::StrCat(key, ": ", SpelledIn(metadata, "scope"), " ", Name(*settings.scope),
-                           " counts all GPUs, whoever holds them; use scope workload")});
+                           " counts all GPUs in use; use scope workload")});
   }
 }
 

@@ -48,7 +48,7 @@ TEST(WorkloadKeys, PodRegexIsCheckedAndItsErrorIsRe2s) {
 
 TEST(WorkloadKeys, OnlyOneKeySelectsPodsAndOnlyInItsScope) {
   EXPECT_THAT(Refused({{"workload", "llm"}, {"podRegex", "llm-.*"}}),
-              HasSubstr("podRegex and workload: each says whose pods count"));
+              HasSubstr("podRegex and workload: each names the pods that count"));
   EXPECT_THAT(Refused({{"workload", "llm"}, {"scope", "node"}}),
               HasSubstr("workload: scope node counts all GPUs"));
   EXPECT_EQ(Parsed({{"workload", "llm"}, {"scope", "workload"}}).workload, "llm");

@@ -32,7 +32,7 @@ constexpr size_t kLongestGoodbye = 100;
 
 // Returns what a server speaks instead of HTTP/2. Empty: nothing that is known.
 absl::string_view OtherProtocol(absl::string_view start) {
-  if (absl::StartsWith(start, "HTTP/1.")) return "the server speaks HTTP/1, and no gRPC";
+  if (absl::StartsWith(start, "HTTP/1.")) return "the server has HTTP/1 and no gRPC";
   // The records of TLS are 20 to 23, and an alert is 21; then its version follows.
   if (absl::StartsWith(start, "\x15\x03")) return "the server needs TLS";
   return "";

@@ -88,7 +88,7 @@ TlsFault TlsFaultOf(const SSL* tls, unsigned long error) {
   if (ERR_GET_REASON(error) == SSL_R_UNEXPECTED_EOF_WHILE_READING) return TlsFaultOf(tls, 0);
   TlsFault fault = {FaultOfTlsError(error), TextOfTlsError(error)};
   if (fault.fault == HandshakeFault::kNoTls) {
-    fault.text = absl::StrCat("the server speaks no TLS (", fault.text, ")");
+    fault.text = absl::StrCat("the server has no TLS (", fault.text, ")");
   }
   if (fault.fault != HandshakeFault::kUntrusted) return fault;
   const long verified = SSL_get_verify_result(tls);

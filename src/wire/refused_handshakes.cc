@@ -21,7 +21,7 @@ absl::string_view WhatToDo(HandshakeFault fault) {
     case HandshakeFault::kWrongNode:
       return "give the agent a certificate for its node";
     case HandshakeFault::kTurnedAway:
-      return "the other side's log says why it refuses our certificate";
+      return "the other side's log has the reason why it refuses our certificate";
     case HandshakeFault::kNoTls:
       return "give --tls-cert, --tls-key and --tls-client-ca to both sides, or to neither";
     case HandshakeFault::kOther:
