@@ -121,7 +121,7 @@ FleetHistory FleetOf(int nodes) {
     fleet.nodes.push_back({.node = absl::StrCat("gpu-", node),
                            .history = std::move(history),
                            .received_at = fleet.now});
-    fleet.asks_kubelets |= AsksKubelet(fleet.nodes.back());
+    fleet.queries_kubelets |= QueriesKubelet(fleet.nodes.back());
   }
   return fleet;
 }
@@ -178,7 +178,7 @@ FleetHistory FleetOfReplicas(int replicas, bool starts) {
                            .history = std::move(history),
                            .received_at = fleet.now});
   }
-  fleet.asks_kubelets = true;
+  fleet.queries_kubelets = true;
   return fleet;
 }
 

@@ -35,7 +35,7 @@ class CountsNothing : public RequestMetrics {
 
 std::string WorkloadOf(int pod) { return absl::StrCat("llm-", pod % kWorkloads); }
 
-EnginePlace PlaceOf(int pod) {
+EngineAddress PlaceOf(int pod) {
   return {.address = absl::StrCat("10.0.", pod / 250, ".", pod % 250),
           .port = 8000,
           .namespace_name = "crowd",
@@ -121,7 +121,7 @@ class Namespace {
     for (int pod = first; pod < first + kPodsOfNode; ++pod) {
       const double load = busy_ ? (pod + second_) % 100 : 60;
       snapshot.gpus.push_back(GpuOf(pod, pod - first, load));
-      const EnginePlace place = PlaceOf(pod);
+      const EngineAddress place = PlaceOf(pod);
       snapshot.pods.push_back({.namespace_name = place.namespace_name,
                                .name = place.pod,
                                .uid = place.pod,
@@ -150,7 +150,7 @@ class Namespace {
   CountsNothing counted_;
   Leases leases_;
   ProfileStore profiles_{"/nonexistent/judge_bench.yaml"};
-  SignalStore signals_{{.longest_gap = absl::Seconds(10)}, [] {}};
+  SignalStore signals_{{.max_gap = absl::Seconds(10)}, [] {}};
   FoundEngines found_{signals_};
   TriggerEvaluator evaluator_{
       kStaleness, clock_,   store_, leases_,

@@ -123,7 +123,7 @@ class Agent {
   const Clock& clock_;
   SimulatedNode node_;
   TelemetryLog log_;
-  WatchRoom room_;
+  WatchStreamContext room_;
   OpenReaders<WatchStream, WatchStream::OneWriteStream> readers_{kMostReaders, nullptr};
   std::unique_ptr<WireServer> server_;
 };

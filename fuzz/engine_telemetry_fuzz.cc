@@ -83,12 +83,12 @@ class Aggregator {
   }
 
   const SignalSource source_ = {.namespace_name = "team-a", .place = DiscoveredEngines()};
-  const EngineQuestion question_ = {.metric = EngineMetric::kPressurePercent,
-                                    .window = absl::Seconds(15),
-                                    .look_back = absl::Minutes(5),
-                                    .memory = absl::Minutes(15)};
+  const EngineQuery question_ = {.metric = EngineMetric::kPressurePercent,
+                                 .window = absl::Seconds(15),
+                                 .look_back = absl::Minutes(5),
+                                 .memory = absl::Minutes(15)};
   absl::Time now_ = absl::FromUnixSeconds(1'767'225'600);
-  SignalStore store_{{.longest_gap = absl::Seconds(10)}, [] {}};
+  SignalStore store_{{.max_gap = absl::Seconds(10)}, [] {}};
   FoundEngines found_{store_};
   EngineUpdateReader reader_{"gpu-7", found_};
 };

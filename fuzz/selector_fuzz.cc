@@ -21,7 +21,7 @@ void CheckSelector(absl::string_view text) {
     PROMISE(!selector.status().message().empty());
     return;
   }
-  PROMISE(!selector->name.empty() && selector->matchers.size() <= kMostMatchers);
+  PROMISE(!selector->name.empty() && selector->matchers.size() <= kMaxMatchers);
   PROMISE(ParseMetricSelector(selector->text).ok());
   const auto sum = SumOf(*selector, kPage);
   PROMISE(sum.ok() || sum.status().code() == absl::StatusCode::kNotFound);

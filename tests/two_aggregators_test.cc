@@ -81,9 +81,9 @@ class TwoAggregatorsTest : public EnginePodsTest {
     second_ = StartAggregator();
     EXPECT_TRUE(Eventually([&] { return ValueOf(*second_).has_value(); }, absl::Seconds(30)));
   }
-  void SetPod(int pod, bool ready, bool is_ending) {
+  void SetPod(int pod, bool ready, bool is_terminating) {
     pods_[pod].of_api.ready = ready;
-    pods_[pod].of_api.is_ending = is_ending;
+    pods_[pod].of_api.is_terminating = is_terminating;
     kubelet_.SetPods(pods_);
   }
 
@@ -113,15 +113,15 @@ TEST_F(TwoAggregatorsTest, GiveTheSameNumberThroughLoadAStartARolloutAndARestart
   ExpectAlikeFor(5, "load, after a restart");
 
   AddPod("llm-6d4cf56db6-z9z9z");
-  SetPod(2, /*ready=*/false, /*is_ending=*/false);
+  SetPod(2, /*ready=*/false, /*is_terminating=*/false);
   ExpectAlikeFor(3, "a start");
   RestartSecond();
   ExpectAlikeFor(5, "a start, after a restart");
   const auto third_engine = StartEngine(2, 8000);
-  SetPod(2, /*ready=*/true, /*is_ending=*/false);
+  SetPod(2, /*ready=*/true, /*is_terminating=*/false);
   ExpectAlikeFor(3, "a replica more");
 
-  SetPod(0, /*ready=*/true, /*is_ending=*/true);
+  SetPod(0, /*ready=*/true, /*is_terminating=*/true);
   ExpectAlikeFor(3, "a replica ends");
   RestartSecond();
   ExpectAlikeFor(5, "a replica ends, after a restart");
@@ -144,7 +144,7 @@ class TwoAggregatorsDemandTest : public TwoAggregatorsTest {
   void AddBusyPod(const std::string& name, int requests_per_second) {
     AddPod(name);
     const int pod = static_cast<int>(pods_.size()) - 1;
-    SetPod(pod, /*ready=*/false, /*is_ending=*/false);
+    SetPod(pod, /*ready=*/false, /*is_terminating=*/false);
     engines_.push_back(StartEngine(
         pod, 8000,
         {"--max-num-seqs=40", "--tokens-per-second=100", "--full-batch-tokens-per-second=50"}));
@@ -152,7 +152,7 @@ class TwoAggregatorsDemandTest : public TwoAggregatorsTest {
         "load", absl::StrCat("--target=http://", networks_[pod]->address(), ":8000"),
         absl::StrCat("--rate=", requests_per_second), "--poisson", absl::StrCat("--seed=", pod + 1),
         "--duration=10m", "--max-tokens=100"}));
-    SetPod(pod, /*ready=*/true, /*is_ending=*/false);
+    SetPod(pod, /*ready=*/true, /*is_terminating=*/false);
   }
   // An engine without an answer at its first reading counts as cold for a minute.
   void WaitForAnswers() const {
@@ -184,7 +184,7 @@ TEST_F(TwoAggregatorsDemandTest, GiveTheSameKnownDemandThroughLoadARolloutAndRes
   RestartSecond();
   ExpectAlikeFor(3, "a replica more, after a restart");
 
-  SetPod(0, /*ready=*/true, /*is_ending=*/true);
+  SetPod(0, /*ready=*/true, /*is_terminating=*/true);
   ExpectAlikeFor(3, "a replica ends");
   RestartSecond();
   ExpectAlikeFor(3, "a replica ends, after a restart");

@@ -19,13 +19,13 @@ TEST(AlikeKinds, AreTheOwnersThatAPodNameMayHave) {
     for (const std::string& kind : may_be) {
       for (const absl::string_view other : WorkloadKinds()) {
         const bool is_alike = kind != other && may_be.contains(std::string(other));
-        EXPECT_EQ(HaveAlikePods(kind, other), is_alike) << pod << " " << kind << " " << other;
+        EXPECT_EQ(HaveSamePodNames(kind, other), is_alike) << pod << " " << kind << " " << other;
       }
     }
   }
   for (const absl::string_view other : WorkloadKinds()) {
-    EXPECT_FALSE(HaveAlikePods("InferenceService", other)) << other;
-    EXPECT_FALSE(HaveAlikePods("NIMService", other)) << other;
+    EXPECT_FALSE(HaveSamePodNames("InferenceService", other)) << other;
+    EXPECT_FALSE(HaveSamePodNames("NIMService", other)) << other;
   }
 }
 

@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "app/commands.h"
-#include "base/plain_words.h"
+#include "base/printable_text.h"
 #include "config/option_help.h"
 #include "config/option_words.h"
 #include "config/options.h"

@@ -36,7 +36,7 @@ TEST(EngineLint, NamesTheMetricsThatNeedTensorRtLlm) {
 TEST(EngineLint, NotesAMissingTpotSloMsForEnginesWithDemand) {
   for (const Engine* const engine : Engines()) {
     EXPECT_EQ(IsNamed("time-per-token-unbounded", engine->name, "engine_pressure"),
-              CanTell(*engine, EngineMetric::kDemand))
+              CanReport(*engine, EngineMetric::kDemand))
         << engine->name;
   }
 }
@@ -44,8 +44,8 @@ TEST(EngineLint, NotesAMissingTpotSloMsForEnginesWithDemand) {
 TEST(EngineLint, WarnsOfPressureTargetsThatCycleForEnginesWithoutDemand) {
   for (const Engine* const engine : Engines()) {
     EXPECT_EQ(IsNamed("target-cycles", engine->name, "engine_pressure"),
-              CanTell(*engine, EngineMetric::kPressurePercent) &&
-                  !CanTell(*engine, EngineMetric::kDemand))
+              CanReport(*engine, EngineMetric::kPressurePercent) &&
+                  !CanReport(*engine, EngineMetric::kDemand))
         << engine->name;
   }
 }

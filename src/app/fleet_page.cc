@@ -7,7 +7,7 @@
 #include "app/gpus_page.h"
 #include "base/duration_text.h"
 #include "base/number_text.h"
-#include "base/plain_words.h"
+#include "base/printable_text.h"
 #include "base/status_macros.h"
 #include "fleet/gpu_wire.h"
 #include "fleet/telemetry_wire.h"
@@ -56,8 +56,8 @@ std::vector<std::string> GpuRows(const FleetPage& page) {
   return rows.size() == 1 ? std::vector<std::string>() : Aligned(rows);
 }
 
-// Returns "agent 10.0.0.7:6001: not connected yet: connection refused", or "" if it is connected and
-// has no problem.
+// Returns "agent 10.0.0.7:6001: not connected yet: connection refused", or "" if it is connected
+// and has no problem.
 std::string AgentLine(const ViewedAgent& agent) {
   std::string what;
   if (agent.superseded()) {

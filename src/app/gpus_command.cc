@@ -24,7 +24,7 @@
 #include "base/clock.h"
 #include "base/duration_text.h"
 #include "base/log.h"
-#include "base/plain_words.h"
+#include "base/printable_text.h"
 #include "base/status_macros.h"
 #include "config/option_value.h"
 #include "config/options.h"

@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "app/gpu_cells.h"
-#include "base/plain_words.h"
+#include "base/printable_text.h"
 #include "workload/holding.h"
 
 namespace gpuscaler {

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "app/gpu_cells.h"
-#include "base/plain_words.h"
+#include "base/printable_text.h"
 #include "nlohmann/json.hpp"
 
 namespace gpuscaler {

@@ -12,7 +12,7 @@
 #include "app/command_line.h"
 #include "app/commands.h"
 #include "app/exit_codes.h"
-#include "base/plain_words.h"
+#include "base/printable_text.h"
 
 namespace gpuscaler {
 namespace {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "app/gpu_cells.h"
 #include "base/number_text.h"
-#include "base/plain_words.h"
+#include "base/printable_text.h"
 #include "google/protobuf/util/json_util.h"
 #include "nlohmann/json.hpp"
 #include "simulate/hpa.h"

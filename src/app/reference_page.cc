@@ -77,7 +77,7 @@ std::string MetricTypesOf(const Engine& engine, bool exported) {
   std::vector<std::string> names;
   for (const MetricTypeInfo& info : MetricTypes()) {
     const bool is_of_any = info.origin == MetricOrigin::kEngine && info.engine.empty();
-    if (!is_of_any || CanTell(engine, info.engine_metric) != exported) continue;
+    if (!is_of_any || CanReport(engine, info.engine_metric) != exported) continue;
     const absl::string_view backend = BackendFor(engine, info.engine_metric);
     names.push_back(absl::StrCat(Code(info.name), backend.empty() ? "" : " (with ", backend,
                                  backend.empty() ? "" : ")"));
@@ -92,7 +92,8 @@ std::string EnginePortsOf(const Engine& engine) {
 
 std::string EnginesSection() {
   std::string text = absl::StrCat(
-      "## Engines\n\nWhat each engine reports, in some versions only, or with a flag of its own or a "
+      "## Engines\n\nWhat each engine reports, in some versions only, or with a flag of its own or "
+      "a "
       "backend. A trigger on a metric that none of its workload's engines ever reports is "
       "FAILED_PRECONDITION.\n\n",
       Head({"engine", "usual port", "page", "reports", "never reports"}));
@@ -240,7 +241,7 @@ Decision FullDemandDecision() {
   decision.taken_at = absl::UnixEpoch();
   decision.demand =
       Demand{.replicas = 1, .unknown_because = "", .capacities = {{.requests_per_second = 1}}};
-  decision.latency = LatencyAsk{.replicas = 1};
+  decision.latency = LatencyDemand{.replicas = 1};
   decision.batch_limit = 1;
   decision.batch_limit_known = true;
   return decision;

@@ -9,7 +9,7 @@
 #include "absl/time/time.h"
 #include "base/log_sink.h"
 #include "base/number_text.h"
-#include "base/plain_words.h"
+#include "base/printable_text.h"
 #include "nlohmann/json.hpp"
 #include "spdlog/spdlog.h"
 

@@ -1,5 +1,5 @@
 // A name that forges a line, a CI command, a terminal escape and the direction of text, for tests
-// of output. kEscapedName is the same name after EscapedLine() (plain_words.h).
+// of output. kEscapedName is the same name after EscapedLine() (printable_text.h).
 #pragma once
 
 namespace gpuscaler {

@@ -50,7 +50,7 @@ bool ShowAnswers(const ServiceReading& older, const ServiceReading& newer) {
 }  // namespace
 
 void DemandTrack::Take(const ServiceReading& reading) {
-  counters_reset_ |= !reading.goes_on;
+  counters_reset_ |= !reading.continues;
   if (!HasRequestCounters(reading)) return;
   const ServiceReading& newer = reading;
   // The skipped readings may belong to another process in between.

@@ -15,7 +15,7 @@ namespace gpuscaler {
 struct ServiceReading {
   absl::Time at;
   // The counters continue those of the previous reading.
-  bool goes_on = true;
+  bool continues = true;
   std::optional<double> waiting;
   std::optional<double> running;
   std::optional<double> kv_cache_usage_ratio;

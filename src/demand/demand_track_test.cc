@@ -13,7 +13,7 @@ absl::Time Second(int second) { return absl::FromUnixSeconds(1'000'000'000 + sec
 // Returns a reading with n running requests. Tokens come at n / (0.02 + 0.001 n) per second.
 ServiceReading Running(int second, double running, double done, double tokens) {
   return {.at = Second(second),
-          .goes_on = true,
+          .continues = true,
           .waiting = 0,
           .running = running,
           .kv_cache_usage_ratio = 0.01 * running,
@@ -52,7 +52,7 @@ TEST(DemandTrack, ARestartCountsTheNewProcess) {
   DemandTrack track;
   track.Take(Running(0, 10, 1000, 0));
   ServiceReading restarted = Running(5, 3, 4, 0);
-  restarted.goes_on = false;
+  restarted.continues = false;
   restarted.counters_began = absl::ToDoubleSeconds(Second(2) - absl::UnixEpoch());
   track.Take(restarted);
   EXPECT_NEAR(Arrived(track), 7, 1e-9);
@@ -62,7 +62,7 @@ TEST(DemandTrack, CountersOfAnotherPodAddNoArrivals) {
   DemandTrack track;
   track.Take(Running(0, 10, 50'000, 0));
   ServiceReading other = Running(1, 12, 48'000, 0);
-  other.goes_on = false;
+  other.continues = false;
   track.Take(other);
   EXPECT_NEAR(Arrived(track), 0, 1e-9) << "its process has run for long";
 }

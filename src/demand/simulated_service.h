@@ -61,7 +61,7 @@ class SimulatedEngine {
   ServiceReading Read(absl::Time at) const {
     const auto running = static_cast<double>(running_.size());
     return {.at = at,
-            .goes_on = true,
+            .continues = true,
             .waiting = static_cast<double>(waiting_),
             .running = running,
             .kv_cache_usage_ratio = std::min(1.0, running * model_.kv_per_request),

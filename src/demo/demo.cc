@@ -75,7 +75,7 @@ absl::Status Demo::Serve() {
       gateway_page_,
       HttpServer::Start(
           {.bind_address = "127.0.0.1"},
-          {{"/metrics", [&gateway] { return HttpReply{.body = gateway.MetricsPage()}; }}}));
+          {{"/metrics", [&gateway] { return HttpReply{.body = gateway.MetricsEndpoint()}; }}}));
   ASSIGN_OR_RETURN(by_profile_, DemoTrigger(options_.profile, service_->port(), DemoEngine()));
   ASSIGN_OR_RETURN(trigger_, ParseTrigger(by_profile_.metadata, BuiltInProfiles()));
   by_demand_ = DemandTrigger(gateway_page_->port());

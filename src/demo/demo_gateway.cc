@@ -28,7 +28,7 @@ int DemoGateway::held() const {
   return static_cast<int>(held_.size());
 }
 
-std::string DemoGateway::MetricsPage() const {
+std::string DemoGateway::MetricsEndpoint() const {
   return absl::StrCat("# TYPE ", kHeldMetric, " gauge\n", kHeldMetric, " ", held(), "\n");
 }
 

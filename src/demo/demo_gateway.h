@@ -26,7 +26,7 @@ class DemoGateway : public Sender {
 
   // The exposition for a trigger on held requests.
   static constexpr char kHeldMetric[] = "gateway_requests_held";
-  std::string MetricsPage() const;
+  std::string MetricsEndpoint() const;
 
   void Send(int64_t id) override;
   std::vector<Answered> Wait(absl::Duration timeout) override;

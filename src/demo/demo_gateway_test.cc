@@ -47,7 +47,7 @@ TEST_F(DemoGatewayTest, HoldsRequestsWhileNoEngineIsReady) {
   gateway_.Wait(absl::Seconds(1));
   EXPECT_THAT(engines_->TakeSent(), IsEmpty());
   EXPECT_EQ(gateway_.held(), 2);
-  EXPECT_THAT(gateway_.MetricsPage(), HasSubstr("\ngateway_requests_held 2\n"));
+  EXPECT_THAT(gateway_.MetricsEndpoint(), HasSubstr("\ngateway_requests_held 2\n"));
   gateway_.SetReady({"a"});
   gateway_.Wait(absl::Seconds(1));
   EXPECT_THAT(engines_->TakeSent(), ElementsAre(Pair("a", 1), Pair("a", 2)));

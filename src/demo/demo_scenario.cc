@@ -43,8 +43,8 @@ ScalingCost CostOf(std::string name, const DemoScenario& scenario, int initial_r
 const EnginePreset& DemoEngine() { return *EnginePresetNamed("llm-d"); }
 
 double DemoPeak(int gpus) {
-  constexpr double kMostEngines = 4.2, kShareOfGpus = 0.85;
-  return DemoEngine().requests_per_second * std::min(kMostEngines, kShareOfGpus * gpus);
+  constexpr double kMaxEngines = 4.2, kShareOfGpus = 0.85;
+  return DemoEngine().requests_per_second * std::min(kMaxEngines, kShareOfGpus * gpus);
 }
 
 ScalingCost CostOfStatic(const DemoScenario& scenario, int replicas, absl::Duration duration) {

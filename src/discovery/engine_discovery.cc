@@ -52,7 +52,7 @@ std::set<std::string> NamesOf(const EngineSubscription& subscription) {
   return names;
 }
 
-EngineTarget TargetAt(const EnginePlace& place) {
+EngineTarget TargetAt(const EngineAddress& place) {
   return {.at = {.host = place.address,
                  .port = place.port,
                  .path = "",
@@ -112,7 +112,8 @@ absl::Status EngineDiscovery::Search() {
   if (history == nullptr) return absl::UnavailableError("its GPUs have not been read yet");
   const NodeSnapshot& snapshot = history->Newest();
   if (snapshot.attribution.state == Attribution::State::kNone) {
-    return absl::FailedPreconditionError("the holders of its GPUs are not read there (--attribution)");
+    return absl::FailedPreconditionError(
+        "the holders of its GPUs are not read there (--attribution)");
   }
   // The pods of the last search stay.
   if (snapshot.attribution.state == Attribution::State::kUnknown) {
@@ -133,7 +134,7 @@ absl::Status EngineDiscovery::Search() {
 }
 
 void EngineDiscovery::TakeUpdates() {
-  std::map<EnginePlace, EngineUpdate> inbox;
+  std::map<EngineAddress, EngineUpdate> inbox;
   {
     MutexLock lock(mutex_);
     inbox.swap(inbox_);
@@ -159,8 +160,8 @@ void EngineDiscovery::TakeUpdates() {
 
 void EngineDiscovery::PollEngines() {
   std::map<EngineTarget, EngineInterest> targets;
-  std::map<EngineTarget, EnginePlace> places;
-  for (const EnginePlace& place : search_.Targets()) {
+  std::map<EngineTarget, EngineAddress> places;
+  for (const EngineAddress& place : search_.Targets()) {
     const auto interest = subscription_.namespaces.find(place.namespace_name);
     const EngineTarget target = TargetAt(place);
     targets[target].histograms =
@@ -193,7 +194,7 @@ void EngineDiscovery::Deliver(const EngineTarget& target, const EngineUpdate& up
 
 void EngineDiscovery::Publish() {
   NodeEngines found = search_.Found();
-  const std::set<EnginePlace> places(found.places.begin(), found.places.end());
+  const std::set<EngineAddress> places(found.places.begin(), found.places.end());
   capacity_records_.List(found.namespaces, found.places);
   found.left = capacity_records_.Left(clock_.Now());
   if (!listed_.has_value() || !listed_->ok() || **listed_ != found) List(std::move(found));

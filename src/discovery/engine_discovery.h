@@ -36,7 +36,7 @@ class EnginesListener {
   // be found on this node.
   virtual void List(const absl::StatusOr<NodeEngines>& found, absl::Time at) = 0;
   // Called with a reading of a listed engine.
-  virtual void Take(const EnginePlace& place, const EngineUpdate& update) = 0;
+  virtual void Take(const EngineAddress& place, const EngineUpdate& update) = 0;
 };
 
 // Without a subscription its thread only checks for one each second, and does not load libcurl.
@@ -93,14 +93,14 @@ class EngineDiscovery {
   int64_t generation_ = 0;  // the last snapshot's
   absl::Time searched_at_ = absl::InfinitePast();
   std::optional<absl::StatusOr<NodeEngines>> listed_;  // the last list delivered; empty: none
-  std::map<EnginePlace, EngineUpdate> unreported_;     // latest update of each engine, not yet
+  std::map<EngineAddress, EngineUpdate> unreported_;   // latest update of each engine, not yet
                                                        // delivered
   std::unique_ptr<EnginePoller> poller_;               // null until the first engine is probed
 
   mutable Mutex mutex_;
-  std::map<EngineTarget, EnginePlace> places_ ABSL_GUARDED_BY(mutex_);  // being polled
+  std::map<EngineTarget, EngineAddress> places_ ABSL_GUARDED_BY(mutex_);  // being polled
   // Only the latest update of each place: the thread may hang while engines go on answering.
-  std::map<EnginePlace, EngineUpdate> inbox_ ABSL_GUARDED_BY(mutex_);
+  std::map<EngineAddress, EngineUpdate> inbox_ ABSL_GUARDED_BY(mutex_);
   Counts counts_ ABSL_GUARDED_BY(mutex_);
   PeriodicThread ticking_;
 };

@@ -57,7 +57,7 @@ class TestListener : public EnginesListener {
     found_ = found;
     ++lists_;
   }
-  void Take(const EnginePlace& place, const EngineUpdate& update) override {
+  void Take(const EngineAddress& place, const EngineUpdate& update) override {
     MutexLock lock(mutex_);
     EXPECT_THAT(found_->places, testing::Contains(place)) << "of one that is not listed";
     running_ = update.reading.ok() ? ReadingOf(*update.reading, "")->running : std::nullopt;
@@ -174,7 +174,7 @@ TEST_F(EngineDiscoveryTest, FindsTheEngineBesideASidecarAndReadsIt) {
   const auto found = *listener_.found();
   EXPECT_EQ(
       found.places[0],
-      (EnginePlace{
+      (EngineAddress{
           .address = pod_->address(), .port = 8000, .namespace_name = "shop", .pod = "web-0"}));
   EXPECT_THAT(found.namespaces, ElementsAre("shop"));
   EXPECT_TRUE(Until([&] { return listener_.running() == 3; }));

@@ -67,8 +67,8 @@ void EngineSearch::UpdatePod(const PodEngines& pod, PodState& searched) {
   LogNotFound(name, searched);
 }
 
-std::vector<EnginePlace> EngineSearch::PlacesOf(const PodEngines& pod) const {
-  std::vector<EnginePlace> places;
+std::vector<EngineAddress> EngineSearch::PlacesOf(const PodEngines& pod) const {
+  std::vector<EngineAddress> places;
   for (const EngineCandidate& candidate : pod.candidates) {
     for (const std::string& text : candidate.addresses) {
       const auto address = ParseIpAddress(text);
@@ -96,16 +96,16 @@ void EngineSearch::LogNotFound(const PodName& name, PodState& searched) {
                                {"dropped", *dropped}});
 }
 
-std::vector<EnginePlace> EngineSearch::Targets() {
-  std::vector<EnginePlace> all;
+std::vector<EngineAddress> EngineSearch::Targets() {
+  std::vector<EngineAddress> all;
   for (auto& [name, searched] : pods_) {
-    const std::vector<EnginePlace> targets = searched.engine.Targets(clock_.Now());
+    const std::vector<EngineAddress> targets = searched.engine.Targets(clock_.Now());
     all.insert(all.end(), targets.begin(), targets.end());
   }
   return all;
 }
 
-bool EngineSearch::Take(const EnginePlace& place, const EngineUpdate& update) {
+bool EngineSearch::Take(const EngineAddress& place, const EngineUpdate& update) {
   const PodName name = {place.namespace_name, place.pod};
   const auto found = pods_.find(name);
   if (found == pods_.end()) return false;
@@ -127,8 +127,8 @@ bool EngineSearch::Take(const EnginePlace& place, const EngineUpdate& update) {
   return searched.engine.engine() == place;
 }
 
-void EngineSearch::LogLost(const PodName& pod, const EnginePlace& place, const std::string& engine,
-                           absl::string_view why) {
+void EngineSearch::LogLost(const PodName& pod, const EngineAddress& place,
+                           const std::string& engine, absl::string_view why) {
   const auto dropped = log_limit_.Pass();
   if (!dropped) return;
   LogWarn("engine_lost", {{"namespace", pod.first},

@@ -31,10 +31,10 @@ class EngineSearch {
   void Stop() { pods_.clear(); }
 
   // Returns the servers to request now. Changes with each Update() and Take().
-  std::vector<EnginePlace> Targets();
+  std::vector<EngineAddress> Targets();
 
   // Returns true if the update is of its pod's engine, false if the server is no engine.
-  bool Take(const EnginePlace& place, const EngineUpdate& update);
+  bool Take(const EngineAddress& place, const EngineUpdate& update);
 
   // Returns the engines of those namespaces in which each pod's servers were probed, or could have
   // been for kFoundWithin.
@@ -56,10 +56,10 @@ class EngineSearch {
     bool is_logged = false;
   };
 
-  std::vector<EnginePlace> PlacesOf(const PodEngines& pod) const;
+  std::vector<EngineAddress> PlacesOf(const PodEngines& pod) const;
   void UpdatePod(const PodEngines& pod, PodState& searched);
   void LogNotFound(const PodName& name, PodState& searched);
-  void LogLost(const PodName& pod, const EnginePlace& place, const std::string& engine,
+  void LogLost(const PodName& pod, const EngineAddress& place, const std::string& engine,
                absl::string_view why);
 
   const Clock& clock_;

@@ -28,7 +28,7 @@ class EngineSearchTest : public testing::Test {
   std::set<int> ProbeAll(const absl::Status& answer) {
     std::set<int> ports;
     for (auto places = search_.Targets(); !places.empty(); places = search_.Targets()) {
-      for (const EnginePlace& place : places) {
+      for (const EngineAddress& place : places) {
         ports.insert(place.port);
         search_.Take(place, {.at = clock_.Now(), .reading = answer});
       }

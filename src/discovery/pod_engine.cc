@@ -15,16 +15,16 @@ bool MayBeLoading(const absl::Status& fault) { return absl::IsUnavailable(fault)
 
 }  // namespace
 
-bool PodEngine::SetCandidates(const std::vector<EnginePlace>& candidates) {
+bool PodEngine::SetCandidates(const std::vector<EngineAddress>& candidates) {
   if (candidates.empty()) return false;
   std::vector<Candidate> before = std::exchange(candidates_, {});
-  for (const EnginePlace& place : candidates) {
+  for (const EngineAddress& place : candidates) {
     const auto known = std::ranges::find(before, place, &Candidate::place);
     candidates_.push_back(known == before.end() ? Candidate{.place = place} : std::move(*known));
   }
   if (probed_.has_value() && FindCandidate(*probed_) == nullptr) probed_.reset();
   const bool is_elsewhere =
-      engine_.has_value() && std::ranges::none_of(candidates, [this](const EnginePlace& place) {
+      engine_.has_value() && std::ranges::none_of(candidates, [this](const EngineAddress& place) {
         return place.address == engine_->address;
       });
   if (!is_elsewhere) return false;
@@ -34,8 +34,8 @@ bool PodEngine::SetCandidates(const std::vector<EnginePlace>& candidates) {
   return true;
 }
 
-std::vector<EnginePlace> PodEngine::Targets(absl::Time now) {
-  std::vector<EnginePlace> targets;
+std::vector<EngineAddress> PodEngine::Targets(absl::Time now) {
+  std::vector<EngineAddress> targets;
   if (engine_.has_value() && !is_replaced_) targets.push_back(*engine_);
   if (answers()) {
     probed_.reset();
@@ -51,7 +51,7 @@ std::vector<EnginePlace> PodEngine::Targets(absl::Time now) {
   return targets;
 }
 
-PodEngine::Change PodEngine::Take(const EnginePlace& place, const EngineUpdate& update) {
+PodEngine::Change PodEngine::Take(const EngineAddress& place, const EngineUpdate& update) {
   if (place == engine_ && !is_replaced_) return TakeOfEngine(update);
   if (place == probed_) return TakeOfCandidate(update);
   return Change::kNone;
@@ -79,7 +79,7 @@ PodEngine::Change PodEngine::MarkLost(absl::Time at) {
 }
 
 PodEngine::Change PodEngine::TakeOfCandidate(const EngineUpdate& update) {
-  const EnginePlace place = *std::exchange(probed_, std::nullopt);
+  const EngineAddress place = *std::exchange(probed_, std::nullopt);
   Candidate* const candidate = FindCandidate(place);
   if (!update.reading.ok()) {
     candidate->fault = update.reading.status();
@@ -102,7 +102,7 @@ absl::Duration PodEngine::ProbeInterval(const Candidate& candidate, absl::Time n
   return std::min(after, kSlowProbeInterval);
 }
 
-PodEngine::Candidate* PodEngine::FindCandidate(const EnginePlace& place) {
+PodEngine::Candidate* PodEngine::FindCandidate(const EngineAddress& place) {
   const auto found = std::ranges::find(candidates_, place, &Candidate::place);
   return found == candidates_.end() ? nullptr : &*found;
 }

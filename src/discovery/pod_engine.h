@@ -33,17 +33,17 @@ class PodEngine {
   // Sets the servers of one pod, in the order to probe them. Empty: unknown, which changes nothing.
   // Returns true if the engine was dropped because its address is no longer among them: another pod
   // may use it by now.
-  bool SetCandidates(const std::vector<EnginePlace>& candidates);
+  bool SetCandidates(const std::vector<EngineAddress>& candidates);
 
   // Returns the engine and, while it does not answer, one candidate at a time.
-  std::vector<EnginePlace> Targets(absl::Time now);
+  std::vector<EngineAddress> Targets(absl::Time now);
 
   enum class Change { kNone, kFound, kLost };
   // Takes the result of a request to one of those; ignores other places.
-  Change Take(const EnginePlace& place, const EngineUpdate& update);
+  Change Take(const EngineAddress& place, const EngineUpdate& update);
 
   // The engine, answering or not; empty: none found.
-  const std::optional<EnginePlace>& engine() const { return engine_; }
+  const std::optional<EngineAddress>& engine() const { return engine_; }
   const std::string& name() const { return name_; }  // the engine's, such as "vllm"
   bool answers() const { return engine_.has_value() && !is_lost_; }
 
@@ -58,7 +58,7 @@ class PodEngine {
 
  private:
   struct Candidate {
-    EnginePlace place;
+    EngineAddress place;
     absl::Time probe_at = absl::InfinitePast();
     int answers = 0;  // answers in a row that were no engine's
     absl::Status fault;
@@ -68,11 +68,11 @@ class PodEngine {
   Change TakeOfCandidate(const EngineUpdate& update);
   Change MarkLost(absl::Time at);
   absl::Duration ProbeInterval(const Candidate& candidate, absl::Time now) const;
-  Candidate* FindCandidate(const EnginePlace& place);
+  Candidate* FindCandidate(const EngineAddress& place);
 
   std::vector<Candidate> candidates_;
-  std::optional<EnginePlace> probed_;  // a candidate with a probe in flight
-  std::optional<EnginePlace> engine_;
+  std::optional<EngineAddress> probed_;  // a candidate with a probe in flight
+  std::optional<EngineAddress> engine_;
   std::string name_;
   bool is_lost_ = false;      // no answer for kEngineLostAfter
   bool is_replaced_ = false;  // something else answers in its place

@@ -13,7 +13,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using Change = PodEngine::Change;
 
-EnginePlace At(int port, const std::string& address = "10.1.2.3") {
+EngineAddress At(int port, const std::string& address = "10.1.2.3") {
   return {.address = address, .port = port, .namespace_name = "shop", .pod = "web-0"};
 }
 
@@ -24,7 +24,7 @@ class PodEngineTest : public testing::Test {
   void NoEngine(int port) { results_[port] = absl::NotFoundError("it answers HTTP 404"); }
   void Refuses(int port) { results_[port] = absl::UnavailableError("Connection refused"); }
 
-  Change Answer(const EnginePlace& place) {
+  Change Answer(const EngineAddress& place) {
     const absl::Status& result = results_.at(place.port);
     // The known engine keeps its name while it refuses connections.
     const bool is_one = result.ok() || (pod_.engine() == place && absl::IsUnavailable(result));
@@ -40,7 +40,7 @@ class PodEngineTest : public testing::Test {
     for (int i = 0; i < 20 && !pod_.answers(); ++i) {
       const auto places = pod_.Targets(now_);
       if (places.empty()) break;
-      for (const EnginePlace& place : places) {
+      for (const EngineAddress& place : places) {
         ports.push_back(place.port);
         Answer(place);
       }
@@ -50,7 +50,7 @@ class PodEngineTest : public testing::Test {
   }
   std::vector<int> Due() {
     std::vector<int> ports;
-    for (const EnginePlace& place : pod_.Targets(now_)) ports.push_back(place.port);
+    for (const EngineAddress& place : pod_.Targets(now_)) ports.push_back(place.port);
     return ports;
   }
 

@@ -14,7 +14,7 @@ namespace {
 constexpr absl::Duration kRecordAgainAfter = absl::Minutes(1);
 
 // If the pod is not attributed yet, its last known owners and GPU stay.
-void SetPod(const EnginePlace& place, const NodeSnapshot& node, SignalSeries& series) {
+void SetPod(const EngineAddress& place, const NodeSnapshot& node, SignalSeries& series) {
   const auto pod = std::ranges::find_if(node.pods, [&](const Pod& each) {
     return each.name == place.pod && each.namespace_name == place.namespace_name;
   });
@@ -57,7 +57,7 @@ std::shared_ptr<const SignalSeries> CapacityRecordOf(const SignalSeries& engine,
   return record;
 }
 
-std::shared_ptr<const SignalSeries> NodeCapacityRecords::Take(const EnginePlace& place,
+std::shared_ptr<const SignalSeries> NodeCapacityRecords::Take(const EngineAddress& place,
                                                               const EngineUpdate& update,
                                                               const NodeSnapshot& node) {
   if (!update.reading.ok() || update.engine.empty()) return nullptr;
@@ -76,7 +76,7 @@ std::shared_ptr<const SignalSeries> NodeCapacityRecords::Take(const EnginePlace&
   series.address = place.address;
   series.port = place.port;
   SetPod(place, node, series);
-  series.answers_since = std::min(series.answers_since, update.at);
+  series.first_read_at = std::min(series.first_read_at, update.at);
   engine.read_at = update.at;
   // Records have no histograms, and tracking them takes 0.6 MB per engine.
   for (const ModelHistogram histogram : kModelHistograms) ((*together).*histogram).reset();
@@ -106,9 +106,9 @@ std::shared_ptr<const SignalSeries> NodeCapacityRecords::RecordOf(const Present&
 }
 
 void NodeCapacityRecords::List(const std::vector<std::string>& namespaces,
-                               const std::vector<EnginePlace>& places) {
+                               const std::vector<EngineAddress>& places) {
   const std::set<std::string> looked_in(namespaces.begin(), namespaces.end());
-  const std::set<EnginePlace> present(places.begin(), places.end());
+  const std::set<EngineAddress> present(places.begin(), places.end());
   std::erase_if(present_, [&](const auto& each) {
     const auto& [place, engine] = each;
     if (!looked_in.contains(place.namespace_name) || present.contains(place)) return false;

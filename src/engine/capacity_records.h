@@ -31,11 +31,11 @@ class NodeCapacityRecords {
  public:
   // Adds a reading. Returns the engine's record if one is due, else null: at most every 10 s if it
   // changed, and once a minute otherwise.
-  std::shared_ptr<const SignalSeries> Take(const EnginePlace& place, const EngineUpdate& update,
+  std::shared_ptr<const SignalSeries> Take(const EngineAddress& place, const EngineUpdate& update,
                                            const NodeSnapshot& node);
 
   // Engines of these namespaces that are not among `places` have left.
-  void List(const std::vector<std::string>& namespaces, const std::vector<EnginePlace>& places);
+  void List(const std::vector<std::string>& namespaces, const std::vector<EngineAddress>& places);
 
   // Returns the records of engines that left within the last day, oldest departure first.
   CapacityRecords Left(absl::Time now);
@@ -50,7 +50,7 @@ class NodeCapacityRecords {
 
   static std::shared_ptr<const SignalSeries> RecordOf(const Present& engine, absl::Time at);
 
-  std::map<EnginePlace, Present> present_;
+  std::map<EngineAddress, Present> present_;
   CapacityRecords left_;
 };
 

@@ -19,7 +19,7 @@ const absl::Time kStart = absl::FromUnixSeconds(1'767'225'600);
 
 class NodeCapacityRecordsTest : public testing::Test {
  protected:
-  void Serve(const EnginePlace& place, absl::Duration how_long, double running = 8) {
+  void Serve(const EngineAddress& place, absl::Duration how_long, double running = 8) {
     const absl::Time end = now_ + how_long;
     while (now_ < end) {
       now_ += absl::Seconds(1);
@@ -30,7 +30,7 @@ class NodeCapacityRecordsTest : public testing::Test {
     }
   }
   // Reads pods that serve for two minutes and leave.
-  void Leave(const EnginePlace& place) {
+  void Leave(const EngineAddress& place) {
     engine_ = {};
     Serve(place, absl::Minutes(2));
     capacity_records_.List({"team-a"}, {});
@@ -140,7 +140,7 @@ TEST_F(NodeCapacityRecordsTest, AdditionalModelKeepsTheRecord) {
 
 // llama.cpp counts no finished requests.
 TEST_F(NodeCapacityRecordsTest, BatchLimitIsKeptWithoutDemand) {
-  const EnginePlace place = PlaceOf("llm-0");
+  const EngineAddress place = PlaceOf("llm-0");
   for (int second = 0; second <= 30; ++second) {
     now_ += absl::Seconds(1);
     capacity_records_.Take(place,

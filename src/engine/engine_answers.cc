@@ -41,7 +41,7 @@ NumberAtEach Milliseconds(NumberAtEach seconds) {
 }
 
 // Returns the value of a metric that needs one reading only.
-Number AnswerOf(const EngineQuestion& question, const TimedReading& reading,
+Number AnswerOf(const EngineQuery& question, const TimedReading& reading,
                 const EngineFacts& facts) {
   switch (question.metric) {
     case EngineMetric::kRequestsWaiting:
@@ -93,9 +93,9 @@ std::string AgainstText(const TimedReading& reading, std::optional<double> max_c
   return "without a limit: none is known yet, and maxConcurrency is not given";
 }
 
-NumberAtEach Answers(const EngineQuestion& question, std::span<const TimedReading> readings,
+NumberAtEach Answers(const EngineQuery& question, std::span<const TimedReading> readings,
                      const EngineFacts& facts) {
-  const CounterLookBack look_back{.window = question.window, .longest_gap = facts.longest_gap};
+  const CounterLookBack look_back{.window = question.window, .max_gap = facts.max_gap};
   if (question.metric == EngineMetric::kQueueWaitMs) {
     return Milliseconds(MeanQueueSeconds(readings, look_back));
   }

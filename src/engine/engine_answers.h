@@ -17,12 +17,12 @@ namespace gpuscaler {
 struct EngineFacts {
   // Largest batch observed while requests waited (full_batch.h); empty: the batch was never full.
   std::optional<double> full_batch;
-  absl::Duration longest_gap;  // the time between readings farther apart does not count
+  absl::Duration max_gap;  // the time between readings farther apart does not count
 };
 
 // Returns the value at each reading, oldest first. Empty if the engine did not report it, or if
 // there are too few readings for a value from counters.
-NumberAtEach Answers(const EngineQuestion& question, std::span<const TimedReading> readings,
+NumberAtEach Answers(const EngineQuery& question, std::span<const TimedReading> readings,
                      const EngineFacts& facts);
 
 // Returns how full the engine is in percent, above 100 if requests wait (DESIGN 2): the maximum of

@@ -39,7 +39,7 @@ StoredReadings TwoReadings() {
 std::optional<double> AnswerOf(EngineMetric metric, std::optional<double> max_concurrency = {}) {
   return Answers(
              {.metric = metric, .window = absl::Seconds(15), .max_concurrency = max_concurrency},
-             TwoReadings().all(), {.longest_gap = absl::Seconds(20)})
+             TwoReadings().all(), {.max_gap = absl::Seconds(20)})
       .back();
 }
 

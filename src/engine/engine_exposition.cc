@@ -251,7 +251,7 @@ class PageSums {
     }
     for (const HistogramRow& row : histograms_) {
       if (!(model.*row.into).has_value() && first_values_.IsZero(row)) {
-        model.*row.into = HistogramToCome();
+        model.*row.into = UnobservedHistogram();
       }
     }
   }

@@ -14,7 +14,7 @@
 namespace gpuscaler {
 namespace {
 
-size_t BytesOf(const EnginePlace& place, const EngineTimeline& engine) {
+size_t BytesOf(const EngineAddress& place, const EngineTimeline& engine) {
   return sizeof(place) + place.namespace_name.size() + place.pod.size() + engine.Bytes();
 }
 
@@ -23,9 +23,9 @@ size_t BytesOf(const SignalSeries& record) {
          sizeof(EngineDemand) + sizeof(RequestBin) + sizeof(EngineBatch);
 }
 
-SignalSeries SeriesOf(const EnginePlace& place, const EngineTimeline& engine,
-                      const EngineQuestion& question, absl::Time now, absl::Duration longest_gap) {
-  SignalSeries series = engine.Answer(question, now, longest_gap);
+SignalSeries SeriesOf(const EngineAddress& place, const EngineTimeline& engine,
+                      const EngineQuery& question, absl::Time now, absl::Duration max_gap) {
+  SignalSeries series = engine.Answer(question, now, max_gap);
   series.name = EngineName(place, engine.engine());
   series.namespace_name = place.namespace_name;
   series.pod = place.pod;
@@ -35,7 +35,7 @@ SignalSeries SeriesOf(const EnginePlace& place, const EngineTimeline& engine,
 
 // Returns true if the question needs the record. A record is about all models of its engine, and
 // has the sums behind a demand and the limit that a pressure is measured against.
-bool IsAbout(const EngineQuestion& question, const SignalSeries& record) {
+bool IsAbout(const EngineQuery& question, const SignalSeries& record) {
   const bool takes_it =
       question.memory > absl::ZeroDuration() || question.metric == EngineMetric::kPressurePercent;
   return takes_it && (question.model.empty() || question.model == record.models);
@@ -64,22 +64,22 @@ void DropRecorded(SignalSeries& left) {
 
 }  // namespace
 
-std::string EngineName(const EnginePlace& place, absl::string_view engine) {
+std::string EngineName(const EngineAddress& place, absl::string_view engine) {
   return absl::StrCat(engine.empty() ? "engine" : engine, " at ",
                       HostAndPort(place.address, place.port));
 }
 
-bool EngineGroup::List(const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
+bool EngineGroup::List(const absl::StatusOr<std::vector<EngineAddress>>& places, absl::Time at,
                        const std::vector<WithoutEngine>& without, absl::Time kept_since,
                        const CapacityRecords& capacity_records) {
   ForgetDeparted(std::min(kept_since, at - memory_));
   const absl::Status before = std::exchange(listed_, places.status());
   if (!places.ok()) return UpdateVersion(listed_ != before);
-  std::set<EnginePlace> all(places->begin(), places->end());
-  if (all.size() > kMostEngines) {
+  std::set<EngineAddress> all(places->begin(), places->end());
+  if (all.size() > kMaxEngines) {
     listed_ = absl::ResourceExhaustedError(
-        absl::StrCat(all.size(), " engines are more than ", kMostEngines));
-    all.erase(std::next(all.begin(), kMostEngines), all.end());
+        absl::StrCat(all.size(), " engines are more than ", kMaxEngines));
+    all.erase(std::next(all.begin(), kMaxEngines), all.end());
   }
   const absl::Time since = was_whole_ ? at : absl::InfinitePast();
   was_whole_ |= std::ranges::none_of(without, &WithoutEngine::is_awaited);
@@ -97,15 +97,15 @@ bool EngineGroup::UpdateVersion(bool is_new) {
   return is_new;
 }
 
-bool EngineGroup::Replace(const std::set<EnginePlace>& places, absl::Time since, absl::Time at) {
+bool EngineGroup::Replace(const std::set<EngineAddress>& places, absl::Time since, absl::Time at) {
   const size_t gone = std::erase_if(engines_, [&](auto& engine) {
     auto& [place, listed] = engine;
     if (places.contains(place)) return false;
     if (!listed.engine.engine().empty()) departed_.push_back({place, at, std::move(listed)});
     return true;
   });
-  if (departed_.size() > kMostEngines) {
-    departed_.erase(departed_.begin(), departed_.end() - static_cast<std::ptrdiff_t>(kMostEngines));
+  if (departed_.size() > kMaxEngines) {
+    departed_.erase(departed_.begin(), departed_.end() - static_cast<std::ptrdiff_t>(kMaxEngines));
   }
   return AddNew(places, since) || gone > 0;
 }
@@ -122,7 +122,7 @@ void EngineGroup::ForgetDeparted(absl::Time kept_since) {
 void EngineGroup::RecordCapacity(const DepartedEngine& left) {
   const bool has_agent = !left.place.pod.empty();
   if (has_agent || memory_ == absl::ZeroDuration()) return;
-  const EngineQuestion question{.metric = EngineMetric::kPressurePercent, .memory = memory_};
+  const EngineQuery question{.metric = EngineMetric::kPressurePercent, .memory = memory_};
   const SignalSeries engine =
       SeriesOf(left.place, left.listed.engine, question, left.at, absl::ZeroDuration());
   const auto record =
@@ -135,9 +135,9 @@ void EngineGroup::RecordCapacity(const DepartedEngine& left) {
   if (own_records_.size() > kMaxCapacityRecords) own_records_.erase(own_records_.begin());
 }
 
-bool EngineGroup::AddNew(const std::set<EnginePlace>& places, absl::Time since) {
+bool EngineGroup::AddNew(const std::set<EngineAddress>& places, absl::Time since) {
   bool any = false;
-  for (const EnginePlace& place : places) {
+  for (const EngineAddress& place : places) {
     const auto [listed, is_new] = engines_.try_emplace(place, Listed{.since = since});
     if (!is_new) continue;
     any = true;
@@ -146,7 +146,7 @@ bool EngineGroup::AddNew(const std::set<EnginePlace>& places, absl::Time since) 
   return any;
 }
 
-bool EngineGroup::Take(const EnginePlace& place, const EngineUpdate& update,
+bool EngineGroup::Take(const EngineAddress& place, const EngineUpdate& update,
                        absl::Time kept_since) {
   ForgetDeparted(std::min(kept_since, update.at - memory_));
   const auto found = engines_.find(place);
@@ -191,7 +191,7 @@ void EngineGroup::UpdateBytes() {
   }
 }
 
-int64_t EngineGroup::Updates(absl::FunctionRef<bool(const EnginePlace&)> counts) const {
+int64_t EngineGroup::Updates(absl::FunctionRef<bool(const EngineAddress&)> counts) const {
   int64_t newest = version_of_all_;
   for (const auto& [place, listed] : engines_) {
     if (listed.update > newest && counts(place)) newest = listed.update;
@@ -199,13 +199,13 @@ int64_t EngineGroup::Updates(absl::FunctionRef<bool(const EnginePlace&)> counts)
   return newest;
 }
 
-SignalHistory EngineGroup::Answer(const EngineQuestion& question, absl::Time now,
-                                  absl::Duration longest_gap,
-                                  absl::FunctionRef<bool(const EnginePlace&)> counts) const {
+SignalHistory EngineGroup::Answer(const EngineQuery& question, absl::Time now,
+                                  absl::Duration max_gap,
+                                  absl::FunctionRef<bool(const EngineAddress&)> counts) const {
   SignalHistory history{.now = now, .status = listed_, .without = without_};
   for (const auto& [place, listed] : engines_) {
     if (!counts(place)) continue;
-    history.series.push_back(SeriesOf(place, listed.engine, question, now, longest_gap));
+    history.series.push_back(SeriesOf(place, listed.engine, question, now, max_gap));
     history.series.back().listed_since = listed.since;
     AddRecord(listed, question, history.series.back());
   }
@@ -221,7 +221,7 @@ SignalHistory EngineGroup::Answer(const EngineQuestion& question, absl::Time now
   const absl::Time remembered_since = now - std::max(question.look_back, question.memory);
   for (const DepartedEngine& left : departed_) {
     if (!counts(left.place) || left.at < remembered_since) continue;
-    history.left.push_back(SeriesOf(left.place, left.listed.engine, question, now, longest_gap));
+    history.left.push_back(SeriesOf(left.place, left.listed.engine, question, now, max_gap));
     SignalSeries& series = history.left.back();
     series.listed_since = left.listed.since;
     if (recorded.contains(KeyOf(series))) DropRecorded(series);
@@ -229,7 +229,7 @@ SignalHistory EngineGroup::Answer(const EngineQuestion& question, absl::Time now
   return history;
 }
 
-void EngineGroup::AddRecord(const Listed& listed, const EngineQuestion& question,
+void EngineGroup::AddRecord(const Listed& listed, const EngineQuery& question,
                             SignalSeries& series) {
   if (listed.capacity_record == nullptr || !IsAbout(question, *listed.capacity_record)) return;
   const SignalSeries& record = *listed.capacity_record;

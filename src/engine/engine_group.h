@@ -24,13 +24,13 @@
 namespace gpuscaler {
 
 // The address of one engine's process.
-struct EnginePlace {
+struct EngineAddress {
   std::string address;  // IP address of its pod
   int port = 0;
   std::string namespace_name;  // the pod's; empty if unknown
   std::string pod;
 
-  friend auto operator<=>(const EnginePlace&, const EnginePlace&) = default;
+  friend auto operator<=>(const EngineAddress&, const EngineAddress&) = default;
 };
 
 // The result of reading one engine once.
@@ -43,9 +43,9 @@ struct EngineUpdate {
 };
 
 // Returns "vllm at 10.1.2.3:8000", or "engine at ..." if `engine` is empty.
-std::string EngineName(const EnginePlace& place, absl::string_view engine);
+std::string EngineName(const EngineAddress& place, absl::string_view engine);
 
-inline constexpr size_t kMostEngines = 10000;  // per source
+inline constexpr size_t kMaxEngines = 10000;  // per source
 
 // Not thread-safe.
 class EngineGroup {
@@ -56,19 +56,19 @@ class EngineGroup {
   // memory of Remember(). An engine behind a DNS name also leaves a capacity record for a day.
   //
   // An error leaves the engines as they are, and Answer() returns it as the status. If there are
-  // more than kMostEngines places, the rest is dropped and the status is RESOURCE_EXHAUSTED.
+  // more than kMaxEngines places, the rest is dropped and the status is RESOURCE_EXHAUSTED.
   //
   // `without` lists nodes and pods without an engine. While one of them is awaited, an engine that
   // is listed later counts as present from the beginning. `capacity_records` are those that agents
   // keep of engines that left.
-  bool List(const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
+  bool List(const absl::StatusOr<std::vector<EngineAddress>>& places, absl::Time at,
             const std::vector<WithoutEngine>& without = {},
             absl::Time kept_since = absl::InfinitePast(),
             const CapacityRecords& capacity_records = {});
 
   // Returns false if the update is dropped: its engine is not listed, or it is not later than the
   // newest one. Readings before `kept_since`, which no question looks back on, may be deleted.
-  bool Take(const EnginePlace& place, const EngineUpdate& update,
+  bool Take(const EngineAddress& place, const EngineUpdate& update,
             absl::Time kept_since = absl::InfinitePast());
 
   // From now on, readings of single models are kept for `models` only.
@@ -85,13 +85,13 @@ class EngineGroup {
 
   // Returns the version of the list and of the engines for which `counts` is true. It grows with
   // each change.
-  int64_t Updates(absl::FunctionRef<bool(const EnginePlace&)> counts) const;
+  int64_t Updates(absl::FunctionRef<bool(const EngineAddress&)> counts) const;
 
   // Returns the history of the engines for which `counts` is true, with the status of the newest
   // List(): UNAVAILABLE before the first. Includes all capacity records of agents: their pods may
   // have left before the fleet's history begins, so `counts` does not apply to them.
-  SignalHistory Answer(const EngineQuestion& question, absl::Time now, absl::Duration longest_gap,
-                       absl::FunctionRef<bool(const EnginePlace&)> counts) const;
+  SignalHistory Answer(const EngineQuery& question, absl::Time now, absl::Duration max_gap,
+                       absl::FunctionRef<bool(const EngineAddress&)> counts) const;
 
  private:
   struct Listed {
@@ -101,26 +101,26 @@ class EngineGroup {
     std::shared_ptr<const SignalSeries> capacity_record;  // newest record of its agent; null: none
   };
   struct DepartedEngine {
-    EnginePlace place;
+    EngineAddress place;
     absl::Time at;
     Listed listed;
   };
 
-  static void AddRecord(const Listed& listed, const EngineQuestion& question, SignalSeries& series);
+  static void AddRecord(const Listed& listed, const EngineQuery& question, SignalSeries& series);
   bool UpdateVersion(bool is_new);
   // Returns true if an engine came or left.
-  bool Replace(const std::set<EnginePlace>& places, absl::Time since, absl::Time at);
+  bool Replace(const std::set<EngineAddress>& places, absl::Time since, absl::Time at);
   void ForgetDeparted(absl::Time kept_since);
   // Keeps the capacity record of an engine behind a DNS name. No agent reads that engine.
   void RecordCapacity(const DepartedEngine& left);
   // Returns true if at least one place is new.
-  bool AddNew(const std::set<EnginePlace>& places, absl::Time since);
+  bool AddNew(const std::set<EngineAddress>& places, absl::Time since);
   // Recomputes `bytes_` from all engines and records.
   void UpdateBytes();
 
   absl::Status listed_ = NotYet("not looked for yet");
   bool was_whole_ = false;  // true once a list awaited no node
-  std::map<EnginePlace, Listed> engines_;
+  std::map<EngineAddress, Listed> engines_;
   std::vector<DepartedEngine> departed_;  // all were read; oldest departure first
   CapacityRecords capacity_records_;      // from agents
   CapacityRecords own_records_;           // engines behind a DNS name; oldest departure first

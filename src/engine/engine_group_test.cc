@@ -14,11 +14,11 @@ using testing::Field;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-const EngineQuestion kHowManyWait{.metric = EngineMetric::kRequestsWaiting,
-                                  .look_back = absl::Minutes(1)};
-const EnginePlace kOnePod{
+const EngineQuery kHowManyWait{.metric = EngineMetric::kRequestsWaiting,
+                               .look_back = absl::Minutes(1)};
+const EngineAddress kOnePod{
     .address = "10.0.0.1", .port = 8000, .namespace_name = "team-a", .pod = "llm-0"};
-const EnginePlace kOtherPod{.address = "fd00::2", .port = 8000};
+const EngineAddress kOtherPod{.address = "fd00::2", .port = 8000};
 
 EngineUpdate Observed(double waiting, absl::Time at = Second(0)) {
   return {.at = at, .engine = "vllm", .reading = EngineReading{{{.waiting = waiting}}}};
@@ -26,7 +26,7 @@ EngineUpdate Observed(double waiting, absl::Time at = Second(0)) {
 
 SignalHistory HistoryOf(const EngineGroup& group) {
   return group.Answer(kHowManyWait, Second(0), absl::Seconds(10),
-                      [](const EnginePlace&) { return true; });
+                      [](const EngineAddress&) { return true; });
 }
 
 TEST(EngineGroup, HasASeriesWithItsPodForEachEngine) {
@@ -51,7 +51,7 @@ TEST(EngineGroup, ReturnsOnlyEnginesThatCount) {
   group.List(std::vector{kOnePod, kOtherPod}, Second(0));
   const SignalHistory history =
       group.Answer(kHowManyWait, Second(0), absl::Seconds(10),
-                   [](const EnginePlace& place) { return place.pod == "llm-0"; });
+                   [](const EngineAddress& place) { return place.pod == "llm-0"; });
   EXPECT_THAT(history.series, ElementsAre(Field(&SignalSeries::address, "10.0.0.1")));
 }
 
@@ -77,9 +77,9 @@ TEST(EngineGroup, DepartedEnginesAreKeptForDemand) {
        .reading = EngineReading{{{.waiting = 1, .running = 2, .requests_done = 0, .answers = 0}}}});
   group.List(std::vector{kOtherPod}, Second(2));
   group.Take(kOtherPod, Observed(1, Second(800)), Second(740));
-  EngineQuestion question = kHowManyWait;
+  EngineQuery question = kHowManyWait;
   const auto left_at = [&](absl::Time now) {
-    return group.Answer(question, now, absl::Seconds(10), [](const EnginePlace&) { return true; })
+    return group.Answer(question, now, absl::Seconds(10), [](const EngineAddress&) { return true; })
         .left;
   };
   EXPECT_THAT(left_at(Second(800)), SizeIs(0)) << "the question looks back on a minute";
@@ -97,10 +97,10 @@ TEST(EngineGroup, DepartedEnginesAreReturnedWithinTheLookBack) {
   group.List(std::vector{kOnePod, kOtherPod}, Second(0));
   group.Take(kOnePod, Observed(3, Second(1)));
   const size_t bytes = group.Bytes();
-  group.List(std::vector<EnginePlace>(), Second(5));
+  group.List(std::vector<EngineAddress>(), Second(5));
   const auto left_at = [&group](absl::Time now) {
     return group
-        .Answer(kHowManyWait, now, absl::Seconds(10), [](const EnginePlace&) { return true; })
+        .Answer(kHowManyWait, now, absl::Seconds(10), [](const EngineAddress&) { return true; })
         .left;
   };
   EXPECT_THAT(left_at(Second(65)),
@@ -110,7 +110,7 @@ TEST(EngineGroup, DepartedEnginesAreReturnedWithinTheLookBack) {
   EXPECT_THAT(left_at(Second(6)).front().points, ElementsAre(SignalPoint{Second(1), 3}));
   EXPECT_THAT(left_at(Second(66)), SizeIs(0));
   EXPECT_GT(group.Bytes(), bytes / 4) << "it is kept, and weighed";
-  group.List(std::vector<EnginePlace>(), Second(70), {}, Second(5));
+  group.List(std::vector<EngineAddress>(), Second(70), {}, Second(5));
   EXPECT_THAT(left_at(Second(6)), SizeIs(0)) << "it is kept no longer";
 }
 
@@ -150,23 +150,23 @@ TEST(EngineGroup, NewEngineKeepsTheRequestedModels) {
                        .engine = "vllm",
                        .reading = EngineReading{
                            {{.model = "llama", .waiting = 1}, {.model = "qwen", .waiting = 2}}}});
-  EngineQuestion of_llama = kHowManyWait;
+  EngineQuery of_llama = kHowManyWait;
   of_llama.model = "llama";
-  const SignalHistory history =
-      group.Answer(of_llama, Second(0), absl::Seconds(10), [](const EnginePlace&) { return true; });
+  const SignalHistory history = group.Answer(of_llama, Second(0), absl::Seconds(10),
+                                             [](const EngineAddress&) { return true; });
   EXPECT_THAT(history.series,
               ElementsAre(Field(&SignalSeries::points, ElementsAre(SignalPoint{Second(0), 1}))));
 }
 
 TEST(EngineGroup, TooManyEnginesAreAnErrorAndTruncated) {
   EngineGroup group;
-  std::vector<EnginePlace> places;
-  for (int port = 0; port <= static_cast<int>(kMostEngines); ++port) {
+  std::vector<EngineAddress> places;
+  for (int port = 0; port <= static_cast<int>(kMaxEngines); ++port) {
     places.push_back({.address = "10.0.0.1", .port = port});
   }
   group.List(places, Second(0));
   EXPECT_EQ(HistoryOf(group).status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(HistoryOf(group).series, SizeIs(kMostEngines));
+  EXPECT_THAT(HistoryOf(group).series, SizeIs(kMaxEngines));
 }
 
 class RecordedEngineTest : public testing::Test {
@@ -178,7 +178,7 @@ class RecordedEngineTest : public testing::Test {
     group_.List(std::vector{kOnePod}, Second(0));
   }
   // Requests wait while the batch is full.
-  void Serve(const std::string& model, int from, int to, const EnginePlace& place = kOnePod) {
+  void Serve(const std::string& model, int from, int to, const EngineAddress& place = kOnePod) {
     for (int second = from; second <= to; ++second) {
       const double done = 10.0 * (second - from + 1);
       group_.Take(place, {.at = Second(second),
@@ -204,16 +204,16 @@ class RecordedEngineTest : public testing::Test {
     return record;
   }
   void Leave(const CapacityRecords& records) {
-    group_.List(std::vector<EnginePlace>(), Second(201), {}, Second(0), records);
+    group_.List(std::vector<EngineAddress>(), Second(201), {}, Second(0), records);
   }
-  SignalHistory Answer(const EngineQuestion& question, absl::Time now = Second(202)) const {
+  SignalHistory Answer(const EngineQuery& question, absl::Time now = Second(202)) const {
     return group_.Answer(question, now, absl::Seconds(10),
-                         [](const EnginePlace& place) { return place.pod != "none"; });
+                         [](const EngineAddress& place) { return place.pod != "none"; });
   }
 
-  const EngineQuestion about_demand_{.metric = EngineMetric::kPressurePercent,
-                                     .look_back = absl::Minutes(5),
-                                     .memory = absl::Minutes(15)};
+  const EngineQuery about_demand_{.metric = EngineMetric::kPressurePercent,
+                                  .look_back = absl::Minutes(5),
+                                  .memory = absl::Minutes(15)};
   EngineGroup group_;
 };
 
@@ -237,7 +237,7 @@ TEST_F(RecordedEngineTest, ExpiredOrOtherRecordReplacesNothing) {
 
   group_.KeepOnly({"llama"});
   Leave({Record("llama,qwen")});
-  EngineQuestion of_model = about_demand_;
+  EngineQuery of_model = about_demand_;
   of_model.model = "llama";
   EXPECT_THAT(Answer(of_model).capacity_records, SizeIs(0)) << "it is of two models";
   EXPECT_THAT(Answer(about_demand_).capacity_records, SizeIs(1));
@@ -254,10 +254,10 @@ TEST_F(RecordedEngineTest, DepartedEngineBehindANameIsRecordedForADay) {
   group_.List(std::vector{kOtherPod}, Second(0));
   Serve("llama", 1, 200, kOtherPod);
   const ServiceSums served = Answer(about_demand_).series.at(0).demand->service;
-  group_.List(std::vector<EnginePlace>(), Second(201), {}, Second(201));
+  group_.List(std::vector<EngineAddress>(), Second(201), {}, Second(201));
   EXPECT_THAT(Answer(about_demand_).capacity_records, SizeIs(0)) << "its readings are kept";
   const absl::Time later = Second(200) + absl::Hours(23);
-  group_.List(std::vector<EnginePlace>(), later, {}, later);
+  group_.List(std::vector<EngineAddress>(), later, {}, later);
   const SignalHistory history = Answer(about_demand_, later);
   EXPECT_THAT(history.left, SizeIs(0));
   ASSERT_THAT(history.capacity_records, SizeIs(1));
@@ -274,23 +274,23 @@ TEST_F(RecordedEngineTest, DepartedEngineBehindANameIsRecordedForADay) {
 TEST_F(RecordedEngineTest, EngineBehindANameWithoutServiceIsNotRecorded) {
   group_.List(std::vector{kOtherPod}, Second(0));
   group_.Take(kOtherPod, Observed(0));
-  group_.List(std::vector<EnginePlace>(), Second(1), {}, Second(1));
+  group_.List(std::vector<EngineAddress>(), Second(1), {}, Second(1));
   const absl::Time later = Second(0) + absl::Hours(1);
-  group_.List(std::vector<EnginePlace>(), later, {}, later);
+  group_.List(std::vector<EngineAddress>(), later, {}, later);
   EXPECT_THAT(Answer(about_demand_, later).capacity_records, SizeIs(0));
 }
 
 TEST_F(RecordedEngineTest, RecordsOfEnginesBehindANameAreLimited) {
-  std::vector<EnginePlace> places;
+  std::vector<EngineAddress> places;
   for (size_t i = 0; i <= kMaxCapacityRecords; ++i) {
     places.push_back({.address = absl::StrCat("10.1.", i / 256, ".", i % 256), .port = 8000});
   }
   group_.List(places, Second(0));
-  for (const EnginePlace& place : places) Serve("llama", 1, 30, place);
+  for (const EngineAddress& place : places) Serve("llama", 1, 30, place);
   const size_t before = group_.Bytes();
-  group_.List(std::vector<EnginePlace>(), Second(31), {}, Second(31));
+  group_.List(std::vector<EngineAddress>(), Second(31), {}, Second(31));
   const absl::Time later = Second(31) + absl::Hours(1);
-  group_.List(std::vector<EnginePlace>(), later, {}, later);
+  group_.List(std::vector<EngineAddress>(), later, {}, later);
   EXPECT_THAT(Answer(about_demand_, later).capacity_records, SizeIs(kMaxCapacityRecords));
   EXPECT_LT(group_.Bytes(), before);
 }
@@ -299,7 +299,7 @@ TEST_F(RecordedEngineTest, RecordsOfEnginesBehindANameAreLimited) {
 TEST_F(RecordedEngineTest, RecordsIncludeDeletedPods) {
   Leave({Record()});
   const SignalHistory history = group_.Answer(about_demand_, Second(202), absl::Seconds(10),
-                                              [](const EnginePlace&) { return false; });
+                                              [](const EngineAddress&) { return false; });
   EXPECT_THAT(history.capacity_records, SizeIs(1));
 }
 

@@ -145,7 +145,7 @@ TEST(EnginePoller, RemovedTargetIsNotPolled) {
 }
 
 TEST(EnginePoller, HungServerGetsOneRequestAndDelaysNoOther) {
-  const TestHttpServer hanging(SayingAndHanging(""));
+  const TestHttpServer hanging(SendingAndHanging(""));
   const TestHttpServer good(Serving([](absl::string_view) { return Answer(VllmExposition(1)); }));
   const SteadyClock clock;
   Updates update;
@@ -222,7 +222,7 @@ TEST(EnginePoller, TwoHundredEnginesAreAllRead) {
 }
 
 TEST(EnginePoller, StopsAtOnceWithRequestsInFlight) {
-  const TestHttpServer hanging(SayingAndHanging(""), nullptr, "0.0.0.0");
+  const TestHttpServer hanging(SendingAndHanging(""), nullptr, "0.0.0.0");
   const SteadyClock clock;
   Updates update;
   std::optional<EnginePoller> poller;

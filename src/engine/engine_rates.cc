@@ -21,12 +21,12 @@ HistogramPoint PointOf(const CounterInstant& instant,
 template <typename Point, typename Field>
 std::vector<Point> PointsOf(std::span<const TimedReading> readings, Field field) {
   std::vector<Point> points;
-  bool goes_on = true;
+  bool continues = true;
   for (const TimedReading& reading : readings) {
-    goes_on = goes_on && reading.goes_on;
+    continues = continues && reading.continues;
     if (!(reading.*field)) continue;
-    points.push_back(PointOf({.at = reading.at, .goes_on = goes_on}, reading.*field));
-    goes_on = true;
+    points.push_back(PointOf({.at = reading.at, .continues = continues}, reading.*field));
+    continues = true;
   }
   return points;
 }

@@ -16,7 +16,7 @@ using testing::Optional;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 const absl::Time kFirst = absl::FromUnixSeconds(1'767'225'600);
 constexpr CounterLookBack kQuarterMinute = {.window = absl::Seconds(15),
-                                            .longest_gap = absl::Seconds(10)};
+                                            .max_gap = absl::Seconds(10)};
 
 // The buckets up to 0.1, 0.5, 1 and infinite seconds.
 Histogram CountsOf(double a, double b, double c, double all) {
@@ -158,7 +158,8 @@ TEST(EngineRates, QuantileCoversTheWindowOnly) {
 
 // All values were checked by hand against bucketQuantile() of promql/quantile.go.
 TEST(EngineRates, LatenciesStartWithTheFirstRequests) {
-  const ModelReading fresh = {.waiting = 0, .running = 0, .first_token_seconds = HistogramToCome()};
+  const ModelReading fresh = {
+      .waiting = 0, .running = 0, .first_token_seconds = UnobservedHistogram()};
   EXPECT_THAT(P95SecondsOf(Every5Seconds({fresh, fresh, fresh})), Optional(0))
       << "no request waits";
   ModelReading running = fresh;
@@ -179,9 +180,9 @@ TEST(EngineRates, LatenciesStartWithTheFirstRequests) {
 
 TEST(EngineRates, ModelWithoutObservationsAddsNothing) {
   const EngineReading reading = {
-      .models = {{.model = "a", .first_token_seconds = HistogramToCome()},
+      .models = {{.model = "a", .first_token_seconds = UnobservedHistogram()},
                  {.model = "b", .first_token_seconds = CountsOf(0, 4, 4, 4)},
-                 {.model = "c", .first_token_seconds = HistogramToCome()}}};
+                 {.model = "c", .first_token_seconds = UnobservedHistogram()}}};
   EXPECT_EQ(ReadingOf(reading, "")->first_token_seconds, CountsOf(0, 4, 4, 4));
 }
 

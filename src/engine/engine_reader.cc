@@ -5,7 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "base/plain_words.h"
+#include "base/printable_text.h"
 #include "base/status_macros.h"
 
 namespace gpuscaler {
@@ -113,7 +113,7 @@ absl::StatusOr<EngineReading> EngineReader::Read(const absl::StatusOr<Page>& pag
   if (reading.ok()) return reading;
   return absl::Status(
       reading.status().code(),
-      absl::StrCat(Request().Place(), ": ", PlainWords(reading.status().message())));
+      absl::StrCat(Request().Place(), ": ", PrintableText(reading.status().message())));
 }
 
 absl::StatusOr<EngineReading> EngineReader::ReadBody(const Page& page) {

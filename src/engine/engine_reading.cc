@@ -23,8 +23,8 @@ void KeepHighest(std::optional<double>& highest, std::optional<double> other) {
 
 // Histograms with different bounds cannot be added: the sum then has no buckets.
 void AddHistogram(std::optional<Histogram>& sum, const std::optional<Histogram>& more) {
-  if (!more.has_value() || (sum.has_value() && IsToCome(*more))) return;
-  if (!sum.has_value() || IsToCome(*sum)) {
+  if (!more.has_value() || (sum.has_value() && IsUnobserved(*more))) return;
+  if (!sum.has_value() || IsUnobserved(*sum)) {
     sum = more;
     return;
   }
@@ -60,11 +60,11 @@ void ClearInvalid(ModelReading& reading) {
 
 }  // namespace
 
-Histogram HistogramToCome() {
+Histogram UnobservedHistogram() {
   return {.buckets = {{.not_above = std::numeric_limits<double>::infinity(), .count = 0}}};
 }
 
-bool IsToCome(const Histogram& histogram) {
+bool IsUnobserved(const Histogram& histogram) {
   return histogram.buckets.size() == 1 && histogram.Count() == 0;
 }
 

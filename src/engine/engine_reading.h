@@ -28,8 +28,8 @@ struct Histogram {
 };
 
 // Returns a histogram without observations. Its bounds are unknown until the first one.
-Histogram HistogramToCome();
-bool IsToCome(const Histogram& histogram);
+Histogram UnobservedHistogram();
+bool IsUnobserved(const Histogram& histogram);
 
 // Returns true if the counts of both can be added or compared.
 bool HaveSameBounds(const Histogram& a, const Histogram& b);

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/plain_words.h"
+#include "base/printable_text.h"
 #include "engine/engine_answers.h"
 #include "engine/reported_metrics.h"
 #include "model/served_models.h"
@@ -55,7 +55,7 @@ void EngineTimeline::Name(const EngineReading& reading) {
   names_.clear();
   const size_t named = std::min(reading.models.size(), kMaxNamedModels);
   for (size_t i = 0; i < named; ++i)
-    names_.push_back(PlainWords(reading.models[i].model, kMaxNameLength));
+    names_.push_back(PrintableText(reading.models[i].model, kMaxNameLength));
   unnamed_ = reading.models.size() - named;
 }
 
@@ -101,18 +101,18 @@ const EngineTimeline::StoredModel* EngineTimeline::Find(const std::string& model
   return found == models_.end() ? nullptr : &found->second;
 }
 
-SignalSeries EngineTimeline::Answer(const EngineQuestion& question, absl::Time now,
-                                    absl::Duration longest_gap) const {
+SignalSeries EngineTimeline::Answer(const EngineQuery& question, absl::Time now,
+                                    absl::Duration max_gap) const {
   SignalSeries series{.engine = engine_};
   series.models = served_;
-  series.answers_since = answers_since_;
-  series.was_tried = newest_at_ != absl::InfinitePast();
+  series.first_read_at = answers_since_;
+  series.was_attempted = newest_at_ != absl::InfinitePast();
   if (NeverReports(question)) series.reported_by = EnginesThatReport(question.metric);
   const StoredModel* const model = Find(question.model);
   const ModelTimeline* const own = model == nullptr ? nullptr : &model->timeline;
   if (const ModelTimeline* const timeline = question.model.empty() ? &together_ : own) {
-    series.points = timeline->Points(question, now, longest_gap);
-    series.unmoved_since = timeline->SteadySince();
+    series.points = timeline->Points(question, now, max_gap);
+    series.unchanged_since = timeline->SteadySince();
     const bool is_pressure = question.metric == EngineMetric::kPressurePercent;
     const bool is_about_demand = question.memory > absl::ZeroDuration();
     if (is_pressure) series.against = timeline->PressureAgainst(question);
@@ -129,18 +129,17 @@ SignalSeries EngineTimeline::Answer(const EngineQuestion& question, absl::Time n
   return series;
 }
 
-bool EngineTimeline::NeverReports(const EngineQuestion& question) const {
+bool EngineTimeline::NeverReports(const EngineQuery& question) const {
   const Engine* const family = EngineNamed(engine_);
   if (family == nullptr) return false;
-  if (!CanTell(*family, question.metric)) return true;
+  if (!CanReport(*family, question.metric)) return true;
   const StoredModel* const model = Find(question.model);
   const bool lacks_backend =
       question.model.empty() ? lacks_backend_ : model != nullptr && model->lacks_backend;
   return lacks_backend && !BackendFor(*family, question.metric).empty();
 }
 
-std::string EngineTimeline::GapOf(const EngineQuestion& question,
-                                  const SignalSeries& series) const {
+std::string EngineTimeline::GapOf(const EngineQuery& question, const SignalSeries& series) const {
   if (!failure_.ok()) return std::string(failure_.message());
   if (engine_.empty()) return "not read yet";
   const StoredModel* const model = Find(question.model);

@@ -38,8 +38,7 @@ class EngineTimeline {
 
   // Returns the series without its name, namespace, pod and address. Empty for a model that is not
   // kept.
-  SignalSeries Answer(const EngineQuestion& question, absl::Time now,
-                      absl::Duration longest_gap) const;
+  SignalSeries Answer(const EngineQuery& question, absl::Time now, absl::Duration max_gap) const;
 
   const std::string& engine() const { return engine_; }  // empty: never read
   const std::string& models() const { return served_; }  // SignalSeries::models
@@ -55,9 +54,9 @@ class EngineTimeline {
   const StoredModel* Find(const std::string& model) const;
   // Returns true if the engine, with the backend in its newest exposition, never exports what the
   // question needs.
-  bool NeverReports(const EngineQuestion& question) const;
+  bool NeverReports(const EngineQuery& question) const;
   void Name(const EngineReading& reading);  // keeps some model names
-  std::string GapOf(const EngineQuestion& question, const SignalSeries& series) const;
+  std::string GapOf(const EngineQuery& question, const SignalSeries& series) const;
 
   std::string engine_;
   absl::Time newest_at_ = absl::InfinitePast();  // the newest reading or failure

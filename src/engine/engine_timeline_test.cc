@@ -87,7 +87,7 @@ TEST(EngineTimeline, ListsEnginesThatReportTheMetric) {
   EXPECT_THAT(WaitingOf(engine, "").reported_by, IsEmpty())
       << "not recognised: it may report the metric";
   engine.Take(Second(0), "tei", PageWith(3, 4));
-  const EngineQuestion cache{.metric = EngineMetric::kKvCacheUsagePercent};
+  const EngineQuery cache{.metric = EngineMetric::kKvCacheUsagePercent};
   const SignalSeries never = engine.Answer(cache, Second(0), kLongestGap);
   EXPECT_EQ(never.engine, "tei");
   EXPECT_THAT(never.reported_by, testing::Contains("vllm"));
@@ -155,10 +155,10 @@ TEST(EngineTimeline, ReadingsBeforeAFailureStay) {
 TEST(EngineTimeline, AnswersSinceTheFirstReading) {
   EngineTimeline engine;
   engine.Fail(Second(0), absl::UnavailableError("connection refused"));
-  EXPECT_EQ(WaitingOf(engine, "").answers_since, absl::InfiniteFuture());
+  EXPECT_EQ(WaitingOf(engine, "").first_read_at, absl::InfiniteFuture());
   engine.Take(Second(5), "vllm", PageWith(0, 0));
   engine.Take(Second(6), "vllm", PageWith(0, 0));
-  EXPECT_EQ(WaitingOf(engine, "").answers_since, Second(5));
+  EXPECT_EQ(WaitingOf(engine, "").first_read_at, Second(5));
 }
 
 TEST(EngineTimeline, DuplicateReadingCountsOnce) {

@@ -44,7 +44,7 @@ void FirstTokenTrack::Take(const TimedReading& reading) {
             .waiting = reading.waiting.value_or(0),
             .counted = reading.first_token_seconds};
   if (newest_.has_value()) {
-    mark.process = newest_->process + (reading.goes_on ? 0 : 1);
+    mark.process = newest_->process + (reading.continues ? 0 : 1);
     mark.congested = newest_->congested;
     if (IsCongested(reading)) mark.congested += reading.at - newest_->at;
     // The histogram of an idle engine does not change: one copy is enough.
@@ -65,7 +65,7 @@ FirstTokenBin FirstTokenTrack::BinOf(const Mark& older, const Mark& newer, absl:
                     .congested = newer.congested - older.congested,
                     .waiting = newer.waiting};
   if (older.process != newer.process) return bin;
-  const bool are_first = IsToCome(*older.counted);
+  const bool are_first = IsUnobserved(*older.counted);
   if (!are_first && !HaveSameBounds(*older.counted, *newer.counted)) return bin;
   const double bound = absl::ToDoubleSeconds(slo);
   bin.first_tokens = newer.counted->Count() - (are_first ? 0 : older.counted->Count());

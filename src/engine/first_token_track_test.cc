@@ -66,7 +66,7 @@ TEST(FirstTokenTrack, RestartedProcessCountsFromItsFirstReading) {
   FirstTokenTrack track;
   track.Take(At(0, Counted(50, 0, 50)));
   TimedReading restarted = At(10, Counted(1, 0, 0));
-  restarted.goes_on = false;
+  restarted.continues = false;
   track.Take(restarted);
   track.Take(At(15, Counted(2, 0, 0)));
   const std::vector<FirstTokenBin> bins = track.Bins(kSlo);
@@ -78,7 +78,7 @@ TEST(FirstTokenTrack, RestartedProcessCountsFromItsFirstReading) {
 // Some engines export the histogram only after the first request.
 TEST(FirstTokenTrack, HistogramWithoutBoundsIsEmpty) {
   FirstTokenTrack track;
-  track.Take(At(0, std::make_shared<const Histogram>(HistogramToCome())));
+  track.Take(At(0, std::make_shared<const Histogram>(UnobservedHistogram())));
   track.Take(At(5, Counted(0, 0, 4)));
   EXPECT_EQ(track.Bins(kSlo)[0].first_tokens, 4);
   EXPECT_EQ(track.Bins(kSlo)[0].late, 4);

@@ -6,7 +6,7 @@
 namespace gpuscaler {
 
 void FullBatch::Take(const TimedReading& reading) {
-  if (!reading.goes_on) {
+  if (!reading.continues) {
     plateau_.reset();
     limit_.reset();
     learnt_at_ = absl::InfinitePast();

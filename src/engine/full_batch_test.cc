@@ -93,7 +93,7 @@ TEST(FullBatch, RestartForgetsTheLimit) {
   FullBatch batch;
   KeepReading(batch, 0, 10, 8, 5);
   TimedReading first = AtSecond(11, 8, 5);
-  first.goes_on = false;
+  first.continues = false;
   batch.Take(first);
   EXPECT_EQ(batch.Limit(), std::nullopt);
   KeepReading(batch, 12, 20, 8, 5);

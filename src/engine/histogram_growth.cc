@@ -11,8 +11,8 @@ std::vector<CounterInstant> InstantsOf(const std::vector<HistogramPoint>& points
   for (const HistogramPoint& point : points) instants.push_back(point.instant);
   for (size_t i = 1; i < points.size(); ++i) {
     const Histogram& older = *points[i - 1].histogram;
-    const bool goes_on = IsToCome(older) || HaveSameBounds(older, *points[i].histogram);
-    if (!goes_on) instants[i].goes_on = false;
+    const bool continues = IsUnobserved(older) || HaveSameBounds(older, *points[i].histogram);
+    if (!continues) instants[i].continues = false;
   }
   return instants;
 }
@@ -43,9 +43,9 @@ const Histogram* HistogramGrowth::EndingAt(size_t last, absl::Time earliest) {
 void HistogramGrowth::AddNext() {
   ++last_;
   const Histogram& newest = *points_[last_].histogram;
-  if (!windows_.Counts(last_) || IsToCome(newest)) return;
+  if (!windows_.Counts(last_) || IsUnobserved(newest)) return;
   if (!HaveSameBounds(sum_, newest)) {
-    if (!IsToCome(sum_)) same_bounds_ = last_ - 1;
+    if (!IsUnobserved(sum_)) same_bounds_ = last_ - 1;
     sum_ = WithoutCounts(newest);
   }
   Add(last_, 1);
@@ -59,9 +59,9 @@ void HistogramGrowth::DropFirst() {
 void HistogramGrowth::Add(size_t place, double times) {
   const Histogram& older = *points_[place - 1].histogram;
   const Histogram& newer = *points_[place].histogram;
-  if (IsToCome(newer)) return;
+  if (IsUnobserved(newer)) return;
   for (size_t i = 0; i < newer.buckets.size(); ++i) {
-    const double before = IsToCome(older) ? 0 : older.buckets[i].count;
+    const double before = IsUnobserved(older) ? 0 : older.buckets[i].count;
     sum_.buckets[i].count += times * (newer.buckets[i].count - before);
   }
 }

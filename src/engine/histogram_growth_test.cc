@@ -12,8 +12,7 @@ namespace gpuscaler {
 namespace {
 
 constexpr double kAbove = std::numeric_limits<double>::infinity();
-constexpr CounterLookBack kFifteenSeconds = {.window = absl::Seconds(15),
-                                             .longest_gap = kLongestGap};
+constexpr CounterLookBack kFifteenSeconds = {.window = absl::Seconds(15), .max_gap = kLongestGap};
 
 Histogram Counts(double a, double b, double all) { return {{{0.1, a}, {0.5, b}, {kAbove, all}}}; }
 
@@ -25,7 +24,7 @@ std::vector<HistogramPoint> PointsOf(const std::vector<Histogram>& histograms,
     points.push_back(
         {.instant = {.at = Second(5 * static_cast<int>(points.size()))}, .histogram = &histogram});
   }
-  for (const size_t place : restarts) points[place].instant.goes_on = false;
+  for (const size_t place : restarts) points[place].instant.continues = false;
   return points;
 }
 
@@ -65,7 +64,7 @@ std::optional<Histogram> AddedUp(const std::vector<HistogramPoint>& points, size
   for (size_t i = last; i > 0; --i) {
     const CounterInstant& instant = points[i].instant;
     if (i != last && instant.at <= points[last].instant.at - look_back.window) break;
-    if (!instant.goes_on) continue;
+    if (!instant.continues) continue;
     covered += instant.at - points[i - 1].instant.at;
     const Histogram& older = *points[i - 1].histogram;
     const Histogram& newer = *points[i].histogram;
@@ -96,12 +95,12 @@ TEST(HistogramGrowth, MovingWindowEqualsEachWindowAlone) {
   }
   std::vector<HistogramPoint> points = PointsOf(histograms);
   for (size_t i = 1; i < points.size(); ++i) {
-    points[i].instant.goes_on =
+    points[i].instant.continues =
         HaveSameBounds(histograms[i - 1], histograms[i]) &&
         histograms[i].Count() >= histograms[i - 1].Count() &&
         histograms[i].buckets[0].count >= histograms[i - 1].buckets[0].count;
   }
-  const CounterLookBack look_back{.window = absl::Seconds(60), .longest_gap = kLongestGap};
+  const CounterLookBack look_back{.window = absl::Seconds(60), .max_gap = kLongestGap};
   HistogramGrowth moving(points, look_back);
   int known = 0;
   for (size_t last = 0; last < points.size(); ++last) {

@@ -29,7 +29,7 @@ void ModelTimeline::Take(absl::Time at, ModelReading reading) {
   readings_.Take(at, std::move(reading));
   const TimedReading& taken = readings_.all().back();
   full_batch_.Take(taken);
-  service.goes_on = taken.goes_on;
+  service.continues = taken.continues;
   demand_.Take(service);
   first_tokens_.Take(taken);
 }
@@ -39,7 +39,7 @@ void ModelTimeline::ForgetHistograms() {
   first_tokens_.Forget();
 }
 
-std::optional<EngineDemand> ModelTimeline::Demand(const EngineQuestion& question) const {
+std::optional<EngineDemand> ModelTimeline::Demand(const EngineQuery& question) const {
   std::optional<EngineDemand> demand = demand_.Sums();
   if (demand.has_value() && question.ttft_slo.has_value()) {
     demand->first_tokens = first_tokens_.Bins(*question.ttft_slo);
@@ -52,7 +52,7 @@ void ModelTimeline::BeginAnotherModel() {
   demand_.BeginAnotherModel();
 }
 
-EngineBatch ModelTimeline::Batch(const EngineQuestion& question, absl::Time now) const {
+EngineBatch ModelTimeline::Batch(const EngineQuery& question, absl::Time now) const {
   const std::span<const TimedReading> all = readings_.all();
   EngineBatch batch{.learnt_limit = full_batch_.Limit(), .learnt_at = full_batch_.LearntAt()};
   if (all.empty()) return batch;
@@ -65,9 +65,9 @@ EngineBatch ModelTimeline::Batch(const EngineQuestion& question, absl::Time now)
   return batch;
 }
 
-std::vector<SignalPoint> ModelTimeline::Points(const EngineQuestion& question, absl::Time now,
-                                               absl::Duration longest_gap) const {
-  const EngineFacts facts{.full_batch = full_batch_.Limit(), .longest_gap = longest_gap};
+std::vector<SignalPoint> ModelTimeline::Points(const EngineQuery& question, absl::Time now,
+                                               absl::Duration max_gap) const {
+  const EngineFacts facts{.full_batch = full_batch_.Limit(), .max_gap = max_gap};
   const std::span<const TimedReading> all = readings_.all();
   if (all.empty()) return {};
   const size_t first = FirstOfWindow(all, now - question.look_back, &TimedReading::at);
@@ -84,7 +84,7 @@ std::vector<SignalPoint> ModelTimeline::Points(const EngineQuestion& question, a
   return points;
 }
 
-std::string ModelTimeline::PressureAgainst(const EngineQuestion& question) const {
+std::string ModelTimeline::PressureAgainst(const EngineQuery& question) const {
   if (readings_.all().empty()) return "";
   return AgainstText(readings_.all().back(), question.max_concurrency, full_batch_.Limit());
 }

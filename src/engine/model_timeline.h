@@ -38,18 +38,18 @@ class ModelTimeline {
 
   // Returns a point for each reading within the question's `look_back`, after one for the last
   // reading before it; oldest first. A value from counters covers the question's window before its
-  // point. The time between readings farther apart than `longest_gap` does not count.
-  std::vector<SignalPoint> Points(const EngineQuestion& question, absl::Time now,
-                                  absl::Duration longest_gap) const;
+  // point. The time between readings farther apart than `max_gap` does not count.
+  std::vector<SignalPoint> Points(const EngineQuery& question, absl::Time now,
+                                  absl::Duration max_gap) const;
 
   // Returns what the newest pressure is measured against, for the explanation. Empty: no readings.
-  std::string PressureAgainst(const EngineQuestion& question) const;
+  std::string PressureAgainst(const EngineQuery& question) const;
 
   // Returns the learnt limit, and the batch at each of Points().
-  EngineBatch Batch(const EngineQuestion& question, absl::Time now) const;
+  EngineBatch Batch(const EngineQuery& question, absl::Time now) const;
 
   // Returns nullopt if no reading had requests and counters.
-  std::optional<EngineDemand> Demand(const EngineQuestion& question) const;
+  std::optional<EngineDemand> Demand(const EngineQuery& question) const;
 
   std::optional<absl::Time> SteadySince() const { return steady_.Since(); }
 

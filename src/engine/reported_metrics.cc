@@ -70,7 +70,7 @@ std::set<absl::string_view> BackendsOf(const EngineExposition& exposition) {
 
 }  // namespace
 
-bool CanTell(const Engine& engine, EngineMetric metric) {
+bool CanReport(const Engine& engine, EngineMetric metric) {
   if (engine.exposition == nullptr) return false;
   return std::ranges::any_of(BackendsOf(*engine.exposition), [&](absl::string_view backend) {
     return HasInputsOf({*engine.exposition, backend}, metric);
@@ -100,7 +100,7 @@ bool HasBackend(const Engine& engine, const EngineReading& reading, absl::string
 std::vector<std::string> EnginesThatReport(EngineMetric metric) {
   std::vector<std::string> names;
   for (const Engine* const engine : Engines()) {
-    if (!CanTell(*engine, metric)) continue;
+    if (!CanReport(*engine, metric)) continue;
     const absl::string_view backend = BackendFor(*engine, metric);
     names.push_back(absl::StrCat(engine->name, backend.empty() ? "" : " with ", backend));
   }

@@ -12,7 +12,7 @@
 namespace gpuscaler {
 
 // Returns true if any version of the engine exports it, with a flag or a backend if needed.
-bool CanTell(const Engine& engine, EngineMetric metric);
+bool CanReport(const Engine& engine, EngineMetric metric);
 
 // Returns the backend that the engine needs to export it: "TensorRT-LLM" for Triton. Empty if it
 // needs none, or never exports it.

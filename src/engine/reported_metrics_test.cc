@@ -41,9 +41,9 @@ TEST(ReportedMetrics, MatchWhatTheExpositionCanAnswer) {
       readings.Take(Second(second), AllReportedFields(*engine, second));
     }
     for (const EngineMetric metric : kEngineMetrics) {
-      const EngineQuestion question{.metric = metric, .window = absl::Seconds(5)};
-      const NumberAtEach answers = Answers(question, readings.all(), {.longest_gap = kLongestGap});
-      EXPECT_EQ(CanTell(*engine, metric), answers.back().has_value())
+      const EngineQuery question{.metric = metric, .window = absl::Seconds(5)};
+      const NumberAtEach answers = Answers(question, readings.all(), {.max_gap = kLongestGap});
+      EXPECT_EQ(CanReport(*engine, metric), answers.back().has_value())
           << engine->name << " and " << InputsOf(metric);
     }
   }
@@ -90,12 +90,12 @@ TEST(ReportedMetrics, BackendIsDetectedByItsNumbers) {
 }
 
 TEST(ReportedMetrics, SomeEnginesNeverReportAMetric) {
-  EXPECT_FALSE(CanTell(Tgi(), EngineMetric::kKvCacheUsagePercent));
-  EXPECT_FALSE(CanTell(Tgi(), EngineMetric::kTimeToFirstTokenMs));
-  EXPECT_FALSE(CanTell(Tei(), EngineMetric::kRequestsInFlight)) << "it lacks running requests";
-  EXPECT_TRUE(CanTell(Tei(), EngineMetric::kRequestsWaiting));
-  EXPECT_FALSE(CanTell(LlamaCpp(), EngineMetric::kRequestRate));
-  EXPECT_FALSE(CanTell(LlamaCpp(), EngineMetric::kQueueWaitMs));
+  EXPECT_FALSE(CanReport(Tgi(), EngineMetric::kKvCacheUsagePercent));
+  EXPECT_FALSE(CanReport(Tgi(), EngineMetric::kTimeToFirstTokenMs));
+  EXPECT_FALSE(CanReport(Tei(), EngineMetric::kRequestsInFlight)) << "it lacks running requests";
+  EXPECT_TRUE(CanReport(Tei(), EngineMetric::kRequestsWaiting));
+  EXPECT_FALSE(CanReport(LlamaCpp(), EngineMetric::kRequestRate));
+  EXPECT_FALSE(CanReport(LlamaCpp(), EngineMetric::kQueueWaitMs));
 }
 
 }  // namespace

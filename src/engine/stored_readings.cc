@@ -14,7 +14,7 @@ bool HasFallen(std::optional<double> older, std::optional<double> newer) {
 
 bool HasFallen(const std::optional<Histogram>& older, const std::optional<Histogram>& newer) {
   if (!older.has_value() || !newer.has_value()) return false;
-  if (IsToCome(*older)) return false;
+  if (IsUnobserved(*older)) return false;
   if (!HaveSameBounds(*older, *newer)) return true;  // another process
   for (size_t i = 0; i < newer->buckets.size(); ++i) {
     if (newer->buckets[i].count < older->buckets[i].count) return true;
@@ -49,7 +49,7 @@ bool CountersGoOn(const ModelReading& older, const ModelReading& newer) {
 
 void StoredReadings::Take(absl::Time at, ModelReading reading) {
   readings_.push_back({.at = at,
-                       .goes_on = readings_.empty() || CountersGoOn(newest_, reading),
+                       .continues = readings_.empty() || CountersGoOn(newest_, reading),
                        .waiting = reading.waiting,
                        .running = reading.running,
                        .kv_cache_usage_ratio = reading.kv_cache_usage_ratio,

@@ -16,7 +16,7 @@ namespace gpuscaler {
 // One reading; the fields are those of ModelReading.
 struct TimedReading {
   absl::Time at;
-  bool goes_on = true;  // its counters continue those of the previous reading
+  bool continues = true;  // its counters continue those of the previous reading
   std::optional<double> waiting;
   std::optional<double> running;
   std::optional<double> kv_cache_usage_ratio;

@@ -33,11 +33,11 @@ struct ServedEngine {
   double tokens = 0;
 };
 
-inline EnginePlace PlaceOf(const std::string& pod) {
+inline EngineAddress PlaceOf(const std::string& pod) {
   return {.address = "10.0.0.1", .port = 8000, .namespace_name = "team-a", .pod = pod};
 }
 
-inline NodeSnapshot NodeOf(const EnginePlace& place, const std::string& gpu_model = "H100") {
+inline NodeSnapshot NodeOf(const EngineAddress& place, const std::string& gpu_model = "H100") {
   NodeSnapshot node;
   node.pods = {{.namespace_name = place.namespace_name,
                 .name = place.pod,

@@ -27,8 +27,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 const SignalSource kFound{.namespace_name = "team-a", .place = DiscoveredEngines()};
-const EngineQuestion kRunning{.metric = EngineMetric::kRequestsRunning,
-                              .look_back = absl::Minutes(1)};
+const EngineQuery kRunning{.metric = EngineMetric::kRequestsRunning, .look_back = absl::Minutes(1)};
 
 // An agent with engines that the test finds and reads.
 class EngineAgent {
@@ -146,7 +145,7 @@ class AgentEnginesTest : public testing::Test {
   }
 
   FakeClock clock_;
-  SignalStore store_{{.longest_gap = absl::Seconds(10)}, [] {}};
+  SignalStore store_{{.max_gap = absl::Seconds(10)}, [] {}};
   FoundEngines found_{store_};
   EventLoop loop_;
 };
@@ -328,7 +327,7 @@ TEST_F(AgentEnginesTest, InvalidRecordIsDroppedAlone) {
   }
   EXPECT_EQ(OutcomeOf(message), "accepted");
   EXPECT_THAT(Running(), ElementsAre(4));
-  EngineQuestion of_demand = kRunning;
+  EngineQuery of_demand = kRunning;
   of_demand.memory = absl::Minutes(15);
   const SignalHistory history = store_.Of(kFound, of_demand, clock_.Now());
   ASSERT_EQ(history.capacity_records.size(), 1u);
@@ -447,7 +446,7 @@ TEST(EngineQuota, AllowsTheWholePastOfAnAgent) {
 // The readings of a known engine in a subscribed namespace exceed the limit.
 TEST_F(AgentEnginesTest, EndlessReadingsTakeTheQuotaOfTheirNamespaceAlone) {
   constexpr size_t kShare = size_t{256} << 10;
-  SignalStore store({.longest_gap = absl::Seconds(10), .most_bytes_of_namespace = kShare}, [] {});
+  SignalStore store({.max_gap = absl::Seconds(10), .most_bytes_of_namespace = kShare}, [] {});
   ASSERT_TRUE(store.Want(kFound, kRunning, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
   FoundEngines found(store);
   found.Expect(found.Subscription(clock_.Now()), {"gpu-7"}, clock_.Now());

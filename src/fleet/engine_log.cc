@@ -98,16 +98,16 @@ void EngineLog::MergeFound(const NodeEngines& found) {
 // Gives each found engine an id. An engine that was removed and found again gets a new one, because
 // its past is gone.
 void EngineLog::NumberEngines() {
-  const std::set<EnginePlace> places(found_.places.begin(), found_.places.end());
+  const std::set<EngineAddress> places(found_.places.begin(), found_.places.end());
   std::erase_if(ids_, [&](const auto& id) { return !places.contains(id.first); });
-  for (const EnginePlace& place : places) {
+  for (const EngineAddress& place : places) {
     if (ids_.try_emplace(place, last_id_ + 1).second) ++last_id_;
   }
   listed_.clear();
   for (const auto& [place, id] : ids_) listed_.insert(id);
 }
 
-void EngineLog::Take(const EnginePlace& place, const EngineUpdate& update) {
+void EngineLog::Take(const EngineAddress& place, const EngineUpdate& update) {
   MutexLock lock(mutex_);
   const auto id = ids_.find(place);
   if (id == ids_.end()) return;
@@ -155,7 +155,7 @@ wire::EngineList EngineLog::ListOf(const EngineSubscription& wanted) const {
   NodeEngines found = found_;
   FilterNamespaces(NamesOf(wanted), true, found);
   for (const std::string& name : found.namespaces) list.add_namespaces(name);
-  for (const EnginePlace& place : found.places) {
+  for (const EngineAddress& place : found.places) {
     wire::FoundEngine& engine = *list.add_engines();
     engine.set_id(ids_.at(place));
     engine.set_namespace_name(place.namespace_name);

@@ -37,7 +37,7 @@ class EngineLog {
   // Discovery calls these, as for FoundEngines. List() must be called again when Subscription() has
   // changed.
   void List(const absl::StatusOr<NodeEngines>& found);
-  void Take(const EnginePlace& place, const EngineUpdate& update);
+  void Take(const EngineAddress& place, const EngineUpdate& update);
 
   // Readers call this. Adds a subscription until `until`.
   void Want(const EngineSubscription& wanted, absl::Time until);
@@ -100,8 +100,8 @@ class EngineLog {
   absl::Status why_none_ ABSL_GUARDED_BY(mutex_);
   NodeEngines found_ ABSL_GUARDED_BY(mutex_);
   std::set<std::string> namespaces_of_records_ ABSL_GUARDED_BY(mutex_);
-  std::map<EnginePlace, uint32_t> ids_ ABSL_GUARDED_BY(mutex_);  // the engines of found_
-  std::set<uint32_t> listed_ ABSL_GUARDED_BY(mutex_);            // the values of ids_
+  std::map<EngineAddress, uint32_t> ids_ ABSL_GUARDED_BY(mutex_);  // the engines of found_
+  std::set<uint32_t> listed_ ABSL_GUARDED_BY(mutex_);              // the values of ids_
   uint32_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<std::string, Past> pasts_ ABSL_GUARDED_BY(mutex_);  // key: namespace
   int64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -23,7 +23,7 @@ class EngineLogTest : public testing::Test {
   void Subscribe(const EngineSubscription& wanted, absl::Duration lease = absl::Minutes(10)) {
     log_.Want(wanted, clock_.Now() + lease);
   }
-  void Read(const EnginePlace& place, double running) {
+  void Read(const EngineAddress& place, double running) {
     clock_.Advance(absl::Seconds(1));
     log_.Take(place, TestUpdates(clock_.Now(), running));
   }
@@ -237,8 +237,8 @@ TEST_F(EngineLogTest, KeepsLessWhenTheLookBackShrinks) {
 }
 
 TEST_F(EngineLogTest, LargeReadingsShortenTheirOwnNamespaceOnly) {
-  const EnginePlace small = TestPlace("llm-0");
-  const EnginePlace large = TestPlace("chat-0", 8000, "team-b");
+  const EngineAddress small = TestPlace("llm-0");
+  const EngineAddress large = TestPlace("chat-0", 8000, "team-b");
   const EngineSubscription a = SubscribedIn("team-a", absl::Hours(1));
   const EngineSubscription b = SubscribedIn("team-b", absl::Hours(1));
   Subscribe(a, absl::Hours(1));

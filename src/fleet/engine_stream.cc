@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "base/plain_words.h"
+#include "base/printable_text.h"
 #include "base/status_macros.h"
 #include "fleet/engine_subscriptions.h"
 #include "fleet/engine_wire.h"
@@ -51,8 +51,9 @@ absl::Status EngineStream::Take(const wire::EngineSubscription& wanted) {
 void EngineStream::LogReader(const std::string& name) {
   const auto dropped = context_.lines.Pass();
   if (!dropped) return;
-  LogInfo("engine_reader",
-          {{"peer", peer()}, {"reader", PlainWords(name, kLongestReader)}, {"dropped", *dropped}});
+  LogInfo(
+      "engine_reader",
+      {{"peer", peer()}, {"reader", PrintableText(name, kLongestReader)}, {"dropped", *dropped}});
 }
 
 bool EngineStream::Compose(wire::EngineTelemetry& message) {

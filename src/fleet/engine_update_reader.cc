@@ -11,7 +11,7 @@ namespace {
 
 namespace wire = telemetry::v1;
 
-EnginePlace PlaceOf(const wire::FoundEngine& engine) {
+EngineAddress PlaceOf(const wire::FoundEngine& engine) {
   return {.address = engine.address(),
           .port = static_cast<int>(engine.port()),
           .namespace_name = engine.namespace_name(),
@@ -72,8 +72,7 @@ absl::Status EngineUpdateReader::Read(wire::EngineTelemetry& message, absl::Time
   }
   RETURN_IF_ERROR(BoundEngines(message));
   if (message.has_node()) RETURN_IF_ERROR(SetNode(message.node()));
-  if (!has_node_)
-    return absl::InvalidArgumentError("it reports engines before its node");
+  if (!has_node_) return absl::InvalidArgumentError("it reports engines before its node");
   peer_clock_.Received(FromWire(message.sent_us()), now);
   if (message.has_list()) List(message.list(), message.more(), now);
   const WriterClock theirs{.offset = peer_clock_.offset(), .latest = now};

@@ -38,8 +38,8 @@ class EngineUpdateReader {
   uint64_t instance_ = 0;  // the process that peer_clock_ belongs to
   PeerClock peer_clock_;
   EngineQuota quota_;
-  std::map<uint32_t, EnginePlace> places_;  // key: the agent's id
-  NodeEngines list_;                        // the newest
+  std::map<uint32_t, EngineAddress> places_;  // key: the agent's id
+  NodeEngines list_;                          // the newest
 };
 
 }  // namespace gpuscaler

@@ -179,7 +179,7 @@ std::shared_ptr<SignalSeries> DecodeLearnt(const wire::LearntEngine& message,
   auto record = std::make_shared<SignalSeries>();
   record->models = message.models();
   record->gpu_model = message.gpu_model();
-  record->answers_since = demand.newest_at;
+  record->first_read_at = demand.newest_at;
   record->demand = std::make_shared<const EngineDemand>(std::move(demand));
   record->batch = std::make_shared<const EngineBatch>(std::move(batch));
   return record;

@@ -42,7 +42,8 @@ EngineUpdate AcrossTheWire(const EngineUpdate& update, wire::EngineReading& mess
 
 TEST(EngineWire, ReadingSurvivesARoundTrip) {
   const EngineReading reading{
-      {Everything(), {.model = "other", .waiting = 3, .first_token_seconds = HistogramToCome()}}};
+      {Everything(),
+       {.model = "other", .waiting = 3, .first_token_seconds = UnobservedHistogram()}}};
   wire::EngineReading message;
   const EngineUpdate back =
       AcrossTheWire({.at = kReadAt, .engine = "vllm", .reading = reading}, message);
@@ -99,7 +100,7 @@ std::shared_ptr<SignalSeries> Record() {
   record->engine = "vllm";
   record->models = "llama";
   record->gpu_model = "H100";
-  record->answers_since = kReadAt;
+  record->first_read_at = kReadAt;
   record->pod_with_owners =
       std::make_shared<const Pod>(Pod{.namespace_name = "team-a",
                                       .name = "llm-0",

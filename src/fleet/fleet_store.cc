@@ -100,7 +100,7 @@ std::shared_ptr<FleetHistory> FleetStore::NewHistory(int64_t generation, absl::T
   fleet->unreached = registry_.UnreachedTexts(kUnreachedNamed);
   fleet->unreached_count = registry_.unreached().size();
   fleet->none_listed = registry_.none_listed();
-  fleet->asks_kubelets = node_store_.index().AnyUsesKubelet();
+  fleet->queries_kubelets = node_store_.index().AnyUsesKubelet();
   return fleet;
 }
 
@@ -153,9 +153,10 @@ absl::Time FleetStore::NewestAt() const {
 
 FleetReader::Changes FleetStore::ChangedSince(int64_t generation) const {
   MutexLock lock(mutex_);
-  return {.generation = generation_,
-          .of_all = registry_.generation() > generation || node_store_.AllChangedSince(generation),
-          .pods = node_store_.index().ChangedSince(generation)};
+  return {
+      .generation = generation_,
+      .affects_all = registry_.generation() > generation || node_store_.AllChangedSince(generation),
+      .pods = node_store_.index().ChangedSince(generation)};
 }
 
 bool FleetStore::Knows(const PodInterest& wanted) const {

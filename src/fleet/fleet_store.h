@@ -55,7 +55,7 @@ class FleetStore : public AgentListener, public FleetReader {
   void Lost(const std::string& address, const absl::Status& why) override;
 
   // Forgets agents and finds pods on several nodes. Must be called once a second. (The age of
-  // readings is in FleetHistory::stands_until and Decision::valid_until.)
+  // readings is in FleetHistory::valid_until and Decision::valid_until.)
   void Tick();
 
   // Returns the addresses of agents that must replay their past (NodeStore::AgentsToReplay).

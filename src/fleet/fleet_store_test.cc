@@ -128,7 +128,7 @@ TEST_F(FleetStoreTest, UnlistedUnreachedAgentHasNoNoteAfterTheWait) {
   const int64_t before = store_.ChangedSince(0).generation;
   clock_.Advance(absl::Minutes(1));
   store_.Tick();
-  EXPECT_TRUE(store_.ChangedSince(before).of_all);
+  EXPECT_TRUE(store_.ChangedSince(before).affects_all);
   Report("a:1", "gpu-a", 50);
   EXPECT_TRUE(Decided().status.ok()) << Decided().status;
   EXPECT_THAT(Decided().notes, Not(Contains(HasSubstr("not connected yet"))));
@@ -146,7 +146,7 @@ TEST_F(FleetStoreTest, UnattributedNodeIsAwaitedLikeAnAgent) {
   clock_.Advance(absl::Seconds(1));
   Report("b:1", "gpu-b", 50);
   EXPECT_EQ(Decided().value, 100);
-  EXPECT_TRUE(store_.ChangedSince(refused).of_all);
+  EXPECT_TRUE(store_.ChangedSince(refused).affects_all);
   clock_.Advance(absl::Seconds(1));
   ReportUnattributed("b:1", "gpu-b");
   EXPECT_EQ(Decided().value, 130) << "the last known holder, which cannot be read";
@@ -175,7 +175,7 @@ TEST_F(FleetStoreTest, UnattributedNodeWithIdleGpusIsNotAwaited) {
   clock_.Advance(absl::Seconds(1));
   ReportUnattributed("b:1", "gpu-b", false);
   EXPECT_EQ(Decided().value, 50);
-  EXPECT_TRUE(store_.ChangedSince(refused).of_all);
+  EXPECT_TRUE(store_.ChangedSince(refused).affects_all);
 }
 
 TEST_F(FleetStoreTest, DecisionWithoutPodsNamesTheOtherHolders) {
@@ -206,9 +206,10 @@ TEST_F(FleetStoreTest, AgentWithoutReadingsIsUnreachedWithItsReason) {
   store_.Received("b:1",
                   {.received_at = clock_.Now(), .trouble = "NVML error 9 (DRIVER_NOT_LOADED)"});
   Lose("c:1");
-  EXPECT_THAT(Decided().notes,
-              Contains(HasSubstr("2 agents not connected yet: b:1 (NVML error 9 (DRIVER_NOT_LOADED)), "
-                                 "c:1 (connection refused)")));
+  EXPECT_THAT(
+      Decided().notes,
+      Contains(HasSubstr("2 agents not connected yet: b:1 (NVML error 9 (DRIVER_NOT_LOADED)), "
+                         "c:1 (connection refused)")));
 }
 
 TEST_F(FleetStoreTest, NodeInTroubleIsListedWithItsReason) {
@@ -425,15 +426,15 @@ TEST_F(FleetStoreTest, ReturnsThePodsOnChangedNodes) {
   Report("a:1", "gpu-a", 50, "team-a");
   Report("b:1", "gpu-b", 50, "team-b");
   const int64_t before = store_.ChangedSince(0).generation;
-  EXPECT_FALSE(store_.ChangedSince(before).of_all);
+  EXPECT_FALSE(store_.ChangedSince(before).affects_all);
   EXPECT_THAT(store_.ChangedSince(before).pods, IsEmpty());
   clock_.Advance(absl::Seconds(1));
   Report("b:1", "gpu-b", 60, "team-b");
-  EXPECT_FALSE(store_.ChangedSince(before).of_all);
+  EXPECT_FALSE(store_.ChangedSince(before).affects_all);
   EXPECT_THAT(store_.ChangedSince(before).pods,
               UnorderedElementsAre(PodsOf{"team-b", ""}, PodsOf{"team-b", "llama"}));
   store_.Listed(Addresses{"a:1", "b:1", "c:1"});
-  EXPECT_TRUE(store_.ChangedSince(before).of_all) << "an unreached agent concerns all";
+  EXPECT_TRUE(store_.ChangedSince(before).affects_all) << "an unreached agent concerns all";
 }
 
 TEST_F(FleetStoreTest, WaitReturnsOnAChangeAndOnClose) {

@@ -327,7 +327,7 @@ std::vector<std::string> NodeStore::AgentsToReplay(absl::Time now) const {
   if (options_.leases == nullptr) return agents;
   for (const auto& [name, node] : nodes_) {
     const absl::Duration wanted = LimitsOf(name, now).readings;
-    if (node.history->forgotten_until <= now - wanted || node.replayed_for >= wanted) continue;
+    if (node.history->dropped_until <= now - wanted || node.replayed_for >= wanted) continue;
     const auto session = sessions_.find(node.active_agent);
     if (session == sessions_.end() || session->second.node != name) continue;
     if (!session->second.is_connected || session->second.is_replaying) continue;
@@ -369,7 +369,7 @@ void NodeStore::Add(const std::string& name, FleetHistory& fleet) const {
   if (fleet.now > quiet_at) {
     state.silence = "it has fallen silent";
   } else {
-    fleet.stands_until = std::min(fleet.stands_until, quiet_at);
+    fleet.valid_until = std::min(fleet.valid_until, quiet_at);
   }
 }
 
@@ -379,7 +379,7 @@ void NodeStore::AddRival(const Node& node, FleetHistory& fleet) const {
   if (IsDisputed(node, fleet.now)) {
     fleet.nodes.back().disputed = absl::StrCat(node.active_agent, " and ", node.rival);
   } else {
-    fleet.stands_until = std::min(fleet.stands_until, disputed_at);
+    fleet.valid_until = std::min(fleet.valid_until, disputed_at);
   }
 }
 

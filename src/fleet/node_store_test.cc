@@ -170,11 +170,11 @@ TEST_F(DisputedNodeTest, FirstAgentCountsForGraceAndNeitherAfterwards) {
   HonestReports();
   OtherReports();
   const absl::Time claimed_at = now_;
-  EXPECT_EQ(Fleet().stands_until, now_ + absl::Seconds(4));
+  EXPECT_EQ(Fleet().valid_until, now_ + absl::Seconds(4));
   BothReportFor(kGrace);
   EXPECT_EQ(StateOf("gpu-a").disputed, "");
   EXPECT_EQ(UtilizationOf("gpu-a"), 90);
-  EXPECT_EQ(Fleet().stands_until, claimed_at + kGrace);
+  EXPECT_EQ(Fleet().valid_until, claimed_at + kGrace);
   EXPECT_EQ(node_store_.CountDisputed(now_), 0);
   BothReportFor(absl::Seconds(1));
   EXPECT_EQ(StateOf("gpu-a").disputed, "honest:1 and other:1");
@@ -355,7 +355,7 @@ TEST_F(NodeStoreTest, AgentIsIdleAfterStandsUntil) {
   now_ += absl::Seconds(1);
   Report("b:1", "gpu-b");
   const int64_t before = node_store_.generation();
-  EXPECT_EQ(Fleet().stands_until, now_ + absl::Seconds(3)) << "the agent with the older message";
+  EXPECT_EQ(Fleet().valid_until, now_ + absl::Seconds(3)) << "the agent with the older message";
   now_ += absl::Seconds(3);
   EXPECT_EQ(StateOf("gpu-a").silence, "");
   now_ += absl::Nanoseconds(1);
@@ -558,7 +558,7 @@ TEST_F(RetentionTest, UnavailablePastIsRequestedOnce) {
   Lose("a:1");
   SendReadings(1, {5});
   EXPECT_THAT(node_store_.AgentsToReplay(now_), IsEmpty());
-  EXPECT_EQ(StateOf("gpu-a").history->forgotten_until, start_) << "what is kept stays";
+  EXPECT_EQ(StateOf("gpu-a").history->dropped_until, start_) << "what is kept stays";
 }
 
 TEST_F(RetentionTest, ShorterReplayKeepsTheHistory) {

@@ -207,7 +207,7 @@ std::vector<PodsOf> PodIndex::ChangedSince(int64_t generation) const {
 
 bool PodIndex::Knows(const PodInterest& wanted) const {
   if (wanted.owner.empty()) return false;
-  if (!wanted.or_whoevers) return true;
+  if (!wanted.or_any_owner) return true;
   bool any = false;
   for (const std::string& name : wanted.namespaces) {
     if (HasNodes({name, wanted.owner}, true)) return false;

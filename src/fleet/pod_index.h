@@ -45,7 +45,7 @@ class PodIndex {
   // nodes without known pods.
   Nodes NodesOf(const PodInterest& wanted) const;
 
-  // Returns true if the pods of the owner alone are enough (PodInterest::or_whoevers).
+  // Returns true if the pods of the owner alone are enough (PodInterest::or_any_owner).
   bool Knows(const PodInterest& wanted) const;
 
   // Returns the namespaces of the pods on the node within the horizon. Null: its pods are not

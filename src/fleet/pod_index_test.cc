@@ -20,7 +20,7 @@ PodInterest AnyOwner(const std::vector<std::string>& namespaces) {
 }
 PodInterest OfOwner(const std::string& owner) { return {.namespaces = {"a"}, .owner = owner}; }
 PodInterest LikeScaledObject(const std::string& name) {
-  return {.namespaces = {"a"}, .owner = name, .or_whoevers = true};
+  return {.namespaces = {"a"}, .owner = name, .or_any_owner = true};
 }
 
 NodeSnapshot WithPods(std::vector<Pod> pods, int seconds = 0) {

@@ -121,7 +121,8 @@ class RandomFleet {
         case 2:
           break;  // no message
         case 3:
-          Report(node, random_.Often() ? newest_[node] : UnownedNode(newest_[node], "no answer"));
+          Report(node,
+                 random_.Often() ? newest_[node] : NodeWithoutOwners(newest_[node], "no answer"));
           break;
         case 4:
           Replay(node);
@@ -211,7 +212,7 @@ class RandomFleet {
 
 bool IncludesChange(const FleetReader::Changes& changes, const PodInterest& wanted,
                     const std::string& owner) {
-  return changes.of_all || std::ranges::any_of(changes.pods, [&](const PodsOf& pods) {
+  return changes.affects_all || std::ranges::any_of(changes.pods, [&](const PodsOf& pods) {
            return pods.owner == owner &&
                   std::ranges::find(wanted.namespaces, pods.namespace_name) !=
                       wanted.namespaces.end();

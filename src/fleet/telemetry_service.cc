@@ -141,7 +141,7 @@ class TelemetryService::Impl {
   EngineLog* const engine_log_;  // null: no discovery
   const std::function<void(std::vector<Pod>)> former_pods_;
   TelemetryLog log_;
-  WatchRoom room_;
+  WatchStreamContext room_;
   OpenReaders<WatchStream, WatchStream::OneWriteStream> streams_;
   EngineService engines_;
   std::atomic<bool> stopping_ = false;

@@ -100,7 +100,7 @@ void EncodePod(const Pod& pod, wire::Pod& added) {
   added.set_owners_from(pod.owners_from == Pod::OwnersFrom::kReferences ? wire::Pod::REFERENCES
                                                                         : wire::Pod::NAME);
   if (pod.ready) added.set_ready(*pod.ready);
-  if (pod.is_ending) added.set_is_ending(*pod.is_ending);
+  if (pod.is_terminating) added.set_is_ending(*pod.is_terminating);
   added.set_was_ready(pod.was_ready);
   added.set_address(pod.address);
   if (pod.listed_since) added.set_listed_since_us(ToWire(*pod.listed_since));
@@ -120,7 +120,7 @@ Pod DecodePod(const wire::Pod& pod, const WriterClock& clock) {
     decoded.owners_from = Pod::OwnersFrom::kReferences;
   }
   if (pod.has_ready()) decoded.ready = pod.ready();
-  if (pod.has_is_ending()) decoded.is_ending = pod.is_ending();
+  if (pod.has_is_ending()) decoded.is_terminating = pod.is_ending();
   decoded.was_ready = pod.was_ready();
   decoded.address = pod.address();
   if (pod.has_listed_since_us()) decoded.listed_since = clock.Ours(pod.listed_since_us());

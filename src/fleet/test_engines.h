@@ -8,8 +8,8 @@
 
 namespace gpuscaler {
 
-inline EnginePlace TestPlace(const std::string& pod, int port = 8000,
-                             const std::string& namespace_name = "team-a") {
+inline EngineAddress TestPlace(const std::string& pod, int port = 8000,
+                               const std::string& namespace_name = "team-a") {
   return {.address = "10.0.0.1", .port = port, .namespace_name = namespace_name, .pod = pod};
 }
 
@@ -19,7 +19,7 @@ inline EngineUpdate TestUpdates(absl::Time at, double running) {
           .reading = EngineReading{{{.model = "llama", .waiting = 0, .running = running}}}};
 }
 
-inline NodeEngines TestEngines(std::vector<EnginePlace> places,
+inline NodeEngines TestEngines(std::vector<EngineAddress> places,
                                std::vector<std::string> namespaces = {"team-a"}) {
   return {.namespaces = std::move(namespaces), .places = std::move(places)};
 }

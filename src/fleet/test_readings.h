@@ -48,7 +48,7 @@ inline void AddPods(NodeSnapshot& snapshot) {
                              .owners_from = Pod::OwnersFrom::kReferences,
                              .ready = true,
                              .was_ready = true,
-                             .is_ending = false,
+                             .is_terminating = false,
                              .address = absl::StrCat("10.1.7.", gpu.index + 10),
                              .listed_since = absl::FromUnixSeconds(1'767'200'000 + gpu.index),
                              .owner_listed_since = absl::FromUnixSeconds(1'767'000'000)});

@@ -3,15 +3,15 @@
 #include <utility>
 
 #include "base/log.h"
-#include "base/plain_words.h"
+#include "base/printable_text.h"
 #include "fleet/gpu_wire.h"
 
 namespace gpuscaler {
 
 namespace wire = telemetry::v1;
 
-WatchStream::WatchStream(WatchRoom& room, std::shared_ptr<ServerCall> call, std::string trouble,
-                         Closed closed)
+WatchStream::WatchStream(WatchStreamContext& room, std::shared_ptr<ServerCall> call,
+                         std::string trouble, Closed closed)
     : OneWriteStream(std::move(call), std::move(closed)),
       room_(room),
       trouble_(std::move(trouble)) {}
@@ -27,7 +27,7 @@ absl::Status WatchStream::Take(const wire::Subscription& wanted) {
     cursor_ = {.history = absl::Seconds(wanted.history_seconds())};
     if (const auto dropped = room_.lines.Pass()) {
       LogInfo("telemetry_reader", {{"peer", peer()},
-                                   {"reader", PlainWords(wanted.reader(), kLongestReader)},
+                                   {"reader", PrintableText(wanted.reader(), kLongestReader)},
                                    {"history_seconds", wanted.history_seconds()},
                                    {"dropped", *dropped}});
     }

@@ -43,10 +43,10 @@ class ClockBeforeAReading : public Clock {
 TEST(WatchStream, NoReadingIsLaterThanItsMessage) {
   TelemetryLog log(absl::Minutes(2), {});
   const ClockBeforeAReading clock(log);
-  WatchRoom room{.clock = clock,
-                 .log = log,
-                 .heartbeat = absl::Seconds(2),
-                 .wanted = [](const Subscription&, const WatchStream&) {}};
+  WatchStreamContext room{.clock = clock,
+                          .log = log,
+                          .heartbeat = absl::Seconds(2),
+                          .wanted = [](const Subscription&, const WatchStream&) {}};
   const auto server = WireServer::Start({.bind_address = "127.0.0.1"},
                                         {{"/gpuscaler.telemetry.v1.NodeTelemetry/Watch",
                                           [&room](const std::shared_ptr<ServerCall>& call) {

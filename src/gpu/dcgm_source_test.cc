@@ -227,7 +227,7 @@ TEST_F(DcgmSourceTest, InvalidPageIsUnavailableAndTheNextOneIsRead) {
 
 TEST(DcgmSource, HangingExporterCostsTwoSeconds) {
   const FakeClock clock;
-  const TestHttpServer server(SayingAndHanging(""));
+  const TestHttpServer server(SendingAndHanging(""));
   DcgmSource source(ParseDcgmUrl(UrlAt(server.port())).value(), {}, true, "gpu-7", clock);
   EXPECT_THAT(std::string(source.Read({}).status().message()), HasSubstr("no answer within 2s"));
 }
@@ -260,7 +260,7 @@ TEST_F(DcgmAccessTest, CredentialsAreSentByTheirFormAndReadForEachRequest) {
 }
 
 TEST_F(DcgmAccessTest, MissingCredentialsAreAnErrorWithoutARequest) {
-  const TestHttpServer server(SayingAndHanging(""));
+  const TestHttpServer server(SendingAndHanging(""));
   DcgmEndpoint endpoint(ParseDcgmUrl(UrlAt(server.port())).value(),
                         {.credentials_file = "/no/such/file"});
   EXPECT_THAT(std::string(endpoint.Get().status().message()),

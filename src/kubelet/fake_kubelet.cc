@@ -66,7 +66,7 @@ std::string Bytes(const FakeKubelet::Pod& pod) {
   metadata.set_name(pod.devices.name);
   metadata.set_namespace_(pod.devices.namespace_name);
   metadata.set_uid(pod.of_api.uid);
-  if (pod.of_api.is_ending) metadata.mutable_deletion_timestamp();
+  if (pod.of_api.is_terminating) metadata.mutable_deletion_timestamp();
   metadata.mutable_labels()->insert(pod.of_api.labels.begin(), pod.of_api.labels.end());
   metadata.mutable_annotations()->insert(pod.of_api.annotations.begin(),
                                          pod.of_api.annotations.end());

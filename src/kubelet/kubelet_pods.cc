@@ -70,7 +70,7 @@ KubeletPod PodOf(const kubernetes::Pod& message) {
       .is_static = IsStatic(metadata),
       .has_ended = status.phase() == "Succeeded" || status.phase() == "Failed",
       .ready = IsReady(status),
-      .is_ending = metadata.has_deletion_timestamp(),
+      .is_terminating = metadata.has_deletion_timestamp(),
       .address = status.pod_ip(),
       .is_in_node_network = status.host_ip() == status.pod_ip() && !status.pod_ip().empty()};
   if (status.has_start_time()) {

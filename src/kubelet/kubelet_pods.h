@@ -32,11 +32,11 @@ struct KubeletPod {
   // Those of schedulers for shared GPUs, of 16 KiB at most each.
   std::map<std::string, std::string> annotations;
   std::vector<OwnerReference> owner_references;
-  bool is_static = false;  // from a file or URL of the kubelet, not from the API server
-  bool has_ended = false;  // succeeded or failed: holds nothing any more
-  bool ready = false;      // its Ready condition; false before it has one
-  bool is_ending = false;  // deleted, but its containers may still run
-  std::string address;     // empty: none yet
+  bool is_static = false;       // from a file or URL of the kubelet, not from the API server
+  bool has_ended = false;       // succeeded or failed: holds nothing any more
+  bool ready = false;           // its Ready condition; false before it has one
+  bool is_terminating = false;  // deleted, but its containers may still run
+  std::string address;          // empty: none yet
   bool is_in_node_network = false;
   // When the kubelet first received the pod, by the node's clock. Empty: not yet.
   std::optional<absl::Time> known_since;

@@ -25,7 +25,8 @@ TEST_F(KubeletPodsTest, ReadsEveryFieldOfAPod) {
                          .owner_references = {{"ReplicaSet", "web-6d4cf56db6", true}},
                          .ready = true,
                          .address = "10.0.0.7"};
-  KubeletPod ended = {.uid = "1f3c", .has_ended = true, .is_ending = true, .address = "10.0.0.8"};
+  KubeletPod ended = {
+      .uid = "1f3c", .has_ended = true, .is_terminating = true, .address = "10.0.0.8"};
   kubelet_.SetPods({{.devices = {"shop", "web-6d4cf56db6-x7k2p", {}}, .of_api = reported},
                     {.devices = {"shop", "job-x7k2p", {}}, .of_api = ended},
                     {.devices = {"shop", "new-x7k2p", {}}, .of_api = {}}});
@@ -43,12 +44,12 @@ TEST_F(KubeletPodsTest, ReadsEveryFieldOfAPod) {
   EXPECT_TRUE(web.owner_references[0].is_controller);
   EXPECT_FALSE(web.has_ended);
   EXPECT_TRUE(web.ready);
-  EXPECT_FALSE(web.is_ending);
+  EXPECT_FALSE(web.is_terminating);
   EXPECT_EQ(web.address, "10.0.0.7");
   EXPECT_FALSE(web.is_in_node_network);
   EXPECT_TRUE(pods->at(1).has_ended);
   EXPECT_FALSE(pods->at(1).ready);
-  EXPECT_TRUE(pods->at(1).is_ending);
+  EXPECT_TRUE(pods->at(1).is_terminating);
   EXPECT_FALSE(pods->at(2).ready) << "it has no condition yet";
 }
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/test_dropped_privileges.h"
 #include "base/test_folder.h"
-#include "base/without_root.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kubelet/fake_kubelet.h"
@@ -174,7 +174,7 @@ TEST(PodResources, PathTooLongForASocketIsAnError) {
 TEST_F(PodResourcesTest, SocketOfAnotherUserIsPermissionDenied) {
   ASSERT_EQ(chmod(folder_.path().c_str(), 0755), 0);
   ASSERT_EQ(chmod(kubelet_.pod_resources_socket().c_str(), 0), 0);
-  const WithoutRoot without_root;
+  const DroppedPrivileges dropped;
   const absl::Status status = List().status();
   EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("permission denied"));

@@ -51,7 +51,7 @@ bool NamesAnotherKind(const Manifest& manifest, const OurTrigger& our) {
 
 bool NamesAlikeKind(const Manifest& manifest, const OurTrigger& our) {
   return NamesAnotherKind(manifest, our) &&
-         HaveAlikePods(our.settings->workload_kind, manifest.target_kind);
+         HaveSamePodNames(our.settings->workload_kind, manifest.target_kind);
 }
 
 // Returns true if pods of the named kind never belong to the scale target.
@@ -207,7 +207,8 @@ constexpr std::array<ObjectRule, 6> kWorkloadRules = {{
       "workload's kind is almost one that pods are known to be of."},
      MistypedKind},
     {{"workload-kind-unknown", kNote,
-      "workload's kind is of a controller of one's own: only the kubelet's Pods API shows its pods."},
+      "workload's kind is of a controller of one's own: only the kubelet's Pods API shows its "
+      "pods."},
      UnknownKind},
 }};
 

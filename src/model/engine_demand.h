@@ -67,7 +67,7 @@ struct RequestBin {
 struct FirstTokenBin {
   absl::Time begin;
   double first_tokens = 0;
-  double late = 0;           // first tokens later than EngineQuestion::ttft_slo
+  double late = 0;           // first tokens later than EngineQuery::ttft_slo
   absl::Duration congested;  // time in which requests waited, or the KV cache was above 85 %
   double waiting = 0;        // requests waiting at its end
 

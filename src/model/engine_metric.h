@@ -33,7 +33,7 @@ constexpr bool IsOverWindow(EngineMetric metric) {
          NeedsHistograms(metric);
 }
 
-struct EngineQuestion {
+struct EngineQuery {
   EngineMetric metric = EngineMetric::kRequestsInFlight;
   std::string model;                      // empty: all models of the engine together
   absl::Duration window;                  // applies to metrics from counters
@@ -46,10 +46,10 @@ struct EngineQuestion {
   // counted.
   std::optional<absl::Duration> ttft_slo;
 
-  friend bool operator==(const EngineQuestion&, const EngineQuestion&) = default;
+  friend bool operator==(const EngineQuery&, const EngineQuery&) = default;
 };
 
-inline bool NeedsHistograms(const EngineQuestion& question) {
+inline bool NeedsHistograms(const EngineQuery& question) {
   return NeedsHistograms(question.metric) || question.ttft_slo.has_value();
 }
 

@@ -4,7 +4,7 @@
 
 namespace gpuscaler {
 
-bool AsksKubelet(const NodeState& state) {
+bool QueriesKubelet(const NodeState& state) {
   return state.history->runs.back().layout()->attribution.state != Attribution::State::kNone;
 }
 
@@ -14,7 +14,7 @@ FleetHistory FleetOfOne(std::shared_ptr<const NodeHistory> history) {
   state.node = history->Newest().node;
   state.history = std::move(history);
   state.received_at = fleet.now;
-  fleet.asks_kubelets = AsksKubelet(state);
+  fleet.queries_kubelets = QueriesKubelet(state);
   return fleet;
 }
 

@@ -33,7 +33,7 @@ struct FleetHistory {
   absl::Time now;  // the instant for which decisions are made
   // If no message arrives, the nodes stay as they are until then: an agent becomes stale by time
   // alone.
-  absl::Time stands_until = absl::InfiniteFuture();
+  absl::Time valid_until = absl::InfiniteFuture();
   std::vector<NodeState> nodes;  // each node once
   // Addresses of agents that are listed but never reported, each with the reason if it is known.
   // The pods on their nodes are unknown. These agents joined later than the others, or waiting for
@@ -46,10 +46,10 @@ struct FleetHistory {
   std::vector<std::shared_ptr<const NodeLayout>> others;
   // Some node of the whole fleet, in `nodes` or not, queries its kubelet for the holders of GPUs.
   // Then a GPU without a known owner is no replica, on any node.
-  bool asks_kubelets = false;
+  bool queries_kubelets = false;
 };
 
-bool AsksKubelet(const NodeState& state);
+bool QueriesKubelet(const NodeState& state);
 
 // Returns the fleet of one node alone, at the time of its newest reading.
 FleetHistory FleetOfOne(std::shared_ptr<const NodeHistory> history);

@@ -109,7 +109,7 @@ void NodeHistory::Extend(absl::Time at, const Limits& limits) {
 bool NodeHistory::Joins(absl::Time at, const Limits& limits) const {
   const NodeRun& newest_run = runs.back();
   const bool is_first = runs.size() == 1 && newest_run.first == newest_run.last &&
-                        forgotten_until == absl::InfinitePast();
+                        dropped_until == absl::InfinitePast();
   return !is_first && at - newest_run.last <= limits.join_within;
 }
 
@@ -136,7 +136,7 @@ void NodeHistory::Forget(absl::Time at, const Limits& limits) {
   const auto first_kept = std::ranges::find_if(
       runs, [&](const NodeRun& run) { return run.last >= before || &run == &runs.back(); });
   for (auto run = runs.begin(); run != first_kept; ++run) {
-    forgotten_until = run->last;
+    dropped_until = run->last;
     if (!past_layouts.empty() && past_layouts.back().layout == run->layout()) continue;
     past_layouts.push_back({.first = run->first, .layout = run->layout()});
   }

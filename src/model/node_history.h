@@ -64,7 +64,7 @@ struct NodeHistory {
   std::vector<PastHolder> past_holders;        // oldest first
   std::vector<PastLayout> past_layouts;        // oldest first
   // Readings up to this time were dropped. InfinitePast: none was.
-  absl::Time forgotten_until = absl::InfinitePast();
+  absl::Time dropped_until = absl::InfinitePast();
   // The newest layout with a known attribution, even from beyond the horizon. Null: there was none.
   std::shared_ptr<const NodeLayout> attributed;
 

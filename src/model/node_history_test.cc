@@ -179,7 +179,7 @@ TEST_F(NodeHistoryTest, ReadingsAreDroppedBeforeLayouts) {
   snapshot_.pods.push_back({.namespace_name = "team-a", .name = "llm-0"});
   for (int i = 1; i <= 10; ++i) TickBusy(i);  // at 12 to 30
   EXPECT_THAT(Runs().front(), std::pair(20, 20));
-  EXPECT_EQ(history_.forgotten_until - kStart, absl::Seconds(18));
+  EXPECT_EQ(history_.dropped_until - kStart, absl::Seconds(18));
   ASSERT_EQ(history_.past_layouts.size(), 2u);
   EXPECT_EQ(history_.past_layouts[0].layout, alone);
   EXPECT_EQ(history_.past_layouts[1].layout, history_.runs.back().layout());

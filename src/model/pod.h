@@ -40,8 +40,8 @@ struct Pod {
   std::optional<bool> ready;  // empty: unknown
   // The pod was Ready before, as far as its node observed, so it is not starting.
   bool was_ready = false;
-  std::optional<bool> is_ending;  // deleted, but its containers may still run; empty: unknown
-  std::string address;            // empty: unknown
+  std::optional<bool> is_terminating;  // deleted, but its containers may still run; empty: unknown
+  std::string address;                 // empty: unknown
   // The pod uses the address of its node (hostNetwork), which is then `address`. Not sent to the
   // fleet.
   bool is_in_node_network = false;

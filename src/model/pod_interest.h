@@ -27,7 +27,7 @@ struct PodInterest {
   std::vector<std::string> namespaces;
   std::string owner;  // in each of them; empty: any owner
   // Pods of any owner too, if no pod of `owner` is known or one of them may have another owner.
-  bool or_whoevers = false;
+  bool or_any_owner = false;
 };
 
 }  // namespace gpuscaler

@@ -48,7 +48,7 @@ struct SignalSeries {
   // The reference of a pressure, for display: "of maxConcurrency 64". Empty for other metrics.
   std::string against;
   // The batch behind a pressure, and the demand of an engine. Null unless the query needs them
-  // (EngineQuestion::memory). The demand of a metrics endpoint is the number of requests in its
+  // (EngineQuery::memory). The demand of a metrics endpoint is the number of requests in its
   // gauge.
   std::shared_ptr<const EngineBatch> batch;
   std::shared_ptr<const EngineDemand> demand;
@@ -67,14 +67,14 @@ struct SignalSeries {
   std::vector<SignalPart> parts;  // parts of a metrics endpoint, by address: its value is their sum
 
   // When the first reading succeeded. InfiniteFuture: never, so a running process is still loading.
-  absl::Time answers_since = absl::InfiniteFuture();
+  absl::Time first_read_at = absl::InfiniteFuture();
   // A reading has finished, even if it failed.
-  bool was_tried = false;
+  bool was_attempted = false;
   // When the series was first listed. InfinitePast: since the first reading of any series.
   absl::Time listed_since = absl::InfinitePast();
   // Since when an engine with requests has had unchanged requests and counters. Suspect if its GPUs
   // are idle too (vLLM #22545). Empty: they change, or there is no request.
-  std::optional<absl::Time> unmoved_since;
+  std::optional<absl::Time> unchanged_since;
 };
 
 // The capacity that engines have shown. When an engine has left, its agent keeps the record, or the

@@ -20,7 +20,7 @@ struct EngineEndpoint {
 };
 
 // Metrics at each address of a host name that belongs to no replica: those of a gateway.
-struct MetricsPage {
+struct MetricsEndpoint {
   std::string url;
   std::string selector;  // page/prometheus_metric.h
   bool rate = false;     // growth per second; else the value
@@ -28,7 +28,7 @@ struct MetricsPage {
   // unknown.
   bool zero_if_absent = false;
 
-  friend auto operator<=>(const MetricsPage&, const MetricsPage&) = default;
+  friend auto operator<=>(const MetricsEndpoint&, const MetricsEndpoint&) = default;
 };
 
 struct RedisQueue {
@@ -62,7 +62,7 @@ struct EndpointCredentials {
 // Equal sources are read once for all triggers.
 struct SignalSource {
   std::string namespace_name;  // the ScaledObject's: limits the endpoints that it may name
-  std::variant<DiscoveredEngines, EngineEndpoint, MetricsPage, RedisQueue> place;
+  std::variant<DiscoveredEngines, EngineEndpoint, MetricsEndpoint, RedisQueue> place;
   EndpointCredentials credentials;
 
   friend auto operator<=>(const SignalSource&, const SignalSource&) = default;

@@ -7,7 +7,7 @@
 
 namespace gpuscaler {
 
-class GaugeSum : public SeriesTaker {
+class GaugeSum : public SeriesConsumer {
  public:
   void Begin() override { *this = {}; }
   void Take(const ExpositionSample& sample) override;

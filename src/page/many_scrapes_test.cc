@@ -26,7 +26,7 @@ TEST(ManyPages, TwoHundredConcurrentFetchesSucceed) {
 }
 
 TEST(ManyPages, HungServersDelayNoOthers) {
-  const TestHttpServer hanging(SayingAndHanging(""));
+  const TestHttpServer hanging(SendingAndHanging(""));
   const TestHttpServer good(Serving([](absl::string_view) { return Answer("a 1\n"); }));
   MetricsFetcher fetcher("pages", {.timeout = absl::Hours(1)});
   for (int i = 0; i < 50; ++i) fetcher.Fetch(RequestTo(hanging.port()), [](const auto&) {});
@@ -52,7 +52,7 @@ TEST(ManyPages, FetchesBeyondTheLimitWait) {
 }
 
 TEST(ManyPages, HungServersOfATenantDoNotDelayOtherTenants) {
-  const TestHttpServer hanging(SayingAndHanging("HTTP/1.1 200 OK\r\n"));
+  const TestHttpServer hanging(SendingAndHanging("HTTP/1.1 200 OK\r\n"));
   const TestHttpServer server(Serving([](absl::string_view path) { return Answer(path); }));
   MetricsFetcher fetcher("pages",
                          {.timeout = absl::Hours(1), .max_concurrent = 4, .max_per_tenant = 2});

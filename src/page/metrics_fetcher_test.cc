@@ -110,7 +110,7 @@ TEST(MetricsFetcher, ProxiesOfTheEnvironmentAreIgnored) {
 }
 
 TEST(MetricsFetcher, DestructorCancelsRequestsAtOnce) {
-  const TestHttpServer hanging(SayingAndHanging("HTTP/1.1 200 OK\r\n"));
+  const TestHttpServer hanging(SendingAndHanging("HTTP/1.1 200 OK\r\n"));
   std::atomic<int> done = 0;
   auto fetcher = std::make_unique<MetricsFetcher>("pages", FetchLimits{.timeout = absl::Hours(1)});
   for (int i = 0; i < 100; ++i)

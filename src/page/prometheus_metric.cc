@@ -56,8 +56,8 @@ class SelectorParser {
     while (true) {
       SkipBlanks();
       if (absl::ConsumePrefix(&rest_, "}")) return absl::OkStatus();
-      if (matchers.size() == kMostMatchers) {
-        return absl::InvalidArgumentError(absl::StrCat("more than ", kMostMatchers, " labels"));
+      if (matchers.size() == kMaxMatchers) {
+        return absl::InvalidArgumentError(absl::StrCat("more than ", kMaxMatchers, " labels"));
       }
       ASSIGN_OR_RETURN(LabelMatcher matcher, Matcher());
       matchers.push_back(std::move(matcher));
@@ -172,8 +172,9 @@ std::optional<bool> MetricSelector::Matches(const ExpositionSample& sample,
 }
 
 absl::StatusOr<MetricSelector> ParseMetricSelector(absl::string_view text) {
-  if (text.size() > kLongestSelector) {
-    return absl::InvalidArgumentError(absl::StrCat("more than ", kLongestSelector, " characters"));
+  if (text.size() > kMaxSelectorLength) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("more than ", kMaxSelectorLength, " characters"));
   }
   return SelectorParser(text).Parse();
 }

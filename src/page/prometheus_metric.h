@@ -39,8 +39,8 @@ struct MetricSelector {
   std::optional<bool> Matches(const ExpositionSample& sample, size_t& steps_left) const;
 };
 
-constexpr size_t kLongestSelector = 1000;  // characters
-constexpr size_t kMostMatchers = 16;
+constexpr size_t kMaxSelectorLength = 1000;  // characters
+constexpr size_t kMaxMatchers = 16;
 constexpr size_t kRegexBytes = size_t{128} << 10;  // memory limit of one regular expression
 
 // INVALID_ARGUMENT names the mistake, its place, and what is allowed. Values are in double or

@@ -126,7 +126,7 @@ TEST(PrometheusMetric, MalformedPageHasNoSum) {
 
 TEST(PrometheusMetric, ErrorsNameThePositionAndWhatIsAllowed) {
   std::string many = "a{x=\"1\"";
-  for (size_t i = 0; i < kMostMatchers; ++i) absl::StrAppend(&many, ",x=\"1\"");
+  for (size_t i = 0; i < kMaxMatchers; ++i) absl::StrAppend(&many, ",x=\"1\"");
   const struct {
     std::string text;
     const char* want;
@@ -151,7 +151,7 @@ TEST(PrometheusMetric, ErrorsNameThePositionAndWhatIsAllowed) {
       {"a{x=\"1\",,}", "the name of a label, or } expected at character 9"},
       {"a{x=\"1\"} > 5", "the end expected at character 10, not \"> 5\""},
       {many + "}", "more than 16 labels"},
-      {std::string(kLongestSelector + 1, 'a'), "more than 1000 characters"},
+      {std::string(kMaxSelectorLength + 1, 'a'), "more than 1000 characters"},
   };
   for (const auto& row : rows) {
     const auto selector = ParseMetricSelector(row.text);

@@ -4,7 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/plain_words.h"
+#include "base/printable_text.h"
 #include "page/curl_library.h"
 #include "page/http_endpoint.h"
 
@@ -20,7 +20,7 @@ std::string CertificateFault(absl::string_view detail) {
   for (const absl::string_view before : {"SSL certificate problem: ", "SSL: "}) {
     if (absl::StartsWith(detail, before)) detail.remove_prefix(before.size());
   }
-  return absl::StrCat("its certificate: ", PlainWords(detail));
+  return absl::StrCat("its certificate: ", PrintableText(detail));
 }
 
 // The redirect comes from an untrusted server, so only a valid host is repeated.

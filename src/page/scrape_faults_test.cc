@@ -73,7 +73,7 @@ TEST(ScrapeFaults, TimeoutNamesTheMissingPhase) {
       {"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfour", "its answer did not end within 1s"},
   };
   for (const auto& [says, want] : table) {
-    const absl::Status late = FaultOf(SayingAndHanging(says), absl::Seconds(1));
+    const absl::Status late = FaultOf(SendingAndHanging(says), absl::Seconds(1));
     EXPECT_EQ(late.code(), absl::StatusCode::kDeadlineExceeded) << says << ": " << late;
     EXPECT_THAT(MessageOf(late), HasSubstr(want)) << says;
   }

@@ -107,7 +107,7 @@ TEST(PageTls, HttpOnHttpsPortAndViceVersaAreErrors) {
   EXPECT_EQ(FetchOnce(request, absl::Milliseconds(200)).status().code(),
             absl::StatusCode::kDeadlineExceeded)
       << "it waits for a head that never comes";
-  const TestHttpServer wrong(SayingAndHanging("HTTP/1.1 400 Bad Request\r\n\r\n"));
+  const TestHttpServer wrong(SendingAndHanging("HTTP/1.1 400 Bad Request\r\n\r\n"));
   request.port = wrong.port();
   EXPECT_THAT(MessageOf(FetchOnce(request).status()), HasSubstr("it may not speak https"));
 }

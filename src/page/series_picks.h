@@ -13,9 +13,9 @@
 namespace gpuscaler {
 
 // Consumes the series that a selector matches.
-class SeriesTaker {
+class SeriesConsumer {
  public:
-  virtual ~SeriesTaker() = default;
+  virtual ~SeriesConsumer() = default;
 
   virtual void Begin() = 0;  // starts an exposition: earlier samples no longer count
   virtual void Take(const ExpositionSample& sample) = 0;
@@ -28,7 +28,7 @@ enum class IfAbsent { kError, kZero };
 // `selector` and `taker` must outlive it.
 struct SeriesPick {
   const MetricSelector* selector = nullptr;
-  SeriesTaker* taker = nullptr;
+  SeriesConsumer* taker = nullptr;
   IfAbsent if_absent = IfAbsent::kError;
   std::string tenant;  // the owner of its regular expressions
 };

@@ -107,7 +107,7 @@ TEST_F(SeriesPicksTest, RegularExpressionsOfATenantShareItsSteps) {
   for (const auto& sum : Read(page)) {
     EXPECT_EQ(sum.status().code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_THAT(std::string(sum.status().message()),
-                HasSubstr("too long on this page, whose time 2 selectors of team-a share"));
+                HasSubstr("too long on this page, in the time that 2 selectors of team-a share"));
   }
 }
 

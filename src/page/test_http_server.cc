@@ -183,7 +183,7 @@ TestHttpServer::Handler Serving(std::function<std::string(absl::string_view path
   };
 }
 
-TestHttpServer::Handler SayingAndHanging(std::string bytes) {
+TestHttpServer::Handler SendingAndHanging(std::string bytes) {
   return [bytes = std::move(bytes)](TestHttpConnection& connection) {
     connection.Send(bytes);
     connection.Hang();

@@ -76,7 +76,7 @@ std::string EmptyAnswer(int status, absl::string_view headers = "");
 TestHttpServer::Handler Serving(std::function<std::string(absl::string_view path)> page);
 
 // Sends `bytes` for any request, then hangs.
-TestHttpServer::Handler SayingAndHanging(std::string bytes);
+TestHttpServer::Handler SendingAndHanging(std::string bytes);
 
 // Sends `bytes` for any request, then closes the connection.
 TestHttpServer::Handler SendingAndClosing(std::string bytes);

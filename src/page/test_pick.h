@@ -9,7 +9,7 @@
 
 namespace gpuscaler {
 
-inline absl::Status ReadOne(const MetricSelector& selector, SeriesTaker& taker,
+inline absl::Status ReadOne(const MetricSelector& selector, SeriesConsumer& taker,
                             absl::string_view page,
                             ExpositionFormat format = ExpositionFormat::kText,
                             IfAbsent if_absent = IfAbsent::kError) {

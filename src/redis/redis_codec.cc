@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/plain_words.h"
+#include "base/printable_text.h"
 
 namespace gpuscaler {
 namespace {
@@ -86,8 +86,7 @@ absl::Status NoMemory() {
 }
 
 absl::Status TooMuch(absl::string_view bound) {
-  return absl::FailedPreconditionError(
-      absl::StrCat("the answer is longer than ", bound));
+  return absl::FailedPreconditionError(absl::StrCat("the answer is longer than ", bound));
 }
 
 }  // namespace
@@ -136,7 +135,7 @@ absl::StatusOr<std::optional<RedisReply>> RedisDecoder::Next() {
     if (memory_.is_exhausted()) return NoMemory();
     if (reader_->err == REDIS_ERR_OOM) return TooMuch(absl::StrCat(kMaxReplyValues, " values"));
     return absl::FailedPreconditionError(
-        absl::StrCat("what answers does not speak Redis: ", PlainWords(reader_->errstr)));
+        absl::StrCat("what answers does not speak Redis: ", PrintableText(reader_->errstr)));
   }
   if (made == nullptr) {
     if (memory_.unread_bytes() > kMaxReplyBytes) {

@@ -5,7 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/plain_words.h"
+#include "base/printable_text.h"
 
 namespace gpuscaler {
 namespace {
@@ -61,7 +61,7 @@ constexpr Fault kSignInFaults[] = {
 };
 
 std::string Quoted(absl::string_view words) {
-  return absl::StrCat(" (\"", PlainWords(words), "\")");
+  return absl::StrCat(" (\"", PrintableText(words), "\")");
 }
 
 template <size_t kSize>

@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/plain_words.h"
+#include "base/printable_text.h"
 #include "redis/redis_fault.h"
 
 namespace gpuscaler {
@@ -87,7 +87,7 @@ RedisStep CountAfter(const RedisQueue& queue, const RedisLag& lag) {
 }
 
 // Names are chosen by tenants and may have any bytes and length.
-std::string NameText(absl::string_view name) { return PlainWords(name, 60); }
+std::string NameText(absl::string_view name) { return PrintableText(name, 60); }
 
 // Lists other groups, because a mistyped name looks like workers that have not started yet.
 std::string NoGroupText(const RedisQueue& queue, const RedisReply& groups) {

@@ -26,12 +26,12 @@ DemandReading::DemandReading(const Config& config, const Clock& clock,
     : clock_(clock),
       options_{.interval = config.engine_interval,
                .queue_interval = config.queue_interval,
-               .longest_gap = LongestGap(config, surroundings.clock_speed),
+               .max_gap = LongestGap(config, surroundings.clock_speed),
                .places = {.rules = EndpointRulesOf(config),
                           .credential_folder = config.endpoint_credentials,
                           .addresses = surroundings.addresses}},
       on_new_source_(std::move(on_new_source)),
-      store_({.longest_gap = options_.longest_gap}, [this] { Wake(); }) {}
+      store_({.max_gap = options_.max_gap}, [this] { Wake(); }) {}
 
 std::vector<NamedThread> DemandReading::Threads() {
   MutexLock lock(mutex_);

@@ -17,7 +17,7 @@ class EngineReports : public EnginesListener {
   void List(const absl::StatusOr<NodeEngines>& found, absl::Time /*at*/) override {
     log_.List(found);
   }
-  void Take(const EnginePlace& place, const EngineUpdate& update) override {
+  void Take(const EngineAddress& place, const EngineUpdate& update) override {
     log_.Take(place, update);
   }
 

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/test_dropped_privileges.h"
 #include "base/test_folder.h"
-#include "base/without_root.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kubelet/fake_kubelet.h"
@@ -54,7 +54,7 @@ TEST(OpenAttribution, InaccessibleFolderMakesOwnersUnknown) {
   snapshot.taken_at = clock.Now();
   ASSERT_EQ(chmod(folder.PathOf("kubelet").c_str(), getuid() == 0 ? 0700 : 0), 0);
   {
-    const WithoutRoot unprivileged;
+    const DroppedPrivileges unprivileged;
     const auto attribution = OpenAttribution(AutoConfig(kubelet.pod_resources_socket()), clock);
     ASSERT_NE(attribution, nullptr);
     attribution->Ask();

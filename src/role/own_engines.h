@@ -27,7 +27,7 @@ class OwnEngines : public EnginesListener {
   void List(const absl::StatusOr<NodeEngines>& found, absl::Time at) override {
     found_.List(node_, found, at);
   }
-  void Take(const EnginePlace& place, const EngineUpdate& update) override {
+  void Take(const EngineAddress& place, const EngineUpdate& update) override {
     found_.Take(node_, place, update);
   }
 

@@ -167,7 +167,7 @@ TEST(CountedPods, ScopeFleetCountsAllGpusInUse) {
 }
 
 TEST(CountedPods, WithoutAttributionANamedWorkloadIsAnError) {
-  NodeSnapshot node = UnownedNode(Node("gpu-1", {Llm("llm-a", 60)}), "");
+  NodeSnapshot node = NodeWithoutOwners(Node("gpu-1", {Llm("llm-a", 60)}), "");
   node.attribution = {};
   EXPECT_EQ(DecidedOn(Utilization(), {node}).value, 60) << "GPUs in use";
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), {node}).status.code(),

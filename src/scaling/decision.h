@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "demand/demand.h"
-#include "demand/latency_ask.h"
+#include "demand/latency_demand.h"
 #include "model/fleet_history.h"
 #include "model/signal_history.h"
 #include "scaling/ambiguity_warning.h"
@@ -86,7 +86,8 @@ struct Decision {
   // Empty if no pressure counts, or if there is neither an engine nor maxConcurrency.
   std::optional<bool> batch_limit_known;
   std::optional<Demand> demand;  // empty: not computed, or no engine reports the metrics for it
-  std::optional<LatencyAsk> latency;  // empty: first tokens are in time, or no ttftSloMs is given
+  std::optional<LatencyDemand>
+      latency;                        // empty: first tokens are in time, or no ttftSloMs is given
   std::optional<double> batch_limit;  // shared by engines without their own
   AmbiguityWarning ambiguity;         // whether its pods may be the wrong ones
   std::vector<std::string> notes;     // the above in words, and other remarks for people

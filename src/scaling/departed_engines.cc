@@ -37,8 +37,8 @@ DepartedEngines::DepartedEngines(const EngineScope& scope) {
   for (const SignalSeries& engine : scope.signals.left) {
     const std::optional<size_t> owner = scope.owners.OwnerOf(engine);
     if (!owner && !scope.owners.CountsUnmatched()) continue;
-    Replica replica{.name = engine.name, .warm_at = engine.answers_since};
-    if (scope.IsKnownBefore(engine.answers_since)) replica.counted_since = engine.answers_since;
+    Replica replica{.name = engine.name, .warm_at = engine.first_read_at};
+    if (scope.IsKnownBefore(engine.first_read_at)) replica.counted_since = engine.first_read_at;
     if (owner) {
       replica.name = all.replicas[*owner].name;
       replica.ending_since = all.replicas[*owner].ending_since;
@@ -48,7 +48,7 @@ DepartedEngines::DepartedEngines(const EngineScope& scope) {
     ObservedSeries observed{.series = &engine, .shared_limit = all.batch_limit};
     const absl::Time frozen_at = DepartedFrozenAt(scope, engine, owner.has_value());
     if (frozen_at <= scope.now) {
-      observed.frozen_since = *engine.unmoved_since;
+      observed.frozen_since = *engine.unchanged_since;
     } else {
       replica.frozen_at = frozen_at;
     }

@@ -163,7 +163,7 @@ TEST(DisconnectedNode, LostOwnersMakeTheirPodsUnreadable) {
   const NodeSnapshot second = Node("gpu-2", {Llm("llm-b", 50)});
   FleetBuilder fleet;
   fleet.Hold(kLong, {first, second});
-  fleet.Hold(kLong, {first, UnownedNode(second, "kubelet: connection refused")});
+  fleet.Hold(kLong, {first, NodeWithoutOwners(second, "kubelet: connection refused")});
   const Decision decision = DecidedOn(UtilizationOf("llm"), fleet);
   EXPECT_EQ(decision.value, 60 + 80);
   EXPECT_EQ(decision.unreadable, 1);
@@ -171,12 +171,13 @@ TEST(DisconnectedNode, LostOwnersMakeTheirPodsUnreadable) {
   EXPECT_THAT(
       Explain(UtilizationOf("llm"), decision),
       HasSubstr("who holds the GPUs of node gpu-2 is unknown: kubelet: connection refused"));
-  fleet.Hold(kLong, {UnownedNode(first, "no kubelet"), UnownedNode(second, "no kubelet")});
+  fleet.Hold(kLong,
+             {NodeWithoutOwners(first, "no kubelet"), NodeWithoutOwners(second, "no kubelet")});
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).status.code(), absl::StatusCode::kUnavailable);
 }
 
 TEST(DisconnectedNode, OwnersThatWereNeverKnownAreUnavailableNotZero) {
-  const NodeSnapshot node = UnownedNode(Node("gpu-1", {Llm("llm-a", 60)}), "no kubelet");
+  const NodeSnapshot node = NodeWithoutOwners(Node("gpu-1", {Llm("llm-a", 60)}), "no kubelet");
   const Decision decision = DecidedOn(UtilizationOf("llm"), {node});
   EXPECT_EQ(decision.status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(MessageOf(decision), HasSubstr("node gpu-1 is unknown: no kubelet"));

@@ -179,7 +179,7 @@ TEST(EngineDecision, APodThatWasReadyAndDoesNotEndKeepsCountingWhileItIsNotListe
   NodeSnapshot node = Node("n", {LlmPod("llm-a"), LlmPod("llm-b")});
   node.pods[0].address = "10.1.0.7";
   node.pods[1].address = "10.1.0.8";
-  node.pods[1].is_ending = false;
+  node.pods[1].is_terminating = false;
   node.pods[1].ready = node.pods[1].was_ready = true;
   FleetBuilder nodes = FleetBuilder().Hold(kLong, {node});
   node.pods[1].ready = false;
@@ -195,15 +195,15 @@ TEST(EngineDecision, APodThatWasReadyAndDoesNotEndKeepsCountingWhileItIsNotListe
 // The Service lists the other pod. A pod that ends serves no client, and one that does not may be
 // busy.
 TEST(EngineDecision, AReadyUnlistedPodCountsTheTargetOnceItIsKnownNotToEnd) {
-  const auto decide = [](std::optional<bool> ready, std::optional<bool> is_ending) {
+  const auto decide = [](std::optional<bool> ready, std::optional<bool> is_terminating) {
     NodeSnapshot node = Node("n", {LlmPod("llm-a"), LlmPod("llm-b")});
     node.pods[0].address = "10.1.0.7";
     node.pods[1].address = "10.1.0.8";
     node.pods[1].ready = true;
-    node.pods[1].is_ending = false;
+    node.pods[1].is_terminating = false;
     FleetBuilder nodes = FleetBuilder().Hold(kLong, {node});
     node.pods[1].ready = ready;
-    node.pods[1].is_ending = is_ending;
+    node.pods[1].is_terminating = is_terminating;
     EngineWorkloadBuilder llm(nodes.Hold(absl::Seconds(20), {node}));
     llm.EngineAt("10.1.0.7", 4);
     return llm.Decide(Named(InFlight()));
@@ -215,8 +215,8 @@ TEST(EngineDecision, AReadyUnlistedPodCountsTheTargetOnceItIsKnownNotToEnd) {
 
   const std::vector<std::pair<std::optional<bool>, std::optional<bool>>> unknown_or_not_to_serve = {
       {true, true}, {true, std::nullopt}, {false, false}};
-  for (const auto& [ready, is_ending] : unknown_or_not_to_serve) {
-    const Decision decision = decide(ready, is_ending);
+  for (const auto& [ready, is_terminating] : unknown_or_not_to_serve) {
+    const Decision decision = decide(ready, is_terminating);
     EXPECT_EQ(decision.value, 4);
     EXPECT_EQ(decision.terminating, 1) << "it was Ready, and does not start again";
     EXPECT_EQ(decision.warming, 0);

@@ -97,7 +97,7 @@ bool EngineOwners::WasReady(const Replica& replica) const {
 bool EngineOwners::IsReadyAndNotEnding(const Replica& replica) const {
   return !replica.pods.empty() && std::ranges::all_of(replica.pods, [this](const Pod* pod) {
     const Pod& now = NewestOf(*pod);
-    return HasBeenReady(now) && now.is_ending == false;
+    return HasBeenReady(now) && now.is_terminating == false;
   });
 }
 

@@ -189,11 +189,11 @@ class EngineReplicas {
     replica.by_engine = true;
     const std::vector<ReplicaSample> gpu_samples = std::exchange(replica.samples, {});
     std::vector<ObservedSeries> observed;
-    absl::Time answers_since = absl::InfiniteFuture();
+    absl::Time first_read_at = absl::InfiniteFuture();
     std::string gap = engines.empty() ? WhyNoEngine(replica) : "";
     for (const SignalSeries* engine : engines) {
       observed.push_back(ObservedSeriesOf(*engine, gpu_samples, replica));
-      answers_since = std::min(answers_since, engine->answers_since);
+      first_read_at = std::min(first_read_at, engine->first_read_at);
       if (gap.empty()) gap = engine->gap;
     }
     replica.samples = SamplesOf(trigger_, observed, workload_replicas_.oldest, scope_.now,
@@ -205,9 +205,9 @@ class EngineReplicas {
     if (replica.samples.empty()) replica.samples = {{.since = seen_at, .at = seen_at}};
     CopyGpuActivity(gpu_samples, replica.samples);
     replica.last_gap = std::move(gap);
-    SetStart(scope_, engines, answers_since, replica);
+    SetStart(scope_, engines, first_read_at, replica);
     replica.covered_since = std::min(signals_.read_since, scope_.now);
-    replica.forgotten_until = absl::InfinitePast();
+    replica.dropped_until = absl::InfinitePast();
     if (!engines.empty() && !replica.is_on_two_nodes) replica.why_stale.clear();
     if (engines.size() == 1) replica.against = AgainstOf(*engines.front());
   }
@@ -261,7 +261,7 @@ class EngineReplicas {
     }
     replica.frozen = true;
     return {.series = &engine,
-            .frozen_since = *engine.unmoved_since,
+            .frozen_since = *engine.unchanged_since,
             .shared_limit = workload_replicas_.batch_limit};
   }
 

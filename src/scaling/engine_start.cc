@@ -104,16 +104,16 @@ bool HasServed(const EngineScope& scope, const Replica& replica) {
 // A pod has no load before it is Ready. If that time is not known, a replica counts since an
 // unknown time too, unless its engine was looked for before it started. A pod may be Ready just
 // before its engine is first read, so it is starting until that reading is late.
-void SetStart(const EngineScope& scope, const Engines& engines, absl::Time answers_since,
+void SetStart(const EngineScope& scope, const Engines& engines, absl::Time first_read_at,
               Replica& replica) {
   const bool is_known = scope.IsKnownBefore(replica.warm_at) || BecameReady(replica);
-  const bool never_answered = answers_since == absl::InfiniteFuture();
+  const bool never_answered = first_read_at == absl::InfiniteFuture();
   if (never_answered) {
     replica.warm_at = StartsUntilItAnswers(scope, engines, replica)
                           ? absl::InfiniteFuture()
                           : replica.warm_at + scope.staleness.stale_after;
   }
-  replica.warm_at = std::min(replica.warm_at, answers_since);
+  replica.warm_at = std::min(replica.warm_at, first_read_at);
   replica.counted_since =
       is_known ? std::max(replica.held_since, replica.warm_at) : absl::InfinitePast();
   if (IsUnlisted(scope, engines, replica)) Unlist(scope, replica);

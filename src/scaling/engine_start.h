@@ -21,8 +21,8 @@ absl::Time AllStartUntil(const EngineScope& scope, absl::Time last_read);
 bool HasServed(const EngineScope& scope, const Replica& replica);
 
 // Sets `warm_at`, `counted_since` and `ending_since` of a replica with these engines.
-// `answers_since` is the earliest of theirs; InfiniteFuture: none has answered.
+// `first_read_at` is the earliest of theirs; InfiniteFuture: none has answered.
 void SetStart(const EngineScope& scope, const EngineOwners::Engines& engines,
-              absl::Time answers_since, Replica& replica);
+              absl::Time first_read_at, Replica& replica);
 
 }  // namespace gpuscaler

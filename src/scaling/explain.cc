@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/duration_text.h"
 #include "base/number_text.h"
-#include "base/plain_words.h"
+#include "base/printable_text.h"
 #include "scaling/decision.h"
 
 namespace gpuscaler {

@@ -30,7 +30,7 @@ struct HeldPod {
   std::vector<PodOwner> may_be;  // possible owners, known from its name alone; replaces `owner`
   double memory_used_percent = 10;
   std::optional<absl::Time> listed_since = std::nullopt;
-  std::optional<bool> is_ending = std::nullopt;
+  std::optional<bool> is_terminating = std::nullopt;
 };
 
 inline Pod PodOf(const HeldPod& held) {
@@ -40,7 +40,7 @@ inline Pod PodOf(const HeldPod& held) {
       .owners = held.may_be,
       .owners_from = held.may_be.empty() ? Pod::OwnersFrom::kReferences : Pod::OwnersFrom::kName,
       .ready = held.ready,
-      .is_ending = held.is_ending,
+      .is_terminating = held.is_terminating,
       .listed_since = held.listed_since};
   const size_t slash = held.owner.find('/');
   const bool has_kind = slash != std::string::npos;
@@ -70,7 +70,7 @@ inline NodeSnapshot Node(std::string name, const std::vector<HeldPod>& pods) {
 }
 
 // Returns the node without known holders: its kubelet does not answer.
-inline NodeSnapshot UnownedNode(NodeSnapshot node, std::string why) {
+inline NodeSnapshot NodeWithoutOwners(NodeSnapshot node, std::string why) {
   node.attribution = {.state = Attribution::State::kUnknown, .why = std::move(why)};
   node.pods.clear();
   for (GpuSample& gpu : node.gpus) gpu.holders.clear();
@@ -126,7 +126,7 @@ class FleetBuilder {
                              .history = std::make_shared<const NodeHistory>(watched.history),
                              .received_at = watched.received_at,
                              .silence = watched.silence});
-      fleet.asks_kubelets |= AsksKubelet(fleet.nodes.back());
+      fleet.queries_kubelets |= QueriesKubelet(fleet.nodes.back());
     }
     return fleet;
   }

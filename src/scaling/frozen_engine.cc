@@ -23,8 +23,8 @@ absl::Time IdleSince(std::span<const ReplicaSample> gpu_samples) {
 }  // namespace
 
 absl::Time StalledAt(const Trigger& trigger, const SignalSeries& engine) {
-  return engine.unmoved_since ? *engine.unmoved_since + trigger.frozen_window
-                              : absl::InfiniteFuture();
+  return engine.unchanged_since ? *engine.unchanged_since + trigger.frozen_window
+                                : absl::InfiniteFuture();
 }
 
 absl::Time FrozenAt(const Trigger& trigger, const SignalSeries& engine,

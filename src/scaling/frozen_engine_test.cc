@@ -16,7 +16,7 @@ constexpr absl::Duration kStalledFor = absl::Minutes(6);  // longer than frozenW
 TEST(FrozenEngine, FrozenRequestsOnIdleGpusCountAsNone) {
   const auto stalled_for = [](absl::Duration duration, double gpu_load) {
     EngineWorkloadBuilder llm({{"llm-a"}}, gpu_load);
-    llm.EngineIn("llm-a", 40).unmoved_since = llm.now() - duration;
+    llm.EngineIn("llm-a", 40).unchanged_since = llm.now() - duration;
     return llm;
   };
   const Decision decision = stalled_for(absl::Minutes(6), 0).Decide(InFlight());
@@ -38,7 +38,7 @@ TEST(FrozenEngine, FrozenRequestsAtAddressesOfNoKnownPodCountAsNoneOnceAllTheirG
         absl::Minutes(12),
         {Node("n-a", {LlmPod("llm-a", load_of_a)}), Node("n-b", {LlmPod("llm-b", load_of_b)})}));
     for (const char* address : {"10.0.0.7", "10.0.0.8"}) {
-      llm.EngineAt(address, 40).unmoved_since = llm.now() - absl::Minutes(6);
+      llm.EngineAt(address, 40).unchanged_since = llm.now() - absl::Minutes(6);
     }
     return llm.Decide(Named(InFlight()));
   };
@@ -74,7 +74,7 @@ Decision DecideScaledToZero(const Trigger& trigger, const ScaledToZero& scaled) 
   EngineWorkloadBuilder llm(nodes);
   SignalSeries& engine =
       scaled.address.empty() ? llm.EngineIn("llm-a", 40) : llm.EngineAt(scaled.address, 40);
-  engine.unmoved_since = llm.now() - scaled.ago - scaled.stalled_for;
+  engine.unchanged_since = llm.now() - scaled.ago - scaled.stalled_for;
   llm.Unlist(engine.name, scaled.ago);
   return llm.Decide(trigger);
 }
@@ -112,7 +112,7 @@ TEST(FrozenEngine, DepartedEngineIsEvaluatedByTheGpusOfItsOwnTime) {
   next.pods[0].uid = "another";
   nodes.Hold(absl::Seconds(20), {next});
   EngineWorkloadBuilder llm(nodes);
-  llm.EngineIn("llm-a", 40).unmoved_since = llm.now() - kStalledFor;
+  llm.EngineIn("llm-a", 40).unchanged_since = llm.now() - kStalledFor;
   llm.Unlist("vllm at llm-a", absl::Seconds(30));
   llm.EngineIn("llm-a", 0, absl::Seconds(20));
   const Decision decision = llm.Decide(InFlight());
@@ -128,7 +128,7 @@ class FrozenWithoutOwners : public testing::Test {
     SignalBuilder engines(gpus_.now());
     SignalSeries& engine = engines.Hold("vllm at 10.1.0.7", absl::Minutes(12), 8);
     engine.address = "10.1.0.7";
-    engine.unmoved_since = gpus_.now() - stalled_for;
+    engine.unchanged_since = gpus_.now() - stalled_for;
     return DecideOn(trigger, engines);
   }
   Decision DecideOn(const Trigger& trigger, const SignalBuilder& engines) const {
@@ -187,7 +187,7 @@ TEST_F(FrozenWithoutOwners, DepartedEngineKeepsNothingActive) {
   SignalBuilder engines(gpus_.now());
   SignalSeries& left = engines.Hold("vllm at 10.1.0.7", absl::Minutes(12), 8);
   left.address = "10.1.0.7";
-  left.unmoved_since = gpus_.now() - kStalledFor;
+  left.unchanged_since = gpus_.now() - kStalledFor;
   engines.Unlist("vllm at 10.1.0.7", absl::Seconds(22));
   engines.Hold("vllm at 10.1.0.8", absl::Minutes(12), 0).address = "10.1.0.8";
   for (const Trigger& trigger : {InFlight(), VllmInference()}) {

@@ -100,7 +100,7 @@ absl::StatusOr<Replicas> ReplicasInUse(const Trigger& trigger, const FleetHistor
                              .node_names = {view.name()},
                              .why_stale = view.why_stale,
                              .covered_since = view.covered_since,
-                             .forgotten_until = view.state->history->forgotten_until};
+                             .dropped_until = view.state->history->dropped_until};
     ReplicaReader reader(trigger, scoped.nodes, staleness, block, place);
     bool held = false;
     for (Replica& replica : reader.Read()) {

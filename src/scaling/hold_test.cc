@@ -16,7 +16,7 @@ using ::testing::IsEmpty;
 using Nodes = std::vector<NodeSnapshot>;
 
 HeldPod Serving(const char* name, double load) {
-  return {.name = name, .owner = "llm", .loads = {load}, .ready = true, .is_ending = false};
+  return {.name = name, .owner = "llm", .loads = {load}, .ready = true, .is_terminating = false};
 }
 
 HeldPod Starting(const char* name, absl::Time listed_since) {
@@ -25,11 +25,11 @@ HeldPod Starting(const char* name, absl::Time listed_since) {
           .loads = {0},
           .ready = false,
           .listed_since = listed_since,
-          .is_ending = false};
+          .is_terminating = false};
 }
 
 HeldPod Ending(const char* name) {
-  return {.name = name, .owner = "llm", .loads = {0}, .ready = false, .is_ending = true};
+  return {.name = name, .owner = "llm", .loads = {0}, .ready = false, .is_terminating = true};
 }
 
 Decision Decided(const FleetBuilder& fleet) { return DecidedOn(UtilizationOf("llm"), fleet); }

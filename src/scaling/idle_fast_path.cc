@@ -9,7 +9,7 @@ namespace gpuscaler {
 namespace {
 
 bool MayStayIdle(const Trigger& trigger, const FleetHistory& fleet, const Decision& decision) {
-  const bool by_owner = trigger.scope == Scope::kWorkload && fleet.asks_kubelets;
+  const bool by_owner = trigger.scope == Scope::kWorkload && fleet.queries_kubelets;
   const bool of_gpus_alone = InfoOf(trigger.metric).origin == MetricOrigin::kGpu &&
                              !decision.by_engines && !CountsHeldRequests(trigger);
   return of_gpus_alone && by_owner && decision.status.ok() && !decision.active &&
@@ -121,9 +121,9 @@ bool IdleFastPath::AddGpu(const Trigger& trigger, const std::string& uuid,
 }
 
 std::optional<absl::Time> IdleFastPath::StandsOn(const FleetHistory& fleet) {
-  if (fleet.nodes.size() != marks_.size() || !fleet.asks_kubelets) return std::nullopt;
+  if (fleet.nodes.size() != marks_.size() || !fleet.queries_kubelets) return std::nullopt;
   if (fleet.now >= idle_until_) return std::nullopt;
-  absl::Time until = std::min(fleet.stands_until, idle_until_);
+  absl::Time until = std::min(fleet.valid_until, idle_until_);
   for (size_t i = 0; i < marks_.size(); ++i) {
     const NodeState& state = fleet.nodes[i];
     if (!Continues(state, fleet.now, marks_[i])) return std::nullopt;

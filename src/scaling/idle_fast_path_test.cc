@@ -195,7 +195,7 @@ class RandomNode {
                            .history = std::make_shared<const NodeHistory>(history_),
                            .received_at = received_at_,
                            .silence = silence_});
-    fleet.asks_kubelets |= AsksKubelet(fleet.nodes.back());
+    fleet.queries_kubelets |= QueriesKubelet(fleet.nodes.back());
   }
 
  private:
@@ -239,7 +239,7 @@ class RandomNode {
       }
       if (has_shared_) gpu.holders.push_back({.pod = 0, .container = "too", .share = 0.5});
     }
-    if (unknown_) snapshot = UnownedNode(std::move(snapshot), "no answer");
+    if (unknown_) snapshot = NodeWithoutOwners(std::move(snapshot), "no answer");
     snapshot.taken_at = at;
     memory_.Annotate(snapshot);
     reported_.push_back(snapshot);
@@ -305,7 +305,7 @@ class RandomEngines {
         engine.points.push_back({.at = now});
       } else {
         engine.points.push_back({.at = now, .value = random.OneIn(2) ? 0 : random.Whole(1, 90)});
-        engine.answers_since = now;
+        engine.first_read_at = now;
       }
       history_.series.push_back(std::move(engine));
     }
@@ -344,7 +344,7 @@ int ExpectDecisionsAgree(Trigger (*random_trigger)(Random&)) {
         node.Step(random, now);
         node.AddTo(fleet);
       }
-      if (random.OneIn(3)) fleet.stands_until = now + absl::Seconds(random.Whole(0, 8));
+      if (random.OneIn(3)) fleet.valid_until = now + absl::Seconds(random.Whole(0, 8));
       if (engines.Step(random, now)) idle.reset();
       const SignalHistory* const observed = engines.history();
       const auto until = idle ? idle->StandsOn(fleet) : std::nullopt;
@@ -354,7 +354,7 @@ int ExpectDecisionsAgree(Trigger (*random_trigger)(Random&)) {
         continue;
       }
       reused += decision.replicas > 0 ? 1 : 0;
-      EXPECT_LE(*until, fleet.stands_until);
+      EXPECT_LE(*until, fleet.valid_until);
       ExpectIdle(decision);
       for (FleetHistory later = fleet; const double part : {0.5, 1.0}) {
         const absl::Time last = std::min(*until - kInstant, now + absl::Hours(1));

@@ -32,7 +32,7 @@ TEST(LongStart, PodListedAfterAKubeletOutageIsStarting) {
       before.gpus[0].holders.clear();
       fleet.Remember(kRemembered).Hold(absl::Minutes(70 - silent_minutes), {before});
       fleet.Hold(absl::Minutes(silent_minutes),
-                 {UnownedNode(empty, "the kubelet does not answer")});
+                 {NodeWithoutOwners(empty, "the kubelet does not answer")});
       const auto listed = is_reported ? std::optional(fleet.now() + kTick) : std::nullopt;
       NodeSnapshot started = WithUnusedGpus(Node("gpu-1", {NotReady("llm-a", listed)}));
       started.gpus[0].uuid = empty.gpus[0].uuid;

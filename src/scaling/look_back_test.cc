@@ -105,11 +105,11 @@ TEST(LookBackProperty, HistoryBeforeTheLookBackIsNotNeeded) {
         pod.name = absl::StrCat("llm-", node);
         pod.memory_used_percent = random.Often() ? 80 : random.Whole(0, 99);
         if (node == 0) pod.ready = random.Often();
-        if (!random.Often()) pod.is_ending = true;
+        if (!random.Often()) pod.is_terminating = true;
         NodeSnapshot snapshot =
             Node(absl::StrCat("gpu-", node),
                  random.Often() ? std::vector<HeldPod>{pod} : std::vector<HeldPod>());
-        if (random.Whole(0, 9) == 0) snapshot = UnownedNode(std::move(snapshot), "no answer");
+        if (random.Whole(0, 9) == 0) snapshot = NodeWithoutOwners(std::move(snapshot), "no answer");
         if (random.Often()) received.push_back(std::move(snapshot));
       }
       fleet.Hold(random.Whole(1, 20) * kTick, received);

@@ -64,7 +64,7 @@ NodeSnapshot NodeWithInstance(double watts_of_its_gpu) {
 }
 
 TEST(MigDecision, GpuOfAnInstanceIsFoundThoughOthersHaveLeftItsNodeSinceHoldersWereKnown) {
-  NodeSnapshot unowned = UnownedNode(NodeWithInstance(300), "no answer");
+  NodeSnapshot unowned = NodeWithoutOwners(NodeWithInstance(300), "no answer");
   unowned.gpus.erase(unowned.gpus.begin());
   NodeSnapshot known = NodeWithInstance(100);
   known.gpus.erase(known.gpus.begin());

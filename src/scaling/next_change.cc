@@ -107,7 +107,7 @@ void AddWindow(const Trigger& trigger, const Replica& replica, absl::Time now, N
   const bool part = until < now || (begin < replica.counted_since && replica.counted_since <= now);
   if (part && begin < until && AveragesTheSum(trigger)) return next.Moves();
   if (!replica.present) return;
-  next.Crosses(replica.forgotten_until + trigger.window);
+  next.Crosses(replica.dropped_until + trigger.window);
   const Samples in_window = From(replica.samples, now - trigger.window);
   const bool steady =
       AllEqual(in_window, &ReplicaSample::metric) &&
@@ -122,7 +122,7 @@ void AddWindow(const Trigger& trigger, const Replica& replica, absl::Time now, N
 Validity ValidityOf(const Trigger& trigger, const FleetHistory& fleet,
                     const std::vector<Replica>& replicas, const StalenessLimits& staleness) {
   Changes changes{.while_read = NextChange(fleet.now), .unless_read = NextChange(fleet.now)};
-  changes.unless_read.Crosses(fleet.stands_until);
+  changes.unless_read.Crosses(fleet.valid_until);
   for (const NodeState& state : fleet.nodes) {
     AddNodeState(trigger, state, fleet.now, staleness, changes);
   }

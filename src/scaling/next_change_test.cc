@@ -130,7 +130,7 @@ NodeSnapshot RandomNodeSnapshot(Random& random, int node) {
     }
     if (random.OneIn(3)) pod.group = "llm-0";
     if (random.OneIn(3)) pod.ready = !random.OneIn(3);
-    if (random.OneIn(4)) pod.is_ending = random.OneIn(2);
+    if (random.OneIn(4)) pod.is_terminating = random.OneIn(2);
     pod.memory_used_percent = random.OneIn(2) ? 80 : random.Whole(0, 99);
     pods.push_back(std::move(pod));
   }
@@ -144,7 +144,7 @@ NodeSnapshot RandomNodeSnapshot(Random& random, int node) {
     gpu.gaps = lost.gaps;
   }
   if (random.OneIn(4)) MakeInstances(random, snapshot);
-  return random.OneIn(8) ? UnownedNode(std::move(snapshot), "no answer") : snapshot;
+  return random.OneIn(8) ? NodeWithoutOwners(std::move(snapshot), "no answer") : snapshot;
 }
 
 // Returns nodes that are unchanged for a while; some have no readings at times.

@@ -20,7 +20,7 @@ size_t FirstLookedAt(const Runs& runs, absl::Time oldest) {
 absl::Time CoversSince(const NodeHistory& history, size_t i, absl::Duration stale_after) {
   const Runs& runs = history.runs;
   const NodeRun& run = runs[i];
-  const absl::Time before = i > 0 ? runs[i - 1].last : history.forgotten_until;
+  const absl::Time before = i > 0 ? runs[i - 1].last : history.dropped_until;
   if (before != absl::InfinitePast()) return std::max(before, run.first - stale_after);
   if (runs.size() == 1) return run.first - stale_after;
   return run.first - std::min(runs[1].first - run.last, stale_after);

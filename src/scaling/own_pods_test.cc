@@ -52,7 +52,7 @@ NodeSnapshot AnyNode(Random& random, int node) {
   for (size_t i = 0; i < numbers.size(); ++i) {
     if (random.Often()) snapshot.pods[i].address = AddressOfPod(numbers[i]);
   }
-  return random.Whole(0, 9) > 0 ? snapshot : UnownedNode(snapshot, "it does not answer");
+  return random.Whole(0, 9) > 0 ? snapshot : NodeWithoutOwners(snapshot, "it does not answer");
 }
 
 // An engine is known by its pod, by its address, or both.

@@ -88,7 +88,7 @@ std::optional<absl::Time> ReadyAt(const NodeHistory& history, const Pod& pod) {
 absl::Time EndingSince(const NodeHistory& history, const Pod& pod) {
   return FirstTime(history, [&](const NodeLayout& layout) -> std::optional<bool> {
     const Pod* const then = FindPod(layout, pod);
-    return then != nullptr && then->is_ending.value_or(false);
+    return then != nullptr && then->is_terminating.value_or(false);
   });
 }
 
@@ -174,7 +174,7 @@ class NodePods {
     const NodeHistory& history = *view_.state->history;
     for (PodGpus& pod : pods_) {
       pod.ready_at = ReadyAt(history, *pod.pod);
-      if (pod.is_ending) pod.ending_since = EndingSince(history, *pod.pod);
+      if (pod.is_terminating) pod.ending_since = EndingSince(history, *pod.pod);
       if (pod.listed_since == absl::InfinitePast()) {
         pod.listed_since = FirstFound(history, *pod.pod);
       }
@@ -204,7 +204,7 @@ class NodePods {
     const Pod& pod = layout.pods[static_cast<size_t>(holder.pod)];
     const size_t pod_index = IndexOf(pod);
     pods_[pod_index].listed_since = pod.listed_since.value_or(absl::InfinitePast());
-    pods_[pod_index].is_ending = pod.is_ending.value_or(false);
+    pods_[pod_index].is_terminating = pod.is_terminating.value_or(false);
     const size_t series = SeriesOf(gpu, pod, pod_index);
     const auto known = std::ranges::count(gpu.holders, false, &GpuHolder::is_possible);
     const float equal_share = holder.is_possible ? 0 : 1 / static_cast<float>(known);

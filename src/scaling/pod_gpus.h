@@ -18,7 +18,7 @@ struct PodGpus {
   std::vector<GpuSeries> gpus;
   // When it was first seen Ready. InfiniteFuture: never yet; empty: not known to its node.
   std::optional<absl::Time> ready_at;
-  bool is_ending = false;  // in its newest layout
+  bool is_terminating = false;  // in its newest layout
   // When its deletion was first seen. InfiniteFuture: it was not deleted.
   absl::Time ending_since = absl::InfiniteFuture();
   // As its node last reported. If the agent does not report it: when the pod was first found in the

@@ -107,7 +107,7 @@ class WorkloadPods {
           place.why_stale = view.why_stale.empty() ? unknown : view.why_stale;
         }
       }
-      place.forgotten_until = std::max(place.forgotten_until, state.history->forgotten_until);
+      place.dropped_until = std::max(place.dropped_until, state.history->dropped_until);
       place.covered_since =
           first ? view.covered_since : std::max(place.covered_since, view.covered_since);
       AddStart(pod, first, found);
@@ -249,7 +249,8 @@ SeenPods PodsSeen(const Trigger& trigger, const FleetHistory& fleet,
 std::string WhyOwnersUnknown(const NodeState& state) {
   const Attribution& attribution = state.history->runs.back().layout()->attribution;
   if (attribution.state == Attribution::State::kKnown) return "";
-  const std::string what = absl::StrCat("the holders of the GPUs of node ", state.node, " are unknown: ");
+  const std::string what =
+      absl::StrCat("the holders of the GPUs of node ", state.node, " are unknown: ");
   return what + (attribution.state == Attribution::State::kUnknown ? attribution.why
                                                                    : "it asks no kubelet");
 }

@@ -46,7 +46,7 @@ struct Replica {
   bool is_on_two_nodes = false;  // two nodes report a pod of this UID; `why_stale` names them
   absl::Time covered_since;      // the latest of its nodes (NodeView)
   // Readings up to then are not kept.
-  absl::Time forgotten_until = absl::InfinitePast();
+  absl::Time dropped_until = absl::InfinitePast();
 
   std::vector<const Pod*> pods;  // empty without owners; point into the fleet
   // Its samples are those of its engines (engine_replicas.h).

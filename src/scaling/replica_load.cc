@@ -113,8 +113,8 @@ std::string UnreadableText(const Replica& replica, const ReplicaState& state, ab
 
 // A new window can reach back before the kept history. Its load there is not known.
 bool WindowIsCut(const Trigger& trigger, const Replica& replica, absl::Time now) {
-  return now - trigger.window < replica.forgotten_until &&
-         replica.counted_since < replica.forgotten_until;
+  return now - trigger.window < replica.dropped_until &&
+         replica.counted_since < replica.dropped_until;
 }
 
 // It was idle for certain only if its samples cover activationWindow.

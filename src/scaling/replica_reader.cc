@@ -146,7 +146,7 @@ void ReplicaReader::Begin(absl::Time since) {
        .why_stale = place_.why_stale,
        .is_on_two_nodes = place_.is_on_two_nodes,
        .covered_since = place_.covered_since,
-       .forgotten_until = place_.forgotten_until,
+       .dropped_until = place_.dropped_until,
        .pods = place_.pods});
   last_held_.push_back(0);
 }

@@ -29,7 +29,7 @@ struct ReplicaPlace {
   std::string why_stale;
   bool is_on_two_nodes = false;  // Replica::is_on_two_nodes
   absl::Time covered_since;
-  absl::Time forgotten_until = absl::InfinitePast();
+  absl::Time dropped_until = absl::InfinitePast();
 };
 
 // Splits the readings of GPUs into one replica for each holder.

@@ -19,7 +19,7 @@ namespace {
 // Returns true if no node asks its kubelet which pods hold GPUs. A fleet without nodes is not such
 // a case.
 bool OwnersAreUnknown(const FleetHistory& fleet) {
-  return !fleet.nodes.empty() && !fleet.asks_kubelets;
+  return !fleet.nodes.empty() && !fleet.queries_kubelets;
 }
 
 absl::Status NoOwnersError() {

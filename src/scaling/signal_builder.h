@@ -58,7 +58,7 @@ class SignalBuilder {
     for (absl::Time at = from; at <= history_.now; at += absl::Seconds(1)) {
       series.points.push_back({.at = at, .value = value});
     }
-    if (value) series.answers_since = std::min(series.answers_since, from);
+    if (value) series.first_read_at = std::min(series.first_read_at, from);
     series.gap = value ? "" : "connection refused";
     history_.read_since = std::min(history_.read_since, from);
     return series;

@@ -62,7 +62,7 @@ std::vector<DemandEngine> EnginesOf(const Trigger& trigger, const Replicas& repl
   for (const WorkloadEngine& engine : replicas.engines) {
     const SignalSeries& series = *engine.series;
     // An engine that never answered is still loading: the arrivals are those of the others.
-    const bool has_answered = series.answers_since != absl::InfiniteFuture();
+    const bool has_answered = series.first_read_at != absl::InfiniteFuture();
     if (!has_answered || (series.demand == nullptr && !engine.is_present)) continue;
     engines.push_back({.sums = series.demand.get(),
                        .gpu_model = engine.gpu_model,
@@ -108,10 +108,11 @@ std::optional<double> DemandAt(const Trigger& trigger, const Replicas& replicas,
   return DemandOf(engines, trigger.tpot_slo, newest).replicas;
 }
 
-std::optional<LatencyAsk> LatencyAskOfWorkload(const Trigger& trigger, const Replicas& replicas) {
+std::optional<LatencyDemand> LatencyAskOfWorkload(const Trigger& trigger,
+                                                  const Replicas& replicas) {
   if (!ComputesDemand(trigger) || !trigger.ttft_slo.has_value()) return std::nullopt;
   const std::vector<DemandEngine> engines = EnginesOf(trigger, replicas);
-  return LatencyAskOf(engines, NewestReading(engines));
+  return LatencyDemandOf(engines, NewestReading(engines));
 }
 
 double ValueWithDemand(const Trigger& trigger, double pressure_value, const Decision& decision) {

@@ -6,7 +6,7 @@
 
 #include "absl/time/time.h"
 #include "demand/demand.h"
-#include "demand/latency_ask.h"
+#include "demand/latency_demand.h"
 #include "scaling/decision.h"
 #include "scaling/replicas.h"
 #include "trigger/trigger.h"
@@ -25,7 +25,7 @@ std::optional<double> DemandAt(const Trigger& trigger, const Replicas& replicas,
 
 // Returns empty if the trigger has no ttftSloMs, or first tokens were in time. The result depends
 // on readings only.
-std::optional<LatencyAsk> LatencyAskOfWorkload(const Trigger& trigger, const Replicas& replicas);
+std::optional<LatencyDemand> LatencyAskOfWorkload(const Trigger& trigger, const Replicas& replicas);
 
 // Returns the replicas that a decision by demand needs: the demand, and one for each unreadable
 // replica that it does not include.

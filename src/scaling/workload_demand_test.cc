@@ -168,7 +168,7 @@ TEST_F(WorkloadDemandTest, WithoutDemandReadingsThePressureCounts) {
 TEST_F(WorkloadDemandTest, AnEngineThatStillLoadsHasNoRequests) {
   EngineWorkloadBuilder llm = Workload(30);
   const Decision before = llm.Decide(WithDemand(DemandUse::kOn));
-  llm.signals().series[1].answers_since = absl::InfiniteFuture();
+  llm.signals().series[1].first_read_at = absl::InfiniteFuture();
   llm.signals().series[1].demand = nullptr;
   const Decision decision = llm.Decide(WithDemand(DemandUse::kOn));
   ASSERT_TRUE(decision.demand.has_value());

@@ -446,7 +446,7 @@ PodInterest PodsOfInterest(const Trigger& trigger, const ScaledObjectRef& scaled
   const bool of_any_owner = trigger.pod_regex != nullptr || trigger.gpu_index >= 0;
   if (of_any_owner) return wanted;
   wanted.owner = trigger.workload.empty() ? scaled_object.name : trigger.workload;
-  wanted.or_whoevers = trigger.workload.empty();
+  wanted.or_any_owner = trigger.workload.empty();
   return wanted;
 }
 

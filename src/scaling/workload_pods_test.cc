@@ -400,10 +400,10 @@ TEST(PodsOfInterest, AreThoseThatTheDecisionDependsOn) {
   const PodInterest named = PodsOfInterest(Workload("Deployment", "llm"), opened);
   EXPECT_THAT(named.namespaces, ElementsAre("team-b", "team-a"));
   EXPECT_EQ(named.owner, "llm");
-  EXPECT_FALSE(named.or_whoevers);
+  EXPECT_FALSE(named.or_any_owner);
   const PodInterest unnamed = PodsOfInterest({}, kScaledObject);
   EXPECT_EQ(unnamed.owner, "scaler");
-  EXPECT_TRUE(unnamed.or_whoevers) << "the rule of the only owner";
+  EXPECT_TRUE(unnamed.or_any_owner) << "the rule of the only owner";
   EXPECT_EQ(PodsOfInterest(Matching("llm-.*"), kScaledObject).owner, "");
   Trigger one_gpu = Workload("", "llm");
   one_gpu.gpu_index = 0;

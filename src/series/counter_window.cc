@@ -10,7 +10,7 @@ std::vector<CounterInstant> InstantsOf(std::span<const CounterPoint> points) {
   instants.reserve(points.size());
   for (size_t i = 0; i < points.size(); ++i) {
     instants.push_back(points[i].instant);
-    if (i > 0 && points[i].value < points[i - 1].value) instants.back().goes_on = false;
+    if (i > 0 && points[i].value < points[i - 1].value) instants.back().continues = false;
   }
   return instants;
 }
@@ -29,8 +29,8 @@ CounterWindows::CounterWindows(std::vector<CounterInstant> instants,
 }
 
 bool CounterWindows::Counts(size_t place) const {
-  return place > 0 && instants_[place].goes_on &&
-         instants_[place].at - instants_[place - 1].at <= look_back_.longest_gap;
+  return place > 0 && instants_[place].continues &&
+         instants_[place].at - instants_[place - 1].at <= look_back_.max_gap;
 }
 
 std::optional<CounterWindow> CounterWindows::EndingAt(size_t last, absl::Time earliest) {

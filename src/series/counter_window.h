@@ -12,15 +12,15 @@
 namespace gpuscaler {
 
 struct CounterLookBack {
-  absl::Duration window;       // ends at the newest reading; 0: the newest two readings
-  absl::Duration longest_gap;  // the time between readings farther apart does not count
+  absl::Duration window;   // ends at the newest reading; 0: the newest two readings
+  absl::Duration max_gap;  // the time between readings farther apart does not count
 };
 
-// When a counter was read. `goes_on` is false if it restarted since the previous reading. Its
+// When a counter was read. `continues` is false if it restarted since the previous reading. Its
 // growth before the restart is unknown, so the time between the two readings does not count.
 struct CounterInstant {
   absl::Time at;
-  bool goes_on = true;
+  bool continues = true;
 };
 
 // From one reading to another, by index.

@@ -8,20 +8,19 @@ namespace gpuscaler {
 namespace {
 
 const absl::Time kStart = absl::FromUnixSeconds(1'767'225'600);
-constexpr CounterLookBack kTenSeconds = {.window = absl::Seconds(10),
-                                         .longest_gap = absl::Seconds(5)};
+constexpr CounterLookBack kTenSeconds = {.window = absl::Seconds(10), .max_gap = absl::Seconds(5)};
 
 struct Read {
   double second;
   double value;
-  bool goes_on = true;
+  bool continues = true;
 };
 
 std::vector<CounterPoint> Points(const std::vector<Read>& reads) {
   std::vector<CounterPoint> points;
   for (const Read& read : reads) {
     points.push_back(
-        {.instant = {kStart + absl::Seconds(read.second), read.goes_on}, .value = read.value});
+        {.instant = {kStart + absl::Seconds(read.second), read.continues}, .value = read.value});
   }
   return points;
 }
@@ -89,7 +88,7 @@ TEST(CounterWindow, IsUnknownBeforeHalfOfItIsCovered) {
 TEST(CounterWindow, WindowShorterThanTheIntervalUsesTheNewestTwoReadings) {
   const std::vector<CounterPoint> points = Points({{0, 0}, {5, 10}, {10, 30}});
   for (const absl::Duration window : {absl::ZeroDuration(), absl::Seconds(1)}) {
-    const auto growth = GrowthOf(points, {.window = window, .longest_gap = absl::Seconds(5)});
+    const auto growth = GrowthOf(points, {.window = window, .max_gap = absl::Seconds(5)});
     ASSERT_TRUE(growth.has_value()) << window;
     EXPECT_EQ(growth->by, 20) << window;
     EXPECT_EQ(growth->PerSecond(), 4) << window;

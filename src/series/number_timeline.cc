@@ -52,16 +52,16 @@ std::vector<SignalPoint> NumberTimeline::PointsFrom(size_t first,
   return points;
 }
 
-SignalSeries NumberTimeline::Answer(const EngineQuestion& question, absl::Time now,
-                                    absl::Duration longest_gap) const {
+SignalSeries NumberTimeline::Answer(const EngineQuery& question, absl::Time now,
+                                    absl::Duration max_gap) const {
   SignalSeries series;
-  series.answers_since = answers_since_;
-  series.was_tried =
+  series.first_read_at = answers_since_;
+  series.was_attempted =
       answers_since_ != absl::InfiniteFuture() || (!failure_.ok() && !IsNotYet(failure_));
   series.gap = std::string(failure_.message());
   series.note = note_;
   series.points = PointsFrom(FirstOfWindow(points_, now - question.look_back, AtOf),
-                             {.window = question.window, .longest_gap = longest_gap});
+                             {.window = question.window, .max_gap = max_gap});
   if (!failure_.ok()) return series;
   if (series.points.empty()) {
     series.gap = "not read yet";

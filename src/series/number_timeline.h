@@ -31,8 +31,7 @@ class NumberTimeline {
 
   // Returns the series without its name. Its points are as those of ModelTimeline::Points(). Only
   // the times of `question` are used.
-  SignalSeries Answer(const EngineQuestion& question, absl::Time now,
-                      absl::Duration longest_gap) const;
+  SignalSeries Answer(const EngineQuery& question, absl::Time now, absl::Duration max_gap) const;
 
  private:
   std::vector<SignalPoint> PointsFrom(size_t first, const CounterLookBack& look_back) const;

@@ -16,9 +16,9 @@ double GrowthTo(double now, double before) { return now < before ? now : now - b
 
 bool ScrapedGroup::List(const absl::StatusOr<std::vector<std::string>>& addresses) {
   absl::Status listed = addresses.status();
-  if (listed.ok() && addresses->size() > kMostPages) {
+  if (listed.ok() && addresses->size() > kMaxPages) {
     listed = absl::ResourceExhaustedError(
-        absl::StrCat(addresses->size(), " addresses are more than ", kMostPages, ": name fewer"));
+        absl::StrCat(addresses->size(), " addresses are more than ", kMaxPages, ": name fewer"));
   }
   const bool changed = std::exchange(listed_, listed) != listed;
   if (!listed.ok()) {
@@ -97,15 +97,15 @@ size_t ScrapedGroup::Bytes() const {
   return bytes;
 }
 
-SignalSeries ScrapedGroup::Answer(const EngineQuestion& question, absl::Time now,
-                                  absl::Duration longest_gap) const {
-  SignalSeries series = sum_.Answer(question, now, longest_gap);
+SignalSeries ScrapedGroup::Answer(const EngineQuery& question, absl::Time now,
+                                  absl::Duration max_gap) const {
+  SignalSeries series = sum_.Answer(question, now, max_gap);
   if (question.memory > absl::ZeroDuration()) {
     const std::optional<EngineDemand> held = held_.Sums();
     if (held.has_value()) series.demand = std::make_shared<const EngineDemand>(*held);
   }
   for (const auto& [address, page] : pages_) {
-    const SignalSeries part = page.observed.Answer(question, now, longest_gap);
+    const SignalSeries part = page.observed.Answer(question, now, max_gap);
     SignalPart& reported =
         series.parts.emplace_back(SignalPart{.address = address, .gap = part.gap});
     if (part.gap.empty()) reported.value = part.points.back().value;

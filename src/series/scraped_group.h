@@ -19,7 +19,7 @@
 
 namespace gpuscaler {
 
-inline constexpr size_t kMostPages = 100;  // per source
+inline constexpr size_t kMaxPages = 100;  // per source
 
 // Keeps the past of the sum, but not of its parts, when addresses leave. Not thread-safe.
 class ScrapedGroup {
@@ -28,7 +28,7 @@ class ScrapedGroup {
   explicit ScrapedGroup(bool is_rate) : is_rate_(is_rate), sum_(is_rate) {}
 
   // Replaces the addresses. Returns false if nothing changed. An error, including more than
-  // kMostPages addresses, becomes the gap of the sum, and the addresses stay.
+  // kMaxPages addresses, becomes the gap of the sum, and the addresses stay.
   bool List(const absl::StatusOr<std::vector<std::string>>& addresses);
 
   // Adds a reading, later than all before. Returns false if it is dropped, because `address` is not
@@ -45,8 +45,7 @@ class ScrapedGroup {
   // Returns the series of the sum, with its parts and without a name. For a demand question, the
   // sum of a gauge counts as waiting requests (SignalSeries::demand), and its growth as arrivals.
   // Requests of an address that comes or leaves are not arrivals.
-  SignalSeries Answer(const EngineQuestion& question, absl::Time now,
-                      absl::Duration longest_gap) const;
+  SignalSeries Answer(const EngineQuery& question, absl::Time now, absl::Duration max_gap) const;
 
  private:
   struct AddressState {

@@ -14,7 +14,7 @@ using testing::IsEmpty;
 
 using Addresses = std::vector<std::string>;
 
-const EngineQuestion kOverFour{.window = absl::Seconds(4), .look_back = absl::Seconds(60)};
+const EngineQuery kOverFour{.window = absl::Seconds(4), .look_back = absl::Seconds(60)};
 
 CounterPoint Shown(double second, double value) {
   return {.instant = {.at = Second(0) + absl::Seconds(second)}, .value = value};
@@ -141,7 +141,7 @@ TEST(ScrapedGroup, ListErrorIsReturnedAndKeepsThePast) {
 TEST(ScrapedGroup, TooManyAddressesAreAnError) {
   ScrapedGroup queue(/*is_rate=*/false);
   Addresses many;
-  for (size_t i = 0; i <= kMostPages; ++i) many.push_back(absl::StrCat("10.0.1.", i));
+  for (size_t i = 0; i <= kMaxPages; ++i) many.push_back(absl::StrCat("10.0.1.", i));
   EXPECT_TRUE(queue.List(many));
   EXPECT_THAT(queue.Answer({}, Second(0), kLongestGap).gap, HasSubstr("101 addresses"));
 }
@@ -157,7 +157,7 @@ TEST(ScrapedGroup, ForgetsReadingsBeforeTheLookBack) {
   EXPECT_EQ(NewestOf(queue, 999), 999);
 }
 
-const EngineQuestion kOfDemand{.look_back = absl::Seconds(5), .memory = absl::Minutes(15)};
+const EngineQuery kOfDemand{.look_back = absl::Seconds(5), .memory = absl::Minutes(15)};
 
 double ArrivedIn(const ScrapedGroup& pages, int now) {
   double arrived = 0;

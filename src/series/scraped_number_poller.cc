@@ -19,8 +19,7 @@ void ScrapedNumberPoller::Poll(const std::map<ScrapeRequest, NumbersInterest>& p
   std::set<std::shared_ptr<PolledTarget>> polled;
   for (const auto& [request, interest] : pages) {
     std::shared_ptr<ScrapedNumbers>& page = pages_[request];
-    if (page == nullptr)
-      page = std::make_shared<ScrapedNumbers>(request, times_.longest_gap, sink_);
+    if (page == nullptr) page = std::make_shared<ScrapedNumbers>(request, times_.max_gap, sink_);
     page->SetInterest(interest);
     polled.insert(page);
   }

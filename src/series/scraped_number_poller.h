@@ -18,7 +18,7 @@ class ScrapedNumberPoller {
  public:
   struct Times {
     absl::Duration interval;
-    absl::Duration longest_gap;  // as in ScrapedNumbers
+    absl::Duration max_gap;  // as in ScrapedNumbers
   };
   // `sink` gets the result of each poll, on the poller's thread or in Poll(), and must not block.
   // `clock` must outlive the poller.

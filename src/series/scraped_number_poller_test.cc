@@ -12,7 +12,7 @@ namespace {
 
 const SignalSource kQueueSize{
     .namespace_name = "team-a",
-    .place = MetricsPage{.url = "http://gateway", .selector = "queue_size"}};
+    .place = MetricsEndpoint{.url = "http://gateway", .selector = "queue_size"}};
 
 // The reported numbers in their order. Thread-safe.
 class ReportedNumbers {
@@ -76,7 +76,7 @@ TEST(ScrapedNumberPoller, ResultOfAReplacedRequestIsDropped) {
   const SteadyClock clock;
   ReportedNumbers reported;
   ScrapedNumberPoller poller(
-      clock, {.interval = absl::Milliseconds(20), .longest_gap = absl::Seconds(5)},
+      clock, {.interval = absl::Milliseconds(20), .max_gap = absl::Seconds(5)},
       [&](const SignalSource&, const IpAddress&, const absl::StatusOr<CounterPoint>& number) {
         reported.Take(number);
       });

@@ -3,20 +3,20 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/plain_words.h"
+#include "base/printable_text.h"
 #include "base/status_macros.h"
 
 namespace gpuscaler {
 namespace {
 
-const MetricsPage& PageOf(const SignalSource& source) {
-  return std::get<MetricsPage>(source.place);
+const MetricsEndpoint& PageOf(const SignalSource& source) {
+  return std::get<MetricsEndpoint>(source.place);
 }
 
 }  // namespace
 
-ScrapedNumbers::ScrapedNumbers(ScrapeRequest request, absl::Duration longest_gap, Sink sink)
-    : request_(std::move(request)), longest_gap_(longest_gap), sink_(std::move(sink)) {}
+ScrapedNumbers::ScrapedNumbers(ScrapeRequest request, absl::Duration max_gap, Sink sink)
+    : request_(std::move(request)), longest_gap_(max_gap), sink_(std::move(sink)) {}
 
 void ScrapedNumbers::SetInterest(const NumbersInterest& interest) {
   MutexLock lock(mutex_);
@@ -40,7 +40,7 @@ std::string ScrapedNumbers::Tenant() {
   return picked_.empty() ? "" : picked_.begin()->first.namespace_name;
 }
 
-SeriesTaker& ScrapedNumbers::Picked::taker() {
+SeriesConsumer& ScrapedNumbers::Picked::taker() {
   if (growth != nullptr) return *growth;
   return sum;
 }
@@ -93,8 +93,9 @@ std::optional<ScrapeRequest> ScrapedNumbers::Take(absl::Time at, const absl::Sta
 
 absl::StatusOr<CounterPoint> ScrapedNumbers::WithPlace(absl::StatusOr<CounterPoint> number) const {
   if (number.ok()) return number;
-  return absl::Status(number.status().code(),
-                      absl::StrCat(request_.Place(), ": ", PlainWords(number.status().message())));
+  return absl::Status(
+      number.status().code(),
+      absl::StrCat(request_.Place(), ": ", PrintableText(number.status().message())));
 }
 
 }  // namespace gpuscaler

@@ -22,7 +22,7 @@
 
 namespace gpuscaler {
 
-// The numbers needed from one endpoint. The place of each source is a MetricsPage.
+// The numbers needed from one endpoint. The place of each source is a MetricsEndpoint.
 using NumbersInterest = std::map<SignalSource, MetricSelector>;
 
 // One pass over the exposition serves all sources. Thread-safe.
@@ -33,9 +33,9 @@ class ScrapedNumbers : public PolledTarget {
   using Sink = std::function<void(const SignalSource& source, const IpAddress& address,
                                   const absl::StatusOr<CounterPoint>& number)>;
 
-  // A counter that was missing for longer than `longest_gap` counts as new. `sink` must not call
+  // A counter that was missing for longer than `max_gap` counts as new. `sink` must not call
   // this object.
-  ScrapedNumbers(ScrapeRequest request, absl::Duration longest_gap, Sink sink);
+  ScrapedNumbers(ScrapeRequest request, absl::Duration max_gap, Sink sink);
 
   // Replaces the numbers to select. After it returns, `sink` gets no others. If the last fetch
   // failed, `sink` gets that error for new sources at once. Does not wait for an exposition that is
@@ -50,7 +50,7 @@ class ScrapedNumbers : public PolledTarget {
   // Created by SetInterest(). Afterwards used by the poller only, which takes one exposition at a
   // time.
   struct Picked {
-    SeriesTaker& taker();
+    SeriesConsumer& taker();
     absl::StatusOr<CounterPoint> NumberAt(absl::Time at);  // from the samples taken
 
     MetricSelector selector;

@@ -17,10 +17,10 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 const SignalSource kSize{.namespace_name = "team-a",
-                         .place = MetricsPage{.url = "http://gateway", .selector = "size"}};
+                         .place = MetricsEndpoint{.url = "http://gateway", .selector = "size"}};
 const SignalSource kServed{
     .namespace_name = "team-a",
-    .place = MetricsPage{.url = "http://gateway", .selector = "served", .rate = true}};
+    .place = MetricsEndpoint{.url = "http://gateway", .selector = "served", .rate = true}};
 
 const IpAddress kAddress = *ParseIpAddress("10.0.0.1");
 
@@ -29,7 +29,8 @@ class ScrapedNumbersTest : public testing::Test {
   void SetInterest(const std::vector<SignalSource>& sources) {
     NumbersInterest interest;
     for (const SignalSource& source : sources) {
-      interest.emplace(source, *ParseMetricSelector(std::get<MetricsPage>(source.place).selector));
+      interest.emplace(source,
+                       *ParseMetricSelector(std::get<MetricsEndpoint>(source.place).selector));
     }
     numbers_.SetInterest(interest);
   }
@@ -72,7 +73,7 @@ TEST_F(ScrapedNumbersTest, MissingSeriesAffectsItsSourceOnly) {
 
 TEST_F(ScrapedNumbersTest, MissingSeriesIsZeroIfConfigured) {
   const auto saying_zero = [](SignalSource source) {
-    std::get<MetricsPage>(source.place).zero_if_absent = true;
+    std::get<MetricsEndpoint>(source.place).zero_if_absent = true;
     return source;
   };
   const SignalSource size = saying_zero(kSize), served = saying_zero(kServed);
@@ -120,8 +121,9 @@ TEST_F(ScrapedNumbersTest, SetInterestDoesNotWaitForParsing) {
   const SteadyClock real;
   const SignalSource slow{
       .namespace_name = "team-a",
-      .place = MetricsPage{.url = "http://gateway",
-                           .selector = "a{x=~\"(?:(?:[ab]*a[ab]{100})|(?:[ab]*b[ab]{101}))c\"}"}};
+      .place =
+          MetricsEndpoint{.url = "http://gateway",
+                          .selector = "a{x=~\"(?:(?:[ab]*a[ab]{100})|(?:[ab]*b[ab]{101}))c\"}"}};
   SetInterest({slow});
   std::string page;
   for (int i = 0; i < 30; ++i) absl::StrAppend(&page, "a{x=\"", std::string(3000, 'b'), "\"} 1\n");

@@ -30,7 +30,7 @@ std::string LabelsOf(const ExpositionSample& sample) {
 void SeriesGrowth::Begin() { on_page_ = std::vector<std::pair<Key, double>>(); }
 
 void SeriesGrowth::Take(const ExpositionSample& sample) {
-  if (on_page_.size() > kMostSeries) return;  // GrownBy() returns an error
+  if (on_page_.size() > kMaxSeries) return;  // GrownBy() returns an error
   on_page_.emplace_back(std::hash<std::string>()(LabelsOf(sample)), sample.value);
 }
 
@@ -41,8 +41,8 @@ absl::Status SeriesGrowth::CheckPage() {
     return absl::InvalidArgumentError(
         absl::StrCat("a series of ", selector_, " is on the page twice"));
   }
-  if (on_page_.size() <= kMostSeries) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("more than ", kMostSeries, " series of ",
+  if (on_page_.size() <= kMaxSeries) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("more than ", kMaxSeries, " series of ",
                                                     selector_,
                                                     " on the page: pick fewer by their labels"));
 }
@@ -57,7 +57,7 @@ double SeriesGrowth::GrowthSinceSeen(Key key, absl::Time at, double value) const
 }
 
 void SeriesGrowth::Forget(absl::Time now) {
-  const bool are_many = seen_.size() > kMostSeries;
+  const bool are_many = seen_.size() > kMaxSeries;
   std::erase_if(seen_, [&](const auto& series) {
     const absl::Duration unseen = now - series.second.at;
     return unseen > longest_gap_ || (are_many && unseen > absl::ZeroDuration());

@@ -18,15 +18,15 @@
 
 namespace gpuscaler {
 
-inline constexpr size_t kMostSeries = 1000;  // per exposition, and kept at 64 bytes each
+inline constexpr size_t kMaxSeries = 1000;  // per exposition, and kept at 64 bytes each
 
 // Takes the expositions of one address in order. Not thread-safe.
-class SeriesGrowth : public SeriesTaker {
+class SeriesGrowth : public SeriesConsumer {
  public:
-  // A series that was missing for longer than `longest_gap` counts as new. `selector` is its text,
+  // A series that was missing for longer than `max_gap` counts as new. `selector` is its text,
   // for errors.
-  SeriesGrowth(std::string selector, absl::Duration longest_gap)
-      : selector_(std::move(selector)), longest_gap_(longest_gap) {}
+  SeriesGrowth(std::string selector, absl::Duration max_gap)
+      : selector_(std::move(selector)), longest_gap_(max_gap) {}
 
   void Begin() override;
   void Take(const ExpositionSample& sample) override;
@@ -38,7 +38,7 @@ class SeriesGrowth : public SeriesTaker {
   // counts its growth when it returns. If absent means 0, a series that is new after an exposition
   // without any counts its whole value: the first request is growth.
   //
-  // FAILED_PRECONDITION: more than kMostSeries series, or values that are no counters.
+  // FAILED_PRECONDITION: more than kMaxSeries series, or values that are no counters.
   // INVALID_ARGUMENT: a duplicate series. The exposition is then ignored, as it is if this is not
   // called.
   absl::StatusOr<CounterPoint> GrownBy(absl::Time at);

@@ -140,7 +140,7 @@ TEST(SeriesGrowth, GrowthOverAWindowIsTheRate) {
     points.push_back(*point);
   }
   const auto rate =
-      CounterGrowth(points, {.window = absl::Seconds(20), .longest_gap = kLongestGap}).EndingAt(2);
+      CounterGrowth(points, {.window = absl::Seconds(20), .max_gap = kLongestGap}).EndingAt(2);
   ASSERT_TRUE(rate.has_value());
   EXPECT_EQ(rate->PerSecond(), 3);
 }
@@ -175,20 +175,20 @@ std::string PageOf(size_t series, absl::string_view pod, int value) {
 
 TEST(SeriesGrowth, TooManySeriesAreAnError) {
   SelectedGrowth growth = Follow("done");
-  ASSERT_TRUE(TakeAt(growth, 0, PageOf(kMostSeries, "a", 1)).ok());
-  const auto refused = TakeAt(growth, 1, PageOf(kMostSeries + 1, "a", 2));
+  ASSERT_TRUE(TakeAt(growth, 0, PageOf(kMaxSeries, "a", 1)).ok());
+  const auto refused = TakeAt(growth, 1, PageOf(kMaxSeries + 1, "a", 2));
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(refused.status().message(),
               HasSubstr("more than 1000 series of done on the page: pick fewer by their labels"));
-  EXPECT_EQ(*TakeAt(growth, 2, PageOf(kMostSeries, "a", 3)), 2.0 * kMostSeries);
+  EXPECT_EQ(*TakeAt(growth, 2, PageOf(kMaxSeries, "a", 3)), 2.0 * kMaxSeries);
 }
 
 TEST(SeriesGrowth, BeyondTheLimitMissingSeriesAreForgotten) {
   SelectedGrowth growth = Follow("done");
-  ASSERT_TRUE(TakeAt(growth, 0, PageOf(kMostSeries, "a", 1)).ok());
+  ASSERT_TRUE(TakeAt(growth, 0, PageOf(kMaxSeries, "a", 1)).ok());
   ASSERT_TRUE(TakeAt(growth, 1, PageOf(1, "b", 1)).ok());
-  EXPECT_EQ(*TakeAt(growth, 2, PageOf(kMostSeries, "a", 5)), 0) << "all new again";
-  EXPECT_EQ(*TakeAt(growth, 3, PageOf(kMostSeries, "a", 6)), 1.0 * kMostSeries);
+  EXPECT_EQ(*TakeAt(growth, 2, PageOf(kMaxSeries, "a", 5)), 0) << "all new again";
+  EXPECT_EQ(*TakeAt(growth, 3, PageOf(kMaxSeries, "a", 6)), 1.0 * kMaxSeries);
 }
 
 }  // namespace

@@ -25,9 +25,9 @@ namespace wire = telemetry::v1;
 
 constexpr char kNode[] = "gpu-7";
 const SignalSource kFound{.namespace_name = "team-a", .place = DiscoveredEngines()};
-const EngineQuestion kQuestion{.metric = EngineMetric::kPressurePercent,
-                               .look_back = absl::Minutes(2),
-                               .memory = absl::Minutes(15)};
+const EngineQuery kQuestion{.metric = EngineMetric::kPressurePercent,
+                            .look_back = absl::Minutes(2),
+                            .memory = absl::Minutes(15)};
 
 Trigger WithGateway() {
   Trigger trigger = VllmInference();
@@ -91,7 +91,7 @@ class Aggregator {
     history->Append(std::move(node), {.horizon = absl::Minutes(15)});
     FleetHistory fleet = FleetOfOne(history);
     fleet.now = now_;
-    fleet.asks_kubelets = true;
+    fleet.queries_kubelets = true;
     SignalHistory signals = Signals();
     signals.gateway = GatewayHolding(now_, per_second);
     const Decision decision =
@@ -106,7 +106,7 @@ class Aggregator {
   const bool of_old_agent_;
   absl::Time now_;
   bool more_ = false;
-  SignalStore store_{{.longest_gap = absl::Seconds(10)}, [] {}};
+  SignalStore store_{{.max_gap = absl::Seconds(10)}, [] {}};
   FoundEngines found_{store_};
   EngineUpdateReader reader_{kNode, found_};
   EngineLog::Place place_;
@@ -126,7 +126,7 @@ class CapacityRecordsTest : public testing::Test {
   void Serve(absl::Duration how_long, double running) {
     for (absl::Duration served; served < how_long; served += absl::Seconds(5)) {
       clock_.Advance(absl::Seconds(5));
-      for (const EnginePlace& place : places_) {
+      for (const EngineAddress& place : places_) {
         EngineUpdate update = engine_.Read(clock_.Now(), running);
         update.capacity_record = capacity_records_.Take(place, update, NodeOf(place));
         log_.Take(place, update);
@@ -147,7 +147,7 @@ class CapacityRecordsTest : public testing::Test {
   EngineLog log_{{}, clock_, nullptr};
   NodeCapacityRecords capacity_records_;
   ServedEngine engine_;
-  std::vector<EnginePlace> places_ = {PlaceOf("llm-0")};
+  std::vector<EngineAddress> places_ = {PlaceOf("llm-0")};
   Aggregator veteran_{log_, absl::ZeroDuration()};
 };
 

@@ -67,7 +67,7 @@ class DemandAnswersTest : public testing::Test {
     return false;
   }
 
-  SignalStore signals_{{.longest_gap = absl::Seconds(5)}, [] {}};
+  SignalStore signals_{{.max_gap = absl::Seconds(5)}, [] {}};
   ServedScaler scaler_;
 };
 
@@ -180,8 +180,8 @@ TEST_F(DemandAnswersTest, EnginesAtANameAreReplicasWithTheirRequests) {
   scaler_.Sample({FreeGpu(0)});
   auto answer = std::async(std::launch::async, [&] { return ValueOf(ref); });
   ASSERT_TRUE(Eventually([&] { return IsSubscribed(engines); }));
-  const EnginePlace first{.address = "10.0.0.1", .port = 8000};
-  const EnginePlace second{.address = "10.0.0.2", .port = 8000};
+  const EngineAddress first{.address = "10.0.0.1", .port = 8000};
+  const EngineAddress second{.address = "10.0.0.2", .port = 8000};
   scaler_.clock.Advance(absl::Seconds(1));
   const auto update = [this](double waiting, double running) {
     return EngineUpdate{
@@ -207,9 +207,9 @@ TEST_F(DemandAnswersTest, FirstEngineAtANameIsPushed) {
                                                            {"window", "0s"},
                                                            {"activationWindow", "0s"}}));
   ASSERT_TRUE(Eventually([&] { return IsSubscribed(engines); }));
-  signals_.ListEngines(engines, std::vector<EnginePlace>(), scaler_.clock.Now());
+  signals_.ListEngines(engines, std::vector<EngineAddress>(), scaler_.clock.Now());
   ASSERT_TRUE(Eventually([this] { return scaler_.counted.decided(Outcome::kValue) > 0; }));
-  const EnginePlace place{.address = "10.0.0.1", .port = 8000};
+  const EngineAddress place{.address = "10.0.0.1", .port = 8000};
   scaler_.clock.Advance(absl::Seconds(1));
   signals_.ListEngines(engines, std::vector{place}, scaler_.clock.Now());
   signals_.TakeEngine(engines, place,
@@ -230,13 +230,13 @@ TEST_F(DemandAnswersTest, NameWithoutAddressIsZeroOnlyWhileNoGpuIsInUse) {
   scaler_.Sample({BusyGpu(0, 100)});
   auto answer = std::async(std::launch::async, [&] { return ValueOf(ref); });
   ASSERT_TRUE(Eventually([&] { return IsSubscribed(engines); }));
-  const auto list = [&](const std::vector<EnginePlace>& places) {
+  const auto list = [&](const std::vector<EngineAddress>& places) {
     signals_.ListEngines(engines, places, scaler_.clock.Now());
   };
   list({});
   EXPECT_THAT(answer.get(), HasSubstr("http://llm:8000 has no address"));
 
-  const EnginePlace place{.address = "10.0.0.1", .port = 8000};
+  const EngineAddress place{.address = "10.0.0.1", .port = 8000};
   list({place});
   scaler_.clock.Advance(absl::Seconds(1));
   signals_.TakeEngine(engines, place,
@@ -258,7 +258,7 @@ TEST_F(FoundEngineAnswersTest, NoneFoundIsZeroOnlyWhileNoGpuIsInUse) {
   scaler_.Sample({BusyGpu(0, 100)});
   auto answer = std::async(std::launch::async, [&] { return ValueOf(ref); });
   ASSERT_TRUE(Eventually([&] { return IsSubscribed(engines); }));
-  signals_.ListEngines(engines, std::vector<EnginePlace>(), scaler_.clock.Now());
+  signals_.ListEngines(engines, std::vector<EngineAddress>(), scaler_.clock.Now());
   EXPECT_EQ(answer.get(), "no engine is found; and GPUs are in use");
   scaler_.clock.Advance(absl::Seconds(1));
   scaler_.Sample({FreeGpu(0)});
@@ -271,7 +271,7 @@ class GatewayAnswersTest : public DemandAnswersTest {
                               .place = EngineEndpoint{.url = "http://llm:8000"}};
   const SignalSource gateway_{
       .namespace_name = "default",
-      .place = MetricsPage{.url = "http://gateway:9090/metrics", .selector = "queue_size"}};
+      .place = MetricsEndpoint{.url = "http://gateway:9090/metrics", .selector = "queue_size"}};
 
   static externalscaler::ScaledObjectRef Ref() {
     return RefOf({{"profile", "vllm-inference"},
@@ -284,7 +284,7 @@ class GatewayAnswersTest : public DemandAnswersTest {
   // No engine runs, and the gateway holds this many requests.
   void Hold(double requests) {
     scaler_.clock.Advance(absl::Seconds(1));
-    signals_.ListEngines(engines_, std::vector<EnginePlace>(), scaler_.clock.Now());
+    signals_.ListEngines(engines_, std::vector<EngineAddress>(), scaler_.clock.Now());
     signals_.ListPages(gateway_, std::vector<std::string>{"10.0.0.9"});
     signals_.TakePage(gateway_, "10.0.0.9",
                       CounterPoint{.instant = {.at = scaler_.clock.Now()}, .value = requests});

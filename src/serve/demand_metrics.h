@@ -10,7 +10,7 @@
 #include "absl/time/time.h"
 #include "base/mutex.h"
 #include "demand/demand.h"
-#include "demand/latency_ask.h"
+#include "demand/latency_demand.h"
 #include "prometheus/metric_family.h"
 #include "scaling/decision.h"
 
@@ -41,7 +41,7 @@ class DemandMetrics {
     absl::Time at;
     std::optional<Demand> demand;
     bool counts = false;
-    std::optional<LatencyAsk> latency;
+    std::optional<LatencyDemand> latency;
     std::optional<double> batch_limit;
     std::optional<bool> batch_limit_known;
   };

@@ -66,7 +66,7 @@ TEST(DemandMetrics, LateFirstTokensHaveASeriesWhileTheyNeedReplicas) {
   Decision decision = WithDemandOf(3.3);
   metrics.Update(kOfChat, decision);
   EXPECT_THAT(TextOf(metrics), Not(HasSubstr("latency_replicas")));
-  decision.latency = LatencyAsk{.replicas = 5, .late_share = 0.12};
+  decision.latency = LatencyDemand{.replicas = 5, .late_share = 0.12};
   metrics.Update(kOfChat, decision);
   EXPECT_THAT(TextOf(metrics),
               HasSubstr("keda_gpu_scaler_latency_replicas"

@@ -60,7 +60,7 @@ FleetView FleetViewOf(const absl::StatusOr<FleetReader::Fleet>& fleet,
   view.set_now_us(ToWire(now));
   if (fleet.ok()) {
     for (const NodeState& state : (*fleet)->nodes) {
-      AddNode(state, WhyLeftOut(state, (*fleet)->asks_kubelets, staleness, now), now, view);
+      AddNode(state, WhyLeftOut(state, (*fleet)->queries_kubelets, staleness, now), now, view);
     }
   } else {
     view.set_trouble(std::string(fleet.status().message()));

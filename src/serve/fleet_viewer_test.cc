@@ -26,7 +26,7 @@ FleetView ViewedFleet(std::vector<NodeState> nodes) {
   auto fleet = std::make_shared<FleetHistory>();
   fleet->now = kViewedAt;
   fleet->nodes = std::move(nodes);
-  fleet->asks_kubelets = std::ranges::any_of(fleet->nodes, AsksKubelet);
+  fleet->queries_kubelets = std::ranges::any_of(fleet->nodes, QueriesKubelet);
   return FleetViewOf(FleetReader::Fleet(fleet), {}, kViewStaleness, kViewedAt);
 }
 

@@ -59,7 +59,7 @@ class TriggerEvaluatorOfFoundEnginesTest : public AskedFleet {
     return evaluator_.WantBlocks(*trigger, *evaluator_.Parse(*trigger));
   }
 
-  SignalStore signals_{{.longest_gap = absl::Seconds(10)}, [] {}};
+  SignalStore signals_{{.max_gap = absl::Seconds(10)}, [] {}};
   FoundEngines found_{signals_};
   TriggerCache cache_{{}};
   TriggerEvaluator evaluator_{{.stale_after = kSixSeconds, .grace = absl::Seconds(15)},
@@ -78,7 +78,7 @@ TEST_F(TriggerEvaluatorOfFoundEnginesTest, NodeWithoutAReportDelaysOnlyItsWorklo
   ReportReplica("gpu-2", "llm", "llm-0");
   EXPECT_EQ(InFlightOf("chat").status().code(), absl::StatusCode::kUnavailable);
   found_.Expect(found_.Subscription(clock_.Now()), {"gpu-1", "gpu-2"}, clock_.Now());
-  const EnginePlace chat{
+  const EngineAddress chat{
       .address = "10.0.0.1", .port = 8000, .namespace_name = "crowd", .pod = "chat-0"};
   found_.List("gpu-1", NodeEngines{.namespaces = {"crowd"}, .places = {chat}}, clock_.Now());
   found_.Take("gpu-1", chat,
@@ -98,7 +98,7 @@ TEST_F(TriggerEvaluatorOfFoundEnginesTest, WorkloadThatSleepsBehindAGatewayAwait
   ReportReplica("gpu-1", "chat", "chat-0");
   const SignalSource gateway{
       .namespace_name = "crowd",
-      .place = MetricsPage{.url = "http://gateway:9090/metrics", .selector = "queue_size"}};
+      .place = MetricsEndpoint{.url = "http://gateway:9090/metrics", .selector = "queue_size"}};
   const std::map<std::string, std::string> metadata = {
       {"profile", "vllm-inference"},
       {"workload", "llm"},
@@ -122,7 +122,7 @@ TEST_F(TriggerEvaluatorOfFoundEnginesTest, EngineInItsPodsSuggestsAProfile) {
   EXPECT_FALSE(WantBlocks("chat")) << "it has just been looked for";
   clock_.Advance(absl::Seconds(1));
   found_.Expect(found_.Subscription(clock_.Now()), {"gpu-1", "gpu-2"}, clock_.Now());
-  const EnginePlace chat{
+  const EngineAddress chat{
       .address = "10.0.0.1", .port = 8000, .namespace_name = "crowd", .pod = "chat-0"};
   found_.List("gpu-1", NodeEngines{.namespaces = {"crowd"}, .places = {chat}}, clock_.Now());
   found_.Take("gpu-1", chat,

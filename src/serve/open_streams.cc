@@ -187,7 +187,7 @@ void OpenStreams::RefreshChanged(const FleetReader::Changes& changes, absl::Time
   {
     MutexLock lock(mutex_);
     absl::flat_hash_set<const OpenStream*> affected = watching_all_;
-    if (changes.of_all) {
+    if (changes.affects_all) {
       for (const auto& [pods, watching] : watching_) {
         affected.insert(watching.begin(), watching.end());
       }
@@ -200,7 +200,7 @@ void OpenStreams::RefreshChanged(const FleetReader::Changes& changes, absl::Time
     for (const OpenStream* stream : affected) {
       SetChanged(stream);
       const Record& record = streams_.at(stream);
-      if (record.interest.pods.or_whoevers) SetWatching(stream, record.interest.pods);
+      if (record.interest.pods.or_any_owner) SetWatching(stream, record.interest.pods);
     }
   }
   RefreshSomeChanged(now);

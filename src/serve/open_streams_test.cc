@@ -31,7 +31,7 @@ class KnownOwners : public FleetReader {
   absl::Time NewestAt() const override { return absl::InfinitePast(); }
   Changes ChangedSince(int64_t) const override { return {}; }
   bool Knows(const PodInterest& wanted) const override {
-    return !wanted.or_whoevers ? !wanted.owner.empty() : known.contains(wanted.owner);
+    return !wanted.or_any_owner ? !wanted.owner.empty() : known.contains(wanted.owner);
   }
   int64_t WaitForGeneration(int64_t, absl::Duration) const override { return 0; }
 
@@ -66,30 +66,30 @@ class CountedRefreshes : public StreamOfNothing {
 TEST_F(OpenStreamsTest, OnlyStreamsThatWatchWhatHasChangedAreRefreshed) {
   const auto of_a = std::make_shared<CountedRefreshes>();
   const auto of_b = std::make_shared<CountedRefreshes>();
-  const auto of_all = std::make_shared<CountedRefreshes>();
+  const auto affects_all = std::make_shared<CountedRefreshes>();
   const auto of_none = std::make_shared<CountedRefreshes>();
-  for (const auto& stream : {of_a, of_b, of_all, of_none}) ASSERT_TRUE(Open(stream, 1).ok());
+  for (const auto& stream : {of_a, of_b, affects_all, of_none}) ASSERT_TRUE(Open(stream, 1).ok());
   streams_.Watch(of_a.get(), {.pods = {.namespaces = {"a", "opened"}}});
   streams_.Watch(of_b.get(), {.pods = {.namespaces = {"b"}}});
-  streams_.Watch(of_all.get(), {.pods = {}, .all_nodes = true});
+  streams_.Watch(affects_all.get(), {.pods = {}, .all_nodes = true});
   streams_.Watch(of_none.get(), {});
   const auto refreshed = [&] {
-    return std::vector<int>{of_a->count, of_b->count, of_all->count, of_none->count};
+    return std::vector<int>{of_a->count, of_b->count, affects_all->count, of_none->count};
   };
   const absl::Time now = absl::UnixEpoch();
   streams_.RefreshDue(now);
   EXPECT_EQ(refreshed(), (std::vector{1, 1, 1, 1})) << "each once when it begins";
   streams_.RefreshDue(now);
   EXPECT_EQ(refreshed(), (std::vector{1, 1, 1, 1}));
-  streams_.RefreshChanged({.generation = 1, .of_all = false, .pods = {{"opened", ""}, {"x", ""}}},
-                          now);
+  streams_.RefreshChanged(
+      {.generation = 1, .affects_all = false, .pods = {{"opened", ""}, {"x", ""}}}, now);
   EXPECT_EQ(refreshed(), (std::vector{2, 1, 2, 1}));
-  streams_.RefreshChanged({.generation = 2, .of_all = true, .pods = {{"b", ""}}}, now);
+  streams_.RefreshChanged({.generation = 2, .affects_all = true, .pods = {{"b", ""}}}, now);
   EXPECT_EQ(refreshed(), (std::vector{3, 2, 3, 1}));
   Close(of_a);
-  streams_.RefreshChanged({.generation = 3, .of_all = true, .pods = {{"a", ""}}}, now);
+  streams_.RefreshChanged({.generation = 3, .affects_all = true, .pods = {{"a", ""}}}, now);
   EXPECT_EQ(refreshed(), (std::vector{3, 3, 4, 1}));
-  for (const auto& stream : {of_b, of_all, of_none}) Close(stream);
+  for (const auto& stream : {of_b, affects_all, of_none}) Close(stream);
 }
 
 TEST_F(OpenStreamsTest, StreamWatchesAllPodsWhileItsOwnersPodsAreUnresolved) {
@@ -98,10 +98,11 @@ TEST_F(OpenStreamsTest, StreamWatchesAllPodsWhileItsOwnersPodsAreUnresolved) {
   for (const auto& stream : {of_llm, like_embed}) ASSERT_TRUE(Open(stream, 1).ok());
   streams_.Watch(of_llm.get(), {.pods = {.namespaces = {"a"}, .owner = "llm"}});
   streams_.Watch(like_embed.get(),
-                 {.pods = {.namespaces = {"a"}, .owner = "embed", .or_whoevers = true}});
+                 {.pods = {.namespaces = {"a"}, .owner = "embed", .or_any_owner = true}});
   const auto refreshed_by = [&](const std::vector<PodsOf>& pods) {
     const std::vector<int> before = {of_llm->count, like_embed->count};
-    streams_.RefreshChanged({.generation = 1, .of_all = false, .pods = pods}, absl::UnixEpoch());
+    streams_.RefreshChanged({.generation = 1, .affects_all = false, .pods = pods},
+                            absl::UnixEpoch());
     return std::vector<int>{of_llm->count - before[0], like_embed->count - before[1]};
   };
   EXPECT_EQ(refreshed_by({{"a", ""}, {"a", "chat"}}), (std::vector{0, 1})) << "it is not known";
@@ -118,7 +119,7 @@ TEST_F(OpenStreamsTest, StreamWatchesAllPodsWhileItsOwnersPodsAreUnresolved) {
 }
 
 TEST_F(OpenStreamsTest, NewProfilesMayChangeWhatAStreamWatches) {
-  const SignalSource page{.place = MetricsPage{.url = "http://gateway:9090/metrics"}};
+  const SignalSource page{.place = MetricsEndpoint{.url = "http://gateway:9090/metrics"}};
   const auto stream = std::make_shared<CountedRefreshes>();
   ASSERT_TRUE(Open(stream, 1).ok());
   const StreamInterest before = {.version = 1, .pods = {.namespaces = {"a"}, .owner = "llm"}};
@@ -129,7 +130,8 @@ TEST_F(OpenStreamsTest, NewProfilesMayChangeWhatAStreamWatches) {
     streams_.RefreshChanged(changes, now);
     return stream->count > count;
   };
-  const FleetReader::Changes of_pods = {.generation = 1, .of_all = false, .pods = {{"a", "llm"}}};
+  const FleetReader::Changes of_pods = {
+      .generation = 1, .affects_all = false, .pods = {{"a", "llm"}}};
   const std::vector<SignalSource> of_page = {page};
   ASSERT_TRUE(is_reported(of_pods));
   ASSERT_FALSE(is_reported(of_page));
@@ -221,13 +223,13 @@ TEST_F(OpenStreamsTest, ThousandsOfChangedStreamsAreRefreshedAFewAtATime) {
   const auto refreshed = [&streams] {
     return std::ranges::count_if(streams, [](const auto& stream) { return stream->count > 1; });
   };
-  streams_.RefreshChanged(FleetReader::Changes{.generation = 1, .of_all = true}, now);
+  streams_.RefreshChanged(FleetReader::Changes{.generation = 1, .affects_all = true}, now);
   EXPECT_GT(refreshed(), 0);
   EXPECT_LT(refreshed(), 99);
   EXPECT_EQ(streams_.NextDue(), absl::InfinitePast());
   Close(streams.back());
   streams.pop_back();
-  streams_.RefreshChanged(FleetReader::Changes{.generation = 2, .of_all = true}, now);
+  streams_.RefreshChanged(FleetReader::Changes{.generation = 2, .affects_all = true}, now);
   EXPECT_EQ(refreshed(), 98) << "those that changed first are first";
   while (streams_.NextDue() <= now) streams_.RefreshDue(now);
   for (const auto& stream : streams) {

@@ -77,7 +77,7 @@ bool IsEmpty(const SignalHistory& signals) { return signals.status.ok() && signa
 // Calls `call` with a filter of the engines that count.
 template <typename Call>
 auto WithEnginesOf(const OwnPods* own, const Call& call) {
-  return call([own](const EnginePlace& place) {
+  return call([own](const EngineAddress& place) {
     return own == nullptr || own->MayHave(place.pod, place.address);
   });
 }
@@ -243,7 +243,7 @@ void TriggerEvaluator::SearchEngines(CachedTrigger& trigger, const ParsedTrigger
   if (!until) return;
   const SignalSource source = {.namespace_name = trigger.namespace_name(),
                                .place = DiscoveredEngines()};
-  const EngineQuestion question = {.look_back = staleness_.stale_after};
+  const EngineQuery question = {.look_back = staleness_.stale_after};
   const auto fleet = FleetOf(parsed, /*source_is_empty=*/false);
   if (!signals_.store->Want(source, question, now, *until).ok() || !fleet.ok()) return;
   const auto own = OwnPodsOf(*parsed.trigger, trigger.scaled_object(), **fleet);
@@ -291,9 +291,9 @@ absl::StatusOr<FleetReader::Fleet> TriggerEvaluator::ReadableFleetOf(const Parse
       absl::StrCat(metric.name, " is read only while it is asked for: not read yet"));
 }
 
-EngineQuestion TriggerEvaluator::EngineQuestionOf(const CachedTrigger& trigger,
-                                                  const Trigger& parsed_trigger) const {
-  EngineQuestion question = QuestionOf(parsed_trigger, staleness_);
+EngineQuery TriggerEvaluator::EngineQuestionOf(const CachedTrigger& trigger,
+                                               const Trigger& parsed_trigger) const {
+  EngineQuery question = QuestionOf(parsed_trigger, staleness_);
   const absl::Duration look_back = trigger.LookBackOf(parsed_trigger);
   if (look_back <= LookBack(parsed_trigger)) return question;
   question.look_back = std::max(question.look_back, look_back + staleness_.stale_after);
@@ -302,7 +302,7 @@ EngineQuestion TriggerEvaluator::EngineQuestionOf(const CachedTrigger& trigger,
 
 SignalHistory TriggerEvaluator::SignalsOf(const CachedTrigger& trigger, const ParsedTrigger& parsed,
                                           const OwnPods* own) const {
-  const EngineQuestion question = EngineQuestionOf(trigger, *parsed.trigger);
+  const EngineQuery question = EngineQuestionOf(trigger, *parsed.trigger);
   SignalHistory history = WithEnginesOf(own, [&](SignalStore::EngineFilter counts) {
     return signals_.store->Of(*parsed.source, question, clock_.Now(), counts);
   });

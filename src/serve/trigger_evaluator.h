@@ -86,8 +86,7 @@ class TriggerEvaluator {
   absl::StatusOr<FleetReader::Fleet> ReadableFleetOf(const ParsedTrigger& parsed,
                                                      bool source_is_empty) const;
   // Returns a question that looks back as far as the newest decision does.
-  EngineQuestion EngineQuestionOf(const CachedTrigger& trigger,
-                                  const Trigger& parsed_trigger) const;
+  EngineQuery EngineQuestionOf(const CachedTrigger& trigger, const Trigger& parsed_trigger) const;
   SignalHistory SignalsOf(const CachedTrigger& trigger, const ParsedTrigger& parsed,
                           const OwnPods* own) const;
 

@@ -33,7 +33,7 @@ const StalenessLimits kOfEngines{
 struct EnginePod {
   std::string node;
   std::string workload;
-  EnginePlace place;
+  EngineAddress place;
 };
 
 std::vector<EnginePod> PodsOfTwoWorkloads() {
@@ -142,7 +142,7 @@ class Crowd {
   CountedRequests counted_;
   Leases leases_;
   ProfileStore profiles_{"/nonexistent/profiles.yaml"};
-  SignalStore signals_{{.longest_gap = absl::Seconds(10)}, [] {}};
+  SignalStore signals_{{.max_gap = absl::Seconds(10)}, [] {}};
   FoundEngines found_{signals_};
   TriggerEvaluator evaluator_{
       kOfEngines, clock_,   store_, leases_,

@@ -37,7 +37,7 @@ class PassingEngines {
   static inline const SignalSource kSource{.namespace_name = "team-a",
                                            .place = DiscoveredEngines()};
 
-  EngineQuestion QuestionOf() const {
+  EngineQuery QuestionOf() const {
     return {.metric = EngineMetric::kTimeToFirstTokenMs,
             .model = absl::StrCat("llama-", second_ / 120),
             .window = absl::Seconds(15),
@@ -65,10 +65,10 @@ class PassingEngines {
     Want({.namespace_name = passing, .place = DiscoveredEngines()}, absl::Seconds(5));
     Want({.namespace_name = passing, .place = RedisQueue{.address = "redis:6379", .key = "jobs"}},
          absl::Seconds(5));
-    const EnginePlace place{.address = absl::StrCat("10.0.", pod % 256, ".1"),
-                            .port = 8000,
-                            .namespace_name = "team-a",
-                            .pod = absl::StrCat("llm-", pod)};
+    const EngineAddress place{.address = absl::StrCat("10.0.", pod % 256, ".1"),
+                              .port = 8000,
+                              .namespace_name = "team-a",
+                              .pod = absl::StrCat("llm-", pod)};
     const std::string node = absl::StrCat("node-", pod);
     found_.Expect(found_.Subscription(now), {node}, now);
     found_.List(node, NodeEngines{.namespaces = {"team-a", passing}, .places = {place}}, now);
@@ -76,7 +76,7 @@ class PassingEngines {
   }
 
   int second_ = 0;
-  SignalStore store_{{.longest_gap = kLongestGap}, [] {}};
+  SignalStore store_{{.max_gap = kLongestGap}, [] {}};
   FoundEngines found_{store_};
 };
 
@@ -111,15 +111,15 @@ class FootprintWatchTest : public testing::Test {
     const decltype(SignalSource::place) places[] = {
         EngineEndpoint{.url = UrlOf(engine_)},
         EngineEndpoint{.url = UrlOf(broken_)},
-        MetricsPage{.url = UrlOf(page_), .selector = "served", .rate = true},
-        MetricsPage{.url = UrlOf(page_), .selector = "nothing"},
-        MetricsPage{.url = "http://127.0.0.1:1", .selector = "queue"},
+        MetricsEndpoint{.url = UrlOf(page_), .selector = "served", .rate = true},
+        MetricsEndpoint{.url = UrlOf(page_), .selector = "nothing"},
+        MetricsEndpoint{.url = "http://127.0.0.1:1", .selector = "queue"},
         RedisQueue{.address = jobs, .length = RedisQueue::Length::kList, .key = "jobs"},
         RedisQueue{.address = "127.0.0.1:1", .key = "jobs"}};
     for (const auto& place : places) {
-      const EngineQuestion question{.metric = EngineMetric::kRequestsWaiting,
-                                    .window = absl::Milliseconds(100),
-                                    .look_back = absl::Milliseconds(200)};
+      const EngineQuery question{.metric = EngineMetric::kRequestsWaiting,
+                                 .window = absl::Milliseconds(100),
+                                 .look_back = absl::Milliseconds(200)};
       const SignalSource source{.namespace_name = "team-a", .place = place};
       const absl::Time now = clock_.Now();
       ASSERT_TRUE(store_.Want(source, question, now, now + absl::Seconds(90)).ok());
@@ -166,7 +166,7 @@ class FootprintWatchTest : public testing::Test {
   })};
   const TestHttpServer broken_{
       Serving([](absl::string_view) { return Answer("vllm:num_requests_waiting{"); })};
-  SignalStore store_{{.longest_gap = absl::Seconds(5)}, [] {}};
+  SignalStore store_{{.max_gap = absl::Seconds(5)}, [] {}};
   SignalWatch watch_{Options(), clock_, store_};
 };
 

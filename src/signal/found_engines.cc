@@ -138,7 +138,7 @@ void FoundEngines::NodeReport::Replace(const NodeEngines& found,
     without.erase(name);
     left.erase(name);
   }
-  for (const EnginePlace& place : found.places) {
+  for (const EngineAddress& place : found.places) {
     if (looked_in.contains(place.namespace_name)) places[place.namespace_name].insert(place);
   }
   for (const WithoutEngine& pod : found.without) {
@@ -160,7 +160,7 @@ void FoundEngines::NodeReport::KeepOnly(const EngineSubscription& subscribed) {
 }
 
 void FoundEngines::ListAll(const SignalSource& source, SourceState& state, absl::Time at) {
-  std::vector<EnginePlace> places;
+  std::vector<EngineAddress> places;
   std::vector<WithoutEngine> without;
   CapacityRecords left;
   const bool may_wait = !state.is_complete && at - state.subscribed_since < kFoundWithin;
@@ -185,7 +185,7 @@ void FoundEngines::ListAll(const SignalSource& source, SourceState& state, absl:
   store_.ListEngines(source, places, at, without, left);
 }
 
-void FoundEngines::Take(const std::string& node, const EnginePlace& place,
+void FoundEngines::Take(const std::string& node, const EngineAddress& place,
                         const EngineUpdate& update) {
   MutexLock lock(mutex_);
   const auto known = nodes_.find(node);

@@ -23,7 +23,7 @@ struct NodeEngines {
   // Namespaces that were searched; the lists below are complete for these, and contain no
   // others.
   std::vector<std::string> namespaces;
-  std::vector<EnginePlace> places;     // namespace and pod are set
+  std::vector<EngineAddress> places;   // namespace and pod are set
   std::vector<WithoutEngine> without;  // pods without a discovered engine
   CapacityRecords left;                // engines that left within the last day
   // The engines' past readings are still to come. Until a list without this flag, newly listed
@@ -62,14 +62,14 @@ class FoundEngines {
   void List(const std::string& node, const absl::StatusOr<NodeEngines>& found, absl::Time at);
 
   // Ignored if the node does not list the engine.
-  void Take(const std::string& node, const EnginePlace& place, const EngineUpdate& update);
+  void Take(const std::string& node, const EngineAddress& place, const EngineUpdate& update);
 
  private:
   struct NodeReport {
     bool has_reported = false;
     absl::Status status;
     std::set<std::string> namespaces;
-    std::map<std::string, std::set<EnginePlace>> places;        // key: namespace
+    std::map<std::string, std::set<EngineAddress>> places;      // key: namespace
     std::map<std::string, std::vector<WithoutEngine>> without;  // key: namespace
     std::map<std::string, CapacityRecords> left;                // key: namespace
 

@@ -13,23 +13,23 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
-constexpr SignalStore::Limits kFoundLimits{.longest_gap = absl::Seconds(10)};
-const EngineQuestion kInFlight{.metric = EngineMetric::kRequestsInFlight,
-                               .window = absl::Seconds(15),
-                               .look_back = absl::Seconds(30)};
+constexpr SignalStore::Limits kFoundLimits{.max_gap = absl::Seconds(10)};
+const EngineQuery kInFlight{.metric = EngineMetric::kRequestsInFlight,
+                            .window = absl::Seconds(15),
+                            .look_back = absl::Seconds(30)};
 
 SignalSource FoundIn(const std::string& namespace_name) {
   return {.namespace_name = namespace_name, .place = DiscoveredEngines()};
 }
 
-EnginePlace PlaceOf(const std::string& namespace_name, const std::string& pod,
-                    const std::string& address) {
+EngineAddress PlaceOf(const std::string& namespace_name, const std::string& pod,
+                      const std::string& address) {
   return {.address = address, .port = 8000, .namespace_name = namespace_name, .pod = pod};
 }
 
-const EnginePlace kLlm0 = PlaceOf("team-a", "llm-0", "10.0.0.1");
-const EnginePlace kLlm1 = PlaceOf("team-a", "llm-1", "10.0.1.1");
-const EnginePlace kOther = PlaceOf("team-b", "chat-0", "10.0.1.2");
+const EngineAddress kLlm0 = PlaceOf("team-a", "llm-0", "10.0.0.1");
+const EngineAddress kLlm1 = PlaceOf("team-a", "llm-1", "10.0.1.1");
+const EngineAddress kOther = PlaceOf("team-b", "chat-0", "10.0.1.2");
 
 EngineUpdate InFlight(int second, double running) {
   return {.at = Second(second),
@@ -45,7 +45,7 @@ class FoundEnginesTest : public testing::Test {
   void Expect(const std::set<std::string>& nodes, int second = 0) {
     found_.Expect(found_.Subscription(Second(second)), nodes, Second(second));
   }
-  void List(const std::string& node, std::vector<EnginePlace> places,
+  void List(const std::string& node, std::vector<EngineAddress> places,
             std::vector<std::string> namespaces = {"team-a", "team-b"}) {
     found_.List(node, NodeEngines{.namespaces = std::move(namespaces), .places = std::move(places)},
                 Second(0));
@@ -79,7 +79,7 @@ TEST_F(FoundEnginesTest, NoSubscriptionWithoutATrigger) {
 
 // The records are the agent's: a list without one removes it.
 TEST_F(FoundEnginesTest, RecordsOfANodeAreThoseOfItsNewestList) {
-  const auto record = [](const EnginePlace& place) {
+  const auto record = [](const EngineAddress& place) {
     auto engine = std::make_shared<SignalSeries>(SignalSeries{.name = "vllm at " + place.address});
     engine->namespace_name = place.namespace_name;
     engine->pod = place.pod;
@@ -92,9 +92,9 @@ TEST_F(FoundEnginesTest, RecordsOfANodeAreThoseOfItsNewestList) {
   const auto list = [&](const std::string& node, const CapacityRecords& left) {
     found_.List(node, NodeEngines{.namespaces = {"team-a", "team-b"}, .left = left}, Second(0));
   };
-  const EngineQuestion about_demand{.metric = EngineMetric::kPressurePercent,
-                                    .look_back = absl::Minutes(5),
-                                    .memory = absl::Minutes(15)};
+  const EngineQuery about_demand{.metric = EngineMetric::kPressurePercent,
+                                 .look_back = absl::Minutes(5),
+                                 .memory = absl::Minutes(15)};
   ASSERT_TRUE(store_.Want(FoundIn("team-a"), about_demand, Second(0), Second(1000)).ok());
   const auto pods = [&] {
     std::vector<std::string> pods;
@@ -125,8 +125,8 @@ TEST_F(FoundEnginesTest, OtherNamespacesAreNotStored) {
 
 TEST_F(FoundEnginesTest, SubscribesToTheNamespacesThatTriggersMaySee) {
   Want(FoundIn("team-a"), 0, 100);
-  const EngineQuestion latency{.metric = EngineMetric::kTimeToFirstTokenMs,
-                               .look_back = absl::Seconds(60)};
+  const EngineQuery latency{.metric = EngineMetric::kTimeToFirstTokenMs,
+                            .look_back = absl::Seconds(60)};
   ASSERT_TRUE(store_.Want(FoundIn("team-b"), latency, Second(0), Second(90)).ok());
   const EngineSubscription::Interest interest{.histograms = true, .look_back = absl::Seconds(60)};
   EXPECT_THAT(
@@ -385,7 +385,7 @@ TEST_F(FoundEnginesTest, ASourceAddedWhileNodesAreChosenWaits) {
 TEST_F(FoundEnginesTest, IsThreadSafe) {
   Want(FoundIn("team-a"));
   Expect({"gpu-1", "gpu-2"});
-  const auto tell = [this](const std::string& node, const EnginePlace& place) {
+  const auto tell = [this](const std::string& node, const EngineAddress& place) {
     for (int i = 1; i <= 500; ++i) {
       List(node, {place});
       found_.Take(node, place, InFlight(i, i));

@@ -22,10 +22,10 @@ constexpr absl::Duration kFirstReadingWithin = absl::Seconds(2);
 bool IsPending(const SignalHistory& history) {
   if (!history.status.ok()) return IsNotYet(history.status);
   const auto has_answered = [](const SignalSeries& series) {
-    return series.answers_since != absl::InfiniteFuture();
+    return series.first_read_at != absl::InfiniteFuture();
   };
   return std::ranges::none_of(history.series, has_answered) &&
-         !std::ranges::all_of(history.series, &SignalSeries::was_tried);
+         !std::ranges::all_of(history.series, &SignalSeries::was_attempted);
 }
 
 constexpr SignalAttempt kFailed{.failed = 1};
@@ -70,7 +70,7 @@ absl::Status SignalStore::CheckQuota(const std::string& namespace_name) const {
   return HasRoomFor(namespace_name, 1) ? absl::OkStatus() : OverMemoryQuota(namespace_name);
 }
 
-absl::Status SignalStore::Want(const SignalSource& source, const EngineQuestion& question,
+absl::Status SignalStore::Want(const SignalSource& source, const EngineQuery& question,
                                absl::Time now, absl::Time until) {
   bool is_new = false;
   {
@@ -101,7 +101,7 @@ SignalStore::Entry& SignalStore::Add(const SignalSource& source, absl::Time now)
 }
 
 absl::Status SignalStore::Renew(const SignalSource& source, Entry& entry,
-                                const EngineQuestion& question, absl::Time until) {
+                                const EngineQuery& question, absl::Time until) {
   const bool is_new = entry.leases.IsNew(question);
   if (is_new && !HasRoomFor(source.namespace_name, 1)) {
     return OverMemoryQuota(source.namespace_name);
@@ -235,8 +235,8 @@ void SignalStore::Record(const SignalSource& source, const SignalAttempt& attemp
 }
 
 void SignalStore::ListEngines(const SignalSource& source,
-                              const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
-                              const std::vector<WithoutEngine>& without,
+                              const absl::StatusOr<std::vector<EngineAddress>>& places,
+                              absl::Time at, const std::vector<WithoutEngine>& without,
                               const CapacityRecords& capacity_records) {
   SignalAttempt attempt{.failed = places.ok() ? 0 : 1};
   if (places.ok() && places->empty()) attempt.read_at = at;  // scaled to zero
@@ -245,7 +245,7 @@ void SignalStore::ListEngines(const SignalSource& source,
   });
 }
 
-void SignalStore::TakeEngine(const SignalSource& source, const EnginePlace& place,
+void SignalStore::TakeEngine(const SignalSource& source, const EngineAddress& place,
                              const EngineUpdate& update) {
   Record(source, update.reading.ok() ? ReadAt(update.at) : kFailed,
          [&](StoredSource& stored) { return stored.TakeEngine(place, update); });
@@ -269,7 +269,7 @@ void SignalStore::TakeNumber(const SignalSource& source, const absl::StatusOr<Co
          [&](StoredSource& stored) { return stored.TakeNumber(point, note); });
 }
 
-SignalHistory SignalStore::Of(const SignalSource& source, const EngineQuestion& question,
+SignalHistory SignalStore::Of(const SignalSource& source, const EngineQuery& question,
                               absl::Time now, EngineFilter counts) const {
   std::shared_ptr<const StoredSource> stored;
   {
@@ -286,7 +286,7 @@ SignalHistory SignalStore::Of(const SignalSource& source, const EngineQuestion& 
                             OverMemoryQuota(source.namespace_name));
     }
   }
-  SignalHistory history = stored->Answer(question, now, limits_.longest_gap, counts);
+  SignalHistory history = stored->Answer(question, now, limits_.max_gap, counts);
   history.is_awaited = now - history.read_since < kFirstReadingWithin && IsPending(history);
   return history;
 }

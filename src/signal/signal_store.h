@@ -40,7 +40,7 @@ struct SubscribedSignal {
 class SignalStore {
  public:
   struct Limits {
-    absl::Duration longest_gap;  // readings farther apart are not interpolated
+    absl::Duration max_gap;  // readings farther apart are not interpolated
     size_t most_sources = 5000;
     size_t most_sources_of_namespace = 1000;
     // Memory. 300 engines of a profile that looks back 5 min take 25 MiB, 1,000 engines of a
@@ -56,7 +56,7 @@ class SignalStore {
   // looks. Never shortens a longer lease. For metrics endpoints and queues only the question's
   // times matter. RESOURCE_EXHAUSTED: the store or the namespace has too many sources. Of() then
   // returns that error too.
-  absl::Status Want(const SignalSource& source, const EngineQuestion& question, absl::Time now,
+  absl::Status Want(const SignalSource& source, const EngineQuery& question, absl::Time now,
                     absl::Time until);
 
   // Returns all sources that must be read now, and removes those without an active lease.
@@ -64,10 +64,11 @@ class SignalStore {
 
   // As EngineGroup::List() and EngineGroup::Take().
   void ListEngines(const SignalSource& source,
-                   const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
+                   const absl::StatusOr<std::vector<EngineAddress>>& places, absl::Time at,
                    const std::vector<WithoutEngine>& without = {},
                    const CapacityRecords& capacity_records = {});
-  void TakeEngine(const SignalSource& source, const EnginePlace& place, const EngineUpdate& update);
+  void TakeEngine(const SignalSource& source, const EngineAddress& place,
+                  const EngineUpdate& update);
 
   // As ScrapedGroup::List() and ScrapedGroup::Take(). A point is the number at one address, or for
   // a rate the growth of its counters there (SeriesGrowth).
@@ -81,12 +82,12 @@ class SignalStore {
                   const std::string& note = "");
 
   // Selects the engines that a caller uses.
-  using EngineFilter = absl::FunctionRef<bool(const EnginePlace&)>;
-  static bool AllEngines(const EnginePlace&) { return true; }
+  using EngineFilter = absl::FunctionRef<bool(const EngineAddress&)>;
+  static bool AllEngines(const EngineAddress&) { return true; }
 
   // Returns the history of the source. UNAVAILABLE: the source has no lease, or has not been read
   // yet. RESOURCE_EXHAUSTED: there is no room for it or for its history.
-  SignalHistory Of(const SignalSource& source, const EngineQuestion& question, absl::Time now,
+  SignalHistory Of(const SignalSource& source, const EngineQuery& question, absl::Time now,
                    EngineFilter counts = AllEngines) const;
 
   // Returns the generation that Of() would return, without copying the history.
@@ -125,7 +126,7 @@ class SignalStore {
   void ResetHistory(const SignalSource& source, Entry& entry, absl::Time read_since)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Entry& Add(const SignalSource& source, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status Renew(const SignalSource& source, Entry& entry, const EngineQuestion& question,
+  absl::Status Renew(const SignalSource& source, Entry& entry, const EngineQuery& question,
                      absl::Time until) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndLeases(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -17,16 +17,16 @@ using testing::Field;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr SignalStore::Limits kLimits{.longest_gap = absl::Seconds(10), .most_sources = 3};
-const EngineQuestion kWaiting{.metric = EngineMetric::kRequestsWaiting,
-                              .look_back = absl::Seconds(30)};
+constexpr SignalStore::Limits kLimits{.max_gap = absl::Seconds(10), .most_sources = 3};
+const EngineQuery kWaiting{.metric = EngineMetric::kRequestsWaiting,
+                           .look_back = absl::Seconds(30)};
 const SignalSource kEngines{.namespace_name = "team-a",
                             .place = EngineEndpoint{.url = "http://llm:8000"}};
 const SignalSource kQueue{.namespace_name = "team-a",
                           .place = RedisQueue{.address = "redis:6379", .key = "jobs"}};
 const SignalSource kPage{.namespace_name = "team-a",
-                         .place = MetricsPage{.url = "http://gateway", .selector = "size"}};
-const EnginePlace kPlace{.address = "10.0.0.1", .port = 8000};
+                         .place = MetricsEndpoint{.url = "http://gateway", .selector = "size"}};
+const EngineAddress kPlace{.address = "10.0.0.1", .port = 8000};
 
 EngineUpdate Updates(int second, double waiting) {
   return {.at = Second(second),
@@ -101,7 +101,7 @@ TEST_F(SignalStoreTest, AnExpiredSourceIsRemovedAndItsUpdatesDropped) {
 
 TEST_F(SignalStoreTest, HistoryIsAsLongAsQuestionsLookBack) {
   Want(kQueue, 1000);
-  EngineQuestion longer = kWaiting;
+  EngineQuery longer = kWaiting;
   longer.look_back = absl::Seconds(60);
   ASSERT_TRUE(store_.Want(kQueue, longer, Second(0), Second(1000)).ok());
   for (int second = 0; second < 300; ++second) {
@@ -116,7 +116,7 @@ TEST_F(SignalStoreTest, HistoryIsAsLongAsQuestionsLookBack) {
 TEST_F(SignalStoreTest, HistogramsAreReadOnlyForLatencyQuestions) {
   Want(kEngines);
   EXPECT_FALSE(store_.AllSubscribed(Second(0)).front().histograms);
-  const EngineQuestion latency{.metric = EngineMetric::kTimeToFirstTokenMs};
+  const EngineQuery latency{.metric = EngineMetric::kTimeToFirstTokenMs};
   ASSERT_TRUE(store_.Want(kEngines, latency, Second(0), Second(10)).ok());
   EXPECT_TRUE(store_.AllSubscribed(Second(1)).front().histograms);
 }
@@ -157,8 +157,8 @@ TEST_F(SignalStoreTest, ARepeatedUpdateChangesNothing) {
 }
 
 TEST_F(SignalStoreTest, UpdatesOfFilteredEnginesDoNotChangeTheGeneration) {
-  const EnginePlace other{.address = "10.0.0.2", .port = 8000};
-  const auto is_first = [](const EnginePlace& place) { return place == kPlace; };
+  const EngineAddress other{.address = "10.0.0.2", .port = 8000};
+  const auto is_first = [](const EngineAddress& place) { return place == kPlace; };
   const auto generation = [&] {
     const int64_t reported = store_.Of(kEngines, kWaiting, Second(1), is_first).generation;
     EXPECT_EQ(store_.VersionOf(kEngines, is_first).generation, reported);
@@ -178,7 +178,7 @@ TEST_F(SignalStoreTest, UpdatesOfFilteredEnginesDoNotChangeTheGeneration) {
   EXPECT_GT(generation(), listed);
   EXPECT_EQ(generation(), store_.VersionOf(kEngines).generation) << "the newest of all";
   EXPECT_FALSE(store_.VersionOf(kEngines).is_none);
-  store_.ListEngines(kEngines, std::vector<EnginePlace>{}, Second(2));
+  store_.ListEngines(kEngines, std::vector<EngineAddress>{}, Second(2));
   EXPECT_TRUE(store_.VersionOf(kEngines).is_none);
 }
 
@@ -227,8 +227,8 @@ TEST_F(SignalStoreTest, AFailedSourceIsNotAwaited) {
 }
 
 TEST_F(SignalStoreTest, OtherEnginesAreAwaitedWhenOneFails) {
-  const EnginePlace other{.address = "10.0.0.2", .port = 8000};
-  const auto fail = [&](const EnginePlace& place) {
+  const EngineAddress other{.address = "10.0.0.2", .port = 8000};
+  const auto fail = [&](const EngineAddress& place) {
     store_.TakeEngine(kEngines, place,
                       {.at = Second(1), .reading = absl::UnavailableError("refused")});
   };
@@ -260,10 +260,10 @@ TEST_F(SignalStoreTest, AddressesAreAwaitedUntilKnownOrFailed) {
 
 TEST_F(SignalStoreTest, AnExpiredLeaseFreesItsHistory) {
   Want(kEngines, 1000);
-  EngineQuestion more{.metric = EngineMetric::kTimeToFirstTokenMs,
-                      .model = "llama",
-                      .window = absl::Minutes(5),
-                      .look_back = absl::Minutes(10)};
+  EngineQuery more{.metric = EngineMetric::kTimeToFirstTokenMs,
+                   .model = "llama",
+                   .window = absl::Minutes(5),
+                   .look_back = absl::Minutes(10)};
   ASSERT_TRUE(store_.Want(kEngines, more, Second(0), Second(100)).ok());
   store_.ListEngines(kEngines, std::vector{kPlace}, Second(0));
   for (int second = 0; second < 100; ++second) {
@@ -324,7 +324,7 @@ TEST_F(SignalStoreTest, OldestIsTheSourceReadLongestAgo) {
 
 TEST_F(SignalStoreTest, EnginesScaledToZeroCountAsRead) {
   Want(kEngines);
-  store_.ListEngines(kEngines, std::vector<EnginePlace>(), Second(60));
+  store_.ListEngines(kEngines, std::vector<EngineAddress>(), Second(60));
   EXPECT_EQ(CountsOf(store_, SignalKind::kEngine).oldest, Second(60));
   EXPECT_EQ(CountsOf(store_, SignalKind::kEngine).read, 0);
   store_.ListEngines(kEngines, std::vector{kPlace}, Second(70));
@@ -356,7 +356,7 @@ class SharedStoreTest : public testing::Test {
     return std::ranges::find(wanted, source, &SubscribedSignal::source) != wanted.end();
   }
 
-  SignalStore store_{{.longest_gap = absl::Seconds(10),
+  SignalStore store_{{.max_gap = absl::Seconds(10),
                       .most_sources = 100,
                       .most_sources_of_namespace = 3,
                       .most_bytes = size_t{3} << 20,

@@ -26,7 +26,7 @@ SignalWatch::SignalWatch(const SignalWatchOptions& options, const Clock& clock, 
           },
           limits_),
       pages_(
-          clock, {.interval = options.queue_interval, .longest_gap = options.longest_gap},
+          clock, {.interval = options.queue_interval, .max_gap = options.max_gap},
           [this](const SignalSource& source, const IpAddress& address,
                  const absl::StatusOr<CounterPoint>& number) {
             store_.TakePage(source, IpAddressText(address), number);
@@ -71,7 +71,7 @@ void SignalWatch::Add(const SubscribedSignal& subscribed, Targets& targets) {
     Refuse(source, located.status());
   } else if (std::holds_alternative<EngineEndpoint>(source.place)) {
     AddEngines(subscribed, *located, targets);
-  } else if (std::holds_alternative<MetricsPage>(source.place)) {
+  } else if (std::holds_alternative<MetricsEndpoint>(source.place)) {
     AddPages(source, *located, targets);
   } else {
     AddQueue(source, *located, targets);
@@ -80,7 +80,7 @@ void SignalWatch::Add(const SubscribedSignal& subscribed, Targets& targets) {
 
 void SignalWatch::AddEngines(const SubscribedSignal& subscribed, const LocatedSource& located,
                              Targets& targets) {
-  std::vector<EnginePlace> places;
+  std::vector<EngineAddress> places;
   for (const IpAddress& address : located.addresses) {
     places.push_back({.address = IpAddressText(address), .port = located.port});
     const EngineTarget target{.at = located.RequestTo(address),
@@ -107,12 +107,12 @@ const MetricSelector* SignalWatch::SelectorOf(const std::string& text, Targets& 
 void SignalWatch::AddPages(const SignalSource& source, const LocatedSource& located,
                            Targets& targets) {
   const MetricSelector* const selector =
-      SelectorOf(std::get<MetricsPage>(source.place).selector, targets);
+      SelectorOf(std::get<MetricsEndpoint>(source.place).selector, targets);
   if (selector == nullptr) return;  // unreachable: CheckSource() has accepted it
   std::vector<std::string> addresses;
   for (const IpAddress& address : located.addresses) addresses.push_back(IpAddressText(address));
   store_.ListPages(source, addresses);
-  if (addresses.size() > kMostPages) return;
+  if (addresses.size() > kMaxPages) return;
   for (const IpAddress& address : located.addresses) {
     ScrapeRequest request = located.RequestTo(address);
     if (request.path.empty()) request.path = "/metrics";
@@ -138,7 +138,7 @@ void SignalWatch::AddQueue(const SignalSource& source, const LocatedSource& loca
 void SignalWatch::Refuse(const SignalSource& source, const absl::Status& why) {
   if (std::holds_alternative<EngineEndpoint>(source.place)) {
     store_.ListEngines(source, why, clock_.Now());
-  } else if (std::holds_alternative<MetricsPage>(source.place)) {
+  } else if (std::holds_alternative<MetricsEndpoint>(source.place)) {
     store_.ListPages(source, why);
   } else {
     store_.TakeNumber(source, why);

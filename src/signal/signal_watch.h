@@ -24,7 +24,7 @@ struct SignalWatchOptions {
   absl::Duration interval = absl::Seconds(1);               // between two reads of an engine
   absl::Duration queue_interval = absl::Milliseconds(200);  // between two reads of a metrics
                                                             // endpoint or queue
-  absl::Duration longest_gap = absl::Seconds(5);            // as in SignalStore::Limits
+  absl::Duration max_gap = absl::Seconds(5);                // as in SignalStore::Limits
   LocatorOptions places;
 };
 
@@ -46,7 +46,7 @@ class SignalWatch {
   // A source that uses an engine, and the engine's place in it.
   struct EngineRoute {
     SignalSource source;
-    EnginePlace place;
+    EngineAddress place;
   };
   using EngineRoutes = std::map<EngineTarget, std::vector<EngineRoute>>;
   // Everything to read now.

@@ -32,7 +32,7 @@ class SignalWatchTest : public testing::Test {
     return {.namespace_name = "team-a", .place = std::move(place)};
   }
   void Want(const SignalSource& source, EngineMetric metric = EngineMetric::kRequestsWaiting) {
-    const EngineQuestion question{.metric = metric, .look_back = absl::Seconds(30)};
+    const EngineQuery question{.metric = metric, .look_back = absl::Seconds(30)};
     ASSERT_TRUE(store_.Want(source, question, clock_.Now(), clock_.Now() + absl::Minutes(5)).ok());
   }
   SignalHistory HistoryOf(const SignalSource& source,
@@ -77,10 +77,10 @@ class SignalWatchTest : public testing::Test {
   }
 
   const SteadyClock clock_;
-  SignalStore store_{{.longest_gap = absl::Seconds(5)}, [] {}};
+  SignalStore store_{{.max_gap = absl::Seconds(5)}, [] {}};
   SignalWatch watch_{Options(), clock_, store_};
   // The store of a watch that the test creates.
-  SignalStore idle_store_{{.longest_gap = absl::Seconds(5)}, [] {}};
+  SignalStore idle_store_{{.max_gap = absl::Seconds(5)}, [] {}};
 };
 
 TEST_F(SignalWatchTest, EnginesAtANameAreReadWhileLeased) {
@@ -105,9 +105,11 @@ TEST_F(SignalWatchTest, APageIsReadOnceForAllItsMetrics) {
                                100 * count, "\n"));
   }));
   const std::string url = absl::StrCat("http://127.0.0.1:", server.port());
-  const SignalSource all = SourceOf(MetricsPage{.url = url, .selector = "queue_size"});
-  const SignalSource one = SourceOf(MetricsPage{.url = url, .selector = "queue_size{pool=\"b\"}"});
-  const SignalSource rate = SourceOf(MetricsPage{.url = url, .selector = "served", .rate = true});
+  const SignalSource all = SourceOf(MetricsEndpoint{.url = url, .selector = "queue_size"});
+  const SignalSource one =
+      SourceOf(MetricsEndpoint{.url = url, .selector = "queue_size{pool=\"b\"}"});
+  const SignalSource rate =
+      SourceOf(MetricsEndpoint{.url = url, .selector = "served", .rate = true});
   for (const SignalSource& source : {all, one, rate}) Want(source);
   EXPECT_EQ(WaitForNumber(all), 9);
   EXPECT_EQ(WaitForNumber(one), 5);
@@ -134,7 +136,8 @@ TEST_F(SignalWatchTest, QueuesInRedisAreRead) {
 }
 
 TEST_F(SignalWatchTest, AnUnreadableSourceHasAReason) {
-  const SignalSource refused = SourceOf(MetricsPage{.url = "http://127.0.0.1:1", .selector = "a"});
+  const SignalSource refused =
+      SourceOf(MetricsEndpoint{.url = "http://127.0.0.1:1", .selector = "a"});
   Want(refused);
   EXPECT_THAT(WaitForFault(refused), HasSubstr("refused"));
   EXPECT_FALSE(HistoryOf(refused).is_awaited) << "who asks is told at once";
@@ -155,7 +158,7 @@ TEST_F(SignalWatchTest, ANameWithoutAddressesHasNoEngineAndNoPage) {
   };
   const SignalWatch watch(options, clock_, idle_store_);
   const SignalSource engines = SourceOf(EngineEndpoint{.url = "http://llm:8000"});
-  const SignalSource page = SourceOf(MetricsPage{.url = "http://gateway", .selector = "a"});
+  const SignalSource page = SourceOf(MetricsEndpoint{.url = "http://gateway", .selector = "a"});
   for (const SignalSource& source : {engines, page}) {
     ASSERT_TRUE(idle_store_.Want(source, {}, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
   }
@@ -181,8 +184,8 @@ TEST_F(SignalWatchTest, ServicesAreResolvedInTheClusterDomain) {
   };
   const SignalWatch watch(options, clock_, idle_store_);
   const auto subscribed_at = [&](const std::string& host) {
-    SignalSource source = SourceOf(
-        MetricsPage{.url = absl::StrCat("http://", host, ":", server.port()), .selector = "queue"});
+    SignalSource source = SourceOf(MetricsEndpoint{
+        .url = absl::StrCat("http://", host, ":", server.port()), .selector = "queue"});
     EXPECT_TRUE(idle_store_.Want(source, {}, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
     return source;
   };
@@ -213,14 +216,14 @@ class GatewaysTest : public SignalWatchTest {
     watch_of_name_ = std::make_unique<SignalWatch>(options, clock_, idle_store_);
   }
   SignalSource Subscription(const std::string& selector, bool rate = false) {
-    SignalSource source = SourceOf(MetricsPage{
+    SignalSource source = SourceOf(MetricsEndpoint{
         .url = absl::StrCat("http://gateway:", first_.port()), .selector = selector, .rate = rate});
-    const EngineQuestion question = QuestionOver(absl::Seconds(1));
+    const EngineQuery question = QuestionOver(absl::Seconds(1));
     EXPECT_TRUE(
         idle_store_.Want(source, question, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
     return source;
   }
-  static EngineQuestion QuestionOver(absl::Duration window) {
+  static EngineQuery QuestionOver(absl::Duration window) {
     return {.window = window, .look_back = absl::Seconds(30)};
   }
   SignalSeries Observed(const SignalSource& source) const {
@@ -320,9 +323,9 @@ TEST(LocatedSource, RequestHasTheClientCertificate) {
 TEST_F(SignalWatchTest, ANewSourceIsReadAtOnce) {
   const TestHttpServer server(Serving([](absl::string_view) { return Answer("a 7\n"); }));
   const SignalSource source = SourceOf(
-      MetricsPage{.url = absl::StrCat("http://127.0.0.1:", server.port()), .selector = "a"});
+      MetricsEndpoint{.url = absl::StrCat("http://127.0.0.1:", server.port()), .selector = "a"});
   SignalWatch* woken = nullptr;
-  SignalStore store({.longest_gap = absl::Minutes(30)}, [&] { woken->Wake(); });
+  SignalStore store({.max_gap = absl::Minutes(30)}, [&] { woken->Wake(); });
   SignalWatchOptions options = Options();
   options.interval = absl::Minutes(10);
   SignalWatch watch(options, clock_, store);

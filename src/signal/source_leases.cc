@@ -6,18 +6,18 @@
 
 namespace gpuscaler {
 
-SourceLeases::Interest SourceLeases::InterestOf(const EngineQuestion& question) {
+SourceLeases::Interest SourceLeases::InterestOf(const EngineQuery& question) {
   return {.look_back = question.look_back + question.window,
           .histograms = NeedsHistograms(question),
           .model = question.model,
           .memory = question.memory};
 }
 
-bool SourceLeases::IsNew(const EngineQuestion& question) const {
+bool SourceLeases::IsNew(const EngineQuery& question) const {
   return !until_.contains(InterestOf(question));
 }
 
-void SourceLeases::Renew(const EngineQuestion& question, absl::Time until) {
+void SourceLeases::Renew(const EngineQuery& question, absl::Time until) {
   const auto [known, is_new] = until_.try_emplace(InterestOf(question), until);
   known->second = std::max(known->second, until);
   if (is_new) Aggregate();

@@ -16,10 +16,10 @@ namespace gpuscaler {
 class SourceLeases {
  public:
   // Returns true if no lease has this question.
-  bool IsNew(const EngineQuestion& question) const;
+  bool IsNew(const EngineQuery& question) const;
 
   // Never shortens a longer lease.
-  void Renew(const EngineQuestion& question, absl::Time until);
+  void Renew(const EngineQuery& question, absl::Time until);
 
   // Removes expired leases. Returns true if there were any, so less history may be needed.
   bool End(absl::Time now);
@@ -28,7 +28,7 @@ class SourceLeases {
 
   // The needs of all leases together.
   absl::Duration look_back() const { return look_back_; }
-  absl::Duration memory() const { return memory_; }  // EngineQuestion::memory
+  absl::Duration memory() const { return memory_; }  // EngineQuery::memory
   bool histograms() const { return histograms_; }
   const std::set<std::string>& models() const { return models_; }  // models in the questions
 
@@ -47,7 +47,7 @@ class SourceLeases {
     }
   };
 
-  static Interest InterestOf(const EngineQuestion& question);
+  static Interest InterestOf(const EngineQuery& question);
   void Aggregate();
 
   std::map<Interest, absl::Time> until_;

@@ -33,7 +33,8 @@ TEST(SourceLocator, AliasIsBoundToSchemeHostAndPort) {
       {EngineEndpoint{.url = "http://127.0.0.1"}, "http://127.0.0.1:80"},
       {EngineEndpoint{.url = "http://127.0.0.1", .engine = "vllm"}, "http://127.0.0.1:8000"},
       {EngineEndpoint{.url = "https://127.0.0.1"}, "https://127.0.0.1:443"},
-      {MetricsPage{.url = "https://127.0.0.1:8443/a", .selector = "b"}, "https://127.0.0.1:8443"},
+      {MetricsEndpoint{.url = "https://127.0.0.1:8443/a", .selector = "b"},
+       "https://127.0.0.1:8443"},
       {RedisQueue{.address = "127.0.0.1", .key = "a"}, "redis://127.0.0.1:6379"},
       {RedisQueue{.address = "127.0.0.1:1", .tls = true, .key = "a"}, "rediss://127.0.0.1:1"},
   };

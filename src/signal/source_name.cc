@@ -31,7 +31,7 @@ struct Namer {
     return absl::StrCat(endpoint.engine.empty() ? "engines" : endpoint.engine, " at ",
                         WithoutQuery(endpoint.url));
   }
-  std::string operator()(const MetricsPage& page) const {
+  std::string operator()(const MetricsEndpoint& page) const {
     return absl::StrCat(page.selector, page.zero_if_absent ? " (0 if absent)" : "", " at ",
                         WithoutQuery(page.url));
   }

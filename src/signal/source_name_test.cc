@@ -19,10 +19,10 @@ TEST(SourceName, NamesTheMetricAndItsPlace) {
   EXPECT_EQ(NameOfPlace(EngineEndpoint{.url = "http://llm:8000"}), "engines at http://llm:8000");
   EXPECT_EQ(NameOfPlace(EngineEndpoint{.url = "http://llm:8000", .engine = "vllm"}),
             "vllm at http://llm:8000");
-  EXPECT_EQ(
-      NameOfPlace(MetricsPage{.url = "http://gateway:9090/metrics", .selector = "queue{a=\"b\"}"}),
-      "queue{a=\"b\"} at http://gateway:9090/metrics");
-  EXPECT_EQ(NameOfPlace(MetricsPage{
+  EXPECT_EQ(NameOfPlace(MetricsEndpoint{.url = "http://gateway:9090/metrics",
+                                        .selector = "queue{a=\"b\"}"}),
+            "queue{a=\"b\"} at http://gateway:9090/metrics");
+  EXPECT_EQ(NameOfPlace(MetricsEndpoint{
                 .url = "http://gateway:9090/metrics", .selector = "queue", .zero_if_absent = true}),
             "queue (0 if absent) at http://gateway:9090/metrics");
   RedisQueue queue{.address = "redis:6379", .key = "jobs", .group = "workers"};

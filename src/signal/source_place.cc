@@ -35,7 +35,7 @@ struct Parser {
   absl::StatusOr<HttpEndpoint> operator()(const EngineEndpoint& engine) const {
     return ParseHttpEndpoint(engine.url);
   }
-  absl::StatusOr<HttpEndpoint> operator()(const MetricsPage& page) const {
+  absl::StatusOr<HttpEndpoint> operator()(const MetricsEndpoint& page) const {
     return ParseHttpEndpoint(page.url);
   }
   absl::StatusOr<HttpEndpoint> operator()(const RedisQueue& queue) const {
@@ -44,7 +44,7 @@ struct Parser {
 };
 
 absl::string_view KeyOf(const SignalSource& source, absl::string_view page_key) {
-  if (std::holds_alternative<MetricsPage>(source.place)) return page_key;
+  if (std::holds_alternative<MetricsEndpoint>(source.place)) return page_key;
   return std::holds_alternative<RedisQueue>(source.place) ? "redisAddress" : "engineEndpoint";
 }
 
@@ -64,7 +64,7 @@ int PortOf(const SignalSource& source, const HttpEndpoint& endpoint) {
 absl::Status CheckSource(const SignalSource& source, const EndpointRules& rules,
                          absl::string_view page_key) {
   if (std::holds_alternative<DiscoveredEngines>(source.place)) return absl::OkStatus();
-  if (const auto* page = std::get_if<MetricsPage>(&source.place)) {
+  if (const auto* page = std::get_if<MetricsEndpoint>(&source.place)) {
     RETURN_IF_ERROR(InKey("prometheusMetric", ParseMetricSelector(page->selector).status()));
   }
   const auto endpoint = EndpointOf(source);

@@ -27,7 +27,7 @@ TEST(SourcePlace, PortIsTheWrittenOneOrTheDefault) {
   EXPECT_EQ(PortOf(At(EngineEndpoint{.url = "http://llm", .engine = "vllm"})), 8000);
   EXPECT_EQ(PortOf(At(EngineEndpoint{.url = "http://llm", .engine = "triton"})), 8002);
   EXPECT_EQ(PortOf(At(EngineEndpoint{.url = "http://llm"})), 80);
-  EXPECT_EQ(PortOf(At(MetricsPage{.url = "https://gateway"})), 443);
+  EXPECT_EQ(PortOf(At(MetricsEndpoint{.url = "https://gateway"})), 443);
   EXPECT_EQ(PortOf(Redis("redis")), 6379);
   EXPECT_EQ(PortOf(Redis("redis:7000")), 7000);
 }
@@ -45,9 +45,9 @@ TEST(SourcePlace, RedisIsAHostAndAPort) {
 
 TEST(SourcePlace, ErrorsNameTheMetadataKey) {
   EXPECT_THAT(FaultOf(At(EngineEndpoint{.url = "ftp://llm"})), HasSubstr("engineEndpoint: "));
-  EXPECT_THAT(FaultOf(At(MetricsPage{.url = "gateway", .selector = "a"})),
+  EXPECT_THAT(FaultOf(At(MetricsEndpoint{.url = "gateway", .selector = "a"})),
               HasSubstr("prometheusEndpoint: "));
-  EXPECT_THAT(FaultOf(At(MetricsPage{.url = "http://gateway", .selector = "a{"})),
+  EXPECT_THAT(FaultOf(At(MetricsEndpoint{.url = "http://gateway", .selector = "a{"})),
               HasSubstr("prometheusMetric: "));
   EXPECT_THAT(FaultOf(Redis("redis/")), HasSubstr("redisAddress: "));
 }

@@ -17,7 +17,7 @@ constexpr size_t kCopiesOfEach = 4;
 constexpr size_t kSeriesBytes = 64;  // one counter series
 
 bool WantsRate(const SignalSource& source) {
-  const auto* page = std::get_if<MetricsPage>(&source.place);
+  const auto* page = std::get_if<MetricsEndpoint>(&source.place);
   return page != nullptr && page->rate;
 }
 
@@ -28,7 +28,7 @@ bool IsOfEngines(const SignalSource& source) {
 
 std::variant<EngineGroup, ScrapedGroup, NumberTimeline> EmptyHistory(const SignalSource& source) {
   if (IsOfEngines(source)) return EngineGroup();
-  if (std::holds_alternative<MetricsPage>(source.place)) return ScrapedGroup(WantsRate(source));
+  if (std::holds_alternative<MetricsEndpoint>(source.place)) return ScrapedGroup(WantsRate(source));
   return NumberTimeline(/*is_rate=*/false);
 }
 
@@ -43,7 +43,7 @@ struct TextOfPlace {
   size_t operator()(const EngineEndpoint& engines) const {
     return engines.url.size() + engines.engine.size();
   }
-  size_t operator()(const MetricsPage& page) const {
+  size_t operator()(const MetricsEndpoint& page) const {
     return page.url.size() + page.selector.size();
   }
   size_t operator()(const RedisQueue& queue) const {
@@ -60,7 +60,7 @@ size_t TextBytes(const SignalSource& source) {
 
 // Counts each matcher that may be a regular expression: "=~" or "!~".
 size_t RegexBytes(const SignalSource& source) {
-  const auto* const page = std::get_if<MetricsPage>(&source.place);
+  const auto* const page = std::get_if<MetricsEndpoint>(&source.place);
   if (page == nullptr) return 0;
   return static_cast<size_t>(std::ranges::count(page->selector, '~')) * kRegexBytes;
 }
@@ -78,13 +78,13 @@ StoredSource::StoredSource(SignalSource source, absl::Time read_since, int64_t g
 
 void StoredSource::UpdateBytes() {
   const size_t places = std::visit(PlaceCount(), observed_);
-  const size_t counter_series = WantsRate(source_) ? kMostSeries * std::max(places, size_t{1}) : 0;
+  const size_t counter_series = WantsRate(source_) ? kMaxSeries * std::max(places, size_t{1}) : 0;
   bytes_ = (kCopies + kCopiesOfEach * places) * TextBytes(source_) + RegexBytes(source_) +
            counter_series * kSeriesBytes +
            std::visit([](const auto& observed) { return observed.Bytes(); }, observed_);
 }
 
-bool StoredSource::ListEngines(const absl::StatusOr<std::vector<EnginePlace>>& places,
+bool StoredSource::ListEngines(const absl::StatusOr<std::vector<EngineAddress>>& places,
                                absl::Time at, const std::vector<WithoutEngine>& without,
                                const CapacityRecords& capacity_records) {
   MutexLock lock(mutex_);
@@ -94,7 +94,7 @@ bool StoredSource::ListEngines(const absl::StatusOr<std::vector<EnginePlace>>& p
   return is_new;
 }
 
-bool StoredSource::TakeEngine(const EnginePlace& place, const EngineUpdate& update) {
+bool StoredSource::TakeEngine(const EngineAddress& place, const EngineUpdate& update) {
   MutexLock lock(mutex_);
   const bool is_new = std::get<EngineGroup>(observed_).Take(place, update, update.at - look_back_);
   UpdateBytes();
@@ -140,30 +140,30 @@ void StoredSource::KeepFor(const SourceLeases& leases) {
   UpdateBytes();
 }
 
-int64_t StoredSource::GenerationOf(absl::FunctionRef<bool(const EnginePlace&)> counts) const {
+int64_t StoredSource::GenerationOf(absl::FunctionRef<bool(const EngineAddress&)> counts) const {
   const auto* const engines = std::get_if<EngineGroup>(&observed_);
   return first_generation_ + (engines != nullptr ? engines->Updates(counts) : update_);
 }
 
-SignalVersion StoredSource::Updates(absl::FunctionRef<bool(const EnginePlace&)> counts) const {
+SignalVersion StoredSource::Updates(absl::FunctionRef<bool(const EngineAddress&)> counts) const {
   MutexLock lock(mutex_);
   const auto* const engines = std::get_if<EngineGroup>(&observed_);
   return {.generation = GenerationOf(counts), .is_none = engines != nullptr && engines->HasNone()};
 }
 
-SignalHistory StoredSource::Answer(const EngineQuestion& question, absl::Time now,
-                                   absl::Duration longest_gap,
-                                   absl::FunctionRef<bool(const EnginePlace&)> counts) const {
+SignalHistory StoredSource::Answer(const EngineQuery& question, absl::Time now,
+                                   absl::Duration max_gap,
+                                   absl::FunctionRef<bool(const EngineAddress&)> counts) const {
   SignalHistory history{.now = now};
   {
     MutexLock lock(mutex_);
     if (const auto* group = std::get_if<EngineGroup>(&observed_)) {
-      history = group->Answer(question, now, longest_gap, counts);
+      history = group->Answer(question, now, max_gap, counts);
     } else {
       const auto* pages = std::get_if<ScrapedGroup>(&observed_);
-      history.series.push_back(pages != nullptr ? pages->Answer(question, now, longest_gap)
-                                                : std::get<NumberTimeline>(observed_).Answer(
-                                                      question, now, longest_gap));
+      history.series.push_back(
+          pages != nullptr ? pages->Answer(question, now, max_gap)
+                           : std::get<NumberTimeline>(observed_).Answer(question, now, max_gap));
       history.series.back().name = NameOf(source_);
     }
     history.generation = GenerationOf(counts);

@@ -34,10 +34,10 @@ class StoredSource {
   StoredSource(SignalSource source, absl::Time read_since, int64_t generation);
 
   // As in EngineGroup, ScrapedGroup and NumberTimeline. Return true if the history changed.
-  bool ListEngines(const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
+  bool ListEngines(const absl::StatusOr<std::vector<EngineAddress>>& places, absl::Time at,
                    const std::vector<WithoutEngine>& without,
                    const CapacityRecords& capacity_records);
-  bool TakeEngine(const EnginePlace& place, const EngineUpdate& update);
+  bool TakeEngine(const EngineAddress& place, const EngineUpdate& update);
   bool ListPages(const absl::StatusOr<std::vector<std::string>>& addresses);
   bool TakePage(const std::string& address, const absl::StatusOr<CounterPoint>& point);
   bool TakeNumber(const absl::StatusOr<CounterPoint>& point, const std::string& note);
@@ -45,11 +45,11 @@ class StoredSource {
   // From now on keeps only what these leases need.
   void KeepFor(const SourceLeases& leases);
 
-  SignalHistory Answer(const EngineQuestion& question, absl::Time now, absl::Duration longest_gap,
-                       absl::FunctionRef<bool(const EnginePlace&)> counts) const;
+  SignalHistory Answer(const EngineQuery& question, absl::Time now, absl::Duration max_gap,
+                       absl::FunctionRef<bool(const EngineAddress&)> counts) const;
 
   // Returns the generation that Answer() would return, without the history.
-  SignalVersion Updates(absl::FunctionRef<bool(const EnginePlace&)> counts) const;
+  SignalVersion Updates(absl::FunctionRef<bool(const EngineAddress&)> counts) const;
 
   absl::Time read_since() const { return read_since_; }
 
@@ -58,7 +58,7 @@ class StoredSource {
 
  private:
   void UpdateBytes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  int64_t GenerationOf(absl::FunctionRef<bool(const EnginePlace&)> counts) const
+  int64_t GenerationOf(absl::FunctionRef<bool(const EngineAddress&)> counts) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const SignalSource source_;

@@ -33,7 +33,7 @@ class ClusterEngines {
 
  private:
   struct Engine {
-    EnginePlace place;
+    EngineAddress place;
     int number;  // number of its SimulatedReplica
     std::shared_ptr<BatchEngine> engine;
   };

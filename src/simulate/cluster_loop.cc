@@ -17,7 +17,7 @@ constexpr absl::Duration kSettled = absl::Minutes(20);
 constexpr StalenessLimits kStaleness{.stale_after = absl::Seconds(6), .grace = absl::Seconds(15)};
 const absl::Time kStart = absl::FromUnixSeconds(1'767'225'600);
 constexpr char kClusterNamespace[] = "team-a";
-EngineQuestion WithFullLookBack(EngineQuestion question) {
+EngineQuery WithFullLookBack(EngineQuery question) {
   question.look_back = kLongestWindow;
   return question;
 }
@@ -32,7 +32,7 @@ ClusterScaler::ClusterScaler(Trigger trigger, Options options)
       source_(SourceOf(trigger_, kClusterNamespace)),
       question_(QuestionOf(trigger_, options_.staleness)),
       stored_question_(WithFullLookBack(question_)),
-      signals_({.longest_gap = options_.staleness.stale_after}, [] {}) {}
+      signals_({.max_gap = options_.staleness.stale_after}, [] {}) {}
 
 void ClusterScaler::Observe(std::vector<NodeSnapshot> snapshots,
                             const std::vector<ReadEngine>& engines) {
@@ -56,14 +56,14 @@ const Decision& ClusterScaler::Decided() {
   for (const Node& node : nodes_) {
     fleet.nodes.push_back(
         {.node = node.history->Newest().node, .history = node.history, .received_at = now_});
-    fleet.asks_kubelets |= AsksKubelet(fleet.nodes.back());
+    fleet.queries_kubelets |= QueriesKubelet(fleet.nodes.back());
   }
   const ScaledObjectRef scaled_object{
       .namespace_name = kClusterNamespace, .name = options_.scaled_object, .opened = {}};
   std::optional<SignalHistory> signals;
   if (source_.has_value()) {
     // A decision states how far the next one looks back.
-    EngineQuestion question = question_;
+    EngineQuery question = question_;
     if (decision_.look_back > absl::ZeroDuration()) {
       question.look_back =
           std::max(question.look_back, decision_.look_back + options_.staleness.stale_after);

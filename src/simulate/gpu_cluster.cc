@@ -87,7 +87,7 @@ void GpuCluster::StartOther(const PodOwner& owner, int pods) {
             .listed_since = now_};
     if (options_.pods_api) {
       pod.ready = pod.was_ready = true;
-      pod.is_ending = false;
+      pod.is_terminating = false;
     }
     others_.push_back({.pod = std::move(pod), .gpu = FreeGpu()});
   }
@@ -142,7 +142,7 @@ Pod GpuCluster::PodOf(const SimulatedPod& simulated) const {
   if (!options_.pods_api) return pod;
   pod.ready = simulated.ready;
   pod.was_ready = simulated.was_ready;
-  pod.is_ending = simulated.IsTerminating();
+  pod.is_terminating = simulated.IsTerminating();
   return pod;
 }
 

@@ -152,7 +152,8 @@ TEST(GpuCluster, ADeletedPodKeepsItsGpuForItsGracePeriod) {
   cluster.Create({}, 0);
   cluster.Advance(absl::UnixEpoch() + absl::Seconds(150));
   EXPECT_TRUE(cluster.pods().back().IsPending());
-  EXPECT_EQ(cluster.Snapshots([](const SimulatedPod&) { return 0.0; })[0].pods[0].is_ending, true);
+  EXPECT_EQ(cluster.Snapshots([](const SimulatedPod&) { return 0.0; })[0].pods[0].is_terminating,
+            true);
   cluster.Advance(absl::UnixEpoch() + absl::Seconds(170));
   EXPECT_FALSE(cluster.pods().back().IsPending());
 }

@@ -30,7 +30,7 @@ std::string AddressOf(const SimulatedReplica& pod) {
   return absl::StrCat("10.1.", pod.number / 250, ".", 1 + pod.number % 250);
 }
 
-EnginePlace PlaceOf(const SimulatedReplica& pod) {
+EngineAddress PlaceOf(const SimulatedReplica& pod) {
   return {.address = AddressOf(pod),
           .port = kEnginePort,
           .namespace_name = kNamespace,
@@ -51,7 +51,7 @@ Histogram HistogramOf(const BucketCounts& counts) {
 }
 
 SignalStore::Limits StoreLimits(const TelemetryOptions& options) {
-  return {.longest_gap = options.staleness.stale_after};
+  return {.max_gap = options.staleness.stale_after};
 }
 
 }  // namespace
@@ -78,10 +78,10 @@ EngineReading VllmReading(const BatchEngine& engine, bool histograms) {
   return {.models = {std::move(reading)}};
 }
 
-void StoreReadings(const SignalSource& source, const EngineQuestion& question,
+void StoreReadings(const SignalSource& source, const EngineQuery& question,
                    const std::vector<ReadEngine>& engines, absl::Time now, SignalStore& signals) {
   signals.Want(source, question, now, now + kLease).IgnoreError();
-  std::vector<EnginePlace> places;
+  std::vector<EngineAddress> places;
   places.reserve(engines.size());
   for (const ReadEngine& each : engines) places.push_back(each.place);
   signals.ListEngines(source, places, now);
@@ -142,7 +142,7 @@ NodeSnapshot WorkloadTelemetry::SnapshotOf(const SimulatedWorkload& workload) co
                   .listed_since = pod.created_at};
     if (options_.pods_api) {
       described.ready = pod.IsReady(now_);
-      described.is_ending = pod.IsTerminating();
+      described.is_terminating = pod.IsTerminating();
     }
     snapshot.pods.push_back(std::move(described));
   }

@@ -33,12 +33,12 @@ struct TelemetryOptions {
 EngineReading VllmReading(const BatchEngine& engine, bool histograms);
 
 struct ReadEngine {
-  EnginePlace place;
+  EngineAddress place;
   const BatchEngine* engine;
 };
 
 // Stores one reading of each engine. Subscribes to the source first.
-void StoreReadings(const SignalSource& source, const EngineQuestion& question,
+void StoreReadings(const SignalSource& source, const EngineQuery& question,
                    const std::vector<ReadEngine>& engines, absl::Time now, SignalStore& signals);
 
 // The Deployment llm in the namespace team-a, with a ScaledObject of the same name. Not
@@ -66,7 +66,7 @@ class WorkloadTelemetry {
   const ScaledObjectRef scaled_object_;
   const std::optional<SignalSource> source_;
   const std::optional<SignalSource> gateway_;  // reports the requests held by the router
-  const EngineQuestion question_;
+  const EngineQuery question_;
   absl::Time now_;
   MemoryWatch memory_;
   NodeHistory history_;

@@ -93,7 +93,7 @@ class MicroHttpdEngine final : public EngineServer {
   MHD_Result Complete(MHD_Connection* connection, Exchange& exchange, bool chat);
   MHD_Result Hang(MHD_Connection* connection, Exchange& exchange);
   EngineReply PageAt(absl::string_view path) const;
-  EngineReply MetricsPage() const;
+  EngineReply MetricsEndpoint() const;
   EngineReply Served(const Exchange& exchange) const;
   MHD_Result Send(MHD_Connection* connection, const EngineReply& reply) const;
 
@@ -243,7 +243,7 @@ EngineReply MicroHttpdEngine::Served(const Exchange& exchange) const {
 }
 
 EngineReply MicroHttpdEngine::PageAt(absl::string_view path) const {
-  if (path == "/metrics") return MetricsPage();
+  if (path == "/metrics") return MetricsEndpoint();
   if (path == "/health") return {};
   if (path == "/v1/models") return {.body = ModelsReply(options_.model, started_at_)};
   if (path == "/version") return {.body = R"({"version":"stand-in"})"};
@@ -252,7 +252,7 @@ EngineReply MicroHttpdEngine::PageAt(absl::string_view path) const {
                               "/v1/chat/completions, /v1/models, /health, /version, /metrics"));
 }
 
-EngineReply MicroHttpdEngine::MetricsPage() const {
+EngineReply MicroHttpdEngine::MetricsEndpoint() const {
   EngineReply reply = {.content_type = "text/plain; version=0.0.4; charset=utf-8"};
   if (Faulty(EngineFault::kRedirect)) {
     reply.status = 302;

@@ -34,8 +34,8 @@ class FleetReader {
   virtual absl::Time NewestAt() const = 0;
 
   struct Changes {
-    int64_t generation = 0;  // the newest
-    bool of_all = false;     // true: all decisions may change
+    int64_t generation = 0;    // the newest
+    bool affects_all = false;  // true: all decisions may change
     // The owners with changed pods. A namespace with any change is also listed without an owner.
     std::vector<PodsOf> pods;
   };

@@ -70,7 +70,7 @@ absl::Time SnapshotStore::NewestAt() const {
 FleetReader::Changes SnapshotStore::ChangedSince(int64_t generation) const {
   MutexLock lock(mutex_);
   return {.generation = history_ == nullptr ? 0 : history_->generation,
-          .of_all = HasNewer(generation),
+          .affects_all = HasNewer(generation),
           .pods = {}};
 }
 

@@ -17,7 +17,7 @@ constexpr absl::string_view kAuto = "auto";
 
 constexpr size_t kLongestUrl = 2000;
 constexpr size_t kLongestText = 500;
-constexpr size_t kLongestSelector = 1000;
+constexpr size_t kMaxSelectorLength = 1000;
 constexpr size_t kLongestAddress = 300;  // a host name of 253, a port
 constexpr size_t kLongestToken = 8 << 10;
 constexpr size_t kLongestPem = 32 << 10;
@@ -166,7 +166,7 @@ std::vector<KeyRow> PageRows() {
       {.name = "prometheusMetric",
        .allowed = "a metric's name, with label matchers as in PromQL, up to 1000 characters",
        .help = "Which series of the page count: queue_size{pool=\"chat\"}; they are added up",
-       .read = ReadText<&Settings::prometheus_metric, kLongestSelector>,
+       .read = ReadText<&Settings::prometheus_metric, kMaxSelectorLength>,
        .use = KeyUse::kPageOrGateway},
       WordRow<PrometheusKind, &Settings::prometheus_kind>(
           "prometheusKind", "gauge",
@@ -175,7 +175,8 @@ std::vector<KeyRow> PageRows() {
           KeyUse::kPage),
       WordRow<PrometheusAbsent, &Settings::prometheus_absent>(
           "prometheusAbsent", "error",
-          "The value of a whole page without a series of prometheusMetric: error, as after a typing "
+          "The value of a whole page without a series of prometheusMetric: error, as after a "
+          "typing "
           "error in its name, or 0, where the series come with the first request",
           KeyUse::kPageOrGateway),
   };

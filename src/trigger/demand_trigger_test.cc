@@ -75,9 +75,9 @@ TEST(DemandTrigger, PageIsReadByItsSelectorAndARateHasAWindow) {
   const Trigger gauge = Parsed(metadata);
   EXPECT_EQ(gauge.window, absl::ZeroDuration());
   const SignalSource source = *SourceOf(gauge, kTeam);
-  const MetricsPage want{
+  const MetricsEndpoint want{
       .url = "http://gateway:9090/metrics", .selector = "queue_size{pool=\"chat\"}", .rate = false};
-  EXPECT_EQ(std::get<MetricsPage>(source.place), want);
+  EXPECT_EQ(std::get<MetricsEndpoint>(source.place), want);
   EXPECT_EQ(source.credentials.bearer_token, "t0ken");
 
   const Trigger rate = Parsed(With(metadata, "prometheusKind", "rate"));
@@ -86,7 +86,7 @@ TEST(DemandTrigger, PageIsReadByItsSelectorAndARateHasAWindow) {
 
   EXPECT_FALSE(Parsed(With(metadata, "prometheusAbsent", "error")).page.zero_if_absent);
   const Trigger absent = Parsed(With(metadata, "prometheusAbsent", "0"));
-  EXPECT_TRUE(std::get<MetricsPage>(SourceOf(absent, kTeam)->place).zero_if_absent);
+  EXPECT_TRUE(std::get<MetricsEndpoint>(SourceOf(absent, kTeam)->place).zero_if_absent);
 }
 
 TEST(DemandTrigger, EnginesAreDiscoveredUnlessTheirAddressIsSet) {
@@ -125,7 +125,7 @@ TEST(DemandTrigger, GpusAloneHaveNoSource) {
 TEST(DemandTrigger, ProfileOnPressureReadsItAsFarBackAsItsFallbackNeeds) {
   const Trigger trigger = Parsed({{"profile", "tgi-inference"}, {"maxConcurrency", "32"}});
   EXPECT_TRUE(std::holds_alternative<DiscoveredEngines>(SourceOf(trigger, kTeam)->place));
-  const EngineQuestion question = QuestionOf(trigger, kStaleness);
+  const EngineQuery question = QuestionOf(trigger, kStaleness);
   EXPECT_EQ(question.metric, EngineMetric::kPressurePercent);
   EXPECT_EQ(question.max_concurrency, 32);
   EXPECT_EQ(question.look_back, kStaleness.forget_after);
@@ -181,11 +181,11 @@ TEST(DemandTrigger, EngineMetricsHaveTheirNumberModelAndWindow) {
                                   {"model", "llama-3"},
                                   {"window", "20s"},
                                   {"activationWindow", "2m"}});
-  const EngineQuestion want{.metric = EngineMetric::kTimeToFirstTokenMs,
-                            .model = "llama-3",
-                            .window = absl::Seconds(20),
-                            .look_back = absl::Minutes(2) + kStaleness.stale_after,
-                            .max_concurrency = std::nullopt};
+  const EngineQuery want{.metric = EngineMetric::kTimeToFirstTokenMs,
+                         .model = "llama-3",
+                         .window = absl::Seconds(20),
+                         .look_back = absl::Minutes(2) + kStaleness.stale_after,
+                         .max_concurrency = std::nullopt};
   EXPECT_EQ(QuestionOf(trigger, kStaleness), want);
 }
 
@@ -311,7 +311,7 @@ TEST(DemandTrigger, GatewayUrlIsASecondSourceOfATriggerThatComputesDemand) {
     EXPECT_TRUE(std::holds_alternative<DiscoveredEngines>(engines.place));
     EXPECT_EQ(engines.credentials, EndpointCredentials()) << "the token is the gateway's";
     const SignalSource source = *GatewayOf(trigger, kTeam);
-    const auto& page = std::get<MetricsPage>(source.place);
+    const auto& page = std::get<MetricsEndpoint>(source.place);
     EXPECT_EQ(page.url, "http://gateway:9090/metrics");
     EXPECT_EQ(page.selector, "queue_size");
     EXPECT_TRUE(page.zero_if_absent);

@@ -75,7 +75,7 @@ struct Trigger {
   std::string model;               // an engine's; empty: all models together
   // Requests that have not changed for this long on idle GPUs count as none.
   absl::Duration frozen_window = absl::Minutes(5);
-  MetricsPage page;  // or the gateway of a trigger on engines
+  MetricsEndpoint page;  // or the gateway of a trigger on engines
   RedisQueue queue;
   EndpointCredentials credentials;
 };

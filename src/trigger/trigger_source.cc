@@ -39,7 +39,7 @@ std::optional<SignalSource> GatewayOf(const Trigger& trigger, absl::string_view 
                       .credentials = trigger.credentials};
 }
 
-EngineQuestion GatewayQuestionOf(const StalenessLimits& staleness) {
+EngineQuery GatewayQuestionOf(const StalenessLimits& staleness) {
   return {.look_back = staleness.stale_after, .memory = kLongestWindow};
 }
 
@@ -64,9 +64,9 @@ std::optional<SignalSource> SourceOf(const Trigger& trigger, absl::string_view n
   return source;
 }
 
-EngineQuestion QuestionOf(const Trigger& trigger, const StalenessLimits& staleness) {
+EngineQuery QuestionOf(const Trigger& trigger, const StalenessLimits& staleness) {
   const bool pressure = ReadsPressure(trigger);
-  EngineQuestion question{
+  EngineQuery question{
       .metric = pressure ? EngineMetric::kPressurePercent : InfoOf(trigger.metric).engine_metric,
       .model = trigger.model,
       .window = trigger.window,

@@ -57,7 +57,7 @@ const std::vector<absl::string_view>& WorkloadKinds() {
 
 bool IsWorkloadKind(absl::string_view kind) { return RowOf(kind) != nullptr; }
 
-bool HaveAlikePods(absl::string_view kind, absl::string_view other) {
+bool HaveSamePodNames(absl::string_view kind, absl::string_view other) {
   const KindRow* const row = RowOf(kind);
   const KindRow* const of_other = RowOf(other);
   return row != nullptr && of_other != nullptr && row != of_other &&

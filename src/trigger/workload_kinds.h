@@ -16,7 +16,7 @@ bool IsWorkloadKind(absl::string_view kind);  // ignores case, as `workload` doe
 
 // Returns true for two different kinds with pod names of one form. If an owner of each kind has the
 // same name, the name of a pod does not show its owner.
-bool HaveAlikePods(absl::string_view kind, absl::string_view other);
+bool HaveSamePodNames(absl::string_view kind, absl::string_view other);
 
 // Returns the kind behind a word of kubectl that is no kind of an owner: "StatefulSet" for "sts",
 // "statefulsets" and "StatefulSet.apps". Empty: it is no such word.

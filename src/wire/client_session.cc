@@ -73,8 +73,8 @@ struct ClientCallbacks {
   // nghttp2 decodes the rest of the headers of a call that has ended, but does not check them.
   static int CountHeader(const nghttp2_frame* frame, size_t bytes, void* data) {
     ClientStream* const stream = Of(data).Find(frame->hd.stream_id);
-    const bool goes_on = stream != nullptr && stream->CountHeader(bytes);
-    return goes_on ? 0 : NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+    const bool continues = stream != nullptr && stream->CountHeader(bytes);
+    return continues ? 0 : NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
   }
 
   static int OnFrame(nghttp2_session*, const nghttp2_frame* frame, void* data) {

@@ -339,7 +339,7 @@ NodePod KubeletAttribution::NodePodOf(const PodDevices& devices) const {
   pod.owners = OwnersByReference(reported->second);
   pod.owners_from = Pod::OwnersFrom::kReferences;
   pod.ready = reported->second.ready;
-  pod.is_ending = reported->second.is_ending;
+  pod.is_terminating = reported->second.is_terminating;
   pod.address = reported->second.address;
   pod.is_in_node_network = reported->second.is_in_node_network;
   return node_pod;

@@ -29,7 +29,7 @@ TEST_F(AttributionTest, WritesTheOwnersIntoTheSnapshot) {
   EXPECT_EQ(pod.owners_from, Pod::OwnersFrom::kName);
   EXPECT_EQ(Owners(snapshot), "Deployment/web Rollout/web");
   EXPECT_EQ(pod.ready, std::nullopt);
-  EXPECT_EQ(pod.is_ending, std::nullopt);
+  EXPECT_EQ(pod.is_terminating, std::nullopt);
 }
 
 TEST_F(AttributionTest, IsUnknownUntilTheFirstAnswer) {
@@ -56,7 +56,7 @@ TEST_F(AttributionTest, PodsApiHasOwnersReadinessAndAddress) {
                                .labels = {{"pod-template-hash", "6d4cf56db6"}},
                                .owner_references = {{"ReplicaSet", "web-6d4cf56db6", true}},
                                .ready = false,
-                               .is_ending = true,
+                               .is_terminating = true,
                                .address = "10.0.0.7"};
   kubelet_.SetPods(
       {{.devices = {"shop", "web-6d4cf56db6-x7k2p", {Gpu("GPU-sim-0")}}, .of_api = reported}});
@@ -67,7 +67,7 @@ TEST_F(AttributionTest, PodsApiHasOwnersReadinessAndAddress) {
   EXPECT_EQ(Owners(snapshot), "ReplicaSet/web-6d4cf56db6 Deployment/web");
   EXPECT_EQ(snapshot.pods[0].uid, kUid0);
   EXPECT_EQ(snapshot.pods[0].ready, false);
-  EXPECT_EQ(snapshot.pods[0].is_ending, true);
+  EXPECT_EQ(snapshot.pods[0].is_terminating, true);
   EXPECT_EQ(snapshot.pods[0].address, "10.0.0.7");
 }
 

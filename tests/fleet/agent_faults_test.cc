@@ -66,9 +66,9 @@ TEST_F(AgentFaultTest, AHangingAgentCountsAsTheTarget) {
   const absl::Time stopped = absl::Now();
   agents_[2]->process().Signal(SIGSTOP);
   TimeTo(kOneStale, stopped);
-  const absl::Time goes_on = absl::Now();
+  const absl::Time continues = absl::Now();
   agents_[2]->process().Signal(SIGCONT);
-  const absl::Duration recovery = TimeTo(kWhole, goes_on);
+  const absl::Duration recovery = TimeTo(kWhole, continues);
   ExpectNoWrongScaling(keda_->Since(stopped), kWhole, kOneStale);
   ReportFault("agent stopped for longer than its grace", keda_->Since(stopped), recovery,
               kReconnected);

@@ -90,9 +90,9 @@ TEST_F(AggregatorFaultTest, ARestartedAggregatorWaitsForAHangingAgent) {
   aggregator_->process().Wait();
   aggregator_ = StartAggregator(StaticAgents(), {port});
   absl::SleepFor(kGrace + absl::Seconds(2));
-  const absl::Time goes_on = absl::Now();
+  const absl::Time continues = absl::Now();
   agents_[2]->process().Signal(SIGCONT);
-  const absl::Duration recovery = TimeTo(kWhole, goes_on);
+  const absl::Duration recovery = TimeTo(kWhole, continues);
   // The first reading after a hang may be old, so the replica is kept.
   ExpectNoWrongScaling(keda_->Since(killed), kWhole, kOneStale, Unknown::kAllowed);
   ReportFault("aggregator restarted beside a hung agent", keda_->Since(killed), recovery,

@@ -269,7 +269,7 @@ class OurAgent {
   }
   void ReadEngine(double running) {
     clock_.Advance(absl::Seconds(1));
-    const EnginePlace place = TestPlace("llm-0", 8000, "shop");
+    const EngineAddress place = TestPlace("llm-0", 8000, "shop");
     engines_.List(TestEngines({place}, {"shop"}));
     engines_.Take(place, TestUpdates(clock_.Now(), running));
   }
@@ -470,10 +470,10 @@ TEST(RecordedRelease, OurAggregatorReceivesTheReadingsOfAnAgent) {
 
 TEST(RecordedRelease, OurAggregatorReceivesTheEnginesOfAnAgent) {
   const SignalSource found = {.namespace_name = "shop", .place = DiscoveredEngines()};
-  const EngineQuestion running = {.metric = EngineMetric::kRequestsRunning,
-                                  .look_back = absl::Minutes(1)};
+  const EngineQuery running = {.metric = EngineMetric::kRequestsRunning,
+                               .look_back = absl::Minutes(1)};
   FakeClock clock;
-  SignalStore store({.longest_gap = absl::Seconds(10)}, [] {});
+  SignalStore store({.max_gap = absl::Seconds(10)}, [] {});
   FoundEngines engines(store);
   ASSERT_TRUE(store.Want(found, running, clock.Now(), clock.Now() + absl::Hours(1)).ok());
   engines.Expect(engines.Subscription(clock.Now()), {"gpu-0"}, clock.Now());

@@ -1,4 +1,4 @@
-#include "base/plain_words.h"
+#include "base/printable_text.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -141,7 +141,7 @@ std::string EscapedLines(const std::vector<std::string>& lines) {
   return text;
 }
 
-std::string PlainWords(absl::string_view words, size_t longest) {
+std::string PrintableText(absl::string_view words, size_t longest) {
   std::string plain;
   while (!words.empty()) {
     const Decoded first = FirstOf(words);

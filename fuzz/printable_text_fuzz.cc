@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "absl/strings/match.h"
-#include "base/plain_words.h"
+#include "base/printable_text.h"
 #include "nlohmann/json.hpp"
 #include "promise.h"
 
@@ -29,9 +29,9 @@ void CheckText(absl::string_view text) {
   PROMISE(EscapedLine(line) == line);
   PROMISE(EscapedLines({std::string(text), ""}) == line + "\n\n");
   for (const size_t longest : {1, 10, 200}) {
-    const std::string words = PlainWords(text, longest);
+    const std::string words = PrintableText(text, longest);
     PROMISE(IsUtf8(words) && !HasControl(words) && words.size() <= longest + 3);
-    PROMISE(text.size() > longest || PlainWords(words, longest) == words);
+    PROMISE(text.size() > longest || PrintableText(words, longest) == words);
   }
 }
 

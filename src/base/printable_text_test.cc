@@ -1,24 +1,24 @@
-#include "base/plain_words.h"
+#include "base/printable_text.h"
 
 #include "gtest/gtest.h"
 
 namespace gpuscaler {
 namespace {
 
-TEST(PlainWords, PrintableAsciiIsUnchanged) {
-  EXPECT_EQ(PlainWords("ERR unknown command 'XLEN'"), "ERR unknown command 'XLEN'");
-  EXPECT_EQ(PlainWords(""), "");
+TEST(PrintableText, PrintableAsciiIsUnchanged) {
+  EXPECT_EQ(PrintableText("ERR unknown command 'XLEN'"), "ERR unknown command 'XLEN'");
+  EXPECT_EQ(PrintableText(""), "");
 }
 
-TEST(PlainWords, PrintableUtf8IsUnchanged) {
+TEST(PrintableText, PrintableUtf8IsUnchanged) {
   for (const char* words :
        {"caf\xc3\xa9", "\xe9\x80\x9a\xe4\xb9\x89\xe5\x8d\x83\xe9\x97\xae-7b",
         "\xd0\xbc\xd0\xbe\xd0\xb4\xd0\xb5\xd0\xbb\xd1\x8c", "\xf0\x9f\xa6\x99", "\xef\xbf\xbd"}) {
-    EXPECT_EQ(PlainWords(words), words);
+    EXPECT_EQ(PrintableText(words), words);
   }
 }
 
-TEST(PlainWords, ControlAndInvisibleCharactersAreReplaced) {
+TEST(PrintableText, ControlAndInvisibleCharactersAreReplaced) {
   const struct {
     const char* name;
     const char* words;
@@ -33,10 +33,10 @@ TEST(PlainWords, ControlAndInvisibleCharactersAreReplaced) {
       {"private use", "a\xee\x80\x80\xf4\x80\x80\x80", "a??"},
       {"tags", "a\xf3\xa0\x81\x81", "a?"},
   };
-  for (const auto& row : rows) EXPECT_EQ(PlainWords(row.words), row.want) << row.name;
+  for (const auto& row : rows) EXPECT_EQ(PrintableText(row.words), row.want) << row.name;
 }
 
-TEST(PlainWords, EachByteThatIsNotUtf8IsReplaced) {
+TEST(PrintableText, EachByteThatIsNotUtf8IsReplaced) {
   const struct {
     const char* name;
     const char* words;
@@ -50,17 +50,17 @@ TEST(PlainWords, EachByteThatIsNotUtf8IsReplaced) {
       {"above U+10FFFF", "a\xf4\x90\x80\x80\xf5\x80\x80\x80", "a????????"},
       {"invalid lead bytes", "a\xf8\x90\x80\x80\xff", "a?????"},
   };
-  for (const auto& row : rows) EXPECT_EQ(PlainWords(row.words), row.want) << row.name;
+  for (const auto& row : rows) EXPECT_EQ(PrintableText(row.words), row.want) << row.name;
 }
 
-TEST(PlainWords, LongTextIsTruncated) {
-  EXPECT_EQ(PlainWords("abcdef", 6), "abcdef");
-  EXPECT_EQ(PlainWords("abcdefg", 6), "abcdef...");
+TEST(PrintableText, LongTextIsTruncated) {
+  EXPECT_EQ(PrintableText("abcdef", 6), "abcdef");
+  EXPECT_EQ(PrintableText("abcdefg", 6), "abcdef...");
 }
 
-TEST(PlainWords, CharactersAreNotSplit) {
-  EXPECT_EQ(PlainWords("ab\xe9\x80\x9a", 5), "ab\xe9\x80\x9a");
-  EXPECT_EQ(PlainWords("abc\xe9\x80\x9a", 5), "abc...");
+TEST(PrintableText, CharactersAreNotSplit) {
+  EXPECT_EQ(PrintableText("ab\xe9\x80\x9a", 5), "ab\xe9\x80\x9a");
+  EXPECT_EQ(PrintableText("abc\xe9\x80\x9a", 5), "abc...");
 }
 
 TEST(EscapedLine, PrintableTextIsUnchanged) {

@@ -9,20 +9,20 @@ namespace gpuscaler {
 
 // Runs all threads of the process as user 65534 from construction to destruction. Does nothing if
 // the process does not run as root.
-class WithoutRoot {
+class DroppedPrivileges {
  public:
-  WithoutRoot() : is_root_(geteuid() == 0) {
+  DroppedPrivileges() : is_root_(geteuid() == 0) {
     if (is_root_) {
       EXPECT_EQ(seteuid(kUnprivileged), 0);
     }
   }
-  ~WithoutRoot() {
+  ~DroppedPrivileges() {
     if (is_root_) {
       EXPECT_EQ(seteuid(0), 0);
     }
   }
-  WithoutRoot(const WithoutRoot&) = delete;
-  WithoutRoot& operator=(const WithoutRoot&) = delete;
+  DroppedPrivileges(const DroppedPrivileges&) = delete;
+  DroppedPrivileges& operator=(const DroppedPrivileges&) = delete;
 
  private:
   static constexpr uid_t kUnprivileged = 65534;

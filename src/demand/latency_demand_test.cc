@@ -1,4 +1,4 @@
-#include "demand/latency_ask.h"
+#include "demand/latency_demand.h"
 
 #include <vector>
 
@@ -39,13 +39,13 @@ class LatencyAskTest : public testing::Test {
     }
   }
 
-  std::optional<LatencyAsk> Result() const {
+  std::optional<LatencyDemand> Result() const {
     std::vector<DemandEngine> engines;
     for (const EngineDemand& sums : all_) engines.push_back({.sums = &sums});
-    return LatencyAskOf(engines, Instant(kNow));
+    return LatencyDemandOf(engines, Instant(kNow));
   }
 
-  double Replicas() const { return Result().value_or(LatencyAsk()).replicas; }
+  double Replicas() const { return Result().value_or(LatencyDemand()).replicas; }
 
   std::vector<EngineDemand> all_;
 };

@@ -11,12 +11,12 @@
 
 namespace gpuscaler {
 
-struct LatencyAsk {
+struct LatencyDemand {
   double replicas = 0;
   double late_share = 0;  // share of late first tokens in the newest such minute
   absl::Duration age;     // since the end of that minute
 
-  friend bool operator==(const LatencyAsk&, const LatencyAsk&) = default;
+  friend bool operator==(const LatencyDemand&, const LatencyDemand&) = default;
 };
 
 // Checks each end of a `kDemandBin` of the 10 minutes before `now`. One replica more than the
@@ -29,9 +29,9 @@ struct LatencyAsk {
 // because replicas that do not help must not be added forever. A step is one replica or 10 %,
 // whichever is more: the HPA ignores less. Returns nullopt if no further replica was required. No
 // reading may be later than `now`.
-std::optional<LatencyAsk> LatencyAskOf(std::span<const DemandEngine> engines, absl::Time now);
+std::optional<LatencyDemand> LatencyDemandOf(std::span<const DemandEngine> engines, absl::Time now);
 
 // Returns one line for users, without a newline: "latency: 5 replicas: 12 % of ...".
-std::string LatencyText(const LatencyAsk& ask);
+std::string LatencyText(const LatencyDemand& ask);
 
 }  // namespace gpuscaler

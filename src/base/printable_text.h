@@ -11,10 +11,10 @@ namespace gpuscaler {
 // Returns valid UTF-8 of printable characters, at most `longest` bytes, followed by "..." if the
 // text is longer. A "?" replaces each byte that is not UTF-8 and each character that controls a
 // terminal, is invisible or changes the direction of text.
-std::string PlainWords(absl::string_view words, size_t longest = 200);
+std::string PrintableText(absl::string_view words, size_t longest = 200);
 
 // Returns the text as one line that forges neither another line nor a command in a CI log.
-// Characters that PlainWords() replaces are escaped: "\n", "\x1b", "\u202e". A byte that is not
+// Characters that PrintableText() replaces are escaped: "\n", "\x1b", "\u202e". A byte that is not
 // UTF-8 becomes "\xff". The first character of "::" at the beginning, and of "##[" or "##name["
 // anywhere, is escaped too. All else stays, also backslashes: escaping twice is harmless.
 std::string EscapedLine(absl::string_view line);

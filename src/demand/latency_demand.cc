@@ -1,4 +1,4 @@
-#include "demand/latency_ask.h"
+#include "demand/latency_demand.h"
 
 #include <algorithm>
 #include <array>
@@ -78,7 +78,8 @@ void AddEngine(const EngineDemand& sums, absl::Time end, std::array<Minute, kIns
 
 }  // namespace
 
-std::optional<LatencyAsk> LatencyAskOf(std::span<const DemandEngine> engines, absl::Time now) {
+std::optional<LatencyDemand> LatencyDemandOf(std::span<const DemandEngine> engines,
+                                             absl::Time now) {
   if (now == absl::InfinitePast()) return std::nullopt;
   const absl::Time epoch = absl::UnixEpoch();
   const absl::Time end = epoch + absl::Floor(now - epoch, kDemandBin);
@@ -87,7 +88,7 @@ std::optional<LatencyAsk> LatencyAskOf(std::span<const DemandEngine> engines, ab
     if (engine.sums == nullptr || engine.is_gateway || engine.is_frozen) continue;
     AddEngine(*engine.sums, end, minutes);
   }
-  std::optional<LatencyAsk> ask;
+  std::optional<LatencyDemand> ask;
   double most = 0;
   for (size_t i = 0; i < kInstants; ++i) {
     const Minute& minute = minutes[i];
@@ -104,7 +105,7 @@ std::optional<LatencyAsk> LatencyAskOf(std::span<const DemandEngine> engines, ab
   return ask;
 }
 
-std::string LatencyText(const LatencyAsk& ask) {
+std::string LatencyText(const LatencyDemand& ask) {
   return absl::StrFormat(
       "latency: %.3g replicas: %.0f %% of a minute's first tokens were later than ttftSloMs while "
       "requests waited, %.0fs ago",
