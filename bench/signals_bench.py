@@ -66,7 +66,7 @@ def wakes(build):
 def wake(build, place, flags, interval_ms, edges):
     """Returns demand_client's milliseconds from a waiting request to a pushed `true`."""
     program = build / "src/app/keda-gpu-scaler"
-    with waiting_place(program, place) as port, ServerProcess(
+    with waiting_place(build, place) as port, ServerProcess(
             [program, "serve", "--gpu-source=none", "--bind-address=127.0.0.1", "--port=any",
              "--metrics-port=any", "--probe-port=any", "--allow-endpoints=127.0.0.1",
              *flags]) as ours:
@@ -81,12 +81,12 @@ def wake(build, place, flags, interval_ms, edges):
             **{f"p{percent}": nearest_rank(took, percent) for percent in (50, 95, 99)}}
 
 
-def waiting_place(program, place):
+def waiting_place(build, place):
     """Returns a context with the port of the place where requests wait."""
     if place == "redis":
         return redis()
     if place == "engine":
-        return stand_in(program)
+        return stand_in(build)
     return contextlib.nullcontext(0)  # the client serves it itself
 
 
@@ -103,9 +103,10 @@ def redis():
 
 
 @contextlib.contextmanager
-def stand_in(program):
+def stand_in(build):
     """Runs an engine with a batch of one request."""
-    with ending(subprocess.Popen([program, "engine", "--port=0", "--max-num-seqs=1", "--drain=0s"],
+    lab = build / "src/lab/keda-gpu-scaler-lab"
+    with ending(subprocess.Popen([lab, "engine", "--port=0", "--max-num-seqs=1", "--drain=0s"],
                                  stderr=subprocess.PIPE, text=True)) as engine:
         port = int(re.search(r"\bport=(\d+)", engine.stderr.readline()).group(1))
         wait_for_port(port)
@@ -142,7 +143,7 @@ def against_prometheus(build, results_folder):
          "^TestDemandReachesAllReplicasBeforeKedasTriggerThroughPrometheus$", "."],
         cwd=ROOT, check=True,
         env={**os.environ, "E2E_AGAINST_PROMETHEUS": str(out),
-             "E2E_BINARY": str(build / "src/app/keda-gpu-scaler")})
+             "E2E_BUILD": str(build)})
     return json.loads(out.read_text())
 
 

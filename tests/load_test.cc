@@ -141,7 +141,7 @@ TEST(LoadCommand, BadFlagsExit2AndNameTheFault) {
       {{"--target=nowhere"}, "use a URL such as http://"},
       {{"--target=http://x", "--shape=constnt"}, "did you mean \"constant\"?"},
       {{"--target=http://x", "--shape", bad}, absl::StrCat(bad, ": line 2: \"ten\": the rate")},
-      {{"--target=http://x", "--shape", endless}, "a last line says when it ends"},
+      {{"--target=http://x", "--shape", endless}, "add a last line"},
       {{"--target=http://x", "--rate=-1"}, "use a number, 0 to 100000"},
       {{"--target=http://x", "--rate=1", "--base=2"}, "--base is more than --rate"},
       {{"--target=http://x", "--duration=5"}, "use a duration with its unit"},

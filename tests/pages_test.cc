@@ -38,7 +38,7 @@ TEST(Program, PrintsItsVersionAndItsCommands) {
   EXPECT_EQ(RunProgram({"--version"}).out, "keda-gpu-scaler " GPUSCALER_VERSION "\n");
   const Finished help = RunProgram({"--help"});
   EXPECT_EQ(help.code, 0);
-  for (const char* command : {"serve", "gpus", "query", "lint", "demo", "completion", "man"}) {
+  for (const char* command : {"serve", "gpus", "query", "lint", "completion", "man"}) {
     EXPECT_THAT(help.out, HasSubstr(command));
   }
   EXPECT_THAT(RunProgram({"serve", "--help"}).out, HasSubstr("--stale-after"));

@@ -77,12 +77,23 @@ std::string WriteTestFile(const std::string& name, const std::string& content) {
   return OfAllTests().Write(absl::StrCat(NewName(), "/", name), content);
 }
 
+namespace {
+
+const char* BinaryOf(const std::vector<std::string>& args) {
+  const bool is_of_lab =
+      !args.empty() && (args[0] == "demo" || args[0] == "engine" || args[0] == "load");
+  return is_of_lab ? GPUSCALER_LAB_BINARY : GPUSCALER_BINARY;
+}
+
+}  // namespace
+
 Process::Process(const std::vector<std::string>& args, const Variables& variables,
                  const std::string& input, std::optional<int> output,
                  const std::function<void()>& in_child) {
   const std::string in = folder_.Write("in", input), out = folder_.PathOf("out"),
                     err = folder_.PathOf("err");
-  std::vector<std::string> words = {GPUSCALER_BINARY};
+  const char* const binary = BinaryOf(args);
+  std::vector<std::string> words = {binary};
   words.insert(words.end(), args.begin(), args.end());
   std::vector<std::string> settings;
   for (const auto& [name, value] : WithLoader(variables)) {
@@ -105,7 +116,7 @@ Process::Process(const std::vector<std::string>& args, const Variables& variable
   }
   Redirect(err.c_str(), O_WRONLY | O_CREAT, STDERR_FILENO);
   if (in_child) in_child();
-  execve(GPUSCALER_BINARY, argv.data(), envp.data());
+  execve(binary, argv.data(), envp.data());
   _exit(127);
 }
 

@@ -89,8 +89,9 @@ absl::Status SetFlags(const Command& command, const std::vector<CLI::Option*>& o
   return absl::OkStatus();
 }
 
-absl::StatusOr<CommandLine> Parse(const Command& command, std::vector<std::string> args) {
-  CLI::App app(command.help, absl::StrCat("keda-gpu-scaler ", command.name));
+absl::StatusOr<CommandLine> Parse(const Program& program, const Command& command,
+                                  std::vector<std::string> args) {
+  CLI::App app(command.help, absl::StrCat(program.name, " ", command.name));
   app.set_help_flag("-h,--help", "Print this and exit.");
   app.formatter(std::make_shared<HelpPage>(command));
   app.allow_extras();
@@ -115,28 +116,26 @@ absl::StatusOr<CommandLine> Parse(const Command& command, std::vector<std::strin
 
 }  // namespace
 
-absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<Command>& commands,
+absl::StatusOr<CommandLine> ParseCommandLine(const Program& program,
                                              const std::vector<std::string>& args) {
   if (args.empty() || (absl::StartsWith(args.front(), "-") && args.front() != "-")) {
-    return Parse(commands.front(), args);
+    return Parse(program, program.commands.front(), args);
   }
-  ASSIGN_OR_RETURN(const Command* const command, FindCommand(commands, args.front()));
-  return Parse(*command, {args.begin() + 1, args.end()});
+  ASSIGN_OR_RETURN(const Command* const command, FindCommand(program.commands, args.front()));
+  return Parse(program, *command, {args.begin() + 1, args.end()});
 }
 
-std::string Overview(const std::vector<Command>& commands) {
-  std::string text =
-      "keda-gpu-scaler: scales Kubernetes workloads on what their GPUs do, as a KEDA external "
-      "scaler.\n\n"
-      "Usage: keda-gpu-scaler [COMMAND] [FLAGS]\n\nCommands:\n";
-  for (const Command& command : commands) {
+std::string Overview(const Program& program) {
+  std::string text = absl::StrCat(program.name, ": ", program.summary, ".\n\nUsage: ", program.name,
+                                  " [COMMAND] [FLAGS]\n\nCommands:\n");
+  for (const Command& command : program.commands) {
     if (command.hidden) continue;
     absl::StrAppend(&text, "  ", command.name, std::string(14 - command.name.size(), ' '),
                     command.help, "\n");
   }
-  absl::StrAppend(&text, "\nWithout a command: ", commands.front().name,
-                  ". keda-gpu-scaler COMMAND --help lists a command's flags.\n"
-                  "keda-gpu-scaler --version prints the version.\n");
+  absl::StrAppend(&text, "\nWithout a command: ", program.commands.front().name, ". ", program.name,
+                  " COMMAND --help lists a command's flags.\n", program.name,
+                  " --version prints the version.\n");
   return text;
 }
 

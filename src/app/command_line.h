@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "app/command.h"
+#include "app/program.h"
 
 namespace gpuscaler {
 
@@ -16,12 +16,12 @@ struct CommandLine {
 };
 
 // Parses `args` without the program's name, and sets the flags. Without a command's name, uses the
-// first of `commands`. Returns INVALID_ARGUMENT with the flag or word, what is allowed, and the
-// nearest known one.
-absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<Command>& commands,
+// first of the program's commands. Returns INVALID_ARGUMENT with the flag or word, what is allowed,
+// and the nearest known one.
+absl::StatusOr<CommandLine> ParseCommandLine(const Program& program,
                                              const std::vector<std::string>& args);
 
-// Returns the output of `keda-gpu-scaler --help`.
-std::string Overview(const std::vector<Command>& commands);
+// Returns the output of --help without a command.
+std::string Overview(const Program& program);
 
 }  // namespace gpuscaler

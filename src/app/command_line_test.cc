@@ -12,7 +12,7 @@ using testing::HasSubstr;
 class CommandLineTest : public testing::Test {
  protected:
   absl::StatusOr<CommandLine> Parse(const std::vector<std::string>& args) {
-    return ParseCommandLine(commands_, args);
+    return ParseCommandLine(program_, args);
   }
   std::string Error(const std::vector<std::string>& args) {
     return std::string(Parse(args).status().message());
@@ -24,17 +24,21 @@ class CommandLineTest : public testing::Test {
   int device_ = -1;
   int speed_ = 150;
   std::vector<std::string> hosts_;
-  const std::vector<Command> commands_ = {
-      {.name = "serve", .help = "Serves.", .flags = {TextFlag("port", "PORT", "Port.", &port_)}},
-      {.name = "query",
-       .help = "Asks.",
-       .arguments = "ADDRESS [KEY=VALUE...]",
-       .flags = {WordFlag("format", "FORMAT", "Format.", {"text", "json"}, &format_),
-                 SwitchFlag("quiet", "Say less.", &idle_),
-                 IntFlag("device", "One GPU.", {-1}, &device_),
-                 IntFlag("speed", "Speed.", {1, 1000}, &speed_),
-                 ListFlag("host", "HOST", "Hosts.", &hosts_)}},
-      {.name = "secret", .help = "Hidden.", .hidden = true},
+  const Program program_ = {
+      .name = "scaler",
+      .summary = "scales",
+      .commands = {{.name = "serve",
+                    .help = "Serves.",
+                    .flags = {TextFlag("port", "PORT", "Port.", &port_)}},
+                   {.name = "query",
+                    .help = "Asks.",
+                    .arguments = "ADDRESS [KEY=VALUE...]",
+                    .flags = {WordFlag("format", "FORMAT", "Format.", {"text", "json"}, &format_),
+                              SwitchFlag("quiet", "Say less.", &idle_),
+                              IntFlag("device", "One GPU.", {-1}, &device_),
+                              IntFlag("speed", "Speed.", {1, 1000}, &speed_),
+                              ListFlag("host", "HOST", "Hosts.", &hosts_)}},
+                   {.name = "secret", .help = "Hidden.", .hidden = true}},
   };
 };
 
@@ -98,8 +102,8 @@ TEST_F(CommandLineTest, HelpListsEveryFlagAndSucceeds) {
 }
 
 TEST_F(CommandLineTest, OverviewLeavesHiddenCommandsOut) {
-  EXPECT_THAT(Overview(commands_), HasSubstr("query"));
-  EXPECT_THAT(Overview(commands_), testing::Not(HasSubstr("secret")));
+  EXPECT_THAT(Overview(program_), HasSubstr("query"));
+  EXPECT_THAT(Overview(program_), testing::Not(HasSubstr("secret")));
 }
 
 }  // namespace

@@ -2,9 +2,11 @@
 
 namespace gpuscaler {
 
-std::vector<Command> AllCommands() {
-  return {ServeCommand(),  GpusCommand(), QueryCommand(),      LintCommand(), DemoCommand(),
-          EngineCommand(), LoadCommand(), CompletionCommand(), ManCommand(),  ReferenceCommand()};
+Program ScalerProgram() {
+  return {.name = "keda-gpu-scaler",
+          .summary = "scales Kubernetes workloads on what their GPUs do, as a KEDA external scaler",
+          .commands = {ServeCommand(), GpusCommand(), QueryCommand(), LintCommand(),
+                       CompletionCommand(), ManCommand(), ReferenceCommand()}};
 }
 
 }  // namespace gpuscaler

@@ -1,4 +1,4 @@
-// All subcommands; the first is the default.
+// keda-gpu-scaler and its subcommands.
 #pragma once
 
 #include <string>
@@ -7,19 +7,17 @@
 #include "absl/status/status.h"
 #include "app/command.h"
 #include "app/exit_codes.h"
+#include "app/program.h"
 #include "config/settings.h"
 
 namespace gpuscaler {
 
-std::vector<Command> AllCommands();
+Program ScalerProgram();
 
 Command ServeCommand();
 Command GpusCommand();
 Command QueryCommand();
 Command LintCommand();
-Command DemoCommand();
-Command EngineCommand();
-Command LoadCommand();
 Command CompletionCommand();
 Command ManCommand();
 Command ReferenceCommand();
@@ -28,8 +26,8 @@ Command ReferenceCommand();
 // append their values to `given`, which must outlive them.
 std::vector<Flag> ConfigFlags(unsigned use, std::vector<Setting>* given);
 
-// Prints why `command` fails to standard error. Returns kExitUsage for INVALID_ARGUMENT, else
-// `otherwise`.
+// Prints why `command`, such as "keda-gpu-scaler query", fails to standard error. Returns
+// kExitUsage for INVALID_ARGUMENT, else `otherwise`.
 int Fail(absl::string_view command, const absl::Status& why, ExitCode otherwise);
 
 }  // namespace gpuscaler

@@ -52,7 +52,7 @@ std::vector<Flag> ConfigFlags(unsigned use, std::vector<Setting>* given) {
 }
 
 int Fail(absl::string_view command, const absl::Status& why, ExitCode otherwise) {
-  std::cerr << "keda-gpu-scaler " << command << ": " << EscapedLine(why.message()) << "\n";
+  std::cerr << command << ": " << EscapedLine(why.message()) << "\n";
   return ExitCodeOf(why, otherwise);
 }
 

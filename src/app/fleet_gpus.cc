@@ -31,11 +31,13 @@ int ShowFleet(const std::string& address, const ScalerClientOptions& options,
   ScalerClientOptions view_options = options;
   view_options.deadline = kViewDeadline;
   const auto client = OpenClient(address, view_options);
-  if (!client.ok()) return Fail("gpus", client.status(), kExitUsage);
+  if (!client.ok()) return Fail("keda-gpu-scaler gpus", client.status(), kExitUsage);
   auto view = (*client)->View();
-  if (!view.ok()) return Fail("gpus", WithAddress(address, view.status()), kExitUnavailable);
+  if (!view.ok())
+    return Fail("keda-gpu-scaler gpus", WithAddress(address, view.status()), kExitUnavailable);
   const auto page = FleetPageOf(address, *std::move(view), absl::Now());
-  if (!page.ok()) return Fail("gpus", WithAddress(address, page.status()), kExitUnavailable);
+  if (!page.ok())
+    return Fail("keda-gpu-scaler gpus", WithAddress(address, page.status()), kExitUnavailable);
   std::cout << (format == "json" ? FleetJson(*page) : FleetTable(*page)) << std::flush;
   return page->view.trouble().empty() ? kExitOk : kExitUnavailable;
 }

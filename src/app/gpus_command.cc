@@ -176,9 +176,9 @@ absl::StatusOr<NodeSnapshot> ReadWithRates(GpuSource& source) {
 
 int PrintOnce(const GpusFlags& flags, const GpusPlan& plan, GpuSource& source) {
   auto snapshot = ReadWithRates(source);
-  if (!snapshot.ok()) return Fail("gpus", snapshot.status(), kExitUnavailable);
+  if (!snapshot.ok()) return Fail("keda-gpu-scaler gpus", snapshot.status(), kExitUnavailable);
   const auto page = PageOf(plan, flags, *std::move(snapshot));
-  if (!page.ok()) return Fail("gpus", page.status(), kExitUnavailable);
+  if (!page.ok()) return Fail("keda-gpu-scaler gpus", page.status(), kExitUnavailable);
   Print(Render(flags, *page, false, true));
   return kExitOk;
 }
@@ -196,7 +196,7 @@ int PrintRepeatedly(const GpusFlags& flags, const GpusPlan& plan, GpuSource& sou
   for (bool first = true;;) {
     const auto page = ReadPage(plan, flags, source);
     if (first && absl::IsNotFound(page.status())) {
-      return Fail("gpus", page.status(), kExitUnavailable);
+      return Fail("keda-gpu-scaler gpus", page.status(), kExitUnavailable);
     }
     const std::string error(page.status().message());
     if (!page.ok() && error != last_error) LogWarn("gpus_not_read", {{"why", error}});
@@ -217,7 +217,7 @@ int ReadAndPrint(const GpusFlags& flags, const GpusPlan& plan) {
   Config config = plan.resolved.config;
   config.attribution = AttributionHere(config);
   auto source = OpenNodeSource(config, plan.job.node, clock);
-  if (!source.ok()) return Fail("gpus", source.status(), kExitUsage);
+  if (!source.ok()) return Fail("keda-gpu-scaler gpus", source.status(), kExitUsage);
   const auto attribution = OpenAttribution(config, clock);
   std::unique_ptr<GpuSource> attributed;
   if (attribution != nullptr) {
@@ -258,11 +258,11 @@ absl::Status CheckFleetFlags(const GpusFlags& flags) {
 
 int Run(const GpusFlags& flags) {
   if (const absl::Status fault = CheckFleetFlags(flags); !fault.ok()) {
-    return Fail("gpus", fault, kExitUsage);
+    return Fail("keda-gpu-scaler gpus", fault, kExitUsage);
   }
   if (!flags.fleet.empty()) return ShowFleet(flags.fleet, flags.client, flags.format);
   const auto plan = Plan(flags);
-  if (!plan.ok()) return Fail("gpus", plan.status(), kExitUsage);
+  if (!plan.ok()) return Fail("keda-gpu-scaler gpus", plan.status(), kExitUsage);
   const Config& config = plan->resolved.config;
   StartLogging(flags.quiet ? LogLevel::kError : config.log_level, config.log_format);
   if (flags.dry_run) return DryRun(flags, *plan);

@@ -72,12 +72,14 @@ std::string Render(const std::string& format, const std::vector<FileFindings>& f
 
 int Run(const LintFlags& flags, const std::vector<std::string>& paths) {
   if (paths.empty()) {
-    return Fail("lint", absl::InvalidArgumentError("which FILE? - is standard input"), kExitUsage);
+    return Fail("keda-gpu-scaler lint",
+                absl::InvalidArgumentError("which FILE? - is standard input"), kExitUsage);
   }
   const auto resolved = ResolveSettings(flags.given, CurrentEnvironment());
-  if (!resolved.ok()) return Fail("lint", resolved.status(), kExitUsage);
+  if (!resolved.ok()) return Fail("keda-gpu-scaler lint", resolved.status(), kExitUsage);
   const auto profiles = ProfilesOf(resolved->config.profiles);
-  if (!profiles.ok()) return Fail("lint", NameLayer(*resolved, profiles.status()), kExitUsage);
+  if (!profiles.ok())
+    return Fail("keda-gpu-scaler lint", NameLayer(*resolved, profiles.status()), kExitUsage);
   int code = kExitOk;
   std::vector<FileFindings> files;
   const std::vector<InputManifests> inputs = InputsOf(paths);
@@ -91,7 +93,7 @@ int Run(const LintFlags& flags, const std::vector<std::string>& paths) {
   SetBeside(inputs, context);
   for (const InputManifests& input : inputs) {
     if (!input.file.ok()) {
-      code = Fail("lint", input.file.status(), kExitUsage);
+      code = Fail("keda-gpu-scaler lint", input.file.status(), kExitUsage);
       continue;
     }
     files.push_back({.path = input.path, .findings = Lint(*input.file, *profiles, context)});

@@ -13,7 +13,7 @@ namespace {
 using Rendering = std::string (*)(const std::vector<Command>&);
 
 int Print(Rendering page) {
-  std::cout << page(AllCommands()) << std::flush;
+  std::cout << page(ScalerProgram().commands) << std::flush;
   return kExitOk;
 }
 
@@ -22,7 +22,8 @@ int Complete(const std::vector<std::string>& arguments) {
   if (shell == "bash") return Print(BashCompletion);
   if (shell == "zsh") return Print(ZshCompletion);
   if (shell == "fish") return Print(FishCompletion);
-  return Fail("completion", absl::InvalidArgumentError("use bash, zsh or fish"), kExitUsage);
+  return Fail("keda-gpu-scaler completion", absl::InvalidArgumentError("use bash, zsh or fish"),
+              kExitUsage);
 }
 
 }  // namespace

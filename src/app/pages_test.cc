@@ -23,12 +23,12 @@ TEST(ReferencePage, EqualsTheCommittedPage) {
   std::ifstream file(GPUSCALER_SOURCE_DIR "/docs/reference.md");
   std::stringstream committed;
   committed << file.rdbuf();
-  EXPECT_TRUE(committed.str() == ReferencePage(AllCommands()))
+  EXPECT_TRUE(committed.str() == ReferencePage(ScalerProgram().commands))
       << "docs/reference.md is behind the code: build the target reference_page";
 }
 
 TEST(ReferencePage, ListsWhatIsAllowed) {
-  const std::string page = ReferencePage(AllCommands());
+  const std::string page = ReferencePage(ScalerProgram().commands);
   EXPECT_THAT(
       page,
       HasSubstr("two readings of the GPUs; of an aggregator, that of its agents. 50ms to 5m."));
@@ -54,7 +54,7 @@ TEST(HardwarePage, ExampleOfAGpuFileIsValid) {
 }
 
 TEST(Pages, NameEveryCommandAndFlagThatIsNotHidden) {
-  const std::vector<Command> commands = AllCommands();
+  const std::vector<Command> commands = ScalerProgram().commands;
   const std::vector<std::string> pages = {BashCompletion(commands), ZshCompletion(commands),
                                           FishCompletion(commands), ManPage(commands)};
   for (const std::string& page : pages) {

@@ -135,9 +135,9 @@ int CodeOf(const std::vector<QueryReport>& reports) {
 
 int Run(const QueryFlags& flags, const std::vector<std::string>& arguments) {
   const auto triggers = Triggers(flags, arguments);
-  if (!triggers.ok()) return Fail("query", triggers.status(), kExitUsage);
+  if (!triggers.ok()) return Fail("keda-gpu-scaler query", triggers.status(), kExitUsage);
   const auto client = OpenClient(arguments.front(), flags.client);
-  if (!client.ok()) return Fail("query", client.status(), kExitUsage);
+  if (!client.ok()) return Fail("keda-gpu-scaler query", client.status(), kExitUsage);
   std::vector<QueryReport> reports;
   for (const TriggerQuery& trigger : *triggers) {
     reports.push_back(RunQuery(**client, arguments.front(), flags, trigger));
@@ -161,8 +161,9 @@ Command QueryCommand() {
                 TextFlag("name", "NAME", "ScaledObject's name, without --file.", &flags->name),
                 TextFlag("namespace", "NAME", "Its namespace, without --file.",
                          &flags->namespace_name),
-                IntFlag("replicas", "Show what the HPA would do with so many replicas; -1: leave out.",
-                        {-1}, &flags->replicas),
+                IntFlag("replicas",
+                        "Show what the HPA would do with so many replicas; -1: leave out.", {-1},
+                        &flags->replicas),
                 SwitchFlag("explain", "Show why, replica by replica.", &flags->explain),
                 WordFlag("format", "FORMAT", "Format of the answers.", {"text", "json"},
                          &flags->format)},

@@ -11,7 +11,7 @@
 #include "base/printable_text.h"
 #include "google/protobuf/util/json_util.h"
 #include "nlohmann/json.hpp"
-#include "simulate/hpa.h"
+#include "scaling/hpa.h"
 
 namespace gpuscaler {
 namespace {

@@ -183,12 +183,12 @@ std::string FlagsTable(const Command& command) {
   return text;
 }
 
-std::string CommandsSection(const std::vector<Command>& commands) {
+std::string CommandsSection(absl::string_view program, const std::vector<Command>& commands) {
   std::string text = "## Commands\n\n";
   for (const Command& command : commands) {
     if (command.hidden) continue;
     const std::string arguments = command.arguments.empty() ? "" : " " + command.arguments;
-    absl::StrAppend(&text, "### `keda-gpu-scaler ", command.name, arguments, "`\n\n", command.help,
+    absl::StrAppend(&text, "### `", program, " ", command.name, arguments, "`\n\n", command.help,
                     "\n\n");
     if (!command.flags.empty()) absl::StrAppend(&text, FlagsTable(command), "\n");
   }
@@ -303,13 +303,21 @@ std::string LintSection() {
 
 }  // namespace
 
+std::string CommandsPage(const Program& program) {
+  return absl::StrCat("# Reference of ", program.name,
+                      "\n\nMade from the program's own tables by `", program.name,
+                      " reference`; a test compares the two.\n\n",
+                      CommandsSection(program.name, program.commands), ExitCodesSection());
+}
+
 std::string ReferencePage(const std::vector<Command>& commands) {
   return absl::StrCat(
       "# Reference\n\nMade from the program's own tables by `keda-gpu-scaler reference`; a test "
       "compares the two.\n\n",
       KeysSection(), MetricTypesSection(), EnginesSection(), ProfilesSection(),
-      ProfileFileSection(), OptionsSection(), JobVariablesSection(), CommandsSection(commands),
-      MetricsSection(), ExitCodesSection(), LintSection());
+      ProfileFileSection(), OptionsSection(), JobVariablesSection(),
+      CommandsSection("keda-gpu-scaler", commands), MetricsSection(), ExitCodesSection(),
+      LintSection());
 }
 
 }  // namespace gpuscaler

@@ -6,8 +6,12 @@
 #include <vector>
 
 #include "app/command.h"
+#include "app/program.h"
 
 namespace gpuscaler {
+
+// The commands of a program alone.
+std::string CommandsPage(const Program& program);
 
 std::string ReferencePage(const std::vector<Command>& commands);
 

@@ -127,9 +127,9 @@ int Serve(const std::vector<Setting>& given) {
   for (const int unused : {SIGUSR1, SIGUSR2}) std::signal(unused, SIG_IGN);
   const Environment environment = CurrentEnvironment();
   const auto resolved = ResolveSettings(given, environment);
-  if (!resolved.ok()) return Fail("serve", resolved.status(), kExitUsage);
+  if (!resolved.ok()) return Fail("keda-gpu-scaler serve", resolved.status(), kExitUsage);
   if (const absl::Status fits = CheckFlagsOfRole(given, *resolved); !fits.ok()) {
-    return Fail("serve", fits, kExitUsage);
+    return Fail("keda-gpu-scaler serve", fits, kExitUsage);
   }
   StartLogging(resolved->config.log_level, resolved->config.log_format);
   for (const std::string& variable : UnknownVariables(environment)) {

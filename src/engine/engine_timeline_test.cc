@@ -75,7 +75,7 @@ TEST(EngineTimeline, GapExplainsAMissingNumber) {
   engine.Fail(Second(0), absl::UnavailableError("connection refused"));
   EXPECT_EQ(WaitingOf(engine, "").gap, "connection refused");
   engine.Take(Second(1), "vllm", {.models = {{.running = 1}}});
-  EXPECT_EQ(WaitingOf(engine, "").gap, "vllm does not tell how many requests wait");
+  EXPECT_EQ(WaitingOf(engine, "").gap, "vllm does not report how many requests wait");
   EXPECT_EQ(engine.Answer({.metric = EngineMetric::kRequestRate}, Second(1), kLongestGap).gap,
             "vllm has not reported yet how many requests it served");
   engine.Take(Second(2), "vllm", PageWith(3, 4));

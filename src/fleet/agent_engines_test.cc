@@ -469,7 +469,7 @@ TEST_F(AgentEnginesTest, EndlessReadingsTakeTheQuotaOfTheirNamespaceAlone) {
   };
   absl::Status refused;
   for (int i = 0; i < 1000 && refused.ok(); ++i) refused = send(int64_t{1000} * i);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("more of engines than any agent"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("more engines than any agent"));
   EXPECT_EQ(store.Of(kFound, kRunning, clock_.Now()).status.code(),
             absl::StatusCode::kResourceExhausted);
 }

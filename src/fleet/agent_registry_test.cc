@@ -62,7 +62,7 @@ TEST_F(AgentRegistryTest, UnavailableBeforeTheFirstDnsAnswer) {
 TEST_F(AgentRegistryTest, NewAggregatorWaitsForEveryListedAgent) {
   List(Listing{"a:1", "b:1"});
   Report("a:1");
-  EXPECT_THAT(Refusal(), HasSubstr("not heard of 1 agent yet, b:1")) << "half a fleet scales in";
+  EXPECT_THAT(Refusal(), HasSubstr("no report of 1 agent yet, b:1")) << "half a fleet scales in";
   Report("b:1");
   EXPECT_TRUE(Check().ok()) << Check();
 }
@@ -93,7 +93,7 @@ TEST_F(AgentRegistryTest, UnlistedUnreachedAgentIsStillAwaited) {
   Lose("b:1");
   now_ += absl::Seconds(10);
   List(Listing{"a:1"});
-  EXPECT_THAT(Refusal(), HasSubstr("not heard of 1 agent yet, b:1: connection refused"));
+  EXPECT_THAT(Refusal(), HasSubstr("no report of 1 agent yet, b:1: connection refused"));
   now_ += absl::Seconds(49);
   List(Listing{"a:1"});
   EXPECT_THAT(Refusal(), HasSubstr("b:1")) << "half a fleet scales in";
@@ -271,7 +271,7 @@ TEST_F(AgentRegistryTest, ForgottenAgentsThatComeBackTogetherAreAwaited) {
   EXPECT_THAT(Agents(), IsEmpty());
   List(Listing{"a:1", "b:1"});
   Report("a:1");
-  EXPECT_THAT(Refusal(), HasSubstr("not heard of 1 agent yet, b:1")) << "half a fleet scales in";
+  EXPECT_THAT(Refusal(), HasSubstr("no report of 1 agent yet, b:1")) << "half a fleet scales in";
   Report("b:1");
   EXPECT_TRUE(Check().ok()) << Check();
 }

@@ -465,7 +465,7 @@ TEST_F(AgentStreamTlsTest, AggregatorOfAnotherCaIsRejected) {
 TEST_F(AgentStreamTlsTest, AgentWithoutTlsIsALossWithAdvice) {
   TestAgent agent;
   const auto stream = Watch(agent.address(), Client(ours_, ours_));
-  EXPECT_THAT(std::string(received_.WaitForLoss().message()), HasSubstr("speaks no TLS"));
+  EXPECT_THAT(std::string(received_.WaitForLoss().message()), HasSubstr("has no TLS"));
 }
 
 TEST_F(AgentStreamTlsTest, AggregatorWithoutTlsGetsAdvice) {

@@ -116,7 +116,7 @@ TEST_F(FleetStoreTest, UnlistedUnreachedAgentIsStillAwaited) {
   store_.Listed(Addresses{"a:1", "b:1"});
   Report("a:1", "gpu-a", 50);
   store_.Listed(Addresses{"a:1"});
-  EXPECT_THAT(Refusal(), HasSubstr("not heard of 1 agent yet, b:1"));
+  EXPECT_THAT(Refusal(), HasSubstr("no report of 1 agent yet, b:1"));
   Report("b:1", "gpu-b", 90);
   EXPECT_EQ(Decided().value, 140);
 }
@@ -141,7 +141,7 @@ TEST_F(FleetStoreTest, UnattributedNodeIsAwaitedLikeAnAgent) {
   Report("a:1", "gpu-a", 50);
   ReportUnattributed("b:1", "gpu-b");
   EXPECT_EQ(Refusal(),
-            "who holds the GPUs of node gpu-b is not known yet: the kubelet does not answer");
+            "the holders of the GPUs of node gpu-b are not known yet: the kubelet does not answer");
   const int64_t refused = store_.WaitForGeneration(-1, absl::ZeroDuration());
   clock_.Advance(absl::Seconds(1));
   Report("b:1", "gpu-b", 50);
@@ -160,7 +160,7 @@ TEST_F(FleetStoreTest, WaitForAnUnattributedNodeEnds) {
   Refusal();
   clock_.Advance(absl::Seconds(1));
   EXPECT_EQ(Decided().value, 50);
-  EXPECT_THAT(Decided().notes, Contains(HasSubstr("who holds the GPUs of node gpu-b is unknown")));
+  EXPECT_THAT(Decided().notes, Contains(HasSubstr("the holders of the GPUs of node gpu-b are unknown")));
   store_.Listed(Addresses{"a:1", "b:1", "c:1"});
   ReportUnattributed("c:1", "gpu-c");
   EXPECT_EQ(Decided().value, 50) << "one that joins";

@@ -237,7 +237,7 @@ TEST(RedisFaults, StreamThatBreaksConnectionsAffectsNoOtherQueue) {
   reading.reader().Replace(targets);
   for (size_t i = 0; i < 3; ++i) {
     const absl::Status poisoned = reading.Next(targets[i].source).status();
-    EXPECT_TRUE(absl::StrContains(poisoned.message(), "more than 4 MiB")) << poisoned;
+    EXPECT_TRUE(absl::StrContains(poisoned.message(), "longer than 4 MiB")) << poisoned;
   }
   EXPECT_EQ(*reading.AwaitLength(other.source, 3), 3);
   // Longer than the first pauses of the queues that break it.

@@ -226,7 +226,7 @@ TEST(RedisReader, PasswordsAndUsersAreSent) {
   const Case cases[] = {
       {"", "geheim", absl::StatusCode::kOk, ""},
       {"scaler", "secret", absl::StatusCode::kOk, ""},
-      {"", "", absl::StatusCode::kPermissionDenied, "wants a password"},
+      {"", "", absl::StatusCode::kPermissionDenied, "requires a password"},
       {"", "geheimer", absl::StatusCode::kPermissionDenied, "refuses"},
       {"scaler", "geheim", absl::StatusCode::kPermissionDenied, "refuses"},
       {"nobody", "secret", absl::StatusCode::kPermissionDenied, "refuses"},

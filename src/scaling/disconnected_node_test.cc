@@ -170,7 +170,7 @@ TEST(DisconnectedNode, LostOwnersMakeTheirPodsUnreadable) {
   EXPECT_TRUE(decision.partial);
   EXPECT_THAT(
       Explain(UtilizationOf("llm"), decision),
-      HasSubstr("who holds the GPUs of node gpu-2 is unknown: kubelet: connection refused"));
+      HasSubstr("the holders of the GPUs of node gpu-2 are unknown: kubelet: connection refused"));
   fleet.Hold(kLong,
              {NodeWithoutOwners(first, "no kubelet"), NodeWithoutOwners(second, "no kubelet")});
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).status.code(), absl::StatusCode::kUnavailable);
@@ -180,7 +180,7 @@ TEST(DisconnectedNode, OwnersThatWereNeverKnownAreUnavailableNotZero) {
   const NodeSnapshot node = NodeWithoutOwners(Node("gpu-1", {Llm("llm-a", 60)}), "no kubelet");
   const Decision decision = DecidedOn(UtilizationOf("llm"), {node});
   EXPECT_EQ(decision.status.code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(MessageOf(decision), HasSubstr("node gpu-1 is unknown: no kubelet"));
+  EXPECT_THAT(MessageOf(decision), HasSubstr("node gpu-1 are unknown: no kubelet"));
 }
 
 // The holder of each GPU is not known before the GPUs answer.

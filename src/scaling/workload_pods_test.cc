@@ -185,7 +185,7 @@ TEST(SelectPods, SeveralOwnersAreAnErrorThatNamesThem) {
                                         Owned("note", {}), Owned("x", {{"Job", "x"}}, "team-b")});
   EXPECT_THAT(selected.what, HasSubstr("FAILED_PRECONDITION"));
   EXPECT_THAT(selected.what, HasSubstr("Deployment/embed, Deployment/llm, Pod/note; none is named "
-                                       "like the ScaledObject \"scaler\": say workload"));
+                                       "like the ScaledObject \"scaler\": add workload"));
 }
 
 absl::Time Second(int second) { return absl::FromUnixSeconds(1'767'225'600 + second); }
@@ -324,7 +324,7 @@ TEST(SelectPods, NameThatFitsTwoOwnersIsAnError) {
   const Selected selected = Select(Workload("", "llm"), pods);
   EXPECT_THAT(selected.what, HasSubstr("FAILED_PRECONDITION"));
   EXPECT_THAT(selected.what, HasSubstr("pod llm-0-1 may be of StatefulSet/llm-0 or "
-                                       "LeaderWorkerSet/llm by its name: say workload: Kind/NAME"));
+                                       "LeaderWorkerSet/llm by its name: add workload: Kind/NAME"));
   EXPECT_THAT(Select(Workload("LeaderWorkerSet", "llm"), pods).names, ElementsAre("llm-0-1"));
   EXPECT_THAT(Select(Workload("", "web"), pods).names, ElementsAre("web-7f9c-x"))
       << "whatever its kind, it is called web";
@@ -372,7 +372,7 @@ TEST(CheckOwnersResolved, PodsWithAnUnknownOwnerMayBeTheNamedWorkloads) {
   const Pod of_no_form = ByName("llm", {});
   const char unknown[] =
       "UNAVAILABLE: no pods of Deployment/web are known, and pods with an unknown owner hold "
-      "GPUs: llm, llm-6d4cf56db6-x7k2p of ReplicaSet/llm-6d4cf56db6: say workload: Kind/NAME, or "
+      "GPUs: llm, llm-6d4cf56db6-x7k2p of ReplicaSet/llm-6d4cf56db6: add workload: Kind/NAME, or "
       "podRegex";
   EXPECT_EQ(Unresolved(Workload("Deployment", "web"), {of_replica_set, of_no_form}), unknown);
   EXPECT_THAT(Unresolved(Workload("", "web"), {of_replica_set}), HasSubstr("UNAVAILABLE"));

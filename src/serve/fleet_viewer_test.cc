@@ -55,19 +55,19 @@ TEST(FleetView, NodeWithoutOwnersIsLeftOutIfOthersHaveThem) {
   const NodeState without = StoredNode("gpu-b", absl::ZeroDuration(), false);
   const FleetView mixed = ViewedFleet({StoredNode("gpu-a", absl::ZeroDuration(), true), without});
   EXPECT_THAT(mixed.nodes(1).left_out(),
-              HasSubstr("who holds the GPUs of node gpu-b is unknown: it asks no kubelet"));
+              HasSubstr("the holders of the GPUs of node gpu-b are unknown: it asks no kubelet"));
   EXPECT_EQ(ViewedFleet({without}).nodes(0).left_out(), "") << "there a GPU in use is a replica";
 }
 
 TEST(FleetView, AgentsAreShownWithoutAFleet) {
   const FleetView view =
-      FleetViewOf(absl::UnavailableError("not heard of 1 agent yet, 10.0.0.8:6001"),
+      FleetViewOf(absl::UnavailableError("no report of 1 agent yet, 10.0.0.8:6001"),
                   {{.address = "10.0.0.8:6001", .listed = true, .why = "connection refused"},
                    {.address = "10.0.0.9:6001",
                     .connected = true,
                     .received_at = kViewedAt - absl::Seconds(1)}},
                   kViewStaleness, kViewedAt);
-  EXPECT_EQ(view.trouble(), "not heard of 1 agent yet, 10.0.0.8:6001");
+  EXPECT_EQ(view.trouble(), "no report of 1 agent yet, 10.0.0.8:6001");
   ASSERT_EQ(view.agents_size(), 2);
   EXPECT_EQ(view.agents(0).why(), "connection refused");
   EXPECT_FALSE(view.agents(0).has_heard_seconds_ago()) << "never: not 0";

@@ -16,7 +16,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
-#include "batching/engine_preset.h"
+#include "simulate/engine_preset.h"
 #include "simulate/replica_policy.h"
 #include "simulate/request_trace.h"
 #include "simulate/simulated_workload.h"

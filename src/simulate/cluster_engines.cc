@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "load/arrivals.h"
+#include "simulate/arrivals.h"
 
 namespace gpuscaler {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "batching/engine_preset.h"
+#include "simulate/engine_preset.h"
 #include "simulate/gpu_cluster.h"
 #include "simulate/simulated_workload.h"
 #include "simulate/workload_telemetry.h"

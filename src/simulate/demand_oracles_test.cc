@@ -7,8 +7,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "scaling/decision.h"
+#include "scaling/hpa.h"
 #include "scaling/signal_builder.h"
-#include "simulate/hpa.h"
 
 namespace gpuscaler {
 namespace {

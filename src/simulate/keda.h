@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "simulate/hpa.h"
+#include "scaling/hpa.h"
 #include "trigger/trigger.h"
 
 namespace gpuscaler {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "batching/engine_preset.h"
-#include "load/rate_curve.h"
 #include "simulate/closed_loop.h"
+#include "simulate/engine_preset.h"
+#include "simulate/rate_curve.h"
 
 namespace gpuscaler {
 

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "scaling/decision.h"
 #include "scaling/history_builder.h"
-#include "simulate/hpa.h"
+#include "scaling/hpa.h"
 
 namespace gpuscaler {
 namespace {

@@ -12,8 +12,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
-#include "load/arrivals.h"
 #include "nlohmann/json.hpp"
+#include "simulate/arrivals.h"
 
 namespace gpuscaler {
 namespace {

@@ -8,8 +8,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "batching/batch_engine.h"
-#include "load/rate_curve.h"
+#include "simulate/batch_engine.h"
+#include "simulate/rate_curve.h"
 
 namespace gpuscaler {
 

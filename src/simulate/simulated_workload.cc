@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-#include "load/arrivals.h"
+#include "simulate/arrivals.h"
 
 namespace gpuscaler {
 

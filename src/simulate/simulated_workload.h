@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "batching/batch_engine.h"
+#include "simulate/batch_engine.h"
 
 namespace gpuscaler {
 

@@ -2,7 +2,7 @@
 
 #include "engine/engines.h"
 #include "gtest/gtest.h"
-#include "simulated_engine/vllm_exposition.h"
+#include "simulate/vllm_exposition.h"
 
 namespace gpuscaler {
 namespace {

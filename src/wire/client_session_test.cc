@@ -120,8 +120,8 @@ TEST_F(ClientSessionTest, NamesWhyItIsNoHttp2Server) {
   for (const Case& each : std::vector<Case>{
            {"closes", "", Then::kClose, "the server has closed it"},
            {"resets", "", Then::kReset, "Connection reset by peer"},
-           {"HTTP/1.1", "HTTP/1.1 400 Bad Request\r\n\r\n", Then::kWait, "speaks HTTP/1"},
-           {"HTTP/1.1, closes", "HTTP/1.1 400 Bad Request\r\n\r\n", Then::kClose, "speaks HTTP/1"},
+           {"HTTP/1.1", "HTTP/1.1 400 Bad Request\r\n\r\n", Then::kWait, "has HTTP/1"},
+           {"HTTP/1.1, closes", "HTTP/1.1 400 Bad Request\r\n\r\n", Then::kClose, "has HTTP/1"},
            {"TLS alert", std::string("\x15\x03\x03\0\2\2\x46", 7), Then::kClose, "needs TLS"},
            {"garbage", std::string(100, 'x'), Then::kWait, "violates HTTP/2"},
            {"silence", "", Then::kWait, "no answer"}}) {

@@ -17,7 +17,7 @@ enum class HandshakeFault {
   kWrongName,      // its certificate is not for the name that it is called by
   kWrongNode,      // an agent's, and not for its node (--agent-identity=san)
   kTurnedAway,     // the other side has refused ours
-  kNoTls,          // it speaks no TLS
+  kNoTls,          // it has no TLS
   kOther,          // such as no common version
 };
 constexpr int kHandshakeFaults = static_cast<int>(HandshakeFault::kOther) + 1;

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// engineProcess is the program as an inference server, `keda-gpu-scaler engine`, on port 8000.
+// engineProcess is the program as an inference server, `keda-gpu-scaler-lab engine`, on port 8000.
 type engineProcess struct {
 	t       *testing.T
 	name    string
@@ -51,7 +51,7 @@ func (e *engineProcess) start(how *syscall.SysProcAttr, flags []string) error {
 		return err
 	}
 	defer log.Close()
-	command := exec.Command(binary, append([]string{"engine"}, flags...)...)
+	command := exec.Command(lab, append([]string{"engine"}, flags...)...)
 	command.Stderr, command.SysProcAttr = log, how
 	if err := command.Start(); err != nil {
 		return err

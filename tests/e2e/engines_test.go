@@ -262,7 +262,7 @@ func startLoad(t *testing.T, curve string, to *gateway, flags ...string) <-chan 
 	if err := os.WriteFile(path, []byte(curve), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	command := exec.CommandContext(t.Context(), binary, append([]string{"load", "--target=http://" + to.address + ":8000",
+	command := exec.CommandContext(t.Context(), lab, append([]string{"load", "--target=http://" + to.address + ":8000",
 		"--shape=" + path, "--max-tokens=100", "--timeout=5m", "--output=json"}, flags...)...)
 	result := make(chan loadResult, 1)
 	over := make(chan struct{})

@@ -21,7 +21,9 @@ var (
 	root      = must(filepath.Abs("../.."))
 	folder    = filepath.Join(root, "build/cluster/e2e")
 	logFolder = filepath.Join(folder, "log")
-	binary    = orElse(os.Getenv("E2E_BINARY"), filepath.Join(root, "build/dev/src/app/keda-gpu-scaler"))
+	build     = orElse(os.Getenv("E2E_BUILD"), filepath.Join(root, "build/dev"))
+	binary    = filepath.Join(build, "src/app/keda-gpu-scaler")
+	lab       = filepath.Join(build, "src/lab/keda-gpu-scaler-lab")
 )
 
 func TestMain(m *testing.M) {

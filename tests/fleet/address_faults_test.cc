@@ -140,7 +140,7 @@ TEST_F(AddressFaultTest, StartWaitsForAnAgentThatDnsTemporarilyLacks) {
   dns_.SetAddresses({PodAddress(1), PodAddress(2)});
   ASSERT_TRUE(DnsIsQueriedAgain());
   EXPECT_THAT(keda_->Next().value.status().ToString(),
-              HasSubstr(absl::StrCat("not heard of 1 agent yet, ", PodAddress(3))));
+              HasSubstr(absl::StrCat("no report of 1 agent yet, ", PodAddress(3))));
   const absl::Time back = absl::Now();
   agents_[2] = StartAgentAt(3, 2);
   const absl::Duration recovery = TimeTo(kWhole, back);

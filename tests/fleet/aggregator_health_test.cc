@@ -68,7 +68,7 @@ TEST_F(AggregatorHealthTest, WithoutAnyAgentReadyAfter10SecondsToReportTheReason
   aggregator_ = StartAggregator("static:127.0.0.1:1", {"--empty-after=1h"});
   ASSERT_TRUE(Eventually([this] { return IsReady(*aggregator_); }));
   EXPECT_GE(absl::Now() - began, absl::Seconds(9)) << "older ones may answer meanwhile";
-  EXPECT_TRUE(aggregator_->process().WaitForErr("event=ready_without_fleet why=\"not heard of 1"));
+  EXPECT_TRUE(aggregator_->process().WaitForErr("event=ready_without_fleet why=\"no report of 1"));
   keda_ = PollAsKeda(*aggregator_);
   may_go_idle_ = true;
   ASSERT_TRUE(Eventually([this] { return !keda_->Since(absl::InfinitePast()).empty(); }));

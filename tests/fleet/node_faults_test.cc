@@ -189,7 +189,7 @@ TEST_F(NodeFaultTest, AKubeletWithoutPodsForLongRemovesNoHolders) {
   const Finished explained =
       RunProgram({"query", aggregator_->Address(), "--namespace=shop", "--name=web", "--explain",
                   "metricType=gpu_utilization", "targetValue=80", "workload=Deployment/web"});
-  EXPECT_THAT(explained.out, HasSubstr("who holds the GPUs of node gpu-2 is unknown: the kubelet "
+  EXPECT_THAT(explained.out, HasSubstr("the holders of the GPUs of node gpu-2 are unknown: the kubelet "
                                        "does not know its pods yet"));
 
   const absl::Time back = absl::Now();

@@ -1,0 +1,63 @@
+#include "lab/demo_replica.h"
+
+#include <unistd.h>
+
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace gpuscaler {
+
+absl::StatusOr<std::unique_ptr<DemoReplica>> DemoReplica::Start(const DemoReplicaOptions& options,
+                                                                const Clock& clock) {
+  ASSIGN_OR_RETURN(BoundPort port, BoundPort::Open(options.address, options.port));
+  return absl::WrapUnique(new DemoReplica(options, std::move(port), clock));
+}
+
+DemoReplica::DemoReplica(const DemoReplicaOptions& options, BoundPort port, const Clock& clock)
+    : options_(options),
+      clock_(clock),
+      started_at_(clock.Now()),
+      port_(port.port()),
+      bound_(std::move(port)),
+      busy_(started_at_) {}
+
+absl::Status DemoReplica::Tick() {
+  const bool loaded = clock_.Now() - started_at_ >= options_.load_time;
+  if (!loaded || server_ != nullptr || leaving_) return absl::OkStatus();
+  ASSIGN_OR_RETURN(server_, EngineServer::Start(options_.engine, *std::move(bound_), clock_));
+  busy_ = EngineBusy(clock_.Now());
+  return absl::OkStatus();
+}
+
+std::string DemoReplica::Url() const {
+  return absl::StrCat("http://", options_.address, ":", port_, "/v1/completions");
+}
+
+EngineGauges DemoReplica::Requests() const {
+  return server_ == nullptr ? EngineGauges() : server_->Gauges();
+}
+
+GpuReport DemoReplica::Gpu() {
+  const absl::Time now = clock_.Now();
+  if (server_ == nullptr) {
+    return LoadingGpu(absl::FDivDuration(now - started_at_, options_.load_time),
+                      options_.memory_percent, getpid());
+  }
+  return {.utilization_percent = busy_.Percent(server_->Totals().busy, now),
+          .memory_percent = options_.memory_percent,
+          .pid = getpid()};
+}
+
+void DemoReplica::Leave() {
+  leaving_ = true;
+  if (server_ != nullptr) server_->StopAccepting();
+}
+
+bool DemoReplica::HasLeft() const {
+  return leaving_ && (server_ == nullptr || server_->WaitUntilAnswered(absl::ZeroDuration()));
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,32 @@
+// OpenAI's completion API, limited to vLLM's replies to `curl`: JSON in, JSON out, no socket.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "simulate/batch_engine.h"
+
+namespace gpuscaler {
+
+struct CompletionRequest {
+  bool chat = false;
+  bool stream = false;  // the answer is one event after the last token
+  EngineRequest work;   // a token is about four letters of a prompt, or one number of a list
+};
+
+// Returns INVALID_ARGUMENT if the body is wrong, and NOT_FOUND if it is for another model.
+absl::StatusOr<CompletionRequest> ParseCompletion(absl::string_view body, bool chat,
+                                                  const std::string& model);
+
+// Returns the reply. `id` and `created` belong to the request.
+std::string CompletionReply(const CompletionRequest& request, const std::string& model, int64_t id,
+                            absl::Time created);
+
+std::string ModelsReply(const std::string& model, absl::Time created);
+
+std::string ErrorReply(int http_status, absl::string_view message);
+
+}  // namespace gpuscaler
