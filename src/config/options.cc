@@ -123,11 +123,11 @@ const std::vector<Option>& Table() {
       {.name = "attribution",
        .member = &Config::attribution,
        .value = "MODE",
-       .help =
-           "Source of a GPU's holders: kubelet (pods that the kubelet names), page (those that the page "
-           "of dcgm:URL names), none (a GPU in use is a replica) or auto (kubelet; where its "
-           "socket "
-           "is not there at start, page with dcgm:URL, else none).",
+       .help = "Source of a GPU's holders: kubelet (pods that the kubelet names), page (those that "
+               "the page "
+               "of dcgm:URL names), none (a GPU in use is a replica) or auto (kubelet; where its "
+               "socket "
+               "is not there at start, page with dcgm:URL, else none).",
        .used_by = kServeUses | kGpusUses,
        .roles = kReadingGpus},
       {.name = "pod-resources-socket",
@@ -305,8 +305,9 @@ const std::vector<Option>& Table() {
       {.name = "service",
        .member = &Config::service,
        .value = "HOST",
-       .help = "Host of scalerAddress: a warning is logged when it leads to several scalers, of which "
-               "each answers for its own node.",
+       .help =
+           "Host of scalerAddress: a warning is logged when it leads to several scalers, of which "
+           "each answers for its own node.",
        .roles = BitOf(Role::kStandalone),
        .check = CheckHost},
       {.name = "log-level",

@@ -160,7 +160,8 @@ TEST_F(FleetStoreTest, WaitForAnUnattributedNodeEnds) {
   Refusal();
   clock_.Advance(absl::Seconds(1));
   EXPECT_EQ(Decided().value, 50);
-  EXPECT_THAT(Decided().notes, Contains(HasSubstr("the holders of the GPUs of node gpu-b are unknown")));
+  EXPECT_THAT(Decided().notes,
+              Contains(HasSubstr("the holders of the GPUs of node gpu-b are unknown")));
   store_.Listed(Addresses{"a:1", "b:1", "c:1"});
   ReportUnattributed("c:1", "gpu-c");
   EXPECT_EQ(Decided().value, 50) << "one that joins";

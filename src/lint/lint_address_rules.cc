@@ -83,12 +83,11 @@ std::optional<Complaint> AgentsAddress(const OurTrigger& our) {
   const absl::string_view service = target.host.substr(0, target.host.find('.'));
   const bool is_agents = target.port == kAgentsPort || absl::EndsWith(service, kAgentsService);
   if (!is_agents) return std::nullopt;
-  return Complaint{
-      absl::StrCat("scalerAddress ", Quoted(address->text),
-                   " is the agents', which serve aggregators and not KEDA; use the "
-                   "scaler's, such as keda-gpu-scaler.gpu-scaler.svc.cluster.local:",
-                   kUsualPort),
-      address->line};
+  return Complaint{absl::StrCat("scalerAddress ", Quoted(address->text),
+                                " is the agents', which serve aggregators and not KEDA; use the "
+                                "scaler's, such as keda-gpu-scaler.gpu-scaler.svc.cluster.local:",
+                                kUsualPort),
+                   address->line};
 }
 
 constexpr std::array<TriggerRule, 3> kAddressRules = {{

@@ -149,7 +149,8 @@ constexpr std::array<TriggerRule, 3> kEndpointRules = {{
     {{"one-address", kWarning, "An engine's endpoint that is one address, not a name."},
      OneAddress},
     {{"service-not-headless", kError,
-      "An endpoint of several replicas, and its Service in the same files has one address for all."},
+      "An endpoint of several replicas, and its Service in the same files has one address for "
+      "all."},
      ServiceBehindOneAddress},
     {{"headless-port", kWarning,
       "An endpoint with the port of a headless Service, which does not map it to its targetPort."},

@@ -17,8 +17,9 @@ absl::string_view Name(GpuField field) {
 }
 
 std::string Why(const GpuGap& gap) {
-  return gap.reason == GpuGap::Reason::kNotRequested ? "not read yet: costly, and no trigger had asked"
-                                                     : gap.detail;
+  return gap.reason == GpuGap::Reason::kNotRequested
+             ? "not read yet: costly, and no trigger had asked"
+             : gap.detail;
 }
 
 std::string UnknownGpuUuid(int index) { return absl::StrCat("GPU-unknown-", index); }

@@ -15,7 +15,8 @@ namespace {
 absl::Status TakesTooLong(const SeriesPick& pick, size_t tenant_picks) {
   std::string shared;
   if (tenant_picks > 1) {
-    shared = absl::StrCat(", in the time that ", tenant_picks, " selectors of ", pick.tenant, " share");
+    shared =
+        absl::StrCat(", in the time that ", tenant_picks, " selectors of ", pick.tenant, " share");
   }
   return absl::FailedPreconditionError(
       absl::StrCat("the regular expressions of ", pick.selector->text,

@@ -149,10 +149,10 @@ void AddFrozen(const Trigger& trigger, const std::vector<Replica>& replicas, Dec
   decision.frozen = static_cast<int>(std::ranges::count_if(
       replicas, [](const Replica& replica) { return replica.frozen && replica.present; }));
   if (decision.frozen == 0) return;
-  decision.notes.push_back(absl::StrCat(
-      "frozen: the engines of ", CountText(decision.frozen, "replica"),
-      " report requests that have not moved for ", DurationText(trigger.frozen_window),
-      " on idle GPUs; they count as none (frozenWindow)"));
+  decision.notes.push_back(
+      absl::StrCat("frozen: the engines of ", CountText(decision.frozen, "replica"),
+                   " report requests that have not moved for ", DurationText(trigger.frozen_window),
+                   " on idle GPUs; they count as none (frozenWindow)"));
 }
 
 absl::Status UnreadableStatus(const Trigger& trigger, const Decision& decision) {

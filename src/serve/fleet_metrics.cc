@@ -101,8 +101,7 @@ std::string TelemetryMetrics(const TelemetryService::Counts& counts) {
                 prometheus::MetricType::Counter, static_cast<double>(counts.bytes)),
        OneValue("telemetry_snapshots_total", "Messages to aggregators with readings in them.",
                 prometheus::MetricType::Counter, static_cast<double>(snapshots)),
-       OneValue("telemetry_heartbeats_total",
-                "Messages to aggregators without a change.",
+       OneValue("telemetry_heartbeats_total", "Messages to aggregators without a change.",
                 prometheus::MetricType::Counter, static_cast<double>(counts.heartbeats)),
        refused});
 }
@@ -112,7 +111,8 @@ std::string EngineReaderMetrics(const EngineService::Counts& counts) {
       {OneValue("telemetry_engine_readers",
                 "Aggregators that subscribe to the engines on this node.",
                 prometheus::MetricType::Gauge, counts.readers),
-       OneValue("telemetry_engine_readings_total", "Readings of engines that were sent to aggregators.",
+       OneValue("telemetry_engine_readings_total",
+                "Readings of engines that were sent to aggregators.",
                 prometheus::MetricType::Counter, static_cast<double>(counts.readings)),
        OneValue("telemetry_engine_sent_bytes_total",
                 "Bytes of messages to aggregators on engines, without what gRPC and TCP add.",
@@ -127,7 +127,8 @@ std::string EngineStreamMetrics(const EngineWatch::Counts& counts) {
                 "Streams that were begun to agents for the engines on their nodes, failed ones "
                 "too.",
                 prometheus::MetricType::Counter, static_cast<double>(counts.total.attempts)),
-       OneValue("engine_readings_received_total", "Readings of engines that were received from agents.",
+       OneValue("engine_readings_received_total",
+                "Readings of engines that were received from agents.",
                 prometheus::MetricType::Counter, static_cast<double>(counts.total.readings)),
        OneValue("engine_received_bytes_total",
                 "Bytes of agents' messages on engines, without what gRPC and TCP add.",

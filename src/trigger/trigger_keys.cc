@@ -175,10 +175,10 @@ std::vector<KeyRow> MakeRows() {
        "A replica above it keeps the trigger active; with all at or below it, KEDA goes to zero",
        {},
        ReadThreshold},
-      WordRow<Scope, &Settings::scope>(
-          "scope", "workload",
-          "Which GPUs count: those of the workload, or with node and fleet all GPUs in use; without "
-          "kubelet attribution all values mean every GPU in use"),
+      WordRow<Scope, &Settings::scope>("scope", "workload",
+                                       "Which GPUs count: those of the workload, or with node and "
+                                       "fleet all GPUs in use; without "
+                                       "kubelet attribution all values mean every GPU in use"),
       {"workload",
        "NAME or Kind/NAME, such as llm or Deployment/llm",
        "the one named like the ScaledObject, also at zero for up to 15m; else the only owner of "

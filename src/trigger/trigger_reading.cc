@@ -175,8 +175,9 @@ void CheckOwners(const Metadata& metadata, Reading& reading) {
   const bool any_owner = settings.scope.value_or(Scope::kWorkload) != Scope::kWorkload;
   if (settings.workload && settings.pod_regex != nullptr) {
     const std::string key = SpelledIn(metadata, "podRegex");
-    reading.faults.push_back({key, absl::StrCat(key, " and ", SpelledIn(metadata, "workload"),
-                                                ": each names the pods that count; use one of them")});
+    reading.faults.push_back(
+        {key, absl::StrCat(key, " and ", SpelledIn(metadata, "workload"),
+                           ": each names the pods that count; use one of them")});
   }
   for (const absl::string_view name : {"workload", "podRegex"}) {
     const bool given =

@@ -189,8 +189,9 @@ TEST_F(NodeFaultTest, AKubeletWithoutPodsForLongRemovesNoHolders) {
   const Finished explained =
       RunProgram({"query", aggregator_->Address(), "--namespace=shop", "--name=web", "--explain",
                   "metricType=gpu_utilization", "targetValue=80", "workload=Deployment/web"});
-  EXPECT_THAT(explained.out, HasSubstr("the holders of the GPUs of node gpu-2 are unknown: the kubelet "
-                                       "does not know its pods yet"));
+  EXPECT_THAT(explained.out,
+              HasSubstr("the holders of the GPUs of node gpu-2 are unknown: the kubelet "
+                        "does not know its pods yet"));
 
   const absl::Time back = absl::Now();
   nodes_[2]->ListPods(true);
