@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "demand/simulated_service.h"
+#include "demand/test_simulated_service.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

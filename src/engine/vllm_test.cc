@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "engine/test_engine_exposition.h"
-#include "engine/vllm_idle_pages.h"
+#include "engine/test_vllm_idle_pages.h"
 
 namespace gpuscaler {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "fleet/reading_weight.h"
-#include "fleet/telemetry_fixture.h"
+#include "fleet/test_telemetry_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/node_history.h"

@@ -15,8 +15,8 @@
 #include "gtest/gtest.h"
 #include "model/memory_watch.h"
 #include "scaling/decision.h"
-#include "scaling/fleet_builder.h"
-#include "scaling/random.h"
+#include "scaling/test_fleet_builder.h"
+#include "scaling/test_random.h"
 #include "scaling/workload_pods.h"
 #include "trigger/test_triggers.h"
 

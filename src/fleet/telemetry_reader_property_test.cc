@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "fleet/telemetry_fixture.h"
+#include "fleet/test_telemetry_fixture.h"
 #include "gtest/gtest.h"
-#include "scaling/random.h"
+#include "scaling/test_random.h"
 
 namespace gpuscaler {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "base/fake_clock.h"
 #include "fleet/fleet_store.h"
-#include "fleet/telemetry_fixture.h"
+#include "fleet/test_telemetry_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "scaling/decision.h"

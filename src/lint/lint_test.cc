@@ -5,7 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "lint/linted_manifest.h"
+#include "lint/test_linted_manifest.h"
 
 namespace gpuscaler {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "lint/linted_manifest.h"
+#include "lint/test_linted_manifest.h"
 
 namespace gpuscaler {
 namespace {

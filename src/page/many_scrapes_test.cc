@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "page/fetched_metrics.h"
+#include "page/test_fetched_metrics.h"
 #include "page/test_footprint.h"
 
 namespace gpuscaler {

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "page/fetched_metrics.h"
+#include "page/test_fetched_metrics.h"
 
 namespace gpuscaler {
 namespace {

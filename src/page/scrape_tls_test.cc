@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "page/curl_connection.h"
-#include "page/fetched_metrics.h"
+#include "page/test_fetched_metrics.h"
 
 namespace gpuscaler {
 namespace {

@@ -1,7 +1,7 @@
 // When a workload becomes active, and what it takes to become inactive.
 #include "gtest/gtest.h"
-#include "scaling/decided_fleet.h"
-#include "scaling/decided_history.h"
+#include "scaling/test_decided_fleet.h"
+#include "scaling/test_decided_history.h"
 
 namespace gpuscaler {
 namespace {

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "scaling/decided_fleet.h"
-#include "scaling/engine_workload_builder.h"
+#include "scaling/test_decided_fleet.h"
+#include "scaling/test_engine_workload_builder.h"
 
 namespace gpuscaler {
 namespace {

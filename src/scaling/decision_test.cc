@@ -6,7 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "scaling/decided_history.h"
+#include "scaling/test_decided_history.h"
 
 namespace gpuscaler {
 namespace {

@@ -2,7 +2,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "scaling/decision.h"
-#include "scaling/engine_workload_builder.h"
+#include "scaling/test_engine_workload_builder.h"
 
 namespace gpuscaler {
 namespace {

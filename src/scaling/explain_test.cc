@@ -4,8 +4,8 @@
 #include "base/test_hostile_name.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "scaling/decided_fleet.h"
-#include "scaling/decided_history.h"
+#include "scaling/test_decided_fleet.h"
+#include "scaling/test_decided_history.h"
 
 namespace gpuscaler {
 namespace {

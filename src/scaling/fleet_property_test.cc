@@ -3,8 +3,8 @@
 
 #include "gtest/gtest.h"
 #include "scaling/decision.h"
-#include "scaling/fleet_builder.h"
-#include "scaling/random.h"
+#include "scaling/test_fleet_builder.h"
+#include "scaling/test_random.h"
 #include "trigger/test_triggers.h"
 
 namespace gpuscaler {

@@ -4,10 +4,10 @@
 #include <memory>
 
 #include "demand/demand_track.h"
-#include "demand/simulated_service.h"
+#include "demand/test_simulated_service.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "scaling/engine_workload_builder.h"
+#include "scaling/test_engine_workload_builder.h"
 
 namespace gpuscaler {
 namespace {

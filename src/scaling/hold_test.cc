@@ -3,7 +3,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "scaling/decided_fleet.h"
+#include "scaling/test_decided_fleet.h"
 
 namespace gpuscaler {
 namespace {

@@ -1,7 +1,7 @@
 // A pod that is not Ready keeps its workload active for 30 minutes from when it was first listed.
 // That depends neither on the history of its node, nor on what its GPU does meanwhile.
 #include "gtest/gtest.h"
-#include "scaling/decided_fleet.h"
+#include "scaling/test_decided_fleet.h"
 
 namespace gpuscaler {
 namespace {

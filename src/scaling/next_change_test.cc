@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "gtest/gtest.h"
-#include "scaling/decided_fleet.h"
-#include "scaling/random.h"
+#include "scaling/test_decided_fleet.h"
+#include "scaling/test_random.h"
 
 namespace gpuscaler {
 namespace {

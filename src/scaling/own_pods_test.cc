@@ -2,9 +2,9 @@
 
 #include "gtest/gtest.h"
 #include "scaling/decision.h"
-#include "scaling/fleet_builder.h"
-#include "scaling/random.h"
-#include "scaling/signal_builder.h"
+#include "scaling/test_fleet_builder.h"
+#include "scaling/test_random.h"
+#include "scaling/test_signal_builder.h"
 #include "trigger/test_triggers.h"
 
 namespace gpuscaler {

@@ -3,8 +3,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "scaling/decided_fleet.h"
-#include "scaling/decided_history.h"
+#include "scaling/test_decided_fleet.h"
+#include "scaling/test_decided_history.h"
 
 namespace gpuscaler {
 namespace {

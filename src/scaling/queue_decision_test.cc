@@ -1,7 +1,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "scaling/decision.h"
-#include "scaling/signal_builder.h"
+#include "scaling/test_signal_builder.h"
 #include "trigger/test_triggers.h"
 
 namespace gpuscaler {

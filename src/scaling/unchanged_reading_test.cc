@@ -1,7 +1,7 @@
 // An aggregator decides a moment after the newest reading, which is valid until then.
 #include "gtest/gtest.h"
 #include "scaling/decision.h"
-#include "scaling/fleet_builder.h"
+#include "scaling/test_fleet_builder.h"
 #include "trigger/test_triggers.h"
 
 namespace gpuscaler {

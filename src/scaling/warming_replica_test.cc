@@ -1,8 +1,8 @@
 // Replicas that start: by the clock, or by the readiness of their pods.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "scaling/decided_fleet.h"
-#include "scaling/decided_history.h"
+#include "scaling/test_decided_fleet.h"
+#include "scaling/test_decided_history.h"
 
 namespace gpuscaler {
 namespace {

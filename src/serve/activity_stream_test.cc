@@ -9,8 +9,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "serve/served_scaler.h"
 #include "serve/test_scaler_client.h"
+#include "serve/test_served_scaler.h"
 #include "wire/message_prefix.h"
 #include "wire/test_frames.h"
 

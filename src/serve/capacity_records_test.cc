@@ -12,7 +12,7 @@
 #include "fleet/gpu_wire.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "scaling/engine_workload_builder.h"
+#include "scaling/test_engine_workload_builder.h"
 #include "signal/found_engines.h"
 
 namespace gpuscaler {

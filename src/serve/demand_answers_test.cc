@@ -7,7 +7,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "serve/served_scaler.h"
+#include "serve/test_served_scaler.h"
 #include "serve/trigger_cache.h"
 #include "signal/signal_store.h"
 

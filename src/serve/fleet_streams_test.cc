@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "serve/asked_fleet.h"
+#include "serve/test_asked_fleet.h"
 #include "serve/test_scaler_client.h"
 
 namespace gpuscaler {

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "serve/asked_fleet.h"
+#include "serve/test_asked_fleet.h"
 #include "serve/trigger_evaluator.h"
 #include "signal/found_engines.h"
 

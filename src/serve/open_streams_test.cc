@@ -6,7 +6,7 @@
 
 #include "gtest/gtest.h"
 #include "serve/scaler_stream.h"
-#include "serve/served_scaler.h"
+#include "serve/test_served_scaler.h"
 #include "wire/event_loop.h"
 
 namespace gpuscaler {

@@ -12,7 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "health.pb.h"
-#include "serve/served_scaler.h"
+#include "serve/test_served_scaler.h"
 
 namespace gpuscaler {
 namespace {

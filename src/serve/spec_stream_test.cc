@@ -6,7 +6,7 @@
 #include "base/test_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "serve/served_scaler.h"
+#include "serve/test_served_scaler.h"
 
 namespace gpuscaler {
 namespace {

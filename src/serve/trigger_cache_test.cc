@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "scaling/fleet_builder.h"
-#include "scaling/history_builder.h"
+#include "scaling/test_fleet_builder.h"
+#include "scaling/test_history_builder.h"
 
 namespace gpuscaler {
 namespace {

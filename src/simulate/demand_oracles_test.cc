@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "scaling/decision.h"
 #include "scaling/hpa.h"
-#include "scaling/signal_builder.h"
+#include "scaling/test_signal_builder.h"
 
 namespace gpuscaler {
 namespace {

@@ -6,8 +6,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "scaling/decision.h"
-#include "scaling/history_builder.h"
 #include "scaling/hpa.h"
+#include "scaling/test_history_builder.h"
 
 namespace gpuscaler {
 namespace {

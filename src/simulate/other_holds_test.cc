@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "simulate/come_and_go_scenarios.h"
+#include "simulate/test_come_and_go_scenarios.h"
 
 namespace gpuscaler {
 namespace {

@@ -4,7 +4,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "trigger/demand_keys.h"
-#include "trigger/parsed_trigger.h"
+#include "trigger/test_parsed_trigger.h"
 #include "trigger/test_triggers.h"
 #include "trigger/trigger.h"
 #include "trigger/trigger_source.h"

@@ -2,7 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "trigger/parsed_trigger.h"
+#include "trigger/test_parsed_trigger.h"
 
 namespace gpuscaler {
 namespace {

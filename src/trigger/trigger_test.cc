@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "trigger/parsed_trigger.h"
+#include "trigger/test_parsed_trigger.h"
 
 namespace gpuscaler {
 namespace {

@@ -1,7 +1,7 @@
 // Attribution while the kubelet does not answer, or has not received its pods yet.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "workload/attributed_node.h"
+#include "workload/test_attributed_node.h"
 
 namespace gpuscaler {
 namespace {

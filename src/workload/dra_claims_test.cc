@@ -3,7 +3,7 @@
 #include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "workload/attributed_node.h"
+#include "workload/test_attributed_node.h"
 
 namespace gpuscaler {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "workload/attributed_node.h"
+#include "workload/test_attributed_node.h"
 
 namespace gpuscaler {
 namespace {

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "gtest/gtest.h"
-#include "workload/attributed_node.h"
 #include "workload/owner_listings.h"
+#include "workload/test_attributed_node.h"
 
 namespace gpuscaler {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 #include "model/unreadable_gpu.h"
-#include "workload/attributed_node.h"
+#include "workload/test_attributed_node.h"
 
 namespace gpuscaler {
 namespace {

@@ -35,7 +35,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "serve/scaler_client.h"
-#include "serve/served_scaler.h"
+#include "serve/test_served_scaler.h"
 #include "signal/found_engines.h"
 #include "signal/signal_store.h"
 #include "store/leases.h"

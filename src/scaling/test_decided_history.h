@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "scaling/decision.h"
-#include "scaling/history_builder.h"
+#include "scaling/test_history_builder.h"
 #include "trigger/test_triggers.h"
 
 namespace gpuscaler {

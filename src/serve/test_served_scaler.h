@@ -20,7 +20,7 @@
 #include "base/fake_clock.h"
 #include "base/mutex.h"
 #include "model/memory_watch.h"
-#include "scaling/history_builder.h"
+#include "scaling/test_history_builder.h"
 #include "serve/grpc_server.h"
 #include "serve/scaler_service.h"
 #include "serve/test_scaler_client.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "scaling/decision.h"
-#include "scaling/fleet_builder.h"
+#include "scaling/test_fleet_builder.h"
 #include "trigger/test_triggers.h"
 
 namespace gpuscaler {

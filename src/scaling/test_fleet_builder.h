@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "model/fleet_history.h"
 #include "model/memory_watch.h"
-#include "scaling/history_builder.h"
+#include "scaling/test_history_builder.h"
 
 namespace gpuscaler {
 

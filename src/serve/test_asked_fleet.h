@@ -18,8 +18,8 @@
 #include "fleet/fleet_store.h"
 #include "fleet/test_readings.h"
 #include "gtest/gtest.h"
-#include "serve/counted_questions.h"
-#include "serve/served_scaler.h"
+#include "serve/test_counted_questions.h"
+#include "serve/test_served_scaler.h"
 
 namespace gpuscaler {
 

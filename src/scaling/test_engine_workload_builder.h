@@ -13,8 +13,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "scaling/decision.h"
-#include "scaling/fleet_builder.h"
-#include "scaling/signal_builder.h"
+#include "scaling/test_fleet_builder.h"
+#include "scaling/test_signal_builder.h"
 #include "trigger/test_triggers.h"
 
 namespace gpuscaler {
