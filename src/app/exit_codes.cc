@@ -8,9 +8,7 @@ std::span<const ExitCodeInfo> ExitCodes() {
   static constexpr std::array<ExitCodeInfo, 6> kCodes = {{
       {kExitOk, "Done; of serve: asked to stop, and stopped in order."},
       {kExitFindings,
-       "The answer is no: lint found something, or query got an error from the scaler. In the lab: "
-       "demo did not scale from 0 and back, requests of load failed or were not sent, or engine "
-       "crashed by --fault."},
+       "The answer is no: lint found something, or query got an error from the scaler."},
       {kExitUsage,
        "Bad usage or configuration, or a file that cannot be read; the message names flag, "
        "environment variable or file, the value, and what is allowed."},

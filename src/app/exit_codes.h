@@ -1,4 +1,4 @@
-// The exit codes of the program: one table, for main and for the reference page.
+// The exit codes of both programs, and the table of the scaler's for its pages.
 #pragma once
 
 #include <span>
@@ -21,6 +21,8 @@ struct ExitCodeInfo {
   ExitCode code;
   absl::string_view meaning;
 };
+
+// Returns what the codes mean for keda-gpu-scaler.
 std::span<const ExitCodeInfo> ExitCodes();
 
 // Returns kExitUsage for INVALID_ARGUMENT, and `otherwise` for other errors.

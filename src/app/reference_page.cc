@@ -7,7 +7,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "app/exit_codes.h"
 #include "app/job_environment.h"
 #include "base/duration_text.h"
 #include "base/number_text.h"
@@ -285,9 +284,9 @@ std::string MetricsSection() {
   return absl::StrCat(text, "\n");
 }
 
-std::string ExitCodesSection() {
+std::string ExitCodesSection(std::span<const ExitCodeInfo> codes) {
   std::string text = absl::StrCat("## Exit codes\n\n", Head({"code", "meaning"}));
-  for (const ExitCodeInfo& code : ExitCodes()) {
+  for (const ExitCodeInfo& code : codes) {
     absl::StrAppend(&text, Row({absl::StrCat(static_cast<int>(code.code)), Cell(code.meaning)}));
   }
   return absl::StrCat(text, "\n");
@@ -303,11 +302,11 @@ std::string LintSection() {
 
 }  // namespace
 
-std::string CommandsPage(const Program& program) {
-  return absl::StrCat("# Reference of ", program.name,
-                      "\n\nMade from the program's own tables by `", program.name,
-                      " reference`; a test compares the two.\n\n",
-                      CommandsSection(program.name, program.commands), ExitCodesSection());
+std::string CommandsPage(const Program& program, std::span<const ExitCodeInfo> exit_codes) {
+  return absl::StrCat(
+      "# Reference of ", program.name, "\n\nMade from the program's own tables by `", program.name,
+      " reference`; a test compares the two.\n\n", CommandsSection(program.name, program.commands),
+      ExitCodesSection(exit_codes));
 }
 
 std::string ReferencePage(const std::vector<Command>& commands) {
@@ -316,7 +315,7 @@ std::string ReferencePage(const std::vector<Command>& commands) {
       "compares the two.\n\n",
       KeysSection(), MetricTypesSection(), EnginesSection(), ProfilesSection(),
       ProfileFileSection(), OptionsSection(), JobVariablesSection(),
-      CommandsSection("keda-gpu-scaler", commands), MetricsSection(), ExitCodesSection(),
+      CommandsSection("keda-gpu-scaler", commands), MetricsSection(), ExitCodesSection(ExitCodes()),
       LintSection());
 }
 

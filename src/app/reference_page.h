@@ -2,16 +2,18 @@
 // from the code's own tables.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "app/command.h"
+#include "app/exit_codes.h"
 #include "app/program.h"
 
 namespace gpuscaler {
 
-// The commands of a program alone.
-std::string CommandsPage(const Program& program);
+// Returns the page of a program that has only commands and exit codes.
+std::string CommandsPage(const Program& program, std::span<const ExitCodeInfo> exit_codes);
 
 std::string ReferencePage(const std::vector<Command>& commands);
 

@@ -92,7 +92,8 @@ Command DemoCommand() {
            IntFlag("max-replicas", "maxReplicaCount, and GPUs of the node.",
                    {kFewestDemoReplicas, kMostDemoReplicas}, &options.max_replicas),
            IntFlag("port", "gRPC port on loopback; 0: any free one.", {0, 65535}, &options.port),
-           SwitchFlag("serve", "Keep serving afterwards, under a steady load, for `query`.",
+           SwitchFlag("serve",
+                      "Keep serving afterwards, under a steady load, for keda-gpu-scaler query.",
                       &flags->serve)},
       .run = [flags](const std::vector<std::string>&) { return RunDemo(*flags); }};
 }

@@ -132,7 +132,7 @@ class SimulatedEngine {
 int RunEngine(const EngineFlags& flags) {
   if (flags.full_batch_tokens_per_second > flags.tokens_per_second) {
     return Fail(
-        "engine",
+        "keda-gpu-scaler-lab engine",
         absl::InvalidArgumentError("--full-batch-tokens-per-second is more than "
                                    "--tokens-per-second: a full batch is no faster for one"),
         kExitUsage);

@@ -1,6 +1,6 @@
+#include <array>
 #include <iostream>
 
-#include "app/exit_codes.h"
 #include "app/reference_page.h"
 #include "lab/lab_commands.h"
 
@@ -12,7 +12,7 @@ Command LabReferenceCommand() {
           .help = "Print docs/lab-reference.md.",
           .run =
               [](const std::vector<std::string>&) {
-                std::cout << CommandsPage(LabProgram()) << std::flush;
+                std::cout << CommandsPage(LabProgram(), LabExitCodes()) << std::flush;
                 return kExitOk;
               },
           .hidden = true};
@@ -24,6 +24,23 @@ Program LabProgram() {
   return {.name = "keda-gpu-scaler-lab",
           .summary = "simulated inference engines, load and clusters for keda-gpu-scaler",
           .commands = {DemoCommand(), EngineCommand(), LoadCommand(), LabReferenceCommand()}};
+}
+
+std::span<const ExitCodeInfo> LabExitCodes() {
+  static constexpr std::array<ExitCodeInfo, 6> kCodes = {{
+      {kExitOk, "Done, or asked to stop and stopped in order."},
+      {kExitFindings,
+       "demo did not scale from 0 and back, requests of load failed or were not sent, or engine "
+       "crashed by --fault."},
+      {kExitUsage,
+       "Bad usage, or a file that cannot be read; the message names the flag or file, the value, "
+       "and what is allowed."},
+      {kExitCannotServe, "An address cannot be bound: taken, or not of this host."},
+      {kExitUnavailable, "load cannot send: its HTTP client does not open."},
+      {kExitOutput,
+       "Standard output cannot be written, as on a full disk; a reader that has gone is no error."},
+  }};
+  return kCodes;
 }
 
 }  // namespace gpuscaler

@@ -48,8 +48,14 @@ Profile RequestProfile(const char* name, const char* help, MetricType metric, do
 Profiles MakeBuiltInProfiles() {
   Profiles profiles;
   for (const Profile& profile : {
-           EngineProfile("vllm-inference", "vLLM, SGLang: LLM serving, to zero and back", 80),
-           EngineProfile("tgi-inference", "Text Generation Inference, to zero and back", 75),
+           EngineProfile("vllm-inference",
+                         "vLLM, SGLang: by demand; until it is known by the engines' pressure, "
+                         "without engines by utilisation",
+                         80),
+           EngineProfile("tgi-inference",
+                         "Text Generation Inference: by demand; until it is known by the engines' "
+                         "pressure, without engines by utilisation",
+                         75),
            BurstProfile("batch", "Batch inference, to zero between batches", 1),
            BurstProfile("ollama", "Ollama, which keeps a model in VRAM between requests", 3),
            RequestProfile("vllm-queue-depth", "vLLM, by the requests that wait",

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// engineProcess is the program as an inference server, `keda-gpu-scaler-lab engine`, on port 8000.
+// engineProcess is the lab's inference server, `keda-gpu-scaler-lab engine`, on port 8000.
 type engineProcess struct {
 	t       *testing.T
 	name    string

@@ -11,7 +11,7 @@ import (
 
 var (
 	yamlBlock     = regexp.MustCompile("(?s)```yaml\n(.*?)```")
-	scalerAddress = regexp.MustCompile(`scalerAddress: (\S+):6000`)
+	scalerAddress = regexp.MustCompile(`scalerAddress: (\S+?)(?:\.svc\.cluster\.local)?:6000`)
 )
 
 // readmesScaledObject returns the first ScaledObject in the README.
