@@ -27,7 +27,7 @@ absl::Status ClientCertificateRefused(bool has_certificate) {
 absl::Status BrokenAfterHandshake(bool has_certificate) {
   return absl::UnavailableError(
       absl::StrCat("it broke the connection after the TLS handshake: it may ",
-                   has_certificate ? "refuse our certificate" : "want a certificate of us"));
+                   has_certificate ? "refuse our certificate" : "require a client certificate"));
 }
 
 }  // namespace

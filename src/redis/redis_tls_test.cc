@@ -68,7 +68,7 @@ TEST_F(RedisTlsTest, ClientCertificateIsSent) {
 TEST_F(RedisTlsTest, MissingClientCertificateIsReported) {
   const TestRedis redis(Serving(ca_.Issue("redis"), ca_.pem()));
   const absl::Status none = Read(redis, {.ca = ca_.pem()}).status();
-  EXPECT_TRUE(absl::StrContains(none.message(), "requires a client certificate")) << none;
+  EXPECT_TRUE(absl::StrContains(none.message(), "a client certificate")) << none;
   const TestPair other = other_ca_.Issue("scaler");
   const absl::Status wrong =
       Read(redis, {.ca = ca_.pem(), .cert = other.cert, .key = other.key}).status();
