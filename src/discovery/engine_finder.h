@@ -1,6 +1,6 @@
 // Finds the servers of a node's GPU pods that may be engines, starting from the GPU processes
-// (DESIGN 4). Needs no rights at the API server. Whether a server is an engine is decided later,
-// from its metrics.
+// (docs/discovery.md). Needs no rights at the API server. Whether a server is an engine is decided
+// later, from its metrics.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Which addresses a tenant's metadata may make the scaler connect to (DESIGN 6).
+// Which addresses a tenant's metadata may make the scaler connect to.
 //
 // Without these rules the author of a ScaledObject would have a client inside the cluster: for the
 // cloud's metadata service, the scaler's own loopback, or another tenant's engine. A name is

@@ -25,7 +25,7 @@ struct EngineFacts {
 NumberAtEach Answers(const EngineQuery& question, std::span<const TimedReading> readings,
                      const EngineFacts& facts);
 
-// Returns how full the engine is in percent, above 100 if requests wait (DESIGN 2): the maximum of
+// Returns how full the engine is in percent, above 100 if requests wait: the maximum of
 // its cache usage and of its requests divided by its limit. The limit is the one that the engine
 // reports, else `max_concurrency`, else `full_batch`. Without a limit, waiting requests are divided
 // by running ones. Empty if the engine reports neither its cache nor its requests.

@@ -69,7 +69,7 @@ TEST(EngineAnswers, UnreportedValueIsUnknownNotZero) {
   }
 }
 
-// DESIGN 2.
+// The pressure (docs/demand.md).
 TEST(EngineAnswers, PressureIsTheMaximumOfCacheAndRequests) {
   const TimedReading reading{
       .waiting = 10, .running = 40, .kv_cache_usage_ratio = 0.3, .limit = 50};

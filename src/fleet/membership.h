@@ -1,4 +1,4 @@
-// The agents that exist, from the answers of DNS over time (DESIGN 6). No clock, no socket.
+// The agents that exist, from the answers of DNS over time. No clock, no socket.
 #pragma once
 
 #include <map>

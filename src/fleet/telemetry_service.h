@@ -23,7 +23,7 @@ namespace gpuscaler {
 struct TelemetryOptions {
   absl::Duration horizon;  // the longest past that a new reader can get
   // Without changes a reader gets a message this often. A third of the 5 s after which a reading is
-  // stale at the earliest (DESIGN 6).
+  // stale at the earliest.
   absl::Duration heartbeat = absl::Milliseconds(1500);
   int max_readers = 64;       // two aggregators and their successors, with a wide margin
   std::string version;        // this program's

@@ -239,7 +239,7 @@ TEST_F(TelemetryWireTest, NoReadingIsLaterThanItsMessage) {
       << "later readings are accepted";
 }
 
-// DESIGN 8: bytes per aggregator. The documents have these numbers.
+// Bytes per aggregator. The documents have these numbers.
 TEST_F(TelemetryWireTest, EightGpusWithOneChangeEachAreFewBytes) {
   NodeSnapshot snapshot = SnapshotOf(8, now_);
   AddPods(snapshot);

@@ -1,4 +1,4 @@
-// Namespaces are isolated from each other (DESIGN 2). Only the operator of the scaler can allow
+// Namespaces are isolated from each other. Only the operator of the scaler can allow
 // access across them.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Expensive readings, taken only while a trigger needs them (DESIGN 4).
+// Expensive readings, taken only while a trigger needs them.
 #pragma once
 
 namespace gpuscaler {

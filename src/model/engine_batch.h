@@ -28,7 +28,7 @@ struct EngineBatch {
   friend bool operator==(const EngineBatch&, const EngineBatch&) = default;
 };
 
-// Returns how full the engine is in percent, above 100 if requests wait (DESIGN 2). It is the
+// Returns how full the engine is in percent, above 100 if requests wait. It is the
 // larger of its KV cache usage and its requests relative to `limit`. Without a limit: the KV cache
 // usage plus the waiting requests per running one. Returns nullopt if the reading has neither.
 inline std::optional<double> PressurePercent(const BatchReading& reading,

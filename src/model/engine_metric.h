@@ -13,7 +13,7 @@ enum class EngineMetric {
   kRequestsRunning,
   kRequestsInFlight,      // waiting and running
   kKvCacheUsagePercent,   // 0-100, of the fullest cache
-  kPressurePercent,       // how full the engine is (DESIGN 2); above 100 if requests wait
+  kPressurePercent,       // how full the engine is; above 100 if requests wait
   kQueueWaitMs,           // mean of the requests that left the queue in the window
   kRequestRate,           // finished requests per second
   kTimeToFirstTokenMs,    // p95 in the window

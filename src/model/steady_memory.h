@@ -1,4 +1,4 @@
-// How long a GPU's memory usage has been steady: the sign of preallocated VRAM (DESIGN 2).
+// How long a GPU's memory usage has been steady: the sign of preallocated VRAM.
 #pragma once
 
 #include <cstddef>

@@ -12,7 +12,7 @@
 
 namespace gpuscaler {
 
-constexpr size_t kMaxExpositionBytes = size_t{4} << 20;  // bytes per response (DESIGN 6)
+constexpr size_t kMaxExpositionBytes = size_t{4} << 20;  // bytes per response
 constexpr size_t kMaxLabels = 64;                   // per sample: several times what engines use
 constexpr size_t kMaxLineBytes = size_t{32} << 10;  // bytes: as many labels of 512 bytes
 

@@ -53,7 +53,7 @@ class RedisReplyMemory {
 // Not thread-safe.
 class RedisDecoder {
  public:
-  // Limits per reply, so that no server fills our memory: the size of an exposition (DESIGN 6), and
+  // Limits per reply, so that no server fills our memory: the size of an exposition, and
   // several times the values of XINFO GROUPS with 1,000 consumer groups.
   static constexpr size_t kMaxReplyBytes = size_t{4} << 20;
   static constexpr size_t kMaxReplyValues = size_t{1} << 16;

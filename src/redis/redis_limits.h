@@ -9,7 +9,7 @@ namespace gpuscaler {
 
 struct RedisLimits {
   absl::Duration interval = absl::Seconds(1);
-  absl::Duration timeout = absl::Seconds(2);  // one complete reading (DESIGN 6)
+  absl::Duration timeout = absl::Seconds(2);  // one complete reading
   // One connection is kept per address, user and database that a namespace's triggers name. A queue
   // that needs one more is not read, and the others are.
   size_t max_connections = 512;

@@ -37,7 +37,7 @@ struct Contribution {
   std::optional<double> load;  // in the metric's unit, smoothed over `window`
   double peak = 0;             // the highest single sample within activationWindow
   bool busy = false;           // utilisation above 0 within activationWindow
-  bool standing = false;       // its VRAM is preallocated (DESIGN 2)
+  bool standing = false;       // its VRAM is preallocated
   std::string because;         // "unreadable for 12s: NVML error 15 (GPU_IS_LOST)"
 };
 absl::string_view Name(Contribution::State state);
@@ -75,11 +75,11 @@ struct Decision {
   // an extensive total lacks.
   bool partial = false;
   // True if VRAM is preallocated and no engine reports its saturation. The value then shows busy,
-  // not full (DESIGN 2).
+  // not full.
   bool saturation_unknown = false;
   // True if memory_used_percent without a profile counts preallocated VRAM as load, busy or idle.
   bool literal_memory = false;
-  int frozen = 0;           // replicas with engines that have stopped counting (DESIGN 2)
+  int frozen = 0;           // replicas with engines that have stopped counting
   bool by_engines = false;  // readings of engines replace those of GPUs
   bool by_demand = false;   // the value is computed from the demand
   // Whether each engine has a limit for its pressure: its own, maxConcurrency, or the shared one.

@@ -1,4 +1,4 @@
-// Profiles that count the pressure of engines, and the fallback to GPUs (DESIGN 2).
+// Profiles that count the pressure of engines, and the fallback to GPUs.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "scaling/decision.h"

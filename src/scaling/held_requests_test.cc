@@ -1,4 +1,4 @@
-// Decisions with a gateway that holds requests for the engines of a trigger (DESIGN 9).
+// Decisions with a gateway that holds requests for the engines of a trigger.
 #include "scaling/held_requests.h"
 
 #include <memory>

@@ -1,4 +1,5 @@
-// The least value while replicas start or end, so that a rollout does not scale (DESIGN 2, Hold).
+// The least value while replicas start or end, so that a rollout does not scale
+// (docs/kubernetes.md).
 #pragma once
 
 #include <string>

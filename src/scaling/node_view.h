@@ -51,7 +51,7 @@ struct NodeView {
 // Returns why the node's newest reading is no longer valid; empty: it is valid.
 std::string WhyStale(const NodeState& state, absl::Time now, const StalenessLimits& staleness);
 
-// Returns whether preallocated VRAM counts as something other than its reading (DESIGN 2).
+// Returns whether preallocated VRAM counts as something other than its reading.
 bool EvaluatesPreallocatedMemory(const Trigger& trigger);
 
 // Returns how far a trigger looks back: its longest window.

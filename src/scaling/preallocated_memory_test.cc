@@ -21,7 +21,7 @@ Trigger MemoryProfile(PreallocatedMemory standing, double target) {
   return trigger;
 }
 
-// DESIGN 2, oracle 4, and similar cases.
+// Worked examples.
 TEST(PreallocatedMemory, PreallocatedMemoryCountsAsTheProfileDefines) {
   const std::vector<GpuSample> busy = {BusyGpu(0, 30, 80), BusyGpu(1, 30, 80)};
   const std::vector<GpuSample> idle = {BusyGpu(0, 0, 80), BusyGpu(1, 0, 80)};

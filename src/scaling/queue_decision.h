@@ -8,7 +8,7 @@
 
 namespace gpuscaler {
 
-// The value is the number itself, whatever the targetType (DESIGN 2), and needs no pod, GPU or
+// The value is the number itself, whatever the targetType, and needs no pod, GPU or
 // node. Returns UNAVAILABLE if it was not read for stale_after, and the status of `signals` if that
 // is not OK. `signals` is null if the source is not read.
 Decision DecideOnQueue(const Trigger& trigger, absl::Time now, const SignalHistory* signals,

@@ -33,7 +33,7 @@ struct Replica {
   // When its start began. If its pods report readiness: when the newest was listed.
   absl::Time starting_since = absl::InfiniteFuture();
   absl::Time warm_at = absl::InfinitePast();  // InfiniteFuture: its pod was not Ready yet
-  // When its memory had been loaded, which ends a start if readiness is not known (DESIGN 2).
+  // When its memory had been loaded, which ends a start if readiness is not known.
   absl::Time loaded_at = absl::InfiniteFuture();
   // When its load begins to count. InfinitePast: before its first sample.
   absl::Time counted_since = absl::InfinitePast();
@@ -52,7 +52,7 @@ struct Replica {
   // Its samples are those of its engines (engine_replicas.h).
   bool by_engine = false;
   std::string against;  // the reference of its pressure: SignalSeries::against
-  bool frozen = false;  // one of its engines has stopped counting (DESIGN 2)
+  bool frozen = false;  // one of its engines has stopped counting
   // When one of its engines will count as frozen, without new readings.
   absl::Time frozen_at = absl::InfiniteFuture();
 };

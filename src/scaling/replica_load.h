@@ -11,7 +11,7 @@
 
 namespace gpuscaler {
 
-// A start that takes longer keeps no trigger active (DESIGN 2).
+// A start that takes longer keeps no trigger active.
 constexpr absl::Duration kLongestStart = absl::Minutes(30);
 
 struct ReplicaLoad {

@@ -16,7 +16,7 @@ namespace gpuscaler {
 
 struct ObservedSeries {
   const SignalSeries* series;
-  // When its requests froze and began to count as none (DESIGN 2). InfiniteFuture: they move.
+  // When its requests froze and began to count as none. InfiniteFuture: they move.
   absl::Time frozen_since = absl::InfiniteFuture();
   // The workload's batch limit. It measures the pressure of an engine without a limit of its own.
   std::optional<double> shared_limit;

@@ -1,4 +1,4 @@
-// The sum of the replicas' loads, and the value that results (DESIGN 2).
+// The sum of the replicas' loads, and the value that results.
 #pragma once
 
 #include <vector>

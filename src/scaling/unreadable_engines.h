@@ -1,4 +1,4 @@
-// Texts on engines without readings: unknown is always reported (DESIGN 6).
+// Texts on engines without readings: unknown is always reported.
 #pragma once
 
 #include <string>

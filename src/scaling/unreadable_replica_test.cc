@@ -12,7 +12,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// DESIGN 2, oracle 3: V for m unreadable of 8 replicas, with the others at a load; T=80.
+// A worked example: V for m unreadable of 8 replicas, with the others at a load; T=80.
 TEST(UnreadableReplica, UnreadableReplicasCountTheTarget) {
   struct Case {
     int unreadable;

@@ -1,4 +1,4 @@
-// How the samples of a replica become its load (DESIGN 2, preallocated VRAM).
+// How the samples of a replica become its load.
 #pragma once
 
 #include <optional>

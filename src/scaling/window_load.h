@@ -1,4 +1,4 @@
-// The load of a replica over time, and its part of the mean over `window` (DESIGN 2, Window).
+// The load of a replica over time, and its part of the mean over `window`.
 #pragma once
 
 #include <optional>

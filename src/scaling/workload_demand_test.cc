@@ -1,4 +1,4 @@
-// Decisions by the demand of a workload (DESIGN 9).
+// Decisions by the demand of a workload.
 #include "scaling/workload_demand.h"
 
 #include <memory>

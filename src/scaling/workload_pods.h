@@ -1,4 +1,4 @@
-// The pods of a workload (DESIGN 2, scope).
+// The pods of a workload that a trigger counts.
 #pragma once
 
 #include <memory>

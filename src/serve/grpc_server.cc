@@ -18,7 +18,7 @@ namespace {
 
 constexpr char kScaler[] = "externalscaler.ExternalScaler";
 
-// No call takes longer (DESIGN 3), so one that is still open has a client that does not read.
+// No call takes longer, so one that is still open has a client that does not read.
 constexpr absl::Duration kLongestAnswer = absl::Seconds(2);
 
 // Returns "pkg.Service" for "/pkg.Service/Method".

@@ -1,4 +1,4 @@
-// Liveness and readiness (DESIGN 6).
+// Liveness and readiness.
 #pragma once
 
 #include <atomic>

@@ -33,7 +33,7 @@ class RepeatSchedule {
 };
 
 // At most 5 repeats in any second, for all streams of the server. Each `true` costs KEDA an API
-// call, and its client is limited to 20 per second (DESIGN 3). Thread-safe.
+// call, and its client is limited to 20 per second. Thread-safe.
 class RepeatBudget {
  public:
   // Returns false if there must be no repeat now. It is skipped.

@@ -6,7 +6,7 @@
 namespace gpuscaler {
 
 // Returns only the keys that the spec depends on, without values of more than 1 KiB. GetMetricSpec
-// must return a spec for any metadata (DESIGN 3).
+// must return a spec for any metadata.
 externalscaler::ScaledObjectRef OnlySpecKeys(const externalscaler::ScaledObjectRef& ref);
 
 }  // namespace gpuscaler

@@ -167,7 +167,7 @@ class CachedTrigger {
   const std::vector<std::string>& namespaces() const { return namespaces_; }
 
   // Records a request and returns the end of its lease on costly readings. The lease lasts 3 x the
-  // longest gap between requests (DESIGN 3, serve/max_gap.h), from kShortestLease to
+  // longest gap between requests (serve/max_gap.h), from kShortestLease to
   // kLongestLease.
   absl::Time LeaseFrom(absl::Time now);
 

@@ -1,4 +1,4 @@
-// DESIGN 2's oracles on demand: Decide() on readings of engines and queues, then the HPA on its
+// Worked examples of demand: Decide() on readings of engines and queues, then the HPA on its
 // value, sync by sync. The replicas of each step are ready before the next.
 #include <algorithm>
 #include <functional>

@@ -1,4 +1,4 @@
-// DESIGN 2's oracles: Decide() on a workload's samples, then the HPA on its value, sync by sync.
+// Worked examples: Decide() on a workload's samples, then the HPA on its value, sync by sync.
 // The replicas of each step are ready before the next.
 #include <algorithm>
 #include <functional>

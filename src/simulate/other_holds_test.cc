@@ -1,4 +1,4 @@
-// The scenarios under rules that DESIGN 2's hold replaced: each of them can fail.
+// The scenarios under rules that the present hold replaced: each of them can fail.
 #include <algorithm>
 #include <memory>
 #include <string>

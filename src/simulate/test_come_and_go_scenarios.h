@@ -170,8 +170,8 @@ inline Trigger HalfUtilization(TargetType type = TargetType::kAverageValue) {
 
 inline const EnginePreset& ComeAndGoEngine() { return *EnginePresetNamed("small-batch"); }
 
-// DESIGN 9's mu of that engine in answers per second: 91 % of the tokens per second of a batch at
-// 95 % of the limit.
+// The capacity of that engine (docs/demand.md), in answers per second: 91 % of the tokens
+// per second of a batch at 95 % of the limit.
 inline double ComeAndGoCapacity() {
   const EnginePreset& preset = ComeAndGoEngine();
   const double batch = 0.95 * preset.batch.max_num_seqs;

@@ -1,4 +1,4 @@
-// The bounds of the length of a lease, in all roles (DESIGN 3).
+// The bounds of the length of a lease, in all roles.
 #pragma once
 
 #include "absl/time/time.h"

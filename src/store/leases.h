@@ -17,7 +17,7 @@ namespace gpuscaler {
 // further.
 constexpr absl::Duration kShortestLookBack = absl::Minutes(2);
 
-// Leases expire unless triggers renew them (DESIGN 3). Thread-safe.
+// Leases expire unless triggers renew them. Thread-safe.
 class Leases {
  public:
   // Never shortens a longer lease.

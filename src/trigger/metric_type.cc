@@ -158,7 +158,7 @@ DefaultWindows DefaultWindowsOf(MetricOrigin origin) {
     case MetricOrigin::kGpu:
       return {.window = absl::Seconds(30), .activation_window = absl::Seconds(60)};
     case MetricOrigin::kEngine:
-      // DESIGN 2's warm-up of engines that are not read. Engines load for minutes: if each counted
+      // The warm-up of engines that are not read. Engines load for minutes: if each counted
       // the target meanwhile, ever more replicas would be added.
       return {.window = absl::Seconds(15),
               .activation_window = absl::Seconds(60),

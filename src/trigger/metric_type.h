@@ -60,7 +60,7 @@ struct MetricTypeInfo {
   absl::string_view unit;  // "%", "MiB"
   MetricOrigin origin;
   // Extensive amounts add up over GPUs or engines (MiB, watts, bytes/s, requests). Intensive ones
-  // do not (percentages, temperature, waits). DESIGN 2 computes the two differently.
+  // do not (percentages, temperature, waits). The two are aggregated differently.
   bool extensive;
   bool percent;
   bool divisible;         // pods that share a GPU each have their part of it
@@ -87,7 +87,7 @@ inline bool IsOfReplicas(MetricOrigin origin) {
   return origin == MetricOrigin::kGpu || origin == MetricOrigin::kEngine;
 }
 
-// The windows, unless metadata or a profile sets them (DESIGN 2).
+// The windows, unless metadata or a profile sets them.
 struct DefaultWindows {
   absl::Duration window;
   absl::Duration activation_window;

@@ -13,7 +13,7 @@
 
 namespace gpuscaler {
 
-// The value of a replica with preallocated VRAM (DESIGN 2) if the profile's metric is
+// The value of a replica with preallocated VRAM if the profile's metric is
 // memory_used_percent.
 enum class PreallocatedMemory {
   kLiteral,   // its memory, as read: metadata names memory_used_percent itself

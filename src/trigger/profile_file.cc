@@ -111,7 +111,7 @@ absl::Status ReadKey(const YAML::Node& key, const YAML::Node& value, Draft& draf
                  absl::StrCat(Assignment(draft, name, value.Scalar()), row.Advice(value.Scalar())));
 }
 
-// Preallocated VRAM does not depend on the load, in any profile (DESIGN 2).
+// Preallocated VRAM does not depend on the load, in any profile.
 PreallocatedMemory DefaultPreallocatedMemory(const Profile& base, MetricType metric) {
   if (metric != MetricType::kMemoryUsedPercent) return PreallocatedMemory::kLiteral;
   return base.metric == metric ? base.preallocated_memory : PreallocatedMemory::kActivity;

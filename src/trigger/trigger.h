@@ -92,7 +92,7 @@ absl::StatusOr<Trigger> ParseTrigger(const Metadata& metadata, const Profiles& p
 std::span<const absl::string_view> TargetKeys();
 
 // The response of GetMetricSpec, which always succeeds. Instead of an invalid target it has the
-// profile's, else 1. If profile or metricName is invalid, the name is keda_gpu_metric (DESIGN 3: a
+// profile's, else 1. If profile or metricName is invalid, the name is keda_gpu_metric (a
 // failing spec disables every trigger of the ScaledObject).
 struct MetricSpec {
   std::string metric_name;

@@ -13,7 +13,7 @@ namespace gpuscaler {
 
 // Returns true if the values of its replicas come from their engines.
 bool ReadsEngines(const Trigger& trigger);
-// Returns true if a replica with preallocated VRAM counts its engine's pressure (DESIGN 2).
+// Returns true if a replica with preallocated VRAM counts its engine's pressure.
 bool ReadsPressure(const Trigger& trigger);
 
 // Returns true if an engine's pressure counts, by metric type or profile.
