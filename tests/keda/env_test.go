@@ -50,7 +50,7 @@ func triggerOnDemand(key string) map[string]string {
 
 // noOwners is the error for such a key if no kubelet reports GPU holders: the key itself was
 // accepted.
-const noOwners = "need to know who holds a GPU"
+const noOwners = "need the holders of GPUs"
 
 func namesOwner(metadata map[string]string) bool {
 	for _, key := range []string{"workload", "podRegex"} {

@@ -121,7 +121,7 @@ class Redis(comparison.Comparison):
 
     def has_lag(self, state):
         self.is_refused(f"{state}: redis_stream_lag", self.metadata("redis_stream_lag"),
-                        "it takes Redis 7")
+                        "that takes Redis 7")
 
     def test_counts_follow_those_of_the_producer_and_the_consumer(self):
         self.connection.do("XGROUP", "CREATE", "jobs", "workers", "0", "MKSTREAM")
