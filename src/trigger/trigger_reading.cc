@@ -15,8 +15,9 @@
 namespace gpuscaler {
 namespace {
 
-// A status travels in an HTTP/2 header, which gRPC limits to 8 KiB.
-constexpr size_t kLongestMessageBytes = 4096;
+// The server cuts status texts at 2,000 bytes (wire/server_stream.cc). The rest is for "; and N
+// more".
+constexpr size_t kLongestMessageBytes = 1900;
 
 constexpr size_t kProfilesNamed = 30;
 constexpr size_t kNearestNamed = 5;
@@ -339,7 +340,7 @@ absl::Status StatusOf(const std::vector<Fault>& faults) {
   const bool is_cut = first.size() > kLongestMessageBytes;
   std::string message = absl::StrCat(first.substr(0, kLongestMessageBytes), is_cut ? "..." : "");
   for (size_t i = 1; i < faults.size(); ++i) {
-    if (message.size() + faults[i].message.size() > kLongestMessageBytes) {
+    if (message.size() + 2 + faults[i].message.size() > kLongestMessageBytes) {
       absl::StrAppend(&message, "; and ", faults.size() - i, " more");
       break;
     }
