@@ -143,8 +143,7 @@ class WireServer::Impl {
   }
 
   void Drain(absl::Duration patience) {
-    if (is_drained_) return;
-    is_drained_ = true;
+    if (is_drained_.exchange(true)) return;
     loop_.Post([this] {
       listener_ = nullptr;
       unix_listener_ = nullptr;
@@ -371,7 +370,7 @@ class WireServer::Impl {
   const WireServerOptions options_;
   const Methods methods_;
   int port_ = 0;
-  bool is_drained_ = false;
+  std::atomic<bool> is_drained_ = false;
   const SteadyClock clock_;
   LimitLog limits_{clock_};
   HandshakeLog handshakes_{clock_};
