@@ -84,6 +84,7 @@ func rollsOutUnderLoad(t *testing.T, name, strategy string) {
 	began := w.line.mark("%s", name)
 	gone := restarts(w)
 	eventually(t, 2*timeout, "it is over", func() bool { return w.isWholeWithout(gone) })
+	w.line.reaches(need, timeout) // one replica more may have been asked for while pods came and went
 	over := w.line.mark("over")
 	w.holds(30 * time.Second)
 	w.line.isWithin(began, need, need+max(1, need/10))
