@@ -46,7 +46,7 @@ DemoExpectation ExpectationOf(const Trigger& trigger) {
 }
 
 absl::Status CheckObservation(const DemoExpectation& expectation, const DemoObservation& observed) {
-  const absl::Status replicas = CheckReplicas(expectation, observed);
+  absl::Status replicas = CheckReplicas(expectation, observed);
   if (replicas.ok() || observed.late <= observed.sent / 10) return replicas;
   return absl::ResourceExhaustedError(absl::StrCat(
       "--speed=", observed.speed, " is too fast for this machine: ", observed.late, " of ",

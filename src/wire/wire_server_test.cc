@@ -218,6 +218,13 @@ TEST_F(WireServerTest, SendsStatusesWithTheirText) {
   EXPECT_EQ(too_long.status.code(), absl::StatusCode::kResourceExhausted);
 }
 
+TEST_F(WireServerTest, CutsStatusTextsBetweenTwoCharacters) {
+  Start();
+  const std::string text(1999, 'x');
+  const absl::Status status = Call("/test.Echo/Fail", {text + "\xC3\xA4" + text}).status;
+  EXPECT_EQ(status, absl::NotFoundError(text + "..."));
+}
+
 TEST_F(WireServerTest, SendsTheNewestOfWhatWaits) {
   Start();
   const Answer counted = Call("/test.Echo/Count", {"1000"});
