@@ -14,8 +14,8 @@ struct Program {
   std::vector<Command> commands;  // the first is the default
 };
 
-// Runs the command that the arguments name, and returns the exit code. Standard streams that are
-// closed are open when it is called, before the constructors of libraries.
+// Runs the command that the arguments name, and returns the exit code. A program that links this
+// has its closed standard streams opened before main() and the constructors of libraries.
 int RunProgram(const Program& program, int argc, char** argv);
 
 }  // namespace gpuscaler

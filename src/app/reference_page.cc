@@ -92,8 +92,7 @@ std::string EnginePortsOf(const Engine& engine) {
 std::string EnginesSection() {
   std::string text = absl::StrCat(
       "## Engines\n\nWhat each engine reports, in some versions only, or with a flag of its own or "
-      "a "
-      "backend. A trigger on a metric that none of its workload's engines ever reports is "
+      "a backend. A trigger on a metric that none of its workload's engines ever reports is "
       "FAILED_PRECONDITION.\n\n",
       Head({"engine", "usual port", "page", "reports", "never reports"}));
   for (const Engine* const engine : Engines()) {
@@ -161,8 +160,7 @@ std::string JobVariablesSection() {
   std::string text = absl::StrCat(
       "## Environment of a job or pod\n\nBesides its own variables the program reads these: `gpus` "
       "all of them, `serve` only `NODE_NAME`, `POD_NAME` and `POD_NAMESPACE`. `--env` names the "
-      "environment; `auto` finds "
-      "out.\n\n",
+      "environment; `auto` finds out.\n\n",
       Head({"variable", "environment", "meaning"}));
   for (const JobVariable& variable : JobVariables()) {
     absl::StrAppend(&text,
