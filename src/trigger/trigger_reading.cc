@@ -15,8 +15,7 @@
 namespace gpuscaler {
 namespace {
 
-// The server cuts status texts at 2,000 bytes (wire/server_stream.cc). The rest is for "; and N
-// more".
+// The server cuts status texts at 2,000 bytes (wire/server_stream.cc): room for "; and N more".
 constexpr size_t kLongestMessageBytes = 1900;
 
 constexpr size_t kProfilesNamed = 30;
