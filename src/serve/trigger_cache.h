@@ -25,7 +25,7 @@
 #include "scaling/decision.h"
 #include "scaling/idle_fast_path.h"
 #include "scaling/own_pods.h"
-#include "serve/max_gap.h"
+#include "serve/longest_gap.h"
 #include "serve/outcome.h"
 #include "serve/profile_store.h"
 #include "serve/profile_suggestion.h"
@@ -167,7 +167,7 @@ class CachedTrigger {
   const std::vector<std::string>& namespaces() const { return namespaces_; }
 
   // Records a request and returns the end of its lease on costly readings. The lease lasts 3 x the
-  // longest gap between requests (serve/max_gap.h), from kShortestLease to
+  // longest gap between requests (serve/longest_gap.h), from kShortestLease to
   // kLongestLease.
   absl::Time LeaseFrom(absl::Time now);
 
