@@ -233,7 +233,8 @@ class CrowdedNamespace {
     AgentUpdate update{.node = snapshot.node,
                        .instance = static_cast<uint64_t>(node + 1),
                        .received_at = clock_.Now()};
-    update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    update.readings.push_back(
+        {.previous_confirmed_at = std::nullopt, .snapshot = std::move(snapshot)});
     store_.Received(absl::StrCat("gpu-", node, ":1"), std::move(update));
   }
 
@@ -252,7 +253,7 @@ void BM_DecideInNamespace(benchmark::State& state, bool own_nodes) {
   const PodInterest wanted =
       own_nodes ? PodsOfInterest(*trigger, scaled_object) : PodInterest{.namespaces = {"crowd"}};
   for (auto _ : state) {
-    const auto fleet = kCrowd->store().Of(wanted);
+    const auto fleet = kCrowd->store().NodesFor(wanted);
     const Decision decision = Decide(*trigger, scaled_object, **fleet, kStaleness);
     if (!IsOn(CrowdedNamespace::kOurs, decision, state)) return;
     state.counters["nodes"] = static_cast<double>((*fleet)->nodes.size());

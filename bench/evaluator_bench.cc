@@ -67,9 +67,9 @@ class Namespace {
     for (int first = 0; first < kPods; first += kPodsOfNode) {
       NodeEngines engines{.namespaces = {"crowd"}};
       for (int pod = first; pod < first + kPodsOfNode; ++pod) {
-        engines.places.push_back(PlaceOf(pod));
+        engines.engines.push_back(PlaceOf(pod));
       }
-      found_.List(absl::StrCat("gpu-", first), engines, clock_.Now());
+      found_.SetEngines(absl::StrCat("gpu-", first), engines, clock_.Now());
     }
     for (int second = 0; second < kSecondsBefore; ++second) PassSecond();
   }
@@ -81,7 +81,7 @@ class Namespace {
     for (int first = 0; first < kPods; first += kPodsOfNode) ReportNode(first);
     for (int pod = 0; pod < kPods; ++pod) {
       const double waiting = (pod + second_) % 7;
-      found_.Take(
+      found_.AddReading(
           absl::StrCat("gpu-", pod / kPodsOfNode * kPodsOfNode), PlaceOf(pod),
           {.at = clock_.Now(),
            .engine = "vllm",
@@ -96,9 +96,9 @@ class Namespace {
     bool all = true;
     for (const auto& trigger : triggers_) {
       const TriggerEvaluator::Parsed parsed = evaluator_.Parse(*trigger);
-      evaluator_.Want(*trigger, *parsed);
-      const TriggerEvaluator::Evaluated evaluated =
-          evaluator_.Try(Question::kAll, *trigger, parsed);
+      evaluator_.RecordRequest(*trigger, *parsed);
+      const TriggerEvaluator::EvaluationOr evaluated =
+          evaluator_.Try(DecisionPart::kAll, *trigger, parsed);
       all = all && evaluated.ok() && evaluated->cached->decision.status.ok() &&
             evaluated->cached->decision.replicas == kPodsOfEach;
     }
@@ -112,7 +112,7 @@ class Namespace {
     ref.set_name(absl::StrCat("llm-", workload));
     (*ref.mutable_scalermetadata())["metricType"] = "requests_in_flight";
     (*ref.mutable_scalermetadata())["window"] = window_;
-    triggers_.push_back(std::make_unique<CachedTrigger>(ref));
+    triggers_.push_back(std::make_unique<TriggerEntry>(ref));
   }
 
   void ReportNode(int first) {
@@ -133,7 +133,8 @@ class Namespace {
     AgentUpdate update{.node = snapshot.node,
                        .instance = static_cast<uint64_t>(first) + 1,
                        .received_at = clock_.Now()};
-    update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    update.readings.push_back(
+        {.previous_confirmed_at = std::nullopt, .snapshot = std::move(snapshot)});
     store_.Received(absl::StrCat("gpu-", first, ":1"), std::move(update));
   }
 
@@ -155,7 +156,7 @@ class Namespace {
   TriggerEvaluator evaluator_{
       kStaleness, clock_,   store_, leases_,
       profiles_,  counted_, [] {},  {.store = &signals_, .finds_engines = true}};
-  std::vector<std::unique_ptr<CachedTrigger>> triggers_;
+  std::vector<std::unique_ptr<TriggerEntry>> triggers_;
 };
 
 void BM_AskTwiceASecond(benchmark::State& state) {

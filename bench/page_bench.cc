@@ -10,7 +10,7 @@
 #include "engine_exposition.h"
 #include "page/gauge_sum.h"
 #include "page/prometheus_text.h"
-#include "page/series_picks.h"
+#include "page/series_queries.h"
 
 namespace gpuscaler {
 namespace {
@@ -83,12 +83,12 @@ void BM_PickSeries(benchmark::State& state, size_t metrics) {
         absl::StrCat("gateway_metric_", i % metrics, "{pool=\"pool-", i, "\"}")));
   }
   std::vector<GaugeSum> sums(count);
-  std::vector<SeriesPick> picks;
+  std::vector<SeriesQuery> queries;
   for (size_t i = 0; i < count; ++i) {
-    picks.push_back({.selector = &selectors[i], .taker = &sums[i], .tenant = "team-a"});
+    queries.push_back({.selector = &selectors[i], .consumer = &sums[i], .tenant = "team-a"});
   }
   for (auto _ : state) {
-    for (const absl::Status& status : ReadSeries(page, ExpositionFormat::kText, picks)) {
+    for (const absl::Status& status : ReadSeries(page, ExpositionFormat::kText, queries)) {
       if (!status.ok()) return state.SkipWithError(status.ToString().c_str());
     }
   }

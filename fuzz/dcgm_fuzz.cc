@@ -1,9 +1,9 @@
 // Pages of dcgm-exporter, or of any other server in its place, and the resulting GPUs.
 #include <cstdint>
 
+#include "gpu/dcgm_collection_detector.h"
 #include "gpu/dcgm_exposition.h"
 #include "gpu/dcgm_holders.h"
-#include "gpu/dcgm_movement.h"
 #include "gpu/dcgm_sample.h"
 #include "model/node_snapshot.h"
 #include "promise.h"
@@ -40,19 +40,19 @@ void CheckPage(absl::string_view text, ExpositionFormat format) {
     PROMISE(!absl::IsInternal(page.status()) && !page.status().message().empty());
     return;
   }
-  PROMISE(page->devices.size() <= kMostDcgmDevices);
-  DcgmMovement movement;
-  PROMISE(movement.Look(*page));  // the first page is new
-  PROMISE(movement.Look(*page) != movement.can_tell());
+  PROMISE(page->devices.size() <= kMaxDcgmDevices);
+  DcgmCollectionDetector detector;
+  PROMISE(detector.Look(*page));  // the first page is new
+  PROMISE(detector.Look(*page) != detector.can_tell());
   NodeSnapshot snapshot;
   for (const DcgmDevice& device : page->devices) {
-    PROMISE(device.holders.size() <= kMostDcgmHolders);
+    PROMISE(device.holders.size() <= kMaxDcgmHolders);
     GpuSample gpu = SampleOf(device);
     CheckSample(gpu);
     if (device.gpu_instance.has_value()) CheckSample(ParentOf(device));
     AddHolders(device, snapshot, gpu);
     CheckHolders(device, gpu, snapshot);
-    movement.IsSteady(device);
+    detector.IsSteady(device);
   }
 }
 

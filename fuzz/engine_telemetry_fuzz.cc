@@ -52,7 +52,7 @@ void CheckReading(const EngineUpdate& update) {
 class Aggregator {
  public:
   Aggregator() {
-    PROMISE(store_.Want(source_, question_, now_, now_ + absl::Hours(1)).ok());
+    PROMISE(store_.Lease(source_, question_, now_, now_ + absl::Hours(1)).ok());
     found_.Expect(found_.Subscription(now_), {"gpu-7"}, now_);
   }
 
@@ -74,7 +74,7 @@ class Aggregator {
   void CheckSignals() const {
     for (const SignalSeries& series : store_.Of(source_, question_, now_).series) {
       PROMISE(!HasControl(series.pod) && !HasControl(series.address) && !HasControl(series.engine));
-      PROMISE(series.namespace_name == source_.namespace_name && IsText(series.gap));
+      PROMISE(series.namespace_name == source_.namespace_name && IsText(series.error));
       PROMISE(std::ranges::is_sorted(series.points, {}, &SignalPoint::at));
       for (const SignalPoint& point : series.points) {
         PROMISE(point.at <= now_ && (!point.value || *point.value >= 0));
@@ -82,11 +82,11 @@ class Aggregator {
     }
   }
 
-  const SignalSource source_ = {.namespace_name = "team-a", .place = DiscoveredEngines()};
+  const SignalSource source_ = {.namespace_name = "team-a", .target = DiscoveredEngines()};
   const EngineQuery question_ = {.metric = EngineMetric::kPressurePercent,
                                  .window = absl::Seconds(15),
                                  .look_back = absl::Minutes(5),
-                                 .memory = absl::Minutes(15)};
+                                 .demand_window = absl::Minutes(15)};
   absl::Time now_ = absl::FromUnixSeconds(1'767'225'600);
   SignalStore store_{{.max_gap = absl::Seconds(10)}, [] {}};
   FoundEngines found_{store_};

@@ -41,7 +41,7 @@ void CheckText(absl::string_view text) {
     return;
   }
   PROMISE(!frames->empty());
-  for (const GpuFrame& frame : *frames) CheckGpus(frame.node.gpus);
+  for (const GpuFrame& frame : *frames) CheckGpus(frame.snapshot.gpus);
   for (const absl::Duration age :
        {absl::ZeroDuration(), absl::Seconds(1), absl::Hours(1'000'000)}) {
     const GpuFrame* const frame = &FrameAt(*frames, age);

@@ -23,7 +23,7 @@ void CheckFile(absl::string_view yaml) {
   }
   // A final line break starts one more line.
   const auto lines = 1 + std::ranges::count(yaml, '\n');
-  const LintContext context = {.beside = file->surroundings, .finds_engines = true};
+  const LintContext context = {.applied_with = file->related_objects, .finds_engines = true};
   for (const Finding& finding : Lint(*file, BuiltInProfiles(), context)) {
     PROMISE(IsRule(finding.rule) && !finding.message.empty());
     PROMISE(finding.line >= 1 && finding.line <= lines);

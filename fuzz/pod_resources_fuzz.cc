@@ -48,16 +48,16 @@ void CheckHolders(const NodeSnapshot& node, size_t listed) {
 
 void CheckAnswer(const v1::ListPodResourcesResponse& response) {
   NodeSnapshot node = Node();
-  std::vector<NodePod> pods;
+  std::vector<PodAllocation> pods;
   for (const PodDevices& listed : PodDevicesIn(response)) {
     for (const PodDevice& device : listed.devices) CheckDevice(device, node.gpus);
     pods.push_back({.pod = {.namespace_name = listed.namespace_name, .name = listed.name},
                     .devices = listed.devices});
   }
   const std::string first = pods.empty() ? "" : NameOf(pods[0].pod);
-  const auto unplaced = FillHolders(
+  const auto ambiguous = FillHolders(
       pods, [&](int64_t) { return first; }, node);
-  for (const UnplacedDevice& device : unplaced) PROMISE(!device.pod.empty());
+  for (const AmbiguousDevice& device : ambiguous) PROMISE(!device.pod.empty());
   CheckHolders(node, pods.size());
 }
 

@@ -29,7 +29,7 @@ void CheckCandidates(absl::Span<const Listener> listeners,
     PROMISE(!candidates.status().message().empty());
     return;
   }
-  PROMISE(!candidates->empty() && candidates->size() <= kMostEngineCandidates);
+  PROMISE(!candidates->empty() && candidates->size() <= kMaxEngineCandidates);
   for (const EngineCandidate& candidate : *candidates) {
     PROMISE(candidate.port == 40000 || candidate.port < kFirstEphemeralPort);
     PROMISE(!candidate.addresses.empty());

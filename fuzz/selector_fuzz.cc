@@ -2,7 +2,7 @@
 #include <cstdint>
 
 #include "page/prometheus_metric.h"
-#include "page/test_pick.h"
+#include "page/test_series_query.h"
 #include "promise.h"
 #include "series/series_growth.h"
 
@@ -25,7 +25,7 @@ void CheckSelector(absl::string_view text) {
   PROMISE(ParseMetricSelector(selector->text).ok());
   const auto sum = SumOf(*selector, kPage);
   PROMISE(sum.ok() || sum.status().code() == absl::StatusCode::kNotFound);
-  const auto zero_if_absent = SumOf(*selector, kPage, ExpositionFormat::kText, IfAbsent::kZero);
+  const auto zero_if_absent = SumOf(*selector, kPage, ExpositionFormat::kText, AbsentPolicy::kZero);
   PROMISE(zero_if_absent.ok() && *zero_if_absent == sum.value_or(0));
 
   SeriesGrowth growth(selector->text, absl::Seconds(10));

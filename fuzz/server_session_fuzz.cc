@@ -170,7 +170,7 @@ class Connection {
 
   void Wait(absl::Duration duration) {
     clock_.Advance(duration);
-    Do(&ServerSession::LookAfter);
+    Do(&ServerSession::Tick);
   }
 
   Http2Peer& client() { return client_; }
@@ -178,8 +178,8 @@ class Connection {
  private:
   FakeClock clock_;
   LimitLog log_{clock_};
-  ServerShare server_{AllMethods(), kLimits, clock_, log_, Loop()};
-  AddressShare address_{server_};
+  ServerContext server_{AllMethods(), kLimits, clock_, log_, Loop()};
+  AddressContext address_{server_};
   Http2Peer client_;
   std::unique_ptr<ServerSession> session_;
 };
@@ -204,7 +204,7 @@ void CheckClient(FuzzedDataProvider input) {
   for (size_t at = 0; at < bytes.size(); at += piece) {
     connection.Send(absl::string_view(bytes).substr(at, piece));
     if (at > 0) continue;
-    if (act == 1) connection.Do(&ServerSession::BeginToClose);
+    if (act == 1) connection.Do(&ServerSession::BeginGracefulShutdown);
     if (act == 2) connection.Do(&ServerSession::CloseNow);
     if (act == 3) connection.Wait(absl::Hours(1));
     if (act == 4) connection.Wait(kLimits.keepalive + absl::Seconds(1));

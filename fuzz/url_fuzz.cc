@@ -4,8 +4,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/host_name.h"
+#include "page/cidr_block.h"
 #include "page/http_endpoint.h"
-#include "page/ip_block.h"
 #include "promise.h"
 
 namespace gpuscaler {

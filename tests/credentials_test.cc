@@ -43,7 +43,7 @@ TEST_F(CredentialsTest, OpenARedisWithCertificateAndPassword) {
   options.insert(options.end(), {"--requirepass", kPassword});
   const TestRedis redis(options);
   redis.Do({"LPUSH", "jobs", "1", "2", "3"});
-  const TestPair own = ca_.Issue("scaler");
+  const TestCertificate own = ca_.Issue("scaler");
   WriteCredentials(absl::StrCat("rediss://127.0.0.1:", redis.port()),
                    {{"password", kPassword}, {"tls.crt", own.cert}, {"tls.key", own.key}});
   const Server server = Scaler();
@@ -58,7 +58,7 @@ TEST_F(CredentialsTest, OpenARedisWithCertificateAndPassword) {
 }
 
 TEST_F(CredentialsTest, OpenAMetricsEndpointWithAToken) {
-  const TestPair pair = ca_.Issue("gateway");
+  const TestCertificate pair = ca_.Issue("gateway");
   const TestHttpServer page(
       [](TestHttpConnection& client) {
         for (std::string head = client.ReadRequest(); !head.empty(); head = client.ReadRequest()) {

@@ -176,7 +176,7 @@ TEST(Serve, EndsWithin5SecondsOfSigtermUnderAttack) {
 
 TEST(Serve, ReadsItsCertificatesAgainOnSighup) {
   const TestCa ca("ours");
-  const TestPair first = ca.Issue("first"), second = ca.Issue("second");
+  const TestCertificate first = ca.Issue("first"), second = ca.Issue("second");
   EXPECT_TRUE(OnceInThree([&] {
     const std::string folder = NewTestFolder();
     const TlsFiles files = WriteTls(folder, first, "");

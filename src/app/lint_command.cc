@@ -10,7 +10,7 @@
 #include "base/status_macros.h"
 #include "config/options.h"
 #include "lint/lint.h"
-#include "role/demand_reading.h"
+#include "role/signal_reader.h"
 #include "signal/source_place.h"
 
 namespace gpuscaler {
@@ -53,7 +53,7 @@ std::vector<InputManifests> InputsOf(const std::vector<std::string>& paths) {
 void SetBeside(const std::vector<InputManifests>& inputs, LintContext& context) {
   for (const InputManifests& input : inputs) {
     if (!input.file.ok()) continue;
-    context.beside.Add(input.file->surroundings);
+    context.applied_with.Add(input.file->related_objects);
     context.has_objects_beside |= !input.file->manifests.empty();
   }
 }

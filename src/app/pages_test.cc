@@ -50,7 +50,7 @@ TEST(HardwarePage, ExampleOfAGpuFileIsValid) {
   ASSERT_EQ(parts.size(), 2u);
   const auto frames = ParseGpuFile(parts[1].substr(0, parts[1].find("```")));
   ASSERT_TRUE(frames.ok()) << frames.status();
-  EXPECT_EQ(frames->front().node.gpus.size(), 2u);
+  EXPECT_EQ(frames->front().snapshot.gpus.size(), 2u);
 }
 
 TEST(Pages, NameEveryCommandAndFlagThatIsNotHidden) {

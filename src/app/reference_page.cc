@@ -85,8 +85,8 @@ std::string MetricTypesOf(const Engine& engine, bool exported) {
 }
 
 std::string EnginePortsOf(const Engine& engine) {
-  if (engine.later_port == 0) return absl::StrCat(engine.port);
-  return absl::StrCat(engine.port, ", later ", engine.later_port);
+  if (engine.newer_port == 0) return absl::StrCat(engine.port);
+  return absl::StrCat(engine.port, ", later ", engine.newer_port);
 }
 
 std::string EnginesSection() {

@@ -14,7 +14,7 @@ namespace {
 constexpr int kDefaultMinReplicas = 0;
 constexpr int kDefaultMaxReplicas = 100;
 
-int ValueOr(const std::optional<NumberAt>& number, int otherwise) {
+int ValueOr(const std::optional<LocatedInt>& number, int otherwise) {
   return number ? number->value : otherwise;
 }
 

@@ -4,7 +4,7 @@
 
 namespace gpuscaler {
 
-std::optional<int64_t> PassesLately::Pass(absl::Time now) {
+std::optional<int64_t> FixedWindowLimit::Pass(absl::Time now) {
   if (now - period_began_ >= period_) {
     period_began_ = now;
     passed_ = 0;

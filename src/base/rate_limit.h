@@ -11,10 +11,11 @@
 namespace gpuscaler {
 
 // A fixed-window rate limit. Not thread-safe; the caller provides the time.
-class PassesLately {
+class FixedWindowLimit {
  public:
   // Lets at most `per_period` lines pass in each `period`.
-  PassesLately(int per_period, absl::Duration period) : per_period_(per_period), period_(period) {}
+  FixedWindowLimit(int per_period, absl::Duration period)
+      : per_period_(per_period), period_(period) {}
 
   // Returns how many lines were dropped since the last one that passed, or nothing if this one must
   // be dropped.
@@ -39,7 +40,7 @@ class RateLimit {
  private:
   const Clock& clock_;
   Mutex mutex_;
-  PassesLately passes_ ABSL_GUARDED_BY(mutex_);
+  FixedWindowLimit passes_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace gpuscaler

@@ -73,22 +73,22 @@ TestCa::TestCa(const std::string& common_name)
   pem_ = CertPem(cert_.get());
 }
 
-TestPair TestCa::Issue(const std::string& common_name, absl::Duration ends,
-                       absl::Duration starts) const {
+TestCertificate TestCa::Issue(const std::string& common_name, absl::Duration ends,
+                              absl::Duration starts) const {
   return IssueFor(NewKey().get(), common_name, ends, starts);
 }
 
-TestPair TestCa::IssueNamed(const std::string& dns_name) const {
+TestCertificate TestCa::IssueNamed(const std::string& dns_name) const {
   return IssueFor(NewKey().get(), "server", absl::Hours(1), -absl::Hours(24), ",DNS:" + dns_name);
 }
 
-TestPair TestCa::IssueWeak(const std::string& common_name) const {
+TestCertificate TestCa::IssueWeak(const std::string& common_name) const {
   const std::shared_ptr<EVP_PKEY> key(EVP_RSA_gen(1024), EVP_PKEY_free);
   return IssueFor(key.get(), common_name, absl::Hours(1), -absl::Hours(1));
 }
 
-TestPair TestCa::IssueFor(EVP_PKEY* key, const std::string& common_name, absl::Duration ends,
-                          absl::Duration starts, const std::string& more_names) const {
+TestCertificate TestCa::IssueFor(EVP_PKEY* key, const std::string& common_name, absl::Duration ends,
+                                 absl::Duration starts, const std::string& more_names) const {
   const std::shared_ptr<X509> cert = NewCert(common_name, key, ends, starts);
   X509_set_issuer_name(cert.get(), X509_get_subject_name(cert_.get()));
   AddExtension(cert.get(), {NID_basic_constraints, "critical,CA:FALSE"});

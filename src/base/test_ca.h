@@ -1,7 +1,7 @@
 // Issues certificates at run time, so that no key is in the tree and no test fails on a date.
 //
 //   const TestCa ca("our CA");
-//   const TestPair server = ca.Issue("server");
+//   const TestCertificate server = ca.Issue("server");
 #pragma once
 
 #include <openssl/x509.h>
@@ -13,7 +13,7 @@
 
 namespace gpuscaler {
 
-struct TestPair {
+struct TestCertificate {
   std::string cert;
   std::string key;
 };
@@ -26,18 +26,18 @@ class TestCa {
 
   // Returns a certificate for servers and clients, valid from now + `starts` until now + `ends`.
   // Its names are localhost, 127.0.0.1 and ::1.
-  TestPair Issue(const std::string& common_name, absl::Duration ends = absl::Hours(1),
-                 absl::Duration starts = -absl::Hours(24)) const;
+  TestCertificate Issue(const std::string& common_name, absl::Duration ends = absl::Hours(1),
+                        absl::Duration starts = -absl::Hours(24)) const;
 
   // Returns the same with one more DNS name.
-  TestPair IssueNamed(const std::string& dns_name) const;
+  TestCertificate IssueNamed(const std::string& dns_name) const;
 
   // Returns a certificate with an RSA key of 1024 bits, which current TLS libraries refuse.
-  TestPair IssueWeak(const std::string& common_name) const;
+  TestCertificate IssueWeak(const std::string& common_name) const;
 
  private:
-  TestPair IssueFor(EVP_PKEY* key, const std::string& common_name, absl::Duration ends,
-                    absl::Duration starts, const std::string& more_names = "") const;
+  TestCertificate IssueFor(EVP_PKEY* key, const std::string& common_name, absl::Duration ends,
+                           absl::Duration starts, const std::string& more_names = "") const;
 
   std::shared_ptr<EVP_PKEY> key_;
   std::shared_ptr<X509> cert_;

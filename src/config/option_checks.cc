@@ -12,7 +12,7 @@
 #include "config/ignored_pods.h"
 #include "endpoint/endpoint_rules.h"
 #include "fleet/peer_addresses.h"
-#include "page/ip_block.h"
+#include "page/cidr_block.h"
 
 namespace gpuscaler {
 namespace {

@@ -22,7 +22,7 @@ constexpr size_t kLongestWindow = 30;
 constexpr double kEnoughArrivals = 250;
 // A rate is rejected as not constant if it is off by more standard deviations. With 2.5 the
 // replicas of a constant load change twice as often in simulation.
-constexpr double kMostDeviations = 3;
+constexpr double kMaxDeviations = 3;
 
 constexpr double kFewestAnswers = 10;
 // Answers are compared in batches of this size.
@@ -37,7 +37,7 @@ constexpr absl::Duration kUnreadableAfter = absl::Seconds(15);
 // The backlog is planned to be served in this time by additional replicas. With 120 the queue left
 // by a load step keeps requests late for longer, at the same GPU-hours.
 constexpr double kBacklogSeconds = 60;
-constexpr double kMostBacklog = 0.5;  // share of the replicas for arrivals
+constexpr double kMaxBacklog = 0.5;  // share of the replicas for arrivals
 
 constexpr char kCapacityUnknown[] = "capacity unknown: set maxConcurrency or tpotSloMs";
 
@@ -52,13 +52,13 @@ std::vector<double> ArrivalsBackFrom(absl::Time end, const EngineDemand& demand)
     if (age <= absl::ZeroDuration()) continue;
     // A bin overlaps two windows at most.
     const int64_t oldest = (age - absl::Nanoseconds(1)) / kDemandBin;
-    for (const int64_t place : {oldest, oldest - 1}) {
-      if (place < 0 || place >= static_cast<int64_t>(kLongestWindow)) continue;
-      const absl::Time newer = end - place * kDemandBin;
+    for (const int64_t index : {oldest, oldest - 1}) {
+      if (index < 0 || index >= static_cast<int64_t>(kLongestWindow)) continue;
+      const absl::Time newer = end - index * kDemandBin;
       const absl::Duration overlap =
           std::min(until, newer) - std::max(bin.begin, newer - kDemandBin);
       if (overlap <= absl::ZeroDuration()) continue;
-      arrivals[static_cast<size_t>(place)] += bin.arrived * absl::FDivDuration(overlap, length);
+      arrivals[static_cast<size_t>(index)] += bin.arrived * absl::FDivDuration(overlap, length);
     }
   }
   return arrivals;
@@ -66,7 +66,7 @@ std::vector<double> ArrivalsBackFrom(absl::Time end, const EngineDemand& demand)
 
 // The arrivals of one engine, as far back as its readings reach.
 struct Arrivals {
-  const DemandEngine* engine;
+  const EngineDemandInput* engine;
   std::vector<double> up_to;  // in the newest i + 1 bins before its newest reading
   absl::Duration known;       // readings reach this far back; infinite: nothing arrived before
 
@@ -77,7 +77,7 @@ struct Arrivals {
   }
 };
 
-std::optional<Arrivals> ArrivalsOf(const DemandEngine& engine, absl::Time now) {
+std::optional<Arrivals> ArrivalsOf(const EngineDemandInput& engine, absl::Time now) {
   if (engine.sums == nullptr) return std::nullopt;
   const EngineDemand& sums = *engine.sums;
   if (sums.first_at == absl::InfinitePast()) return std::nullopt;  // no arrivals kept
@@ -108,7 +108,7 @@ bool HasChangePoint(const std::vector<double>& arrived, size_t bins) {
     const double expected = share * arrived[bins];
     const double variance = std::max(1.0, expected * (1 - share));
     const double difference = arrived[newest] - expected;
-    if (difference * difference > kMostDeviations * kMostDeviations * variance) return true;
+    if (difference * difference > kMaxDeviations * kMaxDeviations * variance) return true;
   }
   return false;
 }
@@ -135,9 +135,9 @@ void AddAnswers(RequestBin& sum, const RequestBin& bin) {
 }
 
 // Returns the newest answers. If answers became shorter or longer, older ones are left out.
-RequestBin NewestAnswers(std::span<const DemandEngine> engines, absl::Time now) {
+RequestBin NewestAnswers(std::span<const EngineDemandInput> engines, absl::Time now) {
   std::map<absl::Time, RequestBin, std::greater<>> bins;  // newest first
-  for (const DemandEngine& engine : engines) {
+  for (const EngineDemandInput& engine : engines) {
     if (engine.sums == nullptr) continue;
     for (const RequestBin& bin : engine.sums->bins) AddAnswers(bins[bin.begin], bin);
   }
@@ -163,7 +163,7 @@ std::optional<double> TokensPerAnswer(const RequestBin& answered) {
 }
 
 // Orders present engines first, then by newest reading.
-bool IsNewer(const DemandEngine& engine, const DemandEngine& other) {
+bool IsNewer(const EngineDemandInput& engine, const EngineDemandInput& other) {
   if (engine.is_present || other.is_present) return engine.is_present && !other.is_present;
   return engine.sums->newest_at > other.sums->newest_at;
 }
@@ -171,12 +171,12 @@ bool IsNewer(const DemandEngine& engine, const DemandEngine& other) {
 // Adds up the batches of engines. The batches of an engine that left count as former ones if its
 // requests were of another kind than those of the present engines. If none is present, the engines
 // that left later are the reference.
-ServiceSums ServiceOfGroup(std::vector<DemandEngine> engines) {
+ServiceSums ServiceOfGroup(std::vector<EngineDemandInput> engines) {
   std::ranges::stable_sort(engines, IsNewer);
   const bool has_left = !engines.empty() && !engines.back().is_present;
   ServiceSums sums, former;
   RequestBin answers;
-  for (const DemandEngine& engine : engines) {
+  for (const EngineDemandInput& engine : engines) {
     const ServiceSums& own = engine.sums->service;
     RequestBin its_answers;
     if (has_left) its_answers = NewestAnswers({&engine, 1}, engine.sums->newest_at);
@@ -188,19 +188,20 @@ ServiceSums ServiceOfGroup(std::vector<DemandEngine> engines) {
     (is_former ? former : sums) += own;
     if (!is_former) AddAnswers(answers, its_answers);
   }
-  return WithFormerBatches(former, sums);
+  return WithBatchSizesOf(former, sums);
 }
 
 // Returns the sums by GPU model. Only the newest template counts if it has enough of them.
-std::map<std::string, ServiceSums> ServiceOf(std::span<const DemandEngine> engines) {
-  std::map<std::string, std::vector<DemandEngine>> groups;
-  for (const DemandEngine& engine : engines) {
+std::map<std::string, ServiceSums> ServiceOf(std::span<const EngineDemandInput> engines) {
+  std::map<std::string, std::vector<EngineDemandInput>> groups;
+  for (const EngineDemandInput& engine : engines) {
     if (engine.sums != nullptr) groups[engine.gpu_model].push_back(engine);
   }
   std::map<std::string, ServiceSums> service;
   for (auto& [gpu_model, group] : groups) {
-    std::vector<DemandEngine> newest = group;
-    std::erase_if(newest, [](const DemandEngine& engine) { return !engine.is_of_newest_template; });
+    std::vector<EngineDemandInput> newest = group;
+    std::erase_if(newest,
+                  [](const EngineDemandInput& engine) { return !engine.is_of_newest_template; });
     ServiceSums sums = ServiceOfGroup(std::move(newest));
     if (sums.seconds < kShortestService) sums = ServiceOfGroup(std::move(group));
     if (sums.seconds >= kShortestService) service[gpu_model] = sums;
@@ -209,8 +210,8 @@ std::map<std::string, ServiceSums> ServiceOf(std::span<const DemandEngine> engin
 }
 
 // Returns true if no request is in flight.
-bool IsIdle(std::span<const DemandEngine> engines) {
-  return std::ranges::none_of(engines, [](const DemandEngine& engine) {
+bool IsIdle(std::span<const EngineDemandInput> engines) {
+  return std::ranges::none_of(engines, [](const EngineDemandInput& engine) {
     return engine.is_present && !engine.is_frozen && engine.sums != nullptr &&
            engine.sums->waiting + engine.sums->running > 0;
   });
@@ -218,11 +219,11 @@ bool IsIdle(std::span<const DemandEngine> engines) {
 
 // Returns the smallest limit of present engines of the newest template. If they have none, returns
 // the smallest of all engines.
-std::optional<double> SmallestLimit(std::span<const DemandEngine> engines,
+std::optional<double> SmallestLimit(std::span<const EngineDemandInput> engines,
                                     const std::string& gpu_model) {
   std::optional<double> newest;
   std::optional<double> smallest;
-  for (const DemandEngine& engine : engines) {
+  for (const EngineDemandInput& engine : engines) {
     if (engine.gpu_model != gpu_model || !engine.limit.has_value()) continue;
     smallest = std::min(smallest.value_or(*engine.limit), *engine.limit);
     if (!engine.is_present || !engine.is_of_newest_template) continue;
@@ -231,8 +232,8 @@ std::optional<double> SmallestLimit(std::span<const DemandEngine> engines,
   return newest.has_value() ? newest : smallest;
 }
 
-std::optional<double> AnyLimit(std::span<const DemandEngine> engines) {
-  for (const DemandEngine& engine : engines) {
+std::optional<double> AnyLimit(std::span<const EngineDemandInput> engines) {
+  for (const EngineDemandInput& engine : engines) {
     if (engine.limit.has_value()) return engine.limit;
   }
   return std::nullopt;
@@ -245,23 +246,25 @@ const ReplicaCapacity& CapacityFor(const std::string& gpu_model,
   return own == capacities.end() ? capacities.front() : *own;
 }
 
-bool IsPresentEngine(const DemandEngine& engine) { return engine.is_present && !engine.is_gateway; }
+bool IsPresentEngine(const EngineDemandInput& engine) {
+  return engine.is_present && !engine.is_gateway;
+}
 
 // Returns true if a gateway holds requests and no engine is present to serve them.
-bool HoldsWithoutEngines(std::span<const DemandEngine> engines) {
+bool HoldsWithoutEngines(std::span<const EngineDemandInput> engines) {
   return std::ranges::none_of(engines, IsPresentEngine) &&
-         std::ranges::any_of(engines, [](const DemandEngine& engine) {
+         std::ranges::any_of(engines, [](const EngineDemandInput& engine) {
            return engine.is_gateway && engine.is_present && engine.sums != nullptr &&
                   engine.sums->waiting > 0;
          });
 }
 
-Demand DemandOfArrivals(std::span<const DemandEngine> engines,
+Demand DemandOfArrivals(std::span<const EngineDemandInput> engines,
                         std::optional<absl::Duration> tpot_slo, absl::Time now) {
   Demand demand;
   std::vector<Arrivals> known;
   int64_t unknown = 0;
-  for (const DemandEngine& engine : engines) {
+  for (const EngineDemandInput& engine : engines) {
     std::optional<Arrivals> arrivals = ArrivalsOf(engine, now);
     if (arrivals.has_value())
       known.push_back(*std::move(arrivals));
@@ -314,7 +317,7 @@ Demand DemandOfArrivals(std::span<const DemandEngine> engines,
   double replicas = 0;
   double full = 0;  // engines that requests in flight fill
   for (const Arrivals& arrivals : known) {
-    const DemandEngine& engine = *arrivals.engine;
+    const EngineDemandInput& engine = *arrivals.engine;
     const EngineDemand& sums = *engine.sums;
     const ReplicaCapacity& capacity = CapacityFor(engine.gpu_model, demand.capacities);
     const double share = arrivals.Rate(window) / capacity.requests_per_second;
@@ -329,7 +332,7 @@ Demand DemandOfArrivals(std::span<const DemandEngine> engines,
     full += std::min(1.0, (sums.running + sums.waiting) / capacity.batch);
   }
   replicas = std::max(0.0, replicas);
-  demand.backlog = std::min(demand.backlog, kMostBacklog * replicas);
+  demand.backlog = std::min(demand.backlog, kMaxBacklog * replicas);
   // Long answers continue after their requests have left the window.
   demand.replicas = std::max(replicas + demand.backlog, full);
   return demand;
@@ -337,7 +340,7 @@ Demand DemandOfArrivals(std::span<const DemandEngine> engines,
 
 }  // namespace
 
-Demand DemandOf(std::span<const DemandEngine> engines, std::optional<absl::Duration> tpot_slo,
+Demand DemandOf(std::span<const EngineDemandInput> engines, std::optional<absl::Duration> tpot_slo,
                 absl::Time now) {
   Demand demand = DemandOfArrivals(engines, tpot_slo, now);
   if (HoldsWithoutEngines(engines)) demand.replicas = std::max(1.0, demand.replicas.value_or(1));

@@ -15,7 +15,7 @@
 
 namespace gpuscaler {
 
-struct DemandEngine {
+struct EngineDemandInput {
   const EngineDemand* sums = nullptr;  // null: never read
   std::string gpu_model;               // empty: unknown
   bool is_present = true;              // false: it left; its earlier arrivals still count
@@ -44,7 +44,7 @@ struct Demand {
 
 // Returns the demand at `now`, which no reading may exceed. If a gateway holds requests and no
 // engine is present, `replicas` is at least 1.
-Demand DemandOf(std::span<const DemandEngine> engines, std::optional<absl::Duration> tpot_slo,
+Demand DemandOf(std::span<const EngineDemandInput> engines, std::optional<absl::Duration> tpot_slo,
                 absl::Time now);
 
 // Returns one line for users, without a newline: "demand: 3.31 replicas: 28.1 requests/s of ...".

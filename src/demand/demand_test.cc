@@ -99,7 +99,7 @@ TEST(Demand, RequestsAboveTheServiceLevelBatchAreBacklog) {
   SimulatedService service(model, 1);
   service.Run(absl::Minutes(10), 0.8 * model.PlannedRequestsPerSecond(batch));
   EngineDemand sums = *service.replica(0).track.Sums();
-  const DemandEngine engine{.sums = &sums};
+  const EngineDemandInput engine{.sums = &sums};
   const auto backlog = [&] {
     return DemandOf({&engine, 1}, absl::Milliseconds(30), sums.newest_at).backlog;
   };
@@ -204,12 +204,12 @@ class ReplacedEngines {
 
   void Run(absl::Duration duration) { service_.Run(duration, requests_per_second_); }
   void Leave(size_t engine) { service_.replica(engine).is_present = false; }
-  std::vector<DemandEngine> Engines() { return service_.Engines(256); }
+  std::vector<EngineDemandInput> Engines() { return service_.Engines(256); }
   absl::Time now() const { return service_.now(); }
 
   Demand DemandOfAll() { return DemandOf(Engines(), kTpotSlo, now()); }
   Demand DemandOfPresent() {
-    const std::vector<DemandEngine> engines = Engines();
+    const std::vector<EngineDemandInput> engines = Engines();
     return DemandOf(std::span(engines).subspan(kLeft), kTpotSlo, now());
   }
 
@@ -266,7 +266,7 @@ TEST(Demand, WithoutAnEngineTheLastDepartedOnesDetermineCapacity) {
                              .newest_at = engines.now(),
                              .began_here = true,
                              .waiting = 10};
-  std::vector<DemandEngine> all = engines.Engines();
+  std::vector<EngineDemandInput> all = engines.Engines();
   all.push_back({.sums = &held, .is_gateway = true});
   const Demand demand = DemandOf(all, kTpotSlo, engines.now());
   ASSERT_EQ(demand.capacities.size(), 1u) << DemandText(demand);
@@ -341,7 +341,7 @@ TEST(Demand, AnUnreadEngineHasTheMeanOfTheOthers) {
   const ServiceModel model;
   SimulatedService service(model, 4);
   service.Run(absl::Minutes(10), 3.2 * Capacity(model));
-  std::vector<DemandEngine> engines = service.Engines(64);
+  std::vector<EngineDemandInput> engines = service.Engines(64);
   engines[0].sums = nullptr;
   EXPECT_THAT(DemandOf(engines, std::nullopt, service.now()).replicas, About(3.2, 0.15));
 }
@@ -382,7 +382,7 @@ TEST(Demand, TheNewestTemplateIsFittedAfterAMinuteOfService) {
     service.replica(i).engine.model().slope_seconds *= 2;
   }
   service.Run(absl::Minutes(10), 2.4 * Capacity(model));
-  std::vector<DemandEngine> engines = service.Engines(64);
+  std::vector<EngineDemandInput> engines = service.Engines(64);
   engines[0].is_of_newest_template = false;
   engines[1].is_of_newest_template = false;
   const Demand demand = DemandOf(engines, std::nullopt, service.now());
@@ -444,7 +444,7 @@ TEST(Demand, IsUnknownIfMostEnginesAreUnread) {
 
 TEST(Demand, IsUnknownWithoutReadings) {
   EXPECT_EQ(DemandOf({}, std::nullopt, absl::UnixEpoch()).replicas, std::nullopt);
-  const DemandEngine unread;
+  const EngineDemandInput unread;
   EXPECT_EQ(DemandOf({&unread, 1}, std::nullopt, absl::UnixEpoch()).replicas, std::nullopt);
 }
 

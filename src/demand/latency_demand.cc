@@ -17,7 +17,7 @@ constexpr absl::Duration kMinute = absl::Minutes(1);
 constexpr double kLateShare = 0.05;
 constexpr double kFewestFirstTokens = 20;
 constexpr absl::Duration kCongestedFor = absl::Seconds(30);
-constexpr int kMostSteps = 3;
+constexpr int kMaxSteps = 3;
 constexpr double kShrunk = 0.9;
 constexpr double kTolerance = 1.101;  // the HPA's, plus rounding errors
 
@@ -78,13 +78,13 @@ void AddEngine(const EngineDemand& sums, absl::Time end, std::array<Minute, kIns
 
 }  // namespace
 
-std::optional<LatencyDemand> LatencyDemandOf(std::span<const DemandEngine> engines,
+std::optional<LatencyDemand> LatencyDemandOf(std::span<const EngineDemandInput> engines,
                                              absl::Time now) {
   if (now == absl::InfinitePast()) return std::nullopt;
   const absl::Time epoch = absl::UnixEpoch();
   const absl::Time end = epoch + absl::Floor(now - epoch, kDemandBin);
   std::array<Minute, kInstants> minutes{};
-  for (const DemandEngine& engine : engines) {
+  for (const EngineDemandInput& engine : engines) {
     if (engine.sums == nullptr || engine.is_gateway || engine.is_frozen) continue;
     AddEngine(*engine.sums, end, minutes);
   }
@@ -96,7 +96,7 @@ std::optional<LatencyDemand> LatencyDemandOf(std::span<const DemandEngine> engin
     if (!ask.has_value()) {
       ask.emplace();
       most = minute.engines;
-      for (int step = 0; step < kMostSteps; ++step) most = OneMore(most);
+      for (int step = 0; step < kMaxSteps; ++step) most = OneMore(most);
     }
     ask->replicas = std::max(ask->replicas, std::min(OneMore(minute.engines), most));
     ask->late_share = minute.late / minute.first_tokens;

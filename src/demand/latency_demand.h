@@ -29,7 +29,8 @@ struct LatencyDemand {
 // because replicas that do not help must not be added forever. A step is one replica or 10 %,
 // whichever is more: the HPA ignores less. Returns nullopt if no further replica was required. No
 // reading may be later than `now`.
-std::optional<LatencyDemand> LatencyDemandOf(std::span<const DemandEngine> engines, absl::Time now);
+std::optional<LatencyDemand> LatencyDemandOf(std::span<const EngineDemandInput> engines,
+                                             absl::Time now);
 
 // Returns one line for users, without a newline: "latency: 5 replicas: 12 % of ...".
 std::string LatencyText(const LatencyDemand& ask);

@@ -40,7 +40,7 @@ class LatencyAskTest : public testing::Test {
   }
 
   std::optional<LatencyDemand> Result() const {
-    std::vector<DemandEngine> engines;
+    std::vector<EngineDemandInput> engines;
     for (const EngineDemand& sums : all_) engines.push_back({.sums = &sums});
     return LatencyDemandOf(engines, Instant(kNow));
   }

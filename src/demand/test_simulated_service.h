@@ -11,7 +11,7 @@
 
 #include "absl/time/time.h"
 #include "demand/demand.h"
-#include "demand/demand_track.h"
+#include "demand/demand_accumulator.h"
 
 namespace gpuscaler {
 
@@ -94,7 +94,7 @@ class SimulatedService {
  public:
   struct Replica {
     SimulatedEngine engine;
-    DemandTrack track{};
+    DemandAccumulator track{};
     std::string gpu_model{};
     bool is_present = true;
     bool is_readable = true;
@@ -126,9 +126,9 @@ class SimulatedService {
     }
   }
 
-  std::vector<DemandEngine> Engines(std::optional<double> limit) {
+  std::vector<EngineDemandInput> Engines(std::optional<double> limit) {
     sums_.clear();
-    std::vector<DemandEngine> engines;
+    std::vector<EngineDemandInput> engines;
     for (const auto& replica : replicas_) sums_.push_back(replica->track.Sums());
     for (size_t i = 0; i < replicas_.size(); ++i) {
       engines.push_back({.sums = sums_[i].has_value() ? &*sums_[i] : nullptr,

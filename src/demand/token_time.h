@@ -20,18 +20,21 @@ struct TokenTime {
 // Returns base and slope, neither below 0, or nullopt if there are no tokens.
 std::optional<TokenTime> TokenTimeOf(const ServiceSums& sums);
 
-// Returns `sums` as if all batches had had the requests of `newest`, if their time per token is
-// some percent off. The base stays, and slope and KV cache per request become those of `newest`.
-// Differences of 3 to 7 % more, and of 10 to 20 % less, count in part, so that noise changes no
-// capacity by much. If `newest` took less than the base, base and slope shrink by one factor.
-// `least_time` is the least seconds per token of any class of batches. Half of it is the minimum
-// base, because a fit over requests of different lengths may have none.
-ServiceSums WithRequestsOf(const ServiceSums& newest, double least_time, ServiceSums sums);
+// Returns `sums` with the fitted line (base and slope) turned about its base, so that it passes
+// through the mean batch and time per token of `newest`. KV cache per request becomes that of
+// `newest`.
+// - If the time per token of `newest` is within +3 % and -10 % of the line, `sums` is unchanged. Up
+//   to +7 % and -20 % the line turns in proportion, so that noise changes no capacity by much.
+// - If the time per token of `newest` is below the base, base and slope shrink by the same factor.
+// - The base becomes at least half of `least_time`, the lowest time per token of all classes of
+//   batches: a fit over requests of different lengths may have a base of 0.
+ServiceSums AdjustedToNewest(const ServiceSums& newest, double least_time, ServiceSums sums);
 
-// Returns `sums` with the batches of requests of another kind, as if those had had the requests of
-// `sums`. Returns `sums` unchanged if they determine a slope themselves. The base is that of
-// `former`, and at most half of the time per token: a replica then seems to be at 55 to 110 % of
-// its capacity, so replicas are removed in steps, each of which shows a fuller batch.
-ServiceSums WithFormerBatches(const ServiceSums& former, ServiceSums sums);
+// Returns `sums` plus the batches of `former`, which had requests of another kind. The sizes of the
+// former batches are kept. Their times are those of a line through the mean of `sums` with the base
+// of `former`, which is at most half of the time per token. Returns `sums` unchanged if its own
+// batches determine a slope. The line is cautious: a replica counts as 55 to 110 % used, so
+// replicas are removed in steps, and each step shows a larger batch.
+ServiceSums WithBatchSizesOf(const ServiceSums& former, ServiceSums sums);
 
 }  // namespace gpuscaler

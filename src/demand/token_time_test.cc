@@ -38,10 +38,10 @@ TEST(TokenTime, HasNoSlopeIfBatchesHaveOneSize) {
   EXPECT_FALSE(TokenTimeOf(ServiceSums()).has_value());
 }
 
-TEST(WithRequestsOf, RotatesTheLineAboutItsBase) {
+TEST(AdjustedToNewest, RotatesTheLineAboutItsBase) {
   const ServiceSums earlier = Both(Batches(10, 0.012), Batches(60, 0.022));
   const ServiceSums newest = Batches(20, 0.026, 0.3);  // longer prompts
-  const ServiceSums sums = WithRequestsOf(newest, kLeastTime, earlier);
+  const ServiceSums sums = AdjustedToNewest(newest, kLeastTime, earlier);
   const auto time = TokenTimeOf(sums);
   EXPECT_NEAR(time->base, 0.010, 1e-6);
   EXPECT_NEAR(time->At(20), 0.026, 1e-6);
@@ -49,32 +49,32 @@ TEST(WithRequestsOf, RotatesTheLineAboutItsBase) {
   EXPECT_EQ(sums.seconds, earlier.seconds);
 }
 
-TEST(WithRequestsOf, AlsoFollowsShorterRequests) {
+TEST(AdjustedToNewest, AlsoFollowsShorterRequests) {
   const ServiceSums earlier = Both(Batches(10, 0.012), Batches(60, 0.022));
-  const auto time = TokenTimeOf(WithRequestsOf(Batches(50, 0.011), kLeastTime, earlier));
+  const auto time = TokenTimeOf(AdjustedToNewest(Batches(50, 0.011), kLeastTime, earlier));
   EXPECT_NEAR(time->base, 0.010, 1e-6);
   EXPECT_NEAR(time->At(50), 0.011, 1e-6);
 }
 
 // An engine that became faster: no slope from the base reaches it.
-TEST(WithRequestsOf, ScalesTheLineIfTheyTakeLessThanItsBase) {
+TEST(AdjustedToNewest, ScalesTheLineIfTheyTakeLessThanItsBase) {
   const ServiceSums earlier = Both(Batches(10, 0.012), Batches(60, 0.022));
-  const auto time = TokenTimeOf(WithRequestsOf(Batches(60, 0.009), kLeastTime, earlier));
+  const auto time = TokenTimeOf(AdjustedToNewest(Batches(60, 0.009), kLeastTime, earlier));
   EXPECT_NEAR(time->At(60), 0.009, 1e-6);
   EXPECT_NEAR(time->base, 0.010 * 9 / 22, 1e-6);
 }
 
-TEST(WithRequestsOf, IgnoresSmallDifferences) {
+TEST(AdjustedToNewest, IgnoresSmallDifferences) {
   const ServiceSums earlier = Both(Batches(10, 0.012), Batches(60, 0.022));
-  EXPECT_EQ(WithRequestsOf(Batches(10, 0.0123), kLeastTime, earlier), earlier);
-  EXPECT_EQ(WithRequestsOf(Batches(10, 0.0110), kLeastTime, earlier), earlier);
+  EXPECT_EQ(AdjustedToNewest(Batches(10, 0.0123), kLeastTime, earlier), earlier);
+  EXPECT_EQ(AdjustedToNewest(Batches(10, 0.0110), kLeastTime, earlier), earlier);
 }
 
 // A threshold would change the capacity each time that noise crosses it.
-TEST(WithRequestsOf, WeightsDifferencesInBetween) {
+TEST(AdjustedToNewest, WeightsDifferencesInBetween) {
   const ServiceSums earlier = Both(Batches(10, 0.012), Batches(60, 0.022));
   const auto slope = [&](double more) {
-    return TokenTimeOf(WithRequestsOf(Batches(10, 0.012 * more), kLeastTime, earlier))->slope;
+    return TokenTimeOf(AdjustedToNewest(Batches(10, 0.012 * more), kLeastTime, earlier))->slope;
   };
   EXPECT_NEAR(slope(1.05), 0.0002 + 0.5 * 0.00006, 1e-8);
   EXPECT_NEAR(slope(1.07), 0.0002 + 0.000084, 1e-8);
@@ -84,49 +84,49 @@ TEST(WithRequestsOf, WeightsDifferencesInBetween) {
 
 // Requests of two lengths, the longer ones in large batches, fit a steep line without a base. All
 // batches would then have the same throughput, and no number of replicas would be too large.
-TEST(WithRequestsOf, KeepsAMinimumBase) {
+TEST(AdjustedToNewest, KeepsAMinimumBase) {
   const ServiceSums earlier = Both(Batches(10, 0.008), Batches(60, 0.060));
   ASSERT_EQ(TokenTimeOf(earlier)->base, 0);
-  const auto time = TokenTimeOf(WithRequestsOf(Batches(30, 0.040), 0.008, earlier));
+  const auto time = TokenTimeOf(AdjustedToNewest(Batches(30, 0.040), 0.008, earlier));
   EXPECT_NEAR(time->base, 0.004, 1e-6);
   EXPECT_NEAR(time->At(30), 0.040, 1e-6);
 }
 
 // Small batches took longer than large ones, so the fit has no slope.
-TEST(WithRequestsOf, PassesThroughTheNewestRequests) {
+TEST(AdjustedToNewest, PassesThroughTheNewestRequests) {
   const ServiceSums slow_first = Both(Batches(10, 0.022), Batches(60, 0.012));
-  EXPECT_NEAR(TokenTimeOf(WithRequestsOf(Batches(20, 0.026), 0.012, slow_first))->At(20), 0.026,
+  EXPECT_NEAR(TokenTimeOf(AdjustedToNewest(Batches(20, 0.026), 0.012, slow_first))->At(20), 0.026,
               1e-6);
   const ServiceSums steep = Both(Batches(10, 0.004), Batches(60, 0.060));
-  const ServiceSums turned = WithRequestsOf(Batches(60, 0.008), 0.004, steep);
+  const ServiceSums turned = AdjustedToNewest(Batches(60, 0.008), 0.004, steep);
   EXPECT_GT(turned.running_seconds, 0);
   EXPECT_NEAR(TokenTimeOf(turned)->At(60), 0.008, 1e-6);
 }
 
 // After a load step from batches of 10 to batches of 60 the difference in time is their slope.
-TEST(WithRequestsOf, IgnoresBatchesOfOneSize) {
+TEST(AdjustedToNewest, IgnoresBatchesOfOneSize) {
   const ServiceSums earlier = Batches(10, 0.012);
-  EXPECT_EQ(WithRequestsOf(Batches(60, 0.022, 0.6), kLeastTime, earlier), earlier);
+  EXPECT_EQ(AdjustedToNewest(Batches(60, 0.022, 0.6), kLeastTime, earlier), earlier);
 }
 
-TEST(WithFormerBatches, FitsFormerBatchesThroughRequestsWithoutASlope) {
+TEST(WithBatchSizesOf, FitsFormerBatchesThroughRequestsWithoutASlope) {
   const ServiceSums former = Both(Batches(10, 0.012), Batches(60, 0.022));
-  const TokenTime time = *TokenTimeOf(WithFormerBatches(former, Batches(4, 0.016)));
+  const TokenTime time = *TokenTimeOf(WithBatchSizesOf(former, Batches(4, 0.016)));
   EXPECT_NEAR(time.base, 0.008, 1e-6) << "half of the time per token";
   EXPECT_NEAR(time.At(4), 0.016, 1e-6);
-  const TokenTime slow = *TokenTimeOf(WithFormerBatches(former, Batches(4, 0.024)));
+  const TokenTime slow = *TokenTimeOf(WithBatchSizesOf(former, Batches(4, 0.024)));
   EXPECT_NEAR(slow.base, 0.010, 1e-6) << "the former base";
   EXPECT_NEAR(slow.At(4), 0.024, 1e-6);
 }
 
-TEST(WithFormerBatches, AddsNothingIfRequestsHaveASlope) {
+TEST(WithBatchSizesOf, AddsNothingIfRequestsHaveASlope) {
   const ServiceSums own = Both(Batches(4, 0.016), Batches(12, 0.024));
-  EXPECT_EQ(WithFormerBatches(Batches(10, 0.012), own), own);
-  EXPECT_EQ(WithFormerBatches(ServiceSums(), Batches(4, 0.016)), Batches(4, 0.016));
+  EXPECT_EQ(WithBatchSizesOf(Batches(10, 0.012), own), own);
+  EXPECT_EQ(WithBatchSizesOf(ServiceSums(), Batches(4, 0.016)), Batches(4, 0.016));
 }
 
-TEST(WithFormerBatches, IgnoresFormerCacheAndBatch) {
-  const ServiceSums sums = WithFormerBatches(Batches(60, 0.022, 0.9), Batches(4, 0.016, 0.2));
+TEST(WithBatchSizesOf, IgnoresFormerCacheAndBatch) {
+  const ServiceSums sums = WithBatchSizesOf(Batches(60, 0.022, 0.9), Batches(4, 0.016, 0.2));
   EXPECT_NEAR(sums.kv_seconds / sums.kv_running_seconds, 0.05, 1e-6);
   EXPECT_EQ(sums.largest_batch, 4);
 }

@@ -37,46 +37,47 @@ std::vector<std::string> AddressesOf(const Listener& listener,
 }
 
 // "127.0.0.1:8000, [::1]:8000": at most three.
-std::string PlacesText(const std::set<std::string>& places) {
+std::string ListenersText(const std::set<std::string>& texts) {
   constexpr size_t kShown = 3;
   std::vector<std::string> shown;
-  for (const std::string& place : places) {
-    if (shown.size() < kShown) shown.push_back(place);
+  for (const std::string& text : texts) {
+    if (shown.size() < kShown) shown.push_back(text);
   }
-  return absl::StrCat(absl::StrJoin(shown, ", "), places.size() > kShown ? " ..." : "");
+  return absl::StrCat(absl::StrJoin(shown, ", "), texts.size() > kShown ? " ..." : "");
 }
 
-std::string PlaceText(const Listener& listener) {
+std::string ListenerText(const Listener& listener) {
   const bool ipv6 = IsIpv6(listener.address);
   return absl::StrCat(ipv6 ? "[" : "", listener.address, ipv6 ? "]:" : ":", listener.port);
 }
 
-size_t PlaceIn(absl::Span<const int> ports, int port) {
+size_t IndexIn(absl::Span<const int> ports, int port) {
   return std::ranges::find(ports, port) - ports.begin();
 }
 
 // An engine listens once it has loaded its model. Its workers communicate from the start: on
 // loopback, or on ports that the kernel assigned.
-absl::Status WhyNone(absl::Span<const Listener> listeners, absl::Span<const int> usual_ports) {
+absl::Status WhyNone(absl::Span<const Listener> listeners, absl::Span<const int> default_ports) {
   if (listeners.empty()) return absl::UnavailableError("nothing listens in its network yet");
   std::set<std::string> within, unreached, others;
   for (const Listener& listener : listeners) {
-    const bool is_usual = PlaceIn(usual_ports, listener.port) < usual_ports.size();
+    const bool is_default = IndexIn(default_ports, listener.port) < default_ports.size();
     const bool is_within = IsLoopback(listener.address) || IsLinkLocal(listener.address);
-    const bool is_workers = !is_usual && (is_within || listener.port >= kFirstEphemeralPort);
-    (is_workers ? others : is_within ? within : unreached).insert(PlaceText(listener));
+    const bool is_workers = !is_default && (is_within || listener.port >= kFirstEphemeralPort);
+    (is_workers ? others : is_within ? within : unreached).insert(ListenerText(listener));
   }
   if (!within.empty()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("it listens for its own pod alone, at ", PlacesText(within),
+        absl::StrCat("it listens for its own pod alone, at ", ListenersText(within),
                      ": an engine has to listen on 0.0.0.0 to be read"));
   }
   if (!unreached.empty()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "it listens at ", PlacesText(unreached), ", and its network has no address of that kind"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("it listens at ", ListenersText(unreached),
+                     ", and its network has no address of that kind"));
   }
   return absl::UnavailableError(
-      absl::StrCat("no engine listens yet, only workers at ", PlacesText(others),
+      absl::StrCat("no engine listens yet, only workers at ", ListenersText(others),
                    ": it is loading its model, or has to listen on 0.0.0.0 at a port below ",
                    kFirstEphemeralPort));
 }
@@ -85,31 +86,31 @@ absl::Status WhyNone(absl::Span<const Listener> listeners, absl::Span<const int>
 
 absl::StatusOr<std::vector<EngineCandidate>> EngineCandidatesOf(
     absl::Span<const Listener> listeners, absl::Span<const std::string> addresses,
-    absl::Span<const int> usual_ports) {
+    absl::Span<const int> default_ports) {
   std::map<std::pair<size_t, int>, EngineCandidate> ordered;
   for (const Listener& listener : listeners) {
-    const size_t usual = PlaceIn(usual_ports, listener.port);
-    if (usual == usual_ports.size() && listener.port >= kFirstEphemeralPort) continue;
+    const size_t index = IndexIn(default_ports, listener.port);
+    if (index == default_ports.size() && listener.port >= kFirstEphemeralPort) continue;
     for (std::string& address : AddressesOf(listener, addresses)) {
-      EngineCandidate& candidate = ordered[{usual, listener.port}];
+      EngineCandidate& candidate = ordered[{index, listener.port}];
       candidate.port = listener.port;
       const bool is_new =
           std::ranges::find(candidate.addresses, address) == candidate.addresses.end();
       if (is_new) candidate.addresses.push_back(std::move(address));
     }
   }
-  if (ordered.empty()) return WhyNone(listeners, usual_ports);
+  if (ordered.empty()) return WhyNone(listeners, default_ports);
   std::vector<EngineCandidate> candidates;
-  for (auto& [place, candidate] : ordered) {
-    if (candidates.size() < kMostEngineCandidates) candidates.push_back(std::move(candidate));
+  for (auto& [key, candidate] : ordered) {
+    if (candidates.size() < kMaxEngineCandidates) candidates.push_back(std::move(candidate));
   }
   return candidates;
 }
 
 std::vector<EngineCandidate> EngineCandidatesAt(const std::string& address,
-                                                absl::Span<const int> usual_ports) {
+                                                absl::Span<const int> default_ports) {
   std::vector<EngineCandidate> candidates;
-  for (const int port : usual_ports.subspan(0, kMostEngineCandidates)) {
+  for (const int port : default_ports.subspan(0, kMaxEngineCandidates)) {
     candidates.push_back({.port = port, .addresses = {address}});
   }
   return candidates;

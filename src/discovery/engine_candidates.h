@@ -12,7 +12,7 @@
 namespace gpuscaler {
 
 // A pod with more servers is not an engine's pod; the rest are not probed.
-inline constexpr size_t kMostEngineCandidates = 16;
+inline constexpr size_t kMaxEngineCandidates = 16;
 
 // From this port on the kernel assigns ports to sockets that ask for any (ip_local_port_range).
 // Engines use such ports between their own workers (NCCL, Gloo, ZeroMQ), which a foreign request
@@ -34,10 +34,10 @@ struct EngineCandidate {
 // FAILED_PRECONDITION: no server is reachable from outside; the message names the remedy.
 absl::StatusOr<std::vector<EngineCandidate>> EngineCandidatesOf(
     absl::Span<const Listener> listeners, absl::Span<const std::string> addresses,
-    absl::Span<const int> usual_ports);
+    absl::Span<const int> default_ports);
 
 // Returns a candidate for each default port, for a pod of which only the address is known.
 std::vector<EngineCandidate> EngineCandidatesAt(const std::string& address,
-                                                absl::Span<const int> usual_ports);
+                                                absl::Span<const int> default_ports);
 
 }  // namespace gpuscaler

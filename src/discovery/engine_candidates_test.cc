@@ -116,7 +116,7 @@ TEST(EngineCandidates, AreAtMostSixteen) {
   for (int port = 1; port <= 20000; ++port) listeners.push_back({"0.0.0.0", port});
   const auto candidates = Candidates(listeners);
   ASSERT_TRUE(candidates.ok()) << candidates.status();
-  EXPECT_EQ(candidates->size(), kMostEngineCandidates);
+  EXPECT_EQ(candidates->size(), kMaxEngineCandidates);
   EXPECT_THAT(candidates->front(), (EngineCandidate{8000, {"10.1.2.3"}}));
 }
 
@@ -124,7 +124,7 @@ TEST(EngineCandidates, AnAddressAloneHasTheDefaultPorts) {
   EXPECT_THAT(EngineCandidatesAt("10.1.2.3", {8000, 80}),
               ElementsAre(EngineCandidate{8000, {"10.1.2.3"}}, EngineCandidate{80, {"10.1.2.3"}}));
   const std::vector<int> many(100, 8000);
-  EXPECT_EQ(EngineCandidatesAt("10.1.2.3", many).size(), kMostEngineCandidates);
+  EXPECT_EQ(EngineCandidatesAt("10.1.2.3", many).size(), kMaxEngineCandidates);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "discovery/proc_file.h"
-#include "page/ip_block.h"
+#include "page/cidr_block.h"
 
 namespace gpuscaler {
 namespace {
@@ -52,21 +52,21 @@ std::set<std::string> NamesOf(const EngineSubscription& subscription) {
   return names;
 }
 
-EngineTarget TargetAt(const EngineAddress& place) {
-  return {.at = {.host = place.address,
-                 .port = place.port,
+EngineTarget TargetAt(const EngineAddress& engine_address) {
+  return {.at = {.host = engine_address.address,
+                 .port = engine_address.port,
                  .path = "",
-                 .address = ParseIpAddress(place.address).value_or(IpAddress())}};
+                 .address = ParseIpAddress(engine_address.address).value_or(IpAddress())}};
 }
 
 }  // namespace
 
 EngineDiscovery::EngineDiscovery(Options options, const Clock& clock,
-                                 const SnapshotStore& snapshots, EnginesListener& listener)
+                                 const SnapshotStore& snapshots, EngineSubscriber& subscriber)
     : options_(std::move(options)),
       clock_(clock),
       snapshots_(snapshots),
-      listener_(listener),
+      subscriber_(subscriber),
       search_(clock, options_.folders),
       ticking_("engine search", kSearchInterval, [this] { Tick(); }) {
   LogMissingRights(options_);
@@ -79,7 +79,7 @@ EngineDiscovery::~EngineDiscovery() {
 }
 
 void EngineDiscovery::Tick() {
-  EngineSubscription subscription = listener_.Subscription(clock_.Now());
+  EngineSubscription subscription = subscriber_.Subscription(clock_.Now());
   if (subscription.namespaces.empty()) {
     if (!subscription_.namespaces.empty()) Pause();
     return;
@@ -91,9 +91,9 @@ void EngineDiscovery::Tick() {
   TakeUpdates();
   PollEngines();
   if (searched.ok()) return Publish();
-  const bool is_final =
-      absl::IsFailedPrecondition(searched) || clock_.Now() - subscribed_since_ >= kFoundWithin;
-  if (!listed_.has_value() && is_final) List(searched);
+  const bool is_final = absl::IsFailedPrecondition(searched) ||
+                        clock_.Now() - subscribed_since_ >= kEngineListTimeout;
+  if (!listed_.has_value() && is_final) DeliverList(searched);
 }
 
 void EngineDiscovery::Pause() {
@@ -142,14 +142,14 @@ void EngineDiscovery::TakeUpdates() {
   int64_t read = 0;
   int64_t failed = 0;
   int64_t of_others = 0;
-  for (auto& [place, update] : inbox) {
+  for (auto& [engine_address, update] : inbox) {
     const bool is_read = update.reading.ok();
-    if (!search_.Take(place, update)) {
+    if (!search_.Take(engine_address, update)) {
       ++of_others;
       continue;
     }
     ++(is_read ? read : failed);
-    unreported_.insert_or_assign(place, std::move(update));
+    unreported_.insert_or_assign(engine_address, std::move(update));
   }
   MutexLock lock(mutex_);
   counts_.read += read;
@@ -160,17 +160,17 @@ void EngineDiscovery::TakeUpdates() {
 
 void EngineDiscovery::PollEngines() {
   std::map<EngineTarget, EngineInterest> targets;
-  std::map<EngineTarget, EngineAddress> places;
-  for (const EngineAddress& place : search_.Targets()) {
-    const auto interest = subscription_.namespaces.find(place.namespace_name);
-    const EngineTarget target = TargetAt(place);
+  std::map<EngineTarget, EngineAddress> engines;
+  for (const EngineAddress& engine_address : search_.Targets()) {
+    const auto interest = subscription_.namespaces.find(engine_address.namespace_name);
+    const EngineTarget target = TargetAt(engine_address);
     targets[target].histograms =
         interest != subscription_.namespaces.end() && interest->second.histograms;
-    places[target] = place;
+    engines[target] = engine_address;
   }
   {
     MutexLock lock(mutex_);
-    places_ = std::move(places);
+    polled_ = std::move(engines);
   }
   if (poller_ == nullptr && targets.empty()) return;
   if (poller_ == nullptr) {
@@ -185,30 +185,31 @@ void EngineDiscovery::PollEngines() {
 void EngineDiscovery::Deliver(const EngineTarget& target, const EngineUpdate& update) {
   {
     MutexLock lock(mutex_);
-    const auto place = places_.find(target);
-    if (place == places_.end()) return;
-    inbox_.insert_or_assign(place->second, update);
+    const auto polled = polled_.find(target);
+    if (polled == polled_.end()) return;
+    inbox_.insert_or_assign(polled->second, update);
   }
   Wake();
 }
 
 void EngineDiscovery::Publish() {
   NodeEngines found = search_.Found();
-  const std::set<EngineAddress> places(found.places.begin(), found.places.end());
-  capacity_records_.List(found.namespaces, found.places);
-  found.left = capacity_records_.Left(clock_.Now());
-  if (!listed_.has_value() || !listed_->ok() || **listed_ != found) List(std::move(found));
+  const std::set<EngineAddress> engines(found.engines.begin(), found.engines.end());
+  capacity_records_.SetEngines(found.namespaces, found.engines);
+  found.left = capacity_records_.DepartedRecords(clock_.Now());
+  if (!listed_.has_value() || !listed_->ok() || **listed_ != found) DeliverList(std::move(found));
   const SnapshotStore::History history = snapshots_.Newest();
-  for (auto& [place, update] : unreported_) {
-    if (!places.contains(place)) continue;
-    update.capacity_record = capacity_records_.Take(place, update, history->Newest());
-    listener_.Take(place, update);
+  for (auto& [engine_address, update] : unreported_) {
+    if (!engines.contains(engine_address)) continue;
+    update.capacity_record =
+        capacity_records_.AddReading(engine_address, update, history->Newest());
+    subscriber_.AddReading(engine_address, update);
   }
-  std::erase_if(unreported_, [&](const auto& each) { return places.contains(each.first); });
+  std::erase_if(unreported_, [&](const auto& each) { return engines.contains(each.first); });
 }
 
-void EngineDiscovery::List(absl::StatusOr<NodeEngines> found) {
-  listener_.List(found, clock_.Now());
+void EngineDiscovery::DeliverList(absl::StatusOr<NodeEngines> found) {
+  subscriber_.SetEngines(found, clock_.Now());
   listed_ = std::move(found);
 }
 

@@ -28,15 +28,15 @@
 namespace gpuscaler {
 
 // The subscriber, called on one thread. Must not block.
-class EnginesListener {
+class EngineSubscriber {
  public:
-  virtual ~EnginesListener() = default;
+  virtual ~EngineSubscriber() = default;
   virtual EngineSubscription Subscription(absl::Time now) = 0;
   // Called when the list or the subscription has changed. An error is the reason why no engine can
   // be found on this node.
-  virtual void List(const absl::StatusOr<NodeEngines>& found, absl::Time at) = 0;
+  virtual void SetEngines(const absl::StatusOr<NodeEngines>& found, absl::Time at) = 0;
   // Called with a reading of a listed engine.
-  virtual void Take(const EngineAddress& place, const EngineUpdate& update) = 0;
+  virtual void AddReading(const EngineAddress& engine_address, const EngineUpdate& update) = 0;
 };
 
 // Without a subscription its thread only checks for one each second, and does not load libcurl.
@@ -58,7 +58,7 @@ class EngineDiscovery {
 
   // All references must outlive this object. Logs the rights that it lacks.
   EngineDiscovery(Options options, const Clock& clock, const SnapshotStore& snapshots,
-                  EnginesListener& listener);
+                  EngineSubscriber& subscriber);
   ~EngineDiscovery();
 
   // Call it when the subscription may have changed.
@@ -77,13 +77,13 @@ class EngineDiscovery {
   absl::Status Search();
   void PollEngines();
   void Publish();
-  void List(absl::StatusOr<NodeEngines> found);
+  void DeliverList(absl::StatusOr<NodeEngines> found);
   void Deliver(const EngineTarget& target, const EngineUpdate& update);
 
   const Options options_;
   const Clock& clock_;
   const SnapshotStore& snapshots_;
-  EnginesListener& listener_;
+  EngineSubscriber& subscriber_;
 
   // Used only by the thread.
   EngineSearch search_;
@@ -98,8 +98,8 @@ class EngineDiscovery {
   std::unique_ptr<EnginePoller> poller_;               // null until the first engine is probed
 
   mutable Mutex mutex_;
-  std::map<EngineTarget, EngineAddress> places_ ABSL_GUARDED_BY(mutex_);  // being polled
-  // Only the latest update of each place: the thread may hang while engines go on answering.
+  std::map<EngineTarget, EngineAddress> polled_ ABSL_GUARDED_BY(mutex_);  // being polled
+  // Only the latest update of each engine: the thread may hang while engines go on answering.
   std::map<EngineAddress, EngineUpdate> inbox_ ABSL_GUARDED_BY(mutex_);
   Counts counts_ ABSL_GUARDED_BY(mutex_);
   PeriodicThread ticking_;

@@ -28,9 +28,9 @@ std::string VllmExposition(int running) {
   return absl::StrCat("vllm:num_requests_running ", running, "\nvllm:num_requests_waiting 0\n");
 }
 
-class TestListener : public EnginesListener {
+class TestSubscriber : public EngineSubscriber {
  public:
-  void Want(const std::string& namespace_name) {
+  void Subscribe(const std::string& namespace_name) {
     MutexLock lock(mutex_);
     subscription_ = {};
     if (!namespace_name.empty()) subscription_.namespaces[namespace_name];
@@ -52,14 +52,14 @@ class TestListener : public EnginesListener {
     MutexLock lock(mutex_);
     return is_hanging_;
   }
-  void List(const absl::StatusOr<NodeEngines>& found, absl::Time /*at*/) override {
+  void SetEngines(const absl::StatusOr<NodeEngines>& found, absl::Time /*at*/) override {
     MutexLock lock(mutex_);
     found_ = found;
     ++lists_;
   }
-  void Take(const EngineAddress& place, const EngineUpdate& update) override {
+  void AddReading(const EngineAddress& engine_address, const EngineUpdate& update) override {
     MutexLock lock(mutex_);
-    EXPECT_THAT(found_->places, testing::Contains(place)) << "of one that is not listed";
+    EXPECT_THAT(found_->engines, testing::Contains(engine_address)) << "of one that is not listed";
     running_ = update.reading.ok() ? ReadingOf(*update.reading, "")->running : std::nullopt;
     if (update.capacity_record != nullptr) capacity_record_ = update.capacity_record;
     ++takes_;
@@ -118,7 +118,7 @@ class EngineDiscoveryTest : public testing::Test {
         EngineDiscovery::Options{.interval = absl::Milliseconds(50),
                                  .folders = proc_.folders(),
                                  .needs_pods_api = needs_pods_api},
-        clock_, store_, listener_);
+        clock_, store_, subscriber_);
   }
   void TearDown() override { discovery_.reset(); }
 
@@ -151,8 +151,8 @@ class EngineDiscoveryTest : public testing::Test {
   }
   bool UntilEngineAt(int port) {
     return Until([&] {
-      const auto found = listener_.found();
-      return found.ok() && found->places.size() == 1 && found->places[0].port == port;
+      const auto found = subscriber_.found();
+      return found.ok() && found->engines.size() == 1 && found->engines[0].port == port;
     });
   }
 
@@ -160,7 +160,7 @@ class EngineDiscoveryTest : public testing::Test {
   TestProc proc_;
   NodeSnapshot snapshot_{.node = "gpu-a"};
   SnapshotStore store_{clock_, absl::Hours(1), absl::Hours(1)};
-  TestListener listener_;
+  TestSubscriber subscriber_;
   std::unique_ptr<TestPodNetwork> pod_;
   std::unique_ptr<TestProcess> init_;
   std::unique_ptr<EngineDiscovery> discovery_;
@@ -169,15 +169,15 @@ class EngineDiscoveryTest : public testing::Test {
 TEST_F(EngineDiscoveryTest, FindsTheEngineBesideASidecarAndReadsIt) {
   const auto sidecar = ServeInside(3000, kOtherPage);
   const auto engine = ServeInside(8000, VllmExposition(3));
-  listener_.Want("shop");
-  ASSERT_TRUE(UntilEngineAt(8000)) << listener_.found().status();
-  const auto found = *listener_.found();
+  subscriber_.Subscribe("shop");
+  ASSERT_TRUE(UntilEngineAt(8000)) << subscriber_.found().status();
+  const auto found = *subscriber_.found();
   EXPECT_EQ(
-      found.places[0],
+      found.engines[0],
       (EngineAddress{
           .address = pod_->address(), .port = 8000, .namespace_name = "shop", .pod = "web-0"}));
   EXPECT_THAT(found.namespaces, ElementsAre("shop"));
-  EXPECT_TRUE(Until([&] { return listener_.running() == 3; }));
+  EXPECT_TRUE(Until([&] { return subscriber_.running() == 3; }));
   const auto counts = discovery_->counts();
   EXPECT_EQ(counts.answering, (std::map<std::string, int>{{"vllm", 1}}));
   EXPECT_GT(counts.read, 0);
@@ -190,30 +190,30 @@ TEST_F(EngineDiscoveryTest, KeepsTheRecordOfAnEngineAfterItsPodIsGone) {
                                   "vllm:request_success_total 5\n");
   snapshot_.gpus[0].name = "H100";
   Put();
-  listener_.Want("shop");
-  ASSERT_TRUE(Until([&] { return listener_.capacity_record() != nullptr; }))
+  subscriber_.Subscribe("shop");
+  ASSERT_TRUE(Until([&] { return subscriber_.capacity_record() != nullptr; }))
       << "a batch that is full";
-  EXPECT_EQ(listener_.capacity_record()->batch->learnt_limit, 3);
+  EXPECT_EQ(subscriber_.capacity_record()->batch->learnt_limit, 3);
   snapshot_.pods.clear();
   snapshot_.gpus[0].holders.clear();
   Put();
-  ASSERT_TRUE(Until([&] { return !listener_.found()->left.empty(); }));
-  const SignalSeries left = *listener_.found()->left.front();
+  ASSERT_TRUE(Until([&] { return !subscriber_.found()->left.empty(); }));
+  const SignalSeries left = *subscriber_.found()->left.front();
   EXPECT_EQ(left.pod, "web-0");
   EXPECT_EQ(left.gpu_model, "H100");
   EXPECT_EQ(left.batch->learnt_limit, 3);
-  EXPECT_THAT(listener_.found()->places, IsEmpty());
+  EXPECT_THAT(subscriber_.found()->engines, IsEmpty());
 }
 
 TEST_F(EngineDiscoveryTest, SendsNoRequestsWithoutASubscription) {
   const auto engine = ServeInside(8000, VllmExposition(3));
-  listener_.Want("another");
-  ASSERT_TRUE(Until([&] { return listener_.lists() > 0; }));
-  EXPECT_THAT(listener_.found()->places, IsEmpty());
-  EXPECT_THAT(listener_.found()->namespaces, ElementsAre("another"));
-  listener_.Want("shop");
+  subscriber_.Subscribe("another");
+  ASSERT_TRUE(Until([&] { return subscriber_.lists() > 0; }));
+  EXPECT_THAT(subscriber_.found()->engines, IsEmpty());
+  EXPECT_THAT(subscriber_.found()->namespaces, ElementsAre("another"));
+  subscriber_.Subscribe("shop");
   ASSERT_TRUE(UntilEngineAt(8000));
-  listener_.Want("");
+  subscriber_.Subscribe("");
   ASSERT_TRUE(Until([&] { return discovery_->counts().answering.empty(); }));
   const int64_t read = discovery_->counts().read;
   int turns = 0;
@@ -224,71 +224,71 @@ TEST_F(EngineDiscoveryTest, SendsNoRequestsWithoutASubscription) {
 TEST_F(EngineDiscoveryTest, FollowsAnEngineThatRestartsOnAnotherPort) {
   auto engine = ServeInside(8000, VllmExposition(3));
   const auto sidecar = ServeInside(3000, kOtherPage);
-  listener_.Want("shop");
+  subscriber_.Subscribe("shop");
   ASSERT_TRUE(UntilEngineAt(8000));
   engine.reset();
-  EXPECT_TRUE(Until([&] { return listener_.running() == -1; })) << "a gap, and never 0";
+  EXPECT_TRUE(Until([&] { return subscriber_.running() == -1; })) << "a gap, and never 0";
   engine = ServeInside(9000, VllmExposition(5));
   EXPECT_TRUE(UntilEngineAt(9000));
-  EXPECT_TRUE(Until([&] { return listener_.running() == 5; }));
+  EXPECT_TRUE(Until([&] { return subscriber_.running() == 5; }));
 }
 
 TEST_F(EngineDiscoveryTest, ADeadEngineStaysListedUntilItsPodIsGone) {
   auto engine = ServeInside(8000, VllmExposition(3));
-  listener_.Want("shop");
+  subscriber_.Subscribe("shop");
   ASSERT_TRUE(UntilEngineAt(8000));
   engine.reset();
   EXPECT_TRUE(Until([&] { return discovery_->counts().answering.empty(); }));
-  EXPECT_THAT(listener_.found()->places, SizeIs(1));
+  EXPECT_THAT(subscriber_.found()->engines, SizeIs(1));
   snapshot_.pods.clear();
   snapshot_.gpus[0].holders.clear();
   Put();
-  EXPECT_TRUE(Until([&] { return listener_.found()->places.empty(); }));
+  EXPECT_TRUE(Until([&] { return subscriber_.found()->engines.empty(); }));
 }
 
 TEST_F(EngineDiscoveryTest, ALaterPodIsListedOnceItsEngineAnswers) {
-  listener_.Want("shop");
-  ASSERT_TRUE(Until([&] { return listener_.lists() > 0; }));
-  ASSERT_THAT(listener_.found()->without, SizeIs(1));
-  EXPECT_EQ(listener_.found()->without[0].why, "nothing listens in its network yet");
+  subscriber_.Subscribe("shop");
+  ASSERT_TRUE(Until([&] { return subscriber_.lists() > 0; }));
+  ASSERT_THAT(subscriber_.found()->without, SizeIs(1));
+  EXPECT_EQ(subscriber_.found()->without[0].why, "nothing listens in its network yet");
   const auto engine = ServeInside(8000, VllmExposition(1));
   EXPECT_TRUE(UntilEngineAt(8000));
-  EXPECT_THAT(listener_.found()->without, IsEmpty());
+  EXPECT_THAT(subscriber_.found()->without, IsEmpty());
 }
 
 TEST_F(EngineDiscoveryTest, ReportsWhyAPodHasNoEngine) {
   const auto other = ServeInside(3000, kOtherPage);
-  listener_.Want("shop");
+  subscriber_.Subscribe("shop");
   std::string why;
   EXPECT_TRUE(Until([&] {
-    const auto found = listener_.found();
+    const auto found = subscriber_.found();
     why = found.ok() && found->without.size() == 1 ? found->without[0].why : "";
     return why.find("none of its servers is a known engine") != std::string::npos;
   })) << why;
-  EXPECT_EQ(listener_.found()->without[0].pod, "web-0");
+  EXPECT_EQ(subscriber_.found()->without[0].pod, "web-0");
   EXPECT_THAT(why, HasSubstr(":3000/metrics: "));
 }
 
 TEST_F(EngineDiscoveryTest, AHangingThreadKeepsOnlyTheLatestReadings) {
   const auto engine = ServeInside(8000, VllmExposition(3));
-  listener_.Want("shop");
+  subscriber_.Subscribe("shop");
   ASSERT_TRUE(UntilEngineAt(8000));
-  listener_.Hang(true);
-  ASSERT_TRUE(Until([&] { return listener_.is_hanging(); }));
+  subscriber_.Hang(true);
+  ASSERT_TRUE(Until([&] { return subscriber_.is_hanging(); }));
   const int64_t read = discovery_->counts().read;
   const int served = engine->served();
   EXPECT_TRUE(Until([&] { return engine->served() > served + 40; }));
-  listener_.Hang(false);
+  subscriber_.Hang(false);
   EXPECT_TRUE(Until([&] { return discovery_->counts().read > read; }));
   EXPECT_LT(discovery_->counts().read, read + 20);
 }
 
 TEST_F(EngineDiscoveryTest, AHangingThreadIsNamedAtShutdownAndNotJoined) {
-  listener_.Hang(true);
-  ASSERT_TRUE(Until([&] { return listener_.is_hanging(); }));
+  subscriber_.Hang(true);
+  ASSERT_TRUE(Until([&] { return subscriber_.is_hanging(); }));
   EXPECT_THAT(StopAll({discovery_->Thread()}, absl::Milliseconds(50)),
               ElementsAre("engine search"));
-  listener_.Hang(false);
+  subscriber_.Hang(false);
 }
 
 TEST_F(EngineDiscoveryTest, WithoutAttributionItFailsTheList) {
@@ -296,23 +296,23 @@ TEST_F(EngineDiscoveryTest, WithoutAttributionItFailsTheList) {
   snapshot_.pods.clear();
   snapshot_.gpus[0].holders.clear();
   Put();
-  listener_.Want("shop");
-  ASSERT_TRUE(Until([&] { return listener_.lists() > 0; }));
-  EXPECT_EQ(listener_.found().status().code(), absl::StatusCode::kFailedPrecondition);
+  subscriber_.Subscribe("shop");
+  ASSERT_TRUE(Until([&] { return subscriber_.lists() > 0; }));
+  EXPECT_EQ(subscriber_.found().status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST_F(EngineDiscoveryTest, AMissingPodsApiIsReportedAtOnceIfRequired) {
   const auto engine = ServeInside(8000, VllmExposition(3));
   Discover(/*needs_pods_api=*/true);
   const absl::Time start = clock_.Now();
-  listener_.Want("shop");
+  subscriber_.Subscribe("shop");
   discovery_->Wake();
   const SteadyClock real;
   const absl::Time deadline = real.Now() + absl::Seconds(20);
-  while (listener_.lists() == 0 && real.Now() < deadline) absl::SleepFor(absl::Milliseconds(1));
+  while (subscriber_.lists() == 0 && real.Now() < deadline) absl::SleepFor(absl::Milliseconds(1));
   EXPECT_EQ(clock_.Now(), start);
-  EXPECT_EQ(listener_.found().status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(listener_.found().status().message(), HasSubstr("--discover-engines=true"));
+  EXPECT_EQ(subscriber_.found().status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(subscriber_.found().status().message(), HasSubstr("--discover-engines=true"));
 
   snapshot_.pods[0].owners_from = Pod::OwnersFrom::kReferences;
   snapshot_.pods[0].address = pod_->address();
@@ -322,7 +322,7 @@ TEST_F(EngineDiscoveryTest, AMissingPodsApiIsReportedAtOnceIfRequired) {
 
 TEST_F(EngineDiscoveryTest, KnownPodsStayWhileTheKubeletFails) {
   const auto engine = ServeInside(8000, VllmExposition(3));
-  listener_.Want("shop");
+  subscriber_.Subscribe("shop");
   ASSERT_TRUE(UntilEngineAt(8000));
   snapshot_.attribution = {.state = Attribution::State::kUnknown, .why = "it hangs"};
   snapshot_.pods.clear();
@@ -330,7 +330,7 @@ TEST_F(EngineDiscoveryTest, KnownPodsStayWhileTheKubeletFails) {
   Put();
   const int64_t read = discovery_->counts().read;
   EXPECT_TRUE(Until([&] { return discovery_->counts().read > read + 5; }));
-  EXPECT_THAT(listener_.found()->places, SizeIs(1));
+  EXPECT_THAT(subscriber_.found()->engines, SizeIs(1));
 }
 
 }  // namespace

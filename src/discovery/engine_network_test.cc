@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "base/fake_clock.h"
-#include "discovery/engine_finder.h"
+#include "discovery/server_finder.h"
 #include "discovery/test_pod_network.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -48,7 +48,7 @@ class EngineNetworkTest : public testing::Test {
     return server;
   }
 
-  PodEngines Find() {
+  PodServers Find() {
     finder_.Refresh("shop", "web-0");
     clock_.Advance(kPodRefreshInterval);
     return finder_.Find(snapshot_).front();
@@ -56,7 +56,7 @@ class EngineNetworkTest : public testing::Test {
 
   // Returns the servers' pages in probing order, at each of their addresses.
   std::vector<std::string> Pages() {
-    const PodEngines found = Find();
+    const PodServers found = Find();
     EXPECT_TRUE(found.status.ok()) << found.status;
     std::vector<std::string> pages;
     for (const EngineCandidate& candidate : found.candidates) {
@@ -72,7 +72,7 @@ class EngineNetworkTest : public testing::Test {
   NodeSnapshot snapshot_{.taken_at = absl::FromUnixSeconds(1000)};
   std::unique_ptr<TestPodNetwork> pod_;
   std::unique_ptr<TestProcess> init_;
-  EngineFinder finder_{clock_, {8000, 30000}, proc_.folders()};
+  ServerFinder finder_{clock_, {8000, 30000}, proc_.folders()};
 };
 
 TEST_F(EngineNetworkTest, FindsTheEngineBesideOtherServersOfItsPod) {
@@ -103,7 +103,7 @@ TEST_F(EngineNetworkTest, AServerOnLoopbackIsReportedAsUnreachable) {
   const auto engine = ServeInside("127.0.0.1", 8000, kEngineExposition);
   AddPod(pod_->pid());
   EXPECT_EQ(GetPage(pod_->address(), 8000), "");
-  const PodEngines found = Find();
+  const PodServers found = Find();
   EXPECT_EQ(found.status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(found.status.message(), HasSubstr("127.0.0.1:8000"));
 }
@@ -147,7 +147,7 @@ TEST_F(EngineNetworkTest, InTheNodesNetworkAllProcessesOfThePodCount) {
       [&] { engine = std::make_unique<TestServer>("0.0.0.0", kEngineExposition, 8000); });
   AddPod(worker.pid());
   proc_.AddRealProcess(40, 1, api_server.pid());
-  const PodEngines found = Find();
+  const PodServers found = Find();
   ASSERT_TRUE(found.status.ok()) << found.status;
   EXPECT_EQ(found.candidates[0].port, 8000);
 }
@@ -159,7 +159,7 @@ TEST_F(EngineNetworkTest, WithoutTheRightToTraceNodeNetworkPortsAreUnknown) {
     __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
     __user_cap_data_struct none[2] = {};
     ASSERT_EQ(syscall(SYS_capset, &header, none), 0);
-    const PodEngines found = Find();
+    const PodServers found = Find();
     EXPECT_EQ(found.status.code(), absl::StatusCode::kPermissionDenied) << found.status;
     EXPECT_THAT(found.status.message(), HasSubstr("SYS_PTRACE"));
     EXPECT_THAT(found.candidates, testing::IsEmpty());

@@ -5,16 +5,16 @@
 
 #include "base/log.h"
 #include "engine/engines.h"
-#include "page/ip_block.h"
+#include "page/cidr_block.h"
 
 namespace gpuscaler {
 namespace {
 
 // The engines' default ports, each once.
-std::vector<int> UsualPorts() {
+std::vector<int> DefaultPorts() {
   std::vector<int> ports;
   for (const Engine* const engine : Engines()) {
-    for (const int port : {engine->port, engine->later_port}) {
+    for (const int port : {engine->port, engine->newer_port}) {
       const bool is_new = std::ranges::find(ports, port) == ports.end();
       if (port != 0 && is_new) ports.push_back(port);
     }
@@ -22,7 +22,7 @@ std::vector<int> UsualPorts() {
   return ports;
 }
 
-// Such an error lasts until somebody changes the configuration.
+// Returns true if only a change of configuration can remove the error.
 bool IsPermanent(const absl::Status& status) {
   return absl::IsFailedPrecondition(status) || absl::IsPermissionDenied(status);
 }
@@ -32,109 +32,108 @@ bool IsPermanent(const absl::Status& status) {
 EngineSearch::EngineSearch(const Clock& clock, NodeFolders folders)
     : clock_(clock),
       rules_(AllowedEndpoints()),
-      finder_(clock, UsualPorts(), std::move(folders)),
+      finder_(clock, DefaultPorts(), std::move(folders)),
       log_limit_(clock, 20, absl::Seconds(10)) {}
 
 void EngineSearch::Update(const NodeSnapshot& snapshot, const std::set<std::string>& namespaces) {
   namespaces_ = namespaces;
-  std::map<PodName, PodState> before = std::exchange(pods_, {});
-  for (const PodEngines& pod : finder_.Find(snapshot)) {
-    if (!namespaces_.contains(pod.namespace_name)) continue;
-    const PodName name = {pod.namespace_name, pod.pod};
+  std::map<PodName, SearchedPod> before = std::exchange(pods_, {});
+  for (const PodServers& servers : finder_.Find(snapshot)) {
+    if (!namespaces_.contains(servers.namespace_name)) continue;
+    const PodName name = {servers.namespace_name, servers.pod};
     const auto known = before.find(name);
     if (known == before.end()) {
-      UpdatePod(pod, pods_.emplace(name, PodState(clock_.Now())).first->second);
+      UpdatePod(servers, pods_.emplace(name, SearchedPod(clock_.Now())).first->second);
     } else {
-      UpdatePod(pod, pods_.emplace(name, std::move(known->second)).first->second);
+      UpdatePod(servers, pods_.emplace(name, std::move(known->second)).first->second);
       before.erase(known);
     }
   }
-  for (const auto& [name, searched] : before) {
-    if (!namespaces_.contains(name.first) || !searched.engine.answers()) continue;
-    LogLost(name, *searched.engine.engine(), searched.engine.name(), "its pod is gone");
+  for (const auto& [name, pod] : before) {
+    if (!namespaces_.contains(name.first) || !pod.prober.answers()) continue;
+    LogLost(name, *pod.prober.address(), pod.prober.engine(), "its pod is gone");
   }
 }
 
-void EngineSearch::UpdatePod(const PodEngines& pod, PodState& searched) {
-  const PodName name = {pod.namespace_name, pod.pod};
+void EngineSearch::UpdatePod(const PodServers& servers, SearchedPod& pod) {
+  const PodName name = {servers.namespace_name, servers.pod};
   const absl::Time now = clock_.Now();
-  searched.status = pod.status;
-  const auto engine = searched.engine.engine();
-  if (searched.engine.SetCandidates(PlacesOf(pod))) {
-    LogLost(name, *engine, searched.engine.name(), "its pod has another address");
+  pod.status = servers.status;
+  const auto engine = pod.prober.address();
+  if (pod.prober.SetCandidates(CandidatesOf(servers))) {
+    LogLost(name, *engine, pod.prober.engine(), "its pod has another address");
   }
-  if (searched.engine.NeedsSearch(now)) finder_.Refresh(name.first, name.second);
-  LogNotFound(name, searched);
+  if (pod.prober.NeedsSearch(now)) finder_.Refresh(name.first, name.second);
+  LogNotFound(name, pod);
 }
 
-std::vector<EngineAddress> EngineSearch::PlacesOf(const PodEngines& pod) const {
-  std::vector<EngineAddress> places;
-  for (const EngineCandidate& candidate : pod.candidates) {
+std::vector<EngineAddress> EngineSearch::CandidatesOf(const PodServers& servers) const {
+  std::vector<EngineAddress> candidates;
+  for (const EngineCandidate& candidate : servers.candidates) {
     for (const std::string& text : candidate.addresses) {
       const auto address = ParseIpAddress(text);
-      // A pod may give its network any address.
+      // A pod with NET_ADMIN can add any address to its interface, so the rules must allow it.
       if (!address.has_value() || !rules_.CheckAddress(*address).ok()) continue;
-      places.push_back({.address = IpAddressText(*address),
-                        .port = candidate.port,
-                        .namespace_name = pod.namespace_name,
-                        .pod = pod.pod});
+      candidates.push_back({.address = IpAddressText(*address),
+                            .port = candidate.port,
+                            .namespace_name = servers.namespace_name,
+                            .pod = servers.pod});
     }
   }
-  return places;
+  return candidates;
 }
 
 // Logs the reason once, and not while an engine may be starting.
-void EngineSearch::LogNotFound(const PodName& name, PodState& searched) {
-  const bool is_known = IsPermanent(searched.status) || searched.engine.IsLate(clock_.Now());
-  if (searched.engine.engine().has_value() || !is_known || searched.is_logged) return;
+void EngineSearch::LogNotFound(const PodName& name, SearchedPod& pod) {
+  const bool is_conclusive = IsPermanent(pod.status) || pod.prober.HasStartTimedOut(clock_.Now());
+  if (pod.prober.address().has_value() || !is_conclusive || pod.is_logged) return;
   const auto dropped = log_limit_.Pass();
   if (!dropped) return;
-  searched.is_logged = true;
-  LogWarn("engine_not_found", {{"namespace", name.first},
-                               {"pod", name.second},
-                               {"why", searched.Why()},
-                               {"dropped", *dropped}});
+  pod.is_logged = true;
+  LogWarn(
+      "engine_not_found",
+      {{"namespace", name.first}, {"pod", name.second}, {"why", pod.Why()}, {"dropped", *dropped}});
 }
 
 std::vector<EngineAddress> EngineSearch::Targets() {
   std::vector<EngineAddress> all;
-  for (auto& [name, searched] : pods_) {
-    const std::vector<EngineAddress> targets = searched.engine.Targets(clock_.Now());
+  for (auto& [name, pod] : pods_) {
+    const std::vector<EngineAddress> targets = pod.prober.Targets(clock_.Now());
     all.insert(all.end(), targets.begin(), targets.end());
   }
   return all;
 }
 
-bool EngineSearch::Take(const EngineAddress& place, const EngineUpdate& update) {
-  const PodName name = {place.namespace_name, place.pod};
+bool EngineSearch::Take(const EngineAddress& engine_address, const EngineUpdate& update) {
+  const PodName name = {engine_address.namespace_name, engine_address.pod};
   const auto found = pods_.find(name);
   if (found == pods_.end()) return false;
-  PodState& searched = found->second;
-  const PodEngine::Change change = searched.engine.Take(place, update);
-  if (change == PodEngine::Change::kLost) {
-    LogLost(name, place, searched.engine.name(), update.reading.status().message());
-  } else if (change == PodEngine::Change::kFound) {
-    searched.is_logged = false;
+  SearchedPod& pod = found->second;
+  const EngineProber::Change change = pod.prober.Take(engine_address, update);
+  if (change == EngineProber::Change::kLost) {
+    LogLost(name, engine_address, pod.prober.engine(), update.reading.status().message());
+  } else if (change == EngineProber::Change::kFound) {
+    pod.is_logged = false;
     if (const auto dropped = log_limit_.Pass()) {
       LogInfo("engine_found", {{"namespace", name.first},
                                {"pod", name.second},
-                               {"address", place.address},
-                               {"port", place.port},
-                               {"engine", searched.engine.name()},
+                               {"address", engine_address.address},
+                               {"port", engine_address.port},
+                               {"engine", pod.prober.engine()},
                                {"dropped", *dropped}});
     }
   }
-  return searched.engine.engine() == place;
+  return pod.prober.address() == engine_address;
 }
 
-void EngineSearch::LogLost(const PodName& pod, const EngineAddress& place,
+void EngineSearch::LogLost(const PodName& name, const EngineAddress& engine_address,
                            const std::string& engine, absl::string_view why) {
   const auto dropped = log_limit_.Pass();
   if (!dropped) return;
-  LogWarn("engine_lost", {{"namespace", pod.first},
-                          {"pod", pod.second},
-                          {"address", place.address},
-                          {"port", place.port},
+  LogWarn("engine_lost", {{"namespace", name.first},
+                          {"pod", name.second},
+                          {"address", engine_address.address},
+                          {"port", engine_address.port},
                           {"engine", engine},
                           {"why", why},
                           {"dropped", *dropped}});
@@ -142,32 +141,31 @@ void EngineSearch::LogLost(const PodName& pod, const EngineAddress& place,
 
 NodeEngines EngineSearch::Found() const {
   NodeEngines found;
-  std::set<std::string> covered = namespaces_;
-  for (const auto& [name, searched] : pods_) {
-    const bool is_young = clock_.Now() - searched.since < kFoundWithin;
-    if (is_young && !searched.engine.WasProbed()) covered.erase(name.first);
+  std::set<std::string> complete_namespaces = namespaces_;
+  for (const auto& [name, pod] : pods_) {
+    const bool is_young = clock_.Now() - pod.since < kEngineListTimeout;
+    if (is_young && !pod.prober.WasProbed()) complete_namespaces.erase(name.first);
   }
-  found.namespaces.assign(covered.begin(), covered.end());
-  for (const auto& [name, searched] : pods_) {
-    if (!covered.contains(name.first)) continue;
-    if (searched.engine.engine().has_value()) {
-      found.places.push_back(*searched.engine.engine());
+  found.namespaces.assign(complete_namespaces.begin(), complete_namespaces.end());
+  for (const auto& [name, pod] : pods_) {
+    if (!complete_namespaces.contains(name.first)) continue;
+    if (pod.prober.address().has_value()) {
+      found.engines.push_back(*pod.prober.address());
     } else {
-      found.without.push_back(
-          {.namespace_name = name.first, .pod = name.second, .why = searched.Why()});
+      found.without.push_back({.namespace_name = name.first, .pod = name.second, .why = pod.Why()});
     }
   }
   return found;
 }
 
-std::string EngineSearch::PodState::Why() const {
-  return status.ok() ? engine.WhyNone() : std::string(status.message());
+std::string EngineSearch::SearchedPod::Why() const {
+  return status.ok() ? prober.WhyNone() : std::string(status.message());
 }
 
 std::map<std::string, int> EngineSearch::Answering() const {
   std::map<std::string, int> answering;
-  for (const auto& [name, searched] : pods_) {
-    if (searched.engine.answers()) ++answering[searched.engine.name()];
+  for (const auto& [name, pod] : pods_) {
+    if (pod.prober.answers()) ++answering[pod.prober.engine()];
   }
   return answering;
 }

@@ -12,8 +12,8 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/rate_limit.h"
-#include "discovery/engine_finder.h"
-#include "discovery/pod_engine.h"
+#include "discovery/engine_prober.h"
+#include "discovery/server_finder.h"
 #include "endpoint/endpoint_rules.h"
 #include "model/node_snapshot.h"
 #include "signal/found_engines.h"
@@ -34,10 +34,10 @@ class EngineSearch {
   std::vector<EngineAddress> Targets();
 
   // Returns true if the update is of its pod's engine, false if the server is no engine.
-  bool Take(const EngineAddress& place, const EngineUpdate& update);
+  bool Take(const EngineAddress& engine_address, const EngineUpdate& update);
 
-  // Returns the engines of those namespaces in which each pod's servers were probed, or could have
-  // been for kFoundWithin.
+  // Returns the engines by namespace. A namespace is included once each of its GPU pods was probed
+  // or has been known for kEngineListTimeout.
   NodeEngines Found() const;
 
   // Returns the number of answering engines by engine name.
@@ -46,28 +46,28 @@ class EngineSearch {
  private:
   using PodName = std::pair<std::string, std::string>;  // namespace, name
 
-  struct PodState {
-    explicit PodState(absl::Time now) : since(now), engine(now) {}
+  struct SearchedPod {
+    explicit SearchedPod(absl::Time now) : since(now), prober(now) {}
     std::string Why() const;  // why no engine is found
 
     absl::Time since;
-    PodEngine engine;
-    absl::Status status;  // PodEngines::status
+    EngineProber prober;
+    absl::Status status;  // PodServers::status
     bool is_logged = false;
   };
 
-  std::vector<EngineAddress> PlacesOf(const PodEngines& pod) const;
-  void UpdatePod(const PodEngines& pod, PodState& searched);
-  void LogNotFound(const PodName& name, PodState& searched);
-  void LogLost(const PodName& pod, const EngineAddress& place, const std::string& engine,
+  std::vector<EngineAddress> CandidatesOf(const PodServers& servers) const;
+  void UpdatePod(const PodServers& servers, SearchedPod& pod);
+  void LogNotFound(const PodName& name, SearchedPod& pod);
+  void LogLost(const PodName& name, const EngineAddress& engine_address, const std::string& engine,
                absl::string_view why);
 
   const Clock& clock_;
   const EndpointRules rules_;
-  EngineFinder finder_;
+  ServerFinder finder_;
   RateLimit log_limit_;  // tenants choose what listens in their pods
   std::set<std::string> namespaces_;
-  std::map<PodName, PodState> pods_;
+  std::map<PodName, SearchedPod> pods_;
 };
 
 }  // namespace gpuscaler

@@ -27,10 +27,10 @@ class EngineSearchTest : public testing::Test {
   // Probes until no server is due; all return `answer`. Returns the ports.
   std::set<int> ProbeAll(const absl::Status& answer) {
     std::set<int> ports;
-    for (auto places = search_.Targets(); !places.empty(); places = search_.Targets()) {
-      for (const EngineAddress& place : places) {
-        ports.insert(place.port);
-        search_.Take(place, {.at = clock_.Now(), .reading = answer});
+    for (auto engines = search_.Targets(); !engines.empty(); engines = search_.Targets()) {
+      for (const EngineAddress& engine_address : engines) {
+        ports.insert(engine_address.port);
+        search_.Take(engine_address, {.at = clock_.Now(), .reading = answer});
       }
     }
     return ports;

@@ -11,7 +11,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
-#include "page/ip_block.h"
+#include "page/cidr_block.h"
 
 namespace gpuscaler {
 namespace {

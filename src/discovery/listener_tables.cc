@@ -20,7 +20,7 @@ namespace gpuscaler {
 namespace {
 
 constexpr size_t kLongestSockstat = 4096;
-constexpr size_t kMostRows = 4096;
+constexpr size_t kMaxRows = 4096;
 
 // Shorter than any row, so that no read returns more than one row.
 constexpr size_t kBlockBytes = 100;
@@ -59,7 +59,7 @@ absl::StatusOr<std::string> ReadRows(const std::string& path, size_t rows) {
 // A kernel without IPv6 has no tcp6.
 absl::StatusOr<std::vector<Listener>> ReadTable(const std::string& net, const char* table,
                                                 const char* sockstat, const char* protocol) {
-  size_t rows = kMostRows;
+  size_t rows = kMaxRows;
   if (const auto text = ReadProcFile(net + sockstat, kLongestSockstat); text.ok()) {
     rows = std::min(rows, SocketsInUse(*text, protocol).value_or(rows));
   }

@@ -41,7 +41,7 @@ TEST(NetworkNamespace, IdIsSharedOnlyWithinANetwork) {
   EXPECT_NE(*of_other, *of_node);
 }
 
-// The kernel's documentation does not promise this, so the test does.
+// The kernel's documentation does not guarantee this, so this test checks it.
 TEST(NetworkNamespace, IdAgreesWithTheNamespaceLink) {
   ASSERT_EQ(EnterOwnNetwork(), absl::OkStatus());
   const TestPodNetwork pod(1);
@@ -133,7 +133,7 @@ TEST(SocketsOf, AreTheOpenSocketsOfTheProcess) {
   }
 }
 
-TEST(NetworkNamespace, AnEndedProcessIsNotFoundAHiddenOneIsDenied) {
+TEST(NetworkNamespace, EndedProcessIsNotFound) {
   ASSERT_EQ(EnterOwnNetwork(), absl::OkStatus());
   pid_t ended = 0;
   {

@@ -30,15 +30,14 @@ absl::Status ProcError(int error, const std::string& path) {
   }
 }
 
-absl::StatusOr<std::string> ReadProcFile(const std::string& path, size_t most_bytes) {
+absl::StatusOr<std::string> ReadProcFile(const std::string& path, size_t max_bytes) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return ProcError(errno, path);
   const absl::Cleanup closed = [file] { close(file); };
   std::string text;
   std::array<char, 16384> block;
-  while (text.size() < most_bytes) {
-    const ssize_t count =
-        read(file, block.data(), std::min(block.size(), most_bytes - text.size()));
+  while (text.size() < max_bytes) {
+    const ssize_t count = read(file, block.data(), std::min(block.size(), max_bytes - text.size()));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return ProcError(errno, path);
     if (count == 0) break;

@@ -8,9 +8,9 @@
 
 namespace gpuscaler {
 
-// Returns the first `most_bytes` of the file. NOT_FOUND: the process has ended, or the kernel has
+// Returns the first `max_bytes` of the file. NOT_FOUND: the process has ended, or the kernel has
 // no such file. PERMISSION_DENIED: the file exists but may not be read.
-absl::StatusOr<std::string> ReadProcFile(const std::string& path, size_t most_bytes);
+absl::StatusOr<std::string> ReadProcFile(const std::string& path, size_t max_bytes);
 
 // Returns the status for a failed call on `path` that set errno to `error`; codes as above.
 absl::Status ProcError(int error, const std::string& path);

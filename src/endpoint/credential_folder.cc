@@ -144,7 +144,7 @@ absl::Status CheckOrigin(const AliasFiles& files, absl::string_view alias, const
 }  // namespace
 
 absl::StatusOr<AliasFiles> CredentialFolder::Read(absl::string_view alias) const {
-  constexpr int kMostTries = 5;
+  constexpr int kMaxTries = 5;
   if (path_.empty()) {
     return NotUsable(alias, "the scaler has none; --endpoint-credentials names their folder");
   }
@@ -152,7 +152,7 @@ absl::StatusOr<AliasFiles> CredentialFolder::Read(absl::string_view alias) const
   if (!IsHostLabel(alias)) return NotUsable(alias, "use letters, digits, hyphens and underscores");
   const Folder folder(path_, alias);
   if (!folder.Exists()) return NotUsable(alias, "the scaler has none of that name");
-  for (int i = 0; i < kMostTries; ++i) {
+  for (int i = 0; i < kMaxTries; ++i) {
     const std::string place = folder.Current();
     absl::StatusOr<AliasFiles> files = folder.ReadAt(place);
     if (folder.Current() == place) return files;
@@ -160,7 +160,7 @@ absl::StatusOr<AliasFiles> CredentialFolder::Read(absl::string_view alias) const
   return NotUsable(alias, "its files are being replaced");
 }
 
-absl::StatusOr<AliasCredentials> CredentialFolder::Evaluated(
+absl::StatusOr<AliasCredentials> CredentialFolder::CheckedCredentials(
     absl::string_view alias, const absl::StatusOr<AliasFiles>& files,
     absl::string_view namespace_name, const EndpointOrigin& to) const {
   RETURN_IF_ERROR(files.status());

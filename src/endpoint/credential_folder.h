@@ -61,15 +61,15 @@ class CredentialFolder {
   // another alias.
   absl::StatusOr<AliasCredentials> For(absl::string_view alias, absl::string_view namespace_name,
                                        const EndpointOrigin& to) const {
-    return Evaluated(alias, Read(alias), namespace_name, to);
+    return CheckedCredentials(alias, Read(alias), namespace_name, to);
   }
 
   // The same in two steps, to read the files once for many checks.
   absl::StatusOr<AliasFiles> Read(absl::string_view alias) const;
-  absl::StatusOr<AliasCredentials> Evaluated(absl::string_view alias,
-                                             const absl::StatusOr<AliasFiles>& files,
-                                             absl::string_view namespace_name,
-                                             const EndpointOrigin& to) const;
+  absl::StatusOr<AliasCredentials> CheckedCredentials(absl::string_view alias,
+                                                      const absl::StatusOr<AliasFiles>& files,
+                                                      absl::string_view namespace_name,
+                                                      const EndpointOrigin& to) const;
 
  private:
   const std::string path_;

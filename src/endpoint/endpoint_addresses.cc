@@ -208,8 +208,8 @@ EndpointAddresses::Answer EndpointAddresses::Of(const EndpointHost& host) const 
 
 absl::Duration EndpointAddresses::RetryPause(int failures, absl::Duration first) {
   constexpr absl::Duration kLongest = absl::Minutes(1);
-  constexpr int kMostDoublings = 10;
-  return std::min(kLongest, first * (1 << std::clamp(failures - 1, 0, kMostDoublings)));
+  constexpr int kMaxDoublings = 10;
+  return std::min(kLongest, first * (1 << std::clamp(failures - 1, 0, kMaxDoublings)));
 }
 
 }  // namespace gpuscaler

@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "base/resolve.h"
 #include "endpoint/endpoint_rules.h"
-#include "page/ip_block.h"
+#include "page/cidr_block.h"
 
 namespace gpuscaler {
 

@@ -46,7 +46,7 @@ constexpr ForbiddenBlock kForbidden[] = {
 
 // RFC 6052: a gateway forwards to the IPv4 address in the last four bytes.
 IpAddress BehindNat64(const IpAddress& address) {
-  static const IpBlock kNat64 = *ParseIpBlock("64:ff9b::/96");
+  static const CidrBlock kNat64 = *ParseCidrBlock("64:ff9b::/96");
   if (!kNat64.Contains(address)) return address;
   IpAddress behind = *ParseIpAddress("0.0.0.0");
   std::copy(address.bytes.end() - 4, address.bytes.end(), behind.bytes.end() - 4);
@@ -60,7 +60,7 @@ absl::StatusOr<AllowedEndpoints> ParseAllowedEndpoints(absl::string_view text) {
   if (text.empty()) return allowed;
   for (const absl::string_view part : absl::StrSplit(text, ',')) {
     const std::string entry = absl::AsciiStrToLower(absl::StripAsciiWhitespace(part));
-    if (const std::optional<IpBlock> block = ParseIpBlock(entry)) {
+    if (const std::optional<CidrBlock> block = ParseCidrBlock(entry)) {
       allowed.blocks.push_back(*block);
     } else if (IsHostName(absl::StripPrefix(entry, "*."))) {
       allowed.hosts.push_back(entry);
@@ -89,7 +89,7 @@ bool EndpointRules::AllowsHost(absl::string_view host) const {
 
 bool EndpointRules::AllowsAddress(const IpAddress& address) const {
   return std::ranges::any_of(allowed_.blocks,
-                             [&](const IpBlock& block) { return block.Contains(address); });
+                             [&](const CidrBlock& block) { return block.Contains(address); });
 }
 
 std::string EndpointRules::InNamespace(absl::string_view host,
@@ -126,7 +126,7 @@ absl::Status EndpointRules::CheckAddress(const IpAddress& address) const {
   if (AllowsAddress(address)) return absl::OkStatus();
   const IpAddress reached = BehindNat64(address);
   for (const ForbiddenBlock& forbidden : kForbidden) {
-    if (!ParseIpBlock(forbidden.block)->Contains(reached)) continue;
+    if (!ParseCidrBlock(forbidden.block)->Contains(reached)) continue;
     return absl::PermissionDeniedError(absl::StrCat("address ", IpAddressText(address), " is ",
                                                     forbidden.what,
                                                     ": only --allow-endpoints can open it"));

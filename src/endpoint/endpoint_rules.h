@@ -13,14 +13,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "page/ip_block.h"
+#include "page/cidr_block.h"
 
 namespace gpuscaler {
 
 // --allow-endpoints: hosts and addresses that the operator opens for all namespaces.
 struct AllowedEndpoints {
   std::vector<std::string> hosts;  // lower case; "*.infra.svc" matches all names with that suffix
-  std::vector<IpBlock> blocks;     // addresses, however they were resolved
+  std::vector<CidrBlock> blocks;   // addresses, however they were resolved
 };
 
 // Parses "redis.infra.svc,*.example.com,10.1.0.0/16,169.254.20.10": host names, with an optional

@@ -11,12 +11,14 @@
 namespace gpuscaler {
 namespace {
 
-constexpr absl::Duration kRecordAgainAfter = absl::Minutes(1);
+constexpr absl::Duration kUnchangedRecordInterval = absl::Minutes(1);
 
-// If the pod is not attributed yet, its last known owners and GPU stay.
-void SetPod(const EngineAddress& place, const NodeSnapshot& node, SignalSeries& series) {
+// Copies the pod's owners and GPU model from the snapshot. If the snapshot lacks the pod, or no GPU
+// has it as a holder, the former value stays.
+void UpdatePodAndGpu(const EngineAddress& engine_address, const NodeSnapshot& node,
+                     SignalSeries& series) {
   const auto pod = std::ranges::find_if(node.pods, [&](const Pod& each) {
-    return each.name == place.pod && each.namespace_name == place.namespace_name;
+    return each.name == engine_address.pod && each.namespace_name == engine_address.namespace_name;
   });
   if (pod == node.pods.end()) return;
   const Pod known_pod{.namespace_name = pod->namespace_name,
@@ -57,62 +59,61 @@ std::shared_ptr<const SignalSeries> CapacityRecordOf(const SignalSeries& engine,
   return record;
 }
 
-std::shared_ptr<const SignalSeries> NodeCapacityRecords::Take(const EngineAddress& place,
-                                                              const EngineUpdate& update,
-                                                              const NodeSnapshot& node) {
+std::shared_ptr<const SignalSeries> NodeCapacityRecords::AddReading(
+    const EngineAddress& engine_address, const EngineUpdate& update, const NodeSnapshot& node) {
   if (!update.reading.ok() || update.engine.empty()) return nullptr;
-  std::optional<ModelReading> together = ReadingOf(*update.reading, "");
-  if (!together.has_value()) return nullptr;
-  Present& engine = present_[place];
+  std::optional<ModelReading> sum = ReadingOf(*update.reading, "");
+  if (!sum.has_value()) return nullptr;
+  Present& engine = present_[engine_address];
   SignalSeries& series = engine.series;
   std::string models = ModelsOf(*update.reading);
   const bool is_other_engine = !series.engine.empty() && series.engine != update.engine;
   if (is_other_engine || AreOtherModels(models, series.models)) engine = {};
   if (!models.empty()) series.models = std::move(models);
   series.engine = std::string(update.engine);
-  series.name = EngineName(place, update.engine);
-  series.namespace_name = place.namespace_name;
-  series.pod = place.pod;
-  series.address = place.address;
-  series.port = place.port;
-  SetPod(place, node, series);
+  series.name = EngineName(engine_address, update.engine);
+  series.namespace_name = engine_address.namespace_name;
+  series.pod = engine_address.pod;
+  series.address = engine_address.address;
+  series.port = engine_address.port;
+  UpdatePodAndGpu(engine_address, node, series);
   series.first_read_at = std::min(series.first_read_at, update.at);
   engine.read_at = update.at;
   // Records have no histograms, and tracking them takes 0.6 MB per engine.
-  for (const ModelHistogram histogram : kModelHistograms) ((*together).*histogram).reset();
-  engine.timeline.Take(update.at, *std::move(together));
+  for (const ModelHistogram histogram : kModelHistograms) ((*sum).*histogram).reset();
+  engine.timeline.Take(update.at, *std::move(sum));
   engine.timeline.Forget(update.at);
   if (update.at - engine.recorded_at < kDemandBin) return nullptr;
-  std::shared_ptr<const SignalSeries> record = RecordOf(engine, update.at);
+  std::shared_ptr<const SignalSeries> record = RecordOf(engine);
   if (record == nullptr) return nullptr;
   const bool has_changed =
       series.demand == nullptr || record->demand->service != series.demand->service ||
       record->demand->bins != series.demand->bins || *record->batch != *series.batch;
-  if (!has_changed && update.at - engine.recorded_at < kRecordAgainAfter) return nullptr;
+  if (!has_changed && update.at - engine.recorded_at < kUnchangedRecordInterval) return nullptr;
   engine.recorded_at = update.at;
   series = *record;
   return record;
 }
 
-std::shared_ptr<const SignalSeries> NodeCapacityRecords::RecordOf(const Present& engine,
-                                                                  absl::Time at) {
-  SignalSeries shown = engine.series;
-  shown.demand = nullptr;
+std::shared_ptr<const SignalSeries> NodeCapacityRecords::RecordOf(const Present& engine) {
+  SignalSeries series = engine.series;
+  series.demand = nullptr;
   if (auto demand = engine.timeline.Demand({})) {
-    shown.demand = std::make_shared<const EngineDemand>(*std::move(demand));
+    series.demand = std::make_shared<const EngineDemand>(*std::move(demand));
   }
-  shown.batch = std::make_shared<const EngineBatch>(engine.timeline.Batch({}, at));
-  return CapacityRecordOf(shown, engine.read_at);
+  series.batch = std::make_shared<const EngineBatch>(engine.timeline.Batch({}, engine.read_at));
+  return CapacityRecordOf(series, engine.read_at);
 }
 
-void NodeCapacityRecords::List(const std::vector<std::string>& namespaces,
-                               const std::vector<EngineAddress>& places) {
+void NodeCapacityRecords::SetEngines(const std::vector<std::string>& namespaces,
+                                     const std::vector<EngineAddress>& engines) {
   const std::set<std::string> looked_in(namespaces.begin(), namespaces.end());
-  const std::set<EngineAddress> present(places.begin(), places.end());
+  const std::set<EngineAddress> present(engines.begin(), engines.end());
   std::erase_if(present_, [&](const auto& each) {
-    const auto& [place, engine] = each;
-    if (!looked_in.contains(place.namespace_name) || present.contains(place)) return false;
-    const auto record = RecordOf(engine, absl::InfiniteFuture());
+    const auto& [engine_address, engine] = each;
+    if (!looked_in.contains(engine_address.namespace_name) || present.contains(engine_address))
+      return false;
+    const auto record = RecordOf(engine);
     if (record == nullptr || record->pod_with_owners == nullptr) return true;
     // An engine that leaves several times has one record.
     std::erase_if(left_, [&](const auto& each) { return IsOfSameEngine(*each, *record); });
@@ -124,7 +125,7 @@ void NodeCapacityRecords::List(const std::vector<std::string>& namespaces,
   }
 }
 
-CapacityRecords NodeCapacityRecords::Left(absl::Time now) {
+CapacityRecords NodeCapacityRecords::DepartedRecords(absl::Time now) {
   const auto is_old = [now](absl::Time read_at) { return now - read_at > kCapacityRecordsKept; };
   std::erase_if(left_, [&](const auto& record) { return is_old(record->demand->newest_at); });
   std::erase_if(present_, [&](const auto& each) { return is_old(each.second.read_at); });

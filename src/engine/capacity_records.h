@@ -1,5 +1,5 @@
-// The measured capacity of a node's engines, kept for a day after they leave. It lets a restarted
-// aggregator size a workload that is scaled to zero.
+// The measured capacity of a node's engines, kept for a day after the last reading. It lets a
+// restarted aggregator size a workload that is scaled to zero.
 #pragma once
 
 #include <cstddef>
@@ -26,19 +26,22 @@ inline constexpr size_t kMaxCapacityRecords = 256;
 std::shared_ptr<const SignalSeries> CapacityRecordOf(const SignalSeries& engine,
                                                      absl::Time read_at);
 
-// All models of an engine are added. Not thread-safe.
+// A record has the sum of the engine's models. Not thread-safe.
 class NodeCapacityRecords {
  public:
-  // Adds a reading. Returns the engine's record if one is due, else null: at most every 10 s if it
-  // changed, and once a minute otherwise.
-  std::shared_ptr<const SignalSeries> Take(const EngineAddress& place, const EngineUpdate& update,
-                                           const NodeSnapshot& node);
+  // Adds a reading. Returns the engine's record if it changed, at most every 10 s, or if the last
+  // one is a minute old. Otherwise null.
+  std::shared_ptr<const SignalSeries> AddReading(const EngineAddress& engine_address,
+                                                 const EngineUpdate& update,
+                                                 const NodeSnapshot& node);
 
-  // Engines of these namespaces that are not among `places` have left.
-  void List(const std::vector<std::string>& namespaces, const std::vector<EngineAddress>& places);
+  // Engines of these namespaces that are not among `engines` have left.
+  void SetEngines(const std::vector<std::string>& namespaces,
+                  const std::vector<EngineAddress>& engines);
 
-  // Returns the records of engines that left within the last day, oldest departure first.
-  CapacityRecords Left(absl::Time now);
+  // Returns the records of departed engines, oldest departure first. Deletes those of engines last
+  // read more than kCapacityRecordsKept ago.
+  CapacityRecords DepartedRecords(absl::Time now);
 
  private:
   struct Present {
@@ -48,7 +51,7 @@ class NodeCapacityRecords {
     absl::Time read_at = absl::InfinitePast();
   };
 
-  static std::shared_ptr<const SignalSeries> RecordOf(const Present& engine, absl::Time at);
+  static std::shared_ptr<const SignalSeries> RecordOf(const Present& engine);
 
   std::map<EngineAddress, Present> present_;
   CapacityRecords left_;

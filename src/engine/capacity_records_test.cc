@@ -19,21 +19,22 @@ const absl::Time kStart = absl::FromUnixSeconds(1'767'225'600);
 
 class NodeCapacityRecordsTest : public testing::Test {
  protected:
-  void Serve(const EngineAddress& place, absl::Duration how_long, double running = 8) {
+  void Serve(const EngineAddress& engine_address, absl::Duration how_long, double running = 8) {
     const absl::Time end = now_ + how_long;
     while (now_ < end) {
       now_ += absl::Seconds(1);
-      if (auto record = capacity_records_.Take(place, engine_.Read(now_, running), NodeOf(place))) {
+      if (auto record = capacity_records_.AddReading(engine_address, engine_.Read(now_, running),
+                                                     NodeOf(engine_address))) {
         newest_ = record;
         ++records_;
       }
     }
   }
   // Reads pods that serve for two minutes and leave.
-  void Leave(const EngineAddress& place) {
+  void Leave(const EngineAddress& engine_address) {
     engine_ = {};
-    Serve(place, absl::Minutes(2));
-    capacity_records_.List({"team-a"}, {});
+    Serve(engine_address, absl::Minutes(2));
+    capacity_records_.SetEngines({"team-a"}, {});
   }
 
   absl::Time now_ = kStart;
@@ -45,8 +46,8 @@ class NodeCapacityRecordsTest : public testing::Test {
 
 TEST_F(NodeCapacityRecordsTest, DepartedEngineKeepsItsOwnersGpuAndModels) {
   Leave(PlaceOf("llm-0"));
-  ASSERT_THAT(capacity_records_.Left(now_), SizeIs(1));
-  const SignalSeries record = *capacity_records_.Left(now_).front();
+  ASSERT_THAT(capacity_records_.DepartedRecords(now_), SizeIs(1));
+  const SignalSeries record = *capacity_records_.DepartedRecords(now_).front();
   EXPECT_EQ(record.name, "vllm at 10.0.0.1:8000");
   EXPECT_EQ(record.models, "llama");
   EXPECT_EQ(record.gpu_model, "H100");
@@ -70,21 +71,23 @@ TEST_F(NodeCapacityRecordsTest, PresentEngineIsRecordedWhileItServesAndKeptWhile
   records_ = 0;
   Serve(PlaceOf("llm-0"), absl::Minutes(10), 0);
   EXPECT_EQ(records_, 10) << "once a minute while nothing changes";
-  EXPECT_THAT(capacity_records_.Left(now_), IsEmpty());
-  capacity_records_.List({"team-b"}, {});
-  EXPECT_THAT(capacity_records_.Left(now_), IsEmpty()) << "its namespace was not looked in";
+  EXPECT_THAT(capacity_records_.DepartedRecords(now_), IsEmpty());
+  capacity_records_.SetEngines({"team-b"}, {});
+  EXPECT_THAT(capacity_records_.DepartedRecords(now_), IsEmpty())
+      << "its namespace was not looked in";
 }
 
 TEST_F(NodeCapacityRecordsTest, RecordIsDroppedADayAfterTheLastReading) {
   Leave(PlaceOf("llm-0"));
-  EXPECT_THAT(capacity_records_.Left(now_ + absl::Hours(24)), SizeIs(1));
-  EXPECT_THAT(capacity_records_.Left(now_ + absl::Hours(24) + absl::Seconds(1)), IsEmpty());
+  EXPECT_THAT(capacity_records_.DepartedRecords(now_ + absl::Hours(24)), SizeIs(1));
+  EXPECT_THAT(capacity_records_.DepartedRecords(now_ + absl::Hours(24) + absl::Seconds(1)),
+              IsEmpty());
 }
 
 TEST_F(NodeCapacityRecordsTest, EngineWithoutServedRequestsIsNotKept) {
   Serve(PlaceOf("llm-0"), absl::Minutes(2), 0);
-  capacity_records_.List({"team-a"}, {});
-  EXPECT_THAT(capacity_records_.Left(now_), IsEmpty());
+  capacity_records_.SetEngines({"team-a"}, {});
+  EXPECT_THAT(capacity_records_.DepartedRecords(now_), IsEmpty());
 }
 
 TEST_F(NodeCapacityRecordsTest, AnotherModelInTheSamePodStartsANewRecord) {
@@ -98,7 +101,7 @@ TEST_F(NodeCapacityRecordsTest, AnotherModelInTheSamePodStartsANewRecord) {
 
 TEST_F(NodeCapacityRecordsTest, OldestDeparturesAreDroppedFirst) {
   for (size_t i = 0; i <= kMaxCapacityRecords; ++i) Leave(PlaceOf(absl::StrCat("llm-", i)));
-  const auto left = capacity_records_.Left(now_);
+  const auto left = capacity_records_.DepartedRecords(now_);
   ASSERT_THAT(left, SizeIs(kMaxCapacityRecords));
   EXPECT_EQ(left.front()->pod, "llm-1");
   EXPECT_EQ(left.back()->pod, absl::StrCat("llm-", kMaxCapacityRecords));
@@ -106,7 +109,7 @@ TEST_F(NodeCapacityRecordsTest, OldestDeparturesAreDroppedFirst) {
 
 TEST_F(NodeCapacityRecordsTest, ARecordTakesLittle) {
   for (size_t i = 0; i < kMaxCapacityRecords; ++i) Leave(PlaceOf(absl::StrCat("llm-", i)));
-  const CapacityRecords left = capacity_records_.Left(now_);
+  const CapacityRecords left = capacity_records_.DepartedRecords(now_);
   std::vector<std::shared_ptr<const SignalSeries>> copies;
   const size_t before = mallinfo2().uordblks;
   for (const auto& record : left) {
@@ -124,7 +127,7 @@ TEST_F(NodeCapacityRecordsTest, ARecordTakesLittle) {
 TEST_F(NodeCapacityRecordsTest, EngineThatLeavesRepeatedlyHasOneRecord) {
   Leave(PlaceOf("llm-0"));
   for (int times = 0; times < 3; ++times) Leave(PlaceOf("llm-1"));
-  EXPECT_THAT(capacity_records_.Left(now_), SizeIs(2));
+  EXPECT_THAT(capacity_records_.DepartedRecords(now_), SizeIs(2));
 }
 
 TEST_F(NodeCapacityRecordsTest, AdditionalModelKeepsTheRecord) {
@@ -132,7 +135,8 @@ TEST_F(NodeCapacityRecordsTest, AdditionalModelKeepsTheRecord) {
   const double before = newest_->demand->service.seconds;
   EngineUpdate both = engine_.Read(now_ += absl::Seconds(11), 8);
   both.reading->models.push_back({.model = "qwen"});
-  const auto record = capacity_records_.Take(PlaceOf("llm-0"), both, NodeOf(PlaceOf("llm-0")));
+  const auto record =
+      capacity_records_.AddReading(PlaceOf("llm-0"), both, NodeOf(PlaceOf("llm-0")));
   ASSERT_NE(record, nullptr);
   EXPECT_EQ(record->models, "llama,qwen");
   EXPECT_GE(record->demand->service.seconds, before);
@@ -140,20 +144,20 @@ TEST_F(NodeCapacityRecordsTest, AdditionalModelKeepsTheRecord) {
 
 // llama.cpp counts no finished requests.
 TEST_F(NodeCapacityRecordsTest, BatchLimitIsKeptWithoutDemand) {
-  const EngineAddress place = PlaceOf("llm-0");
+  const EngineAddress engine_address = PlaceOf("llm-0");
   for (int second = 0; second <= 30; ++second) {
     now_ += absl::Seconds(1);
-    capacity_records_.Take(place,
-                           {.at = now_,
-                            .engine = "llamacpp",
-                            .reading = EngineReading{{{.waiting = 1, .running = 8}}}},
-                           NodeOf(place));
+    capacity_records_.AddReading(engine_address,
+                                 {.at = now_,
+                                  .engine = "llamacpp",
+                                  .reading = EngineReading{{{.waiting = 1, .running = 8}}}},
+                                 NodeOf(engine_address));
   }
-  capacity_records_.List({"team-a"}, {});
-  ASSERT_THAT(capacity_records_.Left(now_ + absl::Hours(24)), SizeIs(1));
-  EXPECT_EQ(capacity_records_.Left(now_).front()->batch->learnt_limit, 8);
-  EXPECT_EQ(capacity_records_.Left(now_).front()->demand->newest_at, now_);
-  EXPECT_THAT(capacity_records_.Left(now_ + absl::Hours(25)), IsEmpty());
+  capacity_records_.SetEngines({"team-a"}, {});
+  ASSERT_THAT(capacity_records_.DepartedRecords(now_ + absl::Hours(24)), SizeIs(1));
+  EXPECT_EQ(capacity_records_.DepartedRecords(now_).front()->batch->learnt_limit, 8);
+  EXPECT_EQ(capacity_records_.DepartedRecords(now_).front()->demand->newest_at, now_);
+  EXPECT_THAT(capacity_records_.DepartedRecords(now_ + absl::Hours(25)), IsEmpty());
 }
 
 TEST_F(NodeCapacityRecordsTest, HistogramsAreNotKept) {
@@ -166,7 +170,7 @@ TEST_F(NodeCapacityRecordsTest, HistogramsAreNotKept) {
     EngineUpdate update = engine_.Read(now_ += absl::Seconds(1), 8);
     for (Histogram::Bucket& bucket : histogram.buckets) ++bucket.count;
     update.reading->models[0].first_token_seconds = histogram;
-    capacity_records_.Take(PlaceOf("llm-0"), update, NodeOf(PlaceOf("llm-0")));
+    capacity_records_.AddReading(PlaceOf("llm-0"), update, NodeOf(PlaceOf("llm-0")));
   }
   EXPECT_LT(mallinfo2().uordblks - before, 64u << 10);
 }

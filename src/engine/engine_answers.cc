@@ -42,7 +42,7 @@ NumberAtEach Milliseconds(NumberAtEach seconds) {
 
 // Returns the value of a metric that needs one reading only.
 Number AnswerOf(const EngineQuery& question, const TimedReading& reading,
-                const EngineFacts& facts) {
+                const AnswerContext& context) {
   switch (question.metric) {
     case EngineMetric::kRequestsWaiting:
       return reading.waiting;
@@ -54,7 +54,7 @@ Number AnswerOf(const EngineQuery& question, const TimedReading& reading,
     case EngineMetric::kKvCacheUsagePercent:
       return Times(100, reading.kv_cache_usage_ratio);
     case EngineMetric::kPressurePercent:
-      return PressurePercent(reading, question.max_concurrency, facts.full_batch);
+      return PressurePercent(reading, question.max_concurrency, context.full_batch);
     case EngineMetric::kQueueWaitMs:
     case EngineMetric::kRequestRate:
     case EngineMetric::kTimeToFirstTokenMs:
@@ -94,8 +94,8 @@ std::string AgainstText(const TimedReading& reading, std::optional<double> max_c
 }
 
 NumberAtEach Answers(const EngineQuery& question, std::span<const TimedReading> readings,
-                     const EngineFacts& facts) {
-  const CounterLookBack look_back{.window = question.window, .max_gap = facts.max_gap};
+                     const AnswerContext& context) {
+  const CounterLookBack look_back{.window = question.window, .max_gap = context.max_gap};
   if (question.metric == EngineMetric::kQueueWaitMs) {
     return Milliseconds(MeanQueueSeconds(readings, look_back));
   }
@@ -109,7 +109,7 @@ NumberAtEach Answers(const EngineQuery& question, std::span<const TimedReading> 
   NumberAtEach answers;
   answers.reserve(readings.size());
   for (const TimedReading& reading : readings) {
-    answers.push_back(AnswerOf(question, reading, facts));
+    answers.push_back(AnswerOf(question, reading, context));
   }
   return answers;
 }

@@ -14,8 +14,9 @@
 namespace gpuscaler {
 
 // Facts about the engine from earlier readings.
-struct EngineFacts {
-  // Largest batch observed while requests waited (full_batch.h); empty: the batch was never full.
+struct AnswerContext {
+  // Largest batch observed while requests waited (batch_limit_estimator.h); empty: the batch was
+  // never full.
   std::optional<double> full_batch;
   absl::Duration max_gap;  // the time between readings farther apart does not count
 };
@@ -23,7 +24,7 @@ struct EngineFacts {
 // Returns the value at each reading, oldest first. Empty if the engine did not report it, or if
 // there are too few readings for a value from counters.
 NumberAtEach Answers(const EngineQuery& question, std::span<const TimedReading> readings,
-                     const EngineFacts& facts);
+                     const AnswerContext& context);
 
 // Returns how full the engine is in percent, above 100 if requests wait: the maximum of
 // its cache usage and of its requests divided by its limit. The limit is the one that the engine

@@ -23,9 +23,11 @@ bool IsNumberNamed(absl::string_view wanted, absl::string_view name) {
   return absl::ConsumePrefix(&name, wanted) && (name.empty() || name == "_total");
 }
 
-bool IsNamed(const NumberRow& row, absl::string_view name) { return IsNumberNamed(row.name, name); }
+bool IsNamed(const NumberMapping& row, absl::string_view name) {
+  return IsNumberNamed(row.name, name);
+}
 
-bool IsNamed(const HistogramRow& row, absl::string_view name) {
+bool IsNamed(const HistogramMapping& row, absl::string_view name) {
   return absl::ConsumePrefix(&name, row.name) && name == "_bucket";
 }
 
@@ -102,8 +104,8 @@ bool IsFirstChoice(const std::vector<Found>& found, std::span<const Row> rows, s
 class FirstValues {
  public:
   explicit FirstValues(const EngineExposition& engine) {
-    for (const NumberRow& row : engine.numbers) Add(row.zero_before);
-    for (const HistogramRow& row : engine.histograms) Add(row.zero_before);
+    for (const NumberMapping& row : engine.numbers) Add(row.zero_before);
+    for (const HistogramMapping& row : engine.histograms) Add(row.zero_before);
   }
 
   void AddName(absl::string_view name) {
@@ -156,7 +158,7 @@ class PageSums {
     if (models_.size() > kMaxModels) return;  // Reading() returns an error
     ModelSums& model = ModelOf(sample);
     for (const size_t i : number_rows_) {
-      const NumberRow& row = engine_.numbers[i];
+      const NumberMapping& row = engine_.numbers[i];
       if (sample.EscapedLabel(row.label) == row.value) AddTo(model.numbers[i], row, sample.value);
     }
     for (const size_t i : histogram_rows_) AddTo(model.histograms[i], histograms_[i], sample);
@@ -211,7 +213,7 @@ class PageSums {
     return model;
   }
 
-  static void AddTo(std::optional<double>& number, const NumberRow& row, double value) {
+  static void AddTo(std::optional<double>& number, const NumberMapping& row, double value) {
     const bool is_valid =
         std::isfinite(value) && value >= 0 && (row.combine == Combine::kSum || value <= 1);
     value = is_valid ? value * row.unit : kInvalid;
@@ -219,7 +221,7 @@ class PageSums {
     number = row.combine == Combine::kSum ? before + value : MaxOrInvalid(before, value);
   }
 
-  static void AddTo(std::optional<BucketSum>& histogram, const HistogramRow& row,
+  static void AddTo(std::optional<BucketSum>& histogram, const HistogramMapping& row,
                     const ExpositionSample& sample) {
     if (!histogram.has_value()) histogram.emplace();
     const std::optional<double> not_above = ParseSampleValue(sample.EscapedLabel("le"));
@@ -246,10 +248,10 @@ class PageSums {
 
   // Sets fields to 0 that the engine exports only after their first value.
   void AddZeros(ModelReading& model) const {
-    for (const NumberRow& row : engine_.numbers) {
+    for (const NumberMapping& row : engine_.numbers) {
       if (!(model.*row.into).has_value() && first_values_.IsZero(row)) model.*row.into = 0;
     }
-    for (const HistogramRow& row : histograms_) {
+    for (const HistogramMapping& row : histograms_) {
       if (!(model.*row.into).has_value() && first_values_.IsZero(row)) {
         model.*row.into = UnobservedHistogram();
       }
@@ -257,7 +259,7 @@ class PageSums {
   }
 
   const EngineExposition& engine_;
-  const std::span<const HistogramRow> histograms_;
+  const std::span<const HistogramMapping> histograms_;
   FirstValues first_values_;
   bool is_empty_ = true;
   std::optional<std::string> named_;  // the model in the first of the engine's samples

@@ -20,7 +20,7 @@ enum class Combine {
   kMax,
 };
 
-struct NumberRow {
+struct NumberMapping {
   absl::string_view name;  // full name; a counter may have the suffix _total in the exposition
   ModelNumber into;
   Combine combine = Combine::kSum;
@@ -38,7 +38,7 @@ struct NumberRow {
   absl::string_view zero_before = "";
 };
 
-struct HistogramRow {
+struct HistogramMapping {
   absl::string_view name;  // without _bucket
   ModelHistogram into;
   int choice = 0;
@@ -51,8 +51,8 @@ struct EngineExposition {
   std::span<const absl::string_view> marks;
   bool may_be_empty = false;      // before its first request
   absl::string_view model_label;  // empty: the engine exports no model name
-  std::span<const NumberRow> numbers;
-  std::span<const HistogramRow> histograms;
+  std::span<const NumberMapping> numbers;
+  std::span<const HistogramMapping> histograms;
 };
 
 bool IsMarked(const EngineExposition& engine, absl::string_view name);

@@ -13,7 +13,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Optional;
 
-constexpr NumberRow kRows[] = {
+constexpr NumberMapping kRows[] = {
     {.name = "w_new", .into = &ModelReading::waiting},
     {.name = "w_old", .into = &ModelReading::waiting, .choice = 1},
     {.name = "run", .into = &ModelReading::running, .label = "kind", .value = "active"},
@@ -22,7 +22,7 @@ constexpr NumberRow kRows[] = {
     {.name = "done", .into = &ModelReading::requests_done},
     {.name = "queue_us", .into = &ModelReading::queue_seconds, .unit = 1e-6},
 };
-constexpr HistogramRow kHistograms[] = {
+constexpr HistogramMapping kHistograms[] = {
     {.name = "ttft", .into = &ModelReading::first_token_seconds},
     {.name = "ttft_ms", .into = &ModelReading::first_token_seconds, .choice = 1, .unit = 1e-3},
 };
@@ -80,12 +80,12 @@ TEST(EngineExposition, OnlySeriesWithTheRowsLabelCount) {
 }
 
 constexpr absl::string_view kLateMarks[] = {"late:"};
-constexpr NumberRow kLateRows[] = {
+constexpr NumberMapping kLateRows[] = {
     {.name = "late:wait", .into = &ModelReading::waiting, .zero_before = "late:came"},
     {.name = "late:done", .into = &ModelReading::requests_done, .zero_before = "late:done"},
     {.name = "late:run", .into = &ModelReading::running},
 };
-constexpr HistogramRow kLateHistograms[] = {
+constexpr HistogramMapping kLateHistograms[] = {
     {.name = "late:ttft", .into = &ModelReading::first_token_seconds, .zero_before = "late:done"},
 };
 constexpr EngineExposition kLatePage = {.marks = kLateMarks,

@@ -14,8 +14,9 @@
 namespace gpuscaler {
 namespace {
 
-size_t BytesOf(const EngineAddress& place, const EngineTimeline& engine) {
-  return sizeof(place) + place.namespace_name.size() + place.pod.size() + engine.Bytes();
+size_t BytesOf(const EngineAddress& engine_address, const EngineTimeline& engine) {
+  return sizeof(engine_address) + engine_address.namespace_name.size() + engine_address.pod.size() +
+         engine.Bytes();
 }
 
 size_t BytesOf(const SignalSeries& record) {
@@ -23,21 +24,21 @@ size_t BytesOf(const SignalSeries& record) {
          sizeof(EngineDemand) + sizeof(RequestBin) + sizeof(EngineBatch);
 }
 
-SignalSeries SeriesOf(const EngineAddress& place, const EngineTimeline& engine,
+SignalSeries SeriesOf(const EngineAddress& engine_address, const EngineTimeline& engine,
                       const EngineQuery& question, absl::Time now, absl::Duration max_gap) {
   SignalSeries series = engine.Answer(question, now, max_gap);
-  series.name = EngineName(place, engine.engine());
-  series.namespace_name = place.namespace_name;
-  series.pod = place.pod;
-  series.address = place.address;
+  series.name = EngineName(engine_address, engine.engine());
+  series.namespace_name = engine_address.namespace_name;
+  series.pod = engine_address.pod;
+  series.address = engine_address.address;
   return series;
 }
 
 // Returns true if the question needs the record. A record is about all models of its engine, and
 // has the sums behind a demand and the limit that a pressure is measured against.
 bool IsAbout(const EngineQuery& question, const SignalSeries& record) {
-  const bool takes_it =
-      question.memory > absl::ZeroDuration() || question.metric == EngineMetric::kPressurePercent;
+  const bool takes_it = question.demand_window > absl::ZeroDuration() ||
+                        question.metric == EngineMetric::kPressurePercent;
   return takes_it && (question.model.empty() || question.model == record.models);
 }
 
@@ -64,27 +65,27 @@ void DropRecorded(SignalSeries& left) {
 
 }  // namespace
 
-std::string EngineName(const EngineAddress& place, absl::string_view engine) {
+std::string EngineName(const EngineAddress& engine_address, absl::string_view engine) {
   return absl::StrCat(engine.empty() ? "engine" : engine, " at ",
-                      HostAndPort(place.address, place.port));
+                      HostAndPort(engine_address.address, engine_address.port));
 }
 
-bool EngineGroup::List(const absl::StatusOr<std::vector<EngineAddress>>& places, absl::Time at,
-                       const std::vector<WithoutEngine>& without, absl::Time kept_since,
-                       const CapacityRecords& capacity_records) {
-  ForgetDeparted(std::min(kept_since, at - memory_));
-  const absl::Status before = std::exchange(listed_, places.status());
-  if (!places.ok()) return UpdateVersion(listed_ != before);
-  std::set<EngineAddress> all(places->begin(), places->end());
+bool EngineGroup::SetEngines(const absl::StatusOr<std::vector<EngineAddress>>& engines,
+                             absl::Time at, const std::vector<MissingEngine>& without,
+                             absl::Time kept_since, const CapacityRecords& capacity_records) {
+  ForgetDeparted(std::min(kept_since, at - demand_window_));
+  const absl::Status before = std::exchange(listed_, engines.status());
+  if (!engines.ok()) return UpdateVersion(listed_ != before);
+  std::set<EngineAddress> all(engines->begin(), engines->end());
   if (all.size() > kMaxEngines) {
     listed_ = absl::ResourceExhaustedError(
         absl::StrCat(all.size(), " engines are more than ", kMaxEngines));
     all.erase(std::next(all.begin(), kMaxEngines), all.end());
   }
   const absl::Time since = was_whole_ ? at : absl::InfinitePast();
-  was_whole_ |= std::ranges::none_of(without, &WithoutEngine::is_awaited);
+  was_whole_ |= std::ranges::none_of(without, &MissingEngine::is_awaited);
   const bool without_changed = *without_ != without;
-  if (without_changed) without_ = std::make_shared<const std::vector<WithoutEngine>>(without);
+  if (without_changed) without_ = std::make_shared<const std::vector<MissingEngine>>(without);
   const bool records_changed = capacity_records_ != capacity_records;
   capacity_records_ = capacity_records;
   const bool changed = Replace(all, since, at) || without_changed || records_changed;
@@ -97,17 +98,18 @@ bool EngineGroup::UpdateVersion(bool is_new) {
   return is_new;
 }
 
-bool EngineGroup::Replace(const std::set<EngineAddress>& places, absl::Time since, absl::Time at) {
+bool EngineGroup::Replace(const std::set<EngineAddress>& engines, absl::Time since, absl::Time at) {
   const size_t gone = std::erase_if(engines_, [&](auto& engine) {
-    auto& [place, listed] = engine;
-    if (places.contains(place)) return false;
-    if (!listed.engine.engine().empty()) departed_.push_back({place, at, std::move(listed)});
+    auto& [engine_address, listed] = engine;
+    if (engines.contains(engine_address)) return false;
+    if (!listed.engine.engine().empty())
+      departed_.push_back({engine_address, at, std::move(listed)});
     return true;
   });
   if (departed_.size() > kMaxEngines) {
     departed_.erase(departed_.begin(), departed_.end() - static_cast<std::ptrdiff_t>(kMaxEngines));
   }
-  return AddNew(places, since) || gone > 0;
+  return AddNew(engines, since) || gone > 0;
 }
 
 void EngineGroup::ForgetDeparted(absl::Time kept_since) {
@@ -120,11 +122,12 @@ void EngineGroup::ForgetDeparted(absl::Time kept_since) {
 }
 
 void EngineGroup::RecordCapacity(const DepartedEngine& left) {
-  const bool has_agent = !left.place.pod.empty();
-  if (has_agent || memory_ == absl::ZeroDuration()) return;
-  const EngineQuery question{.metric = EngineMetric::kPressurePercent, .memory = memory_};
+  const bool has_agent = !left.engine_address.pod.empty();
+  if (has_agent || demand_window_ == absl::ZeroDuration()) return;
+  const EngineQuery question{.metric = EngineMetric::kPressurePercent,
+                             .demand_window = demand_window_};
   const SignalSeries engine =
-      SeriesOf(left.place, left.listed.engine, question, left.at, absl::ZeroDuration());
+      SeriesOf(left.engine_address, left.listed.engine, question, left.at, absl::ZeroDuration());
   const auto record =
       CapacityRecordOf(engine, engine.demand == nullptr ? left.at : engine.demand->newest_at);
   if (record == nullptr) return;
@@ -135,10 +138,10 @@ void EngineGroup::RecordCapacity(const DepartedEngine& left) {
   if (own_records_.size() > kMaxCapacityRecords) own_records_.erase(own_records_.begin());
 }
 
-bool EngineGroup::AddNew(const std::set<EngineAddress>& places, absl::Time since) {
+bool EngineGroup::AddNew(const std::set<EngineAddress>& engines, absl::Time since) {
   bool any = false;
-  for (const EngineAddress& place : places) {
-    const auto [listed, is_new] = engines_.try_emplace(place, Listed{.since = since});
+  for (const EngineAddress& engine_address : engines) {
+    const auto [listed, is_new] = engines_.try_emplace(engine_address, Listed{.since = since});
     if (!is_new) continue;
     any = true;
     listed->second.engine.KeepOnly(models_);
@@ -146,10 +149,10 @@ bool EngineGroup::AddNew(const std::set<EngineAddress>& places, absl::Time since
   return any;
 }
 
-bool EngineGroup::Take(const EngineAddress& place, const EngineUpdate& update,
-                       absl::Time kept_since) {
-  ForgetDeparted(std::min(kept_since, update.at - memory_));
-  const auto found = engines_.find(place);
+bool EngineGroup::AddReading(const EngineAddress& engine_address, const EngineUpdate& update,
+                             absl::Time kept_since) {
+  ForgetDeparted(std::min(kept_since, update.at - demand_window_));
+  const auto found = engines_.find(engine_address);
   if (found == engines_.end()) return false;
   EngineTimeline& engine = found->second.engine;
   const size_t before = engine.Bytes();
@@ -167,45 +170,47 @@ bool EngineGroup::Take(const EngineAddress& place, const EngineUpdate& update,
 void EngineGroup::KeepOnly(const std::set<std::string>& models) {
   if (models_ == models) return;
   models_ = models;
-  for (auto& [place, listed] : engines_) listed.engine.KeepOnly(models_);
+  for (auto& [engine_address, listed] : engines_) listed.engine.KeepOnly(models_);
   for (DepartedEngine& left : departed_) left.listed.engine.KeepOnly(models_);
   UpdateBytes();
 }
 
 void EngineGroup::ForgetHistograms() {
-  for (auto& [place, listed] : engines_) listed.engine.ForgetHistograms();
+  for (auto& [engine_address, listed] : engines_) listed.engine.ForgetHistograms();
   for (DepartedEngine& left : departed_) left.listed.engine.ForgetHistograms();
   UpdateBytes();
 }
 
 void EngineGroup::UpdateBytes() {
   bytes_ = sizeof(*this);
-  for (const auto& [place, listed] : engines_) bytes_ += BytesOf(place, listed.engine);
-  for (const DepartedEngine& left : departed_) bytes_ += BytesOf(left.place, left.listed.engine);
+  for (const auto& [engine_address, listed] : engines_)
+    bytes_ += BytesOf(engine_address, listed.engine);
+  for (const DepartedEngine& left : departed_)
+    bytes_ += BytesOf(left.engine_address, left.listed.engine);
   for (const CapacityRecords* records : {&capacity_records_, &own_records_}) {
     for (const auto& record : *records) bytes_ += BytesOf(*record);
   }
-  for (const WithoutEngine& pod : *without_) {
+  for (const MissingEngine& pod : *without_) {
     bytes_ +=
         sizeof(pod) + pod.node.size() + pod.namespace_name.size() + pod.pod.size() + pod.why.size();
   }
 }
 
-int64_t EngineGroup::Updates(absl::FunctionRef<bool(const EngineAddress&)> counts) const {
+int64_t EngineGroup::Version(absl::FunctionRef<bool(const EngineAddress&)> includes) const {
   int64_t newest = version_of_all_;
-  for (const auto& [place, listed] : engines_) {
-    if (listed.update > newest && counts(place)) newest = listed.update;
+  for (const auto& [engine_address, listed] : engines_) {
+    if (listed.update > newest && includes(engine_address)) newest = listed.update;
   }
   return newest;
 }
 
 SignalHistory EngineGroup::Answer(const EngineQuery& question, absl::Time now,
                                   absl::Duration max_gap,
-                                  absl::FunctionRef<bool(const EngineAddress&)> counts) const {
+                                  absl::FunctionRef<bool(const EngineAddress&)> includes) const {
   SignalHistory history{.now = now, .status = listed_, .without = without_};
-  for (const auto& [place, listed] : engines_) {
-    if (!counts(place)) continue;
-    history.series.push_back(SeriesOf(place, listed.engine, question, now, max_gap));
+  for (const auto& [engine_address, listed] : engines_) {
+    if (!includes(engine_address)) continue;
+    history.series.push_back(SeriesOf(engine_address, listed.engine, question, now, max_gap));
     history.series.back().listed_since = listed.since;
     AddRecord(listed, question, history.series.back());
   }
@@ -218,11 +223,12 @@ SignalHistory EngineGroup::Answer(const EngineQuery& question, absl::Time now,
       recorded.insert(KeyOf(*record));
     }
   }
-  const absl::Time remembered_since = now - std::max(question.look_back, question.memory);
+  const absl::Time remembered_since = now - std::max(question.look_back, question.demand_window);
   for (const DepartedEngine& left : departed_) {
-    if (!counts(left.place) || left.at < remembered_since) continue;
-    history.left.push_back(SeriesOf(left.place, left.listed.engine, question, now, max_gap));
-    SignalSeries& series = history.left.back();
+    if (!includes(left.engine_address) || left.at < remembered_since) continue;
+    history.departed.push_back(
+        SeriesOf(left.engine_address, left.listed.engine, question, now, max_gap));
+    SignalSeries& series = history.departed.back();
     series.listed_since = left.listed.since;
     if (recorded.contains(KeyOf(series))) DropRecorded(series);
   }

@@ -43,55 +43,55 @@ struct EngineUpdate {
 };
 
 // Returns "vllm at 10.1.2.3:8000", or "engine at ..." if `engine` is empty.
-std::string EngineName(const EngineAddress& place, absl::string_view engine);
+std::string EngineName(const EngineAddress& engine_address, absl::string_view engine);
 
 inline constexpr size_t kMaxEngines = 10000;  // per source
 
 // Not thread-safe.
 class EngineGroup {
  public:
-  // Replaces the listed engines by those at `places`. Returns false if nothing changed.
+  // Replaces the listed engines by `engines`. Returns false if nothing changed.
   //
   // Readings of engines that left are kept until they are older than both `kept_since` and the
-  // memory of Remember(). An engine behind a DNS name also leaves a capacity record for a day.
+  // window of KeepDeparted(). An engine behind a DNS name also leaves a capacity record for a day.
   //
   // An error leaves the engines as they are, and Answer() returns it as the status. If there are
-  // more than kMaxEngines places, the rest is dropped and the status is RESOURCE_EXHAUSTED.
+  // more than kMaxEngines engines, the rest is dropped and the status is RESOURCE_EXHAUSTED.
   //
   // `without` lists nodes and pods without an engine. While one of them is awaited, an engine that
   // is listed later counts as present from the beginning. `capacity_records` are those that agents
   // keep of engines that left.
-  bool List(const absl::StatusOr<std::vector<EngineAddress>>& places, absl::Time at,
-            const std::vector<WithoutEngine>& without = {},
-            absl::Time kept_since = absl::InfinitePast(),
-            const CapacityRecords& capacity_records = {});
+  bool SetEngines(const absl::StatusOr<std::vector<EngineAddress>>& engines, absl::Time at,
+                  const std::vector<MissingEngine>& without = {},
+                  absl::Time kept_since = absl::InfinitePast(),
+                  const CapacityRecords& capacity_records = {});
 
   // Returns false if the update is dropped: its engine is not listed, or it is not later than the
   // newest one. Readings before `kept_since`, which no question looks back on, may be deleted.
-  bool Take(const EngineAddress& place, const EngineUpdate& update,
-            absl::Time kept_since = absl::InfinitePast());
+  bool AddReading(const EngineAddress& engine_address, const EngineUpdate& update,
+                  absl::Time kept_since = absl::InfinitePast());
 
   // From now on, readings of single models are kept for `models` only.
   void KeepOnly(const std::set<std::string>& models);
 
   void ForgetHistograms();
 
-  // Minimum time for which engines that left are kept.
-  void Remember(absl::Duration memory) { memory_ = memory; }
+  // Keeps departed engines for at least this long.
+  void KeepDeparted(absl::Duration demand_window) { demand_window_ = demand_window; }
 
   size_t size() const { return engines_.size(); }
   bool HasNone() const { return listed_.ok() && engines_.empty(); }  // per the newest list
   size_t Bytes() const { return bytes_; }                            // approximate memory use
 
-  // Returns the version of the list and of the engines for which `counts` is true. It grows with
+  // Returns the version of the list and of the engines for which `includes` is true. It grows with
   // each change.
-  int64_t Updates(absl::FunctionRef<bool(const EngineAddress&)> counts) const;
+  int64_t Version(absl::FunctionRef<bool(const EngineAddress&)> includes) const;
 
-  // Returns the history of the engines for which `counts` is true, with the status of the newest
-  // List(): UNAVAILABLE before the first. Includes all capacity records of agents: their pods may
-  // have left before the fleet's history begins, so `counts` does not apply to them.
+  // Returns the history of the engines for which `includes` is true, with the status of the newest
+  // SetEngines(): UNAVAILABLE before the first. Includes all capacity records of agents: their pods
+  // may have left before the fleet's history begins, so `includes` does not apply to them.
   SignalHistory Answer(const EngineQuery& question, absl::Time now, absl::Duration max_gap,
-                       absl::FunctionRef<bool(const EngineAddress&)> counts) const;
+                       absl::FunctionRef<bool(const EngineAddress&)> includes) const;
 
  private:
   struct Listed {
@@ -101,7 +101,7 @@ class EngineGroup {
     std::shared_ptr<const SignalSeries> capacity_record;  // newest record of its agent; null: none
   };
   struct DepartedEngine {
-    EngineAddress place;
+    EngineAddress engine_address;
     absl::Time at;
     Listed listed;
   };
@@ -109,12 +109,12 @@ class EngineGroup {
   static void AddRecord(const Listed& listed, const EngineQuery& question, SignalSeries& series);
   bool UpdateVersion(bool is_new);
   // Returns true if an engine came or left.
-  bool Replace(const std::set<EngineAddress>& places, absl::Time since, absl::Time at);
+  bool Replace(const std::set<EngineAddress>& engines, absl::Time since, absl::Time at);
   void ForgetDeparted(absl::Time kept_since);
   // Keeps the capacity record of an engine behind a DNS name. No agent reads that engine.
   void RecordCapacity(const DepartedEngine& left);
-  // Returns true if at least one place is new.
-  bool AddNew(const std::set<EngineAddress>& places, absl::Time since);
+  // Returns true if at least one engine is new.
+  bool AddNew(const std::set<EngineAddress>& engines, absl::Time since);
   // Recomputes `bytes_` from all engines and records.
   void UpdateBytes();
 
@@ -124,10 +124,10 @@ class EngineGroup {
   std::vector<DepartedEngine> departed_;  // all were read; oldest departure first
   CapacityRecords capacity_records_;      // from agents
   CapacityRecords own_records_;           // engines behind a DNS name; oldest departure first
-  std::shared_ptr<const std::vector<WithoutEngine>> without_ =
-      std::make_shared<const std::vector<WithoutEngine>>();
+  std::shared_ptr<const std::vector<MissingEngine>> without_ =
+      std::make_shared<const std::vector<MissingEngine>>();
   std::set<std::string> models_;
-  absl::Duration memory_;
+  absl::Duration demand_window_;
   size_t bytes_ = 0;
   int64_t update_ = 0;          // version of the newest update of any engine or list
   int64_t version_of_all_ = 0;  // version of the newest list

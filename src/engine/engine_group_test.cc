@@ -31,8 +31,8 @@ SignalHistory HistoryOf(const EngineGroup& group) {
 
 TEST(EngineGroup, HasASeriesWithItsPodForEachEngine) {
   EngineGroup group;
-  group.List(std::vector{kOnePod, kOtherPod}, Second(0));
-  group.Take(kOnePod, Observed(3));
+  group.SetEngines(std::vector{kOnePod, kOtherPod}, Second(0));
+  group.AddReading(kOnePod, Observed(3));
   const SignalHistory history = HistoryOf(group);
   EXPECT_TRUE(history.status.ok());
   EXPECT_THAT(
@@ -43,65 +43,65 @@ TEST(EngineGroup, HasASeriesWithItsPodForEachEngine) {
                 Field(&SignalSeries::address, "10.0.0.1"),
                 Field(&SignalSeries::points, ElementsAre(SignalPoint{Second(0), 3}))),
           AllOf(Field(&SignalSeries::name, "engine at [fd00::2]:8000"),
-                Field(&SignalSeries::gap, "not read yet"))));
+                Field(&SignalSeries::error, "not read yet"))));
 }
 
 TEST(EngineGroup, ReturnsOnlyEnginesThatCount) {
   EngineGroup group;
-  group.List(std::vector{kOnePod, kOtherPod}, Second(0));
-  const SignalHistory history =
-      group.Answer(kHowManyWait, Second(0), absl::Seconds(10),
-                   [](const EngineAddress& place) { return place.pod == "llm-0"; });
+  group.SetEngines(std::vector{kOnePod, kOtherPod}, Second(0));
+  const SignalHistory history = group.Answer(
+      kHowManyWait, Second(0), absl::Seconds(10),
+      [](const EngineAddress& engine_address) { return engine_address.pod == "llm-0"; });
   EXPECT_THAT(history.series, ElementsAre(Field(&SignalSeries::address, "10.0.0.1")));
 }
 
 TEST(EngineGroup, UnlistedEnginesAreDropped) {
   EngineGroup group;
-  group.List(std::vector{kOnePod}, Second(0));
-  group.Take(kOnePod, Observed(3));
-  group.List(std::vector{kOtherPod}, Second(0));
-  group.Take(kOnePod, Observed(4, Second(1)));
+  group.SetEngines(std::vector{kOnePod}, Second(0));
+  group.AddReading(kOnePod, Observed(3));
+  group.SetEngines(std::vector{kOtherPod}, Second(0));
+  group.AddReading(kOnePod, Observed(4, Second(1)));
   EXPECT_THAT(HistoryOf(group).series, ElementsAre(Field(&SignalSeries::address, "fd00::2")));
-  group.List(std::vector{kOnePod}, Second(0));
-  EXPECT_THAT(HistoryOf(group).series, ElementsAre(Field(&SignalSeries::gap, "not read yet")));
+  group.SetEngines(std::vector{kOnePod}, Second(0));
+  EXPECT_THAT(HistoryOf(group).series, ElementsAre(Field(&SignalSeries::error, "not read yet")));
 }
 
 TEST(EngineGroup, DepartedEnginesAreKeptForDemand) {
   EngineGroup group;
-  group.Remember(absl::Minutes(15));
-  group.List(std::vector{kOnePod, kOtherPod}, Second(0));
-  group.Take(
+  group.KeepDeparted(absl::Minutes(15));
+  group.SetEngines(std::vector{kOnePod, kOtherPod}, Second(0));
+  group.AddReading(
       kOnePod,
       {.at = Second(1),
        .engine = "vllm",
        .reading = EngineReading{{{.waiting = 1, .running = 2, .requests_done = 0, .answers = 0}}}});
-  group.List(std::vector{kOtherPod}, Second(2));
-  group.Take(kOtherPod, Observed(1, Second(800)), Second(740));
+  group.SetEngines(std::vector{kOtherPod}, Second(2));
+  group.AddReading(kOtherPod, Observed(1, Second(800)), Second(740));
   EngineQuery question = kHowManyWait;
   const auto left_at = [&](absl::Time now) {
     return group.Answer(question, now, absl::Seconds(10), [](const EngineAddress&) { return true; })
-        .left;
+        .departed;
   };
   EXPECT_THAT(left_at(Second(800)), SizeIs(0)) << "the question looks back on a minute";
-  question.memory = absl::Minutes(15);
+  question.demand_window = absl::Minutes(15);
   ASSERT_THAT(left_at(Second(800)), SizeIs(1));
   ASSERT_NE(left_at(Second(800)).front().demand, nullptr);
   EXPECT_EQ(left_at(Second(800)).front().demand->running, 2);
   EXPECT_THAT(left_at(Second(903)), SizeIs(0));
-  group.Take(kOtherPod, Observed(1, Second(910)), Second(850));
+  group.AddReading(kOtherPod, Observed(1, Second(910)), Second(850));
   EXPECT_THAT(left_at(Second(800)), SizeIs(0)) << "it is kept no longer";
 }
 
 TEST(EngineGroup, DepartedEnginesAreReturnedWithinTheLookBack) {
   EngineGroup group;
-  group.List(std::vector{kOnePod, kOtherPod}, Second(0));
-  group.Take(kOnePod, Observed(3, Second(1)));
+  group.SetEngines(std::vector{kOnePod, kOtherPod}, Second(0));
+  group.AddReading(kOnePod, Observed(3, Second(1)));
   const size_t bytes = group.Bytes();
-  group.List(std::vector<EngineAddress>(), Second(5));
+  group.SetEngines(std::vector<EngineAddress>(), Second(5));
   const auto left_at = [&group](absl::Time now) {
     return group
         .Answer(kHowManyWait, now, absl::Seconds(10), [](const EngineAddress&) { return true; })
-        .left;
+        .departed;
   };
   EXPECT_THAT(left_at(Second(65)),
               ElementsAre(AllOf(Field(&SignalSeries::name, "vllm at 10.0.0.1:8000"),
@@ -110,21 +110,21 @@ TEST(EngineGroup, DepartedEnginesAreReturnedWithinTheLookBack) {
   EXPECT_THAT(left_at(Second(6)).front().points, ElementsAre(SignalPoint{Second(1), 3}));
   EXPECT_THAT(left_at(Second(66)), SizeIs(0));
   EXPECT_GT(group.Bytes(), bytes / 4) << "it is kept, and weighed";
-  group.List(std::vector<EngineAddress>(), Second(70), {}, Second(5));
+  group.SetEngines(std::vector<EngineAddress>(), Second(70), {}, Second(5));
   EXPECT_THAT(left_at(Second(6)), SizeIs(0)) << "it is kept no longer";
 }
 
 TEST(EngineGroup, ListedSinceIsSetForEnginesThatCameLater) {
   EngineGroup group;
-  group.List(absl::UnavailableError("llm.team-a.svc: no answer"), Second(0));
-  group.List(std::vector{kOnePod}, Second(1));
-  group.List(std::vector{kOnePod, kOtherPod}, Second(2));
-  group.List(std::vector{kOnePod, kOtherPod}, Second(3));
+  group.SetEngines(absl::UnavailableError("llm.team-a.svc: no answer"), Second(0));
+  group.SetEngines(std::vector{kOnePod}, Second(1));
+  group.SetEngines(std::vector{kOnePod, kOtherPod}, Second(2));
+  group.SetEngines(std::vector{kOnePod, kOtherPod}, Second(3));
   EXPECT_THAT(HistoryOf(group).series,
               ElementsAre(Field(&SignalSeries::listed_since, absl::InfinitePast()),
                           Field(&SignalSeries::listed_since, Second(2))));
-  group.List(std::vector{kOtherPod}, Second(4));
-  group.List(std::vector{kOnePod, kOtherPod}, Second(5));
+  group.SetEngines(std::vector{kOtherPod}, Second(4));
+  group.SetEngines(std::vector{kOnePod, kOtherPod}, Second(5));
   EXPECT_THAT(HistoryOf(group).series, ElementsAre(Field(&SignalSeries::listed_since, Second(5)),
                                                    Field(&SignalSeries::listed_since, Second(2))))
       << "another pod may have the address by now";
@@ -133,9 +133,9 @@ TEST(EngineGroup, ListedSinceIsSetForEnginesThatCameLater) {
 TEST(EngineGroup, ListErrorIsReturnedAndKeepsTheEngines) {
   EngineGroup group;
   EXPECT_EQ(HistoryOf(group).status.code(), absl::StatusCode::kUnavailable);
-  group.List(std::vector{kOnePod}, Second(0));
-  group.Take(kOnePod, Observed(3));
-  group.List(absl::UnavailableError("llm.team-a.svc: no answer"), Second(1));
+  group.SetEngines(std::vector{kOnePod}, Second(0));
+  group.AddReading(kOnePod, Observed(3));
+  group.SetEngines(absl::UnavailableError("llm.team-a.svc: no answer"), Second(1));
   const SignalHistory history = HistoryOf(group);
   EXPECT_THAT(std::string(history.status.message()), HasSubstr("no answer"));
   EXPECT_THAT(history.series,
@@ -145,11 +145,11 @@ TEST(EngineGroup, ListErrorIsReturnedAndKeepsTheEngines) {
 TEST(EngineGroup, NewEngineKeepsTheRequestedModels) {
   EngineGroup group;
   group.KeepOnly({"llama"});
-  group.List(std::vector{kOnePod}, Second(0));
-  group.Take(kOnePod, {.at = Second(0),
-                       .engine = "vllm",
-                       .reading = EngineReading{
-                           {{.model = "llama", .waiting = 1}, {.model = "qwen", .waiting = 2}}}});
+  group.SetEngines(std::vector{kOnePod}, Second(0));
+  group.AddReading(kOnePod, {.at = Second(0),
+                             .engine = "vllm",
+                             .reading = EngineReading{{{.model = "llama", .waiting = 1},
+                                                       {.model = "qwen", .waiting = 2}}}});
   EngineQuery of_llama = kHowManyWait;
   of_llama.model = "llama";
   const SignalHistory history = group.Answer(of_llama, Second(0), absl::Seconds(10),
@@ -160,11 +160,11 @@ TEST(EngineGroup, NewEngineKeepsTheRequestedModels) {
 
 TEST(EngineGroup, TooManyEnginesAreAnErrorAndTruncated) {
   EngineGroup group;
-  std::vector<EngineAddress> places;
+  std::vector<EngineAddress> engines;
   for (int port = 0; port <= static_cast<int>(kMaxEngines); ++port) {
-    places.push_back({.address = "10.0.0.1", .port = port});
+    engines.push_back({.address = "10.0.0.1", .port = port});
   }
-  group.List(places, Second(0));
+  group.SetEngines(engines, Second(0));
   EXPECT_EQ(HistoryOf(group).status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(HistoryOf(group).series, SizeIs(kMaxEngines));
 }
@@ -174,22 +174,23 @@ class RecordedEngineTest : public testing::Test {
   static constexpr double kLearnt = 8;
 
   RecordedEngineTest() {
-    group_.Remember(absl::Minutes(15));
-    group_.List(std::vector{kOnePod}, Second(0));
+    group_.KeepDeparted(absl::Minutes(15));
+    group_.SetEngines(std::vector{kOnePod}, Second(0));
   }
   // Requests wait while the batch is full.
-  void Serve(const std::string& model, int from, int to, const EngineAddress& place = kOnePod) {
+  void Serve(const std::string& model, int from, int to,
+             const EngineAddress& engine_address = kOnePod) {
     for (int second = from; second <= to; ++second) {
       const double done = 10.0 * (second - from + 1);
-      group_.Take(place, {.at = Second(second),
-                          .engine = "vllm",
-                          .reading = EngineReading{{{.model = model,
-                                                     .waiting = 1,
-                                                     .running = kLearnt,
-                                                     .requests_done = done,
-                                                     .generation_tokens = 40 * done,
-                                                     .answers = done,
-                                                     .answer_tokens = 40 * done}}}});
+      group_.AddReading(engine_address, {.at = Second(second),
+                                         .engine = "vllm",
+                                         .reading = EngineReading{{{.model = model,
+                                                                    .waiting = 1,
+                                                                    .running = kLearnt,
+                                                                    .requests_done = done,
+                                                                    .generation_tokens = 40 * done,
+                                                                    .answers = done,
+                                                                    .answer_tokens = 40 * done}}}});
     }
   }
   static std::shared_ptr<const SignalSeries> Record(const std::string& models = "llama",
@@ -204,16 +205,17 @@ class RecordedEngineTest : public testing::Test {
     return record;
   }
   void Leave(const CapacityRecords& records) {
-    group_.List(std::vector<EngineAddress>(), Second(201), {}, Second(0), records);
+    group_.SetEngines(std::vector<EngineAddress>(), Second(201), {}, Second(0), records);
   }
   SignalHistory Answer(const EngineQuery& question, absl::Time now = Second(202)) const {
-    return group_.Answer(question, now, absl::Seconds(10),
-                         [](const EngineAddress& place) { return place.pod != "none"; });
+    return group_.Answer(question, now, absl::Seconds(10), [](const EngineAddress& engine_address) {
+      return engine_address.pod != "none";
+    });
   }
 
   const EngineQuery about_demand_{.metric = EngineMetric::kPressurePercent,
                                   .look_back = absl::Minutes(5),
-                                  .memory = absl::Minutes(15)};
+                                  .demand_window = absl::Minutes(15)};
   EngineGroup group_;
 };
 
@@ -222,9 +224,9 @@ TEST_F(RecordedEngineTest, RecordReplacesTheSumsOfADepartedEngine) {
   Leave({Record()});
   const SignalHistory history = Answer(about_demand_);
   ASSERT_THAT(history.capacity_records, SizeIs(1));
-  ASSERT_THAT(history.left, SizeIs(1));
-  EXPECT_EQ(history.left[0].demand->service, ServiceSums());
-  EXPECT_EQ(history.left[0].batch->learnt_limit, std::nullopt) << "it is in the record";
+  ASSERT_THAT(history.departed, SizeIs(1));
+  EXPECT_EQ(history.departed[0].demand->service, ServiceSums());
+  EXPECT_EQ(history.departed[0].batch->learnt_limit, std::nullopt) << "it is in the record";
 }
 
 TEST_F(RecordedEngineTest, ExpiredOrOtherRecordReplacesNothing) {
@@ -232,8 +234,8 @@ TEST_F(RecordedEngineTest, ExpiredOrOtherRecordReplacesNothing) {
   Leave({Record("llama", Second(201) - absl::Hours(25))});
   SignalHistory history = Answer(about_demand_);
   EXPECT_THAT(history.capacity_records, SizeIs(0)) << "it is too old";
-  EXPECT_GT(history.left.at(0).demand->service.seconds, 0);
-  EXPECT_EQ(history.left.at(0).batch->learnt_limit, kLearnt);
+  EXPECT_GT(history.departed.at(0).demand->service.seconds, 0);
+  EXPECT_EQ(history.departed.at(0).batch->learnt_limit, kLearnt);
 
   group_.KeepOnly({"llama"});
   Leave({Record("llama,qwen")});
@@ -251,15 +253,15 @@ TEST_F(RecordedEngineTest, RecordedLimitCountsForPressureWithoutDemand) {
 
 // No agent reads an engine behind a DNS name.
 TEST_F(RecordedEngineTest, DepartedEngineBehindANameIsRecordedForADay) {
-  group_.List(std::vector{kOtherPod}, Second(0));
+  group_.SetEngines(std::vector{kOtherPod}, Second(0));
   Serve("llama", 1, 200, kOtherPod);
   const ServiceSums served = Answer(about_demand_).series.at(0).demand->service;
-  group_.List(std::vector<EngineAddress>(), Second(201), {}, Second(201));
+  group_.SetEngines(std::vector<EngineAddress>(), Second(201), {}, Second(201));
   EXPECT_THAT(Answer(about_demand_).capacity_records, SizeIs(0)) << "its readings are kept";
   const absl::Time later = Second(200) + absl::Hours(23);
-  group_.List(std::vector<EngineAddress>(), later, {}, later);
+  group_.SetEngines(std::vector<EngineAddress>(), later, {}, later);
   const SignalHistory history = Answer(about_demand_, later);
-  EXPECT_THAT(history.left, SizeIs(0));
+  EXPECT_THAT(history.departed, SizeIs(0));
   ASSERT_THAT(history.capacity_records, SizeIs(1));
   const SignalSeries& record = *history.capacity_records[0];
   EXPECT_EQ(record.demand->service, served);
@@ -272,25 +274,25 @@ TEST_F(RecordedEngineTest, DepartedEngineBehindANameIsRecordedForADay) {
 }
 
 TEST_F(RecordedEngineTest, EngineBehindANameWithoutServiceIsNotRecorded) {
-  group_.List(std::vector{kOtherPod}, Second(0));
-  group_.Take(kOtherPod, Observed(0));
-  group_.List(std::vector<EngineAddress>(), Second(1), {}, Second(1));
+  group_.SetEngines(std::vector{kOtherPod}, Second(0));
+  group_.AddReading(kOtherPod, Observed(0));
+  group_.SetEngines(std::vector<EngineAddress>(), Second(1), {}, Second(1));
   const absl::Time later = Second(0) + absl::Hours(1);
-  group_.List(std::vector<EngineAddress>(), later, {}, later);
+  group_.SetEngines(std::vector<EngineAddress>(), later, {}, later);
   EXPECT_THAT(Answer(about_demand_, later).capacity_records, SizeIs(0));
 }
 
 TEST_F(RecordedEngineTest, RecordsOfEnginesBehindANameAreLimited) {
-  std::vector<EngineAddress> places;
+  std::vector<EngineAddress> engines;
   for (size_t i = 0; i <= kMaxCapacityRecords; ++i) {
-    places.push_back({.address = absl::StrCat("10.1.", i / 256, ".", i % 256), .port = 8000});
+    engines.push_back({.address = absl::StrCat("10.1.", i / 256, ".", i % 256), .port = 8000});
   }
-  group_.List(places, Second(0));
-  for (const EngineAddress& place : places) Serve("llama", 1, 30, place);
+  group_.SetEngines(engines, Second(0));
+  for (const EngineAddress& engine_address : engines) Serve("llama", 1, 30, engine_address);
   const size_t before = group_.Bytes();
-  group_.List(std::vector<EngineAddress>(), Second(31), {}, Second(31));
+  group_.SetEngines(std::vector<EngineAddress>(), Second(31), {}, Second(31));
   const absl::Time later = Second(31) + absl::Hours(1);
-  group_.List(std::vector<EngineAddress>(), later, {}, later);
+  group_.SetEngines(std::vector<EngineAddress>(), later, {}, later);
   EXPECT_THAT(Answer(about_demand_, later).capacity_records, SizeIs(kMaxCapacityRecords));
   EXPECT_LT(group_.Bytes(), before);
 }
@@ -304,7 +306,7 @@ TEST_F(RecordedEngineTest, RecordsIncludeDeletedPods) {
 }
 
 TEST_F(RecordedEngineTest, RecordOfAnotherModelDoesNotCount) {
-  group_.Take(
+  group_.AddReading(
       kOnePod,
       {.at = Second(1),
        .engine = "vllm",

@@ -25,7 +25,7 @@ EnginePoller::Server EnginePoller::ServerFor(const std::map<EngineTarget, Engine
       readers.push_back(std::make_shared<EngineReader>(target, sink_, interest.tenant));
       current.readers.emplace(target, readers.back());
     }
-    current.polled = std::make_shared<SharedEngine>(std::move(readers));
+    current.polled = std::make_shared<SharedEnginePoll>(std::move(readers));
   }
   for (const auto& [target, interest] : wanted) {
     current.readers.at(target)->SetHistograms(interest.histograms);

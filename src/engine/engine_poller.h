@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "engine/engine_reader.h"
-#include "engine/shared_engine.h"
+#include "engine/shared_engine_poll.h"
 #include "page/scrape_poller.h"
 
 namespace gpuscaler {
@@ -38,8 +38,8 @@ class EnginePoller {
  private:
   using Readers = std::map<EngineTarget, std::shared_ptr<EngineReader>>;
   struct Server {
-    Readers readers;  // SharedEngine's
-    std::shared_ptr<SharedEngine> polled;
+    Readers readers;  // SharedEnginePoll's
+    std::shared_ptr<SharedEnginePoll> polled;
   };
 
   // Returns `current` if it has exactly the `wanted` targets, else a new server.

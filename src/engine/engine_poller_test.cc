@@ -336,11 +336,11 @@ TEST(EnginePoller, TenThousandPollsLeakNeitherFilesNorMemory) {
     ASSERT_GE(polls, wanted);
   };
   wait_for(1000);
-  const int files = FilesHeld();
-  const size_t memory = MemoryHeld();
+  const int files = OpenFiles();
+  const size_t memory = AllocatedBytes();
   wait_for(10'000);
-  EXPECT_LE(FilesHeld(), files + 20) << "each of the ten has a connection at either end";
-  EXPECT_LE(MemoryHeld(), memory + (size_t{1} << 20));
+  EXPECT_LE(OpenFiles(), files + 20) << "each of the ten has a connection at either end";
+  EXPECT_LE(AllocatedBytes(), memory + (size_t{1} << 20));
 }
 
 }  // namespace

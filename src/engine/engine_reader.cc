@@ -18,9 +18,9 @@ void AddOnce(std::vector<std::string>& paths, absl::string_view path) {
   if (std::ranges::find(paths, path) == paths.end()) paths.emplace_back(path);
 }
 
-bool IsUsualPortOfUsualPath(int port) {
+bool IsDefaultPortOfUsualPath(int port) {
   return std::ranges::any_of(Engines(), [port](const Engine* engine) {
-    return IsUsualPort(*engine, port) && engine->path == kUsualPath;
+    return IsDefaultPort(*engine, port) && engine->path == kUsualPath;
   });
 }
 
@@ -33,9 +33,9 @@ std::vector<std::string> PathsToTry(const EngineTarget& target, const Engine* na
     AddOnce(paths, kUsualPath);
     return paths;
   }
-  if (IsUsualPortOfUsualPath(target.at.port)) AddOnce(paths, kUsualPath);
+  if (IsDefaultPortOfUsualPath(target.at.port)) AddOnce(paths, kUsualPath);
   for (const Engine* engine : Engines()) {
-    if (IsUsualPort(*engine, target.at.port)) AddOnce(paths, engine->path);
+    if (IsDefaultPort(*engine, target.at.port)) AddOnce(paths, engine->path);
   }
   AddOnce(paths, kUsualPath);
   for (const Engine* engine : Engines()) AddOnce(paths, engine->path);

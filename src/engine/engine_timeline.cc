@@ -112,10 +112,10 @@ SignalSeries EngineTimeline::Answer(const EngineQuery& question, absl::Time now,
   const ModelTimeline* const own = model == nullptr ? nullptr : &model->timeline;
   if (const ModelTimeline* const timeline = question.model.empty() ? &together_ : own) {
     series.points = timeline->Points(question, now, max_gap);
-    series.unchanged_since = timeline->SteadySince();
+    series.unchanged_since = timeline->UnchangedSince();
     const bool is_pressure = question.metric == EngineMetric::kPressurePercent;
-    const bool is_about_demand = question.memory > absl::ZeroDuration();
-    if (is_pressure) series.against = timeline->PressureAgainst(question);
+    const bool is_about_demand = question.demand_window > absl::ZeroDuration();
+    if (is_pressure) series.pressure_basis = timeline->PressureBasis(question);
     if (is_pressure || is_about_demand) {
       series.batch = std::make_shared<const EngineBatch>(timeline->Batch(question, now));
     }
@@ -125,7 +125,7 @@ SignalSeries EngineTimeline::Answer(const EngineQuery& question, absl::Time now,
       series.demand = std::make_shared<const EngineDemand>(*std::move(demand));
     }
   }
-  series.gap = GapOf(question, series);
+  series.error = ErrorOf(question, series);
   return series;
 }
 
@@ -139,7 +139,7 @@ bool EngineTimeline::NeverReports(const EngineQuery& question) const {
   return lacks_backend && !BackendFor(*family, question.metric).empty();
 }
 
-std::string EngineTimeline::GapOf(const EngineQuery& question, const SignalSeries& series) const {
+std::string EngineTimeline::ErrorOf(const EngineQuery& question, const SignalSeries& series) const {
   if (!failure_.ok()) return std::string(failure_.message());
   if (engine_.empty()) return "not read yet";
   const StoredModel* const model = Find(question.model);

@@ -56,7 +56,7 @@ class EngineTimeline {
   // question needs.
   bool NeverReports(const EngineQuery& question) const;
   void Name(const EngineReading& reading);  // keeps some model names
-  std::string GapOf(const EngineQuery& question, const SignalSeries& series) const;
+  std::string ErrorOf(const EngineQuery& question, const SignalSeries& series) const;
 
   std::string engine_;
   absl::Time newest_at_ = absl::InfinitePast();  // the newest reading or failure

@@ -32,7 +32,7 @@ TEST(EngineTimeline, ModelIsKeptOnceRequested) {
   EngineTimeline engine;
   engine.Take(Second(0), "vllm", PageWith(3, 4));
   engine.KeepOnly({"qwen"});
-  EXPECT_EQ(WaitingOf(engine, "qwen").gap, "not read yet");
+  EXPECT_EQ(WaitingOf(engine, "qwen").error, "not read yet");
   engine.Take(Second(1), "vllm", PageWith(3, 5));
   EXPECT_THAT(WaitingOf(engine, "qwen").points, ElementsAre(SignalPoint{Second(1), 5}));
 }
@@ -54,32 +54,32 @@ TEST(EngineTimeline, GapListsModelsIfTheSelectedOneIsAbsent) {
   engine.Take(Second(0), "vllm", PageWith(3, 4));
   const SignalSeries series = WaitingOf(engine, "mixtral");
   EXPECT_THAT(series.points, IsEmpty());
-  EXPECT_EQ(series.gap, "no model \"mixtral\": it has llama, qwen");
+  EXPECT_EQ(series.error, "no model \"mixtral\": it has llama, qwen");
   EngineReading many;
   for (const char* name : {"a", "b", "c", "d", "e", "f"}) many.models.push_back({.model = name});
   engine.Take(Second(1), "vllm", many);
-  EXPECT_EQ(WaitingOf(engine, "mixtral").gap, "no model \"mixtral\": it has a, b, c, d, e, ...");
+  EXPECT_EQ(WaitingOf(engine, "mixtral").error, "no model \"mixtral\": it has a, b, c, d, e, ...");
   engine.Take(Second(2), "vllm", {.models = {{.model = "\x1b[2J" + std::string(100, 'x')}}});
-  EXPECT_EQ(WaitingOf(engine, "mixtral").gap,
+  EXPECT_EQ(WaitingOf(engine, "mixtral").error,
             "no model \"mixtral\": it has ?[2J" + std::string(56, 'x') + "...");
   engine.Take(Second(3), "vllm", {.models = {{.model = "\xe9\x80\x9a\xe4\xb9\x89-7b"}}});
-  EXPECT_EQ(WaitingOf(engine, "mixtral").gap,
+  EXPECT_EQ(WaitingOf(engine, "mixtral").error,
             "no model \"mixtral\": it has \xe9\x80\x9a\xe4\xb9\x89-7b");
   engine.Take(Second(4), "ollama", {});
-  EXPECT_EQ(WaitingOf(engine, "mixtral").gap, "no model \"mixtral\": it has no model loaded");
+  EXPECT_EQ(WaitingOf(engine, "mixtral").error, "no model \"mixtral\": it has no model loaded");
 }
 
 TEST(EngineTimeline, GapExplainsAMissingNumber) {
   EngineTimeline engine;
-  EXPECT_EQ(WaitingOf(engine, "").gap, "not read yet");
+  EXPECT_EQ(WaitingOf(engine, "").error, "not read yet");
   engine.Fail(Second(0), absl::UnavailableError("connection refused"));
-  EXPECT_EQ(WaitingOf(engine, "").gap, "connection refused");
+  EXPECT_EQ(WaitingOf(engine, "").error, "connection refused");
   engine.Take(Second(1), "vllm", {.models = {{.running = 1}}});
-  EXPECT_EQ(WaitingOf(engine, "").gap, "vllm does not report how many requests wait");
-  EXPECT_EQ(engine.Answer({.metric = EngineMetric::kRequestRate}, Second(1), kLongestGap).gap,
+  EXPECT_EQ(WaitingOf(engine, "").error, "vllm does not report how many requests wait");
+  EXPECT_EQ(engine.Answer({.metric = EngineMetric::kRequestRate}, Second(1), kLongestGap).error,
             "vllm has not reported yet how many requests it served");
   engine.Take(Second(2), "vllm", PageWith(3, 4));
-  EXPECT_EQ(WaitingOf(engine, "").gap, "");
+  EXPECT_EQ(WaitingOf(engine, "").error, "");
 }
 
 TEST(EngineTimeline, ListsEnginesThatReportTheMetric) {
@@ -92,7 +92,7 @@ TEST(EngineTimeline, ListsEnginesThatReportTheMetric) {
   EXPECT_EQ(never.engine, "tei");
   EXPECT_THAT(never.reported_by, testing::Contains("vllm"));
   EXPECT_THAT(never.reported_by, testing::Not(testing::Contains("tei")));
-  EXPECT_EQ(never.gap, "tei never reports how full its KV cache is");
+  EXPECT_EQ(never.error, "tei never reports how full its KV cache is");
   EXPECT_THAT(WaitingOf(engine, "").reported_by, IsEmpty());
   engine.Take(Second(1), "vllm", {.models = {{.running = 1}}});
   EXPECT_THAT(engine.Answer(cache, Second(1), kLongestGap).reported_by, IsEmpty())
@@ -109,11 +109,11 @@ TEST(EngineTimeline, TritonNeverReportsAPressureWithoutTensorRtLlm) {
   const ModelReading resnet{.model = "resnet", .waiting = 3, .requests_done = 8};
   engine.Take(Second(0), "triton", {.models = {resnet}});
   EXPECT_THAT(pressure_of("").reported_by, testing::Contains("triton with TensorRT-LLM"));
-  EXPECT_EQ(pressure_of("").gap,
+  EXPECT_EQ(pressure_of("").error,
             "triton does not export how full its KV cache is, nor how many requests wait and run "
             "without TensorRT-LLM");
   EXPECT_THAT(pressure_of("llama").reported_by, IsEmpty()) << "it may be loaded later";
-  EXPECT_EQ(pressure_of("llama").gap, "no model \"llama\": it has resnet");
+  EXPECT_EQ(pressure_of("llama").error, "no model \"llama\": it has resnet");
   EXPECT_THAT(WaitingOf(engine, "").reported_by, IsEmpty());
 
   engine.Take(Second(1), "triton",
@@ -132,7 +132,7 @@ TEST(EngineTimeline, ReportsWhatAPressureIsMeasuredAgainst) {
     return engine
         .Answer({.metric = EngineMetric::kPressurePercent, .max_concurrency = given}, Second(10),
                 kLongestGap)
-        .against;
+        .pressure_basis;
   };
   EXPECT_EQ(against({.waiting = 1, .running = 8, .limit = 64}, 32),
             "of the 64 requests that it runs at most");
@@ -149,7 +149,7 @@ TEST(EngineTimeline, ReadingsBeforeAFailureStay) {
   engine.Take(Second(0), "vllm", PageWith(3, 4));
   engine.Fail(Second(1), absl::UnavailableError("timed out"));
   EXPECT_THAT(WaitingOf(engine, "").points, ElementsAre(SignalPoint{Second(0), 7}));
-  EXPECT_EQ(WaitingOf(engine, "").gap, "timed out");
+  EXPECT_EQ(WaitingOf(engine, "").error, "timed out");
 }
 
 TEST(EngineTimeline, AnswersSinceTheFirstReading) {
@@ -168,7 +168,7 @@ TEST(EngineTimeline, DuplicateReadingCountsOnce) {
   engine.Take(Second(0), "vllm", PageWith(9, 9));
   engine.Fail(Second(0), absl::UnavailableError("an old failure"));
   EXPECT_THAT(WaitingOf(engine, "").points, ElementsAre(SignalPoint{Second(1), 7}));
-  EXPECT_EQ(WaitingOf(engine, "").gap, "");
+  EXPECT_EQ(WaitingOf(engine, "").error, "");
 }
 
 // Eight requests run for five minutes. One finishes every second, with 100 tokens.
@@ -198,7 +198,7 @@ EngineReading JustStarted(const std::string& model) {
 EngineDemand DemandOf(const EngineTimeline& engine, int second) {
   const SignalSeries series = engine.Answer({.metric = EngineMetric::kPressurePercent,
                                              .look_back = absl::Minutes(1),
-                                             .memory = absl::Hours(1)},
+                                             .demand_window = absl::Hours(1)},
                                             Second(second), kLongestGap);
   return series.demand == nullptr ? EngineDemand() : *series.demand;
 }

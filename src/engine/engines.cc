@@ -51,8 +51,8 @@ std::span<const Engine* const> Engines() {
   return engines;
 }
 
-bool IsUsualPort(const Engine& engine, int port) {
-  return port == engine.port || (engine.later_port != 0 && port == engine.later_port);
+bool IsDefaultPort(const Engine& engine, int port) {
+  return port == engine.port || (engine.newer_port != 0 && port == engine.newer_port);
 }
 
 const Engine* EngineNamed(absl::string_view name) {

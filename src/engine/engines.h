@@ -15,7 +15,7 @@ namespace gpuscaler {
 struct Engine {
   absl::string_view name;              // the value of `engine` in a trigger's metadata
   int port = 0;                        // default port
-  int later_port = 0;                  // default port of later versions; 0: the same
+  int newer_port = 0;                  // default port of later versions; 0: the same
   absl::string_view path;              // the exposition's
   const EngineExposition* exposition;  // null: not a Prometheus exposition
   // If the exposition may be empty: a string that only this engine's response to kInfoPath
@@ -36,7 +36,7 @@ const Engine& TrtllmServe();
 const Engine& Vllm();
 
 // Returns true if a version of the engine listens on `port` by default.
-bool IsUsualPort(const Engine& engine, int port);
+bool IsDefaultPort(const Engine& engine, int port);
 
 // Returns all engines. If the marks of two are in one exposition, it belongs to the earlier.
 std::span<const Engine* const> Engines();

@@ -46,10 +46,10 @@ TEST(Recognise, OtherExpositionsAreNotRecognised) {
 }
 
 TEST(Engines, LaterVersionsMayHaveAnotherDefaultPort) {
-  EXPECT_TRUE(IsUsualPort(LlamaCpp(), 8080));
-  EXPECT_TRUE(IsUsualPort(LlamaCpp(), 9931));
-  EXPECT_FALSE(IsUsualPort(Vllm(), 9931));
-  EXPECT_FALSE(IsUsualPort(Vllm(), 0));
+  EXPECT_TRUE(IsDefaultPort(LlamaCpp(), 8080));
+  EXPECT_TRUE(IsDefaultPort(LlamaCpp(), 9931));
+  EXPECT_FALSE(IsDefaultPort(Vllm(), 9931));
+  EXPECT_FALSE(IsDefaultPort(Vllm(), 0));
 }
 
 TEST(Recognise, ReadsOpenMetrics) {

@@ -34,9 +34,9 @@ const Histogram* HistogramGrowth::EndingAt(size_t last, absl::Time earliest) {
   while (last_ < last) AddNext();
   const std::optional<CounterWindow> window = windows_.EndingAt(last, earliest);
   if (!window.has_value()) return nullptr;
-  while (first_ < window->first) DropFirst();
+  while (first_ < window->first) RemoveFirst();
   const bool mixes_bounds =
-      first_ < same_bounds_ && windows_.Covered(first_, same_bounds_) > absl::ZeroDuration();
+      first_ < bounds_since_ && windows_.Covered(first_, bounds_since_) > absl::ZeroDuration();
   return mixes_bounds ? nullptr : &sum_;
 }
 
@@ -45,24 +45,24 @@ void HistogramGrowth::AddNext() {
   const Histogram& newest = *points_[last_].histogram;
   if (!windows_.Counts(last_) || IsUnobserved(newest)) return;
   if (!HaveSameBounds(sum_, newest)) {
-    if (!IsUnobserved(sum_)) same_bounds_ = last_ - 1;
+    if (!IsUnobserved(sum_)) bounds_since_ = last_ - 1;
     sum_ = WithoutCounts(newest);
   }
   Add(last_, 1);
 }
 
-void HistogramGrowth::DropFirst() {
+void HistogramGrowth::RemoveFirst() {
   ++first_;
-  if (first_ > same_bounds_ && windows_.Counts(first_)) Add(first_, -1);
+  if (first_ > bounds_since_ && windows_.Counts(first_)) Add(first_, -1);
 }
 
-void HistogramGrowth::Add(size_t place, double times) {
-  const Histogram& older = *points_[place - 1].histogram;
-  const Histogram& newer = *points_[place].histogram;
+void HistogramGrowth::Add(size_t index, double sign) {
+  const Histogram& older = *points_[index - 1].histogram;
+  const Histogram& newer = *points_[index].histogram;
   if (IsUnobserved(newer)) return;
   for (size_t i = 0; i < newer.buckets.size(); ++i) {
     const double before = IsUnobserved(older) ? 0 : older.buckets[i].count;
-    sum_.buckets[i].count += times * (newer.buckets[i].count - before);
+    sum_.buckets[i].count += sign * (newer.buckets[i].count - before);
   }
 }
 

@@ -17,27 +17,29 @@ struct HistogramPoint {
   const Histogram* histogram = nullptr;
 };
 
-// Moves over windows that end at successive points, in one pass. The histograms must outlive it.
+// The growth of a histogram over sliding windows. Each call moves the window forward. No histogram
+// may be null, and all must outlive this object.
 class HistogramGrowth {
  public:
   HistogramGrowth(std::vector<HistogramPoint> points, const CounterLookBack& look_back);
 
-  // Returns the growth as CounterWindows::EndingAt() does, valid until the next call. Null also if
-  // the bounds changed within the covered part of the window.
+  // Returns the growth in the window that ends at point `last` and begins no earlier than
+  // `earliest`. Neither may be lower than in the previous call. Returns nullptr if CounterWindows
+  // returns no window, or if the bounds changed within its covered part. Valid until the next call.
   const Histogram* EndingAt(size_t last, absl::Time earliest = absl::InfinitePast());
 
  private:
   void AddNext();
-  void DropFirst();
-  // Adds `times` times the growth from the previous point to this one.
-  void Add(size_t place, double times);
+  void RemoveFirst();
+  // Adds the growth from the previous point to point `index`, times `sign`.
+  void Add(size_t index, double sign);
 
   const std::vector<HistogramPoint> points_;
   CounterWindows windows_;
   Histogram sum_;  // growth from first_ to last_
   size_t first_ = 0;
   size_t last_ = 0;
-  size_t same_bounds_ = 0;  // the first point with the bounds of sum_
+  size_t bounds_since_ = 0;  // the first point with the bounds of sum_
 };
 
 }  // namespace gpuscaler

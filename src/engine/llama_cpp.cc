@@ -6,7 +6,7 @@
 namespace gpuscaler {
 namespace {
 
-constexpr NumberRow kLlamaCppNumbers[] = {
+constexpr NumberMapping kLlamaCppNumbers[] = {
     {.name = "llamacpp:requests_deferred", .into = &ModelReading::waiting},
     {.name = "llamacpp:requests_processing", .into = &ModelReading::running},
     {.name = "llamacpp:kv_cache_usage_ratio",
@@ -26,7 +26,7 @@ constexpr EngineExposition kLlamaCppExposition = {.marks = kLlamaCppMarks,
 const Engine& LlamaCpp() {
   static constexpr Engine kEngine = {.name = "llama_cpp",
                                      .port = 8080,
-                                     .later_port = 9931,
+                                     .newer_port = 9931,
                                      .path = "/metrics",
                                      .exposition = &kLlamaCppExposition,
                                      .read = ReadAllSeries<kLlamaCppExposition>};

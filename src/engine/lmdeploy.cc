@@ -5,7 +5,7 @@
 namespace gpuscaler {
 namespace {
 
-constexpr NumberRow kLmDeployNumbers[] = {
+constexpr NumberMapping kLmDeployNumbers[] = {
     {.name = "lmdeploy:num_requests_waiting", .into = &ModelReading::waiting},
     {.name = "lmdeploy:num_api_requests_waiting", .into = &ModelReading::waiting},
     {.name = "lmdeploy:num_requests_running", .into = &ModelReading::running},
@@ -21,7 +21,7 @@ constexpr NumberRow kLmDeployNumbers[] = {
     {.name = "lmdeploy:request_generation_tokens_sum", .into = &ModelReading::answer_tokens},
 };
 
-constexpr HistogramRow kLmDeployHistograms[] = {
+constexpr HistogramMapping kLmDeployHistograms[] = {
     {.name = "lmdeploy:time_to_first_token_seconds", .into = &ModelReading::first_token_seconds},
     {.name = "lmdeploy:time_per_output_token_seconds", .into = &ModelReading::output_token_seconds},
 };

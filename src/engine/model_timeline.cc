@@ -24,11 +24,11 @@ ServiceReading ServiceOf(absl::Time at, const ModelReading& reading) {
 }  // namespace
 
 void ModelTimeline::Take(absl::Time at, ModelReading reading) {
-  steady_.Take(at, reading);
+  stalled_.Take(at, reading);
   ServiceReading service = ServiceOf(at, reading);
   readings_.Take(at, std::move(reading));
   const TimedReading& taken = readings_.all().back();
-  full_batch_.Take(taken);
+  batch_limit_.Take(taken);
   service.continues = taken.continues;
   demand_.Take(service);
   first_tokens_.Take(taken);
@@ -48,13 +48,13 @@ std::optional<EngineDemand> ModelTimeline::Demand(const EngineQuery& question) c
 }
 
 void ModelTimeline::BeginAnotherModel() {
-  full_batch_ = FullBatch();
+  batch_limit_ = BatchLimitEstimator();
   demand_.BeginAnotherModel();
 }
 
 EngineBatch ModelTimeline::Batch(const EngineQuery& question, absl::Time now) const {
   const std::span<const TimedReading> all = readings_.all();
-  EngineBatch batch{.learnt_limit = full_batch_.Limit(), .learnt_at = full_batch_.LearntAt()};
+  EngineBatch batch{.learnt_limit = batch_limit_.Limit(), .learnt_at = batch_limit_.LearntAt()};
   if (all.empty()) return batch;
   batch.reported_limit = all.back().limit;
   const size_t first = FirstOfWindow(all, now - question.look_back, &TimedReading::at);
@@ -67,7 +67,7 @@ EngineBatch ModelTimeline::Batch(const EngineQuery& question, absl::Time now) co
 
 std::vector<SignalPoint> ModelTimeline::Points(const EngineQuery& question, absl::Time now,
                                                absl::Duration max_gap) const {
-  const EngineFacts facts{.full_batch = full_batch_.Limit(), .max_gap = max_gap};
+  const AnswerContext context{.full_batch = batch_limit_.Limit(), .max_gap = max_gap};
   const std::span<const TimedReading> all = readings_.all();
   if (all.empty()) return {};
   const size_t first = FirstOfWindow(all, now - question.look_back, &TimedReading::at);
@@ -75,7 +75,7 @@ std::vector<SignalPoint> ModelTimeline::Points(const EngineQuery& question, absl
       IsOverWindow(question.metric)
           ? FirstOfWindow(all, all[first].at - question.window, &TimedReading::at)
           : first;
-  const NumberAtEach answers = Answers(question, all.subspan(first_of_window), facts);
+  const NumberAtEach answers = Answers(question, all.subspan(first_of_window), context);
   std::vector<SignalPoint> points;
   points.reserve(all.size() - first);
   for (size_t i = first; i < all.size(); ++i) {
@@ -84,9 +84,9 @@ std::vector<SignalPoint> ModelTimeline::Points(const EngineQuery& question, absl
   return points;
 }
 
-std::string ModelTimeline::PressureAgainst(const EngineQuery& question) const {
+std::string ModelTimeline::PressureBasis(const EngineQuery& question) const {
   if (readings_.all().empty()) return "";
-  return AgainstText(readings_.all().back(), question.max_concurrency, full_batch_.Limit());
+  return AgainstText(readings_.all().back(), question.max_concurrency, batch_limit_.Limit());
 }
 
 }  // namespace gpuscaler

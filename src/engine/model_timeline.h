@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "demand/demand_track.h"
-#include "engine/first_token_track.h"
-#include "engine/full_batch.h"
-#include "engine/steady_requests.h"
+#include "demand/demand_accumulator.h"
+#include "engine/batch_limit_estimator.h"
+#include "engine/first_token_bins.h"
+#include "engine/stalled_engine_detector.h"
 #include "engine/stored_readings.h"
 #include "model/engine_batch.h"
 #include "model/engine_demand.h"
@@ -43,7 +43,7 @@ class ModelTimeline {
                                   absl::Duration max_gap) const;
 
   // Returns what the newest pressure is measured against, for the explanation. Empty: no readings.
-  std::string PressureAgainst(const EngineQuery& question) const;
+  std::string PressureBasis(const EngineQuery& question) const;
 
   // Returns the learnt limit, and the batch at each of Points().
   EngineBatch Batch(const EngineQuery& question, absl::Time now) const;
@@ -51,14 +51,14 @@ class ModelTimeline {
   // Returns nullopt if no reading had requests and counters.
   std::optional<EngineDemand> Demand(const EngineQuery& question) const;
 
-  std::optional<absl::Time> SteadySince() const { return steady_.Since(); }
+  std::optional<absl::Time> UnchangedSince() const { return stalled_.Since(); }
 
  private:
   StoredReadings readings_;
-  SteadyRequests steady_;
-  FullBatch full_batch_;
-  DemandTrack demand_;
-  FirstTokenTrack first_tokens_;
+  StalledEngineDetector stalled_;
+  BatchLimitEstimator batch_limit_;
+  DemandAccumulator demand_;
+  FirstTokenBins first_tokens_;
 };
 
 }  // namespace gpuscaler

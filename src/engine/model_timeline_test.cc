@@ -136,7 +136,7 @@ TEST(ModelTimeline, ReportsSinceWhenRequestsAreUnchanged) {
   for (int second = 0; second < 5; ++second) {
     timeline.Take(Second(second), {.running = 3, .generation_tokens = 1000.0 * (second > 1)});
   }
-  EXPECT_THAT(timeline.SteadySince(), Optional(Second(2)));
+  EXPECT_THAT(timeline.UnchangedSince(), Optional(Second(2)));
 }
 
 TEST(ModelTimeline, WithoutReadingsHasNoPoints) {

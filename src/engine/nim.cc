@@ -5,7 +5,7 @@
 namespace gpuscaler {
 namespace {
 
-constexpr NumberRow kNimNumbers[] = {
+constexpr NumberMapping kNimNumbers[] = {
     {.name = "num_requests_waiting", .into = &ModelReading::waiting},
     {.name = "vllm:num_requests_waiting", .into = &ModelReading::waiting, .choice = 1},
     {.name = "num_requests_running", .into = &ModelReading::running},
@@ -39,7 +39,7 @@ constexpr NumberRow kNimNumbers[] = {
      .choice = 1},
 };
 
-constexpr HistogramRow kNimHistograms[] = {
+constexpr HistogramMapping kNimHistograms[] = {
     {.name = "time_to_first_token_seconds", .into = &ModelReading::first_token_seconds},
     {.name = "vllm:time_to_first_token_seconds",
      .into = &ModelReading::first_token_seconds,

@@ -14,18 +14,18 @@ struct Rows {
   absl::string_view backend;
 };
 
-bool IsOf(const Rows& rows, const NumberRow& row) {
+bool IsOf(const Rows& rows, const NumberMapping& row) {
   return row.backend.empty() || row.backend == rows.backend;
 }
 
 bool Has(const Rows& rows, ModelNumber number) {
-  return std::ranges::any_of(rows.exposition.numbers, [&](const NumberRow& row) {
+  return std::ranges::any_of(rows.exposition.numbers, [&](const NumberMapping& row) {
     return IsOf(rows, row) && row.into == number;
   });
 }
 
 bool Has(const Rows& rows, ModelHistogram histogram) {
-  return std::ranges::any_of(rows.exposition.histograms, [histogram](const HistogramRow& row) {
+  return std::ranges::any_of(rows.exposition.histograms, [histogram](const HistogramMapping& row) {
     return row.into == histogram;
   });
 }
@@ -64,7 +64,7 @@ bool HasInputsOf(const Rows& rows, EngineMetric metric) {
 // Returns every backend in the rows, the empty one first.
 std::set<absl::string_view> BackendsOf(const EngineExposition& exposition) {
   std::set<absl::string_view> backends = {""};
-  for (const NumberRow& row : exposition.numbers) backends.insert(row.backend);
+  for (const NumberMapping& row : exposition.numbers) backends.insert(row.backend);
   return backends;
 }
 
@@ -91,7 +91,7 @@ bool HasBackend(const Engine& engine, const EngineReading& reading, absl::string
   return std::ranges::any_of(reading.models, [&](const ModelReading& one) {
     const bool is_selected = model.empty() || one.model == model;
     return is_selected &&
-           std::ranges::any_of(engine.exposition->numbers, [&](const NumberRow& row) {
+           std::ranges::any_of(engine.exposition->numbers, [&](const NumberMapping& row) {
              return !Has(without, row.into) && (one.*row.into).has_value();
            });
   });

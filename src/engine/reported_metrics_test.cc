@@ -27,8 +27,8 @@ constexpr std::array kEngineMetrics = {
 ModelReading AllReportedFields(const Engine& engine, int second) {
   ModelReading reading;
   if (engine.exposition == nullptr) return reading;
-  for (const NumberRow& row : engine.exposition->numbers) reading.*row.into = second;
-  for (const HistogramRow& row : engine.exposition->histograms) {
+  for (const NumberMapping& row : engine.exposition->numbers) reading.*row.into = second;
+  for (const HistogramMapping& row : engine.exposition->histograms) {
     reading.*row.into = Histogram{{{1, 1.0 * second}, {HUGE_VAL, 1.0 * second}}};
   }
   return reading;

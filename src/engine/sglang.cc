@@ -52,7 +52,7 @@ constexpr absl::string_view kInTransfer = "sglang:num_decode_transfer_queue_reqs
 constexpr absl::string_view kRepeatedByPriority[] = {kInBatch,           kInQueue,    kInBootstrap,
                                                      kInBootstrapBefore, kInPrealloc, kInTransfer};
 
-constexpr NumberRow kSglangNumbers[] = {
+constexpr NumberMapping kSglangNumbers[] = {
     {.name = kInQueue, .into = &ModelReading::waiting, .zero_before = kSglangDone},
     {.name = "sglang:num_grammar_queue_reqs", .into = &ModelReading::waiting},
     {.name = kInBootstrap, .into = &ModelReading::waiting},
@@ -92,7 +92,7 @@ constexpr NumberRow kSglangNumbers[] = {
      .zero_before = kSglangDone},
 };
 
-constexpr HistogramRow kSglangHistograms[] = {
+constexpr HistogramMapping kSglangHistograms[] = {
     {.name = "sglang:time_to_first_token_seconds",
      .into = &ModelReading::first_token_seconds,
      .zero_before = kSglangDone},

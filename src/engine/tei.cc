@@ -9,7 +9,7 @@ namespace {
 constexpr absl::string_view kTeiArrived = "te_request_count";
 constexpr absl::string_view kTeiDone = "te_request_success";
 
-constexpr NumberRow kTeiNumbers[] = {
+constexpr NumberMapping kTeiNumbers[] = {
     {.name = "te_queue_size", .into = &ModelReading::waiting, .zero_before = kTeiArrived},
     {.name = "te_request_success", .into = &ModelReading::requests_done, .zero_before = kTeiDone},
     {.name = "te_request_queue_duration_sum",

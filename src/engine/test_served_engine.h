@@ -37,13 +37,14 @@ inline EngineAddress PlaceOf(const std::string& pod) {
   return {.address = "10.0.0.1", .port = 8000, .namespace_name = "team-a", .pod = pod};
 }
 
-inline NodeSnapshot NodeOf(const EngineAddress& place, const std::string& gpu_model = "H100") {
+inline NodeSnapshot NodeOf(const EngineAddress& engine_address,
+                           const std::string& gpu_model = "H100") {
   NodeSnapshot node;
-  node.pods = {{.namespace_name = place.namespace_name,
-                .name = place.pod,
+  node.pods = {{.namespace_name = engine_address.namespace_name,
+                .name = engine_address.pod,
                 .owners = {{.kind = "Deployment", .name = "llm"}},
                 .owners_from = Pod::OwnersFrom::kReferences}};
-  node.gpus = {{.uuid = absl::StrCat("GPU-", place.pod),
+  node.gpus = {{.uuid = absl::StrCat("GPU-", engine_address.pod),
                 .name = gpu_model,
                 .memory_used_bytes = int64_t{70} << 30,
                 .memory_total_bytes = int64_t{80} << 30,

@@ -18,7 +18,7 @@ constexpr absl::string_view kTgiDone = "tgi_request_success";
 // Others, such as "overloaded" and "validation", never entered the queue [router/src/infer].
 constexpr absl::string_view kTgiFailed = "tgi_request_failure";
 
-constexpr NumberRow kTgiNumbers[] = {
+constexpr NumberMapping kTgiNumbers[] = {
     {.name = "tgi_queue_size", .into = &ModelReading::waiting, .zero_before = kTgiArrived},
     {.name = "tgi_batch_current_size", .into = &ModelReading::running, .zero_before = kTgiArrived},
     {.name = "tgi_request_success", .into = &ModelReading::requests_done, .zero_before = kTgiDone},
@@ -48,7 +48,7 @@ constexpr NumberRow kTgiNumbers[] = {
      .zero_before = kTgiDone},
 };
 
-constexpr HistogramRow kTgiHistograms[] = {
+constexpr HistogramMapping kTgiHistograms[] = {
     {.name = "tgi_request_mean_time_per_token_duration",  // one value per request
      .into = &ModelReading::output_token_seconds,
      .zero_before = kTgiDone},

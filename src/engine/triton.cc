@@ -18,7 +18,7 @@ namespace {
 
 constexpr absl::string_view kTensorRtLlm = "TensorRT-LLM";
 
-constexpr NumberRow kTritonNumbers[] = {
+constexpr NumberMapping kTritonNumbers[] = {
     {.name = "nv_trt_llm_request_metrics",
      .into = &ModelReading::waiting,
      .label = "request_type",
@@ -48,7 +48,7 @@ constexpr NumberRow kTritonNumbers[] = {
     {.name = "vllm:generation_tokens", .into = &ModelReading::generation_tokens},
 };
 
-constexpr HistogramRow kTritonHistograms[] = {
+constexpr HistogramMapping kTritonHistograms[] = {
     {.name = "vllm:time_to_first_token_seconds", .into = &ModelReading::first_token_seconds},
     {.name = "nv_inference_first_response_histogram_ms",
      .into = &ModelReading::first_token_seconds,

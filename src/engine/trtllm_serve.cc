@@ -10,7 +10,7 @@ namespace {
 
 constexpr absl::string_view kTrtllmDone = "trtllm_request_success";
 
-constexpr NumberRow kTrtllmNumbers[] = {
+constexpr NumberMapping kTrtllmNumbers[] = {
     {.name = "trtllm_num_requests_waiting", .into = &ModelReading::waiting},
     {.name = "trtllm_num_requests_running", .into = &ModelReading::running},
     {.name = "trtllm_max_num_active_requests", .into = &ModelReading::limit},
@@ -39,7 +39,7 @@ constexpr NumberRow kTrtllmNumbers[] = {
      .zero_before = kTrtllmDone},
 };
 
-constexpr HistogramRow kTrtllmHistograms[] = {
+constexpr HistogramMapping kTrtllmHistograms[] = {
     {.name = "trtllm_time_to_first_token_seconds",
      .into = &ModelReading::first_token_seconds,
      .zero_before = kTrtllmDone},

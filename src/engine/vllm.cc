@@ -2,7 +2,7 @@
 //
 // V1 has a series for each data-parallel rank (label engine), V0 one. In 0.9.1 to 0.10.1 waiting,
 // running and KV-cache usage keep their last value after a mass abort until the next step (vLLM
-// #22545): see steady_requests.h. num_requests_waiting includes deferred requests, which
+// #22545): see stalled_engine_detector.h. num_requests_waiting includes deferred requests, which
 // num_requests_waiting_by_reason separates. They are no congestion, but the replica has them.
 //
 // Before the first request V1 exports every series at 0. With several API servers it exports no
@@ -25,7 +25,7 @@ namespace {
 
 constexpr absl::string_view kVllmDone = "vllm:request_success";
 
-constexpr NumberRow kVllmNumbers[] = {
+constexpr NumberMapping kVllmNumbers[] = {
     {.name = "vllm:num_requests_waiting", .into = &ModelReading::waiting},
     {.name = "vllm:num_requests_swapped", .into = &ModelReading::waiting},  // V0: swapped out
     {.name = "vllm:num_requests_running", .into = &ModelReading::running},
@@ -55,7 +55,7 @@ constexpr NumberRow kVllmNumbers[] = {
      .zero_before = kVllmDone},
 };
 
-constexpr HistogramRow kVllmHistograms[] = {
+constexpr HistogramMapping kVllmHistograms[] = {
     {.name = "vllm:time_to_first_token_seconds",
      .into = &ModelReading::first_token_seconds,
      .zero_before = kVllmDone},

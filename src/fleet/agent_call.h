@@ -80,9 +80,9 @@ class AgentCall : private ClientCall::Listener {
   virtual void Ended(const CallEnd& end, const absl::Status& fault) = 0;
 
  private:
-  // A history comes in messages of 256 KiB and one reading.
+  // A message of a history has up to 256 KiB and one more reading.
   static constexpr size_t kLongestMessage = 4 << 20;
-  // The kernel would keep a connection with a cut cable for 15 minutes.
+  // Without keepalive the kernel would keep a connection to a lost host for 15 minutes.
   static constexpr absl::Duration kKeepalive = absl::Seconds(10);
   static constexpr absl::Duration kUnanswered = absl::Seconds(5);
 

@@ -57,17 +57,17 @@ AgentEngines::AgentEngines(const AgentStreamOptions& options, std::string addres
       loop_(loop),
       found_(found),
       reader_(node, found),
-      calls_(clock, options.silence) {}
+      calls_(clock, options.idle_timeout) {}
 
 AgentEngines::~AgentEngines() = default;
 
 void AgentEngines::Stop() { calls_.Stop(); }
 
-void AgentEngines::Want(const EngineSubscription& wanted, absl::Duration lease) {
+void AgentEngines::Subscribe(const EngineSubscription& wanted, absl::Duration lease) {
   wire::EngineSubscription message;
   {
     MutexLock lock(mutex_);
-    wanted_ = wanted;
+    subscription_ = wanted;
     subscribed_until_ = clock_.Now() + lease;
     message = Subscription();
   }
@@ -76,7 +76,7 @@ void AgentEngines::Want(const EngineSubscription& wanted, absl::Duration lease) 
 
 wire::EngineSubscription AgentEngines::Subscription() const {
   const absl::Duration lease = std::max(subscribed_until_ - clock_.Now(), absl::ZeroDuration());
-  wire::EngineSubscription message = EncodeSubscription(wanted_, lease);
+  wire::EngineSubscription message = EncodeSubscription(subscription_, lease);
   message.set_reader(options_.reader);
   return message;
 }
@@ -117,7 +117,7 @@ void AgentEngines::Ended(const absl::Status& why) {
 void AgentEngines::Lost(const absl::Status& why) {
   if (const auto permanent = PermanentError(why)) {
     calls_.Pause(kUnsupportedRetryDelay * Jitter(1.0, 1.5));
-    found_.List(node_, *permanent, clock_.Now());
+    found_.SetEngines(node_, *permanent, clock_.Now());
   }
   Log(why);
 }

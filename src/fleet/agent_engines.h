@@ -11,8 +11,8 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "fleet/agent_stream.h"
-#include "fleet/call_succession.h"
 #include "fleet/engine_update_reader.h"
+#include "fleet/reconnecting_call.h"
 #include "signal/engine_subscription.h"
 #include "signal/found_engines.h"
 #include "telemetry.pb.h"
@@ -30,7 +30,7 @@ class AgentEngines {
   AgentEngines& operator=(const AgentEngines&) = delete;
 
   // Subscribes for `lease`: sent to the agent at once, and after a reconnect.
-  void Want(const EngineSubscription& wanted, absl::Duration lease);
+  void Subscribe(const EngineSubscription& wanted, absl::Duration lease);
 
   // Connects if there is a subscription, or cancels an idle stream. Must be called by one thread,
   // about once a second.
@@ -76,10 +76,10 @@ class AgentEngines {
 
   mutable Mutex mutex_;                         // locked after that of calls_
   std::string logged_ ABSL_GUARDED_BY(mutex_);  // the last logged loss
-  EngineSubscription wanted_ ABSL_GUARDED_BY(mutex_);
+  EngineSubscription subscription_ ABSL_GUARDED_BY(mutex_);
   absl::Time subscribed_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   Counts counts_ ABSL_GUARDED_BY(mutex_);
-  CallSuccession<Call> calls_;  // last: destroyed before what its calls use
+  ReconnectingCall<Call> calls_;  // last: destroyed before what its calls use
 };
 
 }  // namespace gpuscaler

@@ -26,7 +26,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const SignalSource kFound{.namespace_name = "team-a", .place = DiscoveredEngines()};
+const SignalSource kFound{.namespace_name = "team-a", .target = DiscoveredEngines()};
 const EngineQuery kRunning{.metric = EngineMetric::kRequestsRunning, .look_back = absl::Minutes(1)};
 
 // An agent with engines that the test finds and reads.
@@ -100,20 +100,20 @@ class ScriptedAgent {
 class AgentEnginesTest : public testing::Test {
  protected:
   AgentEnginesTest() {
-    EXPECT_TRUE(store_.Want(kFound, kRunning, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
+    EXPECT_TRUE(store_.Lease(kFound, kRunning, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
     found_.Expect(found_.Subscription(clock_.Now()), {"gpu-7"}, clock_.Now());
   }
 
   std::unique_ptr<AgentEngines> Watch(const std::string& address) {
     auto agent = std::make_unique<AgentEngines>(AgentStreamOptions{.reader = "aggregator-0"},
                                                 address, "gpu-7", clock_, loop_, found_);
-    agent->Want(SubscribedIn("team-a"), absl::Seconds(90));
+    agent->Subscribe(SubscribedIn("team-a"), absl::Seconds(90));
     agent->Tick();
     return agent;
   }
   SignalHistory History() {
     SignalHistory history = store_.Of(kFound, kRunning, clock_.Now());
-    AwaitNodes([](const std::string& node) { return node == "gpu-7"; }, history);
+    MarkAwaited([](const std::string& node) { return node == "gpu-7"; }, history);
     return history;
   }
   std::vector<double> Running() {
@@ -152,7 +152,7 @@ class AgentEnginesTest : public testing::Test {
 
 TEST_F(AgentEnginesTest, ReceivesFoundEnginesTheirPastAndNewReadings) {
   EngineAgent agent;
-  agent.log().Want(SubscribedIn("team-a"), agent.clock().Now() + absl::Minutes(1));
+  agent.log().Subscribe(SubscribedIn("team-a"), agent.clock().Now() + absl::Minutes(1));
   agent.log().List(TestEngines({TestPlace("llm-0")}));
   agent.Read(1);
   agent.Read(2);
@@ -173,7 +173,7 @@ TEST_F(AgentEnginesTest, ReceivesFoundEnginesTheirPastAndNewReadings) {
 TEST_F(AgentEnginesTest, TheAgentsClockMayBeWrongByHours) {
   EngineAgent agent;
   agent.clock().Advance(absl::Hours(5));
-  agent.log().Want(SubscribedIn("team-a"), agent.clock().Now() + absl::Minutes(1));
+  agent.log().Subscribe(SubscribedIn("team-a"), agent.clock().Now() + absl::Minutes(1));
   agent.log().List(TestEngines({TestPlace("llm-0")}));
   agent.Read(1);
   agent.Read(2);
@@ -191,7 +191,7 @@ TEST_F(AgentEnginesTest, SubscriptionReachesTheAgent) {
   EXPECT_TRUE(Becomes([&] { return agent.log().Subscription() == SubscribedIn("team-a"); }));
   EngineSubscription both = SubscribedIn("team-a", absl::Minutes(5), true);
   both.namespaces["team-b"] = {};
-  watch->Want(both, absl::Seconds(90));
+  watch->Subscribe(both, absl::Seconds(90));
   EXPECT_TRUE(Becomes([&] { return agent.log().Subscription() == both; }));
   agent.clock().Advance(absl::Seconds(90));
   EXPECT_THAT(agent.log().Subscription().namespaces, IsEmpty()) << "the lease has ended";
@@ -219,7 +219,7 @@ TEST_F(AgentEnginesTest, AgentWithoutTheMethodFindsNoEngines) {
 
 TEST_F(AgentEnginesTest, ReadingsStayWhileTheAgentIsAwayAndContinueAfterwards) {
   auto agent = std::make_unique<EngineAgent>();
-  agent->log().Want(SubscribedIn("team-a"), agent->clock().Now() + absl::Minutes(1));
+  agent->log().Subscribe(SubscribedIn("team-a"), agent->clock().Now() + absl::Minutes(1));
   agent->log().List(TestEngines({TestPlace("llm-0")}));
   agent->Read(1);
   const int port = agent->port();
@@ -259,7 +259,7 @@ TEST_F(AgentEnginesTest, NoStreamAfterTheLeaseHasEnded) {
   AgentEngines watch({}, "127.0.0.1:1", "gpu-7", clock_, loop_, found_);
   watch.Tick();
   EXPECT_EQ(watch.counts().attempts, 0);
-  watch.Want(SubscribedIn("team-a"), absl::Seconds(90));
+  watch.Subscribe(SubscribedIn("team-a"), absl::Seconds(90));
   clock_.Advance(absl::Seconds(90));
   watch.Tick();
   EXPECT_EQ(watch.counts().attempts, 0);
@@ -328,7 +328,7 @@ TEST_F(AgentEnginesTest, InvalidRecordIsDroppedAlone) {
   EXPECT_EQ(OutcomeOf(message), "accepted");
   EXPECT_THAT(Running(), ElementsAre(4));
   EngineQuery of_demand = kRunning;
-  of_demand.memory = absl::Minutes(15);
+  of_demand.demand_window = absl::Minutes(15);
   const SignalHistory history = store_.Of(kFound, of_demand, clock_.Now());
   ASSERT_EQ(history.capacity_records.size(), 1u);
   EXPECT_EQ(history.capacity_records.front()->demand->service.seconds, 60);
@@ -446,8 +446,8 @@ TEST(EngineQuota, AllowsTheWholePastOfAnAgent) {
 // The readings of a known engine in a subscribed namespace exceed the limit.
 TEST_F(AgentEnginesTest, EndlessReadingsTakeTheQuotaOfTheirNamespaceAlone) {
   constexpr size_t kShare = size_t{256} << 10;
-  SignalStore store({.max_gap = absl::Seconds(10), .most_bytes_of_namespace = kShare}, [] {});
-  ASSERT_TRUE(store.Want(kFound, kRunning, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
+  SignalStore store({.max_gap = absl::Seconds(10), .max_bytes_per_namespace = kShare}, [] {});
+  ASSERT_TRUE(store.Lease(kFound, kRunning, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
   FoundEngines found(store);
   found.Expect(found.Subscription(clock_.Now()), {"gpu-7"}, clock_.Now());
   EngineUpdateReader reader("gpu-7", found);

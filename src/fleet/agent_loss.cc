@@ -18,7 +18,7 @@ absl::string_view AdviceFor(const ConnectFault& fault) {
       return "its certificate must be for the host in --agents";
     case HandshakeFault::kUntrusted:
       return "its certificate must be of the CA in --tls-client-ca";
-    case HandshakeFault::kTurnedAway:
+    case HandshakeFault::kRejectedByPeer:
       return "the agent's log has the reason";
     case HandshakeFault::kNoCertificate:
     case HandshakeFault::kWrongNode:

@@ -20,7 +20,7 @@ TEST(LossOf, EndsWithAdviceOnTls) {
                 ": its certificate must be for the host in --agents"},
            Case{{.handshake = HandshakeFault::kUntrusted},
                 ": its certificate must be of the CA in --tls-client-ca"},
-           Case{{.handshake = HandshakeFault::kTurnedAway}, ": the agent's log has the reason"},
+           Case{{.handshake = HandshakeFault::kRejectedByPeer}, ": the agent's log has the reason"},
            Case{{.handshake = HandshakeFault::kOther}, ""},
            Case{{.is_other_protocol = true}, ": does the agent need TLS (--tls-cert)?"},
            Case{{.system_error = ECONNREFUSED}, ""},

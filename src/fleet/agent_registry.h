@@ -21,7 +21,7 @@ class AgentRegistry {
  public:
   // The state of one agent after its last message.
   struct Agent {
-    bool ever_received = false;  // its whole past has arrived
+    bool ever_received = false;  // its whole history has arrived
     bool connected = false;
     absl::Time received_at = absl::InfinitePast();
     std::string node;  // empty: not known yet
@@ -30,7 +30,7 @@ class AgentRegistry {
     std::string lost;           // why the last stream ended
     absl::Duration read_every;  // interval of its readings; zero: not known
     // Limits the log lines that the agent can cause with its messages.
-    PassesLately lines{10, absl::Minutes(1)};
+    FixedWindowLimit lines{10, absl::Minutes(1)};
   };
 
   explicit AgentRegistry(const FleetTimeouts& timeouts)

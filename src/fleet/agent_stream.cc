@@ -49,7 +49,7 @@ AgentStream::AgentStream(const AgentStreamOptions& options, std::string address,
       loop_(loop),
       listener_(listener),
       implausible_log_(clock, 1, kImplausibleLogInterval),
-      calls_(clock, options.silence) {}
+      calls_(clock, options.idle_timeout) {}
 
 AgentStream::~AgentStream() = default;
 
@@ -86,19 +86,19 @@ wire::Subscription AgentStream::FirstSubscription() {
       absl::ToInt64Seconds(absl::Ceil(std::min(missed, options_.history), absl::Seconds(1)))));
   wanted.set_reader(options_.reader);
   if (subscribed_until_ > now) {
-    wanted.set_pcie(wanted_.pcie);
+    wanted.set_pcie(subscription_.pcie);
     wanted.set_lease_seconds(static_cast<uint32_t>(absl::ToInt64Seconds(subscribed_until_ - now)));
   }
   return wanted;
 }
 
-void AgentStream::Want(const CostlyReadings& wanted, absl::Duration lease) {
+void AgentStream::Subscribe(const CostlyReadings& wanted, absl::Duration lease) {
   wire::Subscription message;
   message.set_pcie(wanted.pcie);
   message.set_lease_seconds(static_cast<uint32_t>(absl::ToInt64Seconds(lease)));
   {
     MutexLock lock(mutex_);
-    wanted_ = wanted;
+    subscription_ = wanted;
     subscribed_until_ = clock_.Now() + lease;
   }
   calls_.Send(message);
@@ -138,13 +138,13 @@ absl::Status AgentStream::Continue() {
 }
 
 void AgentStream::Deliver(AgentUpdate update) {
-  if (!update.unbelieved.empty()) LogImplausible(update);
+  if (!update.implausible.empty()) LogImplausible(update);
   calls_.Received(clock_.Now());
   {
     MutexLock lock(mutex_);
     caught_up_ = !update.more;
     if (!update.readings.empty()) newest_ = update.readings.back().snapshot.taken_at;
-    if (update.unchanged_until) newest_ = *update.unchanged_until;
+    if (update.newest_confirmed_at) newest_ = *update.newest_confirmed_at;
   }
   listener_.Received(address_, std::move(update));
 }
@@ -154,7 +154,7 @@ void AgentStream::LogImplausible(const AgentUpdate& update) {
   if (!dropped) return;
   LogWarn("reading_unbelieved", {{"address", address_},
                                  {"node", update.node},
-                                 {"what", update.unbelieved},
+                                 {"what", update.implausible},
                                  {"dropped", *dropped}});
 }
 

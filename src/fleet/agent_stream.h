@@ -13,7 +13,7 @@
 #include "base/rate_limit.h"
 #include "fleet/agent_call.h"
 #include "fleet/agent_update.h"
-#include "fleet/call_succession.h"
+#include "fleet/reconnecting_call.h"
 #include "fleet/telemetry_reader.h"
 #include "model/costly_readings.h"
 #include "telemetry.pb.h"
@@ -21,9 +21,10 @@
 namespace gpuscaler {
 
 struct AgentStreamOptions {
-  absl::Duration history;  // longest past to request
-  // A stream without a message for this long is cancelled and begun again: its cable may be cut.
-  absl::Duration silence = absl::Seconds(15);
+  absl::Duration history;  // the longest to request
+  // A stream without a message for this long is cancelled and begun again, because the network may
+  // be down without a reset.
+  absl::Duration idle_timeout = absl::Seconds(15);
   std::string reader;  // our name, for the agent's log
   AgentConnection connection;
 };
@@ -42,15 +43,15 @@ class AgentStream {
   // a second. Returns true if it has begun a call.
   bool Tick(bool may_begin = true);
 
-  // Returns true if its call has begun and has not brought the newest reading yet. False if no
-  // message came within 2 s.
+  // Returns true while a call has not yet delivered the newest reading. Returns false if its first
+  // message takes longer than 2 s.
   bool IsCatchingUp() const;
 
   // Ends the call for good, without a wait: the destructor waits.
   void Stop();
 
   // Subscribes to costly readings for `lease`, now and after a reconnect.
-  void Want(const CostlyReadings& wanted, absl::Duration lease);
+  void Subscribe(const CostlyReadings& wanted, absl::Duration lease);
 
   // Sends the owners of the pods that the node had before the agent began, if a call is under way.
   void SendFormerPods(const std::vector<Pod>& pods);
@@ -94,10 +95,10 @@ class AgentStream {
   bool caught_up_ ABSL_GUARDED_BY(mutex_) = false;  // the call has brought the newest reading
   absl::Time newest_ ABSL_GUARDED_BY(mutex_) =
       absl::InfinitePast();  // when the newest reading was taken
-  CostlyReadings wanted_ ABSL_GUARDED_BY(mutex_);
+  CostlyReadings subscription_ ABSL_GUARDED_BY(mutex_);
   absl::Time subscribed_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   Counts counts_ ABSL_GUARDED_BY(mutex_);
-  CallSuccession<Call> calls_;  // last: destroyed before what its calls use
+  ReconnectingCall<Call> calls_;  // last: destroyed before what its calls use
 };
 
 }  // namespace gpuscaler

@@ -277,7 +277,7 @@ TEST_F(AgentStreamTest, SubscriptionIsSentAtOnceAndAfterAReconnect) {
   agent->Read(1);
   const auto stream = Watch(agent->address());
   received_.WaitForReading(1);
-  stream->Want({.pcie = true}, absl::Seconds(90));
+  stream->Subscribe({.pcie = true}, absl::Seconds(90));
   double value = 2;
   for (; !agent->leases().Subscription(agent->clock().Now()).pcie && value < 1000; ++value) {
     agent->Read(value);
@@ -347,8 +347,8 @@ TEST_F(AgentStreamTest, NoReadingIsLaterThanItsMessage) {
   const auto stream = Watch(agent.address());
   received_.WaitForReading(7);
   EXPECT_EQ(received_.snapshots()[0].taken_at, clock_.Now());
-  EXPECT_EQ(received_.last().readings[0].before_until, clock_.Now());
-  EXPECT_EQ(received_.last().unchanged_until, std::nullopt);
+  EXPECT_EQ(received_.last().readings[0].previous_confirmed_at, clock_.Now());
+  EXPECT_EQ(received_.last().newest_confirmed_at, std::nullopt);
 }
 
 TEST_F(AgentStreamTest, LossWithoutAReasonHasAText) {
@@ -379,11 +379,11 @@ TEST_F(AgentStreamTest, ServerWithoutTheMethodIsALoss) {
 class AgentStreamTlsTest : public AgentStreamTest {
  protected:
   static TlsPems Server(const TestCa& ca, const TestCa& clients) {
-    const TestPair pair = ca.Issue("agent");
+    const TestCertificate pair = ca.Issue("agent");
     return {.cert = pair.cert, .key = pair.key, .client_ca = clients.pem()};
   }
   static AgentStreamOptions Client(const TestCa& ca, const TestCa& servers) {
-    const TestPair pair = ca.Issue("aggregator");
+    const TestCertificate pair = ca.Issue("aggregator");
     const auto tls = ClientTls(
         {.authorities = servers.pem(), .certificate_chain = pair.cert, .private_key = pair.key});
     EXPECT_TRUE(tls.ok()) << tls.status();
@@ -403,7 +403,7 @@ TEST_F(AgentStreamTlsTest, BothShowTheirCertificates) {
 }
 
 TEST_F(AgentStreamTlsTest, AgentIsAcceptedForTheNodeInItsCertificate) {
-  const TestPair pair = ours_.IssueNamed("GPU-7.example");
+  const TestCertificate pair = ours_.IssueNamed("GPU-7.example");
   TestAgent agent(0, "gpu-7.example",
                   TlsPems{.cert = pair.cert, .key = pair.key, .client_ca = ours_.pem()});
   agent.Read(1);
@@ -429,7 +429,7 @@ INSTANTIATE_TEST_SUITE_P(Names, OtherNodeTest,
 
 TEST_P(OtherNodeTest, AgentIsRejected) {
   const auto [node, name] = GetParam();
-  const TestPair pair = ours_.IssueNamed(name);
+  const TestCertificate pair = ours_.IssueNamed(name);
   TestAgent agent(0, node, TlsPems{.cert = pair.cert, .key = pair.key, .client_ca = ours_.pem()});
   agent.Read(1);
   AgentStreamOptions options = Client(ours_, ours_);

@@ -1,4 +1,4 @@
-// A message of an agent in our types and on our clock, and the interface that receives it.
+// An agent's message, decoded, with times of the local clock, and the interface that receives it.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,11 @@
 
 namespace gpuscaler {
 
-// All times are on our own clock.
+// All times are on the local clock.
 struct AgentUpdate {
   struct Reading {
-    // When the reading before this one was last confirmed. Empty: it was not confirmed after it was
-    // taken.
-    std::optional<absl::Time> before_until;
+    // When the agent last saw the previous reading unchanged. Empty: not after it was taken.
+    std::optional<absl::Time> previous_confirmed_at;
     NodeSnapshot snapshot;
   };
   std::string node;       // empty: no reading yet
@@ -28,12 +27,12 @@ struct AgentUpdate {
   std::optional<std::set<std::string>> engine_namespaces;
   absl::Time received_at;
   std::vector<Reading> readings;  // oldest first
-  // The newest reading, of this message or before, was last confirmed then.
-  std::optional<absl::Time> unchanged_until;
+  // When the agent last saw the newest reading, of this message or before, unchanged.
+  std::optional<absl::Time> newest_confirmed_at;
   std::string trouble;  // why it has no readings; empty: it has
   // The first implausible value of these readings, which became a gap. Empty: none.
-  std::string unbelieved;
-  bool more = false;  // more of the past follows at once
+  std::string implausible;
+  bool more = false;  // more of the history follows at once
 };
 
 // Called on the event loop's thread. Must not block.

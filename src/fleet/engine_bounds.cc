@@ -1,7 +1,5 @@
 #include "fleet/engine_bounds.h"
 
-#include <algorithm>
-
 #include "base/status_macros.h"
 #include "fleet/telemetry_bounds.h"
 #include "fleet/wire_text.h"
@@ -104,13 +102,11 @@ size_t CostOf(const wire::EngineTelemetry& message) {
 
 // 110 engines with a reading per second cost 30 KiB/s, and 120 KiB/s with two histograms each. The
 // past that an agent keeps has up to 16 MiB (EngineLog), and its readings may cost as much again.
+EngineQuota::EngineQuota() : bytes_(size_t{64} << 20, size_t{512} << 10) {}
+
 bool EngineQuota::Take(size_t cost, absl::Time now) {
-  constexpr double kBytesPerSecond = 512 << 10;
-  constexpr double kBurstBytes = 128 * kBytesPerSecond;
-  left_ = std::min(left_ + kBytesPerSecond * absl::ToDoubleSeconds(now - at_), kBurstBytes);
-  at_ = now;
-  left_ -= static_cast<double>(cost);
-  return left_ >= 0;
+  bytes_.Charge(now, static_cast<double>(cost));
+  return !bytes_.IsOverdrawn(now);
 }
 
 }  // namespace gpuscaler

@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "telemetry.pb.h"
+#include "wire/token_bucket.h"
 
 namespace gpuscaler {
 
@@ -19,12 +20,13 @@ size_t CostOf(const telemetry::v1::EngineTelemetry& message);
 // A token bucket for one agent's messages. Not thread-safe.
 class EngineQuota {
  public:
-  // Returns false if the agent exceeds the rate for longer than a replay of the past takes.
+  EngineQuota();
+
+  // Returns false if the agent exceeds the rate for longer than a replay of its history takes.
   bool Take(size_t cost, absl::Time now);
 
  private:
-  double left_ = 0;
-  absl::Time at_ = absl::InfinitePast();
+  TokenBucket bytes_;
 };
 
 }  // namespace gpuscaler

@@ -30,7 +30,7 @@ void FilterNamespaces(const Namespaces& names, bool keep_these, NodeEngines& fou
   };
   const auto is_in_dropped = [&](const auto& one) { return is_dropped(one.namespace_name); };
   std::erase_if(found.namespaces, is_dropped);
-  std::erase_if(found.places, is_in_dropped);
+  std::erase_if(found.engines, is_in_dropped);
   std::erase_if(found.without, is_in_dropped);
   std::erase_if(found.left, [&](const auto& engine) { return is_in_dropped(*engine); });
 }
@@ -62,7 +62,7 @@ EngineSubscription EngineLog::SubscribedNow() {
   return wanted;
 }
 
-void EngineLog::Want(const EngineSubscription& wanted, absl::Time until) {
+void EngineLog::Subscribe(const EngineSubscription& wanted, absl::Time until) {
   bool is_more = false;
   {
     MutexLock lock(mutex_);
@@ -90,15 +90,15 @@ void EngineLog::MergeFound(const NodeEngines& found) {
   NodeEngines added = found;
   FilterNamespaces(searched, true, added);
   std::ranges::move(added.namespaces, std::back_inserter(found_.namespaces));
-  std::ranges::move(added.places, std::back_inserter(found_.places));
+  std::ranges::move(added.engines, std::back_inserter(found_.engines));
   std::ranges::move(added.without, std::back_inserter(found_.without));
   std::ranges::move(added.left, std::back_inserter(found_.left));
 }
 
 // Gives each found engine an id. An engine that was removed and found again gets a new one, because
-// its past is gone.
+// its readings are gone.
 void EngineLog::NumberEngines() {
-  const std::set<EngineAddress> places(found_.places.begin(), found_.places.end());
+  const std::set<EngineAddress> places(found_.engines.begin(), found_.engines.end());
   std::erase_if(ids_, [&](const auto& id) { return !places.contains(id.first); });
   for (const EngineAddress& place : places) {
     if (ids_.try_emplace(place, last_id_ + 1).second) ++last_id_;
@@ -155,7 +155,7 @@ wire::EngineList EngineLog::ListOf(const EngineSubscription& wanted) const {
   NodeEngines found = found_;
   FilterNamespaces(NamesOf(wanted), true, found);
   for (const std::string& name : found.namespaces) list.add_namespaces(name);
-  for (const EngineAddress& place : found.places) {
+  for (const EngineAddress& place : found.engines) {
     wire::FoundEngine& engine = *list.add_engines();
     engine.set_id(ids_.at(place));
     engine.set_namespace_name(place.namespace_name);
@@ -163,7 +163,7 @@ wire::EngineList EngineLog::ListOf(const EngineSubscription& wanted) const {
     engine.set_address(place.address);
     engine.set_port(static_cast<uint32_t>(place.port));
   }
-  for (const WithoutEngine& pod : found.without) {
+  for (const MissingEngine& pod : found.without) {
     wire::PodWithoutEngine& without = *list.add_without();
     without.set_namespace_name(pod.namespace_name);
     without.set_pod(pod.pod);
@@ -187,22 +187,22 @@ void EngineLog::AppendReadings(const std::deque<Entry>& readings, bool histogram
   if (entry != readings.end()) message.set_more(true);
 }
 
-bool EngineLog::Tell(const EngineSubscription& wanted, Place& place,
-                     wire::EngineTelemetry& message) const {
+bool EngineLog::AppendNew(const EngineSubscription& wanted, Cursor& cursor,
+                          wire::EngineTelemetry& message) const {
   MutexLock lock(mutex_);
   if (list_ == 0) return false;
-  const bool list_is_new = place.list != list_ || place.wanted != wanted;
+  const bool list_is_new = cursor.list != list_ || cursor.wanted != wanted;
   if (list_is_new) *message.mutable_list() = ListOf(wanted);
-  place.list = list_;
-  place.wanted = wanted;
-  std::erase_if(place.next,
+  cursor.list = list_;
+  cursor.wanted = wanted;
+  std::erase_if(cursor.next,
                 [&](const auto& next) { return !wanted.namespaces.contains(next.first); });
   size_t bytes = 0;
   for (const auto& [name, interest] : wanted.namespaces) {
     const auto past = pasts_.find(name);
     if (past == pasts_.end() || past->second.readings.empty()) continue;
     const std::deque<Entry>& readings = past->second.readings;
-    const auto [next, is_first] = place.next.try_emplace(name, 0);
+    const auto [next, is_first] = cursor.next.try_emplace(name, 0);
     if (is_first) {
       const absl::Time oldest = readings.back().at - interest.look_back;
       next->second = std::ranges::find_if(readings, [&](const Entry& entry) {

@@ -40,18 +40,18 @@ class EngineLog {
   void Take(const EngineAddress& place, const EngineUpdate& update);
 
   // Readers call this. Adds a subscription until `until`.
-  void Want(const EngineSubscription& wanted, absl::Time until);
+  void Subscribe(const EngineSubscription& wanted, absl::Time until);
 
-  // A reader's position. A new one is before the whole past that the reader subscribes to.
-  struct Place {
+  // A reader's position. A new cursor is before all kept readings of the subscription.
+  struct Cursor {
     EngineSubscription wanted;            // with the last list that it got
     int64_t list = 0;                     // number of that list; 0: none
     std::map<std::string, int64_t> next;  // the number of the next reading, by namespace
   };
-  // Appends to `message` what the reader has not got yet, up to 256 KiB, and moves its position.
+  // Appends to `message` what the reader has not got yet, up to 256 KiB, and moves the cursor.
   // Returns false if there is nothing new.
-  bool Tell(const EngineSubscription& wanted, Place& place,
-            telemetry::v1::EngineTelemetry& message) const;
+  bool AppendNew(const EngineSubscription& wanted, Cursor& cursor,
+                 telemetry::v1::EngineTelemetry& message) const;
 
   // Blocks until there is a change after `generation` or WakeWaiters(), for `timeout` at most.
   // Returns the newest generation.

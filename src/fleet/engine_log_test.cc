@@ -21,18 +21,18 @@ using testing::IsEmpty;
 class EngineLogTest : public testing::Test {
  protected:
   void Subscribe(const EngineSubscription& wanted, absl::Duration lease = absl::Minutes(10)) {
-    log_.Want(wanted, clock_.Now() + lease);
+    log_.Subscribe(wanted, clock_.Now() + lease);
   }
   void Read(const EngineAddress& place, double running) {
     clock_.Advance(absl::Seconds(1));
     log_.Take(place, TestUpdates(clock_.Now(), running));
   }
   // Returns the running requests in the readings that the reader has not got yet.
-  std::vector<double> ReadNew(EngineLog::Place& place, const EngineSubscription& wanted) {
+  std::vector<double> ReadNew(EngineLog::Cursor& cursor, const EngineSubscription& wanted) {
     std::vector<double> running;
     do {
       last_ = wire::EngineTelemetry();
-      log_.Tell(wanted, place, last_);
+      log_.AppendNew(wanted, cursor, last_);
       if (last_.has_list()) list_ = last_.list();
       for (const wire::EngineReading& reading : last_.readings()) {
         running.push_back(reading.models(0).running());
@@ -91,17 +91,17 @@ TEST_F(EngineLogTest, LaterReaderGetsThePast) {
   Subscribe(a_);
   log_.List(TestEngines({TestPlace("llm-0")}));
   for (int i = 1; i <= 10; ++i) Read(TestPlace("llm-0"), i);
-  EngineLog::Place place;
-  EXPECT_THAT(ReadNew(place, SubscribedIn("team-a", absl::Seconds(3))), ElementsAre(7, 8, 9, 10));
+  EngineLog::Cursor cursor;
+  EXPECT_THAT(ReadNew(cursor, SubscribedIn("team-a", absl::Seconds(3))), ElementsAre(7, 8, 9, 10));
   ASSERT_EQ(list_.engines_size(), 1);
   EXPECT_EQ(list_.engines(0).pod(), "llm-0");
   EXPECT_EQ(list_.engines(0).port(), 8000u);
   EXPECT_THAT(list_.namespaces(), ElementsAre("team-a"));
   Read(TestPlace("llm-0"), 11);
-  EXPECT_THAT(ReadNew(place, SubscribedIn("team-a", absl::Seconds(3))), ElementsAre(11));
+  EXPECT_THAT(ReadNew(cursor, SubscribedIn("team-a", absl::Seconds(3))), ElementsAre(11));
   EXPECT_FALSE(last_.has_list()) << "it has not changed";
   wire::EngineTelemetry nothing;
-  EXPECT_FALSE(log_.Tell(SubscribedIn("team-a", absl::Seconds(3)), place, nothing));
+  EXPECT_FALSE(log_.AppendNew(SubscribedIn("team-a", absl::Seconds(3)), cursor, nothing));
 }
 
 TEST_F(EngineLogTest, EachReaderGetsItsOwnNamespacesOnly) {
@@ -111,8 +111,8 @@ TEST_F(EngineLogTest, EachReaderGetsItsOwnNamespacesOnly) {
       TestEngines({TestPlace("llm-0"), TestPlace("chat-0", 9000, "team-b")}, {"team-a", "team-b"}));
   Read(TestPlace("llm-0"), 1);
   Read(TestPlace("chat-0", 9000, "team-b"), 2);
-  EngineLog::Place place;
-  EXPECT_THAT(ReadNew(place, b_), ElementsAre(2));
+  EngineLog::Cursor cursor;
+  EXPECT_THAT(ReadNew(cursor, b_), ElementsAre(2));
   EXPECT_THAT(list_.namespaces(), ElementsAre("team-b"));
   EXPECT_EQ(list_.engines_size(), 1);
 }
@@ -124,11 +124,11 @@ TEST_F(EngineLogTest, NamespaceSubscribedLaterComesWithItsPast) {
       TestEngines({TestPlace("llm-0"), TestPlace("chat-0", 9000, "team-b")}, {"team-a", "team-b"}));
   Read(TestPlace("chat-0", 9000, "team-b"), 1);
   Read(TestPlace("llm-0"), 2);
-  EngineLog::Place place;
-  EXPECT_THAT(ReadNew(place, a_), ElementsAre(2));
+  EngineLog::Cursor cursor;
+  EXPECT_THAT(ReadNew(cursor, a_), ElementsAre(2));
   EngineSubscription both = a_;
   both.namespaces.insert(b_.namespaces.begin(), b_.namespaces.end());
-  EXPECT_THAT(ReadNew(place, both), ElementsAre(1));
+  EXPECT_THAT(ReadNew(cursor, both), ElementsAre(1));
   EXPECT_TRUE(last_.has_list());
 }
 
@@ -138,10 +138,10 @@ TEST_F(EngineLogTest, HistogramsGoToReadersThatSubscribeToThem) {
   EngineUpdate update = TestUpdates(clock_.Now(), 1);
   update.reading->models[0].first_token_seconds = Histogram();
   log_.Take(TestPlace("llm-0"), update);
-  EngineLog::Place with;
+  EngineLog::Cursor with;
   ReadNew(with, SubscribedIn("team-a", absl::Minutes(1), true));
   EXPECT_TRUE(last_.readings(0).models(0).has_first_token_seconds());
-  EngineLog::Place without;
+  EngineLog::Cursor without;
   ReadNew(without, a_);
   EXPECT_FALSE(last_.readings(0).models(0).has_first_token_seconds());
 }
@@ -153,19 +153,19 @@ TEST_F(EngineLogTest, ReadingsOfARemovedEngineAreNotSent) {
   Read(TestPlace("llm-1"), 2);
   log_.List(TestEngines({TestPlace("llm-1")}));
   Read(TestPlace("llm-0"), 3);
-  EngineLog::Place place;
-  EXPECT_THAT(ReadNew(place, a_), ElementsAre(2));
+  EngineLog::Cursor cursor;
+  EXPECT_THAT(ReadNew(cursor, a_), ElementsAre(2));
 }
 
 TEST_F(EngineLogTest, EngineThatComesBackGetsANewId) {
   Subscribe(a_);
-  EngineLog::Place place;
+  EngineLog::Cursor cursor;
   log_.List(TestEngines({TestPlace("llm-0")}));
-  ReadNew(place, a_);
+  ReadNew(cursor, a_);
   const uint32_t first = list_.engines(0).id();
   log_.List(TestEngines({}));
   log_.List(TestEngines({TestPlace("llm-0")}));
-  ReadNew(place, a_);
+  ReadNew(cursor, a_);
   EXPECT_NE(list_.engines(0).id(), first);
 }
 
@@ -177,10 +177,10 @@ TEST_F(EngineLogTest, NamespaceKeepsItsEnginesUntilTheNextSearch) {
   Read(TestPlace("llm-0"), 1);
   log_.List(TestEngines({}, {"team-b"}));
   Read(TestPlace("llm-0"), 2);
-  EngineLog::Place place;
-  EXPECT_THAT(ReadNew(place, a_), ElementsAre(1, 2));
+  EngineLog::Cursor cursor;
+  EXPECT_THAT(ReadNew(cursor, a_), ElementsAre(1, 2));
   EXPECT_EQ(list_.engines_size(), 1);
-  EngineLog::Place other;
+  EngineLog::Cursor other;
   ReadNew(other, b_);
   EXPECT_EQ(list_.engines_size(), 0);
   EXPECT_THAT(list_.namespaces(), ElementsAre("team-b"));
@@ -191,12 +191,12 @@ TEST_F(EngineLogTest, ListHasTheReasonIfNoneCanBeFound) {
   NodeEngines found = TestEngines({});
   found.without.push_back({.namespace_name = "team-a", .pod = "llm-0", .why = "nobody listens"});
   log_.List(found);
-  EngineLog::Place place;
-  ReadNew(place, a_);
+  EngineLog::Cursor cursor;
+  ReadNew(cursor, a_);
   ASSERT_EQ(list_.without_size(), 1);
   EXPECT_EQ(list_.without(0).why(), "nobody listens");
   log_.List(absl::PermissionDeniedError("/proc is hidden"));
-  ReadNew(place, a_);
+  ReadNew(cursor, a_);
   EXPECT_EQ(list_.why(), "/proc is hidden");
 }
 
@@ -207,8 +207,8 @@ TEST_F(EngineLogTest, UnsubscribedNamespacesAreForgotten) {
   clock_.Advance(absl::Seconds(10));
   EXPECT_THAT(log_.Subscription().namespaces, IsEmpty());
   Subscribe(a_);
-  EngineLog::Place place;
-  EXPECT_THAT(ReadNew(place, a_), IsEmpty());
+  EngineLog::Cursor cursor;
+  EXPECT_THAT(ReadNew(cursor, a_), IsEmpty());
   EXPECT_EQ(list_.engines_size(), 0) << "it may be gone by now";
   EXPECT_EQ(list_.namespaces_size(), 0);
 }
@@ -217,11 +217,11 @@ TEST_F(EngineLogTest, KeepsTheLookBackWithinTheMemoryLimit) {
   Subscribe(a_);
   log_.List(TestEngines({TestPlace("llm-0")}));
   for (int i = 1; i <= 70; ++i) Read(TestPlace("llm-0"), i);
-  EngineLog::Place first;
+  EngineLog::Cursor first;
   EXPECT_EQ(ReadNew(first, SubscribedIn("team-a", absl::Hours(1))).size(), 61u);
   Subscribe(SubscribedIn("team-a", absl::Hours(1)), absl::Hours(1));
   for (int i = 1; i <= 1000; ++i) Read(TestPlace("llm-0"), i);
-  EngineLog::Place second;
+  EngineLog::Cursor second;
   const std::vector<double> got = ReadNew(second, SubscribedIn("team-a", absl::Hours(1)));
   EXPECT_GT(got.size(), 50u);
   EXPECT_LT(got.size(), 400u) << "of 20 kB";
@@ -251,15 +251,15 @@ TEST_F(EngineLogTest, LargeReadingsShortenTheirOwnNamespaceOnly) {
     update.at = clock_.Now();
     log_.Take(large, update);
   }
-  EngineLog::Place of_a;
+  EngineLog::Cursor of_a;
   EXPECT_EQ(ReadNew(of_a, a).size(), 50u);
-  EngineLog::Place of_b;
+  EngineLog::Cursor of_b;
   EXPECT_LT(ReadNew(of_b, b).size(), 20u) << "of 20 kB";
 }
 
 TEST_F(EngineLogTest, MessagesAreLimitedInSize) {
   EngineLog log({}, clock_, nullptr);
-  log.Want(SubscribedIn("team-a", absl::Hours(1)), clock_.Now() + absl::Hours(2));
+  log.Subscribe(SubscribedIn("team-a", absl::Hours(1)), clock_.Now() + absl::Hours(2));
   log.List(TestEngines({TestPlace("llm-0")}));
   EngineUpdate update = TestUpdates(clock_.Now(), 1);
   update.reading->models[0].model = std::string(1000, 'x');
@@ -268,13 +268,13 @@ TEST_F(EngineLogTest, MessagesAreLimitedInSize) {
     update.at = clock_.Now();
     log.Take(TestPlace("llm-0"), update);
   }
-  EngineLog::Place place;
+  EngineLog::Cursor cursor;
   wire::EngineTelemetry message;
   int got = 0;
   int messages = 0;
   do {
     message = wire::EngineTelemetry();
-    ASSERT_TRUE(log.Tell(SubscribedIn("team-a", absl::Hours(1)), place, message));
+    ASSERT_TRUE(log.AppendNew(SubscribedIn("team-a", absl::Hours(1)), cursor, message));
     EXPECT_LT(message.ByteSizeLong(), size_t{260} << 10);
     got += message.readings_size();
     ++messages;
@@ -297,8 +297,8 @@ TEST_F(EngineLogTest, EnginesThatLeftAreSentToReadersOfTheirNamespace) {
   Subscribe(a_, absl::Minutes(1));
   Subscribe(b_, absl::Minutes(1));
   log_.List(found);
-  EngineLog::Place place;
-  ReadNew(place, b_);
+  EngineLog::Cursor cursor;
+  ReadNew(cursor, b_);
   ASSERT_EQ(list_.left_size(), 1);
   EXPECT_EQ(list_.left(0).pod().namespace_name(), "team-b");
   clock_.Advance(absl::Minutes(2));

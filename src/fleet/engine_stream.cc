@@ -40,11 +40,11 @@ void EngineStream::Refresh() {
 
 absl::Status EngineStream::Take(const wire::EngineSubscription& wanted) {
   RETURN_IF_ERROR(BoundSubscription(wanted));
-  if (!wanted_) LogReader(wanted.reader());
-  wanted_ = DecodeSubscription(wanted);
+  if (!subscription_) LogReader(wanted.reader());
+  subscription_ = DecodeSubscription(wanted);
   const absl::Duration lease =
       std::min<absl::Duration>(absl::Seconds(wanted.lease_seconds()), kLongestLease);
-  context_.log.Want(*wanted_, context_.clock.Now() + lease);
+  context_.log.Subscribe(*subscription_, context_.clock.Now() + lease);
   return absl::OkStatus();
 }
 
@@ -57,12 +57,12 @@ void EngineStream::LogReader(const std::string& name) {
 }
 
 bool EngineStream::Compose(wire::EngineTelemetry& message) {
-  if (!wanted_) return false;
+  if (!subscription_) return false;
   if (sent_at_ == absl::InfinitePast()) {
     *message.mutable_node() = context_.self();
     if (message.node().name().empty()) return false;  // its GPUs have no reading yet
   }
-  const bool has_new = context_.log.Tell(*wanted_, place_, message);
+  const bool has_new = context_.log.AppendNew(*subscription_, cursor_, message);
   const absl::Time now = context_.clock.Now();  // not before any reading in the message
   if (!has_new && now - sent_at_ < context_.heartbeat) return false;
   message.set_sent_us(ToWire(now));

@@ -47,8 +47,9 @@ class EngineStream
   void LogReader(const std::string& name);
 
   EngineStreamContext& context_;
-  std::optional<EngineSubscription> wanted_ ABSL_GUARDED_BY(mutex_);  // empty: no subscription yet
-  EngineLog::Place place_ ABSL_GUARDED_BY(mutex_);
+  std::optional<EngineSubscription> subscription_
+      ABSL_GUARDED_BY(mutex_);  // empty: no subscription yet
+  EngineLog::Cursor cursor_ ABSL_GUARDED_BY(mutex_);
   absl::Time sent_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 

@@ -7,7 +7,7 @@
 
 #include "absl/time/time.h"
 #include "signal/engine_subscription.h"
-#include "store/look_backs.h"
+#include "store/look_back_leases.h"
 
 namespace gpuscaler {
 
@@ -27,7 +27,7 @@ class EngineSubscriptions {
   struct NamespaceLease {
     absl::Time until = absl::InfinitePast();
     absl::Time histograms_until = absl::InfinitePast();
-    LookBacks look_backs;
+    LookBackLeases look_backs;
   };
 
   std::map<std::string, NamespaceLease> subscriptions_;

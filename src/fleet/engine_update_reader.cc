@@ -43,15 +43,15 @@ absl::Status EngineUpdateReader::SetNode(const wire::Node& node) {
 
 void EngineUpdateReader::List(const wire::EngineList& list, bool more, absl::Time now) {
   if (!list.why().empty()) {
-    found_.List(node_, absl::UnavailableError(list.why()), now);
+    found_.SetEngines(node_, absl::UnavailableError(list.why()), now);
     return;
   }
   list_ = {.past_follows = more};
   list_.namespaces.assign(list.namespaces().begin(), list.namespaces().end());
   places_.clear();
   for (const wire::FoundEngine& engine : list.engines()) {
-    list_.places.push_back(PlaceOf(engine));
-    places_.insert_or_assign(engine.id(), list_.places.back());
+    list_.engines.push_back(PlaceOf(engine));
+    places_.insert_or_assign(engine.id(), list_.engines.back());
   }
   for (const wire::PodWithoutEngine& pod : list.without()) {
     list_.without.push_back({.node = node_,
@@ -63,7 +63,7 @@ void EngineUpdateReader::List(const wire::EngineList& list, bool more, absl::Tim
   for (const wire::LeftEngine& engine : list.left()) {
     if (auto record = DecodeLeft(engine, theirs)) list_.left.push_back(std::move(record));
   }
-  found_.List(node_, list_, now);
+  found_.SetEngines(node_, list_, now);
 }
 
 absl::Status EngineUpdateReader::Read(wire::EngineTelemetry& message, absl::Time now) {
@@ -79,11 +79,11 @@ absl::Status EngineUpdateReader::Read(wire::EngineTelemetry& message, absl::Time
   for (const wire::EngineReading& reading : message.readings()) {
     const auto place = places_.find(reading.id());
     if (place == places_.end()) continue;
-    found_.Take(node_, place->second, DecodeEngine(reading, theirs));
+    found_.AddReading(node_, place->second, DecodeEngine(reading, theirs));
   }
   if (list_.past_follows && !message.more()) {
     list_.past_follows = false;
-    found_.List(node_, list_, now);
+    found_.SetEngines(node_, list_, now);
   }
   return absl::OkStatus();
 }

@@ -31,11 +31,11 @@ EngineWatch::EngineWatch(const AgentStreamOptions& options, const Clock& clock,
       clock_(clock),
       fleet_(fleet),
       found_(found),
-      ticking_(std::make_unique<PeriodicThread>("agents engines", kEngineTickInterval,
-                                                [this] { Tick(); })) {}
+      tick_thread_(std::make_unique<PeriodicThread>("agents engines", kEngineTickInterval,
+                                                    [this] { Tick(); })) {}
 
 EngineWatch::~EngineWatch() {
-  ticking_ = nullptr;
+  tick_thread_ = nullptr;
   std::map<std::string, Stream> ended;  // destroyed without the lock
   MutexLock lock(mutex_);
   ended.swap(streams_);
@@ -88,7 +88,7 @@ std::vector<std::shared_ptr<AgentEngines>> EngineWatch::SyncStreams(
 void EngineWatch::SendSubscriptions(const EngineSubscription& wanted, absl::Time now) {
   for (auto& [address, stream] : streams_) {
     if (stream.wanted == wanted && now - stream.sent_at < kRenewEvery) continue;
-    stream.agent->Want(wanted, kEnginesLease);
+    stream.agent->Subscribe(wanted, kEnginesLease);
     stream.wanted = wanted;
     stream.sent_at = now;
   }

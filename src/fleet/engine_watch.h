@@ -29,10 +29,10 @@ class EngineWatch {
   ~EngineWatch();  // ends every stream
 
   // Sends new subscriptions at once.
-  void Wake() { ticking_->Wake(); }
+  void Wake() { tick_thread_->Wake(); }
 
   // Returns false if the thread hangs. Then the destructor would wait for it.
-  bool Stop(absl::Duration timeout) { return ticking_->Stop(timeout); }
+  bool Stop(absl::Duration timeout) { return tick_thread_->Stop(timeout); }
 
   struct Counts {
     int streams = 0;  // now, that have brought a message
@@ -64,7 +64,7 @@ class EngineWatch {
   mutable Mutex mutex_;
   std::map<std::string, Stream> streams_ ABSL_GUARDED_BY(mutex_);  // key: address
   AgentEngines::Counts ended_ ABSL_GUARDED_BY(mutex_);             // closed streams
-  std::unique_ptr<PeriodicThread> ticking_;
+  std::unique_ptr<PeriodicThread> tick_thread_;
 };
 
 }  // namespace gpuscaler

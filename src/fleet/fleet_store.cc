@@ -16,22 +16,22 @@ FleetStore::FleetStore(const Clock& clock, const FleetStoreOptions& options)
 void FleetStore::Listed(const absl::StatusOr<std::vector<std::string>>& answer) {
   const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
-  registry_.Listed(answer, now, Next());
+  registry_.Listed(answer, now, NextGeneration());
   Forget(now);
   Publish();
 }
 
 void FleetStore::Received(const std::string& address, AgentUpdate update) {
   MutexLock lock(mutex_);
-  if (!registry_.Received(address, update, Next())) return;
-  node_store_.Received(address, std::move(update), clock_.Now(), Next());
+  if (!registry_.Received(address, update, NextGeneration())) return;
+  node_store_.Received(address, std::move(update), clock_.Now(), NextGeneration());
   Publish();
 }
 
 void FleetStore::Lost(const std::string& address, const absl::Status& why) {
   MutexLock lock(mutex_);
   if (!registry_.Lost(address, why)) return;
-  node_store_.Lost(address, why, Next());
+  node_store_.Lost(address, why, NextGeneration());
   Publish();
 }
 
@@ -44,9 +44,9 @@ void FleetStore::Tick() {
 }
 
 void FleetStore::Forget(absl::Time now) {
-  for (const std::string& address : registry_.Forget(now, Next()))
-    node_store_.Forget(address, Next());
-  node_store_.ForgetNodesLeft(now, Next());
+  for (const std::string& address : registry_.Forget(now, NextGeneration()))
+    node_store_.Forget(address, NextGeneration());
+  node_store_.ForgetNodesLeft(now, NextGeneration());
 }
 
 void FleetStore::Publish() {
@@ -104,7 +104,7 @@ std::shared_ptr<FleetHistory> FleetStore::NewHistory(int64_t generation, absl::T
   return fleet;
 }
 
-absl::StatusOr<FleetStore::Fleet> FleetStore::Of(const PodInterest& wanted) const {
+absl::StatusOr<FleetStore::FleetPtr> FleetStore::NodesFor(const PodInterest& wanted) const {
   MutexLock lock(mutex_);
   const absl::Time now = clock_.Now();
   if (absl::Status status = CheckReady(now); !status.ok()) return status;
@@ -115,7 +115,7 @@ absl::StatusOr<FleetStore::Fleet> FleetStore::Of(const PodInterest& wanted) cons
   return fleet;
 }
 
-absl::StatusOr<FleetStore::Fleet> FleetStore::All() const {
+absl::StatusOr<FleetStore::FleetPtr> FleetStore::AllNodes() const {
   MutexLock lock(mutex_);
   const absl::Time now = clock_.Now();
   if (absl::Status status = CheckReady(now); !status.ok()) return status;
@@ -159,9 +159,9 @@ FleetReader::Changes FleetStore::ChangedSince(int64_t generation) const {
       .pods = node_store_.index().ChangedSince(generation)};
 }
 
-bool FleetStore::Knows(const PodInterest& wanted) const {
+bool FleetStore::IsOwnerKnown(const PodInterest& wanted) const {
   MutexLock lock(mutex_);
-  return node_store_.index().Knows(wanted);
+  return node_store_.index().IsOwnerKnown(wanted);
 }
 
 int64_t FleetStore::WaitForGeneration(int64_t generation, absl::Duration timeout) const {

@@ -48,7 +48,7 @@ class FleetStore : public AgentListener, public FleetReader {
  public:
   FleetStore(const Clock& clock, const FleetStoreOptions& options);  // clock outlives the store
 
-  // Takes an answer of DNS: the agents that exist, or the error.
+  // Takes DNS's answer: the agents that exist, or the error.
   void Listed(const absl::StatusOr<std::vector<std::string>>& answer);
 
   void Received(const std::string& address, AgentUpdate update) override;
@@ -58,10 +58,10 @@ class FleetStore : public AgentListener, public FleetReader {
   // readings is in FleetHistory::valid_until and Decision::valid_until.)
   void Tick();
 
-  // Returns the addresses of agents that must replay their past (NodeStore::AgentsToReplay).
+  // Returns the addresses of agents that must resend their history (NodeStore::AgentsToReplay).
   std::vector<std::string> AgentsToReplay() const;
   // Must be called after the agent's stream has ended and before a new one begins with the agent's
-  // past (NodeStore::BeginReplay).
+  // history (NodeStore::BeginReplay).
   void BeginReplay(const std::string& address);
 
   // Returns the last known pods of each node with an agent that began since the last call, by the
@@ -73,23 +73,24 @@ class FleetStore : public AgentListener, public FleetReader {
   std::vector<std::string> Watched() const;
   int64_t watched_version() const;  // counts up when Watched() may have changed
 
-  // Returns the nodes where these pods hold GPUs, or did within the horizon, and all nodes without
-  // known pods. UNAVAILABLE while too little is known to decide, because half a fleet, or an
-  // invented 0, would scale a busy workload in:
+  // Returns the nodes where these pods hold GPUs or did within the horizon, and all nodes without
+  // known pods. Returns UNAVAILABLE in these cases, since a part of the fleet would scale a busy
+  // workload in:
   // - before the first answer of DNS;
-  // - until every agent that it listed has reported its readings and, if its GPUs are in use, their
-  //   holders: for --empty-after at most, once any node has readings;
+  // - while an agent of that answer has not sent readings or, if its GPUs are in use, their
+  // holders.
+  //   Once any node has readings, this lasts --empty-after at most;
   // - while no agent is listed, for --empty-after at most.
-  absl::StatusOr<Fleet> Of(const PodInterest& wanted) const override;
-  absl::StatusOr<Fleet> All() const override;
-  // Returns the active agents' addresses, by node: for the nodes of Of() and for nodes with
+  absl::StatusOr<FleetPtr> NodesFor(const PodInterest& wanted) const override;
+  absl::StatusOr<FleetPtr> AllNodes() const override;
+  // Returns the active agents' addresses, by node: for the nodes of NodesFor() and for nodes with
   // capacity records of these namespaces. Costs no more than the index lookup. An empty address:
   // the agent has moved to another node, or two agents claim the node.
   absl::StatusOr<std::map<std::string, std::string>> ActiveAgents(const PodInterest& wanted) const;
   absl::Status Check() const override;
   absl::Time NewestAt() const override;
   Changes ChangedSince(int64_t generation) const override;
-  bool Knows(const PodInterest& wanted) const override;
+  bool IsOwnerKnown(const PodInterest& wanted) const override;
   int64_t WaitForGeneration(int64_t generation, absl::Duration timeout) const override;
 
   // Ends WaitForGeneration(), now and from now on.
@@ -111,8 +112,8 @@ class FleetStore : public AgentListener, public FleetReader {
   Listing listing() const;
 
  private:
-  // Each event that changes something makes one generation.
-  int64_t Next() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return generation_ + 1; }
+  // Returns the generation of the present event, if it changes anything.
+  int64_t NextGeneration() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return generation_ + 1; }
   void Publish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Forget(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckReady(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

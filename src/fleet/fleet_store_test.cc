@@ -40,14 +40,15 @@ class FleetStoreTest : public testing::Test {
     snapshot.pods[0].name = absl::StrCat("llama-", node);
     snapshot.pods[0].uid = absl::StrCat("uid-", node);
     AgentUpdate update{.node = node, .instance = InstanceOf(address), .received_at = clock_.Now()};
-    update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    update.readings.push_back(
+        {.previous_confirmed_at = std::nullopt, .snapshot = std::move(snapshot)});
     store_.Received(address, std::move(update));
   }
   void ReportUnchanged(const std::string& address, const std::string& node) {
     store_.Received(address, {.node = node,
                               .instance = InstanceOf(address),
                               .received_at = clock_.Now(),
-                              .unchanged_until = clock_.Now()});
+                              .newest_confirmed_at = clock_.Now()});
   }
   // Reports one GPU with unknown holders.
   void ReportUnattributed(const std::string& address, const std::string& node, bool in_use = true) {
@@ -56,7 +57,8 @@ class FleetStoreTest : public testing::Test {
     snapshot.attribution = {.state = Attribution::State::kUnknown,
                             .why = "the kubelet does not answer"};
     AgentUpdate update{.node = node, .instance = InstanceOf(address), .received_at = clock_.Now()};
-    update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    update.readings.push_back(
+        {.previous_confirmed_at = std::nullopt, .snapshot = std::move(snapshot)});
     store_.Received(address, std::move(update));
   }
   void Lose(const std::string& address) {
@@ -66,8 +68,8 @@ class FleetStoreTest : public testing::Test {
     return std::hash<std::string>()(address);
   }
 
-  FleetStore::Fleet Fleet(const std::string& namespace_name = "team-a") {
-    const auto fleet = store_.Of({.namespaces = {namespace_name}});
+  FleetStore::FleetPtr Fleet(const std::string& namespace_name = "team-a") {
+    const auto fleet = store_.NodesFor({.namespaces = {namespace_name}});
     EXPECT_TRUE(fleet.ok()) << fleet.status();
     return fleet.ok() ? *fleet : std::make_shared<const FleetHistory>();
   }
@@ -86,7 +88,7 @@ class FleetStoreTest : public testing::Test {
                   {.stale_after = kStaleAfter, .grace = absl::Seconds(15)});
   }
   std::string Refusal() {
-    const auto fleet = store_.Of({.namespaces = {"team-a"}});
+    const auto fleet = store_.NodesFor({.namespaces = {"team-a"}});
     EXPECT_EQ(fleet.status().code(), absl::StatusCode::kUnavailable);
     return std::string(fleet.status().message());
   }
@@ -185,7 +187,7 @@ TEST_F(FleetStoreTest, DecisionWithoutPodsNamesTheOtherHolders) {
   Trigger trigger;
   trigger.workload = "lama";
   const ScaledObjectRef scaled_object{.namespace_name = "team-a", .name = "scaler"};
-  const auto fleet = store_.Of(PodsOfInterest(trigger, scaled_object));
+  const auto fleet = store_.NodesFor(PodsOfInterest(trigger, scaled_object));
   ASSERT_TRUE(fleet.ok()) << fleet.status();
   EXPECT_THAT(Nodes(**fleet), IsEmpty()) << "the nodes of other pods are not needed";
   const Decision decision = Decide(trigger, scaled_object, **fleet,
@@ -195,7 +197,7 @@ TEST_F(FleetStoreTest, DecisionWithoutPodsNamesTheOtherHolders) {
                                           "are held by Deployment/llama"));
   EXPECT_LE(decision.valid_until, clock_.Now() + absl::Seconds(15)) << "others come and go";
   trigger.workload = "llama";
-  EXPECT_THAT(store_.Of(PodsOfInterest(trigger, scaled_object)).value()->others, IsEmpty());
+  EXPECT_THAT(store_.NodesFor(PodsOfInterest(trigger, scaled_object)).value()->others, IsEmpty());
 }
 
 TEST_F(FleetStoreTest, AgentWithoutReadingsIsUnreachedWithItsReason) {
@@ -274,7 +276,8 @@ TEST_F(FleetStoreTest, PodsOnTwoNodesAreCountedAndLoggedOnce) {
     AddPods(snapshot);
     snapshot.pods[0].uid = uid;
     AgentUpdate update{.node = node, .instance = InstanceOf(address), .received_at = clock_.Now()};
-    update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    update.readings.push_back(
+        {.previous_confirmed_at = std::nullopt, .snapshot = std::move(snapshot)});
     store_.Received(address, std::move(update));
   };
   StartLogging(LogLevel::kInfo, LogFormat::kText);
@@ -392,7 +395,7 @@ TEST_F(FleetStoreTest, NamespaceSeesItsOwnNodesAndItsOwnChanges) {
   Report("b:1", "gpu-b", 50, "team-b");
   EXPECT_THAT(Nodes(*Fleet("team-a")), ElementsAre("gpu-a"));
   EXPECT_THAT(Nodes(*Fleet("team-b")), ElementsAre("gpu-b"));
-  EXPECT_THAT(Nodes(**store_.All()), ElementsAre("gpu-a", "gpu-b"));
+  EXPECT_THAT(Nodes(**store_.AllNodes()), ElementsAre("gpu-a", "gpu-b"));
   const int64_t before = Fleet("team-a")->generation;
   clock_.Advance(absl::Seconds(1));
   Report("b:1", "gpu-b", 60, "team-b");
@@ -405,7 +408,7 @@ TEST_F(FleetStoreTest, NodeWithoutAKubeletHasNoPodsAmongThoseWithOne) {
   const auto report_without_owners = [this](const std::string& address, const std::string& node) {
     AgentUpdate update{.node = node, .instance = InstanceOf(address), .received_at = clock_.Now()};
     update.readings.push_back(
-        {.before_until = std::nullopt, .snapshot = SnapshotOf(1, clock_.Now(), node)});
+        {.previous_confirmed_at = std::nullopt, .snapshot = SnapshotOf(1, clock_.Now(), node)});
     update.readings[0].snapshot.gpus[0].utilization_percent = 90;
     store_.Received(address, std::move(update));
   };
@@ -433,7 +436,7 @@ TEST_F(FleetStoreTest, ReturnsThePodsOnChangedNodes) {
   Report("b:1", "gpu-b", 60, "team-b");
   EXPECT_FALSE(store_.ChangedSince(before).affects_all);
   EXPECT_THAT(store_.ChangedSince(before).pods,
-              UnorderedElementsAre(PodsOf{"team-b", ""}, PodsOf{"team-b", "llama"}));
+              UnorderedElementsAre(OwnerKey{"team-b", ""}, OwnerKey{"team-b", "llama"}));
   store_.Listed(Addresses{"a:1", "b:1", "c:1"});
   EXPECT_TRUE(store_.ChangedSince(before).affects_all) << "an unreached agent concerns all";
 }
@@ -463,7 +466,7 @@ TEST_F(FleetStoreTest, ManyAgentsAndReadersAtOnce) {
   for (int i = 0; i < 2; ++i) {
     threads.emplace_back([&] {
       for (int n = 0; n < 200; ++n) {
-        static_cast<void>(store_.Of({.namespaces = {"team-a"}}));
+        static_cast<void>(store_.NodesFor({.namespaces = {"team-a"}}));
         store_.Tick();
         store_.Agents();
         clock_.Advance(absl::Milliseconds(1));
@@ -471,7 +474,7 @@ TEST_F(FleetStoreTest, ManyAgentsAndReadersAtOnce) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ((*store_.All())->nodes.size(), 8u);
+  EXPECT_EQ((*store_.AllNodes())->nodes.size(), 8u);
 }
 
 TEST_F(FleetStoreTest, HeartbeatOfAnAgentThatHadTroubleReadingIsAChange) {

@@ -7,13 +7,13 @@
 namespace gpuscaler {
 namespace {
 
-// How late a connection, or the end of an idle one, may be.
+// A stream is begun, or cancelled as idle, this late at most.
 constexpr absl::Duration kTickInterval = absl::Milliseconds(100);
 constexpr absl::Duration kStoreTickInterval = absl::Seconds(1);
 
-// Streams that replay the past at one time. Each takes milliseconds of the streams' thread, so the
-// replays of all agents at once would delay every query.
-constexpr size_t kCatchingUpAtOnce = 64;
+// Streams that replay their history at one time. Each takes milliseconds of the streams' thread, so
+// the replays of all agents at once would delay every query.
+constexpr size_t kMostReplaysAtOnce = 64;
 
 }  // namespace
 
@@ -41,12 +41,12 @@ FleetWatch::FleetWatch(const FleetWatchOptions& options, const Clock& clock, Fle
       store_(store),
       addresses_(
           options.agents, [&store](const PeerAddresses::Answer& answer) { store.Listed(answer); },
-          options.ask_interval, options.resolver),
+          options.resolve_interval, options.resolver),
       listener_(std::make_unique<Listener>(store, addresses_)),
-      ticking_(std::make_unique<PeriodicThread>("agents", kTickInterval, [this] { Tick(); })) {}
+      tick_thread_(std::make_unique<PeriodicThread>("agents", kTickInterval, [this] { Tick(); })) {}
 
 FleetWatch::~FleetWatch() {
-  ticking_ = nullptr;
+  tick_thread_ = nullptr;
   std::map<std::string, std::shared_ptr<AgentStream>> ended;  // destroyed without the lock
   MutexLock lock(mutex_);
   ended.swap(streams_);
@@ -65,7 +65,7 @@ void FleetWatch::Tick() {
   size_t catching_up = 0;
   for (const auto& stream : streams) catching_up += stream->IsCatchingUp() ? 1 : 0;
   for (const auto& stream : streams) {
-    catching_up += stream->Tick(catching_up < kCatchingUpAtOnce) ? 1 : 0;
+    catching_up += stream->Tick(catching_up < kMostReplaysAtOnce) ? 1 : 0;
   }
   streams.clear();
   if (now - ticked_at_ < kStoreTickInterval) return;
@@ -92,12 +92,13 @@ void FleetWatch::SyncStreams(absl::Time now) {
     gone.push_back(std::move(each->second));
     each = streams_.erase(each);
   }
-  std::erase_if(ended_, [&](const auto& entry) { return !wanted.contains(entry.first); });
+  std::erase_if(counts_before_replay_,
+                [&](const auto& entry) { return !wanted.contains(entry.first); });
   for (const std::string& address : watched) {
     auto& stream = streams_[address];
     if (stream != nullptr) continue;
     stream = std::make_shared<AgentStream>(options_.stream, address, clock_, loop_, *listener_);
-    if (subscribed_until_ > now) stream->Want(wanted_, subscribed_until_ - now);
+    if (subscribed_until_ > now) stream->Subscribe(subscription_, subscribed_until_ - now);
   }
 }
 
@@ -109,7 +110,7 @@ void FleetWatch::RestartForReplay() {
     for (const std::string& address : addresses) {
       const auto found = streams_.find(address);
       if (found == streams_.end()) continue;
-      ended_[address] += found->second->counts();
+      counts_before_replay_[address] += found->second->counts();
       ended.push_back(std::move(found->second));
       streams_.erase(found);
     }
@@ -128,18 +129,18 @@ void FleetWatch::SendFormerPods() {
   }
 }
 
-void FleetWatch::Want(const CostlyReadings& wanted, absl::Duration lease) {
+void FleetWatch::Subscribe(const CostlyReadings& wanted, absl::Duration lease) {
   MutexLock lock(mutex_);
-  wanted_ = wanted;
+  subscription_ = wanted;
   subscribed_until_ = clock_.Now() + lease;
-  for (const auto& stream : streams_) stream.second->Want(wanted, lease);
+  for (const auto& stream : streams_) stream.second->Subscribe(wanted, lease);
 }
 
 std::vector<std::string> FleetWatch::Stop(absl::Duration timeout) {
   const SteadyClock real;
   const absl::Time deadline = real.Now() + timeout;
   std::vector<std::string> hanging;
-  if (!ticking_->Stop(timeout)) hanging.emplace_back("agents");
+  if (!tick_thread_->Stop(timeout)) hanging.emplace_back("agents");
   const absl::Duration left = std::max(deadline - real.Now(), absl::ZeroDuration());
   if (!addresses_.Stop(left)) hanging.emplace_back("peers dns");
   return hanging;
@@ -147,7 +148,7 @@ std::vector<std::string> FleetWatch::Stop(absl::Duration timeout) {
 
 std::map<std::string, AgentStream::Counts> FleetWatch::CountsOfAgents() const {
   MutexLock lock(mutex_);
-  std::map<std::string, AgentStream::Counts> counts = ended_;
+  std::map<std::string, AgentStream::Counts> counts = counts_before_replay_;
   for (const auto& [address, stream] : streams_) counts[address] += stream->counts();
   return counts;
 }

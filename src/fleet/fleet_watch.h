@@ -21,7 +21,7 @@ namespace gpuscaler {
 struct FleetWatchOptions {
   PeersOption agents;
   AgentStreamOptions stream;
-  absl::Duration ask_interval = absl::Seconds(10);  // between DNS lookups
+  absl::Duration resolve_interval = absl::Seconds(10);  // between DNS lookups
   PeerAddresses::Resolver resolver = ResolveAll;
 };
 
@@ -33,7 +33,7 @@ class FleetWatch {
   ~FleetWatch();  // ends every stream
 
   // Subscribes to costly readings of every agent for `lease`.
-  void Want(const CostlyReadings& wanted, absl::Duration lease);
+  void Subscribe(const CostlyReadings& wanted, absl::Duration lease);
 
   // Returns the names of the threads that still run after `timeout` ("peers dns": in the resolver).
   // The destructor would wait for them.
@@ -48,9 +48,9 @@ class FleetWatch {
   void Tick();
   // Keeps streams to the agents of FleetStore::Watched(), and to no others.
   void SyncStreams(absl::Time now);
-  // Ends the streams of agents that must replay their past. The next tick begins new ones.
+  // Ends the streams of agents that must resend their history. The next tick begins new ones.
   void RestartForReplay();
-  // Sends to restarted agents since when the owners of their pods have had pods.
+  // Sends restarted agents the time since which each owner of their pods has had pods on the node.
   void SendFormerPods();
 
   const FleetWatchOptions options_;
@@ -61,15 +61,15 @@ class FleetWatch {
   EventLoop loop_;  // the streams'
   mutable Mutex mutex_;
   std::map<std::string, std::shared_ptr<AgentStream>> streams_ ABSL_GUARDED_BY(mutex_);
-  // Counts of streams that were ended for a replay.
-  std::map<std::string, AgentStream::Counts> ended_ ABSL_GUARDED_BY(mutex_);
-  CostlyReadings wanted_ ABSL_GUARDED_BY(mutex_);
+  // Counts of streams that were ended for a replay, by address.
+  std::map<std::string, AgentStream::Counts> counts_before_replay_ ABSL_GUARDED_BY(mutex_);
+  CostlyReadings subscription_ ABSL_GUARDED_BY(mutex_);
   absl::Time subscribed_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  // Used by the thread only.
+  // Used by tick_thread_ only.
   absl::Time ticked_at_ = absl::InfinitePast();  // the last FleetStore::Tick()
   int64_t synced_version_ = -1;                  // FleetStore::watched_version() of the streams
   bool restarted_ = false;                       // streams were ended that must begin again
-  std::unique_ptr<PeriodicThread> ticking_;
+  std::unique_ptr<PeriodicThread> tick_thread_;
 };
 
 }  // namespace gpuscaler

@@ -25,7 +25,7 @@ class FleetWatchTest : public testing::Test {
   FleetWatchOptions Options() {
     return {.agents = {.host = "agents", .port = 6001},
             .stream = {.history = absl::Minutes(2)},
-            .ask_interval = absl::Milliseconds(20),
+            .resolve_interval = absl::Milliseconds(20),
             .resolver = Resolver()};
   }
 
@@ -35,7 +35,7 @@ class FleetWatchTest : public testing::Test {
     const absl::Time deadline = clock_.Now() + absl::Seconds(10);
     int64_t generation = -1;
     while (clock_.Now() < deadline) {
-      const auto fleet = store_.All();
+      const auto fleet = store_.AllNodes();
       if (fleet.ok() && is_wanted(**fleet)) return **fleet;
       generation = store_.WaitForGeneration(generation, absl::Milliseconds(50));
     }
@@ -151,7 +151,7 @@ TEST_F(FleetWatchTest, CostlyReadingsSubscriptionReachesEveryAgent) {
   b.Read(1);
   List(std::vector<std::string>{a.address(), b.address()});
   FleetWatch watch(Options(), clock_, store_);
-  watch.Want({.pcie = true}, absl::Seconds(90));
+  watch.Subscribe({.pcie = true}, absl::Seconds(90));
   const absl::Time deadline = clock_.Now() + absl::Seconds(10);
   const auto both = [&] {
     return a.leases().Subscription(a.clock().Now()).pcie &&
@@ -174,10 +174,11 @@ TEST_F(FleetWatchTest, TwoAggregatorsSeeTheSame) {
                    {.limits = {.horizon = absl::Minutes(2), .join_within = absl::Seconds(5)}});
   const FleetWatch other_watch(Options(), clock_, other);
   const auto both = WaitForFleet([&](const FleetHistory& fleet) {
-    return fleet.nodes.size() == 2 && other.All().ok() && (*other.All())->nodes.size() == 2;
+    return fleet.nodes.size() == 2 && other.AllNodes().ok() &&
+           (*other.AllNodes())->nodes.size() == 2;
   });
   ASSERT_TRUE(both);
-  const auto theirs = *other.All();
+  const auto theirs = *other.AllNodes();
   for (size_t node = 0; node < 2; ++node) {
     const auto& ours = both->nodes[node].history->runs;
     const auto& others = theirs->nodes[node].history->runs;

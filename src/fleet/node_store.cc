@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/log.h"
-#include "fleet/continued_history.h"
+#include "fleet/append_update.h"
 #include "fleet/membership.h"
 
 namespace gpuscaler {
@@ -15,7 +15,7 @@ namespace {
 
 constexpr absl::Duration kSharedPodsInterval = absl::Seconds(5);
 
-// Added to the past that is kept: a decision comes later than its reading.
+// Added to the history that is kept, because a decision comes later than its reading.
 constexpr absl::Duration kMargin = absl::Seconds(10);
 
 // Waits for the kubelet: attribution is kUnknown and was never known. A node without a kubelet
@@ -91,7 +91,7 @@ bool NodeStore::TakesOver(const std::string& address, absl::Time now, int64_t ge
       return false;
     }
   }
-  session.needs_replay = update.readings.empty() && update.unchanged_until;
+  session.needs_replay = update.readings.empty() && update.newest_confirmed_at;
   if (found != nodes_.end()) {
     if (found->second.instance != update.instance) {
       session.former = found->second.history->attributed;
@@ -100,7 +100,7 @@ bool NodeStore::TakesOver(const std::string& address, absl::Time now, int64_t ge
     found->second.replayed = nullptr;
   }
   if (update.readings.empty()) return false;
-  update.readings.front().before_until.reset();
+  update.readings.front().previous_confirmed_at.reset();
   return true;
 }
 
@@ -204,15 +204,15 @@ void NodeStore::Continue(AgentUpdate update, absl::Time now, AgentSession& sessi
   node.replayed_for = std::min(node.replayed_for, limits.readings);
   if (!session.is_replaying || node.history == nullptr) {
     session.is_replaying = false;
-    node.history = Continued(std::move(node.history), std::move(update), limits);
+    node.history = AppendUpdate(std::move(node.history), std::move(update), limits);
     return;
   }
   // The kept history continues meanwhile, and stays if an agent that has just begun has less to
   // replay.
   AgentUpdate after{.readings = ReadingsAfter(node.history->NewestAt(), update),
-                    .unchanged_until = update.unchanged_until};
-  node.history = Continued(std::move(node.history), std::move(after), limits);
-  node.replayed = Continued(std::move(node.replayed), std::move(update), limits);
+                    .newest_confirmed_at = update.newest_confirmed_at};
+  node.history = AppendUpdate(std::move(node.history), std::move(after), limits);
+  node.replayed = AppendUpdate(std::move(node.replayed), std::move(update), limits);
   if (more || node.replayed == nullptr) return;
   const auto replayed = std::exchange(node.replayed, nullptr);
   if (replayed->runs.front().first < node.history->runs.front().first) {
@@ -236,7 +236,7 @@ NodeHistory::Limits NodeStore::LimitsOf(const std::string& node, absl::Time now)
 void NodeStore::Lost(const std::string& address, const absl::Status& why, int64_t generation) {
   EndClaim(address, generation);
   AgentSession& session = sessions_[address];
-  // The next stream begins with the whole past, or continues from the newest reading.
+  // The next stream begins with the whole history, or continues from the newest reading.
   session.is_connected = session.needs_replay = session.is_replaying = false;
   if (!IsActive(address)) return;
   Node& node = nodes_.at(session.node);

@@ -42,12 +42,12 @@ class NodeStore {
   // Forgets the nodes that their agents left longer than `forget_after` ago.
   void ForgetNodesLeft(absl::Time now, int64_t generation);
 
-  // Returns the addresses of agents that must replay their past: decisions look back farther than
-  // what is kept of the node, or the agent's newest reading was dropped before the agent became
-  // active. A few at a time, and each node once for the same look-back.
+  // Returns the addresses of agents that must resend their history: decisions look back farther
+  // than what is kept of the node, or the agent's newest reading was dropped before the agent
+  // became active. A few at a time, and each node once for the same look-back.
   std::vector<std::string> AgentsToReplay(absl::Time now) const;
   // Must be called after the agent's stream has ended and before a new one begins with the agent's
-  // past. The replay replaces the history once it is complete and reaches farther back.
+  // history. The replay replaces the history once it is complete and reaches farther back.
   void BeginReplay(const std::string& address, absl::Time now);
 
   // Returns the last known pods of each node with an agent that began since the last call, by the
@@ -69,7 +69,7 @@ class NodeStore {
   // agent has reported.
   const std::set<std::string>& never_attributed() const { return never_attributed_; }
   std::string WhyNeverAttributed(const std::string& name) const;
-  // Returns true if a change after `generation` concerns the decisions of all pods.
+  // Returns true if any decision may have changed since `generation`.
   bool AllChangedSince(int64_t generation) const {
     return never_attributed_generation_ > generation || index_.AllChangedSince(generation);
   }
@@ -106,7 +106,7 @@ class NodeStore {
     bool has_other_gpus = false;
     std::shared_ptr<const NodeLayout> former;  // before the agent began; null: taken
     // Limits the log lines that the agent can cause with its messages.
-    PassesLately lines{10, absl::Minutes(1)};
+    FixedWindowLimit lines{10, absl::Minutes(1)};
   };
   struct Node {
     std::string active_agent;  // address; its readings count
@@ -172,7 +172,7 @@ class NodeStore {
   int64_t generation_ = 0;
   std::set<std::string> shared_pods_;  // UIDs, as of the last search
   absl::Time shared_pods_found_at_ = absl::InfinitePast();
-  PassesLately shared_lines_{10, absl::Minutes(1)};
+  FixedWindowLimit shared_lines_{10, absl::Minutes(1)};
 };
 
 }  // namespace gpuscaler

@@ -52,12 +52,13 @@ class NodeStoreTest : public testing::Test {
     AddPods(snapshot);
     snapshot.pods[0].namespace_name = namespace_name;
     AgentUpdate update = UpdateOf(address, node);
-    update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    update.readings.push_back(
+        {.previous_confirmed_at = std::nullopt, .snapshot = std::move(snapshot)});
     Received(address, std::move(update));
   }
   void ReportUnchanged(const std::string& address, const std::string& node) {
     AgentUpdate update = UpdateOf(address, node);
-    update.unchanged_until = now_;
+    update.newest_confirmed_at = now_;
     Received(address, std::move(update));
   }
   // The first message of a stream: an old reading that is still valid.
@@ -66,8 +67,9 @@ class NodeStoreTest : public testing::Test {
     AgentUpdate update = UpdateOf(address, node);
     NodeSnapshot snapshot = SnapshotOf(1, now_ - ago, node);
     snapshot.gpus[0].utilization_percent = utilization_percent;
-    update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
-    update.unchanged_until = now_;
+    update.readings.push_back(
+        {.previous_confirmed_at = std::nullopt, .snapshot = std::move(snapshot)});
+    update.newest_confirmed_at = now_;
     Received(address, std::move(update));
   }
   // Reports these GPUs, some of which may be MIG instances.
@@ -80,7 +82,8 @@ class NodeStoreTest : public testing::Test {
       std::tie(snapshot.gpus[i].uuid, snapshot.gpus[i].parent_uuid) = uuids_and_parents[i];
       snapshot.gpus[i].utilization_percent = utilization_percent;
     }
-    update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    update.readings.push_back(
+        {.previous_confirmed_at = std::nullopt, .snapshot = std::move(snapshot)});
     Received(address, std::move(update));
   }
   void Lose(const std::string& address) {
@@ -280,7 +283,7 @@ TEST_F(NodeStoreTest, RestartDoesNotExtendTheFormerReadings) {
   Lose("a:1");
   now_ += absl::Seconds(1);
   AgentUpdate update{.node = "gpu-a", .instance = 42, .received_at = now_};
-  update.unchanged_until = now_;
+  update.newest_confirmed_at = now_;
   Received("a:1", std::move(update));
   EXPECT_EQ(StateOf("gpu-a").history->NewestAt(), now_ - absl::Seconds(1));
 }
@@ -310,7 +313,7 @@ TEST_F(NodeStoreTest, TwoAddressesOfOneAgentCountOnce) {
   for (const char* address : {"10.0.0.7:1", "[fd00::7]:1"}) {
     AgentUpdate update{.node = "gpu-a", .instance = 42, .received_at = now_};
     update.readings.push_back(
-        {.before_until = std::nullopt, .snapshot = SnapshotOf(1, now_, "gpu-a")});
+        {.previous_confirmed_at = std::nullopt, .snapshot = SnapshotOf(1, now_, "gpu-a")});
     Received(address, std::move(update));
   }
   EXPECT_THAT(node_store_.Names(), ElementsAre("gpu-a"));
@@ -325,9 +328,10 @@ TEST_F(NodeStoreTest, OtherStreamOfAnAgentIsActiveAfterItsReplay) {
     if (utilization_percent) {
       NodeSnapshot snapshot = SnapshotOf(1, now_, "gpu-a");
       snapshot.gpus[0].utilization_percent = utilization_percent;
-      update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+      update.readings.push_back(
+          {.previous_confirmed_at = std::nullopt, .snapshot = std::move(snapshot)});
     } else {
-      update.unchanged_until = now_;
+      update.newest_confirmed_at = now_;
     }
     Received(address, std::move(update));
   };
@@ -436,7 +440,8 @@ TEST_F(NodeStoreTest, PodsThatEndedBeforeTheAggregatorBeganAreIndexed) {
     AddPods(snapshot);
     snapshot.gpus[0].utilization_percent = 10 + minutes_ago;
     snapshot.pods[0].namespace_name = minutes_ago == 10 ? "team-a" : "team-b";
-    past.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    past.readings.push_back(
+        {.previous_confirmed_at = std::nullopt, .snapshot = std::move(snapshot)});
   }
   Received("a:1", std::move(past));
   EXPECT_THAT(NodesOf("team-a"), ElementsAre("gpu-a"))
@@ -481,7 +486,7 @@ class RetentionTest : public NodeStoreTest {
     AgentUpdate update{.node = "gpu-a", .instance = instance, .received_at = now_, .more = more};
     for (const int minute : minutes) {
       update.readings.push_back(
-          {.before_until = std::nullopt,
+          {.previous_confirmed_at = std::nullopt,
            .snapshot = SnapshotOf(1, start_ + absl::Minutes(minute), "gpu-a")});
     }
     Received("a:1", std::move(update));
@@ -527,7 +532,8 @@ TEST_F(RetentionTest, CompleteReplayReplacesTheHistory) {
       NodeSnapshot snapshot = SnapshotOf(1, start_ + at, "gpu-a");
       snapshot.gpus[0].power_watts = absl::ToDoubleSeconds(at);
       AddPods(snapshot);
-      update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+      update.readings.push_back(
+          {.previous_confirmed_at = std::nullopt, .snapshot = std::move(snapshot)});
     }
     Received("a:1", std::move(update));
   };

@@ -228,9 +228,9 @@ TEST_F(OpenReadersTest, RefusalOfANewAggregatorResolvesTheNames) {
 // server ran.
 TEST_F(OpenReadersTest, ReaderWithACertificateComesFirst) {
   const TestCa ca("our CA");
-  const TestPair pair = ca.Issue("fleet");
+  const TestCertificate pair = ca.Issue("fleet");
   Start(nullptr, TlsPems{.cert = pair.cert, .key = pair.key, .client_ca = ""});
-  const auto channel = [&](const TestPair& shown) {
+  const auto channel = [&](const TestCertificate& shown) {
     const auto tls = ClientTls(
         {.authorities = ca.pem(), .certificate_chain = shown.cert, .private_key = shown.key});
     return std::make_shared<Channel>(loop_,

@@ -7,8 +7,8 @@ namespace gpuscaler {
 
 namespace {
 
-// Names come and go, those of Jobs above all. A workload with an evicted name is evaluated once
-// more.
+// The limit of entries without nodes. Owners come and go, those of Jobs above all. A reader that is
+// behind an evicted entry reevaluates everything once (AllChangedSince()).
 constexpr size_t kMostUnused = 1000;
 
 // The list of other holders is for people, so it is short.
@@ -41,43 +41,46 @@ bool VisitBackwards(const NodeHistory& history, const NodeLayout* known, Visitor
 }  // namespace
 
 void PodIndex::Changed(const std::string& node, const NodeHistory& history, int64_t generation) {
-  NodeEntry& on = by_node_[node];
+  NodeEntry& node_entry = by_node_[node];
   const NodeLayout& newest = *history.runs.back().layout();
-  const bool same = on.newest.get() == &newest && on.attributed == history.attributed;
-  if (!same) ReadHistory(node, history, on);
-  ExpirePresences(node, history.NewestAt(), on);
-  for (const Presence& presence : on.presences) Touch(presence.entry, generation);
-  std::erase_if(on.presences,
-                [&](const Presence& presence) { return !presence.entry->nodes.contains(node); });
+  const bool same =
+      node_entry.newest.get() == &newest && node_entry.attributed == history.attributed;
+  if (!same) ReadHistory(node, history, node_entry);
+  ExpirePresences(node, history.NewestAt(), node_entry);
+  for (const NodePods& presence : node_entry.presences) SetChanged(presence.entry, generation);
+  std::erase_if(node_entry.presences,
+                [&](const NodePods& presence) { return !presence.entry->nodes.contains(node); });
   EvictUnused();
   SetUsesKubelet(node, newest.attribution.state != Attribution::State::kNone, generation);
   SetUnattributed(node, newest, same, generation);
 }
 
-void PodIndex::ReadHistory(const std::string& node, const NodeHistory& history, NodeEntry& on) {
-  Scan scan{.node = node, .on = on, .places = {}};
-  for (Presence& presence : on.presences) {
-    scan.places.emplace(&*presence.entry, scan.places.size());
+void PodIndex::ReadHistory(const std::string& node, const NodeHistory& history,
+                           NodeEntry& node_entry) {
+  Scan scan{.node = node, .node_entry = node_entry, .indexes = {}};
+  for (NodePods& presence : node_entry.presences) {
+    scan.indexes.emplace(&*presence.entry, scan.indexes.size());
     presence.present = presence.in_history = false;
   }
   const auto add = [&](const NodeLayout& layout, absl::Time until) {
     AddLayout(layout, until, false, scan);
   };
-  const bool continued = VisitBackwards(history, on.newest.get(), add);
-  on.newest = history.runs.back().layout();
-  on.attributed = history.attributed;
-  AddLayout(*on.newest, history.NewestAt(), true, scan);
+  const bool continued = VisitBackwards(history, node_entry.newest.get(), add);
+  node_entry.newest = history.runs.back().layout();
+  node_entry.attributed = history.attributed;
+  AddLayout(*node_entry.newest, history.NewestAt(), true, scan);
   // The last known owners count until the kubelet answers again.
-  if (on.attributed != nullptr) AddLayout(*on.attributed, absl::InfinitePast(), true, scan);
+  if (node_entry.attributed != nullptr)
+    AddLayout(*node_entry.attributed, absl::InfinitePast(), true, scan);
   if (continued) return;
-  for (Presence& presence : on.presences) {
+  for (NodePods& presence : node_entry.presences) {
     if (!presence.in_history) presence.until = absl::InfinitePast();
   }
 }
 
 void PodIndex::AddLayout(const NodeLayout& layout, absl::Time until, bool present, Scan& scan) {
   const auto add = [&](const Key& key) {
-    Presence& presence = PresenceOf(key, scan);
+    NodePods& presence = PresenceOf(key, scan);
     presence.until = std::max(presence.until, until);
     presence.present |= present;
     presence.in_history = true;
@@ -100,27 +103,27 @@ PodIndex::Entries::iterator PodIndex::EntryOf(const Key& key) {
   return entries_.emplace(key, std::prev(used_.end())).first->second;
 }
 
-PodIndex::Presence& PodIndex::PresenceOf(const Key& key, Scan& scan) {
+PodIndex::NodePods& PodIndex::PresenceOf(const Key& key, Scan& scan) {
   const auto entry = EntryOf(key);
-  NodeEntry& on = scan.on;
-  const auto [place, is_new] = scan.places.emplace(&*entry, on.presences.size());
-  if (!is_new) return on.presences[place->second];
+  NodeEntry& node_entry = scan.node_entry;
+  const auto [index, is_new] = scan.indexes.emplace(&*entry, node_entry.presences.size());
+  if (!is_new) return node_entry.presences[index->second];
   entry->nodes.insert(scan.node);
-  if (key.pods.owner.empty()) on.namespaces.insert(key.pods.namespace_name);
-  on.presences.push_back({.entry = entry, .until = absl::InfinitePast()});
-  return on.presences.back();
+  if (key.pods.owner.empty()) node_entry.namespaces.insert(key.pods.namespace_name);
+  node_entry.presences.push_back({.entry = entry, .until = absl::InfinitePast()});
+  return node_entry.presences.back();
 }
 
-void PodIndex::ExpirePresences(const std::string& node, absl::Time now, NodeEntry& on) {
-  on.due = absl::InfiniteFuture();
-  for (Presence& presence : on.presences) {
+void PodIndex::ExpirePresences(const std::string& node, absl::Time now, NodeEntry& node_entry) {
+  node_entry.due = absl::InfiniteFuture();
+  for (NodePods& presence : node_entry.presences) {
     if (presence.present) continue;
     if (now - presence.until > horizon_) {
       presence.entry->nodes.erase(node);
-      const PodsOf& pods = presence.entry->key.pods;
-      if (pods.owner.empty()) on.namespaces.erase(pods.namespace_name);
+      const OwnerKey& pods = presence.entry->key.pods;
+      if (pods.owner.empty()) node_entry.namespaces.erase(pods.namespace_name);
     } else {
-      on.due = std::min(on.due, presence.until + horizon_);
+      node_entry.due = std::min(node_entry.due, presence.until + horizon_);
     }
   }
 }
@@ -152,9 +155,9 @@ void PodIndex::SetUsesKubelet(const std::string& node, bool uses, int64_t genera
 }
 
 void PodIndex::Removed(const std::string& node, int64_t generation) {
-  for (const Presence& presence : by_node_[node].presences) {
+  for (const NodePods& presence : by_node_[node].presences) {
     presence.entry->nodes.erase(node);
-    Touch(presence.entry, generation);
+    SetChanged(presence.entry, generation);
   }
   by_node_.erase(node);
   EvictUnused();
@@ -162,7 +165,7 @@ void PodIndex::Removed(const std::string& node, int64_t generation) {
   if (unattributed_.nodes.erase(node) > 0) unattributed_.generation = generation;
 }
 
-void PodIndex::Touch(Entries::iterator entry, int64_t generation) {
+void PodIndex::SetChanged(Entries::iterator entry, int64_t generation) {
   Entries& from = entry->is_unused ? unused_ : used_;
   entry->is_unused = entry->nodes.empty();
   Entries& to = entry->is_unused ? unused_ : used_;
@@ -178,12 +181,12 @@ void PodIndex::EvictUnused() {
   }
 }
 
-const PodIndex::Entry* PodIndex::Find(const PodsOf& pods, bool ambiguous) const {
+const PodIndex::Entry* PodIndex::Find(const OwnerKey& pods, bool ambiguous) const {
   const auto found = entries_.find(Key{.pods = pods, .ambiguous = ambiguous});
   return found == entries_.end() ? nullptr : &*found->second;
 }
 
-bool PodIndex::HasNodes(const PodsOf& pods, bool ambiguous) const {
+bool PodIndex::HasNodes(const OwnerKey& pods, bool ambiguous) const {
   const Entry* const entry = Find(pods, ambiguous);
   return entry != nullptr && !entry->nodes.empty();
 }
@@ -194,8 +197,8 @@ const std::set<std::string>* PodIndex::NamespacesOn(const std::string& node) con
   return unknown ? nullptr : &found->second.namespaces;
 }
 
-std::vector<PodsOf> PodIndex::ChangedSince(int64_t generation) const {
-  std::vector<PodsOf> changed;
+std::vector<OwnerKey> PodIndex::ChangedSince(int64_t generation) const {
+  std::vector<OwnerKey> changed;
   for (const Entries* entries : {&used_, &unused_}) {
     for (auto each = entries->rbegin(); each != entries->rend(); ++each) {
       if (each->generation <= generation) break;
@@ -205,7 +208,7 @@ std::vector<PodsOf> PodIndex::ChangedSince(int64_t generation) const {
   return changed;
 }
 
-bool PodIndex::Knows(const PodInterest& wanted) const {
+bool PodIndex::IsOwnerKnown(const PodInterest& wanted) const {
   if (wanted.owner.empty()) return false;
   if (!wanted.or_any_owner) return true;
   bool any = false;
@@ -229,8 +232,8 @@ void PodIndex::AddOthers(const PodInterest& wanted, Nodes& found) const {
 
 PodIndex::Nodes PodIndex::NodesOf(const PodInterest& wanted) const {
   Nodes found{.names = unattributed_.nodes, .generation = unattributed_.generation};
-  const std::string owner = Knows(wanted) ? wanted.owner : "";
-  const auto add = [&](const PodsOf& pods) {
+  const std::string owner = IsOwnerKnown(wanted) ? wanted.owner : "";
+  const auto add = [&](const OwnerKey& pods) {
     const Entry* const entry = Find(pods);
     found.generation = std::max(found.generation, entry == nullptr ? evicted_ : entry->generation);
     if (entry != nullptr) found.names.insert(entry->nodes.begin(), entry->nodes.end());

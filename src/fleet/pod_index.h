@@ -29,8 +29,8 @@ class PodIndex {
   void Changed(const std::string& node, const NodeHistory& history, int64_t generation);
   void Removed(const std::string& node, int64_t generation);
 
-  // Returns true if time alone changes the node: the horizon has passed a pod that its history
-  // still had at the last call.
+  // Returns true if a pod that left the node is now beyond the horizon, so that Changed() would
+  // remove it.
   bool IsDue(const std::string& node, const NodeHistory& history) const;
 
   struct Nodes {
@@ -46,7 +46,7 @@ class PodIndex {
   Nodes NodesOf(const PodInterest& wanted) const;
 
   // Returns true if the pods of the owner alone are enough (PodInterest::or_any_owner).
-  bool Knows(const PodInterest& wanted) const;
+  bool IsOwnerKnown(const PodInterest& wanted) const;
 
   // Returns the namespaces of the pods on the node within the horizon. Null: its pods are not
   // known.
@@ -57,17 +57,18 @@ class PodIndex {
   bool AnyUsesKubelet() const { return !kubelet_users_.empty(); }
 
   // Returns the pods with a change after `generation`.
-  std::vector<PodsOf> ChangedSince(int64_t generation) const;
-  // Returns true if a change after `generation` concerns all: nodes without known pods, or whether
-  // any agent asks its kubelet.
+  std::vector<OwnerKey> ChangedSince(int64_t generation) const;
+  // Returns true if any decision may have changed since `generation`: nodes without known pods
+  // changed, the first agent with a kubelet came or the last one left, or an entry that changed
+  // since then was evicted.
   bool AllChangedSince(int64_t generation) const {
     return unattributed_.generation > generation || evicted_ > generation;
   }
 
  private:
   struct Key {
-    PodsOf pods;
-    // Only pods with a name that fits several owners (IsAmbiguous).
+    OwnerKey pods;
+    // true: only pods with a name that fits several owners (IsAmbiguous).
     bool ambiguous = false;
 
     auto operator<=>(const Key&) const = default;
@@ -85,9 +86,9 @@ class PodIndex {
   using Entries = std::list<Entry>;
 
   // The pods of an entry on one node.
-  struct Presence {
+  struct NodePods {
     Entries::iterator entry;
-    absl::Time until;         // the first reading without its pods
+    absl::Time until;         // when they were last seen, or the first reading without them
     bool present = false;     // the last known layout has one
     bool in_history = false;  // the node's present history has one
   };
@@ -96,7 +97,7 @@ class PodIndex {
     std::shared_ptr<const NodeLayout> newest;
     std::shared_ptr<const NodeLayout> attributed;
     std::set<std::string> namespaces;
-    std::vector<Presence> presences;
+    std::vector<NodePods> presences;
     absl::Time due = absl::InfiniteFuture();  // when the first of them expires
   };
   struct Unattributed {
@@ -104,32 +105,33 @@ class PodIndex {
     int64_t generation = 0;
   };
 
-  // A scan of one node's history. A map finds its presences: an agent may name thousands of pods.
+  // A scan of one node's history. A map finds its presences, because an agent may name thousands of
+  // pods.
   struct Scan {
     const std::string& node;
-    NodeEntry& on;
-    absl::flat_hash_map<const Entry*, size_t> places;  // index in on.presences
+    NodeEntry& node_entry;
+    absl::flat_hash_map<const Entry*, size_t> indexes;  // in node_entry.presences
   };
 
   // Updates the presences from the node's history.
-  void ReadHistory(const std::string& node, const NodeHistory& history, NodeEntry& on);
+  void ReadHistory(const std::string& node, const NodeHistory& history, NodeEntry& node_entry);
   // Adds the pods of the layout, which were on the node until `until`, or are there now
   // (`present`).
   void AddLayout(const NodeLayout& layout, absl::Time until, bool present, Scan& scan);
   Entries::iterator EntryOf(const Key& key);
-  Presence& PresenceOf(const Key& key, Scan& scan);
-  void ExpirePresences(const std::string& node, absl::Time now, NodeEntry& on);
+  NodePods& PresenceOf(const Key& key, Scan& scan);
+  void ExpirePresences(const std::string& node, absl::Time now, NodeEntry& node_entry);
   // `same`: the layouts have not changed since the last call.
   void SetUnattributed(const std::string& node, const NodeLayout& newest, bool same,
                        int64_t generation);
   // The first and the last node with a kubelet change how nodes without one count.
   void SetUsesKubelet(const std::string& node, bool uses, int64_t generation);
-  void Touch(Entries::iterator entry, int64_t generation);
+  void SetChanged(Entries::iterator entry, int64_t generation);
   // Drops the least recently changed entries without nodes, above a limit. No presence refers to
   // them.
   void EvictUnused();
-  const Entry* Find(const PodsOf& pods, bool ambiguous = false) const;
-  bool HasNodes(const PodsOf& pods, bool ambiguous) const;
+  const Entry* Find(const OwnerKey& pods, bool ambiguous = false) const;
+  bool HasNodes(const OwnerKey& pods, bool ambiguous) const;
   void AddOthers(const PodInterest& wanted, Nodes& found) const;
 
   const absl::Duration horizon_;

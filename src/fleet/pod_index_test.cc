@@ -92,14 +92,15 @@ TEST_F(PodIndexTest, ReturnsThePodsOnNodesChangedSince) {
   Changed("gpu-2", {With({"c"})}, 2);
   Changed("gpu-1", {With({"b"}, 1)}, 3);
   EXPECT_THAT(index_.ChangedSince(0),
-              UnorderedElementsAre(PodsOf{"a", ""}, PodsOf{"a", "pod"}, PodsOf{"b", ""},
-                                   PodsOf{"b", "pod"}, PodsOf{"c", ""}, PodsOf{"c", "pod"}));
-  EXPECT_THAT(index_.ChangedSince(2), UnorderedElementsAre(PodsOf{"a", ""}, PodsOf{"a", "pod"},
-                                                           PodsOf{"b", ""}, PodsOf{"b", "pod"}))
+              UnorderedElementsAre(OwnerKey{"a", ""}, OwnerKey{"a", "pod"}, OwnerKey{"b", ""},
+                                   OwnerKey{"b", "pod"}, OwnerKey{"c", ""}, OwnerKey{"c", "pod"}));
+  EXPECT_THAT(index_.ChangedSince(2), UnorderedElementsAre(OwnerKey{"a", ""}, OwnerKey{"a", "pod"},
+                                                           OwnerKey{"b", ""}, OwnerKey{"b", "pod"}))
       << "the node is still within the horizon of a";
   EXPECT_THAT(index_.ChangedSince(3), IsEmpty());
   index_.Removed("gpu-2", 4);
-  EXPECT_THAT(index_.ChangedSince(3), UnorderedElementsAre(PodsOf{"c", ""}, PodsOf{"c", "pod"}));
+  EXPECT_THAT(index_.ChangedSince(3),
+              UnorderedElementsAre(OwnerKey{"c", ""}, OwnerKey{"c", "pod"}));
   EXPECT_FALSE(index_.AllChangedSince(1)) << "only the first use of a kubelet concerns all";
 }
 
@@ -210,8 +211,9 @@ TEST_F(PodIndexTest, PodIsFoundByEachNameThatItsOwnerMayHave) {
   for (const char* name : {"llm-0", "llm"}) {
     EXPECT_THAT(index_.NodesOf(OfOwner(name)).names, ElementsAre("gpu-1")) << name;
   }
-  EXPECT_THAT(index_.ChangedSince(0),
-              UnorderedElementsAre(PodsOf{"a", ""}, PodsOf{"a", "llm-0"}, PodsOf{"a", "llm"}));
+  EXPECT_THAT(
+      index_.ChangedSince(0),
+      UnorderedElementsAre(OwnerKey{"a", ""}, OwnerKey{"a", "llm-0"}, OwnerKey{"a", "llm"}));
 }
 
 // A ReplicaSet without a label for its owner, and a pod with a name of no known form.
@@ -228,18 +230,18 @@ TEST_F(PodIndexTest, OwnerSeesTheNodesOfPodsThatMayBeItsOwn) {
   Changed("gpu-1", {WithPods({of_replica_set}, 1)}, 4);
   EXPECT_EQ(index_.NodesOf(OfOwner("llm")).generation, 4);
   EXPECT_THAT(index_.ChangedSince(3),
-              UnorderedElementsAre(PodsOf{"a", ""}, PodsOf{"a", kUnresolvedOwner},
-                                   PodsOf{"a", "llm-6d4cf56db6"}));
+              UnorderedElementsAre(OwnerKey{"a", ""}, OwnerKey{"a", kUnresolvedOwner},
+                                   OwnerKey{"a", "llm-6d4cf56db6"}));
 }
 
 TEST_F(PodIndexTest, OwnerNamedLikeTheScaledObjectIsEnoughOnceKnown) {
   Changed("gpu-1", {WithPods({PodByName({"chat"})})}, 1);
   EXPECT_THAT(index_.NodesOf(LikeScaledObject("llm")).names, ElementsAre("gpu-1"))
       << "the only owner";
-  EXPECT_FALSE(index_.Knows(LikeScaledObject("llm")));
+  EXPECT_FALSE(index_.IsOwnerKnown(LikeScaledObject("llm")));
   Changed("gpu-2", {WithPods({PodByName({"llm"})})}, 2);
   EXPECT_THAT(index_.NodesOf(LikeScaledObject("llm")).names, ElementsAre("gpu-2"));
-  EXPECT_TRUE(index_.Knows(LikeScaledObject("llm")));
+  EXPECT_TRUE(index_.IsOwnerKnown(LikeScaledObject("llm")));
   Changed("gpu-1", {WithPods({PodByName({"chat"})}, 1)}, 3);
   EXPECT_EQ(index_.NodesOf(LikeScaledObject("llm")).generation, 2);
 }
@@ -250,9 +252,9 @@ TEST_F(PodIndexTest, AmbiguousPodIsNotEnoughForTheOnlyOwnerRule) {
   EXPECT_THAT(index_.NodesOf(LikeScaledObject("llm")).names, ElementsAre("gpu-1", "gpu-2"));
   EXPECT_THAT(index_.NodesOf(OfOwner("llm")).names, ElementsAre("gpu-2"));
   Changed("gpu-2", {WithPods({PodByName({"llm"})}, 1)}, 3);
-  EXPECT_FALSE(index_.Knows(LikeScaledObject("llm"))) << "it is still within the horizon";
+  EXPECT_FALSE(index_.IsOwnerKnown(LikeScaledObject("llm"))) << "it is still within the horizon";
   Changed("gpu-2", {WithPods({PodByName({"llm"})}, 902)}, 4);
-  EXPECT_TRUE(index_.Knows(LikeScaledObject("llm")));
+  EXPECT_TRUE(index_.IsOwnerKnown(LikeScaledObject("llm")));
   EXPECT_EQ(index_.NodesOf(LikeScaledObject("llm")).generation, 4) << "never lower than before";
 }
 
@@ -261,9 +263,10 @@ TEST_F(PodIndexTest, LastKnownOwnersCountWhileUnattributed) {
   unknown.attribution.state = Attribution::State::kUnknown;
   Changed("gpu-1", {WithPods({PodByName({"llm"})}), unknown}, 1);
   Unchanged("gpu-1", 3600, 2);
-  EXPECT_TRUE(index_.Knows(LikeScaledObject("llm")));
+  EXPECT_TRUE(index_.IsOwnerKnown(LikeScaledObject("llm")));
   Changed("gpu-1", {WithPods({}, 3601)}, 3);
-  EXPECT_FALSE(index_.Knows(LikeScaledObject("llm"))) << "the time of its removal is not known";
+  EXPECT_FALSE(index_.IsOwnerKnown(LikeScaledObject("llm")))
+      << "the time of its removal is not known";
 }
 
 TEST_F(PodIndexTest, NodeIsDueWhenItsHistoryForgetsAPod) {

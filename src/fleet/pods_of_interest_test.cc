@@ -26,8 +26,8 @@ namespace {
 constexpr int kNodes = 5;
 
 // A pod with one of several names and owners, resolved or not.
-HeldPod AnyHeldPod(Random& random, int place) {
-  const std::vector<HeldPod> kinds = {
+GpuPod AnyGpuPod(Random& random, int place) {
+  const std::vector<GpuPod> kinds = {
       {.name = "llm", .owner = "llm"},
       {.name = "llm-other-kind", .owner = "StatefulSet/llm"},
       {.name = "llm-by-name", .may_be = {{"Deployment", "llm"}, {"Rollout", "llm"}}},
@@ -39,13 +39,13 @@ HeldPod AnyHeldPod(Random& random, int place) {
       {.name = "scaler"},
   };
   // Mostly a few kinds together: a mix of all makes nearly every name an error.
-  const int most = random.Often() ? 0 : static_cast<int>(kinds.size()) - 1;
-  HeldPod pod =
-      kinds[static_cast<size_t>(random.Often() ? most * random.Whole(0, 1) : random.Whole(0, 6))];
+  const int most = random.ThreeInFour() ? 0 : static_cast<int>(kinds.size()) - 1;
+  GpuPod pod = kinds[static_cast<size_t>(random.ThreeInFour() ? most * random.Whole(0, 1)
+                                                              : random.Whole(0, 6))];
   if (random.Whole(0, 5) == 0) pod.namespace_name = "team-b";
   if (!pod.owner.empty() || !pod.may_be.empty()) absl::StrAppend(&pod.name, "-", place);
   for (int gpu = random.Whole(1, 2); gpu > 0; --gpu) pod.loads.push_back(random.Whole(0, 100));
-  if (!random.Often()) pod.ready = random.Often();
+  if (!random.ThreeInFour()) pod.ready = random.ThreeInFour();
   return pod;
 }
 
@@ -62,13 +62,13 @@ Question AnyQuestion(Random& random) {
   constexpr const char* kNames[] = {"llm", "llm", "llm-0", "chat", "scaler", "nobody"};
   Question question;
   question.scaled_object = {.namespace_name = "team-a", .name = kNames[random.Whole(0, 5)]};
-  if (!random.Often()) question.scaled_object.opened = {"team-b"};
+  if (!random.ThreeInFour()) question.scaled_object.allowed_namespaces = {"team-b"};
   Trigger& trigger = question.trigger;
   if (random.Whole(0, 1) == 0) trigger.workload = kNames[random.Whole(0, 5)];
-  if (!trigger.workload.empty() && !random.Often()) trigger.workload_kind = "LeaderWorkerSet";
-  if (!random.Often()) trigger.gpu_index = random.Whole(0, 2);
+  if (!trigger.workload.empty() && !random.ThreeInFour()) trigger.workload_kind = "LeaderWorkerSet";
+  if (!random.ThreeInFour()) trigger.gpu_index = random.Whole(0, 2);
   trigger.target = random.Whole(1, 100);
-  trigger.target_type = random.Often() ? TargetType::kAverageValue : TargetType::kValue;
+  trigger.target_type = random.ThreeInFour() ? TargetType::kAverageValue : TargetType::kValue;
   trigger.window = absl::Seconds(random.Whole(0, 60));
   trigger.activation_window = absl::Seconds(random.Whole(0, 90));
   return question;
@@ -77,7 +77,8 @@ Question AnyQuestion(Random& random) {
 std::string TextOf(const Contribution& share) {
   return absl::StrCat(share.name, " ", absl::StrJoin(share.gpus, ","), " on ",
                       absl::StrJoin(share.nodes, ","), ": ", Name(share.state), " ",
-                      share.load.value_or(-1), share.busy, share.standing, " ", share.because);
+                      share.load.value_or(-1), share.busy, share.is_preallocated, " ",
+                      share.because);
 }
 
 // The decision as text, without notes that depend on the number of nodes: missing agents and other
@@ -121,8 +122,8 @@ class RandomFleet {
         case 2:
           break;  // no message
         case 3:
-          Report(node,
-                 random_.Often() ? newest_[node] : NodeWithoutOwners(newest_[node], "no answer"));
+          Report(node, random_.ThreeInFour() ? newest_[node]
+                                             : NodeWithoutOwners(newest_[node], "no answer"));
           break;
         case 4:
           Replay(node);
@@ -155,15 +156,14 @@ class RandomFleet {
   }
 
   void LookBack() {
-    leases_.RenewLookBack({random_.Often() ? "team-a" : "team-b"},
+    leases_.RenewLookBack({random_.ThreeInFour() ? "team-a" : "team-b"},
                           absl::Minutes(random_.Whole(3, 5)), clock_.Now(),
                           clock_.Now() + absl::Seconds(random_.Whole(10, 200)));
   }
 
   NodeSnapshot AnyReading(int node) {
-    std::vector<HeldPod> pods;
-    for (int i = random_.Whole(0, 2); i > 0; --i)
-      pods.push_back(AnyHeldPod(random_, 10 * node + i));
+    std::vector<GpuPod> pods;
+    for (int i = random_.Whole(0, 2); i > 0; --i) pods.push_back(AnyGpuPod(random_, 10 * node + i));
     return Node(absl::StrCat("gpu-", node), pods);
   }
 
@@ -172,7 +172,8 @@ class RandomFleet {
     snapshot.taken_at = clock_.Now();
     memory_[node].Annotate(snapshot);
     AgentUpdate update = UpdateOf(node);
-    update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    update.readings.push_back(
+        {.previous_confirmed_at = std::nullopt, .snapshot = std::move(snapshot)});
     sent_[node].push_back(update.readings.front());
     store_.Received(AddressOf(node), std::move(update));
   }
@@ -186,7 +187,7 @@ class RandomFleet {
   }
   void ReportUnchanged(int node) {
     AgentUpdate update = UpdateOf(node);
-    update.unchanged_until = clock_.Now();
+    update.newest_confirmed_at = clock_.Now();
     store_.Received(AddressOf(node), std::move(update));
   }
   AgentUpdate UpdateOf(int node) const {
@@ -212,7 +213,7 @@ class RandomFleet {
 
 bool IncludesChange(const FleetReader::Changes& changes, const PodInterest& wanted,
                     const std::string& owner) {
-  return changes.affects_all || std::ranges::any_of(changes.pods, [&](const PodsOf& pods) {
+  return changes.affects_all || std::ranges::any_of(changes.pods, [&](const OwnerKey& pods) {
            return pods.owner == owner &&
                   std::ranges::find(wanted.namespaces, pods.namespace_name) !=
                       wanted.namespaces.end();
@@ -222,8 +223,8 @@ bool IncludesChange(const FleetReader::Changes& changes, const PodInterest& want
 void ExpectSameAnswerOnFewerNodes(const FleetStore& store, Question& question) {
   const PodInterest wanted = PodsOfInterest(question.trigger, question.scaled_object);
   const auto changes = store.ChangedSince(question.generation);
-  const auto fleet = store.Of(wanted);
-  const auto whole = store.Of({.namespaces = wanted.namespaces});
+  const auto fleet = store.NodesFor(wanted);
+  const auto whole = store.NodesFor({.namespaces = wanted.namespaces});
   ASSERT_TRUE(fleet.ok() && whole.ok()) << fleet.status() << whole.status();
   ASSERT_LE((*fleet)->nodes.size(), (*whole)->nodes.size());
   const Decision decision = Decide(question.trigger, question.scaled_object, **fleet, kStaleness);
@@ -243,7 +244,7 @@ void ExpectSameAnswerOnFewerNodes(const FleetStore& store, Question& question) {
     ++question.repeated;
   }
   question.generation = (*fleet)->generation;
-  question.was_owner_known = store.Knows(wanted);
+  question.was_owner_known = store.IsOwnerKnown(wanted);
   question.decision = decision;
 }
 
@@ -259,7 +260,9 @@ TEST(PodsOfInterest, DecideLikeTheWholeNamespaces) {
       for (Question& question : questions) {
         ExpectSameAnswerOnFewerNodes(fleet.store(), question);
         fewer +=
-            fleet.store().Knows(PodsOfInterest(question.trigger, question.scaled_object)) ? 1 : 0;
+            fleet.store().IsOwnerKnown(PodsOfInterest(question.trigger, question.scaled_object))
+                ? 1
+                : 0;
         if (testing::Test::HasFailure()) {
           ADD_FAILURE() << "step " << step << ", asker " << question.scaled_object.name
                         << ", workload " << question.trigger.workload_kind << "/"

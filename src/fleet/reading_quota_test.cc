@@ -74,7 +74,7 @@ void MoveAll(NodeSnapshot& snapshot, int reading) {
 }
 
 TEST(ReadingWeight, CoversAHistoryWithABlockPerReading) {
-  if (MemoryHeld() == 0) GTEST_SKIP() << "memory cannot be measured with a sanitizer";
+  if (AllocatedBytes() == 0) GTEST_SKIP() << "memory cannot be measured with a sanitizer";
   NodeSnapshot snapshot = SnapshotOf(144, kQuotaStart);
   AddPods(snapshot);
   for (GpuSample& gpu : snapshot.gpus) gpu.holders.push_back(gpu.holders.front());
@@ -82,7 +82,7 @@ TEST(ReadingWeight, CoversAHistoryWithABlockPerReading) {
                                    .join_within = absl::Seconds(1)};
   NodeHistory history;
   history.Append(snapshot, limits);
-  const size_t before = MemoryHeld();
+  const size_t before = AllocatedBytes();
   size_t weight = 0;
   for (int reading = 1; reading <= 200; ++reading) {
     const NodeSnapshot last = snapshot;
@@ -90,7 +90,7 @@ TEST(ReadingWeight, CoversAHistoryWithABlockPerReading) {
     weight += StoredWeightOf(&last, snapshot).after_previous;
     history.Append(snapshot, limits);
   }
-  const size_t taken = MemoryHeld() - before;
+  const size_t taken = AllocatedBytes() - before;
   EXPECT_LE(taken, weight);
   EXPECT_GT(taken, weight / 10 * 9);
 }

@@ -19,7 +19,7 @@ namespace gpuscaler {
 // Thread-safe.
 class TelemetryLog {
  public:
-  // A reader's position. A new one is before the whole past that the reader wants.
+  // A reader's position. A new cursor is before the whole history of the subscription.
   struct Cursor {
     absl::Duration history;  // how far before the newest reading it begins
     int64_t next = -1;       // number of the next reading; -1: it has had none

@@ -13,6 +13,8 @@ using telemetry::v1::Telemetry;
 
 constexpr absl::Duration kLogTick = absl::Seconds(1);
 constexpr absl::Duration kHorizon = absl::Minutes(2);
+// A reading each kLogTick, both ends of the horizon included.
+constexpr size_t kReadingsOfHorizon = 121;
 
 class TelemetryLogTest : public testing::Test {
  protected:
@@ -29,7 +31,7 @@ class TelemetryLogTest : public testing::Test {
   void AddPodsFromNowOn() { attribution_ = Attribution::State::kKnown; }
   void LoseOwners() { attribution_ = Attribution::State::kUnknown; }
 
-  // Reads everything: the utilization of GPU 0 at each reading.
+  // A reader of the log, and what it has got. `seen` has GPU 0's utilization of each reading.
   struct Reader {
     TelemetryLog::Cursor cursor;
     ReadingDecoder decoder;
@@ -92,7 +94,7 @@ TEST_F(TelemetryLogTest, KeepsTheReadingAtTheStartOfTheHorizon) {
   for (int i = 0; i < 400; ++i) Read(50 + i % 2, i < 200 ? 2 : 3);
   Reader reader{.cursor = {.history = absl::InfiniteDuration()}};
   TakeAll(reader);
-  EXPECT_EQ(reader.seen.size(), 121u);
+  EXPECT_EQ(reader.seen.size(), kReadingsOfHorizon);
   EXPECT_EQ(reader.at.front(), now_ - kHorizon);
 }
 
@@ -112,7 +114,7 @@ TEST_F(TelemetryLogTest, ReaderBehindTheLogContinues) {
   for (int i = 0; i < 1000; ++i) Read(i % 100);
   TakeAll(reader);
   EXPECT_EQ(reader.seen.back(), 99);
-  EXPECT_EQ(reader.seen.size(), 122u);
+  EXPECT_EQ(reader.seen.size(), kReadingsOfHorizon + 1);
 }
 
 TEST_F(TelemetryLogTest, ReaderBehindTheLogGetsAllThatIsKept) {
@@ -121,7 +123,7 @@ TEST_F(TelemetryLogTest, ReaderBehindTheLogGetsAllThatIsKept) {
   TakeAll(reader);
   for (int i = 0; i < 1000; ++i) Read(i % 100);
   TakeAll(reader);
-  EXPECT_EQ(reader.seen.size(), 122u);
+  EXPECT_EQ(reader.seen.size(), kReadingsOfHorizon + 1);
   EXPECT_EQ(reader.at[1], now_ - kHorizon);
 }
 
@@ -141,10 +143,10 @@ TEST_F(TelemetryLogTest, NewReaderGetsTheLastKnownOwners) {
   EXPECT_EQ(reader.history.attributed->gpus, old.history.attributed->gpus);
   EXPECT_EQ(reader.history.Newest().attribution.state, Attribution::State::kUnknown);
   EXPECT_EQ(reader.history.runs.front().first, old.history.runs.front().first);
-  EXPECT_EQ(reader.seen.size(), 122u) << "one reading more than the horizon has";
+  EXPECT_EQ(reader.seen.size(), kReadingsOfHorizon + 1) << "one reading more than the horizon has";
 }
 
-TEST_F(TelemetryLogTest, OwnersWithinThePastAreNotSentBeforeIt) {
+TEST_F(TelemetryLogTest, LastKnownHoldersAreSentOnceIfTheHistoryHasThem) {
   AddPodsFromNowOn();
   Read(1);
   LoseOwners();

@@ -90,11 +90,12 @@ absl::Status TelemetryReader::ChargeMemory(absl::Time taken_at) {
 absl::Status TelemetryReader::AddReading(const wire::Reading& reading, AgentUpdate& update) {
   AgentUpdate::Reading& added = update.readings.emplace_back();
   const WriterClock& clock = pending_.clock;
-  if (reading.has_before_until_us()) added.before_until = clock.Ours(reading.before_until_us());
+  if (reading.has_before_until_us())
+    added.previous_confirmed_at = clock.Ours(reading.before_until_us());
   ASSIGN_OR_RETURN(added.snapshot, decoder_.Decode(reading, clock));
   RETURN_IF_ERROR(ChargeMemory(added.snapshot.taken_at));
   std::string implausible = BoundReadings(added.snapshot);
-  if (update.unbelieved.empty()) update.unbelieved = std::move(implausible);
+  if (update.implausible.empty()) update.implausible = std::move(implausible);
   return absl::OkStatus();
 }
 
@@ -132,7 +133,7 @@ absl::Status TelemetryReader::Continue(const std::function<void(AgentUpdate)>& d
     if (message.has_unchanged_until_us()) {
       const NodeSnapshot* const again =
           decoder_.Unchanged(message.unchanged_until_us(), pending_.clock);
-      if (again != nullptr) update.unchanged_until = again->taken_at;
+      if (again != nullptr) update.newest_confirmed_at = again->taken_at;
     }
     update.more = message.more();
     pending_ = {};

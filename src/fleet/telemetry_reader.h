@@ -61,7 +61,7 @@ class TelemetryReader {
   uint64_t instance_ = 0;     // the process that the three above belong to
 
   TokenBucket decoded_;  // bytes, by arrival, not by the readings' own times
-  // A stream may replay the whole past, or continue from the kept readings.
+  // A stream may replay the whole history, or continue from the kept readings.
   ReadingQuota of_stream_;
   ReadingQuota of_node_;
   std::string charged_node_;  // the node of of_node_

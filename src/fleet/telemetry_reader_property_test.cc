@@ -82,7 +82,7 @@ class Mutator {
         return reflection.SetString(&message, &field,
                                     std::string(static_cast<size_t>(random_.Whole(0, 3000)), '\n'));
       case Field::CPPTYPE_BOOL:
-        return reflection.SetBool(&message, &field, random_.Often());
+        return reflection.SetBool(&message, &field, random_.ThreeInFour());
       default:
         return reflection.SetEnumValue(&message, &field, random_.Whole(-1, 99));
     }

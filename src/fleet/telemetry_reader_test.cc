@@ -26,13 +26,13 @@ class TelemetryReaderTest : public TelemetryFixture {};
 TEST_F(TelemetryReaderTest, ImplausibleReadingIsAGapUntilAPlausibleOne) {
   NodeSnapshot snapshot = SnapshotOf(2, kNow);
   Send(snapshot);
-  EXPECT_EQ(updates_.back().unbelieved, "");
+  EXPECT_EQ(updates_.back().implausible, "");
   snapshot.gpus[1].utilization_percent = 1e300;
   GpuSample got = Send(snapshot).gpus[1];
   EXPECT_EQ(got.utilization_percent, std::nullopt);
   ASSERT_NE(FindGap(got, GpuField::kUtilization), nullptr);
   EXPECT_EQ(Why(*FindGap(got, GpuField::kUtilization)), "its agent reports 1e+300 %");
-  EXPECT_THAT(updates_.back().unbelieved, HasSubstr("utilization: its agent reports 1e+300 %"));
+  EXPECT_THAT(updates_.back().implausible, HasSubstr("utilization: its agent reports 1e+300 %"));
 
   snapshot.gpus[1].gaps = {{.field = GpuField::kPcie, .reason = GpuGap::Reason::kNotRequested}};
   got = Send(snapshot).gpus[1];
@@ -44,7 +44,7 @@ TEST_F(TelemetryReaderTest, ImplausibleReadingIsAGapUntilAPlausibleOne) {
   got = Send(snapshot).gpus[1];
   EXPECT_EQ(got.utilization_percent, 40);
   EXPECT_EQ(FindGap(got, GpuField::kUtilization), nullptr);
-  EXPECT_EQ(updates_.back().unbelieved, "");
+  EXPECT_EQ(updates_.back().implausible, "");
 }
 
 TEST_F(TelemetryReaderTest, ExplanationQuotesTheImplausibleReading) {
@@ -63,7 +63,7 @@ TEST_F(TelemetryReaderTest, ExplanationQuotesTheImplausibleReading) {
   }
   Trigger trigger;
   trigger.target = 80;
-  const auto fleet = store.All();
+  const auto fleet = store.AllNodes();
   ASSERT_TRUE(fleet.ok()) << fleet.status();
   const Decision decision = Decide(trigger, {.namespace_name = "team-a", .name = "llama"}, **fleet,
                                    {.stale_after = kStale, .grace = absl::Seconds(15)});

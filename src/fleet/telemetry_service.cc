@@ -45,14 +45,14 @@ class TelemetryService::Impl {
         engine_log_(options.engines),
         former_pods_(options.former_pods),
         log_(options.horizon, Self(options)),
-        room_{.clock = clock,
-              .log = log_,
-              .heartbeat = options.heartbeat,
-              .wanted =
-                  [this](const wire::Subscription& wanted, const WatchStream& reader) {
-                    Want(wanted);
-                    if (streams_.RankOf(reader) > 0) TakeFormerPods(wanted);
-                  }},
+        context_{.clock = clock,
+                 .log = log_,
+                 .heartbeat = options.heartbeat,
+                 .wanted =
+                     [this](const wire::Subscription& wanted, const WatchStream& reader) {
+                       Want(wanted);
+                       if (streams_.RankOf(reader) > 0) TakeFormerPods(wanted);
+                     }},
         streams_(options.max_readers, options.aggregators),
         engines_({.heartbeat = options.heartbeat,
                   .max_readers = options.max_readers,
@@ -70,13 +70,14 @@ class TelemetryService::Impl {
   }
 
   Methods methods() {
-    return {{"/gpuscaler.telemetry.v1.NodeTelemetry/Watch",
-             [this](const std::shared_ptr<ServerCall>& call) {
-               return streams_.Open(std::make_shared<WatchStream>(
-                   room_, call, Trouble(), [this](const auto* ended) { streams_.Closed(ended); }));
-             }},
-            {"/gpuscaler.telemetry.v1.NodeTelemetry/WatchEngines",
-             [this](const std::shared_ptr<ServerCall>& call) { return engines_.Watch(call); }}};
+    return {
+        {"/gpuscaler.telemetry.v1.NodeTelemetry/Watch",
+         [this](const std::shared_ptr<ServerCall>& call) {
+           return streams_.Open(std::make_shared<WatchStream>(
+               context_, call, Trouble(), [this](const auto* ended) { streams_.Closed(ended); }));
+         }},
+        {"/gpuscaler.telemetry.v1.NodeTelemetry/WatchEngines",
+         [this](const std::shared_ptr<ServerCall>& call) { return engines_.Watch(call); }}};
   }
   EngineService::Counts engine_counts() const { return engines_.counts(); }
 
@@ -89,9 +90,9 @@ class TelemetryService::Impl {
   Counts counts() const {
     const auto readers = streams_.counts();
     return {.readers = readers.open,
-            .messages = room_.messages,
-            .heartbeats = room_.heartbeats,
-            .bytes = room_.bytes,
+            .messages = context_.messages,
+            .heartbeats = context_.heartbeats,
+            .bytes = context_.bytes,
             .refused_as_too_many = readers.refused_as_too_many,
             .refused_as_stopping = readers.refused_as_stopping};
   }
@@ -141,7 +142,7 @@ class TelemetryService::Impl {
   EngineLog* const engine_log_;  // null: no discovery
   const std::function<void(std::vector<Pod>)> former_pods_;
   TelemetryLog log_;
-  WatchStreamContext room_;
+  WatchStreamContext context_;
   OpenReaders<WatchStream, WatchStream::OneWriteStream> streams_;
   EngineService engines_;
   std::atomic<bool> stopping_ = false;

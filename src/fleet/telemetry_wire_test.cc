@@ -131,7 +131,7 @@ TEST_F(TelemetryWireTest, SteadyMemoryGrowsWithoutMessages) {
   const auto got = Send(busier);
   ASSERT_TRUE(got);
   EXPECT_EQ(got->gpus[0].steady_memory.parts(), sent_.gpus[0].steady_memory.parts());
-  EXPECT_TRUE(got->gpus[0].steady_memory.Stood(absl::Seconds(120), absl::InfinitePast()));
+  EXPECT_TRUE(got->gpus[0].steady_memory.WasSteadyFor(absl::Seconds(120), absl::InfinitePast()));
 }
 
 TEST_F(TelemetryWireTest, UnchangedUntilIsTheSameSnapshotLater) {
@@ -140,7 +140,7 @@ TEST_F(TelemetryWireTest, UnchangedUntilIsTheSameSnapshotLater) {
   ASSERT_TRUE(later);
   EXPECT_EQ(later->taken_at, now_ + absl::Minutes(3));
   EXPECT_EQ(later->gpus[1].utilization_percent, 87);
-  EXPECT_TRUE(later->gpus[1].steady_memory.Stood(absl::Minutes(2), absl::InfinitePast()));
+  EXPECT_TRUE(later->gpus[1].steady_memory.WasSteadyFor(absl::Minutes(2), absl::InfinitePast()));
   EXPECT_FALSE(decoder_.Unchanged(ToWire(now_ + absl::Minutes(3)), {})) << "nothing new in that";
 }
 

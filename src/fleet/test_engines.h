@@ -19,9 +19,9 @@ inline EngineUpdate TestUpdates(absl::Time at, double running) {
           .reading = EngineReading{{{.model = "llama", .waiting = 0, .running = running}}}};
 }
 
-inline NodeEngines TestEngines(std::vector<EngineAddress> places,
+inline NodeEngines TestEngines(std::vector<EngineAddress> engines,
                                std::vector<std::string> namespaces = {"team-a"}) {
-  return {.namespaces = std::move(namespaces), .places = std::move(places)};
+  return {.namespaces = std::move(namespaces), .engines = std::move(engines)};
 }
 
 inline EngineSubscription SubscribedIn(const std::string& namespace_name,

@@ -10,10 +10,10 @@ namespace gpuscaler {
 
 namespace wire = telemetry::v1;
 
-WatchStream::WatchStream(WatchStreamContext& room, std::shared_ptr<ServerCall> call,
+WatchStream::WatchStream(WatchStreamContext& context, std::shared_ptr<ServerCall> call,
                          std::string trouble, Closed closed)
     : OneWriteStream(std::move(call), std::move(closed)),
-      room_(room),
+      context_(context),
       trouble_(std::move(trouble)) {}
 
 void WatchStream::Refresh(const std::string& trouble) {
@@ -25,30 +25,30 @@ void WatchStream::Refresh(const std::string& trouble) {
 absl::Status WatchStream::Take(const wire::Subscription& wanted) {
   if (!cursor_) {
     cursor_ = {.history = absl::Seconds(wanted.history_seconds())};
-    if (const auto dropped = room_.lines.Pass()) {
+    if (const auto dropped = context_.lines.Pass()) {
       LogInfo("telemetry_reader", {{"peer", peer()},
                                    {"reader", PrintableText(wanted.reader(), kLongestReader)},
                                    {"history_seconds", wanted.history_seconds()},
                                    {"dropped", *dropped}});
     }
   }
-  room_.wanted(wanted, *this);
+  context_.wanted(wanted, *this);
   return absl::OkStatus();
 }
 
 bool WatchStream::Compose(wire::Telemetry& message) {
   if (!cursor_) return false;
-  const bool has_new = room_.log.AppendNew(*cursor_, message);
-  const absl::Time now = room_.clock.Now();  // not before any reading in the message
-  const bool due = now - sent_at_ >= room_.heartbeat || trouble_ != logged_trouble_;
+  const bool has_new = context_.log.AppendNew(*cursor_, message);
+  const absl::Time now = context_.clock.Now();  // not before any reading in the message
+  const bool due = now - sent_at_ >= context_.heartbeat || trouble_ != logged_trouble_;
   if (!has_new && !due) return false;
   message.set_sent_us(ToWire(now));
   message.set_trouble(trouble_);
   logged_trouble_ = trouble_;
   sent_at_ = now;
-  ++room_.messages;
-  if (message.readings_size() == 0) ++room_.heartbeats;
-  room_.bytes += static_cast<int64_t>(message.ByteSizeLong());
+  ++context_.messages;
+  if (message.readings_size() == 0) ++context_.heartbeats;
+  context_.bytes += static_cast<int64_t>(message.ByteSizeLong());
   return true;
 }
 

@@ -32,8 +32,8 @@ struct WatchStreamContext {
 
 class WatchStream : public OneWriteStream<telemetry::v1::Subscription, telemetry::v1::Telemetry> {
  public:
-  // `room` must outlive it. `trouble` as for Refresh().
-  WatchStream(WatchStreamContext& room, std::shared_ptr<ServerCall> call, std::string trouble,
+  // `context` must outlive it. `trouble` as for Refresh().
+  WatchStream(WatchStreamContext& context, std::shared_ptr<ServerCall> call, std::string trouble,
               Closed closed);
 
   // Sends what is new. Otherwise sends `trouble` if it has changed, or a heartbeat if it is due.
@@ -44,7 +44,7 @@ class WatchStream : public OneWriteStream<telemetry::v1::Subscription, telemetry
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Compose(telemetry::v1::Telemetry& message) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  WatchStreamContext& room_;
+  WatchStreamContext& context_;
   std::optional<TelemetryLog::Cursor> cursor_
       ABSL_GUARDED_BY(mutex_);  // empty: no subscription yet
   std::string trouble_ ABSL_GUARDED_BY(mutex_);

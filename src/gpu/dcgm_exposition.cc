@@ -69,13 +69,13 @@ class DcgmReader {
 
   absl::StatusOr<Found*> FindOrAdd(const ExpositionSample& sample, const std::string& uuid) {
     const std::string instance = sample.Label("GPU_I_ID");
-    const auto [place, is_new] = found_.try_emplace(Key(uuid, instance));
-    if (!is_new) return &place->second;
-    if (found_.size() > kMostDcgmDevices) {
-      return absl::InvalidArgumentError(absl::StrCat("more than ", kMostDcgmDevices, " GPUs"));
+    const auto [entry, is_new] = found_.try_emplace(Key(uuid, instance));
+    if (!is_new) return &entry->second;
+    if (found_.size() > kMaxDcgmDevices) {
+      return absl::InvalidArgumentError(absl::StrCat("more than ", kMaxDcgmDevices, " GPUs"));
     }
-    RETURN_IF_ERROR(Describe(sample, uuid, instance, place->second.device));
-    return &place->second;
+    RETURN_IF_ERROR(Describe(sample, uuid, instance, entry->second.device));
+    return &entry->second;
   }
 
   static absl::Status Describe(const ExpositionSample& sample, const std::string& uuid,
@@ -116,9 +116,9 @@ class DcgmReader {
              std::tie(holder.namespace_name, holder.pod, holder.container);
     });
     if (found != device.holders.end()) return &*found;
-    if (device.holders.size() == kMostDcgmHolders) {
+    if (device.holders.size() == kMaxDcgmHolders) {
       return absl::InvalidArgumentError(
-          absl::StrCat("GPU ", device.index, " has more than ", kMostDcgmHolders, " pods"));
+          absl::StrCat("GPU ", device.index, " has more than ", kMaxDcgmHolders, " pods"));
     }
     device.holders.push_back(std::move(holder));
     return &device.holders.back();

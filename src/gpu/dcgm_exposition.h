@@ -51,8 +51,8 @@ struct DcgmExposition {
 };
 
 // More than any node has: 16 GPUs of 7 instances are 112.
-constexpr size_t kMostDcgmDevices = 1024;
-constexpr size_t kMostDcgmHolders = 1024;  // per device
+constexpr size_t kMaxDcgmDevices = 1024;
+constexpr size_t kMaxDcgmHolders = 1024;  // per device
 
 // Parses an exposition. A shared device has a line for each of its pods. Each of these has the
 // value of the whole device, unless a line without a pod has that. Lines of switches, links and

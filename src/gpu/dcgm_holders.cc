@@ -8,7 +8,7 @@ namespace gpuscaler {
 namespace {
 
 // Returns the pod's index in the snapshot, and adds the pod if it is new.
-int PlaceOf(const DcgmHolder& holder, NodeSnapshot& snapshot) {
+int PodIndexOf(const DcgmHolder& holder, NodeSnapshot& snapshot) {
   const auto found = std::ranges::find_if(snapshot.pods, [&](const Pod& pod) {
     return pod.name == holder.pod && pod.namespace_name == holder.namespace_name;
   });
@@ -29,7 +29,7 @@ struct PodUse {
 // Returns the sum. Empty: unknown for some pod, or all are idle.
 std::optional<double> TotalUse(const std::map<int, PodUse>& pods) {
   double total = 0;
-  for (const auto& [place, use] : pods) {
+  for (const auto& [index, use] : pods) {
     if (!use.utilization.has_value()) return std::nullopt;
     total += *use.utilization;
   }
@@ -41,9 +41,9 @@ std::optional<double> TotalUse(const std::map<int, PodUse>& pods) {
 void AddHolders(const DcgmDevice& device, NodeSnapshot& snapshot, GpuSample& gpu) {
   std::map<int, PodUse> pods;
   for (const DcgmHolder& holder : device.holders) {
-    const int place = PlaceOf(holder, snapshot);
-    gpu.holders.push_back({.pod = place, .container = holder.container});
-    PodUse& use = pods[place];
+    const int index = PodIndexOf(holder, snapshot);
+    gpu.holders.push_back({.pod = index, .container = holder.container});
+    PodUse& use = pods[index];
     ++use.containers;
     use.utilization = holder.utilization;
   }

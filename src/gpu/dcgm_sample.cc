@@ -9,14 +9,14 @@ namespace gpuscaler {
 namespace {
 
 constexpr double kMib = 1024 * 1024;
-constexpr double kMostMib = 16 * kMib;  // the largest GPUs have 0.5 TiB
-constexpr double kKilobyte = 1000;      // NVML's KB/s of PCIe
+constexpr double kMaxMib = 16 * kMib;  // the largest GPUs have 0.5 TiB
+constexpr double kKilobyte = 1000;     // NVML's KB/s of PCIe
 
 // Ratios of work counters may be a little above 1. A larger one is no percentage.
-constexpr double kMostPercent = 105;
+constexpr double kMaxPercent = 105;
 
 std::optional<double> Percent(std::optional<double> number) {
-  if (!number.has_value() || *number > kMostPercent) return std::nullopt;
+  if (!number.has_value() || *number > kMaxPercent) return std::nullopt;
   return std::min(*number, 100.0);
 }
 
@@ -42,7 +42,7 @@ std::optional<double> TotalMib(const DcgmValues& values) {
 void FillMemory(const DcgmValues& values, GpuSample& gpu) {
   const auto& used = At(values, DcgmField::kMemoryUsed);
   const auto total = TotalMib(values);
-  if (std::max(used.value_or(0), total.value_or(0)) > kMostMib) return;
+  if (std::max(used.value_or(0), total.value_or(0)) > kMaxMib) return;
   if (used && total && *used > *total) return;
   if (used) gpu.memory_used_bytes = Bytes(*used);
   if (total) gpu.memory_total_bytes = Bytes(*total);

@@ -54,7 +54,7 @@ absl::StatusOr<NodeSnapshot> DcgmSource::ReadNow() {
   if (page->devices.empty()) {
     return AtUrl("its page shows no GPU: it may be starting, or cannot reach DCGM");
   }
-  if (!movement_.Look(*page)) return Unchanged(now);
+  if (!collection_.Look(*page)) return Unchanged(now);
   LogInterval(now);
   collected_ = ToSnapshot(*std::move(page), now);
   return collected_;
@@ -75,11 +75,11 @@ absl::StatusOr<NodeSnapshot> DcgmSource::Unchanged(absl::Time now) const {
 // Logs the third collection: our start cuts the first interval short.
 void DcgmSource::LogInterval(absl::Time now) {
   ++collections_;
-  if (movement_.can_tell() && collections_ == 3) {
+  if (collection_.can_tell() && collections_ == 3) {
     LogInfo("dcgm_page_moves",
             {{"every_seconds", absl::ToDoubleSeconds(now - collected_.taken_at)}});
   }
-  if (!movement_.can_tell() && collections_ == 1) {
+  if (!collection_.can_tell() && collections_ == 1) {
     LogWarn("dcgm_age_unknown", {{"why", "no DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION is on its page"},
                                  {"consequence", "a page that stands still counts as new"}});
   }
@@ -130,7 +130,7 @@ GpuSample DcgmSource::Sample(const DcgmDevice& device, absl::Time now) {
   GpuSample gpu = SampleOf(device);
   if (is_new && !has_values) {
     gpu.gaps = UnknownGpu(device.index, kNotOnPage).gaps;
-  } else if (!is_new && (!has_values || movement_.IsSteady(device))) {
+  } else if (!is_new && (!has_values || collection_.IsSteady(device))) {
     gpu = UnreadableGpu(known.sample, has_values ? kRepeated : kNotOnPage, {});
     gpu.gpu_instance = device.gpu_instance;
   } else if (!is_new) {

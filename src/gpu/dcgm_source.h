@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "gpu/dcgm_collection_detector.h"
 #include "gpu/dcgm_endpoint.h"
 #include "gpu/dcgm_exposition.h"
-#include "gpu/dcgm_movement.h"
 #include "gpu/gpu_source.h"
 
 namespace gpuscaler {
@@ -49,7 +49,7 @@ class DcgmSource : public GpuSource {
   const std::string node_;
   const Clock& clock_;
   DcgmEndpoint endpoint_;
-  DcgmMovement movement_;
+  DcgmCollectionDetector collection_;
   std::map<std::string, KnownDevice> known_;  // key: UuidOf()
   absl::Time requested_at_ = absl::InfinitePast();
   absl::StatusOr<NodeSnapshot> result_;  // result of the last query

@@ -271,7 +271,7 @@ TEST_F(DcgmAccessTest, MissingCredentialsAreAnErrorWithoutARequest) {
 TEST_F(DcgmAccessTest, CertificateIsCheckedWithTheNamedAuthorityOnly) {
   const TestCa ca("theirs");
   const TestCa other("another");
-  const TestPair pair = ca.Issue("exporter");
+  const TestCertificate pair = ca.Issue("exporter");
   const TestHttpServer server(Serving([](absl::string_view) { return Answer("a 1\n"); }), &pair);
   const HttpEndpoint url = ParseDcgmUrl(UrlAt(server.port(), "https")).value();
   EXPECT_TRUE(DcgmEndpoint(url, {.ca_file = folder_.Write("ca", ca.pem())}).Get().ok());

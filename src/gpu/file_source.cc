@@ -47,7 +47,7 @@ absl::StatusOr<NodeSnapshot> FileSource::Read(const CostlyReadings& wanted) {
   }
   RETURN_IF_ERROR(frames_.status());
   const absl::Time now = clock_.Now();
-  NodeSnapshot snapshot = FrameAt(*frames_, now - began_at_).node;
+  NodeSnapshot snapshot = FrameAt(*frames_, now - began_at_).snapshot;
   snapshot.taken_at = now;
   snapshot.node = node_;
   snapshot.source = absl::StrCat("file:", path_);

@@ -7,13 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "gpu/json_line.h"
-#include "gpu/json_place.h"
+#include "gpu/json_node.h"
 #include "nlohmann/json.hpp"
 
 namespace gpuscaler {
 namespace {
 
-using Json = JsonPlace::Json;
+using Json = JsonNode::Json;
 
 constexpr double kNoLimit = std::numeric_limits<double>::max();
 
@@ -65,40 +65,40 @@ void AddFailedGap(GpuSample& gpu, GpuField field) {
   gpu.gaps.push_back({field, GpuGap::Reason::kFailed, "null in the file"});
 }
 
-// Returns true if the key has a value. Adds a gap if it is null.
-bool HasReading(const JsonPlace& device, absl::string_view key, GpuField field, GpuSample& gpu) {
+// Returns true if the key has a value. If it is null, adds a gap to `gpu`.
+bool CheckReading(const JsonNode& device, absl::string_view key, GpuField field, GpuSample& gpu) {
   const Json* value = device.Find(key);
   if (value == nullptr) return false;
   if (value->is_null()) AddFailedGap(gpu, field);
   return !value->is_null();
 }
 
-absl::Status ReadText(const JsonPlace& object, absl::string_view key, std::string& text) {
+absl::Status ReadText(const JsonNode& object, absl::string_view key, std::string& text) {
   if (object.Find(key) == nullptr) return absl::OkStatus();
   ASSIGN_OR_RETURN(text, object.Member(key).Text());
   return absl::OkStatus();
 }
 
-absl::StatusOr<GpuProcess> ReadProcess(const JsonPlace& place) {
-  RETURN_IF_ERROR(place.CheckObject({"pid", "memory_bytes", "utilization_percent"}));
-  if (place.Find("pid") == nullptr) return place.Fault("the key \"pid\" is missing");
+absl::StatusOr<GpuProcess> ReadProcess(const JsonNode& node) {
+  RETURN_IF_ERROR(node.CheckObject({"pid", "memory_bytes", "utilization_percent"}));
+  if (node.Find("pid") == nullptr) return node.Fault("the key \"pid\" is missing");
   GpuProcess process;
-  ASSIGN_OR_RETURN(process.pid, place.Member("pid").Whole(1));
-  const Json* memory = place.Find("memory_bytes");
+  ASSIGN_OR_RETURN(process.pid, node.Member("pid").Integer(1));
+  const Json* memory = node.Find("memory_bytes");
   if (memory != nullptr && !memory->is_null()) {
-    ASSIGN_OR_RETURN(process.memory_bytes, place.Member("memory_bytes").Whole(0));
+    ASSIGN_OR_RETURN(process.memory_bytes, node.Member("memory_bytes").Integer(0));
   }
-  const Json* utilization = place.Find("utilization_percent");
+  const Json* utilization = node.Find("utilization_percent");
   if (utilization != nullptr && !utilization->is_null()) {
     ASSIGN_OR_RETURN(process.utilization_percent,
-                     place.Member("utilization_percent").Number(0, 100));
+                     node.Member("utilization_percent").Number(0, 100));
   }
   return process;
 }
 
-absl::Status ReadProcesses(const JsonPlace& device, GpuSample& gpu) {
-  if (!HasReading(device, "processes", GpuField::kProcesses, gpu)) return absl::OkStatus();
-  const JsonPlace list = device.Member("processes");
+absl::Status ReadProcesses(const JsonNode& device, GpuSample& gpu) {
+  if (!CheckReading(device, "processes", GpuField::kProcesses, gpu)) return absl::OkStatus();
+  const JsonNode list = device.Member("processes");
   RETURN_IF_ERROR(list.CheckArray());
   std::vector<GpuProcess>& processes = gpu.processes.emplace();
   for (size_t i = 0; i < list.value().size(); ++i) {
@@ -107,7 +107,7 @@ absl::Status ReadProcesses(const JsonPlace& device, GpuSample& gpu) {
   return absl::OkStatus();
 }
 
-absl::Status CheckMemory(const JsonPlace& device, const GpuSample& gpu) {
+absl::Status CheckMemory(const JsonNode& device, const GpuSample& gpu) {
   if (!gpu.memory_total_bytes || gpu.memory_used_bytes <= gpu.memory_total_bytes) {
     return absl::OkStatus();
   }
@@ -115,18 +115,18 @@ absl::Status CheckMemory(const JsonPlace& device, const GpuSample& gpu) {
       .ValueFault(absl::StrCat("is more than memory_total_bytes, ", *gpu.memory_total_bytes));
 }
 
-absl::Status ReadReadings(const JsonPlace& device, GpuSample& gpu) {
+absl::Status ReadMetrics(const JsonNode& device, GpuSample& gpu) {
   for (const NumberKey& row : kNumberKeys) {
-    if (!HasReading(device, row.key, row.field, gpu)) continue;
+    if (!CheckReading(device, row.key, row.field, gpu)) continue;
     ASSIGN_OR_RETURN(gpu.*row.member, device.Member(row.key).Number(row.lowest, row.highest));
   }
   for (const CountKey& row : kCountKeys) {
-    if (!HasReading(device, row.key, row.field, gpu)) continue;
-    ASSIGN_OR_RETURN(gpu.*row.member, device.Member(row.key).Whole(0));
+    if (!CheckReading(device, row.key, row.field, gpu)) continue;
+    ASSIGN_OR_RETURN(gpu.*row.member, device.Member(row.key).Integer(0));
   }
   RETURN_IF_ERROR(CheckMemory(device, gpu));
-  if (HasReading(device, "throttle_reasons", GpuField::kThrottle, gpu)) {
-    const JsonPlace reasons = device.Member("throttle_reasons");
+  if (CheckReading(device, "throttle_reasons", GpuField::kThrottle, gpu)) {
+    const JsonNode reasons = device.Member("throttle_reasons");
     if (!reasons.value().is_number_unsigned()) {
       return reasons.ValueFault("is not a bit set, a whole number from 0 up");
     }
@@ -138,9 +138,9 @@ absl::Status ReadReadings(const JsonPlace& device, GpuSample& gpu) {
 // Parses the GPUs of one frame.
 class FrameParser {
  public:
-  absl::StatusOr<std::vector<GpuSample>> Parse(const JsonPlace& frame) {
+  absl::StatusOr<std::vector<GpuSample>> Parse(const JsonNode& frame) {
     if (frame.Find("gpus") == nullptr) return frame.Fault("the key \"gpus\" is missing");
-    const JsonPlace list = frame.Member("gpus");
+    const JsonNode list = frame.Member("gpus");
     RETURN_IF_ERROR(list.CheckArray());
     std::vector<GpuSample> gpus;
     for (size_t i = 0; i < list.value().size(); ++i) {
@@ -152,57 +152,57 @@ class FrameParser {
 
  private:
   // Adds the GPU and then its MIG instances.
-  absl::Status ReadGpu(const JsonPlace& place, size_t position, std::vector<GpuSample>& gpus) {
-    RETURN_IF_ERROR(place.CheckObject(DeviceKeys()));
+  absl::Status ReadGpu(const JsonNode& node, size_t position, std::vector<GpuSample>& gpus) {
+    RETURN_IF_ERROR(node.CheckObject(DeviceKeys()));
     GpuSample gpu;
     gpu.index = static_cast<int>(position);
-    if (place.Find("index") != nullptr) {
-      ASSIGN_OR_RETURN(const int64_t index, place.Member("index").Whole(0));
+    if (node.Find("index") != nullptr) {
+      ASSIGN_OR_RETURN(const int64_t index, node.Member("index").Integer(0));
       if (index > std::numeric_limits<int>::max()) {
-        return place.Member("index").ValueFault("is too large");
+        return node.Member("index").ValueFault("is too large");
       }
       gpu.index = static_cast<int>(index);
     }
     if (!indices_.insert(gpu.index).second) {
-      return place.Fault(absl::StrCat("index ", gpu.index, " is another GPU's already"));
+      return node.Fault(absl::StrCat("index ", gpu.index, " is another GPU's already"));
     }
     gpu.uuid = absl::StrCat("GPU-sim-", gpu.index);
-    RETURN_IF_ERROR(ReadDevice(place, gpu));
-    gpu.is_in_mig_mode = place.Find("mig") != nullptr;
+    RETURN_IF_ERROR(ReadDevice(node, gpu));
+    gpu.is_in_mig_mode = node.Find("mig") != nullptr;
     gpus.push_back(gpu);
-    if (place.Find("mig") == nullptr) return absl::OkStatus();
-    return ReadMig(place.Member("mig"), gpu, gpus);
+    if (node.Find("mig") == nullptr) return absl::OkStatus();
+    return ReadMig(node.Member("mig"), gpu, gpus);
   }
 
-  absl::Status ReadMig(const JsonPlace& instances, const GpuSample& parent,
+  absl::Status ReadMig(const JsonNode& instances, const GpuSample& parent,
                        std::vector<GpuSample>& gpus) {
     RETURN_IF_ERROR(instances.CheckArray());
     for (size_t i = 0; i < instances.value().size(); ++i) {
-      const JsonPlace place = instances.Element(i);
-      RETURN_IF_ERROR(place.CheckObject(DeviceKeys()));
+      const JsonNode node = instances.Element(i);
+      RETURN_IF_ERROR(node.CheckObject(DeviceKeys()));
       for (const char* key : {"index", "mig"}) {
-        if (place.Find(key) == nullptr) continue;
-        return place.Member(key).Fault("a MIG instance has none of its own");
+        if (node.Find(key) == nullptr) continue;
+        return node.Member(key).Fault("a MIG instance has none of its own");
       }
       GpuSample gpu;
       gpu.index = parent.index;
       gpu.parent_uuid = parent.uuid;
       gpu.name = parent.name;
       gpu.uuid = absl::StrCat("MIG-sim-", parent.index, "-", i);
-      RETURN_IF_ERROR(ReadDevice(place, gpu));
+      RETURN_IF_ERROR(ReadDevice(node, gpu));
       gpus.push_back(std::move(gpu));
     }
     return absl::OkStatus();
   }
 
-  absl::Status ReadDevice(const JsonPlace& place, GpuSample& gpu) {
-    RETURN_IF_ERROR(ReadText(place, "uuid", gpu.uuid));
-    RETURN_IF_ERROR(ReadText(place, "name", gpu.name));
-    if (gpu.uuid.empty()) return place.Member("uuid").Fault("is empty");
+  absl::Status ReadDevice(const JsonNode& node, GpuSample& gpu) {
+    RETURN_IF_ERROR(ReadText(node, "uuid", gpu.uuid));
+    RETURN_IF_ERROR(ReadText(node, "name", gpu.name));
+    if (gpu.uuid.empty()) return node.Member("uuid").Fault("is empty");
     if (!uuids_.insert(gpu.uuid).second) {
-      return place.Fault(absl::StrCat("uuid \"", gpu.uuid, "\" is another GPU's already"));
+      return node.Fault(absl::StrCat("uuid \"", gpu.uuid, "\" is another GPU's already"));
     }
-    return ReadReadings(place, gpu);
+    return ReadMetrics(node, gpu);
   }
 
   std::set<int> indices_;
@@ -212,26 +212,26 @@ class FrameParser {
 constexpr double kShortestFrameSeconds = 0.1;
 constexpr double kLongestFrameSeconds = 86400;
 
-absl::StatusOr<GpuFrame> ReadTimedFrame(const JsonPlace& place) {
-  RETURN_IF_ERROR(place.CheckObject({"seconds", "gpus"}));
-  if (place.Find("seconds") == nullptr) return place.Fault("the key \"seconds\" is missing");
+absl::StatusOr<GpuFrame> ReadTimedFrame(const JsonNode& node) {
+  RETURN_IF_ERROR(node.CheckObject({"seconds", "gpus"}));
+  if (node.Find("seconds") == nullptr) return node.Fault("the key \"seconds\" is missing");
   ASSIGN_OR_RETURN(const double seconds,
-                   place.Member("seconds").Number(kShortestFrameSeconds, kLongestFrameSeconds));
+                   node.Member("seconds").Number(kShortestFrameSeconds, kLongestFrameSeconds));
   GpuFrame frame;
-  frame.lasts = absl::Seconds(seconds);
-  ASSIGN_OR_RETURN(frame.node.gpus, FrameParser().Parse(place));
+  frame.duration = absl::Seconds(seconds);
+  ASSIGN_OR_RETURN(frame.snapshot.gpus, FrameParser().Parse(node));
   return frame;
 }
 
-absl::StatusOr<std::vector<GpuFrame>> ReadFrames(const JsonPlace& top) {
+absl::StatusOr<std::vector<GpuFrame>> ReadFrames(const JsonNode& top) {
   RETURN_IF_ERROR(top.CheckObject({"driver_version", "gpus", "frames"}));
   std::vector<GpuFrame> frames;
   if (top.Find("frames") == nullptr) {
-    ASSIGN_OR_RETURN(frames.emplace_back().node.gpus, FrameParser().Parse(top));
+    ASSIGN_OR_RETURN(frames.emplace_back().snapshot.gpus, FrameParser().Parse(top));
     return frames;
   }
   if (top.Find("gpus") != nullptr) return top.Member("gpus").Fault("there are frames already");
-  const JsonPlace list = top.Member("frames");
+  const JsonNode list = top.Member("frames");
   RETURN_IF_ERROR(list.CheckArray());
   if (list.value().empty()) return list.Fault("is empty");
   for (size_t i = 0; i < list.value().size(); ++i) {
@@ -239,9 +239,6 @@ absl::StatusOr<std::vector<GpuFrame>> ReadFrames(const JsonPlace& top) {
   }
   return frames;
 }
-
-// No member has this name, so JsonLine returns the line where the parser stopped.
-constexpr char kNoPath[] = "]";
 
 // Returns "3:14: syntax error ..." for nlohmann's "[json.exception.parse_error.101] parse error at
 // line 3, column 14: syntax error ...".
@@ -266,23 +263,23 @@ absl::StatusOr<std::vector<GpuFrame>> ParseGpuFile(absl::string_view text) {
     return absl::InvalidArgumentError(ParseErrorText(text, error));
   } catch (const Json::out_of_range&) {  // 1e999
     return absl::InvalidArgumentError(
-        absl::StrCat(JsonLine(text, kNoPath), ": a number is out of range"));
+        absl::StrCat(JsonErrorLine(text), ": a number is out of range"));
   }
-  const JsonPlace top(text, json);
+  const JsonNode top(text, json);
   ASSIGN_OR_RETURN(std::vector<GpuFrame> frames, ReadFrames(top));
   std::string driver_version;
   RETURN_IF_ERROR(ReadText(top, "driver_version", driver_version));
-  for (GpuFrame& frame : frames) frame.node.driver_version = driver_version;
+  for (GpuFrame& frame : frames) frame.snapshot.driver_version = driver_version;
   return frames;
 }
 
 const GpuFrame& FrameAt(const std::vector<GpuFrame>& frames, absl::Duration age) {
-  absl::Duration round;
-  for (const GpuFrame& frame : frames) round += frame.lasts;
-  absl::Duration left = age % round;
+  absl::Duration cycle;
+  for (const GpuFrame& frame : frames) cycle += frame.duration;
+  absl::Duration left = age % cycle;
   for (const GpuFrame& frame : frames) {
-    if (left < frame.lasts) return frame;
-    left -= frame.lasts;
+    if (left < frame.duration) return frame;
+    left -= frame.duration;
   }
   return frames.back();
 }

@@ -12,17 +12,18 @@ namespace gpuscaler {
 
 // One state of the node and how long it lasts.
 struct GpuFrame {
-  NodeSnapshot node;  // GPUs and driver version; the caller sets time, node and source
-  absl::Duration lasts = absl::InfiniteDuration();
+  NodeSnapshot snapshot;  // GPUs and driver version; the caller sets time, node and source
+  absl::Duration duration = absl::InfiniteDuration();
 };
 
-// Returns at least one frame. A text with "gpus" is one state that lasts. A text with "frames"
-// repeats them in order. A missing key is a reading that the device lacks. Null is a reading that
-// failed this time (a gap). INVALID_ARGUMENT begins with "line:column:" if the text is no JSON. It
-// begins with "line: path:" if a key is unknown, or if a value has a wrong type or is out of range.
+// Returns at least one frame. A file with "gpus" has one frame, which lasts forever. A file with
+// "frames" repeats them in order. If a key is missing, the device does not have that reading. If it
+// is null, the reading failed (a gap). Returns INVALID_ARGUMENT for text that is not JSON,
+// beginning with "line:column:", and for an unknown key, a wrong type or a value out of range,
+// beginning with "line:" and mostly the path.
 absl::StatusOr<std::vector<GpuFrame>> ParseGpuFile(absl::string_view text);
 
-// Returns the frame at `age` after the first one began.
+// Returns the frame that is current `age` after the start of the first one. The frames repeat.
 const GpuFrame& FrameAt(const std::vector<GpuFrame>& frames, absl::Duration age);
 
 }  // namespace gpuscaler

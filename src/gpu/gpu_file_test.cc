@@ -11,8 +11,8 @@ absl::StatusOr<NodeSnapshot> ParseNode(absl::string_view text) {
   auto frames = ParseGpuFile(text);
   if (!frames.ok()) return frames.status();
   EXPECT_EQ(frames->size(), 1);
-  EXPECT_EQ(frames->at(0).lasts, absl::InfiniteDuration());
-  return frames->at(0).node;
+  EXPECT_EQ(frames->at(0).duration, absl::InfiniteDuration());
+  return frames->at(0).snapshot;
 }
 
 TEST(GpuFile, ReadsEveryKey) {
@@ -164,7 +164,7 @@ TEST(GpuFile, FramesRepeatInOrder) {
     double want;
   } rows[] = {{0, 0}, {19.9, 0}, {20, 90}, {20.4, 90}, {20.5, 0}, {40.5, 90}, {2071, 0}};
   for (const auto& row : rows) {
-    const NodeSnapshot& node = FrameAt(*frames, absl::Seconds(row.age_seconds)).node;
+    const NodeSnapshot& node = FrameAt(*frames, absl::Seconds(row.age_seconds)).snapshot;
     EXPECT_EQ(node.gpus[0].utilization_percent, row.want) << row.age_seconds;
     EXPECT_EQ(node.driver_version, "550");
   }

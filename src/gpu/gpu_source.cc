@@ -41,7 +41,7 @@ absl::StatusOr<std::unique_ptr<GpuSource>> OpenGpuSource(const std::string& spec
     return absl::InvalidArgumentError(absl::StrCat("\"", spec, "\": ", checked.message()));
   }
   if (spec == "auto" || spec == "nvml") {
-    return std::make_unique<NvmlSource>(nvml::LibraryPlaces(), node, clock);
+    return std::make_unique<NvmlSource>(nvml::LibraryPaths(), node, clock);
   }
   if (spec == "none") return std::make_unique<NoSource>();
   if (IsDcgm(spec)) {

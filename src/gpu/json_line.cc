@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -38,10 +39,11 @@ class CountingIterator {
   size_t* count_;
 };
 
-// Follows the parser's events and stops it at the path.
+// Follows the parser's events and stops it at the path, or at the first error if there is no path.
 class PathFinder : public nlohmann::json_sax<Json> {
  public:
-  PathFinder(absl::string_view path, const size_t* read) : path_(path), read_(read) {}
+  PathFinder(std::optional<absl::string_view> path, const size_t* read)
+      : path_(path), read_(read) {}
 
   size_t FoundAt() const { return found_at_; }
 
@@ -99,15 +101,13 @@ class PathFinder : public nlohmann::json_sax<Json> {
     return false;
   }
 
-  const absl::string_view path_;
+  const std::optional<absl::string_view> path_;
   const size_t* const read_;
   size_t found_at_ = 0;
   std::vector<Container> open_;
 };
 
-}  // namespace
-
-int JsonLine(absl::string_view text, absl::string_view path) {
+int LineOf(absl::string_view text, std::optional<absl::string_view> path) {
   size_t read = 0;
   PathFinder finder(path, &read);
   Json::sax_parse(CountingIterator(text.data(), &read),
@@ -115,5 +115,11 @@ int JsonLine(absl::string_view text, absl::string_view path) {
   const auto end = text.begin() + static_cast<std::ptrdiff_t>(finder.FoundAt());
   return 1 + static_cast<int>(std::count(text.begin(), end, '\n'));
 }
+
+}  // namespace
+
+int JsonLine(absl::string_view text, absl::string_view path) { return LineOf(text, path); }
+
+int JsonErrorLine(absl::string_view text) { return LineOf(text, std::nullopt); }
 
 }  // namespace gpuscaler

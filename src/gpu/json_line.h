@@ -12,4 +12,7 @@ namespace gpuscaler {
 // error if it is no JSON.
 int JsonLine(absl::string_view text, absl::string_view path);
 
+// Returns the 1-based line of the first syntax error or out-of-range number.
+int JsonErrorLine(absl::string_view text);
+
 }  // namespace gpuscaler

@@ -26,6 +26,7 @@ TEST(JsonLine, FindsMembersAndElementsOnTheirOwnLine) {
 TEST(JsonLine, InvalidJsonHasTheLineOfTheSyntaxError) {
   EXPECT_EQ(JsonLine("", "a"), 1);
   EXPECT_EQ(JsonLine("\n\nx", "a"), 3);
+  EXPECT_EQ(JsonErrorLine("{\n\"]\": 1,\n\"a\": 1e999\n}"), 3);
 }
 
 }  // namespace

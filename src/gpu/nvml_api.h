@@ -180,7 +180,7 @@ static_assert(offsetof(GpmMetricsGet, metrics) == 24);
 
 // The library's functions; null if this driver has none. Each comment has the symbols without
 // "nvml": later ones in a list are fallbacks for older drivers.
-struct Calls {
+struct NvmlFunctions {
   Return (*init)();                              // Init_v2, Init
   Return (*shutdown)();                          // Shutdown
   Return (*driver_version)(char*, unsigned);     // SystemGetDriverVersion

@@ -12,7 +12,7 @@
 namespace gpuscaler::nvml {
 namespace {
 
-constexpr unsigned kMostMigInstances = 16;  // 7 today; limits the loop whatever the driver returns
+constexpr unsigned kMaxMigInstances = 16;  // 7 today; limits the loop whatever the driver returns
 
 Return ReadText(Return (*call)(Device, char*, unsigned), Device device, std::string& text) {
   char buffer[kTextSize] = {};
@@ -44,8 +44,9 @@ void SetMemory(uint64_t used, uint64_t total, Reading& reading) {
 
 }  // namespace
 
-std::unique_ptr<NvmlDevice> NvmlDevice::Open(const Calls& calls, bool processes_v3_is_broken,
-                                             int index, Return& failure) {
+std::unique_ptr<NvmlDevice> NvmlDevice::Open(const NvmlFunctions& calls,
+                                             bool processes_v3_is_broken, int index,
+                                             Return& failure) {
   Device handle = nullptr;
   failure = calls.handle_by_index(static_cast<unsigned>(index), &handle);
   if (failure != kSuccess) return nullptr;
@@ -187,7 +188,7 @@ void NvmlDevice::ReadMig(absl::Time now, DeviceHistory& history, DeviceReading& 
     device.mig_incomplete = true;
     return;
   }
-  for (unsigned i = 0; i < std::min(count, kMostMigInstances); ++i) {
+  for (unsigned i = 0; i < std::min(count, kMaxMigInstances); ++i) {
     Device instance = nullptr;
     Return result = Call(calls_.mig_handle_by_index, handle_, i, &instance);
     if (result == kNotFound) {  // no instance in this place

@@ -22,8 +22,8 @@ namespace gpuscaler::nvml {
 
 // The part of a GPU's earlier readings that the next one needs. It survives a new nvmlInit.
 struct DeviceHistory {
-  SampleMean utilization{kGpuUtilizationSamples};
-  SampleMean memory_utilization{kMemoryUtilizationSamples};
+  MeanUtilization utilization{kGpuUtilizationSamples};
+  MeanUtilization memory_utilization{kMemoryUtilizationSamples};
   Throughput throughput;
   ProcessUsage process_usage;
   std::set<std::string> memory_v2;  // UUIDs, of instances too, with a memory_v2 that has worked
@@ -41,7 +41,7 @@ struct DeviceReading {
 class NvmlDevice {
  public:
   // Returns the driver's `index`-th GPU, or nullptr with `failure` set. `calls` must outlive it.
-  static std::unique_ptr<NvmlDevice> Open(const Calls& calls, bool processes_v3_is_broken,
+  static std::unique_ptr<NvmlDevice> Open(const NvmlFunctions& calls, bool processes_v3_is_broken,
                                           int index, Return& failure);
 
   const std::string& uuid() const { return uuid_; }
@@ -49,7 +49,7 @@ class NvmlDevice {
   DeviceReading Read(const CostlyReadings& wanted, absl::Time now, DeviceHistory& history);
 
  private:
-  NvmlDevice(const Calls& calls, bool processes_v3_is_broken, int index, Device handle)
+  NvmlDevice(const NvmlFunctions& calls, bool processes_v3_is_broken, int index, Device handle)
       : calls_(calls),
         processes_v3_is_broken_(processes_v3_is_broken),
         index_(index),
@@ -68,7 +68,7 @@ class NvmlDevice {
   // `placed`: the result of reading the instance's id on the GPU.
   void ReadMigUtilization(Return placed, absl::Time now, Reading& reading);
 
-  const Calls& calls_;
+  const NvmlFunctions& calls_;
   const bool processes_v3_is_broken_;
   const int index_;
   const Device handle_;

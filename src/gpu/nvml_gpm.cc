@@ -13,7 +13,7 @@ constexpr absl::Duration kShortestInterval = absl::Milliseconds(150);
 
 }  // namespace
 
-Return QueryGpm(const Calls& calls, Device gpu, bool& supported) {
+Return QueryGpm(const NvmlFunctions& calls, Device gpu, bool& supported) {
   GpmSupport support{.version = GpmSupport::kVersion};
   const Return result = Call(calls.gpm_support, gpu, &support);
   if (result == kSuccess) supported = support.supported != 0;

@@ -14,7 +14,7 @@ namespace gpuscaler::nvml {
 // counters.
 class GpmUtilization {
  public:
-  explicit GpmUtilization(const Calls& calls) : calls_(calls) {}
+  explicit GpmUtilization(const NvmlFunctions& calls) : calls_(calls) {}
   ~GpmUtilization();
   GpmUtilization(const GpmUtilization&) = delete;
   GpmUtilization& operator=(const GpmUtilization&) = delete;
@@ -25,7 +25,7 @@ class GpmUtilization {
  private:
   Return Measure(std::optional<double>& percent) const;
 
-  const Calls& calls_;
+  const NvmlFunctions& calls_;
   GpmSample earlier_ = nullptr;
   GpmSample later_ = nullptr;
   absl::Time earlier_at_ = absl::InfinitePast();
@@ -33,6 +33,6 @@ class GpmUtilization {
 };
 
 // Queries whether `gpu` has GPM. Leaves `supported` unchanged on a failure.
-Return QueryGpm(const Calls& calls, Device gpu, bool& supported);
+Return QueryGpm(const NvmlFunctions& calls, Device gpu, bool& supported);
 
 }  // namespace gpuscaler::nvml

@@ -40,10 +40,10 @@ TEST(GpmUtilization, IsAPercentageOrNothing) {
       {kInfinite, kNoData, std::nullopt},
       {-kInfinite, kNoData, std::nullopt},
   };
-  const Calls calls{.gpm_sample_alloc = Alloc,
-                    .gpm_sample_free = Free,
-                    .gpm_mig_sample = Take,
-                    .gpm_metrics = Report};
+  const NvmlFunctions calls{.gpm_sample_alloc = Alloc,
+                            .gpm_sample_free = Free,
+                            .gpm_mig_sample = Take,
+                            .gpm_metrics = Report};
   for (const auto& row : rows) {
     reported = row.reported;
     GpmUtilization gpm(calls);

@@ -22,8 +22,8 @@ void Bind(void* library, Function*& function, std::initializer_list<const char*>
   }
 }
 
-Calls BindAll(void* nvml) {
-  Calls calls{};
+NvmlFunctions BindAll(void* nvml) {
+  NvmlFunctions calls{};
   Bind(nvml, calls.init, {"nvmlInit_v2", "nvmlInit"});
   Bind(nvml, calls.shutdown, {"nvmlShutdown"});
   Bind(nvml, calls.driver_version, {"nvmlSystemGetDriverVersion"});
@@ -64,15 +64,15 @@ Calls BindAll(void* nvml) {
 }
 
 // Returns true if the library has the calls without which nothing can be read.
-bool IsNvml(const Calls& calls) {
+bool IsNvml(const NvmlFunctions& calls) {
   return calls.init != nullptr && calls.shutdown != nullptr && calls.count != nullptr &&
          calls.handle_by_index != nullptr && calls.uuid != nullptr;
 }
 
 }  // namespace
 
-const std::vector<std::string>& LibraryPlaces() {
-  static const auto& places = *new std::vector<std::string>{
+const std::vector<std::string>& LibraryPaths() {
+  static const auto& paths = *new std::vector<std::string>{
       "libnvidia-ml.so.1",  // ld.so's search: a driver on the host, or the NVIDIA container runtime
       "/run/nvidia/driver/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1",  // GPU operator
       "/run/nvidia/driver/usr/lib/aarch64-linux-gnu/libnvidia-ml.so.1",
@@ -80,18 +80,18 @@ const std::vector<std::string>& LibraryPlaces() {
       "/home/kubernetes/bin/nvidia/lib64/libnvidia-ml.so.1",  // GKE's Container-Optimized OS
       "/usr/lib/wsl/lib/libnvidia-ml.so.1",                   // Windows Subsystem for Linux
   };
-  return places;
+  return paths;
 }
 
-absl::StatusOr<std::unique_ptr<Library>> Library::Load(const std::vector<std::string>& places) {
+absl::StatusOr<std::unique_ptr<Library>> Library::Load(const std::vector<std::string>& paths) {
   std::vector<std::string> missing;
   std::string broken;
-  for (const std::string& place : places) {
-    void* const loaded = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
+  for (const std::string& path : paths) {
+    void* const loaded = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (loaded == nullptr) {
       const absl::string_view error = dlerror();
       if (absl::EndsWith(error, "No such file or directory")) {
-        missing.push_back(place);
+        missing.push_back(path);
       } else {
         absl::StrAppend(&broken, "; ", error);
       }
@@ -99,7 +99,7 @@ absl::StatusOr<std::unique_ptr<Library>> Library::Load(const std::vector<std::st
     }
     std::unique_ptr<Library> library(new Library(loaded));
     if (IsNvml(library->calls())) return library;
-    absl::StrAppend(&broken, "; ", place, ": has not the calls of NVML");
+    absl::StrAppend(&broken, "; ", path, ": has not the calls of NVML");
   }
   return absl::UnavailableError(absl::StrCat("no NVIDIA driver library, libnvidia-ml.so.1",
                                              missing.empty() ? "" : ": not found as ",

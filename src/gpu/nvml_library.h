@@ -12,24 +12,24 @@ namespace gpuscaler::nvml {
 
 // Returns names and paths to try in order: first the loader's own search, then the paths of drivers
 // that are installed outside the container.
-const std::vector<std::string>& LibraryPlaces();
+const std::vector<std::string>& LibraryPaths();
 
 class Library {
  public:
-  // UNAVAILABLE names every place and the reason.
-  static absl::StatusOr<std::unique_ptr<Library>> Load(const std::vector<std::string>& places);
+  // UNAVAILABLE names every path and the reason.
+  static absl::StatusOr<std::unique_ptr<Library>> Load(const std::vector<std::string>& paths);
 
   ~Library();
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
 
-  const Calls& calls() const { return calls_; }
+  const NvmlFunctions& calls() const { return calls_; }
 
  private:
   explicit Library(void* library);
 
   void* const library_;
-  Calls calls_{};
+  NvmlFunctions calls_{};
 };
 
 }  // namespace gpuscaler::nvml

@@ -6,15 +6,15 @@ namespace gpuscaler::nvml {
 namespace {
 
 constexpr unsigned kUsageRows = 128;
-constexpr unsigned kMostUsageRows = 65'536;  // limits the memory whatever the driver returns
-constexpr int kReads = 2;                    // the second has the room that the first asked for
+constexpr unsigned kMaxUsageRows = 65'536;  // limits the memory whatever the driver returns
+constexpr int kReads = 2;                   // the second has the room that the first asked for
 
-Return ReadRows(const Calls& calls, Device device, uint64_t since,
+Return ReadRows(const NvmlFunctions& calls, Device device, uint64_t since,
                 std::vector<ProcessUtilization>& rows) {
   unsigned count = kUsageRows;
   Return result = kInsufficientSize;
   for (int i = 0; i < kReads && result == kInsufficientSize; ++i) {
-    if (count > kMostUsageRows) return kInsufficientSize;
+    if (count > kMaxUsageRows) return kInsufficientSize;
     rows.resize(std::max(count, kUsageRows));
     count = static_cast<unsigned>(rows.size());
     result = Call(calls.process_utilization, device, rows.data(), &count, since);
@@ -37,7 +37,8 @@ double PercentOf(int64_t pid, uint64_t since, const std::vector<ProcessUtilizati
 
 }  // namespace
 
-void ProcessUsage::Read(const Calls& calls, Device device, std::vector<GpuProcess>& processes) {
+void ProcessUsage::Read(const NvmlFunctions& calls, Device device,
+                        std::vector<GpuProcess>& processes) {
   if (processes.size() < 2) return;
   std::vector<ProcessUtilization> rows;
   const Return result = ReadRows(calls, device, newest_usec_, rows);

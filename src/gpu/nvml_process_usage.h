@@ -15,7 +15,7 @@ class ProcessUsage {
   // Fills `utilization_percent` of every process, with 0 for an idle one. Leaves all empty if the
   // driver does not support it (MIG, some GeForce). Queries only devices with several processes:
   // the utilization of a single one is that of the GPU.
-  void Read(const Calls& calls, Device device, std::vector<GpuProcess>& processes);
+  void Read(const NvmlFunctions& calls, Device device, std::vector<GpuProcess>& processes);
 
  private:
   uint64_t newest_usec_ = 0;  // 0 before the first reading

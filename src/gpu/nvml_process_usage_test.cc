@@ -70,7 +70,7 @@ TEST_F(ProcessUsageTest, ManyProcessesAreReadCompletely) {
 
 TEST_F(ProcessUsageTest, IsUnknownIfTheDriverDoesNotSupportIt) {
   EXPECT_EQ(Read(nullptr), (Percents{std::nullopt, std::nullopt}));
-  const Calls none{};
+  const NvmlFunctions none{};
   std::vector<GpuProcess> processes = {{.pid = 7}, {.pid = 8}};
   usage_.Read(none, nullptr, processes);
   EXPECT_EQ(processes[0].utilization_percent, std::nullopt);

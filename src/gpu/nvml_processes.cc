@@ -10,8 +10,8 @@ namespace gpuscaler::nvml {
 namespace {
 
 constexpr unsigned kSpareRows = 64;
-constexpr unsigned kMostRows = 65'536;  // limits the memory whatever the driver returns
-constexpr int kAttempts = 3;            // processes may start between two calls
+constexpr unsigned kMaxRows = 65'536;  // limits the memory whatever the driver returns
+constexpr int kAttempts = 3;           // processes may start between two calls
 
 template <typename Row>
 Return AddList(Return (*list)(Device, unsigned*, Row*), Device device,
@@ -20,7 +20,7 @@ Return AddList(Return (*list)(Device, unsigned*, Row*), Device device,
   Return result = kInsufficientSize;
   std::vector<Row> rows;
   for (int i = 0; i < kAttempts && result == kInsufficientSize; ++i) {
-    if (count > kMostRows) return kInsufficientSize;
+    if (count > kMaxRows) return kInsufficientSize;
     count += kSpareRows;
     rows.resize(count * kLargestProcessRow / sizeof(Row) + 1);
     result = list(device, &count, rows.data());
@@ -49,7 +49,7 @@ bool HasBrokenProcessesV3(absl::string_view driver_version) {
          minor >= 43 && minor <= 86;
 }
 
-Return ReadProcesses(const Calls& calls, bool v3_is_broken, Device device,
+Return ReadProcesses(const NvmlFunctions& calls, bool v3_is_broken, Device device,
                      std::vector<GpuProcess>& processes) {
   Return result = kFunctionNotFound;
   if (calls.processes_v3 != nullptr && !v3_is_broken) {

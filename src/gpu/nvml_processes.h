@@ -15,7 +15,7 @@ bool HasBrokenProcessesV3(absl::string_view driver_version);
 
 // Adds compute processes and MPS clients, each once. Returns an error if a list could not be read
 // completely.
-Return ReadProcesses(const Calls& calls, bool v3_is_broken, Device device,
+Return ReadProcesses(const NvmlFunctions& calls, bool v3_is_broken, Device device,
                      std::vector<GpuProcess>& processes);
 
 }  // namespace gpuscaler::nvml

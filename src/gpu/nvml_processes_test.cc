@@ -32,7 +32,7 @@ Return ShortRows(Device, unsigned* count, Process* rows) {
 }
 
 TEST(ReadProcesses, AvoidsTheCallThatWritesLongRows) {
-  const Calls calls{.processes_v3 = LongRows, .processes_v2 = ShortRows};
+  const NvmlFunctions calls{.processes_v3 = LongRows, .processes_v2 = ShortRows};
   std::vector<GpuProcess> processes;
   ASSERT_EQ(ReadProcesses(calls, true, nullptr, processes), kSuccess);
   ASSERT_EQ(processes.size(), 1);
@@ -40,7 +40,7 @@ TEST(ReadProcesses, AvoidsTheCallThatWritesLongRows) {
 }
 
 TEST(ReadProcesses, LongRowsOfAnUnknownDriverStayInsideTheBuffer) {
-  const Calls calls{.processes_v3 = LongRows, .processes_v2 = ShortRows};
+  const NvmlFunctions calls{.processes_v3 = LongRows, .processes_v2 = ShortRows};
   std::vector<GpuProcess> processes;
   EXPECT_EQ(ReadProcesses(calls, false, nullptr, processes), kSuccess);
 }
@@ -52,7 +52,7 @@ Return WildCount(Device, unsigned* count, Process* rows) {
 }
 
 TEST(ReadProcesses, ImpossibleCountIsAnErrorAndTakesNoMemory) {
-  const Calls calls{.processes_v3 = WildCount};
+  const NvmlFunctions calls{.processes_v3 = WildCount};
   std::vector<GpuProcess> processes;
   EXPECT_EQ(ReadProcesses(calls, false, nullptr, processes), kInsufficientSize);
   EXPECT_TRUE(processes.empty());

@@ -219,13 +219,13 @@ TEST_F(NvmlRecoveryTest, BackOffDoublesToTenSecondsAndNoFurther) {
 
 TEST_F(NvmlRecoveryTest, AbsentLibraryIsNamedAndFoundOnceItIsThere) {
   const TestFolder folder;
-  const std::string place = folder.PathOf("libnvidia-ml.so.1");
-  NvmlSource source({place}, "gpu-7", clock_);
+  const std::string path = folder.PathOf("libnvidia-ml.so.1");
+  NvmlSource source({path}, "gpu-7", clock_);
   const absl::Status status = source.Read({}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(status.message()), HasSubstr("libnvidia-ml.so.1"));
-  EXPECT_THAT(std::string(status.message()), HasSubstr(place));
-  std::filesystem::create_symlink(FakeDriver::New()[0], place);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(path));
+  std::filesystem::create_symlink(FakeDriver::New()[0], path);
   clock_.Advance(absl::Seconds(1));
   EXPECT_TRUE(source.Read({}).ok());
 }

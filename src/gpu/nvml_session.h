@@ -35,7 +35,7 @@ class Session {
   explicit Session(std::unique_ptr<Library> library);
 
   const std::unique_ptr<Library> library_;
-  const Calls& calls_;
+  const NvmlFunctions& calls_;
   std::string driver_version_;
   std::vector<std::unique_ptr<NvmlDevice>> gpus_;  // in index order; null until requested
 };

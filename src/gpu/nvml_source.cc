@@ -20,8 +20,8 @@ constexpr absl::Duration kMaxReopenTime = absl::Seconds(1);
 
 }  // namespace
 
-NvmlSource::NvmlSource(std::vector<std::string> places, std::string node, const Clock& clock)
-    : places_(std::move(places)), node_(std::move(node)), clock_(clock) {}
+NvmlSource::NvmlSource(std::vector<std::string> paths, std::string node, const Clock& clock)
+    : paths_(std::move(paths)), node_(std::move(node)), clock_(clock) {}
 
 absl::StatusOr<NodeSnapshot> NvmlSource::Read(const CostlyReadings& wanted) {
   if (clock_.Now() < retry_at_) return error_;
@@ -37,7 +37,7 @@ absl::StatusOr<NodeSnapshot> NvmlSource::Read(const CostlyReadings& wanted) {
 
 absl::Status NvmlSource::EnsureSession() {
   if (session_ != nullptr) return absl::OkStatus();
-  ASSIGN_OR_RETURN(session_, nvml::Session::Open(places_));
+  ASSIGN_OR_RETURN(session_, nvml::Session::Open(paths_));
   LogInfo("nvml_opened", {{"node", node_}, {"driver_version", session_->driver_version()}});
   return absl::OkStatus();
 }

@@ -18,9 +18,9 @@ namespace gpuscaler {
 // Reopening ends once it has cost the other GPUs a reading.
 class NvmlSource : public GpuSource {
  public:
-  // `places` are tried in order for the library: nvml::LibraryPlaces(). `clock` must outlive the
+  // `paths` are tried in order for the library: nvml::LibraryPaths(). `clock` must outlive the
   // source.
-  NvmlSource(std::vector<std::string> places, std::string node, const Clock& clock);
+  NvmlSource(std::vector<std::string> paths, std::string node, const Clock& clock);
 
   absl::StatusOr<NodeSnapshot> Read(const CostlyReadings& wanted) override;
 
@@ -36,7 +36,7 @@ class NvmlSource : public GpuSource {
   absl::Status ReopenForFailingGpus();
   void EraseGoneHistories();
 
-  const std::vector<std::string> places_;
+  const std::vector<std::string> paths_;
   const std::string node_;
   const Clock& clock_;
   std::unique_ptr<nvml::Session> session_;

@@ -147,7 +147,7 @@ TEST_F(NvmlSourceTest, ImpossibleValueIsAGap) {
 TEST_F(NvmlSourceTest, MemoryFallsBackIfTheNewCallExistsAndFails) {
   driver_.Gpu(0)["errors"] = {{"nvmlDeviceGetMemoryInfo_v2", 999}};
   driver_.Save();
-  EXPECT_EQ(Read()[0].memory_used_bytes, 400);
+  EXPECT_EQ(Read()[0].memory_used_bytes, 400) << "300 used and 100 reserved";
 }
 
 TEST_F(NvmlSourceTest, MemoryIsAGapIfTheNewCallHasWorkedAndFails) {
@@ -231,16 +231,16 @@ TEST_F(NvmlSourceTest, Nvlink5IsSummedOverTheLinksThatAreConnected) {
 }
 
 TEST_F(NvmlSourceTest, PcieIsMeasuredOnlyIfRequested) {
-  const GpuSample unasked = Read()[0];
-  EXPECT_EQ(unasked.pcie_tx_kbps, std::nullopt);
-  ASSERT_NE(FindGap(unasked, GpuField::kPcie), nullptr);
-  EXPECT_EQ(FindGap(unasked, GpuField::kPcie)->reason, GpuGap::Reason::kNotRequested);
-  const GpuSample asked = Read({.pcie = true})[0];
-  EXPECT_EQ(asked.pcie_tx_kbps, 11);
-  EXPECT_EQ(asked.pcie_rx_kbps, 12);
+  const GpuSample without_pcie = Read()[0];
+  EXPECT_EQ(without_pcie.pcie_tx_kbps, std::nullopt);
+  ASSERT_NE(FindGap(without_pcie, GpuField::kPcie), nullptr);
+  EXPECT_EQ(FindGap(without_pcie, GpuField::kPcie)->reason, GpuGap::Reason::kNotRequested);
+  const GpuSample with_pcie = Read({.pcie = true})[0];
+  EXPECT_EQ(with_pcie.pcie_tx_kbps, 11);
+  EXPECT_EQ(with_pcie.pcie_rx_kbps, 12);
 }
 
-TEST_F(NvmlSourceTest, PcieCountersCostNothingAndAreReadAlways) {
+TEST_F(NvmlSourceTest, FreePcieCountersAreAlwaysRead) {
   driver_.Gpu(0)["fields"] = {{"197", 0}, {"198", 0}};
   NextSecond();
   Read();

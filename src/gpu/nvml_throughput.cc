@@ -7,13 +7,14 @@
 namespace gpuscaler::nvml {
 namespace {
 
-constexpr uint32_t kMostLinks = 36;  // nvml.h 13's NVML_NVLINK_MAX_LINKS
+constexpr uint32_t kMaxLinks = 36;  // nvml.h 13's NVML_NVLINK_MAX_LINKS
 constexpr double kKibInMib = 1024;
 constexpr double kBytesInMib = 1024 * 1024;
 constexpr char kNoRateYet[] = "no rate yet: it takes two readings of a counter that grows";
 
 // Gives each field its own result, even if the whole call failed.
-void ReadFields(const Calls& calls, Device device, int64_t now_usec, std::vector<Field>& fields) {
+void ReadFields(const NvmlFunctions& calls, Device device, int64_t now_usec,
+                std::vector<Field>& fields) {
   const Return result = Call(calls.fields, device, static_cast<int>(fields.size()), fields.data());
   for (Field& field : fields) {
     if (result != kSuccess) field.result = result;
@@ -42,8 +43,8 @@ void Fill(const std::optional<double>& tx, const std::optional<double>& rx, GpuF
 
 }  // namespace
 
-void Throughput::Read(const Calls& calls, Device device, bool pcie_requested, int64_t now_usec,
-                      Reading& reading) {
+void Throughput::Read(const NvmlFunctions& calls, Device device, bool pcie_requested,
+                      int64_t now_usec, Reading& reading) {
   std::vector<Field> fields{{.id = kFieldPcieTxBytes},
                             {.id = kFieldPcieRxBytes},
                             {.id = kFieldNvlinkDataTx, .scope = kAllLinks},
@@ -54,7 +55,7 @@ void Throughput::Read(const Calls& calls, Device device, bool pcie_requested, in
   ReadNvlink(calls, device, now_usec, fields[2], fields[3], fields[4], reading);
 }
 
-void Throughput::ReadPcie(const Calls& calls, Device device, bool wanted, const Field& tx,
+void Throughput::ReadPcie(const NvmlFunctions& calls, Device device, bool wanted, const Field& tx,
                           const Field& rx, Reading& reading) {
   GpuSample& sample = reading.sample;
   if (IsUsablePcieCounter(tx) && IsUsablePcieCounter(rx)) {
@@ -73,8 +74,9 @@ void Throughput::ReadPcie(const Calls& calls, Device device, bool wanted, const 
   sample.pcie_rx_kbps = rx_kbps;
 }
 
-void Throughput::ReadNvlink(const Calls& calls, Device device, int64_t now_usec, const Field& tx,
-                            const Field& rx, const Field& links, Reading& reading) {
+void Throughput::ReadNvlink(const NvmlFunctions& calls, Device device, int64_t now_usec,
+                            const Field& tx, const Field& rx, const Field& links,
+                            Reading& reading) {
   const Return result = tx.result == kSuccess ? rx.result : tx.result;
   if (IsUnsupported(result) && links.result == kSuccess && links.value.as_uint32 > 0) {
     return ReadNvlink5(calls, device, now_usec, links.value.as_uint32, reading);
@@ -86,10 +88,10 @@ void Throughput::ReadNvlink(const Calls& calls, Device device, int64_t now_usec,
        reading);
 }
 
-void Throughput::ReadNvlink5(const Calls& calls, Device device, int64_t now_usec, uint32_t links,
-                             Reading& reading) {
+void Throughput::ReadNvlink5(const NvmlFunctions& calls, Device device, int64_t now_usec,
+                             uint32_t links, Reading& reading) {
   std::vector<Field> fields;
-  for (uint32_t link = 0; link < std::min(links, kMostLinks); ++link) {
+  for (uint32_t link = 0; link < std::min(links, kMaxLinks); ++link) {
     fields.push_back({.id = kFieldNvlink5TxBytes, .scope = link});
     fields.push_back({.id = kFieldNvlink5RxBytes, .scope = link});
   }

@@ -16,7 +16,7 @@ class Throughput {
  public:
   // Fills pcie_* and nvlink_*. Without byte counters for PCIe the driver measures for 20 ms in each
   // direction, and only if `pcie_requested`. `now_usec` is the time of readings without one.
-  void Read(const Calls& calls, Device device, bool pcie_requested, int64_t now_usec,
+  void Read(const NvmlFunctions& calls, Device device, bool pcie_requested, int64_t now_usec,
             Reading& reading);
 
  private:
@@ -25,11 +25,11 @@ class Throughput {
     CounterRate rx;
   };
 
-  void ReadPcie(const Calls& calls, Device device, bool wanted, const Field& tx, const Field& rx,
-                Reading& reading);
-  void ReadNvlink(const Calls& calls, Device device, int64_t now_usec, const Field& tx,
+  void ReadPcie(const NvmlFunctions& calls, Device device, bool wanted, const Field& tx,
+                const Field& rx, Reading& reading);
+  void ReadNvlink(const NvmlFunctions& calls, Device device, int64_t now_usec, const Field& tx,
                   const Field& rx, const Field& links, Reading& reading);
-  void ReadNvlink5(const Calls& calls, Device device, int64_t now_usec, uint32_t links,
+  void ReadNvlink5(const NvmlFunctions& calls, Device device, int64_t now_usec, uint32_t links,
                    Reading& reading);
 
   Rates pcie_;

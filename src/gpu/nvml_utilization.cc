@@ -10,7 +10,7 @@ constexpr unsigned kRoom = 512;  // drivers keep about 100 samples
 
 }  // namespace
 
-std::optional<double> SampleMean::SinceLastReading(const Calls& calls, Device device) {
+std::optional<double> MeanUtilization::SinceLastReading(const NvmlFunctions& calls, Device device) {
   std::array<Sample, kRoom> samples;
   unsigned count = kRoom;
   int value_type = 0;
@@ -22,7 +22,7 @@ std::optional<double> SampleMean::SinceLastReading(const Calls& calls, Device de
   return Mean({samples.data(), std::min(count, kRoom)});
 }
 
-std::optional<double> SampleMean::Mean(absl::Span<const Sample> samples) {
+std::optional<double> MeanUtilization::Mean(absl::Span<const Sample> samples) {
   uint64_t newest = newest_usec_;
   for (const Sample& sample : samples) newest = std::max(newest, sample.usec);
   uint64_t from = newest_usec_;

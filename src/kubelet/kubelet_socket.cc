@@ -57,8 +57,8 @@ absl::StatusOr<std::string> CallKubelet(EventLoop& loop, const std::string& path
                                         const std::string& method, size_t longest_answer,
                                         absl::Duration timeout) {
   Channel channel(loop, {.address = absl::StrCat("unix:", path)});
-  UnaryAnswer answer = channel.CallBytes(method, /*request=*/"",
-                                         {.timeout = timeout, .longest_message = longest_answer});
+  UnaryAnswer answer = channel.CallRaw(method, /*request=*/"",
+                                          {.timeout = timeout, .longest_message = longest_answer});
   const absl::Status& status = answer.end.status;
   if (status.ok()) return std::move(answer.message);
   if (answer.end.connect_fault && answer.end.connect_fault->system_error != 0) {

@@ -8,7 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
-#include "trigger/suited_profile.h"
+#include "trigger/recommended_profile.h"
 
 namespace gpuscaler {
 namespace {
@@ -57,7 +57,7 @@ bool IsDataParallel(const std::vector<std::string>& words) {
 
 std::optional<BatchLimitFlag> BatchLimitFlagIn(const ManifestWorkload& workload) {
   for (const ManifestContainer& container : workload.containers) {
-    const SuitedProfile* const suited = ProfileForImage(container.image);
+    const RecommendedProfile* const suited = ProfileForImage(container.image);
     if (suited == nullptr || IsDataParallel(container.words)) continue;
     for (const EngineFlag& flag : kEngineFlags) {
       if (flag.engine != suited->engine) continue;

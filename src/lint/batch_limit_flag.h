@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "absl/strings/string_view.h"
-#include "lint/surroundings.h"
+#include "lint/related_objects.h"
 
 namespace gpuscaler {
 

@@ -141,7 +141,7 @@ TEST(CapacityLint, ATargetOfPressureCyclesIfDemandIsUnavailable) {
   const std::string profile = absl::StrCat(kEngine, "profile: vllm-inference\nengine: ");
   const std::string of_llama_cpp = profile + "llama_cpp\nmaxConcurrency: '8'\n";
   EXPECT_THAT(RulesIn(Capacity(8, of_llama_cpp)), ElementsAre("10 target-cycles"))
-      << "the profile's 80, where 70 hold";
+      << "the profile's 80, where up to 70 is stable";
   EXPECT_THAT(RulesIn(Capacity(8, of_llama_cpp + "targetValue: '70'")), IsEmpty());
   EXPECT_THAT(RulesIn(Capacity(1, of_llama_cpp)), IsEmpty()) << "a single replica stays";
   EXPECT_THAT(RulesIn(Capacity(8, profile + "triton\ntargetValue: '80'")),
@@ -189,7 +189,7 @@ TEST(CapacityLint, WarnsOfTargetsThatCycleWithEveryEngineOfTheBench) {
   struct Row {
     int max_replicas;
     const char* cycles;
-    const char* holds;
+    const char* stable_target;
   };
   for (const Row& row : {Row{2, "53", "52"}, Row{3, "63", "62"}, Row{8, "71", "70"},
                          Row{20, "75", "74"}, Row{50, "75", "74"}}) {
@@ -198,7 +198,7 @@ TEST(CapacityLint, WarnsOfTargetsThatCycleWithEveryEngineOfTheBench) {
                                                              target, "'", kWithoutDemand)));
     };
     EXPECT_THAT(with_target(row.cycles), ElementsAre("13 target-cycles")) << row.max_replicas;
-    EXPECT_THAT(with_target(row.holds), IsEmpty()) << row.max_replicas;
+    EXPECT_THAT(with_target(row.stable_target), IsEmpty()) << row.max_replicas;
   }
   EXPECT_THAT(RulesIn(Capacity(2, absl::StrCat(kEngine, kRequests, "targetValue: '40'"))),
               ElementsAre("12 target-cycles"));

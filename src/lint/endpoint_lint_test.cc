@@ -56,10 +56,11 @@ std::string DeploymentOf(const std::string& name, const std::string& replicas) {
                       "\n  template: {metadata: {labels: {app: ", name, ", tier: front}}}\n");
 }
 
-std::vector<Finding> LintOf(const std::string& yaml, const Surroundings& beside = {}) {
+std::vector<Finding> LintOf(const std::string& yaml, const RelatedObjects& beside = {}) {
   const auto file = ReadManifestFile(yaml);
   EXPECT_TRUE(file.ok()) << yaml << file.status();
-  return file.ok() ? Lint(*file, BuiltInProfiles(), {.beside = beside}) : std::vector<Finding>();
+  return file.ok() ? Lint(*file, BuiltInProfiles(), {.applied_with = beside})
+                   : std::vector<Finding>();
 }
 
 std::vector<std::string> RulesOf(const std::string& yaml) {
@@ -135,7 +136,7 @@ TEST(EndpointLint, AServiceOfAnotherNamespaceDoesNotMatch) {
 TEST(EndpointLint, AServiceInAnotherFileIsFound) {
   const auto beside = ReadManifestFile(ServiceWith(""));
   ASSERT_TRUE(beside.ok());
-  const std::vector<Finding> findings = LintOf(Engines("llm"), beside->surroundings);
+  const std::vector<Finding> findings = LintOf(Engines("llm"), beside->related_objects);
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].rule, "service-not-headless");
 }

@@ -46,16 +46,16 @@ bool Contains(const std::array<absl::string_view, kSize>& keys, absl::string_vie
 
 bool IsOurHost(absl::string_view host, const std::vector<std::string>& our_hosts) {
   return absl::StrContains(host, kOurHostPart) ||
-         std::ranges::any_of(our_hosts, [host](const std::string& our) {
-           return host == our || absl::StartsWith(host, absl::StrCat(our, "."));
+         std::ranges::any_of(our_hosts, [host](const std::string& known) {
+           return host == known || absl::StartsWith(host, absl::StrCat(known, "."));
          });
 }
 
-// A trigger is ours by its address. Beside an address of an unknown host, two keys that only this
-// scaler has are needed. Without an address one key is enough, since no other scaler works without
-// one.
+// Returns true if the trigger's address is this scaler's. If its host is unknown, two keys that
+// only this scaler has are needed. Without an address one such key suffices, because no other
+// scaler works without an address.
 bool IsOurs(const ManifestTrigger& trigger, const std::vector<std::string>& our_hosts) {
-  const TextAt* address = trigger.ScalerAddress();
+  const LocatedText* address = trigger.ScalerAddress();
   if (address != nullptr && IsOurHost(GrpcTargetIn(address->text).host, our_hosts)) return true;
   const auto own_keys = std::ranges::count_if(trigger.metadata, [&](const auto& entry) {
     const absl::string_view key = NameIn(entry.first).name;
@@ -65,8 +65,8 @@ bool IsOurs(const ManifestTrigger& trigger, const std::vector<std::string>& our_
   return own_keys >= (address != nullptr ? 2 : 1);
 }
 
-Complaint NotChecked(const ManifestTrigger& trigger) {
-  const TextAt* address = trigger.ScalerAddress();
+RuleViolation NotChecked(const ManifestTrigger& trigger) {
+  const LocatedText* address = trigger.ScalerAddress();
   if (address == nullptr) {
     return {"not checked: it has no scalerAddress, and no key of this scaler", trigger.line};
   }
@@ -84,63 +84,66 @@ bool IsOurFromEnv(absl::string_view key) {
   return spelled.from_env && FindKey(spelled.name) != nullptr;
 }
 
-// Returns true if the value of this key of ours is a placeholder.
-bool IsFilledIn(const ManifestTrigger& written, absl::string_view key) {
-  const auto found = written.metadata.find(key);
-  return FindKey(key) != nullptr && found != written.metadata.end() &&
+// Returns true if this is a key of this scaler, and its value is a placeholder.
+bool IsFilledIn(const ManifestTrigger& declaration, absl::string_view key) {
+  const auto found = declaration.metadata.find(key);
+  return FindKey(key) != nullptr && found != declaration.metadata.end() &&
          HasPlaceholder(found->second.text);
 }
 
 // A FromEnv key has a variable of the workload, not the value, so only the key's name is checked; a
 // missing secret changes no setting. A placeholder is not the value either.
-OurTrigger ReadOurTrigger(const ManifestTrigger& written, const Manifest& manifest,
-                          const Profiles& profiles, const Surroundings& surroundings) {
+ScalerTrigger ReadScalerTrigger(const ManifestTrigger& declaration, const Manifest& manifest,
+                                const Profiles& profiles, const RelatedObjects& related_objects) {
   Metadata metadata;
   bool settings_are_known = true;
-  for (const auto& [key, value] : written.metadata) {
+  for (const auto& [key, value] : declaration.metadata) {
     metadata[key] = value.text;
-    const bool only_from_env = IsOurFromEnv(key) && !written.metadata.contains(NameIn(key).name);
+    const bool only_from_env =
+        IsOurFromEnv(key) && !declaration.metadata.contains(NameIn(key).name);
     if (only_from_env && !FindKey(NameIn(key).name)->secret) {
       settings_are_known = false;
     }
-    if (IsFilledIn(written, key)) settings_are_known = false;
+    if (IsFilledIn(declaration, key)) settings_are_known = false;
   }
-  OurTrigger our{.written = &written,
-                 .reading = ReadMetadata(metadata, profiles),
-                 .settings = {},
-                 .endpoint = {}};
-  std::erase_if(our.reading.faults, [&written](const Fault& fault) {
-    return IsOurFromEnv(fault.key) || IsFilledIn(written, fault.key);
+  ScalerTrigger scaler_trigger{.declaration = &declaration,
+                               .metadata = ParseMetadata(metadata, profiles),
+                               .parsed = {},
+                               .endpoint = {}};
+  std::erase_if(scaler_trigger.metadata.faults, [&declaration](const Fault& fault) {
+    return IsOurFromEnv(fault.key) || IsFilledIn(declaration, fault.key);
   });
-  if (settings_are_known && our.reading.faults.empty()) our.settings = TriggerOf(our.reading);
-  if (our.settings) our.endpoint = EndpointNamedBy(*our.settings, manifest, surroundings);
-  return our;
+  if (settings_are_known && scaler_trigger.metadata.faults.empty())
+    scaler_trigger.parsed = TriggerOf(scaler_trigger.metadata);
+  if (scaler_trigger.parsed)
+    scaler_trigger.endpoint = EndpointNamedBy(*scaler_trigger.parsed, manifest, related_objects);
+  return scaler_trigger;
 }
 
 class ManifestLinter {
  public:
   ManifestLinter(const Manifest& manifest, const Profiles& profiles, const LintContext& context,
-                 const Surroundings& surroundings)
+                 const RelatedObjects& related_objects)
       : manifest_(manifest), context_(context) {
-    std::vector<OurTrigger> ours;
+    std::vector<ScalerTrigger> scaler_triggers;
     for (size_t i = 0; i < manifest.triggers.size(); ++i) {
       const ManifestTrigger& trigger = manifest.triggers[i];
       if (!trigger.IsExternal()) continue;
       const std::string object = absl::StrCat(manifest.Title(), ", trigger ", i);
       if (IsOurs(trigger, context.our_hosts)) {
-        ours.push_back(ReadOurTrigger(trigger, manifest, profiles, surroundings));
-        ours.back().finds_engines = context.finds_engines;
-        ours.back().target = surroundings.WorkloadNamed(manifest.target_kind, manifest.target_name,
-                                                        manifest.namespace_name);
-        CheckTrigger(ours.back(), object);
+        scaler_triggers.push_back(ReadScalerTrigger(trigger, manifest, profiles, related_objects));
+        scaler_triggers.back().finds_engines = context.finds_engines;
+        scaler_triggers.back().target = related_objects.WorkloadNamed(
+            manifest.target_kind, manifest.target_name, manifest.namespace_name);
+        CheckTrigger(scaler_triggers.back(), object);
       } else {
         Add(kNotChecked, NotChecked(trigger), object);
       }
     }
-    if (ours.empty()) return;
-    for (const std::span<const ObjectRule> rows : {ObjectRules(), SurroundingRules()}) {
+    if (scaler_triggers.empty()) return;
+    for (const std::span<const ObjectRule> rows : {ObjectRules(), RelatedObjectRules()}) {
       for (const ObjectRule& row : rows) {
-        Add(row.rule, row.check(manifest, ours), manifest.Title());
+        Add(row.rule, row.check(manifest, scaler_triggers), manifest.Title());
       }
     }
   }
@@ -148,52 +151,54 @@ class ManifestLinter {
   std::vector<Finding> Take() && { return std::move(findings_); }
 
  private:
-  void CheckTrigger(const OurTrigger& our, const std::string& object) {
-    for (const TriggerRule& row : AddressRules()) Add(row.rule, row.check(our), object);
-    for (const auto& [key, value] : our.written->metadata) {
+  void CheckTrigger(const ScalerTrigger& scaler_trigger, const std::string& object) {
+    for (const TriggerRule& row : AddressRules()) Add(row.rule, row.check(scaler_trigger), object);
+    for (const auto& [key, value] : scaler_trigger.declaration->metadata) {
       if (value.is_string) continue;
       Add(kNotAString,
-          Complaint{absl::StrCat(Quoted(key),
-                                 " is not a string: Kubernetes refuses the manifest; "
-                                 "write it in quotes"),
-                    value.line},
+          RuleViolation{absl::StrCat(Quoted(key),
+                                     " is not a string: Kubernetes refuses the manifest; "
+                                     "write it in quotes"),
+                        value.line},
           object);
     }
-    for (const Fault& fault : our.reading.faults) {
-      Add(kBadMetadata, Complaint{fault.message, our.written->LineOf({fault.key})}, object);
+    for (const Fault& fault : scaler_trigger.metadata.faults) {
+      Add(kBadMetadata,
+          RuleViolation{fault.message, scaler_trigger.declaration->LineOf({fault.key})}, object);
     }
-    if (!our.settings) return;
-    CheckSource(our, object);
-    for (const TriggerRule& row : TriggerRules()) Add(row.rule, row.check(our), object);
+    if (!scaler_trigger.parsed) return;
+    CheckSource(scaler_trigger, object);
+    for (const TriggerRule& row : TriggerRules()) Add(row.rule, row.check(scaler_trigger), object);
   }
 
   // Permission errors are ignored if the file has no namespace: its own hosts are then unknown.
-  void CheckSource(const OurTrigger& our, const std::string& object) {
+  void CheckSource(const ScalerTrigger& scaler_trigger, const std::string& object) {
     if (context_.check_source == nullptr) return;
-    CheckSource(our, SourceOf(*our.settings, manifest_.namespace_name), "prometheusEndpoint",
-                object);
-    CheckSource(our, GatewayOf(*our.settings, manifest_.namespace_name), "gatewayUrl", object);
+    CheckSource(scaler_trigger, SourceOf(*scaler_trigger.parsed, manifest_.namespace_name),
+                "prometheusEndpoint", object);
+    CheckSource(scaler_trigger, GatewayOf(*scaler_trigger.parsed, manifest_.namespace_name),
+                "gatewayUrl", object);
   }
 
-  void CheckSource(const OurTrigger& our, const std::optional<SignalSource>& source,
+  void CheckSource(const ScalerTrigger& scaler_trigger, const std::optional<SignalSource>& source,
                    absl::string_view page_key, const std::string& object) {
     if (!source.has_value()) return;
     const absl::Status status = context_.check_source(*source, page_key);
     const bool is_denied = absl::IsPermissionDenied(status);
     if (status.ok() || (is_denied && manifest_.namespace_name.empty())) return;
     const std::string message(status.message());  // "redisAddress: ..."
-    const int line = our.written->LineOf({message.substr(0, message.find(':'))});
-    Add(is_denied ? kNotAllowed : kBadMetadata, Complaint{message, line}, object);
+    const int line = scaler_trigger.declaration->LineOf({message.substr(0, message.find(':'))});
+    Add(is_denied ? kNotAllowed : kBadMetadata, RuleViolation{message, line}, object);
   }
 
-  void Add(const LintRule& rule, const std::optional<Complaint>& complaint,
+  void Add(const LintRule& rule, const std::optional<RuleViolation>& violation,
            const std::string& object) {
-    if (!complaint) return;
+    if (!violation) return;
     findings_.push_back({.severity = rule.severity,
                          .rule = std::string(rule.id),
-                         .message = complaint->message,
+                         .message = violation->message,
                          .object = object,
-                         .line = complaint->line});
+                         .line = violation->line});
   }
 
   const Manifest& manifest_;
@@ -203,7 +208,7 @@ class ManifestLinter {
 
 // A file needs no ScaledObject if another file of the same run has one.
 std::optional<Finding> NothingToCheck(const ManifestFile& file, const LintContext& context) {
-  const std::optional<TextAt>& mistyped = file.mistyped_kind;
+  const std::optional<LocatedText>& mistyped = file.mistyped_kind;
   const bool has_some = !file.manifests.empty() || context.has_objects_beside;
   if (!mistyped && has_some) return std::nullopt;
   const std::string why =
@@ -233,12 +238,12 @@ absl::string_view Name(Finding::Severity severity) {
 
 std::vector<Finding> Lint(const ManifestFile& file, const Profiles& profiles,
                           const LintContext& context) {
-  Surroundings surroundings = file.surroundings;
-  surroundings.Add(context.beside);
+  RelatedObjects related_objects = file.related_objects;
+  related_objects.Add(context.applied_with);
   std::vector<Finding> findings;
   if (auto nothing = NothingToCheck(file, context)) findings.push_back(*std::move(nothing));
   for (const Manifest& manifest : file.manifests) {
-    for (Finding& finding : ManifestLinter(manifest, profiles, context, surroundings).Take()) {
+    for (Finding& finding : ManifestLinter(manifest, profiles, context, related_objects).Take()) {
       findings.push_back(std::move(finding));
     }
   }
@@ -252,7 +257,7 @@ std::vector<LintRule> LintRules() {
   rules.insert(rules.end(), {kNotAllowed, kNotChecked, kNothingToCheck});
   for (const TriggerRule& row : TriggerRules()) rules.push_back(row.rule);
   for (const ObjectRule& row : ObjectRules()) rules.push_back(row.rule);
-  for (const ObjectRule& row : SurroundingRules()) rules.push_back(row.rule);
+  for (const ObjectRule& row : RelatedObjectRules()) rules.push_back(row.rule);
   return rules;
 }
 

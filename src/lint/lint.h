@@ -27,8 +27,8 @@ absl::string_view Name(Finding::Severity severity);  // "warning", as compilers 
 // The context in which a file is checked.
 struct LintContext {
   std::vector<std::string> our_hosts;  // this scaler's, besides those that contain "gpu-scaler"
-  Surroundings beside;                 // applied together with the file; may include its own
-  bool has_objects_beside = false;     // `beside` came with a ScaledObject or ScaledJob
+  RelatedObjects applied_with;         // with the file; may include its own objects
+  bool has_objects_beside = false;     // `applied_with` came with a ScaledObject or ScaledJob
   bool finds_engines = false;          // agents discover engines without an endpoint
   // Returns the error that the scaler would return for this source: CheckSource
   // (signal/source_place.h) with its `page_key`. Null: not checked.

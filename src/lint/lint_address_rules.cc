@@ -59,35 +59,38 @@ std::string HostAndPort(const GrpcTarget& target) {
   return absl::StrCat(is_ipv6 ? "[" : "", host, is_ipv6 ? "]" : "", ":", PortWithin(target.port));
 }
 
-std::optional<Complaint> NoAddress(const OurTrigger& our) {
-  if (our.written->ScalerAddress() != nullptr) return std::nullopt;
-  return Complaint{"scalerAddress is missing: KEDA refuses the trigger", our.written->line};
+std::optional<RuleViolation> NoAddress(const ScalerTrigger& scaler_trigger) {
+  if (scaler_trigger.declaration->ScalerAddress() != nullptr) return std::nullopt;
+  return RuleViolation{"scalerAddress is missing: KEDA refuses the trigger",
+                       scaler_trigger.declaration->line};
 }
 
-std::optional<Complaint> NoGrpcTarget(const OurTrigger& our) {
-  const TextAt* address = our.written->ScalerAddress();
+std::optional<RuleViolation> NoGrpcTarget(const ScalerTrigger& scaler_trigger) {
+  const LocatedText* address = scaler_trigger.declaration->ScalerAddress();
   if (address == nullptr || HasPlaceholder(address->text)) return std::nullopt;
   const GrpcTarget target = GrpcTargetIn(address->text);
   const std::string fault = FaultOf(target);
   if (fault.empty()) return std::nullopt;
-  return Complaint{absl::StrCat("scalerAddress ", Quoted(address->text),
-                                ": KEDA connects by gRPC to HOST:PORT (or dns:///HOST:PORT), and ",
-                                fault, "; use ", Quoted(HostAndPort(target))),
-                   address->line};
+  return RuleViolation{
+      absl::StrCat("scalerAddress ", Quoted(address->text),
+                   ": KEDA connects by gRPC to HOST:PORT (or dns:///HOST:PORT), and ", fault,
+                   "; use ", Quoted(HostAndPort(target))),
+      address->line};
 }
 
-std::optional<Complaint> AgentsAddress(const OurTrigger& our) {
-  const TextAt* address = our.written->ScalerAddress();
+std::optional<RuleViolation> AgentsAddress(const ScalerTrigger& scaler_trigger) {
+  const LocatedText* address = scaler_trigger.declaration->ScalerAddress();
   if (address == nullptr) return std::nullopt;
   const GrpcTarget target = GrpcTargetIn(address->text);
   const absl::string_view service = target.host.substr(0, target.host.find('.'));
   const bool is_agents = target.port == kAgentsPort || absl::EndsWith(service, kAgentsService);
   if (!is_agents) return std::nullopt;
-  return Complaint{absl::StrCat("scalerAddress ", Quoted(address->text),
-                                " is the agents', which serve aggregators and not KEDA; use the "
-                                "scaler's, such as keda-gpu-scaler.gpu-scaler.svc.cluster.local:",
-                                kUsualPort),
-                   address->line};
+  return RuleViolation{
+      absl::StrCat("scalerAddress ", Quoted(address->text),
+                   " is the agents', which serve aggregators and not KEDA; use the "
+                   "scaler's, such as keda-gpu-scaler.gpu-scaler.svc.cluster.local:",
+                   kUsualPort),
+      address->line};
 }
 
 constexpr std::array<TriggerRule, 3> kAddressRules = {{

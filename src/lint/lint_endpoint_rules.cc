@@ -43,23 +43,28 @@ bool IsAddress(absl::string_view host) {
           host.find_first_not_of("0123456789.") == absl::string_view::npos);
 }
 
-int LineOfEndpoint(const OurTrigger& our) {
-  return our.written->LineOf(
+int LineOfEndpoint(const ScalerTrigger& scaler_trigger) {
+  return scaler_trigger.declaration->LineOf(
       {"engineEndpoint", "vllmEndpoint", "tritonEndpoint", "prometheusEndpoint", "gatewayUrl"});
 }
 
-bool NamesEngines(const OurTrigger& our) { return !our.settings->engine_endpoint.url.empty(); }
+bool NamesEngines(const ScalerTrigger& scaler_trigger) {
+  return !scaler_trigger.parsed->engine_endpoint.url.empty();
+}
 
 // Files do not show the addresses of a host name. The running scaler warns if it is one address for
 // several pods.
-std::optional<Complaint> OneAddress(const OurTrigger& our) {
-  if (!our.endpoint || !NamesEngines(our) || our.endpoint->service != nullptr) return std::nullopt;
-  if (!IsAddress(HostIn(our.endpoint->url))) return std::nullopt;
-  return Complaint{absl::StrCat("the endpoint ", Quoted(our.endpoint->url),
-                                " is one address: a pod's is another after its next start, and a "
-                                "Service's ClusterIP answers for one of its replicas at random; "
-                                "name a headless Service (clusterIP: None)"),
-                   LineOfEndpoint(our)};
+std::optional<RuleViolation> OneAddress(const ScalerTrigger& scaler_trigger) {
+  if (!scaler_trigger.endpoint || !NamesEngines(scaler_trigger) ||
+      scaler_trigger.endpoint->service != nullptr)
+    return std::nullopt;
+  if (!IsAddress(HostIn(scaler_trigger.endpoint->url))) return std::nullopt;
+  return RuleViolation{
+      absl::StrCat("the endpoint ", Quoted(scaler_trigger.endpoint->url),
+                   " is one address: a pod's is another after its next start, and a "
+                   "Service's ClusterIP answers for one of its replicas at random; "
+                   "name a headless Service (clusterIP: None)"),
+      LineOfEndpoint(scaler_trigger)};
 }
 
 std::string EndpointText(const NamedEndpoint& endpoint) {
@@ -67,44 +72,45 @@ std::string EndpointText(const NamedEndpoint& endpoint) {
                       " of type ", endpoint.service->type);
 }
 
-std::optional<Complaint> EnginesBehindOneAddress(const OurTrigger& our) {
-  if (!our.endpoint || !NamesEngines(our)) return std::nullopt;
-  const ManifestService* const service = our.endpoint->service;
+std::optional<RuleViolation> EnginesBehindOneAddress(const ScalerTrigger& scaler_trigger) {
+  if (!scaler_trigger.endpoint || !NamesEngines(scaler_trigger)) return std::nullopt;
+  const ManifestService* const service = scaler_trigger.endpoint->service;
   if (service == nullptr || !service->HasOneAddress()) return std::nullopt;
-  return Complaint{
-      absl::StrCat(EndpointText(*our.endpoint),
+  return RuleViolation{
+      absl::StrCat(EndpointText(*scaler_trigger.endpoint),
                    ", one address that answers for one replica at random, and each replica's "
                    "engine has to be read; name a headless Service (type ClusterIP, clusterIP: "
                    "None) with the same selector, at the container's port"),
-      LineOfEndpoint(our)};
+      LineOfEndpoint(scaler_trigger)};
 }
 
 // Returns "3 replicas of Deployment/gateway", or "" if the files show no second process.
 std::string ReplicasBehind(const NamedEndpoint& endpoint) {
-  for (const ManifestWorkload* workload : endpoint.behind) {
+  for (const ManifestWorkload* workload : endpoint.selected) {
     if (workload->replicas < 2) continue;
     return absl::StrCat(workload->replicas, " replicas of ", workload->kind, "/", workload->name);
   }
   return "";
 }
 
-std::optional<Complaint> PagesBehindOneAddress(const OurTrigger& our) {
-  if (!our.endpoint || NamesEngines(our)) return std::nullopt;
-  const ManifestService* const service = our.endpoint->service;
+std::optional<RuleViolation> PagesBehindOneAddress(const ScalerTrigger& scaler_trigger) {
+  if (!scaler_trigger.endpoint || NamesEngines(scaler_trigger)) return std::nullopt;
+  const ManifestService* const service = scaler_trigger.endpoint->service;
   if (service == nullptr || !service->HasOneAddress()) return std::nullopt;
-  const std::string several =
-      our.endpoint->is_of_target ? "the replicas that are scaled" : ReplicasBehind(*our.endpoint);
+  const std::string several = scaler_trigger.endpoint->selects_target
+                                  ? "the replicas that are scaled"
+                                  : ReplicasBehind(*scaler_trigger.endpoint);
   if (several.empty()) return std::nullopt;
-  return Complaint{
-      absl::StrCat(EndpointText(*our.endpoint), ", in front of ", several,
+  return RuleViolation{
+      absl::StrCat(EndpointText(*scaler_trigger.endpoint), ", in front of ", several,
                    ": one address that answers for one of them at random; name a headless Service "
                    "(type ClusterIP, clusterIP: None): all its addresses are read and added up"),
-      LineOfEndpoint(our)};
+      LineOfEndpoint(scaler_trigger)};
 }
 
-std::optional<Complaint> ServiceBehindOneAddress(const OurTrigger& our) {
-  const auto engines = EnginesBehindOneAddress(our);
-  return engines ? engines : PagesBehindOneAddress(our);
+std::optional<RuleViolation> ServiceBehindOneAddress(const ScalerTrigger& scaler_trigger) {
+  const auto engines = EnginesBehindOneAddress(scaler_trigger);
+  return engines ? engines : PagesBehindOneAddress(scaler_trigger);
 }
 
 bool IsNumber(absl::string_view text) {
@@ -112,37 +118,40 @@ bool IsNumber(absl::string_view text) {
 }
 
 // A headless Service maps no ports: clients connect to the pods directly.
-std::optional<Complaint> PortOfHeadless(const OurTrigger& our) {
-  if (!our.endpoint) return std::nullopt;
-  const ManifestService* const service = our.endpoint->service;
+std::optional<RuleViolation> PortOfHeadless(const ScalerTrigger& scaler_trigger) {
+  if (!scaler_trigger.endpoint) return std::nullopt;
+  const ManifestService* const service = scaler_trigger.endpoint->service;
   if (service == nullptr || !service->IsHeadless()) return std::nullopt;
-  const absl::string_view named = PortIn(our.endpoint->url);
+  const absl::string_view named = PortIn(scaler_trigger.endpoint->url);
   const auto port = std::ranges::find_if(service->ports, [&](const auto& listed) {
     return listed.port == named && IsNumber(listed.target_port) && listed.target_port != named;
   });
   if (port == service->ports.end()) return std::nullopt;
-  return Complaint{
-      absl::StrCat("the endpoint ", Quoted(our.endpoint->url), " has port ", named, " of ",
-                   service->Title(), ", which is headless and maps no ports: its targetPort ",
-                   port->target_port, " is what the pods listen on; use that"),
-      LineOfEndpoint(our)};
+  return RuleViolation{absl::StrCat("the endpoint ", Quoted(scaler_trigger.endpoint->url),
+                                    " has port ", named, " of ", service->Title(),
+                                    ", which is headless and maps no ports: its targetPort ",
+                                    port->target_port, " is what the pods listen on; use that"),
+                       LineOfEndpoint(scaler_trigger)};
 }
 
-std::optional<Complaint> ServiceNotSeen(const Manifest&, const std::vector<OurTrigger>& ours) {
+std::optional<RuleViolation> ServiceNotSeen(const Manifest&,
+                                            const std::vector<ScalerTrigger>& scaler_triggers) {
   std::set<std::string> names;
-  const OurTrigger* first = nullptr;
-  for (const OurTrigger& our : ours) {
-    const bool is_unseen = our.endpoint && NamesEngines(our) && our.endpoint->service == nullptr &&
-                           !our.endpoint->name.name.empty();
+  const ScalerTrigger* first = nullptr;
+  for (const ScalerTrigger& scaler_trigger : scaler_triggers) {
+    const bool is_unseen = scaler_trigger.endpoint && NamesEngines(scaler_trigger) &&
+                           scaler_trigger.endpoint->service == nullptr &&
+                           !scaler_trigger.endpoint->name.name.empty();
     if (!is_unseen) continue;
-    if (first == nullptr) first = &our;
-    names.insert(our.endpoint->name.Title());
+    if (first == nullptr) first = &scaler_trigger;
+    names.insert(scaler_trigger.endpoint->name.Title());
   }
   if (first == nullptr) return std::nullopt;
-  return Complaint{absl::StrCat("not checked: whether Service ", absl::StrJoin(names, ", "),
-                                " is headless, as engines want it; none of the files has it, give "
-                                "lint its file as well"),
-                   LineOfEndpoint(*first)};
+  return RuleViolation{
+      absl::StrCat("not checked: whether Service ", absl::StrJoin(names, ", "),
+                   " is headless, as engines want it; none of the files has it, give "
+                   "lint its file as well"),
+      LineOfEndpoint(*first)};
 }
 
 constexpr std::array<TriggerRule, 3> kEndpointRules = {{
@@ -157,7 +166,7 @@ constexpr std::array<TriggerRule, 3> kEndpointRules = {{
      PortOfHeadless},
 }};
 
-constexpr std::array<ObjectRule, 1> kSurroundingRules = {{
+constexpr std::array<ObjectRule, 1> kRelatedObjectRules = {{
     {{"service-not-seen", kNote, "The Service of an engine's endpoint is in none of the files."},
      ServiceNotSeen},
 }};
@@ -166,22 +175,22 @@ constexpr std::array<ObjectRule, 1> kSurroundingRules = {{
 
 std::span<const TriggerRule> EndpointRules() { return kEndpointRules; }
 
-std::span<const ObjectRule> SurroundingRules() { return kSurroundingRules; }
+std::span<const ObjectRule> RelatedObjectRules() { return kRelatedObjectRules; }
 
 std::optional<NamedEndpoint> EndpointNamedBy(const Trigger& trigger, const Manifest& manifest,
-                                             const Surroundings& surroundings) {
-  const bool is_page = InfoOf(trigger.metric).origin == MetricOrigin::kPage ||
+                                             const RelatedObjects& related_objects) {
+  const bool is_page = InfoOf(trigger.metric).origin == MetricOrigin::kMetricsEndpoint ||
                        (trigger.engine_endpoint.url.empty() && CountsHeldRequests(trigger));
-  const std::string& url = is_page ? trigger.page.url : trigger.engine_endpoint.url;
+  const std::string& url = is_page ? trigger.metrics_endpoint.url : trigger.engine_endpoint.url;
   if (url.empty()) return std::nullopt;
   const absl::string_view host = HostIn(url);
   NamedEndpoint endpoint{.url = url,
                          .name = ServiceNameOf(host, manifest.namespace_name),
-                         .service = surroundings.ServiceAt(host, manifest.namespace_name)};
+                         .service = related_objects.ServiceAt(host, manifest.namespace_name)};
   if (endpoint.service == nullptr) return endpoint;
-  endpoint.behind = surroundings.Behind(*endpoint.service);
-  endpoint.is_of_target =
-      std::ranges::any_of(endpoint.behind, [&](const ManifestWorkload* workload) {
+  endpoint.selected = related_objects.SelectedBy(*endpoint.service);
+  endpoint.selects_target =
+      std::ranges::any_of(endpoint.selected, [&](const ManifestWorkload* workload) {
         return !manifest.is_job && workload->kind == manifest.target_kind &&
                workload->name == manifest.target_name;
       });

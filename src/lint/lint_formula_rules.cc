@@ -21,8 +21,8 @@ std::vector<absl::string_view> TriggerNames(const Manifest& manifest) {
   return names;
 }
 
-std::optional<Complaint> UnknownTriggerInFormula(const Manifest& manifest,
-                                                 const std::vector<OurTrigger>&) {
+std::optional<RuleViolation> UnknownTriggerInFormula(const Manifest& manifest,
+                                                     const std::vector<ScalerTrigger>&) {
   if (!manifest.formula) return std::nullopt;
   const std::vector<absl::string_view> names = TriggerNames(manifest);
   const std::vector<std::string> used = TriggersIn(manifest.formula->text);
@@ -31,32 +31,35 @@ std::optional<Complaint> UnknownTriggerInFormula(const Manifest& manifest,
   if (unknown == used.end()) return std::nullopt;
   const std::string known = names.empty() ? "no trigger has a name"
                                           : absl::StrCat("they are called ", JoinedWithOr(names));
-  return Complaint{absl::StrCat("the formula names ", Quoted(*unknown),
-                                ", and no trigger has that as its name (", known,
-                                "): KEDA refuses the ScaledObject", DidYouMean(*unknown, names)),
-                   manifest.formula->line};
+  return RuleViolation{
+      absl::StrCat("the formula names ", Quoted(*unknown),
+                   ", and no trigger has that as its name (", known,
+                   "): KEDA refuses the ScaledObject", DidYouMean(*unknown, names)),
+      manifest.formula->line};
 }
 
 // Returns the trigger of this scaler with that name if it is always 0 at zero replicas, else
 // nullptr.
-const OurTrigger* ZeroWithoutReplicas(const Manifest& manifest, const std::vector<OurTrigger>& ours,
-                                      const std::string& name) {
-  const auto our = std::ranges::find_if(ours, [&](const OurTrigger& trigger) {
-    return trigger.settings && trigger.written->name == name &&
-           !CanWake(manifest, *trigger.written, ours);
-  });
-  return our == ours.end() ? nullptr : &*our;
+const ScalerTrigger* ZeroWithoutReplicas(const Manifest& manifest,
+                                         const std::vector<ScalerTrigger>& scaler_triggers,
+                                         const std::string& name) {
+  const auto scaler_trigger =
+      std::ranges::find_if(scaler_triggers, [&](const ScalerTrigger& trigger) {
+        return trigger.parsed && trigger.declaration->name == name &&
+               !CanWake(manifest, *trigger.declaration, scaler_triggers);
+      });
+  return scaler_trigger == scaler_triggers.end() ? nullptr : &*scaler_trigger;
 }
 
-std::optional<Complaint> FormulaNeverWakes(const Manifest& manifest,
-                                           const std::vector<OurTrigger>& ours) {
+std::optional<RuleViolation> FormulaNeverWakes(const Manifest& manifest,
+                                               const std::vector<ScalerTrigger>& scaler_triggers) {
   if (!manifest.formula || !GoesToZero(manifest)) return std::nullopt;
   for (const std::string& name : TriggersInMin(manifest.formula->text)) {
-    const OurTrigger* const always_zero = ZeroWithoutReplicas(manifest, ours, name);
+    const ScalerTrigger* const always_zero = ZeroWithoutReplicas(manifest, scaler_triggers, name);
     if (always_zero == nullptr) continue;
-    return Complaint{
+    return RuleViolation{
         absl::StrCat("it goes to zero (minReplicaCount is 0 unless given) and never wakes: there ",
-                     Quoted(name), " (", InfoOf(always_zero->settings->metric).name,
+                     Quoted(name), " (", InfoOf(always_zero->parsed->metric).name,
                      ") has no replica to read and is 0, and so is the formula's min(), whatever "
                      "waits; set minReplicaCount to 1"),
         manifest.formula->line};

@@ -21,42 +21,43 @@ bool NamesTarget(const Manifest& manifest) {
 }
 
 // Returns true if the trigger names the workload that owns the counted GPUs.
-bool NamesWorkload(const OurTrigger& our) {
-  return our.settings && !our.settings->workload.empty();
+bool NamesWorkload(const ScalerTrigger& scaler_trigger) {
+  return scaler_trigger.parsed && !scaler_trigger.parsed->workload.empty();
 }
 
-bool IsOfKind(const OurTrigger& our, absl::string_view kind) {
-  return absl::EqualsIgnoreCase(our.settings->workload_kind, kind);
+bool IsOfKind(const ScalerTrigger& scaler_trigger, absl::string_view kind) {
+  return absl::EqualsIgnoreCase(scaler_trigger.parsed->workload_kind, kind);
 }
 
 // KServe names the Deployment of an InferenceService like this, so its pods belong to both.
-bool IsPredictorOf(const Manifest& manifest, const OurTrigger& our) {
-  return IsOfKind(our, "InferenceService") &&
+bool IsPredictorOf(const Manifest& manifest, const ScalerTrigger& scaler_trigger) {
+  return IsOfKind(scaler_trigger, "InferenceService") &&
          absl::EqualsIgnoreCase(manifest.target_kind, "Deployment") &&
-         manifest.target_name == absl::StrCat(our.settings->workload, "-predictor");
+         manifest.target_name == absl::StrCat(scaler_trigger.parsed->workload, "-predictor");
 }
 
-bool NamesAnother(const Manifest& manifest, const OurTrigger& our) {
-  return NamesWorkload(our) && NamesTarget(manifest) &&
-         our.settings->workload != manifest.target_name && !IsPredictorOf(manifest, our);
+bool NamesAnother(const Manifest& manifest, const ScalerTrigger& scaler_trigger) {
+  return NamesWorkload(scaler_trigger) && NamesTarget(manifest) &&
+         scaler_trigger.parsed->workload != manifest.target_name &&
+         !IsPredictorOf(manifest, scaler_trigger);
 }
 
 // Only kinds with known pods are compared. An operator's kind may have pods of any kind: it may
 // create a Deployment of the same name.
-bool NamesAnotherKind(const Manifest& manifest, const OurTrigger& our) {
-  return NamesWorkload(our) && our.settings->workload == manifest.target_name &&
-         !our.settings->workload_kind.empty() && IsWorkloadKind(manifest.target_kind) &&
-         !IsOfKind(our, manifest.target_kind);
+bool NamesAnotherKind(const Manifest& manifest, const ScalerTrigger& scaler_trigger) {
+  return NamesWorkload(scaler_trigger) && scaler_trigger.parsed->workload == manifest.target_name &&
+         !scaler_trigger.parsed->workload_kind.empty() && IsWorkloadKind(manifest.target_kind) &&
+         !IsOfKind(scaler_trigger, manifest.target_kind);
 }
 
-bool NamesAlikeKind(const Manifest& manifest, const OurTrigger& our) {
-  return NamesAnotherKind(manifest, our) &&
-         HaveSamePodNames(our.settings->workload_kind, manifest.target_kind);
+bool NamesAlikeKind(const Manifest& manifest, const ScalerTrigger& scaler_trigger) {
+  return NamesAnotherKind(manifest, scaler_trigger) &&
+         HaveSamePodNames(scaler_trigger.parsed->workload_kind, manifest.target_kind);
 }
 
 // Returns true if pods of the named kind never belong to the scale target.
-bool NamesUnlikeKind(const Manifest& manifest, const OurTrigger& our) {
-  return NamesAnotherKind(manifest, our) && !NamesAlikeKind(manifest, our);
+bool NamesUnlikeKind(const Manifest& manifest, const ScalerTrigger& scaler_trigger) {
+  return NamesAnotherKind(manifest, scaler_trigger) && !NamesAlikeKind(manifest, scaler_trigger);
 }
 
 std::string WorkloadText(const Trigger& trigger) {
@@ -66,39 +67,41 @@ std::string WorkloadText(const Trigger& trigger) {
 
 // Returns true if nothing names the workload that owns the counted GPUs. The ScaledObject's name is
 // a hint only if it equals the target's.
-bool IsGuessed(const Manifest& manifest, const OurTrigger& our) {
-  return our.settings && our.settings->scope == Scope::kWorkload &&
-         our.settings->workload.empty() && our.settings->pod_regex == nullptr &&
+bool IsGuessed(const Manifest& manifest, const ScalerTrigger& scaler_trigger) {
+  return scaler_trigger.parsed && scaler_trigger.parsed->scope == Scope::kWorkload &&
+         scaler_trigger.parsed->workload.empty() && scaler_trigger.parsed->pod_regex == nullptr &&
          NamesTarget(manifest) && !HasPlaceholder(manifest.name) &&
          manifest.target_name != manifest.name;
 }
 
-std::optional<Complaint> GuessedWorkload(const Manifest& manifest,
-                                         const std::vector<OurTrigger>& ours) {
-  const auto our = std::ranges::find_if(
-      ours, [&](const OurTrigger& trigger) { return IsGuessed(manifest, trigger); });
-  if (our == ours.end()) return std::nullopt;
+std::optional<RuleViolation> GuessedWorkload(const Manifest& manifest,
+                                             const std::vector<ScalerTrigger>& scaler_triggers) {
+  const auto scaler_trigger = std::ranges::find_if(
+      scaler_triggers, [&](const ScalerTrigger& trigger) { return IsGuessed(manifest, trigger); });
+  if (scaler_trigger == scaler_triggers.end()) return std::nullopt;
   const absl::string_view why =
       GoesToZero(manifest)
           ? " is at zero, any other workload that is alone in the namespace to hold GPUs is taken "
             "for it, and wakes it"
           : " has no pod on a GPU, any other workload that is alone in the namespace to hold GPUs "
             "is taken for it";
-  return Complaint{absl::StrCat("the workload is a guess: while ", manifest.target_name, why,
-                                "; add workload: ", manifest.target_name,
-                                " to the metadata, or name the ScaledObject like it"),
-                   our->written->line};
+  return RuleViolation{absl::StrCat("the workload is a guess: while ", manifest.target_name, why,
+                                    "; add workload: ", manifest.target_name,
+                                    " to the metadata, or name the ScaledObject like it"),
+                       scaler_trigger->declaration->line};
 }
 
-std::optional<Complaint> LoadOfAnother(const Manifest& manifest,
-                                       const std::vector<OurTrigger>& ours) {
-  const auto our = std::ranges::find_if(
-      ours, [&](const OurTrigger& trigger) { return NamesAnother(manifest, trigger); });
-  if (our == ours.end()) return std::nullopt;
-  return Complaint{absl::StrCat("scales ", manifest.target_kind, "/", manifest.target_name,
-                                " on the load of ", WorkloadText(*our->settings),
-                                ": its replicas are counted, and the target is for each of them"),
-                   our->written->LineOf({"workload"})};
+std::optional<RuleViolation> LoadOfAnother(const Manifest& manifest,
+                                           const std::vector<ScalerTrigger>& scaler_triggers) {
+  const auto scaler_trigger = std::ranges::find_if(
+      scaler_triggers,
+      [&](const ScalerTrigger& trigger) { return NamesAnother(manifest, trigger); });
+  if (scaler_trigger == scaler_triggers.end()) return std::nullopt;
+  return RuleViolation{
+      absl::StrCat("scales ", manifest.target_kind, "/", manifest.target_name, " on the load of ",
+                   WorkloadText(*scaler_trigger->parsed),
+                   ": its replicas are counted, and the target is for each of them"),
+      scaler_trigger->declaration->LineOf({"workload"})};
 }
 
 std::string TargetText(const Manifest& manifest) {
@@ -107,30 +110,33 @@ std::string TargetText(const Manifest& manifest) {
 
 // Returns the finding that `workload` has the name of the scale target but another kind; `why`
 // states the consequence.
-Complaint OtherKindComplaint(const Manifest& manifest, const OurTrigger& our,
-                             absl::string_view why) {
-  return {absl::StrCat("workload ", WorkloadText(*our.settings),
+RuleViolation OtherKindViolation(const Manifest& manifest, const ScalerTrigger& scaler_trigger,
+                                 absl::string_view why) {
+  return {absl::StrCat("workload ", WorkloadText(*scaler_trigger.parsed),
                        " has the name of what is scaled, ", TargetText(manifest),
                        ", and is of another kind: ", why, "; use workload: ", TargetText(manifest)),
-          our.written->LineOf({"workload"})};
+          scaler_trigger.declaration->LineOf({"workload"})};
 }
 
-std::optional<Complaint> KindOfAnother(const Manifest& manifest,
-                                       const std::vector<OurTrigger>& ours) {
-  const auto our = std::ranges::find_if(
-      ours, [&](const OurTrigger& trigger) { return NamesUnlikeKind(manifest, trigger); });
-  if (our == ours.end()) return std::nullopt;
-  return OtherKindComplaint(manifest, *our, "what is scaled does not count");
+std::optional<RuleViolation> KindOfAnother(const Manifest& manifest,
+                                           const std::vector<ScalerTrigger>& scaler_triggers) {
+  const auto scaler_trigger = std::ranges::find_if(
+      scaler_triggers,
+      [&](const ScalerTrigger& trigger) { return NamesUnlikeKind(manifest, trigger); });
+  if (scaler_trigger == scaler_triggers.end()) return std::nullopt;
+  return OtherKindViolation(manifest, *scaler_trigger, "what is scaled does not count");
 }
 
-std::optional<Complaint> KindAlike(const Manifest& manifest, const std::vector<OurTrigger>& ours) {
-  const auto our = std::ranges::find_if(
-      ours, [&](const OurTrigger& trigger) { return NamesAlikeKind(manifest, trigger); });
-  if (our == ours.end()) return std::nullopt;
+std::optional<RuleViolation> KindAlike(const Manifest& manifest,
+                                       const std::vector<ScalerTrigger>& scaler_triggers) {
+  const auto scaler_trigger = std::ranges::find_if(
+      scaler_triggers,
+      [&](const ScalerTrigger& trigger) { return NamesAlikeKind(manifest, trigger); });
+  if (scaler_trigger == scaler_triggers.end()) return std::nullopt;
   // The StatefulSet of the leaders has the name of its LeaderWorkerSet.
   const bool is_of_leaders = absl::EqualsIgnoreCase(manifest.target_kind, "LeaderWorkerSet") &&
-                             IsOfKind(*our, "StatefulSet");
-  return OtherKindComplaint(manifest, *our,
+                             IsOfKind(*scaler_trigger, "StatefulSet");
+  return OtherKindViolation(manifest, *scaler_trigger,
                             is_of_leaders
                                 ? "of what is scaled the leader of each group counts alone"
                                 : "what is scaled counts where only the pods' names show "
@@ -138,14 +144,15 @@ std::optional<Complaint> KindAlike(const Manifest& manifest, const std::vector<O
 }
 
 // Returns nullptr if every named kind is known or is the scale target's, which therefore exists.
-const OurTrigger* TriggerOfUnknownKind(const Manifest& manifest,
-                                       const std::vector<OurTrigger>& ours) {
-  const auto our = std::ranges::find_if(ours, [&](const OurTrigger& trigger) {
-    return NamesWorkload(trigger) && !trigger.settings->workload_kind.empty() &&
-           !IsWorkloadKind(trigger.settings->workload_kind) &&
-           !IsOfKind(trigger, manifest.target_kind) && !NamesAnotherKind(manifest, trigger);
-  });
-  return our == ours.end() ? nullptr : &*our;
+const ScalerTrigger* TriggerOfUnknownKind(const Manifest& manifest,
+                                          const std::vector<ScalerTrigger>& scaler_triggers) {
+  const auto scaler_trigger =
+      std::ranges::find_if(scaler_triggers, [&](const ScalerTrigger& trigger) {
+        return NamesWorkload(trigger) && !trigger.parsed->workload_kind.empty() &&
+               !IsWorkloadKind(trigger.parsed->workload_kind) &&
+               !IsOfKind(trigger, manifest.target_kind) && !NamesAnotherKind(manifest, trigger);
+      });
+  return scaler_trigger == scaler_triggers.end() ? nullptr : &*scaler_trigger;
 }
 
 // Returns the kind that was probably meant, or "" if it may be a custom controller's. A typo keeps
@@ -166,31 +173,31 @@ absl::string_view IntendedKind(const Manifest& manifest, absl::string_view kind)
   return is_typo ? nearest : "";
 }
 
-Complaint UnknownKindComplaint(const OurTrigger& our, absl::string_view meant) {
-  const std::string& kind = our.settings->workload_kind;
-  return {absl::StrCat("workload ", WorkloadText(*our.settings), ": ", Quoted(kind),
+RuleViolation UnknownKindViolation(const ScalerTrigger& scaler_trigger, absl::string_view meant) {
+  const std::string& kind = scaler_trigger.parsed->workload_kind;
+  return {absl::StrCat("workload ", WorkloadText(*scaler_trigger.parsed), ": ", Quoted(kind),
                        " is no kind that pods are known to be of (", JoinedWithOr(WorkloadKinds()),
                        "), and of a controller of your own it is only where the kubelet's Pods API "
                        "lists owners",
                        meant.empty() ? "" : absl::StrCat("; did you mean ", Quoted(meant), "?")),
-          our.written->LineOf({"workload"})};
+          scaler_trigger.declaration->LineOf({"workload"})};
 }
 
-std::optional<Complaint> MistypedKind(const Manifest& manifest,
-                                      const std::vector<OurTrigger>& ours) {
-  const OurTrigger* const our = TriggerOfUnknownKind(manifest, ours);
-  if (our == nullptr) return std::nullopt;
-  const absl::string_view meant = IntendedKind(manifest, our->settings->workload_kind);
+std::optional<RuleViolation> MistypedKind(const Manifest& manifest,
+                                          const std::vector<ScalerTrigger>& scaler_triggers) {
+  const ScalerTrigger* const scaler_trigger = TriggerOfUnknownKind(manifest, scaler_triggers);
+  if (scaler_trigger == nullptr) return std::nullopt;
+  const absl::string_view meant = IntendedKind(manifest, scaler_trigger->parsed->workload_kind);
   if (meant.empty()) return std::nullopt;
-  return UnknownKindComplaint(*our, meant);
+  return UnknownKindViolation(*scaler_trigger, meant);
 }
 
-std::optional<Complaint> UnknownKind(const Manifest& manifest,
-                                     const std::vector<OurTrigger>& ours) {
-  const OurTrigger* const our = TriggerOfUnknownKind(manifest, ours);
-  if (our == nullptr) return std::nullopt;
-  if (!IntendedKind(manifest, our->settings->workload_kind).empty()) return std::nullopt;
-  return UnknownKindComplaint(*our, "");
+std::optional<RuleViolation> UnknownKind(const Manifest& manifest,
+                                         const std::vector<ScalerTrigger>& scaler_triggers) {
+  const ScalerTrigger* const scaler_trigger = TriggerOfUnknownKind(manifest, scaler_triggers);
+  if (scaler_trigger == nullptr) return std::nullopt;
+  if (!IntendedKind(manifest, scaler_trigger->parsed->workload_kind).empty()) return std::nullopt;
+  return UnknownKindViolation(*scaler_trigger, "");
 }
 
 constexpr std::array<ObjectRule, 6> kWorkloadRules = {{
@@ -216,8 +223,8 @@ constexpr std::array<ObjectRule, 6> kWorkloadRules = {{
 
 std::span<const ObjectRule> WorkloadRules() { return kWorkloadRules; }
 
-bool CountsAnother(const Manifest& manifest, const OurTrigger& our) {
-  return NamesAnother(manifest, our) || NamesUnlikeKind(manifest, our);
+bool CountsAnother(const Manifest& manifest, const ScalerTrigger& scaler_trigger) {
+  return NamesAnother(manifest, scaler_trigger) || NamesUnlikeKind(manifest, scaler_trigger);
 }
 
 }  // namespace gpuscaler

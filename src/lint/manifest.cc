@@ -57,17 +57,17 @@ class ManifestReader {
     return lines_before_ + std::max(node.Mark().line + 1, 1);
   }
 
-  TextAt Text(const YAML::Node& node) const {
+  LocatedText Text(const YAML::Node& node) const {
     return {node.IsScalar() ? node.Scalar() : "", LineOf(node), IsString(node)};
   }
 
-  TextAt TextOr(const YAML::Node& node, const char* otherwise, int line) const {
+  LocatedText TextOr(const YAML::Node& node, const char* otherwise, int line) const {
     if (!node.IsDefined() || !node.IsScalar()) return {otherwise, line};
     return Text(node);
   }
 
-  std::optional<NumberAt> Number(const YAML::Node& node) const {
-    NumberAt number;
+  std::optional<LocatedInt> Number(const YAML::Node& node) const {
+    LocatedInt number;
     if (!node.IsDefined() || !node.IsScalar() || !absl::SimpleAtoi(node.Scalar(), &number.value)) {
       return std::nullopt;
     }
@@ -78,13 +78,13 @@ class ManifestReader {
   void AddMetadata(const YAML::Node& map, ManifestTrigger& trigger) const {
     for (const auto& entry : map) {
       if (!entry.first.IsScalar()) continue;
-      TextAt value = Text(entry.second);
+      LocatedText value = Text(entry.second);
       value.line = LineOf(entry.first);  // an alias has the line of its anchor
       trigger.metadata.emplace(entry.first.Scalar(), value);
     }
   }
 
-  void ReadMetadata(const YAML::Node& map, ManifestTrigger& trigger) const {
+  void ParseMetadata(const YAML::Node& map, ManifestTrigger& trigger) const {
     if (!map.IsDefined() || !map.IsMap()) return;
     AddMetadata(map, trigger);
     const auto merged = trigger.metadata.find("<<");
@@ -102,7 +102,7 @@ class ManifestReader {
     trigger.name = ScalarOf(Child(node, "name"));
     trigger.type = TextOr(Child(node, "type"), "", trigger.line).text;
     trigger.metric_type = TextOr(Child(node, "metricType"), "AverageValue", trigger.line);
-    ReadMetadata(Child(node, "metadata"), trigger);
+    ParseMetadata(Child(node, "metadata"), trigger);
     return trigger;
   }
 
@@ -114,7 +114,7 @@ class ManifestReader {
                             .replicas = Number(Child(node, "replicas"))};
   }
 
-  std::optional<TextAt> ReadFormula(const YAML::Node& spec) const {
+  std::optional<LocatedText> ReadFormula(const YAML::Node& spec) const {
     const YAML::Node formula = Child(Child(Child(spec, "advanced"), "scalingModifiers"), "formula");
     if (ScalarOf(formula).empty()) return std::nullopt;
     return Text(formula);
@@ -127,7 +127,7 @@ class ManifestReader {
 
 bool ManifestTrigger::IsExternal() const { return type == "external" || type == "external-push"; }
 
-const TextAt* ManifestTrigger::ScalerAddress() const {
+const LocatedText* ManifestTrigger::ScalerAddress() const {
   const auto found = metadata.find("scalerAddress");
   return found == metadata.end() ? nullptr : &found->second;
 }

@@ -16,33 +16,33 @@ class Node;
 namespace gpuscaler {
 
 // Lines are 1-based.
-struct TextAt {
+struct LocatedText {
   std::string text;
   int line = 1;
   bool is_string = true;  // false: a number, bool, null or list, which is no valid metadata value
 };
 
-struct NumberAt {
+struct LocatedInt {
   int value = 0;
   int line = 1;
 };
 
 struct ManifestFallback {
   int line = 1;
-  TextAt behavior;  // KEDA's default: "static"
-  std::optional<NumberAt> replicas;
+  LocatedText behavior;  // KEDA's default: "static"
+  std::optional<LocatedInt> replicas;
 };
 
 struct ManifestTrigger {
   int line = 1;
   std::string name;  // used in formulas; empty: none
   std::string type;
-  TextAt metric_type;  // KEDA's default: "AverageValue"
-  std::map<std::string, TextAt, std::less<>> metadata;
+  LocatedText metric_type;  // KEDA's default: "AverageValue"
+  std::map<std::string, LocatedText, std::less<>> metadata;
 
   bool IsExternal() const;  // external or external-push
 
-  const TextAt* ScalerAddress() const;  // null: not given
+  const LocatedText* ScalerAddress() const;  // null: not given
 
   // Returns the line of the first of `keys` that the trigger has, or the trigger's own line if it
   // has none of them.
@@ -56,14 +56,14 @@ struct Manifest {
   int line = 1;
   std::string target_kind;  // KEDA's default: "Deployment"
   std::string target_name;  // empty: a job, or not given
-  std::optional<NumberAt> min_replicas;
-  std::optional<NumberAt> max_replicas;
-  std::optional<NumberAt> idle_replicas;
+  std::optional<LocatedInt> min_replicas;
+  std::optional<LocatedInt> max_replicas;
+  std::optional<LocatedInt> idle_replicas;
   bool has_replica_placeholder = false;  // minReplicaCount or idleReplicaCount is a placeholder
-  std::optional<NumberAt> cooldown_seconds;
-  std::optional<NumberAt> polling_seconds;
+  std::optional<LocatedInt> cooldown_seconds;
+  std::optional<LocatedInt> polling_seconds;
   std::optional<ManifestFallback> fallback;
-  std::optional<TextAt> formula;  // scalingModifiers.formula
+  std::optional<LocatedText> formula;  // scalingModifiers.formula
   std::vector<ManifestTrigger> triggers;
 
   std::string Title() const;  // "ScaledObject default/llm"

@@ -35,7 +35,7 @@ absl::StatusOr<ManifestFile> ReadManifestFile(absl::string_view yaml) {
       file.manifests.push_back(*std::move(manifest));
       return;
     }
-    AddObject(object, file.surroundings);
+    AddObject(object, file.related_objects);
     const YAML::Node kind = Child(object, "kind");
     if (file.mistyped_kind || CorrectedKind(ScalarOf(kind)).empty() || !MayBeOfKeda(object)) return;
     file.mistyped_kind = {.text = ScalarOf(kind), .line = lines_before + kind.Mark().line + 1};

@@ -7,15 +7,15 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "lint/manifest.h"
-#include "lint/surroundings.h"
+#include "lint/related_objects.h"
 
 namespace gpuscaler {
 
 struct ManifestFile {
   std::vector<Manifest> manifests;  // ScaledObjects and ScaledJobs; other kinds are skipped
-  Surroundings surroundings;        // the other objects
+  RelatedObjects related_objects;   // the other objects
   // The first kind that is misspelled: "Scaledobject".
-  std::optional<TextAt> mistyped_kind;
+  std::optional<LocatedText> mistyped_kind;
 };
 
 // Reads every document, including the objects of a List. Returns INVALID_ARGUMENT with the line at

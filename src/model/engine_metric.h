@@ -39,9 +39,8 @@ struct EngineQuery {
   absl::Duration window;                  // applies to metrics from counters
   absl::Duration look_back;               // how much of the past is needed
   std::optional<double> max_concurrency;  // per engine, if it exports no limit
-  // How far back demand is summed, and engines that left are kept. 0: the query is not about
-  // demand.
-  absl::Duration memory;
+  // How far back demand is summed and departed engines are kept. 0: no demand is needed.
+  absl::Duration demand_window;
   // First tokens later than this count as late (EngineDemand::first_tokens). Empty: none is
   // counted.
   std::optional<absl::Duration> ttft_slo;
@@ -49,8 +48,8 @@ struct EngineQuery {
   friend bool operator==(const EngineQuery&, const EngineQuery&) = default;
 };
 
-inline bool NeedsHistograms(const EngineQuery& question) {
-  return NeedsHistograms(question.metric) || question.ttft_slo.has_value();
+inline bool NeedsHistograms(const EngineQuery& query) {
+  return NeedsHistograms(query.metric) || query.ttft_slo.has_value();
 }
 
 }  // namespace gpuscaler

@@ -46,7 +46,7 @@ GpuField FieldOf(GpuReading reading) { return kRows[static_cast<size_t>(reading)
 GpuPoint::State GpuPoint::StateIn(const GpuSample& gpu, GpuReading reading, bool read) {
   if (read) return State::kRead;
   const GpuGap* const gap = FindGap(gpu, FieldOf(reading));
-  if (gap == nullptr) return State::kLacking;
+  if (gap == nullptr) return State::kUnsupported;
   return gap->reason == GpuGap::Reason::kFailed ? State::kFailed : State::kNotRequested;
 }
 

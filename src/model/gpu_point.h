@@ -1,5 +1,5 @@
-// One GPU at one instant: the readings from which windows are computed. All other readings are kept
-// of the newest instant only (model/gpu_sample.h).
+// One GPU at one instant: the readings from which windows are computed. Other readings are kept
+// for the newest instant only (model/gpu_sample.h).
 #pragma once
 
 #include <array>
@@ -42,7 +42,7 @@ class GpuPoint {
   }
 
   // Returns true if the device has the reading, even if it failed this time or was not requested.
-  bool Has(GpuReading reading) const { return StateOf(reading) != State::kLacking; }
+  bool Has(GpuReading reading) const { return StateOf(reading) != State::kUnsupported; }
 
   bool in_use() const { return (bits_ & kInUse) != 0; }
   absl::Time held_since() const {
@@ -60,7 +60,7 @@ class GpuPoint {
   friend bool operator==(const GpuPoint&, const GpuPoint&) = default;
 
  private:
-  enum class State : uint32_t { kLacking, kRead, kFailed, kNotRequested };
+  enum class State : uint32_t { kUnsupported, kRead, kFailed, kNotRequested };
   static constexpr int64_t kInfinitePast = std::numeric_limits<int64_t>::min();
   static constexpr uint32_t kInUse = 1u << (2 * kGpuReadings);  // above two bits a reading
 

@@ -20,7 +20,7 @@ struct NodeLayout {
     std::string parent_uuid;
     std::string name;
     int index = 0;
-    std::vector<GpuHolder> holders;  // `share` is that of the first instant: see StoredPoints
+    std::vector<GpuHolder> holders;  // `share` is that of the first instant: see NodePointsView
 
     friend bool operator==(const Gpu&, const Gpu&) = default;
   };
@@ -38,7 +38,7 @@ struct NodeRun {
   uint32_t instant = 0;                     // within `block`
 
   const std::shared_ptr<const NodeLayout>& layout() const { return block->layout(); }
-  StoredPoints points() const { return {*block, instant}; }
+  NodePointsView points() const { return {*block, instant}; }
 };
 
 // A holder that has left its GPU.

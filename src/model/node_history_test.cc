@@ -167,7 +167,8 @@ TEST_F(NodeHistoryTest, KeepsTheMemoryOfAHolderThatHasLeft) {
   Tick();
   ASSERT_EQ(history_.past_holders.size(), 1u);
   EXPECT_EQ(history_.past_holders[0].gpu_uuid, "GPU-a");
-  EXPECT_TRUE(history_.past_holders[0].steady_memory.Stood(absl::Minutes(2), absl::InfinitePast()));
+  EXPECT_TRUE(
+      history_.past_holders[0].steady_memory.WasSteadyFor(absl::Minutes(2), absl::InfinitePast()));
   for (int i = 0; i < 31; ++i) Tick();
   EXPECT_THAT(history_.past_holders, IsEmpty()) << "beyond the horizon";
 }

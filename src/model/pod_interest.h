@@ -8,17 +8,17 @@
 
 namespace gpuscaler {
 
-// PodsOf::owner of pods with an unresolved owner (HasUnresolvedOwner). No object has this name.
+// OwnerKey::owner of pods with an unresolved owner (HasUnresolvedOwner). No object has this name.
 inline constexpr char kUnresolvedOwner[] = "?";
 
 // The pods of one namespace with this owner, or possible owner.
-struct PodsOf {
+struct OwnerKey {
   std::string namespace_name;
   std::string owner;  // has any kind; empty: any owner
 
-  friend auto operator<=>(const PodsOf&, const PodsOf&) = default;
+  friend auto operator<=>(const OwnerKey&, const OwnerKey&) = default;
   template <typename Hash>
-  friend Hash AbslHashValue(Hash hash, const PodsOf& pods) {
+  friend Hash AbslHashValue(Hash hash, const OwnerKey& pods) {
     return Hash::combine(std::move(hash), pods.namespace_name, pods.owner);
   }
 };

@@ -6,8 +6,8 @@
 namespace gpuscaler {
 namespace {
 
-// Half a minute of readings, one a second: little room stays unused.
-constexpr uint32_t kMostRoom = 32;
+// Half a minute of readings, one a second: little capacity stays unused.
+constexpr uint32_t kMaxInstants = 32;
 
 bool EqualExceptNumbers(const NodePoints& a, const NodePoints& b) {
   return a.shares.size() == b.shares.size() &&
@@ -21,71 +21,73 @@ bool EqualExceptNumbers(const NodePoints& a, const NodePoints& b) {
 PointBlock::PointBlock(std::shared_ptr<const NodeLayout> layout, NodePoints first,
                        const PointBlock* before)
     : layout_(std::move(layout)), first_(std::move(first)) {
-  row_of_.assign(first_.gpus.size() * kGpuReadings + first_.shares.size(), kConstant);
-  if (before != nullptr && before->numbers() == numbers()) AssignRows(first_, *before);
-  Put(first_);
+  slot_of_.assign(first_.gpus.size() * kGpuReadings + first_.shares.size(), kConstant);
+  if (before != nullptr && before->columns() == columns()) AssignSlots(first_, *before);
+  AppendCells(first_);
 }
 
-float PointBlock::NumberOf(const NodePoints& points, size_t number) {
-  const size_t gpu = number / kGpuReadings;
-  if (gpu < points.gpus.size()) return points.gpus[gpu].Number(number % kGpuReadings);
-  return points.shares[number - points.gpus.size() * kGpuReadings];
+float PointBlock::CellOf(const NodePoints& points, size_t column) {
+  const size_t gpu = column / kGpuReadings;
+  if (gpu < points.gpus.size()) return points.gpus[gpu].Number(column % kGpuReadings);
+  return points.shares[column - points.gpus.size() * kGpuReadings];
 }
 
-bool PointBlock::HasChanged(size_t number) const {
-  if (row_of_[number] == kConstant) return false;
-  const auto row = changing_.begin() + static_cast<std::ptrdiff_t>(row_of_[number]) * room_;
-  return std::any_of(row, row + size_, [row](float value) { return value != *row; });
+bool PointBlock::HasChanged(size_t column) const {
+  if (slot_of_[column] == kConstant) return false;
+  const auto cell = cells_.begin() + static_cast<std::ptrdiff_t>(slot_of_[column]) * capacity_;
+  return std::any_of(cell, cell + size_, [cell](float value) { return value != *cell; });
 }
 
-// Gives rows to the numbers that changed in the block before, if it was full, and since then. A
-// full block is followed by a larger one.
-void PointBlock::AssignRows(const NodePoints& first, const PointBlock& before) {
-  const bool full = before.size_ == before.room_;
-  room_ = std::min(full ? 2 * before.room_ : before.size_, kMostRoom);
-  const bool reported = before.size_ == kMostRoom;
-  int32_t rows = 0;
-  for (size_t number = 0; number < numbers(); ++number) {
-    const bool moved = reported ? before.HasChanged(number) : before.row_of_[number] != kConstant;
-    if (moved || NumberOf(first, number) != before.At(number, before.size_ - 1)) {
-      row_of_[number] = rows++;
+// Stores by instant each column that differs from the last instant of `before`, and each that
+// `before` stored so. After kMaxInstants instants that did not change it, a column is constant
+// again. A full block is followed by one of twice the capacity, any other by one of its size.
+void PointBlock::AssignSlots(const NodePoints& first, const PointBlock& before) {
+  const bool full = before.size_ == before.capacity_;
+  capacity_ = std::min(full ? 2 * before.capacity_ : before.size_, kMaxInstants);
+  const bool is_long_enough = before.size_ == kMaxInstants;
+  int32_t slots = 0;
+  for (size_t column = 0; column < columns(); ++column) {
+    const bool was_changing =
+        is_long_enough ? before.HasChanged(column) : before.slot_of_[column] != kConstant;
+    if (was_changing || CellOf(first, column) != before.At(column, before.size_ - 1)) {
+      slot_of_[column] = slots++;
     }
   }
-  changing_.resize(static_cast<size_t>(rows) * room_);
+  cells_.resize(static_cast<size_t>(slots) * capacity_);
 }
 
 bool PointBlock::Fits(const NodePoints& next) const {
-  if (size_ == room_ || !EqualExceptNumbers(first_, next)) return false;
-  for (size_t number = 0; number < numbers(); ++number) {
-    if (row_of_[number] != kConstant) continue;
-    if (NumberOf(next, number) != NumberOf(first_, number)) return false;
+  if (size_ == capacity_ || !EqualExceptNumbers(first_, next)) return false;
+  for (size_t column = 0; column < columns(); ++column) {
+    if (slot_of_[column] != kConstant) continue;
+    if (CellOf(next, column) != CellOf(first_, column)) return false;
   }
   return true;
 }
 
 bool PointBlock::Append(const NodePoints& next) {
   if (!Fits(next)) return false;
-  Put(next);
+  AppendCells(next);
   return true;
 }
 
-void PointBlock::Put(const NodePoints& points) {
-  for (size_t number = 0; number < numbers(); ++number) {
-    if (row_of_[number] == kConstant) continue;
-    changing_[static_cast<size_t>(row_of_[number]) * room_ + size_] = NumberOf(points, number);
+void PointBlock::AppendCells(const NodePoints& points) {
+  for (size_t column = 0; column < columns(); ++column) {
+    if (slot_of_[column] == kConstant) continue;
+    cells_[static_cast<size_t>(slot_of_[column]) * capacity_ + size_] = CellOf(points, column);
   }
   ++size_;
 }
 
 bool PointBlock::NewestIs(const NodePoints& points) const {
   if (!EqualExceptNumbers(first_, points)) return false;
-  for (size_t number = 0; number < numbers(); ++number) {
-    if (NumberOf(points, number) != At(number, size_ - 1)) return false;
+  for (size_t column = 0; column < columns(); ++column) {
+    if (CellOf(points, column) != At(column, size_ - 1)) return false;
   }
   return true;
 }
 
-bool operator==(const StoredPoint& a, const StoredPoint& b) {
+bool operator==(const GpuPointView& a, const GpuPointView& b) {
   if (a.block_ == nullptr || b.block_ == nullptr) return a.block_ == b.block_;
   if (!a.block_->First(a.gpu_).EqualsExceptNumbers(b.block_->First(b.gpu_))) return false;
   for (size_t i = 0; i < kGpuReadings; ++i) {

@@ -1,5 +1,6 @@
-// The readings of a node's GPUs at consecutive instants, stored by column. A constant number is
-// kept once. The instants of a changing number lie side by side, as windows read them.
+// Consecutive readings of a node's GPUs, stored by column. A column is one reading of one GPU, or
+// one share. Constant columns are stored once; changing ones contiguously, because windows scan
+// them.
 #pragma once
 
 #include <cstddef>
@@ -27,19 +28,19 @@ struct NodePoints {
 // One thread appends. Meanwhile others may read the instants that they have received.
 class PointBlock {
  public:
-  // Upper limits of the memory per instant: for each number that may change, each GPU and each
-  // share. They allow for the worst case: a constant number changes at every instant, so each
-  // instant begins a block, and every other block has room for two.
+  // Upper limits of the memory per instant: for each column that may change, each GPU and each
+  // share. They allow for the worst case: a constant column changes at every instant, so each
+  // instant begins a block, and every other block has a capacity of two.
   static constexpr size_t kMostBytesOfNumber = sizeof(int32_t) + sizeof(float) * 3 / 2;
   static constexpr size_t kMostBytesOfGpu = sizeof(GpuPoint) + kGpuReadings * kMostBytesOfNumber;
   static constexpr size_t kMostBytesOfShare = sizeof(float) + kMostBytesOfNumber;
 
   // Stores the first instant. `before` is the block of the preceding instants: it shows which
-  // numbers change. Null: it has another layout, or there is none.
+  // columns change. Null: it has another layout, or there is none.
   PointBlock(std::shared_ptr<const NodeLayout> layout, NodePoints first, const PointBlock* before);
 
   // Appends the next instant, of the same layout. Returns false, and appends nothing, if the block
-  // is full or a constant number has changed. The instant then begins the next block.
+  // is full or a constant column has changed. The instant then begins the next block.
   bool Append(const NodePoints& next);
 
   // Returns true if the newest instant equals `points`.
@@ -64,37 +65,38 @@ class PointBlock {
  private:
   static constexpr int32_t kConstant = -1;
 
-  // Numbers: the readings of each GPU in turn, then the shares.
-  size_t numbers() const { return row_of_.size(); }
-  static float NumberOf(const NodePoints& points, size_t number);
-  float At(size_t number, size_t instant) const {
-    const int32_t row = row_of_[number];
-    if (row == kConstant) return NumberOf(first_, number);
-    return changing_[static_cast<size_t>(row) * room_ + instant];
+  // Columns: the readings of the first GPU, of the second, ..., then the shares.
+  size_t columns() const { return slot_of_.size(); }
+  static float CellOf(const NodePoints& points, size_t column);
+  float At(size_t column, size_t instant) const {
+    const int32_t slot = slot_of_[column];
+    if (slot == kConstant) return CellOf(first_, column);
+    return cells_[static_cast<size_t>(slot) * capacity_ + instant];
   }
-  bool HasChanged(size_t number) const;
+  bool HasChanged(size_t column) const;
   bool Fits(const NodePoints& next) const;
-  void AssignRows(const NodePoints& first, const PointBlock& before);
-  void Put(const NodePoints& points);
+  void AssignSlots(const NodePoints& first, const PointBlock& before);
+  void AppendCells(const NodePoints& points);
 
   const std::shared_ptr<const NodeLayout> layout_;
-  const NodePoints first_;       // the first instant
-  uint32_t room_ = 1;            // in instants; this and row_of_ are set by the constructor only
-  std::vector<int32_t> row_of_;  // each number's row of changing_, or kConstant
-  std::vector<float> changing_;  // row by row; what lies beyond size_ is for the writer only
-  uint32_t size_ = 0;            // used by the writer only
+  const NodePoints first_;        // the first instant
+  uint32_t capacity_ = 1;         // instants; constant after construction, as slot_of_ is
+  std::vector<int32_t> slot_of_;  // each column's slot in cells_, or kConstant
+  std::vector<float> cells_;      // slot by slot; cells beyond size_ are used by the writer only
+  uint32_t size_ = 0;             // used by the writer only
 };
 
-// One GPU at one instant of a block, which must outlive it. Without a block: the GPU was absent.
-class StoredPoint {
+// A view of one GPU at one instant. Requires that the block outlives it. Default-constructed: the
+// GPU was absent.
+class GpuPointView {
  public:
-  StoredPoint() = default;
-  StoredPoint(const PointBlock& block, size_t gpu, uint32_t instant)
+  GpuPointView() = default;
+  GpuPointView(const PointBlock& block, size_t gpu, uint32_t instant)
       : block_(&block), gpu_(static_cast<uint32_t>(gpu)), instant_(instant) {}
 
-  bool is_there() const { return block_ != nullptr; }
+  bool exists() const { return block_ != nullptr; }
 
-  // As in GpuPoint. Requires is_there().
+  // As in GpuPoint. Requires exists().
   std::optional<double> Value(GpuReading reading) const {
     return block_->Value(gpu_, reading, instant_);
   }
@@ -103,7 +105,7 @@ class StoredPoint {
   absl::Time held_since() const { return block_->First(gpu_).held_since(); }
 
   // Returns true if both have the same readings.
-  friend bool operator==(const StoredPoint& a, const StoredPoint& b);
+  friend bool operator==(const GpuPointView& a, const GpuPointView& b);
 
  private:
   const PointBlock* block_ = nullptr;
@@ -111,13 +113,13 @@ class StoredPoint {
   uint32_t instant_ = 0;
 };
 
-// All GPUs of a node at one instant of a block, which must outlive it.
-class StoredPoints {
+// A view of all GPUs of a node at one instant. Requires that the block outlives it.
+class NodePointsView {
  public:
-  StoredPoints(const PointBlock& block, uint32_t instant) : block_(&block), instant_(instant) {}
+  NodePointsView(const PointBlock& block, uint32_t instant) : block_(&block), instant_(instant) {}
 
   size_t size() const { return block_->gpus(); }
-  StoredPoint operator[](size_t gpu) const { return {*block_, gpu, instant_}; }
+  GpuPointView operator[](size_t gpu) const { return {*block_, gpu, instant_}; }
 
   bool has_shares() const { return block_->has_shares(); }
   float share(size_t holder) const { return block_->Share(holder, instant_); }

@@ -27,7 +27,7 @@ class Blocks {
   const PointBlock& newest() const { return *blocks_.back(); }
 
  private:
-  static void Expect(const NodePoints& points, const StoredPoints& kept, size_t instant) {
+  static void Expect(const NodePoints& points, const NodePointsView& kept, size_t instant) {
     ASSERT_EQ(kept.size(), points.gpus.size());
     for (size_t gpu = 0; gpu < points.gpus.size(); ++gpu) {
       Expect(points.gpus[gpu], kept[gpu], instant);
@@ -35,7 +35,7 @@ class Blocks {
     ASSERT_EQ(kept.has_shares(), !points.shares.empty());
     for (size_t i = 0; i < points.shares.size(); ++i) EXPECT_EQ(kept.share(i), points.shares[i]);
   }
-  static void Expect(const GpuPoint& point, const StoredPoint& kept, size_t instant) {
+  static void Expect(const GpuPoint& point, const GpuPointView& kept, size_t instant) {
     for (size_t i = 0; i < kGpuReadings; ++i) {
       const GpuReading reading = static_cast<GpuReading>(i);
       ASSERT_EQ(kept.Value(reading), point.Value(reading)) << "reading " << i << " at " << instant;
@@ -47,7 +47,7 @@ class Blocks {
 
   const std::shared_ptr<const NodeLayout> layout_ = std::make_shared<const NodeLayout>();
   std::vector<std::shared_ptr<PointBlock>> blocks_;
-  std::vector<StoredPoints> places_;
+  std::vector<NodePointsView> places_;
   std::vector<NodePoints> all_;
 };
 
@@ -111,9 +111,9 @@ TEST(PointBlock, ChangeOfAConstantIsNotAppended) {
   PointBlock next(layout, PointsOf({BusyGpu(2)}), &block);
   GpuSample other = BusyGpu(3);
   other.temperature_celsius = 51;
-  EXPECT_FALSE(next.Append(PointsOf({other}))) << "it stood";
-  EXPECT_TRUE(next.Append(PointsOf({BusyGpu(3)}))) << "it moved before";
-  EXPECT_FALSE(next.Append(PointsOf({BusyGpu(4)}))) << "there is no room";
+  EXPECT_FALSE(next.Append(PointsOf({other}))) << "the temperature was constant so far";
+  EXPECT_TRUE(next.Append(PointsOf({BusyGpu(3)}))) << "utilization has changed before";
+  EXPECT_FALSE(next.Append(PointsOf({BusyGpu(4)}))) << "the block is full";
   EXPECT_EQ(next.size(), 2u);
   EXPECT_TRUE(next.NewestIs(PointsOf({BusyGpu(3)})));
   EXPECT_FALSE(next.NewestIs(PointsOf({BusyGpu(2)})));
@@ -124,10 +124,10 @@ TEST(PointBlock, PointsOfDifferentBlocksAreComparedByValue) {
   const auto layout = std::make_shared<const NodeLayout>();
   const PointBlock block(layout, PointsOf({BusyGpu(1), BusyGpu(2)}), nullptr);
   const PointBlock other(layout, PointsOf({BusyGpu(2)}), &block);
-  EXPECT_TRUE(StoredPoint(block, 1, 0) == StoredPoint(other, 0, 0));
-  EXPECT_FALSE(StoredPoint(block, 0, 0) == StoredPoint(other, 0, 0));
-  EXPECT_FALSE(StoredPoint() == StoredPoint(other, 0, 0));
-  EXPECT_TRUE(StoredPoint() == StoredPoint());
+  EXPECT_TRUE(GpuPointView(block, 1, 0) == GpuPointView(other, 0, 0));
+  EXPECT_FALSE(GpuPointView(block, 0, 0) == GpuPointView(other, 0, 0));
+  EXPECT_FALSE(GpuPointView() == GpuPointView(other, 0, 0));
+  EXPECT_TRUE(GpuPointView() == GpuPointView());
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ struct SignalPoint {
 struct SignalPart {
   std::string address;
   std::optional<double> value;  // newest; empty: none now
-  std::string gap;              // why it is empty
+  std::string error;            // why it is empty
 };
 
 // One engine process, one metrics endpoint or one queue.
@@ -45,8 +45,8 @@ struct SignalSeries {
   // The families that export the metric, if this one never does, or only with a backend that it
   // lacks.
   std::vector<std::string> reported_by;
-  // The reference of a pressure, for display: "of maxConcurrency 64". Empty for other metrics.
-  std::string against;
+  // Display text on the 100 % of its pressure: "of maxConcurrency 64". Empty for other metrics.
+  std::string pressure_basis;
   // The batch behind a pressure, and the demand of an engine. Null unless the query needs them
   // (EngineQuery::memory). The demand of a metrics endpoint is the number of requests in its
   // gauge.
@@ -62,7 +62,7 @@ struct SignalSeries {
   std::shared_ptr<const Pod> pod_with_owners;
 
   std::vector<SignalPoint> points;  // oldest first; as far back as requested
-  std::string gap;  // why the newest reading failed or lacks the number; empty: it has it
+  std::string error;  // why the newest reading failed or lacks the number; empty: it has it
 
   std::vector<SignalPart> parts;  // parts of a metrics endpoint, by address: its value is their sum
 
@@ -77,20 +77,20 @@ struct SignalSeries {
   std::optional<absl::Time> unchanged_since;
 };
 
-// The capacity that engines have shown. When an engine has left, its agent keeps the record, or the
-// aggregator if no agent reads that engine.
+// The capacity that engines have shown. When an engine has departed, its agent keeps the record, or
+// the aggregator if no agent reads that engine.
 using CapacityRecords = std::vector<std::shared_ptr<const SignalSeries>>;
 inline constexpr absl::Duration kCapacityRecordsKept = absl::Hours(24);
 
 // A pod or node on which engines are looked for but none is found.
-struct WithoutEngine {
+struct MissingEngine {
   std::string node;  // all of its pods if `pod` is empty
   std::string namespace_name;
   std::string pod;
   std::string why;          // display text: "its agent does not look for engines"
   bool is_awaited = false;  // the node will report at any moment, and may have engines
 
-  friend bool operator==(const WithoutEngine&, const WithoutEngine&) = default;
+  friend bool operator==(const MissingEngine&, const MissingEngine&) = default;
 };
 
 // Immutable once shared.
@@ -104,17 +104,17 @@ struct SignalHistory {
   // INVALID_ARGUMENT: permanent, with the reason.
   absl::Status status;
   std::vector<SignalSeries> series;  // sorted by name
-  // Engines that are no longer listed, with their readings until then, as far back as requested. An
-  // engine that is listed again is in `series` too, as a new one.
-  std::vector<SignalSeries> left;
-  // Records of engines that left within the last day: `batch` and `demand`, without points. Empty
-  // unless the query is about demand or pressure.
+  // Departed engines: no longer listed. With their readings until then, as far back as requested.
+  // An engine that is listed again is in `series` too, as a new one.
+  std::vector<SignalSeries> departed;
+  // Records of engines that departed within the last day: `batch` and `demand`, without points.
+  // Empty unless the query is about demand or pressure.
   CapacityRecords capacity_records;
   // The requests that the gateway in front of these engines holds. Null if the trigger names none.
   // Its updates count in `generation` too.
   std::shared_ptr<const SignalHistory> gateway;
   // Null: none. In a fleet it is long, shared by all clients, and rarely replaced.
-  std::shared_ptr<const std::vector<WithoutEngine>> without;
+  std::shared_ptr<const std::vector<MissingEngine>> without;
   // Since when they are read without a break. The time before is unknown.
   absl::Time read_since = absl::InfiniteFuture();
   // The first reading is in progress and worth waiting for.

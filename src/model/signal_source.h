@@ -62,7 +62,7 @@ struct EndpointCredentials {
 // Equal sources are read once for all triggers.
 struct SignalSource {
   std::string namespace_name;  // the ScaledObject's: limits the endpoints that it may name
-  std::variant<DiscoveredEngines, EngineEndpoint, MetricsEndpoint, RedisQueue> place;
+  std::variant<DiscoveredEngines, EngineEndpoint, MetricsEndpoint, RedisQueue> target;
   EndpointCredentials credentials;
 
   friend auto operator<=>(const SignalSource&, const SignalSource&) = default;

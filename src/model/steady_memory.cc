@@ -29,21 +29,21 @@ void SteadyMemory::Add(absl::Time at, double used_percent) {
     current_.from = at;
     lowest_percent_ = highest_percent_ = used_percent;
   }
-  Hold(at);
+  ExtendTo(at);
 }
 
-void SteadyMemory::Hold(absl::Time until) {
+void SteadyMemory::ExtendTo(absl::Time until) {
   if (current_.from == absl::InfinitePast()) return;
   current_.until = std::max(current_.until, until);
   while (!past_.empty() && past_.back().Length() <= current_.Length()) past_.pop_back();
 }
 
-bool SteadyMemory::IsNotEvaluated(absl::Duration window, absl::Time warm_at) const {
+bool SteadyMemory::IsTooNew(absl::Duration window, absl::Time warm_at) const {
   if (high_since_ == absl::InfinitePast()) return false;
   return current_.until - std::max(high_since_, warm_at) < window;
 }
 
-absl::Time SteadyMemory::StoodAt(absl::Duration window, absl::Time warm_at) const {
+absl::Time SteadyMemory::SteadyAt(absl::Duration window, absl::Time warm_at) const {
   if (current_.from == absl::InfinitePast()) return absl::InfiniteFuture();
   for (const SteadyRun& run : past_) {
     if (run.After(warm_at) >= window) return std::max(run.from, warm_at) + window;
@@ -52,8 +52,8 @@ absl::Time SteadyMemory::StoodAt(absl::Duration window, absl::Time warm_at) cons
                                            : absl::InfiniteFuture();
 }
 
-bool SteadyMemory::Stood(absl::Duration window, absl::Time warm_at) const {
-  return StoodAt(window, warm_at) != absl::InfiniteFuture();
+bool SteadyMemory::WasSteadyFor(absl::Duration window, absl::Time warm_at) const {
+  return SteadyAt(window, warm_at) != absl::InfiniteFuture();
 }
 
 }  // namespace gpuscaler

@@ -48,20 +48,20 @@ class SteadyMemory {
   // Adds a reading. Failed readings are left out, so that runs span them.
   void Add(absl::Time at, double used_percent);
 
-  // Records that readings until then equal the newest one.
-  void Hold(absl::Time until);
+  // Extends the current run: readings up to `until` equal the newest one.
+  void ExtendTo(absl::Time until);
 
   // Returns true if usage is steady for `window`, or was once and has not fallen to 50 % since. The
   // time before `warm_at` does not count.
-  bool Stood(absl::Duration window, absl::Time warm_at) const;
+  bool WasSteadyFor(absl::Duration window, absl::Time warm_at) const;
 
-  // Returns when usage had first been steady for `window`, as far as is remembered. InfiniteFuture:
-  // never.
-  absl::Time StoodAt(absl::Duration window, absl::Time warm_at) const;
+  // Returns when memory had been steady for `window` for the first time that is remembered.
+  // InfiniteFuture: never.
+  absl::Time SteadyAt(absl::Duration window, absl::Time warm_at) const;
 
   // Returns true if usage has not been above 50 % for `window` yet, so it is too early to evaluate.
   // The time before `warm_at` does not count.
-  bool IsNotEvaluated(absl::Duration window, absl::Time warm_at) const;
+  bool IsTooNew(absl::Duration window, absl::Time warm_at) const;
 
  private:
   absl::Time high_since_ = absl::InfinitePast();  // InfinitePast: it is at 50 % or below

@@ -11,7 +11,7 @@ constexpr absl::Time kAlways = absl::InfinitePast();
 class SteadyMemoryTest : public testing::Test {
  protected:
   // A reading every 2 s for `duration`.
-  void Hold(absl::Duration duration, double percent) {
+  void StayAt(absl::Duration duration, double percent) {
     for (const absl::Time end = now_ + duration; now_ < end; now_ += absl::Seconds(2)) {
       memory_.Add(now_, percent);
     }
@@ -22,76 +22,76 @@ class SteadyMemoryTest : public testing::Test {
 };
 
 TEST_F(SteadyMemoryTest, SteadyAfterAWindowWithoutChange) {
-  Hold(kWindow, 91);
-  EXPECT_FALSE(memory_.Stood(kWindow, kAlways)) << "one reading short";
-  Hold(absl::Seconds(2), 91.9);
-  EXPECT_TRUE(memory_.Stood(kWindow, kAlways));
+  StayAt(kWindow, 91);
+  EXPECT_FALSE(memory_.WasSteadyFor(kWindow, kAlways)) << "one reading short";
+  StayAt(absl::Seconds(2), 91.9);
+  EXPECT_TRUE(memory_.WasSteadyFor(kWindow, kAlways));
 }
 
 TEST_F(SteadyMemoryTest, ChangeOfOnePointStartsANewRun) {
-  Hold(kWindow, 91);
-  Hold(kWindow, 92);
-  EXPECT_FALSE(memory_.Stood(kWindow, kAlways));
-  Hold(absl::Seconds(2), 92);
-  EXPECT_TRUE(memory_.Stood(kWindow, kAlways));
+  StayAt(kWindow, 91);
+  StayAt(kWindow, 92);
+  EXPECT_FALSE(memory_.WasSteadyFor(kWindow, kAlways));
+  StayAt(absl::Seconds(2), 92);
+  EXPECT_TRUE(memory_.WasSteadyFor(kWindow, kAlways));
 }
 
 TEST_F(SteadyMemoryTest, StaysSteadyThroughHoursOfChanges) {
-  Hold(absl::Seconds(130), 80);
+  StayAt(absl::Seconds(130), 80);
   for (int i = 0; i < 60; ++i) {
-    Hold(absl::Minutes(1), 84);
-    Hold(absl::Minutes(1), 80);
+    StayAt(absl::Minutes(1), 84);
+    StayAt(absl::Minutes(1), 80);
   }
-  EXPECT_TRUE(memory_.Stood(kWindow, kAlways));
-  EXPECT_FALSE(memory_.Stood(absl::Minutes(3), kAlways));
+  EXPECT_TRUE(memory_.WasSteadyFor(kWindow, kAlways));
+  EXPECT_FALSE(memory_.WasSteadyFor(absl::Minutes(3), kAlways));
 }
 
 TEST_F(SteadyMemoryTest, NotEvaluatedUntilHighForTheWindow) {
-  Hold(absl::Minutes(10), 40);
-  EXPECT_FALSE(memory_.IsNotEvaluated(kWindow, kAlways)) << "low memory is no question";
-  Hold(kWindow, 91);
-  EXPECT_TRUE(memory_.IsNotEvaluated(kWindow, kAlways));
-  EXPECT_TRUE(memory_.IsNotEvaluated(kWindow, now_));
-  Hold(absl::Seconds(2), 80);
-  EXPECT_FALSE(memory_.IsNotEvaluated(kWindow, kAlways)) << "it moves";
+  StayAt(absl::Minutes(10), 40);
+  EXPECT_FALSE(memory_.IsTooNew(kWindow, kAlways)) << "low memory is no question";
+  StayAt(kWindow, 91);
+  EXPECT_TRUE(memory_.IsTooNew(kWindow, kAlways));
+  EXPECT_TRUE(memory_.IsTooNew(kWindow, now_));
+  StayAt(absl::Seconds(2), 80);
+  EXPECT_FALSE(memory_.IsTooNew(kWindow, kAlways)) << "it moves";
 }
 
 TEST_F(SteadyMemoryTest, FallToFiftyPercentResetsIt) {
-  Hold(absl::Minutes(10), 80);
-  Hold(absl::Seconds(2), 50);
-  EXPECT_FALSE(memory_.Stood(kWindow, kAlways));
-  Hold(absl::Seconds(10), 80);
-  EXPECT_FALSE(memory_.Stood(kWindow, kAlways));
+  StayAt(absl::Minutes(10), 80);
+  StayAt(absl::Seconds(2), 50);
+  EXPECT_FALSE(memory_.WasSteadyFor(kWindow, kAlways));
+  StayAt(absl::Seconds(10), 80);
+  EXPECT_FALSE(memory_.WasSteadyFor(kWindow, kAlways));
 }
 
 TEST_F(SteadyMemoryTest, LowMemoryIsNeverSteady) {
-  Hold(absl::Minutes(10), 50);
-  EXPECT_FALSE(memory_.Stood(kWindow, kAlways));
+  StayAt(absl::Minutes(10), 50);
+  EXPECT_FALSE(memory_.WasSteadyFor(kWindow, kAlways));
 }
 
 TEST_F(SteadyMemoryTest, WarmUpDoesNotCount) {
   const absl::Time began = now_;
-  Hold(absl::Seconds(130), 91);
-  EXPECT_FALSE(memory_.Stood(kWindow, began + absl::Seconds(60)));
-  Hold(absl::Seconds(60), 91);
-  EXPECT_TRUE(memory_.Stood(kWindow, began + absl::Seconds(60)));
+  StayAt(absl::Seconds(130), 91);
+  EXPECT_FALSE(memory_.WasSteadyFor(kWindow, began + absl::Seconds(60)));
+  StayAt(absl::Seconds(60), 91);
+  EXPECT_TRUE(memory_.WasSteadyFor(kWindow, began + absl::Seconds(60)));
 }
 
 TEST_F(SteadyMemoryTest, LongRunInTheWarmUpDoesNotHideALaterOne) {
   const absl::Time began = now_;
-  Hold(absl::Seconds(300), 70);
-  Hold(absl::Seconds(130), 91);
-  EXPECT_TRUE(memory_.Stood(kWindow, began + absl::Seconds(300)));
+  StayAt(absl::Seconds(300), 70);
+  StayAt(absl::Seconds(130), 91);
+  EXPECT_TRUE(memory_.WasSteadyFor(kWindow, began + absl::Seconds(300)));
 }
 
 // The longest run began in the warm-up. Its part after the warm-up is shorter than a later run's.
 TEST_F(SteadyMemoryTest, ChangeAfterASteadyRunDoesNotUndoIt) {
   const absl::Time warm_at = now_ + absl::Seconds(300);
-  Hold(absl::Seconds(310), 86);
-  Hold(absl::Seconds(190), 90);
-  ASSERT_TRUE(memory_.Stood(kWindow, warm_at));
-  Hold(absl::Seconds(10), 91.5);
-  EXPECT_TRUE(memory_.Stood(kWindow, warm_at));
+  StayAt(absl::Seconds(310), 86);
+  StayAt(absl::Seconds(190), 90);
+  ASSERT_TRUE(memory_.WasSteadyFor(kWindow, warm_at));
+  StayAt(absl::Seconds(10), 91.5);
+  EXPECT_TRUE(memory_.WasSteadyFor(kWindow, warm_at));
 }
 
 }  // namespace

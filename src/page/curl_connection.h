@@ -7,8 +7,8 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "page/cidr_block.h"
 #include "page/curl_easy.h"
-#include "page/ip_block.h"
 
 namespace gpuscaler {
 

@@ -6,7 +6,7 @@
 
 namespace gpuscaler {
 
-void GaugeSum::Take(const ExpositionSample& sample) {
+void GaugeSum::Consume(const ExpositionSample& sample) {
   sum_ += sample.value;
   is_negative_ |= sample.value < 0;
 }

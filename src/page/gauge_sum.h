@@ -3,14 +3,14 @@
 #pragma once
 
 #include "absl/status/statusor.h"
-#include "page/series_picks.h"
+#include "page/series_queries.h"
 
 namespace gpuscaler {
 
 class GaugeSum : public SeriesConsumer {
  public:
   void Begin() override { *this = {}; }
-  void Take(const ExpositionSample& sample) override;
+  void Consume(const ExpositionSample& sample) override;
 
   // Returns the sum of the samples since Begin(). FAILED_PRECONDITION: it is infinite, or a value
   // is negative, because some servers export -1 for unknown.

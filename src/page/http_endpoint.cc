@@ -10,7 +10,7 @@
 #include "absl/strings/strip.h"
 #include "base/host_name.h"
 #include "base/status_macros.h"
-#include "page/ip_block.h"
+#include "page/cidr_block.h"
 
 namespace gpuscaler {
 namespace {

@@ -87,12 +87,14 @@ TEST(ManyPages, TenantGetsAtMostAQuarterOfTheBudget) {
   const std::string large(size_t{1} << 20, ' ');
   const TestHttpServer server(Serving([&](absl::string_view) { return Answer(large); }));
   // A quarter of it is too small for the response.
-  MetricsFetcher fetcher("pages", {.timeout = absl::Seconds(20),
-                                   .large_bodies = std::make_shared<LargeBodies>(size_t{3} << 20)});
+  MetricsFetcher fetcher("pages",
+                         {.timeout = absl::Seconds(20),
+                          .response_memory = std::make_shared<ResponseMemory>(size_t{3} << 20)});
   const absl::Status fault = FetchWith(fetcher, RequestTo(server.port())).status();
   EXPECT_EQ(fault.code(), absl::StatusCode::kResourceExhausted) << fault;
-  MetricsFetcher roomy("pages", {.timeout = absl::Seconds(20),
-                                 .large_bodies = std::make_shared<LargeBodies>(size_t{9} << 20)});
+  MetricsFetcher roomy("pages",
+                       {.timeout = absl::Seconds(20),
+                        .response_memory = std::make_shared<ResponseMemory>(size_t{9} << 20)});
   for (int i = 0; i < 5; ++i) {
     const auto page = FetchWith(roomy, RequestTo(server.port()));
     EXPECT_TRUE(page.ok()) << page.status();
@@ -151,11 +153,11 @@ TEST(ManyPages, TenThousandFetchesLeakNeitherFilesNorMemory) {
     }
   };
   fetch(1000);
-  const int files = FilesHeld();
-  const size_t memory = MemoryHeld();
+  const int files = OpenFiles();
+  const size_t memory = AllocatedBytes();
   fetch(10'000);
-  EXPECT_LE(FilesHeld(), files + 20) << "each of the ten has a connection at either end";
-  EXPECT_LE(MemoryHeld(), memory + (size_t{1} << 20));
+  EXPECT_LE(OpenFiles(), files + 20) << "each of the ten has a connection at either end";
+  EXPECT_LE(AllocatedBytes(), memory + (size_t{1} << 20));
 }
 
 }  // namespace

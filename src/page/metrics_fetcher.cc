@@ -43,8 +43,8 @@ class MetricsFetcher::Loop {
  public:
   Loop(const std::string& name, const FetchLimits& limits)
       : limits_(limits),
-        large_bodies_(limits.large_bodies == nullptr ? std::make_shared<LargeBodies>()
-                                                     : limits.large_bodies),
+        response_memory_(limits.response_memory == nullptr ? std::make_shared<ResponseMemory>()
+                                                           : limits.response_memory),
         multi_(NewMulti(limits)),
         waiting_(limits.max_per_tenant),
         thread_([this] { Run(); }) {
@@ -115,7 +115,8 @@ class MetricsFetcher::Loop {
         next = waiting_.Next();
         if (!next.has_value()) return true;
       }
-      const MemoryBudget budget{.tenant = std::move(next->tenant), .large_bodies = large_bodies_};
+      const MemoryBudget budget{.tenant = std::move(next->tenant),
+                                .response_memory = response_memory_};
       auto fetch = std::make_unique<Fetch>(next_number_++, std::move(next->task), budget,
                                            clock_.Now() + limits_.timeout);
       if (absl::Status ready = fetch->transfer.Ready(); !ready.ok()) {
@@ -177,7 +178,7 @@ class MetricsFetcher::Loop {
 
   const FetchLimits limits_;
   const SteadyClock clock_;
-  const std::shared_ptr<LargeBodies> large_bodies_;
+  const std::shared_ptr<ResponseMemory> response_memory_;
   CURLM* const multi_;
   std::map<uint64_t, std::unique_ptr<Fetch>> running_;  // in order of start, and thus of deadline
   uint64_t next_number_ = 0;

@@ -13,7 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "page/large_bodies.h"
+#include "page/response_memory.h"
 #include "page/scrape_request.h"
 
 namespace gpuscaler {
@@ -24,7 +24,7 @@ struct FetchLimits {
   size_t max_concurrent = 256;
   size_t max_per_tenant = 128;  // part of them
   long max_connections = 1024;  // in use or kept alive; idle ones are closed to make room
-  std::shared_ptr<LargeBodies> large_bodies;  // shared with other fetchers; null: own memory
+  std::shared_ptr<ResponseMemory> response_memory;  // shared with other fetchers; null: own memory
 };
 
 // Thread-safe.
@@ -39,7 +39,7 @@ class MetricsFetcher {
   MetricsFetcher& operator=(const MetricsFetcher&) = delete;
 
   // Calls `done` once, on the fetcher's thread. `done` must not block, because all other requests
-  // wait. It may call Fetch(). An error begins with the place of the request (ScrapeTransfer).
+  // wait. It may call Fetch(). An error begins with the address of the request (ScrapeTransfer).
   // Without libcurl there is no thread, and `done` is called at once. If requests have to wait,
   // tenants take turns.
   void Fetch(ScrapeRequest request, Done done, const std::string& tenant = "");

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "page/test_pick.h"
+#include "page/test_series_query.h"
 
 namespace gpuscaler {
 namespace {
@@ -72,7 +72,7 @@ TEST(PrometheusMetric, NoSeriesIsNotZero) {
 TEST(PrometheusMetric, NoSeriesOfACompletePageIsZeroIfConfigured) {
   const MetricSelector held = *ParseMetricSelector("held{pool=\"chat\"}");
   const auto sum = [&](absl::string_view page, ExpositionFormat format = ExpositionFormat::kText) {
-    return SumOf(held, page, format, IfAbsent::kZero);
+    return SumOf(held, page, format, AbsentPolicy::kZero);
   };
   EXPECT_EQ(*sum(kGateway), 0);
   EXPECT_EQ(*sum("held{pool=\"embed\"} 3\n"), 0);

@@ -1,4 +1,4 @@
-// Compares the parser with a slow but obviously correct one: a regular expression per line.
+// Differential test: compares the parser with a reference parser, one regular expression per line.
 #include <cmath>
 #include <random>
 #include <string>
@@ -18,15 +18,15 @@ namespace {
 
 using re2::RE2;
 
-struct SlowSample {
+struct ReferenceSample {
   std::string name;
   std::vector<std::pair<std::string, std::string>> labels;  // still escaped
   double value = 0;
 };
 
-struct SlowPage {
-  bool whole = true;
-  std::vector<SlowSample> samples;
+struct ReferenceExposition {
+  bool is_valid = true;
+  std::vector<ReferenceSample> samples;
 };
 
 const RE2& NewPattern(const std::string& text) {
@@ -54,25 +54,25 @@ std::string LineText() {
                       timed_number, "(?:[ \t]+#[ \t]*", labels, "[ \t]*", timed_number, ")?[ \t]*");
 }
 
-bool SlowNumber(const std::string& text, double* value) {
+bool ReferenceNumber(const std::string& text, double* value) {
   *value = std::strtod(text.c_str(), nullptr);
   const bool has_digits = text.find_first_of("0123456789") != std::string::npos;
   return !has_digits || std::isfinite(*value);
 }
 
-bool SlowLine(const std::string& line, std::vector<SlowSample>* samples) {
+bool ReferenceLine(const std::string& line, std::vector<ReferenceSample>* samples) {
   static const RE2& line_pattern = NewPattern(LineText());
   static const RE2& label_pattern = NewPattern(
       LabelPattern(absl::StrCat("(", kLabelName, ")"), absl::StrCat("(", kLabelValue, ")")));
-  static const RE2& passed_over = NewPattern("[ \t]*(?:#.*)?");
-  if (RE2::FullMatch(line, passed_over)) return true;
-  SlowSample sample;
+  static const RE2& comment_or_blank = NewPattern("[ \t]*(?:#.*)?");
+  if (RE2::FullMatch(line, comment_or_blank)) return true;
+  ReferenceSample sample;
   std::string labels;
   std::string value;
   std::string exemplar;
   if (!RE2::FullMatch(line, line_pattern, &sample.name, &labels, &value, &exemplar)) return false;
   double ignored = 0;
-  if (!SlowNumber(value, &sample.value) || !SlowNumber(exemplar, &ignored)) return false;
+  if (!ReferenceNumber(value, &sample.value) || !ReferenceNumber(exemplar, &ignored)) return false;
   re2::StringPiece rest(labels);
   std::pair<std::string, std::string> label;
   while (RE2::FindAndConsume(&rest, label_pattern, &label.first, &label.second)) {
@@ -82,21 +82,21 @@ bool SlowLine(const std::string& line, std::vector<SlowSample>* samples) {
   return true;
 }
 
-SlowPage ReadSlowly(const std::string& page) {
-  SlowPage read;
+ReferenceExposition ReferenceParse(const std::string& page) {
+  ReferenceExposition read;
   if (page.empty()) return read;
   std::vector<std::string> lines = absl::StrSplit(page, '\n');
-  if (!lines.back().empty()) return {.whole = false};
+  if (!lines.back().empty()) return {.is_valid = false};
   lines.pop_back();
   for (const std::string& line : lines) {
-    if (!SlowLine(std::string(absl::StripSuffix(line, "\r")), &read.samples)) {
-      return {.whole = false};
+    if (!ReferenceLine(std::string(absl::StripSuffix(line, "\r")), &read.samples)) {
+      return {.is_valid = false};
     }
   }
   return read;
 }
 
-void ExpectSame(const SlowSample& want, const ExpositionSample& got) {
+void ExpectSame(const ReferenceSample& want, const ExpositionSample& got) {
   EXPECT_EQ(want.name, got.name);
   EXPECT_TRUE(want.value == got.value || (std::isnan(want.value) && std::isnan(got.value)))
       << want.value << " and " << got.value;
@@ -108,36 +108,37 @@ void ExpectSame(const SlowSample& want, const ExpositionSample& got) {
 }
 
 // Returns true if both accept the page.
-bool ExpectBothReadAlike(const std::string& page) {
-  const SlowPage want = ReadSlowly(page);
+bool ExpectSameResult(const std::string& page) {
+  const ReferenceExposition want = ReferenceParse(page);
   size_t taken = 0;
   const absl::Status status = ReadPage(
       page, ExpositionFormat::kText, [](absl::string_view) { return true; },
       [&](const ExpositionSample& got) {
-        if (want.whole && taken < want.samples.size()) ExpectSame(want.samples[taken], got);
+        if (want.is_valid && taken < want.samples.size()) ExpectSame(want.samples[taken], got);
         ++taken;
       });
-  EXPECT_EQ(want.whole, status.ok()) << status << "\n" << absl::CHexEscape(page);
-  EXPECT_TRUE(!want.whole || want.samples.size() == taken) << absl::CHexEscape(page);
-  return want.whole;
+  EXPECT_EQ(want.is_valid, status.ok()) << status << "\n" << absl::CHexEscape(page);
+  EXPECT_TRUE(!want.is_valid || want.samples.size() == taken) << absl::CHexEscape(page);
+  return want.is_valid;
 }
 
 // Generates random pages of valid tokens, with some random corruption.
-class PageMaker {
+class RandomExposition {
  public:
-  explicit PageMaker(unsigned seed) : engine_(seed) {}
+  explicit RandomExposition(unsigned seed) : engine_(seed) {}
 
   std::string Page() {
     std::string page;
-    for (int lines = Whole(0, 4); lines > 0; --lines) absl::StrAppend(&page, Line(), "\n");
-    for (int spoilt = Whole(-2, 3); spoilt > 0 && !page.empty(); --spoilt) Spoil(&page);
+    for (int lines = Uniform(0, 4); lines > 0; --lines) absl::StrAppend(&page, Line(), "\n");
+    for (int corruptions = Uniform(-2, 3); corruptions > 0 && !page.empty(); --corruptions)
+      Corrupt(&page);
     return page;
   }
 
  private:
-  int Whole(int from, int to) { return std::uniform_int_distribution<int>(from, to)(engine_); }
+  int Uniform(int from, int to) { return std::uniform_int_distribution<int>(from, to)(engine_); }
   const char* OneOf(const std::vector<const char*>& pieces) {
-    return pieces[static_cast<size_t>(Whole(0, static_cast<int>(pieces.size()) - 1))];
+    return pieces[static_cast<size_t>(Uniform(0, static_cast<int>(pieces.size()) - 1))];
   }
   const char* Blank() { return OneOf({"", "", " ", "\t", "  "}); }
   const char* Number() {
@@ -146,28 +147,28 @@ class PageMaker {
 
   std::string Labels() {
     std::string labels = absl::StrCat("{", Blank());
-    for (int count = Whole(0, 3); count > 0; --count) {
+    for (int count = Uniform(0, 3); count > 0; --count) {
       absl::StrAppend(
           &labels, OneOf({"a", "le", "_x9"}), Blank(), "=", Blank(), "\"",
           OneOf({"", "m/a", "+Inf", "\\\"", "\\\\", "} 1", "\\n", ",", "#", "\xc3\xa4"}), "\"",
-          Blank(), count > 1 || Whole(0, 1) == 0 ? "," : "", Blank());
+          Blank(), count > 1 || Uniform(0, 1) == 0 ? "," : "", Blank());
     }
     return labels + "}";
   }
 
   std::string Line() {
-    if (Whole(0, 5) == 0) return OneOf({"", " ", "# HELP a b", "# EOF", "#", "\t# x{y"});
+    if (Uniform(0, 5) == 0) return OneOf({"", " ", "# HELP a b", "# EOF", "#", "\t# x{y"});
     std::string line = absl::StrCat(Blank(), OneOf({"a", "vllm:w", "_b9", ":"}), Blank());
-    absl::StrAppend(&line, Whole(0, 1) == 0 ? Labels() : " ", Blank(), Number());
-    if (Whole(0, 2) == 0) absl::StrAppend(&line, " ", Number());
-    if (Whole(0, 2) == 0) absl::StrAppend(&line, " #", Blank(), Labels(), Blank(), Number());
-    return absl::StrCat(line, Blank(), Whole(0, 5) == 0 ? "\r" : "");
+    absl::StrAppend(&line, Uniform(0, 1) == 0 ? Labels() : " ", Blank(), Number());
+    if (Uniform(0, 2) == 0) absl::StrAppend(&line, " ", Number());
+    if (Uniform(0, 2) == 0) absl::StrAppend(&line, " #", Blank(), Labels(), Blank(), Number());
+    return absl::StrCat(line, Blank(), Uniform(0, 5) == 0 ? "\r" : "");
   }
 
-  void Spoil(std::string* page) {
-    const auto at = static_cast<size_t>(Whole(0, static_cast<int>(page->size()) - 1));
-    const char piece = " \t\n\r{}\",=\\#:_a1.-+eN\x80"[Whole(0, 20)];
-    switch (Whole(0, 3)) {
+  void Corrupt(std::string* page) {
+    const auto at = static_cast<size_t>(Uniform(0, static_cast<int>(page->size()) - 1));
+    const char piece = " \t\n\r{}\",=\\#:_a1.-+eN\x80"[Uniform(0, 20)];
+    switch (Uniform(0, 3)) {
       case 0:
         page->erase(at, 1);
         break;
@@ -185,15 +186,15 @@ class PageMaker {
   std::mt19937 engine_;
 };
 
-TEST(PrometheusTextProperty, MatchesTheSlowParserOnEveryPage) {
+TEST(PrometheusTextProperty, MatchesTheReferenceParserOnEveryExposition) {
   constexpr unsigned kPages = 4000;
-  unsigned whole = 0;
+  unsigned valid = 0;
   for (unsigned seed = 0; seed < kPages && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
-    if (ExpectBothReadAlike(PageMaker(seed).Page())) ++whole;
+    if (ExpectSameResult(RandomExposition(seed).Page())) ++valid;
   }
-  EXPECT_GT(whole, kPages / 4) << "too few valid pages";
-  EXPECT_LT(whole, kPages * 3 / 4) << "too few invalid pages";
+  EXPECT_GT(valid, kPages / 4) << "too few valid pages";
+  EXPECT_LT(valid, kPages * 3 / 4) << "too few invalid pages";
 }
 
 }  // namespace

@@ -7,8 +7,8 @@ namespace gpuscaler {
 
 std::string ScrapeRequest::Place() const {
   const std::string ip = IpAddressText(address);
-  const std::string place = absl::StrCat(HostAndPort(host, port), path.substr(0, path.find('?')));
-  return host == ip ? place : absl::StrCat(place, " (", ip, ")");
+  const std::string url = absl::StrCat(HostAndPort(host, port), path.substr(0, path.find('?')));
+  return host == ip ? url : absl::StrCat(url, " (", ip, ")");
 }
 
 }  // namespace gpuscaler

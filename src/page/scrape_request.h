@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "page/ip_block.h"
+#include "page/cidr_block.h"
 #include "page/prometheus_text.h"
 
 namespace gpuscaler {

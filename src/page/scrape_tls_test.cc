@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 TEST(PageTls, CertificateIsVerifiedByTheConfiguredCa) {
   const TestCa ca("our CA");
-  const TestPair pair = ca.Issue("engine");
+  const TestCertificate pair = ca.Issue("engine");
   const TestHttpServer server(Serving([](absl::string_view) { return Answer("safe"); }), &pair);
   ScrapeRequest request = RequestTo(server.port());
   request.tls = true;
@@ -28,8 +28,8 @@ TEST(PageTls, CertificateIsVerifiedByTheConfiguredCa) {
 
 TEST(PageTls, ClientCertificateIsSentOnRequest) {
   const TestCa ca("our CA");
-  const TestPair pair = ca.Issue("engine");
-  const TestPair own = ca.Issue("scaler");
+  const TestCertificate pair = ca.Issue("engine");
+  const TestCertificate own = ca.Issue("scaler");
   const TestHttpServer server(Serving([](absl::string_view) { return Answer("safe"); }), &pair,
                               "127.0.0.1", ca.pem());
   ScrapeRequest request = RequestTo(server.port());
@@ -49,9 +49,10 @@ TEST(PageTls, ClientCertificateIsSentOnRequest) {
 TEST(PageTls, WrongCertificatesAreRefused) {
   const TestCa ca("our CA");
   const TestCa other("another CA");
-  const TestPair good = ca.Issue("engine");
-  const TestPair expired = ca.Issue("engine", -absl::Hours(1));
-  const auto fault = [&](const TestPair& pair, const std::string& host, const std::string& ca_pem) {
+  const TestCertificate good = ca.Issue("engine");
+  const TestCertificate expired = ca.Issue("engine", -absl::Hours(1));
+  const auto fault = [&](const TestCertificate& pair, const std::string& host,
+                         const std::string& ca_pem) {
     const TestHttpServer server(Serving([](absl::string_view) { return Answer("safe"); }), &pair);
     ScrapeRequest request = RequestTo(server.port());
     request.tls = true;
@@ -73,7 +74,7 @@ TEST(PageTls, WrongCertificatesAreRefused) {
 // Endless KeyUpdates must not block other transfers.
 TEST(PageTls, OpenSslReadReturnsAfterEachTlsMessage) {
   const TestCa ca("our CA");
-  const TestPair pair = ca.Issue("engine");
+  const TestCertificate pair = ca.Issue("engine");
   const TestHttpServer server(Serving([](absl::string_view) { return Answer("safe"); }), &pair);
   const TlsIdentity identity{.ca = ca.pem()};
   CurlEasy easy;
@@ -98,7 +99,7 @@ TEST(PageTls, OpenSslReadReturnsAfterEachTlsMessage) {
 
 TEST(PageTls, HttpOnHttpsPortAndViceVersaAreErrors) {
   const TestCa ca("our CA");
-  const TestPair pair = ca.Issue("engine");
+  const TestCertificate pair = ca.Issue("engine");
   const TestHttpServer tls(Serving([](absl::string_view) { return Answer(""); }), &pair);
   EXPECT_FALSE(FetchOnce(RequestTo(tls.port())).ok());
   const TestHttpServer plain(SendingAndClosing("HTTP/1.1 400 Bad Request\r\n\r\n"));

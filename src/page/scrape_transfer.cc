@@ -34,13 +34,13 @@ ScrapeTransfer::ScrapeTransfer(ScrapeRequest request, const MemoryBudget& budget
     : request_(std::move(request)),
       identity_{.ca = request_.ca_pem, .cert = request_.cert_pem, .key = request_.key_pem},
       connection_(easy_, request_.address, request_.port, identity_),
-      memory_(budget.large_bodies, budget.tenant, kSmallBody) {
+      memory_(budget.response_memory, budget.tenant, kSmallBody) {
   if (easy_.status().ok()) SetUp();
 }
 
 absl::Status ScrapeTransfer::Ready() const {
-  if (!easy_.status().ok()) return WithPlace(easy_.status());
-  return aborted_.ok() ? aborted_ : WithPlace(aborted_);
+  if (!easy_.status().ok()) return WithAddress(easy_.status());
+  return aborted_.ok() ? aborted_ : WithAddress(aborted_);
 }
 
 void ScrapeTransfer::SetUp() {
@@ -74,18 +74,18 @@ void ScrapeTransfer::SetUp() {
 
 absl::StatusOr<Page> ScrapeTransfer::Result(CURLcode code) {
   if (!Ready().ok()) return Ready();
-  if (!connection_.refused().ok()) return WithPlace(connection_.refused());
-  if (code == CURLE_FILESIZE_EXCEEDED) return WithPlace(TooLarge());
+  if (!connection_.refused().ok()) return WithAddress(connection_.refused());
+  if (code == CURLE_FILESIZE_EXCEEDED) return WithAddress(TooLarge());
   if (code != CURLE_OK) {
     const auto os_error = static_cast<int>(easy_.Info(CURLINFO_OS_ERRNO, 0L));
-    return WithPlace(TransferFault(code, os_error, detail_));
+    return WithAddress(TransferFault(code, os_error, detail_));
   }
   constexpr const char* kNone = nullptr;
   const char* const redirect = easy_.Info(CURLINFO_REDIRECT_URL, kNone);
   const char* const content_type = easy_.Info(CURLINFO_CONTENT_TYPE, kNone);
   const long http_status = easy_.Info(CURLINFO_RESPONSE_CODE, 0L);
   if (http_status != 200) {
-    return WithPlace(HttpStatusFault(http_status, redirect == nullptr ? "" : redirect));
+    return WithAddress(HttpStatusFault(http_status, redirect == nullptr ? "" : redirect));
   }
   return Page{.format = ExpositionFormatOf(content_type == nullptr ? "" : content_type),
               .body = std::move(body_)};
@@ -98,7 +98,7 @@ absl::Status ScrapeTransfer::TimedOut(absl::Duration after) const {
                               : sent > 0        ? "no answer"
                               : connected > 0   ? "no TLS handshake"
                                                 : "no connection";
-  return WithPlace(
+  return WithAddress(
       absl::DeadlineExceededError(absl::StrCat(missing, " within ", absl::FormatDuration(after))));
 }
 
@@ -134,7 +134,7 @@ size_t ScrapeTransfer::Abort(absl::Status fault) {
   return 0;  // fewer than received: libcurl aborts the transfer
 }
 
-absl::Status ScrapeTransfer::WithPlace(const absl::Status& fault) const {
+absl::Status ScrapeTransfer::WithAddress(const absl::Status& fault) const {
   return {fault.code(), absl::StrCat(request_.Place(), ": ", fault.message())};
 }
 

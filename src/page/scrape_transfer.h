@@ -10,13 +10,13 @@
 #include "absl/time/time.h"
 #include "page/curl_connection.h"
 #include "page/curl_easy.h"
-#include "page/large_bodies.h"
+#include "page/response_memory.h"
 #include "page/scrape_request.h"
 
 namespace gpuscaler {
 
-// Each body has this much memory of its own and shares LargeBodies beyond. Engines' expositions are
-// some ten KiB.
+// Each body has this much memory of its own and shares ResponseMemory beyond. Engines' expositions
+// are some ten KiB.
 inline constexpr size_t kSmallBody = size_t{128} << 10;
 
 // Not thread-safe: used on the thread that drives the handle.
@@ -33,7 +33,7 @@ class ScrapeTransfer {
   // Returns why the request cannot be sent, or OK.
   absl::Status Ready() const;
 
-  // Returns the response after libcurl ended the transfer. An error begins with the place.
+  // Returns the response after libcurl ended the transfer. An error begins with the address.
   absl::StatusOr<Page> Result(CURLcode code);
 
   // Returns DEADLINE_EXCEEDED with the phase that did not end in time.
@@ -46,7 +46,7 @@ class ScrapeTransfer {
   size_t TakeBody(absl::string_view bytes);
 
   size_t Abort(absl::Status fault);
-  absl::Status WithPlace(const absl::Status& fault) const;  // prefixed with the place
+  absl::Status WithAddress(const absl::Status& fault) const;  // prefixed with the address
 
   static size_t OnHeader(char* bytes, size_t one, size_t count, void* transfer);
   static size_t OnBody(char* bytes, size_t one, size_t count, void* transfer);
@@ -58,7 +58,7 @@ class ScrapeTransfer {
   CurlConnection connection_;
   char detail_[CURL_ERROR_SIZE] = "";
   size_t header_bytes_ = 0;
-  LargeBody memory_;  // accounts for body_
+  MemoryReservation memory_;  // accounts for body_
   std::string body_;
   absl::Status aborted_;  // why this object aborted the transfer
 };

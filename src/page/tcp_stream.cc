@@ -48,8 +48,8 @@ TcpStream::~TcpStream() {
 }
 
 void TcpStream::SetUp() {
-  const std::string place = HostAndPort(target_.host, target_.port);
-  easy_.Set(CURLOPT_URL, absl::StrCat(target_.tls ? "https://" : "http://", place));
+  const std::string authority = HostAndPort(target_.host, target_.port);
+  easy_.Set(CURLOPT_URL, absl::StrCat(target_.tls ? "https://" : "http://", authority));
   easy_.Set(CURLOPT_CONNECT_ONLY, 1L);
   easy_.Set(CURLOPT_ERRORBUFFER, detail_);
   easy_.Set(CURLOPT_SSL_ENABLE_ALPN, 0L);  // it would offer HTTP

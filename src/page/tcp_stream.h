@@ -16,9 +16,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "page/cidr_block.h"
 #include "page/curl_connection.h"
 #include "page/curl_easy.h"
-#include "page/ip_block.h"
 
 namespace gpuscaler {
 

@@ -53,7 +53,7 @@ std::shared_ptr<X509> Certificate(const std::string& pem) {
   return {PEM_read_bio_X509(Memory(pem).get(), nullptr, nullptr, nullptr), X509_free};
 }
 
-std::shared_ptr<SSL_CTX> TlsOf(const TestPair& pair, const std::string& client_ca) {
+std::shared_ptr<SSL_CTX> TlsOf(const TestCertificate& pair, const std::string& client_ca) {
   std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
   const std::shared_ptr<X509> cert = Certificate(pair.cert);
   const std::shared_ptr<EVP_PKEY> key(
@@ -105,8 +105,8 @@ void TestHttpConnection::Hang() {
   }
 }
 
-TestHttpServer::TestHttpServer(Handler handler, const TestPair* tls, const std::string& address,
-                               const std::string& client_ca, int port)
+TestHttpServer::TestHttpServer(Handler handler, const TestCertificate* tls,
+                               const std::string& address, const std::string& client_ca, int port)
     : handler_(std::move(handler)),
       tls_(tls == nullptr ? nullptr : TlsOf(*tls, client_ca)),
       listening_(Listen(address, port, &port_)),

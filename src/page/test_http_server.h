@@ -43,7 +43,7 @@ class TestHttpServer {
 
   // Listens on `port`; 0: any free port. Uses TLS with a pair, and requires client certificates
   // with `client_ca`.
-  explicit TestHttpServer(Handler handler, const TestPair* tls = nullptr,
+  explicit TestHttpServer(Handler handler, const TestCertificate* tls = nullptr,
                           const std::string& address = "127.0.0.1",
                           const std::string& client_ca = "", int port = 0);
   ~TestHttpServer();

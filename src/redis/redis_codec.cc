@@ -101,7 +101,7 @@ std::string EncodeRedisCommand(const RedisCommand& command) {
 
 void RedisDecoder::Free::operator()(redisReader* reader) const { redisReaderFree(reader); }
 
-RedisReplyMemory::RedisReplyMemory(std::shared_ptr<LargeBodies> all, std::string tenant)
+RedisReplyMemory::RedisReplyMemory(std::shared_ptr<ResponseMemory> all, std::string tenant)
     : memory_(std::move(all), std::move(tenant), kSmallReply) {}
 
 // Bytes are held twice: in hiredis' buffer and in the reply.
@@ -115,7 +115,7 @@ bool RedisReplyMemory::Resize(size_t unread_bytes, size_t values) {
   return true;
 }
 
-RedisDecoder::RedisDecoder(std::shared_ptr<LargeBodies> all, std::string tenant)
+RedisDecoder::RedisDecoder(std::shared_ptr<ResponseMemory> all, std::string tenant)
     : memory_(std::move(all), std::move(tenant)),
       reader_(redisReaderCreateWithFunctions(Functions())) {
   reader_->privdata = &memory_;

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "page/large_bodies.h"
+#include "page/response_memory.h"
 
 struct redisReader;
 
@@ -32,7 +32,7 @@ std::string EncodeRedisCommand(const RedisCommand& command);
 // The memory of a reply that is being decoded. Not thread-safe.
 class RedisReplyMemory {
  public:
-  RedisReplyMemory(std::shared_ptr<LargeBodies> all, std::string tenant);
+  RedisReplyMemory(std::shared_ptr<ResponseMemory> all, std::string tenant);
 
   // Sets the number of bytes to decode and of values in lists. Returns false if there is no memory
   // for them.
@@ -44,7 +44,7 @@ class RedisReplyMemory {
   bool is_exhausted() const { return is_exhausted_; }  // a Resize() failed
 
  private:
-  LargeBody memory_;
+  MemoryReservation memory_;
   size_t unread_bytes_ = 0;
   size_t values_ = 0;
   bool is_exhausted_ = false;
@@ -59,7 +59,7 @@ class RedisDecoder {
   static constexpr size_t kMaxReplyValues = size_t{1} << 16;
 
   // `tenant` shares the memory for large replies, `all`, with others.
-  explicit RedisDecoder(std::shared_ptr<LargeBodies> all = std::make_shared<LargeBodies>(),
+  explicit RedisDecoder(std::shared_ptr<ResponseMemory> all = std::make_shared<ResponseMemory>(),
                         std::string tenant = "");
   ~RedisDecoder();
   RedisDecoder(const RedisDecoder&) = delete;

@@ -116,7 +116,7 @@ TEST(RedisCodec, EndlessReplyEndsAtTheLimit) {
 }
 
 TEST(RedisCodec, LargeRepliesShareMemory) {
-  const auto all = std::make_shared<LargeBodies>(size_t{8} << 20);  // 2 MiB per tenant
+  const auto all = std::make_shared<ResponseMemory>(size_t{8} << 20);  // 2 MiB per tenant
   RedisDecoder first(all, "team-a");
   RedisDecoder second(all, "team-a");
   RedisDecoder other(all, "team-b");
@@ -133,7 +133,7 @@ TEST(RedisCodec, LargeRepliesShareMemory) {
 }
 
 TEST(RedisCodec, TakenReplyReleasesItsMemory) {
-  const auto all = std::make_shared<LargeBodies>(size_t{8} << 20);
+  const auto all = std::make_shared<ResponseMemory>(size_t{8} << 20);
   RedisDecoder decoder(all, "team-a");
   std::string list = "*20000\r\n";
   for (int i = 0; i < 20'000; ++i) list += ":1\r\n";

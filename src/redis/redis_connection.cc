@@ -9,7 +9,9 @@
 namespace gpuscaler {
 
 RedisConnection::RedisConnection(const RedisServer& server, const MemoryBudget& budget)
-    : tls_(server.place.tls), stream_(server.place), decoder_(budget.large_bodies, budget.tenant) {
+    : tls_(server.place.tls),
+      stream_(server.place),
+      decoder_(budget.response_memory, budget.tenant) {
   SignIn(server);
 }
 

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "page/large_bodies.h"
+#include "page/response_memory.h"
 #include "page/tcp_stream.h"
 #include "redis/redis_codec.h"
 

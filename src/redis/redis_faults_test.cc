@@ -348,11 +348,11 @@ TEST(RedisFaults, TenThousandReadingsLeakNothing) {
     }
   };
   read(2000);
-  const int files = FilesHeld();
-  const size_t memory = MemoryHeld();
+  const int files = OpenFiles();
+  const size_t memory = AllocatedBytes();
   read(10'000);
-  EXPECT_LE(FilesHeld(), files + 3) << "one connection more: its socket and libcurl's pair";
-  EXPECT_LE(MemoryHeld(), memory + (size_t{256} << 10)) << "one connection more";
+  EXPECT_LE(OpenFiles(), files + 3) << "one connection more: its socket and libcurl's pair";
+  EXPECT_LE(AllocatedBytes(), memory + (size_t{256} << 10)) << "one connection more";
 }
 
 }  // namespace

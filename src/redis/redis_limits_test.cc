@@ -29,7 +29,7 @@ RedisTarget OfDatabase(const TestRedis& redis, int database,
                        const std::string& namespace_name = "team-a") {
   RedisTarget target = TargetOf(redis, QueueLength::kList);
   target.source.namespace_name = namespace_name;
-  std::get<RedisQueue>(target.source.place).database = database;
+  std::get<RedisQueue>(target.source.target).database = database;
   target.server.database = database;
   return target;
 }
@@ -59,7 +59,7 @@ TEST(RedisLimits, NamespaceUsesAtMostItsConnections) {
 TEST(RedisLimits, AllNamespacesUseAtMostTheTotalLimit) {
   const TestRedis redis;
   TestReading reading({.interval = absl::Milliseconds(20), .max_connections = 2});
-  const int files = FilesHeld();
+  const int files = OpenFiles();
   const RedisTarget one = OfDatabase(redis, 0, "team-a");
   const RedisTarget two = OfDatabase(redis, 0, "team-b");
   const RedisTarget three = OfDatabase(redis, 0, "team-c");
@@ -69,7 +69,7 @@ TEST(RedisLimits, AllNamespacesUseAtMostTheTotalLimit) {
   EXPECT_TRUE(absl::StrContains(refused.message(), "the scaler has 2 connections")) << refused;
   EXPECT_TRUE(reading.Next(one.source).ok());
   EXPECT_TRUE(reading.Next(two.source).ok());
-  EXPECT_LE(FilesHeld(), files + 6) << "three of a connection";
+  EXPECT_LE(OpenFiles(), files + 6) << "three of a connection";
 }
 
 }  // namespace

@@ -11,11 +11,11 @@
 
 namespace gpuscaler {
 RedisReader::RedisReader(const Clock& clock, const EndpointRules& rules, const RedisLimits& limits,
-                         Sink sink, std::shared_ptr<LargeBodies> large_bodies)
+                         Sink sink, std::shared_ptr<ResponseMemory> response_memory)
     : clock_(clock),
       sink_(std::move(sink)),
       wake_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      readings_(rules, limits, std::move(large_bodies)),
+      readings_(rules, limits, std::move(response_memory)),
       thread_([this] { Run(); }) {
   pthread_setname_np(thread_.native_handle(), "redis");
 }

@@ -24,7 +24,7 @@ class RedisReader {
   // `sink` is called on the reader's thread. `clock`, which dates the readings, and `rules` must
   // outlive the reader.
   RedisReader(const Clock& clock, const EndpointRules& rules, const RedisLimits& limits, Sink sink,
-              std::shared_ptr<LargeBodies> large_bodies = std::make_shared<LargeBodies>());
+              std::shared_ptr<ResponseMemory> response_memory = std::make_shared<ResponseMemory>());
   ~RedisReader();  // cancels readings in progress and returns at once
   RedisReader(const RedisReader&) = delete;
   RedisReader& operator=(const RedisReader&) = delete;

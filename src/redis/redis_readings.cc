@@ -49,8 +49,8 @@ bool IsServerFault(const absl::Status& status) {
 }  // namespace
 
 RedisReadings::RedisReadings(const EndpointRules& rules, const RedisLimits& limits,
-                             std::shared_ptr<LargeBodies> large_bodies)
-    : rules_(rules), limits_(limits), large_bodies_(std::move(large_bodies)) {}
+                             std::shared_ptr<ResponseMemory> response_memory)
+    : rules_(rules), limits_(limits), response_memory_(std::move(response_memory)) {}
 
 void RedisReadings::Replace(std::vector<RedisTarget> targets) {
   Queues wanted;
@@ -122,7 +122,7 @@ absl::Status RedisReadings::CheckRoomFor(const Place& place) const {
 }
 
 void RedisReadings::AttachToServer(Queue& queue, const Place& place, absl::Time now) {
-  const MemoryBudget budget{.tenant = place.namespace_name, .large_bodies = large_bodies_};
+  const MemoryBudget budget{.tenant = place.namespace_name, .response_memory = response_memory_};
   const auto [found, is_new] = servers_.try_emplace(place, place.server, budget);
   if (is_new) found->second.phase = now + limits_.interval * Jitter(0.0, 1.0);
   queue.at = &*found;
@@ -141,7 +141,7 @@ void RedisReadings::Start(Queue& queue, absl::Time deadline, bool redirected, ab
   AttachToServer(queue, place, now);
   queue.due = NextDue(queue.at->second, now);
   queue.pending = std::make_shared<PendingQuery>();
-  queue.pending->queue = std::get<RedisQueue>(queue.target.source.place);
+  queue.pending->queue = std::get<RedisQueue>(queue.target.source.target);
   queue.pending->deadline = deadline;
   queue.pending->timeout = limits_.timeout;
   queue.pending->marks = queue.marks;

@@ -43,7 +43,7 @@ class RedisReadings {
  public:
   // `rules` decide which nodes a Redis Cluster may redirect to. They must outlive this object.
   RedisReadings(const EndpointRules& rules, const RedisLimits& limits,
-                std::shared_ptr<LargeBodies> large_bodies);
+                std::shared_ptr<ResponseMemory> response_memory);
 
   // Replaces the queues to read. New ones are read at once.
   void Replace(std::vector<RedisTarget> targets);
@@ -108,7 +108,7 @@ class RedisReadings {
 
   const EndpointRules& rules_;
   const RedisLimits limits_;
-  const std::shared_ptr<LargeBodies> large_bodies_;
+  const std::shared_ptr<ResponseMemory> response_memory_;
   Servers servers_;
   Queues queues_;
   std::vector<Server*> polled_;  // one per element of the newest PollEvents()

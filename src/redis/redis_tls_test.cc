@@ -8,7 +8,8 @@ namespace {
 
 class RedisTlsTest : public testing::Test {
  protected:
-  std::vector<std::string> Serving(const TestPair& pair, const std::string& client_ca = "") const {
+  std::vector<std::string> Serving(const TestCertificate& pair,
+                                   const std::string& client_ca = "") const {
     return TlsOptions(folder_, pair, client_ca);
   }
 
@@ -58,7 +59,7 @@ TEST_F(RedisTlsTest, CertificatesAreVerified) {
 
 TEST_F(RedisTlsTest, ClientCertificateIsSent) {
   const TestRedis redis(Serving(ca_.Issue("redis"), ca_.pem()));
-  const TestPair ours = ca_.Issue("scaler");
+  const TestCertificate ours = ca_.Issue("scaler");
   const auto length = Read(redis, {.ca = ca_.pem(), .cert = ours.cert, .key = ours.key});
   ASSERT_TRUE(length.ok()) << length.status();
   EXPECT_EQ(*length, 1);
@@ -69,7 +70,7 @@ TEST_F(RedisTlsTest, MissingClientCertificateIsReported) {
   const TestRedis redis(Serving(ca_.Issue("redis"), ca_.pem()));
   const absl::Status none = Read(redis, {.ca = ca_.pem()}).status();
   EXPECT_TRUE(absl::StrContains(none.message(), "a client certificate")) << none;
-  const TestPair other = other_ca_.Issue("scaler");
+  const TestCertificate other = other_ca_.Issue("scaler");
   const absl::Status wrong =
       Read(redis, {.ca = ca_.pem(), .cert = other.cert, .key = other.key}).status();
   EXPECT_TRUE(absl::StrContains(wrong.message(), "refuse")) << wrong;
@@ -80,8 +81,8 @@ TEST_F(RedisTlsTest, InvalidCertificateIsReported) {
   const TestRedis redis(Serving(ca_.Issue("redis")));
   constexpr auto kOurs = absl::StatusCode::kInvalidArgument;
   ExpectFault(Read(redis, {.ca = "no PEM"}), kOurs, "CA");
-  const TestPair ours = ca_.Issue("scaler");
-  const TestPair other = ca_.Issue("other");
+  const TestCertificate ours = ca_.Issue("scaler");
+  const TestCertificate other = ca_.Issue("other");
   ExpectFault(Read(redis, {.ca = ca_.pem(), .cert = "no PEM", .key = ours.key}), kOurs, "pair");
   ExpectFault(Read(redis, {.ca = ca_.pem(), .cert = ours.cert, .key = other.key}), kOurs, "pair");
 }

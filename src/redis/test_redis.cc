@@ -68,7 +68,7 @@ ReservedPort::ReservedPort(const std::string& address)
 
 ReservedPort::~ReservedPort() { close(socket_); }
 
-std::vector<std::string> TlsOptions(const TestFolder& folder, const TestPair& pair,
+std::vector<std::string> TlsOptions(const TestFolder& folder, const TestCertificate& pair,
                                     const std::string& client_ca) {
   return {"--tls-cert-file",    folder.Write("cert.pem", pair.cert),
           "--tls-key-file",     folder.Write("key.pem", pair.key),

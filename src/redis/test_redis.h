@@ -64,7 +64,7 @@ class TestRedis {
 
 // Returns options for TLS only, with this certificate. Clients must present a certificate signed by
 // `client_ca`, unless it is empty. Writes files to `folder`.
-std::vector<std::string> TlsOptions(const TestFolder& folder, const TestPair& pair,
+std::vector<std::string> TlsOptions(const TestFolder& folder, const TestCertificate& pair,
                                     const std::string& client_ca);
 
 }  // namespace gpuscaler

@@ -20,10 +20,10 @@ inline RedisTarget TargetAt(int port, QueueLength length, const std::string& key
                             const std::string& address = "127.0.0.1") {
   RedisTarget target;
   target.source = {.namespace_name = "team-a",
-                   .place = RedisQueue{.address = absl::StrCat("localhost:", port),
-                                       .length = length,
-                                       .key = key,
-                                       .group = "workers"}};
+                   .target = RedisQueue{.address = absl::StrCat("localhost:", port),
+                                        .length = length,
+                                        .key = key,
+                                        .group = "workers"}};
   target.server.place.host = "localhost";
   target.server.place.port = port;
   target.addresses = {*ParseIpAddress(address)};

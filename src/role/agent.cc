@@ -14,9 +14,9 @@
 #include "fleet/engine_log.h"
 #include "fleet/peer_addresses.h"
 #include "fleet/telemetry_service.h"
-#include "role/engine_reports.h"
+#include "role/engine_log_listener.h"
 #include "role/node_engines.h"
-#include "role/node_reading.h"
+#include "role/node_sampler.h"
 #include "role/node_source.h"
 #include "role/reloader.h"
 #include "role/side_ports.h"
@@ -62,10 +62,10 @@ class Agent::Impl {
        const PeersOption& aggregators)
       : config_(config),
         clock_(clock),
-        reading_(config, clock, std::move(source), metrics_),
+        sampler_(config, clock, std::move(source), metrics_),
         probes_(clock, config.hang_after, {"sampler"}),
         engines_({}, clock, [this] { WakeDiscovery(); }),
-        finding_(engines_),
+        engine_listener_(engines_),
         aggregators_(
             aggregators, [this](const auto& answer) { LogAggregators(answer); },
             kResolveAggregators),
@@ -74,19 +74,19 @@ class Agent::Impl {
                     .read_every = config.ReadEvery(),
                     .engines = DiscoversEngines(config) ? &engines_ : nullptr,
                     .aggregators = &aggregators_,
-                    .former_pods = [this](auto pods) { reading_.AddFormerPods(std::move(pods)); }},
-                   clock, reading_.store(), reading_.leases(), [this] { reading_.Wake(); }) {}
+                    .former_pods = [this](auto pods) { sampler_.AddFormerPods(std::move(pods)); }},
+                   clock, sampler_.store(), sampler_.leases(), [this] { sampler_.Wake(); }) {}
 
   ~Impl() {
     Drain(absl::ZeroDuration());
-    reading_.Join();
+    sampler_.Join();
   }
 
   absl::Status Start() {
     if (DiscoversEngines(config_)) {
       discovery_ = std::make_unique<EngineDiscovery>(DiscoveryOptionsOf(config_), clock_,
-                                                     reading_.store(), finding_);
-      waking_discovery_ = discovery_.get();
+                                                     sampler_.store(), engine_listener_);
+      wakeable_discovery_ = discovery_.get();
     }
     ASSIGN_OR_RETURN(grpc_, GrpcServer::Start({.bind_address = config_.bind_address,
                                                .port = PortToBind(config_.telemetry_port),
@@ -98,7 +98,7 @@ class Agent::Impl {
     ASSIGN_OR_RETURN(metrics_server_, OpenMetricsPort(config_, [this] { return Exposition(); }));
     ASSIGN_OR_RETURN(probe_server_, OpenProbePort(config_, probes_));
     // The sampler logs a failed reading, and the store holds its error for readers.
-    reading_.Start([this](const absl::Status& /*read*/) { probes_.Ticked("sampler"); });
+    sampler_.Start([this](const absl::Status& /*read*/) { probes_.Ticked("sampler"); });
     reloading_ = std::make_unique<PeriodicThread>(
         "reloader", kReloadInterval,
         [reloader = std::make_shared<Reloader>(
@@ -121,10 +121,10 @@ class Agent::Impl {
     const absl::Time deadline = real.Now() + timeout;
     probes_.SetStopping();
     telemetry_.StopStreams();
-    reading_.store().Close();
+    sampler_.store().Close();
     if (grpc_ != nullptr) grpc_->Drain(timeout);
-    waking_discovery_ = nullptr;
-    std::vector<NamedThread> threads = reading_.Threads();
+    wakeable_discovery_ = nullptr;
+    std::vector<NamedThread> threads = sampler_.ReleaseThreads();
     threads.push_back({reloading_.get(), "reloader"});
     if (discovery_ != nullptr) threads.push_back(discovery_->Thread());
     const auto left = [&] { return std::max(deadline - real.Now(), absl::ZeroDuration()); };
@@ -146,7 +146,7 @@ class Agent::Impl {
   }
 
   std::string Exposition() const {
-    const SnapshotStore::History newest = reading_.store().Newest();
+    const SnapshotStore::History newest = sampler_.store().Newest();
     return absl::StrCat(metrics_.Page(newest == nullptr ? nullptr : &newest->Newest(), clock_.Now(),
                                       config_.StaleAfter()),
                         TelemetryMetrics(telemetry_.counts()), EngineMetricsOfNode(),
@@ -160,18 +160,18 @@ class Agent::Impl {
   }
 
   void WakeDiscovery() {
-    if (EngineDiscovery* const discovery = waking_discovery_) discovery->Wake();
+    if (EngineDiscovery* const discovery = wakeable_discovery_) discovery->Wake();
   }
 
   const Config config_;
   const Clock& clock_;
   Metrics metrics_;
-  NodeReading reading_;
+  NodeSampler sampler_;
   Probes probes_;
   std::atomic<bool> drained_ = false;
-  std::atomic<EngineDiscovery*> waking_discovery_ = nullptr;  // null: no engine discovery
+  std::atomic<EngineDiscovery*> wakeable_discovery_ = nullptr;  // null: no engine discovery
   EngineLog engines_;
-  EngineReports finding_;
+  EngineLogListener engine_listener_;
   bool are_aggregators_known_ = true;  // used by the thread of aggregators_ only
   PeerAddresses aggregators_;
   TelemetryService telemetry_;

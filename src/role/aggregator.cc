@@ -17,9 +17,9 @@
 #include "fleet/fleet_watch.h"
 #include "fleet/peer_addresses.h"
 #include "role/agent_tls.h"
-#include "role/demand_reading.h"
 #include "role/reloader.h"
 #include "role/side_ports.h"
+#include "role/signal_reader.h"
 #include "serve/fleet_metrics.h"
 #include "serve/fleet_viewer.h"
 #include "serve/grpc_server.h"
@@ -45,7 +45,7 @@ constexpr absl::Duration kRenewInterval = absl::Seconds(30);
 constexpr absl::Duration kReadyWithin = absl::Seconds(10);
 
 // A connection on which no message arrives for this time is dead, however long --grace is.
-constexpr absl::Duration kLongestSilence = absl::Seconds(15);
+constexpr absl::Duration kLongestIdleTimeout = absl::Seconds(15);
 
 }  // namespace
 
@@ -65,8 +65,8 @@ class Aggregator::Impl {
                        .leases = &leases_}),
         profiles_(config.profiles),
         probes_(clock, config.hang_after, {"answers"}),
-        demand_(config, clock, [this] { WakeEngines(); }),
-        engines_(demand_.store(), allowed),
+        signals_(config, clock, [this] { WakeEngines(); }),
+        engines_(signals_.store(), allowed),
         service_(
             {.stale_after = config.StaleAfter(),
              .grace = config.grace,
@@ -75,7 +75,7 @@ class Aggregator::Impl {
              .max_streams_per_peer = config.max_streams_per_peer,
              .on_tick = [this] { probes_.Ticked("answers"); }},
             clock, fleet_, leases_, profiles_, metrics_, [this] { WakeRenewal(); },
-            demand_.access(true)),
+            signals_.access(true)),
         viewer_({.staleness = {.stale_after = config.StaleAfter(), .grace = config.grace},
                  .version = GPUSCALER_VERSION,
                  .agents = [this] { return fleet_.Agents(); }},
@@ -97,12 +97,12 @@ class Aggregator::Impl {
     const FleetWatchOptions options = WatchOptions();
     watch_ = std::make_unique<FleetWatch>(options, clock_, fleet_);
     engine_watch_ = std::make_unique<EngineWatch>(options.stream, clock_, fleet_, engines_);
-    waking_engines_ = engine_watch_.get();
+    wakeable_engines_ = engine_watch_.get();
     ASSIGN_OR_RETURN(metrics_server_, OpenMetricsPort(config_, [this] { return Exposition(); }));
     ASSIGN_OR_RETURN(probe_server_, OpenProbePort(config_, probes_));
     renewing_ = std::make_unique<PeriodicThread>("wanting", kRenewInterval,
                                                  [this] { RenewSubscription(); });
-    waking_ = renewing_.get();
+    wakeable_renewal_ = renewing_.get();
     watching_health_ =
         std::make_unique<PeriodicThread>("health", absl::Seconds(1), [this] { CheckFleet(); });
     reloading_ = std::make_unique<PeriodicThread>(
@@ -129,9 +129,9 @@ class Aggregator::Impl {
     service_.StopStreams();
     fleet_.Close();
     if (grpc_ != nullptr) grpc_->Drain(left());
-    waking_ = nullptr;
-    waking_engines_ = nullptr;
-    std::vector<NamedThread> threads = demand_.Threads();
+    wakeable_renewal_ = nullptr;
+    wakeable_engines_ = nullptr;
+    std::vector<NamedThread> threads = signals_.Threads();
     threads.push_back({renewing_.get(), "wanting"});
     threads.push_back({watching_health_.get(), "health"});
     threads.push_back({reloading_.get(), "reloader"});
@@ -145,10 +145,11 @@ class Aggregator::Impl {
 
  private:
   FleetWatchOptions WatchOptions() {
-    FleetWatchOptions options{.agents = agents_,
-                              .stream = {.history = kLongestWindow + config_.StaleAfter(),
-                                         .silence = std::min(config_.grace, kLongestSilence),
-                                         .reader = config_.node_name}};
+    FleetWatchOptions options{
+        .agents = agents_,
+        .stream = {.history = kLongestWindow + config_.StaleAfter(),
+                   .idle_timeout = std::min(config_.grace, kLongestIdleTimeout),
+                   .reader = config_.node_name}};
     if (!config_.Tls().Enabled()) return options;
     options.stream.connection.tls = [this] { return agent_tls_.Context(); };
     options.stream.connection.server_name = agents_.ServerName();
@@ -164,7 +165,7 @@ class Aggregator::Impl {
                                        .listing = fleet_.listing(),
                                        .conflicts = fleet_.conflicts()},
                                       now),
-                        SignalMetrics(demand_.counts(), now),
+                        SignalMetrics(signals_.counts(), now),
                         EngineStreamMetrics(engine_watch_->counts()), GrpcMetrics(grpc_->counts()));
   }
 
@@ -191,15 +192,15 @@ class Aggregator::Impl {
 
   void RenewSubscription() {
     const CostlyReadings subscription = leases_.Subscription(clock_.Now());
-    if (subscription != CostlyReadings()) watch_->Want(subscription, 2 * kRenewInterval);
+    if (subscription != CostlyReadings()) watch_->Subscribe(subscription, 2 * kRenewInterval);
   }
 
   void WakeRenewal() {
-    if (PeriodicThread* const renewing = waking_) renewing->Wake();
+    if (PeriodicThread* const renewing = wakeable_renewal_) renewing->Wake();
   }
 
   void WakeEngines() {
-    if (EngineWatch* const engines = waking_engines_) engines->Wake();
+    if (EngineWatch* const engines = wakeable_engines_) engines->Wake();
   }
 
   const Config config_;
@@ -212,9 +213,10 @@ class Aggregator::Impl {
   ProfileStore profiles_;
   Probes probes_;
   std::atomic<bool> drained_ = false;
-  std::atomic<PeriodicThread*> waking_ = nullptr;       // null before Start() and from Drain() on
-  std::atomic<EngineWatch*> waking_engines_ = nullptr;  // null before Start() and from Drain() on
-  DemandReading demand_;
+  std::atomic<PeriodicThread*> wakeable_renewal_ =
+      nullptr;                                            // null before Start() and from Drain() on
+  std::atomic<EngineWatch*> wakeable_engines_ = nullptr;  // null before Start() and from Drain() on
+  SignalReader signals_;
   FoundEngines engines_;
   ScalerService service_;
   FleetViewer viewer_;

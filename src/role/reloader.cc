@@ -14,7 +14,7 @@ void Reloader::Tick() {
     const absl::Status status = file.reload();
     const std::string error(status.message());
     std::string& last_error = last_errors_[file.what];
-    metrics_.ReloadFailed(file.what, !status.ok());
+    metrics_.SetReloadFailed(file.what, !status.ok());
     if (error == last_error) continue;
     if (status.ok()) {
       LogInfo("reload_mended", {{"what", Name(file.what)}});

@@ -16,7 +16,7 @@ namespace gpuscaler {
 constexpr absl::Duration kReloadInterval = absl::Seconds(5);
 
 struct Reloadable {
-  Reload what;
+  ReloadTarget what;
   std::function<absl::Status()> reload;
 };
 
@@ -30,7 +30,7 @@ class Reloader {
  private:
   const std::vector<Reloadable> files_;
   Metrics& metrics_;
-  std::map<Reload, std::string> last_errors_;
+  std::map<ReloadTarget, std::string> last_errors_;
 };
 
 }  // namespace gpuscaler

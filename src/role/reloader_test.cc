@@ -11,7 +11,7 @@ using testing::HasSubstr;
 TEST(Reloader, FailureSetsTheMetricUntilItIsFixed) {
   Metrics metrics;
   absl::Status status = absl::InvalidArgumentError("tls.crt: not PEM");
-  Reloader reloader({{Reload::kGrpcTls, [&] { return status; }}}, metrics);
+  Reloader reloader({{ReloadTarget::kGrpcTls, [&] { return status; }}}, metrics);
   const auto page = [&] { return metrics.Page(nullptr, absl::UnixEpoch(), absl::Seconds(6)); };
   reloader.Tick();
   EXPECT_THAT(page(), HasSubstr("keda_gpu_scaler_reload_failed{what=\"grpc\"} 1"));
@@ -23,8 +23,8 @@ TEST(Reloader, FailureSetsTheMetricUntilItIsFixed) {
 TEST(Reloader, BrokenFileDoesNotPreventOtherReloads) {
   Metrics metrics;
   int read = 0;
-  Reloader reloader({{Reload::kProfiles, [] { return absl::InvalidArgumentError("broken"); }},
-                     {Reload::kGrpcTls,
+  Reloader reloader({{ReloadTarget::kProfiles, [] { return absl::InvalidArgumentError("broken"); }},
+                     {ReloadTarget::kGrpcTls,
                       [&] {
                         ++read;
                         return absl::OkStatus();

@@ -118,7 +118,7 @@ class RefusedCertificatesTest : public RoleMetricsTest {
     agents_["gpu-a"] = *std::move(agent);
   }
 
-  Config WithTls(Config config, const TestPair& pair) {
+  Config WithTls(Config config, const TestCertificate& pair) {
     const std::string folder = folder_.AddFolder(absl::StrCat("tls", ++folders_));
     const TlsFiles files = WriteTls(folder, pair, ca_.pem());
     config.tls_cert = files.cert;
@@ -128,7 +128,7 @@ class RefusedCertificatesTest : public RoleMetricsTest {
   }
 
   // Blocks until a client with that certificate, or none, has failed to connect.
-  void FailToConnect(const TestPair& pair) const {
+  void FailToConnect(const TestCertificate& pair) const {
     EventLoop loop;
     Channel channel(
         loop,
@@ -137,8 +137,8 @@ class RefusedCertificatesTest : public RoleMetricsTest {
                {.authorities = ca_.pem(), .certificate_chain = pair.cert, .private_key = pair.key});
          }});
     const CallEnd end = channel
-                            .CallBytes("/gpuscaler.telemetry.v1.NodeTelemetry/Watch", "",
-                                       {.timeout = absl::Seconds(10)})
+                            .CallRaw("/gpuscaler.telemetry.v1.NodeTelemetry/Watch", "",
+                                        {.timeout = absl::Seconds(10)})
                             .end;
     EXPECT_TRUE(absl::IsUnavailable(end.status)) << end.status;
     EXPECT_TRUE(end.connect_fault.has_value()) << end.status;

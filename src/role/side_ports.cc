@@ -30,14 +30,14 @@ std::vector<Reloadable> ReloadableFiles(const Config& config, GrpcServer& grpc,
                                         HttpServer* metrics_server, ProfileStore* profiles) {
   std::vector<Reloadable> files;
   if (config.Tls().Enabled()) {
-    files.push_back({Reload::kGrpcTls, [&grpc] { return grpc.ReloadTls(); }});
+    files.push_back({ReloadTarget::kGrpcTls, [&grpc] { return grpc.ReloadTls(); }});
   }
   if (metrics_server != nullptr && config.MetricsTls().Enabled()) {
     files.push_back(
-        {Reload::kMetricsTls, [metrics_server] { return metrics_server->ReloadTls(); }});
+        {ReloadTarget::kMetricsTls, [metrics_server] { return metrics_server->ReloadTls(); }});
   }
   if (profiles != nullptr && profiles->HasFile()) {
-    files.push_back({Reload::kProfiles, [profiles] { return profiles->Reload(); }});
+    files.push_back({ReloadTarget::kProfiles, [profiles] { return profiles->Reload(); }});
   }
   return files;
 }

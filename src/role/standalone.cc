@@ -16,11 +16,11 @@
 #include "discovery/engine_metrics.h"
 #include "role/duplicate_scaler_check.h"
 #include "role/node_engines.h"
-#include "role/node_reading.h"
+#include "role/node_sampler.h"
 #include "role/node_source.h"
-#include "role/own_engines.h"
 #include "role/reloader.h"
 #include "role/side_ports.h"
+#include "role/signal_store_listener.h"
 #include "serve/fleet_metrics.h"
 #include "serve/grpc_server.h"
 #include "serve/http_server.h"
@@ -43,35 +43,35 @@ constexpr absl::Duration kDuplicateScalerInterval = absl::Minutes(1);
 // Members are in dependency order, so that users are destroyed before what they use.
 class Standalone::Impl {
  public:
-  Impl(const Config& config, const Clock& clock, const DemandSurroundings& surroundings,
+  Impl(const Config& config, const Clock& clock, const DemoOverrides& overrides,
        std::unique_ptr<GpuSource> source, AllowedNamespaces allowed)
       : config_(config),
         clock_(clock),
-        reading_(config, clock, std::move(source), metrics_),
+        sampler_(config, clock, std::move(source), metrics_),
         profiles_(config.profiles),
         probes_(clock, config.hang_after, {"sampler", "answers"}),
-        demand_(
-            config, clock, [this] { WakeDiscovery(); }, surroundings),
-        engines_(demand_.store(), config.node_name, allowed),
+        signals_(
+            config, clock, [this] { WakeDiscovery(); }, overrides),
+        engines_(signals_.store(), config.node_name, allowed),
         service_(
             {.stale_after = config.StaleAfter(),
              .allowed_namespaces = std::move(allowed),
              .max_streams_per_peer = config.max_streams_per_peer,
              .on_tick = [this] { probes_.Ticked("answers"); }},
-            clock, reading_.store(), reading_.leases(), profiles_, metrics_,
-            [this] { reading_.Wake(); }, demand_.access(FindsEngines())) {}
+            clock, sampler_.store(), sampler_.leases(), profiles_, metrics_,
+            [this] { sampler_.Wake(); }, signals_.access(FindsEngines())) {}
 
   ~Impl() {
     Drain(absl::ZeroDuration());
-    reading_.Join();
+    sampler_.Join();
   }
 
   absl::Status Start() {
     RETURN_IF_ERROR(profiles_.Reload());
     if (FindsEngines()) {
       discovery_ = std::make_unique<EngineDiscovery>(DiscoveryOptionsOf(config_), clock_,
-                                                     reading_.store(), engines_);
-      waking_discovery_ = discovery_.get();
+                                                     sampler_.store(), engines_);
+      wakeable_discovery_ = discovery_.get();
     }
     ASSIGN_OR_RETURN(grpc_, GrpcServer::Start({.bind_address = config_.bind_address,
                                                .port = PortToBind(config_.port),
@@ -81,7 +81,7 @@ class Standalone::Impl {
                                               service_.methods()));
     ASSIGN_OR_RETURN(metrics_server_, OpenMetricsPort(config_, [this] { return Exposition(); }));
     ASSIGN_OR_RETURN(probe_server_, OpenProbePort(config_, probes_));
-    reading_.Start([this](const absl::Status& read) {
+    sampler_.Start([this](const absl::Status& read) {
       probes_.Ticked("sampler");
       grpc_->SetScalerServing(read.ok());
     });
@@ -115,23 +115,23 @@ class Standalone::Impl {
     const auto left = [&] { return std::max(deadline - real.Now(), absl::ZeroDuration()); };
     probes_.SetStopping();
     service_.StopStreams();
-    reading_.store().Close();
+    sampler_.store().Close();
     if (grpc_ != nullptr) grpc_->Drain(left());
-    waking_discovery_ = nullptr;
-    std::vector<NamedThread> threads = reading_.Threads();
+    wakeable_discovery_ = nullptr;
+    std::vector<NamedThread> threads = sampler_.ReleaseThreads();
     threads.push_back({reloading_.get(), "reloader"});
     if (discovery_ != nullptr) threads.push_back(discovery_->Thread());
     threads.push_back({duplicates_.get(), "duplicate check"});
-    for (const NamedThread& thread : demand_.Threads()) threads.push_back(thread);
+    for (const NamedThread& thread : signals_.Threads()) threads.push_back(thread);
     return StopAll(threads, left());
   }
 
  private:
   std::string Exposition() const {
-    const SnapshotStore::History newest = reading_.store().Newest();
+    const SnapshotStore::History newest = sampler_.store().Newest();
     return absl::StrCat(metrics_.Page(newest == nullptr ? nullptr : &newest->Newest(), clock_.Now(),
                                       config_.StaleAfter()),
-                        SignalMetrics(demand_.counts(), clock_.Now()),
+                        SignalMetrics(signals_.counts(), clock_.Now()),
                         discovery_ == nullptr ? "" : EngineMetrics(discovery_->counts()),
                         GrpcMetrics(grpc_->counts()));
   }
@@ -139,23 +139,23 @@ class Standalone::Impl {
   // Without a kubelet no pods are known and there is no Pods API.
   bool FindsEngines() const {
     const bool is_auto = config_.discover_engines == DiscoverEngines::kAuto;
-    return DiscoversEngines(config_) && (!is_auto || reading_.asks_kubelet());
+    return DiscoversEngines(config_) && (!is_auto || sampler_.asks_kubelet());
   }
 
   void WakeDiscovery() {
-    if (EngineDiscovery* const discovery = waking_discovery_) discovery->Wake();
+    if (EngineDiscovery* const discovery = wakeable_discovery_) discovery->Wake();
   }
 
   const Config config_;
   const Clock& clock_;
   Metrics metrics_;
-  NodeReading reading_;
+  NodeSampler sampler_;
   ProfileStore profiles_;
   Probes probes_;
   std::atomic<bool> drained_ = false;
-  std::atomic<EngineDiscovery*> waking_discovery_ = nullptr;  // null: no engine discovery
-  DemandReading demand_;
-  OwnEngines engines_;
+  std::atomic<EngineDiscovery*> wakeable_discovery_ = nullptr;  // null: no engine discovery
+  SignalReader signals_;
+  SignalStoreListener engines_;
   ScalerService service_;
   // Outlives the page that shows it. Null: no engine discovery.
   std::unique_ptr<EngineDiscovery> discovery_;
@@ -166,13 +166,14 @@ class Standalone::Impl {
   std::unique_ptr<PeriodicThread> duplicates_;  // null: no --service
 };
 
-absl::StatusOr<std::unique_ptr<Standalone>> Standalone::Start(
-    const Config& config, const Clock& clock, const DemandSurroundings& surroundings) {
+absl::StatusOr<std::unique_ptr<Standalone>> Standalone::Start(const Config& config,
+                                                              const Clock& clock,
+                                                              const DemoOverrides& overrides) {
   ASSIGN_OR_RETURN(AllowedNamespaces allowed, ParseAllowedNamespaces(config.allow_namespaces));
   ASSIGN_OR_RETURN(std::unique_ptr<GpuSource> source,
                    OpenNodeSource(config, config.node_name, clock));
   auto impl =
-      std::make_unique<Impl>(config, clock, surroundings, std::move(source), std::move(allowed));
+      std::make_unique<Impl>(config, clock, overrides, std::move(source), std::move(allowed));
   RETURN_IF_ERROR(impl->Start());
   return std::unique_ptr<Standalone>(new Standalone(std::move(impl)));
 }

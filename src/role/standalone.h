@@ -9,7 +9,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "config/config.h"
-#include "role/demand_reading.h"
+#include "role/signal_reader.h"
 
 namespace gpuscaler {
 
@@ -24,21 +24,21 @@ class Standalone {
   // Serves when it returns; the first reading may still be running. `clock` timestamps the readings
   // and may run faster than real time; it must outlive the result. Returns INVALID_ARGUMENT if the
   // TLS files, profiles or GPU source are unusable, and UNAVAILABLE if an address cannot be bound.
-  static absl::StatusOr<std::unique_ptr<Standalone>> Start(
-      const Config& config, const Clock& clock, const DemandSurroundings& surroundings = {});
+  static absl::StatusOr<std::unique_ptr<Standalone>> Start(const Config& config, const Clock& clock,
+                                                           const DemoOverrides& overrides = {});
   ~Standalone();
 
   int grpc_port() const;
   int metrics_port() const;  // 0: off
   int probe_port() const;    // 0: off
 
-  // Makes its thread reload certificates and profiles at once. Never blocks.
+  // Reloads certificates and profiles at once, on another thread. Never blocks.
   void Reload();
 
   // Becomes unready, ends streams with OK, waits for RPCs and stops reading. Only the first call
-  // has an effect. Returns the threads that still run after `timeout`: "sampler" hangs in the
-  // driver, "reloader" in a file system, "kubelet" in a call. The destructor would then block for
-  // ever, and only the end of the process helps.
+  // has an effect. Returns the names of the threads that still run after `timeout`, for example
+  // "sampler" (in the driver), "reloader" (in a file system), "kubelet" or "duplicate check" (in a
+  // network call). The destructor would then block for ever, and only the end of the process helps.
   std::vector<std::string> Drain(absl::Duration timeout);
 
  private:

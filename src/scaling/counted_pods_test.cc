@@ -25,7 +25,8 @@ TEST(CountedPods, OtherNamespacesCountOnlyIfOpened) {
   EXPECT_EQ(DecidedOn(Utilization(), nodes).value, 90);
   EXPECT_EQ(DecidedOn(Utilization(), nodes, {.namespace_name = "team-b", .name = "llm"}).value, 30);
   EXPECT_EQ(DecidedOn(Utilization(), nodes, {.namespace_name = "team-c", .name = "llm"}).value, 0);
-  const ScaledObjectRef opened{.namespace_name = "team-c", .name = "llm", .opened = {"team-b"}};
+  const ScaledObjectRef opened{
+      .namespace_name = "team-c", .name = "llm", .allowed_namespaces = {"team-b"}};
   const Decision decision = DecidedOn(Utilization(), nodes, opened);
   EXPECT_EQ(decision.value, 30);
   EXPECT_THAT(NamesOf(decision), ElementsAre("team-b/llm-b"));
@@ -47,21 +48,21 @@ TEST(CountedPods, SeveralOwnersAreAnErrorUntilOneIsNamed) {
 
 // These pods have no label pod-template-hash, so their Deployment is not known.
 TEST(CountedPods, NamedWorkloadWithoutPodsIsUnknownBesidePodsWithAnUnknownOwner) {
-  const HeldPod unresolved{.name = "llm-6d4-x7k2p", .owner = "ReplicaSet/llm-6d4", .loads = {90}};
+  const GpuPod unresolved{.name = "llm-6d4-x7k2p", .owner = "ReplicaSet/llm-6d4", .loads = {90}};
   FleetBuilder fleet;
-  fleet.Hold(kLong, {Node("gpu-1", {unresolved})});
+  fleet.RepeatFor(kLong, {Node("gpu-1", {unresolved})});
   Decision decision = DecidedOn(UtilizationOf("llm"), fleet);
   EXPECT_EQ(decision.status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(MessageOf(decision), HasSubstr("llm-6d4-x7k2p of ReplicaSet/llm-6d4"));
   EXPECT_THAT(Explain(UtilizationOf("llm"), decision), HasSubstr("llm-6d4-x7k2p"));
   EXPECT_EQ(DecidedOn(Utilization(), fleet).value, 90) << "the only owner";
 
-  fleet.Hold(kLong, {Node("gpu-1", {unresolved, Llm("llm-a", 20)})});
+  fleet.RepeatFor(kLong, {Node("gpu-1", {unresolved, Llm("llm-a", 20)})});
   decision = DecidedOn(UtilizationOf("llm"), fleet);
   EXPECT_TRUE(decision.status.ok()) << decision.status;
   EXPECT_EQ(decision.value, 20);
 
-  fleet.Hold(kLong, {Node("gpu-1", {unresolved})});
+  fleet.RepeatFor(kLong, {Node("gpu-1", {unresolved})});
   for (const Trigger& trigger : {UtilizationOf("llm"), Utilization()}) {
     EXPECT_EQ(DecidedOn(trigger, fleet).status.code(), absl::StatusCode::kUnavailable)
         << "it had some";
@@ -93,13 +94,13 @@ TEST(CountedPods, EngineOfAPodThatTwoNodesReportIsUnreadable) {
   const NodeSnapshot first = node("gpu-1", "llm-a", "uid-1");
   const NodeSnapshot third = node("gpu-3", "llm-b", "uid-2");
   EngineWorkloadBuilder moved(
-      FleetBuilder().Hold(kLong, {first, node("gpu-2", "llm-a", "uid-1"), third}));
+      FleetBuilder().RepeatFor(kLong, {first, node("gpu-2", "llm-a", "uid-1"), third}));
   moved.EngineIn("llm-a", 0);
   moved.EngineIn("llm-b", 4);
   const Decision decision = moved.Decide(InFlight());
   EXPECT_EQ(decision.value, 10 + 4);
   EXPECT_EQ(decision.unreadable, 1);
-  EngineWorkloadBuilder alone(FleetBuilder().Hold(kLong, {first, third}));
+  EngineWorkloadBuilder alone(FleetBuilder().RepeatFor(kLong, {first, third}));
   alone.EngineIn("llm-a", 0);
   alone.EngineIn("llm-b", 4);
   EXPECT_EQ(alone.Decide(InFlight()).value, 4);
@@ -117,18 +118,18 @@ TEST(CountedPods, PodsOfOneNameOnTwoNodesAreTwoReplicasUnlessTheirUidIsOne) {
 
 TEST(CountedPods, PodOfAStatefulSetMovesToAnotherNodeWithAnotherUid) {
   FleetBuilder fleet;
-  fleet.Hold(kLong, {NodeOfPod("gpu-1", "uid-1", 90), Node("gpu-2", {})});
-  fleet.Hold(kLong, {Node("gpu-1", {}), NodeOfPod("gpu-2", "uid-2", 30)});
+  fleet.RepeatFor(kLong, {NodeOfPod("gpu-1", "uid-1", 90), Node("gpu-2", {})});
+  fleet.RepeatFor(kLong, {Node("gpu-1", {}), NodeOfPod("gpu-2", "uid-2", 30)});
   const Decision decision = DecidedOn(Utilization(), fleet);
   EXPECT_EQ(decision.value, 30);
   EXPECT_EQ(decision.unreadable, 0);
 }
 
 TEST(CountedPods, OtherOwnerDoesNotActivateAWorkloadThatHadPods) {
-  const HeldPod stranger{.name = "x-a", .owner = "x", .loads = {100}};
+  const GpuPod stranger{.name = "x-a", .owner = "x", .loads = {100}};
   FleetBuilder fleet;
-  fleet.Hold(kLong, {Node("gpu-1", {Llm("llm-a", 0)}), Node("gpu-2", {})});
-  fleet.Hold(kLong, {Node("gpu-1", {}), Node("gpu-2", {stranger})});
+  fleet.RepeatFor(kLong, {Node("gpu-1", {Llm("llm-a", 0)}), Node("gpu-2", {})});
+  fleet.RepeatFor(kLong, {Node("gpu-1", {}), Node("gpu-2", {stranger})});
   const Decision decision = DecidedOn(Utilization(), fleet);
   EXPECT_FALSE(decision.active) << decision.active_because;
   EXPECT_EQ(decision.value, 0);
@@ -208,8 +209,9 @@ TEST(CountedPods, NamedWorkloadWithoutPodsListsOtherHolders) {
 
 TEST(CountedPods, WorkloadAtZeroReplicasIsNotReportedAsMisspelt) {
   FleetBuilder fleet;
-  fleet.Hold(kLong, {Node("gpu-1", {Llm("llm-a", 0), {.name = "x", .owner = "x", .loads = {9}}})});
-  fleet.Hold(kLong, {Node("gpu-1", {{.name = "x", .owner = "x", .loads = {9}}})});
+  fleet.RepeatFor(kLong,
+                  {Node("gpu-1", {Llm("llm-a", 0), {.name = "x", .owner = "x", .loads = {9}}})});
+  fleet.RepeatFor(kLong, {Node("gpu-1", {{.name = "x", .owner = "x", .loads = {9}}})});
   EXPECT_THAT(DecidedOn(UtilizationOf("llm"), fleet).notes, IsEmpty());
   Trigger by_regex = Utilization();
   by_regex.pod_regex = std::make_shared<const re2::RE2>("llm-.*");
@@ -217,7 +219,7 @@ TEST(CountedPods, WorkloadAtZeroReplicasIsNotReportedAsMisspelt) {
 }
 
 TEST(CountedPods, AtMostFiveOtherHoldersAreNamed) {
-  std::vector<HeldPod> pods;
+  std::vector<GpuPod> pods;
   for (int i = 0; i < 7; ++i) {
     pods.push_back({.name = absl::StrCat("x", i), .owner = absl::StrCat("x", i), .loads = {1}});
   }

@@ -36,7 +36,7 @@ void AddDemand(const Trigger& trigger, const Replicas& replicas, Decision& decis
       CountsDemand(trigger) && decision.demand.has_value() && decision.demand->replicas.has_value();
   std::string note = DemandNote(trigger, decision.demand);
   if (!note.empty()) decision.notes.push_back(std::move(note));
-  decision.latency = LatencyAskOfWorkload(trigger, replicas);
+  decision.latency = LatencyDemandOfWorkload(trigger, replicas);
   if (decision.latency.has_value()) {
     decision.notes.push_back(
         absl::StrCat(LatencyText(*decision.latency), CountsDemand(trigger) ? "" : kObserved));
@@ -75,7 +75,7 @@ bool OnlyActivityIsKnown(const Trigger& trigger, const Decision& decision) {
   return trigger.preallocated_memory == PreallocatedMemory::kPressure &&
          trigger.engine_fallback == EngineFallback::kActivity &&
          std::ranges::any_of(decision.contributions, [](const Contribution& contribution) {
-           return contribution.standing && contribution.state != State::kGone;
+           return contribution.is_preallocated && contribution.state != State::kGone;
          });
 }
 
@@ -135,9 +135,10 @@ void AddNotes(const Trigger& trigger, const std::vector<ReplicaLoad>& loads, Dec
                      " with preallocated VRAM, and no engine is read; engineFallback is ",
                      Name(trigger.engine_fallback)));
   }
-  decision.literal_memory = trigger.metric == MetricType::kMemoryUsedPercent &&
-                            trigger.preallocated_memory == PreallocatedMemory::kLiteral &&
-                            std::ranges::any_of(decision.contributions, &Contribution::standing);
+  decision.literal_memory =
+      trigger.metric == MetricType::kMemoryUsedPercent &&
+      trigger.preallocated_memory == PreallocatedMemory::kLiteral &&
+      std::ranges::any_of(decision.contributions, &Contribution::is_preallocated);
   if (decision.literal_memory) {
     decision.notes.push_back(
         "memory_used_percent is taken literally: preallocated VRAM counts as load, busy or idle; a "
@@ -229,7 +230,7 @@ absl::Time FirstChange(const std::vector<Replica>& replicas, absl::Time now) {
 }
 
 // Returns the replicas. While some start or end, with the past before that, which the hold needs
-// (hold.h): kHeldFrom of it if a replica was counted throughout, otherwise all that is kept.
+// (hold.h): kHoldLookBack of it if a replica was counted throughout, otherwise all that is kept.
 // Requires known owners: without them the replicas that start may belong to another workload. If a
 // gateway holds requests and there is no replica, departed engines show what a replica serves.
 absl::StatusOr<Replicas> ReplicasWithPast(const Trigger& trigger,
@@ -247,7 +248,7 @@ absl::StatusOr<Replicas> ReplicasWithPast(const Trigger& trigger,
     return ReplicasOf(trigger, scaled_object, fleet, signals, staleness, absl::InfinitePast());
   }
   if (first == absl::InfiniteFuture()) return replicas;
-  const absl::Time held_from = first - kHeldFrom;
+  const absl::Time held_from = first - kHoldLookBack;
   const bool was_counted = std::ranges::any_of(replicas->replicas, [&](const Replica& replica) {
     return replica.counted_since <= held_from && CountedUntil(replica, fleet.now) >= first;
   });
@@ -260,7 +261,8 @@ bool StartsOrEnds(const ReplicaLoad& load) {
   return load.starts || load.contribution.state == State::kTerminating;
 }
 
-// A replica that went before activationWindow began adds its past in a longer window.
+// The earlier load of a replica that departed before activationWindow still counts in the mean over
+// a longer window.
 std::vector<ReplicaLoad> AddReplicas(const Trigger& trigger, absl::Time now,
                                      const std::vector<Replica>& replicas,
                                      const StalenessLimits& staleness, Totals& totals,
@@ -273,7 +275,7 @@ std::vector<ReplicaLoad> AddReplicas(const Trigger& trigger, absl::Time now,
     if (!replica.present && unseen > trigger.activation_window) {
       if (unseen < SmoothingOf(trigger)) {
         totals.past_load +=
-            PastLoadOf(trigger, replica, StateOf(trigger, replica, {}).valuation, now);
+            PastLoadOf(trigger, replica, StateOf(trigger, replica, {}).load_rule, now);
       }
       continue;
     }
@@ -290,20 +292,22 @@ double ReplicasFor(const Trigger& trigger, double sum) {
 }
 
 // `sum` is V for AverageValue without the hold.
-void AddHold(const Trigger& trigger, const Hold& hold, double sum, bool only_activity,
+void AddHold(const Trigger& trigger, const ValueHold& hold, double sum, bool only_activity,
              Decision& decision) {
   decision.look_back = hold.look_back;
-  if (hold.because.empty()) return;
-  const double least = only_activity ? std::min(hold.least, trigger.target) : hold.least;
+  if (hold.reason.empty()) return;
+  const double lower_bound =
+      only_activity ? std::min(hold.lower_bound, trigger.target) : hold.lower_bound;
   const bool of_mean = trigger.target_type == TargetType::kValue;
-  const bool holds = of_mean && !only_activity
-                         ? decision.replicas == 0 ||
-                               sum <= trigger.target * std::max(ReplicasFor(trigger, least), 1e-9)
-                         : decision.value < least;
+  const bool holds =
+      of_mean && !only_activity
+          ? decision.replicas == 0 ||
+                sum <= trigger.target * std::max(ReplicasFor(trigger, lower_bound), 1e-9)
+          : decision.value < lower_bound;
   if (!holds) return;
-  decision.value = of_mean ? trigger.target : least;
-  decision.held_because = hold.because;
-  decision.notes.push_back(absl::StrCat("holds: ", hold.because));
+  decision.value = of_mean ? trigger.target : lower_bound;
+  decision.held_because = hold.reason;
+  decision.notes.push_back(absl::StrCat("holds: ", hold.reason));
 }
 
 constexpr absl::Duration kOtherPodsTextInterval = absl::Seconds(15);

@@ -26,19 +26,21 @@ struct Contribution {
     kCounted,      // adds `load`
     kUnreadable,   // present, but not readable: counts the target
     kWarming,      // starting: adds nothing, keeps the trigger active
-    kTerminating,  // deleted, but still present: adds only its past within `window`
+    kTerminating,  // deleted, but present: its earlier load still counts in the mean over `window`
     kIdle,         // a GPU in scope that is not in use: no replica, but part of an extensive total
-    kGone,  // gone, but present within activationWindow: counts for activity, and adds its past
+    // Departed, but present within activationWindow: counts for activity, and its earlier load
+    // still counts in the mean over `window`.
+    kGone,
   };
   std::string name;                // "gpu-7/0", "gpu-7/0-3"; or the name of the pod or group
   std::vector<std::string> gpus;   // uuids
   std::vector<std::string> nodes;  // names
   State state = State::kCounted;
-  std::optional<double> load;  // in the metric's unit, smoothed over `window`
-  double peak = 0;             // the highest single sample within activationWindow
-  bool busy = false;           // utilisation above 0 within activationWindow
-  bool standing = false;       // its VRAM is preallocated
-  std::string because;         // "unreadable for 12s: NVML error 15 (GPU_IS_LOST)"
+  std::optional<double> load;    // in the metric's unit, smoothed over `window`
+  double peak = 0;               // the highest single sample within activationWindow
+  bool busy = false;             // utilisation above 0 within activationWindow
+  bool is_preallocated = false;  // its VRAM is preallocated
+  std::string because;           // "unreadable for 12s: NVML error 15 (GPU_IS_LOST)"
 };
 absl::string_view Name(Contribution::State state);
 

@@ -14,7 +14,7 @@ Trigger AnyTrigger(Random& random) {
   Trigger trigger;
   trigger.metric = static_cast<MetricType>(random.Whole(0, 5));
   trigger.target = random.Real(1, 100);
-  trigger.target_type = random.Often() ? TargetType::kAverageValue : TargetType::kValue;
+  trigger.target_type = random.ThreeInFour() ? TargetType::kAverageValue : TargetType::kValue;
   trigger.activation_threshold = random.Real(0, 20);
   trigger.gpus_per_replica = random.Whole(1, 3);
   trigger.aggregation = static_cast<Aggregation>(random.Whole(0, 5));
@@ -31,11 +31,11 @@ Trigger AnyTrigger(Random& random) {
 }
 
 GpuSample AnyGpu(Random& random, int index, absl::Time now) {
-  if (!random.Often()) return random.Often() ? FreeGpu(index) : LostGpu(index);
+  if (!random.ThreeInFour()) return random.ThreeInFour() ? FreeGpu(index) : LostGpu(index);
   GpuSample gpu = BusyGpu(index, random.Real(0, 100), random.Real(0, 100));
   gpu.memory_utilization_percent = random.Real(0, 100);
   gpu.temperature_celsius = random.Real(20, 90);
-  if (!random.Often()) gpu.held_since = now - absl::Seconds(random.Whole(0, 90));
+  if (!random.ThreeInFour()) gpu.held_since = now - absl::Seconds(random.Whole(0, 90));
   return gpu;
 }
 
@@ -60,12 +60,12 @@ std::vector<std::pair<absl::Duration, std::vector<GpuSample>>> AnyCourse(Random&
   for (int i = random.Whole(1, 12); i > 0; --i) {
     std::vector<GpuSample> gpus;
     for (int gpu = random.Whole(0, 3); gpu >= 0; --gpu) {
-      gpus.push_back(random.Often() ? BusyGpu(gpu, random.Whole(0, 100), random.Whole(0, 100))
-                                    : FreeGpu(gpu));
-      if (!random.Often()) gpus.back().held_since = now - absl::Seconds(random.Whole(0, 90));
+      gpus.push_back(random.ThreeInFour() ? BusyGpu(gpu, random.Whole(0, 100), random.Whole(0, 100))
+                                          : FreeGpu(gpu));
+      if (!random.ThreeInFour()) gpus.back().held_since = now - absl::Seconds(random.Whole(0, 90));
     }
     course.emplace_back(random.Whole(1, 30) * kTick, std::move(gpus));
-    if (!random.Often()) course.emplace_back(kTick, std::vector<GpuSample>());
+    if (!random.ThreeInFour()) course.emplace_back(kTick, std::vector<GpuSample>());
   }
   return course;
 }
@@ -75,7 +75,7 @@ double ValueOf(const Trigger& trigger, const std::vector<double>& loads) {
   std::vector<GpuSample> gpus;
   for (size_t i = 0; i < loads.size(); ++i) gpus.push_back(BusyGpu(static_cast<int>(i), loads[i]));
   HistoryBuilder builder;
-  builder.Hold(absl::Minutes(3), gpus);
+  builder.RepeatFor(absl::Minutes(3), gpus);
   return Decide(trigger, {}, builder.fleet(), kStaleness).value;
 }
 
@@ -140,11 +140,11 @@ TEST(DecideProperty, IdleEngineWithPreallocatedMemoryAddsNothing) {
     trigger.metric = MetricType::kMemoryUsedPercent;
     trigger.target = random.Real(30, 90);
     trigger.preallocated_memory =
-        random.Often() ? PreallocatedMemory::kPressure : PreallocatedMemory::kActivity;
+        random.ThreeInFour() ? PreallocatedMemory::kPressure : PreallocatedMemory::kActivity;
     const std::vector<GpuSample> gpus = {BusyGpu(0, 0, random.Real(51, 99)),
                                          BusyGpu(1, 0, random.Real(51, 99))};
     HistoryBuilder builder;
-    builder.Hold(absl::Minutes(6), gpus);
+    builder.RepeatFor(absl::Minutes(6), gpus);
     const Decision decision = Decide(trigger, {}, builder.fleet(), kStaleness);
     EXPECT_EQ(decision.value, 0);
     EXPECT_FALSE(decision.active);
@@ -154,18 +154,18 @@ TEST(DecideProperty, IdleEngineWithPreallocatedMemoryAddsNothing) {
 TEST(DecideProperty, UnreadableReplicasDoNotReverseScaling) {
   ForManySeeds([](Random& random) {
     const Trigger trigger;
-    const bool over = random.Often();
+    const bool over = random.ThreeInFour();
     const std::vector<double> loads =
         over ? AnyLoads(random, trigger.target, 100) : AnyLoads(random, 0, trigger.target);
     if (loads.size() < 2) return;
     std::vector<GpuSample> before, after;
     for (size_t i = 0; i < loads.size(); ++i) {
       before.push_back(BusyGpu(static_cast<int>(i), loads[i]));
-      const bool lost = i > 0 && !random.Often();
+      const bool lost = i > 0 && !random.ThreeInFour();
       after.push_back(lost ? LostGpu(static_cast<int>(i)) : before.back());
     }
     HistoryBuilder builder;
-    builder.Hold(absl::Minutes(3), before).Hold(absl::Seconds(30), after);
+    builder.RepeatFor(absl::Minutes(3), before).RepeatFor(absl::Seconds(30), after);
     const double value = Decide(trigger, {}, builder.fleet(), kStaleness).value;
     const double at_target = trigger.target * static_cast<double>(loads.size());
     if (over) {
@@ -186,7 +186,7 @@ TEST(DecideProperty, RunOfEqualReadingsDecidesAsSingleReadings) {
         if (gpus.empty()) {
           builder->Pause(5 * duration);
         } else {
-          builder->Hold(duration, gpus);
+          builder->RepeatFor(duration, gpus);
         }
       }
     }

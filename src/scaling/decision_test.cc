@@ -55,7 +55,7 @@ TEST(Decide, NoGpuAtAllIsIdleAndNotAnError) {
 
 TEST(Decide, WindowSmoothsAndZeroIsTheNewestSample) {
   HistoryBuilder builder;
-  builder.Hold(kLong, {BusyGpu(0, 0)}).Hold(absl::Seconds(10), {BusyGpu(0, 90)});
+  builder.RepeatFor(kLong, {BusyGpu(0, 0)}).RepeatFor(absl::Seconds(10), {BusyGpu(0, 90)});
   Trigger trigger = Utilization();
   trigger.window = absl::Seconds(30);
   EXPECT_EQ(After(trigger, builder).value, 30);
@@ -118,9 +118,9 @@ TEST(Decide, HoldCountsTheTargetWhileItIsNotKnownWhetherAReplicaWorked) {
   trigger.scale_in = ScaleIn::kHold;
   trigger.activation_window = absl::Minutes(2);
   HistoryBuilder builder;
-  builder.Hold(absl::Minutes(1), {BusyGpu(0, 0)});
+  builder.RepeatFor(absl::Minutes(1), {BusyGpu(0, 0)});
   EXPECT_EQ(After(trigger, builder).value, 90) << "a job in a checkpoint while we restarted";
-  builder.Hold(absl::Minutes(2), {BusyGpu(0, 0)});
+  builder.RepeatFor(absl::Minutes(2), {BusyGpu(0, 0)});
   EXPECT_EQ(After(trigger, builder).value, 0);
 }
 

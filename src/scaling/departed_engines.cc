@@ -34,7 +34,7 @@ absl::Time DepartedFrozenAt(const EngineScope& scope, const SignalSeries& engine
 
 DepartedEngines::DepartedEngines(const EngineScope& scope) {
   const Replicas& all = scope.workload_replicas;
-  for (const SignalSeries& engine : scope.signals.left) {
+  for (const SignalSeries& engine : scope.signals.departed) {
     const std::optional<size_t> owner = scope.owners.OwnerOf(engine);
     if (!owner && !scope.owners.CountsUnmatched()) continue;
     Replica replica{.name = engine.name, .warm_at = engine.first_read_at};
@@ -66,12 +66,12 @@ void AddDeparted(const EngineScope& scope, WorkloadEngines& engines) {
     return scope.owners.IsOfWorkload(engine);
   };
   std::vector<const Pod*> past;
-  if (scope.by_owner && !std::ranges::all_of(scope.signals.left, is_of_workload)) {
+  if (scope.by_owner && !std::ranges::all_of(scope.signals.departed, is_of_workload)) {
     past = PastPodsOf(scope.trigger, scope.scaled_object, scope.fleet);
   }
-  for (const SignalSeries& engine : scope.signals.left) {
+  for (const SignalSeries& engine : scope.signals.departed) {
     const auto is_in_pod = [&engine](const Pod* pod) { return IsInPod(engine, *pod); };
-    if (is_of_workload(engine) || std::ranges::any_of(past, is_in_pod)) engines.AddLeft(engine);
+    if (is_of_workload(engine) || std::ranges::any_of(past, is_in_pod)) engines.AddDeparted(engine);
   }
 }
 

@@ -15,12 +15,12 @@ using ::testing::HasSubstr;
 TEST(DisconnectedNode, LastSnapshotOfADisconnectedAgentCountsForGraceThenIsUnreadable) {
   const NodeSnapshot first = Node("gpu-1", {Llm("llm-a", 60)});
   FleetBuilder fleet;
-  fleet.Hold(kLong, {first, Node("gpu-7", {Llm("llm-b", 40)})});
-  fleet.Disconnect("gpu-7", "connection refused").Hold(absl::Seconds(14), {first});
+  fleet.RepeatFor(kLong, {first, Node("gpu-7", {Llm("llm-b", 40)})});
+  fleet.Disconnect("gpu-7", "connection refused").RepeatFor(absl::Seconds(14), {first});
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).value, 100);
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).unreadable, 0);
   EXPECT_FALSE(DecidedOn(UtilizationOf("llm"), fleet).partial);
-  fleet.Hold(absl::Seconds(28), {first});
+  fleet.RepeatFor(absl::Seconds(28), {first});
   const Decision decision = DecidedOn(UtilizationOf("llm"), fleet);
   EXPECT_EQ(decision.value, 60 + 80);
   EXPECT_EQ(decision.replicas, 2);
@@ -35,7 +35,8 @@ TEST(DisconnectedNode, LastSnapshotOfADisconnectedAgentCountsForGraceThenIsUnrea
 TEST(DisconnectedNode, ConnectedAgentWithoutReadingsIsUnreadableAfterStaleAfter) {
   const NodeSnapshot first = Node("gpu-1", {Llm("llm-a", 60)});
   FleetBuilder fleet;
-  fleet.Hold(kLong, {first, Node("gpu-7", {Llm("llm-b", 40)})}).Hold(absl::Seconds(8), {first});
+  fleet.RepeatFor(kLong, {first, Node("gpu-7", {Llm("llm-b", 40)})})
+      .RepeatFor(absl::Seconds(8), {first});
   const Decision decision = DecidedOn(UtilizationOf("llm"), fleet);
   EXPECT_EQ(decision.value, 60 + 80);
   EXPECT_EQ(decision.contributions[1].because, "node gpu-7 was last read 8s ago");
@@ -46,7 +47,7 @@ TEST(DisconnectedNode, NodeThatIsReadTooSeldomIsReported) {
   NodeSnapshot seldom = Node("gpu-7", {Llm("llm-b", 40)});
   seldom.read_every = kStaleness.stale_after / 2 + absl::Milliseconds(1);
   FleetBuilder fleet;
-  fleet.Hold(kLong, {first, seldom}).Hold(absl::Seconds(8), {first});
+  fleet.RepeatFor(kLong, {first, seldom}).RepeatFor(absl::Seconds(8), {first});
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).contributions[1].because,
             "node gpu-7 was last read 8s ago: it is read every 3.001s, for which --stale-after=6s "
             "is too short");
@@ -55,8 +56,8 @@ TEST(DisconnectedNode, NodeThatIsReadTooSeldomIsReported) {
 TEST(DisconnectedNode, DisconnectedNodeOfOtherPodsDoesNotChangeTheWorkload) {
   const NodeSnapshot first = Node("gpu-1", {Llm("llm-a", 60)});
   FleetBuilder fleet;
-  fleet.Hold(kLong, {first, Node("gpu-7", {{.name = "x", .owner = "x", .loads = {100}}})});
-  fleet.Disconnect("gpu-7", "connection refused").Hold(kLong, {first});
+  fleet.RepeatFor(kLong, {first, Node("gpu-7", {{.name = "x", .owner = "x", .loads = {100}}})});
+  fleet.Disconnect("gpu-7", "connection refused").RepeatFor(kLong, {first});
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).value, 60);
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).unreadable, 0);
   EXPECT_TRUE(DecidedOn(UtilizationOf("llm"), fleet).partial) << "a pod may have come to it since";
@@ -70,7 +71,7 @@ TEST(DisconnectedNode, PossibleHolderOfAGpuIsUnreadableAndTheOthersAreRead) {
                               {.pod = 2, .container = "main", .share = 0.5, .is_possible = true}};
   }
   FleetBuilder fleet;
-  fleet.Hold(kLong, {node});
+  fleet.RepeatFor(kLong, {node});
   const Decision decision = DecidedOn(UtilizationOf("llm"), fleet);
   ASSERT_TRUE(decision.status.ok()) << decision.status;
   EXPECT_EQ(decision.value, 60 + 80 + 80);
@@ -84,7 +85,7 @@ TEST(DisconnectedNode, PossibleHoldersOfOtherOwnersDoNotChangeTheWorkload) {
   NodeSnapshot node = Node("gpu-1", {Llm("llm-a", 60), {.name = "x", .owner = "x", .loads = {5}}});
   node.gpus[1].holders[0].is_possible = true;
   FleetBuilder fleet;
-  fleet.Hold(kLong, {node});
+  fleet.RepeatFor(kLong, {node});
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).value, 60);
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).unreadable, 0);
 }
@@ -93,19 +94,19 @@ TEST(DisconnectedNode, PossibleHolderIsReadOnceItsGpuIsKnown) {
   NodeSnapshot node = Node("gpu-1", {Llm("llm-a", 60)});
   node.gpus[0].holders[0].is_possible = true;
   FleetBuilder fleet;
-  fleet.Hold(kLong, {node});
+  fleet.RepeatFor(kLong, {node});
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).unreadable, 1);
   node.gpus[0].holders[0].is_possible = false;
-  fleet.Hold(kLong, {node});
+  fleet.RepeatFor(kLong, {node});
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).unreadable, 0);
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).value, 60);
 }
 
 TEST(DisconnectedNode, AllAgentsDisconnectedAreUnavailable) {
   FleetBuilder fleet;
-  fleet.Hold(kLong, {Node("gpu-1", {Llm("llm-a", 60)}), Node("gpu-2", {Llm("llm-b", 60)})});
+  fleet.RepeatFor(kLong, {Node("gpu-1", {Llm("llm-a", 60)}), Node("gpu-2", {Llm("llm-b", 60)})});
   fleet.Disconnect("gpu-1", "connection refused").Disconnect("gpu-2", "no route to host");
-  fleet.Hold(absl::Seconds(20), {});
+  fleet.RepeatFor(absl::Seconds(20), {});
   const Decision decision = DecidedOn(UtilizationOf("llm"), fleet);
   EXPECT_EQ(decision.status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(MessageOf(decision), HasSubstr("agent of node gpu-1 silent for 20s"));
@@ -114,24 +115,24 @@ TEST(DisconnectedNode, AllAgentsDisconnectedAreUnavailable) {
 TEST(DisconnectedNode, ReconnectedAgentNeedsNewEvidenceOfIdleness) {
   const std::vector<NodeSnapshot> idle = {Node("gpu-1", {Llm("llm-a", 0)})};
   FleetBuilder fleet;
-  fleet.Hold(kLong, idle);
+  fleet.RepeatFor(kLong, idle);
   EXPECT_FALSE(DecidedOn(UtilizationOf("llm"), fleet).active);
-  fleet.Disconnect("gpu-1", "connection refused").Hold(absl::Seconds(30), {}).Tick(idle);
+  fleet.Disconnect("gpu-1", "connection refused").RepeatFor(absl::Seconds(30), {}).Tick(idle);
   EXPECT_TRUE(DecidedOn(UtilizationOf("llm"), fleet).active);
-  fleet.Hold(Utilization().activation_window, idle);
+  fleet.RepeatFor(Utilization().activation_window, idle);
   EXPECT_FALSE(DecidedOn(UtilizationOf("llm"), fleet).active);
 }
 
 TEST(DisconnectedNode, NewNodeOfOtherPodsKeepsNoWorkloadActive) {
   const NodeSnapshot idle = Node("gpu-1", {Llm("llm-a", 0)});
   FleetBuilder fleet;
-  fleet.Hold(kLong, {idle}).Tick({idle, Node("gpu-2", {})});
+  fleet.RepeatFor(kLong, {idle}).Tick({idle, Node("gpu-2", {})});
   EXPECT_FALSE(DecidedOn(UtilizationOf("llm"), fleet).active);
 }
 
 TEST(DisconnectedNode, UnreachedAgentMakesDecisionsPartial) {
   FleetBuilder fleet;
-  fleet.Hold(kLong, {Node("gpu-1", {Llm("llm-a", 60)})}).Unreached("10.0.0.7:6001");
+  fleet.RepeatFor(kLong, {Node("gpu-1", {Llm("llm-a", 60)})}).Unreached("10.0.0.7:6001");
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).value, 60);
   for (const char* name : {"llm", "asleep"}) {
     EXPECT_TRUE(DecidedOn(UtilizationOf(name), fleet).status.ok())
@@ -162,8 +163,8 @@ TEST(DisconnectedNode, LostOwnersMakeTheirPodsUnreadable) {
   const NodeSnapshot first = Node("gpu-1", {Llm("llm-a", 60)});
   const NodeSnapshot second = Node("gpu-2", {Llm("llm-b", 50)});
   FleetBuilder fleet;
-  fleet.Hold(kLong, {first, second});
-  fleet.Hold(kLong, {first, NodeWithoutOwners(second, "kubelet: connection refused")});
+  fleet.RepeatFor(kLong, {first, second});
+  fleet.RepeatFor(kLong, {first, NodeWithoutOwners(second, "kubelet: connection refused")});
   const Decision decision = DecidedOn(UtilizationOf("llm"), fleet);
   EXPECT_EQ(decision.value, 60 + 80);
   EXPECT_EQ(decision.unreadable, 1);
@@ -171,8 +172,8 @@ TEST(DisconnectedNode, LostOwnersMakeTheirPodsUnreadable) {
   EXPECT_THAT(
       Explain(UtilizationOf("llm"), decision),
       HasSubstr("the holders of the GPUs of node gpu-2 are unknown: kubelet: connection refused"));
-  fleet.Hold(kLong,
-             {NodeWithoutOwners(first, "no kubelet"), NodeWithoutOwners(second, "no kubelet")});
+  fleet.RepeatFor(
+      kLong, {NodeWithoutOwners(first, "no kubelet"), NodeWithoutOwners(second, "no kubelet")});
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).status.code(), absl::StatusCode::kUnavailable);
 }
 
@@ -197,11 +198,11 @@ TEST(DisconnectedNode, PodsOfUnreadableGpusCountTheTargetAndDoNotStartOnceTheseA
     silent.gpus[i].holders = {{.pod = 0, .share = 0.5}, {.pod = 1, .share = 0.5}};
   }
   FleetBuilder fleet;
-  fleet.Hold(kLong, {first, silent});
+  fleet.RepeatFor(kLong, {first, silent});
   EXPECT_EQ(DecidedOn(trigger, fleet).value, 60 + 2 * 80)
       << Explain(trigger, DecidedOn(trigger, fleet));
   EXPECT_EQ(DecidedOn(trigger, fleet).unreadable, 2);
-  fleet.Hold(absl::Minutes(1), {first, second});
+  fleet.RepeatFor(absl::Minutes(1), {first, second});
   EXPECT_EQ(DecidedOn(trigger, fleet).value, 60 + 50 + 40)
       << Explain(trigger, DecidedOn(trigger, fleet));
   EXPECT_EQ(DecidedOn(trigger, fleet).warming, 0);

@@ -78,7 +78,7 @@ TEST(EngineDecision, ReasonWhyNoEngineIsFoundIsReported) {
 }
 
 TEST(EngineDecision, WithoutPodsAndEnginesItIsIdle) {
-  EngineWorkloadBuilder llm(FleetBuilder().Hold(kLong, {Node("n", {})}));
+  EngineWorkloadBuilder llm(FleetBuilder().RepeatFor(kLong, {Node("n", {})}));
   llm.signals().read_since = llm.now() - kLong;
   const Decision decision = llm.Decide(InFlight());
   EXPECT_TRUE(decision.status.ok()) << decision.status;
@@ -88,7 +88,7 @@ TEST(EngineDecision, WithoutPodsAndEnginesItIsIdle) {
 
 TEST(EngineDecision, WithoutOwnersTheEnginesAreTheReplicas) {
   HistoryBuilder gpus;
-  gpus.Hold(kLong, {BusyGpu(0, 60, 90), BusyGpu(1, 60, 90)});
+  gpus.RepeatFor(kLong, {BusyGpu(0, 60, 90), BusyGpu(1, 60, 90)});
   SignalBuilder engines(gpus.now());
   const auto decide = [&](const Trigger& trigger) {
     return Decide(trigger, {.namespace_name = "team-a", .name = "llm"}, gpus.fleet(),
@@ -98,7 +98,7 @@ TEST(EngineDecision, WithoutOwnersTheEnginesAreTheReplicas) {
   EXPECT_EQ(decide(InFlight()).status, engines.history().status);
   EXPECT_GT(decide(VllmInference()).value, 0) << "by its GPUs";
   engines.history().status = absl::OkStatus();
-  engines.Hold("vllm at 10.1.0.7", kLong, 12).address = "10.1.0.7";
+  engines.RepeatFor("vllm at 10.1.0.7", kLong, 12).address = "10.1.0.7";
   EXPECT_EQ(decide(InFlight()).value, 12);
   EXPECT_EQ(decide(VllmInference()).value, 12);
   EXPECT_EQ(decide(VllmInference()).replicas, 1);
@@ -108,7 +108,7 @@ TEST(EngineDecision, WithoutOwnersTheEnginesAreTheReplicas) {
 TEST(EngineDecision, WithoutOwnersANameWithoutAddressIsUnknownWhileGpusAreInUse) {
   const auto decide = [](const GpuSample& gpu, const Trigger& trigger) {
     HistoryBuilder gpus;
-    gpus.Hold(kLong, {gpu});
+    gpus.RepeatFor(kLong, {gpu});
     SignalBuilder engines(gpus.now());
     engines.history().read_since = gpus.now() - kLong;
     return Decide(trigger, {.namespace_name = "team-a", .name = "llm"}, gpus.fleet(),
@@ -134,11 +134,11 @@ TEST(EngineDecision, WithoutOwnersANameWithoutAddressIsUnknownWhileGpusAreInUse)
 TEST(EngineDecision, WithoutOwnersEnginesOfWhichNoneIsFoundAreUnknownWhileGpusAreInUse) {
   const auto decide = [](const GpuSample& gpu, const Trigger& trigger) {
     HistoryBuilder gpus;
-    gpus.Hold(kLong, {gpu});
+    gpus.RepeatFor(kLong, {gpu});
     SignalBuilder engines(gpus.now());
     engines.history().read_since = gpus.now() - kLong;
-    engines.history().without = std::make_shared<const std::vector<WithoutEngine>>(
-        std::vector<WithoutEngine>{{.node = "n", .why = "its agent does not look for engines"}});
+    engines.history().without = std::make_shared<const std::vector<MissingEngine>>(
+        std::vector<MissingEngine>{{.node = "n", .why = "its agent does not look for engines"}});
     return Decide(trigger, {.namespace_name = "team-a", .name = "llm"}, gpus.fleet(),
                   &engines.history(), kStaleness);
   };
@@ -160,9 +160,9 @@ TEST(EngineDecision, WithoutOwnersEnginesOfWhichNoneIsFoundAreUnknownWhileGpusAr
 TEST(EngineDecision, GpusOfInvisiblePodsHideNoEngine) {
   Trigger trigger = InFlight();
   trigger.scope = Scope::kFleet;
-  HeldPod pod = LlmPod("llm-a");
+  GpuPod pod = LlmPod("llm-a");
   const auto status = [&] {
-    EngineWorkloadBuilder llm(FleetBuilder().Hold(kLong, {Node("n", {pod})}));
+    EngineWorkloadBuilder llm(FleetBuilder().RepeatFor(kLong, {Node("n", {pod})}));
     llm.signals().read_since = llm.now() - kLong;
     return llm.Decide(trigger).status;
   };
@@ -181,9 +181,9 @@ TEST(EngineDecision, APodThatWasReadyAndDoesNotEndKeepsCountingWhileItIsNotListe
   node.pods[1].address = "10.1.0.8";
   node.pods[1].is_terminating = false;
   node.pods[1].ready = node.pods[1].was_ready = true;
-  FleetBuilder nodes = FleetBuilder().Hold(kLong, {node});
+  FleetBuilder nodes = FleetBuilder().RepeatFor(kLong, {node});
   node.pods[1].ready = false;
-  EngineWorkloadBuilder llm(nodes.Hold(absl::Seconds(20), {node}));
+  EngineWorkloadBuilder llm(nodes.RepeatFor(absl::Seconds(20), {node}));
   llm.EngineAt("10.1.0.7", 4);
   const Decision decision = llm.Decide(Named(InFlight()));
   EXPECT_EQ(decision.value, 4 + 10);
@@ -201,10 +201,10 @@ TEST(EngineDecision, AReadyUnlistedPodCountsTheTargetOnceItIsKnownNotToEnd) {
     node.pods[1].address = "10.1.0.8";
     node.pods[1].ready = true;
     node.pods[1].is_terminating = false;
-    FleetBuilder nodes = FleetBuilder().Hold(kLong, {node});
+    FleetBuilder nodes = FleetBuilder().RepeatFor(kLong, {node});
     node.pods[1].ready = ready;
     node.pods[1].is_terminating = is_terminating;
-    EngineWorkloadBuilder llm(nodes.Hold(absl::Seconds(20), {node}));
+    EngineWorkloadBuilder llm(nodes.RepeatFor(absl::Seconds(20), {node}));
     llm.EngineAt("10.1.0.7", 4);
     return llm.Decide(Named(InFlight()));
   };
@@ -242,9 +242,9 @@ TEST(EngineDecision, PodsThatMayBeBehindOneAddressCountTheTarget) {
 // The kubelet does not report readiness: Kubernetes before 1.37.
 TEST(EngineDecision, AReplicaStartsUntilItsEngineIsFoundIfOthersAre) {
   FleetBuilder grown;
-  grown.Hold(kLong, {Node("n-llm-a", {LlmPod("llm-a")}), Node("n-llm-b", {})});
-  grown.Hold(absl::Minutes(6),
-             {Node("n-llm-a", {LlmPod("llm-a")}), Node("n-llm-b", {LlmPod("llm-b")})});
+  grown.RepeatFor(kLong, {Node("n-llm-a", {LlmPod("llm-a")}), Node("n-llm-b", {})});
+  grown.RepeatFor(absl::Minutes(6),
+                  {Node("n-llm-a", {LlmPod("llm-a")}), Node("n-llm-b", {LlmPod("llm-b")})});
   EngineWorkloadBuilder llm(grown);
   llm.EngineIn("llm-a", 40);
   Trigger trigger = InFlight();
@@ -259,9 +259,9 @@ TEST(EngineDecision, AReplicaStartsUntilItsEngineIsFoundIfOthersAre) {
 
 TEST(EngineDecision, AReplicaWithAnEngineThatAnsweredNeverStartsAgain) {
   FleetBuilder grown;
-  grown.Hold(kLong, {Node("n-llm-a", {LlmPod("llm-a")}), Node("n-llm-b", {})});
-  grown.Hold(absl::Minutes(6),
-             {Node("n-llm-a", {LlmPod("llm-a")}), Node("n-llm-b", {LlmPod("llm-b")})});
+  grown.RepeatFor(kLong, {Node("n-llm-a", {LlmPod("llm-a")}), Node("n-llm-b", {})});
+  grown.RepeatFor(absl::Minutes(6),
+                  {Node("n-llm-a", {LlmPod("llm-a")}), Node("n-llm-b", {LlmPod("llm-b")})});
   Trigger trigger = InFlight();
   trigger.warmup = absl::Seconds(300);
   EngineWorkloadBuilder llm(grown);
@@ -277,9 +277,9 @@ TEST(EngineDecision, AReplicaWithAnEngineThatAnsweredNeverStartsAgain) {
 // Overload fails every readiness probe, so the headless Service has no address left.
 TEST(EngineDecision, ReplicasWithoutAKnownAddressThatServedAreNotIdle) {
   FleetBuilder grown;
-  grown.Hold(kLong, {Node("n-llm-a", {}), Node("n-llm-b", {})});
-  grown.Hold(absl::Minutes(12),
-             {Node("n-llm-a", {LlmPod("llm-a")}), Node("n-llm-b", {LlmPod("llm-b")})});
+  grown.RepeatFor(kLong, {Node("n-llm-a", {}), Node("n-llm-b", {})});
+  grown.RepeatFor(absl::Minutes(12),
+                  {Node("n-llm-a", {LlmPod("llm-a")}), Node("n-llm-b", {LlmPod("llm-b")})});
   EngineWorkloadBuilder llm(grown);
   llm.EngineAt("10.1.0.7", 40);
   llm.EngineAt("10.1.0.8", 40);
@@ -292,9 +292,9 @@ TEST(EngineDecision, ReplicasWithoutAKnownAddressThatServedAreNotIdle) {
 TEST(EngineDecision, AYoungReplicaIsWarmingUntilItsEngineAnswers) {
   // The second node has no history from before the pod.
   FleetBuilder grown;
-  grown.Hold(kLong, {Node("n-llm-a", {LlmPod("llm-a")}), Node("n-llm-b", {})});
-  grown.Hold(absl::Minutes(2),
-             {Node("n-llm-a", {LlmPod("llm-a")}), Node("n-llm-b", {LlmPod("llm-b")})});
+  grown.RepeatFor(kLong, {Node("n-llm-a", {LlmPod("llm-a")}), Node("n-llm-b", {})});
+  grown.RepeatFor(absl::Minutes(2),
+                  {Node("n-llm-a", {LlmPod("llm-a")}), Node("n-llm-b", {LlmPod("llm-b")})});
   EngineWorkloadBuilder llm(grown);
   llm.EngineIn("llm-a", 40);
   llm.EngineIn("llm-b", std::nullopt, absl::Seconds(100));
@@ -326,9 +326,9 @@ EngineWorkloadBuilder WithYoung(std::optional<bool> ready,
     return std::vector<NodeSnapshot>{a, b};
   };
   FleetBuilder grown;
-  grown.Hold(kLong, {nodes(true)[0], Node("n-llm-b", {})});
-  grown.Hold(absl::Minutes(1), nodes(false));
-  grown.Hold(since, nodes(ready));
+  grown.RepeatFor(kLong, {nodes(true)[0], Node("n-llm-b", {})});
+  grown.RepeatFor(absl::Minutes(1), nodes(false));
+  grown.RepeatFor(since, nodes(ready));
   return EngineWorkloadBuilder(grown);
 }
 
@@ -404,7 +404,7 @@ TEST(EngineDecision, ANameWithoutAddressIsUnavailableWhilePodsAreReady) {
   EXPECT_THAT(std::string(decision.status.message()), HasSubstr("llm:8000 has no address"));
   EXPECT_EQ(decision.warming, 1) << "the other one is not Ready";
 
-  EngineWorkloadBuilder none(FleetBuilder().Hold(kLong, {Node("n", {})}));
+  EngineWorkloadBuilder none(FleetBuilder().RepeatFor(kLong, {Node("n", {})}));
   none.signals().read_since = none.now() - kLong;
   const Decision idle = none.Decide(Named(InFlight()));
   ASSERT_TRUE(idle.status.ok()) << idle.status;
@@ -430,7 +430,7 @@ TEST(EngineDecision, PendingRatioCountsFullBatches) {
 }
 
 TEST(EngineDecision, AddressesOfNoKnownPodAreReplicasOfTheirOwn) {
-  EngineWorkloadBuilder llm(FleetBuilder().Hold(kLong, {Node("n", {})}));
+  EngineWorkloadBuilder llm(FleetBuilder().RepeatFor(kLong, {Node("n", {})}));
   llm.EngineAt("10.1.0.7", 12);
   llm.EngineAt("10.1.0.8", 30);
   const Decision decision = llm.Decide(Named(InFlight()));
@@ -443,7 +443,7 @@ TEST(EngineDecision, AnEngineBelongsToThePodOfItsAddress) {
   NodeSnapshot node = Node("n", {LlmPod("llm-a"), LlmPod("llm-b")});
   node.pods[0].address = "10.1.0.7";
   node.pods[1].address = "10.1.0.8";
-  const FleetBuilder nodes = FleetBuilder().Hold(kLong, {node});
+  const FleetBuilder nodes = FleetBuilder().RepeatFor(kLong, {node});
   EngineWorkloadBuilder llm(nodes);
   llm.EngineAt("10.1.0.7", 12);
   llm.EngineAt("10.1.0.8", 30);
@@ -463,7 +463,7 @@ TEST(EngineDecision, AnEngineBelongsToThePodOfItsAddress) {
 SignalSeries& NeverReports(SignalSeries& series, const std::string& family) {
   series.engine = family;
   series.reported_by = {"sglang", "vllm"};
-  series.gap = family + " never reports how many requests wait, and how many run";
+  series.error = family + " never reports how many requests wait, and how many run";
   return series;
 }
 

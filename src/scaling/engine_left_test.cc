@@ -14,7 +14,7 @@ using State = Contribution::State;
 
 // DNS may omit an address for a moment, and does omit a pod that ends.
 TEST(EngineLeft, AnUnlistedEngineKeepsItsWorkloadActiveAndAddsItsPast) {
-  EngineWorkloadBuilder llm(FleetBuilder().Hold(kLong, {Node("n", {})}));
+  EngineWorkloadBuilder llm(FleetBuilder().RepeatFor(kLong, {Node("n", {})}));
   llm.EngineAt("10.1.0.7", 12);
   llm.EngineAt("10.1.0.8", 0);
   llm.Unlist("vllm at 10.1.0.7", absl::Seconds(10));
@@ -31,7 +31,7 @@ TEST(EngineLeft, AnUnlistedEngineKeepsItsWorkloadActiveAndAddsItsPast) {
   short_window.activation_window = absl::Seconds(9);
   EXPECT_FALSE(llm.Decide(short_window).active) << "it left before";
 
-  EngineWorkloadBuilder idle(FleetBuilder().Hold(kLong, {Node("n", {})}));
+  EngineWorkloadBuilder idle(FleetBuilder().RepeatFor(kLong, {Node("n", {})}));
   idle.EngineAt("10.1.0.7", 0);
   idle.ChangeEngineIn("10.1.0.7", absl::Seconds(20), std::nullopt);
   idle.Unlist("vllm at 10.1.0.7", absl::Seconds(10));
@@ -42,7 +42,7 @@ TEST(EngineLeft, ABusyPodWithAnUnlistedAddressKeepsItsWorkloadActive) {
   NodeSnapshot node = Node("n", {LlmPod("llm-a"), LlmPod("llm-b")});
   node.pods[0].address = "10.1.0.7";
   node.pods[1].address = "10.1.0.8";
-  EngineWorkloadBuilder llm(FleetBuilder().Hold(kLong, {node}));
+  EngineWorkloadBuilder llm(FleetBuilder().RepeatFor(kLong, {node}));
   llm.EngineAt("10.1.0.7", 12);
   llm.EngineAt("10.1.0.8", 0);
   llm.Unlist("vllm at 10.1.0.7", absl::Seconds(10));
@@ -54,8 +54,8 @@ TEST(EngineLeft, ABusyPodWithAnUnlistedAddressKeepsItsWorkloadActive) {
 TEST(EngineLeft, PodsThatAreGoneWithTheirIdleEnginesLeaveTheirWorkloadInactive) {
   const auto decide = [](double observed) {
     FleetBuilder nodes;
-    nodes.Hold(kLong, {Node("n", {LlmPod("llm-a")})});
-    nodes.Hold(absl::Seconds(20), {Node("n", {})});
+    nodes.RepeatFor(kLong, {Node("n", {LlmPod("llm-a")})});
+    nodes.RepeatFor(absl::Seconds(20), {Node("n", {})});
     EngineWorkloadBuilder llm(nodes);
     llm.EngineIn("llm-a", observed);
     llm.Unlist("vllm at llm-a", absl::Seconds(20));
@@ -69,8 +69,8 @@ TEST(EngineLeft, PodsThatAreGoneWithTheirIdleEnginesLeaveTheirWorkloadInactive) 
 
 TEST(EngineLeft, GonePodsWithoutKnownAddressesAreMatchedToUnlistedEngines) {
   FleetBuilder nodes;
-  nodes.Hold(absl::Minutes(12), {Node("n", {LlmPod("llm-a"), LlmPod("llm-b")})});
-  nodes.Hold(absl::Seconds(20), {Node("n", {})});
+  nodes.RepeatFor(absl::Minutes(12), {Node("n", {LlmPod("llm-a"), LlmPod("llm-b")})});
+  nodes.RepeatFor(absl::Seconds(20), {Node("n", {})});
   EngineWorkloadBuilder llm(nodes);
   llm.EngineAt("10.1.0.7", 0);
   llm.EngineAt("10.1.0.8", 0);
@@ -79,7 +79,7 @@ TEST(EngineLeft, GonePodsWithoutKnownAddressesAreMatchedToUnlistedEngines) {
   EXPECT_FALSE(llm.Decide(Named(InFlight())).active)
       << llm.Decide(Named(InFlight())).active_because;
 
-  llm.signals().left.pop_back();
+  llm.signals().departed.pop_back();
   EXPECT_TRUE(llm.Decide(Named(InFlight())).active) << "the load of one of them is not known";
 }
 

@@ -83,7 +83,7 @@ bool EngineOwners::HasAddress(const Replica& replica) const {
                              [this](const Pod* pod) { return !AddressOf(*pod).empty(); });
 }
 
-bool EngineOwners::IsUnlocated(size_t replica) const {
+bool EngineOwners::HasNoEngineOrAddress(size_t replica) const {
   return replicas_[replica].present && engines_of_[replica].empty() &&
          !HasAddress(replicas_[replica]);
 }

@@ -51,7 +51,7 @@ class EngineOwners {
   // Whether the address of one of its pods is known.
   bool HasAddress(const Replica& replica) const;
   // Whether its pods are present without an engine or a known address.
-  bool IsUnlocated(size_t replica) const;
+  bool HasNoEngineOrAddress(size_t replica) const;
   // Whether all of its pods are, or were, Ready.
   bool WasReady(const Replica& replica) const;
   // Whether all of its pods are, or were, Ready, and are known not to terminate.

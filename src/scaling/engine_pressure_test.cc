@@ -90,10 +90,10 @@ TEST(EnginePressure, EnginesCountWhileAllReplicasMayStillStart) {
     NodeSnapshot node = Node("n", {LlmPod("llm-b", 100)});
     node.pods[0].ready = false;
     FleetBuilder nodes = FleetBuilder()
-                             .Hold(absl::Minutes(1), {Node("n", {})})
-                             .Hold(since - absl::Minutes(1), {node});
+                             .RepeatFor(absl::Minutes(1), {Node("n", {})})
+                             .RepeatFor(since - absl::Minutes(1), {node});
     node.pods[0].ready = ready;
-    EngineWorkloadBuilder llm(nodes.Hold(absl::Minutes(1), {node}));
+    EngineWorkloadBuilder llm(nodes.RepeatFor(absl::Minutes(1), {node}));
     auto record = std::make_shared<SignalSeries>(SignalSeries{.pod = "llm-a"});
     record->pod_with_owners =
         std::make_shared<const Pod>(Pod{.namespace_name = "team-a",
@@ -119,9 +119,9 @@ TEST(EnginePressure, ANameWithoutAddressIsNoFallbackWhileOneOfItsEnginesWasReadW
     NodeSnapshot node = Node("n", {LlmPod("llm-a", 100)});
     node.pods[0].address = "10.1.0.7";
     node.pods[0].ready = ready;
-    FleetBuilder nodes = FleetBuilder().Hold(absl::Minutes(12), {node});
+    FleetBuilder nodes = FleetBuilder().RepeatFor(absl::Minutes(12), {node});
     if (ready == true) node.pods[0].ready = false;
-    EngineWorkloadBuilder llm(nodes.Hold(absl::Seconds(14), {node}));
+    EngineWorkloadBuilder llm(nodes.RepeatFor(absl::Seconds(14), {node}));
     llm.EngineAt("10.1.0.7", 50);
     llm.Unlist("vllm at 10.1.0.7", left_ago);
     return llm;
@@ -150,9 +150,9 @@ TEST(EnginePressure, ANameWithoutAddressIsNoFallbackWhileOneOfItsEnginesWasReadW
 TEST(EnginePressure, WithoutOwnersPressureReadWithinForgetAfterIsUnknownWhileGpusAreInUse) {
   const auto decide = [](const GpuSample& gpu, absl::Duration left_ago) {
     HistoryBuilder gpus;
-    gpus.Hold(absl::Minutes(12), {gpu});
+    gpus.RepeatFor(absl::Minutes(12), {gpu});
     SignalBuilder engines(gpus.now());
-    engines.Hold("vllm at 10.1.0.7", absl::Minutes(12), 50).address = "10.1.0.7";
+    engines.RepeatFor("vllm at 10.1.0.7", absl::Minutes(12), 50).address = "10.1.0.7";
     engines.Unlist("vllm at 10.1.0.7", left_ago);
     return Decide(Named(VllmInference()), {.namespace_name = "team-a", .name = "llm"}, gpus.fleet(),
                   &engines.history(), kStaleness);
@@ -173,7 +173,7 @@ TEST(EnginePressure, WithoutOwnersPressureReadWithinForgetAfterIsUnknownWhileGpu
 
 TEST(EnginePressure, APressureNamesItsReference) {
   EngineWorkloadBuilder llm({{"llm-a", 50}});
-  llm.EngineIn("llm-a", 50).against = "of maxConcurrency 64";
+  llm.EngineIn("llm-a", 50).pressure_basis = "of maxConcurrency 64";
   EXPECT_EQ(llm.Decide(VllmInference()).contributions[0].because,
             "its engine's pressure, of maxConcurrency 64");
 }

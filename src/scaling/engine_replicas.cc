@@ -28,9 +28,9 @@ namespace {
 
 using Engines = EngineOwners::Engines;
 
-class EngineReplicas {
+class EngineReadingsApplier {
  public:
-  EngineReplicas(const EngineScope& scope, Replicas& workload_replicas)
+  EngineReadingsApplier(const EngineScope& scope, Replicas& workload_replicas)
       : scope_(scope),
         trigger_(scope.trigger),
         signals_(scope.signals),
@@ -38,10 +38,11 @@ class EngineReplicas {
         workload_replicas_(workload_replicas),
         metric_status_(CheckMetric()) {}
 
-  // Returns whether readings of engines, or their absence, decide, rather than readings of GPUs.
-  bool UsesEngines() {
-    if (ReadsEngines(trigger_)) return true;
-    if (!metric_status_.ok()) return false;
+  // Returns until when readings of engines, or their absence, count if no new one comes.
+  // InfiniteFuture: always. Empty: readings of GPUs count now.
+  std::optional<absl::Time> EnginesCountUntil() const {
+    if (ReadsEngines(trigger_)) return absl::InfiniteFuture();
+    if (!metric_status_.ok()) return std::nullopt;
     absl::Time last_read = LastReadOfDeparted(scope_);
     bool any = last_read != absl::InfinitePast() || (scope_.by_owner && !signals_.status.ok());
     for (const SignalSeries* engine : owners_.All()) {
@@ -54,9 +55,8 @@ class EngineReplicas {
                           scope_.staleness.forget_after;
     if (last_read != absl::InfinitePast())
       known_at = std::max(known_at, AllStartUntil(scope_, last_read));
-    if (!any || scope_.now > known_at) return false;
-    workload_replicas_.changes_at = known_at;
-    return true;
+    if (!any || scope_.now > known_at) return std::nullopt;
+    return known_at;
   }
 
   absl::Status CheckAddresses() {
@@ -112,7 +112,11 @@ class EngineReplicas {
       for (const SignalSeries* engine : owners_.EnginesOf(i)) {
         const bool serves =
             replicas[i].present && replicas[i].ending_since == absl::InfiniteFuture();
-        serves ? engines.AddPresent(*engine, &replicas[i]) : engines.AddLeft(*engine);
+        if (serves) {
+          engines.AddPresent(*engine, &replicas[i]);
+        } else {
+          engines.AddDeparted(*engine);
+        }
       }
     }
     AddDeparted(scope_, engines);
@@ -121,7 +125,7 @@ class EngineReplicas {
     workload_replicas_.batch_limit = SharedLimit(workload_replicas_.engines);
   }
 
-  void Replace() {
+  void Apply() {
     CollectEngines();
     DepartedEngines departed(scope_);
     departed_unmatched_ = std::move(departed.unmatched_read_at);
@@ -173,7 +177,7 @@ class EngineReplicas {
     for (size_t i = 0; i < workload_replicas_.replicas.size(); ++i) {
       Replica& replica = workload_replicas_.replicas[i];
       if (owners_.EnginesOf(i).empty() &&
-          (HasLeftWithEngine(replica) || TakeDepartedUnmatched(replica))) {
+          (HasDepartedWithEngine(replica) || TakeDepartedUnmatched(replica))) {
         replica.samples.clear();
       } else {
         ReplaceSamples(owners_.EnginesOf(i), replica);
@@ -190,11 +194,11 @@ class EngineReplicas {
     const std::vector<ReplicaSample> gpu_samples = std::exchange(replica.samples, {});
     std::vector<ObservedSeries> observed;
     absl::Time first_read_at = absl::InfiniteFuture();
-    std::string gap = engines.empty() ? WhyNoEngine(replica) : "";
+    std::string error = engines.empty() ? WhyNoEngine(replica) : "";
     for (const SignalSeries* engine : engines) {
-      observed.push_back(ObservedSeriesOf(*engine, gpu_samples, replica));
+      observed.push_back(ObserveSeries(*engine, gpu_samples, replica));
       first_read_at = std::min(first_read_at, engine->first_read_at);
-      if (gap.empty()) gap = engine->gap;
+      if (error.empty()) error = engine->error;
     }
     replica.samples = SamplesOf(trigger_, observed, workload_replicas_.oldest, scope_.now,
                                 scope_.staleness.stale_after);
@@ -204,17 +208,17 @@ class EngineReplicas {
     }
     if (replica.samples.empty()) replica.samples = {{.since = seen_at, .at = seen_at}};
     CopyGpuActivity(gpu_samples, replica.samples);
-    replica.last_gap = std::move(gap);
+    replica.last_error = std::move(error);
     SetStart(scope_, engines, first_read_at, replica);
     replica.covered_since = std::min(signals_.read_since, scope_.now);
     replica.dropped_until = absl::InfinitePast();
     if (!engines.empty() && !replica.is_on_two_nodes) replica.why_stale.clear();
-    if (engines.size() == 1) replica.against = AgainstOf(*engines.front());
+    if (engines.size() == 1) replica.pressure_basis = PressureBasisOf(*engines.front());
   }
 
-  std::string AgainstOf(const SignalSeries& engine) const {
+  std::string PressureBasisOf(const SignalSeries& engine) const {
     const std::optional<double>& shared = workload_replicas_.batch_limit;
-    if (!shared.has_value() || !SharesLimit(trigger_, engine)) return engine.against;
+    if (!shared.has_value() || !SharesLimit(trigger_, engine)) return engine.pressure_basis;
     return absl::StrCat("of the ", NumberText(*shared),
                         " that its workload's engines ran at most while others waited "
                         "(maxConcurrency is not given)");
@@ -222,8 +226,8 @@ class EngineReplicas {
 
   static bool HasNoSample(const Replica& replica) { return replica.samples.empty(); }
 
-  // Returns whether its pods are gone together with an engine that was read.
-  bool HasLeftWithEngine(const Replica& replica) const {
+  // Returns true if its pods departed together with an engine that was read.
+  bool HasDepartedWithEngine(const Replica& replica) const {
     return !replica.present && HasServed(scope_, replica);
   }
 
@@ -249,8 +253,9 @@ class EngineReplicas {
     return absl::StrCat("no engine is found in it", why.empty() ? "" : ": ", why);
   }
 
-  ObservedSeries ObservedSeriesOf(const SignalSeries& engine,
-                                  const std::vector<ReplicaSample>& gpu_samples, Replica& replica) {
+  // Returns the series as it counts, and sets when the replica freezes, or that it is frozen.
+  ObservedSeries ObserveSeries(const SignalSeries& engine,
+                               const std::vector<ReplicaSample>& gpu_samples, Replica& replica) {
     const auto unmatched = unmatched_frozen_at_.find(&engine);
     const absl::Time frozen_at = unmatched == unmatched_frozen_at_.end()
                                      ? FrozenAt(trigger_, engine, gpu_samples)
@@ -265,14 +270,16 @@ class EngineReplicas {
             .shared_limit = workload_replicas_.batch_limit};
   }
 
-  // Returns when all GPUs that may be its own are idle; InfiniteFuture if these are not known.
+  // Returns when the requests of an unmatched engine count as none: they have not changed for
+  // frozenWindow, and all GPUs that may be its own are idle. InfiniteFuture: GPUs are busy or
+  // unknown.
   absl::Time UnmatchedFrozenAt(const SignalSeries& engine) const {
     // Without owners, GPUs may have no readings before (replicas.cc).
     const absl::Time stalled_at = StalledAt(trigger_, engine);
-    if (stalled_at > scope_.now) return stalled_at;
+    if (stalled_at > scope_.now) return stalled_at;  // until then the GPUs do not matter
     absl::Time at = absl::InfinitePast();
     for (size_t i = 0; i < workload_replicas_.replicas.size(); ++i) {
-      const bool may_be_own = !scope_.by_owner || owners_.IsUnlocated(i);
+      const bool may_be_own = !scope_.by_owner || owners_.HasNoEngineOrAddress(i);
       if (!may_be_own) continue;
       at = std::max(
           at, FrozenAt(trigger_, engine, workload_replicas_.replicas[i], absl::InfiniteFuture()));
@@ -281,18 +288,18 @@ class EngineReplicas {
   }
 
   void AddAllUnmatched() {
-    DropUnlocated();
+    RemoveReplicasOfUnmatched();
     for (const SignalSeries* engine : owners_.unmatched()) AddUnmatched(*engine);
     if (owners_.unmatched().empty() || !scope_.by_owner) return;
     absl::StrAppend(&workload_replicas_.from, ", and addresses of no known pod");
   }
 
-  // Pods without a known address are behind the addresses without a known pod. If there are more
-  // pods than addresses, the youngest pods are not behind them yet.
-  void DropUnlocated() {
+  // Removes a replica without a known address for each unmatched engine, oldest first. That engine
+  // is probably its own, and is added in its place. Younger replicas beyond that number remain.
+  void RemoveReplicasOfUnmatched() {
     std::vector<Replica*> unlocated;
     for (size_t i = 0; i < workload_replicas_.replicas.size(); ++i) {
-      if (owners_.IsUnlocated(i)) unlocated.push_back(&workload_replicas_.replicas[i]);
+      if (owners_.HasNoEngineOrAddress(i)) unlocated.push_back(&workload_replicas_.replicas[i]);
     }
     std::ranges::stable_sort(unlocated, {}, &Replica::held_since);
     unlocated.resize(std::min(unlocated.size(), owners_.unmatched().size()));
@@ -323,9 +330,10 @@ class EngineReplicas {
 
 }  // namespace
 
-absl::Status ReadEnginesOf(const Trigger& trigger, const ScaledObjectRef& scaled_object,
-                           const FleetHistory& fleet, bool by_owner, const SignalHistory* signals,
-                           const StalenessLimits& staleness, Replicas& workload_replicas) {
+absl::Status ApplyEngineReadings(const Trigger& trigger, const ScaledObjectRef& scaled_object,
+                                 const FleetHistory& fleet, bool by_owner,
+                                 const SignalHistory* signals, const StalenessLimits& staleness,
+                                 Replicas& workload_replicas) {
   const bool is_named = !trigger.engine_endpoint.url.empty();
   // Without owners only its engine shows a replica.
   const bool may_have_some =
@@ -340,15 +348,17 @@ absl::Status ReadEnginesOf(const Trigger& trigger, const ScaledObjectRef& scaled
   if (!signals->status.ok() && !not_known_yet) return absl::OkStatus();
   const EngineScope scope(trigger, scaled_object, fleet, by_owner, *signals, staleness,
                           workload_replicas);
-  EngineReplicas engines(scope, workload_replicas);
-  if (!engines.UsesEngines()) {
+  EngineReadingsApplier engines(scope, workload_replicas);
+  const std::optional<absl::Time> engines_count_until = engines.EnginesCountUntil();
+  if (!engines_count_until.has_value()) {
     engines.NoteWhyNoEngine();
     if (workload_replicas.held.Any()) engines.CollectEngines();
     return absl::OkStatus();
   }
+  workload_replicas.changes_at = *engines_count_until;
   RETURN_IF_ERROR(engines.CheckAddresses());
   RETURN_IF_ERROR(engines.metric_status());
-  engines.Replace();
+  engines.Apply();
   return absl::OkStatus();
 }
 

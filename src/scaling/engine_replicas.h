@@ -8,27 +8,31 @@
 
 namespace gpuscaler {
 
-// Replaces the GPU readings of each replica by those of its engines in `signals`. Requires a
-// trigger on engines, or on their pressure. An engine belongs to a replica by its pod, or by its
-// pod's address. An engine without a replica is a replica by itself if its endpoint is named or
-// owners are not known.
+// Replaces the GPU samples of each replica with the readings of its engines in `signals`. Requires
+// a trigger that counts engine metrics or pressure.
 //
-// A replica is warming until its pod is Ready or its engine answers. If readiness is not known, it
-// is warming for warmupSeconds at most (exceptions: engine_start.cc). After that, a replica without
-// readings is unreadable. A pod that a headless Service omits while it lists others gets no
-// requests, and is warming too. Exception: it is known to be Ready and not to terminate.
+// Matching: an engine belongs to the replica of its pod, found by name or address. An unmatched
+// engine is a replica of its own if the endpoint is named or owners are not known.
 //
-// An engine that is no longer listed counts for activity within activationWindow and adds its past,
-// as a replica that is gone: DNS may omit an address for a moment. If it was frozen then, it stays
-// so. Pressure: if no engine of the workload, listed or not, was read for --forget-after, the
-// replicas keep their GPU readings (engineFallback).
+// Warm-up: a replica warms up until its pod is Ready or its engine answers; if readiness is not
+// known, for warmupSeconds at most (exceptions: engine_start.cc). Then, without readings, it is
+// unreadable. A pod that a headless Service omits while it lists others warms up too, unless it is
+// known to be Ready and not terminating.
+//
+// Departed engines: their readings count for activity within activationWindow, as those of departed
+// replicas, because DNS may omit an address for a moment. Their earlier load still counts in the
+// mean over `window`. A frozen engine stays frozen.
+//
+// Fallback: if no engine of a trigger on pressure was read for --forget-after, GPU readings count
+// (engineFallback).
 //
 // If no engine and no owner is known and GPUs are in use, sets the status of `workload_replicas`
 // for that (hidden_engines.h). Returns the status of `signals` if it matters and is not OK. Returns
 // FAILED_PRECONDITION if the endpoint is one address in front of several pods, or if no engine in
 // scope ever reports the metric. `signals` is null if no engine is read.
-absl::Status ReadEnginesOf(const Trigger& trigger, const ScaledObjectRef& scaled_object,
-                           const FleetHistory& fleet, bool by_owner, const SignalHistory* signals,
-                           const StalenessLimits& staleness, Replicas& workload_replicas);
+absl::Status ApplyEngineReadings(const Trigger& trigger, const ScaledObjectRef& scaled_object,
+                                 const FleetHistory& fleet, bool by_owner,
+                                 const SignalHistory* signals, const StalenessLimits& staleness,
+                                 Replicas& workload_replicas);
 
 }  // namespace gpuscaler

@@ -13,7 +13,7 @@ std::vector<const SignalSeries*> RecordsOf(const EngineScope& scope) {
     for (const auto& record : all) records.push_back(record.get());
     return records;
   }
-  SeenPods seen;
+  PodsWithGpus seen;
   for (const Replica& replica : scope.workload_replicas.replicas) {
     seen.holding.insert(seen.holding.end(), replica.pods.begin(), replica.pods.end());
   }

@@ -14,7 +14,7 @@
 namespace gpuscaler {
 
 // All constructor arguments must outlive it. `workload_replicas` begin with their GPU readings;
-// EngineReplicas replaces these by those of their engines, one replica after the other.
+// EngineReadingsApplier replaces these by those of their engines, one replica after the other.
 struct EngineScope {
   EngineScope(const Trigger& trigger, const ScaledObjectRef& scaled_object,
               const FleetHistory& fleet, bool by_owner, const SignalHistory& signals,

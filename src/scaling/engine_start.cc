@@ -76,7 +76,7 @@ absl::Time LastReadOfDeparted(const EngineScope& scope) {
   for (const SignalSeries* engine : scope.records) {
     last_read = std::max(last_read, engine->demand->newest_at);
   }
-  for (const SignalSeries& engine : scope.signals.left) {
+  for (const SignalSeries& engine : scope.signals.departed) {
     const absl::Time read_at = LastReadAt(engine);
     if (read_at > last_read && scope.owners.IsOfWorkload(engine)) last_read = read_at;
   }
@@ -96,7 +96,7 @@ absl::Time AllStartUntil(const EngineScope& scope, absl::Time last_read) {
 }
 
 bool HasServed(const EngineScope& scope, const Replica& replica) {
-  return std::ranges::any_of(scope.signals.left, [&](const SignalSeries& engine) {
+  return std::ranges::any_of(scope.signals.departed, [&](const SignalSeries& engine) {
     return scope.owners.IsOf(engine, replica) && LastReadAt(engine) != absl::InfinitePast();
   });
 }

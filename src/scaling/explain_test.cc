@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 
 TEST(Explain, ListsValueActivityAndEveryReplicaWithItsReason) {
   HistoryBuilder builder;
-  builder.Hold(kLong, {LostGpu(0), BusyGpu(1, 60), FreeGpu(2)});
+  builder.RepeatFor(kLong, {LostGpu(0), BusyGpu(1, 60), FreeGpu(2)});
   const std::string text = Explain(Utilization(), After(Utilization(), builder));
   EXPECT_THAT(text, HasSubstr("value: 140 % of gpu_utilization, target 80 (AverageValue)"));
   EXPECT_THAT(text, HasSubstr("active: yes, n/1 was at 60 within 1m"));
@@ -29,7 +29,7 @@ TEST(Explain, AReplicaThatWasFirstSeenNowHasNoAge) {
   HistoryBuilder builder;
   builder.Tick({BusyGpu(0, 60), without});
   EXPECT_THAT(Explain(Utilization(), After(Utilization(), builder)), HasSubstr(" unreadable: "));
-  builder.Hold(absl::Seconds(20), {BusyGpu(0, 60), without});
+  builder.RepeatFor(absl::Seconds(20), {BusyGpu(0, 60), without});
   EXPECT_THAT(Explain(Utilization(), After(Utilization(), builder)),
               HasSubstr("unreadable for at least 20s: "));
 }
@@ -37,8 +37,8 @@ TEST(Explain, AReplicaThatWasFirstSeenNowHasNoAge) {
 TEST(Explain, ListsNodesAgesPodsAndMissingParts) {
   const NodeSnapshot first = Node("gpu-1", {Llm("llm-a", 60)});
   FleetBuilder fleet;
-  fleet.Hold(kLong, {first, Node("gpu-7", {Llm("llm-b", 40)})});
-  fleet.Disconnect("gpu-7", "connection refused").Hold(absl::Seconds(42), {first});
+  fleet.RepeatFor(kLong, {first, Node("gpu-7", {Llm("llm-b", 40)})});
+  fleet.Disconnect("gpu-7", "connection refused").RepeatFor(absl::Seconds(42), {first});
   const std::string text = Explain(UtilizationOf("llm"), DecidedOn(UtilizationOf("llm"), fleet));
   EXPECT_THAT(text, HasSubstr("replicas: 2 (pods of Deployment/llm; 1 unreadable)"));
   EXPECT_THAT(text, HasSubstr("nodes: gpu-1 (1 replica, read now), gpu-7 (1 replica, read 42s"));
@@ -50,7 +50,7 @@ TEST(Explain, NamesTheEvidenceForSharesOfGpus) {
   NodeSnapshot node = Node("gpu-1", {Llm("llm-a", 60), {.name = "x", .owner = "x", .loads = {60}}});
   const auto text = [](const NodeSnapshot& shared) {
     FleetBuilder fleet;
-    fleet.Hold(kLong, {shared});
+    fleet.RepeatFor(kLong, {shared});
     return Explain(UtilizationOf("llm"), DecidedOn(UtilizationOf("llm"), fleet));
   };
   EXPECT_THAT(text(node), testing::Not(HasSubstr("shared GPUs")));

@@ -44,7 +44,7 @@ TEST(FleetDecision, PossibleHolderTakesNoShareFromThePodThatHoldsTheGpu) {
   NodeSnapshot node = Node("gpu-1", {Llm("llm-a", 90), {.name = "x", .owner = "x", .loads = {0}}});
   node.gpus[0].holders.push_back({.pod = 1, .container = "main", .share = 0, .is_possible = true});
   FleetBuilder fleet;
-  fleet.Hold(kLong, {node}).Tick({NodeWithoutOwners(node, "kubelet is silent")}).Tick({node});
+  fleet.RepeatFor(kLong, {node}).Tick({NodeWithoutOwners(node, "kubelet is silent")}).Tick({node});
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).value, 90);
 }
 
@@ -52,15 +52,16 @@ TEST(FleetDecision, PossibleHolderTakesNoShareFromThePodThatHoldsTheGpu) {
 TEST(FleetDecision, PodWithoutAGpuThatMayShareAReservedOneIsNoOtherOwner) {
   NodeSnapshot node = Node("gpu-1", {Llm("llm-a", 90), {.name = "cache-0", .loads = {0}}});
   node.gpus[1].holders[0] = {.pod = 1, .is_possible = true};
-  const Decision decision = DecidedOn(UtilizationOf(""), {node},
-                                      {.namespace_name = "team-a", .name = "scaler", .opened = {}});
+  const Decision decision =
+      DecidedOn(UtilizationOf(""), {node},
+                {.namespace_name = "team-a", .name = "scaler", .allowed_namespaces = {}});
   EXPECT_EQ(decision.value, 90) << decision.status;
   EXPECT_THAT(NamesOf(decision), ElementsAre("llm-a"));
 }
 
 TEST(FleetDecision, GroupIsOneReplicaOverAllItsNodes) {
   const auto pod = [](const char* name, const char* group, double load) {
-    return HeldPod{.name = name, .owner = "LeaderWorkerSet/llm", .loads = {load}, .group = group};
+    return GpuPod{.name = name, .owner = "LeaderWorkerSet/llm", .loads = {load}, .group = group};
   };
   Trigger trigger = UtilizationOf("llm");
   const std::vector<NodeSnapshot> nodes = {
@@ -117,10 +118,10 @@ TEST(FleetDecision, TwoContainersOfAPodHaveOneGpuTogether) {
 TEST(FleetDecision, ProcessesOfAPodComeAndGo) {
   FleetBuilder fleet;
   NodeSnapshot node = Node("gpu-1", {Llm("llm-a", 60)});
-  fleet.Hold(kLong, {node});
+  fleet.RepeatFor(kLong, {node});
   node.gpus[0].held_since = fleet.now() + kTick;
   node.gpus[0].utilization_percent = 0;
-  fleet.Hold(absl::Seconds(10), {node});
+  fleet.RepeatFor(absl::Seconds(10), {node});
   Trigger trigger = UtilizationOf("llm");
   trigger.warmup = absl::Minutes(5);
   const Decision decision = DecidedOn(trigger, fleet);
@@ -130,8 +131,8 @@ TEST(FleetDecision, ProcessesOfAPodComeAndGo) {
 
 TEST(FleetDecision, GpuOfANewPodIsANewReplica) {
   FleetBuilder fleet;
-  fleet.Hold(kLong, {Node("gpu-1", {Llm("llm-a", 90)})});
-  fleet.Hold(absl::Seconds(10), {Node("gpu-1", {Llm("llm-b", 10)})});
+  fleet.RepeatFor(kLong, {Node("gpu-1", {Llm("llm-a", 90)})});
+  fleet.RepeatFor(absl::Seconds(10), {Node("gpu-1", {Llm("llm-b", 10)})});
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).contributions[0].load, 10 * 8 / 30.0)
       << "the other's load is not its own";
   EXPECT_NEAR(DecidedOn(UtilizationOf("llm"), fleet).value, (90 * 20 + 10 * 8) / 30.0, 0.001);

@@ -15,9 +15,10 @@ const ScaledObjectRef kScaler{.namespace_name = "team-a", .name = "scaler"};
 Trigger AnyTriggerOnPods(Random& random) {
   Trigger trigger;
   trigger.workload = "llm";
-  trigger.metric = random.Often() ? MetricType::kGpuUtilization : MetricType::kMemoryUsedPercent;
+  trigger.metric =
+      random.ThreeInFour() ? MetricType::kGpuUtilization : MetricType::kMemoryUsedPercent;
   trigger.target = random.Whole(1, 100);
-  trigger.target_type = random.Often() ? TargetType::kAverageValue : TargetType::kValue;
+  trigger.target_type = random.ThreeInFour() ? TargetType::kAverageValue : TargetType::kValue;
   trigger.aggregation = static_cast<Aggregation>(random.Whole(0, 5));
   trigger.replica_aggregation = static_cast<ReplicaAggregation>(random.Whole(0, 3));
   trigger.window = absl::Seconds(random.Whole(0, 60));
@@ -27,17 +28,17 @@ Trigger AnyTriggerOnPods(Random& random) {
   return trigger;
 }
 
-HeldPod AnyPod(Random& random, std::string name) {
-  HeldPod pod{.name = std::move(name), .owner = "llm"};
+GpuPod AnyPod(Random& random, std::string name) {
+  GpuPod pod{.name = std::move(name), .owner = "llm"};
   for (int gpu = random.Whole(1, 2); gpu > 0; --gpu) pod.loads.push_back(random.Whole(0, 100));
-  if (!random.Often()) pod.ready = random.Often();
+  if (!random.ThreeInFour()) pod.ready = random.ThreeInFour();
   pod.memory_used_percent = random.Whole(0, 99);
   return pod;
 }
 
-HeldPod PodOfOthers(Random& random, std::string name) {
-  HeldPod pod = AnyPod(random, std::move(name));
-  if (random.Often()) {
+GpuPod PodOfOthers(Random& random, std::string name) {
+  GpuPod pod = AnyPod(random, std::move(name));
+  if (random.ThreeInFour()) {
     pod.owner = "other";
   } else {
     pod.namespace_name = "team-b";
@@ -46,12 +47,12 @@ HeldPod PodOfOthers(Random& random, std::string name) {
 }
 
 // The workload's pods: by instant, then by node. A pod stays on its node, and may go.
-using Course = std::vector<std::vector<std::vector<HeldPod>>>;
+using Course = std::vector<std::vector<std::vector<GpuPod>>>;
 
 Course AnyCourse(Random& random, int nodes) {
   Course course;
   for (int instant = random.Whole(1, 8); instant > 0; --instant) {
-    std::vector<std::vector<HeldPod>> pods(static_cast<size_t>(nodes));
+    std::vector<std::vector<GpuPod>> pods(static_cast<size_t>(nodes));
     for (int node = 0; node < nodes; ++node) {
       for (int pod = random.Whole(0, 2); pod > 0; --pod) {
         pods[static_cast<size_t>(node)].push_back(
@@ -83,7 +84,7 @@ TEST(FleetProperty, PodsOfOthersNeverChangeTheAnswer) {
       std::vector<NodeSnapshot> own;
       std::vector<NodeSnapshot> all;
       for (size_t node = 0; node < nodes.size(); ++node) {
-        std::vector<HeldPod> pods = nodes[node];
+        std::vector<GpuPod> pods = nodes[node];
         own.push_back(Node(NodeName(node), pods));
         for (int i = random.Whole(0, 3); i > 0; --i) {
           pods.push_back(PodOfOthers(random, absl::StrCat("x-", i)));
@@ -92,8 +93,8 @@ TEST(FleetProperty, PodsOfOthersNeverChangeTheAnswer) {
       }
       all.push_back(Node("gpu-of-others", {PodOfOthers(random, "x")}));
       const absl::Duration duration = random.Whole(1, 20) * kTick;
-      alone.Hold(duration, own);
-      among_others.Hold(duration, all);
+      alone.RepeatFor(duration, own);
+      among_others.RepeatFor(duration, all);
     }
     ExpectSameAnswer(Decide(trigger, kScaler, alone.fleet(), kStaleness),
                      Decide(trigger, kScaler, among_others.fleet(), kStaleness));
@@ -107,9 +108,9 @@ TEST(FleetProperty, OrderOfNodesDoesNotMatter) {
     for (const auto& nodes : AnyCourse(random, 3)) {
       std::vector<NodeSnapshot> received;
       for (size_t node = 0; node < nodes.size(); ++node) {
-        if (random.Often()) received.push_back(Node(NodeName(node), nodes[node]));
+        if (random.ThreeInFour()) received.push_back(Node(NodeName(node), nodes[node]));
       }
-      builder.Hold(random.Whole(1, 20) * kTick, received);
+      builder.RepeatFor(random.Whole(1, 20) * kTick, received);
     }
     FleetHistory fleet = builder.fleet();
     const Decision forwards = Decide(trigger, kScaler, fleet, kStaleness);
@@ -124,15 +125,15 @@ TEST(FleetProperty, SplittingANodeOverSeveralChangesNothing) {
     FleetBuilder together;
     FleetBuilder split;
     for (const auto& nodes : AnyCourse(random, 3)) {
-      std::vector<HeldPod> all;
+      std::vector<GpuPod> all;
       std::vector<NodeSnapshot> each;
       for (size_t node = 0; node < nodes.size(); ++node) {
         all.insert(all.end(), nodes[node].begin(), nodes[node].end());
         each.push_back(Node(NodeName(node), nodes[node]));
       }
       const absl::Duration duration = random.Whole(1, 20) * kTick;
-      together.Hold(duration, {Node("gpu", all)});
-      split.Hold(duration, each);
+      together.RepeatFor(duration, {Node("gpu", all)});
+      split.RepeatFor(duration, each);
     }
     ExpectSameAnswer(Decide(trigger, kScaler, together.fleet(), kStaleness),
                      Decide(trigger, kScaler, split.fleet(), kStaleness));

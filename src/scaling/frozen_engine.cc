@@ -50,7 +50,7 @@ bool AnyStalled(const Trigger& trigger, const SignalHistory& signals, absl::Time
     return StalledAt(trigger, engine) <= now;
   };
   return std::ranges::any_of(signals.series, is_stalled) ||
-         std::ranges::any_of(signals.left, is_stalled);
+         std::ranges::any_of(signals.departed, is_stalled);
 }
 
 void CopyGpuActivity(std::span<const ReplicaSample> gpu_samples,

@@ -34,7 +34,7 @@ TEST(FrozenEngine, FrozenRequestsOnIdleGpusCountAsNone) {
 // Either of the two pods may be at either address.
 TEST(FrozenEngine, FrozenRequestsAtAddressesOfNoKnownPodCountAsNoneOnceAllTheirGpusAreIdle) {
   const auto decide = [](double load_of_a, double load_of_b) {
-    EngineWorkloadBuilder llm(FleetBuilder().Hold(
+    EngineWorkloadBuilder llm(FleetBuilder().RepeatFor(
         absl::Minutes(12),
         {Node("n-a", {LlmPod("llm-a", load_of_a)}), Node("n-b", {LlmPod("llm-b", load_of_b)})}));
     for (const char* address : {"10.0.0.7", "10.0.0.8"}) {
@@ -70,7 +70,7 @@ struct ScaledToZero {
 Decision DecideScaledToZero(const Trigger& trigger, const ScaledToZero& scaled) {
   FleetBuilder nodes;
   HoldPod(nodes, absl::Minutes(12), scaled.gpu_load);
-  nodes.Hold(scaled.ago, {Node("n", {})});
+  nodes.RepeatFor(scaled.ago, {Node("n", {})});
   EngineWorkloadBuilder llm(nodes);
   SignalSeries& engine =
       scaled.address.empty() ? llm.EngineIn("llm-a", 40) : llm.EngineAt(scaled.address, 40);
@@ -107,10 +107,10 @@ TEST(FrozenEngine, EngineThatLeftBeforeItFrozeKeepsItsWorkloadActive) {
 TEST(FrozenEngine, DepartedEngineIsEvaluatedByTheGpusOfItsOwnTime) {
   FleetBuilder nodes;
   HoldPod(nodes, absl::Minutes(12), 0);
-  nodes.Hold(absl::Seconds(10), {Node("n", {})});
+  nodes.RepeatFor(absl::Seconds(10), {Node("n", {})});
   NodeSnapshot next = Node("n", {LlmPod("llm-a", 90)});
   next.pods[0].uid = "another";
-  nodes.Hold(absl::Seconds(20), {next});
+  nodes.RepeatFor(absl::Seconds(20), {next});
   EngineWorkloadBuilder llm(nodes);
   llm.EngineIn("llm-a", 40).unchanged_since = llm.now() - kStalledFor;
   llm.Unlist("vllm at llm-a", absl::Seconds(30));
@@ -122,11 +122,11 @@ TEST(FrozenEngine, DepartedEngineIsEvaluatedByTheGpusOfItsOwnTime) {
 // No kubelet is asked for the holders of GPUs.
 class FrozenWithoutOwners : public testing::Test {
  protected:
-  FrozenWithoutOwners() { gpus_.Hold(absl::Minutes(12), {BusyGpu(0, 0, 90)}); }
+  FrozenWithoutOwners() { gpus_.RepeatFor(absl::Minutes(12), {BusyGpu(0, 0, 90)}); }
 
   Decision DecideOn(const Trigger& trigger, absl::Duration stalled_for = kStalledFor) {
     SignalBuilder engines(gpus_.now());
-    SignalSeries& engine = engines.Hold("vllm at 10.1.0.7", absl::Minutes(12), 8);
+    SignalSeries& engine = engines.RepeatFor("vllm at 10.1.0.7", absl::Minutes(12), 8);
     engine.address = "10.1.0.7";
     engine.unchanged_since = gpus_.now() - stalled_for;
     return DecideOn(trigger, engines);
@@ -152,7 +152,7 @@ TEST_F(FrozenWithoutOwners, RequestsCountAsNoneOnceAllGpusInUseAreIdle) {
     EXPECT_EQ(decision.frozen, 1);
     EXPECT_EQ(decision.replicas, 1) << "the engine is";
   }
-  gpus_.Hold(absl::Seconds(4), {BusyGpu(0, 0, 90), BusyGpu(1, 3, 90)});
+  gpus_.RepeatFor(absl::Seconds(4), {BusyGpu(0, 0, 90), BusyGpu(1, 3, 90)});
   EXPECT_EQ(DecideOn(InFlight()).value, 8) << "the other one may be its";
 }
 
@@ -161,7 +161,7 @@ TEST_F(FrozenWithoutOwners, EvidenceEndsWhenRequestsFreeze) {
   EXPECT_EQ(early.value, 8) << "not for long enough";
   EXPECT_EQ(early.evidence_until, gpus_.now() + absl::Seconds(20));
 
-  gpus_.Hold(kTick, {BusyGpu(0, 3, 90)}).Hold(absl::Seconds(20), {BusyGpu(0, 0, 90)});
+  gpus_.RepeatFor(kTick, {BusyGpu(0, 3, 90)}).RepeatFor(absl::Seconds(20), {BusyGpu(0, 0, 90)});
   const Decision worked = DecideOn(InFlight());
   EXPECT_EQ(worked.value, 8) << "its GPU worked just now";
   EXPECT_EQ(worked.evidence_until, gpus_.now() + absl::Seconds(40));
@@ -177,19 +177,19 @@ TEST_F(FrozenWithoutOwners, UnknownGpusFreezeNothing) {
   silence_ = "connection refused";
   EXPECT_EQ(DecideOn(InFlight()).value, 8) << "its node is disconnected";
   silence_.clear();
-  gpus_.Hold(absl::Seconds(10), {LostGpu(0)});
+  gpus_.RepeatFor(absl::Seconds(10), {LostGpu(0)});
   EXPECT_EQ(DecideOn(InFlight()).value, 8) << "it cannot be read";
 }
 
 // Another engine is in its place, and on its GPU.
 TEST_F(FrozenWithoutOwners, DepartedEngineKeepsNothingActive) {
-  gpus_.Hold(absl::Seconds(20), {BusyGpu(0, 90, 90)});
+  gpus_.RepeatFor(absl::Seconds(20), {BusyGpu(0, 90, 90)});
   SignalBuilder engines(gpus_.now());
-  SignalSeries& left = engines.Hold("vllm at 10.1.0.7", absl::Minutes(12), 8);
+  SignalSeries& left = engines.RepeatFor("vllm at 10.1.0.7", absl::Minutes(12), 8);
   left.address = "10.1.0.7";
   left.unchanged_since = gpus_.now() - kStalledFor;
   engines.Unlist("vllm at 10.1.0.7", absl::Seconds(22));
-  engines.Hold("vllm at 10.1.0.8", absl::Minutes(12), 0).address = "10.1.0.8";
+  engines.RepeatFor("vllm at 10.1.0.8", absl::Minutes(12), 0).address = "10.1.0.8";
   for (const Trigger& trigger : {InFlight(), VllmInference()}) {
     const Decision decision = DecideOn(trigger, engines);
     ASSERT_TRUE(decision.status.ok()) << decision.status;

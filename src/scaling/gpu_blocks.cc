@@ -45,8 +45,8 @@ bool IsReadable(const GpuSeries& gpu, GpuReading reading, const ScopedFleet& sco
   if (!view.why_stale.empty()) return false;
   for (size_t i = view.steps.size(); i-- > 0;) {
     if (scoped.now - view.steps[i].read_at > stale_after) break;
-    const StoredPoint point = gpu.points[static_cast<size_t>(view.steps[i].run)];
-    if (point.is_there() && point.Value(reading)) return true;
+    const GpuPointView point = gpu.points[static_cast<size_t>(view.steps[i].run)];
+    if (point.exists() && point.Value(reading)) return true;
   }
   return false;
 }
@@ -96,12 +96,12 @@ absl::StatusOr<Replicas> ReplicasInUse(const Trigger& trigger, const FleetHistor
   bool any_present = false;
   for (const Block block : BlocksOf(trigger, scoped)) {
     const NodeView& view = scoped.nodes[block.front().node];
-    const ReplicaPlace place{.name = NameOf(block),
-                             .node_names = {view.name()},
-                             .why_stale = view.why_stale,
-                             .covered_since = view.covered_since,
-                             .dropped_until = view.state->history->dropped_until};
-    ReplicaReader reader(trigger, scoped.nodes, staleness, block, place);
+    const ReplicaProperties properties{.name = NameOf(block),
+                                       .node_names = {view.name()},
+                                       .why_stale = view.why_stale,
+                                       .covered_since = view.covered_since,
+                                       .dropped_until = view.state->history->dropped_until};
+    ReplicaReader reader(trigger, scoped.nodes, staleness, block, properties);
     bool held = false;
     for (Replica& replica : reader.Read()) {
       held |= replica.present;
@@ -110,7 +110,7 @@ absl::StatusOr<Replicas> ReplicasInUse(const Trigger& trigger, const FleetHistor
     any_present |= held;
     if (held || !block.front().present()) continue;
     IdleBlock& idle = workload_replicas.idle.emplace_back();
-    idle.name = place.name;
+    idle.name = properties.name;
     idle.gpu_uuids = UuidsOf(block);
     idle.metric = reader.MetricAt(scoped.now);
     if (idle.metric) continue;

@@ -35,11 +35,11 @@ HeldRequests HeldRequestsOf(const Trigger& trigger, const SignalHistory* signals
   }
   if (history.series.empty()) return held;
   held.gateway = &history.series.front();
-  const std::string& gap = held.gateway->gap;
+  const std::string& error = held.gateway->error;
   const SignalPoint* const newest = NewestNumber(*held.gateway);
   if (newest == nullptr || now - newest->at > staleness.stale_after) {
-    if (!gap.empty()) held.why_unreadable = gap;
-    if (gap.empty() && newest != nullptr) held.why_unreadable = "no reading within --stale-after";
+    if (!error.empty()) held.why_unreadable = error;
+    if (error.empty() && newest != nullptr) held.why_unreadable = "no reading within --stale-after";
     return held;
   }
   held.count = *newest->value;

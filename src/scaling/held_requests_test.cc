@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "demand/demand_track.h"
+#include "demand/demand_accumulator.h"
 #include "demand/test_simulated_service.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -23,14 +23,14 @@ const double kFull = kModel.PlannedRequestsPerSecond(0.95 * static_cast<double>(
 Trigger WithGateway() {
   Trigger trigger = VllmInference();
   trigger.max_concurrency = 64;
-  trigger.page = {.url = "http://gateway:9090/metrics", .selector = "queue_size"};
+  trigger.metrics_endpoint = {.url = "http://gateway:9090/metrics", .selector = "queue_size"};
   return trigger;
 }
 
 // Returns a gateway that was read for five minutes, holds `held` now, and grew by `per_second`.
 SignalSeries GatewaySeries(absl::Time now, double per_second, double held) {
   SignalSeries series{.name = kGateway};
-  DemandTrack track;
+  DemandAccumulator track;
   constexpr int kSeconds = 300;
   for (int ago = kSeconds; ago >= 0; --ago) {
     const double then = std::max(0.0, held - per_second * ago);
@@ -49,7 +49,7 @@ void SetGateway(EngineWorkloadBuilder& llm, const SignalSeries& series) {
 
 // Returns nodes without a pod of the workload.
 EngineWorkloadBuilder AtZeroReplicas() {
-  return EngineWorkloadBuilder(FleetBuilder().Hold(absl::Minutes(12), {Node("n-a", {})}));
+  return EngineWorkloadBuilder(FleetBuilder().RepeatFor(absl::Minutes(12), {Node("n-a", {})}));
 }
 
 TEST(HeldRequests, NoReplicaAndNoKnownCapacityAsksForOne) {
@@ -88,7 +88,7 @@ TEST(HeldRequests, AGatewayThatCannotBeReadIsUnknownWithoutAReplica) {
   EXPECT_THAT(llm.Decide(WithGateway()).status.ToString(),
               HasSubstr("UNAVAILABLE: gateway: not read yet"));
   SignalSeries series = GatewaySeries(llm.now() - absl::Minutes(1), 1, 10);
-  series.gap = "connection refused";
+  series.error = "connection refused";
   SetGateway(llm, series);
   const Decision decision = llm.Decide(WithGateway());
   EXPECT_EQ(decision.status.code(), absl::StatusCode::kUnavailable);
@@ -149,7 +149,7 @@ TEST_F(HeldBesideEnginesTest, EnginesCountAloneWhileTheGatewayCannotBeRead) {
 
 TEST_F(HeldBesideEnginesTest, ATriggerWithoutAGatewayHasNoSuchNote) {
   Trigger trigger = WithGateway();
-  trigger.page = {};
+  trigger.metrics_endpoint = {};
   EXPECT_THAT(llm_.Decide(trigger).notes, Not(Contains(HasSubstr("gateway"))));
 }
 

@@ -22,7 +22,7 @@ bool IsOfOthersAlone(const ScaledObjectRef& scaled_object, const NodeLayout& lay
 bool AnyGpuInUse(const Trigger& trigger, const ScaledObjectRef& scaled_object,
                  const NodeRun& newest) {
   const NodeLayout& layout = *newest.layout();
-  const StoredPoints points = newest.points();
+  const NodePointsView points = newest.points();
   for (size_t i = 0; i < points.size(); ++i) {
     // A named endpoint may lead to any pod.
     const bool counts = IsNamed(trigger) || !IsOfOthersAlone(scaled_object, layout, layout.gpus[i]);

@@ -20,23 +20,27 @@ namespace {
 using State = Contribution::State;
 using Steps = std::vector<LoadStep>;
 
-// Sums are compared at whole multiples, so that all aggregators compare the same ones.
+// Sums are computed at multiples of this interval since the epoch, so that all aggregators use the
+// same instants, and at the end of each interval.
 constexpr absl::Duration kSumInterval = absl::Seconds(2);
-// History is requested in two steps: what most starts need, or all that is kept. The need grows
-// with the age of a start, and agents send the whole history again for a longer one.
+// Two lengths of history are requested: this one suffices for most starts, kLongestWindow is all
+// that is kept. A length that grew with the age of a start would make agents send the whole history
+// again and again.
 constexpr absl::Duration kUsualLookBack = absl::Minutes(10);
 constexpr absl::Duration kMargin = absl::Minutes(1);
 
-// Demand before a start is compared at whole multiples, so that most starts share the results.
+// Demand within an interval is computed at multiples of this since the epoch, so that starts share
+// the results. At the end of an interval it is computed exactly.
 constexpr absl::Duration kDemandInterval = absl::Seconds(30);
 
-// A time. Its highest sum holds.
-struct Period {
+// A time interval. Only Before() sets `needed_from`.
+struct Interval {
   absl::Time begin;
   absl::Time end;
-  absl::Time needed_from;  // earlier than `begin` if more history may change the period
+  // Readings since then decide the interval. Earlier than `begin` if more history may extend it.
+  absl::Time needed_from;
 
-  friend bool operator==(const Period&, const Period&) = default;
+  friend bool operator==(const Interval&, const Interval&) = default;
 };
 
 // A replica that was once counted, and its loads.
@@ -47,7 +51,8 @@ struct CountedReplica {
   Steps steps;
 };
 
-// A busy replica keeps its value for activationWindow.
+// Extends each step with load by activationWindow, and joins those that then overlap. Requires
+// equal loads, as of LoadRule::kTargetWhileBusy.
 void ExtendBusySteps(absl::Duration activation_window, Steps& steps) {
   Steps busy;
   for (const LoadStep& step : steps) {
@@ -62,25 +67,25 @@ void ExtendBusySteps(absl::Duration activation_window, Steps& steps) {
   steps = std::move(busy);
 }
 
-// The integral of a replica's load, for increasing times.
-class Integral {
+// The integral of a replica's load over time. Requires calls with increasing times.
+class LoadIntegral {
  public:
-  explicit Integral(const Steps& steps) : steps_(steps) {}
+  explicit LoadIntegral(const Steps& steps) : steps_(steps) {}
 
   // Returns load times seconds from the first step to `at`.
-  double Until(absl::Time at) {
+  double To(absl::Time at) {
     while (next_ < steps_.size() && steps_[next_].end <= at) {
       const LoadStep& step = steps_[next_++];
-      done_ += step.load * absl::ToDoubleSeconds(step.end - step.begin);
+      before_next_ += step.load * absl::ToDoubleSeconds(step.end - step.begin);
     }
-    if (next_ == steps_.size() || at <= steps_[next_].begin) return done_;
-    return done_ + steps_[next_].load * absl::ToDoubleSeconds(at - steps_[next_].begin);
+    if (next_ == steps_.size() || at <= steps_[next_].begin) return before_next_;
+    return before_next_ + steps_[next_].load * absl::ToDoubleSeconds(at - steps_[next_].begin);
   }
 
  private:
   const Steps& steps_;
   size_t next_ = 0;
-  double done_ = 0;
+  double before_next_ = 0;
 };
 
 class PastLoads {
@@ -97,59 +102,64 @@ class PastLoads {
     }
     std::ranges::sort(counted_, {}, &CountedReplica::since);
     for (const CountedReplica& counted : counted_) {
-      if (times_.empty() || times_.back().end < counted.since) {
-        times_.push_back({.begin = counted.since, .end = counted.until, .needed_from = {}});
+      if (counted_intervals_.empty() || counted_intervals_.back().end < counted.since) {
+        counted_intervals_.push_back(
+            {.begin = counted.since, .end = counted.until, .needed_from = {}});
       } else {
-        times_.back().end = std::max(times_.back().end, counted.until);
+        counted_intervals_.back().end = std::max(counted_intervals_.back().end, counted.until);
       }
     }
   }
 
-  // Returns the last 5 minutes before `at` in which a replica was counted, skipping other times.
-  // Empty: none was.
-  std::optional<Period> Before(absl::Time at) const {
-    Period period{.begin = at, .end = absl::InfinitePast(), .needed_from = absl::InfinitePast()};
-    absl::Duration left = kHeldFrom;
-    for (auto time = times_.rbegin(); time != times_.rend(); ++time) {
+  // Returns the interval before `at` that has 5 minutes with a counted replica, or less if there
+  // were less. If these minutes are older than the kept samples, returns the oldest 5 minutes of
+  // those. Returns nullopt if no replica was counted before `at`.
+  std::optional<Interval> Before(absl::Time at) const {
+    Interval interval{
+        .begin = at, .end = absl::InfinitePast(), .needed_from = absl::InfinitePast()};
+    absl::Duration left = kHoldLookBack;
+    for (auto time = counted_intervals_.rbegin(); time != counted_intervals_.rend(); ++time) {
       const absl::Time end = std::min(time->end, at);
       if (time->begin >= end) continue;
-      period.end = std::max(period.end, end);
-      period.begin = std::max(time->begin, end - left);
-      left -= end - period.begin;
+      interval.end = std::max(interval.end, end);
+      interval.begin = std::max(time->begin, end - left);
+      left -= end - interval.begin;
       if (left > absl::ZeroDuration()) continue;
-      period.needed_from = period.begin;
+      interval.needed_from = interval.begin;
       break;
     }
-    if (period.end != absl::InfinitePast()) {
-      const absl::Time needed = period.begin - std::max(left, absl::ZeroDuration());
+    if (interval.end != absl::InfinitePast()) {
+      const absl::Time needed = interval.begin - std::max(left, absl::ZeroDuration());
       const bool was_counted_longer = std::ranges::any_of(counted_, [&](const auto& counted) {
-        return counted.since <= period.begin && counted.replica->counted_since <= needed;
+        return counted.since <= interval.begin && counted.replica->counted_since <= needed;
       });
-      if (was_counted_longer) period.needed_from = needed;
-      return period;
+      if (was_counted_longer) interval.needed_from = needed;
+      return interval;
     }
     const bool was_counted = std::ranges::any_of(counted_, [at](const CountedReplica& counted) {
       return counted.replica->counted_since < at;
     });
     if (!was_counted) return std::nullopt;
-    return Period{.begin = oldest_,
-                  .end = std::min(oldest_ + kHeldFrom, now_),
-                  .needed_from = absl::InfinitePast()};
+    return Interval{.begin = oldest_,
+                    .end = std::min(oldest_ + kHoldLookBack, now_),
+                    .needed_from = absl::InfinitePast()};
   }
 
-  // Returns the highest sum of each period.
-  std::vector<double> Highest(const std::vector<Period>& periods) {
-    if (periods.empty()) return {};
-    const absl::Time first = std::max(std::ranges::min(periods, {}, &Period::begin).begin, oldest_);
-    const absl::Time last = std::ranges::max(periods, {}, &Period::end).end;
+  // Returns the highest sum of each interval.
+  std::vector<double> Highest(const std::vector<Interval>& intervals) {
+    if (intervals.empty()) return {};
+    const absl::Time first =
+        std::max(std::ranges::min(intervals, {}, &Interval::begin).begin, oldest_);
+    const absl::Time last = std::ranges::max(intervals, {}, &Interval::end).end;
     ReadSteps(first - window_, last);
-    const std::vector<absl::Time> times = TimesIn(first, last, periods);
+    const std::vector<absl::Time> times = TimesIn(first, last, intervals);
     const std::vector<double> sums = AveragesTheSum(trigger_) ? SumsAt(times) : ValuesAt(times);
-    std::vector<double> highest(periods.size());
+    std::vector<double> highest(intervals.size());
     for (size_t i = 0; i < times.size(); ++i) {
-      for (size_t period = 0; period < periods.size(); ++period) {
-        const bool within = periods[period].begin <= times[i] && times[i] <= periods[period].end;
-        if (within) highest[period] = std::max(highest[period], sums[i]);
+      for (size_t interval = 0; interval < intervals.size(); ++interval) {
+        const bool within =
+            intervals[interval].begin <= times[i] && times[i] <= intervals[interval].end;
+        if (within) highest[interval] = std::max(highest[interval], sums[i]);
       }
     }
     return highest;
@@ -157,14 +167,14 @@ class PastLoads {
 
  private:
   static std::vector<absl::Time> TimesIn(absl::Time first, absl::Time last,
-                                         const std::vector<Period>& periods) {
+                                         const std::vector<Interval>& intervals) {
     std::vector<absl::Time> times;
     const absl::Time epoch = absl::UnixEpoch();
     for (absl::Time at = epoch + absl::Ceil(first - epoch, kSumInterval); at < last;
          at += kSumInterval) {
       times.push_back(at);
     }
-    for (const Period& period : periods) times.push_back(period.end);
+    for (const Interval& interval : intervals) times.push_back(interval.end);
     std::ranges::sort(times);
     times.erase(std::unique(times.begin(), times.end()), times.end());
     return times;
@@ -175,12 +185,12 @@ class PastLoads {
     const bool averages = AveragesTheSum(trigger_);
     std::vector<CountedReplica*> not_evaluated;
     for (CountedReplica& counted : counted_) {
-      const Valuation valuation = ValuationOf(*counted.replica);
-      counted.steps = StepsOf(trigger_, *counted.replica, valuation, begin, end, trigger_.target);
-      if (valuation == Valuation::kTargetWhileBusy) {
+      const LoadRule load_rule = LoadRuleOf(*counted.replica);
+      counted.steps = StepsOf(trigger_, *counted.replica, load_rule, begin, end, trigger_.target);
+      if (load_rule == LoadRule::kTargetWhileBusy) {
         ExtendBusySteps(trigger_.activation_window, counted.steps);
       }
-      if (valuation == Valuation::kNotEvaluated) {
+      if (load_rule == LoadRule::kNotEvaluated) {
         not_evaluated.push_back(&counted);
       } else if (averages) {
         evaluated.Add(counted.steps);
@@ -193,8 +203,8 @@ class PastLoads {
     }
   }
 
-  Valuation ValuationOf(const Replica& replica) const {
-    return StateOf(trigger_, replica, From(replica.samples, replica.warm_at)).valuation;
+  LoadRule LoadRuleOf(const Replica& replica) const {
+    return StateOf(trigger_, replica, From(replica.samples, replica.warm_at)).load_rule;
   }
 
   // Requires increasing `times`.
@@ -202,11 +212,11 @@ class PastLoads {
     const absl::Duration window = std::max(window_, kShortestWindow);
     std::vector<double> sums(times.size());
     for (const CountedReplica& counted : counted_) {
-      Integral until(counted.steps);
-      Integral before(counted.steps);
+      LoadIntegral to_end(counted.steps);
+      LoadIntegral to_begin(counted.steps);
       for (size_t i = 0; i < times.size(); ++i) {
-        sums[i] += (until.Until(times[i]) - before.Until(times[i] - window)) /
-                   absl::ToDoubleSeconds(window);
+        sums[i] +=
+            (to_end.To(times[i]) - to_begin.To(times[i] - window)) / absl::ToDoubleSeconds(window);
       }
     }
     return sums;
@@ -247,28 +257,29 @@ class PastLoads {
   const absl::Duration window_;
   absl::Time oldest_ = absl::InfiniteFuture();
   std::vector<CountedReplica> counted_;
-  std::vector<Period> times_;  // in which a replica was counted, oldest first, disjoint
+  // Intervals in which a replica was counted, oldest first, disjoint.
+  std::vector<Interval> counted_intervals_;
 };
 
-// A replica that starts or ends, and the end of the period that its hold uses.
+// A replica that starts or ends. Its hold uses the loads before `past_until`.
 struct HoldCause {
   const ReplicaLoad* load;
-  absl::Time first_seen;
+  absl::Time past_until;
 };
 
-bool IsCounted(const ReplicaLoad& load) {
+bool CountsAsReplica(const ReplicaLoad& load) {
   return load.contribution.state == State::kCounted ||
          load.contribution.state == State::kUnreadable;
 }
 
 std::vector<HoldCause> HoldCauses(const std::vector<ReplicaLoad>& loads, absl::Time now) {
   std::vector<HoldCause> causes;
-  const bool any_counted = std::ranges::any_of(loads, IsCounted);
+  const bool any_counted = std::ranges::any_of(loads, CountsAsReplica);
   for (const ReplicaLoad& load : loads) {
     if (load.starts) {
-      causes.push_back({.load = &load, .first_seen = std::min(load.replica->starting_since, now)});
+      causes.push_back({.load = &load, .past_until = std::min(load.replica->starting_since, now)});
     } else if (!any_counted && load.contribution.state == State::kTerminating) {
-      causes.push_back({.load = &load, .first_seen = now});
+      causes.push_back({.load = &load, .past_until = now});
     }
   }
   return causes;
@@ -279,9 +290,10 @@ std::string CauseText(const HoldCause& cause) {
                       cause.load->starts ? " starts" : " terminates, and no replica is counted");
 }
 
-std::string PastValueText(const Trigger& trigger, const HoldCause& cause, double least) {
-  return absl::StrCat(CauseText(cause), "; before it was ", NumberText(RoundToThreeDecimals(least)),
-                      " ", InfoOf(trigger.metric).unit);
+std::string PastValueText(const Trigger& trigger, const HoldCause& cause, double lower_bound) {
+  return absl::StrCat(CauseText(cause), "; before it was ",
+                      NumberText(RoundToThreeDecimals(lower_bound)), " ",
+                      InfoOf(trigger.metric).unit);
 }
 
 std::string PastDemandText(const HoldCause& cause, double replicas) {
@@ -289,19 +301,20 @@ std::string PastDemandText(const HoldCause& cause, double replicas) {
                       NumberText(RoundToThreeDecimals(replicas)), " replicas");
 }
 
-std::string UnknownPastText(const HoldCause& cause, int present) {
+std::string UnknownPastText(const HoldCause& cause, int expected) {
   return absl::StrCat(cause.load->contribution.name, cause.load->starts ? " starts" : " terminates",
                       ", and what it was before is not known: the target for ",
-                      CountText(present, "replica"));
+                      CountText(expected, "replica"));
 }
 
 // Returns the number of replicas that are counted or start.
-int PresentIn(const std::vector<ReplicaLoad>& loads) {
+int CountedOrStarting(const std::vector<ReplicaLoad>& loads) {
   return static_cast<int>(std::ranges::count_if(
-      loads, [](const ReplicaLoad& load) { return IsCounted(load) || load.starts; }));
+      loads, [](const ReplicaLoad& load) { return CountsAsReplica(load) || load.starts; }));
 }
 
-// A replica that terminates has the activity of the time before its deletion.
+// Returns the oldest time that decides activity: activationWindow before the first deletion among
+// terminating replicas, else `now`.
 absl::Time OldestForActivity(const Trigger& trigger, const std::vector<ReplicaLoad>& loads,
                              absl::Time now) {
   absl::Time oldest = now;
@@ -312,19 +325,20 @@ absl::Time OldestForActivity(const Trigger& trigger, const std::vector<ReplicaLo
   return oldest;
 }
 
-// The demand at the end of a period. If it fell before that, requests may have stopped because no
-// replica took any: then the highest at the begin, the middle and the end. The highest is not taken
-// always, because demand varies by some percent from one window to the next.
+// The demand at the end of an interval, unless it is below 75 % of the highest at its begin, middle
+// and end: then that one, because requests may have stopped for lack of replicas. Smaller falls are
+// noise between windows.
 class PastDemand {
  public:
   PastDemand(const Trigger& trigger, const Replicas& replicas)
       : trigger_(trigger), replicas_(replicas) {}
 
-  std::optional<double> Before(const Period& period) {
+  std::optional<double> Before(const Interval& interval) {
     constexpr double kFell = 0.75;
-    const std::optional<double> last = At(period.end);
+    const std::optional<double> last = At(interval.end);
     std::optional<double> highest = last;
-    for (const absl::Time at : {period.begin + (period.end - period.begin) / 2, period.begin}) {
+    for (const absl::Time at :
+         {interval.begin + (interval.end - interval.begin) / 2, interval.begin}) {
       const std::optional<double> demand = At(Rounded(at));
       if (demand.has_value()) highest = std::max(highest.value_or(0), *demand);
     }
@@ -347,45 +361,47 @@ class PastDemand {
   std::map<absl::Time, std::optional<double>> at_;
 };
 
-void Raise(double least, std::string because, Hold& hold) {
-  if (!hold.because.empty() && least <= hold.least) return;
-  hold.least = least;
-  hold.because = std::move(because);
+void RaiseLowerBound(double lower_bound, std::string reason, ValueHold& hold) {
+  if (!hold.reason.empty() && lower_bound <= hold.lower_bound) return;
+  hold.lower_bound = lower_bound;
+  hold.reason = std::move(reason);
 }
 
 }  // namespace
 
-Hold HoldOf(const Trigger& trigger, const Replicas& replicas, const std::vector<ReplicaLoad>& loads,
-            absl::Time now) {
+ValueHold HoldOf(const Trigger& trigger, const Replicas& replicas,
+                 const std::vector<ReplicaLoad>& loads, absl::Time now) {
   PastLoads past(trigger, replicas.replicas, now);
-  Hold hold;
+  ValueHold hold;
   absl::Time oldest = OldestForActivity(trigger, loads, now);
-  const int present = PresentIn(loads);
-  std::vector<Period> periods;
-  std::vector<HoldCause> period_causes;
+  const int expected = CountedOrStarting(loads);
+  std::vector<Interval> intervals;
+  std::vector<HoldCause> interval_causes;
   for (const HoldCause& cause : HoldCauses(loads, now)) {
-    const std::optional<Period> period = past.Before(cause.first_seen);
-    if (!period) {
+    const std::optional<Interval> interval = past.Before(cause.past_until);
+    if (!interval) {
       oldest = absl::InfinitePast();  // more history may show one
-      Raise(trigger.target * present, UnknownPastText(cause, present), hold);
+      RaiseLowerBound(trigger.target * expected, UnknownPastText(cause, expected), hold);
       continue;
     }
-    oldest = std::min(oldest, period->needed_from - SmoothingOf(trigger));
-    if (std::ranges::find(periods, *period) != periods.end()) continue;
-    periods.push_back(*period);
-    period_causes.push_back(cause);
+    oldest = std::min(oldest, interval->needed_from - SmoothingOf(trigger));
+    if (std::ranges::find(intervals, *interval) != intervals.end()) continue;
+    intervals.push_back(*interval);
+    interval_causes.push_back(cause);
   }
-  const std::vector<double> highest = past.Highest(periods);
+  const std::vector<double> highest = past.Highest(intervals);
   PastDemand past_demand(trigger, replicas);
   for (size_t i = 0; i < highest.size(); ++i) {
-    const std::optional<double> demand = past_demand.Before(periods[i]);
+    const std::optional<double> demand = past_demand.Before(intervals[i]);
     if (demand) {
-      Raise(trigger.target * *demand, PastDemandText(period_causes[i], *demand), hold);
-    } else if (trigger.metric == MetricType::kDemandReplicas) {  // a sum is not in its unit
-      if (std::ranges::any_of(loads, IsCounted)) continue;
-      Raise(trigger.target * present, UnknownPastText(period_causes[i], present), hold);
+      RaiseLowerBound(trigger.target * *demand, PastDemandText(interval_causes[i], *demand), hold);
+    } else if (trigger.metric == MetricType::kDemandReplicas) {
+      // The value is in replicas, so a sum of loads cannot replace the demand.
+      if (std::ranges::any_of(loads, CountsAsReplica)) continue;
+      RaiseLowerBound(trigger.target * expected, UnknownPastText(interval_causes[i], expected),
+                      hold);
     } else {
-      Raise(highest[i], PastValueText(trigger, period_causes[i], highest[i]), hold);
+      RaiseLowerBound(highest[i], PastValueText(trigger, interval_causes[i], highest[i]), hold);
     }
   }
   hold.look_back = now - oldest + kMargin <= kUsualLookBack ? kUsualLookBack : kLongestWindow;

@@ -1,4 +1,4 @@
-// The least value while replicas start or end, so that a rollout does not scale
+// The lower bound of the value while replicas start or end, so that a rollout does not scale
 // (docs/kubernetes.md).
 #pragma once
 
@@ -12,28 +12,30 @@
 
 namespace gpuscaler {
 
-// How much of the time before a start counts.
-constexpr absl::Duration kHeldFrom = absl::Minutes(5);
+// How much of the time before a start its lower bound uses.
+constexpr absl::Duration kHoldLookBack = absl::Minutes(5);
 
-struct Hold {
-  // The least sum of all loads: V for AverageValue.
-  double least = 0;
-  std::string because;  // empty: nothing holds
+struct ValueHold {
+  double lower_bound = 0;  // limits the sum of all loads, which is the value for AverageValue
+  std::string reason;      // empty: there is no lower bound
   // How much history the decision needs.
   absl::Duration look_back;
 };
 
-// Returns the least value. While a replica starts, that is the highest sum in the 5 minutes before
-// the start was first seen. The sum is computed without a hold, and only times with a counted
-// replica make up the 5 minutes. If there were none, it is the target for each replica that is
-// counted or starts. If that past is not kept, it is the highest sum of the oldest 5 minutes that
-// are. The same holds while no replica is counted and some terminate.
+// Returns the lower bound of the value while replicas start or end, and the reason.
 //
-// By demand, the least is the target for each replica that requests needed just before. If requests
-// stopped within those 5 minutes, it is what they needed in that time.
+// While a replica starts, it is the highest sum of loads in the 5 minutes before the start was
+// first seen. Time without a counted replica is skipped.
+// - The 5 minutes are older than the history: the highest sum of the oldest 5 minutes of it.
+// - No replica was ever counted: the target for each replica that is counted or starts.
+// - No replica is counted and some terminate: the same, for the 5 minutes before `now`.
+//
+// If the demand at that time is known, it replaces the sum: the target for each replica that
+// requests needed. If it fell below 75 % within the 5 minutes, the highest demand in them applies,
+// because requests may have stopped for lack of replicas.
 //
 // Requires `replicas` with all samples that are kept, and `loads` within activationWindow.
-Hold HoldOf(const Trigger& trigger, const Replicas& replicas, const std::vector<ReplicaLoad>& loads,
-            absl::Time now);
+ValueHold HoldOf(const Trigger& trigger, const Replicas& replicas,
+                 const std::vector<ReplicaLoad>& loads, absl::Time now);
 
 }  // namespace gpuscaler

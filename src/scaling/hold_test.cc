@@ -15,11 +15,11 @@ using ::testing::IsEmpty;
 
 using Nodes = std::vector<NodeSnapshot>;
 
-HeldPod Serving(const char* name, double load) {
+GpuPod Serving(const char* name, double load) {
   return {.name = name, .owner = "llm", .loads = {load}, .ready = true, .is_terminating = false};
 }
 
-HeldPod Starting(const char* name, absl::Time listed_since) {
+GpuPod Starting(const char* name, absl::Time listed_since) {
   return {.name = name,
           .owner = "llm",
           .loads = {0},
@@ -28,7 +28,7 @@ HeldPod Starting(const char* name, absl::Time listed_since) {
           .is_terminating = false};
 }
 
-HeldPod Ending(const char* name) {
+GpuPod Ending(const char* name) {
   return {.name = name, .owner = "llm", .loads = {0}, .ready = false, .is_terminating = true};
 }
 
@@ -36,20 +36,20 @@ Decision Decided(const FleetBuilder& fleet) { return DecidedOn(UtilizationOf("ll
 
 TEST(Hold, AStartHoldsTheHighestValueOfTheFiveMinutesBeforeIt) {
   FleetBuilder fleet;
-  fleet.Hold(kLong, {Node("n", {Serving("llm-a", 60)})});
-  fleet.Hold(absl::Minutes(1), {Node("n", {Serving("llm-a", 90)})});
-  fleet.Hold(absl::Minutes(3), {Node("n", {Serving("llm-a", 40)})});
+  fleet.RepeatFor(kLong, {Node("n", {Serving("llm-a", 60)})});
+  fleet.RepeatFor(absl::Minutes(1), {Node("n", {Serving("llm-a", 90)})});
+  fleet.RepeatFor(absl::Minutes(3), {Node("n", {Serving("llm-a", 40)})});
   EXPECT_EQ(Decided(fleet).value, 40);
   const Nodes starts = {Node("n", {Serving("llm-a", 40), Starting("llm-b", fleet.now() + kTick)})};
   for (int minute = 0; minute < 10; ++minute) {
-    fleet.Hold(absl::Minutes(1), starts);
+    fleet.RepeatFor(absl::Minutes(1), starts);
     EXPECT_EQ(Decided(fleet).value, 90) << minute;
     EXPECT_EQ(Decided(fleet).replicas, 1);
   }
   EXPECT_THAT(Decided(fleet).held_because, HasSubstr("llm-b starts; before it was 90 %"));
   EXPECT_THAT(Explain(UtilizationOf("llm"), Decided(fleet)),
               HasSubstr("note: holds: llm-b starts"));
-  fleet.Hold(absl::Minutes(1), {Node("n", {Serving("llm-a", 40), Serving("llm-b", 10)})});
+  fleet.RepeatFor(absl::Minutes(1), {Node("n", {Serving("llm-a", 40), Serving("llm-b", 10)})});
   EXPECT_EQ(Decided(fleet).value, 50);
   EXPECT_EQ(Decided(fleet).held_because, "");
   EXPECT_EQ(Decided(fleet).look_back, absl::ZeroDuration());
@@ -57,39 +57,41 @@ TEST(Hold, AStartHoldsTheHighestValueOfTheFiveMinutesBeforeIt) {
 
 TEST(Hold, OlderValuesDoNotHold) {
   FleetBuilder fleet;
-  fleet.Hold(kLong, {Node("n", {Serving("llm-a", 90)})});
-  fleet.Hold(absl::Minutes(6), {Node("n", {Serving("llm-a", 40)})});
-  fleet.Hold(kTick, {Node("n", {Serving("llm-a", 40), Starting("llm-b", fleet.now() + kTick)})});
+  fleet.RepeatFor(kLong, {Node("n", {Serving("llm-a", 90)})});
+  fleet.RepeatFor(absl::Minutes(6), {Node("n", {Serving("llm-a", 40)})});
+  fleet.RepeatFor(kTick,
+                  {Node("n", {Serving("llm-a", 40), Starting("llm-b", fleet.now() + kTick)})});
   EXPECT_EQ(Decided(fleet).value, 40);
 }
 
 TEST(Hold, AHigherLoadIsFollowed) {
   FleetBuilder fleet;
-  fleet.Hold(kLong, {Node("n", {Serving("llm-a", 40)})});
-  fleet.Hold(absl::Minutes(1),
-             {Node("n", {Serving("llm-a", 90), Starting("llm-b", fleet.now() + kTick)})});
+  fleet.RepeatFor(kLong, {Node("n", {Serving("llm-a", 40)})});
+  fleet.RepeatFor(absl::Minutes(1),
+                  {Node("n", {Serving("llm-a", 90), Starting("llm-b", fleet.now() + kTick)})});
   EXPECT_EQ(Decided(fleet).value, 90);
   EXPECT_THAT(Decided(fleet).held_because, IsEmpty());
 }
 
 TEST(Hold, EachStartHoldsTheTimeBeforeItself) {
   FleetBuilder fleet;
-  fleet.Hold(kLong, {Node("n", {Serving("llm-a", 40)})});
-  const HeldPod first = Starting("llm-b", fleet.now());
-  fleet.Hold(absl::Minutes(1), {Node("n", {Serving("llm-a", 90), first})});
-  fleet.Hold(absl::Minutes(1), {Node("n", {Serving("llm-a", 10), first})});
+  fleet.RepeatFor(kLong, {Node("n", {Serving("llm-a", 40)})});
+  const GpuPod first = Starting("llm-b", fleet.now());
+  fleet.RepeatFor(absl::Minutes(1), {Node("n", {Serving("llm-a", 90), first})});
+  fleet.RepeatFor(absl::Minutes(1), {Node("n", {Serving("llm-a", 10), first})});
   EXPECT_EQ(Decided(fleet).value, 40);
   fleet.Tick({Node("n", {Serving("llm-a", 10), first, Starting("llm-c", fleet.now() + kTick)})});
   EXPECT_EQ(Decided(fleet).value, 90);
 }
 
-TEST(Hold, FromZeroTheTargetForEachHolds) {
+TEST(Hold, StartsFromZeroHoldTheTargetForEach) {
   FleetBuilder fleet;
-  fleet.Hold(kLong, {Node("n", {})});
+  fleet.RepeatFor(kLong, {Node("n", {})});
   const absl::Time listed = fleet.now() + kTick;
-  fleet.Hold(absl::Minutes(1), {Node("n", {Starting("llm-a", listed), Starting("llm-b", listed)})});
+  fleet.RepeatFor(absl::Minutes(1),
+                  {Node("n", {Starting("llm-a", listed), Starting("llm-b", listed)})});
   EXPECT_EQ(Decided(fleet).value, 2 * 80);
-  fleet.Hold(absl::Minutes(1), {Node("n", {Serving("llm-a", 10), Starting("llm-b", listed)})});
+  fleet.RepeatFor(absl::Minutes(1), {Node("n", {Serving("llm-a", 10), Starting("llm-b", listed)})});
   EXPECT_EQ(Decided(fleet).value, 2 * 80);
   EXPECT_THAT(Decided(fleet).held_because,
               "llm-b starts, and what it was before is not known: the target for 2 replicas");
@@ -97,21 +99,21 @@ TEST(Hold, FromZeroTheTargetForEachHolds) {
 
 TEST(Hold, LoadOfGoneReplicasIsHeldForALaterStart) {
   FleetBuilder fleet;
-  fleet.Hold(kLong, {Node("n", {Serving("llm-a", 90)})});
-  fleet.Hold(absl::Minutes(3), {Node("n", {})});
+  fleet.RepeatFor(kLong, {Node("n", {Serving("llm-a", 90)})});
+  fleet.RepeatFor(absl::Minutes(3), {Node("n", {})});
   EXPECT_EQ(Decided(fleet).value, 0);
   fleet.Tick({Node("n", {Starting("llm-b", fleet.now() + kTick)})});
   EXPECT_EQ(Decided(fleet).value, 90);
 }
 
-TEST(Hold, AStartThatIsOlderThanThePastHoldsTheOldestThatIsKept) {
+TEST(Hold, AStartOlderThanTheHistoryHoldsItsOldestFiveMinutes) {
   FleetBuilder fleet;
   fleet.Remember(absl::Minutes(15));
-  const HeldPod starting = Starting("llm-b", fleet.now());
+  const GpuPod starting = Starting("llm-b", fleet.now());
   for (int minute = 0; minute < 25; ++minute) {
-    HeldPod serving = Serving("llm-a", minute < 15 ? 70 : 20);
+    GpuPod serving = Serving("llm-a", minute < 15 ? 70 : 20);
     serving.memory_used_percent = minute;  // a run of its own for each minute
-    fleet.Hold(absl::Minutes(1), {Node("n", {serving, starting})});
+    fleet.RepeatFor(absl::Minutes(1), {Node("n", {serving, starting})});
   }
   EXPECT_EQ(Decided(fleet).value, 70);
   EXPECT_EQ(Decided(fleet).look_back, absl::Minutes(15));
@@ -119,12 +121,12 @@ TEST(Hold, AStartThatIsOlderThanThePastHoldsTheOldestThatIsKept) {
 
 TEST(Hold, AStartOfMoreThan30MinutesHoldsNothingAndIsNamed) {
   FleetBuilder fleet;
-  fleet.Hold(kLong, {Node("n", {Serving("llm-a", 90)})});
-  const HeldPod starting = Starting("llm-b", fleet.now() + kTick);
-  fleet.Hold(absl::Minutes(29), {Node("n", {Serving("llm-a", 40), starting})});
+  fleet.RepeatFor(kLong, {Node("n", {Serving("llm-a", 90)})});
+  const GpuPod starting = Starting("llm-b", fleet.now() + kTick);
+  fleet.RepeatFor(absl::Minutes(29), {Node("n", {Serving("llm-a", 40), starting})});
   EXPECT_EQ(Decided(fleet).value, 90);
   EXPECT_THAT(Decided(fleet).unstarted, IsEmpty());
-  fleet.Hold(absl::Minutes(2), {Node("n", {Serving("llm-a", 40), starting})});
+  fleet.RepeatFor(absl::Minutes(2), {Node("n", {Serving("llm-a", 40), starting})});
   EXPECT_EQ(Decided(fleet).value, 40);
   EXPECT_EQ(Decided(fleet).replicas, 1);
   EXPECT_THAT(Decided(fleet).unstarted, ElementsAre("llm-b"));
@@ -135,12 +137,12 @@ TEST(Hold, WithTargetTypeValueTheValueIsTheTarget) {
   Trigger trigger = UtilizationOf("llm");
   trigger.target_type = TargetType::kValue;
   FleetBuilder fleet;
-  fleet.Hold(kLong, {Node("n", {Serving("llm-a", 70), Serving("llm-b", 70)})});
-  const HeldPod starting = Starting("llm-c", fleet.now() + kTick);
-  fleet.Hold(absl::Minutes(1), {Node("n", {Serving("llm-a", 100), starting})});
+  fleet.RepeatFor(kLong, {Node("n", {Serving("llm-a", 70), Serving("llm-b", 70)})});
+  const GpuPod starting = Starting("llm-c", fleet.now() + kTick);
+  fleet.RepeatFor(absl::Minutes(1), {Node("n", {Serving("llm-a", 100), starting})});
   EXPECT_EQ(DecidedOn(trigger, fleet).value, 80) << "100 is no more than two replicas need";
-  fleet.Hold(absl::Minutes(1),
-             {Node("n", {Serving("llm-a", 100), Serving("llm-b", 100), starting})});
+  fleet.RepeatFor(absl::Minutes(1),
+                  {Node("n", {Serving("llm-a", 100), Serving("llm-b", 100), starting})});
   EXPECT_EQ(DecidedOn(trigger, fleet).value, 100) << "200 is";
 }
 
@@ -148,20 +150,21 @@ TEST(Hold, OtherAggregationsHoldTheirOwnValue) {
   Trigger trigger = UtilizationOf("llm");
   trigger.replica_aggregation = ReplicaAggregation::kMax;
   FleetBuilder fleet;
-  fleet.Hold(kLong, {Node("n", {Serving("llm-a", 70), Serving("llm-b", 10)})});
-  const HeldPod starting = Starting("llm-c", fleet.now() + kTick);
-  fleet.Hold(absl::Minutes(1), {Node("n", {Serving("llm-a", 20), Serving("llm-b", 10), starting})});
+  fleet.RepeatFor(kLong, {Node("n", {Serving("llm-a", 70), Serving("llm-b", 10)})});
+  const GpuPod starting = Starting("llm-c", fleet.now() + kTick);
+  fleet.RepeatFor(absl::Minutes(1),
+                  {Node("n", {Serving("llm-a", 20), Serving("llm-b", 10), starting})});
   EXPECT_EQ(DecidedOn(trigger, fleet).value, 2 * 70);
 }
 
 TEST(Hold, NothingIsHeldWithoutOwners) {
   FleetBuilder fleet;
-  fleet.Hold(kLong, {Node("n", {Serving("llm-a", 90)})});
-  fleet.Hold(absl::Minutes(2), {Node("n", {Serving("llm-a", 40)})});
+  fleet.RepeatFor(kLong, {Node("n", {Serving("llm-a", 90)})});
+  fleet.RepeatFor(absl::Minutes(2), {Node("n", {Serving("llm-a", 40)})});
   NodeSnapshot starts = Node("n", {Serving("llm-a", 40), Starting("llm-b", fleet.now() + kTick)});
   for (GpuSample& gpu : starts.gpus) gpu.held_since = fleet.now() - absl::Minutes(9);
   starts.gpus[1].held_since = fleet.now() + kTick;
-  fleet.Hold(absl::Minutes(1), {starts});
+  fleet.RepeatFor(absl::Minutes(1), {starts});
   EXPECT_EQ(Decided(fleet).value, 90);
   Trigger trigger = Utilization();
   trigger.warmup = absl::Minutes(5);
@@ -172,12 +175,12 @@ TEST(Hold, NothingIsHeldWithoutOwners) {
 
 TEST(Terminating, AReplicaLeavesAsSoonAsItIsDeletedAndKeepsItsPast) {
   FleetBuilder fleet;
-  fleet.Hold(kLong, {Node("n", {Serving("llm-a", 60), Serving("llm-b", 60)})});
+  fleet.RepeatFor(kLong, {Node("n", {Serving("llm-a", 60), Serving("llm-b", 60)})});
   fleet.Tick({Node("n", {Serving("llm-a", 60), Ending("llm-b")})});
   EXPECT_EQ(Decided(fleet).replicas, 1);
   EXPECT_EQ(Decided(fleet).terminating, 1);
   EXPECT_EQ(Decided(fleet).value, 120);
-  fleet.Hold(absl::Minutes(1), {Node("n", {Serving("llm-a", 60), Ending("llm-b")})});
+  fleet.RepeatFor(absl::Minutes(1), {Node("n", {Serving("llm-a", 60), Ending("llm-b")})});
   EXPECT_EQ(Decided(fleet).value, 60);
   EXPECT_THAT(Explain(UtilizationOf("llm"), Decided(fleet)),
               HasSubstr("; 1 terminating beside them"));
@@ -185,7 +188,7 @@ TEST(Terminating, AReplicaLeavesAsSoonAsItIsDeletedAndKeepsItsPast) {
 
 TEST(Terminating, LoadThatMovesBetweenReplicasMovesNothing) {
   FleetBuilder fleet;
-  fleet.Hold(kLong, {Node("n", {Serving("llm-a", 60), Serving("llm-b", 60)})});
+  fleet.RepeatFor(kLong, {Node("n", {Serving("llm-a", 60), Serving("llm-b", 60)})});
   for (int i = 0; i < 30; ++i) {
     fleet.Tick({Node("n", {Serving("llm-a", 60), Ending("llm-b"), Serving("llm-c", 60)})});
     EXPECT_NEAR(Decided(fleet).value, 120, 0.001) << i;
@@ -195,8 +198,8 @@ TEST(Terminating, LoadThatMovesBetweenReplicasMovesNothing) {
 
 TEST(Terminating, WhileNoReplicaIsCountedTheValueIsHeld) {
   FleetBuilder fleet;
-  fleet.Hold(kLong, {Node("n", {Serving("llm-a", 60), Serving("llm-b", 90)})});
-  fleet.Hold(absl::Minutes(8), {Node("n", {Ending("llm-a"), Ending("llm-b")})});
+  fleet.RepeatFor(kLong, {Node("n", {Serving("llm-a", 60), Serving("llm-b", 90)})});
+  fleet.RepeatFor(absl::Minutes(8), {Node("n", {Ending("llm-a"), Ending("llm-b")})});
   EXPECT_EQ(Decided(fleet).replicas, 0);
   EXPECT_NEAR(Decided(fleet).value, 150, 0.001);
   EXPECT_THAT(Decided(fleet).held_because, HasSubstr("terminates, and no replica is counted"));
@@ -208,31 +211,31 @@ TEST(Terminating, WhileNoReplicaIsCountedTheValueIsHeld) {
 TEST(Terminating, ADeletedReplicaKeepsActiveWhatWasActive) {
   for (const double load : {0.0, 60.0}) {
     FleetBuilder fleet;
-    fleet.Hold(kLong, {Node("n", {Serving("llm-a", load)})});
-    fleet.Hold(absl::Minutes(8), {Node("n", {Ending("llm-a")})});
+    fleet.RepeatFor(kLong, {Node("n", {Serving("llm-a", load)})});
+    fleet.RepeatFor(absl::Minutes(8), {Node("n", {Ending("llm-a")})});
     EXPECT_EQ(Decided(fleet).active, load > 0) << Decided(fleet).active_because;
-    fleet.Hold(kTick, {Node("n", {})});
+    fleet.RepeatFor(kTick, {Node("n", {})});
     EXPECT_FALSE(Decided(fleet).active) << Decided(fleet).active_because;
   }
 }
 
 TEST(Terminating, DeletedStartingReplicaKeepsNothingActive) {
   FleetBuilder fleet;
-  fleet.Hold(kLong, {Node("n", {})});
-  fleet.Hold(absl::Minutes(2), {Node("n", {Starting("llm-a", fleet.now() + kTick)})});
+  fleet.RepeatFor(kLong, {Node("n", {})});
+  fleet.RepeatFor(absl::Minutes(2), {Node("n", {Starting("llm-a", fleet.now() + kTick)})});
   EXPECT_TRUE(Decided(fleet).active);
-  fleet.Hold(absl::Minutes(1), {Node("n", {Ending("llm-a")})});
+  fleet.RepeatFor(absl::Minutes(1), {Node("n", {Ending("llm-a")})});
   EXPECT_FALSE(Decided(fleet).active) << Decided(fleet).active_because;
 }
 
 TEST(Start, EndsOnceThePodWasReady) {
   FleetBuilder fleet;
   NodeSnapshot node = Node("n", {Starting("llm-a", fleet.now() + kTick)});
-  fleet.Hold(kLong, {node});
+  fleet.RepeatFor(kLong, {node});
   EXPECT_EQ(Decided(fleet).warming, 1);
   node.pods[0].was_ready = true;  // between two readings
   node.gpus[0].utilization_percent = 50;
-  fleet.Hold(absl::Minutes(1), {node});
+  fleet.RepeatFor(absl::Minutes(1), {node});
   EXPECT_EQ(Decided(fleet).warming, 0);
   EXPECT_EQ(Decided(fleet).value, 50);
 }
@@ -245,11 +248,11 @@ TEST(Start, APodThatWasReadyStaysReady) {
     NodeSnapshot node = Node("n", {Serving("llm-a", 60)});
     node.pods[0].was_ready = true;
     FleetBuilder fleet;
-    fleet.Hold(kLong, {node});
+    fleet.RepeatFor(kLong, {node});
     node.pods[0].ready = ready;
     FleetBuilder without_past;
-    without_past.Hold(absl::Seconds(4), {Node("n", {})}).Hold(absl::Minutes(2), {node});
-    for (FleetBuilder* const seen : {&fleet.Hold(absl::Minutes(2), {node}), &without_past}) {
+    without_past.RepeatFor(absl::Seconds(4), {Node("n", {})}).RepeatFor(absl::Minutes(2), {node});
+    for (FleetBuilder* const seen : {&fleet.RepeatFor(absl::Minutes(2), {node}), &without_past}) {
       const Decision decision = DecidedOn(trigger, *seen);
       EXPECT_EQ(decision.value, 60) << ready.has_value();
       EXPECT_EQ(decision.replicas, 1);
@@ -273,30 +276,31 @@ TEST(Start, MemoryThatIsLoadedEndsIt) {
         "n", {{.name = "llm-a", .owner = "llm", .loads = {30}, .memory_used_percent = percent}})};
   };
   FleetBuilder fleet;
-  fleet.Hold(kLong, {Node("n", {})});
-  for (const int percent : {20, 40, 60, 80}) fleet.Hold(absl::Seconds(30), with_memory(percent));
-  fleet.Hold(absl::Seconds(80), with_memory(80));
+  fleet.RepeatFor(kLong, {Node("n", {})});
+  for (const int percent : {20, 40, 60, 80})
+    fleet.RepeatFor(absl::Seconds(30), with_memory(percent));
+  fleet.RepeatFor(absl::Seconds(80), with_memory(80));
   EXPECT_EQ(DecidedOn(MemoryOf("llm"), fleet).warming, 1);
-  fleet.Hold(absl::Seconds(20), with_memory(80));
+  fleet.RepeatFor(absl::Seconds(20), with_memory(80));
   EXPECT_EQ(DecidedOn(MemoryOf("llm"), fleet).warming, 0);
-  fleet.Hold(absl::Minutes(1), with_memory(80));
+  fleet.RepeatFor(absl::Minutes(1), with_memory(80));
   EXPECT_EQ(DecidedOn(MemoryOf("llm"), fleet).value, 30) << "evaluated at once";
 }
 
 TEST(NotEvaluated, AReplicaCountsAtMostTheMeanOfTheOthers) {
   const auto pod = [](const char* name, double load, double memory) {
-    HeldPod held = Serving(name, load);
-    held.memory_used_percent = memory;
-    return held;
+    GpuPod gpu_pod = Serving(name, load);
+    gpu_pod.memory_used_percent = memory;
+    return gpu_pod;
   };
   FleetBuilder fleet;
-  fleet.Hold(kLong, {Node("n", {pod("llm-a", 20, 90), pod("llm-b", 40, 90)})});
+  fleet.RepeatFor(kLong, {Node("n", {pod("llm-a", 20, 90), pod("llm-b", 40, 90)})});
   EXPECT_EQ(DecidedOn(MemoryOf("llm"), fleet).value, 60);
-  fleet.Hold(absl::Minutes(1),
-             {Node("n", {pod("llm-a", 20, 90), pod("llm-b", 40, 90), pod("llm-c", 0, 90)})});
+  fleet.RepeatFor(absl::Minutes(1),
+                  {Node("n", {pod("llm-a", 20, 90), pod("llm-b", 40, 90), pod("llm-c", 0, 90)})});
   EXPECT_NEAR(DecidedOn(MemoryOf("llm"), fleet).value, 60 + 30, 0.001);
-  fleet.Hold(absl::Minutes(2),
-             {Node("n", {pod("llm-a", 20, 90), pod("llm-b", 40, 90), pod("llm-c", 0, 90)})});
+  fleet.RepeatFor(absl::Minutes(2),
+                  {Node("n", {pod("llm-a", 20, 90), pod("llm-b", 40, 90), pod("llm-c", 0, 90)})});
   EXPECT_NEAR(DecidedOn(MemoryOf("llm"), fleet).value, 60, 0.001);
 }
 

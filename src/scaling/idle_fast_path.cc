@@ -16,10 +16,9 @@ bool MayStayIdle(const Trigger& trigger, const FleetHistory& fleet, const Decisi
          decision.warming == 0 && decision.terminating == 0;
 }
 
-// A replica can exceed the threshold only if one of its GPUs does, unless they are summed.
+// Returns the threshold of a single GPU. Summed GPUs may exceed it together, so each must be at 0.
 double ThresholdOfEach(const Trigger& trigger) {
-  return trigger.aggregation == Aggregation::kSum ? std::min(trigger.activation_threshold, 0.0)
-                                                  : trigger.activation_threshold;
+  return trigger.aggregation == Aggregation::kSum ? 0 : trigger.activation_threshold;
 }
 
 const std::shared_ptr<const NodeLayout>& OldestLayout(const NodeHistory& history) {
@@ -45,7 +44,7 @@ bool StaysWarm(const Trigger& trigger, const NodeLayout& layout, const NodeLayou
          });
 }
 
-bool HasSameReadings(const StoredPoint& kept, const GpuPoint& point) {
+bool HasSameReadings(const GpuPointView& kept, const GpuPoint& point) {
   if (kept.in_use() != point.in_use() || kept.held_since() != point.held_since()) return false;
   for (size_t i = 0; i < kGpuReadings; ++i) {
     const GpuReading reading = static_cast<GpuReading>(i);
@@ -72,88 +71,89 @@ std::optional<IdleFastPath> IdleFastPath::Of(const Trigger& trigger, const Fleet
   IdleFastPath idle(trigger, staleness);
   // Memory becomes steady by time alone.
   if (idle.evaluates_preallocated_memory_) idle.idle_until_ = decision.active_while_read;
-  idle.marks_.reserve(fleet.nodes.size());
-  for (const NodeState& state : fleet.nodes) idle.marks_.push_back(idle.MarkOf(state));
+  idle.cursors_.reserve(fleet.nodes.size());
+  for (const NodeState& state : fleet.nodes) idle.cursors_.push_back(idle.CursorOf(state));
   for (const Contribution& contribution : decision.contributions) {
     if (!idle.AddReplica(trigger, fleet, contribution)) return std::nullopt;
   }
   const absl::Time oldest = OldestLookedAt(trigger, fleet.now, staleness);
   for (size_t i = 0; i < fleet.nodes.size(); ++i) {
-    if (!idle.marks_[i].has_replicas) continue;
+    if (!idle.cursors_[i].has_replicas) continue;
     if (!HasConstantLayout(*fleet.nodes[i].history, oldest)) return std::nullopt;
   }
   return idle;
 }
 
-IdleFastPath::Mark IdleFastPath::MarkOf(const NodeState& state) const {
+IdleFastPath::NodeCursor IdleFastPath::CursorOf(const NodeState& state) const {
   const NodeHistory& history = *state.history;
   const NodeRun& newest = history.runs.back();
-  return {.first = newest.first, .layout = newest.layout(), .oldest_layout = OldestLayout(history)};
+  return {
+      .run_begin = newest.first, .layout = newest.layout(), .oldest_layout = OldestLayout(history)};
 }
 
 bool IdleFastPath::AddReplica(const Trigger& trigger, const FleetHistory& fleet,
                               const Contribution& contribution) {
   if (contribution.nodes.size() != 1) return false;
   const auto state = std::ranges::find(fleet.nodes, contribution.nodes.front(), &NodeState::node);
-  Mark& mark = marks_[static_cast<size_t>(state - fleet.nodes.begin())];
-  mark.has_replicas = true;
+  NodeCursor& cursor = cursors_[static_cast<size_t>(state - fleet.nodes.begin())];
+  cursor.has_replicas = true;
   return std::ranges::all_of(contribution.gpus, [&](const std::string& uuid) {
-    return AddGpu(trigger, uuid, *state->history, mark);
+    return AddGpu(trigger, uuid, *state->history, cursor);
   });
 }
 
 bool IdleFastPath::AddGpu(const Trigger& trigger, const std::string& uuid,
-                          const NodeHistory& history, Mark& mark) const {
+                          const NodeHistory& history, NodeCursor& cursor) const {
   const NodeRun& newest = history.runs.back();
   const NodeLayout& layout = *newest.layout();
   const int found = PositionOf(layout.gpus, uuid, 0);
   if (found < 0) return false;
-  const size_t place = static_cast<size_t>(found);
-  mark.places.push_back(static_cast<uint32_t>(place));
+  const size_t index = static_cast<size_t>(found);
+  cursor.gpu_indices.push_back(static_cast<uint32_t>(index));
   if (evaluates_preallocated_memory_) {
-    mark.shown.emplace_back(history.Newest().gpus[place]);
-    mark.memory.push_back(history.Newest().gpus[place].steady_memory.parts());
+    cursor.last_points.emplace_back(history.Newest().gpus[index]);
+    cursor.memory.push_back(history.Newest().gpus[index].steady_memory.parts());
   }
-  const NodeLayout::Gpu& gpu = layout.gpus[place];
+  const NodeLayout::Gpu& gpu = layout.gpus[index];
   if (std::ranges::any_of(gpu.holders, &GpuHolder::is_possible)) return false;
   return gpu.parent_uuid.empty() && StaysWarm(trigger, layout, gpu) &&
-         newest.points()[place].Value(reading_).has_value();
+         newest.points()[index].Value(reading_).has_value();
 }
 
-std::optional<absl::Time> IdleFastPath::StandsOn(const FleetHistory& fleet) {
-  if (fleet.nodes.size() != marks_.size() || !fleet.queries_kubelets) return std::nullopt;
+std::optional<absl::Time> IdleFastPath::InactiveUntil(const FleetHistory& fleet) {
+  if (fleet.nodes.size() != cursors_.size() || !fleet.queries_kubelets) return std::nullopt;
   if (fleet.now >= idle_until_) return std::nullopt;
   absl::Time until = std::min(fleet.valid_until, idle_until_);
-  for (size_t i = 0; i < marks_.size(); ++i) {
+  for (size_t i = 0; i < cursors_.size(); ++i) {
     const NodeState& state = fleet.nodes[i];
-    if (!Continues(state, fleet.now, marks_[i])) return std::nullopt;
-    if (marks_[i].has_replicas) until = std::min(until, state.history->NewestAt() + stale_after_);
+    if (!Continues(state, fleet.now, cursors_[i])) return std::nullopt;
+    if (cursors_[i].has_replicas) until = std::min(until, state.history->NewestAt() + stale_after_);
   }
   return until;
 }
 
 // Pods and holders are unchanged, and new readings of each GPU follow the last one without a gap.
 // Then no replica starts, goes or becomes warm, and each is read and covered as before.
-bool IdleFastPath::Continues(const NodeState& state, absl::Time now, Mark& mark) const {
+bool IdleFastPath::Continues(const NodeState& state, absl::Time now, NodeCursor& cursor) const {
   const NodeHistory& history = *state.history;
-  if (OldestLayout(history) != mark.oldest_layout) return false;
-  if (mark.has_replicas && !IsRead(state, now)) return false;
+  if (OldestLayout(history) != cursor.oldest_layout) return false;
+  if (cursor.has_replicas && !IsRead(state, now)) return false;
   const std::vector<NodeRun>& runs = history.runs;
   for (size_t i = runs.size(); i-- > 0;) {
     const NodeRun& run = runs[i];
-    if (run.first == mark.first) {
-      mark.first = runs.back().first;
-      return IsSameMemory(history, mark);
+    if (run.first == cursor.run_begin) {
+      cursor.run_begin = runs.back().first;
+      return IsSameMemory(history, cursor);
     }
-    if (i == 0 || run.layout() != mark.layout) return false;
-    if (!mark.has_replicas) continue;
+    if (i == 0 || run.layout() != cursor.layout) return false;
+    if (!cursor.has_replicas) continue;
     const bool follows = run.first - runs[i - 1].last <= stale_after_;
-    if (!follows || !IsUnchanged(run.points(), mark)) return false;
+    if (!follows || !StaysInactive(run.points(), cursor)) return false;
   }
   return false;
 }
 
-// Now, and throughout activationWindow.
+// Returns true if readings are valid now and cover activationWindow.
 bool IdleFastPath::IsRead(const NodeState& state, absl::Time now) const {
   const NodeHistory& history = *state.history;
   return state.silence.empty() && state.disputed.empty() &&
@@ -161,12 +161,12 @@ bool IdleFastPath::IsRead(const NodeState& state, absl::Time now) const {
          history.runs.front().first <= now - activation_window_;
 }
 
-bool IdleFastPath::IsUnchanged(const StoredPoints& points, const Mark& mark) const {
+bool IdleFastPath::StaysInactive(const NodePointsView& points, const NodeCursor& cursor) const {
   if (points.has_shares()) return false;
-  for (size_t i = 0; i < mark.places.size(); ++i) {
-    const StoredPoint point = points[mark.places[i]];
+  for (size_t i = 0; i < cursor.gpu_indices.size(); ++i) {
+    const GpuPointView point = points[cursor.gpu_indices[i]];
     if (evaluates_preallocated_memory_) {
-      if (!HasSameReadings(point, mark.shown[i])) return false;
+      if (!HasSameReadings(point, cursor.last_points[i])) return false;
       continue;
     }
     const std::optional<double> value = point.Value(reading_);
@@ -175,20 +175,21 @@ bool IdleFastPath::IsUnchanged(const StoredPoints& points, const Mark& mark) con
   return true;
 }
 
-bool IdleFastPath::IsSameMemory(const NodeHistory& history, const Mark& mark) {
-  for (size_t i = 0; i < mark.memory.size(); ++i) {
-    SteadyMemory::Parts now = history.Newest().gpus[mark.places[i]].steady_memory.parts();
-    now.current.until = mark.memory[i].current.until;
-    if (now != mark.memory[i]) return false;
+bool IdleFastPath::IsSameMemory(const NodeHistory& history, const NodeCursor& cursor) {
+  for (size_t i = 0; i < cursor.memory.size(); ++i) {
+    SteadyMemory::Parts parts = history.Newest().gpus[cursor.gpu_indices[i]].steady_memory.parts();
+    parts.current.until = cursor.memory[i].current.until;
+    if (parts != cursor.memory[i]) return false;
   }
   return true;
 }
 
 size_t IdleFastPath::size_bytes() const {
-  size_t bytes = sizeof(*this) + marks_.capacity() * sizeof(Mark);
-  for (const Mark& mark : marks_) {
-    bytes += mark.places.capacity() * sizeof(uint32_t) + mark.shown.capacity() * sizeof(GpuPoint) +
-             mark.memory.capacity() * sizeof(SteadyMemory::Parts);
+  size_t bytes = sizeof(*this) + cursors_.capacity() * sizeof(NodeCursor);
+  for (const NodeCursor& cursor : cursors_) {
+    bytes += cursor.gpu_indices.capacity() * sizeof(uint32_t) +
+             cursor.last_points.capacity() * sizeof(GpuPoint) +
+             cursor.memory.capacity() * sizeof(SteadyMemory::Parts);
   }
   return bytes;
 }

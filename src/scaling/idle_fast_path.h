@@ -19,50 +19,54 @@ namespace gpuscaler {
 // The inputs of an inactive decision, as far as its activity depends on them. Not thread-safe.
 class IdleFastPath {
  public:
-  // Returns nothing if more than a GPU above activationThreshold may make the workload active. That
-  // is so while a replica starts, warms up or is remembered, and if a replica spans several nodes
-  // or uses a MIG instance. It is also so if GPUs cannot be read or are shared, if readings come
-  // from engines or a gateway, and without owners. If memory may be preallocated, any new reading
-  // of its own GPUs may count.
+  // Returns nullopt if anything but a reading above activationThreshold can make the workload
+  // active:
+  // - a replica that starts, warms up, or left within the look-back
+  // - a replica on several nodes, on a MIG instance, or on a GPU that is shared or unreadable
+  // - readings of engines or of a gateway, or GPUs without known owners
+  // If memory may be preallocated, each changed reading of the workload's GPUs needs a new
+  // decision.
   static std::optional<IdleFastPath> Of(const Trigger& trigger, const FleetHistory& fleet,
                                         const StalenessLimits& staleness, const Decision& decision);
 
-  // Requires a later state of the same fleet, and no update of engines in between. Returns until
-  // when a decision on `fleet` is OK and inactive if no new reading comes; the next call continues
-  // from `fleet`. Returns nothing if a new decision is needed; the object must not be used again.
-  std::optional<absl::Time> StandsOn(const FleetHistory& fleet);
+  // Returns until when the workload stays inactive if no new reading comes. Returns nullopt if a
+  // new decision is needed; the object must not be used again. Requires a later state of the same
+  // fleet, without updates of engines since. The next call continues from `fleet`.
+  std::optional<absl::Time> InactiveUntil(const FleetHistory& fleet);
 
   size_t size_bytes() const;
 
  private:
   // The last position in a node's history.
-  struct Mark {
-    absl::Time first;  // begin of its newest run
+  struct NodeCursor {
+    absl::Time run_begin;  // its newest run begins then
     // Pods and holders. If these change, or fewer are remembered, a new decision is needed.
     std::shared_ptr<const NodeLayout> layout;
     // If it is another one, the history was sent anew.
     std::shared_ptr<const NodeLayout> oldest_layout;
     bool has_replicas = false;
-    std::vector<uint32_t> places;  // indices of the replicas' GPUs in the layout
+    std::vector<uint32_t> gpu_indices;  // indices of the replicas' GPUs in the layout
     // If memory may be preallocated: the last reading and the memory of each of these GPUs.
-    std::vector<GpuPoint> shown;
+    std::vector<GpuPoint> last_points;
     std::vector<SteadyMemory::Parts> memory;
   };
 
   IdleFastPath(const Trigger& trigger, const StalenessLimits& staleness);
 
-  Mark MarkOf(const NodeState& state) const;
+  NodeCursor CursorOf(const NodeState& state) const;
   // Returns false if one of its GPUs may count by more than its reading.
   bool AddReplica(const Trigger& trigger, const FleetHistory& fleet,
                   const Contribution& contribution);
   bool AddGpu(const Trigger& trigger, const std::string& uuid, const NodeHistory& history,
-              Mark& mark) const;
+              NodeCursor& cursor) const;
 
-  bool Continues(const NodeState& state, absl::Time now, Mark& mark) const;
+  bool Continues(const NodeState& state, absl::Time now, NodeCursor& cursor) const;
   bool IsRead(const NodeState& state, absl::Time now) const;
-  bool IsUnchanged(const StoredPoints& points, const Mark& mark) const;
+  // Returns true if these readings leave the workload inactive: none exceeds the threshold, or, if
+  // memory may be preallocated, each equals the last one.
+  bool StaysInactive(const NodePointsView& points, const NodeCursor& cursor) const;
   // Returns whether no run of steady memory began or was forgotten.
-  static bool IsSameMemory(const NodeHistory& history, const Mark& mark);
+  static bool IsSameMemory(const NodeHistory& history, const NodeCursor& cursor);
 
   GpuReading reading_;
   float threshold_;  // the same for each GPU
@@ -70,7 +74,7 @@ class IdleFastPath {
   absl::Duration stale_after_;
   bool evaluates_preallocated_memory_;
   absl::Time idle_until_;
-  std::vector<Mark> marks_;  // one for each node of the fleet
+  std::vector<NodeCursor> cursors_;  // one for each node of the fleet
 };
 
 }  // namespace gpuscaler

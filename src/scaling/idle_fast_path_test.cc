@@ -29,17 +29,17 @@ std::optional<IdleFastPath> IdleOn(const Trigger& trigger, const FleetHistory& f
                           Decide(trigger, kOwnScaledObject, fleet, kStaleness));
 }
 
-HeldPod LlmAt(double load) { return {.name = "llm-a", .owner = "llm", .loads = {load}}; }
-HeldPod Other(double load) { return {.name = "x", .owner = "other", .loads = {load}}; }
+GpuPod LlmAt(double load) { return {.name = "llm-a", .owner = "llm", .loads = {load}}; }
+GpuPod Other(double load) { return {.name = "x", .owner = "other", .loads = {load}}; }
 
 TEST(IdleFastPath, LoadOfOtherPodsDoesNotEndIt) {
   FleetBuilder builder;
-  builder.Hold(kLong, {Node("gpu-1", {LlmAt(0), Other(70)})});
+  builder.RepeatFor(kLong, {Node("gpu-1", {LlmAt(0), Other(70)})});
   auto idle = IdleOn(OnLlm(), builder.fleet());
   ASSERT_TRUE(idle.has_value());
   for (const double load : {90, 10, 100}) {
     builder.Tick({Node("gpu-1", {LlmAt(0), Other(load)})});
-    EXPECT_EQ(idle->StandsOn(builder.fleet()), builder.now() + kStaleness.stale_after);
+    EXPECT_EQ(idle->InactiveUntil(builder.fleet()), builder.now() + kStaleness.stale_after);
   }
 }
 
@@ -47,40 +47,40 @@ TEST(IdleFastPath, OwnLoadEndsIt) {
   Trigger trigger = OnLlm();
   trigger.activation_threshold = 5;
   FleetBuilder builder;
-  builder.Hold(kLong, {Node("gpu-1", {LlmAt(0)})});
+  builder.RepeatFor(kLong, {Node("gpu-1", {LlmAt(0)})});
   auto idle = IdleOn(trigger, builder.fleet());
   ASSERT_TRUE(idle.has_value());
-  EXPECT_TRUE(idle->StandsOn(builder.Tick({Node("gpu-1", {LlmAt(5)})}).fleet()));
-  EXPECT_FALSE(idle->StandsOn(builder.Tick({Node("gpu-1", {LlmAt(5.1)})}).fleet()));
+  EXPECT_TRUE(idle->InactiveUntil(builder.Tick({Node("gpu-1", {LlmAt(5)})}).fleet()));
+  EXPECT_FALSE(idle->InactiveUntil(builder.Tick({Node("gpu-1", {LlmAt(5.1)})}).fleet()));
 }
 
 TEST(IdleFastPath, ReadingBetweenTwoChecksEndsIt) {
   FleetBuilder builder;
-  builder.Hold(kLong, {Node("gpu-1", {LlmAt(0)})});
+  builder.RepeatFor(kLong, {Node("gpu-1", {LlmAt(0)})});
   auto idle = IdleOn(OnLlm(), builder.fleet());
   ASSERT_TRUE(idle.has_value());
   builder.Tick({Node("gpu-1", {LlmAt(30)})}).Tick({Node("gpu-1", {LlmAt(0)})});
-  EXPECT_FALSE(idle->StandsOn(builder.fleet()));
+  EXPECT_FALSE(idle->InactiveUntil(builder.fleet()));
 }
 
 TEST(IdleFastPath, NewPodEndsIt) {
   FleetBuilder builder;
-  builder.Hold(kLong, {Node("gpu-1", {LlmAt(0)})});
+  builder.RepeatFor(kLong, {Node("gpu-1", {LlmAt(0)})});
   auto idle = IdleOn(OnLlm(), builder.fleet());
   ASSERT_TRUE(idle.has_value());
-  EXPECT_FALSE(idle->StandsOn(builder.Tick({Node("gpu-1", {LlmAt(0), Other(0)})}).fleet()));
+  EXPECT_FALSE(idle->InactiveUntil(builder.Tick({Node("gpu-1", {LlmAt(0), Other(0)})}).fleet()));
 }
 
 TEST(IdleFastPath, StaleReadingsEndIt) {
   FleetBuilder builder;
-  builder.Hold(kLong, {Node("gpu-1", {LlmAt(0)})});
+  builder.RepeatFor(kLong, {Node("gpu-1", {LlmAt(0)})});
   auto idle = IdleOn(OnLlm(), builder.fleet());
   ASSERT_TRUE(idle.has_value());
   FleetHistory late = builder.fleet();
   late.now += kStaleness.stale_after;
-  EXPECT_TRUE(idle->StandsOn(late));
+  EXPECT_TRUE(idle->InactiveUntil(late));
   late.now += kInstant;
-  EXPECT_FALSE(idle->StandsOn(late));
+  EXPECT_FALSE(idle->InactiveUntil(late));
 }
 
 Trigger OnEngine() {
@@ -90,38 +90,38 @@ Trigger OnEngine() {
   return trigger;
 }
 
-HeldPod Engine(double memory_used_percent) {
-  HeldPod pod = LlmAt(0);
+GpuPod Engine(double memory_used_percent) {
+  GpuPod pod = LlmAt(0);
   pod.memory_used_percent = memory_used_percent;
   return pod;
 }
 
 TEST(IdleFastPath, PreallocatedMemoryStaysIdleWhileItsReadingsAreUnchanged) {
   FleetBuilder builder;
-  builder.Hold(kLong, {Node("gpu-1", {Engine(91), Other(70)})});
+  builder.RepeatFor(kLong, {Node("gpu-1", {Engine(91), Other(70)})});
   auto idle = IdleOn(OnEngine(), builder.fleet());
   ASSERT_TRUE(idle.has_value());
   builder.Tick({Node("gpu-1", {Engine(91), Other(80)})});
-  EXPECT_EQ(idle->StandsOn(builder.fleet()), builder.now() + kStaleness.stale_after);
+  EXPECT_EQ(idle->InactiveUntil(builder.fleet()), builder.now() + kStaleness.stale_after);
   builder.Tick({Node("gpu-1", {Engine(91.5), Other(80)})});
-  EXPECT_FALSE(idle->StandsOn(builder.fleet())) << "it may be another engine's";
+  EXPECT_FALSE(idle->InactiveUntil(builder.fleet())) << "it may be another engine's";
 }
 
 TEST(IdleFastPath, WorkloadWithoutPodsStaysIdleWhateverItsFormerNodesShow) {
   FleetBuilder builder;
-  builder.Hold(kLong, {Node("gpu-1", {LlmAt(50), Other(70)})});
-  builder.Hold(kLong, {Node("gpu-1", {Other(70)})});
+  builder.RepeatFor(kLong, {Node("gpu-1", {LlmAt(50), Other(70)})});
+  builder.RepeatFor(kLong, {Node("gpu-1", {Other(70)})});
   auto idle = IdleOn(OnLlm(), builder.fleet());
   ASSERT_TRUE(idle.has_value());
-  EXPECT_EQ(idle->StandsOn(builder.Tick({Node("gpu-1", {Other(90)})}).fleet()),
+  EXPECT_EQ(idle->InactiveUntil(builder.Tick({Node("gpu-1", {Other(90)})}).fleet()),
             absl::InfiniteFuture());
 }
 
 TEST(IdleFastPath, WorkloadReadByEnginesHasNone) {
   FleetBuilder builder;
-  builder.Hold(kLong, {Node("gpu-1", {Engine(91)})});
+  builder.RepeatFor(kLong, {Node("gpu-1", {Engine(91)})});
   SignalBuilder engines(builder.now());
-  SignalSeries& engine = engines.Hold("vllm", kLong, 0);
+  SignalSeries& engine = engines.RepeatFor("vllm", kLong, 0);
   engine.namespace_name = "team-a";
   engine.pod = "llm-a";
   const auto idle_with = [&](const SignalHistory& signals) {
@@ -136,7 +136,7 @@ TEST(IdleFastPath, WorkloadReadByEnginesHasNone) {
 
 TEST(IdleFastPath, ActiveWorkloadHasNone) {
   FleetBuilder builder;
-  builder.Hold(kLong, {Node("gpu-1", {LlmAt(50)})});
+  builder.RepeatFor(kLong, {Node("gpu-1", {LlmAt(50)})});
   EXPECT_FALSE(IdleOn(OnLlm(), builder.fleet()));
 }
 
@@ -184,7 +184,7 @@ class RandomNode {
     const absl::Time at = std::max(now - random.Real(0, 1) * absl::Seconds(2), reported_until_);
     received_at_ = now;
     if (random.OneIn(3)) return Repeat(at);
-    for (HeldPod& pod : pods_) NewLoad(random, pod);
+    for (GpuPod& pod : pods_) NewLoad(random, pod);
     Read(random, at + absl::Milliseconds(1));
     if (random.OneIn(60)) Resend();
   }
@@ -205,7 +205,7 @@ class RandomNode {
     if (random.OneIn(60)) disconnected_until_ = now + absl::Seconds(random.Whole(1, 12));
     if (random.OneIn(40)) held_since_ = now;
     if (random.OneIn(40)) limits_.readings = absl::Seconds(random.Whole(20, 90));
-    for (HeldPod& pod : pods_) {
+    for (GpuPod& pod : pods_) {
       if (random.OneIn(3 * change_) && pod.ready) pod.ready = !*pod.ready;
       if (random.OneIn(3 * change_)) pod.loads.resize(3 - pod.loads.size());
     }
@@ -214,7 +214,7 @@ class RandomNode {
   void NewPods(Random& random) {
     pods_.clear();
     for (int i = random.Whole(0, 3); i > 0; --i) {
-      HeldPod pod = {.name = absl::StrCat("llm-", number_, "-", i), .owner = "llm"};
+      GpuPod pod = {.name = absl::StrCat("llm-", number_, "-", i), .owner = "llm"};
       if (random.OneIn(2)) pod = {.name = absl::StrCat("x-", number_, "-", i), .owner = "other"};
       if (has_groups_) pod.group = absl::StrCat(pod.owner, "-0");
       if (random.OneIn(2)) pod.ready = !random.OneIn(5);
@@ -223,7 +223,7 @@ class RandomNode {
     }
   }
 
-  static void NewLoad(Random& random, HeldPod& pod) {
+  static void NewLoad(Random& random, GpuPod& pod) {
     const bool busy = pod.owner == "other" ? !random.OneIn(3) : random.OneIn(40);
     for (double& load : pod.loads) load = busy ? random.Whole(0, 100) : 0;
     if (random.OneIn(20)) pod.memory_used_percent = random.Whole(0, 99);
@@ -265,7 +265,7 @@ class RandomNode {
   const bool has_shared_;
   const int change_;  // average number of steps between changes
   NodeHistory::Limits limits_;
-  std::vector<HeldPod> pods_;
+  std::vector<GpuPod> pods_;
   bool unknown_ = false;
   absl::Time held_since_ = absl::InfinitePast();
   absl::Time disconnected_until_ = absl::InfinitePast();
@@ -301,7 +301,7 @@ class RandomEngines {
       SignalSeries engine{.name = absl::StrCat("vllm ", i), .namespace_name = "team-a"};
       engine.pod = absl::StrCat(random.OneIn(2) ? "llm-" : "x-", random.Whole(1, 3), "-", i);
       if (random.OneIn(3)) {
-        engine.gap = "connection refused";
+        engine.error = "connection refused";
         engine.points.push_back({.at = now});
       } else {
         engine.points.push_back({.at = now, .value = random.OneIn(2) ? 0 : random.Whole(1, 90)});
@@ -347,7 +347,7 @@ int ExpectDecisionsAgree(Trigger (*random_trigger)(Random&)) {
       if (random.OneIn(3)) fleet.valid_until = now + absl::Seconds(random.Whole(0, 8));
       if (engines.Step(random, now)) idle.reset();
       const SignalHistory* const observed = engines.history();
-      const auto until = idle ? idle->StandsOn(fleet) : std::nullopt;
+      const auto until = idle ? idle->InactiveUntil(fleet) : std::nullopt;
       const Decision decision = Decide(trigger, kOwnScaledObject, fleet, observed, staleness);
       if (!until) {
         idle = IdleFastPath::Of(trigger, fleet, staleness, decision);

@@ -29,7 +29,7 @@ class LastKnownValues {
   absl::Time Oldest() const { return last_.size() == 1 ? last_.front().at : OldestOfAll(); }
 
   // Returns the aggregate; empty if a GPU had no value for longer than stale_after.
-  std::optional<double> Together(Aggregation aggregation, absl::Time at) const {
+  std::optional<double> AggregateAt(Aggregation aggregation, absl::Time at) const {
     if (at - Oldest() > stale_after_) return std::nullopt;
     return last_.size() == 1 ? last_.front().value : Aggregated(aggregation);
   }

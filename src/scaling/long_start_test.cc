@@ -9,7 +9,7 @@ namespace {
 // How long aggregators remember holders of GPUs.
 constexpr absl::Duration kRemembered = absl::Minutes(15);
 
-HeldPod NotReady(const char* name, std::optional<absl::Time> listed_since) {
+GpuPod NotReady(const char* name, std::optional<absl::Time> listed_since) {
   return {.name = name, .owner = "llm", .loads = {0}, .ready = false, .listed_since = listed_since};
 }
 
@@ -30,17 +30,17 @@ TEST(LongStart, PodListedAfterAKubeletOutageIsStarting) {
       NodeSnapshot before = empty;
       before.pods.clear();
       before.gpus[0].holders.clear();
-      fleet.Remember(kRemembered).Hold(absl::Minutes(70 - silent_minutes), {before});
-      fleet.Hold(absl::Minutes(silent_minutes),
-                 {NodeWithoutOwners(empty, "the kubelet does not answer")});
+      fleet.Remember(kRemembered).RepeatFor(absl::Minutes(70 - silent_minutes), {before});
+      fleet.RepeatFor(absl::Minutes(silent_minutes),
+                      {NodeWithoutOwners(empty, "the kubelet does not answer")});
       const auto listed = is_reported ? std::optional(fleet.now() + kTick) : std::nullopt;
       NodeSnapshot started = WithUnusedGpus(Node("gpu-1", {NotReady("llm-a", listed)}));
       started.gpus[0].uuid = empty.gpus[0].uuid;
-      fleet.Hold(absl::Minutes(1), {started});
+      fleet.RepeatFor(absl::Minutes(1), {started});
       EXPECT_TRUE(IsActive(fleet));
-      fleet.Hold(absl::Minutes(28), {started});
+      fleet.RepeatFor(absl::Minutes(28), {started});
       EXPECT_TRUE(IsActive(fleet));
-      fleet.Hold(absl::Minutes(2), {started});
+      fleet.RepeatFor(absl::Minutes(2), {started});
       EXPECT_FALSE(IsActive(fleet));
     }
   }
@@ -54,10 +54,10 @@ TEST(LongStart, RestartsOfAContainerAreNoNewStart) {
     while (fleet.now() - listed < absl::Minutes(minute)) {
       NodeSnapshot loads = Node("gpu-1", {NotReady("llm-a", listed)});
       loads.gpus[0].held_since = fleet.now() + kTick;
-      fleet.Remember(kRemembered).Hold(absl::Minutes(1), {loads});
+      fleet.Remember(kRemembered).RepeatFor(absl::Minutes(1), {loads});
       NodeSnapshot waits = WithUnusedGpus(loads);
       waits.gpus[0].held_since = fleet.now() + kTick;
-      fleet.Hold(absl::Minutes(4), {waits});
+      fleet.RepeatFor(absl::Minutes(4), {waits});
     }
     EXPECT_EQ(IsActive(fleet), minute < 30) << minute;
   }
@@ -69,7 +69,7 @@ TEST(LongStart, OtherPodsThatComeAndGoAreNoNewStart) {
   for (const int minute : {25, 70}) {
     for (int i = 0; fleet.now() - listed < absl::Minutes(minute); ++i) {
       fleet.Remember(kRemembered)
-          .Hold(
+          .RepeatFor(
               absl::Minutes(5),
               {Node("gpu-1", {NotReady("llm-a", listed),
                               {.name = i % 2 == 0 ? "x-a" : "x-b", .owner = "x", .loads = {50}}})});
@@ -83,7 +83,7 @@ TEST(LongStart, PreviousHolderOfTheGpuDoesNotEndIt) {
   fleet.Remember(kRemembered);
   NodeSnapshot before = Node("gpu-1", {{.name = "x-a", .owner = "x", .loads = {50}}});
   before.gpus[0].held_since = fleet.now() + kTick;
-  fleet.Hold(absl::Minutes(60), {before});
+  fleet.RepeatFor(absl::Minutes(60), {before});
   NodeSnapshot started = Node("gpu-1", {NotReady("llm-a", fleet.now() + kTick)});
   started.gpus[0].uuid = before.gpus[0].uuid;
   started.gpus[0].held_since = before.gpus[0].held_since;
@@ -91,30 +91,30 @@ TEST(LongStart, PreviousHolderOfTheGpuDoesNotEndIt) {
   for (int minute = 1; minute < 30; ++minute) {
     // A new reading each minute, so that runs which ended are forgotten.
     started.gpus[0].power_watts = minute;
-    fleet.Hold(absl::Minutes(1), {started});
+    fleet.RepeatFor(absl::Minutes(1), {started});
     EXPECT_TRUE(IsActive(fleet)) << minute;
   }
-  fleet.Hold(absl::Minutes(2), {started});
+  fleet.RepeatFor(absl::Minutes(2), {started});
   EXPECT_FALSE(IsActive(fleet));
 }
 
 TEST(LongStart, GroupStartsWithItsNewestPod) {
   const auto group = [](const char* name, absl::Time listed_since) {
-    return HeldPod{.name = name,
-                   .owner = "LeaderWorkerSet/llm",
-                   .loads = {0},
-                   .ready = false,
-                   .group = "llm-0",
-                   .listed_since = listed_since};
+    return GpuPod{.name = name,
+                  .owner = "LeaderWorkerSet/llm",
+                  .loads = {0},
+                  .ready = false,
+                  .group = "llm-0",
+                  .listed_since = listed_since};
   };
   FleetBuilder fleet;
-  const HeldPod leader = group("llm-0", fleet.now() + kTick);
-  fleet.Hold(absl::Minutes(20), {Node("gpu-1", {leader}), Node("gpu-2", {})});
-  const HeldPod worker = group("llm-0-1", fleet.now() + kTick);
+  const GpuPod leader = group("llm-0", fleet.now() + kTick);
+  fleet.RepeatFor(absl::Minutes(20), {Node("gpu-1", {leader}), Node("gpu-2", {})});
+  const GpuPod worker = group("llm-0-1", fleet.now() + kTick);
   const std::vector<NodeSnapshot> both = {Node("gpu-1", {leader}), Node("gpu-2", {worker})};
-  fleet.Hold(absl::Minutes(29), both);
+  fleet.RepeatFor(absl::Minutes(29), both);
   EXPECT_TRUE(IsActive(fleet));
-  fleet.Hold(absl::Minutes(2), both);
+  fleet.RepeatFor(absl::Minutes(2), both);
   EXPECT_FALSE(IsActive(fleet));
 }
 
@@ -122,22 +122,22 @@ TEST(LongStart, GroupStartsWithItsNewestPod) {
 TEST(LongStart, LastListingTimeFromTheNodeCounts) {
   FleetBuilder fleet;
   const std::vector<NodeSnapshot> first = {Node("gpu-1", {NotReady("llm-a", fleet.now() + kTick)})};
-  fleet.Hold(absl::Minutes(29), first);
+  fleet.RepeatFor(absl::Minutes(29), first);
   const std::vector<NodeSnapshot> anew = {Node("gpu-1", {NotReady("llm-a", fleet.now() + kTick)})};
-  fleet.Hold(absl::Minutes(29), anew);
+  fleet.RepeatFor(absl::Minutes(29), anew);
   EXPECT_TRUE(IsActive(fleet));
-  fleet.Hold(absl::Minutes(2), anew);
+  fleet.RepeatFor(absl::Minutes(2), anew);
   EXPECT_FALSE(IsActive(fleet));
 }
 
 // Agents of earlier versions do not send `listed_since`.
 TEST(LongStart, PodOfAnOlderAgentStartsWhenItWasFirstFound) {
   FleetBuilder fleet;
-  fleet.Hold(kLong, {Node("gpu-1", {Llm("llm-z", 0)})});
+  fleet.RepeatFor(kLong, {Node("gpu-1", {Llm("llm-z", 0)})});
   const std::vector<NodeSnapshot> started = {Node("gpu-1", {NotReady("llm-a", std::nullopt)})};
-  fleet.Hold(absl::Minutes(29), started);
+  fleet.RepeatFor(absl::Minutes(29), started);
   EXPECT_TRUE(IsActive(fleet));
-  fleet.Hold(absl::Minutes(2), started);
+  fleet.RepeatFor(absl::Minutes(2), started);
   EXPECT_FALSE(IsActive(fleet));
 }
 

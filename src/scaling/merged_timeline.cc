@@ -19,9 +19,9 @@ std::vector<absl::Time> AllTimes(std::span<const NodeView> views,
 // Returns a node's steps at each of `times`. Within a run readings are equal, so its step is of
 // that very time. Between runs the earlier one is the newest. `since` is lowered to what the node
 // covers.
-std::vector<Step> StepsAt(const std::vector<absl::Time>& times, const NodeView& view,
-                          std::vector<absl::Time>& since) {
-  std::vector<Step> steps(times.size());
+std::vector<RunAtTick> StepsAt(const std::vector<absl::Time>& times, const NodeView& view,
+                               std::vector<absl::Time>& since) {
+  std::vector<RunAtTick> steps(times.size());
   size_t next = 0;  // the first tick after the time
   for (size_t i = 0; i < times.size(); ++i) {
     while (next < view.ticks.size() && view.ticks[next].at <= times[i]) ++next;
@@ -56,7 +56,7 @@ void MergedTimeline::Merge(std::span<const NodeView> views, const std::vector<si
     merged_ticks_.push_back({.since = std::max(since[i], before), .at = times[i]});
   }
   ticks_ = merged_ticks_;
-  for (const std::vector<Step>& steps : merged_steps_) steps_.emplace_back(steps);
+  for (const std::vector<RunAtTick>& steps : merged_steps_) steps_.emplace_back(steps);
 }
 
 }  // namespace gpuscaler

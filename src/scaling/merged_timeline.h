@@ -21,15 +21,15 @@ class MergedTimeline {
 
   std::span<const SampleTime> ticks() const { return ticks_; }
   // Returns the steps of the n-th of `nodes`, one for each tick.
-  std::span<const Step> steps(size_t n) const { return steps_[n]; }
+  std::span<const RunAtTick> steps(size_t n) const { return steps_[n]; }
 
  private:
   void Merge(std::span<const NodeView> views, const std::vector<size_t>& nodes);
 
   std::span<const SampleTime> ticks_;
-  std::vector<std::span<const Step>> steps_;
+  std::vector<std::span<const RunAtTick>> steps_;
   std::vector<SampleTime> merged_ticks_;
-  std::vector<std::vector<Step>> merged_steps_;
+  std::vector<std::vector<RunAtTick>> merged_steps_;
 };
 
 }  // namespace gpuscaler

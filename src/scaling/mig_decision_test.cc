@@ -69,8 +69,8 @@ TEST(MigDecision, GpuOfAnInstanceIsFoundThoughOthersHaveLeftItsNodeSinceHoldersW
   NodeSnapshot known = NodeWithInstance(100);
   known.gpus.erase(known.gpus.begin());
   FleetBuilder fleet;
-  fleet.Hold(kLong, {NodeWithInstance(100)});
-  fleet.Hold(kLong, {unowned}).Tick({known});
+  fleet.RepeatFor(kLong, {NodeWithInstance(100)});
+  fleet.RepeatFor(kLong, {unowned}).Tick({known});
   Trigger watts = UtilizationOf("llm");
   watts.metric = MetricType::kPowerDraw;
   watts.window = absl::Seconds(30);

@@ -24,7 +24,8 @@ TEST(NextChange, DecisionWithoutPodsLastsForEver) {
 
 TEST(NextChange, SteadyDecisionLastsUntilReadingsAreStale) {
   FleetBuilder fleet;
-  fleet.Hold(absl::Minutes(10), {Node("gpu-1", {{.name = "a", .owner = "llm", .loads = {60}}})});
+  fleet.RepeatFor(absl::Minutes(10),
+                  {Node("gpu-1", {{.name = "a", .owner = "llm", .loads = {60}}})});
   const Decision decision = DecidedOn(Utilization(), fleet);
   EXPECT_EQ(decision.valid_until, fleet.now() + absl::Seconds(6));
   EXPECT_EQ(decision.active_until, fleet.now() + absl::Seconds(6));
@@ -32,8 +33,10 @@ TEST(NextChange, SteadyDecisionLastsUntilReadingsAreStale) {
 
 TEST(NextChange, AverageOfDifferingReadingsChangesAndItsActivityDoesNot) {
   FleetBuilder fleet;
-  fleet.Hold(absl::Minutes(10), {Node("gpu-1", {{.name = "a", .owner = "llm", .loads = {60}}})});
-  fleet.Hold(absl::Seconds(4), {Node("gpu-1", {{.name = "a", .owner = "llm", .loads = {90}}})});
+  fleet.RepeatFor(absl::Minutes(10),
+                  {Node("gpu-1", {{.name = "a", .owner = "llm", .loads = {60}}})});
+  fleet.RepeatFor(absl::Seconds(4),
+                  {Node("gpu-1", {{.name = "a", .owner = "llm", .loads = {90}}})});
   const Decision decision = DecidedOn(Utilization(), fleet);
   EXPECT_EQ(decision.valid_until, fleet.now() + kShortest);
   EXPECT_GT(decision.active_until, fleet.now() + absl::Seconds(1));
@@ -41,8 +44,10 @@ TEST(NextChange, AverageOfDifferingReadingsChangesAndItsActivityDoesNot) {
 
 TEST(NextChange, NewestSampleAloneLeavesNoWindow) {
   FleetBuilder fleet;
-  fleet.Hold(absl::Minutes(10), {Node("gpu-1", {{.name = "a", .owner = "llm", .loads = {60}}})});
-  fleet.Hold(absl::Seconds(4), {Node("gpu-1", {{.name = "a", .owner = "llm", .loads = {90}}})});
+  fleet.RepeatFor(absl::Minutes(10),
+                  {Node("gpu-1", {{.name = "a", .owner = "llm", .loads = {60}}})});
+  fleet.RepeatFor(absl::Seconds(4),
+                  {Node("gpu-1", {{.name = "a", .owner = "llm", .loads = {90}}})});
   Trigger trigger = Utilization();
   trigger.activation_window = absl::ZeroDuration();
   EXPECT_GT(DecidedOn(trigger, fleet).active_until, fleet.now() + absl::Seconds(1));
@@ -50,7 +55,7 @@ TEST(NextChange, NewestSampleAloneLeavesNoWindow) {
 
 TEST(NextChange, WarmingReplicaIsEvaluatedAgainOnceItIsWarm) {
   FleetBuilder fleet;
-  fleet.Hold(absl::Minutes(10), {Node("gpu-1", {})});
+  fleet.RepeatFor(absl::Minutes(10), {Node("gpu-1", {})});
   fleet.Tick({Node("gpu-1", {{.name = "a", .owner = "llm", .loads = {60}}})});
   Trigger trigger = Utilization();
   trigger.warmup = absl::Seconds(5);
@@ -61,7 +66,8 @@ TEST(NextChange, WarmingReplicaIsEvaluatedAgainOnceItIsWarm) {
 
 TEST(NextChange, AgeInWordsIsNoOlderThanASecond) {
   FleetBuilder fleet;
-  fleet.Hold(absl::Minutes(10), {Node("gpu-1", {{.name = "a", .owner = "llm", .loads = {60}}})});
+  fleet.RepeatFor(absl::Minutes(10),
+                  {Node("gpu-1", {{.name = "a", .owner = "llm", .loads = {60}}})});
   fleet.Disconnect("gpu-1", "connection refused");
   const absl::Time later = fleet.now() + absl::Minutes(5);
   const Decision decision = DecidedAt(Utilization(), fleet.fleet(), later);
@@ -73,7 +79,7 @@ TEST(NextChange, AgeInWordsIsNoOlderThanASecond) {
 TEST(NextChange, ReadingAboveTheThresholdIsEvidenceWhateverIsReported) {
   FleetBuilder fleet;
   const auto hold = [&](absl::Duration duration, double load) {
-    fleet.Hold(duration, {Node("gpu-1", {{.name = "a", .owner = "llm", .loads = {load}}})});
+    fleet.RepeatFor(duration, {Node("gpu-1", {{.name = "a", .owner = "llm", .loads = {load}}})});
   };
   Trigger trigger = Utilization();
   trigger.activation_window = absl::Minutes(1);
@@ -122,9 +128,9 @@ void MakeInstances(Random& random, NodeSnapshot& node) {
 }
 
 NodeSnapshot RandomNodeSnapshot(Random& random, int node) {
-  std::vector<HeldPod> pods;
+  std::vector<GpuPod> pods;
   for (int i = random.Whole(0, 2); i > 0; --i) {
-    HeldPod pod{.name = absl::StrCat("llm-", node, "-", i), .owner = "llm"};
+    GpuPod pod{.name = absl::StrCat("llm-", node, "-", i), .owner = "llm"};
     for (int gpu = random.Whole(1, 2); gpu > 0; --gpu) {
       pod.loads.push_back(random.OneIn(2) ? 0 : random.Whole(0, 100));
     }
@@ -156,7 +162,7 @@ FleetHistory RandomFleet(Random& random) {
     for (int node = 0; node < nodes; ++node) {
       if (!random.OneIn(5)) received.push_back(RandomNodeSnapshot(random, node));
     }
-    builder.Hold(random.Whole(1, 20) * kTick, received);
+    builder.RepeatFor(random.Whole(1, 20) * kTick, received);
   }
   FleetHistory fleet = builder.fleet();
   for (NodeState& state : fleet.nodes) {
@@ -184,7 +190,8 @@ void ExpectSameInAll(const Decision& was, const Decision& is) {
     EXPECT_EQ(contribution.name, is.contributions[i].name);
     EXPECT_EQ(contribution.state, is.contributions[i].state) << contribution.name;
     EXPECT_EQ(contribution.busy, is.contributions[i].busy) << contribution.name;
-    EXPECT_EQ(contribution.standing, is.contributions[i].standing) << contribution.name;
+    EXPECT_EQ(contribution.is_preallocated, is.contributions[i].is_preallocated)
+        << contribution.name;
     EXPECT_NEAR(contribution.load.value_or(-1), is.contributions[i].load.value_or(-1), 1e-6)
         << contribution.name;
   }

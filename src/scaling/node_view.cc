@@ -88,7 +88,7 @@ absl::Time OldestLookedAt(const Trigger& trigger, absl::Time now,
 
 SteadyMemory NodeView::SteadyMemoryOf(size_t gpu) const {
   SteadyMemory memory = Gpus()[gpu].steady_memory;
-  if (last > state->history->Newest().taken_at) memory.Hold(last);
+  if (last > state->history->Newest().taken_at) memory.ExtendTo(last);
   return memory;
 }
 

@@ -19,8 +19,8 @@ struct SampleTime {
   absl::Time at;
 };
 
-// The newest run of a node that has begun at a tick.
-struct Step {
+// The run that a node is in at a tick: the newest that has begun by then.
+struct RunAtTick {
   int run = -1;                               // index in NodeView::runs; -1: none
   absl::Time read_at = absl::InfinitePast();  // no later than the tick
 };
@@ -30,7 +30,7 @@ struct NodeView {
   const NodeState* state = nullptr;
   std::span<const NodeRun> runs;  // oldest first; never empty
   std::vector<SampleTime> ticks;
-  std::vector<Step> steps;  // one for each tick
+  std::vector<RunAtTick> steps;  // one for each tick
   // Until when the newest reading is valid: now, or if the node is stale, when the reading was
   // made. An agent reports only every 1.5 s that nothing changed, and aggregators receive that at
   // different times: with `now` they all decide the same.
@@ -41,7 +41,7 @@ struct NodeView {
 
   const std::string& name() const { return state->node; }
   const NodeLayout& Layout() const { return *runs.back().layout(); }
-  StoredPoints Points() const { return runs.back().points(); }
+  NodePointsView Points() const { return runs.back().points(); }
   const std::vector<GpuSample>& Gpus() const { return state->history->Newest().gpus; }
 
   // Returns the memory state of the GPU's present holder, as of `last`.

@@ -130,7 +130,7 @@ absl::Time FirstHeld(const NodeHistory& history, const Pod& pod, absl::string_vi
 // The node may know a holder from before the history.
 absl::Time HeldSince(const GpuSeries& series) {
   if (series.pod_since != absl::InfinitePast()) return series.pod_since;
-  const auto first = std::ranges::find_if(series.points, &StoredPoint::is_there);
+  const auto first = std::ranges::find_if(series.points, &GpuPointView::exists);
   return first == series.points.end() ? absl::InfinitePast() : first->held_since();
 }
 
@@ -141,16 +141,16 @@ struct Holding {
   size_t position;                    // index of the GPU in the layout
   int parent;                         // index of the GPU that it is an instance of; -1: none
   float instances;                    // number of the parent's instances
-  std::vector<size_t> share_indices;  // in StoredPoints, one for each container of the pod
+  std::vector<size_t> share_indices;  // in NodePointsView, one for each container of the pod
   float equal_share;                  // used for points without shares
   bool is_possible;                   // GpuHolder::is_possible
 };
 
 // Returns the point of a GPU of `known` in a run that may have another layout.
-StoredPoint PointAt(const NodeRun& at, const NodeLayout& known, size_t position) {
+GpuPointView PointAt(const NodeRun& at, const NodeLayout& known, size_t position) {
   if (at.layout().get() == &known) return at.points()[position];
   const int own = PositionOf(at.layout()->gpus, known.gpus[position].uuid, position);
-  return own < 0 ? StoredPoint() : at.points()[static_cast<size_t>(own)];
+  return own < 0 ? GpuPointView() : at.points()[static_cast<size_t>(own)];
 }
 
 class NodePods {
@@ -247,7 +247,7 @@ class NodePods {
                     .uuid = gpu.uuid,
                     .node = node_,
                     .position = PositionOf(view_.Layout().gpus, gpu.uuid, 0),
-                    .points = std::vector<StoredPoint>(runs),
+                    .points = std::vector<GpuPointView>(runs),
                     .shares = std::vector<float>(runs)});
     gpus.back().pod_since = FirstHeld(*view_.state->history, pod, gpu.uuid);
     return gpus.size() - 1;
@@ -255,17 +255,17 @@ class NodePods {
 
   void SetPoint(size_t run, const NodeLayout& known, const Holding& holding) {
     const NodeRun& at = view_.runs[run];
-    StoredPoint point = PointAt(at, known, holding.position);
-    if (!point.is_there()) return;
-    const StoredPoints points = at.points();
+    GpuPointView point = PointAt(at, known, holding.position);
+    if (!point.exists()) return;
+    const NodePointsView points = at.points();
     float share = holding.equal_share;
     if (at.layout().get() == &known && points.has_shares()) {
       share = 0;
       for (const size_t index : holding.share_indices) share += points.share(index);
     }
     if (holding.parent >= 0 && !point.Has(reading_)) {
-      const StoredPoint parent = PointAt(at, known, static_cast<size_t>(holding.parent));
-      if (parent.is_there() && parent.Has(reading_)) {
+      const GpuPointView parent = PointAt(at, known, static_cast<size_t>(holding.parent));
+      if (parent.exists() && parent.Has(reading_)) {
         point = parent;
         share /= holding.instances;
       }

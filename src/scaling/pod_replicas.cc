@@ -27,13 +27,13 @@ struct ReplicaKey {
 
 struct FoundReplica {
   std::vector<GpuSeries> gpus;
-  ReplicaPlace place;
+  ReplicaProperties properties;
   bool any_holds_gpu = false;  // a pod of it holds a GPU now
 };
 
 bool HoldsGpuNow(const PodGpus& pod) {
   return std::ranges::any_of(pod.gpus,
-                             [](const GpuSeries& gpu) { return gpu.points.back().is_there(); });
+                             [](const GpuSeries& gpu) { return gpu.points.back().exists(); });
 }
 
 // The workload's own pods on all nodes.
@@ -61,7 +61,7 @@ class WorkloadPods {
     if (!ReadsEngines(trigger_)) RETURN_IF_ERROR(CheckMetric(trigger_, views_, all));
     std::vector<Replica> replicas;
     for (const auto& [key, found] : found_) {
-      ReplicaReader reader(trigger_, views_, staleness_, found.gpus, found.place);
+      ReplicaReader reader(trigger_, views_, staleness_, found.gpus, found.properties);
       std::ranges::move(reader.Read(), std::back_inserter(replicas));
     }
     std::stable_partition(replicas.begin(), replicas.end(),
@@ -93,23 +93,23 @@ class WorkloadPods {
     const std::string unknown = WhyOwnersUnknown(state);
     for (PodGpus& pod : GpusOfPods(trigger_, selection_, view, views_.size() - 1)) {
       FoundReplica& found = found_[KeyOf(*pod.pod, state.node)];
-      ReplicaPlace& place = found.place;
+      ReplicaProperties& properties = found.properties;
       const bool first = found.gpus.empty();
-      place.by_owner = true;
-      place.name = NameOf(*pod.pod);
-      place.pods.push_back(pod.pod);
-      if (std::ranges::find(place.node_names, state.node) == place.node_names.end()) {
-        place.node_names.push_back(state.node);
+      properties.by_owner = true;
+      properties.name = NameOf(*pod.pod);
+      properties.pods.push_back(pod.pod);
+      if (std::ranges::find(properties.node_names, state.node) == properties.node_names.end()) {
+        properties.node_names.push_back(state.node);
       }
       if (HoldsGpuNow(pod)) {
-        MarkIfOnTwoNodes(*pod.pod, state.node, place);
-        if (place.why_stale.empty()) {
-          place.why_stale = view.why_stale.empty() ? unknown : view.why_stale;
+        MarkIfOnTwoNodes(*pod.pod, state.node, properties);
+        if (properties.why_stale.empty()) {
+          properties.why_stale = view.why_stale.empty() ? unknown : view.why_stale;
         }
       }
-      place.dropped_until = std::max(place.dropped_until, state.history->dropped_until);
-      place.covered_since =
-          first ? view.covered_since : std::max(place.covered_since, view.covered_since);
+      properties.dropped_until = std::max(properties.dropped_until, state.history->dropped_until);
+      properties.covered_since =
+          first ? view.covered_since : std::max(properties.covered_since, view.covered_since);
       AddStart(pod, first, found);
       std::ranges::move(pod.gpus, std::back_inserter(found.gpus));
     }
@@ -117,20 +117,21 @@ class WorkloadPods {
 
   // A pod never moves: if two nodes report one UID, one is wrong, and which one is not known. The
   // next pod of a StatefulSet has the same name and another UID.
-  void MarkIfOnTwoNodes(const Pod& pod, const std::string& node, ReplicaPlace& place) {
+  void MarkIfOnTwoNodes(const Pod& pod, const std::string& node, ReplicaProperties& properties) {
     if (pod.uid.empty()) return;
     const auto [other, is_new] = node_of_.emplace(pod.uid, node);
     if (is_new || other->second == node) return;
-    place.is_on_two_nodes = true;
-    place.why_stale = absl::StrCat("pod ", pod.name, " is on nodes ", other->second, " and ", node);
+    properties.is_on_two_nodes = true;
+    properties.why_stale =
+        absl::StrCat("pod ", pod.name, " is on nodes ", other->second, " and ", node);
   }
 
   // A group begins with its newest pod, is Ready when all pods are, and ends when all end. Pods
   // that have left it do not matter.
   static void AddStart(const PodGpus& pod, bool first, FoundReplica& found) {
-    std::optional<absl::Time>& ready_at = found.place.ready_at;
-    absl::Time& listed_since = found.place.listed_since;
-    absl::Time& ending_since = found.place.ending_since;
+    std::optional<absl::Time>& ready_at = found.properties.ready_at;
+    absl::Time& listed_since = found.properties.listed_since;
+    absl::Time& ending_since = found.properties.ending_since;
     const bool there = HoldsGpuNow(pod);
     if (first || (there && !found.any_holds_gpu)) {
       ready_at = pod.ready_at;
@@ -235,9 +236,9 @@ std::set<const Pod*> PodsWithoutGpu(const FleetHistory& fleet) {
 }
 
 // Includes past pods only if they may matter.
-SeenPods PodsSeen(const Trigger& trigger, const FleetHistory& fleet,
-                  const ScaledObjectRef& scaled_object) {
-  SeenPods seen{.holding = HoldingPods(fleet, scaled_object), .past = {}, .without_gpu = {}};
+PodsWithGpus PodsSeen(const Trigger& trigger, const FleetHistory& fleet,
+                      const ScaledObjectRef& scaled_object) {
+  PodsWithGpus seen{.holding = HoldingPods(fleet, scaled_object), .past = {}, .without_gpu = {}};
   if (NeedsPastPods(trigger, scaled_object, seen.holding))
     seen.past = PastPods(fleet, scaled_object);
   if (trigger.workload.empty()) seen.without_gpu = PodsWithoutGpu(fleet);
@@ -276,7 +277,7 @@ absl::StatusOr<Replicas> ReplicasOfPods(const Trigger& trigger,
                                         absl::Time oldest) {
   RETURN_IF_ERROR(CheckIndex(trigger, fleet));
   ASSIGN_OR_RETURN(const PodSelection selection, SelectionOf(trigger, scaled_object, fleet));
-  Replicas workload_replicas{.from = selection.what(), .ambiguity = selection.ambiguity()};
+  Replicas workload_replicas{.from = selection.description(), .ambiguity = selection.ambiguity()};
   WorkloadPods pods(trigger, scaled_object, selection, fleet, staleness, oldest);
   ASSIGN_OR_RETURN(workload_replicas.replicas, pods.Replicas());
   if (std::ranges::none_of(workload_replicas.replicas, &Replica::present)) {

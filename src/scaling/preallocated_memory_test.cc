@@ -57,40 +57,40 @@ TEST(PreallocatedMemory, EngineProfileWithoutAnEngineFallsBack) {
 TEST(PreallocatedMemory, MemoryNotYetWatchedCountsAtMostTheTarget) {
   const Trigger trigger = MemoryProfile(PreallocatedMemory::kPressure, 80);
   HistoryBuilder builder;
-  builder.Hold(absl::Seconds(60), {BusyGpu(0, 0, 91)});
+  builder.RepeatFor(absl::Seconds(60), {BusyGpu(0, 0, 91)});
   EXPECT_EQ(After(trigger, builder).value, 80);
-  builder.Hold(absl::Seconds(62), {BusyGpu(0, 0, 91)});
+  builder.RepeatFor(absl::Seconds(62), {BusyGpu(0, 0, 91)});
   EXPECT_EQ(After(trigger, builder).value, 0) << "preallocated after preallocationWindow";
 }
 
 TEST(PreallocatedMemory, MemoryThatHasJustRisenCountsAtMostTheTarget) {
   const Trigger trigger = MemoryProfile(PreallocatedMemory::kPressure, 80);
   HistoryBuilder builder;
-  builder.Hold(kLong, {BusyGpu(0, 0, 20)}).Hold(absl::Seconds(60), {BusyGpu(0, 0, 91)});
+  builder.RepeatFor(kLong, {BusyGpu(0, 0, 20)}).RepeatFor(absl::Seconds(60), {BusyGpu(0, 0, 91)});
   EXPECT_EQ(After(trigger, builder).value, 80);
 }
 
 TEST(PreallocatedMemory, SteadyMemoryStaysPreallocatedUntilItFallsOrTheHolderChanges) {
   const Trigger trigger = MemoryProfile(PreallocatedMemory::kPressure, 80);
   HistoryBuilder builder;
-  builder.Hold(absl::Seconds(130), {BusyGpu(0, 0, 91)}).Hold(kTick, {BusyGpu(0, 0, 85)});
-  EXPECT_TRUE(After(trigger, builder).contributions[0].standing) << "it only moved";
+  builder.RepeatFor(absl::Seconds(130), {BusyGpu(0, 0, 91)}).RepeatFor(kTick, {BusyGpu(0, 0, 85)});
+  EXPECT_TRUE(After(trigger, builder).contributions[0].is_preallocated) << "it only moved";
   HistoryBuilder fell = builder;
-  fell.Hold(kTick, {BusyGpu(0, 0, 40)});
-  EXPECT_FALSE(After(trigger, fell).contributions[0].standing);
+  fell.RepeatFor(kTick, {BusyGpu(0, 0, 40)});
+  EXPECT_FALSE(After(trigger, fell).contributions[0].is_preallocated);
   GpuSample other = BusyGpu(0, 0, 91);
   other.held_since = builder.now() + kTick;
   builder.Tick({other});
-  EXPECT_FALSE(After(trigger, builder).contributions[0].standing);
+  EXPECT_FALSE(After(trigger, builder).contributions[0].is_preallocated);
 }
 
 TEST(PreallocatedMemory, MemoryThatWasSteadyAnHourAgoIsStillPreallocated) {
   const Trigger batch = MemoryProfile(PreallocatedMemory::kActivity, 70);
   HistoryBuilder builder;
-  builder.Hold(absl::Seconds(130), {BusyGpu(0, 40, 80)});
+  builder.RepeatFor(absl::Seconds(130), {BusyGpu(0, 40, 80)});
   for (int i = 0; i < 30; ++i) {
-    builder.Hold(absl::Minutes(1), {BusyGpu(0, 40, 84)})
-        .Hold(absl::Minutes(1), {BusyGpu(0, 40, 81)});
+    builder.RepeatFor(absl::Minutes(1), {BusyGpu(0, 40, 84)})
+        .RepeatFor(absl::Minutes(1), {BusyGpu(0, 40, 81)});
   }
   EXPECT_EQ(After(batch, builder).value, 70);
 }
@@ -98,11 +98,11 @@ TEST(PreallocatedMemory, MemoryThatWasSteadyAnHourAgoIsStillPreallocated) {
 TEST(PreallocatedMemory, PreallocatedReplicaThatMayHaveWorkedCountsTheTarget) {
   const Trigger batch = MemoryProfile(PreallocatedMemory::kActivity, 70);
   HistoryBuilder builder;
-  builder.Hold(kLong, {BusyGpu(0, 0, 80)});
+  builder.RepeatFor(kLong, {BusyGpu(0, 0, 80)});
   EXPECT_EQ(After(batch, builder).value, 0);
   builder.Pause(absl::Minutes(1)).Tick({BusyGpu(0, 0, 80)});
   EXPECT_EQ(After(batch, builder).value, 70) << "it may have worked in the gap";
-  builder.Hold(batch.activation_window, {BusyGpu(0, 0, 80)});
+  builder.RepeatFor(batch.activation_window, {BusyGpu(0, 0, 80)});
   EXPECT_EQ(After(batch, builder).value, 0);
 }
 
@@ -113,10 +113,10 @@ TEST(PreallocatedMemory, LostUtilisationIsNotIdleness) {
   without.utilization_percent.reset();
   without.gaps.push_back({GpuField::kUtilization, GpuGap::Reason::kFailed, "NVML error 999"});
   HistoryBuilder builder;
-  builder.Hold(kLong, {BusyGpu(0, 100, 80)}).Tick({without});
+  builder.RepeatFor(kLong, {BusyGpu(0, 100, 80)}).Tick({without});
   EXPECT_EQ(After(batch, builder).value, 70);
   EXPECT_TRUE(After(batch, builder).active);
-  builder.Hold(kStaleness.stale_after, {without});
+  builder.RepeatFor(kStaleness.stale_after, {without});
   EXPECT_EQ(After(batch, builder).status.code(), absl::StatusCode::kUnavailable);
 }
 
@@ -126,7 +126,7 @@ TEST(PreallocatedMemory, MemoryThatMovesIsLiteral) {
   HistoryBuilder builder;
   for (int i = 0; i < 200; ++i) builder.Tick({BusyGpu(0, 10, i % 2 == 0 ? 88 : 92)});
   EXPECT_EQ(After(trigger, builder).value, 90);
-  EXPECT_FALSE(After(trigger, builder).contributions[0].standing);
+  EXPECT_FALSE(After(trigger, builder).contributions[0].is_preallocated);
 }
 
 TEST(PreallocatedMemory, PreallocatedMemoryOfAPodIsItsOwn) {
@@ -149,10 +149,10 @@ TEST(PreallocatedMemory, MemoryThatAPodHadBeforeItWentIsNoActivity) {
       trigger.preallocated_memory = standing;
       trigger.preallocation_window = absl::Minutes(2);
       trigger.activation_threshold = 5;
-      HeldPod engine = Llm("llm-a", utilization);
+      GpuPod engine = Llm("llm-a", utilization);
       engine.memory_used_percent = 91;
       FleetBuilder fleet;
-      fleet.Hold(kLong, {Node("gpu-1", {engine})});
+      fleet.RepeatFor(kLong, {Node("gpu-1", {engine})});
       EXPECT_EQ(DecidedOn(trigger, fleet).active, utilization > 0);
       engine.memory_used_percent = 0;
       engine.loads = {0};

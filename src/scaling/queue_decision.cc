@@ -26,7 +26,7 @@ absl::Status CheckRead(const Trigger& trigger, const SignalHistory* signals) {
   if (!signals->status.ok()) return signals->status;
   for (const SignalSeries& series : signals->series) {
     if (!series.points.empty()) return absl::OkStatus();
-    why = absl::StrCat(series.name, ": ", series.gap.empty() ? kNotYet : series.gap);
+    why = absl::StrCat(series.name, ": ", series.error.empty() ? kNotYet : series.error);
   }
   return absl::UnavailableError(why);
 }
@@ -46,7 +46,7 @@ Replica ReplicaOfQueue(const Trigger& trigger, absl::Time now, const SignalHisto
                             staleness.stale_after);
   queue.covered_since = std::min(signals.read_since, now);
   for (const SignalSeries& series : signals.series) {
-    if (queue.last_gap.empty()) queue.last_gap = series.gap;
+    if (queue.last_error.empty()) queue.last_error = series.error;
   }
   return queue;
 }
@@ -58,7 +58,7 @@ std::string PartsText(const SignalSeries& series) {
   std::vector<std::string> parts;
   for (const SignalPart& part : series.parts) {
     parts.push_back(
-        absl::StrCat(part.address, " ", part.value ? NumberText(*part.value) : part.gap));
+        absl::StrCat(part.address, " ", part.value ? NumberText(*part.value) : part.error));
   }
   if (parts.size() < 2) return "";
   const size_t named = std::min(parts.size(), kNamed);

@@ -28,7 +28,7 @@ Decision DecideOn(const Trigger& trigger, const SignalHistory& signals, absl::Ti
 
 TEST(QueueDecision, AQueueIsItsLengthAndNeedsNoNode) {
   SignalBuilder signals(kNow);
-  signals.Hold("stream jobs", kLong, 46);
+  signals.RepeatFor("stream jobs", kLong, 46);
   signals.Then("stream jobs", absl::ZeroDuration(), 47);
   const Decision decision = DecideOn(Lag(), signals.history());
   ASSERT_TRUE(decision.status.ok()) << decision.status;
@@ -41,7 +41,7 @@ TEST(QueueDecision, AQueueIsItsLengthAndNeedsNoNode) {
 
 TEST(QueueDecision, NoteOfTheQueueIsReported) {
   SignalBuilder signals(kNow);
-  signals.Hold("stream jobs", kLong, 47).note = "stream jobs has no group workers";
+  signals.RepeatFor("stream jobs", kLong, 47).note = "stream jobs has no group workers";
   const Decision decision = DecideOn(Lag(), signals.history());
   EXPECT_EQ(decision.value, 47);
   EXPECT_THAT(Explain(Lag(), decision), HasSubstr("note: stream jobs has no group workers\n"));
@@ -49,7 +49,7 @@ TEST(QueueDecision, NoteOfTheQueueIsReported) {
 
 TEST(QueueDecision, WithTargetTypeValueItIsThePlainTotal) {
   SignalBuilder signals(kNow);
-  signals.Hold("stream jobs", kLong, 47);
+  signals.RepeatFor("stream jobs", kLong, 47);
   Trigger trigger = Lag();
   trigger.target_type = TargetType::kValue;
   EXPECT_EQ(DecideOn(trigger, signals.history()).value, 47);
@@ -57,7 +57,7 @@ TEST(QueueDecision, WithTargetTypeValueItIsThePlainTotal) {
 
 TEST(QueueDecision, AnEmptyQueueIsInactiveAtOnce) {
   SignalBuilder signals(kNow);
-  signals.Hold("stream jobs", kLong, 47);
+  signals.RepeatFor("stream jobs", kLong, 47);
   signals.Then("stream jobs", absl::Seconds(1), 0);
   const Decision decision = DecideOn(Lag(), signals.history());
   EXPECT_EQ(decision.value, 0);
@@ -67,7 +67,7 @@ TEST(QueueDecision, AnEmptyQueueIsInactiveAtOnce) {
 
 TEST(QueueDecision, AnActivationWindowKeepsWhatWasThere) {
   SignalBuilder signals(kNow);
-  signals.Hold("stream jobs", kLong, 47);
+  signals.RepeatFor("stream jobs", kLong, 47);
   signals.Then("stream jobs", absl::Seconds(20), 0);
   Trigger trigger = Lag();
   trigger.activation_window = absl::Seconds(30);
@@ -78,7 +78,7 @@ TEST(QueueDecision, AnActivationWindowKeepsWhatWasThere) {
 
 TEST(QueueDecision, InactiveNeedsReadingsForTheWholeActivationWindow) {
   SignalBuilder signals(kNow);
-  signals.Hold("stream jobs", absl::Seconds(20), 0);
+  signals.RepeatFor("stream jobs", absl::Seconds(20), 0);
   Trigger trigger = Lag();
   trigger.activation_window = absl::Seconds(60);
   const Decision decision = DecideOn(trigger, signals.history());
@@ -88,19 +88,19 @@ TEST(QueueDecision, InactiveNeedsReadingsForTheWholeActivationWindow) {
 
 TEST(QueueDecision, AWindowSmoothsAndARateIsNotSmoothedAgain) {
   SignalBuilder signals(kNow);
-  signals.Hold("page", kLong, 0);
+  signals.RepeatFor("page", kLong, 0);
   signals.Then("page", absl::Seconds(4), 10);
   Trigger trigger = Lag();
   trigger.metric = MetricType::kPrometheus;
   trigger.window = absl::Seconds(10);
   EXPECT_EQ(DecideOn(trigger, signals.history()).value, 5);
-  trigger.page.rate = true;
+  trigger.metrics_endpoint.rate = true;
   EXPECT_EQ(DecideOn(trigger, signals.history()).value, 10);
 }
 
 TEST(QueueDecision, AFailedReadingIsBridgedAndAnUnreadableQueueIsUnavailableNotEmpty) {
   SignalBuilder signals(kNow);
-  signals.Hold("stream jobs", kLong, 47);
+  signals.RepeatFor("stream jobs", kLong, 47);
   signals.Then("stream jobs", absl::Seconds(5), std::nullopt);
   EXPECT_EQ(DecideOn(Lag(), signals.history()).value, 47);
 
@@ -109,20 +109,20 @@ TEST(QueueDecision, AFailedReadingIsBridgedAndAnUnreadableQueueIsUnavailableNotE
   EXPECT_EQ(decision.status.code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(decision.status.message(), "stream jobs unreadable for 13s: connection refused");
 
-  signals.Hold("stream jobs", kLong, std::nullopt);
+  signals.RepeatFor("stream jobs", kLong, std::nullopt);
   EXPECT_EQ(DecideOn(Lag(), signals.history()).status.code(), absl::StatusCode::kUnavailable);
 }
 
 TEST(QueueDecision, ReadingsThatStoppedAltogetherAreUnavailable) {
   SignalBuilder signals(kNow);
-  signals.Hold("stream jobs", kLong, 47);
+  signals.RepeatFor("stream jobs", kLong, 47);
   const Decision decision = DecideOn(Lag(), signals.history(), kNow + absl::Hours(1));
   EXPECT_EQ(decision.status.code(), absl::StatusCode::kUnavailable);
 }
 
 TEST(QueueDecision, ExplanationListsEachAddress) {
   SignalBuilder signals(kNow);
-  SignalSeries& page = signals.Hold("queue_size at http://gateway", kLong, 15);
+  SignalSeries& page = signals.RepeatFor("queue_size at http://gateway", kLong, 15);
   page.parts = {{.address = "10.0.0.1", .value = 12}, {.address = "10.0.0.2", .value = 3}};
   Trigger trigger = Lag();
   trigger.metric = MetricType::kPrometheus;
@@ -130,7 +130,7 @@ TEST(QueueDecision, ExplanationListsEachAddress) {
   EXPECT_EQ(decision.value, 15);
   EXPECT_THAT(Explain(trigger, decision), HasSubstr("10.0.0.1 12, 10.0.0.2 3\n"));
 
-  page.parts[1] = {.address = "10.0.0.2", .gap = "connection refused"};
+  page.parts[1] = {.address = "10.0.0.2", .error = "connection refused"};
   EXPECT_THAT(Explain(trigger, DecideOn(trigger, signals.history())),
               HasSubstr("10.0.0.1 12, 10.0.0.2 connection refused\n"))
       << "bridged, and reported";
@@ -147,7 +147,7 @@ TEST(QueueDecision, StatusOfTheSignalsIsReturned) {
   EXPECT_EQ(nobody.status, absl::UnavailableError("redis_stream_lag: not read yet"));
   signals.history().status = absl::OkStatus();
   EXPECT_EQ(DecideOn(Lag(), signals.history()).status, nobody.status);
-  signals.history().series.push_back({.name = "stream jobs", .gap = "connection refused"});
+  signals.history().series.push_back({.name = "stream jobs", .error = "connection refused"});
   EXPECT_EQ(DecideOn(Lag(), signals.history()).status,
             absl::UnavailableError("stream jobs: connection refused"));
 }
@@ -155,7 +155,7 @@ TEST(QueueDecision, StatusOfTheSignalsIsReturned) {
 // Without new readings, the decision is right until its times.
 TEST(QueueDecision, DecisionIsRightUntilItsTimes) {
   SignalBuilder signals(kNow);
-  signals.Hold("stream jobs", kLong, 47);
+  signals.RepeatFor("stream jobs", kLong, 47);
   signals.Then("stream jobs", absl::Seconds(8), 0);
   for (const absl::Duration window : {absl::ZeroDuration(), absl::Seconds(10)}) {
     Trigger trigger = Lag();

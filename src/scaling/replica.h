@@ -41,7 +41,7 @@ struct Replica {
   absl::Time ending_since = absl::InfiniteFuture();
   std::vector<ReplicaSample> samples;       // while it held its GPUs, oldest first; never empty
   std::vector<SteadyMemory> steady_memory;  // one for each of its GPUs, at its newest sample
-  std::string last_gap;                     // why a current reading fails
+  std::string last_error;                   // why its newest reading has no value
   std::string why_stale;         // why its nodes' readings are not valid; empty: they are
   bool is_on_two_nodes = false;  // two nodes report a pod of this UID; `why_stale` names them
   absl::Time covered_since;      // the latest of its nodes (NodeView)
@@ -51,8 +51,8 @@ struct Replica {
   std::vector<const Pod*> pods;  // empty without owners; point into the fleet
   // Its samples are those of its engines (engine_replicas.h).
   bool by_engine = false;
-  std::string against;  // the reference of its pressure: SignalSeries::against
-  bool frozen = false;  // one of its engines has stopped counting
+  std::string pressure_basis;  // SignalSeries::pressure_basis
+  bool frozen = false;         // one of its engines has stopped counting
   // When one of its engines will count as frozen, without new readings.
   absl::Time frozen_at = absl::InfiniteFuture();
 };

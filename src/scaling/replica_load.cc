@@ -28,12 +28,12 @@ bool IsServing(const Trigger& trigger, const Replica& replica, const ReplicaSamp
 }
 
 // Returns the values of the window, each for the part of it that it covers.
-std::vector<TimedValue> TimedValuesIn(absl::Time begin, const Trigger& trigger, Valuation valuation,
+std::vector<TimedValue> TimedValuesIn(absl::Time begin, const Trigger& trigger, LoadRule load_rule,
                                       Samples samples) {
   std::vector<TimedValue> values;
   values.reserve(samples.size());
   for (const ReplicaSample& sample : samples) {
-    const auto value = ValueOf(trigger, valuation, sample);
+    const auto value = ValueOf(trigger, load_rule, sample);
     if (!value) continue;
     const absl::Duration lasted = sample.at - std::max(sample.since, begin);
     values.push_back({.value = *value, .nanos = absl::ToInt64Nanoseconds(lasted)});
@@ -43,25 +43,25 @@ std::vector<TimedValue> TimedValuesIn(absl::Time begin, const Trigger& trigger, 
 
 // Returns the value smoothed over `window`. In a gap shorter than stale_after the sample before it
 // counts.
-std::optional<double> Smoothed(const Trigger& trigger, Valuation valuation, Samples samples,
+std::optional<double> Smoothed(const Trigger& trigger, LoadRule load_rule, Samples samples,
                                absl::Time now) {
   const absl::Duration window = SmoothingOf(trigger);
   const absl::Time begin = now - window;
   const Samples in_window = window == absl::ZeroDuration() ? Samples() : After(samples, begin);
-  std::vector<TimedValue> values = TimedValuesIn(begin, trigger, valuation, in_window);
+  std::vector<TimedValue> values = TimedValuesIn(begin, trigger, load_rule, in_window);
   if (!values.empty()) return Aggregate(trigger.window_aggregation, std::move(values));
   for (size_t i = samples.size(); i-- > 0;) {
-    if (const auto value = ValueOf(trigger, valuation, samples[i])) return value;
+    if (const auto value = ValueOf(trigger, load_rule, samples[i])) return value;
   }
   return std::nullopt;
 }
 
 // Returns whether readings reach from `begin` to `end` without a gap longer than stale_after.
-bool Covered(Valuation valuation, Samples samples, absl::Time begin, absl::Time end,
+bool Covered(LoadRule load_rule, Samples samples, absl::Time begin, absl::Time end,
              absl::Duration stale_after) {
   absl::Time reached = begin;
   for (const ReplicaSample& sample : samples) {
-    const absl::Time read_at = ReadAt(valuation, sample);
+    const absl::Time read_at = ReadAt(load_rule, sample);
     if (read_at <= reached) continue;
     // An unchanged value was read again and again since then.
     const absl::Time unchanged_since = read_at == sample.at ? sample.since : read_at;
@@ -77,7 +77,7 @@ std::string WarmingText(const Replica& replica, absl::Time now) {
                          : absl::StrCat("warming for ", AgeText(replica.warm_at - now), " more");
   if (!replica.by_engine) return text;
   return absl::StrCat(text, ", and its engine has not answered",
-                      replica.last_gap.empty() ? "" : ": ", replica.last_gap);
+                      replica.last_error.empty() ? "" : ": ", replica.last_error);
 }
 
 // A start that takes longer than any may take must not hold a workload for ever.
@@ -96,12 +96,12 @@ std::string EndingText(const Replica& replica) {
 
 std::string UnreadableText(const Replica& replica, const ReplicaState& state, absl::Time last,
                            absl::Time now) {
-  if (state.valuation == Valuation::kUnknown) {
+  if (state.load_rule == LoadRule::kUnknown) {
     return "VRAM is preallocated and engineFallback is none: its load is unknown";
   }
   if (!replica.why_stale.empty()) return replica.why_stale;
-  const std::string why =
-      replica.last_gap.empty() ? "no utilization that shows whether it works" : replica.last_gap;
+  const std::string why = replica.last_error.empty() ? "no utilization that shows whether it works"
+                                                     : replica.last_error;
   if (last == absl::InfinitePast()) {
     const absl::Duration watched = now - replica.samples.front().at;
     const bool is_new = watched < absl::Milliseconds(1);
@@ -121,17 +121,17 @@ bool WindowIsCut(const Trigger& trigger, const Replica& replica, absl::Time now)
 bool MayBeBusy(const ReplicaLoad& load) { return load.contribution.busy || !load.covered; }
 
 std::string CountedText(const Trigger& trigger, const ReplicaState& state) {
-  switch (state.valuation) {
-    case Valuation::kMetric:
+  switch (state.load_rule) {
+    case LoadRule::kMetric:
       return state.preallocated ? "VRAM stands still: preallocated" : "";
-    case Valuation::kNotEvaluated:
+    case LoadRule::kNotEvaluated:
       return absl::StrCat("at most the target and the mean of the others until its VRAM has been ",
                           "watched for ", DurationText(trigger.preallocation_window));
-    case Valuation::kUtilization:
+    case LoadRule::kUtilization:
       return "VRAM is preallocated: counts its utilization";
-    case Valuation::kTargetWhileBusy:
+    case LoadRule::kTargetWhileBusy:
       return "VRAM is preallocated: counts the target while busy, else 0";
-    case Valuation::kUnknown:
+    case LoadRule::kUnknown:
       break;
   }
   return "";
@@ -142,18 +142,18 @@ std::string EngineText(const Trigger& trigger, const Replica& replica) {
     return absl::StrCat("its requests have not moved for ", DurationText(trigger.frozen_window),
                         " on idle GPUs: count as none");
   }
-  if (replica.against.empty()) return ReadsPressure(trigger) ? "its engine's pressure" : "";
-  return absl::StrCat("its engine's pressure, ", replica.against);
+  if (replica.pressure_basis.empty()) return ReadsPressure(trigger) ? "its engine's pressure" : "";
+  return absl::StrCat("its engine's pressure, ", replica.pressure_basis);
 }
 
 // Returns what a counted replica adds to the mean over `window`.
 double CountedLoad(const Trigger& trigger, const ReplicaLoad& load, Samples warm, absl::Time now) {
-  if (load.valuation == Valuation::kTargetWhileBusy) return MayBeBusy(load) ? trigger.target : 0;
+  if (load.load_rule == LoadRule::kTargetWhileBusy) return MayBeBusy(load) ? trigger.target : 0;
   const absl::Duration window = SmoothingOf(trigger);
   if (!AveragesTheSum(trigger) || window == absl::ZeroDuration()) {
-    return Smoothed(trigger, load.valuation, warm, now).value_or(0);
+    return Smoothed(trigger, load.load_rule, warm, now).value_or(0);
   }
-  return MeanOf(StepsOf(trigger, *load.replica, load.valuation, now - window, now), window);
+  return MeanOf(StepsOf(trigger, *load.replica, load.load_rule, now - window, now), window);
 }
 
 // Adds the activity within activationWindow before `until`, when the replica's time ends.
@@ -166,7 +166,7 @@ void AddActivity(const Trigger& trigger, absl::Time until, absl::Duration stale_
   const Samples recent = all.first(all.size() - After(all, until).size());
   Contribution& contribution = load.contribution;
   for (const ReplicaSample& sample : recent) {
-    const std::optional<double> value = ValueOf(trigger, load.valuation, sample);
+    const std::optional<double> value = ValueOf(trigger, load.load_rule, sample);
     if (!value) continue;
     contribution.peak = std::max(contribution.peak, *value);
     const bool above = IsAbove(*value, trigger.activation_threshold);
@@ -176,7 +176,7 @@ void AddActivity(const Trigger& trigger, absl::Time until, absl::Duration stale_
   load.active = load.active_at != absl::InfinitePast();
   contribution.busy = std::ranges::any_of(recent, &ReplicaSample::busy);
   load.covered = replica.covered_since <= since &&
-                 Covered(load.valuation, warm, since,
+                 Covered(load.load_rule, warm, since,
                          std::min(until, warm.empty() ? until : warm.back().at), stale_after);
 }
 
@@ -194,7 +194,7 @@ void AddEnding(const Trigger& trigger, absl::Time now, absl::Duration stale_afte
   }
   load.active_at = absl::InfinitePast();  // the pod, not a reading, keeps it active
   load.covered = true;
-  load.past_load = PastLoadOf(trigger, replica, load.valuation, now);
+  load.past_load = PastLoadOf(trigger, replica, load.load_rule, now);
 }
 
 }  // namespace
@@ -218,8 +218,8 @@ ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time no
   }
 
   const ReplicaState state = StateOf(trigger, replica, warm);
-  load.valuation = state.valuation;
-  contribution.standing = state.preallocated;
+  load.load_rule = state.load_rule;
+  contribution.is_preallocated = state.preallocated;
   if (IsEnding(replica)) {
     AddEnding(trigger, now, staleness.stale_after, load);
     return load;
@@ -231,11 +231,11 @@ ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time no
   if (!replica.present) {
     contribution.state = Contribution::State::kGone;
     contribution.because = absl::StrCat("gone for ", AgeText(now - seen_at));
-    load.past_load = PastLoadOf(trigger, replica, state.valuation, now);
+    load.past_load = PastLoadOf(trigger, replica, state.load_rule, now);
     return load;
   }
 
-  const absl::Time read_at = ReadAt(state.valuation, replica.samples.back());
+  const absl::Time read_at = ReadAt(state.load_rule, replica.samples.back());
   const bool unread = now - read_at > staleness.stale_after || warm.empty();
   if (unread || !replica.why_stale.empty()) {
     contribution.state = Contribution::State::kUnreadable;
@@ -261,19 +261,19 @@ ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time no
   return load;
 }
 
-double PastLoadOf(const Trigger& trigger, const Replica& replica, Valuation valuation,
+double PastLoadOf(const Trigger& trigger, const Replica& replica, LoadRule load_rule,
                   absl::Time now) {
   const absl::Duration window = SmoothingOf(trigger);
   const bool has_past = AveragesTheSum(trigger) && window > absl::ZeroDuration() &&
-                        valuation != Valuation::kTargetWhileBusy;
+                        load_rule != LoadRule::kTargetWhileBusy;
   if (!has_past) return 0;
-  return MeanOf(StepsOf(trigger, replica, valuation, now - window, now), window);
+  return MeanOf(StepsOf(trigger, replica, load_rule, now - window, now), window);
 }
 
 void LimitNotEvaluated(const Trigger& trigger, absl::Time now, std::vector<ReplicaLoad>& loads) {
   const absl::Duration window = SmoothingOf(trigger);
   const auto is_new = [](const ReplicaLoad& load) {
-    return load.valuation == Valuation::kNotEvaluated &&
+    return load.load_rule == LoadRule::kNotEvaluated &&
            load.contribution.state == Contribution::State::kCounted;
   };
   const bool may_limit = AveragesTheSum(trigger) && trigger.scale_in == ScaleIn::kFollow;
@@ -281,14 +281,14 @@ void LimitNotEvaluated(const Trigger& trigger, absl::Time now, std::vector<Repli
   const absl::Duration looked_at = std::max(window, absl::Nanoseconds(1));
   MeanLoad evaluated;
   for (const ReplicaLoad& load : loads) {
-    if (load.valuation == Valuation::kNotEvaluated) continue;
+    if (load.load_rule == LoadRule::kNotEvaluated) continue;
     if (load.contribution.state != Contribution::State::kCounted) continue;
-    evaluated.Add(StepsOf(trigger, *load.replica, load.valuation, now - looked_at, now));
+    evaluated.Add(StepsOf(trigger, *load.replica, load.load_rule, now - looked_at, now));
   }
   evaluated.Sort();
   for (ReplicaLoad& load : loads) {
     if (!is_new(load)) continue;
-    const auto steps = StepsOf(trigger, *load.replica, load.valuation, now - looked_at, now);
+    const auto steps = StepsOf(trigger, *load.replica, load.load_rule, now - looked_at, now);
     const double limited = MeanOf(evaluated.Limited(steps), looked_at);
     load.contribution.load = std::min(*load.contribution.load, limited);
   }

@@ -5,8 +5,8 @@
 
 #include "absl/time/time.h"
 #include "scaling/decision.h"
+#include "scaling/load_rule.h"
 #include "scaling/replica.h"
-#include "scaling/valuation.h"
 #include "trigger/trigger.h"
 
 namespace gpuscaler {
@@ -17,7 +17,7 @@ constexpr absl::Duration kLongestStart = absl::Minutes(30);
 struct ReplicaLoad {
   const Replica* replica = nullptr;
   Contribution contribution;
-  Valuation valuation = Valuation::kMetric;
+  LoadRule load_rule = LoadRule::kMetric;
   double past_load = 0;          // added by its past within the window, if it is no longer counted
   bool above_threshold = false;  // one of its samples within activationWindow was
   bool active = false;           // that, or its engine served requests then, however few
@@ -39,7 +39,7 @@ ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time no
                    const StalenessLimits& staleness);
 
 // Returns what a replica that is no longer counted adds to the mean over `window`.
-double PastLoadOf(const Trigger& trigger, const Replica& replica, Valuation valuation,
+double PastLoadOf(const Trigger& trigger, const Replica& replica, LoadRule load_rule,
                   absl::Time now);
 
 // Limits a replica that is not evaluated to the mean of the evaluated ones at the same time.

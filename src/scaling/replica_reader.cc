@@ -26,18 +26,19 @@ std::vector<std::string> UuidsOf(std::span<const GpuSeries> gpus) {
 
 ReplicaReader::ReplicaReader(const Trigger& trigger, std::span<const NodeView> views,
                              const StalenessLimits& staleness, std::span<const GpuSeries> gpus,
-                             const ReplicaPlace& place)
+                             const ReplicaProperties& properties)
     : trigger_(trigger),
       metric_(InfoOf(trigger.metric)),
       views_(views),
       gpus_(gpus),
-      place_(place),
+      properties_(properties),
       nodes_(NodesOf(gpus)),
       timeline_(views, nodes_),
       values_(gpus.size(), staleness.stale_after),
       utilization_(gpus.size(), staleness.stale_after) {
   for (const GpuSeries& gpu : gpus) {
-    slots_.push_back(static_cast<size_t>(std::ranges::find(nodes_, gpu.node) - nodes_.begin()));
+    node_of_gpu_.push_back(
+        static_cast<size_t>(std::ranges::find(nodes_, gpu.node) - nodes_.begin()));
   }
 }
 
@@ -61,9 +62,9 @@ std::vector<Replica> ReplicaReader::Read() {
     last_held_.back() = tick;
   }
   if (held_) replicas_.back().present = true;
-  // Earlier pods in that place did not end then.
-  if (!replicas_.empty() && replicas_.back().samples.back().at >= place_.ending_since) {
-    replicas_.back().ending_since = place_.ending_since;
+  // Only the newest holder is deleted then; earlier ones had left.
+  if (!replicas_.empty() && replicas_.back().samples.back().at >= properties_.ending_since) {
+    replicas_.back().ending_since = properties_.ending_since;
   }
   for (size_t i = 0; i < replicas_.size(); ++i) {
     AddSteadyMemory(last_held_[i], replicas_[i]);
@@ -73,34 +74,35 @@ std::vector<Replica> ReplicaReader::Read() {
 }
 
 std::optional<double> ReplicaReader::MetricAt(absl::Time now) const {
-  return place_.why_stale.empty() ? values_.Together(trigger_.aggregation, now) : std::nullopt;
+  return properties_.why_stale.empty() ? values_.AggregateAt(trigger_.aggregation, now)
+                                       : std::nullopt;
 }
 
 double ReplicaReader::ShareAt(size_t gpu, size_t tick) const {
   const std::vector<float>& shares = gpus_[gpu].shares;
-  return shares.empty() ? 1 : shares[static_cast<size_t>(StepAt(gpu, tick).run)];
+  return shares.empty() ? 1 : shares[static_cast<size_t>(RunAt(gpu, tick).run)];
 }
 
 // Returns when the present holders got the GPUs; empty: there are none.
 std::optional<absl::Time> ReplicaReader::HeldSince(size_t tick) const {
   std::optional<absl::Time> since;
   for (size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
-    const StoredPoint point = PointAt(gpu, tick);
-    if (!point.is_there() || !(place_.by_owner || point.in_use())) continue;
-    const absl::Time of_gpu = place_.by_owner ? gpus_[gpu].pod_since : point.held_since();
+    const GpuPointView point = PointAt(gpu, tick);
+    if (!point.exists() || !(properties_.by_owner || point.in_use())) continue;
+    const absl::Time of_gpu = properties_.by_owner ? gpus_[gpu].pod_since : point.held_since();
     since = std::min(since.value_or(absl::InfiniteFuture()), of_gpu);
   }
   return since;
 }
 
 void ReplicaReader::ReadGpu(size_t gpu, size_t tick) {
-  const StoredPoint point = PointAt(gpu, tick);
-  if (!point.is_there() && place_.by_owner) {
+  const GpuPointView point = PointAt(gpu, tick);
+  if (!point.exists() && properties_.by_owner) {
     values_.Remove(gpu);
     utilization_.Remove(gpu);
   }
-  if (!point.is_there()) return;
-  const absl::Time read_at = StepAt(gpu, tick).read_at;
+  if (!point.exists()) return;
+  const absl::Time read_at = RunAt(gpu, tick).read_at;
   const double share = ShareAt(gpu, tick);
   std::optional<double> value;
   std::optional<double> utilization;
@@ -119,48 +121,48 @@ ReplicaSample ReplicaReader::ReadTick(size_t tick) {
   for (size_t gpu = 0; gpu < gpus_.size(); ++gpu) ReadGpu(gpu, tick);
   return {.since = now.since,
           .at = now.at,
-          .metric = values_.Together(trigger_.aggregation, now.at),
-          .utilization = utilization_.Together(trigger_.aggregation, now.at),
+          .metric = values_.AggregateAt(trigger_.aggregation, now.at),
+          .utilization = utilization_.AggregateAt(trigger_.aggregation, now.at),
           .busy = utilization_.AnyAboveZero(now.at),
           .metric_read_at = values_.Oldest(),
           .utilization_read_at = utilization_.Oldest()};
 }
 
-// While a pod is not Ready, its processes come and go, and other pods may have had its GPUs.
+// Returns when the start began: when the GPU was taken, or, if readiness is known, when the pod was
+// listed. Until a pod is Ready its processes come and go, and other pods may have had its GPUs.
 absl::Time ReplicaReader::StartingSince(absl::Time held_since) const {
-  const bool by_clock = !place_.ready_at && held_since != absl::InfinitePast();
-  return by_clock ? held_since : place_.listed_since;
+  const bool by_clock = !properties_.ready_at && held_since != absl::InfinitePast();
+  return by_clock ? held_since : properties_.listed_since;
 }
 
 void ReplicaReader::Begin(absl::Time since) {
   held_ = true;
   replicas_.push_back(
-      {.name = place_.name,
+      {.name = properties_.name,
        .gpu_uuids = UuidsOf(gpus_),
-       .nodes = place_.node_names,
+       .nodes = properties_.node_names,
        .held_since = since,
        .starting_since = StartingSince(since),
-       .warm_at = place_.ready_at.value_or(since + trigger_.warmup),
-       .counted_since = std::max(since, place_.ready_at.value_or(since + trigger_.warmup)),
-       .last_gap = GapText(),
-       .why_stale = place_.why_stale,
-       .is_on_two_nodes = place_.is_on_two_nodes,
-       .covered_since = place_.covered_since,
-       .dropped_until = place_.dropped_until,
-       .pods = place_.pods});
+       .warm_at = properties_.ready_at.value_or(since + trigger_.warmup),
+       .counted_since = std::max(since, properties_.ready_at.value_or(since + trigger_.warmup)),
+       .last_error = MissingValueReason(),
+       .why_stale = properties_.why_stale,
+       .is_on_two_nodes = properties_.is_on_two_nodes,
+       .covered_since = properties_.covered_since,
+       .dropped_until = properties_.dropped_until,
+       .pods = properties_.pods});
   last_held_.push_back(0);
 }
 
 void ReplicaReader::AddSteadyMemory(size_t tick, Replica& replica) const {
   for (size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
-    const StoredPoint point = PointAt(gpu, tick);
-    if (!point.is_there()) continue;
+    const GpuPointView point = PointAt(gpu, tick);
+    if (!point.exists()) continue;
     replica.steady_memory.push_back(SteadyMemoryOf(gpu, point.held_since(), replica.present));
   }
 }
 
-// Returns the memory state of the holder since `held_since`. After a holder left, it is a past
-// holder's.
+// Returns the memory of the holder that has or had the GPU since `held_since`.
 SteadyMemory ReplicaReader::SteadyMemoryOf(size_t gpu, absl::Time held_since, bool present) const {
   const GpuSeries& series = gpus_[gpu];
   const NodeView& view = views_[series.node];
@@ -175,22 +177,22 @@ SteadyMemory ReplicaReader::SteadyMemoryOf(size_t gpu, absl::Time held_since, bo
 
 // Returns when all its memory had been loaded, only for a start that ends by the clock.
 absl::Time ReplicaReader::LoadedAt(const Replica& replica) const {
-  const bool by_clock = !place_.ready_at && trigger_.warmup > absl::ZeroDuration() &&
+  const bool by_clock = !properties_.ready_at && trigger_.warmup > absl::ZeroDuration() &&
                         EvaluatesPreallocatedMemory(trigger_);
   if (!by_clock || !replica.present || replica.steady_memory.empty()) return absl::InfiniteFuture();
   absl::Time loaded_at = replica.held_since;
   for (const SteadyMemory& memory : replica.steady_memory) {
     loaded_at =
-        std::max(loaded_at, memory.StoodAt(trigger_.preallocation_window, replica.held_since));
+        std::max(loaded_at, memory.SteadyAt(trigger_.preallocation_window, replica.held_since));
   }
   return loaded_at;
 }
 
-std::string ReplicaReader::GapText() const {
+std::string ReplicaReader::MissingValueReason() const {
   for (const GpuSeries& gpu : gpus_) {
     if (!gpu.present()) return absl::StrCat(gpu.name, " is gone");
-    const StoredPoint newest = gpu.points.back();
-    if (!newest.is_there()) continue;
+    const GpuPointView newest = gpu.points.back();
+    if (!newest.exists()) continue;
     if (newest.Value(metric_.reading)) {
       const bool is_possible = !gpu.shares.empty() && gpu.shares.back() == GpuSeries::kNoKnownShare;
       if (is_possible) return views_[gpu.node].Layout().attribution.why;

@@ -1,4 +1,4 @@
-// Reads the GPUs of a replica over time.
+// Splits the readings of a set of GPUs into replicas, one for each successive holder.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@
 namespace gpuscaler {
 
 // The properties that all replicas on the same GPUs have in common.
-struct ReplicaPlace {
+struct ReplicaProperties {
   std::string name;
   std::vector<std::string> node_names;  // Replica::nodes
   std::vector<const Pod*> pods;         // Replica::pods
@@ -32,25 +32,27 @@ struct ReplicaPlace {
   absl::Time dropped_until = absl::InfinitePast();
 };
 
-// Splits the readings of GPUs into one replica for each holder.
 class ReplicaReader {
  public:
   // All references must outlive it. Requires at least one GPU.
   ReplicaReader(const Trigger& trigger, std::span<const NodeView> views,
                 const StalenessLimits& staleness, std::span<const GpuSeries> gpus,
-                const ReplicaPlace& place);
+                const ReplicaProperties& properties);
 
   // Returns the replicas, oldest first.
   std::vector<Replica> Read();
 
-  // Returns the metric at `now`, whatever holds the GPUs. Requires Read().
+  // Returns the metric at `now`, even if no replica holds the GPUs. Requires a call of Read()
+  // before.
   std::optional<double> MetricAt(absl::Time now) const;
 
  private:
-  const Step& StepAt(size_t gpu, size_t tick) const { return timeline_.steps(slots_[gpu])[tick]; }
-  StoredPoint PointAt(size_t gpu, size_t tick) const {
-    const int run = StepAt(gpu, tick).run;
-    return run < 0 ? StoredPoint() : gpus_[gpu].points[static_cast<size_t>(run)];
+  const RunAtTick& RunAt(size_t gpu, size_t tick) const {
+    return timeline_.steps(node_of_gpu_[gpu])[tick];
+  }
+  GpuPointView PointAt(size_t gpu, size_t tick) const {
+    const int run = RunAt(gpu, tick).run;
+    return run < 0 ? GpuPointView() : gpus_[gpu].points[static_cast<size_t>(run)];
   }
   double ShareAt(size_t gpu, size_t tick) const;
   ReplicaSample ReadTick(size_t tick);
@@ -61,16 +63,16 @@ class ReplicaReader {
   void AddSteadyMemory(size_t tick, Replica& replica) const;
   absl::Time LoadedAt(const Replica& replica) const;
   SteadyMemory SteadyMemoryOf(size_t gpu, absl::Time held_since, bool present) const;
-  std::string GapText() const;
+  std::string MissingValueReason() const;
 
   const Trigger& trigger_;
   const MetricTypeInfo& metric_;
   const std::span<const NodeView> views_;
   const std::span<const GpuSeries> gpus_;
-  const ReplicaPlace& place_;
+  const ReplicaProperties& properties_;
   const std::vector<size_t> nodes_;
   const MergedTimeline timeline_;
-  std::vector<size_t> slots_;  // index in `nodes_` of each GPU's node
+  std::vector<size_t> node_of_gpu_;  // index in `nodes_` of each GPU's node
   LastKnownValues values_;
   LastKnownValues utilization_;
   bool held_ = false;

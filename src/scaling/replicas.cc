@@ -93,8 +93,8 @@ absl::StatusOr<Replicas> ReplicasOf(const Trigger& trigger, const ScaledObjectRe
   workload_replicas.oldest = oldest;
   workload_replicas.held = HeldRequestsOf(trigger, signals, fleet.now, staleness);
   if (ReadsEngines(trigger) || ReadsPressure(trigger)) {
-    RETURN_IF_ERROR(ReadEnginesOf(trigger, scaled_object, fleet, by_owner, signals, staleness,
-                                  workload_replicas));
+    RETURN_IF_ERROR(ApplyEngineReadings(trigger, scaled_object, fleet, by_owner, signals, staleness,
+                                        workload_replicas));
   }
   EndStartsByMemory(workload_replicas.replicas);
   workload_replicas.changes_at =

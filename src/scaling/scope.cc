@@ -116,7 +116,8 @@ class NodeScope {
       const bool same_place = like_newest_[named_by] && like_newest_[i];
       const int found = same_place ? static_cast<int>(position)
                                    : PositionOf(run.layout()->gpus, gpu.uuid, position);
-      series.points.push_back(found < 0 ? StoredPoint() : run.points()[static_cast<size_t>(found)]);
+      series.points.push_back(found < 0 ? GpuPointView()
+                                        : run.points()[static_cast<size_t>(found)]);
     }
     return series;
   }
@@ -159,7 +160,7 @@ absl::Status CheckMetric(const Trigger& trigger, std::span<const NodeView> views
   const MetricTypeInfo& metric = InfoOf(trigger.metric);
   std::set<std::string> devices;
   for (const GpuSeries& gpu : gpus) {
-    if (!gpu.present() || !gpu.points.back().is_there()) continue;
+    if (!gpu.present() || !gpu.points.back().exists()) continue;
     if (gpu.points.back().Has(metric.reading)) return absl::OkStatus();
     const std::string& model =
         views[gpu.node].Layout().gpus[static_cast<size_t>(gpu.position)].name;

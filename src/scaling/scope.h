@@ -16,9 +16,9 @@ namespace gpuscaler {
 struct GpuSeries {
   std::string name;  // node/index; node/index/uuid for a MIG instance
   std::string uuid;
-  size_t node = 0;                  // index in ScopedFleet::nodes
-  int position = -1;                // index in its node's newest reading; -1: gone
-  std::vector<StoredPoint> points;  // one for each run of its node
+  size_t node = 0;                   // index in ScopedFleet::nodes
+  int position = -1;                 // index in its node's newest reading; -1: gone
+  std::vector<GpuPointView> points;  // one for each run of its node
   // The share if the replica only possibly holds the GPU. Such a point has no known value.
   static constexpr float kNoKnownShare = -1;
   // The replica's share of each point, 0 to 1, or kNoKnownShare. Empty: all of it.

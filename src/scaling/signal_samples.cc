@@ -79,7 +79,7 @@ std::vector<ReplicaSample> SamplesOf(const Trigger& trigger,
     const absl::Time before = samples.empty() ? at : samples.back().at;
     samples.push_back({.since = std::max(before, at - stale_after),
                        .at = at,
-                       .metric = values.Together(trigger.aggregation, at),
+                       .metric = values.AggregateAt(trigger.aggregation, at),
                        .metric_read_at = values.Oldest()});
   };
   for (size_t i = 0; i < reported.size(); ++i) {

@@ -12,7 +12,8 @@
 
 namespace gpuscaler {
 
-inline const ScaledObjectRef kLlmOfTeamA{.namespace_name = "team-a", .name = "llm", .opened = {}};
+inline const ScaledObjectRef kLlmOfTeamA{
+    .namespace_name = "team-a", .name = "llm", .allowed_namespaces = {}};
 
 inline Trigger UtilizationOf(const char* workload, const char* kind = "") {
   Trigger trigger = Utilization();
@@ -21,7 +22,7 @@ inline Trigger UtilizationOf(const char* workload, const char* kind = "") {
   return trigger;
 }
 
-inline HeldPod Llm(const char* name, double load) {
+inline GpuPod Llm(const char* name, double load) {
   return {.name = name, .owner = "llm", .loads = {load}};
 }
 
@@ -33,7 +34,7 @@ inline Decision DecidedOn(const Trigger& trigger, const FleetBuilder& fleet,
 // Decides after `nodes` were in this state for longer than any window.
 inline Decision DecidedOn(const Trigger& trigger, const std::vector<NodeSnapshot>& nodes,
                           const ScaledObjectRef& scaled_object = kLlmOfTeamA) {
-  return DecidedOn(trigger, FleetBuilder().Hold(kLong, nodes), scaled_object);
+  return DecidedOn(trigger, FleetBuilder().RepeatFor(kLong, nodes), scaled_object);
 }
 
 inline std::string MessageOf(const Decision& decision) {

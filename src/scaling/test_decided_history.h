@@ -17,7 +17,7 @@ inline Decision After(const Trigger& trigger, const HistoryBuilder& builder) {
 
 // Decides after `gpus` were in this state for longer than any window.
 inline Decision Steady(const Trigger& trigger, const std::vector<GpuSample>& gpus) {
-  return After(trigger, HistoryBuilder().Hold(kLong, gpus));
+  return After(trigger, HistoryBuilder().RepeatFor(kLong, gpus));
 }
 
 }  // namespace gpuscaler

@@ -49,7 +49,7 @@ struct PodWithEngine {
   std::optional<double> observed = std::nullopt;
 };
 
-inline HeldPod LlmPod(const std::string& name, double gpu_load = 60) {
+inline GpuPod LlmPod(const std::string& name, double gpu_load = 60) {
   return {.name = name, .owner = "llm", .loads = {gpu_load}, .memory_used_percent = 90};
 }
 
@@ -71,7 +71,7 @@ class EngineWorkloadBuilder {
   // Sets the value of the pod's engine for the last `duration`; empty: it does not answer.
   SignalSeries& EngineIn(const std::string& pod, std::optional<double> observed,
                          absl::Duration duration = kBeforeAll) {
-    SignalSeries& engine = signals_.Hold(NameOf(pod), duration, observed);
+    SignalSeries& engine = signals_.RepeatFor(NameOf(pod), duration, observed);
     engine.namespace_name = "team-a";
     engine.pod = pod;
     return engine;
@@ -85,7 +85,7 @@ class EngineWorkloadBuilder {
 
   // Adds an engine of no known pod.
   SignalSeries& EngineAt(const std::string& address, std::optional<double> observed) {
-    SignalSeries& engine = signals_.Hold(NameOf(address), kBeforeAll, observed);
+    SignalSeries& engine = signals_.RepeatFor(NameOf(address), kBeforeAll, observed);
     engine.address = address;
     return engine;
   }
@@ -94,8 +94,8 @@ class EngineWorkloadBuilder {
   void Unlist(const std::string& engine, absl::Duration ago) { signals_.Unlist(engine, ago); }
 
   // Sets the pods and nodes in which no engine is found, with the reasons.
-  void SetWithoutEngine(std::vector<WithoutEngine> pods) {
-    signals().without = std::make_shared<const std::vector<WithoutEngine>>(std::move(pods));
+  void SetWithoutEngine(std::vector<MissingEngine> pods) {
+    signals().without = std::make_shared<const std::vector<MissingEngine>>(std::move(pods));
   }
 
   absl::Time now() const { return nodes_.now(); }
@@ -115,14 +115,14 @@ class EngineWorkloadBuilder {
  private:
   static constexpr absl::Duration kBeforeAll = absl::Minutes(12);
   static inline const ScaledObjectRef kScaledObject{
-      .namespace_name = "team-a", .name = "llm", .opened = {}};
+      .namespace_name = "team-a", .name = "llm", .allowed_namespaces = {}};
 
   static FleetBuilder NodesOf(std::initializer_list<PodWithEngine> pods, double gpu_load) {
     std::vector<NodeSnapshot> nodes;
     for (const PodWithEngine& pod : pods) {
       nodes.push_back(Node(absl::StrCat("n-", pod.name), {LlmPod(pod.name, gpu_load)}));
     }
-    return FleetBuilder().Hold(kBeforeAll, nodes);
+    return FleetBuilder().RepeatFor(kBeforeAll, nodes);
   }
   static std::string NameOf(const std::string& place) { return absl::StrCat("vllm at ", place); }
 

@@ -1,7 +1,7 @@
 // Fleets for tests: pods on nodes at successive instants, two seconds apart.
 //
 //   FleetBuilder fleet;
-//   fleet.Hold(kLong, {Node("gpu-1", {{.name = "llm-a", .owner = "llm", .loads = {60}}})});
+//   fleet.RepeatFor(kLong, {Node("gpu-1", {{.name = "llm-a", .owner = "llm", .loads = {60}}})});
 //   Decide(trigger, {.namespace_name = "team-a", .name = "llm"}, fleet.fleet(), kStaleness);
 #pragma once
 
@@ -20,7 +20,7 @@
 namespace gpuscaler {
 
 // A pod that has whole GPUs to itself.
-struct HeldPod {
+struct GpuPod {
   std::string name;
   std::string owner;          // "llm" or "StatefulSet/llm"; empty: none
   std::vector<double> loads;  // the utilisation of each of its GPUs
@@ -33,38 +33,38 @@ struct HeldPod {
   std::optional<bool> is_terminating = std::nullopt;
 };
 
-inline Pod PodOf(const HeldPod& held) {
+inline Pod PodOf(const GpuPod& gpu_pod) {
   Pod pod{
-      .namespace_name = held.namespace_name,
-      .name = held.name,
-      .owners = held.may_be,
-      .owners_from = held.may_be.empty() ? Pod::OwnersFrom::kReferences : Pod::OwnersFrom::kName,
-      .ready = held.ready,
-      .is_terminating = held.is_terminating,
-      .listed_since = held.listed_since};
-  const size_t slash = held.owner.find('/');
+      .namespace_name = gpu_pod.namespace_name,
+      .name = gpu_pod.name,
+      .owners = gpu_pod.may_be,
+      .owners_from = gpu_pod.may_be.empty() ? Pod::OwnersFrom::kReferences : Pod::OwnersFrom::kName,
+      .ready = gpu_pod.ready,
+      .is_terminating = gpu_pod.is_terminating,
+      .listed_since = gpu_pod.listed_since};
+  const size_t slash = gpu_pod.owner.find('/');
   const bool has_kind = slash != std::string::npos;
-  if (!held.owner.empty()) {
-    pod.owners.push_back({.kind = has_kind ? held.owner.substr(0, slash) : "Deployment",
-                          .name = has_kind ? held.owner.substr(slash + 1) : held.owner,
-                          .group = held.group});
+  if (!gpu_pod.owner.empty()) {
+    pod.owners.push_back({.kind = has_kind ? gpu_pod.owner.substr(0, slash) : "Deployment",
+                          .name = has_kind ? gpu_pod.owner.substr(slash + 1) : gpu_pod.owner,
+                          .group = gpu_pod.group});
   }
   return pod;
 }
 
 // GPUs are in the order of the pods. Each pod keeps its own GPUs.
-inline NodeSnapshot Node(std::string name, const std::vector<HeldPod>& pods) {
+inline NodeSnapshot Node(std::string name, const std::vector<GpuPod>& pods) {
   NodeSnapshot node{.node = std::move(name)};
   node.attribution.state = Attribution::State::kKnown;
-  for (const HeldPod& held : pods) {
-    for (size_t i = 0; i < held.loads.size(); ++i) {
-      GpuSample gpu =
-          BusyGpu(static_cast<int>(node.gpus.size()), held.loads[i], held.memory_used_percent);
-      gpu.uuid = absl::StrCat(held.namespace_name, "/", held.name, ":", i);
+  for (const GpuPod& gpu_pod : pods) {
+    for (size_t i = 0; i < gpu_pod.loads.size(); ++i) {
+      GpuSample gpu = BusyGpu(static_cast<int>(node.gpus.size()), gpu_pod.loads[i],
+                              gpu_pod.memory_used_percent);
+      gpu.uuid = absl::StrCat(gpu_pod.namespace_name, "/", gpu_pod.name, ":", i);
       gpu.holders = {{.pod = static_cast<int>(node.pods.size()), .container = "main"}};
       node.gpus.push_back(std::move(gpu));
     }
-    node.pods.push_back(PodOf(held));
+    node.pods.push_back(PodOf(gpu_pod));
   }
   return node;
 }
@@ -99,7 +99,7 @@ class FleetBuilder {
     return *this;
   }
 
-  FleetBuilder& Hold(absl::Duration duration, const std::vector<NodeSnapshot>& nodes) {
+  FleetBuilder& RepeatFor(absl::Duration duration, const std::vector<NodeSnapshot>& nodes) {
     for (absl::Time end = now_ + duration; now_ < end;) Tick(nodes);
     return *this;
   }

@@ -63,7 +63,7 @@ class HistoryBuilder {
   }
 
   // Repeats the same GPUs for `duration`.
-  HistoryBuilder& Hold(absl::Duration duration, const std::vector<GpuSample>& gpus) {
+  HistoryBuilder& RepeatFor(absl::Duration duration, const std::vector<GpuSample>& gpus) {
     for (absl::Time end = now_ + duration; now_ < end;) Tick(gpus);
     return *this;
   }

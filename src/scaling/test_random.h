@@ -15,7 +15,7 @@ class Random {
   double Real(double from, double to) {
     return std::uniform_real_distribution<double>(from, to)(engine_);
   }
-  bool Often() { return Whole(0, 3) > 0; }
+  bool ThreeInFour() { return Whole(0, 3) > 0; }
   bool OneIn(int n) { return Whole(1, n) == 1; }
 
  private:

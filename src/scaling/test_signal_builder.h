@@ -1,7 +1,7 @@
 // Readings of engines and queues, for tests: series that are read once a second.
 //
 //   SignalBuilder signals(now);
-//   signals.Hold("redis", kLong, 47);
+//   signals.RepeatFor("redis", kLong, 47);
 //   Decide(trigger, ScaledObject, fleet, &signals.history(), kStaleness);
 #pragma once
 
@@ -19,8 +19,8 @@ class SignalBuilder {
   explicit SignalBuilder(absl::Time now) { history_.now = now; }
 
   // Sets the value for the last `duration`; empty: the reading failed.
-  SignalSeries& Hold(const std::string& name, absl::Duration duration,
-                     std::optional<double> value) {
+  SignalSeries& RepeatFor(const std::string& name, absl::Duration duration,
+                          std::optional<double> value) {
     SignalSeries& series = SeriesOf(name);
     series.points.clear();
     return Extend(series, history_.now - duration, value);
@@ -39,7 +39,7 @@ class SignalBuilder {
     SignalSeries& series = SeriesOf(name);
     const absl::Time since = history_.now - ago;
     std::erase_if(series.points, [since](const SignalPoint& point) { return point.at >= since; });
-    history_.left.push_back(series);
+    history_.departed.push_back(series);
     std::erase_if(history_.series, [&name](const SignalSeries& each) { return each.name == name; });
   }
 
@@ -59,7 +59,7 @@ class SignalBuilder {
       series.points.push_back({.at = at, .value = value});
     }
     if (value) series.first_read_at = std::min(series.first_read_at, from);
-    series.gap = value ? "" : "connection refused";
+    series.error = value ? "" : "connection refused";
     history_.read_since = std::min(history_.read_since, from);
     return series;
   }

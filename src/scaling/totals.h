@@ -10,18 +10,19 @@ namespace gpuscaler {
 struct Totals {
   std::vector<double> loads;  // the readable replicas'
   int unreadable = 0;
-  double past_load = 0;  // past within the window of replicas that are no longer counted
+  double past_load = 0;  // earlier load within the window of replicas that are no longer counted
   double idle = 0;       // GPUs that are not in use: part of an extensive total
 
-  // Returns R.
+  // Returns the number of readable and unreadable replicas.
   int Replicas() const { return static_cast<int>(loads.size()) + unreadable; }
 };
 
-// Returns V = S + m*T without idle GPUs. With a replicaAggregation f other than avg: (R - m) * f +
-// m * T.
+// Returns the sum of the replicas' loads, without idle GPUs. An unreadable replica counts the
+// target. Loads that departed within the window (`past_load`) are added for replicaAggregation avg
+// only. For max, min or p95, each readable replica counts that aggregate of the loads.
 double SumOf(const Trigger& trigger, const Totals& totals);
 
-// Returns the sum for AverageValue, or the sum divided by R for Value.
+// Returns the sum and the idle GPUs for AverageValue, or the sum divided by Replicas() for Value.
 double ValueFor(const Trigger& trigger, const Totals& totals);
 
 }  // namespace gpuscaler

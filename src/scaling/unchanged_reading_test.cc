@@ -23,7 +23,7 @@ TEST(UnchangedReading, ActivationWindowOfZeroIsTheNewestSample) {
   Trigger trigger = Utilization();
   trigger.activation_window = absl::ZeroDuration();
   FleetBuilder fleet;
-  fleet.Hold(kLong, {NodeAt(0)}).Tick({NodeAt(60)});
+  fleet.RepeatFor(kLong, {NodeAt(0)}).Tick({NodeAt(60)});
   for (const absl::Duration pause : {absl::ZeroDuration(), absl::Seconds(1), absl::Seconds(5)}) {
     EXPECT_TRUE(DecidedAfter(pause, trigger, fleet).active) << pause;
   }
@@ -37,7 +37,7 @@ TEST(UnchangedReading, WindowShorterThanAHeartbeatHasTheNewestSample) {
   Trigger trigger = Utilization();
   trigger.activation_window = absl::Seconds(1);
   FleetBuilder fleet;
-  fleet.Hold(kLong, {NodeAt(0)}).Tick({NodeAt(60)});
+  fleet.RepeatFor(kLong, {NodeAt(0)}).Tick({NodeAt(60)});
   EXPECT_TRUE(DecidedAfter(absl::Milliseconds(1500), trigger, fleet).active);
 }
 
@@ -54,7 +54,7 @@ TEST(UnchangedReading, TwoAggregatorsGiveTheSameAnswerBetweenHeartbeats) {
           {{.name = "llm-0", .owner = "llm", .loads = {load}, .memory_used_percent = memory}});
     };
     FleetBuilder one;
-    one.Hold(kLong, {node(20, 40)}).Hold(absl::Seconds(10), {node(90, 80)});
+    one.RepeatFor(kLong, {node(20, 40)}).RepeatFor(absl::Seconds(10), {node(90, 80)});
     FleetBuilder other = one;
     one.Tick({node(90, 80)});
     const Decision received = DecidedAfter(absl::ZeroDuration(), trigger, one);
@@ -67,7 +67,7 @@ TEST(UnchangedReading, TwoAggregatorsGiveTheSameAnswerBetweenHeartbeats) {
 
 TEST(UnchangedReading, ReadingsOfAStaleNodeAreUnavailable) {
   FleetBuilder fleet;
-  fleet.Hold(kLong, {NodeAt(0)}).Tick({NodeAt(60)});
+  fleet.RepeatFor(kLong, {NodeAt(0)}).Tick({NodeAt(60)});
   const Decision decision =
       DecidedAfter(kStaleness.stale_after + absl::Milliseconds(1), Utilization(), fleet);
   EXPECT_EQ(decision.status.code(), absl::StatusCode::kUnavailable);

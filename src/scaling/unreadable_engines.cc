@@ -14,7 +14,7 @@ bool HasNoValue(const Replica& replica) {
   return replica.present && replica.by_engine && !replica.samples.back().metric.has_value();
 }
 
-bool AppliesTo(const WithoutEngine& without, const Replica& replica) {
+bool AppliesTo(const MissingEngine& without, const Replica& replica) {
   if (without.pod.empty()) {
     return std::ranges::find(replica.nodes, without.node) != replica.nodes.end();
   }
@@ -33,7 +33,7 @@ std::string NoAddressText(const EngineEndpoint& endpoint) {
 std::string NoneFoundText(const SignalHistory& signals) {
   constexpr char kNone[] = "no engine is found";
   if (signals.without == nullptr || signals.without->empty()) return kNone;
-  const WithoutEngine& one = signals.without->front();
+  const MissingEngine& one = signals.without->front();
   const std::string where =
       one.pod.empty() ? absl::StrCat("node ", one.node) : absl::StrCat("pod ", one.pod);
   return absl::StrCat(kNone, " (", where, ": ", one.why, ")");
@@ -41,7 +41,7 @@ std::string NoneFoundText(const SignalHistory& signals) {
 
 bool IsLookedForIn(const Replica& replica, const SignalHistory& signals) {
   return signals.without == nullptr ||
-         std::ranges::none_of(*signals.without, [&](const WithoutEngine& each) {
+         std::ranges::none_of(*signals.without, [&](const MissingEngine& each) {
            return each.pod.empty() && AppliesTo(each, replica);
          });
 }
@@ -49,7 +49,7 @@ bool IsLookedForIn(const Replica& replica, const SignalHistory& signals) {
 std::string WhyNotFoundIn(const Replica& replica, const SignalHistory& signals) {
   if (signals.without == nullptr) return "";
   const auto found = std::ranges::find_if(
-      *signals.without, [&](const WithoutEngine& each) { return AppliesTo(each, replica); });
+      *signals.without, [&](const MissingEngine& each) { return AppliesTo(each, replica); });
   return found == signals.without->end() ? "" : found->why;
 }
 
@@ -59,8 +59,8 @@ std::string UnreadableEnginesText(const std::vector<Replica>& replicas) {
   size_t unreadable = 0;
   for (const Replica& replica : replicas) {
     if (!HasNoValue(replica) || ++unreadable > kNamed) continue;
-    named.push_back(absl::StrCat(replica.name, replica.last_gap.empty() ? "" : " (",
-                                 replica.last_gap, replica.last_gap.empty() ? "" : ")"));
+    named.push_back(absl::StrCat(replica.name, replica.last_error.empty() ? "" : " (",
+                                 replica.last_error, replica.last_error.empty() ? "" : ")"));
   }
   if (unreadable == 0) return "";
   return absl::StrCat(

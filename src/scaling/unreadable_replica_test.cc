@@ -26,8 +26,8 @@ TEST(UnreadableReplica, UnreadableReplicasCountTheTarget) {
       before.push_back(BusyGpu(i, test.load));
       now.push_back(i < test.unreadable ? LostGpu(i) : BusyGpu(i, test.load));
     }
-    const Decision decision =
-        After(Utilization(), HistoryBuilder().Hold(kLong, before).Hold(absl::Seconds(30), now));
+    const Decision decision = After(
+        Utilization(), HistoryBuilder().RepeatFor(kLong, before).RepeatFor(absl::Seconds(30), now));
     EXPECT_EQ(decision.value, test.value) << test.unreadable << " at " << test.load;
     EXPECT_EQ(decision.unreadable, test.unreadable);
     EXPECT_EQ(decision.replicas, 8);
@@ -39,7 +39,7 @@ TEST(UnreadableReplica, OtherReplicaAggregationLeavesTheUnreadableAtTheTarget) {
   Trigger trigger = Utilization();
   trigger.replica_aggregation = ReplicaAggregation::kMax;
   HistoryBuilder builder;
-  builder.Hold(kLong, {LostGpu(0), BusyGpu(1, 60), BusyGpu(2, 40)});
+  builder.RepeatFor(kLong, {LostGpu(0), BusyGpu(1, 60), BusyGpu(2, 40)});
   EXPECT_EQ(After(trigger, builder).value, 2 * 60 + 80);
   trigger.target_type = TargetType::kValue;
   EXPECT_NEAR(After(trigger, builder).value, 200.0 / 3, 0.001);
@@ -47,7 +47,7 @@ TEST(UnreadableReplica, OtherReplicaAggregationLeavesTheUnreadableAtTheTarget) {
 
 TEST(UnreadableReplica, GapShorterThanStaleAfterIsBridged) {
   HistoryBuilder builder;
-  builder.Hold(kLong, {BusyGpu(0, 60)}).Hold(absl::Seconds(6), {LostGpu(0)});
+  builder.RepeatFor(kLong, {BusyGpu(0, 60)}).RepeatFor(absl::Seconds(6), {LostGpu(0)});
   EXPECT_EQ(After(Utilization(), builder).value, 60);
   EXPECT_EQ(After(Utilization(), builder).unreadable, 0);
 }
@@ -56,19 +56,19 @@ TEST(UnreadableReplica, ReplicaOfTwoGpusBridgesTheGapsOfEach) {
   Trigger trigger = Utilization();
   trigger.gpus_per_replica = 2;
   HistoryBuilder builder;
-  builder.Hold(kLong, {BusyGpu(0, 40), BusyGpu(1, 60)});
+  builder.RepeatFor(kLong, {BusyGpu(0, 40), BusyGpu(1, 60)});
   for (int i = 0; i < 10; ++i) {
     builder.Tick({LostGpu(0), BusyGpu(1, 60)}).Tick({BusyGpu(0, 40), LostGpu(1)});
   }
   EXPECT_EQ(After(trigger, builder).value, 60);
   EXPECT_EQ(After(trigger, builder).unreadable, 0);
-  builder.Hold(absl::Seconds(8), {LostGpu(0), BusyGpu(1, 60)});
+  builder.RepeatFor(absl::Seconds(8), {LostGpu(0), BusyGpu(1, 60)});
   EXPECT_EQ(After(trigger, builder).status.code(), absl::StatusCode::kUnavailable);
 }
 
 TEST(UnreadableReplica, NothingReadableIsUnavailableAndNamesTheError) {
   HistoryBuilder builder;
-  builder.Hold(kLong, {BusyGpu(0, 60)}).Hold(absl::Seconds(8), {LostGpu(0)});
+  builder.RepeatFor(kLong, {BusyGpu(0, 60)}).RepeatFor(absl::Seconds(8), {LostGpu(0)});
   const Decision decision = After(Utilization(), builder);
   EXPECT_EQ(decision.status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(decision.status.message()), HasSubstr("GPU_IS_LOST"));

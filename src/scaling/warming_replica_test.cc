@@ -13,10 +13,10 @@ TEST(WarmingReplica, WarmingReplicaAddsNothingAndKeepsTheTriggerActive) {
   Trigger trigger = Utilization();
   trigger.warmup = absl::Seconds(60);
   HistoryBuilder builder;
-  builder.Hold(kLong, {BusyGpu(0, 60), FreeGpu(1)});
+  builder.RepeatFor(kLong, {BusyGpu(0, 60), FreeGpu(1)});
   GpuSample started = BusyGpu(1, 100);
   started.held_since = builder.now() + kTick;
-  builder.Hold(absl::Seconds(60), {BusyGpu(0, 60), started});
+  builder.RepeatFor(absl::Seconds(60), {BusyGpu(0, 60), started});
   EXPECT_EQ(After(trigger, builder).value, 60);
   EXPECT_EQ(After(trigger, builder).replicas, 1);
   EXPECT_EQ(After(trigger, builder).warming, 1);
@@ -24,9 +24,9 @@ TEST(WarmingReplica, WarmingReplicaAddsNothingAndKeepsTheTriggerActive) {
   serving.utilization_percent = 20;
   builder.Tick({BusyGpu(0, 60), serving});
   EXPECT_EQ(After(trigger, builder).value, 60) << "it was not counted before";
-  builder.Hold(trigger.window / 2, {BusyGpu(0, 60), serving});
+  builder.RepeatFor(trigger.window / 2, {BusyGpu(0, 60), serving});
   EXPECT_NEAR(After(trigger, builder).value, 70, 1) << "and its loading is not in the window";
-  builder.Hold(trigger.window, {BusyGpu(0, 60), serving});
+  builder.RepeatFor(trigger.window, {BusyGpu(0, 60), serving});
   EXPECT_EQ(After(trigger, builder).value, 80);
 }
 
@@ -34,10 +34,10 @@ TEST(WarmingReplica, WarmingReplicaThatCannotBeReadIsStillWarming) {
   Trigger trigger = Utilization();
   trigger.warmup = absl::Seconds(60);
   HistoryBuilder builder;
-  builder.Hold(kLong, {FreeGpu(0)});
+  builder.RepeatFor(kLong, {FreeGpu(0)});
   GpuSample starting = LostGpu(0);
   starting.held_since = builder.now() + kTick;
-  builder.Hold(absl::Seconds(20), {starting});
+  builder.RepeatFor(absl::Seconds(20), {starting});
   EXPECT_TRUE(After(trigger, builder).status.ok()) << After(trigger, builder).status;
   EXPECT_TRUE(After(trigger, builder).active);
 }
@@ -46,10 +46,10 @@ TEST(WarmingReplica, ReplicaThatWentWhileWarmingKeepsNothingActive) {
   Trigger trigger = Utilization();
   trigger.warmup = absl::Seconds(60);
   HistoryBuilder builder;
-  builder.Hold(kLong, {FreeGpu(0)});
+  builder.RepeatFor(kLong, {FreeGpu(0)});
   GpuSample starting = BusyGpu(0, 100);
   starting.held_since = builder.now() + kTick;
-  builder.Hold(absl::Seconds(20), {starting}).Tick({FreeGpu(0)});
+  builder.RepeatFor(absl::Seconds(20), {starting}).Tick({FreeGpu(0)});
   EXPECT_FALSE(After(trigger, builder).active);
 }
 
@@ -60,32 +60,32 @@ TEST(WarmingReplica, PodIsWarmingUntilItWasReadyOnce) {
         {Llm("llm-a", 60), {.name = "llm-b", .owner = "llm", .loads = {load}, .ready = ready}})};
   };
   FleetBuilder fleet;
-  fleet.Hold(kLong, {Node("gpu-1", {Llm("llm-a", 60)})});
-  fleet.Hold(absl::Minutes(4), starting(100, false));
+  fleet.RepeatFor(kLong, {Node("gpu-1", {Llm("llm-a", 60)})});
+  fleet.RepeatFor(absl::Minutes(4), starting(100, false));
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).value, 60);
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).warming, 1);
   EXPECT_THAT(Explain(UtilizationOf("llm"), DecidedOn(UtilizationOf("llm"), fleet)),
               HasSubstr("not Ready yet"));
   fleet.Tick(starting(20, true));
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).value, 60) << "it was not counted before";
-  fleet.Hold(absl::Minutes(1), starting(20, true));
+  fleet.RepeatFor(absl::Minutes(1), starting(20, true));
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).value, 80)
       << "and its loading is not in the window";
-  fleet.Hold(absl::Minutes(1), starting(90, false));
+  fleet.RepeatFor(absl::Minutes(1), starting(90, false));
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).value, 150)
       << "one that is too busy for its probe is no start";
 }
 
 TEST(WarmingReplica, WarmingPodKeepsTheWorkloadActiveFor30MinutesAtMost) {
   FleetBuilder fleet;
-  fleet.Hold(kLong, {Node("gpu-1", {})});
+  fleet.RepeatFor(kLong, {Node("gpu-1", {})});
   const std::vector<NodeSnapshot> stuck = {
       Node("gpu-1", {{.name = "llm-a", .owner = "llm", .loads = {0}, .ready = false}})};
   std::vector<NodeSnapshot> since = stuck;
   since[0].gpus[0].held_since = fleet.now() + kTick;
-  fleet.Hold(absl::Minutes(29), since);
+  fleet.RepeatFor(absl::Minutes(29), since);
   EXPECT_TRUE(DecidedOn(UtilizationOf("llm"), fleet).active);
-  fleet.Hold(absl::Minutes(2), since);
+  fleet.RepeatFor(absl::Minutes(2), since);
   EXPECT_FALSE(DecidedOn(UtilizationOf("llm"), fleet).active);
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).replicas, 0);
 }
@@ -94,9 +94,9 @@ TEST(WarmingReplica, WarmingPodOlderThanTheHistoryDoesNotStartForEver) {
   FleetBuilder fleet;
   const std::vector<NodeSnapshot> stuck = {
       Node("gpu-1", {{.name = "llm-a", .owner = "llm", .loads = {0}, .ready = false}})};
-  fleet.Hold(absl::Minutes(29), stuck);
+  fleet.RepeatFor(absl::Minutes(29), stuck);
   EXPECT_TRUE(DecidedOn(UtilizationOf("llm"), fleet).active);
-  fleet.Hold(absl::Minutes(2), stuck);
+  fleet.RepeatFor(absl::Minutes(2), stuck);
   EXPECT_FALSE(DecidedOn(UtilizationOf("llm"), fleet).active);
 }
 
@@ -104,13 +104,13 @@ TEST(WarmingReplica, UnknownReadinessUsesTheWarmup) {
   Trigger trigger = UtilizationOf("llm");
   trigger.warmup = absl::Minutes(1);
   FleetBuilder fleet;
-  fleet.Hold(kLong, {Node("gpu-1", {})})
-      .Hold(absl::Minutes(1), {Node("gpu-1", {Llm("llm-a", 60)})});
+  fleet.RepeatFor(kLong, {Node("gpu-1", {})})
+      .RepeatFor(absl::Minutes(1), {Node("gpu-1", {Llm("llm-a", 60)})});
   EXPECT_EQ(DecidedOn(trigger, fleet).warming, 1);
   EXPECT_EQ(DecidedOn(trigger, fleet).value, trigger.target) << "holds: no replica was counted";
   fleet.Tick({Node("gpu-1", {Llm("llm-a", 60)})});
   EXPECT_EQ(DecidedOn(trigger, fleet).replicas, 1);
-  fleet.Hold(trigger.window, {Node("gpu-1", {Llm("llm-a", 60)})});
+  fleet.RepeatFor(trigger.window, {Node("gpu-1", {Llm("llm-a", 60)})});
   EXPECT_EQ(DecidedOn(trigger, fleet).value, 60);
 }
 

@@ -26,7 +26,7 @@ absl::Time CountedUntil(const Replica& replica, absl::Time now) {
   return std::min(replica.ending_since, replica.present ? now : replica.samples.back().at);
 }
 
-std::vector<LoadStep> StepsOf(const Trigger& trigger, const Replica& replica, Valuation valuation,
+std::vector<LoadStep> StepsOf(const Trigger& trigger, const Replica& replica, LoadRule load_rule,
                               absl::Time begin, absl::Time now, std::optional<double> unread) {
   std::vector<LoadStep> steps;
   const absl::Time from = std::max(begin, replica.counted_since);
@@ -36,7 +36,7 @@ std::vector<LoadStep> StepsOf(const Trigger& trigger, const Replica& replica, Va
   absl::Time reached = from;
   std::optional<double> last;
   for (const ReplicaSample& sample : warm) {
-    const std::optional<double> value = ValueOf(trigger, valuation, sample);
+    const std::optional<double> value = ValueOf(trigger, load_rule, sample);
     if (sample.at <= reached) {
       if (value) last = value;
       continue;

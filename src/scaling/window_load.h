@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "scaling/valuation.h"
+#include "scaling/load_rule.h"
 
 namespace gpuscaler {
 
@@ -28,7 +28,7 @@ absl::Time CountedUntil(const Replica& replica, absl::Time now);
 // Returns the steps from `begin` to `now` in which the replica was counted, oldest first. A time
 // without readings has the load of the next reading, or at the end that of the last one. With
 // `unread`, a time in which it was unreadable has that load.
-std::vector<LoadStep> StepsOf(const Trigger& trigger, const Replica& replica, Valuation valuation,
+std::vector<LoadStep> StepsOf(const Trigger& trigger, const Replica& replica, LoadRule load_rule,
                               absl::Time begin, absl::Time now,
                               std::optional<double> unread = std::nullopt);
 

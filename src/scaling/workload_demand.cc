@@ -38,9 +38,9 @@ EngineDemand UpTo(absl::Time at, const EngineDemand& sums) {
 
 // Returns the newest reading of present engines. With the clock instead, a decision would change by
 // itself.
-absl::Time NewestReading(const std::vector<DemandEngine>& engines) {
+absl::Time NewestReading(const std::vector<EngineDemandInput>& engines) {
   absl::Time newest = absl::InfinitePast();
-  for (const DemandEngine& engine : engines) {
+  for (const EngineDemandInput& engine : engines) {
     if (engine.sums != nullptr && engine.is_present) {
       newest = std::max(newest, engine.sums->newest_at);
     }
@@ -56,9 +56,9 @@ std::set<absl::string_view> FrozenReplicas(const Replicas& replicas) {
   return names;
 }
 
-std::vector<DemandEngine> EnginesOf(const Trigger& trigger, const Replicas& replicas) {
+std::vector<EngineDemandInput> EnginesOf(const Trigger& trigger, const Replicas& replicas) {
   const std::set<absl::string_view> frozen = FrozenReplicas(replicas);
-  std::vector<DemandEngine> engines;
+  std::vector<EngineDemandInput> engines;
   for (const WorkloadEngine& engine : replicas.engines) {
     const SignalSeries& series = *engine.series;
     // An engine that never answered is still loading: the arrivals are those of the others.
@@ -85,7 +85,7 @@ std::vector<DemandEngine> EnginesOf(const Trigger& trigger, const Replicas& repl
 
 std::optional<Demand> DemandOfWorkload(const Trigger& trigger, const Replicas& replicas) {
   if (!ComputesDemand(trigger)) return std::nullopt;
-  const std::vector<DemandEngine> engines = EnginesOf(trigger, replicas);
+  const std::vector<EngineDemandInput> engines = EnginesOf(trigger, replicas);
   const absl::Time now = NewestReading(engines);
   if (now == absl::InfinitePast()) return std::nullopt;
   return DemandOf(engines, trigger.tpot_slo, now);
@@ -93,12 +93,12 @@ std::optional<Demand> DemandOfWorkload(const Trigger& trigger, const Replicas& r
 
 std::optional<double> DemandAt(const Trigger& trigger, const Replicas& replicas, absl::Time at) {
   if (!CountsDemand(trigger)) return std::nullopt;
-  std::vector<DemandEngine> engines = EnginesOf(trigger, replicas);
+  std::vector<EngineDemandInput> engines = EnginesOf(trigger, replicas);
   std::deque<EngineDemand> then;  // elements keep their addresses
-  std::erase_if(engines, [at](const DemandEngine& engine) {
+  std::erase_if(engines, [at](const EngineDemandInput& engine) {
     return engine.sums == nullptr || engine.sums->first_at >= at;
   });
-  for (DemandEngine& engine : engines) {
+  for (EngineDemandInput& engine : engines) {
     const bool is_remembered = engine.sums->first_at == absl::InfinitePast();
     engine.is_present = !is_remembered && engine.sums->newest_at >= at - kPresentAfterReading;
     engine.sums = &then.emplace_back(UpTo(at, *engine.sums));
@@ -108,10 +108,10 @@ std::optional<double> DemandAt(const Trigger& trigger, const Replicas& replicas,
   return DemandOf(engines, trigger.tpot_slo, newest).replicas;
 }
 
-std::optional<LatencyDemand> LatencyAskOfWorkload(const Trigger& trigger,
-                                                  const Replicas& replicas) {
+std::optional<LatencyDemand> LatencyDemandOfWorkload(const Trigger& trigger,
+                                                     const Replicas& replicas) {
   if (!ComputesDemand(trigger) || !trigger.ttft_slo.has_value()) return std::nullopt;
-  const std::vector<DemandEngine> engines = EnginesOf(trigger, replicas);
+  const std::vector<EngineDemandInput> engines = EnginesOf(trigger, replicas);
   return LatencyDemandOf(engines, NewestReading(engines));
 }
 

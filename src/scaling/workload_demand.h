@@ -25,7 +25,8 @@ std::optional<double> DemandAt(const Trigger& trigger, const Replicas& replicas,
 
 // Returns empty if the trigger has no ttftSloMs, or first tokens were in time. The result depends
 // on readings only.
-std::optional<LatencyDemand> LatencyAskOfWorkload(const Trigger& trigger, const Replicas& replicas);
+std::optional<LatencyDemand> LatencyDemandOfWorkload(const Trigger& trigger,
+                                                     const Replicas& replicas);
 
 // Returns the replicas that a decision by demand needs: the demand, and one for each unreadable
 // replica that it does not include.

@@ -74,7 +74,7 @@ void WorkloadEngines::AddPresent(const SignalSeries& engine, const Replica* repl
   engines_.push_back(std::move(added));
 }
 
-void WorkloadEngines::AddLeft(const SignalSeries& engine) {
+void WorkloadEngines::AddDeparted(const SignalSeries& engine) {
   const bool is_newest = engine.pod.empty() || TemplateOf(engine.pod) == newest_template_;
   engines_.push_back({.series = &engine, .is_present = false, .is_of_newest_template = is_newest});
 }

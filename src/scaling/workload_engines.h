@@ -38,7 +38,7 @@ class WorkloadEngines {
 
   // `replica` is null if the engine has no known replica.
   void AddPresent(const SignalSeries& engine, const Replica* replica);
-  void AddLeft(const SignalSeries& engine);
+  void AddDeparted(const SignalSeries& engine);
   // Adds records of the models and GPU models that present engines have. If a property of the
   // present engines is not known, or their pod template is not, that of the engine that left last
   // applies.

@@ -119,12 +119,12 @@ TEST(BatchLimitKnown, ALimitThatOneEngineReportsIsNotTheOthers) {
 }
 
 TEST(SharedLimit, LimitOfAnOlderTemplateCountsUntilTheNewOneHasShownItsOwn) {
-  HeldPod older = LlmPod("llm-7d4b9c8f6d-x7k2p");
+  GpuPod older = LlmPod("llm-7d4b9c8f6d-x7k2p");
   older.listed_since = kLearntAt;
-  HeldPod newer = LlmPod("llm-67d9fbc5d5-b2c4d");
+  GpuPod newer = LlmPod("llm-67d9fbc5d5-b2c4d");
   newer.listed_since = kLearntAt + absl::Minutes(1);
   EngineWorkloadBuilder llm(
-      FleetBuilder().Hold(absl::Minutes(12), {Node("n-1", {newer}), Node("n-2", {older})}));
+      FleetBuilder().RepeatFor(absl::Minutes(12), {Node("n-1", {newer}), Node("n-2", {older})}));
   SetBatch(llm.EngineIn(older.name, 100), 64, 1, 64);
   SetBatch(llm.EngineIn(newer.name, 0), 16, 0, std::nullopt);
   EXPECT_THAT(llm.Decide(VllmInference()).batch_limit, Optional(64));

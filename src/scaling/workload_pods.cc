@@ -43,7 +43,8 @@ std::string NamespacePrefix(const ScaledObjectRef& scaled_object, const Pod& pod
   return is_other_namespace ? absl::StrCat(pod.namespace_name, "/") : "";
 }
 
-// Returns "Deployment/llm", or all possible owners of a pod that is known by its name alone.
+// Returns "Deployment/llm", or all possible owners of a pod with owners that are guessed from its
+// name.
 std::string OwnersText(const ScaledObjectRef& scaled_object, const Pod& pod) {
   const std::vector<PodOwner> owners = OwnersOf(pod);
   const std::string prefix = NamespacePrefix(scaled_object, pod);
@@ -105,10 +106,9 @@ const PodOwner* OtherOfKind(const Pod& pod, absl::string_view kind, absl::string
   return other;
 }
 
-// Returns a warning if one of the matching pods can belong only to the requested owner, and another
-// can also belong to another owner of its kind. The owner exists then. That other pod may belong to
-// a part of the workload with a longer name, or to another workload with a similar name. Names do
-// not decide it, so the requested owner is used.
+// Returns a warning if, by their names, some of `named` fit only the requested owner and others
+// also fit another owner of its kind. The first ones prove that the requested owner exists. The
+// others may be its own or those of a workload with a similar name. All of them count.
 AmbiguityWarning SameKindAmbiguity(absl::string_view kind, absl::string_view name,
                                    const Pods& named) {
   const auto others = [&](const Pod* pod) { return OtherOfKind(*pod, kind, name); };
@@ -160,7 +160,7 @@ AmbiguityWarning GuessAmbiguity(const ScaledObjectRef& scaled_object,
                                 const PodSelection& selection) {
   return {.about = AmbiguityWarning::About::kGuess,
           .text = absl::StrCat(
-              "counts ", selection.what(), ", the only owner of GPU pods in namespace ",
+              "counts ", selection.description(), ", the only owner of GPU pods in namespace ",
               scaled_object.namespace_name, ", which is not named like the ScaledObject ",
               Quoted(scaled_object.name), ": add workload to be sure")};
 }
@@ -175,8 +175,9 @@ PodSelection SelectionOfOwner(const ScaledObjectRef& scaled_object, const PodOwn
       sure ? absl::StrCat("pods of ", NameOf(owner)) : absl::StrCat("pods of ", owner.name));
 }
 
-// Selects the workload named like the ScaledObject, which has some of `pods`. If one of these may
-// as well be another's, the other pods matter: all of them may be its own, or not.
+// Selects the workload named like the ScaledObject, which has or may have some of `pods`. If one of
+// those may also have another owner, it must be a possible owner of all `pods`; otherwise returns
+// FAILED_PRECONDITION.
 absl::StatusOr<PodSelection> SelectByScaledObjectName(const ScaledObjectRef& scaled_object,
                                                       const Pods& pods) {
   const bool ambiguous = std::ranges::any_of(pods, [&](const Pod* pod) {
@@ -206,22 +207,22 @@ bool HasAnyOwner(const Pod& pod, const OwnerPods& group) {
 std::vector<OwnerPods> ByOwner(const Pods& pods) {
   std::vector<OwnerPods> groups;
   for (const Pod* pod : pods) {
-    const auto own = std::ranges::find_if(
-        groups, [pod](const OwnerPods& group) { return HasAnyOwner(*pod, group); });
-    if (own == groups.end()) {
+    const auto group = std::ranges::find_if(
+        groups, [pod](const OwnerPods& each) { return HasAnyOwner(*pod, each); });
+    if (group == groups.end()) {
       groups.push_back({.owners = OwnersOf(*pod), .pods = {pod}});
       continue;
     }
-    std::erase_if(own->owners,
+    std::erase_if(group->owners,
                   [pod](const PodOwner& owner) { return !HasOwner(*pod, owner.kind, owner.name); });
-    own->pods.push_back(pod);
+    group->pods.push_back(pod);
   }
   return groups;
 }
 
-// Returns true if a ScaledObject never scales any of the owners, so that it does not mean them
-// while there are others. A name like "batch-x7k2p" may be that of a ReplicaSet's pod too. But a
-// ReplicaSet hardly ever exists without a Deployment, which adds a hash to the names of its pods.
+// Returns true if no ScaledObject scales an owner of these pods: Jobs, JobSets and DaemonSets. A
+// ReplicaSet that is only guessed from names is ignored: "batch-x7k2p" may be its pod, but nearly
+// all ReplicaSets belong to a Deployment, which adds a second hash.
 bool IsNeverScaled(const OwnerPods& group) {
   const bool by_name = std::ranges::all_of(
       group.pods, [](const Pod* pod) { return pod->owners_from == Pod::OwnersFrom::kName; });
@@ -255,10 +256,10 @@ Pods PodsOfFirstOwner(const Pods& pods, const Pods& past) {
   if (groups.size() == 1) return groups.front().pods;
   std::vector<absl::Time> since;
   for (const OwnerPods& group : groups) since.push_back(ListedSince(group, past));
+  std::vector<absl::Time> sorted = since;
+  std::ranges::sort(sorted);
+  const bool is_sure = sorted[0] != absl::InfinitePast() && sorted[1] - sorted[0] > kSurelyBefore;
   const auto first = std::ranges::min_element(since);
-  const bool is_sure = std::ranges::all_of(since, [&](const absl::Time& other) {
-    return &other == &*first || (*first != absl::InfinitePast() && other - *first > kSurelyBefore);
-  });
   return is_sure ? groups[static_cast<size_t>(first - since.begin())].pods : pods;
 }
 
@@ -289,18 +290,18 @@ bool AnyHasOwner(absl::string_view kind, absl::string_view name, const Pods& pod
 }
 
 // Pods without a GPU of their own count only if there are no others.
-SeenPods WithGpu(const SeenPods& seen) {
-  SeenPods with_gpu = seen;
+PodsWithGpus WithGpu(const PodsWithGpus& seen) {
+  PodsWithGpus with_gpu = seen;
   for (Pods* const pods : {&with_gpu.holding, &with_gpu.past}) {
     std::erase_if(*pods, [&](const Pod* pod) { return seen.without_gpu.contains(pod); });
   }
   return with_gpu.holding.empty() && with_gpu.past.empty() ? seen : with_gpu;
 }
 
-// Selects without workload and podRegex. While the workload of that name is scaled to zero, the
-// pods of another are not taken for its own.
+// Selects without the keys workload and podRegex. Past pods of the workload named like the
+// ScaledObject have precedence over pods of others, so that it may scale to zero.
 absl::StatusOr<PodSelection> SelectUnnamed(const ScaledObjectRef& scaled_object,
-                                           const SeenPods& seen) {
+                                           const PodsWithGpus& seen) {
   for (const Pods* pods : {&seen.holding, &seen.past}) {
     if (AnyHasOwner("", scaled_object.name, *pods))
       return SelectByScaledObjectName(scaled_object, *pods);
@@ -330,13 +331,13 @@ std::string KindMeantText(const ScaledObjectRef& scaled_object, const Trigger& t
 // A misspelt name looks like a workload that is scaled to zero.
 absl::StatusOr<PodSelection> WarnIfNoPods(const Trigger& trigger,
                                           const ScaledObjectRef& scaled_object,
-                                          const SeenPods& seen,
+                                          const PodsWithGpus& seen,
                                           absl::StatusOr<PodSelection> selection) {
   if (!selection.ok() || seen.holding.empty()) return selection;
   if (AnySelected(*selection, seen.holding) || AnySelected(*selection, seen.past)) return selection;
   selection->set_ambiguity(
       {.about = AmbiguityWarning::About::kNoPods,
-       .text = absl::StrCat("no ", selection->what(), " hold GPUs; those of namespace ",
+       .text = absl::StrCat("no ", selection->description(), " hold GPUs; those of namespace ",
                             scaled_object.namespace_name, " are held by ",
                             AllOwnersText(scaled_object, seen.holding, kOthersNamed),
                             KindMeantText(scaled_object, trigger, seen.holding))});
@@ -354,21 +355,21 @@ Pods Visible(const ScaledObjectRef& scaled_object, const Pods& pods) {
 
 bool ScaledObjectRef::MaySee(absl::string_view namespace_of_pod) const {
   return namespace_of_pod == namespace_name ||
-         std::ranges::find(opened, namespace_of_pod) != opened.end();
+         std::ranges::find(allowed_namespaces, namespace_of_pod) != allowed_namespaces.end();
 }
 
 PodSelection::PodSelection(const ScaledObjectRef& scaled_object,
                            std::shared_ptr<const re2::RE2> regex)
     : scaled_object_(scaled_object),
       regex_(std::move(regex)),
-      what_(absl::StrCat("pods matching ", Quoted(regex_->pattern()))) {}
+      description_(absl::StrCat("pods matching ", Quoted(regex_->pattern()))) {}
 
 PodSelection::PodSelection(const ScaledObjectRef& scaled_object, std::string kind, std::string name,
-                           std::string what)
+                           std::string description)
     : scaled_object_(scaled_object),
       kind_(std::move(kind)),
       name_(std::move(name)),
-      what_(std::move(what)) {}
+      description_(std::move(description)) {}
 
 const PodOwner* PodSelection::OwnerOf(const Pod& pod) const {
   const auto owner = std::ranges::find_if(
@@ -399,10 +400,10 @@ std::string PodSelection::GroupOf(const Pod& pod) const {
 
 absl::StatusOr<PodSelection> SelectPods(const Trigger& trigger,
                                         const ScaledObjectRef& scaled_object,
-                                        const SeenPods& seen) {
-  const SeenPods visible{.holding = Visible(scaled_object, seen.holding),
-                         .past = Visible(scaled_object, seen.past),
-                         .without_gpu = seen.without_gpu};
+                                        const PodsWithGpus& seen) {
+  const PodsWithGpus visible{.holding = Visible(scaled_object, seen.holding),
+                             .past = Visible(scaled_object, seen.past),
+                             .without_gpu = seen.without_gpu};
   if (trigger.pod_regex != nullptr) {
     return WarnIfNoPods(trigger, scaled_object, visible,
                         PodSelection(scaled_object, trigger.pod_regex));
@@ -426,7 +427,7 @@ absl::Status CheckOwnersResolved(const Trigger& trigger, const ScaledObjectRef& 
   }
   if (unresolved.empty()) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(
-      "no ", selection.what(), " are known, and pods with an unknown owner hold GPUs: ",
+      "no ", selection.description(), " are known, and pods with an unknown owner hold GPUs: ",
       JoinFirst(std::move(unresolved), kOthersNamed), kNamingHint));
 }
 
@@ -441,7 +442,7 @@ bool NeedsPastPods(const Trigger& trigger, const ScaledObjectRef& scaled_object,
 }
 
 PodInterest PodsOfInterest(const Trigger& trigger, const ScaledObjectRef& scaled_object) {
-  PodInterest wanted{.namespaces = scaled_object.opened};
+  PodInterest wanted{.namespaces = scaled_object.allowed_namespaces};
   wanted.namespaces.push_back(scaled_object.namespace_name);
   const bool of_any_owner = trigger.pod_regex != nullptr || trigger.gpu_index >= 0;
   if (of_any_owner) return wanted;

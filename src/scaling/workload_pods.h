@@ -21,8 +21,8 @@ namespace gpuscaler {
 struct ScaledObjectRef {
   std::string namespace_name;
   std::string name;
-  // Other namespaces in which it may see pods (model/allowed_namespaces.h).
-  std::vector<std::string> opened;
+  // Other namespaces in which it may read pods (model/allowed_namespaces.h).
+  std::vector<std::string> allowed_namespaces;
 
   bool MaySee(absl::string_view namespace_of_pod) const;
 };
@@ -34,7 +34,7 @@ class PodSelection {
   PodSelection(const ScaledObjectRef& scaled_object, std::shared_ptr<const re2::RE2> regex);
   // Selects pods by their owner; an empty kind: of any kind. Empty names select none.
   PodSelection(const ScaledObjectRef& scaled_object, std::string kind, std::string name,
-               std::string what);
+               std::string description);
 
   bool Has(const Pod& pod) const;
 
@@ -42,7 +42,7 @@ class PodSelection {
   // replica by itself.
   std::string GroupOf(const Pod& pod) const;
 
-  const std::string& what() const { return what_; }  // "pods of Deployment/llm"
+  const std::string& description() const { return description_; }  // "pods of Deployment/llm"
 
   // kNothing: the pods are named, or named like the ScaledObject.
   const AmbiguityWarning& ambiguity() const { return ambiguity_; }
@@ -55,27 +55,32 @@ class PodSelection {
   std::shared_ptr<const re2::RE2> regex_;
   std::string kind_;
   std::string name_;
-  std::string what_;
+  std::string description_;
   AmbiguityWarning ambiguity_;
 };
 
-// Pods of all namespaces.
-struct SeenPods {
-  std::vector<const Pod*> holding;  // GPUs now
-  std::vector<const Pod*> past;     // held GPUs before, as far as is remembered
-  // Pods of both that their kubelet lists without a GPU: they may share a reserved one.
+// Pods that hold or held GPUs, in all namespaces.
+struct PodsWithGpus {
+  std::vector<const Pod*> holding;  // hold GPUs now
+  std::vector<const Pod*> past;     // held GPUs within the history
+  // Those of both that the kubelet lists without a GPU: they may share a reserved one.
   std::set<const Pod*> without_gpu;
 };
 
-// Returns the pods that podRegex or workload names. Without these keys, returns the pods of the
-// workload that is named like the ScaledObject if it ever held a GPU. Otherwise returns the pods of
-// the only owner with GPUs, or that had GPUs if none has any now. If there are several owners, Jobs
-// and DaemonSets do not count beside others, and the owner that has had pods for longest is meant
-// (Pod::owner_listed_since). Pods without a GPU of their own do not count beside others. Returns
-// FAILED_PRECONDITION if more than one workload remains, because a sum of two would scale each on
-// the other's load.
+// Returns the pods that count, by the first rule that applies:
+// 1. The pods that podRegex or workload names.
+// 2. The pods of the workload named like the ScaledObject, if it ever had a GPU.
+// 3. The pods of the only owner with GPUs now, or if there is none, of the only one that had GPUs.
+//
+// Several owners in rule 3: pods that only share a reserved GPU are ignored, then Jobs and
+// DaemonSets, unless no others remain. If several owners still remain, the one listed first applies
+// (Pod::owner_listed_since).
+//
+// Returns FAILED_PRECONDITION if the rules leave more than one workload, because a sum of two would
+// scale each on the other's load.
 absl::StatusOr<PodSelection> SelectPods(const Trigger& trigger,
-                                        const ScaledObjectRef& scaled_object, const SeenPods& seen);
+                                        const ScaledObjectRef& scaled_object,
+                                        const PodsWithGpus& seen);
 
 // Returns UNAVAILABLE if none of `holding` is selected but some may belong to the workload, because
 // their owners are not resolved (HasUnresolvedOwner). The text names these. podRegex needs no
@@ -84,16 +89,17 @@ absl::Status CheckOwnersResolved(const Trigger& trigger, const ScaledObjectRef& 
                                  const PodSelection& selection,
                                  const std::vector<const Pod*>& holding);
 
-// Returns whether SelectPods() needs SeenPods::past while the pods in `holding` hold GPUs.
+// Returns whether SelectPods() needs PodsWithGpus::past while the pods in `holding` hold GPUs.
 bool NeedsPastPods(const Trigger& trigger, const ScaledObjectRef& scaled_object,
                    const std::vector<const Pod*>& holding);
 
-// Returns the pods that a decision on the trigger depends on. The nodes on which these are, or were
-// within the horizon, give the same decision as all nodes of the namespaces. Only texts on
-// disconnected nodes may differ. With podRegex these are pods of any owner; with gpuIndex too,
-// because it is an error if no node of the namespace has that GPU. Without keys these are the pods
-// named like the ScaledObject, if there are any and their names fit no other owner; otherwise pods
-// of any owner.
+// Returns the pods that decide. A decision on the nodes that have or had them equals one on all
+// nodes of the namespaces, except for notes on disconnected nodes.
+// - With podRegex: pods of any owner. With gpuIndex too, because it is an error if no node of the
+//   namespace has that GPU.
+// - Without keys: the pods named like the ScaledObject, if there are any and their names fit no
+// other
+//   owner; otherwise pods of any owner.
 PodInterest PodsOfInterest(const Trigger& trigger, const ScaledObjectRef& scaled_object);
 
 }  // namespace gpuscaler

@@ -60,7 +60,7 @@ Selected Select(const Trigger& trigger, const std::vector<Pod>& pods,
       SelectPods(trigger, scaled_object,
                  {.holding = Pointers(pods), .past = Pointers(past), .without_gpu = {}});
   if (!selection.ok()) return {.what = selection.status().ToString()};
-  Selected selected{.what = selection->what(), .ambiguity = selection->ambiguity().text};
+  Selected selected{.what = selection->description(), .ambiguity = selection->ambiguity().text};
   for (const Pod& pod : pods) {
     if (selection->Has(pod)) selected.names.push_back(pod.name);
   }
@@ -173,7 +173,7 @@ TEST(SelectPods, PodsWithoutAGpuOfTheirOwnCountIfThereAreNoOthers) {
                             const std::vector<const Pod*>& past) {
     const auto selection = SelectPods(
         {}, kScaledObject, {.holding = holding, .past = past, .without_gpu = {&pods[0]}});
-    return selection.ok() ? selection->what() : selection.status().ToString();
+    return selection.ok() ? selection->description() : selection.status().ToString();
   };
   EXPECT_EQ(selected({&pods[0], &pods[1]}, {}), "pods of Deployment/llm");
   EXPECT_EQ(selected({&pods[0]}, {&pods[1]}), "pods of Deployment/llm");
@@ -334,7 +334,8 @@ TEST(SelectPods, PodsOfAnotherNamespaceCountOnlyWhereItIsOpened) {
   const std::vector<Pod> pods = {Owned("llm-1", {kLlm}, "team-b")};
   EXPECT_THAT(Select({}, pods).names, IsEmpty());
   EXPECT_EQ(Select({}, pods).what, "pods of namespace team-a");
-  const ScaledObjectRef opened{.namespace_name = "team-a", .name = "scaler", .opened = {"team-b"}};
+  const ScaledObjectRef opened{
+      .namespace_name = "team-a", .name = "scaler", .allowed_namespaces = {"team-b"}};
   EXPECT_THAT(Select({}, pods, opened).names, ElementsAre("llm-1"));
   const std::vector<Pod> both = {Owned("llm-1", {kLlm}, "team-b"), Owned("llm-2", {kLlm})};
   EXPECT_THAT(Select(Workload("", "llm"), both, opened).what,
@@ -396,7 +397,8 @@ TEST(CheckOwnersResolved, PodsOfKnownOwnersAreNoOthers) {
 }
 
 TEST(PodsOfInterest, AreThoseThatTheDecisionDependsOn) {
-  const ScaledObjectRef opened{.namespace_name = "team-a", .name = "scaler", .opened = {"team-b"}};
+  const ScaledObjectRef opened{
+      .namespace_name = "team-a", .name = "scaler", .allowed_namespaces = {"team-b"}};
   const PodInterest named = PodsOfInterest(Workload("Deployment", "llm"), opened);
   EXPECT_THAT(named.namespaces, ElementsAre("team-b", "team-a"));
   EXPECT_EQ(named.owner, "llm");
@@ -411,12 +413,12 @@ TEST(PodsOfInterest, AreThoseThatTheDecisionDependsOn) {
 }
 
 TEST(PodSelection, GroupIsThatOfTheOwner) {
-  const auto lws = SelectPods(Workload("LeaderWorkerSet", "llm"), kScaledObject, SeenPods());
+  const auto lws = SelectPods(Workload("LeaderWorkerSet", "llm"), kScaledObject, PodsWithGpus());
   ASSERT_TRUE(lws.ok()) << lws.status();
   EXPECT_EQ(lws->GroupOf(
                 ByName("llm-0-1", {{"StatefulSet", "llm-0"}, {"LeaderWorkerSet", "llm", "llm-0"}})),
             "llm-0");
-  const auto regex = SelectPods(Matching(".*"), kScaledObject, SeenPods());
+  const auto regex = SelectPods(Matching(".*"), kScaledObject, PodsWithGpus());
   ASSERT_TRUE(regex.ok()) << regex.status();
   EXPECT_EQ(regex->GroupOf(
                 Owned("llm-0-1", {{"StatefulSet", "llm-0"}, {"LeaderWorkerSet", "llm", "llm-0"}})),

@@ -28,9 +28,9 @@ CounterWindows::CounterWindows(std::vector<CounterInstant> instants,
   }
 }
 
-bool CounterWindows::Counts(size_t place) const {
-  return place > 0 && instants_[place].continues &&
-         instants_[place].at - instants_[place - 1].at <= look_back_.max_gap;
+bool CounterWindows::Counts(size_t index) const {
+  return index > 0 && instants_[index].continues &&
+         instants_[index].at - instants_[index - 1].at <= look_back_.max_gap;
 }
 
 std::optional<CounterWindow> CounterWindows::EndingAt(size_t last, absl::Time earliest) {

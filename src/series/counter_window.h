@@ -38,7 +38,7 @@ class CounterWindows {
   CounterWindows(std::vector<CounterInstant> instants, const CounterLookBack& look_back);
 
   // Returns true if the time between this reading and the previous one counts.
-  bool Counts(size_t place) const;
+  bool Counts(size_t index) const;
 
   // Returns the window that ends at `last`. It starts at the last reading at or before the window's
   // start, but not before `earliest`. Neither argument may be lower than in the previous call.

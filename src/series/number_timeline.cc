@@ -58,15 +58,15 @@ SignalSeries NumberTimeline::Answer(const EngineQuery& question, absl::Time now,
   series.first_read_at = answers_since_;
   series.was_attempted =
       answers_since_ != absl::InfiniteFuture() || (!failure_.ok() && !IsNotYet(failure_));
-  series.gap = std::string(failure_.message());
+  series.error = std::string(failure_.message());
   series.note = note_;
   series.points = PointsFrom(FirstOfWindow(points_, now - question.look_back, AtOf),
                              {.window = question.window, .max_gap = max_gap});
   if (!failure_.ok()) return series;
   if (series.points.empty()) {
-    series.gap = "not read yet";
+    series.error = "not read yet";
   } else if (!series.points.back().value.has_value()) {
-    series.gap = "how fast it grows is not known yet";
+    series.error = "how fast it grows is not known yet";
   }
   return series;
 }

@@ -21,7 +21,7 @@ TEST(NumberTimeline, ReturnsTheNumbersAsRead) {
   const SignalSeries series =
       length.Answer({.look_back = absl::Seconds(5)}, Second(1), kLongestGap);
   EXPECT_THAT(series.points, ElementsAre(SignalPoint{Second(0), 47}, SignalPoint{Second(1), 42}));
-  EXPECT_EQ(series.gap, "");
+  EXPECT_EQ(series.error, "");
   EXPECT_EQ(series.first_read_at, Second(0));
 }
 
@@ -37,7 +37,7 @@ TEST(NumberTimeline, RateIsGrowthPerSecondOverTheWindow) {
   NumberTimeline rate(/*is_rate=*/true);
   rate.Take(Counted(0, 100));
   const EngineQuery question{.window = absl::Seconds(4), .look_back = absl::Seconds(1)};
-  EXPECT_EQ(rate.Answer(question, Second(0), kLongestGap).gap,
+  EXPECT_EQ(rate.Answer(question, Second(0), kLongestGap).error,
             "how fast it grows is not known yet");
   for (int second = 1; second <= 4; ++second) rate.Take(Counted(second, 100 + 10.0 * second));
   EXPECT_THAT(rate.Answer(question, Second(4), kLongestGap).points,
@@ -47,12 +47,12 @@ TEST(NumberTimeline, RateIsGrowthPerSecondOverTheWindow) {
 
 TEST(NumberTimeline, FailureIsTheGapAndKeepsEarlierPoints) {
   NumberTimeline length(/*is_rate=*/false);
-  EXPECT_EQ(length.Answer({}, Second(0), kLongestGap).gap, "not read yet");
+  EXPECT_EQ(length.Answer({}, Second(0), kLongestGap).error, "not read yet");
   EXPECT_EQ(length.Answer({}, Second(0), kLongestGap).first_read_at, absl::InfiniteFuture());
   length.Take(Counted(0, 47));
   length.Take(absl::UnavailableError("connection refused"));
   const SignalSeries series = length.Answer({}, Second(1), kLongestGap);
-  EXPECT_EQ(series.gap, "connection refused");
+  EXPECT_EQ(series.error, "connection refused");
   EXPECT_THAT(series.points, ElementsAre(SignalPoint{Second(0), 47}));
 }
 

@@ -14,7 +14,7 @@ double GrowthTo(double now, double before) { return now < before ? now : now - b
 
 }  // namespace
 
-bool ScrapedGroup::List(const absl::StatusOr<std::vector<std::string>>& addresses) {
+bool ScrapedGroup::SetAddresses(const absl::StatusOr<std::vector<std::string>>& addresses) {
   absl::Status listed = addresses.status();
   if (listed.ok() && addresses->size() > kMaxPages) {
     listed = absl::ResourceExhaustedError(
@@ -36,7 +36,8 @@ bool ScrapedGroup::List(const absl::StatusOr<std::vector<std::string>>& addresse
   return changed || any_new || gone > 0;
 }
 
-bool ScrapedGroup::Take(const std::string& address, const absl::StatusOr<CounterPoint>& point) {
+bool ScrapedGroup::AddSample(const std::string& address,
+                             const absl::StatusOr<CounterPoint>& point) {
   const auto found = pages_.find(address);
   if (found == pages_.end() || !listed_.ok()) return false;
   AddressState& page = found->second;
@@ -100,15 +101,15 @@ size_t ScrapedGroup::Bytes() const {
 SignalSeries ScrapedGroup::Answer(const EngineQuery& question, absl::Time now,
                                   absl::Duration max_gap) const {
   SignalSeries series = sum_.Answer(question, now, max_gap);
-  if (question.memory > absl::ZeroDuration()) {
+  if (question.demand_window > absl::ZeroDuration()) {
     const std::optional<EngineDemand> held = held_.Sums();
     if (held.has_value()) series.demand = std::make_shared<const EngineDemand>(*held);
   }
   for (const auto& [address, page] : pages_) {
     const SignalSeries part = page.observed.Answer(question, now, max_gap);
     SignalPart& reported =
-        series.parts.emplace_back(SignalPart{.address = address, .gap = part.gap});
-    if (part.gap.empty()) reported.value = part.points.back().value;
+        series.parts.emplace_back(SignalPart{.address = address, .error = part.error});
+    if (part.error.empty()) reported.value = part.points.back().value;
   }
   return series;
 }

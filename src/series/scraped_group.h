@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "demand/demand_track.h"
+#include "demand/demand_accumulator.h"
 #include "model/engine_metric.h"
 #include "model/signal_history.h"
 #include "series/counter_window.h"
@@ -29,12 +29,12 @@ class ScrapedGroup {
 
   // Replaces the addresses. Returns false if nothing changed. An error, including more than
   // kMaxPages addresses, becomes the gap of the sum, and the addresses stay.
-  bool List(const absl::StatusOr<std::vector<std::string>>& addresses);
+  bool SetAddresses(const absl::StatusOr<std::vector<std::string>>& addresses);
 
   // Adds a reading, later than all before. Returns false if it is dropped, because `address` is not
   // listed. There is a sum if each address has been read and its newest reading did not fail:
   // unknown is never zero. What a new address counted before is not growth.
-  bool Take(const std::string& address, const absl::StatusOr<CounterPoint>& point);
+  bool AddSample(const std::string& address, const absl::StatusOr<CounterPoint>& point);
 
   // Readings before `before`, which no question looks back on, may be deleted.
   void Forget(absl::Time before);
@@ -66,7 +66,7 @@ class ScrapedGroup {
   absl::Status listed_;
   double grown_ = 0;  // total growth of a rate so far
   NumberTimeline sum_;
-  DemandTrack held_;  // the sum of a gauge as requests in flight
+  DemandAccumulator held_;  // the sum of a gauge as requests in flight
   absl::Time held_at_ = absl::InfinitePast();
   // Gauges of addresses that left, minus gauges of addresses that came. Initially above 0: the
   // arrival time of the first reading's requests is unknown.

@@ -12,7 +12,7 @@ namespace {
 
 const SignalSource kQueueSize{
     .namespace_name = "team-a",
-    .place = MetricsEndpoint{.url = "http://gateway", .selector = "queue_size"}};
+    .target = MetricsEndpoint{.url = "http://gateway", .selector = "queue_size"}};
 
 // The reported numbers in their order. Thread-safe.
 class ReportedNumbers {

@@ -10,7 +10,7 @@ namespace gpuscaler {
 namespace {
 
 const MetricsEndpoint& PageOf(const SignalSource& source) {
-  return std::get<MetricsEndpoint>(source.place);
+  return std::get<MetricsEndpoint>(source.target);
 }
 
 }  // namespace
@@ -26,7 +26,7 @@ void ScrapedNumbers::SetInterest(const NumbersInterest& interest) {
     if (picked != nullptr) continue;
     picked = std::make_shared<Picked>();
     picked->selector = selector;
-    picked->if_absent = PageOf(source).zero_if_absent ? IfAbsent::kZero : IfAbsent::kError;
+    picked->if_absent = PageOf(source).zero_if_absent ? AbsentPolicy::kZero : AbsentPolicy::kError;
     picked->tenant = source.namespace_name;
     if (PageOf(source).rate) {
       picked->growth = std::make_unique<SeriesGrowth>(selector.text, longest_gap_);
@@ -40,7 +40,7 @@ std::string ScrapedNumbers::Tenant() {
   return picked_.empty() ? "" : picked_.begin()->first.namespace_name;
 }
 
-SeriesConsumer& ScrapedNumbers::Picked::taker() {
+SeriesConsumer& ScrapedNumbers::Picked::consumer() {
   if (growth != nullptr) return *growth;
   return sum;
 }
@@ -62,18 +62,18 @@ std::vector<std::shared_ptr<ScrapedNumbers::Picked>> ScrapedNumbers::AllPicked()
 // Holds no lock: a large exposition takes a while, and SetInterest() must not wait for it.
 void ScrapedNumbers::Read(absl::Time at, const Page& page) {
   const std::vector<std::shared_ptr<Picked>> all = AllPicked();
-  std::vector<SeriesPick> picks;
-  picks.reserve(all.size());
+  std::vector<SeriesQuery> queries;
+  queries.reserve(all.size());
   for (const std::shared_ptr<Picked>& picked : all) {
-    picks.push_back({.selector = &picked->selector,
-                     .taker = &picked->taker(),
-                     .if_absent = picked->if_absent,
-                     .tenant = picked->tenant});
+    queries.push_back({.selector = &picked->selector,
+                       .consumer = &picked->consumer(),
+                       .if_absent = picked->if_absent,
+                       .tenant = picked->tenant});
   }
-  const std::vector<absl::Status> read = ReadSeries(page.body, page.format, picks);
+  const std::vector<absl::Status> read = ReadSeries(page.body, page.format, queries);
   for (size_t i = 0; i < all.size(); ++i) {
     all[i]->number = read[i].ok() ? all[i]->NumberAt(at) : read[i];
-    all[i]->taker().Begin();  // frees the samples
+    all[i]->consumer().Begin();  // frees the samples
   }
 }
 

@@ -16,7 +16,7 @@
 #include "page/prometheus_metric.h"
 #include "page/scrape_poller.h"
 #include "page/scrape_request.h"
-#include "page/series_picks.h"
+#include "page/series_queries.h"
 #include "series/counter_window.h"
 #include "series/series_growth.h"
 
@@ -50,11 +50,11 @@ class ScrapedNumbers : public PolledTarget {
   // Created by SetInterest(). Afterwards used by the poller only, which takes one exposition at a
   // time.
   struct Picked {
-    SeriesConsumer& taker();
+    SeriesConsumer& consumer();
     absl::StatusOr<CounterPoint> NumberAt(absl::Time at);  // from the samples taken
 
     MetricSelector selector;
-    IfAbsent if_absent = IfAbsent::kError;
+    AbsentPolicy if_absent = AbsentPolicy::kError;
     GaugeSum sum;
     std::unique_ptr<SeriesGrowth> growth;  // null: the value is used, not the rate
     std::string tenant;

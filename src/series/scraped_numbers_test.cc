@@ -17,10 +17,10 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 const SignalSource kSize{.namespace_name = "team-a",
-                         .place = MetricsEndpoint{.url = "http://gateway", .selector = "size"}};
+                         .target = MetricsEndpoint{.url = "http://gateway", .selector = "size"}};
 const SignalSource kServed{
     .namespace_name = "team-a",
-    .place = MetricsEndpoint{.url = "http://gateway", .selector = "served", .rate = true}};
+    .target = MetricsEndpoint{.url = "http://gateway", .selector = "served", .rate = true}};
 
 const IpAddress kAddress = *ParseIpAddress("10.0.0.1");
 
@@ -30,7 +30,7 @@ class ScrapedNumbersTest : public testing::Test {
     NumbersInterest interest;
     for (const SignalSource& source : sources) {
       interest.emplace(source,
-                       *ParseMetricSelector(std::get<MetricsEndpoint>(source.place).selector));
+                       *ParseMetricSelector(std::get<MetricsEndpoint>(source.target).selector));
     }
     numbers_.SetInterest(interest);
   }
@@ -73,7 +73,7 @@ TEST_F(ScrapedNumbersTest, MissingSeriesAffectsItsSourceOnly) {
 
 TEST_F(ScrapedNumbersTest, MissingSeriesIsZeroIfConfigured) {
   const auto saying_zero = [](SignalSource source) {
-    std::get<MetricsEndpoint>(source.place).zero_if_absent = true;
+    std::get<MetricsEndpoint>(source.target).zero_if_absent = true;
     return source;
   };
   const SignalSource size = saying_zero(kSize), served = saying_zero(kServed);
@@ -121,7 +121,7 @@ TEST_F(ScrapedNumbersTest, SetInterestDoesNotWaitForParsing) {
   const SteadyClock real;
   const SignalSource slow{
       .namespace_name = "team-a",
-      .place =
+      .target =
           MetricsEndpoint{.url = "http://gateway",
                           .selector = "a{x=~\"(?:(?:[ab]*a[ab]{100})|(?:[ab]*b[ab]{101}))c\"}"}};
   SetInterest({slow});

@@ -29,7 +29,7 @@ std::string LabelsOf(const ExpositionSample& sample) {
 
 void SeriesGrowth::Begin() { on_page_ = std::vector<std::pair<Key, double>>(); }
 
-void SeriesGrowth::Take(const ExpositionSample& sample) {
+void SeriesGrowth::Consume(const ExpositionSample& sample) {
   if (on_page_.size() > kMaxSeries) return;  // GrownBy() returns an error
   on_page_.emplace_back(std::hash<std::string>()(LabelsOf(sample)), sample.value);
 }

@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "page/series_picks.h"
+#include "page/series_queries.h"
 #include "series/counter_window.h"
 
 namespace gpuscaler {
@@ -29,7 +29,7 @@ class SeriesGrowth : public SeriesConsumer {
       : selector_(std::move(selector)), longest_gap_(max_gap) {}
 
   void Begin() override;
-  void Take(const ExpositionSample& sample) override;
+  void Consume(const ExpositionSample& sample) override;
 
   // Returns the total growth of all series since the first exposition, with those taken since
   // Begin(). It never falls, and its growth over a window equals Prometheus' increase(). A new

@@ -7,7 +7,7 @@
 #include "base/status_macros.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "page/test_pick.h"
+#include "page/test_series_query.h"
 
 namespace gpuscaler {
 namespace {
@@ -25,11 +25,11 @@ struct SelectedGrowth {
   }
 
   MetricSelector selector;
-  IfAbsent if_absent = IfAbsent::kError;
+  AbsentPolicy if_absent = AbsentPolicy::kError;
   SeriesGrowth growth{selector.text, kLongestGap};
 };
 
-SelectedGrowth Follow(absl::string_view selector, IfAbsent if_absent = IfAbsent::kError) {
+SelectedGrowth Follow(absl::string_view selector, AbsentPolicy if_absent = AbsentPolicy::kError) {
   return {.selector = *ParseMetricSelector(selector), .if_absent = if_absent};
 }
 
@@ -118,7 +118,7 @@ TEST(SeriesGrowth, FirstRequestsCountIfAbsentIsZero) {
        1},
   };
   for (const auto& row : rows) {
-    SelectedGrowth growth = Follow("done", IfAbsent::kZero);
+    SelectedGrowth growth = Follow("done", AbsentPolicy::kZero);
     absl::StatusOr<double> total = -1;
     for (size_t i = 0; i < row.pages.size(); ++i) {
       if (*row.pages[i] == '\0') continue;

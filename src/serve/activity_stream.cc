@@ -9,10 +9,10 @@ namespace {
 // The longest delay until a change by time alone is noticed.
 constexpr absl::Duration kReevaluateDelay = absl::Seconds(1);
 
-// How often an active workload is evaluated. While its readings are evidence for longer, each
-// stream uses kEvidenceInterval times its jitter: 15 s at most, since other pods may change what
-// the readings mean. If the workload is idle and active again between two evaluations, `true` is
-// repeated only when it has no replica.
+// How often the stream of an active workload evaluates changed inputs. While readings in the window
+// prove activity for longer (Decision::evidence_until), the interval is kEvidenceInterval times the
+// jitter. It is not longer, since other pods may change the meaning of a reading. A workload that
+// becomes idle and active between two evaluations gets no new `true`, unless it has no replica.
 constexpr absl::Duration kActiveInterval = absl::Seconds(1);
 constexpr absl::Duration kEvidenceInterval = absl::Milliseconds(12500);  // times 0.8 to 1.2
 
@@ -21,32 +21,32 @@ constexpr absl::Duration kLeaseRenewal = absl::Seconds(20);
 
 }  // namespace
 
-ActivityStream::ActivityStream(std::shared_ptr<ServerCall> served, const StreamLife& life,
+ActivityStream::ActivityStream(std::shared_ptr<ServerCall> served, const StreamSchedule& schedule,
                                const TriggerEvaluator& evaluator, RepeatBudget& budget,
-                               std::shared_ptr<CachedTrigger> trigger)
+                               std::shared_ptr<TriggerEntry> trigger)
     : ScalerStream(std::move(served)),
-      life_(life),
+      schedule_(schedule),
       evaluator_(evaluator),
       budget_(budget),
       trigger_(std::move(trigger)),
-      repeats_(life.jitter) {
+      repeats_(schedule.jitter) {
   call().SendHeaders();
 }
 
 void ActivityStream::Refresh(absl::Time now) {
-  if (now >= life_.ends_at) return End(absl::OkStatus());
+  if (now >= schedule_.ends_at) return End(absl::OkStatus());
   const TriggerEvaluator::Parsed parsed = evaluator_.Parse(*trigger_);
   if (!parsed->trigger.ok()) return End(parsed->trigger.status());
   RenewLeases(*parsed, now);
-  const TriggerEvaluator::Evaluated evaluated =
-      evaluator_.Try(Question::kActivity, *trigger_, parsed);
+  const TriggerEvaluator::EvaluationOr evaluated =
+      evaluator_.Try(DecisionPart::kActivity, *trigger_, parsed);
   if (!evaluated.ok() || !evaluated->cached->decision.status.ok()) return SkipUnknown(now);
   Update(*evaluated, now);
 }
 
 void ActivityStream::Changed(absl::Time now) {
   {
-    MutexLock lock(show_mutex_);
+    MutexLock lock(push_mutex_);
     if (was_active_ && now < ignore_changes_until_) {
       reevaluate_at_ = std::min(reevaluate_at_, ignore_changes_until_);
       return;
@@ -56,14 +56,14 @@ void ActivityStream::Changed(absl::Time now) {
 }
 
 absl::Time ActivityStream::Due() const {
-  MutexLock lock(show_mutex_);
-  return std::min({life_.ends_at, repeats_.next(), reevaluate_at_, renew_leases_at_});
+  MutexLock lock(push_mutex_);
+  return std::min({schedule_.ends_at, repeats_.next(), reevaluate_at_, renew_leases_at_});
 }
 
 void ActivityStream::RenewLeases(const ParsedTrigger& parsed, absl::Time now) {
   evaluator_.RenewLeases(*trigger_, parsed);
-  MutexLock lock(show_mutex_);
-  renew_leases_at_ = now + kLeaseRenewal * life_.jitter;
+  MutexLock lock(push_mutex_);
+  renew_leases_at_ = now + kLeaseRenewal * schedule_.jitter;
 }
 
 // A changed profile may name another metric, which has other inputs.
@@ -86,17 +86,17 @@ void ActivityStream::Update(const Evaluation& evaluation, absl::Time now) {
   const CachedDecision& cached = *evaluation.cached;
   const Decision& decision = cached.decision;
   const bool no_replica = decision.replicas == 0 && decision.warming == 0;
-  MutexLock lock(show_mutex_);
+  MutexLock lock(push_mutex_);
   // Two threads refresh when the stream opens, and the slower one may have the older decision.
-  if (cached.sequence < shown_sequence_) return;
-  shown_sequence_ = cached.sequence;
-  const absl::Time evident_until =
+  if (cached.sequence < pushed_sequence_) return;
+  pushed_sequence_ = cached.sequence;
+  const absl::Time proven_until =
       no_replica ? absl::InfinitePast()
-                 : std::min(decision.evidence_until, now + kEvidenceInterval * life_.jitter);
-  ignore_changes_until_ = std::max(evident_until, now + kActiveInterval);
+                 : std::min(decision.evidence_until, now + kEvidenceInterval * schedule_.jitter);
+  ignore_changes_until_ = std::max(proven_until, now + kActiveInterval);
   // A decision for the time of the newest reading does not change as time passes.
   reevaluate_at_ = evaluation.active_until > now
-                       ? std::max({evaluation.active_until, evident_until, now + kReevaluateDelay})
+                       ? std::max({evaluation.active_until, proven_until, now + kReevaluateDelay})
                        : absl::InfiniteFuture();
   if (decision.active && no_replica) {
     repeats_.Start(now);
@@ -114,7 +114,7 @@ void ActivityStream::Update(const Evaluation& evaluation, absl::Time now) {
 
 // Drops a repeat that is due; otherwise the stream would be due again at once.
 void ActivityStream::SkipUnknown(absl::Time now) {
-  MutexLock lock(show_mutex_);
+  MutexLock lock(push_mutex_);
   ignore_changes_until_ = now + kActiveInterval;
   repeats_.TakeDue(now);
   reevaluate_at_ = now + kReevaluateDelay;

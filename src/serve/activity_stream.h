@@ -13,7 +13,7 @@
 
 namespace gpuscaler {
 
-struct StreamLife {
+struct StreamSchedule {
   absl::Time ends_at;
   double jitter;  // 0.8-1.2: this stream's factor for its intervals
 };
@@ -25,16 +25,16 @@ struct StreamLife {
 class ActivityStream : public ScalerStream<externalscaler::IsActiveResponse> {
  public:
   // `evaluator` and `budget` must outlive it.
-  ActivityStream(std::shared_ptr<ServerCall> call, const StreamLife& life,
+  ActivityStream(std::shared_ptr<ServerCall> call, const StreamSchedule& schedule,
                  const TriggerEvaluator& evaluator, RepeatBudget& budget,
-                 std::shared_ptr<CachedTrigger> trigger);
+                 std::shared_ptr<TriggerEntry> trigger);
 
   size_t size_bytes() const { return trigger_->size_bytes(); }
   StreamInterest interest() const override;
 
   void Refresh(absl::Time now) override;
-  // While active, evaluates once a second, or less often while its evidence is in the window. The
-  // end of activity is not sent, so no message is late.
+  // While the workload is active, evaluates once a second, or every 10 to 15 s while readings in
+  // the window prove its activity. No message is late for that, as the end of activity is not sent.
   void Changed(absl::Time now) override;
 
  private:
@@ -44,20 +44,20 @@ class ActivityStream : public ScalerStream<externalscaler::IsActiveResponse> {
   // Schedules the next evaluation when the state is unknown.
   void SkipUnknown(absl::Time now);
 
-  const StreamLife life_;
+  const StreamSchedule schedule_;
   const TriggerEvaluator& evaluator_;
   RepeatBudget& budget_;
-  const std::shared_ptr<CachedTrigger> trigger_;
-  mutable Mutex show_mutex_;
+  const std::shared_ptr<TriggerEntry> trigger_;
+  mutable Mutex push_mutex_;
   // The newest decision that the stream has seen: its activity and its sequence number.
-  bool was_active_ ABSL_GUARDED_BY(show_mutex_) = false;
-  int64_t shown_sequence_ ABSL_GUARDED_BY(show_mutex_) = 0;
+  bool was_active_ ABSL_GUARDED_BY(push_mutex_) = false;
+  int64_t pushed_sequence_ ABSL_GUARDED_BY(push_mutex_) = 0;
   // Only while active.
-  absl::Time ignore_changes_until_ ABSL_GUARDED_BY(show_mutex_) = absl::InfinitePast();
-  absl::Time renew_leases_at_ ABSL_GUARDED_BY(show_mutex_) = absl::InfiniteFuture();
-  RepeatSchedule repeats_ ABSL_GUARDED_BY(show_mutex_);
+  absl::Time ignore_changes_until_ ABSL_GUARDED_BY(push_mutex_) = absl::InfinitePast();
+  absl::Time renew_leases_at_ ABSL_GUARDED_BY(push_mutex_) = absl::InfiniteFuture();
+  RepeatSchedule repeats_ ABSL_GUARDED_BY(push_mutex_);
   // When time alone may change the decision.
-  absl::Time reevaluate_at_ ABSL_GUARDED_BY(show_mutex_) = absl::InfiniteFuture();
+  absl::Time reevaluate_at_ ABSL_GUARDED_BY(push_mutex_) = absl::InfiniteFuture();
 };
 
 }  // namespace gpuscaler

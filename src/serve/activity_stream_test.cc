@@ -57,9 +57,9 @@ bool BecomesActiveAgain(ServedScaler& scaler, Stream& stream) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   };
   return Eventually([&] {
-    scaler.Hold(kTick, {BusyGpu(0, 0)});
+    scaler.RepeatFor(kTick, {BusyGpu(0, 0)});
     let_it_evaluate();
-    scaler.Hold(kTick, {BusyGpu(0, 60)});
+    scaler.RepeatFor(kTick, {BusyGpu(0, 60)});
     let_it_evaluate();
     return stream.messages().size() > before;
   });
@@ -81,7 +81,7 @@ bool IsEvaluated(ServedScaler& scaler, const std::vector<GpuSample>& gpus) {
 
 TEST(ActivityStream, TrueIsSentWhenTheStreamOpens) {
   ServedScaler scaler;
-  scaler.Hold(absl::Seconds(130), {BusyGpu(0, 60)});
+  scaler.RepeatFor(absl::Seconds(130), {BusyGpu(0, 60)});
   EXPECT_THAT(Results(Open(scaler)->WaitForMessages(1)), ElementsAre(true));
 }
 
@@ -96,12 +96,12 @@ TEST(ActivityStream, HeadersAreSentBeforeAnyStateIsKnown) {
 
 TEST(ActivityStream, FalseIsNeverSent) {
   ServedScaler scaler({.stream_lifetime = absl::Hours(1)});
-  scaler.Hold(absl::Seconds(130), {FreeGpu(0)});
+  scaler.RepeatFor(absl::Seconds(130), {FreeGpu(0)});
   const auto stream = Open(scaler, WithoutWindow());
   ASSERT_TRUE(stream->WaitForHeaders());
   for (int edge = 0; edge < 5; ++edge) ASSERT_TRUE(BecomesActiveAgain(scaler, *stream)) << edge;
-  scaler.Hold(absl::Seconds(20), {BusyGpu(0, 70)});
-  scaler.Hold(absl::Seconds(130), {BusyGpu(0, 0)});
+  scaler.RepeatFor(absl::Seconds(20), {BusyGpu(0, 70)});
+  scaler.RepeatFor(absl::Seconds(130), {BusyGpu(0, 0)});
   scaler.service->StopStreams();
   ASSERT_TRUE(stream->WaitForEnd());
   EXPECT_THAT(stream->messages(), SizeIs(Ge(5)));
@@ -161,7 +161,7 @@ TEST(ActivityStream, ServerSendsAtMostFiveRepeatsASecond) {
 
 TEST(ActivityStream, EndsWithOkAfterItsLifetime) {
   ServedScaler scaler(kNeverStale);
-  scaler.Hold(absl::Seconds(130), {FreeGpu(0)});
+  scaler.RepeatFor(absl::Seconds(130), {FreeGpu(0)});
   std::vector<std::unique_ptr<Stream>> streams;
   for (int i = 0; i < 10; ++i) streams.push_back(Open(scaler));
   for (const auto& stream : streams) ASSERT_TRUE(stream->WaitForHeaders());
@@ -251,7 +251,7 @@ class SlowClient : public testing::Test {
  protected:
   // Opens a stream that is never read, with a window of two messages, and a normal one.
   void SetUp() override {
-    scaler_.Hold(absl::Seconds(130), {FreeGpu(0)});
+    scaler_.RepeatFor(absl::Seconds(130), {FreeGpu(0)});
     constexpr uint32_t kInitialWindowSize = 4;  // RFC 9113, section 6.5.2
     slow_.Begin(BigEndian(kInitialWindowSize, 2) + BigEndian(16, 4));
     slow_.Send(CallHead(1, "/externalscaler.ExternalScaler/StreamIsActive") +

@@ -50,7 +50,7 @@ void AddShare(const Contribution& contribution, Explanation& explanation) {
   to.set_state(std::string(Name(contribution.state)));
   if (contribution.load) to.set_load(*contribution.load);
   to.set_busy(contribution.busy);
-  to.set_standing(contribution.standing);
+  to.set_standing(contribution.is_preallocated);
   to.set_because(contribution.because);
   for (const std::string& node : contribution.nodes) to.add_nodes(node);
 }

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/fake_clock.h"
-#include "demand/demand_track.h"
+#include "demand/demand_accumulator.h"
 #include "engine/capacity_records.h"
 #include "engine/test_served_engine.h"
 #include "fleet/engine_log.h"
@@ -24,22 +24,22 @@ using testing::SizeIs;
 namespace wire = telemetry::v1;
 
 constexpr char kNode[] = "gpu-7";
-const SignalSource kFound{.namespace_name = "team-a", .place = DiscoveredEngines()};
+const SignalSource kFound{.namespace_name = "team-a", .target = DiscoveredEngines()};
 const EngineQuery kQuestion{.metric = EngineMetric::kPressurePercent,
                             .look_back = absl::Minutes(2),
-                            .memory = absl::Minutes(15)};
+                            .demand_window = absl::Minutes(15)};
 
 Trigger WithGateway() {
   Trigger trigger = VllmInference();
   trigger.max_concurrency = 64;
-  trigger.page = {.url = "http://gateway:9090/metrics", .selector = "queue_size"};
+  trigger.metrics_endpoint = {.url = "http://gateway:9090/metrics", .selector = "queue_size"};
   return trigger;
 }
 
 // Returns a gateway that was read for five minutes, while `per_second` requests arrived.
 std::shared_ptr<const SignalHistory> GatewayHolding(absl::Time now, double per_second) {
   SignalSeries series{.name = "gateway"};
-  DemandTrack track;
+  DemandAccumulator track;
   for (int seconds = 0; seconds <= 300; ++seconds) {
     const absl::Time at = now - absl::Seconds(300 - seconds);
     track.Take({.at = at, .waiting = per_second * seconds, .running = 0, .requests_done = 1});
@@ -58,11 +58,11 @@ class Aggregator {
 
   void Read(absl::Time agents_now) {
     now_ = agents_now + ahead_;
-    EXPECT_TRUE(store_.Want(kFound, kQuestion, now_, now_ + absl::Hours(1)).ok());
+    EXPECT_TRUE(store_.Lease(kFound, kQuestion, now_, now_ + absl::Hours(1)).ok());
     found_.Expect(found_.Subscription(now_), {kNode}, now_);
     do {
       wire::EngineTelemetry message;
-      log_.Tell(Interest(), place_, message);
+      log_.AppendNew(Interest(), cursor_, message);
       message.mutable_node()->set_name(kNode);
       message.set_sent_us(ToWire(agents_now));
       if (of_old_agent_) {
@@ -109,17 +109,17 @@ class Aggregator {
   SignalStore store_{{.max_gap = absl::Seconds(10)}, [] {}};
   FoundEngines found_{store_};
   EngineUpdateReader reader_{kNode, found_};
-  EngineLog::Place place_;
+  EngineLog::Cursor cursor_;
 };
 
 class CapacityRecordsTest : public testing::Test {
  protected:
   // Same as EngineDiscovery.
   void List() {
-    log_.Want(Aggregator::Interest(), clock_.Now() + absl::Hours(48));
-    NodeEngines found{.namespaces = {"team-a"}, .places = places_};
-    capacity_records_.List(found.namespaces, found.places);
-    found.left = capacity_records_.Left(clock_.Now());
+    log_.Subscribe(Aggregator::Interest(), clock_.Now() + absl::Hours(48));
+    NodeEngines found{.namespaces = {"team-a"}, .engines = places_};
+    capacity_records_.SetEngines(found.namespaces, found.engines);
+    found.left = capacity_records_.DepartedRecords(clock_.Now());
     log_.List(found);
     veteran_.Read(clock_.Now());
   }
@@ -128,7 +128,7 @@ class CapacityRecordsTest : public testing::Test {
       clock_.Advance(absl::Seconds(5));
       for (const EngineAddress& place : places_) {
         EngineUpdate update = engine_.Read(clock_.Now(), running);
-        update.capacity_record = capacity_records_.Take(place, update, NodeOf(place));
+        update.capacity_record = capacity_records_.AddReading(place, update, NodeOf(place));
         log_.Take(place, update);
       }
       veteran_.Read(clock_.Now());

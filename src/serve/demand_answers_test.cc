@@ -24,7 +24,7 @@ using testing::Property;
 
 const SignalSource kJobs{
     .namespace_name = "default",
-    .place =
+    .target =
         RedisQueue{.address = "redis:6379", .length = RedisQueue::Length::kList, .key = "jobs"}};
 
 externalscaler::ScaledObjectRef JobsRef() {
@@ -56,12 +56,12 @@ class DemandAnswersTest : public testing::Test {
   // Same as a reader of the queue.
   void Read(double length) {
     scaler_.clock.Advance(absl::Seconds(1));
-    signals_.TakeNumber(kJobs,
-                        CounterPoint{.instant = {.at = scaler_.clock.Now()}, .value = length});
+    signals_.AddQueueLength(kJobs,
+                            CounterPoint{.instant = {.at = scaler_.clock.Now()}, .value = length});
   }
 
   bool IsSubscribed(const SignalSource& source) {
-    for (const SubscribedSignal& wanted : signals_.AllSubscribed(scaler_.clock.Now())) {
+    for (const LeasedSource& wanted : signals_.LeasedSources(scaler_.clock.Now())) {
       if (wanted.source == source) return true;
     }
     return false;
@@ -108,7 +108,7 @@ TEST_F(DemandAnswersTest, RequestWithoutAReadingIsUnavailable) {
 TEST_F(DemandAnswersTest, RequestForAFailedSourceReturnsAtOnce) {
   auto answer = std::async(std::launch::async, [this] { return ValueOf(JobsRef()); });
   ASSERT_TRUE(Eventually([this] { return IsSubscribed(kJobs); }));
-  signals_.TakeNumber(kJobs, absl::UnavailableError("redis:6379: connection refused"));
+  signals_.AddQueueLength(kJobs, absl::UnavailableError("redis:6379: connection refused"));
   EXPECT_THAT(answer.get(), HasSubstr("connection refused"));
   EXPECT_THAT(ValueOf(JobsRef()), HasSubstr("connection refused"));
 }
@@ -153,7 +153,7 @@ TEST_F(DemandAnswersTest, EndpointOfAnotherNamespaceIsRefusedByItsKey) {
   EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("redisAddress"));
   EXPECT_THAT(std::string(status.message()), HasSubstr("--allow-endpoints"));
-  EXPECT_THAT(signals_.AllSubscribed(scaler_.clock.Now()), IsEmpty());
+  EXPECT_THAT(signals_.LeasedSources(scaler_.clock.Now()), IsEmpty());
 }
 
 TEST_F(DemandAnswersTest, EnginesMustBeNamedWithoutDiscovery) {
@@ -164,7 +164,7 @@ TEST_F(DemandAnswersTest, EnginesMustBeNamedWithoutDiscovery) {
 }
 
 TEST_F(DemandAnswersTest, EngineProfileWithoutAReadableEngineIsDecidedOnGpus) {
-  scaler_.Hold(absl::Seconds(150), {BusyGpu(0, 60)});
+  scaler_.RepeatFor(absl::Seconds(150), {BusyGpu(0, 60)});
   const auto reply = scaler_.client.GetMetrics(RefOf({{"profile", "vllm-inference"}}));
   ASSERT_TRUE(reply.ok()) << reply.status();
   EXPECT_GT(reply->metricvalues(0).metricvaluefloat(), 0);
@@ -172,7 +172,7 @@ TEST_F(DemandAnswersTest, EngineProfileWithoutAReadableEngineIsDecidedOnGpus) {
 
 TEST_F(DemandAnswersTest, EnginesAtANameAreReplicasWithTheirRequests) {
   const SignalSource engines{.namespace_name = "default",
-                             .place = EngineEndpoint{.url = "http://llm:8000"}};
+                             .target = EngineEndpoint{.url = "http://llm:8000"}};
   const externalscaler::ScaledObjectRef ref = RefOf({{"metricType", "requests_in_flight"},
                                                      {"engineEndpoint", "http://llm:8000"},
                                                      {"scope", "fleet"},
@@ -189,9 +189,9 @@ TEST_F(DemandAnswersTest, EnginesAtANameAreReplicasWithTheirRequests) {
         .engine = "vllm",
         .reading = EngineReading{{{.model = "m", .waiting = waiting, .running = running}}}};
   };
-  signals_.ListEngines(engines, std::vector{first, second}, scaler_.clock.Now());
-  signals_.TakeEngine(engines, first, update(10, 20));
-  signals_.TakeEngine(engines, second, update(0, 7));
+  signals_.SetEngines(engines, std::vector{first, second}, scaler_.clock.Now());
+  signals_.AddReading(engines, first, update(10, 20));
+  signals_.AddReading(engines, second, update(0, 7));
   EXPECT_EQ(answer.get(), "37");
 }
 
@@ -199,7 +199,7 @@ TEST_F(DemandAnswersTest, EnginesAtANameAreReplicasWithTheirRequests) {
 // nodes.
 TEST_F(DemandAnswersTest, FirstEngineAtANameIsPushed) {
   const SignalSource engines{.namespace_name = "default",
-                             .place = EngineEndpoint{.url = "http://llm:8000"}};
+                             .target = EngineEndpoint{.url = "http://llm:8000"}};
   scaler_.Sample({FreeGpu(0)});
   const auto stream = scaler_.client.StreamIsActive(RefOf({{"metricType", "requests_running"},
                                                            {"engineEndpoint", "http://llm:8000"},
@@ -207,12 +207,12 @@ TEST_F(DemandAnswersTest, FirstEngineAtANameIsPushed) {
                                                            {"window", "0s"},
                                                            {"activationWindow", "0s"}}));
   ASSERT_TRUE(Eventually([&] { return IsSubscribed(engines); }));
-  signals_.ListEngines(engines, std::vector<EngineAddress>(), scaler_.clock.Now());
+  signals_.SetEngines(engines, std::vector<EngineAddress>(), scaler_.clock.Now());
   ASSERT_TRUE(Eventually([this] { return scaler_.counted.decided(Outcome::kValue) > 0; }));
   const EngineAddress place{.address = "10.0.0.1", .port = 8000};
   scaler_.clock.Advance(absl::Seconds(1));
-  signals_.ListEngines(engines, std::vector{place}, scaler_.clock.Now());
-  signals_.TakeEngine(engines, place,
+  signals_.SetEngines(engines, std::vector{place}, scaler_.clock.Now());
+  signals_.AddReading(engines, place,
                       {.at = scaler_.clock.Now(),
                        .engine = "vllm",
                        .reading = EngineReading{{{.model = "m", .waiting = 0, .running = 3}}}});
@@ -222,7 +222,7 @@ TEST_F(DemandAnswersTest, FirstEngineAtANameIsPushed) {
 // The trigger needs no owners. GPUs in use show that the name may be a wrong one.
 TEST_F(DemandAnswersTest, NameWithoutAddressIsZeroOnlyWhileNoGpuIsInUse) {
   const SignalSource engines{.namespace_name = "default",
-                             .place = EngineEndpoint{.url = "http://llm:8000"}};
+                             .target = EngineEndpoint{.url = "http://llm:8000"}};
   const externalscaler::ScaledObjectRef ref = RefOf({{"metricType", "requests_in_flight"},
                                                      {"engineEndpoint", "http://llm:8000"},
                                                      {"scope", "fleet"},
@@ -231,7 +231,7 @@ TEST_F(DemandAnswersTest, NameWithoutAddressIsZeroOnlyWhileNoGpuIsInUse) {
   auto answer = std::async(std::launch::async, [&] { return ValueOf(ref); });
   ASSERT_TRUE(Eventually([&] { return IsSubscribed(engines); }));
   const auto list = [&](const std::vector<EngineAddress>& places) {
-    signals_.ListEngines(engines, places, scaler_.clock.Now());
+    signals_.SetEngines(engines, places, scaler_.clock.Now());
   };
   list({});
   EXPECT_THAT(answer.get(), HasSubstr("http://llm:8000 has no address"));
@@ -239,7 +239,7 @@ TEST_F(DemandAnswersTest, NameWithoutAddressIsZeroOnlyWhileNoGpuIsInUse) {
   const EngineAddress place{.address = "10.0.0.1", .port = 8000};
   list({place});
   scaler_.clock.Advance(absl::Seconds(1));
-  signals_.TakeEngine(engines, place,
+  signals_.AddReading(engines, place,
                       {.at = scaler_.clock.Now(),
                        .engine = "vllm",
                        .reading = EngineReading{{{.model = "m", .waiting = 3, .running = 4}}}});
@@ -252,13 +252,13 @@ TEST_F(DemandAnswersTest, NameWithoutAddressIsZeroOnlyWhileNoGpuIsInUse) {
 }
 
 TEST_F(FoundEngineAnswersTest, NoneFoundIsZeroOnlyWhileNoGpuIsInUse) {
-  const SignalSource engines{.namespace_name = "default", .place = DiscoveredEngines()};
+  const SignalSource engines{.namespace_name = "default", .target = DiscoveredEngines()};
   const externalscaler::ScaledObjectRef ref =
       RefOf({{"metricType", "requests_in_flight"}, {"scope", "fleet"}, {"window", "0s"}});
   scaler_.Sample({BusyGpu(0, 100)});
   auto answer = std::async(std::launch::async, [&] { return ValueOf(ref); });
   ASSERT_TRUE(Eventually([&] { return IsSubscribed(engines); }));
-  signals_.ListEngines(engines, std::vector<EngineAddress>(), scaler_.clock.Now());
+  signals_.SetEngines(engines, std::vector<EngineAddress>(), scaler_.clock.Now());
   EXPECT_EQ(answer.get(), "no engine is found; and GPUs are in use");
   scaler_.clock.Advance(absl::Seconds(1));
   scaler_.Sample({FreeGpu(0)});
@@ -268,10 +268,10 @@ TEST_F(FoundEngineAnswersTest, NoneFoundIsZeroOnlyWhileNoGpuIsInUse) {
 class GatewayAnswersTest : public DemandAnswersTest {
  protected:
   const SignalSource engines_{.namespace_name = "default",
-                              .place = EngineEndpoint{.url = "http://llm:8000"}};
+                              .target = EngineEndpoint{.url = "http://llm:8000"}};
   const SignalSource gateway_{
       .namespace_name = "default",
-      .place = MetricsEndpoint{.url = "http://gateway:9090/metrics", .selector = "queue_size"}};
+      .target = MetricsEndpoint{.url = "http://gateway:9090/metrics", .selector = "queue_size"}};
 
   static externalscaler::ScaledObjectRef Ref() {
     return RefOf({{"profile", "vllm-inference"},
@@ -284,10 +284,10 @@ class GatewayAnswersTest : public DemandAnswersTest {
   // No engine runs, and the gateway holds this many requests.
   void Hold(double requests) {
     scaler_.clock.Advance(absl::Seconds(1));
-    signals_.ListEngines(engines_, std::vector<EngineAddress>(), scaler_.clock.Now());
-    signals_.ListPages(gateway_, std::vector<std::string>{"10.0.0.9"});
-    signals_.TakePage(gateway_, "10.0.0.9",
-                      CounterPoint{.instant = {.at = scaler_.clock.Now()}, .value = requests});
+    signals_.SetEngines(engines_, std::vector<EngineAddress>(), scaler_.clock.Now());
+    signals_.SetEndpointAddresses(gateway_, std::vector<std::string>{"10.0.0.9"});
+    signals_.AddSample(gateway_, "10.0.0.9",
+                       CounterPoint{.instant = {.at = scaler_.clock.Now()}, .value = requests});
   }
 };
 

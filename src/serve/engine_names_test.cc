@@ -3,7 +3,7 @@
 
 #include "engine/engines.h"
 #include "gtest/gtest.h"
-#include "trigger/demand_keys.h"
+#include "trigger/source_keys.h"
 
 namespace gpuscaler {
 namespace {

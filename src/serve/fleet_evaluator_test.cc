@@ -15,8 +15,8 @@ namespace {
 
 class TriggerEvaluatorOnFleetTest : public AskedFleet {
  protected:
-  TriggerEvaluator::Evaluated Evaluated(CachedTrigger& trigger) {
-    return evaluator_.Try(Question::kAll, trigger, evaluator_.Parse(trigger));
+  TriggerEvaluator::EvaluationOr Evaluated(TriggerEntry& trigger) {
+    return evaluator_.Try(DecisionPart::kAll, trigger, evaluator_.Parse(trigger));
   }
 
   TriggerEvaluator evaluator_{{.stale_after = kSixSeconds, .grace = absl::Seconds(15)},
@@ -90,10 +90,10 @@ TEST_F(TriggerEvaluatorOnFleetTest, CostlyReadingOfADisconnectedNodeIsNotAwaited
     AddPods(snapshot);
     Send(team, std::move(snapshot));
   };
-  CachedTrigger trigger(RefIn("team-a", {{"metricType", "pcie_tx_kbps"},
-                                         {"targetValue", "1000"},
-                                         {"scope", "fleet"},
-                                         {"window", "0s"}}));
+  TriggerEntry trigger(RefIn("team-a", {{"metricType", "pcie_tx_kbps"},
+                                        {"targetValue", "1000"},
+                                        {"scope", "fleet"},
+                                        {"window", "0s"}}));
   clock_.Advance(absl::Seconds(1));
   report_pcie("a", 700);
   report_pcie("b", std::nullopt);
@@ -105,7 +105,7 @@ TEST_F(TriggerEvaluatorOnFleetTest, CostlyReadingOfADisconnectedNodeIsNotAwaited
 }
 
 TEST_F(TriggerEvaluatorOnFleetTest, DisconnectedAgentCausesNoDecisionForOthers) {
-  CachedTrigger sleeper(RefIn("sleeper"));
+  TriggerEntry sleeper(RefIn("sleeper"));
   ASSERT_TRUE(Evaluated(sleeper).ok());
   clock_.Advance(absl::Minutes(1));
   store_.Tick();
@@ -114,8 +114,8 @@ TEST_F(TriggerEvaluatorOnFleetTest, DisconnectedAgentCausesNoDecisionForOthers) 
 }
 
 TEST_F(TriggerEvaluatorOnFleetTest, CachedDecisionExpiresWithoutNewReadings) {
-  Hold(absl::Minutes(3), 50, 50);
-  CachedTrigger trigger(RefIn("team-a"));
+  RepeatFor(absl::Minutes(3), 50, 50);
+  TriggerEntry trigger(RefIn("team-a"));
   const auto fresh = Evaluated(trigger);
   ASSERT_TRUE(fresh.ok()) << fresh.status();
   EXPECT_EQ(fresh->cached->decision.value, 50);
@@ -132,8 +132,8 @@ TEST_F(TriggerEvaluatorOnFleetTest, CachedDecisionExpiresWithoutNewReadings) {
 TEST_F(TriggerEvaluatorOnFleetTest, LongWindowRenewsTheLookBack) {
   const auto request = [&](const std::string& namespace_name,
                            const std::map<std::string, std::string>& metadata) {
-    CachedTrigger trigger(RefIn(namespace_name, metadata));
-    evaluator_.Want(trigger, *evaluator_.Parse(trigger));
+    TriggerEntry trigger(RefIn(namespace_name, metadata));
+    evaluator_.RecordRequest(trigger, *evaluator_.Parse(trigger));
   };
   request("team-a", {{"profile", "vllm-inference"}});
   EXPECT_EQ(leases_.LongestLookBack(clock_.Now()), kShortestLookBack);
@@ -146,12 +146,12 @@ TEST_F(TriggerEvaluatorOnFleetTest, LongWindowRenewsTheLookBack) {
 }
 
 TEST_F(TriggerEvaluatorOnFleetTest, StartOfAReplicaExtendsTheLookBack) {
-  CachedTrigger trigger(RefIn("team-a"));
+  TriggerEntry trigger(RefIn("team-a"));
   const auto request = [&] {
-    evaluator_.Want(trigger, *evaluator_.Parse(trigger));
+    evaluator_.RecordRequest(trigger, *evaluator_.Parse(trigger));
     return Evaluated(trigger);
   };
-  Hold(absl::Minutes(3), 50, 50);
+  RepeatFor(absl::Minutes(3), 50, 50);
   ASSERT_TRUE(request().ok());
   EXPECT_EQ(leases_.LookBack({"team-a"}, clock_.Now()), kShortestLookBack);
   NodeSnapshot snapshot = SnapshotOf(2, clock_.Now() + absl::Seconds(1), "gpu-a");

@@ -145,7 +145,7 @@ std::string GrpcMetrics(const WireServerCounts& counts) {
       "Connections and calls that the gRPC port refused or ended, by the limit that a client hit "
       "(docs/security.md).",
       prometheus::MetricType::Counter);
-  for (int i = 0; i < kLimits; ++i) {
+  for (int i = 0; i < kLimitCount; ++i) {
     AddValue(limits, static_cast<double>(counts.limits[static_cast<size_t>(i)]),
              {{"limit", std::string(Name(static_cast<Limit>(i)))}});
   }
@@ -155,7 +155,7 @@ std::string GrpcMetrics(const WireServerCounts& counts) {
       "wrong_name: the other side's certificate. turned_away: it refused ours. no_tls: it has "
       "none. wrong_node: an agent's certificate is not for its node (--agent-identity=san).",
       prometheus::MetricType::Counter);
-  for (int i = 0; i < kHandshakeFaults; ++i) {
+  for (int i = 0; i < kHandshakeFaultCount; ++i) {
     const auto fault = static_cast<HandshakeFault>(i);
     AddValue(failed, static_cast<double>(CountedHandshakes(fault)),
              {{"reason", std::string(Name(fault))}});

@@ -124,7 +124,7 @@ TEST_F(StreamsOnFleetTest, ActiveStreamEvaluatesOnceASecond) {
 }
 
 TEST_F(StreamsOnFleetTest, ReadingOfAnInactiveWorkloadCausesNoDecision) {
-  Hold(absl::Minutes(3), 0, 0);
+  RepeatFor(absl::Minutes(3), 0, 0);
   const auto of_a = Open(RefIn("team-a", {{"activationThreshold", "50"}}));
   ASSERT_TRUE(of_a->WaitForHeaders());
   ASSERT_TRUE(Eventually([&] { return questions_.reads("team-a") >= 2; }));
@@ -174,7 +174,7 @@ TEST_F(StreamsOnFleetTest, ChangeTogetherWithNewProfilesIsSeen) {
 }
 
 TEST_F(StreamsOnFleetTest, StreamSeesActivityEndWithoutANewReading) {
-  Hold(absl::Minutes(3), 90, 0);
+  RepeatFor(absl::Minutes(3), 90, 0);
   const auto stream = Open(RefIn("team-a", {{"activationWindow", "10s"}}));
   ASSERT_EQ(stream->WaitForMessages(1).size(), 1u);
   ASSERT_TRUE(ThreadComesRound());

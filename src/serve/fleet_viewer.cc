@@ -53,7 +53,7 @@ void AddAgent(const AgentStatus& agent, absl::Time now, FleetView& view) {
 
 }  // namespace
 
-FleetView FleetViewOf(const absl::StatusOr<FleetReader::Fleet>& fleet,
+FleetView FleetViewOf(const absl::StatusOr<FleetReader::FleetPtr>& fleet,
                       const std::vector<AgentStatus>& agents, const StalenessLimits& staleness,
                       absl::Time now) {
   FleetView view;
@@ -87,7 +87,8 @@ Methods FleetViewer::methods() const {
         [this, call] {
           const bool has_agents = options_.agents != nullptr;
           const auto agents = has_agents ? options_.agents() : std::vector<AgentStatus>();
-          FleetView shown = FleetViewOf(fleets_.All(), agents, options_.staleness, clock_.Now());
+          FleetView shown =
+              FleetViewOf(fleets_.AllNodes(), agents, options_.staleness, clock_.Now());
           shown.set_version(options_.version);
           Reply(*call, shown);
         },

@@ -27,7 +27,7 @@ FleetView ViewedFleet(std::vector<NodeState> nodes) {
   fleet->now = kViewedAt;
   fleet->nodes = std::move(nodes);
   fleet->queries_kubelets = std::ranges::any_of(fleet->nodes, QueriesKubelet);
-  return FleetViewOf(FleetReader::Fleet(fleet), {}, kViewStaleness, kViewedAt);
+  return FleetViewOf(FleetReader::FleetPtr(fleet), {}, kViewStaleness, kViewedAt);
 }
 
 TEST(FleetView, NodesComeWithTheirAgesAndPods) {

@@ -36,8 +36,9 @@ class TriggerEvaluatorOfFoundEnginesTest : public AskedFleet {
   absl::StatusOr<double> ValueOf(const std::map<std::string, std::string>& metadata) {
     const auto trigger = cache_.Get(RefIn("crowd", metadata));
     const TriggerEvaluator::Parsed parsed = evaluator_.Parse(*trigger);
-    evaluator_.Want(*trigger, *parsed);
-    const TriggerEvaluator::Evaluated evaluated = evaluator_.Try(Question::kAll, *trigger, parsed);
+    evaluator_.RecordRequest(*trigger, *parsed);
+    const TriggerEvaluator::EvaluationOr evaluated =
+        evaluator_.Try(DecisionPart::kAll, *trigger, parsed);
     if (!evaluated.ok()) return evaluated.status();
     const Decision& decision = evaluated->cached->decision;
     if (!decision.status.ok()) return decision.status;
@@ -48,15 +49,16 @@ class TriggerEvaluatorOfFoundEnginesTest : public AskedFleet {
   std::vector<std::string> NotesOf(const std::string& workload) {
     const auto trigger = cache_.Get(RefIn("crowd", {{"workload", workload}}));
     const TriggerEvaluator::Parsed parsed = evaluator_.Parse(*trigger);
-    evaluator_.Want(*trigger, *parsed);
-    const TriggerEvaluator::Evaluated evaluated = evaluator_.Try(Question::kAll, *trigger, parsed);
+    evaluator_.RecordRequest(*trigger, *parsed);
+    const TriggerEvaluator::EvaluationOr evaluated =
+        evaluator_.Try(DecisionPart::kAll, *trigger, parsed);
     EXPECT_TRUE(evaluated.ok()) << evaluated.status();
     return evaluated.ok() ? evaluated->cached->decision.notes : std::vector<std::string>();
   }
 
-  bool WantBlocks(const std::string& workload) {
+  bool RecordRequestBlocks(const std::string& workload) {
     const auto trigger = cache_.Get(RefIn("crowd", {{"workload", workload}}));
-    return evaluator_.WantBlocks(*trigger, *evaluator_.Parse(*trigger));
+    return evaluator_.RecordRequestBlocks(*trigger, *evaluator_.Parse(*trigger));
   }
 
   SignalStore signals_{{.max_gap = absl::Seconds(10)}, [] {}};
@@ -80,11 +82,11 @@ TEST_F(TriggerEvaluatorOfFoundEnginesTest, NodeWithoutAReportDelaysOnlyItsWorklo
   found_.Expect(found_.Subscription(clock_.Now()), {"gpu-1", "gpu-2"}, clock_.Now());
   const EngineAddress chat{
       .address = "10.0.0.1", .port = 8000, .namespace_name = "crowd", .pod = "chat-0"};
-  found_.List("gpu-1", NodeEngines{.namespaces = {"crowd"}, .places = {chat}}, clock_.Now());
-  found_.Take("gpu-1", chat,
-              {.at = clock_.Now(),
-               .engine = "vllm",
-               .reading = EngineReading{{{.model = "llama", .waiting = 1, .running = 2}}}});
+  found_.SetEngines("gpu-1", NodeEngines{.namespaces = {"crowd"}, .engines = {chat}}, clock_.Now());
+  found_.AddReading("gpu-1", chat,
+                    {.at = clock_.Now(),
+                     .engine = "vllm",
+                     .reading = EngineReading{{{.model = "llama", .waiting = 1, .running = 2}}}});
   const absl::StatusOr<double> in_flight = InFlightOf("chat");
   ASSERT_TRUE(in_flight.ok()) << in_flight.status();
   EXPECT_EQ(*in_flight, 3);
@@ -98,7 +100,7 @@ TEST_F(TriggerEvaluatorOfFoundEnginesTest, WorkloadThatSleepsBehindAGatewayAwait
   ReportReplica("gpu-1", "chat", "chat-0");
   const SignalSource gateway{
       .namespace_name = "crowd",
-      .place = MetricsEndpoint{.url = "http://gateway:9090/metrics", .selector = "queue_size"}};
+      .target = MetricsEndpoint{.url = "http://gateway:9090/metrics", .selector = "queue_size"}};
   const std::map<std::string, std::string> metadata = {
       {"profile", "vllm-inference"},
       {"workload", "llm"},
@@ -106,11 +108,12 @@ TEST_F(TriggerEvaluatorOfFoundEnginesTest, WorkloadThatSleepsBehindAGatewayAwait
       {"gatewayUrl", "http://gateway:9090/metrics"},
       {"prometheusMetric", "queue_size"}};
   EXPECT_EQ(ValueOf(metadata).status().code(), absl::StatusCode::kUnavailable);
-  signals_.ListPages(gateway, std::vector<std::string>{"10.0.0.9"});
-  signals_.TakePage(gateway, "10.0.0.9", CounterPoint{.instant = {.at = clock_.Now()}, .value = 5});
+  signals_.SetEndpointAddresses(gateway, std::vector<std::string>{"10.0.0.9"});
+  signals_.AddSample(gateway, "10.0.0.9",
+                     CounterPoint{.instant = {.at = clock_.Now()}, .value = 5});
   found_.Expect(found_.Subscription(clock_.Now()), {"gpu-1"}, clock_.Now());
   EXPECT_EQ(ValueOf(metadata).status().code(), absl::StatusCode::kUnavailable);
-  found_.List("gpu-1", NodeEngines{.namespaces = {"crowd"}}, clock_.Now());
+  found_.SetEngines("gpu-1", NodeEngines{.namespaces = {"crowd"}}, clock_.Now());
   EXPECT_EQ(ValueOf(metadata).value_or(-1), 80) << "no capacity is known: one replica";
 }
 
@@ -119,36 +122,36 @@ TEST_F(TriggerEvaluatorOfFoundEnginesTest, EngineInItsPodsSuggestsAProfile) {
   ReportReplica("gpu-1", "chat", "chat-0");
   ReportReplica("gpu-2", "llm", "llm-0");
   EXPECT_THAT(NotesOf("chat"), IsEmpty());
-  EXPECT_FALSE(WantBlocks("chat")) << "it has just been looked for";
+  EXPECT_FALSE(RecordRequestBlocks("chat")) << "it has just been looked for";
   clock_.Advance(absl::Seconds(1));
   found_.Expect(found_.Subscription(clock_.Now()), {"gpu-1", "gpu-2"}, clock_.Now());
   const EngineAddress chat{
       .address = "10.0.0.1", .port = 8000, .namespace_name = "crowd", .pod = "chat-0"};
-  found_.List("gpu-1", NodeEngines{.namespaces = {"crowd"}, .places = {chat}}, clock_.Now());
-  found_.Take("gpu-1", chat,
-              {.at = clock_.Now(),
-               .engine = "vllm",
-               .reading = EngineReading{{{.model = "llama", .waiting = 1, .running = 2}}}});
+  found_.SetEngines("gpu-1", NodeEngines{.namespaces = {"crowd"}, .engines = {chat}}, clock_.Now());
+  found_.AddReading("gpu-1", chat,
+                    {.at = clock_.Now(),
+                     .engine = "vllm",
+                     .reading = EngineReading{{{.model = "llama", .waiting = 1, .running = 2}}}});
   EXPECT_THAT(NotesOf("chat"), ElementsAre("engines of vLLM found in this workload's pods: profile "
                                            "vllm-inference reads their requests and KV cache"));
   EXPECT_THAT(NotesOf("llm"), IsEmpty()) << "the engine is in another workload's pod";
   clock_.Advance(absl::Seconds(1));
-  EXPECT_FALSE(WantBlocks("chat")) << "its engine is found";
-  EXPECT_TRUE(WantBlocks("llm")) << "it is still looked for";
+  EXPECT_FALSE(RecordRequestBlocks("chat")) << "its engine is found";
+  EXPECT_TRUE(RecordRequestBlocks("llm")) << "it is still looked for";
 }
 
 TEST_F(TriggerEvaluatorOfFoundEnginesTest, NewPodIsSearchedForEnginesAtOnce) {
   store_.Listed(std::vector<std::string>{"a:1", "b:1", "gpu-1:1"});
   ReportReplica("gpu-1", "llm", "llm-0");
   EXPECT_THAT(NotesOf("llm"), IsEmpty());
-  Hold(absl::Minutes(1), 0, 0);
+  RepeatFor(absl::Minutes(1), 0, 0);
   ReportReplica("gpu-1", "llm", "llm-0");
   EXPECT_THAT(NotesOf("llm"), IsEmpty());
-  EXPECT_FALSE(WantBlocks("llm")) << "a pause";
+  EXPECT_FALSE(RecordRequestBlocks("llm")) << "a pause";
   store_.Listed(std::vector<std::string>{"a:1", "b:1", "gpu-1:1", "gpu-2:1"});
   ReportReplica("gpu-2", "llm", "llm-1");
   EXPECT_THAT(NotesOf("llm"), IsEmpty());
-  EXPECT_TRUE(WantBlocks("llm"));
+  EXPECT_TRUE(RecordRequestBlocks("llm"));
 }
 
 }  // namespace

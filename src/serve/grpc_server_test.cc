@@ -130,7 +130,7 @@ TEST(GrpcServer, MalformedMessageIsRefusedAndTheNextOneAnswered) {
   ServedScaler scaler;
   for (const std::string& bytes : {std::string("\x0a\x02\xff\xfe"), std::string("\x0a\x7f\x00", 3),
                                    std::string("\xff\xff\xff\xff")}) {
-    const UnaryAnswer answer = scaler.client.channel().CallBytes(
+    const UnaryAnswer answer = scaler.client.channel().CallRaw(
         "/externalscaler.ExternalScaler/GetMetricSpec", bytes, {.timeout = absl::Seconds(10)});
     EXPECT_EQ(answer.end.status.code(), absl::StatusCode::kInternal) << answer.end.status;
   }
@@ -139,7 +139,7 @@ TEST(GrpcServer, MalformedMessageIsRefusedAndTheNextOneAnswered) {
 
 class GrpcServerTls : public testing::Test {
  protected:
-  void Serve(const TestPair& pair, const std::string& client_ca = "") {
+  void Serve(const TestCertificate& pair, const std::string& client_ca = "") {
     scaler_ = std::make_unique<ServedScaler>(
         ScalerServiceOptions(), "",
         GrpcServerOptions{.bind_address = "127.0.0.1",
@@ -147,7 +147,7 @@ class GrpcServerTls : public testing::Test {
   }
 
   // Uses a new connection.
-  absl::Status RequestSpecWith(const std::string& ca, const TestPair& pair = {}) {
+  absl::Status RequestSpecWith(const std::string& ca, const TestCertificate& pair = {}) {
     TestScalerClient client({.address = scaler_->address, .tls = [&] {
                                return ClientTls({.authorities = ca,
                                                  .certificate_chain = pair.cert,
@@ -192,7 +192,7 @@ TEST_F(GrpcServerTls, NewPairIsShownToNewConnections) {
 
 TEST_F(GrpcServerTls, BadPairKeepsTheLastGoodOne) {
   Serve(ca_.Issue("server"));
-  TestPair torn = ca_.Issue("server");
+  TestCertificate torn = ca_.Issue("server");
   torn.key = ca_.Issue("server").key;
   WriteTls(folder_.path(), torn, "");
   const absl::Status reloaded = scaler_->server->ReloadTls();

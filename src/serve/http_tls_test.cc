@@ -14,7 +14,8 @@ using testing::HasSubstr;
 
 class HttpTlsTest : public testing::Test {
  protected:
-  std::unique_ptr<HttpServer> Start(const TestPair& pair, const std::string& client_ca = "") {
+  std::unique_ptr<HttpServer> Start(const TestCertificate& pair,
+                                    const std::string& client_ca = "") {
     auto server =
         // The idle timeout must not close a client without a handshake before the test ends.
         HttpServer::Start({.bind_address = "127.0.0.1",
@@ -27,7 +28,7 @@ class HttpTlsTest : public testing::Test {
 
   // Returns the body that a client with this CA gets, or the error.
   static std::string Get(const HttpServer& server, const std::string& ca,
-                         const TestPair& client = {}) {
+                         const TestCertificate& client = {}) {
     const TestTls tls{.ca = ca, .pair = client};
     const auto reply = Ask(server.port(), "GET", "/metrics", &tls);
     return reply.ok() ? reply->body : std::string(reply.status().message());
@@ -69,7 +70,7 @@ TEST_F(HttpTlsTest, ReplacedCertificateIsServedWithoutARestart) {
 }
 
 TEST_F(HttpTlsTest, ReplacedClientCaRefusesOldClients) {
-  const TestPair pair = ca_.Issue("server");
+  const TestCertificate pair = ca_.Issue("server");
   const auto server = Start(pair, clients_.pem());
   const TestCa next("the next clients' CA");
   WriteTls(folder_.path(), pair, next.pem());
@@ -92,9 +93,9 @@ TEST_F(HttpTlsTest, ConnectionOutlivesTheCertificateItBeganWith) {
 
 TEST_F(HttpTlsTest, BadPairAtReloadKeepsTheLastGoodOne) {
   const auto server = Start(ca_.Issue("server"));
-  const TestPair other{.cert = ca_.Issue("server").cert, .key = ca_.Issue("server").key};
-  for (const TestPair& bad :
-       {other, TestPair{"no certificate", "no key"}, ca_.Issue("expired", -absl::Hours(1))}) {
+  const TestCertificate other{.cert = ca_.Issue("server").cert, .key = ca_.Issue("server").key};
+  for (const TestCertificate& bad : {other, TestCertificate{"no certificate", "no key"},
+                                     ca_.Issue("expired", -absl::Hours(1))}) {
     WriteTls(folder_.path(), bad, "");
     EXPECT_EQ(server->ReloadTls().code(), absl::StatusCode::kInvalidArgument) << bad.cert;
     EXPECT_EQ(Get(*server, ca_.pem()), "ups 1\n");
@@ -104,7 +105,8 @@ TEST_F(HttpTlsTest, BadPairAtReloadKeepsTheLastGoodOne) {
 }
 
 TEST_F(HttpTlsTest, UnusableFilesFailTheStart) {
-  const TestPair mismatched{.cert = ca_.Issue("server").cert, .key = ca_.Issue("server").key};
+  const TestCertificate mismatched{.cert = ca_.Issue("server").cert,
+                                   .key = ca_.Issue("server").key};
   for (const TlsFiles& files :
        {TlsFiles{.cert = folder_.PathOf("none.pem"), .key = folder_.PathOf("none.pem")},
         TlsFiles{.client_ca = folder_.PathOf("none.pem")},

@@ -34,7 +34,8 @@ constexpr std::array kUsualErrors = {
     absl::StatusCode::kUnimplemented,      absl::StatusCode::kUnavailable};
 constexpr size_t kStatusCodes = 17;  // 0 to 16
 
-constexpr std::array kReloads = {Reload::kGrpcTls, Reload::kMetricsTls, Reload::kProfiles};
+constexpr std::array kReloadTargets = {ReloadTarget::kGrpcTls, ReloadTarget::kMetricsTls,
+                                       ReloadTarget::kProfiles};
 
 // A cached answer takes well under a millisecond, one that waits for a snapshot 1.5 s.
 const Histogram::BucketBoundaries kRequestSeconds = {
@@ -54,13 +55,13 @@ auto& Register(Builder builder, absl::string_view name, const char* help,
 
 }  // namespace
 
-absl::string_view Name(Reload reload) {
-  switch (reload) {
-    case Reload::kGrpcTls:
+absl::string_view Name(ReloadTarget target) {
+  switch (target) {
+    case ReloadTarget::kGrpcTls:
       return "grpc";
-    case Reload::kMetricsTls:
+    case ReloadTarget::kMetricsTls:
       return "metrics";
-    case Reload::kProfiles:
+    case ReloadTarget::kProfiles:
       break;
   }
   return "profiles";
@@ -74,7 +75,7 @@ class Metrics::Impl {
   void Decided(Outcome outcome) { decisions_[static_cast<size_t>(outcome)]->Increment(); }
   Gauge* StreamsOpen(Rpc rpc) { return rpcs_[static_cast<size_t>(rpc)].streams_open; }
   void Collected(const absl::Status& status, absl::Duration took);
-  void ReloadFailed(Reload reload, bool failed);
+  void SetReloadFailed(ReloadTarget target, bool failed);
   std::vector<MetricFamily> Collect() const { return registry_.Collect(); }
 
  private:
@@ -128,7 +129,7 @@ Metrics::Impl::Impl() {
     decisions_[static_cast<size_t>(outcome)] =
         &decisions_family_.Add({{"outcome", std::string(Name(static_cast<Outcome>(outcome)))}});
   }
-  for (const Reload reload : kReloads) ReloadFailed(reload, false);
+  for (const ReloadTarget target : kReloadTargets) SetReloadFailed(target, false);
   for (const Rpc rpc : kRpcs) {
     RpcSeries& series = rpcs_[static_cast<size_t>(rpc)];
     const prometheus::Labels labels = {{"method", std::string(Name(rpc))}};
@@ -164,8 +165,8 @@ void Metrics::Impl::Collected(const absl::Status& status, absl::Duration took) {
   collection_duration_.Observe(absl::ToDoubleSeconds(took));
 }
 
-void Metrics::Impl::ReloadFailed(Reload reload, bool failed) {
-  reload_failed_.Add({{"what", std::string(Name(reload))}}).Set(failed ? 1 : 0);
+void Metrics::Impl::SetReloadFailed(ReloadTarget target, bool failed) {
+  reload_failed_.Add({{"what", std::string(Name(target))}}).Set(failed ? 1 : 0);
 }
 
 Metrics::Metrics() : impl_(std::make_unique<Impl>()) {}
@@ -185,7 +186,9 @@ void Metrics::Collected(const absl::Status& status, absl::Duration took) {
   impl_->Collected(status, took);
 }
 
-void Metrics::ReloadFailed(Reload reload, bool failed) { impl_->ReloadFailed(reload, failed); }
+void Metrics::SetReloadFailed(ReloadTarget target, bool failed) {
+  impl_->SetReloadFailed(target, failed);
+}
 
 void Metrics::DemandDecided(const DemandLabels& labels, const Decision& decision) {
   demand_.Update(labels, decision);

@@ -12,8 +12,8 @@
 namespace gpuscaler {
 
 // Files that are reloaded when they change. The last good content is kept.
-enum class Reload { kGrpcTls, kMetricsTls, kProfiles };
-absl::string_view Name(Reload reload);  // "grpc", "metrics", "profiles"
+enum class ReloadTarget { kGrpcTls, kMetricsTls, kProfiles };
+absl::string_view Name(ReloadTarget target);  // "grpc", "metrics", "profiles"
 
 // Counters and histograms of one process. Thread-safe.
 class Metrics : public RequestMetrics {
@@ -29,7 +29,7 @@ class Metrics : public RequestMetrics {
   // Counts one reading of the GPUs by the sampler.
   void Collected(const absl::Status& status, absl::Duration took);
   // Sets a gauge, which is 1 while the file is unusable and the last good content is kept.
-  void ReloadFailed(Reload reload, bool failed);
+  void SetReloadFailed(ReloadTarget target, bool failed);
 
   // Returns the page at `now` in Prometheus text format 0.0.4. It has the counters, and of the
   // newest snapshot its gauges, its age and `stale_after`; none of these if `newest` is null. A

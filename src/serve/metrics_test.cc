@@ -213,9 +213,9 @@ TEST_F(MetricsTest, CountsReadingsAndFailedReadings) {
 
 TEST_F(MetricsTest, ReloadFailureIsRaisedAndGoesAway) {
   EXPECT_THAT(Page(), Contains("reload_failed{what=\"profiles\"} 0"));
-  metrics_.ReloadFailed(Reload::kProfiles, true);
+  metrics_.SetReloadFailed(ReloadTarget::kProfiles, true);
   EXPECT_THAT(Page(), Contains("reload_failed{what=\"profiles\"} 1"));
-  metrics_.ReloadFailed(Reload::kProfiles, false);
+  metrics_.SetReloadFailed(ReloadTarget::kProfiles, false);
   EXPECT_THAT(Page(), Contains("reload_failed{what=\"profiles\"} 0"));
 }
 

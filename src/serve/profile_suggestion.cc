@@ -34,7 +34,7 @@ bool ProfileSuggestion::IsDue(absl::Time now) const {
 }
 
 bool ProfileSuggestion::IsDueLocked(absl::Time now) const {
-  return suited_ == nullptr && now - searched_at_ >= kSearchInterval &&
+  return recommended_ == nullptr && now - searched_at_ >= kSearchInterval &&
          (now < until_ || now >= next_);
 }
 
@@ -55,18 +55,18 @@ void ProfileSuggestion::Decided(const std::vector<Contribution>& replicas) {
   pause_ = kFirstPause;
 }
 
-bool ProfileSuggestion::Found(const SuitedProfile& suited) {
+bool ProfileSuggestion::Found(const RecommendedProfile& recommended) {
   MutexLock lock(mutex_);
-  if (suited_ != nullptr) return false;
-  suited_ = &suited;
+  if (recommended_ != nullptr) return false;
+  recommended_ = &recommended;
   return true;
 }
 
 std::string ProfileSuggestion::Note() const {
   MutexLock lock(mutex_);
-  if (suited_ == nullptr) return "";
-  return absl::StrCat("engines of ", suited_->title,
-                      " found in this workload's pods: ", AdviceText(*suited_));
+  if (recommended_ == nullptr) return "";
+  return absl::StrCat("engines of ", recommended_->title,
+                      " found in this workload's pods: ", AdviceText(*recommended_));
 }
 
 }  // namespace gpuscaler

@@ -8,7 +8,7 @@
 #include "absl/time/time.h"
 #include "base/mutex.h"
 #include "scaling/decision.h"
-#include "trigger/suited_profile.h"
+#include "trigger/recommended_profile.h"
 
 namespace gpuscaler {
 
@@ -28,7 +28,7 @@ class ProfileSuggestion {
   void Decided(const std::vector<Contribution>& replicas);
 
   // Returns true the first time.
-  bool Found(const SuitedProfile& suited);
+  bool Found(const RecommendedProfile& recommended);
 
   // Returns "engines of vLLM found in this workload's pods: profile vllm-inference ...", or "" if
   // no engine was found.
@@ -46,7 +46,8 @@ class ProfileSuggestion {
   absl::Duration pause_ ABSL_GUARDED_BY(mutex_) = kFirstPause;
   // Sorted hashes of the replicas' names. Empty before the first decision.
   std::optional<std::vector<size_t>> replicas_ ABSL_GUARDED_BY(mutex_);
-  const SuitedProfile* suited_ ABSL_GUARDED_BY(mutex_) = nullptr;  // null: no engine was found
+  const RecommendedProfile* recommended_ ABSL_GUARDED_BY(mutex_) =
+      nullptr;  // null: no engine was found
 };
 
 }  // namespace gpuscaler

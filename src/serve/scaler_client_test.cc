@@ -176,7 +176,7 @@ TEST_F(ScalerClientTest, RefusedConnectionIsUnavailable) {
 
 TEST_F(ScalerClientTest, AuthenticatesItselfAndTheServer) {
   const TestCa ca("test CA");
-  const TestPair server = ca.Issue("server");
+  const TestCertificate server = ca.Issue("server");
   Serve(TlsPems{.cert = server.cert, .key = server.key, .client_ca = ca.pem()});
   EXPECT_EQ(Open()->IsActive(trigger_).status().code(), absl::StatusCode::kUnavailable)
       << "plain text";

@@ -21,11 +21,11 @@
 #include "externalscaler.pb.h"
 #include "serve/activity_stream.h"
 #include "serve/answers.h"
-#include "serve/open_streams.h"
 #include "serve/repeat_schedule.h"
 #include "serve/snapshot_log.h"
 #include "serve/spec_keys.h"
 #include "serve/spec_stream.h"
+#include "serve/stream_registry.h"
 #include "serve/trigger_cache.h"
 #include "serve/trigger_evaluator.h"
 #include "serve/waiting_calls.h"
@@ -55,7 +55,7 @@ constexpr size_t kMostQuestions = 10'000;
 constexpr size_t kMostExplanations = 100;
 constexpr absl::Duration kLongestQueue = absl::Milliseconds(1500);
 
-absl::StatusOr<IsActiveResponse> ActivityOf(const TriggerEvaluator::Evaluated& evaluated) {
+absl::StatusOr<IsActiveResponse> ActivityOf(const TriggerEvaluator::EvaluationOr& evaluated) {
   RETURN_IF_ERROR(evaluated.status());
   const Decision& decision = evaluated->cached->decision;
   RETURN_IF_ERROR(decision.status);
@@ -64,14 +64,14 @@ absl::StatusOr<IsActiveResponse> ActivityOf(const TriggerEvaluator::Evaluated& e
   return response;
 }
 
-absl::StatusOr<GetMetricsResponse> MetricsOf(const TriggerEvaluator::Evaluated& evaluated) {
+absl::StatusOr<GetMetricsResponse> MetricsOf(const TriggerEvaluator::EvaluationOr& evaluated) {
   RETURN_IF_ERROR(evaluated.status());
   RETURN_IF_ERROR(evaluated->cached->decision.status);
   return MetricsAnswer(*evaluated->cached);
 }
 
 absl::StatusOr<Explanation> ExplanationOf(const ParsedTrigger& parsed,
-                                          const TriggerEvaluator::Evaluated& evaluated,
+                                          const TriggerEvaluator::EvaluationOr& evaluated,
                                           absl::Time now) {
   RETURN_IF_ERROR(parsed.trigger.status());
   return evaluated.ok() ? ExplainAnswer(*evaluated->cached, now)
@@ -158,12 +158,12 @@ class ScalerService::Impl {
 
   // Finishes a call with its answer for a cached decision or for an error.
   using Replier = std::function<void(const Call& call, const ParsedTrigger& parsed,
-                                     const TriggerEvaluator::Evaluated& evaluated)>;
+                                     const TriggerEvaluator::EvaluationOr& evaluated)>;
   // A call for a trigger.
   struct TriggerQuery {
     Call call;
-    Question question;
-    std::shared_ptr<CachedTrigger> trigger;
+    DecisionPart part;
+    std::shared_ptr<TriggerEntry> trigger;
     Replier reply;
     TriggerEvaluator::Parsed parsed = nullptr;  // null: not parsed yet
   };
@@ -176,7 +176,7 @@ class ScalerService::Impl {
   OnEnd StreamMetricSpec(const std::shared_ptr<ServerCall>& call, const Ref& ref);
 
   // Runs on the server's thread. Replies within snapshot_timeout.
-  void Answer(const Call& call, Question question, const Ref& ref, Replier reply);
+  void Answer(const Call& call, DecisionPart part, const Ref& ref, Replier reply);
   // Returns false if the answer needs a decision.
   bool AnswerFromCache(const TriggerQuery& query);
   // Runs on a thread of deciding_ or explaining_.
@@ -188,7 +188,7 @@ class ScalerService::Impl {
   bool RefuseIfLate(const Call& call);
   // Runs `task` on deciding_ or explaining_. Refuses the call if too many calls, or too many bytes,
   // of its client wait for a thread.
-  void Run(const Call& call, const CachedTrigger& trigger, std::function<void()> task);
+  void Run(const Call& call, const TriggerEntry& trigger, std::function<void()> task);
 
   // Starts the stream, or ends it with `refusal`. Returns the callback for the end of the call.
   template <typename Stream>
@@ -196,11 +196,11 @@ class ScalerService::Impl {
               absl::Status refusal);
 
   // Returns the trigger for a spec. Metadata that is too large is reduced to the keys of the spec.
-  std::shared_ptr<CachedTrigger> ForSpec(const Ref& ref) {
+  std::shared_ptr<TriggerEntry> ForSpec(const Ref& ref) {
     return cache_.Get(CheckSize(ref).ok() ? ref : OnlySpecKeys(ref));
   }
 
-  StreamLife NewLife() const {
+  StreamSchedule NewSchedule() const {
     const double jitter = Jitter(0.8, 1.2);
     return {.ends_at = clock_.Now() + options_.stream_lifetime * jitter, .jitter = jitter};
   }
@@ -227,7 +227,7 @@ class ScalerService::Impl {
   RateLimit refusal_log_{real_, 10, absl::Seconds(10)};
   SnapshotLog snapshot_log_;  // used by thread_ only
   WaitingCalls waiting_;
-  OpenStreams streams_;
+  StreamRegistry streams_;
   WorkerThreads deciding_;
   WorkerThreads explaining_;    // separate, so that no decision for KEDA waits for explanations
   int64_t shown_profiles_ = 0;  // version that all streams were refreshed for; thread_ only
@@ -265,16 +265,17 @@ Methods ScalerService::Impl::methods() {
 
 // Other clients wait for the server's thread. It therefore parses no metadata, builds no
 // explanation, reads no whole fleet and looks for no engines.
-void ScalerService::Impl::Answer(const Call& call, Question question, const Ref& ref,
+void ScalerService::Impl::Answer(const Call& call, DecisionPart part, const Ref& ref,
                                  Replier reply) {
   if (const absl::Status checked = CheckRef(ref); !checked.ok()) return Refuse(call, checked);
   TriggerQuery query{
-      .call = call, .question = question, .trigger = cache_.Get(ref), .reply = std::move(reply)};
+      .call = call, .part = part, .trigger = cache_.Get(ref), .reply = std::move(reply)};
   if (call.rpc != Rpc::kExplain) {
     const TriggerEvaluator::Parsed known = evaluator_.FindParsed(*query.trigger);
-    const bool is_quick = known != nullptr && (!known->trigger.ok() ||
-                                               (known->trigger->scope == Scope::kWorkload &&
-                                                !evaluator_.WantBlocks(*query.trigger, *known)));
+    const bool is_quick =
+        known != nullptr &&
+        (!known->trigger.ok() || (known->trigger->scope == Scope::kWorkload &&
+                                  !evaluator_.RecordRequestBlocks(*query.trigger, *known)));
     if (is_quick) query.parsed = known;
     if (is_quick && AnswerFromCache(query)) return;
   }
@@ -287,8 +288,8 @@ bool ScalerService::Impl::AnswerFromCache(const TriggerQuery& query) {
     query.reply(query.call, parsed, parsed.trigger.status());
     return true;
   }
-  evaluator_.Want(*query.trigger, parsed);
-  const auto answer = evaluator_.TryCached(query.question, *query.trigger, query.parsed);
+  evaluator_.RecordRequest(*query.trigger, parsed);
+  const auto answer = evaluator_.TryCached(query.part, *query.trigger, query.parsed);
   if (!answer.has_value()) return false;
   if (answer->ok())
     query.reply(query.call, parsed, *answer);
@@ -307,8 +308,8 @@ void ScalerService::Impl::Decide(TriggerQuery query) {
 }
 
 bool ScalerService::Impl::Try(const TriggerQuery& query, bool last) {
-  const TriggerEvaluator::Evaluated evaluated =
-      evaluator_.Try(query.question, *query.trigger, query.parsed);
+  const TriggerEvaluator::EvaluationOr evaluated =
+      evaluator_.Try(query.part, *query.trigger, query.parsed);
   if (!evaluated.ok() && !last) return false;
   if (!evaluated.ok()) evaluator_.ReportUnavailable(*query.trigger, evaluated.status());
   query.reply(query.call, *query.parsed, evaluated);
@@ -318,7 +319,7 @@ bool ScalerService::Impl::Try(const TriggerQuery& query, bool last) {
 void ScalerService::Impl::Wait(const TriggerQuery& query) {
   const auto attempt = [this, query](bool last) {
     if (query.call.rpc != Rpc::kExplain) return Try(query, last);
-    const auto answer = evaluator_.TryCached(query.question, *query.trigger, query.parsed);
+    const auto answer = evaluator_.TryCached(query.part, *query.trigger, query.parsed);
     if (answer.has_value() && !answer->ok() && !last) return false;
     Run(query.call, *query.trigger, [this, query, last] {
       if (!Try(query, last)) Wait(query);
@@ -335,7 +336,7 @@ bool ScalerService::Impl::RefuseIfLate(const Call& call) {
   return is_late;
 }
 
-void ScalerService::Impl::Run(const Call& call, const CachedTrigger& trigger,
+void ScalerService::Impl::Run(const Call& call, const TriggerEntry& trigger,
                               std::function<void()> task) {
   const std::string& peer = call.call->headers().peer;
   const bool explains = call.rpc == Rpc::kExplain;
@@ -415,9 +416,9 @@ void ScalerService::Impl::RefreshOnSignals(absl::Time now) {
 }
 
 void ScalerService::Impl::IsActive(const Call& call, const Ref& ref) {
-  Answer(call, Question::kActivity, ref,
+  Answer(call, DecisionPart::kActivity, ref,
          [this](const Call& pending, const ParsedTrigger&,
-                const TriggerEvaluator::Evaluated& evaluated) {
+                const TriggerEvaluator::EvaluationOr& evaluated) {
            Finish(pending, ActivityOf(evaluated));
          });
 }
@@ -426,23 +427,23 @@ void ScalerService::Impl::GetMetrics(const Call& call, const GetMetricsRequest& 
   if (!request.has_scaledobjectref()) {
     return Refuse(call, absl::InvalidArgumentError("no scaledObjectRef"));
   }
-  Answer(call, Question::kAll, request.scaledobjectref(),
+  Answer(call, DecisionPart::kAll, request.scaledobjectref(),
          [this](const Call& pending, const ParsedTrigger&,
-                const TriggerEvaluator::Evaluated& evaluated) {
+                const TriggerEvaluator::EvaluationOr& evaluated) {
            Finish(pending, MetricsOf(evaluated));
          });
 }
 
 void ScalerService::Impl::Explain(const Call& call, const Ref& ref) {
-  Answer(call, Question::kAll, ref,
+  Answer(call, DecisionPart::kAll, ref,
          [this](const Call& pending, const ParsedTrigger& parsed,
-                const TriggerEvaluator::Evaluated& evaluated) {
+                const TriggerEvaluator::EvaluationOr& evaluated) {
            Finish(pending, ExplanationOf(parsed, evaluated, clock_.Now()));
          });
 }
 
 void ScalerService::Impl::GetMetricSpec(const Call& call, const Ref& ref) {
-  const std::shared_ptr<CachedTrigger> trigger = ForSpec(ref);
+  const std::shared_ptr<TriggerEntry> trigger = ForSpec(ref);
   const auto answer = [this, call](const ParsedTrigger& parsed) {
     Finish<GetMetricSpecResponse>(call, SpecAnswer(parsed.spec));
   };
@@ -455,7 +456,7 @@ void ScalerService::Impl::GetMetricSpec(const Call& call, const Ref& ref) {
 OnEnd ScalerService::Impl::StreamIsActive(const std::shared_ptr<ServerCall>& call, const Ref& ref) {
   const absl::Status checked = CheckRef(ref);
   return Begin(Rpc::kStreamIsActive, *call,
-               std::make_shared<ActivityStream>(call, NewLife(), evaluator_, repeats_,
+               std::make_shared<ActivityStream>(call, NewSchedule(), evaluator_, repeats_,
                                                 checked.ok() ? cache_.Get(ref) : ForSpec(ref)),
                checked);
 }
@@ -464,7 +465,7 @@ OnEnd ScalerService::Impl::StreamMetricSpec(const std::shared_ptr<ServerCall>& c
                                             const Ref& ref) {
   // Without a file the spec never changes, and on UNIMPLEMENTED KEDA polls GetMetricSpec instead.
   return Begin(Rpc::kStreamMetricSpec, *call,
-               std::make_shared<SpecStream>(call, NewLife(), evaluator_, ForSpec(ref)),
+               std::make_shared<SpecStream>(call, NewSchedule(), evaluator_, ForSpec(ref)),
                profiles_.HasFile()
                    ? absl::OkStatus()
                    : absl::UnimplementedError("no --profiles: the spec is constant"));

@@ -76,11 +76,11 @@ TEST(ScalerService, RequestedMetricNameIsIgnored) {
 
 TEST(ScalerService, ActiveFollowsTheLoadOnceThereIsEvidence) {
   ServedScaler scaler;
-  scaler.Hold(absl::Seconds(70), {BusyGpu(0, 60)});
+  scaler.RepeatFor(absl::Seconds(70), {BusyGpu(0, 60)});
   const auto busy = scaler.client.IsActive(RefOf({}));
   ASSERT_TRUE(busy.ok()) << busy.status();
   EXPECT_TRUE(busy->result());
-  scaler.Hold(absl::Seconds(130), {FreeGpu(0)});
+  scaler.RepeatFor(absl::Seconds(130), {FreeGpu(0)});
   const auto idle = scaler.client.IsActive(RefOf({}));
   ASSERT_TRUE(idle.ok()) << idle.status();
   EXPECT_FALSE(idle->result());
@@ -371,11 +371,11 @@ TEST(ScalerService, DecisionsAreCountedOnceForEachSnapshotByTheirOutcome) {
   ServedScaler scaler;
   const externalscaler::ScaledObjectRef ref =
       RefOf({{"profile", "vllm-inference"}, {"warmupSeconds", "0"}});
-  scaler.Hold(absl::Minutes(3), {BusyGpu(0, 30, 91)});
+  scaler.RepeatFor(absl::Minutes(3), {BusyGpu(0, 30, 91)});
   ASSERT_TRUE(scaler.client.GetMetrics(ref).ok());
   ASSERT_TRUE(scaler.client.GetMetrics(ref).ok());
   EXPECT_EQ(scaler.counted.decided(Outcome::kSaturationUnknown), 1);
-  scaler.Hold(kTick, {BusyGpu(0, 30, 91)});
+  scaler.RepeatFor(kTick, {BusyGpu(0, 30, 91)});
   ASSERT_TRUE(scaler.client.GetMetrics(ref).ok());
   EXPECT_EQ(scaler.counted.decided(Outcome::kSaturationUnknown), 2);
   EXPECT_FALSE(scaler.client.GetMetrics(RefOf({{"profil", "vllm-inference"}})).ok());

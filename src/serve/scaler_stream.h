@@ -7,13 +7,13 @@
 
 #include "absl/status/status.h"
 #include "base/mutex.h"
-#include "serve/open_streams.h"
+#include "serve/stream_registry.h"
 #include "wire/server_call.h"
 
 namespace gpuscaler {
 
-// Thread-safe. Lock order: the subclass's show_mutex_, which keeps messages in order, then
-// end_mutex_ or the call's mutex. OpenStreams' mutex is acquired inside none of them, a
+// Thread-safe. Lock order: the subclass's push_mutex_, which keeps messages in order, then
+// end_mutex_ or the call's mutex. StreamRegistry' mutex is acquired inside none of them, a
 // FleetReader's mutex inside any.
 template <typename Response>
 class ScalerStream : public OpenStream {

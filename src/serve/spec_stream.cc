@@ -13,17 +13,17 @@ bool Same(const MetricSpec& a, const MetricSpec& b) {
 
 }  // namespace
 
-SpecStream::SpecStream(std::shared_ptr<ServerCall> call, const StreamLife& life,
-                       const TriggerEvaluator& evaluator, std::shared_ptr<CachedTrigger> trigger)
+SpecStream::SpecStream(std::shared_ptr<ServerCall> call, const StreamSchedule& schedule,
+                       const TriggerEvaluator& evaluator, std::shared_ptr<TriggerEntry> trigger)
     : ScalerStream(std::move(call)),
-      life_(life),
+      schedule_(schedule),
       evaluator_(evaluator),
       trigger_(std::move(trigger)) {}
 
 void SpecStream::Refresh(absl::Time now) {
-  if (now >= life_.ends_at) return End(absl::OkStatus());
+  if (now >= schedule_.ends_at) return End(absl::OkStatus());
   const TriggerEvaluator::Parsed parsed = evaluator_.Parse(*trigger_);
-  MutexLock lock(show_mutex_);
+  MutexLock lock(push_mutex_);
   // Two threads refresh when the stream opens, and the slower one may have the older profiles.
   if (parsed->profiles_version < version_) return;
   version_ = parsed->profiles_version;

@@ -18,8 +18,8 @@ namespace gpuscaler {
 class SpecStream : public ScalerStream<externalscaler::GetMetricSpecResponse> {
  public:
   // `evaluator` must outlive it.
-  SpecStream(std::shared_ptr<ServerCall> call, const StreamLife& life,
-             const TriggerEvaluator& evaluator, std::shared_ptr<CachedTrigger> trigger);
+  SpecStream(std::shared_ptr<ServerCall> call, const StreamSchedule& schedule,
+             const TriggerEvaluator& evaluator, std::shared_ptr<TriggerEntry> trigger);
 
   size_t size_bytes() const { return trigger_->size_bytes(); }
   StreamInterest interest() const override { return {}; }  // only profiles change it
@@ -27,14 +27,14 @@ class SpecStream : public ScalerStream<externalscaler::GetMetricSpecResponse> {
   void Refresh(absl::Time now) override;
 
  private:
-  absl::Time Due() const override { return life_.ends_at; }
+  absl::Time Due() const override { return schedule_.ends_at; }
 
-  const StreamLife life_;
+  const StreamSchedule schedule_;
   const TriggerEvaluator& evaluator_;
-  const std::shared_ptr<CachedTrigger> trigger_;
-  Mutex show_mutex_;
-  std::optional<MetricSpec> shown_ ABSL_GUARDED_BY(show_mutex_);
-  int64_t version_ ABSL_GUARDED_BY(show_mutex_) = 0;  // newest profiles seen
+  const std::shared_ptr<TriggerEntry> trigger_;
+  Mutex push_mutex_;
+  std::optional<MetricSpec> shown_ ABSL_GUARDED_BY(push_mutex_);
+  int64_t version_ ABSL_GUARDED_BY(push_mutex_) = 0;  // newest profiles seen
 };
 
 }  // namespace gpuscaler

@@ -73,12 +73,13 @@ class AskedFleet : public testing::Test {
     AgentUpdate update{.node = snapshot.node,
                        .instance = std::hash<std::string>()(host),
                        .received_at = clock_.Now()};
-    update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    update.readings.push_back(
+        {.previous_confirmed_at = std::nullopt, .snapshot = std::move(snapshot)});
     store_.Received(absl::StrCat(host, ":1"), std::move(update));
   }
 
   // Both teams report these utilizations every second.
-  void Hold(absl::Duration duration, double of_a, double of_b) {
+  void RepeatFor(absl::Duration duration, double of_a, double of_b) {
     for (absl::Duration held; held < duration; held += absl::Seconds(1)) {
       clock_.Advance(absl::Seconds(1));
       Report("a", of_a);

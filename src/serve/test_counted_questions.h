@@ -42,21 +42,23 @@ class CountedQuestions : public FleetReader {
     return found == reads_.end() ? 0 : found->second;
   }
 
-  absl::StatusOr<Fleet> Of(const PodInterest& wanted) const override {
+  absl::StatusOr<FleetPtr> NodesFor(const PodInterest& wanted) const override {
     {
       MutexLock lock(mutex_);
       for (const std::string& name : wanted.namespaces) ++reads_[name];
       ++reads_[absl::StrCat("owner ", wanted.owner)];
     }
-    return store_.Of(wanted);
+    return store_.NodesFor(wanted);
   }
-  absl::StatusOr<Fleet> All() const override { return store_.All(); }
+  absl::StatusOr<FleetPtr> AllNodes() const override { return store_.AllNodes(); }
   absl::Status Check() const override { return store_.Check(); }
   absl::Time NewestAt() const override { return store_.NewestAt(); }
   Changes ChangedSince(int64_t generation) const override {
     return store_.ChangedSince(generation);
   }
-  bool Knows(const PodInterest& wanted) const override { return store_.Knows(wanted); }
+  bool IsOwnerKnown(const PodInterest& wanted) const override {
+    return store_.IsOwnerKnown(wanted);
+  }
   int64_t WaitForGeneration(int64_t generation, absl::Duration timeout) const override {
     const int64_t newest = store_.WaitForGeneration(generation, timeout);
     MutexLock lock(mutex_);

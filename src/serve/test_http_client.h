@@ -14,8 +14,8 @@
 namespace gpuscaler {
 
 struct TestTls {
-  std::string ca;  // issuer of the server's certificate
-  TestPair pair;   // the client certificate; empty: none
+  std::string ca;        // issuer of the server's certificate
+  TestCertificate pair;  // the client certificate; empty: none
 };
 
 struct TestReply {

@@ -143,7 +143,7 @@ class ServedScaler {
   }
 
   // Stores the same GPUs every two seconds for `duration`.
-  void Hold(absl::Duration duration, const std::vector<GpuSample>& gpus) {
+  void RepeatFor(absl::Duration duration, const std::vector<GpuSample>& gpus) {
     for (absl::Duration held; held < duration; held += kTick) {
       clock.Advance(kTick);
       Sample(gpus);

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "scaling/node_view.h"
-#include "trigger/trigger_reading.h"
+#include "trigger/metadata_parser.h"
 #include "trigger/trigger_source.h"
 
 namespace gpuscaler {
@@ -43,12 +43,13 @@ ScaledObjectRef ScaledObjectOf(const externalscaler::ScaledObjectRef& ref,
                                const AllowedNamespaces& allowed) {
   ScaledObjectRef scaled_object{.namespace_name = ref.namespace_(), .name = ref.name()};
   const auto [first, last] = allowed.equal_range(ref.namespace_());
-  for (auto pair = first; pair != last; ++pair) scaled_object.opened.push_back(pair->second);
+  for (auto pair = first; pair != last; ++pair)
+    scaled_object.allowed_namespaces.push_back(pair->second);
   return scaled_object;
 }
 
 std::vector<std::string> NamespacesOf(const ScaledObjectRef& scaled_object) {
-  std::vector<std::string> namespaces = scaled_object.opened;
+  std::vector<std::string> namespaces = scaled_object.allowed_namespaces;
   namespaces.push_back(scaled_object.namespace_name);
   return namespaces;
 }
@@ -56,7 +57,7 @@ std::vector<std::string> NamespacesOf(const ScaledObjectRef& scaled_object) {
 // Returns the keys as the metadata spells them, each once.
 std::string BadKeys(const Metadata& metadata, const Profiles& profiles) {
   std::set<std::string> keys;
-  for (const Fault& fault : ReadMetadata(metadata, profiles).faults) keys.insert(fault.key);
+  for (const Fault& fault : ParseMetadata(metadata, profiles).faults) keys.insert(fault.key);
   return absl::StrJoin(keys, ",");
 }
 
@@ -95,14 +96,14 @@ bool ParsedTrigger::NeedsNodes() const {
   return origin == MetricOrigin::kGpu || (origin == MetricOrigin::kEngine && is_workload_scope);
 }
 
-CachedTrigger::CachedTrigger(const externalscaler::ScaledObjectRef& ref,
-                             const AllowedNamespaces& allowed)
+TriggerEntry::TriggerEntry(const externalscaler::ScaledObjectRef& ref,
+                           const AllowedNamespaces& allowed)
     : scaled_object_(ScaledObjectOf(ref, allowed)),
       namespaces_(NamespacesOf(scaled_object_)),
       metadata_(MetadataOf(ref)),
       size_bytes_(SizeOf(ref)) {}
 
-bool CachedTrigger::IsFor(const externalscaler::ScaledObjectRef& ref) const {
+bool TriggerEntry::IsFor(const externalscaler::ScaledObjectRef& ref) const {
   const auto& metadata = ref.scalermetadata();
   if (ref.name() != name() || ref.namespace_() != namespace_name()) return false;
   if (metadata.size() != metadata_.size()) return false;
@@ -112,8 +113,8 @@ bool CachedTrigger::IsFor(const externalscaler::ScaledObjectRef& ref) const {
   });
 }
 
-CachedTrigger::Parsing CachedTrigger::Parse(const ProfileStore::Current& profiles,
-                                            SourceFor source_for) {
+TriggerEntry::ParseResult TriggerEntry::Parse(const ProfileStore::Current& profiles,
+                                              SourceFor source_for) {
   if (auto known = parsed(profiles.version)) return {.parsed = std::move(known), .is_new = false};
   auto read = std::make_shared<ParsedTrigger>(
       ParsedTrigger{.profiles_version = profiles.version,
@@ -144,16 +145,16 @@ CachedTrigger::Parsing CachedTrigger::Parse(const ProfileStore::Current& profile
   return {.parsed = parsed_, .is_new = true};
 }
 
-std::shared_ptr<const ParsedTrigger> CachedTrigger::parsed(int64_t profiles_version) const {
+std::shared_ptr<const ParsedTrigger> TriggerEntry::parsed(int64_t profiles_version) const {
   MutexLock lock(mutex_);
   const bool is_current = parsed_ != nullptr && parsed_->profiles_version >= profiles_version;
   return is_current ? parsed_ : nullptr;
 }
 
-Evaluation CachedTrigger::Evaluate(Question question,
-                                   const std::shared_ptr<const ParsedTrigger>& parsed,
-                                   const FleetHistory& fleet, const StalenessLimits& staleness,
-                                   const Observations* received) {
+Evaluation TriggerEntry::Evaluate(DecisionPart part,
+                                  const std::shared_ptr<const ParsedTrigger>& parsed,
+                                  const FleetHistory& fleet, const StalenessLimits& staleness,
+                                  const Observations* received) {
   const SignalHistory* const signals = received == nullptr ? nullptr : &received->history;
   const int64_t newest_signals = signals == nullptr ? 0 : signals->generation;
   const auto own = received == nullptr ? nullptr : received->own;
@@ -162,8 +163,7 @@ Evaluation CachedTrigger::Evaluate(Question question,
     MutexLock lock(mutex_);
     // Generations of all engines and of some of them cannot be compared.
     const bool compares = cached_ != nullptr && (cached_->own == nullptr) == (own == nullptr);
-    const auto known =
-        compares ? FindCached(question, *parsed, fleet, newest_signals) : std::nullopt;
+    const auto known = compares ? FindCached(part, *parsed, fleet, newest_signals) : std::nullopt;
     if (known) return *known;
   }
   Decision decided = Decide(*parsed->trigger, scaled_object_, fleet, signals, staleness);
@@ -188,7 +188,7 @@ Evaluation CachedTrigger::Evaluate(Question question,
   return evaluation;
 }
 
-void CachedTrigger::KeepOnlyActivity() {
+void TriggerEntry::KeepOnlyActivity() {
   if (cached_ == nullptr || !cached_->is_whole) return;
   auto slim = std::make_shared<CachedDecision>(*cached_);
   slim->is_whole = false;
@@ -198,51 +198,51 @@ void CachedTrigger::KeepOnlyActivity() {
   if (idle_ && idle_->workload.size_bytes() > kMostIdleBytes) idle_.reset();
 }
 
-std::shared_ptr<const CachedDecision> CachedTrigger::cached() const {
+std::shared_ptr<const CachedDecision> TriggerEntry::cached() const {
   MutexLock lock(mutex_);
   return cached_;
 }
 
-absl::Duration CachedTrigger::LookBackOf(const Trigger& trigger) const {
+absl::Duration TriggerEntry::LookBackOf(const Trigger& trigger) const {
   MutexLock lock(mutex_);
   const absl::Duration own = LookBack(trigger);
   return cached_ == nullptr ? own : std::max(own, cached_->decision.look_back);
 }
 
-void CachedTrigger::DropCached() {
+void TriggerEntry::DropCached() {
   MutexLock lock(mutex_);
   cached_ = nullptr;
   idle_.reset();
 }
 
-std::optional<Evaluation> CachedTrigger::EvaluateCached(
-    Question question, const ParsedTrigger& parsed, const FleetHistory& fleet,
+std::optional<Evaluation> TriggerEntry::EvaluateCached(
+    DecisionPart part, const ParsedTrigger& parsed, const FleetHistory& fleet,
     const std::shared_ptr<const CachedDecision>& cached, int64_t signal_generation) {
   MutexLock lock(mutex_);
   if (cached_ == nullptr || cached_ != cached) return std::nullopt;
-  return FindCached(question, parsed, fleet, signal_generation);
+  return FindCached(part, parsed, fleet, signal_generation);
 }
 
-std::optional<Evaluation> CachedTrigger::FindCached(Question question, const ParsedTrigger& parsed,
-                                                    const FleetHistory& fleet,
-                                                    int64_t newest_signals) {
-  if (cached_->IsValidFor(question, parsed, fleet, newest_signals)) {
+std::optional<Evaluation> TriggerEntry::FindCached(DecisionPart part, const ParsedTrigger& parsed,
+                                                   const FleetHistory& fleet,
+                                                   int64_t newest_signals) {
+  if (cached_->IsValidFor(part, parsed, fleet, newest_signals)) {
     return Evaluation{.cached = cached_, .active_until = cached_->decision.active_until};
   }
-  if (question != Question::kActivity) return std::nullopt;
+  if (part != DecisionPart::kActivity) return std::nullopt;
   const auto idle_until = IdleUntil(parsed, fleet, newest_signals);
   if (!idle_until) return std::nullopt;
   return Evaluation{.cached = cached_, .active_until = *idle_until};
 }
 
-std::optional<absl::Time> CachedTrigger::IdleUntil(const ParsedTrigger& parsed,
-                                                   const FleetHistory& fleet,
-                                                   int64_t newest_signals) {
+std::optional<absl::Time> TriggerEntry::IdleUntil(const ParsedTrigger& parsed,
+                                                  const FleetHistory& fleet,
+                                                  int64_t newest_signals) {
   if (!idle_ || cached_->parsed->profiles_version < parsed.profiles_version) return std::nullopt;
   if (cached_->signal_generation < newest_signals) return std::nullopt;
   const bool older = fleet.generation < idle_->generation || fleet.now < idle_->at;
   if (older) return idle_->until;
-  const std::optional<absl::Time> until = idle_->workload.StandsOn(fleet);
+  const std::optional<absl::Time> until = idle_->workload.InactiveUntil(fleet);
   if (!until) {
     idle_.reset();
     return until;
@@ -253,19 +253,19 @@ std::optional<absl::Time> CachedTrigger::IdleUntil(const ParsedTrigger& parsed,
   return until;
 }
 
-void CachedTrigger::Count(size_t decision_bytes) {
+void TriggerEntry::Count(size_t decision_bytes) {
   MutexLock lock(count_mutex_);
   if (total_ != nullptr) *total_ += decision_bytes - decision_bytes_;  // wraps, to the right sum
   decision_bytes_ = decision_bytes;
 }
 
-void CachedTrigger::CountIn(std::shared_ptr<std::atomic<size_t>> total) {
+void TriggerEntry::CountIn(std::shared_ptr<std::atomic<size_t>> total) {
   MutexLock lock(count_mutex_);
   total_ = std::move(total);
   *total_ += decision_bytes_;
 }
 
-void CachedTrigger::Uncount() {
+void TriggerEntry::Uncount() {
   {
     MutexLock lock(count_mutex_);
     if (total_ != nullptr) *total_ -= decision_bytes_;
@@ -276,9 +276,9 @@ void CachedTrigger::Uncount() {
   KeepOnlyActivity();
 }
 
-bool CachedDecision::IsValidFor(Question question, const ParsedTrigger& now,
+bool CachedDecision::IsValidFor(DecisionPart part, const ParsedTrigger& now,
                                 const FleetHistory& fleet, int64_t newest_signals) const {
-  const bool only_activity = question == Question::kActivity;
+  const bool only_activity = part == DecisionPart::kActivity;
   if (!is_whole && !only_activity) return false;
   if (parsed->profiles_version < now.profiles_version) return false;
   if (generation < fleet.generation || signal_generation < newest_signals) return false;
@@ -286,47 +286,47 @@ bool CachedDecision::IsValidFor(Question question, const ParsedTrigger& now,
   return fleet.now < (only_activity ? decision.active_until : decision.valid_until);
 }
 
-absl::Time CachedTrigger::LeaseFrom(absl::Time now) {
+absl::Time TriggerEntry::LeaseFrom(absl::Time now) {
   MutexLock lock(mutex_);
   const absl::Duration lease = 3 * longest_gap_.Record(now);
   lease_until_ = std::max(lease_until_, now + std::clamp(lease, kShortestLease, kLongestLease));
   return lease_until_;
 }
 
-std::shared_ptr<CachedTrigger> TriggerCache::Get(const externalscaler::ScaledObjectRef& ref) {
+std::shared_ptr<TriggerEntry> TriggerCache::Get(const externalscaler::ScaledObjectRef& ref) {
   const size_t fingerprint = FingerprintOf(ref);
   MutexLock lock(mutex_);
   const auto found = by_fingerprint_.find(fingerprint);
   if (found != by_fingerprint_.end()) {
-    const Entries::iterator entry = found->second;
-    if (entry->trigger->IsFor(ref)) {
-      entries_.splice(entries_.begin(), entries_, entry);
+    const Slots::iterator slot = found->second;
+    if (slot->trigger->IsFor(ref)) {
+      slots_.splice(slots_.begin(), slots_, slot);
       DropOldest();
-      return entry->trigger;
+      return slot->trigger;
     }
-    Drop(entry);
+    Drop(slot);
   }
-  entries_.push_front({fingerprint, std::make_shared<CachedTrigger>(ref, allowed_)});
-  by_fingerprint_[fingerprint] = entries_.begin();
-  bytes_ += entries_.front().trigger->size_bytes();
-  entries_.front().trigger->CountIn(decision_bytes_);
+  slots_.push_front({fingerprint, std::make_shared<TriggerEntry>(ref, allowed_)});
+  by_fingerprint_[fingerprint] = slots_.begin();
+  bytes_ += slots_.front().trigger->size_bytes();
+  slots_.front().trigger->CountIn(decision_bytes_);
   DropOldest();
-  return entries_.front().trigger;
+  return slots_.front().trigger;
 }
 
 // The trigger that was used last stays.
 void TriggerCache::DropOldest() {
-  while (entries_.size() > 1 &&
-         (entries_.size() > limits_.triggers || bytes_ + *decision_bytes_ > limits_.bytes)) {
-    Drop(std::prev(entries_.end()));
+  while (slots_.size() > 1 &&
+         (slots_.size() > limits_.triggers || bytes_ + *decision_bytes_ > limits_.bytes)) {
+    Drop(std::prev(slots_.end()));
   }
 }
 
-void TriggerCache::Drop(Entries::iterator entry) {
-  bytes_ -= entry->trigger->size_bytes();
-  entry->trigger->Uncount();  // streams may hold it
-  by_fingerprint_.erase(entry->fingerprint);
-  entries_.erase(entry);
+void TriggerCache::Drop(Slots::iterator slot) {
+  bytes_ -= slot->trigger->size_bytes();
+  slot->trigger->Uncount();  // streams may hold it
+  by_fingerprint_.erase(slot->fingerprint);
+  slots_.erase(slot);
 }
 
 absl::Status CheckSize(const externalscaler::ScaledObjectRef& ref) {

@@ -24,11 +24,11 @@
 #include "scaling/ambiguity_warning.h"
 #include "scaling/decision.h"
 #include "scaling/idle_fast_path.h"
-#include "scaling/own_pods.h"
-#include "serve/longest_gap.h"
+#include "scaling/workload_pod_names.h"
 #include "serve/outcome.h"
 #include "serve/profile_store.h"
 #include "serve/profile_suggestion.h"
+#include "serve/request_gap.h"
 #include "store/lease_bounds.h"
 #include "trigger/metric_type.h"
 #include "trigger/trigger.h"
@@ -52,7 +52,7 @@ struct ParsedTrigger {
 };
 
 // The part of a decision that a request needs.
-enum class Question {
+enum class DecisionPart {
   kActivity,  // the status, and whether the workload is active
   kAll,
 };
@@ -62,7 +62,7 @@ struct CachedDecision {
   int64_t sequence = 0;                         // number of this decision on its trigger
   int64_t generation = 0;                       // the fleet's
   int64_t signal_generation = 0;                // the source's, restricted to `own`
-  std::shared_ptr<const OwnPods> own;           // only engines in these pods count; null: all
+  std::shared_ptr<const WorkloadPodNames> own;  // only engines in these pods count; null: all
   std::shared_ptr<const ParsedTrigger> parsed;  // its trigger is OK
   bool is_whole = true;  // false: without contributions and nodes, valid for kActivity alone
   Decision decision;
@@ -70,14 +70,14 @@ struct CachedDecision {
   // Returns true if evaluating the trigger `now` on `fleet` and on signals of generation
   // `newest_signals` would give the same result. Also returns true if one input is older than the
   // one used here and the other is not newer.
-  bool IsValidFor(Question question, const ParsedTrigger& now, const FleetHistory& fleet,
+  bool IsValidFor(DecisionPart part, const ParsedTrigger& now, const FleetHistory& fleet,
                   int64_t newest_signals) const;
 };
 
 // The readings of a source.
 struct Observations {
   SignalHistory history;
-  std::shared_ptr<const OwnPods> own;  // only engines in these pods count; null: all
+  std::shared_ptr<const WorkloadPodNames> own;  // only engines in these pods count; null: all
 };
 
 // The result for one request.
@@ -91,11 +91,12 @@ struct Evaluation {
 // Returns approximately the memory that a decision holds.
 size_t BytesOf(const Decision& decision);
 
-// One trigger of one ScaledObject. Thread-safe; lives as long as the cache or a stream holds it.
-class CachedTrigger {
+// The state of one trigger of one ScaledObject: its metadata and its newest decision. Thread-safe.
+// Lives as long as the cache or a stream holds it.
+class TriggerEntry {
  public:
-  explicit CachedTrigger(const externalscaler::ScaledObjectRef& ref,
-                         const AllowedNamespaces& allowed = {});
+  explicit TriggerEntry(const externalscaler::ScaledObjectRef& ref,
+                        const AllowedNamespaces& allowed = {});
 
   bool IsFor(const externalscaler::ScaledObjectRef& ref) const;
   size_t size_bytes() const { return size_bytes_; }  // names and metadata
@@ -111,11 +112,11 @@ class CachedTrigger {
       const Trigger& trigger, const ScaledObjectRef& scaled_object)>;
 
   // Parses the metadata once for each version of the profiles.
-  struct Parsing {
+  struct ParseResult {
     std::shared_ptr<const ParsedTrigger> parsed;
     bool is_new;  // parsed by this call
   };
-  Parsing Parse(
+  ParseResult Parse(
       const ProfileStore::Current& profiles,
       SourceFor source_for = [](const Trigger&, const ScaledObjectRef&) { return std::nullopt; });
   // Returns null if the metadata was not parsed under this version of the profiles.
@@ -126,7 +127,7 @@ class CachedTrigger {
   // cached decision. The activity of a workload that stays idle needs no new decision
   // (IdleFastPath). `received` comes from the trigger's source; null if it has none or none is
   // read. Blocks while another thread decides on the trigger; no other function does.
-  Evaluation Evaluate(Question question, const std::shared_ptr<const ParsedTrigger>& parsed,
+  Evaluation Evaluate(DecisionPart part, const std::shared_ptr<const ParsedTrigger>& parsed,
                       const FleetHistory& fleet, const StalenessLimits& staleness,
                       const Observations* received = nullptr);
 
@@ -138,7 +139,7 @@ class CachedTrigger {
   // Returns what Evaluate() would return without deciding. Returns nothing if a decision is needed
   // or `cached` has been replaced. `signal_generation` is the present one of the signals that
   // `cached` used.
-  std::optional<Evaluation> EvaluateCached(Question question, const ParsedTrigger& parsed,
+  std::optional<Evaluation> EvaluateCached(DecisionPart part, const ParsedTrigger& parsed,
                                            const FleetHistory& fleet,
                                            const std::shared_ptr<const CachedDecision>& cached,
                                            int64_t signal_generation);
@@ -167,7 +168,7 @@ class CachedTrigger {
   const std::vector<std::string>& namespaces() const { return namespaces_; }
 
   // Records a request and returns the end of its lease on costly readings. The lease lasts 3 x the
-  // longest gap between requests (serve/longest_gap.h), from kShortestLease to
+  // longest gap between requests (serve/request_gap.h), from kShortestLease to
   // kLongestLease.
   absl::Time LeaseFrom(absl::Time now);
 
@@ -177,7 +178,7 @@ class CachedTrigger {
   }
 
   // Returns the cached decision if it is valid. Requires that there is one.
-  std::optional<Evaluation> FindCached(Question question, const ParsedTrigger& parsed,
+  std::optional<Evaluation> FindCached(DecisionPart part, const ParsedTrigger& parsed,
                                        const FleetHistory& fleet, int64_t newest_signals)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns until when the workload stays inactive, or nothing if that needs a decision.
@@ -210,7 +211,7 @@ class CachedTrigger {
   Mutex count_mutex_;  // acquired after mutex_
   size_t decision_bytes_ ABSL_GUARDED_BY(count_mutex_) = 0;
   std::shared_ptr<std::atomic<size_t>> total_ ABSL_GUARDED_BY(count_mutex_);  // null: not counted
-  LongestGap longest_gap_ ABSL_GUARDED_BY(mutex_);
+  LongestRequestGap longest_gap_ ABSL_GUARDED_BY(mutex_);
   absl::Time lease_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 
@@ -224,24 +225,24 @@ class TriggerCache {
   explicit TriggerCache(const Limits& limits, AllowedNamespaces allowed = {})
       : limits_(limits), allowed_(std::move(allowed)) {}
 
-  std::shared_ptr<CachedTrigger> Get(const externalscaler::ScaledObjectRef& ref);
+  std::shared_ptr<TriggerEntry> Get(const externalscaler::ScaledObjectRef& ref);
 
  private:
-  struct Entry {
+  struct Slot {
     size_t fingerprint = 0;
-    std::shared_ptr<CachedTrigger> trigger;
+    std::shared_ptr<TriggerEntry> trigger;
   };
-  using Entries = std::list<Entry>;
+  using Slots = std::list<Slot>;
 
   void DropOldest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Drop(Entries::iterator entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Drop(Slots::iterator slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Limits limits_;
   const AllowedNamespaces allowed_;
   Mutex mutex_;
-  Entries entries_ ABSL_GUARDED_BY(mutex_);  // most recently used first
+  Slots slots_ ABSL_GUARDED_BY(mutex_);  // most recently used first
   // If two triggers have one fingerprint, the later one replaces the other.
-  absl::flat_hash_map<size_t, Entries::iterator> by_fingerprint_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<size_t, Slots::iterator> by_fingerprint_ ABSL_GUARDED_BY(mutex_);
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // names and metadata
   // Bytes of the cached decisions, which change between look-ups too.
   const std::shared_ptr<std::atomic<size_t>> decision_bytes_ =

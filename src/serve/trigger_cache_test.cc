@@ -78,9 +78,9 @@ TEST(TriggerCache, DecisionsCountInTheLimit) {
   builder.Tick(gpus);
   const auto large = cache.Get(Ref("large", {{"scope", "fleet"}}));
   const auto small = cache.Get(Ref("small", {{"scope", "fleet"}, {"gpuIndex", "0"}}));
-  const auto evaluated = [&](CachedTrigger& trigger) {
+  const auto evaluated = [&](TriggerEntry& trigger) {
     const auto parsed = trigger.Parse(Version(1)).parsed;
-    return trigger.Evaluate(Question::kAll, parsed, FleetOfOne(builder.history()), kStaleness)
+    return trigger.Evaluate(DecisionPart::kAll, parsed, FleetOfOne(builder.history()), kStaleness)
         .cached;
   };
   ASSERT_LT(BytesOf(evaluated(*small)->decision), 2000u);
@@ -105,15 +105,15 @@ TEST(TriggerCache, DroppedTriggerKeepsOnlyItsActivity) {
   builder.Tick(std::vector<GpuSample>(200, BusyGpu(0, 60)));
   const auto held = cache.Get(Ref("held", {{"scope", "fleet"}}));
   const auto parsed = held->Parse(Version(1)).parsed;
-  const auto evaluated = [&](Question question) {
-    return held->Evaluate(question, parsed, FleetOfOne(builder.history()), kStaleness).cached;
+  const auto evaluated = [&](DecisionPart part) {
+    return held->Evaluate(part, parsed, FleetOfOne(builder.history()), kStaleness).cached;
   };
-  const auto whole = evaluated(Question::kAll);
+  const auto whole = evaluated(DecisionPart::kAll);
   ASSERT_EQ(whole, held->cached());
   cache.Get(Ref("next", {}));
   EXPECT_LT(BytesOf(held->cached()->decision), 2000u);
-  EXPECT_EQ(evaluated(Question::kActivity), held->cached()) << "it still is right for that";
-  EXPECT_EQ(evaluated(Question::kAll)->decision.contributions.size(),
+  EXPECT_EQ(evaluated(DecisionPart::kActivity), held->cached()) << "it still is right for that";
+  EXPECT_EQ(evaluated(DecisionPart::kAll)->decision.contributions.size(),
             whole->decision.contributions.size());
   EXPECT_LT(BytesOf(held->cached()->decision), 2000u);
 }
@@ -123,59 +123,62 @@ TEST(CheckRef, NamesHaveTheLimitOfKubernetes) {
   EXPECT_EQ(CheckRef(Ref(std::string(254, 'a'), {})).code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(CachedTrigger, DecidesOnceAGeneration) {
-  CachedTrigger trigger(Ref("a", {}));
+TEST(TriggerEntry, DecidesOnceAGeneration) {
+  TriggerEntry trigger(Ref("a", {}));
   const auto parsed = trigger.Parse(Version(1)).parsed;
   ASSERT_TRUE(parsed->trigger.ok());
   HistoryBuilder builder;
   builder.Tick({BusyGpu(0, 60)});
   const auto first =
-      trigger.Evaluate(Question::kAll, parsed, FleetOfOne(builder.history()), kStaleness).cached;
-  EXPECT_EQ(
-      trigger.Evaluate(Question::kAll, parsed, FleetOfOne(builder.history()), kStaleness).cached,
-      first);
+      trigger.Evaluate(DecisionPart::kAll, parsed, FleetOfOne(builder.history()), kStaleness)
+          .cached;
+  EXPECT_EQ(trigger.Evaluate(DecisionPart::kAll, parsed, FleetOfOne(builder.history()), kStaleness)
+                .cached,
+            first);
   const auto older = builder.history();
   builder.Tick({BusyGpu(0, 80)});
   const auto second =
-      trigger.Evaluate(Question::kAll, parsed, FleetOfOne(builder.history()), kStaleness).cached;
+      trigger.Evaluate(DecisionPart::kAll, parsed, FleetOfOne(builder.history()), kStaleness)
+          .cached;
   EXPECT_NE(second, first);
-  EXPECT_EQ(trigger.Evaluate(Question::kAll, parsed, FleetOfOne(older), kStaleness).cached, second)
+  EXPECT_EQ(trigger.Evaluate(DecisionPart::kAll, parsed, FleetOfOne(older), kStaleness).cached,
+            second)
       << "never back in time";
 }
 
-TEST(CachedTrigger, DecisionIsValidUntilTimeMayHaveChangedIt) {
-  CachedTrigger trigger(Ref("a", {}));
+TEST(TriggerEntry, DecisionIsValidUntilTimeMayHaveChangedIt) {
+  TriggerEntry trigger(Ref("a", {}));
   const auto parsed = trigger.Parse(Version(1)).parsed;
   ASSERT_TRUE(parsed->trigger.ok());
   HistoryBuilder builder;
-  builder.Hold(absl::Minutes(10), {BusyGpu(0, 60)});
+  builder.RepeatFor(absl::Minutes(10), {BusyGpu(0, 60)});
   FleetHistory fleet = FleetOfOne(builder.history());
-  const auto first = trigger.Evaluate(Question::kAll, parsed, fleet, kStaleness).cached;
+  const auto first = trigger.Evaluate(DecisionPart::kAll, parsed, fleet, kStaleness).cached;
   fleet.now += absl::Seconds(5);
-  EXPECT_EQ(trigger.Evaluate(Question::kAll, parsed, fleet, kStaleness).cached, first)
+  EXPECT_EQ(trigger.Evaluate(DecisionPart::kAll, parsed, fleet, kStaleness).cached, first)
       << "all that was read is equal";
   fleet.now += absl::Seconds(2);
-  const auto stale = trigger.Evaluate(Question::kAll, parsed, fleet, kStaleness).cached;
+  const auto stale = trigger.Evaluate(DecisionPart::kAll, parsed, fleet, kStaleness).cached;
   EXPECT_EQ(stale->decision.status.code(), absl::StatusCode::kUnavailable);
 }
 
-TEST(CachedTrigger, ActivityIsValidForLongerThanAMovingAverage) {
-  CachedTrigger trigger(Ref("a", {{"window", "30s"}}));
+TEST(TriggerEntry, ActivityIsValidForLongerThanAMovingAverage) {
+  TriggerEntry trigger(Ref("a", {{"window", "30s"}}));
   const auto parsed = trigger.Parse(Version(1)).parsed;
   HistoryBuilder builder;
-  builder.Hold(absl::Minutes(10), {BusyGpu(0, 60)});
-  builder.Hold(kTick, {BusyGpu(0, 90)});
+  builder.RepeatFor(absl::Minutes(10), {BusyGpu(0, 60)});
+  builder.RepeatFor(kTick, {BusyGpu(0, 90)});
   FleetHistory fleet = FleetOfOne(builder.history());
-  const auto first = trigger.Evaluate(Question::kAll, parsed, fleet, kStaleness).cached;
+  const auto first = trigger.Evaluate(DecisionPart::kAll, parsed, fleet, kStaleness).cached;
   fleet.now += absl::Milliseconds(500);
-  EXPECT_EQ(trigger.Evaluate(Question::kActivity, parsed, fleet, kStaleness).cached, first);
-  EXPECT_NE(trigger.Evaluate(Question::kAll, parsed, fleet, kStaleness).cached, first);
+  EXPECT_EQ(trigger.Evaluate(DecisionPart::kActivity, parsed, fleet, kStaleness).cached, first);
+  EXPECT_NE(trigger.Evaluate(DecisionPart::kAll, parsed, fleet, kStaleness).cached, first);
 }
 
 // An inactive workload and another one that is busy.
 class IdleTriggerTest : public testing::Test {
  protected:
-  IdleTriggerTest() { builder_.Hold(absl::Minutes(3), {Reading(0, 60)}); }
+  IdleTriggerTest() { builder_.RepeatFor(absl::Minutes(3), {Reading(0, 60)}); }
 
   static NodeSnapshot Reading(double load, double load_of_other) {
     return Node("gpu-1",
@@ -183,72 +186,73 @@ class IdleTriggerTest : public testing::Test {
                  {.name = "x", .owner = "x", .loads = {load_of_other}}});
   }
 
-  Evaluation Evaluated(Question question, int64_t profiles = 1) {
+  Evaluation Evaluated(DecisionPart part, int64_t profiles = 1) {
     FleetHistory fleet = builder_.fleet();
     fleet.generation = (fleet.now - absl::UnixEpoch()) / kTick;
-    return trigger_.Evaluate(question, trigger_.Parse(Version(profiles)).parsed, fleet, kStaleness,
+    return trigger_.Evaluate(part, trigger_.Parse(Version(profiles)).parsed, fleet, kStaleness,
                              received_);
   }
 
   FleetBuilder builder_;
   const Observations* received_ = nullptr;
-  CachedTrigger trigger_{Ref("a", {})};
+  TriggerEntry trigger_{Ref("a", {})};
 };
 
 TEST_F(IdleTriggerTest, ActivityNeedsNoDecisionForReadingsOfOthers) {
-  const auto first = Evaluated(Question::kActivity).cached;
+  const auto first = Evaluated(DecisionPart::kActivity).cached;
   ASSERT_FALSE(first->decision.active);
   for (const double load : {70, 80, 90}) {
     builder_.Tick({Reading(0, load)});
-    const Evaluation evaluation = Evaluated(Question::kActivity);
+    const Evaluation evaluation = Evaluated(DecisionPart::kActivity);
     EXPECT_EQ(evaluation.cached, first);
     EXPECT_FALSE(evaluation.is_new);
     EXPECT_EQ(evaluation.active_until, builder_.now() + kStaleness.stale_after);
   }
   builder_.Tick({Reading(50, 90)});
-  EXPECT_TRUE(Evaluated(Question::kActivity).cached->decision.active);
+  EXPECT_TRUE(Evaluated(DecisionPart::kActivity).cached->decision.active);
 }
 
 TEST_F(IdleTriggerTest, ReadingsOfEnginesCauseANewDecision) {
   Observations received{.history = {.generation = 1}, .own = nullptr};
   received_ = &received;
-  const auto first = Evaluated(Question::kActivity).cached;
+  const auto first = Evaluated(DecisionPart::kActivity).cached;
   builder_.Tick({Reading(0, 70)});
-  EXPECT_EQ(Evaluated(Question::kActivity).cached, first);
+  EXPECT_EQ(Evaluated(DecisionPart::kActivity).cached, first);
   received.history.generation = 2;
-  EXPECT_NE(Evaluated(Question::kActivity).cached, first);
+  EXPECT_NE(Evaluated(DecisionPart::kActivity).cached, first);
 }
 
 // The generation of all engines includes readings of other workloads, so it may be the higher one.
 TEST_F(IdleTriggerTest, GenerationsOfAllEnginesAndOfSomeDoNotCompare) {
   Observations all{.history = {.generation = 9}, .own = nullptr};
   received_ = &all;
-  const auto first = Evaluated(Question::kAll).cached;
-  EXPECT_EQ(Evaluated(Question::kAll).cached, first);
-  Observations some{.history = {.generation = 5}, .own = std::make_shared<const OwnPods>()};
+  const auto first = Evaluated(DecisionPart::kAll).cached;
+  EXPECT_EQ(Evaluated(DecisionPart::kAll).cached, first);
+  Observations some{.history = {.generation = 5},
+                    .own = std::make_shared<const WorkloadPodNames>()};
   received_ = &some;
-  const auto second = Evaluated(Question::kAll).cached;
+  const auto second = Evaluated(DecisionPart::kAll).cached;
   EXPECT_NE(second, first);
-  EXPECT_EQ(Evaluated(Question::kAll).cached, second);
+  EXPECT_EQ(Evaluated(DecisionPart::kAll).cached, second);
 }
 
 TEST_F(IdleTriggerTest, AllButActivityNeedsANewDecision) {
-  const auto first = Evaluated(Question::kActivity).cached;
+  const auto first = Evaluated(DecisionPart::kActivity).cached;
   builder_.Tick({Reading(0, 70)});
-  ASSERT_EQ(Evaluated(Question::kActivity).cached, first);
-  const auto second = Evaluated(Question::kAll).cached;
+  ASSERT_EQ(Evaluated(DecisionPart::kActivity).cached, first);
+  const auto second = Evaluated(DecisionPart::kAll).cached;
   EXPECT_EQ(second->decision.taken_at, builder_.now());
-  EXPECT_EQ(Evaluated(Question::kActivity).cached, second);
+  EXPECT_EQ(Evaluated(DecisionPart::kActivity).cached, second);
 }
 
 TEST_F(IdleTriggerTest, NewProfilesCauseANewDecision) {
-  const auto first = Evaluated(Question::kActivity).cached;
+  const auto first = Evaluated(DecisionPart::kActivity).cached;
   builder_.Tick({Reading(0, 70)});
-  EXPECT_NE(Evaluated(Question::kActivity, 2).cached, first);
+  EXPECT_NE(Evaluated(DecisionPart::kActivity, 2).cached, first);
 }
 
-TEST(CachedTrigger, NewProfilesAreParsedAndEvaluated) {
-  CachedTrigger trigger(Ref("a", {{"profile", "ours"}}));
+TEST(TriggerEntry, NewProfilesAreParsedAndEvaluated) {
+  TriggerEntry trigger(Ref("a", {{"profile", "ours"}}));
   EXPECT_FALSE(trigger.Parse(Version(1)).parsed->trigger.ok());
   auto profiles = std::make_shared<Profiles>(BuiltInProfiles());
   (*profiles)["ours"] = Profile{.name = "ours", .target = 42};
@@ -260,15 +264,16 @@ TEST(CachedTrigger, NewProfilesAreParsedAndEvaluated) {
   HistoryBuilder builder;
   builder.Tick({BusyGpu(0, 60)});
   const auto first =
-      trigger.Evaluate(Question::kAll, parsed, FleetOfOne(builder.history()), kStaleness).cached;
+      trigger.Evaluate(DecisionPart::kAll, parsed, FleetOfOne(builder.history()), kStaleness)
+          .cached;
   const auto next = trigger.Parse({3, profiles}).parsed;
   EXPECT_NE(
-      trigger.Evaluate(Question::kAll, next, FleetOfOne(builder.history()), kStaleness).cached,
+      trigger.Evaluate(DecisionPart::kAll, next, FleetOfOne(builder.history()), kStaleness).cached,
       first);
 }
 
-TEST(CachedTrigger, LeaseGrowsWithTheGapsBetweenRequests) {
-  CachedTrigger trigger(Ref("a", {}));
+TEST(TriggerEntry, LeaseGrowsWithTheGapsBetweenRequests) {
+  TriggerEntry trigger(Ref("a", {}));
   absl::Time now = absl::FromUnixSeconds(1'767'225'600);
   EXPECT_EQ(trigger.LeaseFrom(now) - now, absl::Seconds(90)) << "the first question";
   now += absl::Seconds(15);
@@ -279,8 +284,8 @@ TEST(CachedTrigger, LeaseGrowsWithTheGapsBetweenRequests) {
   EXPECT_EQ(trigger.LeaseFrom(now) - now, absl::Minutes(15));
 }
 
-TEST(CachedTrigger, LeaseAtZeroKeepsKedasIntervalAfterDaysOfHpaRequests) {
-  CachedTrigger trigger(Ref("a", {}));
+TEST(TriggerEntry, LeaseAtZeroKeepsKedasIntervalAfterDaysOfHpaRequests) {
+  TriggerEntry trigger(Ref("a", {}));
   absl::Time now = absl::FromUnixSeconds(1'767'225'600);
   trigger.LeaseFrom(now);
   now += absl::Minutes(5);  // pollingInterval, at zero
@@ -292,8 +297,8 @@ TEST(CachedTrigger, LeaseAtZeroKeepsKedasIntervalAfterDaysOfHpaRequests) {
   EXPECT_EQ(trigger.LeaseFrom(now) - now, absl::Minutes(15));
 }
 
-TEST(CachedTrigger, GapOfAnOutageExpires) {
-  CachedTrigger trigger(Ref("a", {}));
+TEST(TriggerEntry, GapOfAnOutageExpires) {
+  TriggerEntry trigger(Ref("a", {}));
   absl::Time now = absl::FromUnixSeconds(1'767'225'600);
   trigger.LeaseFrom(now);
   now += absl::Hours(7);

@@ -23,7 +23,7 @@ namespace gpuscaler {
 class TriggerEvaluator {
  public:
   using Parsed = std::shared_ptr<const ParsedTrigger>;
-  using Evaluated = absl::StatusOr<Evaluation>;
+  using EvaluationOr = absl::StatusOr<Evaluation>;
 
   // All references must outlive it.
   TriggerEvaluator(const StalenessLimits& staleness, const Clock& clock, const FleetReader& fleets,
@@ -31,43 +31,42 @@ class TriggerEvaluator {
                    std::function<void()> wake_sampler, const SignalAccess& signals = {});
 
   // Blocks for up to a tenth of a second, for the worst metadata that CheckSize() accepts.
-  Parsed Parse(CachedTrigger& trigger) const;
+  Parsed Parse(TriggerEntry& entry) const;
   // Returns what Parse() would return, or null if the metadata must be parsed first.
-  Parsed FindParsed(CachedTrigger& trigger) const;
+  Parsed FindParsed(TriggerEntry& entry) const;
 
   // All functions below require a `parsed` with a trigger that is OK.
 
   // Must be called for each request. Renews leases on what the trigger needs: costly readings, and
   // a longer history than most triggers use. Wakes the sampler if the newest snapshot has no costly
   // reading that the trigger needs.
-  void Want(CachedTrigger& trigger, const ParsedTrigger& parsed) const;
+  void RecordRequest(TriggerEntry& entry, const ParsedTrigger& parsed) const;
 
-  // Returns true if Want() looks for engines in the workload's pods, which takes as long as a
-  // decision.
-  bool WantBlocks(CachedTrigger& trigger, const ParsedTrigger& parsed) const;
+  // Returns true if RecordRequest() looks for engines in the workload's pods, which takes as long
+  // as a decision.
+  bool RecordRequestBlocks(TriggerEntry& entry, const ParsedTrigger& parsed) const;
 
   // Renews the same leases for an open stream, without waking the sampler.
-  void RenewLeases(const CachedTrigger& trigger, const ParsedTrigger& parsed) const;
+  void RenewLeases(const TriggerEntry& entry, const ParsedTrigger& parsed) const;
 
   // Returns UNAVAILABLE if there is no fresh snapshot, or it has no readings that the trigger
   // needs; the next snapshot may have them. Decision::status may hold another error, which lasts
-  // until GPUs or metadata change. Parts that `question` leaves out may be one sample old. Blocks
-  // for the time of a decision.
-  Evaluated Try(Question question, CachedTrigger& trigger, const Parsed& parsed) const;
+  // until GPUs or metadata change. Values beyond `part` may be one sample old. Blocks for the time
+  // of a decision.
+  EvaluationOr Try(DecisionPart part, TriggerEntry& entry, const Parsed& parsed) const;
 
   // Returns what Try() would return without a decision, or nothing if one is needed. Does not wait
   // for decisions.
-  std::optional<Evaluated> TryCached(Question question, CachedTrigger& trigger,
-                                     const Parsed& parsed) const;
+  std::optional<EvaluationOr> TryCached(DecisionPart part, TriggerEntry& entry,
+                                        const Parsed& parsed) const;
 
   // Counts and logs a request that got the error `why` instead of a decision.
-  void ReportUnavailable(CachedTrigger& trigger, const absl::Status& why) const;
+  void ReportUnavailable(TriggerEntry& entry, const absl::Status& why) const;
 
  private:
-  void RenewUntil(const CachedTrigger& trigger, const ParsedTrigger& parsed,
-                  absl::Time until) const;
+  void RenewUntil(const TriggerEntry& entry, const ParsedTrigger& parsed, absl::Time until) const;
 
-  // Implements CachedTrigger::SourceFor. Returns INVALID_ARGUMENT or PERMISSION_DENIED as
+  // Implements TriggerEntry::SourceFor. Returns INVALID_ARGUMENT or PERMISSION_DENIED as
   // CheckSource() does.
   absl::StatusOr<std::optional<SignalSource>> SourceFor(const Trigger& trigger,
                                                         const ScaledObjectRef& scaled_object) const;
@@ -77,47 +76,49 @@ class TriggerEvaluator {
   // Returns true if the trigger has no profile and engines in its pods can be found to suggest one.
   bool SuggestsProfile(const ParsedTrigger& parsed) const;
   // Looks for engines in the workload's pods, to suggest a profile. The value does not change.
-  void SearchEngines(CachedTrigger& trigger, const ParsedTrigger& parsed) const;
+  void SearchEngines(TriggerEntry& entry, const ParsedTrigger& parsed) const;
 
   // Returns the nodes to decide on. `source_is_empty`: no engine is found at the source.
-  absl::StatusOr<FleetReader::Fleet> FleetOf(const ParsedTrigger& parsed,
-                                             bool source_is_empty) const;
+  absl::StatusOr<FleetReader::FleetPtr> FleetOf(const ParsedTrigger& parsed,
+                                                bool source_is_empty) const;
   // Returns the same, or UNAVAILABLE if a costly reading that the decision needs is missing.
-  absl::StatusOr<FleetReader::Fleet> ReadableFleetOf(const ParsedTrigger& parsed,
-                                                     bool source_is_empty) const;
-  // Returns a question that looks back as far as the newest decision does.
-  EngineQuery EngineQuestionOf(const CachedTrigger& trigger, const Trigger& parsed_trigger) const;
-  SignalHistory SignalsOf(const CachedTrigger& trigger, const ParsedTrigger& parsed,
-                          const OwnPods* own) const;
+  absl::StatusOr<FleetReader::FleetPtr> ReadableFleetOf(const ParsedTrigger& parsed,
+                                                        bool source_is_empty) const;
+  // Returns a query that looks back as far as the newest decision does.
+  EngineQuery EngineQueryOf(const TriggerEntry& entry, const Trigger& trigger) const;
+  SignalHistory SignalsOf(const TriggerEntry& entry, const ParsedTrigger& parsed,
+                          const WorkloadPodNames* own) const;
 
-  // The inputs of a decision. The nodes are read after the source, so that no signal is later than
-  // the time that is decided for.
+  // The inputs of a decision. The nodes are read after the source, so that no signal is newer than
+  // the time of the decision.
   struct Inputs {
     Observations received;
-    FleetReader::Fleet fleet;
+    FleetReader::FleetPtr fleet;
   };
   // `fleet`: an earlier reading of the nodes, which shows the workload's own pods.
-  absl::StatusOr<Inputs> InputsOf(const CachedTrigger& trigger, const ParsedTrigger& parsed,
-                                  const FleetReader::Fleet& fleet) const;
+  absl::StatusOr<Inputs> InputsOf(const TriggerEntry& entry, const ParsedTrigger& parsed,
+                                  const FleetReader::FleetPtr& fleet) const;
 
   // `answer` is the result of TryCached(). If it is empty, `fleet` is the input of the decision.
   struct CacheLookup {
-    absl::StatusOr<FleetReader::Fleet> fleet;
-    std::optional<Evaluated> answer = std::nullopt;
+    absl::StatusOr<FleetReader::FleetPtr> fleet;
+    std::optional<EvaluationOr> answer = std::nullopt;
   };
-  CacheLookup LookUp(Question question, CachedTrigger& trigger, const ParsedTrigger& parsed) const;
-  Evaluation Reported(CachedTrigger& trigger, Evaluation evaluation) const;
+  CacheLookup LookUp(DecisionPart part, TriggerEntry& entry, const ParsedTrigger& parsed) const;
+  // Counts and logs a new evaluation, and updates the profile suggestion and the demand metrics.
+  void RecordEvaluation(TriggerEntry& entry, const Evaluation& evaluation) const;
 
   // Counts the outcome, and logs it if it changed.
-  void Report(CachedTrigger& trigger, Outcome outcome, absl::string_view why) const;
-  void LogBadMetadata(CachedTrigger& trigger, absl::string_view keys) const;
+  void Report(TriggerEntry& entry, Outcome outcome, absl::string_view why) const;
+  void LogBadMetadata(TriggerEntry& entry, absl::string_view keys) const;
   // Logs each kind of ambiguity once: its text names other workloads, and those change with each
-  // Job. An ambiguity is no outcome, because the value may be right, as for a sleeping workload.
-  void LogAmbiguity(CachedTrigger& trigger, const AmbiguityWarning& ambiguity) const;
+  // Job. An ambiguity is no outcome, because the value may be right, as for a workload at zero
+  // replicas.
+  void LogAmbiguity(TriggerEntry& entry, const AmbiguityWarning& ambiguity) const;
 
   // Returns how many lines were dropped before this one if `outcome` differs from the one logged
   // last and the rate limit allows a line. Otherwise returns nothing; the next call tries again.
-  std::optional<int64_t> ClaimLogLine(CachedTrigger& trigger, Outcome outcome) const;
+  std::optional<int64_t> ClaimLogLine(TriggerEntry& entry, Outcome outcome) const;
 
   const StalenessLimits staleness_;
   const Clock& clock_;

@@ -1,4 +1,4 @@
-// A cached decision equals a new one, whatever readings arrive and however late.
+// The cache of decisions with engines and queues, and the log of ambiguous workloads.
 #include "serve/trigger_evaluator.h"
 
 #include <array>
@@ -26,7 +26,7 @@
 namespace gpuscaler {
 namespace {
 
-const StalenessLimits kOfEngines{
+const StalenessLimits kEngineStaleness{
     .stale_after = absl::Seconds(6), .grace = absl::Seconds(15), .forget_after = absl::Seconds(40)};
 
 // A pod with one GPU and one engine. All are in one namespace.
@@ -44,23 +44,23 @@ std::vector<EnginePod> PodsOfTwoWorkloads() {
                     .workload = workload,
                     .place = {.address = absl::StrCat("10.0.0.", i),
                               .port = 8000,
-                              .namespace_name = "crowd",
+                              .namespace_name = "team-a",
                               .pod = absl::StrCat(workload, "-", i / 2)}});
   }
   return pods;
 }
 
-externalscaler::ScaledObjectRef RefOfCrowd(const std::map<std::string, std::string>& metadata) {
+externalscaler::ScaledObjectRef RefInTeamA(const std::map<std::string, std::string>& metadata) {
   externalscaler::ScaledObjectRef ref = RefOf(metadata);
-  ref.set_namespace_("crowd");
+  ref.set_namespace_("team-a");
   return ref;
 }
 
 // A TriggerEvaluator with agents, engines and a queue, which send the readings that a test
 // provides.
-class Crowd {
+class EvaluatorFixture {
  public:
-  Crowd() { store_.Listed(std::vector<std::string>{"gpu-0:1", "gpu-1:1"}); }
+  EvaluatorFixture() { store_.Listed(std::vector<std::string>{"gpu-0:1", "gpu-1:1"}); }
 
   // Takes effect with the node's next snapshot.
   void SetOwner(size_t pod, const std::string& workload) { pods_[pod].workload = workload; }
@@ -74,29 +74,30 @@ class Crowd {
       snapshot.gpus[next].utilization_percent = utilization_percent;
       snapshot.gpus[next].uuid = absl::StrCat("GPU-", pod.place.address);
       Pod& held = snapshot.pods[next++];
-      held.namespace_name = "crowd";
+      held.namespace_name = "team-a";
       held.name = pod.place.pod;
       held.address = pod.place.address;
       held.owners[0].name = pod.workload;
     }
     AgentUpdate update{
         .node = node, .instance = std::hash<std::string>()(node), .received_at = clock_.Now()};
-    update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    update.readings.push_back(
+        {.previous_confirmed_at = std::nullopt, .snapshot = std::move(snapshot)});
     store_.Received(absl::StrCat(node, ":1"), std::move(update));
   }
 
   // The node's engines are in the pods with a true element.
   void ListEngines(const std::string& node, const std::vector<bool>& found) {
-    NodeEngines engines{.namespaces = {"crowd"}};
+    NodeEngines engines{.namespaces = {"team-a"}};
     for (size_t i = 0; i < pods_.size(); ++i) {
-      if (pods_[i].node == node && found[i]) engines.places.push_back(pods_[i].place);
+      if (pods_[i].node == node && found[i]) engines.engines.push_back(pods_[i].place);
     }
-    found_.List(node, engines, clock_.Now());
+    found_.SetEngines(node, engines, clock_.Now());
   }
 
   void ReportEngine(size_t pod, absl::StatusOr<EngineReading> reading) {
-    found_.Take(pods_[pod].node, pods_[pod].place,
-                {.at = clock_.Now(), .engine = "vllm", .reading = std::move(reading)});
+    found_.AddReading(pods_[pod].node, pods_[pod].place,
+                      {.at = clock_.Now(), .engine = "vllm", .reading = std::move(reading)});
   }
   static EngineReading Requests(double waiting, double running) {
     return {{{.model = "llama", .waiting = waiting, .running = running}}};
@@ -107,24 +108,24 @@ class Crowd {
     found_.Expect(found_.Subscription(clock_.Now()), {"gpu-0", "gpu-1"}, clock_.Now());
   }
 
-  TriggerEvaluator::Evaluated Evaluate(Question question, CachedTrigger& trigger) {
+  TriggerEvaluator::EvaluationOr Evaluate(DecisionPart part, TriggerEntry& trigger) {
     const TriggerEvaluator::Parsed parsed = evaluator_.Parse(trigger);
-    evaluator_.Want(trigger, *parsed);
-    return evaluator_.Try(question, trigger, parsed);
+    evaluator_.RecordRequest(trigger, *parsed);
+    return evaluator_.Try(part, trigger, parsed);
   }
 
   // Returns a decision without any cache, or nothing if readings are awaited.
-  std::optional<Decision> DecideUncached(CachedTrigger& trigger) {
+  std::optional<Decision> DecideUncached(TriggerEntry& trigger) {
     const TriggerEvaluator::Parsed parsed = evaluator_.Parse(trigger);
-    SignalHistory signals =
-        signals_.Of(*parsed->source, QuestionOf(*parsed->trigger, kOfEngines), clock_.Now());
-    const auto fleet = store_.Of(parsed->wanted);
+    SignalHistory signals = signals_.Of(
+        *parsed->source, SourceQueryOf(*parsed->trigger, kEngineStaleness), clock_.Now());
+    const auto fleet = store_.NodesFor(parsed->wanted);
     if (!fleet.ok()) return std::nullopt;
     FleetHistory nodes = parsed->NeedsNodes() ? **fleet : FleetHistory();
     nodes.now = clock_.Now();
-    AwaitNodes([](const std::string&) { return true; }, signals);
+    MarkAwaited([](const std::string&) { return true; }, signals);
     if (signals.is_awaited) return std::nullopt;
-    return Decide(*parsed->trigger, trigger.scaled_object(), nodes, &signals, kOfEngines);
+    return Decide(*parsed->trigger, trigger.scaled_object(), nodes, &signals, kEngineStaleness);
   }
 
   FakeClock& clock() { return clock_; }
@@ -137,28 +138,28 @@ class Crowd {
   FakeClock clock_;
   FleetStore store_{
       clock_,
-      {.timeouts = {.grace = kOfEngines.grace},
-       .limits = {.horizon = absl::Minutes(15), .join_within = kOfEngines.stale_after}}};
+      {.timeouts = {.grace = kEngineStaleness.grace},
+       .limits = {.horizon = absl::Minutes(15), .join_within = kEngineStaleness.stale_after}}};
   CountedRequests counted_;
   Leases leases_;
   ProfileStore profiles_{"/nonexistent/profiles.yaml"};
   SignalStore signals_{{.max_gap = absl::Seconds(10)}, [] {}};
   FoundEngines found_{signals_};
   TriggerEvaluator evaluator_{
-      kOfEngines, clock_,   store_, leases_,
-      profiles_,  counted_, [] {},  {.store = &signals_, .finds_engines = true}};
+      kEngineStaleness, clock_,   store_, leases_,
+      profiles_,        counted_, [] {},  {.store = &signals_, .finds_engines = true}};
 };
 
 externalscaler::ScaledObjectRef InFlightRef(const std::string& workload,
                                             const std::string& window) {
-  return RefOfCrowd({{"metricType", "requests_in_flight"},
+  return RefInTeamA({{"metricType", "requests_in_flight"},
                      {"workload", workload},
                      {"window", window},
                      {"activationWindow", "20s"}});
 }
 
 externalscaler::ScaledObjectRef QueueRef() {
-  return RefOfCrowd({{"metricType", "redis_list_length"},
+  return RefInTeamA({{"metricType", "redis_list_length"},
                      {"redisAddress", "redis:6379"},
                      {"redisList", "jobs"},
                      {"window", "8s"},
@@ -166,101 +167,107 @@ externalscaler::ScaledObjectRef QueueRef() {
 }
 
 TEST(TriggerEvaluator, ReadingsOfOtherWorkloadsEnginesCauseNoDecision) {
-  Crowd crowd;
-  CachedTrigger llm(InFlightRef("llm", "0s"));
-  crowd.ReportNode("gpu-0", 60);
-  crowd.ReportNode("gpu-1", 60);
-  EXPECT_FALSE(crowd.Evaluate(Question::kAll, llm).ok()) << "no engine is read yet";
-  crowd.Expect();
-  crowd.ListEngines("gpu-0", {true, true, true, true});
-  crowd.ListEngines("gpu-1", {true, true, true, true});
-  for (size_t pod = 0; pod < crowd.pods(); ++pod) crowd.ReportEngine(pod, Crowd::Requests(0, 5));
-  const TriggerEvaluator::Evaluated first = crowd.Evaluate(Question::kAll, llm);
+  EvaluatorFixture fixture;
+  TriggerEntry llm(InFlightRef("llm", "0s"));
+  fixture.ReportNode("gpu-0", 60);
+  fixture.ReportNode("gpu-1", 60);
+  EXPECT_FALSE(fixture.Evaluate(DecisionPart::kAll, llm).ok()) << "no engine is read yet";
+  fixture.Expect();
+  fixture.ListEngines("gpu-0", {true, true, true, true});
+  fixture.ListEngines("gpu-1", {true, true, true, true});
+  for (size_t pod = 0; pod < fixture.pods(); ++pod)
+    fixture.ReportEngine(pod, EvaluatorFixture::Requests(0, 5));
+  const TriggerEvaluator::EvaluationOr first = fixture.Evaluate(DecisionPart::kAll, llm);
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_EQ(first->cached->decision.value, 10);
-  const int decided = crowd.decided();
+  const int decided = fixture.decided();
 
-  crowd.clock().Advance(absl::Seconds(1));
-  crowd.ReportEngine(0, Crowd::Requests(7, 5));
-  crowd.ReportEngine(2, absl::UnavailableError("connection refused"));
-  const TriggerEvaluator::Evaluated second = crowd.Evaluate(Question::kAll, llm);
+  fixture.clock().Advance(absl::Seconds(1));
+  fixture.ReportEngine(0, EvaluatorFixture::Requests(7, 5));
+  fixture.ReportEngine(2, absl::UnavailableError("connection refused"));
+  const TriggerEvaluator::EvaluationOr second = fixture.Evaluate(DecisionPart::kAll, llm);
   ASSERT_TRUE(second.ok()) << second.status();
   EXPECT_EQ(second->cached, first->cached);
-  EXPECT_EQ(crowd.decided(), decided);
+  EXPECT_EQ(fixture.decided(), decided);
 
-  crowd.ReportEngine(1, Crowd::Requests(7, 5));
-  const TriggerEvaluator::Evaluated third = crowd.Evaluate(Question::kAll, llm);
+  fixture.ReportEngine(1, EvaluatorFixture::Requests(7, 5));
+  const TriggerEvaluator::EvaluationOr third = fixture.Evaluate(DecisionPart::kAll, llm);
   ASSERT_TRUE(third.ok()) << third.status();
   EXPECT_EQ(third->cached->decision.value, 17);
-  EXPECT_EQ(crowd.decided(), decided + 1);
+  EXPECT_EQ(fixture.decided(), decided + 1);
 }
 
 // Advances the clock by one step, and lets random nodes, engines and the queue report.
-void AdvanceRandomly(Random& random, Crowd& crowd) {
+void AdvanceRandomly(Random& random, EvaluatorFixture& fixture) {
   constexpr std::array<int, 6> kSteps = {5, 200, 800, 1000, 3000, 7000};
-  crowd.clock().Advance(
+  fixture.clock().Advance(
       absl::Milliseconds(kSteps[static_cast<size_t>(random.Whole(0, kSteps.size() - 1))]));
   for (const std::string node : {"gpu-0", "gpu-1"}) {
-    if (random.Whole(0, 3) == 0) crowd.ReportNode(node, random.Often() ? 0 : random.Whole(0, 100));
+    if (random.Whole(0, 3) == 0)
+      fixture.ReportNode(node, random.ThreeInFour() ? 0 : random.Whole(0, 100));
     if (random.Whole(0, 19) > 0) continue;
-    crowd.ListEngines(node, {random.Often(), random.Often(), random.Often(), random.Often()});
+    fixture.ListEngines(node, {random.ThreeInFour(), random.ThreeInFour(), random.ThreeInFour(),
+                               random.ThreeInFour()});
   }
-  for (size_t pod = 0; pod < crowd.pods(); ++pod) {
+  for (size_t pod = 0; pod < fixture.pods(); ++pod) {
     if (random.Whole(0, 3) > 0) continue;
-    if (random.Often()) {
-      crowd.ReportEngine(
-          pod, Crowd::Requests(random.Whole(0, 1), random.Often() ? 0 : random.Whole(0, 9)));
+    if (random.ThreeInFour()) {
+      fixture.ReportEngine(
+          pod, EvaluatorFixture::Requests(random.Whole(0, 1),
+                                          random.ThreeInFour() ? 0 : random.Whole(0, 9)));
     } else {
-      crowd.ReportEngine(pod, absl::UnavailableError("connection refused"));
+      fixture.ReportEngine(pod, absl::UnavailableError("connection refused"));
     }
   }
   if (random.Whole(0, 3) == 0) {
     const SignalSource queue{
-        .namespace_name = "crowd",
-        .place = RedisQueue{
+        .namespace_name = "team-a",
+        .target = RedisQueue{
             .address = "redis:6379", .length = RedisQueue::Length::kList, .key = "jobs"}};
-    const CounterPoint length{.instant = {.at = crowd.clock().Now()},
+    const CounterPoint length{.instant = {.at = fixture.clock().Now()},
                               .value = static_cast<double>(random.Whole(0, 3))};
-    if (random.Often()) {
-      crowd.signals().TakeNumber(queue, length);
+    if (random.ThreeInFour()) {
+      fixture.signals().AddQueueLength(queue, length);
     } else {
-      crowd.signals().TakeNumber(queue, absl::UnavailableError("connection refused"));
+      fixture.signals().AddQueueLength(queue, absl::UnavailableError("connection refused"));
     }
   }
-  crowd.Expect();
+  fixture.Expect();
 }
 
 TEST(TriggerEvaluator, CachedDecisionEqualsANewOne) {
   int cached = 0;
   int fresh = 0;
   ForManySeeds([&](Random& random) {
-    Crowd crowd;
-    crowd.ReportNode("gpu-0", 50);
-    crowd.ReportNode("gpu-1", 50);
-    std::vector<std::unique_ptr<CachedTrigger>> triggers;
+    EvaluatorFixture fixture;
+    fixture.ReportNode("gpu-0", 50);
+    fixture.ReportNode("gpu-1", 50);
+    std::vector<std::unique_ptr<TriggerEntry>> triggers;
     for (const externalscaler::ScaledObjectRef& ref :
          {InFlightRef("llm", "0s"), InFlightRef("chat", "10s"), QueueRef(),
-          RefOfCrowd({{"profile", "vllm-inference"}, {"workload", "chat"}})}) {
-      triggers.push_back(std::make_unique<CachedTrigger>(ref));
-      EXPECT_FALSE(crowd.Evaluate(Question::kAll, *triggers.back()).ok()) << "nothing is read yet";
+          RefInTeamA({{"profile", "vllm-inference"}, {"workload", "chat"}})}) {
+      triggers.push_back(std::make_unique<TriggerEntry>(ref));
+      EXPECT_FALSE(fixture.Evaluate(DecisionPart::kAll, *triggers.back()).ok())
+          << "nothing is read yet";
     }
-    crowd.Expect();
-    crowd.ListEngines("gpu-0", {true, true, true, true});
-    crowd.ListEngines("gpu-1", {true, true, true, true});
+    fixture.Expect();
+    fixture.ListEngines("gpu-0", {true, true, true, true});
+    fixture.ListEngines("gpu-1", {true, true, true, true});
     for (int step = 0; step < 40 && !testing::Test::HasFailure(); ++step) {
       SCOPED_TRACE(step);
-      AdvanceRandomly(random, crowd);
+      AdvanceRandomly(random, fixture);
       for (size_t i = 0; i < triggers.size(); ++i) {
         SCOPED_TRACE(i);
-        const Question question = random.Often() ? Question::kAll : Question::kActivity;
-        const TriggerEvaluator::Evaluated evaluated = crowd.Evaluate(question, *triggers[i]);
-        const std::optional<Decision> want = crowd.DecideUncached(*triggers[i]);
+        const DecisionPart part =
+            random.ThreeInFour() ? DecisionPart::kAll : DecisionPart::kActivity;
+        const TriggerEvaluator::EvaluationOr evaluated = fixture.Evaluate(part, *triggers[i]);
+        const std::optional<Decision> want = fixture.DecideUncached(*triggers[i]);
         if (!evaluated.ok() || !want.has_value()) continue;
         (evaluated->is_new ? fresh : cached) += 1;
         const Decision& got = evaluated->cached->decision;
         EXPECT_EQ(got.status.code(), want->status.code()) << got.status << want->status;
         EXPECT_EQ(got.active, want->active) << got.active_because << "; " << want->active_because;
-        if (question == Question::kActivity) continue;
+        if (part == DecisionPart::kActivity) continue;
         EXPECT_EQ(got.value, want->value);
         EXPECT_EQ(got.replicas, want->replicas);
         EXPECT_EQ(got.unreadable, want->unreadable);
@@ -276,16 +283,16 @@ TEST(TriggerEvaluator, CachedDecisionEqualsANewOne) {
 // Evaluates the trigger `times`, a second apart, and returns the log. `before` may change the pods'
 // owners each time.
 std::string LogOfEvaluations(
-    Crowd& crowd, CachedTrigger& trigger, int times = 3,
+    EvaluatorFixture& fixture, TriggerEntry& trigger, int times = 3,
     const std::function<void(int)>& before = [](int) {}) {
   testing::internal::CaptureStderr();
   for (int i = 0; i < times; ++i) {
     before(i);
-    crowd.ReportNode("gpu-0", 60);
-    crowd.ReportNode("gpu-1", 60);
-    const TriggerEvaluator::Evaluated evaluated = crowd.Evaluate(Question::kAll, trigger);
+    fixture.ReportNode("gpu-0", 60);
+    fixture.ReportNode("gpu-1", 60);
+    const TriggerEvaluator::EvaluationOr evaluated = fixture.Evaluate(DecisionPart::kAll, trigger);
     EXPECT_TRUE(evaluated.ok()) << evaluated.status();
-    crowd.clock().Advance(absl::Seconds(1));
+    fixture.clock().Advance(absl::Seconds(1));
   }
   return testing::internal::GetCapturedStderr();
 }
@@ -299,32 +306,32 @@ int AmbiguitiesIn(const std::string& log) {
 }
 
 TEST(TriggerEvaluator, WorkloadWithoutPodsIsLoggedOnce) {
-  Crowd crowd;
-  CachedTrigger slip(RefOfCrowd({{"workload", "StatefulSet/llm"}}));
-  const std::string log = LogOfEvaluations(crowd, slip);
-  EXPECT_THAT(log, testing::HasSubstr("level=warn event=trigger_doubt namespace=crowd "));
+  EvaluatorFixture fixture;
+  TriggerEntry wrong_kind(RefInTeamA({{"workload", "StatefulSet/llm"}}));
+  const std::string log = LogOfEvaluations(fixture, wrong_kind);
+  EXPECT_THAT(log, testing::HasSubstr("level=warn event=trigger_doubt namespace=team-a "));
   EXPECT_THAT(log, testing::HasSubstr("no pods of StatefulSet/llm hold GPUs"));
   EXPECT_THAT(log, testing::HasSubstr("is Deployment/llm meant?"));
   EXPECT_EQ(AmbiguitiesIn(log), 1) << log;
-  EXPECT_EQ(LogOfEvaluations(crowd, slip), "");
-  CachedTrigger right(RefOfCrowd({{"workload", "Deployment/llm"}}));
-  EXPECT_EQ(LogOfEvaluations(crowd, right), "");
+  EXPECT_EQ(LogOfEvaluations(fixture, wrong_kind), "");
+  TriggerEntry correct(RefInTeamA({{"workload", "Deployment/llm"}}));
+  EXPECT_EQ(LogOfEvaluations(fixture, correct), "");
 }
 
 // Evaluates the trigger while the owner of pod 0, or of all pods, alternates. Adds the first note
 // of each decision to `notes`.
-std::string LogOfAlternatingOwners(CachedTrigger& trigger, bool all, std::set<std::string>& notes) {
-  Crowd crowd;
-  return LogOfEvaluations(crowd, trigger, 10, [&](int i) {
+std::string LogOfAlternatingOwners(TriggerEntry& trigger, bool all, std::set<std::string>& notes) {
+  EvaluatorFixture fixture;
+  return LogOfEvaluations(fixture, trigger, 10, [&](int i) {
     if (i > 0) notes.insert(trigger.cached()->decision.notes.front());
-    for (size_t pod = 0; pod < (all ? crowd.pods() : 1); ++pod) {
-      crowd.SetOwner(pod, absl::StrCat("job-", i % 2));
+    for (size_t pod = 0; pod < (all ? fixture.pods() : 1); ++pod) {
+      fixture.SetOwner(pod, absl::StrCat("job-", i % 2));
     }
   });
 }
 
 TEST(TriggerEvaluator, AlternatingJobsCauseNoSecondAmbiguity) {
-  CachedTrigger asleep(RefOfCrowd({{"podRegex", "asleep-.*"}}));
+  TriggerEntry asleep(RefInTeamA({{"podRegex", "asleep-.*"}}));
   std::set<std::string> notes;
   const std::string log = LogOfAlternatingOwners(asleep, /*all=*/false, notes);
   EXPECT_EQ(notes.size(), 2u) << "the explanation names the present holders";
@@ -332,14 +339,14 @@ TEST(TriggerEvaluator, AlternatingJobsCauseNoSecondAmbiguity) {
 }
 
 TEST(TriggerEvaluator, AlternatingOnlyOwnersAreLoggedOnce) {
-  externalscaler::ScaledObjectRef ref = RefOfCrowd({});
+  externalscaler::ScaledObjectRef ref = RefInTeamA({});
   ref.set_name("gateway");
-  CachedTrigger guess(ref);
+  TriggerEntry without_workload(ref);
   std::set<std::string> notes;
-  const std::string log = LogOfAlternatingOwners(guess, /*all=*/true, notes);
+  const std::string log = LogOfAlternatingOwners(without_workload, /*all=*/true, notes);
   EXPECT_GE(notes.size(), 2u);
   EXPECT_EQ(AmbiguitiesIn(log), 1) << log;
-  EXPECT_THAT(log, testing::HasSubstr("the only owner of GPU pods in namespace crowd"));
+  EXPECT_THAT(log, testing::HasSubstr("the only owner of GPU pods in namespace team-a"));
 }
 
 }  // namespace

@@ -20,34 +20,34 @@
 namespace gpuscaler {
 namespace {
 
-// A cluster with churn: an engine reports each second; its pod is replaced every minute and the
-// model of the triggers every two, and each second a new namespace subscribes once.
-class PassingEngines {
+// A cluster with churn. An engine reports every second. Its pod is replaced every minute, and the
+// model in the queries every two minutes. Every second a new namespace leases two sources once.
+class EngineChurn {
  public:
   void Run(int seconds) {
     for (const int until = second_ + seconds; second_ < until; ++second_) Tick();
   }
   size_t points() const {
-    const SignalHistory observed = store_.Of(kSource, QuestionOf(), Second(second_));
+    const SignalHistory observed = store_.Of(kSource, Query(), Second(second_));
     return observed.series.empty() ? 0 : observed.series.front().points.size();
   }
-  size_t sources() { return store_.AllSubscribed(Second(second_)).size(); }
+  size_t sources() { return store_.LeasedSources(Second(second_)).size(); }
 
  private:
   static inline const SignalSource kSource{.namespace_name = "team-a",
-                                           .place = DiscoveredEngines()};
+                                           .target = DiscoveredEngines()};
 
-  EngineQuery QuestionOf() const {
+  EngineQuery Query() const {
     return {.metric = EngineMetric::kTimeToFirstTokenMs,
             .model = absl::StrCat("llama-", second_ / 120),
             .window = absl::Seconds(15),
             .look_back = absl::Seconds(30)};
   }
-  void Want(const SignalSource& source, absl::Duration lease) {
+  void Lease(const SignalSource& source, absl::Duration lease) {
     const absl::Time now = Second(second_);
-    ASSERT_TRUE(store_.Want(source, QuestionOf(), now, now + lease).ok());
+    ASSERT_TRUE(store_.Lease(source, Query(), now, now + lease).ok());
   }
-  EngineUpdate Updates() const {
+  EngineUpdate NextUpdate() const {
     const double count = second_ % 60;  // a new process counts from 0
     ModelReading reading{.model = absl::StrCat("llama-", second_ / 120),
                          .waiting = count,
@@ -60,19 +60,20 @@ class PassingEngines {
   void Tick() {
     const absl::Time now = Second(second_);
     const int pod = second_ / 60;
-    Want(kSource, absl::Seconds(90));
+    Lease(kSource, absl::Seconds(90));
     const std::string passing = absl::StrCat("passing-", second_);
-    Want({.namespace_name = passing, .place = DiscoveredEngines()}, absl::Seconds(5));
-    Want({.namespace_name = passing, .place = RedisQueue{.address = "redis:6379", .key = "jobs"}},
-         absl::Seconds(5));
-    const EngineAddress place{.address = absl::StrCat("10.0.", pod % 256, ".1"),
-                              .port = 8000,
-                              .namespace_name = "team-a",
-                              .pod = absl::StrCat("llm-", pod)};
+    Lease({.namespace_name = passing, .target = DiscoveredEngines()}, absl::Seconds(5));
+    Lease({.namespace_name = passing, .target = RedisQueue{.address = "redis:6379", .key = "jobs"}},
+          absl::Seconds(5));
+    const EngineAddress engine_address{.address = absl::StrCat("10.0.", pod % 256, ".1"),
+                                       .port = 8000,
+                                       .namespace_name = "team-a",
+                                       .pod = absl::StrCat("llm-", pod)};
     const std::string node = absl::StrCat("node-", pod);
     found_.Expect(found_.Subscription(now), {node}, now);
-    found_.List(node, NodeEngines{.namespaces = {"team-a", passing}, .places = {place}}, now);
-    found_.Take(node, place, Updates());
+    found_.SetEngines(
+        node, NodeEngines{.namespaces = {"team-a", passing}, .engines = {engine_address}}, now);
+    found_.AddReading(node, engine_address, NextUpdate());
   }
 
   int second_ = 0;
@@ -81,9 +82,9 @@ class PassingEngines {
 };
 
 TEST(SignalFootprint, MemoryIsConstantUnderChurn) {
-  PassingEngines engines;
+  EngineChurn engines;
   engines.Run(2070);
-  const size_t memory = MemoryHeld();
+  const size_t memory = AllocatedBytes();
   const size_t points = engines.points();
   const size_t sources = engines.sources();
   EXPECT_GT(points, 10u);
@@ -91,7 +92,7 @@ TEST(SignalFootprint, MemoryIsConstantUnderChurn) {
   engines.Run(7680);  // at the same point of each cycle
   EXPECT_EQ(engines.points(), points);
   EXPECT_EQ(engines.sources(), sources);
-  EXPECT_LE(MemoryHeld(), memory + (size_t{32} << 10)) << "4 bytes a reading";
+  EXPECT_LE(AllocatedBytes(), memory + (size_t{32} << 10)) << "4 bytes a reading";
 }
 
 // A source of each kind on real sockets, and one of each kind that cannot be read.
@@ -100,15 +101,15 @@ class FootprintWatchTest : public testing::Test {
   static SignalWatchOptions Options() {
     SignalWatchOptions options{.interval = absl::Milliseconds(4),
                                .queue_interval = absl::Milliseconds(4)};
-    options.places.rules = EndpointRules(*ParseAllowedEndpoints("127.0.0.1"));
+    options.locator.rules = EndpointRules(*ParseAllowedEndpoints("127.0.0.1"));
     return options;
   }
   std::string UrlOf(const TestHttpServer& server) const {
     return absl::StrCat("http://127.0.0.1:", server.port());
   }
-  void WantAll() {
+  void LeaseAll() {
     const std::string jobs = absl::StrCat("127.0.0.1:", redis_.port());
-    const decltype(SignalSource::place) places[] = {
+    const decltype(SignalSource::target) targets[] = {
         EngineEndpoint{.url = UrlOf(engine_)},
         EngineEndpoint{.url = UrlOf(broken_)},
         MetricsEndpoint{.url = UrlOf(page_), .selector = "served", .rate = true},
@@ -116,37 +117,37 @@ class FootprintWatchTest : public testing::Test {
         MetricsEndpoint{.url = "http://127.0.0.1:1", .selector = "queue"},
         RedisQueue{.address = jobs, .length = RedisQueue::Length::kList, .key = "jobs"},
         RedisQueue{.address = "127.0.0.1:1", .key = "jobs"}};
-    for (const auto& place : places) {
+    for (const auto& target : targets) {
       const EngineQuery question{.metric = EngineMetric::kRequestsWaiting,
                                  .window = absl::Milliseconds(100),
                                  .look_back = absl::Milliseconds(200)};
-      const SignalSource source{.namespace_name = "team-a", .place = place};
+      const SignalSource source{.namespace_name = "team-a", .target = target};
       const absl::Time now = clock_.Now();
-      ASSERT_TRUE(store_.Want(source, question, now, now + absl::Seconds(90)).ok());
+      ASSERT_TRUE(store_.Lease(source, question, now, now + absl::Seconds(90)).ok());
       const SignalHistory observed = store_.Of(source, question, now);
       EXPECT_LE(observed.series.size(), 1u);
     }
   }
   // Renews the leases meanwhile, as KEDA does.
-  void WaitForReadings(int64_t readings) {
+  void WaitForAttempts(int64_t attempts) {
     const absl::Time deadline = clock_.Now() + absl::Minutes(2);
-    while (Readings() < readings && clock_.Now() < deadline) {
-      WantAll();
+    while (Attempts() < attempts && clock_.Now() < deadline) {
+      LeaseAll();
       absl::SleepFor(absl::Milliseconds(5));
     }
-    ASSERT_GE(Readings(), readings);
+    ASSERT_GE(Attempts(), attempts);
   }
-  int64_t Readings() const {
-    int64_t readings = 0;
-    for (const SignalCounts& counts : store_.Counts()) readings += counts.read + counts.failed;
-    return readings;
+  int64_t Attempts() const {
+    int64_t attempts = 0;
+    for (const SignalCounts& counts : store_.Counts()) attempts += counts.read + counts.failed;
+    return attempts;
   }
   // Memory between two readings: the minimum of 50 samples.
   static size_t MemoryAtRest() {
-    size_t least = MemoryHeld();
+    size_t least = AllocatedBytes();
     for (int i = 0; i < 50; ++i) {
       absl::SleepFor(absl::Milliseconds(3));
-      least = std::min(least, MemoryHeld());
+      least = std::min(least, AllocatedBytes());
     }
     return least;
   }
@@ -171,11 +172,11 @@ class FootprintWatchTest : public testing::Test {
 };
 
 TEST_F(FootprintWatchTest, FilesAndMemoryAreConstantOverTenThousandReadings) {
-  WaitForReadings(2000);
-  const int files = FilesHeld();
+  WaitForAttempts(2000);
+  const int files = OpenFiles();
   const size_t memory = MemoryAtRest();
-  WaitForReadings(12'000);
-  EXPECT_LE(FilesHeld(), files + 10) << "a connection at each end for what is asked just now";
+  WaitForAttempts(12'000);
+  EXPECT_LE(OpenFiles(), files + 10) << "one connection for each request in flight";
   EXPECT_LE(MemoryAtRest(), memory + (size_t{160} << 10)) << "16 bytes a reading";
   for (const SignalCounts& counts : store_.Counts()) {
     EXPECT_GT(counts.read, 100);

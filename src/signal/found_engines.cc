@@ -7,8 +7,8 @@
 namespace gpuscaler {
 namespace {
 
-bool IsFound(const SubscribedSignal& subscribed) {
-  return std::holds_alternative<DiscoveredEngines>(subscribed.source.place);
+bool IsFound(const LeasedSource& leased) {
+  return std::holds_alternative<DiscoveredEngines>(leased.source.target);
 }
 
 bool HasAny(const std::set<std::string>& all, const std::vector<std::string>& some) {
@@ -35,11 +35,11 @@ std::set<std::string> FoundEngines::NamespacesOf(const SignalSource& source) con
 
 EngineSubscription FoundEngines::Subscription(absl::Time now) {
   EngineSubscription all;
-  for (const SubscribedSignal& subscribed : store_.AllSubscribed(now)) {
-    if (!IsFound(subscribed)) continue;
-    for (const std::string& name : NamespacesOf(subscribed.source)) {
+  for (const LeasedSource& leased : store_.LeasedSources(now)) {
+    if (!IsFound(leased)) continue;
+    for (const std::string& name : NamespacesOf(leased.source)) {
       all.namespaces[name].Add(
-          {.histograms = subscribed.histograms, .look_back = subscribed.look_back});
+          {.histograms = leased.needs_histograms, .look_back = leased.look_back});
     }
   }
   return all;
@@ -62,7 +62,7 @@ void FoundEngines::Expect(const EngineSubscription& subscribed, const std::set<s
 // A source waits if one of its namespaces was not subscribed yet when the nodes were chosen.
 void FoundEngines::UpdateSources(const EngineSubscription& subscribed, absl::Time now) {
   std::map<SignalSource, SourceState> before = std::exchange(sources_, {});
-  for (const SubscribedSignal& each : store_.AllSubscribed(now)) {
+  for (const LeasedSource& each : store_.LeasedSources(now)) {
     if (!IsFound(each)) continue;
     SourceState state{.subscribed_since = each.since, .namespaces = NamespacesOf(each.source)};
     if (!std::ranges::all_of(state.namespaces, [&](const std::string& name) {
@@ -91,8 +91,8 @@ bool FoundEngines::HaveAllReported(SourceState& source) const {
   return false;
 }
 
-void FoundEngines::List(const std::string& node, const absl::StatusOr<NodeEngines>& found,
-                        absl::Time at) {
+void FoundEngines::SetEngines(const std::string& node, const absl::StatusOr<NodeEngines>& found,
+                              absl::Time at) {
   MutexLock lock(mutex_);
   const auto known = nodes_.find(node);
   if (known == nodes_.end()) return;
@@ -123,7 +123,8 @@ bool FoundEngines::NodeReport::HasReported(const std::set<std::string>& subscrib
 }
 
 bool FoundEngines::NodeReport::HasAnyIn(const std::set<std::string>& subscribed) const {
-  return std::ranges::any_of(places, [&](const auto& of) { return subscribed.contains(of.first); });
+  return std::ranges::any_of(engines,
+                             [&](const auto& of) { return subscribed.contains(of.first); });
 }
 
 void FoundEngines::NodeReport::Replace(const NodeEngines& found,
@@ -134,14 +135,15 @@ void FoundEngines::NodeReport::Replace(const NodeEngines& found,
   }
   for (const std::string& name : looked_in) {
     if (!found.past_follows) namespaces.insert(name);
-    places.erase(name);
+    engines.erase(name);
     without.erase(name);
     left.erase(name);
   }
-  for (const EngineAddress& place : found.places) {
-    if (looked_in.contains(place.namespace_name)) places[place.namespace_name].insert(place);
+  for (const EngineAddress& engine_address : found.engines) {
+    if (looked_in.contains(engine_address.namespace_name))
+      engines[engine_address.namespace_name].insert(engine_address);
   }
-  for (const WithoutEngine& pod : found.without) {
+  for (const MissingEngine& pod : found.without) {
     if (looked_in.contains(pod.namespace_name)) without[pod.namespace_name].push_back(pod);
   }
   for (const auto& engine : found.left) {
@@ -154,16 +156,16 @@ void FoundEngines::NodeReport::KeepOnly(const EngineSubscription& subscribed) {
     return !subscribed.namespaces.contains(name);
   };
   std::erase_if(namespaces, is_unsubscribed);
-  std::erase_if(places, [&](const auto& each) { return is_unsubscribed(each.first); });
+  std::erase_if(engines, [&](const auto& each) { return is_unsubscribed(each.first); });
   std::erase_if(without, [&](const auto& each) { return is_unsubscribed(each.first); });
   std::erase_if(left, [&](const auto& each) { return is_unsubscribed(each.first); });
 }
 
 void FoundEngines::ListAll(const SignalSource& source, SourceState& state, absl::Time at) {
-  std::vector<EngineAddress> places;
-  std::vector<WithoutEngine> without;
+  std::vector<EngineAddress> engines;
+  std::vector<MissingEngine> without;
   CapacityRecords left;
-  const bool may_wait = !state.is_complete && at - state.subscribed_since < kFoundWithin;
+  const bool may_wait = !state.is_complete && at - state.subscribed_since < kEngineListTimeout;
   state.is_complete = true;
   state.is_due = false;
   for (const auto& [node, reported] : nodes_) {
@@ -177,23 +179,24 @@ void FoundEngines::ListAll(const SignalSource& source, SourceState& state, absl:
           {.node = node, .why = std::string(why.message()), .is_awaited = is_awaited});
     }
     for (const std::string& name : state.namespaces) {
-      Append(reported.places, name, places);
+      Append(reported.engines, name, engines);
       Append(reported.without, name, without);
       Append(reported.left, name, left);
     }
   }
-  store_.ListEngines(source, places, at, without, left);
+  store_.SetEngines(source, engines, at, without, left);
 }
 
-void FoundEngines::Take(const std::string& node, const EngineAddress& place,
-                        const EngineUpdate& update) {
+void FoundEngines::AddReading(const std::string& node, const EngineAddress& engine_address,
+                              const EngineUpdate& update) {
   MutexLock lock(mutex_);
   const auto known = nodes_.find(node);
   if (known == nodes_.end()) return;
-  const auto places = known->second.places.find(place.namespace_name);
-  if (places == known->second.places.end() || !places->second.contains(place)) return;
+  const auto engines = known->second.engines.find(engine_address.namespace_name);
+  if (engines == known->second.engines.end() || !engines->second.contains(engine_address)) return;
   for (const auto& [source, state] : sources_) {
-    if (state.namespaces.contains(place.namespace_name)) store_.TakeEngine(source, place, update);
+    if (state.namespaces.contains(engine_address.namespace_name))
+      store_.AddReading(source, engine_address, update);
   }
 }
 

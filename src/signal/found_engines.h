@@ -23,9 +23,9 @@ struct NodeEngines {
   // Namespaces that were searched; the lists below are complete for these, and contain no
   // others.
   std::vector<std::string> namespaces;
-  std::vector<EngineAddress> places;   // namespace and pod are set
-  std::vector<WithoutEngine> without;  // pods without a discovered engine
-  CapacityRecords left;                // engines that left within the last day
+  std::vector<EngineAddress> engines;  // namespace and pod are set
+  std::vector<MissingEngine> without;  // pods without a discovered engine
+  CapacityRecords left;                // records of departed engines
   // The engines' past readings are still to come. Until a list without this flag, newly listed
   // namespaces count as not reported.
   bool past_follows = false;
@@ -33,15 +33,16 @@ struct NodeEngines {
   friend bool operator==(const NodeEngines&, const NodeEngines&) = default;
 };
 
-// A connected agent reports within milliseconds of a subscription.
-inline constexpr absl::Duration kFoundWithin = absl::Seconds(3);
+// How long a source waits for a node's list of engines, and a list for the probes of a new pod. A
+// connected agent sends its list within milliseconds.
+inline constexpr absl::Duration kEngineListTimeout = absl::Seconds(3);
 
-// The owner of the node list calls Expect(); discovery calls List() and Take(). Thread-safe. All
-// times must come from one clock.
+// The owner of the node list calls Expect(); discovery calls SetEngines() and AddReading().
+// Thread-safe. All times must come from one clock.
 //
 //   const EngineSubscription subscribed = found.Subscription(now);
 //   found.Expect(subscribed, {node}, now);             // each second, and when the store wakes
-//   if (!subscribed.namespaces.empty()) found.List(node, Search(subscribed), now);
+//   if (!subscribed.namespaces.empty()) found.SetEngines(node, Search(subscribed), now);
 class FoundEngines {
  public:
   // The store must outlive this object.
@@ -51,26 +52,27 @@ class FoundEngines {
   EngineSubscription Subscription(absl::Time now);
 
   // Sets all nodes that may have subscribed engines and forgets the other nodes. A source waits up
-  // to kFoundWithin for each node to report its namespaces. Workloads on other nodes do not wait
-  // for a node that hangs.
+  // to kEngineListTimeout for each node to report its namespaces. Workloads on other nodes do not
+  // wait for a node that hangs.
   void Expect(const EngineSubscription& subscribed, const std::set<std::string>& nodes,
               absl::Time now);
 
   // Replaces the node's engines in the searched namespaces; other namespaces keep theirs. An error
   // is the human-readable reason why the node finds none; its known engines and those of other
   // nodes stay. Ignored if the node is not expected.
-  void List(const std::string& node, const absl::StatusOr<NodeEngines>& found, absl::Time at);
+  void SetEngines(const std::string& node, const absl::StatusOr<NodeEngines>& found, absl::Time at);
 
   // Ignored if the node does not list the engine.
-  void Take(const std::string& node, const EngineAddress& place, const EngineUpdate& update);
+  void AddReading(const std::string& node, const EngineAddress& engine_address,
+                  const EngineUpdate& update);
 
  private:
   struct NodeReport {
     bool has_reported = false;
     absl::Status status;
     std::set<std::string> namespaces;
-    std::map<std::string, std::set<EngineAddress>> places;      // key: namespace
-    std::map<std::string, std::vector<WithoutEngine>> without;  // key: namespace
+    std::map<std::string, std::set<EngineAddress>> engines;     // key: namespace
+    std::map<std::string, std::vector<MissingEngine>> without;  // key: namespace
     std::map<std::string, CapacityRecords> left;                // key: namespace
 
     // Keeps only the namespaces in `subscribed`, whatever the agent sends.

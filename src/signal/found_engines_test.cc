@@ -19,7 +19,7 @@ const EngineQuery kInFlight{.metric = EngineMetric::kRequestsInFlight,
                             .look_back = absl::Seconds(30)};
 
 SignalSource FoundIn(const std::string& namespace_name) {
-  return {.namespace_name = namespace_name, .place = DiscoveredEngines()};
+  return {.namespace_name = namespace_name, .target = DiscoveredEngines()};
 }
 
 EngineAddress PlaceOf(const std::string& namespace_name, const std::string& pod,
@@ -39,23 +39,24 @@ EngineUpdate InFlight(int second, double running) {
 
 class FoundEnginesTest : public testing::Test {
  protected:
-  void Want(const SignalSource& source, int from = 0, int until = 1000) {
-    ASSERT_TRUE(store_.Want(source, kInFlight, Second(from), Second(until)).ok());
+  void Lease(const SignalSource& source, int from = 0, int until = 1000) {
+    ASSERT_TRUE(store_.Lease(source, kInFlight, Second(from), Second(until)).ok());
   }
   void Expect(const std::set<std::string>& nodes, int second = 0) {
     found_.Expect(found_.Subscription(Second(second)), nodes, Second(second));
   }
-  void List(const std::string& node, std::vector<EngineAddress> places,
-            std::vector<std::string> namespaces = {"team-a", "team-b"}) {
-    found_.List(node, NodeEngines{.namespaces = std::move(namespaces), .places = std::move(places)},
-                Second(0));
+  void SetEngines(const std::string& node, std::vector<EngineAddress> engines,
+                  std::vector<std::string> namespaces = {"team-a", "team-b"}) {
+    found_.SetEngines(
+        node, NodeEngines{.namespaces = std::move(namespaces), .engines = std::move(engines)},
+        Second(0));
   }
   // As a workload on all nodes, or on one.
   SignalHistory Of(const std::string& namespace_name, int now = 1,
                    const std::string& of_node = "") {
     SignalHistory history = store_.Of(FoundIn(namespace_name), kInFlight, Second(now));
-    AwaitNodes([&](const std::string& node) { return of_node.empty() || node == of_node; },
-               history);
+    MarkAwaited([&](const std::string& node) { return of_node.empty() || node == of_node; },
+                history);
     return history;
   }
   std::vector<std::string> PodsOf(const std::string& namespace_name) {
@@ -70,32 +71,35 @@ class FoundEnginesTest : public testing::Test {
 
 TEST_F(FoundEnginesTest, NoSubscriptionWithoutATrigger) {
   EXPECT_THAT(found_.Subscription(Second(0)).namespaces, IsEmpty());
-  ASSERT_TRUE(store_
-                  .Want({.namespace_name = "team-a", .place = EngineEndpoint{.url = "http://llm"}},
-                        kInFlight, Second(0), Second(90))
-                  .ok());
+  ASSERT_TRUE(
+      store_
+          .Lease({.namespace_name = "team-a", .target = EngineEndpoint{.url = "http://llm"}},
+                 kInFlight, Second(0), Second(90))
+          .ok());
   EXPECT_THAT(found_.Subscription(Second(0)).namespaces, IsEmpty()) << "that one is named";
 }
 
 // The records are the agent's: a list without one removes it.
 TEST_F(FoundEnginesTest, RecordsOfANodeAreThoseOfItsNewestList) {
-  const auto record = [](const EngineAddress& place) {
-    auto engine = std::make_shared<SignalSeries>(SignalSeries{.name = "vllm at " + place.address});
-    engine->namespace_name = place.namespace_name;
-    engine->pod = place.pod;
-    engine->pod_with_owners = std::make_shared<const Pod>(Pod{.name = place.pod});
+  const auto record = [](const EngineAddress& engine_address) {
+    auto engine =
+        std::make_shared<SignalSeries>(SignalSeries{.name = "vllm at " + engine_address.address});
+    engine->namespace_name = engine_address.namespace_name;
+    engine->pod = engine_address.pod;
+    engine->pod_with_owners = std::make_shared<const Pod>(Pod{.name = engine_address.pod});
     engine->batch = std::make_shared<const EngineBatch>(EngineBatch{.learnt_limit = 8});
     engine->demand = std::make_shared<const EngineDemand>(
         EngineDemand{.first_at = absl::InfinitePast(), .newest_at = Second(0)});
     return engine;
   };
   const auto list = [&](const std::string& node, const CapacityRecords& left) {
-    found_.List(node, NodeEngines{.namespaces = {"team-a", "team-b"}, .left = left}, Second(0));
+    found_.SetEngines(node, NodeEngines{.namespaces = {"team-a", "team-b"}, .left = left},
+                      Second(0));
   };
   const EngineQuery about_demand{.metric = EngineMetric::kPressurePercent,
                                  .look_back = absl::Minutes(5),
-                                 .memory = absl::Minutes(15)};
-  ASSERT_TRUE(store_.Want(FoundIn("team-a"), about_demand, Second(0), Second(1000)).ok());
+                                 .demand_window = absl::Minutes(15)};
+  ASSERT_TRUE(store_.Lease(FoundIn("team-a"), about_demand, Second(0), Second(1000)).ok());
   const auto pods = [&] {
     std::vector<std::string> pods;
     const SignalHistory history = store_.Of(FoundIn("team-a"), about_demand, Second(1));
@@ -112,22 +116,22 @@ TEST_F(FoundEnginesTest, RecordsOfANodeAreThoseOfItsNewestList) {
 }
 
 TEST_F(FoundEnginesTest, OtherNamespacesAreNotStored) {
-  Want(FoundIn("team-a"));
+  Lease(FoundIn("team-a"));
   Expect({"gpu-7"});
-  List("gpu-7", {kLlm0, kOther});
+  SetEngines("gpu-7", {kLlm0, kOther});
   EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-0"));
-  Want(FoundIn("team-b"));
+  Lease(FoundIn("team-b"));
   Expect({"gpu-7"}, 1);
   EXPECT_FALSE(Of("team-b", 2).status.ok()) << "it has to be told anew";
-  List("gpu-7", {kLlm0, kOther});
+  SetEngines("gpu-7", {kLlm0, kOther});
   EXPECT_THAT(PodsOf("team-b"), UnorderedElementsAre("chat-0", "llm-0"));
 }
 
 TEST_F(FoundEnginesTest, SubscribesToTheNamespacesThatTriggersMaySee) {
-  Want(FoundIn("team-a"), 0, 100);
+  Lease(FoundIn("team-a"), 0, 100);
   const EngineQuery latency{.metric = EngineMetric::kTimeToFirstTokenMs,
                             .look_back = absl::Seconds(60)};
-  ASSERT_TRUE(store_.Want(FoundIn("team-b"), latency, Second(0), Second(90)).ok());
+  ASSERT_TRUE(store_.Lease(FoundIn("team-b"), latency, Second(0), Second(90)).ok());
   const EngineSubscription::Interest interest{.histograms = true, .look_back = absl::Seconds(60)};
   EXPECT_THAT(
       found_.Subscription(Second(0)).namespaces,
@@ -140,11 +144,11 @@ TEST_F(FoundEnginesTest, SubscribesToTheNamespacesThatTriggersMaySee) {
 }
 
 TEST_F(FoundEnginesTest, ASourceHasTheEnginesOfItsNamespacesOnAllNodes) {
-  Want(FoundIn("team-a"));
-  Want(FoundIn("team-b"));
+  Lease(FoundIn("team-a"));
+  Lease(FoundIn("team-b"));
   Expect({"gpu-1", "gpu-2"});
-  List("gpu-1", {kLlm0});
-  List("gpu-2", {kLlm1, kOther});
+  SetEngines("gpu-1", {kLlm0});
+  SetEngines("gpu-2", {kLlm1, kOther});
   EXPECT_TRUE(Of("team-a").status.ok()) << Of("team-a").status;
   EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-0", "llm-1"));
   EXPECT_THAT(PodsOf("team-b"), ElementsAre("llm-0", "llm-1", "chat-0"))
@@ -152,222 +156,223 @@ TEST_F(FoundEnginesTest, ASourceHasTheEnginesOfItsNamespacesOnAllNodes) {
 }
 
 TEST_F(FoundEnginesTest, ReadingsGoToAllSourcesOfTheEngine) {
-  Want(FoundIn("team-a"));
-  Want(FoundIn("team-b"));
+  Lease(FoundIn("team-a"));
+  Lease(FoundIn("team-b"));
   Expect({"gpu-1"});
-  List("gpu-1", {kLlm0, kOther});
-  found_.Take("gpu-1", kLlm0, InFlight(1, 5));
-  found_.Take("gpu-1", kOther, InFlight(1, 7));
+  SetEngines("gpu-1", {kLlm0, kOther});
+  found_.AddReading("gpu-1", kLlm0, InFlight(1, 5));
+  found_.AddReading("gpu-1", kOther, InFlight(1, 7));
   ASSERT_EQ(Of("team-a").series.size(), 1u);
   EXPECT_THAT(Of("team-a").series.front().points, ElementsAre(SignalPoint{Second(1), 5}));
   EXPECT_EQ(Of("team-b").series.size(), 2u);
 }
 
 TEST_F(FoundEnginesTest, ReadingsOfAnotherNodesEnginesAreIgnored) {
-  Want(FoundIn("team-a"));
+  Lease(FoundIn("team-a"));
   Expect({"gpu-1", "gpu-2"});
-  List("gpu-1", {kLlm0});
-  List("gpu-2", {kLlm1});
-  found_.Take("gpu-2", kLlm0, InFlight(1, 1000));
-  found_.Take("gpu-3", kLlm0, InFlight(1, 1000));
+  SetEngines("gpu-1", {kLlm0});
+  SetEngines("gpu-2", {kLlm1});
+  found_.AddReading("gpu-2", kLlm0, InFlight(1, 1000));
+  found_.AddReading("gpu-3", kLlm0, InFlight(1, 1000));
   EXPECT_THAT(Of("team-a").series.front().points, IsEmpty());
 }
 
 TEST_F(FoundEnginesTest, UnavailableUntilEachNodeHasReported) {
-  Want(FoundIn("team-a"));
+  Lease(FoundIn("team-a"));
   EXPECT_EQ(Of("team-a").status.code(), absl::StatusCode::kUnavailable);
   Expect({"gpu-1", "gpu-2"});
-  List("gpu-1", {kLlm0});
+  SetEngines("gpu-1", {kLlm0});
   EXPECT_EQ(Of("team-a").status.code(), absl::StatusCode::kUnavailable);
-  List("gpu-2", {kOther}, {"team-b"});
+  SetEngines("gpu-2", {kOther}, {"team-b"});
   EXPECT_EQ(Of("team-a").status.code(), absl::StatusCode::kUnavailable)
       << "gpu-2 has not looked in team-a";
-  List("gpu-2", {});
+  SetEngines("gpu-2", {});
   EXPECT_TRUE(Of("team-a").status.ok());
   EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-0"));
 }
 
 TEST_F(FoundEnginesTest, UnavailableWhileANodeSendsItsPast) {
-  Want(FoundIn("team-a"));
+  Lease(FoundIn("team-a"));
   Expect({"gpu-1"});
-  NodeEngines found = {.namespaces = {"team-a"}, .places = {kLlm0}, .past_follows = true};
-  found_.List("gpu-1", found, Second(0));
-  found_.Take("gpu-1", kLlm0, InFlight(0, 3));
+  NodeEngines found = {.namespaces = {"team-a"}, .engines = {kLlm0}, .past_follows = true};
+  found_.SetEngines("gpu-1", found, Second(0));
+  found_.AddReading("gpu-1", kLlm0, InFlight(0, 3));
   EXPECT_TRUE(Of("team-a").is_awaited);
   found.past_follows = false;
-  found_.List("gpu-1", found, Second(0));
+  found_.SetEngines("gpu-1", found, Second(0));
   EXPECT_TRUE(Of("team-a").status.ok());
   EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-0"));
 }
 
 TEST_F(FoundEnginesTest, AMissingReportDoesNotDelayWorkloadsOnOtherNodes) {
-  Want(FoundIn("team-a"));
+  Lease(FoundIn("team-a"));
   Expect({"gpu-1", "gpu-2", "gpu-3"});
   EXPECT_TRUE(Of("team-a", 1, "gpu-1").is_awaited);
-  List("gpu-1", {kLlm0});
+  SetEngines("gpu-1", {kLlm0});
   EXPECT_TRUE(Of("team-a", 1, "gpu-1").status.ok());
   EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-0"));
   EXPECT_TRUE(Of("team-a", 1, "gpu-2").is_awaited);
   EXPECT_EQ(Of("team-a", 1, "gpu-2").status.code(), absl::StatusCode::kUnavailable);
-  List("gpu-2", {});
+  SetEngines("gpu-2", {});
   Expect({"gpu-1", "gpu-2", "gpu-3"}, 1);
   EXPECT_TRUE(Of("team-a", 1, "gpu-2").status.ok()) << "that it has none is known, too";
   EXPECT_EQ(Of("team-a", 1, "gpu-3").status.code(), absl::StatusCode::kUnavailable);
 }
 
 TEST_F(FoundEnginesTest, EnginesOfALateNodeCountFromTheStart) {
-  Want(FoundIn("team-a"));
+  Lease(FoundIn("team-a"));
   Expect({"gpu-1", "gpu-2"});
-  List("gpu-1", {kLlm0});
-  List("gpu-2", {kLlm1});
+  SetEngines("gpu-1", {kLlm0});
+  SetEngines("gpu-2", {kLlm1});
   for (const SignalSeries& series : Of("team-a").series) {
     EXPECT_EQ(series.listed_since, absl::InfinitePast()) << series.pod;
   }
-  List("gpu-2", {kLlm1, PlaceOf("team-a", "llm-2", "10.0.1.3")});
+  SetEngines("gpu-2", {kLlm1, PlaceOf("team-a", "llm-2", "10.0.1.3")});
   EXPECT_EQ(Of("team-a").series.back().listed_since, Second(0)) << "it is new";
 }
 
 TEST_F(FoundEnginesTest, AMissingReportIsAwaitedForThreeSeconds) {
-  Want(FoundIn("team-a"));
+  Lease(FoundIn("team-a"));
   Expect({"gpu-1", "gpu-2"});
-  List("gpu-1", {kLlm0});
+  SetEngines("gpu-1", {kLlm0});
   Expect({"gpu-1", "gpu-2"}, 2);
   EXPECT_FALSE(Of("team-a").status.ok());
   Expect({"gpu-1", "gpu-2"}, 3);
   EXPECT_TRUE(Of("team-a").status.ok());
   EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-0"));
   EXPECT_THAT(*Of("team-a").without,
-              ElementsAre(WithoutEngine{.node = "gpu-2", .why = "no agent has looked there yet"}));
+              ElementsAre(MissingEngine{.node = "gpu-2", .why = "no agent has looked there yet"}));
 }
 
 TEST_F(FoundEnginesTest, ANodeThatJoinsLaterIsNotAwaited) {
-  Want(FoundIn("team-a"));
+  Lease(FoundIn("team-a"));
   Expect({"gpu-1"});
-  List("gpu-1", {kLlm0});
+  SetEngines("gpu-1", {kLlm0});
   Expect({"gpu-1", "gpu-2"}, 1);
   EXPECT_TRUE(Of("team-a").status.ok());
-  List("gpu-2", {kLlm1});
+  SetEngines("gpu-2", {kLlm1});
   EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-0", "llm-1"));
 }
 
 TEST_F(FoundEnginesTest, AnErrorOfOneNodeIsNotTheSources) {
-  Want(FoundIn("team-a"));
+  Lease(FoundIn("team-a"));
   Expect({"gpu-1", "gpu-2"});
-  List("gpu-1", {kLlm0});
-  found_.List("gpu-2", absl::UnimplementedError("its agent is too old"), Second(0));
+  SetEngines("gpu-1", {kLlm0});
+  found_.SetEngines("gpu-2", absl::UnimplementedError("its agent is too old"), Second(0));
   EXPECT_TRUE(Of("team-a").status.ok());
   EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-0"));
   EXPECT_THAT(*Of("team-a").without,
-              ElementsAre(WithoutEngine{.node = "gpu-2", .why = "its agent is too old"}));
+              ElementsAre(MissingEngine{.node = "gpu-2", .why = "its agent is too old"}));
 }
 
 TEST_F(FoundEnginesTest, EnginesStayWhileTheirNodeReportsAnError) {
-  Want(FoundIn("team-a"));
+  Lease(FoundIn("team-a"));
   Expect({"gpu-1"});
-  List("gpu-1", {kLlm0});
-  found_.Take("gpu-1", kLlm0, InFlight(1, 5));
-  found_.List("gpu-1", absl::UnavailableError("/proc cannot be read"), Second(1));
-  found_.Take("gpu-1", kLlm0, InFlight(2, 6));
+  SetEngines("gpu-1", {kLlm0});
+  found_.AddReading("gpu-1", kLlm0, InFlight(1, 5));
+  found_.SetEngines("gpu-1", absl::UnavailableError("/proc cannot be read"), Second(1));
+  found_.AddReading("gpu-1", kLlm0, InFlight(2, 6));
   ASSERT_THAT(PodsOf("team-a"), ElementsAre("llm-0"));
   EXPECT_EQ(Of("team-a", 2).series.front().points.size(), 2u);
 }
 
 TEST_F(FoundEnginesTest, EnginesOfANamespaceStayUntilItIsSearchedAgain) {
-  Want(FoundIn("team-a"));
-  Want(FoundIn("team-b"));
+  Lease(FoundIn("team-a"));
+  Lease(FoundIn("team-b"));
   Expect({"gpu-1"});
-  List("gpu-1", {kLlm0, kOther});
-  found_.Take("gpu-1", kLlm0, InFlight(1, 5));
-  List("gpu-1", {}, {"team-b"});
-  found_.Take("gpu-1", kLlm0, InFlight(2, 6));
+  SetEngines("gpu-1", {kLlm0, kOther});
+  found_.AddReading("gpu-1", kLlm0, InFlight(1, 5));
+  SetEngines("gpu-1", {}, {"team-b"});
+  found_.AddReading("gpu-1", kLlm0, InFlight(2, 6));
   ASSERT_THAT(PodsOf("team-a"), ElementsAre("llm-0"));
   EXPECT_EQ(Of("team-a", 2).series.front().points.size(), 2u);
-  List("gpu-1", {kLlm1}, {"team-a"});
+  SetEngines("gpu-1", {kLlm1}, {"team-a"});
   EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-1"));
 }
 
 TEST_F(FoundEnginesTest, ANamespaceMustBeReportedAgainAfterALapsedSubscription) {
-  Want(FoundIn("team-a"), 0, 10);
+  Lease(FoundIn("team-a"), 0, 10);
   Expect({"gpu-1"});
-  List("gpu-1", {kLlm0});
+  SetEngines("gpu-1", {kLlm0});
   Expect({"gpu-1"}, 10);
-  Want(FoundIn("team-a"), 11);
+  Lease(FoundIn("team-a"), 11);
   Expect({"gpu-1"}, 11);
   EXPECT_FALSE(Of("team-a", 11).status.ok()) << "it may be gone by now";
-  List("gpu-1", {});
+  SetEngines("gpu-1", {});
   EXPECT_TRUE(Of("team-a", 11).status.ok());
 }
 
 TEST_F(FoundEnginesTest, AnEmptyListIsNoError) {
-  Want(FoundIn("team-a"));
+  Lease(FoundIn("team-a"));
   EXPECT_TRUE(Of("team-a").is_awaited);
   Expect({"gpu-1"});
   EXPECT_TRUE(Of("team-a").is_awaited);
-  List("gpu-1", {});
+  SetEngines("gpu-1", {});
   EXPECT_FALSE(Of("team-a").is_awaited);
 }
 
 TEST_F(FoundEnginesTest, PodsWithoutEngineAreListedWithTheReason) {
-  Want(FoundIn("team-a"));
-  const WithoutEngine in_a{
+  Lease(FoundIn("team-a"));
+  const MissingEngine in_a{
       .node = "gpu-1", .namespace_name = "team-a", .pod = "llm-0", .why = "nobody listens in it"};
-  const WithoutEngine in_b{
+  const MissingEngine in_b{
       .node = "gpu-1", .namespace_name = "team-b", .pod = "chat-0", .why = "nobody listens in it"};
   Expect({"gpu-1"});
-  found_.List("gpu-1", NodeEngines{.namespaces = {"team-a", "team-b"}, .without = {in_a, in_b}},
-              Second(0));
+  found_.SetEngines(
+      "gpu-1", NodeEngines{.namespaces = {"team-a", "team-b"}, .without = {in_a, in_b}}, Second(0));
   EXPECT_THAT(*Of("team-a").without, ElementsAre(in_a));
 }
 
 TEST_F(FoundEnginesTest, EnginesOfAnUnexpectedNodeAreRemoved) {
-  Want(FoundIn("team-a"));
+  Lease(FoundIn("team-a"));
   Expect({"gpu-1", "gpu-2"});
-  List("gpu-1", {kLlm0});
-  List("gpu-2", {kLlm1});
+  SetEngines("gpu-1", {kLlm0});
+  SetEngines("gpu-2", {kLlm1});
   Expect({"gpu-2"}, 1);
   EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-1"));
-  List("gpu-1", {kLlm0});
+  SetEngines("gpu-1", {kLlm0});
   EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-1")) << "its stream may have a word left";
 }
 
 TEST_F(FoundEnginesTest, ReasonsAreUpdatedByTheNextExpect) {
-  Want(FoundIn("team-a"));
+  Lease(FoundIn("team-a"));
   Expect({"gpu-1", "gpu-2"});
-  List("gpu-1", {kLlm0});
-  List("gpu-2", {});
+  SetEngines("gpu-1", {kLlm0});
+  SetEngines("gpu-2", {});
   const int64_t before = Of("team-a").generation;
-  found_.List("gpu-2", absl::UnavailableError("its agent does not look for engines"), Second(1));
+  found_.SetEngines("gpu-2", absl::UnavailableError("its agent does not look for engines"),
+                    Second(1));
   EXPECT_EQ(Of("team-a").generation, before) << "a whole fleet says so, one after another";
   Expect({"gpu-1", "gpu-2"}, 2);
   EXPECT_THAT(
       *Of("team-a", 2).without,
-      ElementsAre(WithoutEngine{.node = "gpu-2", .why = "its agent does not look for engines"}));
+      ElementsAre(MissingEngine{.node = "gpu-2", .why = "its agent does not look for engines"}));
 }
 
 TEST_F(FoundEnginesTest, NoEnginesWithoutNodes) {
-  Want(FoundIn("team-a"));
+  Lease(FoundIn("team-a"));
   Expect({});
   EXPECT_TRUE(Of("team-a").status.ok());
   EXPECT_THAT(Of("team-a").series, IsEmpty());
 }
 
 TEST_F(FoundEnginesTest, ALaterSourceGetsTheKnownEngines) {
-  Want(FoundIn("team-b"));
+  Lease(FoundIn("team-b"));
   Expect({"gpu-1"});
-  List("gpu-1", {kLlm0, kOther});
+  SetEngines("gpu-1", {kLlm0, kOther});
   SignalSource with_token = FoundIn("team-b");
   with_token.credentials.bearer_token = "hunter2";
-  Want(with_token, 1);
+  Lease(with_token, 1);
   Expect({"gpu-1"}, 1);
   EXPECT_EQ(store_.Of(with_token, kInFlight, Second(1)).series.size(), 2u);
 }
 
 TEST_F(FoundEnginesTest, AnExpiredSourceGetsTheKnownEnginesAgain) {
-  Want(FoundIn("team-a"), 0, 10);
+  Lease(FoundIn("team-a"), 0, 10);
   Expect({"gpu-1"});
-  List("gpu-1", {kLlm0});
-  Want(FoundIn("team-b"), 10);  // removes expired leases
-  Want(FoundIn("team-a"), 11);
+  SetEngines("gpu-1", {kLlm0});
+  Lease(FoundIn("team-b"), 10);  // removes expired leases
+  Lease(FoundIn("team-a"), 11);
   EXPECT_FALSE(Of("team-a", 11).status.ok());
   Expect({"gpu-1"}, 11);
   EXPECT_TRUE(Of("team-a", 11).status.ok());
@@ -376,19 +381,19 @@ TEST_F(FoundEnginesTest, AnExpiredSourceGetsTheKnownEnginesAgain) {
 
 TEST_F(FoundEnginesTest, ASourceAddedWhileNodesAreChosenWaits) {
   const EngineSubscription before = found_.Subscription(Second(0));
-  Want(FoundIn("team-a"));
+  Lease(FoundIn("team-a"));
   found_.Expect(before, {}, Second(0));
   EXPECT_EQ(Of("team-a").status.code(), absl::StatusCode::kUnavailable)
       << "the nodes of its pods are not among these";
 }
 
 TEST_F(FoundEnginesTest, IsThreadSafe) {
-  Want(FoundIn("team-a"));
+  Lease(FoundIn("team-a"));
   Expect({"gpu-1", "gpu-2"});
-  const auto tell = [this](const std::string& node, const EngineAddress& place) {
+  const auto tell = [this](const std::string& node, const EngineAddress& engine_address) {
     for (int i = 1; i <= 500; ++i) {
-      List(node, {place});
-      found_.Take(node, place, InFlight(i, i));
+      SetEngines(node, {engine_address});
+      found_.AddReading(node, engine_address, InFlight(i, i));
     }
   };
   std::thread first(tell, "gpu-1", kLlm0);

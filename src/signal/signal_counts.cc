@@ -17,9 +17,9 @@ absl::string_view Name(SignalKind kind) {
 }
 
 std::optional<SignalKind> KindOf(const SignalSource& source) {
-  if (std::holds_alternative<EngineEndpoint>(source.place)) return SignalKind::kEngine;
-  if (std::holds_alternative<MetricsEndpoint>(source.place)) return SignalKind::kPage;
-  if (std::holds_alternative<RedisQueue>(source.place)) return SignalKind::kRedis;
+  if (std::holds_alternative<EngineEndpoint>(source.target)) return SignalKind::kEngine;
+  if (std::holds_alternative<MetricsEndpoint>(source.target)) return SignalKind::kPage;
+  if (std::holds_alternative<RedisQueue>(source.target)) return SignalKind::kRedis;
   return std::nullopt;
 }
 

@@ -10,9 +10,9 @@
 namespace gpuscaler {
 namespace {
 
-absl::Status TooMany(absl::string_view owner, size_t most) {
+absl::Status TooMany(absl::string_view owner, size_t max) {
   return absl::ResourceExhaustedError(
-      absl::StrCat(owner, " has ", most, " endpoints read already, and no more"));
+      absl::StrCat(owner, " has ", max, " endpoints read already, and no more"));
 }
 
 // Enough to resolve a name and fetch a page, or for both to fail.
@@ -32,10 +32,12 @@ constexpr SignalAttempt kFailed{.failed = 1};
 
 SignalAttempt ReadAt(absl::Time at) { return {.read = 1, .read_at = at}; }
 
-// The first generation of a new history. It is higher than that of any history before it, updates
-// in flight included: each update raises the store's generation, except one by each thread that is
-// in progress.
+// Maximum number of updates in flight, one per thread.
 constexpr int64_t kMaxUpdatesInFlight = int64_t{1} << 16;
+
+// Returns the first generation of a new history, above all generations of the source's earlier
+// ones. Each update adds 1 to its history's generation and then 1 to the store's. So a history has
+// grown by at most as much as the store, plus one for each thread between the two steps.
 int64_t FirstGeneration(int64_t store_generation) { return store_generation * kMaxUpdatesInFlight; }
 
 SignalHistory UnknownHistory(int64_t generation, absl::Time now, absl::Status why) {
@@ -48,37 +50,36 @@ SignalStore::SignalStore(const Limits& limits, std::function<void()> on_new_sour
     : limits_(limits), on_new_source_(std::move(on_new_source)) {}
 
 absl::Status SignalStore::OverMemoryQuota(const std::string& namespace_name) const {
-  return absl::ResourceExhaustedError(
-      absl::StrCat("what is kept of the engines and queues of namespace ", namespace_name,
-                   " takes more than the ", limits_.most_bytes_of_namespace >> 20,
-                   " MiB that one namespace may have, of ", limits_.most_bytes >> 20,
-                   " MiB for all: a shorter window, fewer models or fewer engines take less"));
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "no memory for the readings of namespace ", namespace_name, ": a namespace may use ",
+      limits_.max_bytes_per_namespace >> 20, " MiB, and all together ", limits_.max_bytes >> 20,
+      " MiB. A shorter window, fewer models or fewer engines take less"));
 }
 
 bool SignalStore::HasRoomFor(const std::string& namespace_name, size_t bytes) const {
   const auto usage = usage_.find(namespace_name);
   const size_t taken = usage == usage_.end() ? 0 : usage->second.bytes;
-  return taken + bytes <= limits_.most_bytes_of_namespace && bytes_ + bytes <= limits_.most_bytes;
+  return taken + bytes <= limits_.max_bytes_per_namespace && bytes_ + bytes <= limits_.max_bytes;
 }
 
 absl::Status SignalStore::CheckQuota(const std::string& namespace_name) const {
-  if (sources_.size() >= limits_.most_sources) return TooMany("the scaler", limits_.most_sources);
+  if (sources_.size() >= limits_.max_sources) return TooMany("the scaler", limits_.max_sources);
   const auto usage = usage_.find(namespace_name);
-  if (usage != usage_.end() && usage->second.sources >= limits_.most_sources_of_namespace) {
-    return TooMany(absl::StrCat("namespace ", namespace_name), limits_.most_sources_of_namespace);
+  if (usage != usage_.end() && usage->second.sources >= limits_.max_sources_per_namespace) {
+    return TooMany(absl::StrCat("namespace ", namespace_name), limits_.max_sources_per_namespace);
   }
   return HasRoomFor(namespace_name, 1) ? absl::OkStatus() : OverMemoryQuota(namespace_name);
 }
 
-absl::Status SignalStore::Want(const SignalSource& source, const EngineQuery& question,
-                               absl::Time now, absl::Time until) {
+absl::Status SignalStore::Lease(const SignalSource& source, const EngineQuery& question,
+                                absl::Time now, absl::Time until) {
   bool is_new = false;
   {
     MutexLock lock(mutex_);
     const auto found = sources_.find(source);
     is_new = found == sources_.end();
     if (is_new) {
-      EndLeases(now);
+      RemoveExpired(now);
       RETURN_IF_ERROR(CheckQuota(source.namespace_name));
     }
     RETURN_IF_ERROR(Renew(source, is_new ? Add(source, now) : found->second, question, until));
@@ -88,8 +89,8 @@ absl::Status SignalStore::Want(const SignalSource& source, const EngineQuery& qu
 }
 
 void SignalStore::ResetHistory(const SignalSource& source, Entry& entry, absl::Time read_since) {
-  entry.changed_at = ++generation_;
-  entry.source = std::make_shared<StoredSource>(source, read_since, FirstGeneration(generation_));
+  entry.changed_generation = ++generation_;
+  entry.history = std::make_shared<StoredSource>(source, read_since, FirstGeneration(generation_));
 }
 
 SignalStore::Entry& SignalStore::Add(const SignalSource& source, absl::Time now) {
@@ -108,18 +109,18 @@ absl::Status SignalStore::Renew(const SignalSource& source, Entry& entry,
   }
   entry.leases.Renew(question, until);
   if (!is_new) return absl::OkStatus();
-  entry.source->KeepFor(entry.leases);
+  entry.history->KeepFor(entry.leases);
   EnforceLimits(source, entry);
   return absl::OkStatus();
 }
 
-void SignalStore::EndLeases(absl::Time now) {
+void SignalStore::RemoveExpired(absl::Time now) {
   for (auto at = sources_.begin(); at != sources_.end();) {
     auto& [source, entry] = *at;
-    if (entry.leases.End(now)) {
-      entry.source->KeepFor(entry.leases);
+    if (entry.leases.RemoveExpired(now)) {
+      entry.history->KeepFor(entry.leases);
       UpdateUsage(source, entry);
-      if (entry.evicted_bytes > 0) entry.evicted_bytes = 1;  // it may take less by now
+      entry.evicted_bytes = 0;
     }
     if (!entry.leases.empty()) {
       ++at;
@@ -134,7 +135,7 @@ void SignalStore::EndLeases(absl::Time now) {
 }
 
 void SignalStore::UpdateUsage(const SignalSource& source, Entry& entry) {
-  const size_t bytes = entry.leases.Bytes() + entry.source->Bytes();
+  const size_t bytes = entry.leases.Bytes() + entry.history->Bytes();
   Usage& usage = usage_[source.namespace_name];
   usage.bytes += bytes - entry.bytes;
   bytes_ += bytes - entry.bytes;
@@ -143,13 +144,13 @@ void SignalStore::UpdateUsage(const SignalSource& source, Entry& entry) {
 
 void SignalStore::EnforceLimits(const SignalSource& source, Entry& entry) {
   UpdateUsage(source, entry);
-  if (usage_[source.namespace_name].bytes > limits_.most_bytes_of_namespace) {
+  if (usage_[source.namespace_name].bytes > limits_.max_bytes_per_namespace) {
     EvictLargest(source.namespace_name);
   }
-  if (bytes_ <= limits_.most_bytes) return;
-  const auto most =
+  if (bytes_ <= limits_.max_bytes) return;
+  const auto largest =
       std::ranges::max_element(usage_, {}, [](const auto& usage) { return usage.second.bytes; });
-  EvictLargest(most->first);
+  EvictLargest(largest->first);
 }
 
 // Drops the whole history and stops reading the source: a partial history would pass for a complete
@@ -158,40 +159,42 @@ void SignalStore::EvictLargest(const std::string& namespace_name) {
   Sources::value_type* largest = nullptr;
   for (auto at = sources_.lower_bound({.namespace_name = namespace_name});
        at != sources_.end() && at->first.namespace_name == namespace_name; ++at) {
-    if (at->second.evicted_bytes > 0) continue;
+    if (at->second.is_evicted) continue;
     if (largest == nullptr || at->second.bytes > largest->second.bytes) largest = &*at;
   }
   if (largest == nullptr) return;
   auto& [source, entry] = *largest;
+  entry.is_evicted = true;
   entry.evicted_bytes = entry.bytes;
   ResetHistory(source, entry, absl::InfiniteFuture());
   UpdateUsage(source, entry);
 }
 
-// Only with room for twice its former size: it may not have been complete when it was evicted.
+// Reads an evicted source again if there is room for twice its former size: its history may have
+// been incomplete when it was evicted.
 void SignalStore::Readmit(const SignalSource& source, Entry& entry, absl::Time now) {
   if (!HasRoomFor(source.namespace_name, 2 * entry.evicted_bytes)) return;
-  entry.evicted_bytes = 0;
+  entry.is_evicted = false;
   entry.read_at = now;
   ResetHistory(source, entry, now);
-  entry.source->KeepFor(entry.leases);
+  entry.history->KeepFor(entry.leases);
   UpdateUsage(source, entry);
 }
 
-std::vector<SubscribedSignal> SignalStore::AllSubscribed(absl::Time now) {
-  std::vector<SubscribedSignal> subscribed;
+std::vector<LeasedSource> SignalStore::LeasedSources(absl::Time now) {
+  std::vector<LeasedSource> leased;
   MutexLock lock(mutex_);
-  EndLeases(now);
-  subscribed.reserve(sources_.size());
+  RemoveExpired(now);
+  leased.reserve(sources_.size());
   for (auto& [source, entry] : sources_) {
-    if (entry.evicted_bytes > 0) Readmit(source, entry, now);
-    if (entry.evicted_bytes > 0) continue;
-    subscribed.push_back({.source = source,
-                          .histograms = entry.leases.histograms(),
-                          .look_back = std::max(entry.leases.look_back(), entry.leases.memory()),
-                          .since = entry.source->read_since()});
+    if (entry.is_evicted) Readmit(source, entry, now);
+    if (entry.is_evicted) continue;
+    leased.push_back({.source = source,
+                      .needs_histograms = entry.leases.histograms(),
+                      .look_back = std::max(entry.leases.look_back(), entry.leases.demand_window()),
+                      .since = entry.history->read_since()});
   }
-  return subscribed;
+  return leased;
 }
 
 void SignalStore::Count(const SignalSource& source, const SignalAttempt& attempt, Entry& entry) {
@@ -208,7 +211,7 @@ SignalCountsByKind SignalStore::Counts() const {
   SignalCountsByKind counts = counts_;
   for (const auto& [source, entry] : sources_) {
     const std::optional<SignalKind> kind = KindOf(source);
-    if (!kind.has_value() || entry.evicted_bytes > 0) continue;
+    if (!kind.has_value() || entry.is_evicted) continue;
     SignalCounts& of_kind = counts[static_cast<size_t>(*kind)];
     ++of_kind.sources;
     of_kind.oldest = std::min(of_kind.oldest, entry.read_at);
@@ -222,55 +225,56 @@ void SignalStore::Record(const SignalSource& source, const SignalAttempt& attemp
   {
     MutexLock lock(mutex_);
     const auto found = sources_.find(source);
-    if (found == sources_.end() || found->second.evicted_bytes > 0) return;
+    if (found == sources_.end() || found->second.is_evicted) return;
     Count(source, attempt, found->second);
-    stored = found->second.source;
+    stored = found->second.history;
   }
   if (!apply(*stored)) return;
   MutexLock lock(mutex_);
   const auto found = sources_.find(source);
-  if (found == sources_.end() || found->second.source != stored) return;
-  found->second.changed_at = ++generation_;
+  if (found == sources_.end() || found->second.history != stored) return;
+  found->second.changed_generation = ++generation_;
   EnforceLimits(source, found->second);
 }
 
-void SignalStore::ListEngines(const SignalSource& source,
-                              const absl::StatusOr<std::vector<EngineAddress>>& places,
-                              absl::Time at, const std::vector<WithoutEngine>& without,
-                              const CapacityRecords& capacity_records) {
-  SignalAttempt attempt{.failed = places.ok() ? 0 : 1};
-  if (places.ok() && places->empty()) attempt.read_at = at;  // scaled to zero
+void SignalStore::SetEngines(const SignalSource& source,
+                             const absl::StatusOr<std::vector<EngineAddress>>& engines,
+                             absl::Time at, const std::vector<MissingEngine>& without,
+                             const CapacityRecords& capacity_records) {
+  SignalAttempt attempt{.failed = engines.ok() ? 0 : 1};
+  if (engines.ok() && engines->empty()) attempt.read_at = at;  // scaled to zero
   Record(source, attempt, [&](StoredSource& stored) {
-    return stored.ListEngines(places, at, without, capacity_records);
+    return stored.SetEngines(engines, at, without, capacity_records);
   });
 }
 
-void SignalStore::TakeEngine(const SignalSource& source, const EngineAddress& place,
+void SignalStore::AddReading(const SignalSource& source, const EngineAddress& engine_address,
                              const EngineUpdate& update) {
   Record(source, update.reading.ok() ? ReadAt(update.at) : kFailed,
-         [&](StoredSource& stored) { return stored.TakeEngine(place, update); });
+         [&](StoredSource& stored) { return stored.AddReading(engine_address, update); });
 }
 
-void SignalStore::ListPages(const SignalSource& source,
-                            const absl::StatusOr<std::vector<std::string>>& addresses) {
+void SignalStore::SetEndpointAddresses(const SignalSource& source,
+                                       const absl::StatusOr<std::vector<std::string>>& addresses) {
   Record(source, {.failed = addresses.ok() ? 0 : 1},
-         [&](StoredSource& stored) { return stored.ListPages(addresses); });
+         [&](StoredSource& stored) { return stored.SetEndpointAddresses(addresses); });
 }
 
-void SignalStore::TakePage(const SignalSource& source, const std::string& address,
-                           const absl::StatusOr<CounterPoint>& point) {
+void SignalStore::AddSample(const SignalSource& source, const std::string& address,
+                            const absl::StatusOr<CounterPoint>& point) {
   Record(source, point.ok() ? ReadAt(point->instant.at) : kFailed,
-         [&](StoredSource& stored) { return stored.TakePage(address, point); });
+         [&](StoredSource& stored) { return stored.AddSample(address, point); });
 }
 
-void SignalStore::TakeNumber(const SignalSource& source, const absl::StatusOr<CounterPoint>& point,
-                             const std::string& note) {
+void SignalStore::AddQueueLength(const SignalSource& source,
+                                 const absl::StatusOr<CounterPoint>& point,
+                                 const std::string& note) {
   Record(source, point.ok() ? ReadAt(point->instant.at) : kFailed,
-         [&](StoredSource& stored) { return stored.TakeNumber(point, note); });
+         [&](StoredSource& stored) { return stored.AddQueueLength(point, note); });
 }
 
 SignalHistory SignalStore::Of(const SignalSource& source, const EngineQuery& question,
-                              absl::Time now, EngineFilter counts) const {
+                              absl::Time now, EngineFilter includes) const {
   std::shared_ptr<const StoredSource> stored;
   {
     MutexLock lock(mutex_);
@@ -280,26 +284,26 @@ SignalHistory SignalStore::Of(const SignalSource& source, const EngineQuery& que
       return UnknownHistory(FirstGeneration(generation_), now,
                             refusal.ok() ? absl::UnavailableError("not read yet") : refusal);
     }
-    stored = found->second.source;
-    if (found->second.evicted_bytes > 0) {
-      return UnknownHistory(stored->Updates(counts).generation, now,
+    stored = found->second.history;
+    if (found->second.is_evicted) {
+      return UnknownHistory(stored->Version(includes).generation, now,
                             OverMemoryQuota(source.namespace_name));
     }
   }
-  SignalHistory history = stored->Answer(question, now, limits_.max_gap, counts);
+  SignalHistory history = stored->Answer(question, now, limits_.max_gap, includes);
   history.is_awaited = now - history.read_since < kFirstReadingWithin && IsPending(history);
   return history;
 }
 
-SignalVersion SignalStore::VersionOf(const SignalSource& source, EngineFilter counts) const {
+SignalVersion SignalStore::VersionOf(const SignalSource& source, EngineFilter includes) const {
   std::shared_ptr<const StoredSource> stored;
   {
     MutexLock lock(mutex_);
     const auto found = sources_.find(source);
     if (found == sources_.end()) return {.generation = FirstGeneration(generation_)};
-    stored = found->second.source;
+    stored = found->second.history;
   }
-  return stored->Updates(counts);
+  return stored->Version(includes);
 }
 
 int64_t SignalStore::Generation() const {
@@ -311,14 +315,15 @@ std::vector<SignalSource> SignalStore::ChangedSince(int64_t generation) const {
   std::vector<SignalSource> changed;
   MutexLock lock(mutex_);
   for (const auto& [source, entry] : sources_) {
-    if (entry.changed_at > generation) changed.push_back(source);
+    if (entry.changed_generation > generation) changed.push_back(source);
   }
   return changed;
 }
 
-void AwaitNodes(absl::FunctionRef<bool(const std::string& node)> concerns, SignalHistory& history) {
+void MarkAwaited(absl::FunctionRef<bool(const std::string& node)> concerns,
+                 SignalHistory& history) {
   if (history.without == nullptr) return;
-  const bool is_awaited = std::ranges::any_of(*history.without, [&](const WithoutEngine& without) {
+  const bool is_awaited = std::ranges::any_of(*history.without, [&](const MissingEngine& without) {
     return without.is_awaited && concerns(without.node);
   });
   if (!is_awaited || !history.status.ok()) return;

@@ -25,11 +25,11 @@
 namespace gpuscaler {
 
 // A source that a poller must read.
-struct SubscribedSignal {
+struct LeasedSource {
   SignalSource source;
-  bool histograms = false;   // histograms of its engines are needed
-  absl::Duration look_back;  // how far back the questions look
-  absl::Time since;          // earlier readings are dropped
+  bool needs_histograms = false;  // engines only
+  absl::Duration look_back;       // how far back the questions look
+  absl::Time since;               // earlier readings are dropped
 };
 
 // A source is stored while a lease on it is active, and only as much of it as the leases need.
@@ -40,58 +40,59 @@ struct SubscribedSignal {
 class SignalStore {
  public:
   struct Limits {
-    absl::Duration max_gap;  // readings farther apart are not interpolated
-    size_t most_sources = 5000;
-    size_t most_sources_of_namespace = 1000;
+    absl::Duration max_gap;  // the time between readings farther apart does not count
+    size_t max_sources = 5000;
+    size_t max_sources_per_namespace = 1000;
     // Memory. 300 engines of a profile that looks back 5 min take 25 MiB, 1,000 engines of a
     // latency profile about 100 MiB. The chart gives the whole aggregator 1 GiB.
-    size_t most_bytes = size_t{256} << 20;
-    size_t most_bytes_of_namespace = size_t{64} << 20;
+    size_t max_bytes = size_t{256} << 20;
+    size_t max_bytes_per_namespace = size_t{64} << 20;
   };
   // `on_new_source` is called, without a lock held, when a source was added that no poller reads
   // yet.
   SignalStore(const Limits& limits, std::function<void()> on_new_source);
 
-  // Leases the source until `until`: it is read, and its history kept as far back as the question
-  // looks. Never shortens a longer lease. For metrics endpoints and queues only the question's
-  // times matter. RESOURCE_EXHAUSTED: the store or the namespace has too many sources. Of() then
-  // returns that error too.
-  absl::Status Want(const SignalSource& source, const EngineQuery& question, absl::Time now,
-                    absl::Time until);
+  // Leases the source until `until`. While the lease is active, the source is read and its history
+  // is kept as far back as `question` looks. Never shortens a longer lease. For metrics endpoints
+  // and queues only the times of `question` matter. Returns RESOURCE_EXHAUSTED if the store or the
+  // namespace has too many sources, or no memory for another question. A source that is not stored
+  // yet is then refused, and Of() returns the same error.
+  absl::Status Lease(const SignalSource& source, const EngineQuery& question, absl::Time now,
+                     absl::Time until);
 
-  // Returns all sources that must be read now, and removes those without an active lease.
-  std::vector<SubscribedSignal> AllSubscribed(absl::Time now);
+  // Returns all sources that must be read now. Removes expired leases, and sources without a lease.
+  std::vector<LeasedSource> LeasedSources(absl::Time now);
 
-  // As EngineGroup::List() and EngineGroup::Take().
-  void ListEngines(const SignalSource& source,
-                   const absl::StatusOr<std::vector<EngineAddress>>& places, absl::Time at,
-                   const std::vector<WithoutEngine>& without = {},
-                   const CapacityRecords& capacity_records = {});
-  void TakeEngine(const SignalSource& source, const EngineAddress& place,
+  // As EngineGroup::SetEngines() and EngineGroup::AddReading().
+  void SetEngines(const SignalSource& source,
+                  const absl::StatusOr<std::vector<EngineAddress>>& engines, absl::Time at,
+                  const std::vector<MissingEngine>& without = {},
+                  const CapacityRecords& capacity_records = {});
+  void AddReading(const SignalSource& source, const EngineAddress& engine_address,
                   const EngineUpdate& update);
 
-  // As ScrapedGroup::List() and ScrapedGroup::Take(). A point is the number at one address, or for
-  // a rate the growth of its counters there (SeriesGrowth).
-  void ListPages(const SignalSource& source,
-                 const absl::StatusOr<std::vector<std::string>>& addresses);
-  void TakePage(const SignalSource& source, const std::string& address,
-                const absl::StatusOr<CounterPoint>& point);
+  // As ScrapedGroup::SetAddresses() and ScrapedGroup::AddSample(). A point is the number at one
+  // address, or for a rate the growth of its counters there (SeriesGrowth).
+  void SetEndpointAddresses(const SignalSource& source,
+                            const absl::StatusOr<std::vector<std::string>>& addresses);
+  void AddSample(const SignalSource& source, const std::string& address,
+                 const absl::StatusOr<CounterPoint>& point);
 
   // As NumberTimeline::Take(), for a queue.
-  void TakeNumber(const SignalSource& source, const absl::StatusOr<CounterPoint>& point,
-                  const std::string& note = "");
+  void AddQueueLength(const SignalSource& source, const absl::StatusOr<CounterPoint>& point,
+                      const std::string& note = "");
 
-  // Selects the engines that a caller uses.
+  // Returns true for the engines that a caller uses.
   using EngineFilter = absl::FunctionRef<bool(const EngineAddress&)>;
   static bool AllEngines(const EngineAddress&) { return true; }
 
   // Returns the history of the source. UNAVAILABLE: the source has no lease, or has not been read
   // yet. RESOURCE_EXHAUSTED: there is no room for it or for its history.
   SignalHistory Of(const SignalSource& source, const EngineQuery& question, absl::Time now,
-                   EngineFilter counts = AllEngines) const;
+                   EngineFilter includes = AllEngines) const;
 
   // Returns the generation that Of() would return, without copying the history.
-  SignalVersion VersionOf(const SignalSource& source, EngineFilter counts = AllEngines) const;
+  SignalVersion VersionOf(const SignalSource& source, EngineFilter includes = AllEngines) const;
 
   // Counts updates of stored sources only.
   SignalCountsByKind Counts() const;
@@ -103,11 +104,12 @@ class SignalStore {
  private:
   struct Entry {
     SourceLeases leases;
-    std::shared_ptr<StoredSource> source;
-    absl::Time read_at;        // last success, or when it was added
-    size_t bytes = 0;          // counted in its namespace's usage
-    size_t evicted_bytes = 0;  // its bytes when it was evicted; 0: not evicted
-    int64_t changed_at = 0;    // Generation() of its last update
+    std::shared_ptr<StoredSource> history;
+    absl::Time read_at;  // last success, or when it was added
+    size_t bytes = 0;    // counted in its namespace's usage
+    bool is_evicted = false;
+    size_t evicted_bytes = 0;        // its bytes when it was evicted; 0: it needs less by now
+    int64_t changed_generation = 0;  // Generation() of its last update
   };
   using Sources = std::map<SignalSource, Entry>;  // the sources of a namespace are adjacent
   struct Usage {
@@ -128,7 +130,8 @@ class SignalStore {
   Entry& Add(const SignalSource& source, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Renew(const SignalSource& source, Entry& entry, const EngineQuery& question,
                      absl::Time until) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void EndLeases(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Removes expired leases, and sources without a lease.
+  void RemoveExpired(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Updates the memory usage. Evicts the largest source, possibly this one, if it is over a limit.
   void EnforceLimits(const SignalSource& source, Entry& entry)
@@ -156,6 +159,6 @@ class SignalStore {
 
 // Makes the history UNAVAILABLE if a node for which `concerns` returns true has not reported yet.
 // Other missing nodes are ignored.
-void AwaitNodes(absl::FunctionRef<bool(const std::string& node)> concerns, SignalHistory& history);
+void MarkAwaited(absl::FunctionRef<bool(const std::string& node)> concerns, SignalHistory& history);
 
 }  // namespace gpuscaler

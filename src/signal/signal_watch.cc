@@ -9,7 +9,7 @@ namespace gpuscaler {
 namespace {
 
 bool IsAtAddresses(const SignalSource& source) {
-  return !std::holds_alternative<DiscoveredEngines>(source.place);  // agents report those
+  return !std::holds_alternative<DiscoveredEngines>(source.target);  // agents report those
 }
 
 }  // namespace
@@ -17,25 +17,25 @@ bool IsAtAddresses(const SignalSource& source) {
 SignalWatch::SignalWatch(const SignalWatchOptions& options, const Clock& clock, SignalStore& store)
     : clock_(clock),
       store_(store),
-      rules_(options.places.rules),
-      limits_{.large_bodies = std::make_shared<LargeBodies>()},
+      rules_(options.locator.rules),
+      limits_{.response_memory = std::make_shared<ResponseMemory>()},
       engines_(
           clock, options.interval,
           [this](const EngineTarget& target, const EngineUpdate& update) {
-            TakeEngine(target, update);
+            AddReading(target, update);
           },
           limits_),
       pages_(
           clock, {.interval = options.queue_interval, .max_gap = options.max_gap},
           [this](const SignalSource& source, const IpAddress& address,
                  const absl::StatusOr<CounterPoint>& number) {
-            store_.TakePage(source, IpAddressText(address), number);
+            store_.AddSample(source, IpAddressText(address), number);
           },
           limits_),
       queues_(
           clock, rules_, WithinOpenFiles({.interval = options.queue_interval}, MostOpenFiles()),
-          [this](const RedisReading& reading) { TakeQueue(reading); }, limits_.large_bodies),
-      locator_(std::make_unique<SourceLocator>(options.places, [this] { Wake(); })),
+          [this](const RedisReading& reading) { TakeQueue(reading); }, limits_.response_memory),
+      locator_(std::make_unique<SourceLocator>(options.locator, [this] { Wake(); })),
       thread_("signals", options.interval, [this] { UpdateTargets(); }) {}
 
 // The thread uses the locator and the locator wakes the thread, so the thread stops first.
@@ -45,15 +45,14 @@ SignalWatch::~SignalWatch() {
 }
 
 void SignalWatch::UpdateTargets() {
-  std::vector<SubscribedSignal> subscribed = store_.AllSubscribed(clock_.Now());
-  std::erase_if(subscribed,
-                [](const SubscribedSignal& each) { return !IsAtAddresses(each.source); });
+  std::vector<LeasedSource> leased = store_.LeasedSources(clock_.Now());
+  std::erase_if(leased, [](const LeasedSource& each) { return !IsAtAddresses(each.source); });
   std::vector<SignalSource> sources;
-  for (const SubscribedSignal& each : subscribed) sources.push_back(each.source);
+  for (const LeasedSource& each : leased) sources.push_back(each.source);
   locator_->SetSources(sources);
 
   Targets targets;
-  for (const SubscribedSignal& each : subscribed) Add(each, targets);
+  for (const LeasedSource& each : leased) Add(each, targets);
   {
     MutexLock lock(mutex_);
     engine_routes_ = std::move(targets.engine_routes);
@@ -64,33 +63,34 @@ void SignalWatch::UpdateTargets() {
   selectors_ = std::move(targets.selectors);
 }
 
-void SignalWatch::Add(const SubscribedSignal& subscribed, Targets& targets) {
-  const SignalSource& source = subscribed.source;
+void SignalWatch::Add(const LeasedSource& leased, Targets& targets) {
+  const SignalSource& source = leased.source;
   const absl::StatusOr<LocatedSource> located = locator_->Locate(source);
   if (!located.ok()) {
     Refuse(source, located.status());
-  } else if (std::holds_alternative<EngineEndpoint>(source.place)) {
-    AddEngines(subscribed, *located, targets);
-  } else if (std::holds_alternative<MetricsEndpoint>(source.place)) {
+  } else if (std::holds_alternative<EngineEndpoint>(source.target)) {
+    AddEngines(leased, *located, targets);
+  } else if (std::holds_alternative<MetricsEndpoint>(source.target)) {
     AddPages(source, *located, targets);
   } else {
     AddQueue(source, *located, targets);
   }
 }
 
-void SignalWatch::AddEngines(const SubscribedSignal& subscribed, const LocatedSource& located,
+void SignalWatch::AddEngines(const LeasedSource& leased, const LocatedSource& located,
                              Targets& targets) {
-  std::vector<EngineAddress> places;
+  std::vector<EngineAddress> engines;
   for (const IpAddress& address : located.addresses) {
-    places.push_back({.address = IpAddressText(address), .port = located.port});
+    engines.push_back({.address = IpAddressText(address), .port = located.port});
     const EngineTarget target{.at = located.RequestTo(address),
-                              .engine = std::get<EngineEndpoint>(subscribed.source.place).engine};
+                              .engine = std::get<EngineEndpoint>(leased.source.target).engine};
     EngineInterest& interest = targets.engines[target];
-    interest.histograms = interest.histograms || subscribed.histograms;
-    if (interest.tenant.empty()) interest.tenant = subscribed.source.namespace_name;
-    targets.engine_routes[target].push_back({.source = subscribed.source, .place = places.back()});
+    interest.histograms = interest.histograms || leased.needs_histograms;
+    if (interest.tenant.empty()) interest.tenant = leased.source.namespace_name;
+    targets.engine_routes[target].push_back(
+        {.source = leased.source, .engine_address = engines.back()});
   }
-  store_.ListEngines(subscribed.source, places, clock_.Now());
+  store_.SetEngines(leased.source, engines, clock_.Now());
 }
 
 // Regular expressions are compiled once: compiling takes longer than the rest of a pass.
@@ -107,11 +107,11 @@ const MetricSelector* SignalWatch::SelectorOf(const std::string& text, Targets& 
 void SignalWatch::AddPages(const SignalSource& source, const LocatedSource& located,
                            Targets& targets) {
   const MetricSelector* const selector =
-      SelectorOf(std::get<MetricsEndpoint>(source.place).selector, targets);
+      SelectorOf(std::get<MetricsEndpoint>(source.target).selector, targets);
   if (selector == nullptr) return;  // unreachable: CheckSource() has accepted it
   std::vector<std::string> addresses;
   for (const IpAddress& address : located.addresses) addresses.push_back(IpAddressText(address));
-  store_.ListPages(source, addresses);
+  store_.SetEndpointAddresses(source, addresses);
   if (addresses.size() > kMaxPages) return;
   for (const IpAddress& address : located.addresses) {
     ScrapeRequest request = located.RequestTo(address);
@@ -131,21 +131,21 @@ void SignalWatch::AddQueue(const SignalSource& source, const LocatedSource& loca
                                   .key = located.credentials.key_pem};
   target.server.username = located.credentials.username;
   target.server.password = located.credentials.password;
-  target.server.database = std::get<RedisQueue>(source.place).database;
+  target.server.database = std::get<RedisQueue>(source.target).database;
   targets.queues.push_back(std::move(target));
 }
 
 void SignalWatch::Refuse(const SignalSource& source, const absl::Status& why) {
-  if (std::holds_alternative<EngineEndpoint>(source.place)) {
-    store_.ListEngines(source, why, clock_.Now());
-  } else if (std::holds_alternative<MetricsEndpoint>(source.place)) {
-    store_.ListPages(source, why);
+  if (std::holds_alternative<EngineEndpoint>(source.target)) {
+    store_.SetEngines(source, why, clock_.Now());
+  } else if (std::holds_alternative<MetricsEndpoint>(source.target)) {
+    store_.SetEndpointAddresses(source, why);
   } else {
-    store_.TakeNumber(source, why);
+    store_.AddQueueLength(source, why);
   }
 }
 
-void SignalWatch::TakeEngine(const EngineTarget& target, const EngineUpdate& update) {
+void SignalWatch::AddReading(const EngineTarget& target, const EngineUpdate& update) {
   std::vector<EngineRoute> routes;
   {
     MutexLock lock(mutex_);
@@ -153,16 +153,17 @@ void SignalWatch::TakeEngine(const EngineTarget& target, const EngineUpdate& upd
       routes = found->second;
     }
   }
-  for (const EngineRoute& route : routes) store_.TakeEngine(route.source, route.place, update);
+  for (const EngineRoute& route : routes)
+    store_.AddReading(route.source, route.engine_address, update);
 }
 
 void SignalWatch::TakeQueue(const RedisReading& reading) {
   if (reading.length.ok()) {
-    store_.TakeNumber(reading.source,
-                      CounterPoint{.instant = {.at = reading.at}, .value = *reading.length},
-                      reading.note);
+    store_.AddQueueLength(reading.source,
+                          CounterPoint{.instant = {.at = reading.at}, .value = *reading.length},
+                          reading.note);
   } else {
-    store_.TakeNumber(reading.source, reading.length.status());
+    store_.AddQueueLength(reading.source, reading.length.status());
   }
 }
 

@@ -25,7 +25,7 @@ struct SignalWatchOptions {
   absl::Duration queue_interval = absl::Milliseconds(200);  // between two reads of a metrics
                                                             // endpoint or queue
   absl::Duration max_gap = absl::Seconds(5);                // as in SignalStore::Limits
-  LocatorOptions places;
+  LocatorOptions locator;
 };
 
 // Reads each leased source; sources at one address share a request. Has its own threads.
@@ -43,10 +43,10 @@ class SignalWatch {
   NamedThread Thread() { return {&thread_, "signals"}; }
 
  private:
-  // A source that uses an engine, and the engine's place in it.
+  // A source that uses an engine, and the address of the engine.
   struct EngineRoute {
     SignalSource source;
-    EngineAddress place;
+    EngineAddress engine_address;
   };
   using EngineRoutes = std::map<EngineTarget, std::vector<EngineRoute>>;
   // Everything to read now.
@@ -59,16 +59,15 @@ class SignalWatch {
   };
 
   void UpdateTargets();
-  void Add(const SubscribedSignal& subscribed, Targets& targets);
-  void AddEngines(const SubscribedSignal& subscribed, const LocatedSource& located,
-                  Targets& targets);
+  void Add(const LeasedSource& leased, Targets& targets);
+  void AddEngines(const LeasedSource& leased, const LocatedSource& located, Targets& targets);
   // Returns nullptr if the text is not a selector.
   const MetricSelector* SelectorOf(const std::string& text, Targets& targets);
   void AddPages(const SignalSource& source, const LocatedSource& located, Targets& targets);
   static void AddQueue(const SignalSource& source, const LocatedSource& located, Targets& targets);
   void Refuse(const SignalSource& source, const absl::Status& why);
 
-  void TakeEngine(const EngineTarget& target, const EngineUpdate& update);
+  void AddReading(const EngineTarget& target, const EngineUpdate& update);
   void TakeQueue(const RedisReading& reading);
 
   const Clock& clock_;

@@ -28,12 +28,12 @@ constexpr char kVllmPage[] =
 // A store with a running watch; every namespace may use loopback.
 class SignalWatchTest : public testing::Test {
  protected:
-  SignalSource SourceOf(decltype(SignalSource::place) place) const {
-    return {.namespace_name = "team-a", .place = std::move(place)};
+  SignalSource SourceOf(decltype(SignalSource::target) target) const {
+    return {.namespace_name = "team-a", .target = std::move(target)};
   }
-  void Want(const SignalSource& source, EngineMetric metric = EngineMetric::kRequestsWaiting) {
+  void Lease(const SignalSource& source, EngineMetric metric = EngineMetric::kRequestsWaiting) {
     const EngineQuery question{.metric = metric, .look_back = absl::Seconds(30)};
-    ASSERT_TRUE(store_.Want(source, question, clock_.Now(), clock_.Now() + absl::Minutes(5)).ok());
+    ASSERT_TRUE(store_.Lease(source, question, clock_.Now(), clock_.Now() + absl::Minutes(5)).ok());
   }
   SignalHistory HistoryOf(const SignalSource& source,
                           EngineMetric metric = EngineMetric::kRequestsWaiting) const {
@@ -57,7 +57,7 @@ class SignalWatchTest : public testing::Test {
     Eventually([&] {
       const SignalHistory history = HistoryOf(source);
       fault = std::string(history.status.message());
-      if (history.status.ok() && !history.series.empty()) fault = history.series.front().gap;
+      if (history.status.ok() && !history.series.empty()) fault = history.series.front().error;
       return !fault.empty() && !absl::StrContains(fault, "not read yet") &&
              !absl::StrContains(fault, "not looked for yet") &&
              !absl::StrContains(fault, "not resolved");
@@ -72,7 +72,7 @@ class SignalWatchTest : public testing::Test {
 
   static SignalWatchOptions Options() {
     SignalWatchOptions options{.interval = absl::Milliseconds(100)};
-    options.places.rules = EndpointRules(*ParseAllowedEndpoints("127.0.0.1"));
+    options.locator.rules = EndpointRules(*ParseAllowedEndpoints("127.0.0.1"));
     return options;
   }
 
@@ -88,7 +88,7 @@ TEST_F(SignalWatchTest, EnginesAtANameAreReadWhileLeased) {
   const SignalSource source =
       SourceOf(EngineEndpoint{.url = absl::StrCat("http://127.0.0.1:", server.port())});
   EXPECT_EQ(HistoryOf(source).status.code(), absl::StatusCode::kUnavailable);
-  Want(source);
+  Lease(source);
   EXPECT_EQ(WaitForNumber(source), 3);
   const SignalHistory history = HistoryOf(source);
   ASSERT_THAT(history.series, SizeIs(1));
@@ -110,7 +110,7 @@ TEST_F(SignalWatchTest, APageIsReadOnceForAllItsMetrics) {
       SourceOf(MetricsEndpoint{.url = url, .selector = "queue_size{pool=\"b\"}"});
   const SignalSource rate =
       SourceOf(MetricsEndpoint{.url = url, .selector = "served", .rate = true});
-  for (const SignalSource& source : {all, one, rate}) Want(source);
+  for (const SignalSource& source : {all, one, rate}) Lease(source);
   EXPECT_EQ(WaitForNumber(all), 9);
   EXPECT_EQ(WaitForNumber(one), 5);
   const std::optional<double> growth = WaitForNumber(rate);
@@ -131,42 +131,42 @@ TEST_F(SignalWatchTest, QueuesInRedisAreRead) {
       SourceOf(RedisQueue{.address = absl::StrCat("127.0.0.1:", redis.port()),
                           .length = RedisQueue::Length::kList,
                           .key = "jobs"});
-  Want(source);
+  Lease(source);
   EXPECT_EQ(WaitForNumber(source), 3);
 }
 
 TEST_F(SignalWatchTest, AnUnreadableSourceHasAReason) {
   const SignalSource refused =
       SourceOf(MetricsEndpoint{.url = "http://127.0.0.1:1", .selector = "a"});
-  Want(refused);
+  Lease(refused);
   EXPECT_THAT(WaitForFault(refused), HasSubstr("refused"));
   EXPECT_FALSE(HistoryOf(refused).is_awaited) << "who asks is told at once";
   const SignalSource forbidden = SourceOf(EngineEndpoint{.url = "http://llm.team-b.svc:8000"});
-  Want(forbidden);
+  Lease(forbidden);
   EXPECT_THAT(WaitForFault(forbidden), HasSubstr("not of namespace team-a"));
   EXPECT_EQ(HistoryOf(forbidden).status.code(), absl::StatusCode::kPermissionDenied);
   SignalSource alias = SourceOf(EngineEndpoint{.url = "http://127.0.0.1:1"});
   alias.credentials.alias = "prod";
-  Want(alias);
+  Lease(alias);
   EXPECT_THAT(WaitForFault(alias), HasSubstr("--endpoint-credentials"));
 }
 
 TEST_F(SignalWatchTest, ANameWithoutAddressesHasNoEngineAndNoPage) {
   SignalWatchOptions options = Options();
-  options.places.addresses.resolver = [](const std::string& name) {
+  options.locator.dns.resolver = [](const std::string& name) {
     return ResolvedName{.canonical_name = name};
   };
   const SignalWatch watch(options, clock_, idle_store_);
   const SignalSource engines = SourceOf(EngineEndpoint{.url = "http://llm:8000"});
   const SignalSource page = SourceOf(MetricsEndpoint{.url = "http://gateway", .selector = "a"});
   for (const SignalSource& source : {engines, page}) {
-    ASSERT_TRUE(idle_store_.Want(source, {}, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
+    ASSERT_TRUE(idle_store_.Lease(source, {}, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
   }
   Eventually([&] { return idle_store_.Of(engines, {}, clock_.Now()).status.ok(); });
   const SignalHistory none = idle_store_.Of(engines, {}, clock_.Now());
   EXPECT_TRUE(none.status.ok()) << none.status;
   EXPECT_THAT(none.series, SizeIs(0));
-  const auto gap = [&] { return idle_store_.Of(page, {}, clock_.Now()).series.front().gap; };
+  const auto gap = [&] { return idle_store_.Of(page, {}, clock_.Now()).series.front().error; };
   Eventually([&] { return absl::StrContains(gap(), "has no address"); });
   EXPECT_THAT(gap(), HasSubstr("has no address"));
 }
@@ -175,8 +175,8 @@ TEST_F(SignalWatchTest, ANameWithoutAddressesHasNoEngineAndNoPage) {
 TEST_F(SignalWatchTest, ServicesAreResolvedInTheClusterDomain) {
   const TestHttpServer server(Serving([](absl::string_view) { return Answer("queue 3\n"); }));
   SignalWatchOptions options = Options();
-  options.places.rules = EndpointRules(*ParseAllowedEndpoints("127.0.0.1"), "corp.internal");
-  options.places.addresses.resolver = [](const std::string& name) {
+  options.locator.rules = EndpointRules(*ParseAllowedEndpoints("127.0.0.1"), "corp.internal");
+  options.locator.dns.resolver = [](const std::string& name) {
     const bool is_own = name == "llm.team-a.svc.corp.internal.";
     return ResolvedName{
         .addresses = is_own ? std::vector<std::string>{"127.0.0.1"} : std::vector<std::string>(),
@@ -186,7 +186,7 @@ TEST_F(SignalWatchTest, ServicesAreResolvedInTheClusterDomain) {
   const auto subscribed_at = [&](const std::string& host) {
     SignalSource source = SourceOf(MetricsEndpoint{
         .url = absl::StrCat("http://", host, ":", server.port()), .selector = "queue"});
-    EXPECT_TRUE(idle_store_.Want(source, {}, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
+    EXPECT_TRUE(idle_store_.Lease(source, {}, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
     return source;
   };
   const SignalSource own = subscribed_at("llm.team-a.svc.corp.internal");
@@ -195,11 +195,11 @@ TEST_F(SignalWatchTest, ServicesAreResolvedInTheClusterDomain) {
     const SignalHistory history = idle_store_.Of(source, {}, clock_.Now());
     return history.series.empty() ? SignalSeries() : history.series.front();
   };
-  Eventually([&] { return !observed(own).points.empty() && !observed(elsewhere).gap.empty(); });
-  ASSERT_FALSE(observed(own).points.empty()) << observed(own).gap;
+  Eventually([&] { return !observed(own).points.empty() && !observed(elsewhere).error.empty(); });
+  ASSERT_FALSE(observed(own).points.empty()) << observed(own).error;
   EXPECT_EQ(observed(own).points.back().value, 3);
-  Eventually([&] { return absl::StrContains(observed(elsewhere).gap, "namespace team-a"); });
-  EXPECT_THAT(observed(elsewhere).gap, HasSubstr("is not of namespace team-a"));
+  Eventually([&] { return absl::StrContains(observed(elsewhere).error, "namespace team-a"); });
+  EXPECT_THAT(observed(elsewhere).error, HasSubstr("is not of namespace team-a"));
 }
 
 // Two replicas of a gateway behind one name, each with a part of the queue.
@@ -207,9 +207,9 @@ class GatewaysTest : public SignalWatchTest {
  protected:
   GatewaysTest() {
     SignalWatchOptions options = Options();
-    options.places.rules = EndpointRules(*ParseAllowedEndpoints("127.0.0.1,127.0.0.2"));
-    options.places.addresses.interval = absl::Milliseconds(50);
-    options.places.addresses.resolver = [this](const std::string& name) {
+    options.locator.rules = EndpointRules(*ParseAllowedEndpoints("127.0.0.1,127.0.0.2"));
+    options.locator.dns.interval = absl::Milliseconds(50);
+    options.locator.dns.resolver = [this](const std::string& name) {
       MutexLock lock(mutex_);
       return ResolvedName{.addresses = addresses_, .canonical_name = name};
     };
@@ -220,7 +220,7 @@ class GatewaysTest : public SignalWatchTest {
         .url = absl::StrCat("http://gateway:", first_.port()), .selector = selector, .rate = rate});
     const EngineQuery question = QuestionOver(absl::Seconds(1));
     EXPECT_TRUE(
-        idle_store_.Want(source, question, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
+        idle_store_.Lease(source, question, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
     return source;
   }
   static EngineQuery QuestionOver(absl::Duration window) {
@@ -282,15 +282,15 @@ TEST_F(GatewaysTest, AFailingReplicaMakesTheSumUnknownUntilDnsDropsIt) {
   const SignalSource queue = Subscription("queue_size");
   Eventually([&] { return Newest(queue) == 12; });
   second_.reset();
-  Eventually([&] { return !Observed(queue).gap.empty(); });
-  EXPECT_THAT(Observed(queue).gap, HasSubstr("127.0.0.2"));
+  Eventually([&] { return !Observed(queue).error.empty(); });
+  EXPECT_THAT(Observed(queue).error, HasSubstr("127.0.0.2"));
   const absl::Time silent = Observed(queue).points.back().at;
   EXPECT_EQ(Newest(queue), 12) << "what was read before stands, and grows old";
   Resolve({"127.0.0.1"});
   Eventually([&] { return Newest(queue) == 7; });
   EXPECT_EQ(Newest(queue), 7);
   EXPECT_GT(Observed(queue).points.back().at, silent);
-  EXPECT_EQ(Observed(queue).gap, "");
+  EXPECT_EQ(Observed(queue).error, "");
 }
 
 TEST_F(GatewaysTest, RatesOfReplicasAreSummed) {
@@ -330,7 +330,7 @@ TEST_F(SignalWatchTest, ANewSourceIsReadAtOnce) {
   options.interval = absl::Minutes(10);
   SignalWatch watch(options, clock_, store);
   woken = &watch;
-  ASSERT_TRUE(store.Want(source, {}, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
+  ASSERT_TRUE(store.Lease(source, {}, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
   Eventually([&] { return !store.Of(source, {}, clock_.Now()).series.front().points.empty(); });
   EXPECT_EQ(store.Of(source, {}, clock_.Now()).series.front().points.back().value, 7);
 }

@@ -21,38 +21,38 @@ class SourceLeases {
   // Never shortens a longer lease.
   void Renew(const EngineQuery& question, absl::Time until);
 
-  // Removes expired leases. Returns true if there were any, so less history may be needed.
-  bool End(absl::Time now);
+  // Returns true if there were expired leases, so less history may be needed.
+  bool RemoveExpired(absl::Time now);
 
   bool empty() const { return until_.empty(); }
 
   // The needs of all leases together.
   absl::Duration look_back() const { return look_back_; }
-  absl::Duration memory() const { return memory_; }  // EngineQuery::memory
+  absl::Duration demand_window() const { return demand_window_; }  // EngineQuery::demand_window
   bool histograms() const { return histograms_; }
   const std::set<std::string>& models() const { return models_; }  // models in the questions
 
   size_t Bytes() const;  // approximate memory
 
  private:
-  struct Interest {
+  struct LeaseKey {
     absl::Duration look_back;
     bool histograms = false;
     std::string model;
-    absl::Duration memory;
+    absl::Duration demand_window;
 
-    friend bool operator<(const Interest& a, const Interest& b) {
-      return std::tie(a.look_back, a.histograms, a.model, a.memory) <
-             std::tie(b.look_back, b.histograms, b.model, b.memory);
+    friend bool operator<(const LeaseKey& a, const LeaseKey& b) {
+      return std::tie(a.look_back, a.histograms, a.model, a.demand_window) <
+             std::tie(b.look_back, b.histograms, b.model, b.demand_window);
     }
   };
 
-  static Interest InterestOf(const EngineQuery& question);
+  static LeaseKey KeyOf(const EngineQuery& question);
   void Aggregate();
 
-  std::map<Interest, absl::Time> until_;
+  std::map<LeaseKey, absl::Time> until_;
   absl::Duration look_back_;
-  absl::Duration memory_;
+  absl::Duration demand_window_;
   bool histograms_ = false;
   std::set<std::string> models_;
 };

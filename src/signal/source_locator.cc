@@ -8,6 +8,14 @@
 #include "signal/source_place.h"
 
 namespace gpuscaler {
+namespace {
+
+const char* SchemeOf(const SignalSource& source, bool tls) {
+  if (std::holds_alternative<RedisQueue>(source.target)) return tls ? "rediss" : "redis";
+  return tls ? "https" : "http";
+}
+
+}  // namespace
 
 ScrapeRequest LocatedSource::RequestTo(const IpAddress& address) const {
   ScrapeRequest request;
@@ -26,7 +34,7 @@ ScrapeRequest LocatedSource::RequestTo(const IpAddress& address) const {
 SourceLocator::SourceLocator(const LocatorOptions& options, std::function<void()> changed)
     : rules_(options.rules),
       credentials_(options.credential_folder, options.rules.cluster_domain()),
-      addresses_(rules_, std::move(changed), options.addresses) {}
+      resolver_(rules_, std::move(changed), options.dns) {}
 
 void SourceLocator::SetSources(const std::vector<SignalSource>& sources) {
   {
@@ -39,7 +47,7 @@ void SourceLocator::SetSources(const std::vector<SignalSource>& sources) {
     if (!endpoint.ok()) continue;
     hosts.insert({.namespace_name = source.namespace_name, .host = endpoint->host});
   }
-  addresses_.SetHosts(hosts);
+  resolver_.SetHosts(hosts);
 }
 
 absl::StatusOr<LocatedSource> SourceLocator::Locate(const SignalSource& source) const {
@@ -48,16 +56,15 @@ absl::StatusOr<LocatedSource> SourceLocator::Locate(const SignalSource& source) 
   const std::string& host = located.endpoint.host;
   located.port = PortOf(source, located.endpoint);
   ASSIGN_OR_RETURN(located.addresses,
-                   addresses_.Of({.namespace_name = source.namespace_name, .host = host}));
+                   resolver_.Of({.namespace_name = source.namespace_name, .host = host}));
   // Engines may be scaled to zero; a metrics endpoint or a queue without an address is an error.
-  if (located.addresses.empty() && !std::holds_alternative<EngineEndpoint>(source.place)) {
+  if (located.addresses.empty() && !std::holds_alternative<EngineEndpoint>(source.target)) {
     return absl::UnavailableError(absl::StrCat(host, " has no address: no pod is behind it"));
   }
-  const bool is_redis = std::holds_alternative<RedisQueue>(source.place);
-  const char* const scheme =
-      located.endpoint.tls ? (is_redis ? "rediss" : "https") : (is_redis ? "redis" : "http");
   ASSIGN_OR_RETURN(located.credentials,
-                   CredentialsOf(source, {.scheme = scheme, .host = host, .port = located.port}));
+                   CredentialsOf(source, {.scheme = SchemeOf(source, located.endpoint.tls),
+                                          .host = host,
+                                          .port = located.port}));
   return located;
 }
 
@@ -76,7 +83,7 @@ absl::StatusOr<AliasCredentials> SourceLocator::CredentialsOf(const SignalSource
   if (read == files_.end()) {
     read = files_.emplace(own.alias, credentials_.Read(own.alias)).first;
   }
-  return credentials_.Evaluated(own.alias, read->second, source.namespace_name, to);
+  return credentials_.CheckedCredentials(own.alias, read->second, source.namespace_name, to);
 }
 
 }  // namespace gpuscaler

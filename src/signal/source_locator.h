@@ -12,8 +12,8 @@
 #include "endpoint/endpoint_addresses.h"
 #include "endpoint/endpoint_rules.h"
 #include "model/signal_source.h"
+#include "page/cidr_block.h"
 #include "page/http_endpoint.h"
-#include "page/ip_block.h"
 #include "page/scrape_request.h"
 
 namespace gpuscaler {
@@ -30,10 +30,10 @@ struct LocatedSource {
 struct LocatorOptions {
   EndpointRules rules{AllowedEndpoints()};
   std::string credential_folder;  // CredentialFolder
-  EndpointAddresses::Options addresses;
+  EndpointAddresses::Options dns;
 };
 
-// Thread-safe; never blocks on DNS.
+// Thread-safe. Never waits for DNS, but for the disk.
 class SourceLocator {
  public:
   // `changed` is called, on a thread of this object, when the address of a source may have changed.
@@ -43,9 +43,11 @@ class SourceLocator {
   // secret once, on its next use.
   void SetSources(const std::vector<SignalSource>& sources);
 
-  // Locates engines at a name, a metrics endpoint or a queue. UNAVAILABLE: the name is not resolved
-  // yet, or resolves to no address (an error only for metrics endpoints and queues). Other errors
-  // are those of EndpointRules and CredentialFolder.
+  // Returns where and with which credentials to read a source, which must be one of SetSources().
+  // Not for discovered engines. Returns UNAVAILABLE if the host name is not resolved yet, or if
+  // that of a metrics endpoint or queue has no address. An engine endpoint without an address is
+  // scaled to zero: OK, and `addresses` is empty. Returns the errors of EndpointRules and
+  // CredentialFolder. May read secrets from disk with the lock held.
   absl::StatusOr<LocatedSource> Locate(const SignalSource& source) const;
 
  private:
@@ -55,9 +57,9 @@ class SourceLocator {
   const EndpointRules rules_;
   const CredentialFolder credentials_;
   mutable Mutex mutex_;
-  // Key: alias. Read since the last SetSources().
+  // Credential files by alias, read since the last SetSources().
   mutable std::map<std::string, absl::StatusOr<AliasFiles>> files_ ABSL_GUARDED_BY(mutex_);
-  EndpointAddresses addresses_;
+  EndpointAddresses resolver_;
 };
 
 }  // namespace gpuscaler

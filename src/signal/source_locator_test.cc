@@ -27,7 +27,7 @@ absl::Status Located(SourceLocator& locator, const SignalSource& source) {
 
 TEST(SourceLocator, AliasIsBoundToSchemeHostAndPort) {
   const struct {
-    decltype(SignalSource::place) place;
+    decltype(SignalSource::target) target;
     const char* origin;
   } cases[] = {
       {EngineEndpoint{.url = "http://127.0.0.1"}, "http://127.0.0.1:80"},
@@ -45,7 +45,7 @@ TEST(SourceLocator, AliasIsBoundToSchemeHostAndPort) {
                         [] {});
   for (const auto& each : cases) {
     const SignalSource source = {
-        .namespace_name = "team-a", .place = each.place, .credentials = {.alias = "ours"}};
+        .namespace_name = "team-a", .target = each.target, .credentials = {.alias = "ours"}};
     folder.Write("ours/hosts", "redis://127.0.0.1:2, http://127.0.0.1:2, https://127.0.0.1:2");
     EXPECT_THAT(Located(locator, source).ToString(),
                 AllOf(HasSubstr("PERMISSION_DENIED"),

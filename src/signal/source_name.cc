@@ -44,7 +44,7 @@ struct Namer {
 }  // namespace
 
 std::string NameOf(const SignalSource& source) {
-  return std::visit(Namer{source.namespace_name}, source.place);
+  return std::visit(Namer{source.namespace_name}, source.target);
 }
 
 }  // namespace gpuscaler

@@ -44,27 +44,27 @@ struct Parser {
 };
 
 absl::string_view KeyOf(const SignalSource& source, absl::string_view page_key) {
-  if (std::holds_alternative<MetricsEndpoint>(source.place)) return page_key;
-  return std::holds_alternative<RedisQueue>(source.place) ? "redisAddress" : "engineEndpoint";
+  if (std::holds_alternative<MetricsEndpoint>(source.target)) return page_key;
+  return std::holds_alternative<RedisQueue>(source.target) ? "redisAddress" : "engineEndpoint";
 }
 
 }  // namespace
 
 absl::StatusOr<HttpEndpoint> EndpointOf(const SignalSource& source) {
-  return std::visit(Parser{}, source.place);
+  return std::visit(Parser{}, source.target);
 }
 
 int PortOf(const SignalSource& source, const HttpEndpoint& endpoint) {
-  if (std::holds_alternative<RedisQueue>(source.place)) return endpoint.PortOr(kRedisPort);
-  const auto* engines = std::get_if<EngineEndpoint>(&source.place);
+  if (std::holds_alternative<RedisQueue>(source.target)) return endpoint.PortOr(kRedisPort);
+  const auto* engines = std::get_if<EngineEndpoint>(&source.target);
   const Engine* engine = engines == nullptr ? nullptr : EngineNamed(engines->engine);
   return engine == nullptr ? endpoint.PortOfScheme() : endpoint.PortOr(engine->port);
 }
 
 absl::Status CheckSource(const SignalSource& source, const EndpointRules& rules,
                          absl::string_view page_key) {
-  if (std::holds_alternative<DiscoveredEngines>(source.place)) return absl::OkStatus();
-  if (const auto* page = std::get_if<MetricsEndpoint>(&source.place)) {
+  if (std::holds_alternative<DiscoveredEngines>(source.target)) return absl::OkStatus();
+  if (const auto* page = std::get_if<MetricsEndpoint>(&source.target)) {
     RETURN_IF_ERROR(InKey("prometheusMetric", ParseMetricSelector(page->selector).status()));
   }
   const auto endpoint = EndpointOf(source);

@@ -9,8 +9,8 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-SignalSource At(decltype(SignalSource::place) place) {
-  return {.namespace_name = "team-a", .place = std::move(place)};
+SignalSource At(decltype(SignalSource::target) target) {
+  return {.namespace_name = "team-a", .target = std::move(target)};
 }
 SignalSource Redis(const std::string& address) { return At(RedisQueue{.address = address}); }
 

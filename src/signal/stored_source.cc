@@ -9,36 +9,38 @@
 namespace gpuscaler {
 namespace {
 
-// Copies of a source's texts: in the store, in the pollers and in requests in flight. Each engine,
-// and each address of a page, adds its own copies.
+// Copies of a source's texts: in the store, in the pollers and in requests in flight. Each address
+// adds its own copies.
 constexpr size_t kCopies = 8;
 constexpr size_t kCopiesOfEach = 4;
 
 constexpr size_t kSeriesBytes = 64;  // one counter series
 
 bool WantsRate(const SignalSource& source) {
-  const auto* page = std::get_if<MetricsEndpoint>(&source.place);
+  const auto* page = std::get_if<MetricsEndpoint>(&source.target);
   return page != nullptr && page->rate;
 }
 
 bool IsOfEngines(const SignalSource& source) {
-  return std::holds_alternative<DiscoveredEngines>(source.place) ||
-         std::holds_alternative<EngineEndpoint>(source.place);
+  return std::holds_alternative<DiscoveredEngines>(source.target) ||
+         std::holds_alternative<EngineEndpoint>(source.target);
 }
 
 std::variant<EngineGroup, ScrapedGroup, NumberTimeline> EmptyHistory(const SignalSource& source) {
   if (IsOfEngines(source)) return EngineGroup();
-  if (std::holds_alternative<MetricsEndpoint>(source.place)) return ScrapedGroup(WantsRate(source));
+  if (std::holds_alternative<MetricsEndpoint>(source.target))
+    return ScrapedGroup(WantsRate(source));
   return NumberTimeline(/*is_rate=*/false);
 }
 
-struct PlaceCount {  // each is read separately
+// Returns the number of addresses that are read separately.
+struct AddressCount {
   size_t operator()(const EngineGroup& engines) const { return engines.size(); }
   size_t operator()(const ScrapedGroup& pages) const { return pages.size(); }
   size_t operator()(const NumberTimeline&) const { return 0; }
 };
 
-struct TextOfPlace {
+struct TextOfTarget {
   size_t operator()(const DiscoveredEngines&) const { return 0; }
   size_t operator()(const EngineEndpoint& engines) const {
     return engines.url.size() + engines.engine.size();
@@ -54,13 +56,13 @@ struct TextOfPlace {
 size_t TextBytes(const SignalSource& source) {
   const EndpointCredentials& own = source.credentials;
   return sizeof(SignalSource) + source.namespace_name.size() +
-         std::visit(TextOfPlace(), source.place) + own.alias.size() + own.username.size() +
+         std::visit(TextOfTarget(), source.target) + own.alias.size() + own.username.size() +
          own.password.size() + own.bearer_token.size() + own.ca_pem.size();
 }
 
 // Counts each matcher that may be a regular expression: "=~" or "!~".
 size_t RegexBytes(const SignalSource& source) {
-  const auto* const page = std::get_if<MetricsEndpoint>(&source.place);
+  const auto* const page = std::get_if<MetricsEndpoint>(&source.target);
   if (page == nullptr) return 0;
   return static_cast<size_t>(std::ranges::count(page->selector, '~')) * kRegexBytes;
 }
@@ -77,53 +79,57 @@ StoredSource::StoredSource(SignalSource source, absl::Time read_since, int64_t g
 }
 
 void StoredSource::UpdateBytes() {
-  const size_t places = std::visit(PlaceCount(), observed_);
-  const size_t counter_series = WantsRate(source_) ? kMaxSeries * std::max(places, size_t{1}) : 0;
-  bytes_ = (kCopies + kCopiesOfEach * places) * TextBytes(source_) + RegexBytes(source_) +
+  const size_t addresses = std::visit(AddressCount(), observed_);
+  const size_t counter_series =
+      WantsRate(source_) ? kMaxSeries * std::max(addresses, size_t{1}) : 0;
+  bytes_ = (kCopies + kCopiesOfEach * addresses) * TextBytes(source_) + RegexBytes(source_) +
            counter_series * kSeriesBytes +
            std::visit([](const auto& observed) { return observed.Bytes(); }, observed_);
 }
 
-bool StoredSource::ListEngines(const absl::StatusOr<std::vector<EngineAddress>>& places,
-                               absl::Time at, const std::vector<WithoutEngine>& without,
-                               const CapacityRecords& capacity_records) {
+bool StoredSource::SetEngines(const absl::StatusOr<std::vector<EngineAddress>>& engines,
+                              absl::Time at, const std::vector<MissingEngine>& without,
+                              const CapacityRecords& capacity_records) {
+  MutexLock lock(mutex_);
+  const bool is_new = std::get<EngineGroup>(observed_).SetEngines(
+      engines, at, without, at - look_back_, capacity_records);
+  UpdateBytes();
+  return is_new;
+}
+
+bool StoredSource::AddReading(const EngineAddress& engine_address, const EngineUpdate& update) {
   MutexLock lock(mutex_);
   const bool is_new =
-      std::get<EngineGroup>(observed_).List(places, at, without, at - look_back_, capacity_records);
+      std::get<EngineGroup>(observed_).AddReading(engine_address, update, update.at - look_back_);
   UpdateBytes();
   return is_new;
 }
 
-bool StoredSource::TakeEngine(const EngineAddress& place, const EngineUpdate& update) {
+bool StoredSource::SetEndpointAddresses(const absl::StatusOr<std::vector<std::string>>& addresses) {
   MutexLock lock(mutex_);
-  const bool is_new = std::get<EngineGroup>(observed_).Take(place, update, update.at - look_back_);
+  const bool is_new = std::get<ScrapedGroup>(observed_).SetAddresses(addresses);
+  if (is_new) ++version_;
   UpdateBytes();
   return is_new;
 }
 
-bool StoredSource::ListPages(const absl::StatusOr<std::vector<std::string>>& addresses) {
-  MutexLock lock(mutex_);
-  const bool is_new = std::get<ScrapedGroup>(observed_).List(addresses);
-  if (is_new) ++update_;
-  UpdateBytes();
-  return is_new;
-}
-
-bool StoredSource::TakePage(const std::string& address, const absl::StatusOr<CounterPoint>& point) {
+bool StoredSource::AddSample(const std::string& address,
+                             const absl::StatusOr<CounterPoint>& point) {
   MutexLock lock(mutex_);
   auto& pages = std::get<ScrapedGroup>(observed_);
-  const bool is_new = pages.Take(address, point);
-  if (is_new) ++update_;
+  const bool is_new = pages.AddSample(address, point);
+  if (is_new) ++version_;
   if (point.ok()) pages.Forget(point->instant.at - look_back_);
   UpdateBytes();
   return is_new;
 }
 
-bool StoredSource::TakeNumber(const absl::StatusOr<CounterPoint>& point, const std::string& note) {
+bool StoredSource::AddQueueLength(const absl::StatusOr<CounterPoint>& point,
+                                  const std::string& note) {
   MutexLock lock(mutex_);
   auto& number = std::get<NumberTimeline>(observed_);
   number.Take(point, note);
-  ++update_;
+  ++version_;
   if (point.ok()) number.Forget(point->instant.at - look_back_);
   UpdateBytes();
   return true;
@@ -134,31 +140,32 @@ void StoredSource::KeepFor(const SourceLeases& leases) {
   if (auto* group = std::get_if<EngineGroup>(&observed_)) {
     group->KeepOnly(leases.models());
     if (!leases.histograms()) group->ForgetHistograms();
-    group->Remember(leases.memory());
+    group->KeepDeparted(leases.demand_window());
   }
   look_back_ = leases.look_back();
   UpdateBytes();
 }
 
-int64_t StoredSource::GenerationOf(absl::FunctionRef<bool(const EngineAddress&)> counts) const {
+int64_t StoredSource::GenerationOf(absl::FunctionRef<bool(const EngineAddress&)> includes) const {
   const auto* const engines = std::get_if<EngineGroup>(&observed_);
-  return first_generation_ + (engines != nullptr ? engines->Updates(counts) : update_);
+  return first_generation_ + (engines != nullptr ? engines->Version(includes) : version_);
 }
 
-SignalVersion StoredSource::Updates(absl::FunctionRef<bool(const EngineAddress&)> counts) const {
+SignalVersion StoredSource::Version(absl::FunctionRef<bool(const EngineAddress&)> includes) const {
   MutexLock lock(mutex_);
   const auto* const engines = std::get_if<EngineGroup>(&observed_);
-  return {.generation = GenerationOf(counts), .is_none = engines != nullptr && engines->HasNone()};
+  return {.generation = GenerationOf(includes),
+          .has_no_engines = engines != nullptr && engines->HasNone()};
 }
 
 SignalHistory StoredSource::Answer(const EngineQuery& question, absl::Time now,
                                    absl::Duration max_gap,
-                                   absl::FunctionRef<bool(const EngineAddress&)> counts) const {
+                                   absl::FunctionRef<bool(const EngineAddress&)> includes) const {
   SignalHistory history{.now = now};
   {
     MutexLock lock(mutex_);
     if (const auto* group = std::get_if<EngineGroup>(&observed_)) {
-      history = group->Answer(question, now, max_gap, counts);
+      history = group->Answer(question, now, max_gap, includes);
     } else {
       const auto* pages = std::get_if<ScrapedGroup>(&observed_);
       history.series.push_back(
@@ -166,7 +173,7 @@ SignalHistory StoredSource::Answer(const EngineQuery& question, absl::Time now,
                            : std::get<NumberTimeline>(observed_).Answer(question, now, max_gap));
       history.series.back().name = NameOf(source_);
     }
-    history.generation = GenerationOf(counts);
+    history.generation = GenerationOf(includes);
   }
   history.read_since = read_since_;
   return history;

@@ -23,8 +23,8 @@ namespace gpuscaler {
 
 // The version of a source's history, without the history.
 struct SignalVersion {
-  int64_t generation = 0;  // SignalHistory's
-  bool is_none = false;    // a source of engines that has none
+  int64_t generation = 0;       // SignalHistory's
+  bool has_no_engines = false;  // a source of engines that has none
 };
 
 // Thread-safe. A long answer for one source blocks no other source.
@@ -33,23 +33,23 @@ class StoredSource {
   // Generations of this history start after `generation`.
   StoredSource(SignalSource source, absl::Time read_since, int64_t generation);
 
-  // As in EngineGroup, ScrapedGroup and NumberTimeline. Return true if the history changed.
-  bool ListEngines(const absl::StatusOr<std::vector<EngineAddress>>& places, absl::Time at,
-                   const std::vector<WithoutEngine>& without,
-                   const CapacityRecords& capacity_records);
-  bool TakeEngine(const EngineAddress& place, const EngineUpdate& update);
-  bool ListPages(const absl::StatusOr<std::vector<std::string>>& addresses);
-  bool TakePage(const std::string& address, const absl::StatusOr<CounterPoint>& point);
-  bool TakeNumber(const absl::StatusOr<CounterPoint>& point, const std::string& note);
+  // As in EngineGroup, ScrapedGroup and NumberTimeline. These return true if the history changed.
+  bool SetEngines(const absl::StatusOr<std::vector<EngineAddress>>& engines, absl::Time at,
+                  const std::vector<MissingEngine>& without,
+                  const CapacityRecords& capacity_records);
+  bool AddReading(const EngineAddress& engine_address, const EngineUpdate& update);
+  bool SetEndpointAddresses(const absl::StatusOr<std::vector<std::string>>& addresses);
+  bool AddSample(const std::string& address, const absl::StatusOr<CounterPoint>& point);
+  bool AddQueueLength(const absl::StatusOr<CounterPoint>& point, const std::string& note);
 
   // From now on keeps only what these leases need.
   void KeepFor(const SourceLeases& leases);
 
   SignalHistory Answer(const EngineQuery& question, absl::Time now, absl::Duration max_gap,
-                       absl::FunctionRef<bool(const EngineAddress&)> counts) const;
+                       absl::FunctionRef<bool(const EngineAddress&)> includes) const;
 
   // Returns the generation that Answer() would return, without the history.
-  SignalVersion Updates(absl::FunctionRef<bool(const EngineAddress&)> counts) const;
+  SignalVersion Version(absl::FunctionRef<bool(const EngineAddress&)> includes) const;
 
   absl::Time read_since() const { return read_since_; }
 
@@ -58,7 +58,7 @@ class StoredSource {
 
  private:
   void UpdateBytes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  int64_t GenerationOf(absl::FunctionRef<bool(const EngineAddress&)> counts) const
+  int64_t GenerationOf(absl::FunctionRef<bool(const EngineAddress&)> includes) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const SignalSource source_;
@@ -68,7 +68,7 @@ class StoredSource {
   mutable Mutex mutex_;
   absl::Duration look_back_ ABSL_GUARDED_BY(mutex_);
   std::variant<EngineGroup, ScrapedGroup, NumberTimeline> observed_ ABSL_GUARDED_BY(mutex_);
-  int64_t update_ ABSL_GUARDED_BY(mutex_) = 0;  // not of engines, which count their own
+  int64_t version_ ABSL_GUARDED_BY(mutex_) = 0;  // unused for engines, which count their own
 };
 
 }  // namespace gpuscaler

@@ -30,7 +30,7 @@ ClusterScaler::ClusterScaler(Trigger trigger, Options options)
     : trigger_(std::move(trigger)),
       options_(std::move(options)),
       source_(SourceOf(trigger_, kClusterNamespace)),
-      question_(QuestionOf(trigger_, options_.staleness)),
+      question_(SourceQueryOf(trigger_, options_.staleness)),
       stored_question_(WithFullLookBack(question_)),
       signals_({.max_gap = options_.staleness.stale_after}, [] {}) {}
 
@@ -58,8 +58,9 @@ const Decision& ClusterScaler::Decided() {
         {.node = node.history->Newest().node, .history = node.history, .received_at = now_});
     fleet.queries_kubelets |= QueriesKubelet(fleet.nodes.back());
   }
-  const ScaledObjectRef scaled_object{
-      .namespace_name = kClusterNamespace, .name = options_.scaled_object, .opened = {}};
+  const ScaledObjectRef scaled_object{.namespace_name = kClusterNamespace,
+                                      .name = options_.scaled_object,
+                                      .allowed_namespaces = {}};
   std::optional<SignalHistory> signals;
   if (source_.has_value()) {
     // A decision states how far the next one looks back.

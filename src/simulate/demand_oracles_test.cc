@@ -43,7 +43,7 @@ SignalBuilder EnginesOf(int replicas, double of_each) {
   SignalBuilder signals(kAskedAt);
   for (int i = 0; i < replicas; ++i) {
     const std::string address = absl::StrCat("10.1.0.", i);
-    signals.Hold(address, absl::Minutes(12), of_each).address = address;
+    signals.RepeatFor(address, absl::Minutes(12), of_each).address = address;
   }
   return signals;
 }
@@ -85,7 +85,7 @@ TEST(DemandOracle, AQueueOf47JobsNeedsTenReplicasAndAnEmptyOneNone) {
                                          {"redisConsumerGroup", "workers"},
                                          {"jobsPerReplica", "5"}});
   SignalBuilder queue(kAskedAt);
-  queue.Hold("stream jobs", absl::Minutes(5), 47);
+  queue.RepeatFor("stream jobs", absl::Minutes(5), 47);
   EXPECT_EQ(NextReplicas(trigger, 2, DecideDemand(trigger, queue.history()).value), 10);
   EXPECT_TRUE(DecideDemand(trigger, queue.history()).active);
   queue.Then("stream jobs", absl::ZeroDuration(), 0);

@@ -72,7 +72,7 @@ TEST(WithGpuReport, KeepsTheRestOfTheFile) {
   ASSERT_TRUE(text.ok()) << text.status();
   const auto frames = ParseGpuFile(*text);
   ASSERT_TRUE(frames.ok()) << frames.status();
-  const std::vector<GpuSample>& gpus = frames->front().node.gpus;
+  const std::vector<GpuSample>& gpus = frames->front().snapshot.gpus;
   ASSERT_EQ(gpus.size(), 2U);
   EXPECT_THAT(gpus[0].power_watts, testing::Optional(5));
   EXPECT_FALSE(gpus[0].utilization_percent.has_value());

@@ -30,7 +30,7 @@ Trigger ProfileTrigger(const char* profile) {
 
 Decision DecideOn(const Trigger& trigger, const std::vector<GpuSample>& gpus) {
   HistoryBuilder builder;
-  builder.Hold(kLongerThanAnyWindow, gpus);
+  builder.RepeatFor(kLongerThanAnyWindow, gpus);
   return Decide(trigger, {}, builder.fleet(), kStaleness);
 }
 

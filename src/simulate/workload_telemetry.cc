@@ -80,14 +80,14 @@ EngineReading VllmReading(const BatchEngine& engine, bool histograms) {
 
 void StoreReadings(const SignalSource& source, const EngineQuery& question,
                    const std::vector<ReadEngine>& engines, absl::Time now, SignalStore& signals) {
-  signals.Want(source, question, now, now + kLease).IgnoreError();
+  signals.Lease(source, question, now, now + kLease).IgnoreError();
   std::vector<EngineAddress> places;
   places.reserve(engines.size());
   for (const ReadEngine& each : engines) places.push_back(each.place);
-  signals.ListEngines(source, places, now);
+  signals.SetEngines(source, places, now);
   const bool histograms = NeedsHistograms(question);
   for (const ReadEngine& each : engines) {
-    signals.TakeEngine(
+    signals.AddReading(
         source, each.place,
         {.at = now, .engine = "vllm", .reading = VllmReading(*each.engine, histograms)});
   }
@@ -96,10 +96,10 @@ void StoreReadings(const SignalSource& source, const EngineQuery& question,
 WorkloadTelemetry::WorkloadTelemetry(const Trigger& trigger, const TelemetryOptions& options)
     : trigger_(trigger),
       options_(options),
-      scaled_object_{.namespace_name = kNamespace, .name = kWorkload, .opened = {}},
+      scaled_object_{.namespace_name = kNamespace, .name = kWorkload, .allowed_namespaces = {}},
       source_(options.engines ? SourceOf(trigger, kNamespace) : std::nullopt),
       gateway_(options.engines ? GatewayOf(trigger, kNamespace) : std::nullopt),
-      question_(QuestionOf(trigger, options.staleness)),
+      question_(SourceQueryOf(trigger, options.staleness)),
       signals_(StoreLimits(options), [] {}) {}
 
 void WorkloadTelemetry::Sample(const SimulatedWorkload& workload) {
@@ -166,10 +166,9 @@ void WorkloadTelemetry::SampleEngines(const SimulatedWorkload& workload) {
 }
 
 void WorkloadTelemetry::SampleGateway(const SimulatedWorkload& workload) {
-  signals_.Want(*gateway_, GatewayQuestionOf(options_.staleness), now_, now_ + kLease)
-      .IgnoreError();
-  signals_.ListPages(*gateway_, std::vector<std::string>{kGatewayAddress});
-  signals_.TakePage(
+  signals_.Lease(*gateway_, GatewayQueryOf(options_.staleness), now_, now_ + kLease).IgnoreError();
+  signals_.SetEndpointAddresses(*gateway_, std::vector<std::string>{kGatewayAddress});
+  signals_.AddSample(
       *gateway_, kGatewayAddress,
       CounterPoint{.instant = {.at = now_}, .value = static_cast<double>(workload.held())});
 }
@@ -183,7 +182,7 @@ Decision WorkloadTelemetry::Decide() const {
   SignalHistory signals = signals_.Of(*source_, question_, now_);
   if (gateway_.has_value()) {
     signals.gateway = std::make_shared<const SignalHistory>(
-        signals_.Of(*gateway_, GatewayQuestionOf(options_.staleness), now_));
+        signals_.Of(*gateway_, GatewayQueryOf(options_.staleness), now_));
   }
   return gpuscaler::Decide(trigger_, scaled_object_, fleet, &signals, options_.staleness);
 }

@@ -2,7 +2,7 @@
 // decides on them: the interface between the simulation and the product.
 //
 // GPU samples go through MemoryWatch into NodeHistory, and engine readings into SignalStore, once a
-// second as in production. SourceOf(), QuestionOf() and Decide() are the product's.
+// second as in production. SourceOf(), SourceQueryOf() and Decide() are the product's.
 #pragma once
 
 #include <memory>

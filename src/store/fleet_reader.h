@@ -16,18 +16,18 @@ namespace gpuscaler {
 // Thread-safe. Readers get an immutable history and hold no lock while they use it.
 class FleetReader {
  public:
-  using Fleet = std::shared_ptr<const FleetHistory>;
+  using FleetPtr = std::shared_ptr<const FleetHistory>;
 
   virtual ~FleetReader() = default;
 
   // Returns the nodes that these pods may be on. Returns UNAVAILABLE while readings do not suffice
   // for a decision: the HPA then holds, whereas a made-up 0 would scale in a busy workload.
-  virtual absl::StatusOr<Fleet> Of(const PodInterest& wanted) const = 0;
+  virtual absl::StatusOr<FleetPtr> NodesFor(const PodInterest& wanted) const = 0;
 
   // Returns all nodes, or UNAVAILABLE in the same cases.
-  virtual absl::StatusOr<Fleet> All() const = 0;
+  virtual absl::StatusOr<FleetPtr> AllNodes() const = 0;
 
-  // Returns the status that Of() and All() would return.
+  // Returns the status that NodesFor() and AllNodes() would return.
   virtual absl::Status Check() const = 0;
 
   // Returns when the newest of all readings was taken, or InfinitePast before the first.
@@ -37,14 +37,14 @@ class FleetReader {
     int64_t generation = 0;    // the newest
     bool affects_all = false;  // true: all decisions may change
     // The owners with changed pods. A namespace with any change is also listed without an owner.
-    std::vector<PodsOf> pods;
+    std::vector<OwnerKey> pods;
   };
   // Returns the inputs of decisions that have changed since `generation`.
   virtual Changes ChangedSince(int64_t generation) const = 0;
 
-  // Returns true if Of() returns the nodes of the wanted owner's pods alone, and false if it
-  // returns those of any owner's. May change only when these pods change.
-  virtual bool Knows(const PodInterest& wanted) const = 0;
+  // Returns true if NodesFor() returns only the nodes of the wanted owner's pods, and false if it
+  // returns those of any owner's pods. May change only when these pods change.
+  virtual bool IsOwnerKnown(const PodInterest& wanted) const = 0;
 
   // Blocks until there is a generation newer than `generation`, `timeout` of real time has passed,
   // or the reader is closed. Returns the newest generation, 0 before the first.

@@ -9,7 +9,7 @@
 #include "absl/time/time.h"
 #include "base/mutex.h"
 #include "model/costly_readings.h"
-#include "store/look_backs.h"
+#include "store/look_back_leases.h"
 
 namespace gpuscaler {
 
@@ -42,7 +42,7 @@ class Leases {
   mutable Mutex mutex_;
   absl::Time pcie_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   // Keyed by namespace; "" for all.
-  std::map<std::string, LookBacks> look_backs_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, LookBackLeases> look_backs_ ABSL_GUARDED_BY(mutex_);
   absl::Time swept_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 

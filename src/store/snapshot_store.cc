@@ -49,9 +49,11 @@ absl::StatusOr<SnapshotStore::History> SnapshotStore::Fresh() const {
   return history_;
 }
 
-absl::StatusOr<FleetReader::Fleet> SnapshotStore::Of(const PodInterest&) const { return All(); }
+absl::StatusOr<FleetReader::FleetPtr> SnapshotStore::NodesFor(const PodInterest&) const {
+  return AllNodes();
+}
 
-absl::StatusOr<FleetReader::Fleet> SnapshotStore::All() const {
+absl::StatusOr<FleetReader::FleetPtr> SnapshotStore::AllNodes() const {
   MutexLock lock(mutex_);
   if (absl::Status status = CheckFresh(); !status.ok()) return status;
   return fleet_;
@@ -74,7 +76,7 @@ FleetReader::Changes SnapshotStore::ChangedSince(int64_t generation) const {
           .pods = {}};
 }
 
-bool SnapshotStore::Knows(const PodInterest&) const { return false; }
+bool SnapshotStore::IsOwnerKnown(const PodInterest&) const { return false; }
 
 int64_t SnapshotStore::WaitForGeneration(int64_t generation, absl::Duration timeout) const {
   const History newest = WaitForNewer(generation, timeout);

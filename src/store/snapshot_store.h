@@ -40,15 +40,15 @@ class SnapshotStore : public FleetReader {
   History WaitForNewer(int64_t generation, absl::Duration timeout) const;
 
   // Implements FleetReader for this node alone. Returns errors as Fresh() does.
-  absl::StatusOr<Fleet> Of(const PodInterest& wanted) const override;
-  absl::StatusOr<Fleet> All() const override;
+  absl::StatusOr<FleetPtr> NodesFor(const PodInterest& wanted) const override;
+  absl::StatusOr<FleetPtr> AllNodes() const override;
   absl::Status Check() const override;
   absl::Time NewestAt() const override;
   Changes ChangedSince(int64_t generation) const override;
-  bool Knows(const PodInterest& wanted) const override;
+  bool IsOwnerKnown(const PodInterest& wanted) const override;
   int64_t WaitForGeneration(int64_t generation, absl::Duration timeout) const override;
 
-  // Makes all waits return, also later ones.
+  // Makes every wait return, now and from now on.
   void Close();
 
  private:
@@ -61,7 +61,7 @@ class SnapshotStore : public FleetReader {
   mutable Mutex mutex_;
   mutable CondVar changed_;
   History history_ ABSL_GUARDED_BY(mutex_);
-  Fleet fleet_ ABSL_GUARDED_BY(mutex_);  // has `history_` alone
+  FleetPtr fleet_ ABSL_GUARDED_BY(mutex_);  // has `history_` alone
   absl::Status last_error_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -23,7 +23,7 @@ bool IsStream(const MetricTypeInfo& metric) {
 }
 
 bool IsUsedBy(const MetricTypeInfo& metric, KeyUse use) {
-  const bool page = metric.origin == MetricOrigin::kPage;
+  const bool is_endpoint = metric.origin == MetricOrigin::kMetricsEndpoint;
   const bool redis = metric.origin == MetricOrigin::kRedis;
   switch (use) {
     case KeyUse::kAny:
@@ -37,10 +37,10 @@ bool IsUsedBy(const MetricTypeInfo& metric, KeyUse use) {
       return MayBeOf(metric, "vllm");
     case KeyUse::kTriton:
       return MayBeOf(metric, "triton");
-    case KeyUse::kPage:
-      return page;
-    case KeyUse::kPageOrGateway:
-      return page || IsUsedBy(metric, KeyUse::kPressure);
+    case KeyUse::kMetricsEndpoint:
+      return is_endpoint;
+    case KeyUse::kMetricsEndpointOrGateway:
+      return is_endpoint || IsUsedBy(metric, KeyUse::kPressure);
     case KeyUse::kRedis:
       return redis;
     case KeyUse::kRedisStream:
@@ -50,9 +50,9 @@ bool IsUsedBy(const MetricTypeInfo& metric, KeyUse use) {
     case KeyUse::kRedisList:
       return redis && metric.length == Length::kList;
     case KeyUse::kHttp:
-      return page || metric.origin == MetricOrigin::kEngine;
+      return is_endpoint || metric.origin == MetricOrigin::kEngine;
     case KeyUse::kQueue:
-      return page || redis;
+      return is_endpoint || redis;
     case KeyUse::kEndpoint:
       break;
   }

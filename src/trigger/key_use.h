@@ -11,15 +11,15 @@ struct Trigger;
 
 enum class KeyUse {
   kAny,
-  kEngine,         // inference engines, also for a profile's pressure
-  kPressure,       // engines, if their pressure or demand counts
-  kVllm,           // engines that may be vLLM
-  kTriton,         // engines that may be Triton
-  kPage,           // prometheus
-  kPageOrGateway,  // prometheus, and the gateway of a trigger that computes demand
-  kRedis,          // queues of Redis
-  kRedisStream,    // streams of Redis
-  kRedisGroup,     // consumer groups of streams
+  kEngine,                    // inference engines, also for a profile's pressure
+  kPressure,                  // engines, if their pressure or demand counts
+  kVllm,                      // engines that may be vLLM
+  kTriton,                    // engines that may be Triton
+  kMetricsEndpoint,           // prometheus
+  kMetricsEndpointOrGateway,  // prometheus, and the gateway of a trigger that computes demand
+  kRedis,                     // queues of Redis
+  kRedisStream,               // streams of Redis
+  kRedisGroup,                // consumer groups of streams
   kRedisList,
   kHttp,      // engines and metrics endpoints
   kQueue,     // metrics endpoints and queues

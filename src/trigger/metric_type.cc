@@ -120,7 +120,7 @@ constexpr std::array<MetricTypeInfo, 30> kMetricTypes = {{
            EngineMetric::kRequestRate, "request_rate of Triton", "triton"),
 
     Queue(
-        MetricType::kPrometheus, "prometheus", "", kPage, {},
+        MetricType::kPrometheus, "prometheus", "", kMetricsEndpoint, {},
         "A metric of any page, the series that match added up, of every address of its name: of a "
         "gateway, which has it while no replica exists"),
     Queue(MetricType::kRedisStreamLength, "redis_stream_length", "entries", kRedis, Length::kStream,
@@ -163,7 +163,7 @@ DefaultWindows DefaultWindowsOf(MetricOrigin origin) {
       return {.window = absl::Seconds(15),
               .activation_window = absl::Seconds(60),
               .warmup = absl::Seconds(300)};
-    case MetricOrigin::kPage:
+    case MetricOrigin::kMetricsEndpoint:
     case MetricOrigin::kRedis:
       break;
   }

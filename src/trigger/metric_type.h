@@ -48,10 +48,10 @@ enum class MetricType {
 
 // The source of the number, which decides whether it belongs to a replica.
 enum class MetricOrigin {
-  kGpu,     // GPUs of a replica
-  kEngine,  // inference engine of a replica
-  kPage,    // metrics endpoint of no replica
-  kRedis,   // queue of no replica
+  kGpu,              // GPUs of a replica
+  kEngine,           // inference engine of a replica
+  kMetricsEndpoint,  // metrics endpoint of no replica
+  kRedis,            // queue of no replica
 };
 
 struct MetricTypeInfo {

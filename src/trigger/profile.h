@@ -16,7 +16,7 @@ namespace gpuscaler {
 // The value of a replica with preallocated VRAM if the profile's metric is
 // memory_used_percent.
 enum class PreallocatedMemory {
-  kLiteral,   // its memory, as read: metadata names memory_used_percent itself
+  kLiteral,   // its memory as read, as for metricType memory_used_percent
   kPressure,  // its engine's pressure, or engineFallback (vllm-inference, tgi-inference)
   kActivity,  // the target if it was busy within activationWindow, else 0 (batch, ollama)
 };
@@ -32,8 +32,9 @@ struct Profile {
   MetricType metric = MetricType::kGpuUtilization;
   double target = 80;
   double activation_threshold = 0;
-  // Set in the profiles file: then scaleIn hold scales to zero as well
-  bool threshold_given = false;
+  // The profiles file sets activation_threshold. With scaleIn hold this allows zero replicas
+  // (Trigger::always_active).
+  bool activation_threshold_given = false;
   absl::Duration window = absl::Seconds(30);
   absl::Duration activation_window = absl::Seconds(60);
   absl::Duration warmup = absl::ZeroDuration();

@@ -22,20 +22,20 @@ constexpr absl::string_view kMetadataKeys[] = {
     "metricType",       "targetValue", "activationThreshold", "window",
     "activationWindow", "scaleIn",     "warmupSeconds",
 };
-// Keys of a profile only.
-constexpr absl::string_view kOwnKeys[] = {"extends", "description", "standingMemory"};
 
-std::vector<ProfileKey> OwnKeys() {
-  return {
-      {std::string(kOwnKeys[0]), "a built-in profile, or one above it in the file",
+// Returns the keys of a profile that are no keys of metadata.
+const std::vector<ProfileKey>& OwnKeys() {
+  static const auto& keys = *new std::vector<ProfileKey>{
+      {"extends", "a built-in profile, or one above it in the file",
        "The profile to start from; the other keys go on top of it"},
-      {std::string(kOwnKeys[1]), "any text", "What the profile is for"},
-      {std::string(kOwnKeys[2]), JoinedWithOr(AllWords<PreallocatedMemory>()),
+      {"description", "any text", "What the profile is for"},
+      {"standingMemory", JoinedWithOr(AllWords<PreallocatedMemory>()),
        "What a replica with preallocated VRAM counts: literal, its VRAM as read; pressure, how "
        "full its engine is, or engineFallback while none is read; activity, the target "
        "while it was busy within activationWindow, else 0. Of metricType memory_used_percent only; "
        "that of the profile it extends, else activity"},
   };
+  return keys;
 }
 
 constexpr char kExample[] = R"(profiles:
@@ -58,7 +58,7 @@ absl::Status ErrorAt(const YAML::Node& node, absl::string_view message) {
 
 std::vector<absl::string_view> AllKeys() {
   std::vector<absl::string_view> keys(std::begin(kMetadataKeys), std::end(kMetadataKeys));
-  keys.insert(keys.end(), std::begin(kOwnKeys), std::end(kOwnKeys));
+  for (const ProfileKey& key : OwnKeys()) keys.push_back(key.name);
   return keys;
 }
 
@@ -97,7 +97,7 @@ absl::Status ReadOwnKey(absl::string_view key, const YAML::Node& value, Draft& d
 
 absl::Status ReadKey(const YAML::Node& key, const YAML::Node& value, Draft& draft) {
   const std::string& name = key.Scalar();
-  if (std::ranges::find(kOwnKeys, name) != std::end(kOwnKeys)) {
+  if (std::ranges::count(OwnKeys(), name, &ProfileKey::name) > 0) {
     return ReadOwnKey(name, value, draft);
   }
   if (std::ranges::find(kMetadataKeys, name) == std::end(kMetadataKeys)) {
@@ -124,7 +124,8 @@ Profile MakeProfile(const Draft& draft) {
   profile.target = settings.target.value_or(profile.target);
   profile.activation_threshold =
       settings.activation_threshold.value_or(profile.activation_threshold);
-  profile.threshold_given = profile.threshold_given || settings.activation_threshold.has_value();
+  profile.activation_threshold_given =
+      profile.activation_threshold_given || settings.activation_threshold.has_value();
   if (InfoOf(profile.metric).origin != InfoOf(draft.profile.metric).origin) {
     const DefaultWindows windows = DefaultWindowsOf(InfoOf(profile.metric).origin);
     profile.window = windows.window;

@@ -76,8 +76,9 @@ profiles:
 }
 
 TEST(ParseProfiles, ThresholdOfAHoldingProfileLetsItGoToZero) {
-  EXPECT_FALSE(Only("profiles: {a: {scaleIn: hold}}", "a").threshold_given);
-  EXPECT_TRUE(Only("profiles: {a: {scaleIn: hold, activationThreshold: 5}}", "a").threshold_given);
+  EXPECT_FALSE(Only("profiles: {a: {scaleIn: hold}}", "a").activation_threshold_given);
+  EXPECT_TRUE(Only("profiles: {a: {scaleIn: hold, activationThreshold: 5}}", "a")
+                  .activation_threshold_given);
 }
 
 TEST(ParseProfiles, StandingMemoryIsActivityUnlessTheBaseSetsIt) {

@@ -55,7 +55,7 @@ TEST(TargetShorthands, ContradictingShorthandsAreRefusedByName) {
   }
 }
 
-TEST(TargetShorthands, ShorthandMakesNoGpuTriggerOfAProfileOnEngines) {
+TEST(TargetShorthands, ShorthandWithAnEngineProfileIsRefused) {
   EXPECT_EQ(Refused({{"profile", "vllm-requests"}, {"targetGpuUtilization", "70"}}),
             "targetGpuUtilization: it is the target of gpu_utilization, but profile is on "
             "requests_in_flight; use targetValue for that, or leave the profile out");

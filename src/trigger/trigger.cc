@@ -4,7 +4,7 @@
 #include <array>
 
 #include "base/status_macros.h"
-#include "trigger/trigger_reading.h"
+#include "trigger/metadata_parser.h"
 
 namespace gpuscaler {
 namespace {
@@ -17,21 +17,21 @@ constexpr std::array<absl::string_view, 4> kTargetKeys = {
 std::span<const absl::string_view> TargetKeys() { return kTargetKeys; }
 
 absl::StatusOr<Trigger> ParseTrigger(const Metadata& metadata, const Profiles& profiles) {
-  const Reading reading = ReadMetadata(metadata, profiles);
-  RETURN_IF_ERROR(StatusOf(reading.faults));
-  return TriggerOf(reading);
+  const ParsedMetadata parsed = ParseMetadata(metadata, profiles);
+  RETURN_IF_ERROR(StatusOf(parsed.faults));
+  return TriggerOf(parsed);
 }
 
 MetricSpec SpecOf(const Metadata& metadata, const Profiles& profiles) {
-  const Reading reading = ReadMetadata(metadata, profiles);
-  const Trigger trigger = TriggerOf(reading);
+  const ParsedMetadata parsed = ParseMetadata(metadata, profiles);
+  const Trigger trigger = TriggerOf(parsed);
   MetricSpec spec{.metric_name = trigger.metric_name, .target = trigger.target};
-  if (reading.HasFaultIn("profile") || reading.HasFaultIn("metricName")) {
+  if (parsed.HasFaultIn("profile") || parsed.HasFaultIn("metricName")) {
     spec.metric_name = Trigger().metric_name;
   }
   const bool bad_target = std::ranges::any_of(
-      kTargetKeys, [&](absl::string_view key) { return reading.HasFaultIn(key); });
-  if (bad_target) spec.target = reading.profile == nullptr ? 1 : reading.profile->target;
+      kTargetKeys, [&](absl::string_view key) { return parsed.HasFaultIn(key); });
+  if (bad_target) spec.target = parsed.profile == nullptr ? 1 : parsed.profile->target;
   return spec;
 }
 

@@ -70,12 +70,12 @@ struct Trigger {
   std::optional<absl::Duration> tpot_slo;  // time per output token that users accept
   ScaleIn scale_in = ScaleIn::kFollow;
 
-  // The sources of demand (trigger_source.h). The metric decides which of them is read.
+  // Sources besides GPUs (trigger_source.h). The metric decides which of them are read.
   EngineEndpoint engine_endpoint;  // no URL: engines are discovered
   std::string model;               // an engine's; empty: all models together
   // Requests that have not changed for this long on idle GPUs count as none.
   absl::Duration frozen_window = absl::Minutes(5);
-  MetricsEndpoint page;  // or the gateway of a trigger on engines
+  MetricsEndpoint metrics_endpoint;  // or the gateway of a trigger on engines
   RedisQueue queue;
   EndpointCredentials credentials;
 };

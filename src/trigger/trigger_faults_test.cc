@@ -115,6 +115,16 @@ TEST(TriggerFaults, NumberOfOmittedFaultsSurvivesTheServersLimit) {
   EXPECT_THAT(message, ContainsRegex("; and 2[0-9][0-9] more$"));
 }
 
+TEST(TriggerFaults, ErrorOfAnyLengthNamesTheNumberOfOmittedFaults) {
+  for (size_t length = 1; length <= 60; ++length) {
+    Metadata metadata;
+    for (int i = 0; i < 40; ++i) metadata[absl::StrCat("window", i)] = std::string(length, 'x');
+    const std::string message = Refused(metadata);
+    EXPECT_LE(message.size(), kLongestStatusText) << length;
+    EXPECT_THAT(message, ContainsRegex("; and [0-9]+ more$")) << length;
+  }
+}
+
 TEST(TriggerFaults, ValuesFromTheEnvironmentAreNeverShown) {
   for (const TriggerKey& key : TriggerKeys()) {
     const std::string name = absl::StrCat(key.name, "FromEnv");

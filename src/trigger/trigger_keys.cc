@@ -11,8 +11,8 @@
 #include "absl/strings/strip.h"
 #include "base/nearest.h"
 #include "model/pod.h"
-#include "trigger/demand_keys.h"
 #include "trigger/key_readers.h"
+#include "trigger/source_keys.h"
 #include "trigger/trigger_words.h"
 #include "trigger/workload_kinds.h"
 
@@ -275,7 +275,7 @@ std::vector<KeyRow> MakeRows() {
 const std::vector<KeyRow>& KeyRows() {
   static const auto& rows = *new std::vector<KeyRow>([] {
     std::vector<KeyRow> rows = MakeRows();
-    std::ranges::move(DemandRows(), std::back_inserter(rows));
+    std::ranges::move(SourceKeyRows(), std::back_inserter(rows));
     return rows;
   }());
   return rows;

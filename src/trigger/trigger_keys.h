@@ -46,7 +46,7 @@ struct Settings {
   std::optional<absl::Duration> tpot_slo;
   std::optional<ScaleIn> scale_in;
 
-  // The sources of demand (demand_keys.h).
+  // Sources besides GPUs (source_keys.h).
   std::optional<std::string> engine;  // empty: any
   std::optional<std::string> model;
   std::optional<std::string> engine_endpoint;

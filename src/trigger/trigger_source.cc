@@ -29,22 +29,22 @@ bool CountsDemand(const Trigger& trigger) {
 }
 
 bool CountsHeldRequests(const Trigger& trigger) {
-  return ComputesDemand(trigger) && !trigger.page.url.empty();
+  return ComputesDemand(trigger) && !trigger.metrics_endpoint.url.empty();
 }
 
 std::optional<SignalSource> GatewayOf(const Trigger& trigger, absl::string_view namespace_name) {
   if (!CountsHeldRequests(trigger)) return std::nullopt;
   return SignalSource{.namespace_name = std::string(namespace_name),
-                      .place = trigger.page,
+                      .target = trigger.metrics_endpoint,
                       .credentials = trigger.credentials};
 }
 
-EngineQuery GatewayQuestionOf(const StalenessLimits& staleness) {
-  return {.look_back = staleness.stale_after, .memory = kLongestWindow};
+EngineQuery GatewayQueryOf(const StalenessLimits& staleness) {
+  return {.look_back = staleness.stale_after, .demand_window = kLongestWindow};
 }
 
 std::optional<SignalSource> SourceOf(const Trigger& trigger, absl::string_view namespace_name) {
-  SignalSource source{.namespace_name = std::string(namespace_name), .place = DiscoveredEngines()};
+  SignalSource source{.namespace_name = std::string(namespace_name), .target = DiscoveredEngines()};
   // A token for the gateway is never sent to engines.
   if (!CountsHeldRequests(trigger)) source.credentials = trigger.credentials;
   switch (InfoOf(trigger.metric).origin) {
@@ -52,38 +52,39 @@ std::optional<SignalSource> SourceOf(const Trigger& trigger, absl::string_view n
       if (!ReadsPressure(trigger)) return std::nullopt;
       [[fallthrough]];
     case MetricOrigin::kEngine:
-      if (!trigger.engine_endpoint.url.empty()) source.place = trigger.engine_endpoint;
+      if (!trigger.engine_endpoint.url.empty()) source.target = trigger.engine_endpoint;
       break;
-    case MetricOrigin::kPage:
-      source.place = trigger.page;
+    case MetricOrigin::kMetricsEndpoint:
+      source.target = trigger.metrics_endpoint;
       break;
     case MetricOrigin::kRedis:
-      source.place = trigger.queue;
+      source.target = trigger.queue;
       break;
   }
   return source;
 }
 
-EngineQuery QuestionOf(const Trigger& trigger, const StalenessLimits& staleness) {
+EngineQuery SourceQueryOf(const Trigger& trigger, const StalenessLimits& staleness) {
   const bool pressure = ReadsPressure(trigger);
-  EngineQuery question{
+  EngineQuery query{
       .metric = pressure ? EngineMetric::kPressurePercent : InfoOf(trigger.metric).engine_metric,
       .model = trigger.model,
       .window = trigger.window,
       .look_back = staleness.stale_after + std::max(trigger.window, trigger.activation_window),
       .max_concurrency = trigger.max_concurrency};
   if (ComputesDemand(trigger)) {
-    question.memory = kLongestWindow;
-    question.ttft_slo = trigger.ttft_slo;
+    query.demand_window = kLongestWindow;
+    query.ttft_slo = trigger.ttft_slo;
   }
   // Whether an engine was read within forget_after decides what its workload counts.
-  if (pressure) question.look_back = std::max(question.look_back, staleness.forget_after);
-  return question;
+  if (pressure) query.look_back = std::max(query.look_back, staleness.forget_after);
+  return query;
 }
 
 absl::Duration SmoothingOf(const Trigger& trigger) {
   const MetricTypeInfo& metric = InfoOf(trigger.metric);
-  const bool is_rate = metric.origin == MetricOrigin::kPage && trigger.page.rate;
+  const bool is_rate =
+      metric.origin == MetricOrigin::kMetricsEndpoint && trigger.metrics_endpoint.rate;
   return metric.over_window || is_rate ? absl::ZeroDuration() : trigger.window;
 }
 

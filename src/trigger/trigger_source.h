@@ -32,11 +32,11 @@ std::optional<SignalSource> SourceOf(const Trigger& trigger, absl::string_view n
 
 // Returns the number to read, and how far back. A metrics endpoint or a queue uses only its window
 // and look_back.
-EngineQuery QuestionOf(const Trigger& trigger, const StalenessLimits& staleness);
+EngineQuery SourceQueryOf(const Trigger& trigger, const StalenessLimits& staleness);
 
 // Returns the gateway in front of its engines; empty: it names none.
 std::optional<SignalSource> GatewayOf(const Trigger& trigger, absl::string_view namespace_name);
-EngineQuery GatewayQuestionOf(const StalenessLimits& staleness);
+EngineQuery GatewayQueryOf(const StalenessLimits& staleness);
 
 // Returns how far back a replica's samples are smoothed: zero if each covers the window already.
 absl::Duration SmoothingOf(const Trigger& trigger);

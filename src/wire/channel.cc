@@ -130,7 +130,7 @@ std::shared_ptr<ClientCall> Channel::Start(std::string method, CallOptions optio
   return call;
 }
 
-UnaryAnswer Channel::CallBytes(std::string method, std::string request, CallOptions options) {
+UnaryAnswer Channel::CallRaw(std::string method, std::string request, CallOptions options) {
   OneAnswer answer;
   const auto call = Start(std::move(method), std::move(options), answer);
   call->Write(std::move(request));

@@ -40,13 +40,13 @@ class Channel {
                                     ClientCall::Listener& listener);
 
   // Blocks until one message has answered the request. Must not be called on the loop's thread.
-  UnaryAnswer CallBytes(std::string method, std::string request, CallOptions options);
+  UnaryAnswer CallRaw(std::string method, std::string request, CallOptions options);
 
   // The same with messages of protobuf. INTERNAL: the answer is not a `Reply`.
   template <typename Reply, typename Request>
   absl::StatusOr<Reply> Call(const std::string& method, const Request& request,
                              const CallOptions& options) {
-    const UnaryAnswer answer = CallBytes(method, request.SerializeAsString(), options);
+    const UnaryAnswer answer = CallRaw(method, request.SerializeAsString(), options);
     if (!answer.end.status.ok()) return answer.end.status;
     Reply reply;
     if (!reply.ParseFromString(answer.message)) {

@@ -152,7 +152,7 @@ class GrpcPeer : public TestPeer {
     }
     auto credentials = grpc::InsecureServerCredentials();
     if (options.ca != nullptr) {
-      const TestPair pair = options.ca->Issue("server");
+      const TestCertificate pair = options.ca->Issue("server");
       grpc::SslServerCredentialsOptions ssl(
           GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
       ssl.pem_root_certs = options.ca->pem();

@@ -75,7 +75,7 @@ class WirePeer : public TestPeer {
   }
   static PeerKind Tls() {
     return {.name = "Tls", .has_tls = true, .start = [](const TestCa& ca) {
-              const TestPair pair = ca.Issue("server");
+              const TestCertificate pair = ca.Issue("server");
               return std::make_unique<WirePeer>(
                   At::kPort, TlsPems{.cert = pair.cert, .key = pair.key, .client_ca = ca.pem()});
             }};
@@ -273,7 +273,7 @@ TEST_P(ChannelToTlsPeer, ClassifiesTlsFaults) {
   struct Case {
     const char* name;
     std::string authorities;
-    TestPair pair;
+    TestCertificate pair;
     std::string server_name;
     HandshakeFault want;
     const char* text;
@@ -285,9 +285,9 @@ TEST_P(ChannelToTlsPeer, ClassifiesTlsFaults) {
             HandshakeFault::kWrongName, "another name"},
            {"other IP address", ca_.pem(), ca_.Issue("client"), "192.0.2.1",
             HandshakeFault::kWrongName, "another name"},
-           {"no client certificate", ca_.pem(), {}, "", HandshakeFault::kTurnedAway, "cert"},
-           {"untrusted client", ca_.pem(), other.Issue("client"), "", HandshakeFault::kTurnedAway,
-            ""}}) {
+           {"no client certificate", ca_.pem(), {}, "", HandshakeFault::kRejectedByPeer, "cert"},
+           {"untrusted client", ca_.pem(), other.Issue("client"), "",
+            HandshakeFault::kRejectedByPeer, ""}}) {
     SCOPED_TRACE(each.name);
     const auto tls = ClientTls({.authorities = each.authorities,
                                 .certificate_chain = each.pair.cert,
@@ -418,7 +418,7 @@ TEST_F(ChannelTest, RefusesWhatIsNoAddress) {
 
 TEST(ClientTls, RefusesUnusableTexts) {
   const TestCa ca("test CA");
-  const TestPair one = ca.Issue("one"), two = ca.Issue("two");
+  const TestCertificate one = ca.Issue("one"), two = ca.Issue("two");
   for (const ClientTlsPems& pems : std::vector<ClientTlsPems>{
            {.authorities = "text"},
            {.authorities = ca.pem(), .certificate_chain = "text", .private_key = one.key},

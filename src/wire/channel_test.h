@@ -60,7 +60,7 @@ class ChannelTest : public testing::TestWithParam<PeerKind> {
     if (kind.has_tls) UseTls(ca_.Issue("client"));
   }
 
-  void UseTls(const TestPair& pair) {
+  void UseTls(const TestCertificate& pair) {
     auto tls = ClientTls(
         {.authorities = ca_.pem(), .certificate_chain = pair.cert, .private_key = pair.key});
     ASSERT_TRUE(tls.ok()) << tls.status();
@@ -75,7 +75,7 @@ class ChannelTest : public testing::TestWithParam<PeerKind> {
 
   UnaryAnswer Call(const std::string& method, const std::string& request,
                    CallOptions options = {.timeout = kLong}) {
-    return channel().CallBytes(absl::StrCat("/test.Peer/", method), request, std::move(options));
+    return channel().CallRaw(absl::StrCat("/test.Peer/", method), request, std::move(options));
   }
   std::unique_ptr<BytesCall> Start(const std::string& method,
                                    const CallOptions& options = {.timeout = kLong},

@@ -82,7 +82,7 @@ struct ClientCallbacks {
     const uint8_t type = frame->hd.type;
     const bool is_last = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
     if (type == NGHTTP2_SETTINGS && !std::exchange(session.has_settings_, true)) {
-      session.LookAgainAfter(session.target_.keepalive);
+      session.SetTimer(session.target_.keepalive);
     }
     if (type == NGHTTP2_GOAWAY) {
       session.accepts_calls_ = false;
@@ -112,7 +112,7 @@ struct ClientCallbacks {
 
   static int OnFrameSent(nghttp2_session*, const nghttp2_frame* frame, void* data) {
     if (frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA) {
-      Of(data).allowance_.Earn(kFramesEntailed);
+      Of(data).allowance_.Earn(kFramesPerUsefulFrame);
     }
     return 0;
   }
@@ -149,8 +149,8 @@ ClientSession::ClientSession(Connection connection, EventLoop& loop, const Targe
   BeginHttp2();
   timer_.reset(evtimer_new(
       loop_.base(),
-      [](int, short, void* session) { static_cast<ClientSession*>(session)->LookAfter(); }, this));
-  LookAgainAfter(target_.connect_timeout);
+      [](int, short, void* session) { static_cast<ClientSession*>(session)->OnTimer(); }, this));
+  SetTimer(target_.connect_timeout);
   bufferevent_setcb(
       connection_.get(),
       [](bufferevent*, void* session) { static_cast<ClientSession*>(session)->OnReadable(); },
@@ -201,8 +201,8 @@ void ClientSession::Open(const std::shared_ptr<ClientCall>& call) {
 }
 
 void ClientSession::OnReadable() {
-  heard_at_ = std::chrono::steady_clock::now();
-  is_asked_ = false;
+  received_at_ = std::chrono::steady_clock::now();
+  is_ping_pending_ = false;
   char start[8];
   const ssize_t size = evbuffer_copyout(bufferevent_get_input(connection_.get()), start,
                                         sizeof(start) - start_.size());
@@ -243,29 +243,29 @@ void ClientSession::OnConnectionEvent(short what) {
   // In TLS 1.3 the client's handshake ends before the server has seen its certificate; the alert is
   // lost if the server resets the connection, and Debian's gRPC sends none.
   Lose(absl::StrCat(why, " after the TLS handshake, as if it refused the client's certificate"),
-       {.handshake = HandshakeFault::kTurnedAway});
+       {.handshake = HandshakeFault::kRejectedByPeer});
 }
 
-void ClientSession::LookAgainAfter(absl::Duration duration) {
+void ClientSession::SetTimer(absl::Duration duration) {
   const timeval later = absl::ToTimeval(duration);
   evtimer_add(timer_.get(), &later);
 }
 
-void ClientSession::LookAfter() {
+void ClientSession::OnTimer() {
   if (!has_settings_) return Lose("no answer");
   allowance_.Refill();
-  const absl::Duration silent = absl::FromChrono(std::chrono::steady_clock::now() - heard_at_);
+  const absl::Duration idle = absl::FromChrono(std::chrono::steady_clock::now() - received_at_);
   if (streams_.empty()) {
-    is_asked_ = false;
-    return LookAgainAfter(target_.keepalive);
+    is_ping_pending_ = false;
+    return SetTimer(target_.keepalive);
   }
-  if (silent < target_.keepalive) return LookAgainAfter(target_.keepalive - silent);
-  if (is_asked_) {
+  if (idle < target_.keepalive) return SetTimer(target_.keepalive - idle);
+  if (is_ping_pending_) {
     return Lose(absl::StrCat("no answer to a ping for ", DurationText(target_.keepalive_timeout)));
   }
-  is_asked_ = true;
+  is_ping_pending_ = true;
   nghttp2_submit_ping(session_.get(), NGHTTP2_FLAG_NONE, nullptr);
-  LookAgainAfter(target_.keepalive_timeout);
+  SetTimer(target_.keepalive_timeout);
   Send();
 }
 

@@ -21,9 +21,9 @@
 
 namespace gpuscaler {
 
-// Belongs to the loop's thread. A server that sends more than it may is disconnected, or its call
-// ends with RESOURCE_EXHAUSTED: 16 KiB of headers for a call, 8 CONTINUATION frames, 1,000 frames
-// and messages of TLS without use in a row. PUSH_PROMISE is refused.
+// Belongs to the loop's thread. A server beyond a limit is disconnected, or its call ends with
+// RESOURCE_EXHAUSTED: 16 KiB of headers for a call, 8 CONTINUATION frames, 1,000 consecutive frames
+// and TLS messages without use. PUSH_PROMISE is refused.
 class ClientSession {
  public:
   // `loop` and `target` outlive the session. Calls `closed` once, last of all; it may delete the
@@ -40,10 +40,11 @@ class ClientSession {
   // False: the server accepts no more calls here. The session closes after its last one.
   bool accepts_calls() const { return accepts_calls_; }
 
-  // Closes the connection soon if too many come.
+  // Counts a TLS message without application data, such as a key update. Closes the connection soon
+  // if there are too many.
   void OnTlsMessage();
 
-  // The part that its streams use.
+  // The functions that streams use.
   nghttp2_session* http2() { return session_.get(); }
   const Target& target() const { return target_; }
   ClientStream* Find(int32_t id);  // null: its call has ended
@@ -63,8 +64,9 @@ class ClientSession {
   void BeginHttp2();
   void OnReadable();
   void OnConnectionEvent(short what);
-  void LookAfter();
-  void LookAgainAfter(absl::Duration duration);
+  // Sends a keepalive PING, or ends a connection without an answer in time.
+  void OnTimer();
+  void SetTimer(absl::Duration duration);
   // Closes the connection. All of its calls end with UNAVAILABLE.
   void Lose(absl::string_view why, const ConnectFault& fault = {});
 
@@ -81,8 +83,8 @@ class ClientSession {
   FrameAllowance allowance_;
   absl::string_view violation_ = "";  // why a frame, or a message of TLS, is refused
   std::string start_;                 // the first bytes that came
-  std::chrono::steady_clock::time_point heard_at_ = std::chrono::steady_clock::now();
-  bool is_asked_ = false;  // whether it is there, since it was last heard
+  std::chrono::steady_clock::time_point received_at_ = std::chrono::steady_clock::now();
+  bool is_ping_pending_ = false;
   bool is_in_callback_ = false;
 };
 

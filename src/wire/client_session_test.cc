@@ -95,7 +95,7 @@ class ClientSessionTest : public testing::Test {
  protected:
   // Makes a call on a connection of its own.
   CallEnd Call(const Target& target, CallOptions options = {.timeout = absl::Seconds(60)}) {
-    return Channel(loop_, target).CallBytes("/test.Test/Test", "", std::move(options)).end;
+    return Channel(loop_, target).CallRaw("/test.Test/Test", "", std::move(options)).end;
   }
 
   static Target TlsTarget(const RawServer& server) {
@@ -158,7 +158,7 @@ TEST_F(ClientSessionTest, GivesUpAServerThatNeverAnswersTlsAfterATime) {
 
 TEST_F(ClientSessionTest, GivesUpAServerOfManyKeyUpdates) {
   const TestCa ca("our CA");
-  const TestPair pair = ca.Issue("server");
+  const TestCertificate pair = ca.Issue("server");
   const std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
   ASSERT_TRUE(UseCertificate(context.get(), pair.cert, pair.key).ok());
   SSL_CTX_set_alpn_select_cb(

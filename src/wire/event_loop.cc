@@ -14,7 +14,7 @@ namespace {
 
 event_base* NewBase() {
   event_config* const config = event_config_new();
-  event_config_set_max_dispatch_interval(config, nullptr, 1, kLast);
+  event_config_set_max_dispatch_interval(config, nullptr, 1, kLowPriority);
   event_base* const base = event_base_new_with_config(config);
   event_config_free(config);
   event_base_priority_init(base, kPriorities);

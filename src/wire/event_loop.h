@@ -14,8 +14,8 @@ namespace gpuscaler {
 
 // Priorities of libevent's events.
 constexpr int kPriorities = 3;
-constexpr int kUsual = kPriorities / 2;  // libevent's own default
-constexpr int kLast = kUsual + 1;        // one at a time, when no other event is due
+constexpr int kNormalPriority = kPriorities / 2;   // libevent's own default
+constexpr int kLowPriority = kNormalPriority + 1;  // one at a time, when no other event is due
 
 // libevent's loop. Everything that belongs to base() is used on its thread alone.
 class EventLoop {

@@ -23,12 +23,12 @@ TEST(EventLoopTest, EventsOfTheLastPriorityRunOneAtATimeBetweenTheOthers) {
   std::string ran;
   std::promise<void> is_done;
   EventLoop loop;
-  Event usual{kUsual, [&] { ran += "usual "; }};
-  Event first{kLast, [&] {
+  Event usual{kNormalPriority, [&] { ran += "usual "; }};
+  Event first{kLowPriority, [&] {
                 ran += "first ";
                 usual.MakeDue();
               }};
-  Event second{kLast, [&] {
+  Event second{kLowPriority, [&] {
                  ran += "second ";
                  is_done.set_value();
                }};

@@ -9,11 +9,11 @@
 
 namespace gpuscaler {
 
-// A call, and each frame of HEADERS or DATA that is sent, entails as many frames of the peer at
-// most: WINDOW_UPDATE for the stream and the connection, DATA for a call that has ended.
-constexpr int64_t kFramesEntailed = 4;
+// The most frames with which a peer follows a call, or a HEADERS or DATA frame that is sent to it:
+// WINDOW_UPDATE for the stream and the connection, DATA for a call that has ended.
+constexpr int64_t kFramesPerUsefulFrame = 4;
 
-// Each frame spends one of the allowance, and a frame of use earns it back. Not thread-safe.
+// Each frame spends one of the allowance, and a useful frame earns it back. Not thread-safe.
 class FrameAllowance {
  public:
   // The peer's first `preface` bytes are no frames.
@@ -60,7 +60,7 @@ class FrameAllowance {
   // Saves up to a hundred times the first allowance: enough for 25,000 streams that end together.
   void Earn(int64_t frames) { left_ = std::min(left_ + frames, 100 * most_); }
   void Refill() { left_ = std::max(left_, most_); }
-  // Must be called every second or so: keepalive pings alone would spend it in hours.
+  // Must be called once a second: keepalive PINGs alone would spend the allowance in hours.
   void Recover() {
     if (left_ < most_) ++left_;
   }

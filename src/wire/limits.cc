@@ -39,20 +39,20 @@ absl::string_view Name(Limit limit) {
     case Limit::kUnfinishedBytes:
       return "unfinished_bytes";
     case Limit::kUnreadBytes:
-      break;
+      return "unread_bytes";
   }
-  return "unread_bytes";
+  return "";
 }
 
 LimitLog::LimitLog(const Clock& clock) {
-  for (int i = 0; i < kLimits; ++i) {
-    lines_.push_back(std::make_unique<RateLimit>(clock, 1, absl::Minutes(1)));
+  for (int i = 0; i < kLimitCount; ++i) {
+    log_limits_.push_back(std::make_unique<RateLimit>(clock, 1, absl::Minutes(1)));
   }
 }
 
 void LimitLog::Add(Limit limit, absl::string_view peer) {
   ++counts_[static_cast<size_t>(limit)];
-  const std::optional<int64_t> dropped = lines_[static_cast<size_t>(limit)]->Pass();
+  const std::optional<int64_t> dropped = log_limits_[static_cast<size_t>(limit)]->Pass();
   if (!dropped) return;
   LogWarn("grpc_limit", {{"limit", Name(limit)}, {"peer", peer}, {"dropped", *dropped}});
 }

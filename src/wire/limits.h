@@ -1,4 +1,4 @@
-// The server's limits on its clients: those that were hit are counted, and logged now and then.
+// The server's limits on clients, with a counter and a rate-limited log line for each.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ enum class Limit {
   kConnections,
   kConnectionsPerAddress,
   kHandshakesPerAddress,
-  kDescriptors,  // no further ones are accepted for the moment
+  kDescriptors,  // accepting pauses
   // Connections are closed:
   kHandshakeTimeout,
   kKeepalive,
@@ -26,32 +26,32 @@ enum class Limit {
   kControlFrames,
   kContinuations,
   // Calls are refused or ended:
-  kStreams,
+  kStreams,  // on a connection, which is closed, or in all
   kStreamsPerAddress,
-  kHeaderList,
+  kHeaderList,  // closes the connection beyond 4 times the limit
   kMetadataKeys,
   kMessageSize,
-  kUnfinishedBytes,
-  kUnreadBytes,
+  kUnfinishedBytes,  // headers, and messages that are not complete
+  kUnreadBytes,      // messages that the client has not read
 };
-constexpr int kLimits = static_cast<int>(Limit::kUnreadBytes) + 1;
+constexpr int kLimitCount = static_cast<int>(Limit::kUnreadBytes) + 1;
 absl::string_view Name(Limit limit);  // "streams_per_address"
 
-using LimitCounts = std::array<int64_t, kLimits>;
+using LimitCounts = std::array<int64_t, kLimitCount>;
 
 // Thread-safe.
 class LimitLog {
  public:
   explicit LimitLog(const Clock& clock);  // outlives it
 
-  // Counts that `peer` hit the limit. Logs once a minute for each limit.
+  // Counts that `peer` hit the limit. Logs at most one line a minute for each limit.
   void Add(Limit limit, absl::string_view peer);
 
   LimitCounts counts() const;
 
  private:
-  std::array<std::atomic<int64_t>, kLimits> counts_ = {};
-  std::vector<std::unique_ptr<RateLimit>> lines_;  // one per limit
+  std::array<std::atomic<int64_t>, kLimitCount> counts_ = {};
+  std::vector<std::unique_ptr<RateLimit>> log_limits_;  // one per limit
 };
 
 }  // namespace gpuscaler

@@ -99,8 +99,8 @@ class LimitsTest : public testing::Test {
 
 TEST(Limits, HaveNamesOfTheirOwn) {
   std::set<absl::string_view> names;
-  for (int i = 0; i < kLimits; ++i) names.insert(Name(static_cast<Limit>(i)));
-  EXPECT_EQ(names.size(), kLimits);
+  for (int i = 0; i < kLimitCount; ++i) names.insert(Name(static_cast<Limit>(i)));
+  EXPECT_EQ(names.size(), kLimitCount);
 }
 
 TEST_F(LimitsTest, ConnectionsInAll) {

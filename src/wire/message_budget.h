@@ -45,14 +45,14 @@ class MessageBudget {
 
 // The bytes that one call holds of a budget. The first kFew do not count: small messages pass when
 // the budget is spent, and the streams that may be open bound them. Not thread-safe.
-class CallBytes {
+class CallBudget {
  public:
   static constexpr size_t kFew = 512;
 
-  explicit CallBytes(MessageBudget& budget) : budget_(budget) {}  // which outlives it
-  ~CallBytes() { Release(held_); }
-  CallBytes(const CallBytes&) = delete;
-  CallBytes& operator=(const CallBytes&) = delete;
+  explicit CallBudget(MessageBudget& budget) : budget_(budget) {}  // which outlives it
+  ~CallBudget() { Release(held_); }
+  CallBudget(const CallBudget&) = delete;
+  CallBudget& operator=(const CallBudget&) = delete;
 
   // False: the budget is spent, and the call holds no more than before.
   bool Keep(size_t bytes) {

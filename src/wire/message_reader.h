@@ -39,7 +39,7 @@ class MessageReader {
   absl::Status CheckPrefix();
 
   const size_t longest_;
-  CallBytes kept_;
+  CallBudget kept_;
   std::string prefix_;   // the part that has come of the five bytes before a message
   size_t length_ = 0;    // the message's, when the prefix is whole
   std::string message_;  // the part that has come

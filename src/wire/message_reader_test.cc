@@ -11,7 +11,7 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr size_t kFew = CallBytes::kFew;
+constexpr size_t kFew = CallBudget::kFew;
 
 std::string Framed(const std::string& message, char flags = 0) {
   const size_t size = message.size();

@@ -20,7 +20,7 @@ absl::string_view WhatToDo(HandshakeFault fault) {
       return "give the other side a certificate for the name that it is called by";
     case HandshakeFault::kWrongNode:
       return "give the agent a certificate for its node";
-    case HandshakeFault::kTurnedAway:
+    case HandshakeFault::kRejectedByPeer:
       return "the other side's log has the reason why it refuses our certificate";
     case HandshakeFault::kNoTls:
       return "give --tls-cert, --tls-key and --tls-client-ca to both sides, or to neither";
@@ -30,8 +30,8 @@ absl::string_view WhatToDo(HandshakeFault fault) {
   return "see the reason, which is OpenSSL's";
 }
 
-std::array<std::atomic<int64_t>, kHandshakeFaults>& Counters() {
-  static std::array<std::atomic<int64_t>, kHandshakeFaults> counters;
+std::array<std::atomic<int64_t>, kHandshakeFaultCount>& Counters() {
+  static std::array<std::atomic<int64_t>, kHandshakeFaultCount> counters;
   return counters;
 }
 
@@ -47,7 +47,7 @@ absl::string_view Name(HandshakeFault fault) {
       return "wrong_name";
     case HandshakeFault::kWrongNode:
       return "wrong_node";
-    case HandshakeFault::kTurnedAway:
+    case HandshakeFault::kRejectedByPeer:
       return "turned_away";
     case HandshakeFault::kNoTls:
       return "no_tls";
@@ -58,7 +58,7 @@ absl::string_view Name(HandshakeFault fault) {
 }
 
 HandshakeLog::HandshakeLog(const Clock& clock) {
-  for (int i = 0; i < kHandshakeFaults; ++i) {
+  for (int i = 0; i < kHandshakeFaultCount; ++i) {
     limits_.push_back(std::make_unique<RateLimit>(clock, 1, kLogInterval));
   }
 }

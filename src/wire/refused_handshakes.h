@@ -12,19 +12,19 @@
 namespace gpuscaler {
 
 enum class HandshakeFault {
-  kNoCertificate,  // the other side has shown none, and must
-  kUntrusted,      // its certificate is of another CA, or has expired
-  kWrongName,      // its certificate is not for the name that it is called by
-  kWrongNode,      // an agent's, and not for its node (--agent-identity=san)
-  kTurnedAway,     // the other side has refused ours
-  kNoTls,          // it has no TLS
-  kOther,          // such as no common version
+  kNoCertificate,   // the peer presented none, and must
+  kUntrusted,       // the peer's certificate is of another CA, or has expired
+  kWrongName,       // the peer's certificate is not for the name in its address
+  kWrongNode,       // an agent's certificate is not for its node (--agent-identity=san)
+  kRejectedByPeer,  // the peer rejected our certificate
+  kNoTls,           // the peer does not use TLS
+  kOther,           // such as no common version
 };
-constexpr int kHandshakeFaults = static_cast<int>(HandshakeFault::kOther) + 1;
+constexpr int kHandshakeFaultCount = static_cast<int>(HandshakeFault::kOther) + 1;
 absl::string_view Name(HandshakeFault fault);  // "no_certificate"
 
-// Logs each fault with what to do, once in ten minutes, with the number of those in between:
-// clients that cannot connect try again every few seconds. Thread-safe.
+// Logs each fault with what to do, at most once in ten minutes, because clients that cannot connect
+// try again every few seconds. Thread-safe.
 class HandshakeLog {
  public:
   explicit HandshakeLog(const Clock& clock);  // outlives it
@@ -35,7 +35,7 @@ class HandshakeLog {
   std::vector<std::unique_ptr<RateLimit>> limits_;  // one per fault
 };
 
-// Counts it in the process. Thread-safe.
+// Counts the fault in the process. Thread-safe.
 void CountHandshakeFault(HandshakeFault fault);
 int64_t CountedHandshakes(HandshakeFault fault);  // since the process began
 

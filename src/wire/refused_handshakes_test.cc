@@ -47,8 +47,8 @@ TEST(HandshakeLog, FaultHidesNoOther) {
   FakeClock clock;
   HandshakeLog log(clock);
   testing::internal::CaptureStderr();
-  for (int i = 0; i < kHandshakeFaults; ++i) log.Write(static_cast<HandshakeFault>(i), "so");
-  EXPECT_EQ(Lines(testing::internal::GetCapturedStderr()).size(), size_t{kHandshakeFaults});
+  for (int i = 0; i < kHandshakeFaultCount; ++i) log.Write(static_cast<HandshakeFault>(i), "so");
+  EXPECT_EQ(Lines(testing::internal::GetCapturedStderr()).size(), size_t{kHandshakeFaultCount});
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
   std::multimap<std::string, std::string> trailing_ ABSL_GUARDED_BY(mutex_);
   std::list<Outgoing> outgoing_ ABSL_GUARDED_BY(mutex_);
   // Those of `outgoing_` and of the message that the stream sends. Empty: there is no stream.
-  std::optional<CallBytes> unread_ ABSL_GUARDED_BY(mutex_);
+  std::optional<CallBudget> unread_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Status> status_ ABSL_GUARDED_BY(mutex_);
   bool sends_headers_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_woken_ ABSL_GUARDED_BY(mutex_) = false;

@@ -16,11 +16,11 @@ namespace gpuscaler {
 namespace {
 
 constexpr absl::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-// After the first GOAWAY a PING follows: calls that are under way arrive before its answer, or
-// within this time.
+// How long to wait for the answer to the PING that follows the first GOAWAY. Calls in flight arrive
+// before the answer.
 constexpr absl::Duration kLongestRoundTrip = absl::Seconds(1);
 constexpr uint8_t kRoundTripPing[8] = {'g', 'o', 'a', 'w', 'a', 'y', 0, 0};
-// With more frames than this that wait for the socket, a client is not read.
+// A client is not read while more frames than this wait for the socket.
 constexpr size_t kMostQueued = 100;
 // The loop's time for a handshake with an RSA key of 2,048 bits.
 constexpr double kHandshakeSeconds = 0.001;
@@ -32,7 +32,8 @@ struct SessionCallbacks {
   static ServerSession& Of(void* data) { return *static_cast<ServerSession*>(data); }
 
   static int OnBeginFrame(nghttp2_session*, const nghttp2_frame_hd* head, void* data) {
-    // Those of a header list have a limit of their own.
+    // CONTINUATION has a limit of its own (nghttp2_option_set_max_continuations), so it spends no
+    // allowance.
     if (head->type == NGHTTP2_CONTINUATION) Of(data).allowance_.Earn(1);
     return 0;
   }
@@ -57,7 +58,7 @@ struct SessionCallbacks {
     return 0;
   }
 
-  // nghttp2 leaves the field out.
+  // nghttp2 drops an invalid field, but its size counts.
   static int OnInvalidHeader(nghttp2_session*, const nghttp2_frame* frame, const uint8_t*,
                              size_t name_size, const uint8_t*, size_t value_size, uint8_t,
                              void* data) {
@@ -70,19 +71,19 @@ struct SessionCallbacks {
     const uint8_t type = frame->hd.type;
     if (type == NGHTTP2_PING && (frame->hd.flags & NGHTTP2_FLAG_ACK) != 0 &&
         std::ranges::equal(frame->ping.opaque_data, kRoundTripPing)) {
-      session.AcceptNoMore();
+      session.SendFinalGoaway();
     }
-    if (type == NGHTTP2_SETTINGS || type == NGHTTP2_GOAWAY) return session.CountSettings();
+    if (type == NGHTTP2_SETTINGS || type == NGHTTP2_GOAWAY) return session.ChargeSettingsOrGoaway();
     if (type == NGHTTP2_RST_STREAM) {
       session.allowance_.Earn(1);
-      return session.CountReset();
+      return session.ChargeReset();
     }
     if (type != NGHTTP2_HEADERS && type != NGHTTP2_DATA) return 0;
     session.allowance_.Accept(*frame);
     ServerStream* const stream = session.Find(frame->hd.stream_id);
     if (stream == nullptr) return 0;
     if (type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
-      session.allowance_.Earn(kFramesEntailed);
+      session.allowance_.Earn(kFramesPerUsefulFrame);
       stream->Start();
     }
     if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) stream->EndData();
@@ -106,20 +107,21 @@ struct SessionCallbacks {
   }
 
   static int OnFrameSent(nghttp2_session*, const nghttp2_frame* frame, void* data) {
-    // A client makes us reset streams just as it resets them itself.
+    // Counts our own resets for a client's protocol errors too (MadeYouReset, CVE-2025-8671).
     if (frame->hd.type == NGHTTP2_RST_STREAM && frame->rst_stream.error_code != NGHTTP2_NO_ERROR &&
         frame->rst_stream.error_code != NGHTTP2_CANCEL) {
-      return Of(data).CountReset();
+      return Of(data).ChargeReset();
     }
     if (frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA) {
       Of(data).allowance_.Refill();
-      Of(data).allowance_.Earn(kFramesEntailed);
+      Of(data).allowance_.Earn(kFramesPerUsefulFrame);
     }
     Of(data).OnSent(*frame);
     return 0;
   }
 
   static int OnStreamClose(nghttp2_session*, int32_t id, uint32_t, void* data) {
+    // Removed from the map before its destructor runs, which calls the handler.
     const auto ended = Of(data).streams_.extract(id);
     return 0;
   }
@@ -143,8 +145,8 @@ struct SessionCallbacks {
   }
 };
 
-ServerSession::ServerSession(bufferevent* connection, std::string peer, ServerShare& server,
-                             AddressShare& address, std::function<void(ServerSession*)> closed)
+ServerSession::ServerSession(bufferevent* connection, std::string peer, ServerContext& server,
+                             AddressContext& address, std::function<void(ServerSession*)> closed)
     : connection_(connection),
       peer_(std::move(peer)),
       server_(server),
@@ -152,7 +154,7 @@ ServerSession::ServerSession(bufferevent* connection, std::string peer, ServerSh
       limits_(server.limits),
       closed_(std::move(closed)),
       allowance_(limits_.useless_frames, kPreface.size()),
-      heard_at_(server.clock.Now()) {
+      received_at_(server.clock.Now()) {
   ++address_.handshakes;
   bufferevent_setcb(
       connection,
@@ -164,8 +166,8 @@ ServerSession::ServerSession(bufferevent* connection, std::string peer, ServerSh
       this);
   ReportTlsMessages(connection, this);
   bufferevent_enable(connection, EV_READ | EV_WRITE);
-  if (IsTls()) address_.loop.TakeBeyond(heard_at_, kHandshakeSeconds);
-  SetPriority(heard_at_);
+  if (IsTls()) address_.loop_seconds.Charge(received_at_, kHandshakeSeconds);
+  SetPriority(received_at_);
 }
 
 ServerSession::~ServerSession() {
@@ -194,7 +196,7 @@ bool ServerSession::ReadPreface() {
 void ServerSession::BeginHttp2() {
   nghttp2_option* option = nullptr;
   nghttp2_option_new(&option);
-  // Ours is reached first.
+  // nghttp2's own limit is a backstop: resets_at_once and resets_per_second are reached before it.
   nghttp2_option_set_stream_reset_rate_limit(option, 2 * limits_.resets_at_once,
                                              2 * limits_.resets_per_second);
   nghttp2_option_set_max_continuations(option, limits_.continuations);
@@ -207,29 +209,29 @@ void ServerSession::BeginHttp2() {
   const nghttp2_settings_entry settings[] = {
       {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits_.streams},
       {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, limits_.header_list_bytes},
-      // Without the tree of priorities, which a client can make as deep as it has streams.
+      // Disables the tree of priorities, which a client could make as deep as it has streams.
       {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1}};
   nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings, std::size(settings));
 }
 
 void ServerSession::SetPriority(absl::Time now) {
-  const bool is_last = !address_.loop.Take(now, 0);
-  if (std::exchange(is_last_, is_last) == is_last) return;
-  // libevent gives no other priority to an event that is due.
+  const bool is_low_priority = address_.loop_seconds.IsOverdrawn(now);
+  if (std::exchange(is_low_priority_, is_low_priority) == is_low_priority) return;
+  // libevent does not change the priority of a pending event.
   bufferevent_disable(connection_.get(), EV_READ | EV_WRITE);
-  bufferevent_priority_set(connection_.get(), is_last ? kLast : kUsual);
+  bufferevent_priority_set(connection_.get(), is_low_priority ? kLowPriority : kNormalPriority);
   bufferevent_enable(connection_.get(), is_throttled_ ? EV_WRITE : EV_READ | EV_WRITE);
 }
 
 void ServerSession::OnReadable() {
-  // They outlive the session, which may end in between.
+  // These outlive the session, which Receive() may delete.
   const Clock& clock = server_.clock;
-  TokenBucket& loop = address_.loop;
+  TokenBucket& loop_seconds = address_.loop_seconds;
   const absl::Time began = clock.Now();
   SetPriority(began);
   Receive();
   const absl::Time now = clock.Now();
-  loop.TakeBeyond(now, absl::ToDoubleSeconds(now - began));
+  loop_seconds.Charge(now, absl::ToDoubleSeconds(now - began));
 }
 
 void ServerSession::Receive() {
@@ -239,15 +241,15 @@ void ServerSession::Receive() {
     return;
   }
   if (session_ == nullptr && !ReadPreface()) return CloseIfDone();
-  heard_at_ = server_.clock.Now();
-  is_asked_ = false;
+  received_at_ = server_.clock.Now();
+  is_ping_pending_ = false;
   is_in_callback_ = true;
   if (const int error = ReceiveBytes(session_.get(), connection_.get(), allowance_); error != 0) {
     if (error == NGHTTP2_ERR_FLOODED) server_.log.Add(Limit::kControlFrames, peer_);
     if (error == NGHTTP2_ERR_TOO_MANY_CONTINUATIONS) {
       server_.log.Add(Limit::kContinuations, peer_);
     }
-    // Unless nghttp2 has queued a GOAWAY with the reason.
+    // No effect if nghttp2 has queued a GOAWAY with the reason.
     nghttp2_session_terminate_session(session_.get(), NGHTTP2_ENHANCE_YOUR_CALM);
     is_closing_ = true;
   }
@@ -262,7 +264,7 @@ void ServerSession::OnWritable() {
 
 void ServerSession::OnConnectionEvent(short what) {
   if ((what & BEV_EVENT_CONNECTED) != 0) {
-    is_last_ = false;  // libevent has new events for what follows the handshake
+    is_low_priority_ = false;  // libevent has new events for what follows the handshake
     return SetPriority(server_.clock.Now());
   }
   if (session_ == nullptr && IsTls()) {
@@ -300,7 +302,7 @@ void ServerSession::CloseIfDone() {
   if (is_done && evbuffer_get_length(bufferevent_get_output(connection_.get())) == 0) CloseNow();
 }
 
-void ServerSession::BeginToClose() {
+void ServerSession::BeginGracefulShutdown() {
   if (session_ == nullptr) return CloseNow();
   if (close_timer_ != nullptr) return;
   nghttp2_submit_shutdown_notice(session_.get());
@@ -309,7 +311,7 @@ void ServerSession::BeginToClose() {
       server_.loop.base(),
       [](int, short, void* data) {
         ServerSession& session = *static_cast<ServerSession*>(data);
-        session.AcceptNoMore();
+        session.SendFinalGoaway();
         session.Send();
       },
       this));
@@ -318,8 +320,8 @@ void ServerSession::BeginToClose() {
   Send();
 }
 
-void ServerSession::AcceptNoMore() {
-  if (close_timer_ == nullptr || std::exchange(accepts_no_more_, true)) return;
+void ServerSession::SendFinalGoaway() {
+  if (close_timer_ == nullptr || std::exchange(has_sent_final_goaway_, true)) return;
   nghttp2_submit_goaway(session_.get(), NGHTTP2_FLAG_NONE,
                         nghttp2_session_get_last_proc_stream_id(session_.get()), NGHTTP2_NO_ERROR,
                         nullptr, 0);
@@ -330,26 +332,26 @@ bool ServerSession::IsTls() const {
 }
 
 void ServerSession::CloseNow() {
-  const auto closed = closed_;  // which goes with the session
+  const auto closed = closed_;  // a copy: the call may delete the session
   closed(this);
 }
 
-void ServerSession::CloseBeyond(Limit limit) {
+void ServerSession::CloseForLimit(Limit limit) {
   server_.log.Add(limit, peer_);
   CloseNow();
 }
 
-void ServerSession::LookAfter() {
+void ServerSession::Tick() {
   allowance_.Recover();
-  const absl::Duration silent = server_.clock.Now() - heard_at_;
+  const absl::Duration idle = server_.clock.Now() - received_at_;
   if (session_ == nullptr) {
-    if (silent >= limits_.handshake) CloseBeyond(Limit::kHandshakeTimeout);
+    if (idle >= limits_.handshake) CloseForLimit(Limit::kHandshakeTimeout);
     return;
   }
-  if (silent >= limits_.keepalive + limits_.keepalive_timeout)
-    return CloseBeyond(Limit::kKeepalive);
-  if (silent < limits_.keepalive || is_asked_) return;
-  is_asked_ = true;
+  if (idle >= limits_.keepalive + limits_.keepalive_timeout)
+    return CloseForLimit(Limit::kKeepalive);
+  if (idle < limits_.keepalive || is_ping_pending_) return;
+  is_ping_pending_ = true;
   nghttp2_submit_ping(session_.get(), NGHTTP2_FLAG_NONE, nullptr);
   Send();
 }
@@ -371,7 +373,7 @@ void ServerSession::OnTlsMessage() {
   FailSoon(connection_.get());
 }
 
-int ServerSession::CountSettings() {
+int ServerSession::ChargeSettingsOrGoaway() {
   if (streams_.empty()) return 0;
   constexpr double kStreamsPerToken = 100;
   const double tokens = static_cast<double>(streams_.size()) / kStreamsPerToken;
@@ -380,7 +382,7 @@ int ServerSession::CountSettings() {
   return NGHTTP2_ERR_CALLBACK_FAILURE;
 }
 
-int ServerSession::CountReset() {
+int ServerSession::ChargeReset() {
   if (address_.resets.Take(server_.clock.Now())) return 0;
   server_.log.Add(Limit::kResets, peer_);
   return NGHTTP2_ERR_CALLBACK_FAILURE;
@@ -392,8 +394,6 @@ int ServerSession::CountHeader(ServerStream& stream, size_t bytes) {
   return NGHTTP2_ERR_CALLBACK_FAILURE;
 }
 
-// After the answer's end nothing of the client's counts any more: else one that never ends its side
-// would have the stream for ever.
 void ServerSession::OnSent(const nghttp2_frame& frame) {
   if (frame.hd.type != NGHTTP2_HEADERS || (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return;
   const ServerStream* const stream = Find(frame.hd.stream_id);

@@ -13,7 +13,7 @@
 #include "absl/time/time.h"
 #include "wire/frame_allowance.h"
 #include "wire/limits.h"
-#include "wire/server_share.h"
+#include "wire/server_context.h"
 #include "wire/server_stream.h"
 
 namespace gpuscaler {
@@ -23,40 +23,42 @@ class ServerSession {
  public:
   // Owns `connection`. `server` and `address` outlive the session. Calls `closed` once, last of
   // all; it may delete the session.
-  ServerSession(bufferevent* connection, std::string peer, ServerShare& server,
-                AddressShare& address, std::function<void(ServerSession*)> closed);
+  ServerSession(bufferevent* connection, std::string peer, ServerContext& server,
+                AddressContext& address, std::function<void(ServerSession*)> closed);
   ~ServerSession();
   ServerSession(const ServerSession&) = delete;
   ServerSession& operator=(const ServerSession&) = delete;
 
-  // Announces that the connection ends, in two steps, so that no call in flight is lost: no new
-  // calls are accepted a round trip later. It is closed after its last call.
-  void BeginToClose();
+  // Begins a graceful shutdown (RFC 9113, section 6.8): sends GOAWAY with the largest stream ID and
+  // a PING, and the final GOAWAY after the answer or 1 s. The connection closes after its last
+  // call.
+  void BeginGracefulShutdown();
 
   // Ends all calls and closes at once.
   void CloseNow();
 
-  // Must be called every second or so: asks silent clients whether they are there, and closes the
-  // connections of those that are not.
-  void LookAfter();
+  // Must be called once a second. Sends a keepalive PING on an idle connection, and closes one that
+  // did not answer in time or has not sent the preface.
+  void Tick();
 
-  // Closes the connection soon if too many come.
+  // Counts a TLS message without application data, such as a key update. Closes the connection soon
+  // if there are too many.
   void OnTlsMessage();
 
-  // Returns the error of OpenSSL that ended the handshake. Must be called in `closed`. 0: none did.
+  // Returns OpenSSL's error that ended the handshake, or 0. Must be called in `closed`.
   unsigned long tls_error() const { return tls_error_; }
 
-  // The part that its streams use.
+  // The functions that streams use.
   nghttp2_session* http2() { return session_.get(); }
   const std::string& peer() const { return peer_; }
-  // True if the client has shown one: the handshake fails if it is not of a trusted authority.
+  // Returns true if the client presented a certificate. The handshake has verified it.
   bool HasCertificate() const;
   const SessionLimits& limits() const { return limits_; }
-  ServerShare& server() { return server_; }
-  AddressShare& address() { return address_; }
+  ServerContext& server() { return server_; }
+  AddressContext& address() { return address_; }
   ServerStream* Find(int32_t id);  // null: it has ended
-  // Sends what is submitted, as much as the socket takes. May close the connection and delete the
-  // session.
+  // Sends as much of the submitted frames as the socket takes. May close the connection and delete
+  // the session.
   void Send();
 
  private:
@@ -68,43 +70,45 @@ class ServerSession {
   };
 
   bool IsTls() const;
-  // Puts the connection behind all others while its address has used up its part of the loop.
+  // Lowers the connection's priority while its address has used up its seconds of the loop.
   void SetPriority(absl::Time now);
   void OnReadable();
-  void Receive();  // bytes that have come; may delete the session
+  void Receive();  // may delete the session
   void OnWritable();
   void OnConnectionEvent(short what);
-  // False: the connection is closed or about to be.
+  // Returns false until the whole preface has come. A wrong one closes the connection.
   bool ReadPreface();
   void BeginHttp2();
   void CloseIfDone();
-  // Sends the second GOAWAY.
-  void AcceptNoMore();
-  // A client that does not read its answers is not read either, for they would pile up.
+  void SendFinalGoaway();
+  // Stops reading from a client that does not read, because responses would pile up.
   void Throttle();
-  void CloseBeyond(Limit limit);
+  void CloseForLimit(Limit limit);
 
-  int CountSettings();  // and GOAWAYs
-  int CountReset();
+  // These return an nghttp2 error, which ends the connection, if the client exceeds the limit.
+  int ChargeSettingsOrGoaway();
+  int ChargeReset();
   int CountHeader(ServerStream& stream, size_t bytes);
+  // After the trailers, resets a stream that the client has not half-closed (RST_STREAM with
+  // NO_ERROR: RFC 9113, section 8.1). Otherwise the client could keep it open for ever.
   void OnSent(const nghttp2_frame& frame);
 
   const std::unique_ptr<bufferevent, Free> connection_;
   const std::string peer_;
-  ServerShare& server_;
-  AddressShare& address_;
+  ServerContext& server_;
+  AddressContext& address_;
   const SessionLimits& limits_;
   const std::function<void(ServerSession*)> closed_;
   std::unique_ptr<nghttp2_session, Free> session_;  // null until the whole preface has come
   std::unique_ptr<event, Free> close_timer_;
   std::map<int32_t, std::unique_ptr<ServerStream>> streams_;
   FrameAllowance allowance_;
-  absl::Time heard_at_;
-  bool accepts_no_more_ = false;
-  bool is_asked_ = false;    // whether it is there, since it was last heard
-  bool is_closing_ = false;  // after what is to be sent
+  absl::Time received_at_;
+  bool has_sent_final_goaway_ = false;
+  bool is_ping_pending_ = false;
+  bool is_closing_ = false;  // once the output is sent
   bool is_throttled_ = false;
-  bool is_last_ = false;  // read only when no other address waits
+  bool is_low_priority_ = false;  // read when no other event is due
   unsigned long tls_error_ = 0;
   bool is_in_callback_ = false;
 };

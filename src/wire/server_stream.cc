@@ -31,7 +31,7 @@ std::string StatusText(const absl::Status& status) {
   return PercentEncoded(absl::StrCat(text.substr(0, end), "..."));
 }
 
-std::vector<nghttp2_nv> AnswerFields() {
+std::vector<nghttp2_nv> ResponseFields() {
   return {Field(":status", "200"), Field("content-type", "application/grpc"),
           Field("grpc-accept-encoding", "identity")};
 }
@@ -201,7 +201,7 @@ void ServerStream::FinishNow(const absl::Status& status) {
   if (handler_ != nullptr) handler_->OnEnd();
   handler_ = nullptr;
   if (sent_ == current_.size() &&
-      (!has_begun_answer_ ||
+      (!has_sent_headers_ ||
        (nghttp2_session_get_stream_remote_window_size(session_.http2(), id_) > 0 &&
         nghttp2_session_get_remote_window_size(session_.http2()) > 0))) {
     return Flush();
@@ -227,7 +227,7 @@ void ServerStream::DropCurrent() {
 
 void ServerStream::Refuse(const absl::Status& status) {
   const std::string code = GrpcCode(status.code()), text = StatusText(status);
-  std::vector<nghttp2_nv> fields = AnswerFields();
+  std::vector<nghttp2_nv> fields = ResponseFields();
   if (call_ != nullptr) {
     MutexLock lock(call_->mutex_);
     AddTo(fields, call_->initial_);
@@ -236,16 +236,16 @@ void ServerStream::Refuse(const absl::Status& status) {
   fields.push_back(Field("grpc-status", code));
   fields.push_back(Field("grpc-message", text));
   nghttp2_submit_response(session_.http2(), id_, fields.data(), fields.size(), nullptr);
-  has_begun_answer_ = has_status_ = true;
+  has_sent_headers_ = has_status_ = true;
 }
 
 void ServerStream::SubmitHeaders() {
-  std::vector<nghttp2_nv> fields = AnswerFields();
+  std::vector<nghttp2_nv> fields = ResponseFields();
   MutexLock lock(call_->mutex_);
   AddTo(fields, call_->initial_);
   const nghttp2_data_provider provider = OutgoingData<ServerSession>();
   nghttp2_submit_response(session_.http2(), id_, fields.data(), fields.size(), &provider);
-  has_begun_answer_ = true;
+  has_sent_headers_ = true;
 }
 
 void ServerStream::Flush() {
@@ -259,7 +259,7 @@ void ServerStream::Flush() {
     has_messages = !call_->outgoing_.empty();
     sends_headers = call_->sends_headers_;
   }
-  if (has_begun_answer_) {
+  if (has_sent_headers_) {
     nghttp2_session_resume_data(session_.http2(), id_);
   } else if (!has_messages && !sends_headers && status.has_value()) {
     Refuse(*status);

@@ -79,7 +79,7 @@ class ServerStream {
   std::shared_ptr<ServerCall> call_;
   std::shared_ptr<ServerCall::Handler> handler_;
   std::unique_ptr<event, Free> deadline_;
-  bool has_begun_answer_ = false;
+  bool has_sent_headers_ = false;
   bool has_status_ = false;  // submitted
   bool client_is_done_ = false;
   std::string current_;  // the message being sent

@@ -1,4 +1,4 @@
-// The server's TLS: reloaded certificates, and handshakes that it refuses.
+// The server's TLS: reloaded certificates, refused handshakes, and too many key updates.
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
@@ -22,7 +22,7 @@ namespace {
 class ServerTlsTest : public testing::Test {
  protected:
   void Start(const std::string& client_ca) {
-    const TestPair pair = ca_.Issue("first");
+    const TestCertificate pair = ca_.Issue("first");
     WireServerOptions options;
     options.bind_address = "127.0.0.1";
     options.tls = TlsPems{.cert = pair.cert, .key = pair.key, .client_ca = client_ca};
@@ -31,11 +31,11 @@ class ServerTlsTest : public testing::Test {
     server_ = *std::move(server);
   }
 
-  // A connection of OpenSSL's client, which begins to speak HTTP/2.
+  // A connection of OpenSSL's client, which begins HTTP/2.
   class Client {
    public:
-    // Shows `pair` if there is one; trusts the server if it is of `ca`.
-    Client(int port, const std::optional<TestPair>& pair, const TestCa& ca)
+    // Presents `pair`, if any, and trusts servers with a certificate of `ca`.
+    Client(int port, const std::optional<TestCertificate>& pair, const TestCa& ca)
         : socket_(port), context_(SSL_CTX_new(TLS_client_method())) {
       SSL_CTX_set_verify(context_.get(), SSL_VERIFY_PEER, nullptr);
       EXPECT_TRUE(TrustAuthorities(context_.get(), ca.pem(), "CA").ok());
@@ -53,7 +53,7 @@ class ServerTlsTest : public testing::Test {
       SSL_write(tls_.get(), bytes.data(), static_cast<int>(bytes.size()));
     }
     bool SendKeyUpdates(int count) { return socket_.Send(KeyUpdates(tls_.get(), count)); }
-    // Returns the common name of the server's certificate; empty: it refuses the client.
+    // Returns the common name of the server's certificate, or "" if the server refuses the client.
     std::string Name() {
       char name[100] = "";
       char byte = 0;
@@ -65,7 +65,7 @@ class ServerTlsTest : public testing::Test {
       ERR_clear_error();
       return name;
     }
-    // True while the server answers.
+    // Returns true while the server answers.
     bool Answers() {
       Write(Encode({FrameType::kPing, 0, 0, std::string(8, 'p')}));
       std::string got;
@@ -86,7 +86,7 @@ class ServerTlsTest : public testing::Test {
     std::unique_ptr<SSL, Free> tls_;
   };
 
-  std::string NameShownTo(const std::optional<TestPair>& pair) {
+  std::string ServerNameFor(const std::optional<TestCertificate>& pair) {
     return Client(server_->port(), pair, ca_).Name();
   }
 
@@ -105,46 +105,46 @@ TEST_F(ServerTlsTest, ShowsTheNewestCertificate) {
   Start("");
   Client earlier(server_->port(), std::nullopt, ca_);
   EXPECT_EQ(earlier.Name(), "first");
-  const TestPair second = ca_.Issue("second");
+  const TestCertificate second = ca_.Issue("second");
   ASSERT_TRUE(server_->SetTls({.cert = second.cert, .key = second.key, .client_ca = ""}).ok());
-  EXPECT_EQ(NameShownTo(std::nullopt), "second");
+  EXPECT_EQ(ServerNameFor(std::nullopt), "second");
   EXPECT_TRUE(earlier.Answers());
 
-  const TestPair third = ca_.Issue("third");
+  const TestCertificate third = ca_.Issue("third");
   for (const TlsPems& unusable :
        {TlsPems{.cert = third.cert, .key = second.key, .client_ca = ""},
         TlsPems{.cert = third.cert, .key = "", .client_ca = ""},
         TlsPems{.cert = "text", .key = third.key, .client_ca = ""},
         TlsPems{.cert = third.cert, .key = third.key, .client_ca = "text"}}) {
     EXPECT_EQ(server_->SetTls(unusable).code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_EQ(NameShownTo(std::nullopt), "second");
+    EXPECT_EQ(ServerNameFor(std::nullopt), "second");
   }
 }
 
 TEST_F(ServerTlsTest, TrustsTheNewestAuthorityOfClients) {
   const TestCa other("another CA");
   Start(ca_.pem());
-  const TestPair ours = ca_.Issue("client"), theirs = other.Issue("client");
-  EXPECT_EQ(NameShownTo(ours), "first");
-  EXPECT_EQ(NameShownTo(theirs), "");
-  const TestPair second = ca_.Issue("second");
+  const TestCertificate ours = ca_.Issue("client"), theirs = other.Issue("client");
+  EXPECT_EQ(ServerNameFor(ours), "first");
+  EXPECT_EQ(ServerNameFor(theirs), "");
+  const TestCertificate second = ca_.Issue("second");
   ASSERT_TRUE(
       server_->SetTls({.cert = second.cert, .key = second.key, .client_ca = other.pem()}).ok());
-  EXPECT_EQ(NameShownTo(ours), "");
-  EXPECT_EQ(NameShownTo(theirs), "second");
+  EXPECT_EQ(ServerNameFor(ours), "");
+  EXPECT_EQ(ServerNameFor(theirs), "second");
 }
 
 TEST_F(ServerTlsTest, CountsRefusedHandshakesByReason) {
   const TestCa other("another CA");
   Start(ca_.pem());
   const int64_t before = CountedHandshakes(HandshakeFault::kUntrusted);
-  EXPECT_EQ(NameShownTo(std::nullopt), "");
+  EXPECT_EQ(ServerNameFor(std::nullopt), "");
   EXPECT_TRUE(IsCounted(HandshakeFault::kNoCertificate, 1));
-  EXPECT_EQ(NameShownTo(other.Issue("client")), "");
+  EXPECT_EQ(ServerNameFor(other.Issue("client")), "");
   EXPECT_TRUE(IsCounted(HandshakeFault::kUntrusted, 1));
   EXPECT_EQ(CountedHandshakes(HandshakeFault::kUntrusted), before + 1) << "the process's metric";
   EXPECT_EQ(Client(server_->port(), ca_.Issue("client"), other).Name(), "");
-  EXPECT_TRUE(IsCounted(HandshakeFault::kTurnedAway, 1));
+  EXPECT_TRUE(IsCounted(HandshakeFault::kRejectedByPeer, 1));
   {
     RawClient plain(server_->port());
     plain.Begin();
@@ -154,7 +154,7 @@ TEST_F(ServerTlsTest, CountsRefusedHandshakesByReason) {
   EXPECT_TRUE(IsCounted(HandshakeFault::kOther, 0));
 }
 
-// They come at once: one read of OpenSSL must not handle them all.
+// The messages arrive in one segment: the limit must act within one SSL_read().
 TEST_F(ServerTlsTest, ClosesAConnectionOfManyKeyUpdates) {
   Start("");
   Client client(server_->port(), std::nullopt, ca_);
@@ -166,7 +166,7 @@ TEST_F(ServerTlsTest, ClosesAConnectionOfManyKeyUpdates) {
   }
   EXPECT_EQ(server_->counts().connections, 0);
   EXPECT_EQ(server_->counts().limits[static_cast<size_t>(Limit::kControlFrames)], 1)
-      << "one for each that it handled beyond the limit";
+      << "one for each message beyond the limit";
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ void Replace(const std::map<std::string, std::string>& contents) {
 
 }  // namespace
 
-TlsFiles WriteTls(const std::string& folder, const TestPair& pair, const std::string& client_ca) {
+TlsFiles WriteTls(const std::string& folder, const TestCertificate& pair,
+                  const std::string& client_ca) {
   TlsFiles files{.cert = folder + "/cert.pem", .key = folder + "/key.pem"};
   if (!client_ca.empty()) files.client_ca = folder + "/ca.pem";
   std::map<std::string, std::string> contents = {{files.cert, pair.cert}, {files.key, pair.key}};

@@ -11,6 +11,7 @@
 namespace gpuscaler {
 
 // Writes cert.pem, key.pem and, unless it is empty, ca.pem into `folder`, over older ones.
-TlsFiles WriteTls(const std::string& folder, const TestPair& pair, const std::string& client_ca);
+TlsFiles WriteTls(const std::string& folder, const TestCertificate& pair,
+                  const std::string& client_ca);
 
 }  // namespace gpuscaler

@@ -29,7 +29,7 @@ int Verify(const std::string& cert_pem, const std::string& ca_pem) {
 
 TEST(TestCertificates, IssuedCertificateIsTrustedThroughItsOwnCaOnly) {
   const TestCa ca("ours");
-  const TestPair pair = ca.Issue("server");
+  const TestCertificate pair = ca.Issue("server");
   EXPECT_EQ(Verify(pair.cert, ca.pem()), X509_V_OK);
   EXPECT_NE(Verify(pair.cert, TestCa("theirs").pem()), X509_V_OK);
 }
@@ -41,7 +41,7 @@ TEST(TestCertificates, NegativeLifetimeHasExpired) {
 }
 
 TEST(TestCertificates, KeyBelongsToItsCertificateAndNamesAreLocal) {
-  const TestPair pair = TestCa("ours").Issue("server");
+  const TestCertificate pair = TestCa("ours").Issue("server");
   const std::shared_ptr<X509> cert = Cert(pair.cert);
   const std::shared_ptr<EVP_PKEY> key(
       PEM_read_bio_PrivateKey(Readable(pair.key).get(), nullptr, nullptr, nullptr), EVP_PKEY_free);

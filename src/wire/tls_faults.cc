@@ -9,7 +9,7 @@ HandshakeFault FaultOfTlsError(unsigned long error) {
   if (ERR_GET_LIB(error) != ERR_LIB_SSL) return HandshakeFault::kOther;
   const int reason = ERR_GET_REASON(error);
   // The other side's alert, plus this offset.
-  if (reason >= SSL_AD_REASON_OFFSET) return HandshakeFault::kTurnedAway;
+  if (reason >= SSL_AD_REASON_OFFSET) return HandshakeFault::kRejectedByPeer;
   switch (reason) {
     case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
       return HandshakeFault::kNoCertificate;

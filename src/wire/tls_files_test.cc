@@ -23,7 +23,7 @@ class TlsFilesTest : public testing::Test {
   }
 
   const TestCa ca_{"ours"};
-  const TestPair pair_ = ca_.Issue("server");
+  const TestCertificate pair_ = ca_.Issue("server");
   const TestFolder folder_;
   TlsFiles files_ = WriteTls(folder_.path(), pair_, ca_.pem());
 };
@@ -69,7 +69,7 @@ TEST_F(TlsFilesTest, CertificateOfTomorrowIsRefused) {
 }
 
 TEST_F(TlsFilesTest, KeyThatIsTooWeakIsRefused) {
-  const TestPair weak = ca_.IssueWeak("server");
+  const TestCertificate weak = ca_.IssueWeak("server");
   files_ = WriteTls(folder_.path(), weak, "");
   ExpectFault(files_.cert, "ee key too small");
   files_ = WriteTls(folder_.path(), {.cert = pair_.cert + weak.cert, .key = pair_.key}, "");

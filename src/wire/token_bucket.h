@@ -1,4 +1,4 @@
-// A token bucket: so many at once, so many a second on average.
+// A token bucket: `size` tokens at once, `per_second` on average.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ class TokenBucket {
   TokenBucket(double size, double per_second)
       : size_(size), per_second_(per_second), tokens_(size) {}
 
-  // False: too few are left, and none is taken. `now` never goes back.
+  // Returns false and takes none if too few are left. `now` never goes back.
   bool Take(absl::Time now, double tokens = 1) {
     Fill(now);
     if (tokens_ < tokens) return false;
@@ -21,10 +21,16 @@ class TokenBucket {
     return true;
   }
 
-  // Takes more than there are as well: none can be taken until they have come back.
-  void TakeBeyond(absl::Time now, double tokens) {
+  // Takes the tokens even if too few are left. The balance may then be negative, and Take() fails
+  // until the bucket has refilled.
+  void Charge(absl::Time now, double tokens) {
     Fill(now);
     tokens_ -= tokens;
+  }
+
+  bool IsOverdrawn(absl::Time now) {
+    Fill(now);
+    return tokens_ < 0;
   }
 
   bool IsFull(absl::Time now) {

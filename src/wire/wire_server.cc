@@ -37,14 +37,15 @@ namespace gpuscaler {
 namespace {
 
 constexpr absl::string_view kUnix = "unix:";
-constexpr absl::Duration kLookAfter = absl::Seconds(1);
-// Connections that end free descriptors; a tenth of a second more in the backlog is not felt.
-constexpr absl::Duration kPause = absl::Milliseconds(100);
-// A flood of connections takes a part of the loop alone: after so many there is a break.
+constexpr absl::Duration kTickInterval = absl::Seconds(1);
+// Connections that end free descriptors. New ones wait in the backlog until then.
+constexpr absl::Duration kAcceptRetryDelay = absl::Milliseconds(100);
+// After this many connections the loop serves others for a while, so that a flood takes only a part
+// of its time.
 constexpr int kAcceptedAtOnce = 64;
-constexpr absl::Duration kBreak = absl::Milliseconds(1);
-// A client that acknowledges nothing for 20 s has gone.
-constexpr absl::Duration kUnanswered = absl::Seconds(20);
+constexpr absl::Duration kAcceptPause = absl::Milliseconds(1);
+// A client that acknowledges no TCP segment for this long is disconnected.
+constexpr absl::Duration kUserTimeout = absl::Seconds(20);
 
 using TlsContext = std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)>;
 
@@ -90,8 +91,9 @@ std::string AddressOf(const sockaddr* address) {
   return text;
 }
 
-// libevent ends the process if it cannot have those of its loop.
-bool AreDescriptorsLeft() {
+// libevent aborts the process if it cannot open the descriptors of its loop, so a server does not
+// start without them.
+bool HasFreeDescriptors() {
   constexpr size_t kOfLoop = 8;
   std::array<int, kOfLoop> probes;
   for (int& each : probes) each = eventfd(0, EFD_CLOEXEC);
@@ -102,20 +104,21 @@ bool AreDescriptorsLeft() {
 }
 
 void SetSocketOptions(int connection) {
-  const int on = 1, milliseconds = static_cast<int>(absl::ToInt64Milliseconds(kUnanswered));
+  const int on = 1, milliseconds = static_cast<int>(absl::ToInt64Milliseconds(kUserTimeout));
   setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   setsockopt(connection, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof(milliseconds));
 }
 
 }  // namespace
 
-// All but what is guarded belongs to the loop's thread.
+// Members are used on the loop's thread only, except atomics, the logs, what mutex_ guards, and
+// what Start() sets before the loop listens.
 class WireServer::Impl {
  public:
   Impl(WireServerOptions options, Methods methods)
       : options_(std::move(options)),
         methods_(std::move(methods)),
-        share_(methods_, options_.session, clock_, limits_, loop_) {}
+        context_(methods_, options_.session, clock_, limit_log_, loop_) {}
 
   ~Impl() { Drain(absl::ZeroDuration()); }
 
@@ -129,7 +132,7 @@ class WireServer::Impl {
   int port() const { return port_; }
 
   WireServerCounts counts() const {
-    WireServerCounts counts{.connections = open_, .limits = limits_.counts(), .handshakes = {}};
+    WireServerCounts counts{.connections = open_, .limits = limit_log_.counts(), .handshakes = {}};
     for (size_t i = 0; i < counts.handshakes.size(); ++i) counts.handshakes[i] = refused_[i];
     return counts;
   }
@@ -142,17 +145,17 @@ class WireServer::Impl {
     return absl::OkStatus();
   }
 
-  void Drain(absl::Duration patience) {
+  void Drain(absl::Duration timeout) {
     if (is_drained_.exchange(true)) return;
     loop_.Post([this] {
       listener_ = nullptr;
       unix_listener_ = nullptr;
       is_draining_ = true;
-      CloseAll(&ServerSession::BeginToClose);
+      CloseAll(&ServerSession::BeginGracefulShutdown);
       SignalIfGone();
     });
     {
-      const absl::Time until = absl::Now() + patience;
+      const absl::Time until = absl::Now() + timeout;
       MutexLock lock(mutex_);
       while (!are_all_gone_ && absl::Now() < until) {
         gone_.WaitFor(mutex_, until - absl::Now());
@@ -173,10 +176,10 @@ class WireServer::Impl {
   };
   struct Connection {
     std::unique_ptr<ServerSession> session;
-    AddressShare& address;
+    AddressContext& address;
     std::string peer;
     absl::Time ends_at;
-    bool is_asked_to_go = false;
+    bool is_shutting_down = false;
   };
   using Connections = std::list<Connection>;
 
@@ -208,12 +211,12 @@ class WireServer::Impl {
         this));
     tick_.reset(event_new(
         loop_.base(), -1, EV_PERSIST,
-        [](int, short, void* impl) { static_cast<Impl*>(impl)->LookAfter(); }, this));
-    const timeval every = absl::ToTimeval(kLookAfter);
+        [](int, short, void* impl) { static_cast<Impl*>(impl)->Tick(); }, this));
+    const timeval every = absl::ToTimeval(kTickInterval);
     event_add(tick_.get(), &every);
   }
 
-  // The spare ones have the highest numbers: the kernel gives the lowest that is free.
+  // Spare descriptors have the highest numbers, because the kernel gives the lowest free one.
   bool IsSpare(int descriptor) const {
     const size_t most = MostOpenFiles();
     const size_t spare = most / 8 + std::min(options_.spare_descriptors, most / 8);
@@ -221,13 +224,13 @@ class WireServer::Impl {
   }
 
   void PauseAccepting(int error) {
-    if (error == EMFILE || error == ENFILE) limits_.Add(Limit::kDescriptors, "");
-    if (const auto dropped = paused_lines_.Pass()) {
+    if (error == EMFILE || error == ENFILE) limit_log_.Add(Limit::kDescriptors, "");
+    if (const auto dropped = pause_log_.Pass()) {
       LogWarn("accept_failed", {{"why", std::strerror(error)},
                                 {"consequence", "new connections wait"},
                                 {"dropped", *dropped}});
     }
-    ResumeAfter(kPause);
+    ResumeAfter(kAcceptRetryDelay);
   }
 
   // libevent's listener accepts until none waits, or until it is disabled.
@@ -242,12 +245,12 @@ class WireServer::Impl {
     const int probe = fcntl(evconnlistener_get_fd(listener_.get()), F_DUPFD_CLOEXEC, 0);
     const bool is_short = probe < 0 || IsSpare(probe);
     if (probe >= 0) close(probe);
-    if (is_short) return ResumeAfter(kPause);
+    if (is_short) return ResumeAfter(kAcceptRetryDelay);
     evconnlistener_enable(listener_.get());
   }
 
-  // Returns the limit that a new connection is beyond.
-  std::optional<Limit> LimitOf(const AddressShare& address) const {
+  // Returns the limit that a new connection would exceed.
+  std::optional<Limit> LimitOf(const AddressContext& address) const {
     if (address.connections >= options_.connections_per_address) {
       return Limit::kConnectionsPerAddress;
     }
@@ -258,31 +261,31 @@ class WireServer::Impl {
 
   // Closes the newest connection of the address with the most, so that a few addresses cannot hold
   // all. Returns false if `address` would then have more than that one.
-  bool MakeRoomFor(const AddressShare& address) {
-    const AddressShare& most = std::ranges::max_element(addresses_, {}, [](const auto& each) {
-                                 return each.second.connections;
-                               })->second;
+  bool MakeRoomFor(const AddressContext& address) {
+    const AddressContext& most = std::ranges::max_element(addresses_, {}, [](const auto& each) {
+                                   return each.second.connections;
+                                 })->second;
     if (most.connections <= address.connections + 1) return false;
     const auto newest =
         std::ranges::find_if(connections_.rbegin(), connections_.rend(),
                              [&](const Connection& each) { return &each.address == &most; });
-    limits_.Add(Limit::kConnections, newest->peer);
+    limit_log_.Add(Limit::kConnections, newest->peer);
     newest->session->CloseNow();
     return true;
   }
 
   void Accept(int connection, const sockaddr* address) {
-    if (++accepted_ % kAcceptedAtOnce == 0) ResumeAfter(kBreak);
+    if (++accepted_ % kAcceptedAtOnce == 0) ResumeAfter(kAcceptPause);
     const absl::Time began = clock_.Now();
     if (IsSpare(connection)) {
       close(connection);
       return PauseAccepting(EMFILE);
     }
     std::string peer = AddressOf(address);
-    AddressShare& shared = addresses_.try_emplace(peer, share_).first->second;
+    AddressContext& shared = addresses_.try_emplace(peer, context_).first->second;
     const std::optional<Limit> limit = LimitOf(shared);
     if (limit.has_value() && (limit != Limit::kConnections || !MakeRoomFor(shared))) {
-      limits_.Add(*limit, peer);
+      limit_log_.Add(*limit, peer);
       close(connection);
       return;
     }
@@ -301,10 +304,10 @@ class WireServer::Impl {
          .ends_at = clock_.Now() + options_.connection_age * options_.age_jitter()});
     ++open_;
     place->session =
-        std::make_unique<ServerSession>(buffered, std::move(peer), share_, shared,
+        std::make_unique<ServerSession>(buffered, std::move(peer), context_, shared,
                                         [this, place](ServerSession*) { Remove(place); });
     const absl::Time now = clock_.Now();
-    shared.loop.TakeBeyond(now, absl::ToDoubleSeconds(now - began));
+    shared.loop_seconds.Charge(now, absl::ToDoubleSeconds(now - began));
   }
 
   bufferevent* Buffered(int connection) {
@@ -332,7 +335,7 @@ class WireServer::Impl {
     const HandshakeFault fault = FaultOfTlsError(error);
     ++refused_[static_cast<size_t>(fault)];
     CountHandshakeFault(fault);
-    handshakes_.Write(fault, absl::StrCat(connection.peer, ": ", TextOfTlsError(error)));
+    handshake_log_.Write(fault, absl::StrCat(connection.peer, ": ", TextOfTlsError(error)));
   }
 
   void SignalIfGone() {
@@ -348,19 +351,19 @@ class WireServer::Impl {
     }
   }
 
-  void LookAfter() {
+  void Tick() {
     const absl::Time now = clock_.Now();
     for (auto next = connections_.begin(); next != connections_.end();) {
       Connection& each = *next++;
       if (now >= each.ends_at + options_.connection_age_grace) {
         each.session->CloseNow();
-      } else if (now >= each.ends_at && !std::exchange(each.is_asked_to_go, true)) {
-        each.session->BeginToClose();
+      } else if (now >= each.ends_at && !std::exchange(each.is_shutting_down, true)) {
+        each.session->BeginGracefulShutdown();
       } else {
-        each.session->LookAfter();
+        each.session->Tick();
       }
     }
-    // An address that has used up its resets or SETTINGS is remembered until it has them back.
+    // An address is kept until its token buckets are full again.
     for (auto next = addresses_.begin(); next != addresses_.end();) {
       const auto each = next++;
       if (each->second.IsForgettable(now)) addresses_.erase(each);
@@ -372,19 +375,19 @@ class WireServer::Impl {
   int port_ = 0;
   std::atomic<bool> is_drained_ = false;
   const SteadyClock clock_;
-  LimitLog limits_{clock_};
-  HandshakeLog handshakes_{clock_};
-  RateLimit paused_lines_{clock_, 1, absl::Minutes(1)};
+  LimitLog limit_log_{clock_};
+  HandshakeLog handshake_log_{clock_};
+  RateLimit pause_log_{clock_, 1, absl::Minutes(1)};
   std::atomic<size_t> open_ = 0;
-  std::array<std::atomic<int64_t>, kHandshakeFaults> refused_ = {};
+  std::array<std::atomic<int64_t>, kHandshakeFaultCount> refused_ = {};
   EventLoop loop_;
-  ServerShare share_;
+  ServerContext context_;
   std::unique_ptr<UnixListener> unix_listener_;  // null for an address
   std::unique_ptr<evconnlistener, Free> listener_;
   std::unique_ptr<event, Free> tick_;
   std::unique_ptr<event, Free> retry_;
   unsigned accepted_ = 0;
-  std::map<std::string, AddressShare> addresses_;
+  std::map<std::string, AddressContext> addresses_;
   Connections connections_;
   bool is_draining_ = false;
   Mutex mutex_;
@@ -395,7 +398,7 @@ class WireServer::Impl {
 
 absl::StatusOr<std::unique_ptr<WireServer>> WireServer::Start(WireServerOptions options,
                                                               Methods methods) {
-  if (!AreDescriptorsLeft()) {
+  if (!HasFreeDescriptors()) {
     return absl::UnavailableError("no file descriptors are left for the gRPC server");
   }
   auto impl = std::make_unique<Impl>(std::move(options), std::move(methods));
@@ -408,6 +411,6 @@ WireServer::~WireServer() = default;
 int WireServer::port() const { return impl_->port(); }
 absl::Status WireServer::SetTls(const TlsPems& tls) { return impl_->SetTls(tls); }
 WireServerCounts WireServer::counts() const { return impl_->counts(); }
-void WireServer::Drain(absl::Duration patience) { impl_->Drain(patience); }
+void WireServer::Drain(absl::Duration timeout) { impl_->Drain(timeout); }
 
 }  // namespace gpuscaler

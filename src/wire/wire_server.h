@@ -25,16 +25,19 @@ struct WireServerOptions {
   int port = 0;              // 0: any free one
   std::optional<TlsPems> tls;
   SessionLimits session;
-  // In all. A further one is closed at once, unless its address has fewer than another one even
-  // with it: the newest of the address with the most is closed instead.
+  // All connections together. At the limit a new connection is closed at once, unless another
+  // address has at least two more than the new one's: then the newest connection of the address
+  // with the most is closed instead.
   size_t connections = 4'096;
   size_t connections_per_address = 256;
   size_t handshakes_per_address = 128;  // at a time
-  // Descriptors left to the rest of the process, an eighth of its limit at most, besides the eighth
-  // that other servers may take. While no other is free, new connections wait.
+  // File descriptors that connections leave free: RLIMIT_NOFILE / 8 for other servers, and these,
+  // RLIMIT_NOFILE / 8 at most, for the rest of the process. A connection that would take one of
+  // them is closed, and the next ones wait in the backlog.
   size_t spare_descriptors = 64;
   absl::Duration connection_age = absl::Minutes(10);
-  // A connection's factor for it: clients that connected together do not leave together.
+  // The factor of each connection's age, so that clients that connected together do not leave
+  // together.
   std::function<double()> age_jitter = [] { return Jitter(0.9, 1.1); };
   absl::Duration connection_age_grace = absl::Minutes(7);
 };
@@ -42,28 +45,31 @@ struct WireServerOptions {
 struct WireServerCounts {
   size_t connections = 0;   // open
   LimitCounts limits = {};  // connections and calls that a limit refused or ended, by Limit
-  std::array<int64_t, kHandshakeFaults> handshakes = {};  // refused, by HandshakeFault
+  std::array<int64_t, kHandshakeFaultCount> handshakes = {};  // refused, by HandshakeFault
 };
 
 // Serves from Start() to its end. Has one thread. Thread-safe.
 class WireServer {
  public:
-  // `methods` are called on the server's thread. INVALID_ARGUMENT: unusable TLS texts, or what is
-  // no address. UNAVAILABLE: the address cannot be bound, or no descriptor is left.
+  // `methods` are called on the server's thread. Returns INVALID_ARGUMENT if the certificates are
+  // unusable or `bind_address` is no IP address, and UNAVAILABLE if it cannot be bound or no file
+  // descriptor is left.
   static absl::StatusOr<std::unique_ptr<WireServer>> Start(WireServerOptions options,
                                                            Methods methods);
   ~WireServer();
 
-  int port() const;  // 0 of a unix socket
+  int port() const;  // 0: a unix socket
 
-  // Connections from now on use them. INVALID_ARGUMENT: unusable; the earlier ones stay in use.
+  // New connections use these certificates. Returns INVALID_ARGUMENT, and keeps the present ones,
+  // if they are unusable. No effect on a server without TLS.
   absl::Status SetTls(const TlsPems& tls);
 
-  // Since Start().
+  // Returns the connections open now, and the other counts since Start().
   WireServerCounts counts() const;
 
-  // Closes the port and asks clients to go; blocks until all calls have ended, `patience` at most.
-  void Drain(absl::Duration patience);
+  // Stops accepting, sends GOAWAY, and blocks until all calls have ended, for `timeout` at most.
+  // Then closes the remaining connections. Only the first call has an effect.
+  void Drain(absl::Duration timeout);
 
  private:
   class Impl;

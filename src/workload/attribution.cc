@@ -37,19 +37,20 @@ std::vector<KubeletPods> Clients(EventLoop& loop, const std::vector<std::string>
 }
 
 // Returns "may be GPU 0", "may be one of GPUs 0, 3". An instance has its GPU's index.
-std::string GpusText(const std::vector<int>& places, const NodeSnapshot& snapshot) {
-  if (places.empty()) return "is none of the GPUs that are read";
+std::string GpusText(const std::vector<int>& may_be, const NodeSnapshot& snapshot) {
+  if (may_be.empty()) return "is none of the GPUs that are read";
   std::set<int> indices;
-  for (const int place : places) indices.insert(snapshot.gpus[static_cast<size_t>(place)].index);
+  for (const int index : may_be) indices.insert(snapshot.gpus[static_cast<size_t>(index)].index);
   if (indices.size() > 1) return absl::StrCat("may be one of GPUs ", absl::StrJoin(indices, ", "));
-  const GpuSample& gpu = snapshot.gpus[static_cast<size_t>(places.front())];
-  const bool is_instance = places.size() > 1 || IsMig(gpu) || gpu.is_in_mig_mode;
+  const GpuSample& gpu = snapshot.gpus[static_cast<size_t>(may_be.front())];
+  const bool is_instance = may_be.size() > 1 || IsMig(gpu) || gpu.is_in_mig_mode;
   return absl::StrCat(is_instance ? "may be an instance of GPU " : "may be GPU ", *indices.begin());
 }
 
-std::string WhyUnplaced(const std::vector<UnplacedDevice>& unplaced, const NodeSnapshot& snapshot) {
-  if (unplaced.empty()) return "";
-  const UnplacedDevice& first = unplaced.front();
+std::string WhyAmbiguous(const std::vector<AmbiguousDevice>& ambiguous,
+                         const NodeSnapshot& snapshot) {
+  if (ambiguous.empty()) return "";
+  const AmbiguousDevice& first = ambiguous.front();
   return absl::StrCat(first.pod, " holds ", first.id, ", which ", GpusText(first.may_be, snapshot));
 }
 
@@ -61,9 +62,9 @@ bool IsListed(const Pod& pod, const std::vector<PodDevices>& listed) {
   });
 }
 
-bool SamePods(const std::vector<NodePod>& one, const std::vector<NodePod>& other) {
-  return std::ranges::equal(one, other, [](const NodePod& a, const NodePod& b) {
-    return a.pod == b.pod && a.devices == b.devices && a.part == b.part;
+bool SamePods(const std::vector<PodAllocation>& one, const std::vector<PodAllocation>& other) {
+  return std::ranges::equal(one, other, [](const PodAllocation& a, const PodAllocation& b) {
+    return a.pod == b.pod && a.devices == b.devices && a.request == b.request;
   });
 }
 
@@ -160,7 +161,7 @@ bool KubeletAttribution::AwaitsConfirmation(absl::Time queried_at, bool api_answ
   MutexLock lock(mutex_);
   if (pods_ == nullptr) return false;
   const bool all_left = std::ranges::all_of(
-      *pods_, [&](const NodePod& held) { return api_answered && HasLeft(held.pod); });
+      *pods_, [&](const PodAllocation& held) { return api_answered && HasLeft(held.pod); });
   const bool first = none_listed_since_ == absl::InfiniteFuture();
   if (all_left || (!first && queried_at - none_listed_since_ >= kEmptyListConfirmation)) {
     return false;
@@ -184,7 +185,7 @@ bool KubeletAttribution::AwaitsMissingPods(const std::vector<PodDevices>& listed
   const bool is_back = !error_.empty();
   if (is_back) found_at_ = queried_at;
   if (queried_at - found_at_ >= kEmptyListConfirmation) return false;
-  const auto missing = std::ranges::find_if(*pods_, [&](const NodePod& held) {
+  const auto missing = std::ranges::find_if(*pods_, [&](const PodAllocation& held) {
     return !IsListed(held.pod, listed) && !(api_answered && HasLeft(held.pod));
   });
   if (missing == pods_->end()) return false;
@@ -214,10 +215,10 @@ void KubeletAttribution::LogFound(size_t pods) {
 
 bool KubeletAttribution::SetPods(const std::vector<PodDevices>& listed, absl::Time queried_at) {
   std::map<PodName, Listing> listings;
-  auto pods = std::make_shared<std::vector<NodePod>>();
+  auto pods = std::make_shared<std::vector<PodAllocation>>();
   for (const PodDevices& devices : listed) {
     const PodName name = {devices.namespace_name, devices.name};
-    NodePod node_pod = NodePodOf(devices);
+    PodAllocation node_pod = NodePodOf(devices);
     const auto listing = listings.emplace(name, ListingOf(name, node_pod.pod, queried_at)).first;
     const auto reported = api_pods_.find(name);
     if (reported != api_pods_.end() && reported->second.has_ended) continue;
@@ -245,7 +246,7 @@ bool KubeletAttribution::SetPods(const std::vector<PodDevices>& listed, absl::Ti
 
 void KubeletAttribution::AddFormerPods(std::vector<Pod> pods) {
   MutexLock lock(mutex_);
-  if (former_pods_.size() + pods.size() > kMostOwners) former_pods_.clear();
+  if (former_pods_.size() + pods.size() > kMaxOwners) former_pods_.clear();
   std::ranges::move(pods, std::back_inserter(former_pods_));
 }
 
@@ -323,8 +324,8 @@ void KubeletAttribution::LogPodsApi(const absl::Status& status, const std::strin
   api_error_ = error;
 }
 
-NodePod KubeletAttribution::NodePodOf(const PodDevices& devices) const {
-  NodePod node_pod = {.devices = devices.devices, .is_reservation = IsReservation(devices)};
+PodAllocation KubeletAttribution::NodePodOf(const PodDevices& devices) const {
+  PodAllocation node_pod = {.devices = devices.devices, .is_reservation = IsReservation(devices)};
   Pod& pod = node_pod.pod;
   pod.namespace_name = devices.namespace_name;
   pod.name = devices.name;
@@ -334,7 +335,7 @@ NodePod KubeletAttribution::NodePodOf(const PodDevices& devices) const {
     return node_pod;
   }
   node_pod.devices = WithAllocatedGpus(std::move(node_pod.devices), reported->second);
-  node_pod.part = PartOf(reported->second);
+  node_pod.request = GpuRequestOf(reported->second);
   pod.uid = reported->second.uid;
   pod.owners = OwnersByReference(reported->second);
   pod.owners_from = Pod::OwnersFrom::kReferences;
@@ -349,22 +350,22 @@ bool KubeletAttribution::Annotate(NodeSnapshot& snapshot) {
   Pods pods;
   snapshot.attribution = State(snapshot, pods);
   if (snapshot.attribution.state == Attribution::State::kKnown) {
-    uncounted_.AddTo(snapshot, *pods);
-    const auto unplaced = FillHolders(
+    lost_.AddTo(snapshot, *pods);
+    const auto ambiguous = FillHolders(
         *pods, [&](int64_t pid) { return PodOf(pid, *pods, snapshot.taken_at); }, snapshot);
-    LogUnplaced(unplaced);
-    snapshot.attribution.why = WhyUnplaced(unplaced, snapshot);
+    LogAmbiguous(ambiguous);
+    snapshot.attribution.why = WhyAmbiguous(ambiguous, snapshot);
   }
   LogState(snapshot.attribution);
   return ProcessesChanged(snapshot);
 }
 
-std::string KubeletAttribution::PodOf(int64_t pid, const std::vector<NodePod>& pods,
+std::string KubeletAttribution::PodOf(int64_t pid, const std::vector<PodAllocation>& pods,
                                       absl::Time now) {
   const auto process = cgroup_pods_.Find(pid);
   if (!process) return "";
   const auto known = std::ranges::find_if(
-      pods, [&process](const NodePod& pod) { return pod.pod.uid == process->uid; });
+      pods, [&process](const PodAllocation& pod) { return pod.pod.uid == process->uid; });
   return known == pods.end() ? pod_logs_.NameOf(process->uid, now) : NameOf(known->pod);
 }
 
@@ -399,9 +400,9 @@ void KubeletAttribution::LogState(const Attribution& attribution) {
   last_state_ = attribution;
 }
 
-void KubeletAttribution::LogUnplaced(const std::vector<UnplacedDevice>& unplaced) {
+void KubeletAttribution::LogAmbiguous(const std::vector<AmbiguousDevice>& ambiguous) {
   std::set<std::string> texts;
-  for (const UnplacedDevice& device : unplaced) {
+  for (const AmbiguousDevice& device : ambiguous) {
     const std::string text = absl::StrCat(device.pod, " ", device.id);
     if (!logged_unplaced_.contains(text)) {
       LogWarn("device_unplaced", {{"pod", device.pod}, {"device", device.id}});

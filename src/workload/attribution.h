@@ -21,11 +21,11 @@
 #include "workload/cgroup_pod.h"
 #include "workload/claim_files.h"
 #include "workload/gpu_holders.h"
+#include "workload/lost_gpus.h"
 #include "workload/node_folders.h"
 #include "workload/owner_listings.h"
 #include "workload/pod_logs.h"
 #include "workload/reserved_gpus.h"
-#include "workload/uncounted_gpus.h"
 
 namespace gpuscaler {
 
@@ -81,7 +81,7 @@ class KubeletAttribution {
     absl::Time since;
     bool was_ready = false;
   };
-  using Pods = std::shared_ptr<const std::vector<NodePod>>;
+  using Pods = std::shared_ptr<const std::vector<PodAllocation>>;
 
   // Returns true if the owners have changed.
   bool HandleList(std::vector<PodDevices> listed, absl::Time queried_at);
@@ -111,12 +111,12 @@ class KubeletAttribution {
   // pods yet.
   absl::Status QueryPodsApi(absl::Time queried_at);
   void LogPodsApi(const absl::Status& status, const std::string& socket);
-  NodePod NodePodOf(const PodDevices& devices) const;
+  PodAllocation NodePodOf(const PodDevices& devices) const;
 
   Attribution State(const NodeSnapshot& snapshot, Pods& pods) const;
-  std::string PodOf(int64_t pid, const std::vector<NodePod>& pods, absl::Time now);
+  std::string PodOf(int64_t pid, const std::vector<PodAllocation>& pods, absl::Time now);
   void LogState(const Attribution& attribution);
-  void LogUnplaced(const std::vector<UnplacedDevice>& unplaced);
+  void LogAmbiguous(const std::vector<AmbiguousDevice>& ambiguous);
   bool ProcessesChanged(const NodeSnapshot& snapshot);
 
   const Clock& clock_;
@@ -155,7 +155,7 @@ class KubeletAttribution {
   absl::Time none_from_start_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
 
   // Only Annotate() uses these.
-  UncountedGpus uncounted_;
+  LostGpus lost_;
   CgroupPods cgroup_pods_;
   PodLogs pod_logs_;
   Attribution last_state_;

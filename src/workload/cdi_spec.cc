@@ -6,7 +6,7 @@
 namespace gpuscaler {
 namespace {
 
-constexpr size_t kMostNodes = 4096;
+constexpr size_t kMaxNodes = 4096;
 
 // Throws YAML::Exception.
 CdiDevices DevicesOf(const YAML::Node& spec) {
@@ -14,11 +14,11 @@ CdiDevices DevicesOf(const YAML::Node& spec) {
   size_t nodes = 0;
   for (const YAML::Node& device : spec["devices"]) {
     std::vector<std::string>& paths = devices[device["name"].as<std::string>()];
-    if (++nodes > kMostNodes) throw YAML::Exception(device.Mark(), "too many devices");
+    if (++nodes > kMaxNodes) throw YAML::Exception(device.Mark(), "too many devices");
     const YAML::Node edits = device["containerEdits"];
     if (!edits.IsDefined()) continue;
     for (const YAML::Node& node : edits["deviceNodes"]) {
-      if (++nodes > kMostNodes) throw YAML::Exception(node.Mark(), "too many device nodes");
+      if (++nodes > kMaxNodes) throw YAML::Exception(node.Mark(), "too many device nodes");
       paths.push_back(node["path"].as<std::string>());
     }
   }

@@ -22,9 +22,9 @@ namespace gpuscaler {
 namespace {
 
 constexpr char kDriver[] = "gpu.nvidia.com";
-constexpr size_t kMostBytesOfSpec = size_t{1} << 20;
-constexpr size_t kMostBytesOfCheckpoint = size_t{8} << 20;
-constexpr size_t kMostBytesOfAccess = 4096;
+constexpr size_t kMaxBytesOfSpec = size_t{1} << 20;
+constexpr size_t kMaxBytesOfCheckpoint = size_t{8} << 20;
+constexpr size_t kMaxBytesOfAccess = 4096;
 
 // Returns a version that changes with the file. Empty: the file does not exist.
 std::string VersionOf(const std::string& path) {
@@ -38,7 +38,7 @@ std::string VersionOf(const std::string& path) {
 }
 
 template <typename File, typename Parse>
-void ReadAgain(const std::string& path, size_t most_bytes, Parse parse, File& file) {
+void ReadAgain(const std::string& path, size_t max_bytes, Parse parse, File& file) {
   const std::string version = VersionOf(path);
   if (version == file.version) return;
   file.version = version;
@@ -46,7 +46,7 @@ void ReadAgain(const std::string& path, size_t most_bytes, Parse parse, File& fi
     file.content = {};
     return;
   }
-  const auto text = ReadFileText(path, most_bytes);
+  const auto text = ReadFileText(path, max_bytes);
   auto content = text.ok() ? parse(*text) : text.status();
   if (content.ok()) {
     file.content = *std::move(content);
@@ -110,7 +110,7 @@ std::vector<CdiName> CdiNamesOf(const PodDevice& device) {
 
 // Returns the minor number in /proc/driver/nvidia/capabilities/gpu0/mig/gi1/access.
 std::optional<int> CapabilityIn(const std::string& path) {
-  const auto text = ReadFileText(path, kMostBytesOfAccess);
+  const auto text = ReadFileText(path, kMaxBytesOfAccess);
   if (!text.ok()) return std::nullopt;
   absl::string_view line = absl::string_view(*text).substr(0, text->find('\n'));
   if (!absl::ConsumePrefix(&line, "DeviceFileMinor:")) return std::nullopt;
@@ -126,8 +126,10 @@ const PreparedDevice* ClaimFiles::Find(const std::string& pod, const PodDevice& 
   if (device.resource != kDriver) return nullptr;
   for (const CdiName& name : CdiNamesOf(device)) {
     const std::string uid = ClaimUidIn(name, device.id);
-    const auto found = checkpoint_.content.find({uid.empty() ? pod : uid, device.id});
-    if (found != checkpoint_.content.end()) return &found->second;
+    const PreparedDevices& prepared = checkpoint_.content;
+    const auto& devices = uid.empty() ? prepared.by_pod : prepared.by_claim;
+    const auto found = devices.find({uid.empty() ? pod : uid, device.id});
+    if (found != devices.end()) return &found->second;
   }
   return nullptr;
 }
@@ -135,7 +137,7 @@ const PreparedDevice* ClaimFiles::Find(const std::string& pod, const PodDevice& 
 const CdiDevices& ClaimFiles::Spec(const std::string& path) {
   used_.insert(path);
   File<CdiDevices>& file = specs_[path];
-  ReadAgain(path, kMostBytesOfSpec, ParseCdiSpec, file);
+  ReadAgain(path, kMaxBytesOfSpec, ParseCdiSpec, file);
   return file.content;
 }
 
@@ -197,7 +199,7 @@ void ClaimFiles::LogAbsence(const std::vector<PodDevices>& pods) {
 
 void ClaimFiles::AddTo(std::vector<PodDevices>& pods) {
   used_.clear();
-  ReadAgain(CheckpointIn(folders_), kMostBytesOfCheckpoint, ParseDraCheckpoint, checkpoint_);
+  ReadAgain(CheckpointIn(folders_), kMaxBytesOfCheckpoint, ParseDraCheckpoint, checkpoint_);
   LogAbsence(pods);
   for (PodDevices& pod : pods) {
     std::erase_if(pod.devices, [&](const PodDevice& device) {

@@ -59,13 +59,13 @@ std::optional<DeviceId> ParseUuid(absl::string_view id) {
   return DeviceId{.form = DeviceId::Form::kVirtual, .text = std::string(id), .is_replica = true};
 }
 
-std::optional<DeviceId> ParseMigPlace(absl::string_view id) {
+std::optional<DeviceId> ParseLegacyMigUuid(absl::string_view id) {
   const std::vector<absl::string_view> parts = absl::StrSplit(id, '/');
   if (parts.size() != 3 || !absl::StartsWith(id, "MIG-GPU-")) return std::nullopt;
   const auto parent = ParseUuid(parts[0].substr(4));
   const auto instance = Number(parts[1]);
   if (!parent || !instance || !Number(parts[2])) return std::nullopt;
-  return DeviceId{.form = DeviceId::Form::kMigPlace,
+  return DeviceId{.form = DeviceId::Form::kLegacyMigUuid,
                   .text = std::string(id),
                   .parent_uuid = parent->text,
                   .instance = instance};
@@ -76,7 +76,7 @@ std::optional<DeviceId> ParseMinor(absl::string_view id) {
   std::vector<absl::string_view> parts = absl::StrSplit(id, '/');
   const auto minor = NumberAfter("nvidia", parts[0]);
   if (!minor || parts.size() > 3) return std::nullopt;
-  DeviceId device = {.form = DeviceId::Form::kMinor, .minor_number = *minor};
+  DeviceId device = {.form = DeviceId::Form::kMinorNumber, .minor_number = *minor};
   if (parts.size() > 1 && NumberAfter("vgpu", parts.back())) {
     device.is_replica = true;
     parts.pop_back();
@@ -105,14 +105,14 @@ bool IsOfAmd(absl::string_view resource) { return absl::StartsWith(resource, "am
 // Checks the resource, because a network card's id may be a PCI address too.
 std::optional<DeviceId> ParseAmd(absl::string_view resource, absl::string_view id) {
   if (NumberAfter("amdgpu_xcp_", id)) {
-    return DeviceId{.form = DeviceId::Form::kPartition, .text = std::string(id)};
+    return DeviceId{.form = DeviceId::Form::kAmdPartition, .text = std::string(id)};
   }
   if (!IsOfAmd(resource) || !IsPciAddress(id)) return std::nullopt;
   return DeviceId{.form = DeviceId::Form::kPciAddress, .text = std::string(id)};
 }
 
-// Parses "card0-1": a card and the share of it. Monitoring resources stand for all cards at once,
-// and hold none.
+// Parses "card0-1": a card and the share of it. Monitoring resources mean all cards at once, and
+// hold none.
 std::optional<DeviceId> ParseIntel(absl::string_view resource, absl::string_view id) {
   if (!absl::StartsWith(resource, "gpu.intel.com/") || absl::EndsWith(resource, "monitoring")) {
     return std::nullopt;
@@ -121,7 +121,8 @@ std::optional<DeviceId> ParseIntel(absl::string_view resource, absl::string_view
   if (parts.size() != 2 || !NumberAfter("card", parts[0]) || !Number(parts[1])) {
     return std::nullopt;
   }
-  return DeviceId{.form = DeviceId::Form::kCard, .text = std::string(parts[0]), .is_replica = true};
+  return DeviceId{
+      .form = DeviceId::Form::kIntelCard, .text = std::string(parts[0]), .is_replica = true};
 }
 
 // Parses a device of NVIDIA's DRA driver, named by the GPU's minor number since v25.3.0
@@ -133,10 +134,11 @@ std::optional<DeviceId> ParseDraName(absl::string_view resource, absl::string_vi
   absl::string_view name = id;
   absl::ConsumePrefix(&name, "hami-");
   if (const auto minor = NumberAfter("gpu-", name)) {
-    return DeviceId{.form = DeviceId::Form::kMinor, .text = std::string(id), .minor_number = minor};
+    return DeviceId{
+        .form = DeviceId::Form::kMinorNumber, .text = std::string(id), .minor_number = minor};
   }
   const std::vector<absl::string_view> parts = absl::StrSplit(id, absl::MaxSplits("-mig-", 1));
-  return DeviceId{.form = DeviceId::Form::kName,
+  return DeviceId{.form = DeviceId::Form::kDraName,
                   .text = std::string(id),
                   .minor_number = parts.size() == 2 ? NumberAfter("gpu-", parts[0]) : std::nullopt};
 }
@@ -144,7 +146,7 @@ std::optional<DeviceId> ParseDraName(absl::string_view resource, absl::string_vi
 std::optional<DeviceId> ParseByResource(absl::string_view resource, absl::string_view id) {
   if (!absl::StartsWith(resource, "nvidia.com/")) return std::nullopt;
   if (id == "tegra" || id == "all") {
-    return DeviceId{.form = DeviceId::Form::kAll, .text = std::string(id)};
+    return DeviceId{.form = DeviceId::Form::kAllGpus, .text = std::string(id)};
   }
   // A simulated GPU has an id like "GPU-sim-0".
   if (!absl::StartsWith(id, "GPU-") && !absl::StartsWith(id, "MIG-")) return std::nullopt;
@@ -154,21 +156,22 @@ std::optional<DeviceId> ParseByResource(absl::string_view resource, absl::string
 bool IsSameGpu(const DeviceId& device, const GpuSample& gpu) {
   if (absl::EqualsIgnoreCase(gpu.uuid, device.text)) return true;
   switch (device.form) {
-    case DeviceId::Form::kMigPlace:
+    case DeviceId::Form::kLegacyMigUuid:
       return gpu.gpu_instance && gpu.gpu_instance == device.instance &&
              absl::EqualsIgnoreCase(gpu.parent_uuid, device.parent_uuid);
-    case DeviceId::Form::kMinor:
+    case DeviceId::Form::kMinorNumber:
       return gpu.minor_number == device.minor_number && gpu.gpu_instance == device.instance &&
              IsMig(gpu) == device.instance.has_value();
-    case DeviceId::Form::kAll:
+    case DeviceId::Form::kAllGpus:
       return !IsMig(gpu);
     default:
       return false;
   }
 }
 
-// Returns true for a virtual GPU of a node with one GPU: all ids of that node have its UUID.
-bool IsOnlyGpu(const DeviceId& device, absl::Span<const GpuSample> gpus) {
+// Returns true if the node has one GPU and the virtual id contains its UUID: no other GPU is
+// possible.
+bool IsVirtualOfOnlyGpu(const DeviceId& device, absl::Span<const GpuSample> gpus) {
   return device.form == DeviceId::Form::kVirtual && gpus.size() == 1 &&
          absl::StartsWithIgnoreCase(device.text, gpus[0].uuid);
 }
@@ -176,14 +179,14 @@ bool IsOnlyGpu(const DeviceId& device, absl::Span<const GpuSample> gpus) {
 bool HasNotAnswered(const GpuSample& gpu) { return gpu.uuid == UnknownGpuUuid(gpu.index); }
 
 // Returns true for an instance from dcgm-exporter's exposition, which has no UUIDs of instances.
-bool IsInstanceByPlace(const GpuSample& gpu) {
+bool HasInstanceNumberAsUuid(const GpuSample& gpu) {
   return IsMig(gpu) && absl::StrContains(gpu.uuid, '/');
 }
 
 // Returns true if the whole GPU of the id is one of `gpus`.
 bool IsSeen(const DeviceId& device, absl::Span<const GpuSample> gpus) {
   return std::ranges::any_of(gpus, [&](const GpuSample& gpu) {
-    if (device.form == DeviceId::Form::kMigPlace) {
+    if (device.form == DeviceId::Form::kLegacyMigUuid) {
       return absl::EqualsIgnoreCase(gpu.uuid, device.parent_uuid);
     }
     return device.minor_number && gpu.minor_number == device.minor_number;
@@ -197,14 +200,15 @@ bool MayBe(const DeviceId& device, bool is_seen, const GpuSample& gpu) {
   const bool has_not_answered = !is_seen && HasNotAnswered(gpu);
   switch (device.form) {
     case DeviceId::Form::kUuid:
-      return has_not_answered || (absl::StartsWith(device.text, "MIG-") && IsInstanceByPlace(gpu));
-    case DeviceId::Form::kMigPlace:
+      return has_not_answered ||
+             (absl::StartsWith(device.text, "MIG-") && HasInstanceNumberAsUuid(gpu));
+    case DeviceId::Form::kLegacyMigUuid:
       return has_not_answered ||
              (absl::EqualsIgnoreCase(gpu.parent_uuid, device.parent_uuid) && may_be_instance);
-    case DeviceId::Form::kMinor:
+    case DeviceId::Form::kMinorNumber:
       return has_not_answered ||
              (may_be_minor && may_be_instance && IsMig(gpu) == device.instance.has_value());
-    case DeviceId::Form::kName:
+    case DeviceId::Form::kDraName:
       return has_not_answered || !device.minor_number || (may_be_minor && IsMig(gpu));
     case DeviceId::Form::kVirtual:
       return true;
@@ -215,7 +219,7 @@ bool MayBe(const DeviceId& device, bool is_seen, const GpuSample& gpu) {
 
 // Returns true if the driver may hide the instance of the id on that GPU.
 bool MayHide(const GpuSample& gpu, const DeviceId& device) {
-  if (IsMig(gpu) || !IsOfInstance(device)) return false;
+  if (IsMig(gpu) || !IsMigInstance(device)) return false;
   if (!device.parent_uuid.empty()) return absl::EqualsIgnoreCase(gpu.uuid, device.parent_uuid);
   return device.minor_number ? gpu.minor_number == device.minor_number : gpu.is_in_mig_mode;
 }
@@ -226,14 +230,14 @@ bool IsDraDriver(absl::string_view resource) {
   return resource == "gpu.nvidia.com" || resource == "hami-core-gpu.project-hami.io";
 }
 
-bool IsOfNvidia(absl::string_view resource) {
+bool IsNvidiaResource(absl::string_view resource) {
   return absl::StartsWith(resource, "nvidia.com/") || IsDraDriver(resource);
 }
 
 std::optional<DeviceId> ParseDeviceId(absl::string_view resource, absl::string_view id) {
   const bool is_replica = CutReplica(id);
   std::optional<DeviceId> device = ParseUuid(id);
-  if (!device) device = ParseMigPlace(id);
+  if (!device) device = ParseLegacyMigUuid(id);
   if (!device) device = ParseMinor(id);
   if (!device) device = ParseAmd(resource, id);
   if (!device) device = ParseIntel(resource, id);
@@ -243,25 +247,25 @@ std::optional<DeviceId> ParseDeviceId(absl::string_view resource, absl::string_v
   return device;
 }
 
-bool IsOfInstance(const DeviceId& device) {
-  const bool is_dra_instance = device.form == DeviceId::Form::kName && device.minor_number;
+bool IsMigInstance(const DeviceId& device) {
+  const bool is_dra_instance = device.form == DeviceId::Form::kDraName && device.minor_number;
   return is_dra_instance || device.instance || absl::StartsWith(device.text, "MIG-");
 }
 
-bool IsDivided(const GpuSample& gpu, absl::Span<const GpuSample> gpus) {
+bool IsInMigMode(const GpuSample& gpu, absl::Span<const GpuSample> gpus) {
   return gpu.is_in_mig_mode ||
          std::ranges::find(gpus, gpu.uuid, &GpuSample::parent_uuid) != gpus.end();
 }
 
 std::vector<int> FindGpus(const DeviceId& device, absl::Span<const GpuSample> gpus) {
-  if (IsOnlyGpu(device, gpus)) return {0};
+  if (IsVirtualOfOnlyGpu(device, gpus)) return {0};
   std::vector<int> found;
   for (size_t i = 0; i < gpus.size(); ++i) {
     if (IsSameGpu(device, gpus[i])) found.push_back(static_cast<int>(i));
   }
   // A GPU instance has several compute instances: the id names one, and the reading does not show
   // which.
-  if (found.size() > 1 && device.form != DeviceId::Form::kAll) return {};
+  if (found.size() > 1 && device.form != DeviceId::Form::kAllGpus) return {};
   return found;
 }
 

@@ -15,11 +15,15 @@ struct PreparedDevice {
   bool has_admin_access = false;
 };
 
-// Key: the claim's UID and the device's name. Each device also has an entry with the name of each
-// pod for which the claim is reserved. Drivers until v25.8 need it: the CDI names of their whole
-// GPUs have no UIDs, and their checkpoints no names of claims. Such an entry has admin access if
-// all its claims have it.
-using PreparedDevices = std::map<std::pair<std::string, std::string>, PreparedDevice>;
+// Devices by name. `by_pod` is for drivers up to v25.8: the CDI names of their whole GPUs have no
+// claim UIDs, and their checkpoints no claim names. A device of several claims of one pod has admin
+// access only if all of them have it.
+struct PreparedDevices {
+  using Key = std::pair<std::string, std::string>;  // claim UID or pod name, device name
+
+  std::map<Key, PreparedDevice> by_claim;
+  std::map<Key, PreparedDevice> by_pod;  // pods for which a claim of the device is reserved
+};
 
 // Parses the driver's own format, of v25.3.0 and later (cmd/gpu-kubelet-plugin/checkpointv.go).
 // Checksums are not checked. INVALID_ARGUMENT: `json` is no such checkpoint.

@@ -25,12 +25,13 @@ TEST(ParseDraCheckpoint, HasUuidsAndAdminAccessByClaimAndDevice) {
         "status": {"allocation": {"devices": {"results": [
           {"driver": "gpu.nvidia.com", "device": "gpu-3", "adminAccess": true}]}}}}}}})");
   ASSERT_TRUE(devices.ok()) << devices.status();
-  EXPECT_EQ(devices->size(), 4);
-  EXPECT_EQ(devices->at({"dab5ab50", "gpu-0"}).uuid, "GPU-a");
-  EXPECT_FALSE(devices->at({"dab5ab50", "gpu-0"}).has_admin_access);
-  EXPECT_TRUE(devices->at({"dab5ab50", "gpu-1"}).has_admin_access);
-  EXPECT_EQ(devices->at({"dab5ab50", "gpu-2-mig-1g5gb-19-0"}).uuid, "MIG-b");
-  EXPECT_TRUE(devices->at({"eab5ab50", "gpu-3"}).has_admin_access);
+  EXPECT_EQ(devices->by_claim.size(), 4);
+  EXPECT_TRUE(devices->by_pod.empty());
+  EXPECT_EQ(devices->by_claim.at({"dab5ab50", "gpu-0"}).uuid, "GPU-a");
+  EXPECT_FALSE(devices->by_claim.at({"dab5ab50", "gpu-0"}).has_admin_access);
+  EXPECT_TRUE(devices->by_claim.at({"dab5ab50", "gpu-1"}).has_admin_access);
+  EXPECT_EQ(devices->by_claim.at({"dab5ab50", "gpu-2-mig-1g5gb-19-0"}).uuid, "MIG-b");
+  EXPECT_TRUE(devices->by_claim.at({"eab5ab50", "gpu-3"}).has_admin_access);
 }
 
 TEST(ParseDraCheckpoint, EarlierVersionsAreRead) {
@@ -38,7 +39,7 @@ TEST(ParseDraCheckpoint, EarlierVersionsAreRead) {
     "preparedDevices": [{"devices": [{"mig": {"info": {"uuid": "MIG-b"},
                                               "device": {"DeviceName": "gpu-0-mig-19-0-1"}}}]}]}}}})");
   ASSERT_TRUE(devices.ok()) << devices.status();
-  EXPECT_EQ(devices->at({"dab5ab50", "gpu-0-mig-19-0-1"}).uuid, "MIG-b");
+  EXPECT_EQ(devices->by_claim.at({"dab5ab50", "gpu-0-mig-19-0-1"}).uuid, "MIG-b");
 }
 
 // Drivers until v25.8 name no claim, and their status has the pods.
@@ -59,10 +60,12 @@ TEST(ParseDraCheckpoint, DevicesHaveEntriesByPodName) {
         {"driver": "gpu.nvidia.com", "device": "gpu-0", "adminAccess": true}]}},
       "reservedFor": [{"resource": "pods", "name": "web-0"}]}}}}})");
   ASSERT_TRUE(devices.ok()) << devices.status();
-  EXPECT_EQ(devices->size(), 5) << "three claims and two pods";
-  EXPECT_TRUE(devices->at({"exporter-x7k2p", "gpu-0"}).has_admin_access);
-  EXPECT_EQ(devices->at({"web-0", "gpu-0"}).uuid, "GPU-a");
-  EXPECT_FALSE(devices->at({"web-0", "gpu-0"}).has_admin_access) << "it has another claim besides";
+  EXPECT_EQ(devices->by_claim.size(), 3);
+  EXPECT_EQ(devices->by_pod.size(), 2);
+  EXPECT_TRUE(devices->by_pod.at({"exporter-x7k2p", "gpu-0"}).has_admin_access);
+  EXPECT_EQ(devices->by_pod.at({"web-0", "gpu-0"}).uuid, "GPU-a");
+  EXPECT_FALSE(devices->by_pod.at({"web-0", "gpu-0"}).has_admin_access)
+      << "it has another claim besides";
 }
 
 TEST(ParseDraCheckpoint, OtherTextIsAnError) {
@@ -78,7 +81,7 @@ TEST(ParseDraCheckpoint, FieldsOfOtherTypesCountAsAbsent) {
         R"({"v2": {"preparedClaims": {"a": {"preparedDevices": [{"devices": [{"gpu": 1}]}]}}}})"}) {
     const auto devices = ParseDraCheckpoint(text);
     ASSERT_TRUE(devices.ok()) << text << devices.status();
-    EXPECT_TRUE(devices->empty()) << text;
+    EXPECT_TRUE(devices->by_claim.empty() && devices->by_pod.empty()) << text;
   }
 }
 

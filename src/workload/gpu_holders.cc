@@ -7,7 +7,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "workload/monitoring_claims.h"
+#include "workload/monitoring_pod_detector.h"
 
 namespace gpuscaler {
 namespace {
@@ -20,7 +20,7 @@ struct Claim {
   std::string claim;         // PodDevice::claim
   bool may_share = false;    // with other pods
   bool is_possible = false;  // GpuHolder::is_possible
-  bool may_monitor = false;  // MonitoringClaims::MayBeMonitoring()
+  bool may_monitor = false;  // MonitoringPodDetector::MayBeMonitoring()
 };
 
 struct Unplaced {
@@ -52,7 +52,7 @@ bool MayShare(const PodDevice& device, const DeviceId& id) {
 
 class HolderFinder {
  public:
-  HolderFinder(absl::Span<const NodePod> pods, const PodOfProcess& pod_of_process,
+  HolderFinder(absl::Span<const PodAllocation> pods, const PodOfProcess& pod_of_process,
                NodeSnapshot& snapshot)
       : pods_(pods),
         pod_of_process_(pod_of_process),
@@ -60,7 +60,7 @@ class HolderFinder {
         monitoring_(pods, snapshot.gpus),
         claims_(snapshot.gpus.size()) {}
 
-  std::vector<UnplacedDevice> Fill() {
+  std::vector<AmbiguousDevice> Fill() {
     for (size_t i = 0; i < pods_.size(); ++i) PlaceById(static_cast<int>(i));
     GiveReservedGpus();
     PlaceByProcesses();
@@ -122,9 +122,10 @@ class HolderFinder {
       claims_[i].clear();
       const std::set<std::string> names = PodsWithProcesses(i);
       AddSharers(i, reservation, false,
-                 [&](const NodePod& pod) { return names.contains(NameOf(pod.pod)); });
+                 [&](const PodAllocation& pod) { return names.contains(NameOf(pod.pod)); });
       if (!claims_[i].empty()) continue;
-      AddSharers(i, reservation, true, [](const NodePod& pod) { return !HasGpu(pod.devices); });
+      AddSharers(i, reservation, true,
+                 [](const PodAllocation& pod) { return !HasGpu(pod.devices); });
       ambiguous_.push_back({.pod = NameOf(pods_[reservation.pod].pod),
                             .id = absl::StrCat(reservation.device, " for pods that are not known"),
                             .may_be = {static_cast<int>(i)}});
@@ -144,7 +145,7 @@ class HolderFinder {
 
   void PlaceByProcesses() {
     for (size_t i = 0; i < snapshot_.gpus.size(); ++i) {
-      if (IsDivided(i)) continue;
+      if (IsInMigMode(i)) continue;
       const bool is_taken = IsTaken(i);
       const std::set<std::string> names = PodsWithProcesses(i);
       std::erase_if(unplaced_, [&](const Unplaced& unplaced) {
@@ -239,16 +240,16 @@ class HolderFinder {
         names.push_back(NameOf(pods_[claim.pod].pod));
       }
       if (pods.empty()) continue;
-      std::vector<GpuPart> parts;
-      for (const int pod : pods) parts.push_back(pods_[pod].part);
-      auto [shares, shared_by] = SharesOf(Gpu(i), names, parts, pod_of_process_);
+      std::vector<GpuRequest> requests;
+      for (const int pod : pods) requests.push_back(pods_[pod].request);
+      auto [shares, shared_by] = SharesOf(Gpu(i), names, requests, pod_of_process_);
       Gpu(i).shared_by = shared_by;
       for (const Claim& claim : claims_[i]) {
         const auto pod = std::ranges::find(pods, claim.pod) - pods.begin();
         const auto containers = std::ranges::count(claims_[i], claim.pod, &Claim::pod);
         const bool has_share = !claim.is_possible || !any_known;
         Gpu(i).holders.push_back(
-            {.pod = PlaceOf(claim.pod),
+            {.pod = PodIndexOf(claim.pod),
              .container = claim.container,
              .share = has_share ? shares[pod] / static_cast<double>(containers) : 0,
              .is_possible = claim.is_possible});
@@ -257,10 +258,10 @@ class HolderFinder {
   }
 
   // Returns the index in snapshot.pods, which has holders only.
-  int PlaceOf(int pod) {
-    const auto [place, is_new] = places_.emplace(pod, static_cast<int>(snapshot_.pods.size()));
+  int PodIndexOf(int pod) {
+    const auto [entry, is_new] = pod_indices_.emplace(pod, static_cast<int>(snapshot_.pods.size()));
     if (is_new) snapshot_.pods.push_back(pods_[pod].pod);
-    return place->second;
+    return entry->second;
   }
 
   // Returns true unless only claims that may be for monitoring name the GPU.
@@ -271,7 +272,7 @@ class HolderFinder {
     return !claims_[gpu].empty() && std::ranges::all_of(claims_[gpu], &Claim::may_share);
   }
 
-  bool IsDivided(size_t i) { return gpuscaler::IsDivided(Gpu(i), snapshot_.gpus); }
+  bool IsInMigMode(size_t i) { return gpuscaler::IsInMigMode(Gpu(i), snapshot_.gpus); }
 
   // Returns true if the pods of all processes on the GPU are known. A busy GPU without a process
   // hides some.
@@ -287,8 +288,8 @@ class HolderFinder {
   void PlaceOnPossibleGpus() {
     for (Unplaced& unplaced : unplaced_) {
       std::ranges::copy_if(unplaced.may_be, std::back_inserter(unplaced.free), [&](int gpu) {
-        const size_t place = static_cast<size_t>(gpu);
-        return (!IsTaken(place) && !IsDivided(place)) || (IsVirtual(unplaced) && IsShared(place));
+        const size_t index = static_cast<size_t>(gpu);
+        return (!IsTaken(index) && !IsInMigMode(index)) || (IsVirtual(unplaced) && IsShared(index));
       });
     }
     for (const Unplaced& unplaced : unplaced_) {
@@ -298,7 +299,7 @@ class HolderFinder {
 
   void PlaceBesideHolders(const Unplaced& unplaced) {
     const bool is_here = !unplaced.may_be.empty();
-    if (!is_here && !IsOfNvidia(unplaced.device->resource)) return;
+    if (!is_here && !IsNvidiaResource(unplaced.device->resource)) return;
     const std::vector<int>& known = unplaced.free.empty() ? unplaced.may_be : unplaced.free;
     for (size_t i = 0; i < claims_.size(); ++i) {
       if (is_here && !std::ranges::binary_search(known, static_cast<int>(i))) continue;
@@ -322,14 +323,14 @@ class HolderFinder {
            });
   }
 
-  const absl::Span<const NodePod> pods_;
+  const absl::Span<const PodAllocation> pods_;
   const PodOfProcess& pod_of_process_;
   NodeSnapshot& snapshot_;
-  const MonitoringClaims monitoring_;
+  const MonitoringPodDetector monitoring_;
   std::vector<std::vector<Claim>> claims_;  // one element per GPU
   std::vector<Unplaced> unplaced_;
-  std::vector<UnplacedDevice> ambiguous_;
-  std::map<int, int> places_;  // indices in snapshot.pods, by index in the kubelet's list
+  std::vector<AmbiguousDevice> ambiguous_;
+  std::map<int, int> pod_indices_;  // indices in snapshot.pods, by index in the kubelet's list
 };
 
 }  // namespace
@@ -355,9 +356,9 @@ bool HasGpu(absl::Span<const PodDevice> devices) {
 
 std::string NameOf(const Pod& pod) { return absl::StrCat(pod.namespace_name, "/", pod.name); }
 
-std::vector<UnplacedDevice> FillHolders(absl::Span<const NodePod> pods,
-                                        const PodOfProcess& pod_of_process,
-                                        NodeSnapshot& snapshot) {
+std::vector<AmbiguousDevice> FillHolders(absl::Span<const PodAllocation> pods,
+                                         const PodOfProcess& pod_of_process,
+                                         NodeSnapshot& snapshot) {
   return HolderFinder(pods, pod_of_process, snapshot).Fill();
 }
 

@@ -14,10 +14,10 @@
 namespace gpuscaler {
 
 // A pod of the node and what it holds.
-struct NodePod {
+struct PodAllocation {
   Pod pod;
   std::vector<PodDevice> devices;
-  GpuPart part;                 // each of its GPUs has it; empty: none was requested
+  GpuRequest request;           // each of its GPUs has it; empty: none was requested
   bool is_reservation = false;  // other pods, without a device, share its GPUs
 };
 
@@ -31,11 +31,11 @@ std::vector<DeviceId> IdsOf(const PodDevice& device);
 bool HasGpu(absl::Span<const PodDevice> devices);
 
 // A device that may be one of several GPUs.
-struct UnplacedDevice {
+struct AmbiguousDevice {
   std::string pod;          // as NameOf() returns it
   std::string id;           // with its resource, "gpu-0 of gpu.nvidia.com"
   std::vector<int> may_be;  // indices in the snapshot's GPUs; empty: it is none of them
-  friend bool operator==(const UnplacedDevice&, const UnplacedDevice&) = default;
+  friend bool operator==(const AmbiguousDevice&, const AmbiguousDevice&) = default;
 };
 
 // Fills `holders` and `pods`. Returns the devices with an unknown GPU.
@@ -51,7 +51,8 @@ struct UnplacedDevice {
 // Other pods may hold all GPUs that a device may be, or a device of NVIDIA's may be none of the
 // node's GPUs. Then its pod is a possible holder beside those pods, which stay known: its replica
 // counts as unreadable, and never as 0.
-std::vector<UnplacedDevice> FillHolders(absl::Span<const NodePod> pods,
-                                        const PodOfProcess& pod_of_process, NodeSnapshot& snapshot);
+std::vector<AmbiguousDevice> FillHolders(absl::Span<const PodAllocation> pods,
+                                         const PodOfProcess& pod_of_process,
+                                         NodeSnapshot& snapshot);
 
 }  // namespace gpuscaler

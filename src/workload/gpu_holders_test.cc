@@ -26,8 +26,8 @@ PodDevice Claimed(const std::string& id, const std::string& cdi = "k8s.gpu.nvidi
           .cdi_names = {cdi}};
 }
 
-UnplacedDevice Unplaced(const std::string& pod, const std::string& id, std::vector<int> may_be,
-                        const std::string& resource = "nvidia.com/gpu") {
+AmbiguousDevice Unplaced(const std::string& pod, const std::string& id, std::vector<int> may_be,
+                         const std::string& resource = "nvidia.com/gpu") {
   return {.pod = absl::StrCat("shop/", pod),
           .id = absl::StrCat(id, " of ", resource),
           .may_be = std::move(may_be)};
@@ -47,7 +47,7 @@ class FillHoldersTest : public testing::Test {
   }
 
   void Add(const std::string& name, std::vector<PodDevice> devices) {
-    NodePod pod = {.devices = std::move(devices)};
+    PodAllocation pod = {.devices = std::move(devices)};
     pod.pod.listed_since = now_;
     pod.pod.namespace_name = "shop";
     pod.pod.name = name;
@@ -60,7 +60,7 @@ class FillHoldersTest : public testing::Test {
     names_[pid] = absl::StrCat("shop/", pod);
   }
 
-  std::vector<UnplacedDevice> Fill() {
+  std::vector<AmbiguousDevice> Fill() {
     return FillHolders(
         pods_, [this](int64_t pid) { return names_[pid]; }, snapshot_);
   }
@@ -81,7 +81,7 @@ class FillHoldersTest : public testing::Test {
   }
 
   absl::Time now_ = absl::UnixEpoch();
-  std::vector<NodePod> pods_;
+  std::vector<PodAllocation> pods_;
   std::map<int64_t, std::string> names_;  // key: a process; value: its pod
   NodeSnapshot snapshot_;
 };
@@ -362,7 +362,7 @@ TEST_F(FillHoldersTest, ClaimsOfAllGpusWithoutAdminAccessShareThem) {
   Add("engine-a", all("shop/a", true));
   Add("engine-b", all("shop/b", true));
   Add("exporter", all("shop/exporter", false));
-  for (NodePod& pod : pods_) {
+  for (PodAllocation& pod : pods_) {
     pod.pod.owners = {{.kind = "DaemonSet", .name = "engine", .group = ""}};
   }
   Run(1, "engine-a", 0);

@@ -172,9 +172,9 @@ TEST_F(HoldingTrackerTest, SteadyMemoryBelongsToTheHolder) {
   GpuSample full = Gpu({{.pid = 1}});
   full.memory_used_bytes = 70 * kGiB;
   for (int i = 0; i < 200; ++i) Next(full);
-  EXPECT_TRUE(Next(full).steady_memory.Stood(absl::Seconds(120), absl::InfinitePast()));
+  EXPECT_TRUE(Next(full).steady_memory.WasSteadyFor(absl::Seconds(120), absl::InfinitePast()));
   full.processes = {{{.pid = 2}}};
-  EXPECT_FALSE(Next(full).steady_memory.Stood(absl::Seconds(120), absl::InfinitePast()));
+  EXPECT_FALSE(Next(full).steady_memory.WasSteadyFor(absl::Seconds(120), absl::InfinitePast()));
 }
 
 TEST_F(HoldingTrackerTest, GpuNeverSeenInUseIsNotInUseWhileItCannotBeRead) {

@@ -5,11 +5,11 @@
 
 namespace gpuscaler {
 
-void OwnerListings::Update(std::vector<NodePod>& pods, absl::Time now) {
+void OwnerListings::Update(std::vector<PodAllocation>& pods, absl::Time now) {
   for (auto& [owner, listing] : owners_) listing.gone_at = std::min(listing.gone_at, now);
   std::erase_if(owners_,
                 [now](const auto& entry) { return now - entry.second.gone_at > kOwnerGrace; });
-  for (const NodePod& node_pod : pods) {
+  for (const PodAllocation& node_pod : pods) {
     const Pod& pod = node_pod.pod;
     if (!pod.listed_since) continue;
     for (const PodOwner& owner : pod.owners) {
@@ -22,7 +22,7 @@ void OwnerListings::Update(std::vector<NodePod>& pods, absl::Time now) {
     }
   }
   ForgetEarliest();
-  for (NodePod& node_pod : pods) {
+  for (PodAllocation& node_pod : pods) {
     Pod& pod = node_pod.pod;
     pod.owner_listed_since.reset();
     for (const PodOwner& owner : pod.owners) {
@@ -48,7 +48,7 @@ void OwnerListings::Add(const std::vector<Pod>& former, absl::Time now) {
 }
 
 void OwnerListings::ForgetEarliest() {
-  while (owners_.size() > kMostOwners) {
+  while (owners_.size() > kMaxOwners) {
     const auto earliest = std::ranges::min_element(
         owners_, {}, [](const auto& entry) { return entry.second.gone_at; });
     if (earliest->second.gone_at == absl::InfiniteFuture()) return;

@@ -17,7 +17,7 @@ namespace gpuscaler {
 inline constexpr absl::Duration kOwnerGrace = absl::Minutes(15);
 
 // How many owners are kept at most, unless more have pods: Jobs may come every second.
-inline constexpr size_t kMostOwners = 1000;
+inline constexpr size_t kMaxOwners = 1000;
 
 // Not thread-safe.
 class OwnerListings {
@@ -25,7 +25,7 @@ class OwnerListings {
   // Sets `owner_listed_since` of all pods in the kubelet's newest list. If a pod has several
   // owners, or its name fits several, the earliest time counts. Pods without an owner have no time.
   // Time without any list, such as a restart of the kubelet, is no gap.
-  void Update(std::vector<NodePod>& pods, absl::Time now);
+  void Update(std::vector<PodAllocation>& pods, absl::Time now);
 
   // Adds `owner_listed_since` of pods that another process listed. The earlier time counts. A new
   // owner counts as if its pods had just gone.

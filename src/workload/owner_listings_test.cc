@@ -9,14 +9,14 @@ namespace {
 const absl::Time kStart = absl::FromUnixSeconds(1'767'225'600);
 const std::vector<PodOwner> kWeb = {{"Deployment", "web"}, {"Rollout", "web"}};
 
-NodePod Listed(const char* name, const std::vector<PodOwner>& owners, absl::Time since) {
+PodAllocation Listed(const char* name, const std::vector<PodOwner>& owners, absl::Time since) {
   return {.pod = {.namespace_name = "shop", .name = name, .owners = owners, .listed_since = since}};
 }
 
 class OwnerListingsTest : public testing::Test {
  protected:
   // The owner's time by the first pod of a list, in minutes after the start.
-  int64_t Update(int minute, std::vector<NodePod> pods) {
+  int64_t Update(int minute, std::vector<PodAllocation> pods) {
     listings_.Update(pods, At(minute));
     const auto since = pods.empty() ? std::nullopt : pods[0].pod.owner_listed_since;
     return since ? absl::ToInt64Minutes(*since - kStart) : -1;
@@ -68,7 +68,7 @@ TEST_F(OwnerListingsTest, OwnerOfAnotherProcessHasTheGraceForItsNextPod) {
   EXPECT_EQ(Update(75, {Listed("web-2", kWeb, At(75))}), 0);
   pod.namespace_name = "team-a";
   listings_.Add({pod}, At(75));
-  NodePod next = Listed("web-3", kWeb, At(92));
+  PodAllocation next = Listed("web-3", kWeb, At(92));
   next.pod.namespace_name = "team-a";
   Update(91, {});
   EXPECT_EQ(Update(92, {next}), 92) << "the gap was longer";
@@ -81,7 +81,7 @@ TEST_F(OwnerListingsTest, TimeWithoutAnyListIsNoGap) {
 
 TEST_F(OwnerListingsTest, OwnersOfANamespaceAndKindAreTheirOwn) {
   EXPECT_EQ(Update(0, {Listed("web-1", kWeb, At(0))}), 0);
-  NodePod elsewhere = Listed("web-2", kWeb, At(5));
+  PodAllocation elsewhere = Listed("web-2", kWeb, At(5));
   elsewhere.pod.namespace_name = "team-a";
   EXPECT_EQ(Update(5, {elsewhere}), 5);
   EXPECT_EQ(Update(6, {Listed("web-0", {{"StatefulSet", "web"}}, At(6))}), 6);
@@ -89,16 +89,16 @@ TEST_F(OwnerListingsTest, OwnersOfANamespaceAndKindAreTheirOwn) {
 
 TEST_F(OwnerListingsTest, PodWithoutAnOwnerOrATimeHasNone) {
   EXPECT_EQ(Update(0, {Listed("note", {}, At(0))}), -1);
-  NodePod pod = Listed("web-1", kWeb, At(0));
+  PodAllocation pod = Listed("web-1", kWeb, At(0));
   pod.pod.listed_since.reset();
   EXPECT_EQ(Update(0, {pod}), -1);
 }
 
 TEST_F(OwnerListingsTest, OwnersGoneLongestAreDroppedFirst) {
   Update(0, {Listed("web-1", kWeb, At(0))});
-  for (int i = 0; i < static_cast<int>(kMostOwners); ++i) {
+  for (int i = 0; i < static_cast<int>(kMaxOwners); ++i) {
     const std::string job = absl::StrCat("job-", i);
-    std::vector<NodePod> pods = {Listed("job", {{"Job", job}}, At(1))};
+    std::vector<PodAllocation> pods = {Listed("job", {{"Job", job}}, At(1))};
     listings_.Update(pods, At(1) + i * absl::Milliseconds(1));
   }
   EXPECT_EQ(Update(2, {Listed("job", {{"Job", "job-998"}}, At(2))}), 1);
@@ -106,14 +106,14 @@ TEST_F(OwnerListingsTest, OwnersGoneLongestAreDroppedFirst) {
 }
 
 TEST_F(OwnerListingsTest, OwnersWithPodsAreNeverDropped) {
-  std::vector<NodePod> pods;
-  for (size_t i = 0; i <= kMostOwners; ++i) {
+  std::vector<PodAllocation> pods;
+  for (size_t i = 0; i <= kMaxOwners; ++i) {
     pods.push_back(Listed("job", {{"Job", absl::StrCat("job-", i)}}, At(0)));
   }
   Update(0, pods);
-  for (NodePod& pod : pods) pod.pod.listed_since = At(1);
+  for (PodAllocation& pod : pods) pod.pod.listed_since = At(1);
   listings_.Update(pods, At(1));
-  for (const NodePod& pod : pods) EXPECT_EQ(pod.pod.owner_listed_since, At(0));
+  for (const PodAllocation& pod : pods) EXPECT_EQ(pod.pod.owner_listed_since, At(0));
 }
 
 }  // namespace

@@ -83,11 +83,11 @@ void GiveReservedGpus(const KubeletPodsByName& reported, const std::set<std::str
   }
 }
 
-GpuPart PartOf(const KubeletPod& pod) {
-  GpuPart part = {.fraction = PositiveNumber(Annotation(pod, "gpu-fraction")),
-                  .memory_mib = PositiveNumber(Annotation(pod, "gpu-memory"))};
-  if (part.fraction > 1) part.fraction.reset();
-  return part;
+GpuRequest GpuRequestOf(const KubeletPod& pod) {
+  GpuRequest request = {.fraction = PositiveNumber(Annotation(pod, "gpu-fraction")),
+                        .memory_mib = PositiveNumber(Annotation(pod, "gpu-memory"))};
+  if (request.fraction > 1) request.fraction.reset();
+  return request;
 }
 
 }  // namespace gpuscaler

@@ -23,15 +23,15 @@ using KubeletPodsByName = std::map<std::pair<std::string, std::string>, KubeletP
 void GiveReservedGpus(const KubeletPodsByName& reported, const std::set<std::string>& namespaces,
                       std::vector<PodDevices>& listed);
 
-// The part of a GPU that a pod has requested.
-struct GpuPart {
+// The share of a GPU that a pod has requested.
+struct GpuRequest {
   std::optional<double> fraction;  // 0 to 1
   std::optional<double> memory_mib;
-  friend bool operator==(const GpuPart&, const GpuPart&) = default;
+  friend bool operator==(const GpuRequest&, const GpuRequest&) = default;
 };
 
 // Returns the values of the annotations gpu-fraction and gpu-memory. An invalid number counts as
 // absent.
-GpuPart PartOf(const KubeletPod& pod);
+GpuRequest GpuRequestOf(const KubeletPod& pod);
 
 }  // namespace gpuscaler

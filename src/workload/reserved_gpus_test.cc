@@ -141,16 +141,16 @@ TEST_F(ReservedGpusTest, WithoutThePodsApiProcessesShowThePodsElseTheyAreUnknown
   EXPECT_EQ(Holders(snapshot, 1), "web-0=0.75 web-1=0.25");
 }
 
-TEST(PartOf, IsReadFromTheAnnotations) {
-  const auto part = [](const char* fraction, const char* memory) {
-    return PartOf({.annotations = {{"gpu-fraction", fraction}, {"gpu-memory", memory}}});
+TEST(GpuRequestOf, IsReadFromTheAnnotations) {
+  const auto request = [](const char* fraction, const char* memory) {
+    return GpuRequestOf({.annotations = {{"gpu-fraction", fraction}, {"gpu-memory", memory}}});
   };
-  EXPECT_EQ(part("0.5", "2048"), (GpuPart{.fraction = 0.5, .memory_mib = 2048}));
+  EXPECT_EQ(request("0.5", "2048"), (GpuRequest{.fraction = 0.5, .memory_mib = 2048}));
   for (const char* const wrong : {"", "x", "0", "-1", "nan", "inf"}) {
-    EXPECT_EQ(part(wrong, wrong), GpuPart()) << wrong;
+    EXPECT_EQ(request(wrong, wrong), GpuRequest()) << wrong;
   }
-  EXPECT_EQ(part("1.5", ""), GpuPart());
-  EXPECT_EQ(PartOf({}), GpuPart());
+  EXPECT_EQ(request("1.5", ""), GpuRequest());
+  EXPECT_EQ(GpuRequestOf({}), GpuRequest());
 }
 
 }  // namespace

@@ -24,16 +24,16 @@ std::optional<std::vector<double>> UsedBy(absl::Span<const std::string> pods,
 }
 
 // Returns the part of the GPU that each pod has requested; empty if one has not.
-std::optional<std::vector<double>> RequestedParts(absl::Span<const GpuPart> parts,
+std::optional<std::vector<double>> RequestedParts(absl::Span<const GpuRequest> requests,
                                                   const GpuSample& gpu) {
   constexpr double kMib = 1 << 20;
   const double total_mib = static_cast<double>(gpu.memory_total_bytes.value_or(0)) / kMib;
   std::vector<double> requested;
-  for (const GpuPart& part : parts) {
-    if (part.fraction) {
-      requested.push_back(*part.fraction);
-    } else if (part.memory_mib && total_mib > 0) {
-      requested.push_back(*part.memory_mib / total_mib);
+  for (const GpuRequest& request : requests) {
+    if (request.fraction) {
+      requested.push_back(*request.fraction);
+    } else if (request.memory_mib && total_mib > 0) {
+      requested.push_back(*request.memory_mib / total_mib);
     } else {
       return std::nullopt;
     }
@@ -54,13 +54,13 @@ std::optional<std::vector<double>> Normalized(std::optional<std::vector<double>>
 
 std::pair<std::vector<double>, SharedBy> SharesOf(const GpuSample& gpu,
                                                   absl::Span<const std::string> pods,
-                                                  absl::Span<const GpuPart> parts,
+                                                  absl::Span<const GpuRequest> requests,
                                                   const PodOfProcess& pod_of_process) {
   if (pods.size() >= 2 && gpu.processes) {
     const auto shares = Normalized(UsedBy(pods, *gpu.processes, pod_of_process));
     if (shares) return {*shares, SharedBy::kProcesses};
   }
-  if (const auto shares = Normalized(RequestedParts(parts, gpu))) {
+  if (const auto shares = Normalized(RequestedParts(requests, gpu))) {
     return {*shares, SharedBy::kParts};
   }
   return {std::vector<double>(pods.size(), 1.0 / static_cast<double>(pods.size())),

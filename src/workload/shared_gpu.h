@@ -21,7 +21,7 @@ using PodOfProcess = std::function<std::string(int64_t pid)>;
 // all pods have requested. Else they are equal.
 std::pair<std::vector<double>, SharedBy> SharesOf(const GpuSample& gpu,
                                                   absl::Span<const std::string> pods,
-                                                  absl::Span<const GpuPart> parts,
+                                                  absl::Span<const GpuRequest> requests,
                                                   const PodOfProcess& pod_of_process);
 
 }  // namespace gpuscaler

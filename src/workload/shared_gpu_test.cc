@@ -21,7 +21,7 @@ std::vector<double> Shares(std::optional<std::vector<GpuProcess>> processes,
                            const std::vector<std::string>& pods = {"a", "b"}) {
   GpuSample gpu;
   gpu.processes = std::move(processes);
-  return SharesOf(gpu, pods, std::vector<GpuPart>(pods.size()), PodOf).first;
+  return SharesOf(gpu, pods, std::vector<GpuRequest>(pods.size()), PodOf).first;
 }
 
 std::vector<GpuProcess> Processes(const std::map<int64_t, std::optional<double>>& used) {
@@ -60,7 +60,7 @@ TEST(SharesOf, IsEqualIfAnyUseIsUnknown) {
 TEST(SharesOf, AreTheRequestedPartsUnlessProcessesShowTheUse) {
   GpuSample gpu;
   gpu.memory_total_bytes = int64_t{40'000} << 20;
-  const auto by_parts = [&](const std::vector<GpuPart>& parts) {
+  const auto by_parts = [&](const std::vector<GpuRequest>& parts) {
     return SharesOf(gpu, std::vector<std::string>{"a", "b"}, parts, PodOf);
   };
   using testing::Pair;

@@ -111,7 +111,7 @@ size_t SizeOf(const std::string& bytes) {
 }
 
 UnaryAnswer Unary(Channel& channel, const std::string& method, const std::string& request) {
-  return channel.CallBytes(method, request, {.timeout = kLong});
+  return channel.CallRaw(method, request, {.timeout = kLong});
 }
 
 absl::Status EmptyUnary(Channel& channel) {

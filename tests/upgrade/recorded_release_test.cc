@@ -447,7 +447,7 @@ TEST(RecordedRelease, OurAggregatorReceivesTheReadingsOfAnAgent) {
     SCOPED_TRACE(messages[i].DebugString());
     EXPECT_EQ(updates[i].node, "gpu-0");
     EXPECT_EQ(updates[i].version, "0.1.0");
-    EXPECT_EQ(updates[i].unbelieved, "");
+    EXPECT_EQ(updates[i].implausible, "");
     ASSERT_EQ(updates[i].readings.size(), static_cast<size_t>(messages[i].readings_size()));
     for (size_t r = 0; r < updates[i].readings.size(); ++r) {
       const NodeSnapshot& snapshot = updates[i].readings[r].snapshot;
@@ -469,18 +469,18 @@ TEST(RecordedRelease, OurAggregatorReceivesTheReadingsOfAnAgent) {
 }
 
 TEST(RecordedRelease, OurAggregatorReceivesTheEnginesOfAnAgent) {
-  const SignalSource found = {.namespace_name = "shop", .place = DiscoveredEngines()};
+  const SignalSource found = {.namespace_name = "shop", .target = DiscoveredEngines()};
   const EngineQuery running = {.metric = EngineMetric::kRequestsRunning,
                                .look_back = absl::Minutes(1)};
   FakeClock clock;
   SignalStore store({.max_gap = absl::Seconds(10)}, [] {});
   FoundEngines engines(store);
-  ASSERT_TRUE(store.Want(found, running, clock.Now(), clock.Now() + absl::Hours(1)).ok());
+  ASSERT_TRUE(store.Lease(found, running, clock.Now(), clock.Now() + absl::Hours(1)).ok());
   engines.Expect(engines.Subscription(clock.Now()), {"gpu-0"}, clock.Now());
   RecordedServer agent("watch_engines_server.bin");
   EventLoop loop;
   AgentEngines stream({.reader = "aggregator-0"}, agent.address(), "gpu-0", clock, loop, engines);
-  stream.Want(SubscribedIn("shop"), absl::Seconds(90));
+  stream.Subscribe(SubscribedIn("shop"), absl::Seconds(90));
   stream.Tick();
   const auto messages = SendAtPace<wire::EngineTelemetry>(
       "watch_engines_server.bin", agent, clock, [&stream] { return stream.counts().messages; });

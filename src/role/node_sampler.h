@@ -1,0 +1,69 @@
+// Reads this node's GPUs and their holders: the common part of an agent and a standalone scaler.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/periodic_thread.h"
+#include "base/stop_all.h"
+#include "config/config.h"
+#include "gpu/gpu_source.h"
+#include "role/sampler.h"
+#include "serve/metrics.h"
+#include "store/leases.h"
+#include "store/snapshot_store.h"
+#include "workload/attribution.h"
+
+namespace gpuscaler {
+
+// Has two threads, which wake each other: one reads the GPUs, one calls the kubelet.
+class NodeSampler {
+ public:
+  // `clock` and `metrics` must outlive it.
+  NodeSampler(const Config& config, const Clock& clock, std::unique_ptr<GpuSource> source,
+              Metrics& metrics);
+
+  // Starts the threads. `read` is called with the status of each reading, on the reading thread.
+  void Start(std::function<void(const absl::Status&)> read);
+
+  // Causes a reading at once. Thread-safe; no effect before Start() and after ReleaseThreads().
+  void Wake();
+
+  // Adds pods that were on the node before this process started. No effect without a kubelet.
+  // Thread-safe.
+  void AddFormerPods(std::vector<Pod> pods);
+
+  // Returns the threads, to be stopped at shutdown. Wake() has no effect from now on.
+  std::vector<NamedThread> ReleaseThreads();
+  // Blocks until both threads have ended, however long a driver or a kubelet takes. After that the
+  // objects that `read` uses may be destroyed.
+  void Join();
+
+  // Returns true if the kubelet is asked for the pods that hold the GPUs.
+  bool asks_kubelet() const { return attribution_ != nullptr; }
+
+  SnapshotStore& store() { return store_; }
+  const SnapshotStore& store() const { return store_; }
+  Leases& leases() { return leases_; }
+
+ private:
+  void WakeKubelet();
+
+  const absl::Duration interval_;
+  const std::unique_ptr<GpuSource> source_;
+  SnapshotStore store_;
+  Leases leases_;
+  const std::unique_ptr<KubeletAttribution> attribution_;  // null: GPUs have no owners
+  Sampler sampler_;
+  std::atomic<PeriodicThread*> wakeable_sampler_ = nullptr;  // null: no sampler to wake
+  std::atomic<PeriodicThread*> wakeable_kubelet_ = nullptr;
+  std::unique_ptr<PeriodicThread> kubelet_thread_;  // null: no kubelet attribution
+  std::unique_ptr<PeriodicThread> sampler_thread_;
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,107 @@
+#include "scaling/load_rule.h"
+
+#include <algorithm>
+
+namespace gpuscaler {
+namespace {
+
+ReplicaState PreallocatedState(const Trigger& trigger) {
+  if (trigger.preallocated_memory == PreallocatedMemory::kActivity) {
+    return {.load_rule = LoadRule::kTargetWhileBusy, .preallocated = true};
+  }
+  ReplicaState state{.preallocated = true, .saturation_unknown = true};
+  switch (trigger.engine_fallback) {
+    case EngineFallback::kUtilization:
+      state.load_rule = LoadRule::kUtilization;
+      break;
+    case EngineFallback::kActivity:
+      state.load_rule = LoadRule::kTargetWhileBusy;
+      break;
+    case EngineFallback::kNone:
+      state.load_rule = LoadRule::kUnknown;
+      break;
+  }
+  return state;
+}
+
+// The utilization of a replica that is gone shows its work. It may have freed its memory first, so
+// whether that was preallocated is not known.
+ReplicaState GoneState(const Trigger& trigger) {
+  const LoadRule preallocated = PreallocatedState(trigger).load_rule;
+  return {.load_rule = preallocated == LoadRule::kUnknown ? LoadRule::kUtilization : preallocated};
+}
+
+// Memory that ended the start was watched from its beginning.
+absl::Time WatchedSince(const Replica& replica) {
+  return replica.warm_at == replica.loaded_at ? replica.held_since : replica.warm_at;
+}
+
+// An engine that preallocates does so on any of its GPUs.
+bool IsMemoryPreallocated(const Trigger& trigger, const Replica& replica) {
+  return std::ranges::any_of(replica.steady_memory, [&](const SteadyMemory& memory) {
+    return memory.WasSteadyFor(trigger.preallocation_window, WatchedSince(replica));
+  });
+}
+
+}  // namespace
+
+ReplicaState StateOf(const Trigger& trigger, const Replica& replica, Samples warm) {
+  if (trigger.metric != MetricType::kMemoryUsedPercent || replica.by_engine) return {};
+  const bool is_preallocated = IsMemoryPreallocated(trigger, replica);
+  if (trigger.preallocated_memory == PreallocatedMemory::kLiteral)
+    return {.preallocated = is_preallocated};
+  if (!replica.present) return GoneState(trigger);
+  if (is_preallocated) return PreallocatedState(trigger);
+  const bool is_new =
+      warm.empty() || warm.back().at - warm.front().at < trigger.preallocation_window;
+  const bool not_evaluated =
+      std::ranges::any_of(replica.steady_memory, [&](const SteadyMemory& memory) {
+        return memory.IsTooNew(trigger.preallocation_window, replica.warm_at);
+      });
+  return {.load_rule = is_new || not_evaluated ? LoadRule::kNotEvaluated : LoadRule::kMetric};
+}
+
+std::optional<double> ValueOf(const Trigger& trigger, LoadRule load_rule,
+                              const ReplicaSample& sample) {
+  switch (load_rule) {
+    case LoadRule::kMetric:
+      return sample.metric;
+    case LoadRule::kNotEvaluated:
+      if (!sample.metric) return std::nullopt;
+      return std::min(*sample.metric, trigger.target);
+    case LoadRule::kUtilization:
+      return sample.utilization;
+    case LoadRule::kTargetWhileBusy:
+      if (!sample.utilization) return std::nullopt;
+      return sample.busy ? trigger.target : 0;
+    case LoadRule::kUnknown:
+      break;
+  }
+  return std::nullopt;
+}
+
+absl::Time ReadAt(LoadRule load_rule, const ReplicaSample& sample) {
+  switch (load_rule) {
+    case LoadRule::kMetric:
+    case LoadRule::kNotEvaluated:
+      return sample.metric_read_at;
+    case LoadRule::kUtilization:
+    case LoadRule::kTargetWhileBusy:
+      return sample.utilization_read_at;
+    case LoadRule::kUnknown:
+      break;
+  }
+  return absl::InfinitePast();
+}
+
+Samples After(Samples samples, absl::Time at) {
+  const auto first = std::ranges::upper_bound(samples, at, {}, &ReplicaSample::at);
+  return samples.subspan(static_cast<size_t>(first - samples.begin()));
+}
+
+Samples From(Samples samples, absl::Time at) {
+  const auto first = std::ranges::lower_bound(samples, at, {}, &ReplicaSample::at);
+  return samples.subspan(static_cast<size_t>(first - samples.begin()));
+}
+
+}  // namespace gpuscaler

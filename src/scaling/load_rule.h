@@ -1,0 +1,44 @@
+// How the samples of a replica become its load.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "absl/time/time.h"
+#include "scaling/replica.h"
+#include "trigger/trigger.h"
+
+namespace gpuscaler {
+
+using Samples = std::span<const ReplicaSample>;
+
+// How each sample of a replica becomes its load, by the replica's present state.
+enum class LoadRule {
+  kMetric,           // as read
+  kNotEvaluated,     // its memory was not watched long enough to show whether it is preallocated
+  kUtilization,      // preallocated, engineFallback: utilization
+  kTargetWhileBusy,  // preallocated: shows only whether the replica is busy
+  kUnknown,          // preallocated, engineFallback: none
+};
+
+struct ReplicaState {
+  LoadRule load_rule = LoadRule::kMetric;
+  bool preallocated = false;        // its VRAM is preallocated
+  bool saturation_unknown = false;  // and no engine reports its saturation
+};
+
+// Returns the state. `warm` must be the samples since its start ended.
+ReplicaState StateOf(const Trigger& trigger, const Replica& replica, Samples warm);
+
+// Returns the value; empty: not known. A replica that is not evaluated has at most the target.
+std::optional<double> ValueOf(const Trigger& trigger, LoadRule load_rule,
+                              const ReplicaSample& sample);
+
+// Returns when the reading behind the value was made, as of this sample.
+absl::Time ReadAt(LoadRule load_rule, const ReplicaSample& sample);
+
+// Returns the samples after `at`, and those from `at` on.
+Samples After(Samples samples, absl::Time at);
+Samples From(Samples samples, absl::Time at);
+
+}  // namespace gpuscaler

@@ -1,0 +1,255 @@
+#include "serve/stream_registry.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace gpuscaler {
+namespace {
+
+// The shortest time between two refreshes of a stream, whatever NextDue() returns.
+constexpr absl::Duration kShortestPause = absl::Milliseconds(10);
+
+// Each may need a decision, which takes half a millisecond for a large workload.
+constexpr size_t kDueAtOnce = 8;
+// Most changes need no decision.
+constexpr size_t kChangedAtOnce = 64;
+
+}  // namespace
+
+StreamRegistry::StreamRegistry(int max_per_peer, const FleetReader& fleets, RequestMetrics& metrics)
+    : max_per_peer_(max_per_peer), fleets_(fleets), metrics_(metrics) {}
+
+StreamRegistry::~StreamRegistry() {
+  MutexLock lock(mutex_);
+  while (!streams_.empty()) closed_.Wait(mutex_);
+}
+
+absl::Status StreamRegistry::Open(Rpc rpc, absl::string_view peer, size_t bytes,
+                                  std::shared_ptr<OpenStream> stream) {
+  const std::string address(peer);
+  const OpenStream* const key = stream.get();
+  MutexLock lock(mutex_);
+  Record& record = streams_[key];
+  record = {.stream = std::move(stream), .rpc = rpc};
+  RETURN_IF_ERROR(CheckRoom(address, bytes));
+  record.peer = address;
+  record.bytes = bytes;
+  Count(record, 1);
+  return absl::OkStatus();
+}
+
+void StreamRegistry::Watch(const OpenStream* stream, const StreamInterest& interest) {
+  MutexLock lock(mutex_);
+  const auto found = streams_.find(stream);
+  if (found == streams_.end()) return;
+  if (interest.version < found->second.interest.version) return;
+  Unwatch(stream, std::exchange(found->second.interest, interest));
+  SetWatching(stream, interest.pods);
+  if (interest.all_nodes) watching_all_.insert(stream);
+  for (const SignalSource& source : interest.sources) watching_sources_[source].insert(stream);
+  SetDue(stream, absl::InfinitePast());
+}
+
+void StreamRegistry::SetWatching(const OpenStream* stream, const PodInterest& wanted) {
+  const bool is_resolved = fleets_.IsOwnerKnown(wanted);
+  for (const std::string& name : wanted.namespaces) {
+    watching_[{name, wanted.owner}].insert(stream);
+    if (!wanted.owner.empty()) watching_[{name, kUnresolvedOwner}].insert(stream);
+    if (is_resolved) {
+      Unwatch(stream, OwnerKey{name, ""});
+    } else {
+      watching_[{name, ""}].insert(stream);
+    }
+  }
+}
+
+void StreamRegistry::Unwatch(const OpenStream* stream, const StreamInterest& interest) {
+  watching_all_.erase(stream);
+  for (const SignalSource& source : interest.sources) {
+    const auto watching = watching_sources_.find(source);
+    if (watching == watching_sources_.end()) continue;
+    watching->second.erase(stream);
+    if (watching->second.empty()) watching_sources_.erase(watching);
+  }
+  for (const std::string& name : interest.pods.namespaces) {
+    Unwatch(stream, OwnerKey{name, interest.pods.owner});
+    Unwatch(stream, OwnerKey{name, kUnresolvedOwner});
+    Unwatch(stream, OwnerKey{name, ""});
+  }
+}
+
+void StreamRegistry::Unwatch(const OpenStream* stream, const OwnerKey& pods) {
+  const auto watching = watching_.find(pods);
+  if (watching == watching_.end()) return;
+  watching->second.erase(stream);
+  if (watching->second.empty()) watching_.erase(watching);
+}
+
+absl::Status StreamRegistry::CheckRoom(const std::string& peer, size_t bytes) const {
+  if (ended_) return absl::UnavailableError("the scaler is stopping");
+  const auto found = per_peer_.find(peer);
+  const Peer usage = found == per_peer_.end() ? Peer() : found->second;
+  if (usage.streams >= max_per_peer_) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("this address has ", usage.streams,
+                     " streams open, --max-streams-per-peer=", max_per_peer_));
+  }
+  const size_t most = (kMostBytes - (bytes_ - usage.bytes)) / 2;
+  if (usage.bytes + bytes <= most) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("the streams of this address hold ", usage.bytes,
+                                                   " bytes of metadata, at most ", most, " now"));
+}
+
+void StreamRegistry::Closed(const OpenStream* stream, absl::StatusCode code) {
+  Record record;
+  MutexLock lock(mutex_);
+  SetDue(stream, absl::InfiniteFuture());
+  const auto found = streams_.find(stream);
+  SetUnchanged(found->second);
+  record = std::move(found->second);
+  streams_.erase(found);
+  Unwatch(stream, record.interest);
+  metrics_.Answered(record.rpc, code, absl::ZeroDuration());
+  if (!record.peer.empty()) Count(record, -1);
+  if (streams_.empty()) closed_.NotifyAll();
+}
+
+void StreamRegistry::Count(const Record& record, int by) {
+  const size_t bytes = by > 0 ? record.bytes : -record.bytes;  // wraps, to the right sum
+  bytes_ += bytes;
+  Peer& usage = per_peer_[record.peer];
+  usage.bytes += bytes;
+  usage.streams += by;
+  if (usage.streams == 0) per_peer_.erase(record.peer);
+  metrics_.StreamsOpen(record.rpc, per_rpc_[record.rpc] += by);
+}
+
+StreamRegistry::Streams StreamRegistry::All() const {
+  MutexLock lock(mutex_);
+  Streams all;
+  all.reserve(streams_.size());
+  for (const auto& entry : streams_) all.push_back(entry.second.stream);
+  return all;
+}
+
+void StreamRegistry::SetDue(const OpenStream* stream, absl::Time due) {
+  const auto found = streams_.find(stream);
+  if (found == streams_.end()) return;
+  absl::Time& known = found->second.due;
+  if (due == known) return;
+  if (known != absl::InfiniteFuture()) due_.erase({known, stream});
+  if (due != absl::InfiniteFuture()) due_.emplace(due, stream);
+  known = due;
+}
+
+// Takes the streams' locks without holding mutex_.
+void StreamRegistry::Call(void (OpenStream::*what)(absl::Time), const Streams& streams,
+                          absl::Time now) {
+  for (const auto& stream : streams) {
+    (stream.get()->*what)(now);
+    const absl::Time due = std::max(stream->NextDue(), now + kShortestPause);
+    MutexLock lock(mutex_);
+    SetDue(stream.get(), due);
+  }
+}
+
+void StreamRegistry::SetChanged(const OpenStream* stream) {
+  Record& record = streams_.at(stream);
+  if (record.changed != 0) return;
+  record.changed = ++changes_;
+  changed_.emplace(record.changed, stream);
+}
+
+void StreamRegistry::SetUnchanged(Record& record) {
+  changed_.erase(std::exchange(record.changed, 0));
+}
+
+void StreamRegistry::RefreshSomeChanged(absl::Time now) {
+  Streams streams;
+  {
+    MutexLock lock(mutex_);
+    while (!changed_.empty() && streams.size() < kChangedAtOnce) {
+      Record& record = streams_.at(changed_.begin()->second);
+      SetUnchanged(record);
+      streams.push_back(record.stream);
+    }
+  }
+  Call(&OpenStream::Changed, streams, now);
+}
+
+void StreamRegistry::RefreshAll(absl::Time now) {
+  for (const auto& stream : All()) Watch(stream.get(), stream->interest());
+  RefreshDue(now);
+}
+
+void StreamRegistry::RefreshChanged(const FleetReader::Changes& changes, absl::Time now) {
+  {
+    MutexLock lock(mutex_);
+    absl::flat_hash_set<const OpenStream*> affected = watching_all_;
+    if (changes.affects_all) {
+      for (const auto& [pods, watching] : watching_) {
+        affected.insert(watching.begin(), watching.end());
+      }
+    }
+    for (const OwnerKey& pods : changes.pods) {
+      const auto watching = watching_.find(pods);
+      if (watching == watching_.end()) continue;
+      affected.insert(watching->second.begin(), watching->second.end());
+    }
+    for (const OpenStream* stream : affected) {
+      SetChanged(stream);
+      const Record& record = streams_.at(stream);
+      if (record.interest.pods.or_any_owner) SetWatching(stream, record.interest.pods);
+    }
+  }
+  RefreshSomeChanged(now);
+}
+
+void StreamRegistry::RefreshChanged(const std::vector<SignalSource>& sources, absl::Time now) {
+  {
+    MutexLock lock(mutex_);
+    for (const SignalSource& source : sources) {
+      const auto watching = watching_sources_.find(source);
+      if (watching == watching_sources_.end()) continue;
+      for (const OpenStream* stream : watching->second) SetChanged(stream);
+    }
+  }
+  RefreshSomeChanged(now);
+}
+
+bool StreamRegistry::HasWatchedSources() const {
+  MutexLock lock(mutex_);
+  return !watching_sources_.empty();
+}
+
+void StreamRegistry::RefreshDue(absl::Time now) {
+  Streams streams;
+  {
+    MutexLock lock(mutex_);
+    for (const auto& [due, stream] : due_) {
+      if (due > now || streams.size() == kDueAtOnce) break;
+      streams.push_back(streams_.at(stream).stream);
+    }
+  }
+  Call(&OpenStream::Refresh, streams, now);
+  RefreshSomeChanged(now);
+}
+
+absl::Time StreamRegistry::NextDue() const {
+  MutexLock lock(mutex_);
+  if (!changed_.empty()) return absl::InfinitePast();
+  return due_.empty() ? absl::InfiniteFuture() : due_.begin()->first;
+}
+
+void StreamRegistry::End() {
+  {
+    MutexLock lock(mutex_);
+    ended_ = true;
+  }
+  for (const auto& stream : All()) stream->End(absl::OkStatus());
+}
+
+}  // namespace gpuscaler

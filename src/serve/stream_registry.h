@@ -1,0 +1,146 @@
+// The open streams: refreshes them when their inputs change, and limits how many a peer may hold.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/mutex.h"
+#include "model/signal_source.h"
+#include "serve/request_metrics.h"
+#include "store/fleet_reader.h"
+
+namespace gpuscaler {
+
+// The inputs of a stream's decisions. Changes of others do not concern it.
+struct StreamInterest {
+  int64_t version = 0;  // profiles' version that it was derived from
+  PodInterest pods;
+  std::vector<SignalSource> sources;  // engines, gateways, metrics endpoints and queues
+  bool all_nodes = false;
+};
+
+class OpenStream {
+ public:
+  virtual ~OpenStream() = default;
+
+  // Evaluates the trigger and sends a message if there is a new one. Thread-safe, never blocks.
+  virtual void Refresh(absl::Time now) = 0;
+
+  // An input has changed: refreshes at once or when next due. Thread-safe, never blocks.
+  virtual void Changed(absl::Time now) { Refresh(now); }
+
+  // Returns when the stream must be refreshed even if no input changes. Thread-safe, never blocks.
+  virtual absl::Time NextDue() const = 0;
+
+  // Returns the inputs of its decisions under the profiles in force. Thread-safe, never blocks.
+  virtual StreamInterest interest() const = 0;
+
+  // Ends with `status`; only the first call counts. Thread-safe, never blocks.
+  virtual void End(const absl::Status& status) = 0;
+};
+
+// Thread-safe.
+class StreamRegistry {
+ public:
+  // `fleets` and `metrics` must outlive it. RefreshChanged() must get the changes of `fleets`.
+  StreamRegistry(int max_per_peer, const FleetReader& fleets, RequestMetrics& metrics);
+  ~StreamRegistry();  // requires End(); blocks until the last stream is closed
+
+  // Owns the stream until Closed(), whatever the returned status. Returns RESOURCE_EXHAUSTED if
+  // `peer` (CallHeaders::peer) has too many streams, or too many bytes of metadata including the
+  // `bytes` of this one. Returns UNAVAILABLE after End(). The caller must end a refused stream with
+  // that status.
+  absl::Status Open(Rpc rpc, absl::string_view peer, size_t bytes,
+                    std::shared_ptr<OpenStream> stream);
+
+  // Refreshes the stream from now on when an input in `interest` changes and when it is due, which
+  // it is at once. Ignores an interest of older profiles than the last one.
+  void Watch(const OpenStream* stream, const StreamInterest& interest);
+
+  // Must be called once, after all other calls, by the stream itself. May delete the stream.
+  void Closed(const OpenStream* stream, absl::StatusCode code);
+
+  // These must be called on one thread. Each call refreshes only a few streams, so that it never
+  // takes as long as thousands of decisions. RefreshDue() continues with changed streams, in the
+  // order of their changes, and with those that are due.
+  void RefreshAll(absl::Time now);  // also takes the interests of all streams under new profiles
+  void RefreshChanged(const FleetReader::Changes& changes, absl::Time now);
+  void RefreshChanged(const std::vector<SignalSource>& sources, absl::Time now);
+  void RefreshDue(absl::Time now);
+
+  bool HasWatchedSources() const;  // true if any stream watches a source
+
+  // Returns when the first stream is due: InfinitePast if a changed one waits, InfiniteFuture if
+  // none is due.
+  absl::Time NextDue() const;
+
+  // Ends every stream with OK, now and from now on.
+  void End();
+
+ private:
+  using Streams = std::vector<std::shared_ptr<OpenStream>>;
+  struct Record {
+    std::shared_ptr<OpenStream> stream;
+    Rpc rpc;
+    std::string peer;  // empty: refused, and not counted
+    size_t bytes = 0;
+    StreamInterest interest;
+    absl::Time due = absl::InfiniteFuture();
+    int64_t changed = 0;  // its place in changed_; 0 if it has not changed
+  };
+  struct Peer {
+    int streams = 0;
+    size_t bytes = 0;  // metadata
+  };
+
+  // An address may have half of what the others leave: 20,000 streams of KEDA with 1.6 KiB each.
+  static constexpr size_t kMostBytes = size_t{64} << 20;
+
+  Streams All() const;
+  // Calls `what` of each stream and updates when it is due.
+  void Call(void (OpenStream::*what)(absl::Time), const Streams& streams, absl::Time now);
+  void SetChanged(const OpenStream* stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SetUnchanged(Record& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RefreshSomeChanged(absl::Time now);
+  void SetDue(const OpenStream* stream, absl::Time due) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Watches all pods of the namespaces while those of the stream's owner are unresolved.
+  void SetWatching(const OpenStream* stream, const PodInterest& wanted)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Unwatch(const OpenStream* stream, const StreamInterest& interest)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Unwatch(const OpenStream* stream, const OwnerKey& pods)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckRoom(const std::string& peer, size_t bytes) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Count(const Record& record, int by) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const int max_per_peer_;
+  const FleetReader& fleets_;
+  RequestMetrics& metrics_;
+  mutable Mutex mutex_;
+  CondVar closed_;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::flat_hash_map<const OpenStream*, Record> streams_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<OwnerKey, absl::flat_hash_set<const OpenStream*>> watching_
+      ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_set<const OpenStream*> watching_all_ ABSL_GUARDED_BY(mutex_);
+  std::map<SignalSource, std::set<const OpenStream*>> watching_sources_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::pair<absl::Time, const OpenStream*>> due_ ABSL_GUARDED_BY(mutex_);
+  std::map<int64_t, const OpenStream*> changed_ ABSL_GUARDED_BY(mutex_);
+  int64_t changes_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::flat_hash_map<std::string, Peer> per_peer_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<Rpc, int> per_rpc_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace gpuscaler

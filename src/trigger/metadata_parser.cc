@@ -1,0 +1,356 @@
+#include "trigger/metadata_parser.h"
+
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "base/nearest.h"
+#include "base/number_text.h"
+#include "trigger/source_checks.h"
+
+namespace gpuscaler {
+namespace {
+
+// The server cuts a status text at 2000 bytes (wire/server_stream.cc). A list of faults ends before
+// that, with the number of those left out.
+constexpr size_t kLongestMessageBytes = 1900;
+
+constexpr size_t kProfilesNamed = 30;
+constexpr size_t kNearestNamed = 5;
+
+constexpr std::array<absl::string_view, 7> kKedaKeys = {
+    "scalerAddress", "tlsCertFile", "caCert",   "tlsClientCert",
+    "tlsClientKey",  "unsafeSsl",   "enableTLS"};
+
+// The window of rates, equal to that of engines. A rate of counters needs one.
+constexpr absl::Duration kDefaultRateWindow = absl::Seconds(15);
+
+struct Entry {
+  absl::string_view key;   // as the metadata spells it
+  absl::string_view name;  // without FromEnv
+  absl::string_view value;
+  bool from_env;
+};
+
+Entry EntryOf(absl::string_view key, absl::string_view value) {
+  const KeyName spelled = NameIn(key);
+  return {key, spelled.name, value, spelled.from_env};
+}
+
+// Shows neither the value nor a suggestion if the key is secret, or a FromEnv key, which may have a
+// secret value.
+Fault FaultIn(const Entry& entry, const std::string& rule, const std::string& did_you_mean) {
+  const KeyRow* const row = FindKey(entry.name);
+  const bool secret = entry.from_env || (row != nullptr && row->secret);
+  if (secret) return {std::string(entry.key), absl::StrCat(entry.key, ": ", rule)};
+  return {std::string(entry.key),
+          absl::StrCat(entry.key, "=", Quoted(entry.value), ": ", rule, did_you_mean)};
+}
+
+// Returns true if the value may be a secret, even that of a misspelt key.
+bool MayBeSecret(const Entry& entry, absl::string_view nearest) {
+  const KeyRow* const row = FindKey(nearest);
+  const std::string lower = absl::AsciiStrToLower(entry.name);
+  const auto has = [&lower](absl::string_view word) { return absl::StrContains(lower, word); };
+  return entry.from_env || (row != nullptr && row->secret) || has("pass") || has("token") ||
+         has("secret") || has("key") || has("cred");
+}
+
+Fault UnknownKey(const Entry& entry) {
+  std::vector<absl::string_view> known;
+  for (const KeyRow& row : KeyRows()) known.push_back(row.name);
+  const std::string all = absl::StrJoin(known, ", ");
+  known.insert(known.end(), kKedaKeys.begin(), kKedaKeys.end());
+  const absl::string_view nearest = Nearest(entry.name, known);
+  const std::string advice = nearest.empty() ? absl::StrCat("; use ", all)
+                                             : absl::StrCat("; did you mean \"", nearest,
+                                                            entry.from_env ? "FromEnv" : "", "\"?");
+  const std::string value =
+      MayBeSecret(entry, nearest) ? "" : absl::StrCat("=", Quoted(entry.value));
+  const std::string shown_key(absl::StripSuffix(absl::StripPrefix(Quoted(entry.key), "\""), "\""));
+  return {std::string(entry.key), absl::StrCat(shown_key, value, ": no such key", advice)};
+}
+
+// Returns all names, or the nearest ones of many.
+std::string ProfilesText(absl::string_view asked, const std::vector<absl::string_view>& names) {
+  if (names.size() <= kProfilesNamed) return JoinedWithOr(names);
+  const std::string others = CountText(static_cast<int64_t>(names.size() - kNearestNamed), "other");
+  std::vector<absl::string_view> named = NearestFew(asked, names, kNearestNamed);
+  const std::string others_text = absl::StrCat("one of ", others);
+  named.push_back(others_text);
+  return JoinedWithOr(named);
+}
+
+void FindProfile(const Entry& entry, const Profiles& profiles, ParsedMetadata& parsed) {
+  const auto found = profiles.find(entry.value);
+  if (found != profiles.end()) {
+    parsed.profile = &found->second;
+    return;
+  }
+  std::vector<absl::string_view> names;
+  for (const auto& [name, profile] : profiles) names.push_back(name);
+  parsed.faults.push_back(FaultIn(entry, absl::StrCat("use ", ProfilesText(entry.value, names)),
+                                  DidYouMean(entry.value, names)));
+}
+
+void ParseEntry(const Entry& entry, const Profiles& profiles, ParsedMetadata& parsed) {
+  if (std::ranges::find(kKedaKeys, entry.name) != kKedaKeys.end()) return;
+  const KeyRow* const row = FindKey(entry.name);
+  if (row == nullptr) {
+    parsed.faults.push_back(UnknownKey(entry));
+  } else if (!row->read(entry.value, parsed.settings)) {
+    const std::string fault = row->fault == nullptr ? "" : row->fault(entry.value);
+    const std::string details = absl::StrCat(fault.empty() ? "" : ": ", fault);
+    parsed.faults.push_back(FaultIn(entry, absl::StrCat("use ", row->allowed),
+                                    absl::StrCat(details, DidYouMean(entry.value, row->words))));
+  } else if (entry.name == "profile") {
+    FindProfile(entry, profiles, parsed);
+  }
+}
+
+// targetGpuUtilization and targetMemoryUtilization each set a metric and its target.
+struct Shorthand {
+  absl::string_view key;
+  MetricType metric;
+  std::optional<double> Settings::*target;
+};
+constexpr std::array<Shorthand, 2> kShorthands = {{
+    {"targetGpuUtilization", MetricType::kGpuUtilization, &Settings::target_gpu_utilization},
+    {"targetMemoryUtilization", MetricType::kMemoryUsedPercent,
+     &Settings::target_memory_utilization},
+}};
+
+// Returns true for a profile on engines or a queue. A shorthand can replace the metric of a GPU
+// profile only.
+bool IsOnAnotherSource(const Profile* profile) {
+  return profile != nullptr && InfoOf(profile->metric).origin != MetricOrigin::kGpu;
+}
+
+void AddShorthandFault(const Metadata& metadata, const Shorthand& shorthand,
+                       ParsedMetadata& parsed) {
+  const std::string key = SpelledIn(metadata, shorthand.key);
+  parsed.faults.push_back(
+      {key,
+       absl::StrCat(key, ": it is the target of ", InfoOf(shorthand.metric).name, ", but ",
+                    SpelledIn(metadata, "profile"), " is on ", InfoOf(parsed.profile->metric).name,
+                    "; use targetValue for that, or leave the profile out")});
+}
+
+void CheckShorthands(const Metadata& metadata, ParsedMetadata& parsed) {
+  const Settings& settings = parsed.settings;
+  const bool both = settings.target_gpu_utilization && settings.target_memory_utilization;
+  const bool wrong_metric_type = !settings.metric && parsed.HasFaultIn("metricType");
+  if (wrong_metric_type) return;
+  if (both && !settings.metric) {
+    const std::string key = SpelledIn(metadata, kShorthands[0].key);
+    parsed.faults.push_back(
+        {key, absl::StrCat(key, " and ", SpelledIn(metadata, kShorthands[1].key),
+                           ": each names a metric of its own; set metricType "
+                           "to gpu_utilization or memory_used_percent")});
+    return;
+  }
+  for (const Shorthand& shorthand : kShorthands) {
+    if (!(settings.*shorthand.target)) continue;
+    if (!settings.metric && IsOnAnotherSource(parsed.profile)) {
+      AddShorthandFault(metadata, shorthand, parsed);
+    }
+    if (!settings.metric) continue;
+    const bool both_targets_are_allowed =
+        both && (*settings.metric == MetricType::kGpuUtilization ||
+                 *settings.metric == MetricType::kMemoryUsedPercent);
+    if (*settings.metric == shorthand.metric || both_targets_are_allowed) continue;
+    const std::string key = SpelledIn(metadata, shorthand.key);
+    parsed.faults.push_back(
+        {key, absl::StrCat(key, ": it is the target of ", InfoOf(shorthand.metric).name, ", but ",
+                           SpelledIn(metadata, "metricType"),
+                           " names another metric; use targetValue")});
+  }
+}
+
+// Only one key may select the pods that count, and only in the scope of a workload.
+void CheckPodSelectors(const Metadata& metadata, ParsedMetadata& parsed) {
+  const Settings& settings = parsed.settings;
+  const bool any_owner = settings.scope.value_or(Scope::kWorkload) != Scope::kWorkload;
+  if (settings.workload && settings.pod_regex != nullptr) {
+    const std::string key = SpelledIn(metadata, "podRegex");
+    parsed.faults.push_back(
+        {key, absl::StrCat(key, " and ", SpelledIn(metadata, "workload"),
+                           ": each names the pods that count; use one of them")});
+  }
+  for (const absl::string_view name : {"workload", "podRegex"}) {
+    const bool given =
+        name == "workload" ? settings.workload.has_value() : settings.pod_regex != nullptr;
+    if (!given || !any_owner) continue;
+    const std::string key = SpelledIn(metadata, name);
+    parsed.faults.push_back(
+        {key, absl::StrCat(key, ": ", SpelledIn(metadata, "scope"), " ", Name(*settings.scope),
+                           " counts all GPUs in use; use scope workload")});
+  }
+}
+
+// Returns the metric that the keys name, directly or by a shorthand. Empty: it is the profile's.
+std::optional<MetricType> ExplicitMetric(const Settings& settings) {
+  if (settings.metric) return settings.metric;
+  for (const Shorthand& shorthand : kShorthands) {
+    if (settings.*shorthand.target) return shorthand.metric;
+  }
+  return std::nullopt;
+}
+
+std::optional<double> ExplicitTarget(const Settings& settings) {
+  if (settings.target) return settings.target;
+  if (settings.jobs_per_replica) return settings.jobs_per_replica;
+  const std::optional<MetricType> metric = ExplicitMetric(settings);
+  for (const Shorthand& shorthand : kShorthands) {
+    if (metric == shorthand.metric && settings.*shorthand.target) return settings.*shorthand.target;
+  }
+  return std::nullopt;
+}
+
+// Returns the profile's windows for its own metric, or one of the same origin; else the defaults.
+DefaultWindows WindowsOf(const Settings& settings, const Profile& profile, MetricType metric) {
+  const MetricOrigin origin = InfoOf(metric).origin;
+  const bool is_rate = settings.prometheus_kind == PrometheusKind::kRate;
+  DefaultWindows windows{.window = profile.window,
+                         .activation_window = profile.activation_window,
+                         .warmup = profile.warmup};
+  if (origin != InfoOf(profile.metric).origin) windows = DefaultWindowsOf(origin);
+  if (origin == MetricOrigin::kMetricsEndpoint && is_rate) windows.window = kDefaultRateWindow;
+  return windows;
+}
+
+EngineEndpoint EndpointIn(const Settings& settings, const MetricTypeInfo& metric) {
+  if (settings.vllm_endpoint) return {.url = *settings.vllm_endpoint, .engine = "vllm"};
+  if (settings.triton_endpoint) return {.url = *settings.triton_endpoint, .engine = "triton"};
+  if (!settings.engine_endpoint) return {};
+  const std::string engine = settings.engine.value_or("");
+  return {.url = *settings.engine_endpoint,
+          .engine = engine.empty() ? std::string(metric.engine) : engine};
+}
+
+void SetSources(const Settings& settings, Trigger& trigger) {
+  const MetricTypeInfo& metric = InfoOf(trigger.metric);
+  const Trigger defaults;
+  trigger.engine_endpoint = EndpointIn(settings, metric);
+  trigger.model = settings.model.value_or("");
+  trigger.frozen_window = settings.frozen_window.value_or(defaults.frozen_window);
+  // A metric type accepts only one of these keys (source_checks.h).
+  trigger.metrics_endpoint = {
+      .url = settings.prometheus_endpoint.value_or(settings.gateway_url.value_or("")),
+      .selector = settings.prometheus_metric.value_or(""),
+      .rate = settings.prometheus_kind == PrometheusKind::kRate,
+      .zero_if_absent = settings.prometheus_absent == PrometheusAbsent::kZero};
+  trigger.queue = {.address = settings.redis_address.value_or(""),
+                   .database = settings.redis_database.value_or(0),
+                   .tls = settings.redis_tls.value_or(false),
+                   .length = metric.length,
+                   .key = settings.redis_stream.value_or(settings.redis_list.value_or("")),
+                   .group = settings.redis_consumer_group.value_or("")};
+  trigger.credentials = {.alias = settings.credentials.value_or(""),
+                         .username = settings.redis_username.value_or(""),
+                         .password = settings.redis_password.value_or(""),
+                         .bearer_token = settings.bearer_token.value_or(""),
+                         .ca_pem = settings.endpoint_ca.value_or("")};
+}
+
+}  // namespace
+
+std::span<const absl::string_view> KedaKeys() { return kKedaKeys; }
+
+bool ParsedMetadata::HasFaultIn(absl::string_view key) const {
+  return std::ranges::any_of(faults,
+                             [&](const Fault& fault) { return NameIn(fault.key).name == key; });
+}
+
+ParsedMetadata ParseMetadata(const Metadata& metadata, const Profiles& profiles) {
+  ParsedMetadata parsed;
+  for (const auto& [key, value] : metadata) {
+    const Entry entry = EntryOf(key, value);
+    if (entry.from_env && metadata.contains(entry.name)) continue;  // the plain key wins
+    ParseEntry(entry, profiles, parsed);
+  }
+  CheckShorthands(metadata, parsed);
+  CheckPodSelectors(metadata, parsed);
+  const bool metric_is_known = !parsed.HasFaultIn("profile") && !parsed.HasFaultIn("metricType");
+  if (metric_is_known) {
+    std::ranges::move(SourceFaults(metadata, parsed.settings, TriggerOf(parsed)),
+                      std::back_inserter(parsed.faults));
+  }
+  return parsed;
+}
+
+Trigger TriggerOf(const ParsedMetadata& parsed) {
+  static const Profile& no_profile = *new Profile;
+  const Settings& settings = parsed.settings;
+  const Profile& profile = parsed.profile == nullptr ? no_profile : *parsed.profile;
+  const std::optional<MetricType> explicit_metric = ExplicitMetric(settings);
+  const Trigger defaults;
+
+  Trigger trigger;
+  trigger.profile = profile.name;
+  trigger.metric_name = settings.metric_name.value_or(
+      parsed.profile == nullptr ? defaults.metric_name : MetricNameOf(profile));
+  trigger.metric = explicit_metric.value_or(profile.metric);
+  const bool is_in_replicas = trigger.metric == MetricType::kDemandReplicas;
+  trigger.target = ExplicitTarget(settings).value_or(is_in_replicas ? 1 : profile.target);
+  trigger.target_type = settings.target_type.value_or(defaults.target_type);
+  trigger.activation_threshold =
+      settings.activation_threshold.value_or(profile.activation_threshold);
+  trigger.activation_threshold_given =
+      settings.activation_threshold || profile.activation_threshold_given;
+
+  trigger.scope = settings.scope.value_or(defaults.scope);
+  trigger.workload = settings.workload.value_or("");
+  trigger.workload_kind = settings.workload_kind.value_or("");
+  trigger.pod_regex = settings.pod_regex;
+  trigger.gpu_index = settings.gpu_index.value_or(defaults.gpu_index);
+  trigger.gpus_per_replica = settings.gpus_per_replica.value_or(defaults.gpus_per_replica);
+  trigger.aggregation = settings.aggregation.value_or(
+      InfoOf(trigger.metric).extensive ? Aggregation::kSum : Aggregation::kMax);
+  trigger.replica_aggregation = settings.replica_aggregation.value_or(defaults.replica_aggregation);
+
+  const DefaultWindows windows = WindowsOf(settings, profile, trigger.metric);
+  trigger.window = settings.window.value_or(windows.window);
+  trigger.window_aggregation = settings.window_aggregation.value_or(defaults.window_aggregation);
+  trigger.activation_window = settings.activation_window.value_or(windows.activation_window);
+  trigger.warmup = settings.warmup.value_or(windows.warmup);
+  trigger.preallocation_window =
+      settings.preallocation_window.value_or(defaults.preallocation_window);
+
+  // A shorthand for the profile's own metric overrides only its target.
+  const bool counts_memory_as_read = settings.metric ||
+                                     (explicit_metric && explicit_metric != profile.metric) ||
+                                     parsed.profile == nullptr;
+  trigger.preallocated_memory =
+      counts_memory_as_read ? PreallocatedMemory::kLiteral : profile.preallocated_memory;
+  trigger.engine_fallback = settings.engine_fallback.value_or(defaults.engine_fallback);
+  trigger.max_concurrency = settings.max_concurrency;
+  trigger.demand = settings.demand.value_or(defaults.demand);
+  trigger.ttft_slo = settings.ttft_slo;
+  trigger.tpot_slo = settings.tpot_slo;
+  trigger.scale_in = settings.scale_in.value_or(profile.scale_in);
+  trigger.always_active = trigger.scale_in == ScaleIn::kHold && !trigger.activation_threshold_given;
+  SetSources(settings, trigger);
+  return trigger;
+}
+
+absl::Status StatusOf(const std::vector<Fault>& faults) {
+  if (faults.empty()) return absl::OkStatus();
+  const std::string& first = faults.front().message;
+  const bool is_cut = first.size() > kLongestMessageBytes;
+  std::string message = absl::StrCat(first.substr(0, kLongestMessageBytes), is_cut ? "..." : "");
+  for (size_t i = 1; i < faults.size(); ++i) {
+    if (message.size() + 2 + faults[i].message.size() > kLongestMessageBytes) {
+      absl::StrAppend(&message, "; and ", faults.size() - i, " more");
+      break;
+    }
+    absl::StrAppend(&message, "; ", faults[i].message);
+  }
+  return absl::InvalidArgumentError(message);
+}
+
+}  // namespace gpuscaler
