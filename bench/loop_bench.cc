@@ -48,17 +48,16 @@ std::string Milliseconds(absl::Duration duration) {
   return absl::StrCat(absl::ToInt64Milliseconds(duration));
 }
 
-// Our profile with more keys, which may depend on the engine.
-NamedPolicy Ours(std::string name, const Metadata& metadata, bool max_concurrency, bool goals) {
+// The metadata with more keys. Their values depend on the engine.
+NamedPolicy Ours(std::string name, const Metadata& metadata,
+                 const std::vector<std::string>& keys = {}) {
   return {std::move(name), [=](const Setting& setting) {
+            const Metadata values = {
+                {"maxConcurrency", absl::StrCat(setting.preset.batch.max_num_seqs)},
+                {"ttftSloMs", Milliseconds(setting.preset.goals.first_token)},
+                {"tpotSloMs", Milliseconds(setting.preset.goals.per_output_token)}};
             Metadata all = metadata;
-            if (max_concurrency) {
-              all["maxConcurrency"] = absl::StrCat(setting.preset.batch.max_num_seqs);
-            }
-            if (goals) {
-              all["ttftSloMs"] = Milliseconds(setting.preset.goals.first_token);
-              all["tpotSloMs"] = Milliseconds(setting.preset.goals.per_output_token);
-            }
+            for (const std::string& key : keys) all[key] = values.at(key);
             const auto trigger = ParseTrigger(all, BuiltInProfiles());
             if (!trigger.ok()) {
               std::fprintf(stderr, "%s\n", trigger.status().ToString().c_str());
@@ -89,16 +88,20 @@ std::vector<NamedPolicy> Policies() {
          return std::make_unique<StaticPolicy>(setting.load->MostNeeded());
        }},
       {"fewest that keep 99 %", nullptr},
-      Ours("vllm-inference", inference, false, false),
-      Ours("vllm-inference, maxConcurrency", inference, true, false),
-      Ours("vllm-inference, latency goals", inference, false, true),
-      Ours("vllm-inference, both", inference, true, true),
-      Ours("pressure", pressure, false, false),
-      Ours("pressure, maxConcurrency", pressure, true, false),
+      Ours("vllm-inference", inference),
+      Ours("vllm-inference, tpotSloMs", inference, {"tpotSloMs"}),
+      Ours("vllm-inference, maxConcurrency", inference, {"maxConcurrency"}),
+      Ours("vllm-inference, latency goals", inference, {"ttftSloMs", "tpotSloMs"}),
+      Ours("vllm-inference, both", inference, {"maxConcurrency", "ttftSloMs", "tpotSloMs"}),
+      Ours("pressure", pressure),
+      Ours("pressure, maxConcurrency", pressure, {"maxConcurrency"}),
       Ours("pressure, maxConcurrency, target 50",
-           {{"profile", "vllm-inference"}, {"demand", "off"}, {"targetValue", "50"}}, true, false),
-      Ours("vllm-requests", {{"profile", "vllm-requests"}}, false, false),
-      Ours("vllm-queue-depth", {{"profile", "vllm-queue-depth"}}, false, false),
+           {{"profile", "vllm-inference"}, {"demand", "off"}, {"targetValue", "50"}},
+           {"maxConcurrency"}),
+      Ours("vllm-requests", {{"profile", "vllm-requests"}}),
+      Ours("vllm-queue-depth", {{"profile", "vllm-queue-depth"}}),
+      Ours("tgi-inference, demand off, maxConcurrency",
+           {{"profile", "tgi-inference"}, {"demand", "off"}}, {"maxConcurrency"}),
   };
   const std::vector<NamedPolicy> others = {
       {"waiting / 5", [](const Setting& setting) { return Keda(setting, WaitingRecipe(5)); }},
