@@ -164,6 +164,16 @@ func restarts(w *workload) []types.UID { return w.rollsOut("restarted: now") }
 // breaks makes new pods never ready.
 func breaks(w *workload) []types.UID { return w.rollsOut(startDelay + ": 1h") }
 
+// breaksBeforeItsImageIsPulled is breaks with new pods that take no VRAM.
+func breaksBeforeItsImageIsPulled(w *workload) []types.UID {
+	w.demand.setShows(func(share float64, ready bool, gpu *device) {
+		if ready {
+			engine(share, true, gpu)
+		}
+	})
+	return breaks(w)
+}
+
 const surgeOfOne = "strategy: {rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}"
 
 // losesPods deletes that many pods.
@@ -277,6 +287,7 @@ func TestReplicasThatComeAndGo(t *testing.T) {
 			metadata: map[string]string{"targetType": "Value"}, happens: restarts},
 		{name: "broken image", lasts: 40 * time.Second, happens: breaks},
 		{name: "broken image idle", lasts: 40 * time.Second, idle: true, happens: breaks},
+		{name: "broken image, surge of one", spec: surgeOfOne, lasts: 40 * time.Second, happens: breaks},
 		{name: "ordered", kind: "StatefulSet", happens: losesPods(4)},
 		{name: "drain", drain: 30 * time.Second, happens: losesPods(2)},
 		{name: "pod deleted", happens: losesPods(1)},
@@ -310,14 +321,9 @@ func TestReplicasThatComeAndGoWithoutPodsAPI(t *testing.T) {
 		{name: "rolling", drain: 15 * time.Second, happens: restarts},
 		{name: "rolling idle", idle: true, happens: restarts},
 		{name: "surge of one", spec: surgeOfOne, start: 12 * time.Second, happens: restarts},
-		{name: "broken image", lasts: 40 * time.Second, happens: func(w *workload) []types.UID {
-			w.demand.setShows(func(share float64, ready bool, gpu *device) {
-				if ready { // the image is not pulled: nothing takes VRAM
-					engine(share, true, gpu)
-				}
-			})
-			return breaks(w)
-		}},
+		{name: "surge of one idle", spec: surgeOfOne, start: 12 * time.Second, idle: true, happens: restarts},
+		{name: "broken image", lasts: 40 * time.Second, happens: breaksBeforeItsImageIsPulled},
+		{name: "broken image idle", lasts: 40 * time.Second, idle: true, happens: breaksBeforeItsImageIsPulled},
 		// A start longer than the HPA's stabilization, and shorter than warmupSeconds.
 		{name: "recreate", spec: "strategy: {type: Recreate}", start: 20 * time.Second, happens: restarts},
 		{name: "ordered", kind: "StatefulSet", happens: losesPods(4)},
