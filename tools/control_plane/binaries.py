@@ -9,6 +9,7 @@ import subprocess
 
 from . import keda_source
 from .folder import locked
+from .progress import Progress
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CLUSTER = ROOT / "build/cluster"
@@ -36,16 +37,17 @@ STAGE_FILES = {"node/fast/node-initialize": None, "pod/fast/pod-ready": 0,
 
 def build():
     """Builds both, unless they exist for these sources."""
-    build_kube()
-    build_module(KEDA, "tests/keda", "./cmd/keda", KEDA_FLAGS, copy_keda, f"-modfile={KEDA_MODULE}")
+    build_kube(total=2)
+    build_module(KEDA, "tests/keda", "./cmd/keda", KEDA_FLAGS, copy_keda, f"-modfile={KEDA_MODULE}",
+                 place=(2, 2))
 
 
-def build_kube():
+def build_kube(total=1):
     """Builds only Kubernetes, which includes helm: 5 minutes instead of 6."""
-    build_module(KUBE, "tests/kube", ".", KUBE_FLAGS, copy_stages)
+    build_module(KUBE, "tests/kube", ".", KUBE_FLAGS, copy_stages, place=(1, total))
 
 
-def build_module(binary, module, package, linker_flags, copy, *flags):
+def build_module(binary, module, package, linker_flags, copy, *flags, place):
     CLUSTER.mkdir(parents=True, exist_ok=True)
     stamp = binary.with_suffix(".stamp")
     sources = digest(module, package, linker_flags)
@@ -55,8 +57,11 @@ def build_module(binary, module, package, linker_flags, copy, *flags):
         print(f"control-plane: building {binary.relative_to(ROOT)}; a first time takes minutes",
               flush=True)
         stamp.unlink(missing_ok=True)
-        copy(module)
-        go(module, "build", *flags, f"-ldflags={linker_flags}", "-o", binary, package)
+        with Progress(binary.name, *place) as progress:
+            copy(module)
+            progress.packages = set(go(module, "list", "-deps", *flags, package).split())
+            progress.run([ROOT / "tools/go", module, "build", "-v", *flags,
+                          f"-ldflags={linker_flags}", "-o", binary, package])
         stamp.write_text(sources)
 
 
