@@ -7,6 +7,7 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_CXX_FLAGS_DEV "-O1 -g1")
 set(TEST_OPTIMIZATION -O0)  # test bodies: half the compile time again, most with a sanitizer
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g")
 
 find_program(CCACHE ccache)
 if(CCACHE)
