@@ -58,7 +58,7 @@ absl::StatusOr<std::string> CallKubelet(EventLoop& loop, const std::string& path
                                         absl::Duration timeout) {
   Channel channel(loop, {.address = absl::StrCat("unix:", path)});
   UnaryAnswer answer = channel.CallRaw(method, /*request=*/"",
-                                          {.timeout = timeout, .longest_message = longest_answer});
+                                       {.timeout = timeout, .longest_message = longest_answer});
   const absl::Status& status = answer.end.status;
   if (status.ok()) return std::move(answer.message);
   if (answer.end.connect_fault && answer.end.connect_fault->system_error != 0) {

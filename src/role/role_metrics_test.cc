@@ -138,7 +138,7 @@ class RefusedCertificatesTest : public RoleMetricsTest {
          }});
     const CallEnd end = channel
                             .CallRaw("/gpuscaler.telemetry.v1.NodeTelemetry/Watch", "",
-                                        {.timeout = absl::Seconds(10)})
+                                     {.timeout = absl::Seconds(10)})
                             .end;
     EXPECT_TRUE(absl::IsUnavailable(end.status)) << end.status;
     EXPECT_TRUE(end.connect_fault.has_value()) << end.status;

@@ -108,6 +108,16 @@ TEST(ClosedLoop, ADayCostsATenthMoreThanWithTheClairvoyantPolicy) {
   EXPECT_LE(totals.gpu_hours, 1.1 * 8.21) << "the clairvoyant's";
 }
 
+// After each gap all requests are young and occupy little cache. They are of no other kind.
+TEST(ClosedLoop, GapsBetweenLongAnswersChangeNoCapacity) {
+  const EnginePreset& preset = *EnginePresetNamed("8b-long-answers");
+  const LoopTotals totals =
+      TotalsOfLoad("on/off 3, gaps of 240 s", preset, preset.goals.first_token);
+  EXPECT_GE(totals.slo_percent(), 99);
+  EXPECT_LE(totals.most_replicas, 4);
+  EXPECT_LE(totals.gpu_hours, 7.5) << "6 with 3 replicas all the time";
+}
+
 // Few requests arrive, and their number varies: a window as short as for other loads would change
 // the replicas five times an hour.
 TEST(ClosedLoop, AConstantLoadOfLongAnswersHardlyChangesReplicas) {
