@@ -15,10 +15,10 @@ namespace {
 
 using enum Finding::Severity;
 
-// The largest targets with which a constant load of up to `replicas` engines stays steady in
-// `tools/bench loop`, with the simulated engine that allows the most. Above them the count cycles
-// with every simulated engine: the HPA removes a replica, the others queue, the count doubles, and
-// the cycle repeats after 300 s.
+// The largest targets with which a constant load of up to `replicas` engines stays steady, with the
+// engine that allows the most. They were computed with the presets small-batch, 8b, 8b-long-prompts
+// and llm-d (simulate/engine_preset.h). Above them the count cycles with each of these: the HPA
+// removes a replica, the others queue, the count doubles, and the cycle repeats after 300 s.
 struct LargestSafeTargets {
   int replicas;
   double pressure_percent;
@@ -90,8 +90,8 @@ std::optional<RuleViolation> TargetCycles(const Manifest& manifest,
     return RuleViolation{
         absl::StrCat("the target ", NumberText(scaler_trigger.parsed->target), " ",
                      of_pressure ? "% of an engine's pressure" : "requests in flight",
-                     " cycles under constant load with every engine of `tools/bench loop`: a "
-                     "replica is removed, the others queue, and the count doubles; for ",
+                     " cycles under constant load with each simulated engine: a replica is "
+                     "removed, the others queue, and the count doubles; for ",
                      safe.replicas, " replicas use ", NumberText(largest), " or less"),
         LineOfTarget(scaler_trigger)};
   }
