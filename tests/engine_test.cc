@@ -93,7 +93,7 @@ TEST(EngineCommand, SecondSignalEndsItAtOnce) {
   ASSERT_TRUE(engine.process().WaitForErr("event=stopping"));
   engine.process().Signal(SIGTERM);
   EXPECT_EQ(engine.process().Wait(), 0) << engine.process().Diagnostics();
-  EXPECT_THAT(engine.process().Err(), HasSubstr("event=ended_unserved requests=1"));
+  EXPECT_THAT(engine.process().Err(), HasSubstr("event=stopped_with_open_requests requests=1"));
 }
 
 TEST(EngineCommand, CrashEndsTheProcessAndFreesItsGpu) {

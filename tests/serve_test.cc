@@ -110,7 +110,7 @@ TEST(Serve, ReadsItsProfilesAgainOnSighup) {
     ReplaceFile(profiles, "profiles: {}\n");
     server.process().Signal(SIGHUP);
     // Without the signal they are read every 5 s.
-    return server.process().WaitForErr("event=reload_mended what=profiles", absl::Seconds(3));
+    return server.process().WaitForErr("event=reload_recovered what=profiles", absl::Seconds(3));
   }));
 }
 
@@ -352,7 +352,7 @@ TEST(Serve, SettingOfAnotherRoleFromTheEnvironmentIsAWarning) {
                 {{"KEDA_GPU_SCALER_GPU_SOURCE", "none"}});
   ASSERT_TRUE(server.Ready()) << server.process().Err();
   EXPECT_THAT(server.process().Err(),
-              HasSubstr("level=warn event=setting_of_another_role "
+              HasSubstr("level=warn event=setting_ignored "
                         "setting=\"environment KEDA_GPU_SCALER_GPU_SOURCE\" role=aggregator"));
 }
 
@@ -388,7 +388,7 @@ TEST(Serve, AggregatorWarnsOfAnAgentThatReadsTooSeldom) {
   Server aggregator(
       {"--role=aggregator", absl::StrCat("--agents=static:", agent.Address()), "--stale-after=5s"});
   EXPECT_TRUE(aggregator.process().WaitForErr(
-      absl::StrCat("event=agent_reads_too_seldom address=", agent.Address(),
+      absl::StrCat("event=agent_interval_too_long address=", agent.Address(),
                    " node=gpu-7 read_every_seconds=15 stale_after_seconds=5")))
       << aggregator.process().Err();
   std::string explained;

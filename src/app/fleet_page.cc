@@ -63,9 +63,10 @@ std::string AgentLine(const ViewedAgent& agent) {
   if (agent.superseded()) {
     what = absl::StrCat("another agent reports node ", agent.node());
   } else if (!agent.connected()) {
-    what = agent.has_heard_seconds_ago()
-               ? absl::StrCat("silent for ", AgeText(absl::Seconds(agent.heard_seconds_ago())))
-               : "not connected yet";
+    what =
+        agent.has_heard_seconds_ago()
+            ? absl::StrCat("disconnected for ", AgeText(absl::Seconds(agent.heard_seconds_ago())))
+            : "not connected yet";
   } else if (!agent.why().empty()) {
     what = "does not read";
   } else if (!agent.listed()) {

@@ -71,9 +71,9 @@ TEST_F(FleetPageTest, TableShowsEveryNodesGpusAndTheirHolders) {
 
 TEST_F(FleetPageTest, TableHasWhatIsLeftOutAndWhy) {
   const std::string text = FleetTable(PageWithoutNodeB());
-  EXPECT_THAT(text, ContainsRegex("left out: agent of node gpu-b silent for [3-9]s: "));
+  EXPECT_THAT(text, ContainsRegex("left out: agent of node gpu-b disconnected for [3-9]s: "));
   EXPECT_THAT(text, ContainsRegex(absl::StrCat("agent ", addresses_["gpu-b"],
-                                               " of node gpu-b: silent for [1-9]")));
+                                               " of node gpu-b: disconnected for [1-9]")));
   EXPECT_THAT(text, ContainsRegex("gpu-b +[1-9]s ago +0")) << "its last reading, by its age";
 }
 
@@ -88,7 +88,7 @@ TEST_F(FleetPageTest, JsonHasTheGpusInTheFormatOfOneNode) {
   EXPECT_EQ(a["gpus"][0]["memory_used_bytes"], 1073741824);
   EXPECT_EQ(a["gpus"][0]["holders"][0]["namespace"], "team-a");
   EXPECT_EQ(a["gpus"][0]["holders"][0]["owners"][0], "Deployment/llm");
-  EXPECT_THAT(std::string(json["nodes"][1]["left_out"]), HasSubstr("gpu-b silent for"));
+  EXPECT_THAT(std::string(json["nodes"][1]["left_out"]), HasSubstr("gpu-b disconnected for"));
   EXPECT_GE(double{json["nodes"][1]["heard_seconds_ago"]}, 3);
   for (const auto& agent : json["agents"]) {
     if (agent["address"] != "127.0.0.1:1") continue;
@@ -158,9 +158,9 @@ TEST_F(FleetPageTest, ExplanationShowsNodesAgesReplicasAndWhatIsLeftOut) {
   EXPECT_GE(explanation->nodes(1).age_seconds(), 1);
   EXPECT_THAT(
       explanation->text(),
-      AllOf(ContainsRegex("gpu-c \\(1 replica, read [1-9]s ago: agent of node gpu-c silent "),
+      AllOf(ContainsRegex("gpu-c \\(1 replica, read [1-9]s ago: agent of node gpu-c disconnected "),
             ContainsRegex("llm-6d4cf56db6-h5j6k +unreadable"),
-            HasSubstr("note: partial: agent of node gpu-c silent for ")));
+            HasSubstr("note: partial: agent of node gpu-c disconnected for ")));
 }
 
 TEST(FleetTable, HostileNameForgesNoLineAndNoCommand) {

@@ -103,8 +103,8 @@ int Run(const Resolved& resolved, const std::vector<Setting>& given,
     LogInfo("stopped");
     return kExitOk;
   }
-  LogWarn("stopped_with_a_hanging_thread", {{"thread", absl::StrJoin(hanging, ",")},
-                                            {"patience_seconds", absl::ToDoubleSeconds(kTimeout)}});
+  LogWarn("shutdown_timed_out", {{"thread", absl::StrJoin(hanging, ",")},
+                                 {"timeout_seconds", absl::ToDoubleSeconds(kTimeout)}});
   std::_Exit(kExitOk);  // a hanging thread cannot be joined
 }
 
@@ -136,8 +136,7 @@ int Serve(const std::vector<Setting>& given) {
     LogWarn("unknown_environment_variable", {{"variable", variable}});
   }
   for (const std::string& setting : SettingsOfOtherRoles(*resolved)) {
-    LogWarn("setting_of_another_role",
-            {{"setting", setting}, {"role", Name(resolved->config.role)}});
+    LogWarn("setting_ignored", {{"setting", setting}, {"role", Name(resolved->config.role)}});
   }
   RaiseOpenFilesLimit();
   LogInfo("starting", {{"version", GPUSCALER_VERSION}, {"settings", SettingsText(*resolved)}});

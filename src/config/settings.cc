@@ -84,8 +84,8 @@ absl::Status CheckHeartbeats(const Resolved& resolved) {
   if (config.role != Role::kAggregator || config.StaleAfter() >= kShortest) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(Reported(resolved, "stale-after", DurationText(config.StaleAfter())),
-                   " is too short for an aggregator: use 5s or more, for an agent without news is "
-                   "silent for seconds"));
+                   " is too short for an aggregator: use 5s or more, for an agent without new "
+                   "readings sends nothing for seconds"));
 }
 
 struct TlsNames {

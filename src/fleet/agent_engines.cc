@@ -129,7 +129,7 @@ void AgentEngines::Log(const absl::Status& why) {
     if (logged_ == why.message()) return;
     logged_ = std::string(why.message());
   }
-  LogWarn("engines_untold", {{"node", node_}, {"address", address_}, {"why", why.message()}});
+  LogWarn("engines_unavailable", {{"node", node_}, {"address", address_}, {"why", why.message()}});
 }
 
 AgentEngines::Counts AgentEngines::counts() const {

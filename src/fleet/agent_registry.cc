@@ -34,7 +34,7 @@ void AgentRegistry::LogAnswer(const absl::StatusOr<std::vector<std::string>>& an
   const bool none_before = membership_.Listed().empty();
   const bool known_again = !error_.empty() || (!answer->empty() && !first && none_before);
   if (known_again) LogInfo("agents_known", {{"count", answer->size()}});
-  if (answer->empty() && (first || !none_before)) LogWarn("agents_none_listed");
+  if (answer->empty() && (first || !none_before)) LogWarn("no_agents_listed");
 }
 
 bool AgentRegistry::Received(const std::string& address, const AgentUpdate& update,
@@ -43,7 +43,7 @@ bool AgentRegistry::Received(const std::string& address, const AgentUpdate& upda
   if (found == agents_.end()) return false;
   Agent& agent = found->second;
   if (!std::exchange(agent.connected, true)) {
-    LogInfo("agent_heard",
+    LogInfo("agent_connected",
             {{"address", address}, {"node", update.node}, {"version", update.version}});
   }
   LogTrouble(address, update, agent);
@@ -82,7 +82,7 @@ void AgentRegistry::LogInterval(const std::string& address, const AgentUpdate& u
   if (!IsReadTooSeldom(read_every, timeouts_.stale_after)) return;
   const auto dropped = agent.lines.Pass(update.received_at);
   if (!dropped) return;
-  LogWarn("agent_reads_too_seldom",
+  LogWarn("agent_interval_too_long",
           {{"address", address},
            {"node", update.node},
            {"read_every_seconds", absl::ToDoubleSeconds(read_every)},
@@ -154,7 +154,7 @@ absl::Status AgentRegistry::CheckReady(bool any_node, absl::Time now) const {
   const absl::Time known_at = error_.empty() ? now : membership_.newest_answer();
   if (any_node || membership_.IsEmpty(known_at)) return absl::OkStatus();
   return absl::UnavailableError(
-      absl::StrCat("no agent is listed, which stands for no GPU node after --empty-after=",
+      absl::StrCat("no agent is listed, which means no GPU node after --empty-after=",
                    DurationText(timeouts_.empty_after), dns));
 }
 

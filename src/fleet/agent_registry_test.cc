@@ -305,7 +305,7 @@ TEST_F(AgentRegistryTest, TooLongIntervalIsLoggedOncePerInterval) {
       Lose("a:1");
     }
     const std::string log = testing::internal::GetCapturedStderr();
-    return std::vector<std::string>(absl::StrSplit(log, "agent_reads_too_seldom"));
+    return std::vector<std::string>(absl::StrSplit(log, "agent_interval_too_long"));
   };
   EXPECT_THAT(log_of(absl::ZeroDuration()), SizeIs(1)) << "an old agent does not send it";
   EXPECT_THAT(log_of(absl::Seconds(5)), SizeIs(1));

@@ -152,10 +152,10 @@ void AgentStream::Deliver(AgentUpdate update) {
 void AgentStream::LogImplausible(const AgentUpdate& update) {
   const auto dropped = implausible_log_.Pass();
   if (!dropped) return;
-  LogWarn("reading_unbelieved", {{"address", address_},
-                                 {"node", update.node},
-                                 {"what", update.implausible},
-                                 {"dropped", *dropped}});
+  LogWarn("reading_implausible", {{"address", address_},
+                                  {"node", update.node},
+                                  {"what", update.implausible},
+                                  {"dropped", *dropped}});
 }
 
 void AgentStream::Ended(const absl::Status& why) {

@@ -184,7 +184,7 @@ TEST_F(AgentStreamTest, ImplausibleReadingsAreLoggedOnceInTenMinutes) {
     }
   }
   const std::string log = testing::internal::GetCapturedStderr();
-  const std::string line = "level=warn event=reading_unbelieved address=";
+  const std::string line = "level=warn event=reading_implausible address=";
   EXPECT_THAT(log, HasSubstr(line));
   EXPECT_THAT(log, HasSubstr("utilization: its agent reports -1 %"));
   EXPECT_EQ(log.find(line), log.rfind(line)) << log;

@@ -222,7 +222,7 @@ TEST_F(FleetStoreTest, NodeInTroubleIsListedWithItsReason) {
   clock_.Advance(absl::Seconds(16));
   EXPECT_THAT(
       Explain(Trigger(), Decided()),
-      HasSubstr("nodes: gpu-a (1 replica, read 16s ago: agent of node gpu-a silent for 16s: "
+      HasSubstr("nodes: gpu-a (1 replica, read 16s ago: agent of node gpu-a disconnected for 16s: "
                 "connection refused)"));
 }
 
@@ -332,7 +332,7 @@ TEST_F(FleetStoreTest, IdleAgentGetsGraceBeforeItsReadingsAreStale) {
   clock_.Advance(absl::Seconds(6));
   store_.Tick();
   EXPECT_EQ(Decided().value, 90) << "stale, but the agent may come back";
-  EXPECT_EQ(Fleet()->nodes[0].silence, "it has fallen silent");
+  EXPECT_EQ(Fleet()->nodes[0].silence, "it sends nothing");
 }
 
 TEST_F(FleetStoreTest, HungDriverIsStaleWithoutGrace) {
@@ -417,7 +417,7 @@ TEST_F(FleetStoreTest, NodeWithoutAKubeletHasNoPodsAmongThoseWithOne) {
   report_without_owners("b:1", "gpu-b");
   const Decision decision = Decided();
   EXPECT_EQ(decision.status.code(), absl::StatusCode::kUnavailable) << decision.value;
-  EXPECT_THAT(std::string(decision.status.message()), HasSubstr("it asks no kubelet"));
+  EXPECT_THAT(std::string(decision.status.message()), HasSubstr("it queries no kubelet"));
   const int64_t before = Fleet()->generation;
   clock_.Advance(absl::Seconds(1));
   report_without_owners("a:1", "gpu-a");

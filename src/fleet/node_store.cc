@@ -263,10 +263,10 @@ void NodeStore::Leave(const std::string& address, const AgentUpdate& update, int
   node.left_at = update.received_at;
   node.replayed = nullptr;
   if (dropped) {
-    LogWarn("node_left", {{"node", name},
-                          {"address", address},
-                          {"why", node.why_disconnected},
-                          {"dropped", *dropped}});
+    LogWarn("agent_node_changed", {{"node", name},
+                                   {"address", address},
+                                   {"why", node.why_disconnected},
+                                   {"dropped", *dropped}});
   }
   Changed(name, generation);
 }
@@ -367,7 +367,7 @@ void NodeStore::Add(const std::string& name, FleetHistory& fleet) const {
   if (!node.why_disconnected.empty()) return;
   const absl::Time quiet_at = node.received_at + kQuiet;
   if (fleet.now > quiet_at) {
-    state.silence = "it has fallen silent";
+    state.silence = "it sends nothing";
   } else {
     fleet.valid_until = std::min(fleet.valid_until, quiet_at);
   }

@@ -363,7 +363,7 @@ TEST_F(NodeStoreTest, AgentIsIdleAfterStandsUntil) {
   now_ += absl::Seconds(3);
   EXPECT_EQ(StateOf("gpu-a").silence, "");
   now_ += absl::Nanoseconds(1);
-  EXPECT_EQ(StateOf("gpu-a").silence, "it has fallen silent");
+  EXPECT_EQ(StateOf("gpu-a").silence, "it sends nothing");
   EXPECT_EQ(StateOf("gpu-b").silence, "");
   EXPECT_EQ(node_store_.generation(), before) << "no message came";
 }
@@ -591,7 +591,7 @@ TEST_F(NodeStoreTest, NodeChangesWithEachMessageDoNotFillTheLog) {
   now_ += absl::Minutes(1);
   Report("a:1", "gpu-again");
   const std::string log = testing::internal::GetCapturedStderr();
-  EXPECT_EQ(LinesOf("event=node_left", log), 11u);
+  EXPECT_EQ(LinesOf("event=agent_node_changed", log), 11u);
   EXPECT_LE(LinesOf("event=node_forgotten", log), 11u);
   EXPECT_EQ(LinesOf("dropped=989", log), 1u);
   EXPECT_THAT(node_store_.Names(), ElementsAre("gpu-999", "gpu-again"));

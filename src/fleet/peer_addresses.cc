@@ -78,7 +78,7 @@ absl::StatusOr<std::string> HostOf(absl::string_view text, absl::string_view who
     return Bad(absl::StrCat("\"", inner, "\" is no IPv6 address"));
   }
   if (!Ipv6Text(text).empty()) {
-    return Bad(absl::StrCat("\"", text, "\" is an IPv6 address, which stands in brackets"));
+    return Bad(absl::StrCat("\"", text, "\" is an IPv6 address: write it in brackets"));
   }
   std::string host = absl::AsciiStrToLower(text);
   if (IsHostName(host) || IsIpv4(host)) return host;

@@ -73,7 +73,7 @@ const Wrong kWrong[] = {
     {"static:a:1,b:65536", "no port 1-65535 in \"b:65536\""},
     {"static:a:6001,b:6001,A:6001", "\"A:6001\" is given twice"},
     {"static:[fd00::7]:1,[fd00:0::7]:1", "\"[fd00:0::7]:1\" is given twice"},
-    {"static:fd00::7:6001", "\"fd00::7\" is an IPv6 address, which stands in brackets"},
+    {"static:fd00::7:6001", "\"fd00::7\" is an IPv6 address: write it in brackets"},
     {"static:[fe80::1%]:6001", "\"fe80::1%\" is no IPv6 address"},
     {"static:[gpu-7]:6001", "\"gpu-7\" is no IPv6 address"},
 };

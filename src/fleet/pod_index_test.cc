@@ -346,7 +346,8 @@ TEST_F(PodIndexTest, NodeMayHaveAsManyNamesAsPodsMayHaveOwners) {
     return WithPods(std::move(pods), seconds);
   };
   NodeSnapshot unknown = many(1);
-  unknown.attribution = {.state = Attribution::State::kUnknown, .why = "the kubelet is silent"};
+  unknown.attribution = {.state = Attribution::State::kUnknown,
+                         .why = "the kubelet does not answer"};
   Changed("gpu-1", {many(0), unknown}, 1);
   EXPECT_THAT(index_.NodesOf(OfOwner("4095-19")).names, ElementsAre("gpu-1"));
 }

@@ -67,7 +67,7 @@ absl::Status DcgmSource::AtUrl(absl::string_view what) const {
 absl::StatusOr<NodeSnapshot> DcgmSource::Unchanged(absl::Time now) const {
   const absl::Duration still = now - collected_.taken_at;
   if (still <= kMaxTimeWithoutCollection) return collected_;
-  return AtUrl(absl::StrCat("the energy counters on its page stand still for more than ",
+  return AtUrl(absl::StrCat("the energy counters on its page have not changed for more than ",
                             DurationText(kMaxTimeWithoutCollection),
                             ": it no longer collects, or with too long a --collect-interval"));
 }
@@ -76,12 +76,12 @@ absl::StatusOr<NodeSnapshot> DcgmSource::Unchanged(absl::Time now) const {
 void DcgmSource::LogInterval(absl::Time now) {
   ++collections_;
   if (collection_.can_tell() && collections_ == 3) {
-    LogInfo("dcgm_page_moves",
+    LogInfo("dcgm_collection_interval",
             {{"every_seconds", absl::ToDoubleSeconds(now - collected_.taken_at)}});
   }
   if (!collection_.can_tell() && collections_ == 1) {
     LogWarn("dcgm_age_unknown", {{"why", "no DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION is on its page"},
-                                 {"consequence", "a page that stands still counts as new"}});
+                                 {"consequence", "an unchanged page counts as new"}});
   }
 }
 

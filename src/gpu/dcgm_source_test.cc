@@ -79,7 +79,7 @@ TEST_F(DcgmSourceTest, ExporterWithoutCollectionsIsUnavailable) {
   exporter_.Show(Two(1));
   Good();
   EXPECT_TRUE(Read(absl::Seconds(75)).ok());
-  EXPECT_THAT(Fault(), HasSubstr("stand still for more than 1m15s: it no longer collects"));
+  EXPECT_THAT(Fault(), HasSubstr("have not changed for more than 1m15s: it no longer collects"));
   exporter_.Show(Two(2));
   const absl::Time collected = Good().taken_at;
   EXPECT_EQ(collected, clock_.Now());

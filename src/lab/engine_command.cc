@@ -110,7 +110,7 @@ class SimulatedEngine {
     }
     const EngineGauges left = server.Gauges();
     if (left.running + left.waiting == 0) return;
-    LogWarn("ended_unserved", {{"requests", left.running + left.waiting}});
+    LogWarn("stopped_with_open_requests", {{"requests", left.running + left.waiting}});
   }
 
   static int CannotServe(const absl::Status& why) {

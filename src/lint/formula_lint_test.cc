@@ -37,7 +37,7 @@ TEST(FormulaLint, AnUnknownTriggerNameIsAnError) {
   EXPECT_THAT(RulesIn(WithFormula("min(queue / 5, gpu / 80)", 1)), IsEmpty());
   const auto findings = FindingsIn(WithFormula("max(queue / 5, gpus / 80)", 1));
   ASSERT_EQ(findings.size(), 1u);
-  EXPECT_EQ(findings[0].rule, "formula-of-nobody");
+  EXPECT_EQ(findings[0].rule, "formula-unknown-trigger");
   EXPECT_EQ(findings[0].severity, Finding::Severity::kError);
   EXPECT_EQ(findings[0].line, 5);
   EXPECT_THAT(findings[0].message, HasSubstr("the formula names \"gpus\""));

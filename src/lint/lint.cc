@@ -19,7 +19,7 @@ constexpr LintRule kBadMetadata = {
     "The scaler answers this metadata with INVALID_ARGUMENT, and KEDA scales nothing."};
 constexpr LintRule kNotAString = {
     "metadata-not-a-string", Finding::Severity::kError,
-    "Kubernetes takes only strings as metadata: numbers and true or false want quotes."};
+    "Kubernetes takes only strings as metadata: numbers and true or false need quotes."};
 constexpr LintRule kNotChecked = {"not-checked", Finding::Severity::kNote,
                                   "An external trigger that is not known for this scaler's."};
 

@@ -42,7 +42,7 @@ std::string FaultOf(const GrpcTarget& target) {
   if (IsSocketOrMesh(target)) return "";
   if (!IsHostAndPort(target)) return absl::StrCat("\"", target.scheme, "://\" is no part of it");
   if (target.is_dns_server) {
-    return absl::StrCat("what stands behind \"", target.scheme,
+    return absl::StrCat("the part after \"", target.scheme,
                         "://\" with two slashes is not connected to");
   }
   if (target.host.empty()) return "without a host that is KEDA's own pod";

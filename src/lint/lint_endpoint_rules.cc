@@ -149,7 +149,7 @@ std::optional<RuleViolation> ServiceNotSeen(const Manifest&,
   if (first == nullptr) return std::nullopt;
   return RuleViolation{
       absl::StrCat("not checked: whether Service ", absl::StrJoin(names, ", "),
-                   " is headless, as engines want it; none of the files has it, give "
+                   " is headless, as engines require; none of the files has it, give "
                    "lint its file as well"),
       LineOfEndpoint(*first)};
 }

@@ -68,7 +68,7 @@ std::optional<RuleViolation> FormulaNeverWakes(const Manifest& manifest,
 }
 
 constexpr std::array<ObjectRule, 2> kFormulaRules = {{
-    {{"formula-of-nobody", kError, "A formula names a trigger that no trigger is called."},
+    {{"formula-unknown-trigger", kError, "A formula uses a name that no trigger has."},
      UnknownTriggerInFormula},
     {{"formula-never-wakes", kWarning,
       "A formula that is a min() over replicas' metrics is 0 at zero replicas, for ever."},

@@ -178,12 +178,11 @@ std::optional<RuleViolation> CounterAsGauge(const ScalerTrigger& scaler_trigger)
   const bool counts = std::ranges::any_of(
       kOfCounters, [&](absl::string_view end) { return absl::EndsWith(name, end); });
   if (!counts) return std::nullopt;
-  return RuleViolation{
-      absl::StrCat(name,
-                   " is a counter by its name, which only grows, and is read as it "
-                   "stands: replicas would rise to maxReplicaCount and stay there; "
-                   "write prometheusKind: rate"),
-      scaler_trigger.declaration->LineOf({"prometheusMetric"})};
+  return RuleViolation{absl::StrCat(name,
+                                    " is a counter by its name, which only grows, and is read as a "
+                                    "gauge: replicas would rise to maxReplicaCount and stay there; "
+                                    "write prometheusKind: rate"),
+                       scaler_trigger.declaration->LineOf({"prometheusMetric"})};
 }
 
 constexpr std::array<TriggerRule, 11> kSourceRules = {{

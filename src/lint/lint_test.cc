@@ -64,22 +64,23 @@ TEST(LintRules, HaveStableDistinctIdsAndHelp) {
   }
   EXPECT_THAT(
       ids,
-      ElementsAre(
-          "bad-metadata", "metadata-not-a-string", "no-scaler-address", "scaler-address",
-          "agents-address", "endpoint-not-allowed", "not-checked", "nothing-to-check",
-          "metric-type-mismatch", "percent-target-high", "target-of-another-metric",
-          "target-of-one-gpu", "activation-above-target", "replica-aggregation-max", "window-peak",
-          "window-zero", "sum-of-percentages", "saturation-unknown", "never-answers",
-          "literal-memory", "pod-regex-of-all", "stream-length", "engine-not-named",
-          "secret-in-metadata", "value-of-a-total", "rate-without-window", "pressure-without-limit",
-          "time-per-token-unbounded", "batch-limit-not-given", "first-tokens-not-exported",
-          "tensorrt-llm-needed", "counter-as-gauge", "one-address", "service-not-headless",
-          "headless-port", "nothing-wakes", "never-sleeps", "cooldown-short", "fallback-wakes",
-          "fallback-shrinks", "workload-guessed", "load-of-another", "workload-of-another-kind",
-          "workload-kind-alike", "workload-kind-mistyped", "workload-kind-unknown",
-          "requests-target-high", "target-cycles", "queue-or-latency-alone",
-          "engine-without-profile", "max-concurrency-above-flag", "max-concurrency-below-flag",
-          "held-beside-demand", "formula-of-nobody", "formula-never-wakes", "service-not-seen"));
+      ElementsAre("bad-metadata", "metadata-not-a-string", "no-scaler-address", "scaler-address",
+                  "agents-address", "endpoint-not-allowed", "not-checked", "nothing-to-check",
+                  "metric-type-mismatch", "percent-target-high", "target-of-another-metric",
+                  "target-of-one-gpu", "activation-above-target", "replica-aggregation-max",
+                  "window-peak", "window-zero", "sum-of-percentages", "saturation-unknown",
+                  "never-answers", "literal-memory", "pod-regex-of-all", "stream-length",
+                  "engine-not-named", "secret-in-metadata", "value-of-a-total",
+                  "rate-without-window", "pressure-without-limit", "time-per-token-unbounded",
+                  "batch-limit-not-given", "first-tokens-not-exported", "tensorrt-llm-needed",
+                  "counter-as-gauge", "one-address", "service-not-headless", "headless-port",
+                  "nothing-wakes", "never-sleeps", "cooldown-short", "fallback-wakes",
+                  "fallback-shrinks", "workload-guessed", "load-of-another",
+                  "workload-of-another-kind", "workload-kind-alike", "workload-kind-mistyped",
+                  "workload-kind-unknown", "requests-target-high", "target-cycles",
+                  "queue-or-latency-alone", "engine-without-profile", "max-concurrency-above-flag",
+                  "max-concurrency-below-flag", "held-beside-demand", "formula-unknown-trigger",
+                  "formula-never-wakes", "service-not-seen"));
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ absl::StatusOr<std::string> HostOf(absl::string_view text) {
   const std::optional<IpAddress> address = ParseIpAddress(host);
   if (!address.has_value()) return Invalid(absl::StrCat("\"", text, "\" is no host"));
   if (!absl::StrContains(host, ':')) return host;
-  return Invalid(absl::StrCat("\"", text, "\" is an IPv6 address, which stands in brackets"));
+  return Invalid(absl::StrCat("\"", text, "\" is an IPv6 address: write it in brackets"));
 }
 
 absl::StatusOr<int> PortOf(absl::string_view text) {

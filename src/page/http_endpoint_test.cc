@@ -73,7 +73,7 @@ TEST(HttpEndpoint, InvalidUrlsAreRefusedWithWhatIsAllowed) {
       {"http://llm:+80", "\"+80\" is no port 1-65535"},
       {"http://llm:80 ", "\"80 \" is no port 1-65535"},
       {"http://llm:8000:9000", "\"llm:8000:9000\" is no host"},
-      {"http://fd00::7/metrics", "\"fd00::7\" is an IPv6 address, which stands in brackets"},
+      {"http://fd00::7/metrics", "\"fd00::7\" is an IPv6 address: write it in brackets"},
       {"http://[fd00::7]8000", "\"[fd00::7]8000\" is no host"},
       {"http://[fd00::7", "is no host"},
       {"http://[fe80::1%25eth0]:8000", "is no IPv6 address"},

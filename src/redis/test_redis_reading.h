@@ -56,7 +56,7 @@ class TestReading {
       changed_.WaitFor(mutex_, deadline - clock_.Now());
     }
     const auto found = reported_.find(source);
-    return found == reported_.end() ? absl::InternalError("nothing was told") : found->second;
+    return found == reported_.end() ? absl::InternalError("nothing was reported") : found->second;
   }
 
   Length Next(const SignalSource& source) {

@@ -46,13 +46,13 @@ void DuplicateScalerCheck::Tick() {
   const std::vector<std::string> scalers = OfOneFamily(*addresses);
   const bool were_several = std::exchange(several_, scalers.size() > 1);
   if (several_ && were_several && !warned_) {
-    LogWarn("several_scalers", {{"service", host_},
-                                {"addresses", absl::StrJoin(scalers, ",")},
-                                {"why", "each answers for its own node: run it on one"}});
+    LogWarn("duplicate_scalers", {{"service", host_},
+                                  {"addresses", absl::StrJoin(scalers, ",")},
+                                  {"why", "each answers for its own node: run it on one"}});
     warned_ = true;
   }
   if (!several_ && warned_) {
-    LogInfo("one_scaler", {{"service", host_}});
+    LogInfo("duplicate_scalers_gone", {{"service", host_}});
     warned_ = false;
   }
 }

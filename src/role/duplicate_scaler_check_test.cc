@@ -30,7 +30,7 @@ TEST_F(DuplicateScalerCheckTest, SecondScalerCausesOneWarning) {
   const Addresses two = std::vector<std::string>{"10.0.0.1", "10.0.0.2"};
   EXPECT_THAT(Tick(two), IsEmpty());  // may be a rolling update
   const std::string line = Tick(two);
-  EXPECT_THAT(line, HasSubstr("level=warn event=several_scalers"));
+  EXPECT_THAT(line, HasSubstr("level=warn event=duplicate_scalers"));
   EXPECT_THAT(line, HasSubstr("service=scaler.example addresses=10.0.0.1,10.0.0.2"));
   EXPECT_THAT(Tick(two), IsEmpty());
 }
@@ -40,10 +40,10 @@ TEST_F(DuplicateScalerCheckTest, OneScalerAgainIsLoggedAndTheNextSecondOneWarned
   const Addresses two = std::vector<std::string>{"10.0.0.1", "10.0.0.2"};
   Tick(two);
   Tick(two);
-  EXPECT_THAT(Tick(one), HasSubstr("event=one_scaler"));
+  EXPECT_THAT(Tick(one), HasSubstr("event=duplicate_scalers_gone"));
   EXPECT_THAT(Tick(one), IsEmpty());
   EXPECT_THAT(Tick(two), IsEmpty());
-  EXPECT_THAT(Tick(two), HasSubstr("event=several_scalers"));
+  EXPECT_THAT(Tick(two), HasSubstr("event=duplicate_scalers"));
 }
 
 TEST_F(DuplicateScalerCheckTest, RollingUpdateCausesNoWarning) {
@@ -86,7 +86,7 @@ TEST_F(DuplicateScalerCheckTest, AddressOfEachFamilyIsOneScaler) {
   Tick(one);
   EXPECT_THAT(Tick(one), IsEmpty());
   Tick(two);
-  EXPECT_THAT(Tick(two), HasSubstr("event=several_scalers"));
+  EXPECT_THAT(Tick(two), HasSubstr("event=duplicate_scalers"));
 }
 
 }  // namespace

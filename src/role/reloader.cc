@@ -17,7 +17,7 @@ void Reloader::Tick() {
     metrics_.SetReloadFailed(file.what, !status.ok());
     if (error == last_error) continue;
     if (status.ok()) {
-      LogInfo("reload_mended", {{"what", Name(file.what)}});
+      LogInfo("reload_recovered", {{"what", Name(file.what)}});
     } else {
       LogWarn("reload_failed",
               {{"what", Name(file.what)}, {"why", error}, {"kept", "the last good one"}});

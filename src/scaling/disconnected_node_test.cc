@@ -27,9 +27,9 @@ TEST(DisconnectedNode, LastSnapshotOfADisconnectedAgentCountsForGraceThenIsUnrea
   EXPECT_TRUE(decision.active);
   EXPECT_TRUE(decision.partial);
   EXPECT_THAT(decision.notes,
-              ElementsAre("partial: agent of node gpu-7 silent for 42s: connection refused"));
+              ElementsAre("partial: agent of node gpu-7 disconnected for 42s: connection refused"));
   EXPECT_EQ(decision.contributions[1].because,
-            "agent of node gpu-7 silent for 42s: connection refused");
+            "agent of node gpu-7 disconnected for 42s: connection refused");
 }
 
 TEST(DisconnectedNode, ConnectedAgentWithoutReadingsIsUnreadableAfterStaleAfter) {
@@ -109,7 +109,7 @@ TEST(DisconnectedNode, AllAgentsDisconnectedAreUnavailable) {
   fleet.RepeatFor(absl::Seconds(20), {});
   const Decision decision = DecidedOn(UtilizationOf("llm"), fleet);
   EXPECT_EQ(decision.status.code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(MessageOf(decision), HasSubstr("agent of node gpu-1 silent for 20s"));
+  EXPECT_THAT(MessageOf(decision), HasSubstr("agent of node gpu-1 disconnected for 20s"));
 }
 
 TEST(DisconnectedNode, ReconnectedAgentNeedsNewEvidenceOfIdleness) {

@@ -42,7 +42,8 @@ TEST(Explain, ListsNodesAgesPodsAndMissingParts) {
   const std::string text = Explain(UtilizationOf("llm"), DecidedOn(UtilizationOf("llm"), fleet));
   EXPECT_THAT(text, HasSubstr("replicas: 2 (pods of Deployment/llm; 1 unreadable)"));
   EXPECT_THAT(text, HasSubstr("nodes: gpu-1 (1 replica, read now), gpu-7 (1 replica, read 42s"));
-  EXPECT_THAT(text, HasSubstr("on gpu-7  agent of node gpu-7 silent for 42s: connection refused"));
+  EXPECT_THAT(text,
+              HasSubstr("on gpu-7  agent of node gpu-7 disconnected for 42s: connection refused"));
   EXPECT_THAT(text, HasSubstr("note: partial: agent of node gpu-7"));
 }
 

@@ -44,7 +44,9 @@ TEST(FleetDecision, PossibleHolderTakesNoShareFromThePodThatHoldsTheGpu) {
   NodeSnapshot node = Node("gpu-1", {Llm("llm-a", 90), {.name = "x", .owner = "x", .loads = {0}}});
   node.gpus[0].holders.push_back({.pod = 1, .container = "main", .share = 0, .is_possible = true});
   FleetBuilder fleet;
-  fleet.RepeatFor(kLong, {node}).Tick({NodeWithoutOwners(node, "kubelet is silent")}).Tick({node});
+  fleet.RepeatFor(kLong, {node})
+      .Tick({NodeWithoutOwners(node, "the kubelet does not answer")})
+      .Tick({node});
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).value, 90);
 }
 

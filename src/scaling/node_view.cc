@@ -60,8 +60,8 @@ std::string WhyStale(const NodeState& state, absl::Time now, const StalenessLimi
   }
   const absl::Duration disconnected_for = now - state.received_at;
   if (!state.silence.empty() && disconnected_for > staleness.grace) {
-    return absl::StrCat("agent of node ", state.node, " silent for ", AgeText(disconnected_for),
-                        ": ", state.silence);
+    return absl::StrCat("agent of node ", state.node, " disconnected for ",
+                        AgeText(disconnected_for), ": ", state.silence);
   }
   const absl::Time evaluated_at = state.silence.empty() ? now : state.received_at;
   if (evaluated_at - state.history->NewestAt() <= staleness.stale_after) return "";

@@ -253,7 +253,7 @@ std::string WhyOwnersUnknown(const NodeState& state) {
   const std::string what =
       absl::StrCat("the holders of the GPUs of node ", state.node, " are unknown: ");
   return what + (attribution.state == Attribution::State::kUnknown ? attribution.why
-                                                                   : "it asks no kubelet");
+                                                                   : "it queries no kubelet");
 }
 
 absl::StatusOr<PodSelection> SelectionOf(const Trigger& trigger,

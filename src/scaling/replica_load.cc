@@ -123,7 +123,7 @@ bool MayBeBusy(const ReplicaLoad& load) { return load.contribution.busy || !load
 std::string CountedText(const Trigger& trigger, const ReplicaState& state) {
   switch (state.load_rule) {
     case LoadRule::kMetric:
-      return state.preallocated ? "VRAM stands still: preallocated" : "";
+      return state.preallocated ? "VRAM does not change: preallocated" : "";
     case LoadRule::kNotEvaluated:
       return absl::StrCat("at most the target and the mean of the others until its VRAM has been ",
                           "watched for ", DurationText(trigger.preallocation_window));

@@ -66,7 +66,7 @@ std::string AgentsMetrics(const AgentsPage& page, absl::Time now) {
       OneValue("agents_forgotten_total", "Agents that were lost and not listed for --forget-after.",
                prometheus::MetricType::Counter, static_cast<double>(page.listing.forgotten)),
       OneValue("agents_lookup_failing",
-               "1 while DNS does not list the agents, and the last list stands.",
+               "1 while DNS does not list the agents, and the last list stays in use.",
                prometheus::MetricType::Gauge, page.listing.error.empty() ? 0 : 1),
       OneValue("nodes_claimed_twice",
                "Nodes that two live agents with different GPUs have claimed for longer than "

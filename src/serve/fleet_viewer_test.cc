@@ -48,14 +48,16 @@ TEST(FleetView, DisconnectedNodeIsLeftOutAfterItsGrace) {
   const FleetView view = ViewedFleet({in_grace, lost});
   EXPECT_EQ(view.nodes(0).silence(), "connection refused");
   EXPECT_EQ(view.nodes(0).left_out(), "");
-  EXPECT_EQ(view.nodes(1).left_out(), "agent of node gpu-b silent for 20s: connection refused");
+  EXPECT_EQ(view.nodes(1).left_out(),
+            "agent of node gpu-b disconnected for 20s: connection refused");
 }
 
 TEST(FleetView, NodeWithoutOwnersIsLeftOutIfOthersHaveThem) {
   const NodeState without = StoredNode("gpu-b", absl::ZeroDuration(), false);
   const FleetView mixed = ViewedFleet({StoredNode("gpu-a", absl::ZeroDuration(), true), without});
-  EXPECT_THAT(mixed.nodes(1).left_out(),
-              HasSubstr("the holders of the GPUs of node gpu-b are unknown: it asks no kubelet"));
+  EXPECT_THAT(
+      mixed.nodes(1).left_out(),
+      HasSubstr("the holders of the GPUs of node gpu-b are unknown: it queries no kubelet"));
   EXPECT_EQ(ViewedFleet({without}).nodes(0).left_out(), "") << "there a GPU in use is a replica";
 }
 

@@ -33,7 +33,7 @@ bool Probes::Hangs(const std::string& thread, const Watched& watched, absl::Dura
   const bool hangs = age > hang_after_;
   if (watched.logged_hang.exchange(hangs) == hangs) return hangs;
   if (!hangs) {
-    LogInfo("thread_moves_again", {{"thread", thread}});
+    LogInfo("thread_recovered", {{"thread", thread}});
     return false;
   }
   LogError("thread_hangs", {{"thread", thread},

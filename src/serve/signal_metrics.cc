@@ -19,13 +19,13 @@ std::string SignalMetrics(const SignalCountsByKind& counts, absl::Time now) {
       "resolve and for credentials that are refused.",
       prometheus::MetricType::Counter);
   MetricFamily sources = NewFamily(
-      "signal_sources", "Engines' names, numbers on pages and queues that triggers want now.",
+      "signal_sources", "Names of engines, numbers on pages and queues that triggers use now.",
       prometheus::MetricType::Gauge);
   MetricFamily age = NewFamily(
       "signal_reading_age_seconds",
-      "Time since each source that triggers want could last be read at any of its addresses, "
-      "or was first wanted: that of the oldest. A name of engines that has no address now is "
-      "read: they are asleep.",
+      "Time since each source that triggers use was last read at any of its addresses, or since "
+      "its first use if it never was: that of the oldest. A name of engines that has no address "
+      "now counts as read: they are scaled to zero.",
       prometheus::MetricType::Gauge);
   for (const SignalKind kind : kSignalKinds) {
     const SignalCounts& counted = counts[static_cast<size_t>(kind)];

@@ -185,10 +185,10 @@ void TriggerEvaluator::LogAmbiguity(TriggerEntry& entry, const AmbiguityWarning&
     return;
   const std::optional<int64_t> dropped = log_limit_.Pass();
   if (!dropped || !entry.SetLogged(ambiguity.about)) return;
-  LogWarn("trigger_doubt", {{"namespace", Truncated(entry.namespace_name())},
-                            {"scaledobject", Truncated(entry.name())},
-                            {"why", ambiguity.text},
-                            {"dropped", *dropped}});
+  LogWarn("trigger_ambiguous", {{"namespace", Truncated(entry.namespace_name())},
+                                {"scaledobject", Truncated(entry.name())},
+                                {"why", ambiguity.text},
+                                {"dropped", *dropped}});
 }
 
 void TriggerEvaluator::ReportUnavailable(TriggerEntry& entry, const absl::Status& why) const {

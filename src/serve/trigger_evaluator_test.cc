@@ -300,7 +300,7 @@ std::string LogOfEvaluations(
 int AmbiguitiesIn(const std::string& log) {
   int lines = 0;
   for (const absl::string_view line : absl::StrSplit(log, '\n')) {
-    if (absl::StrContains(line, "event=trigger_doubt")) ++lines;
+    if (absl::StrContains(line, "event=trigger_ambiguous")) ++lines;
   }
   return lines;
 }
@@ -309,7 +309,7 @@ TEST(TriggerEvaluator, WorkloadWithoutPodsIsLoggedOnce) {
   EvaluatorFixture fixture;
   TriggerEntry wrong_kind(RefInTeamA({{"workload", "StatefulSet/llm"}}));
   const std::string log = LogOfEvaluations(fixture, wrong_kind);
-  EXPECT_THAT(log, testing::HasSubstr("level=warn event=trigger_doubt namespace=team-a "));
+  EXPECT_THAT(log, testing::HasSubstr("level=warn event=trigger_ambiguous namespace=team-a "));
   EXPECT_THAT(log, testing::HasSubstr("no pods of StatefulSet/llm hold GPUs"));
   EXPECT_THAT(log, testing::HasSubstr("is Deployment/llm meant?"));
   EXPECT_EQ(AmbiguitiesIn(log), 1) << log;

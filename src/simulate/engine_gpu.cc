@@ -60,7 +60,7 @@ GpuReport EngineGpu::Reading() {
 void EngineGpu::Write(const GpuReport& report) {
   if (options_.file.empty()) return;
   const std::string error(slot_.Write(report).message());
-  if (!error.empty() && error != last_error_) LogWarn("gpu_not_shown", {{"why", error}});
+  if (!error.empty() && error != last_error_) LogWarn("gpu_file_not_written", {{"why", error}});
   last_error_ = error;
 }
 

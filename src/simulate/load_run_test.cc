@@ -80,7 +80,7 @@ TEST_F(LoadRunTest, AStallDelaysEveryRequestDueInIt) {
   server_.Stall(absl::Seconds(1), absl::Seconds(2));
   const LoadTally tally = Run({}, 100, absl::Seconds(3));
   EXPECT_EQ(tally.sent, 300);
-  EXPECT_EQ(tally.late, 0) << "they were sent while the server stood still";
+  EXPECT_EQ(tally.late, 0) << "they were sent while the server hung";
   EXPECT_LT(tally.latency.Percentile(0.5), absl::Milliseconds(10));
   const absl::Duration p95 =
       tally.latency.Percentile(0.95);  // the 85th of 100 evenly spaced latencies from 0 to 1 s

@@ -298,7 +298,7 @@ TEST_F(WireServerTest, RefusesCompressedMessagesWithTheEncodingThatItAccepts) {
 }
 
 TEST_F(WireServerTest, EndsOldConnectionsInTwoStepsThatLoseNoCall) {
-  // A round trip is waited for for a second: a machine that stands still longer gets another try.
+  // A round trip is waited for for a second: a machine that pauses longer gets another try.
   const auto attempt = [this] {
     WireServerOptions options;
     options.connection_age = absl::ZeroDuration();

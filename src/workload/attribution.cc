@@ -136,7 +136,7 @@ std::string KubeletAttribution::WhyPodsAreMissing(bool lists_own_pod,
   }
   if (own_pod_.empty() || lists_own_pod) return "";
   return absl::StrCat("the kubelet does not know its pods yet: it does not list ", own_pod_,
-                      ", which asks it");
+                      ", which queries it");
 }
 
 void KubeletAttribution::ConfirmStart(bool none, bool api_answered, absl::Time queried_at) {
@@ -173,8 +173,8 @@ bool KubeletAttribution::AwaitsConfirmation(absl::Time queried_at, bool api_answ
   error_.clear();
   if (!first) return true;
   none_listed_since_ = queried_at;
-  LogInfo("kubelet_lists_none",
-          {{"owners_stand_seconds", absl::ToDoubleSeconds(kEmptyListConfirmation)}});
+  LogInfo("kubelet_list_empty",
+          {{"owners_kept_seconds", absl::ToDoubleSeconds(kEmptyListConfirmation)}});
   return true;
 }
 
@@ -193,9 +193,9 @@ bool KubeletAttribution::AwaitsMissingPods(const std::vector<PodDevices>& listed
   if (!is_back) return true;
   LogFound(listed.size());
   error_.clear();
-  LogInfo("kubelet_lists_fewer",
+  LogInfo("kubelet_list_incomplete",
           {{"missing", NameOf(missing->pod)},
-           {"owners_stand_seconds", absl::ToDoubleSeconds(kEmptyListConfirmation)}});
+           {"owners_kept_seconds", absl::ToDoubleSeconds(kEmptyListConfirmation)}});
   return true;
 }
 
@@ -274,9 +274,9 @@ absl::Time KubeletAttribution::ReceivedSince(const PodName& name, absl::Time que
 
 void KubeletAttribution::SetError(const std::string& why) {
   MutexLock lock(mutex_);
-  const absl::Duration stand = pods_ == nullptr ? absl::ZeroDuration() : kAttributionGrace;
+  const absl::Duration kept = pods_ == nullptr ? absl::ZeroDuration() : kAttributionGrace;
   if (why != error_) {
-    LogWarn("kubelet_lost", {{"why", why}, {"owners_stand_seconds", absl::ToDoubleSeconds(stand)}});
+    LogWarn("kubelet_lost", {{"why", why}, {"owners_kept_seconds", absl::ToDoubleSeconds(kept)}});
   }
   error_ = why;
   // The next answer may come from a new kubelet.
@@ -404,12 +404,12 @@ void KubeletAttribution::LogAmbiguous(const std::vector<AmbiguousDevice>& ambigu
   std::set<std::string> texts;
   for (const AmbiguousDevice& device : ambiguous) {
     const std::string text = absl::StrCat(device.pod, " ", device.id);
-    if (!logged_unplaced_.contains(text)) {
-      LogWarn("device_unplaced", {{"pod", device.pod}, {"device", device.id}});
+    if (!logged_unmatched_.contains(text)) {
+      LogWarn("device_unmatched", {{"pod", device.pod}, {"device", device.id}});
     }
     texts.insert(text);
   }
-  logged_unplaced_ = std::move(texts);
+  logged_unmatched_ = std::move(texts);
 }
 
 // A GPU without a process list, failed or absent, keeps its last one: that is no change.

@@ -159,7 +159,7 @@ class KubeletAttribution {
   CgroupPods cgroup_pods_;
   PodLogs pod_logs_;
   Attribution last_state_;
-  std::set<std::string> logged_unplaced_;
+  std::set<std::string> logged_unmatched_;
   std::map<std::string, std::set<int64_t>> processes_;  // key: uuid of a GPU with processes
   bool annotated_ = false;
   bool should_query_ = false;

@@ -130,7 +130,7 @@ TEST_F(AttributionTest, DeviceWithoutAKnownGpuKeepsOtherOwnersKnown) {
   EXPECT_FALSE(snapshot.gpus[0].holders[0].is_possible);
   ASSERT_EQ(snapshot.gpus[1].holders.size(), 1);
   EXPECT_TRUE(snapshot.gpus[1].holders[0].is_possible);
-  EXPECT_THAT(log_, HasSubstr("event=device_unplaced pod=shop/web-1"));
+  EXPECT_THAT(log_, HasSubstr("event=device_unmatched pod=shop/web-1"));
   EXPECT_THAT(log_, Not(HasSubstr("event=attribution_unknown")));
   Read();
   EXPECT_EQ(log_, "") << "logged once";
@@ -149,7 +149,7 @@ TEST_F(AttributionTest, GpusThatNeverAnsweredKeepOtherOwnersKnown) {
   EXPECT_EQ(snapshot.gpus[0].holders.size(), 1);
   EXPECT_EQ(snapshot.gpus[2].holders.size(), 2);
   EXPECT_EQ(snapshot.gpus[3].holders.size(), 2);
-  EXPECT_THAT(log_, HasSubstr("event=device_unplaced pod=shop/web-2"));
+  EXPECT_THAT(log_, HasSubstr("event=device_unmatched pod=shop/web-2"));
   EXPECT_THAT(log_, Not(HasSubstr("event=attribution_unknown")));
 }
 

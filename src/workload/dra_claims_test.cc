@@ -82,7 +82,7 @@ TEST_F(DraClaimsTest, PodWithoutAProcessYetHoldsTheGpuWithItsMinor) {
   kubelet_.AddPod("shop", "web-0", {Claimed(kClaim1, "gpu-1")});
   EXPECT_EQ(Holders(), "web-0, pulling");
   EXPECT_EQ(why_, "");
-  EXPECT_THAT(log_, Not(HasSubstr("device_unplaced")));
+  EXPECT_THAT(log_, Not(HasSubstr("device_unmatched")));
 }
 
 TEST_F(DraClaimsTest, ClaimOfTwoDevicesHoldsBoth) {

@@ -96,7 +96,7 @@ TEST_F(EmptyListTest, EmptyListIsBelievedAfterTheConfirmationTime) {
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
   Ask();
   kubelet_.SetPods({});
-  EXPECT_THAT(Ask(), HasSubstr("level=info event=kubelet_lists_none owners_stand_seconds=15"));
+  EXPECT_THAT(Ask(), HasSubstr("level=info event=kubelet_list_empty owners_kept_seconds=15"));
   const absl::Time first_observed_at = clock_.Now();
   while (clock_.Now() - first_observed_at < kEmptyListConfirmation) {
     const NodeSnapshot snapshot = Read();
@@ -135,8 +135,9 @@ TEST_F(EmptyListTest, PodsThatANewKubeletListsLaterThanOthersStayHolders) {
   Ask();
   kubelet_.Start();
   kubelet_.SetPods({{.devices = {"shop", "web-1", {Gpu("GPU-sim-1")}}, .of_api = {}}});
-  EXPECT_THAT(Ask(), AllOf(HasSubstr("event=kubelet_found"),
-                           HasSubstr("level=info event=kubelet_lists_fewer missing=shop/web-0")));
+  EXPECT_THAT(Ask(),
+              AllOf(HasSubstr("event=kubelet_found"),
+                    HasSubstr("level=info event=kubelet_list_incomplete missing=shop/web-0")));
   const absl::Time found_at = clock_.Now();
   while (clock_.Now() - found_at < kEmptyListConfirmation) {
     const NodeSnapshot snapshot = Read();
@@ -215,7 +216,7 @@ TEST_F(EmptyListTest, EmptyListIsBelievedNeitherTooEarlyNorTooLate) {
   absl::Time none_since = absl::InfiniteFuture();
   absl::Time listed_at = absl::InfinitePast();
   bool held = false;
-  int stood = 0;
+  int kept = 0;
   for (int i = 0; i < 1000; ++i) {
     clock_.Advance(absl::Seconds(1 + random() % 5));
     const auto kind = random() % 10;
@@ -238,7 +239,7 @@ TEST_F(EmptyListTest, EmptyListIsBelievedNeitherTooEarlyNorTooLate) {
       EXPECT_EQ(snapshot.attribution.state, State::kUnknown) << i;
     } else if (snapshot.attribution.state == State::kKnown) {
       EXPECT_EQ(!snapshot.gpus[0].holders.empty(), held) << i;
-      stood += held && none_since != absl::InfiniteFuture() ? 1 : 0;
+      kept += held && none_since != absl::InfiniteFuture() ? 1 : 0;
     } else {
       EXPECT_FALSE(held) << i << ": " << snapshot.attribution.why;
     }
@@ -247,7 +248,7 @@ TEST_F(EmptyListTest, EmptyListIsBelievedNeitherTooEarlyNorTooLate) {
       EXPECT_THAT(snapshot.gpus[0].holders, IsEmpty()) << i;
     }
   }
-  EXPECT_GT(stood, 50) << "the random sequence has the case";
+  EXPECT_GT(kept, 50) << "the random sequence has the case";
 }
 
 // A kubelet of 1.36 that has just started answers OK without the pods of the API server: with
@@ -281,7 +282,7 @@ TEST_P(UnsyncedPodsApiTest, KeepsHoldersOfTheirGpus) {
   kubelet_.SetPods({{.devices = {"shop", "web-0", {Gpu("GPU-sim-0")}}, .of_api = {.uid = kUid0}}});
   Ask();
   kubelet_.SetPods(GetParam());
-  EXPECT_THAT(Ask(), HasSubstr("event=kubelet_lists_none"));
+  EXPECT_THAT(Ask(), HasSubstr("event=kubelet_list_empty"));
   const absl::Time first_observed_at = clock_.Now();
   for (; clock_.Now() - first_observed_at < kEmptyListConfirmation; Ask()) {
     const NodeSnapshot snapshot = Read();

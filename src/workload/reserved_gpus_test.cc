@@ -128,7 +128,7 @@ TEST_F(ReservedGpusTest, WithoutThePodsApiProcessesShowThePodsElseTheyAreUnknown
   EXPECT_EQ(Holders(snapshot, 0), "whole=1");
   EXPECT_EQ(Holders(snapshot, 1), "web-0? web-1? none?");
   EXPECT_EQ(snapshot.gpus[1].holders[0].container, "") << "as of a pod without a GPU";
-  EXPECT_THAT(log_, HasSubstr("event=device_unplaced"));
+  EXPECT_THAT(log_, HasSubstr("event=device_unmatched"));
 
   RunProcess(100, kUid0);
   RunProcess(101, kUid1);

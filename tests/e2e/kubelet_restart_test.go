@@ -25,7 +25,7 @@ func TestHoldersStayWhileARealKubeletRestarts(t *testing.T) {
 			r.areLogged("event=kubelet_lost")
 			r.kubelet.start()
 			r.ofOwnPod.logs("it does not list " + r.kubelet.node + "/agent")
-			r.other.logs("event=kubelet_lists_none")
+			r.other.logs("event=kubelet_list_empty")
 			r.stood("the kubelet restarted without the API server")
 			r.kubelet.link.restore()
 			r.kubelet.lists(3)

@@ -49,7 +49,7 @@ class AddressFaultTest : public FaultTest {
     keda_ = PollAsKeda(*aggregator_);
     EXPECT_TRUE(Eventually([&] { return !keda_->Since(began).empty(); }));
     EXPECT_EQ(keda_->Since(began).front().value.status().code(), absl::StatusCode::kUnavailable);
-    EXPECT_TRUE(aggregator_->process().WaitForErr("event=agents_none_listed"))
+    EXPECT_TRUE(aggregator_->process().WaitForErr("event=no_agents_listed"))
         << aggregator_->process().Diagnostics();
     EXPECT_TRUE(Eventually([this] { return keda_->Next().value.ok(); }, absl::Seconds(30)));
     const absl::Duration known = absl::Now() - began;
@@ -78,7 +78,7 @@ TEST_F(AddressFaultTest, TemporarilyEmptyDnsLosesNoConnectedAgent) {
   dns_.SetAddresses({});
   KillAgent(2);
   agents_[2] = StartAgentAt(3, 2);
-  ASSERT_TRUE(aggregator_->process().WaitForErr("event=agents_none_listed"));
+  ASSERT_TRUE(aggregator_->process().WaitForErr("event=no_agents_listed"));
   const absl::Duration recovery = TimeTo(kWhole, emptied);
   dns_.SetAddresses(all_);
   ASSERT_TRUE(Eventually([this] { return dns_.queries() > 0; }));
@@ -119,7 +119,7 @@ TEST_F(AddressFaultTest, StartDuringAHalfDnsFailureDoesNotMeanNoNodes) {
   dns_.SetAddresses(all_);
   const absl::Duration recovery = TimeTo(kWhole, mended);
   ExpectNoWrongScaling(keda_->Since(restarted), kWhole, kWhole, Unknown::kAllowed);
-  EXPECT_EQ(aggregator_->process().Err().find("agents_none_listed"), std::string::npos);
+  EXPECT_EQ(aggregator_->process().Err().find("no_agents_listed"), std::string::npos);
   ReportFault("an aggregator restarts while DNS half fails", keda_->Since(restarted), recovery,
               kLookedUp);
 }
@@ -157,8 +157,8 @@ TEST_F(AddressFaultTest, AMovedAgentIsFoundByDns) {
   KillAgent(2);
   agents_[2] = std::move(successor);
   dns_.SetAddresses({PodAddress(1), PodAddress(2), PodAddress(4)});
-  ASSERT_TRUE(
-      aggregator_->process().WaitForErr(absl::StrCat("event=agent_heard address=", PodAddress(4))));
+  ASSERT_TRUE(aggregator_->process().WaitForErr(
+      absl::StrCat("event=agent_connected address=", PodAddress(4))));
   const absl::Duration recovery = TimeTo(kWhole, moved);
   ExpectNoWrongScaling(keda_->Since(moved), kWhole, kWhole);
   ReportFault("DNS changes: an agent moves", keda_->Since(moved), recovery, kLookedUp);
@@ -177,7 +177,7 @@ TEST_F(AddressFaultTest, UpgradeOfAgentsAndAggregatorsLosesNoAnswer) {
     auto upgraded = StartAgentAt(i + 4, i);
     listed.push_back(PodAddress(i + 4));
     dns_.SetAddresses(listed);
-    const std::string heard = absl::StrCat("event=agent_heard address=", PodAddress(i + 4));
+    const std::string heard = absl::StrCat("event=agent_connected address=", PodAddress(i + 4));
     ASSERT_TRUE(aggregator_->process().WaitForErr(heard));
     ASSERT_TRUE(second->process().WaitForErr(heard));
     agents_[i]->process().Signal(SIGTERM);

@@ -13,8 +13,8 @@ TEST_F(AgentFaultTest, AKilledAgentCountsAsBeforeForItsGraceThenAsTheTarget) {
   const absl::Time killed = absl::Now();
   const std::string port = absl::StrCat("--telemetry-port=", agents_[2]->Port("grpc"));
   agents_[2]->process().Signal(SIGKILL);
-  const absl::Duration stood = TimeTo(kOneStale, killed);
-  EXPECT_GE(stood, kGrace - absl::Seconds(2)) << "a heartbeat came a moment before the end";
+  const absl::Duration kept_for = TimeTo(kOneStale, killed);
+  EXPECT_GE(kept_for, kGrace - absl::Seconds(2)) << "a heartbeat came a moment before the end";
   const absl::Time back = absl::Now();
   agents_[2] = nodes_[2]->StartAgent({port});
   const absl::Duration recovery = TimeTo(kWhole, back);

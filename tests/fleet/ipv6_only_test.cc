@@ -46,7 +46,7 @@ TEST_F(Ipv6OnlyTest, FleetAnswersAtAddressesAndAtNamesOfDns) {
                        "--probe-port=8082"});
   ASSERT_TRUE(agent.WaitForErr("event=serving")) << agent.Diagnostics();
   const Process aggregator({"serve", "--role=aggregator", absl::StrCat("--agents=", kAgents)});
-  ASSERT_TRUE(aggregator.WaitForErr("event=agent_heard address=[::1]:6001"))
+  ASSERT_TRUE(aggregator.WaitForErr("event=agent_connected address=[::1]:6001"))
       << aggregator.Diagnostics();
   EXPECT_TRUE(agent.WaitForErr("event=telemetry_reader peer=::1")) << agent.Err();
 
@@ -63,7 +63,7 @@ TEST_F(Ipv6OnlyTest, FleetAnswersAtAddressesAndAtNamesOfDns) {
 TEST_F(Ipv6OnlyTest, AbsenceOfAgentsComesFromDns) {
   const NameServer dns({});
   const Process aggregator({"serve", "--role=aggregator", absl::StrCat("--agents=", kAgents)});
-  EXPECT_TRUE(aggregator.WaitForErr("event=agents_none_listed")) << aggregator.Diagnostics();
+  EXPECT_TRUE(aggregator.WaitForErr("event=no_agents_listed")) << aggregator.Diagnostics();
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ TEST_F(NodeFaultTest, ANodeWithTwoAgentsCountsOnce) {
   ASSERT_TRUE(Settles(kWhole)) << aggregator_->process().Err();
   for (const auto& agent : agents_) {
     ASSERT_TRUE(aggregator_->process().WaitForErr(
-        absl::StrCat("event=agent_heard address=", agent->Address())));
+        absl::StrCat("event=agent_connected address=", agent->Address())));
   }
   absl::SleepFor(kGrace + absl::Seconds(1));
   ExpectNoWrongScaling(keda_->Since(absl::InfinitePast()), kWhole, kWhole, Unknown::kAllowed);
@@ -67,8 +67,8 @@ TEST_F(NodeFaultTest, ANodeNameOfTwoMachinesCountsForItsGraceThenIsUnreadable) {
 
   const absl::Time claimed = absl::Now();
   claims = other.StartAgent({"--node-name=gpu-2", port});
-  const absl::Duration stood = TimeTo(kOneStale, claimed);
-  EXPECT_GE(stood, kGrace);
+  const absl::Duration kept_for = TimeTo(kOneStale, claimed);
+  EXPECT_GE(kept_for, kGrace);
   ExpectNoWrongScaling(keda_->Since(claimed), kWhole, kOneStale);
   EXPECT_TRUE(aggregator_->process().WaitForErr(
       absl::StrCat("event=node_claimed_twice node=gpu-2 counts=", agents_[2]->Address(),

@@ -161,7 +161,7 @@ TEST_F(WireVersionsTest, AgentsOfOlderAndLaterVersionsAreUnderstood) {
       absl::StrCat("static:", recorded.address(), ",", sparse.address(), ",", later.address()));
   keda_ = PollAsKeda(*aggregator_);
   const absl::Duration known = TimeTo(kWhole, began);
-  absl::SleepFor(kGrace);  // later heartbeats are understood too
+  absl::SleepFor(kGrace);  // later heartbeats are accepted too
   ExpectNoWrongScaling(keda_->Since(began), kWhole, kWhole, Unknown::kAllowed);
   ReportFault("agents of three versions", keda_->Since(began), known, kReconnected);
 }

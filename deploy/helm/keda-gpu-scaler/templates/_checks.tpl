@@ -1,9 +1,9 @@
-{{/* What the schema cannot tell: values, and a cluster, that do not go together. */}}
+{{/* What the schema cannot check: values that contradict each other or the cluster. */}}
 {{- define "scaler.checks" -}}
 {{- $fleet := include "scaler.isFleet" . }}
 {{- if and $fleet (include "scaler.tlsSecret" .) }}
 {{- if not (include "scaler.clientAuth" .) }}
-{{- fail "\n\ntls.secretName without tls.clientAuth: in a fleet TLS is mutual, for aggregators and agents know each other by certificates of one authority. KEDA then shows one, too. Set tls.clientAuth=true, or mode=standalone.\n" }}
+{{- fail "\n\ntls.secretName without tls.clientAuth. In a fleet TLS is mutual: aggregators and agents authenticate with certificates of one authority. KEDA then shows one, too. Set tls.clientAuth=true, or mode=standalone.\n" }}
 {{- end }}
 {{- if not (or .Values.tls.agentHostPath (include "scaler.agentTlsSecret" .)) }}
 {{- fail (printf "\n\ntls.secretName without tls.agentSecretName: the agents need a certificate for %s, of the same authority.\n" (include "scaler.agentsHost" .)) }}
@@ -16,7 +16,7 @@
 {{- fail "\n\ntls.certManager with agent.namespace: certificates of one authority in two namespaces take a ClusterIssuer. Set tls.certManager.issuerRef.kind=ClusterIssuer and its name.\n" }}
 {{- end }}
 {{- if and .Values.attribution.sharedGpus (ne .Values.attribution.mode "kubelet") }}
-{{- fail "\n\nattribution.sharedGpus needs attribution.mode=kubelet: who shares a GPU is what the kubelet tells.\n" }}
+{{- fail "\n\nattribution.sharedGpus needs attribution.mode=kubelet: the kubelet reports which pods share a GPU.\n" }}
 {{- end }}
 {{- if and (or .Values.attribution.draFolders .Values.attribution.ignorePods .Values.attribution.reservationNamespaces) (ne .Values.attribution.mode "kubelet") }}
 {{- fail "\n\nattribution.draFolders, attribution.ignorePods and attribution.reservationNamespaces need attribution.mode=kubelet: they are about the pods that the kubelet lists.\n" }}

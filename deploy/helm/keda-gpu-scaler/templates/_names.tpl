@@ -8,7 +8,7 @@ A role is "agent", "aggregator" or "standalone"; the last two answer KEDA, and a
 {{/* The role of what answers KEDA. A simulation is one process. */}}
 {{- define "scaler.answeringRole" -}}
 {{- if not .Values.mode }}
-{{- fail "\n\nThese are the values of an older chart, by --reuse-values: take --reset-then-reuse-values, which knows the new ones.\n" }}
+{{- fail "\n\nThese are the values of an older chart, by --reuse-values: use --reset-then-reuse-values, which adds the new ones.\n" }}
 {{- end -}}
 {{ ternary "standalone" "aggregator" (or .Values.simulate.enabled (eq .Values.mode "standalone")) }}
 {{- end }}
@@ -167,8 +167,8 @@ keda-gpu-scaler-aggregators.{{ .Release.Namespace }}.svc.{{ .Values.clusterDomai
 {{- end }}
 
 {{/*
-At a first install the number of nodes that nodeSelector chooses; 0 where that cannot be told, or may
-not: it is lookups of RuntimeClasses and Nodes that "auto" allows.
+The number of nodes that nodeSelector chooses, at a first install. 0 if Nodes cannot be looked up, or must
+not be: only gpu.runtimeClassName "auto" allows lookups of RuntimeClasses and Nodes.
 */}}
 {{- define "scaler.nodesToRunOn" -}}
 {{- $count := 0 }}

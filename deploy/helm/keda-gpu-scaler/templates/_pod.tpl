@@ -134,7 +134,7 @@ spec:
 - --metrics-port={{ ternary .Values.metrics.port 0 .Values.metrics.enabled }}
 - --probe-port={{ .Values.probes.port }}
 {{- if eq $role "aggregator" }}
-{{- /* The dot makes the name whole: a domain of the node's resolv.conf is not asked for it, whose failure would be one of the agents' name. */}}
+{{- /* The final dot skips the search domains of resolv.conf: if one of them failed, the agents' name would. */}}
 - --agents=dns:///{{ include "scaler.agentsHost" . }}.:{{ .Values.agent.port }}
 - --node-name=$(POD_NAME)
 {{- with .Values.aggregator.grace }}
@@ -237,7 +237,7 @@ spec:
 {{- end }}
 {{- end }}
 
-{{/* The image asks the NVIDIA container runtime for all GPUs, which only what reads them is to have. */}}
+{{/* The image requests all GPUs of the NVIDIA container runtime. Only pods that read GPUs may have them. */}}
 {{- define "scaler.seesNoGpu" -}}
 - {name: NVIDIA_VISIBLE_DEVICES, value: void}
 {{- end }}
