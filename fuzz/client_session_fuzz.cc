@@ -13,8 +13,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "fuzz_assert.h"
 #include "http2_peer.h"
-#include "promise.h"
 #include "wire/client_session.h"
 #include "wire/message_prefix.h"
 #include "wire/test_frames.h"
@@ -83,22 +83,22 @@ class Caller : public ClientCall::Listener {
     call_ = std::make_shared<ClientCall>(Loop(), "server:1", "/test.Test/Test", options, *this);
     call_->Write("first");
   }
-  ~Caller() override { PROMISE(has_ended_); }
+  ~Caller() override { FUZZ_ASSERT(has_ended_); }
 
   void OnHeaders(const CallMetadata&) override {
-    PROMISE(!has_ended_ && !std::exchange(has_headers_, true));
+    FUZZ_ASSERT(!has_ended_ && !std::exchange(has_headers_, true));
     Pause();
   }
   void OnMessage(std::string bytes) override {
-    PROMISE(has_headers_ && !has_ended_ && !is_paused_ && bytes.size() <= kLongestMessage);
+    FUZZ_ASSERT(has_headers_ && !has_ended_ && !is_paused_ && bytes.size() <= kLongestMessage);
     if (bytes.size() > 100) call_->Cancel();
     if (bytes.size() < 50) call_->WriteNewest(std::move(bytes));
     Pause();
   }
   void OnEnd(const CallEnd& end) override {
-    PROMISE(!std::exchange(has_ended_, true));
-    PROMISE(!has_headers_ || !end.connect_fault.has_value());
-    PROMISE(end.trailers.empty() || !end.connect_fault.has_value());
+    FUZZ_ASSERT(!std::exchange(has_ended_, true));
+    FUZZ_ASSERT(!has_headers_ || !end.connect_fault.has_value());
+    FUZZ_ASSERT(end.trailers.empty() || !end.connect_fault.has_value());
   }
 
   void Resume() {
@@ -138,7 +138,7 @@ class Client {
   }
   ~Client() {
     Close();
-    for (const auto& caller : callers_) PROMISE(caller->has_ended());
+    for (const auto& caller : callers_) FUZZ_ASSERT(caller->has_ended());
   }
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
@@ -194,8 +194,8 @@ void CheckServer(FuzzedDataProvider input) {
   client.Close();
 
   absl::string_view received = client.server().received();
-  PROMISE(received.size() <= 5'000 + 4 * bytes.size());
-  PROMISE(absl::ConsumePrefix(&received, kPreface));
+  FUZZ_ASSERT(received.size() <= 5'000 + 4 * bytes.size());
+  FUZZ_ASSERT(absl::ConsumePrefix(&received, kPreface));
   CheckFrames(received);
 }
 

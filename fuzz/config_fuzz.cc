@@ -5,7 +5,7 @@
 #include "absl/strings/match.h"
 #include "config/options.h"
 #include "config/settings.h"
-#include "promise.h"
+#include "fuzz_assert.h"
 
 namespace gpuscaler {
 namespace {
@@ -13,37 +13,37 @@ namespace {
 void CheckConfig(const std::vector<Setting>& settings) {
   const auto resolved = Resolve(settings);
   if (!resolved.ok()) {
-    PROMISE(absl::IsInvalidArgument(resolved.status()) && !resolved.status().message().empty());
+    FUZZ_ASSERT(absl::IsInvalidArgument(resolved.status()) && !resolved.status().message().empty());
     return;
   }
   const Config& config = resolved->config;
-  PROMISE(config.poll_interval > absl::ZeroDuration());
-  PROMISE(config.StaleAfter() >= 2 * config.poll_interval);
-  PROMISE(config.hang_after >= 2 * config.poll_interval);
-  PROMISE(config.port >= kAnyPort && config.port <= 65535);
-  PROMISE(config.role != Role::kAggregator || !config.agents.empty());
+  FUZZ_ASSERT(config.poll_interval > absl::ZeroDuration());
+  FUZZ_ASSERT(config.StaleAfter() >= 2 * config.poll_interval);
+  FUZZ_ASSERT(config.hang_after >= 2 * config.poll_interval);
+  FUZZ_ASSERT(config.port >= kAnyPort && config.port <= 65535);
+  FUZZ_ASSERT(config.role != Role::kAggregator || !config.agents.empty());
   for (const Setting& setting : settings) {
-    PROMISE(resolved->origins.contains(setting.name));
-    PROMISE(absl::StrContains(Reported(*resolved, setting.name, setting.value), setting.name));
+    FUZZ_ASSERT(resolved->origins.contains(setting.name));
+    FUZZ_ASSERT(absl::StrContains(Reported(*resolved, setting.name, setting.value), setting.name));
   }
 }
 
 void CheckFile(const std::string& yaml) {
   const auto settings = SettingsOfYaml("a.yaml", yaml);
   if (!settings.ok()) {
-    PROMISE(absl::IsInvalidArgument(settings.status()));
-    PROMISE(absl::StartsWith(settings.status().message(), "file a.yaml:"));
+    FUZZ_ASSERT(absl::IsInvalidArgument(settings.status()));
+    FUZZ_ASSERT(absl::StartsWith(settings.status().message(), "file a.yaml:"));
     return;
   }
   Environment environment;
   for (const Setting& setting : *settings) {
     const Option* const option = FindOption(setting.name);
-    PROMISE(option != nullptr && absl::StartsWith(setting.origin, "file a.yaml:"));
+    FUZZ_ASSERT(option != nullptr && absl::StartsWith(setting.origin, "file a.yaml:"));
     environment[EnvironmentName(*option)] = setting.value;
   }
   CheckConfig(*settings);
   CheckConfig(SettingsOfEnvironment(environment));
-  PROMISE(UnknownVariables(environment).empty());
+  FUZZ_ASSERT(UnknownVariables(environment).empty());
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
 // Pages of dcgm-exporter, or of any other server in its place, and the resulting GPUs.
 #include <cstdint>
 
+#include "fuzz_assert.h"
 #include "gpu/dcgm_collection_detector.h"
 #include "gpu/dcgm_exposition.h"
 #include "gpu/dcgm_holders.h"
 #include "gpu/dcgm_sample.h"
 #include "model/node_snapshot.h"
-#include "promise.h"
 
 namespace gpuscaler {
 namespace {
@@ -16,37 +16,38 @@ bool IsIn(const std::optional<double>& value, double least, double most) {
 }
 
 void CheckSample(const GpuSample& gpu) {
-  PROMISE(!gpu.uuid.empty() && gpu.index >= 0 && gpu.index <= 1024);
-  PROMISE(IsIn(gpu.utilization_percent, 0, 100) && IsIn(gpu.memory_utilization_percent, 0, 100));
-  PROMISE(IsIn(MemoryUsedPercent(gpu), 0, 100));
-  PROMISE(gpu.memory_used_bytes.value_or(0) >= 0 && gpu.memory_total_bytes.value_or(0) >= 0);
-  PROMISE(gpu.ecc_uncorrected_errors.value_or(0) >= 0);
+  FUZZ_ASSERT(!gpu.uuid.empty() && gpu.index >= 0 && gpu.index <= 1024);
+  FUZZ_ASSERT(IsIn(gpu.utilization_percent, 0, 100) &&
+              IsIn(gpu.memory_utilization_percent, 0, 100));
+  FUZZ_ASSERT(IsIn(MemoryUsedPercent(gpu), 0, 100));
+  FUZZ_ASSERT(gpu.memory_used_bytes.value_or(0) >= 0 && gpu.memory_total_bytes.value_or(0) >= 0);
+  FUZZ_ASSERT(gpu.ecc_uncorrected_errors.value_or(0) >= 0);
 }
 
 void CheckHolders(const DcgmDevice& device, const GpuSample& gpu, const NodeSnapshot& snapshot) {
-  PROMISE(gpu.holders.size() <= device.holders.size());
+  FUZZ_ASSERT(gpu.holders.size() <= device.holders.size());
   double shares = 0;
   for (const GpuHolder& holder : gpu.holders) {
-    PROMISE(holder.pod >= 0 && static_cast<size_t>(holder.pod) < snapshot.pods.size());
-    PROMISE(holder.share >= 0);
+    FUZZ_ASSERT(holder.pod >= 0 && static_cast<size_t>(holder.pod) < snapshot.pods.size());
+    FUZZ_ASSERT(holder.share >= 0);
     shares += holder.share;
   }
-  PROMISE(gpu.holders.empty() || (shares > 0.999 && shares < 1.001));
+  FUZZ_ASSERT(gpu.holders.empty() || (shares > 0.999 && shares < 1.001));
 }
 
 void CheckPage(absl::string_view text, ExpositionFormat format) {
   const auto page = ReadDcgmExposition(text, format);
   if (!page.ok()) {
-    PROMISE(!absl::IsInternal(page.status()) && !page.status().message().empty());
+    FUZZ_ASSERT(!absl::IsInternal(page.status()) && !page.status().message().empty());
     return;
   }
-  PROMISE(page->devices.size() <= kMaxDcgmDevices);
+  FUZZ_ASSERT(page->devices.size() <= kMaxDcgmDevices);
   DcgmCollectionDetector detector;
-  PROMISE(detector.Look(*page));  // the first page is new
-  PROMISE(detector.Look(*page) != detector.can_tell());
+  FUZZ_ASSERT(detector.Look(*page));  // the first page is new
+  FUZZ_ASSERT(detector.Look(*page) != detector.can_tell());
   NodeSnapshot snapshot;
   for (const DcgmDevice& device : page->devices) {
-    PROMISE(device.holders.size() <= kMaxDcgmHolders);
+    FUZZ_ASSERT(device.holders.size() <= kMaxDcgmHolders);
     GpuSample gpu = SampleOf(device);
     CheckSample(gpu);
     if (device.gpu_instance.has_value()) CheckSample(ParentOf(device));

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "base/dns_reply.h"
-#include "promise.h"
+#include "fuzz_assert.h"
 
 namespace gpuscaler {
 namespace {
@@ -20,12 +20,12 @@ void CheckReply(absl::Span<const unsigned char> reply) {
   for (const ns_type type : {ns_t_a, ns_t_aaaa}) {
     const auto alias = LastAliasIn(reply, type, "A of a");
     if (alias.ok()) {
-      PROMISE(alias->size() < NS_MAXDNAME && IsPrintable(*alias));
+      FUZZ_ASSERT(alias->size() < NS_MAXDNAME && IsPrintable(*alias));
     } else {
-      PROMISE(absl::IsUnavailable(alias.status()));
+      FUZZ_ASSERT(absl::IsUnavailable(alias.status()));
     }
   }
-  if (reply.size() >= NS_HFIXEDSZ) PROMISE(!FailureIn(reply, ETIMEDOUT).empty());
+  if (reply.size() >= NS_HFIXEDSZ) FUZZ_ASSERT(!FailureIn(reply, ETIMEDOUT).empty());
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 #include "fleet/engine_update_reader.h"
 #include "fleet/engine_wire.h"
 #include "fleet/wire_text.h"
+#include "fuzz_assert.h"
 #include "message_mutator.h"
-#include "promise.h"
 
 namespace gpuscaler {
 namespace {
@@ -22,37 +22,37 @@ bool CanBe(std::optional<double> number) {
 }
 
 void CheckModel(const ModelReading& model) {
-  PROMISE(IsText(model.model));
-  PROMISE(CanBe(model.waiting) && CanBe(model.running) && CanBe(model.limit));
-  PROMISE(CanBe(model.kv_cache_usage_ratio) && !(model.kv_cache_usage_ratio.value_or(0) > 1));
-  for (const ModelNumber counter : kModelCounters) PROMISE(CanBe(model.*counter));
+  FUZZ_ASSERT(IsText(model.model));
+  FUZZ_ASSERT(CanBe(model.waiting) && CanBe(model.running) && CanBe(model.limit));
+  FUZZ_ASSERT(CanBe(model.kv_cache_usage_ratio) && !(model.kv_cache_usage_ratio.value_or(0) > 1));
+  for (const ModelNumber counter : kModelCounters) FUZZ_ASSERT(CanBe(model.*counter));
   for (const ModelHistogram field : kModelHistograms) {
     const auto& histogram = model.*field;
     if (!histogram.has_value() || histogram->buckets.empty()) continue;
-    PROMISE(std::isinf(histogram->buckets.back().not_above));
-    PROMISE(std::ranges::is_sorted(histogram->buckets, {}, &Histogram::Bucket::not_above));
-    PROMISE(std::ranges::is_sorted(histogram->buckets, {}, &Histogram::Bucket::count));
+    FUZZ_ASSERT(std::isinf(histogram->buckets.back().not_above));
+    FUZZ_ASSERT(std::ranges::is_sorted(histogram->buckets, {}, &Histogram::Bucket::not_above));
+    FUZZ_ASSERT(std::ranges::is_sorted(histogram->buckets, {}, &Histogram::Bucket::count));
   }
 }
 
 // A valid engine reading must still be valid after it was encoded again.
 void CheckReading(const EngineUpdate& update) {
   if (!update.reading.ok()) {
-    PROMISE(IsText(std::string(update.reading.status().message())));
+    FUZZ_ASSERT(IsText(std::string(update.reading.status().message())));
     return;
   }
   for (const ModelReading& model : update.reading->models) CheckModel(model);
   const telemetry::v1::EngineReading sent = EncodeEngine(1, update);
   const EngineUpdate again = DecodeEngine(sent, WriterClock());
-  PROMISE(again.reading.ok() && again.engine == update.engine);
-  PROMISE(again.reading->models.size() == update.reading->models.size());
-  PROMISE((again.capacity_record == nullptr) == (update.capacity_record == nullptr));
+  FUZZ_ASSERT(again.reading.ok() && again.engine == update.engine);
+  FUZZ_ASSERT(again.reading->models.size() == update.reading->models.size());
+  FUZZ_ASSERT((again.capacity_record == nullptr) == (update.capacity_record == nullptr));
 }
 
 class Aggregator {
  public:
   Aggregator() {
-    PROMISE(store_.Lease(source_, question_, now_, now_ + absl::Hours(1)).ok());
+    FUZZ_ASSERT(store_.Lease(source_, question_, now_, now_ + absl::Hours(1)).ok());
     found_.Expect(found_.Subscription(now_), {"gpu-7"}, now_);
   }
 
@@ -60,7 +60,7 @@ class Aggregator {
     now_ += absl::Seconds(1);
     const absl::Status status = reader_.Read(message, now_);
     if (!status.ok()) {
-      PROMISE(absl::IsInvalidArgument(status) && !status.message().empty());
+      FUZZ_ASSERT(absl::IsInvalidArgument(status) && !status.message().empty());
       reader_.Begin();  // as after a reconnect
       return;
     }
@@ -73,11 +73,12 @@ class Aggregator {
  private:
   void CheckSignals() const {
     for (const SignalSeries& series : store_.Of(source_, question_, now_).series) {
-      PROMISE(!HasControl(series.pod) && !HasControl(series.address) && !HasControl(series.engine));
-      PROMISE(series.namespace_name == source_.namespace_name && IsText(series.error));
-      PROMISE(std::ranges::is_sorted(series.points, {}, &SignalPoint::at));
+      FUZZ_ASSERT(!HasControl(series.pod) && !HasControl(series.address) &&
+                  !HasControl(series.engine));
+      FUZZ_ASSERT(series.namespace_name == source_.namespace_name && IsText(series.error));
+      FUZZ_ASSERT(std::ranges::is_sorted(series.points, {}, &SignalPoint::at));
       for (const SignalPoint& point : series.points) {
-        PROMISE(point.at <= now_ && (!point.value || *point.value >= 0));
+        FUZZ_ASSERT(point.at <= now_ && (!point.value || *point.value >= 0));
       }
     }
   }

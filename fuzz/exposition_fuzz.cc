@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "engine/engines.h"
+#include "fuzz_assert.h"
 #include "page/prometheus_text.h"
-#include "promise.h"
 
 namespace gpuscaler {
 namespace {
@@ -15,25 +15,25 @@ bool LiesIn(absl::string_view part, absl::string_view page) {
 }
 
 void CheckSample(const ExpositionSample& sample, absl::string_view page) {
-  PROMISE(!sample.name.empty() && LiesIn(sample.name, page));
+  FUZZ_ASSERT(!sample.name.empty() && LiesIn(sample.name, page));
   for (const ExpositionLabel& label : sample.labels) {
-    PROMISE(!label.name.empty() && LiesIn(label.name, page));
-    PROMISE(LiesIn(label.escaped_value, page));
-    PROMISE(Unescaped(label.escaped_value).size() <= label.escaped_value.size());
+    FUZZ_ASSERT(!label.name.empty() && LiesIn(label.name, page));
+    FUZZ_ASSERT(LiesIn(label.escaped_value, page));
+    FUZZ_ASSERT(Unescaped(label.escaped_value).size() <= label.escaped_value.size());
   }
 }
 
 bool CanBe(std::optional<double> number) { return !number.has_value() || *number >= 0; }
 
 void CheckReading(const ModelReading& reading) {
-  PROMISE(CanBe(reading.waiting) && CanBe(reading.running) && CanBe(reading.limit));
-  PROMISE(CanBe(reading.kv_cache_usage_ratio) && reading.kv_cache_usage_ratio.value_or(0) <= 1);
-  for (const ModelNumber counter : kModelCounters) PROMISE(CanBe(reading.*counter));
+  FUZZ_ASSERT(CanBe(reading.waiting) && CanBe(reading.running) && CanBe(reading.limit));
+  FUZZ_ASSERT(CanBe(reading.kv_cache_usage_ratio) && reading.kv_cache_usage_ratio.value_or(0) <= 1);
+  for (const ModelNumber counter : kModelCounters) FUZZ_ASSERT(CanBe(reading.*counter));
   for (const ModelHistogram field : kModelHistograms) {
     const auto& histogram = reading.*field;
     if (!histogram.has_value()) continue;
-    PROMISE(!histogram->buckets.empty() && std::isinf(histogram->buckets.back().not_above));
-    PROMISE(std::ranges::is_sorted(histogram->buckets, {}, &Histogram::Bucket::not_above));
+    FUZZ_ASSERT(!histogram->buckets.empty() && std::isinf(histogram->buckets.back().not_above));
+    FUZZ_ASSERT(std::ranges::is_sorted(histogram->buckets, {}, &Histogram::Bucket::not_above));
   }
 }
 
@@ -44,11 +44,11 @@ void CheckPage(absl::string_view page, ExpositionFormat format) {
   const absl::Status none = ReadPage(
       page, format, [](absl::string_view) { return false; },
       [](const ExpositionSample&) { std::abort(); });
-  PROMISE(all == none);
+  FUZZ_ASSERT(all == none);
   Recognise(page, format).IgnoreError();
   for (const Engine* engine : Engines()) {
     const auto reading = engine->read(page, {.format = format, .histograms = true});
-    PROMISE(!reading.ok() || all.ok() || engine == &Ollama());
+    FUZZ_ASSERT(!reading.ok() || all.ok() || engine == &Ollama());
     if (!reading.ok()) continue;
     CheckReading(*ReadingOf(*reading, ""));
     for (const ModelReading& model : reading->models) {

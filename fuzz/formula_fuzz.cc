@@ -4,8 +4,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "fuzz_assert.h"
 #include "lint/formula.h"
-#include "promise.h"
 
 namespace gpuscaler {
 namespace {
@@ -19,10 +19,10 @@ bool IsName(absl::string_view name) {
 void CheckFormula(absl::string_view formula) {
   const std::vector<std::string> names = TriggersIn(formula);
   for (const std::string& name : names) {
-    PROMISE(IsName(name) && absl::StrContains(formula, name));
+    FUZZ_ASSERT(IsName(name) && absl::StrContains(formula, name));
   }
   for (const std::string& name : TriggersInMin(formula)) {
-    PROMISE(IsName(name) && absl::StrContains(formula, name));
+    FUZZ_ASSERT(IsName(name) && absl::StrContains(formula, name));
   }
 }
 

@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "promise.h"
+#include "fuzz_assert.h"
 #include "wire/event_loop.h"
 #include "wire/test_frames.h"
 
@@ -42,7 +42,7 @@ class Http2Peer {
     RunOnLoop([this] {
       bufferevent* ends[2];
       const int options = BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS;
-      PROMISE(bufferevent_pair_new(Loop().base(), options, ends) == 0);
+      FUZZ_ASSERT(bufferevent_pair_new(Loop().base(), options, ends) == 0);
       end_ = ends[0];
       session_end_ = ends[1];
       bufferevent_enable(end_, EV_READ | EV_WRITE);
@@ -147,11 +147,11 @@ inline void CheckFrames(absl::string_view bytes) {
     const auto type = static_cast<FrameType>(byte(3));
     const uint32_t flags = byte(4);
     const uint32_t id = byte(5) << 24 | byte(6) << 16 | byte(7) << 8 | byte(8);
-    PROMISE(type <= FrameType::kContinuation && (!is_first || type == FrameType::kSettings));
-    if (type == FrameType::kSettings) PROMISE(id == 0 && size % 6 == 0);
+    FUZZ_ASSERT(type <= FrameType::kContinuation && (!is_first || type == FrameType::kSettings));
+    if (type == FrameType::kSettings) FUZZ_ASSERT(id == 0 && size % 6 == 0);
     if (type == FrameType::kHeaders || type == FrameType::kData) {
-      PROMISE(id % 2 == 1 && (type == FrameType::kHeaders || streams.contains(id)));
-      PROMISE(!streams[id]);
+      FUZZ_ASSERT(id % 2 == 1 && (type == FrameType::kHeaders || streams.contains(id)));
+      FUZZ_ASSERT(!streams[id]);
       streams[id] = (flags & kEndStream) != 0;
     }
     bytes.remove_prefix(std::min(bytes.size(), kHeader + size));

@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "absl/strings/match.h"
+#include "fuzz_assert.h"
 #include "lint/lint.h"
-#include "promise.h"
 
 namespace gpuscaler {
 namespace {
@@ -17,16 +17,16 @@ bool IsRule(const std::string& id) {
 void CheckFile(absl::string_view yaml) {
   const auto file = ReadManifestFile(yaml);
   if (!file.ok()) {
-    PROMISE(absl::IsInvalidArgument(file.status()));
-    PROMISE(absl::StartsWith(file.status().message(), "line "));
+    FUZZ_ASSERT(absl::IsInvalidArgument(file.status()));
+    FUZZ_ASSERT(absl::StartsWith(file.status().message(), "line "));
     return;
   }
   // A final line break starts one more line.
   const auto lines = 1 + std::ranges::count(yaml, '\n');
   const LintContext context = {.applied_with = file->related_objects, .finds_engines = true};
   for (const Finding& finding : Lint(*file, BuiltInProfiles(), context)) {
-    PROMISE(IsRule(finding.rule) && !finding.message.empty());
-    PROMISE(finding.line >= 1 && finding.line <= lines);
+    FUZZ_ASSERT(IsRule(finding.rule) && !finding.message.empty());
+    FUZZ_ASSERT(finding.line >= 1 && finding.line <= lines);
   }
 }
 

@@ -3,10 +3,10 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
+#include "fuzz_assert.h"
 #include "kubelet/pod_resources.h"
 #include "message_mutator.h"
 #include "podresources.pb.h"
-#include "promise.h"
 #include "workload/device_id.h"
 #include "workload/gpu_holders.h"
 
@@ -28,21 +28,21 @@ void CheckDevice(const PodDevice& device, absl::Span<const GpuSample> gpus) {
   if (!id) return;
   for (const std::vector<int>& places : {FindGpus(*id, gpus), FindPossibleGpus(*id, gpus)}) {
     for (const int place : places) {
-      PROMISE(place >= 0 && static_cast<size_t>(place) < gpus.size());
+      FUZZ_ASSERT(place >= 0 && static_cast<size_t>(place) < gpus.size());
     }
   }
 }
 
 void CheckHolders(const NodeSnapshot& node, size_t listed) {
-  PROMISE(node.pods.size() <= listed);
+  FUZZ_ASSERT(node.pods.size() <= listed);
   for (const GpuSample& gpu : node.gpus) {
     double shares = 0;
     for (const GpuHolder& holder : gpu.holders) {
-      PROMISE(holder.pod >= 0 && static_cast<size_t>(holder.pod) < node.pods.size());
-      PROMISE(holder.share >= 0);
+      FUZZ_ASSERT(holder.pod >= 0 && static_cast<size_t>(holder.pod) < node.pods.size());
+      FUZZ_ASSERT(holder.share >= 0);
       shares += holder.share;
     }
-    PROMISE(gpu.holders.empty() || (shares > 0.999 && shares < 1.001));
+    FUZZ_ASSERT(gpu.holders.empty() || (shares > 0.999 && shares < 1.001));
   }
 }
 
@@ -57,7 +57,7 @@ void CheckAnswer(const v1::ListPodResourcesResponse& response) {
   const std::string first = pods.empty() ? "" : NameOf(pods[0].pod);
   const auto ambiguous = FillHolders(
       pods, [&](int64_t) { return first; }, node);
-  for (const AmbiguousDevice& device : ambiguous) PROMISE(!device.pod.empty());
+  for (const AmbiguousDevice& device : ambiguous) FUZZ_ASSERT(!device.pod.empty());
   CheckHolders(node, pods.size());
 }
 

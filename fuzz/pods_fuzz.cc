@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "fuzz_assert.h"
 #include "kubelet/kubelet_pods.h"
 #include "message_mutator.h"
 #include "model/pod.h"
 #include "pod.pb.h"
 #include "podsapi.pb.h"
-#include "promise.h"
 #include "workload/owner_references.h"
 #include "workload/vgpu_annotation.h"
 
@@ -24,24 +24,24 @@ void CheckAllocatedGpus(const KubeletPod& pod) {
       whole};
   const std::vector<PodDevice> allocated = WithAllocatedGpus(devices, pod);
   if (allocated == devices) return;
-  PROMISE(std::ranges::count(allocated, whole) == 1);
+  FUZZ_ASSERT(std::ranges::count(allocated, whole) == 1);
   for (const PodDevice& device : allocated) {
-    PROMISE(device == whole || device.id.ends_with("::0"));
+    FUZZ_ASSERT(device == whole || device.id.ends_with("::0"));
   }
   for (const char* const container : {"a", "b"}) {
-    PROMISE(std::ranges::find(allocated, container, &PodDevice::container) != allocated.end());
+    FUZZ_ASSERT(std::ranges::find(allocated, container, &PodDevice::container) != allocated.end());
   }
 }
 
 void CheckPod(const KubeletPod& pod, const kubernetes::Pod& message) {
-  PROMISE(pod.name == message.metadata().name() && pod.uid == message.metadata().uid());
-  PROMISE(!pod.is_in_node_network || !pod.address.empty());
+  FUZZ_ASSERT(pod.name == message.metadata().name() && pod.uid == message.metadata().uid());
+  FUZZ_ASSERT(!pod.is_in_node_network || !pod.address.empty());
   for (const OwnerReference& owner : pod.owner_references) {
-    PROMISE(owner.kind.size() <= kLongestLabel && owner.name.size() <= kLongestObjectName);
-    PROMISE(std::ranges::none_of(owner.name, [](unsigned char c) { return c < ' '; }));
+    FUZZ_ASSERT(owner.kind.size() <= kLongestLabel && owner.name.size() <= kLongestObjectName);
+    FUZZ_ASSERT(std::ranges::none_of(owner.name, [](unsigned char c) { return c < ' '; }));
   }
   const std::vector<PodOwner> owners = OwnersByReference(pod);
-  for (const PodOwner& owner : owners) PROMISE(!owner.kind.empty() && !owner.name.empty());
+  for (const PodOwner& owner : owners) FUZZ_ASSERT(!owner.kind.empty() && !owner.name.empty());
   OwnerNames({.namespace_name = pod.namespace_name, .name = pod.name, .owners = owners});
   CheckAllocatedGpus(pod);
 }
@@ -50,7 +50,7 @@ void CheckAnswer(const std::vector<kubernetes::Pod>& pods) {
   v1alpha1::ListPodsResponse response;
   for (const kubernetes::Pod& pod : pods) response.add_pods(pod.SerializeAsString());
   const auto listed = PodsIn(response);
-  PROMISE(listed.ok() && listed->size() == pods.size());
+  FUZZ_ASSERT(listed.ok() && listed->size() == pods.size());
   for (size_t i = 0; i < pods.size(); ++i) CheckPod((*listed)[i], pods[i]);
 }
 
@@ -59,7 +59,7 @@ void CheckBytes(absl::string_view bytes) {
   v1alpha1::ListPodsResponse response;
   response.add_pods(std::string(bytes));
   const auto listed = PodsIn(response);
-  PROMISE(listed.ok() || absl::IsInternal(listed.status()));
+  FUZZ_ASSERT(listed.ok() || absl::IsInternal(listed.status()));
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 
 #include "absl/strings/match.h"
 #include "base/printable_text.h"
+#include "fuzz_assert.h"
 #include "nlohmann/json.hpp"
-#include "promise.h"
 
 namespace gpuscaler {
 namespace {
@@ -24,14 +24,14 @@ bool HasControl(const std::string& text) {
 
 void CheckText(absl::string_view text) {
   const std::string line = EscapedLine(text);
-  PROMISE(IsUtf8(line) && !HasControl(line));
-  PROMISE(!absl::StartsWith(line, "::") && !absl::StrContains(line, "##["));
-  PROMISE(EscapedLine(line) == line);
-  PROMISE(EscapedLines({std::string(text), ""}) == line + "\n\n");
+  FUZZ_ASSERT(IsUtf8(line) && !HasControl(line));
+  FUZZ_ASSERT(!absl::StartsWith(line, "::") && !absl::StrContains(line, "##["));
+  FUZZ_ASSERT(EscapedLine(line) == line);
+  FUZZ_ASSERT(EscapedLines({std::string(text), ""}) == line + "\n\n");
   for (const size_t longest : {1, 10, 200}) {
     const std::string words = PrintableText(text, longest);
-    PROMISE(IsUtf8(words) && !HasControl(words) && words.size() <= longest + 3);
-    PROMISE(text.size() > longest || PrintableText(words, longest) == words);
+    FUZZ_ASSERT(IsUtf8(words) && !HasControl(words) && words.size() <= longest + 3);
+    FUZZ_ASSERT(text.size() > longest || PrintableText(words, longest) == words);
   }
 }
 

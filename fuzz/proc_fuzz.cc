@@ -7,7 +7,7 @@
 #include "discovery/kernel_address.h"
 #include "discovery/listener_tables.h"
 #include "discovery/network_addresses.h"
-#include "promise.h"
+#include "fuzz_assert.h"
 #include "workload/cgroup_pod.h"
 
 namespace gpuscaler {
@@ -15,10 +15,10 @@ namespace {
 
 void CheckAddresses(const std::vector<std::string>& addresses) {
   const std::set<std::string> once(addresses.begin(), addresses.end());
-  PROMISE(once.size() == addresses.size());
+  FUZZ_ASSERT(once.size() == addresses.size());
   for (const std::string& address : addresses) {
-    PROMISE(!IsLoopback(address) && !IsLinkLocal(address));
-    PROMISE(IsIpv6(address) != Ipv4Number(address).has_value());
+    FUZZ_ASSERT(!IsLoopback(address) && !IsLinkLocal(address));
+    FUZZ_ASSERT(IsIpv6(address) != Ipv4Number(address).has_value());
   }
 }
 
@@ -26,13 +26,13 @@ void CheckCandidates(absl::Span<const Listener> listeners,
                      absl::Span<const std::string> addresses) {
   const auto candidates = EngineCandidatesOf(listeners, addresses, {8000, 40000});
   if (!candidates.ok()) {
-    PROMISE(!candidates.status().message().empty());
+    FUZZ_ASSERT(!candidates.status().message().empty());
     return;
   }
-  PROMISE(!candidates->empty() && candidates->size() <= kMaxEngineCandidates);
+  FUZZ_ASSERT(!candidates->empty() && candidates->size() <= kMaxEngineCandidates);
   for (const EngineCandidate& candidate : *candidates) {
-    PROMISE(candidate.port == 40000 || candidate.port < kFirstEphemeralPort);
-    PROMISE(!candidate.addresses.empty());
+    FUZZ_ASSERT(candidate.port == 40000 || candidate.port < kFirstEphemeralPort);
+    FUZZ_ASSERT(!candidate.addresses.empty());
   }
 }
 
@@ -47,13 +47,13 @@ void CheckTables(absl::string_view text) {
   const auto listeners = ParseListeners(parts.first);
   if (listeners.ok()) {
     for (const Listener& listener : *listeners) {
-      PROMISE(listener.port >= 0 && listener.port <= 65535 && !listener.address.empty());
+      FUZZ_ASSERT(listener.port >= 0 && listener.port <= 65535 && !listener.address.empty());
     }
     CheckCandidates(*listeners, addresses);
   }
   SocketsInUse(text, "TCP:");
   const auto pod = ParseCgroup(text);
-  PROMISE(!pod || pod->uid.size() == 36 || pod->uid.size() == 32);
+  FUZZ_ASSERT(!pod || pod->uid.size() == 36 || pod->uid.size() == 32);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 #include <cstdint>
 
 #include "absl/strings/match.h"
-#include "promise.h"
+#include "fuzz_assert.h"
 #include "trigger/profile.h"
 #include "trigger/trigger.h"
 #include "trigger/trigger_keys.h"
@@ -11,28 +11,29 @@ namespace gpuscaler {
 namespace {
 
 void CheckProfile(const Profile& profile) {
-  PROMISE(IsPathSafe(profile.name) && MetricNameOf(profile).size() > profile.name.size());
-  PROMISE(profile.target > 0 && profile.target <= 1e12 && profile.activation_threshold >= 0);
-  PROMISE(profile.window >= absl::ZeroDuration() && profile.window <= kLongestWindow);
-  PROMISE(profile.activation_window >= absl::ZeroDuration());
-  PROMISE(profile.activation_window <= kLongestWindow && profile.warmup >= absl::ZeroDuration());
+  FUZZ_ASSERT(IsPathSafe(profile.name) && MetricNameOf(profile).size() > profile.name.size());
+  FUZZ_ASSERT(profile.target > 0 && profile.target <= 1e12 && profile.activation_threshold >= 0);
+  FUZZ_ASSERT(profile.window >= absl::ZeroDuration() && profile.window <= kLongestWindow);
+  FUZZ_ASSERT(profile.activation_window >= absl::ZeroDuration());
+  FUZZ_ASSERT(profile.activation_window <= kLongestWindow &&
+              profile.warmup >= absl::ZeroDuration());
 }
 
 void CheckFile(absl::string_view yaml) {
   const auto profiles = ParseProfiles(yaml);
   if (!profiles.ok()) {
-    PROMISE(absl::IsInvalidArgument(profiles.status()));
-    PROMISE(absl::StartsWith(profiles.status().message(), "line "));
+    FUZZ_ASSERT(absl::IsInvalidArgument(profiles.status()));
+    FUZZ_ASSERT(absl::StartsWith(profiles.status().message(), "line "));
     return;
   }
-  for (const auto& [name, profile] : BuiltInProfiles()) PROMISE(profiles->contains(name));
+  for (const auto& [name, profile] : BuiltInProfiles()) FUZZ_ASSERT(profiles->contains(name));
   for (const auto& [name, profile] : *profiles) {
-    PROMISE(name == profile.name);
+    FUZZ_ASSERT(name == profile.name);
     CheckProfile(profile);
     // A trigger with only this profile must be valid.
     const auto trigger = ParseTrigger({{"profile", name}}, *profiles);
-    PROMISE(trigger.ok() || !BuiltInProfiles().contains(name));
-    PROMISE(!trigger.ok() || trigger->target == profile.target);
+    FUZZ_ASSERT(trigger.ok() || !BuiltInProfiles().contains(name));
+    FUZZ_ASSERT(!trigger.ok() || trigger->target == profile.target);
   }
 }
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "promise.h"
+#include "fuzz_assert.h"
 #include "redis/redis_codec.h"
 
 namespace gpuscaler {
@@ -24,13 +24,13 @@ size_t CheckReplies(absl::string_view bytes, size_t part) {
     while (true) {
       const auto reply = decoder.Next();
       if (!reply.ok()) {
-        PROMISE(reply.status().code() == absl::StatusCode::kFailedPrecondition ||
-                reply.status().code() == absl::StatusCode::kResourceExhausted);
-        PROMISE(!reply.status().message().empty());
+        FUZZ_ASSERT(reply.status().code() == absl::StatusCode::kFailedPrecondition ||
+                    reply.status().code() == absl::StatusCode::kResourceExhausted);
+        FUZZ_ASSERT(!reply.status().message().empty());
         return replies;
       }
       if (!reply->has_value()) break;
-      PROMISE(ValuesIn(**reply) <= RedisDecoder::kMaxReplyValues);
+      FUZZ_ASSERT(ValuesIn(**reply) <= RedisDecoder::kMaxReplyValues);
       ++replies;
     }
   }
@@ -43,6 +43,6 @@ size_t CheckReplies(absl::string_view bytes, size_t part) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view bytes(reinterpret_cast<const char*>(data), size);
   const size_t whole = gpuscaler::CheckReplies(bytes, bytes.size() + 1);
-  PROMISE(gpuscaler::CheckReplies(bytes, 1) == whole);
+  FUZZ_ASSERT(gpuscaler::CheckReplies(bytes, 1) == whole);
   return 0;
 }

@@ -1,9 +1,9 @@
 // Metric selectors, which tenants write.
 #include <cstdint>
 
+#include "fuzz_assert.h"
 #include "page/prometheus_metric.h"
 #include "page/test_series_query.h"
-#include "promise.h"
 #include "series/series_growth.h"
 
 namespace gpuscaler {
@@ -17,23 +17,23 @@ constexpr absl::string_view kPage =
 void CheckSelector(absl::string_view text) {
   const auto selector = ParseMetricSelector(text);
   if (!selector.ok()) {
-    PROMISE(selector.status().code() == absl::StatusCode::kInvalidArgument);
-    PROMISE(!selector.status().message().empty());
+    FUZZ_ASSERT(selector.status().code() == absl::StatusCode::kInvalidArgument);
+    FUZZ_ASSERT(!selector.status().message().empty());
     return;
   }
-  PROMISE(!selector->name.empty() && selector->matchers.size() <= kMaxMatchers);
-  PROMISE(ParseMetricSelector(selector->text).ok());
+  FUZZ_ASSERT(!selector->name.empty() && selector->matchers.size() <= kMaxMatchers);
+  FUZZ_ASSERT(ParseMetricSelector(selector->text).ok());
   const auto sum = SumOf(*selector, kPage);
-  PROMISE(sum.ok() || sum.status().code() == absl::StatusCode::kNotFound);
+  FUZZ_ASSERT(sum.ok() || sum.status().code() == absl::StatusCode::kNotFound);
   const auto zero_if_absent = SumOf(*selector, kPage, ExpositionFormat::kText, AbsentPolicy::kZero);
-  PROMISE(zero_if_absent.ok() && *zero_if_absent == sum.value_or(0));
+  FUZZ_ASSERT(zero_if_absent.ok() && *zero_if_absent == sum.value_or(0));
 
   SeriesGrowth growth(selector->text, absl::Seconds(10));
   for (int second = 0; second < 2; ++second) {
-    PROMISE(ReadOne(*selector, growth, kPage).ok() == sum.ok());
+    FUZZ_ASSERT(ReadOne(*selector, growth, kPage).ok() == sum.ok());
     if (!sum.ok()) continue;
     const auto grown = growth.GrownBy(absl::UnixEpoch() + absl::Seconds(second));
-    PROMISE(grown.ok() && grown->value == 0);
+    FUZZ_ASSERT(grown.ok() && grown->value == 0);
   }
 }
 

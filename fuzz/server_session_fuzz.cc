@@ -12,8 +12,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/fake_clock.h"
+#include "fuzz_assert.h"
 #include "http2_peer.h"
-#include "promise.h"
 #include "wire/server_session.h"
 #include "wire/test_frames.h"
 
@@ -72,20 +72,20 @@ int calls = 0;  // calls with a handler that have not ended
 class Checked : public ServerCall::Handler {
  public:
   explicit Checked(std::shared_ptr<ServerCall> call) : call_(std::move(call)) {
-    PROMISE(++calls <= static_cast<int>(kLimits.streams_per_address));
+    FUZZ_ASSERT(++calls <= static_cast<int>(kLimits.streams_per_address));
   }
-  ~Checked() override { PROMISE(has_ended_); }
+  ~Checked() override { FUZZ_ASSERT(has_ended_); }
   void OnMessage(std::string bytes) override {
-    PROMISE(!has_ended_ && !is_last_ && bytes.size() <= kLimits.longest_message);
+    FUZZ_ASSERT(!has_ended_ && !is_last_ && bytes.size() <= kLimits.longest_message);
     Take(std::move(bytes));
   }
   void OnLastMessage() override {
-    PROMISE(!has_ended_ && !std::exchange(is_last_, true));
+    FUZZ_ASSERT(!has_ended_ && !std::exchange(is_last_, true));
     End();
   }
-  void OnWritten() override { PROMISE(!has_ended_); }
+  void OnWritten() override { FUZZ_ASSERT(!has_ended_); }
   void OnEnd() override {
-    PROMISE(!std::exchange(has_ended_, true));
+    FUZZ_ASSERT(!std::exchange(has_ended_, true));
     --calls;
   }
 
@@ -140,7 +140,7 @@ class Connection {
     RunOnLoop([this] {
       session_ = std::make_unique<ServerSession>(client_.session_end(), "10.0.0.1", server_,
                                                  address_, [this](ServerSession* session) {
-                                                   PROMISE(session == session_.get());
+                                                   FUZZ_ASSERT(session == session_.get());
                                                    session_ = nullptr;
                                                  });
     });
@@ -148,10 +148,10 @@ class Connection {
   ~Connection() {
     RunOnLoop([this] {
       if (session_ != nullptr) session_->CloseNow();
-      PROMISE(session_ == nullptr && calls == 0);
-      PROMISE(server_.unfinished.taken() == 0 && address_.unfinished.taken() == 0);
-      PROMISE(server_.unread.taken() == 0 && address_.unread.taken() == 0);
-      PROMISE(server_.streams == 0 && address_.streams == 0);
+      FUZZ_ASSERT(session_ == nullptr && calls == 0);
+      FUZZ_ASSERT(server_.unfinished.taken() == 0 && address_.unfinished.taken() == 0);
+      FUZZ_ASSERT(server_.unread.taken() == 0 && address_.unread.taken() == 0);
+      FUZZ_ASSERT(server_.streams == 0 && address_.streams == 0);
     });
   }
   Connection(const Connection&) = delete;
@@ -159,7 +159,7 @@ class Connection {
 
   void Send(absl::string_view bytes) {
     client_.Send(bytes);
-    RunOnLoop([this] { PROMISE(address_.streams <= kLimits.streams); });
+    RunOnLoop([this] { FUZZ_ASSERT(address_.streams <= kLimits.streams); });
   }
 
   void Do(const std::function<void(ServerSession&)>& act) {
@@ -186,7 +186,7 @@ class Connection {
 
 void CheckReceived(absl::string_view sent, absl::string_view received) {
   if (!absl::StartsWith(received, "HTTP/1.1 400 ")) return CheckFrames(received);
-  PROMISE(sent.substr(0, kPreface.size()) != kPreface);
+  FUZZ_ASSERT(sent.substr(0, kPreface.size()) != kPreface);
 }
 
 void CheckClient(FuzzedDataProvider input) {

@@ -3,8 +3,8 @@
 
 #include "fleet/telemetry_reader.h"
 #include "fleet/wire_text.h"
+#include "fuzz_assert.h"
 #include "message_mutator.h"
-#include "promise.h"
 
 namespace gpuscaler {
 namespace {
@@ -22,35 +22,36 @@ bool IsName(const std::string& name, size_t longest) {
 bool IsText(const std::string& text) { return IsName(text, kLongestText); }
 
 void CheckGpu(const GpuSample& gpu, const NodeSnapshot& snapshot) {
-  PROMISE(IsName(gpu.uuid, 96) && IsName(gpu.parent_uuid, 96) && IsText(gpu.name));
-  PROMISE(gpu.index >= 0 && gpu.index <= 1024);
-  PROMISE(IsIn(gpu.utilization_percent, 0, 100) && IsIn(gpu.memory_utilization_percent, 0, 100));
-  PROMISE(IsIn(MemoryUsedPercent(gpu), 0, 100) && IsIn(gpu.temperature_celsius, -60, 200));
-  PROMISE(IsIn(gpu.power_watts, 0, 20e3) && IsIn(gpu.power_limit_watts, 0, 20e3));
-  PROMISE(IsIn(gpu.pcie_tx_kbps, 0, 1e9) && IsIn(gpu.pcie_rx_kbps, 0, 1e9));
-  PROMISE(IsIn(gpu.nvlink_tx_mbps, 0, 1e7) && IsIn(gpu.nvlink_rx_mbps, 0, 1e7));
-  PROMISE(IsIn(gpu.steady_memory.parts().highest_percent, 0, 100));
-  for (const GpuGap& gap : gpu.gaps) PROMISE(IsText(gap.detail));
+  FUZZ_ASSERT(IsName(gpu.uuid, 96) && IsName(gpu.parent_uuid, 96) && IsText(gpu.name));
+  FUZZ_ASSERT(gpu.index >= 0 && gpu.index <= 1024);
+  FUZZ_ASSERT(IsIn(gpu.utilization_percent, 0, 100) &&
+              IsIn(gpu.memory_utilization_percent, 0, 100));
+  FUZZ_ASSERT(IsIn(MemoryUsedPercent(gpu), 0, 100) && IsIn(gpu.temperature_celsius, -60, 200));
+  FUZZ_ASSERT(IsIn(gpu.power_watts, 0, 20e3) && IsIn(gpu.power_limit_watts, 0, 20e3));
+  FUZZ_ASSERT(IsIn(gpu.pcie_tx_kbps, 0, 1e9) && IsIn(gpu.pcie_rx_kbps, 0, 1e9));
+  FUZZ_ASSERT(IsIn(gpu.nvlink_tx_mbps, 0, 1e7) && IsIn(gpu.nvlink_rx_mbps, 0, 1e7));
+  FUZZ_ASSERT(IsIn(gpu.steady_memory.parts().highest_percent, 0, 100));
+  for (const GpuGap& gap : gpu.gaps) FUZZ_ASSERT(IsText(gap.detail));
   double shares = 0;
   for (const GpuHolder& holder : gpu.holders) {
-    PROMISE(holder.pod >= 0 && static_cast<size_t>(holder.pod) < snapshot.pods.size());
-    PROMISE(IsName(holder.container, kLongestLabel) && holder.share >= 0);
+    FUZZ_ASSERT(holder.pod >= 0 && static_cast<size_t>(holder.pod) < snapshot.pods.size());
+    FUZZ_ASSERT(IsName(holder.container, kLongestLabel) && holder.share >= 0);
     shares += holder.share;
   }
-  PROMISE(shares <= 1.001);
+  FUZZ_ASSERT(shares <= 1.001);
   for (const GpuProcess& process : gpu.processes.value_or(std::vector<GpuProcess>())) {
-    PROMISE(process.pid >= 0 && process.memory_bytes.value_or(0) >= 0);
-    PROMISE(IsIn(process.utilization_percent, 0, 100));
+    FUZZ_ASSERT(process.pid >= 0 && process.memory_bytes.value_or(0) >= 0);
+    FUZZ_ASSERT(IsIn(process.utilization_percent, 0, 100));
   }
 }
 
 void CheckPod(const Pod& pod) {
-  PROMISE(IsName(pod.namespace_name, kLongestLabel) && !pod.namespace_name.empty());
-  PROMISE(IsName(pod.name, kLongestObjectName) && !pod.name.empty());
-  PROMISE(IsName(pod.uid, 96) && IsName(pod.address, kLongestAddress));
-  PROMISE(pod.owners.size() <= 32);
+  FUZZ_ASSERT(IsName(pod.namespace_name, kLongestLabel) && !pod.namespace_name.empty());
+  FUZZ_ASSERT(IsName(pod.name, kLongestObjectName) && !pod.name.empty());
+  FUZZ_ASSERT(IsName(pod.uid, 96) && IsName(pod.address, kLongestAddress));
+  FUZZ_ASSERT(pod.owners.size() <= 32);
   for (const PodOwner& owner : pod.owners) {
-    PROMISE(IsName(owner.kind, kLongestLabel) && IsName(owner.name, kLongestObjectName));
+    FUZZ_ASSERT(IsName(owner.kind, kLongestLabel) && IsName(owner.name, kLongestObjectName));
   }
 }
 
@@ -60,30 +61,30 @@ void CheckSentOn(const NodeSnapshot& snapshot) {
   ReadingDecoder decoder;
   decoder.SetNode(NodeOf(snapshot));
   const auto again = decoder.Decode(WholeReading(snapshot), WriterClock());
-  PROMISE(again.ok());
-  PROMISE(again->pods.size() == snapshot.pods.size());
+  FUZZ_ASSERT(again.ok());
+  FUZZ_ASSERT(again->pods.size() == snapshot.pods.size());
   for (size_t i = 0; i < snapshot.pods.size(); ++i) {
     const Pod& pod = snapshot.pods[i];
-    PROMISE(again->pods[i].name == pod.name && again->pods[i].owners == pod.owners);
+    FUZZ_ASSERT(again->pods[i].name == pod.name && again->pods[i].owners == pod.owners);
   }
-  PROMISE(again->attribution == snapshot.attribution);
-  PROMISE(again->gpus.size() == snapshot.gpus.size());
+  FUZZ_ASSERT(again->attribution == snapshot.attribution);
+  FUZZ_ASSERT(again->gpus.size() == snapshot.gpus.size());
   for (size_t i = 0; i < snapshot.gpus.size(); ++i) {
     const GpuSample& gpu = snapshot.gpus[i];
-    PROMISE(again->gpus[i].uuid == gpu.uuid && again->gpus[i].holders == gpu.holders);
-    PROMISE(again->gpus[i].utilization_percent == gpu.utilization_percent);
-    PROMISE(again->gpus[i].memory_used_bytes == gpu.memory_used_bytes);
+    FUZZ_ASSERT(again->gpus[i].uuid == gpu.uuid && again->gpus[i].holders == gpu.holders);
+    FUZZ_ASSERT(again->gpus[i].utilization_percent == gpu.utilization_percent);
+    FUZZ_ASSERT(again->gpus[i].memory_used_bytes == gpu.memory_used_bytes);
   }
 }
 
 void CheckUpdate(const AgentUpdate& update, absl::Time now) {
-  PROMISE(IsName(update.node, kLongestObjectName) && IsText(update.version));
-  PROMISE(IsText(update.trouble));
+  FUZZ_ASSERT(IsName(update.node, kLongestObjectName) && IsText(update.version));
+  FUZZ_ASSERT(IsText(update.trouble));
   for (const AgentUpdate::Reading& reading : update.readings) {
     const NodeSnapshot& snapshot = reading.snapshot;
     // Readings of one instant are a microsecond apart.
-    PROMISE(snapshot.taken_at <= now + absl::Milliseconds(10));
-    PROMISE(snapshot.gpus.size() <= 1024 && IsText(snapshot.attribution.why));
+    FUZZ_ASSERT(snapshot.taken_at <= now + absl::Milliseconds(10));
+    FUZZ_ASSERT(snapshot.gpus.size() <= 1024 && IsText(snapshot.attribution.why));
     for (const GpuSample& gpu : snapshot.gpus) CheckGpu(gpu, snapshot);
     for (const Pod& pod : snapshot.pods) CheckPod(pod);
     CheckSentOn(snapshot);
@@ -98,8 +99,8 @@ void CheckStream(std::vector<Telemetry> messages) {
     const absl::Status status =
         reader.Read(message, now, [now](const AgentUpdate& update) { CheckUpdate(update, now); });
     if (status.ok()) continue;
-    PROMISE(absl::IsInvalidArgument(status) && !status.message().empty());
-    PROMISE(!HasControl(status.message()));
+    FUZZ_ASSERT(absl::IsInvalidArgument(status) && !status.message().empty());
+    FUZZ_ASSERT(!HasControl(status.message()));
     reader.Begin();  // as after a reconnect
   }
 }

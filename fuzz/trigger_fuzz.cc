@@ -6,7 +6,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "promise.h"
+#include "fuzz_assert.h"
 #include "trigger/trigger.h"
 #include "trigger/trigger_keys.h"
 
@@ -34,19 +34,19 @@ bool IsPrintable(absl::string_view text) {
 
 void CheckMetadata(const Metadata& metadata) {
   const MetricSpec spec = SpecOf(metadata, BuiltInProfiles());
-  PROMISE(spec.target > 0 && spec.target <= 1e12 && IsPathSafe(spec.metric_name));
+  FUZZ_ASSERT(spec.target > 0 && spec.target <= 1e12 && IsPathSafe(spec.metric_name));
   const auto trigger = ParseTrigger(metadata, BuiltInProfiles());
   if (!trigger.ok()) {
-    PROMISE(absl::IsInvalidArgument(trigger.status()) && !trigger.status().message().empty());
-    PROMISE(IsPrintable(trigger.status().message()));
+    FUZZ_ASSERT(absl::IsInvalidArgument(trigger.status()) && !trigger.status().message().empty());
+    FUZZ_ASSERT(IsPrintable(trigger.status().message()));
     return;
   }
-  PROMISE(spec.metric_name == trigger->metric_name && spec.target == trigger->target);
-  PROMISE(trigger->activation_threshold >= 0 && trigger->gpus_per_replica >= 1);
-  PROMISE(trigger->window >= absl::ZeroDuration() && trigger->window <= kLongestWindow);
-  PROMISE(trigger->activation_window >= absl::ZeroDuration());
-  PROMISE(trigger->activation_window <= kLongestWindow && trigger->gpu_index >= -1);
-  PROMISE(IsPrintable(trigger->workload) && IsPrintable(trigger->workload_kind));
+  FUZZ_ASSERT(spec.metric_name == trigger->metric_name && spec.target == trigger->target);
+  FUZZ_ASSERT(trigger->activation_threshold >= 0 && trigger->gpus_per_replica >= 1);
+  FUZZ_ASSERT(trigger->window >= absl::ZeroDuration() && trigger->window <= kLongestWindow);
+  FUZZ_ASSERT(trigger->activation_window >= absl::ZeroDuration());
+  FUZZ_ASSERT(trigger->activation_window <= kLongestWindow && trigger->gpu_index >= -1);
+  FUZZ_ASSERT(IsPrintable(trigger->workload) && IsPrintable(trigger->workload_kind));
 }
 
 // Returns a line with a known key, and sometimes one of its keywords.

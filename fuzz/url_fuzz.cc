@@ -4,9 +4,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/host_name.h"
+#include "fuzz_assert.h"
 #include "page/cidr_block.h"
 #include "page/http_endpoint.h"
-#include "promise.h"
 
 namespace gpuscaler {
 namespace {
@@ -21,19 +21,19 @@ bool IsClean(absl::string_view text) {
 void CheckUrl(absl::string_view text) {
   const auto endpoint = ParseHttpEndpoint(text);
   if (!endpoint.ok()) {
-    PROMISE(endpoint.status().code() == absl::StatusCode::kInvalidArgument);
-    PROMISE(!endpoint.status().message().empty());
+    FUZZ_ASSERT(endpoint.status().code() == absl::StatusCode::kInvalidArgument);
+    FUZZ_ASSERT(!endpoint.status().message().empty());
     return;
   }
-  PROMISE(IsHostName(endpoint->host) || ParseIpAddress(endpoint->host).has_value());
-  PROMISE(endpoint->PortOfScheme() >= 1 && endpoint->PortOfScheme() <= 65535);
-  PROMISE(endpoint->path.empty() || absl::StartsWith(endpoint->path, "/"));
-  PROMISE(IsClean(endpoint->path) && !absl::StrContains(endpoint->Text(), '?'));
+  FUZZ_ASSERT(IsHostName(endpoint->host) || ParseIpAddress(endpoint->host).has_value());
+  FUZZ_ASSERT(endpoint->PortOfScheme() >= 1 && endpoint->PortOfScheme() <= 65535);
+  FUZZ_ASSERT(endpoint->path.empty() || absl::StartsWith(endpoint->path, "/"));
+  FUZZ_ASSERT(IsClean(endpoint->path) && !absl::StrContains(endpoint->Text(), '?'));
 
   HttpEndpoint without_query = *endpoint;
   without_query.path = without_query.path.substr(0, without_query.path.find('?'));
   const auto again = ParseHttpEndpoint(endpoint->Text());
-  PROMISE(again.ok() && *again == without_query);
+  FUZZ_ASSERT(again.ok() && *again == without_query);
 }
 
 }  // namespace

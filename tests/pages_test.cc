@@ -203,7 +203,7 @@ TEST(Lint, SarifAndJsonCarryTheFinding) {
   EXPECT_EQ(json["findings"][0]["line"], 10);
 }
 
-TEST(Lint, KnowsTheProfilesOfAFile) {
+TEST(Lint, AcceptsTheProfilesOfAFile) {
   const std::string profiles =
       WriteTestFile("profiles.yaml", "profiles: {ours: {metricType: gpu_utilization}}\n");
   std::string manifest = kGood;

@@ -381,7 +381,7 @@ TEST(Serve, StartLogListsTheRolesSources) {
   EXPECT_THAT(LineOf(agent.process().Err(), "starting"), HasSubstr("gpu-source=none"));
 }
 
-TEST(Serve, AggregatorWarnsOfAnAgentThatReadsTooSeldom) {
+TEST(Serve, AggregatorWarnsOfAnAgentWithATooLongInterval) {
   Server agent({"--role=agent", "--node-name=gpu-7", "--attribution=none", "--poll-interval=15s",
                 BusySource()});
   ASSERT_TRUE(agent.Ready()) << agent.process().Err();
@@ -430,7 +430,7 @@ TEST(Serve, ServesTlsToClientsOfItsCa) {
   EXPECT_EQ(RunProgram({"query", server.Address()}).code, 4) << "without TLS";
 }
 
-TEST(Serve, LogIsJsonWhenAskedFor) {
+TEST(Serve, LogIsJsonIfConfigured) {
   Process process({"serve", "--gpu-source=none", "--port=any", "--metrics-port=0", "--probe-port=0",
                    "--log-format=json"});
   ASSERT_TRUE(process.WaitForErr("\"event\":\"serving\"")) << process.Err();
@@ -442,7 +442,7 @@ TEST(Serve, LogIsJsonWhenAskedFor) {
   }
 }
 
-TEST(Serve, FailedStartIsOneLogLineInTheFormatAskedFor) {
+TEST(Serve, FailedStartIsOneLogLineInTheConfiguredFormat) {
   const Finished serve =
       RunProgram({"serve", "--gpu-source=none", "--port=any", "--metrics-port=0", "--probe-port=0",
                   "--log-format=json", "--log-level=error", "--profiles=/no/profiles.yaml"});

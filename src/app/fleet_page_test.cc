@@ -163,7 +163,7 @@ TEST_F(FleetPageTest, ExplanationShowsNodesAgesReplicasAndWhatIsLeftOut) {
             HasSubstr("note: partial: agent of node gpu-c disconnected for ")));
 }
 
-TEST(FleetTable, HostileNameForgesNoLineAndNoCommand) {
+TEST(FleetTable, EscapesHostileNames) {
   const std::string hostile = kHostileName;
   const std::string escaped = kEscapedName;
   FleetPage page{.address = "localhost:6000", .time = absl::UnixEpoch()};

@@ -168,7 +168,7 @@ TEST(GpusTable, ReportsThatThereIsNoGpu) {
   EXPECT_THAT(GpusTable(page), Not(HasSubstr("UTIL")));
 }
 
-TEST(GpusPage, HostileNameForgesNoLineAndNoCommand) {
+TEST(GpusPage, EscapesHostileNames) {
   GpusPage page = HeldPage();
   page.snapshot.gpus[0].name = kHostileName;
   page.snapshot.gpus[0].gaps[0].detail = kHostileName;

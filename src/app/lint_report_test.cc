@@ -61,7 +61,7 @@ TEST(LintSarif, EveryResultPointsAtARuleAndALine) {
   EXPECT_EQ(location["region"]["startLine"], 12);
 }
 
-TEST(LintText, HostileNameForgesNoLineAndNoCommand) {
+TEST(LintText, EscapesHostileNames) {
   EXPECT_EQ(LintText(HostileFiles()),
             absl::StrCat("\\x3a:error::a.yaml:12: error: ScaledObject default/", kEscapedName, ": ",
                          kEscapedName, " is no key [", LintRules().front().id, "]\n"));

@@ -123,7 +123,7 @@ TEST(QueryJson, CarriesTheExplanation) {
   EXPECT_EQ(json[0]["explanation"]["replicas_from"], "GPUs in use");
 }
 
-TEST(QueryText, HostileNameForgesNoLineAndNoCommand) {
+TEST(QueryText, EscapesHostileNames) {
   QueryReport report = Report(80, true);
   report.trigger.title = absl::StrCat("ScaledObject default/", kHostileName);
   report.spec = absl::InvalidArgumentError(kHostileName);

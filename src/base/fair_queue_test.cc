@@ -16,7 +16,7 @@ std::vector<std::string> TurnsOf(FairQueue<int>& queue) {
   return tenants;
 }
 
-TEST(FairQueue, TenantsTakeTurnsHoweverManyOneHas) {
+TEST(FairQueue, SchedulesTenantsRoundRobin) {
   FairQueue<int> queue(10);
   for (int i = 0; i < 3; ++i) queue.Push("a", i);
   queue.Push("b", 0);

@@ -86,7 +86,7 @@ TEST(WorkerThreads, TenantMayHoldHalfOfTheBytesThatOthersLeave) {
   gate.Open();
 }
 
-TEST(WorkerThreads, TenantsTakeTurnsHoweverManyTasksOneHas) {
+TEST(WorkerThreads, SchedulesTenantsRoundRobin) {
   Gate gate;
   std::vector<std::string> ran;
   WorkerThreads worker("test", 1);

@@ -15,7 +15,7 @@ constexpr int kNow = 3600;
 absl::Time Instant(int second) { return absl::FromUnixSeconds(1'000'000'000 + second); }
 
 // Each engine has 10 requests per 10 s.
-class LatencyAskTest : public testing::Test {
+class LatencyDemandTest : public testing::Test {
  protected:
   // Adds `engines` engines that are present from second `first` on.
   void Add(int engines, int first = 0) {
@@ -50,7 +50,7 @@ class LatencyAskTest : public testing::Test {
   std::vector<EngineDemand> all_;
 };
 
-TEST_F(LatencyAskTest, LateFirstTokensAddOneReplica) {
+TEST_F(LatencyDemandTest, LateFirstTokensAddOneReplica) {
   Add(4);
   EXPECT_EQ(Result(), std::nullopt);
   MakeLate(kNow - 120, kNow);
@@ -58,7 +58,7 @@ TEST_F(LatencyAskTest, LateFirstTokensAddOneReplica) {
   EXPECT_THAT(LatencyText(*Result()), HasSubstr("5 replicas: 10 % of a minute's first tokens"));
 }
 
-TEST_F(LatencyAskTest, UpToOneInTwentyMayBeLate) {
+TEST_F(LatencyDemandTest, UpToOneInTwentyMayBeLate) {
   Add(2);
   MakeLate(kNow - 600, kNow, 0.5);
   EXPECT_EQ(Result(), std::nullopt);
@@ -67,7 +67,7 @@ TEST_F(LatencyAskTest, UpToOneInTwentyMayBeLate) {
 }
 
 // More replicas do not shorten a prompt.
-TEST_F(LatencyAskTest, NoReplicaIsAddedIfNoRequestWaits) {
+TEST_F(LatencyDemandTest, NoReplicaIsAddedIfNoRequestWaits) {
   Add(2);
   MakeLate(kNow - 600, kNow, 10, absl::Seconds(4));
   EXPECT_EQ(Result(), std::nullopt);
@@ -76,7 +76,7 @@ TEST_F(LatencyAskTest, NoReplicaIsAddedIfNoRequestWaits) {
 }
 
 // The present replicas serve the queue.
-TEST_F(LatencyAskTest, AShrinkingQueueAddsNoReplica) {
+TEST_F(LatencyDemandTest, AShrinkingQueueAddsNoReplica) {
   Add(2);
   MakeLate(kNow - 60, kNow);
   // The queue was that long ten minutes ago and is 100 long now.
@@ -94,7 +94,7 @@ TEST_F(LatencyAskTest, AShrinkingQueueAddsNoReplica) {
   EXPECT_EQ(Replicas(), 3);
 }
 
-TEST_F(LatencyAskTest, TheReplicaIsKeptForTenMinutes) {
+TEST_F(LatencyDemandTest, TheReplicaIsKeptForTenMinutes) {
   Add(2);
   MakeLate(kNow - 660, kNow - 630, 5);
   EXPECT_EQ(Result(), std::nullopt)
@@ -104,21 +104,21 @@ TEST_F(LatencyAskTest, TheReplicaIsKeptForTenMinutes) {
   EXPECT_EQ(Result()->age, absl::Minutes(9) + absl::Seconds(50));
 }
 
-TEST_F(LatencyAskTest, NoReplicaIsAddedWithinAMinuteOfANewOne) {
+TEST_F(LatencyDemandTest, NoReplicaIsAddedWithinAMinuteOfANewOne) {
   Add(2);
   Add(1, kNow - 50);
   MakeLate(kNow - 60, kNow);
   EXPECT_EQ(Result(), std::nullopt);
 }
 
-TEST_F(LatencyAskTest, AnotherReplicaIsAddedIfTheLastOneDidNotHelp) {
+TEST_F(LatencyDemandTest, AnotherReplicaIsAddedIfTheLastOneDidNotHelp) {
   Add(2);
   Add(1, kNow - 200);
   MakeLate(kNow - 660, kNow);
   EXPECT_EQ(Replicas(), 4);
 }
 
-TEST_F(LatencyAskTest, AtMostThreeReplicasInTenMinutes) {
+TEST_F(LatencyDemandTest, AtMostThreeReplicasInTenMinutes) {
   Add(2);
   for (const int first : {500, 400, 300, 200, 100}) Add(1, kNow - first);
   MakeLate(kNow - 660, kNow);
@@ -126,21 +126,21 @@ TEST_F(LatencyAskTest, AtMostThreeReplicasInTenMinutes) {
 }
 
 // The HPA ignores changes within 10 %.
-TEST_F(LatencyAskTest, LargeWorkloadsAddMoreThanATenth) {
+TEST_F(LatencyDemandTest, LargeWorkloadsAddMoreThanATenth) {
   Add(20);
   MakeLate(kNow - 120, kNow);
   EXPECT_GT(Replicas(), 22);
   EXPECT_LT(Replicas(), 22.1);
 }
 
-TEST_F(LatencyAskTest, FewRequestsAddNoReplica) {
+TEST_F(LatencyDemandTest, FewRequestsAddNoReplica) {
   Add(1);
   for (FirstTokenBin& bin : all_[0].first_tokens) bin.first_tokens = 3;
   MakeLate(kNow - 660, kNow, 3);
   EXPECT_EQ(Result(), std::nullopt);
 }
 
-TEST_F(LatencyAskTest, DepartedEnginesCountUntilTheyLeft) {
+TEST_F(LatencyDemandTest, DepartedEnginesCountUntilTheyLeft) {
   Add(3);
   MakeLate(kNow - 660, kNow - 300);
   all_[0].newest_at = Instant(kNow - 200);

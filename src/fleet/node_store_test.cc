@@ -195,7 +195,7 @@ TEST_F(DisputedNodeTest, IsReadableAgainAfterTheOtherAgentLeft) {
   EXPECT_EQ(UtilizationOf("gpu-a"), 90);
 }
 
-TEST_F(DisputedNodeTest, BriefLossOfTheFirstAgentHandsNothingOver) {
+TEST_F(DisputedNodeTest, BriefLossOfTheFirstAgentCausesNoTakeover) {
   HonestReports();
   OtherReports();
   BothReportFor(absl::Seconds(10));
@@ -353,7 +353,7 @@ TEST_F(NodeStoreTest, OtherStreamOfAnAgentIsActiveAfterItsReplay) {
   EXPECT_THAT(node_store_.AgentsToReplay(now_), IsEmpty());
 }
 
-TEST_F(NodeStoreTest, AgentIsIdleAfterStandsUntil) {
+TEST_F(NodeStoreTest, AgentIsStaleAfterValidUntil) {
   Report("a:1", "gpu-a");
   Report("b:1", "gpu-b");
   now_ += absl::Seconds(1);

@@ -13,7 +13,7 @@ TEST(ReconnectDelay, GrowsFromOneSecondToTen) {
   EXPECT_EQ(ReconnectDelay(1'000'000, 1), absl::Seconds(10));
 }
 
-TEST(ReconnectDelay, LongestDelayIsSpread) {
+TEST(ReconnectDelay, LongestDelayHasJitter) {
   for (const int failures : {4, 5, 10, 1'000'000}) {
     EXPECT_LT(ReconnectDelay(failures, 0), absl::Seconds(7)) << failures;
     EXPECT_LT(ReconnectDelay(failures, 0.5), ReconnectDelay(failures, 0.75)) << failures;

@@ -31,7 +31,7 @@ class FakeCall {
   CallState& state_;
 };
 
-class CallSuccessionTest : public testing::Test {
+class ReconnectingCallTest : public testing::Test {
  protected:
   bool Tick() {
     return calls_->Tick([this] { return std::make_unique<FakeCall>(state_); });
@@ -55,7 +55,7 @@ class CallSuccessionTest : public testing::Test {
       std::make_unique<ReconnectingCall<FakeCall>>(clock_, absl::Seconds(15));
 };
 
-TEST_F(CallSuccessionTest, OneCallIsUnderWayAtATime) {
+TEST_F(ReconnectingCallTest, OneCallIsUnderWayAtATime) {
   EXPECT_FALSE(calls_->under_way().has_value());
   EXPECT_TRUE(Tick());
   EXPECT_FALSE(Tick());
@@ -69,14 +69,14 @@ TEST_F(CallSuccessionTest, OneCallIsUnderWayAtATime) {
   EXPECT_THAT(losses_, ElementsAre(absl::UnavailableError("refused")));
 }
 
-TEST_F(CallSuccessionTest, NoCallBeginsWithoutASubscription) {
+TEST_F(ReconnectingCallTest, NoCallBeginsWithoutASubscription) {
   EXPECT_FALSE(calls_->Tick([] { return std::unique_ptr<FakeCall>(); }));
   EXPECT_FALSE(calls_->under_way().has_value());
   EXPECT_TRUE(Tick());
   End(absl::OkStatus());
 }
 
-TEST_F(CallSuccessionTest, DelayGrowsWithFailures) {
+TEST_F(ReconnectingCallTest, DelayGrowsWithFailures) {
   const absl::Status why = absl::UnavailableError("refused");
   EXPECT_EQ(UntilItBegins(), absl::ZeroDuration());
   for (const int seconds : {1, 2, 4}) {
@@ -91,7 +91,7 @@ TEST_F(CallSuccessionTest, DelayGrowsWithFailures) {
   End(absl::OkStatus());
 }
 
-TEST_F(CallSuccessionTest, InvalidMessageDelaysTheNextCall) {
+TEST_F(ReconnectingCallTest, InvalidMessageDelaysTheNextCall) {
   Tick();
   calls_->Received(clock_.Now());
   End(absl::InvalidArgumentError("a pod's name that is none"));
@@ -99,7 +99,7 @@ TEST_F(CallSuccessionTest, InvalidMessageDelaysTheNextCall) {
   End(absl::OkStatus());
 }
 
-TEST_F(CallSuccessionTest, PauseDelaysTheNextCall) {
+TEST_F(ReconnectingCallTest, PauseDelaysTheNextCall) {
   Tick();
   calls_->Ended(absl::UnimplementedError("none here"),
                 [this](const absl::Status&) { calls_->Pause(absl::Minutes(1)); });
@@ -107,7 +107,7 @@ TEST_F(CallSuccessionTest, PauseDelaysTheNextCall) {
   End(absl::OkStatus());
 }
 
-TEST_F(CallSuccessionTest, IdleCallIsCancelledWithThatReason) {
+TEST_F(ReconnectingCallTest, IdleCallIsCancelledWithThatReason) {
   Tick();
   clock_.Advance(absl::Seconds(10));
   calls_->Received(clock_.Now());
@@ -122,7 +122,7 @@ TEST_F(CallSuccessionTest, IdleCallIsCancelledWithThatReason) {
   EXPECT_THAT(losses_, ElementsAre(absl::DeadlineExceededError("no word from it for 15s")));
 }
 
-TEST_F(CallSuccessionTest, SendReachesTheCallUnderWayOnly) {
+TEST_F(ReconnectingCallTest, SendReachesTheCallUnderWayOnly) {
   calls_->Send(1);
   Tick();
   calls_->Send(2);
@@ -131,7 +131,7 @@ TEST_F(CallSuccessionTest, SendReachesTheCallUnderWayOnly) {
   EXPECT_THAT(state_.sent, ElementsAre(2));
 }
 
-TEST_F(CallSuccessionTest, StopEndsTheCallWithoutALossAndForGood) {
+TEST_F(ReconnectingCallTest, StopEndsTheCallWithoutALossAndForGood) {
   Tick();
   calls_->Stop();
   EXPECT_TRUE(state_.cancelled);
@@ -141,7 +141,7 @@ TEST_F(CallSuccessionTest, StopEndsTheCallWithoutALossAndForGood) {
   EXPECT_FALSE(Tick());
 }
 
-TEST_F(CallSuccessionTest, DestructorWaitsForTheCall) {
+TEST_F(ReconnectingCallTest, DestructorWaitsForTheCall) {
   Tick();
   std::atomic<bool> ended = false;
   std::thread call([&, calls = calls_.get()] {

@@ -72,7 +72,7 @@ TEST_F(TelemetryReaderTest, ExplanationQuotesTheImplausibleReading) {
               ContainsRegex("llama-7d9c5b8f4-x2k1 .*unreadable .*: its agent reports -1.*e.06 %"));
 }
 
-TEST_F(TelemetryReaderTest, NamespacesOfCapacityRecordsStandUntilTheNodeIsSentAgain) {
+TEST_F(TelemetryReaderTest, NamespacesOfCapacityRecordsAreKeptUntilTheNodeIsSentAgain) {
   NodeSnapshot snapshot = SnapshotOf(1, kNow);
   wire::Telemetry message = MessageOf(snapshot);
   message.mutable_node()->add_engine_namespaces("team-a");

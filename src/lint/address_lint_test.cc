@@ -110,7 +110,7 @@ TEST(AddressLint, ANoteExplainsHowTriggersAreRecognized) {
               HasSubstr("not checked: it has no scalerAddress"));
 }
 
-TEST(AddressLint, NamedHostsAreOurs) {
+TEST(AddressLint, RecognizesTheScalersHosts) {
   const auto rule = [](const std::string& address) {
     const auto file = ReadManifestFile(WithAddress(address));
     const auto findings =

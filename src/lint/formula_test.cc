@@ -9,7 +9,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-TEST(Formula, TriggersAreAllOtherWords) {
+TEST(Formula, NamesThatAreNoFunctionsAreTriggers) {
   EXPECT_THAT(TriggersIn("min(queue / 5, gpu / 80)"), ElementsAre("queue", "gpu"));
   EXPECT_THAT(TriggersIn("queue>1e3 and not (gpu_2 < .5) ? float(queue) : 0"),
               ElementsAre("queue", "gpu_2", "queue"));

@@ -103,7 +103,7 @@ TEST_F(SamplerTest, CountsGoodAndFailedReadings) {
   EXPECT_THAT(page, HasSubstr("keda_gpu_scaler_collection_errors_total 1"));
 }
 
-TEST_F(SamplerTest, AsksTheKubeletWhenProcessesOnTheGpusChange) {
+TEST_F(SamplerTest, QueriesTheKubeletWhenProcessesOnTheGpusChange) {
   KubeletAttribution attribution(clock_, {.pod_resources = "/nonexistent", .pods_api = {}});
   int calls = 0;
   Sampler sampler(clock_, source_, leases_, store_, metrics_, &attribution, [&] { ++calls; });

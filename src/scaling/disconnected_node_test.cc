@@ -42,7 +42,7 @@ TEST(DisconnectedNode, ConnectedAgentWithoutReadingsIsUnreadableAfterStaleAfter)
   EXPECT_EQ(decision.contributions[1].because, "node gpu-7 was last read 8s ago");
 }
 
-TEST(DisconnectedNode, NodeThatIsReadTooSeldomIsReported) {
+TEST(DisconnectedNode, NodeWithATooLongPollIntervalIsReported) {
   const NodeSnapshot first = Node("gpu-1", {Llm("llm-a", 60)});
   NodeSnapshot seldom = Node("gpu-7", {Llm("llm-b", 40)});
   seldom.read_every = kStaleness.stale_after / 2 + absl::Milliseconds(1);

@@ -69,7 +69,7 @@ TEST(Explain, NamesTheEvidenceForSharesOfGpus) {
   EXPECT_THAT(text(node), testing::Not(HasSubstr("shared GPUs"))) << "it may be no holder";
 }
 
-TEST(Explain, HostileNameForgesNoLineAndNoCommand) {
+TEST(Explain, EscapesHostileNames) {
   const std::string hostile = "::error::" + std::string(kHostileName);
   const std::string escaped = "::error::" + std::string(kEscapedName);
   Decision decision;

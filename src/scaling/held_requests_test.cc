@@ -52,7 +52,7 @@ EngineWorkloadBuilder AtZeroReplicas() {
   return EngineWorkloadBuilder(FleetBuilder().RepeatFor(absl::Minutes(12), {Node("n-a", {})}));
 }
 
-TEST(HeldRequests, NoReplicaAndNoKnownCapacityAsksForOne) {
+TEST(HeldRequests, WithoutReplicasAndCapacityOneReplicaIsNeeded) {
   EngineWorkloadBuilder llm = AtZeroReplicas();
   SetGateway(llm, GatewaySeries(llm.now(), 20, 400));
   const Decision decision = llm.Decide(WithGateway());
@@ -64,7 +64,7 @@ TEST(HeldRequests, NoReplicaAndNoKnownCapacityAsksForOne) {
   EXPECT_THAT(decision.notes, Contains(HasSubstr("demand: 1 replica for the requests")));
 }
 
-TEST(HeldRequests, NothingHeldIsNoReplica) {
+TEST(HeldRequests, WithoutHeldRequestsNoReplicaIsNeeded) {
   EngineWorkloadBuilder llm = AtZeroReplicas();
   SetGateway(llm, GatewaySeries(llm.now(), 0, 0));
   const Decision decision = llm.Decide(WithGateway());

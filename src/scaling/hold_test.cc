@@ -186,7 +186,7 @@ TEST(Terminating, AReplicaLeavesAsSoonAsItIsDeletedAndKeepsItsPast) {
               HasSubstr("; 1 terminating beside them"));
 }
 
-TEST(Terminating, LoadThatMovesBetweenReplicasMovesNothing) {
+TEST(Terminating, LoadThatMovesBetweenReplicasDoesNotChangeTheValue) {
   FleetBuilder fleet;
   fleet.RepeatFor(kLong, {Node("n", {Serving("llm-a", 60), Serving("llm-b", 60)})});
   for (int i = 0; i < 30; ++i) {

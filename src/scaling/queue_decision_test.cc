@@ -65,7 +65,7 @@ TEST(QueueDecision, AnEmptyQueueIsInactiveAtOnce) {
   EXPECT_EQ(decision.active_because, "it was not above activationThreshold 0");
 }
 
-TEST(QueueDecision, AnActivationWindowKeepsWhatWasThere) {
+TEST(QueueDecision, AnEmptiedQueueIsActiveForTheActivationWindow) {
   SignalBuilder signals(kNow);
   signals.RepeatFor("stream jobs", kLong, 47);
   signals.Then("stream jobs", absl::Seconds(20), 0);
@@ -153,7 +153,7 @@ TEST(QueueDecision, StatusOfTheSignalsIsReturned) {
 }
 
 // Without new readings, the decision is right until its times.
-TEST(QueueDecision, DecisionIsRightUntilItsTimes) {
+TEST(QueueDecision, DecisionIsValidUntilItsExpiryTimes) {
   SignalBuilder signals(kNow);
   signals.RepeatFor("stream jobs", kLong, 47);
   signals.Then("stream jobs", absl::Seconds(8), 0);

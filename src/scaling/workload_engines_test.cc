@@ -106,7 +106,7 @@ TEST(BatchLimitKnown, OnlyIfEachEngineHasOne) {
   EXPECT_EQ(llm.Decide(InFlight()).batch_limit_known, std::nullopt) << "no pressure";
 }
 
-TEST(BatchLimitKnown, ALimitThatOneEngineReportsIsNotTheOthers) {
+TEST(BatchLimitKnown, ALimitThatOneEngineReportsDoesNotApplyToOthers) {
   EngineWorkloadBuilder llm({{"llm-a", 30}, {"llm-b", 5}});
   for (const char* pod : {"llm-a", "llm-b"}) {
     SignalSeries& engine = llm.EngineIn(pod, 5);

@@ -383,7 +383,7 @@ TEST(CheckOwnersResolved, PodsWithAnUnknownOwnerMayBeTheNamedWorkloads) {
   EXPECT_EQ(Unresolved(Matching("web-.*"), {of_replica_set}), "OK");
 }
 
-TEST(CheckOwnersResolved, PodsOfKnownOwnersAreNoOthers) {
+TEST(CheckOwnersResolved, PodsOfKnownOwnersAreNotTheNamedWorkloads) {
   const Pod deployments =
       Owned("llm-6d4cf56db6-x7k2p", {{"ReplicaSet", "llm-6d4cf56db6"}, {"Deployment", "llm"}});
   const Pod of_replica_set = Owned("web-6d4cf56db6-x7k2p", {{"ReplicaSet", "web-6d4cf56db6"}});

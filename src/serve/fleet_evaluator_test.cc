@@ -7,13 +7,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "serve/test_asked_fleet.h"
+#include "serve/test_fleet_fixture.h"
 #include "serve/trigger_evaluator.h"
 
 namespace gpuscaler {
 namespace {
 
-class TriggerEvaluatorOnFleetTest : public AskedFleet {
+class TriggerEvaluatorOnFleetTest : public FleetFixture {
  protected:
   TriggerEvaluator::EvaluationOr Evaluated(TriggerEntry& trigger) {
     return evaluator_.Try(DecisionPart::kAll, trigger, evaluator_.Parse(trigger));
@@ -21,7 +21,7 @@ class TriggerEvaluatorOnFleetTest : public AskedFleet {
 
   TriggerEvaluator evaluator_{{.stale_after = kSixSeconds, .grace = absl::Seconds(15)},
                               clock_,
-                              questions_,
+                              queries_,
                               leases_,
                               profiles_,
                               counted_,

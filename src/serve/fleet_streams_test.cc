@@ -7,13 +7,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "serve/test_asked_fleet.h"
+#include "serve/test_fleet_fixture.h"
 #include "serve/test_scaler_client.h"
 
 namespace gpuscaler {
 namespace {
 
-class StreamsOnFleetTest : public AskedFleet {
+class StreamsOnFleetTest : public FleetFixture {
  protected:
   using Stream = TestScalerClient::IsActiveStream;
 
@@ -37,7 +37,7 @@ class StreamsOnFleetTest : public AskedFleet {
                           .stream_lifetime = absl::Hours(10),
                           .on_tick = [this] { ++rounds_; }},
                          clock_,
-                         questions_,
+                         queries_,
                          leases_,
                          profiles_,
                          counted_,
@@ -55,15 +55,15 @@ TEST_F(StreamsOnFleetTest, ChangeOfOneNamespaceCausesNoReadForAnother) {
   ASSERT_TRUE(of_a->WaitForHeaders());
   ASSERT_TRUE(of_b->WaitForHeaders());
   // The fleet is read when a stream opens, and once more by the thread.
-  ASSERT_TRUE(Eventually([&] { return questions_.reads("team-a") >= 2; }));
-  const int reads = questions_.reads("team-a");
+  ASSERT_TRUE(Eventually([&] { return queries_.reads("team-a") >= 2; }));
+  const int reads = queries_.reads("team-a");
   for (int change = 1; change <= 20; ++change) {
-    const int before = questions_.reads("team-b");
+    const int before = queries_.reads("team-b");
     clock_.Advance(absl::Milliseconds(10));
     Report("b", change);
-    ASSERT_TRUE(Eventually([&] { return questions_.reads("team-b") > before; }));
+    ASSERT_TRUE(Eventually([&] { return queries_.reads("team-b") > before; }));
   }
-  EXPECT_LT(questions_.reads("team-a"), reads + 5) << "its own deadlines alone";
+  EXPECT_LT(queries_.reads("team-a"), reads + 5) << "its own deadlines alone";
 }
 
 TEST_F(StreamsOnFleetTest, ChangeOfOneWorkloadCausesNoReadForOthersInItsNamespace) {
@@ -79,18 +79,18 @@ TEST_F(StreamsOnFleetTest, ChangeOfOneWorkloadCausesNoReadForOthersInItsNamespac
     ref.set_name(absl::StrCat("workload-", i));
     streams.push_back(Open(ref));
   }
-  const auto reads = [&](int i) { return questions_.reads(absl::StrCat("owner workload-", i)); };
+  const auto reads = [&](int i) { return queries_.reads(absl::StrCat("owner workload-", i)); };
   for (int i = 0; i < kObjects; ++i) {
     ASSERT_TRUE(Eventually([&] { return reads(i) >= 2; })) << "when it opens, and by the thread";
   }
-  const int before = questions_.reads("crowd");
+  const int before = queries_.reads("crowd");
   for (int change = 1; change <= 20; ++change) {
     const int of_seven = reads(7);
     clock_.Advance(absl::Milliseconds(1));
     ReportWorkload(7, change);
     ASSERT_TRUE(Eventually([&] { return reads(7) > of_seven; }));
   }
-  EXPECT_LT(questions_.reads("crowd"), before + kObjects) << "not for each change all";
+  EXPECT_LT(queries_.reads("crowd"), before + kObjects) << "not for each change all";
 }
 
 TEST_F(StreamsOnFleetTest, ActiveStreamEvaluatesOnceASecond) {
@@ -99,19 +99,19 @@ TEST_F(StreamsOnFleetTest, ActiveStreamEvaluatesOnceASecond) {
   const auto of_a = Open(RefIn("team-a", edges));
   const auto of_b = Open(RefIn("team-b", edges));
   ASSERT_TRUE(of_a->WaitForHeaders());
-  ASSERT_TRUE(Eventually([&] { return questions_.reads("team-a") >= 2; }));
+  ASSERT_TRUE(Eventually([&] { return queries_.reads("team-a") >= 2; }));
   clock_.Advance(absl::Seconds(1));
   Report("a", 90);
   ASSERT_EQ(of_a->WaitForMessages(1).size(), 1u);
-  const int reads = questions_.reads("team-a");
+  const int reads = queries_.reads("team-a");
   for (int change = 1; change <= 20; ++change) {
-    const int before = questions_.reads("team-b");
+    const int before = queries_.reads("team-b");
     clock_.Advance(absl::Milliseconds(10));
     Report("a", 90 - change);
     Report("b", change);
-    ASSERT_TRUE(Eventually([&] { return questions_.reads("team-b") > before; }));
+    ASSERT_TRUE(Eventually([&] { return queries_.reads("team-b") > before; }));
   }
-  EXPECT_LT(questions_.reads("team-a"), reads + 5);
+  EXPECT_LT(queries_.reads("team-a"), reads + 5);
   clock_.Advance(absl::Milliseconds(10));
   Report("a", 10);
   const int decided = counted_.decided(Outcome::kValue);
@@ -127,13 +127,13 @@ TEST_F(StreamsOnFleetTest, ReadingOfAnInactiveWorkloadCausesNoDecision) {
   RepeatFor(absl::Minutes(3), 0, 0);
   const auto of_a = Open(RefIn("team-a", {{"activationThreshold", "50"}}));
   ASSERT_TRUE(of_a->WaitForHeaders());
-  ASSERT_TRUE(Eventually([&] { return questions_.reads("team-a") >= 2; }));
+  ASSERT_TRUE(Eventually([&] { return queries_.reads("team-a") >= 2; }));
   const int decided = counted_.decided(Outcome::kValue);
   for (int change = 1; change <= 50; ++change) {
-    const int before = questions_.reads("team-a");
+    const int before = queries_.reads("team-a");
     clock_.Advance(absl::Seconds(1));
     Report("a", change);
-    ASSERT_TRUE(Eventually([&] { return questions_.reads("team-a") > before; }));
+    ASSERT_TRUE(Eventually([&] { return queries_.reads("team-a") > before; }));
   }
   EXPECT_EQ(counted_.decided(Outcome::kValue), decided);
   clock_.Advance(absl::Milliseconds(1));
@@ -155,22 +155,22 @@ TEST_F(StreamsOnFleetTest, ChangeTogetherWithNewProfilesIsSeen) {
   const auto stream =
       Open(RefIn("team-a", {{"activationThreshold", "200"}, {"activationWindow", "0s"}}));
   ASSERT_TRUE(stream->WaitForHeaders());
-  ASSERT_TRUE(Eventually([&] { return questions_.reads("team-a") >= 2; }));
+  ASSERT_TRUE(Eventually([&] { return queries_.reads("team-a") >= 2; }));
 
-  ASSERT_TRUE(questions_.BlockWaiter());
+  ASSERT_TRUE(queries_.BlockWaiter());
   clock_.Advance(absl::Milliseconds(1));
   ReportPod("c", of_llm_or_another);
   folder_.Write("profiles.yaml", "profiles: {ours: {targetValue: 70}}\n");
   ASSERT_TRUE(profiles_.Reload().ok());
-  const int reads = questions_.reads("team-a");
-  questions_.ReleaseWaiter();
-  ASSERT_TRUE(Eventually([&] { return questions_.reads("team-a") >= reads + 2; }))
+  const int reads = queries_.reads("team-a");
+  queries_.ReleaseWaiter();
+  ASSERT_TRUE(Eventually([&] { return queries_.reads("team-a") >= reads + 2; }))
       << "for the change, and for the profiles";
   // A stream with resolved owners ignores the holder of d's GPU; here its owners are ambiguous.
-  const int then = questions_.reads("team-a");
+  const int then = queries_.reads("team-a");
   clock_.Advance(absl::Milliseconds(1));
   ReportPod("d", of_another);
-  EXPECT_TRUE(Eventually([&] { return questions_.reads("team-a") > then; }));
+  EXPECT_TRUE(Eventually([&] { return queries_.reads("team-a") > then; }));
 }
 
 TEST_F(StreamsOnFleetTest, StreamSeesActivityEndWithoutANewReading) {

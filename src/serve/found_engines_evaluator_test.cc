@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "serve/test_asked_fleet.h"
+#include "serve/test_fleet_fixture.h"
 #include "serve/trigger_evaluator.h"
 #include "signal/found_engines.h"
 
@@ -17,7 +17,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-class TriggerEvaluatorOfFoundEnginesTest : public AskedFleet {
+class TriggerEvaluatorOfFoundEnginesTest : public FleetFixture {
  protected:
   // A pod of `workload` in namespace crowd holds the only GPU of the node.
   void ReportReplica(const std::string& node, const std::string& workload, const std::string& pod) {
@@ -66,7 +66,7 @@ class TriggerEvaluatorOfFoundEnginesTest : public AskedFleet {
   TriggerCache cache_{{}};
   TriggerEvaluator evaluator_{{.stale_after = kSixSeconds, .grace = absl::Seconds(15)},
                               clock_,
-                              questions_,
+                              queries_,
                               leases_,
                               profiles_,
                               counted_,

@@ -50,7 +50,7 @@ TEST(GrpcServer, TakenPortIsNamed) {
   EXPECT_THAT(std::string(second.status().message()), HasSubstr(absl::StrCat("127.0.0.1:", port)));
 }
 
-TEST(GrpcServer, AddressThatIsNotOursIsNamed) {
+TEST(GrpcServer, ErrorHasTheAddressThatCannotBeBound) {
   ServedScaler scaler;
   const auto second = GrpcServer::Start({.bind_address = "192.0.2.1", .port = 0}, {});
   EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);

@@ -5,7 +5,7 @@
 namespace gpuscaler {
 namespace {
 
-TEST(OutcomeOf, ReturnsTheGravestThatApplies) {
+TEST(OutcomeOf, ReturnsTheMostSevere) {
   Decision decision;
   EXPECT_EQ(OutcomeOf(decision), Outcome::kValue);
   decision.literal_memory = true;

@@ -122,7 +122,7 @@ TEST(ScalerService, ExplanationCarriesTheDecision) {
   EXPECT_THAT(reply->text(), HasSubstr("value: 60"));
 }
 
-TEST(ScalerService, ExplanationOfAnErrorIsAnAnswer) {
+TEST(ScalerService, ExplainingAnErrorSucceeds) {
   ServedScaler scaler({.snapshot_timeout = absl::Milliseconds(20)});
   const auto reply = scaler.client.Explain(RefOf({}));
   ASSERT_TRUE(reply.ok()) << reply.status();
@@ -337,7 +337,7 @@ TEST(ScalerService, OutcomeIsLoggedOnce) {
   EXPECT_EQ(log.find("trigger_outcome"), log.rfind("trigger_outcome")) << log;
 }
 
-TEST(ScalerService, EveryBadKeyIsLoggedAndNoValue) {
+TEST(ScalerService, LogsBadKeysWithoutTheirValues) {
   ServedScaler scaler;
   testing::internal::CaptureStderr();
   ASSERT_FALSE(scaler.client

@@ -52,7 +52,7 @@ TEST_F(SnapshotLogTest, ReasonOfTheSourceIsLogged) {
   EXPECT_THAT(LogChange(), HasSubstr("the driver is gone"));
 }
 
-TEST_F(SnapshotLogTest, FirstSnapshotHasTimeToCome) {
+TEST_F(SnapshotLogTest, MissingFirstSnapshotIsLoggedAfterADelay) {
   EXPECT_THAT(LogChange(), IsEmpty());
   clock_.Advance(absl::Seconds(7));
   EXPECT_THAT(LogChange(), HasSubstr("no GPU snapshot yet"));

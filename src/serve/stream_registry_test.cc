@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
 
-class StreamOfNothing : public OpenStream {
+class EmptyStream : public OpenStream {
  public:
   void Refresh(absl::Time) override {}
   absl::Time NextDue() const override { return absl::InfiniteFuture(); }
@@ -40,7 +40,7 @@ class KnownOwners : public FleetReader {
   std::set<std::string> known;
 };
 
-class OpenStreamsTest : public testing::Test {
+class StreamRegistryTest : public testing::Test {
  protected:
   absl::Status Open(const std::shared_ptr<OpenStream>& stream, size_t bytes,
                     absl::string_view peer = "10.0.0.7") {
@@ -55,7 +55,7 @@ class OpenStreamsTest : public testing::Test {
   StreamRegistry streams_{100, fleets_, counted_};
 };
 
-class CountedRefreshes : public StreamOfNothing {
+class CountedRefreshes : public EmptyStream {
  public:
   void Refresh(absl::Time) override { ++count; }
   absl::Time NextDue() const override { return due; }
@@ -65,7 +65,7 @@ class CountedRefreshes : public StreamOfNothing {
   absl::Time due = absl::InfiniteFuture();
 };
 
-TEST_F(OpenStreamsTest, OnlyStreamsThatWatchWhatHasChangedAreRefreshed) {
+TEST_F(StreamRegistryTest, OnlyStreamsThatWatchWhatHasChangedAreRefreshed) {
   const auto of_a = std::make_shared<CountedRefreshes>();
   const auto of_b = std::make_shared<CountedRefreshes>();
   const auto affects_all = std::make_shared<CountedRefreshes>();
@@ -94,7 +94,7 @@ TEST_F(OpenStreamsTest, OnlyStreamsThatWatchWhatHasChangedAreRefreshed) {
   for (const auto& stream : {of_b, affects_all, of_none}) Close(stream);
 }
 
-TEST_F(OpenStreamsTest, StreamWatchesAllPodsWhileItsOwnersPodsAreUnresolved) {
+TEST_F(StreamRegistryTest, StreamWatchesAllPodsWhileItsOwnersPodsAreUnresolved) {
   const auto of_llm = std::make_shared<CountedRefreshes>();
   const auto like_embed = std::make_shared<CountedRefreshes>();
   for (const auto& stream : {of_llm, like_embed}) ASSERT_TRUE(Open(stream, 1).ok());
@@ -120,7 +120,7 @@ TEST_F(OpenStreamsTest, StreamWatchesAllPodsWhileItsOwnersPodsAreUnresolved) {
   for (const auto& stream : {of_llm, like_embed}) Close(stream);
 }
 
-TEST_F(OpenStreamsTest, NewProfilesMayChangeWhatAStreamWatches) {
+TEST_F(StreamRegistryTest, NewProfilesMayChangeWhatAStreamWatches) {
   const SignalSource page{.target = MetricsEndpoint{.url = "http://gateway:9090/metrics"}};
   const auto stream = std::make_shared<CountedRefreshes>();
   ASSERT_TRUE(Open(stream, 1).ok());
@@ -165,7 +165,7 @@ class UnreadStream : public ScalerStream<externalscaler::IsActiveResponse> {
   absl::Time Due() const override { return absl::InfinitePast(); }
 };
 
-TEST_F(OpenStreamsTest, EndedStreamIsNotDueWhileItsLastWriteIsInFlight) {
+TEST_F(StreamRegistryTest, EndedStreamIsNotDueWhileItsLastWriteIsInFlight) {
   EventLoop loop;
   const auto stream =
       std::make_shared<UnreadStream>(std::make_shared<ServerCall>(CallHeaders{}, loop));
@@ -177,7 +177,7 @@ TEST_F(OpenStreamsTest, EndedStreamIsNotDueWhileItsLastWriteIsInFlight) {
   Close(stream);
 }
 
-TEST_F(OpenStreamsTest, StreamIsRefreshedWhenDueAndNotBefore) {
+TEST_F(StreamRegistryTest, StreamIsRefreshedWhenDueAndNotBefore) {
   const auto stream = std::make_shared<CountedRefreshes>();
   ASSERT_TRUE(Open(stream, 1).ok());
   EXPECT_EQ(streams_.NextDue(), absl::InfiniteFuture());
@@ -195,9 +195,9 @@ TEST_F(OpenStreamsTest, StreamIsRefreshedWhenDueAndNotBefore) {
   Close(stream);
 }
 
-TEST_F(OpenStreamsTest, AddressMayHoldHalfOfTheMetadataThatOthersLeave) {
+TEST_F(StreamRegistryTest, AddressMayHoldHalfOfTheMetadataThatOthersLeave) {
   std::vector<std::shared_ptr<OpenStream>> streams;
-  for (int i = 0; i < 5; ++i) streams.push_back(std::make_shared<StreamOfNothing>());
+  for (int i = 0; i < 5; ++i) streams.push_back(std::make_shared<EmptyStream>());
   EXPECT_TRUE(Open(streams[0], 31 * kMiB).ok());
   EXPECT_EQ(Open(streams[1], 2 * kMiB).code(), absl::StatusCode::kResourceExhausted);
   EXPECT_TRUE(Open(streams[2], 16 * kMiB, "10.0.0.8").ok());
@@ -212,7 +212,7 @@ TEST_F(OpenStreamsTest, AddressMayHoldHalfOfTheMetadataThatOthersLeave) {
 }
 
 // The thread completes waiting calls in between.
-TEST_F(OpenStreamsTest, ThousandsOfChangedStreamsAreRefreshedAFewAtATime) {
+TEST_F(StreamRegistryTest, ThousandsOfChangedStreamsAreRefreshedAFewAtATime) {
   const absl::Time now = absl::UnixEpoch();
   std::vector<std::shared_ptr<CountedRefreshes>> streams;
   for (int i = 0; i < 99; ++i) {

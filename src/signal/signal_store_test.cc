@@ -98,7 +98,7 @@ TEST_F(SignalStoreTest, AnExpiredSourceIsRemovedAndItsUpdatesDropped) {
   EXPECT_THAT(PointsOf(kQueue, 91), IsEmpty()) << "nothing of the last lease";
 }
 
-TEST_F(SignalStoreTest, HistoryIsAsLongAsQuestionsLookBack) {
+TEST_F(SignalStoreTest, HistoryCoversTheLongestLookBack) {
   Lease(kQueue, 1000);
   EngineQuery longer = kWaiting;
   longer.look_back = absl::Seconds(60);
@@ -112,7 +112,7 @@ TEST_F(SignalStoreTest, HistoryIsAsLongAsQuestionsLookBack) {
   EXPECT_LE(store_.Of(kQueue, longer, Second(299)).series.front().points.size(), 2 * 62u);
 }
 
-TEST_F(SignalStoreTest, HistogramsAreReadOnlyForLatencyQuestions) {
+TEST_F(SignalStoreTest, HistogramsAreReadOnlyForLatencyQueries) {
   Lease(kEngines);
   EXPECT_FALSE(store_.LeasedSources(Second(0)).front().needs_histograms);
   const EngineQuery latency{.metric = EngineMetric::kTimeToFirstTokenMs};

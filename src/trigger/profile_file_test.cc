@@ -81,7 +81,7 @@ TEST(ParseProfiles, ThresholdOfAHoldingProfileLetsItGoToZero) {
                   .activation_threshold_given);
 }
 
-TEST(ParseProfiles, StandingMemoryIsActivityUnlessTheBaseSetsIt) {
+TEST(ParseProfiles, PreallocatedMemoryIsActivityUnlessTheBaseSetsIt) {
   const std::string vram = "metricType: memory_used_percent";
   EXPECT_EQ(Only(absl::StrCat("profiles: {a: {", vram, "}}"), "a").preallocated_memory,
             PreallocatedMemory::kActivity);

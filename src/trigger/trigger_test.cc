@@ -104,7 +104,7 @@ TEST(ParseTrigger, ExtensiveMetricsAreSummedUnlessSetOtherwise) {
             Aggregation::kMax);
 }
 
-TEST(ParseTrigger, StandingMemoryIsLiteralOnlyIfMetadataNamesTheMetric) {
+TEST(ParseTrigger, PreallocatedMemoryIsLiteralOnlyIfMetadataNamesTheMetric) {
   struct Row {
     Metadata metadata;
     PreallocatedMemory want;

@@ -210,7 +210,7 @@ TEST_P(ChannelToPeer, ReaderThatPausesReadsACallThatHasEndedAtTheServer) {
   EXPECT_THAT(call->messages(), ElementsAre("a"));
 }
 
-TEST_P(ChannelToPeer, SendsTheNewestOfWhatWaits) {
+TEST_P(ChannelToPeer, ReplacesPendingMessagesByTheNewest) {
   Serve(GetParam());
   absl::Notification go_on;
   loop_.Post([&] { go_on.WaitForNotification(); });
@@ -407,7 +407,7 @@ TEST_F(ChannelTest, KeepsTheSystemsErrorOfAUnixSocket) {
   }
 }
 
-TEST_F(ChannelTest, RefusesWhatIsNoAddress) {
+TEST_F(ChannelTest, RefusesInvalidAddresses) {
   for (const char* const address : {"", "host", "host:", ":80", "::1:80", "host:0", "host:70000"}) {
     target_.address = address;
     channel_ = nullptr;

@@ -109,7 +109,7 @@ class ClientSessionTest : public testing::Test {
   EventLoop loop_;
 };
 
-TEST_F(ClientSessionTest, NamesWhyItIsNoHttp2Server) {
+TEST_F(ClientSessionTest, ErrorHasTheReasonThatAServerIsNotHttp2) {
   using Then = RawServer::Then;
   struct Case {
     const char* name;
@@ -140,14 +140,14 @@ TEST_F(ClientSessionTest, NamesWhyItIsNoHttp2Server) {
   }
 }
 
-TEST_F(ClientSessionTest, GivesUpAServerThatNeverAnswersTlsAtTheDeadline) {
+TEST_F(ClientSessionTest, TlsHandshakeEndsAtTheDeadlineOfTheCall) {
   const RawServer server("");
   const CallEnd late = Call(TlsTarget(server), {.timeout = absl::Milliseconds(50)});
   EXPECT_EQ(late.status, absl::DeadlineExceededError(
                              absl::StrCat("no connection to ", server.address(), " within 50ms")));
 }
 
-TEST_F(ClientSessionTest, GivesUpAServerThatNeverAnswersTlsAfterATime) {
+TEST_F(ClientSessionTest, TlsHandshakeEndsAtTheConnectTimeout) {
   const RawServer server("");
   Target target = TlsTarget(server);
   target.connect_timeout = absl::Milliseconds(50);
@@ -156,7 +156,7 @@ TEST_F(ClientSessionTest, GivesUpAServerThatNeverAnswersTlsAfterATime) {
                                                 ": no answer to the TLS handshake")));
 }
 
-TEST_F(ClientSessionTest, GivesUpAServerOfManyKeyUpdates) {
+TEST_F(ClientSessionTest, ClosesConnectionsWithManyKeyUpdates) {
   const TestCa ca("our CA");
   const TestCertificate pair = ca.Issue("server");
   const std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
@@ -190,7 +190,7 @@ TEST_F(ClientSessionTest, GivesUpAServerOfManyKeyUpdates) {
                                          " is lost: the server sends too many empty frames")));
 }
 
-TEST_F(ClientSessionTest, GivesUpAServerThatDoesNotAnswerPings) {
+TEST_F(ClientSessionTest, ClosesConnectionsWithoutAnswersToPings) {
   const RawServer server(Encode({FrameType::kSettings}));
   const CallEnd end = Call({.address = server.address(),
                             .keepalive = absl::Milliseconds(10),
@@ -212,7 +212,7 @@ std::string Repeated(const std::string& text, int times) {
   return all;
 }
 
-TEST_F(ClientSessionTest, EndsTheCallOfAServerThatIsWrong) {
+TEST_F(ClientSessionTest, EndsCallsWithInvalidAnswers) {
   const auto data = [](const std::string& bytes, uint8_t flags = 0) {
     return Encode({FrameType::kData, flags, 1, bytes});
   };

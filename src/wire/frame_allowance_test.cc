@@ -92,7 +92,7 @@ TEST(FrameAllowance, RecoversWithTime) {
   EXPECT_EQ(Left(allowance), 2);
 }
 
-TEST(FrameAllowance, IsFullAgain) {
+TEST(FrameAllowance, RefillsAfterItIsSpent) {
   FrameAllowance allowance(2, 0);
   for (int i = 0; i < 3; ++i) allowance.Spend();
   EXPECT_TRUE(allowance.is_spent());

@@ -97,7 +97,7 @@ class LimitsTest : public testing::Test {
   EventLoop loop_;
 };
 
-TEST(Limits, HaveNamesOfTheirOwn) {
+TEST(Limits, NamesAreUnique) {
   std::set<absl::string_view> names;
   for (int i = 0; i < kLimitCount; ++i) names.insert(Name(static_cast<Limit>(i)));
   EXPECT_EQ(names.size(), kLimitCount);
@@ -193,7 +193,7 @@ TEST_F(LimitsTest, HandshakesOfAnAddress) {
   EXPECT_TRUE(second.Read(FrameType::kSettings).has_value());
 }
 
-TEST_F(LimitsTest, TimeOfAHandshakeThatTrickles) {
+TEST_F(LimitsTest, TimeOfAHandshakeSentByteByByte) {
   WireServerOptions options;
   options.session.handshake = absl::Seconds(1);
   Start(std::move(options));
@@ -303,7 +303,7 @@ TEST_F(LimitsTest, FramesThatServeNoCall) {
   }
 }
 
-TEST_F(LimitsTest, FramesThatCallsEntail) {
+TEST_F(LimitsTest, FramesThatBelongToCalls) {
   WireServerOptions options;
   options.session.useless_frames = 20;
   Start(std::move(options));
@@ -675,7 +675,7 @@ TEST_F(LimitsTest, EndsRefusedCallsOfClientsThatNeverEndThem) {
   EXPECT_EQ(reset->payload, BigEndian(0, 4)) << "NO_ERROR";
 }
 
-TEST_F(LimitsTest, ReadsNoClientThatDoesNotRead) {
+TEST_F(LimitsTest, StopsReadingFromClientsThatDoNotRead) {
   WireServerOptions options;
   options.session.resets_at_once = 100'000'000;
   Start(std::move(options));
@@ -707,7 +707,7 @@ TEST_F(LimitsTest, ResetsExpiredCallsWithoutAWindow) {
   EXPECT_EQ(reset->payload, BigEndian(8, 4)) << "CANCEL";
 }
 
-TEST_F(LimitsTest, FinishesCallsNowThatAreNotRead) {
+TEST_F(LimitsTest, FinishNowResetsCallsThatAreNotRead) {
   Start();
   RawClient client(server_->port());
   client.Begin(kNoWindow);
@@ -722,7 +722,7 @@ TEST_F(LimitsTest, FinishesCallsNowThatAreNotRead) {
   EXPECT_TRUE(Eventually([this] { return ended_ == 1; }));
 }
 
-TEST_F(LimitsTest, FinishesCallsNowWithAStatusIfTheyAreRead) {
+TEST_F(LimitsTest, FinishNowSendsAStatusIfTheClientReads) {
   Start();
   Channel channel(loop_, {.address = absl::StrCat("127.0.0.1:", server_->port())});
   BytesCall call(channel, kWait);
@@ -733,7 +733,7 @@ TEST_F(LimitsTest, FinishesCallsNowWithAStatusIfTheyAreRead) {
   EXPECT_EQ(call.WaitForEnd(), absl::ResourceExhaustedError("enough"));
 }
 
-TEST_F(LimitsTest, KeepsNothingThatIsWrittenAfterTheEnd) {
+TEST_F(LimitsTest, DropsMessagesWrittenAfterTheEnd) {
   Start();
   {
     RawClient client(server_->port());
@@ -768,7 +768,7 @@ TEST_F(LimitsTest, Descriptors) {
   setrlimit(RLIMIT_NOFILE, &before);
 }
 
-TEST_F(LimitsTest, StartsNotWithoutDescriptors) {
+TEST_F(LimitsTest, StartFailsWithoutDescriptors) {
   rlimit before = {};
   getrlimit(RLIMIT_NOFILE, &before);
   const rlimit none = {.rlim_cur = 0, .rlim_max = before.rlim_max};

@@ -32,7 +32,7 @@ class MessageReaderTest : public testing::Test {
   std::vector<std::string> messages_;
 };
 
-TEST_F(MessageReaderTest, FindsMessagesHoweverTheyAreCut) {
+TEST_F(MessageReaderTest, FindsMessagesInPiecesOfAnySize) {
   const std::string bytes = Framed("one") + Framed("") + Framed("three");
   for (const size_t piece : {1UL, 2UL, 7UL, 100UL}) {
     messages_.clear();
@@ -58,7 +58,7 @@ TEST_F(MessageReaderTest, RefusesUnknownFlags) {
 }
 
 // Only what has come counts: a long message that is merely announced costs nothing.
-TEST_F(MessageReaderTest, CountsUnfinishedBytesUntilItGoes) {
+TEST_F(MessageReaderTest, ReleasesUnfinishedBytesWhenDestroyed) {
   {
     MessageReader other(2000, budget_);
     const auto take = [](const std::string&) {};
@@ -82,7 +82,7 @@ TEST_F(MessageReaderTest, TakesWholeMessagesWithoutABudget) {
   EXPECT_FALSE(reader_.is_too_long());
 }
 
-TEST_F(MessageReaderTest, KeepsBytesUntilItGoes) {
+TEST_F(MessageReaderTest, ReleasesKeptBytesWhenDestroyed) {
   MessageBudget whole(20'000), part(6000, &whole);
   {
     MessageReader reader(50, part);

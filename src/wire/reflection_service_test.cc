@@ -157,7 +157,7 @@ TEST_F(ReflectionServiceTest, AnswersNotFound) {
   }
 }
 
-TEST_F(ReflectionServiceTest, RefusesWhatIsNoRequest) {
+TEST_F(ReflectionServiceTest, RefusesInvalidRequests) {
   const auto empty = Begin();
   empty->Write(ServerReflectionRequest());
   EXPECT_EQ(EndOf(*empty), absl::StatusCode::kInvalidArgument);

@@ -22,7 +22,7 @@ std::vector<std::string> Lines(const std::string& log) {
 }
 
 // Two aggregators without a certificate, of which each tries again every few seconds.
-TEST(HandshakeLog, FaultIsToldOnceInTenMinutesWithWhatToDo) {
+TEST(HandshakeLog, LogsEachFaultOnceInTenMinutesWithItsRemedy) {
   FakeClock clock;
   HandshakeLog log(clock);
   StartLogging(LogLevel::kInfo, LogFormat::kText);
@@ -43,7 +43,7 @@ TEST(HandshakeLog, FaultIsToldOnceInTenMinutesWithWhatToDo) {
               testing::ElementsAre(testing::HasSubstr("dropped=99")));
 }
 
-TEST(HandshakeLog, FaultHidesNoOther) {
+TEST(HandshakeLog, LogsFaultsIndependently) {
   FakeClock clock;
   HandshakeLog log(clock);
   testing::internal::CaptureStderr();

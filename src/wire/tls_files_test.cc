@@ -28,7 +28,7 @@ class TlsFilesTest : public testing::Test {
   TlsFiles files_ = WriteTls(folder_.path(), pair_, ca_.pem());
 };
 
-TEST_F(TlsFilesTest, GoodFilesAreHandedOnAsTheyAre) {
+TEST_F(TlsFilesTest, ReturnsValidFilesUnchanged) {
   const auto pems = ReadTls(files_);
   ASSERT_TRUE(pems.ok()) << pems.status();
   EXPECT_EQ(pems->cert, pair_.cert);
@@ -46,7 +46,7 @@ TEST_F(TlsFilesTest, MissingFileIsNamed) {
   ExpectFault(files_.key, "cannot be read");
 }
 
-TEST_F(TlsFilesTest, HalfAPairIsRefused) {
+TEST_F(TlsFilesTest, MissingKeyOrCertificateIsRefused) {
   files_.key.clear();
   ExpectFault("", "no key");
   files_.cert.clear();
@@ -76,7 +76,7 @@ TEST_F(TlsFilesTest, KeyThatIsTooWeakIsRefused) {
   ExpectFault(files_.cert, "ca key too small");
 }
 
-TEST_F(TlsFilesTest, WhatIsNoPemIsRefused) {
+TEST_F(TlsFilesTest, TextThatIsNotPemIsRefused) {
   folder_.Write("ca.pem", "");
   ExpectFault(files_.client_ca, "no PEM certificate");
   folder_.Write("key.pem", "secret words");

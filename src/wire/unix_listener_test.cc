@@ -26,7 +26,7 @@ bool Connects(const std::string& path) {
   return connects;
 }
 
-TEST(UnixListener, ItsFileIsForOwnerAndGroupAndGoesWithIt) {
+TEST(UnixListener, CreatesItsFileForOwnerAndGroupAndRemovesIt) {
   const TestFolder folder;
   const std::string path = folder.PathOf("s");
   const mode_t before = umask(077);
@@ -63,7 +63,7 @@ TEST(UnixListener, ReplacesAStaleSocketAlone) {
   EXPECT_TRUE(std::filesystem::exists(text));
 }
 
-TEST(UnixListener, LeavesTheFileOfAnother) {
+TEST(UnixListener, KeepsTheSocketOfAnotherListener) {
   const TestFolder folder;
   const std::string path = folder.PathOf("s");
   auto first = UnixListener::Open(path);

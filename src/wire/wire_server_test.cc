@@ -163,7 +163,7 @@ TEST_F(WireServerTest, ServesAUnixSocket) {
   EXPECT_THAT(Call("/test.Echo/Echo", {"again"}).messages, testing::ElementsAre("again"));
 }
 
-TEST(WireServer, AnswersCallsBetweenConnectionsThatWait) {
+TEST(WireServer, AnswersCallsWhileConnectionsWaitForAccept) {
   constexpr size_t kWaiting = 100;
   std::promise<void> blocked, released;
   std::unique_ptr<WireServer> server;
@@ -202,7 +202,7 @@ TEST(WireServer, AnswersCallsBetweenConnectionsThatWait) {
   }
 }
 
-TEST_F(WireServerTest, HandsOverThePeersAddress) {
+TEST_F(WireServerTest, PassesThePeersAddressToMethods) {
   Start();
   EXPECT_THAT(Call("/test.Echo/Peer", {""}).messages, testing::ElementsAre("127.0.0.1"));
 }
@@ -225,7 +225,7 @@ TEST_F(WireServerTest, CutsStatusTextsBetweenTwoCharacters) {
   EXPECT_EQ(status, absl::NotFoundError(text + "..."));
 }
 
-TEST_F(WireServerTest, SendsTheNewestOfWhatWaits) {
+TEST_F(WireServerTest, ReplacesPendingMessagesByTheNewest) {
   Start();
   const Answer counted = Call("/test.Echo/Count", {"1000"});
   EXPECT_TRUE(counted.status.ok()) << counted.status;
@@ -246,14 +246,14 @@ TEST_F(WireServerTest, AnswersHttp1InPlainText) {
   EXPECT_THAT(Raw("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), HasSubstr("This port serves gRPC"));
 }
 
-TEST_F(WireServerTest, ClosesConnectionsThatNeverSayWhatTheyAre) {
+TEST_F(WireServerTest, ClosesConnectionsWithoutAPreface) {
   WireServerOptions options;
   options.session.handshake = absl::Milliseconds(10);
   Start(std::move(options));
   EXPECT_EQ(Raw("PRI * HT"), "") << "until the server closes it";
 }
 
-TEST_F(WireServerTest, AsksSilentClientsAndClosesTheirConnections) {
+TEST_F(WireServerTest, PingsIdleClientsAndClosesUnresponsiveOnes) {
   WireServerOptions options;
   options.session.keepalive = absl::Milliseconds(10);
   options.session.keepalive_timeout = absl::Milliseconds(1500);
@@ -297,7 +297,7 @@ TEST_F(WireServerTest, RefusesCompressedMessagesWithTheEncodingThatItAccepts) {
                                                        Pair("grpc-accept-encoding", "identity")}));
 }
 
-TEST_F(WireServerTest, EndsOldConnectionsInTwoStepsThatLoseNoCall) {
+TEST_F(WireServerTest, DrainsOldConnectionsWithoutLosingCalls) {
   // A round trip is waited for for a second: a machine that pauses longer gets another try.
   const auto attempt = [this] {
     WireServerOptions options;
@@ -338,7 +338,7 @@ TEST_F(WireServerTest, ClosesOldConnectionsAfterTheirGrace) {
   EXPECT_EQ(ended_, 1);
 }
 
-TEST_F(WireServerTest, ConnectionsOfOneTimeLeaveAtDifferentTimes) {
+TEST_F(WireServerTest, ConnectionAgesHaveJitter) {
   WireServerOptions options;
   options.connection_age = absl::Milliseconds(1);
   options.age_jitter = [connections = 0]() mutable { return ++connections == 1 ? 1 : 1e9; };
@@ -365,7 +365,7 @@ TEST_F(WireServerTest, RefusesLargeHeaders) {
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
 }
 
-TEST_F(WireServerTest, ClosesWhatIsBeyondItsConnections) {
+TEST_F(WireServerTest, ClosesConnectionsBeyondItsLimit) {
   WireServerOptions options;
   options.connections = 0;
   Start(std::move(options));

@@ -153,7 +153,7 @@ TEST_F(DraClaimsTest, MonitoringClaimHoldsNothingByTheCheckpoint) {
   EXPECT_EQ(Holders(), "-, web-0");
 }
 
-TEST_F(DraClaimsTest, MonitoringClaimHoldsNothingIfItsPodIsADaemonSets) {
+TEST_F(DraClaimsTest, MonitoringClaimHoldsNothingIfADaemonSetOwnsThePod) {
   kubelet_.ServePodsApi(true);
   const KubeletPod reported = {.uid = kUid0, .owner_references = {{"DaemonSet", "exporter", true}}};
   kubelet_.SetPods({{.devices = {"gpu-operator",
@@ -183,7 +183,7 @@ TEST_F(DraClaimsTest, ClaimOfAllGpusHoldsNoneThatASmallerClaimNames) {
   EXPECT_EQ(Holders(), "exporter-x7k2p, train-c4d5f");
 }
 
-TEST_F(DraClaimsTest, ClaimOfAllGpusHoldsThemIfItsPodsNameIsNoDaemonSets) {
+TEST_F(DraClaimsTest, ClaimOfAllGpusHoldsThemUnlessThePodNameIsOfADaemonSet) {
   kubelet_.AddPod("gpu-operator", "exporter-x7k2p",
                   {Claimed(kClaim0, "gpu-0"), Claimed(kClaim0, "gpu-1")});
   kubelet_.AddPod("shop", "train-0", {Claimed(kClaim1, "gpu-0"), Claimed(kClaim1, "gpu-1")});
@@ -214,7 +214,7 @@ TEST_F(DraClaimsTest, ClaimsThatShareADeviceHoldItTogetherIfNoneHasAllGpus) {
   EXPECT_EQ(Holders(), "-, web-0 web-1");
 }
 
-TEST_F(DraClaimsTest, ClaimOfAllGpusIsNoMonitoringOneIfItsPodIsNoDaemonSets) {
+TEST_F(DraClaimsTest, ClaimOfAllGpusHoldsThemUnlessADaemonSetOwnsThePod) {
   kubelet_.ServePodsApi(true);
   kubelet_.SetPods(
       {{.devices = {"shop", "train-c4d5f", {Claimed(kClaim0, "gpu-0"), Claimed(kClaim0, "gpu-1")}},
@@ -225,7 +225,7 @@ TEST_F(DraClaimsTest, ClaimOfAllGpusIsNoMonitoringOneIfItsPodIsNoDaemonSets) {
   EXPECT_EQ(Holders(), "train-c4d5f, train-c4d5f web-0");
 }
 
-TEST_F(DraClaimsTest, DevicesThatAreNoReadableGpuArePlacedNowhere) {
+TEST_F(DraClaimsTest, DevicesThatAreNoGpusMatchNone) {
   PodDevice channel = Claimed(kClaim0, "channel-0");
   channel.resource = "compute-domain.nvidia.com";
   kubelet_.AddPod("shop", "domain", {channel});

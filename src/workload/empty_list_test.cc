@@ -16,7 +16,7 @@ using testing::IsEmpty;
 class EmptyListTest : public AttributedNode {};
 
 // An agent and its kubelet start together, on a node where pods run.
-TEST_F(EmptyListTest, FirstEmptyListIsNotBelievedWhileGpusAreBusy) {
+TEST_F(EmptyListTest, FirstEmptyListIsNotAcceptedWhileGpusAreBusy) {
   processes_["GPU-sim-1"] = {{.pid = 100}};
   Ask();
   const absl::Time first_observed_at = clock_.Now();
@@ -92,7 +92,7 @@ TEST_F(EmptyListTest, UnsyncedPodsApiIsAwaitedThoughGpusAreIdle) {
   EXPECT_EQ(Read().attribution.state, State::kKnown);
 }
 
-TEST_F(EmptyListTest, EmptyListIsBelievedAfterTheConfirmationTime) {
+TEST_F(EmptyListTest, EmptyListIsAcceptedAfterTheConfirmationTime) {
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
   Ask();
   kubelet_.SetPods({});
@@ -163,7 +163,7 @@ TEST_F(EmptyListTest, PodsApiOfANewKubeletShowsDeletedPods) {
   EXPECT_THAT(Read().gpus[0].holders, IsEmpty());
 }
 
-TEST_F(EmptyListTest, ListWithoutSomePodsIsBelievedAtOnce) {
+TEST_F(EmptyListTest, ListWithoutSomePodsIsAcceptedAtOnce) {
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
   kubelet_.AddPod("shop", "web-1", {Gpu("GPU-sim-1")});
   Ask();
@@ -174,7 +174,7 @@ TEST_F(EmptyListTest, ListWithoutSomePodsIsBelievedAtOnce) {
   EXPECT_EQ(snapshot.gpus[1].holders.size(), 1);
 }
 
-TEST_F(EmptyListTest, EmptyListIsBelievedAtOnceIfThePodsApiLacksThePods) {
+TEST_F(EmptyListTest, EmptyListIsAcceptedAtOnceIfThePodsApiLacksThePods) {
   kubelet_.ServePodsApi(true);
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
   Ask();
@@ -211,7 +211,7 @@ TEST_F(EmptyListTest, SuccessorOfTheSameNameIsNoHolder) {
 
 // The kubelet lists pods, or none, or fails, and is queried at varying intervals. A holder keeps
 // its GPU until no pod has been listed for 15 s without a break, and at most one interval longer.
-TEST_F(EmptyListTest, EmptyListIsBelievedNeitherTooEarlyNorTooLate) {
+TEST_F(EmptyListTest, EmptyListIsAcceptedNeitherTooEarlyNorTooLate) {
   std::minstd_rand random(20261122);  // NOLINT(cert-msc51-cpp): the same each time
   absl::Time none_since = absl::InfiniteFuture();
   absl::Time listed_at = absl::InfinitePast();
@@ -268,7 +268,7 @@ INSTANTIATE_TEST_SUITE_P(, UnsyncedPodsApiTest,
                                              {.devices = {"kube-system", "etcd-gpu-7", {}},
                                               .of_api = {.is_static = true}}}));
 
-TEST_P(UnsyncedPodsApiTest, ConfirmsNoFirstList) {
+TEST_P(UnsyncedPodsApiTest, DoesNotConfirmTheFirstList) {
   kubelet_.SetPods(GetParam());
   Ask();
   const absl::Time first_observed_at = clock_.Now();
@@ -309,7 +309,7 @@ class OwnPodAttributionTest : public AttributedNode {
   }
 };
 
-TEST_F(OwnPodAttributionTest, ListWithoutOurPodIsNoAnswer) {
+TEST_F(OwnPodAttributionTest, ListWithoutOurPodIsNotUsed) {
   ListPods(true);
   Ask();
   const absl::Time answered_at = clock_.Now();

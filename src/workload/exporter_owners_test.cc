@@ -47,7 +47,7 @@ TEST_F(ExporterOwnersTest, IdleNodeIsFreeAtOnce) {
   EXPECT_EQ(Next(absl::Seconds(1), "").attribution.state, State::kKnown);
 }
 
-TEST_F(ExporterOwnersTest, NoPodAfterSomeIsBelievedAfterTwoReadingsAnd15Seconds) {
+TEST_F(ExporterOwnersTest, EmptyListAfterPodsIsAcceptedAfterTwoReadingsAnd15Seconds) {
   Next(absl::Seconds(1), "web-0");
   EXPECT_EQ(Next(absl::Seconds(30), "").attribution.state, State::kUnknown);
   EXPECT_EQ(Next(absl::Seconds(14), "").attribution.state, State::kUnknown);

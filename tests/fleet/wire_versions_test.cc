@@ -154,7 +154,7 @@ class FakeAgent {
 
 class WireVersionsTest : public FaultTest {};
 
-TEST_F(WireVersionsTest, AgentsOfOlderAndLaterVersionsAreUnderstood) {
+TEST_F(WireVersionsTest, AgentsOfOlderAndLaterVersionsAreAccepted) {
   FakeAgent recorded(RecordedForm()), sparse(SparseForm("b4c5d")), later(LaterForm("f6g7h"));
   const absl::Time began = absl::Now();
   aggregator_ = StartAggregator(

@@ -15,9 +15,9 @@
 namespace gpuscaler {
 
 // Counts reads of a store, and can block the thread that waits for changes. Thread-safe.
-class CountedQuestions : public FleetReader {
+class CountedQueries : public FleetReader {
  public:
-  explicit CountedQuestions(const FleetStore& store) : store_(store) {}
+  explicit CountedQueries(const FleetStore& store) : store_(store) {}
 
   // Blocks the next thread that returns from WaitForGeneration(). Returns false if there is none
   // within 10 s.

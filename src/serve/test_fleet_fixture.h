@@ -1,9 +1,9 @@
 // A fleet of two teams, and more workloads where a test needs them, for tests that count how often
 // the fleet is read.
 //
-//   class FleetEvaluatorTest : public AskedFleet {};
+//   class FleetEvaluatorTest : public FleetFixture {};
 //   Report("a", 50);
-//   questions_.reads("team-a")
+//   queries_.reads("team-a")
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@
 #include "fleet/fleet_store.h"
 #include "fleet/test_readings.h"
 #include "gtest/gtest.h"
-#include "serve/test_counted_questions.h"
+#include "serve/test_counted_queries.h"
 #include "serve/test_served_scaler.h"
 
 namespace gpuscaler {
@@ -30,11 +30,11 @@ inline externalscaler::ScaledObjectRef RefIn(
   return ref;
 }
 
-class AskedFleet : public testing::Test {
+class FleetFixture : public testing::Test {
  protected:
   static constexpr absl::Duration kSixSeconds = absl::Seconds(6);
 
-  AskedFleet() {
+  FleetFixture() {
     store_.Listed(std::vector<std::string>{"a:1", "b:1"});
     Report("a", 0);
     Report("b", 0);
@@ -91,7 +91,7 @@ class AskedFleet : public testing::Test {
   FleetStore store_{clock_,
                     {.timeouts = {.grace = absl::Seconds(15)},
                      .limits = {.horizon = absl::Minutes(15), .join_within = kSixSeconds}}};
-  CountedQuestions questions_{store_};
+  CountedQueries queries_{store_};
   CountedRequests counted_;
   Leases leases_;
   const TestFolder folder_;
