@@ -37,28 +37,28 @@ class Root:
 
 
 class Server:
-    """`serve` until `with` ends. After that, or stop(), `said` is its whole log."""
+    """`serve` until `with` ends. After that, or stop(), `output` is its whole log."""
 
     def __init__(self, root, program, *flags, env=None):
         self.process = subprocess.Popen(
             root.command(program, "serve", "--bind-address", "127.0.0.1", "--port", "any",
                          "--metrics-port", "any", "--probe-port", "any", *flags, env=env),
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True)
-        self.said = ""
+        self.output = ""
         self.reader = threading.Thread(target=self._read_on, daemon=True)
         for line in self.process.stdout:
-            self.said += line
+            self.output += line
             if "event=serving" in line:
                 self.ports = {name: int(port)
                               for name, port in re.findall(r"(\w+)_port=(\d+)", line)}
                 self.reader.start()
                 return
         self.process.stdout.close()
-        raise AssertionError(f"ended with {self.process.wait()}:\n{self.said}")
+        raise AssertionError(f"ended with {self.process.wait()}:\n{self.output}")
 
     def _read_on(self):
         for line in self.process.stdout:
-            self.said += line
+            self.output += line
 
     def status(self, field):
         """One line of /proc/PID/status."""

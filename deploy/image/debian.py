@@ -34,8 +34,9 @@ class Debian:
     def stanza(self, package):
         """The package's record, as dpkg writes it."""
         # A package may be there for several architectures: the root's own comes first.
-        said = subprocess.run(self._query("-s", package), check=True, capture_output=True, text=True)
-        return said.stdout.split("\n\n")[0].strip() + "\n"
+        result = subprocess.run(self._query("-s", package), check=True, capture_output=True,
+                                text=True)
+        return result.stdout.split("\n\n")[0].strip() + "\n"
 
     def source(self, package):
         """The source package's name and version: its terms are those of all packages made of it."""

@@ -65,10 +65,10 @@ def bare_debian():
 
 def libraries(root, program):
     """{soname: path} as the dynamic linker of that root finds them."""
-    told = root.run(LOADER, "--list", program)
-    if told.returncode != 0 or "not found" in told.stdout:
-        raise AssertionError(told.stdout + told.stderr)
-    return dict(re.findall(r"(\S+) => (\S+)", told.stdout))
+    result = root.run(LOADER, "--list", program)
+    if result.returncode != 0 or "not found" in result.stdout:
+        raise AssertionError(result.stdout + result.stderr)
+    return dict(re.findall(r"(\S+) => (\S+)", result.stdout))
 
 
 def page(server, port, path):

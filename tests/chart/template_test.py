@@ -183,10 +183,10 @@ class Chart(unittest.TestCase):
                 ports = {"grpc": 6000, "metrics": 9090}
                 self.assertLessEqual(ports.items(), ports_of(chart.scaler_container(objects)))
                 if aggregators:
-                    told = {"from": [aggregators],
-                            "ports": [{"protocol": "TCP", "port": "telemetry"}]}
+                    from_aggregators = {"from": [aggregators],
+                                        "ports": [{"protocol": "TCP", "port": "telemetry"}]}
                     wanted["keda-gpu-scaler-agents"] = (pods_of("keda-gpu-scaler-agent"),
-                                                        [told, prometheus])
+                                                        [from_aggregators, prometheus])
                     ports = {"telemetry": 6001, "metrics": 9090}
                     self.assertLessEqual(ports.items(), ports_of(chart.agent_container(objects)))
                 self.assertEqual({each["metadata"]["name"]: ingress_of(each["spec"])

@@ -32,7 +32,7 @@ func newDemand(t *testing.T, mutex *sync.Mutex, shows replica, changed func()) *
 	t.Helper()
 	d := &demand{mutex: mutex, shows: shows, podsOfReplica: 1, changed: changed,
 		pods: map[string]*corev1.Pod{}}
-	d.queue = httptest.NewServer(http.HandlerFunc(d.tellLoad))
+	d.queue = httptest.NewServer(http.HandlerFunc(d.serveLoad))
 	t.Cleanup(d.queue.Close)
 	return d
 }
@@ -50,7 +50,7 @@ func (d *demand) setShows(shows replica) {
 	d.shows = shows
 }
 
-func (d *demand) tellLoad(answer http.ResponseWriter, _ *http.Request) {
+func (d *demand) serveLoad(answer http.ResponseWriter, _ *http.Request) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	waiting := d.load

@@ -15,15 +15,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// stranger is a server that must never get a request, on port 8000, the engines', and on 80. It
+// forbiddenServer is a server that must never get a request, on port 8000, the engines', and on 80. It
 // would report very many running requests.
-type stranger struct {
+type forbiddenServer struct {
 	connections atomic.Int32
 }
 
-func startStranger(t *testing.T, address string) {
+func startForbiddenServer(t *testing.T, address string) {
 	t.Helper()
-	s := &stranger{}
+	s := &forbiddenServer{}
 	server := &http.Server{
 		Handler: http.HandlerFunc(func(answer http.ResponseWriter, _ *http.Request) {
 			fmt.Fprintln(answer, `vllm:num_requests_running{engine="0",model_name="llm"} 1000`)
@@ -106,9 +106,9 @@ func TestReplicasStayWhileTheTriggersEngineFails(t *testing.T) {
 	if output, err := exec.Command("ip", "address", "replace", metadataService+"/32", "dev", "lo").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, output)
 	}
-	startStranger(t, metadataService)
+	startForbiddenServer(t, metadataService)
 	loopback := newAddress()
-	startStranger(t, loopback)
+	startForbiddenServer(t, loopback)
 	for _, one := range []engineFault{
 		{name: "crash", fault: "crash", wantError: "onnection refused"},
 		{name: "hang", fault: "hang", wantError: "no answer within 2s"},
@@ -156,7 +156,7 @@ func (f engineFault) test(t *testing.T) {
 	eventually(t, timeout, "the HPA knows nothing", func() bool {
 		return strings.Contains(w.scalingActive(), "False FailedGetExternalMetric")
 	})
-	told := w.line.mark("the HPA knows nothing")
+	noticed := w.line.mark("the HPA knows nothing")
 	eventually(t, timeout, "an event of the ScaledObject with code and reason, and a condition", func() bool {
 		return hasLineWith(describe(t, namespace, "llm"), "code = "+f.code(), f.wantError) && !w.is("HPAActive")
 	})
@@ -173,15 +173,15 @@ func (f engineFault) test(t *testing.T) {
 	w.line.risesOnly(began)
 	w.line.neverAbove(5)
 	if w.line.changed(began, back) {
-		t.Errorf("replicas did not stand")
+		t.Errorf("replicas changed")
 	}
 	eventually(t, timeout, "the HPA knows again", func() bool {
 		return strings.HasPrefix(w.scalingActive(), "True")
 	})
 	moments := w.line.since(0)
-	fmt.Fprintf(os.Stderr, "e2e: engine at fault: %-26s known after %4.1f s, 3 replicas stood for %4.1f s, "+
+	fmt.Fprintf(os.Stderr, "e2e: engine at fault: %-26s known after %4.1f s, 3 replicas unchanged for %4.1f s, "+
 		"5 were asked for %4.1f s after its end; KEDA got %s, users read %q\n", f.name,
-		(moments[told].at - moments[began].at).Seconds(), (moments[back].at - moments[began].at).Seconds(),
+		(moments[noticed].at - moments[began].at).Seconds(), (moments[back].at - moments[began].at).Seconds(),
 		w.line.firstChange(back).Seconds(), f.code(), f.wantError)
 }
 
@@ -219,7 +219,7 @@ func TestOneFailingEngineOfThreeCountsAsTheTarget(t *testing.T) {
 	known := w.line.mark("it counts the target")
 	w.line.stays(8 * time.Second)
 	moments := w.line.since(0)
-	fmt.Fprintf(os.Stderr, "e2e: one engine of three hangs: its share is the target after %.1f s, 3 replicas stood\n",
+	fmt.Fprintf(os.Stderr, "e2e: one engine of three hangs: its share is the target after %.1f s, 3 replicas unchanged\n",
 		(moments[known].at - moments[began].at).Seconds())
 }
 

@@ -42,7 +42,7 @@ func TestReplicasStayDuringFaultsOnThreeNodes(t *testing.T) {
 		{"fleet empty from the start", "empty", isUnknownAndThenZero},
 		{"no agent in DNS", "unlisted", stayWhileDNSIsEmpty},
 		{"agent of one node at another address", "moving", stayWhileAnAgentMoves},
-		{"GPUs of one node lost", "broken", standWithoutGPUs},
+		{"GPUs of one node lost", "broken", holdWithoutGPUs},
 	} {
 		t.Run(one.fault, func(t *testing.T) {
 			t.Parallel()
@@ -262,7 +262,7 @@ func TestReplicasStayWhileTheKubeletOfOneOfThreeNodesRestarts(t *testing.T) {
 	w.stillScales(stopped)
 }
 
-func standWithoutGPUs(t *testing.T, nodes *gpuNodes) {
+func holdWithoutGPUs(t *testing.T, nodes *gpuNodes) {
 	w, polled := newLoadedWorkload(t, nodes, nodes.startAggregators(t, "broken", 1))
 
 	lost := w.line.mark("GPUs of one node lost")

@@ -77,8 +77,8 @@ func newFleet(t *testing.T, path string, gpus, signals int, shows replica) *flee
 	return f
 }
 
-// stir rewrites the file, for replicas that show something else each time.
-func (f *fleet) stir() {
+// varyGPUs rewrites the file, for replicas that show something else each time.
+func (f *fleet) varyGPUs() {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	f.write()

@@ -18,7 +18,7 @@ func TestHoldersStayWhileARealKubeletRestarts(t *testing.T) {
 			r.kubelet.start()
 			r.areLogged("event=kubelet_found")
 			r.kubelet.lists(3)
-			r.stood("the kubelet restarted")
+			r.requireUnchanged("the kubelet restarted")
 
 			r.kubelet.link.cut()
 			r.kubelet.kill()
@@ -26,11 +26,11 @@ func TestHoldersStayWhileARealKubeletRestarts(t *testing.T) {
 			r.kubelet.start()
 			r.ofOwnPod.logs("it does not list " + r.kubelet.node + "/agent")
 			r.other.logs("event=kubelet_list_empty")
-			r.stood("the kubelet restarted without the API server")
+			r.requireUnchanged("the kubelet restarted without the API server")
 			r.kubelet.link.restore()
 			r.kubelet.lists(3)
 			r.ofOwnPod.logs("event=kubelet_found")
-			r.stood("the API server came back")
+			r.requireUnchanged("the API server came back")
 		})
 	}
 }
@@ -72,7 +72,7 @@ func (r *restartedNode) areLogged(text string) {
 	}
 }
 
-func (r *restartedNode) stood(after string) {
+func (r *restartedNode) requireUnchanged(after string) {
 	r.t.Helper()
 	for _, agent := range r.agents() {
 		if seen := agent.all(); len(seen) != 1 {

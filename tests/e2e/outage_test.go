@@ -72,7 +72,7 @@ func TestReplicasStayWhileTheScalerIsDownForLongerThanTheCooldown(t *testing.T) 
 		// cooldown.
 		back := w.comesBack(0)
 		if w.line.changed(killed[i], back) && !w.line.reachedZero(killed[i]) {
-			t.Errorf("%s did not stand while its scaler was gone", w.namespace)
+			t.Errorf("the replicas of %s changed while its scaler was gone", w.namespace)
 		}
 	}
 	for _, w := range all {

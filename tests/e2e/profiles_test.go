@@ -69,7 +69,7 @@ func TestEveryProfileOfGPUsScalesItsKindOfWork(t *testing.T) {
 		t.Run(one.profile, func(t *testing.T) {
 			t.Parallel()
 			w := newWorkload(t, "profile-"+one.profile, start{gpus: 4, shows: one.shows, replicas: 1})
-			w.stir()
+			w.varyGPUs()
 			up := w.load(4 * 100)
 			w.scaler.waitForHeldGPUs(1)
 			w.line.reaches(1, timeout)

@@ -110,8 +110,8 @@ func (server *promServer) waitForAllJobs(t *testing.T) {
 	})
 }
 
-// promWay is one of the two ways from the page to replicas.
-type promWay struct {
+// scalingPath is one of the two paths from the page to replicas.
+type scalingPath struct {
 	Name string `json:"name"`
 	// Times of each workload, from the load on: to the first replica in the spec, and to all of them.
 	First []float64 `json:"first_seconds"`
@@ -121,32 +121,32 @@ type promWay struct {
 }
 
 // add creates a workload that is at zero until there is load.
-func (way *promWay) add(t *testing.T, namespace string, trigger func(w *workload) map[string]any) {
+func (path *scalingPath) add(t *testing.T, namespace string, trigger func(w *workload) map[string]any) {
 	t.Helper()
 	w := newWorkload(t, namespace, start{gpus: promMost, flags: []string{allowLoopback}})
 	w.scale(scaledObject{min: 0, max: promMost, polling: int(promPoll.Seconds()),
 		triggers: []any{trigger(w)}})
-	way.workloads = append(way.workloads, w)
+	path.workloads = append(path.workloads, w)
 }
 
 // measure waits for all replicas of each workload since the marks.
-func (way *promWay) measure(marks []int) {
-	for number, w := range way.workloads {
+func (path *scalingPath) measure(marks []int) {
+	for number, w := range path.workloads {
 		w.line.reaches(promMost, timeout)
 		mark := marks[number]
 		began := w.line.since(mark)[0].at
-		way.First = append(way.First, w.line.firstChange(mark).Seconds())
+		path.First = append(path.First, w.line.firstChange(mark).Seconds())
 		for _, change := range w.line.changes(mark) {
 			if change.replicas == promMost {
-				way.All = append(way.All, (change.at - began).Seconds())
+				path.All = append(path.All, (change.at - began).Seconds())
 				break
 			}
 		}
 	}
 }
 
-func (way *promWay) mark() (marks []int) {
-	for _, w := range way.workloads {
+func (path *scalingPath) mark() (marks []int) {
+	for _, w := range path.workloads {
 		marks = append(marks, w.line.mark("load"))
 	}
 	return marks
@@ -166,7 +166,7 @@ func TestDemandReachesAllReplicasBeforeKedasTriggerThroughPrometheus(t *testing.
 	}
 	gateway := startPromGateway(t)
 	prometheus := startPromServer(t, gateway)
-	ours, kedas := &promWay{Name: "ours"}, &promWay{Name: "keda's prometheus trigger"}
+	ours, kedas := &scalingPath{Name: "ours"}, &scalingPath{Name: "keda's prometheus trigger"}
 	for number := range promPairs {
 		began := time.Now()
 		ours.add(t, fmt.Sprintf("prom-ours-%d", number), func(w *workload) map[string]any {
@@ -196,10 +196,10 @@ func TestDemandReachesAllReplicasBeforeKedasTriggerThroughPrometheus(t *testing.
 	ours.measure(ourMarks)
 	kedas.measure(kedasMarks)
 
-	for _, way := range []*promWay{ours, kedas} {
+	for _, path := range []*scalingPath{ours, kedas} {
 		fmt.Fprintf(os.Stderr, "e2e: %s: first replica asked for after %.1f s (%.1f to %.1f), %d after %.1f s (%.1f to %.1f)\n",
-			way.Name, promMedian(way.First), slices.Min(way.First), slices.Max(way.First), promMost,
-			promMedian(way.All), slices.Min(way.All), slices.Max(way.All))
+			path.Name, promMedian(path.First), slices.Min(path.First), slices.Max(path.First), promMost,
+			promMedian(path.All), slices.Min(path.All), slices.Max(path.All))
 	}
 	text := must(json.Marshal(map[string]any{"replicas": promMost, "ours": ours, "keda": kedas,
 		"scrape_seconds": promScrape.Seconds(), "poll_seconds": promPoll.Seconds()}))

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// upheaval is a change of a workload's pods under a constant load. Zero values fit most cases.
-type upheaval struct {
+// podChange is a change of a workload's pods under a constant load. Zero values fit most cases.
+type podChange struct {
 	name     string
 	kind     string            // Deployment if empty
 	spec     string            // a line of YAML in the object's spec
@@ -41,28 +41,28 @@ const loadTarget = 50 // percent of a GPU: two replicas can carry the load of fo
 var withoutNoise = map[string]string{"targetValue": fmt.Sprint(loadTarget), "window": "5s",
 	"activationWindow": "10s", "preallocationWindow": "10s", "warmupSeconds": "30"}
 
-func (u upheaval) run(t *testing.T, nodes *gpuNodes, aggregators []*scaler) {
+func (c podChange) run(t *testing.T, nodes *gpuNodes, aggregators []*scaler) {
 	t.Parallel()
-	kind, replicas := orElse(u.kind, "Deployment"), orElse(u.replicas, 4)
-	load := orElse(u.load, 3.75)
+	kind, replicas := orElse(c.kind, "Deployment"), orElse(c.replicas, 4)
+	load := orElse(c.load, 3.75)
 	need := int(math.Ceil(load))
-	w := nodes.newWorkload(t, namespaceOf(nodes.name+" "+u.name),
-		nodes.objectOf(kind, u.spec, replicas, orElse(u.gpus, 1), orElse(u.start, 6*time.Second), u.drain,
-			orElse(u.more, spread("{app: llm}"))),
+	w := nodes.newWorkload(t, namespaceOf(nodes.name+" "+c.name),
+		nodes.objectOf(kind, c.spec, replicas, orElse(c.gpus, 1), orElse(c.start, 6*time.Second), c.drain,
+			orElse(c.more, spread("{app: llm}"))),
 		aggregators...)
-	w.object, w.scaler = u.object, aggregators[0]
-	if u.idle {
+	w.object, w.scaler = c.object, aggregators[0]
+	if c.idle {
 		need, load = replicas, 0
 	}
-	ready := orElse(u.ready, replicas)
+	ready := orElse(c.ready, replicas)
 	eventually(t, timeout, fmt.Sprintf("%d replicas are ready", ready), func() bool { return w.line.ready() == ready })
-	trigger := w.gpus(withoutNoise, u.metadata)
-	if kind := u.metadata["targetType"]; kind != "" {
+	trigger := w.gpus(withoutNoise, c.metadata)
+	if kind := c.metadata["targetType"]; kind != "" {
 		trigger["metricType"] = kind
 	}
 	w.load(load * loadTarget)
 	want := load * loadTarget
-	if u.metadata["targetType"] == "Value" {
+	if c.metadata["targetType"] == "Value" {
 		want /= float64(ready)
 	}
 	eventually(t, timeout, fmt.Sprintf("the value is %g", want), func() bool {
@@ -70,20 +70,20 @@ func (u upheaval) run(t *testing.T, nodes *gpuNodes, aggregators []*scaler) {
 		return ok && math.Abs(value-want) < 1
 	})
 	least := 1
-	if u.idle {
+	if c.idle {
 		least = need
 	}
 	w.scale(scaledObject{min: least, max: 20, behavior: calm, triggers: []any{trigger}})
-	began := w.line.mark("%s", u.name)
-	gone := u.happens(w)
-	if u.lasts > 0 {
-		time.Sleep(u.lasts) // a wrong change would come within it
+	began := w.line.mark("%s", c.name)
+	gone := c.happens(w)
+	if c.lasts > 0 {
+		time.Sleep(c.lasts) // a wrong change would come within it
 	} else {
 		eventually(t, 6*time.Minute, "it is over", func() bool { return w.isWholeWithout(gone) })
 	}
 	w.line.mark("over")
 	time.Sleep(20 * time.Second) // a wrong change would come within the HPA's stabilization, 12 s
-	w.line.isWithin(began, need, need+max(1, need/10)+u.slack)
+	w.line.isWithin(began, need, need+max(1, need/10)+c.slack)
 }
 
 // namespaceOf replaces characters that a namespace may not have.
@@ -274,7 +274,7 @@ func TestReplicasThatComeAndGo(t *testing.T) {
 	t.Parallel()
 	nodes := newFakeNodes(t, "pods-api", true)
 	aggregators := nodes.startAggregators(t, "pods-api", 1)
-	for _, one := range []upheaval{
+	for _, one := range []podChange{
 		// The longest cases first: the HPA must have dropped all earlier recommendations.
 		{name: "recreate", spec: "strategy: {type: Recreate}", drain: 20 * time.Second,
 			happens: func(w *workload) []types.UID { return w.rollsOut(startDelay + ": 310s") }},
@@ -317,7 +317,7 @@ func TestReplicasThatComeAndGoWithoutPodsAPI(t *testing.T) {
 	t.Parallel()
 	nodes := newFakeNodes(t, "no-pods-api", false)
 	aggregators := nodes.startAggregators(t, "no-pods-api", 1)
-	for _, one := range []upheaval{
+	for _, one := range []podChange{
 		{name: "rolling", drain: 15 * time.Second, happens: restarts},
 		{name: "rolling idle", idle: true, happens: restarts},
 		{name: "surge of one", spec: surgeOfOne, start: 12 * time.Second, happens: restarts},
@@ -344,7 +344,7 @@ func TestNodeIsDrainedWithALongGrace(t *testing.T) {
 		t.Run(one.name, func(t *testing.T) {
 			nodes := newFakeNodes(t, one.name, one.hasPodsAPI)
 			aggregators := nodes.startAggregators(t, one.name, 1)
-			upheaval{name: "node", drain: time.Minute, happens: losesANode,
+			podChange{name: "node", drain: time.Minute, happens: losesANode,
 				more: "terminationGracePeriodSeconds: 300"}.run(t, nodes, aggregators)
 		})
 	}
@@ -356,7 +356,7 @@ func TestPendingReplicaChangesNothing(t *testing.T) {
 	nodes := newFakeNodes(t, "full", true)
 	aggregators := nodes.startAggregators(t, "full", 1)
 	t.Run("pending", func(t *testing.T) {
-		upheaval{name: "pending", gpus: 16, ready: 3, lasts: 30 * time.Second,
+		podChange{name: "pending", gpus: 16, ready: 3, lasts: 30 * time.Second,
 			happens: func(*workload) []types.UID { return nil }}.run(t, nodes, aggregators)
 	})
 }

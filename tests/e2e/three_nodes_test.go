@@ -76,7 +76,7 @@ func TestThreeNodes(t *testing.T) {
 		w.goesUpAndDown()
 	})
 
-	t.Run("Replicas of two GPUs beside a busy stranger", func(t *testing.T) {
+	t.Run("Replicas of two GPUs beside another busy workload", func(t *testing.T) {
 		t.Parallel()
 		w := nodes.newWorkload(t, "pairs", nodes.object("Deployment", "llm", 0, 2),
 			nodes.startAggregators(t, "pairs", 1)...)

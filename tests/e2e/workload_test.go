@@ -194,16 +194,16 @@ func (w *workload) waitForValue(given float64) {
 	eventually(w.t, timeout, "KEDA is given a value", func() bool { return w.values() > given })
 }
 
-// stir keeps changing the GPUs, for replicas that show something else each time.
-func (w *workload) stir() {
+// varyGPUs keeps changing the GPUs, for replicas that show something else each time.
+func (w *workload) varyGPUs() {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	stop := make(chan struct{})
-	var stirring sync.WaitGroup
-	stirring.Go(func() {
+	var varying sync.WaitGroup
+	varying.Go(func() {
 		for {
 			select {
 			case <-ticker.C:
-				w.fleet.stir()
+				w.fleet.varyGPUs()
 			case <-stop:
 				return
 			}
@@ -212,6 +212,6 @@ func (w *workload) stir() {
 	w.t.Cleanup(func() {
 		ticker.Stop()
 		close(stop)
-		stirring.Wait() // the file's folder is deleted next
+		varying.Wait() // the file's folder is deleted next
 	})
 }

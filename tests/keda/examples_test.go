@@ -103,16 +103,16 @@ func kind(document string) string {
 // isExpected returns whether this is the answer of a scaler without pods, queues, gateways and
 // engines.
 func isExpected(metadata map[string]string, err error) bool {
-	said := fmt.Sprint(err)
+	text := fmt.Sprint(err)
 	if namesOwner(metadata) {
-		return strings.Contains(said, noOwners)
+		return strings.Contains(text, noOwners)
 	}
 	if metadata["redisAddress"] != "" || metadata["prometheusEndpoint"] != "" {
-		return strings.Contains(said, "code = Unavailable")
+		return strings.Contains(text, "code = Unavailable")
 	}
 	if metadata["engineEndpoint"] != "" && err != nil {
 		// engines only; a pressure falls back on the GPUs
-		return strings.Contains(said, "has no address")
+		return strings.Contains(text, "has no address")
 	}
 	return err == nil
 }

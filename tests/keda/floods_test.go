@@ -141,7 +141,7 @@ var floods = []flood{
 	{"compressed messages", repeat(20_000, func(i uint32) []byte {
 		return append(open(i, checkPath), frame(typeData, endStream, stream(i), []byte{1, 0, 0, 0, 3, 0x1f, 0x8b, 8})...)
 	}), 2, 0, ""},
-	{"connections without a word", nil, 300, floodLasts, "handshakes_per_address"},
+	{"connections without data", nil, 300, floodLasts, "handshakes_per_address"},
 	connectAndReset,
 }
 
