@@ -77,12 +77,35 @@ struct Arrivals {
   }
 };
 
-std::optional<Arrivals> ArrivalsOf(const EngineDemandInput& engine, absl::Time now) {
+// Returns how long there was no engine, between the departure of the last one and the start of the
+// first present one: after a rollout with strategy Recreate, for example. Zero if a gateway held
+// the requests of that time, or if there may have been an engine that was not read.
+absl::Duration TimeWithoutEngines(std::span<const EngineDemandInput> engines) {
+  absl::Time left_at = absl::InfinitePast();
+  absl::Time came_at = absl::InfiniteFuture();
+  for (const EngineDemandInput& engine : engines) {
+    if (engine.is_gateway && engine.is_present) return absl::ZeroDuration();
+    if (engine.sums == nullptr || engine.is_gateway) continue;
+    if (!engine.is_present) {
+      left_at = std::max(left_at, engine.sums->newest_at);
+    } else if (engine.sums->began_here) {
+      came_at = std::min(came_at, engine.sums->first_at);
+    } else {
+      return absl::ZeroDuration();
+    }
+  }
+  const bool is_known = left_at != absl::InfinitePast() && came_at != absl::InfiniteFuture();
+  return is_known ? std::max(came_at - left_at, absl::ZeroDuration()) : absl::ZeroDuration();
+}
+
+// `without_engines` is left out of the time, because requests in it are unknown.
+std::optional<Arrivals> ArrivalsOf(const EngineDemandInput& engine, absl::Time now,
+                                   absl::Duration without_engines) {
   if (engine.sums == nullptr) return std::nullopt;
   const EngineDemand& sums = *engine.sums;
   if (sums.first_at == absl::InfinitePast()) return std::nullopt;  // no arrivals kept
   // An engine that is unreadable now keeps its rate. One that has left gets no more arrivals.
-  const absl::Time end = engine.is_present ? sums.newest_at : now;
+  const absl::Time end = engine.is_present ? sums.newest_at : now - without_engines;
   Arrivals arrivals{.engine = &engine, .up_to = ArrivalsBackFrom(end, sums), .known = {}};
   for (size_t i = 1; i < arrivals.up_to.size(); ++i) arrivals.up_to[i] += arrivals.up_to[i - 1];
   const bool is_whole = sums.began_here || !engine.is_present;
@@ -264,8 +287,9 @@ Demand DemandOfArrivals(std::span<const EngineDemandInput> engines,
   Demand demand;
   std::vector<Arrivals> known;
   int64_t unknown = 0;
+  const absl::Duration without_engines = TimeWithoutEngines(engines);
   for (const EngineDemandInput& engine : engines) {
-    std::optional<Arrivals> arrivals = ArrivalsOf(engine, now);
+    std::optional<Arrivals> arrivals = ArrivalsOf(engine, now, without_engines);
     if (arrivals.has_value())
       known.push_back(*std::move(arrivals));
     else if (IsPresentEngine(engine))

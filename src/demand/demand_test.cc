@@ -337,6 +337,21 @@ TEST(Demand, ALeavingReplicaChangesNothing) {
   }
 }
 
+// A Deployment with strategy Recreate has no pod for a while.
+TEST(Demand, TimeWithoutEnginesIsNoTimeWithoutRequests) {
+  const ServiceModel model;
+  SimulatedService service(model, 4);
+  service.Run(absl::Minutes(10), 3.3 * Capacity(model));
+  for (size_t i = 0; i < 4; ++i) service.replica(i).is_present = false;
+  service.Run(absl::Seconds(12), 3.3 * Capacity(model));
+  EXPECT_EQ(service.DemandNow(64).replicas, std::nullopt);
+  for (int i = 0; i < 4; ++i) service.Start();
+  for (int i = 0; i < 24; ++i) {
+    service.Run(absl::Seconds(5), 3.3 * Capacity(model));
+    ASSERT_THAT(service.DemandNow(64).replicas, About(3.3, 0.15)) << i;
+  }
+}
+
 TEST(Demand, AnUnreadEngineHasTheMeanOfTheOthers) {
   const ServiceModel model;
   SimulatedService service(model, 4);
