@@ -8,11 +8,16 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_replace.h"
 #include "fault_test.h"
+#include "gmock/gmock.h"
 #include "wire/test_certificates.h"
 
 namespace gpuscaler {
 namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -164,43 +169,107 @@ TEST_F(AggregatorFaultTest, TwoAggregatorsAgreeAlsoAfterARestart) {
   ReportFault("one of two aggregators restarts", answers, recovery, kReconnected);
 }
 
+std::vector<std::string> TlsFlags(const TlsFiles& files) {
+  return {absl::StrCat("--tls-cert=", files.cert), absl::StrCat("--tls-key=", files.key),
+          absl::StrCat("--tls-client-ca=", files.client_ca)};
+}
+
+ScalerClientOptions WithTls(const Server& aggregator, const TlsFiles& files) {
+  return {.address = aggregator.Address(),
+          .tls = true,
+          .ca = files.client_ca,
+          .cert = files.cert,
+          .key = files.key,
+          .deadline = kHangTimeout};
+}
+
+// How long an aggregator waits for an agent that it refuses.
+constexpr absl::Duration kEmptyAfter = absl::Seconds(8);
+constexpr char kEmptyAfterFlag[] = "--empty-after=8s";
+constexpr absl::Duration kReloaded = absl::Seconds(5);  // interval of file checks
+
 TEST_F(AggregatorFaultTest, AnAgentWithoutAValidCertificateIsRefused) {
   const TestCa ours("our CA"), another("another CA");
   const TlsFiles good = WriteTls(NewTestFolder(), ours.Issue("fleet"), ours.pem());
   const std::string folder = NewTestFolder();
   const TlsFiles bad = WriteTls(folder, another.Issue("fleet"), ours.pem());
-  const auto flags = [](const TlsFiles& files) {
-    return std::vector<std::string>{absl::StrCat("--tls-cert=", files.cert),
-                                    absl::StrCat("--tls-key=", files.key),
-                                    absl::StrCat("--tls-client-ca=", files.client_ca)};
-  };
   StartNodes(4);
-  for (int i = 0; i < 4; ++i) agents_.push_back(nodes_[i]->StartAgent(flags(i < 3 ? good : bad)));
-  std::vector<std::string> impatient = flags(good);
-  impatient.emplace_back("--empty-after=8s");  // because the fourth agent is refused
-  aggregator_ = StartAggregator(StaticAgents(), impatient);
-  keda_ = std::make_unique<KedaLog>(ScalerClientOptions{.address = aggregator_->Address(),
-                                                        .tls = true,
-                                                        .ca = good.client_ca,
-                                                        .cert = good.cert,
-                                                        .key = good.key,
-                                                        .deadline = kHangTimeout},
-                                    WebTrigger());
+  for (int i = 0; i < 4; ++i) {
+    agents_.push_back(nodes_[i]->StartAgent(TlsFlags(i < 3 ? good : bad)));
+  }
+  std::vector<std::string> flags = TlsFlags(good);
+  flags.emplace_back(kEmptyAfterFlag);
+  aggregator_ = StartAggregator(StaticAgents(), flags);
+  keda_ = std::make_unique<KedaLog>(WithTls(*aggregator_, good), WebTrigger());
   const absl::Time began = absl::Now();
   const absl::Duration known = TimeTo(kWhole, began);
   EXPECT_TRUE(aggregator_->process().WaitForErr(
       absl::StrCat("event=agent_lost address=", agents_[3]->Address())));
   ExpectNoWrongScaling(keda_->Since(began), kWhole, kWhole, Unknown::kAllowed);
   ReportFault("agent with another CA's certificate", keda_->Since(began), known,
-              absl::Seconds(8) + kReconnected);
+              kEmptyAfter + kReconnected);
 
   const absl::Time valid = absl::Now();
   WriteTls(folder, ours.Issue("fleet"), ours.pem());
   const absl::Duration recovery = TimeTo(kWhole + kLoad, valid);
   ExpectNoWrongScaling(keda_->Since(valid), kWhole, kWhole + kLoad);
-  constexpr absl::Duration kReloaded = absl::Seconds(5);  // interval of file checks
   ReportFault("the agent gets a valid one", keda_->Since(valid), recovery,
               kReloaded + kReconnected);
+}
+
+// Returns the answer of `query --explain` for the trigger.
+std::string Explained(const Server& aggregator, const TlsFiles& files, const TriggerRef& trigger) {
+  std::vector<std::string> args = {"query",
+                                   aggregator.Address(),
+                                   "--explain",
+                                   absl::StrCat("--namespace=", trigger.namespace_name),
+                                   absl::StrCat("--name=", trigger.name),
+                                   absl::StrCat("--tls-ca=", files.client_ca),
+                                   absl::StrCat("--tls-cert=", files.cert),
+                                   absl::StrCat("--tls-key=", files.key)};
+  for (const auto& [key, value] : trigger.metadata) args.push_back(absl::StrCat(key, "=", value));
+  const Finished query = RunProgram(args);
+  return query.out + query.err;
+}
+
+// All certificates are of the fleet's CA, and the third agent's is for another node.
+TEST_F(AggregatorFaultTest, AnAgentWithAnotherNodesCertificateIsRefused) {
+  const TestCa ca("our CA");
+  const TlsFiles own = WriteTls(NewTestFolder(), ca.Issue("fleet"), ca.pem());
+  StartNodes();
+  std::string folder;  // the third agent's
+  for (const auto& node : nodes_) {
+    folder = NewTestFolder();
+    const std::string name = agents_.size() < 2 ? node->name() : "gpu-9";
+    agents_.push_back(node->StartAgent(TlsFlags(WriteTls(folder, ca.IssueNamed(name), ca.pem()))));
+  }
+  std::vector<std::string> flags = TlsFlags(own);
+  flags.insert(flags.end(), {"--agent-identity=san", kEmptyAfterFlag});
+  aggregator_ = StartAggregator(StaticAgents(), flags);
+  keda_ = std::make_unique<KedaLog>(WithTls(*aggregator_, own), WebTrigger());
+  const absl::Time began = absl::Now();
+  const absl::Duration known = TimeTo(2 * kLoad, began);
+  ExpectNoWrongScaling(keda_->Since(began), 2 * kLoad, 2 * kLoad, Unknown::kAllowed);
+  ReportFault("agent with another node's certificate", keda_->Since(began), known,
+              kEmptyAfter + kReconnected);
+
+  const std::string address = agents_[2]->Address();
+  const std::string why =
+      R"(its certificate must have the DNS name of its node, "gpu-2", and has localhost, gpu-9 )"
+      "(--agent-identity=san)";
+  EXPECT_TRUE(aggregator_->process().WaitForErr(
+      absl::StrCat("event=agent_lost address=", address, R"( node="" why=")",
+                   absl::StrReplaceAll(why, {{R"(")", R"(\")"}}), R"(")")));
+  EXPECT_THAT(Explained(*aggregator_, own, WebTrigger()),
+              HasSubstr(absl::StrCat("1 agent not connected yet: ", address, " (", why, ")")));
+  EXPECT_THAT(Ask(aggregator_->Port("metrics"), "GET", "/metrics").value_or(TestReply()).body,
+              ContainsRegex(R"(tls_handshakes_failed_total\{reason="wrong_node"\} [1-9])"));
+
+  const absl::Time valid = absl::Now();
+  WriteTls(folder, ca.IssueNamed("gpu-2"), ca.pem());
+  const absl::Duration recovery = TimeTo(kWhole, valid);
+  ExpectNoWrongScaling(keda_->Since(valid), 2 * kLoad, kWhole);
+  ReportFault("the agent gets its own", keda_->Since(valid), recovery, kReloaded + kReconnected);
 }
 
 }  // namespace
