@@ -1,10 +1,13 @@
 // Two aggregators on one agent and its engines, polled every second, return the same number: for
-// engine pressure and for a known demand.
+// engine pressure and for a known demand. With engineEndpoint each reads the engine itself, and
+// their numbers are near each other.
 #include <algorithm>
 #include <cmath>
 #include <csignal>
+#include <cstdlib>
 #include <optional>
 
+#include "absl/status/statusor.h"
 #include "engine_pods.h"
 #include "gmock/gmock.h"
 #include "serve/scaler_client.h"
@@ -16,7 +19,8 @@ class TwoAggregatorsTest : public EnginePodsTest {
  protected:
   void StartAgent() {
     std::vector<std::string> args = NodeFlags();
-    args.insert(args.end(), {"--role=agent", "--node-name=gpu-1", "--discover-engines",
+    args.insert(args.end(), {"--role=agent", "--node-name=gpu-1",
+                             absl::StrCat("--discover-engines=", discovery_),
                              absl::StrCat("--engine-interval=", engine_interval_)});
     agent_ = std::make_unique<Server>(args);
     ASSERT_TRUE(agent_->Ready()) << agent_->process().Diagnostics();
@@ -25,12 +29,11 @@ class TwoAggregatorsTest : public EnginePodsTest {
     auto aggregator = std::make_unique<Server>(std::vector<std::string>{
         "--role=aggregator", absl::StrCat("--agents=static:", agent_->Address()), "--grace=12s",
         "--poll-interval=100ms", absl::StrCat("--engine-interval=", engine_interval_),
-        "--stale-after=12s"});
+        "--stale-after=12s", absl::StrCat("--allow-endpoints=", networks_[0]->address())});
     EXPECT_TRUE(aggregator->Ready()) << aggregator->process().Diagnostics();
     return aggregator;
   }
-  // Returns the value to three decimals, or nothing on error.
-  std::optional<double> ValueOf(const Server& aggregator) const {
+  absl::StatusOr<double> AnswerOf(const Server& aggregator) const {
     TriggerRef trigger{.name = "llm", .namespace_name = "shop"};
     for (const std::string& pair : metadata_) {
       const size_t at = pair.find('=');
@@ -38,7 +41,11 @@ class TwoAggregatorsTest : public EnginePodsTest {
     }
     const auto client = ScalerClient::Open({.address = aggregator.Address()});
     EXPECT_TRUE(client.ok()) << client.status();
-    const auto value = (*client)->GetMetrics(trigger, "keda_gpu_metric");
+    return (*client)->GetMetrics(trigger, "keda_gpu_metric");
+  }
+  // Returns the value to three decimals, or nothing on error.
+  std::optional<double> ValueOf(const Server& aggregator) const {
+    const auto value = AnswerOf(aggregator);
     if (!value.ok()) return std::nullopt;
     return std::round(*value * 1000) / 1000;
   }
@@ -75,10 +82,13 @@ class TwoAggregatorsTest : public EnginePodsTest {
       absl::SleepFor(absl::Seconds(1));
     }
   }
-  void RestartSecond() {
+  void RestartSecondWithoutWaiting() {
     second_->process().Signal(SIGKILL);
     second_->process().Wait();
     second_ = StartAggregator();
+  }
+  void RestartSecond() {
+    RestartSecondWithoutWaiting();
     EXPECT_TRUE(Eventually([&] { return ValueOf(*second_).has_value(); }, absl::Seconds(30)));
   }
   void SetPod(int pod, bool ready, bool is_terminating) {
@@ -90,6 +100,7 @@ class TwoAggregatorsTest : public EnginePodsTest {
   std::vector<std::string> metadata_ = {"profile=vllm-inference", "maxConcurrency=10",
                                         "window=10s"};
   std::string engine_interval_ = "200ms";
+  std::string discovery_ = "true";
   std::unique_ptr<Server> agent_;
   std::unique_ptr<Server> second_;
   int still_ = 0;          // comparisons of one number
@@ -197,6 +208,100 @@ TEST_F(TwoAggregatorsDemandTest, GiveTheSameKnownDemandThroughLoadARolloutAndRes
       absl::Minutes(2)))
       << still_;
   EXPECT_EQ(without_value_, 0) << "the demand must stay known";
+}
+
+// No agent finds the engine or keeps records of it.
+class TwoAggregatorsEndpointTest : public TwoAggregatorsDemandTest {
+ protected:
+  static constexpr double kTarget = 80;
+  // A demand needs a minute of service, in readings of a second. On a busy machine they are fewer.
+  static constexpr double kMostReadings = 120;
+
+  TwoAggregatorsEndpointTest() { discovery_ = "false"; }
+
+  void StartAll() {
+    metadata_.push_back(absl::StrCat("engineEndpoint=http://", networks_[0]->address(), ":8000"));
+    ASSERT_NO_FATAL_FAILURE(StartAgent());
+    server_ = StartAggregator();
+    second_ = StartAggregator();
+  }
+  // Returns the first series of the metrics page that begins so, or -1.
+  static double SeriesOf(const Server& server, const std::string& begin) {
+    const auto page = Ask(server.Port("metrics"), "GET", "/metrics");
+    if (!page.ok()) return -1;
+    const size_t line = page->body.find(absl::StrCat("\nkeda_gpu_scaler_", begin));
+    if (line == std::string::npos) return -1;
+    return std::atof(page->body.c_str() + page->body.find(' ', line));
+  }
+  static bool HasKnownDemand(const Server& server) {
+    return SeriesOf(server, "demand_known{") == 1;
+  }
+  static double ReadingsOf(const Server& server) {
+    return SeriesOf(server, "signal_readings_total{kind=\"engine\",outcome=\"read\"} ");
+  }
+  // Compares both numbers until `is_over` or the second aggregator has read the engine too often.
+  // Until then each answer of the second is an error that keeps the replicas, or a number of one
+  // replica that is at most one target from the first's. Returns false if it never was over.
+  template <typename Condition>
+  bool StaysNearUntil(const Condition& is_over) {
+    const absl::Time hang = absl::Now() + absl::Minutes(3);
+    for (; ReadingsOf(*second_) < kMostReadings && absl::Now() < hang;
+         absl::SleepFor(absl::Milliseconds(100))) {
+      const auto first = AnswerOf(*server_);
+      const auto second = AnswerOf(*second_);
+      EXPECT_TRUE(first.ok()) << first.status();
+      if (!second.ok()) {
+        EXPECT_TRUE(absl::IsUnavailable(second.status())) << second.status();
+        continue;
+      }
+      EXPECT_GT(*second, 0);
+      EXPECT_LE(*second, 2 * kTarget);
+      EXPECT_LE(std::abs(*second - *first), kTarget) << *first << " and " << *second;
+      if (is_over(*first, *second)) return true;
+    }
+    return false;
+  }
+};
+
+TEST_F(TwoAggregatorsEndpointTest, GiveTheSamePressureAlsoAfterARestart) {
+  metadata_ = {"profile=vllm-inference", "maxConcurrency=10", "window=10s"};
+  engine_interval_ = "200ms";
+  AddPod("llm-6d4cf56db6-x7k2p");
+  const auto engine = StartEngine(0, 8000);
+  const auto load = StartLoad(0, 8000);
+  ASSERT_NO_FATAL_FAILURE(StartAll());
+  constexpr double kHalfFull = 50;  // 5 requests of 10
+  ASSERT_TRUE(
+      Eventually([&] { return ValueOf(*server_) == kHalfFull && ValueOf(*second_) == kHalfFull; },
+                 absl::Minutes(1)))
+      << Query(metadata_);
+  RestartSecondWithoutWaiting();
+  EXPECT_TRUE(StaysNearUntil([&](double first, double second) {
+    EXPECT_NEAR(first, kHalfFull, 1e-3);
+    return std::abs(second - first) < 1e-3;
+  })) << Query(metadata_);
+}
+
+// An aggregator that restarts begins anew: the pressure counts until it knows the demand again.
+TEST_F(TwoAggregatorsEndpointTest, GiveNumbersNearEachOtherUntilTheDemandIsKnownAgain) {
+  metadata_ = {"profile=vllm-inference", "maxConcurrency=40", "tpotSloMs=18", "window=10s"};
+  AddBusyPod("llm-6d4cf56db6-x7k2p", 10);
+  WaitForAnswers();
+  ASSERT_NO_FATAL_FAILURE(StartAll());
+  const auto are_alike = [&](double first, double second) {
+    return HasKnownDemand(*server_) && HasKnownDemand(*second_) &&
+           std::abs(second - first) <= kTarget / 4;
+  };
+  ASSERT_TRUE(Eventually(
+      [&] {
+        const auto first = ValueOf(*server_);
+        const auto second = ValueOf(*second_);
+        return first && second && are_alike(*first, *second);
+      },
+      absl::Minutes(2)))
+      << Query(metadata_);
+  RestartSecondWithoutWaiting();
+  EXPECT_TRUE(StaysNearUntil(are_alike)) << Query(metadata_);
 }
 
 }  // namespace
