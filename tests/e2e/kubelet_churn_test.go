@@ -18,21 +18,26 @@ import (
 func TestHoldersWhilePodsOfARealKubeletComeAndGo(t *testing.T) {
 	t.Parallel()
 	c := newChurn(t, "churn", 8)
+	const warmUp, pods = 16, 64
+	c.comeAndGo(warmUp)
 	before := c.agent.memory()
 	began := time.Now()
-	const pods = 48
-	for c.created < pods || len(c.alive) > 0 {
-		c.step(pods, true)
-	}
+	c.comeAndGo(pods)
 	lasted := time.Since(began)
 	eventually(t, timeout, "the last pods hold the GPUs", func() bool {
 		c.step(pods+len(c.ids), false)
 		return len(c.alive) == len(c.ids) && c.areGiven(c.alive) && c.agent.holds(c.alive)
 	})
 	lag := c.check()
-	t.Logf("%d pods, %.1f/s; named for %.1f s at most after their end; agent's memory %d MiB, then %d MiB",
-		pods, pods/lasted.Seconds(), lag.Seconds(), before>>20, c.agent.memory()>>20)
+	after := c.agent.memory()
+	t.Logf("%d pods, %.1f/s; named for %.1f s at most after their end; agent's memory %.1f MiB, then %.1f MiB",
+		pods-warmUp, (pods-warmUp)/lasted.Seconds(), lag.Seconds(), inMiB(before), inMiB(after))
+	if growth := after - before; growth >= 5<<20 {
+		t.Errorf("the agent's memory grew by %.1f MiB with %d pods", inMiB(growth), pods-warmUp)
+	}
 }
+
+func inMiB(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 
 // churn creates and deletes pods with one GPU each, on a node that they fill.
 type churn struct {
@@ -63,6 +68,14 @@ func newChurn(t *testing.T, node string, gpus int) *churn {
 	c.agent = c.kubelet.watchHolders(c.gpuFile, "agent", "--own-pod="+node+"/agent")
 	c.agent.becomes()
 	return c
+}
+
+// comeAndGo creates pods up to `most` in all, and waits until all are gone.
+func (c *churn) comeAndGo(most int) {
+	c.t.Helper()
+	for c.created < most || len(c.alive) > 0 {
+		c.step(most, true)
+	}
 }
 
 // step creates pods on free GPUs up to `most` in all, and deletes running ones.
@@ -165,14 +178,15 @@ func (c *churn) check() time.Duration {
 	return lag
 }
 
-// memory returns the agent's resident set, in bytes.
+// memory returns the anonymous part of the agent's resident set, in bytes. The kernel drops and reads
+// the program file's pages at any time.
 func (w *holderWatch) memory() int64 {
 	w.t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.agent.process.Pid))
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	match := regexp.MustCompile(`VmRSS:\s+(\d+)`).FindSubmatch(status)
+	match := regexp.MustCompile(`RssAnon:\s+(\d+)`).FindSubmatch(status)
 	if match == nil {
 		w.t.Fatalf("%s", status)
 	}
