@@ -12,26 +12,45 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// claimsCase is a node with claims.
+type claimsCase struct {
+	node        string
+	hasPodsAPI  bool
+	writesFiles bool // CDI files and a checkpoint
+}
+
 // GPUs are allocated by DRA. The driver's indices are not the minor numbers, and the monitoring
-// claim has all GPUs.
+// claim has all GPUs. Without the Pods API only the checkpoint shows that this claim is one.
 func TestHoldersOfARealKubeletsClaims(t *testing.T) {
-	t.Parallel()
-	const node, class = "claims", "claimed-gpu"
-	uuids := gpuIDs(0)[:5] // one stays free
+	const class = "claimed-gpu"
 	// First, so that the scheduler has its resource: a pod that it cannot place waits for a minute.
 	create(t, "", "{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: "+class+"}, "+
 		"spec: {extendedResourceName: example.com/gpu, selectors: [{cel: {expression: 'device.driver == \"gpu.nvidia.com\"'}}]}}")
 	t.Cleanup(func() {
 		kube.ResourceV1().DeviceClasses().Delete(context.Background(), class, metav1.DeleteOptions{})
 	})
-	k := startRealKubelet(t, node, true)
+	for _, one := range []claimsCase{
+		{node: "claims", hasPodsAPI: true},
+		{node: "claims-with-files", hasPodsAPI: true, writesFiles: true},
+		{node: "claims-by-files-alone", writesFiles: true},
+	} {
+		t.Run(one.node, func(t *testing.T) {
+			t.Parallel()
+			one.test(t, class)
+		})
+	}
+}
+
+func (c claimsCase) test(t *testing.T, class string) {
+	uuids := gpuIDs(0)[:5] // one stays free
+	k := startRealKubelet(t, c.node, c.hasPodsAPI)
 	k.environment = fakeDriver(t, uuids)
-	k.startResourceDriver(uuids)
-	makeNamespace(t, node)
-	patch(t, "", "{apiVersion: v1, kind: Namespace, metadata: {name: "+node+
+	k.startResourceDriver(uuids, c.writesFiles)
+	makeNamespace(t, c.node)
+	patch(t, "", "{apiVersion: v1, kind: Namespace, metadata: {name: "+c.node+
 		", labels: {resource.kubernetes.io/admin-access: 'true'}}}")
 	claim := func(name, wanted string) {
-		create(t, node, fmt.Sprintf("{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: %s}, spec: "+
+		create(t, c.node, fmt.Sprintf("{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: %s}, spec: "+
 			"{devices: {requests: [{name: gpus, exactly: {deviceClassName: %s, %s}}]}}}", name, class, wanted))
 	}
 	claimed := func(name string) string {
@@ -40,21 +59,30 @@ func TestHoldersOfARealKubeletsClaims(t *testing.T) {
 	}
 	k.driver.refuse("slow", true)
 	claim("monitor", "allocationMode: All, adminAccess: true")
-	create(t, node, "{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: monitor}, spec: {selector: {matchLabels: "+
+	create(t, c.node, "{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: monitor}, spec: {selector: {matchLabels: "+
 		"{app: monitor}}, template: {metadata: {labels: {app: monitor}}, spec: "+k.podSpec(claimed("monitor"))+"}}}")
 	claim("slow", "count: 1")
-	create(t, node, k.pod("slow", claimed("slow")))
+	create(t, c.node, k.pod("slow", claimed("slow")))
 	claim("both", "count: 2")
-	create(t, node, k.pod("both", claimed("both")))
-	create(t, node, k.pod("extended", "containers: [{name: main, image: llm, resources: {limits: {example.com/gpu: 1}}}]"))
-	holders := []string{
-		"both/main share=1 ready=true owners=[]", "both/main share=1 ready=true owners=[]",
-		"extended/main share=1 ready=true owners=[]"}
-	k.showsHolders("nvml", slices.Clone(holders)...)
-	k.answersAsRecorded("claims_one_unprepared")
+	create(t, c.node, k.pod("both", claimed("both")))
+	create(t, c.node, k.pod("extended", "containers: [{name: main, image: llm, resources: {limits: {example.com/gpu: 1}}}]"))
+	ready := "?" // unknown
+	if c.hasPodsAPI {
+		ready = "true"
+	}
+	shows := func(recorded string, pods ...string) { // once for each of their GPUs
+		var holders []string
+		for _, pod := range pods {
+			holders = append(holders, pod+"/main share=1 ready="+ready+" owners=[]")
+		}
+		k.showsHolders("nvml", holders...)
+		if !c.writesFiles {
+			k.answersAsRecorded(recorded)
+		}
+	}
+	shows("claims_one_unprepared", "both", "both", "extended")
 	k.driver.refuse("slow", false)
-	k.showsHolders("nvml", append(holders, "slow/main share=1 ready=true owners=[]")...)
-	k.answersAsRecorded("claims")
+	shows("claims", "both", "both", "extended", "slow")
 }
 
 // fakeDriver returns the environment of NVIDIA's driver with these GPUs; the last one has index 0.

@@ -41,10 +41,24 @@ type gpusPage struct {
 	HoldersUnknown string `json:"holders_unknown"`
 }
 
+// The folders of a DRA driver are fixed (src/workload/node_folders.h), so the program has a mount
+// namespace with them, as a kubelet has (enterNode).
+const seeDriver = `mount -t tmpfs none /var/lib
+mkdir /var/lib/kubelet
+mount --bind "$0" /var/lib/kubelet
+mount -t tmpfs none /run
+mkdir /run/cdi
+mount --bind "$0/cdi" /run/cdi
+exec "$@"`
+
 // readGPUs returns the program's output on the kubelet's node.
 func (k *realKubelet) readGPUs(source string) gpusPage {
 	k.t.Helper()
-	command := exec.Command(binary, append([]string{"gpus", "--format=json", "--gpu-source=" + source}, k.flags()...)...)
+	words := append([]string{binary, "gpus", "--format=json", "--gpu-source=" + source}, k.flags()...)
+	if k.driver != nil && k.driver.cdi != "" {
+		words = append([]string{"unshare", "--map-root-user", "--mount", "bash", "-ec", seeDriver, k.folder}, words...)
+	}
+	command := exec.Command(words[0], words[1:]...)
 	command.Env = append(os.Environ(), k.environment...)
 	text, err := command.Output()
 	var page gpusPage
