@@ -22,7 +22,8 @@ std::vector<std::vector<std::string>> CommandsThatPrint() {
           {"man"},          {"reference"},
           {"demo"},         {"completion", "bash"},
           {"gpus", source}, {"gpus", source, "--interval=20ms"},
-          {"serve", "-h"},  {"gpus", source, "--dry-run"}};
+          {"serve", "-h"},  {"gpus", source, "--dry-run"},
+          {"version"}};
 }
 
 TEST(Output, FailedWritesExit5WithAnError) {

@@ -10,6 +10,7 @@ namespace gpuscaler {
 namespace {
 
 using testing::HasSubstr;
+using testing::MatchesRegex;
 using testing::Not;
 
 constexpr char kGood[] = R"(kind: ScaledObject
@@ -35,10 +36,15 @@ spec:
 )";
 
 TEST(Program, PrintsItsVersionAndItsCommands) {
-  EXPECT_EQ(RunProgram({"--version"}).out, "keda-gpu-scaler " GPUSCALER_VERSION "\n");
+  const Finished version = RunProgram({"version"});
+  EXPECT_EQ(version.code, 0);
+  EXPECT_THAT(version.out, MatchesRegex("keda-gpu-scaler " GPUSCALER_VERSION
+                                        R"(( \(commit [0-9a-f]+(, [0-9-]+)?\))?)"
+                                        "\n"));
+  EXPECT_EQ(RunProgram({"--version"}).out, version.out);
   const Finished help = RunProgram({"--help"});
   EXPECT_EQ(help.code, 0);
-  for (const char* command : {"serve", "gpus", "query", "lint", "completion", "man"}) {
+  for (const char* command : {"serve", "gpus", "query", "lint", "version", "completion", "man"}) {
     EXPECT_THAT(help.out, HasSubstr(command));
   }
   EXPECT_THAT(RunProgram({"serve", "--help"}).out, HasSubstr("--stale-after"));

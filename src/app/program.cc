@@ -12,6 +12,7 @@
 
 #include "app/command_line.h"
 #include "app/exit_codes.h"
+#include "app/version.h"
 #include "base/printable_text.h"
 
 namespace gpuscaler {
@@ -33,7 +34,7 @@ __attribute__((section(".preinit_array"),
 int Run(const Program& program, const std::vector<std::string>& args) {
   const std::string first = args.empty() ? "" : args.front();
   if (first == "--version") {
-    std::cout << program.name << " " << GPUSCALER_VERSION << "\n";
+    std::cout << VersionText(program.name) << "\n";
     return kExitOk;
   }
   if (first == "--help" || first == "-h" || first == "help") {

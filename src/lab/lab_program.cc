@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include "app/reference_page.h"
+#include "app/version.h"
 #include "lab/lab_commands.h"
 
 namespace gpuscaler {
@@ -23,7 +24,8 @@ Command LabReferenceCommand() {
 Program LabProgram() {
   return {.name = "keda-gpu-scaler-lab",
           .summary = "simulated inference engines, load and clusters for keda-gpu-scaler",
-          .commands = {DemoCommand(), EngineCommand(), LoadCommand(), LabReferenceCommand()}};
+          .commands = {DemoCommand(), EngineCommand(), LoadCommand(),
+                       VersionCommand("keda-gpu-scaler-lab"), LabReferenceCommand()}};
 }
 
 std::span<const ExitCodeInfo> LabExitCodes() {
