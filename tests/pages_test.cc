@@ -132,6 +132,10 @@ TEST(Lint, AnEndpointOfAnotherNamespaceMustBeAllowed) {
   EXPECT_THAT(found.out, HasSubstr(":14: warning: "));
   EXPECT_THAT(found.out, HasSubstr("[endpoint-not-allowed]"));
   EXPECT_EQ(LintOf(metadata, {"--allow-endpoints=gateway.infra"}).code, 0);
+  const Finished engines =
+      LintOf("        profile: vllm-queue-depth\n        vllmEndpoint: http://llm.infra:8000\n");
+  EXPECT_THAT(engines.out, HasSubstr(":12: warning: "));
+  EXPECT_THAT(engines.out, HasSubstr("vllmEndpoint: "));
   EXPECT_EQ(LintOf(metadata, {"--allow-endpoints=http://gateway"}).code, 2);
 }
 

@@ -87,8 +87,8 @@ int Run(const LintFlags& flags, const std::vector<std::string>& paths) {
       .our_hosts = flags.hosts,
       .finds_engines = resolved->config.discover_engines == DiscoverEngines::kTrue,
       .check_source = [rules = EndpointRulesOf(resolved->config)](const SignalSource& source,
-                                                                  absl::string_view page_key) {
-        return CheckSource(source, rules, page_key);
+                                                                  absl::string_view endpoint_key) {
+        return CheckSource(source, rules, endpoint_key);
       }};
   SetBeside(inputs, context);
   for (const InputManifests& input : inputs) {

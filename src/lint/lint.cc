@@ -175,15 +175,15 @@ class ManifestLinter {
   void CheckSource(const ScalerTrigger& scaler_trigger, const std::string& object) {
     if (context_.check_source == nullptr) return;
     CheckSource(scaler_trigger, SourceOf(*scaler_trigger.parsed, manifest_.namespace_name),
-                "prometheusEndpoint", object);
+                scaler_trigger.parsed->endpoint_key, object);
     CheckSource(scaler_trigger, GatewayOf(*scaler_trigger.parsed, manifest_.namespace_name),
                 "gatewayUrl", object);
   }
 
   void CheckSource(const ScalerTrigger& scaler_trigger, const std::optional<SignalSource>& source,
-                   absl::string_view page_key, const std::string& object) {
+                   absl::string_view endpoint_key, const std::string& object) {
     if (!source.has_value()) return;
-    const absl::Status status = context_.check_source(*source, page_key);
+    const absl::Status status = context_.check_source(*source, endpoint_key);
     const bool is_denied = absl::IsPermissionDenied(status);
     if (status.ok() || (is_denied && manifest_.namespace_name.empty())) return;
     const std::string message(status.message());  // "redisAddress: ..."

@@ -31,8 +31,8 @@ struct LintContext {
   bool has_objects_beside = false;     // `applied_with` came with a ScaledObject or ScaledJob
   bool finds_engines = false;          // agents discover engines without an endpoint
   // Returns the error that the scaler would return for this source: CheckSource
-  // (signal/source_place.h) with its `page_key`. Null: not checked.
-  std::function<absl::Status(const SignalSource&, absl::string_view page_key)> check_source;
+  // (signal/source_place.h) with its `endpoint_key`. Null: not checked.
+  std::function<absl::Status(const SignalSource&, absl::string_view endpoint_key)> check_source;
 };
 
 // Returns the findings on every trigger of this scaler. An external trigger that is not recognized

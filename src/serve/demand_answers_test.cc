@@ -156,6 +156,17 @@ TEST_F(DemandAnswersTest, EndpointOfAnotherNamespaceIsRefusedByItsKey) {
   EXPECT_THAT(signals_.LeasedSources(scaler_.clock.Now()), IsEmpty());
 }
 
+TEST_F(DemandAnswersTest, EnginesOfAnotherNamespaceAreRefusedByTheWrittenKey) {
+  for (const char* key : {"engineEndpoint", "vllmEndpoint"}) {
+    const absl::Status status = scaler_.client
+                                    .GetMetrics(RefOf({{"metricType", "vllm_queue_depth"},
+                                                       {key, "http://llm.other.svc:8000"}}))
+                                    .status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(absl::StrCat(key, ": ")));
+  }
+}
+
 TEST_F(DemandAnswersTest, EnginesMustBeNamedWithoutDiscovery) {
   const absl::Status status =
       scaler_.client.GetMetrics(RefOf({{"metricType", "requests_in_flight"}})).status();

@@ -43,11 +43,6 @@ struct Parser {
   }
 };
 
-absl::string_view KeyOf(const SignalSource& source, absl::string_view page_key) {
-  if (std::holds_alternative<MetricsEndpoint>(source.target)) return page_key;
-  return std::holds_alternative<RedisQueue>(source.target) ? "redisAddress" : "engineEndpoint";
-}
-
 }  // namespace
 
 absl::StatusOr<HttpEndpoint> EndpointOf(const SignalSource& source) {
@@ -62,15 +57,14 @@ int PortOf(const SignalSource& source, const HttpEndpoint& endpoint) {
 }
 
 absl::Status CheckSource(const SignalSource& source, const EndpointRules& rules,
-                         absl::string_view page_key) {
+                         absl::string_view endpoint_key) {
   if (std::holds_alternative<DiscoveredEngines>(source.target)) return absl::OkStatus();
   if (const auto* page = std::get_if<MetricsEndpoint>(&source.target)) {
     RETURN_IF_ERROR(InKey("prometheusMetric", ParseMetricSelector(page->selector).status()));
   }
   const auto endpoint = EndpointOf(source);
-  const absl::string_view key = KeyOf(source, page_key);
-  RETURN_IF_ERROR(InKey(key, endpoint.status()));
-  return InKey(key, rules.NameToResolve(endpoint->host, source.namespace_name).status());
+  RETURN_IF_ERROR(InKey(endpoint_key, endpoint.status()));
+  return InKey(endpoint_key, rules.NameToResolve(endpoint->host, source.namespace_name).status());
 }
 
 }  // namespace gpuscaler

@@ -19,9 +19,9 @@ absl::StatusOr<HttpEndpoint> EndpointOf(const SignalSource& source);
 // Returns the port that the trigger gives; otherwise the engine's default port, or the scheme's.
 int PortOf(const SignalSource& source, const HttpEndpoint& endpoint);
 
-// Checks a source without any I/O. INVALID_ARGUMENT and PERMISSION_DENIED name the metadata key;
-// `page_key` is that of a metrics endpoint.
+// Checks a source without any I/O. INVALID_ARGUMENT and PERMISSION_DENIED name the metadata key:
+// `endpoint_key` if the endpoint is the cause.
 absl::Status CheckSource(const SignalSource& source, const EndpointRules& rules,
-                         absl::string_view page_key = "prometheusEndpoint");
+                         absl::string_view endpoint_key);
 
 }  // namespace gpuscaler

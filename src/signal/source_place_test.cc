@@ -18,8 +18,8 @@ int PortOf(const SignalSource& source) {
   return gpuscaler::PortOf(source, EndpointOf(source).value());
 }
 
-std::string FaultOf(const SignalSource& source) {
-  return CheckSource(source, EndpointRules(AllowedEndpoints())).ToString();
+std::string FaultOf(const SignalSource& source, absl::string_view endpoint_key = "endpoint") {
+  return CheckSource(source, EndpointRules(AllowedEndpoints()), endpoint_key).ToString();
 }
 
 TEST(SourcePlace, PortIsTheWrittenOneOrTheDefault) {
@@ -44,16 +44,17 @@ TEST(SourcePlace, RedisIsAHostAndAPort) {
 }
 
 TEST(SourcePlace, ErrorsNameTheMetadataKey) {
-  EXPECT_THAT(FaultOf(At(EngineEndpoint{.url = "ftp://llm"})), HasSubstr("engineEndpoint: "));
-  EXPECT_THAT(FaultOf(At(MetricsEndpoint{.url = "gateway", .selector = "a"})),
-              HasSubstr("prometheusEndpoint: "));
+  EXPECT_THAT(FaultOf(At(EngineEndpoint{.url = "ftp://llm"}), "vllmEndpoint"),
+              HasSubstr("vllmEndpoint: "));
+  EXPECT_THAT(FaultOf(At(MetricsEndpoint{.url = "gateway", .selector = "a"}), "gatewayUrl"),
+              HasSubstr("gatewayUrl: "));
   EXPECT_THAT(FaultOf(At(MetricsEndpoint{.url = "http://gateway", .selector = "a{"})),
               HasSubstr("prometheusMetric: "));
-  EXPECT_THAT(FaultOf(Redis("redis/")), HasSubstr("redisAddress: "));
+  EXPECT_THAT(FaultOf(Redis("redis/"), "redisAddress"), HasSubstr("redisAddress: "));
 }
 
 TEST(SourcePlace, AnotherNamespacesHostIsRefused) {
-  EXPECT_THAT(FaultOf(Redis("redis.team-b.svc")),
+  EXPECT_THAT(FaultOf(Redis("redis.team-b.svc"), "redisAddress"),
               AllOf(HasSubstr("PERMISSION_DENIED"), HasSubstr("redisAddress: ")));
   EXPECT_EQ(FaultOf(Redis("redis")), "OK");
   EXPECT_EQ(FaultOf(At(DiscoveredEngines{})), "OK");

@@ -29,6 +29,10 @@ constexpr std::array<absl::string_view, 7> kKedaKeys = {
 // The window of rates, equal to that of engines. A rate of counters needs one.
 constexpr absl::Duration kDefaultRateWindow = absl::Seconds(15);
 
+// A metric type can use only one of these (source_checks.h).
+constexpr std::array<absl::string_view, 5> kEndpointKeys = {
+    "engineEndpoint", "vllmEndpoint", "tritonEndpoint", "prometheusEndpoint", "redisAddress"};
+
 struct Entry {
   absl::string_view key;   // as the metadata spells it
   absl::string_view name;  // without FromEnv
@@ -232,6 +236,14 @@ EngineEndpoint EndpointIn(const Settings& settings, const MetricTypeInfo& metric
           .engine = engine.empty() ? std::string(metric.engine) : engine};
 }
 
+std::string EndpointKeyIn(const Metadata& metadata) {
+  for (const absl::string_view name : kEndpointKeys) {
+    std::string key = SpelledIn(metadata, name);
+    if (metadata.contains(key)) return key;
+  }
+  return "";
+}
+
 void SetSources(const Settings& settings, Trigger& trigger) {
   const MetricTypeInfo& metric = InfoOf(trigger.metric);
   const Trigger defaults;
@@ -273,6 +285,7 @@ ParsedMetadata ParseMetadata(const Metadata& metadata, const Profiles& profiles)
     if (entry.from_env && metadata.contains(entry.name)) continue;  // the plain key wins
     ParseEntry(entry, profiles, parsed);
   }
+  parsed.endpoint_key = EndpointKeyIn(metadata);
   CheckShorthands(metadata, parsed);
   CheckPodSelectors(metadata, parsed);
   const bool metric_is_known = !parsed.HasFaultIn("profile") && !parsed.HasFaultIn("metricType");
@@ -335,6 +348,7 @@ Trigger TriggerOf(const ParsedMetadata& parsed) {
   trigger.scale_in = settings.scale_in.value_or(profile.scale_in);
   trigger.always_active = trigger.scale_in == ScaleIn::kHold && !trigger.activation_threshold_given;
   SetSources(settings, trigger);
+  trigger.endpoint_key = parsed.endpoint_key;
   return trigger;
 }
 

@@ -20,6 +20,7 @@ struct Fault {
 struct ParsedMetadata {
   Settings settings;
   const Profile* profile = nullptr;  // the one that is named, if it exists
+  std::string endpoint_key;          // the key of the source's endpoint, as the metadata spells it
   std::vector<Fault> faults;
 
   // Returns true for a fault in `key` or in its FromEnv form.

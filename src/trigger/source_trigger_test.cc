@@ -113,6 +113,28 @@ TEST(SourceTrigger, EnginesAreDiscoveredUnlessTheirAddressIsSet) {
             "triton");
 }
 
+TEST(SourceTrigger, KeepsTheWrittenKeyOfItsEndpointApartFromTheSource) {
+  const std::string url = "http://llm:8000/metrics";
+  const auto queue_depth = [&url](const std::string& key) {
+    return Parsed({{"metricType", "vllm_queue_depth"}, {key, url}});
+  };
+  for (const char* key : {"engineEndpoint", "vllmEndpoint", "vllmEndpointFromEnv"}) {
+    EXPECT_EQ(queue_depth(key).endpoint_key, key);
+    EXPECT_EQ(SourceOf(queue_depth(key), kTeam), SourceOf(queue_depth("engineEndpoint"), kTeam))
+        << key << ": equal sources are read once";
+  }
+  EXPECT_EQ(Parsed({{"metricType", "triton_request_rate"}, {"tritonEndpoint", url}}).endpoint_key,
+            "tritonEndpoint");
+  EXPECT_EQ(Parsed(Stream("redis_stream_length")).endpoint_key, "redisAddress");
+  EXPECT_EQ(Parsed({{"metricType", "prometheus"},
+                    {"targetValue", "8"},
+                    {"prometheusMetric", "queued"},
+                    {"prometheusEndpoint", url}})
+                .endpoint_key,
+            "prometheusEndpoint");
+  EXPECT_EQ(Parsed({{"metricType", "vllm_queue_depth"}}).endpoint_key, "");
+}
+
 TEST(SourceTrigger, GpusAloneHaveNoSource) {
   EXPECT_FALSE(SourceOf(Parsed({}), kTeam).has_value());
   EXPECT_FALSE(SourceOf(Parsed({{"profile", "batch"}}), kTeam).has_value());

@@ -77,6 +77,8 @@ struct Trigger {
   absl::Duration frozen_window = absl::Minutes(5);
   MetricsEndpoint metrics_endpoint;  // or the gateway of a trigger on engines
   RedisQueue queue;
+  // The key that has the endpoint of the source, as the metadata spells it; empty: none.
+  std::string endpoint_key;
   EndpointCredentials credentials;
 };
 
