@@ -100,11 +100,9 @@ TEST(Gpus, DeviceOutsideTheJobExits4) {
 }
 
 TEST(Gpus, SlurmJobSeesItsOwnGpusAndIsNamedInEveryFormat) {
-  const Variables slurm = {{"SLURM_JOB_ID", "4711"},
-                           {"SLURM_PROCID", "3"},
-                           {"SLURMD_NODENAME", "n7"},
-                           {"SLURM_STEP_GPUS", "1,2"},
-                           {"SLURM_JOB_GPUS", "0,1,2"}};
+  const Variables slurm = {{"SLURM_JOB_ID", "4711"},   {"SLURM_JOB_PARTITION", "h200"},
+                           {"SLURM_PROCID", "3"},      {"SLURMD_NODENAME", "n7"},
+                           {"SLURM_STEP_GPUS", "1,2"}, {"SLURM_JOB_GPUS", "0,1,2"}};
   const json page = json::parse(Gpus({"--format=json"}, slurm).out);
   EXPECT_EQ(Uuids(page), "GPU-b GPU-c ");
   EXPECT_EQ(page["environment"], "slurm");
@@ -112,8 +110,8 @@ TEST(Gpus, SlurmJobSeesItsOwnGpusAndIsNamedInEveryFormat) {
   EXPECT_EQ(page["rank"], 3);
   EXPECT_EQ(page["node"], "n7");
   EXPECT_TRUE(page["pod"].is_null());
-  EXPECT_THAT(Gpus({"--format=csv"}, slurm).out, HasSubstr("slurm,4711,,3,,n7,,,1,GPU-b"));
-  EXPECT_THAT(Gpus({}, slurm).out, HasSubstr("slurm job=4711 rank=3 node=n7 pod=-"));
+  EXPECT_THAT(Gpus({"--format=csv"}, slurm).out, HasSubstr("slurm,4711,,h200,3,,n7,,,1,GPU-b"));
+  EXPECT_THAT(Gpus({}, slurm).out, HasSubstr("slurm job=4711 partition=h200 rank=3 node=n7 pod=-"));
 }
 
 TEST(Gpus, FluxJobSeesTheGpusThatCudaDoes) {

@@ -38,7 +38,7 @@ std::vector<std::string> FleetCells(const FleetPage::Node& node, const GpuSample
           AgoText(node.age),
           IsMig(gpu) ? absl::StrCat(gpu.index, " MIG") : absl::StrCat(gpu.index),
           OrDash(gpu.name),
-          OrDash(TextOrBlank(gpu.utilization_percent)),
+          WholeText(gpu.utilization_percent),
           absl::StrCat(MibText(gpu.memory_used_bytes), "/", MibText(gpu.memory_total_bytes)),
           OrDash(HoldersText(node.snapshot, gpu)),
           gpu.uuid};

@@ -1,10 +1,12 @@
 #include "app/gpu_cells.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "base/number_text.h"
 #include "workload/holding.h"
 
@@ -66,6 +68,18 @@ std::string TextOrBlank(const std::optional<double>& number) {
 
 std::string MibText(const std::optional<int64_t>& bytes) {
   return bytes ? absl::StrCat(static_cast<int64_t>(static_cast<double>(*bytes) / kMib)) : "-";
+}
+
+std::string WholeText(const std::optional<double>& number) {
+  return number ? absl::StrCat(std::llround(*number)) : "-";
+}
+
+std::string MigProfile(const GpuSample& gpu) {
+  constexpr absl::string_view kBefore = " MIG ";
+  const absl::string_view name = gpu.name;
+  const size_t found = name.rfind(kBefore);
+  if (!IsMig(gpu) || found == absl::string_view::npos) return "";
+  return std::string(name.substr(found + kBefore.size()));
 }
 
 std::string HoldersText(const NodeSnapshot& snapshot, const GpuSample& gpu) {

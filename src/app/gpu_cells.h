@@ -22,7 +22,14 @@ std::string OrDash(const std::string& text);
 // Returns "12.5", or "" if it is unknown.
 std::string TextOrBlank(const std::optional<double>& number);
 
+// Returns "13", or "-" if it is unknown.
+std::string WholeText(const std::optional<double>& number);
+
 std::string MibText(const std::optional<int64_t>& bytes);
+
+// Returns "1g.10gb" of the MIG instance "NVIDIA H200 MIG 1g.10gb". Returns "" for a whole GPU, and
+// if the name has no profile.
+std::string MigProfile(const GpuSample& gpu);
 
 // Returns "shop/web-0/main", or with shares if there are several:
 // "shop/web-0/main=0.75;shop/web-1/main=0.25".

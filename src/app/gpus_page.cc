@@ -1,5 +1,6 @@
 #include "app/gpus_page.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -50,6 +51,7 @@ std::vector<std::string> CsvFields(const GpusPage& page, const GpuSample& gpu) {
                                      std::string(Name(job.kind)),
                                      job.job,
                                      job.job_name,
+                                     job.partition,
                                      Text(job.rank),
                                      Text(job.local_rank),
                                      job.node,
@@ -68,34 +70,48 @@ std::vector<std::string> CsvFields(const GpusPage& page, const GpuSample& gpu) {
   return fields;
 }
 
-std::string Pair(const std::optional<double>& first, const std::optional<double>& second) {
-  return absl::StrCat(OrDash(TextOrBlank(first)), "/", OrDash(TextOrBlank(second)));
+std::string WholePair(const std::optional<double>& first, const std::optional<double>& second) {
+  return absl::StrCat(WholeText(first), "/", WholeText(second));
 }
 
 bool IsAttributed(const NodeSnapshot& snapshot) {
   return snapshot.attribution.state != Attribution::State::kNone;
 }
 
+bool HasMig(const NodeSnapshot& snapshot) { return std::ranges::any_of(snapshot.gpus, IsMig); }
+
+std::vector<std::string> TableHead(const NodeSnapshot& snapshot) {
+  std::vector<std::string> names = {"GPU", "NAME"};
+  if (HasMig(snapshot)) names.emplace_back("MIG");
+  names.insert(names.end(), {"UTIL %", "MEM CTRL %", "MEMORY MiB", "TEMP C", "POWER W",
+                             "PCIE TX/RX KB/s", "NVLINK TX/RX MiB/s", "PROCESSES", "UUID"});
+  if (IsAttributed(snapshot)) names.emplace_back("HELD BY");
+  return names;
+}
+
+// Numbers are rounded to whole ones; CSV and JSON have three decimals.
 std::vector<std::string> TableCells(const NodeSnapshot& snapshot, const GpuSample& gpu) {
   std::vector<std::string> cells = {
-      IsMig(gpu) ? absl::StrCat(gpu.index, " MIG") : absl::StrCat(gpu.index),
-      OrDash(gpu.name),
-      OrDash(TextOrBlank(gpu.utilization_percent)),
-      absl::StrCat(MibText(gpu.memory_used_bytes), "/", MibText(gpu.memory_total_bytes)),
-      OrDash(TextOrBlank(gpu.temperature_celsius)),
-      Pair(gpu.power_watts, gpu.power_limit_watts),
-      Pair(gpu.pcie_tx_kbps, gpu.pcie_rx_kbps),
-      Pair(gpu.nvlink_tx_mbps, gpu.nvlink_rx_mbps),
-      gpu.processes ? absl::StrCat(gpu.processes->size()) : "-",
-      gpu.uuid};
+      IsMig(gpu) ? absl::StrCat(gpu.index, " MIG") : absl::StrCat(gpu.index), OrDash(gpu.name)};
+  if (HasMig(snapshot)) cells.push_back(OrDash(MigProfile(gpu)));
+  cells.insert(
+      cells.end(),
+      {WholeText(gpu.utilization_percent), WholeText(gpu.memory_utilization_percent),
+       absl::StrCat(MibText(gpu.memory_used_bytes), "/", MibText(gpu.memory_total_bytes)),
+       WholeText(gpu.temperature_celsius), WholePair(gpu.power_watts, gpu.power_limit_watts),
+       WholePair(gpu.pcie_tx_kbps, gpu.pcie_rx_kbps),
+       WholePair(gpu.nvlink_tx_mbps, gpu.nvlink_rx_mbps),
+       gpu.processes ? absl::StrCat(gpu.processes->size()) : "-", gpu.uuid});
   if (IsAttributed(snapshot)) cells.push_back(OrDash(HoldersText(snapshot, gpu)));
   return cells;
 }
 
-// Returns "slurm job=42 (train) rank=0 node=gpu-7 pod=-".
+// Returns "slurm job=42 (train) partition=h200 rank=0 node=gpu-7 pod=-".
 std::string JobLine(const JobEnvironment& job) {
   const std::string name = job.job_name.empty() ? "" : absl::StrCat(" (", job.job_name, ")");
-  return absl::StrCat(Name(job.kind), " job=", OrDash(job.job), name,
+  const std::string partition =
+      job.partition.empty() ? "" : absl::StrCat(" partition=", job.partition);
+  return absl::StrCat(Name(job.kind), " job=", OrDash(job.job), name, partition,
                       " rank=", OrDash(Text(job.rank)), " node=", OrDash(job.node),
                       " pod=", OrDash(job.pod));
 }
@@ -119,10 +135,7 @@ std::string GpusTable(const GpusPage& page) {
   if (snapshot.gpus.empty()) {
     lines.emplace_back("no GPU");
   } else {
-    std::vector<std::vector<std::string>> rows = {{"GPU", "NAME", "UTIL %", "MEMORY MiB", "TEMP C",
-                                                   "POWER W", "PCIE TX/RX KB/s",
-                                                   "NVLINK TX/RX MiB/s", "PROCESSES", "UUID"}};
-    if (IsAttributed(snapshot)) rows[0].push_back("HELD BY");
+    std::vector<std::vector<std::string>> rows = {TableHead(snapshot)};
     for (const GpuSample& gpu : snapshot.gpus) rows.push_back(TableCells(snapshot, gpu));
     for (std::string& row : Aligned(rows)) lines.push_back(std::move(row));
   }
@@ -140,6 +153,7 @@ std::string GpusJson(const GpusPage& page, bool one_line) {
                       {"environment", std::string(Name(job.kind))},
                       {"job", TextJson(job.job)},
                       {"job_name", TextJson(job.job_name)},
+                      {"partition", TextJson(job.partition)},
                       {"rank", RankJson(job.rank)},
                       {"local_rank", RankJson(job.local_rank)},
                       {"node", TextJson(job.node)},
@@ -156,9 +170,9 @@ std::string GpusJson(const GpusPage& page, bool one_line) {
 }
 
 std::string GpusCsvHeader() {
-  std::vector<std::string> names = {"time",       "environment", "job",       "job_name", "rank",
-                                    "local_rank", "node",        "namespace", "pod",      "index",
-                                    "uuid",       "parent_uuid", "name"};
+  std::vector<std::string> names = {"time",  "environment", "job",         "job_name",  "partition",
+                                    "rank",  "local_rank",  "node",        "namespace", "pod",
+                                    "index", "uuid",        "parent_uuid", "name"};
   for (const GpuColumn& column : GpuColumns()) names.emplace_back(column.name);
   for (const char* name : {"throttle_reasons", "processes", "in_use", "unreadable", "holders"}) {
     names.emplace_back(name);

@@ -12,6 +12,7 @@
 namespace gpuscaler {
 namespace {
 
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -69,9 +70,9 @@ TEST(GpusJson, AnInvalidUtf8NameIsStillValidJson) {
 
 TEST(GpusCsv, UnknownIsBlankAndCommasAreQuoted) {
   const std::string csv = GpusCsv(Page());
-  EXPECT_THAT(csv, HasSubstr("2026-01-01T00:00:00.250Z,slurm,4711,,0,,gpu-7,,,0,GPU-a0,,"
+  EXPECT_THAT(csv, HasSubstr("2026-01-01T00:00:00.250Z,slurm,4711,,,0,,gpu-7,,,0,GPU-a0,,"
                              "\"NVIDIA \"\"H200\"\", SXM\",12.346,,104857600,"));
-  EXPECT_THAT(csv, HasSubstr("slurm,4711,,0,,gpu-7,,,1,GPU-b1,,,,,,,,,,,,,,,,,,,\n"));
+  EXPECT_THAT(csv, HasSubstr("slurm,4711,,,0,,gpu-7,,,1,GPU-b1,,,,,,,,,,,,,,,,,,,\n"));
 }
 
 TEST(GpusCsv, DistinguishesUnreadableFromMissingFields) {
@@ -158,6 +159,52 @@ TEST(GpusTable, UnknownIsADashAndTheJobIsNamed) {
   EXPECT_THAT(table, HasSubstr("100/144384"));
   EXPECT_THAT(table, HasSubstr("1    -"));
   EXPECT_THAT(table, HasSubstr("GPU 0 power: NVML error 15 (GPU_IS_LOST)"));
+}
+
+TEST(GpusTable, NumbersAreWholeOnesAndCsvAndJsonHaveThreeDecimals) {
+  GpusPage page = Page();
+  GpuSample& gpu = page.snapshot.gpus[0];
+  gpu.pcie_tx_kbps = 1234.5678;
+  gpu.pcie_rx_kbps = 0;
+  gpu.nvlink_tx_mbps = 0.4;
+  gpu.power_watts = 92.5;
+  gpu.temperature_celsius = 41;
+  EXPECT_THAT(GpusTable(page),
+              ContainsRegex(" 12 +- +100/144384 +41 +93/- +1235/0 +0/- +1 +GPU-a0\n"));
+  EXPECT_THAT(GpusTable(page), ContainsRegex(" - +- +-/- +- +-/- +-/- +-/- +- +GPU-b1\n"));
+  EXPECT_THAT(GpusCsv(page), HasSubstr(",1234.568,0,0.4,,"));
+  EXPECT_EQ(nlohmann::json::parse(GpusJson(page, false))["gpus"][0]["pcie_tx_kbps"], 1234.568);
+}
+
+TEST(GpusTable, UseOfTheMemoryControllerIsAColumn) {
+  GpusPage page = Page();
+  page.snapshot.gpus[0].memory_utilization_percent = 34;
+  EXPECT_THAT(GpusTable(page), ContainsRegex("UTIL % +MEM CTRL % +MEMORY MiB "));
+  EXPECT_THAT(GpusTable(page), ContainsRegex(" 12 +34 +100/144384 "));
+  EXPECT_THAT(GpusTable(page), ContainsRegex("\n1 +- +- +- +-/- "));
+}
+
+TEST(GpusTable, ProfilesOfMigInstancesAreAColumnIfThereAreAny) {
+  EXPECT_THAT(GpusTable(Page()), Not(HasSubstr("MIG")));
+  GpusPage page = Page();
+  page.snapshot.gpus[0].name = "NVIDIA H200";
+  page.snapshot.gpus[1].name = "NVIDIA H200 MIG 1g.18gb+me";
+  page.snapshot.gpus[1].parent_uuid = "GPU-a0";
+  page.snapshot.gpus.push_back({.uuid = "MIG-c2", .parent_uuid = "GPU-a0", .name = "NVIDIA H200"});
+  EXPECT_THAT(GpusTable(page), ContainsRegex("GPU +NAME +MIG +UTIL % "));
+  EXPECT_THAT(GpusTable(page), ContainsRegex("\n0 +NVIDIA H200 +- +12 "));
+  EXPECT_THAT(GpusTable(page),
+              ContainsRegex("\n1 MIG +NVIDIA H200 MIG 1g.18gb\\+me +1g.18gb\\+me +- "));
+  EXPECT_THAT(GpusTable(page), ContainsRegex("\n0 MIG +NVIDIA H200 +- +- ")) << "not in the name";
+}
+
+TEST(GpusPage, PartitionIsNamedInEveryFormat) {
+  GpusPage page = Page();
+  page.job.partition = "h200";
+  EXPECT_THAT(GpusTable(page), HasSubstr("slurm job=4711 partition=h200 rank=0 node=gpu-7"));
+  EXPECT_EQ(nlohmann::json::parse(GpusJson(page, false))["partition"], "h200");
+  EXPECT_THAT(GpusCsvHeader(), HasSubstr(",job_name,partition,rank,"));
+  EXPECT_THAT(GpusCsv(page), HasSubstr(",slurm,4711,,h200,0,"));
 }
 
 TEST(GpusTable, ReportsThatThereIsNoGpu) {

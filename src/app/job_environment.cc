@@ -77,6 +77,8 @@ constexpr std::array kRows = {
         [](const std::string& value, JobEnvironment& job) { SetIfEmpty(value, job.job); }},
     Row{{"SLURM_JOB_NAME", kSlurm, "Name of the job"},
         [](const std::string& value, JobEnvironment& job) { SetIfEmpty(value, job.job_name); }},
+    Row{{"SLURM_JOB_PARTITION", kSlurm, "Partition that the job runs in"},
+        [](const std::string& value, JobEnvironment& job) { SetIfEmpty(value, job.partition); }},
     Row{{"SLURM_PROCID", kSlurm, "Rank within the job"},
         [](const std::string& value, JobEnvironment& job) { SetNumber(value, job.rank); }},
     Row{{"SLURM_LOCALID", kSlurm, "Rank within the node"},

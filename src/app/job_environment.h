@@ -18,6 +18,7 @@ struct JobEnvironment {
   EnvironmentKind kind = EnvironmentKind::kStandalone;
   std::string job;
   std::string job_name;
+  std::string partition;          // SLURM's
   std::optional<int> rank;        // within the job
   std::optional<int> local_rank;  // within the node
   std::string node;

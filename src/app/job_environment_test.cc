@@ -24,15 +24,17 @@ TEST(DetectEnvironment, ReturnsTheInnermost) {
   for (const Case& test : cases) EXPECT_EQ(DetectEnvironment(test.environment), test.want);
 }
 
-TEST(JobEnvironment, SlurmNamesJobRankAndNode) {
+TEST(JobEnvironment, SlurmNamesJobPartitionRankAndNode) {
   const JobEnvironment job =
       ReadJobEnvironment(EnvironmentKind::kSlurm, {{"SLURM_JOB_ID", "4711"},
                                                    {"SLURM_JOB_NAME", "train"},
+                                                   {"SLURM_JOB_PARTITION", "h200"},
                                                    {"SLURM_PROCID", "3"},
                                                    {"SLURM_LOCALID", "1"},
                                                    {"SLURMD_NODENAME", "gpu-7"}});
   EXPECT_EQ(job.job, "4711");
   EXPECT_EQ(job.job_name, "train");
+  EXPECT_EQ(job.partition, "h200");
   EXPECT_EQ(job.rank, 3);
   EXPECT_EQ(job.local_rank, 1);
   EXPECT_EQ(job.node, "gpu-7");
@@ -40,8 +42,9 @@ TEST(JobEnvironment, SlurmNamesJobRankAndNode) {
 
 TEST(JobEnvironment, EveryVariableOfTheDocsHasAnEffect) {
   const auto text = [](const JobEnvironment& job) {
-    return absl::StrCat(job.job, job.job_name, job.rank.value_or(0), job.local_rank.value_or(0),
-                        job.node, job.namespace_name, job.pod, job.gpus_from, Name(job.kind));
+    return absl::StrCat(job.job, job.job_name, job.partition, job.rank.value_or(0),
+                        job.local_rank.value_or(0), job.node, job.namespace_name, job.pod,
+                        job.gpus_from, Name(job.kind));
   };
   for (const JobVariable& variable : JobVariables()) {
     const Environment environment = {{std::string(variable.name), "7"}};
