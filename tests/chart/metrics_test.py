@@ -16,7 +16,7 @@ DASHBOARD = json.loads((chart.ROOT / "deploy/grafana/keda-gpu-scaler.json").read
 RULES = chart.ROOT / "deploy/alerts/keda-gpu-scaler.rules.yaml"
 RULES_TEST = chart.ROOT / "deploy/alerts/keda-gpu-scaler.test.yaml"
 # Values for Grafana's variables.
-VARIABLES = {"$job": "keda-gpu-scaler", "$instance": ".*", "$__rate_interval": "10s"}
+VARIABLES = {"$job": "keda-gpu-scaler", "$instance": ".*", "$gpu": ".*", "$__rate_interval": "10s"}
 
 
 def gpu(index, utilization):
@@ -48,6 +48,26 @@ def filled_in(text):
 
 def metric_names(text):
     return set(re.findall(r"keda_gpu_scaler_\w+", text))
+
+
+class Dashboard(unittest.TestCase):
+    def test_each_graph_of_gpus_is_of_those_that_the_variable_selects(self):
+        graphs = [target["expr"] for panel in DASHBOARD["panels"] if panel["type"] == "timeseries"
+                  for target in panel["targets"] if "keda_gpu_scaler_gpu_" in target["expr"]]
+        self.assertGreater(len(graphs), 5)
+        for expression in graphs:
+            series = re.findall(r"keda_gpu_scaler_gpu_\w+\{[^}]*\}", expression)
+            self.assertTrue(series and all('gpu_index=~"$gpu"' in each for each in series), expression)
+
+    def test_panels_do_not_overlap(self):
+        taken = {}
+        for panel in DASHBOARD["panels"]:
+            at = panel["gridPos"]
+            for x in range(at["x"], at["x"] + at["w"]):
+                for y in range(at["y"], at["y"] + at["h"]):
+                    self.assertLess(x, 24, panel["title"])
+                    self.assertNotIn((x, y), taken, panel["title"])
+                    taken[x, y] = panel["title"]
 
 
 class Metrics(unittest.TestCase):
