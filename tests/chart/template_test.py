@@ -18,12 +18,30 @@ VALUES = yaml.safe_load((chart.CHART / "values.yaml").read_text())
 RIGHTS = {"Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding", "Secret"}
 
 
+# The values of the Go scaler's chart that this one lacks, and what the notes name in place of each.
+DEPRECATED = {
+    "imagePullSecrets": ([{"name": "login"}], "image.pullSecrets"),
+    "nameOverride": ("gpu", "nothing"),
+    "fullnameOverride": ("gpu", "nothing"),
+    "service.type": ("NodePort", "nothing"),
+    "grpc.port": (6007, "service.port"),
+    "logLevel": ("debug", "scaler.logLevel"),
+    "probes.enabled": (False, "probes.liveness and probes.readiness"),
+    "probes.type": ("grpc", "probes.port"),
+    "healthCheckInterval": ("1m", "scaler.hangAfter"),
+    "runtimeClassName": ("nvidia-cdi", "gpu.runtimeClassName"),
+    "nvmlHostMounts.nvidiactl": ("/dev/ctl", "nvmlHostMounts.devices"),
+    "nvmlHostMounts.nvidiaUvm": ("/dev/uvm", "nvmlHostMounts.devices"),
+    "nvmlHostMounts.nvmlLib": ("/lib/nvml", "nvmlHostMounts.library"),
+}
+DEPRECATED_WARNING = "WARNING: these values are of the Go scaler's chart"
+
 # Values, and the texts that the notes must or must not have for them.
 RESTRICTED = "pod-security.kubernetes.io/enforce=restricted"
 PRIVILEGED = "pod-security.kubernetes.io/enforce=privileged"
 NOTES = [
     ({}, {PRIVILEGED: True, RESTRICTED: False, "run as root, without capabilities": True,
-          "enableTLS": False, "One GPU node": False,
+          "enableTLS": False, "One GPU node": False, DEPRECATED_WARNING: False,
           "only pods of namespace keda reach port 6000": True,
           "deployment/keda-gpu-scaler": True, "daemonset/keda-gpu-scaler-agent": True,
           "with pods that hold them": True, "no RuntimeClass was found": True,
@@ -85,6 +103,41 @@ def take_out(values, path):
         return isinstance(inner, dict) and take_out(inner, path[1:])
     del values[path[0]]
     return True
+
+
+def nested(path, value):
+    """Returns {"a": {"b": value}} for "a.b"."""
+    for key in reversed(path.split(".")):
+        value = {key: value}
+    return value
+
+
+def merge(values, more):
+    """Adds the leaves of `more` to `values`."""
+    for key, value in more.items():
+        if isinstance(value, dict):
+            merge(values.setdefault(key, {}), value)
+        else:
+            values[key] = value
+
+
+def is_value(path):
+    """Returns whether values.yaml has "a.b"."""
+    value = VALUES
+    for key in path.split("."):
+        if not isinstance(value, dict) or key not in value:
+            return False
+        value = value[key]
+    return True
+
+
+def deprecated_in(part, schema, path=()):
+    """Returns the paths of the deprecated leaves of a part of the schema."""
+    part = schema["$defs"].get(part.get("$ref", "").rpartition("/")[2], part)
+    if "properties" not in part:
+        return {".".join(path)} if part.get("deprecated") else set()
+    return set().union(*(deprecated_in(each, schema, (*path, key))
+                         for key, each in part["properties"].items()))
 
 
 def in_namespace(name):
@@ -199,15 +252,46 @@ class Chart(unittest.TestCase):
                 for line, there in lines.items():
                     self.assertEqual(line in output, there, f"{line}\nin\n{output}")
 
+    def test_deprecated_values_change_nothing_but_the_notes(self):
+        for mode in ("fleet", "standalone"):
+            for values in ({}, {"simulate": {"enabled": True}}, {"nvmlHostMounts": {"enabled": True}}):
+                values = {"mode": mode, **values}
+                every = copy.deepcopy(values)
+                for path, (value, _) in DEPRECATED.items():
+                    merge(every, nested(path, value))
+                with self.subTest(values):
+                    self.assertEqual(chart.render(every), chart.render(values))
+                    notes, _, warning = chart.notes(every).partition(f"\n{DEPRECATED_WARNING}")
+                    self.assertEqual(notes.strip(), chart.notes(values).strip())
+                    self.assertEqual(len(re.findall(r"^  \S", warning, re.M)), len(DEPRECATED))
+
+    def test_each_deprecated_value_is_warned_of_alone(self):
+        for path, (value, ours) in DEPRECATED.items():
+            with self.subTest(path):
+                warning = chart.notes(nested(path, value)).partition(DEPRECATED_WARNING)[2]
+                lines = re.findall(r"^  (\S+) +(.*)$", warning, re.M)
+                self.assertEqual([name for name, _ in lines], [path])
+                self.assertTrue(lines[0][1].startswith(ours), lines)
+                if ours != "nothing":
+                    self.assertTrue(all(is_value(each) for each in re.findall(r"\w+(?:\.\w+)+", ours)))
+
+    def test_the_schema_marks_exactly_the_deprecated_values(self):
+        schema = json.loads((chart.CHART / "values.schema.json").read_text())
+        self.assertEqual(deprecated_in(schema, schema), set(DEPRECATED))
+
     def test_the_schema_knows_exactly_the_values(self):
         schema = json.loads((chart.CHART / "values.schema.json").read_text())
 
+        def resolved(part):
+            return schema["$defs"].get(part.get("$ref", "").rpartition("/")[2], part)
+
         def compare(values, part, path):
-            part = schema["$defs"].get(part.get("$ref", "").rpartition("/")[2], part)
+            part = resolved(part)
             if "properties" not in part or not isinstance(values, dict) or not values:
                 return
             self.assertFalse(part["additionalProperties"], path)
-            known = set(part["properties"]) - {"global", "claims"}
+            known = {key for key, each in part["properties"].items()
+                     if not resolved(each).get("deprecated")} - {"global", "claims"}
             self.assertEqual(known, set(values), path)
             for key in known:
                 compare(values[key], part["properties"][key], f"{path}.{key}")
