@@ -50,10 +50,13 @@ TEST(Program, PrintsItsVersionAndItsCommands) {
   EXPECT_THAT(RunProgram({"serve", "--help"}).out, HasSubstr("--stale-after"));
 }
 
-TEST(Program, MistypedCommandExits2AndNamesTheNearest) {
+TEST(Program, MistypedCommandOrFlagExits2AndNamesTheNearest) {
   const Finished typo = RunProgram({"qeury"});
   EXPECT_EQ(typo.code, 2);
   EXPECT_THAT(typo.err, HasSubstr("did you mean \"query\"?"));
+  const Finished one_dash = RunProgram({"-metrics-port", "9090"});
+  EXPECT_EQ(one_dash.code, 2);
+  EXPECT_THAT(one_dash.err, HasSubstr("did you mean \"--metrics-port\"?"));
 }
 
 TEST(Program, CompletionIsThereForThreeShells) {

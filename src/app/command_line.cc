@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -54,13 +55,36 @@ CLI::Option* Add(CLI::App& app, const Flag& flag) {
                                                   : CLI::MultiOptionPolicy::TakeLast);
 }
 
+// Suggests --port for -port as well: flags of Go programs may have one dash.
 absl::Status UnknownFlag(const Command& command, const std::string& given) {
-  std::vector<std::string> names{"--help"};
+  constexpr char kVersion[] = "--version";  // a flag of the program, not of its commands
+  std::vector<std::string> names{"--help", kVersion};
   for (const Flag& flag : command.flags) names.push_back(absl::StrCat("--", flag.name));
   const std::string name = given.substr(0, given.find('='));
-  return absl::InvalidArgumentError(absl::StrCat(command.name, " has no flag ", name,
-                                                 DidYouMean(name, {names.begin(), names.end()}),
-                                                 "; see --help"));
+  const std::string with_two_dashes = absl::StartsWith(name, "--") ? name : absl::StrCat("-", name);
+  const std::string suggestion =
+      name == kVersion ? "" : DidYouMean(with_two_dashes, {names.begin(), names.end()});
+  return absl::InvalidArgumentError(
+      absl::StrCat(command.name, " has no flag ", name, suggestion, "; see --help"));
+}
+
+// Returns true for "--port", but not for "--port=6000" and switches.
+bool IsFollowedByItsValue(const Command& command, absl::string_view word) {
+  return std::ranges::any_of(command.flags, [word](const Flag& flag) {
+    return !flag.value.empty() && word == absl::StrCat("--", flag.name);
+  });
+}
+
+// Refuses long flags with one dash before CLI11 takes -host for -h.
+absl::Status CheckDashes(const Command& command, const std::vector<std::string>& args) {
+  for (size_t i = 0; i < args.size() && args[i] != "--"; ++i) {
+    const std::string& word = args[i];
+    const bool has_one_dash = word.size() > 2 && word[0] == '-' &&
+                              absl::ascii_isalpha(static_cast<unsigned char>(word[1]));
+    if (has_one_dash && word != "-help") return UnknownFlag(command, word);
+    if (IsFollowedByItsValue(command, word)) ++i;
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckRest(const Command& command, const std::vector<std::string>& rest) {
@@ -91,6 +115,7 @@ absl::Status SetFlags(const Command& command, const std::vector<CLI::Option*>& o
 
 absl::StatusOr<CommandLine> Parse(const Program& program, const Command& command,
                                   std::vector<std::string> args) {
+  RETURN_IF_ERROR(CheckDashes(command, args));
   CLI::App app(command.help, absl::StrCat(program.name, " ", command.name));
   app.set_help_flag("-h,--help", "Print this and exit.");
   app.formatter(std::make_shared<HelpPage>(command));

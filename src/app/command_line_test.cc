@@ -8,6 +8,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 class CommandLineTest : public testing::Test {
  protected:
@@ -92,6 +93,27 @@ TEST_F(CommandLineTest, ErrorsHaveTheWordAndTheNearestKnownOne) {
   EXPECT_THAT(Error({"query", "--format"}), HasSubstr("--format"));
 }
 
+TEST_F(CommandLineTest, LongFlagWithOneDashIsRefusedWithTheRightOne) {
+  const std::vector<std::vector<std::string>> commands = {
+      {"-port", "7000"}, {"-port=7000"}, {"serve", "-port", "7000"}};
+  for (const std::vector<std::string>& args : commands) {
+    EXPECT_THAT(Error(args), HasSubstr("serve has no flag -port; did you mean \"--port\"?"));
+  }
+  EXPECT_EQ(port_, "6000");
+  EXPECT_THAT(Error({"query", "a", "-host=b"}),
+              HasSubstr("query has no flag -host; did you mean \"--host\"?"));
+  EXPECT_THAT(Error({"query", "a", "-quite"}), HasSubstr("did you mean \"--quiet\"?"));
+  EXPECT_THAT(Error({"-version"}), HasSubstr("did you mean \"--version\"?"));
+  EXPECT_THAT(Error({"serve", "--version"}), Not(HasSubstr("did you mean")));
+  EXPECT_FALSE(Parse({"-help"})->help.empty());
+}
+
+TEST_F(CommandLineTest, ValueOfAFlagMayBeginWithADash) {
+  const auto line = Parse({"query", "a", "--host", "-port", "--host=-x"});
+  ASSERT_TRUE(line.ok()) << line.status();
+  EXPECT_THAT(hosts_, ElementsAre("-port", "-x"));
+}
+
 TEST_F(CommandLineTest, HelpListsEveryFlagAndSucceeds) {
   const auto line = Parse({"query", "--help"});
   ASSERT_TRUE(line.ok()) << line.status();
@@ -103,7 +125,7 @@ TEST_F(CommandLineTest, HelpListsEveryFlagAndSucceeds) {
 
 TEST_F(CommandLineTest, OverviewLeavesHiddenCommandsOut) {
   EXPECT_THAT(Overview(program_), HasSubstr("query"));
-  EXPECT_THAT(Overview(program_), testing::Not(HasSubstr("secret")));
+  EXPECT_THAT(Overview(program_), Not(HasSubstr("secret")));
 }
 
 }  // namespace
