@@ -15,7 +15,11 @@ function(commit_source file)
     set(git "${GIT_EXECUTABLE}")
   endif()
   if(git AND EXISTS "${PROJECT_SOURCE_DIR}/.git")
-    foreach(name HEAD logs/HEAD)  # git appends a line to the second whenever HEAD moves
+    execute_process(COMMAND "${git}" symbolic-ref --quiet HEAD
+                    WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}" OUTPUT_VARIABLE branch
+                    OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+    # If logs are enabled, git appends a line to logs/HEAD whenever HEAD moves.
+    foreach(name HEAD logs/HEAD ${branch})
       execute_process(COMMAND "${git}" rev-parse --git-path "${name}"
                       WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}" OUTPUT_VARIABLE path
                       OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)

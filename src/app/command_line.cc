@@ -62,8 +62,10 @@ absl::Status UnknownFlag(const Command& command, const std::string& given) {
   for (const Flag& flag : command.flags) names.push_back(absl::StrCat("--", flag.name));
   const std::string name = given.substr(0, given.find('='));
   const std::string with_two_dashes = absl::StartsWith(name, "--") ? name : absl::StrCat("-", name);
-  const std::string suggestion =
-      name == kVersion ? "" : DidYouMean(with_two_dashes, {names.begin(), names.end()});
+  const std::vector<absl::string_view> known(names.begin(), names.end());
+  const std::string suggestion = Nearest(with_two_dashes, known) == kVersion
+                                     ? "; the command \"version\" prints the version"
+                                     : DidYouMean(with_two_dashes, known);
   return absl::InvalidArgumentError(
       absl::StrCat(command.name, " has no flag ", name, suggestion, "; see --help"));
 }

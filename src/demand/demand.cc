@@ -77,35 +77,45 @@ struct Arrivals {
   }
 };
 
-// Returns how long there was no engine, between the departure of the last one and the start of the
-// first present one: after a rollout with strategy Recreate, for example. Zero if a gateway held
-// the requests of that time, or if there may have been an engine that was not read.
-absl::Duration TimeWithoutEngines(std::span<const EngineDemandInput> engines) {
-  absl::Time left_at = absl::InfinitePast();
-  absl::Time came_at = absl::InfiniteFuture();
+struct TimeSpan {
+  absl::Time from;
+  absl::Time to;
+};
+
+// Returns the times between two engines in which there was none, oldest first: after a rollout with
+// strategy Recreate, for example. Empty with a gateway, which held the requests of these times.
+std::vector<TimeSpan> TimesWithoutEngines(std::span<const EngineDemandInput> engines) {
+  std::vector<TimeSpan> present;
   for (const EngineDemandInput& engine : engines) {
-    if (engine.is_gateway && engine.is_present) return absl::ZeroDuration();
-    if (engine.sums == nullptr || engine.is_gateway) continue;
-    if (!engine.is_present) {
-      left_at = std::max(left_at, engine.sums->newest_at);
-    } else if (engine.sums->began_here) {
-      came_at = std::min(came_at, engine.sums->first_at);
-    } else {
-      return absl::ZeroDuration();
-    }
+    if (engine.sums == nullptr) continue;
+    if (engine.is_gateway) return {};
+    // An engine that did not begin here may have been present before its first reading.
+    present.push_back(
+        {.from = engine.sums->began_here ? engine.sums->first_at : absl::InfinitePast(),
+         .to = engine.is_present ? absl::InfiniteFuture() : engine.sums->newest_at});
   }
-  const bool is_known = left_at != absl::InfinitePast() && came_at != absl::InfiniteFuture();
-  return is_known ? std::max(came_at - left_at, absl::ZeroDuration()) : absl::ZeroDuration();
+  std::ranges::sort(present, {}, &TimeSpan::from);
+  std::vector<TimeSpan> without;
+  absl::Time until = present.empty() ? absl::InfiniteFuture() : present.front().to;
+  for (const TimeSpan& span : present) {
+    if (span.from > until) without.push_back({.from = until, .to = span.from});
+    until = std::max(until, span.to);
+  }
+  return without;
 }
 
-// `without_engines` is left out of the time, because requests in it are unknown.
+// The times in `without_engines` after its departure are left out, because requests in them are
+// unknown.
 std::optional<Arrivals> ArrivalsOf(const EngineDemandInput& engine, absl::Time now,
-                                   absl::Duration without_engines) {
+                                   std::span<const TimeSpan> without_engines) {
   if (engine.sums == nullptr) return std::nullopt;
   const EngineDemand& sums = *engine.sums;
   if (sums.first_at == absl::InfinitePast()) return std::nullopt;  // no arrivals kept
   // An engine that is unreadable now keeps its rate. One that has left gets no more arrivals.
-  const absl::Time end = engine.is_present ? sums.newest_at : now - without_engines;
+  absl::Time end = engine.is_present ? sums.newest_at : now;
+  for (const TimeSpan& span : without_engines) {
+    if (!engine.is_present && span.from >= sums.newest_at) end -= span.to - span.from;
+  }
   Arrivals arrivals{.engine = &engine, .up_to = ArrivalsBackFrom(end, sums), .known = {}};
   for (size_t i = 1; i < arrivals.up_to.size(); ++i) arrivals.up_to[i] += arrivals.up_to[i - 1];
   const bool is_whole = sums.began_here || !engine.is_present;
@@ -287,7 +297,7 @@ Demand DemandOfArrivals(std::span<const EngineDemandInput> engines,
   Demand demand;
   std::vector<Arrivals> known;
   int64_t unknown = 0;
-  const absl::Duration without_engines = TimeWithoutEngines(engines);
+  const std::vector<TimeSpan> without_engines = TimesWithoutEngines(engines);
   for (const EngineDemandInput& engine : engines) {
     std::optional<Arrivals> arrivals = ArrivalsOf(engine, now, without_engines);
     if (arrivals.has_value())

@@ -55,7 +55,8 @@ class ServiceAccumulator {
     // Older batches fade so that at most `seconds` are kept.
     void Add(const Batches& newest, double seconds);
     // Returns true if about as many tokens ended with their answers as were generated. After an
-    // idle time or a step of the load most requests are young, and occupy little cache.
+    // idle time or a step of the load most requests are young, and occupy little cache. Also true
+    // if the engine counts the tokens of an answer at its end (SGLang): ages are then unknown.
     bool AreOfAllAges() const;
     bool AreSameKindAs(const Batches& other) const;
   };

@@ -11,7 +11,7 @@ constexpr double kSomeMore = 0.03, kMuchMore = 0.07;
 constexpr double kSomeLess = 0.10, kMuchLess = 0.20;
 // Bounds of the base as a share of the time per token. Minimum, of the fastest class of batches: a
 // small batch mostly waits for the weights. Maximum, so that the slope stays positive.
-constexpr double kMinBaseShare = 0.5, kMaxBaseShare = 0.5;
+constexpr double kMinBaseOfFastest = 0.5, kMaxBaseOfMean = 0.5;
 // Minimum for requests to be fitted alone: standard deviation of the batch over its mean, and
 // seconds.
 constexpr double kOwnSpread = 0.25, kOwnSeconds = 120;
@@ -25,7 +25,7 @@ double Weight(double ratio) {
 
 // Returns the line from the base of `time` to a batch that takes `seconds` per token.
 TokenTime Through(double batch, double seconds, double least_base, const TokenTime& time) {
-  const double base = std::max(time.base, std::min(least_base, kMaxBaseShare * seconds));
+  const double base = std::max(time.base, std::min(least_base, kMaxBaseOfMean * seconds));
   if (seconds > base) return {.base = base, .slope = (seconds - base) / batch};
   const double factor = seconds / time.At(batch);
   return {.base = factor * time.base, .slope = factor * time.slope};
@@ -74,7 +74,7 @@ ServiceSums AdjustedToNewest(const ServiceSums& newest, double least_time, Servi
   const double batch = MeanBatch(newest), seconds = MeanTime(newest);
   const double weight = Weight(seconds / time.At(batch));
   if (weight == 0) return sums;
-  const TokenTime theirs = Through(batch, seconds, kMinBaseShare * least_time, time);
+  const TokenTime theirs = Through(batch, seconds, kMinBaseOfFastest * least_time, time);
   const double base = time.base + weight * (theirs.base - time.base);
   const double slope = time.slope + weight * (theirs.slope - time.slope);
   sums.running_seconds = base * sums.tokens + slope * sums.running_tokens;
@@ -89,7 +89,7 @@ ServiceSums AdjustedToNewest(const ServiceSums& newest, double least_time, Servi
 ServiceSums WithBatchSizesOf(const ServiceSums& former, ServiceSums sums) {
   if (!HasTokens(former) || !HasTokens(sums) || HasOwnSlope(sums)) return sums;
   const double batch = MeanBatch(sums), seconds = MeanTime(sums);
-  const double base = std::min(TokenTimeOf(former)->base, kMaxBaseShare * seconds);
+  const double base = std::min(TokenTimeOf(former)->base, kMaxBaseOfMean * seconds);
   const double slope = (seconds - base) / batch;
   sums.seconds += former.seconds;
   sums.tokens += former.tokens;

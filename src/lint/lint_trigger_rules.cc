@@ -151,7 +151,7 @@ std::optional<RuleViolation> NeverAnswers(const ScalerTrigger& scaler_trigger) {
     return std::nullopt;
   return RuleViolation{
       "engineFallback none: no engine is named, so unless agents find it every answer is "
-      "UNAVAILABLE while a replica holds VRAM, and KEDA scales nothing; name "
+      "UNAVAILABLE while all replicas have preallocated VRAM, and KEDA scales nothing; name "
       "engineEndpoint, or use activity or utilization",
       scaler_trigger.declaration->LineOf({"engineFallback"})};
 }
@@ -230,7 +230,8 @@ constexpr std::array<TriggerRule, 13> kGpuRules = {{
       "engine."},
      SaturationUnknown},
     {{"never-answers", kWarning,
-      "engineFallback none without an engine to read: UNAVAILABLE while a replica holds VRAM."},
+      "engineFallback none without an engine to read: UNAVAILABLE while all replicas have "
+      "preallocated VRAM."},
      NeverAnswers},
     {{"literal-memory", kWarning,
       "memory_used_percent by hand: preallocated VRAM does not show load."},

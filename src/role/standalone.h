@@ -17,7 +17,7 @@ namespace gpuscaler {
 //
 //   const SteadyClock clock;
 //   ASSIGN_OR_RETURN(const auto standalone, Standalone::Start(config, clock));
-//   WaitForTermination();
+//   termination.Wait();
 //   standalone->Drain(absl::Seconds(5));
 class Standalone {
  public:

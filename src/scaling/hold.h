@@ -31,8 +31,8 @@ struct ValueHold {
 // - No replica is counted and some terminate: the same, for the 5 minutes before `now`.
 //
 // If the demand at that time is known, it replaces the sum: the target for each replica that
-// requests needed. If it fell below 75 % within the 5 minutes, the highest demand in them applies,
-// because requests may have stopped for lack of replicas.
+// requests needed. If it fell below 75 % within the 5 minutes, the highest demand at their begin,
+// middle and end applies, because requests may have stopped for lack of replicas.
 //
 // Requires `replicas` with all samples that are kept, and `loads` within activationWindow.
 ValueHold HoldOf(const Trigger& trigger, const Replicas& replicas,

@@ -13,7 +13,7 @@
 namespace gpuscaler {
 
 // Thread-safe. Lock order: the subclass's push_mutex_, which keeps messages in order, then
-// end_mutex_ or the call's mutex. StreamRegistry' mutex is acquired inside none of them, a
+// end_mutex_ or the call's mutex. StreamRegistry's mutex is acquired inside none of them, a
 // FleetReader's mutex inside any.
 template <typename Response>
 class ScalerStream : public OpenStream {

@@ -287,7 +287,7 @@ absl::StatusOr<FleetReader::FleetPtr> TriggerEvaluator::ReadableFleetOf(
   const MetricTypeInfo& metric = InfoOf(parsed.trigger->metric);
   if (!NeedsCostlyReading(**fleet, metric, staleness_)) return fleet;
   return absl::UnavailableError(
-      absl::StrCat(metric.name, " is read only while it is asked for: not read yet"));
+      absl::StrCat(metric.name, " is read only while a trigger uses it: not read yet"));
 }
 
 EngineQuery TriggerEvaluator::EngineQueryOf(const TriggerEntry& entry,

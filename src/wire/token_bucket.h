@@ -22,7 +22,7 @@ class TokenBucket {
   }
 
   // Takes the tokens even if too few are left. The balance may then be negative, and Take() fails
-  // until the bucket has refilled.
+  // until enough tokens are back.
   void Charge(absl::Time now, double tokens) {
     Fill(now);
     tokens_ -= tokens;
