@@ -46,6 +46,12 @@ class AgentCall : private ClientCall::Listener {
     call_->WriteNewest(subscription.SerializeAsString());
   }
 
+  // Sends the message in any case, unlike Send().
+  void SendAlways(const Subscription& message) ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(mutex_);
+    call_->Write(message.SerializeAsString());
+  }
+
   void Cancel() ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(mutex_);
     call_->Cancel();

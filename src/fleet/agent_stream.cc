@@ -115,7 +115,7 @@ void AgentStream::SendFormerPods(const std::vector<Pod>& pods) {
                .owner_listed_since = pod.owner_listed_since},
               *message.add_former_pods());
   }
-  if (!message.former_pods().empty()) calls_.Send(message);
+  if (!message.former_pods().empty()) calls_.SendAlways(message);
 }
 
 AgentStream::Counts AgentStream::counts() const {

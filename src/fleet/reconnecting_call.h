@@ -68,6 +68,13 @@ class ReconnectingCall {
     if (call_ != nullptr && !call_ended_) call_->Send(subscription);
   }
 
+  // Sends the message on the call under way, if there is one, even if subscriptions follow.
+  template <typename Message>
+  void SendAlways(const Message& message) {
+    MutexLock lock(mutex_);
+    if (call_ != nullptr && !call_ended_) call_->SendAlways(message);
+  }
+
   // Delays the next call by `pause`.
   void Pause(absl::Duration pause) {
     MutexLock lock(mutex_);
