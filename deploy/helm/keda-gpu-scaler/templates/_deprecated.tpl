@@ -1,5 +1,5 @@
 {{/* Values of the Go scaler's chart of the same name that this one lacks. They have no effect, and the
-     schema marks each as deprecated. Returns a line for each that is set: its name, and what to set here. */}}
+     schema marks each as deprecated, the only mark that editors show. Returns a line for each that is set: its name, and what to set here. */}}
 {{- define "scaler.deprecatedValues" -}}
 {{- range list
     (list "imagePullSecrets" "image.pullSecrets")
