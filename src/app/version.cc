@@ -8,7 +8,7 @@
 namespace gpuscaler {
 
 std::string VersionText(absl::string_view program, const BuildCommit& commit) {
-  const std::string version = absl::StrCat(program, " ", GPUSCALER_VERSION);
+  std::string version = absl::StrCat(program, " ", GPUSCALER_VERSION);
   if (commit.hash.empty()) return version;
   return absl::StrCat(version, " (commit ", commit.hash, commit.date.empty() ? "" : ", ",
                       commit.date, ")");
