@@ -144,9 +144,7 @@ class TwoAggregatorsDemandTest : public TwoAggregatorsTest {
  protected:
   TwoAggregatorsDemandTest() {
     metadata_ = {"metricType=demand_replicas", "maxConcurrency=40", "tpotSloMs=18"};
-    // Each aggregator estimates the agent's clock, which moves a rate by a few millionths. A
-    // reading must change the demand by more, or both sides of a rounding last longer than a
-    // comparison.
+    // The demand changes with each reading, and a comparison takes three requests in between.
     engine_interval_ = "1s";
   }
 

@@ -297,6 +297,46 @@ TEST_F(AgentEnginesTest, NoDecisionBeforeTheWholePastHasArrived) {
   EXPECT_THAT(Running(), testing::Not(IsEmpty()));
 }
 
+// An aggregator that restarts receives the past at once in a late message. Its arrivals must be
+// those of one that received each reading as it was taken.
+TEST_F(AgentEnginesTest, PastOfALateMessageGivesTheSameArrivals) {
+  const auto demand_of = [this](absl::Duration delay_of_past) {
+    constexpr int kSeconds = 120;
+    FakeClock clock;
+    SignalStore store({.max_gap = absl::Seconds(10)}, [] {});
+    EngineQuery query = kRunning;
+    query.demand_window = absl::Minutes(15);
+    EXPECT_TRUE(store.Lease(kFound, query, clock.Now(), clock.Now() + absl::Hours(1)).ok());
+    FoundEngines found(store);
+    found.Expect(found.Subscription(clock.Now()), {"gpu-7"}, clock.Now());
+    EngineUpdateReader reader("gpu-7", found);
+    wire::EngineTelemetry message = Hello();
+    double done = 0;
+    for (int second = 0; second < kSeconds; ++second) {
+      clock.Advance(absl::Seconds(1));
+      wire::EngineReading& reading = *message.add_readings();
+      reading.set_id(1);
+      reading.set_engine("vllm");
+      reading.set_taken_us(ToWire(clock.Now()));
+      wire::EngineModel& model = *reading.add_models();
+      model.set_waiting(0);
+      model.set_running(4);
+      model.set_requests_done(done += second % 7);
+      if (delay_of_past > absl::ZeroDuration() && second < kSeconds / 2) continue;
+      message.set_sent_us(ToWire(clock.Now()));
+      const bool is_past = second == kSeconds / 2;
+      EXPECT_TRUE(
+          reader.Read(message, clock.Now() + (is_past ? delay_of_past : absl::Milliseconds(2)))
+              .ok());
+      message.Clear();
+    }
+    const SignalHistory history = store.Of(kFound, query, clock.Now());
+    EXPECT_EQ(history.series.size(), 1u);
+    return *history.series.at(0).demand;
+  };
+  EXPECT_EQ(demand_of(absl::Milliseconds(400)), demand_of(absl::ZeroDuration()));
+}
+
 TEST_F(AgentEnginesTest, UnknownFieldsOfANewerAgentAreIgnored) {
   wire::EngineTelemetry message = Hello();
   message.GetReflection()->MutableUnknownFields(&message)->AddVarint(99, 7);

@@ -15,7 +15,8 @@ namespace gpuscaler {
 namespace {
 
 // How much the times of one instant may differ between two streams, because of message delays.
-constexpr absl::Duration kSameInstant = absl::Seconds(1);
+// Above PeerClock::kLongestDelay, by which a clock's offset may change at once.
+constexpr absl::Duration kSameInstant = absl::Seconds(2);
 
 // Extends the newest reading. The agent has read all the time without a change, so this is not an
 // outage, however long it was.

@@ -8,7 +8,8 @@
 namespace gpuscaler {
 
 // The message with the shortest delay sets the offset: it is at most that delay too large. A late
-// message makes its readings older, never younger. Not thread-safe.
+// message makes its readings older, never younger. Clocks that differ by no more than a message may
+// be delayed count as synchronised: then all readers date a reading alike. Not thread-safe.
 class PeerClock {
  public:
   // Takes a message that was sent at `sent` on its clock and came at `received` on ours.
@@ -21,11 +22,17 @@ class PeerClock {
     }
     offset_ = absl::Floor(offset_, absl::Microseconds(1));
     received_at_ = received;
+    if (offset_ >= kLongestDelay) is_synchronised_ = false;
+    if (offset_ < kLongestDelay / 2) is_synchronised_ = true;
   }
 
   // Returns our clock minus its clock, in whole microseconds as times are sent: a time that is
   // converted twice stays equal wherever it is stored.
-  absl::Duration offset() const { return offset_; }
+  absl::Duration offset() const {
+    return is_synchronised_ ? std::min(offset_, absl::ZeroDuration()) : offset_;
+  }
+
+  static constexpr absl::Duration kLongestDelay = absl::Seconds(1);
 
   // A drift of 1e-4 is already much for two quartz clocks. With 1e-3 the offset may grow by 60 ms
   // per minute.
@@ -34,6 +41,7 @@ class PeerClock {
  private:
   absl::Time received_at_ = absl::InfinitePast();
   absl::Duration offset_;
+  bool is_synchronised_ = true;
 };
 
 }  // namespace gpuscaler
