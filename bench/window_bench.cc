@@ -14,7 +14,7 @@ constexpr absl::Duration kGap = absl::Seconds(5);
 const absl::Time kStart = absl::FromUnixSeconds(1'767'225'600);
 
 // Half of the stored time is the look-back, half the window.
-EngineQuery QuestionOver(int64_t seconds, EngineMetric metric) {
+EngineQuery QueryOver(int64_t seconds, EngineMetric metric) {
   return {.metric = metric,
           .window = absl::Seconds(seconds / 2),
           .look_back = absl::Seconds(seconds / 2)};
@@ -26,10 +26,9 @@ void BM_Rate(benchmark::State& state) {
     timeline.Take(CounterPoint{.instant = {.at = kStart + absl::Seconds(i)},
                                .value = 10.0 * static_cast<double>(i)});
   }
-  const EngineQuery question = QuestionOver(state.range(0), {});
+  const EngineQuery query = QueryOver(state.range(0), {});
   for (auto _ : state) {
-    benchmark::DoNotOptimize(
-        timeline.Answer(question, kStart + absl::Seconds(state.range(0)), kGap));
+    benchmark::DoNotOptimize(timeline.Answer(query, kStart + absl::Seconds(state.range(0)), kGap));
   }
 }
 BENCHMARK(BM_Rate)->Arg(150)->Arg(1200)->Arg(7200)->Unit(benchmark::kMicrosecond);
@@ -51,10 +50,9 @@ void BM_FirstTokenP95(benchmark::State& state) {
     timeline.Take(kStart + absl::Seconds(i),
                   {.waiting = 1, .running = 1, .first_token_seconds = FirstTokens(i)});
   }
-  const EngineQuery question = QuestionOver(state.range(0), EngineMetric::kTimeToFirstTokenMs);
+  const EngineQuery query = QueryOver(state.range(0), EngineMetric::kTimeToFirstTokenMs);
   for (auto _ : state) {
-    benchmark::DoNotOptimize(
-        timeline.Points(question, kStart + absl::Seconds(state.range(0)), kGap));
+    benchmark::DoNotOptimize(timeline.Points(query, kStart + absl::Seconds(state.range(0)), kGap));
   }
 }
 BENCHMARK(BM_FirstTokenP95)->Arg(150)->Arg(1200)->Arg(7200)->Unit(benchmark::kMicrosecond);

@@ -52,7 +52,7 @@ void CheckReading(const EngineUpdate& update) {
 class Aggregator {
  public:
   Aggregator() {
-    FUZZ_ASSERT(store_.Lease(source_, question_, now_, now_ + absl::Hours(1)).ok());
+    FUZZ_ASSERT(store_.Lease(source_, query_, now_, now_ + absl::Hours(1)).ok());
     found_.Expect(found_.Subscription(now_), {"gpu-7"}, now_);
   }
 
@@ -72,7 +72,7 @@ class Aggregator {
 
  private:
   void CheckSignals() const {
-    for (const SignalSeries& series : store_.Of(source_, question_, now_).series) {
+    for (const SignalSeries& series : store_.Of(source_, query_, now_).series) {
       FUZZ_ASSERT(!HasControl(series.pod) && !HasControl(series.address) &&
                   !HasControl(series.engine));
       FUZZ_ASSERT(series.namespace_name == source_.namespace_name && IsText(series.error));
@@ -84,10 +84,10 @@ class Aggregator {
   }
 
   const SignalSource source_ = {.namespace_name = "team-a", .target = DiscoveredEngines()};
-  const EngineQuery question_ = {.metric = EngineMetric::kPressurePercent,
-                                 .window = absl::Seconds(15),
-                                 .look_back = absl::Minutes(5),
-                                 .demand_window = absl::Minutes(15)};
+  const EngineQuery query_ = {.metric = EngineMetric::kPressurePercent,
+                              .window = absl::Seconds(15),
+                              .look_back = absl::Minutes(5),
+                              .demand_window = absl::Minutes(15)};
   absl::Time now_ = absl::FromUnixSeconds(1'767'225'600);
   SignalStore store_{{.max_gap = absl::Seconds(10)}, [] {}};
   FoundEngines found_{store_};

@@ -41,9 +41,9 @@ NumberAtEach Milliseconds(NumberAtEach seconds) {
 }
 
 // Returns the value of a metric that needs one reading only.
-Number AnswerOf(const EngineQuery& question, const TimedReading& reading,
+Number AnswerOf(const EngineQuery& query, const TimedReading& reading,
                 const AnswerContext& context) {
-  switch (question.metric) {
+  switch (query.metric) {
     case EngineMetric::kRequestsWaiting:
       return reading.waiting;
     case EngineMetric::kRequestsRunning:
@@ -54,7 +54,7 @@ Number AnswerOf(const EngineQuery& question, const TimedReading& reading,
     case EngineMetric::kKvCacheUsagePercent:
       return Times(100, reading.kv_cache_usage_ratio);
     case EngineMetric::kPressurePercent:
-      return PressurePercent(reading, question.max_concurrency, context.full_batch);
+      return PressurePercent(reading, query.max_concurrency, context.full_batch);
     case EngineMetric::kQueueWaitMs:
     case EngineMetric::kRequestRate:
     case EngineMetric::kTimeToFirstTokenMs:
@@ -93,23 +93,23 @@ std::string AgainstText(const TimedReading& reading, std::optional<double> max_c
   return "without a limit: none is known yet, and maxConcurrency is not given";
 }
 
-NumberAtEach Answers(const EngineQuery& question, std::span<const TimedReading> readings,
+NumberAtEach Answers(const EngineQuery& query, std::span<const TimedReading> readings,
                      const AnswerContext& context) {
-  const CounterLookBack look_back{.window = question.window, .max_gap = context.max_gap};
-  if (question.metric == EngineMetric::kQueueWaitMs) {
+  const CounterLookBack look_back{.window = query.window, .max_gap = context.max_gap};
+  if (query.metric == EngineMetric::kQueueWaitMs) {
     return Milliseconds(MeanQueueSeconds(readings, look_back));
   }
-  if (question.metric == EngineMetric::kRequestRate) return DonePerSecond(readings, look_back);
-  if (question.metric == EngineMetric::kTimeToFirstTokenMs) {
+  if (query.metric == EngineMetric::kRequestRate) return DonePerSecond(readings, look_back);
+  if (query.metric == EngineMetric::kTimeToFirstTokenMs) {
     return Milliseconds(P95Seconds(readings, &TimedReading::first_token_seconds, look_back));
   }
-  if (question.metric == EngineMetric::kTimePerOutputTokenMs) {
+  if (query.metric == EngineMetric::kTimePerOutputTokenMs) {
     return Milliseconds(P95Seconds(readings, &TimedReading::output_token_seconds, look_back));
   }
   NumberAtEach answers;
   answers.reserve(readings.size());
   for (const TimedReading& reading : readings) {
-    answers.push_back(AnswerOf(question, reading, context));
+    answers.push_back(AnswerOf(query, reading, context));
   }
   return answers;
 }

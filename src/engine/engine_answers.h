@@ -23,7 +23,7 @@ struct AnswerContext {
 
 // Returns the value at each reading, oldest first. Empty if the engine did not report it, or if
 // there are too few readings for a value from counters.
-NumberAtEach Answers(const EngineQuery& question, std::span<const TimedReading> readings,
+NumberAtEach Answers(const EngineQuery& query, std::span<const TimedReading> readings,
                      const AnswerContext& context);
 
 // Returns how full the engine is in percent, above 100 if requests wait: the maximum of

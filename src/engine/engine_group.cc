@@ -25,8 +25,8 @@ size_t BytesOf(const SignalSeries& record) {
 }
 
 SignalSeries SeriesOf(const EngineAddress& engine_address, const EngineTimeline& engine,
-                      const EngineQuery& question, absl::Time now, absl::Duration max_gap) {
-  SignalSeries series = engine.Answer(question, now, max_gap);
+                      const EngineQuery& query, absl::Time now, absl::Duration max_gap) {
+  SignalSeries series = engine.Answer(query, now, max_gap);
   series.name = EngineName(engine_address, engine.engine());
   series.namespace_name = engine_address.namespace_name;
   series.pod = engine_address.pod;
@@ -34,12 +34,12 @@ SignalSeries SeriesOf(const EngineAddress& engine_address, const EngineTimeline&
   return series;
 }
 
-// Returns true if the question needs the record. A record is about all models of its engine, and
+// Returns true if the query needs the record. A record is about all models of its engine, and
 // has the sums behind a demand and the limit that a pressure is measured against.
-bool IsAbout(const EngineQuery& question, const SignalSeries& record) {
-  const bool takes_it = question.demand_window > absl::ZeroDuration() ||
-                        question.metric == EngineMetric::kPressurePercent;
-  return takes_it && (question.model.empty() || question.model == record.models);
+bool IsAbout(const EngineQuery& query, const SignalSeries& record) {
+  const bool takes_it =
+      query.demand_window > absl::ZeroDuration() || query.metric == EngineMetric::kPressurePercent;
+  return takes_it && (query.model.empty() || query.model == record.models);
 }
 
 // Namespace, pod, and name of the series.
@@ -124,10 +124,10 @@ void EngineGroup::ForgetDeparted(absl::Time kept_since) {
 void EngineGroup::RecordCapacity(const DepartedEngine& left) {
   const bool has_agent = !left.engine_address.pod.empty();
   if (has_agent || demand_window_ == absl::ZeroDuration()) return;
-  const EngineQuery question{.metric = EngineMetric::kPressurePercent,
-                             .demand_window = demand_window_};
+  const EngineQuery query{.metric = EngineMetric::kPressurePercent,
+                          .demand_window = demand_window_};
   const SignalSeries engine =
-      SeriesOf(left.engine_address, left.listed.engine, question, left.at, absl::ZeroDuration());
+      SeriesOf(left.engine_address, left.listed.engine, query, left.at, absl::ZeroDuration());
   const auto record =
       CapacityRecordOf(engine, engine.demand == nullptr ? left.at : engine.demand->newest_at);
   if (record == nullptr) return;
@@ -204,30 +204,29 @@ int64_t EngineGroup::Version(absl::FunctionRef<bool(const EngineAddress&)> inclu
   return newest;
 }
 
-SignalHistory EngineGroup::Answer(const EngineQuery& question, absl::Time now,
-                                  absl::Duration max_gap,
+SignalHistory EngineGroup::Answer(const EngineQuery& query, absl::Time now, absl::Duration max_gap,
                                   absl::FunctionRef<bool(const EngineAddress&)> includes) const {
   SignalHistory history{.now = now, .status = listed_, .without = without_};
   for (const auto& [engine_address, listed] : engines_) {
     if (!includes(engine_address)) continue;
-    history.series.push_back(SeriesOf(engine_address, listed.engine, question, now, max_gap));
+    history.series.push_back(SeriesOf(engine_address, listed.engine, query, now, max_gap));
     history.series.back().listed_since = listed.since;
-    AddRecord(listed, question, history.series.back());
+    AddRecord(listed, query, history.series.back());
   }
   std::set<EngineKey> recorded;
   for (const CapacityRecords* records : {&capacity_records_, &own_records_}) {
     for (const auto& record : *records) {
       const bool is_kept = now - record->demand->newest_at <= kCapacityRecordsKept;
-      if (!is_kept || !IsAbout(question, *record)) continue;
+      if (!is_kept || !IsAbout(query, *record)) continue;
       history.capacity_records.push_back(record);
       recorded.insert(KeyOf(*record));
     }
   }
-  const absl::Time remembered_since = now - std::max(question.look_back, question.demand_window);
+  const absl::Time remembered_since = now - std::max(query.look_back, query.demand_window);
   for (const DepartedEngine& left : departed_) {
     if (!includes(left.engine_address) || left.at < remembered_since) continue;
     history.departed.push_back(
-        SeriesOf(left.engine_address, left.listed.engine, question, now, max_gap));
+        SeriesOf(left.engine_address, left.listed.engine, query, now, max_gap));
     SignalSeries& series = history.departed.back();
     series.listed_since = left.listed.since;
     if (recorded.contains(KeyOf(series))) DropRecorded(series);
@@ -235,9 +234,8 @@ SignalHistory EngineGroup::Answer(const EngineQuery& question, absl::Time now,
   return history;
 }
 
-void EngineGroup::AddRecord(const Listed& listed, const EngineQuery& question,
-                            SignalSeries& series) {
-  if (listed.capacity_record == nullptr || !IsAbout(question, *listed.capacity_record)) return;
+void EngineGroup::AddRecord(const Listed& listed, const EngineQuery& query, SignalSeries& series) {
+  if (listed.capacity_record == nullptr || !IsAbout(query, *listed.capacity_record)) return;
   const SignalSeries& record = *listed.capacity_record;
   if (series.demand != nullptr) {
     series.demand =

@@ -67,7 +67,7 @@ class EngineGroup {
                   const CapacityRecords& capacity_records = {});
 
   // Returns false if the update is dropped: its engine is not listed, or it is not later than the
-  // newest one. Readings before `kept_since`, which no question looks back on, may be deleted.
+  // newest one. Readings before `kept_since`, which no query looks back on, may be deleted.
   bool AddReading(const EngineAddress& engine_address, const EngineUpdate& update,
                   absl::Time kept_since = absl::InfinitePast());
 
@@ -90,7 +90,7 @@ class EngineGroup {
   // Returns the history of the engines for which `includes` is true, with the status of the newest
   // SetEngines(): UNAVAILABLE before the first. Includes all capacity records of agents: their pods
   // may have left before the fleet's history begins, so `includes` does not apply to them.
-  SignalHistory Answer(const EngineQuery& question, absl::Time now, absl::Duration max_gap,
+  SignalHistory Answer(const EngineQuery& query, absl::Time now, absl::Duration max_gap,
                        absl::FunctionRef<bool(const EngineAddress&)> includes) const;
 
  private:
@@ -106,7 +106,7 @@ class EngineGroup {
     Listed listed;
   };
 
-  static void AddRecord(const Listed& listed, const EngineQuery& question, SignalSeries& series);
+  static void AddRecord(const Listed& listed, const EngineQuery& query, SignalSeries& series);
   bool UpdateVersion(bool is_new);
   // Returns true if an engine came or left.
   bool Replace(const std::set<EngineAddress>& engines, absl::Time since, absl::Time at);

@@ -77,13 +77,13 @@ TEST(EngineGroup, DepartedEnginesAreKeptForDemand) {
        .reading = EngineReading{{{.waiting = 1, .running = 2, .requests_done = 0, .answers = 0}}}});
   group.SetEngines(std::vector{kOtherPod}, Second(2));
   group.AddReading(kOtherPod, Observed(1, Second(800)), Second(740));
-  EngineQuery question = kHowManyWait;
+  EngineQuery query = kHowManyWait;
   const auto left_at = [&](absl::Time now) {
-    return group.Answer(question, now, absl::Seconds(10), [](const EngineAddress&) { return true; })
+    return group.Answer(query, now, absl::Seconds(10), [](const EngineAddress&) { return true; })
         .departed;
   };
-  EXPECT_THAT(left_at(Second(800)), SizeIs(0)) << "the question looks back on a minute";
-  question.demand_window = absl::Minutes(15);
+  EXPECT_THAT(left_at(Second(800)), SizeIs(0)) << "the query looks back on a minute";
+  query.demand_window = absl::Minutes(15);
   ASSERT_THAT(left_at(Second(800)), SizeIs(1));
   ASSERT_NE(left_at(Second(800)).front().demand, nullptr);
   EXPECT_EQ(left_at(Second(800)).front().demand->running, 2);
@@ -207,8 +207,8 @@ class RecordedEngineTest : public testing::Test {
   void Leave(const CapacityRecords& records) {
     group_.SetEngines(std::vector<EngineAddress>(), Second(201), {}, Second(0), records);
   }
-  SignalHistory Answer(const EngineQuery& question, absl::Time now = Second(202)) const {
-    return group_.Answer(question, now, absl::Seconds(10), [](const EngineAddress& engine_address) {
+  SignalHistory Answer(const EngineQuery& query, absl::Time now = Second(202)) const {
+    return group_.Answer(query, now, absl::Seconds(10), [](const EngineAddress& engine_address) {
       return engine_address.pod != "none";
     });
   }

@@ -101,63 +101,62 @@ const EngineTimeline::StoredModel* EngineTimeline::Find(const std::string& model
   return found == models_.end() ? nullptr : &found->second;
 }
 
-SignalSeries EngineTimeline::Answer(const EngineQuery& question, absl::Time now,
+SignalSeries EngineTimeline::Answer(const EngineQuery& query, absl::Time now,
                                     absl::Duration max_gap) const {
   SignalSeries series{.engine = engine_};
   series.models = served_;
   series.first_read_at = answers_since_;
   series.was_attempted = newest_at_ != absl::InfinitePast();
-  if (NeverReports(question)) series.reported_by = EnginesThatReport(question.metric);
-  const StoredModel* const model = Find(question.model);
+  if (NeverReports(query)) series.reported_by = EnginesThatReport(query.metric);
+  const StoredModel* const model = Find(query.model);
   const ModelTimeline* const own = model == nullptr ? nullptr : &model->timeline;
-  if (const ModelTimeline* const timeline = question.model.empty() ? &together_ : own) {
-    series.points = timeline->Points(question, now, max_gap);
+  if (const ModelTimeline* const timeline = query.model.empty() ? &together_ : own) {
+    series.points = timeline->Points(query, now, max_gap);
     series.unchanged_since = timeline->UnchangedSince();
-    const bool is_pressure = question.metric == EngineMetric::kPressurePercent;
-    const bool is_about_demand = question.demand_window > absl::ZeroDuration();
-    if (is_pressure) series.pressure_basis = timeline->PressureBasis(question);
+    const bool is_pressure = query.metric == EngineMetric::kPressurePercent;
+    const bool is_about_demand = query.demand_window > absl::ZeroDuration();
+    if (is_pressure) series.pressure_basis = timeline->PressureBasis(query);
     if (is_pressure || is_about_demand) {
-      series.batch = std::make_shared<const EngineBatch>(timeline->Batch(question, now));
+      series.batch = std::make_shared<const EngineBatch>(timeline->Batch(query, now));
     }
-    std::optional<EngineDemand> demand =
-        is_about_demand ? timeline->Demand(question) : std::nullopt;
+    std::optional<EngineDemand> demand = is_about_demand ? timeline->Demand(query) : std::nullopt;
     if (demand.has_value()) {
       series.demand = std::make_shared<const EngineDemand>(*std::move(demand));
     }
   }
-  series.error = ErrorOf(question, series);
+  series.error = ErrorOf(query, series);
   return series;
 }
 
-bool EngineTimeline::NeverReports(const EngineQuery& question) const {
+bool EngineTimeline::NeverReports(const EngineQuery& query) const {
   const Engine* const family = EngineNamed(engine_);
   if (family == nullptr) return false;
-  if (!CanReport(*family, question.metric)) return true;
-  const StoredModel* const model = Find(question.model);
+  if (!CanReport(*family, query.metric)) return true;
+  const StoredModel* const model = Find(query.model);
   const bool lacks_backend =
-      question.model.empty() ? lacks_backend_ : model != nullptr && model->lacks_backend;
-  return lacks_backend && !BackendFor(*family, question.metric).empty();
+      query.model.empty() ? lacks_backend_ : model != nullptr && model->lacks_backend;
+  return lacks_backend && !BackendFor(*family, query.metric).empty();
 }
 
-std::string EngineTimeline::ErrorOf(const EngineQuery& question, const SignalSeries& series) const {
+std::string EngineTimeline::ErrorOf(const EngineQuery& query, const SignalSeries& series) const {
   if (!failure_.ok()) return std::string(failure_.message());
   if (engine_.empty()) return "not read yet";
-  const StoredModel* const model = Find(question.model);
+  const StoredModel* const model = Find(query.model);
   if (model != nullptr && model->absent) {
-    return absl::StrCat("no model \"", question.model, "\": ", OtherModels(names_, unnamed_));
+    return absl::StrCat("no model \"", query.model, "\": ", OtherModels(names_, unnamed_));
   }
   if (!series.reported_by.empty()) {
-    const absl::string_view backend = BackendFor(*EngineNamed(engine_), question.metric);
-    return backend.empty() ? absl::StrCat(engine_, " never reports ", InputsOf(question.metric))
-                           : absl::StrCat(engine_, " does not export ", InputsOf(question.metric),
+    const absl::string_view backend = BackendFor(*EngineNamed(engine_), query.metric);
+    return backend.empty() ? absl::StrCat(engine_, " never reports ", InputsOf(query.metric))
+                           : absl::StrCat(engine_, " does not export ", InputsOf(query.metric),
                                           " without ", backend);
   }
   if (series.points.empty()) return "not read yet";
   if (series.points.back().value.has_value()) return "";
-  if (IsOverWindow(question.metric)) {
-    return absl::StrCat(engine_, " has not reported yet ", InputsOf(question.metric));
+  if (IsOverWindow(query.metric)) {
+    return absl::StrCat(engine_, " has not reported yet ", InputsOf(query.metric));
   }
-  return absl::StrCat(engine_, " does not report ", InputsOf(question.metric));
+  return absl::StrCat(engine_, " does not report ", InputsOf(query.metric));
 }
 
 }  // namespace gpuscaler

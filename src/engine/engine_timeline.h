@@ -30,7 +30,7 @@ class EngineTimeline {
   // always kept. An exposition may have a thousand models.
   void KeepOnly(const std::set<std::string>& models);
 
-  // Readings before `before`, which no question looks back on, may be deleted.
+  // Readings before `before`, which no query looks back on, may be deleted.
   void Forget(absl::Time before);
   void ForgetHistograms();
 
@@ -38,7 +38,7 @@ class EngineTimeline {
 
   // Returns the series without its name, namespace, pod and address. Empty for a model that is not
   // kept.
-  SignalSeries Answer(const EngineQuery& question, absl::Time now, absl::Duration max_gap) const;
+  SignalSeries Answer(const EngineQuery& query, absl::Time now, absl::Duration max_gap) const;
 
   const std::string& engine() const { return engine_; }  // empty: never read
   const std::string& models() const { return served_; }  // SignalSeries::models
@@ -53,10 +53,10 @@ class EngineTimeline {
 
   const StoredModel* Find(const std::string& model) const;
   // Returns true if the engine, with the backend in its newest exposition, never exports what the
-  // question needs.
-  bool NeverReports(const EngineQuery& question) const;
+  // query needs.
+  bool NeverReports(const EngineQuery& query) const;
   void Name(const EngineReading& reading);  // keeps some model names
-  std::string ErrorOf(const EngineQuery& question, const SignalSeries& series) const;
+  std::string ErrorOf(const EngineQuery& query, const SignalSeries& series) const;
 
   std::string engine_;
   absl::Time newest_at_ = absl::InfinitePast();  // the newest reading or failure

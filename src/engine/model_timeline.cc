@@ -39,10 +39,10 @@ void ModelTimeline::ForgetHistograms() {
   first_tokens_.Forget();
 }
 
-std::optional<EngineDemand> ModelTimeline::Demand(const EngineQuery& question) const {
+std::optional<EngineDemand> ModelTimeline::Demand(const EngineQuery& query) const {
   std::optional<EngineDemand> demand = demand_.Sums();
-  if (demand.has_value() && question.ttft_slo.has_value()) {
-    demand->first_tokens = first_tokens_.Bins(*question.ttft_slo);
+  if (demand.has_value() && query.ttft_slo.has_value()) {
+    demand->first_tokens = first_tokens_.Bins(*query.ttft_slo);
   }
   return demand;
 }
@@ -52,12 +52,12 @@ void ModelTimeline::BeginAnotherModel() {
   demand_.BeginAnotherModel();
 }
 
-EngineBatch ModelTimeline::Batch(const EngineQuery& question, absl::Time now) const {
+EngineBatch ModelTimeline::Batch(const EngineQuery& query, absl::Time now) const {
   const std::span<const TimedReading> all = readings_.all();
   EngineBatch batch{.learnt_limit = batch_limit_.Limit(), .learnt_at = batch_limit_.LearntAt()};
   if (all.empty()) return batch;
   batch.reported_limit = all.back().limit;
-  const size_t first = FirstOfWindow(all, now - question.look_back, &TimedReading::at);
+  const size_t first = FirstOfWindow(all, now - query.look_back, &TimedReading::at);
   batch.readings.reserve(all.size() - first);
   for (const TimedReading& reading : all.subspan(first)) {
     batch.readings.push_back(BatchOf(reading));
@@ -65,17 +65,17 @@ EngineBatch ModelTimeline::Batch(const EngineQuery& question, absl::Time now) co
   return batch;
 }
 
-std::vector<SignalPoint> ModelTimeline::Points(const EngineQuery& question, absl::Time now,
+std::vector<SignalPoint> ModelTimeline::Points(const EngineQuery& query, absl::Time now,
                                                absl::Duration max_gap) const {
   const AnswerContext context{.full_batch = batch_limit_.Limit(), .max_gap = max_gap};
   const std::span<const TimedReading> all = readings_.all();
   if (all.empty()) return {};
-  const size_t first = FirstOfWindow(all, now - question.look_back, &TimedReading::at);
+  const size_t first = FirstOfWindow(all, now - query.look_back, &TimedReading::at);
   const size_t first_of_window =
-      IsOverWindow(question.metric)
-          ? FirstOfWindow(all, all[first].at - question.window, &TimedReading::at)
+      IsOverWindow(query.metric)
+          ? FirstOfWindow(all, all[first].at - query.window, &TimedReading::at)
           : first;
-  const NumberAtEach answers = Answers(question, all.subspan(first_of_window), context);
+  const NumberAtEach answers = Answers(query, all.subspan(first_of_window), context);
   std::vector<SignalPoint> points;
   points.reserve(all.size() - first);
   for (size_t i = first; i < all.size(); ++i) {
@@ -84,9 +84,9 @@ std::vector<SignalPoint> ModelTimeline::Points(const EngineQuery& question, absl
   return points;
 }
 
-std::string ModelTimeline::PressureBasis(const EngineQuery& question) const {
+std::string ModelTimeline::PressureBasis(const EngineQuery& query) const {
   if (readings_.all().empty()) return "";
-  return AgainstText(readings_.all().back(), question.max_concurrency, batch_limit_.Limit());
+  return AgainstText(readings_.all().back(), query.max_concurrency, batch_limit_.Limit());
 }
 
 }  // namespace gpuscaler

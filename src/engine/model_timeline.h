@@ -28,7 +28,7 @@ class ModelTimeline {
   // The next reading is of another model. Discards the learnt batch limit and the demand per model.
   void BeginAnotherModel();
 
-  // Readings before `before`, which no question looks back on, may be deleted.
+  // Readings before `before`, which no query looks back on, may be deleted.
   void Forget(absl::Time before) { readings_.Forget(before); }
   void ForgetHistograms();
   // Returns the approximate memory use.
@@ -36,20 +36,20 @@ class ModelTimeline {
     return sizeof(*this) + readings_.Bytes() + demand_.Bytes() + first_tokens_.Bytes();
   }
 
-  // Returns a point for each reading within the question's `look_back`, after one for the last
-  // reading before it; oldest first. A value from counters covers the question's window before its
+  // Returns a point for each reading within the query's `look_back`, after one for the last
+  // reading before it; oldest first. A value from counters covers the query's window before its
   // point. The time between readings farther apart than `max_gap` does not count.
-  std::vector<SignalPoint> Points(const EngineQuery& question, absl::Time now,
+  std::vector<SignalPoint> Points(const EngineQuery& query, absl::Time now,
                                   absl::Duration max_gap) const;
 
   // Returns what the newest pressure is measured against, for the explanation. Empty: no readings.
-  std::string PressureBasis(const EngineQuery& question) const;
+  std::string PressureBasis(const EngineQuery& query) const;
 
   // Returns the learnt limit, and the batch at each of Points().
-  EngineBatch Batch(const EngineQuery& question, absl::Time now) const;
+  EngineBatch Batch(const EngineQuery& query, absl::Time now) const;
 
   // Returns nullopt if no reading had requests and counters.
-  std::optional<EngineDemand> Demand(const EngineQuery& question) const;
+  std::optional<EngineDemand> Demand(const EngineQuery& query) const;
 
   std::optional<absl::Time> UnchangedSince() const { return stalled_.Since(); }
 

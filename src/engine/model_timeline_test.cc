@@ -18,9 +18,9 @@ TEST(ModelTimeline, HasAPointPerReadingInTheLookBack) {
   for (int second = 0; second < 10; ++second) {
     timeline.Take(Second(second), {.waiting = second});
   }
-  const EngineQuery question{.metric = EngineMetric::kRequestsWaiting,
-                             .look_back = absl::Milliseconds(2500)};
-  EXPECT_THAT(timeline.Points(question, Second(9), kLongestGap),
+  const EngineQuery query{.metric = EngineMetric::kRequestsWaiting,
+                          .look_back = absl::Milliseconds(2500)};
+  EXPECT_THAT(timeline.Points(query, Second(9), kLongestGap),
               ElementsAre(SignalPoint{Second(6), 6}, SignalPoint{Second(7), 7},
                           SignalPoint{Second(8), 8}, SignalPoint{Second(9), 9}))
       << "with the last reading before the look back";
@@ -35,10 +35,10 @@ TEST(ModelTimeline, RateCoversTheWindowBeforeEachPoint) {
     // Ten per second, and none from the fourth second on.
     timeline.Take(Second(second), {.requests_done = 10.0 * std::min(second, 4)});
   }
-  const EngineQuery question{.metric = EngineMetric::kRequestRate,
-                             .window = absl::Seconds(2),
-                             .look_back = absl::Seconds(1)};
-  EXPECT_THAT(timeline.Points(question, Second(6), kLongestGap),
+  const EngineQuery query{.metric = EngineMetric::kRequestRate,
+                          .window = absl::Seconds(2),
+                          .look_back = absl::Seconds(1)};
+  EXPECT_THAT(timeline.Points(query, Second(6), kLongestGap),
               ElementsAre(SignalPoint{Second(4), 10}, SignalPoint{Second(5), 5},
                           SignalPoint{Second(6), 0}));
 }
@@ -47,11 +47,11 @@ TEST(ModelTimeline, RateIsUnknownBeforeHalfOfItsWindow) {
   ModelTimeline timeline;
   timeline.Take(Second(0), {.requests_done = 0});
   timeline.Take(Second(1), {.requests_done = 10});
-  const EngineQuery question{.metric = EngineMetric::kRequestRate,
-                             .window = absl::Seconds(4),
-                             .look_back = absl::Seconds(4)};
+  const EngineQuery query{.metric = EngineMetric::kRequestRate,
+                          .window = absl::Seconds(4),
+                          .look_back = absl::Seconds(4)};
   EXPECT_THAT(
-      timeline.Points(question, Second(1), kLongestGap),
+      timeline.Points(query, Second(1), kLongestGap),
       ElementsAre(SignalPoint{Second(0), std::nullopt}, SignalPoint{Second(1), std::nullopt}));
 }
 
@@ -83,16 +83,15 @@ TEST(ModelTimeline, HasTheBatchAtEachPoint) {
   for (int second = 0; second < 20; ++second) {
     timeline.Take(Second(second), {.waiting = 1, .running = 8, .kv_cache_usage_ratio = 0.5});
   }
-  const EngineQuery question{.metric = EngineMetric::kPressurePercent,
-                             .look_back = absl::Seconds(5)};
-  const EngineBatch batch = timeline.Batch(question, Second(19));
+  const EngineQuery query{.metric = EngineMetric::kPressurePercent, .look_back = absl::Seconds(5)};
+  const EngineBatch batch = timeline.Batch(query, Second(19));
   EXPECT_THAT(batch.learnt_limit, Optional(8));
   EXPECT_EQ(batch.learnt_at, Second(19));
   EXPECT_EQ(batch.reported_limit, std::nullopt);
-  EXPECT_EQ(batch.readings.size(), timeline.Points(question, Second(19), kLongestGap).size());
+  EXPECT_EQ(batch.readings.size(), timeline.Points(query, Second(19), kLongestGap).size());
   EXPECT_EQ(batch.readings.front(),
             (BatchReading{.waiting = 1, .running = 8, .kv_cache_usage_ratio = 0.5}));
-  EXPECT_TRUE(ModelTimeline().Batch(question, Second(0)).readings.empty());
+  EXPECT_TRUE(ModelTimeline().Batch(query, Second(0)).readings.empty());
 }
 
 TEST(ModelTimeline, DemandOutlivesItsReadings) {
@@ -127,7 +126,7 @@ TEST(ModelTimeline, ForgetsReadingsBeforeTheLookBack) {
   }
   const EngineQuery all{.metric = EngineMetric::kRequestsWaiting, .look_back = absl::Hours(1)};
   const std::vector<SignalPoint> points = timeline.Points(all, Second(100), kLongestGap);
-  EXPECT_LE(points.front().at, Second(89)) << "what a question of 10 s needs is there";
+  EXPECT_LE(points.front().at, Second(89)) << "what a query of 10 s needs is there";
   EXPECT_LE(points.size(), 24u) << "twice that at most";
 }
 

@@ -41,8 +41,8 @@ TEST(ReportedMetrics, MatchWhatTheExpositionCanAnswer) {
       readings.Take(Second(second), AllReportedFields(*engine, second));
     }
     for (const EngineMetric metric : kEngineMetrics) {
-      const EngineQuery question{.metric = metric, .window = absl::Seconds(5)};
-      const NumberAtEach answers = Answers(question, readings.all(), {.max_gap = kLongestGap});
+      const EngineQuery query{.metric = metric, .window = absl::Seconds(5)};
+      const NumberAtEach answers = Answers(query, readings.all(), {.max_gap = kLongestGap});
       EXPECT_EQ(CanReport(*engine, metric), answers.back().has_value())
           << engine->name << " and " << InputsOf(metric);
     }

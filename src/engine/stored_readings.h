@@ -1,5 +1,5 @@
 // The readings of one model of an engine, or of the sum of its models. Keeps only the fields that
-// answer questions.
+// answer queries.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +41,7 @@ class StoredReadings {
   // `at` must be later than in all calls before.
   void Take(absl::Time at, ModelReading reading);
 
-  // Readings before `before`, which no question looks back on, may be deleted.
+  // Readings before `before`, which no query looks back on, may be deleted.
   void Forget(absl::Time before);
   void ForgetHistograms();
 

@@ -372,7 +372,7 @@ TEST_F(AgentEnginesTest, InvalidRecordIsDroppedAlone) {
   const SignalHistory history = store_.Of(kFound, of_demand, clock_.Now());
   ASSERT_EQ(history.capacity_records.size(), 1u);
   EXPECT_EQ(history.capacity_records.front()->demand->service.seconds, 60);
-  EXPECT_TRUE(History().capacity_records.empty()) << "the question is not about demand";
+  EXPECT_TRUE(History().capacity_records.empty()) << "the query is not about demand";
 }
 
 TEST_F(AgentEnginesTest, InvalidMessageEndsTheStream) {

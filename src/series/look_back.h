@@ -1,4 +1,4 @@
-// Finds the readings that a question looks back on.
+// Finds the readings that a query looks back on.
 #pragma once
 
 #include <algorithm>

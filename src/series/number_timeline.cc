@@ -52,7 +52,7 @@ std::vector<SignalPoint> NumberTimeline::PointsFrom(size_t first,
   return points;
 }
 
-SignalSeries NumberTimeline::Answer(const EngineQuery& question, absl::Time now,
+SignalSeries NumberTimeline::Answer(const EngineQuery& query, absl::Time now,
                                     absl::Duration max_gap) const {
   SignalSeries series;
   series.first_read_at = answers_since_;
@@ -60,8 +60,8 @@ SignalSeries NumberTimeline::Answer(const EngineQuery& question, absl::Time now,
       answers_since_ != absl::InfiniteFuture() || (!failure_.ok() && !IsNotYet(failure_));
   series.error = std::string(failure_.message());
   series.note = note_;
-  series.points = PointsFrom(FirstOfWindow(points_, now - question.look_back, AtOf),
-                             {.window = question.window, .max_gap = max_gap});
+  series.points = PointsFrom(FirstOfWindow(points_, now - query.look_back, AtOf),
+                             {.window = query.window, .max_gap = max_gap});
   if (!failure_.ok()) return series;
   if (series.points.empty()) {
     series.error = "not read yet";

@@ -24,14 +24,14 @@ class NumberTimeline {
   // `note`: SignalSeries::note.
   void Take(const absl::StatusOr<CounterPoint>& point, const std::string& note = "");
 
-  // Points before `before`, which no question looks back on, may be deleted.
+  // Points before `before`, which no query looks back on, may be deleted.
   void Forget(absl::Time before);
 
   size_t Bytes() const;  // approximate memory use
 
   // Returns the series without its name. Its points are as those of ModelTimeline::Points(). Only
-  // the times of `question` are used.
-  SignalSeries Answer(const EngineQuery& question, absl::Time now, absl::Duration max_gap) const;
+  // the times of `query` are used.
+  SignalSeries Answer(const EngineQuery& query, absl::Time now, absl::Duration max_gap) const;
 
  private:
   std::vector<SignalPoint> PointsFrom(size_t first, const CounterLookBack& look_back) const;

@@ -36,11 +36,10 @@ TEST(NumberTimeline, WithoutALookBackReturnsTheNewest) {
 TEST(NumberTimeline, RateIsGrowthPerSecondOverTheWindow) {
   NumberTimeline rate(/*is_rate=*/true);
   rate.Take(Counted(0, 100));
-  const EngineQuery question{.window = absl::Seconds(4), .look_back = absl::Seconds(1)};
-  EXPECT_EQ(rate.Answer(question, Second(0), kLongestGap).error,
-            "how fast it grows is not known yet");
+  const EngineQuery query{.window = absl::Seconds(4), .look_back = absl::Seconds(1)};
+  EXPECT_EQ(rate.Answer(query, Second(0), kLongestGap).error, "how fast it grows is not known yet");
   for (int second = 1; second <= 4; ++second) rate.Take(Counted(second, 100 + 10.0 * second));
-  EXPECT_THAT(rate.Answer(question, Second(4), kLongestGap).points,
+  EXPECT_THAT(rate.Answer(query, Second(4), kLongestGap).points,
               ElementsAre(SignalPoint{Second(2), 10}, SignalPoint{Second(3), 10},
                           SignalPoint{Second(4), 10}));
 }

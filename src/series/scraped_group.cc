@@ -98,15 +98,15 @@ size_t ScrapedGroup::Bytes() const {
   return bytes;
 }
 
-SignalSeries ScrapedGroup::Answer(const EngineQuery& question, absl::Time now,
+SignalSeries ScrapedGroup::Answer(const EngineQuery& query, absl::Time now,
                                   absl::Duration max_gap) const {
-  SignalSeries series = sum_.Answer(question, now, max_gap);
-  if (question.demand_window > absl::ZeroDuration()) {
+  SignalSeries series = sum_.Answer(query, now, max_gap);
+  if (query.demand_window > absl::ZeroDuration()) {
     const std::optional<EngineDemand> held = held_.Sums();
     if (held.has_value()) series.demand = std::make_shared<const EngineDemand>(*held);
   }
   for (const auto& [address, page] : pages_) {
-    const SignalSeries part = page.observed.Answer(question, now, max_gap);
+    const SignalSeries part = page.observed.Answer(query, now, max_gap);
     SignalPart& reported =
         series.parts.emplace_back(SignalPart{.address = address, .error = part.error});
     if (part.error.empty()) reported.value = part.points.back().value;

@@ -36,16 +36,16 @@ class ScrapedGroup {
   // unknown is never zero. What a new address counted before is not growth.
   bool AddSample(const std::string& address, const absl::StatusOr<CounterPoint>& point);
 
-  // Readings before `before`, which no question looks back on, may be deleted.
+  // Readings before `before`, which no query looks back on, may be deleted.
   void Forget(absl::Time before);
 
   size_t size() const { return pages_.size(); }
   size_t Bytes() const;  // approximate memory use
 
-  // Returns the series of the sum, with its parts and without a name. For a demand question, the
+  // Returns the series of the sum, with its parts and without a name. For a demand query, the
   // sum of a gauge counts as waiting requests (SignalSeries::demand), and its growth as arrivals.
   // Requests of an address that comes or leaves are not arrivals.
-  SignalSeries Answer(const EngineQuery& question, absl::Time now, absl::Duration max_gap) const;
+  SignalSeries Answer(const EngineQuery& query, absl::Time now, absl::Duration max_gap) const;
 
  private:
   struct AddressState {

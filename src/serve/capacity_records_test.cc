@@ -25,9 +25,9 @@ namespace wire = telemetry::v1;
 
 constexpr char kNode[] = "gpu-7";
 const SignalSource kFound{.namespace_name = "team-a", .target = DiscoveredEngines()};
-const EngineQuery kQuestion{.metric = EngineMetric::kPressurePercent,
-                            .look_back = absl::Minutes(2),
-                            .demand_window = absl::Minutes(15)};
+const EngineQuery kQuery{.metric = EngineMetric::kPressurePercent,
+                         .look_back = absl::Minutes(2),
+                         .demand_window = absl::Minutes(15)};
 
 Trigger WithGateway() {
   Trigger trigger = VllmInference();
@@ -58,7 +58,7 @@ class Aggregator {
 
   void Read(absl::Time agents_now) {
     now_ = agents_now + ahead_;
-    EXPECT_TRUE(store_.Lease(kFound, kQuestion, now_, now_ + absl::Hours(1)).ok());
+    EXPECT_TRUE(store_.Lease(kFound, kQuery, now_, now_ + absl::Hours(1)).ok());
     found_.Expect(found_.Subscription(now_), {kNode}, now_);
     do {
       wire::EngineTelemetry message;
@@ -80,7 +80,7 @@ class Aggregator {
     return wanted;
   }
 
-  SignalHistory Signals() const { return store_.Of(kFound, kQuestion, now_); }
+  SignalHistory Signals() const { return store_.Of(kFound, kQuery, now_); }
   // Returns the demand while `node` has its pods and the gateway holds the requests of five
   // minutes.
   Demand DemandBehindGateway(NodeSnapshot node, double per_second) const {

@@ -118,13 +118,13 @@ class FootprintWatchTest : public testing::Test {
         RedisQueue{.address = jobs, .length = RedisQueue::Length::kList, .key = "jobs"},
         RedisQueue{.address = "127.0.0.1:1", .key = "jobs"}};
     for (const auto& target : targets) {
-      const EngineQuery question{.metric = EngineMetric::kRequestsWaiting,
-                                 .window = absl::Milliseconds(100),
-                                 .look_back = absl::Milliseconds(200)};
+      const EngineQuery query{.metric = EngineMetric::kRequestsWaiting,
+                              .window = absl::Milliseconds(100),
+                              .look_back = absl::Milliseconds(200)};
       const SignalSource source{.namespace_name = "team-a", .target = target};
       const absl::Time now = clock_.Now();
-      ASSERT_TRUE(store_.Lease(source, question, now, now + absl::Seconds(90)).ok());
-      const SignalHistory observed = store_.Of(source, question, now);
+      ASSERT_TRUE(store_.Lease(source, query, now, now + absl::Seconds(90)).ok());
+      const SignalHistory observed = store_.Of(source, query, now);
       EXPECT_LE(observed.series.size(), 1u);
     }
   }

@@ -71,7 +71,7 @@ absl::Status SignalStore::CheckQuota(const std::string& namespace_name) const {
   return HasRoomFor(namespace_name, 1) ? absl::OkStatus() : OverMemoryQuota(namespace_name);
 }
 
-absl::Status SignalStore::Lease(const SignalSource& source, const EngineQuery& question,
+absl::Status SignalStore::Lease(const SignalSource& source, const EngineQuery& query,
                                 absl::Time now, absl::Time until) {
   bool is_new = false;
   {
@@ -82,7 +82,7 @@ absl::Status SignalStore::Lease(const SignalSource& source, const EngineQuery& q
       RemoveExpired(now);
       RETURN_IF_ERROR(CheckQuota(source.namespace_name));
     }
-    RETURN_IF_ERROR(Renew(source, is_new ? Add(source, now) : found->second, question, until));
+    RETURN_IF_ERROR(Renew(source, is_new ? Add(source, now) : found->second, query, until));
   }
   if (is_new) on_new_source_();
   return absl::OkStatus();
@@ -101,13 +101,13 @@ SignalStore::Entry& SignalStore::Add(const SignalSource& source, absl::Time now)
   return entry;
 }
 
-absl::Status SignalStore::Renew(const SignalSource& source, Entry& entry,
-                                const EngineQuery& question, absl::Time until) {
-  const bool is_new = entry.leases.IsNew(question);
+absl::Status SignalStore::Renew(const SignalSource& source, Entry& entry, const EngineQuery& query,
+                                absl::Time until) {
+  const bool is_new = entry.leases.IsNew(query);
   if (is_new && !HasRoomFor(source.namespace_name, 1)) {
     return OverMemoryQuota(source.namespace_name);
   }
-  entry.leases.Renew(question, until);
+  entry.leases.Renew(query, until);
   if (!is_new) return absl::OkStatus();
   entry.history->KeepFor(entry.leases);
   EnforceLimits(source, entry);
@@ -273,8 +273,8 @@ void SignalStore::AddQueueLength(const SignalSource& source,
          [&](StoredSource& stored) { return stored.AddQueueLength(point, note); });
 }
 
-SignalHistory SignalStore::Of(const SignalSource& source, const EngineQuery& question,
-                              absl::Time now, EngineFilter includes) const {
+SignalHistory SignalStore::Of(const SignalSource& source, const EngineQuery& query, absl::Time now,
+                              EngineFilter includes) const {
   std::shared_ptr<const StoredSource> stored;
   {
     MutexLock lock(mutex_);
@@ -290,7 +290,7 @@ SignalHistory SignalStore::Of(const SignalSource& source, const EngineQuery& que
                             OverMemoryQuota(source.namespace_name));
     }
   }
-  SignalHistory history = stored->Answer(question, now, limits_.max_gap, includes);
+  SignalHistory history = stored->Answer(query, now, limits_.max_gap, includes);
   history.is_awaited = now - history.read_since < kFirstReadingWithin && IsPending(history);
   return history;
 }

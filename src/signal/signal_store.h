@@ -28,7 +28,7 @@ namespace gpuscaler {
 struct LeasedSource {
   SignalSource source;
   bool needs_histograms = false;  // engines only
-  absl::Duration look_back;       // how far back the questions look
+  absl::Duration look_back;       // how far back the queries look
   absl::Time since;               // earlier readings are dropped
 };
 
@@ -53,11 +53,11 @@ class SignalStore {
   SignalStore(const Limits& limits, std::function<void()> on_new_source);
 
   // Leases the source until `until`. While the lease is active, the source is read and its history
-  // is kept as far back as `question` looks. Never shortens a longer lease. For metrics endpoints
-  // and queues only the times of `question` matter. Returns RESOURCE_EXHAUSTED if the store or the
-  // namespace has too many sources, or no memory for another question. A source that is not stored
+  // is kept as far back as `query` looks. Never shortens a longer lease. For metrics endpoints
+  // and queues only the times of `query` matter. Returns RESOURCE_EXHAUSTED if the store or the
+  // namespace has too many sources, or no memory for another query. A source that is not stored
   // yet is then refused, and Of() returns the same error.
-  absl::Status Lease(const SignalSource& source, const EngineQuery& question, absl::Time now,
+  absl::Status Lease(const SignalSource& source, const EngineQuery& query, absl::Time now,
                      absl::Time until);
 
   // Returns all sources that must be read now. Removes expired leases, and sources without a lease.
@@ -88,7 +88,7 @@ class SignalStore {
 
   // Returns the history of the source. UNAVAILABLE: the source has no lease, or has not been read
   // yet. RESOURCE_EXHAUSTED: there is no room for it or for its history.
-  SignalHistory Of(const SignalSource& source, const EngineQuery& question, absl::Time now,
+  SignalHistory Of(const SignalSource& source, const EngineQuery& query, absl::Time now,
                    EngineFilter includes = AllEngines) const;
 
   // Returns the generation that Of() would return, without copying the history.
@@ -128,7 +128,7 @@ class SignalStore {
   void ResetHistory(const SignalSource& source, Entry& entry, absl::Time read_since)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Entry& Add(const SignalSource& source, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status Renew(const SignalSource& source, Entry& entry, const EngineQuery& question,
+  absl::Status Renew(const SignalSource& source, Entry& entry, const EngineQuery& query,
                      absl::Time until) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Removes expired leases, and sources without a lease.
   void RemoveExpired(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

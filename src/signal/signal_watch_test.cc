@@ -32,8 +32,8 @@ class SignalWatchTest : public testing::Test {
     return {.namespace_name = "team-a", .target = std::move(target)};
   }
   void Lease(const SignalSource& source, EngineMetric metric = EngineMetric::kRequestsWaiting) {
-    const EngineQuery question{.metric = metric, .look_back = absl::Seconds(30)};
-    ASSERT_TRUE(store_.Lease(source, question, clock_.Now(), clock_.Now() + absl::Minutes(5)).ok());
+    const EngineQuery query{.metric = metric, .look_back = absl::Seconds(30)};
+    ASSERT_TRUE(store_.Lease(source, query, clock_.Now(), clock_.Now() + absl::Minutes(5)).ok());
   }
   SignalHistory HistoryOf(const SignalSource& source,
                           EngineMetric metric = EngineMetric::kRequestsWaiting) const {
@@ -218,17 +218,15 @@ class GatewaysTest : public SignalWatchTest {
   SignalSource Subscription(const std::string& selector, bool rate = false) {
     SignalSource source = SourceOf(MetricsEndpoint{
         .url = absl::StrCat("http://gateway:", first_.port()), .selector = selector, .rate = rate});
-    const EngineQuery question = QuestionOver(absl::Seconds(1));
-    EXPECT_TRUE(
-        idle_store_.Lease(source, question, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
+    const EngineQuery query = QueryOver(absl::Seconds(1));
+    EXPECT_TRUE(idle_store_.Lease(source, query, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
     return source;
   }
-  static EngineQuery QuestionOver(absl::Duration window) {
+  static EngineQuery QueryOver(absl::Duration window) {
     return {.window = window, .look_back = absl::Seconds(30)};
   }
   SignalSeries Observed(const SignalSource& source) const {
-    const SignalHistory history =
-        idle_store_.Of(source, QuestionOver(absl::Seconds(1)), clock_.Now());
+    const SignalHistory history = idle_store_.Of(source, QueryOver(absl::Seconds(1)), clock_.Now());
     return history.series.empty() ? SignalSeries() : history.series.front();
   }
   // Returns the newest sum, if there is one.

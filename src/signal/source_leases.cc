@@ -6,19 +6,17 @@
 
 namespace gpuscaler {
 
-SourceLeases::LeaseKey SourceLeases::KeyOf(const EngineQuery& question) {
-  return {.look_back = question.look_back + question.window,
-          .histograms = NeedsHistograms(question),
-          .model = question.model,
-          .demand_window = question.demand_window};
+SourceLeases::LeaseKey SourceLeases::KeyOf(const EngineQuery& query) {
+  return {.look_back = query.look_back + query.window,
+          .histograms = NeedsHistograms(query),
+          .model = query.model,
+          .demand_window = query.demand_window};
 }
 
-bool SourceLeases::IsNew(const EngineQuery& question) const {
-  return !until_.contains(KeyOf(question));
-}
+bool SourceLeases::IsNew(const EngineQuery& query) const { return !until_.contains(KeyOf(query)); }
 
-void SourceLeases::Renew(const EngineQuery& question, absl::Time until) {
-  const auto [known, is_new] = until_.try_emplace(KeyOf(question), until);
+void SourceLeases::Renew(const EngineQuery& query, absl::Time until) {
+  const auto [known, is_new] = until_.try_emplace(KeyOf(query), until);
   known->second = std::max(known->second, until);
   if (is_new) Aggregate();
 }

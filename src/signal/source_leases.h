@@ -1,4 +1,4 @@
-// The leases on one source: one for each different question.
+// The leases on one source: one for each different query.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@ namespace gpuscaler {
 // Not thread-safe.
 class SourceLeases {
  public:
-  // Returns true if no lease has this question.
-  bool IsNew(const EngineQuery& question) const;
+  // Returns true if no lease has this query.
+  bool IsNew(const EngineQuery& query) const;
 
   // Never shortens a longer lease.
-  void Renew(const EngineQuery& question, absl::Time until);
+  void Renew(const EngineQuery& query, absl::Time until);
 
   // Returns true if there were expired leases, so less history may be needed.
   bool RemoveExpired(absl::Time now);
@@ -30,7 +30,7 @@ class SourceLeases {
   absl::Duration look_back() const { return look_back_; }
   absl::Duration demand_window() const { return demand_window_; }  // EngineQuery::demand_window
   bool histograms() const { return histograms_; }
-  const std::set<std::string>& models() const { return models_; }  // models in the questions
+  const std::set<std::string>& models() const { return models_; }  // models in the queries
 
   size_t Bytes() const;  // approximate memory
 
@@ -47,7 +47,7 @@ class SourceLeases {
     }
   };
 
-  static LeaseKey KeyOf(const EngineQuery& question);
+  static LeaseKey KeyOf(const EngineQuery& query);
   void Aggregate();
 
   std::map<LeaseKey, absl::Time> until_;

@@ -158,19 +158,18 @@ SignalVersion StoredSource::Version(absl::FunctionRef<bool(const EngineAddress&)
           .has_no_engines = engines != nullptr && engines->HasNone()};
 }
 
-SignalHistory StoredSource::Answer(const EngineQuery& question, absl::Time now,
-                                   absl::Duration max_gap,
+SignalHistory StoredSource::Answer(const EngineQuery& query, absl::Time now, absl::Duration max_gap,
                                    absl::FunctionRef<bool(const EngineAddress&)> includes) const {
   SignalHistory history{.now = now};
   {
     MutexLock lock(mutex_);
     if (const auto* group = std::get_if<EngineGroup>(&observed_)) {
-      history = group->Answer(question, now, max_gap, includes);
+      history = group->Answer(query, now, max_gap, includes);
     } else {
       const auto* pages = std::get_if<ScrapedGroup>(&observed_);
       history.series.push_back(
-          pages != nullptr ? pages->Answer(question, now, max_gap)
-                           : std::get<NumberTimeline>(observed_).Answer(question, now, max_gap));
+          pages != nullptr ? pages->Answer(query, now, max_gap)
+                           : std::get<NumberTimeline>(observed_).Answer(query, now, max_gap));
       history.series.back().name = NameOf(source_);
     }
     history.generation = GenerationOf(includes);

@@ -1,4 +1,4 @@
-// The history of one source, as far back as questions look.
+// The history of one source, as far back as queries look.
 #pragma once
 
 #include <atomic>
@@ -45,7 +45,7 @@ class StoredSource {
   // From now on keeps only what these leases need.
   void KeepFor(const SourceLeases& leases);
 
-  SignalHistory Answer(const EngineQuery& question, absl::Time now, absl::Duration max_gap,
+  SignalHistory Answer(const EngineQuery& query, absl::Time now, absl::Duration max_gap,
                        absl::FunctionRef<bool(const EngineAddress&)> includes) const;
 
   // Returns the generation that Answer() would return, without the history.

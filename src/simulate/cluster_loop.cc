@@ -17,9 +17,9 @@ constexpr absl::Duration kSettled = absl::Minutes(20);
 constexpr StalenessLimits kStaleness{.stale_after = absl::Seconds(6), .grace = absl::Seconds(15)};
 const absl::Time kStart = absl::FromUnixSeconds(1'767'225'600);
 constexpr char kClusterNamespace[] = "team-a";
-EngineQuery WithFullLookBack(EngineQuery question) {
-  question.look_back = kLongestWindow;
-  return question;
+EngineQuery WithFullLookBack(EngineQuery query) {
+  query.look_back = kLongestWindow;
+  return query;
 }
 
 constexpr double kBusyEnginePercent = 97, kStartingEnginePercent = 15;
@@ -30,8 +30,8 @@ ClusterScaler::ClusterScaler(Trigger trigger, Options options)
     : trigger_(std::move(trigger)),
       options_(std::move(options)),
       source_(SourceOf(trigger_, kClusterNamespace)),
-      question_(SourceQueryOf(trigger_, options_.staleness)),
-      stored_question_(WithFullLookBack(question_)),
+      query_(SourceQueryOf(trigger_, options_.staleness)),
+      stored_query_(WithFullLookBack(query_)),
       signals_({.max_gap = options_.staleness.stale_after}, [] {}) {}
 
 void ClusterScaler::Observe(std::vector<NodeSnapshot> snapshots,
@@ -46,7 +46,7 @@ void ClusterScaler::Observe(std::vector<NodeSnapshot> snapshots,
                  {.horizon = kLongestWindow, .join_within = options_.staleness.stale_after});
     node.history = std::move(next);
   }
-  if (source_.has_value()) StoreReadings(*source_, stored_question_, engines, now_, signals_);
+  if (source_.has_value()) StoreReadings(*source_, stored_query_, engines, now_, signals_);
   is_decided_ = false;
 }
 
@@ -64,12 +64,12 @@ const Decision& ClusterScaler::Decided() {
   std::optional<SignalHistory> signals;
   if (source_.has_value()) {
     // A decision states how far the next one looks back.
-    EngineQuery question = question_;
+    EngineQuery query = query_;
     if (decision_.look_back > absl::ZeroDuration()) {
-      question.look_back =
-          std::max(question.look_back, decision_.look_back + options_.staleness.stale_after);
+      query.look_back =
+          std::max(query.look_back, decision_.look_back + options_.staleness.stale_after);
     }
-    signals = signals_.Of(*source_, question, now_);
+    signals = signals_.Of(*source_, query, now_);
   }
   decision_ = Decide(trigger_, scaled_object, fleet, signals.has_value() ? &*signals : nullptr,
                      options_.staleness);

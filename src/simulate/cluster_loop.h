@@ -52,8 +52,8 @@ class ClusterScaler : public Scaler {
   const Trigger trigger_;
   const Options options_;
   const std::optional<SignalSource> source_;
-  const EngineQuery question_;
-  const EngineQuery stored_question_;  // as much of the past as agents keep
+  const EngineQuery query_;
+  const EngineQuery stored_query_;  // as much of the past as agents keep
   SignalStore signals_;
   absl::Time now_;
   std::vector<Node> nodes_;

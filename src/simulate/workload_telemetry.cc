@@ -78,14 +78,14 @@ EngineReading VllmReading(const BatchEngine& engine, bool histograms) {
   return {.models = {std::move(reading)}};
 }
 
-void StoreReadings(const SignalSource& source, const EngineQuery& question,
+void StoreReadings(const SignalSource& source, const EngineQuery& query,
                    const std::vector<ReadEngine>& engines, absl::Time now, SignalStore& signals) {
-  signals.Lease(source, question, now, now + kLease).IgnoreError();
+  signals.Lease(source, query, now, now + kLease).IgnoreError();
   std::vector<EngineAddress> places;
   places.reserve(engines.size());
   for (const ReadEngine& each : engines) places.push_back(each.place);
   signals.SetEngines(source, places, now);
-  const bool histograms = NeedsHistograms(question);
+  const bool histograms = NeedsHistograms(query);
   for (const ReadEngine& each : engines) {
     signals.AddReading(
         source, each.place,
@@ -99,7 +99,7 @@ WorkloadTelemetry::WorkloadTelemetry(const Trigger& trigger, const TelemetryOpti
       scaled_object_{.namespace_name = kNamespace, .name = kWorkload, .allowed_namespaces = {}},
       source_(options.engines ? SourceOf(trigger, kNamespace) : std::nullopt),
       gateway_(options.engines ? GatewayOf(trigger, kNamespace) : std::nullopt),
-      question_(SourceQueryOf(trigger, options.staleness)),
+      query_(SourceQueryOf(trigger, options.staleness)),
       signals_(StoreLimits(options), [] {}) {}
 
 void WorkloadTelemetry::Sample(const SimulatedWorkload& workload) {
@@ -162,7 +162,7 @@ void WorkloadTelemetry::SampleEngines(const SimulatedWorkload& workload) {
   for (const SimulatedReplica& pod : workload.pods()) {
     if (pod.IsLoaded(now_)) engines.push_back({.place = PlaceOf(pod), .engine = pod.engine.get()});
   }
-  StoreReadings(*source_, question_, engines, now_, signals_);
+  StoreReadings(*source_, query_, engines, now_, signals_);
 }
 
 void WorkloadTelemetry::SampleGateway(const SimulatedWorkload& workload) {
@@ -179,7 +179,7 @@ Decision WorkloadTelemetry::Decide() const {
   if (!source_.has_value()) {
     return gpuscaler::Decide(trigger_, scaled_object_, fleet, options_.staleness);
   }
-  SignalHistory signals = signals_.Of(*source_, question_, now_);
+  SignalHistory signals = signals_.Of(*source_, query_, now_);
   if (gateway_.has_value()) {
     signals.gateway = std::make_shared<const SignalHistory>(
         signals_.Of(*gateway_, GatewayQueryOf(options_.staleness), now_));

@@ -38,7 +38,7 @@ struct ReadEngine {
 };
 
 // Stores one reading of each engine. Subscribes to the source first.
-void StoreReadings(const SignalSource& source, const EngineQuery& question,
+void StoreReadings(const SignalSource& source, const EngineQuery& query,
                    const std::vector<ReadEngine>& engines, absl::Time now, SignalStore& signals);
 
 // The Deployment llm in the namespace team-a, with a ScaledObject of the same name. Not
@@ -66,7 +66,7 @@ class WorkloadTelemetry {
   const ScaledObjectRef scaled_object_;
   const std::optional<SignalSource> source_;
   const std::optional<SignalSource> gateway_;  // reports the requests held by the router
-  const EngineQuery question_;
+  const EngineQuery query_;
   absl::Time now_;
   MemoryWatch memory_;
   NodeHistory history_;
