@@ -168,7 +168,7 @@ void BM_AskTwiceASecond(benchmark::State& state) {
     bool all = crowd.EvaluateAll();
     crowd.PassHalfSecond();
     all = crowd.EvaluateAll() && all;
-    if (!all) state.SkipWithError("a question was not answered");
+    if (!all) state.SkipWithError("a query was not answered");
   }
 }
 BENCHMARK(BM_AskTwiceASecond)

@@ -205,8 +205,8 @@ int Run(size_t count, bool busy, absl::Duration past) {
   Ticking ticking(agents);
   std::thread([&ticking] { ticking.Run(); }).detach();
   PrintLine(absl::StrCat("serving ", absl::StrJoin(addresses, ",")));
-  std::string question;
-  while (std::getline(std::cin, question)) {
+  std::string line;
+  while (std::getline(std::cin, line)) {
     int64_t messages = 0;
     int64_t bytes = 0;
     for (const auto& agent : agents) {

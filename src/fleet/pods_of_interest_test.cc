@@ -49,7 +49,7 @@ GpuPod AnyGpuPod(Random& random, int place) {
   return pod;
 }
 
-struct Question {
+struct PolledTrigger {
   Trigger trigger;
   ScaledObjectRef scaled_object;
   int64_t generation = 0;  // as of the last decision
@@ -58,12 +58,12 @@ struct Question {
   int repeated = 0;  // decisions without a change
 };
 
-Question AnyQuestion(Random& random) {
+PolledTrigger AnyPolledTrigger(Random& random) {
   constexpr const char* kNames[] = {"llm", "llm", "llm-0", "chat", "scaler", "nobody"};
-  Question question;
-  question.scaled_object = {.namespace_name = "team-a", .name = kNames[random.Whole(0, 5)]};
-  if (!random.ThreeInFour()) question.scaled_object.allowed_namespaces = {"team-b"};
-  Trigger& trigger = question.trigger;
+  PolledTrigger polled;
+  polled.scaled_object = {.namespace_name = "team-a", .name = kNames[random.Whole(0, 5)]};
+  if (!random.ThreeInFour()) polled.scaled_object.allowed_namespaces = {"team-b"};
+  Trigger& trigger = polled.trigger;
   if (random.Whole(0, 1) == 0) trigger.workload = kNames[random.Whole(0, 5)];
   if (!trigger.workload.empty() && !random.ThreeInFour()) trigger.workload_kind = "LeaderWorkerSet";
   if (!random.ThreeInFour()) trigger.gpu_index = random.Whole(0, 2);
@@ -71,7 +71,7 @@ Question AnyQuestion(Random& random) {
   trigger.target_type = random.ThreeInFour() ? TargetType::kAverageValue : TargetType::kValue;
   trigger.window = absl::Seconds(random.Whole(0, 60));
   trigger.activation_window = absl::Seconds(random.Whole(0, 90));
-  return question;
+  return polled;
 }
 
 std::string TextOf(const Contribution& share) {
@@ -220,32 +220,32 @@ bool IncludesChange(const FleetReader::Changes& changes, const PodInterest& want
          });
 }
 
-void ExpectSameAnswerOnFewerNodes(const FleetStore& store, Question& question) {
-  const PodInterest wanted = PodsOfInterest(question.trigger, question.scaled_object);
-  const auto changes = store.ChangedSince(question.generation);
+void ExpectSameAnswerOnFewerNodes(const FleetStore& store, PolledTrigger& polled) {
+  const PodInterest wanted = PodsOfInterest(polled.trigger, polled.scaled_object);
+  const auto changes = store.ChangedSince(polled.generation);
   const auto fleet = store.NodesFor(wanted);
   const auto whole = store.NodesFor({.namespaces = wanted.namespaces});
   ASSERT_TRUE(fleet.ok() && whole.ok()) << fleet.status() << whole.status();
   ASSERT_LE((*fleet)->nodes.size(), (*whole)->nodes.size());
-  const Decision decision = Decide(question.trigger, question.scaled_object, **fleet, kStaleness);
-  const Decision on_all = Decide(question.trigger, question.scaled_object, **whole, kStaleness);
+  const Decision decision = Decide(polled.trigger, polled.scaled_object, **fleet, kStaleness);
+  const Decision on_all = Decide(polled.trigger, polled.scaled_object, **whole, kStaleness);
   EXPECT_EQ(TextOf(decision), TextOf(on_all));
   EXPECT_TRUE(on_all.partial || !decision.partial);
 
-  ASSERT_GE((*fleet)->generation, question.generation);
-  if ((*fleet)->generation > question.generation) {
+  ASSERT_GE((*fleet)->generation, polled.generation);
+  if ((*fleet)->generation > polled.generation) {
     EXPECT_TRUE(IncludesChange(changes, wanted, wanted.owner) ||
-                (!question.was_owner_known && IncludesChange(changes, wanted, "")))
+                (!polled.was_owner_known && IncludesChange(changes, wanted, "")))
         << "a stream would miss the change";
   }
-  const bool is_old = (*fleet)->generation == question.generation;
-  if (is_old && (*fleet)->now < question.decision.valid_until) {
-    EXPECT_EQ(TextOf(decision), TextOf(question.decision)) << "nothing has changed";
-    ++question.repeated;
+  const bool is_old = (*fleet)->generation == polled.generation;
+  if (is_old && (*fleet)->now < polled.decision.valid_until) {
+    EXPECT_EQ(TextOf(decision), TextOf(polled.decision)) << "nothing has changed";
+    ++polled.repeated;
   }
-  question.generation = (*fleet)->generation;
-  question.was_owner_known = store.IsOwnerKnown(wanted);
-  question.decision = decision;
+  polled.generation = (*fleet)->generation;
+  polled.was_owner_known = store.IsOwnerKnown(wanted);
+  polled.decision = decision;
 }
 
 TEST(PodsOfInterest, DecideLikeTheWholeNamespaces) {
@@ -253,25 +253,24 @@ TEST(PodsOfInterest, DecideLikeTheWholeNamespaces) {
   int repeated = 0;
   ForManySeeds([&](Random& random) {
     RandomFleet fleet(random);
-    std::vector<Question> questions;
-    for (int i = 0; i < 4; ++i) questions.push_back(AnyQuestion(random));
+    std::vector<PolledTrigger> triggers;
+    for (int i = 0; i < 4; ++i) triggers.push_back(AnyPolledTrigger(random));
     for (int step = 0; step < 25; ++step) {
       fleet.Step();
-      for (Question& question : questions) {
-        ExpectSameAnswerOnFewerNodes(fleet.store(), question);
-        fewer +=
-            fleet.store().IsOwnerKnown(PodsOfInterest(question.trigger, question.scaled_object))
-                ? 1
-                : 0;
+      for (PolledTrigger& polled : triggers) {
+        ExpectSameAnswerOnFewerNodes(fleet.store(), polled);
+        fewer += fleet.store().IsOwnerKnown(PodsOfInterest(polled.trigger, polled.scaled_object))
+                     ? 1
+                     : 0;
         if (testing::Test::HasFailure()) {
-          ADD_FAILURE() << "step " << step << ", asker " << question.scaled_object.name
-                        << ", workload " << question.trigger.workload_kind << "/"
-                        << question.trigger.workload;
+          ADD_FAILURE() << "step " << step << ", ScaledObject " << polled.scaled_object.name
+                        << ", workload " << polled.trigger.workload_kind << "/"
+                        << polled.trigger.workload;
           return;
         }
       }
     }
-    for (const Question& question : questions) repeated += question.repeated;
+    for (const PolledTrigger& polled : triggers) repeated += polled.repeated;
   });
   EXPECT_GT(repeated, 1'000) << "the same";
   EXPECT_GT(fewer, 3'000) << "of 30,000: the cases show something";

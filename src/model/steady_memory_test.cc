@@ -48,7 +48,7 @@ TEST_F(SteadyMemoryTest, StaysSteadyThroughHoursOfChanges) {
 
 TEST_F(SteadyMemoryTest, NotEvaluatedUntilHighForTheWindow) {
   StayAt(absl::Minutes(10), 40);
-  EXPECT_FALSE(memory_.IsTooNew(kWindow, kAlways)) << "low memory is no question";
+  EXPECT_FALSE(memory_.IsTooNew(kWindow, kAlways)) << "low memory is not evaluated";
   StayAt(kWindow, 91);
   EXPECT_TRUE(memory_.IsTooNew(kWindow, kAlways));
   EXPECT_TRUE(memory_.IsTooNew(kWindow, now_));

@@ -93,7 +93,7 @@ void RedisConnection::Take(RedisReply reply) {
     replies_.push_back(std::move(reply));
   } else {
     Break(is_error ? RedisFault(reply.text)
-                   : absl::FailedPreconditionError("an answer without a question"));
+                   : absl::FailedPreconditionError("a reply without a command"));
   }
 }
 

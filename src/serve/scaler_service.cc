@@ -51,7 +51,7 @@ constexpr absl::Duration kSignalSleep = absl::Milliseconds(20);
 constexpr int kDecidingThreads = 2;
 // Limits on what one client has waiting for a thread. The explanation of a large workload takes
 // milliseconds.
-constexpr size_t kMostQuestions = 10'000;
+constexpr size_t kMostQueries = 10'000;
 constexpr size_t kMostExplanations = 100;
 constexpr absl::Duration kLongestQueue = absl::Milliseconds(1500);
 
@@ -332,7 +332,7 @@ void ScalerService::Impl::Wait(const TriggerQuery& query) {
 
 bool ScalerService::Impl::RefuseIfLate(const Call& call) {
   const bool is_late = real_.Now() - call.arrived >= kLongestQueue;
-  if (is_late) Refuse(call, absl::UnavailableError("too many questions wait for an answer"));
+  if (is_late) Refuse(call, absl::UnavailableError("too many requests are waiting"));
   return is_late;
 }
 
@@ -341,9 +341,9 @@ void ScalerService::Impl::Run(const Call& call, const TriggerEntry& trigger,
   const std::string& peer = call.call->headers().peer;
   const bool explains = call.rpc == Rpc::kExplain;
   const bool runs = (explains ? explaining_ : deciding_)
-                        .Run(std::move(task), explains ? kMostExplanations : kMostQuestions, peer,
+                        .Run(std::move(task), explains ? kMostExplanations : kMostQueries, peer,
                              trigger.size_bytes());
-  if (!runs) Refuse(call, absl::UnavailableError("too many questions of this client wait"));
+  if (!runs) Refuse(call, absl::UnavailableError("too many requests of this client are waiting"));
 }
 
 template <typename Stream>

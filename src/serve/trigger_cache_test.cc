@@ -275,7 +275,7 @@ TEST(TriggerEntry, NewProfilesAreParsedAndEvaluated) {
 TEST(TriggerEntry, LeaseGrowsWithTheGapsBetweenRequests) {
   TriggerEntry trigger(Ref("a", {}));
   absl::Time now = absl::FromUnixSeconds(1'767'225'600);
-  EXPECT_EQ(trigger.LeaseFrom(now) - now, absl::Seconds(90)) << "the first question";
+  EXPECT_EQ(trigger.LeaseFrom(now) - now, absl::Seconds(90)) << "the first request";
   now += absl::Seconds(15);
   EXPECT_EQ(trigger.LeaseFrom(now) - now, absl::Seconds(90));
   now += absl::Minutes(5);
@@ -290,7 +290,7 @@ TEST(TriggerEntry, LeaseAtZeroKeepsKedasIntervalAfterDaysOfHpaRequests) {
   trigger.LeaseFrom(now);
   now += absl::Minutes(5);  // pollingInterval, at zero
   trigger.LeaseFrom(now);
-  for (int question = 0; question < 3 * 24 * 60 * 4; ++question) {
+  for (int request = 0; request < 3 * 24 * 60 * 4; ++request) {
     now += absl::Seconds(15);
     trigger.LeaseFrom(now);
   }
@@ -304,7 +304,7 @@ TEST(TriggerEntry, GapOfAnOutageExpires) {
   now += absl::Hours(7);
   EXPECT_EQ(trigger.LeaseFrom(now) - now, absl::Hours(3));
   for (int hour = 0; hour < 14 * 24; ++hour) {
-    for (int question = 0; question < 120; ++question) {
+    for (int request = 0; request < 120; ++request) {
       now += absl::Seconds(30);
       trigger.LeaseFrom(now);
     }

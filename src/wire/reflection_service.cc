@@ -70,7 +70,7 @@ void SetExtensionNumbers(ServerReflectionResponse& response, const std::string& 
   for (const FieldDescriptor* each : extensions) numbers.add_extension_number(each->number());
 }
 
-// Returns false if there is no question in `request`.
+// Returns false if `request` has no message_request.
 bool Answer(const ServerReflectionRequest& request, const std::vector<std::string>& services,
             ServerReflectionResponse& response) {
   const DescriptorPool& pool = *DescriptorPool::generated_pool();

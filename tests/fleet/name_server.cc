@@ -36,17 +36,17 @@ char CodeOf(DnsReply reply) {
   }
 }
 
-size_t EndOfQuestion(const std::string& question) {
-  const size_t name_end = question.find('\0', kHeader);
+size_t EndOfQuestion(const std::string& query) {
+  const size_t name_end = query.find('\0', kHeader);
   return name_end == std::string::npos ? std::string::npos : name_end + 5;
 }
 
-// Returns the name in a whole question, such as "agents.gpu.svc".
-std::string NameIn(const std::string& question) {
+// Returns the name in a whole query, such as "agents.gpu.svc".
+std::string NameIn(const std::string& query) {
   std::string name;
-  for (size_t at = kHeader; question[at] != '\0';) {
-    const size_t length = static_cast<unsigned char>(question[at]);
-    absl::StrAppend(&name, name.empty() ? "" : ".", question.substr(at + 1, length));
+  for (size_t at = kHeader; query[at] != '\0';) {
+    const size_t length = static_cast<unsigned char>(query[at]);
+    absl::StrAppend(&name, name.empty() ? "" : ".", query.substr(at + 1, length));
     at += 1 + length;
   }
   return name;
@@ -171,13 +171,13 @@ DnsReply NameServer::ReplyFor(const std::string& name, bool ipv4) const {
   return ipv4 ? replies_.ipv4 : replies_.ipv6;
 }
 
-std::string NameServer::Reply(const std::string& question) {
-  const size_t end = EndOfQuestion(question);
-  if (end > question.size()) return "";
+std::string NameServer::Reply(const std::string& query) {
+  const size_t end = EndOfQuestion(query);
+  if (end > query.size()) return "";
   MutexLock lock(mutex_);
-  const bool ipv4 = question[end - 3] == kTypeA;
+  const bool ipv4 = query[end - 3] == kTypeA;
   queries_ += ipv4 ? 1 : 0;
-  const DnsReply what = ReplyFor(NameIn(question), ipv4);
+  const DnsReply what = ReplyFor(NameIn(query), ipv4);
   if (what == DnsReply::kSilence) return "";
   std::vector<std::string> records;
   const bool is_alias = what == DnsReply::kAlias || what == DnsReply::kAliasWithAddresses;
@@ -186,7 +186,7 @@ std::string NameServer::Reply(const std::string& question) {
     const size_t owner = is_alias ? end + kRecordHeader : kHeader;
     for (const std::string& address : addresses_) records.push_back(Record(owner, address));
   }
-  std::string reply = question.substr(0, end);
+  std::string reply = query.substr(0, end);
   reply[2] = '\x85';  // a reply, authoritative, recursion desired
   if (what == DnsReply::kTooLong) reply[2] = '\x87';
   reply[3] = static_cast<char>(0x80 | CodeOf(what));

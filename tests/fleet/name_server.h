@@ -56,7 +56,7 @@ class NameServer {
   void Serve();
   void HandleQuery();
   DnsReply ReplyFor(const std::string& name, bool ipv4) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::string Reply(const std::string& question);
+  std::string Reply(const std::string& query);
 
   int socket_ = -1;
   int tcp_socket_ = -1;
