@@ -36,7 +36,7 @@ constexpr absl::Duration kInterval = absl::Seconds(1);
 // Checks for a due heartbeat per reading, and the default heartbeat (telemetry_service.h).
 constexpr int kChecksPerReading = 5;
 constexpr absl::Duration kHeartbeat = absl::Milliseconds(1500);
-constexpr int kMostReaders = 16;  // per agent
+constexpr int kMaxReaders = 16;  // per agent
 // As for an agent with --poll-interval 1s (role/agent.cc).
 constexpr absl::Duration kStaleAfter = absl::Seconds(5);
 
@@ -124,7 +124,7 @@ class Agent {
   SimulatedNode node_;
   TelemetryLog log_;
   WatchStreamContext room_;
-  OpenReaders<WatchStream, WatchStream::OneWriteStream> readers_{kMostReaders, nullptr};
+  OpenReaders<WatchStream, WatchStream::OneWriteStream> readers_{kMaxReaders, nullptr};
   std::unique_ptr<WireServer> server_;
 };
 

@@ -19,7 +19,7 @@ namespace {
 // constant loads: for a changing one it is no useful reference.
 LoopOutcome RunFewest(const LoopCell& cell, const LoopScenario& scenario) {
   if (cell.known_load == nullptr || !absl::StrContains(cell.load, "constant")) return {};
-  for (int replicas = 1; replicas <= kMost; ++replicas) {
+  for (int replicas = 1; replicas <= kMaxReplicas; ++replicas) {
     StaticPolicy policy(replicas);
     LoopResult result = RunLoop(scenario, policy);
     if (result.totals.slo_percent() >= 99) return {.totals = result.totals, .ran = true};
@@ -127,7 +127,7 @@ const LoopOutcome& LoopTable::Of(size_t cell, int seed, size_t policy) const {
 std::vector<std::string> LoopTable::Row(const std::vector<size_t>& cells, size_t policy) const {
   const double runs = static_cast<double>(cells.size()) * seeds_;
   double gpu_hours = 0, replicas = 0, slo = 0, worst = 100, changes = 0, reversals = 0, enough = 0;
-  int fewest = kMost, most = 0;
+  int fewest = kMaxReplicas, most = 0;
   bool is_enough = true;
   for (size_t run = 0; run < cells.size() * static_cast<size_t>(seeds_); ++run) {
     const size_t seeds = static_cast<size_t>(seeds_);

@@ -15,14 +15,14 @@
 
 namespace gpuscaler {
 
-inline constexpr int kFewest = 1, kMost = 20;  // replicas
+inline constexpr int kFewest = 1, kMaxReplicas = 20;  // replicas
 
 // The inputs of a policy: its engine, and the load if it is a clairvoyant.
 struct Setting {
   const EnginePreset& preset;
   const LoopLoad* load = nullptr;  // null: unknown
   const LoopScenario& scenario;
-  ScaledObjectSpec object = {.min_replica_count = kFewest, .max_replica_count = kMost};
+  ScaledObjectSpec object = {.min_replica_count = kFewest, .max_replica_count = kMaxReplicas};
 };
 
 using MakePolicy = std::function<std::unique_ptr<ReplicaPolicy>(const Setting&)>;
@@ -38,7 +38,7 @@ struct LoopCell {
   const EnginePreset* preset;
   const LoopLoad* known_load = nullptr;
   std::function<LoopScenario(uint64_t seed)> scenario;
-  ScaledObjectSpec object = {.min_replica_count = kFewest, .max_replica_count = kMost};
+  ScaledObjectSpec object = {.min_replica_count = kFewest, .max_replica_count = kMaxReplicas};
 };
 
 struct LoopOutcome {

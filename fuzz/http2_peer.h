@@ -107,7 +107,7 @@ inline std::string NextMessage(FuzzedDataProvider& input) {
 
 // Returns a frame of any type, for `stream` or its connection, or bytes that are no frame.
 inline std::string NextFrame(FuzzedDataProvider& input, uint32_t stream) {
-  constexpr int kMostTypes = 11;
+  constexpr int kMaxTypes = 11;
   switch (input.ConsumeIntegralInRange(0, 7)) {
     case 0:
       return Encode({FrameType::kReset, 0, stream, BigEndian(input.ConsumeIntegral<uint8_t>(), 4)});
@@ -128,7 +128,7 @@ inline std::string NextFrame(FuzzedDataProvider& input, uint32_t stream) {
     case 6:
       return input.ConsumeRandomLengthString(40);
     default:
-      return Encode({static_cast<FrameType>(input.ConsumeIntegralInRange(0, kMostTypes)),
+      return Encode({static_cast<FrameType>(input.ConsumeIntegralInRange(0, kMaxTypes)),
                      input.ConsumeIntegral<uint8_t>(), input.ConsumeBool() ? 0 : stream,
                      input.ConsumeRandomLengthString(60)});
   }

@@ -161,9 +161,9 @@ class FieldMutator {
   }
 
   std::string Mutated(std::string text) {
-    constexpr size_t kMostAdded = 70;  // Kubernetes names have up to 63
+    constexpr size_t kMaxAdded = 70;  // Kubernetes names have up to 63
     const size_t size = text.size();
-    text.resize(size + kMostAdded);
+    text.resize(size + kMaxAdded);
     text.resize(LLVMFuzzerMutate(reinterpret_cast<uint8_t*>(text.data()), size, text.size()));
     return text;
   }

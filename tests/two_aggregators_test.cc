@@ -213,7 +213,7 @@ class TwoAggregatorsEndpointTest : public TwoAggregatorsDemandTest {
  protected:
   static constexpr double kTarget = 80;
   // A demand needs a minute of service, in readings of a second. On a busy machine they are fewer.
-  static constexpr double kMostReadings = 120;
+  static constexpr double kMaxReadings = 120;
 
   TwoAggregatorsEndpointTest() { discovery_ = "false"; }
 
@@ -243,7 +243,7 @@ class TwoAggregatorsEndpointTest : public TwoAggregatorsDemandTest {
   template <typename Condition>
   bool StaysNearUntil(const Condition& is_over) {
     const absl::Time hang = absl::Now() + absl::Minutes(3);
-    for (; ReadingsOf(*second_) < kMostReadings && absl::Now() < hang;
+    for (; ReadingsOf(*second_) < kMaxReadings && absl::Now() < hang;
          absl::SleepFor(absl::Milliseconds(100))) {
       const auto first = AnswerOf(*server_);
       const auto second = AnswerOf(*second_);

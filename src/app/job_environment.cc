@@ -10,7 +10,7 @@
 namespace gpuscaler {
 namespace {
 
-constexpr int kMostGpus = 1024;  // upper limit for one node
+constexpr int kMaxGpus = 1024;  // upper limit for one node
 
 // Expands SLURM's "0-3" into indices; other entries are kept.
 void AppendEntry(absl::string_view entry, std::vector<std::string>& entries) {
@@ -18,7 +18,7 @@ void AppendEntry(absl::string_view entry, std::vector<std::string>& entries) {
   int first = 0;
   int last = 0;
   if (ends.size() == 2 && absl::SimpleAtoi(ends[0], &first) && absl::SimpleAtoi(ends[1], &last) &&
-      first >= 0 && last < kMostGpus) {
+      first >= 0 && last < kMaxGpus) {
     for (int index = first; index <= last; ++index) entries.push_back(absl::StrCat(index));
     return;
   }

@@ -26,7 +26,7 @@ struct RecordType {
 
 constexpr RecordType kAddressTypes[] = {{ns_t_a, "A"}, {ns_t_aaaa, "AAAA"}};
 
-constexpr int kMostAliases = 8;  // in one chain, which may be a loop
+constexpr int kMaxAliases = 8;  // in one chain, which may be a loop
 
 // The system's resolver, as /etc/resolv.conf is now.
 class Resolver {
@@ -61,13 +61,13 @@ class Resolver {
   // a server that followed one may report a failure at its target as "no record".
   absl::StatusOr<std::string> NameWithout(const RecordType& type, const std::string& name) {
     std::string current = name;
-    for (int aliases = 0; aliases <= kMostAliases; ++aliases) {
+    for (int aliases = 0; aliases <= kMaxAliases; ++aliases) {
       ASSIGN_OR_RETURN(std::string alias, AliasOf(current, type));
       if (alias.empty()) return current;
       current = std::move(alias);
     }
     return absl::UnavailableError(
-        absl::StrCat(type.name, " of ", name, ": more than ", kMostAliases, " aliases"));
+        absl::StrCat(type.name, " of ", name, ": more than ", kMaxAliases, " aliases"));
   }
 
  private:

@@ -22,7 +22,7 @@ bool WorkerThreads::Run(std::function<void()> task, size_t most_waiting, const s
   {
     MutexLock lock(mutex_);
     if (stopping_ || waiting_.Waiting(tenant) >= most_waiting) return false;
-    if (waiting_.bytes() + waiting_.BytesOf(tenant) + 2 * bytes > kMostBytes) return false;
+    if (waiting_.bytes() + waiting_.BytesOf(tenant) + 2 * bytes > kMaxBytes) return false;
     waiting_.Push(tenant, std::move(task), bytes);
   }
   changed_.NotifyOne();

@@ -22,7 +22,7 @@ class WorkerThreads {
   WorkerThreads& operator=(const WorkerThreads&) = delete;
 
   // Limit on the bytes of waiting tasks. A tenant may have half of what the others leave.
-  static constexpr size_t kMostBytes = size_t{64} << 20;
+  static constexpr size_t kMaxBytes = size_t{64} << 20;
 
   // Runs the tasks of a tenant in their order; tenants take turns. `bytes`: memory that the task
   // holds. Returns false, without running the task, if `most_waiting` tasks or too many bytes of

@@ -73,7 +73,7 @@ TEST(WorkerThreads, TaskBeyondTheLimitIsRefused) {
 }
 
 TEST(WorkerThreads, TenantMayHoldHalfOfTheBytesThatOthersLeave) {
-  constexpr size_t kHalf = WorkerThreads::kMostBytes / 2;
+  constexpr size_t kHalf = WorkerThreads::kMaxBytes / 2;
   Gate gate;
   WorkerThreads worker("test", 1);
   ASSERT_TRUE(worker.Run([&] { gate.Pass(); }, 9, "large", kHalf));

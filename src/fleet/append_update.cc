@@ -28,9 +28,9 @@ void ExtendTo(absl::Time until, NodeHistory::Limits limits, NodeHistory& history
   if (until > history.NewestAt()) history.Extend(until, limits);
 }
 
-// `ago` is the age of the instant: clocks drift apart by kMostDrift of it.
+// `ago` is the age of the instant: clocks drift apart by kMaxDrift of it.
 bool IsSameInstant(absl::Time before, absl::Time later, absl::Duration ago) {
-  return absl::AbsDuration(later - before) < kSameInstant + PeerClock::kMostDrift * ago;
+  return absl::AbsDuration(later - before) < kSameInstant + PeerClock::kMaxDrift * ago;
 }
 
 // Returns true if both samples are of one holder. Its start times may differ by a message's delay

@@ -13,7 +13,7 @@ namespace wire = telemetry::v1;
 
 // Limit of a message: far below the 4 MiB that a reader accepts, with room for one reading of any
 // exposition.
-constexpr size_t kMostBytes = size_t{256} << 10;
+constexpr size_t kMaxEngineLogBytes = size_t{256} << 10;
 
 using Namespaces = std::set<std::string>;
 
@@ -176,7 +176,7 @@ wire::EngineList EngineLog::ListOf(const EngineSubscription& wanted) const {
 void EngineLog::AppendReadings(const std::deque<Entry>& readings, bool histograms, int64_t& next,
                                size_t& bytes, wire::EngineTelemetry& message) const {
   auto entry = std::ranges::lower_bound(readings, next, {}, &Entry::number);
-  for (; entry != readings.end() && bytes < kMostBytes; ++entry) {
+  for (; entry != readings.end() && bytes < kMaxEngineLogBytes; ++entry) {
     next = entry->number + 1;
     if (!listed_.contains(entry->engine)) continue;
     wire::EngineReading& reading = *message.add_readings();

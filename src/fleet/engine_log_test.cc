@@ -80,7 +80,7 @@ TEST_F(EngineLogTest, SubscribedNamespacesAreLimited) {
     for (int i = 0; i < 4000; ++i) wanted.namespaces[absl::StrCat("r", reader, "-", i)] = {};
     Subscribe(wanted);
   }
-  EXPECT_EQ(log_.Subscription().namespaces.size(), kMostNamespacesSubscribed);
+  EXPECT_EQ(log_.Subscription().namespaces.size(), kMaxNamespacesSubscribed);
   clock_.Advance(absl::Minutes(5));
   Subscribe(a_, absl::Minutes(10));
   clock_.Advance(absl::Minutes(5));

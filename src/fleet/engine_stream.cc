@@ -19,8 +19,8 @@ namespace {
 namespace wire = telemetry::v1;
 
 absl::Status BoundSubscription(const wire::EngineSubscription& wanted) {
-  RETURN_IF_ERROR(CheckCount("subscribed namespaces", wanted.namespaces_size(),
-                             int{kMostNamespacesSubscribed}));
+  RETURN_IF_ERROR(
+      CheckCount("subscribed namespaces", wanted.namespaces_size(), int{kMaxNamespacesSubscribed}));
   for (const wire::EnginesOfNamespace& of : wanted.namespaces()) {
     RETURN_IF_ERROR(CheckName("a namespace's name", of.name(), kLongestLabel));
   }

@@ -9,7 +9,7 @@ bool EngineSubscriptions::Renew(const EngineSubscription& wanted, absl::Time now
   const EngineSubscription before = At(now);
   std::erase_if(subscriptions_, [now](const auto& lease) { return lease.second.until <= now; });
   for (const auto& [name, interest] : wanted.namespaces) {
-    if (subscriptions_.size() >= kMostNamespacesSubscribed && !subscriptions_.contains(name))
+    if (subscriptions_.size() >= kMaxNamespacesSubscribed && !subscriptions_.contains(name))
       continue;
     NamespaceLease& lease = subscriptions_[name];
     lease.until = std::max(lease.until, until);

@@ -12,12 +12,12 @@
 namespace gpuscaler {
 
 // Far above the namespaces on a node, and far below what a hostile reader might send.
-inline constexpr size_t kMostNamespacesSubscribed = 4096;
+inline constexpr size_t kMaxNamespacesSubscribed = 4096;
 
 // Not thread-safe.
 class EngineSubscriptions {
  public:
-  // Returns true if the union has grown. Namespaces beyond kMostNamespacesSubscribed are ignored.
+  // Returns true if the union has grown. Namespaces beyond kMaxNamespacesSubscribed are ignored.
   bool Renew(const EngineSubscription& wanted, absl::Time now, absl::Time until);
 
   // Returns the union of all subscriptions.

@@ -18,7 +18,7 @@ namespace wire = telemetry::v1;
 constexpr double kImplausible = std::numeric_limits<double>::quiet_NaN();
 
 // Tokens of a thousand years, and exact in a double.
-constexpr double kMostCounted = 1e15;
+constexpr double kMaxCount = 1e15;
 
 struct WireNumber {
   ModelNumber number;
@@ -29,28 +29,28 @@ struct WireNumber {
 };
 using M = wire::EngineModel;
 constexpr std::array<WireNumber, 13> kWireNumbers = {{
-    {&ModelReading::waiting, &M::has_waiting, &M::waiting, &M::set_waiting, kMostCounted},
-    {&ModelReading::running, &M::has_running, &M::running, &M::set_running, kMostCounted},
+    {&ModelReading::waiting, &M::has_waiting, &M::waiting, &M::set_waiting, kMaxCount},
+    {&ModelReading::running, &M::has_running, &M::running, &M::set_running, kMaxCount},
     {&ModelReading::kv_cache_usage_ratio, &M::has_kv_cache_usage_ratio, &M::kv_cache_usage_ratio,
      &M::set_kv_cache_usage_ratio, 1},
-    {&ModelReading::limit, &M::has_limit, &M::limit, &M::set_limit, kMostCounted},
+    {&ModelReading::limit, &M::has_limit, &M::limit, &M::set_limit, kMaxCount},
     {&ModelReading::requests_done, &M::has_requests_done, &M::requests_done, &M::set_requests_done,
-     kMostCounted},
+     kMaxCount},
     {&ModelReading::queued_requests, &M::has_queued_requests, &M::queued_requests,
-     &M::set_queued_requests, kMostCounted},
+     &M::set_queued_requests, kMaxCount},
     {&ModelReading::queue_seconds, &M::has_queue_seconds, &M::queue_seconds, &M::set_queue_seconds,
-     kMostCounted},
+     kMaxCount},
     {&ModelReading::prompt_tokens, &M::has_prompt_tokens, &M::prompt_tokens, &M::set_prompt_tokens,
-     kMostCounted},
+     kMaxCount},
     {&ModelReading::generation_tokens, &M::has_generation_tokens, &M::generation_tokens,
-     &M::set_generation_tokens, kMostCounted},
+     &M::set_generation_tokens, kMaxCount},
     {&ModelReading::preemptions, &M::has_preemptions, &M::preemptions, &M::set_preemptions,
-     kMostCounted},
-    {&ModelReading::answers, &M::has_answers, &M::answers, &M::set_answers, kMostCounted},
+     kMaxCount},
+    {&ModelReading::answers, &M::has_answers, &M::answers, &M::set_answers, kMaxCount},
     {&ModelReading::answer_tokens, &M::has_answer_tokens, &M::answer_tokens, &M::set_answer_tokens,
-     kMostCounted},
+     kMaxCount},
     {&ModelReading::counters_began, &M::has_counters_began, &M::counters_began,
-     &M::set_counters_began, kMostCounted},
+     &M::set_counters_began, kMaxCount},
 }};
 
 void EncodeHistogram(const Histogram& histogram, wire::HistogramCounts& counts) {
@@ -65,7 +65,7 @@ bool IsPlausible(const wire::HistogramCounts& counts) {
   const auto& bounds = counts.not_above();
   const auto& each = counts.count();
   if (bounds.empty() || bounds.size() != each.size() || !std::isinf(*bounds.rbegin())) return false;
-  const auto bad_number = [](double count) { return !(count >= 0 && count <= kMostCounted); };
+  const auto bad_number = [](double count) { return !(count >= 0 && count <= kMaxCount); };
   if (std::ranges::any_of(each, bad_number) || !std::ranges::is_sorted(each)) return false;
   for (int i = 1; i < bounds.size(); ++i) {
     if (!(bounds[i] > bounds[i - 1])) return false;
@@ -125,17 +125,16 @@ std::array<double*, kServiceSums> SumsOf(ServiceSums& sums) {
 }
 
 // Sums of squared batches are larger than what is counted.
-constexpr double kMostSummed = 1e24;
+constexpr double kMaxSumOfCounts = 1e24;
 
 bool IsUpTo(double most, double number) { return number >= 0 && number <= most; }
 
 bool IsPlausible(const wire::LearntEngine& learnt) {
-  const auto is_sum = [](double sum) { return IsUpTo(kMostSummed, sum); };
+  const auto is_sum = [](double sum) { return IsUpTo(kMaxSumOfCounts, sum); };
   return learnt.service_size() >= static_cast<int>(kServiceSums) &&
-         std::ranges::all_of(learnt.service(), is_sum) && IsUpTo(kMostCounted, learnt.answers()) &&
-         IsUpTo(kMostCounted, learnt.answer_tokens()) &&
-         IsUpTo(kMostCounted, learnt.reported_limit()) &&
-         IsUpTo(kMostCounted, learnt.learnt_limit());
+         std::ranges::all_of(learnt.service(), is_sum) && IsUpTo(kMaxCount, learnt.answers()) &&
+         IsUpTo(kMaxCount, learnt.answer_tokens()) && IsUpTo(kMaxCount, learnt.reported_limit()) &&
+         IsUpTo(kMaxCount, learnt.learnt_limit());
 }
 
 void EncodeLearnt(const SignalSeries& record, wire::LearntEngine& message) {

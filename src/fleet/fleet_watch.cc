@@ -13,7 +13,7 @@ constexpr absl::Duration kStoreTickInterval = absl::Seconds(1);
 
 // Streams that replay their history at one time. Each takes milliseconds of the streams' thread, so
 // the replays of all agents at once would delay every query.
-constexpr size_t kMostReplaysAtOnce = 64;
+constexpr size_t kMaxReplaysAtOnce = 64;
 
 }  // namespace
 
@@ -65,7 +65,7 @@ void FleetWatch::Tick() {
   size_t catching_up = 0;
   for (const auto& stream : streams) catching_up += stream->IsCatchingUp() ? 1 : 0;
   for (const auto& stream : streams) {
-    catching_up += stream->Tick(catching_up < kMostReplaysAtOnce) ? 1 : 0;
+    catching_up += stream->Tick(catching_up < kMaxReplaysAtOnce) ? 1 : 0;
   }
   streams.clear();
   if (now - ticked_at_ < kStoreTickInterval) return;

@@ -222,13 +222,13 @@ void EncodeHolders(const GpuSample& gpu, wire::Holders& message) {
 
 // Returns true if the shares add up to 1, or to less by rounding.
 bool AreShares(const wire::Holders& message) {
-  constexpr double kMost = 1 + 1e-6;
+  constexpr double kMaxSum = 1 + 1e-6;
   double sum = 0;
   for (const wire::Holder& holder : message.holders()) {
     if (!(holder.share() >= 0)) return false;  // also NaN
     sum += holder.share();
   }
-  return sum <= kMost;
+  return sum <= kMaxSum;
 }
 
 // If the shares are invalid, all holders get equal shares.

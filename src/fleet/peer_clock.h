@@ -18,7 +18,7 @@ class PeerClock {
     if (received_at_ == absl::InfinitePast()) {
       offset_ = seen;
     } else {
-      offset_ = std::min(seen, offset_ + kMostDrift * (received - received_at_));
+      offset_ = std::min(seen, offset_ + kMaxDrift * (received - received_at_));
     }
     offset_ = absl::Floor(offset_, absl::Microseconds(1));
     received_at_ = received;
@@ -36,7 +36,7 @@ class PeerClock {
 
   // A drift of 1e-4 is already much for two quartz clocks. With 1e-3 the offset may grow by 60 ms
   // per minute.
-  static constexpr double kMostDrift = 1e-3;
+  static constexpr double kMaxDrift = 1e-3;
 
  private:
   absl::Time received_at_ = absl::InfinitePast();

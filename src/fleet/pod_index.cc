@@ -9,10 +9,10 @@ namespace {
 
 // The limit of entries without nodes. Owners come and go, those of Jobs above all. A reader that is
 // behind an evicted entry reevaluates everything once (AllChangedSince()).
-constexpr size_t kMostUnused = 1000;
+constexpr size_t kMaxUnused = 1000;
 
 // The list of other holders is for people, so it is short.
-constexpr size_t kMostOthers = 8;
+constexpr size_t kMaxOthers = 8;
 
 // Visits the layouts from the newest back to `known`, each with the time until which it held.
 // Returns false if `known` was not found: then the history was replaced, and has everything.
@@ -174,7 +174,7 @@ void PodIndex::SetChanged(Entries::iterator entry, int64_t generation) {
 }
 
 void PodIndex::EvictUnused() {
-  while (unused_.size() > kMostUnused) {
+  while (unused_.size() > kMaxUnused) {
     evicted_ = unused_.front().generation;
     entries_.erase(unused_.front().key);
     unused_.pop_front();
@@ -224,7 +224,7 @@ void PodIndex::AddOthers(const PodInterest& wanted, Nodes& found) const {
     const Entry* const entry = Find({name, ""});
     if (entry == nullptr) continue;
     for (const std::string& node : entry->nodes) {
-      if (found.others.size() >= kMostOthers) return;
+      if (found.others.size() >= kMaxOthers) return;
       if (!found.names.contains(node)) found.others.insert(node);
     }
   }

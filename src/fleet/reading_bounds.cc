@@ -38,9 +38,9 @@ constexpr std::array<Range, 9> kRanges = {{
 }};
 
 // The largest have 0.5 TiB.
-constexpr int64_t kMostMemory = int64_t{16} << 40;
+constexpr int64_t kMaxMemory = int64_t{16} << 40;
 
-bool IsMemory(int64_t bytes) { return bytes >= 0 && bytes <= kMostMemory; }
+bool IsMemory(int64_t bytes) { return bytes >= 0 && bytes <= kMaxMemory; }
 bool IsUtilization(double value) { return value >= 0 && value <= 100; }  // false for NaN
 
 class Bounding {
@@ -63,7 +63,7 @@ class Bounding {
 
  private:
   void BoundMemory() {
-    const int64_t total = gpu_.memory_total_bytes.value_or(kMostMemory);
+    const int64_t total = gpu_.memory_total_bytes.value_or(kMaxMemory);
     const int64_t used = gpu_.memory_used_bytes.value_or(0);
     if (IsMemory(total) && IsMemory(used) && used <= total) return;
     AddGap(GpuField::kMemory, absl::StrCat(used, " bytes used of ", total));

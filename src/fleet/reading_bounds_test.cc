@@ -16,7 +16,7 @@ using testing::IsEmpty;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
-constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+constexpr int64_t kMaxInt64 = std::numeric_limits<int64_t>::max();
 constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
 
 NodeSnapshot NodeWith(const std::function<void(GpuSample&)>& make) {
@@ -65,11 +65,11 @@ const Implausible kImplausibleReadings[] = {
     {GpuField::kPcie, [](auto& gpu) { gpu.pcie_rx_kbps = -1; }, "-1 KB/s"},
     {GpuField::kNvlink, [](auto& gpu) { gpu.nvlink_tx_mbps = 1e12; }, "1e+12 MiB/s"},
     {GpuField::kNvlink, [](auto& gpu) { gpu.nvlink_rx_mbps = kNan; }, "nan MiB/s"},
-    {GpuField::kMemory, [](auto& gpu) { gpu.memory_used_bytes = kMost; },
+    {GpuField::kMemory, [](auto& gpu) { gpu.memory_used_bytes = kMaxInt64; },
      "9223372036854775807 bytes used of 85899345920"},
     {GpuField::kMemory, [](auto& gpu) { gpu.memory_used_bytes = -1; }, "-1 bytes used"},
     {GpuField::kMemory, [](auto& gpu) { gpu.memory_total_bytes = kLeast; }, "bytes used of -9"},
-    {GpuField::kMemory, [](auto& gpu) { gpu.memory_total_bytes = kMost; }, "bytes used of 9"},
+    {GpuField::kMemory, [](auto& gpu) { gpu.memory_total_bytes = kMaxInt64; }, "bytes used of 9"},
     {GpuField::kMemory, [](auto& gpu) { gpu.memory_total_bytes = 1; }, "bytes used of 1"},
     {GpuField::kEcc, [](auto& gpu) { gpu.ecc_uncorrected_errors = -1; }, "-1 errors"},
 };
@@ -92,7 +92,7 @@ TEST(ReadingBounds, ImplausibleReadingsBecomeGapsWithTheValue) {
 }
 
 TEST(ReadingBounds, ImplausibleMemoryIsUnknownWithItsTotal) {
-  NodeSnapshot snapshot = NodeWith([](GpuSample& gpu) { gpu.memory_used_bytes = kMost; });
+  NodeSnapshot snapshot = NodeWith([](GpuSample& gpu) { gpu.memory_used_bytes = kMaxInt64; });
   BoundReadings(snapshot);
   EXPECT_EQ(snapshot.gpus[1].memory_used_bytes, std::nullopt);
   EXPECT_EQ(snapshot.gpus[1].memory_total_bytes, std::nullopt);
@@ -112,7 +112,7 @@ TEST(ReadingBounds, ImplausibleProcessUseIsUnknown) {
   NodeSnapshot snapshot = NodeWith([](GpuSample& gpu) {
     gpu.processes = {{{.pid = -1},
                       {.pid = 7, .memory_bytes = -1, .utilization_percent = kNan},
-                      {.pid = 8, .memory_bytes = kMost, .utilization_percent = 101},
+                      {.pid = 8, .memory_bytes = kMaxInt64, .utilization_percent = 101},
                       {.pid = 9, .memory_bytes = 5, .utilization_percent = 50}}};
   });
   EXPECT_EQ(BoundReadings(snapshot), "");

@@ -37,9 +37,9 @@ bool HasSameLayout(const NodeSnapshot& a, const NodeSnapshot& b) {
 }
 
 size_t PointsOf(const NodeSnapshot& snapshot) {
-  size_t bytes = kReadingOverhead + snapshot.gpus.size() * PointBlock::kMostBytesOfGpu;
+  size_t bytes = kReadingOverhead + snapshot.gpus.size() * PointBlock::kMaxBytesOfGpu;
   for (const GpuSample& gpu : snapshot.gpus) {
-    bytes += gpu.holders.size() * PointBlock::kMostBytesOfShare;
+    bytes += gpu.holders.size() * PointBlock::kMaxBytesOfShare;
   }
   return bytes;
 }

@@ -17,20 +17,20 @@ namespace wire = telemetry::v1;
 constexpr size_t kLongestUuid = 96;
 
 // A kubelet runs 110 pods by default. As many may share a GPU.
-constexpr int kMostPods = 4096;
-constexpr int kMostNamespacesOfEngines = 4096;
+constexpr int kMaxPods = 4096;
+constexpr int kMaxNamespacesOfEngines = 4096;
 
-constexpr int kMostIndex = 1024;
+constexpr int kMaxIndex = 1024;
 
 // Each run is shorter than the one before it, so there are a few dozen.
-constexpr int kMostRuns = 1024;
+constexpr int kMaxRuns = 1024;
 
 // Processes of one GPU. Contexts take hundreds of MiB each.
-constexpr int kMostProcesses = 4096;
+constexpr int kMaxProcesses = 4096;
 
-constexpr int kMostOwners = 32;  // the nearest come first
-constexpr int kMostGaps = 64;    // one per field, with room for newer agents
-constexpr int kMostEmptied = 64;
+constexpr int kMaxOwnersOfPod = 32;  // the nearest come first
+constexpr int kMaxGaps = 64;         // one per field, with room for newer agents
+constexpr int kMaxEmptied = 64;
 
 template <typename List>
 void Shorten(int most, List& list) {
@@ -42,7 +42,7 @@ bool IsText(const std::string& text) { return text.size() <= kLongestText && !Ha
 absl::Status BoundNode(wire::Node& node) {
   RETURN_IF_ERROR(CheckName("a node's name", node.name(), kLongestObjectName));
   RETURN_IF_ERROR(
-      CheckCount("namespaces of engines", node.engine_namespaces_size(), kMostNamespacesOfEngines));
+      CheckCount("namespaces of engines", node.engine_namespaces_size(), kMaxNamespacesOfEngines));
   for (const std::string& name : node.engine_namespaces()) {
     RETURN_IF_ERROR(CheckName("a namespace's name", name, kLongestLabel));
   }
@@ -55,17 +55,17 @@ absl::Status BoundNode(wire::Node& node) {
 absl::Status BoundGpu(wire::Gpu& gpu) {
   RETURN_IF_ERROR(CheckName("a GPU's UUID", gpu.uuid(), kLongestUuid));
   RETURN_IF_ERROR(CheckName("a GPU's UUID", gpu.parent_uuid(), kLongestUuid));
-  RETURN_IF_ERROR(CheckCount("as a GPU's index", gpu.index(), kMostIndex));
-  RETURN_IF_ERROR(CheckCount("holders of a GPU", gpu.holders().holders_size(), kMostPods));
-  RETURN_IF_ERROR(CheckCount("times of memory", gpu.steady_memory().past_size(), kMostRuns));
+  RETURN_IF_ERROR(CheckCount("as a GPU's index", gpu.index(), kMaxIndex));
+  RETURN_IF_ERROR(CheckCount("holders of a GPU", gpu.holders().holders_size(), kMaxPods));
+  RETURN_IF_ERROR(CheckCount("times of memory", gpu.steady_memory().past_size(), kMaxRuns));
   for (const wire::Holder& holder : gpu.holders().holders()) {
     RETURN_IF_ERROR(CheckName("a container's name", holder.container(), kLongestLabel));
   }
   if (!IsText(gpu.name())) CleanText(*gpu.mutable_name());
-  if (gpu.has_processes()) Shorten(kMostProcesses, *gpu.mutable_processes()->mutable_processes());
-  Shorten(kMostEmptied, *gpu.mutable_emptied());
+  if (gpu.has_processes()) Shorten(kMaxProcesses, *gpu.mutable_processes()->mutable_processes());
+  Shorten(kMaxEmptied, *gpu.mutable_emptied());
   if (!gpu.has_gaps()) return absl::OkStatus();
-  Shorten(kMostGaps, *gpu.mutable_gaps()->mutable_gaps());
+  Shorten(kMaxGaps, *gpu.mutable_gaps()->mutable_gaps());
   for (wire::Gap& gap : *gpu.mutable_gaps()->mutable_gaps()) {
     if (!IsText(gap.detail())) CleanText(*gap.mutable_detail());
   }
@@ -79,7 +79,7 @@ bool IsPlausible(const wire::Owner& owner) {
 }
 
 absl::Status BoundReading(wire::Reading& reading) {
-  RETURN_IF_ERROR(CheckCount("pods of a node", reading.pods().pods_size(), kMostPods));
+  RETURN_IF_ERROR(CheckCount("pods of a node", reading.pods().pods_size(), kMaxPods));
   for (wire::Gpu& gpu : *reading.mutable_gpus()) RETURN_IF_ERROR(BoundGpu(gpu));
   if (!IsText(reading.attribution().why()))
     CleanText(*reading.mutable_attribution()->mutable_why());
@@ -102,7 +102,7 @@ absl::Status BoundPod(wire::Pod& pod) {
   owners.erase(std::remove_if(owners.begin(), owners.end(),
                               [](const wire::Owner& owner) { return !IsPlausible(owner); }),
                owners.end());
-  Shorten(kMostOwners, owners);
+  Shorten(kMaxOwnersOfPod, owners);
   return absl::OkStatus();
 }
 

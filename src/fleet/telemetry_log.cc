@@ -12,7 +12,7 @@ namespace wire = telemetry::v1;
 
 // Limit of a message: far below the 4 MiB that a reader accepts, with room for one reading of any
 // node.
-constexpr size_t kMostBytes = size_t{256} << 10;
+constexpr size_t kMaxTelemetryBytes = size_t{256} << 10;
 
 wire::Reading Parsed(const std::string& bytes) {
   wire::Reading reading;
@@ -99,7 +99,7 @@ bool TelemetryLog::AppendNew(Cursor& cursor, wire::Telemetry& message) const {
     Begin(cursor, message);
     bytes = message.ByteSizeLong();
   }
-  for (; cursor.next < End() && bytes < kMostBytes; ++cursor.next) {
+  for (; cursor.next < End() && bytes < kMaxTelemetryBytes; ++cursor.next) {
     const Entry& entry = entries_[static_cast<size_t>(cursor.next - first_)];
     *message.add_readings() = Parsed(entry.bytes);
     bytes += entry.bytes.size();

@@ -16,7 +16,7 @@ namespace wire = telemetry::v1;
 
 // Bytes of readings in one part. The past of a node of 144 GPUs, in messages as small as 256 KiB,
 // would otherwise take gigabytes at once.
-constexpr size_t kMostAtOnce = size_t{10} << 20;
+constexpr size_t kMaxAtOnce = size_t{10} << 20;
 
 // Bytes of decoded readings that one agent may cause: a burst for the longest past, then a rate per
 // second. A reading of 2 bytes repeats the one before it, and counts as much.
@@ -25,7 +25,7 @@ constexpr double kDecodedPerSecond = 16 << 20;
 
 // Bytes of readings in one message, which take seconds to decode. The longest message of an agent
 // has 256 KiB of readings with one changed number each, of 144 GPUs and as many pods: 2.1 GiB.
-constexpr size_t kMostInMessage = size_t{5} << 29;
+constexpr size_t kMaxInMessage = size_t{5} << 29;
 
 // Bytes of one reading. 4,096 pods take 2.2 MiB.
 constexpr size_t kHeaviest = size_t{4} << 20;
@@ -121,11 +121,11 @@ absl::Status TelemetryReader::Continue(const std::function<void(AgentUpdate)>& d
     const auto& names = node_.engine_namespaces();
     update.engine_namespaces.emplace(names.begin(), names.end());
   }
-  for (size_t bytes = 0; pending_.next < message.readings_size() && bytes < kMostAtOnce;) {
+  for (size_t bytes = 0; pending_.next < message.readings_size() && bytes < kMaxAtOnce;) {
     RETURN_IF_ERROR(AddReading(message.readings(pending_.next++), update));
     bytes += decoder_.weight().whole;
     pending_.bytes += decoder_.weight().whole;
-    if (pending_.bytes > kMostInMessage) {
+    if (pending_.bytes > kMaxInMessage) {
       return absl::InvalidArgumentError("a message of too many readings");
     }
   }

@@ -13,7 +13,7 @@ namespace {
 namespace wire = telemetry::v1;
 
 // 16 GPUs of 7 MIG instances are 128.
-constexpr int kMostGpus = 1024;
+constexpr int kMaxGpus = 1024;
 
 // Idle GPUs flicker by less, so that an idle fleet sends nothing. The reference is the last sent
 // value, so the error never exceeds this.
@@ -184,9 +184,9 @@ void ReadingDecoder::SetNode(const wire::Node& node) { node_ = node; }
 
 absl::StatusOr<NodeSnapshot> ReadingDecoder::Decode(const wire::Reading& reading,
                                                     const WriterClock& clock) {
-  if (reading.gpus_size() > kMostGpus) {
+  if (reading.gpus_size() > kMaxGpus) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a reading of ", reading.gpus_size(), " GPUs, at most ", kMostGpus));
+        absl::StrCat("a reading of ", reading.gpus_size(), " GPUs, at most ", kMaxGpus));
   }
   if (reading.has_before_until_us()) {
     Unchanged(reading.before_until_us(), clock);

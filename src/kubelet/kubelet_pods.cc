@@ -17,7 +17,7 @@ namespace {
 
 // The response has whole pods with all environment variables. An object has 1.5 MiB at most, and a
 // node some hundred pods.
-constexpr size_t kMostBytes = 64 << 20;
+constexpr size_t kMaxBytes = 64 << 20;
 
 // A new pod has no conditions yet. Kubernetes counts it as not Ready too.
 bool IsReady(const kubernetes::PodStatus& status) {
@@ -100,7 +100,7 @@ absl::StatusOr<std::vector<KubeletPod>> PodsIn(const ::v1alpha1::ListPodsRespons
 // and then anyway.
 absl::StatusOr<std::vector<KubeletPod>> KubeletPods::List(absl::Duration timeout) const {
   ASSIGN_OR_RETURN(const std::string bytes,
-                   CallKubelet(loop_, socket_, "/v1alpha1.Pods/ListPods", kMostBytes, timeout));
+                   CallKubelet(loop_, socket_, "/v1alpha1.Pods/ListPods", kMaxBytes, timeout));
   v1alpha1::ListPodsResponse response;
   if (!response.ParseFromString(bytes)) {
     return absl::InternalError(absl::StrCat(socket_, ": the answer is no ListPodsResponse"));

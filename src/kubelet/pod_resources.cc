@@ -14,7 +14,7 @@ namespace gpuscaler {
 namespace {
 
 // The list of a dense node, with CPU and memory of every container, exceeds gRPC's 4 MiB.
-constexpr size_t kMostBytesListed = 16 << 20;
+constexpr size_t kMaxBytesListed = 16 << 20;
 
 void AddOnce(PodDevice device, PodDevices& pod) {
   if (std::ranges::find(pod.devices, device) == pod.devices.end()) {
@@ -81,7 +81,7 @@ std::vector<PodDevices> PodDevicesIn(const ::v1::ListPodResourcesResponse& respo
 absl::StatusOr<std::vector<PodDevices>> PodResources::List(absl::Duration timeout) const {
   ASSIGN_OR_RETURN(
       const std::string bytes,
-      CallKubelet(loop_, socket_, "/v1.PodResourcesLister/List", kMostBytesListed, timeout));
+      CallKubelet(loop_, socket_, "/v1.PodResourcesLister/List", kMaxBytesListed, timeout));
   v1::ListPodResourcesResponse response;
   if (!response.ParseFromString(bytes)) {
     return absl::InternalError(

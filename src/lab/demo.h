@@ -27,12 +27,12 @@ namespace gpuscaler {
 // At a higher speed GPUs would be sampled less often than the HPA syncs.
 constexpr int kFastestDemo = 1000;
 constexpr int kFewestDemoReplicas = 3;  // fewer do not show scaling
-constexpr int kMostDemoReplicas = 64;
+constexpr int kMaxDemoReplicas = 64;
 
 struct DemoOptions {
   int speed = 150;  // simulated seconds per real second; 1 to kFastestDemo
   std::string profile = "vllm-inference";
-  int max_replicas = 8;  // kFewestDemoReplicas to kMostDemoReplicas
+  int max_replicas = 8;  // kFewestDemoReplicas to kMaxDemoReplicas
   int port = 0;          // 0: any free one
 };
 

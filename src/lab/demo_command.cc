@@ -90,7 +90,7 @@ Command DemoCommand() {
           {IntFlag("speed", "Simulated seconds a real one.", {1, kFastestDemo}, &options.speed),
            WordFlag("profile", "NAME", "Profile of the trigger.", DemoProfiles(), &options.profile),
            IntFlag("max-replicas", "maxReplicaCount, and GPUs of the node.",
-                   {kFewestDemoReplicas, kMostDemoReplicas}, &options.max_replicas),
+                   {kFewestDemoReplicas, kMaxDemoReplicas}, &options.max_replicas),
            IntFlag("port", "gRPC port on loopback; 0: any free one.", {0, 65535}, &options.port),
            SwitchFlag("serve",
                       "Keep serving afterwards, under a steady load, for keda-gpu-scaler query.",

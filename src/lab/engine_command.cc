@@ -143,11 +143,11 @@ int RunEngine(const EngineFlags& flags) {
 }
 
 std::vector<Flag> BatchFlags(EngineFlags* flags) {
-  constexpr int kMostRequests = 65536, kMostTokens = 1'000'000'000;
+  constexpr int kMaxRequests = 65536, kMaxTokens = 1'000'000'000;
   return {IntFlag("max-num-seqs", "Requests in the batch at once, as vLLM's flag; the others wait.",
-                  {1, kMostRequests}, &flags->max_num_seqs),
+                  {1, kMaxRequests}, &flags->max_num_seqs),
           IntFlag("kv-cache-tokens", "Tokens of prompts and answers that the KV cache holds.",
-                  {16, kMostTokens}, &flags->kv_cache_tokens),
+                  {16, kMaxTokens}, &flags->kv_cache_tokens),
           NumberFlag("tokens-per-second", "Of a request that is alone in the batch.", 0.1, 10000,
                      &flags->tokens_per_second),
           NumberFlag("full-batch-tokens-per-second",

@@ -129,10 +129,10 @@ int RunLoad(const LoadFlags& flags) {
 }
 
 std::vector<Flag> ShapeFlags(LoadFlags* flags) {
-  constexpr double kMostRate = 100'000;
+  constexpr double kMaxRate = 100'000;
   return {
-      NumberFlag("rate", "Requests a second, at the highest.", 0, kMostRate, &flags->rate),
-      NumberFlag("base", "Requests a second where step, burst and sine are low.", 0, kMostRate,
+      NumberFlag("rate", "Requests a second, at the highest.", 0, kMaxRate, &flags->rate),
+      NumberFlag("base", "Requests a second where step, burst and sine are low.", 0, kMaxRate,
                  &flags->base),
       TextFlag("shape", "SHAPE",
                "constant; step: high from the first quarter of the duration to the last; burst: "
@@ -150,17 +150,17 @@ std::vector<Flag> ShapeFlags(LoadFlags* flags) {
 }
 
 std::vector<Flag> WorkFlags(LoadFlags* flags) {
-  constexpr int kMostTokens = 131'072, kMostConcurrent = 60'000;
+  constexpr int kMaxTokens = 131'072, kMaxConcurrent = 60'000;
   return {
-      IntFlag("prompt-tokens", "Of each request, about.", {1, kMostTokens},
+      IntFlag("prompt-tokens", "Of each request, about.", {1, kMaxTokens},
               &flags->work.prompt_tokens),
-      IntFlag("max-tokens", "Of each answer.", {1, kMostTokens}, &flags->work.max_tokens),
+      IntFlag("max-tokens", "Of each answer.", {1, kMaxTokens}, &flags->work.max_tokens),
       TextFlag("model", "NAME", "The model to ask for; empty: whichever is served.",
                &flags->work.model),
       IntFlag("concurrency",
               "Requests under way at once, at most; others wait for an end, which counts as their "
               "latency.",
-              {1, kMostConcurrent}, &flags->limits.concurrency),
+              {1, kMaxConcurrent}, &flags->limits.concurrency),
       DurationFlag("timeout",
                    "Of a request; one that has waited here so long is not sent and counts as lost.",
                    absl::Milliseconds(1), absl::Hours(1), &flags->timeout)};

@@ -158,7 +158,7 @@ const ScalerTrigger* TriggerOfUnknownKind(const Manifest& manifest,
 // Returns the kind that was probably meant, or "" if it may be a custom controller's. A typo keeps
 // the first and last letter; TFJob and NIMService differ from Job and RayService in one of them.
 absl::string_view IntendedKind(const Manifest& manifest, absl::string_view kind) {
-  constexpr size_t kMostExtraLetters = 2;
+  constexpr size_t kMaxExtraLetters = 2;
   std::vector<absl::string_view> known = WorkloadKinds();
   if (!manifest.target_kind.empty()) known.push_back(manifest.target_kind);
   const absl::string_view nearest = Nearest(kind, known);
@@ -169,7 +169,7 @@ absl::string_view IntendedKind(const Manifest& manifest, absl::string_view kind)
   const size_t longer = std::max(kind.size(), nearest.size());
   const bool is_typo = is_alike(kind.front(), nearest.front()) &&
                        is_alike(kind.back(), nearest.back()) &&
-                       longer - std::min(kind.size(), nearest.size()) <= kMostExtraLetters;
+                       longer - std::min(kind.size(), nearest.size()) <= kMaxExtraLetters;
   return is_typo ? nearest : "";
 }
 

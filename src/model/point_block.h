@@ -31,9 +31,9 @@ class PointBlock {
   // Upper limits of the memory per instant: for each column that may change, each GPU and each
   // share. They allow for the worst case: a constant column changes at every instant, so each
   // instant begins a block, and every other block has a capacity of two.
-  static constexpr size_t kMostBytesOfNumber = sizeof(int32_t) + sizeof(float) * 3 / 2;
-  static constexpr size_t kMostBytesOfGpu = sizeof(GpuPoint) + kGpuReadings * kMostBytesOfNumber;
-  static constexpr size_t kMostBytesOfShare = sizeof(float) + kMostBytesOfNumber;
+  static constexpr size_t kMaxBytesOfNumber = sizeof(int32_t) + sizeof(float) * 3 / 2;
+  static constexpr size_t kMaxBytesOfGpu = sizeof(GpuPoint) + kGpuReadings * kMaxBytesOfNumber;
+  static constexpr size_t kMaxBytesOfShare = sizeof(float) + kMaxBytesOfNumber;
 
   // Stores the first instant. `before` is the block of the preceding instants: it shows which
   // columns change. Null: it has another layout, or there is none.

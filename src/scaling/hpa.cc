@@ -19,8 +19,8 @@ double Milli(double value) {
 }
 
 int CeilToReplicas(double count) {
-  constexpr double kMost = std::numeric_limits<int32_t>::max();
-  return static_cast<int>(std::clamp(std::ceil(count), 0.0, kMost));
+  constexpr double kMaxReplicas = std::numeric_limits<int32_t>::max();
+  return static_cast<int>(std::clamp(std::ceil(count), 0.0, kMaxReplicas));
 }
 
 // Compares each bound separately, like the controller since 1.33: in binary, |1 - 1.1| exceeds a

@@ -18,12 +18,12 @@ struct ReportedValue {
 
 // The pressure of one replica counts at most twice the target, so that its queue alone at most
 // doubles the replicas.
-constexpr double kMostTargets = 2;
+constexpr double kMaxTargets = 2;
 
 double InUnitOf(const Trigger& trigger, double value) {
   if (trigger.metric == MetricType::kPendingRatio)
     return value / trigger.max_concurrency.value_or(1);
-  return CountsPressure(trigger) ? std::min(value, kMostTargets * trigger.target) : value;
+  return CountsPressure(trigger) ? std::min(value, kMaxTargets * trigger.target) : value;
 }
 
 // Returns the value of one point of the series.

@@ -17,7 +17,7 @@ namespace {
 
 // The most that pressure can count, as a multiple of arrivals: the backlog already counts a queue,
 // and without a bound, pressure would double the replicas once a pod start.
-constexpr double kMostByPressure = 1.25;
+constexpr double kMaxByPressure = 1.25;
 
 // How long after its last reading an engine counted as present.
 constexpr absl::Duration kPresentAfterReading = absl::Seconds(15);
@@ -119,7 +119,7 @@ double ValueWithDemand(const Trigger& trigger, double pressure_value, const Deci
   const double value = ValueOfReplicas(trigger, ReplicasNeeded(decision), decision);
   if (trigger.metric == MetricType::kDemandReplicas) return value;
   const double arrivals = ReplicasNeeded(decision) - decision.demand->backlog;
-  const double most = kMostByPressure * ValueOfReplicas(trigger, arrivals, decision);
+  const double most = kMaxByPressure * ValueOfReplicas(trigger, arrivals, decision);
   return std::clamp(pressure_value, value, std::max(value, most));
 }
 

@@ -31,11 +31,11 @@ void DemandMetrics::Update(const DemandLabels& labels, const Decision& decision)
     triggers_.erase(labels);
     return;
   }
-  if (triggers_.size() >= kMostTriggers && !triggers_.contains(labels)) {
+  if (triggers_.size() >= kMaxTriggers && !triggers_.contains(labels)) {
     std::erase_if(triggers_, [&](const auto& trigger) {
       return decision.taken_at - trigger.second.at > kExpireAfter;
     });
-    if (triggers_.size() >= kMostTriggers) return;
+    if (triggers_.size() >= kMaxTriggers) return;
   }
   triggers_[labels] = {.at = decision.taken_at,
                        .demand = decision.demand,

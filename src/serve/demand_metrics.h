@@ -28,7 +28,7 @@ struct DemandLabels {
 // Thread-safe. Triggers without a decision for 15 min have no series.
 class DemandMetrics {
  public:
-  static constexpr size_t kMostTriggers = 10'000;
+  static constexpr size_t kMaxTriggers = 10'000;
 
   // Replaces the trigger's series, or removes them if the decision has neither demand nor limit.
   void Update(const DemandLabels& labels, const Decision& decision);

@@ -11,7 +11,7 @@
 namespace gpuscaler {
 namespace {
 
-constexpr size_t kMostWaiting = 4;
+constexpr size_t kMaxWaiting = 4;
 
 using gpuscaler::v1::FleetView;
 using gpuscaler::v1::ViewedAgent;
@@ -92,7 +92,7 @@ Methods FleetViewer::methods() const {
           shown.set_version(options_.version);
           Reply(*call, shown);
         },
-        kMostWaiting);
+        kMaxWaiting);
     if (!is_queued) call->Finish(absl::ResourceExhaustedError("others ask for the fleet too"));
   };
   return {Unary<ViewRequest>("/gpuscaler.v1.FleetViewer/View", view)};

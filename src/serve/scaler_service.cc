@@ -51,8 +51,8 @@ constexpr absl::Duration kSignalSleep = absl::Milliseconds(20);
 constexpr int kDecidingThreads = 2;
 // Limits on what one client has waiting for a thread. The explanation of a large workload takes
 // milliseconds.
-constexpr size_t kMostQueries = 10'000;
-constexpr size_t kMostExplanations = 100;
+constexpr size_t kMaxQueries = 10'000;
+constexpr size_t kMaxExplanations = 100;
 constexpr absl::Duration kLongestQueue = absl::Milliseconds(1500);
 
 absl::StatusOr<IsActiveResponse> ActivityOf(const TriggerEvaluator::EvaluationOr& evaluated) {
@@ -341,7 +341,7 @@ void ScalerService::Impl::Run(const Call& call, const TriggerEntry& trigger,
   const std::string& peer = call.call->headers().peer;
   const bool explains = call.rpc == Rpc::kExplain;
   const bool runs = (explains ? explaining_ : deciding_)
-                        .Run(std::move(task), explains ? kMostExplanations : kMostQueries, peer,
+                        .Run(std::move(task), explains ? kMaxExplanations : kMaxQueries, peer,
                              trigger.size_bytes());
   if (!runs) Refuse(call, absl::UnavailableError("too many requests of this client are waiting"));
 }

@@ -97,7 +97,7 @@ absl::Status StreamRegistry::CheckRoom(const std::string& peer, size_t bytes) co
         absl::StrCat("this address has ", usage.streams,
                      " streams open, --max-streams-per-peer=", max_per_peer_));
   }
-  const size_t most = (kMostBytes - (bytes_ - usage.bytes)) / 2;
+  const size_t most = (kMaxBytes - (bytes_ - usage.bytes)) / 2;
   if (usage.bytes + bytes <= most) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat("the streams of this address hold ", usage.bytes,
                                                    " bytes of metadata, at most ", most, " now"));

@@ -104,7 +104,7 @@ class StreamRegistry {
   };
 
   // An address may have half of what the others leave: 20,000 streams of KEDA with 1.6 KiB each.
-  static constexpr size_t kMostBytes = size_t{64} << 20;
+  static constexpr size_t kMaxBytes = size_t{64} << 20;
 
   Streams All() const;
   // Calls `what` of each stream and updates when it is due.

@@ -14,13 +14,13 @@
 namespace gpuscaler {
 namespace {
 
-constexpr size_t kMostKeys = 256;
-constexpr size_t kMostBytes = size_t{64} << 10;
+constexpr size_t kMaxKeys = 256;
+constexpr size_t kMaxBytes = size_t{64} << 10;
 // The limits of Kubernetes.
 constexpr size_t kLongestName = 253;
 constexpr size_t kLongestNamespace = 63;
 // 20,000 streams may each keep as much.
-constexpr size_t kMostIdleBytes = 1024;
+constexpr size_t kMaxIdleBytes = 1024;
 
 size_t SizeOf(const externalscaler::ScaledObjectRef& ref) {
   size_t bytes = ref.name().size() + ref.namespace_().size();
@@ -195,7 +195,7 @@ void TriggerEntry::KeepOnlyActivity() {
   slim->decision.contributions = std::vector<Contribution>();
   slim->decision.nodes = std::vector<DecidedNode>();
   cached_ = std::move(slim);
-  if (idle_ && idle_->workload.size_bytes() > kMostIdleBytes) idle_.reset();
+  if (idle_ && idle_->workload.size_bytes() > kMaxIdleBytes) idle_.reset();
 }
 
 std::shared_ptr<const CachedDecision> TriggerEntry::cached() const {
@@ -330,14 +330,14 @@ void TriggerCache::Drop(Slots::iterator slot) {
 }
 
 absl::Status CheckSize(const externalscaler::ScaledObjectRef& ref) {
-  if (static_cast<size_t>(ref.scalermetadata_size()) > kMostKeys) {
+  if (static_cast<size_t>(ref.scalermetadata_size()) > kMaxKeys) {
     return absl::InvalidArgumentError(
-        absl::StrCat("metadata has ", ref.scalermetadata_size(), " keys, at most ", kMostKeys));
+        absl::StrCat("metadata has ", ref.scalermetadata_size(), " keys, at most ", kMaxKeys));
   }
   const size_t bytes = SizeOf(ref);
-  if (bytes <= kMostBytes) return absl::OkStatus();
+  if (bytes <= kMaxBytes) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("metadata has ", bytes, " bytes, at most ", kMostBytes));
+      absl::StrCat("metadata has ", bytes, " bytes, at most ", kMaxBytes));
 }
 
 absl::Status CheckRef(const externalscaler::ScaledObjectRef& ref) {

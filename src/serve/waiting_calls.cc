@@ -24,8 +24,8 @@ void WaitingCalls::Add(absl::Time deadline, const std::string& peer, size_t byte
 }
 
 bool WaitingCalls::HasRoom(const Usage& usage, size_t bytes) const {
-  const size_t calls_left = kMostCalls - (all_.calls - usage.calls);
-  const size_t bytes_left = kMostBytes - (all_.bytes - usage.bytes);
+  const size_t calls_left = kMaxCalls - (all_.calls - usage.calls);
+  const size_t bytes_left = kMaxBytes - (all_.bytes - usage.bytes);
   return usage.calls < calls_left / 2 && usage.bytes + bytes <= bytes_left / 2;
 }
 

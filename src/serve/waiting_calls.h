@@ -45,8 +45,8 @@ class WaitingCalls {
     size_t calls = 0;
     size_t bytes = 0;
   };
-  static constexpr size_t kMostCalls = 20'000;
-  static constexpr size_t kMostBytes = size_t{64} << 20;
+  static constexpr size_t kMaxCalls = 20'000;
+  static constexpr size_t kMaxBytes = size_t{64} << 20;
 
   bool HasRoom(const Usage& usage, size_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -9,7 +9,7 @@ namespace gpuscaler {
 namespace {
 
 constexpr int kVllmPort = 8000;
-constexpr int kMostBatchesHeld = 2;
+constexpr int kMaxBatchesHeld = 2;
 
 }  // namespace
 
@@ -51,7 +51,7 @@ void ClusterEngines::SyncEngines(const GpuCluster& cluster) {
 }
 
 void ClusterEngines::Submit() {
-  const int64_t most = int64_t{kMostBatchesHeld} * preset_.batch.max_num_seqs;
+  const int64_t most = int64_t{kMaxBatchesHeld} * preset_.batch.max_num_seqs;
   const bool has_room = std::ranges::any_of(workload_.pods(), [&](const SimulatedReplica& replica) {
     return replica.IsReady(workload_.now()) && replica.engine->held() < most;
   });

@@ -11,9 +11,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t kLettersOfAToken = 4;      // English text
-constexpr int64_t kDefaultMaxTokens = 16;    // OpenAI's default
-constexpr int64_t kMostMaxTokens = 131'072;  // about the longest context of current models
+constexpr int64_t kLettersOfAToken = 4;           // English text
+constexpr int64_t kDefaultMaxTokens = 16;         // OpenAI's default
+constexpr int64_t kMaxTokensOfRequest = 131'072;  // about the longest context of current models
 constexpr char kToken[] = " token";
 
 // A model name that is not UTF-8 must not throw, so invalid bytes are replaced.
@@ -65,11 +65,11 @@ absl::StatusOr<int64_t> MaxTokens(const Json& body) {
     const auto found = body.find(key);
     if (found == body.end() || found->is_null()) continue;
     const bool whole = found->is_number_unsigned();
-    if (whole && *found >= 1U && *found <= static_cast<uint64_t>(kMostMaxTokens)) {
+    if (whole && *found >= 1U && *found <= static_cast<uint64_t>(kMaxTokensOfRequest)) {
       return found->get<int64_t>();
     }
     return absl::InvalidArgumentError(
-        absl::StrCat(key, ": use a whole number from 1 to ", kMostMaxTokens));
+        absl::StrCat(key, ": use a whole number from 1 to ", kMaxTokensOfRequest));
   }
   return kDefaultMaxTokens;
 }

@@ -23,7 +23,7 @@ constexpr size_t kConnectionMemoryBytes = 16 * 1024;
 constexpr size_t kEndlessBlockBytes = 64 * 1024;
 constexpr unsigned kIdleSeconds = 60;  // closes connections without a request
 constexpr rlim_t kOtherFiles = 64;
-constexpr rlim_t kMostConnections = 65536;
+constexpr rlim_t kMaxConnections = 65536;
 
 struct EngineReply {
   int status = 200;
@@ -46,7 +46,7 @@ unsigned ConnectionLimit() {
   rlimit files = {};
   getrlimit(RLIMIT_NOFILE, &files);
   const rlim_t most = files.rlim_cur > 2 * kOtherFiles ? files.rlim_cur - kOtherFiles : kOtherFiles;
-  return static_cast<unsigned>(std::min(most, kMostConnections));
+  return static_cast<unsigned>(std::min(most, kMaxConnections));
 }
 
 // One request, from its headers until its reply is sent or its connection is closed.

@@ -6,7 +6,7 @@ namespace gpuscaler {
 namespace {
 
 // Clients choose the names. Beyond this number a look-back counts for all namespaces.
-constexpr size_t kMostNamespaces = 10'000;
+constexpr size_t kMaxNamespaces = 10'000;
 
 constexpr absl::Duration kSweepEvery = absl::Minutes(1);
 
@@ -28,7 +28,7 @@ void Leases::RenewLookBack(const std::vector<std::string>& namespaces, absl::Dur
   MutexLock lock(mutex_);
   if (now - swept_at_ >= kSweepEvery) Sweep(now);
   for (const std::string& name : namespaces.empty() ? std::vector<std::string>{""} : namespaces) {
-    const bool room = look_backs_.size() < kMostNamespaces || look_backs_.contains(name);
+    const bool room = look_backs_.size() < kMaxNamespaces || look_backs_.contains(name);
     look_backs_[room ? name : ""].Renew(look_back, until);
   }
 }

@@ -40,14 +40,14 @@ bool ReadTarget(absl::string_view text, Settings& settings) {
   return Assign(NumberIn(text, kSmallestTarget, kLargestNumber), settings.*kField);
 }
 
-template <auto kField, int kLeast, int kMost>
+template <auto kField, int kLeast, int kMax>
 bool ReadWhole(absl::string_view text, Settings& settings) {
-  return Assign(WholeIn(text, kLeast, kMost), settings.*kField);
+  return Assign(WholeIn(text, kLeast, kMax), settings.*kField);
 }
 
-template <auto kField, size_t kMost>
+template <auto kField, size_t kMax>
 bool ReadText(absl::string_view text, Settings& settings) {
-  if (!IsText(text, kMost)) return false;
+  if (!IsText(text, kMax)) return false;
   settings.*kField = std::string(text);
   return true;
 }

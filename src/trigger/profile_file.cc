@@ -15,7 +15,7 @@ namespace {
 
 // The largest size of a ConfigMap.
 constexpr size_t kLargestFileBytes = 1 << 20;
-constexpr size_t kMostProfiles = 1000;
+constexpr size_t kMaxProfiles = 1000;
 
 // Keys of the trigger's metadata that a profile may set.
 constexpr absl::string_view kMetadataKeys[] = {
@@ -186,8 +186,8 @@ absl::StatusOr<Profiles> ReadDocument(const YAML::Node& document) {
     }
     if (entry.second.IsNull()) continue;
     if (!entry.second.IsMap()) return ErrorAt(entry.second, "profiles: use a map of profiles");
-    if (entry.second.size() > kMostProfiles) {
-      return ErrorAt(entry.second, absl::StrCat("use at most ", kMostProfiles, " profiles"));
+    if (entry.second.size() > kMaxProfiles) {
+      return ErrorAt(entry.second, absl::StrCat("use at most ", kMaxProfiles, " profiles"));
     }
     std::set<std::string> seen;
     for (const auto& named : entry.second) {

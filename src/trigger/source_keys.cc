@@ -25,7 +25,7 @@ constexpr size_t kLongestPem = 32 << 10;
 constexpr absl::Duration kShortestFrozen = absl::Seconds(10);
 
 constexpr double kFewestSloMs = 1;
-constexpr double kMostSloMs = 600'000;
+constexpr double kMaxSloMs = 600'000;
 
 constexpr char kSloAllowed[] = "milliseconds, 1 to 600000";
 constexpr char kUrlAllowed[] = "an http or https URL of up to 2000 characters";
@@ -51,7 +51,7 @@ bool ReadFrozenWindow(absl::string_view text, Settings& settings) {
 
 template <auto kField>
 bool ReadMilliseconds(absl::string_view text, Settings& settings) {
-  const std::optional<double> milliseconds = NumberIn(text, kFewestSloMs, kMostSloMs);
+  const std::optional<double> milliseconds = NumberIn(text, kFewestSloMs, kMaxSloMs);
   if (milliseconds) settings.*kField = absl::Milliseconds(*milliseconds);
   return milliseconds.has_value();
 }

@@ -30,7 +30,7 @@ constexpr absl::string_view kUnix = "unix:";
 // An address that does not answer must leave time for the next one within a short deadline.
 constexpr absl::Duration kNotLast = absl::Seconds(2);
 // The kernel would resend for 15 minutes to a server that has gone.
-constexpr size_t kMostReasons = 4;
+constexpr size_t kMaxReasons = 4;
 constexpr int kUnacknowledgedMilliseconds = 20'000;
 
 // "host:port", "[v6]:port".
@@ -263,7 +263,7 @@ void ConnectAttempt::Connected() {
 
 void ConnectAttempt::FailAddress(const std::string& why, ConnectFault fault) {
   const Address& address = addresses_[next_ - 1];
-  if (reasons_.size() < kMostReasons) {
+  if (reasons_.size() < kMaxReasons) {
     reasons_.push_back(address.text.empty() || address.text == host_
                            ? why
                            : absl::StrCat(address.text, ": ", why));

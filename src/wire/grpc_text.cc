@@ -12,8 +12,8 @@
 namespace gpuscaler {
 namespace {
 
-constexpr size_t kMostDigits = 8;
-constexpr int64_t kMostUnits = 99'999'999;
+constexpr size_t kMaxDigits = 8;
+constexpr int64_t kMaxUnits = 99'999'999;
 
 // The finest first.
 constexpr std::array<char, 6> kLetters = {'n', 'u', 'm', 'S', 'M', 'H'};
@@ -48,7 +48,7 @@ int HexDigit(char byte) {
 }  // namespace
 
 std::optional<absl::Duration> ParseGrpcTimeout(absl::string_view text) {
-  if (text.size() < 2 || text.size() > kMostDigits + 1) return std::nullopt;
+  if (text.size() < 2 || text.size() > kMaxDigits + 1) return std::nullopt;
   const absl::Duration unit = DurationOf(text.back());
   text.remove_suffix(1);
   int64_t count = 0;
@@ -64,9 +64,9 @@ std::string GrpcTimeout(absl::Duration timeout) {
   if (timeout <= absl::ZeroDuration()) return "0n";
   for (const char letter : kLetters) {
     const int64_t units = absl::Ceil(timeout, DurationOf(letter)) / DurationOf(letter);
-    if (units <= kMostUnits) return absl::StrCat(units, absl::string_view(&letter, 1));
+    if (units <= kMaxUnits) return absl::StrCat(units, absl::string_view(&letter, 1));
   }
-  return absl::StrCat(kMostUnits, "H");
+  return absl::StrCat(kMaxUnits, "H");
 }
 
 std::string PercentEncoded(absl::string_view text) {

@@ -13,7 +13,7 @@
 namespace gpuscaler {
 
 // More than this is not prepared before the socket takes it.
-constexpr size_t kMostPrepared = 16 << 10;
+constexpr size_t kMaxPrepared = 16 << 10;
 
 // Hands over the bytes that have come. Returns 0, or nghttp2's error: NGHTTP2_ERR_FLOODED also if
 // the allowance is spent.
@@ -35,7 +35,7 @@ inline int ReceiveBytes(nghttp2_session* http2, bufferevent* connection,
 // it. Returns 0, or nghttp2's error.
 inline int SendBytes(nghttp2_session* http2, bufferevent* connection) {
   evbuffer* const output = bufferevent_get_output(connection);
-  while (evbuffer_get_length(output) < kMostPrepared) {
+  while (evbuffer_get_length(output) < kMaxPrepared) {
     const uint8_t* bytes = nullptr;
     const ssize_t size = nghttp2_session_mem_send(http2, &bytes);
     if (size <= 0) return static_cast<int>(size);

@@ -682,9 +682,9 @@ TEST_F(LimitsTest, StopsReadingFromClientsThatDoNotRead) {
   RawClient client(server_->port());
   client.Begin();
   client.SetTimeout(SO_SNDTIMEO, absl::Seconds(1));
-  constexpr uint32_t kMost = 1'000'000;
+  constexpr uint32_t kMaxCalls = 1'000'000;
   uint32_t sent = 0;
-  for (bool is_read = true; is_read && sent < kMost; sent += 1000) {
+  for (bool is_read = true; is_read && sent < kMaxCalls; sent += 1000) {
     std::string calls, resets;
     for (uint32_t i = sent; i < sent + 1000; ++i) {
       calls += CallHead(1 + 2 * i, "/no.such/Method");
@@ -692,7 +692,7 @@ TEST_F(LimitsTest, StopsReadingFromClientsThatDoNotRead) {
     }
     is_read = client.Send(calls + resets);
   }
-  EXPECT_LT(sent, kMost);
+  EXPECT_LT(sent, kMaxCalls);
   EXPECT_EQ(Call(kRequest), absl::OkStatus());
 }
 

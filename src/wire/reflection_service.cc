@@ -24,9 +24,9 @@ using grpc::reflection::v1::ServerReflectionResponse;
 
 namespace {
 
-constexpr int kMostCalls = 64;
-constexpr int kMostCallsOfAddress = 16;
-constexpr size_t kMostWaiting = 16;  // requests of a call
+constexpr int kMaxCalls = 64;
+constexpr int kMaxCallsOfAddress = 16;
+constexpr size_t kMaxWaiting = 16;  // requests of a call
 constexpr size_t kLongestRequest = 1024;
 
 void AddWithImports(const FileDescriptor& file, std::set<const FileDescriptor*>& added,
@@ -120,7 +120,7 @@ class ReflectionService::Handler : public ServerCall::Handler {
     if (bytes.size() > kLongestRequest) {
       return call_->Finish(absl::InvalidArgumentError("the request is too long"));
     }
-    if (waiting_.size() == kMostWaiting) {
+    if (waiting_.size() == kMaxWaiting) {
       return call_->Finish(absl::ResourceExhaustedError("too many requests wait for an answer"));
     }
     waiting_.push_back(std::move(bytes));
@@ -174,7 +174,7 @@ ReflectionService::ReflectionService(std::vector<std::string> services)
 bool ReflectionService::TakePlace(const std::string& peer) {
   MutexLock lock(mutex_);
   const auto own = calls_of_.find(peer);
-  if (calls_ == kMostCalls || (own != calls_of_.end() && own->second == kMostCallsOfAddress)) {
+  if (calls_ == kMaxCalls || (own != calls_of_.end() && own->second == kMaxCallsOfAddress)) {
     return false;
   }
   ++calls_;

@@ -21,7 +21,7 @@ constexpr absl::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 constexpr absl::Duration kLongestRoundTrip = absl::Seconds(1);
 constexpr uint8_t kRoundTripPing[8] = {'g', 'o', 'a', 'w', 'a', 'y', 0, 0};
 // A client is not read while more frames than this wait for the socket.
-constexpr size_t kMostQueued = 100;
+constexpr size_t kMaxQueued = 100;
 // The loop's time for a handshake with an RSA key of 2,048 bits.
 constexpr double kHandshakeSeconds = 0.001;
 
@@ -285,8 +285,8 @@ void ServerSession::Send() {
 
 void ServerSession::Throttle() {
   const bool is_behind =
-      evbuffer_get_length(bufferevent_get_output(connection_.get())) >= kMostPrepared &&
-      nghttp2_session_get_outbound_queue_size(session_.get()) > kMostQueued;
+      evbuffer_get_length(bufferevent_get_output(connection_.get())) >= kMaxPrepared &&
+      nghttp2_session_get_outbound_queue_size(session_.get()) > kMaxQueued;
   if (std::exchange(is_throttled_, is_behind) == is_behind) return;
   if (is_behind)
     bufferevent_disable(connection_.get(), EV_READ);
