@@ -98,7 +98,7 @@ TEST(Demand, RequestsAboveTheServiceLevelBatchAreBacklog) {
   const double batch = (0.9 * 0.030 - model.base_seconds) / model.slope_seconds;
   SimulatedService service(model, 1);
   service.Run(absl::Minutes(10), 0.8 * model.PlannedRequestsPerSecond(batch));
-  EngineDemand sums = *service.replica(0).track.Sums();
+  EngineDemand sums = *service.replica(0).demand.Sums();
   const EngineDemandInput engine{.sums = &sums};
   const auto backlog = [&] {
     return DemandOf({&engine, 1}, absl::Milliseconds(30), sums.newest_at).backlog;

@@ -94,7 +94,7 @@ class SimulatedService {
  public:
   struct Replica {
     SimulatedEngine engine;
-    DemandAccumulator track{};
+    DemandAccumulator demand{};
     std::string gpu_model{};
     bool is_present = true;
     bool is_readable = true;
@@ -120,7 +120,7 @@ class SimulatedService {
       now_ += absl::Seconds(1);
       for (const auto& replica : replicas_) {
         if (replica->is_present && replica->is_readable) {
-          replica->track.Take(replica->engine.Read(now_));
+          replica->demand.Take(replica->engine.Read(now_));
         }
       }
     }
@@ -129,7 +129,7 @@ class SimulatedService {
   std::vector<EngineDemandInput> Engines(std::optional<double> limit) {
     sums_.clear();
     std::vector<EngineDemandInput> engines;
-    for (const auto& replica : replicas_) sums_.push_back(replica->track.Sums());
+    for (const auto& replica : replicas_) sums_.push_back(replica->demand.Sums());
     for (size_t i = 0; i < replicas_.size(); ++i) {
       engines.push_back({.sums = sums_[i].has_value() ? &*sums_[i] : nullptr,
                          .gpu_model = replicas_[i]->gpu_model,

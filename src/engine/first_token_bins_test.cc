@@ -27,12 +27,12 @@ TimedReading At(int second, std::shared_ptr<const Histogram> counted, double wai
 }
 
 TEST(FirstTokenBins, CountsLateFirstTokensPerBin) {
-  FirstTokenBins track;
-  track.Take(At(0, Counted(100, 0, 0)));
-  track.Take(At(5, Counted(104, 0, 0)));
-  track.Take(At(10, Counted(108, 0, 0)));
-  track.Take(At(15, Counted(108, 8, 3)));
-  const std::vector<FirstTokenBin> bins = track.Bins(kSlo);
+  FirstTokenBins first_tokens;
+  first_tokens.Take(At(0, Counted(100, 0, 0)));
+  first_tokens.Take(At(5, Counted(104, 0, 0)));
+  first_tokens.Take(At(10, Counted(108, 0, 0)));
+  first_tokens.Take(At(15, Counted(108, 8, 3)));
+  const std::vector<FirstTokenBin> bins = first_tokens.Bins(kSlo);
   ASSERT_THAT(bins, SizeIs(2));
   EXPECT_EQ(bins[0].begin, Second(0));
   EXPECT_EQ(bins[0].first_tokens, 8);
@@ -43,33 +43,33 @@ TEST(FirstTokenBins, CountsLateFirstTokensPerBin) {
 }
 
 TEST(FirstTokenBins, NoneIsLateAboveTheLargestFiniteBound) {
-  FirstTokenBins track;
-  track.Take(At(0, Counted(0, 0, 0)));
-  track.Take(At(5, Counted(0, 0, 10)));
-  EXPECT_EQ(track.Bins(absl::Seconds(2))[0].late, 10);
-  EXPECT_EQ(track.Bins(absl::Seconds(5))[0].late, 0);
+  FirstTokenBins first_tokens;
+  first_tokens.Take(At(0, Counted(0, 0, 0)));
+  first_tokens.Take(At(5, Counted(0, 0, 10)));
+  EXPECT_EQ(first_tokens.Bins(absl::Seconds(2))[0].late, 10);
+  EXPECT_EQ(first_tokens.Bins(absl::Seconds(5))[0].late, 0);
 }
 
 TEST(FirstTokenBins, CongestedWhileRequestsWaitOrTheCacheIsFull) {
-  FirstTokenBins track;
-  track.Take(At(0, Counted(0, 0, 0), 5));
-  track.Take(At(2, Counted(1, 0, 0), 5));
-  track.Take(At(4, Counted(2, 0, 0), 0));
+  FirstTokenBins first_tokens;
+  first_tokens.Take(At(0, Counted(0, 0, 0), 5));
+  first_tokens.Take(At(2, Counted(1, 0, 0), 5));
+  first_tokens.Take(At(4, Counted(2, 0, 0), 0));
   TimedReading full = At(7, Counted(3, 0, 0));
   full.kv_cache_usage_ratio = 0.9;
-  track.Take(full);
-  EXPECT_EQ(track.Bins(kSlo)[0].congested, absl::Seconds(2 + 3));
-  EXPECT_EQ(track.Bins(kSlo)[0].waiting, 0) << "at the end";
+  first_tokens.Take(full);
+  EXPECT_EQ(first_tokens.Bins(kSlo)[0].congested, absl::Seconds(2 + 3));
+  EXPECT_EQ(first_tokens.Bins(kSlo)[0].waiting, 0) << "at the end";
 }
 
 TEST(FirstTokenBins, RestartedProcessCountsFromItsFirstReading) {
-  FirstTokenBins track;
-  track.Take(At(0, Counted(50, 0, 50)));
+  FirstTokenBins first_tokens;
+  first_tokens.Take(At(0, Counted(50, 0, 50)));
   TimedReading restarted = At(10, Counted(1, 0, 0));
   restarted.continues = false;
-  track.Take(restarted);
-  track.Take(At(15, Counted(2, 0, 0)));
-  const std::vector<FirstTokenBin> bins = track.Bins(kSlo);
+  first_tokens.Take(restarted);
+  first_tokens.Take(At(15, Counted(2, 0, 0)));
+  const std::vector<FirstTokenBin> bins = first_tokens.Bins(kSlo);
   ASSERT_THAT(bins, SizeIs(2));
   EXPECT_EQ(bins[0].first_tokens, 0);
   EXPECT_EQ(bins[1].first_tokens, 1);
@@ -77,17 +77,19 @@ TEST(FirstTokenBins, RestartedProcessCountsFromItsFirstReading) {
 
 // Some engines export the histogram only after the first request.
 TEST(FirstTokenBins, HistogramWithoutBoundsIsEmpty) {
-  FirstTokenBins track;
-  track.Take(At(0, std::make_shared<const Histogram>(UnobservedHistogram())));
-  track.Take(At(5, Counted(0, 0, 4)));
-  EXPECT_EQ(track.Bins(kSlo)[0].first_tokens, 4);
-  EXPECT_EQ(track.Bins(kSlo)[0].late, 4);
+  FirstTokenBins first_tokens;
+  first_tokens.Take(At(0, std::make_shared<const Histogram>(UnobservedHistogram())));
+  first_tokens.Take(At(5, Counted(0, 0, 4)));
+  EXPECT_EQ(first_tokens.Bins(kSlo)[0].first_tokens, 4);
+  EXPECT_EQ(first_tokens.Bins(kSlo)[0].late, 4);
 }
 
 TEST(FirstTokenBins, TwelveMinutesAreKept) {
-  FirstTokenBins track;
-  for (int second = 0; second <= 3600; ++second) track.Take(At(second, Counted(second, 0, 0)));
-  const std::vector<FirstTokenBin> bins = track.Bins(kSlo);
+  FirstTokenBins first_tokens;
+  for (int second = 0; second <= 3600; ++second) {
+    first_tokens.Take(At(second, Counted(second, 0, 0)));
+  }
+  const std::vector<FirstTokenBin> bins = first_tokens.Bins(kSlo);
   EXPECT_EQ(bins.front().begin, Second(3600 - 720));
   EXPECT_EQ(bins.size(), 72u);
 }
@@ -103,15 +105,15 @@ TEST(FirstTokenBins, IdleEngineCostsNoHistogramForEachBin) {
 }
 
 TEST(FirstTokenBins, ReadingWithoutAHistogramIsSkipped) {
-  FirstTokenBins track;
-  track.Take(At(0, nullptr));
-  EXPECT_THAT(track.Bins(kSlo), IsEmpty());
-  track.Take(At(1, Counted(1, 0, 0)));
-  track.Take(At(2, nullptr));
-  track.Take(At(3, Counted(3, 0, 0)));
-  EXPECT_EQ(track.Bins(kSlo)[0].first_tokens, 2);
-  track.Forget();
-  EXPECT_THAT(track.Bins(kSlo), IsEmpty());
+  FirstTokenBins first_tokens;
+  first_tokens.Take(At(0, nullptr));
+  EXPECT_THAT(first_tokens.Bins(kSlo), IsEmpty());
+  first_tokens.Take(At(1, Counted(1, 0, 0)));
+  first_tokens.Take(At(2, nullptr));
+  first_tokens.Take(At(3, Counted(3, 0, 0)));
+  EXPECT_EQ(first_tokens.Bins(kSlo)[0].first_tokens, 2);
+  first_tokens.Forget();
+  EXPECT_THAT(first_tokens.Bins(kSlo), IsEmpty());
 }
 
 }  // namespace

@@ -14,11 +14,11 @@ class MemoryWatch {
   void Annotate(NodeSnapshot& snapshot);
 
  private:
-  struct Tracked {
+  struct GpuInUse {
     absl::Time held_since = absl::InfinitePast();
     SteadyMemory memory;
   };
-  std::map<std::string, Tracked> tracked_;  // GPUs in use, by uuid
+  std::map<std::string, GpuInUse> gpus_in_use_;  // key: uuid
 };
 
 }  // namespace gpuscaler

@@ -30,15 +30,15 @@ Trigger WithGateway() {
 // Returns a gateway that was read for five minutes, holds `held` now, and grew by `per_second`.
 SignalSeries GatewaySeries(absl::Time now, double per_second, double held) {
   SignalSeries series{.name = kGateway};
-  DemandAccumulator track;
+  DemandAccumulator demand;
   constexpr int kSeconds = 300;
   for (int ago = kSeconds; ago >= 0; --ago) {
     const double then = std::max(0.0, held - per_second * ago);
     const absl::Time at = now - absl::Seconds(ago);
-    track.Take({.at = at, .waiting = then, .running = 0, .requests_done = 1});
+    demand.Take({.at = at, .waiting = then, .running = 0, .requests_done = 1});
     series.points.push_back({.at = at, .value = then});
   }
-  series.demand = std::make_shared<const EngineDemand>(*track.Sums());
+  series.demand = std::make_shared<const EngineDemand>(*demand.Sums());
   return series;
 }
 
@@ -102,7 +102,7 @@ class HeldBesideEnginesTest : public testing::Test {
     service_.Run(absl::Minutes(10), 1.5 * kFull);
     for (size_t i = 0; i < 2; ++i) {
       llm_.signals().series[i].demand =
-          std::make_shared<const EngineDemand>(*service_.replica(i).track.Sums());
+          std::make_shared<const EngineDemand>(*service_.replica(i).demand.Sums());
     }
   }
 

@@ -44,7 +44,7 @@ class WorkloadDemandTest : public testing::Test {
   void AddDemand(SignalHistory& signals) {
     for (size_t i = 0; i < signals.series.size(); ++i) {
       signals.series[i].demand =
-          std::make_shared<const EngineDemand>(*service_.replica(i).track.Sums());
+          std::make_shared<const EngineDemand>(*service_.replica(i).demand.Sums());
     }
   }
 

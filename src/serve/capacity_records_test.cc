@@ -39,13 +39,13 @@ Trigger WithGateway() {
 // Returns a gateway that was read for five minutes, while `per_second` requests arrived.
 std::shared_ptr<const SignalHistory> GatewayHolding(absl::Time now, double per_second) {
   SignalSeries series{.name = "gateway"};
-  DemandAccumulator track;
+  DemandAccumulator demand;
   for (int seconds = 0; seconds <= 300; ++seconds) {
     const absl::Time at = now - absl::Seconds(300 - seconds);
-    track.Take({.at = at, .waiting = per_second * seconds, .running = 0, .requests_done = 1});
+    demand.Take({.at = at, .waiting = per_second * seconds, .running = 0, .requests_done = 1});
     series.points.push_back({.at = at, .value = per_second * seconds});
   }
-  series.demand = std::make_shared<const EngineDemand>(*track.Sums());
+  series.demand = std::make_shared<const EngineDemand>(*demand.Sums());
   return std::make_shared<const SignalHistory>(
       SignalHistory{.now = now, .series = {std::move(series)}});
 }
