@@ -23,8 +23,8 @@ EngineQuery QueryOver(int64_t seconds, EngineMetric metric) {
 void BM_Rate(benchmark::State& state) {
   NumberTimeline timeline(/*is_rate=*/true);
   for (int64_t i = 0; i <= state.range(0); ++i) {
-    timeline.Take(CounterPoint{.instant = {.at = kStart + absl::Seconds(i)},
-                               .value = 10.0 * static_cast<double>(i)});
+    timeline.AddPoint(CounterPoint{.instant = {.at = kStart + absl::Seconds(i)},
+                                   .value = 10.0 * static_cast<double>(i)});
   }
   const EngineQuery query = QueryOver(state.range(0), {});
   for (auto _ : state) {
@@ -47,8 +47,8 @@ Histogram FirstTokens(int64_t second) {
 void BM_FirstTokenP95(benchmark::State& state) {
   ModelTimeline timeline;
   for (int64_t i = 0; i <= state.range(0); ++i) {
-    timeline.Take(kStart + absl::Seconds(i),
-                  {.waiting = 1, .running = 1, .first_token_seconds = FirstTokens(i)});
+    timeline.AddReading(kStart + absl::Seconds(i),
+                        {.waiting = 1, .running = 1, .first_token_seconds = FirstTokens(i)});
   }
   const EngineQuery query = QueryOver(state.range(0), EngineMetric::kTimeToFirstTokenMs);
   for (auto _ : state) {

@@ -81,7 +81,7 @@ std::shared_ptr<const SignalSeries> NodeCapacityRecords::AddReading(
   engine.read_at = update.at;
   // Records have no histograms, and tracking them takes 0.6 MB per engine.
   for (const ModelHistogram histogram : kModelHistograms) ((*sum).*histogram).reset();
-  engine.timeline.Take(update.at, *std::move(sum));
+  engine.timeline.AddReading(update.at, *std::move(sum));
   engine.timeline.Forget(update.at);
   if (update.at - engine.recorded_at < kDemandBin) return nullptr;
   std::shared_ptr<const SignalSeries> record = RecordOf(engine);

@@ -19,20 +19,21 @@ constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 // 10 s later: 50 more requests, which waited 100 s in total and got their first token within 0.2 s.
 StoredReadings TwoReadings() {
   StoredReadings readings;
-  readings.Take(Second(0), {.requests_done = 100,
-                            .queued_requests = 200,
-                            .queue_seconds = 40,
-                            .first_token_seconds = Histogram{{{0.2, 0}, {kUnbounded, 10}}},
-                            .output_token_seconds = Histogram{{{0.1, 0}, {kUnbounded, 0}}}});
-  readings.Take(Second(10), {.waiting = 3,
-                             .running = 40,
-                             .kv_cache_usage_ratio = 0.75,
-                             .limit = 64,
-                             .requests_done = 150,
-                             .queued_requests = 250,
-                             .queue_seconds = 140,
-                             .first_token_seconds = Histogram{{{0.2, 100}, {kUnbounded, 110}}},
-                             .output_token_seconds = Histogram{{{0.1, 20}, {kUnbounded, 20}}}});
+  readings.AddReading(Second(0), {.requests_done = 100,
+                                  .queued_requests = 200,
+                                  .queue_seconds = 40,
+                                  .first_token_seconds = Histogram{{{0.2, 0}, {kUnbounded, 10}}},
+                                  .output_token_seconds = Histogram{{{0.1, 0}, {kUnbounded, 0}}}});
+  readings.AddReading(Second(10),
+                      {.waiting = 3,
+                       .running = 40,
+                       .kv_cache_usage_ratio = 0.75,
+                       .limit = 64,
+                       .requests_done = 150,
+                       .queued_requests = 250,
+                       .queue_seconds = 140,
+                       .first_token_seconds = Histogram{{{0.2, 100}, {kUnbounded, 110}}},
+                       .output_token_seconds = Histogram{{{0.1, 20}, {kUnbounded, 20}}}});
   return readings;
 }
 
@@ -57,7 +58,7 @@ TEST(EngineAnswers, EachMetricReturnsItsValue) {
 
 TEST(EngineAnswers, UnreportedValueIsUnknownNotZero) {
   StoredReadings readings;
-  readings.Take(Second(0), {.waiting = 3});
+  readings.AddReading(Second(0), {.waiting = 3});
   for (const EngineMetric metric :
        {EngineMetric::kRequestsRunning, EngineMetric::kRequestsInFlight,
         EngineMetric::kKvCacheUsagePercent, EngineMetric::kPressurePercent,

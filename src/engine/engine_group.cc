@@ -156,8 +156,9 @@ bool EngineGroup::AddReading(const EngineAddress& engine_address, const EngineUp
   if (found == engines_.end()) return false;
   EngineTimeline& engine = found->second.engine;
   const size_t before = engine.Bytes();
-  const bool is_new = update.reading.ok() ? engine.Take(update.at, update.engine, *update.reading)
-                                          : engine.Fail(update.at, update.reading.status());
+  const bool is_new = update.reading.ok()
+                          ? engine.AddReading(update.at, update.engine, *update.reading)
+                          : engine.Fail(update.at, update.reading.status());
   engine.Forget(kept_since);
   if (is_new) found->second.update = ++update_;
   std::shared_ptr<const SignalSeries>& record = found->second.capacity_record;

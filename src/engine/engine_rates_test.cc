@@ -27,7 +27,7 @@ Histogram CountsOf(double a, double b, double c, double all) {
 StoredReadings Every5Seconds(const std::vector<ModelReading>& readings) {
   StoredReadings kept;
   for (const ModelReading& reading : readings) {
-    kept.Take(kFirst + static_cast<int>(kept.all().size()) * absl::Seconds(5), reading);
+    kept.AddReading(kFirst + static_cast<int>(kept.all().size()) * absl::Seconds(5), reading);
   }
   return kept;
 }

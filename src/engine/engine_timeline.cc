@@ -26,7 +26,8 @@ std::string OtherModels(const std::vector<std::string>& names, size_t unnamed) {
 
 }  // namespace
 
-bool EngineTimeline::Take(absl::Time at, absl::string_view engine, const EngineReading& reading) {
+bool EngineTimeline::AddReading(absl::Time at, absl::string_view engine,
+                                const EngineReading& reading) {
   if (!IsNew(at)) return false;
   engine_ = std::string(engine);
   answers_since_ = std::min(answers_since_, at);
@@ -40,13 +41,13 @@ bool EngineTimeline::Take(absl::Time at, absl::string_view engine, const EngineR
   std::string served = ModelsOf(reading);
   if (AreOtherModels(served, served_)) together_.BeginAnotherModel();
   if (!served.empty()) served_ = std::move(served);
-  together_.Take(at, *ReadingOf(reading, ""));
+  together_.AddReading(at, *ReadingOf(reading, ""));
   lacks_backend_ = lacks_backend("");
   for (auto& [name, model] : models_) {
     std::optional<ModelReading> own = ReadingOf(reading, name);
     model.absent = !own.has_value();
     model.lacks_backend = own.has_value() && lacks_backend(name);
-    if (own.has_value()) model.timeline.Take(at, *std::move(own));
+    if (own.has_value()) model.timeline.AddReading(at, *std::move(own));
   }
   return true;
 }

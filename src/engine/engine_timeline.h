@@ -21,9 +21,9 @@ class EngineTimeline {
  public:
   // `engine` is its name ("vllm"). Returns false, and drops the reading, unless it is later than
   // the newest one.
-  bool Take(absl::Time at, absl::string_view engine, const EngineReading& reading);
+  bool AddReading(absl::Time at, absl::string_view engine, const EngineReading& reading);
 
-  // Records a failed read. Earlier readings stay. Returns as Take().
+  // Records a failed read. Earlier readings stay. Returns as AddReading().
   bool Fail(absl::Time at, const absl::Status& why);
 
   // From now on, readings of single models are kept for `models` only. The sum over all models is

@@ -23,24 +23,24 @@ SignalSeries WaitingOf(const EngineTimeline& engine, const std::string& model) {
 TEST(EngineTimeline, AddsModelsUnlessOneIsSelected) {
   EngineTimeline engine;
   engine.KeepOnly({"qwen"});
-  engine.Take(Second(0), "vllm", PageWith(3, 4));
+  engine.AddReading(Second(0), "vllm", PageWith(3, 4));
   EXPECT_THAT(WaitingOf(engine, "").points, ElementsAre(SignalPoint{Second(0), 7}));
   EXPECT_THAT(WaitingOf(engine, "qwen").points, ElementsAre(SignalPoint{Second(0), 4}));
 }
 
 TEST(EngineTimeline, ModelIsKeptOnceRequested) {
   EngineTimeline engine;
-  engine.Take(Second(0), "vllm", PageWith(3, 4));
+  engine.AddReading(Second(0), "vllm", PageWith(3, 4));
   engine.KeepOnly({"qwen"});
   EXPECT_EQ(WaitingOf(engine, "qwen").error, "not read yet");
-  engine.Take(Second(1), "vllm", PageWith(3, 5));
+  engine.AddReading(Second(1), "vllm", PageWith(3, 5));
   EXPECT_THAT(WaitingOf(engine, "qwen").points, ElementsAre(SignalPoint{Second(1), 5}));
 }
 
 TEST(EngineTimeline, UnrequestedModelIsDropped) {
   EngineTimeline engine;
   engine.KeepOnly({"llama", "qwen"});
-  engine.Take(Second(0), "vllm", PageWith(3, 4));
+  engine.AddReading(Second(0), "vllm", PageWith(3, 4));
   const size_t both = engine.Bytes();
   engine.KeepOnly({"qwen"});
   EXPECT_LT(engine.Bytes(), both);
@@ -51,21 +51,21 @@ TEST(EngineTimeline, UnrequestedModelIsDropped) {
 TEST(EngineTimeline, GapListsModelsIfTheSelectedOneIsAbsent) {
   EngineTimeline engine;
   engine.KeepOnly({"mixtral"});
-  engine.Take(Second(0), "vllm", PageWith(3, 4));
+  engine.AddReading(Second(0), "vllm", PageWith(3, 4));
   const SignalSeries series = WaitingOf(engine, "mixtral");
   EXPECT_THAT(series.points, IsEmpty());
   EXPECT_EQ(series.error, "no model \"mixtral\": it has llama, qwen");
   EngineReading many;
   for (const char* name : {"a", "b", "c", "d", "e", "f"}) many.models.push_back({.model = name});
-  engine.Take(Second(1), "vllm", many);
+  engine.AddReading(Second(1), "vllm", many);
   EXPECT_EQ(WaitingOf(engine, "mixtral").error, "no model \"mixtral\": it has a, b, c, d, e, ...");
-  engine.Take(Second(2), "vllm", {.models = {{.model = "\x1b[2J" + std::string(100, 'x')}}});
+  engine.AddReading(Second(2), "vllm", {.models = {{.model = "\x1b[2J" + std::string(100, 'x')}}});
   EXPECT_EQ(WaitingOf(engine, "mixtral").error,
             "no model \"mixtral\": it has ?[2J" + std::string(56, 'x') + "...");
-  engine.Take(Second(3), "vllm", {.models = {{.model = "\xe9\x80\x9a\xe4\xb9\x89-7b"}}});
+  engine.AddReading(Second(3), "vllm", {.models = {{.model = "\xe9\x80\x9a\xe4\xb9\x89-7b"}}});
   EXPECT_EQ(WaitingOf(engine, "mixtral").error,
             "no model \"mixtral\": it has \xe9\x80\x9a\xe4\xb9\x89-7b");
-  engine.Take(Second(4), "ollama", {});
+  engine.AddReading(Second(4), "ollama", {});
   EXPECT_EQ(WaitingOf(engine, "mixtral").error, "no model \"mixtral\": it has no model loaded");
 }
 
@@ -74,11 +74,11 @@ TEST(EngineTimeline, GapExplainsAMissingNumber) {
   EXPECT_EQ(WaitingOf(engine, "").error, "not read yet");
   engine.Fail(Second(0), absl::UnavailableError("connection refused"));
   EXPECT_EQ(WaitingOf(engine, "").error, "connection refused");
-  engine.Take(Second(1), "vllm", {.models = {{.running = 1}}});
+  engine.AddReading(Second(1), "vllm", {.models = {{.running = 1}}});
   EXPECT_EQ(WaitingOf(engine, "").error, "vllm does not report how many requests wait");
   EXPECT_EQ(engine.Answer({.metric = EngineMetric::kRequestRate}, Second(1), kLongestGap).error,
             "vllm has not reported yet how many requests it served");
-  engine.Take(Second(2), "vllm", PageWith(3, 4));
+  engine.AddReading(Second(2), "vllm", PageWith(3, 4));
   EXPECT_EQ(WaitingOf(engine, "").error, "");
 }
 
@@ -86,7 +86,7 @@ TEST(EngineTimeline, ListsEnginesThatReportTheMetric) {
   EngineTimeline engine;
   EXPECT_THAT(WaitingOf(engine, "").reported_by, IsEmpty())
       << "not recognised: it may report the metric";
-  engine.Take(Second(0), "tei", PageWith(3, 4));
+  engine.AddReading(Second(0), "tei", PageWith(3, 4));
   const EngineQuery cache{.metric = EngineMetric::kKvCacheUsagePercent};
   const SignalSeries never = engine.Answer(cache, Second(0), kLongestGap);
   EXPECT_EQ(never.engine, "tei");
@@ -94,7 +94,7 @@ TEST(EngineTimeline, ListsEnginesThatReportTheMetric) {
   EXPECT_THAT(never.reported_by, testing::Not(testing::Contains("tei")));
   EXPECT_EQ(never.error, "tei never reports how full its KV cache is");
   EXPECT_THAT(WaitingOf(engine, "").reported_by, IsEmpty());
-  engine.Take(Second(1), "vllm", {.models = {{.running = 1}}});
+  engine.AddReading(Second(1), "vllm", {.models = {{.running = 1}}});
   EXPECT_THAT(engine.Answer(cache, Second(1), kLongestGap).reported_by, IsEmpty())
       << "this page has none, another's has";
 }
@@ -107,7 +107,7 @@ TEST(EngineTimeline, TritonNeverReportsAPressureWithoutTensorRtLlm) {
                          kLongestGap);
   };
   const ModelReading resnet{.model = "resnet", .waiting = 3, .requests_done = 8};
-  engine.Take(Second(0), "triton", {.models = {resnet}});
+  engine.AddReading(Second(0), "triton", {.models = {resnet}});
   EXPECT_THAT(pressure_of("").reported_by, testing::Contains("triton with TensorRT-LLM"));
   EXPECT_EQ(pressure_of("").error,
             "triton does not export how full its KV cache is, nor how many requests wait and run "
@@ -116,8 +116,9 @@ TEST(EngineTimeline, TritonNeverReportsAPressureWithoutTensorRtLlm) {
   EXPECT_EQ(pressure_of("llama").error, "no model \"llama\": it has resnet");
   EXPECT_THAT(WaitingOf(engine, "").reported_by, IsEmpty());
 
-  engine.Take(Second(1), "triton",
-              {.models = {{.model = "llama", .waiting = 0, .running = 2, .limit = 4}, resnet}});
+  engine.AddReading(
+      Second(1), "triton",
+      {.models = {{.model = "llama", .waiting = 0, .running = 2, .limit = 4}, resnet}});
   EXPECT_THAT(pressure_of("").reported_by, IsEmpty());
   EXPECT_THAT(pressure_of("llama").reported_by, IsEmpty());
   EXPECT_THAT(pressure_of("resnet").reported_by, testing::Contains("triton with TensorRT-LLM"));
@@ -127,7 +128,7 @@ TEST(EngineTimeline, ReportsWhatAPressureIsMeasuredAgainst) {
   const auto against = [](const ModelReading& reading, std::optional<double> given) {
     EngineTimeline engine;
     for (int second = 0; second <= 10; ++second) {
-      engine.Take(Second(second), "vllm", {.models = {reading}});
+      engine.AddReading(Second(second), "vllm", {.models = {reading}});
     }
     return engine
         .Answer({.metric = EngineMetric::kPressurePercent, .max_concurrency = given}, Second(10),
@@ -146,7 +147,7 @@ TEST(EngineTimeline, ReportsWhatAPressureIsMeasuredAgainst) {
 
 TEST(EngineTimeline, ReadingsBeforeAFailureStay) {
   EngineTimeline engine;
-  engine.Take(Second(0), "vllm", PageWith(3, 4));
+  engine.AddReading(Second(0), "vllm", PageWith(3, 4));
   engine.Fail(Second(1), absl::UnavailableError("timed out"));
   EXPECT_THAT(WaitingOf(engine, "").points, ElementsAre(SignalPoint{Second(0), 7}));
   EXPECT_EQ(WaitingOf(engine, "").error, "timed out");
@@ -156,16 +157,16 @@ TEST(EngineTimeline, AnswersSinceTheFirstReading) {
   EngineTimeline engine;
   engine.Fail(Second(0), absl::UnavailableError("connection refused"));
   EXPECT_EQ(WaitingOf(engine, "").first_read_at, absl::InfiniteFuture());
-  engine.Take(Second(5), "vllm", PageWith(0, 0));
-  engine.Take(Second(6), "vllm", PageWith(0, 0));
+  engine.AddReading(Second(5), "vllm", PageWith(0, 0));
+  engine.AddReading(Second(6), "vllm", PageWith(0, 0));
   EXPECT_EQ(WaitingOf(engine, "").first_read_at, Second(5));
 }
 
 TEST(EngineTimeline, DuplicateReadingCountsOnce) {
   EngineTimeline engine;
-  engine.Take(Second(1), "vllm", PageWith(3, 4));
-  engine.Take(Second(1), "vllm", PageWith(9, 9));
-  engine.Take(Second(0), "vllm", PageWith(9, 9));
+  engine.AddReading(Second(1), "vllm", PageWith(3, 4));
+  engine.AddReading(Second(1), "vllm", PageWith(9, 9));
+  engine.AddReading(Second(0), "vllm", PageWith(9, 9));
   engine.Fail(Second(0), absl::UnavailableError("an old failure"));
   EXPECT_THAT(WaitingOf(engine, "").points, ElementsAre(SignalPoint{Second(1), 7}));
   EXPECT_EQ(WaitingOf(engine, "").error, "");
@@ -174,14 +175,14 @@ TEST(EngineTimeline, DuplicateReadingCountsOnce) {
 // Eight requests run for five minutes. One finishes every second, with 100 tokens.
 void Serve(EngineTimeline& engine, const std::string& model, int from) {
   for (int second = 0; second < 300; ++second) {
-    engine.Take(Second(from + second), "vllm",
-                {.models = {{.model = model,
-                             .waiting = 0,
-                             .running = 8,
-                             .requests_done = second,
-                             .generation_tokens = 100.0 * second,
-                             .answers = second,
-                             .answer_tokens = 100.0 * second}}});
+    engine.AddReading(Second(from + second), "vllm",
+                      {.models = {{.model = model,
+                                   .waiting = 0,
+                                   .running = 8,
+                                   .requests_done = second,
+                                   .generation_tokens = 100.0 * second,
+                                   .answers = second,
+                                   .answer_tokens = 100.0 * second}}});
   }
 }
 
@@ -212,8 +213,8 @@ double AnswersIn(const EngineDemand& demand) {
 TEST(EngineTimeline, RestartWithTheSameModelKeepsServiceTimes) {
   EngineTimeline engine;
   Serve(engine, "llama", 0);
-  engine.Take(Second(310), "vllm", {});  // it loads
-  engine.Take(Second(320), "vllm", JustStarted("llama"));
+  engine.AddReading(Second(310), "vllm", {});  // it loads
+  engine.AddReading(Second(320), "vllm", JustStarted("llama"));
   const EngineDemand demand = DemandOf(engine, 320);
   EXPECT_GT(demand.service.tokens, 0);
   EXPECT_GT(AnswersIn(demand), 0);
@@ -222,8 +223,8 @@ TEST(EngineTimeline, RestartWithTheSameModelKeepsServiceTimes) {
 TEST(EngineTimeline, RestartWithAnotherModelDropsServiceTimes) {
   EngineTimeline engine;
   Serve(engine, "llama", 0);
-  engine.Take(Second(310), "vllm", {});  // it loads
-  engine.Take(Second(320), "vllm", JustStarted("qwen"));
+  engine.AddReading(Second(310), "vllm", {});  // it loads
+  engine.AddReading(Second(320), "vllm", JustStarted("qwen"));
   const EngineDemand demand = DemandOf(engine, 320);
   EXPECT_EQ(demand.service.tokens, 0);
   EXPECT_EQ(demand.service.largest_batch, 0);
@@ -239,8 +240,8 @@ TEST(EngineTimeline, BatchLimitOfAnotherModelIsDropped) {
   EngineTimeline engine;
   const auto take_full = [&](const std::string& model, int from) {
     for (int second = from; second <= from + 10; ++second) {
-      engine.Take(Second(second), "vllm",
-                  {.models = {{.model = model, .waiting = 1, .running = 8}}});
+      engine.AddReading(Second(second), "vllm",
+                        {.models = {{.model = model, .waiting = 1, .running = 8}}});
     }
   };
   const auto limit_at = [&](int second) {
@@ -249,7 +250,8 @@ TEST(EngineTimeline, BatchLimitOfAnotherModelIsDropped) {
   };
   take_full("llama", 0);
   EXPECT_THAT(limit_at(10), testing::Optional(8));
-  engine.Take(Second(11), "vllm", {.models = {{.model = "qwen", .waiting = 0, .running = 1}}});
+  engine.AddReading(Second(11), "vllm",
+                    {.models = {{.model = "qwen", .waiting = 0, .running = 1}}});
   EXPECT_EQ(limit_at(11), std::nullopt) << "no counter has fallen, and yet it is another process";
 }
 
@@ -259,7 +261,7 @@ TEST(EngineTimeline, AdditionalModelKeepsServiceTimesAndLimit) {
   EngineReading both = JustStarted("llama");
   both.models[0].requests_done = 400;
   both.models.push_back({.model = "qwen"});
-  engine.Take(Second(301), "vllm", both);
+  engine.AddReading(Second(301), "vllm", both);
   EXPECT_GT(DemandOf(engine, 301).service.tokens, 0);
 }
 

@@ -23,10 +23,10 @@ ServiceReading ServiceOf(absl::Time at, const ModelReading& reading) {
 
 }  // namespace
 
-void ModelTimeline::Take(absl::Time at, ModelReading reading) {
+void ModelTimeline::AddReading(absl::Time at, ModelReading reading) {
   stalled_.Take(at, reading);
   ServiceReading service = ServiceOf(at, reading);
-  readings_.Take(at, std::move(reading));
+  readings_.AddReading(at, std::move(reading));
   const TimedReading& taken = readings_.all().back();
   batch_limit_.Take(taken);
   service.continues = taken.continues;

@@ -23,7 +23,7 @@ namespace gpuscaler {
 class ModelTimeline {
  public:
   // `at` must be later than in all calls before.
-  void Take(absl::Time at, ModelReading reading);
+  void AddReading(absl::Time at, ModelReading reading);
 
   // The next reading is of another model. Discards the learnt batch limit and the demand per model.
   void BeginAnotherModel();

@@ -16,7 +16,7 @@ using testing::Optional;
 TEST(ModelTimeline, HasAPointPerReadingInTheLookBack) {
   ModelTimeline timeline;
   for (int second = 0; second < 10; ++second) {
-    timeline.Take(Second(second), {.waiting = second});
+    timeline.AddReading(Second(second), {.waiting = second});
   }
   const EngineQuery query{.metric = EngineMetric::kRequestsWaiting,
                           .look_back = absl::Milliseconds(2500)};
@@ -33,7 +33,7 @@ TEST(ModelTimeline, RateCoversTheWindowBeforeEachPoint) {
   ModelTimeline timeline;
   for (int second = 0; second <= 6; ++second) {
     // Ten per second, and none from the fourth second on.
-    timeline.Take(Second(second), {.requests_done = 10.0 * std::min(second, 4)});
+    timeline.AddReading(Second(second), {.requests_done = 10.0 * std::min(second, 4)});
   }
   const EngineQuery query{.metric = EngineMetric::kRequestRate,
                           .window = absl::Seconds(2),
@@ -45,8 +45,8 @@ TEST(ModelTimeline, RateCoversTheWindowBeforeEachPoint) {
 
 TEST(ModelTimeline, RateIsUnknownBeforeHalfOfItsWindow) {
   ModelTimeline timeline;
-  timeline.Take(Second(0), {.requests_done = 0});
-  timeline.Take(Second(1), {.requests_done = 10});
+  timeline.AddReading(Second(0), {.requests_done = 0});
+  timeline.AddReading(Second(1), {.requests_done = 10});
   const EngineQuery query{.metric = EngineMetric::kRequestRate,
                           .window = absl::Seconds(4),
                           .look_back = absl::Seconds(4)};
@@ -61,27 +61,27 @@ TEST(ModelTimeline, LimitIsTheLargestBatchWhileRequestsWaited) {
   const auto now = [&](int second) {
     return timeline.Points(pressure, Second(second), kLongestGap).back().value;
   };
-  timeline.Take(Second(0), {.waiting = 0, .running = 90, .generation_tokens = 1000});
+  timeline.AddReading(Second(0), {.waiting = 0, .running = 90, .generation_tokens = 1000});
   EXPECT_THAT(now(0), Optional(0)) << "no request waited: the batch may be larger";
-  timeline.Take(Second(1), {.waiting = 1, .running = 1, .generation_tokens = 1100});
-  timeline.Take(Second(2), {.waiting = 0, .running = 2, .generation_tokens = 1200});
+  timeline.AddReading(Second(1), {.waiting = 1, .running = 1, .generation_tokens = 1100});
+  timeline.AddReading(Second(2), {.waiting = 0, .running = 2, .generation_tokens = 1200});
   EXPECT_THAT(now(2), Optional(0)) << "a new request proves no limit of 1";
   for (int second = 3; second <= 13; ++second) {
-    timeline.Take(Second(second), {.waiting = 5, .running = 64, .generation_tokens = 2000});
+    timeline.AddReading(Second(second), {.waiting = 5, .running = 64, .generation_tokens = 2000});
   }
   EXPECT_THAT(now(13), Optional(100.0 * 69 / 64));
-  timeline.Take(Second(14), {.waiting = 1, .running = 32, .generation_tokens = 3000});
-  timeline.Take(Second(15), {.waiting = 0, .running = 16, .generation_tokens = 4000});
+  timeline.AddReading(Second(14), {.waiting = 1, .running = 32, .generation_tokens = 3000});
+  timeline.AddReading(Second(15), {.waiting = 0, .running = 16, .generation_tokens = 4000});
   EXPECT_THAT(now(15), Optional(25));
 
-  timeline.Take(Second(16), {.waiting = 0, .running = 16, .generation_tokens = 0});
+  timeline.AddReading(Second(16), {.waiting = 0, .running = 16, .generation_tokens = 0});
   EXPECT_THAT(now(16), Optional(0)) << "another process may have another limit";
 }
 
 TEST(ModelTimeline, HasTheBatchAtEachPoint) {
   ModelTimeline timeline;
   for (int second = 0; second < 20; ++second) {
-    timeline.Take(Second(second), {.waiting = 1, .running = 8, .kv_cache_usage_ratio = 0.5});
+    timeline.AddReading(Second(second), {.waiting = 1, .running = 8, .kv_cache_usage_ratio = 0.5});
   }
   const EngineQuery query{.metric = EngineMetric::kPressurePercent, .look_back = absl::Seconds(5)};
   const EngineBatch batch = timeline.Batch(query, Second(19));
@@ -98,12 +98,12 @@ TEST(ModelTimeline, DemandOutlivesItsReadings) {
   ModelTimeline timeline;
   EXPECT_EQ(timeline.Demand({}), std::nullopt);
   for (int second = 0; second <= 100; ++second) {
-    timeline.Take(Second(second), {.waiting = 0,
-                                   .running = 4,
-                                   .requests_done = 2.0 * second,
-                                   .generation_tokens = 100.0 * second,
-                                   .answers = 2.0 * second,
-                                   .answer_tokens = 100.0 * second});
+    timeline.AddReading(Second(second), {.waiting = 0,
+                                         .running = 4,
+                                         .requests_done = 2.0 * second,
+                                         .generation_tokens = 100.0 * second,
+                                         .answers = 2.0 * second,
+                                         .answer_tokens = 100.0 * second});
     timeline.Forget(Second(second - 5));
   }
   const std::optional<EngineDemand> demand = timeline.Demand({});
@@ -121,7 +121,7 @@ TEST(ModelTimeline, DemandOutlivesItsReadings) {
 TEST(ModelTimeline, ForgetsReadingsBeforeTheLookBack) {
   ModelTimeline timeline;
   for (int second = 0; second < 100; ++second) {
-    timeline.Take(Second(second), {.waiting = second});
+    timeline.AddReading(Second(second), {.waiting = second});
     timeline.Forget(Second(second - 10));
   }
   const EngineQuery all{.metric = EngineMetric::kRequestsWaiting, .look_back = absl::Hours(1)};
@@ -133,7 +133,7 @@ TEST(ModelTimeline, ForgetsReadingsBeforeTheLookBack) {
 TEST(ModelTimeline, ReportsSinceWhenRequestsAreUnchanged) {
   ModelTimeline timeline;
   for (int second = 0; second < 5; ++second) {
-    timeline.Take(Second(second), {.running = 3, .generation_tokens = 1000.0 * (second > 1)});
+    timeline.AddReading(Second(second), {.running = 3, .generation_tokens = 1000.0 * (second > 1)});
   }
   EXPECT_THAT(timeline.UnchangedSince(), Optional(Second(2)));
 }

@@ -38,7 +38,7 @@ TEST(ReportedMetrics, MatchWhatTheExpositionCanAnswer) {
   for (const Engine* const engine : Engines()) {
     StoredReadings readings;
     for (int second = 0; second <= 10; ++second) {
-      readings.Take(Second(second), AllReportedFields(*engine, second));
+      readings.AddReading(Second(second), AllReportedFields(*engine, second));
     }
     for (const EngineMetric metric : kEngineMetrics) {
       const EngineQuery query{.metric = metric, .window = absl::Seconds(5)};

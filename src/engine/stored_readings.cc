@@ -47,7 +47,7 @@ bool CountersGoOn(const ModelReading& older, const ModelReading& newer) {
          std::ranges::none_of(kModelHistograms, has_fallen);
 }
 
-void StoredReadings::Take(absl::Time at, ModelReading reading) {
+void StoredReadings::AddReading(absl::Time at, ModelReading reading) {
   readings_.push_back({.at = at,
                        .continues = readings_.empty() || CountersGoOn(newest_, reading),
                        .waiting = reading.waiting,

@@ -39,7 +39,7 @@ bool CountersGoOn(const ModelReading& older, const ModelReading& newer);
 class StoredReadings {
  public:
   // `at` must be later than in all calls before.
-  void Take(absl::Time at, ModelReading reading);
+  void AddReading(absl::Time at, ModelReading reading);
 
   // Readings before `before`, which no query looks back on, may be deleted.
   void Forget(absl::Time before);

@@ -46,7 +46,7 @@ class EngineAgent {
 
   void Read(double running) {
     clock_.Advance(absl::Seconds(1));
-    log_.Take(TestPlace("llm-0"), TestUpdates(clock_.Now(), running));
+    log_.AddReading(TestPlace("llm-0"), TestUpdates(clock_.Now(), running));
   }
   EngineLog& log() { return log_; }
   FakeClock& clock() { return clock_; }

@@ -107,7 +107,7 @@ void EngineLog::NumberEngines() {
   for (const auto& [place, id] : ids_) listed_.insert(id);
 }
 
-void EngineLog::Take(const EngineAddress& place, const EngineUpdate& update) {
+void EngineLog::AddReading(const EngineAddress& place, const EngineUpdate& update) {
   MutexLock lock(mutex_);
   const auto id = ids_.find(place);
   if (id == ids_.end()) return;

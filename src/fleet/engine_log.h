@@ -37,7 +37,7 @@ class EngineLog {
   // Discovery calls these, as for FoundEngines. List() must be called again when Subscription() has
   // changed.
   void List(const absl::StatusOr<NodeEngines>& found);
-  void Take(const EngineAddress& place, const EngineUpdate& update);
+  void AddReading(const EngineAddress& place, const EngineUpdate& update);
 
   // Readers call this. Adds a subscription until `until`.
   void Subscribe(const EngineSubscription& wanted, absl::Time until);

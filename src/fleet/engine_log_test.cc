@@ -25,7 +25,7 @@ class EngineLogTest : public testing::Test {
   }
   void Read(const EngineAddress& place, double running) {
     clock_.Advance(absl::Seconds(1));
-    log_.Take(place, TestUpdates(clock_.Now(), running));
+    log_.AddReading(place, TestUpdates(clock_.Now(), running));
   }
   // Returns the running requests in the readings that the reader has not got yet.
   std::vector<double> ReadNew(EngineLog::Cursor& cursor, const EngineSubscription& wanted) {
@@ -137,7 +137,7 @@ TEST_F(EngineLogTest, HistogramsGoToReadersThatSubscribeToThem) {
   log_.List(TestEngines({TestPlace("llm-0")}));
   EngineUpdate update = TestUpdates(clock_.Now(), 1);
   update.reading->models[0].first_token_seconds = Histogram();
-  log_.Take(TestPlace("llm-0"), update);
+  log_.AddReading(TestPlace("llm-0"), update);
   EngineLog::Cursor with;
   ReadNew(with, SubscribedIn("team-a", absl::Minutes(1), true));
   EXPECT_TRUE(last_.readings(0).models(0).has_first_token_seconds());
@@ -249,7 +249,7 @@ TEST_F(EngineLogTest, LargeReadingsShortenTheirOwnNamespaceOnly) {
   update.reading->models[0].model = std::string(1000, 'x');
   for (int i = 1; i <= 30; ++i) {
     update.at = clock_.Now();
-    log_.Take(large, update);
+    log_.AddReading(large, update);
   }
   EngineLog::Cursor of_a;
   EXPECT_EQ(ReadNew(of_a, a).size(), 50u);
@@ -266,7 +266,7 @@ TEST_F(EngineLogTest, MessagesAreLimitedInSize) {
   for (int i = 0; i < 1000; ++i) {
     clock_.Advance(absl::Seconds(1));
     update.at = clock_.Now();
-    log.Take(TestPlace("llm-0"), update);
+    log.AddReading(TestPlace("llm-0"), update);
   }
   EngineLog::Cursor cursor;
   wire::EngineTelemetry message;

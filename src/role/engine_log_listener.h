@@ -18,7 +18,7 @@ class EngineLogListener : public EngineSubscriber {
     log_.List(found);
   }
   void AddReading(const EngineAddress& engine_address, const EngineUpdate& update) override {
-    log_.Take(engine_address, update);
+    log_.AddReading(engine_address, update);
   }
 
  private:

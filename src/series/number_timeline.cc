@@ -13,7 +13,7 @@ absl::Time AtOf(const CounterPoint& point) { return point.instant.at; }
 
 }  // namespace
 
-void NumberTimeline::Take(const absl::StatusOr<CounterPoint>& point, const std::string& note) {
+void NumberTimeline::AddPoint(const absl::StatusOr<CounterPoint>& point, const std::string& note) {
   failure_ = point.status();
   if (!point.ok()) return;
   answers_since_ = std::min(answers_since_, point->instant.at);

@@ -22,7 +22,7 @@ class NumberTimeline {
 
   // `point` must be later than all before. An error is kept as the gap, and earlier points stay.
   // `note`: SignalSeries::note.
-  void Take(const absl::StatusOr<CounterPoint>& point, const std::string& note = "");
+  void AddPoint(const absl::StatusOr<CounterPoint>& point, const std::string& note = "");
 
   // Points before `before`, which no query looks back on, may be deleted.
   void Forget(absl::Time before);

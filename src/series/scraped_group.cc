@@ -22,7 +22,7 @@ bool ScrapedGroup::SetAddresses(const absl::StatusOr<std::vector<std::string>>& 
   }
   const bool changed = std::exchange(listed_, listed) != listed;
   if (!listed.ok()) {
-    if (changed) sum_.Take(listed);
+    if (changed) sum_.AddPoint(listed);
     return changed;
   }
   const std::set<std::string> all(addresses->begin(), addresses->end());
@@ -42,7 +42,7 @@ bool ScrapedGroup::AddSample(const std::string& address,
   if (found == pages_.end() || !listed_.ok()) return false;
   AddressState& page = found->second;
   page.failure = point.status();
-  page.observed.Take(point);
+  page.observed.AddPoint(point);
   if (point.ok()) {
     if (page.newest.has_value())
       grown_ += GrowthTo(point->value, *page.newest);
@@ -51,7 +51,7 @@ bool ScrapedGroup::AddSample(const std::string& address,
     page.newest = point->value;
     AddUp(point->instant.at);
   }
-  if (const std::string why = Failures(); !why.empty()) sum_.Take(absl::UnavailableError(why));
+  if (const std::string why = Failures(); !why.empty()) sum_.AddPoint(absl::UnavailableError(why));
   return true;
 }
 
@@ -61,7 +61,7 @@ void ScrapedGroup::AddUp(absl::Time at) {
     if (!page.failure.ok() || !page.newest.has_value()) return;
     sum += *page.newest;
   }
-  sum_.Take(CounterPoint{.instant = {.at = at}, .value = is_rate_ ? grown_ : sum});
+  sum_.AddPoint(CounterPoint{.instant = {.at = at}, .value = is_rate_ ? grown_ : sum});
   if (!is_rate_) AddHeld(at, sum);
 }
 

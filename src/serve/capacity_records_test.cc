@@ -129,7 +129,7 @@ class CapacityRecordsTest : public testing::Test {
       for (const EngineAddress& place : places_) {
         EngineUpdate update = engine_.Read(clock_.Now(), running);
         update.capacity_record = capacity_records_.AddReading(place, update, NodeOf(place));
-        log_.Take(place, update);
+        log_.AddReading(place, update);
       }
       veteran_.Read(clock_.Now());
     }

@@ -78,7 +78,7 @@ class SignalStore {
   void AddSample(const SignalSource& source, const std::string& address,
                  const absl::StatusOr<CounterPoint>& point);
 
-  // As NumberTimeline::Take(), for a queue.
+  // As NumberTimeline::AddPoint(), for a queue.
   void AddQueueLength(const SignalSource& source, const absl::StatusOr<CounterPoint>& point,
                       const std::string& note = "");
 

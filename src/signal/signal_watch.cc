@@ -34,7 +34,8 @@ SignalWatch::SignalWatch(const SignalWatchOptions& options, const Clock& clock, 
           limits_),
       queues_(
           clock, rules_, WithinOpenFiles({.interval = options.queue_interval}, MostOpenFiles()),
-          [this](const RedisReading& reading) { TakeQueue(reading); }, limits_.response_memory),
+          [this](const RedisReading& reading) { AddQueueLength(reading); },
+          limits_.response_memory),
       locator_(std::make_unique<SourceLocator>(options.locator, [this] { Wake(); })),
       thread_("signals", options.interval, [this] { UpdateTargets(); }) {}
 
@@ -157,7 +158,7 @@ void SignalWatch::AddReading(const EngineTarget& target, const EngineUpdate& upd
     store_.AddReading(route.source, route.engine_address, update);
 }
 
-void SignalWatch::TakeQueue(const RedisReading& reading) {
+void SignalWatch::AddQueueLength(const RedisReading& reading) {
   if (reading.length.ok()) {
     store_.AddQueueLength(reading.source,
                           CounterPoint{.instant = {.at = reading.at}, .value = *reading.length},

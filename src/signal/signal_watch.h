@@ -68,7 +68,7 @@ class SignalWatch {
   void Refuse(const SignalSource& source, const absl::Status& why);
 
   void AddReading(const EngineTarget& target, const EngineUpdate& update);
-  void TakeQueue(const RedisReading& reading);
+  void AddQueueLength(const RedisReading& reading);
 
   const Clock& clock_;
   SignalStore& store_;

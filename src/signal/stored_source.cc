@@ -128,7 +128,7 @@ bool StoredSource::AddQueueLength(const absl::StatusOr<CounterPoint>& point,
                                   const std::string& note) {
   MutexLock lock(mutex_);
   auto& number = std::get<NumberTimeline>(observed_);
-  number.Take(point, note);
+  number.AddPoint(point, note);
   ++version_;
   if (point.ok()) number.Forget(point->instant.at - look_back_);
   UpdateBytes();

@@ -271,7 +271,7 @@ class OurAgent {
     clock_.Advance(absl::Seconds(1));
     const EngineAddress place = TestPlace("llm-0", 8000, "shop");
     engines_.List(TestEngines({place}, {"shop"}));
-    engines_.Take(place, TestUpdates(clock_.Now(), running));
+    engines_.AddReading(place, TestUpdates(clock_.Now(), running));
   }
 
   EngineLog& engines() { return engines_; }
