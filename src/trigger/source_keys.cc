@@ -176,8 +176,7 @@ std::vector<KeyRow> PageRows() {
       WordRow<PrometheusAbsent, &Settings::prometheus_absent>(
           "prometheusAbsent", "error",
           "The value of a whole page without a series of prometheusMetric: error, as after a "
-          "typing "
-          "error in its name, or 0, where the series come with the first request",
+          "typing error in its name, or 0, where the series come with the first request",
           KeyUse::kMetricsEndpointOrGateway),
   };
 }
