@@ -108,8 +108,8 @@ absl::StatusOr<std::string> EndpointRules::NameToResolve(absl::string_view host,
   if (const std::optional<IpAddress> address = ParseIpAddress(name)) {
     if (AllowsAddress(*address)) return name;
     return absl::PermissionDeniedError(
-        absl::StrCat("an IP address may be anybody's: the name of a Service of namespace ",
-                     namespace_name, " is allowed, or an address that --allow-endpoints names"));
+        absl::StrCat("an IP address may belong to another namespace: use the name of a Service of ",
+                     "namespace ", namespace_name, ", or add the address to --allow-endpoints"));
   }
   if (AllowsHost(name)) return name;
   std::string own = InNamespace(name, namespace_name);
@@ -118,8 +118,8 @@ absl::StatusOr<std::string> EndpointRules::NameToResolve(absl::string_view host,
     return absl::InvalidArgumentError(absl::StrCat("\"", host, "\" is no host name"));
   }
   return absl::PermissionDeniedError(absl::StrCat(
-      "host ", name, " is not of namespace ", namespace_name, ": NAME, NAME.", namespace_name,
-      " or NAME.", namespace_name, ".svc is allowed, or a host that --allow-endpoints names"));
+      "host ", name, " is not of namespace ", namespace_name, ": use NAME, NAME.", namespace_name,
+      " or NAME.", namespace_name, ".svc, or add the host to --allow-endpoints"));
 }
 
 absl::Status EndpointRules::CheckAddress(const IpAddress& address) const {

@@ -231,7 +231,7 @@ TEST_F(AgentStreamTest, IdleStreamIsCancelled) {
   clock_.Advance(absl::Milliseconds(1));
   stream->Tick();
   const absl::Status why = received_.WaitForLoss();
-  EXPECT_EQ(why.message(), "no word from it for 15s");
+  EXPECT_EQ(why.message(), "no message for 15s");
   close(listening);
 }
 

@@ -47,7 +47,7 @@ class ReconnectingCall {
     call_ended_ = false;
     if (call_ == nullptr) return Begin(now, begin);
     if (cancel_reason_.empty() && now - received_at_ > idle_timeout_) {
-      cancel_reason_ = absl::StrCat("no word from it for ", DurationText(idle_timeout_));
+      cancel_reason_ = absl::StrCat("no message for ", DurationText(idle_timeout_));
       call_->Cancel();
     }
     return false;

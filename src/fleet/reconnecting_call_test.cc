@@ -119,7 +119,7 @@ TEST_F(ReconnectingCallTest, IdleCallIsCancelledWithThatReason) {
   EXPECT_TRUE(state_.cancelled);
   EXPECT_THAT(losses_, IsEmpty());
   End(absl::CancelledError(""));
-  EXPECT_THAT(losses_, ElementsAre(absl::DeadlineExceededError("no word from it for 15s")));
+  EXPECT_THAT(losses_, ElementsAre(absl::DeadlineExceededError("no message for 15s")));
 }
 
 TEST_F(ReconnectingCallTest, SendReachesTheCallUnderWayOnly) {

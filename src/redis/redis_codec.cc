@@ -135,7 +135,7 @@ absl::StatusOr<std::optional<RedisReply>> RedisDecoder::Next() {
     if (memory_.is_exhausted()) return NoMemory();
     if (reader_->err == REDIS_ERR_OOM) return TooMuch(absl::StrCat(kMaxReplyValues, " values"));
     return absl::FailedPreconditionError(
-        absl::StrCat("what answers does not speak Redis: ", PrintableText(reader_->errstr)));
+        absl::StrCat("the reply is not in the Redis protocol: ", PrintableText(reader_->errstr)));
   }
   if (made == nullptr) {
     if (memory_.unread_bytes() > kMaxReplyBytes) {

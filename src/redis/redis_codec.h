@@ -67,8 +67,8 @@ class RedisDecoder {
 
   void Feed(absl::string_view bytes);
 
-  // Returns the next reply, or nullopt if it is incomplete. FAILED_PRECONDITION: the server does
-  // not speak Redis, or exceeds a limit; the rest of the stream cannot be decoded.
+  // Returns the next reply, or nullopt if it is incomplete. FAILED_PRECONDITION: a reply is not in
+  // the Redis protocol, or exceeds a limit; the rest of the stream cannot be decoded.
   // RESOURCE_EXHAUSTED: there is no memory for a reply of this size.
   absl::StatusOr<std::optional<RedisReply>> Next();
 

@@ -77,7 +77,7 @@ TEST(RedisCodec, OtherProtocolsAreErrors) {
         "*-7\r\n", ",1.5\r\n"}) {
     const absl::Status status = FirstOf(bytes);
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << bytes << ": " << status;
-    EXPECT_TRUE(absl::StrContains(status.message(), "does not speak Redis")) << status;
+    EXPECT_TRUE(absl::StrContains(status.message(), "is not in the Redis protocol")) << status;
   }
 }
 

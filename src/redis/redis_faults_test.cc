@@ -154,9 +154,9 @@ TEST(RedisFaults, OtherProtocolsAreReported) {
   };
   const Case cases[] = {
       {"web server", "HTTP/1.1 400 Bad Request\r\n\r\n", absl::StatusCode::kFailedPrecondition,
-       "does not speak Redis"},
+       "is not in the Redis protocol"},
       {"binary", std::string("\x16\x03\x01\x00\xff\x00", 6), absl::StatusCode::kFailedPrecondition,
-       "does not speak Redis"},
+       "is not in the Redis protocol"},
       {"too many", "*1000000000\r\n", absl::StatusCode::kFailedPrecondition, "65536 values"},
       {"other kind", "+OK\r\n", absl::StatusCode::kFailedPrecondition, "counts nothing"},
       {"endless", absl::StrCat("$1000000000\r\n", std::string(size_t{5} << 20, 'x')),

@@ -16,7 +16,7 @@ using Kind = RedisReply::Kind;
 using Length = RedisQueue::Length;
 
 absl::Status NotRedis(absl::string_view what) {
-  return absl::FailedPreconditionError(absl::StrCat("what answers is no Redis: ", what));
+  return absl::FailedPreconditionError(absl::StrCat("the server is not Redis: ", what));
 }
 
 absl::StatusOr<double> CountOf(const RedisReply& reply) {

@@ -22,9 +22,10 @@ AttributionMode AttributionHere(const Config& config) {
   if (config.attribution != AttributionMode::kAuto) return config.attribution;
   const std::string& path = config.pod_resources_socket;
   if (const std::string is = InPlaceOfSocket(path); !is.empty()) {
-    LogWarn("no_kubelet_socket", {{"path", path},
-                                  {"is", is},
-                                  {"consequence", "no kubelet is asked for the holders of GPUs"}});
+    LogWarn("no_kubelet_socket",
+            {{"path", path},
+             {"is", is},
+             {"consequence", "the holders of GPUs are not read from the kubelet"}});
     return WithoutKubelet(config);
   }
   std::error_code error;  // if the folder may not be searched, the type is `none`, not `not_found`

@@ -24,8 +24,8 @@ bool OwnersAreUnknown(const FleetHistory& fleet) {
 
 absl::Status NoOwnersError() {
   return absl::FailedPreconditionError(
-      "workload and podRegex need the holders of GPUs, and no kubelet is asked for them; "
-      "without these keys a GPU in use is a replica");
+      "workload and podRegex need the holders of GPUs, and no agent queries its kubelet; "
+      "without these keys each GPU in use is a replica");
 }
 
 std::string UnreachedText(const FleetHistory& fleet) {

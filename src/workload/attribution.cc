@@ -132,11 +132,11 @@ bool KubeletAttribution::HandleList(std::vector<PodDevices> listed, absl::Time q
 std::string KubeletAttribution::WhyPodsAreMissing(bool lists_own_pod,
                                                   const absl::Status& api) const {
   if (absl::IsFailedPrecondition(api)) {
-    return absl::StrCat("the kubelet does not know its pods yet: ", api.message());
+    return absl::StrCat("the kubelet has not synced its pods yet: ", api.message());
   }
   if (own_pod_.empty() || lists_own_pod) return "";
-  return absl::StrCat("the kubelet does not know its pods yet: it does not list ", own_pod_,
-                      ", which queries it");
+  return absl::StrCat("the kubelet has not synced its pods yet: it does not list ", own_pod_,
+                      ", the pod of this agent");
 }
 
 void KubeletAttribution::ConfirmStart(bool none, bool api_answered, absl::Time queried_at) {

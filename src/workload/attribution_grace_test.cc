@@ -90,7 +90,7 @@ TEST_F(AttributionGraceTest, UnknownUntilThePodsApiHasSynced) {
     Ask();
     const NodeSnapshot snapshot = Read();
     ASSERT_EQ(snapshot.attribution.state, State::kUnknown) << i;
-    EXPECT_THAT(snapshot.attribution.why, HasSubstr("does not know its pods yet"));
+    EXPECT_THAT(snapshot.attribution.why, HasSubstr("has not synced its pods yet"));
     EXPECT_THAT(snapshot.attribution.why, HasSubstr("not synced"));
   }
 }
@@ -105,7 +105,7 @@ TEST_F(AttributionGraceTest, LastOwnersStayValidForTheGraceUntilThePodsApiHasSyn
   kubelet_.SetPods({});
   kubelet_.FailPodsApi(absl::FailedPreconditionError("not synced"));
   EXPECT_THAT(Ask(),
-              HasSubstr("event=kubelet_lost why=\"the kubelet does not know its pods yet: "));
+              HasSubstr("event=kubelet_lost why=\"the kubelet has not synced its pods yet: "));
   for (; clock_.Now() - answered_at <= kAttributionGrace; Ask()) {
     const NodeSnapshot snapshot = Read();
     EXPECT_EQ(snapshot.attribution.state, State::kKnown);

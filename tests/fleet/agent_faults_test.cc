@@ -42,7 +42,7 @@ TEST_F(AgentFaultTest, AnUnreachableAgentCountsAsBeforeForItsGraceThenAsTheTarge
   cable.Cut();
   EXPECT_GE(TimeTo(kOneStale, cut), kGrace - absl::Seconds(2));
   ASSERT_TRUE(aggregator_->process().WaitForErr(
-      absl::StrCat("no word from it for ", absl::FormatDuration(kGrace))));
+      absl::StrCat("no message for ", absl::FormatDuration(kGrace))));
   const absl::Time mended = absl::Now();
   cable.Mend();
   const absl::Duration recovery = TimeTo(kWhole, mended);

@@ -168,7 +168,7 @@ TEST_F(NodeFaultTest, AKubeletWithoutPodsForLongRemovesNoHolders) {
   nodes_[2]->kubelet().Stop();
   nodes_[2]->ListPods(false);
   nodes_[2]->kubelet().Start();
-  ASSERT_TRUE(agents_[2]->process().WaitForErr("the kubelet does not know its pods yet: "));
+  ASSERT_TRUE(agents_[2]->process().WaitForErr("the kubelet has not synced its pods yet: "));
   // Past the 15 s after which a list without pods used to be believed.
   const int asked = nodes_[2]->kubelet().lists();
   ASSERT_TRUE(
@@ -191,7 +191,7 @@ TEST_F(NodeFaultTest, AKubeletWithoutPodsForLongRemovesNoHolders) {
                   "metricType=gpu_utilization", "targetValue=80", "workload=Deployment/web"});
   EXPECT_THAT(explained.out,
               HasSubstr("the holders of the GPUs of node gpu-2 are unknown: the kubelet "
-                        "does not know its pods yet"));
+                        "has not synced its pods yet"));
 
   const absl::Time back = absl::Now();
   nodes_[2]->ListPods(true);
