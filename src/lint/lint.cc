@@ -177,7 +177,7 @@ class ManifestLinter {
     CheckSource(scaler_trigger, SourceOf(*scaler_trigger.parsed, manifest_.namespace_name),
                 scaler_trigger.parsed->endpoint_key, object);
     CheckSource(scaler_trigger, GatewayOf(*scaler_trigger.parsed, manifest_.namespace_name),
-                "gatewayUrl", object);
+                scaler_trigger.parsed->gateway_key, object);
   }
 
   void CheckSource(const ScalerTrigger& scaler_trigger, const std::optional<SignalSource>& source,

@@ -322,12 +322,15 @@ TEST_F(GatewayAnswersTest, FirstHeldRequestIsPushed) {
   EXPECT_THAT(stream->WaitForMessages(1), IsTrueOnceOrRepeated());
 }
 
-TEST_F(GatewayAnswersTest, GatewayOfAnotherNamespaceIsRefusedByItsKey) {
-  externalscaler::ScaledObjectRef ref = Ref();
-  (*ref.mutable_scalermetadata())["gatewayUrl"] = "http://gateway.other.svc:9090/metrics";
-  const absl::Status status = scaler_.client.GetMetrics(ref).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("gatewayUrl: "));
+TEST_F(GatewayAnswersTest, GatewayOfAnotherNamespaceIsRefusedByTheWrittenKey) {
+  for (const char* key : {"gatewayUrl", "gatewayUrlFromEnv"}) {
+    externalscaler::ScaledObjectRef ref = Ref();
+    ref.mutable_scalermetadata()->erase("gatewayUrl");
+    (*ref.mutable_scalermetadata())[key] = "http://gateway.other.svc:9090/metrics";
+    const absl::Status status = scaler_.client.GetMetrics(ref).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(absl::StrCat(key, ": ")));
+  }
 }
 
 TEST_F(GatewayAnswersTest, EnginesBehindAGatewayMustBeNamedWithoutDiscovery) {

@@ -144,7 +144,7 @@ absl::StatusOr<std::optional<SignalSource>> TriggerEvaluator::SourceFor(
   }
   RETURN_IF_ERROR(CheckSource(*source, signals_.rules, trigger.endpoint_key));
   if (const auto gateway = GatewayOf(trigger, scaled_object.namespace_name)) {
-    RETURN_IF_ERROR(CheckSource(*gateway, signals_.rules, "gatewayUrl"));
+    RETURN_IF_ERROR(CheckSource(*gateway, signals_.rules, trigger.gateway_key));
   }
   return source;
 }

@@ -236,10 +236,16 @@ EngineEndpoint EndpointIn(const Settings& settings, const MetricTypeInfo& metric
           .engine = engine.empty() ? std::string(metric.engine) : engine};
 }
 
+// Returns the key as the metadata spells it, or "" if it is not given.
+std::string WrittenKey(const Metadata& metadata, absl::string_view name) {
+  std::string key = SpelledIn(metadata, name);
+  return metadata.contains(key) ? key : "";
+}
+
 std::string EndpointKeyIn(const Metadata& metadata) {
   for (const absl::string_view name : kEndpointKeys) {
-    std::string key = SpelledIn(metadata, name);
-    if (metadata.contains(key)) return key;
+    std::string key = WrittenKey(metadata, name);
+    if (!key.empty()) return key;
   }
   return "";
 }
@@ -286,6 +292,7 @@ ParsedMetadata ParseMetadata(const Metadata& metadata, const Profiles& profiles)
     ParseEntry(entry, profiles, parsed);
   }
   parsed.endpoint_key = EndpointKeyIn(metadata);
+  parsed.gateway_key = WrittenKey(metadata, "gatewayUrl");
   CheckShorthands(metadata, parsed);
   CheckPodSelectors(metadata, parsed);
   const bool metric_is_known = !parsed.HasFaultIn("profile") && !parsed.HasFaultIn("metricType");
@@ -349,6 +356,7 @@ Trigger TriggerOf(const ParsedMetadata& parsed) {
   trigger.always_active = trigger.scale_in == ScaleIn::kHold && !trigger.activation_threshold_given;
   SetSources(settings, trigger);
   trigger.endpoint_key = parsed.endpoint_key;
+  trigger.gateway_key = parsed.gateway_key;
   return trigger;
 }
 

@@ -342,6 +342,17 @@ TEST(SourceTrigger, GatewayUrlIsASecondSourceOfATriggerThatComputesDemand) {
   EXPECT_FALSE(GatewayOf(Parsed({{"profile", "vllm-inference"}}), kTeam).has_value());
 }
 
+TEST(SourceTrigger, KeepsTheWrittenKeyOfItsGateway) {
+  for (const char* key : {"gatewayUrl", "gatewayUrlFromEnv"}) {
+    const Trigger trigger = Parsed({{"profile", "vllm-inference"},
+                                    {"prometheusMetric", "queue_size"},
+                                    {key, "http://gateway:9090/metrics"}});
+    EXPECT_EQ(trigger.gateway_key, key);
+    EXPECT_EQ(trigger.endpoint_key, "");
+  }
+  EXPECT_EQ(Parsed({{"profile", "vllm-inference"}}).gateway_key, "");
+}
+
 TEST(SourceTrigger, GatewayUrlIsRefusedIfNothingCountsIt) {
   const Metadata gateway = {{"profile", "vllm-inference"},
                             {"gatewayUrl", "http://gateway:9090/metrics"}};

@@ -77,8 +77,10 @@ struct Trigger {
   absl::Duration frozen_window = absl::Minutes(5);
   MetricsEndpoint metrics_endpoint;  // or the gateway of a trigger on engines
   RedisQueue queue;
-  // The key that has the endpoint of the source, as the metadata spells it; empty: none.
+  // The keys that have the endpoint of the source and the URL of the gateway, as the metadata
+  // spells them; empty: none.
   std::string endpoint_key;
+  std::string gateway_key;
   EndpointCredentials credentials;
 };
 
