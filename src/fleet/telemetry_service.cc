@@ -49,9 +49,9 @@ class TelemetryService::Impl {
                  .log = log_,
                  .heartbeat = options.heartbeat,
                  .wanted =
-                     [this](const wire::Subscription& wanted, const WatchStream& reader) {
-                       Want(wanted);
-                       if (streams_.RankOf(reader) > 0) TakeFormerPods(wanted);
+                     [this](const wire::Subscription& subscription, const WatchStream& reader) {
+                       RenewLease(subscription);
+                       if (streams_.RankOf(reader) > 0) TakeFormerPods(subscription);
                      }},
         streams_(options.max_readers, options.aggregators),
         engines_({.heartbeat = options.heartbeat,
@@ -114,10 +114,10 @@ class TelemetryService::Impl {
 
   std::string Trouble() const { return std::string(store_.Fresh().status().message()); }
 
-  void Want(const wire::Subscription& wanted) {
-    const CostlyReadings readings{.pcie = wanted.pcie()};
+  void RenewLease(const wire::Subscription& subscription) {
+    const CostlyReadings readings{.pcie = subscription.pcie()};
     const absl::Duration lease =
-        std::min<absl::Duration>(absl::Seconds(wanted.lease_seconds()), kLongestLease);
+        std::min<absl::Duration>(absl::Seconds(subscription.lease_seconds()), kLongestLease);
     const absl::Time now = clock_.Now();
     const bool at_once = !leases_.Subscription(now).Covers(readings);
     leases_.Renew(readings, now + lease);
