@@ -151,8 +151,8 @@ const std::vector<Option>& Table() {
        .member = &Config::own_pod,
        .value = "NAMESPACE/NAME",
        .help = "The pod that this runs in: a kubelet that does not list it has just started, and "
-               "does not list its pods yet. Without it, a list without any pod with a device is "
-               "doubted for 15s only.",
+               "does not list its pods yet. Without it, a list in which no pod has a device counts "
+               "after 15s.",
        .used_by = kServeUses | kGpusUses,
        .roles = kReadingGpus,
        .check = CheckOwnPod,
