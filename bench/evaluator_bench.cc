@@ -63,7 +63,7 @@ class Namespace {
     store_.Listed(addresses_);
     for (int workload = 0; workload < kWorkloads; ++workload) AddTrigger(workload);
     EvaluateAll();
-    found_.Expect(found_.Subscription(clock_.Now()), nodes_, clock_.Now());
+    found_.SetNodes(found_.Subscription(clock_.Now()), nodes_, clock_.Now());
     for (int first = 0; first < kPods; first += kPodsOfNode) {
       NodeEngines engines{.namespaces = {"crowd"}};
       for (int pod = first; pod < first + kPodsOfNode; ++pod) {

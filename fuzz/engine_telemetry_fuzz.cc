@@ -53,7 +53,7 @@ class Aggregator {
  public:
   Aggregator() {
     FUZZ_ASSERT(store_.Lease(source_, query_, now_, now_ + absl::Hours(1)).ok());
-    found_.Expect(found_.Subscription(now_), {"gpu-7"}, now_);
+    found_.SetNodes(found_.Subscription(now_), {"gpu-7"}, now_);
   }
 
   void Read(EngineTelemetry& message) {

@@ -196,7 +196,7 @@ void EngineDiscovery::Publish() {
   NodeEngines found = search_.Found();
   const std::set<EngineAddress> engines(found.engines.begin(), found.engines.end());
   capacity_records_.SetEngines(found.namespaces, found.engines);
-  found.left = capacity_records_.DepartedRecords(clock_.Now());
+  found.capacity_records = capacity_records_.DepartedRecords(clock_.Now());
   if (!listed_.has_value() || !listed_->ok() || **listed_ != found) DeliverList(std::move(found));
   const SnapshotStore::History history = snapshots_.Newest();
   for (auto& [engine_address, update] : unreported_) {

@@ -197,11 +197,11 @@ TEST_F(EngineDiscoveryTest, KeepsTheRecordOfAnEngineAfterItsPodIsGone) {
   snapshot_.pods.clear();
   snapshot_.gpus[0].holders.clear();
   Put();
-  ASSERT_TRUE(Until([&] { return !subscriber_.found()->left.empty(); }));
-  const SignalSeries left = *subscriber_.found()->left.front();
-  EXPECT_EQ(left.pod, "web-0");
-  EXPECT_EQ(left.gpu_model, "H100");
-  EXPECT_EQ(left.batch->learnt_limit, 3);
+  ASSERT_TRUE(Until([&] { return !subscriber_.found()->capacity_records.empty(); }));
+  const SignalSeries record = *subscriber_.found()->capacity_records.front();
+  EXPECT_EQ(record.pod, "web-0");
+  EXPECT_EQ(record.gpu_model, "H100");
+  EXPECT_EQ(record.batch->learnt_limit, 3);
   EXPECT_THAT(subscriber_.found()->engines, IsEmpty());
 }
 
@@ -249,11 +249,11 @@ TEST_F(EngineDiscoveryTest, ADeadEngineStaysListedUntilItsPodIsGone) {
 TEST_F(EngineDiscoveryTest, ALaterPodIsListedOnceItsEngineAnswers) {
   subscriber_.Subscribe("shop");
   ASSERT_TRUE(Until([&] { return subscriber_.lists() > 0; }));
-  ASSERT_THAT(subscriber_.found()->without, SizeIs(1));
-  EXPECT_EQ(subscriber_.found()->without[0].why, "nothing listens in its network yet");
+  ASSERT_THAT(subscriber_.found()->missing_engines, SizeIs(1));
+  EXPECT_EQ(subscriber_.found()->missing_engines[0].why, "nothing listens in its network yet");
   const auto engine = ServeInside(8000, VllmExposition(1));
   EXPECT_TRUE(UntilEngineAt(8000));
-  EXPECT_THAT(subscriber_.found()->without, IsEmpty());
+  EXPECT_THAT(subscriber_.found()->missing_engines, IsEmpty());
 }
 
 TEST_F(EngineDiscoveryTest, ReportsWhyAPodHasNoEngine) {
@@ -262,10 +262,10 @@ TEST_F(EngineDiscoveryTest, ReportsWhyAPodHasNoEngine) {
   std::string why;
   EXPECT_TRUE(Until([&] {
     const auto found = subscriber_.found();
-    why = found.ok() && found->without.size() == 1 ? found->without[0].why : "";
+    why = found.ok() && found->missing_engines.size() == 1 ? found->missing_engines[0].why : "";
     return why.find("none of its servers is a known engine") != std::string::npos;
   })) << why;
-  EXPECT_EQ(subscriber_.found()->without[0].pod, "web-0");
+  EXPECT_EQ(subscriber_.found()->missing_engines[0].pod, "web-0");
   EXPECT_THAT(why, HasSubstr(":3000/metrics: "));
 }
 

@@ -152,7 +152,8 @@ NodeEngines EngineSearch::Found() const {
     if (pod.prober.address().has_value()) {
       found.engines.push_back(*pod.prober.address());
     } else {
-      found.without.push_back({.namespace_name = name.first, .pod = name.second, .why = pod.Why()});
+      found.missing_engines.push_back(
+          {.namespace_name = name.first, .pod = name.second, .why = pod.Why()});
     }
   }
   return found;

@@ -115,21 +115,22 @@ void NodeCapacityRecords::SetEngines(const std::vector<std::string>& namespaces,
       return false;
     const auto record = RecordOf(engine);
     if (record == nullptr || record->pod_with_owners == nullptr) return true;
-    // An engine that leaves several times has one record.
-    std::erase_if(left_, [&](const auto& each) { return IsOfSameEngine(*each, *record); });
-    left_.push_back(record);
+    // An engine that departs several times has one record.
+    std::erase_if(departed_, [&](const auto& each) { return IsOfSameEngine(*each, *record); });
+    departed_.push_back(record);
     return true;
   });
-  if (left_.size() > kMaxCapacityRecords) {
-    left_.erase(left_.begin(), left_.end() - static_cast<std::ptrdiff_t>(kMaxCapacityRecords));
+  if (departed_.size() > kMaxCapacityRecords) {
+    departed_.erase(departed_.begin(),
+                    departed_.end() - static_cast<std::ptrdiff_t>(kMaxCapacityRecords));
   }
 }
 
 CapacityRecords NodeCapacityRecords::DepartedRecords(absl::Time now) {
   const auto is_old = [now](absl::Time read_at) { return now - read_at > kCapacityRecordsKept; };
-  std::erase_if(left_, [&](const auto& record) { return is_old(record->demand->newest_at); });
+  std::erase_if(departed_, [&](const auto& record) { return is_old(record->demand->newest_at); });
   std::erase_if(present_, [&](const auto& each) { return is_old(each.second.read_at); });
-  return left_;
+  return departed_;
 }
 
 }  // namespace gpuscaler

@@ -18,7 +18,8 @@
 namespace gpuscaler {
 
 // Maximum number of departed engines per node, or per DNS name. The oldest are dropped. A record
-// takes about 1.2 KiB of memory (NodeCapacityRecords.ARecordTakesLittle) and 250 bytes on the wire.
+// takes about 1.2 KiB of memory (NodeCapacityRecordsTest.RecordTakesLittleMemory) and 250 bytes on
+// the wire.
 inline constexpr size_t kMaxCapacityRecords = 256;
 
 // Returns the service rates and the batch limit of an engine that was last read at `read_at`,
@@ -35,7 +36,7 @@ class NodeCapacityRecords {
                                                  const EngineUpdate& update,
                                                  const NodeSnapshot& node);
 
-  // Engines of these namespaces that are not among `engines` have left.
+  // Engines of these namespaces that are not among `engines` have departed.
   void SetEngines(const std::vector<std::string>& namespaces,
                   const std::vector<EngineAddress>& engines);
 
@@ -54,7 +55,7 @@ class NodeCapacityRecords {
   static std::shared_ptr<const SignalSeries> RecordOf(const Present& engine);
 
   std::map<EngineAddress, Present> present_;
-  CapacityRecords left_;
+  CapacityRecords departed_;
 };
 
 }  // namespace gpuscaler

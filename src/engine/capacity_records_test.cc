@@ -24,17 +24,17 @@ class NodeCapacityRecordsTest : public testing::Test {
     while (now_ < end) {
       now_ += absl::Seconds(1);
       if (auto record = capacity_records_.AddReading(engine_address, engine_.Read(now_, running),
-                                                     NodeOf(engine_address))) {
+                                                     NodeSnapshotOf(engine_address))) {
         newest_ = record;
         ++records_;
       }
     }
   }
-  // Reads pods that serve for two minutes and leave.
-  void Leave(const EngineAddress& engine_address) {
+  // Reads an engine that serves for two minutes, then removes it from the list of its namespace.
+  void ServeAndDepart(const EngineAddress& engine_address) {
     engine_ = {};
     Serve(engine_address, absl::Minutes(2));
-    capacity_records_.SetEngines({"team-a"}, {});
+    capacity_records_.SetEngines(/*namespaces=*/{"team-a"}, /*engines=*/{});
   }
 
   absl::Time now_ = kStart;
@@ -45,31 +45,34 @@ class NodeCapacityRecordsTest : public testing::Test {
 };
 
 TEST_F(NodeCapacityRecordsTest, DepartedEngineKeepsItsOwnersGpuAndModels) {
-  Leave(PlaceOf("llm-0"));
+  ServeAndDepart(EngineAddressOf("llm-0"));
   ASSERT_THAT(capacity_records_.DepartedRecords(now_), SizeIs(1));
   const SignalSeries record = *capacity_records_.DepartedRecords(now_).front();
   EXPECT_EQ(record.name, "vllm at 10.0.0.1:8000");
   EXPECT_EQ(record.models, "llama");
   EXPECT_EQ(record.gpu_model, "H100");
   ASSERT_NE(record.pod_with_owners, nullptr);
-  EXPECT_EQ(record.pod_with_owners->owners, NodeOf(PlaceOf("llm-0")).pods.front().owners);
+  EXPECT_EQ(record.pod_with_owners->owners,
+            NodeSnapshotOf(EngineAddressOf("llm-0")).pods.front().owners);
   EXPECT_EQ(record.demand->newest_at, now_);
   EXPECT_GT(record.demand->service.seconds, 50) << "without the first minute of a process";
   ASSERT_THAT(record.demand->bins, SizeIs(1));
-  EXPECT_EQ(record.demand->bins.front().arrived, 0);
+  EXPECT_EQ(record.demand->bins.front().arrived, 0) << "records have no arrivals";
   EXPECT_NEAR(record.demand->bins.front().answer_tokens / record.demand->bins.front().answers,
               ServedEngine::kTokensPerAnswer, 1e-6);
 }
 
 TEST_F(NodeCapacityRecordsTest, PresentEngineIsRecordedWhileItServesAndKeptWhileIdle) {
-  Serve(PlaceOf("llm-0"), absl::Minutes(5));
+  Serve(EngineAddressOf("llm-0"), absl::Minutes(5));
+  // At most one every 10 s.
   EXPECT_LE(records_, 31);
   EXPECT_GE(records_, 20);
   const ServiceSums served = newest_->demand->service;
-  Serve(PlaceOf("llm-0"), absl::Hours(2), 0);
-  EXPECT_GE(newest_->demand->service.seconds, served.seconds) << "time alone forgets nothing";
+  Serve(EngineAddressOf("llm-0"), absl::Hours(2), 0);
+  EXPECT_GE(newest_->demand->service.seconds, served.seconds)
+      << "an idle engine keeps what was measured";
   records_ = 0;
-  Serve(PlaceOf("llm-0"), absl::Minutes(10), 0);
+  Serve(EngineAddressOf("llm-0"), absl::Minutes(10), 0);
   EXPECT_EQ(records_, 10) << "once a minute while nothing changes";
   EXPECT_THAT(capacity_records_.DepartedRecords(now_), IsEmpty());
   capacity_records_.SetEngines({"team-b"}, {});
@@ -78,65 +81,68 @@ TEST_F(NodeCapacityRecordsTest, PresentEngineIsRecordedWhileItServesAndKeptWhile
 }
 
 TEST_F(NodeCapacityRecordsTest, RecordIsDroppedADayAfterTheLastReading) {
-  Leave(PlaceOf("llm-0"));
+  ServeAndDepart(EngineAddressOf("llm-0"));
   EXPECT_THAT(capacity_records_.DepartedRecords(now_ + absl::Hours(24)), SizeIs(1));
   EXPECT_THAT(capacity_records_.DepartedRecords(now_ + absl::Hours(24) + absl::Seconds(1)),
               IsEmpty());
 }
 
 TEST_F(NodeCapacityRecordsTest, EngineWithoutServedRequestsIsNotKept) {
-  Serve(PlaceOf("llm-0"), absl::Minutes(2), 0);
+  Serve(EngineAddressOf("llm-0"), absl::Minutes(2), 0);
   capacity_records_.SetEngines({"team-a"}, {});
   EXPECT_THAT(capacity_records_.DepartedRecords(now_), IsEmpty());
 }
 
 TEST_F(NodeCapacityRecordsTest, AnotherModelInTheSamePodStartsANewRecord) {
-  Serve(PlaceOf("llm-0"), absl::Minutes(10));
+  Serve(EngineAddressOf("llm-0"), absl::Minutes(10));
   const double before = newest_->demand->service.seconds;
   engine_.model = "mistral";
-  Serve(PlaceOf("llm-0"), absl::Minutes(2));
+  Serve(EngineAddressOf("llm-0"), absl::Minutes(2));
   EXPECT_EQ(newest_->models, "mistral");
   EXPECT_LT(newest_->demand->service.seconds, before / 2);
 }
 
 TEST_F(NodeCapacityRecordsTest, OldestDeparturesAreDroppedFirst) {
-  for (size_t i = 0; i <= kMaxCapacityRecords; ++i) Leave(PlaceOf(absl::StrCat("llm-", i)));
-  const auto left = capacity_records_.DepartedRecords(now_);
-  ASSERT_THAT(left, SizeIs(kMaxCapacityRecords));
-  EXPECT_EQ(left.front()->pod, "llm-1");
-  EXPECT_EQ(left.back()->pod, absl::StrCat("llm-", kMaxCapacityRecords));
+  for (size_t i = 0; i <= kMaxCapacityRecords; ++i)
+    ServeAndDepart(EngineAddressOf(absl::StrCat("llm-", i)));
+  const auto departed = capacity_records_.DepartedRecords(now_);
+  ASSERT_THAT(departed, SizeIs(kMaxCapacityRecords));
+  EXPECT_EQ(departed.front()->pod, "llm-1");
+  EXPECT_EQ(departed.back()->pod, absl::StrCat("llm-", kMaxCapacityRecords));
 }
 
-TEST_F(NodeCapacityRecordsTest, ARecordTakesLittle) {
-  for (size_t i = 0; i < kMaxCapacityRecords; ++i) Leave(PlaceOf(absl::StrCat("llm-", i)));
-  const CapacityRecords left = capacity_records_.DepartedRecords(now_);
+TEST_F(NodeCapacityRecordsTest, RecordTakesLittleMemory) {
+  for (size_t i = 0; i < kMaxCapacityRecords; ++i)
+    ServeAndDepart(EngineAddressOf(absl::StrCat("llm-", i)));
+  const CapacityRecords departed = capacity_records_.DepartedRecords(now_);
   std::vector<std::shared_ptr<const SignalSeries>> copies;
   const size_t before = mallinfo2().uordblks;
-  for (const auto& record : left) {
+  for (const auto& record : departed) {
     auto copy = std::make_shared<SignalSeries>(*record);
     copy->demand = std::make_shared<const EngineDemand>(*record->demand);
     copy->batch = std::make_shared<const EngineBatch>(*record->batch);
     copy->pod_with_owners = std::make_shared<const Pod>(*record->pod_with_owners);
     copies.push_back(std::move(copy));
   }
-  const size_t bytes = (mallinfo2().uordblks - before) / left.size();
+  const size_t bytes = (mallinfo2().uordblks - before) / departed.size();
   RecordProperty("bytes", static_cast<int>(bytes));
   EXPECT_LT(bytes, 2048);
 }
 
-TEST_F(NodeCapacityRecordsTest, EngineThatLeavesRepeatedlyHasOneRecord) {
-  Leave(PlaceOf("llm-0"));
-  for (int times = 0; times < 3; ++times) Leave(PlaceOf("llm-1"));
+TEST_F(NodeCapacityRecordsTest, EngineThatDepartsRepeatedlyHasOneRecord) {
+  ServeAndDepart(EngineAddressOf("llm-0"));
+  for (int times = 0; times < 3; ++times) ServeAndDepart(EngineAddressOf("llm-1"));
   EXPECT_THAT(capacity_records_.DepartedRecords(now_), SizeIs(2));
 }
 
 TEST_F(NodeCapacityRecordsTest, AdditionalModelKeepsTheRecord) {
-  Serve(PlaceOf("llm-0"), absl::Minutes(10));
+  Serve(EngineAddressOf("llm-0"), absl::Minutes(10));
   const double before = newest_->demand->service.seconds;
-  EngineUpdate both = engine_.Read(now_ += absl::Seconds(11), 8);
+  now_ += absl::Seconds(11);  // the next record may follow 10 s after the last
+  EngineUpdate both = engine_.Read(now_, 8);
   both.reading->models.push_back({.model = "qwen"});
-  const auto record =
-      capacity_records_.AddReading(PlaceOf("llm-0"), both, NodeOf(PlaceOf("llm-0")));
+  const auto record = capacity_records_.AddReading(EngineAddressOf("llm-0"), both,
+                                                   NodeSnapshotOf(EngineAddressOf("llm-0")));
   ASSERT_NE(record, nullptr);
   EXPECT_EQ(record->models, "llama,qwen");
   EXPECT_GE(record->demand->service.seconds, before);
@@ -144,14 +150,14 @@ TEST_F(NodeCapacityRecordsTest, AdditionalModelKeepsTheRecord) {
 
 // llama.cpp counts no finished requests.
 TEST_F(NodeCapacityRecordsTest, BatchLimitIsKeptWithoutDemand) {
-  const EngineAddress engine_address = PlaceOf("llm-0");
+  const EngineAddress engine_address = EngineAddressOf("llm-0");
   for (int second = 0; second <= 30; ++second) {
     now_ += absl::Seconds(1);
     capacity_records_.AddReading(engine_address,
                                  {.at = now_,
                                   .engine = "llamacpp",
                                   .reading = EngineReading{{{.waiting = 1, .running = 8}}}},
-                                 NodeOf(engine_address));
+                                 NodeSnapshotOf(engine_address));
   }
   capacity_records_.SetEngines({"team-a"}, {});
   ASSERT_THAT(capacity_records_.DepartedRecords(now_ + absl::Hours(24)), SizeIs(1));
@@ -170,7 +176,8 @@ TEST_F(NodeCapacityRecordsTest, HistogramsAreNotKept) {
     EngineUpdate update = engine_.Read(now_ += absl::Seconds(1), 8);
     for (Histogram::Bucket& bucket : histogram.buckets) ++bucket.count;
     update.reading->models[0].first_token_seconds = histogram;
-    capacity_records_.AddReading(PlaceOf("llm-0"), update, NodeOf(PlaceOf("llm-0")));
+    capacity_records_.AddReading(EngineAddressOf("llm-0"), update,
+                                 NodeSnapshotOf(EngineAddressOf("llm-0")));
   }
   EXPECT_LT(mallinfo2().uordblks - before, 64u << 10);
 }

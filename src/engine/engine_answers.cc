@@ -26,16 +26,16 @@ Number FirstLimit(Number own, Number given, Number seen) {
   return std::nullopt;
 }
 
-NumberAtEach DonePerSecond(std::span<const TimedReading> readings,
-                           const CounterLookBack& look_back) {
-  NumberAtEach rates;
-  for (const auto& growth : GrowthAtEach(readings, &TimedReading::requests_done, look_back)) {
+ValuesAtReadings DonePerSecond(std::span<const TimedReading> readings,
+                               const CounterLookBack& look_back) {
+  ValuesAtReadings rates;
+  for (const auto& growth : GrowthAtReadings(readings, &TimedReading::requests_done, look_back)) {
     rates.push_back(growth.has_value() ? Number(growth->PerSecond()) : std::nullopt);
   }
   return rates;
 }
 
-NumberAtEach Milliseconds(NumberAtEach seconds) {
+ValuesAtReadings Milliseconds(ValuesAtReadings seconds) {
   for (Number& number : seconds) number = Times(1e3, number);
   return seconds;
 }
@@ -93,8 +93,8 @@ std::string AgainstText(const TimedReading& reading, std::optional<double> max_c
   return "without a limit: none is known yet, and maxConcurrency is not given";
 }
 
-NumberAtEach Answers(const EngineQuery& query, std::span<const TimedReading> readings,
-                     const AnswerContext& context) {
+ValuesAtReadings Answers(const EngineQuery& query, std::span<const TimedReading> readings,
+                         const AnswerContext& context) {
   const CounterLookBack look_back{.window = query.window, .max_gap = context.max_gap};
   if (query.metric == EngineMetric::kQueueWaitMs) {
     return Milliseconds(MeanQueueSeconds(readings, look_back));
@@ -106,7 +106,7 @@ NumberAtEach Answers(const EngineQuery& query, std::span<const TimedReading> rea
   if (query.metric == EngineMetric::kTimePerOutputTokenMs) {
     return Milliseconds(P95Seconds(readings, &TimedReading::output_token_seconds, look_back));
   }
-  NumberAtEach answers;
+  ValuesAtReadings answers;
   answers.reserve(readings.size());
   for (const TimedReading& reading : readings) {
     answers.push_back(AnswerOf(query, reading, context));

@@ -23,8 +23,8 @@ struct AnswerContext {
 
 // Returns the value at each reading, oldest first. Empty if the engine did not report it, or if
 // there are too few readings for a value from counters.
-NumberAtEach Answers(const EngineQuery& query, std::span<const TimedReading> readings,
-                     const AnswerContext& context);
+ValuesAtReadings Answers(const EngineQuery& query, std::span<const TimedReading> readings,
+                         const AnswerContext& context);
 
 // Returns how full the engine is in percent, above 100 if requests wait: the maximum of
 // its cache usage and of its requests divided by its limit. The limit is the one that the engine

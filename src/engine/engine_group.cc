@@ -71,7 +71,7 @@ std::string EngineName(const EngineAddress& engine_address, absl::string_view en
 }
 
 bool EngineGroup::SetEngines(const absl::StatusOr<std::vector<EngineAddress>>& engines,
-                             absl::Time at, const std::vector<MissingEngine>& without,
+                             absl::Time at, const std::vector<MissingEngine>& missing_engines,
                              absl::Time kept_since, const CapacityRecords& capacity_records) {
   ForgetDeparted(std::min(kept_since, at - demand_window_));
   const absl::Status before = std::exchange(listed_, engines.status());
@@ -83,12 +83,13 @@ bool EngineGroup::SetEngines(const absl::StatusOr<std::vector<EngineAddress>>& e
     all.erase(std::next(all.begin(), kMaxEngines), all.end());
   }
   const absl::Time since = was_whole_ ? at : absl::InfinitePast();
-  was_whole_ |= std::ranges::none_of(without, &MissingEngine::is_awaited);
-  const bool without_changed = *without_ != without;
-  if (without_changed) without_ = std::make_shared<const std::vector<MissingEngine>>(without);
+  was_whole_ |= std::ranges::none_of(missing_engines, &MissingEngine::is_awaited);
+  const bool missing_changed = *missing_engines_ != missing_engines;
+  if (missing_changed)
+    missing_engines_ = std::make_shared<const std::vector<MissingEngine>>(missing_engines);
   const bool records_changed = capacity_records_ != capacity_records;
   capacity_records_ = capacity_records;
-  const bool changed = Replace(all, since, at) || without_changed || records_changed;
+  const bool changed = Replace(all, since, at) || missing_changed || records_changed;
   if (changed) UpdateBytes();
   return UpdateVersion(changed || listed_ != before);
 }
@@ -191,7 +192,7 @@ void EngineGroup::UpdateBytes() {
   for (const CapacityRecords* records : {&capacity_records_, &own_records_}) {
     for (const auto& record : *records) bytes_ += BytesOf(*record);
   }
-  for (const MissingEngine& pod : *without_) {
+  for (const MissingEngine& pod : *missing_engines_) {
     bytes_ +=
         sizeof(pod) + pod.node.size() + pod.namespace_name.size() + pod.pod.size() + pod.why.size();
   }
@@ -207,7 +208,7 @@ int64_t EngineGroup::Version(absl::FunctionRef<bool(const EngineAddress&)> inclu
 
 SignalHistory EngineGroup::Answer(const EngineQuery& query, absl::Time now, absl::Duration max_gap,
                                   absl::FunctionRef<bool(const EngineAddress&)> includes) const {
-  SignalHistory history{.now = now, .status = listed_, .without = without_};
+  SignalHistory history{.now = now, .status = listed_, .missing_engines = missing_engines_};
   for (const auto& [engine_address, listed] : engines_) {
     if (!includes(engine_address)) continue;
     history.series.push_back(SeriesOf(engine_address, listed.engine, query, now, max_gap));

@@ -34,8 +34,8 @@ std::vector<Point> PointsOf(std::span<const TimedReading> readings, Field field)
 // Calls `visit` with the growth at each reading: that of the newest point by then, limited to the
 // reading's window.
 template <typename Field, typename Windows, typename Visit>
-void VisitAtEach(std::span<const TimedReading> readings, Field field, absl::Duration window,
-                 Windows growth, Visit visit) {
+void VisitAtReadings(std::span<const TimedReading> readings, Field field, absl::Duration window,
+                     Windows growth, Visit visit) {
   size_t points = 0;  // up to this reading
   size_t first = 0;   // reading in the window
   for (const TimedReading& reading : readings) {
@@ -62,14 +62,14 @@ std::optional<double> ZeroIfIdle(const TimedReading& reading) {
 
 }  // namespace
 
-std::vector<std::optional<Growth>> GrowthAtEach(std::span<const TimedReading> readings,
-                                                TimedNumber counter,
-                                                const CounterLookBack& look_back) {
+std::vector<std::optional<Growth>> GrowthAtReadings(std::span<const TimedReading> readings,
+                                                    NumberField counter,
+                                                    const CounterLookBack& look_back) {
   const auto points = PointsOf<CounterPoint>(readings, counter);
   std::vector<std::optional<Growth>> grown;
   grown.reserve(readings.size());
-  VisitAtEach(readings, counter, look_back.window, CounterGrowth(points, look_back),
-              [&](const std::optional<Growth>& growth) { grown.push_back(growth); });
+  VisitAtReadings(readings, counter, look_back.window, CounterGrowth(points, look_back),
+                  [&](const std::optional<Growth>& growth) { grown.push_back(growth); });
   return grown;
 }
 
@@ -88,11 +88,11 @@ std::optional<double> Quantile(const Histogram& histogram, double share) {
   return lower + (bound - lower) * (rank - below) / (buckets[i].count - below);
 }
 
-NumberAtEach MeanQueueSeconds(std::span<const TimedReading> readings,
-                              const CounterLookBack& look_back) {
-  const auto left = GrowthAtEach(readings, &TimedReading::queued_requests, look_back);
-  const auto waited = GrowthAtEach(readings, &TimedReading::queue_seconds, look_back);
-  NumberAtEach means;
+ValuesAtReadings MeanQueueSeconds(std::span<const TimedReading> readings,
+                                  const CounterLookBack& look_back) {
+  const auto left = GrowthAtReadings(readings, &TimedReading::queued_requests, look_back);
+  const auto waited = GrowthAtReadings(readings, &TimedReading::queue_seconds, look_back);
+  ValuesAtReadings means;
   means.reserve(readings.size());
   for (size_t i = 0; i < readings.size(); ++i) {
     if (!left[i].has_value() || !waited[i].has_value()) {
@@ -106,21 +106,21 @@ NumberAtEach MeanQueueSeconds(std::span<const TimedReading> readings,
   return means;
 }
 
-NumberAtEach P95Seconds(std::span<const TimedReading> readings, TimedHistogram latency,
-                        const CounterLookBack& look_back) {
-  NumberAtEach seconds;
+ValuesAtReadings P95Seconds(std::span<const TimedReading> readings, HistogramField latency,
+                            const CounterLookBack& look_back) {
+  ValuesAtReadings seconds;
   seconds.reserve(readings.size());
-  VisitAtEach(readings, latency, look_back.window,
-              HistogramGrowth(PointsOf<HistogramPoint>(readings, latency), look_back),
-              [&](const Histogram* growth) {
-                if (growth == nullptr) {
-                  seconds.emplace_back();
-                } else if (growth->Count() > 0) {
-                  seconds.push_back(Quantile(*growth, 0.95));
-                } else {
-                  seconds.push_back(ZeroIfIdle(readings[seconds.size()]));
-                }
-              });
+  VisitAtReadings(readings, latency, look_back.window,
+                  HistogramGrowth(PointsOf<HistogramPoint>(readings, latency), look_back),
+                  [&](const Histogram* growth) {
+                    if (growth == nullptr) {
+                      seconds.emplace_back();
+                    } else if (growth->Count() > 0) {
+                      seconds.push_back(Quantile(*growth, 0.95));
+                    } else {
+                      seconds.push_back(ZeroIfIdle(readings[seconds.size()]));
+                    }
+                  });
   return seconds;
 }
 

@@ -1,5 +1,6 @@
 // Rates, waits and latencies of an engine from the growth of its counters. Each function returns
-// the value at every reading, over the window that ends there, in one pass.
+// one value for each reading, in one pass. It covers the window that ends at the reading
+// (CounterLookBack::window).
 #pragma once
 
 #include <optional>
@@ -11,25 +12,28 @@
 
 namespace gpuscaler {
 
-using NumberAtEach = std::vector<std::optional<double>>;
+using ValuesAtReadings = std::vector<std::optional<double>>;  // one for each reading
 
-// Returns the growth of `counter`. Readings without the counter are skipped. Empty while too little
-// of the window is covered (CounterWindows).
-std::vector<std::optional<Growth>> GrowthAtEach(std::span<const TimedReading> readings,
-                                                TimedNumber counter,
-                                                const CounterLookBack& look_back);
+// Returns the growth of the field `counter`. Readings without the counter are skipped. An element
+// is empty while too little of its window is covered (CounterWindows).
+std::vector<std::optional<Growth>> GrowthAtReadings(std::span<const TimedReading> readings,
+                                                    NumberField counter,
+                                                    const CounterLookBack& look_back);
 
 // Returns the `share` quantile as Prometheus' histogram_quantile() does (promql/quantile.go):
 // linear interpolation within a bucket, from 0 below the first bound, and the last finite bound
 // above it. Returns nullopt without observations or without a finite bound.
 std::optional<double> Quantile(const Histogram& histogram, double share);
 
-// Return the mean wait of the requests that left the queue in the window, and the p95 latency of
-// those that got tokens. Without such requests the value is 0 if the engine reports no waiting and
-// no running requests, else empty: their latency is not known yet.
-NumberAtEach MeanQueueSeconds(std::span<const TimedReading> readings,
-                              const CounterLookBack& look_back);
-NumberAtEach P95Seconds(std::span<const TimedReading> readings, TimedHistogram latency,
-                        const CounterLookBack& look_back);
+// Returns the mean wait of the requests that left the queue in the window. If none left, the value
+// is 0 if the engine reports neither waiting nor running requests, else empty: the wait of its
+// requests is not known yet.
+ValuesAtReadings MeanQueueSeconds(std::span<const TimedReading> readings,
+                                  const CounterLookBack& look_back);
+
+// Returns the 95th percentile of the field `latency` over its observations in the window. Without
+// observations the value is as for MeanQueueSeconds().
+ValuesAtReadings P95Seconds(std::span<const TimedReading> readings, HistogramField latency,
+                            const CounterLookBack& look_back);
 
 }  // namespace gpuscaler

@@ -35,7 +35,7 @@ StoredReadings Every5Seconds(const std::vector<ModelReading>& readings) {
 // The values at the newest reading.
 double RateOf(const StoredReadings& readings) {
   const auto growth =
-      GrowthAtEach(readings.all(), &TimedReading::requests_done, kQuarterMinute).back();
+      GrowthAtReadings(readings.all(), &TimedReading::requests_done, kQuarterMinute).back();
   return growth.has_value() ? growth->PerSecond() : std::nan("");
 }
 std::optional<double> MeanQueueSecondsOf(const StoredReadings& readings) {

@@ -75,7 +75,7 @@ std::vector<SignalPoint> ModelTimeline::Points(const EngineQuery& query, absl::T
       IsOverWindow(query.metric)
           ? FirstOfWindow(all, all[first].at - query.window, &TimedReading::at)
           : first;
-  const NumberAtEach answers = Answers(query, all.subspan(first_of_window), context);
+  const ValuesAtReadings answers = Answers(query, all.subspan(first_of_window), context);
   std::vector<SignalPoint> points;
   points.reserve(all.size() - first);
   for (size_t i = first; i < all.size(); ++i) {

@@ -28,8 +28,9 @@ struct TimedReading {
   std::shared_ptr<const Histogram> output_token_seconds;  // null: not reported
 };
 
-using TimedNumber = std::optional<double> TimedReading::*;
-using TimedHistogram = std::shared_ptr<const Histogram> TimedReading::*;
+// Select a field of a reading.
+using NumberField = std::optional<double> TimedReading::*;
+using HistogramField = std::shared_ptr<const Histogram> TimedReading::*;
 
 // Returns true if the counters of `newer` continue those of `older`: the process is the same, and
 // no counter is lower. If one was reset, all were, even if others are higher again by now.

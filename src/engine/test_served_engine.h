@@ -33,12 +33,14 @@ struct ServedEngine {
   double tokens = 0;
 };
 
-inline EngineAddress PlaceOf(const std::string& pod) {
+// The address of the engine in a pod of namespace team-a.
+inline EngineAddress EngineAddressOf(const std::string& pod) {
   return {.address = "10.0.0.1", .port = 8000, .namespace_name = "team-a", .pod = pod};
 }
 
-inline NodeSnapshot NodeOf(const EngineAddress& engine_address,
-                           const std::string& gpu_model = "H100") {
+// The snapshot of a node with one GPU, which the engine's pod holds.
+inline NodeSnapshot NodeSnapshotOf(const EngineAddress& engine_address,
+                                   const std::string& gpu_model = "H100") {
   NodeSnapshot node;
   node.pods = {{.namespace_name = engine_address.namespace_name,
                 .name = engine_address.pod,

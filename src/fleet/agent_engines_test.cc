@@ -101,7 +101,7 @@ class AgentEnginesTest : public testing::Test {
  protected:
   AgentEnginesTest() {
     EXPECT_TRUE(store_.Lease(kFound, kRunning, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
-    found_.Expect(found_.Subscription(clock_.Now()), {"gpu-7"}, clock_.Now());
+    found_.SetNodes(found_.Subscription(clock_.Now()), {"gpu-7"}, clock_.Now());
   }
 
   std::unique_ptr<AgentEngines> Watch(const std::string& address) {
@@ -202,9 +202,9 @@ TEST_F(AgentEnginesTest, DisabledDiscoveryIsReported) {
   const auto watch = Watch(agent.address());
   ASSERT_TRUE(Becomes([&] { return History().status.ok(); }));
   EXPECT_THAT(History().series, IsEmpty());
-  ASSERT_EQ(History().without->size(), 1u);
-  EXPECT_EQ(History().without->front().node, "gpu-7");
-  EXPECT_THAT(History().without->front().why, HasSubstr("--discover-engines"));
+  ASSERT_EQ(History().missing_engines->size(), 1u);
+  EXPECT_EQ(History().missing_engines->front().node, "gpu-7");
+  EXPECT_THAT(History().missing_engines->front().why, HasSubstr("--discover-engines"));
   clock_.Advance(absl::Seconds(59));
   watch->Tick();
   EXPECT_EQ(watch->counts().attempts, 1) << "no retry before a minute";
@@ -214,7 +214,8 @@ TEST_F(AgentEnginesTest, AgentWithoutTheMethodFindsNoEngines) {
   const auto server = *WireServer::Start({.bind_address = "127.0.0.1"}, {});
   const auto watch = Watch(absl::StrCat("127.0.0.1:", server->port()));
   ASSERT_TRUE(Becomes([&] { return History().status.ok(); }));
-  EXPECT_THAT(History().without->at(0).why, HasSubstr("of a version that finds no engines"));
+  EXPECT_THAT(History().missing_engines->at(0).why,
+              HasSubstr("of a version that finds no engines"));
 }
 
 TEST_F(AgentEnginesTest, ReadingsStayWhileTheAgentIsAwayAndContinueAfterwards) {
@@ -444,9 +445,9 @@ TEST_F(AgentEnginesTest, TextsForPeopleAreCleaned) {
   pod.set_pod("llm-0");
   pod.set_why(absl::StrCat("\x1b[31m", std::string(5000, 'x')));
   EXPECT_EQ(OutcomeOf(message), "accepted");
-  ASSERT_EQ(History().without->size(), 1u);
-  EXPECT_EQ(History().without->front().why.size(), 1024u);
-  EXPECT_EQ(History().without->front().why[0], ' ');
+  ASSERT_EQ(History().missing_engines->size(), 1u);
+  EXPECT_EQ(History().missing_engines->front().why.size(), 1024u);
+  EXPECT_EQ(History().missing_engines->front().why[0], ' ');
 }
 
 TEST(EngineQuota, AllowsABurstForThePastAndThenARate) {
@@ -489,7 +490,7 @@ TEST_F(AgentEnginesTest, EndlessReadingsTakeTheQuotaOfTheirNamespaceAlone) {
   SignalStore store({.max_gap = absl::Seconds(10), .max_bytes_per_namespace = kShare}, [] {});
   ASSERT_TRUE(store.Lease(kFound, kRunning, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
   FoundEngines found(store);
-  found.Expect(found.Subscription(clock_.Now()), {"gpu-7"}, clock_.Now());
+  found.SetNodes(found.Subscription(clock_.Now()), {"gpu-7"}, clock_.Now());
   EngineUpdateReader reader("gpu-7", found);
   constexpr int64_t kSentUs = 60'000'000;
   wire::EngineTelemetry message = Hello();

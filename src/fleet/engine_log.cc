@@ -31,8 +31,8 @@ void FilterNamespaces(const Namespaces& names, bool keep_these, NodeEngines& fou
   const auto is_in_dropped = [&](const auto& one) { return is_dropped(one.namespace_name); };
   std::erase_if(found.namespaces, is_dropped);
   std::erase_if(found.engines, is_in_dropped);
-  std::erase_if(found.without, is_in_dropped);
-  std::erase_if(found.left, [&](const auto& engine) { return is_in_dropped(*engine); });
+  std::erase_if(found.missing_engines, is_in_dropped);
+  std::erase_if(found.capacity_records, [&](const auto& engine) { return is_in_dropped(*engine); });
 }
 
 }  // namespace
@@ -76,7 +76,8 @@ void EngineLog::List(const absl::StatusOr<NodeEngines>& found) {
   why_none_ = found.status();
   if (found.ok()) {
     namespaces_of_records_.clear();
-    for (const auto& engine : found->left) namespaces_of_records_.insert(engine->namespace_name);
+    for (const auto& engine : found->capacity_records)
+      namespaces_of_records_.insert(engine->namespace_name);
     MergeFound(*found);
     SubscribedNow();
   }
@@ -91,8 +92,8 @@ void EngineLog::MergeFound(const NodeEngines& found) {
   FilterNamespaces(searched, true, added);
   std::ranges::move(added.namespaces, std::back_inserter(found_.namespaces));
   std::ranges::move(added.engines, std::back_inserter(found_.engines));
-  std::ranges::move(added.without, std::back_inserter(found_.without));
-  std::ranges::move(added.left, std::back_inserter(found_.left));
+  std::ranges::move(added.missing_engines, std::back_inserter(found_.missing_engines));
+  std::ranges::move(added.capacity_records, std::back_inserter(found_.capacity_records));
 }
 
 // Gives each found engine an id. An engine that was removed and found again gets a new one, because
@@ -163,13 +164,13 @@ wire::EngineList EngineLog::ListOf(const EngineSubscription& wanted) const {
     engine.set_address(place.address);
     engine.set_port(static_cast<uint32_t>(place.port));
   }
-  for (const MissingEngine& pod : found.without) {
+  for (const MissingEngine& pod : found.missing_engines) {
     wire::PodWithoutEngine& without = *list.add_without();
     without.set_namespace_name(pod.namespace_name);
     without.set_pod(pod.pod);
     without.set_why(pod.why);
   }
-  for (const auto& engine : found.left) EncodeLeft(*engine, *list.add_left());
+  for (const auto& engine : found.capacity_records) EncodeLeft(*engine, *list.add_left());
   return list;
 }
 

@@ -189,7 +189,8 @@ TEST_F(EngineLogTest, NamespaceKeepsItsEnginesUntilTheNextSearch) {
 TEST_F(EngineLogTest, ListHasTheReasonIfNoneCanBeFound) {
   Subscribe(a_);
   NodeEngines found = TestEngines({});
-  found.without.push_back({.namespace_name = "team-a", .pod = "llm-0", .why = "nobody listens"});
+  found.missing_engines.push_back(
+      {.namespace_name = "team-a", .pod = "llm-0", .why = "nobody listens"});
   log_.List(found);
   EngineLog::Cursor cursor;
   ReadNew(cursor, a_);
@@ -292,7 +293,7 @@ TEST_F(EngineLogTest, EnginesThatLeftAreSentToReadersOfTheirNamespace) {
         std::make_shared<const Pod>(Pod{.namespace_name = name, .name = "llm-0"});
     record->demand = std::make_shared<const EngineDemand>();
     record->batch = std::make_shared<const EngineBatch>();
-    found.left.push_back(std::move(record));
+    found.capacity_records.push_back(std::move(record));
   }
   Subscribe(a_, absl::Minutes(1));
   Subscribe(b_, absl::Minutes(1));

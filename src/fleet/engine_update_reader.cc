@@ -11,7 +11,7 @@ namespace {
 
 namespace wire = telemetry::v1;
 
-EngineAddress PlaceOf(const wire::FoundEngine& engine) {
+EngineAddress EngineAddressOf(const wire::FoundEngine& engine) {
   return {.address = engine.address(),
           .port = static_cast<int>(engine.port()),
           .namespace_name = engine.namespace_name(),
@@ -46,22 +46,23 @@ void EngineUpdateReader::List(const wire::EngineList& list, bool more, absl::Tim
     found_.SetEngines(node_, absl::UnavailableError(list.why()), now);
     return;
   }
-  list_ = {.past_follows = more};
+  list_ = {.past_readings_pending = more};
   list_.namespaces.assign(list.namespaces().begin(), list.namespaces().end());
   places_.clear();
   for (const wire::FoundEngine& engine : list.engines()) {
-    list_.engines.push_back(PlaceOf(engine));
+    list_.engines.push_back(EngineAddressOf(engine));
     places_.insert_or_assign(engine.id(), list_.engines.back());
   }
   for (const wire::PodWithoutEngine& pod : list.without()) {
-    list_.without.push_back({.node = node_,
-                             .namespace_name = pod.namespace_name(),
-                             .pod = pod.pod(),
-                             .why = pod.why()});
+    list_.missing_engines.push_back({.node = node_,
+                                     .namespace_name = pod.namespace_name(),
+                                     .pod = pod.pod(),
+                                     .why = pod.why()});
   }
   const WriterClock theirs{.offset = peer_clock_.offset(), .latest = now};
   for (const wire::LeftEngine& engine : list.left()) {
-    if (auto record = DecodeLeft(engine, theirs)) list_.left.push_back(std::move(record));
+    if (auto record = DecodeLeft(engine, theirs))
+      list_.capacity_records.push_back(std::move(record));
   }
   found_.SetEngines(node_, list_, now);
 }
@@ -81,8 +82,8 @@ absl::Status EngineUpdateReader::Read(wire::EngineTelemetry& message, absl::Time
     if (place == places_.end()) continue;
     found_.AddReading(node_, place->second, DecodeEngine(reading, theirs));
   }
-  if (list_.past_follows && !message.more()) {
-    list_.past_follows = false;
+  if (list_.past_readings_pending && !message.more()) {
+    list_.past_readings_pending = false;
     found_.SetEngines(node_, list_, now);
   }
   return absl::OkStatus();

@@ -53,7 +53,7 @@ void EngineWatch::Tick() {
     nodes.insert(nodes.end(), node);
     if (!address.empty()) node_of[address] = node;
   }
-  found_.Expect(wanted, nodes, now);
+  found_.SetNodes(wanted, nodes, now);
   for (const auto& agent : SyncStreams(node_of, wanted, now)) agent->Tick();
 }
 

@@ -99,9 +99,9 @@ struct SignalHistory {
   // equal number are still valid.
   int64_t generation = 0;
   absl::Time now;  // the instant for which decisions are made
-  // OK: `series` is complete, even if empty, except for awaited nodes (`without`). UNAVAILABLE: not
-  // known yet, or the addresses cannot be determined. PERMISSION_DENIED, FAILED_PRECONDITION,
-  // INVALID_ARGUMENT: permanent, with the reason.
+  // OK: `series` is complete, even if empty, except for awaited nodes (`missing_engines`).
+  // UNAVAILABLE: not known yet, or the addresses cannot be determined. PERMISSION_DENIED,
+  // FAILED_PRECONDITION, INVALID_ARGUMENT: permanent, with the reason.
   absl::Status status;
   std::vector<SignalSeries> series;  // sorted by name
   // Departed engines: no longer listed. With their readings until then, as far back as requested.
@@ -114,7 +114,7 @@ struct SignalHistory {
   // Its updates count in `generation` too.
   std::shared_ptr<const SignalHistory> gateway;
   // Null: none. In a fleet it is long, shared by all clients, and rarely replaced.
-  std::shared_ptr<const std::vector<MissingEngine>> without;
+  std::shared_ptr<const std::vector<MissingEngine>> missing_engines;
   // Since when they are read without a break. The time before is unknown.
   absl::Time read_since = absl::InfiniteFuture();
   // The first reading is in progress and worth waiting for.

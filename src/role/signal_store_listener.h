@@ -21,7 +21,7 @@ class SignalStoreListener : public EngineSubscriber {
 
   EngineSubscription Subscription(absl::Time now) override {
     EngineSubscription subscription = found_.Subscription(now);
-    found_.Expect(subscription, {node_}, now);
+    found_.SetNodes(subscription, {node_}, now);
     return subscription;
   }
   void SetEngines(const absl::StatusOr<NodeEngines>& found, absl::Time at) override {

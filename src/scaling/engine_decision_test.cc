@@ -137,7 +137,7 @@ TEST(EngineDecision, WithoutOwnersEnginesOfWhichNoneIsFoundAreUnknownWhileGpusAr
     gpus.RepeatFor(kLong, {gpu});
     SignalBuilder engines(gpus.now());
     engines.history().read_since = gpus.now() - kLong;
-    engines.history().without = std::make_shared<const std::vector<MissingEngine>>(
+    engines.history().missing_engines = std::make_shared<const std::vector<MissingEngine>>(
         std::vector<MissingEngine>{{.node = "n", .why = "its agent does not look for engines"}});
     return Decide(trigger, {.namespace_name = "team-a", .name = "llm"}, gpus.fleet(),
                   &engines.history(), kStaleness);

@@ -95,7 +95,7 @@ class EngineWorkloadBuilder {
 
   // Sets the pods and nodes in which no engine is found, with the reasons.
   void SetWithoutEngine(std::vector<MissingEngine> pods) {
-    signals().without = std::make_shared<const std::vector<MissingEngine>>(std::move(pods));
+    signals().missing_engines = std::make_shared<const std::vector<MissingEngine>>(std::move(pods));
   }
 
   absl::Time now() const { return nodes_.now(); }

@@ -14,12 +14,12 @@ bool HasNoValue(const Replica& replica) {
   return replica.present && replica.by_engine && !replica.samples.back().metric.has_value();
 }
 
-bool AppliesTo(const MissingEngine& without, const Replica& replica) {
-  if (without.pod.empty()) {
-    return std::ranges::find(replica.nodes, without.node) != replica.nodes.end();
+bool AppliesTo(const MissingEngine& missing, const Replica& replica) {
+  if (missing.pod.empty()) {
+    return std::ranges::find(replica.nodes, missing.node) != replica.nodes.end();
   }
-  return std::ranges::any_of(replica.pods, [&without](const Pod* pod) {
-    return pod->name == without.pod && pod->namespace_name == without.namespace_name;
+  return std::ranges::any_of(replica.pods, [&missing](const Pod* pod) {
+    return pod->name == missing.pod && pod->namespace_name == missing.namespace_name;
   });
 }
 
@@ -32,25 +32,26 @@ std::string NoAddressText(const EngineEndpoint& endpoint) {
 
 std::string NoneFoundText(const SignalHistory& signals) {
   constexpr char kNone[] = "no engine is found";
-  if (signals.without == nullptr || signals.without->empty()) return kNone;
-  const MissingEngine& one = signals.without->front();
+  if (signals.missing_engines == nullptr || signals.missing_engines->empty()) return kNone;
+  const MissingEngine& one = signals.missing_engines->front();
   const std::string where =
       one.pod.empty() ? absl::StrCat("node ", one.node) : absl::StrCat("pod ", one.pod);
   return absl::StrCat(kNone, " (", where, ": ", one.why, ")");
 }
 
 bool IsLookedForIn(const Replica& replica, const SignalHistory& signals) {
-  return signals.without == nullptr ||
-         std::ranges::none_of(*signals.without, [&](const MissingEngine& each) {
+  return signals.missing_engines == nullptr ||
+         std::ranges::none_of(*signals.missing_engines, [&](const MissingEngine& each) {
            return each.pod.empty() && AppliesTo(each, replica);
          });
 }
 
 std::string WhyNotFoundIn(const Replica& replica, const SignalHistory& signals) {
-  if (signals.without == nullptr) return "";
-  const auto found = std::ranges::find_if(
-      *signals.without, [&](const MissingEngine& each) { return AppliesTo(each, replica); });
-  return found == signals.without->end() ? "" : found->why;
+  if (signals.missing_engines == nullptr) return "";
+  const auto found = std::ranges::find_if(*signals.missing_engines, [&](const MissingEngine& each) {
+    return AppliesTo(each, replica);
+  });
+  return found == signals.missing_engines->end() ? "" : found->why;
 }
 
 std::string UnreadableEnginesText(const std::vector<Replica>& replicas) {

@@ -59,7 +59,7 @@ class Aggregator {
   void Read(absl::Time agents_now) {
     now_ = agents_now + ahead_;
     EXPECT_TRUE(store_.Lease(kFound, kQuery, now_, now_ + absl::Hours(1)).ok());
-    found_.Expect(found_.Subscription(now_), {kNode}, now_);
+    found_.SetNodes(found_.Subscription(now_), {kNode}, now_);
     do {
       wire::EngineTelemetry message;
       log_.AppendNew(Interest(), cursor_, message);
@@ -119,7 +119,7 @@ class CapacityRecordsTest : public testing::Test {
     log_.Subscribe(Aggregator::Interest(), clock_.Now() + absl::Hours(48));
     NodeEngines found{.namespaces = {"team-a"}, .engines = places_};
     capacity_records_.SetEngines(found.namespaces, found.engines);
-    found.left = capacity_records_.DepartedRecords(clock_.Now());
+    found.capacity_records = capacity_records_.DepartedRecords(clock_.Now());
     log_.List(found);
     veteran_.Read(clock_.Now());
   }
@@ -128,7 +128,7 @@ class CapacityRecordsTest : public testing::Test {
       clock_.Advance(absl::Seconds(5));
       for (const EngineAddress& place : places_) {
         EngineUpdate update = engine_.Read(clock_.Now(), running);
-        update.capacity_record = capacity_records_.AddReading(place, update, NodeOf(place));
+        update.capacity_record = capacity_records_.AddReading(place, update, NodeSnapshotOf(place));
         log_.AddReading(place, update);
       }
       veteran_.Read(clock_.Now());
@@ -147,7 +147,7 @@ class CapacityRecordsTest : public testing::Test {
   EngineLog log_{{}, clock_, nullptr};
   NodeCapacityRecords capacity_records_;
   ServedEngine engine_;
-  std::vector<EngineAddress> places_ = {PlaceOf("llm-0")};
+  std::vector<EngineAddress> places_ = {EngineAddressOf("llm-0")};
   Aggregator veteran_{log_, absl::ZeroDuration()};
 };
 
@@ -184,9 +184,9 @@ TEST_F(CapacityRecordsTest, RestartWhileAnEngineIdlesKeepsTheCapacity) {
   Serve(absl::Minutes(1), 1);
   Aggregator restarted(log_, absl::Seconds(-20));
   restarted.Read(clock_.Now());
-  const Demand known = veteran_.DemandBehindGateway(NodeOf(places_.front()), 20);
+  const Demand known = veteran_.DemandBehindGateway(NodeSnapshotOf(places_.front()), 20);
   ASSERT_THAT(known.capacities, SizeIs(1));
-  EXPECT_EQ(restarted.DemandBehindGateway(NodeOf(places_.front()), 20), known);
+  EXPECT_EQ(restarted.DemandBehindGateway(NodeSnapshotOf(places_.front()), 20), known);
 }
 
 TEST_F(CapacityRecordsTest, RecordsExpireAfterADayInBoth) {
@@ -210,8 +210,8 @@ TEST_F(CapacityRecordsTest, AgentOfAnEarlierVersionSendsOnlyReadings) {
   Serve(absl::Minutes(10), 30);
   Aggregator restarted(log_, absl::ZeroDuration(), /*of_old_agent=*/true);
   restarted.Read(clock_.Now());
-  const Demand known = veteran_.DemandBehindGateway(NodeOf(places_.front()), 20);
-  EXPECT_EQ(restarted.DemandBehindGateway(NodeOf(places_.front()), 20), known)
+  const Demand known = veteran_.DemandBehindGateway(NodeSnapshotOf(places_.front()), 20);
+  EXPECT_EQ(restarted.DemandBehindGateway(NodeSnapshotOf(places_.front()), 20), known)
       << "of the 15 minutes that agents keep";
   Leave();
   Sleep(absl::Hours(1));

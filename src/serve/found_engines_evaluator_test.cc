@@ -79,7 +79,7 @@ TEST_F(TriggerEvaluatorOfFoundEnginesTest, NodeWithoutAReportDelaysOnlyItsWorklo
   ReportReplica("gpu-1", "chat", "chat-0");
   ReportReplica("gpu-2", "llm", "llm-0");
   EXPECT_EQ(InFlightOf("chat").status().code(), absl::StatusCode::kUnavailable);
-  found_.Expect(found_.Subscription(clock_.Now()), {"gpu-1", "gpu-2"}, clock_.Now());
+  found_.SetNodes(found_.Subscription(clock_.Now()), {"gpu-1", "gpu-2"}, clock_.Now());
   const EngineAddress chat{
       .address = "10.0.0.1", .port = 8000, .namespace_name = "crowd", .pod = "chat-0"};
   found_.SetEngines("gpu-1", NodeEngines{.namespaces = {"crowd"}, .engines = {chat}}, clock_.Now());
@@ -111,7 +111,7 @@ TEST_F(TriggerEvaluatorOfFoundEnginesTest, WorkloadThatSleepsBehindAGatewayAwait
   signals_.SetEndpointAddresses(gateway, std::vector<std::string>{"10.0.0.9"});
   signals_.AddSample(gateway, "10.0.0.9",
                      CounterPoint{.instant = {.at = clock_.Now()}, .value = 5});
-  found_.Expect(found_.Subscription(clock_.Now()), {"gpu-1"}, clock_.Now());
+  found_.SetNodes(found_.Subscription(clock_.Now()), {"gpu-1"}, clock_.Now());
   EXPECT_EQ(ValueOf(metadata).status().code(), absl::StatusCode::kUnavailable);
   found_.SetEngines("gpu-1", NodeEngines{.namespaces = {"crowd"}}, clock_.Now());
   EXPECT_EQ(ValueOf(metadata).value_or(-1), 80) << "no capacity is known: one replica";
@@ -124,7 +124,7 @@ TEST_F(TriggerEvaluatorOfFoundEnginesTest, EngineInItsPodsSuggestsAProfile) {
   EXPECT_THAT(NotesOf("chat"), IsEmpty());
   EXPECT_FALSE(RecordRequestBlocks("chat")) << "it has just been looked for";
   clock_.Advance(absl::Seconds(1));
-  found_.Expect(found_.Subscription(clock_.Now()), {"gpu-1", "gpu-2"}, clock_.Now());
+  found_.SetNodes(found_.Subscription(clock_.Now()), {"gpu-1", "gpu-2"}, clock_.Now());
   const EngineAddress chat{
       .address = "10.0.0.1", .port = 8000, .namespace_name = "crowd", .pod = "chat-0"};
   found_.SetEngines("gpu-1", NodeEngines{.namespaces = {"crowd"}, .engines = {chat}}, clock_.Now());

@@ -103,9 +103,9 @@ class EvaluatorFixture {
     return {{{.model = "llama", .waiting = waiting, .running = running}}};
   }
 
-  void Expect() {
+  void SetNodes() {
     store_.Tick();
-    found_.Expect(found_.Subscription(clock_.Now()), {"gpu-0", "gpu-1"}, clock_.Now());
+    found_.SetNodes(found_.Subscription(clock_.Now()), {"gpu-0", "gpu-1"}, clock_.Now());
   }
 
   TriggerEvaluator::EvaluationOr Evaluate(DecisionPart part, TriggerEntry& trigger) {
@@ -172,7 +172,7 @@ TEST(TriggerEvaluator, ReadingsOfOtherWorkloadsEnginesCauseNoDecision) {
   fixture.ReportNode("gpu-0", 60);
   fixture.ReportNode("gpu-1", 60);
   EXPECT_FALSE(fixture.Evaluate(DecisionPart::kAll, llm).ok()) << "no engine is read yet";
-  fixture.Expect();
+  fixture.SetNodes();
   fixture.ListEngines("gpu-0", {true, true, true, true});
   fixture.ListEngines("gpu-1", {true, true, true, true});
   for (size_t pod = 0; pod < fixture.pods(); ++pod)
@@ -232,7 +232,7 @@ void AdvanceRandomly(Random& random, EvaluatorFixture& fixture) {
       fixture.signals().AddQueueLength(queue, absl::UnavailableError("connection refused"));
     }
   }
-  fixture.Expect();
+  fixture.SetNodes();
 }
 
 TEST(TriggerEvaluator, CachedDecisionEqualsANewOne) {
@@ -250,7 +250,7 @@ TEST(TriggerEvaluator, CachedDecisionEqualsANewOne) {
       EXPECT_FALSE(fixture.Evaluate(DecisionPart::kAll, *triggers.back()).ok())
           << "nothing is read yet";
     }
-    fixture.Expect();
+    fixture.SetNodes();
     fixture.ListEngines("gpu-0", {true, true, true, true});
     fixture.ListEngines("gpu-1", {true, true, true, true});
     for (int step = 0; step < 40 && !testing::Test::HasFailure(); ++step) {

@@ -70,7 +70,7 @@ class EngineChurn {
                                        .namespace_name = "team-a",
                                        .pod = absl::StrCat("llm-", pod)};
     const std::string node = absl::StrCat("node-", pod);
-    found_.Expect(found_.Subscription(now), {node}, now);
+    found_.SetNodes(found_.Subscription(now), {node}, now);
     found_.SetEngines(
         node, NodeEngines{.namespaces = {"team-a", passing}, .engines = {engine_address}}, now);
     found_.AddReading(node, engine_address, NextUpdate());

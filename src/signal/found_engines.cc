@@ -7,7 +7,8 @@
 namespace gpuscaler {
 namespace {
 
-bool IsFound(const LeasedSource& leased) {
+// Returns true if agents discover the source's engines. Otherwise the trigger names what to read.
+bool UsesDiscovery(const LeasedSource& leased) {
   return std::holds_alternative<DiscoveredEngines>(leased.source.target);
 }
 
@@ -36,7 +37,7 @@ std::set<std::string> FoundEngines::NamespacesOf(const SignalSource& source) con
 EngineSubscription FoundEngines::Subscription(absl::Time now) {
   EngineSubscription all;
   for (const LeasedSource& leased : store_.LeasedSources(now)) {
-    if (!IsFound(leased)) continue;
+    if (!UsesDiscovery(leased)) continue;
     for (const std::string& name : NamespacesOf(leased.source)) {
       all.namespaces[name].Add(
           {.histograms = leased.needs_histograms, .look_back = leased.look_back});
@@ -45,8 +46,8 @@ EngineSubscription FoundEngines::Subscription(absl::Time now) {
   return all;
 }
 
-void FoundEngines::Expect(const EngineSubscription& subscribed, const std::set<std::string>& nodes,
-                          absl::Time now) {
+void FoundEngines::SetNodes(const EngineSubscription& subscribed,
+                            const std::set<std::string>& nodes, absl::Time now) {
   MutexLock lock(mutex_);
   UpdateSources(subscribed, now);
   subscribed_.clear();
@@ -59,11 +60,12 @@ void FoundEngines::Expect(const EngineSubscription& subscribed, const std::set<s
   }
 }
 
-// A source waits if one of its namespaces was not subscribed yet when the nodes were chosen.
+// Leaves out a source with a namespace that is not in `subscribed`: `nodes` was chosen without it.
+// The next SetNodes() adds the source.
 void FoundEngines::UpdateSources(const EngineSubscription& subscribed, absl::Time now) {
   std::map<SignalSource, SourceState> before = std::exchange(sources_, {});
   for (const LeasedSource& each : store_.LeasedSources(now)) {
-    if (!IsFound(each)) continue;
+    if (!UsesDiscovery(each)) continue;
     SourceState state{.subscribed_since = each.since, .namespaces = NamespacesOf(each.source)};
     if (!std::ranges::all_of(state.namespaces, [&](const std::string& name) {
           return subscribed.namespaces.contains(name);
@@ -76,7 +78,8 @@ void FoundEngines::UpdateSources(const EngineSubscription& subscribed, absl::Tim
   }
 }
 
-// Starts at the node that was missing last time: in a large fleet nodes report one after another.
+// Starts at the node that was missing last time. In a large fleet nodes report one after another,
+// so the nodes before it have most likely reported, and are not checked again each time.
 bool FoundEngines::HaveAllReported(SourceState& source) const {
   const auto is_missing = [&](const auto& node) {
     return !node.second.HasReported(source.namespaces);
@@ -107,7 +110,7 @@ void FoundEngines::SetEngines(const std::string& node, const absl::StatusOr<Node
         !before.status.ok() || !found.ok() || HasAny(state.namespaces, found->namespaces);
     if (!concerns) continue;
     // In a fleet many nodes report that they have no engine. The report of the last missing node
-    // updates the list at once; any other waits for the next Expect().
+    // updates the list at once; any other waits for the next SetNodes().
     const bool has_engines =
         before.HasAnyIn(state.namespaces) || reported.HasAnyIn(state.namespaces);
     if (has_engines || (!state.is_complete && HaveAllReported(state))) {
@@ -134,20 +137,21 @@ void FoundEngines::NodeReport::Replace(const NodeEngines& found,
     if (subscribed.contains(name)) looked_in.insert(name);
   }
   for (const std::string& name : looked_in) {
-    if (!found.past_follows) namespaces.insert(name);
+    if (!found.past_readings_pending) namespaces.insert(name);
     engines.erase(name);
-    without.erase(name);
-    left.erase(name);
+    missing_engines.erase(name);
+    capacity_records.erase(name);
   }
   for (const EngineAddress& engine_address : found.engines) {
     if (looked_in.contains(engine_address.namespace_name))
       engines[engine_address.namespace_name].insert(engine_address);
   }
-  for (const MissingEngine& pod : found.without) {
-    if (looked_in.contains(pod.namespace_name)) without[pod.namespace_name].push_back(pod);
+  for (const MissingEngine& pod : found.missing_engines) {
+    if (looked_in.contains(pod.namespace_name)) missing_engines[pod.namespace_name].push_back(pod);
   }
-  for (const auto& engine : found.left) {
-    if (looked_in.contains(engine->namespace_name)) left[engine->namespace_name].push_back(engine);
+  for (const auto& engine : found.capacity_records) {
+    if (looked_in.contains(engine->namespace_name))
+      capacity_records[engine->namespace_name].push_back(engine);
   }
 }
 
@@ -157,14 +161,14 @@ void FoundEngines::NodeReport::KeepOnly(const EngineSubscription& subscribed) {
   };
   std::erase_if(namespaces, is_unsubscribed);
   std::erase_if(engines, [&](const auto& each) { return is_unsubscribed(each.first); });
-  std::erase_if(without, [&](const auto& each) { return is_unsubscribed(each.first); });
-  std::erase_if(left, [&](const auto& each) { return is_unsubscribed(each.first); });
+  std::erase_if(missing_engines, [&](const auto& each) { return is_unsubscribed(each.first); });
+  std::erase_if(capacity_records, [&](const auto& each) { return is_unsubscribed(each.first); });
 }
 
 void FoundEngines::ListAll(const SignalSource& source, SourceState& state, absl::Time at) {
   std::vector<EngineAddress> engines;
-  std::vector<MissingEngine> without;
-  CapacityRecords left;
+  std::vector<MissingEngine> missing_engines;
+  CapacityRecords capacity_records;
   const bool may_wait = !state.is_complete && at - state.subscribed_since < kEngineListTimeout;
   state.is_complete = true;
   state.is_due = false;
@@ -175,16 +179,16 @@ void FoundEngines::ListAll(const SignalSource& source, SourceState& state, absl:
                                  ? reported.status
                                  : absl::UnavailableError("no agent has looked there yet");
     if (!why.ok()) {
-      without.push_back(
+      missing_engines.push_back(
           {.node = node, .why = std::string(why.message()), .is_awaited = is_awaited});
     }
     for (const std::string& name : state.namespaces) {
       Append(reported.engines, name, engines);
-      Append(reported.without, name, without);
-      Append(reported.left, name, left);
+      Append(reported.missing_engines, name, missing_engines);
+      Append(reported.capacity_records, name, capacity_records);
     }
   }
-  store_.SetEngines(source, engines, at, without, left);
+  store_.SetEngines(source, engines, at, missing_engines, capacity_records);
 }
 
 void FoundEngines::AddReading(const std::string& node, const EngineAddress& engine_address,

@@ -23,12 +23,12 @@ struct NodeEngines {
   // Namespaces that were searched; the lists below are complete for these, and contain no
   // others.
   std::vector<std::string> namespaces;
-  std::vector<EngineAddress> engines;  // namespace and pod are set
-  std::vector<MissingEngine> without;  // pods without a discovered engine
-  CapacityRecords left;                // records of departed engines
-  // The engines' past readings are still to come. Until a list without this flag, newly listed
-  // namespaces count as not reported.
-  bool past_follows = false;
+  std::vector<EngineAddress> engines;          // namespace and pod are set
+  std::vector<MissingEngine> missing_engines;  // pods without a discovered engine
+  CapacityRecords capacity_records;            // records of departed engines
+  // The past readings of the engines have not arrived yet. Until a list without this flag, newly
+  // listed namespaces count as not reported.
+  bool past_readings_pending = false;
 
   friend bool operator==(const NodeEngines&, const NodeEngines&) = default;
 };
@@ -37,11 +37,11 @@ struct NodeEngines {
 // connected agent sends its list within milliseconds.
 inline constexpr absl::Duration kEngineListTimeout = absl::Seconds(3);
 
-// The owner of the node list calls Expect(); discovery calls SetEngines() and AddReading().
+// The owner of the node list calls SetNodes(); discovery calls SetEngines() and AddReading().
 // Thread-safe. All times must come from one clock.
 //
 //   const EngineSubscription subscribed = found.Subscription(now);
-//   found.Expect(subscribed, {node}, now);             // each second, and when the store wakes
+//   found.SetNodes(subscribed, {node}, now);             // each second, and when the store wakes
 //   if (!subscribed.namespaces.empty()) found.SetEngines(node, Search(subscribed), now);
 class FoundEngines {
  public:
@@ -54,12 +54,12 @@ class FoundEngines {
   // Sets all nodes that may have subscribed engines and forgets the other nodes. A source waits up
   // to kEngineListTimeout for each node to report its namespaces. Workloads on other nodes do not
   // wait for a node that hangs.
-  void Expect(const EngineSubscription& subscribed, const std::set<std::string>& nodes,
-              absl::Time now);
+  void SetNodes(const EngineSubscription& subscribed, const std::set<std::string>& nodes,
+                absl::Time now);
 
   // Replaces the node's engines in the searched namespaces; other namespaces keep theirs. An error
   // is the human-readable reason why the node finds none; its known engines and those of other
-  // nodes stay. Ignored if the node is not expected.
+  // nodes stay. Ignored if SetNodes() did not list the node.
   void SetEngines(const std::string& node, const absl::StatusOr<NodeEngines>& found, absl::Time at);
 
   // Ignored if the node does not list the engine.
@@ -71,9 +71,9 @@ class FoundEngines {
     bool has_reported = false;
     absl::Status status;
     std::set<std::string> namespaces;
-    std::map<std::string, std::set<EngineAddress>> engines;     // key: namespace
-    std::map<std::string, std::vector<MissingEngine>> without;  // key: namespace
-    std::map<std::string, CapacityRecords> left;                // key: namespace
+    std::map<std::string, std::set<EngineAddress>> engines;             // key: namespace
+    std::map<std::string, std::vector<MissingEngine>> missing_engines;  // key: namespace
+    std::map<std::string, CapacityRecords> capacity_records;            // key: namespace
 
     // Keeps only the namespaces in `subscribed`, whatever the agent sends.
     void Replace(const NodeEngines& found, const std::set<std::string>& subscribed);
@@ -101,8 +101,8 @@ class FoundEngines {
   SignalStore& store_;
   const AllowedNamespaces allowed_;
   Mutex mutex_;
-  std::map<std::string, NodeReport> nodes_ ABSL_GUARDED_BY(mutex_);  // only expected nodes
-  // Namespaces of the last Expect(); nothing else is stored.
+  std::map<std::string, NodeReport> nodes_ ABSL_GUARDED_BY(mutex_);  // those of SetNodes()
+  // Namespaces of the last SetNodes(); nothing else is stored.
   std::set<std::string> subscribed_ ABSL_GUARDED_BY(mutex_);
   std::map<SignalSource, SourceState> sources_ ABSL_GUARDED_BY(mutex_);
 };

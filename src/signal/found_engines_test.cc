@@ -22,14 +22,14 @@ SignalSource FoundIn(const std::string& namespace_name) {
   return {.namespace_name = namespace_name, .target = DiscoveredEngines()};
 }
 
-EngineAddress PlaceOf(const std::string& namespace_name, const std::string& pod,
-                      const std::string& address) {
+EngineAddress EngineAddressOf(const std::string& namespace_name, const std::string& pod,
+                              const std::string& address) {
   return {.address = address, .port = 8000, .namespace_name = namespace_name, .pod = pod};
 }
 
-const EngineAddress kLlm0 = PlaceOf("team-a", "llm-0", "10.0.0.1");
-const EngineAddress kLlm1 = PlaceOf("team-a", "llm-1", "10.0.1.1");
-const EngineAddress kOther = PlaceOf("team-b", "chat-0", "10.0.1.2");
+const EngineAddress kLlm0 = EngineAddressOf("team-a", "llm-0", "10.0.0.1");
+const EngineAddress kLlm1 = EngineAddressOf("team-a", "llm-1", "10.0.1.1");
+const EngineAddress kOther = EngineAddressOf("team-b", "chat-0", "10.0.1.2");
 
 EngineUpdate InFlight(int second, double running) {
   return {.at = Second(second),
@@ -42,8 +42,8 @@ class FoundEnginesTest : public testing::Test {
   void Lease(const SignalSource& source, int from = 0, int until = 1000) {
     ASSERT_TRUE(store_.Lease(source, kInFlight, Second(from), Second(until)).ok());
   }
-  void Expect(const std::set<std::string>& nodes, int second = 0) {
-    found_.Expect(found_.Subscription(Second(second)), nodes, Second(second));
+  void SetNodes(const std::set<std::string>& nodes, int second = 0) {
+    found_.SetNodes(found_.Subscription(Second(second)), nodes, Second(second));
   }
   void SetEngines(const std::string& node, std::vector<EngineAddress> engines,
                   std::vector<std::string> namespaces = {"team-a", "team-b"}) {
@@ -92,8 +92,9 @@ TEST_F(FoundEnginesTest, RecordsOfANodeAreThoseOfItsNewestList) {
         EngineDemand{.first_at = absl::InfinitePast(), .newest_at = Second(0)});
     return engine;
   };
-  const auto list = [&](const std::string& node, const CapacityRecords& left) {
-    found_.SetEngines(node, NodeEngines{.namespaces = {"team-a", "team-b"}, .left = left},
+  const auto list = [&](const std::string& node, const CapacityRecords& records) {
+    found_.SetEngines(node,
+                      NodeEngines{.namespaces = {"team-a", "team-b"}, .capacity_records = records},
                       Second(0));
   };
   const EngineQuery about_demand{.metric = EngineMetric::kPressurePercent,
@@ -106,22 +107,22 @@ TEST_F(FoundEnginesTest, RecordsOfANodeAreThoseOfItsNewestList) {
     for (const auto& each : history.capacity_records) pods.push_back(each->pod);
     return pods;
   };
-  Expect({"n-1", "n-2"});
+  SetNodes({"n-1", "n-2"});
   list("n-1", {record(kLlm0), record(kOther)});
   list("n-2", {record(kLlm1)});
   EXPECT_THAT(pods(), UnorderedElementsAre("llm-0", "llm-1")) << "of the namespace alone";
   list("n-1", {});
-  Expect({"n-1", "n-2"});
+  SetNodes({"n-1", "n-2"});
   EXPECT_THAT(pods(), ElementsAre("llm-1"));
 }
 
 TEST_F(FoundEnginesTest, OtherNamespacesAreNotStored) {
   Lease(FoundIn("team-a"));
-  Expect({"gpu-7"});
+  SetNodes({"gpu-7"});
   SetEngines("gpu-7", {kLlm0, kOther});
   EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-0"));
   Lease(FoundIn("team-b"));
-  Expect({"gpu-7"}, 1);
+  SetNodes({"gpu-7"}, 1);
   EXPECT_FALSE(Of("team-b", 2).status.ok()) << "it has to be told anew";
   SetEngines("gpu-7", {kLlm0, kOther});
   EXPECT_THAT(PodsOf("team-b"), UnorderedElementsAre("chat-0", "llm-0"));
@@ -146,7 +147,7 @@ TEST_F(FoundEnginesTest, SubscribesToTheNamespacesThatTriggersMaySee) {
 TEST_F(FoundEnginesTest, ASourceHasTheEnginesOfItsNamespacesOnAllNodes) {
   Lease(FoundIn("team-a"));
   Lease(FoundIn("team-b"));
-  Expect({"gpu-1", "gpu-2"});
+  SetNodes({"gpu-1", "gpu-2"});
   SetEngines("gpu-1", {kLlm0});
   SetEngines("gpu-2", {kLlm1, kOther});
   EXPECT_TRUE(Of("team-a").status.ok()) << Of("team-a").status;
@@ -158,7 +159,7 @@ TEST_F(FoundEnginesTest, ASourceHasTheEnginesOfItsNamespacesOnAllNodes) {
 TEST_F(FoundEnginesTest, ReadingsGoToAllSourcesOfTheEngine) {
   Lease(FoundIn("team-a"));
   Lease(FoundIn("team-b"));
-  Expect({"gpu-1"});
+  SetNodes({"gpu-1"});
   SetEngines("gpu-1", {kLlm0, kOther});
   found_.AddReading("gpu-1", kLlm0, InFlight(1, 5));
   found_.AddReading("gpu-1", kOther, InFlight(1, 7));
@@ -169,7 +170,7 @@ TEST_F(FoundEnginesTest, ReadingsGoToAllSourcesOfTheEngine) {
 
 TEST_F(FoundEnginesTest, ReadingsOfAnotherNodesEnginesAreIgnored) {
   Lease(FoundIn("team-a"));
-  Expect({"gpu-1", "gpu-2"});
+  SetNodes({"gpu-1", "gpu-2"});
   SetEngines("gpu-1", {kLlm0});
   SetEngines("gpu-2", {kLlm1});
   found_.AddReading("gpu-2", kLlm0, InFlight(1, 1000));
@@ -180,7 +181,7 @@ TEST_F(FoundEnginesTest, ReadingsOfAnotherNodesEnginesAreIgnored) {
 TEST_F(FoundEnginesTest, UnavailableUntilEachNodeHasReported) {
   Lease(FoundIn("team-a"));
   EXPECT_EQ(Of("team-a").status.code(), absl::StatusCode::kUnavailable);
-  Expect({"gpu-1", "gpu-2"});
+  SetNodes({"gpu-1", "gpu-2"});
   SetEngines("gpu-1", {kLlm0});
   EXPECT_EQ(Of("team-a").status.code(), absl::StatusCode::kUnavailable);
   SetEngines("gpu-2", {kOther}, {"team-b"});
@@ -193,12 +194,12 @@ TEST_F(FoundEnginesTest, UnavailableUntilEachNodeHasReported) {
 
 TEST_F(FoundEnginesTest, UnavailableWhileANodeSendsItsPast) {
   Lease(FoundIn("team-a"));
-  Expect({"gpu-1"});
-  NodeEngines found = {.namespaces = {"team-a"}, .engines = {kLlm0}, .past_follows = true};
+  SetNodes({"gpu-1"});
+  NodeEngines found = {.namespaces = {"team-a"}, .engines = {kLlm0}, .past_readings_pending = true};
   found_.SetEngines("gpu-1", found, Second(0));
   found_.AddReading("gpu-1", kLlm0, InFlight(0, 3));
   EXPECT_TRUE(Of("team-a").is_awaited);
-  found.past_follows = false;
+  found.past_readings_pending = false;
   found_.SetEngines("gpu-1", found, Second(0));
   EXPECT_TRUE(Of("team-a").status.ok());
   EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-0"));
@@ -206,7 +207,7 @@ TEST_F(FoundEnginesTest, UnavailableWhileANodeSendsItsPast) {
 
 TEST_F(FoundEnginesTest, AMissingReportDoesNotDelayWorkloadsOnOtherNodes) {
   Lease(FoundIn("team-a"));
-  Expect({"gpu-1", "gpu-2", "gpu-3"});
+  SetNodes({"gpu-1", "gpu-2", "gpu-3"});
   EXPECT_TRUE(Of("team-a", 1, "gpu-1").is_awaited);
   SetEngines("gpu-1", {kLlm0});
   EXPECT_TRUE(Of("team-a", 1, "gpu-1").status.ok());
@@ -214,41 +215,41 @@ TEST_F(FoundEnginesTest, AMissingReportDoesNotDelayWorkloadsOnOtherNodes) {
   EXPECT_TRUE(Of("team-a", 1, "gpu-2").is_awaited);
   EXPECT_EQ(Of("team-a", 1, "gpu-2").status.code(), absl::StatusCode::kUnavailable);
   SetEngines("gpu-2", {});
-  Expect({"gpu-1", "gpu-2", "gpu-3"}, 1);
+  SetNodes({"gpu-1", "gpu-2", "gpu-3"}, 1);
   EXPECT_TRUE(Of("team-a", 1, "gpu-2").status.ok()) << "that it has none is known, too";
   EXPECT_EQ(Of("team-a", 1, "gpu-3").status.code(), absl::StatusCode::kUnavailable);
 }
 
 TEST_F(FoundEnginesTest, EnginesOfALateNodeCountFromTheStart) {
   Lease(FoundIn("team-a"));
-  Expect({"gpu-1", "gpu-2"});
+  SetNodes({"gpu-1", "gpu-2"});
   SetEngines("gpu-1", {kLlm0});
   SetEngines("gpu-2", {kLlm1});
   for (const SignalSeries& series : Of("team-a").series) {
     EXPECT_EQ(series.listed_since, absl::InfinitePast()) << series.pod;
   }
-  SetEngines("gpu-2", {kLlm1, PlaceOf("team-a", "llm-2", "10.0.1.3")});
+  SetEngines("gpu-2", {kLlm1, EngineAddressOf("team-a", "llm-2", "10.0.1.3")});
   EXPECT_EQ(Of("team-a").series.back().listed_since, Second(0)) << "it is new";
 }
 
 TEST_F(FoundEnginesTest, AMissingReportIsAwaitedForThreeSeconds) {
   Lease(FoundIn("team-a"));
-  Expect({"gpu-1", "gpu-2"});
+  SetNodes({"gpu-1", "gpu-2"});
   SetEngines("gpu-1", {kLlm0});
-  Expect({"gpu-1", "gpu-2"}, 2);
+  SetNodes({"gpu-1", "gpu-2"}, 2);
   EXPECT_FALSE(Of("team-a").status.ok());
-  Expect({"gpu-1", "gpu-2"}, 3);
+  SetNodes({"gpu-1", "gpu-2"}, 3);
   EXPECT_TRUE(Of("team-a").status.ok());
   EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-0"));
-  EXPECT_THAT(*Of("team-a").without,
+  EXPECT_THAT(*Of("team-a").missing_engines,
               ElementsAre(MissingEngine{.node = "gpu-2", .why = "no agent has looked there yet"}));
 }
 
 TEST_F(FoundEnginesTest, ANodeThatJoinsLaterIsNotAwaited) {
   Lease(FoundIn("team-a"));
-  Expect({"gpu-1"});
+  SetNodes({"gpu-1"});
   SetEngines("gpu-1", {kLlm0});
-  Expect({"gpu-1", "gpu-2"}, 1);
+  SetNodes({"gpu-1", "gpu-2"}, 1);
   EXPECT_TRUE(Of("team-a").status.ok());
   SetEngines("gpu-2", {kLlm1});
   EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-0", "llm-1"));
@@ -256,18 +257,18 @@ TEST_F(FoundEnginesTest, ANodeThatJoinsLaterIsNotAwaited) {
 
 TEST_F(FoundEnginesTest, AnErrorOfOneNodeIsNotTheSources) {
   Lease(FoundIn("team-a"));
-  Expect({"gpu-1", "gpu-2"});
+  SetNodes({"gpu-1", "gpu-2"});
   SetEngines("gpu-1", {kLlm0});
   found_.SetEngines("gpu-2", absl::UnimplementedError("its agent is too old"), Second(0));
   EXPECT_TRUE(Of("team-a").status.ok());
   EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-0"));
-  EXPECT_THAT(*Of("team-a").without,
+  EXPECT_THAT(*Of("team-a").missing_engines,
               ElementsAre(MissingEngine{.node = "gpu-2", .why = "its agent is too old"}));
 }
 
 TEST_F(FoundEnginesTest, EnginesStayWhileTheirNodeReportsAnError) {
   Lease(FoundIn("team-a"));
-  Expect({"gpu-1"});
+  SetNodes({"gpu-1"});
   SetEngines("gpu-1", {kLlm0});
   found_.AddReading("gpu-1", kLlm0, InFlight(1, 5));
   found_.SetEngines("gpu-1", absl::UnavailableError("/proc cannot be read"), Second(1));
@@ -279,7 +280,7 @@ TEST_F(FoundEnginesTest, EnginesStayWhileTheirNodeReportsAnError) {
 TEST_F(FoundEnginesTest, EnginesOfANamespaceStayUntilItIsSearchedAgain) {
   Lease(FoundIn("team-a"));
   Lease(FoundIn("team-b"));
-  Expect({"gpu-1"});
+  SetNodes({"gpu-1"});
   SetEngines("gpu-1", {kLlm0, kOther});
   found_.AddReading("gpu-1", kLlm0, InFlight(1, 5));
   SetEngines("gpu-1", {}, {"team-b"});
@@ -292,11 +293,11 @@ TEST_F(FoundEnginesTest, EnginesOfANamespaceStayUntilItIsSearchedAgain) {
 
 TEST_F(FoundEnginesTest, ANamespaceMustBeReportedAgainAfterALapsedSubscription) {
   Lease(FoundIn("team-a"), 0, 10);
-  Expect({"gpu-1"});
+  SetNodes({"gpu-1"});
   SetEngines("gpu-1", {kLlm0});
-  Expect({"gpu-1"}, 10);
+  SetNodes({"gpu-1"}, 10);
   Lease(FoundIn("team-a"), 11);
-  Expect({"gpu-1"}, 11);
+  SetNodes({"gpu-1"}, 11);
   EXPECT_FALSE(Of("team-a", 11).status.ok()) << "it may be gone by now";
   SetEngines("gpu-1", {});
   EXPECT_TRUE(Of("team-a", 11).status.ok());
@@ -305,7 +306,7 @@ TEST_F(FoundEnginesTest, ANamespaceMustBeReportedAgainAfterALapsedSubscription) 
 TEST_F(FoundEnginesTest, AnEmptyListIsNoError) {
   Lease(FoundIn("team-a"));
   EXPECT_TRUE(Of("team-a").is_awaited);
-  Expect({"gpu-1"});
+  SetNodes({"gpu-1"});
   EXPECT_TRUE(Of("team-a").is_awaited);
   SetEngines("gpu-1", {});
   EXPECT_FALSE(Of("team-a").is_awaited);
@@ -317,18 +318,19 @@ TEST_F(FoundEnginesTest, PodsWithoutEngineAreListedWithTheReason) {
       .node = "gpu-1", .namespace_name = "team-a", .pod = "llm-0", .why = "nobody listens in it"};
   const MissingEngine in_b{
       .node = "gpu-1", .namespace_name = "team-b", .pod = "chat-0", .why = "nobody listens in it"};
-  Expect({"gpu-1"});
+  SetNodes({"gpu-1"});
   found_.SetEngines(
-      "gpu-1", NodeEngines{.namespaces = {"team-a", "team-b"}, .without = {in_a, in_b}}, Second(0));
-  EXPECT_THAT(*Of("team-a").without, ElementsAre(in_a));
+      "gpu-1", NodeEngines{.namespaces = {"team-a", "team-b"}, .missing_engines = {in_a, in_b}},
+      Second(0));
+  EXPECT_THAT(*Of("team-a").missing_engines, ElementsAre(in_a));
 }
 
-TEST_F(FoundEnginesTest, EnginesOfAnUnexpectedNodeAreRemoved) {
+TEST_F(FoundEnginesTest, EnginesOfANodeThatIsNotListedAreRemoved) {
   Lease(FoundIn("team-a"));
-  Expect({"gpu-1", "gpu-2"});
+  SetNodes({"gpu-1", "gpu-2"});
   SetEngines("gpu-1", {kLlm0});
   SetEngines("gpu-2", {kLlm1});
-  Expect({"gpu-2"}, 1);
+  SetNodes({"gpu-2"}, 1);
   EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-1"));
   SetEngines("gpu-1", {kLlm0});
   EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-1")) << "its stream may have a word left";
@@ -336,45 +338,45 @@ TEST_F(FoundEnginesTest, EnginesOfAnUnexpectedNodeAreRemoved) {
 
 TEST_F(FoundEnginesTest, ReasonsAreUpdatedByTheNextExpect) {
   Lease(FoundIn("team-a"));
-  Expect({"gpu-1", "gpu-2"});
+  SetNodes({"gpu-1", "gpu-2"});
   SetEngines("gpu-1", {kLlm0});
   SetEngines("gpu-2", {});
   const int64_t before = Of("team-a").generation;
   found_.SetEngines("gpu-2", absl::UnavailableError("its agent does not look for engines"),
                     Second(1));
   EXPECT_EQ(Of("team-a").generation, before) << "a whole fleet says so, one after another";
-  Expect({"gpu-1", "gpu-2"}, 2);
+  SetNodes({"gpu-1", "gpu-2"}, 2);
   EXPECT_THAT(
-      *Of("team-a", 2).without,
+      *Of("team-a", 2).missing_engines,
       ElementsAre(MissingEngine{.node = "gpu-2", .why = "its agent does not look for engines"}));
 }
 
 TEST_F(FoundEnginesTest, NoEnginesWithoutNodes) {
   Lease(FoundIn("team-a"));
-  Expect({});
+  SetNodes({});
   EXPECT_TRUE(Of("team-a").status.ok());
   EXPECT_THAT(Of("team-a").series, IsEmpty());
 }
 
 TEST_F(FoundEnginesTest, ALaterSourceGetsTheKnownEngines) {
   Lease(FoundIn("team-b"));
-  Expect({"gpu-1"});
+  SetNodes({"gpu-1"});
   SetEngines("gpu-1", {kLlm0, kOther});
   SignalSource with_token = FoundIn("team-b");
   with_token.credentials.bearer_token = "hunter2";
   Lease(with_token, 1);
-  Expect({"gpu-1"}, 1);
+  SetNodes({"gpu-1"}, 1);
   EXPECT_EQ(store_.Of(with_token, kInFlight, Second(1)).series.size(), 2u);
 }
 
 TEST_F(FoundEnginesTest, AnExpiredSourceGetsTheKnownEnginesAgain) {
   Lease(FoundIn("team-a"), 0, 10);
-  Expect({"gpu-1"});
+  SetNodes({"gpu-1"});
   SetEngines("gpu-1", {kLlm0});
   Lease(FoundIn("team-b"), 10);  // removes expired leases
   Lease(FoundIn("team-a"), 11);
   EXPECT_FALSE(Of("team-a", 11).status.ok());
-  Expect({"gpu-1"}, 11);
+  SetNodes({"gpu-1"}, 11);
   EXPECT_TRUE(Of("team-a", 11).status.ok());
   EXPECT_EQ(Of("team-a", 11).series.size(), 1u);
 }
@@ -382,14 +384,14 @@ TEST_F(FoundEnginesTest, AnExpiredSourceGetsTheKnownEnginesAgain) {
 TEST_F(FoundEnginesTest, ASourceAddedWhileNodesAreChosenWaits) {
   const EngineSubscription before = found_.Subscription(Second(0));
   Lease(FoundIn("team-a"));
-  found_.Expect(before, {}, Second(0));
+  found_.SetNodes(before, {}, Second(0));
   EXPECT_EQ(Of("team-a").status.code(), absl::StatusCode::kUnavailable)
       << "the nodes of its pods are not among these";
 }
 
 TEST_F(FoundEnginesTest, IsThreadSafe) {
   Lease(FoundIn("team-a"));
-  Expect({"gpu-1", "gpu-2"});
+  SetNodes({"gpu-1", "gpu-2"});
   const auto tell = [this](const std::string& node, const EngineAddress& engine_address) {
     for (int i = 1; i <= 500; ++i) {
       SetEngines(node, {engine_address});
@@ -398,7 +400,7 @@ TEST_F(FoundEnginesTest, IsThreadSafe) {
   };
   std::thread first(tell, "gpu-1", kLlm0);
   std::thread second(tell, "gpu-2", kLlm1);
-  for (int i = 0; i < 500; ++i) Expect({"gpu-1", "gpu-2"}, 1);
+  for (int i = 0; i < 500; ++i) SetNodes({"gpu-1", "gpu-2"}, 1);
   first.join();
   second.join();
   EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-0", "llm-1"));

@@ -239,12 +239,12 @@ void SignalStore::Record(const SignalSource& source, const SignalAttempt& attemp
 
 void SignalStore::SetEngines(const SignalSource& source,
                              const absl::StatusOr<std::vector<EngineAddress>>& engines,
-                             absl::Time at, const std::vector<MissingEngine>& without,
+                             absl::Time at, const std::vector<MissingEngine>& missing_engines,
                              const CapacityRecords& capacity_records) {
   SignalAttempt attempt{.failed = engines.ok() ? 0 : 1};
   if (engines.ok() && engines->empty()) attempt.read_at = at;  // scaled to zero
   Record(source, attempt, [&](StoredSource& stored) {
-    return stored.SetEngines(engines, at, without, capacity_records);
+    return stored.SetEngines(engines, at, missing_engines, capacity_records);
   });
 }
 
@@ -322,10 +322,10 @@ std::vector<SignalSource> SignalStore::ChangedSince(int64_t generation) const {
 
 void MarkAwaited(absl::FunctionRef<bool(const std::string& node)> concerns,
                  SignalHistory& history) {
-  if (history.without == nullptr) return;
-  const bool is_awaited = std::ranges::any_of(*history.without, [&](const MissingEngine& without) {
-    return without.is_awaited && concerns(without.node);
-  });
+  if (history.missing_engines == nullptr) return;
+  const bool is_awaited = std::ranges::any_of(
+      *history.missing_engines,
+      [&](const MissingEngine& missing) { return missing.is_awaited && concerns(missing.node); });
   if (!is_awaited || !history.status.ok()) return;
   history.status = absl::UnavailableError("not looked for yet");
   history.is_awaited = history.now - history.read_since < kFirstReadingWithin;

@@ -66,7 +66,7 @@ class SignalStore {
   // As EngineGroup::SetEngines() and EngineGroup::AddReading().
   void SetEngines(const SignalSource& source,
                   const absl::StatusOr<std::vector<EngineAddress>>& engines, absl::Time at,
-                  const std::vector<MissingEngine>& without = {},
+                  const std::vector<MissingEngine>& missing_engines = {},
                   const CapacityRecords& capacity_records = {});
   void AddReading(const SignalSource& source, const EngineAddress& engine_address,
                   const EngineUpdate& update);

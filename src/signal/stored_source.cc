@@ -88,11 +88,11 @@ void StoredSource::UpdateBytes() {
 }
 
 bool StoredSource::SetEngines(const absl::StatusOr<std::vector<EngineAddress>>& engines,
-                              absl::Time at, const std::vector<MissingEngine>& without,
+                              absl::Time at, const std::vector<MissingEngine>& missing_engines,
                               const CapacityRecords& capacity_records) {
   MutexLock lock(mutex_);
   const bool is_new = std::get<EngineGroup>(observed_).SetEngines(
-      engines, at, without, at - look_back_, capacity_records);
+      engines, at, missing_engines, at - look_back_, capacity_records);
   UpdateBytes();
   return is_new;
 }

@@ -35,7 +35,7 @@ class StoredSource {
 
   // As in EngineGroup, ScrapedGroup and NumberTimeline. These return true if the history changed.
   bool SetEngines(const absl::StatusOr<std::vector<EngineAddress>>& engines, absl::Time at,
-                  const std::vector<MissingEngine>& without,
+                  const std::vector<MissingEngine>& missing_engines,
                   const CapacityRecords& capacity_records);
   bool AddReading(const EngineAddress& engine_address, const EngineUpdate& update);
   bool SetEndpointAddresses(const absl::StatusOr<std::vector<std::string>>& addresses);

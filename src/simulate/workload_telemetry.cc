@@ -30,7 +30,7 @@ std::string AddressOf(const SimulatedReplica& pod) {
   return absl::StrCat("10.1.", pod.number / 250, ".", 1 + pod.number % 250);
 }
 
-EngineAddress PlaceOf(const SimulatedReplica& pod) {
+EngineAddress EngineAddressOf(const SimulatedReplica& pod) {
   return {.address = AddressOf(pod),
           .port = kEnginePort,
           .namespace_name = kNamespace,
@@ -160,7 +160,8 @@ void WorkloadTelemetry::SampleGpus(const SimulatedWorkload& workload) {
 void WorkloadTelemetry::SampleEngines(const SimulatedWorkload& workload) {
   std::vector<ReadEngine> engines;
   for (const SimulatedReplica& pod : workload.pods()) {
-    if (pod.IsLoaded(now_)) engines.push_back({.place = PlaceOf(pod), .engine = pod.engine.get()});
+    if (pod.IsLoaded(now_))
+      engines.push_back({.place = EngineAddressOf(pod), .engine = pod.engine.get()});
   }
   StoreReadings(*source_, query_, engines, now_, signals_);
 }

@@ -476,7 +476,7 @@ TEST(RecordedRelease, OurAggregatorReceivesTheEnginesOfAnAgent) {
   SignalStore store({.max_gap = absl::Seconds(10)}, [] {});
   FoundEngines engines(store);
   ASSERT_TRUE(store.Lease(found, running, clock.Now(), clock.Now() + absl::Hours(1)).ok());
-  engines.Expect(engines.Subscription(clock.Now()), {"gpu-0"}, clock.Now());
+  engines.SetNodes(engines.Subscription(clock.Now()), {"gpu-0"}, clock.Now());
   RecordedServer agent("watch_engines_server.bin");
   EventLoop loop;
   AgentEngines stream({.reader = "aggregator-0"}, agent.address(), "gpu-0", clock, loop, engines);
