@@ -45,7 +45,7 @@ HeldRequests HeldRequestsOf(const Trigger& trigger, const SignalHistory* signals
   held.count = *newest->value;
   held.why_unreadable.clear();
   NextChange stale(now);
-  stale.Crosses(newest->at + staleness.stale_after);
+  stale.MayChangeAt(newest->at + staleness.stale_after);
   held.changes_at = stale.until();
   return held;
 }

@@ -8,39 +8,41 @@
 namespace gpuscaler {
 namespace {
 
-// Changes with and without further equal readings.
 struct Changes {
-  NextChange while_read;
-  NextChange unless_read;
+  NextChange by_time;      // even if nodes keep reporting equal readings
+  NextChange if_not_read;  // unless nodes keep reporting equal readings
 };
 
-// Adds the times that every decision compares: of disconnected nodes, stale readings, and the
-// oldest reading that counts.
+// Adds the times at which the node's readings no longer count: they are stale, their agent has been
+// disconnected for too long, or the look-back has passed them.
 void AddNodeState(const Trigger& trigger, const NodeState& state, absl::Time now,
                   const StalenessLimits& staleness, Changes& changes) {
   const std::vector<NodeRun>& runs = state.history->runs;
-  NextChange& next = changes.while_read;
-  if (!state.silence.empty()) next.Crosses(state.received_at + staleness.grace);
-  // Readings before the newest are compared with `now` only through replicas (AddReplica).
+  NextChange& next = changes.by_time;
+  if (!state.silence.empty()) next.MayChangeAt(state.received_at + staleness.grace);
+  // Without new readings each recent run grows stale. With them, only replicas compare readings
+  // before the newest with `now` (AddReplica).
   for (size_t i = runs.size(); i-- > 0 && runs[i].last >= now - staleness.stale_after;) {
-    changes.unless_read.Crosses(runs[i].last + staleness.stale_after);
-    changes.unless_read.Crosses(runs[i].first + staleness.stale_after);
+    changes.if_not_read.MayChangeAt(runs[i].last + staleness.stale_after);
+    changes.if_not_read.MayChangeAt(runs[i].first + staleness.stale_after);
   }
   const absl::Time oldest = OldestLookedAt(trigger, now, staleness);
+  // The oldest run that counts leaves the look-back, which ends at `now`.
   const auto first = std::ranges::lower_bound(runs, oldest, {}, &NodeRun::last);
-  if (first != runs.end()) next.Crosses(first->last + (now - oldest));
+  if (first != runs.end()) next.MayChangeAt(first->last + (now - oldest));
 }
 
-// Adds when samples begin or stop to cover activationWindow: its begin passes each time at which a
-// reading was made or begins to cover.
+// Adds when the answer to "do samples cover activationWindow?" may change. The begin of the window
+// advances with time. The answer may change when it reaches a sample, or the time from which a
+// sample or a reading covers.
 void AddCover(const Trigger& trigger, Samples samples, absl::Time now,
               const StalenessLimits& staleness, NextChange& next) {
   const absl::Duration window = trigger.activation_window;
-  // Only the newest sample counts, and it moves with time.
+  // Only the newest sample counts then, and no sample leaves the window.
   if (window == absl::ZeroDuration()) return;
   const absl::Time begin = now - window;
   const auto passes = [&](absl::Time at) {
-    if (at >= begin) next.Crosses(at + window);
+    if (at >= begin) next.MayChangeAt(at + window);
   };
   for (const ReplicaSample& sample : From(samples, begin)) {
     passes(sample.at);
@@ -50,17 +52,18 @@ void AddCover(const Trigger& trigger, Samples samples, absl::Time now,
       passes(read_at - staleness.stale_after);
     }
   }
+  // A window that begins at most stale_after before the last sample is covered without any other.
   passes(samples.back().at - staleness.stale_after);
 }
 
-// Memory that does not move is steady for longer with every instant.
+// Adds when memory that has not changed counts as preallocated: after preallocationWindow.
 void AddSteadyMemory(const Trigger& trigger, const Replica& replica, NextChange& next) {
   if (trigger.metric != MetricType::kMemoryUsedPercent) return;
   for (const SteadyMemory& memory : replica.steady_memory) {
     const SteadyMemory::Parts parts = memory.parts();
     for (const absl::Time since : {parts.current.from, parts.high_since}) {
-      next.Crosses(std::max(since, replica.warm_at) + trigger.preallocation_window);
-      next.Crosses(std::max(since, replica.held_since) + trigger.preallocation_window);
+      next.MayChangeAt(std::max(since, replica.warm_at) + trigger.preallocation_window);
+      next.MayChangeAt(std::max(since, replica.held_since) + trigger.preallocation_window);
     }
   }
 }
@@ -69,19 +72,21 @@ void AddReplica(const Trigger& trigger, const Replica& replica, absl::Time now,
                 const StalenessLimits& staleness, Changes& changes) {
   const Samples samples = replica.samples;
   const ReplicaSample& newest = samples.back();
-  NextChange& next = changes.while_read;
-  if (!replica.present) next.Crosses(newest.at + trigger.activation_window);
+  NextChange& next = changes.by_time;
+  if (!replica.present) next.MayChangeAt(newest.at + trigger.activation_window);
+  // A value that was read at `now` stays fresh with each equal reading. An older one is the last
+  // known value of a GPU that cannot be read, so it grows stale in any case.
   for (const absl::Time read_at : {newest.metric_read_at, newest.utilization_read_at}) {
-    (read_at == now ? changes.unless_read : next).Crosses(read_at + staleness.stale_after);
+    (read_at == now ? changes.if_not_read : next).MayChangeAt(read_at + staleness.stale_after);
   }
-  next.Crosses(replica.warm_at);
-  next.Crosses(replica.frozen_at);
-  next.Crosses(replica.warm_at + trigger.activation_window);
-  next.Crosses(replica.starting_since + kLongestStart);
-  next.Crosses(replica.covered_since + trigger.activation_window);
+  next.MayChangeAt(replica.warm_at);
+  next.MayChangeAt(replica.frozen_at);  // one of its engines counts as frozen
+  next.MayChangeAt(replica.warm_at + trigger.activation_window);
+  next.MayChangeAt(replica.starting_since + kLongestStart);
+  next.MayChangeAt(replica.covered_since + trigger.activation_window);
   const Samples warm = From(samples, replica.warm_at);
   if (!warm.empty() && EvaluatesPreallocatedMemory(trigger)) {
-    next.Crosses(warm.front().at + trigger.preallocation_window);
+    next.MayChangeAt(warm.front().at + trigger.preallocation_window);
   }
   AddSteadyMemory(trigger, replica, next);
   AddCover(trigger, samples, now, staleness, next);
@@ -98,31 +103,36 @@ bool AllEqual(Samples samples, std::optional<double> ReplicaSample::*reading) {
   return true;
 }
 
-// A window moves over readings that differ. A replica of memory_used_percent may count its memory
-// or its utilization.
+// Adds when the load smoothed over `window` changes. The mean of readings that differ changes
+// constantly, because the window advances over them. A replica of memory_used_percent may count its
+// memory or its utilization, so both must be equal.
 void AddWindow(const Trigger& trigger, const Replica& replica, absl::Time now, NextChange& next) {
   if (trigger.window == absl::ZeroDuration()) return;
   const absl::Time begin = now - trigger.window;
   const absl::Time until = CountedUntil(replica, now);
-  const bool part = until < now || (begin < replica.counted_since && replica.counted_since <= now);
-  if (part && begin < until && AveragesTheSum(trigger)) return next.Moves();
+  const bool is_partly_counted =
+      until < now || (begin < replica.counted_since && replica.counted_since <= now);
+  if (is_partly_counted && begin < until && AveragesTheSum(trigger))
+    return next.ChangesConstantly();
   if (!replica.present) return;
-  next.Crosses(replica.dropped_until + trigger.window);
+  // From then on the window has no part of which the readings were dropped.
+  next.MayChangeAt(replica.dropped_until + trigger.window);
   const Samples in_window = From(replica.samples, now - trigger.window);
   const bool steady =
       AllEqual(in_window, &ReplicaSample::metric) &&
       (!EvaluatesPreallocatedMemory(trigger) || AllEqual(in_window, &ReplicaSample::utilization));
   if (steady) return;
-  if (trigger.window_aggregation != WindowAggregation::kMax) return next.Moves();
-  next.Crosses(in_window.front().at + trigger.window);
+  if (trigger.window_aggregation != WindowAggregation::kMax) return next.ChangesConstantly();
+  // The maximum can only change when a sample leaves the window.
+  next.MayChangeAt(in_window.front().at + trigger.window);
 }
 
 }  // namespace
 
 Validity ValidityOf(const Trigger& trigger, const FleetHistory& fleet,
                     const std::vector<Replica>& replicas, const StalenessLimits& staleness) {
-  Changes changes{.while_read = NextChange(fleet.now), .unless_read = NextChange(fleet.now)};
-  changes.unless_read.Crosses(fleet.valid_until);
+  Changes changes{.by_time = NextChange(fleet.now), .if_not_read = NextChange(fleet.now)};
+  changes.if_not_read.MayChangeAt(fleet.valid_until);
   for (const NodeState& state : fleet.nodes) {
     AddNodeState(trigger, state, fleet.now, staleness, changes);
   }
@@ -131,8 +141,8 @@ Validity ValidityOf(const Trigger& trigger, const FleetHistory& fleet,
   }
   NextChange value(fleet.now);
   for (const Replica& replica : replicas) AddWindow(trigger, replica, fleet.now, value);
-  const absl::Time while_read = changes.while_read.until();
-  const absl::Time activity = std::min(while_read, changes.unless_read.until());
+  const absl::Time while_read = changes.by_time.until();
+  const absl::Time activity = std::min(while_read, changes.if_not_read.until());
   return {
       .activity = activity, .value = std::min(activity, value.until()), .while_read = while_read};
 }

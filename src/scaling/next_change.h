@@ -18,12 +18,13 @@ class NextChange {
  public:
   explicit NextChange(absl::Time now) : now_(now) {}
 
-  // A comparison with `at` may change at that instant, or right after it.
-  void Crosses(absl::Time at) {
+  // Adds a time: the result of a comparison with `at` may change at that instant, or right after
+  // it.
+  void MayChangeAt(absl::Time at) {
     if (at >= now_) until_ = std::min(until_, std::max(at, now_ + kInstant));
   }
-  // A value changes with every instant.
-  void Moves() { until_ = now_ + kInstant; }
+  // A value changes at every instant.
+  void ChangesConstantly() { until_ = now_ + kInstant; }
 
   absl::Time until() const { return until_; }  // InfiniteFuture: time changes nothing
 
