@@ -13,7 +13,8 @@
 
 namespace gpuscaler {
 
-// ESRCH: the process ended after the file was opened; ENOTDIR, EINVAL: during path lookup.
+// A process that has ended is ENOENT. It is ESRCH if it ended after the file was opened, and
+// ENOTDIR or EINVAL if it ended while the kernel looked up the path.
 absl::Status ProcError(int error, const std::string& path) {
   const std::string text = absl::StrCat(path, ": ", std::strerror(error));
   switch (error) {
@@ -36,7 +37,7 @@ absl::StatusOr<std::string> ReadProcFile(const std::string& path, size_t max_byt
   const absl::Cleanup closed = [file] { close(file); };
   std::string text;
   std::array<char, 16384> block;
-  while (text.size() < max_bytes) {
+  while (text.size() < max_bytes) {  // the rest of a longer file is not read
     const ssize_t count = read(file, block.data(), std::min(block.size(), max_bytes - text.size()));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return ProcError(errno, path);
