@@ -18,8 +18,8 @@ namespace {
 using externalscaler::IsActiveResponse;
 using std::chrono::nanoseconds;
 
-// StreamIsActive of an idle trigger, reopened for each edge, because the end of activity is not
-// sent.
+// A StreamIsActive of one trigger. The scaler sends `true` when the trigger becomes active, but
+// never `false`. So a new stream is opened for each edge, while the trigger is inactive.
 class ActivityWatch {
  public:
   ActivityWatch(const std::string& address, const std::map<std::string, std::string>& trigger,
@@ -67,7 +67,7 @@ class ActivityWatch {
     context.set_deadline(deadline_);
     IsActiveResponse response;
     const grpc::Status status = stub_->IsActive(&context, ref_, &response);
-    // nothing has been read yet
+    // The scaler has no reading yet, so the trigger may be active: try again.
     if (status.error_code() == grpc::StatusCode::UNAVAILABLE) return true;
     if (!status.ok()) throw std::runtime_error("IsActive: " + status.error_message());
     return response.result();
@@ -79,8 +79,9 @@ class ActivityWatch {
   std::unique_ptr<Call> call_;
 };
 
-// One phase in each `edges`-th of the interval, in random order: even, but not in step with any
-// other period.
+// Returns the phases of the edges within the interval. The interval is divided into `edges` equal
+// parts, and each part has one phase at a random place. The order is random, so that the edges are
+// not in step with another period.
 std::vector<nanoseconds> Phases(const EdgeRun& run) {
   std::mt19937_64 random(std::random_device{}());
   std::uniform_real_distribution<double> within(0, 1);
@@ -93,7 +94,8 @@ std::vector<nanoseconds> Phases(const EdgeRun& run) {
   return phases;
 }
 
-// Twice the time of the edges: a rise takes two intervals, a fall one more and a second.
+// Returns 10 s to start, and twice the time that the edges take. Each rise takes up to two
+// intervals. Each fall takes up to one interval and a second.
 nanoseconds TimeoutOf(const EdgeRun& run) {
   return std::chrono::seconds(10) + 2 * run.edges * (3 * run.interval + std::chrono::seconds(1));
 }
@@ -105,7 +107,9 @@ void TimeEdges(const EdgeRun& run, EdgeSource& source) {
   for (const nanoseconds phase : Phases(run)) {
     source.Fall();
     watch.OpenWhenIdle();
-    std::this_thread::sleep_for(phase);  // relative to a reading: the stream opened just after one
+    // OpenWhenIdle() returns just after the reading that shows the fall, so the phase is relative
+    // to a reading.
+    std::this_thread::sleep_for(phase);
     const EdgeClock::time_point rose = source.Rise();
     const nanoseconds took = watch.WaitForTrue() - rose;
     std::cout << took.count() << "\n";

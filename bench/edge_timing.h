@@ -1,5 +1,5 @@
-// Measures the latency of StreamIsActive: from a trigger's becoming active to the arrival of
-// `true`, one edge after another.
+// Measures the latency of StreamIsActive: from the moment when a trigger becomes active (an edge)
+// to the arrival of `true`, one edge after another.
 #pragma once
 
 #include <chrono>

@@ -6,7 +6,8 @@
 
 namespace gpuscaler {
 
-// Adds models until the page has that length.
+// Adds models until the page has that length. The histograms lack the bucket +Inf, so a reader
+// parses them, then drops them.
 std::string EngineExpositionOf(size_t bytes);
 
 }  // namespace gpuscaler

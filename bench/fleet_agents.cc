@@ -33,10 +33,10 @@ namespace {
 namespace wire = telemetry::v1;
 
 constexpr absl::Duration kInterval = absl::Seconds(1);
-// Checks for a due heartbeat per reading, and the default heartbeat (telemetry_service.h).
+// How often an agent checks whether a heartbeat is due, for each reading.
 constexpr int kChecksPerReading = 5;
-constexpr absl::Duration kHeartbeat = absl::Milliseconds(1500);
-constexpr int kMaxReaders = 16;  // per agent
+constexpr absl::Duration kHeartbeat = absl::Milliseconds(1500);  // default of telemetry_service.h
+constexpr int kMaxReaders = 16;                                  // per agent
 // As for an agent with --poll-interval 1s (role/agent.cc).
 constexpr absl::Duration kStaleAfter = absl::Seconds(5);
 
@@ -44,8 +44,9 @@ int64_t MonotonicNanoseconds() {
   return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// The agents' clock. It starts when the fleet serves, so the age of the past is exact. An
-// aggregator does not depend on its absolute time.
+// The agents' clock. It stands still until the fleet serves, however long the past readings take to
+// make, so the newest of them is exactly one interval old then. An aggregator does not depend on
+// the clock's absolute time.
 class FleetClock : public Clock {
  public:
   absl::Time Now() const override {
@@ -72,10 +73,10 @@ class Agent {
       : clock_(clock),
         node_(number, busy),
         log_(kLongestWindow + kStaleAfter, Self(number)),
-        room_{.clock = clock,
-              .log = log_,
-              .heartbeat = kHeartbeat,
-              .wanted = [](const wire::Subscription&, const WatchStream&) {}} {}
+        context_{.clock = clock,
+                 .log = log_,
+                 .heartbeat = kHeartbeat,
+                 .wanted = [](const wire::Subscription&, const WatchStream&) {}} {}
 
   // Adds readings before the first one, one for each interval of `past`.
   void Remember(absl::Duration past) {
@@ -92,25 +93,25 @@ class Agent {
   }
 
   void Refresh() {
-    for (const auto& reader : readers_.Readers()) reader->Refresh("");
+    for (const auto& reader : readers_.Readers()) reader->Refresh(/*trouble=*/"");
   }
 
   // Returns its port, or 0 if none is free.
   int Serve() {
-    auto server = WireServer::Start(
-        {.bind_address = "127.0.0.1"},
-        {{"/gpuscaler.telemetry.v1.NodeTelemetry/Watch",
-          [this](const std::shared_ptr<ServerCall>& call) {
-            return readers_.Open(std::make_shared<WatchStream>(
-                room_, call, "", [this](const auto* ended) { readers_.Closed(ended); }));
-          }}});
+    auto server = WireServer::Start({.bind_address = "127.0.0.1"},
+                                    {{"/gpuscaler.telemetry.v1.NodeTelemetry/Watch",
+                                      [this](const std::shared_ptr<ServerCall>& call) {
+                                        return readers_.Open(std::make_shared<WatchStream>(
+                                            context_, call, /*trouble=*/"",
+                                            [this](const auto* ended) { readers_.Closed(ended); }));
+                                      }}});
     if (!server.ok()) return 0;
     server_ = *std::move(server);
     return server_->port();
   }
 
-  int64_t messages() const { return room_.messages; }
-  int64_t bytes() const { return room_.bytes; }
+  int64_t messages() const { return context_.messages; }
+  int64_t bytes() const { return context_.bytes; }
 
  private:
   static wire::Node Self(int number) {
@@ -123,17 +124,18 @@ class Agent {
   const Clock& clock_;
   SimulatedNode node_;
   TelemetryLog log_;
-  WatchStreamContext room_;
+  WatchStreamContext context_;
   OpenReaders<WatchStream, WatchStream::OneWriteStream> readers_{kMaxReaders, nullptr};
   std::unique_ptr<WireServer> server_;
 };
 
 using Agents = std::vector<std::unique_ptr<Agent>>;
 
-// Each agent reads once a second and checks for heartbeats five times, at its own phase.
-class Ticking {
+// Runs all agents on one thread. Each reads once a second and checks for heartbeats five times, at
+// its own phase.
+class AgentLoop {
  public:
-  explicit Ticking(const Agents& agents) : agents_(agents) {}
+  explicit AgentLoop(const Agents& agents) : agents_(agents) {}
 
   void Run() {
     const absl::Duration turn = kInterval / kChecksPerReading;
@@ -142,26 +144,28 @@ class Ticking {
     for (int64_t visit = 0;; ++visit) {
       const absl::Time due = began + visit * turn / count;
       const absl::Duration early = due - absl::Now();
-      // A timer is late by a tenth of a millisecond.
+      // A timer fires about 0.1 ms late, so a shorter wait is left out: the visit is early. A delay
+      // counts only if there was nothing to wait for.
       if (early > absl::Microseconds(200)) {
         absl::SleepFor(early);
-      } else if (-early > absl::Nanoseconds(latest_ns_.load())) {
-        latest_ns_ = absl::ToInt64Nanoseconds(-early);
+      } else if (-early > absl::Nanoseconds(longest_delay_ns_.load())) {
+        longest_delay_ns_ = absl::ToInt64Nanoseconds(-early);
       }
       const int64_t number = visit % count;
       Agent& agent = *agents_[static_cast<size_t>(number)];
-      const int64_t look = visit / count + number % kChecksPerReading;
-      if (look % kChecksPerReading == 0) agent.Read(look / kChecksPerReading);
+      // A fifth of the agents read in each turn.
+      const int64_t check = visit / count + number % kChecksPerReading;
+      if (check % kChecksPerReading == 0) agent.Read(check / kChecksPerReading);
       agent.Refresh();
     }
   }
 
   // Returns the longest delay since the last call.
-  int64_t TakeLatestMicroseconds() { return latest_ns_.exchange(0) / 1000; }
+  int64_t TakeLongestDelayMicroseconds() { return longest_delay_ns_.exchange(0) / 1000; }
 
  private:
   const Agents& agents_;
-  std::atomic<int64_t> latest_ns_ = 0;
+  std::atomic<int64_t> longest_delay_ns_ = 0;
 };
 
 void RememberAll(const Agents& agents, absl::Duration past) {
@@ -175,7 +179,8 @@ void RememberAll(const Agents& agents, absl::Duration past) {
   for (std::thread& thread : remembering) thread.join();
 }
 
-// Each agent has a listening socket, a connection and the descriptors of an event loop.
+// Each agent has a listening socket, a connection and the descriptors of an event loop: 8 are
+// enough.
 bool HasFilesFor(size_t agents) {
   const rlim_t needed = 8 * agents + 200;
   rlimit limit = {};
@@ -202,8 +207,8 @@ int Run(size_t count, bool busy, absl::Duration past) {
     addresses.push_back(absl::StrCat("127.0.0.1:", port));
   }
   clock.Start();
-  Ticking ticking(agents);
-  std::thread([&ticking] { ticking.Run(); }).detach();
+  AgentLoop loop(agents);
+  std::thread([&loop] { loop.Run(); }).detach();
   PrintLine(absl::StrCat("serving ", absl::StrJoin(addresses, ",")));
   std::string line;
   while (std::getline(std::cin, line)) {
@@ -213,7 +218,8 @@ int Run(size_t count, bool busy, absl::Duration past) {
       messages += agent->messages();
       bytes += agent->bytes();
     }
-    PrintLine(absl::StrCat("sent ", messages, " ", bytes, " ", ticking.TakeLatestMicroseconds()));
+    PrintLine(
+        absl::StrCat("sent ", messages, " ", bytes, " ", loop.TakeLongestDelayMicroseconds()));
   }
   std::_Exit(0);  // the caller has ended, and everything here with it
 }
