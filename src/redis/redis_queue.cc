@@ -21,7 +21,7 @@ absl::Status NotRedis(absl::string_view what) {
 
 absl::StatusOr<double> CountOf(const RedisReply& reply) {
   if (reply.kind == Kind::kError) return RedisFault(reply.text);
-  if (reply.kind != Kind::kInteger || reply.integer < 0) return NotRedis("it counts nothing");
+  if (reply.kind != Kind::kInteger || reply.integer < 0) return NotRedis("its reply is no count");
   return static_cast<double>(reply.integer);
 }
 
@@ -42,7 +42,7 @@ const RedisReply* FindGroup(const RedisReply& groups, absl::string_view name) {
   return found == groups.list.end() ? nullptr : &*found;
 }
 
-// Returns nullopt if it is not reported.
+// Returns nullopt if the value is missing, nil or negative.
 std::optional<int64_t> NumberIn(const RedisReply& pairs, absl::string_view name) {
   const RedisReply* const value = FindValue(pairs, name);
   const bool is_reported = value != nullptr && value->kind == Kind::kInteger && value->integer >= 0;
@@ -54,36 +54,39 @@ std::optional<StreamId> IdIn(const RedisReply& pairs, absl::string_view name) {
   return value == nullptr ? std::nullopt : ParseStreamId(value->text);
 }
 
-// Returns the approximate size of an entry in a reply.
+// Returns the approximate size of an entry in a reply. The protocol takes up to about 16 bytes
+// around each text and list.
 size_t BytesOf(const RedisReply& entry) {
   size_t bytes = entry.text.size() + 16;
   for (const RedisReply& part : entry.list) bytes += BytesOf(part);
   return bytes;
 }
 
-// Returns how many entries like the stream's first and last one fit into a reply.
-int CountThatFits(const RedisReply& stream) {
+// Returns how many entries XRANGE may list, by the larger one of the stream's first and last entry.
+int RangeLimit(const RedisReply& stream) {
   size_t largest = 1;
   for (const absl::string_view name : {"first-entry", "last-entry"}) {
     if (const RedisReply* const entry = FindValue(stream, name)) {
       largest = std::max(largest, BytesOf(*entry));
     }
   }
-  return static_cast<int>(std::clamp<size_t>(kCountedBytes / largest, 1, kMaxCounted));
+  return static_cast<int>(std::clamp<size_t>(kMaxRangeBytes / largest, 1, kMaxRangeEntries));
 }
 
-// Deleted entries do not count: the last remaining entry may have been read.
-bool HasReadAll(const RedisReply& stream, StreamId read) {
+// Returns true if `last_read` is the stream's last existing entry, or later. last-generated-id
+// cannot show that: it may belong to a deleted entry.
+bool HasReadAll(const RedisReply& stream, StreamId last_read) {
   const RedisReply* const last = FindValue(stream, "last-entry");
   if (last == nullptr) return false;
   if (last->list.empty()) return last->kind == Kind::kNil;
   const std::optional<StreamId> id = ParseStreamId(last->list.front().text);
-  return id.has_value() && *id <= read;
+  return id.has_value() && *id <= last_read;
 }
 
-RedisStep CountAfter(const RedisQueue& queue, const RedisLag& lag) {
+// Requests the entries after the last one read.
+RedisStep ListUnread(const RedisQueue& queue, const RedisLag& lag) {
   return {.commands = {RedisCommand{"XRANGE", queue.key, absl::StrCat("(", lag.last_text), "+",
-                                    "COUNT", absl::StrCat(lag.requested)}}};
+                                    "COUNT", absl::StrCat(lag.range_limit)}}};
 }
 
 // Names are chosen by tenants and may have any bytes and length.
@@ -123,21 +126,22 @@ RedisStep AfterGroups(const RedisQueue& queue, const RedisReply& groups, RedisLa
   // If unread entries were trimmed, Redis' own number is too large.
   if (reported->kind == Kind::kInteger) {
     lag.reported = std::clamp(static_cast<double>(reported->integer), 0.0, lag.entries);
-    // Created at `$`: Redis reports no lag as soon as there is an entry to read.
-    const bool will_be_unknown =
-        *lag.reported == 0 && last.has_value() && !marks.Has(*last) && !marks.given_up();
+    // Redis reports no lag of a group created at `$` once an entry waits for it. The mark that
+    // bounds that lag must be recorded before, from XINFO STREAM.
+    const bool will_be_unknown = *lag.reported == 0 && last.has_value() && !marks.Has(*last) &&
+                                 !marks.is_stream_info_too_large();
     if (!will_be_unknown) return {.length = *lag.reported};
   } else {
     const std::optional<int64_t> pending = NumberIn(*group, "pending");
-    if (!pending.has_value()) return {.length = NotRedis("it has a group with nothing pending")};
-    if (!last.has_value()) return {.length = NotRedis("it has a group that has read nowhere")};
+    if (!pending.has_value()) return {.length = NotRedis("its group has no pending count")};
+    if (!last.has_value()) return {.length = NotRedis("its group has no last-delivered-id")};
     lag.pending = static_cast<double>(*pending);
     lag.last_text = FindValue(*group, "last-delivered-id")->text;
   }
   lag.last = *last;
-  if (marks.given_up()) {
-    lag.requested = 1;
-    return CountAfter(queue, lag);
+  if (marks.is_stream_info_too_large()) {
+    lag.range_limit = 1;  // entries are large: two of them exceed a reply
+    return ListUnread(queue, lag);
   }
   return {.commands = {RedisCommand{"XINFO", "STREAM", queue.key}}};
 }
@@ -155,28 +159,32 @@ RedisStep AfterStream(const RedisQueue& queue, const RedisReply& stream, RedisLa
   if (added.has_value() && read.has_value()) {
     lag.at_most = std::clamp(static_cast<double>(*added - *read), 1.0, lag.entries);
   }
-  lag.requested = CountThatFits(stream);
-  const bool is_all_but_deleted = lag.at_most.has_value() && marks.Has(lag.last);
-  if (is_all_but_deleted && *lag.at_most > lag.requested) return {.length = *lag.at_most};
-  return CountAfter(queue, lag);
+  lag.range_limit = RangeLimit(stream);
+  const bool is_exact_unless_deleted = lag.at_most.has_value() && marks.Has(lag.last);
+  // Too high only by deleted entries. XRANGE could not list that many.
+  if (is_exact_unless_deleted && *lag.at_most > lag.range_limit) return {.length = *lag.at_most};
+  return ListUnread(queue, lag);
 }
 
 RedisStep AfterRange(const RedisReply& range, const RedisLag& lag) {
   if (range.kind == Kind::kError) return {.length = RedisFault(range.text)};
   if (range.kind != Kind::kList) return {.length = NotRedis("it lists no entries")};
   const auto listed = static_cast<double>(range.list.size());
-  if (listed < lag.requested) return {.length = listed};
+  if (listed < lag.range_limit) return {.length = listed};
+  // The list is cut off. Pending entries have been read, so they are not part of the lag.
   return {.length = std::max(listed, lag.at_most.value_or(lag.entries - lag.pending))};
 }
 
-constexpr size_t kFirstReplies = 2;
+constexpr size_t kLagFirstReplies = 2;  // to XLEN and XINFO GROUPS
 
-// Handles the replies to XLEN, XINFO GROUPS and, if requested, XINFO STREAM and XRANGE.
+// Handles the replies to XLEN and XINFO GROUPS, then XINFO STREAM and XRANGE if they were sent.
+// Moves the newest reply out of `replies`, so that its memory is freed before the next reply
+// arrives.
 RedisStep LagStep(const RedisQueue& queue, std::vector<RedisReply>& replies, RedisLag& lag,
                   RedisReadMarks& marks) {
   const RedisReply newest = std::exchange(replies.back(), RedisReply());
-  if (replies.size() > kFirstReplies && lag.requested > 0) return AfterRange(newest, lag);
-  if (replies.size() > kFirstReplies) return AfterStream(queue, newest, lag, marks);
+  if (replies.size() > kLagFirstReplies && lag.range_limit > 0) return AfterRange(newest, lag);
+  if (replies.size() > kLagFirstReplies) return AfterStream(queue, newest, lag, marks);
   const absl::StatusOr<double> entries = CountOf(replies[0]);
   if (!entries.ok() || *entries == 0) return {.length = entries};
   lag = {.entries = *entries};
@@ -213,7 +221,8 @@ std::vector<RedisCommand> FirstCommands(const RedisQueue& queue) {
 }  // namespace
 
 void RecordUnreadable(size_t replies, RedisReadMarks& marks) {
-  if (replies == kFirstReplies) marks.GiveUp();
+  // The next reply is that to XINFO STREAM.
+  if (replies == kLagFirstReplies) marks.SetStreamInfoTooLarge();
 }
 
 RedisStep NextStep(const RedisQueue& queue, std::vector<RedisReply>& replies, RedisLag& lag,

@@ -34,13 +34,15 @@
 
 namespace gpuscaler {
 
-// Maximum number of entries to count one by one, and their size. Large entries reduce the number:
-// XRANGE returns their contents, and RedisDecoder rejects a reply several times this size.
-inline constexpr int kMaxCounted = 100;
-inline constexpr size_t kCountedBytes = size_t{1} << 20;
+// Limits of the entries that one XRANGE lists: their number and their size. Large entries reduce
+// the number: XRANGE returns their contents, and RedisDecoder rejects a reply several times this
+// size.
+inline constexpr int kMaxRangeEntries = 100;
+inline constexpr size_t kMaxRangeBytes = size_t{1} << 20;
 
-// Call it if the reply after `replies` others could not be decoded. XINFO STREAM includes the first
-// and the last entry; if they are too large, one entry is counted from now on.
+// Must be called if the reply after `replies` others could not be decoded. The reply to XINFO
+// STREAM includes the first and the last entry. If it was the one, XRANGE lists one entry from now
+// on, without XINFO STREAM.
 void RecordUnreadable(size_t replies, RedisReadMarks& marks);
 
 // The findings of one reading about a lag that Redis does not report.
@@ -51,7 +53,7 @@ struct RedisLag {
   StreamId last;
   std::optional<double> reported;  // the lag, if Redis reports it after all
   std::optional<double> at_most;   // unread entries, by entries-added
-  int requested = 0;               // COUNT of XRANGE
+  int range_limit = 0;             // COUNT of XRANGE; 0: XRANGE was not sent
 };
 
 struct RedisStep {

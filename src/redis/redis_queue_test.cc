@@ -192,7 +192,7 @@ TEST(RedisQueueStep, EarlierReadingsBoundAnUnreportedLag) {
   EXPECT_EQ(lag({NumberReply(10'149), ListOf({GroupWithoutLag()}), StreamReply(10'150)}), 150);
   EXPECT_EQ(lag({NumberReply(10'249), ListOf({GroupWithoutLag()}), StreamReply(10'250)}), 250);
   const RedisReply read_on = ListOf({GroupWithoutLag(0, "18-0")});
-  const RedisReply full = EntriesReply(kMaxCounted);
+  const RedisReply full = EntriesReply(kMaxRangeEntries);
   EXPECT_EQ(lag({NumberReply(10'249), read_on, StreamReply(10'250), full}), 250) << "at most";
   EXPECT_EQ(lag({NumberReply(10'249), read_on, StreamReply(10'250), EntriesReply(88)}), 88);
 }
@@ -209,7 +209,7 @@ TEST(RedisQueueStep, GroupCreatedAtTheEndHasReadTheStream) {
 }
 
 TEST(RedisQueueStep, LongUnboundedLagIsWhatIsNotPending) {
-  const RedisReply full = EntriesReply(kMaxCounted);
+  const RedisReply full = EntriesReply(kMaxRangeEntries);
   EXPECT_EQ(*LagAfter({NumberReply(5000), ListOf({GroupWithoutLag(6)}), StreamReply(9000), full}),
             4994);
   EXPECT_EQ(*LagAfter({NumberReply(110), ListOf({GroupWithoutLag(60)}), StreamReply(9000), full}),
@@ -228,7 +228,7 @@ TEST(RedisQueueStep, FewerLargeEntriesAreListedAtOnce) {
 TEST(RedisQueueStep, OneEntryIsCountedIfTwoExceedAReply) {
   RedisReadMarks marks;
   RecordUnreadable(1, marks);
-  EXPECT_FALSE(marks.given_up()) << "XINFO GROUPS was too large";
+  EXPECT_FALSE(marks.is_stream_info_too_large()) << "XINFO GROUPS was too large";
   RecordUnreadable(2, marks);
   const auto lag = [&](const std::vector<RedisReply>& replies) {
     return *LengthAfter(QueueLength::kLag, replies, marks);

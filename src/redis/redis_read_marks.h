@@ -20,8 +20,8 @@ struct StreamId {
 };
 std::optional<StreamId> ParseStreamId(absl::string_view text);  // nullopt: no id
 
-// The total number of entries added to a stream up to some ids, including deleted and trimmed ones.
-// A group that has read up to such an id has read at least that many. Not thread-safe.
+// A mark is an id and the number of entries added to the stream up to it, including deleted and
+// trimmed ones. A group that has read up to that id has read at least that many. Not thread-safe.
 class RedisReadMarks {
  public:
   // Adds a mark. Drops marks that contradict it: the stream was recreated.
@@ -33,9 +33,9 @@ class RedisReadMarks {
 
   bool Has(StreamId id) const;
 
-  // No more marks are added: the reply that holds them is too large.
-  void GiveUp() { given_up_ = true; }
-  bool given_up() const { return given_up_; }
+  // The reply to XINFO STREAM is too large to decode. Marks then come from XINFO GROUPS alone.
+  void SetStreamInfoTooLarge() { is_stream_info_too_large_ = true; }
+  bool is_stream_info_too_large() const { return is_stream_info_too_large_; }
 
   size_t size() const { return marks_.size(); }
 
@@ -45,7 +45,7 @@ class RedisReadMarks {
     int64_t added;
   };
   std::vector<Mark> marks_;  // sorted by id
-  bool given_up_ = false;
+  bool is_stream_info_too_large_ = false;
 };
 
 }  // namespace gpuscaler
