@@ -149,8 +149,8 @@ class Connection {
     RunOnLoop([this] {
       if (session_ != nullptr) session_->CloseNow();
       FUZZ_ASSERT(session_ == nullptr && calls == 0);
-      FUZZ_ASSERT(server_.unfinished.taken() == 0 && address_.unfinished.taken() == 0);
-      FUZZ_ASSERT(server_.unread.taken() == 0 && address_.unread.taken() == 0);
+      FUZZ_ASSERT(server_.unfinished_bytes.taken() == 0 && address_.unfinished_bytes.taken() == 0);
+      FUZZ_ASSERT(server_.unread_bytes.taken() == 0 && address_.unread_bytes.taken() == 0);
       FUZZ_ASSERT(server_.streams == 0 && address_.streams == 0);
     });
   }

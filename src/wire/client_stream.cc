@@ -90,7 +90,7 @@ void ClientStream::AddHeader(absl::string_view name, absl::string_view value) {
     grpc_status_ = std::string(value);
   } else if (name == "grpc-message") {
     grpc_message_ = std::string(value);
-  } else if (!absl::StartsWith(name, ":") && !IsOfTransport(name)) {
+  } else if (!absl::StartsWith(name, ":") && !IsReservedHeader(name)) {
     fields_.emplace(name, value);
   }
 }

@@ -55,7 +55,7 @@ class CallBudget {
   CallBudget& operator=(const CallBudget&) = delete;
 
   // False: the budget is spent, and the call holds no more than before.
-  bool Keep(size_t bytes) {
+  bool Reserve(size_t bytes) {
     if (!budget_.Take(Counted(held_ + bytes) - Counted(held_))) return false;
     held_ += bytes;
     return true;

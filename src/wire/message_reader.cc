@@ -43,13 +43,13 @@ absl::Status MessageReader::Add(absl::string_view bytes,
       continue;
     }
     const size_t more = std::min(bytes.size(), length_ - message_.size());
-    if (!kept_.Keep(more)) {
+    if (!budget_.Reserve(more)) {
       return absl::ResourceExhaustedError("too many messages are unfinished; try again");
     }
     message_.append(bytes.data(), more);
     bytes.remove_prefix(more);
     if (message_.size() < length_) return absl::OkStatus();
-    kept_.Release(message_.size());
+    budget_.Release(message_.size());
     prefix_.clear();
     take(std::exchange(message_, {}));
   }

@@ -16,7 +16,7 @@ class MessageReader {
  public:
   // `budget` outlives the reader.
   MessageReader(size_t longest_message, MessageBudget& budget)
-      : longest_(longest_message), kept_(budget) {}
+      : longest_(longest_message), budget_(budget) {}
 
   // Calls `take` with each message that `bytes` completes. RESOURCE_EXHAUSTED: a message is longer
   // than the limit, or the budget is spent. UNIMPLEMENTED: it is compressed. INTERNAL: it has other
@@ -26,8 +26,8 @@ class MessageReader {
 
   // Counts bytes of the call that wait elsewhere, until Release() or the reader's end. False: the
   // budget is spent.
-  bool Keep(size_t bytes) { return kept_.Keep(bytes); }
-  void Release(size_t bytes) { kept_.Release(bytes); }
+  bool Reserve(size_t bytes) { return budget_.Reserve(bytes); }
+  void Release(size_t bytes) { budget_.Release(bytes); }
 
   // True between two messages.
   bool is_complete() const { return prefix_.empty(); }
@@ -39,7 +39,7 @@ class MessageReader {
   absl::Status CheckPrefix();
 
   const size_t longest_;
-  CallBudget kept_;
+  CallBudget budget_;
   std::string prefix_;   // the part that has come of the five bytes before a message
   size_t length_ = 0;    // the message's, when the prefix is whole
   std::string message_;  // the part that has come

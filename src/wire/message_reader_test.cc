@@ -86,14 +86,14 @@ TEST_F(MessageReaderTest, ReleasesKeptBytesWhenDestroyed) {
   MessageBudget whole(20'000), part(6000, &whole);
   {
     MessageReader reader(50, part);
-    EXPECT_TRUE(reader.Keep(kFew + 4000));
-    EXPECT_FALSE(reader.Keep(2001)) << "more than its part";
+    EXPECT_TRUE(reader.Reserve(kFew + 4000));
+    EXPECT_FALSE(reader.Reserve(2001)) << "more than its part";
     EXPECT_EQ(part.taken(), 4000);
     EXPECT_EQ(whole.taken(), 4000);
     reader.Release(4000);
     EXPECT_EQ(part.taken(), 0);
     EXPECT_EQ(whole.taken(), 0);
-    EXPECT_TRUE(reader.Keep(4000)) << "the first ones were few already";
+    EXPECT_TRUE(reader.Reserve(4000)) << "the first ones were few already";
   }
   EXPECT_EQ(part.taken(), 0);
 }

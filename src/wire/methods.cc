@@ -15,7 +15,7 @@ void OneMessageHandler::OnMessage(std::string bytes) {
     bytes_ = {};
     return call_->Finish(absl::InternalError("the method takes one message; there are more"));
   }
-  if (!call_->Keep(bytes.size())) {
+  if (!call_->Reserve(bytes.size())) {
     has_failed_ = true;
     return call_->Finish(
         absl::ResourceExhaustedError("too many messages are unfinished; try again"));

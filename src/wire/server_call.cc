@@ -40,16 +40,16 @@ void ServerCall::Queue(Outgoing message) {
   bool is_first = false;
   {
     MutexLock lock(mutex_);
-    if (status_.has_value() || !unread_.has_value()) return;
+    if (status_.has_value() || !unread_bytes_.has_value()) return;
     const bool replaces = message.gives_way && !outgoing_.empty() && outgoing_.back().gives_way;
     if (replaces) DropLast();
-    if (unread_->Keep(message.bytes.size())) {
+    if (unread_bytes_->Reserve(message.bytes.size())) {
       outgoing_.push_back(std::move(message));
       is_first = !std::exchange(is_woken_, true);
     } else {
       status_ = absl::ResourceExhaustedError("too many answers are not read; try again");
       loop_.Post([call = shared_from_this(), status = Unshared(*status_)] {
-        if (call->stream_ != nullptr) call->stream_->FinishUnread(status);
+        if (call->stream_ != nullptr) call->stream_->FinishForUnreadLimit(status);
       });
     }
   }
@@ -57,7 +57,7 @@ void ServerCall::Queue(Outgoing message) {
 }
 
 void ServerCall::DropLast() {
-  unread_->Release(outgoing_.back().bytes.size());
+  unread_bytes_->Release(outgoing_.back().bytes.size());
   outgoing_.pop_back();
 }
 
@@ -87,14 +87,14 @@ void ServerCall::Release(size_t bytes) {
   if (stream_ != nullptr) stream_->Release(bytes);
 }
 
-bool ServerCall::Keep(size_t bytes) { return stream_ != nullptr && stream_->Keep(bytes); }
+bool ServerCall::Reserve(size_t bytes) { return stream_ != nullptr && stream_->Reserve(bytes); }
 
 void ServerCall::Abandon() {
   stream_ = nullptr;
   std::list<Outgoing> dropped;
   MutexLock lock(mutex_);
   outgoing_.swap(dropped);
-  unread_.reset();
+  unread_bytes_.reset();
   if (!status_.has_value()) status_ = absl::CancelledError("the call has ended");
 }
 

@@ -52,7 +52,7 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
   // Must be called for bytes of the client's that a handler holds while it waits for more from it.
   // False: clients hold too many, and the handler must end the call with RESOURCE_EXHAUSTED. Must
   // be called on the loop's thread; they count until Release(), or until the call ends.
-  bool Keep(size_t bytes);
+  bool Reserve(size_t bytes);
   void Release(size_t bytes);
 
   // After Finish(), or after the call's end: writes are dropped.
@@ -102,8 +102,8 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
   std::multimap<std::string, std::string> initial_ ABSL_GUARDED_BY(mutex_);
   std::multimap<std::string, std::string> trailing_ ABSL_GUARDED_BY(mutex_);
   std::list<Outgoing> outgoing_ ABSL_GUARDED_BY(mutex_);
-  // Those of `outgoing_` and of the message that the stream sends. Empty: there is no stream.
-  std::optional<CallBudget> unread_ ABSL_GUARDED_BY(mutex_);
+  // Bytes of `outgoing_` and of the message that the stream is sending. Empty: there is no stream.
+  std::optional<CallBudget> unread_bytes_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Status> status_ ABSL_GUARDED_BY(mutex_);
   bool sends_headers_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_woken_ ABSL_GUARDED_BY(mutex_) = false;

@@ -58,16 +58,16 @@ struct ServerContext {
         clock(clock),
         log(log),
         loop(loop),
-        unfinished(limits.unfinished_bytes_in_all),
-        unread(limits.unread_bytes_in_all) {}
+        unfinished_bytes(limits.unfinished_bytes_in_all),
+        unread_bytes(limits.unread_bytes_in_all) {}
 
   const Methods& methods;
   const SessionLimits limits;
   const Clock& clock;
   LimitLog& log;
   EventLoop& loop;
-  MessageBudget unfinished;
-  MessageBudget unread;
+  MessageBudget unfinished_bytes;
+  MessageBudget unread_bytes;
   size_t streams = 0;
 };
 
@@ -79,8 +79,8 @@ struct AddressContext {
         settings(static_cast<double>(server.limits.settings_at_once),
                  static_cast<double>(server.limits.settings_per_second)),
         loop_seconds(server.limits.loop_at_once, server.limits.loop_per_second),
-        unfinished(server.limits.unfinished_bytes_per_address, &server.unfinished),
-        unread(server.limits.unread_bytes_per_address, &server.unread) {}
+        unfinished_bytes(server.limits.unfinished_bytes_per_address, &server.unfinished_bytes),
+        unread_bytes(server.limits.unread_bytes_per_address, &server.unread_bytes) {}
 
   bool IsForgettable(absl::Time now) {
     return connections == 0 && resets.IsFull(now) && settings.IsFull(now) &&
@@ -89,9 +89,9 @@ struct AddressContext {
 
   TokenBucket resets;
   TokenBucket settings;
-  TokenBucket loop_seconds;  // event loop time
-  MessageBudget unfinished;  // messages and headers that clients send
-  MessageBudget unread;      // messages that wait for clients to read them
+  TokenBucket loop_seconds;        // event loop time
+  MessageBudget unfinished_bytes;  // requests that are not complete: headers and messages
+  MessageBudget unread_bytes;      // messages that wait for clients to read them
   size_t streams = 0;
   size_t connections = 0;
   size_t handshakes = 0;  // connections that have not sent the whole preface

@@ -55,7 +55,7 @@ class ServerSession {
   bool HasCertificate() const;
   const SessionLimits& limits() const { return limits_; }
   ServerContext& server() { return server_; }
-  AddressContext& address() { return address_; }
+  AddressContext& address_context() { return address_; }
   ServerStream* Find(int32_t id);  // null: it has ended
   // Sends as much of the submitted frames as the socket takes. May close the connection and delete
   // the session.

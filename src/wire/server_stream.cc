@@ -20,7 +20,7 @@ namespace {
 
 // Encoded it fits the 8 KiB of trailers that clients accept.
 constexpr size_t kLongestStatusText = 2000;
-// A field of the metadata takes as much besides its text.
+// Memory of a metadata field besides its text: a map's node, and two strings.
 constexpr size_t kFieldBytes = 32 + sizeof(std::pair<const std::string, std::string>);
 
 std::string StatusText(const absl::Status& status) {
@@ -41,15 +41,15 @@ std::vector<nghttp2_nv> ResponseFields() {
 ServerStream::ServerStream(int32_t id, ServerSession& session)
     : id_(id),
       session_(session),
-      reader_(session.limits().longest_message, session.address().unfinished) {
+      reader_(session.limits().longest_message, session.address_context().unfinished_bytes) {
   headers_.peer = session.peer();
   headers_.has_certificate = session.HasCertificate();
-  ++session_.address().streams;
+  ++session_.address_context().streams;
   ++session_.server().streams;
 }
 
 ServerStream::~ServerStream() {
-  --session_.address().streams;
+  --session_.address_context().streams;
   --session_.server().streams;
   if (call_ != nullptr) call_->Abandon();
   if (handler_ != nullptr) handler_->OnEnd();
@@ -59,8 +59,8 @@ bool ServerStream::CountHeader(size_t bytes) {
   constexpr size_t kPerField = 32;  // RFC 9113, section 6.5.2
   const size_t most = session_.limits().header_list_bytes;
   header_bytes_ += bytes + kPerField;
-  if (header_bytes_ > most && !beyond_.has_value()) {
-    beyond_ = Limit::kHeaderList;
+  if (header_bytes_ > most && !exceeded_.has_value()) {
+    exceeded_ = Limit::kHeaderList;
     refused_ =
         absl::ResourceExhaustedError(absl::StrCat("the headers are larger than ", most, " bytes"));
   }
@@ -68,10 +68,10 @@ bool ServerStream::CountHeader(size_t bytes) {
 }
 
 void ServerStream::AddHeader(absl::string_view name, absl::string_view value) {
-  if (beyond_.has_value()) return;
+  if (exceeded_.has_value()) return;
   constexpr size_t kLongestEncoding = 32;
   if (name == ":path") {
-    if (KeepHeader(name, value)) headers_.path = std::string(value);
+    if (ReserveHeader(name, value)) headers_.path = std::string(value);
   } else if (name == ":method") {
     if (value != "POST") refused_ = absl::UnimplementedError("gRPC calls are POST requests");
   } else if (name == "content-type") {
@@ -86,37 +86,38 @@ void ServerStream::AddHeader(absl::string_view name, absl::string_view value) {
       headers_.deadline = absl::Now() + *timeout;
     else
       refused_ = absl::InternalError("grpc-timeout is not a duration");
-  } else if (!absl::StartsWith(name, ":") && !IsOfTransport(name)) {
+  } else if (!absl::StartsWith(name, ":") && !IsReservedHeader(name)) {
     if (headers_.metadata.size() >= session_.limits().metadata_keys) {
-      beyond_ = Limit::kMetadataKeys;
+      exceeded_ = Limit::kMetadataKeys;
       refused_ = absl::ResourceExhaustedError("too many metadata keys");
       return;
     }
-    if (KeepHeader(name, value)) headers_.metadata.emplace(name, value);
+    if (ReserveHeader(name, value)) headers_.metadata.emplace(name, value);
   }
 }
 
-bool ServerStream::KeepHeader(absl::string_view name, absl::string_view value) {
+bool ServerStream::ReserveHeader(absl::string_view name, absl::string_view value) {
   const size_t bytes = name.size() + value.size() + kFieldBytes;
-  if (!reader_.Keep(bytes)) {
-    beyond_ = Limit::kUnfinishedBytes;
+  if (!reader_.Reserve(bytes)) {
+    exceeded_ = Limit::kUnfinishedBytes;
     refused_ = absl::ResourceExhaustedError("too many calls have large headers; try again");
     return false;
   }
-  kept_header_bytes_ += bytes;
+  reserved_header_bytes_ += bytes;
   return true;
 }
 
 absl::Status ServerStream::Check() {
   if (!refused_.ok()) return refused_;
-  if (session_.address().streams > session_.limits().streams_per_address) {
-    beyond_ = Limit::kStreamsPerAddress;
+  if (session_.address_context().streams > session_.limits().streams_per_address) {
+    exceeded_ = Limit::kStreamsPerAddress;
     return absl::ResourceExhaustedError("too many calls of this address are open");
   }
-  // An address has at most half of what the others leave: no number of them can take all.
-  const size_t streams = session_.address().streams;
+  // An address may have at most half of the streams that all others leave. However many addresses
+  // there are, some streams remain.
+  const size_t streams = session_.address_context().streams;
   if (session_.server().streams + streams > session_.limits().streams_in_all) {
-    beyond_ = Limit::kStreams;
+    exceeded_ = Limit::kStreams;
     return absl::ResourceExhaustedError("too many calls are open");
   }
   if (session_.server().methods.find(headers_.path) == session_.server().methods.end()) {
@@ -128,20 +129,21 @@ absl::Status ServerStream::Check() {
 void ServerStream::Start() {
   StartOrRefuse();
   headers_ = {};
+  // Handlers read the metadata only when they are made.
   if (call_ != nullptr) call_->headers_.metadata.clear();
-  reader_.Release(std::exchange(kept_header_bytes_, 0));
+  reader_.Release(std::exchange(reserved_header_bytes_, 0));
 }
 
 void ServerStream::StartOrRefuse() {
   if (refused_.ok() && !is_grpc_) {
     const nghttp2_nv fields[] = {Field(":status", "415")};
     nghttp2_submit_response(session_.http2(), id_, fields, std::size(fields), nullptr);
-    has_status_ = true;
+    has_sent_status_ = true;
     return;
   }
   if (const absl::Status status = Check(); !status.ok()) {
-    if (beyond_.has_value()) session_.server().log.Add(*beyond_, session_.peer());
-    return Refuse(status);
+    if (exceeded_.has_value()) session_.server().log.Add(*exceeded_, session_.peer());
+    return SubmitTrailersOnly(status);
   }
   const auto method = session_.server().methods.find(headers_.path);
   const absl::Time deadline = headers_.deadline;
@@ -149,7 +151,7 @@ void ServerStream::StartOrRefuse() {
   call_->stream_ = this;
   {
     MutexLock lock(call_->mutex_);
-    call_->unread_.emplace(session_.address().unread);
+    call_->unread_bytes_.emplace(session_.address_context().unread_bytes);
   }
   if (deadline != absl::InfiniteFuture()) {
     deadline_.reset(evtimer_new(
@@ -166,7 +168,7 @@ void ServerStream::StartOrRefuse() {
 }
 
 void ServerStream::AddData(absl::string_view bytes) {
-  if (handler_ == nullptr || has_status_) return;
+  if (handler_ == nullptr || has_sent_status_) return;
   const absl::Status read = reader_.Add(bytes, [&](std::string message) {
     if (!call_->is_finished()) handler_->OnMessage(std::move(message));
   });
@@ -189,12 +191,14 @@ void ServerStream::EndData() {
     call_->Finish(absl::InternalError("the last message is not complete"));
 }
 
-// A status cannot overtake a message that the client does not take, nor one without a window to
-// send it.
+// Sends the status if the client can receive it now, else resets the stream. The rest of a message
+// that has begun must be sent before the status. After the headers nghttp2 requests the status only
+// while the flow-control windows are open.
 void ServerStream::FinishNow(const absl::Status& status) {
   {
     MutexLock lock(call_->mutex_);
-    // An OK without its message would be no answer.
+    // Finish() may have set another status, such as OK. It holds only if no message is dropped: an
+    // OK without its message is not a response.
     if (!call_->outgoing_.empty() || !call_->status_.has_value()) call_->status_ = Unshared(status);
     while (!call_->outgoing_.empty()) call_->DropLast();
   }
@@ -211,7 +215,7 @@ void ServerStream::FinishNow(const absl::Status& status) {
   session_.Send();
 }
 
-void ServerStream::FinishUnread(const absl::Status& status) {
+void ServerStream::FinishForUnreadLimit(const absl::Status& status) {
   session_.server().log.Add(Limit::kUnreadBytes, session_.peer());
   FinishNow(status);
 }
@@ -219,13 +223,13 @@ void ServerStream::FinishUnread(const absl::Status& status) {
 void ServerStream::DropCurrent() {
   {
     MutexLock lock(call_->mutex_);
-    call_->unread_->Release(current_.size());
+    call_->unread_bytes_->Release(current_.size());
   }
   current_ = {};
   sent_ = 0;
 }
 
-void ServerStream::Refuse(const absl::Status& status) {
+void ServerStream::SubmitTrailersOnly(const absl::Status& status) {
   const std::string code = GrpcCode(status.code()), text = StatusText(status);
   std::vector<nghttp2_nv> fields = ResponseFields();
   if (call_ != nullptr) {
@@ -236,7 +240,7 @@ void ServerStream::Refuse(const absl::Status& status) {
   fields.push_back(Field("grpc-status", code));
   fields.push_back(Field("grpc-message", text));
   nghttp2_submit_response(session_.http2(), id_, fields.data(), fields.size(), nullptr);
-  has_sent_headers_ = has_status_ = true;
+  has_sent_headers_ = has_sent_status_ = true;
 }
 
 void ServerStream::SubmitHeaders() {
@@ -249,7 +253,7 @@ void ServerStream::SubmitHeaders() {
 }
 
 void ServerStream::Flush() {
-  if (has_status_) return;
+  if (has_sent_status_) return;
   std::optional<absl::Status> status;
   bool has_messages = false, sends_headers = false;
   {
@@ -262,7 +266,7 @@ void ServerStream::Flush() {
   if (has_sent_headers_) {
     nghttp2_session_resume_data(session_.http2(), id_);
   } else if (!has_messages && !sends_headers && status.has_value()) {
-    Refuse(*status);
+    SubmitTrailersOnly(*status);
   } else if (has_messages || sends_headers) {
     SubmitHeaders();
   }
@@ -273,12 +277,13 @@ ssize_t ServerStream::ReadOutgoing(uint8_t* buffer, size_t size, uint32_t* flags
   if (sent_ == current_.size()) {
     const bool has_sent = !current_.empty();
     DropCurrent();
-    bool is_last = false;
+    bool is_drained = false;
     {
       MutexLock lock(call_->mutex_);
-      is_last = call_->outgoing_.empty() && !call_->status_.has_value();
+      is_drained = call_->outgoing_.empty() && !call_->status_.has_value();
     }
-    if (has_sent && is_last && handler_ != nullptr) handler_->OnWritten();
+    // The handler may write more here, so outgoing_ is read again.
+    if (has_sent && is_drained && handler_ != nullptr) handler_->OnWritten();
     std::optional<absl::Status> status;
     {
       MutexLock lock(call_->mutex_);
@@ -297,7 +302,7 @@ ssize_t ServerStream::ReadOutgoing(uint8_t* buffer, size_t size, uint32_t* flags
       MutexLock lock(call_->mutex_);
       AddTo(fields, call_->trailing_);
       nghttp2_submit_trailer(session_.http2(), id_, fields.data(), fields.size());
-      has_status_ = true;
+      has_sent_status_ = true;
       *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
       return 0;
     }
@@ -308,8 +313,8 @@ ssize_t ServerStream::ReadOutgoing(uint8_t* buffer, size_t size, uint32_t* flags
   return static_cast<ssize_t>(more);
 }
 
-bool ServerStream::Keep(size_t bytes) {
-  if (reader_.Keep(bytes)) return true;
+bool ServerStream::Reserve(size_t bytes) {
+  if (reader_.Reserve(bytes)) return true;
   session_.server().log.Add(Limit::kUnfinishedBytes, session_.peer());
   return false;
 }

@@ -29,8 +29,9 @@ class ServerStream {
   ServerStream(const ServerStream&) = delete;
   ServerStream& operator=(const ServerStream&) = delete;
 
-  // Counts a field of the headers or trailers. False: the connection must end, for nghttp2 would
-  // decode all fields that follow.
+  // Counts a field of the headers or trailers, and refuses the call if they are too large. Returns
+  // false if they are four times as large: the connection must end, or nghttp2 decodes all fields
+  // that follow.
   bool CountHeader(size_t bytes);
   // Must be called after CountHeader().
   void AddHeader(absl::string_view name, absl::string_view value);
@@ -50,37 +51,38 @@ class ServerStream {
     void operator()(event* timer) const { event_free(timer); }
   };
 
-  // Counts a field that the call keeps until it has started. False: it is refused.
-  bool KeepHeader(absl::string_view name, absl::string_view value);
+  // Counts a field that the call keeps until it has started. Returns false, and refuses the call,
+  // if the budget is spent.
+  bool ReserveHeader(absl::string_view name, absl::string_view value);
   void StartOrRefuse();
   // Returns the error of a call that cannot have a handler.
   absl::Status Check();
-  // Sends a status without a handler.
-  void Refuse(const absl::Status& status);
+  // Submits a response of a status without messages: gRPC's Trailers-Only.
+  void SubmitTrailersOnly(const absl::Status& status);
   void SubmitHeaders();
   void DropCurrent();
 
   // ServerCall's.
   void Flush();
   void FinishNow(const absl::Status& status);
-  void FinishUnread(const absl::Status& status);
-  bool Keep(size_t bytes);
+  void FinishForUnreadLimit(const absl::Status& status);
+  bool Reserve(size_t bytes);
   void Release(size_t bytes) { reader_.Release(bytes); }
 
   const int32_t id_;
   ServerSession& session_;
   CallHeaders headers_;
   size_t header_bytes_ = 0;  // as HTTP/2 counts a header list
-  size_t kept_header_bytes_ = 0;
-  bool is_grpc_ = false;         // according to its content type
-  absl::Status refused_;         // before a handler was found
-  std::optional<Limit> beyond_;  // why it was refused
+  size_t reserved_header_bytes_ = 0;
+  bool is_grpc_ = false;           // according to its content type
+  absl::Status refused_;           // before a handler was found
+  std::optional<Limit> exceeded_;  // why the call was refused, if for a limit
   MessageReader reader_;
   std::shared_ptr<ServerCall> call_;
   std::shared_ptr<ServerCall::Handler> handler_;
   std::unique_ptr<event, Free> deadline_;
   bool has_sent_headers_ = false;
-  bool has_status_ = false;  // submitted
+  bool has_sent_status_ = false;  // submitted
   bool client_is_done_ = false;
   std::string current_;  // the message being sent
   size_t sent_ = 0;      // bytes of the message that have gone

@@ -1,12 +1,13 @@
-// Statuses for another thread.
+// Copies of statuses for other threads.
 #pragma once
 
 #include "absl/status/status.h"
 
 namespace gpuscaler {
 
-// Returns a copy of its own, without payloads. Copies of absl's count their references in Debian's
-// library: ThreadSanitizer does not see that the last one is released after the others.
+// Returns a copy that shares no memory with `status`, without payloads. absl's own copies share a
+// reference-counted object. Debian's library is not instrumented, so ThreadSanitizer cannot see the
+// counting and reports the release of the last copy as a race.
 inline absl::Status Unshared(const absl::Status& status) {
   return {status.code(), status.message()};
 }
