@@ -24,7 +24,8 @@ bool IsDefaultPortOfUsualPath(int port) {
   });
 }
 
-// NIM, trtllm-serve and Ollama use other paths. Some early NIM images use kUsualPath.
+// NIM, trtllm-serve and Ollama use other paths. Some early NIM images use kUsualPath. `named` is
+// the engine that the target names, or null.
 std::vector<std::string> PathsToTry(const EngineTarget& target, const Engine* named) {
   if (!target.at.path.empty()) return {target.at.path};
   std::vector<std::string> paths;
@@ -33,6 +34,7 @@ std::vector<std::string> PathsToTry(const EngineTarget& target, const Engine* na
     AddOnce(paths, kUsualPath);
     return paths;
   }
+  // NIM, trtllm-serve and vLLM share a default port: vLLM's path comes first.
   if (IsDefaultPortOfUsualPath(target.at.port)) AddOnce(paths, kUsualPath);
   for (const Engine* engine : Engines()) {
     if (IsDefaultPort(*engine, target.at.port)) AddOnce(paths, engine->path);
@@ -53,7 +55,7 @@ EngineReader::EngineReader(EngineTarget target, Sink sink, std::string tenant)
 
 ScrapeRequest EngineReader::FirstRequest() {
   tried_ = 1;
-  empty_.reset();
+  empty_path_.reset();
   is_info_requested_ = false;
   error_ = absl::OkStatus();
   return Request();
@@ -62,6 +64,7 @@ ScrapeRequest EngineReader::FirstRequest() {
 std::optional<ScrapeRequest> EngineReader::Take(absl::Time at, const absl::StatusOr<Page>& page) {
   if (is_info_requested_) {
     const absl::Status identified = TakeInfo(page);
+    // The exposition was empty, so an empty text is read.
     Report(at, identified.ok() ? engine_->read("", {.histograms = histograms_}) : identified);
     return std::nullopt;
   }
@@ -70,22 +73,23 @@ std::optional<ScrapeRequest> EngineReader::Take(absl::Time at, const absl::Statu
     Report(at, std::move(reading));
     return std::nullopt;
   }
+  // Keeps the first error in an exposition, or the first error if no path has an exposition.
   if (error_.ok() || (page.ok() && !is_exposition_error_)) {
     error_ = reading.status();
     is_exposition_error_ = page.ok();
   }
-  if (page.ok() && MayBeIdentifiedByInfo(*page) && !empty_.has_value()) empty_ = path_;
+  if (page.ok() && MayBeIdentifiedByInfo(*page) && !empty_path_.has_value()) empty_path_ = path_;
   if (!MayBeOnAnotherPath(page.ok(), reading.status())) {
     Report(at, error_);
     return std::nullopt;
   }
   engine_ = nullptr;
-  path_ = (path_ + 1) % paths_.size();
+  path_ = (path_ + 1) % paths_.size();  // once all are tried: where this poll began
   if (tried_ < paths_.size()) {
     ++tried_;
     return Request();
   }
-  if (empty_.has_value()) {
+  if (empty_path_.has_value()) {
     is_info_requested_ = true;
     ScrapeRequest request = target_.at;
     request.path = std::string(kInfoPath);
@@ -103,7 +107,7 @@ bool EngineReader::MayBeIdentifiedByInfo(const Page& page) const {
 absl::Status EngineReader::TakeInfo(const absl::StatusOr<Page>& info) {
   engine_ = info.ok() ? EngineOfInfo(info->body) : nullptr;
   if (engine_ == nullptr) return error_;
-  path_ = *empty_;
+  path_ = *empty_path_;
   return absl::OkStatus();
 }
 
@@ -123,7 +127,7 @@ absl::StatusOr<EngineReading> EngineReader::ReadBody(const Page& page) {
     absl::StatusOr<EngineReading> reading = engine->read(page.body, interest);
     if (reading.ok()) engine_ = engine;
     if (named_ != nullptr || !absl::IsNotFound(reading.status())) return reading;
-    engine_ = nullptr;
+    engine_ = nullptr;  // the exposition has none of its metrics
   }
   ASSIGN_OR_RETURN(const Engine* const recognised, Recognise(page.body, page.format));
   absl::StatusOr<EngineReading> reading = recognised->read(page.body, interest);
@@ -131,8 +135,9 @@ absl::StatusOr<EngineReading> EngineReader::ReadBody(const Page& page) {
   return reading;
 }
 
-// Returns true if the path is missing, or if its exposition belongs to no engine. An exposition of
-// the recognised engine is on the right path, even if it is malformed.
+// Returns true for NOT_FOUND: the server has no such path (HTTP 404), or the exposition lacks the
+// metrics of the named engine or of all engines. Returns true for a malformed response too, unless
+// the engine is recognised: its path is then the right one.
 bool EngineReader::MayBeOnAnotherPath(bool has_response, const absl::Status& error) const {
   return absl::IsNotFound(error) ||
          (has_response && engine_ == nullptr && absl::IsInvalidArgument(error));

@@ -65,12 +65,12 @@ class EngineReader : public PolledTarget {
   const Engine* const named_;             // null: any engine
   const std::vector<std::string> paths_;  // tried in order
   std::atomic<bool> histograms_ = false;
-  const Engine* engine_ = nullptr;  // null: not recognised yet
-  size_t path_ = 0;                 // index of the current or last good path
-  size_t tried_ = 0;                // paths tried in this poll
-  std::optional<size_t> empty_;     // index of the path with an empty response in this poll
-  bool is_info_requested_ = false;  // kInfoPath has been requested
-  absl::Status error_;              // this poll's; an invalid exposition precedes a failed request
+  const Engine* engine_ = nullptr;    // null: not recognised yet
+  size_t path_ = 0;                   // index of the current or last good path
+  size_t tried_ = 0;                  // paths tried in this poll
+  std::optional<size_t> empty_path_;  // index of the path with an empty response in this poll
+  bool is_info_requested_ = false;    // kInfoPath has been requested
+  absl::Status error_;  // this poll's; an invalid exposition precedes a failed request
   bool is_exposition_error_ = false;
 };
 
