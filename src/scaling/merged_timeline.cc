@@ -16,24 +16,24 @@ std::vector<absl::Time> AllTimes(std::span<const NodeView> views,
   return times;
 }
 
-// Returns a node's steps at each of `times`. Within a run readings are equal, so its step is of
-// that very time. Between runs the earlier one is the newest. `since` is lowered to what the node
+// Returns a node's run at each of `times`. Within a run readings are equal, so read_at is that very
+// time. Between two runs the earlier one is the newest. `since` is lowered to what the node
 // covers.
-std::vector<RunAtTick> StepsAt(const std::vector<absl::Time>& times, const NodeView& view,
-                               std::vector<absl::Time>& since) {
-  std::vector<RunAtTick> steps(times.size());
+std::vector<RunAtTick> RunsAt(const std::vector<absl::Time>& times, const NodeView& view,
+                              std::vector<absl::Time>& since) {
+  std::vector<RunAtTick> runs(times.size());
   size_t next = 0;  // the first tick after the time
   for (size_t i = 0; i < times.size(); ++i) {
     while (next < view.ticks.size() && view.ticks[next].at <= times[i]) ++next;
     const bool begun = next > 0;
-    if (begun) steps[i] = view.steps[next - 1];
-    const bool within =
-        begun && next < view.ticks.size() && view.steps[next].run == view.steps[next - 1].run;
-    if (within) steps[i].read_at = times[i];
-    const bool covers = begun && steps[i].read_at == times[i];
+    if (begun) runs[i] = view.run_at_tick[next - 1];
+    const bool within = begun && next < view.ticks.size() &&
+                        view.run_at_tick[next].run == view.run_at_tick[next - 1].run;
+    if (within) runs[i].read_at = times[i];
+    const bool covers = begun && runs[i].read_at == times[i];
     if (covers) since[i] = std::min(since[i], view.ticks[within ? next : next - 1].since);
   }
-  return steps;
+  return runs;
 }
 
 }  // namespace
@@ -43,20 +43,20 @@ MergedTimeline::MergedTimeline(std::span<const NodeView> views, const std::vecto
     Merge(views, nodes);
   } else {
     ticks_ = views[nodes.front()].ticks;
-    steps_.emplace_back(views[nodes.front()].steps);
+    run_at_tick_.emplace_back(views[nodes.front()].run_at_tick);
   }
 }
 
 void MergedTimeline::Merge(std::span<const NodeView> views, const std::vector<size_t>& nodes) {
   const std::vector<absl::Time> times = AllTimes(views, nodes);
   std::vector<absl::Time> since = times;
-  for (const size_t node : nodes) merged_steps_.push_back(StepsAt(times, views[node], since));
+  for (const size_t node : nodes) merged_run_at_tick_.push_back(RunsAt(times, views[node], since));
   for (size_t i = 0; i < times.size(); ++i) {
     const absl::Time before = i == 0 ? absl::InfinitePast() : times[i - 1];
     merged_ticks_.push_back({.since = std::max(since[i], before), .at = times[i]});
   }
   ticks_ = merged_ticks_;
-  for (const std::vector<RunAtTick>& steps : merged_steps_) steps_.emplace_back(steps);
+  for (const std::vector<RunAtTick>& runs : merged_run_at_tick_) run_at_tick_.emplace_back(runs);
 }
 
 }  // namespace gpuscaler

@@ -12,7 +12,7 @@ namespace gpuscaler {
 // from.
 class MergedTimeline {
  public:
-  // One node keeps its own times. Several nodes get the times of all, each with its newest step by
+  // One node keeps its own ticks. Several nodes get the ticks of all, each with its newest run by
   // then.
   MergedTimeline(std::span<const NodeView> views, const std::vector<size_t>& nodes);
 
@@ -20,16 +20,16 @@ class MergedTimeline {
   MergedTimeline& operator=(const MergedTimeline&) = delete;
 
   std::span<const SampleTime> ticks() const { return ticks_; }
-  // Returns the steps of the n-th of `nodes`, one for each tick.
-  std::span<const RunAtTick> steps(size_t n) const { return steps_[n]; }
+  // Returns the runs of the n-th of `nodes`, one for each tick.
+  std::span<const RunAtTick> run_at_tick(size_t n) const { return run_at_tick_[n]; }
 
  private:
   void Merge(std::span<const NodeView> views, const std::vector<size_t>& nodes);
 
   std::span<const SampleTime> ticks_;
-  std::vector<std::span<const RunAtTick>> steps_;
+  std::vector<std::span<const RunAtTick>> run_at_tick_;
   std::vector<SampleTime> merged_ticks_;
-  std::vector<std::vector<RunAtTick>> merged_steps_;
+  std::vector<std::vector<RunAtTick>> merged_run_at_tick_;
 };
 
 }  // namespace gpuscaler

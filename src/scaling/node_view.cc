@@ -45,10 +45,10 @@ std::string ReadIntervalText(const NodeSnapshot& newest, absl::Duration stale_af
 
 void AddTicks(size_t run, absl::Time since, absl::Time first, absl::Time last, NodeView& view) {
   view.ticks.push_back({.since = since, .at = first});
-  view.steps.push_back({.run = static_cast<int>(run), .read_at = first});
+  view.run_at_tick.push_back({.run = static_cast<int>(run), .read_at = first});
   if (last == first) return;
   view.ticks.push_back({.since = first, .at = last});
-  view.steps.push_back({.run = static_cast<int>(run), .read_at = last});
+  view.run_at_tick.push_back({.run = static_cast<int>(run), .read_at = last});
 }
 
 }  // namespace
@@ -102,7 +102,7 @@ NodeView ViewOf(const NodeState& state, absl::Time oldest, absl::Time now,
   view.last = view.why_stale.empty() ? std::max(now, newest_at) : newest_at;
   view.covered_since = CoveredSince(runs, view.last, now, staleness.stale_after);
   view.ticks.reserve(view.runs.size());
-  view.steps.reserve(view.runs.size());
+  view.run_at_tick.reserve(view.runs.size());
   for (size_t i = 0; i < view.runs.size(); ++i) {
     const NodeRun& run = view.runs[i];
     const bool newest = i + 1 == view.runs.size();

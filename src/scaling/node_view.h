@@ -19,44 +19,51 @@ struct SampleTime {
   absl::Time at;
 };
 
-// The run that a node is in at a tick: the newest that has begun by then.
+// The newest run of a node that has begun by a tick, which is a time of NodeView::ticks or of a
+// MergedTimeline. A run is a sequence of equal readings (NodeRun).
 struct RunAtTick {
   int run = -1;                               // index in NodeView::runs; -1: none
-  absl::Time read_at = absl::InfinitePast();  // no later than the tick
+  absl::Time read_at = absl::InfinitePast();  // the newest time of the run up to the tick
 };
 
 // Points into the NodeState that it was made from.
 struct NodeView {
   const NodeState* state = nullptr;
   std::span<const NodeRun> runs;  // oldest first; never empty
+  // The first and the last time of each run: between them its readings are equal. The newest run
+  // lasts until `last`.
   std::vector<SampleTime> ticks;
-  std::vector<RunAtTick> steps;  // one for each tick
-  // Until when the newest reading is valid: now, or if the node is stale, when the reading was
-  // made. An agent reports only every 1.5 s that nothing changed, and aggregators receive that at
-  // different times: with `now` they all decide the same.
+  std::vector<RunAtTick> run_at_tick;
+  // The newest reading counts until this time: `now`, or the reading's own time if the node is
+  // stale. It is not the time of the last heartbeat. Agents send one every 1.5 s while nothing
+  // changes, and aggregators receive it at different times. With `now` all aggregators decide the
+  // same.
   absl::Time last;
-  // From then to now readings follow each other without a gap longer than stale_after.
+  // Between this time and `now` no two consecutive readings are more than stale_after apart.
   absl::Time covered_since;
   std::string why_stale;  // WhyStale()
 
   const std::string& name() const { return state->node; }
   const NodeLayout& Layout() const { return *runs.back().layout(); }
+  // Returns the newest readings of all GPUs, in the order of Layout().
   NodePointsView Points() const { return runs.back().points(); }
   const std::vector<GpuSample>& Gpus() const { return state->history->Newest().gpus; }
 
-  // Returns the memory state of the GPU's present holder, as of `last`.
+  // Returns how long the pod that now holds the GPU has had steady memory usage, as of `last`.
   SteadyMemory SteadyMemoryOf(size_t gpu) const;
 };
 
 // Returns why the node's newest reading is no longer valid; empty: it is valid.
 std::string WhyStale(const NodeState& state, absl::Time now, const StalenessLimits& staleness);
 
-// Returns whether preallocated VRAM counts as something other than its reading.
+// Returns true if the trigger replaces the memory usage of engines that preallocate VRAM with
+// another value (PreallocatedMemory).
 bool EvaluatesPreallocatedMemory(const Trigger& trigger);
 
 // Returns how far a trigger looks back: its longest window.
 absl::Duration LookBack(const Trigger& trigger);
-// Returns the time of the look-back, and stale_after before it.
+// Returns the start of the look-back minus stale_after: the value at its start may be from an
+// earlier reading.
 absl::Time OldestLookedAt(const Trigger& trigger, absl::Time now, const StalenessLimits& staleness);
 
 // Returns the view. Runs that ended before `oldest` are left out, except for the newest run.

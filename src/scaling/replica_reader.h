@@ -48,7 +48,7 @@ class ReplicaReader {
 
  private:
   const RunAtTick& RunAt(size_t gpu, size_t tick) const {
-    return timeline_.steps(node_of_gpu_[gpu])[tick];
+    return timeline_.run_at_tick(node_of_gpu_[gpu])[tick];
   }
   GpuPointView PointAt(size_t gpu, size_t tick) const {
     const int run = RunAt(gpu, tick).run;
