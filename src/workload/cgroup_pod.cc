@@ -15,10 +15,11 @@ namespace gpuscaler {
 namespace {
 
 constexpr size_t kContainerIdSize = 64;
-constexpr size_t kStaticUidSize = 32;  // a hash without dashes
+constexpr size_t kStaticPodUidSize = 32;  // the hash of the pod's file, without dashes
 constexpr size_t kUidSize = 36;
 
-// Above this number old entries are dropped: a node runs some hundred GPU processes at most.
+// The cache is cleared at this size. A node runs some hundred GPU processes at most; entries of
+// ended ones are dropped only when their id is looked up again.
 constexpr size_t kMaxCached = 4096;
 
 bool IsHex(absl::string_view text) { return std::ranges::all_of(text, absl::ascii_isxdigit); }
@@ -26,7 +27,7 @@ bool IsHex(absl::string_view text) { return std::ranges::all_of(text, absl::asci
 // A dash separates levels of systemd's slices, so the kubelet writes underscores there.
 std::optional<std::string> UidOf(absl::string_view text) {
   std::string uid = absl::StrReplaceAll(text, {{"_", "-"}});
-  if (uid.size() == kStaticUidSize && IsHex(uid)) return uid;
+  if (uid.size() == kStaticPodUidSize && IsHex(uid)) return uid;
   if (uid.size() != kUidSize || !IsHex(absl::StrReplaceAll(uid, {{"-", ""}}))) return std::nullopt;
   for (const size_t dash : {8, 13, 18, 23}) {
     if (uid[dash] != '-') return std::nullopt;
@@ -71,6 +72,7 @@ std::optional<CgroupPod> ParsePath(absl::string_view path) {
 
 std::optional<CgroupPod> ParseCgroup(absl::string_view text) {
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    // "hierarchy:controllers:path"
     const std::vector<absl::string_view> parts = absl::StrSplit(line, absl::MaxSplits(':', 2));
     if (parts.size() != 3) continue;
     if (auto pod = ParsePath(parts[2])) return pod;
@@ -78,21 +80,21 @@ std::optional<CgroupPod> ParseCgroup(absl::string_view text) {
   return std::nullopt;
 }
 
-// Returns the 22nd field of stat. The second field is the program's name in brackets, which may
-// contain spaces and brackets.
-std::string CgroupPods::Started(int64_t pid) const {
-  constexpr size_t kFieldBehindName = 22 - 3;
+// Returns the 22nd field of /proc/PID/stat. The second field is the program's name in brackets,
+// which may contain spaces and brackets: fields are counted from the third.
+std::string CgroupPods::StartTime(int64_t pid) const {
+  constexpr size_t kStartTimeIndex = 22 - 3;
   const auto stat = ReadFileText(absl::StrCat(proc_, "/", pid, "/stat"));
   if (!stat.ok()) return "";
   const absl::string_view text = *stat;
   const size_t name_end = text.rfind(") ");
   if (name_end == absl::string_view::npos) return "";
   const std::vector<absl::string_view> fields = absl::StrSplit(text.substr(name_end + 2), ' ');
-  return fields.size() > kFieldBehindName ? std::string(fields[kFieldBehindName]) : "";
+  return fields.size() > kStartTimeIndex ? std::string(fields[kStartTimeIndex]) : "";
 }
 
 std::optional<CgroupPod> CgroupPods::Find(int64_t pid) {
-  const std::string started = Started(pid);
+  const std::string started = StartTime(pid);
   const auto known = cache_.find(pid);
   if (started.empty()) {
     if (known != cache_.end()) cache_.erase(known);

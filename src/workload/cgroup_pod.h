@@ -37,8 +37,9 @@ class CgroupPods {
     std::optional<CgroupPod> pod;
   };
 
-  // Returns the start of an existing process; else empty.
-  std::string Started(int64_t pid) const;
+  // Returns the start time of a process, in clock ticks after boot. Empty: there is no such
+  // process.
+  std::string StartTime(int64_t pid) const;
 
   const std::string proc_;
   std::map<int64_t, CachedProcess> cache_;
