@@ -13,15 +13,17 @@ namespace gpuscaler {
 
 class DemoLoad {
  public:
-  // Starts at once, `speed` times as fast. The sender must outlive it. `first_id` as in LoadRun.
+  // Starts at once, and runs the shape `speed` times as fast as it is defined. The sender must
+  // outlive the load. `first_id` is the id of the first request (LoadRun).
   DemoLoad(const LoadShape& shape, int speed, Sender& sender, int64_t first_id = 0);
   ~DemoLoad() { Stop(); }
   DemoLoad(const DemoLoad&) = delete;
   DemoLoad& operator=(const DemoLoad&) = delete;
 
-  bool done() const { return done_; }  // all requests are answered
+  bool done() const { return done_; }  // all requests are answered, or Stop() was called
 
-  // Stops the load and returns its result in real time. Requests without an answer never get one.
+  // Stops the load and returns its result, with real durations, not `speed` times as long. Answers
+  // that arrive later are not counted.
   const LoadTally& Stop();
 
  private:

@@ -22,7 +22,7 @@ absl::StatusOr<std::shared_ptr<SSL_CTX>> AgentTls::Context() {
     return context_;
   }
   const bool has_earlier = context_ != nullptr;
-  if (const std::optional<int64_t> dropped = unusable_.Pass()) {
+  if (const std::optional<int64_t> dropped = unusable_log_.Pass()) {
     LogWarn("agent_tls_unusable",
             {{"why", context.status().message()},
              {"consequence", has_earlier ? "the last good files stay in use" : "no agent is read"},

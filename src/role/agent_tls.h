@@ -1,4 +1,4 @@
-// TLS of an aggregator's connections to agents, with files that may change.
+// The TLS context of an aggregator's connections to agents, made from files that may change.
 #pragma once
 
 #include <openssl/ssl.h>
@@ -18,16 +18,17 @@ namespace gpuscaler {
 class AgentTls {
  public:
   AgentTls(TlsFiles files, const Clock& clock)
-      : files_(std::move(files)), unusable_(clock, 1, absl::Seconds(10)) {}
+      : files_(std::move(files)), unusable_log_(clock, 1, absl::Seconds(10)) {}
 
-  // Returns the context of the present files. If they are unusable, logs that and returns the last
-  // good context. Returns INVALID_ARGUMENT if there is none.
+  // Reads the files. Returns the same context until they change, then a new one. If they are
+  // unusable, logs a warning, at most one in 10 s, and returns the last good context. Returns
+  // INVALID_ARGUMENT if there is none.
   absl::StatusOr<std::shared_ptr<SSL_CTX>> Context() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   const TlsFiles files_;
   Mutex mutex_;
-  RateLimit unusable_ ABSL_GUARDED_BY(mutex_);
+  RateLimit unusable_log_ ABSL_GUARDED_BY(mutex_);
   TlsPems pems_ ABSL_GUARDED_BY(mutex_);
   // The context of `pems_`, which all connections share.
   std::shared_ptr<SSL_CTX> context_ ABSL_GUARDED_BY(mutex_);
