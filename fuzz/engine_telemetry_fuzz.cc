@@ -72,7 +72,7 @@ class Aggregator {
 
  private:
   void CheckSignals() const {
-    for (const SignalSeries& series : store_.Of(source_, query_, now_).series) {
+    for (const SignalSeries& series : store_.HistoryOf(source_, query_, now_).series) {
       FUZZ_ASSERT(!HasControl(series.pod) && !HasControl(series.address) &&
                   !HasControl(series.engine));
       FUZZ_ASSERT(series.namespace_name == source_.namespace_name && IsText(series.error));

@@ -112,7 +112,7 @@ class AgentEnginesTest : public testing::Test {
     return agent;
   }
   SignalHistory History() {
-    SignalHistory history = store_.Of(kFound, kRunning, clock_.Now());
+    SignalHistory history = store_.HistoryOf(kFound, kRunning, clock_.Now());
     MarkAwaited([](const std::string& node) { return node == "gpu-7"; }, history);
     return history;
   }
@@ -370,7 +370,7 @@ TEST_F(AgentEnginesTest, InvalidRecordIsDroppedAlone) {
   EXPECT_THAT(Running(), ElementsAre(4));
   EngineQuery of_demand = kRunning;
   of_demand.demand_window = absl::Minutes(15);
-  const SignalHistory history = store_.Of(kFound, of_demand, clock_.Now());
+  const SignalHistory history = store_.HistoryOf(kFound, of_demand, clock_.Now());
   ASSERT_EQ(history.capacity_records.size(), 1u);
   EXPECT_EQ(history.capacity_records.front()->demand->service.seconds, 60);
   EXPECT_TRUE(History().capacity_records.empty()) << "the query is not about demand";
@@ -511,7 +511,7 @@ TEST_F(AgentEnginesTest, EndlessReadingsTakeTheQuotaOfTheirNamespaceAlone) {
   absl::Status refused;
   for (int i = 0; i < 1000 && refused.ok(); ++i) refused = send(int64_t{1000} * i);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("more engines than any agent"));
-  EXPECT_EQ(store.Of(kFound, kRunning, clock_.Now()).status.code(),
+  EXPECT_EQ(store.HistoryOf(kFound, kRunning, clock_.Now()).status.code(),
             absl::StatusCode::kResourceExhausted);
 }
 

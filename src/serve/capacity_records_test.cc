@@ -80,7 +80,7 @@ class Aggregator {
     return wanted;
   }
 
-  SignalHistory Signals() const { return store_.Of(kFound, kQuery, now_); }
+  SignalHistory Signals() const { return store_.HistoryOf(kFound, kQuery, now_); }
   // Returns the demand while `node` has its pods and the gateway holds the requests of five
   // minutes.
   Demand DemandBehindGateway(NodeSnapshot node, double per_second) const {

@@ -248,7 +248,7 @@ void TriggerEvaluator::SearchEngines(TriggerEntry& entry, const ParsedTrigger& p
   const auto own = WorkloadPodNamesOf(*parsed.trigger, entry.scaled_object(), **fleet);
   if (own == nullptr) return;  // the pods' owners are unknown
   const SignalHistory found = WithEnginesOf(own.get(), [&](SignalStore::EngineFilter counts) {
-    return signals_.store->Of(source, query, now, counts);
+    return signals_.store->HistoryOf(source, query, now, counts);
   });
   for (const SignalSeries& series : found.series) {
     const RecommendedProfile* const recommended = ProfileForEngine(series.engine);
@@ -303,11 +303,11 @@ SignalHistory TriggerEvaluator::SignalsOf(const TriggerEntry& entry, const Parse
                                           const WorkloadPodNames* own) const {
   const EngineQuery query = EngineQueryOf(entry, *parsed.trigger);
   SignalHistory history = WithEnginesOf(own, [&](SignalStore::EngineFilter counts) {
-    return signals_.store->Of(*parsed.source, query, clock_.Now(), counts);
+    return signals_.store->HistoryOf(*parsed.source, query, clock_.Now(), counts);
   });
   if (!parsed.gateway.has_value()) return history;
   auto gateway = std::make_shared<const SignalHistory>(
-      signals_.store->Of(*parsed.gateway, GatewayQueryOf(staleness_), clock_.Now()));
+      signals_.store->HistoryOf(*parsed.gateway, GatewayQueryOf(staleness_), clock_.Now()));
   history.generation += gateway->generation;
   history.is_awaited |= gateway->is_awaited;
   history.gateway = std::move(gateway);

@@ -117,7 +117,7 @@ class EvaluatorFixture {
   // Returns a decision without any cache, or nothing if readings are awaited.
   std::optional<Decision> DecideUncached(TriggerEntry& trigger) {
     const TriggerEvaluator::Parsed parsed = evaluator_.Parse(trigger);
-    SignalHistory signals = signals_.Of(
+    SignalHistory signals = signals_.HistoryOf(
         *parsed->source, SourceQueryOf(*parsed->trigger, kEngineStaleness), clock_.Now());
     const auto fleet = store_.NodesFor(parsed->wanted);
     if (!fleet.ok()) return std::nullopt;

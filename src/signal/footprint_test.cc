@@ -28,7 +28,7 @@ class EngineChurn {
     for (const int until = second_ + seconds; second_ < until; ++second_) Tick();
   }
   size_t points() const {
-    const SignalHistory observed = store_.Of(kSource, Query(), Second(second_));
+    const SignalHistory observed = store_.HistoryOf(kSource, Query(), Second(second_));
     return observed.series.empty() ? 0 : observed.series.front().points.size();
   }
   size_t sources() { return store_.LeasedSources(Second(second_)).size(); }
@@ -124,7 +124,7 @@ class FootprintWatchTest : public testing::Test {
       const SignalSource source{.namespace_name = "team-a", .target = target};
       const absl::Time now = clock_.Now();
       ASSERT_TRUE(store_.Lease(source, query, now, now + absl::Seconds(90)).ok());
-      const SignalHistory observed = store_.Of(source, query, now);
+      const SignalHistory observed = store_.HistoryOf(source, query, now);
       EXPECT_LE(observed.series.size(), 1u);
     }
   }

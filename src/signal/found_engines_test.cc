@@ -54,7 +54,7 @@ class FoundEnginesTest : public testing::Test {
   // As a workload on all nodes, or on one.
   SignalHistory Of(const std::string& namespace_name, int now = 1,
                    const std::string& of_node = "") {
-    SignalHistory history = store_.Of(FoundIn(namespace_name), kInFlight, Second(now));
+    SignalHistory history = store_.HistoryOf(FoundIn(namespace_name), kInFlight, Second(now));
     MarkAwaited([&](const std::string& node) { return of_node.empty() || node == of_node; },
                 history);
     return history;
@@ -103,7 +103,7 @@ TEST_F(FoundEnginesTest, RecordsOfANodeAreThoseOfItsNewestList) {
   ASSERT_TRUE(store_.Lease(FoundIn("team-a"), about_demand, Second(0), Second(1000)).ok());
   const auto pods = [&] {
     std::vector<std::string> pods;
-    const SignalHistory history = store_.Of(FoundIn("team-a"), about_demand, Second(1));
+    const SignalHistory history = store_.HistoryOf(FoundIn("team-a"), about_demand, Second(1));
     for (const auto& each : history.capacity_records) pods.push_back(each->pod);
     return pods;
   };
@@ -366,7 +366,7 @@ TEST_F(FoundEnginesTest, ALaterSourceGetsTheKnownEngines) {
   with_token.credentials.bearer_token = "hunter2";
   Lease(with_token, 1);
   SetNodes({"gpu-1"}, 1);
-  EXPECT_EQ(store_.Of(with_token, kInFlight, Second(1)).series.size(), 2u);
+  EXPECT_EQ(store_.HistoryOf(with_token, kInFlight, Second(1)).series.size(), 2u);
 }
 
 TEST_F(FoundEnginesTest, AnExpiredSourceGetsTheKnownEnginesAgain) {

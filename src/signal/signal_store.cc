@@ -273,8 +273,8 @@ void SignalStore::AddQueueLength(const SignalSource& source,
          [&](StoredSource& stored) { return stored.AddQueueLength(point, note); });
 }
 
-SignalHistory SignalStore::Of(const SignalSource& source, const EngineQuery& query, absl::Time now,
-                              EngineFilter includes) const {
+SignalHistory SignalStore::HistoryOf(const SignalSource& source, const EngineQuery& query,
+                                     absl::Time now, EngineFilter includes) const {
   std::shared_ptr<const StoredSource> stored;
   {
     MutexLock lock(mutex_);

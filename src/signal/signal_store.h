@@ -56,7 +56,7 @@ class SignalStore {
   // is kept as far back as `query` looks. Never shortens a longer lease. For metrics endpoints
   // and queues only the times of `query` matter. Returns RESOURCE_EXHAUSTED if the store or the
   // namespace has too many sources, or no memory for another query. A source that is not stored
-  // yet is then refused, and Of() returns the same error.
+  // yet is then refused, and HistoryOf() returns the same error.
   absl::Status Lease(const SignalSource& source, const EngineQuery& query, absl::Time now,
                      absl::Time until);
 
@@ -88,10 +88,10 @@ class SignalStore {
 
   // Returns the history of the source. UNAVAILABLE: the source has no lease, or has not been read
   // yet. RESOURCE_EXHAUSTED: there is no room for it or for its history.
-  SignalHistory Of(const SignalSource& source, const EngineQuery& query, absl::Time now,
-                   EngineFilter includes = AllEngines) const;
+  SignalHistory HistoryOf(const SignalSource& source, const EngineQuery& query, absl::Time now,
+                          EngineFilter includes = AllEngines) const;
 
-  // Returns the generation that Of() would return, without copying the history.
+  // Returns the generation that HistoryOf() would return, without copying the history.
   SignalVersion VersionOf(const SignalSource& source, EngineFilter includes = AllEngines) const;
 
   // Counts updates of stored sources only.

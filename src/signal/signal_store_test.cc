@@ -22,11 +22,14 @@ const EngineQuery kWaiting{.metric = EngineMetric::kRequestsWaiting,
                            .look_back = absl::Seconds(30)};
 const SignalSource kEngines{.namespace_name = "team-a",
                             .target = EngineEndpoint{.url = "http://llm:8000"}};
-const SignalSource kQueue{.namespace_name = "team-a",
-                          .target = RedisQueue{.address = "redis:6379", .key = "jobs"}};
-const SignalSource kPage{.namespace_name = "team-a",
-                         .target = MetricsEndpoint{.url = "http://gateway", .selector = "size"}};
-const EngineAddress kPlace{.address = "10.0.0.1", .port = 8000};
+const SignalSource kQueue{
+    .namespace_name = "team-a",
+    .target =
+        RedisQueue{.address = "redis:6379", .length = RedisQueue::Length::kStream, .key = "jobs"}};
+const SignalSource kEndpoint{
+    .namespace_name = "team-a",
+    .target = MetricsEndpoint{.url = "http://gateway", .selector = "size"}};
+const EngineAddress kEngineAddress{.address = "10.0.0.1", .port = 8000};
 
 EngineUpdate UpdateAt(int second, double waiting) {
   return {.at = Second(second),
@@ -44,20 +47,20 @@ class SignalStoreTest : public testing::Test {
     ASSERT_TRUE(store_.Lease(source, kWaiting, Second(0), Second(until)).ok());
   }
   std::vector<SignalPoint> PointsOf(const SignalSource& source, int now) {
-    const SignalHistory history = store_.Of(source, kWaiting, Second(now));
+    const SignalHistory history = store_.HistoryOf(source, kWaiting, Second(now));
     return history.series.empty() ? std::vector<SignalPoint>() : history.series.front().points;
   }
 
-  int interests_ = 0;
-  SignalStore store_{kLimits, [this] { ++interests_; }};
+  int new_source_calls_ = 0;
+  SignalStore store_{kLimits, [this] { ++new_source_calls_; }};
 };
 
 TEST_F(SignalStoreTest, ReturnsTheHistoryOfEngines) {
   Lease(kEngines);
-  store_.SetEngines(kEngines, std::vector{kPlace}, Second(0));
-  store_.AddReading(kEngines, kPlace, UpdateAt(1, 3));
-  store_.AddReading(kEngines, kPlace, UpdateAt(2, 4));
-  const SignalHistory history = store_.Of(kEngines, kWaiting, Second(2));
+  store_.SetEngines(kEngines, std::vector{kEngineAddress}, Second(0));
+  store_.AddReading(kEngines, kEngineAddress, UpdateAt(1, 3));
+  store_.AddReading(kEngines, kEngineAddress, UpdateAt(2, 4));
+  const SignalHistory history = store_.HistoryOf(kEngines, kWaiting, Second(2));
   EXPECT_EQ(history.now, Second(2));
   EXPECT_EQ(history.read_since, Second(0));
   EXPECT_TRUE(history.status.ok());
@@ -68,14 +71,14 @@ TEST_F(SignalStoreTest, ReturnsTheHistoryOfEngines) {
 TEST_F(SignalStoreTest, ReturnsTheHistoryOfAQueue) {
   Lease(kQueue);
   store_.AddQueueLength(kQueue, Length(1, 47));
-  EXPECT_THAT(store_.Of(kQueue, kWaiting, Second(1)).series,
+  EXPECT_THAT(store_.HistoryOf(kQueue, kWaiting, Second(1)).series,
               ElementsAre(Field(&SignalSeries::name, "stream jobs at redis:6379")));
   EXPECT_THAT(PointsOf(kQueue, 1), ElementsAre(SignalPoint{Second(1), 47}));
   store_.AddQueueLength(kQueue, Length(2, 47), "stream jobs has no group workers");
-  EXPECT_EQ(store_.Of(kQueue, kWaiting, Second(2)).series.at(0).note,
+  EXPECT_EQ(store_.HistoryOf(kQueue, kWaiting, Second(2)).series.at(0).note,
             "stream jobs has no group workers");
   store_.AddQueueLength(kQueue, Length(3, 47));
-  EXPECT_EQ(store_.Of(kQueue, kWaiting, Second(3)).series.at(0).note, "");
+  EXPECT_EQ(store_.HistoryOf(kQueue, kWaiting, Second(3)).series.at(0).note, "");
 }
 
 TEST_F(SignalStoreTest, ASourceIsReadWhileALeaseIsActive) {
@@ -83,19 +86,21 @@ TEST_F(SignalStoreTest, ASourceIsReadWhileALeaseIsActive) {
   Lease(kEngines, 90);
   Lease(kEngines, 30);
   EXPECT_THAT(store_.LeasedSources(Second(89)), ElementsAre(Field(&LeasedSource::source, kEngines)))
-      << "a shorter lease shortens none";
+      << "a shorter lease does not shorten a longer one";
   EXPECT_THAT(store_.LeasedSources(Second(90)), IsEmpty());
 }
 
 TEST_F(SignalStoreTest, AnExpiredSourceIsRemovedAndItsUpdatesDropped) {
   store_.AddQueueLength(kQueue, Length(0, 47));
-  EXPECT_EQ(store_.Of(kQueue, kWaiting, Second(0)).status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(store_.HistoryOf(kQueue, kWaiting, Second(0)).status.code(),
+            absl::StatusCode::kUnavailable);
   Lease(kQueue, 90);
   store_.AddQueueLength(kQueue, Length(1, 47));
   store_.LeasedSources(Second(90));
-  EXPECT_EQ(store_.Of(kQueue, kWaiting, Second(90)).status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(store_.HistoryOf(kQueue, kWaiting, Second(90)).status.code(),
+            absl::StatusCode::kUnavailable);
   Lease(kQueue, 180);
-  EXPECT_THAT(PointsOf(kQueue, 91), IsEmpty()) << "nothing of the last lease";
+  EXPECT_THAT(PointsOf(kQueue, 91), IsEmpty()) << "the history of the expired lease is gone";
 }
 
 TEST_F(SignalStoreTest, HistoryCoversTheLongestLookBack) {
@@ -107,9 +112,11 @@ TEST_F(SignalStoreTest, HistoryCoversTheLongestLookBack) {
     store_.AddQueueLength(kQueue, Length(second, second));
     store_.LeasedSources(Second(second));
   }
-  EXPECT_EQ(store_.Of(kQueue, longer, Second(299)).series.front().points.size(), 62u);
+  EXPECT_EQ(store_.HistoryOf(kQueue, longer, Second(299)).series.front().points.size(), 62u)
+      << "61 in the 60 s, and the one that was current at their start";
   longer.look_back = absl::Hours(1);
-  EXPECT_LE(store_.Of(kQueue, longer, Second(299)).series.front().points.size(), 2 * 62u);
+  EXPECT_LE(store_.HistoryOf(kQueue, longer, Second(299)).series.front().points.size(), 2 * 62u)
+      << "no lease looks back further than 60 s, so older ones were erased";
 }
 
 TEST_F(SignalStoreTest, HistogramsAreReadOnlyForLatencyQueries) {
@@ -123,7 +130,7 @@ TEST_F(SignalStoreTest, HistogramsAreReadOnlyForLatencyQueries) {
 TEST_F(SignalStoreTest, ChangedSinceListsUpdatedSources) {
   Lease(kEngines);
   Lease(kQueue);
-  store_.SetEngines(kEngines, std::vector{kPlace}, Second(0));
+  store_.SetEngines(kEngines, std::vector{kEngineAddress}, Second(0));
   const int64_t generation = store_.Generation();
   EXPECT_THAT(store_.ChangedSince(generation), IsEmpty());
   store_.AddQueueLength(kQueue, Length(1, 47));
@@ -133,24 +140,25 @@ TEST_F(SignalStoreTest, ChangedSinceListsUpdatedSources) {
 
 TEST_F(SignalStoreTest, CallsBackForANewSource) {
   Lease(kEngines);
-  EXPECT_EQ(interests_, 1);
+  EXPECT_EQ(new_source_calls_, 1);
   Lease(kEngines);
-  EXPECT_EQ(interests_, 1) << "it is read already";
+  EXPECT_EQ(new_source_calls_, 1) << "it is read already";
   Lease(kQueue);
-  EXPECT_EQ(interests_, 2);
+  EXPECT_EQ(new_source_calls_, 2);
 }
 
 TEST_F(SignalStoreTest, ARepeatedUpdateChangesNothing) {
   Lease(kEngines);
-  store_.SetEngines(kEngines, std::vector{kPlace}, Second(0));
-  store_.AddReading(kEngines, kPlace, UpdateAt(1, 3));
+  store_.SetEngines(kEngines, std::vector{kEngineAddress}, Second(0));
+  store_.AddReading(kEngines, kEngineAddress, UpdateAt(1, 3));
   const int64_t generation = store_.Generation();
-  const int64_t of_engines = store_.Of(kEngines, kWaiting, Second(1)).generation;
-  store_.SetEngines(kEngines, std::vector{kPlace}, Second(0));
-  store_.AddReading(kEngines, kPlace, UpdateAt(1, 3));
-  store_.AddReading(kEngines, {.address = "10.0.0.2"}, UpdateAt(2, 3));
+  const int64_t of_engines = store_.HistoryOf(kEngines, kWaiting, Second(1)).generation;
+  store_.SetEngines(kEngines, std::vector{kEngineAddress}, Second(0));
+  store_.AddReading(kEngines, kEngineAddress, UpdateAt(1, 3));
+  const EngineAddress unlisted{.address = "10.0.0.2"};  // its readings are dropped
+  store_.AddReading(kEngines, unlisted, UpdateAt(2, 3));
   EXPECT_EQ(store_.Generation(), generation);
-  EXPECT_EQ(store_.Of(kEngines, kWaiting, Second(1)).generation, of_engines);
+  EXPECT_EQ(store_.HistoryOf(kEngines, kWaiting, Second(1)).generation, of_engines);
   store_.SetEngines(kEngines, absl::UnavailableError("DNS does not answer"), Second(0));
   EXPECT_EQ(store_.Generation(), generation + 1);
 }
@@ -158,26 +166,27 @@ TEST_F(SignalStoreTest, ARepeatedUpdateChangesNothing) {
 TEST_F(SignalStoreTest, UpdatesOfFilteredEnginesDoNotChangeTheGeneration) {
   const EngineAddress other{.address = "10.0.0.2", .port = 8000};
   const auto is_first = [](const EngineAddress& engine_address) {
-    return engine_address == kPlace;
+    return engine_address == kEngineAddress;
   };
   const auto generation = [&] {
-    const int64_t reported = store_.Of(kEngines, kWaiting, Second(1), is_first).generation;
+    const int64_t reported = store_.HistoryOf(kEngines, kWaiting, Second(1), is_first).generation;
     EXPECT_EQ(store_.VersionOf(kEngines, is_first).generation, reported);
     return reported;
   };
   Lease(kEngines);
   const int64_t unlisted = generation();
-  store_.SetEngines(kEngines, std::vector{kPlace, other}, Second(0));
+  store_.SetEngines(kEngines, std::vector{kEngineAddress, other}, Second(0));
   const int64_t listed = generation();
   EXPECT_GT(listed, unlisted);
   store_.AddReading(kEngines, other, UpdateAt(1, 3));
   EXPECT_EQ(generation(), listed);
   EXPECT_GT(store_.VersionOf(kEngines).generation, listed);
-  EXPECT_THAT(store_.Of(kEngines, kWaiting, Second(1), is_first).series,
-              ElementsAre(Field(&SignalSeries::address, kPlace.address)));
-  store_.AddReading(kEngines, kPlace, UpdateAt(1, 3));
+  EXPECT_THAT(store_.HistoryOf(kEngines, kWaiting, Second(1), is_first).series,
+              ElementsAre(Field(&SignalSeries::address, kEngineAddress.address)));
+  store_.AddReading(kEngines, kEngineAddress, UpdateAt(1, 3));
   EXPECT_GT(generation(), listed);
-  EXPECT_EQ(generation(), store_.VersionOf(kEngines).generation) << "the newest of all";
+  EXPECT_EQ(generation(), store_.VersionOf(kEngines).generation)
+      << "the newest update is of an included engine";
   EXPECT_FALSE(store_.VersionOf(kEngines).has_no_engines);
   store_.SetEngines(kEngines, std::vector<EngineAddress>{}, Second(2));
   EXPECT_TRUE(store_.VersionOf(kEngines).has_no_engines);
@@ -201,30 +210,31 @@ TEST_F(SignalStoreTest, RefusesSourcesBeyondTheLimit) {
   }
   EXPECT_EQ(store_.Lease(kEngines, kWaiting, Second(0), Second(90)).code(),
             absl::StatusCode::kResourceExhausted);
-  EXPECT_TRUE(store_.Lease(other, kWaiting, Second(0), Second(90)).ok()) << "one that is there";
+  EXPECT_TRUE(store_.Lease(other, kWaiting, Second(0), Second(90)).ok()) << "it is stored already";
   EXPECT_TRUE(store_.Lease(kEngines, kWaiting, Second(10), Second(90)).ok())
       << "the first one's lease has ended";
 }
 
 TEST_F(SignalStoreTest, TheFirstReadingIsAwaitedForTwoSeconds) {
   Lease(kQueue);
-  EXPECT_TRUE(store_.Of(kQueue, kWaiting, Second(1)).is_awaited);
-  EXPECT_FALSE(store_.Of(kQueue, kWaiting, Second(2)).is_awaited) << "nobody answers";
+  EXPECT_TRUE(store_.HistoryOf(kQueue, kWaiting, Second(1)).is_awaited);
+  EXPECT_FALSE(store_.HistoryOf(kQueue, kWaiting, Second(2)).is_awaited) << "it had 2 s to answer";
   store_.AddQueueLength(kQueue, Length(1, 47));
-  EXPECT_FALSE(store_.Of(kQueue, kWaiting, Second(1)).is_awaited);
+  EXPECT_FALSE(store_.HistoryOf(kQueue, kWaiting, Second(1)).is_awaited);
 }
 
 TEST_F(SignalStoreTest, AFailedSourceIsNotAwaited) {
   const absl::Status refused = absl::UnavailableError("refused");
   Lease(kQueue);
   store_.AddQueueLength(kQueue, refused);
-  EXPECT_FALSE(store_.Of(kQueue, kWaiting, Second(1)).is_awaited);
+  EXPECT_FALSE(store_.HistoryOf(kQueue, kWaiting, Second(1)).is_awaited);
 
-  Lease(kPage);
-  store_.SetEndpointAddresses(kPage, std::vector<std::string>{"10.0.0.1", "10.0.0.2"});
-  EXPECT_TRUE(store_.Of(kPage, kWaiting, Second(1)).is_awaited);
-  store_.AddSample(kPage, "10.0.0.1", refused);
-  EXPECT_FALSE(store_.Of(kPage, kWaiting, Second(1)).is_awaited) << "there is no sum";
+  Lease(kEndpoint);
+  store_.SetEndpointAddresses(kEndpoint, std::vector<std::string>{"10.0.0.1", "10.0.0.2"});
+  EXPECT_TRUE(store_.HistoryOf(kEndpoint, kWaiting, Second(1)).is_awaited);
+  store_.AddSample(kEndpoint, "10.0.0.1", refused);
+  EXPECT_FALSE(store_.HistoryOf(kEndpoint, kWaiting, Second(1)).is_awaited)
+      << "the value is the sum over all addresses, and one has none";
 }
 
 TEST_F(SignalStoreTest, OtherEnginesAreAwaitedWhenOneFails) {
@@ -234,11 +244,11 @@ TEST_F(SignalStoreTest, OtherEnginesAreAwaitedWhenOneFails) {
                       {.at = Second(1), .reading = absl::UnavailableError("refused")});
   };
   Lease(kEngines);
-  store_.SetEngines(kEngines, std::vector{kPlace, other}, Second(0));
-  fail(kPlace);
-  EXPECT_TRUE(store_.Of(kEngines, kWaiting, Second(1)).is_awaited) << "the other may answer";
+  store_.SetEngines(kEngines, std::vector{kEngineAddress, other}, Second(0));
+  fail(kEngineAddress);
+  EXPECT_TRUE(store_.HistoryOf(kEngines, kWaiting, Second(1)).is_awaited) << "the other may answer";
   fail(other);
-  EXPECT_FALSE(store_.Of(kEngines, kWaiting, Second(1)).is_awaited);
+  EXPECT_FALSE(store_.HistoryOf(kEngines, kWaiting, Second(1)).is_awaited);
 }
 
 TEST_F(SignalStoreTest, AddressesAreAwaitedUntilKnownOrFailed) {
@@ -248,13 +258,13 @@ TEST_F(SignalStoreTest, AddressesAreAwaitedUntilKnownOrFailed) {
   } rows[] = {{NotYet("not resolved yet"), true},
               {absl::UnavailableError("no DNS"), false},
               {absl::PermissionDeniedError("not yours"), false}};
-  for (const SignalSource& source : {kEngines, kPage, kQueue}) Lease(source);
+  for (const SignalSource& source : {kEngines, kEndpoint, kQueue}) Lease(source);
   for (const auto& row : rows) {
     store_.SetEngines(kEngines, row.status, Second(0));
-    store_.SetEndpointAddresses(kPage, row.status);
+    store_.SetEndpointAddresses(kEndpoint, row.status);
     store_.AddQueueLength(kQueue, row.status);
-    for (const SignalSource& source : {kEngines, kPage, kQueue}) {
-      EXPECT_EQ(store_.Of(source, kWaiting, Second(1)).is_awaited, row.want) << row.status;
+    for (const SignalSource& source : {kEngines, kEndpoint, kQueue}) {
+      EXPECT_EQ(store_.HistoryOf(source, kWaiting, Second(1)).is_awaited, row.want) << row.status;
     }
   }
 }
@@ -266,20 +276,20 @@ TEST_F(SignalStoreTest, AnExpiredLeaseFreesItsHistory) {
                    .window = absl::Minutes(5),
                    .look_back = absl::Minutes(10)};
   ASSERT_TRUE(store_.Lease(kEngines, more, Second(0), Second(100)).ok());
-  store_.SetEngines(kEngines, std::vector{kPlace}, Second(0));
+  store_.SetEngines(kEngines, std::vector{kEngineAddress}, Second(0));
   for (int second = 0; second < 100; ++second) {
-    store_.AddReading(kEngines, kPlace, UpdateAt(second, 1));
+    store_.AddReading(kEngines, kEngineAddress, UpdateAt(second, 1));
   }
-  more.metric = EngineMetric::kRequestsWaiting;
-  EXPECT_EQ(store_.Of(kEngines, more, Second(99)).series.front().points.size(), 100u);
+  more.metric = EngineMetric::kRequestsWaiting;  // the readings have no latencies
+  EXPECT_EQ(store_.HistoryOf(kEngines, more, Second(99)).series.front().points.size(), 100u);
   EXPECT_TRUE(store_.LeasedSources(Second(99)).front().needs_histograms);
   EXPECT_FALSE(store_.LeasedSources(Second(100)).front().needs_histograms);
-  EXPECT_THAT(store_.Of(kEngines, more, Second(100)).series.front().points, IsEmpty())
-      << "its model";
-  store_.AddReading(kEngines, kPlace, UpdateAt(100, 1));
+  EXPECT_THAT(store_.HistoryOf(kEngines, more, Second(100)).series.front().points, IsEmpty())
+      << "no lease needs the model llama by itself any more";
+  store_.AddReading(kEngines, kEngineAddress, UpdateAt(100, 1));
   more.model = "";
-  EXPECT_LE(store_.Of(kEngines, more, Second(100)).series.front().points.size(), 42u)
-      << "30 s of the other lease, and a quarter more";
+  EXPECT_LE(store_.HistoryOf(kEngines, more, Second(100)).series.front().points.size(), 42u)
+      << "32 for the 30 s of the other lease, and older ones until they are a quarter of all";
 }
 
 SignalCounts CountsOf(const SignalStore& store, SignalKind kind) {
@@ -289,22 +299,23 @@ SignalCounts CountsOf(const SignalStore& store, SignalKind kind) {
 TEST_F(SignalStoreTest, ReadingsAreCountedByTheKindOfTheirSource) {
   Lease(kEngines);
   Lease(kQueue);
-  store_.SetEngines(kEngines, std::vector{kPlace}, Second(0));
-  store_.AddReading(kEngines, kPlace, UpdateAt(1, 3));
-  store_.AddReading(kEngines, kPlace, UpdateAt(4, 3));
-  store_.AddReading(kEngines, kPlace,
+  store_.SetEngines(kEngines, std::vector{kEngineAddress}, Second(0));
+  store_.AddReading(kEngines, kEngineAddress, UpdateAt(1, 3));
+  store_.AddReading(kEngines, kEngineAddress, UpdateAt(4, 3));
+  store_.AddReading(kEngines, kEngineAddress,
                     {.at = Second(5), .reading = absl::UnavailableError("refused")});
   store_.SetEngines(kEngines, absl::UnavailableError("no such name"), Second(6));
   store_.AddQueueLength(kQueue, absl::UnavailableError("refused"));
   const SignalCounts engines = CountsOf(store_, SignalKind::kEngine);
   EXPECT_EQ(engines.read, 2);
-  EXPECT_EQ(engines.failed, 2) << "a name that leads nowhere too";
+  EXPECT_EQ(engines.failed, 2) << "a name that cannot be resolved counts too";
   EXPECT_EQ(engines.sources, 1u);
   EXPECT_EQ(engines.oldest, Second(4));
   const SignalCounts queues = CountsOf(store_, SignalKind::kRedis);
   EXPECT_EQ(queues.read, 0);
   EXPECT_EQ(queues.failed, 1);
-  EXPECT_EQ(queues.oldest, Second(0)) << "never, and so since it was first wanted";
+  EXPECT_EQ(queues.oldest, Second(0))
+      << "it was never read, so the age counts from its first lease";
   EXPECT_EQ(CountsOf(store_, SignalKind::kPage).sources, 0u);
   EXPECT_EQ(CountsOf(store_, SignalKind::kPage).oldest, absl::InfiniteFuture());
 }
@@ -318,9 +329,11 @@ TEST_F(SignalStoreTest, OldestIsTheSourceReadLongestAgo) {
   store_.AddQueueLength(kQueue, Length(8, 47));
   EXPECT_EQ(CountsOf(store_, SignalKind::kRedis).oldest, Second(3));
   EXPECT_EQ(store_.LeasedSources(Second(10)).size(), 1u);
-  EXPECT_EQ(CountsOf(store_, SignalKind::kRedis).oldest, Second(8)) << "nobody wants it any more";
+  EXPECT_EQ(CountsOf(store_, SignalKind::kRedis).oldest, Second(8))
+      << "the other queue has no lease any more";
   EXPECT_EQ(CountsOf(store_, SignalKind::kRedis).sources, 1u);
-  EXPECT_EQ(CountsOf(store_, SignalKind::kRedis).read, 2) << "counters stand";
+  EXPECT_EQ(CountsOf(store_, SignalKind::kRedis).read, 2)
+      << "counters do not fall when a source is removed";
 }
 
 TEST_F(SignalStoreTest, EnginesScaledToZeroCountAsRead) {
@@ -328,12 +341,39 @@ TEST_F(SignalStoreTest, EnginesScaledToZeroCountAsRead) {
   store_.SetEngines(kEngines, std::vector<EngineAddress>(), Second(60));
   EXPECT_EQ(CountsOf(store_, SignalKind::kEngine).oldest, Second(60));
   EXPECT_EQ(CountsOf(store_, SignalKind::kEngine).read, 0);
-  store_.SetEngines(kEngines, std::vector{kPlace}, Second(70));
-  EXPECT_EQ(CountsOf(store_, SignalKind::kEngine).oldest, Second(60)) << "one is there by now";
+  store_.SetEngines(kEngines, std::vector{kEngineAddress}, Second(70));
+  EXPECT_EQ(CountsOf(store_, SignalKind::kEngine).oldest, Second(60))
+      << "an engine is listed, but has not been read";
 }
 
-// Quotas: 1 MiB for each namespace, 3 MiB for all.
-class SharedStoreTest : public testing::Test {
+TEST_F(SignalStoreTest, SourcesWithDifferentSecretsAreDistinct) {
+  SignalSource with_token = kEngines;
+  with_token.credentials.bearer_token = "hunter2";
+  Lease(with_token);
+  EXPECT_EQ(store_.HistoryOf(kEngines, kWaiting, Second(0)).status.code(),
+            absl::StatusCode::kUnavailable)
+      << "a source without the token must not return what was read with it";
+}
+
+TEST_F(SignalStoreTest, IsThreadSafe) {
+  Lease(kEngines);
+  Lease(kQueue);
+  store_.SetEngines(kEngines, std::vector{kEngineAddress}, Second(0));
+  std::thread engines([&] {
+    for (int i = 1; i <= 1000; ++i) store_.AddReading(kEngines, kEngineAddress, UpdateAt(i, i));
+  });
+  std::thread evaluator([&] {
+    for (int i = 0; i < 1000; ++i) store_.HistoryOf(kEngines, kWaiting, Second(i));
+  });
+  for (int i = 1; i <= 1000; ++i) store_.LeasedSources(Second(1));
+  engines.join();
+  evaluator.join();
+  EXPECT_EQ(PointsOf(kEngines, 1000).back(), (SignalPoint{Second(1000), 1000}));
+}
+
+// Each namespace may have 3 sources and 1 MiB of memory for their histories, all namespaces
+// together 3 MiB.
+class SignalStoreQuotaTest : public testing::Test {
  protected:
   static SignalSource QueueOf(const std::string& namespace_name, int number = 0) {
     return {.namespace_name = namespace_name,
@@ -350,11 +390,11 @@ class SharedStoreTest : public testing::Test {
     }
   }
   absl::Status StatusOf(const SignalSource& source) const {
-    return store_.Of(source, {}, Second(1)).status;
+    return store_.HistoryOf(source, {}, Second(1)).status;
   }
   bool IsRead(const SignalSource& source, int now) {
-    const std::vector<LeasedSource> wanted = store_.LeasedSources(Second(now));
-    return std::ranges::find(wanted, source, &LeasedSource::source) != wanted.end();
+    const std::vector<LeasedSource> leased = store_.LeasedSources(Second(now));
+    return std::ranges::find(leased, source, &LeasedSource::source) != leased.end();
   }
 
   SignalStore store_{{.max_gap = absl::Seconds(10),
@@ -365,16 +405,17 @@ class SharedStoreTest : public testing::Test {
                      [] {}};
 };
 
-TEST_F(SharedStoreTest, ANamespaceHasASourceQuota) {
+TEST_F(SignalStoreQuotaTest, ANamespaceHasASourceQuota) {
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(Lease(QueueOf("team-a", i)).ok()) << i;
   const absl::Status refused = Lease(QueueOf("team-a", 3));
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(refused.message(), "namespace team-a has 3 endpoints read already, and no more");
-  EXPECT_EQ(StatusOf(QueueOf("team-a", 3)), refused) << "who asks is told why";
+  EXPECT_EQ(StatusOf(QueueOf("team-a", 3)), refused)
+      << "a caller without a lease gets the same error";
   EXPECT_TRUE(Lease(QueueOf("team-b")).ok());
 }
 
-TEST_F(SharedStoreTest, ASourceOverItsNamespacesQuotaIsEvicted) {
+TEST_F(SignalStoreQuotaTest, ASourceOverItsNamespacesQuotaIsEvicted) {
   const SignalSource greedy = QueueOf("team-a", 0);
   const SignalSource modest = QueueOf("team-a", 1);
   const SignalSource other = QueueOf("team-b");
@@ -383,69 +424,46 @@ TEST_F(SharedStoreTest, ASourceOverItsNamespacesQuotaIsEvicted) {
   ASSERT_TRUE(Lease(other).ok());
   AddReadings(modest, 10);
   AddReadings(other, 10);
-  AddReadings(greedy, 50'000);
+  AddReadings(greedy, 50'000);  // they would take more than 2 MiB
   const absl::Status status = StatusOf(greedy);
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(status.message()), HasSubstr("namespace team-a"));
   EXPECT_THAT(std::string(status.message()), HasSubstr("1 MiB"));
-  EXPECT_THAT(store_.Of(greedy, {}, Second(1)).series, IsEmpty()) << "a part is not the whole";
+  EXPECT_THAT(store_.HistoryOf(greedy, {}, Second(1)).series, IsEmpty())
+      << "a partial history would pass for a complete one";
   EXPECT_FALSE(IsRead(greedy, 1));
   EXPECT_TRUE(StatusOf(modest).ok()) << StatusOf(modest);
   EXPECT_TRUE(StatusOf(other).ok()) << StatusOf(other);
   EXPECT_TRUE(IsRead(modest, 1));
 }
 
-TEST_F(SharedStoreTest, AnEvictedSourceIsReadAgainWhenItNeedsLess) {
+TEST_F(SignalStoreQuotaTest, AnEvictedSourceIsReadAgainWhenItNeedsLess) {
   const SignalSource queue = QueueOf("team-a");
   ASSERT_TRUE(Lease(queue, absl::Hours(100), 90).ok());
   ASSERT_TRUE(Lease(queue, absl::Minutes(1), 1000).ok());
-  AddReadings(queue, 50'000);
+  AddReadings(queue, 50'000);  // they would take more than 2 MiB
   EXPECT_FALSE(IsRead(queue, 1));
   EXPECT_FALSE(IsRead(queue, 89)) << "it would not fit";
-  EXPECT_TRUE(IsRead(queue, 90)) << "the lease that looked back so far has ended";
+  EXPECT_TRUE(IsRead(queue, 90)) << "the lease that looks back 100 h has expired";
   EXPECT_TRUE(StatusOf(queue).ok()) << StatusOf(queue);
-  EXPECT_EQ(store_.Of(queue, {}, Second(90)).read_since, Second(90))
+  EXPECT_EQ(store_.HistoryOf(queue, {}, Second(90)).read_since, Second(90))
       << "nothing is known of the time before";
   store_.AddQueueLength(queue, Length(91, 5));
-  EXPECT_THAT(store_.Of(queue, {}, Second(91)).series.front().points,
+  EXPECT_THAT(store_.HistoryOf(queue, {}, Second(91)).series.front().points,
               ElementsAre(SignalPoint{Second(91), 5}));
 }
 
-TEST_F(SharedStoreTest, TheTotalStaysWithinTheLimit) {
+TEST_F(SignalStoreQuotaTest, TheTotalStaysWithinTheLimit) {
   std::vector<SignalSource> queues;
   for (const char* name : {"a", "b", "c", "d", "e", "f", "g", "h"}) {
     queues.push_back(QueueOf(name));
     ASSERT_TRUE(Lease(queues.back(), absl::Hours(100)).ok());
     AddReadings(queues.back(), 12'000);  // more than half a MiB
   }
-  const auto given_up = std::ranges::count_if(
+  const auto evicted = std::ranges::count_if(
       queues, [&](const SignalSource& queue) { return !StatusOf(queue).ok(); });
-  EXPECT_GE(given_up, 1) << "they would take more than 3 MiB";
-  EXPECT_LE(given_up, 5);
-}
-
-TEST_F(SignalStoreTest, SourcesWithDifferentSecretsAreDistinct) {
-  SignalSource with_token = kEngines;
-  with_token.credentials.bearer_token = "hunter2";
-  Lease(with_token);
-  EXPECT_EQ(store_.Of(kEngines, kWaiting, Second(0)).status.code(), absl::StatusCode::kUnavailable)
-      << "who does not have the token does not see what it opens";
-}
-
-TEST_F(SignalStoreTest, IsThreadSafe) {
-  Lease(kEngines);
-  Lease(kQueue);
-  store_.SetEngines(kEngines, std::vector{kPlace}, Second(0));
-  std::thread engines([&] {
-    for (int i = 1; i <= 1000; ++i) store_.AddReading(kEngines, kPlace, UpdateAt(i, i));
-  });
-  std::thread asking([&] {
-    for (int i = 0; i < 1000; ++i) store_.Of(kEngines, kWaiting, Second(i));
-  });
-  for (int i = 1; i <= 1000; ++i) store_.LeasedSources(Second(1));
-  engines.join();
-  asking.join();
-  EXPECT_EQ(PointsOf(kEngines, 1000).back(), (SignalPoint{Second(1000), 1000}));
+  EXPECT_GE(evicted, 1) << "all eight would take more than 4 MiB";
+  EXPECT_LE(evicted, 5) << "3 MiB have room for three at least";
 }
 
 }  // namespace

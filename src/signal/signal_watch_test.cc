@@ -37,7 +37,8 @@ class SignalWatchTest : public testing::Test {
   }
   SignalHistory HistoryOf(const SignalSource& source,
                           EngineMetric metric = EngineMetric::kRequestsWaiting) const {
-    return store_.Of(source, {.metric = metric, .look_back = absl::Seconds(30)}, clock_.Now());
+    return store_.HistoryOf(source, {.metric = metric, .look_back = absl::Seconds(30)},
+                            clock_.Now());
   }
 
   // Returns the newest number of the first series, or nothing after 10 s.
@@ -162,11 +163,13 @@ TEST_F(SignalWatchTest, ANameWithoutAddressesHasNoEngineAndNoPage) {
   for (const SignalSource& source : {engines, page}) {
     ASSERT_TRUE(idle_store_.Lease(source, {}, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
   }
-  Eventually([&] { return idle_store_.Of(engines, {}, clock_.Now()).status.ok(); });
-  const SignalHistory none = idle_store_.Of(engines, {}, clock_.Now());
+  Eventually([&] { return idle_store_.HistoryOf(engines, {}, clock_.Now()).status.ok(); });
+  const SignalHistory none = idle_store_.HistoryOf(engines, {}, clock_.Now());
   EXPECT_TRUE(none.status.ok()) << none.status;
   EXPECT_THAT(none.series, SizeIs(0));
-  const auto gap = [&] { return idle_store_.Of(page, {}, clock_.Now()).series.front().error; };
+  const auto gap = [&] {
+    return idle_store_.HistoryOf(page, {}, clock_.Now()).series.front().error;
+  };
   Eventually([&] { return absl::StrContains(gap(), "has no address"); });
   EXPECT_THAT(gap(), HasSubstr("has no address"));
 }
@@ -192,7 +195,7 @@ TEST_F(SignalWatchTest, ServicesAreResolvedInTheClusterDomain) {
   const SignalSource own = subscribed_at("llm.team-a.svc.corp.internal");
   const SignalSource elsewhere = subscribed_at("llm.team-a.svc.cluster.local");
   const auto observed = [&](const SignalSource& source) {
-    const SignalHistory history = idle_store_.Of(source, {}, clock_.Now());
+    const SignalHistory history = idle_store_.HistoryOf(source, {}, clock_.Now());
     return history.series.empty() ? SignalSeries() : history.series.front();
   };
   Eventually([&] { return !observed(own).points.empty() && !observed(elsewhere).error.empty(); });
@@ -226,7 +229,8 @@ class GatewaysTest : public SignalWatchTest {
     return {.window = window, .look_back = absl::Seconds(30)};
   }
   SignalSeries Observed(const SignalSource& source) const {
-    const SignalHistory history = idle_store_.Of(source, QueryOver(absl::Seconds(1)), clock_.Now());
+    const SignalHistory history =
+        idle_store_.HistoryOf(source, QueryOver(absl::Seconds(1)), clock_.Now());
     return history.series.empty() ? SignalSeries() : history.series.front();
   }
   // Returns the newest sum, if there is one.
@@ -329,8 +333,9 @@ TEST_F(SignalWatchTest, ANewSourceIsReadAtOnce) {
   SignalWatch watch(options, clock_, store);
   woken = &watch;
   ASSERT_TRUE(store.Lease(source, {}, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
-  Eventually([&] { return !store.Of(source, {}, clock_.Now()).series.front().points.empty(); });
-  EXPECT_EQ(store.Of(source, {}, clock_.Now()).series.front().points.back().value, 7);
+  Eventually(
+      [&] { return !store.HistoryOf(source, {}, clock_.Now()).series.front().points.empty(); });
+  EXPECT_EQ(store.HistoryOf(source, {}, clock_.Now()).series.front().points.back().value, 7);
 }
 
 }  // namespace

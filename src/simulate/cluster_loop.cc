@@ -69,7 +69,7 @@ const Decision& ClusterScaler::Decided() {
       query.look_back =
           std::max(query.look_back, decision_.look_back + options_.staleness.stale_after);
     }
-    signals = signals_.Of(*source_, query, now_);
+    signals = signals_.HistoryOf(*source_, query, now_);
   }
   decision_ = Decide(trigger_, scaled_object, fleet, signals.has_value() ? &*signals : nullptr,
                      options_.staleness);

@@ -180,10 +180,10 @@ Decision WorkloadTelemetry::Decide() const {
   if (!source_.has_value()) {
     return gpuscaler::Decide(trigger_, scaled_object_, fleet, options_.staleness);
   }
-  SignalHistory signals = signals_.Of(*source_, query_, now_);
+  SignalHistory signals = signals_.HistoryOf(*source_, query_, now_);
   if (gateway_.has_value()) {
     signals.gateway = std::make_shared<const SignalHistory>(
-        signals_.Of(*gateway_, GatewayQueryOf(options_.staleness), now_));
+        signals_.HistoryOf(*gateway_, GatewayQueryOf(options_.staleness), now_));
   }
   return gpuscaler::Decide(trigger_, scaled_object_, fleet, &signals, options_.staleness);
 }

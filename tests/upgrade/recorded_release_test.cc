@@ -487,7 +487,7 @@ TEST(RecordedRelease, OurAggregatorReceivesTheEnginesOfAnAgent) {
   ASSERT_TRUE(Eventually([&] { return !stream.is_open(); }));
   EXPECT_EQ(stream.counts().readings, 6);
 
-  const SignalHistory history = store.Of(found, running, clock.Now());
+  const SignalHistory history = store.HistoryOf(found, running, clock.Now());
   ASSERT_THAT(history.series, SizeIs(1));
   EXPECT_EQ(history.series[0].engine, "vllm");
   EXPECT_EQ(history.series[0].pod, "llm-6d4cf56db6-x7k2p");
