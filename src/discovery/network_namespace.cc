@@ -30,16 +30,16 @@ absl::StatusOr<std::string> ReadIfThere(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<uint64_t> NetworkIdOf(const std::string& proc, int64_t pid) {
+absl::StatusOr<uint64_t> NetworkNamespaceIdOf(const std::string& proc, int64_t pid) {
   const std::string path = NetFile(proc, pid, "tcp");
   struct stat file = {};
   if (stat(path.c_str(), &file) != 0) return ProcError(errno, path);
   return file.st_ino;
 }
 
-absl::StatusOr<NetworkNamespace> ReadNetwork(const std::string& proc, int64_t pid) {
+absl::StatusOr<NetworkNamespace> ReadNetworkNamespace(const std::string& proc, int64_t pid) {
   NetworkNamespace network;
-  ASSIGN_OR_RETURN(network.id, NetworkIdOf(proc, pid));
+  ASSIGN_OR_RETURN(network.id, NetworkNamespaceIdOf(proc, pid));
   ASSIGN_OR_RETURN(network.listeners, ReadListeners(proc, pid));
   AddressTables tables;
   ASSIGN_OR_RETURN(tables.fib_trie, ReadIfThere(NetFile(proc, pid, "fib_trie")));
@@ -48,7 +48,7 @@ absl::StatusOr<NetworkNamespace> ReadNetwork(const std::string& proc, int64_t pi
   ASSIGN_OR_RETURN(tables.ipv6_route, ReadIfThere(NetFile(proc, pid, "ipv6_route")));
   network.addresses = NetworkAddresses(tables);
   // The tables of a process that ended meanwhile are empty.
-  ASSIGN_OR_RETURN(const uint64_t id, NetworkIdOf(proc, pid));
+  ASSIGN_OR_RETURN(const uint64_t id, NetworkNamespaceIdOf(proc, pid));
   if (id != network.id) return absl::NotFoundError(absl::StrCat("process ", pid, " has ended"));
   return network;
 }

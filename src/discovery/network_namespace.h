@@ -10,20 +10,22 @@
 
 namespace gpuscaler {
 
-// Returns an ID that all processes of a network share and no other network has: the inode of
-// /proc/PID/net/tcp. Any user may read /proc/PID/net (fs/proc/proc_net.c). /proc/PID/ns/net needs
-// the right to trace the process, which root without capabilities does not have.
+// Returns an ID that is the same for all processes of a network namespace, and differs between
+// namespaces: the inode of /proc/PID/net/tcp. Any user may read /proc/PID/net (fs/proc/proc_net.c).
+// /proc/PID/ns/net needs the right to trace the process, which root without capabilities does not
+// have. `proc` is the path of the node's /proc.
 //
 // NOT_FOUND: the process has ended. PERMISSION_DENIED: a policy (SELinux, hidepid) denies access.
-absl::StatusOr<uint64_t> NetworkIdOf(const std::string& proc, int64_t pid);
+absl::StatusOr<uint64_t> NetworkNamespaceIdOf(const std::string& proc, int64_t pid);
 
 struct NetworkNamespace {
   uint64_t id = 0;
-  std::vector<std::string> addresses;  // in the order of NetworkAddresses()
+  std::vector<std::string> addresses;  // the likeliest first (NetworkAddresses())
   std::vector<Listener> listeners;
 };
 
-// Errors are those of NetworkIdOf(), and INVALID_ARGUMENT for a malformed table.
-absl::StatusOr<NetworkNamespace> ReadNetwork(const std::string& proc, int64_t pid);
+// Returns the errors of NetworkNamespaceIdOf(), and INVALID_ARGUMENT for a malformed table of
+// sockets.
+absl::StatusOr<NetworkNamespace> ReadNetworkNamespace(const std::string& proc, int64_t pid);
 
 }  // namespace gpuscaler

@@ -31,11 +31,11 @@ TEST(NetworkNamespace, IdIsSharedOnlyWithinANetwork) {
   std::unique_ptr<TestProcess> sidecar;
   pod.RunInside([&] { sidecar = std::make_unique<TestProcess>([] {}); });
   const TestProcess in_node([] {});
-  const auto of_pod = NetworkIdOf(kProc, pod.pid());
-  const auto of_other = NetworkIdOf(kProc, other.pid());
-  const auto of_node = NetworkIdOf(kProc, in_node.pid());
+  const auto of_pod = NetworkNamespaceIdOf(kProc, pod.pid());
+  const auto of_other = NetworkNamespaceIdOf(kProc, other.pid());
+  const auto of_node = NetworkNamespaceIdOf(kProc, in_node.pid());
   ASSERT_TRUE(of_pod.ok() && of_other.ok() && of_node.ok()) << of_pod.status();
-  EXPECT_EQ(NetworkIdOf(kProc, sidecar->pid()), of_pod);
+  EXPECT_EQ(NetworkNamespaceIdOf(kProc, sidecar->pid()), of_pod);
   EXPECT_NE(*of_pod, *of_other);
   EXPECT_NE(*of_pod, *of_node);
   EXPECT_NE(*of_other, *of_node);
@@ -51,7 +51,8 @@ TEST(NetworkNamespace, IdAgreesWithTheNamespaceLink) {
   };
   for (const pid_t one : {getpid(), pod.pid(), in_node.pid()}) {
     for (const pid_t two : {getpid(), pod.pid(), in_node.pid()}) {
-      EXPECT_EQ(NetworkIdOf(kProc, one) == NetworkIdOf(kProc, two), link(one) == link(two));
+      EXPECT_EQ(NetworkNamespaceIdOf(kProc, one) == NetworkNamespaceIdOf(kProc, two),
+                link(one) == link(two));
     }
   }
 }
@@ -65,7 +66,7 @@ TEST(NetworkNamespace, HasTheAddressesOfItsServers) {
     server = std::make_unique<TestServer>("0.0.0.0", kPage);
     server_v6 = std::make_unique<TestServer>(pod.address_v6(), "other");
   });
-  const auto network = ReadNetwork(kProc, pod.pid());
+  const auto network = ReadNetworkNamespace(kProc, pod.pid());
   ASSERT_TRUE(network.ok()) << network.status();
   EXPECT_THAT(network->addresses, ElementsAre(pod.address(), pod.address_v6()));
   ASSERT_EQ(network->listeners.size(), 2u);
@@ -107,7 +108,7 @@ TEST(NetworkNamespace, NeedsNoCapabilitiesUnlikeOpenSockets) {
   pod.RunInside([&] { server = std::make_unique<TestServer>("0.0.0.0", kPage); });
   std::thread([&] {
     DropCapabilities();
-    const auto network = ReadNetwork(kProc, pod.pid());
+    const auto network = ReadNetworkNamespace(kProc, pod.pid());
     ASSERT_TRUE(network.ok()) << network.status();
     ASSERT_EQ(network->listeners.size(), 1u);
     EXPECT_EQ(network->listeners[0].port, server->port());
@@ -124,7 +125,7 @@ TEST(SocketsOf, AreTheOpenSocketsOfTheProcess) {
   const TestProcess process(
       [&] { theirs = std::make_unique<TestServer>("127.0.0.1", kPage, 8000); });
   const TestServer ours("127.0.0.1", kPage, 9000);
-  const auto network = ReadNetwork(kProc, process.pid());
+  const auto network = ReadNetworkNamespace(kProc, process.pid());
   const auto sockets = SocketsOf(kProc, process.pid());
   ASSERT_TRUE(network.ok() && sockets.ok()) << network.status() << sockets.status();
   ASSERT_EQ(network->listeners.size(), 2u);
@@ -139,11 +140,11 @@ TEST(NetworkNamespace, EndedProcessIsNotFound) {
   {
     const TestProcess process([] {});
     ended = process.pid();
-    EXPECT_TRUE(ReadNetwork(kProc, ended).ok());
+    EXPECT_TRUE(ReadNetworkNamespace(kProc, ended).ok());
     EXPECT_TRUE(SocketsOf(kProc, ended).ok());
   }
-  EXPECT_EQ(NetworkIdOf(kProc, ended).status().code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(ReadNetwork(kProc, ended).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(NetworkNamespaceIdOf(kProc, ended).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ReadNetworkNamespace(kProc, ended).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(SocketsOf(kProc, ended).status().code(), absl::StatusCode::kNotFound);
 }
 

@@ -128,7 +128,7 @@ absl::StatusOr<NetworkNamespace> ServerFinder::ReadNetworkOf(
     const std::vector<int64_t>& processes) const {
   absl::StatusOr<NetworkNamespace> network = absl::NotFoundError("no process is seen");
   for (const int64_t pid : processes) {
-    network = ReadNetwork(folders_.proc, pid);
+    network = ReadNetworkNamespace(folders_.proc, pid);
     if (!absl::IsNotFound(network.status())) break;
   }
   return network;
@@ -137,7 +137,7 @@ absl::StatusOr<NetworkNamespace> ServerFinder::ReadNetworkOf(
 // In the node's network other programs listen too: keeps only the pod's sockets.
 absl::Status ServerFinder::KeepOwnListeners(const std::string& uid, absl::Time now,
                                             NetworkNamespace& network) {
-  ASSIGN_OR_RETURN(const uint64_t of_node, NetworkIdOf(folders_.proc, kInitPid));
+  ASSIGN_OR_RETURN(const uint64_t of_node, NetworkNamespaceIdOf(folders_.proc, kInitPid));
   if (network.id != of_node) return absl::OkStatus();
   std::set<uint64_t> own;
   absl::Status refused;
