@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "fleet/agent_call.h"
-#include "fleet/agent_loss.h"
+#include "fleet/agent_stream_error.h"
 #include "fleet/telemetry_wire.h"
 
 namespace gpuscaler {
@@ -35,7 +35,7 @@ class AgentStream::Call : public AgentCall<wire::Subscription, wire::Telemetry> 
   bool has_more() const override { return stream_.reader_.has_more(); }
   absl::Status Continue() override { return stream_.Continue(); }
   void Ended(const CallEnd& end, const absl::Status& fault) override {
-    stream_.Ended(fault.ok() ? LossOf(end) : fault);
+    stream_.Ended(fault.ok() ? AgentStreamError(end) : fault);
   }
 
   AgentStream& stream_;

@@ -1,4 +1,4 @@
-#include "fleet/agent_loss.h"
+#include "fleet/agent_stream_error.h"
 
 #include <cerrno>
 #include <string>
@@ -8,7 +8,7 @@
 namespace gpuscaler {
 namespace {
 
-TEST(LossOf, EndsWithAdviceOnTls) {
+TEST(AgentStreamError, EndsWithAdviceOnTls) {
   struct Case {
     ConnectFault fault;
     std::string advice;
@@ -25,23 +25,24 @@ TEST(LossOf, EndsWithAdviceOnTls) {
            Case{{.is_other_protocol = true}, ": does the agent need TLS (--tls-cert)?"},
            Case{{.system_error = ECONNREFUSED}, ""},
        }) {
-    EXPECT_EQ(LossOf({.status = absl::UnavailableError("why"), .connect_fault = test.fault}),
-              absl::UnavailableError("why" + test.advice));
+    EXPECT_EQ(
+        AgentStreamError({.status = absl::UnavailableError("why"), .connect_fault = test.fault}),
+        absl::UnavailableError("why" + test.advice));
   }
 }
 
-TEST(LossOf, LostConnectionHasNoAdvice) {
-  EXPECT_EQ(LossOf({.status = absl::UnavailableError("the connection is lost")}),
+TEST(AgentStreamError, LostConnectionHasNoAdvice) {
+  EXPECT_EQ(AgentStreamError({.status = absl::UnavailableError("the connection is lost")}),
             absl::UnavailableError("the connection is lost"));
 }
 
-TEST(LossOf, ServerWithoutTheServiceIsNotAnAgent) {
-  EXPECT_EQ(LossOf({.status = absl::UnimplementedError("")}),
+TEST(AgentStreamError, ServerWithoutTheServiceIsNotAnAgent) {
+  EXPECT_EQ(AgentStreamError({.status = absl::UnimplementedError("")}),
             absl::UnimplementedError("it answers, and is no agent (a scaler's port?)"));
 }
 
-TEST(LossOf, OkEndOfTheStreamIsALoss) {
-  EXPECT_EQ(LossOf({.status = absl::OkStatus()}),
+TEST(AgentStreamError, OkEndOfTheStreamIsAnError) {
+  EXPECT_EQ(AgentStreamError({.status = absl::OkStatus()}),
             absl::UnavailableError("the agent has ended the stream"));
 }
 

@@ -1,4 +1,4 @@
-#include "fleet/agent_loss.h"
+#include "fleet/agent_stream_error.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -20,9 +20,9 @@ absl::string_view AdviceFor(const ConnectFault& fault) {
       return "its certificate must be of the CA in --tls-client-ca";
     case HandshakeFault::kRejectedByPeer:
       return "the agent's log has the reason";
-    case HandshakeFault::kNoCertificate:
-    case HandshakeFault::kWrongNode:
-    case HandshakeFault::kOther:
+    case HandshakeFault::kNoCertificate:  // only servers find it
+    case HandshakeFault::kWrongNode:      // AgentCall finds it after the handshake
+    case HandshakeFault::kOther:          // the message has the details
       break;
   }
   return "";
@@ -30,7 +30,7 @@ absl::string_view AdviceFor(const ConnectFault& fault) {
 
 }  // namespace
 
-absl::Status LossOf(const CallEnd& end) {
+absl::Status AgentStreamError(const CallEnd& end) {
   if (end.status.ok()) return absl::UnavailableError("the agent has ended the stream");
   if (absl::IsUnimplemented(end.status)) {
     return absl::UnimplementedError("it answers, and is no agent (a scaler's port?)");
