@@ -3,10 +3,11 @@
 //
 //   loop_bench                          all of it, in minutes
 //   loop_bench --quick                  two engines, three loads, one seed, in seconds
-//   loop_bench --engine 8b --load step  those that contain it; --policy likewise
-//   loop_bench --trace FILE             a trace of Azure's or Mooncake's in place of the loads
-//   loop_bench --episode                llm-d's published episode
-//   loop_bench --variants               other routings, starts and requests, at 1.5 and 4.2 engines
+//   loop_bench --engine 8b --load step  names that contain this; --policy likewise
+//   loop_bench --trace FILE             a trace of Azure's or Mooncake's instead of the loads
+//   loop_bench --episode                the load that llm-d published results for (LlmdEpisode)
+//   loop_bench --variants               other routings, starts and requests, at constant loads
+//                                       for 1.5 and 4.2 engines
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -48,9 +49,10 @@ std::string Milliseconds(absl::Duration duration) {
   return absl::StrCat(absl::ToInt64Milliseconds(duration));
 }
 
-// The metadata with more keys. Their values depend on the engine.
-NamedPolicy Ours(std::string name, const Metadata& metadata,
-                 const std::vector<std::string>& keys = {}) {
+// Returns a policy of this scaler: a trigger with this metadata, and with those of maxConcurrency,
+// ttftSloMs and tpotSloMs that `keys` names, with values for the engine.
+NamedPolicy ScalerPolicy(std::string name, const Metadata& metadata,
+                         const std::vector<std::string>& keys = {}) {
   return {std::move(name), [=](const Setting& setting) {
             const Metadata values = {
                 {"maxConcurrency", absl::StrCat(setting.preset.batch.max_num_seqs)},
@@ -77,6 +79,7 @@ std::vector<NamedPolicy> Policies() {
          return std::make_unique<ScheduledPolicy>(
              Clairvoyant(*setting.load, setting.scenario.workload.longest_start));
        }},
+      // Knows the load of the present moment only, so its replicas start too late.
       {"clairvoyant without a lead",
        [](const Setting& setting) -> std::unique_ptr<ReplicaPolicy> {
          if (setting.load == nullptr) return nullptr;
@@ -87,22 +90,24 @@ std::vector<NamedPolicy> Policies() {
          if (setting.load == nullptr) return nullptr;
          return std::make_unique<StaticPolicy>(setting.load->MostNeeded());
        }},
-      {"fewest that keep 99 %", nullptr},
-      Ours("vllm-inference", inference),
-      Ours("vllm-inference, tpotSloMs", inference, {"tpotSloMs"}),
-      Ours("vllm-inference, maxConcurrency", inference, {"maxConcurrency"}),
-      Ours("vllm-inference, latency goals", inference, {"ttftSloMs", "tpotSloMs"}),
-      Ours("vllm-inference, both", inference, {"maxConcurrency", "ttftSloMs", "tpotSloMs"}),
-      Ours("pressure", pressure),
-      Ours("pressure, maxConcurrency", pressure, {"maxConcurrency"}),
-      Ours("pressure, maxConcurrency, target 50",
-           {{"profile", "vllm-inference"}, {"demand", "off"}, {"targetValue", "50"}},
-           {"maxConcurrency"}),
-      Ours("vllm-requests", {{"profile", "vllm-requests"}}),
-      Ours("vllm-queue-depth", {{"profile", "vllm-queue-depth"}}),
-      Ours("tgi-inference, demand off, maxConcurrency",
-           {{"profile", "tgi-inference"}, {"demand", "off"}}, {"maxConcurrency"}),
+      {"fewest that keep 99 %", nullptr},  // LoopTable tries constant numbers of replicas
+      ScalerPolicy("vllm-inference", inference),
+      ScalerPolicy("vllm-inference, tpotSloMs", inference, {"tpotSloMs"}),
+      ScalerPolicy("vllm-inference, maxConcurrency", inference, {"maxConcurrency"}),
+      ScalerPolicy("vllm-inference, latency goals", inference, {"ttftSloMs", "tpotSloMs"}),
+      // The batch limit and the latency goals.
+      ScalerPolicy("vllm-inference, both", inference, {"maxConcurrency", "ttftSloMs", "tpotSloMs"}),
+      ScalerPolicy("pressure", pressure),
+      ScalerPolicy("pressure, maxConcurrency", pressure, {"maxConcurrency"}),
+      ScalerPolicy("pressure, maxConcurrency, target 50",
+                   {{"profile", "vllm-inference"}, {"demand", "off"}, {"targetValue", "50"}},
+                   {"maxConcurrency"}),
+      ScalerPolicy("vllm-requests", {{"profile", "vllm-requests"}}),
+      ScalerPolicy("vllm-queue-depth", {{"profile", "vllm-queue-depth"}}),
+      ScalerPolicy("tgi-inference, demand off, maxConcurrency",
+                   {{"profile", "tgi-inference"}, {"demand", "off"}}, {"maxConcurrency"}),
   };
+  // Prometheus recipes, the Go scaler of the same name (docs/compared.md) and llm-d's autoscaler.
   const std::vector<NamedPolicy> others = {
       {"waiting / 5", [](const Setting& setting) { return Keda(setting, WaitingRecipe(5)); }},
       {"in flight / 64", [](const Setting& setting) { return Keda(setting, InFlightRecipe(64)); }},
@@ -112,7 +117,8 @@ std::vector<NamedPolicy> Policies() {
        }},
       {"utilisation 80, Value",
        [](const Setting& setting) { return Keda(setting, UtilizationRecipe(TargetType::kValue)); }},
-      {"Go scaler, memory 80", [](const Setting& setting) { return Keda(setting, GoReference()); }},
+      {"Go scaler, memory 80",
+       [](const Setting& setting) { return Keda(setting, GoScalerTrigger()); }},
       {"llm-d's latency law",
        [](const Setting& setting) {
          return std::make_unique<KedaPolicy>(
@@ -128,6 +134,7 @@ bool IsAsked(const std::string& filter, absl::string_view name) {
   return filter.empty() || absl::StrContains(name, filter);
 }
 
+// Returns the part of the table with this engine and load.
 LoopCell CellOf(const EnginePreset& preset, const LoopLoad& load) {
   return {.engine = std::string(preset.name),
           .load = load.name,
@@ -152,9 +159,10 @@ std::vector<LoopCell> LoadCells(const Flags& flags, const std::vector<LoopLoad>&
   return cells;
 }
 
-EngineRequest Longer(const EngineRequest& request, double prompts, double answers) {
-  return {.prompt_tokens = std::lround(prompts * static_cast<double>(request.prompt_tokens)),
-          .max_tokens = std::lround(answers * static_cast<double>(request.max_tokens))};
+EngineRequest ScaledRequest(const EngineRequest& request, double prompt_factor,
+                            double answer_factor) {
+  return {.prompt_tokens = std::lround(prompt_factor * static_cast<double>(request.prompt_tokens)),
+          .max_tokens = std::lround(answer_factor * static_cast<double>(request.max_tokens))};
 }
 
 std::vector<LoopCell> VariantCells(const Flags& flags, const std::vector<LoopLoad>& loads) {
@@ -164,7 +172,7 @@ std::vector<LoopCell> VariantCells(const Flags& flags, const std::vector<LoopLoa
     absl::Duration shortest_start = absl::Seconds(60), longest_start = absl::Seconds(180);
     bool restarts = false;
     LengthSpread answers = {};
-    // Factors for the lengths, in the middle of the measured time.
+    // Factors for the lengths from the middle of the measured time on.
     double later_prompts = 1, later_answers = 1;
   };
   const Variant variants[] = {
@@ -199,10 +207,12 @@ std::vector<LoopCell> VariantCells(const Flags& flags, const std::vector<LoopLoa
           each.request.max_tokens = RandomLength(each.request.max_tokens, variant.answers, random);
         }
         if (variant.later_prompts != 1 || variant.later_answers != 1) {
-          ChangeRequests(scenario, *preset, *load,
-                         Longer(preset->request, variant.later_prompts, variant.later_answers),
-                         (scenario.measured_from + scenario.duration) / 2);
+          ChangeRequests(
+              scenario, *preset, *load,
+              ScaledRequest(preset->request, variant.later_prompts, variant.later_answers),
+              (scenario.measured_from + scenario.duration) / 2);
         }
+        // The measured time begins at 30 min.
         for (absl::Duration at = absl::Minutes(40); variant.restarts && at < scenario.duration;
              at += absl::Minutes(30)) {
           scenario.restarts_at.push_back(at);
@@ -219,7 +229,7 @@ std::vector<LoopCell> VariantCells(const Flags& flags, const std::vector<LoopLoa
 }
 
 std::vector<LoopCell> EpisodeCells() {
-  // As in our examples; llm-d's policy has its own.
+  // Scales in as deploy/examples/profiles do. LatencyLawObject() replaces this for llm-d's policy.
   ScaledObjectSpec object = {.min_replica_count = kLlmdFewestReplicas,
                              .max_replica_count = kLlmdMostReplicas};
   object.hpa = HpaOptions();
@@ -231,7 +241,9 @@ std::vector<LoopCell> EpisodeCells() {
            .object = object}};
 }
 
-// Every seed drops or repeats other requests; the clairvoyant policy has those of the first seed.
+// Scaling the trace to its load drops or repeats requests, others for each seed. The clairvoyant
+// policy always uses the load of the first seed. The cells keep pointers to `loads`, so its
+// elements must not move.
 absl::StatusOr<std::vector<LoopCell>> TraceCells(const Flags& flags, std::deque<LoopLoad>& loads) {
   std::ifstream file(flags.trace);
   if (!file) return absl::NotFoundError(absl::StrCat(flags.trace, ": cannot be read"));

@@ -32,11 +32,11 @@ SimulatedNode::SimulatedNode(int number, bool busy)
   snapshot_.source = "nvml";
   snapshot_.driver_version = "570.124.06";
   snapshot_.attribution.state = Attribution::State::kKnown;
-  for (int place = 0; place < kGpusPerNode; ++place) {
-    const int gpu = first_gpu_ + place;
-    const std::string workload = WorkloadName(WorkloadOf(place));
+  for (int index = 0; index < kGpusPerNode; ++index) {
+    const int gpu = first_gpu_ + index;
+    const std::string workload = WorkloadName(WorkloadOf(index));
     snapshot_.pods.push_back(
-        {.namespace_name = NamespaceOf(WorkloadOf(place)),
+        {.namespace_name = NamespaceOf(WorkloadOf(index)),
          .name = absl::StrFormat("%s-7d9c5b8f4-%05d", workload, gpu),
          .uid = absl::StrFormat("0e9f6c1e-3a51-4c8e-9d1b-%012d", gpu),
          .owners = {{.kind = "Deployment", .name = workload}},
@@ -46,7 +46,7 @@ SimulatedNode::SimulatedNode(int number, bool busy)
     snapshot_.gpus.push_back(
         {.uuid = absl::StrFormat("GPU-5c6e2a10-0c3f-4f0e-9a5b-%012d", gpu),
          .name = "NVIDIA H100 80GB HBM3",
-         .index = place,
+         .index = index,
          .utilization_percent = 0,
          .memory_utilization_percent = 0,
          .memory_used_bytes = int64_t{73} << 30,  // preallocated
@@ -56,24 +56,24 @@ SimulatedNode::SimulatedNode(int number, bool busy)
          .power_limit_watts = 700,
          .nvlink_tx_mbps = 0,
          .nvlink_rx_mbps = 0,
-         .processes = {{{.pid = 4711 + place, .memory_bytes = int64_t{72} << 30}}},
+         .processes = {{{.pid = 4711 + index, .memory_bytes = int64_t{72} << 30}}},
          .ecc_uncorrected_errors = 0,
          .throttle_reasons = 0,
          .in_use = true,
-         .holders = {{.pod = place, .container = "vllm"}}});
+         .holders = {{.pod = index, .container = "vllm"}}});
   }
 }
 
-int SimulatedNode::WorkloadOf(int place) const { return (first_gpu_ + place) % kWorkloads; }
+int SimulatedNode::WorkloadOf(int index) const { return (first_gpu_ + index) % kWorkloads; }
 
 const NodeSnapshot& SimulatedNode::Read(int64_t reading, absl::Time at) {
   snapshot_.taken_at = at;
-  for (GpuSample& gpu : snapshot_.gpus) Show(gpu, reading);
-  memory_.Annotate(snapshot_);
+  for (GpuSample& gpu : snapshot_.gpus) UpdateGpu(gpu, reading);
+  memory_watch_.Annotate(snapshot_);
   return snapshot_;
 }
 
-void SimulatedNode::Show(GpuSample& gpu, int64_t reading) const {
+void SimulatedNode::UpdateGpu(GpuSample& gpu, int64_t reading) const {
   const int workload = WorkloadOf(gpu.index);
   if (Alternates(workload)) {
     const bool first = first_gpu_ + gpu.index < kWorkloads;
@@ -90,9 +90,9 @@ void SimulatedNode::Show(GpuSample& gpu, int64_t reading) const {
 
 int SimulatedNode::RisingAt(int64_t reading) const {
   if (first_gpu_ >= kWorkloads) return -1;
-  for (int place = 0; place < kGpusPerNode; ++place) {
-    const int workload = WorkloadOf(place);
-    if (first_gpu_ + place >= kWorkloads || !Alternates(workload)) continue;
+  for (int index = 0; index < kGpusPerNode; ++index) {
+    const int workload = WorkloadOf(index);
+    if (first_gpu_ + index >= kWorkloads || !Alternates(workload)) continue;
     if (IsUp(workload, reading) && !IsUp(workload, reading - 1)) return workload;
   }
   return -1;

@@ -1,4 +1,5 @@
-// The fleet of tools/bench fleet: nodes of 8 GPUs, each held by a pod of one of 500 workloads.
+// The fleet of `tools/bench fleet`. Each node has 8 GPUs, and a pod of one of 500 workloads holds
+// each GPU.
 #pragma once
 
 #include <cstdint>
@@ -12,38 +13,41 @@ namespace gpuscaler {
 
 constexpr int kGpusPerNode = 8;
 
-// GPU n of the fleet belongs to workload n modulo this: the workloads grow with the fleet, and each
-// GPU counts for one of them.
+// GPU n of the fleet belongs to workload n % kWorkloads, so a larger fleet has larger workloads and
+// not more of them.
 constexpr int kWorkloads = 500;
 
 std::string WorkloadName(int workload);
-std::string NamespaceOf(int workload);  // ten workloads each
+std::string NamespaceOf(int workload);  // ten workloads in each namespace
 
-// One workload in ten is idle except for its first GPU, which is busy for three readings and idle
-// for three. It makes the edges, and has the shortest windows.
+// Returns true for one workload in ten. Its first GPU is busy for three readings, then idle for
+// three, and its other GPUs are always idle. Each start of a busy time is an edge: the benchmark
+// measures how long the scaler takes to push it to KEDA. So that no window delays the push, the
+// trigger of the workload has a window of 0 s.
 bool Alternates(int workload);
 
 // The reports of one node's driver and kubelet. Not thread-safe.
 class SimulatedNode {
  public:
-  // On a busy node every GPU has different utilization, memory activity and power at each reading.
-  // On an idle node only the alternating GPUs change.
+  // On a busy node the utilization, memory activity and power of every GPU change at each reading,
+  // except for those of alternating workloads. On an idle node only the latter change.
   SimulatedNode(int number, bool busy);
 
   // Returns reading number `reading`, one a second; `at` must not go back.
   const NodeSnapshot& Read(int64_t reading, absl::Time at);
 
-  // Returns the workload that becomes busy in that reading, or -1.
+  // Returns the alternating workload that becomes busy in that reading, or -1. A node has the first
+  // GPU of one such workload at most.
   int RisingAt(int64_t reading) const;
 
  private:
-  void Show(GpuSample& gpu, int64_t reading) const;
-  int WorkloadOf(int place) const;
+  void UpdateGpu(GpuSample& gpu, int64_t reading) const;
+  int WorkloadOf(int index) const;  // `index`: of the GPU on its node
 
-  const int first_gpu_;  // in the fleet
+  const int first_gpu_;  // number in the fleet
   const bool busy_;
   NodeSnapshot snapshot_;
-  MemoryWatch memory_;
+  MemoryWatch memory_watch_;
 };
 
 }  // namespace gpuscaler

@@ -4,7 +4,7 @@ import struct
 
 SERVICE = "/externalscaler.ExternalScaler/"
 
-# An ordinary trigger: the three lines of the README and one more.
+# An ordinary trigger: a profile with its target, for all GPUs in use.
 METADATA = {"profile": "vllm-inference", "targetValue": "80", "scope": "node"}
 
 
@@ -59,7 +59,8 @@ def _receive(connection, size):
 def call(port, method, timeout=2.0, metadata=METADATA):
     """Makes a unary call on a new connection. Returns the reply's message, or None for an error.
 
-    gRPC sends a message only with status OK, so the message itself proves the status.
+    The status in the trailers is not parsed: the servers here send a message only with status OK. An
+    empty message, such as an IsActiveResponse of false, is also returned as None.
     """
     with socket.create_connection(("127.0.0.1", port), timeout) as connection:
         connection.settimeout(timeout)
@@ -78,7 +79,7 @@ def call(port, method, timeout=2.0, metadata=METADATA):
             payload = _receive(connection, size)
             if kind == DATA:
                 message += payload
-            if kind in (RST_STREAM, GOAWAY) or stream == 1 and flags & END_STREAM:
+            if kind in (RST_STREAM, GOAWAY) or (stream == 1 and flags & END_STREAM):
                 return message[5:] or None
             if kind in (SETTINGS, PING) and not flags & ACK:
                 connection.sendall(_frame(kind, ACK, 0, b"" if kind == SETTINGS else payload))

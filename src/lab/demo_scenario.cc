@@ -55,7 +55,7 @@ ScalingCost CostOfStatic(const DemoScenario& scenario, int replicas, absl::Durat
 
 ScalingCost CostOfGoScaler(const DemoScenario& scenario, absl::Duration duration) {
   std::vector<ScaledTrigger> triggers;
-  triggers.push_back(GoReference());
+  triggers.push_back(GoScalerTrigger());
   triggers.push_back(HeldRequestsRecipe());
   KedaPolicy policy(scenario.scaled_object, std::move(triggers));
   return CostOf("the reference's formula", scenario, 0, duration, policy);

@@ -69,7 +69,7 @@ ScaledTrigger HeldRequestsRecipe() {
                 1);
 }
 
-ScaledTrigger GoReference() { return Recipe(HighestMemory, 80); }
+ScaledTrigger GoScalerTrigger() { return Recipe(HighestMemory, 80); }
 
 double LatencyLawScaler::Saturation() const {
   const auto p90 = [](const std::vector<Measured>& measured) {

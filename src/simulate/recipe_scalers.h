@@ -35,7 +35,7 @@ ScaledTrigger HeldRecipe(double target);           // sum of requests at the rou
 // Wakes the first replica: 1 while requests wait at the router, against a target of 1.
 ScaledTrigger HeldRequestsRecipe();
 // The Go scaler's profile vllm-inference: the highest memory_used_percent of all GPUs against 80.
-ScaledTrigger GoReference();
+ScaledTrigger GoScalerTrigger();
 
 // llm-d's law: computes replicas from the P90 of TTFT and TPOT of the last minute relative to their
 // goals, capped at 2 and averaged over 45 s. Within a band it changes nothing [llm-d

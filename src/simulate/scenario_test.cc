@@ -138,7 +138,7 @@ TEST(Scenario, AStartLongerThanTheCooldownIsNotKilled) {
 
 TEST(Scenario, TheReferenceStopsAtTwoAndNeverGoesToZero) {
   std::vector<ScaledTrigger> triggers;
-  triggers.push_back(GoReference());
+  triggers.push_back(GoScalerTrigger());
   triggers.push_back(HeldRequestsRecipe());
   KedaPolicy policy({}, std::move(triggers));
   const LoopResult result = RunLoop(Scenario(RiseAndFall(), absl::Hours(2)), policy);
