@@ -1,5 +1,5 @@
-// Bytes of an untrusted server into a session of a gRPC client with two open calls: one is read at
-// once, the reader of the other pauses.
+// Sends the bytes of an untrusted server to a session of a gRPC client with two open calls. The
+// listener of the first call reads at once, that of the second pauses after headers and messages.
 //
 // The last bytes of an input select its kind: plain bytes, or a list of mostly valid frames.
 #include <fuzzer/FuzzedDataProvider.h>
@@ -24,7 +24,8 @@ namespace {
 
 constexpr size_t kLongestMessage = 200;
 
-std::string Answer(FuzzedDataProvider& input) {
+// Returns the fields of a HEADERS frame: response headers, trailers, or a mixture.
+std::string HeaderFields(FuzzedDataProvider& input) {
   constexpr const char* kStatuses[] = {"200", "200", "200", "100", "404", "99999999999"};
   constexpr const char* kTypes[] = {"application/grpc", "application/grpc+proto", "text/html"};
   std::string fields;
@@ -44,7 +45,7 @@ std::string Answer(FuzzedDataProvider& input) {
   return fields;
 }
 
-// Messages longer than a window.
+// Returns messages that together exceed the flow-control window.
 std::string Flood(uint32_t stream) {
   std::string messages, all;
   while (messages.size() < 16'000) messages += Prefixed(std::string(150, 'x'));
@@ -58,8 +59,8 @@ std::string NextServerFrame(FuzzedDataProvider& input) {
   switch (input.ConsumeIntegralInRange(0, 7)) {
     case 0:
     case 1:
-      return Encode(
-          {FrameType::kHeaders, static_cast<uint8_t>(kEndHeaders | end), stream, Answer(input)});
+      return Encode({FrameType::kHeaders, static_cast<uint8_t>(kEndHeaders | end), stream,
+                     HeaderFields(input)});
     case 2:
     case 3:
       return Encode({FrameType::kData, end, stream, NextMessage(input)});
@@ -73,8 +74,8 @@ std::string NextServerFrame(FuzzedDataProvider& input) {
   }
 }
 
-// Checks the guarantees of ClientCall::Listener. Only the constructor may run outside the loop's
-// thread.
+// Checks the guarantees of ClientCall::Listener. Must be used on the loop's thread. The exceptions
+// are has_ended() and the destructor, after the session has closed.
 class Caller : public ClientCall::Listener {
  public:
   explicit Caller(bool pauses) : pauses_(pauses) {
@@ -91,6 +92,7 @@ class Caller : public ClientCall::Listener {
   }
   void OnMessage(std::string bytes) override {
     FUZZ_ASSERT(has_headers_ && !has_ended_ && !is_paused_ && bytes.size() <= kLongestMessage);
+    // The length of a message selects what the caller does.
     if (bytes.size() > 100) call_->Cancel();
     if (bytes.size() < 50) call_->WriteNewest(std::move(bytes));
     Pause();
@@ -126,7 +128,7 @@ class Caller : public ClientCall::Listener {
 // The session of a client and its calls.
 class Client {
  public:
-  // `is_impatient`: a silent server is given up at once.
+  // `is_impatient`: keepalive times of 0, so the session closes if the server is silent.
   explicit Client(bool is_impatient) {
     if (is_impatient) target_.keepalive = target_.keepalive_timeout = absl::ZeroDuration();
     server_.Do([this] {
@@ -168,14 +170,17 @@ class Client {
   std::unique_ptr<ClientSession> session_;
 };
 
-void CheckServer(FuzzedDataProvider input) {
+void FuzzClientSession(FuzzedDataProvider input) {
   const bool has_settings = input.ConsumeIntegralInRange(0, 7) > 0;
-  const bool is_of_frames = input.ConsumeBool();
+  const bool sends_frames = input.ConsumeBool();
   const int pieces = input.ConsumeIntegralInRange(1, 4);
+  // 0 to 2: the caller reads on after each piece. 3 to 6: after the first piece it cancels, ends
+  // its writes, opens a call or closes the session. 7: the server closes the connection at the end.
+  // 8: nothing. 9: the client is impatient.
   const int act = input.ConsumeIntegralInRange(0, 9);
   std::string bytes;
   if (has_settings) bytes = Encode({FrameType::kSettings});
-  while (is_of_frames && input.remaining_bytes() > 0) bytes += NextServerFrame(input);
+  while (sends_frames && input.remaining_bytes() > 0) bytes += NextServerFrame(input);
   bytes += input.ConsumeRemainingBytesAsString();
 
   Client client(/*is_impatient=*/act == 9);
@@ -189,11 +194,12 @@ void CheckServer(FuzzedDataProvider input) {
     if (act == 5) client.Open(/*pauses=*/true);
     if (act == 6) client.Close();
   }
-  if (act == 7) client.server().Leave();
+  if (act == 7) client.server().CloseConnection();
   client.ForEach([](Caller& each) { each.Resume(); });
   client.Close();
 
   absl::string_view received = client.server().received();
+  // A server cannot make the client send much more than it sends itself.
   FUZZ_ASSERT(received.size() <= 5'000 + 4 * bytes.size());
   FUZZ_ASSERT(absl::ConsumePrefix(&received, kPreface));
   CheckFrames(received);
@@ -203,6 +209,6 @@ void CheckServer(FuzzedDataProvider input) {
 }  // namespace gpuscaler
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  gpuscaler::CheckServer(FuzzedDataProvider(data, size));
+  gpuscaler::FuzzClientSession(FuzzedDataProvider(data, size));
   return 0;
 }

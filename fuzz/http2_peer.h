@@ -63,7 +63,7 @@ class Http2Peer {
     Do([&] { bufferevent_write(end_, bytes.data(), bytes.size()); });
   }
   // Closes this end of the connection, from the session's view.
-  void Leave() {
+  void CloseConnection() {
     Do([this] { bufferevent_flush(end_, EV_WRITE, BEV_FINISHED); });
   }
   // Runs `act` on the loop's thread, then waits for everything that follows from it.

@@ -1,6 +1,6 @@
-// Bytes of an untrusted client into a session of the gRPC server.
+// Sends the bytes of an untrusted client to a session of the gRPC server.
 //
-// The first bytes of an input select its kind: plain bytes, or a list of mostly valid frames.
+// The last bytes of an input select its kind: plain bytes, or a list of mostly valid frames.
 #include <fuzzer/FuzzedDataProvider.h>
 
 #include <cstdint>
@@ -189,14 +189,14 @@ void CheckReceived(absl::string_view sent, absl::string_view received) {
   FUZZ_ASSERT(sent.substr(0, kPreface.size()) != kPreface);
 }
 
-void CheckClient(FuzzedDataProvider input) {
+void FuzzServerSession(FuzzedDataProvider input) {
   const bool has_preface = input.ConsumeIntegralInRange(0, 7) > 0;
-  const bool is_of_frames = input.ConsumeBool();
+  const bool sends_frames = input.ConsumeBool();
   const int pieces = input.ConsumeIntegralInRange(1, 4);
   const int act = input.ConsumeIntegralInRange(0, 7);
   std::string bytes;
   if (has_preface) bytes = absl::StrCat(kPreface, Encode({FrameType::kSettings}));
-  while (is_of_frames && input.remaining_bytes() > 0) bytes += NextClientFrame(input);
+  while (sends_frames && input.remaining_bytes() > 0) bytes += NextClientFrame(input);
   bytes += input.ConsumeRemainingBytesAsString();
 
   Connection connection;
@@ -209,7 +209,7 @@ void CheckClient(FuzzedDataProvider input) {
     if (act == 3) connection.Wait(absl::Hours(1));
     if (act == 4) connection.Wait(kLimits.keepalive + absl::Seconds(1));
   }
-  if (act == 5) connection.client().Leave();
+  if (act == 5) connection.client().CloseConnection();
   CheckReceived(bytes, connection.client().received());
 }
 
@@ -217,6 +217,6 @@ void CheckClient(FuzzedDataProvider input) {
 }  // namespace gpuscaler
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  gpuscaler::CheckClient(FuzzedDataProvider(data, size));
+  gpuscaler::FuzzServerSession(FuzzedDataProvider(data, size));
   return 0;
 }
