@@ -15,17 +15,19 @@ class ListPodResourcesResponse;
 
 namespace gpuscaler {
 
-// A device of a container, whether a GPU or not.
+// A device of a container, whether a GPU or not. A device plugin provides it, or a DRA driver for a
+// ResourceClaim of the pod.
 struct PodDevice {
   std::string container;
-  std::string resource;                // "nvidia.com/gpu"; for a claim its driver, "gpu.nvidia.com"
-  std::string id;                      // the plugin's; for a claim the driver's name of the device
-  std::string claim;                   // "shop/web-0-gpu-x7k2p"; empty: a plugin's device
+  std::string resource;                // "nvidia.com/gpu", or the DRA driver: "gpu.nvidia.com"
+  std::string id;                      // as the plugin or the driver names the device
+  std::string claim;                   // "shop/web-0-gpu-x7k2p"; empty: from a device plugin
   std::vector<std::string> cdi_names;  // claims only: "k8s.gpu.nvidia.com/claim=UID-gpu-0"
-  // Further ids of the same device, the most reliable first. The kubelet reports none.
+
+  // The kubelet does not report the rest. ClaimFiles::AddTo() fills it from the driver's files.
+  // Further ids of the same device, the most reliable first.
   std::vector<std::string> other_ids;
-  // The claim's driver has the device without admin access, so the pod holds it. The kubelet cannot
-  // report that.
+  // The driver prepared the device for the pod without admin access, so the pod holds it.
   bool is_held = false;
 
   friend bool operator==(const PodDevice&, const PodDevice&) = default;
@@ -34,7 +36,7 @@ struct PodDevice {
 struct PodDevices {
   std::string namespace_name;
   std::string name;
-  std::vector<PodDevice> devices;  // each once
+  std::vector<PodDevice> devices;  // without duplicates
 
   friend bool operator==(const PodDevices&, const PodDevices&) = default;
 };
@@ -42,15 +44,16 @@ struct PodDevices {
 // Returns each pod of the response.
 std::vector<PodDevices> PodDevicesIn(const ::v1::ListPodResourcesResponse& response);
 
-// Thread-safe: each call has a connection of its own.
+// Thread-safe: each call opens its own connection.
 class PodResources {
  public:
   // `loop` must outlive this.
   PodResources(EventLoop& loop, std::string socket) : loop_(loop), socket_(std::move(socket)) {}
 
-  // Returns all active pods, those without devices too. An error names the socket and the remedy.
-  // PERMISSION_DENIED. NOT_FOUND: no socket. DEADLINE_EXCEEDED. RESOURCE_EXHAUSTED: the kubelet
-  // answers 100 calls a second for all clients together.
+  // Returns all active pods, also those without devices. An error names the socket and what to do.
+  // PERMISSION_DENIED: the socket may not be opened. NOT_FOUND: there is no socket.
+  // DEADLINE_EXCEEDED: no answer within `timeout`. RESOURCE_EXHAUSTED: the clients of the kubelet
+  // made more than 100 calls in a second together.
   absl::StatusOr<std::vector<PodDevices>> List(absl::Duration timeout) const;
 
   const std::string& socket() const { return socket_; }

@@ -1,4 +1,8 @@
-// Which pods count, and what is reported if that is ambiguous.
+// Tests of the choice of the pods that count, and of what is reported if that is ambiguous.
+//
+// Without a ScaledObjectRef, DecidedOn() decides for the ScaledObject "llm" of namespace team-a. An
+// owner without a kind is a Deployment. States last `kLong`, so that earlier loads are out of every
+// window.
 #include <re2/re2.h>
 
 #include <memory>
@@ -18,16 +22,16 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-TEST(CountedPods, OtherNamespacesCountOnlyIfOpened) {
+TEST(CountedPods, PodsOfAnotherNamespaceCountOnlyIfItIsAllowed) {
   const std::vector<NodeSnapshot> nodes = {Node(
       "gpu-1", {Llm("llm-a", 90),
                 {.name = "llm-b", .owner = "llm", .loads = {30}, .namespace_name = "team-b"}})};
   EXPECT_EQ(DecidedOn(Utilization(), nodes).value, 90);
   EXPECT_EQ(DecidedOn(Utilization(), nodes, {.namespace_name = "team-b", .name = "llm"}).value, 30);
   EXPECT_EQ(DecidedOn(Utilization(), nodes, {.namespace_name = "team-c", .name = "llm"}).value, 0);
-  const ScaledObjectRef opened{
+  const ScaledObjectRef may_see_team_b{
       .namespace_name = "team-c", .name = "llm", .allowed_namespaces = {"team-b"}};
-  const Decision decision = DecidedOn(Utilization(), nodes, opened);
+  const Decision decision = DecidedOn(Utilization(), nodes, may_see_team_b);
   EXPECT_EQ(decision.value, 30);
   EXPECT_THAT(NamesOf(decision), ElementsAre("team-b/llm-b"));
 }
@@ -40,14 +44,15 @@ TEST(CountedPods, SeveralOwnersAreAnErrorUntilOneIsNamed) {
   EXPECT_EQ(decision.status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(MessageOf(decision), HasSubstr("Deployment/embed, Deployment/llm"));
   EXPECT_EQ(DecidedOn(UtilizationOf("embed"), nodes, scaled_object).value, 30);
-  EXPECT_EQ(DecidedOn(Utilization(), nodes).value, 90) << "named like the ScaledObject";
+  EXPECT_EQ(DecidedOn(Utilization(), nodes).value, 90)
+      << "Deployment/llm is named like the ScaledObject llm";
   Trigger regex = Utilization();
   regex.pod_regex = std::make_shared<const re2::RE2>("embed-.");
   EXPECT_EQ(DecidedOn(regex, nodes, scaled_object).value, 30);
 }
 
-// These pods have no label pod-template-hash, so their Deployment is not known.
-TEST(CountedPods, NamedWorkloadWithoutPodsIsUnknownBesidePodsWithAnUnknownOwner) {
+// A pod without the label pod-template-hash may be of Deployment/llm: only its ReplicaSet is known.
+TEST(CountedPods, WorkloadWithoutPodsIsUnavailableWhileAPodMayBeItsOwn) {
   const GpuPod unresolved{.name = "llm-6d4-x7k2p", .owner = "ReplicaSet/llm-6d4", .loads = {90}};
   FleetBuilder fleet;
   fleet.RepeatFor(kLong, {Node("gpu-1", {unresolved})});
@@ -65,7 +70,7 @@ TEST(CountedPods, NamedWorkloadWithoutPodsIsUnknownBesidePodsWithAnUnknownOwner)
   fleet.RepeatFor(kLong, {Node("gpu-1", {unresolved})});
   for (const Trigger& trigger : {UtilizationOf("llm"), Utilization()}) {
     EXPECT_EQ(DecidedOn(trigger, fleet).status.code(), absl::StatusCode::kUnavailable)
-        << "it had some";
+        << "Deployment/llm had pods, so the ReplicaSet is not the only owner";
   }
 }
 
@@ -79,7 +84,7 @@ TEST(CountedPods, PodThatTwoNodesReportIsOneUnreadableReplica) {
   const NodeSnapshot other = Node("gpu-3", {Llm("llm-1", 60)});
   const Decision decision = DecidedOn(
       Utilization(), {NodeOfPod("gpu-1", "uid-1", 90), NodeOfPod("gpu-2", "uid-1", 0), other});
-  EXPECT_EQ(decision.value, 80 + 60) << "it counts the target";
+  EXPECT_EQ(decision.value, 80 + 60) << "the pod on two nodes counts as the target, 80";
   EXPECT_EQ(decision.replicas, 2);
   EXPECT_EQ(decision.unreadable, 1);
   EXPECT_THAT(Explain(Utilization(), decision), HasSubstr("pod llm-0 is on nodes gpu-1 and gpu-2"));
@@ -93,30 +98,31 @@ TEST(CountedPods, EngineOfAPodThatTwoNodesReportIsUnreadable) {
   };
   const NodeSnapshot first = node("gpu-1", "llm-a", "uid-1");
   const NodeSnapshot third = node("gpu-3", "llm-b", "uid-2");
-  EngineWorkloadBuilder moved(
+  EngineWorkloadBuilder on_two_nodes(
       FleetBuilder().RepeatFor(kLong, {first, node("gpu-2", "llm-a", "uid-1"), third}));
-  moved.EngineIn("llm-a", 0);
-  moved.EngineIn("llm-b", 4);
-  const Decision decision = moved.Decide(InFlight());
-  EXPECT_EQ(decision.value, 10 + 4);
+  on_two_nodes.EngineIn("llm-a", 0);
+  on_two_nodes.EngineIn("llm-b", 4);
+  const Decision decision = on_two_nodes.Decide(InFlight());
+  EXPECT_EQ(decision.value, 10 + 4) << "llm-a counts as the target, 10";
   EXPECT_EQ(decision.unreadable, 1);
-  EngineWorkloadBuilder alone(FleetBuilder().RepeatFor(kLong, {first, third}));
-  alone.EngineIn("llm-a", 0);
-  alone.EngineIn("llm-b", 4);
-  EXPECT_EQ(alone.Decide(InFlight()).value, 4);
+  EngineWorkloadBuilder on_one_node(FleetBuilder().RepeatFor(kLong, {first, third}));
+  on_one_node.EngineIn("llm-a", 0);
+  on_one_node.EngineIn("llm-b", 4);
+  EXPECT_EQ(on_one_node.Decide(InFlight()).value, 4);
 }
 
-TEST(CountedPods, PodsOfOneNameOnTwoNodesAreTwoReplicasUnlessTheirUidIsOne) {
+TEST(CountedPods, PodsOfOneNameOnTwoNodesAreTwoReplicasUnlessTheyShareAUid) {
   EXPECT_EQ(
       DecidedOn(Utilization(), {NodeOfPod("gpu-1", "uid-1", 90), NodeOfPod("gpu-2", "uid-2", 30)})
           .value,
       120);
   EXPECT_EQ(
       DecidedOn(Utilization(), {NodeOfPod("gpu-1", "", 90), NodeOfPod("gpu-2", "", 30)}).value, 120)
-      << "without the Pods API there are none";
+      << "without the kubelet's Pods API no uid is known";
 }
 
-TEST(CountedPods, PodOfAStatefulSetMovesToAnotherNodeWithAnotherUid) {
+// A StatefulSet recreates a pod with the same name and another UID.
+TEST(CountedPods, PodThatIsRecreatedOnAnotherNodeIsOneReplica) {
   FleetBuilder fleet;
   fleet.RepeatFor(kLong, {NodeOfPod("gpu-1", "uid-1", 90), Node("gpu-2", {})});
   fleet.RepeatFor(kLong, {Node("gpu-1", {}), NodeOfPod("gpu-2", "uid-2", 30)});
@@ -137,7 +143,7 @@ TEST(CountedPods, OtherOwnerDoesNotActivateAWorkloadThatHadPods) {
   EXPECT_THAT(decision.notes, IsEmpty());
 }
 
-TEST(CountedPods, OnlyOwnerThatIsTakenForTheWorkloadIsNamed) {
+TEST(CountedPods, ExplanationNamesTheOnlyOwnerIfItIsAssumedToBeTheWorkload) {
   const Decision decision =
       DecidedOn(Utilization(), {Node("gpu-1", {{.name = "x-a", .owner = "x", .loads = {100}}})});
   EXPECT_TRUE(decision.active);
@@ -169,13 +175,13 @@ TEST(CountedPods, ScopeFleetCountsAllGpusInUse) {
 
 TEST(CountedPods, WithoutAttributionANamedWorkloadIsAnError) {
   NodeSnapshot node = NodeWithoutOwners(Node("gpu-1", {Llm("llm-a", 60)}), "");
-  node.attribution = {};
+  node.attribution = {.state = Attribution::State::kNone};  // its agent queries no kubelet
   EXPECT_EQ(DecidedOn(Utilization(), {node}).value, 60) << "GPUs in use";
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), {node}).status.code(),
             absl::StatusCode::kFailedPrecondition);
   const Decision mixed = DecidedOn(Utilization(), {node, Node("gpu-2", {Llm("llm-b", 50)})});
   EXPECT_EQ(mixed.value, 50);
-  EXPECT_TRUE(mixed.partial) << "never the GPUs in use beside pods";
+  EXPECT_TRUE(mixed.partial) << "GPUs in use are not added to the replicas of known pods";
 }
 
 // A misspelt name looks like a workload that is scaled to zero.
@@ -194,7 +200,8 @@ TEST(CountedPods, NamedWorkloadWithoutPodsListsOtherHolders) {
   decision = DecidedOn(UtilizationOf("llm", "StatefulSet"), nodes);
   EXPECT_THAT(decision.notes, ElementsAre("no pods of StatefulSet/llm hold GPUs" + held +
                                           "; is Deployment/llm meant?"));
-  EXPECT_EQ(decision.ambiguity.text, decision.notes.front()) << "the log has it too";
+  EXPECT_EQ(decision.ambiguity.text, decision.notes.front())
+      << "Decision::ambiguity is also logged";
   Trigger by_regex = Utilization();
   by_regex.pod_regex = std::make_shared<const re2::RE2>("lm-.*");
   EXPECT_THAT(DecidedOn(by_regex, nodes).notes,
@@ -204,7 +211,7 @@ TEST(CountedPods, NamedWorkloadWithoutPodsListsOtherHolders) {
   EXPECT_THAT(
       DecidedOn(UtilizationOf("llm"), nodes, {.namespace_name = "team-c", .name = "llm"}).notes,
       IsEmpty())
-      << "no pod holds any there";
+      << "no pod of team-c holds GPUs";
 }
 
 TEST(CountedPods, WorkloadAtZeroReplicasIsNotReportedAsMisspelt) {
