@@ -309,7 +309,7 @@ TEST_F(AgentEnginesTest, PastOfALateMessageGivesTheSameArrivals) {
     query.demand_window = absl::Minutes(15);
     EXPECT_TRUE(store.Lease(kFound, query, clock.Now(), clock.Now() + absl::Hours(1)).ok());
     FoundEngines found(store);
-    found.Expect(found.Subscription(clock.Now()), {"gpu-7"}, clock.Now());
+    found.SetNodes(found.Subscription(clock.Now()), {"gpu-7"}, clock.Now());
     EngineUpdateReader reader("gpu-7", found);
     wire::EngineTelemetry message = Hello();
     double done = 0;
@@ -331,7 +331,7 @@ TEST_F(AgentEnginesTest, PastOfALateMessageGivesTheSameArrivals) {
               .ok());
       message.Clear();
     }
-    const SignalHistory history = store.Of(kFound, query, clock.Now());
+    const SignalHistory history = store.HistoryOf(kFound, query, clock.Now());
     EXPECT_EQ(history.series.size(), 1u);
     return *history.series.at(0).demand;
   };
