@@ -18,6 +18,8 @@ std::string EngineExpositionOf(size_t bytes) {
       absl::StrAppend(&page, "vllm:time_to_first_token_seconds_bucket{", labels, ",le=\"",
                       0.005 * bucket, "\"} ", 1000 * bucket, ".0\n");
     }
+    absl::StrAppend(&page, "vllm:time_to_first_token_seconds_bucket{", labels,
+                    ",le=\"+Inf\"} 24000.0\n");
     absl::StrAppend(&page, "vllm:generation_tokens_total{", labels, "} 1.234567e+06\n");
   }
   return page;

@@ -6,8 +6,7 @@
 
 namespace gpuscaler {
 
-// Adds models until the page has that length. The histograms lack the bucket +Inf, so a reader
-// parses them, then drops them.
+// Adds models until the page has that length.
 std::string EngineExpositionOf(size_t bytes);
 
 }  // namespace gpuscaler
