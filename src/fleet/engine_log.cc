@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fleet/engine_wire.h"
+#include "store/lease_bounds.h"
 
 namespace gpuscaler {
 namespace {
@@ -44,11 +45,20 @@ EngineLog::EngineLog(const Limits& limits, const Clock& clock, std::function<voi
 
 EngineSubscription EngineLog::Subscription() {
   MutexLock lock(mutex_);
-  return SubscribedNow();
+  return DropUnsubscribed();
 }
 
-EngineSubscription EngineLog::SubscribedNow() {
-  EngineSubscription wanted = subscriptions_.At(clock_.Now());
+EngineSubscription EngineLog::SubscribedAt(absl::Time now) {
+  subscriptions_.Sweep(now);
+  EngineSubscription all;
+  for (const auto& [subscription, until] : subscriptions_) {
+    all.namespaces[subscription.first].Add(subscription.second);
+  }
+  return all;
+}
+
+EngineSubscription EngineLog::DropUnsubscribed() {
+  EngineSubscription wanted = SubscribedAt(clock_.Now());
   for (auto each = pasts_.begin(); each != pasts_.end();) {
     if (wanted.namespaces.contains(each->first)) {
       ++each;
@@ -66,7 +76,17 @@ void EngineLog::Subscribe(const EngineSubscription& wanted, absl::Time until) {
   bool is_more = false;
   {
     MutexLock lock(mutex_);
-    is_more = subscriptions_.Renew(wanted, clock_.Now(), until);
+    const absl::Time now = clock_.Now();
+    const EngineSubscription before = SubscribedAt(now);
+    EngineSubscription all = before;
+    for (auto [name, interest] : wanted.namespaces) {
+      if (all.namespaces.size() >= kMaxNamespacesSubscribed && !all.namespaces.contains(name))
+        continue;
+      interest.look_back = absl::Ceil(interest.look_back, kLookBackStep);
+      all.namespaces[name].Add(interest);
+      subscriptions_.Renew({name, interest}, until);
+    }
+    is_more = SubscribedAt(now) != before;
   }
   if (is_more && on_more_wanted_ != nullptr) on_more_wanted_();
 }
@@ -79,7 +99,7 @@ void EngineLog::List(const absl::StatusOr<NodeEngines>& found) {
     for (const auto& engine : found->capacity_records)
       namespaces_of_records_.insert(engine->namespace_name);
     MergeFound(*found);
-    SubscribedNow();
+    DropUnsubscribed();
   }
   ++list_;
   Changed();
@@ -119,7 +139,7 @@ void EngineLog::AddReading(const EngineAddress& place, const EngineUpdate& updat
                            .bytes = EncodeEngine(id->second, update).SerializeAsString()});
   past.bytes += SizeOf(past.readings.back());
   bytes_ += SizeOf(past.readings.back());
-  const EngineSubscription wanted = subscriptions_.At(clock_.Now());
+  const EngineSubscription wanted = SubscribedAt(clock_.Now());
   const auto interest = wanted.namespaces.find(place.namespace_name);
   const absl::Duration look_back =
       interest == wanted.namespaces.end() ? absl::ZeroDuration() : interest->second.look_back;

@@ -8,16 +8,21 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/lease_set.h"
 #include "base/mutex.h"
-#include "fleet/engine_subscriptions.h"
+#include "signal/engine_subscription.h"
 #include "signal/found_engines.h"
 #include "telemetry.pb.h"
 
 namespace gpuscaler {
+
+// Far above the namespaces on a node, and far below what a hostile reader might send.
+inline constexpr size_t kMaxNamespacesSubscribed = 4096;
 
 // Connects the discovery of this node's engines with the readers over the network. Thread-safe.
 class EngineLog {
@@ -39,7 +44,8 @@ class EngineLog {
   void List(const absl::StatusOr<NodeEngines>& found);
   void AddReading(const EngineAddress& place, const EngineUpdate& update);
 
-  // Readers call this. Adds a subscription until `until`.
+  // Readers call this. Adds a subscription until `until`. Namespaces beyond
+  // kMaxNamespacesSubscribed are ignored.
   void Subscribe(const EngineSubscription& wanted, absl::Time until);
 
   // A reader's position. A new cursor is before all kept readings of the subscription.
@@ -76,8 +82,10 @@ class EngineLog {
   };
 
   static size_t SizeOf(const Entry& entry);
-  // Drops everything without a subscription.
-  EngineSubscription SubscribedNow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the union of the readers' subscriptions.
+  EngineSubscription SubscribedAt(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the same, and drops everything outside it.
+  EngineSubscription DropUnsubscribed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MergeFound(const NodeEngines& found) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NumberEngines() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DropFirst(Past& past) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -95,7 +103,9 @@ class EngineLog {
   const std::function<void()> on_more_wanted_;
   mutable Mutex mutex_;
   mutable CondVar changed_;
-  EngineSubscriptions subscriptions_ ABSL_GUARDED_BY(mutex_);
+  // Key: a namespace, and what is needed of its engines.
+  LeaseSet<std::pair<std::string, EngineSubscription::Interest>> subscriptions_
+      ABSL_GUARDED_BY(mutex_);
   int64_t list_ ABSL_GUARDED_BY(mutex_) = 0;  // number of lists so far
   absl::Status why_none_ ABSL_GUARDED_BY(mutex_);
   NodeEngines found_ ABSL_GUARDED_BY(mutex_);

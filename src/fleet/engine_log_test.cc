@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/fake_clock.h"
-#include "fleet/engine_subscriptions.h"
 #include "fleet/engine_wire.h"
 #include "fleet/test_engines.h"
 #include "gmock/gmock.h"

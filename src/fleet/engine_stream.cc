@@ -6,7 +6,6 @@
 #include "base/log.h"
 #include "base/printable_text.h"
 #include "base/status_macros.h"
-#include "fleet/engine_subscriptions.h"
 #include "fleet/engine_wire.h"
 #include "fleet/gpu_wire.h"
 #include "fleet/wire_text.h"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <compare>
 #include <map>
 #include <string>
 
@@ -20,6 +21,7 @@ struct EngineSubscription {
       look_back = std::max(look_back, other.look_back);
     }
     friend bool operator==(const Interest&, const Interest&) = default;
+    friend std::weak_ordering operator<=>(const Interest&, const Interest&) = default;
   };
   std::map<std::string, Interest> namespaces;  // key: the pods' namespace; empty: none wanted
 

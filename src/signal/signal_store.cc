@@ -32,6 +32,10 @@ constexpr SignalAttempt kFailed{.failed = 1};
 
 SignalAttempt ReadAt(absl::Time at) { return {.read = 1, .read_at = at}; }
 
+SignalAttempt AttemptOf(const absl::StatusOr<CounterPoint>& point) {
+  return point.ok() ? ReadAt(point->instant.at) : kFailed;
+}
+
 // Maximum number of updates in flight, one per thread.
 constexpr int64_t kMaxUpdatesInFlight = int64_t{1} << 16;
 
@@ -39,6 +43,23 @@ constexpr int64_t kMaxUpdatesInFlight = int64_t{1} << 16;
 // ones. Each update adds 1 to its history's generation and then 1 to the store's. So a history has
 // grown by at most as much as the store, plus one for each thread between the two steps.
 int64_t FirstGeneration(int64_t store_generation) { return store_generation * kMaxUpdatesInFlight; }
+
+SourceNeeds UnionOf(const LeaseSet<SourceNeeds>& leases) {
+  SourceNeeds all;
+  for (const auto& [needs, until] : leases) all.Add(needs);
+  return all;
+}
+
+// Returns the approximate memory of the leases and of their union.
+size_t BytesOf(const LeaseSet<SourceNeeds>& leases) {
+  constexpr size_t kNode = 64;  // tree node and malloc overhead
+  size_t bytes = 0;
+  for (const auto& [needs, until] : leases) {
+    bytes += sizeof(needs) + kNode;
+    for (const std::string& model : needs.models) bytes += 2 * (kNode + model.capacity());
+  }
+  return bytes;
+}
 
 SignalHistory UnknownHistory(int64_t generation, absl::Time now, absl::Status why) {
   return {.generation = generation, .now = now, .status = std::move(why)};
@@ -103,13 +124,13 @@ SignalStore::Entry& SignalStore::Add(const SignalSource& source, absl::Time now)
 
 absl::Status SignalStore::Renew(const SignalSource& source, Entry& entry, const EngineQuery& query,
                                 absl::Time until) {
-  const bool is_new = entry.leases.IsNew(query);
-  if (is_new && !HasRoomFor(source.namespace_name, 1)) {
+  const SourceNeeds needs = NeedsOf(query);
+  if (!entry.leases.contains(needs) && !HasRoomFor(source.namespace_name, 1)) {
     return OverMemoryQuota(source.namespace_name);
   }
-  entry.leases.Renew(query, until);
-  if (!is_new) return absl::OkStatus();
-  entry.history->KeepFor(entry.leases);
+  if (!entry.leases.Renew(needs, until)) return absl::OkStatus();
+  entry.needs.Add(needs);
+  entry.history->KeepFor(entry.needs);
   EnforceLimits(source, entry);
   return absl::OkStatus();
 }
@@ -117,8 +138,9 @@ absl::Status SignalStore::Renew(const SignalSource& source, Entry& entry, const 
 void SignalStore::RemoveExpired(absl::Time now) {
   for (auto at = sources_.begin(); at != sources_.end();) {
     auto& [source, entry] = *at;
-    if (entry.leases.RemoveExpired(now)) {
-      entry.history->KeepFor(entry.leases);
+    if (entry.leases.Sweep(now)) {
+      entry.needs = UnionOf(entry.leases);
+      entry.history->KeepFor(entry.needs);
       UpdateUsage(source, entry);
       entry.evicted_bytes = 0;
     }
@@ -135,7 +157,7 @@ void SignalStore::RemoveExpired(absl::Time now) {
 }
 
 void SignalStore::UpdateUsage(const SignalSource& source, Entry& entry) {
-  const size_t bytes = entry.leases.Bytes() + entry.history->Bytes();
+  const size_t bytes = BytesOf(entry.leases) + entry.history->Bytes();
   Usage& usage = usage_[source.namespace_name];
   usage.bytes += bytes - entry.bytes;
   bytes_ += bytes - entry.bytes;
@@ -177,7 +199,7 @@ void SignalStore::Readmit(const SignalSource& source, Entry& entry, absl::Time n
   entry.is_evicted = false;
   entry.read_at = now;
   ResetHistory(source, entry, now);
-  entry.history->KeepFor(entry.leases);
+  entry.history->KeepFor(entry.needs);
   UpdateUsage(source, entry);
 }
 
@@ -190,8 +212,8 @@ std::vector<LeasedSource> SignalStore::LeasedSources(absl::Time now) {
     if (entry.is_evicted) Readmit(source, entry, now);
     if (entry.is_evicted) continue;
     leased.push_back({.source = source,
-                      .needs_histograms = entry.leases.histograms(),
-                      .look_back = std::max(entry.leases.look_back(), entry.leases.demand_window()),
+                      .needs_histograms = entry.needs.histograms,
+                      .look_back = std::max(entry.needs.look_back, entry.needs.demand_window),
                       .since = entry.history->read_since()});
   }
   return leased;
@@ -219,8 +241,9 @@ SignalCountsByKind SignalStore::Counts() const {
   return counts;
 }
 
+template <typename Observed>
 void SignalStore::Record(const SignalSource& source, const SignalAttempt& attempt,
-                         absl::FunctionRef<bool(StoredSource&)> apply) {
+                         absl::FunctionRef<bool(Observed&, absl::Duration)> apply) {
   std::shared_ptr<StoredSource> stored;
   {
     MutexLock lock(mutex_);
@@ -229,7 +252,7 @@ void SignalStore::Record(const SignalSource& source, const SignalAttempt& attemp
     Count(source, attempt, found->second);
     stored = found->second.history;
   }
-  if (!apply(*stored)) return;
+  if (!stored->Update(apply)) return;
   MutexLock lock(mutex_);
   const auto found = sources_.find(source);
   if (found == sources_.end() || found->second.history != stored) return;
@@ -243,34 +266,45 @@ void SignalStore::SetEngines(const SignalSource& source,
                              const CapacityRecords& capacity_records) {
   SignalAttempt attempt{.failed = engines.ok() ? 0 : 1};
   if (engines.ok() && engines->empty()) attempt.read_at = at;  // scaled to zero
-  Record(source, attempt, [&](StoredSource& stored) {
-    return stored.SetEngines(engines, at, missing_engines, capacity_records);
+  Record<EngineGroup>(source, attempt, [&](EngineGroup& group, absl::Duration look_back) {
+    return group.SetEngines(engines, at, missing_engines, at - look_back, capacity_records);
   });
 }
 
 void SignalStore::AddReading(const SignalSource& source, const EngineAddress& engine_address,
                              const EngineUpdate& update) {
-  Record(source, update.reading.ok() ? ReadAt(update.at) : kFailed,
-         [&](StoredSource& stored) { return stored.AddReading(engine_address, update); });
+  Record<EngineGroup>(source, update.reading.ok() ? ReadAt(update.at) : kFailed,
+                      [&](EngineGroup& group, absl::Duration look_back) {
+                        return group.AddReading(engine_address, update, update.at - look_back);
+                      });
 }
 
 void SignalStore::SetEndpointAddresses(const SignalSource& source,
                                        const absl::StatusOr<std::vector<std::string>>& addresses) {
-  Record(source, {.failed = addresses.ok() ? 0 : 1},
-         [&](StoredSource& stored) { return stored.SetEndpointAddresses(addresses); });
+  Record<ScrapedGroup>(
+      source, {.failed = addresses.ok() ? 0 : 1},
+      [&](ScrapedGroup& pages, absl::Duration) { return pages.SetAddresses(addresses); });
 }
 
 void SignalStore::AddSample(const SignalSource& source, const std::string& address,
                             const absl::StatusOr<CounterPoint>& point) {
-  Record(source, point.ok() ? ReadAt(point->instant.at) : kFailed,
-         [&](StoredSource& stored) { return stored.AddSample(address, point); });
+  Record<ScrapedGroup>(source, AttemptOf(point),
+                       [&](ScrapedGroup& pages, absl::Duration look_back) {
+                         const bool is_new = pages.AddSample(address, point);
+                         if (point.ok()) pages.Forget(point->instant.at - look_back);
+                         return is_new;
+                       });
 }
 
 void SignalStore::AddQueueLength(const SignalSource& source,
                                  const absl::StatusOr<CounterPoint>& point,
                                  const std::string& note) {
-  Record(source, point.ok() ? ReadAt(point->instant.at) : kFailed,
-         [&](StoredSource& stored) { return stored.AddQueueLength(point, note); });
+  Record<NumberTimeline>(source, AttemptOf(point),
+                         [&](NumberTimeline& number, absl::Duration look_back) {
+                           number.AddPoint(point, note);
+                           if (point.ok()) number.Forget(point->instant.at - look_back);
+                           return true;
+                         });
 }
 
 SignalHistory SignalStore::HistoryOf(const SignalSource& source, const EngineQuery& query,

@@ -14,12 +14,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/lease_set.h"
 #include "base/mutex.h"
 #include "model/engine_metric.h"
 #include "model/signal_history.h"
 #include "model/signal_source.h"
 #include "signal/signal_counts.h"
-#include "signal/source_leases.h"
+#include "signal/source_needs.h"
 #include "signal/stored_source.h"
 
 namespace gpuscaler {
@@ -103,7 +104,8 @@ class SignalStore {
 
  private:
   struct Entry {
-    SourceLeases leases;
+    LeaseSet<SourceNeeds> leases;  // one for each different query
+    SourceNeeds needs;             // the union of their needs
     std::shared_ptr<StoredSource> history;
     absl::Time read_at;  // last success, or when it was added
     size_t bytes = 0;    // counted in its namespace's usage
@@ -141,9 +143,10 @@ class SignalStore {
   void Readmit(const SignalSource& source, Entry& entry, absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Calls `apply` if the source is stored; it must return true if the history changed.
+  // Calls StoredSource::Update() if the source is stored.
+  template <typename Observed>
   void Record(const SignalSource& source, const SignalAttempt& attempt,
-              absl::FunctionRef<bool(StoredSource&)> apply);
+              absl::FunctionRef<bool(Observed&, absl::Duration look_back)> apply);
   void Count(const SignalSource& source, const SignalAttempt& attempt, Entry& entry)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -87,62 +87,14 @@ void StoredSource::UpdateBytes() {
            std::visit([](const auto& observed) { return observed.Bytes(); }, observed_);
 }
 
-bool StoredSource::SetEngines(const absl::StatusOr<std::vector<EngineAddress>>& engines,
-                              absl::Time at, const std::vector<MissingEngine>& missing_engines,
-                              const CapacityRecords& capacity_records) {
-  MutexLock lock(mutex_);
-  const bool is_new = std::get<EngineGroup>(observed_).SetEngines(
-      engines, at, missing_engines, at - look_back_, capacity_records);
-  UpdateBytes();
-  return is_new;
-}
-
-bool StoredSource::AddReading(const EngineAddress& engine_address, const EngineUpdate& update) {
-  MutexLock lock(mutex_);
-  const bool is_new =
-      std::get<EngineGroup>(observed_).AddReading(engine_address, update, update.at - look_back_);
-  UpdateBytes();
-  return is_new;
-}
-
-bool StoredSource::SetEndpointAddresses(const absl::StatusOr<std::vector<std::string>>& addresses) {
-  MutexLock lock(mutex_);
-  const bool is_new = std::get<ScrapedGroup>(observed_).SetAddresses(addresses);
-  if (is_new) ++version_;
-  UpdateBytes();
-  return is_new;
-}
-
-bool StoredSource::AddSample(const std::string& address,
-                             const absl::StatusOr<CounterPoint>& point) {
-  MutexLock lock(mutex_);
-  auto& pages = std::get<ScrapedGroup>(observed_);
-  const bool is_new = pages.AddSample(address, point);
-  if (is_new) ++version_;
-  if (point.ok()) pages.Forget(point->instant.at - look_back_);
-  UpdateBytes();
-  return is_new;
-}
-
-bool StoredSource::AddQueueLength(const absl::StatusOr<CounterPoint>& point,
-                                  const std::string& note) {
-  MutexLock lock(mutex_);
-  auto& number = std::get<NumberTimeline>(observed_);
-  number.AddPoint(point, note);
-  ++version_;
-  if (point.ok()) number.Forget(point->instant.at - look_back_);
-  UpdateBytes();
-  return true;
-}
-
-void StoredSource::KeepFor(const SourceLeases& leases) {
+void StoredSource::KeepFor(const SourceNeeds& needs) {
   MutexLock lock(mutex_);
   if (auto* group = std::get_if<EngineGroup>(&observed_)) {
-    group->KeepOnly(leases.models());
-    if (!leases.histograms()) group->ForgetHistograms();
-    group->KeepDeparted(leases.demand_window());
+    group->KeepOnly(needs.models);
+    if (!needs.histograms) group->ForgetHistograms();
+    group->KeepDeparted(needs.demand_window);
   }
-  look_back_ = leases.look_back();
+  look_back_ = needs.look_back;
   UpdateBytes();
 }
 

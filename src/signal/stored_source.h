@@ -6,10 +6,8 @@
 #include <cstdint>
 #include <string>
 #include <variant>
-#include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/mutex.h"
 #include "engine/engine_group.h"
@@ -17,7 +15,7 @@
 #include "model/signal_source.h"
 #include "series/number_timeline.h"
 #include "series/scraped_group.h"
-#include "signal/source_leases.h"
+#include "signal/source_needs.h"
 
 namespace gpuscaler {
 
@@ -33,17 +31,19 @@ class StoredSource {
   // Generations of this history start after `generation`.
   StoredSource(SignalSource source, absl::Time read_since, int64_t generation);
 
-  // As in EngineGroup, ScrapedGroup and NumberTimeline. These return true if the history changed.
-  bool SetEngines(const absl::StatusOr<std::vector<EngineAddress>>& engines, absl::Time at,
-                  const std::vector<MissingEngine>& missing_engines,
-                  const CapacityRecords& capacity_records);
-  bool AddReading(const EngineAddress& engine_address, const EngineUpdate& update);
-  bool SetEndpointAddresses(const absl::StatusOr<std::vector<std::string>>& addresses);
-  bool AddSample(const std::string& address, const absl::StatusOr<CounterPoint>& point);
-  bool AddQueueLength(const absl::StatusOr<CounterPoint>& point, const std::string& note);
+  // Calls `apply` with the history, which must be an `Observed`, and with how much of it is kept.
+  // `apply` must return true if the history changed, and so does Update().
+  template <typename Observed>
+  bool Update(absl::FunctionRef<bool(Observed&, absl::Duration look_back)> apply) {
+    MutexLock lock(mutex_);
+    const bool has_changed = apply(std::get<Observed>(observed_), look_back_);
+    if (has_changed) ++version_;
+    UpdateBytes();
+    return has_changed;
+  }
 
-  // From now on keeps only what these leases need.
-  void KeepFor(const SourceLeases& leases);
+  // From now on keeps only what is needed.
+  void KeepFor(const SourceNeeds& needs);
 
   SignalHistory Answer(const EngineQuery& query, absl::Time now, absl::Duration max_gap,
                        absl::FunctionRef<bool(const EngineAddress&)> includes) const;

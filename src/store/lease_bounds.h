@@ -1,4 +1,4 @@
-// The bounds of the length of a lease, in all roles.
+// The bounds of leases, in all roles.
 #pragma once
 
 #include "absl/time/time.h"
@@ -12,5 +12,8 @@ inline constexpr absl::Duration kShortestLease = absl::Seconds(90);
 // gaps between requests, and an outage of KEDA is such a gap. This limits how long a source is read
 // that no trigger needs any more. Agents cap the leases of aggregators at it too.
 inline constexpr absl::Duration kLongestLease = absl::Hours(3);
+
+// Look-backs are rounded up to this: tenants may choose any number of different windows.
+inline constexpr absl::Duration kLookBackStep = absl::Minutes(1);
 
 }  // namespace gpuscaler

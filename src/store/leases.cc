@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "store/lease_bounds.h"
+
 namespace gpuscaler {
 namespace {
 
@@ -9,6 +11,15 @@ namespace {
 constexpr size_t kMaxNamespaces = 10'000;
 
 constexpr absl::Duration kSweepEvery = absl::Minutes(1);
+
+// Zero: none.
+absl::Duration Longest(const LeaseSet<absl::Duration>& look_backs, absl::Time now) {
+  absl::Duration longest;
+  for (const auto& [look_back, until] : look_backs) {
+    if (now < until) longest = std::max(longest, look_back);
+  }
+  return longest;
+}
 
 }  // namespace
 
@@ -27,6 +38,7 @@ void Leases::RenewLookBack(const std::vector<std::string>& namespaces, absl::Dur
   if (look_back <= kShortestLookBack) return;
   MutexLock lock(mutex_);
   if (now - swept_at_ >= kSweepEvery) Sweep(now);
+  look_back = absl::Ceil(look_back, kLookBackStep);
   for (const std::string& name : namespaces.empty() ? std::vector<std::string>{""} : namespaces) {
     const bool room = look_backs_.size() < kMaxNamespaces || look_backs_.contains(name);
     look_backs_[room ? name : ""].Renew(look_back, until);
@@ -43,10 +55,10 @@ absl::Duration Leases::LookBack(const std::set<std::string>& namespaces, absl::T
   MutexLock lock(mutex_);
   absl::Duration longest = kShortestLookBack;
   const auto all = look_backs_.find("");
-  if (all != look_backs_.end()) longest = std::max(longest, all->second.Longest(now));
+  if (all != look_backs_.end()) longest = std::max(longest, Longest(all->second, now));
   for (const std::string& name : namespaces) {
     const auto found = look_backs_.find(name);
-    if (found != look_backs_.end()) longest = std::max(longest, found->second.Longest(now));
+    if (found != look_backs_.end()) longest = std::max(longest, Longest(found->second, now));
   }
   return longest;
 }
@@ -54,7 +66,7 @@ absl::Duration Leases::LookBack(const std::set<std::string>& namespaces, absl::T
 absl::Duration Leases::LongestLookBack(absl::Time now) const {
   MutexLock lock(mutex_);
   absl::Duration longest = kShortestLookBack;
-  for (const auto& entry : look_backs_) longest = std::max(longest, entry.second.Longest(now));
+  for (const auto& entry : look_backs_) longest = std::max(longest, Longest(entry.second, now));
   return longest;
 }
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "base/lease_set.h"
 #include "base/mutex.h"
 #include "model/costly_readings.h"
-#include "store/look_back_leases.h"
 
 namespace gpuscaler {
 
@@ -42,7 +42,7 @@ class Leases {
   mutable Mutex mutex_;
   absl::Time pcie_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   // Keyed by namespace; "" for all.
-  std::map<std::string, LookBackLeases> look_backs_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, LeaseSet<absl::Duration>> look_backs_ ABSL_GUARDED_BY(mutex_);
   absl::Time swept_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 

@@ -43,6 +43,14 @@ TEST(Leases, HistoryIsKeptForTheLongestLookBack) {
   EXPECT_EQ(leases.LookBack({"a"}, later + absl::Seconds(90)), kShortestLookBack);
 }
 
+TEST(Leases, LookBackIsRoundedUpToMinutesAndItsLeaseNeverShortened) {
+  Leases leases;
+  const absl::Time now = absl::UnixEpoch();
+  leases.RenewLookBack({"a"}, absl::Seconds(181), now, now + absl::Minutes(2));
+  leases.RenewLookBack({"a"}, absl::Seconds(239), now, now + absl::Minutes(1));
+  EXPECT_EQ(leases.LookBack({"a"}, now + absl::Seconds(119)), absl::Minutes(4));
+}
+
 TEST(Leases, NamespacesBeyondTheLimitCountTogether) {
   Leases leases;
   const absl::Time now = absl::FromUnixSeconds(1'767'225'600);
