@@ -253,8 +253,8 @@ std::string MetricsSection() {
   const AgentsPage agents = {.agents = {{.read_at = absl::UnixEpoch()}}};
   const std::string page = absl::StrCat(
       metrics.Page(&snapshot, snapshot.taken_at, absl::Seconds(6)), GrpcMetrics({}),
-      AgentsMetrics(agents, absl::UnixEpoch()), TelemetryMetrics(TelemetryService::Counts()),
-      EngineMetrics({.answering = {{"vllm", 1}}}), EngineReaderMetrics(EngineService::Counts()),
+      AgentsMetrics(agents, absl::UnixEpoch()), TelemetryMetrics(ReaderCounts()),
+      EngineMetrics({.answering = {{"vllm", 1}}}), EngineReaderMetrics(ReaderCounts()),
       EngineStreamMetrics(EngineWatch::Counts()),
       SignalMetrics({{{.sources = 1, .oldest = absl::UnixEpoch()}}}, absl::UnixEpoch()));
   std::string text = absl::StrCat(

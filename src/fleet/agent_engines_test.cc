@@ -52,7 +52,7 @@ class EngineAgent {
   FakeClock& clock() { return clock_; }
   int port() const { return server_->port(); }
   std::string address() const { return absl::StrCat("127.0.0.1:", port()); }
-  EngineService::Counts counts() const { return service_.engine_counts(); }
+  ReaderCounts counts() const { return service_.engine_counts(); }
 
  private:
   FakeClock clock_;

@@ -14,20 +14,27 @@
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
 #include "fleet/peer_addresses.h"
+#include "wire/server_call.h"
 
 namespace gpuscaler {
 
-// Keeps streams until they have ended. `Base` is the type of the pointer with which a stream
-// reports its end. Thread-safe.
-template <typename Stream, typename Base>
+// Counts of the readers of one method.
+struct ReaderCounts {
+  int readers = 0;  // now
+  int64_t messages = 0;
+  int64_t heartbeats = 0;  // messages without a reading
+  int64_t readings = 0;
+  int64_t bytes = 0;                // size of the messages, without the overhead of gRPC and TCP
+  int64_t refused_as_too_many = 0;  // and those that lost their place
+  int64_t refused_as_stopping = 0;
+
+  int64_t refused() const { return refused_as_too_many + refused_as_stopping; }
+};
+
+// Keeps streams until they have ended. Thread-safe.
+template <typename Stream>
 class OpenReaders {
  public:
-  struct Counts {
-    int open = 0;
-    int64_t refused_as_too_many = 0;  // and those that lost their place
-    int64_t refused_as_stopping = 0;
-  };
-
   // `aggregators` must outlive it. Null: no address comes first.
   OpenReaders(int places, PeerAddresses* aggregators)
       : places_(places), aggregators_(aggregators) {}
@@ -57,7 +64,7 @@ class OpenReaders {
     return stream;
   }
 
-  void Closed(const Base* stream) {
+  void Closed(const ServerCall::Handler* stream) {
     std::shared_ptr<Stream> closed;  // destroyed without the lock
     MutexLock lock(mutex_);
     if (const auto ending = ending_.extract(stream)) {
@@ -99,10 +106,11 @@ class OpenReaders {
     return (stream.has_certificate() ? 2 : 0) + (is_listed ? 1 : 0);
   }
 
-  Counts counts() const {
+  // Returns the counts of readers and refusals.
+  ReaderCounts counts() const {
     MutexLock lock(mutex_);
-    Counts counts = counts_;
-    counts.open = Open();
+    ReaderCounts counts = counts_;
+    counts.readers = Open();
     return counts;
   }
 
@@ -167,10 +175,11 @@ class OpenReaders {
   CondVar closed_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t opened_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::flat_hash_map<const Base*, Reader> readers_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<const ServerCall::Handler*, Reader> readers_ ABSL_GUARDED_BY(mutex_);
   // Streams without a place, until their status has been sent: any number.
-  absl::flat_hash_map<const Base*, std::shared_ptr<Stream>> ending_ ABSL_GUARDED_BY(mutex_);
-  Counts counts_ ABSL_GUARDED_BY(mutex_);  // except `open`
+  absl::flat_hash_map<const ServerCall::Handler*, std::shared_ptr<Stream>> ending_
+      ABSL_GUARDED_BY(mutex_);
+  ReaderCounts counts_ ABSL_GUARDED_BY(mutex_);  // refusals only
 };
 
 }  // namespace gpuscaler

@@ -265,7 +265,8 @@ TEST_F(OpenReadersTest, LogsFewReadersOfEachKindAndTheStartOfTheirNames) {
 
 // Refused readers may stay open in any number, if they do not read their status.
 TEST(OpenReaders, RefusedReadersDoNotSlowNewOnes) {
-  struct Stream {
+  struct Stream : ServerCall::Handler {
+    explicit Stream(int& looked_at) : looked_at(looked_at) {}
     const std::string& peer() const {
       ++looked_at;
       return address;
@@ -273,23 +274,24 @@ TEST(OpenReaders, RefusedReadersDoNotSlowNewOnes) {
     bool has_certificate() const { return false; }
     void End(const absl::Status&) {}
     void EndNow(const absl::Status&) {}
+    void OnMessage(std::string) override {}
 
     int& looked_at;
     const std::string address = kAttacker;
   };
-  OpenReaders<Stream, Stream> readers(2, nullptr);
+  OpenReaders<Stream> readers(2, nullptr);
   int looked_at = 0, by_first = 0;
   std::vector<std::shared_ptr<Stream>> streams;
   for (int i = 0; i < 1000; ++i) {
     looked_at = 0;
-    streams.push_back(readers.Open(std::make_shared<Stream>(Stream{.looked_at = looked_at})));
+    streams.push_back(readers.Open(std::make_shared<Stream>(looked_at)));
     if (i == 2) by_first = looked_at;
   }
   EXPECT_GT(by_first, 0);
   EXPECT_EQ(looked_at, by_first) << "the 998th refusal costs as much as the first";
   EXPECT_THAT(readers.Readers(), testing::ElementsAre(testing::AnyOf(streams[0], streams[1]),
                                                       testing::AnyOf(streams[0], streams[1])));
-  EXPECT_EQ(readers.counts().open, 2);
+  EXPECT_EQ(readers.counts().readers, 2);
   readers.Stop();
   for (const auto& stream : streams) readers.Closed(stream.get());
   readers.Wait();

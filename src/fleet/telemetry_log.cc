@@ -41,6 +41,11 @@ void TelemetryLog::SetEngineNamespaces(const std::set<std::string>& names) {
   if (!node_.name().empty()) ++node_changes_;
 }
 
+void TelemetryLog::SetTrouble(std::string trouble) {
+  MutexLock lock(mutex_);
+  trouble_ = std::move(trouble);
+}
+
 void TelemetryLog::Add(const NodeSnapshot& snapshot) {
   MutexLock lock(mutex_);
   const bool renamed = node_.name() != snapshot.node || node_.source() != snapshot.source ||
@@ -89,7 +94,9 @@ void TelemetryLog::Begin(Cursor& cursor, wire::Telemetry& message) const {
 
 bool TelemetryLog::AppendNew(Cursor& cursor, wire::Telemetry& message) const {
   MutexLock lock(mutex_);
-  if (entries_.empty()) return false;
+  message.set_trouble(trouble_);
+  const bool trouble_is_new = std::exchange(cursor.trouble, trouble_) != trouble_;
+  if (entries_.empty()) return trouble_is_new;
   size_t bytes = 0;
   if (cursor.node != node_changes_) {
     *message.mutable_node() = node_;
@@ -108,7 +115,7 @@ bool TelemetryLog::AppendNew(Cursor& cursor, wire::Telemetry& message) const {
   if (!message.more() && entries_.back().taken_at < newest_at_) {
     message.set_unchanged_until_us(ToWire(newest_at_));
   }
-  return message.readings_size() > 0 || message.has_node();
+  return message.readings_size() > 0 || message.has_node() || trouble_is_new;
 }
 
 }  // namespace gpuscaler

@@ -24,6 +24,7 @@ class TelemetryLog {
     absl::Duration history;  // how far before the newest reading it begins
     int64_t next = -1;       // number of the next reading; -1: it has had none
     int64_t node = 0;        // number of the last change of the Node message that it got
+    std::string trouble;     // the last one that it got
   };
 
   // Drops what is older than `horizon`. `self` has the fields of Node besides those of the
@@ -39,9 +40,12 @@ class TelemetryLog {
   // Takes EngineLog::NamespacesOfRecords().
   void SetEngineNamespaces(const std::set<std::string>& names);
 
+  // Why the newest reading is stale; empty: it is not.
+  void SetTrouble(std::string trouble);
+
   // Appends to `message` what the reader has not got yet, up to 256 KiB, and moves its position;
-  // `more` means that more follows at once. Returns false if there is no new reading and no new
-  // Node. A reader that is behind the log continues with the oldest reading.
+  // `more` means that more follows at once. Returns false if there is no new reading, Node or
+  // trouble. A reader that is behind the log continues with the oldest reading.
   bool AppendNew(Cursor& cursor, telemetry::v1::Telemetry& message) const;
 
  private:
@@ -61,6 +65,7 @@ class TelemetryLog {
   mutable Mutex mutex_;
   telemetry::v1::Node node_ ABSL_GUARDED_BY(mutex_);
   int64_t node_changes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::string trouble_ ABSL_GUARDED_BY(mutex_);
   ReadingEncoder encoder_ ABSL_GUARDED_BY(mutex_);
   // The state after the readings before the first entry.
   ReadingDecoder before_ ABSL_GUARDED_BY(mutex_);

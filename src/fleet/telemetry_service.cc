@@ -1,14 +1,12 @@
 #include "fleet/telemetry_service.h"
 
-#include <pthread.h>
-
 #include <algorithm>
-#include <atomic>
 #include <random>
-#include <thread>
 #include <utility>
 
-#include "fleet/open_readers.h"
+#include "absl/status/status.h"
+#include "base/periodic_thread.h"
+#include "fleet/engine_stream.h"
 #include "fleet/telemetry_bounds.h"
 #include "fleet/telemetry_wire.h"
 #include "fleet/watch_stream.h"
@@ -23,6 +21,9 @@ namespace wire = telemetry::v1;
 // How late a heartbeat, or StopStreams(), may be noticed.
 constexpr absl::Duration kUpdateCheckInterval = absl::Milliseconds(200);
 
+// Readings of engines at one instant go into one message.
+constexpr absl::Duration kBatchWindow = absl::Milliseconds(10);
+
 wire::Node Self(const TelemetryOptions& options) {
   std::random_device random;
   wire::Node self;
@@ -30,6 +31,14 @@ wire::Node Self(const TelemetryOptions& options) {
   self.set_read_every_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(options.read_every)));
   self.set_instance((uint64_t{random()} << 32) | random());
   return self;
+}
+
+ReaderCounts WithMessages(ReaderCounts counts, const ReaderContext& context) {
+  counts.messages = context.messages;
+  counts.heartbeats = context.heartbeats;
+  counts.readings = context.readings;
+  counts.bytes = context.bytes;
+  return counts;
 }
 
 }  // namespace
@@ -45,71 +54,83 @@ class TelemetryService::Impl {
         engine_log_(options.engines),
         former_pods_(options.former_pods),
         log_(options.horizon, Self(options)),
-        context_{.clock = clock,
-                 .log = log_,
-                 .heartbeat = options.heartbeat,
-                 .wanted =
-                     [this](const wire::Subscription& subscription, const WatchStream& reader) {
-                       RenewLease(subscription);
-                       if (streams_.RankOf(reader) > 0) TakeFormerPods(subscription);
-                     }},
+        context_{.clock = clock, .heartbeat = options.heartbeat},
+        engine_context_{.clock = clock, .heartbeat = options.heartbeat},
         streams_(options.max_readers, options.aggregators),
-        engines_({.heartbeat = options.heartbeat,
-                  .max_readers = options.max_readers,
-                  .aggregators = options.aggregators,
-                  .self = [this] { return log_.node(); }},
-                 clock, options.engines),
-        thread_([this] { Run(); }) {
-    pthread_setname_np(thread_.native_handle(), "telemetry");
+        engine_streams_(options.max_readers, options.aggregators) {
+    thread_ = std::make_unique<PeriodicThread>("telemetry", absl::ZeroDuration(),
+                                               [this] { SendReadings(); });
+    if (engine_log_ == nullptr) return;
+    engine_thread_ =
+        std::make_unique<PeriodicThread>("engine-news", kBatchWindow, [this] { SendEngines(); });
   }
 
   ~Impl() {
     StopStreams();
-    thread_.join();
+    thread_ = nullptr;
+    engine_thread_ = nullptr;
     streams_.Wait();
+    engine_streams_.Wait();
   }
 
   Methods methods() {
-    return {
-        {"/gpuscaler.telemetry.v1.NodeTelemetry/Watch",
-         [this](const std::shared_ptr<ServerCall>& call) {
-           return streams_.Open(std::make_shared<WatchStream>(
-               context_, call, Trouble(), [this](const auto* ended) { streams_.Closed(ended); }));
-         }},
-        {"/gpuscaler.telemetry.v1.NodeTelemetry/WatchEngines",
-         [this](const std::shared_ptr<ServerCall>& call) { return engines_.Watch(call); }}};
+    return {{"/gpuscaler.telemetry.v1.NodeTelemetry/Watch",
+             [this](const std::shared_ptr<ServerCall>& call) { return Watch(call); }},
+            {"/gpuscaler.telemetry.v1.NodeTelemetry/WatchEngines",
+             [this](const std::shared_ptr<ServerCall>& call) { return WatchEngines(call); }}};
   }
-  EngineService::Counts engine_counts() const { return engines_.counts(); }
 
   void StopStreams() {
-    stopping_ = true;
-    engines_.StopStreams();
+    thread_->Stop(absl::ZeroDuration());
     streams_.Stop();
+    engine_streams_.Stop();
+    if (engine_thread_ == nullptr) return;
+    engine_thread_->Stop(absl::ZeroDuration());
+    engine_log_->WakeWaiters();
   }
 
-  Counts counts() const {
-    const auto readers = streams_.counts();
-    return {.readers = readers.open,
-            .messages = context_.messages,
-            .heartbeats = context_.heartbeats,
-            .bytes = context_.bytes,
-            .refused_as_too_many = readers.refused_as_too_many,
-            .refused_as_stopping = readers.refused_as_stopping};
+  ReaderCounts counts() const { return WithMessages(streams_.counts(), context_); }
+  ReaderCounts engine_counts() const {
+    return WithMessages(engine_streams_.counts(), engine_context_);
   }
 
  private:
-  void Run() {
-    int64_t generation = 0;
-    while (!stopping_) {
-      const SnapshotStore::History history = store_.WaitForNewer(generation, kUpdateCheckInterval);
-      if (history != nullptr && history->generation > generation) {
-        generation = history->generation;
-        log_.Add(history->Newest());
-      }
-      if (engine_log_ != nullptr) log_.SetEngineNamespaces(engine_log_->NamespacesOfRecords());
-      const std::string trouble = Trouble();
-      for (const auto& stream : streams_.Readers()) stream->Refresh(trouble);
+  std::shared_ptr<WatchStream> Watch(const std::shared_ptr<ServerCall>& call) {
+    log_.SetTrouble(Trouble());
+    return streams_.Open(std::make_shared<WatchStream>(
+        context_, call, [this](const auto* ended) { streams_.Closed(ended); }, log_,
+        [this](const wire::Subscription& subscription, const WatchStream& reader) {
+          RenewLease(subscription);
+          if (streams_.RankOf(reader) > 0) TakeFormerPods(subscription);
+        }));
+  }
+
+  std::shared_ptr<EngineStream> WatchEngines(const std::shared_ptr<ServerCall>& call) {
+    const absl::Status refusal =
+        engine_log_ != nullptr ? absl::OkStatus()
+                               : absl::FailedPreconditionError(
+                                     "its agent looks for no engines (--discover-engines=false)");
+    return engine_streams_.Open(
+        std::make_shared<EngineStream>(
+            engine_context_, call, [this](const auto* ended) { engine_streams_.Closed(ended); },
+            engine_log_, log_),
+        refusal);
+  }
+
+  void SendReadings() {
+    const SnapshotStore::History history = store_.WaitForNewer(generation_, kUpdateCheckInterval);
+    if (history != nullptr && history->generation > generation_) {
+      generation_ = history->generation;
+      log_.Add(history->Newest());
     }
+    if (engine_log_ != nullptr) log_.SetEngineNamespaces(engine_log_->NamespacesOfRecords());
+    log_.SetTrouble(Trouble());
+    for (const auto& stream : streams_.Readers()) stream->Refresh();
+  }
+
+  void SendEngines() {
+    engine_generation_ = engine_log_->WaitForUpdate(engine_generation_, kUpdateCheckInterval);
+    for (const auto& stream : engine_streams_.Readers()) stream->Refresh();
   }
 
   std::string Trouble() const { return std::string(store_.Fresh().status().message()); }
@@ -142,11 +163,14 @@ class TelemetryService::Impl {
   EngineLog* const engine_log_;  // null: no discovery
   const std::function<void(std::vector<Pod>)> former_pods_;
   TelemetryLog log_;
-  WatchStreamContext context_;
-  OpenReaders<WatchStream, WatchStream::OneWriteStream> streams_;
-  EngineService engines_;
-  std::atomic<bool> stopping_ = false;
-  std::thread thread_;
+  ReaderContext context_;
+  ReaderContext engine_context_;
+  OpenReaders<WatchStream> streams_;
+  OpenReaders<EngineStream> engine_streams_;
+  int64_t generation_ = 0;         // thread_'s: the newest reading of log_
+  int64_t engine_generation_ = 0;  // engine_thread_'s: the last change of engine_log_
+  std::unique_ptr<PeriodicThread> thread_;
+  std::unique_ptr<PeriodicThread> engine_thread_;  // null: no discovery
 };
 
 TelemetryService::TelemetryService(const TelemetryOptions& options, const Clock& clock,
@@ -156,7 +180,7 @@ TelemetryService::TelemetryService(const TelemetryOptions& options, const Clock&
 TelemetryService::~TelemetryService() = default;
 Methods TelemetryService::methods() { return impl_->methods(); }
 void TelemetryService::StopStreams() { impl_->StopStreams(); }
-TelemetryService::Counts TelemetryService::counts() const { return impl_->counts(); }
-EngineService::Counts TelemetryService::engine_counts() const { return impl_->engine_counts(); }
+ReaderCounts TelemetryService::counts() const { return impl_->counts(); }
+ReaderCounts TelemetryService::engine_counts() const { return impl_->engine_counts(); }
 
 }  // namespace gpuscaler

@@ -1,8 +1,7 @@
-// NodeTelemetry: an agent sends its aggregators the readings of its node's GPUs, and
-// (EngineService) of the engines on it.
+// NodeTelemetry: an agent sends its aggregators the readings of its node's GPUs, and of the engines
+// on it.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -11,7 +10,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "fleet/engine_log.h"
-#include "fleet/engine_service.h"
+#include "fleet/open_readers.h"
 #include "fleet/peer_addresses.h"
 #include "model/pod.h"
 #include "store/leases.h"
@@ -28,7 +27,8 @@ struct TelemetryOptions {
   int max_readers = 64;       // two aggregators and their successors, with a wide margin
   std::string version;        // this program's
   absl::Duration read_every;  // the sampler's interval; zero: not sent
-  // The engines found on the node. Must outlive the service. Null: no discovery.
+  // The engines found on the node. Must outlive the service. Null: no discovery, and each call for
+  // engines ends with FAILED_PRECONDITION.
   EngineLog* engines = nullptr;
   // Readers that come first if all places are taken. Must outlive the service. Null: no address
   // does.
@@ -38,20 +38,9 @@ struct TelemetryOptions {
   std::function<void(std::vector<Pod>)> former_pods;
 };
 
-// Has its own thread, which waits for the next reading. Thread-safe.
+// Has its own threads: one waits for the next reading, one for changes of the engines. Thread-safe.
 class TelemetryService {
  public:
-  struct Counts {
-    int readers = 0;  // now
-    int64_t messages = 0;
-    int64_t heartbeats = 0;  // messages without a reading
-    int64_t bytes = 0;       // size of the messages, without the overhead of gRPC and TCP
-    int64_t refused_as_too_many = 0;
-    int64_t refused_as_stopping = 0;
-
-    int64_t refused() const { return refused_as_too_many + refused_as_stopping; }
-  };
-
   // All references must outlive it. Calls `wake_sampler` when a reader subscribes to a costly
   // reading that the newest snapshot may not have.
   TelemetryService(const TelemetryOptions& options, const Clock& clock, const SnapshotStore& store,
@@ -64,8 +53,8 @@ class TelemetryService {
   // Ends every stream with OK, now and from now on. Must be called before the store is closed.
   void StopStreams();
 
-  Counts counts() const;
-  EngineService::Counts engine_counts() const;
+  ReaderCounts counts() const;         // Watch
+  ReaderCounts engine_counts() const;  // WatchEngines
 
  private:
   class Impl;

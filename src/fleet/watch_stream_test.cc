@@ -43,15 +43,13 @@ class ClockBeforeAReading : public Clock {
 TEST(WatchStream, NoReadingIsLaterThanItsMessage) {
   TelemetryLog log(absl::Minutes(2), {});
   const ClockBeforeAReading clock(log);
-  WatchStreamContext room{.clock = clock,
-                          .log = log,
-                          .heartbeat = absl::Seconds(2),
-                          .wanted = [](const Subscription&, const WatchStream&) {}};
+  ReaderContext context{.clock = clock, .heartbeat = absl::Seconds(2)};
   const auto server = WireServer::Start({.bind_address = "127.0.0.1"},
                                         {{"/gpuscaler.telemetry.v1.NodeTelemetry/Watch",
-                                          [&room](const std::shared_ptr<ServerCall>& call) {
+                                          [&](const std::shared_ptr<ServerCall>& call) {
                                             return std::make_shared<WatchStream>(
-                                                room, call, "", [](const auto*) {});
+                                                context, call, [](const auto*) {}, log,
+                                                [](const Subscription&, const WatchStream&) {});
                                           }}});
   ASSERT_TRUE(server.ok()) << server.status();
   {

@@ -84,7 +84,7 @@ std::string AgentsMetrics(const AgentsPage& page, absl::Time now) {
   return MetricsText(families);
 }
 
-std::string TelemetryMetrics(const TelemetryService::Counts& counts) {
+std::string TelemetryMetrics(const ReaderCounts& counts) {
   MetricFamily refused = NewFamily("telemetry_refused_total",
                                    "Readers that were refused a stream or lost it to one that "
                                    "comes first, by reason; those without a valid certificate "
@@ -106,7 +106,7 @@ std::string TelemetryMetrics(const TelemetryService::Counts& counts) {
        refused});
 }
 
-std::string EngineReaderMetrics(const EngineService::Counts& counts) {
+std::string EngineReaderMetrics(const ReaderCounts& counts) {
   return MetricsText(
       {OneValue("telemetry_engine_readers",
                 "Aggregators that subscribe to the engines on this node.",

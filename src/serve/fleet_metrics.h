@@ -7,10 +7,9 @@
 
 #include "absl/time/time.h"
 #include "fleet/agent_stream.h"
-#include "fleet/engine_service.h"
 #include "fleet/engine_watch.h"
 #include "fleet/fleet_store.h"
-#include "fleet/telemetry_service.h"
+#include "fleet/open_readers.h"
 #include "wire/wire_server.h"
 
 namespace gpuscaler {
@@ -27,9 +26,9 @@ struct AgentsPage {
 
 // Has four series for each agent that is not forgotten.
 std::string AgentsMetrics(const AgentsPage& page, absl::Time now);
-std::string TelemetryMetrics(const TelemetryService::Counts& counts);
+std::string TelemetryMetrics(const ReaderCounts& counts);
 // Readings of discovered engines: sent by an agent, and received by an aggregator.
-std::string EngineReaderMetrics(const EngineService::Counts& counts);
+std::string EngineReaderMetrics(const ReaderCounts& counts);
 std::string EngineStreamMetrics(const EngineWatch::Counts& counts);
 // The gRPC server's connections, the limits that its clients hit, and TLS handshakes that failed on
 // either side since the process began.
