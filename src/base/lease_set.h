@@ -27,6 +27,7 @@ class LeaseSet {
 
   bool contains(const Key& key) const { return until_.contains(key); }
   bool empty() const { return until_.empty(); }
+  size_t size() const { return until_.size(); }
 
   // Pairs of a key and the end of its lease, in the order of the keys.
   auto begin() const { return until_.begin(); }

@@ -78,12 +78,10 @@ void EngineLog::Subscribe(const EngineSubscription& wanted, absl::Time until) {
     MutexLock lock(mutex_);
     const absl::Time now = clock_.Now();
     const EngineSubscription before = SubscribedAt(now);
-    EngineSubscription all = before;
     for (auto [name, interest] : wanted.namespaces) {
-      if (all.namespaces.size() >= kMaxNamespacesSubscribed && !all.namespaces.contains(name))
-        continue;
       interest.look_back = absl::Ceil(interest.look_back, kLookBackStep);
-      all.namespaces[name].Add(interest);
+      const bool is_known = subscriptions_.contains({name, interest});
+      if (!is_known && subscriptions_.size() >= kMaxNamespacesSubscribed) continue;
       subscriptions_.Renew({name, interest}, until);
     }
     is_more = SubscribedAt(now) != before;

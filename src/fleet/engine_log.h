@@ -45,7 +45,7 @@ class EngineLog {
   void AddReading(const EngineAddress& place, const EngineUpdate& update);
 
   // Readers call this. Adds a subscription until `until`. Namespaces beyond
-  // kMaxNamespacesSubscribed are ignored.
+  // kMaxNamespacesSubscribed are ignored; one with several interests counts as several.
   void Subscribe(const EngineSubscription& wanted, absl::Time until);
 
   // A reader's position. A new cursor is before all kept readings of the subscription.

@@ -86,6 +86,14 @@ TEST_F(EngineLogTest, SubscribedNamespacesAreLimited) {
   EXPECT_EQ(log_.Subscription(), a_) << "known namespaces stay, and the other leases have ended";
 }
 
+TEST_F(EngineLogTest, SubscriptionsWithManyLookBacksAreBounded) {
+  Subscribe(a_);
+  for (int minutes = 1; minutes <= 5000; ++minutes) {
+    Subscribe(SubscribedIn("team-b", absl::Minutes(minutes)));
+  }
+  EXPECT_LT(log_.Subscription().namespaces["team-b"].look_back, absl::Minutes(5000));
+}
+
 TEST_F(EngineLogTest, LaterReaderGetsThePast) {
   Subscribe(a_);
   log_.List(TestEngines({TestPlace("llm-0")}));
