@@ -1,4 +1,5 @@
 // The value of a workload's pods on all its nodes.
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -90,6 +91,24 @@ TEST(FleetDecision, GroupOnNodesReadAtDifferentTimesIsSmoothedOverBoth) {
   trigger.aggregation = Aggregation::kSum;
   EXPECT_EQ(DecidedOn(trigger, fleet).value, 100);
   EXPECT_EQ(DecidedOn(trigger, fleet).unreadable, 0);
+}
+
+TEST(FleetDecision, FirstOfEqualReadingsCoversTheTimeBeforeItAlsoOnTwoNodes) {
+  const auto pod = [](const char* name, double load) {
+    return GpuPod{.name = name, .owner = "LeaderWorkerSet/llm", .loads = {load}, .group = "llm-0"};
+  };
+  Trigger trigger = UtilizationOf("llm");
+  trigger.replica_aggregation = ReplicaAggregation::kMax;  // smoothes each replica by itself
+  trigger.window = absl::Seconds(10);
+  FleetBuilder one_node;
+  FleetBuilder two_nodes;
+  for (const auto& [load, duration] : {std::pair(20, kLong), std::pair(80, 3 * kTick)}) {
+    one_node.RepeatFor(duration, {Node("gpu-1", {pod("llm-0", load), pod("llm-0-1", load)})});
+    two_nodes.RepeatFor(
+        duration, {Node("gpu-1", {pod("llm-0", load)}), Node("gpu-2", {pod("llm-0-1", load)})});
+  }
+  EXPECT_NEAR(DecidedOn(trigger, one_node).value, 0.4 * 20 + 0.6 * 80, 0.001);
+  EXPECT_NEAR(DecidedOn(trigger, two_nodes).value, 0.4 * 20 + 0.6 * 80, 0.001);
 }
 
 TEST(FleetDecision, SharedGpuIsDividedButNotItsTemperature) {

@@ -31,7 +31,8 @@ std::vector<RunAtTick> RunsAt(const std::vector<absl::Time>& times, const NodeVi
                         view.run_at_tick[next].run == view.run_at_tick[next - 1].run;
     if (within) runs[i].read_at = times[i];
     const bool covers = begun && runs[i].read_at == times[i];
-    if (covers) since[i] = std::min(since[i], view.ticks[within ? next : next - 1].since);
+    const size_t covering = begun && view.ticks[next - 1].at == times[i] ? next - 1 : next;
+    if (covers) since[i] = std::min(since[i], view.ticks[covering].since);
   }
   return runs;
 }
