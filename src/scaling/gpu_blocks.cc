@@ -43,10 +43,8 @@ bool IsReadable(const GpuSeries& gpu, GpuReading reading, const ScopedFleet& sco
                 absl::Duration stale_after) {
   const NodeView& view = scoped.nodes[gpu.node];
   if (!view.why_stale.empty()) return false;
-  for (size_t i = view.run_at_tick.size(); i-- > 0;) {
-    if (scoped.now - view.run_at_tick[i].read_at > stale_after) break;
-    const GpuPointView point = gpu.points[static_cast<size_t>(view.run_at_tick[i].run)];
-    if (point.exists() && point.Value(reading)) return true;
+  for (size_t i = view.runs.size(); i-- > 0 && scoped.now - view.EndOf(i) <= stale_after;) {
+    if (gpu.points[i].exists() && gpu.points[i].Value(reading)) return true;
   }
   return false;
 }

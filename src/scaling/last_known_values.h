@@ -30,13 +30,13 @@ class LastKnownValues {
 
   // Returns the aggregate; empty if a GPU had no value for longer than stale_after.
   std::optional<double> AggregateAt(Aggregation aggregation, absl::Time at) const {
-    if (at - Oldest() > stale_after_) return std::nullopt;
+    if (!IsKnown(Oldest(), at)) return std::nullopt;
     return last_.size() == 1 ? last_.front().value : Aggregated(aggregation);
   }
 
   bool AnyAboveZero(absl::Time at) const {
     for (const Reading& reading : last_) {
-      if (reading.value > 0 && reading.counts && at - reading.at <= stale_after_) return true;
+      if (reading.value > 0 && reading.counts && IsKnown(reading.at, at)) return true;
     }
     return false;
   }
@@ -47,6 +47,10 @@ class LastKnownValues {
     double value = 0;
     bool counts = true;
   };
+  // Nearly all values were read at that very time.
+  bool IsKnown(absl::Time read_at, absl::Time at) const {
+    return read_at == at || at - read_at <= stale_after_;
+  }
   absl::Time OldestOfAll() const;
   double Aggregated(Aggregation aggregation) const;
 

@@ -41,8 +41,9 @@ void AddCover(const Trigger& trigger, Samples samples, absl::Time now,
   // Only the newest sample counts then, and no sample leaves the window.
   if (window == absl::ZeroDuration()) return;
   const absl::Time begin = now - window;
+  absl::Time first = absl::InfiniteFuture();
   const auto passes = [&](absl::Time at) {
-    if (at >= begin) next.MayChangeAt(at + window);
+    if (at >= begin) first = std::min(first, at);
   };
   for (const ReplicaSample& sample : From(samples, begin)) {
     passes(sample.at);
@@ -54,6 +55,7 @@ void AddCover(const Trigger& trigger, Samples samples, absl::Time now,
   }
   // A window that begins at most stale_after before the last sample is covered without any other.
   passes(samples.back().at - staleness.stale_after);
+  next.MayChangeAt(first + window);
 }
 
 // Adds when memory that has not changed counts as preallocated: after preallocationWindow.

@@ -16,8 +16,9 @@ size_t FirstLookedAt(const Runs& runs, absl::Time oldest) {
   return std::min(static_cast<size_t>(first - runs.begin()), runs.size() - 1);
 }
 
-// The first reading of all covers as much time before it as after it.
-absl::Time CoversSince(const NodeHistory& history, size_t i, absl::Duration stale_after) {
+// Returns since when the first reading of a run covers the time. The first reading of all covers as
+// much time before it as after it.
+absl::Time FirstSince(const NodeHistory& history, size_t i, absl::Duration stale_after) {
   const Runs& runs = history.runs;
   const NodeRun& run = runs[i];
   const absl::Time before = i > 0 ? runs[i - 1].last : history.dropped_until;
@@ -41,14 +42,6 @@ std::string ReadIntervalText(const NodeSnapshot& newest, absl::Duration stale_af
   if (!IsReadTooSeldom(newest.read_every, stale_after)) return "";
   return absl::StrCat(": it is read every ", DurationText(newest.read_every), ", for which ",
                       "--stale-after=", DurationText(stale_after), " is too short");
-}
-
-void AddTicks(size_t run, absl::Time since, absl::Time first, absl::Time last, NodeView& view) {
-  view.ticks.push_back({.since = since, .at = first});
-  view.run_at_tick.push_back({.run = static_cast<int>(run), .read_at = first});
-  if (last == first) return;
-  view.ticks.push_back({.since = first, .at = last});
-  view.run_at_tick.push_back({.run = static_cast<int>(run), .read_at = last});
 }
 
 }  // namespace
@@ -96,19 +89,14 @@ NodeView ViewOf(const NodeState& state, absl::Time oldest, absl::Time now,
                 const StalenessLimits& staleness) {
   const Runs& runs = state.history->runs;
   const size_t first = FirstLookedAt(runs, oldest);
-  NodeView view{.state = &state, .runs = std::span(runs).subspan(first)};
+  NodeView view{.state = &state,
+                .runs = std::span(runs).subspan(first),
+                .first_since = FirstSince(*state.history, first, staleness.stale_after),
+                .stale_after = staleness.stale_after};
   view.why_stale = WhyStale(state, now, staleness);
   const absl::Time newest_at = state.history->NewestAt();
   view.last = view.why_stale.empty() ? std::max(now, newest_at) : newest_at;
   view.covered_since = CoveredSince(runs, view.last, now, staleness.stale_after);
-  view.ticks.reserve(view.runs.size());
-  view.run_at_tick.reserve(view.runs.size());
-  for (size_t i = 0; i < view.runs.size(); ++i) {
-    const NodeRun& run = view.runs[i];
-    const bool newest = i + 1 == view.runs.size();
-    AddTicks(i, CoversSince(*state.history, first + i, staleness.stale_after), run.first,
-             newest ? view.last : run.last, view);
-  }
   return view;
 }
 

@@ -1,6 +1,8 @@
 // The readings of one node, as far as a trigger looks back.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,28 +14,14 @@
 
 namespace gpuscaler {
 
-// When a reading was made, and the time before it that it covers: back to the previous reading,
-// stale_after at most.
-struct SampleTime {
-  absl::Time since;
-  absl::Time at;
-};
-
-// The newest run of a node that has begun by a tick, which is a time of NodeView::ticks or of a
-// MergedTimeline. A run is a sequence of equal readings (NodeRun).
-struct RunAtTick {
-  int run = -1;                               // index in NodeView::runs; -1: none
-  absl::Time read_at = absl::InfinitePast();  // the newest time of the run up to the tick
-};
-
 // Points into the NodeState that it was made from.
 struct NodeView {
   const NodeState* state = nullptr;
   std::span<const NodeRun> runs;  // oldest first; never empty
-  // The first and the last time of each run: between them its readings are equal. The newest run
-  // lasts until `last`.
-  std::vector<SampleTime> ticks;
-  std::vector<RunAtTick> run_at_tick;
+  // A reading covers the time before it: back to the previous reading, stale_after at most. The
+  // first one covers the time from then on.
+  absl::Time first_since;
+  absl::Duration stale_after;
   // The newest reading counts until this time: `now`, or the reading's own time if the node is
   // stale. It is not the time of the last heartbeat. Agents send one every 1.5 s while nothing
   // changes, and aggregators receive it at different times. With `now` all aggregators decide the
@@ -49,8 +37,46 @@ struct NodeView {
   NodePointsView Points() const { return runs.back().points(); }
   const std::vector<GpuSample>& Gpus() const { return state->history->Newest().gpus; }
 
+  // Returns when a run ended: the newest one at `last`.
+  absl::Time EndOf(size_t run) const { return run + 1 == runs.size() ? last : runs[run].last; }
+
   // Returns how long the pod that now holds the GPU has had steady memory usage, as of `last`.
   SteadyMemory SteadyMemoryOf(size_t gpu) const;
+};
+
+// The newest run of a node that has begun by a time, which moves on. The view must outlive it.
+class RunCursor {
+ public:
+  explicit RunCursor(const NodeView& view) : view_(&view) {}
+
+  // Returns the first time after `at`, where it is, at which a run begins or ends. InfiniteFuture:
+  // there is none.
+  absl::Time NextAfter(absl::Time at) const {
+    if (at < end_) return end_;
+    return runs_left() > 0 ? view_->runs[begun_].first : absl::InfiniteFuture();
+  }
+  void MoveTo(absl::Time at) {
+    while (runs_left() > 0 && view_->runs[begun_].first <= at) end_ = view_->EndOf(begun_++);
+  }
+
+  // Returns the index of the run; -1: none has begun.
+  int run() const { return static_cast<int>(begun_) - 1; }
+  size_t runs_left() const { return view_->runs.size() - begun_; }
+  // Returns when the newest reading by `at` was made. Requires that a run has begun.
+  absl::Time ReadAt(absl::Time at) const { return std::min(at, end_); }
+  // Returns since when the reading made at `at` covers the time; InfiniteFuture: none was made
+  // then.
+  absl::Time CoversSince(absl::Time at) const {
+    if (at > end_) return absl::InfiniteFuture();
+    const absl::Time first = view_->runs[begun_ - 1].first;
+    if (at > first) return first;
+    return begun_ == 1 ? view_->first_since : first - view_->stale_after;
+  }
+
+ private:
+  const NodeView* view_;
+  size_t begun_ = 0;                       // number of runs
+  absl::Time end_ = absl::InfinitePast();  // when the run ended
 };
 
 // Returns why the node's newest reading is no longer valid; empty: it is valid.

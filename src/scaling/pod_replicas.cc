@@ -54,14 +54,15 @@ class WorkloadPods {
     for (const NodeState& state : fleet_.nodes) {
       if (HasPods(state)) AddNode(state);
     }
-    std::vector<GpuSeries> all;
-    for (const auto& [key, found] : found_) {
-      all.insert(all.end(), found.gpus.begin(), found.gpus.end());
-    }
-    if (!ReadsEngines(trigger_)) RETURN_IF_ERROR(CheckMetric(trigger_, views_, all));
+    std::vector<GpuSeries> gpus;  // replica by replica
+    for (auto& [key, found] : found_) std::ranges::move(found.gpus, std::back_inserter(gpus));
+    if (!ReadsEngines(trigger_)) RETURN_IF_ERROR(CheckMetric(trigger_, views_, gpus));
     std::vector<Replica> replicas;
+    size_t first = 0;
     for (const auto& [key, found] : found_) {
-      ReplicaReader reader(trigger_, views_, staleness_, found.gpus, found.properties);
+      const auto of_replica = std::span(gpus).subspan(first, found.gpus.size());
+      first += of_replica.size();
+      ReplicaReader reader(trigger_, views_, staleness_, of_replica, found.properties);
       std::ranges::move(reader.Read(), std::back_inserter(replicas));
     }
     std::stable_partition(replicas.begin(), replicas.end(),

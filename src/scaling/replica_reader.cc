@@ -6,17 +6,6 @@
 #include "absl/strings/str_cat.h"
 
 namespace gpuscaler {
-namespace {
-
-std::vector<size_t> NodesOf(std::span<const GpuSeries> gpus) {
-  std::vector<size_t> nodes;
-  for (const GpuSeries& gpu : gpus) {
-    if (std::ranges::find(nodes, gpu.node) == nodes.end()) nodes.push_back(gpu.node);
-  }
-  return nodes;
-}
-
-}  // namespace
 
 std::vector<std::string> UuidsOf(std::span<const GpuSeries> gpus) {
   std::vector<std::string> uuids;
@@ -32,43 +21,37 @@ ReplicaReader::ReplicaReader(const Trigger& trigger, std::span<const NodeView> v
       views_(views),
       gpus_(gpus),
       properties_(properties),
-      nodes_(NodesOf(gpus)),
-      timeline_(views, nodes_),
       values_(gpus.size(), staleness.stale_after),
       utilization_(gpus.size(), staleness.stale_after) {
-  for (const GpuSeries& gpu : gpus) {
-    node_of_gpu_.push_back(
-        static_cast<size_t>(std::ranges::find(nodes_, gpu.node) - nodes_.begin()));
-  }
+  cursors_.reserve(gpus.size());
+  for (const GpuSeries& gpu : gpus) cursors_.emplace_back(views[gpu.node]);
 }
 
 std::vector<Replica> ReplicaReader::Read() {
-  const size_t ticks = timeline_.ticks().size();
-  for (size_t tick = 0; tick < ticks; ++tick) {
-    const ReplicaSample sample = ReadTick(tick);
-    const std::optional<absl::Time> since = HeldSince(tick);
-    if (!since) {
-      held_ = false;
-      continue;
-    }
-    if (!held_ || replicas_.back().held_since != *since) {
+  bool held = false;
+  absl::Time before = absl::InfinitePast();
+  for (absl::Time at = NextAfter(before); at != absl::InfiniteFuture(); at = NextAfter(at)) {
+    const ReplicaSample sample = ReadSample(before, at);
+    before = at;
+    const bool was_held = std::exchange(held, held_since_ != absl::InfiniteFuture());
+    if (!held) continue;
+    if (!was_held || replicas_.back().held_since != held_since_) {
       const absl::Time left_at =
           replicas_.empty() ? absl::InfinitePast() : replicas_.back().samples.back().at;
-      Begin(*since);
+      Begin(held_since_);
       replicas_.back().counted_since = std::max(replicas_.back().counted_since, left_at);
-      replicas_.back().samples.reserve(ticks - tick);
+      replicas_.back().samples.reserve(cursors_.front().runs_left() + 1);
     }
     replicas_.back().samples.push_back(sample);
-    last_held_.back() = tick;
   }
-  if (held_) replicas_.back().present = true;
+  if (held) replicas_.back().present = true;
   // Only the newest holder is deleted then; earlier ones had left.
   if (!replicas_.empty() && replicas_.back().samples.back().at >= properties_.ending_since) {
     replicas_.back().ending_since = properties_.ending_since;
   }
-  for (size_t i = 0; i < replicas_.size(); ++i) {
-    AddSteadyMemory(last_held_[i], replicas_[i]);
-    replicas_[i].loaded_at = LoadedAt(replicas_[i]);
+  for (Replica& replica : replicas_) {
+    AddSteadyMemory(replica);
+    replica.loaded_at = LoadedAt(replica);
   }
   return std::move(replicas_);
 }
@@ -78,32 +61,27 @@ std::optional<double> ReplicaReader::MetricAt(absl::Time now) const {
                                        : std::nullopt;
 }
 
-double ReplicaReader::ShareAt(size_t gpu, size_t tick) const {
+double ReplicaReader::ShareOf(size_t gpu) const {
   const std::vector<float>& shares = gpus_[gpu].shares;
-  return shares.empty() ? 1 : shares[static_cast<size_t>(RunAt(gpu, tick).run)];
+  return shares.empty() ? 1 : shares[static_cast<size_t>(cursors_[gpu].run())];
 }
 
-// Returns when the present holders got the GPUs; empty: there are none.
-std::optional<absl::Time> ReplicaReader::HeldSince(size_t tick) const {
-  std::optional<absl::Time> since;
-  for (size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
-    const GpuPointView point = PointAt(gpu, tick);
-    if (!point.exists() || !(properties_.by_owner || point.in_use())) continue;
-    const absl::Time of_gpu = properties_.by_owner ? gpus_[gpu].pod_since : point.held_since();
-    since = std::min(since.value_or(absl::InfiniteFuture()), of_gpu);
+void ReplicaReader::ReadGpu(size_t gpu, absl::Time at) {
+  const GpuPointView point = PointAt(gpu, cursors_[gpu]);
+  if (!point.exists()) {
+    if (properties_.by_owner) {
+      values_.Remove(gpu);
+      utilization_.Remove(gpu);
+    }
+    return;
   }
-  return since;
-}
-
-void ReplicaReader::ReadGpu(size_t gpu, size_t tick) {
-  const GpuPointView point = PointAt(gpu, tick);
-  if (!point.exists() && properties_.by_owner) {
-    values_.Remove(gpu);
-    utilization_.Remove(gpu);
+  if (properties_.by_owner) {
+    held_since_ = std::min(held_since_, gpus_[gpu].pod_since);
+  } else if (point.in_use()) {
+    held_since_ = std::min(held_since_, point.held_since());
   }
-  if (!point.exists()) return;
-  const absl::Time read_at = RunAt(gpu, tick).read_at;
-  const double share = ShareAt(gpu, tick);
+  const absl::Time read_at = cursors_[gpu].ReadAt(at);
+  const double share = ShareOf(gpu);
   std::optional<double> value;
   std::optional<double> utilization;
   if (share != GpuSeries::kNoKnownShare) {
@@ -116,14 +94,26 @@ void ReplicaReader::ReadGpu(size_t gpu, size_t tick) {
   utilization_.Read(gpu, read_at, utilization);
 }
 
-ReplicaSample ReplicaReader::ReadTick(size_t tick) {
-  const SampleTime& now = timeline_.ticks()[tick];
-  for (size_t gpu = 0; gpu < gpus_.size(); ++gpu) ReadGpu(gpu, tick);
-  return {.since = now.since,
-          .at = now.at,
-          .metric = values_.AggregateAt(trigger_.aggregation, now.at),
-          .utilization = utilization_.AggregateAt(trigger_.aggregation, now.at),
-          .busy = utilization_.AnyAboveZero(now.at),
+// Returns the next time after `at` at which a reading of one of the GPUs begins or ends to hold.
+absl::Time ReplicaReader::NextAfter(absl::Time at) const {
+  absl::Time next = absl::InfiniteFuture();
+  for (const RunCursor& cursor : cursors_) next = std::min(next, cursor.NextAfter(at));
+  return next;
+}
+
+ReplicaSample ReplicaReader::ReadSample(absl::Time before, absl::Time at) {
+  absl::Time since = at;
+  held_since_ = absl::InfiniteFuture();
+  for (size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
+    cursors_[gpu].MoveTo(at);
+    since = std::min(since, cursors_[gpu].CoversSince(at));
+    ReadGpu(gpu, at);
+  }
+  return {.since = std::max(since, before),
+          .at = at,
+          .metric = values_.AggregateAt(trigger_.aggregation, at),
+          .utilization = utilization_.AggregateAt(trigger_.aggregation, at),
+          .busy = utilization_.AnyAboveZero(at),
           .metric_read_at = values_.Oldest(),
           .utilization_read_at = utilization_.Oldest()};
 }
@@ -136,7 +126,6 @@ absl::Time ReplicaReader::StartingSince(absl::Time held_since) const {
 }
 
 void ReplicaReader::Begin(absl::Time since) {
-  held_ = true;
   replicas_.push_back(
       {.name = properties_.name,
        .gpu_uuids = UuidsOf(gpus_),
@@ -151,12 +140,13 @@ void ReplicaReader::Begin(absl::Time since) {
        .covered_since = properties_.covered_since,
        .dropped_until = properties_.dropped_until,
        .pods = properties_.pods});
-  last_held_.push_back(0);
 }
 
-void ReplicaReader::AddSteadyMemory(size_t tick, Replica& replica) const {
+void ReplicaReader::AddSteadyMemory(Replica& replica) const {
   for (size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
-    const GpuPointView point = PointAt(gpu, tick);
+    RunCursor cursor(views_[gpus_[gpu].node]);
+    cursor.MoveTo(replica.samples.back().at);
+    const GpuPointView point = PointAt(gpu, cursor);
     if (!point.exists()) continue;
     replica.steady_memory.push_back(SteadyMemoryOf(gpu, point.held_since(), replica.present));
   }

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "scaling/last_known_values.h"
-#include "scaling/merged_timeline.h"
 #include "scaling/node_view.h"
 #include "scaling/replica.h"
 #include "scaling/scope.h"
@@ -47,20 +46,17 @@ class ReplicaReader {
   std::optional<double> MetricAt(absl::Time now) const;
 
  private:
-  const RunAtTick& RunAt(size_t gpu, size_t tick) const {
-    return timeline_.run_at_tick(node_of_gpu_[gpu])[tick];
-  }
-  GpuPointView PointAt(size_t gpu, size_t tick) const {
-    const int run = RunAt(gpu, tick).run;
+  GpuPointView PointAt(size_t gpu, const RunCursor& cursor) const {
+    const int run = cursor.run();
     return run < 0 ? GpuPointView() : gpus_[gpu].points[static_cast<size_t>(run)];
   }
-  double ShareAt(size_t gpu, size_t tick) const;
-  ReplicaSample ReadTick(size_t tick);
-  std::optional<absl::Time> HeldSince(size_t tick) const;
+  double ShareOf(size_t gpu) const;
+  absl::Time NextAfter(absl::Time at) const;
+  ReplicaSample ReadSample(absl::Time before, absl::Time at);
+  void ReadGpu(size_t gpu, absl::Time at);
   void Begin(absl::Time since);
   absl::Time StartingSince(absl::Time held_since) const;
-  void ReadGpu(size_t gpu, size_t tick);
-  void AddSteadyMemory(size_t tick, Replica& replica) const;
+  void AddSteadyMemory(Replica& replica) const;
   absl::Time LoadedAt(const Replica& replica) const;
   SteadyMemory SteadyMemoryOf(size_t gpu, absl::Time held_since, bool present) const;
   std::string MissingValueReason() const;
@@ -70,14 +66,11 @@ class ReplicaReader {
   const std::span<const NodeView> views_;
   const std::span<const GpuSeries> gpus_;
   const ReplicaProperties& properties_;
-  const std::vector<size_t> nodes_;
-  const MergedTimeline timeline_;
-  std::vector<size_t> node_of_gpu_;  // index in `nodes_` of each GPU's node
+  std::vector<RunCursor> cursors_;  // one for each GPU
   LastKnownValues values_;
   LastKnownValues utilization_;
-  bool held_ = false;
+  absl::Time held_since_;  // when the holders at the cursors got the GPUs; InfiniteFuture: none has
   std::vector<Replica> replicas_;
-  std::vector<size_t> last_held_;  // index of the last tick of each replica
 };
 
 std::vector<std::string> UuidsOf(std::span<const GpuSeries> gpus);
