@@ -1,6 +1,7 @@
 #include "scaling/idle_fast_path.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "scaling/scope.h"
 #include "trigger/trigger_source.h"
@@ -44,16 +45,6 @@ bool StaysWarm(const Trigger& trigger, const NodeLayout& layout, const NodeLayou
          });
 }
 
-bool HasSameReadings(const GpuPointView& kept, const GpuPoint& point) {
-  if (kept.in_use() != point.in_use() || kept.held_since() != point.held_since()) return false;
-  for (size_t i = 0; i < kGpuReadings; ++i) {
-    const GpuReading reading = static_cast<GpuReading>(i);
-    if (kept.Has(reading) != point.Has(reading)) return false;
-    if (kept.Value(reading) != point.Value(reading)) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 IdleFastPath::IdleFastPath(const Trigger& trigger, const StalenessLimits& staleness)
@@ -72,23 +63,21 @@ std::optional<IdleFastPath> IdleFastPath::Of(const Trigger& trigger, const Fleet
   // Memory becomes steady by time alone.
   if (idle.evaluates_preallocated_memory_) idle.idle_until_ = decision.active_while_read;
   idle.cursors_.reserve(fleet.nodes.size());
-  for (const NodeState& state : fleet.nodes) idle.cursors_.push_back(idle.CursorOf(state));
+  for (const NodeState& state : fleet.nodes) {
+    const NodeRun& newest = state.history->runs.back();
+    idle.cursors_.push_back({.run_begin = newest.first,
+                             .layout = newest.layout(),
+                             .oldest_layout = OldestLayout(*state.history)});
+  }
   for (const Contribution& contribution : decision.contributions) {
     if (!idle.AddReplica(trigger, fleet, contribution)) return std::nullopt;
   }
   const absl::Time oldest = OldestLookedAt(trigger, fleet.now, staleness);
   for (size_t i = 0; i < fleet.nodes.size(); ++i) {
-    if (!idle.cursors_[i].has_replicas) continue;
+    if (idle.cursors_[i].gpu_indices.empty()) continue;
     if (!HasConstantLayout(*fleet.nodes[i].history, oldest)) return std::nullopt;
   }
   return idle;
-}
-
-IdleFastPath::NodeCursor IdleFastPath::CursorOf(const NodeState& state) const {
-  const NodeHistory& history = *state.history;
-  const NodeRun& newest = history.runs.back();
-  return {
-      .run_begin = newest.first, .layout = newest.layout(), .oldest_layout = OldestLayout(history)};
 }
 
 bool IdleFastPath::AddReplica(const Trigger& trigger, const FleetHistory& fleet,
@@ -96,7 +85,6 @@ bool IdleFastPath::AddReplica(const Trigger& trigger, const FleetHistory& fleet,
   if (contribution.nodes.size() != 1) return false;
   const auto state = std::ranges::find(fleet.nodes, contribution.nodes.front(), &NodeState::node);
   NodeCursor& cursor = cursors_[static_cast<size_t>(state - fleet.nodes.begin())];
-  cursor.has_replicas = true;
   return std::ranges::all_of(contribution.gpus, [&](const std::string& uuid) {
     return AddGpu(trigger, uuid, *state->history, cursor);
   });
@@ -111,7 +99,6 @@ bool IdleFastPath::AddGpu(const Trigger& trigger, const std::string& uuid,
   const size_t index = static_cast<size_t>(found);
   cursor.gpu_indices.push_back(static_cast<uint32_t>(index));
   if (evaluates_preallocated_memory_) {
-    cursor.last_points.emplace_back(history.Newest().gpus[index]);
     cursor.memory.push_back(history.Newest().gpus[index].steady_memory.parts());
   }
   const NodeLayout::Gpu& gpu = layout.gpus[index];
@@ -127,7 +114,8 @@ std::optional<absl::Time> IdleFastPath::InactiveUntil(const FleetHistory& fleet)
   for (size_t i = 0; i < cursors_.size(); ++i) {
     const NodeState& state = fleet.nodes[i];
     if (!Continues(state, fleet.now, cursors_[i])) return std::nullopt;
-    if (cursors_[i].has_replicas) until = std::min(until, state.history->NewestAt() + stale_after_);
+    if (cursors_[i].gpu_indices.empty()) continue;
+    until = std::min(until, state.history->NewestAt() + stale_after_);
   }
   return until;
 }
@@ -137,20 +125,18 @@ std::optional<absl::Time> IdleFastPath::InactiveUntil(const FleetHistory& fleet)
 bool IdleFastPath::Continues(const NodeState& state, absl::Time now, NodeCursor& cursor) const {
   const NodeHistory& history = *state.history;
   if (OldestLayout(history) != cursor.oldest_layout) return false;
-  if (cursor.has_replicas && !IsRead(state, now)) return false;
+  if (!cursor.gpu_indices.empty() && !IsRead(state, now)) return false;
   const std::vector<NodeRun>& runs = history.runs;
-  for (size_t i = runs.size(); i-- > 0;) {
-    const NodeRun& run = runs[i];
-    if (run.first == cursor.run_begin) {
-      cursor.run_begin = runs.back().first;
-      return IsSameMemory(history, cursor);
-    }
-    if (i == 0 || run.layout() != cursor.layout) return false;
-    if (!cursor.has_replicas) continue;
-    const bool follows = run.first - runs[i - 1].last <= stale_after_;
-    if (!follows || !StaysInactive(run.points(), cursor)) return false;
+  auto last = std::ranges::lower_bound(runs, cursor.run_begin, {}, &NodeRun::first);
+  if (last == runs.end() || last->first != cursor.run_begin) return false;
+  for (auto next = std::next(last); next != runs.end(); last = next++) {
+    if (next->layout() != cursor.layout) return false;
+    if (cursor.gpu_indices.empty()) continue;
+    const bool follows = next->first - last->last <= stale_after_;
+    if (!follows || !StaysInactive(next->points(), last->points(), cursor)) return false;
   }
-  return false;
+  cursor.run_begin = runs.back().first;
+  return IsSameMemory(history, cursor);
 }
 
 // Returns true if readings are valid now and cover activationWindow.
@@ -161,18 +147,14 @@ bool IdleFastPath::IsRead(const NodeState& state, absl::Time now) const {
          history.runs.front().first <= now - activation_window_;
 }
 
-bool IdleFastPath::StaysInactive(const NodePointsView& points, const NodeCursor& cursor) const {
+bool IdleFastPath::StaysInactive(const NodePointsView& points, const NodePointsView& before,
+                                 const NodeCursor& cursor) const {
   if (points.has_shares()) return false;
-  for (size_t i = 0; i < cursor.gpu_indices.size(); ++i) {
-    const GpuPointView point = points[cursor.gpu_indices[i]];
-    if (evaluates_preallocated_memory_) {
-      if (!HasSameReadings(point, cursor.last_points[i])) return false;
-      continue;
-    }
-    const std::optional<double> value = point.Value(reading_);
-    if (!value || static_cast<float>(*value) > threshold_) return false;
-  }
-  return true;
+  return std::ranges::all_of(cursor.gpu_indices, [&](uint32_t gpu) {
+    if (evaluates_preallocated_memory_) return points[gpu] == before[gpu];
+    const std::optional<double> value = points[gpu].Value(reading_);
+    return value && static_cast<float>(*value) <= threshold_;
+  });
 }
 
 bool IdleFastPath::IsSameMemory(const NodeHistory& history, const NodeCursor& cursor) {
@@ -188,7 +170,6 @@ size_t IdleFastPath::size_bytes() const {
   size_t bytes = sizeof(*this) + cursors_.capacity() * sizeof(NodeCursor);
   for (const NodeCursor& cursor : cursors_) {
     bytes += cursor.gpu_indices.capacity() * sizeof(uint32_t) +
-             cursor.last_points.capacity() * sizeof(GpuPoint) +
              cursor.memory.capacity() * sizeof(SteadyMemory::Parts);
   }
   return bytes;

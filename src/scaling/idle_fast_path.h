@@ -44,16 +44,13 @@ class IdleFastPath {
     std::shared_ptr<const NodeLayout> layout;
     // If it is another one, the history was sent anew.
     std::shared_ptr<const NodeLayout> oldest_layout;
-    bool has_replicas = false;
-    std::vector<uint32_t> gpu_indices;  // indices of the replicas' GPUs in the layout
-    // If memory may be preallocated: the last reading and the memory of each of these GPUs.
-    std::vector<GpuPoint> last_points;
+    std::vector<uint32_t> gpu_indices;  // the replicas' GPUs in the layout; empty: no replica
+    // If memory may be preallocated: the memory of each of these GPUs.
     std::vector<SteadyMemory::Parts> memory;
   };
 
   IdleFastPath(const Trigger& trigger, const StalenessLimits& staleness);
 
-  NodeCursor CursorOf(const NodeState& state) const;
   // Returns false if one of its GPUs may count by more than its reading.
   bool AddReplica(const Trigger& trigger, const FleetHistory& fleet,
                   const Contribution& contribution);
@@ -63,8 +60,9 @@ class IdleFastPath {
   bool Continues(const NodeState& state, absl::Time now, NodeCursor& cursor) const;
   bool IsRead(const NodeState& state, absl::Time now) const;
   // Returns true if these readings leave the workload inactive: none exceeds the threshold, or, if
-  // memory may be preallocated, each equals the last one.
-  bool StaysInactive(const NodePointsView& points, const NodeCursor& cursor) const;
+  // memory may be preallocated, each equals the one before.
+  bool StaysInactive(const NodePointsView& points, const NodePointsView& before,
+                     const NodeCursor& cursor) const;
   // Returns whether no run of steady memory began or was forgotten.
   static bool IsSameMemory(const NodeHistory& history, const NodeCursor& cursor);
 
