@@ -301,7 +301,7 @@ TEST_F(AgentEnginesTest, NoDecisionBeforeTheWholePastHasArrived) {
 // An aggregator that restarts receives the past at once in a late message. Its arrivals must be
 // those of one that received each reading as it was taken.
 TEST_F(AgentEnginesTest, PastOfALateMessageGivesTheSameArrivals) {
-  const auto demand_of = [this](absl::Duration delay_of_past) {
+  const auto demand_of = [](absl::Duration delay_of_past) {
     constexpr int kSeconds = 120;
     FakeClock clock;
     SignalStore store({.max_gap = absl::Seconds(10)}, [] {});
