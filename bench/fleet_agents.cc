@@ -73,10 +73,7 @@ class Agent {
       : clock_(clock),
         node_(number, busy),
         log_(kLongestWindow + kStaleAfter, Self(number)),
-        context_{.clock = clock,
-                 .log = log_,
-                 .heartbeat = kHeartbeat,
-                 .wanted = [](const wire::Subscription&, const WatchStream&) {}} {}
+        context_{.clock = clock, .heartbeat = kHeartbeat} {}
 
   // Adds readings before the first one, one for each interval of `past`.
   void Remember(absl::Duration past) {
@@ -93,18 +90,19 @@ class Agent {
   }
 
   void Refresh() {
-    for (const auto& reader : readers_.Readers()) reader->Refresh(/*trouble=*/"");
+    for (const auto& reader : readers_.Readers()) reader->Refresh();
   }
 
   // Returns its port, or 0 if none is free.
   int Serve() {
-    auto server = WireServer::Start({.bind_address = "127.0.0.1"},
-                                    {{"/gpuscaler.telemetry.v1.NodeTelemetry/Watch",
-                                      [this](const std::shared_ptr<ServerCall>& call) {
-                                        return readers_.Open(std::make_shared<WatchStream>(
-                                            context_, call, /*trouble=*/"",
-                                            [this](const auto* ended) { readers_.Closed(ended); }));
-                                      }}});
+    auto server = WireServer::Start(
+        {.bind_address = "127.0.0.1"},
+        {{"/gpuscaler.telemetry.v1.NodeTelemetry/Watch",
+          [this](const std::shared_ptr<ServerCall>& call) {
+            return readers_.Open(std::make_shared<WatchStream>(
+                context_, call, [this](const auto* ended) { readers_.Closed(ended); }, log_,
+                [](const wire::Subscription&, const WatchStream&) {}));
+          }}});
     if (!server.ok()) return 0;
     server_ = *std::move(server);
     return server_->port();
@@ -124,8 +122,8 @@ class Agent {
   const Clock& clock_;
   SimulatedNode node_;
   TelemetryLog log_;
-  WatchStreamContext context_;
-  OpenReaders<WatchStream, WatchStream::OneWriteStream> readers_{kMaxReaders, nullptr};
+  ReaderContext context_;
+  OpenReaders<WatchStream> readers_{kMaxReaders, nullptr};
   std::unique_ptr<WireServer> server_;
 };
 
