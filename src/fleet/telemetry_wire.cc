@@ -153,7 +153,9 @@ std::optional<wire::Reading> ReadingEncoder::Encode(const NodeSnapshot& read) {
     }
     if (snapshot.pods != last_->pods) EncodePods(snapshot.pods, *reading.mutable_pods());
   }
-  const bool is_changed = reading.ByteSizeLong() > 0;
+  const bool is_after_outage =
+      last_ && snapshot.taken_at - last_->taken_at > kLongestBetweenReadings;
+  const bool is_changed = reading.ByteSizeLong() > 0 || is_after_outage;
   if (is_changed) {
     reading.set_taken_us(ToWire(snapshot.taken_at));
     if (last_ && last_->taken_at != encoded_at_) {

@@ -14,12 +14,16 @@
 
 namespace gpuscaler {
 
+// Readings farther apart have an outage between them: the least --stale-after.
+inline constexpr absl::Duration kLongestBetweenReadings = absl::Seconds(5);
+
 // Identity and names are in the first message only, and a number only when it has changed. 8 GPUs
 // with one new number each take about 110 bytes. Not thread-safe.
 class ReadingEncoder {
  public:
-  // Returns the change since the last reading; empty: nothing has changed. Power within 2 W and
-  // temperature within 1 degree of the last sent value count as unchanged.
+  // Returns the change since the last reading; empty: nothing has changed. The first reading after
+  // an outage is returned even if it has no change. Power within 2 W and temperature within 1
+  // degree of the last sent value count as unchanged.
   std::optional<telemetry::v1::Reading> Encode(const NodeSnapshot& read);
 
   // The last reading with the values that were sent; empty: none yet.

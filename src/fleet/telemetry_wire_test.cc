@@ -317,6 +317,21 @@ TEST(TelemetryWire, UnknownAttributionStateOfANewerAgentIsUnknown) {
   EXPECT_EQ(got->pods[0].owners_from, Pod::OwnersFrom::kName);
 }
 
+TEST(TelemetryWire, AnEqualReadingAfterAnOutageIsSent) {
+  ReadingEncoder encoder;
+  NodeSnapshot snapshot = SnapshotOf(2, absl::UnixEpoch());
+  for (GpuSample& gpu : snapshot.gpus) gpu.in_use = false;
+  ASSERT_TRUE(encoder.Encode(snapshot));
+  snapshot.taken_at += absl::Seconds(5);
+  EXPECT_FALSE(encoder.Encode(snapshot)) << "no longer than --stale-after";
+  snapshot.taken_at += absl::Seconds(30);
+  const auto reading = encoder.Encode(snapshot);
+  ASSERT_TRUE(reading);
+  EXPECT_EQ(reading->gpus_size(), 0);
+  EXPECT_EQ(reading->taken_us(), ToWire(snapshot.taken_at));
+  EXPECT_EQ(reading->before_until_us(), ToWire(snapshot.taken_at - absl::Seconds(30)));
+}
+
 struct InvalidReading {
   const char* name;
   std::function<void(telemetry::v1::Reading&)> make;
