@@ -78,7 +78,9 @@ def controllers(folder, ports):
             binaries.KUBE, "kube-controller-manager", *common,
             f"--secure-port={ports['controller_manager']}", f"--controllers={enabled}",
             "--horizontal-pod-autoscaler-sync-period=1s",
-            "--horizontal-pod-autoscaler-downscale-stabilization=1s"],
+            # Longer than a Deployment's status lags behind its spec: within its tolerance the HPA
+            # asks for the replicas of the status. The default is 5 minutes.
+            "--horizontal-pod-autoscaler-downscale-stabilization=10s"],
         "kube-scheduler": [
             binaries.KUBE, "kube-scheduler", *common, f"--secure-port={ports['scheduler']}"],
         "kwok": [
