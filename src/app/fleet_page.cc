@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "app/gpu_cells.h"
 #include "app/gpus_page.h"
 #include "base/duration_text.h"
@@ -127,6 +128,10 @@ std::string FleetTable(const FleetPage& page) {
       absl::StrCat(UtcText(page.time), " ", page.address, ": ",
                    CountText(static_cast<int64_t>(page.nodes.size()), "node"), ", ",
                    CountText(static_cast<int64_t>(gpus), "GPU"))};
+  if (!page.view.namespaces().empty()) {
+    lines.push_back(absl::StrCat("covers pods of these namespaces only (--namespaces): ",
+                                 absl::StrJoin(page.view.namespaces(), ", ")));
+  }
   for (std::string& row : GpuRows(page)) lines.push_back(std::move(row));
   for (const FleetPage::Node& node : page.nodes) {
     if (!node.left_out.empty()) lines.push_back(absl::StrCat("left out: ", node.left_out));
@@ -146,6 +151,7 @@ std::string FleetJson(const FleetPage& page) {
                       {"scaler", page.address},
                       {"version", TextJson(page.view.version())},
                       {"trouble", TextJson(page.view.trouble())},
+                      {"namespaces", page.view.namespaces()},
                       {"nodes", OrderedJson::array()},
                       {"agents", OrderedJson::array()}};
   for (const FleetPage::Node& node : page.nodes) json["nodes"].push_back(NodeJson(node));

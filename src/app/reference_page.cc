@@ -250,7 +250,8 @@ std::string MetricsSection() {
   const NodeSnapshot snapshot = FullSnapshot();
   metrics.DemandDecided({.namespace_name = "n", .scaled_object = "s", .metric = "m"},
                         FullDemandDecision());
-  const AgentsPage agents = {.agents = {{.read_at = absl::UnixEpoch()}}};
+  const AgentsPage agents = {.agents = {{.read_at = absl::UnixEpoch()}},
+                             .namespaces = {"namespace"}};
   const std::string page = absl::StrCat(
       metrics.Page(&snapshot, snapshot.taken_at, absl::Seconds(6)), GrpcMetrics({}),
       AgentsMetrics(agents, absl::UnixEpoch()), TelemetryMetrics(ReaderCounts()),

@@ -69,6 +69,7 @@ struct Config {
   std::string ignore_pods;      // NAMESPACE[/PREFIX],... (config/ignored_pods.h)
   std::string reservation_namespaces = "kai-resource-reservation,runai-reservation";
 
+  std::string namespaces;        // aggregator only; of its ScaledObjects; empty: all
   std::string allow_namespaces;  // from:to,... (config/allowed_namespaces.h)
 
   DiscoverEngines discover_engines = DiscoverEngines::kAuto;

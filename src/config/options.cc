@@ -175,6 +175,14 @@ const std::vector<Option>& Table() {
        .used_by = kServeUses | kGpusUses,
        .roles = kReadingGpus,
        .check = CheckNamespaces},
+      {.name = "namespaces",
+       .member = &Config::namespaces,
+       .value = "NAMESPACES",
+       .help = "Namespaces of the ScaledObjects that this aggregator answers for, as "
+               "NAMESPACE,...: agents then send it only what these need, and scope: node or fleet "
+               "is refused. Without it, all.",
+       .roles = BitOf(Role::kAggregator),
+       .check = CheckNamespaces},
       {.name = "allow-namespaces",
        .member = &Config::allow_namespaces,
        .value = "PAIRS",

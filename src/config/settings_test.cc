@@ -105,6 +105,7 @@ TEST(Settings, ErrorsHaveLayerValueAndWhatIsAllowed) {
       {{Flag("own-pod", "agent-x7k2p")}, {}, "use NAMESPACE/NAME"},
       {{Flag("own-pod", "a/b/c")}, {}, "use NAMESPACE/NAME"},
       {{Flag("reservation-namespaces", "kai,run/ai")}, {}, "\"run/ai\" is no namespace's name"},
+      {{Flag("namespaces", "team-a,Team-B")}, {}, "\"Team-B\" is no namespace's name"},
       {{Flag("service", "keda-gpu-scaler:6000")}, {}, "use the name of a host (RFC 1123)"},
       {{Flag("max-streams-per-peer", "0")}, {}, "use a whole number from 1 to 1000000"},
       {{Flag("stale-after", "3999ms")},

@@ -85,6 +85,7 @@ wire::Subscription AgentStream::FirstSubscription() {
   wanted.set_history_seconds(static_cast<uint32_t>(
       absl::ToInt64Seconds(absl::Ceil(std::min(missed, options_.history), absl::Seconds(1)))));
   wanted.set_reader(options_.reader);
+  wanted.mutable_namespaces()->Assign(options_.namespaces.begin(), options_.namespaces.end());
   if (subscribed_until_ > now) {
     wanted.set_pcie(subscription_.pcie);
     wanted.set_lease_seconds(static_cast<uint32_t>(absl::ToInt64Seconds(subscribed_until_ - now)));

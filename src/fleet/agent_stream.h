@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,8 @@ struct AgentStreamOptions {
   // A stream without a message for this long is cancelled and begun again, because the network may
   // be down without a reset.
   absl::Duration idle_timeout = absl::Seconds(15);
-  std::string reader;  // our name, for the agent's log
+  std::string reader;                // our name, for the agent's log
+  std::set<std::string> namespaces;  // only what their pods need is sent; empty: everything
   AgentConnection connection;
 };
 

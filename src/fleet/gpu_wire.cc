@@ -279,6 +279,13 @@ bool IsSameGpu(const GpuSample& a, const GpuSample& b) {
          a.index == b.index;
 }
 
+GpuSample IdentityOf(GpuSample gpu) {
+  return {.uuid = std::move(gpu.uuid),
+          .parent_uuid = std::move(gpu.parent_uuid),
+          .name = std::move(gpu.name),
+          .index = gpu.index};
+}
+
 void EncodeGpu(const GpuSample& gpu, wire::Gpu& message) {
   message.set_uuid(gpu.uuid);
   message.set_parent_uuid(gpu.parent_uuid);

@@ -40,6 +40,9 @@ bool EncodeGpuChange(const GpuSample& before, const GpuSample& gpu, absl::Time t
 GpuSample DecodeGpu(const telemetry::v1::Gpu& message, const WriterClock& clock);
 void DecodeGpuChange(const telemetry::v1::Gpu& message, const WriterClock& clock, GpuSample& gpu);
 
+// Returns the GPU without readings, state and holders.
+GpuSample IdentityOf(GpuSample gpu);
+
 // Returns the steady memory after `before` and `gpu`, read at `at`: both ends assume it if none is
 // sent (model/memory_watch.h).
 SteadyMemory ExpectedMemory(const GpuSample& before, const GpuSample& gpu, absl::Time at);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "fleet/gpu_wire.h"
 
 namespace gpuscaler {
@@ -34,8 +35,87 @@ wire::Node TelemetryLog::node() const {
   return node_;
 }
 
-void TelemetryLog::SetEngineNamespaces(const std::set<std::string>& names) {
+absl::StatusOr<std::shared_ptr<const TelemetryLog>> TelemetryLog::LogOf(
+    const std::set<std::string>& namespaces) {
   MutexLock lock(mutex_);
+  std::erase_if(parts_, [](const auto& part) { return part.second.expired(); });
+  if (const auto known = parts_.find(namespaces); known != parts_.end()) {
+    if (auto part = known->second.lock()) return part;
+  } else if (parts_.size() >= kMaxNamespaceSets) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("readers of this agent have ", kMaxNamespaceSets,
+                     " different sets of namespaces, which is the most: give aggregators behind "
+                     "one Service the same --namespaces"));
+  }
+  wire::Node self = node_;
+  self.clear_name();  // and the others: the first reading sets them
+  self.clear_source();
+  self.clear_driver_version();
+  auto part = std::make_shared<TelemetryLog>(horizon_, std::move(self));
+  {
+    MutexLock part_lock(part->mutex_);
+    part->filter_.emplace(namespaces, horizon_);
+  }
+  Replay(*part);
+  parts_[namespaces] = part;
+  return part;
+}
+
+void TelemetryLog::Replay(TelemetryLog& part) const {
+  part.SetTrouble(trouble_);
+  part.SetEngineNamespaces({node_.engine_namespaces().begin(), node_.engine_namespaces().end()});
+  ReadingDecoder decoder = before_;
+  decoder.SetNode(node_);
+  bool is_first = true;
+  absl::Time added_at = absl::InfiniteFuture();
+  const auto add = [&](const NodeSnapshot& snapshot) {
+    part.Add(snapshot);
+    added_at = snapshot.taken_at;
+  };
+  // In steps, because a long time without a reading would be an outage.
+  const auto add_unchanged = [&](absl::Time until) {
+    while (added_at < until) {
+      const absl::Time next = std::min(added_at + kLongestBetweenReadings, until);
+      const NodeSnapshot* const again = decoder.Unchanged(ToWire(next), {});
+      if (again == nullptr) return;  // less than a microsecond later
+      add(*again);
+    }
+  };
+  for (const Entry& entry : entries_) {
+    const wire::Reading reading = Parsed(entry.bytes);
+    if (reading.has_before_until_us()) add_unchanged(FromWire(reading.before_until_us()));
+    const auto snapshot = decoder.Decode(reading, {});
+    if (!snapshot.ok()) return;
+    const bool is_missed = is_first && attributed_ && !IsAttributed(*snapshot) &&
+                           attributed_->taken_us() < reading.taken_us();
+    if (is_missed) {
+      ReadingDecoder attributed;
+      attributed.SetNode(node_);
+      if (const auto last_known = attributed.Decode(*attributed_, {}); last_known.ok()) {
+        part.Add(*last_known);
+      }
+    }
+    add(*snapshot);
+    is_first = false;
+  }
+  add_unchanged(newest_at_);
+}
+
+std::vector<std::shared_ptr<TelemetryLog>> TelemetryLog::Parts() const {
+  std::vector<std::shared_ptr<TelemetryLog>> parts;
+  for (const auto& each : parts_) {
+    if (auto part = each.second.lock()) parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+void TelemetryLog::SetEngineNamespaces(const std::set<std::string>& all) {
+  MutexLock lock(mutex_);
+  std::set<std::string> names;
+  for (const std::string& name : all) {
+    if (!filter_ || filter_->Has(name)) names.insert(name);
+  }
+  for (const auto& part : Parts()) part->SetEngineNamespaces(all);
   if (std::ranges::equal(names, node_.engine_namespaces())) return;
   node_.mutable_engine_namespaces()->Assign(names.begin(), names.end());
   if (!node_.name().empty()) ++node_changes_;
@@ -43,11 +123,13 @@ void TelemetryLog::SetEngineNamespaces(const std::set<std::string>& names) {
 
 void TelemetryLog::SetTrouble(std::string trouble) {
   MutexLock lock(mutex_);
+  for (const auto& part : Parts()) part->SetTrouble(trouble);
   trouble_ = std::move(trouble);
 }
 
-void TelemetryLog::Add(const NodeSnapshot& snapshot) {
+void TelemetryLog::Add(const NodeSnapshot& read) {
   MutexLock lock(mutex_);
+  const NodeSnapshot snapshot = filter_ ? filter_->Filter(read) : read;
   const bool renamed = node_.name() != snapshot.node || node_.source() != snapshot.source ||
                        node_.driver_version() != snapshot.driver_version;
   if (renamed) {
@@ -63,6 +145,8 @@ void TelemetryLog::Add(const NodeSnapshot& snapshot) {
     entries_.push_back({.taken_at = snapshot.taken_at, .bytes = reading->SerializeAsString()});
   }
   newest_at_ = snapshot.taken_at;
+  // With the values that were sent, so that all readers get the same ones.
+  for (const auto& part : Parts()) part->Add(*encoder_.last());
   // The last reading before the horizon is the state at its start.
   while (entries_.size() > 1 && entries_[1].taken_at <= newest_at_ - horizon_) {
     before_.Decode(Parsed(entries_.front().bytes), {}).IgnoreError();

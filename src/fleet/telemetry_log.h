@@ -1,22 +1,31 @@
 // The recent readings of this node as messages. Each reader has its own position.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/mutex.h"
+#include "fleet/namespace_filter.h"
 #include "fleet/telemetry_wire.h"
 #include "model/node_snapshot.h"
 #include "telemetry.pb.h"
 
 namespace gpuscaler {
 
-// A reading is encoded once for all readers. 900 readings of 8 busy GPUs take less than 1 MiB.
-// Thread-safe.
+// The most sets of namespaces that the readers of an agent may have. Each set has a log.
+inline constexpr size_t kMaxNamespaceSets = 8;
+
+// A reading is encoded once for all readers of the same namespaces. 900 readings of 8 busy GPUs
+// take less than 1 MiB. Thread-safe.
 class TelemetryLog {
  public:
   // A reader's position. A new cursor is before the whole history of the subscription.
@@ -34,11 +43,17 @@ class TelemetryLog {
   // Returns the Node message. Its name is empty until the first reading.
   telemetry::v1::Node node() const;
 
+  // Returns the log of what these namespaces need (NamespaceFilter), with the past. It gets the
+  // readings of this log as long as any reader holds it. Returns RESOURCE_EXHAUSTED if there are
+  // kMaxNamespaceSets others. Requires a log of all namespaces, and at least one name.
+  absl::StatusOr<std::shared_ptr<const TelemetryLog>> LogOf(
+      const std::set<std::string>& namespaces);
+
   // Adds the next reading.
-  void Add(const NodeSnapshot& snapshot);
+  void Add(const NodeSnapshot& read);
 
   // Takes EngineLog::NamespacesOfRecords().
-  void SetEngineNamespaces(const std::set<std::string>& names);
+  void SetEngineNamespaces(const std::set<std::string>& all);
 
   // Why the newest reading is stale; empty: it is not.
   void SetTrouble(std::string trouble);
@@ -54,6 +69,11 @@ class TelemetryLog {
     std::string bytes;  // a serialized Reading
   };
 
+  // Adds everything that this log has to the log of some namespaces.
+  void Replay(TelemetryLog& part) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the logs of some namespaces that have readers.
+  std::vector<std::shared_ptr<TelemetryLog>> Parts() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   // Appends the first reading for a reader that is new or behind the log: a whole one, which stands
   // for all before it. If that reading has no known GPU holders, the last one with known holders
   // comes before it: readers that were connected then still use it.
@@ -62,7 +82,10 @@ class TelemetryLog {
   int64_t End() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const absl::Duration horizon_;
-  mutable Mutex mutex_;
+  mutable Mutex mutex_;  // locked before that of a log in parts_
+  std::optional<NamespaceFilter> filter_ ABSL_GUARDED_BY(mutex_);  // empty: all namespaces
+  // Logs of some namespaces. Null: its last reader has left.
+  std::map<std::set<std::string>, std::weak_ptr<TelemetryLog>> parts_ ABSL_GUARDED_BY(mutex_);
   telemetry::v1::Node node_ ABSL_GUARDED_BY(mutex_);
   int64_t node_changes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::string trouble_ ABSL_GUARDED_BY(mutex_);

@@ -1,5 +1,10 @@
 #include "fleet/telemetry_log.h"
 
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 #include "fleet/gpu_wire.h"
 #include "fleet/test_readings.h"
 #include "gmock/gmock.h"
@@ -252,6 +257,81 @@ TEST_F(TelemetryLogTest, NamespacesOfCapacityRecordsAreSentWhenTheyChange) {
   EXPECT_TRUE(log_.AppendNew(reader.cursor, message));
   EXPECT_TRUE(message.has_node());
   EXPECT_EQ(message.node().engine_namespaces_size(), 0);
+}
+
+TEST_F(TelemetryLogTest, ALogOfNamespacesHasThePastAndWhatFollows) {
+  AddPodsFromNowOn();
+  for (int i = 0; i < 10; ++i) Read(i);
+  const auto part = log_.LogOf({"team-a"});
+  ASSERT_TRUE(part.ok()) << part.status();
+  Reader reader{.cursor = {.history = kHorizon}};
+  Reader other{.cursor = {.history = kHorizon}};
+  const auto other_part = log_.LogOf({"team-b"});
+  ASSERT_TRUE(other_part.ok()) << other_part.status();
+  for (int i = 10; i < 12; ++i) Read(i);
+  Telemetry message;
+  (*part)->AppendNew(reader.cursor, message);
+  EXPECT_EQ(message.node().name(), "gpu-7");
+  ASSERT_EQ(message.readings_size(), 12);
+  EXPECT_EQ(message.readings(11).gpus(0).utilization_percent(), 11);
+  Telemetry of_other;
+  (*other_part)->AppendNew(other.cursor, of_other);
+  ASSERT_EQ(of_other.readings_size(), 1) << "their GPUs never change";
+  EXPECT_EQ(of_other.readings(0).gpus_size(), 2);
+  EXPECT_EQ(of_other.readings(0).pods().pods_size(), 0);
+  EXPECT_EQ(of_other.unchanged_until_us(), ToWire(now_));
+}
+
+TEST_F(TelemetryLogTest, ALogOfNamespacesHasNoOutageInATimeWithoutChanges) {
+  AddPodsFromNowOn();
+  for (int i = 0; i < 60; ++i) Read(i < 30 ? 1 : 2);
+  const auto part = *log_.LogOf({"team-a"});
+  TelemetryLog::Cursor cursor{.history = kHorizon};
+  Telemetry message;
+  part->AppendNew(cursor, message);
+  ASSERT_EQ(message.readings_size(), 2);
+  EXPECT_EQ(message.readings(1).before_until_us(), message.readings(1).taken_us() - 1'000'000);
+  EXPECT_EQ(message.unchanged_until_us(), ToWire(now_));
+}
+
+TEST_F(TelemetryLogTest, ReadersOfEqualNamespacesShareALogUntilTheLastLeft) {
+  Read(1);
+  auto first = *log_.LogOf({"team-a", "team-b"});
+  auto second = *log_.LogOf({"team-b", "team-a"});
+  EXPECT_EQ(first, second);
+  const std::weak_ptr<const TelemetryLog> kept = first;
+  first = nullptr;
+  EXPECT_FALSE(kept.expired());
+  second = nullptr;
+  EXPECT_TRUE(kept.expired());
+}
+
+TEST_F(TelemetryLogTest, TooManySetsOfNamespacesAreRefused) {
+  Read(1);
+  std::vector<std::shared_ptr<const TelemetryLog>> logs;
+  for (size_t i = 0; i < kMaxNamespaceSets; ++i) {
+    logs.push_back(*log_.LogOf({absl::StrCat("team-", i)}));
+  }
+  const auto refused = log_.LogOf({"team-x"});
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(refused.status().message()), testing::HasSubstr("--namespaces"));
+  EXPECT_TRUE(log_.LogOf({"team-3"}).ok());
+  logs.pop_back();
+  EXPECT_TRUE(log_.LogOf({"team-x"}).ok());
+}
+
+TEST_F(TelemetryLogTest, ALogOfNamespacesHasTheirCapacityRecordsAlone) {
+  log_.SetEngineNamespaces({"team-a", "team-b"});
+  Read(1);
+  const auto part = *log_.LogOf({"team-b", "team-c"});
+  TelemetryLog::Cursor cursor;
+  Telemetry message;
+  part->AppendNew(cursor, message);
+  EXPECT_THAT(message.node().engine_namespaces(), testing::ElementsAre("team-b"));
+  log_.SetEngineNamespaces({"team-a", "team-b", "team-c"});
+  message.Clear();
+  EXPECT_TRUE(part->AppendNew(cursor, message));
+  EXPECT_THAT(message.node().engine_namespaces(), testing::ElementsAre("team-b", "team-c"));
 }
 
 }  // namespace

@@ -276,5 +276,33 @@ TEST_F(TelemetryServiceTest, CountsWhatItSends) {
   EXPECT_GE(service_.counts().bytes, static_cast<int64_t>(first.ByteSizeLong()));
 }
 
+TEST_F(TelemetryServiceTest, AReaderOfNamespacesGetsNoReadingsOfOtherGpus) {
+  clock_.Advance(absl::Seconds(1));
+  NodeSnapshot snapshot = SnapshotOf(2, clock_.Now());
+  AddPods(snapshot);
+  snapshot.pods[1].namespace_name = "team-b";
+  store_.Put(snapshot);
+  Subscription wanted = Past(120);
+  wanted.add_namespaces("team-b");
+  Reader reader(port_, wanted);
+  const Telemetry first = reader.NextReadings();
+  ASSERT_EQ(first.readings_size(), 1);
+  ASSERT_EQ(first.readings(0).gpus_size(), 2);
+  EXPECT_FALSE(first.readings(0).gpus(0).has_utilization_percent());
+  EXPECT_TRUE(first.readings(0).gpus(1).has_utilization_percent());
+  ASSERT_EQ(first.readings(0).pods().pods_size(), 1);
+  EXPECT_EQ(first.readings(0).pods().pods(0).namespace_name(), "team-b");
+}
+
+TEST_F(TelemetryServiceTest, AReaderOfTooManyNamespacesIsRefused) {
+  Read(1);
+  Subscription wanted = Past(120);
+  for (int i = 0; i <= 4096; ++i) wanted.add_namespaces(absl::StrCat("team-", i));
+  Reader reader(port_, wanted);
+  const absl::Status end = reader.End();
+  EXPECT_EQ(end.code(), absl::StatusCode::kInvalidArgument) << end;
+  EXPECT_THAT(std::string(end.message()), HasSubstr("4097 subscribed namespaces, at most 4096"));
+}
+
 }  // namespace
 }  // namespace gpuscaler

@@ -4,19 +4,29 @@
 
 #include "base/log.h"
 #include "base/printable_text.h"
+#include "base/status_macros.h"
+#include "fleet/engine_log.h"
+#include "fleet/wire_text.h"
 
 namespace gpuscaler {
 
 namespace wire = telemetry::v1;
 
 WatchStream::WatchStream(ReaderContext& context, std::shared_ptr<ServerCall> call, Closed closed,
-                         const TelemetryLog& log, Subscribed subscribed)
+                         TelemetryLog& log, Subscribed subscribed)
     : ReaderStream(context, std::move(call), std::move(closed)),
       log_(log),
       subscribed_(std::move(subscribed)) {}
 
 absl::Status WatchStream::Take(const wire::Subscription& wanted) {
-  if (!is_subscribed()) cursor_.history = absl::Seconds(wanted.history_seconds());
+  if (!is_subscribed()) {
+    RETURN_IF_ERROR(CheckCount("subscribed namespaces", wanted.namespaces_size(),
+                               int{kMaxNamespacesSubscribed}));
+    if (!wanted.namespaces().empty()) {
+      ASSIGN_OR_RETURN(part_, log_.LogOf({wanted.namespaces().begin(), wanted.namespaces().end()}));
+    }
+    cursor_.history = absl::Seconds(wanted.history_seconds());
+  }
   subscribed_(wanted, *this);
   return absl::OkStatus();
 }
@@ -25,11 +35,13 @@ void WatchStream::LogReader(const wire::Subscription& first, int64_t dropped) co
   LogInfo("telemetry_reader", {{"peer", peer()},
                                {"reader", PrintableText(first.reader(), kLongestReader)},
                                {"history_seconds", first.history_seconds()},
+                               {"namespaces", first.namespaces_size()},
                                {"dropped", dropped}});
 }
 
 bool WatchStream::Compose(wire::Telemetry& message) {
-  return Complete(log_.AppendNew(cursor_, message), message);
+  const TelemetryLog& log = part_ == nullptr ? log_ : *part_;
+  return Complete(log.AppendNew(cursor_, message), message);
 }
 
 }  // namespace gpuscaler

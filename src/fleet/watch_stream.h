@@ -17,7 +17,7 @@ class WatchStream : public ReaderStream<telemetry::v1::Subscription, telemetry::
 
   // `context` and `log` must outlive it. Calls `subscribed` with each subscription.
   WatchStream(ReaderContext& context, std::shared_ptr<ServerCall> call, Closed closed,
-              const TelemetryLog& log, Subscribed subscribed);
+              TelemetryLog& log, Subscribed subscribed);
 
  private:
   absl::Status Take(const telemetry::v1::Subscription& wanted) override
@@ -25,7 +25,9 @@ class WatchStream : public ReaderStream<telemetry::v1::Subscription, telemetry::
   void LogReader(const telemetry::v1::Subscription& first, int64_t dropped) const override;
   bool Compose(telemetry::v1::Telemetry& message) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const TelemetryLog& log_;
+  TelemetryLog& log_;
+  // Has the namespaces of the subscription. Null: all.
+  std::shared_ptr<const TelemetryLog> part_ ABSL_GUARDED_BY(mutex_);
   const Subscribed subscribed_;
   TelemetryLog::Cursor cursor_ ABSL_GUARDED_BY(mutex_);
 };

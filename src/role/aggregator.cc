@@ -4,9 +4,12 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/log.h"
 #include "base/periodic_thread.h"
 #include "base/status_macros.h"
@@ -47,6 +50,20 @@ constexpr absl::Duration kReadyWithin = absl::Seconds(10);
 // A connection on which no message arrives for this time is dead, however long --grace is.
 constexpr absl::Duration kLongestIdleTimeout = absl::Seconds(15);
 
+std::set<std::string> NamespacesOf(const Config& config) {
+  return absl::StrSplit(config.namespaces, ',', absl::SkipEmpty());
+}
+
+// Returns the namespaces of the pods that ScaledObjects of `served` may see; empty: all.
+std::set<std::string> SeenFrom(const std::set<std::string>& served,
+                               const AllowedNamespaces& allowed) {
+  std::set<std::string> seen = served;
+  for (const auto& [from, to] : allowed) {
+    if (served.contains(from)) seen.insert(to);
+  }
+  return seen;
+}
+
 }  // namespace
 
 // Members are in dependency order, so that users are destroyed before what they use.
@@ -56,6 +73,7 @@ class Aggregator::Impl {
       : config_(config),
         clock_(clock),
         agents_(std::move(agents)),
+        seen_namespaces_(SeenFrom(NamespacesOf(config), allowed)),
         fleet_(clock, {.timeouts = {.grace = config.grace,
                                     .forget_after = config.forget_after,
                                     .empty_after = config.empty_after,
@@ -72,13 +90,15 @@ class Aggregator::Impl {
              .grace = config.grace,
              .forget_after = config.forget_after,
              .allowed_namespaces = std::move(allowed),
+             .namespaces = NamespacesOf(config),
              .max_streams_per_peer = config.max_streams_per_peer,
              .on_tick = [this] { probes_.Ticked("answers"); }},
             clock, fleet_, leases_, profiles_, metrics_, [this] { WakeRenewal(); },
             signals_.access(true)),
         viewer_({.staleness = {.stale_after = config.StaleAfter(), .grace = config.grace},
                  .version = GPUSCALER_VERSION,
-                 .agents = [this] { return fleet_.Agents(); }},
+                 .agents = [this] { return fleet_.Agents(); },
+                 .namespaces = seen_namespaces_},
                 clock, fleet_) {}
 
   ~Impl() { Drain(absl::ZeroDuration()); }
@@ -149,7 +169,8 @@ class Aggregator::Impl {
         .agents = agents_,
         .stream = {.history = kLongestWindow + config_.StaleAfter(),
                    .idle_timeout = std::min(config_.grace, kLongestIdleTimeout),
-                   .reader = config_.node_name}};
+                   .reader = config_.node_name,
+                   .namespaces = seen_namespaces_}};
     if (!config_.Tls().Enabled()) return options;
     options.stream.connection.tls = [this] { return agent_tls_.Context(); };
     options.stream.connection.server_name = agents_.ServerName();
@@ -163,7 +184,8 @@ class Aggregator::Impl {
                         AgentsMetrics({.agents = fleet_.Agents(),
                                        .counts = watch_->CountsOfAgents(),
                                        .listing = fleet_.listing(),
-                                       .conflicts = fleet_.conflicts()},
+                                       .conflicts = fleet_.conflicts(),
+                                       .namespaces = NamespacesOf(config_)},
                                       now),
                         SignalMetrics(signals_.counts(), now),
                         EngineStreamMetrics(engine_watch_->counts()), GrpcMetrics(grpc_->counts()));
@@ -207,6 +229,7 @@ class Aggregator::Impl {
   const Clock& clock_;
   const absl::Time started_at_ = clock_.Now();
   const PeersOption agents_;
+  const std::set<std::string> seen_namespaces_;  // that it gets readings of; empty: all
   Metrics metrics_;
   Leases leases_;
   FleetStore fleet_;

@@ -75,6 +75,13 @@ std::string AgentsMetrics(const AgentsPage& page, absl::Time now) {
       OneValue("pods_on_two_nodes",
                "Pods with a UID that several nodes report: their replicas are unreadable.",
                prometheus::MetricType::Gauge, static_cast<double>(page.conflicts.pods))};
+  MetricFamily served =
+      NewFamily("served_namespace",
+                "1 for each namespace of --namespaces: other ScaledObjects are "
+                "refused, and other pods' GPUs are not received. None without it.",
+                prometheus::MetricType::Gauge);
+  for (const std::string& name : page.namespaces) AddValue(served, 1, {{"namespace", name}});
+  families.push_back(std::move(served));
   AgentFamilies per_agent(now);
   for (const AgentStatus& agent : page.agents) {
     const auto counts = page.counts.find(agent.address);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct AgentsPage {
   std::map<std::string, AgentStream::Counts> counts;  // keyed by address
   FleetStore::Listing listing;
   FleetStore::Conflicts conflicts;
+  std::set<std::string> namespaces;  // --namespaces; empty: all
 };
 
 // All return text to append to Metrics::Page(), in the same format.

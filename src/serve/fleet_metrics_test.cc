@@ -88,5 +88,11 @@ TEST(FleetMetrics, LimitsThatClientsHitAreCountedByName) {
   EXPECT_THAT(text, HasSubstr("\nkeda_gpu_scaler_grpc_limits_total{limit=\"resets\"} 0\n"));
 }
 
+TEST(FleetMetrics, NamespacesOfAPartAreListed) {
+  EXPECT_THAT(AgentsMetrics({.namespaces = {"team-a"}}, kFleetNow),
+              testing::HasSubstr("keda_gpu_scaler_served_namespace{namespace=\"team-a\"} 1\n"));
+  EXPECT_THAT(AgentsMetrics({}, kFleetNow), testing::Not(testing::HasSubstr("served_namespace{")));
+}
+
 }  // namespace
 }  // namespace gpuscaler

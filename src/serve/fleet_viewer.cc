@@ -90,6 +90,8 @@ Methods FleetViewer::methods() const {
           FleetView shown =
               FleetViewOf(fleets_.AllNodes(), agents, options_.staleness, clock_.Now());
           shown.set_version(options_.version);
+          shown.mutable_namespaces()->Assign(options_.namespaces.begin(),
+                                             options_.namespaces.end());
           Reply(*call, shown);
         },
         kMaxWaiting);

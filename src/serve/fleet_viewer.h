@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ struct FleetViewerOptions {
   StalenessLimits staleness;
   std::string version;                               // this program's
   std::function<std::vector<AgentStatus>()> agents;  // null: no agents
+  std::set<std::string> namespaces;                  // with readings; empty: all
 };
 
 // Thread-safe.

@@ -3,6 +3,8 @@
 
 #include <functional>
 #include <memory>
+#include <set>
+#include <string>
 
 #include "absl/time/time.h"
 #include "base/clock.h"
@@ -21,6 +23,7 @@ struct ScalerServiceOptions {
   absl::Duration grace = absl::Seconds(15);        // StalenessLimits
   absl::Duration forget_after = absl::Minutes(5);  // StalenessLimits
   AllowedNamespaces allowed_namespaces;
+  std::set<std::string> namespaces;  // triggers of others are refused; empty: all are served
   int max_streams_per_peer = 20'000;
   // How long a call waits for a fresh snapshot, in real time, before it returns UNAVAILABLE.
   absl::Duration snapshot_timeout = absl::Milliseconds(1500);

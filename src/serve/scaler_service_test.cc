@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "health.pb.h"
@@ -380,6 +381,39 @@ TEST(ScalerService, DecisionsAreCountedOnceForEachSnapshotByTheirOutcome) {
   EXPECT_EQ(scaler.counted.decided(Outcome::kSaturationUnknown), 2);
   EXPECT_FALSE(scaler.client.GetMetrics(RefOf({{"profil", "vllm-inference"}})).ok());
   EXPECT_EQ(scaler.counted.decided(Outcome::kBadMetadata), 1);
+}
+
+TEST(ScalerService, TriggersOutsideOfItsNamespacesAreRefused) {
+  ServedScaler scaler({.namespaces = {"team-a", "team-b"}});
+  scaler.Sample({BusyGpu(0, 60)});
+  externalscaler::ScaledObjectRef ref = RefOf({{"scope", "workload"}});
+  ref.set_namespace_("team-c");
+  for (const absl::Status& status :
+       {scaler.client.GetMetrics(ref).status(), scaler.client.IsActive(ref).status(),
+        *scaler.client.StreamIsActive(ref)->WaitForEnd(), scaler.client.Explain(ref).status()}) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+    EXPECT_EQ(status.message(),
+              "this aggregator does not serve namespace team-c: it has "
+              "--namespaces=team-a,team-b; let scalerAddress name the Service of an aggregator "
+              "that does, or add the namespace");
+  }
+  EXPECT_TRUE(scaler.client.GetMetricSpec(ref).ok()) << "the spec needs no GPUs";
+  ref.set_namespace_("team-b");
+  EXPECT_EQ(ValueOf(scaler.client.GetMetrics(ref)), 60);
+}
+
+TEST(ScalerService, ScopesOfAllGpusAreRefusedWithNamespaces) {
+  ServedScaler scaler({.namespaces = {"team-a"}});
+  scaler.Sample({BusyGpu(0, 60)});
+  for (const std::string scope : {"node", "fleet"}) {
+    externalscaler::ScaledObjectRef ref = RefOf({{"scope", scope}});
+    ref.set_namespace_("team-a");
+    const absl::Status status = scaler.client.GetMetrics(ref).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr(absl::StrCat("scope: ", scope, " counts GPUs of all namespaces")));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("use scope: workload"));
+  }
 }
 
 // Blocks one thread from Pass() until Open().

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "scaling/node_view.h"
@@ -84,6 +85,11 @@ auto WithEnginesOf(const WorkloadPodNames* own, const Call& call) {
   });
 }
 
+// Returns the outcome of a trigger that is an error.
+Outcome OutcomeOf(const absl::Status& error) {
+  return absl::IsFailedPrecondition(error) ? Outcome::kUnsupported : Outcome::kBadMetadata;
+}
+
 // Returns the text that is logged with the outcome: the error, the first unreadable replica, the
 // reason of a hold, or the first note. Empty: none.
 std::string ReasonOf(const Decision& decision) {
@@ -102,7 +108,8 @@ std::string ReasonOf(const Decision& decision) {
 TriggerEvaluator::TriggerEvaluator(const StalenessLimits& staleness, const Clock& clock,
                                    const FleetReader& fleets, Leases& leases,
                                    const ProfileStore& profiles, RequestMetrics& metrics,
-                                   std::function<void()> wake_sampler, const SignalAccess& signals)
+                                   std::function<void()> wake_sampler, const SignalAccess& signals,
+                                   std::set<std::string> namespaces)
     : staleness_(staleness),
       clock_(clock),
       fleets_(fleets),
@@ -111,27 +118,47 @@ TriggerEvaluator::TriggerEvaluator(const StalenessLimits& staleness, const Clock
       metrics_(metrics),
       log_limit_(clock, 20, absl::Seconds(10)),
       wake_sampler_(std::move(wake_sampler)),
-      signals_(signals) {}
+      signals_(signals),
+      namespaces_(std::move(namespaces)) {}
 
 TriggerEvaluator::Parsed TriggerEvaluator::Parse(TriggerEntry& entry) const {
   const TriggerEntry::ParseResult result = entry.Parse(
       profiles_.Get(), [this](const Trigger& trigger, const ScaledObjectRef& scaled_object) {
         return SourceFor(trigger, scaled_object);
       });
-  const bool is_bad = !result.parsed->trigger.ok();
-  if (is_bad && result.is_new) metrics_.Decided(Outcome::kBadMetadata);
-  if (is_bad) LogBadMetadata(entry, result.parsed->bad_keys);
+  const absl::StatusOr<Trigger>& trigger = result.parsed->trigger;
+  if (!trigger.ok() && result.is_new) metrics_.Decided(OutcomeOf(trigger.status()));
+  if (!trigger.ok()) LogRefused(entry, *result.parsed);
   return result.parsed;
 }
 
 TriggerEvaluator::Parsed TriggerEvaluator::FindParsed(TriggerEntry& entry) const {
   Parsed parsed = entry.parsed(profiles_.Get().version);
-  if (parsed != nullptr && !parsed->trigger.ok()) LogBadMetadata(entry, parsed->bad_keys);
+  if (parsed != nullptr && !parsed->trigger.ok()) LogRefused(entry, *parsed);
   return parsed;
+}
+
+absl::Status TriggerEvaluator::CheckNamespaces(const Trigger& trigger,
+                                               const ScaledObjectRef& scaled_object) const {
+  if (namespaces_.empty()) return absl::OkStatus();
+  if (!namespaces_.contains(scaled_object.namespace_name)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "this aggregator does not serve namespace ", scaled_object.namespace_name,
+        ": it has --namespaces=", absl::StrJoin(namespaces_, ","),
+        "; let scalerAddress name the Service of an aggregator that does, or add the namespace"));
+  }
+  const bool counts_gpus = IsOfReplicas(InfoOf(trigger.metric).origin);
+  if (trigger.scope == Scope::kWorkload || !counts_gpus) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "scope: ", Name(trigger.scope),
+      " counts GPUs of all namespaces, and this aggregator gets those of --namespaces=",
+      absl::StrJoin(namespaces_, ","),
+      " only; use scope: workload, or let scalerAddress name an aggregator without --namespaces"));
 }
 
 absl::StatusOr<std::optional<SignalSource>> TriggerEvaluator::SourceFor(
     const Trigger& trigger, const ScaledObjectRef& scaled_object) const {
+  RETURN_IF_ERROR(CheckNamespaces(trigger, scaled_object));
   std::optional<SignalSource> source = SourceOf(trigger, scaled_object.namespace_name);
   if (!source.has_value()) return source;
   const bool is_found = std::holds_alternative<DiscoveredEngines>(source->target);
@@ -168,16 +195,21 @@ void TriggerEvaluator::Report(TriggerEntry& entry, Outcome outcome, absl::string
        {"dropped", *dropped}});
 }
 
-// Logs no values: one under a mistyped key may be a secret. KEDA's events show them.
-void TriggerEvaluator::LogBadMetadata(TriggerEntry& entry, absl::string_view keys) const {
-  const std::optional<int64_t> dropped = ClaimLogLine(entry, Outcome::kBadMetadata);
+// Logs no values of bad metadata: one under a mistyped key may be a secret. KEDA's events show
+// them.
+void TriggerEvaluator::LogRefused(TriggerEntry& entry, const ParsedTrigger& parsed) const {
+  const absl::Status& why = parsed.trigger.status();
+  const Outcome outcome = OutcomeOf(why);
+  const std::optional<int64_t> dropped = ClaimLogLine(entry, outcome);
   if (!dropped) return;
-  LogWarn("trigger_outcome", {{"namespace", Truncated(entry.namespace_name())},
-                              {"scaledobject", Truncated(entry.name())},
-                              {"outcome", Name(Outcome::kBadMetadata)},
-                              {"key", Truncated(keys)},
-                              {"why", "kubectl describe scaledobject shows what is wrong"},
-                              {"dropped", *dropped}});
+  const bool is_bad = outcome == Outcome::kBadMetadata;
+  LogWarn("trigger_outcome",
+          {{"namespace", Truncated(entry.namespace_name())},
+           {"scaledobject", Truncated(entry.name())},
+           {"outcome", Name(outcome)},
+           {"key", Truncated(parsed.bad_keys)},
+           {"why", is_bad ? "kubectl describe scaledobject shows what is wrong" : why.message()},
+           {"dropped", *dropped}});
 }
 
 void TriggerEvaluator::LogAmbiguity(TriggerEntry& entry, const AmbiguityWarning& ambiguity) const {

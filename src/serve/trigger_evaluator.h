@@ -6,6 +6,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
@@ -25,10 +27,12 @@ class TriggerEvaluator {
   using Parsed = std::shared_ptr<const ParsedTrigger>;
   using EvaluationOr = absl::StatusOr<Evaluation>;
 
-  // All references must outlive it.
+  // All references must outlive it. Refuses triggers outside of `namespaces`, of which alone the
+  // GPUs are known; empty: all are.
   TriggerEvaluator(const StalenessLimits& staleness, const Clock& clock, const FleetReader& fleets,
                    Leases& leases, const ProfileStore& profiles, RequestMetrics& metrics,
-                   std::function<void()> wake_sampler, const SignalAccess& signals = {});
+                   std::function<void()> wake_sampler, const SignalAccess& signals = {},
+                   std::set<std::string> namespaces = {});
 
   // Blocks for up to a tenth of a second, for the worst metadata that CheckSize() accepts.
   Parsed Parse(TriggerEntry& entry) const;
@@ -66,8 +70,11 @@ class TriggerEvaluator {
  private:
   void RenewUntil(const TriggerEntry& entry, const ParsedTrigger& parsed, absl::Time until) const;
 
+  // Returns FAILED_PRECONDITION if the trigger needs GPUs that are not known here.
+  absl::Status CheckNamespaces(const Trigger& trigger, const ScaledObjectRef& scaled_object) const;
+
   // Implements TriggerEntry::SourceFor. Returns INVALID_ARGUMENT or PERMISSION_DENIED as
-  // CheckSource() does.
+  // CheckSource() does, and FAILED_PRECONDITION as CheckNamespaces() does.
   absl::StatusOr<std::optional<SignalSource>> SourceFor(const Trigger& trigger,
                                                         const ScaledObjectRef& scaled_object) const;
 
@@ -110,7 +117,8 @@ class TriggerEvaluator {
 
   // Counts the outcome, and logs it if it changed.
   void Report(TriggerEntry& entry, Outcome outcome, absl::string_view why) const;
-  void LogBadMetadata(TriggerEntry& entry, absl::string_view keys) const;
+  // Logs why the trigger is refused. Requires a `parsed` with a trigger that is an error.
+  void LogRefused(TriggerEntry& entry, const ParsedTrigger& parsed) const;
   // Logs each kind of ambiguity once: its text names other workloads, and those change with each
   // Job. An ambiguity is no outcome, because the value may be right, as for a workload at zero
   // replicas.
@@ -129,6 +137,7 @@ class TriggerEvaluator {
   mutable RateLimit log_limit_;  // metadata is written by tenants
   const std::function<void()> wake_sampler_;
   const SignalAccess signals_;
+  const std::set<std::string> namespaces_;  // empty: all
 };
 
 }  // namespace gpuscaler
