@@ -5,7 +5,7 @@
 {{- if not (include "scaler.clientAuth" .) }}
 {{- fail "\n\ntls.secretName without tls.clientAuth. In a fleet TLS is mutual: aggregators and agents authenticate with certificates of one authority. KEDA then shows one, too. Set tls.clientAuth=true, or mode=standalone.\n" }}
 {{- end }}
-{{- if not (or .Values.tls.agentHostPath (include "scaler.agentTlsSecret" .)) }}
+{{- if and (include "scaler.runsAgents" .) (not (or .Values.tls.agentHostPath (include "scaler.agentTlsSecret" .))) }}
 {{- fail (printf "\n\ntls.secretName without tls.agentSecretName: the agents need a certificate for %s, of the same authority.\n" (include "scaler.agentsHost" .)) }}
 {{- end }}
 {{- end }}
@@ -27,12 +27,20 @@
 {{- if and (eq .Values.attribution.mode "page") (not (hasPrefix "dcgm:" .Values.scaler.gpuSource)) }}
 {{- fail "\n\nattribution.mode=page needs scaler.gpuSource=dcgm:URL: it is dcgm-exporter's page that names pods.\n" }}
 {{- end }}
+{{- if and .Values.aggregator.namespaces (not $fleet) }}
+{{- fail "\n\naggregator.namespaces needs mode=fleet: one scaler on one node has no agents that could send less.\n" }}
+{{- end }}
 {{- range .Values.aggregator.allowNamespaces }}
 {{- if eq .from .to }}
 {{- fail (printf "\n\naggregator.allowNamespaces: from %s to %s opens nothing: a namespace sees its own pods.\n" .from .to) }}
 {{- end }}
 {{- end }}
+{{- if and $fleet (not (include "scaler.runsAgents" .)) (not (include "scaler.agentsApart" .)) }}
+{{- fail "\n\nagent.enabled=false without agent.namespace: set it to the namespace in which another release runs the agents.\n" }}
+{{- end }}
+{{- if or (not $fleet) (include "scaler.runsAgents" .) }}
 {{- include "scaler.checkPodSecurity" . }}
+{{- end }}
 {{- end }}
 
 {{/* Before anything is changed: a namespace that refuses the pods would leave KEDA without an answer. */}}
@@ -64,5 +72,5 @@ restricted
 {{- end }}
 
 {{- define "scaler.makesNamespace" -}}
-{{- if and (include "scaler.isFleet" .) (include "scaler.agentsApart" .) .Values.agent.createNamespace }}true{{ end }}
+{{- if and (include "scaler.runsAgents" .) (include "scaler.agentsApart" .) .Values.agent.createNamespace }}true{{ end }}
 {{- end }}

@@ -17,6 +17,11 @@ A role is "agent", "aggregator" or "standalone"; the last two answer KEDA, and a
 {{- if eq (include "scaler.answeringRole" .) "aggregator" }}true{{ end }}
 {{- end }}
 
+{{/* Whether this release runs agents. Values of an older chart (--reuse-values) lack agent.enabled. */}}
+{{- define "scaler.runsAgents" -}}
+{{- if and (include "scaler.isFleet" .) (ne (toString .Values.agent.enabled) "false") }}true{{ end }}
+{{- end }}
+
 {{/* Selects the pods of a role; call with the role. */}}
 {{- define "scaler.selector" -}}
 app: {{ ternary "keda-gpu-scaler-agent" "keda-gpu-scaler" (eq . "agent") }}

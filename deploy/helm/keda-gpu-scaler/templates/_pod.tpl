@@ -149,6 +149,9 @@ spec:
 {{- if eq .Values.aggregator.agentIdentity "san" }}
 - --agent-identity=san
 {{- end }}
+{{- with .Values.aggregator.namespaces }}
+- --namespaces={{ join "," . }}
+{{- end }}
 {{- else }}
 - --gpu-source={{ ternary "file:/etc/simulated-gpus/gpus.json" .Values.scaler.gpuSource .Values.simulate.enabled }}
 - --attribution={{ ternary "none" .Values.attribution.mode .Values.simulate.enabled }}
