@@ -170,31 +170,46 @@ class Client {
   std::unique_ptr<ClientSession> session_;
 };
 
+// Events beside the frames.
+enum class Event {
+  kReadsOn,  // the caller, after each piece
+  // After the first piece:
+  kCancels,
+  kEndsWrites,
+  kOpensCall,
+  kClosesSession,
+  kServerCloses,  // the connection, at the end
+  kNone,
+  kIsImpatient,  // the client
+};
+
 void FuzzClientSession(FuzzedDataProvider input) {
+  constexpr Event kEvents[] = {Event::kReadsOn,       Event::kReadsOn,      Event::kReadsOn,
+                               Event::kCancels,       Event::kEndsWrites,   Event::kOpensCall,
+                               Event::kClosesSession, Event::kServerCloses, Event::kNone,
+                               Event::kIsImpatient};
   const bool has_settings = input.ConsumeIntegralInRange(0, 7) > 0;
   const bool sends_frames = input.ConsumeBool();
   const int pieces = input.ConsumeIntegralInRange(1, 4);
-  // 0 to 2: the caller reads on after each piece. 3 to 6: after the first piece it cancels, ends
-  // its writes, opens a call or closes the session. 7: the server closes the connection at the end.
-  // 8: nothing. 9: the client is impatient.
-  const int act = input.ConsumeIntegralInRange(0, 9);
+  const Event event = input.PickValueInArray(kEvents);
   std::string bytes;
   if (has_settings) bytes = Encode({FrameType::kSettings});
   while (sends_frames && input.remaining_bytes() > 0) bytes += NextServerFrame(input);
   bytes += input.ConsumeRemainingBytesAsString();
 
-  Client client(/*is_impatient=*/act == 9);
+  Client client(/*is_impatient=*/event == Event::kIsImpatient);
   const size_t piece = bytes.size() / static_cast<size_t>(pieces) + 1;
   for (size_t at = 0; at < bytes.size(); at += piece) {
     client.server().Send(absl::string_view(bytes).substr(at, piece));
-    if (act < 3) client.ForEach([](Caller& each) { each.Resume(); });
+    if (event == Event::kReadsOn) client.ForEach([](Caller& each) { each.Resume(); });
     if (at > 0) continue;
-    if (act == 3) client.ForEach([](Caller& each) { each.call()->Cancel(); });
-    if (act == 4) client.ForEach([](Caller& each) { each.call()->WritesDone(); });
-    if (act == 5) client.Open(/*pauses=*/true);
-    if (act == 6) client.Close();
+    if (event == Event::kCancels) client.ForEach([](Caller& each) { each.call()->Cancel(); });
+    if (event == Event::kEndsWrites)
+      client.ForEach([](Caller& each) { each.call()->WritesDone(); });
+    if (event == Event::kOpensCall) client.Open(/*pauses=*/true);
+    if (event == Event::kClosesSession) client.Close();
   }
-  if (act == 7) client.server().CloseConnection();
+  if (event == Event::kServerCloses) client.server().CloseConnection();
   client.ForEach([](Caller& each) { each.Resume(); });
   client.Close();
 

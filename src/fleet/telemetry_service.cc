@@ -62,7 +62,7 @@ class TelemetryService::Impl {
                                                [this] { SendReadings(); });
     if (engine_log_ == nullptr) return;
     engine_thread_ =
-        std::make_unique<PeriodicThread>("engine-news", kBatchWindow, [this] { SendEngines(); });
+        std::make_unique<PeriodicThread>("engine-send", kBatchWindow, [this] { SendEngines(); });
   }
 
   ~Impl() {

@@ -83,10 +83,11 @@ bool HasReadAll(const RedisReply& stream, StreamId last_read) {
   return id.has_value() && *id <= last_read;
 }
 
-// Requests the entries after the last one read.
-RedisStep ListUnread(const RedisQueue& queue, const RedisLag& lag) {
+// Requests up to `count` entries after the last one read.
+RedisStep ListUnread(const RedisQueue& queue, int count, RedisLag& lag) {
+  lag.range_count = count;
   return {.commands = {RedisCommand{"XRANGE", queue.key, absl::StrCat("(", lag.last_text), "+",
-                                    "COUNT", absl::StrCat(lag.range_limit)}}};
+                                    "COUNT", absl::StrCat(count)}}};
 }
 
 // Names are chosen by tenants and may have any bytes and length.
@@ -139,10 +140,8 @@ RedisStep AfterGroups(const RedisQueue& queue, const RedisReply& groups, RedisLa
     lag.last_text = FindValue(*group, "last-delivered-id")->text;
   }
   lag.last = *last;
-  if (marks.is_stream_info_too_large()) {
-    lag.range_limit = 1;  // entries are large: two of them exceed a reply
-    return ListUnread(queue, lag);
-  }
+  // Entries are large: two of them exceed a reply.
+  if (marks.is_stream_info_too_large()) return ListUnread(queue, 1, lag);
   return {.commands = {RedisCommand{"XINFO", "STREAM", queue.key}}};
 }
 
@@ -159,18 +158,18 @@ RedisStep AfterStream(const RedisQueue& queue, const RedisReply& stream, RedisLa
   if (added.has_value() && read.has_value()) {
     lag.at_most = std::clamp(static_cast<double>(*added - *read), 1.0, lag.entries);
   }
-  lag.range_limit = RangeLimit(stream);
+  const int count = RangeLimit(stream);
   const bool is_exact_unless_deleted = lag.at_most.has_value() && marks.Has(lag.last);
   // Too high only by deleted entries. XRANGE could not list that many.
-  if (is_exact_unless_deleted && *lag.at_most > lag.range_limit) return {.length = *lag.at_most};
-  return ListUnread(queue, lag);
+  if (is_exact_unless_deleted && *lag.at_most > count) return {.length = *lag.at_most};
+  return ListUnread(queue, count, lag);
 }
 
 RedisStep AfterRange(const RedisReply& range, const RedisLag& lag) {
   if (range.kind == Kind::kError) return {.length = RedisFault(range.text)};
   if (range.kind != Kind::kList) return {.length = NotRedis("it lists no entries")};
   const auto listed = static_cast<double>(range.list.size());
-  if (listed < lag.range_limit) return {.length = listed};
+  if (listed < *lag.range_count) return {.length = listed};
   // The list is cut off. Pending entries have been read, so they are not part of the lag.
   return {.length = std::max(listed, lag.at_most.value_or(lag.entries - lag.pending))};
 }
@@ -183,7 +182,7 @@ constexpr size_t kLagFirstReplies = 2;  // to XLEN and XINFO GROUPS
 RedisStep LagStep(const RedisQueue& queue, std::vector<RedisReply>& replies, RedisLag& lag,
                   RedisReadMarks& marks) {
   const RedisReply newest = std::exchange(replies.back(), RedisReply());
-  if (replies.size() > kLagFirstReplies && lag.range_limit > 0) return AfterRange(newest, lag);
+  if (replies.size() > kLagFirstReplies && lag.range_count) return AfterRange(newest, lag);
   if (replies.size() > kLagFirstReplies) return AfterStream(queue, newest, lag, marks);
   const absl::StatusOr<double> entries = CountOf(replies[0]);
   if (!entries.ok() || *entries == 0) return {.length = entries};

@@ -53,7 +53,7 @@ struct RedisLag {
   StreamId last;
   std::optional<double> reported;  // the lag, if Redis reports it after all
   std::optional<double> at_most;   // unread entries, by entries-added
-  int range_limit = 0;             // COUNT of XRANGE; 0: XRANGE was not sent
+  std::optional<int> range_count;  // COUNT of the XRANGE that was sent; empty: none was
 };
 
 struct RedisStep {

@@ -273,39 +273,41 @@ void ServerStream::Flush() {
   session_.Send();
 }
 
+std::optional<absl::Status> ServerStream::TakeNext() {
+  const bool has_sent = !current_.empty();
+  DropCurrent();
+  bool is_drained = false;
+  {
+    MutexLock lock(call_->mutex_);
+    is_drained = call_->outgoing_.empty() && !call_->status_.has_value();
+  }
+  // The handler may write more here, so outgoing_ is read again.
+  if (has_sent && is_drained && handler_ != nullptr) handler_->OnWritten();
+  MutexLock lock(call_->mutex_);
+  if (call_->outgoing_.empty()) return call_->status_;
+  current_ = std::move(call_->outgoing_.front().bytes);
+  call_->outgoing_.pop_front();
+  return std::nullopt;
+}
+
+void ServerStream::SubmitTrailers(const absl::Status& status) {
+  const std::string code = GrpcCode(status.code()), text = StatusText(status);
+  std::vector<nghttp2_nv> fields = {Field("grpc-status", code)};
+  if (!text.empty()) fields.push_back(Field("grpc-message", text));
+  MutexLock lock(call_->mutex_);
+  AddTo(fields, call_->trailing_);
+  nghttp2_submit_trailer(session_.http2(), id_, fields.data(), fields.size());
+  has_sent_status_ = true;
+}
+
 ssize_t ServerStream::ReadOutgoing(uint8_t* buffer, size_t size, uint32_t* flags) {
   if (sent_ == current_.size()) {
-    const bool has_sent = !current_.empty();
-    DropCurrent();
-    bool is_drained = false;
-    {
-      MutexLock lock(call_->mutex_);
-      is_drained = call_->outgoing_.empty() && !call_->status_.has_value();
-    }
-    // The handler may write more here, so outgoing_ is read again.
-    if (has_sent && is_drained && handler_ != nullptr) handler_->OnWritten();
-    std::optional<absl::Status> status;
-    {
-      MutexLock lock(call_->mutex_);
-      if (!call_->outgoing_.empty()) {
-        current_ = std::move(call_->outgoing_.front().bytes);
-        call_->outgoing_.pop_front();
-      } else {
-        status = call_->status_;
-      }
-    }
-    if (current_.empty() && !status.has_value()) return NGHTTP2_ERR_DEFERRED;
-    if (status.has_value()) {
-      const std::string code = GrpcCode(status->code()), text = StatusText(*status);
-      std::vector<nghttp2_nv> fields = {Field("grpc-status", code)};
-      if (!text.empty()) fields.push_back(Field("grpc-message", text));
-      MutexLock lock(call_->mutex_);
-      AddTo(fields, call_->trailing_);
-      nghttp2_submit_trailer(session_.http2(), id_, fields.data(), fields.size());
-      has_sent_status_ = true;
+    if (const std::optional<absl::Status> status = TakeNext()) {
+      SubmitTrailers(*status);
       *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
       return 0;
     }
+    if (current_.empty()) return NGHTTP2_ERR_DEFERRED;
   }
   const size_t more = std::min(size, current_.size() - sent_);
   std::copy_n(current_.data() + sent_, more, buffer);

@@ -60,7 +60,11 @@ class ServerStream {
   // Submits a response of a status without messages: gRPC's Trailers-Only.
   void SubmitTrailersOnly(const absl::Status& status);
   void SubmitHeaders();
+  void SubmitTrailers(const absl::Status& status);
   void DropCurrent();
+  // Makes the next outgoing message the current one. Without one, `current_` is empty: returns the
+  // status if the call has finished.
+  std::optional<absl::Status> TakeNext();
 
   // ServerCall's.
   void Flush();
