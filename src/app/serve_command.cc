@@ -16,10 +16,8 @@
 #include "config/option_words.h"
 #include "config/options.h"
 #include "config/role_options.h"
-#include "role/agent.h"
-#include "role/aggregator.h"
 #include "role/open_attribution.h"
-#include "role/standalone.h"
+#include "role/running_role.h"
 
 namespace gpuscaler {
 namespace {
@@ -39,13 +37,12 @@ std::string SettingsText(const Resolved& resolved) {
 }
 
 // An aggregator reads no GPU, so node and source are left out.
-template <typename Served>
-void LogServing(const Config& config, const Served& served) {
+void LogServing(const Config& config, const RunningRole& running) {
   const LogField role("role", Name(config.role));
   const LogField bind_address("bind_address", config.bind_address);
-  const LogField grpc_port("grpc_port", served.grpc_port());
-  const LogField metrics_port("metrics_port", served.metrics_port());
-  const LogField probe_port("probe_port", served.probe_port());
+  const LogField grpc_port("grpc_port", running.grpc_port());
+  const LogField metrics_port("metrics_port", running.metrics_port());
+  const LogField probe_port("probe_port", running.probe_port());
   if (config.role == Role::kAggregator) {
     LogInfo("serving", {role,
                         bind_address,
@@ -78,27 +75,25 @@ void ReloadLogLevel(const std::vector<Setting>& given) {
   SetLogLevel(resolved->config.log_level);
 }
 
-// `Served` is the class of the role.
-template <typename Served>
 int Run(const Resolved& resolved, const std::vector<Setting>& given,
         const TerminationSignals& signals) {
   Config config = resolved.config;
   if (config.role != Role::kAggregator) config.attribution = AttributionHere(config);
   const SteadyClock clock;
-  auto served = Served::Start(config, clock);
-  if (!served.ok()) {
-    LogError("cannot_serve", {{"why", NameLayer(resolved, served.status()).message()}});
-    return ExitCodeOf(served.status(), kExitCannotServe);
+  const auto running = RunningRole::Start(config, clock);
+  if (!running.ok()) {
+    LogError("cannot_serve", {{"why", NameLayer(resolved, running.status()).message()}});
+    return ExitCodeOf(running.status(), kExitCannotServe);
   }
-  LogServing(config, **served);
+  LogServing(config, **running);
   int signal = signals.Wait();
   for (; signal == SIGHUP; signal = signals.Wait()) {
     LogInfo("reloading", {{"signal", "SIGHUP"}});
     ReloadLogLevel(given);
-    (*served)->Reload();
+    (*running)->Reload();
   }
   LogInfo("stopping", {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
-  const std::vector<std::string> hanging = (*served)->Drain(kTimeout);
+  const std::vector<std::string> hanging = (*running)->Drain(kTimeout);
   if (hanging.empty()) {
     LogInfo("stopped");
     return kExitOk;
@@ -106,19 +101,6 @@ int Run(const Resolved& resolved, const std::vector<Setting>& given,
   LogWarn("shutdown_timed_out", {{"thread", absl::StrJoin(hanging, ",")},
                                  {"timeout_seconds", absl::ToDoubleSeconds(kTimeout)}});
   std::_Exit(kExitOk);  // a hanging thread cannot be joined
-}
-
-int RunRole(const Resolved& resolved, const std::vector<Setting>& given,
-            const TerminationSignals& signals) {
-  switch (resolved.config.role) {
-    case Role::kAgent:
-      return Run<Agent>(resolved, given, signals);
-    case Role::kAggregator:
-      return Run<Aggregator>(resolved, given, signals);
-    case Role::kStandalone:
-      break;
-  }
-  return Run<Standalone>(resolved, given, signals);
 }
 
 int Serve(const std::vector<Setting>& given) {
@@ -140,7 +122,7 @@ int Serve(const std::vector<Setting>& given) {
   }
   RaiseOpenFilesLimit();
   LogInfo("starting", {{"version", GPUSCALER_VERSION}, {"settings", SettingsText(*resolved)}});
-  return RunRole(*resolved, given, signals);
+  return Run(*resolved, given, signals);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include "lab/demo.h"
 #include "lab/demo_triggers.h"
 #include "lab/lab_commands.h"
-#include "role/standalone.h"
+#include "role/running_role.h"
 
 namespace gpuscaler {
 namespace {
@@ -35,20 +35,20 @@ Config ConfigOf(const DemoServerOptions& options) {
 
 class StandaloneDemoServer : public DemoServer {
  public:
-  explicit StandaloneDemoServer(std::unique_ptr<Standalone> standalone)
-      : standalone_(std::move(standalone)) {}
-  int grpc_port() const override { return standalone_->grpc_port(); }
+  explicit StandaloneDemoServer(std::unique_ptr<RunningRole> running)
+      : running_(std::move(running)) {}
+  int grpc_port() const override { return running_->grpc_port(); }
 
  private:
-  const std::unique_ptr<Standalone> standalone_;
+  const std::unique_ptr<RunningRole> running_;
 };
 
 absl::StatusOr<std::unique_ptr<DemoServer>> StartStandalone(const DemoServerOptions& options,
                                                             const Clock& clock) {
-  ASSIGN_OR_RETURN(auto standalone, Standalone::Start(ConfigOf(options), clock,
-                                                      {.addresses = options.addresses,
-                                                       .clock_speed = options.clock_speed}));
-  return std::make_unique<StandaloneDemoServer>(std::move(standalone));
+  ASSIGN_OR_RETURN(auto running, RunningRole::Start(ConfigOf(options), clock,
+                                                    {.addresses = options.addresses,
+                                                     .clock_speed = options.clock_speed}));
+  return std::make_unique<StandaloneDemoServer>(std::move(running));
 }
 
 struct DemoFlags {

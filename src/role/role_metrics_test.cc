@@ -113,7 +113,7 @@ class RefusedCertificatesTest : public RoleMetricsTest {
     config.node_name = "gpu-a";
     config.gpu_source = "none";
     config.attribution = AttributionMode::kNone;
-    auto agent = Agent::Start(config, clock_);
+    auto agent = RunningRole::Start(config, clock_);
     ASSERT_TRUE(agent.ok()) << agent.status();
     agents_["gpu-a"] = *std::move(agent);
   }
@@ -149,7 +149,7 @@ class RefusedCertificatesTest : public RoleMetricsTest {
     Config config = WithTls(RoleConfig(), ca_.Issue("aggregator"));
     config.role = Role::kAggregator;
     config.agents = absl::StrCat("static:", address, ":", agents_.at("gpu-a")->grpc_port());
-    auto aggregator = Aggregator::Start(config, clock_);
+    auto aggregator = RunningRole::Start(config, clock_);
     ASSERT_TRUE(aggregator.ok()) << aggregator.status();
     aggregator_ = *std::move(aggregator);
   }

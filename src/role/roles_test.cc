@@ -3,8 +3,7 @@
 #include "base/test_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "role/agent.h"
-#include "role/aggregator.h"
+#include "role/running_role.h"
 #include "serve/scaler_client.h"
 #include "wire/test_certificates.h"
 #include "wire/test_frames.h"
@@ -36,7 +35,7 @@ class RolesTest : public testing::Test {
     config.aggregators = aggregators_;
     config.node_name = node;
     config.gpu_source = absl::StrCat("file:", gpus);
-    auto agent = Agent::Start(config, clock_);
+    auto agent = RunningRole::Start(config, clock_);
     EXPECT_TRUE(agent.ok()) << agent.status();
     if (!agent.ok()) return "";
     agents_.push_back(*std::move(agent));
@@ -53,7 +52,7 @@ class RolesTest : public testing::Test {
     Config config = WithTls(Base());
     config.role = Role::kAggregator;
     config.agents = agents;
-    auto aggregator = Aggregator::Start(config, clock_);
+    auto aggregator = RunningRole::Start(config, clock_);
     ASSERT_TRUE(aggregator.ok()) << aggregator.status();
     aggregator_ = *std::move(aggregator);
     ScalerClientOptions options{.address = absl::StrCat("127.0.0.1:", aggregator_->grpc_port()),
@@ -96,8 +95,8 @@ class RolesTest : public testing::Test {
   const SteadyClock clock_;
   TlsFiles tls_;
   std::string aggregators_;  // --aggregators of agents that start next
-  std::vector<std::unique_ptr<Agent>> agents_;
-  std::unique_ptr<Aggregator> aggregator_;
+  std::vector<std::unique_ptr<RunningRole>> agents_;
+  std::unique_ptr<RunningRole> aggregator_;
   std::unique_ptr<ScalerClient> client_;
 };
 

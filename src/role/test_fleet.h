@@ -14,8 +14,7 @@
 #include "base/test_folder.h"
 #include "gtest/gtest.h"
 #include "kubelet/fake_kubelet.h"
-#include "role/agent.h"
-#include "role/aggregator.h"
+#include "role/running_role.h"
 #include "serve/scaler_client.h"
 #include "serve/test_http_client.h"
 
@@ -62,7 +61,7 @@ class TestFleet : public testing::Test {
     config.pod_resources_socket = kubelet->pod_resources_socket();
     config.pods_api_socket = kubelet->pods_api_socket();
     kubelets_.push_back(std::move(kubelet));
-    auto agent = Agent::Start(config, clock_);
+    auto agent = RunningRole::Start(config, clock_);
     ASSERT_TRUE(agent.ok()) << agent.status();
     addresses_[node] = absl::StrCat("127.0.0.1:", (*agent)->grpc_port());
     agents_[node] = *std::move(agent);
@@ -73,7 +72,7 @@ class TestFleet : public testing::Test {
     for (const auto& [node, address] : addresses_) others.push_back(address);
     config.role = Role::kAggregator;
     config.agents = absl::StrCat("static:", absl::StrJoin(others, ","));
-    auto aggregator = Aggregator::Start(config, clock_);
+    auto aggregator = RunningRole::Start(config, clock_);
     ASSERT_TRUE(aggregator.ok()) << aggregator.status();
     aggregator_ = *std::move(aggregator);
     ScalerClientOptions options{.address = absl::StrCat("127.0.0.1:", aggregator_->grpc_port())};
@@ -103,9 +102,9 @@ class TestFleet : public testing::Test {
   const TestFolder folder_;
   const SteadyClock clock_;
   std::vector<std::unique_ptr<FakeKubelet>> kubelets_;
-  std::map<std::string, std::string> addresses_;          // the agents', keyed by node
-  std::map<std::string, std::unique_ptr<Agent>> agents_;  // keyed by node
-  std::unique_ptr<Aggregator> aggregator_;
+  std::map<std::string, std::string> addresses_;                // the agents', keyed by node
+  std::map<std::string, std::unique_ptr<RunningRole>> agents_;  // keyed by node
+  std::unique_ptr<RunningRole> aggregator_;
   std::unique_ptr<ScalerClient> client_;
 };
 

@@ -1,0 +1,299 @@
+#include "role/running_role.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "base/stop_all.h"
+#include "config/allowed_namespaces.h"
+#include "discovery/engine_metrics.h"
+#include "fleet/fleet_store.h"
+#include "role/duplicate_scaler_check.h"
+#include "role/node_engines.h"
+#include "role/node_source.h"
+#include "role/reloader.h"
+#include "role/side_ports.h"
+#include "role/signal_store_listener.h"
+#include "serve/fleet_metrics.h"
+#include "serve/fleet_viewer.h"
+#include "serve/profile_store.h"
+#include "serve/scaler_service.h"
+#include "serve/signal_metrics.h"
+#include "store/leases.h"
+#include "trigger/trigger.h"
+
+namespace gpuscaler {
+namespace {
+
+// A duplicate is not urgent, and each check queries the cluster's DNS.
+constexpr absl::Duration kDuplicateScalerInterval = absl::Minutes(1);
+
+// A Watch lasts as long as both processes, so the age of a connection is practically unlimited.
+constexpr absl::Duration kReaderConnectionAge = absl::Hours(24 * 14);
+
+// A reader has two streams, and all readers may share an address. Together they can leave less
+// unread than `unread_bytes_in_all`.
+constexpr SessionLimits kReaderLimits = {.streams = 256,
+                                         .streams_per_address = 256,
+                                         .streams_in_all = 4'096,
+                                         .unread_bytes_in_all = size_t{64} << 20};
+
+// A connection with TLS takes 35 KiB, and 70 KiB during its handshake. This number fits into the
+// chart's memory limit of 256 MiB.
+constexpr size_t kReaderConnections = 1'024;
+
+// Returns the threads without which the role cannot answer.
+std::vector<std::string> ProbedThreads(Role role) {
+  switch (role) {
+    case Role::kAgent:
+      return {"sampler"};
+    case Role::kAggregator:
+      return {"answers"};
+    case Role::kStandalone:
+      break;
+  }
+  return {"sampler", "answers"};
+}
+
+}  // namespace
+
+// The readings of all agents.
+struct RunningRole::Fleet {
+  Fleet(const Config& config, const Clock& clock, const AllowedNamespaces& allowed)
+      : store(clock, {.timeouts = {.grace = config.grace,
+                                   .forget_after = config.forget_after,
+                                   .empty_after = config.empty_after,
+                                   .stale_after = config.StaleAfter()},
+                      .limits = {.horizon = kLongestWindow + config.StaleAfter(),
+                                 .join_within = config.StaleAfter()},
+                      .leases = &leases}),
+        viewer({.staleness = {.stale_after = config.StaleAfter(), .grace = config.grace},
+                .version = GPUSCALER_VERSION,
+                .agents = [this] { return store.Agents(); },
+                .namespaces = SeenNamespaces(config, allowed)},
+               clock, store) {}
+
+  Leases leases;
+  FleetStore store;
+  FleetViewer viewer;
+};
+
+// The parts that answer KEDA.
+struct RunningRole::Answers {
+  Answers(RunningRole& running, const DemoOverrides& overrides, const ScalerServiceOptions& options,
+          const FleetReader& readings, Leases& leases, bool finds_engines)
+      : profiles(running.config_.profiles),
+        signals(
+            running.config_, running.clock_, [&running] { running.WakeEngines(); }, overrides),
+        service(
+            options, running.clock_, readings, leases, profiles, running.metrics_,
+            [&running] { running.WakeReadings(); }, signals.access(finds_engines)) {}
+
+  ProfileStore profiles;
+  SignalReader signals;
+  ScalerService service;
+};
+
+absl::StatusOr<std::unique_ptr<RunningRole>> RunningRole::Start(const Config& config,
+                                                                const Clock& clock,
+                                                                const DemoOverrides& overrides) {
+  std::unique_ptr<RunningRole> running(new RunningRole(config, clock));
+  RETURN_IF_ERROR(running->Open(overrides));
+  return running;
+}
+
+RunningRole::RunningRole(const Config& config, const Clock& clock)
+    : config_(config),
+      clock_(clock),
+      probes_(clock, config.hang_after, ProbedThreads(config.role)) {}
+
+RunningRole::~RunningRole() {
+  Drain(absl::ZeroDuration());
+  if (node_ != nullptr) node_->Join();
+}
+
+absl::Status RunningRole::Open(const DemoOverrides& overrides) {
+  ASSIGN_OR_RETURN(const AllowedNamespaces allowed,
+                   ParseAllowedNamespaces(config_.allow_namespaces));
+  if (config_.role == Role::kAggregator) {
+    fleet_ = std::make_unique<Fleet>(config_, clock_, allowed);
+  } else {
+    ASSIGN_OR_RETURN(std::unique_ptr<GpuSource> source,
+                     OpenNodeSource(config_, config_.node_name, clock_));
+    node_ = std::make_unique<NodeSampler>(config_, clock_, std::move(source), metrics_);
+  }
+  if (config_.role == Role::kAgent) {
+    ASSIGN_OR_RETURN(telemetry_,
+                     TelemetrySender::Make(config_, clock_, *node_, [this] { WakeEngines(); }));
+  } else {
+    RETURN_IF_ERROR(MakeAnswers(overrides, allowed));
+  }
+  if (FindsEngines()) {
+    EngineSubscriber& subscriber =
+        telemetry_ != nullptr ? telemetry_->engine_listener() : *found_engines_;
+    discovery_ = std::make_unique<EngineDiscovery>(DiscoveryOptionsOf(config_), clock_,
+                                                   node_->store(), subscriber);
+    wakeable_discovery_ = discovery_.get();
+  }
+  RETURN_IF_ERROR(OpenGrpcPort());
+  if (fleet_ != nullptr) RETURN_IF_ERROR(Connect(allowed));
+  ASSIGN_OR_RETURN(metrics_server_, OpenMetricsPort(config_, [this] { return Exposition(); }));
+  ASSIGN_OR_RETURN(probe_server_, OpenProbePort(config_, probes_));
+  StartThreads();
+  if (node_ != nullptr) probes_.SetServing();
+  return absl::OkStatus();
+}
+
+absl::Status RunningRole::MakeAnswers(const DemoOverrides& overrides,
+                                      const AllowedNamespaces& allowed) {
+  ScalerServiceOptions options{.stale_after = config_.StaleAfter(),
+                               .allowed_namespaces = allowed,
+                               .max_streams_per_peer = config_.max_streams_per_peer,
+                               .on_tick = [this] { probes_.Ticked("answers"); }};
+  if (fleet_ != nullptr) {
+    options.grace = config_.grace;
+    options.forget_after = config_.forget_after;
+    options.namespaces = ServedNamespaces(config_);
+    answers_ = std::make_unique<Answers>(*this, overrides, options, fleet_->store, fleet_->leases,
+                                         /*finds_engines=*/true);
+  } else {
+    answers_ = std::make_unique<Answers>(*this, overrides, options, node_->store(), node_->leases(),
+                                         FindsEngines());
+    found_engines_ = std::make_unique<SignalStoreListener>(answers_->signals.store(),
+                                                           config_.node_name, allowed);
+  }
+  return answers_->profiles.Reload();
+}
+
+absl::Status RunningRole::OpenGrpcPort() {
+  GrpcServerOptions options{.bind_address = config_.bind_address, .tls = config_.Tls()};
+  Methods methods;
+  if (telemetry_ != nullptr) {
+    options.port = PortToBind(config_.telemetry_port);
+    options.limits = kReaderLimits;
+    options.connections = kReaderConnections;
+    options.max_connection_age = kReaderConnectionAge;
+    methods = telemetry_->methods();
+  } else {
+    options.port = PortToBind(config_.port);
+    options.limits = ScalerLimits(config_.max_streams_per_peer);
+    options.max_connection_age = config_.max_connection_age;
+    methods = answers_->service.methods();
+  }
+  if (fleet_ != nullptr) methods.merge(fleet_->viewer.methods());
+  ASSIGN_OR_RETURN(grpc_, GrpcServer::Start(options, std::move(methods)));
+  return absl::OkStatus();
+}
+
+absl::Status RunningRole::Connect(const AllowedNamespaces& allowed) {
+  ASSIGN_OR_RETURN(
+      connections_,
+      AgentConnections::Open({.config = config_,
+                              .allowed = allowed,
+                              .checked =
+                                  [this](const absl::Status& known, bool is_ready) {
+                                    grpc_->SetScalerServing(known.ok());
+                                    if (is_ready) probes_.SetServing();
+                                  }},
+                             clock_, fleet_->store, fleet_->leases, answers_->signals.store()));
+  wakeable_connections_ = connections_.get();
+  return absl::OkStatus();
+}
+
+void RunningRole::StartThreads() {
+  if (node_ != nullptr) {
+    node_->Start([this](const absl::Status& read) {
+      probes_.Ticked("sampler");
+      // A failed reading does not end telemetry: the store has its error for readers.
+      if (answers_ != nullptr) grpc_->SetScalerServing(read.ok());
+    });
+  }
+  ProfileStore* const profiles = answers_ == nullptr ? nullptr : &answers_->profiles;
+  reloading_ = std::make_unique<PeriodicThread>(
+      "reloader", kReloadInterval,
+      [reloader = std::make_shared<Reloader>(
+           ReloadableFiles(config_, *grpc_, metrics_server_.get(), profiles), metrics_)] {
+        reloader->Tick();
+      });
+  if (config_.role == Role::kStandalone && !config_.service.empty()) {
+    duplicates_ = std::make_unique<PeriodicThread>(
+        "duplicate check", kDuplicateScalerInterval,
+        [duplicates = std::make_shared<DuplicateScalerCheck>(config_.service)] {
+          duplicates->Tick();
+        });
+  }
+}
+
+int RunningRole::grpc_port() const { return grpc_->port(); }
+int RunningRole::metrics_port() const {
+  return metrics_server_ == nullptr ? 0 : metrics_server_->port();
+}
+int RunningRole::probe_port() const { return probe_server_ == nullptr ? 0 : probe_server_->port(); }
+
+void RunningRole::Reload() { reloading_->Wake(); }
+
+std::vector<std::string> RunningRole::Drain(absl::Duration timeout) {
+  if (drained_.exchange(true)) return {};
+  const SteadyClock real;
+  const absl::Time deadline = real.Now() + timeout;
+  const auto left = [&] { return std::max(deadline - real.Now(), absl::ZeroDuration()); };
+  probes_.SetStopping();
+  if (answers_ != nullptr) answers_->service.StopStreams();
+  if (telemetry_ != nullptr) telemetry_->StopStreams();
+  if (node_ != nullptr) node_->store().Close();
+  if (fleet_ != nullptr) fleet_->store.Close();
+  if (grpc_ != nullptr) grpc_->Drain(left());
+  wakeable_discovery_ = nullptr;
+  wakeable_connections_ = nullptr;
+  std::vector<NamedThread> threads = {{reloading_.get(), "reloader"},
+                                      {duplicates_.get(), "duplicate check"}};
+  const auto add = [&threads](std::vector<NamedThread> more) {
+    threads.insert(threads.end(), more.begin(), more.end());
+  };
+  if (node_ != nullptr) add(node_->ReleaseThreads());
+  if (discovery_ != nullptr) add({discovery_->Thread()});
+  if (answers_ != nullptr) add(answers_->signals.Threads());
+  if (connections_ != nullptr) add(connections_->Threads());
+  std::vector<std::string> hanging = StopAll(threads, left());
+  const auto add_names = [&hanging](std::vector<std::string> more) {
+    hanging.insert(hanging.end(), more.begin(), more.end());
+  };
+  if (connections_ != nullptr) add_names(connections_->Stop(left()));
+  if (telemetry_ != nullptr) add_names(telemetry_->Stop(left()));
+  return hanging;
+}
+
+bool RunningRole::FindsEngines() const {
+  if (node_ == nullptr || !DiscoversEngines(config_)) return false;
+  // Without a kubelet no pods are known and there is no Pods API. An agent's aggregators get that
+  // as the reason why it finds none.
+  const bool is_auto = config_.discover_engines == DiscoverEngines::kAuto;
+  return telemetry_ != nullptr || !is_auto || node_->asks_kubelet();
+}
+
+void RunningRole::WakeEngines() {
+  if (EngineDiscovery* const discovery = wakeable_discovery_) discovery->Wake();
+  if (AgentConnections* const connections = wakeable_connections_) connections->WakeEngines();
+}
+
+void RunningRole::WakeReadings() {
+  if (node_ != nullptr) node_->Wake();
+  if (AgentConnections* const connections = wakeable_connections_) connections->WakeRenewal();
+}
+
+std::string RunningRole::Exposition() const {
+  const absl::Time now = clock_.Now();
+  const SnapshotStore::History newest = node_ == nullptr ? nullptr : node_->store().Newest();
+  std::string page =
+      metrics_.Page(newest == nullptr ? nullptr : &newest->Newest(), now, config_.StaleAfter());
+  if (connections_ != nullptr) absl::StrAppend(&page, connections_->Exposition(now));
+  if (telemetry_ != nullptr) absl::StrAppend(&page, telemetry_->Exposition());
+  if (answers_ != nullptr) absl::StrAppend(&page, SignalMetrics(answers_->signals.counts(), now));
+  if (discovery_ != nullptr) absl::StrAppend(&page, EngineMetrics(discovery_->counts()));
+  absl::StrAppend(&page, GrpcMetrics(grpc_->counts()));
+  return page;
+}
+
+}  // namespace gpuscaler

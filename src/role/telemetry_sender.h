@@ -1,0 +1,61 @@
+// Sends the readings of this node and of its engines to aggregators: the part of an agent.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "config/config.h"
+#include "discovery/engine_discovery.h"
+#include "fleet/engine_log.h"
+#include "fleet/peer_addresses.h"
+#include "fleet/telemetry_service.h"
+#include "role/engine_log_listener.h"
+#include "role/node_sampler.h"
+
+namespace gpuscaler {
+
+// Thread-safe.
+class TelemetrySender {
+ public:
+  // `clock` and `node` must outlive it. Calls `wake_engines` when an aggregator needs other engines
+  // than before; it must not block. Returns INVALID_ARGUMENT for bad --aggregators.
+  static absl::StatusOr<std::unique_ptr<TelemetrySender>> Make(const Config& config,
+                                                               const Clock& clock,
+                                                               NodeSampler& node,
+                                                               std::function<void()> wake_engines);
+
+  // Must outlive the server of these methods.
+  Methods methods() { return telemetry_.methods(); }
+
+  // Receives what engine discovery finds and reads.
+  EngineSubscriber& engine_listener() { return engine_listener_; }
+
+  std::string Exposition() const;
+
+  // As TelemetryService::StopStreams().
+  void StopStreams() { telemetry_.StopStreams(); }
+
+  // Returns the names of the threads that still run after `timeout`.
+  std::vector<std::string> Stop(absl::Duration timeout);
+
+ private:
+  TelemetrySender(const Config& config, const Clock& clock, const PeersOption& aggregators,
+                  NodeSampler& node, std::function<void()> wake_engines);
+
+  void LogAggregators(const PeerAddresses::Answer& answer);
+
+  const bool names_aggregators_;  // --aggregators is set
+  const bool sends_engines_;
+  EngineLog engines_;
+  EngineLogListener engine_listener_;
+  bool are_aggregators_known_ = true;  // used by the thread of aggregators_ only
+  PeerAddresses aggregators_;
+  TelemetryService telemetry_;
+};
+
+}  // namespace gpuscaler
