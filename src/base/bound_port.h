@@ -23,8 +23,8 @@ class BoundPort {
 
   int port() const;
 
-  // Returns the listening socket, which is non-blocking and which the caller must close. Returns
-  // UNAVAILABLE if another socket listens there by now.
+  // The listening socket is non-blocking, and the caller must close it. Returns UNAVAILABLE if
+  // another socket listens there by now.
   absl::StatusOr<int> Listen() &&;
 
  private:

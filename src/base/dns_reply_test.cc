@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 constexpr char kQuestion[] = "A of a.b";
 
-// Returns a reply to a question for "a.b" with these answer records.
+// The question is for "a.b".
 std::string ReplyWith(int answers, const std::string& records) {
   std::string reply("\x12\x34\x81\x80\0\1\0\0\0\0\0\0\1a\1b\0\0\1\0\1", 21);
   reply[7] = static_cast<char>(answers);

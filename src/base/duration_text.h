@@ -16,7 +16,7 @@ absl::StatusOr<absl::Duration> ParseDuration(absl::string_view text);
 // Returns "1m30s" or "500ms": ParseDuration() returns the same duration for it.
 std::string DurationText(absl::Duration duration);
 
-// Returns `age` in whole seconds from 1 s on. Repeated messages with an age in them are then often
+// Ages of 1 s or more are in whole seconds. Repeated messages with an age in them are then often
 // equal, and Kubernetes merges equal events.
 std::string AgeText(absl::Duration age);
 

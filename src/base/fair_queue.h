@@ -41,8 +41,8 @@ class FairQueue {
   }
   size_t bytes() const { return bytes_; }
 
-  // Returns the next task, which counts as running until Done(). Returns nothing if no tenant below
-  // its limit has a waiting task.
+  // The task counts as running until Done(). Returns nothing if no tenant below its limit has a
+  // waiting task.
   std::optional<Turn> Next() {
     const auto found = Find();
     if (found == tenants_.end()) return std::nullopt;

@@ -16,7 +16,7 @@ constexpr size_t kLargestText = size_t{16} << 20;
 // `max_bytes`.
 absl::StatusOr<std::string> ReadFileText(const std::string& path, size_t max_bytes = kLargestText);
 
-// Returns the rest of `file`, which stays open. Errors have `name` in place of the path.
+// Reads the rest of `file`, which stays open. Errors have `name` in place of the path.
 absl::StatusOr<std::string> ReadFileText(std::FILE* file, const std::string& name,
                                          size_t max_bytes = kLargestText);
 

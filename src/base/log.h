@@ -64,7 +64,7 @@ inline void LogError(absl::string_view event, std::initializer_list<LogField> fi
   Log(LogLevel::kError, event, fields);
 }
 
-// Returns the line without its newline. `at` is UTC, RFC 3339 with milliseconds.
+// The line has no newline at its end. `at` is UTC, RFC 3339 with milliseconds.
 std::string FormatLogLine(LogFormat format, absl::string_view at, LogLevel level,
                           absl::string_view event, std::initializer_list<LogField> fields);
 

@@ -14,7 +14,7 @@ namespace {
 // Longer words are no typos of known ones, and the distance takes quadratic time.
 constexpr size_t kLongestWord = 64;
 
-// Returns the Levenshtein distance, ignoring case.
+// This is the Levenshtein distance, ignoring case.
 size_t Distance(absl::string_view a, absl::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});

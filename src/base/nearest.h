@@ -12,7 +12,7 @@ namespace gpuscaler {
 // is near: more than a third of the letters, and more than 2, would have to change.
 absl::string_view Nearest(absl::string_view word, const std::vector<absl::string_view>& known);
 
-// Returns at most `most` known words, the nearest first.
+// The nearest word comes first.
 std::vector<absl::string_view> NearestFew(absl::string_view word,
                                           const std::vector<absl::string_view>& known, size_t most);
 

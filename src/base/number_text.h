@@ -20,7 +20,7 @@ std::string CountText(int64_t count, absl::string_view noun);
 // " 1".
 absl::StatusOr<double> ParseNumber(absl::string_view text);
 
-// Returns `value` rounded to three decimals, the precision of KEDA.
+// Three decimals are the precision of KEDA.
 double RoundToThreeDecimals(double value);
 
 }  // namespace gpuscaler

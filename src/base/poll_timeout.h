@@ -8,8 +8,8 @@
 
 namespace gpuscaler {
 
-// Returns `wait` in milliseconds, a minute at most. Rounds up, because a caller would otherwise
-// spin through the last millisecond.
+// The result is a minute at most. Rounds up, because a caller would otherwise spin through the last
+// millisecond.
 inline int MillisecondsForPoll(absl::Duration wait) {
   const absl::Duration rounded = absl::Ceil(wait, absl::Milliseconds(1));
   return static_cast<int>(std::clamp<int64_t>(absl::ToInt64Milliseconds(rounded), 0, 60'000));

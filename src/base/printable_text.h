@@ -19,7 +19,7 @@ std::string PrintableText(absl::string_view words, size_t longest = 200);
 // anywhere, is escaped too. All else stays, also backslashes: escaping twice is harmless.
 std::string EscapedLine(absl::string_view line);
 
-// Returns each line escaped, with its "\n".
+// Each line ends with "\n".
 std::string EscapedLines(const std::vector<std::string>& lines);
 
 }  // namespace gpuscaler

@@ -18,7 +18,7 @@
 namespace gpuscaler {
 namespace {
 
-// Returns the numeric address, or "" if it is neither IPv4 nor IPv6.
+// Empty: the address is neither IPv4 nor IPv6.
 std::string AddressText(const addrinfo& address) {
   std::array<char, NI_MAXHOST> text;
   const int error = getnameinfo(address.ai_addr, address.ai_addrlen, text.data(), text.size(),

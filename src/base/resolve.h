@@ -19,7 +19,7 @@ struct ResolvedName {
 // many seconds if no server answers.
 absl::StatusOr<ResolvedName> ResolveName(const std::string& host);
 
-// Returns the addresses alone.
+// Resolves and fails as ResolveName() does.
 absl::StatusOr<std::vector<std::string>> AddressesOf(const std::string& host);
 
 }  // namespace gpuscaler

@@ -24,15 +24,15 @@ class TestCa {
 
   const std::string& pem() const { return pem_; }
 
-  // Returns a certificate for servers and clients, valid from now + `starts` until now + `ends`.
-  // Its names are localhost, 127.0.0.1 and ::1.
+  // The certificate is for servers and clients, valid from now + `starts` until now + `ends`. Its
+  // names are localhost, 127.0.0.1 and ::1.
   TestCertificate Issue(const std::string& common_name, absl::Duration ends = absl::Hours(1),
                         absl::Duration starts = -absl::Hours(24)) const;
 
-  // Returns the same with one more DNS name.
+  // Adds one DNS name to those of Issue().
   TestCertificate IssueNamed(const std::string& dns_name) const;
 
-  // Returns a certificate with an RSA key of 1024 bits, which current TLS libraries refuse.
+  // The certificate has an RSA key of 1024 bits, which current TLS libraries refuse.
   TestCertificate IssueWeak(const std::string& common_name) const;
 
  private:

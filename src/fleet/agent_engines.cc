@@ -19,7 +19,7 @@ namespace wire = telemetry::v1;
 // and up to half as much again, so that a fleet does not reconnect at one instant.
 constexpr absl::Duration kUnsupportedRetryDelay = absl::Minutes(1);
 
-// Returns the error if a retry cannot help. Empty: retry soon.
+// An error is permanent if a retry cannot help. Empty: retry soon.
 std::optional<absl::Status> PermanentError(const absl::Status& end) {
   if (absl::IsUnimplemented(end)) {
     return absl::FailedPreconditionError("its agent is of a version that finds no engines");

@@ -135,7 +135,6 @@ class AgentEnginesTest : public testing::Test {
     Becomes([&] { return !Running().empty() && Running().back() == newest; });
     return Running();
   }
-  // Returns what becomes of an agent with this message.
   std::string OutcomeOf(const wire::EngineTelemetry& message) {
     ScriptedAgent server(message);
     const auto agent = Watch(server.address());

@@ -7,7 +7,7 @@
 namespace gpuscaler {
 namespace {
 
-// Returns what to do about the fault; empty: no advice.
+// Empty: no advice.
 absl::string_view AdviceFor(const ConnectFault& fault) {
   if (fault.is_other_protocol) return "does the agent need TLS (--tls-cert)?";
   if (!fault.handshake) return "";

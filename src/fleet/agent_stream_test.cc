@@ -60,7 +60,7 @@ class Updates : public AgentListener {
     MutexLock lock(mutex_);
     return lost_.size() < count ? absl::OkStatus() : lost_[count - 1];
   }
-  // Returns the newest message once one has trouble, or after 10 s.
+  // Blocks until a message has trouble, for 10 s at most.
   AgentUpdate WaitForTrouble() {
     Wait([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !last_.trouble.empty(); });
     return last();

@@ -33,8 +33,8 @@ bool IsSameInstant(absl::Time before, absl::Time later, absl::Duration ago) {
   return absl::AbsDuration(later - before) < kSameInstant + PeerClock::kMaxDrift * ago;
 }
 
-// Returns true if both samples are of one holder. Its start times may differ by a message's delay
-// and the clocks' drift. A new holder's is later by at least as long as the old one held the GPU.
+// Start times of one holder may differ by a message's delay and the clocks' drift. A new holder's
+// is later by at least as long as the old one held the GPU.
 bool IsSameHolder(const GpuSample& before, const GpuSample& later, absl::Time newest_at) {
   if (before.uuid != later.uuid || !before.in_use || !later.in_use) return false;
   if (before.held_since == absl::InfinitePast() || later.held_since == absl::InfinitePast()) {

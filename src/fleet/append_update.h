@@ -15,8 +15,8 @@ namespace gpuscaler {
 std::shared_ptr<NodeHistory> AppendUpdate(std::shared_ptr<NodeHistory> before, AgentUpdate update,
                                           const NodeHistory::Limits& limits);
 
-// Returns the readings after `at`. The reading that was still valid then comes first, with a time 1
-// us after `at`, because the other agent's reading at `at` may differ.
+// The reading that was still valid at `at` comes first, with a time 1 us after `at`, because the
+// other agent's reading at `at` may differ.
 std::vector<AgentUpdate::Reading> ReadingsAfter(absl::Time at, const AgentUpdate& update);
 
 }  // namespace gpuscaler

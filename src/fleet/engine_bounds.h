@@ -14,7 +14,7 @@ namespace gpuscaler {
 // than a node has; the stream must end.
 absl::Status BoundEngines(telemetry::v1::EngineTelemetry& message);
 
-// Returns the cost to keep and to process the message, in bytes, approximately.
+// The cost to keep and to process the message is in bytes, approximately.
 size_t CostOf(const telemetry::v1::EngineTelemetry& message);
 
 // A token bucket for one agent's messages. Not thread-safe.

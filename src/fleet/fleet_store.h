@@ -58,14 +58,13 @@ class FleetStore : public AgentListener, public FleetReader {
   // readings is in FleetHistory::valid_until and Decision::valid_until.)
   void Tick();
 
-  // Returns the addresses of agents that must resend their history (NodeStore::AgentsToReplay).
+  // See NodeStore::AgentsToReplay().
   std::vector<std::string> AgentsToReplay() const;
   // Must be called after the agent's stream has ended and before a new one begins with the agent's
   // history (NodeStore::BeginReplay).
   void BeginReplay(const std::string& address);
 
-  // Returns the last known pods of each node with an agent that began since the last call, by the
-  // agent's address.
+  // See NodeStore::TakeFormerLayouts().
   std::map<std::string, std::shared_ptr<const NodeLayout>> TakeFormerLayouts();
 
   // Returns the agents to connect to: the listed ones, and unlisted ones that are not forgotten
@@ -78,8 +77,7 @@ class FleetStore : public AgentListener, public FleetReader {
   // workload in:
   // - before the first answer of DNS;
   // - while an agent of that answer has not sent readings or, if its GPUs are in use, their
-  // holders.
-  //   Once any node has readings, this lasts --empty-after at most;
+  //   holders. Once any node has readings, this lasts --empty-after at most;
   // - while no agent is listed, for --empty-after at most.
   absl::StatusOr<FleetPtr> NodesFor(const PodInterest& wanted) const override;
   absl::StatusOr<FleetPtr> AllNodes() const override;
@@ -117,7 +115,7 @@ class FleetStore : public AgentListener, public FleetReader {
   void Publish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Forget(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckReady(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns a history without nodes.
+  // The history has no nodes.
   std::shared_ptr<FleetHistory> NewHistory(int64_t generation, absl::Time now) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -39,7 +39,7 @@ class FleetWatch {
   // The destructor would wait for them.
   std::vector<std::string> Stop(absl::Duration timeout);
 
-  // Returns the counts of each watched agent since it is watched, by address.
+  // Counts begin when an agent is first watched. The key is the address.
   std::map<std::string, AgentStream::Counts> CountsOfAgents() const;
 
  private:

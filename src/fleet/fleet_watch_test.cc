@@ -29,7 +29,7 @@ class FleetWatchTest : public testing::Test {
             .resolver = Resolver()};
   }
 
-  // Returns the fleet once `is_wanted` returns true; empty after 10 s.
+  // Blocks until `is_wanted` holds. Empty after 10 s.
   std::optional<FleetHistory> WaitForFleet(
       const std::function<bool(const FleetHistory&)>& is_wanted) {
     const absl::Time deadline = clock_.Now() + absl::Seconds(10);

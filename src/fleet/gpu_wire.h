@@ -25,7 +25,6 @@ struct WriterClock {
   }
 };
 
-// Returns true if both are of the same device.
 bool IsSameGpu(const GpuSample& a, const GpuSample& b);
 
 // Encodes all of `gpu`.

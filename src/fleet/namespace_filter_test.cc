@@ -16,7 +16,7 @@ constexpr absl::Duration kFilterHorizon = absl::Minutes(2);
 
 class NamespaceFilterTest : public testing::Test {
  protected:
-  // Returns the next reading of `gpus` GPUs without holders.
+  // The GPUs have no holders.
   NodeSnapshot Next(int gpus) {
     now_ += absl::Seconds(1);
     NodeSnapshot snapshot = SnapshotOf(gpus, now_);

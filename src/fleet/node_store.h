@@ -160,7 +160,6 @@ class NodeStore {
   void Changed(const std::string& name, int64_t generation);
   void Removed(const std::string& name, int64_t generation);
   void SetNeverAttributed(const std::string& name, bool is, int64_t generation);
-  // Returns true if the agent is the active one of its node.
   bool IsActive(const std::string& address) const;
 
   const Options options_;

@@ -90,7 +90,6 @@ class OpenReaders {
     while (!AreAllClosed()) closed_.Wait(mutex_);
   }
 
-  // Returns the streams that have a place.
   std::vector<std::shared_ptr<Stream>> Readers() const {
     MutexLock lock(mutex_);
     std::vector<std::shared_ptr<Stream>> readers;
@@ -99,14 +98,12 @@ class OpenReaders {
     return readers;
   }
 
-  // Returns the rank of a reader: 2 for a certificate, plus 1 for the address of an aggregator.
-  // Readers of a higher rank come first.
+  // A certificate adds 2, and the address of an aggregator 1. Readers of a higher rank come first.
   int RankOf(const Stream& stream) const {
     const bool is_listed = aggregators_ != nullptr && aggregators_->Lists(stream.peer());
     return (stream.has_certificate() ? 2 : 0) + (is_listed ? 1 : 0);
   }
 
-  // Returns the counts of readers and refusals.
   ReaderCounts counts() const {
     MutexLock lock(mutex_);
     ReaderCounts counts = counts_;

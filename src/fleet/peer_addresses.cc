@@ -54,7 +54,7 @@ bool IsZone(absl::string_view text) {
   return text.empty() || (text.size() > 1 && std::ranges::all_of(text, absl::ascii_isgraph));
 }
 
-// Returns the address in its canonical form; empty: not an IPv6 address.
+// The form is canonical. Empty: not an IPv6 address.
 std::string Ipv6Text(absl::string_view text) {
   const size_t zone = std::min(text.find('%'), text.size());
   if (!IsZone(text.substr(zone))) return "";

@@ -120,7 +120,7 @@ class PeerAddressesTest : public testing::Test {
     MutexLock lock(mutex_);
     next_ = std::move(answer);
   }
-  // Returns the answers once there are `count` of them, or after 10 s.
+  // Blocks until there are `count` answers, for 10 s at most.
   std::vector<PeerAddresses::Answer> WaitForAnswers(size_t count) {
     const SteadyClock real;
     const absl::Time deadline = real.Now() + absl::Seconds(10);

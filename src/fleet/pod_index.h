@@ -41,22 +41,19 @@ class PodIndex {
     // nothing has changed.
     int64_t generation = 0;
   };
-  // Returns the nodes of these pods, of pods with an unresolved owner (HasUnresolvedOwner), and all
-  // nodes without known pods.
+  // Includes the nodes of pods with an unresolved owner (HasUnresolvedOwner), and all nodes without
+  // known pods.
   Nodes NodesOf(const PodInterest& wanted) const;
 
   // Returns true if the pods of the owner alone are enough (PodInterest::or_any_owner).
   bool IsOwnerKnown(const PodInterest& wanted) const;
 
-  // Returns the namespaces of the pods on the node within the horizon. Null: its pods are not
-  // known.
+  // Includes pods that left within the horizon. Null: the node's pods are not known.
   const std::set<std::string>* NamespacesOn(const std::string& node) const;
 
-  // Returns true if any agent asks its kubelet for the holders of its GPUs, with or without an
-  // answer.
+  // A kubelet counts with or without an answer.
   bool AnyUsesKubelet() const { return !kubelet_users_.empty(); }
 
-  // Returns the pods with a change after `generation`.
   std::vector<OwnerKey> ChangedSince(int64_t generation) const;
   // Returns true if any decision may have changed since `generation`: nodes without known pods
   // changed, the first agent with a kubelet came or the last one left, or an entry that changed

@@ -7,7 +7,7 @@
 
 namespace gpuscaler {
 
-// Returns the size in bytes, approximately, of everything that a node may have many of.
+// The weight is the size in bytes, approximately, of everything that a node may have many of.
 size_t WeightOf(const NodeSnapshot& snapshot);
 
 // Sizes in bytes, approximately, of a reading and of what a history keeps of it

@@ -5,7 +5,7 @@
 
 namespace gpuscaler {
 
-// Returns the delay after `failures` in a row, 1 s to 10 s. `random` is 0 to 1.
+// The delay after `failures` in a row is 1 s to 10 s. `random` is 0 to 1.
 absl::Duration ReconnectDelay(int failures, double random);
 absl::Duration ReconnectDelay(int failures);  // with a random number
 

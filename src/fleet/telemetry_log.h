@@ -40,7 +40,7 @@ class TelemetryLog {
   // snapshot.
   TelemetryLog(absl::Duration horizon, telemetry::v1::Node self);
 
-  // Returns the Node message. Its name is empty until the first reading.
+  // The node's name is empty until the first reading.
   telemetry::v1::Node node() const;
 
   // Returns the log of what these namespaces need (NamespaceFilter), with the past. It gets the

@@ -30,12 +30,12 @@ class Reader {
     watch_.Write(wanted);
   }
 
-  // Returns the next message; an empty one after the call's end.
+  // The message is empty after the call's end.
   Telemetry Next() {
     const std::vector<Telemetry> messages = watch_.WaitForMessages(read_ + 1);
     return read_ < messages.size() ? messages[read_++] : Telemetry();
   }
-  // Returns the next message with readings; heartbeats come between.
+  // Skips the heartbeats between readings.
   Telemetry NextReadings() {
     for (;;) {
       Telemetry message = Next();

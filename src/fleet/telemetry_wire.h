@@ -21,9 +21,9 @@ inline constexpr absl::Duration kLongestBetweenReadings = absl::Seconds(5);
 // with one new number each take about 110 bytes. Not thread-safe.
 class ReadingEncoder {
  public:
-  // Returns the change since the last reading; empty: nothing has changed. The first reading after
-  // an outage is returned even if it has no change. Power within 2 W and temperature within 1
-  // degree of the last sent value count as unchanged.
+  // Encodes the change since the last reading. Empty: nothing has changed. The first reading after
+  // an outage is encoded even if it has no change. Power within 2 W and temperature within 1 degree
+  // of the last sent value count as unchanged.
   std::optional<telemetry::v1::Reading> Encode(const NodeSnapshot& read);
 
   // The last reading with the values that were sent; empty: none yet.
@@ -37,7 +37,7 @@ class ReadingEncoder {
 void EncodePod(const Pod& pod, telemetry::v1::Pod& message);
 Pod DecodePod(const telemetry::v1::Pod& pod, const WriterClock& clock);
 
-// Returns the whole snapshot, for a reader that has seen none before.
+// The reading is for a reader that has got none before.
 telemetry::v1::Reading WholeReading(const NodeSnapshot& snapshot);
 
 // Decodes readings to snapshots with times on the reader's clock. Not thread-safe.

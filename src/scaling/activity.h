@@ -23,8 +23,7 @@ struct Activity {
 // the replicas within activationWindow.
 Activity ActivityOf(const Trigger& trigger, const std::vector<ReplicaLoad>& loads, absl::Time now);
 
-// Returns Decision::evidence_until. A reading is valid for stale_after, so the newest may be that
-// old.
+// See Decision::evidence_until. A reading is valid for stale_after, so the newest may be that old.
 absl::Time EvidenceUntil(const Trigger& trigger, const std::vector<ReplicaLoad>& loads,
                          const StalenessLimits& staleness);
 

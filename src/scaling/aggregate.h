@@ -18,8 +18,8 @@ struct TimedValue {
   double value = 0;
   int64_t nanos = 0;
 };
-// Returns the aggregate weighted by time. p95 is the smallest value that was not exceeded for at
-// least 95 % of the time. If all durations are zero, each value counts once.
+// Values are weighted by time. p95 is the smallest value that was not exceeded for at least 95 % of
+// the time. If all durations are zero, each value counts once.
 double Aggregate(WindowAggregation aggregation, std::vector<TimedValue> values);
 
 }  // namespace gpuscaler

@@ -229,10 +229,10 @@ absl::Time FirstChange(const std::vector<Replica>& replicas, absl::Time now) {
   return first;
 }
 
-// Returns the replicas. While some start or end, with the past before that, which the hold needs
-// (hold.h): kHoldLookBack of it if a replica was counted throughout, otherwise all that is kept.
-// Requires known owners: without them the replicas that start may belong to another workload. If a
-// gateway holds requests and there is no replica, departed engines show what a replica serves.
+// While some replicas start or end, includes the past before that, which the hold needs (hold.h):
+// kHoldLookBack of it if a replica was counted throughout, otherwise all that is kept. Requires
+// known owners: without them the replicas that start may belong to another workload. If a gateway
+// holds requests and there is no replica, departed engines show what a replica serves.
 absl::StatusOr<Replicas> ReplicasWithPast(const Trigger& trigger,
                                           const ScaledObjectRef& scaled_object,
                                           const FleetHistory& fleet, const SignalHistory* signals,
@@ -286,7 +286,7 @@ std::vector<ReplicaLoad> AddReplicas(const Trigger& trigger, absl::Time now,
   return loads;
 }
 
-// Returns the replicas for a sum, which is exact to the three decimals of a value.
+// `sum` is exact to the three decimals of a value.
 double ReplicasFor(const Trigger& trigger, double sum) {
   return std::ceil(RoundToThreeDecimals(sum) / trigger.target - 1e-9);
 }

@@ -109,9 +109,8 @@ struct Decision {
   absl::Duration look_back;
 };
 
-// Returns the decision. Pure: equal inputs give equal decisions. Times are compared with the
-// fleet's `now`. `signals` is the history of SourceOf(trigger); null if there is none or it is not
-// read.
+// Pure: equal inputs give equal decisions. Times are compared with the fleet's `now`. `signals` is
+// the history of SourceOf(trigger); null if there is none or it is not read.
 Decision Decide(const Trigger& trigger, const ScaledObjectRef& scaled_object,
                 const FleetHistory& fleet, const SignalHistory* signals,
                 const StalenessLimits& staleness);
@@ -121,7 +120,7 @@ inline Decision Decide(const Trigger& trigger, const ScaledObjectRef& scaled_obj
   return Decide(trigger, scaled_object, fleet, nullptr, staleness);
 }
 
-// Returns the explanation for people, several lines.
+// The text is for people and has several lines.
 std::string Explain(const Trigger& trigger, const Decision& decision);
 
 }  // namespace gpuscaler

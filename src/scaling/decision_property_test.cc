@@ -70,7 +70,7 @@ std::vector<std::pair<absl::Duration, std::vector<GpuSample>>> AnyCourse(Random&
   return course;
 }
 
-// Returns the value of replicas that hold their GPUs for longer than every window.
+// The replicas hold their GPUs for longer than every window.
 double ValueOf(const Trigger& trigger, const std::vector<double>& loads) {
   std::vector<GpuSample> gpus;
   for (size_t i = 0; i < loads.size(); ++i) gpus.push_back(BusyGpu(static_cast<int>(i), loads[i]));

@@ -37,7 +37,7 @@ class EngineOwners {
   Engines All() const;             // the workload's
   Engines PresentEngines() const;  // the present replicas', and unmatched ones that count
 
-  // Returns the index of the engine's replica; empty: it has none.
+  // Empty: the engine has no replica.
   std::optional<size_t> OwnerOf(const SignalSeries& engine) const;
   bool IsOf(const SignalSeries& engine, const Replica& replica) const;
   // Whether the engine belongs to the workload: it has a replica, or is unmatched and counts.

@@ -253,7 +253,7 @@ class EngineReadingsApplier {
     return absl::StrCat("no engine is found in it", why.empty() ? "" : ": ", why);
   }
 
-  // Returns the series as it counts, and sets when the replica freezes, or that it is frozen.
+  // Sets in `replica` when it freezes, or that it is frozen.
   ObservedSeries ObserveSeries(const SignalSeries& engine,
                                const std::vector<ReplicaSample>& gpu_samples, Replica& replica) {
     const auto unmatched = unmatched_frozen_at_.find(&engine);

@@ -10,7 +10,7 @@
 
 namespace gpuscaler {
 
-// Returns when a departed engine of the workload was last read. InfinitePast: never.
+// InfinitePast: no departed engine of the workload was ever read.
 absl::Time LastReadOfDeparted(const EngineScope& scope);
 
 // Returns when the longest start ends, if all replicas began after `last_read` and may still start,

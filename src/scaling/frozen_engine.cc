@@ -7,7 +7,7 @@
 namespace gpuscaler {
 namespace {
 
-// Returns since when consecutive readings are idle; InfiniteFuture: they are not.
+// InfiniteFuture: the newest sample is not idle.
 absl::Time IdleSince(std::span<const ReplicaSample> gpu_samples) {
   absl::Time since = absl::InfiniteFuture();
   for (size_t i = gpu_samples.size(); i-- > 0;) {

@@ -15,7 +15,7 @@ namespace {
 
 using Block = std::span<const GpuSeries>;
 
-// Returns blocks of the GPUs that are present on a node. A GPU that is gone is a block by itself.
+// A GPU that is gone is a block by itself.
 std::vector<Block> BlocksOf(const Trigger& trigger, const ScopedFleet& scoped) {
   const Block gpus(scoped.gpus);
   const size_t wanted = static_cast<size_t>(trigger.gpus_per_replica);
@@ -38,7 +38,6 @@ std::string NameOf(Block block) {
   return absl::StrCat(first, "-", last.substr(last.rfind('/') + 1));
 }
 
-// Returns whether the GPU had the metric within stale_after.
 bool IsReadable(const GpuSeries& gpu, GpuReading reading, const ScopedFleet& scoped,
                 absl::Duration stale_after) {
   const NodeView& view = scoped.nodes[gpu.node];

@@ -21,13 +21,11 @@ struct HeldRequests {
   bool Any() const { return count.value_or(0) > 0; }
 };
 
-// Returns the newest reading, which counts for `stale_after`. `signals` is null if no source is
-// read.
+// The newest reading is valid for `stale_after`. `signals` is null if no source is read.
 HeldRequests HeldRequestsOf(const Trigger& trigger, const SignalHistory* signals, absl::Time now,
                             const StalenessLimits& staleness);
 
-// Returns whether held requests keep the trigger active. The threshold is 0 unless the metadata
-// sets one: a profile's threshold is a percentage.
+// The threshold is 0 unless the metadata sets one: a profile's threshold is a percentage.
 bool KeepsActive(const Trigger& trigger, const HeldRequests& held);
 
 // Returns one line for people, without its end: "gateway: NAME holds 12 requests (10.0.0.1 8,

@@ -47,7 +47,6 @@ void SetGateway(EngineWorkloadBuilder& llm, const SignalSeries& series) {
   llm.signals().gateway = std::make_shared<const SignalHistory>(std::move(history));
 }
 
-// Returns nodes without a pod of the workload.
 EngineWorkloadBuilder AtZeroReplicas() {
   return EngineWorkloadBuilder(FleetBuilder().RepeatFor(absl::Minutes(12), {Node("n-a", {})}));
 }

@@ -307,7 +307,6 @@ std::string UnknownPastText(const HoldCause& cause, int expected) {
                       CountText(expected, "replica"));
 }
 
-// Returns the number of replicas that are counted or start.
 int CountedOrStarting(const std::vector<ReplicaLoad>& loads) {
   return static_cast<int>(std::ranges::count_if(
       loads, [](const ReplicaLoad& load) { return CountsAsReplica(load) || load.starts; }));

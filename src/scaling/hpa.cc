@@ -105,7 +105,7 @@ int Hpa::Stabilize(absl::Time now, int replicas, int proposal) const {
     if (age < options_.scale_down.stabilization_window) highest = std::max(highest, past.replicas);
   }
   if (options_.no_behavior) return highest;
-  // Returns the count nearest to the present one that the proposals of both windows allow.
+  // The result is the count nearest to the present one that the proposals of both windows allow.
   return std::min(std::max(replicas, lowest), highest);
 }
 
@@ -155,7 +155,7 @@ int Hpa::DownLimit(absl::Time now, int replicas) const {
   return limit.value_or(options_.min_replicas);
 }
 
-// Returns the count at the start of a policy's period. Only changes by this HPA are known.
+// `period` is that of a policy. Only changes by this HPA are known.
 int Hpa::ReplicasBefore(absl::Time now, int replicas, absl::Duration period) const {
   for (const Change& change : changes_) {
     if (now - change.at < period) replicas -= change.by;

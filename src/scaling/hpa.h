@@ -48,8 +48,8 @@ struct HpaOptions {
 // target are rounded to thousandths, as KEDA sends them.
 int ProposeReplicas(const HpaOptions& options, int replicas, int ready, double value);
 
-// Returns the highest proposal of several metrics. If one is empty (the metric failed), the others
-// may scale out but not in. Returns nullopt if nothing must change.
+// If a proposal is empty (the metric failed), the others may scale out but not in. Returns nullopt
+// if nothing must change.
 std::optional<int> HighestProposal(int replicas, const std::vector<std::optional<int>>& proposals);
 
 // One HPA object. Not thread-safe.

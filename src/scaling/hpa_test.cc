@@ -20,8 +20,8 @@ HpaOptions WithTarget(double target, int max_replicas = 1000) {
   return {.max_replicas = max_replicas, .target = target};
 }
 
-// Returns the replicas at successive proposals. The replicas of each step are ready before the
-// next. Limits and stabilization are left out because they affect the speed only.
+// The replicas of each step are ready before the next. Limits and stabilization are left out
+// because they affect the speed only.
 std::vector<int> Proposals(const HpaOptions& options, int replicas, int steps,
                            const std::function<double(int replicas)>& value) {
   std::vector<int> seen = {replicas};

@@ -17,7 +17,7 @@ bool MayStayIdle(const Trigger& trigger, const FleetHistory& fleet, const Decisi
          decision.warming == 0 && decision.terminating == 0;
 }
 
-// Returns the threshold of a single GPU. Summed GPUs may exceed it together, so each must be at 0.
+// Summed GPUs may exceed the threshold together, so each must be at 0.
 double ThresholdOfEach(const Trigger& trigger) {
   return trigger.aggregation == Aggregation::kSum ? 0 : trigger.activation_threshold;
 }

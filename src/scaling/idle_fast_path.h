@@ -29,9 +29,9 @@ class IdleFastPath {
   static std::optional<IdleFastPath> Of(const Trigger& trigger, const FleetHistory& fleet,
                                         const StalenessLimits& staleness, const Decision& decision);
 
-  // Returns until when the workload stays inactive if no new reading comes. Returns nullopt if a
-  // new decision is needed; the object must not be used again. Requires a later state of the same
-  // fleet, without updates of engines since. The next call continues from `fleet`.
+  // Assumes that no new reading comes. Returns nullopt if a new decision is needed; the object must
+  // not be used again. Requires a later state of the same fleet, without updates of engines since.
+  // The next call continues from `fleet`.
   std::optional<absl::Time> InactiveUntil(const FleetHistory& fleet);
 
   size_t size_bytes() const;

@@ -25,10 +25,10 @@ class LastKnownValues {
   // The GPU does not count until it is read again.
   void Remove(size_t gpu) { last_[gpu] = {.counts = false}; }
 
-  // Returns when the oldest value was read; InfinitePast if a GPU never had one.
+  // InfinitePast: a GPU never had a value.
   absl::Time Oldest() const { return last_.size() == 1 ? last_.front().at : OldestOfAll(); }
 
-  // Returns the aggregate; empty if a GPU had no value for longer than stale_after.
+  // Empty: a GPU had no value for longer than stale_after.
   std::optional<double> AggregateAt(Aggregation aggregation, absl::Time at) const {
     if (!IsKnown(Oldest(), at)) return std::nullopt;
     return last_.size() == 1 ? last_.front().value : Aggregated(aggregation);

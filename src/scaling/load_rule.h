@@ -27,17 +27,17 @@ struct ReplicaState {
   bool saturation_unknown = false;  // and no engine reports its saturation
 };
 
-// Returns the state. `warm` must be the samples since its start ended.
+// `warm` must be the samples since the end of the replica's start.
 ReplicaState StateOf(const Trigger& trigger, const Replica& replica, Samples warm);
 
-// Returns the value; empty: not known. A replica that is not evaluated has at most the target.
+// Empty: not known. A replica that is not evaluated has at most the target.
 std::optional<double> ValueOf(const Trigger& trigger, LoadRule load_rule,
                               const ReplicaSample& sample);
 
 // Returns when the reading behind the value was made, as of this sample.
 absl::Time ReadAt(LoadRule load_rule, const ReplicaSample& sample);
 
-// Returns the samples after `at`, and those from `at` on.
+// After() excludes a sample at `at`, and From() includes it.
 Samples After(Samples samples, absl::Time at);
 Samples From(Samples samples, absl::Time at);
 

@@ -50,7 +50,7 @@ TEST(MigDecision, MigInstancesDivideMetricsThatOnlyTheirGpuHas) {
   EXPECT_EQ(DecidedOn(watts, {node}).value, 50);
 }
 
-// Returns a node with an instance without power readings, which only its GPU has.
+// The instance has no power readings, which only its GPU has.
 NodeSnapshot NodeWithInstance(double watts_of_its_gpu) {
   NodeSnapshot node = Node("gpu-1", {{.name = "x", .owner = "x", .loads = {10}}, Llm("llm-a", 70)});
   GpuSample parent = FreeGpu(1);

@@ -43,9 +43,9 @@ struct Validity {
   absl::Time while_read;
 };
 
-// Returns bounds that are sound, not exact: nothing changes before them, and most often nothing
-// does then. A steady workload's decision lasts until its readings are stale. One without any
-// reading lasts for ever. An average over readings that differ changes with every instant.
+// Bounds are sound, not exact: nothing changes before them, and most often nothing does then. A
+// steady workload's decision lasts until its readings are stale. One without any reading lasts for
+// ever. An average over readings that differ changes with every instant.
 Validity ValidityOf(const Trigger& trigger, const FleetHistory& fleet,
                     const std::vector<Replica>& replicas, const StalenessLimits& staleness);
 

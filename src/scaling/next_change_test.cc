@@ -153,7 +153,7 @@ NodeSnapshot RandomNodeSnapshot(Random& random, int node) {
   return random.OneIn(8) ? NodeWithoutOwners(std::move(snapshot), "no answer") : snapshot;
 }
 
-// Returns nodes that are unchanged for a while; some have no readings at times.
+// Nodes are unchanged for a while, and some have no readings at times.
 FleetHistory RandomFleet(Random& random) {
   FleetBuilder builder;
   const int nodes = random.Whole(0, 3);
@@ -197,7 +197,7 @@ void ExpectSameInAll(const Decision& was, const Decision& is) {
   }
 }
 
-// Returns instants of [from, until), including the very last one.
+// The instants are in [from, until) and include the very last one.
 std::vector<absl::Time> InstantsIn(Random& random, absl::Time from, absl::Time until) {
   const absl::Time last = std::min(until - kShortest, from + absl::Hours(1));
   return {last, from + random.Real(0, 1) * (last - from), from + random.Real(0, 1) * (last - from)};

@@ -37,7 +37,7 @@ struct NodeView {
   NodePointsView Points() const { return runs.back().points(); }
   const std::vector<GpuSample>& Gpus() const { return state->history->Newest().gpus; }
 
-  // Returns when a run ended: the newest one at `last`.
+  // The newest run ends at `last`.
   absl::Time EndOf(size_t run) const { return run + 1 == runs.size() ? last : runs[run].last; }
 
   // Returns how long the pod that now holds the GPU has had steady memory usage, as of `last`.
@@ -59,7 +59,7 @@ class RunCursor {
     while (runs_left() > 0 && view_->runs[begun_].first <= at) end_ = view_->EndOf(begun_++);
   }
 
-  // Returns the index of the run; -1: none has begun.
+  // Equals -1 until a run has begun.
   int run() const { return static_cast<int>(begun_) - 1; }
   size_t runs_left() const { return view_->runs.size() - begun_; }
   // Returns when the newest reading by `at` was made. Requires that a run has begun.
@@ -79,20 +79,20 @@ class RunCursor {
   absl::Time end_ = absl::InfinitePast();  // when the run ended
 };
 
-// Returns why the node's newest reading is no longer valid; empty: it is valid.
+// Empty: the node's newest reading is valid.
 std::string WhyStale(const NodeState& state, absl::Time now, const StalenessLimits& staleness);
 
 // Returns true if the trigger replaces the memory usage of engines that preallocate VRAM with
 // another value (PreallocatedMemory).
 bool EvaluatesPreallocatedMemory(const Trigger& trigger);
 
-// Returns how far a trigger looks back: its longest window.
+// The look-back is the trigger's longest window.
 absl::Duration LookBack(const Trigger& trigger);
-// Returns the start of the look-back minus stale_after: the value at its start may be from an
+// The result is the start of the look-back minus stale_after: the value at its start may be from an
 // earlier reading.
 absl::Time OldestLookedAt(const Trigger& trigger, absl::Time now, const StalenessLimits& staleness);
 
-// Returns the view. Runs that ended before `oldest` are left out, except for the newest run.
+// Runs that ended before `oldest` are left out, except for the newest run.
 NodeView ViewOf(const NodeState& state, absl::Time oldest, absl::Time now,
                 const StalenessLimits& staleness);
 

@@ -115,8 +115,8 @@ bool IsHeldBy(const NodeLayout::Gpu& gpu, const NodeLayout& layout, const Pod& p
   });
 }
 
-// Returns when the pod got the GPU, as far as the history reaches. Its processes may come and go. A
-// GPU that had not answered yet may have been this one.
+// The result reaches back only as far as the history. The pod's processes may come and go. A GPU
+// that had not answered yet may have been this one.
 absl::Time FirstHeld(const NodeHistory& history, const Pod& pod, absl::string_view uuid) {
   const absl::Time at = FirstTime(history, [&](const NodeLayout& layout) {
     return std::optional(std::ranges::any_of(layout.gpus, [&](const NodeLayout::Gpu& gpu) {

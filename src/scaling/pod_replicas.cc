@@ -178,7 +178,6 @@ void AddVisible(const NodeLayout& layout, const ScaledObjectRef& scaled_object,
   }
 }
 
-// Returns the pods that hold GPUs, as far as is known.
 std::vector<const Pod*> HoldingPods(const FleetHistory& fleet,
                                     const ScaledObjectRef& scaled_object) {
   std::vector<const Pod*> pods;

@@ -18,17 +18,16 @@ absl::StatusOr<Replicas> ReplicasOfPods(const Trigger& trigger,
                                         const FleetHistory& fleet, const StalenessLimits& staleness,
                                         absl::Time oldest);
 
-// Returns the selection of these pods. FAILED_PRECONDITION: see SelectPods().
+// FAILED_PRECONDITION: see SelectPods().
 absl::StatusOr<PodSelection> SelectionOf(const Trigger& trigger,
                                          const ScaledObjectRef& scaled_object,
                                          const FleetHistory& fleet);
 
-// Returns the workload's pods of the last 15 minutes, possibly several times each. Empty if
-// SelectPods() fails.
+// The past is the last 15 minutes. A pod may occur several times. Empty if SelectPods() fails.
 std::vector<const Pod*> PastPodsOf(const Trigger& trigger, const ScaledObjectRef& scaled_object,
                                    const FleetHistory& fleet);
 
-// Returns why the holders of the node's GPUs are not known; empty: they are.
+// Empty: the holders of the node's GPUs are known.
 std::string WhyOwnersUnknown(const NodeState& state);
 
 }  // namespace gpuscaler

@@ -36,7 +36,7 @@ std::string NameOf(const std::vector<SignalSeries>& series) {
   return CountText(static_cast<int64_t>(series.size()), "endpoint");
 }
 
-// Returns the queue as one replica that was always present.
+// The replica was always present.
 Replica ReplicaOfQueue(const Trigger& trigger, absl::Time now, const SignalHistory& signals,
                        const StalenessLimits& staleness) {
   std::vector<ObservedSeries> observed;

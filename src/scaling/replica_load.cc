@@ -27,7 +27,7 @@ bool IsServing(const Trigger& trigger, const Replica& replica, const ReplicaSamp
          sample.metric.value_or(0) > 0;
 }
 
-// Returns the values of the window, each for the part of it that it covers.
+// Each value counts for the part of the window that it covers.
 std::vector<TimedValue> TimedValuesIn(absl::Time begin, const Trigger& trigger, LoadRule load_rule,
                                       Samples samples) {
   std::vector<TimedValue> values;
@@ -41,8 +41,7 @@ std::vector<TimedValue> TimedValuesIn(absl::Time begin, const Trigger& trigger, 
   return values;
 }
 
-// Returns the value smoothed over `window`. In a gap shorter than stale_after the sample before it
-// counts.
+// Smooths over `window`. In a gap shorter than stale_after the sample before it counts.
 std::optional<double> Smoothed(const Trigger& trigger, LoadRule load_rule, Samples samples,
                                absl::Time now) {
   const absl::Duration window = SmoothingOf(trigger);

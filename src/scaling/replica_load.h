@@ -32,9 +32,9 @@ struct ReplicaLoad {
   absl::Time covered_since;                       // the latest of its nodes (NodeView)
 };
 
-// Returns the load of a replica. The past of a replica that is gone counts within the window, and
-// for activity; preallocated memory that it may have freed does not. A replica that terminates
-// keeps the trigger active if it was active when its deletion began.
+// The past of a replica that is gone counts within the window, and for activity; preallocated
+// memory that it may have freed does not. A replica that terminates keeps the trigger active if it
+// was active when its deletion began.
 ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time now,
                    const StalenessLimits& staleness);
 

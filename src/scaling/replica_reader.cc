@@ -118,8 +118,8 @@ ReplicaSample ReplicaReader::ReadSample(absl::Time before, absl::Time at) {
           .utilization_read_at = utilization_.Oldest()};
 }
 
-// Returns when the start began: when the GPU was taken, or, if readiness is known, when the pod was
-// listed. Until a pod is Ready its processes come and go, and other pods may have had its GPUs.
+// A start begins when the GPU was taken, or, if readiness is known, when the pod was listed. Until
+// a pod is Ready its processes come and go, and other pods may have had its GPUs.
 absl::Time ReplicaReader::StartingSince(absl::Time held_since) const {
   const bool by_clock = !properties_.ready_at && held_since != absl::InfinitePast();
   return by_clock ? held_since : properties_.listed_since;
@@ -152,7 +152,7 @@ void ReplicaReader::AddSteadyMemory(Replica& replica) const {
   }
 }
 
-// Returns the memory of the holder that has or had the GPU since `held_since`.
+// `held_since` identifies the holder.
 SteadyMemory ReplicaReader::SteadyMemoryOf(size_t gpu, absl::Time held_since, bool present) const {
   const GpuSeries& series = gpus_[gpu];
   const NodeView& view = views_[series.node];
@@ -165,7 +165,7 @@ SteadyMemory ReplicaReader::SteadyMemoryOf(size_t gpu, absl::Time held_since, bo
   return view.SteadyMemoryOf(static_cast<size_t>(series.position));
 }
 
-// Returns when all its memory had been loaded, only for a start that ends by the clock.
+// InfiniteFuture unless the start ends by the clock.
 absl::Time ReplicaReader::LoadedAt(const Replica& replica) const {
   const bool by_clock = !properties_.ready_at && trigger_.warmup > absl::ZeroDuration() &&
                         EvaluatesPreallocatedMemory(trigger_);

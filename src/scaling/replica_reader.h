@@ -38,11 +38,10 @@ class ReplicaReader {
                 const StalenessLimits& staleness, std::span<const GpuSeries> gpus,
                 const ReplicaProperties& properties);
 
-  // Returns the replicas, oldest first.
+  // Replicas are sorted, oldest first.
   std::vector<Replica> Read();
 
-  // Returns the metric at `now`, even if no replica holds the GPUs. Requires a call of Read()
-  // before.
+  // No replica has to hold the GPUs. Requires a call of Read() before.
   std::optional<double> MetricAt(absl::Time now) const;
 
  private:

@@ -51,9 +51,8 @@ bool IsByOwner(const Trigger& trigger, const FleetHistory& fleet);
 std::vector<std::string> MissingParts(const Trigger& trigger, const FleetHistory& fleet,
                                       const StalenessLimits& staleness);
 
-// Returns the replicas of the trigger. FAILED_PRECONDITION: this scope will never have any; the
-// text names what to change. UNAVAILABLE: its engines are not known yet. Samples of pods and
-// engines reach back to `oldest`.
+// FAILED_PRECONDITION: this scope will never have any replicas; the text names what to change.
+// UNAVAILABLE: its engines are not known yet. Samples of pods and engines reach back to `oldest`.
 absl::StatusOr<Replicas> ReplicasOf(const Trigger& trigger, const ScaledObjectRef& scaled_object,
                                     const FleetHistory& fleet, const SignalHistory* signals,
                                     const StalenessLimits& staleness, absl::Time oldest);

@@ -38,8 +38,7 @@ std::map<absl::string_view, Split> SplitGpus(const MetricTypeInfo& metric, const
   return split;
 }
 
-// Returns the GPUs in scope: of a GPU with instances these, or itself for a metric that it alone
-// has.
+// If a GPU has instances, they are in scope, or the GPU itself for a metric that it alone has.
 std::vector<size_t> InScope(const Trigger& trigger, const NodeView& view) {
   const Gpus& gpus = view.Layout().gpus;
   const auto split = SplitGpus(InfoOf(trigger.metric), view);
@@ -106,7 +105,7 @@ class NodeScope {
   }
 
  private:
-  // Returns the series of a GPU with the name that the run `named_by` has.
+  // `named_by` is the run that names the GPU.
   GpuSeries SeriesOf(size_t named_by, size_t position) const {
     const NodeLayout::Gpu& gpu = view_.runs[named_by].layout()->gpus[position];
     GpuSeries series{.name = NameOf(view_.name(), gpu), .uuid = gpu.uuid, .node = node_};

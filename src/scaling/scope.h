@@ -38,7 +38,7 @@ struct ScopedFleet {
 
 std::string NameOf(absl::string_view node, const NodeLayout::Gpu& gpu);
 
-// Returns the index of the GPU in `gpus`, usually `likely`; -1: it is not there.
+// The index is usually `likely`. -1: the GPU is not in `gpus`.
 int PositionOf(const std::vector<NodeLayout::Gpu>& gpus, absl::string_view uuid, size_t likely);
 
 // Returns FAILED_PRECONDITION if no node has the trigger's gpuIndex. The text lists the indices.

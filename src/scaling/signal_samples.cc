@@ -26,7 +26,6 @@ double InUnitOf(const Trigger& trigger, double value) {
   return CountsPressure(trigger) ? std::min(value, kMaxTargets * trigger.target) : value;
 }
 
-// Returns the value of one point of the series.
 std::optional<double> ValueAt(const ObservedSeries& observed, size_t point, bool by_shared_limit) {
   const SignalSeries& series = *observed.series;
   if (!by_shared_limit) return series.points[point].value;
@@ -44,7 +43,7 @@ size_t FirstLookedAt(const std::vector<SignalPoint>& points, absl::Time oldest) 
   return first;
 }
 
-// Returns the points of all series, oldest first.
+// The points of all series are merged, oldest first.
 std::vector<ReportedValue> ReportedValues(const Trigger& trigger,
                                           std::span<const ObservedSeries> observed,
                                           absl::Time oldest) {

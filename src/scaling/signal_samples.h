@@ -30,7 +30,7 @@ std::vector<ReplicaSample> SamplesOf(const Trigger& trigger,
 
 void DropSamplesAfter(absl::Time at, std::vector<ReplicaSample>& samples);
 
-// Returns when the series last had a value; InfinitePast: never, as far as is known.
+// InfinitePast: the series never had a value, as far as is known.
 absl::Time LastReadAt(const SignalSeries& series);
 
 }  // namespace gpuscaler

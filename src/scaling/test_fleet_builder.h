@@ -69,7 +69,7 @@ inline NodeSnapshot Node(std::string name, const std::vector<GpuPod>& pods) {
   return node;
 }
 
-// Returns the node without known holders: its kubelet does not answer.
+// The node's kubelet does not answer.
 inline NodeSnapshot NodeWithoutOwners(NodeSnapshot node, std::string why) {
   node.attribution = {.state = Attribution::State::kUnknown, .why = std::move(why)};
   node.pods.clear();

@@ -13,13 +13,12 @@ struct Totals {
   double past_load = 0;  // earlier load within the window of replicas that are no longer counted
   double idle = 0;       // GPUs that are not in use: part of an extensive total
 
-  // Returns the number of readable and unreadable replicas.
   int Replicas() const { return static_cast<int>(loads.size()) + unreadable; }
 };
 
-// Returns the sum of the replicas' loads, without idle GPUs. An unreadable replica counts the
-// target. Loads that departed within the window (`past_load`) are added for replicaAggregation avg
-// only. For max, min or p95, each readable replica counts that aggregate of the loads.
+// The sum excludes idle GPUs. An unreadable replica counts the target. Loads that departed within
+// the window (`past_load`) are added for replicaAggregation avg only. For max, min or p95, each
+// readable replica counts that aggregate of the loads.
 double SumOf(const Trigger& trigger, const Totals& totals);
 
 // Returns the sum and the idle GPUs for AverageValue, or the sum divided by Replicas() for Value.

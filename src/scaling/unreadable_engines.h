@@ -20,7 +20,7 @@ std::string NoneFoundText(const SignalHistory& signals);
 // Returns whether engines are looked for on all nodes of the replica.
 bool IsLookedForIn(const Replica& replica, const SignalHistory& signals);
 
-// Returns why no engine is found in a pod of the replica or on its node; empty: not known.
+// The reason is about a pod of the replica or its node. Empty: not known.
 std::string WhyNotFoundIn(const Replica& replica, const SignalHistory& signals);
 
 // Returns "no number from the engines of 2 replicas: llm-a (connection refused), llm-b (...)", for

@@ -21,8 +21,8 @@ struct LoadStep {
 // or p95, or a replicaAggregation other than avg, each replica is smoothed by itself.
 bool AveragesTheSum(const Trigger& trigger);
 
-// Returns when the replica stopped counting: when its deletion began, or when it was last seen.
-// Returns `now` if it counts.
+// A replica stops counting when its deletion begins, or when it is last seen. Returns `now` if it
+// counts.
 absl::Time CountedUntil(const Replica& replica, absl::Time now);
 
 // Returns the steps from `begin` to `now` in which the replica was counted, oldest first. A time
@@ -32,7 +32,7 @@ std::vector<LoadStep> StepsOf(const Trigger& trigger, const Replica& replica, Lo
                               absl::Time begin, absl::Time now,
                               std::optional<double> unread = std::nullopt);
 
-// Returns the integral of the steps divided by `window`. A time in which the replica was not
+// The mean is the integral of the steps divided by `window`. A time in which the replica was not
 // counted adds 0.
 double MeanOf(std::span<const LoadStep> steps, absl::Duration window);
 
@@ -41,7 +41,7 @@ class MeanLoad {
  public:
   void Add(std::span<const LoadStep> steps);
 
-  // Returns the steps, each limited to the mean. Requires Sort().
+  // Each step is limited to the mean. Requires Sort().
   std::vector<LoadStep> Limited(std::span<const LoadStep> steps) const;
 
   // Must be called after the last Add().

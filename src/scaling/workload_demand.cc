@@ -36,8 +36,7 @@ EngineDemand UpTo(absl::Time at, const EngineDemand& sums) {
   return then;
 }
 
-// Returns the newest reading of present engines. With the clock instead, a decision would change by
-// itself.
+// Only present engines count. With the clock instead, a decision would change by itself.
 absl::Time NewestReading(const std::vector<EngineDemandInput>& engines) {
   absl::Time newest = absl::InfinitePast();
   for (const EngineDemandInput& engine : engines) {

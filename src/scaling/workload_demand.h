@@ -16,20 +16,20 @@ namespace gpuscaler {
 // Ends a line of an explanation.
 inline constexpr char kObserved[] = " (demand: observe: it does not count)";
 
-// Returns the demand. Empty if the trigger does not compute it, or no engine reports the metrics
-// for it. The result depends on readings only: time alone does not change it.
+// Empty if the trigger does not compute the demand, or no engine reports the metrics for it. The
+// result depends on readings only: time alone does not change it.
 std::optional<Demand> DemandOfWorkload(const Trigger& trigger, const Replicas& replicas);
 
-// Returns the demand at an earlier time, with the capacity that is known now. Empty: not known.
+// Uses the capacity that is known now. Empty: not known.
 std::optional<double> DemandAt(const Trigger& trigger, const Replicas& replicas, absl::Time at);
 
-// Returns empty if the trigger has no ttftSloMs, or first tokens were in time. The result depends
-// on readings only.
+// Empty if the trigger has no ttftSloMs, or first tokens were in time. The result depends on
+// readings only.
 std::optional<LatencyDemand> LatencyDemandOfWorkload(const Trigger& trigger,
                                                      const Replicas& replicas);
 
-// Returns the replicas that a decision by demand needs: the demand, and one for each unreadable
-// replica that it does not include.
+// Requires a decision by demand. Adds to the demand one replica for each unreadable replica that it
+// does not include.
 double ReplicasNeeded(const Decision& decision);
 
 // Returns the value of a decision by demand: the target for each needed replica. The value by

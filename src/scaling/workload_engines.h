@@ -60,7 +60,7 @@ class WorkloadEngines {
 // has.
 std::optional<double> SharedLimit(std::span<const WorkloadEngine> engines);
 
-// Returns the limit of one engine: its own, else maxConcurrency, else the shared one.
+// The engine's own limit applies, else maxConcurrency, else the shared one.
 std::optional<double> LimitOf(const Trigger& trigger, const SignalSeries& engine,
                               std::optional<double> shared_limit);
 

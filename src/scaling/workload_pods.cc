@@ -70,7 +70,7 @@ std::string AllOwnersText(const ScaledObjectRef& scaled_object, const Pods& pods
   return JoinFirst(std::move(texts), most);
 }
 
-// Returns whether an unresolved owner of the pod may have that kind; an empty kind: any.
+// Only an unresolved owner counts. An empty `kind` means any kind.
 bool MayBeOwnedBy(const Pod& pod, absl::string_view kind) {
   if (!HasUnresolvedOwner(pod)) return false;
   if (pod.owners.empty()) return true;
@@ -81,7 +81,7 @@ bool MayBeOwnedBy(const Pod& pod, absl::string_view kind) {
   });
 }
 
-// Returns the owners that every pod has or may have, the nearest first.
+// An owner is common if every pod has or may have it. The nearest owner comes first.
 std::vector<PodOwner> CommonOwners(const Pods& pods) {
   std::vector<PodOwner> common = OwnersOf(*pods.front());
   std::erase_if(common, [&](const PodOwner& owner) {
@@ -124,7 +124,7 @@ AmbiguityWarning SameKindAmbiguity(absl::string_view kind, absl::string_view nam
 
 constexpr char kNamingHint[] = ": add workload: Kind/NAME, or podRegex";
 
-// Returns the workload of that name; an empty kind: of any kind. Pods of others do not matter.
+// An empty `kind` means any kind. Pods of other workloads do not matter.
 absl::StatusOr<PodSelection> SelectNamed(const ScaledObjectRef& scaled_object,
                                          const std::string& kind, const std::string& name,
                                          const Pods& pods) {
@@ -237,7 +237,7 @@ absl::Time OwnerListedSince(const Pod& pod) {
   return pod.owner_listed_since.value_or(pod.listed_since.value_or(absl::InfinitePast()));
 }
 
-// Returns since when the owner has had pods on any node, including those that are gone.
+// Pods on any node count, including those that are gone.
 absl::Time ListedSince(const OwnerPods& group, const Pods& past) {
   absl::Time since = absl::InfiniteFuture();
   for (const Pod* pod : group.pods) since = std::min(since, OwnerListedSince(*pod));

@@ -38,8 +38,8 @@ class PodSelection {
 
   bool Has(const Pod& pod) const;
 
-  // Returns the group of a selected pod. Pods of a group are one replica. Empty: the pod is a
-  // replica by itself.
+  // Requires a selected pod. Pods of a group are one replica. Empty: the pod is a replica by
+  // itself.
   std::string GroupOf(const Pod& pod) const;
 
   const std::string& description() const { return description_; }  // "pods of Deployment/llm"
@@ -98,8 +98,7 @@ bool NeedsPastPods(const Trigger& trigger, const ScaledObjectRef& scaled_object,
 // - With podRegex: pods of any owner. With gpuIndex too, because it is an error if no node of the
 //   namespace has that GPU.
 // - Without keys: the pods named like the ScaledObject, if there are any and their names fit no
-// other
-//   owner; otherwise pods of any owner.
+//   other owner; otherwise pods of any owner.
 PodInterest PodsOfInterest(const Trigger& trigger, const ScaledObjectRef& scaled_object);
 
 }  // namespace gpuscaler

@@ -25,7 +25,7 @@ std::vector<CounterPoint> Points(const std::vector<Read>& reads) {
   return points;
 }
 
-// Returns the growth over the window that ends at the newest reading.
+// The window ends at the newest reading.
 std::optional<Growth> GrowthOf(const std::vector<CounterPoint>& points,
                                const CounterLookBack& look_back) {
   if (points.empty()) return std::nullopt;

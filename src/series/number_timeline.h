@@ -29,8 +29,8 @@ class NumberTimeline {
 
   size_t Bytes() const;  // approximate memory use
 
-  // Returns the series without its name. Its points are as those of ModelTimeline::Points(). Only
-  // the times of `query` are used.
+  // The series has no name. Its points are as those of ModelTimeline::Points(). Only the times of
+  // `query` are used.
   SignalSeries Answer(const EngineQuery& query, absl::Time now, absl::Duration max_gap) const;
 
  private:

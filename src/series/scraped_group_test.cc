@@ -24,7 +24,6 @@ std::vector<SignalPoint> PointsOf(const ScrapedGroup& pages, int now) {
   return pages.Answer(kOverFour, Second(now), kLongestGap).points;
 }
 
-// Returns the newest value, or nullopt if there is none.
 std::optional<double> NewestOf(const ScrapedGroup& pages, int now) {
   const std::vector<SignalPoint> points = PointsOf(pages, now);
   return points.empty() ? std::nullopt : points.back().value;

@@ -12,7 +12,7 @@
 namespace gpuscaler {
 namespace {
 
-// Returns the same text for all orders of the labels. An empty label counts as missing.
+// The text is the same for all orders of the labels. An empty label counts as missing.
 std::string LabelsOf(const ExpositionSample& sample) {
   std::vector<std::string> labels;
   for (const ExpositionLabel& label : sample.labels) {

@@ -20,17 +20,17 @@ class FleetReader {
 
   virtual ~FleetReader() = default;
 
-  // Returns the nodes that these pods may be on. Returns UNAVAILABLE while readings do not suffice
-  // for a decision: the HPA then holds, whereas a made-up 0 would scale in a busy workload.
+  // Includes every node that these pods may be on. Returns UNAVAILABLE while readings do not
+  // suffice for a decision: the HPA then holds, whereas a made-up 0 would scale in a busy workload.
   virtual absl::StatusOr<FleetPtr> NodesFor(const PodInterest& wanted) const = 0;
 
-  // Returns all nodes, or UNAVAILABLE in the same cases.
+  // UNAVAILABLE in the same cases as NodesFor().
   virtual absl::StatusOr<FleetPtr> AllNodes() const = 0;
 
   // Returns the status that NodesFor() and AllNodes() would return.
   virtual absl::Status Check() const = 0;
 
-  // Returns when the newest of all readings was taken, or InfinitePast before the first.
+  // InfinitePast before the first reading.
   virtual absl::Time NewestAt() const = 0;
 
   struct Changes {
@@ -39,7 +39,6 @@ class FleetReader {
     // The owners with changed pods. A namespace with any change is also listed without an owner.
     std::vector<OwnerKey> pods;
   };
-  // Returns the inputs of decisions that have changed since `generation`.
   virtual Changes ChangedSince(int64_t generation) const = 0;
 
   // Returns true if NodesFor() returns only the nodes of the wanted owner's pods, and false if it

@@ -33,7 +33,7 @@ class Leases {
   // Returns how much history a node with pods of these namespaces must keep, rounded up to a
   // minute; kShortestLookBack at least.
   absl::Duration LookBack(const std::set<std::string>& namespaces, absl::Time now) const;
-  // Returns the same for a node with unknown pods.
+  // Applies to a node with unknown pods.
   absl::Duration LongestLookBack(absl::Time now) const;
 
  private:

@@ -32,14 +32,14 @@ class SnapshotStore : public FleetReader {
   // stale_after: the HPA then holds, whereas a made-up 0 would scale in a busy workload.
   absl::StatusOr<History> Fresh() const;
 
-  // Returns the history whatever its age, or null before the first Put.
+  // The history may be of any age. Null before the first Put().
   History Newest() const;
 
   // Blocks until there is a snapshot newer than `generation` (0: any), `timeout` of real time has
   // passed, or Close() was called. Returns the newest history, or null before the first Put.
   History WaitForNewer(int64_t generation, absl::Duration timeout) const;
 
-  // Implements FleetReader for this node alone. Returns errors as Fresh() does.
+  // Implements FleetReader for this node alone. Errors are those of Fresh().
   absl::StatusOr<FleetPtr> NodesFor(const PodInterest& wanted) const override;
   absl::StatusOr<FleetPtr> AllNodes() const override;
   absl::Status Check() const override;
