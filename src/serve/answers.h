@@ -9,17 +9,17 @@
 
 namespace gpuscaler {
 
-// Returns one spec. Its target is at least 0.001: KEDA counts in thousandths, and the HPA refuses
-// 0.
+// The answer has one spec. Its target is at least 0.001: KEDA counts in thousandths, and the HPA
+// refuses 0.
 externalscaler::GetMetricSpecResponse SpecAnswer(const MetricSpec& spec);
 
-// Returns one value, clamped to the bounds of targets. Tenants' metrics may have any size, and KEDA
-// converts the value to thousandths in an int64. Its name is that of the present spec, whatever
-// name the request has. KEDA reads the value alone, and requests the name in its HPA, which may
-// predate a change of the profile.
+// The answer has one value, clamped to the bounds of targets. Tenants' metrics may have any size,
+// and KEDA converts the value to thousandths in an int64. The value's name is that of the present
+// spec, whatever name the request has. KEDA reads the value alone, and requests the name in its
+// HPA, which may predate a change of the profile.
 externalscaler::GetMetricsResponse MetricsAnswer(const CachedDecision& cached);
 
-// Returns the reasons for KEDA's value. An error is returned as an explanation too.
+// An error is returned as an explanation too.
 gpuscaler::v1::Explanation ExplainAnswer(const CachedDecision& cached, absl::Time now);
 gpuscaler::v1::Explanation ExplainAnswer(const ParsedTrigger& parsed, const absl::Status& error);
 

@@ -18,8 +18,8 @@ using gpuscaler::v1::ViewedAgent;
 using gpuscaler::v1::ViewedNode;
 using gpuscaler::v1::ViewRequest;
 
-// Returns why the node does not count, or "". If any node has kubelet attribution, a node without
-// it counts for no workload.
+// Empty: the node counts. If any node has kubelet attribution, a node without it counts for no
+// workload.
 std::string WhyLeftOut(const NodeState& state, bool by_owner, const StalenessLimits& staleness,
                        absl::Time now) {
   std::string why = WhyStale(state, now, staleness);

@@ -20,7 +20,7 @@
 
 namespace gpuscaler {
 
-// Returns the view at `now`. Pure function.
+// Pure function.
 gpuscaler::v1::FleetView FleetViewOf(const absl::StatusOr<FleetReader::FleetPtr>& fleet,
                                      const std::vector<AgentStatus>& agents,
                                      const StalenessLimits& staleness, absl::Time now);

@@ -11,8 +11,8 @@ namespace gpuscaler {
 
 using HttpHandlers = std::map<std::string, HttpServer::Handler>;
 
-// Returns the page at `path`, which has no query. Returns 404 with the existing paths for an
-// unknown one, and 405 for methods other than GET and HEAD. The caller omits the body for HEAD.
+// `path` has no query. Returns 404 with the existing paths for an unknown one, and 405 for methods
+// other than GET and HEAD. The caller omits the body for HEAD.
 HttpReply AnswerRequest(const HttpHandlers& handlers, absl::string_view method,
                         const std::string& path);
 

@@ -31,10 +31,10 @@ class Metrics : public RequestMetrics {
   // Sets a gauge, which is 1 while the file is unusable and the last good content is kept.
   void SetReloadFailed(ReloadTarget target, bool failed);
 
-  // Returns the page at `now` in Prometheus text format 0.0.4. It has the counters, and of the
-  // newest snapshot its gauges, its age and `stale_after`; none of these if `newest` is null. A
-  // missing GPU and a field that could not be read have no series. No GPU has one once the snapshot
-  // is older than `stale_after`.
+  // The page is in Prometheus text format 0.0.4. It has the counters, and of the newest snapshot
+  // its gauges, its age and `stale_after`; none of these if `newest` is null. A missing GPU and a
+  // field that could not be read have no series. No GPU has one once the snapshot is older than
+  // `stale_after`.
   std::string Page(const NodeSnapshot* newest, absl::Time now, absl::Duration stale_after) const;
 
  private:

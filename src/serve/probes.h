@@ -38,7 +38,7 @@ class Probes {
     mutable std::atomic<bool> logged_hang = false;
   };
 
-  // Returns true if the thread hangs. Logs a change.
+  // Logs a change.
   bool Hangs(const std::string& thread, const Watched& watched, absl::Duration age) const;
 
   const Clock& clock_;

@@ -196,7 +196,7 @@ class ScalerService::Impl {
   OnEnd Begin(Rpc rpc, const ServerCall& call, std::shared_ptr<Stream> stream,
               absl::Status refusal);
 
-  // Returns the trigger for a spec. Metadata that is too large is reduced to the keys of the spec.
+  // Metadata that is too large is reduced to the keys of the spec.
   std::shared_ptr<TriggerEntry> ForSpec(const Ref& ref) {
     return cache_.Get(CheckSize(ref).ok() ? ref : OnlySpecKeys(ref));
   }
@@ -207,8 +207,8 @@ class ScalerService::Impl {
   }
 
   void Run();
-  // Returns the longest sleep of the thread. It is short while calls or streams depend on signals,
-  // because new signals do not wake the thread.
+  // The sleep is short while calls or streams depend on signals, because new signals do not wake
+  // the thread.
   absl::Duration LongestSleep() const;
   // Refreshes streams for changes after generation `seen`, and returns the newest generation.
   int64_t RefreshStreams(int64_t seen);

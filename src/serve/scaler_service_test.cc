@@ -22,7 +22,7 @@ using externalscaler::GetMetricsRequest;
 using externalscaler::GetMetricsResponse;
 using ::testing::HasSubstr;
 
-// Returns the value. For an error, adds a failure and returns NaN, which equals no value.
+// An error is a failure of the test, and NaN, which equals no value.
 double ValueOf(const absl::StatusOr<GetMetricsResponse>& reply) {
   EXPECT_TRUE(reply.ok()) << reply.status();
   return reply.ok() ? reply->metricvalues(0).metricvaluefloat() : std::nan("");

@@ -80,8 +80,7 @@ class StreamRegistry {
 
   bool HasWatchedSources() const;  // true if any stream watches a source
 
-  // Returns when the first stream is due: InfinitePast if a changed one waits, InfiniteFuture if
-  // none is due.
+  // InfinitePast: a changed stream waits. InfiniteFuture: none is due.
   absl::Time NextDue() const;
 
   // Ends every stream with OK, now and from now on.

@@ -19,7 +19,6 @@
 
 namespace gpuscaler {
 
-// Returns a trigger with this metadata.
 inline externalscaler::ScaledObjectRef RefOf(const std::map<std::string, std::string>& metadata) {
   externalscaler::ScaledObjectRef ref;
   ref.set_name("llm");

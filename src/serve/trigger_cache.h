@@ -133,7 +133,7 @@ class TriggerEntry {
 
   // Returns null before the first decision.
   std::shared_ptr<const CachedDecision> cached() const;
-  // Returns how far a decision on the trigger looks back; the newest one may have extended it.
+  // The newest decision may have extended the look-back.
   absl::Duration LookBackOf(const Trigger& trigger) const;
 
   // Returns what Evaluate() would return without deciding. Returns nothing if a decision is needed
@@ -177,11 +177,11 @@ class TriggerEntry {
     return 1u << static_cast<unsigned>(ambiguity);
   }
 
-  // Returns the cached decision if it is valid. Requires that there is one.
+  // Requires a cached decision. Empty: it is not valid.
   std::optional<Evaluation> FindCached(DecisionPart part, const ParsedTrigger& parsed,
                                        const FleetHistory& fleet, int64_t newest_signals)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns until when the workload stays inactive, or nothing if that needs a decision.
+  // Empty: a decision is needed.
   std::optional<absl::Time> IdleUntil(const ParsedTrigger& parsed, const FleetHistory& fleet,
                                       int64_t newest_signals) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Count(size_t decision_bytes);

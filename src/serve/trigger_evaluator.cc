@@ -85,7 +85,6 @@ auto WithEnginesOf(const WorkloadPodNames* own, const Call& call) {
   });
 }
 
-// Returns the outcome of a trigger that is an error.
 Outcome OutcomeOf(const absl::Status& error) {
   return absl::IsFailedPrecondition(error) ? Outcome::kUnsupported : Outcome::kBadMetadata;
 }

@@ -85,10 +85,10 @@ class TriggerEvaluator {
   // Looks for engines in the workload's pods, to suggest a profile. The value does not change.
   void SearchEngines(TriggerEntry& entry, const ParsedTrigger& parsed) const;
 
-  // Returns the nodes to decide on. `source_is_empty`: no engine is found at the source.
+  // `source_is_empty`: no engine is found at the source.
   absl::StatusOr<FleetReader::FleetPtr> FleetOf(const ParsedTrigger& parsed,
                                                 bool source_is_empty) const;
-  // Returns the same, or UNAVAILABLE if a costly reading that the decision needs is missing.
+  // Returns UNAVAILABLE if a costly reading that the decision needs is missing.
   absl::StatusOr<FleetReader::FleetPtr> ReadableFleetOf(const ParsedTrigger& parsed,
                                                         bool source_is_empty) const;
   // Returns a query that looks back as far as the newest decision does.
