@@ -30,8 +30,8 @@ class CurlConnection {
   CurlConnection(const CurlConnection&) = delete;
   CurlConnection& operator=(const CurlConnection&) = delete;
 
-  // Returns why no socket was opened. PERMISSION_DENIED: it was for another address.
-  // RESOURCE_EXHAUSTED: no socket was available.
+  // PERMISSION_DENIED: the socket was for another address. RESOURCE_EXHAUSTED: no socket was
+  // available.
   const absl::Status& refused() const { return refused_; }
 
  private:

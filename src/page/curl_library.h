@@ -39,7 +39,7 @@ struct CurlFunctions {
 // Returns UNAVAILABLE with the reason if libcurl.so.4 cannot be loaded. Thread-safe.
 absl::Status LoadCurl();
 
-// Returns the functions. They are null if LoadCurl() failed.
+// The functions are null if LoadCurl() failed.
 const CurlFunctions& Curl();
 
 }  // namespace gpuscaler

@@ -12,11 +12,10 @@ namespace gpuscaler {
 // Returns `name` with the scaler's prefix.
 std::string FullMetricName(absl::string_view name);
 
-// Returns a family without series.
 prometheus::MetricFamily NewFamily(absl::string_view name, absl::string_view help,
                                    prometheus::MetricType type);
 
-// Adds a series to a family of gauges or counters. Returns it.
+// Adds a series to a family of gauges or counters.
 prometheus::ClientMetric& AddValue(prometheus::MetricFamily& family, double value,
                                    std::vector<prometheus::ClientMetric::Label> labels = {});
 
@@ -24,7 +23,6 @@ prometheus::ClientMetric& AddValue(prometheus::MetricFamily& family, double valu
 prometheus::MetricFamily OneValue(absl::string_view name, absl::string_view help,
                                   prometheus::MetricType type, double value);
 
-// Returns the exposition for Prometheus.
 std::string MetricsText(const std::vector<prometheus::MetricFamily>& families);
 
 }  // namespace gpuscaler

@@ -23,14 +23,13 @@ class PollSchedule {
   void Add(Id id, absl::Time now);
   void Remove(Id id);
 
-  // Returns the targets to poll now. Each is busy until Done().
+  // Each returned target is busy until Done().
   std::vector<Id> Due(absl::Time now);
 
   // The poll has succeeded or failed. After two or more timeouts in a row a target is due less
   // often, but at least every fifth interval: it occupies a place that others wait for.
   void Done(Id id, bool has_timed_out);
 
-  // Returns when Due() has the next target.
   absl::Time NextDue() const;
 
  private:

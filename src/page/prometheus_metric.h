@@ -33,9 +33,8 @@ struct MetricSelector {
 
   bool HasRegex() const;
 
-  // Returns true if the selector matches the sample. Regular expressions are tried last. Each takes
-  // one step per character and instruction from `steps_left`: RE2's worst case. Returns nullopt if
-  // there are too few steps left.
+  // Regular expressions are tried last. Each takes one step per character and instruction from
+  // `steps_left`: RE2's worst case. Returns nullopt if there are too few steps left.
   std::optional<bool> Matches(const ExpositionSample& sample, size_t& steps_left) const;
 };
 

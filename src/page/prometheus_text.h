@@ -18,8 +18,7 @@ constexpr size_t kMaxLineBytes = size_t{32} << 10;  // bytes: as many labels of 
 
 enum class ExpositionFormat { kText, kOpenMetrics };
 
-// Returns the format for a Content-Type header. Anything but OpenMetrics counts as text: many
-// servers send text/plain, and some no header.
+// Anything but OpenMetrics counts as text: many servers send text/plain, and some no header.
 ExpositionFormat ExpositionFormatOf(absl::string_view content_type);
 
 struct ExpositionLabel {

@@ -35,7 +35,6 @@ const RE2& NewPattern(const std::string& text) {
   return *new RE2(text, options);
 }
 
-// Returns the pattern of a label from those of its name and value.
 std::string LabelPattern(const std::string& name, const std::string& value) {
   return absl::StrCat("[ \t]*", name, "[ \t]*=[ \t]*\"", value, "\"[ \t]*");
 }

@@ -10,8 +10,8 @@
 
 namespace gpuscaler {
 
-// Returns the error of a failed transfer. `os_error`: errno of the connection, or 0. `detail`:
-// libcurl's own text, needed mostly for certificates.
+// `os_error`: errno of the connection, or 0. `detail`: libcurl's own text, needed mostly for
+// certificates.
 //   UNAVAILABLE          refused, broken or truncated: the next attempt may succeed
 //   FAILED_PRECONDITION  bad certificate, or no HTTP at all: the next attempt will fail
 //   INVALID_ARGUMENT     our side: the CA is no certificate, or ours cannot be used

@@ -23,10 +23,9 @@ class PolledTarget {
  public:
   virtual ~PolledTarget() = default;
 
-  // Returns the tenant of the target. If targets have to wait, tenants take turns.
+  // If targets have to wait, tenants take turns.
   virtual std::string Tenant() = 0;
 
-  // Returns the first request of a poll.
   virtual ScrapeRequest FirstRequest() = 0;
 
   // Takes a response that arrived at `at`. Returns another request of this poll, which is sent at

@@ -33,7 +33,7 @@ class ScrapeTransfer {
   // Returns why the request cannot be sent, or OK.
   absl::Status Ready() const;
 
-  // Returns the response after libcurl ended the transfer. An error begins with the address.
+  // Must be called after libcurl ended the transfer. An error begins with the address.
   absl::StatusOr<Page> Result(CURLcode code);
 
   // Returns DEADLINE_EXCEEDED with the phase that did not end in time.

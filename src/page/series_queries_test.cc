@@ -25,7 +25,6 @@ class SeriesQueriesTest : public testing::Test {
                         .if_absent = if_absent,
                         .tenant = tenant});
   }
-  // Returns the sum or the error of each query.
   std::vector<absl::StatusOr<double>> Read(absl::string_view page) {
     const std::vector<absl::Status> read = ReadSeries(page, ExpositionFormat::kText, queries_);
     std::vector<absl::StatusOr<double>> sums;

@@ -53,7 +53,7 @@ class TcpStream {
   pollfd PollEvents() const;
   absl::Duration WakeIn() const { return wake_at_ - real_.Now(); }
 
-  // Returns the number of bytes sent. 0: none can be sent now; poll for output as well.
+  // 0: no byte can be sent now; poll for output as well.
   absl::StatusOr<size_t> Send(absl::string_view bytes);
 
   // Returns the received bytes in `buffer`; empty: none yet. UNAVAILABLE: the server closed it.

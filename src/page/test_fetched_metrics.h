@@ -60,7 +60,6 @@ inline absl::StatusOr<Page> FetchOnce(const ScrapeRequest& request,
   return FetchWith(fetcher, request);
 }
 
-// Returns the fetch error of a server with this handler.
 inline absl::Status FaultOf(const TestHttpServer::Handler& handler,
                             absl::Duration timeout = absl::Seconds(20)) {
   const TestHttpServer server(handler);
