@@ -8,7 +8,7 @@
 
 namespace gpuscaler {
 
-// Returns flags that set `client`, which must outlive them.
+// The flags set `client`, which must outlive them.
 std::vector<Flag> ClientFlags(ScalerClientOptions* client);
 
 // Opens a client for the scaler's address, with the default port if it has none. Uses TLS if a flag

@@ -47,7 +47,7 @@ OrderedJson TextJson(const std::string& text);
 OrderedJson NumberJson(const std::optional<double>& number);
 OrderedJson GpuJson(const NodeSnapshot& snapshot, const GpuSample& gpu);
 
-// Returns one line per row. Columns are as wide as their widest cell, two blanks apart.
+// Columns are as wide as their widest cell, two blanks apart.
 std::vector<std::string> Aligned(const std::vector<std::vector<std::string>>& rows);
 
 // Returns valid UTF-8 for any bytes in names, with a newline at the end.

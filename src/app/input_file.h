@@ -7,8 +7,8 @@
 
 namespace gpuscaler {
 
-// Returns the contents of `path`; "-" is standard input. Returns INVALID_ARGUMENT with the path if
-// it cannot be read or is larger than kLargestText.
+// If `path` is "-", reads standard input. Returns INVALID_ARGUMENT with the path if it cannot be
+// read or is larger than kLargestText.
 absl::StatusOr<std::string> ReadInput(const std::string& path);
 
 }  // namespace gpuscaler

@@ -232,7 +232,6 @@ std::string LabelsOf(absl::string_view series) {
   return absl::StrJoin(names, ", ");
 }
 
-// Returns a decision with a value for every metric family.
 Decision FullDemandDecision() {
   Decision decision;
   decision.taken_at = absl::UnixEpoch();

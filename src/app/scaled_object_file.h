@@ -24,8 +24,8 @@ struct TriggerQuery {
   std::optional<int> max_replicas;
 };
 
-// Returns the triggers of all documents, including those in a List. Returns INVALID_ARGUMENT if the
-// text is not YAML, or has no trigger of type external or external-push.
+// Reads all documents, including the objects of a List. Returns INVALID_ARGUMENT if the text is not
+// YAML, or has no trigger of type external or external-push.
 absl::StatusOr<std::vector<TriggerQuery>> TriggersOfYaml(absl::string_view yaml);
 
 }  // namespace gpuscaler

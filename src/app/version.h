@@ -20,7 +20,6 @@ BuildCommit CommitOfBuild();
 // Returns "keda-gpu-scaler 0.1.0 (commit 1a2b3c4d5e6f, 2026-11-28)", without what is unknown.
 std::string VersionText(absl::string_view program, const BuildCommit& commit = CommitOfBuild());
 
-// Returns the command `version` of a program.
 Command VersionCommand(const std::string& program);
 
 }  // namespace gpuscaler
