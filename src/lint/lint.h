@@ -35,9 +35,9 @@ struct LintContext {
   std::function<absl::Status(const SignalSource&, absl::string_view endpoint_key)> check_source;
 };
 
-// Returns the findings on every trigger of this scaler. An external trigger that is not recognized
-// as this scaler's gets a note, as does a file without any ScaledObject or ScaledJob. Other kinds
-// are ignored. An entry "scaler" of `our_hosts` matches scaler.keda.svc as well.
+// An external trigger that is not recognized as this scaler's gets a note, as does a file without
+// any ScaledObject or ScaledJob. Other kinds are ignored. An entry "scaler" of `our_hosts` matches
+// scaler.keda.svc as well.
 std::vector<Finding> Lint(const ManifestFile& file, const Profiles& profiles,
                           const LintContext& context = {});
 

@@ -20,7 +20,6 @@ bool NamesTarget(const Manifest& manifest) {
          !HasPlaceholder(manifest.target_kind);
 }
 
-// Returns true if the trigger names the workload that owns the counted GPUs.
 bool NamesWorkload(const ScalerTrigger& scaler_trigger) {
   return scaler_trigger.parsed && !scaler_trigger.parsed->workload.empty();
 }
@@ -108,8 +107,8 @@ std::string TargetText(const Manifest& manifest) {
   return absl::StrCat(manifest.target_kind, "/", manifest.target_name);
 }
 
-// Returns the finding that `workload` has the name of the scale target but another kind; `why`
-// states the consequence.
+// The key `workload` has the name of the scale target but another kind; `why` states the
+// consequence.
 RuleViolation OtherKindViolation(const Manifest& manifest, const ScalerTrigger& scaler_trigger,
                                  absl::string_view why) {
   return {absl::StrCat("workload ", WorkloadText(*scaler_trigger.parsed),

@@ -63,7 +63,6 @@ struct RelatedObjects {
   const ManifestWorkload* WorkloadNamed(absl::string_view kind, absl::string_view name,
                                         absl::string_view namespace_name) const;
 
-  // Returns the workloads with pods that the Service selects.
   std::vector<const ManifestWorkload*> SelectedBy(const ManifestService& service) const;
 };
 
