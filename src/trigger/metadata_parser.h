@@ -31,7 +31,7 @@ struct ParsedMetadata {
 // Requires that `profiles` outlives the result.
 ParsedMetadata ParseMetadata(const Metadata& metadata, const Profiles& profiles);
 
-// Returns the trigger. A setting that is missing or has a fault is the profile's, else the default.
+// A setting that is missing or has a fault is the profile's, else the default.
 Trigger TriggerOf(const ParsedMetadata& parsed);
 
 // Returns INVALID_ARGUMENT with all faults, or OK if there is none. If the text of all faults

@@ -11,7 +11,7 @@ using enum MetricOrigin;
 
 enum class Kind { kPercent, kIntensive, kExtensive };
 
-// Returns a row for GPUs. Temperature is the only reading that pods on a shared GPU do not divide.
+// Temperature is the only reading that pods on a shared GPU do not divide.
 constexpr MetricTypeInfo Gpu(MetricType type, absl::string_view name, absl::string_view unit,
                              Kind kind, GpuReading reading, absl::string_view help,
                              CostlyReadings costly = {}) {

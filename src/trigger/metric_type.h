@@ -75,7 +75,7 @@ struct MetricTypeInfo {
   absl::string_view help;
 };
 
-// Returns the rows in the order of the enum.
+// In the order of the enum.
 std::span<const MetricTypeInfo> MetricTypes();
 const MetricTypeInfo& InfoOf(MetricType type);
 

@@ -46,7 +46,6 @@ class Checks {
     }
   }
 
-  // Returns the key that sets the metric type.
   absl::string_view MetricTypeKey() const {
     return Given("metricType") || trigger_.profile.empty() ? "metricType" : "profile";
   }

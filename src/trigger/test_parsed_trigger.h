@@ -17,14 +17,12 @@ inline std::string Text(const Metadata& metadata) {
   return text;
 }
 
-// Returns the trigger of valid metadata.
 inline Trigger Parsed(const Metadata& metadata) {
   const auto trigger = ParseTrigger(metadata, BuiltInProfiles());
   EXPECT_TRUE(trigger.ok()) << Text(metadata) << trigger.status();
   return trigger.ok() ? *trigger : Trigger();
 }
 
-// Returns the error for invalid metadata.
 inline std::string Refused(const Metadata& metadata) {
   const absl::Status status = ParseTrigger(metadata, BuiltInProfiles()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << Text(metadata) << status;

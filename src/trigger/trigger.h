@@ -92,7 +92,6 @@ constexpr absl::Duration kLongestWindow = absl::Minutes(15);
 // all faults.
 absl::StatusOr<Trigger> ParseTrigger(const Metadata& metadata, const Profiles& profiles);
 
-// Returns the keys that may set the target.
 std::span<const absl::string_view> TargetKeys();
 
 // The response of GetMetricSpec, which always succeeds. Instead of an invalid target it has the
@@ -113,7 +112,7 @@ struct TriggerKey {
 };
 std::span<const TriggerKey> TriggerKeys();
 
-// Returns KEDA's own keys in a trigger's metadata: accepted and ignored.
+// These keys of a trigger's metadata are accepted and ignored.
 std::span<const absl::string_view> KedaKeys();
 
 absl::string_view Name(TargetType type);

@@ -26,15 +26,14 @@ bool CountsDemand(const Trigger& trigger);
 // Returns true if requests that its gateway holds add to the demand (gatewayUrl).
 bool CountsHeldRequests(const Trigger& trigger);
 
-// Returns the source; empty: GPUs only. A profile that counts an engine's pressure reads engines
-// beside the GPUs. The namespace is the ScaledObject's.
+// Empty: GPUs only. A profile that counts an engine's pressure reads engines beside the GPUs. The
+// namespace is the ScaledObject's.
 std::optional<SignalSource> SourceOf(const Trigger& trigger, absl::string_view namespace_name);
 
-// Returns the number to read, and how far back. A metrics endpoint or a queue uses only its window
-// and look_back.
+// A metrics endpoint or a queue uses only the window and look_back of the query.
 EngineQuery SourceQueryOf(const Trigger& trigger, const StalenessLimits& staleness);
 
-// Returns the gateway in front of its engines; empty: it names none.
+// Empty: the trigger names no gateway.
 std::optional<SignalSource> GatewayOf(const Trigger& trigger, absl::string_view namespace_name);
 EngineQuery GatewayQueryOf(const StalenessLimits& staleness);
 
