@@ -7,10 +7,10 @@
 
 namespace gpuscaler {
 
-// Returns the default, or "" if there is none.
+// Empty: the option has no default.
 std::string DefaultText(const Option& option);
 
-// Returns the help, with the range of a number or duration.
+// Includes the range of a number or duration.
 std::string HelpText(const Option& option);
 
 }  // namespace gpuscaler

@@ -17,7 +17,7 @@ absl::Status SetWord(absl::string_view text, Choice& chosen);
 template <typename Choice>
 absl::string_view WordOf(Choice choice);
 
-// Returns the allowed words, or none if the option has no fixed set.
+// Empty: the option has no fixed set of words.
 std::vector<absl::string_view> Words(const Option& option);
 
 }  // namespace gpuscaler

@@ -52,7 +52,7 @@ absl::StatusOr<Resolved> Resolve(const std::vector<Setting>& settings);
 absl::StatusOr<Resolved> ResolveSettings(const std::vector<Setting>& flags,
                                          const Environment& environment);
 
-// Returns `error`. If it begins with the path of a file that an option names, prepends the layer:
+// If `error` begins with the path of a file that an option names, prepends the layer:
 // "environment KEDA_GPU_SCALER_TLS_CERT=/a.pem: cannot be read".
 absl::Status NameLayer(const Resolved& resolved, const absl::Status& error);
 
