@@ -101,7 +101,7 @@ std::string Sparkline(const ChartStyle& style, absl::string_view label, const ch
   return line.Take();
 }
 
-// Returns the rows from the top: ready replicas solid, starting ones shaded.
+// The first row is the top one. Ready replicas are solid, starting ones shaded.
 std::vector<std::string> ReplicaGraph(const DemoSetting& setting, const ChartStyle& style,
                                       const std::vector<const DemoFrame*>& columns) {
   const int rows = std::min(setting.max_replicas, kMaxRows);

@@ -23,7 +23,7 @@ class DemoCommandTest : public testing::Test {
  protected:
   ~DemoCommandTest() override { StartLogging(LogLevel::kInfo, LogFormat::kText); }
 
-  // Returns the exit code and stores the output in `shown_`.
+  // Stores the output in `shown_`.
   int Run(const std::vector<std::string>& flags) {
     const Program program = {.name = "lab", .commands = {DemoCommand()}};
     const auto line = ParseCommandLine(program, flags);

@@ -31,7 +31,6 @@ struct DemoScenario {
   ScaledObjectSpec scaled_object;
 };
 
-// Returns the cost with `replicas` at all times.
 ScalingCost CostOfStatic(const DemoScenario& scenario, int replicas, absl::Duration duration);
 // Returns the cost with the formula of the Go scaler of the same name, woken by held requests.
 ScalingCost CostOfGoScaler(const DemoScenario& scenario, absl::Duration duration);

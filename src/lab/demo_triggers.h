@@ -23,10 +23,8 @@ absl::StatusOr<TriggerRef> DemoTrigger(const std::string& profile, int engine_po
 // Returns the trigger that wakes the workload from zero, on requests held by the gateway.
 TriggerRef DemandTrigger(int gateway_port);
 
-// Returns the lines in a ScaledObject.
 std::string TriggerYaml(const TriggerRef& trigger, const std::string& scaler_address);
 
-// Returns the command line of `query`.
 std::string QueryLine(const TriggerRef& trigger, const std::string& scaler_address);
 
 }  // namespace gpuscaler

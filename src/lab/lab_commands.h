@@ -11,7 +11,6 @@ namespace gpuscaler {
 
 Program LabProgram();
 
-// Returns what the exit codes mean for keda-gpu-scaler-lab.
 std::span<const ExitCodeInfo> LabExitCodes();
 
 Command DemoCommand();
