@@ -9,8 +9,8 @@
 
 namespace gpuscaler {
 
-// Returns a number in [0, 1). std's distributions are not used because their numbers for a seed
-// differ between libraries.
+// The range is [0, 1). std's distributions are not used because their numbers for a seed differ
+// between libraries.
 double UniformRandom(std::mt19937_64& random);
 
 enum class Spacing { kEven, kPoisson };

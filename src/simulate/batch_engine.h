@@ -75,7 +75,7 @@ class BatchEngine {
   // Makes the steps that end by `now`. Returns their events, in order.
   std::vector<EngineEvent> Advance(absl::Time now);
 
-  // Returns the end of the current step, or InfiniteFuture() if the engine is idle.
+  // InfiniteFuture(): the engine is idle.
   absl::Time StepEnds() const { return step_ends_; }
 
   EngineGauges Gauges() const { return options_.freeze_gauges ? last_gauges_ : CurrentGauges(); }

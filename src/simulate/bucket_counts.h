@@ -15,7 +15,7 @@ class BucketCounts {
   // seconds [vllm/v1/metrics/loggers.py].
   static BucketCounts OfRequests();
   static BucketCounts OfTokens();
-  // Returns counts with vLLM's bounds for the tokens of an answer, at a context of 8,192.
+  // The bounds are vLLM's for the tokens of an answer, at a context of 8,192.
   static BucketCounts OfAnswers();
 
   void Add(double value, int64_t times = 1);

@@ -19,7 +19,7 @@ void AddTo(int epoll, int descriptor, uint32_t events, int64_t key) {
   epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event);
 }
 
-// Returns the whole milliseconds that epoll takes, rounded up so that it does not wake too early.
+// Rounded up, so that epoll does not wake too early.
 int Milliseconds(absl::Duration timeout) {
   const absl::Duration bounded =
       std::clamp(absl::Ceil(timeout, absl::Milliseconds(1)), absl::ZeroDuration(), absl::Hours(1));

@@ -23,7 +23,7 @@
 
 namespace gpuscaler {
 
-// Returns the start of every run. The date has no effect.
+// The date has no effect.
 absl::Time SimulatedStart();
 
 struct LoopScenario {

@@ -21,7 +21,7 @@ const ScaledObjectSpec kOneToTwenty{.min_replica_count = 1, .max_replica_count =
 
 const EnginePreset& SmallBatch() { return *EnginePresetNamed("small-batch"); }
 
-// Returns a constant load for an hour, of which the second half is measured.
+// The load is constant. Only the second half of the hour is measured.
 LoopScenario HourOf(double engines, uint64_t seed = 1, const EnginePreset& preset = SmallBatch()) {
   LoopLoad load = ConstantLoad(engines);
   load.duration = absl::Hours(1);

@@ -27,7 +27,7 @@ class ClusterEngines {
   // container.
   void Advance(const GpuCluster& cluster);
 
-  // Returns the engines that answer now, including those of terminating pods.
+  // Includes those of terminating pods.
   std::vector<ReadEngine> AnsweringEngines() const;
   bool IsBusy(const SimulatedPod& pod) const;
 

@@ -22,7 +22,7 @@
 
 namespace gpuscaler {
 
-// Returns a value that replaces the decision's, for tests of other rules.
+// The value replaces the decision's, for tests of other rules.
 using ValueRule = std::function<double(const Trigger& trigger, const Decision& decision)>;
 
 // Calls Decide() on the reports of all nodes' agents and engines. Not thread-safe.

@@ -17,11 +17,11 @@ struct CompletionRequest {
   EngineRequest work;   // a token is about four letters of a prompt, or one number of a list
 };
 
-// Returns INVALID_ARGUMENT if the body is wrong, and NOT_FOUND if it is for another model.
+// INVALID_ARGUMENT: the body is wrong. NOT_FOUND: it is for another model.
 absl::StatusOr<CompletionRequest> ParseCompletion(absl::string_view body, bool chat,
                                                   const std::string& model);
 
-// Returns the reply. `id` and `created` belong to the request.
+// `id` and `created` belong to the request.
 std::string CompletionReply(const CompletionRequest& request, const std::string& model, int64_t id,
                             absl::Time created);
 

@@ -24,7 +24,7 @@ constexpr long kKeptConnections = 65536;
 
 size_t Discard(char* /*data*/, size_t size, size_t count, void* /*unused*/) { return size * count; }
 
-// Returns the kind of error. There are few kinds because errors are counted by kind.
+// There are few kinds because errors are counted by kind.
 std::string ErrorKind(CURLcode code, CURL* request) {
   switch (code) {
     case CURLE_OK: {

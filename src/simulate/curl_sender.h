@@ -21,9 +21,8 @@ class HttpSender : public Sender {
   virtual void SendTo(const std::string& url, int64_t id) = 0;
 };
 
-// Returns a sender with Send() to the URL of `work`. It ignores proxies of the environment and does
-// not follow redirects. A reply other than 2xx is an error. Returns INVALID_ARGUMENT if the URL is
-// invalid, and UNAVAILABLE without libcurl.
+// The sender ignores proxies of the environment and does not follow redirects. A reply other than
+// 2xx is an error. Returns INVALID_ARGUMENT if the URL is invalid, and UNAVAILABLE without libcurl.
 absl::StatusOr<std::unique_ptr<HttpSender>> OpenCurlSender(const HttpWork& work);
 
 }  // namespace gpuscaler

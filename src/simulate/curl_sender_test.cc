@@ -71,7 +71,7 @@ class SequentialServer {
   std::thread thread_;
 };
 
-// Returns finished requests once there are `count`, or after 20 s.
+// Blocks until `count` requests have finished, for 20 s at most.
 std::vector<Answered> WaitFor(Sender& sender, size_t count) {
   const absl::Time deadline = absl::Now() + absl::Seconds(20);
   std::vector<Answered> all;

@@ -38,7 +38,7 @@ int NextReplicas(const Trigger& trigger, int replicas, double value) {
   return std::min(ProposeReplicas(hpa, replicas, replicas, value), 50);
 }
 
-// Returns the signals of `replicas` replicas, each with an engine that reports `of_each`.
+// Each replica has an engine that reports `of_each`.
 SignalBuilder EnginesOf(int replicas, double of_each) {
   SignalBuilder signals(kAskedAt);
   for (int i = 0; i < replicas; ++i) {

@@ -13,7 +13,7 @@ class EngineBusy {
  public:
   explicit EngineBusy(absl::Time now) : read_at_(now) {}
 
-  // Returns 0-100 since the last call. `busy` is the engine's total time in steps.
+  // Covers the time since the last call, 0-100. `busy` is the engine's total time in steps.
   double Percent(absl::Duration busy, absl::Time now) {
     const absl::Duration worked = busy - std::exchange(busy_, busy);
     const absl::Duration passed = now - std::exchange(read_at_, now);

@@ -7,7 +7,7 @@
 namespace gpuscaler {
 namespace {
 
-// Returns the percentage of requests within the goals over an hour of Poisson arrivals.
+// Simulates an hour of Poisson arrivals.
 double SloPercent(const EnginePreset& preset, double requests_per_second) {
   BatchEngine engine(preset.batch);
   std::mt19937_64 random(1);

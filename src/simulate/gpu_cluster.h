@@ -77,7 +77,6 @@ class GpuCluster {
   int Active() const;     // not terminating: status.replicas
   int Available() const;  // Ready and not terminating
 
-  // Returns the current snapshots of all agents.
   using Utilization = absl::FunctionRef<double(const SimulatedPod&)>;  // percent
   std::vector<NodeSnapshot> Snapshots(Utilization utilization) const;
 

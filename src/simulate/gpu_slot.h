@@ -19,8 +19,8 @@ struct GpuReport {
   std::optional<pid_t> pid;   // the process on it; empty: free
 };
 
-// Returns the GPU of a loading engine: weights fill its share of memory, then graphs are captured.
-// `loaded` is the elapsed share of the load time, 0-1.
+// While an engine loads, weights fill its share of memory, then graphs are captured. `loaded` is
+// the elapsed share of the load time, 0-1.
 GpuReport LoadingGpu(double loaded, double preallocated_percent, pid_t pid);
 
 // Returns the file's text with the entry of that index, which is added if missing. An empty text is

@@ -19,7 +19,6 @@ size_t BucketOf(uint64_t microseconds) {
   return (static_cast<size_t>(shift) << kMantissaBits) + (microseconds >> shift);
 }
 
-// Returns the largest value of a bucket.
 uint64_t TopOf(size_t bucket) {
   constexpr size_t kOfAPower = size_t{1} << kMantissaBits;
   if (bucket < 2 * kOfAPower) return bucket;

@@ -22,8 +22,7 @@ class LatencyCounts {
   absl::Duration max() const { return max_; }  // exact
   absl::Duration mean() const;
 
-  // Returns the latency that a share of all did not exceed, by nearest rank, with 0 < `share` <= 1.
-  // Returns zero if there are none.
+  // Uses the nearest rank, with 0 < `share` <= 1. Returns zero if there are no latencies.
   absl::Duration Percentile(double share) const;
 
  private:

@@ -11,8 +11,7 @@ namespace gpuscaler {
 std::string LoadText(const std::string& target, const LoadTally& tally, bool stopped);
 std::string LoadJson(const std::string& target, const LoadTally& tally, bool stopped);
 
-// Returns the progress after `passed`. `recent` has the latencies since the last line, and `asked`
-// is the current rate per second.
+// `recent` has the latencies since the last line, and `asked` is the current rate per second.
 std::string LoadLine(absl::Duration passed, double asked, const LoadTally& tally,
                      const LatencyCounts& recent, absl::Duration since_last);
 

@@ -22,7 +22,6 @@ struct LoopLoad {
   // When the load rises permanently. Empty: never.
   std::optional<absl::Duration> rises_at;
 
-  // Returns the replicas that the load needs between these times.
   int Needed(absl::Duration from, absl::Duration until) const;
   int MostNeeded() const { return Needed(measured_from, duration); }
 };
@@ -33,15 +32,15 @@ LoopLoad ConstantLoad(double engines);  // two hours after half an hour to settl
 // ramp, a diurnal curve in two hours, bursts, and on/off with gaps of 240 s.
 std::vector<LoopLoad> LoopLoads();
 
-// Returns a scenario that starts with the replicas that the load needs.
+// The scenario starts with the replicas that the load needs.
 LoopScenario ScenarioOf(const EnginePreset& preset, const LoopLoad& load, uint64_t seed);
 
 // Replaces all requests from `at` on by `later`, at the rate that needs as many engines.
 void ChangeRequests(LoopScenario& scenario, const EnginePreset& preset, const LoopLoad& load,
                     const EngineRequest& later, absl::Duration at);
 
-// Returns the requests of a trace, scaled to `engines` engines on average: 1 is the rate of
-// such requests that one engine sustains within the preset's goals.
+// The requests are scaled to `engines` engines on average: 1 is the rate of such requests that one
+// engine sustains within the preset's goals.
 RequestTrace TraceFor(const EnginePreset& preset, const RequestTrace& trace, double engines,
                       uint64_t seed);
 // Returns the engines that the requests of such a trace need, by minute. All requests count as

@@ -31,7 +31,6 @@ class RateCurve {
 
   double RateAt(absl::Duration passed) const;
 
-  // Returns the curve with all rates multiplied.
   RateCurve Times(double factor) const;
 
   // Returns the time of the last line of a parsed curve, or zero for other curves.

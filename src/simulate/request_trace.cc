@@ -18,7 +18,7 @@
 namespace gpuscaler {
 namespace {
 
-// Returns a normally distributed number, by the Box-Muller transform.
+// Uses the Box-Muller transform.
 double Normal(std::mt19937_64& random) {
   const double radius = std::sqrt(-2 * std::log1p(-UniformRandom(random)));
   return radius * std::cos(2 * 3.14159265358979323846 * UniformRandom(random));

@@ -28,7 +28,7 @@ struct LengthSpread {
 
 int64_t RandomLength(int64_t mean, const LengthSpread& spread, std::mt19937_64& random);
 
-// Returns Poisson arrivals along `curve`. Equal seeds give equal traces.
+// Equal seeds give equal traces.
 RequestTrace PoissonTrace(const RateCurve& curve, absl::Duration duration,
                           const EngineRequest& request, uint64_t seed,
                           const LengthSpread& prompts = {}, const LengthSpread& answers = {});
@@ -50,8 +50,8 @@ absl::StatusOr<RequestTrace> ParseTrace(absl::string_view text);
 
 double RequestsPerSecond(const RequestTrace& trace);
 
-// Returns the requests at `requests_per_second` on average in the same time. Requests are left out
-// or repeated at random, which keeps the shape over time.
+// The rate is an average over the same total time. Requests are left out or repeated at random,
+// which keeps the shape over time.
 RequestTrace ScaledTrace(const RequestTrace& trace, double requests_per_second, uint64_t seed);
 
 }  // namespace gpuscaler

@@ -45,7 +45,7 @@ LoopResult RunOurs(const LoopScenario& scenario, const Metadata& metadata, int m
   return RunLoop(scenario, policy);
 }
 
-// Returns when spec.replicas first was `replicas` after `from`; infinite if never.
+// Infinite: spec.replicas never was `replicas` after `from`.
 absl::Duration FirstAt(const LoopResult& result, int replicas,
                        absl::Duration from = absl::ZeroDuration()) {
   for (const LoopSample& sample : result.samples) {

@@ -22,7 +22,7 @@ struct StepCost {
                          per_prefill_token * static_cast<double>(prefill_tokens));
   }
 
-  // Returns the cost with each step taking 1/speed of its time.
+  // Each step takes 1/speed of its time.
   StepCost Faster(double speed) const {
     return {.base = base / speed,
             .per_request = per_request / speed,
@@ -30,8 +30,7 @@ struct StepCost {
             .per_prefill_token = per_prefill_token / speed};
   }
 
-  // Returns the line through the token rates of a request alone and of each request in a full
-  // batch.
+  // The line goes through the token rates of a request alone and of each request in a full batch.
   static constexpr StepCost Between(double tokens_per_second, double full_batch_tokens_per_second,
                                     int max_num_seqs) {
     const double alone = 1 / tokens_per_second;

@@ -187,7 +187,7 @@ inline Trigger EngineDemandTrigger() {
   return trigger.value_or(Trigger());
 }
 
-// Returns a loop in which the workload was settled and the scenario then began.
+// The workload was settled before the scenario began.
 inline std::unique_ptr<ClusterLoop> LoopOf(const ComeAndGo& scenario,
                                            const ComeAndGoOptions& options) {
   ClusterScenario cluster{

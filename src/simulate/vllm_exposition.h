@@ -7,7 +7,7 @@
 
 namespace gpuscaler {
 
-// Returns the series of one model and data-parallel rank 0.
+// The series are of one model and data-parallel rank 0.
 std::string VllmExposition(const std::string& model, const EngineGauges& gauges,
                            const EngineTotals& totals);
 

@@ -29,7 +29,6 @@ struct TelemetryOptions {
   StalenessLimits staleness = {.stale_after = absl::Seconds(5), .grace = absl::Seconds(15)};
 };
 
-// Returns the reading of vLLM's exposition.
 EngineReading VllmReading(const BatchEngine& engine, bool histograms);
 
 struct ReadEngine {
@@ -50,7 +49,7 @@ class WorkloadTelemetry {
   // Reads every GPU and engine. Must be called once a second.
   void Sample(const SimulatedWorkload& workload);
 
-  // Returns the decision on the newest sample.
+  // Uses the newest sample.
   Decision Decide() const;
 
   const Trigger& trigger() const { return trigger_; }
