@@ -89,7 +89,7 @@ class KubeletAttribution {
   Listing ListingOf(const PodName& name, const Pod& pod, absl::Time queried_at) const;
   absl::Time ReceivedSince(const PodName& name, absl::Time queried_at) const;
   void SetError(const std::string& why);
-  // Returns why the kubelet lacks its pods; empty if nothing shows that it does.
+  // Empty: nothing shows that the kubelet lacks its pods.
   std::string WhyPodsAreMissing(bool lists_own_pod, const absl::Status& api) const;
   // Returns true if the last owners stay valid for now. `api_answered`: the Pods API answered this
   // query.

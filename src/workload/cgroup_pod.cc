@@ -80,8 +80,8 @@ std::optional<CgroupPod> ParseCgroup(absl::string_view text) {
   return std::nullopt;
 }
 
-// Returns the 22nd field of /proc/PID/stat. The second field is the program's name in brackets,
-// which may contain spaces and brackets: fields are counted from the third.
+// The start time is the 22nd field of /proc/PID/stat. The second field is the program's name in
+// brackets, which may contain spaces and brackets: fields are counted from the third.
 std::string CgroupPods::StartTime(int64_t pid) const {
   constexpr size_t kStartTimeIndex = 22 - 3;
   const auto stat = ReadFileText(absl::StrCat(proc_, "/", pid, "/stat"));

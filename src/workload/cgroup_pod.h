@@ -37,8 +37,7 @@ class CgroupPods {
     std::optional<CgroupPod> pod;
   };
 
-  // Returns the start time of a process, in clock ticks after boot. Empty: there is no such
-  // process.
+  // The unit is clock ticks after boot. Empty: there is no such process.
   std::string StartTime(int64_t pid) const;
 
   const std::string proc_;

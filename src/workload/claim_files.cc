@@ -26,7 +26,7 @@ constexpr size_t kMaxBytesOfSpec = size_t{1} << 20;
 constexpr size_t kMaxBytesOfCheckpoint = size_t{8} << 20;
 constexpr size_t kMaxBytesOfAccess = 4096;
 
-// Returns a version that changes with the file. Empty: the file does not exist.
+// The version changes with the file. Empty: the file does not exist.
 std::string VersionOf(const std::string& path) {
   struct stat file = {};
   if (stat(path.c_str(), &file) != 0) {
@@ -91,8 +91,7 @@ std::optional<CdiName> ParseCdiName(absl::string_view name) {
   return parts;
 }
 
-// Returns the claim's UID. Empty: the name has none, like those of drivers until v25.8 for a GPU
-// that is not shared.
+// Empty: the name has no UID, like those of drivers until v25.8 for a GPU that is not shared.
 std::string ClaimUidIn(const CdiName& name, const std::string& device) {
   absl::string_view uid = name.device;
   const bool is_of_claim =

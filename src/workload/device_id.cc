@@ -178,7 +178,7 @@ bool IsVirtualOfOnlyGpu(const DeviceId& device, absl::Span<const GpuSample> gpus
 
 bool HasNotAnswered(const GpuSample& gpu) { return gpu.uuid == UnknownGpuUuid(gpu.index); }
 
-// Returns true for an instance from dcgm-exporter's exposition, which has no UUIDs of instances.
+// Instances from dcgm-exporter's exposition have no UUIDs.
 bool HasInstanceNumberAsUuid(const GpuSample& gpu) {
   return IsMig(gpu) && absl::StrContains(gpu.uuid, '/');
 }

@@ -44,7 +44,6 @@ bool IsNvidiaResource(absl::string_view resource);
 // Returns nullopt if the id is not a GPU: a network card, or a monitoring device.
 std::optional<DeviceId> ParseDeviceId(absl::string_view resource, absl::string_view id);
 
-// Returns true if the id is that of a MIG instance.
 bool IsMigInstance(const DeviceId& device);
 
 // Returns true if the GPU is in MIG mode: it has instances in `gpus`, or the driver reports the

@@ -11,7 +11,7 @@ using State = Attribution::State;
 
 class ExporterOwnersTest : public testing::Test {
  protected:
-  // Returns the node `after` a while, with one GPU.
+  // Advances the clock by `after`. The node has one GPU.
   NodeSnapshot Next(absl::Duration after, const std::string& pod, double utilization = 0) {
     clock_.Advance(after);
     NodeSnapshot snapshot = {.taken_at = clock_.Now()};

@@ -257,7 +257,7 @@ class HolderFinder {
     }
   }
 
-  // Returns the index in snapshot.pods, which has holders only.
+  // The index is in snapshot.pods, which has holders only.
   int PodIndexOf(int pod) {
     const auto [entry, is_new] = pod_indices_.emplace(pod, static_cast<int>(snapshot_.pods.size()));
     if (is_new) snapshot_.pods.push_back(pods_[pod].pod);

@@ -27,7 +27,6 @@ std::string NameOf(const Pod& pod);  // "shop/web-0"
 // PodDevice::other_ids, and the id that the kubelet lists. Empty: the device is no GPU.
 std::vector<DeviceId> IdsOf(const PodDevice& device);
 
-// Returns true if one of the devices is a GPU.
 bool HasGpu(absl::Span<const PodDevice> devices);
 
 // A device that may be one of several GPUs.

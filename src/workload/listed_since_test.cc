@@ -21,7 +21,7 @@ class ListedSinceTest : public AttributedNode {
     return {.devices = {"shop", name, {Gpu("GPU-sim-1")}}, .of_api = {.uid = name}};
   }
 
-  // Returns a pod of Deployment web, from a ReplicaSet with that hash.
+  // The pod's Deployment is web, and its ReplicaSet has that hash.
   FakeKubelet::Pod OfDeployment(const std::string& hash, const std::string& uid) const {
     const std::string replica_set = absl::StrCat("web-", hash);
     return {.devices = {"shop", absl::StrCat(replica_set, "-x7k2p"), {Gpu("GPU-sim-0")}},
@@ -33,7 +33,7 @@ class ListedSinceTest : public AttributedNode {
                        .known_since = absl::FromUnixSeconds(absl::ToUnixSeconds(clock_.Now()))}};
   }
 
-  // Returns the pod on the first GPU; empty: unknown.
+  // Empty: unknown.
   std::optional<Pod> OnFirstGpu() {
     const NodeSnapshot snapshot = Read();
     if (snapshot.gpus[0].holders.empty()) return std::nullopt;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr char kNotCounted[] = "the driver no longer counts this GPU";
 
-// Returns a GPU that this agent never saw: its supported readings are unknown.
+// This agent never saw the GPU, so its supported readings are unknown.
 GpuSample UnseenGpu(const std::string& uuid, int index) {
   GpuSample gpu = UnknownGpu(index, kNotCounted);
   gpu.uuid = uuid;

@@ -9,14 +9,13 @@ namespace {
 
 class LostGpusTest : public AttributedNode {
  protected:
-  // Returns a reading in which the driver counts only the first GPU.
+  // The driver counts only the first GPU.
   NodeSnapshot ReadFirstAlone() {
     NodeSnapshot snapshot{.taken_at = clock_.Now()};
     snapshot.gpus.push_back({.uuid = "GPU-sim-0", .utilization_percent = 50});
     attribution_.Annotate(snapshot);
     return snapshot;
   }
-  // Returns a reading of both GPUs.
   NodeSnapshot ReadBoth() {
     NodeSnapshot snapshot{.taken_at = clock_.Now()};
     snapshot.gpus.push_back({.uuid = "GPU-sim-0", .utilization_percent = 50});

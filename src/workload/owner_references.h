@@ -8,8 +8,8 @@
 
 namespace gpuscaler {
 
-// Returns all known owners, the nearest first. A reference names only the nearest. The owners of
-// that one are in labels that controllers set.
+// The nearest owner is first. A reference names only the nearest. The owners of that one are in
+// labels that controllers set.
 std::vector<PodOwner> OwnersByReference(const KubeletPod& pod);
 
 }  // namespace gpuscaler

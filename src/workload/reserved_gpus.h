@@ -30,8 +30,7 @@ struct GpuRequest {
   friend bool operator==(const GpuRequest&, const GpuRequest&) = default;
 };
 
-// Returns the values of the annotations gpu-fraction and gpu-memory. An invalid number counts as
-// absent.
+// Reads the annotations gpu-fraction and gpu-memory. An invalid number counts as absent.
 GpuRequest GpuRequestOf(const KubeletPod& pod);
 
 }  // namespace gpuscaler

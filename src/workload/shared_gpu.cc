@@ -23,7 +23,7 @@ std::optional<std::vector<double>> UsedBy(absl::Span<const std::string> pods,
   return used;
 }
 
-// Returns the part of the GPU that each pod has requested; empty if one has not.
+// Empty: a pod has requested no part.
 std::optional<std::vector<double>> RequestedParts(absl::Span<const GpuRequest> requests,
                                                   const GpuSample& gpu) {
   constexpr double kMib = 1 << 20;
@@ -41,7 +41,7 @@ std::optional<std::vector<double>> RequestedParts(absl::Span<const GpuRequest> r
   return requested;
 }
 
-// Returns parts that add up to 1; empty if all are 0.
+// The parts add up to 1. Empty: all are 0.
 std::optional<std::vector<double>> Normalized(std::optional<std::vector<double>> parts) {
   if (!parts) return std::nullopt;
   const double total = std::accumulate(parts->begin(), parts->end(), 0.0);

@@ -44,7 +44,7 @@ bool IsVirtualDevice(const PodDevice& device) {
   return id && id->form == DeviceId::Form::kVirtual;
 }
 
-// Returns one device of each container that has virtual ones, in the pod's order.
+// Containers without virtual devices are left out. The order is the pod's.
 std::vector<PodDevice> FirstOfEachContainer(const std::vector<PodDevice>& devices) {
   std::vector<PodDevice> first;
   for (const PodDevice& device : devices) {
