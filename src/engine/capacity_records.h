@@ -40,8 +40,8 @@ class NodeCapacityRecords {
   void SetEngines(const std::vector<std::string>& namespaces,
                   const std::vector<EngineAddress>& engines);
 
-  // Returns the records of departed engines, oldest departure first. Deletes those of engines last
-  // read more than kCapacityRecordsKept ago.
+  // The oldest departure is first. Deletes the records of engines last read more than
+  // kCapacityRecordsKept ago.
   CapacityRecords DepartedRecords(absl::Time now);
 
  private:

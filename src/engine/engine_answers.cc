@@ -40,7 +40,7 @@ ValuesAtReadings Milliseconds(ValuesAtReadings seconds) {
   return seconds;
 }
 
-// Returns the value of a metric that needs one reading only.
+// Requires a metric that needs one reading only.
 Number AnswerOf(const EngineQuery& query, const TimedReading& reading,
                 const AnswerContext& context) {
   switch (query.metric) {

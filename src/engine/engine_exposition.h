@@ -65,8 +65,6 @@ struct ScrapeInterest {
   bool histograms = false;  // the largest part of a reading
 };
 
-// Returns the reading of each model in `page`.
-//
 // A value that is NaN, infinite, negative, or a ratio above 1 makes its number NaN for that model:
 // the rest of a sum is no sum. Series for which `counts` is false, because they repeat other
 // series, are skipped. Before its first request an engine's exposition may lack its metrics or be

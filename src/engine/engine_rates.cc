@@ -17,7 +17,7 @@ HistogramPoint PointOf(const CounterInstant& instant,
   return {.instant = instant, .histogram = histogram.get()};
 }
 
-// Returns a point for each reading that has the field.
+// Readings without the field are left out.
 template <typename Point, typename Field>
 std::vector<Point> PointsOf(std::span<const TimedReading> readings, Field field) {
   std::vector<Point> points;

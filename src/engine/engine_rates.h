@@ -14,25 +14,25 @@ namespace gpuscaler {
 
 using ValuesAtReadings = std::vector<std::optional<double>>;  // one for each reading
 
-// Returns the growth of the field `counter`. Readings without the counter are skipped. An element
-// is empty while too little of its window is covered (CounterWindows).
+// Readings without the counter are skipped. An element is empty while too little of its window is
+// covered (CounterWindows).
 std::vector<std::optional<Growth>> GrowthAtReadings(std::span<const TimedReading> readings,
                                                     NumberField counter,
                                                     const CounterLookBack& look_back);
 
-// Returns the `share` quantile as Prometheus' histogram_quantile() does (promql/quantile.go):
-// linear interpolation within a bucket, from 0 below the first bound, and the last finite bound
-// above it. Returns nullopt without observations or without a finite bound.
+// Computes what Prometheus' histogram_quantile() does (promql/quantile.go): linear interpolation
+// within a bucket, from 0 below the first bound, and the last finite bound above it. Returns
+// nullopt without observations or without a finite bound.
 std::optional<double> Quantile(const Histogram& histogram, double share);
 
-// Returns the mean wait of the requests that left the queue in the window. If none left, the value
-// is 0 if the engine reports neither waiting nor running requests, else empty: the wait of its
-// requests is not known yet.
+// Covers the requests that left the queue in the window. If none left, the value is 0 if the engine
+// reports neither waiting nor running requests, else empty: the wait of its requests is not known
+// yet.
 ValuesAtReadings MeanQueueSeconds(std::span<const TimedReading> readings,
                                   const CounterLookBack& look_back);
 
-// Returns the 95th percentile of the field `latency` over its observations in the window. Without
-// observations the value is as for MeanQueueSeconds().
+// Covers the observations of `latency` in the window. Without observations the value is as for
+// MeanQueueSeconds().
 ValuesAtReadings P95Seconds(std::span<const TimedReading> readings, HistogramField latency,
                             const CounterLookBack& look_back);
 

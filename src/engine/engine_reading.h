@@ -27,11 +27,11 @@ struct Histogram {
   friend bool operator==(const Histogram&, const Histogram&) = default;
 };
 
-// Returns a histogram without observations. Its bounds are unknown until the first one.
+// The bounds are unknown until the first observation.
 Histogram UnobservedHistogram();
 bool IsUnobserved(const Histogram& histogram);
 
-// Returns true if the counts of both can be added or compared.
+// Only counts with the same bounds can be added or compared.
 bool HaveSameBounds(const Histogram& a, const Histogram& b);
 
 // The reading of one model, or the sum over several.

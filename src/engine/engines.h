@@ -38,7 +38,7 @@ const Engine& Vllm();
 // Returns true if a version of the engine listens on `port` by default.
 bool IsDefaultPort(const Engine& engine, int port);
 
-// Returns all engines. If the marks of two are in one exposition, it belongs to the earlier.
+// If the marks of two engines are in one exposition, it belongs to the earlier engine.
 std::span<const Engine* const> Engines();
 
 // Returns null if no engine has that name.
@@ -49,7 +49,7 @@ inline constexpr absl::string_view kInfoPath = "/info";
 // Returns null if no engine's info_mark is in the response.
 const Engine* EngineOfInfo(absl::string_view info);
 
-// Returns the engine with this exposition. NOT_FOUND: no known engine. INVALID_ARGUMENT: malformed.
+// NOT_FOUND: no known engine has this exposition. INVALID_ARGUMENT: malformed.
 absl::StatusOr<const Engine*> Recognise(absl::string_view page, ExpositionFormat format);
 
 }  // namespace gpuscaler

@@ -61,7 +61,7 @@ bool HasInputsOf(const Rows& rows, EngineMetric metric) {
   return Has(rows, &ModelReading::output_token_seconds);
 }
 
-// Returns every backend in the rows, the empty one first.
+// The empty backend is first.
 std::set<absl::string_view> BackendsOf(const EngineExposition& exposition) {
   std::set<absl::string_view> backends = {""};
   for (const NumberMapping& row : exposition.numbers) backends.insert(row.backend);

@@ -22,7 +22,7 @@ absl::string_view BackendFor(const Engine& engine, EngineMetric metric);
 // if it is empty. An invalid number (NaN) counts.
 bool HasBackend(const Engine& engine, const EngineReading& reading, absl::string_view model);
 
-// Returns their names in alphabetical order with the backend needed: "triton with TensorRT-LLM".
+// The order is alphabetical. Names include the backend needed: "triton with TensorRT-LLM".
 std::vector<std::string> EnginesThatReport(EngineMetric metric);
 
 }  // namespace gpuscaler

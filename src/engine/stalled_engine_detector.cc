@@ -22,8 +22,7 @@ bool IsUnchanged(const ModelReading& older, const ModelReading& newer) {
                              [&](ModelNumber counter) { return older.*counter == newer.*counter; });
 }
 
-// Returns the fields that are compared. Histograms are large, and their counts are among the
-// counters.
+// Only these fields are compared. Histograms are large, and their counts are among the counters.
 ModelReading NumbersOf(const ModelReading& reading) {
   ModelReading numbers{.waiting = reading.waiting,
                        .running = reading.running,

@@ -7,7 +7,7 @@
 
 namespace gpuscaler {
 
-// Returns the reading of a page that must be recognised as this engine's, with histograms.
+// The page must be recognised as this engine's. The reading includes histograms.
 inline ModelReading ReadOwnPage(const Engine& engine, absl::string_view page,
                                 absl::string_view model = "") {
   const auto recognised = Recognise(page, ExpositionFormat::kText);
