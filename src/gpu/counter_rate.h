@@ -11,8 +11,8 @@ namespace gpuscaler {
 // all of it does not describe the present.
 class CounterRate {
  public:
-  // Returns the rate at `usec`, when the counter was `count`. The same instant again returns the
-  // same rate. After an earlier instant, as of a clock set back, rates continue from that reading.
+  // The counter was `count` at `usec`. The same instant again returns the same rate. After an
+  // earlier instant, as of a clock set back, rates continue from that reading.
   std::optional<double> PerSecond(uint64_t count, int64_t usec) {
     if (seen_ && usec == usec_) return rate_;
     rate_.reset();

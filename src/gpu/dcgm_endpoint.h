@@ -28,9 +28,9 @@ class DcgmEndpoint {
  public:
   DcgmEndpoint(HttpEndpoint endpoint, DcgmAccess access);
 
-  // Returns the exposition. Blocks for at most 2 s for each of at most two addresses, and for the
-  // system's resolver if the host is a name. FAILED_PRECONDITION: the name has several addresses of
-  // one family, so the exposition of another node would be read.
+  // Blocks for at most 2 s for each of at most two addresses, and for the system's resolver if the
+  // host is a name. FAILED_PRECONDITION: the name has several addresses of one family, so the
+  // exposition of another node would be read.
   absl::StatusOr<Page> Get();
 
  private:

@@ -18,8 +18,7 @@ constexpr int kHighestIndex = 1024;
 constexpr size_t kLongestUuid = 80;
 constexpr size_t kLongestText = 256;
 
-// Returns the label `one`, or `other`, which is its name with --use-old-namespace or before release
-// 4.8.3.
+// `other` is the name of the label with --use-old-namespace or before release 4.8.3.
 std::string EitherLabel(const ExpositionSample& sample, absl::string_view one,
                         absl::string_view other) {
   std::string value = sample.Label(one);

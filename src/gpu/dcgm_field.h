@@ -39,8 +39,7 @@ inline const std::optional<double>& At(const DcgmValues& values, DcgmField field
   return values[static_cast<size_t>(field)];
 }
 
-// Returns the field by its name in the exposition, which is that of DCGM's header. Empty: none that
-// is read.
+// `name` is that in the exposition and in DCGM's header. Empty: the field is not read.
 std::optional<DcgmField> DcgmFieldOf(absl::string_view name);
 
 // Returns true if DCGM means "unknown" by the number: blank, not found, not supported, not

@@ -7,7 +7,7 @@
 namespace gpuscaler {
 namespace {
 
-// Returns the pod's index in the snapshot, and adds the pod if it is new.
+// Adds the pod to the snapshot if it is new.
 int PodIndexOf(const DcgmHolder& holder, NodeSnapshot& snapshot) {
   const auto found = std::ranges::find_if(snapshot.pods, [&](const Pod& pod) {
     return pod.name == holder.pod && pod.namespace_name == holder.namespace_name;
@@ -26,7 +26,7 @@ struct PodUse {
   std::optional<double> utilization;  // all containers together: each line has the pod's
 };
 
-// Returns the sum. Empty: unknown for some pod, or all are idle.
+// Empty: the use of some pod is unknown, or all are idle.
 std::optional<double> TotalUse(const std::map<int, PodUse>& pods) {
   double total = 0;
   for (const auto& [index, use] : pods) {

@@ -12,12 +12,11 @@ namespace gpuscaler {
 // before 470.
 std::string UuidOf(const DcgmDevice& device);
 
-// Returns a sample without holders and gaps. An instance has utilization and memory only. Each of
-// its lines has power, temperature and links too, but these are the GPU's.
+// The sample has no holders and no gaps. An instance has utilization and memory only. Each of its
+// lines has power, temperature and links too, but these are the GPU's.
 GpuSample SampleOf(const DcgmDevice& device);
 
-// Returns the GPU that `instance` is a part of, with the readings of the GPU in the instance's
-// lines. Expositions leave out the GPU itself.
+// The readings are those of the GPU in the instance's lines. Expositions leave out the GPU itself.
 GpuSample ParentOf(const DcgmDevice& instance);
 
 }  // namespace gpuscaler

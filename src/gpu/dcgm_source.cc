@@ -103,7 +103,7 @@ NodeSnapshot DcgmSource::ToSnapshot(DcgmExposition page, absl::Time now) {
   return snapshot;
 }
 
-// Returns also lost devices, in the order of the page: by index and instance.
+// The order is that of the page: by index and instance.
 std::vector<DcgmDevice> DcgmSource::AddLost(std::vector<DcgmDevice> devices, absl::Time now) {
   const size_t on_page = devices.size();
   std::erase_if(known_, [&](const auto& entry) {

@@ -19,7 +19,7 @@ std::string UrlAt(int port, const char* scheme = "http") {
 
 class DcgmSourceTest : public testing::Test {
  protected:
-  // Returns the next reading, long enough after the last one.
+  // The default of `after` is long enough after the last reading.
   absl::StatusOr<NodeSnapshot> Read(absl::Duration after = absl::Seconds(2)) {
     clock_.Advance(after);
     return source_.Read({});
@@ -35,7 +35,7 @@ class DcgmSourceTest : public testing::Test {
     return std::string(status.message());
   }
 
-  // Returns a page with two GPUs. The second one has a pod.
+  // The second GPU has a pod.
   static std::string Two(int energy, int utilization = 50) {
     return DcgmExpositionOf(
         {{DcgmLabels(0, kTestUuid0), 0, 100, energy},

@@ -18,7 +18,7 @@ std::ptrdiff_t CountGpus(const std::vector<GpuSample>& samples) {
   return std::ranges::count_if(samples, [](const GpuSample& gpu) { return !IsMig(gpu); });
 }
 
-// Returns the GPUs of `before` that have not answered, in the driver's order.
+// The order is the driver's.
 Gpus MissingGpus(const std::vector<GpuSample>& answered, const std::vector<GpuSample>& before) {
   Gpus missing;
   for (const GpuSample& gpu : before) {

@@ -31,7 +31,7 @@ class FakeDriver {
     std::rename(folder_.Write("state.json.new", state.dump()).c_str(), path_.c_str());
   }
 
-  // Returns a GPU with everything that an H200 has, except NVLink and MIG.
+  // The GPU has everything that an H200 has, except NVLink and MIG.
   static Json BusyGpu(const std::string& uuid) {
     return {{"uuid", uuid},
             {"name", "NVIDIA H200"},

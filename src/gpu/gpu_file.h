@@ -23,7 +23,7 @@ struct GpuFrame {
 // beginning with "line:" and mostly the path.
 absl::StatusOr<std::vector<GpuFrame>> ParseGpuFile(absl::string_view text);
 
-// Returns the frame that is current `age` after the start of the first one. The frames repeat.
+// `age` is the time since the start of the first frame. The frames repeat.
 const GpuFrame& FrameAt(const std::vector<GpuFrame>& frames, absl::Duration age);
 
 }  // namespace gpuscaler

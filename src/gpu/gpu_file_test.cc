@@ -6,7 +6,7 @@
 namespace gpuscaler {
 namespace {
 
-// Returns the only frame of a text without frames.
+// The text must have no "frames".
 absl::StatusOr<NodeSnapshot> ParseNode(absl::string_view text) {
   auto frames = ParseGpuFile(text);
   if (!frames.ok()) return frames.status();

@@ -25,7 +25,7 @@ class GpuSource {
   virtual absl::StatusOr<NodeSnapshot> Read(const CostlyReadings& wanted) = 0;
 };
 
-// Returns INVALID_ARGUMENT with the values that --gpu-source may have, without its name.
+// INVALID_ARGUMENT lists the values that --gpu-source may have, without the flag's name.
 absl::Status CheckGpuSource(absl::string_view spec);
 
 // Returns true if the source is dcgm-exporter, which may name pods.

@@ -24,7 +24,7 @@ class Session {
 
   const std::string& driver_version() const { return driver_version_; }
 
-  // Returns the driver's present count. UNAVAILABLE: the session is no longer usable.
+  // UNAVAILABLE: the session is no longer usable.
   absl::StatusOr<int> CountGpus();
 
   // Returns the GPU's handle, kept as long as it works, or nullptr with `failure` set.

@@ -27,8 +27,8 @@ uint64_t Count(const Field& field) {
   return is_32_bits ? field.value.as_uint32 : field.value.as_uint64;
 }
 
-// Returns true for a counter of 64 bits. One of 32 bits of bytes wraps after 70 ms of PCIe 5, and
-// the number of wraps between two readings is unknown.
+// Only counters of 64 bits are usable. One of 32 bits of bytes wraps after 70 ms of PCIe 5, and the
+// number of wraps between two readings is unknown.
 bool IsUsablePcieCounter(const Field& field) {
   return field.result == kSuccess && (field.type == kUint64 || field.type == kUnsignedLong);
 }

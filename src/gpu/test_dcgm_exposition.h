@@ -12,7 +12,7 @@ namespace gpuscaler {
 constexpr char kTestUuid0[] = "GPU-00000000-1111-2222-3333-444444444444";
 constexpr char kTestUuid1[] = "GPU-11111111-1111-2222-3333-444444444444";
 
-// Returns the labels that every line of a GPU has.
+// Every line of a GPU has these labels.
 inline std::string DcgmLabels(int gpu, absl::string_view uuid, absl::string_view more = "") {
   return absl::StrCat("gpu=\"", gpu, "\",UUID=\"", uuid, "\",pci_bus_id=\"00000000:0", gpu + 1,
                       ":00.0\",device=\"nvidia", gpu, "\",modelName=\"NVIDIA H200\"", more,
@@ -41,7 +41,7 @@ struct TestDcgmGpu {
   int energy_mj = 1000;
 };
 
-// Returns the families that scaling needs, each with a line per GPU.
+// The families are those that scaling needs, each with a line per GPU.
 inline std::string DcgmExpositionOf(const std::vector<TestDcgmGpu>& gpus) {
   std::string page =
       "# HELP DCGM_FI_DEV_GPU_UTIL GPU utilization (in %).\n# TYPE DCGM_FI_DEV_GPU_UTIL gauge\n";
