@@ -41,7 +41,7 @@ constexpr double kMaxBacklog = 0.5;  // share of the replicas for arrivals
 
 constexpr char kCapacityUnknown[] = "capacity unknown: set maxConcurrency or tpotSloMs";
 
-// Returns the arrivals in each `kDemandBin` before `end`, newest first.
+// An element has the arrivals of one `kDemandBin`. The newest is first.
 std::vector<double> ArrivalsBackFrom(absl::Time end, const EngineDemand& demand) {
   std::vector<double> arrivals(kLongestWindow, 0.0);
   for (const RequestBin& bin : demand.bins) {
@@ -167,7 +167,7 @@ void AddAnswers(RequestBin& sum, const RequestBin& bin) {
   sum.answer_tokens += bin.answer_tokens;
 }
 
-// Returns the newest answers. If answers became shorter or longer, older ones are left out.
+// If answers became shorter or longer, older ones are left out.
 RequestBin NewestAnswers(std::span<const EngineDemandInput> engines, absl::Time now) {
   std::map<absl::Time, RequestBin, std::greater<>> bins;  // newest first
   for (const EngineDemandInput& engine : engines) {
@@ -272,7 +272,7 @@ std::optional<double> AnyLimit(std::span<const EngineDemandInput> engines) {
   return std::nullopt;
 }
 
-// Returns the capacity of the GPU model, or another model's if its own is unknown.
+// If the capacity of the GPU model is unknown, another model's is used.
 const ReplicaCapacity& CapacityFor(const std::string& gpu_model,
                                    const std::vector<ReplicaCapacity>& capacities) {
   const auto own = std::ranges::find(capacities, gpu_model, &ReplicaCapacity::gpu_model);

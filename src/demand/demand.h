@@ -42,8 +42,8 @@ struct Demand {
   friend bool operator==(const Demand&, const Demand&) = default;
 };
 
-// Returns the demand at `now`, which no reading may exceed. If a gateway holds requests and no
-// engine is present, `replicas` is at least 1.
+// No reading may be later than `now`. If a gateway holds requests and no engine is present,
+// `replicas` is at least 1.
 Demand DemandOf(std::span<const EngineDemandInput> engines, std::optional<absl::Duration> tpot_slo,
                 absl::Time now);
 

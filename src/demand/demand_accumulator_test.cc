@@ -10,7 +10,7 @@ namespace {
 
 absl::Time Second(int second) { return absl::FromUnixSeconds(1'000'000'000 + second); }
 
-// Returns a reading with n running requests. Tokens come at n / (0.02 + 0.001 n) per second.
+// With n running requests, tokens come at n / (0.02 + 0.001 n) per second.
 ServiceReading Running(int second, double running, double done, double tokens) {
   return {.at = Second(second),
           .continues = true,

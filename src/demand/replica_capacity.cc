@@ -52,8 +52,8 @@ Bound BoundOf(const ServiceSums& sums, const TokenTime& time, std::optional<doub
   return bound;
 }
 
-// Returns the batch that generates these tokens per second: n / (base + slope * n) solved for n.
-// With a base of 0 all batches generate equally many.
+// Solves n / (base + slope * n) = `tokens_per_second` for n. With a base of 0 all batches generate
+// equally many tokens.
 double BatchAt(double tokens_per_second, const TokenTime& time, double most) {
   if (time.base <= 0) return most;
   return tokens_per_second * time.base / (1 - tokens_per_second * time.slope);

@@ -42,8 +42,8 @@ class ServiceAccumulator {
   // Completes the current average. Must be called if the next step does not follow directly.
   void Pause() { Commit(); }
 
-  // Returns the sum of all classes, adjusted to the newest requests (AdjustedToNewest). Classes not
-  // observed for more than a day are left out.
+  // Adds all classes, adjusted to the newest requests (AdjustedToNewest). Classes not observed for
+  // more than a day are left out.
   ServiceSums Sums(absl::Time now) const;
 
  private:

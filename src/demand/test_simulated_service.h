@@ -22,12 +22,12 @@ struct ServiceModel {
   double kv_per_request = 0.002;  // share of the cache
   double tokens = 250;            // per answer
 
-  // Returns the throughput at a batch of n.
+  // `n` is the size of the batch.
   double RequestsPerSecond(double n) const {
     return n / ((base_seconds + slope_seconds * n) * tokens);
   }
 
-  // Returns the rate that one replica is planned for if the bound `bound` on its batch binds.
+  // `bound` is the binding limit of one replica's batch.
   double PlannedRequestsPerSecond(double bound) const { return 0.91 * RequestsPerSecond(bound); }
 };
 

@@ -46,7 +46,6 @@ bool HasSlope(const ServiceSums& sums) {
   return Variance(sums) >= least_spread * least_spread;
 }
 
-// Returns true if these requests alone determine a slope.
 bool HasOwnSlope(const ServiceSums& sums) {
   const double spread = kOwnSpread * MeanBatch(sums);
   return sums.seconds >= kOwnSeconds && Variance(sums) >= spread * spread;

@@ -6,7 +6,7 @@
 namespace gpuscaler {
 namespace {
 
-// Returns a minute of batches of n that take `seconds` per token.
+// The batches cover a minute and take `seconds` per token.
 ServiceSums Batches(double n, double seconds, double cache_ratio = 0.1) {
   const double tokens = 60 * n / seconds;
   return {.seconds = 60,
