@@ -36,7 +36,7 @@ absl::StatusOr<std::vector<EngineCandidate>> EngineCandidatesOf(
     absl::Span<const Listener> listeners, absl::Span<const std::string> addresses,
     absl::Span<const int> default_ports);
 
-// Returns a candidate for each default port, for a pod of which only the address is known.
+// Used for a pod of which only the address is known.
 std::vector<EngineCandidate> EngineCandidatesAt(const std::string& address,
                                                 absl::Span<const int> default_ports);
 

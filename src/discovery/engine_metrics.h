@@ -7,7 +7,7 @@
 
 namespace gpuscaler {
 
-// Returns text to append to Metrics::Page(), in the same format.
+// The text is appended to Metrics::Page(), in the same format.
 std::string EngineMetrics(const EngineDiscovery::Counts& counts);
 
 }  // namespace gpuscaler

@@ -54,7 +54,7 @@ class EngineNetworkTest : public testing::Test {
     return finder_.Find(snapshot_).front();
   }
 
-  // Returns the servers' pages in probing order, at each of their addresses.
+  // The order is that of probing, with a page for each address of a server.
   std::vector<std::string> Pages() {
     const PodServers found = Find();
     EXPECT_TRUE(found.status.ok()) << found.status;

@@ -47,7 +47,6 @@ class EngineProber {
   const std::string& engine() const { return name_; }  // "vllm"
   bool answers() const { return engine_.has_value() && !is_lost_; }
 
-  // Returns true if the pod's servers should be searched again.
   bool NeedsSearch(absl::Time now) const;
   // Returns true if each candidate was probed, or an engine was found.
   bool WasProbed() const;

@@ -36,11 +36,11 @@ class EngineSearch {
   // Returns true if the update is of its pod's engine, false if the server is no engine.
   bool Take(const EngineAddress& engine_address, const EngineUpdate& update);
 
-  // Returns the engines by namespace. A namespace is included once each of its GPU pods was probed
-  // or has been known for kEngineListTimeout.
+  // A namespace is included once each of its GPU pods was probed or has been known for
+  // kEngineListTimeout.
   NodeEngines Found() const;
 
-  // Returns the number of answering engines by engine name.
+  // The keys are engine names.
   std::map<std::string, int> Answering() const;
 
  private:

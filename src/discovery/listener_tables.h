@@ -17,8 +17,8 @@ namespace gpuscaler {
 // /proc/PID/net/sockstat or sockstat6, or nothing if there is no such line.
 std::optional<size_t> SocketsInUse(absl::string_view sockstat, absl::string_view protocol);
 
-// Returns the listeners, IPv4 first. Errors are those of NetworkNamespaceIdOf(), and
-// INVALID_ARGUMENT for a malformed table.
+// IPv4 listeners come first. Errors are those of NetworkNamespaceIdOf(), and INVALID_ARGUMENT for a
+// malformed table.
 //
 // After the last listener the kernel searches a machine-wide table for connections, which takes 4
 // ms of CPU time with 262144 rows. So no more rows are read than there are sockets, and never a

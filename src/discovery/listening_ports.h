@@ -18,9 +18,9 @@ struct Listener {
   friend bool operator==(const Listener&, const Listener&) = default;
 };
 
-// Returns the listeners of one table, in its order. The text may be truncated anywhere: the kernel
-// lists listeners before connections, so the beginning of a long table suffices. INVALID_ARGUMENT
-// names a malformed row, which must not pass for an empty table.
+// The order is that of the table. The text may be truncated anywhere: the kernel lists listeners
+// before connections, so the beginning of a long table suffices. INVALID_ARGUMENT names a malformed
+// row, which must not pass for an empty table.
 absl::StatusOr<std::vector<Listener>> ParseListeners(absl::string_view table);
 
 }  // namespace gpuscaler

@@ -24,7 +24,7 @@ struct NetworkNamespace {
   std::vector<Listener> listeners;
 };
 
-// Returns the errors of NetworkNamespaceIdOf(), and INVALID_ARGUMENT for a malformed table of
+// Errors are those of NetworkNamespaceIdOf(), and INVALID_ARGUMENT for a malformed table of
 // sockets.
 absl::StatusOr<NetworkNamespace> ReadNetworkNamespace(const std::string& proc, int64_t pid);
 

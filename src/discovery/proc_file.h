@@ -8,11 +8,11 @@
 
 namespace gpuscaler {
 
-// Returns the first `max_bytes` of the file. NOT_FOUND: the process has ended, or the kernel has
-// no such file. PERMISSION_DENIED: the file exists but may not be read.
+// A longer file is cut to its first `max_bytes`. NOT_FOUND: the process has ended, or the kernel
+// has no such file. PERMISSION_DENIED: the file exists but may not be read.
 absl::StatusOr<std::string> ReadProcFile(const std::string& path, size_t max_bytes);
 
-// Returns the status for a failed call on `path` that set errno to `error`; codes as above.
+// `error` is the errno of a failed call on `path`. The codes are as above.
 absl::Status ProcError(int error, const std::string& path);
 
 }  // namespace gpuscaler

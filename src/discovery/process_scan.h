@@ -19,9 +19,8 @@ class ProcessScan {
 
   explicit ProcessScan(std::string proc) : proc_(std::move(proc)) {}
 
-  // Returns the processes of these pods; pods without processes are left out. The cgroup of a
-  // process is read when it is first seen, and again whenever it is in the result: its PID may have
-  // been reused.
+  // Pods without processes are left out. The cgroup of a process is read when it is first seen, and
+  // again whenever it is in the result: its PID may have been reused.
   ByPod Find(const std::set<std::string>& uids, absl::Time now);
 
  private:

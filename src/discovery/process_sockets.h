@@ -10,7 +10,7 @@
 
 namespace gpuscaler {
 
-// Returns inode numbers, as in Listener::socket. NOT_FOUND: the process has ended.
+// The sockets are inode numbers, as in Listener::socket. NOT_FOUND: the process has ended.
 // PERMISSION_DENIED: we may not trace it. That takes root with SYS_PTRACE, and DAC_READ_SEARCH if
 // the process is not root's (proc(5)). The right is checked for each link, so the result is never
 // partial.

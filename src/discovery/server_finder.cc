@@ -24,8 +24,8 @@ std::string OnlyContainer(const NodeSnapshot& snapshot, int pod) {
   return containers.size() == 1 ? *containers.begin() : "";
 }
 
-// Returns the processes on the pod's GPUs, including those of other pods that share them. Empty: a
-// GPU's process list failed, which is not a change.
+// Includes the processes of other pods that share the GPUs. Empty: a GPU's process list failed,
+// which is not a change.
 std::optional<std::set<int64_t>> PidsOnGpusOf(const NodeSnapshot& snapshot, int pod) {
   std::set<int64_t> pids;
   for (const GpuSample& gpu : snapshot.gpus) {

@@ -71,7 +71,7 @@ class TestServer {
   std::thread thread_;
 };
 
-// Returns the body of the server's page; empty: no server answers.
+// Empty: no server answers.
 std::string GetPage(const std::string& address, int port);
 
 }  // namespace gpuscaler
