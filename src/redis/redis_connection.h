@@ -43,8 +43,7 @@ class RedisConnection {
 
   // Not OK: permanently broken. Errors as in TcpStream, RedisDecoder and RedisSignInFault().
   const absl::Status& status() const { return status_; }
-  // Returns true after a reply. A later break may be due to a long idle time or a restart of the
-  // server.
+  // A break after the first reply may be due to a long idle time or a restart of the server.
   bool HasReplied() const { return has_replied_; }
   // Returns true if signed in and a reply is outstanding.
   bool AwaitsReply() const;

@@ -8,8 +8,8 @@
 
 namespace gpuscaler {
 
-// Returns the status for an error reply to a queue command. PERMISSION_DENIED and
-// FAILED_PRECONDITION last until someone changes the configuration. UNAVAILABLE is temporary.
+// `error` is an error reply to a queue command. PERMISSION_DENIED and FAILED_PRECONDITION last
+// until someone changes the configuration. UNAVAILABLE is temporary.
 absl::Status RedisFault(absl::string_view error);
 
 // As RedisFault() for AUTH and SELECT. Does not repeat text that may hold the password: "unknown

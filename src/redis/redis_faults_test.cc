@@ -191,7 +191,7 @@ TEST(RedisFaults, TruncatedReplyIsUnavailable) {
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
 }
 
-// Returns the maximum with pauses of 0.5, 1, 2, 4 and then 5 s, each shortened by a fifth.
+// The pauses are 0.5, 1, 2, 4 and then 5 s, each shortened by a fifth.
 int MostConnectionsWithin(absl::Duration time) {
   int connections = 1;
   for (absl::Duration pause = absl::Seconds(0.5); time >= 0.8 * pause; ++connections) {

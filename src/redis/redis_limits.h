@@ -16,8 +16,8 @@ struct RedisLimits {
   size_t max_per_namespace = 48;
 };
 
-// Returns limits under which connections use at most a quarter of the process' open files. Each
-// uses three: a socket and a pair of libcurl's. A namespace may use a quarter of these connections.
+// Connections may use at most a quarter of the process' open files. Each uses three: a socket and a
+// pair of libcurl's. A namespace may use a quarter of these connections.
 RedisLimits WithinOpenFiles(RedisLimits limits, size_t open_files);
 
 }  // namespace gpuscaler

@@ -25,7 +25,7 @@ absl::StatusOr<double> CountOf(const RedisReply& reply) {
   return static_cast<double>(reply.integer);
 }
 
-// Returns the value after `name` in a list of names and values, or null.
+// `pairs` is a list of names and values. Null: it lacks `name`.
 const RedisReply* FindValue(const RedisReply& pairs, absl::string_view name) {
   for (size_t i = 0; i + 1 < pairs.list.size(); i += 2) {
     if (pairs.list[i].text == name) return &pairs.list[i + 1];
@@ -54,8 +54,7 @@ std::optional<StreamId> IdIn(const RedisReply& pairs, absl::string_view name) {
   return value == nullptr ? std::nullopt : ParseStreamId(value->text);
 }
 
-// Returns the approximate size of an entry in a reply. The protocol takes up to about 16 bytes
-// around each text and list.
+// The size is approximate: the protocol takes up to about 16 bytes around each text and list.
 size_t BytesOf(const RedisReply& entry) {
   size_t bytes = entry.text.size() + 16;
   for (const RedisReply& part : entry.list) bytes += BytesOf(part);

@@ -62,9 +62,9 @@ struct RedisStep {
   std::string note;  // shown in the explanation: "stream jobs has no group workers"
 };
 
-// Returns what to do after `replies`, which are all replies of this reading in order; none at
-// first. Errors as in RedisFault(). Clears replies that are no longer needed, because many queues
-// may be read at once. `lag` belongs to this reading, `marks` to all readings of the queue.
+// `replies` are all replies of this reading in order; none at first. Errors as in RedisFault().
+// Clears replies that are no longer needed, because many queues may be read at once. `lag` belongs
+// to this reading, `marks` to all readings of the queue.
 RedisStep NextStep(const RedisQueue& queue, std::vector<RedisReply>& replies, RedisLag& lag,
                    RedisReadMarks& marks);
 

@@ -71,7 +71,6 @@ absl::StatusOr<double> LengthAfter(QueueLength length, const std::vector<RedisRe
   return LengthAfter(length, replies, marks);
 }
 
-// Returns the commands that follow these replies.
 std::vector<RedisCommand> CommandsAfter(const std::vector<std::vector<RedisReply>>& rounds) {
   std::vector<RedisReply> received;
   RedisLag lag;

@@ -21,7 +21,7 @@ void ReadAs(const TestRedis& redis, const std::string& worker, int jobs) {
             "jobs", ">"});
 }
 
-// Returns the first reading of one queue.
+// Waits for the first reading.
 TestReading::Length LengthOf(const TestRedis& redis, QueueLength length) {
   TestReading reading;
   const RedisTarget target = TargetOf(redis, length);

@@ -195,7 +195,6 @@ void RedisReadings::Take(RedisQueryResult result, absl::Time now) {
   queue.due = std::max(queue.due, NextDue(queue.at->second, now + PauseAfter(result, queue)));
 }
 
-// Returns how long to wait before the next reading.
 absl::Duration RedisReadings::PauseAfter(const RedisQueryResult& result, Queue& queue) {
   if (result.length.ok()) {
     queue.is_suspect = false;

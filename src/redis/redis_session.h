@@ -61,7 +61,7 @@ class RedisSession {
   pollfd PollEvents() const;  // fd -1: none
   absl::Time WakeAt(absl::Time now) const;
   bool HasMore() const { return has_more_; }
-  // Returns until when no connection is opened, because the last one failed.
+  // No connection is opened until then, because the last one failed.
   absl::Time RetryAt() const { return retry_at_; }
 
  private:

@@ -43,7 +43,7 @@ class TestRedis {
 
   int port() const { return port_.number(); }
 
-  // Returns the reply on the Unix socket, as the default user and without TLS.
+  // Uses the Unix socket, as the default user and without TLS.
   RedisReply Do(const RedisCommand& command) const;
 
   void Stop();
@@ -62,7 +62,7 @@ class TestRedis {
   pid_t process_ = -1;
 };
 
-// Returns options for TLS only, with this certificate. Clients must present a certificate signed by
+// The server accepts TLS only, with this certificate. Clients must present a certificate signed by
 // `client_ca`, unless it is empty. Writes files to `folder`.
 std::vector<std::string> TlsOptions(const TestFolder& folder, const TestCertificate& pair,
                                     const std::string& client_ca);

@@ -71,7 +71,7 @@ class TestReading {
         .status();
   }
 
-  // Returns the note of the newest reading.
+  // Uses the newest reading.
   std::string NoteOf(const SignalSource& source) {
     MutexLock lock(mutex_);
     return notes_[source];
