@@ -6,7 +6,6 @@ namespace gpuscaler {
 struct CostlyReadings {
   bool pcie = false;  // NVML's PCIe counters block 20 ms for each direction of each GPU
 
-  // Returns true if every reading that `other` requests is requested here too.
   bool Covers(const CostlyReadings& other) const { return pcie || !other.pcie; }
 
   friend bool operator==(const CostlyReadings&, const CostlyReadings&) = default;

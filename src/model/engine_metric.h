@@ -21,7 +21,7 @@ enum class EngineMetric {
   kDemand,                // requests in flight, of an engine that exports what demand needs
 };
 
-// Returns true if the metric needs histograms, the largest part of a metrics endpoint.
+// Histograms are the largest part of a metrics endpoint.
 constexpr bool NeedsHistograms(EngineMetric metric) {
   return metric == EngineMetric::kTimeToFirstTokenMs ||
          metric == EngineMetric::kTimePerOutputTokenMs;

@@ -51,7 +51,7 @@ struct FleetHistory {
 
 bool QueriesKubelet(const NodeState& state);
 
-// Returns the fleet of one node alone, at the time of its newest reading.
+// The time is that of the node's newest reading.
 FleetHistory FleetOfOne(std::shared_ptr<const NodeHistory> history);
 
 }  // namespace gpuscaler

@@ -35,7 +35,7 @@ class GpuPoint {
  public:
   explicit GpuPoint(const GpuSample& gpu);
 
-  // Returns the reading, to the seven digits of a float. Empty: not read, or absent on this device.
+  // Precise to the seven digits of a float. Empty: not read, or absent on this device.
   std::optional<double> Value(GpuReading reading) const {
     if (StateOf(reading) != State::kRead) return std::nullopt;
     return values_[static_cast<size_t>(reading)];
@@ -54,7 +54,7 @@ class GpuPoint {
   bool EqualsExceptNumbers(const GpuPoint& other) const {
     return bits_ == other.bits_ && held_since_nanos_ == other.held_since_nanos_;
   }
-  // Returns a reading's number, 0 if it is empty.
+  // An empty reading is 0.
   float Number(size_t reading) const { return values_[reading]; }
 
   friend bool operator==(const GpuPoint&, const GpuPoint&) = default;

@@ -107,8 +107,8 @@ inline bool IsMig(const GpuSample& gpu) { return !gpu.parent_uuid.empty(); }
 // Returns 0-100; empty if either part is unknown or the total is 0.
 std::optional<double> MemoryUsedPercent(const GpuSample& gpu);
 
-// Returns the gap that explains an empty field. Returns nullptr if the device lacks the field, or
-// if the field has a value.
+// A gap explains why a field is empty. Returns nullptr if the device lacks the field, or if the
+// field has a value.
 const GpuGap* FindGap(const GpuSample& gpu, GpuField field);
 
 }  // namespace gpuscaler

@@ -37,8 +37,7 @@ std::shared_ptr<const NodeLayout> LayoutOf(const NodeSnapshot& snapshot) {
   return layout;
 }
 
-// Returns true if the next instant can be added to the block. Of two copies of a history only the
-// first to append can use it.
+// Two copies of a history may share the block. Only the first of them to append can use it.
 bool CanAppendTo(const PointBlock* block, const std::vector<NodeRun>& runs) {
   return !runs.empty() && runs.back().block.get() == block &&
          runs.back().instant + 1 == block->size();

@@ -80,7 +80,7 @@ struct NodeHistory {
   // Records that a reading at this time equals the newest one.
   void Extend(absl::Time at, const Limits& limits);
 
-  // Returns the time of the newest reading. `newest` may have that of the first reading of its run.
+  // `newest` may have the time of the first reading of its run.
   absl::Time NewestAt() const { return runs.back().last; }
   const NodeSnapshot& Newest() const { return *newest; }
 

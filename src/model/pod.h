@@ -54,8 +54,8 @@ struct Pod {
   friend bool operator==(const Pod&, const Pod&) = default;
 };
 
-// Returns the names of all owners and possible owners, each once. A pod without any is a workload
-// of its own, and its own name is returned.
+// Includes possible owners, each once. A pod without any is a workload of its own, and its own name
+// is returned.
 std::vector<std::string> OwnerNames(const Pod& pod);
 
 // Returns true if any workload may own the pod. Its name has no controller's form, or its reference
@@ -79,7 +79,7 @@ struct GpuHolder {
   friend bool operator==(const GpuHolder&, const GpuHolder&) = default;
 };
 
-// Returns true if the holders are equal but for the shares, which change all the time.
+// Shares are not compared, because they change all the time.
 bool HaveSameHolders(const std::vector<GpuHolder>& a, const std::vector<GpuHolder>& b);
 
 // How the holders of a node's GPUs are determined.

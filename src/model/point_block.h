@@ -43,13 +43,12 @@ class PointBlock {
   // is full or a constant column has changed. The instant then begins the next block.
   bool Append(const NodePoints& next);
 
-  // Returns true if the newest instant equals `points`.
   bool NewestIs(const NodePoints& points) const;
 
   uint32_t size() const { return size_; }  // instants
   const std::shared_ptr<const NodeLayout>& layout() const { return layout_; }
 
-  // Returns a value as GpuPoint does. Requires `instant` < size().
+  // The value is that of GpuPoint::Value(). Requires `instant` < size().
   std::optional<double> Value(size_t gpu, GpuReading reading, size_t instant) const {
     if (!first_.gpus[gpu].Value(reading)) return std::nullopt;
     return At(gpu * kGpuReadings + static_cast<size_t>(reading), instant);
@@ -104,7 +103,6 @@ class GpuPointView {
   bool in_use() const { return block_->First(gpu_).in_use(); }
   absl::Time held_since() const { return block_->First(gpu_).held_since(); }
 
-  // Returns true if both have the same readings.
   friend bool operator==(const GpuPointView& a, const GpuPointView& b);
 
  private:

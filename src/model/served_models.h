@@ -8,8 +8,8 @@
 
 namespace gpuscaler {
 
-// Returns the names, separated by commas. Empty: none is known, or they take more than 256 bytes.
-// Parts of two such lists could not be compared.
+// Commas separate the names. Empty: none is known, or they take more than 256 bytes. Parts of two
+// such lists could not be compared.
 std::string JoinModels(const std::vector<absl::string_view>& names);
 
 // Returns true if both are known and have no name in common. Then nothing learnt about one applies

@@ -14,7 +14,7 @@ namespace gpuscaler {
 GpuSample UnreadableGpu(const GpuSample& before, const std::string& detail,
                         const CostlyReadings& wanted);
 
-// Returns a GPU that has never answered: every field is a gap, and its UUID is UnknownGpuUuid's.
+// The GPU has never answered: every field is a gap, and its UUID is UnknownGpuUuid's.
 GpuSample UnknownGpu(int index, const std::string& detail);
 
 // Adds a gap for each field that `gpu` lacks and `before` had, or had a gap for.
