@@ -7,7 +7,7 @@
 namespace gpuscaler {
 namespace {
 
-// Returns true if agents discover the source's engines. Otherwise the trigger names what to read.
+// If agents do not discover the source's engines, the trigger names what to read.
 bool UsesDiscovery(const LeasedSource& leased) {
   return std::holds_alternative<DiscoveredEngines>(leased.source.target);
 }

@@ -48,7 +48,7 @@ class FoundEngines {
   // The store must outlive this object.
   explicit FoundEngines(SignalStore& store, AllowedNamespaces allowed = {});
 
-  // Returns what to discover and read. Empty: nothing.
+  // Empty: there is nothing to discover or to read.
   EngineSubscription Subscription(absl::Time now);
 
   // Sets all nodes that may have subscribed engines and forgets the other nodes. A source waits up

@@ -39,9 +39,9 @@ SignalAttempt AttemptOf(const absl::StatusOr<CounterPoint>& point) {
 // Maximum number of updates in flight, one per thread.
 constexpr int64_t kMaxUpdatesInFlight = int64_t{1} << 16;
 
-// Returns the first generation of a new history, above all generations of the source's earlier
-// ones. Each update adds 1 to its history's generation and then 1 to the store's. So a history has
-// grown by at most as much as the store, plus one for each thread between the two steps.
+// The first generation of a new history is above all generations of the source's earlier ones. Each
+// update adds 1 to its history's generation and then 1 to the store's. So a history has grown by at
+// most as much as the store, plus one for each thread between the two steps.
 int64_t FirstGeneration(int64_t store_generation) { return store_generation * kMaxUpdatesInFlight; }
 
 SourceNeeds UnionOf(const LeaseSet<SourceNeeds>& leases) {
@@ -50,7 +50,7 @@ SourceNeeds UnionOf(const LeaseSet<SourceNeeds>& leases) {
   return all;
 }
 
-// Returns the approximate memory of the leases and of their union.
+// Approximate, and includes the union of the leases.
 size_t BytesOf(const LeaseSet<SourceNeeds>& leases) {
   constexpr size_t kNode = 64;  // tree node and malloc overhead
   size_t bytes = 0;

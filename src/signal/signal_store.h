@@ -61,7 +61,7 @@ class SignalStore {
   absl::Status Lease(const SignalSource& source, const EngineQuery& query, absl::Time now,
                      absl::Time until);
 
-  // Returns all sources that must be read now. Removes expired leases, and sources without a lease.
+  // Removes expired leases, and sources without a lease.
   std::vector<LeasedSource> LeasedSources(absl::Time now);
 
   // As EngineGroup::SetEngines() and EngineGroup::AddReading().
@@ -87,8 +87,8 @@ class SignalStore {
   using EngineFilter = absl::FunctionRef<bool(const EngineAddress&)>;
   static bool AllEngines(const EngineAddress&) { return true; }
 
-  // Returns the history of the source. UNAVAILABLE: the source has no lease, or has not been read
-  // yet. RESOURCE_EXHAUSTED: there is no room for it or for its history.
+  // UNAVAILABLE: the source has no lease, or has not been read yet. RESOURCE_EXHAUSTED: there is no
+  // room for it or for its history.
   SignalHistory HistoryOf(const SignalSource& source, const EngineQuery& query, absl::Time now,
                           EngineFilter includes = AllEngines) const;
 
@@ -99,7 +99,6 @@ class SignalStore {
   SignalCountsByKind Counts() const;
 
   int64_t Generation() const;  // increases with each update; not a history's generation
-  // Returns the sources that were updated after `generation`.
   std::vector<SignalSource> ChangedSince(int64_t generation) const;
 
  private:
@@ -121,7 +120,7 @@ class SignalStore {
 
   bool HasRoomFor(const std::string& namespace_name, size_t bytes) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns OK, or why the namespace may not add a source or grow.
+  // An error names the reason why the namespace may not add a source or grow.
   absl::Status CheckQuota(const std::string& namespace_name) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status OverMemoryQuota(const std::string& namespace_name) const;

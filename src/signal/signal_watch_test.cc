@@ -41,7 +41,7 @@ class SignalWatchTest : public testing::Test {
                             clock_.Now());
   }
 
-  // Returns the newest number of the first series, or nothing after 10 s.
+  // The number is the newest of the first series. Empty: there is none within 10 s.
   std::optional<double> WaitForNumber(const SignalSource& source) const {
     std::optional<double> number;
     Eventually([&] {
@@ -52,7 +52,7 @@ class SignalWatchTest : public testing::Test {
     });
     return number;
   }
-  // Returns the source's error, or an empty string after 10 s.
+  // Empty: the source has no error within 10 s.
   std::string WaitForFault(const SignalSource& source) const {
     std::string fault;
     Eventually([&] {
