@@ -47,8 +47,7 @@ class EndpointAddresses {
     Resolver resolver = ResolveName;
   };
 
-  // Returns the pause after that many failures in a row: exponential backoff from `first`, one
-  // minute at most.
+  // Exponential backoff from `first`, one minute at most, after that many failures in a row.
   static absl::Duration RetryPause(int failures, absl::Duration first);
 
   // `changed` is called, on a thread of this object, when the result of Of() has changed for a

@@ -41,11 +41,11 @@ class EndpointRules {
 
   const std::string& cluster_domain() const { return cluster_domain_; }
 
-  // Returns the name to resolve for a host in a ScaledObject of this namespace. The namespace's own
-  // Services and pods (llm, llm.team-a, pod-0.llm.team-a.svc.cluster.local) become absolute names
-  // with a final dot, so that no search list of the scaler's namespace applies. A host or IP
-  // address that the operator allows is returned unchanged. PERMISSION_DENIED names what would be
-  // allowed; INVALID_ARGUMENT: not a host.
+  // The host is in a ScaledObject of this namespace. The namespace's own Services and pods (llm,
+  // llm.team-a, pod-0.llm.team-a.svc.cluster.local) become absolute names with a final dot, so that
+  // no search list of the scaler's namespace applies. A host or IP address that the operator allows
+  // is returned unchanged. PERMISSION_DENIED names what would be allowed; INVALID_ARGUMENT: not a
+  // host.
   absl::StatusOr<std::string> NameToResolve(absl::string_view host,
                                             absl::string_view namespace_name) const;
 
