@@ -42,7 +42,7 @@ struct KubeletPod {
   std::optional<absl::Time> known_since;
 };
 
-// Returns each pod of the response. INTERNAL: one of them cannot be parsed.
+// INTERNAL: a pod of the response cannot be parsed.
 absl::StatusOr<std::vector<KubeletPod>> PodsIn(const ::v1alpha1::ListPodsResponse& response);
 
 // Thread-safe: each call has a connection of its own.
@@ -51,8 +51,8 @@ class KubeletPods {
   // `loop` must outlive this.
   KubeletPods(EventLoop& loop, std::string socket) : loop_(loop), socket_(std::move(socket)) {}
 
-  // Returns all pods. FAILED_PRECONDITION: a starting kubelet has not received its pods yet. All
-  // other errors are those of PodResources::List.
+  // FAILED_PRECONDITION: a starting kubelet has not received its pods yet. All other errors are
+  // those of PodResources::List.
   absl::StatusOr<std::vector<KubeletPod>> List(absl::Duration timeout) const;
 
   const std::string& socket() const { return socket_; }

@@ -27,10 +27,9 @@ bool IsNameOf(const std::string& cdi_name, const std::string& device) {
          absl::EndsWith(cdi_name, absl::StrCat("=", device));
 }
 
-// Returns the row's own names. A kubelet lists names cumulatively: each row of a driver repeats the
-// names of the rows before (kubernetes pkg/kubelet/cm, GetDynamicResources). The row's own names
-// end in the device's name. Some drivers name devices otherwise: then the names that no earlier row
-// has are returned.
+// A kubelet lists names cumulatively: each row of a driver repeats the names of the rows before
+// (kubernetes pkg/kubelet/cm, GetDynamicResources). The row's own names end in the device's name.
+// Some drivers name devices otherwise: then the names that no earlier row has are returned.
 std::vector<std::string> OwnNames(const v1::ClaimResource& row, std::set<std::string>& listed) {
   std::vector<std::string> named;
   std::vector<std::string> added;

@@ -41,7 +41,6 @@ struct PodDevices {
   friend bool operator==(const PodDevices&, const PodDevices&) = default;
 };
 
-// Returns each pod of the response.
 std::vector<PodDevices> PodDevicesIn(const ::v1::ListPodResourcesResponse& response);
 
 // Thread-safe: each call opens its own connection.
@@ -50,7 +49,7 @@ class PodResources {
   // `loop` must outlive this.
   PodResources(EventLoop& loop, std::string socket) : loop_(loop), socket_(std::move(socket)) {}
 
-  // Returns all active pods, also those without devices. An error names the socket and what to do.
+  // Lists all active pods, also those without devices. An error names the socket and what to do.
   // PERMISSION_DENIED: the socket may not be opened. NOT_FOUND: there is no socket.
   // DEADLINE_EXCEEDED: no answer within `timeout`. RESOURCE_EXHAUSTED: the clients of the kubelet
   // made more than 100 calls in a second together.

@@ -21,7 +21,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Returns the error of a call to a socket that has no kubelet.
+// The socket at `path` must have no kubelet.
 absl::Status ErrorOf(const std::string& path) {
   EventLoop loop;
   return PodResources(loop, path).List(absl::Seconds(10)).status();
