@@ -62,7 +62,7 @@ AgentConnections::AgentConnections(const Options& options, const Clock& clock,
       engines_(signals, options.allowed),
       watch_({.agents = agents, .stream = stream_}, clock, fleet),
       engine_watch_(stream_, clock, fleet, engines_),
-      renewing_("wanting", kRenewInterval, [this] { RenewSubscription(); }),
+      renewing_("renewal", kRenewInterval, [this] { RenewSubscription(); }),
       checking_("health", absl::Seconds(1), [this] { CheckFleet(); }) {}
 
 AgentStreamOptions AgentConnections::StreamOptions(const PeersOption& agents) {
@@ -110,7 +110,7 @@ std::string AgentConnections::Exposition(absl::Time now) const {
 }
 
 std::vector<NamedThread> AgentConnections::Threads() {
-  return {{&renewing_, "wanting"}, {&checking_, "health"}};
+  return {{&renewing_, "renewal"}, {&checking_, "health"}};
 }
 
 std::vector<std::string> AgentConnections::Stop(absl::Duration timeout) {
