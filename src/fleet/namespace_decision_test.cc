@@ -19,6 +19,7 @@
 #include "gtest/gtest.h"
 #include "model/memory_watch.h"
 #include "scaling/decision.h"
+#include "scaling/test_any_trigger.h"
 #include "scaling/test_fleet_builder.h"
 #include "scaling/test_random.h"
 #include "scaling/workload_pods.h"
@@ -246,18 +247,10 @@ class NodeReader {
 Trigger AnyTriggerOfNamespace(Random& random) {
   constexpr MetricType kMetrics[] = {MetricType::kGpuUtilization, MetricType::kGpuUtilization,
                                      MetricType::kMemoryUsedPercent, MetricType::kPowerDraw};
-  Trigger trigger;
+  Trigger trigger = AnyTriggerOnPods(random);
   if (random.ThreeInFour()) trigger.workload = random.ThreeInFour() ? "llm" : "chat";
   if (random.OneIn(5)) trigger.gpu_index = random.Whole(0, 4);
   trigger.metric = kMetrics[random.Whole(0, 3)];
-  trigger.target = random.Whole(1, 100);
-  trigger.target_type = random.ThreeInFour() ? TargetType::kAverageValue : TargetType::kValue;
-  trigger.aggregation = static_cast<Aggregation>(random.Whole(0, 5));
-  trigger.replica_aggregation = static_cast<ReplicaAggregation>(random.Whole(0, 3));
-  trigger.window = absl::Seconds(random.Whole(0, 60));
-  trigger.activation_window = absl::Seconds(random.Whole(0, 90));
-  trigger.warmup = absl::Seconds(random.Whole(0, 30));
-  trigger.preallocated_memory = static_cast<PreallocatedMemory>(random.Whole(0, 2));
   trigger.preallocation_window = absl::Seconds(random.Whole(10, 90));
   return trigger;
 }

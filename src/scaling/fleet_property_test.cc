@@ -3,6 +3,7 @@
 
 #include "gtest/gtest.h"
 #include "scaling/decision.h"
+#include "scaling/test_any_trigger.h"
 #include "scaling/test_fleet_builder.h"
 #include "scaling/test_random.h"
 #include "trigger/test_triggers.h"
@@ -12,19 +13,11 @@ namespace {
 
 const ScaledObjectRef kScaler{.namespace_name = "team-a", .name = "scaler"};
 
-Trigger AnyTriggerOnPods(Random& random) {
-  Trigger trigger;
+Trigger AnyTriggerOnLlm(Random& random) {
+  Trigger trigger = AnyTriggerOnPods(random);
   trigger.workload = "llm";
   trigger.metric =
       random.ThreeInFour() ? MetricType::kGpuUtilization : MetricType::kMemoryUsedPercent;
-  trigger.target = random.Whole(1, 100);
-  trigger.target_type = random.ThreeInFour() ? TargetType::kAverageValue : TargetType::kValue;
-  trigger.aggregation = static_cast<Aggregation>(random.Whole(0, 5));
-  trigger.replica_aggregation = static_cast<ReplicaAggregation>(random.Whole(0, 3));
-  trigger.window = absl::Seconds(random.Whole(0, 60));
-  trigger.activation_window = absl::Seconds(random.Whole(0, 90));
-  trigger.warmup = absl::Seconds(random.Whole(0, 30));
-  trigger.preallocated_memory = static_cast<PreallocatedMemory>(random.Whole(0, 2));
   return trigger;
 }
 
@@ -77,7 +70,7 @@ void ExpectSameAnswer(const Decision& one, const Decision& other) {
 
 TEST(FleetProperty, PodsOfOthersNeverChangeTheAnswer) {
   ForManySeeds([](Random& random) {
-    const Trigger trigger = AnyTriggerOnPods(random);
+    const Trigger trigger = AnyTriggerOnLlm(random);
     FleetBuilder alone;
     FleetBuilder among_others;
     for (const auto& nodes : AnyCourse(random, 2)) {
@@ -103,7 +96,7 @@ TEST(FleetProperty, PodsOfOthersNeverChangeTheAnswer) {
 
 TEST(FleetProperty, OrderOfNodesDoesNotMatter) {
   ForManySeeds([](Random& random) {
-    const Trigger trigger = AnyTriggerOnPods(random);
+    const Trigger trigger = AnyTriggerOnLlm(random);
     FleetBuilder builder;
     for (const auto& nodes : AnyCourse(random, 3)) {
       std::vector<NodeSnapshot> received;
@@ -121,7 +114,7 @@ TEST(FleetProperty, OrderOfNodesDoesNotMatter) {
 
 TEST(FleetProperty, SplittingANodeOverSeveralChangesNothing) {
   ForManySeeds([](Random& random) {
-    const Trigger trigger = AnyTriggerOnPods(random);
+    const Trigger trigger = AnyTriggerOnLlm(random);
     FleetBuilder together;
     FleetBuilder split;
     for (const auto& nodes : AnyCourse(random, 3)) {
