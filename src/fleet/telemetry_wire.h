@@ -22,8 +22,8 @@ inline constexpr absl::Duration kLongestBetweenReadings = absl::Seconds(5);
 class ReadingEncoder {
  public:
   // Encodes the change since the last reading. Empty: nothing has changed. The first reading after
-  // an outage is encoded even if it has no change. Power within 2 W and temperature within 1 degree
-  // of the last sent value count as unchanged.
+  // an outage is encoded even if it has no change. Power that differs by at most 2 W from the last
+  // sent value counts as unchanged, as does a temperature that differs by at most 1 degree.
   std::optional<telemetry::v1::Reading> Encode(const NodeSnapshot& read);
 
   // The last reading with the values that were sent; empty: none yet.

@@ -42,8 +42,8 @@ class ScrapedGroup {
   size_t size() const { return pages_.size(); }
   size_t Bytes() const;  // approximate memory use
 
-  // The series is that of the sum, with its parts and without a name. For a demand query, the sum
-  // of a gauge counts as waiting requests (SignalSeries::demand), and its growth as arrivals.
+  // The series is that of the sum, with its parts and without a name. For a demand query, a
+  // gauge's sum counts as waiting requests (SignalSeries::demand), and its growth as arrivals.
   // Requests of an address that comes or leaves are not arrivals.
   SignalSeries Answer(const EngineQuery& query, absl::Time now, absl::Duration max_gap) const;
 

@@ -27,8 +27,8 @@ class TriggerEvaluator {
   using Parsed = std::shared_ptr<const ParsedTrigger>;
   using EvaluationOr = absl::StatusOr<Evaluation>;
 
-  // All references must outlive it. Refuses triggers outside of `namespaces`, of which alone the
-  // GPUs are known; empty: all are.
+  // All references must outlive it. Refuses triggers outside of `namespaces`, because only their
+  // pods' GPUs are known; empty: all are.
   TriggerEvaluator(const StalenessLimits& staleness, const Clock& clock, const FleetReader& fleets,
                    Leases& leases, const ProfileStore& profiles, RequestMetrics& metrics,
                    std::function<void()> wake_sampler, const SignalAccess& signals = {},
