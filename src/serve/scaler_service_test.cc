@@ -416,22 +416,6 @@ TEST(ScalerService, ScopesOfAllGpusAreRefusedWithNamespaces) {
   }
 }
 
-// Blocks one thread from Pass() until Open().
-class Barrier {
- public:
-  void Pass() {
-    arrived_.set_value();
-    opened_.get_future().wait();
-  }
-  bool WaitForArrival() {
-    return arrived_.get_future().wait_for(std::chrono::seconds(30)) == std::future_status::ready;
-  }
-  void Open() { opened_.set_value(); }
-
- private:
-  std::promise<void> arrived_, opened_;
-};
-
 TEST(ScalerService, ExplanationDelaysNoOtherClient) {
   ServedScaler scaler;
   scaler.Sample({BusyGpu(0, 60)});

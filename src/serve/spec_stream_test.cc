@@ -74,7 +74,15 @@ TEST_F(SpecStreamTest, ChangeThatKeepsTheSpecIsNotSent) {
 }
 
 TEST_F(SpecStreamTest, StreamOpenedDuringAChangeDoesNotSendTheOldSpecLast) {
-  ServedScaler scaler({}, path_);
+  // Only the thread that opens the stream may parse the old profile: the one that refreshes streams
+  // pauses meanwhile.
+  std::atomic<bool> pauses = false;
+  Barrier refreshing;
+  ServedScaler scaler({.on_tick =
+                           [&] {
+                             if (pauses.exchange(false)) refreshing.Pass();
+                           }},
+                      path_);
   const auto reload = [&](int target, size_t marked) {
     WriteTarget(target, absl::StrCat("  marker:\n    metricType: gpu_utilization\n",
                                      "    targetValue: ", marked, "\n"));
@@ -83,13 +91,16 @@ TEST_F(SpecStreamTest, StreamOpenedDuringAChangeDoesNotSendTheOldSpecLast) {
   reload(70, 1);
   const auto marker = scaler.client.StreamMetricSpec(RefOf({{"profile", "marker"}}));
   ASSERT_THAT(marker->WaitForMessages(1), SizeIs(1));
+  pauses = true;
+  ASSERT_TRUE(refreshing.WaitForArrival());
   // Bad metadata is counted after it is parsed and before it is answered.
   std::atomic<bool> has_reloaded = false;
   scaler.counted.AtNextDecision([&] {
-    for (const size_t marked : {2, 3}) {
-      reload(50, marked);
-      ASSERT_THAT(marker->WaitForMessages(marked), SizeIs(marked));
-    }
+    reload(50, 2);
+    refreshing.Open();
+    ASSERT_THAT(marker->WaitForMessages(2), SizeIs(2));
+    reload(50, 3);
+    ASSERT_THAT(marker->WaitForMessages(3), SizeIs(3));
     has_reloaded = true;
   });
   const auto stream =

@@ -6,7 +6,9 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <stdexcept>
@@ -105,6 +107,22 @@ class CountedRequests : public RequestMetrics {
   std::map<Outcome, int> decided_ ABSL_GUARDED_BY(mutex_);
   std::function<void()> at_decision_ ABSL_GUARDED_BY(mutex_);
   std::function<void()> at_explanation_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Blocks one thread from Pass() until Open().
+class Barrier {
+ public:
+  void Pass() {
+    arrived_.set_value();
+    opened_.get_future().wait();
+  }
+  bool WaitForArrival() {
+    return arrived_.get_future().wait_for(std::chrono::seconds(30)) == std::future_status::ready;
+  }
+  void Open() { opened_.set_value(); }
+
+ private:
+  std::promise<void> arrived_, opened_;
 };
 
 class ServedScaler {
