@@ -26,10 +26,10 @@
 
 namespace gpuscaler {
 
-// Returns the namespaces of the ScaledObjects that an aggregator answers for; empty: all.
+// An aggregator answers for the ScaledObjects of these namespaces; empty: all.
 std::set<std::string> ServedNamespaces(const Config& config);
 
-// Returns the namespaces of the pods that those ScaledObjects may see; empty: all.
+// ScaledObjects of the served namespaces may see the pods of these namespaces; empty: all.
 std::set<std::string> SeenNamespaces(const Config& config, const AllowedNamespaces& allowed);
 
 // Adds the GPUs that agents report to a FleetStore, and their engines to a SignalStore.
@@ -56,7 +56,7 @@ class AgentConnections {
 
   std::string Exposition(absl::Time now) const;
 
-  // Returns the threads to stop at shutdown, before Stop().
+  // The threads must be stopped at shutdown, before Stop().
   std::vector<NamedThread> Threads();
   // Returns the names of the threads that still run after `timeout`.
   std::vector<std::string> Stop(absl::Duration timeout);
@@ -66,8 +66,8 @@ class AgentConnections {
                    FleetStore& fleet, Leases& leases, SignalStore& signals);
 
   AgentStreamOptions StreamOptions(const PeersOption& agents);
-  // Returns how long to wait for a usable fleet. With some agents connected, the others are awaited
-  // for --empty-after, which begins when DNS lists them.
+  // With some agents connected, the others are awaited for --empty-after, which begins when DNS
+  // lists them.
   absl::Duration ReadyWithin() const;
   void CheckFleet();
   void RenewSubscription();

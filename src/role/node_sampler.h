@@ -38,13 +38,12 @@ class NodeSampler {
   // Thread-safe.
   void AddFormerPods(std::vector<Pod> pods);
 
-  // Returns the threads, to be stopped at shutdown. Wake() has no effect from now on.
+  // The threads must be stopped at shutdown. Wake() has no effect from now on.
   std::vector<NamedThread> ReleaseThreads();
   // Blocks until both threads have ended, however long a driver or a kubelet takes. After that the
   // objects that `read` uses may be destroyed.
   void Join();
 
-  // Returns true if the kubelet is asked for the pods that hold the GPUs.
   bool asks_kubelet() const { return attribution_ != nullptr; }
 
   SnapshotStore& store() { return store_; }

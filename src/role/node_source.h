@@ -11,9 +11,9 @@
 
 namespace gpuscaler {
 
-// Returns a source that sets holders if `config.attribution` is kPage; kAuto must be resolved
-// before (open_attribution.h). Returns INVALID_ARGUMENT as OpenGpuSource() does. `clock` must
-// outlive it.
+// The source sets holders if `config.attribution` is kPage; kAuto must be resolved before
+// (open_attribution.h). Returns INVALID_ARGUMENT as OpenGpuSource() does. `clock` must outlive the
+// source.
 absl::StatusOr<std::unique_ptr<GpuSource>> OpenNodeSource(const Config& config,
                                                           const std::string& node,
                                                           const Clock& clock);

@@ -22,7 +22,7 @@ class RoleMetricsTest : public TestFleet {
     return FetchMetrics(agents_.at(node)->metrics_port());
   }
 
-  // Returns the page once it has `line`, or the page after 10 s.
+  // Blocks until the page has `line`, for 10 s at most.
   template <typename Page>
   static std::string PageWith(const std::string& line, Page page) {
     return WaitFor(page, [&](const std::string& text) {
@@ -154,7 +154,7 @@ class RefusedCertificatesTest : public RoleMetricsTest {
     aggregator_ = *std::move(aggregator);
   }
 
-  // Returns the count on a page. In tests both sides are one process, which counts for both.
+  // In tests both sides are one process, which counts for both.
   static int Refused(const std::string& reason, const std::string& page) {
     const std::string series =
         absl::StrCat("keda_gpu_scaler_tls_handshakes_failed_total{reason=\"", reason, "\"} ");

@@ -75,7 +75,7 @@ class RolesTest : public testing::Test {
                                           {"window", "0s"}}};
     return client_->GetMetrics(trigger, "keda_gpu_metric");
   }
-  // Returns the value once it is `want`, or the result after 30 s.
+  // Blocks until the value is `want`, for 30 s at most.
   absl::StatusOr<double> WaitForValue(double want) const {
     const SteadyClock real;
     const absl::Time deadline = real.Now() + absl::Seconds(30);

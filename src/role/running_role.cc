@@ -44,7 +44,7 @@ constexpr SessionLimits kReaderLimits = {.streams = 256,
 // chart's memory limit of 256 MiB.
 constexpr size_t kReaderConnections = 1'024;
 
-// Returns the threads without which the role cannot answer.
+// The role cannot answer without these threads.
 std::vector<std::string> ProbedThreads(Role role) {
   switch (role) {
     case Role::kAgent:

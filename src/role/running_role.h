@@ -70,7 +70,6 @@ class RunningRole {
   absl::Status Connect(const AllowedNamespaces& allowed);
   void StartThreads();
 
-  // Returns true if engines are looked for on this node.
   bool FindsEngines() const;
   // Looks at once for the engines that triggers or aggregators need now.
   void WakeEngines();

@@ -16,7 +16,7 @@
 
 namespace gpuscaler {
 
-// Returns the port to bind: 0 for any free one.
+// 0: any free port.
 inline int PortToBind(int port) { return port == kAnyPort ? 0 : port; }
 
 // These return null if the port is off.
@@ -25,8 +25,8 @@ absl::StatusOr<std::unique_ptr<HttpServer>> OpenMetricsPort(const Config& config
 absl::StatusOr<std::unique_ptr<HttpServer>> OpenProbePort(const Config& config,
                                                           const Probes& probes);
 
-// Returns the certificates of the servers with TLS, and the file of `profiles`. `metrics_server`
-// and `profiles` may be null.
+// A server without TLS adds nothing, nor do `profiles` without a file. `metrics_server` and
+// `profiles` may be null.
 std::vector<Reloadable> ReloadableFiles(const Config& config, GrpcServer& grpc,
                                         HttpServer* metrics_server, ProfileStore* profiles);
 

@@ -6,8 +6,7 @@
 namespace gpuscaler {
 namespace {
 
-// Returns the longest time between two readings that is not a gap, in the clock's time. One missed
-// reading leaves no gap.
+// A longer time between two readings is a gap, in the clock's time. One missed reading leaves none.
 absl::Duration MaxGapOf(const Config& config, double clock_speed) {
   const absl::Duration of_polls = 3 * std::max(config.engine_interval, config.queue_interval);
   return std::max(of_polls, absl::Seconds(5)) * clock_speed;

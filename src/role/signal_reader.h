@@ -23,7 +23,7 @@ struct DemoOverrides {
   double clock_speed = 1;                // seconds of the clock per real second
 };
 
-// Returns the endpoints that triggers may name. Requires a checked configuration.
+// Requires a checked configuration.
 EndpointRules EndpointRulesOf(const Config& config);
 
 // Thread-safe.
@@ -41,7 +41,7 @@ class SignalReader {
   }
   SignalStore& store() { return store_; }
   SignalCountsByKind counts() const { return store_.Counts(); }
-  // Returns the threads to stop at shutdown.
+  // The threads must be stopped at shutdown.
   std::vector<NamedThread> Threads();
 
  private:

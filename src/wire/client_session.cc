@@ -30,7 +30,7 @@ constexpr int kUselessFrames = 1'000;
 constexpr absl::string_view kFlooded = "the server sends too many empty frames";
 constexpr size_t kLongestGoodbye = 100;
 
-// Returns what a server speaks instead of HTTP/2. Empty: nothing that is known.
+// `start` is the server's first bytes. Empty: they are of no known protocol.
 absl::string_view OtherProtocol(absl::string_view start) {
   if (absl::StartsWith(start, "HTTP/1.")) return "the server has HTTP/1 and no gRPC";
   // The records of TLS are 20 to 23, and an alert is 21; then its version follows.

@@ -20,7 +20,7 @@ struct ClientTlsPems {
   std::string private_key;
 };
 
-// Returns what any number of connections share. INVALID_ARGUMENT: a text cannot be used.
+// Any number of connections may share the context. INVALID_ARGUMENT: a text cannot be used.
 absl::StatusOr<std::shared_ptr<SSL_CTX>> ClientTls(const ClientTlsPems& pems);
 
 struct FreeTls {
@@ -31,7 +31,7 @@ struct FreeTls {
 // DNS names or, if it is an address, its IP addresses. A certificate's common name does not count.
 std::unique_ptr<SSL, FreeTls> ClientTlsOf(SSL_CTX* context, const std::string& server_name);
 
-// Returns the DNS names of the server's certificate, wildcards as they are written.
+// Wildcards are as the server's certificate has them.
 std::vector<std::string> DnsNamesOf(const SSL* tls);
 
 // Why a handshake failed, or a connection of TLS.
@@ -40,7 +40,7 @@ struct TlsFault {
   std::string text;
 };
 
-// Returns the meaning of an error of OpenSSL's; 0: the server has closed the connection.
+// `error` is OpenSSL's; 0: the server has closed the connection.
 TlsFault TlsFaultOf(const SSL* tls, unsigned long error);
 
 }  // namespace gpuscaler

@@ -12,7 +12,6 @@ void Read(FrameAllowance& allowance, const std::string& bytes) {
   allowance.Read(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
 }
 
-// Returns how many frames are left.
 int Left(FrameAllowance allowance) {
   int left = 0;
   for (; !allowance.is_spent(); ++left) allowance.Spend();

@@ -64,7 +64,7 @@ class GrpcCall {
   }
   void Cancel() { context_.TryCancel(); }
 
-  // Returns the call's status, after the answers that are not read yet.
+  // Drops the answers that are not read yet.
   grpc::Status Finish() {
     if (is_finished_) return status_;
     for (Response response; Read(response);) {
@@ -145,7 +145,6 @@ class GrpcClientTest : public testing::Test {
         grpc::InsecureChannelCredentials(), arguments);
   }
 
-  // Returns how a call with one message ends.
   grpc::Status EndOf(const std::string& method, const std::string& message,
                      absl::Duration timeout = absl::Seconds(10)) {
     EchoCall call(channel_, method, timeout);

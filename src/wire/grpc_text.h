@@ -12,11 +12,10 @@
 
 namespace gpuscaler {
 
-// Returns the duration of a `grpc-timeout` field: 1 to 8 digits and a unit of H, M, S, m, u or n.
-// Empty: it is not one.
+// A `grpc-timeout` field is 1 to 8 digits and a unit of H, M, S, m, u or n. Empty: `text` is none.
 std::optional<absl::Duration> ParseGrpcTimeout(absl::string_view text);
 
-// Returns `timeout` in the finest unit that fits 8 digits, rounded up. Below 0 it is 0.
+// The unit is the finest that fits 8 digits. The number is rounded up; a `timeout` below 0 is 0.
 std::string GrpcTimeout(absl::Duration timeout);
 
 // Printable ASCII but '%' stays; all other bytes become %XX.
@@ -28,11 +27,11 @@ std::string PercentDecoded(absl::string_view text);
 // The decimal digits of `grpc-status`.
 std::string GrpcCode(absl::StatusCode code);
 
-// Returns the status of a call's trailers. An unknown code is UNKNOWN. An error always has a text,
-// because readers take an empty one for no error.
+// An unknown code is UNKNOWN. An error always has a text, because readers take an empty one for no
+// error.
 absl::Status StatusOfTrailers(absl::string_view code, absl::string_view percent_encoded_message);
 
-// Returns the status of an HTTP status other than 200, for answers without `grpc-status`
+// Applies if `http_status` is not 200 and the answer has no `grpc-status`
 // (doc/http-grpc-status-mapping.md of grpc/grpc).
 absl::Status StatusOfHttp(int http_status);
 

@@ -26,7 +26,7 @@ inline void AddTo(std::vector<nghttp2_nv>& fields,
   for (const auto& [name, value] : more) fields.push_back(Field(name, value));
 }
 
-// Returns true for fields that gRPC reserves. All others are a call's metadata.
+// All fields that gRPC does not reserve are a call's metadata.
 inline bool IsReservedHeader(absl::string_view name) {
   return name == "content-type" || name == "te" || name == "user-agent" ||
          name == "content-length" || absl::StartsWith(name, "grpc-");

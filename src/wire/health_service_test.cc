@@ -37,7 +37,7 @@ class HealthServiceTest : public testing::Test {
     return call;
   }
 
-  // Returns the status in the call's nth message, from 1 on. -1: the call has ended.
+  // `nth` counts from 1. -1: the call has ended.
   static int Status(HealthCall& call, size_t nth) {
     const auto messages = call.WaitForMessages(nth);
     return messages.size() < nth ? -1 : messages[nth - 1].status();

@@ -44,8 +44,8 @@ inline int SendBytes(nghttp2_session* http2, bufferevent* connection) {
   return 0;
 }
 
-// Returns a source of DATA frames: ReadOutgoing() of the stream that the session finds. The session
-// must be nghttp2's user data.
+// DATA frames come from ReadOutgoing() of the stream that the session finds. The session must be
+// nghttp2's user data.
 template <typename Session>
 nghttp2_data_provider OutgoingData() {
   return {.source = {},

@@ -83,7 +83,7 @@ class LimitsTest : public testing::Test {
 
   int64_t Count(Limit limit) const { return server_->counts().limits[static_cast<size_t>(limit)]; }
 
-  // Returns how a call that sends `message`, on a connection of its own, ends.
+  // Each call has a connection of its own.
   absl::Status Call(const char* method, const std::string& message = "") {
     Channel channel(loop_, {.address = absl::StrCat("127.0.0.1:", server_->port())});
     BytesCall call(channel, method);

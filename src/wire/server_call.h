@@ -109,7 +109,7 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
   bool is_woken_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// Returns the handler of a call; must not block. Called on the loop's thread.
+// Must not block. Called on the loop's thread.
 using StartCall =
     std::function<std::shared_ptr<ServerCall::Handler>(const std::shared_ptr<ServerCall>&)>;
 

@@ -51,7 +51,7 @@ class ServerSession {
   // The functions that streams use.
   nghttp2_session* http2() { return session_.get(); }
   const std::string& peer() const { return peer_; }
-  // Returns true if the client presented a certificate. The handshake has verified it.
+  // If the client has presented one, the handshake has verified it.
   bool HasCertificate() const;
   const SessionLimits& limits() const { return limits_; }
   ServerContext& server() { return server_; }

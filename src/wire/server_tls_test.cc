@@ -65,7 +65,6 @@ class ServerTlsTest : public testing::Test {
       ERR_clear_error();
       return name;
     }
-    // Returns true while the server answers.
     bool Answers() {
       Write(Encode({FrameType::kPing, 0, 0, std::string(8, 'p')}));
       std::string got;

@@ -62,7 +62,6 @@ class TestCall : private ClientCall::Listener {
   }
   void Cancel() { call_->Cancel(); }
 
-  // Returns false if no headers come.
   bool WaitForHeaders() {
     return WaitUntil([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return headers_.has_value(); });
   }

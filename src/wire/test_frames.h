@@ -119,7 +119,6 @@ class RawPeer {
     frame.payload = Take(Number(head.substr(0, 3)));
     return frame;
   }
-  // Returns the next frame of the type.
   std::optional<Frame> Read(FrameType type) {
     while (auto frame = Read()) {
       if (frame->type == type) return frame;
@@ -127,7 +126,7 @@ class RawPeer {
     return std::nullopt;
   }
 
-  // Returns the bytes that come until the peer closes the connection.
+  // Blocks until the peer closes the connection.
   std::string ReadAll() {
     std::string bytes;
     char buffer[4096];

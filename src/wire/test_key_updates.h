@@ -9,7 +9,7 @@
 
 namespace gpuscaler {
 
-// Returns the records of `count` KeyUpdates, which must be the next bytes that `tls` sends.
+// The records must be the next bytes that `tls` sends.
 inline std::string KeyUpdates(SSL* tls, int count) {
   BIO* const socket = SSL_get_wbio(tls);
   BIO_up_ref(socket);

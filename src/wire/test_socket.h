@@ -12,7 +12,7 @@
 
 namespace gpuscaler {
 
-// Returns a socket that is connected from `address`, one of 127.0.0.0/8, to 127.0.0.1:port.
+// Connects to 127.0.0.1:port. `address` is one of 127.0.0.0/8.
 inline int ConnectFrom(const char* address, int port) {
   const int connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const int on = 1;

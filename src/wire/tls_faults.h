@@ -7,7 +7,7 @@
 
 namespace gpuscaler {
 
-// Returns the fault of an error of OpenSSL's queue.
+// `error` is one of OpenSSL's queue.
 HandshakeFault FaultOfTlsError(unsigned long error);
 
 // "peer did not return a certificate"

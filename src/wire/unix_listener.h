@@ -21,7 +21,7 @@ class UnixListener {
   UnixListener(const UnixListener&) = delete;
   UnixListener& operator=(const UnixListener&) = delete;
 
-  // Returns the socket, which is non-blocking and the caller's to close. Must be called once.
+  // The socket is non-blocking and the caller's to close. Must be called once.
   int TakeSocket() { return std::exchange(socket_, -1); }
 
  private:

@@ -64,7 +64,7 @@ class WireServer {
   // if they are unusable. No effect on a server without TLS.
   absl::Status SetTls(const TlsPems& tls);
 
-  // Returns the connections open now, and the other counts since Start().
+  // Connections are those open now. All other counts are since Start().
   WireServerCounts counts() const;
 
   // Stops accepting, sends GOAWAY, and blocks until all calls have ended, for `timeout` at most.

@@ -128,7 +128,7 @@ class WireServerTest : public testing::Test {
     return {call.messages(), status.value_or(absl::UnknownError("the call has not ended"))};
   }
 
-  // Returns the bytes that a plain socket receives for `bytes` until the server closes it.
+  // Sends `bytes` on a plain socket. Blocks until the server closes it.
   std::string Raw(const std::string& bytes) const {
     RawClient client(server_->port());
     EXPECT_TRUE(client.Send(bytes));
@@ -264,7 +264,7 @@ TEST_F(WireServerTest, PingsIdleClientsAndClosesUnresponsiveOnes) {
   EXPECT_THAT(got, HasSubstr(ping));
 }
 
-// Returns the fields of the first header block that a connection has sent.
+// `block` must be the first header block of its connection.
 std::map<std::string, std::string> FieldsOf(const std::string& block) {
   nghttp2_hd_inflater* inflater = nullptr;
   nghttp2_hd_inflate_new(&inflater);
