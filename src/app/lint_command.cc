@@ -88,7 +88,8 @@ int Run(const LintFlags& flags, const std::vector<std::string>& paths) {
       .finds_engines = resolved->config.discover_engines == DiscoverEngines::kTrue,
       .check_source = [rules = EndpointRulesOf(resolved->config)](const SignalSource& source,
                                                                   absl::string_view endpoint_key) {
-        return CheckSource(source, rules, endpoint_key);
+        // The value of prometheusMetricFromEnv is unknown here, so lint does not check it.
+        return CheckSource(source, rules, endpoint_key, "prometheusMetric");
       }};
   SetBeside(inputs, context);
   for (const InputManifests& input : inputs) {

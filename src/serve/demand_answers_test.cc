@@ -333,6 +333,17 @@ TEST_F(GatewayAnswersTest, GatewayOfAnotherNamespaceIsRefusedByTheWrittenKey) {
   }
 }
 
+TEST_F(GatewayAnswersTest, InvalidSelectorIsRefusedByTheWrittenKey) {
+  for (const char* key : {"prometheusMetric", "prometheusMetricFromEnv"}) {
+    externalscaler::ScaledObjectRef ref = Ref();
+    ref.mutable_scalermetadata()->erase("prometheusMetric");
+    (*ref.mutable_scalermetadata())[key] = "queue_size{";
+    const absl::Status status = scaler_.client.GetMetrics(ref).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(absl::StrCat(key, ": ")));
+  }
+}
+
 TEST_F(GatewayAnswersTest, EnginesBehindAGatewayMustBeNamedWithoutDiscovery) {
   externalscaler::ScaledObjectRef ref = Ref();
   ref.mutable_scalermetadata()->erase("engineEndpoint");

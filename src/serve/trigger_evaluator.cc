@@ -168,9 +168,10 @@ absl::StatusOr<std::optional<SignalSource>> TriggerEvaluator::SourceFor(
         "workload's headless Service, as http://NAME:PORT, or let it find them "
         "(--discover-engines, agent.discoverEngines=true in the chart)");
   }
-  RETURN_IF_ERROR(CheckSource(*source, signals_.rules, trigger.endpoint_key));
+  RETURN_IF_ERROR(CheckSource(*source, signals_.rules, trigger.endpoint_key, trigger.selector_key));
   if (const auto gateway = GatewayOf(trigger, scaled_object.namespace_name)) {
-    RETURN_IF_ERROR(CheckSource(*gateway, signals_.rules, trigger.gateway_key));
+    RETURN_IF_ERROR(
+        CheckSource(*gateway, signals_.rules, trigger.gateway_key, trigger.selector_key));
   }
   return source;
 }

@@ -57,10 +57,10 @@ int PortOf(const SignalSource& source, const HttpEndpoint& endpoint) {
 }
 
 absl::Status CheckSource(const SignalSource& source, const EndpointRules& rules,
-                         absl::string_view endpoint_key) {
+                         absl::string_view endpoint_key, absl::string_view selector_key) {
   if (std::holds_alternative<DiscoveredEngines>(source.target)) return absl::OkStatus();
   if (const auto* page = std::get_if<MetricsEndpoint>(&source.target)) {
-    RETURN_IF_ERROR(InKey("prometheusMetric", ParseMetricSelector(page->selector).status()));
+    RETURN_IF_ERROR(InKey(selector_key, ParseMetricSelector(page->selector).status()));
   }
   const auto endpoint = EndpointOf(source);
   RETURN_IF_ERROR(InKey(endpoint_key, endpoint.status()));

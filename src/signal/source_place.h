@@ -20,8 +20,8 @@ absl::StatusOr<HttpEndpoint> EndpointOf(const SignalSource& source);
 int PortOf(const SignalSource& source, const HttpEndpoint& endpoint);
 
 // Checks a source without any I/O. INVALID_ARGUMENT and PERMISSION_DENIED name the metadata key:
-// `endpoint_key` if the endpoint is the cause.
+// `endpoint_key` if the endpoint is the cause, `selector_key` if it is the selector.
 absl::Status CheckSource(const SignalSource& source, const EndpointRules& rules,
-                         absl::string_view endpoint_key);
+                         absl::string_view endpoint_key, absl::string_view selector_key);
 
 }  // namespace gpuscaler

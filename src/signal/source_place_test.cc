@@ -18,8 +18,10 @@ int PortOf(const SignalSource& source) {
   return gpuscaler::PortOf(source, EndpointOf(source).value());
 }
 
-std::string FaultOf(const SignalSource& source, absl::string_view endpoint_key = "endpoint") {
-  return CheckSource(source, EndpointRules(AllowedEndpoints()), endpoint_key).ToString();
+std::string FaultOf(const SignalSource& source, absl::string_view endpoint_key = "endpoint",
+                    absl::string_view selector_key = "selector") {
+  return CheckSource(source, EndpointRules(AllowedEndpoints()), endpoint_key, selector_key)
+      .ToString();
 }
 
 TEST(SourcePlace, PortIsTheWrittenOneOrTheDefault) {
@@ -48,8 +50,9 @@ TEST(SourcePlace, ErrorsNameTheMetadataKey) {
               HasSubstr("vllmEndpoint: "));
   EXPECT_THAT(FaultOf(At(MetricsEndpoint{.url = "gateway", .selector = "a"}), "gatewayUrl"),
               HasSubstr("gatewayUrl: "));
-  EXPECT_THAT(FaultOf(At(MetricsEndpoint{.url = "http://gateway", .selector = "a{"})),
-              HasSubstr("prometheusMetric: "));
+  EXPECT_THAT(FaultOf(At(MetricsEndpoint{.url = "http://gateway", .selector = "a{"}), "gatewayUrl",
+                      "prometheusMetricFromEnv"),
+              HasSubstr("prometheusMetricFromEnv: "));
   EXPECT_THAT(FaultOf(Redis("redis/"), "redisAddress"), HasSubstr("redisAddress: "));
 }
 

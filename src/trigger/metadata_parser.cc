@@ -293,6 +293,7 @@ ParsedMetadata ParseMetadata(const Metadata& metadata, const Profiles& profiles)
   }
   parsed.endpoint_key = EndpointKeyIn(metadata);
   parsed.gateway_key = WrittenKey(metadata, "gatewayUrl");
+  parsed.selector_key = WrittenKey(metadata, "prometheusMetric");
   CheckShorthands(metadata, parsed);
   CheckPodSelectors(metadata, parsed);
   const bool metric_is_known = !parsed.HasFaultIn("profile") && !parsed.HasFaultIn("metricType");
@@ -357,6 +358,7 @@ Trigger TriggerOf(const ParsedMetadata& parsed) {
   SetSources(settings, trigger);
   trigger.endpoint_key = parsed.endpoint_key;
   trigger.gateway_key = parsed.gateway_key;
+  trigger.selector_key = parsed.selector_key;
   return trigger;
 }
 

@@ -353,6 +353,23 @@ TEST(SourceTrigger, KeepsTheWrittenKeyOfItsGateway) {
   EXPECT_EQ(Parsed({{"profile", "vllm-inference"}}).gateway_key, "");
 }
 
+TEST(SourceTrigger, KeepsTheWrittenKeyOfItsSelector) {
+  for (const char* key : {"prometheusMetric", "prometheusMetricFromEnv"}) {
+    EXPECT_EQ(Parsed({{"metricType", "prometheus"},
+                      {"targetValue", "8"},
+                      {key, "queued"},
+                      {"prometheusEndpoint", "http://gateway:9090/metrics"}})
+                  .selector_key,
+              key);
+    EXPECT_EQ(Parsed({{"profile", "vllm-inference"},
+                      {"gatewayUrl", "http://gateway:9090/metrics"},
+                      {key, "queued"}})
+                  .selector_key,
+              key);
+  }
+  EXPECT_EQ(Parsed({{"profile", "vllm-inference"}}).selector_key, "");
+}
+
 TEST(SourceTrigger, GatewayUrlIsRefusedIfNothingCountsIt) {
   const Metadata gateway = {{"profile", "vllm-inference"},
                             {"gatewayUrl", "http://gateway:9090/metrics"}};

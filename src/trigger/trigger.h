@@ -77,10 +77,11 @@ struct Trigger {
   absl::Duration frozen_window = absl::Minutes(5);
   MetricsEndpoint metrics_endpoint;  // or the gateway of a trigger on engines
   RedisQueue queue;
-  // The keys that have the endpoint of the source and the URL of the gateway, as the metadata
-  // spells them; empty: none.
+  // The keys that have the endpoint of the source, the URL of the gateway and the selector of a
+  // metrics endpoint, as the metadata spells them; empty: none.
   std::string endpoint_key;
   std::string gateway_key;
+  std::string selector_key;
   EndpointCredentials credentials;
 };
 
