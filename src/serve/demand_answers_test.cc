@@ -174,7 +174,7 @@ TEST_F(DemandAnswersTest, EnginesMustBeNamedWithoutDiscovery) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("engineEndpoint is missing"));
 }
 
-TEST_F(DemandAnswersTest, EngineProfileWithoutAReadableEngineIsDecidedOnGpus) {
+TEST_F(DemandAnswersTest, EngineProfileWithoutAReadableEngineCountsItsGpus) {
   scaler_.RepeatFor(absl::Seconds(150), {BusyGpu(0, 60)});
   const auto reply = scaler_.client.GetMetrics(RefOf({{"profile", "vllm-inference"}}));
   ASSERT_TRUE(reply.ok()) << reply.status();
