@@ -251,7 +251,7 @@ void NodeStore::Leave(const std::string& address, const AgentUpdate& update, int
   const std::string& name = session.node;
   // An agent may change its node with each message.
   const auto dropped = session.lines.Pass(update.received_at);
-  std::erase_if(nodes_, [&](const auto& each) {
+  absl::erase_if(nodes_, [&](const auto& each) {
     const auto& [other, left] = each;
     if (left.active_agent != address || left.left_at == absl::InfiniteFuture()) return false;
     if (dropped) LogInfo("node_forgotten", {{"node", other}, {"why", left.why_disconnected}});
@@ -290,7 +290,7 @@ void NodeStore::ForgetNodesLeft(absl::Time now, int64_t generation) {
     }
     LogInfo("node_forgotten", {{"node", name}, {"why", node.why_disconnected}});
     Removed(name, generation);
-    each = nodes_.erase(each);
+    nodes_.erase(each++);
   }
 }
 
@@ -390,7 +390,9 @@ void NodeStore::AddOther(const std::string& name, FleetHistory& fleet) const {
 
 std::vector<std::string> NodeStore::Names() const {
   std::vector<std::string> names;
+  names.reserve(nodes_.size());
   for (const auto& node : nodes_) names.push_back(node.first);
+  std::ranges::sort(names);
   return names;
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/node_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/rate_limit.h"
@@ -62,7 +63,7 @@ class NodeStore {
   void Add(const std::string& name, FleetHistory& fleet) const;
   // Adds the last known pods of the node to `fleet.others`, if there are any.
   void AddOther(const std::string& name, FleetHistory& fleet) const;
-  std::vector<std::string> Names() const;
+  std::vector<std::string> Names() const;  // sorted
   bool empty() const { return nodes_.empty(); }
   const PodIndex& index() const { return index_; }
   // Nodes with GPUs in use and no known pods since this store began: they may have replicas that no
@@ -163,8 +164,8 @@ class NodeStore {
   bool IsActive(const std::string& address) const;
 
   const Options options_;
-  std::map<std::string, AgentSession> sessions_;  // key: address
-  std::map<std::string, Node> nodes_;             // key: name; each has a history
+  absl::node_hash_map<std::string, AgentSession> sessions_;  // key: address
+  absl::node_hash_map<std::string, Node> nodes_;             // key: name; each has a history
   PodIndex index_;
   std::set<std::string> never_attributed_;
   int64_t never_attributed_generation_ = 0;  // as of the last change

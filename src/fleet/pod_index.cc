@@ -51,8 +51,13 @@ void PodIndex::Changed(const std::string& node, const NodeHistory& history, int6
   std::erase_if(node_entry.presences,
                 [&](const NodePods& presence) { return !presence.entry->nodes.contains(node); });
   EvictUnused();
-  SetUsesKubelet(node, newest.attribution.state != Attribution::State::kNone, generation);
-  SetUnattributed(node, newest, same, generation);
+  const bool is_known = newest.attribution.state == Attribution::State::kKnown;
+  if (!same) {
+    SetUsesKubelet(node, newest.attribution.state != Attribution::State::kNone, generation);
+    SetUnattributed(node, !is_known, generation);
+  } else if (!is_known && !AnyUsesKubelet()) {
+    unattributed_.generation = generation;  // all GPUs in use count
+  }
 }
 
 void PodIndex::ReadHistory(const std::string& node, const NodeHistory& history,
@@ -133,15 +138,10 @@ bool PodIndex::IsDue(const std::string& node, const NodeHistory& history) const 
   return found != by_node_.end() && history.NewestAt() > found->second.due;
 }
 
-void PodIndex::SetUnattributed(const std::string& node, const NodeLayout& newest, bool same,
-                               int64_t generation) {
-  const bool known = newest.attribution.state == Attribution::State::kKnown;
+void PodIndex::SetUnattributed(const std::string& node, bool is, int64_t generation) {
   const bool was = unattributed_.nodes.erase(node) > 0;
-  if (!known) unattributed_.nodes.insert(node);
-  // Readings of an unattributed node change no workload, unless no agent asks a kubelet: then all
-  // GPUs in use count.
-  const bool as_before = known == !was && (known || (same && AnyUsesKubelet()));
-  if (!as_before) unattributed_.generation = generation;
+  if (is) unattributed_.nodes.insert(node);
+  if (is || was) unattributed_.generation = generation;
 }
 
 void PodIndex::SetUsesKubelet(const std::string& node, bool uses, int64_t generation) {

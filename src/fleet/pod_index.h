@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/node_hash_map.h"
 #include "absl/time/time.h"
 #include "model/node_history.h"
 #include "model/pod_interest.h"
@@ -118,9 +119,7 @@ class PodIndex {
   Entries::iterator EntryOf(const Key& key);
   NodePods& PresenceOf(const Key& key, Scan& scan);
   void ExpirePresences(const std::string& node, absl::Time now, NodeEntry& node_entry);
-  // `same`: the layouts have not changed since the last call.
-  void SetUnattributed(const std::string& node, const NodeLayout& newest, bool same,
-                       int64_t generation);
+  void SetUnattributed(const std::string& node, bool is, int64_t generation);
   // The first and the last node with a kubelet change how nodes without one count.
   void SetUsesKubelet(const std::string& node, bool uses, int64_t generation);
   void SetChanged(Entries::iterator entry, int64_t generation);
@@ -138,7 +137,7 @@ class PodIndex {
   Entries used_;
   Entries unused_;
   int64_t evicted_ = 0;  // the newest generation of the evicted entries
-  std::map<std::string, NodeEntry> by_node_;
+  absl::node_hash_map<std::string, NodeEntry> by_node_;
   Unattributed unattributed_;
   std::set<std::string> kubelet_users_;  // nodes with an agent that asks its kubelet
 };
