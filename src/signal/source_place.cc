@@ -28,6 +28,14 @@ absl::StatusOr<HttpEndpoint> RedisEndpoint(const RedisQueue& queue) {
   return endpoint;
 }
 
+// The value of a FromEnv key may be a secret, and the parser's errors quote the selector.
+absl::Status CheckSelector(const std::string& selector, absl::string_view key) {
+  absl::Status fault = ParseMetricSelector(selector).status();
+  if (fault.ok() || !absl::EndsWith(key, "FromEnv")) return fault;
+  return absl::InvalidArgumentError(
+      "its value is no selector of a series, such as NAME or NAME{label=\"value\"}");
+}
+
 struct Parser {
   absl::StatusOr<HttpEndpoint> operator()(const DiscoveredEngines&) const {
     return absl::InvalidArgumentError("engines that are found have no address in metadata");
@@ -60,7 +68,7 @@ absl::Status CheckSource(const SignalSource& source, const EndpointRules& rules,
                          absl::string_view endpoint_key, absl::string_view selector_key) {
   if (std::holds_alternative<DiscoveredEngines>(source.target)) return absl::OkStatus();
   if (const auto* page = std::get_if<MetricsEndpoint>(&source.target)) {
-    RETURN_IF_ERROR(InKey(selector_key, ParseMetricSelector(page->selector).status()));
+    RETURN_IF_ERROR(InKey(selector_key, CheckSelector(page->selector, selector_key)));
   }
   const auto endpoint = EndpointOf(source);
   RETURN_IF_ERROR(InKey(endpoint_key, endpoint.status()));

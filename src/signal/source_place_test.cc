@@ -8,6 +8,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 SignalSource At(decltype(SignalSource::target) target) {
   return {.namespace_name = "team-a", .target = std::move(target)};
@@ -54,6 +55,14 @@ TEST(SourcePlace, ErrorsNameTheMetadataKey) {
                       "prometheusMetricFromEnv"),
               HasSubstr("prometheusMetricFromEnv: "));
   EXPECT_THAT(FaultOf(Redis("redis/"), "redisAddress"), HasSubstr("redisAddress: "));
+}
+
+TEST(SourcePlace, ErrorOfASelectorFromTheEnvironmentDoesNotShowIt) {
+  for (const char* selector : {"hunter2{", "hunter2{a=~\"(\"}", "hunter2 hunter2"}) {
+    const SignalSource source = At(MetricsEndpoint{.url = "http://gateway", .selector = selector});
+    const std::string fault = FaultOf(source, "gatewayUrl", "prometheusMetricFromEnv");
+    EXPECT_THAT(fault, AllOf(HasSubstr("INVALID_ARGUMENT"), Not(HasSubstr("hunter2"))));
+  }
 }
 
 TEST(SourcePlace, AnotherNamespacesHostIsRefused) {

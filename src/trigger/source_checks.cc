@@ -111,8 +111,10 @@ class Checks {
       first = &endpoint;
       const std::string engine = settings_.engine.value_or("");
       if (!engine.empty() && !endpoint.engine.empty() && engine != endpoint.engine) {
-        Add("engine", absl::StrCat(endpoint.key == "engineEndpoint" ? metric_.name : endpoint.key,
-                                   " is of ", endpoint.engine, "; leave engine out"));
+        const std::string of_engine = endpoint.key == "engineEndpoint"
+                                          ? std::string(metric_.name)
+                                          : SpelledIn(metadata_, endpoint.key);
+        Add("engine", absl::StrCat(of_engine, " is of ", endpoint.engine, "; leave engine out"));
       }
     }
     if (first != nullptr || !Given("engine")) return;

@@ -242,10 +242,11 @@ TEST(SourceTrigger, ContradictingKeysAreRefused) {
                        {"vllmEndpoint", "http://a"},
                        {"engineEndpoint", "http://b"}}),
               HasSubstr("vllmEndpoint: engineEndpoint names the endpoint already"));
-  EXPECT_THAT(
-      Refused(
-          {{"metricType", "requests_waiting"}, {"vllmEndpoint", "http://a"}, {"engine", "sglang"}}),
-      HasSubstr("engine: vllmEndpoint is of vllm"));
+  for (const char* key : {"vllmEndpoint", "vllmEndpointFromEnv"}) {
+    EXPECT_THAT(
+        Refused({{"metricType", "requests_waiting"}, {key, "http://a"}, {"engine", "sglang"}}),
+        HasSubstr(absl::StrCat("engine: ", key, " is of vllm")));
+  }
   EXPECT_THAT(Refused({{"metricType", "vllm_queue_depth"},
                        {"engineEndpoint", "http://a"},
                        {"engine", "sglang"}}),
