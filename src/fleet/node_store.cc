@@ -169,9 +169,11 @@ void NodeStore::FindSharedPods(absl::Time now) {
   shared_pods_found_at_ = now;
   absl::flat_hash_map<absl::string_view, absl::string_view> node_of;  // key: UID
   std::set<std::string> shared;
-  for (const auto& [name, node] : nodes_) {
-    if (node.history->attributed == nullptr) continue;
-    for (const Pod& pod : node.history->attributed->pods) {
+  const std::vector<std::string> names = Names();
+  for (const std::string& name : names) {
+    const auto& attributed = nodes_.at(name).history->attributed;
+    if (attributed == nullptr) continue;
+    for (const Pod& pod : attributed->pods) {
       if (pod.uid.empty()) continue;
       const auto other = node_of.emplace(pod.uid, name).first;
       const bool is_new = other->second != name && shared.insert(pod.uid).second;
