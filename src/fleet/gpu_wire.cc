@@ -162,12 +162,13 @@ SteadyRun DecodeRun(const wire::SteadyRun& message, const WriterClock& clock) {
   return {.from = clock.Ours(message.from_us()), .until = clock.Ours(message.until_us())};
 }
 
-void EncodeMemory(const SteadyMemory::Parts& parts, wire::SteadyMemory& message) {
-  if (parts.high_since != absl::InfinitePast()) message.set_high_since_us(ToWire(parts.high_since));
-  if (parts.current != SteadyRun()) EncodeRun(parts.current, *message.mutable_current());
-  for (const SteadyRun& run : parts.past) EncodeRun(run, *message.add_past());
-  message.set_lowest_percent(parts.lowest_percent);
-  message.set_highest_percent(parts.highest_percent);
+void EncodeMemory(const SteadyMemory& memory, wire::SteadyMemory& message) {
+  if (memory.high_since != absl::InfinitePast())
+    message.set_high_since_us(ToWire(memory.high_since));
+  if (memory.current != SteadyRun()) EncodeRun(memory.current, *message.mutable_current());
+  for (const SteadyRun& run : memory.past) EncodeRun(run, *message.add_past());
+  message.set_lowest_percent(memory.lowest_percent);
+  message.set_highest_percent(memory.highest_percent);
 }
 
 bool IsPercent(double value) { return value >= 0 && value <= 100; }  // false for NaN
@@ -175,15 +176,15 @@ bool IsRun(const SteadyRun& run) { return run.from <= run.until; }
 
 // Implausible memory becomes unknown.
 SteadyMemory DecodeMemory(const wire::SteadyMemory& message, const WriterClock& clock) {
-  SteadyMemory::Parts parts;
-  if (message.has_high_since_us()) parts.high_since = clock.Ours(message.high_since_us());
-  if (message.has_current()) parts.current = DecodeRun(message.current(), clock);
-  for (const wire::SteadyRun& run : message.past()) parts.past.push_back(DecodeRun(run, clock));
-  parts.lowest_percent = message.lowest_percent();
-  parts.highest_percent = message.highest_percent();
-  if (!IsPercent(parts.lowest_percent) || !IsPercent(parts.highest_percent)) return {};
-  if (!IsRun(parts.current) || !std::ranges::all_of(parts.past, IsRun)) return {};
-  return SteadyMemory(std::move(parts));
+  SteadyMemory memory;
+  if (message.has_high_since_us()) memory.high_since = clock.Ours(message.high_since_us());
+  if (message.has_current()) memory.current = DecodeRun(message.current(), clock);
+  for (const wire::SteadyRun& run : message.past()) memory.past.push_back(DecodeRun(run, clock));
+  memory.lowest_percent = message.lowest_percent();
+  memory.highest_percent = message.highest_percent();
+  if (!IsPercent(memory.lowest_percent) || !IsPercent(memory.highest_percent)) return {};
+  if (!IsRun(memory.current) || !std::ranges::all_of(memory.past, IsRun)) return {};
+  return memory;
 }
 
 wire::Holders::SharedBy WireOf(SharedBy shared_by) {
@@ -292,16 +293,16 @@ void EncodeGpu(const GpuSample& gpu, wire::Gpu& message) {
   message.set_name(gpu.name);
   message.set_index(static_cast<uint32_t>(gpu.index));
   EncodeState(GpuSample{}, gpu, message);
-  const SteadyMemory::Parts memory = gpu.steady_memory.parts();
-  if (memory != SteadyMemory::Parts()) EncodeMemory(memory, *message.mutable_steady_memory());
+  if (gpu.steady_memory != SteadyMemory()) {
+    EncodeMemory(gpu.steady_memory, *message.mutable_steady_memory());
+  }
 }
 
 bool EncodeGpuChange(const GpuSample& before, const GpuSample& gpu, absl::Time taken_at,
                      wire::Gpu& message) {
   EncodeState(before, gpu, message);
-  const SteadyMemory::Parts memory = gpu.steady_memory.parts();
-  if (memory != ExpectedMemory(before, gpu, taken_at).parts()) {
-    EncodeMemory(memory, *message.mutable_steady_memory());
+  if (gpu.steady_memory != ExpectedMemory(before, gpu, taken_at)) {
+    EncodeMemory(gpu.steady_memory, *message.mutable_steady_memory());
   }
   return message.ByteSizeLong() > 0;
 }

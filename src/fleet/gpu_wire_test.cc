@@ -38,7 +38,7 @@ void ExpectSame(const GpuSample& got, const GpuSample& want) {
   EXPECT_EQ(got.gaps, want.gaps);
   EXPECT_EQ(got.in_use, want.in_use);
   EXPECT_EQ(got.held_since, want.held_since);
-  EXPECT_EQ(got.steady_memory.parts(), want.steady_memory.parts());
+  EXPECT_EQ(got.steady_memory, want.steady_memory);
   EXPECT_EQ(got.holders, want.holders);
   EXPECT_EQ(got.shared_by, want.shared_by);
 }
@@ -58,11 +58,11 @@ GpuSample FullGpu() {
                .detail = "NVML error 15 (GPU_IS_LOST)"}};
   gpu.held_since = kAt - absl::Hours(2);
   gpu.steady_memory =
-      SteadyMemory({.high_since = kAt - absl::Hours(1),
-                    .current = {.from = kAt - absl::Minutes(3), .until = kAt},
-                    .past = {{.from = kAt - absl::Minutes(9), .until = kAt - absl::Minutes(4)}},
-                    .lowest_percent = 91.25,
-                    .highest_percent = 91.5});
+      SteadyMemory{.high_since = kAt - absl::Hours(1),
+                   .current = {.from = kAt - absl::Minutes(3), .until = kAt},
+                   .past = {{.from = kAt - absl::Minutes(9), .until = kAt - absl::Minutes(4)}},
+                   .lowest_percent = 91.25,
+                   .highest_percent = 91.5};
   gpu.holders = {{.pod = 0, .container = "vllm", .share = 0.25},
                  {.pod = 2, .container = "triton", .share = 0.75, .is_possible = true}};
   gpu.shared_by = SharedBy::kProcesses;
@@ -142,7 +142,7 @@ TEST(GpuWire, SendsNoSteadyMemoryWhenItIsAsExpected) {
   before.steady_memory = ExpectedMemory(before, before, kAt);
   GpuSample after = before;
   after.steady_memory = ExpectedMemory(before, after, kAt + absl::Seconds(1));
-  EXPECT_NE(after.steady_memory.parts(), before.steady_memory.parts());
+  EXPECT_NE(after.steady_memory, before.steady_memory);
   telemetry::v1::Gpu message;
   EXPECT_FALSE(EncodeGpuChange(before, after, kAt + absl::Seconds(1), message));
 }
@@ -152,8 +152,8 @@ TEST(GpuWire, TimesAreConvertedToTheReadersClock) {
   EncodeGpu(FullGpu(), message);
   const GpuSample got = DecodeGpu(message, {.offset = -absl::Hours(1)});
   EXPECT_EQ(got.held_since, FullGpu().held_since - absl::Hours(1));
-  EXPECT_EQ(got.steady_memory.parts().current.until, kAt - absl::Hours(1));
-  EXPECT_EQ(got.steady_memory.parts().past[0].from, kAt - absl::Minutes(69));
+  EXPECT_EQ(got.steady_memory.current.until, kAt - absl::Hours(1));
+  EXPECT_EQ(got.steady_memory.past[0].from, kAt - absl::Minutes(69));
 }
 
 TEST(GpuWire, UnknownFieldsOfANewerAgentAreIgnored) {
@@ -193,7 +193,7 @@ TEST(GpuWire, InvalidSteadyMemoryIsUnknown) {
       EncodeGpu(FullGpu(), message);
       auto& memory = *message.mutable_steady_memory();
       lowest ? memory.set_lowest_percent(wrong) : memory.set_highest_percent(wrong);
-      EXPECT_EQ(DecodeGpu(message, {}).steady_memory.parts(), SteadyMemory::Parts()) << wrong;
+      EXPECT_EQ(DecodeGpu(message, {}).steady_memory, SteadyMemory()) << wrong;
     }
   }
 }
@@ -205,7 +205,7 @@ TEST(GpuWire, SteadyRunThatEndsBeforeItBeginsIsUnknown) {
     auto& memory = *message.mutable_steady_memory();
     auto& run = past ? *memory.mutable_past(0) : *memory.mutable_current();
     run.set_until_us(run.from_us() - 1);
-    EXPECT_EQ(DecodeGpu(message, {}).steady_memory.parts(), SteadyMemory::Parts());
+    EXPECT_EQ(DecodeGpu(message, {}).steady_memory, SteadyMemory());
   }
 }
 
@@ -213,7 +213,7 @@ TEST(GpuWire, ImplausibleUsedMemoryIsNotSteady) {
   GpuSample gpu = WorkingGpu(0);
   gpu.memory_used_bytes = *gpu.memory_total_bytes * 2;
   const SteadyMemory memory = ExpectedMemory(gpu, gpu, kAt);
-  EXPECT_EQ(memory.parts(), SteadyMemory::Parts());
+  EXPECT_EQ(memory, SteadyMemory());
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ TEST(ReadingWeight, CountsEverythingThatANodeMayHaveManyOf) {
   EXPECT_GE(grown(), sizeof(GpuGap) + 100);
   snapshot.gpus[0].holders.push_back({.container = std::string(40, 'c')});
   EXPECT_GE(grown(), sizeof(GpuHolder) + 40);
-  snapshot.gpus[0].steady_memory = SteadyMemory({.past = std::vector<SteadyRun>(100)});
+  snapshot.gpus[0].steady_memory = SteadyMemory{.past = std::vector<SteadyRun>(100)};
   EXPECT_GE(grown(), 100 * sizeof(SteadyRun));
 }
 

@@ -117,7 +117,7 @@ TEST_F(TelemetryWireTest, ChangesAddUpToWhatWasRead) {
       EXPECT_EQ(got->gpus[g].memory_used_bytes, sent_.gpus[g].memory_used_bytes);
       EXPECT_EQ(got->gpus[g].gaps, sent_.gpus[g].gaps);
       EXPECT_EQ(got->gpus[g].holders, sent_.gpus[g].holders);
-      EXPECT_EQ(got->gpus[g].steady_memory.parts(), sent_.gpus[g].steady_memory.parts())
+      EXPECT_EQ(got->gpus[g].steady_memory, sent_.gpus[g].steady_memory)
           << "reading " << i << " GPU " << g;
     }
   }
@@ -130,7 +130,7 @@ TEST_F(TelemetryWireTest, SteadyMemoryGrowsWithoutMessages) {
   busier.gpus[0].utilization_percent = 99;
   const auto got = Send(busier);
   ASSERT_TRUE(got);
-  EXPECT_EQ(got->gpus[0].steady_memory.parts(), sent_.gpus[0].steady_memory.parts());
+  EXPECT_EQ(got->gpus[0].steady_memory, sent_.gpus[0].steady_memory);
   EXPECT_TRUE(got->gpus[0].steady_memory.WasSteadyFor(absl::Seconds(120), absl::InfinitePast()));
 }
 
@@ -216,11 +216,11 @@ TEST_F(TelemetryWireTest, NoReadingIsLaterThanItsMessage) {
   snapshot.pods[0].listed_since = wrong;
   snapshot.pods[0].owner_listed_since = wrong;
   snapshot.gpus[0].held_since = wrong;
-  snapshot.gpus[0].steady_memory = SteadyMemory({.high_since = wrong,
-                                                 .current = {.from = wrong, .until = wrong},
-                                                 .past = {{.from = wrong, .until = wrong}},
-                                                 .lowest_percent = 91,
-                                                 .highest_percent = 91});
+  snapshot.gpus[0].steady_memory = SteadyMemory{.high_since = wrong,
+                                                .current = {.from = wrong, .until = wrong},
+                                                .past = {{.from = wrong, .until = wrong}},
+                                                .lowest_percent = 91,
+                                                .highest_percent = 91};
   const WriterClock clock{.latest = now_};
   const auto got = decoder_.Decode(WholeReading(snapshot), clock);
   ASSERT_TRUE(got.ok()) << got.status();
@@ -228,7 +228,7 @@ TEST_F(TelemetryWireTest, NoReadingIsLaterThanItsMessage) {
   EXPECT_EQ(got->gpus[0].held_since, now_);
   EXPECT_EQ(got->pods[0].listed_since, now_);
   EXPECT_EQ(got->pods[0].owner_listed_since, now_);
-  const SteadyMemory::Parts memory = got->gpus[0].steady_memory.parts();
+  const SteadyMemory& memory = got->gpus[0].steady_memory;
   EXPECT_EQ(memory.high_since, now_);
   EXPECT_EQ(memory.current, (SteadyRun{.from = now_, .until = now_}));
   EXPECT_EQ(memory.past[0], memory.current);

@@ -19,37 +19,37 @@ void SteadyMemory::Add(absl::Time at, double used_percent) {
     *this = SteadyMemory();
     return;
   }
-  if (high_since_ == absl::InfinitePast()) high_since_ = at;
-  lowest_percent_ = std::min(lowest_percent_, used_percent);
-  highest_percent_ = std::max(highest_percent_, used_percent);
-  const bool begins = current_.from == absl::InfinitePast() ||
-                      highest_percent_ - lowest_percent_ >= kSteadyWithinPoints;
+  if (high_since == absl::InfinitePast()) high_since = at;
+  lowest_percent = std::min(lowest_percent, used_percent);
+  highest_percent = std::max(highest_percent, used_percent);
+  const bool begins = current.from == absl::InfinitePast() ||
+                      highest_percent - lowest_percent >= kSteadyWithinPoints;
   if (begins) {
-    if (current_.from != absl::InfinitePast()) past_.push_back(current_);
-    current_.from = at;
-    lowest_percent_ = highest_percent_ = used_percent;
+    if (current.from != absl::InfinitePast()) past.push_back(current);
+    current.from = at;
+    lowest_percent = highest_percent = used_percent;
   }
   ExtendTo(at);
 }
 
 void SteadyMemory::ExtendTo(absl::Time until) {
-  if (current_.from == absl::InfinitePast()) return;
-  current_.until = std::max(current_.until, until);
-  while (!past_.empty() && past_.back().Length() <= current_.Length()) past_.pop_back();
+  if (current.from == absl::InfinitePast()) return;
+  current.until = std::max(current.until, until);
+  while (!past.empty() && past.back().Length() <= current.Length()) past.pop_back();
 }
 
 bool SteadyMemory::IsTooNew(absl::Duration window, absl::Time warm_at) const {
-  if (high_since_ == absl::InfinitePast()) return false;
-  return current_.until - std::max(high_since_, warm_at) < window;
+  if (high_since == absl::InfinitePast()) return false;
+  return current.until - std::max(high_since, warm_at) < window;
 }
 
 absl::Time SteadyMemory::SteadyAt(absl::Duration window, absl::Time warm_at) const {
-  if (current_.from == absl::InfinitePast()) return absl::InfiniteFuture();
-  for (const SteadyRun& run : past_) {
+  if (current.from == absl::InfinitePast()) return absl::InfiniteFuture();
+  for (const SteadyRun& run : past) {
     if (run.After(warm_at) >= window) return std::max(run.from, warm_at) + window;
   }
-  return current_.After(warm_at) >= window ? std::max(current_.from, warm_at) + window
-                                           : absl::InfiniteFuture();
+  return current.After(warm_at) >= window ? std::max(current.from, warm_at) + window
+                                          : absl::InfiniteFuture();
 }
 
 bool SteadyMemory::WasSteadyFor(absl::Duration window, absl::Time warm_at) const {

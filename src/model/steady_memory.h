@@ -1,8 +1,6 @@
 // How long a GPU's memory usage has been steady: the sign of preallocated VRAM.
 #pragma once
 
-#include <cstddef>
-#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -22,28 +20,14 @@ struct SteadyRun {
 };
 
 // The memory usage of one holder since it was last at 50 % or below.
-class SteadyMemory {
- public:
-  SteadyMemory() = default;
-
-  // The whole state, for another process to continue from.
-  struct Parts {
-    absl::Time high_since = absl::InfinitePast();  // InfinitePast: it is at 50 % or below
-    SteadyRun current;
-    std::vector<SteadyRun> past;
-    double lowest_percent = 0;  // within the current run
-    double highest_percent = 0;
-
-    friend bool operator==(const Parts&, const Parts&) = default;
-  };
-  explicit SteadyMemory(Parts parts)
-      : high_since_(parts.high_since),
-        current_(parts.current),
-        past_(std::move(parts.past)),
-        lowest_percent_(parts.lowest_percent),
-        highest_percent_(parts.highest_percent) {}
-  Parts parts() const { return {high_since_, current_, past_, lowest_percent_, highest_percent_}; }
-  size_t past_runs() const { return past_.size(); }
+struct SteadyMemory {
+  absl::Time high_since = absl::InfinitePast();  // InfinitePast: it is at 50 % or below
+  SteadyRun current;
+  // Past runs that are longer than all later ones and the current one: oldest and longest first.
+  // The longest of all runs that ended after any given instant is among them.
+  std::vector<SteadyRun> past;
+  double lowest_percent = 0;  // within the current run
+  double highest_percent = 0;
 
   // Adds a reading. Failed readings are left out, so that runs span them.
   void Add(absl::Time at, double used_percent);
@@ -63,14 +47,7 @@ class SteadyMemory {
   // The time before `warm_at` does not count.
   bool IsTooNew(absl::Duration window, absl::Time warm_at) const;
 
- private:
-  absl::Time high_since_ = absl::InfinitePast();  // InfinitePast: it is at 50 % or below
-  SteadyRun current_;
-  // Past runs that are longer than all later ones and the current one: oldest and longest first.
-  // The longest of all runs that ended after any given instant is among them.
-  std::vector<SteadyRun> past_;
-  double lowest_percent_ = 0;  // within the current run
-  double highest_percent_ = 0;
+  friend bool operator==(const SteadyMemory&, const SteadyMemory&) = default;
 };
 
 }  // namespace gpuscaler

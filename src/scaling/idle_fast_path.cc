@@ -99,7 +99,7 @@ bool IdleFastPath::AddGpu(const Trigger& trigger, const std::string& uuid,
   const size_t index = static_cast<size_t>(found);
   cursor.gpu_indices.push_back(static_cast<uint32_t>(index));
   if (evaluates_preallocated_memory_) {
-    cursor.memory.push_back(history.Newest().gpus[index].steady_memory.parts());
+    cursor.memory.push_back(history.Newest().gpus[index].steady_memory);
   }
   const NodeLayout::Gpu& gpu = layout.gpus[index];
   if (std::ranges::any_of(gpu.holders, &GpuHolder::is_possible)) return false;
@@ -159,9 +159,9 @@ bool IdleFastPath::StaysInactive(const NodePointsView& points, const NodePointsV
 
 bool IdleFastPath::IsSameMemory(const NodeHistory& history, const NodeCursor& cursor) {
   for (size_t i = 0; i < cursor.memory.size(); ++i) {
-    SteadyMemory::Parts parts = history.Newest().gpus[cursor.gpu_indices[i]].steady_memory.parts();
-    parts.current.until = cursor.memory[i].current.until;
-    if (parts != cursor.memory[i]) return false;
+    SteadyMemory memory = history.Newest().gpus[cursor.gpu_indices[i]].steady_memory;
+    memory.current.until = cursor.memory[i].current.until;
+    if (memory != cursor.memory[i]) return false;
   }
   return true;
 }
@@ -170,7 +170,7 @@ size_t IdleFastPath::size_bytes() const {
   size_t bytes = sizeof(*this) + cursors_.capacity() * sizeof(NodeCursor);
   for (const NodeCursor& cursor : cursors_) {
     bytes += cursor.gpu_indices.capacity() * sizeof(uint32_t) +
-             cursor.memory.capacity() * sizeof(SteadyMemory::Parts);
+             cursor.memory.capacity() * sizeof(SteadyMemory);
   }
   return bytes;
 }

@@ -46,7 +46,7 @@ class IdleFastPath {
     std::shared_ptr<const NodeLayout> oldest_layout;
     std::vector<uint32_t> gpu_indices;  // the replicas' GPUs in the layout; empty: no replica
     // If memory may be preallocated: the memory of each of these GPUs.
-    std::vector<SteadyMemory::Parts> memory;
+    std::vector<SteadyMemory> memory;
   };
 
   IdleFastPath(const Trigger& trigger, const StalenessLimits& staleness);

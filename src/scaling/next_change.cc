@@ -62,8 +62,7 @@ void AddCover(const Trigger& trigger, Samples samples, absl::Time now,
 void AddSteadyMemory(const Trigger& trigger, const Replica& replica, NextChange& next) {
   if (trigger.metric != MetricType::kMemoryUsedPercent) return;
   for (const SteadyMemory& memory : replica.steady_memory) {
-    const SteadyMemory::Parts parts = memory.parts();
-    for (const absl::Time since : {parts.current.from, parts.high_since}) {
+    for (const absl::Time since : {memory.current.from, memory.high_since}) {
       next.MayChangeAt(std::max(since, replica.warm_at) + trigger.preallocation_window);
       next.MayChangeAt(std::max(since, replica.held_since) + trigger.preallocation_window);
     }
