@@ -93,12 +93,12 @@ absl::StatusOr<Replicas> ReplicasInUse(const Trigger& trigger, const FleetHistor
   bool any_present = false;
   for (const Block block : BlocksOf(trigger, scoped)) {
     const NodeView& view = scoped.nodes[block.front().node];
-    const ReplicaProperties properties{.name = NameOf(block),
-                                       .node_names = {view.name()},
-                                       .why_stale = view.why_stale,
-                                       .covered_since = view.covered_since,
-                                       .dropped_until = view.state->history->dropped_until};
-    ReplicaReader reader(trigger, scoped.nodes, staleness, block, properties);
+    const Replica common{.name = NameOf(block),
+                         .nodes = {view.name()},
+                         .why_stale = view.why_stale,
+                         .covered_since = view.covered_since,
+                         .dropped_until = view.state->history->dropped_until};
+    ReplicaReader reader(trigger, scoped.nodes, staleness, block, common, std::nullopt);
     bool held = false;
     for (Replica& replica : reader.Read()) {
       held |= replica.present;
@@ -107,7 +107,7 @@ absl::StatusOr<Replicas> ReplicasInUse(const Trigger& trigger, const FleetHistor
     any_present |= held;
     if (held || !block.front().present()) continue;
     IdleBlock& idle = workload_replicas.idle.emplace_back();
-    idle.name = properties.name;
+    idle.name = common.name;
     idle.gpu_uuids = UuidsOf(block);
     idle.metric = reader.MetricAt(scoped.now);
     if (idle.metric) continue;

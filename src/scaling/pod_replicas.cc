@@ -27,7 +27,8 @@ struct ReplicaKey {
 
 struct FoundReplica {
   std::vector<GpuSeries> gpus;
-  ReplicaProperties properties;
+  Replica common;  // without samples (ReplicaReader)
+  std::optional<absl::Time> ready_at;
   bool any_holds_gpu = false;  // a pod of it holds a GPU now
 };
 
@@ -62,7 +63,7 @@ class WorkloadPods {
     for (const auto& [key, found] : found_) {
       const auto of_replica = std::span(gpus).subspan(first, found.gpus.size());
       first += of_replica.size();
-      ReplicaReader reader(trigger_, views_, staleness_, of_replica, found.properties);
+      ReplicaReader reader(trigger_, views_, staleness_, of_replica, found.common, found.ready_at);
       std::ranges::move(reader.Read(), std::back_inserter(replicas));
     }
     std::stable_partition(replicas.begin(), replicas.end(),
@@ -94,23 +95,22 @@ class WorkloadPods {
     const std::string unknown = WhyOwnersUnknown(state);
     for (PodGpus& pod : GpusOfPods(trigger_, selection_, view, views_.size() - 1)) {
       FoundReplica& found = found_[KeyOf(*pod.pod, state.node)];
-      ReplicaProperties& properties = found.properties;
+      Replica& common = found.common;
       const bool first = found.gpus.empty();
-      properties.by_owner = true;
-      properties.name = NameOf(*pod.pod);
-      properties.pods.push_back(pod.pod);
-      if (std::ranges::find(properties.node_names, state.node) == properties.node_names.end()) {
-        properties.node_names.push_back(state.node);
+      common.name = NameOf(*pod.pod);
+      common.pods.push_back(pod.pod);
+      if (std::ranges::find(common.nodes, state.node) == common.nodes.end()) {
+        common.nodes.push_back(state.node);
       }
       if (HoldsGpuNow(pod)) {
-        MarkIfOnTwoNodes(*pod.pod, state.node, properties);
-        if (properties.why_stale.empty()) {
-          properties.why_stale = view.why_stale.empty() ? unknown : view.why_stale;
+        MarkIfOnTwoNodes(*pod.pod, state.node, common);
+        if (common.why_stale.empty()) {
+          common.why_stale = view.why_stale.empty() ? unknown : view.why_stale;
         }
       }
-      properties.dropped_until = std::max(properties.dropped_until, state.history->dropped_until);
-      properties.covered_since =
-          first ? view.covered_since : std::max(properties.covered_since, view.covered_since);
+      common.dropped_until = std::max(common.dropped_until, state.history->dropped_until);
+      common.covered_since =
+          first ? view.covered_since : std::max(common.covered_since, view.covered_since);
       AddStart(pod, first, found);
       std::ranges::move(pod.gpus, std::back_inserter(found.gpus));
     }
@@ -118,21 +118,21 @@ class WorkloadPods {
 
   // A pod never moves: if two nodes report one UID, one is wrong, and which one is not known. The
   // next pod of a StatefulSet has the same name and another UID.
-  void MarkIfOnTwoNodes(const Pod& pod, const std::string& node, ReplicaProperties& properties) {
+  void MarkIfOnTwoNodes(const Pod& pod, const std::string& node, Replica& common) {
     if (pod.uid.empty()) return;
     const auto [other, is_new] = node_of_.emplace(pod.uid, node);
     if (is_new || other->second == node) return;
-    properties.is_on_two_nodes = true;
-    properties.why_stale =
+    common.is_on_two_nodes = true;
+    common.why_stale =
         absl::StrCat("pod ", pod.name, " is on nodes ", other->second, " and ", node);
   }
 
   // A group begins with its newest pod, is Ready when all pods are, and ends when all end. Pods
   // that have left it do not matter.
   static void AddStart(const PodGpus& pod, bool first, FoundReplica& found) {
-    std::optional<absl::Time>& ready_at = found.properties.ready_at;
-    absl::Time& listed_since = found.properties.listed_since;
-    absl::Time& ending_since = found.properties.ending_since;
+    std::optional<absl::Time>& ready_at = found.ready_at;
+    absl::Time& listed_since = found.common.starting_since;
+    absl::Time& ending_since = found.common.ending_since;
     const bool there = HoldsGpuNow(pod);
     if (first || (there && !found.any_holds_gpu)) {
       ready_at = pod.ready_at;

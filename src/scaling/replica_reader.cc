@@ -15,12 +15,13 @@ std::vector<std::string> UuidsOf(std::span<const GpuSeries> gpus) {
 
 ReplicaReader::ReplicaReader(const Trigger& trigger, std::span<const NodeView> views,
                              const StalenessLimits& staleness, std::span<const GpuSeries> gpus,
-                             const ReplicaProperties& properties)
+                             const Replica& common, std::optional<absl::Time> ready_at)
     : trigger_(trigger),
       metric_(InfoOf(trigger.metric)),
       views_(views),
       gpus_(gpus),
-      properties_(properties),
+      common_(common),
+      ready_at_(ready_at),
       values_(gpus.size(), staleness.stale_after),
       utilization_(gpus.size(), staleness.stale_after) {
   cursors_.reserve(gpus.size());
@@ -46,8 +47,8 @@ std::vector<Replica> ReplicaReader::Read() {
   }
   if (held) replicas_.back().present = true;
   // Only the newest holder is deleted then; earlier ones had left.
-  if (!replicas_.empty() && replicas_.back().samples.back().at >= properties_.ending_since) {
-    replicas_.back().ending_since = properties_.ending_since;
+  if (!replicas_.empty() && replicas_.back().samples.back().at >= common_.ending_since) {
+    replicas_.back().ending_since = common_.ending_since;
   }
   for (Replica& replica : replicas_) {
     AddSteadyMemory(replica);
@@ -57,8 +58,7 @@ std::vector<Replica> ReplicaReader::Read() {
 }
 
 std::optional<double> ReplicaReader::MetricAt(absl::Time now) const {
-  return properties_.why_stale.empty() ? values_.AggregateAt(trigger_.aggregation, now)
-                                       : std::nullopt;
+  return common_.why_stale.empty() ? values_.AggregateAt(trigger_.aggregation, now) : std::nullopt;
 }
 
 double ReplicaReader::ShareOf(size_t gpu) const {
@@ -69,13 +69,13 @@ double ReplicaReader::ShareOf(size_t gpu) const {
 void ReplicaReader::ReadGpu(size_t gpu, absl::Time at) {
   const GpuPointView point = PointAt(gpu, cursors_[gpu]);
   if (!point.exists()) {
-    if (properties_.by_owner) {
+    if (!common_.pods.empty()) {
       values_.Remove(gpu);
       utilization_.Remove(gpu);
     }
     return;
   }
-  if (properties_.by_owner) {
+  if (!common_.pods.empty()) {
     held_since_ = std::min(held_since_, gpus_[gpu].pod_since);
   } else if (point.in_use()) {
     held_since_ = std::min(held_since_, point.held_since());
@@ -120,26 +120,15 @@ ReplicaSample ReplicaReader::ReadSample(absl::Time before, absl::Time at) {
 
 // A start begins when the GPU was taken, or, if readiness is known, when the pod was listed. Until
 // a pod is Ready its processes come and go, and other pods may have had its GPUs.
-absl::Time ReplicaReader::StartingSince(absl::Time held_since) const {
-  const bool by_clock = !properties_.ready_at && held_since != absl::InfinitePast();
-  return by_clock ? held_since : properties_.listed_since;
-}
-
 void ReplicaReader::Begin(absl::Time since) {
-  replicas_.push_back(
-      {.name = properties_.name,
-       .gpu_uuids = UuidsOf(gpus_),
-       .nodes = properties_.node_names,
-       .held_since = since,
-       .starting_since = StartingSince(since),
-       .warm_at = properties_.ready_at.value_or(since + trigger_.warmup),
-       .counted_since = std::max(since, properties_.ready_at.value_or(since + trigger_.warmup)),
-       .last_error = MissingValueReason(),
-       .why_stale = properties_.why_stale,
-       .is_on_two_nodes = properties_.is_on_two_nodes,
-       .covered_since = properties_.covered_since,
-       .dropped_until = properties_.dropped_until,
-       .pods = properties_.pods});
+  Replica& replica = replicas_.emplace_back(common_);
+  replica.gpu_uuids = UuidsOf(gpus_);
+  replica.held_since = since;
+  if (!ready_at_ && since != absl::InfinitePast()) replica.starting_since = since;
+  replica.warm_at = ready_at_.value_or(since + trigger_.warmup);
+  replica.counted_since = std::max(since, replica.warm_at);
+  replica.ending_since = absl::InfiniteFuture();
+  replica.last_error = MissingValueReason();
 }
 
 void ReplicaReader::AddSteadyMemory(Replica& replica) const {
@@ -167,8 +156,8 @@ SteadyMemory ReplicaReader::SteadyMemoryOf(size_t gpu, absl::Time held_since, bo
 
 // InfiniteFuture unless the start ends by the clock.
 absl::Time ReplicaReader::LoadedAt(const Replica& replica) const {
-  const bool by_clock = !properties_.ready_at && trigger_.warmup > absl::ZeroDuration() &&
-                        EvaluatesPreallocatedMemory(trigger_);
+  const bool by_clock =
+      !ready_at_ && trigger_.warmup > absl::ZeroDuration() && EvaluatesPreallocatedMemory(trigger_);
   if (!by_clock || !replica.present || replica.steady_memory.empty()) return absl::InfiniteFuture();
   absl::Time loaded_at = replica.held_since;
   for (const SteadyMemory& memory : replica.steady_memory) {

@@ -13,30 +13,18 @@
 
 namespace gpuscaler {
 
-// The properties that all replicas on the same GPUs have in common.
-struct ReplicaProperties {
-  std::string name;
-  std::vector<std::string> node_names;  // Replica::nodes
-  std::vector<const Pod*> pods;         // Replica::pods
-  // True: a pod or a group, which holds the GPUs that have a point. False: a GPU in use
-  // means that all GPUs of the block are held.
-  bool by_owner = false;
-  // When its pods were first Ready. InfiniteFuture: never; empty: not known.
-  std::optional<absl::Time> ready_at;
-  absl::Time listed_since = absl::InfiniteFuture();  // PodGpus::listed_since of its newest pod
-  absl::Time ending_since = absl::InfiniteFuture();  // Replica::ending_since
-  std::string why_stale;
-  bool is_on_two_nodes = false;  // Replica::is_on_two_nodes
-  absl::Time covered_since;
-  absl::Time dropped_until = absl::InfinitePast();
-};
-
 class ReplicaReader {
  public:
-  // All references must outlive it. Requires at least one GPU.
+  // All references must outlive it. Requires at least one GPU. `common` has what all holders of the
+  // GPUs have in common, without samples:
+  // - With pods, these hold the GPUs that have a point. Without, a GPU in use means that all are
+  //   held.
+  // - `starting_since` is PodGpus::listed_since of its newest pod.
+  // - `ending_since` is that of the newest holder.
+  // `ready_at` is when its pods were first Ready. InfiniteFuture: never; empty: not known.
   ReplicaReader(const Trigger& trigger, std::span<const NodeView> views,
                 const StalenessLimits& staleness, std::span<const GpuSeries> gpus,
-                const ReplicaProperties& properties);
+                const Replica& common, std::optional<absl::Time> ready_at);
 
   // Replicas are sorted, oldest first.
   std::vector<Replica> Read();
@@ -54,7 +42,6 @@ class ReplicaReader {
   ReplicaSample ReadSample(absl::Time before, absl::Time at);
   void ReadGpu(size_t gpu, absl::Time at);
   void Begin(absl::Time since);
-  absl::Time StartingSince(absl::Time held_since) const;
   void AddSteadyMemory(Replica& replica) const;
   absl::Time LoadedAt(const Replica& replica) const;
   SteadyMemory SteadyMemoryOf(size_t gpu, absl::Time held_since, bool present) const;
@@ -64,7 +51,8 @@ class ReplicaReader {
   const MetricTypeInfo& metric_;
   const std::span<const NodeView> views_;
   const std::span<const GpuSeries> gpus_;
-  const ReplicaProperties& properties_;
+  const Replica& common_;
+  const std::optional<absl::Time> ready_at_;
   std::vector<RunCursor> cursors_;  // one for each GPU
   LastKnownValues values_;
   LastKnownValues utilization_;
