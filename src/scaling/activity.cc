@@ -40,40 +40,41 @@ std::string NoneAboveText(const Trigger& trigger) {
   return absl::StrCat(above, " within ", DurationText(trigger.activation_window));
 }
 
-}  // namespace
-
-Activity ActivityOf(const Trigger& trigger, const std::vector<ReplicaLoad>& loads, absl::Time now) {
-  const std::string window = DurationText(trigger.activation_window);
-  if (trigger.always_active) return {true, "scaleIn is hold: never at zero"};
+// Returns why the trigger is active. Empty: it is not.
+std::string WhyActive(const Trigger& trigger, const std::vector<ReplicaLoad>& loads,
+                      absl::Time now) {
+  if (trigger.always_active) return "scaleIn is hold: never at zero";
   for (const ReplicaLoad& load : loads) {
-    if (!load.active || load.contribution.state == State::kTerminating) continue;
-    return {true, ActiveText(trigger, load)};
+    if (load.active && load.contribution.state != State::kTerminating) {
+      return ActiveText(trigger, load);
+    }
   }
   for (const ReplicaLoad& load : loads) {
     if (load.contribution.state == State::kUnreadable) {
-      return {true, absl::StrCat(load.contribution.name, " is there but cannot be read")};
+      return absl::StrCat(load.contribution.name, " is there but cannot be read");
     }
     if (load.contribution.state == State::kWarming && load.starts) {
-      return {true, absl::StrCat(load.contribution.name, " is warming up")};
+      return absl::StrCat(load.contribution.name, " is warming up");
     }
     if (load.contribution.state == State::kTerminating && load.active) {
-      return {true, absl::StrCat(load.contribution.name,
-                                 " terminates, and was active when its deletion began")};
+      return absl::StrCat(load.contribution.name,
+                          " terminates, and was active when its deletion began");
     }
   }
-  if (loads.empty()) return {false, "no replica within activationWindow"};
+  if (loads.empty()) return "";
+  const std::string window = DurationText(trigger.activation_window);
   const absl::Duration covered = CoveredTime(loads, now);
   if (covered < trigger.activation_window) {
-    return {true,
-            absl::StrCat("samples cover only ", AgeText(covered), " of activationWindow ", window)};
+    return absl::StrCat("samples cover only ", AgeText(covered), " of activationWindow ", window);
   }
   for (const ReplicaLoad& load : loads) {
     if (!load.covered && load.contribution.state != State::kWarming)
-      return {true, absl::StrCat(load.contribution.name, " has gaps within ", window)};
+      return absl::StrCat(load.contribution.name, " has gaps within ", window);
   }
-  return {false, NoneAboveText(trigger)};
+  return "";
 }
 
+// See Decision::evidence_until. A reading is valid for stale_after, so the newest may be that old.
 absl::Time EvidenceUntil(const Trigger& trigger, const std::vector<ReplicaLoad>& loads,
                          const StalenessLimits& staleness) {
   if (trigger.always_active) return absl::InfiniteFuture();
@@ -86,6 +87,19 @@ absl::Time EvidenceUntil(const Trigger& trigger, const std::vector<ReplicaLoad>&
   absl::Time until = newest - staleness.stale_after + window;
   for (const ReplicaLoad& load : loads) until = std::min(until, load.frozen_at);
   return until;
+}
+
+}  // namespace
+
+void SetActivity(const Trigger& trigger, const std::vector<ReplicaLoad>& loads, absl::Time now,
+                 const StalenessLimits& staleness, Decision& decision) {
+  decision.active_because = WhyActive(trigger, loads, now);
+  decision.active = !decision.active_because.empty();
+  if (!decision.active) {
+    decision.active_because =
+        loads.empty() ? "no replica within activationWindow" : NoneAboveText(trigger);
+  }
+  decision.evidence_until = EvidenceUntil(trigger, loads, staleness);
 }
 
 }  // namespace gpuscaler

@@ -316,10 +316,11 @@ void SetValidity(const Trigger& trigger, const FleetHistory& fleet,
                  const Replicas& workload_replicas, const StalenessLimits& staleness,
                  Decision& decision) {
   const std::vector<Replica>& replicas = workload_replicas.replicas;
-  const Validity validity = ValidityOf(trigger, fleet, replicas, staleness);
-  decision.active_until = std::min(validity.activity, workload_replicas.changes_at);
-  decision.valid_until = std::min(validity.value, workload_replicas.changes_at);
-  decision.active_while_read = std::min(validity.while_read, workload_replicas.changes_at);
+  SetValidUntil(trigger, fleet, replicas, staleness, decision);
+  for (absl::Time* const until :
+       {&decision.active_until, &decision.valid_until, &decision.active_while_read}) {
+    *until = std::min(*until, workload_replicas.changes_at);
+  }
   // Other pods that hold GPUs do not change the decision, but its texts name them.
   const bool names_other_pods =
       trigger.scope == Scope::kWorkload && !trigger.workload.empty() && replicas.empty();
@@ -434,11 +435,11 @@ Decision Decide(const Trigger& trigger, const ScaledObjectRef& scaled_object,
   // Departed engines show what a replica serves.
   if (held.Any() && decision.replicas == 0) decision.look_back = kLongestWindow;
   decision.value = RoundToThreeDecimals(decision.value);
-  Activity activity = ActivityOf(trigger, loads, fleet.now);
-  if (!activity.active && KeepsActive(trigger, held)) activity = {true, HeldText(held)};
-  decision.active = activity.active;
-  decision.active_because = activity.because;
-  decision.evidence_until = EvidenceUntil(trigger, loads, staleness);
+  SetActivity(trigger, loads, fleet.now, staleness, decision);
+  if (!decision.active && KeepsActive(trigger, held)) {
+    decision.active = true;
+    decision.active_because = HeldText(held);
+  }
   return decision;
 }
 

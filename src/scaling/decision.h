@@ -98,7 +98,8 @@ struct Decision {
   // are right before `active_until` (next_change.h). Ages in its texts are those at `taken_at`.
   absl::Time valid_until;
   absl::Time active_until;
-  // As `active_until`, if each node keeps reporting unchanged GPUs.
+  // As `active_until`, if each node keeps reporting unchanged GPUs, so that no newest reading grows
+  // stale. Never earlier.
   absl::Time active_while_read;
   // Until then the trigger stays active, whatever is reported: a reading above activationThreshold
   // is within activationWindow, and requests do not freeze earlier. Only other pods, or memory that

@@ -130,8 +130,9 @@ void AddWindow(const Trigger& trigger, const Replica& replica, absl::Time now, N
 
 }  // namespace
 
-Validity ValidityOf(const Trigger& trigger, const FleetHistory& fleet,
-                    const std::vector<Replica>& replicas, const StalenessLimits& staleness) {
+void SetValidUntil(const Trigger& trigger, const FleetHistory& fleet,
+                   const std::vector<Replica>& replicas, const StalenessLimits& staleness,
+                   Decision& decision) {
   Changes changes{.by_time = NextChange(fleet.now), .if_not_read = NextChange(fleet.now)};
   changes.if_not_read.MayChangeAt(fleet.valid_until);
   for (const NodeState& state : fleet.nodes) {
@@ -142,10 +143,9 @@ Validity ValidityOf(const Trigger& trigger, const FleetHistory& fleet,
   }
   NextChange value(fleet.now);
   for (const Replica& replica : replicas) AddWindow(trigger, replica, fleet.now, value);
-  const absl::Time while_read = changes.by_time.until();
-  const absl::Time activity = std::min(while_read, changes.if_not_read.until());
-  return {
-      .activity = activity, .value = std::min(activity, value.until()), .while_read = while_read};
+  decision.active_while_read = changes.by_time.until();
+  decision.active_until = std::min(decision.active_while_read, changes.if_not_read.until());
+  decision.valid_until = std::min(decision.active_until, value.until());
 }
 
 }  // namespace gpuscaler

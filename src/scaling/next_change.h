@@ -7,7 +7,7 @@
 
 #include "absl/time/time.h"
 #include "model/fleet_history.h"
-#include "scaling/node_view.h"
+#include "scaling/decision.h"
 #include "scaling/replica.h"
 #include "trigger/trigger.h"
 
@@ -35,18 +35,12 @@ class NextChange {
   absl::Time until_ = absl::InfiniteFuture();
 };
 
-struct Validity {
-  absl::Time activity;  // status and `active` are right before it
-  absl::Time value;     // the whole decision is; never later
-  // As `activity`, if each node keeps reporting unchanged GPUs, so that no newest reading grows
-  // stale. Never earlier.
-  absl::Time while_read;
-};
-
-// Bounds are sound, not exact: nothing changes before them, and most often nothing does then. A
-// steady workload's decision lasts until its readings are stale. One without any reading lasts for
-// ever. An average over readings that differ changes with every instant.
-Validity ValidityOf(const Trigger& trigger, const FleetHistory& fleet,
-                    const std::vector<Replica>& replicas, const StalenessLimits& staleness);
+// Sets `valid_until`, `active_until` and `active_while_read`. Bounds are sound, not exact: nothing
+// changes before them, and most often nothing does then. A steady workload's decision lasts until
+// its readings are stale. One without any reading lasts for ever. An average over readings that
+// differ changes with every instant.
+void SetValidUntil(const Trigger& trigger, const FleetHistory& fleet,
+                   const std::vector<Replica>& replicas, const StalenessLimits& staleness,
+                   Decision& decision);
 
 }  // namespace gpuscaler

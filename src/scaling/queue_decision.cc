@@ -92,13 +92,8 @@ Decision DecideOnQueue(const Trigger& trigger, absl::Time now, const SignalHisto
   if (load.contribution.because.empty())
     decision.contributions.back().because = PartsText(signals->series.front());
   decision.value = RoundToThreeDecimals(*load.contribution.load);
-  const Activity activity = ActivityOf(trigger, {load}, now);
-  decision.active = activity.active;
-  decision.active_because = activity.because;
-  decision.evidence_until = EvidenceUntil(trigger, {load}, staleness);
-  const Validity validity = ValidityOf(trigger, {.now = now}, {queue}, staleness);
-  decision.active_until = validity.activity;
-  decision.valid_until = validity.value;
+  SetActivity(trigger, {load}, now, staleness, decision);
+  SetValidUntil(trigger, {.now = now}, {queue}, staleness, decision);
   return decision;
 }
 
