@@ -1,6 +1,7 @@
 #include "scaling/hold.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -261,48 +262,40 @@ class PastLoads {
   std::vector<Interval> counted_intervals_;
 };
 
-// A replica that starts or ends. Its hold uses the loads before `past_until`.
-struct HoldCause {
-  const ReplicaLoad* load;
-  absl::Time past_until;
-};
-
 bool CountsAsReplica(const ReplicaLoad& load) {
   return load.contribution.state == State::kCounted ||
          load.contribution.state == State::kUnreadable;
 }
 
-std::vector<HoldCause> HoldCauses(const std::vector<ReplicaLoad>& loads, absl::Time now) {
-  std::vector<HoldCause> causes;
+// Returns the replicas that start or end, for which the value is held.
+std::vector<const ReplicaLoad*> HoldCauses(const std::vector<ReplicaLoad>& loads) {
+  std::vector<const ReplicaLoad*> causes;
   const bool any_counted = std::ranges::any_of(loads, CountsAsReplica);
   for (const ReplicaLoad& load : loads) {
-    if (load.starts) {
-      causes.push_back({.load = &load, .past_until = std::min(load.replica->starting_since, now)});
-    } else if (!any_counted && load.contribution.state == State::kTerminating) {
-      causes.push_back({.load = &load, .past_until = now});
-    }
+    const bool ends = !any_counted && load.contribution.state == State::kTerminating;
+    if (load.starts || ends) causes.push_back(&load);
   }
   return causes;
 }
 
-std::string CauseText(const HoldCause& cause) {
-  return absl::StrCat(cause.load->contribution.name,
-                      cause.load->starts ? " starts" : " terminates, and no replica is counted");
+std::string CauseText(const ReplicaLoad& cause) {
+  return absl::StrCat(cause.contribution.name,
+                      cause.starts ? " starts" : " terminates, and no replica is counted");
 }
 
-std::string PastValueText(const Trigger& trigger, const HoldCause& cause, double lower_bound) {
+std::string PastValueText(const Trigger& trigger, const ReplicaLoad& cause, double lower_bound) {
   return absl::StrCat(CauseText(cause), "; before it was ",
                       NumberText(RoundToThreeDecimals(lower_bound)), " ",
                       InfoOf(trigger.metric).unit);
 }
 
-std::string PastDemandText(const HoldCause& cause, double replicas) {
+std::string PastDemandText(const ReplicaLoad& cause, double replicas) {
   return absl::StrCat(CauseText(cause), "; before it the requests needed ",
                       NumberText(RoundToThreeDecimals(replicas)), " replicas");
 }
 
-std::string UnknownPastText(const HoldCause& cause, int expected) {
-  return absl::StrCat(cause.load->contribution.name, cause.load->starts ? " starts" : " terminates",
+std::string UnknownPastText(const ReplicaLoad& cause, int expected) {
+  return absl::StrCat(cause.contribution.name, cause.starts ? " starts" : " terminates",
                       ", and what it was before is not known: the target for ",
                       CountText(expected, "replica"));
 }
@@ -324,41 +317,23 @@ absl::Time OldestForActivity(const Trigger& trigger, const std::vector<ReplicaLo
   return oldest;
 }
 
-// The demand at the end of an interval, unless it is below 75 % of the highest at its begin, middle
-// and end: then that one, because requests may have stopped for lack of replicas. Smaller falls are
-// noise between windows.
-class PastDemand {
- public:
-  PastDemand(const Trigger& trigger, const Replicas& replicas)
-      : trigger_(trigger), replicas_(replicas) {}
-
-  std::optional<double> Before(const Interval& interval) {
-    constexpr double kFell = 0.75;
-    const std::optional<double> last = At(interval.end);
-    std::optional<double> highest = last;
-    for (const absl::Time at :
-         {interval.begin + (interval.end - interval.begin) / 2, interval.begin}) {
-      const std::optional<double> demand = At(Rounded(at));
-      if (demand.has_value()) highest = std::max(highest.value_or(0), *demand);
-    }
-    return last.has_value() && *last >= kFell * *highest ? last : highest;
+// Returns the demand at the end of an interval, unless it is below 75 % of the highest at its
+// begin, middle and end: then that one, because requests may have stopped for lack of replicas.
+// Smaller falls are noise between windows.
+std::optional<double> PastDemand(
+    const Interval& interval, const std::function<std::optional<double>(absl::Time)>& demand_at) {
+  constexpr double kFell = 0.75;
+  const absl::Time epoch = absl::UnixEpoch();
+  const std::optional<double> last = demand_at(interval.end);
+  std::optional<double> highest = last;
+  for (const absl::Time at :
+       {interval.begin + (interval.end - interval.begin) / 2, interval.begin}) {
+    const std::optional<double> demand =
+        demand_at(epoch + absl::Floor(at - epoch, kDemandInterval));
+    if (demand.has_value()) highest = std::max(highest.value_or(0), *demand);
   }
-
- private:
-  std::optional<double> At(absl::Time at) {
-    const auto [known, is_new] = at_.try_emplace(at);
-    if (is_new) known->second = DemandAt(trigger_, replicas_, at);
-    return known->second;
-  }
-
-  static absl::Time Rounded(absl::Time at) {
-    return absl::UnixEpoch() + absl::Floor(at - absl::UnixEpoch(), kDemandInterval);
-  }
-
-  const Trigger& trigger_;
-  const Replicas& replicas_;
-  std::map<absl::Time, std::optional<double>> at_;
-};
+  return last.has_value() && *last >= kFell * *highest ? last : highest;
+}
 
 void RaiseLowerBound(double lower_bound, std::string reason, ValueHold& hold) {
   if (!hold.reason.empty() && lower_bound <= hold.lower_bound) return;
@@ -375,12 +350,13 @@ ValueHold HoldOf(const Trigger& trigger, const Replicas& replicas,
   absl::Time oldest = OldestForActivity(trigger, loads, now);
   const int expected = CountedOrStarting(loads);
   std::vector<Interval> intervals;
-  std::vector<HoldCause> interval_causes;
-  for (const HoldCause& cause : HoldCauses(loads, now)) {
-    const std::optional<Interval> interval = past.Before(cause.past_until);
+  std::vector<const ReplicaLoad*> interval_causes;
+  for (const ReplicaLoad* const cause : HoldCauses(loads)) {
+    const std::optional<Interval> interval =
+        past.Before(cause->starts ? std::min(cause->replica->starting_since, now) : now);
     if (!interval) {
       oldest = absl::InfinitePast();  // more history may show one
-      RaiseLowerBound(trigger.target * expected, UnknownPastText(cause, expected), hold);
+      RaiseLowerBound(trigger.target * expected, UnknownPastText(*cause, expected), hold);
       continue;
     }
     oldest = std::min(oldest, interval->needed_from - SmoothingOf(trigger));
@@ -389,18 +365,23 @@ ValueHold HoldOf(const Trigger& trigger, const Replicas& replicas,
     interval_causes.push_back(cause);
   }
   const std::vector<double> highest = past.Highest(intervals);
-  PastDemand past_demand(trigger, replicas);
+  std::map<absl::Time, std::optional<double>> demands;
+  const auto demand_at = [&](absl::Time at) {
+    const auto [known, is_new] = demands.try_emplace(at);
+    if (is_new) known->second = DemandAt(trigger, replicas, at);
+    return known->second;
+  };
   for (size_t i = 0; i < highest.size(); ++i) {
-    const std::optional<double> demand = past_demand.Before(intervals[i]);
+    const std::optional<double> demand = PastDemand(intervals[i], demand_at);
     if (demand) {
-      RaiseLowerBound(trigger.target * *demand, PastDemandText(interval_causes[i], *demand), hold);
+      RaiseLowerBound(trigger.target * *demand, PastDemandText(*interval_causes[i], *demand), hold);
     } else if (trigger.metric == MetricType::kDemandReplicas) {
       // The value is in replicas, so a sum of loads cannot replace the demand.
       if (std::ranges::any_of(loads, CountsAsReplica)) continue;
-      RaiseLowerBound(trigger.target * expected, UnknownPastText(interval_causes[i], expected),
+      RaiseLowerBound(trigger.target * expected, UnknownPastText(*interval_causes[i], expected),
                       hold);
     } else {
-      RaiseLowerBound(highest[i], PastValueText(trigger, interval_causes[i], highest[i]), hold);
+      RaiseLowerBound(highest[i], PastValueText(trigger, *interval_causes[i], highest[i]), hold);
     }
   }
   hold.look_back = now - oldest + kMargin <= kUsualLookBack ? kUsualLookBack : kLongestWindow;
