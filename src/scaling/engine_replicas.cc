@@ -16,7 +16,6 @@
 #include "scaling/engine_scope.h"
 #include "scaling/engine_start.h"
 #include "scaling/frozen_engine.h"
-#include "scaling/hidden_engines.h"
 #include "scaling/replica_load.h"
 #include "scaling/signal_samples.h"
 #include "scaling/unreadable_engines.h"

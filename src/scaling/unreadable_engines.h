@@ -1,11 +1,14 @@
-// Texts on engines without readings: unknown is always reported.
+// Engines that are not known or have no readings: unknown is always reported.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "model/fleet_history.h"
 #include "model/signal_history.h"
 #include "scaling/replica.h"
+#include "scaling/workload_pods.h"
 #include "trigger/trigger.h"
 
 namespace gpuscaler {
@@ -13,9 +16,12 @@ namespace gpuscaler {
 // Returns "http://llm:8000 has no address: ...".
 std::string NoAddressText(const EngineEndpoint& endpoint);
 
-// Returns "no engine is found (node gpu-7: its agent does not look for engines)", for a trigger
-// without an endpoint. It names one of several reasons.
-std::string NoneFoundText(const SignalHistory& signals);
+// Without owners, a GPU in use is the only sign of a replica. Returns UNAVAILABLE if one is in use
+// and no engine of the trigger is known: its endpoint has no address, or none is found. That is
+// unknown, not zero. Unless the endpoint is named, GPUs of pods that the ScaledObject may not see
+// do not count.
+absl::Status CheckNoneIsHidden(const Trigger& trigger, const ScaledObjectRef& scaled_object,
+                               const FleetHistory& fleet, const SignalHistory& signals);
 
 // Returns whether engines are looked for on all nodes of the replica.
 bool IsLookedForIn(const Replica& replica, const SignalHistory& signals);
