@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "fleet/engine_wire.h"
-#include "store/lease_bounds.h"
+#include "store/leases.h"
 
 namespace gpuscaler {
 namespace {

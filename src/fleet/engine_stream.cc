@@ -9,7 +9,7 @@
 #include "fleet/engine_wire.h"
 #include "fleet/wire_text.h"
 #include "model/pod.h"
-#include "store/lease_bounds.h"
+#include "store/leases.h"
 
 namespace gpuscaler {
 namespace {

@@ -10,7 +10,7 @@
 #include "fleet/telemetry_bounds.h"
 #include "fleet/telemetry_wire.h"
 #include "fleet/watch_stream.h"
-#include "store/lease_bounds.h"
+#include "store/leases.h"
 #include "telemetry.pb.h"
 
 namespace gpuscaler {

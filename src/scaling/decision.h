@@ -13,7 +13,6 @@
 #include "demand/latency_demand.h"
 #include "model/fleet_history.h"
 #include "model/signal_history.h"
-#include "scaling/ambiguity_warning.h"
 #include "scaling/node_view.h"
 #include "scaling/workload_pods.h"
 #include "trigger/trigger.h"

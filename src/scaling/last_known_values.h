@@ -1,15 +1,18 @@
 // One reading of several GPUs over time. A gap keeps the last known value for stale_after.
 #pragma once
 
+#include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "scaling/aggregate.h"
 #include "trigger/trigger.h"
 
 namespace gpuscaler {
 
-// One GPU is the common case: it costs no call and no allocation.
+// One GPU is the common case: it costs no loop and no allocation.
 class LastKnownValues {
  public:
   LastKnownValues(size_t gpus, absl::Duration stale_after)
@@ -51,8 +54,22 @@ class LastKnownValues {
   bool IsKnown(absl::Time read_at, absl::Time at) const {
     return read_at == at || at - read_at <= stale_after_;
   }
-  absl::Time OldestOfAll() const;
-  double Aggregated(Aggregation aggregation) const;
+  absl::Time OldestOfAll() const {
+    absl::Time oldest = absl::InfiniteFuture();
+    for (const Reading& reading : last_) {
+      if (reading.counts) oldest = std::min(oldest, reading.at);
+    }
+    return oldest == absl::InfiniteFuture() ? absl::InfinitePast() : oldest;
+  }
+
+  double Aggregated(Aggregation aggregation) const {
+    std::vector<double> values;
+    values.reserve(last_.size());
+    for (const Reading& reading : last_) {
+      if (reading.counts) values.push_back(reading.value);
+    }
+    return Aggregate(aggregation, std::move(values));
+  }
 
   std::vector<Reading> last_;
   const absl::Duration stale_after_;

@@ -8,7 +8,6 @@
 #include "absl/status/statusor.h"
 #include "model/fleet_history.h"
 #include "model/signal_history.h"
-#include "scaling/ambiguity_warning.h"
 #include "scaling/held_requests.h"
 #include "scaling/node_view.h"
 #include "scaling/replica.h"

@@ -12,7 +12,6 @@
 #include "absl/strings/string_view.h"
 #include "model/pod.h"
 #include "model/pod_interest.h"
-#include "scaling/ambiguity_warning.h"
 #include "trigger/trigger.h"
 
 namespace gpuscaler {
@@ -25,6 +24,20 @@ struct ScaledObjectRef {
   std::vector<std::string> allowed_namespaces;
 
   bool MaySee(absl::string_view namespace_of_pod) const;
+};
+
+// Why the pods that a trigger counts may not be the intended ones.
+struct AmbiguityWarning {
+  // The kind of ambiguity. A trigger logs each kind once, so it must not depend on which other pods
+  // hold GPUs.
+  enum class About {
+    kNothing,
+    kNoPods,    // no pod of the workload holds a GPU and others do: the name may be misspelt
+    kSameKind,  // a pod's name fits another owner of the same kind as well
+    kGuess,     // no key names the pods, and they have the only owner
+  };
+  About about = About::kNothing;
+  std::string text;  // empty: nothing is ambiguous
 };
 
 // Separates the workload's pods from all others.

@@ -21,7 +21,6 @@
 #include "model/fleet_history.h"
 #include "model/signal_history.h"
 #include "model/signal_source.h"
-#include "scaling/ambiguity_warning.h"
 #include "scaling/decision.h"
 #include "scaling/idle_fast_path.h"
 #include "scaling/workload_pod_names.h"
@@ -29,7 +28,7 @@
 #include "serve/profile_store.h"
 #include "serve/profile_suggestion.h"
 #include "serve/request_gap.h"
-#include "store/lease_bounds.h"
+#include "store/leases.h"
 #include "trigger/metric_type.h"
 #include "trigger/trigger.h"
 

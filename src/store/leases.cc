@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "store/lease_bounds.h"
-
 namespace gpuscaler {
 namespace {
 

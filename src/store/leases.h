@@ -13,6 +13,17 @@
 
 namespace gpuscaler {
 
+// Three times KEDA's default pollingInterval of 30 s, so that a late or lost poll ends no lease.
+inline constexpr absl::Duration kShortestLease = absl::Seconds(90);
+
+// Three times a pollingInterval of one hour, the longest in use. The length of a lease follows the
+// gaps between requests, and an outage of KEDA is such a gap. This limits how long a source is read
+// that no trigger needs any more. Agents cap the leases of aggregators at it too.
+inline constexpr absl::Duration kLongestLease = absl::Hours(3);
+
+// Look-backs are rounded up to this: tenants may choose any number of different windows.
+inline constexpr absl::Duration kLookBackStep = absl::Minutes(1);
+
 // How much history is kept without a lease. Utilization and the profiles of engines look back no
 // further.
 constexpr absl::Duration kShortestLookBack = absl::Minutes(2);
