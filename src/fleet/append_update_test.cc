@@ -91,7 +91,7 @@ TEST(AppendUpdate, ReplayedHolderIsTheSame) {
   EXPECT_EQ(history->Newest().gpus[0].held_since, At(0))
       << "the same holder with another clock offset";
   EXPECT_TRUE(history->past_holders.empty());
-  EXPECT_EQ(history->runs.back().points()[0].held_since(), At(0));
+  EXPECT_EQ(history->runs.back().point(0).held_since(), At(0));
 }
 
 TEST(AppendUpdate, HolderOfADayIsTheSameDespiteClockDrift) {

@@ -184,9 +184,9 @@ TEST_F(FleetWatchTest, TwoAggregatorsSeeTheSame) {
     const auto& others = theirs->nodes[node].history->runs;
     ASSERT_EQ(ours.size(), others.size());
     for (size_t i = 0; i < ours.size(); ++i) {
-      ASSERT_EQ(ours[i].points().size(), others[i].points().size());
-      for (size_t gpu = 0; gpu < ours[i].points().size(); ++gpu) {
-        EXPECT_TRUE(ours[i].points()[gpu] == others[i].points()[gpu]) << gpu << " of " << i;
+      ASSERT_EQ(ours[i].block->gpus(), others[i].block->gpus());
+      for (size_t gpu = 0; gpu < ours[i].block->gpus(); ++gpu) {
+        EXPECT_TRUE(ours[i].point(gpu) == others[i].point(gpu)) << gpu << " of " << i;
       }
     }
   }

@@ -20,7 +20,7 @@ struct NodeLayout {
     std::string parent_uuid;
     std::string name;
     int index = 0;
-    std::vector<GpuHolder> holders;  // `share` is that of the first instant: see NodePointsView
+    std::vector<GpuHolder> holders;  // `share` is that of the first instant: see NodeRun
 
     friend bool operator==(const Gpu&, const Gpu&) = default;
   };
@@ -38,7 +38,10 @@ struct NodeRun {
   uint32_t instant = 0;                     // within `block`
 
   const std::shared_ptr<const NodeLayout>& layout() const { return block->layout(); }
-  NodePointsView points() const { return {*block, instant}; }
+  // Requires that the block outlives the view.
+  GpuPointView point(size_t gpu) const { return {*block, gpu, instant}; }
+  bool has_shares() const { return block->has_shares(); }
+  float share(size_t holder) const { return block->Share(holder, instant); }
 };
 
 // A holder that has left its GPU.

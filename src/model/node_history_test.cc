@@ -13,7 +13,7 @@ constexpr absl::Duration kTick = absl::Seconds(2);
 
 std::vector<float> SharesOf(const NodeRun& run) {
   std::vector<float> shares;
-  for (size_t i = 0; i < 2; ++i) shares.push_back(run.points().share(i));
+  for (size_t i = 0; i < 2; ++i) shares.push_back(run.share(i));
   return shares;
 }
 
@@ -135,7 +135,7 @@ TEST_F(NodeHistoryTest, CopiesOfAHistoryMayBothContinueIt) {
     next.gpus[0].utilization_percent = same ? 50 : 60;
     other.Append(next, limits_);
     const auto newest = [](const NodeHistory& history) {
-      return history.runs.back().points()[0].Value(GpuReading::kUtilization);
+      return history.runs.back().point(0).Value(GpuReading::kUtilization);
     };
     EXPECT_EQ(newest(one), 50);
     EXPECT_EQ(newest(other), same ? 50 : 60);

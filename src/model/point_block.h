@@ -111,20 +111,4 @@ class GpuPointView {
   uint32_t instant_ = 0;
 };
 
-// A view of all GPUs of a node at one instant. Requires that the block outlives it.
-class NodePointsView {
- public:
-  NodePointsView(const PointBlock& block, uint32_t instant) : block_(&block), instant_(instant) {}
-
-  size_t size() const { return block_->gpus(); }
-  GpuPointView operator[](size_t gpu) const { return {*block_, gpu, instant_}; }
-
-  bool has_shares() const { return block_->has_shares(); }
-  float share(size_t holder) const { return block_->Share(holder, instant_); }
-
- private:
-  const PointBlock* block_;
-  uint32_t instant_;
-};
-
 }  // namespace gpuscaler

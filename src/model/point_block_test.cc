@@ -16,7 +16,7 @@ class Blocks {
       const PointBlock* const before = blocks_.empty() ? nullptr : blocks_.back().get();
       blocks_.push_back(std::make_shared<PointBlock>(layout_, points, before));
     }
-    places_.emplace_back(*blocks_.back(), blocks_.back()->size() - 1);
+    places_.push_back({.block = blocks_.back(), .instant = blocks_.back()->size() - 1});
     all_.push_back(points);
     ASSERT_TRUE(blocks_.back()->NewestIs(points));
   }
@@ -27,10 +27,10 @@ class Blocks {
   const PointBlock& newest() const { return *blocks_.back(); }
 
  private:
-  static void Expect(const NodePoints& points, const NodePointsView& kept, size_t instant) {
-    ASSERT_EQ(kept.size(), points.gpus.size());
+  static void Expect(const NodePoints& points, const NodeRun& kept, size_t instant) {
+    ASSERT_EQ(kept.block->gpus(), points.gpus.size());
     for (size_t gpu = 0; gpu < points.gpus.size(); ++gpu) {
-      Expect(points.gpus[gpu], kept[gpu], instant);
+      Expect(points.gpus[gpu], kept.point(gpu), instant);
     }
     ASSERT_EQ(kept.has_shares(), !points.shares.empty());
     for (size_t i = 0; i < points.shares.size(); ++i) EXPECT_EQ(kept.share(i), points.shares[i]);
@@ -47,7 +47,7 @@ class Blocks {
 
   const std::shared_ptr<const NodeLayout> layout_ = std::make_shared<const NodeLayout>();
   std::vector<std::shared_ptr<PointBlock>> blocks_;
-  std::vector<NodePointsView> places_;
+  std::vector<NodeRun> places_;
   std::vector<NodePoints> all_;
 };
 

@@ -104,7 +104,7 @@ bool IdleFastPath::AddGpu(const Trigger& trigger, const std::string& uuid,
   const NodeLayout::Gpu& gpu = layout.gpus[index];
   if (std::ranges::any_of(gpu.holders, &GpuHolder::is_possible)) return false;
   return gpu.parent_uuid.empty() && StaysWarm(trigger, layout, gpu) &&
-         newest.points()[index].Value(reading_).has_value();
+         newest.point(index).Value(reading_).has_value();
 }
 
 std::optional<absl::Time> IdleFastPath::InactiveUntil(const FleetHistory& fleet) {
@@ -133,7 +133,7 @@ bool IdleFastPath::Continues(const NodeState& state, absl::Time now, NodeCursor&
     if (next->layout() != cursor.layout) return false;
     if (cursor.gpu_indices.empty()) continue;
     const bool follows = next->first - last->last <= stale_after_;
-    if (!follows || !StaysInactive(next->points(), last->points(), cursor)) return false;
+    if (!follows || !StaysInactive(*next, *last, cursor)) return false;
   }
   cursor.run_begin = runs.back().first;
   return IsSameMemory(history, cursor);
@@ -147,12 +147,12 @@ bool IdleFastPath::IsRead(const NodeState& state, absl::Time now) const {
          history.runs.front().first <= now - activation_window_;
 }
 
-bool IdleFastPath::StaysInactive(const NodePointsView& points, const NodePointsView& before,
+bool IdleFastPath::StaysInactive(const NodeRun& run, const NodeRun& before,
                                  const NodeCursor& cursor) const {
-  if (points.has_shares()) return false;
+  if (run.has_shares()) return false;
   return std::ranges::all_of(cursor.gpu_indices, [&](uint32_t gpu) {
-    if (evaluates_preallocated_memory_) return points[gpu] == before[gpu];
-    const std::optional<double> value = points[gpu].Value(reading_);
+    if (evaluates_preallocated_memory_) return run.point(gpu) == before.point(gpu);
+    const std::optional<double> value = run.point(gpu).Value(reading_);
     return value && static_cast<float>(*value) <= threshold_;
   });
 }

@@ -59,10 +59,9 @@ class IdleFastPath {
 
   bool Continues(const NodeState& state, absl::Time now, NodeCursor& cursor) const;
   bool IsRead(const NodeState& state, absl::Time now) const;
-  // Returns true if these readings leave the workload inactive: none exceeds the threshold, or, if
-  // memory may be preallocated, each equals the one before.
-  bool StaysInactive(const NodePointsView& points, const NodePointsView& before,
-                     const NodeCursor& cursor) const;
+  // Returns true if the readings of `run` leave the workload inactive: none exceeds the threshold,
+  // or, if memory may be preallocated, each equals the one before.
+  bool StaysInactive(const NodeRun& run, const NodeRun& before, const NodeCursor& cursor) const;
   // Returns whether no run of steady memory began or was forgotten.
   static bool IsSameMemory(const NodeHistory& history, const NodeCursor& cursor);
 

@@ -33,8 +33,8 @@ struct NodeView {
 
   const std::string& name() const { return state->node; }
   const NodeLayout& Layout() const { return *runs.back().layout(); }
-  // Returns the newest readings of all GPUs, in the order of Layout().
-  NodePointsView Points() const { return runs.back().points(); }
+  // Returns the newest reading of a GPU of Layout().
+  GpuPointView Point(size_t gpu) const { return runs.back().point(gpu); }
   const std::vector<GpuSample>& Gpus() const { return state->history->Newest().gpus; }
 
   // The newest run ends at `last`.

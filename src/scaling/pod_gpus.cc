@@ -141,16 +141,16 @@ struct Holding {
   size_t position;                    // index of the GPU in the layout
   int parent;                         // index of the GPU that it is an instance of; -1: none
   float instances;                    // number of the parent's instances
-  std::vector<size_t> share_indices;  // in NodePointsView, one for each container of the pod
+  std::vector<size_t> share_indices;  // NodeRun::share(), one for each container of the pod
   float equal_share;                  // used for points without shares
   bool is_possible;                   // GpuHolder::is_possible
 };
 
 // Returns the point of a GPU of `known` in a run that may have another layout.
 GpuPointView PointAt(const NodeRun& at, const NodeLayout& known, size_t position) {
-  if (at.layout().get() == &known) return at.points()[position];
+  if (at.layout().get() == &known) return at.point(position);
   const int own = PositionOf(at.layout()->gpus, known.gpus[position].uuid, position);
-  return own < 0 ? GpuPointView() : at.points()[static_cast<size_t>(own)];
+  return own < 0 ? GpuPointView() : at.point(static_cast<size_t>(own));
 }
 
 class NodePods {
@@ -257,11 +257,10 @@ class NodePods {
     const NodeRun& at = view_.runs[run];
     GpuPointView point = PointAt(at, known, holding.position);
     if (!point.exists()) return;
-    const NodePointsView points = at.points();
     float share = holding.equal_share;
-    if (at.layout().get() == &known && points.has_shares()) {
+    if (at.layout().get() == &known && at.has_shares()) {
       share = 0;
-      for (const size_t index : holding.share_indices) share += points.share(index);
+      for (const size_t index : holding.share_indices) share += at.share(index);
     }
     if (holding.parent >= 0 && !point.Has(reading_)) {
       const GpuPointView parent = PointAt(at, known, static_cast<size_t>(holding.parent));

@@ -29,11 +29,11 @@ std::map<absl::string_view, Split> SplitGpus(const MetricTypeInfo& metric, const
   std::map<absl::string_view, Split> split;
   for (size_t i = 0; i < gpus.size(); ++i) {
     if (!IsInstance(gpus[i])) continue;
-    split[gpus[i].parent_uuid].instances_have |= view.Points()[i].Has(metric.reading);
+    split[gpus[i].parent_uuid].instances_have |= view.Point(i).Has(metric.reading);
   }
   for (size_t i = 0; i < gpus.size() && !split.empty(); ++i) {
     const auto found = split.find(gpus[i].uuid);
-    if (found != split.end()) found->second.parent_has = view.Points()[i].Has(metric.reading);
+    if (found != split.end()) found->second.parent_has = view.Point(i).Has(metric.reading);
   }
   return split;
 }
@@ -97,7 +97,7 @@ class NodeScope {
       for (size_t position = 0; position < gpus.size(); ++position) {
         const NodeLayout::Gpu& gpu = gpus[position];
         if (trigger_.gpu_index >= 0 && gpu.index != trigger_.gpu_index) continue;
-        if (!view_.runs[i].points()[position].Has(reading)) continue;
+        if (!view_.runs[i].point(position).Has(reading)) continue;
         if (PositionOf(view_.Layout().gpus, gpu.uuid, position) >= 0) continue;
         if (gone.insert(gpu.uuid).second) series.push_back(SeriesOf(i, position));
       }
@@ -115,8 +115,7 @@ class NodeScope {
       const bool same_place = like_newest_[named_by] && like_newest_[i];
       const int found = same_place ? static_cast<int>(position)
                                    : PositionOf(run.layout()->gpus, gpu.uuid, position);
-      series.points.push_back(found < 0 ? GpuPointView()
-                                        : run.points()[static_cast<size_t>(found)]);
+      series.points.push_back(found < 0 ? GpuPointView() : run.point(static_cast<size_t>(found)));
     }
     return series;
   }

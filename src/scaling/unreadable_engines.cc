@@ -47,11 +47,10 @@ bool IsOfOthersAlone(const ScaledObjectRef& scaled_object, const NodeLayout& lay
 bool AnyGpuInUse(const Trigger& trigger, const ScaledObjectRef& scaled_object,
                  const NodeRun& newest) {
   const NodeLayout& layout = *newest.layout();
-  const NodePointsView points = newest.points();
-  for (size_t i = 0; i < points.size(); ++i) {
+  for (size_t i = 0; i < layout.gpus.size(); ++i) {
     // A named endpoint may lead to any pod.
     const bool counts = IsNamed(trigger) || !IsOfOthersAlone(scaled_object, layout, layout.gpus[i]);
-    if (counts && points[i].in_use()) return true;
+    if (counts && newest.point(i).in_use()) return true;
   }
   return false;
 }
