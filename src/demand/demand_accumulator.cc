@@ -42,11 +42,6 @@ bool BeganAfter(absl::Time at, const ServiceReading& reading) {
          absl::UnixEpoch() + absl::Seconds(*reading.counters_began) > at - kDemandBin;
 }
 
-bool ShowAnswers(const ServiceReading& older, const ServiceReading& newer) {
-  return newer.answers.has_value() && older.answers.has_value() &&
-         newer.answer_tokens.has_value() && older.answer_tokens.has_value();
-}
-
 }  // namespace
 
 void DemandAccumulator::Take(const ServiceReading& reading) {
@@ -117,21 +112,7 @@ void DemandAccumulator::AddService(const ServiceReading& older, const ServiceRea
                       n >= kSmallestBatch && older.generation_tokens.has_value() &&
                       newer.generation_tokens.has_value();
   if (!counts) return service_.Pause();
-  ServiceStep step{.at = newer.at,
-                   .took = newer.at - older.at,
-                   .running = n,
-                   .most_running = std::max(*older.running, *newer.running),
-                   .tokens = *newer.generation_tokens - *older.generation_tokens,
-                   .counts_ended = newer.generation_tokens == newer.answer_tokens};
-  if (ShowAnswers(older, newer)) {
-    step.answers = *newer.answers - *older.answers;
-    step.answer_tokens = *newer.answer_tokens - *older.answer_tokens;
-  }
-  step.has_cache = older.kv_cache_usage_ratio.has_value() && newer.kv_cache_usage_ratio.has_value();
-  if (step.has_cache) {
-    step.cache_ratio = (*older.kv_cache_usage_ratio + *newer.kv_cache_usage_ratio) / 2;
-  }
-  service_.Add(step);
+  service_.Add(older, newer);
 }
 
 // `at` is before the newest bin by the time between two readings at most.

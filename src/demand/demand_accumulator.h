@@ -11,23 +11,6 @@
 
 namespace gpuscaler {
 
-// One reading of an engine. An empty field was not reported.
-struct ServiceReading {
-  absl::Time at;
-  // The counters continue those of the previous reading.
-  bool continues = true;
-  std::optional<double> waiting;
-  std::optional<double> running;
-  std::optional<double> kv_cache_usage_ratio;
-  std::optional<double> requests_done;
-  std::optional<double> generation_tokens;  // includes tokens of unfinished answers
-  // Counted when an answer is finished. Agents of earlier versions do not send them, and the tokens
-  // per answer are then unknown.
-  std::optional<double> answers;
-  std::optional<double> answer_tokens;
-  std::optional<double> counters_began;  // seconds since the epoch
-};
-
 // One model, or the sum of several. Not thread-safe.
 class DemandAccumulator {
  public:

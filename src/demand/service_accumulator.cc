@@ -24,6 +24,11 @@ size_t ClassOf(double running, size_t classes) {
 
 }  // namespace
 
+bool ShowAnswers(const ServiceReading& older, const ServiceReading& newer) {
+  return newer.answers.has_value() && older.answers.has_value() &&
+         newer.answer_tokens.has_value() && older.answer_tokens.has_value();
+}
+
 void ServiceAccumulator::Batches::Add(const Batches& newest, double seconds) {
   const double room = std::max(0.0, seconds - newest.sums.seconds);
   if (sums.seconds > room) {
@@ -49,21 +54,26 @@ bool ServiceAccumulator::Batches::AreSameKindAs(const Batches& other) const {
          !(can_compare_cache && DifferInCache(sums, other.sums));
 }
 
-void ServiceAccumulator::Add(const ServiceStep& step) {
-  const double seconds = absl::ToDoubleSeconds(step.took);
+void ServiceAccumulator::Add(const ServiceReading& older, const ServiceReading& newer) {
+  const double seconds = absl::ToDoubleSeconds(newer.at - older.at);
+  const double running = (*older.running + *newer.running) / 2;
+  const std::optional<double>& older_cache = older.kv_cache_usage_ratio;
+  const std::optional<double>& newer_cache = newer.kv_cache_usage_ratio;
   ServiceSums& sums = open_.sums;
   sums.seconds += seconds;
-  sums.tokens += step.tokens;
-  open_running_seconds_ += step.running * seconds;
-  if (step.has_cache) {
-    sums.kv_seconds += step.cache_ratio * seconds;
-    sums.kv_running_seconds += step.running * seconds;
+  sums.tokens += *newer.generation_tokens - *older.generation_tokens;
+  open_running_seconds_ += running * seconds;
+  if (older_cache.has_value() && newer_cache.has_value()) {
+    sums.kv_seconds += (*older_cache + *newer_cache) / 2 * seconds;
+    sums.kv_running_seconds += running * seconds;
   }
-  sums.largest_batch = std::max(sums.largest_batch, step.most_running);
-  open_.answered.answers += step.answers;
-  open_.answered.answer_tokens += step.answer_tokens;
-  open_.at = step.at;
-  open_shows_steps_ = open_shows_steps_ && !step.counts_ended;
+  sums.largest_batch = std::max({sums.largest_batch, *older.running, *newer.running});
+  if (ShowAnswers(older, newer)) {
+    open_.answered.answers += *newer.answers - *older.answers;
+    open_.answered.answer_tokens += *newer.answer_tokens - *older.answer_tokens;
+  }
+  open_.at = newer.at;
+  open_shows_steps_ = open_shows_steps_ && newer.generation_tokens != newer.answer_tokens;
   if (sums.seconds >= kAveragedSeconds) Commit();
 }
 

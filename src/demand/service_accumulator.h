@@ -11,33 +11,39 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 
 #include "absl/time/time.h"
 #include "model/engine_demand.h"
 
 namespace gpuscaler {
 
-// The time between two readings, with a batch of two requests or more.
-struct ServiceStep {
-  absl::Time at;  // end
-  absl::Duration took;
-  double running = 0;  // mean
-  double most_running = 0;
-  double tokens = 0;         // generated
-  double answers = 0;        // finished
-  double answer_tokens = 0;  // tokens of these answers
-  // The engine counts the tokens of an answer at its end. Tokens of some minutes then do not belong
-  // to their batches, but those of a longer time do.
-  bool counts_ended = false;
-  bool has_cache = false;
-  double cache_ratio = 0;  // mean KV cache in use
+// One reading of an engine. An empty field was not reported.
+struct ServiceReading {
+  absl::Time at;
+  // The counters continue those of the previous reading.
+  bool continues = true;
+  std::optional<double> waiting;
+  std::optional<double> running;
+  std::optional<double> kv_cache_usage_ratio;
+  std::optional<double> requests_done;
+  std::optional<double> generation_tokens;  // includes tokens of unfinished answers
+  // Counted when an answer is finished. Agents of earlier versions do not send them, and the tokens
+  // per answer are then unknown.
+  std::optional<double> answers;
+  std::optional<double> answer_tokens;
+  std::optional<double> counters_began;  // seconds since the epoch
 };
+
+// Returns true if both readings have the counters of answers.
+bool ShowAnswers(const ServiceReading& older, const ServiceReading& newer);
 
 // Not thread-safe.
 class ServiceAccumulator {
  public:
-  // `step` must be later than all before.
-  void Add(const ServiceStep& step);
+  // Adds the time between two readings, with a batch of two requests or more. Requires `running`
+  // and `generation_tokens`. `newer` must be later than all before.
+  void Add(const ServiceReading& older, const ServiceReading& newer);
 
   // Completes the current average. Must be called if the next step does not follow directly.
   void Pause() { Commit(); }
@@ -66,7 +72,9 @@ class ServiceAccumulator {
   // The current average of 10 s. Prefill delays the tokens of a single second.
   Batches open_;  // sums over n are not yet divided by the time
   double open_running_seconds_ = 0;
-  bool open_shows_steps_ = true;     // no step so far counts ended answers
+  // The engine counts the tokens of an answer at its end if this is false. Tokens of some minutes
+  // then do not belong to their batches, but those of a longer time do.
+  bool open_shows_steps_ = true;
   std::array<Batches, 24> classes_;  // from 2 to 8,192 requests
   Batches latest_;                   // the last minute
   Batches newest_;                   // the last 5 min, or less since the kind changed
