@@ -24,31 +24,27 @@ constexpr double kShareOfTpot = 0.9;
 // tpotSloMs 30).
 constexpr double kBeyondSeen = 3;
 
-struct Bound {
-  double batch = std::numeric_limits<double>::infinity();
-  std::string by;
-
-  void Lower(double other, std::string what) {
-    if (other >= batch) return;
-    batch = other;
-    by = std::move(what);
-  }
-};
-
-Bound BoundOf(const ServiceSums& sums, const TokenTime& time, std::optional<double> limit,
-              std::optional<absl::Duration> tpot_slo) {
-  Bound bound;
+// Sets `batch` and `bound_by`. An infinite batch has no bound.
+ReplicaCapacity BoundOf(const ServiceSums& sums, const TokenTime& time, std::optional<double> limit,
+                        std::optional<absl::Duration> tpot_slo) {
+  ReplicaCapacity bound{.batch = std::numeric_limits<double>::infinity()};
+  const auto lower = [&bound](double batch, std::string by) {
+    if (batch >= bound.batch) return;
+    bound.batch = batch;
+    bound.bound_by = std::move(by);
+  };
   if (limit > 0.0) {
-    bound.Lower(kShareOfLimit * *limit, absl::StrFormat("95 %% of a batch of %g", *limit));
+    lower(kShareOfLimit * *limit, absl::StrFormat("95 %% of a batch of %g", *limit));
   }
   const double kv_per_request =
       sums.kv_running_seconds > 0 ? sums.kv_seconds / sums.kv_running_seconds : 0;
-  if (kv_per_request > 0) bound.Lower(kShareOfKv / kv_per_request, "85 % of the KV cache");
+  if (kv_per_request > 0) lower(kShareOfKv / kv_per_request, "85 % of the KV cache");
   if (tpot_slo.has_value() && time.slope > 0) {
     const double seconds = kShareOfTpot * absl::ToDoubleSeconds(*tpot_slo);
-    bound.Lower(std::max(1.0, (seconds - time.base) / time.slope), "90 % of tpotSloMs");
+    lower(std::max(1.0, (seconds - time.base) / time.slope), "90 % of tpotSloMs");
   }
-  if (!tpot_slo.has_value()) bound.by += ", however long a token takes: tpotSloMs is not given";
+  if (!tpot_slo.has_value())
+    bound.bound_by += ", however long a token takes: tpotSloMs is not given";
   return bound;
 }
 
@@ -66,22 +62,22 @@ std::optional<ReplicaCapacity> CapacityOf(const std::string& gpu_model, const Se
                                           std::optional<absl::Duration> tpot_slo) {
   const std::optional<TokenTime> time = TokenTimeOf(sums);
   if (!time.has_value()) return std::nullopt;
-  Bound bound = BoundOf(sums, *time, limit, tpot_slo);
-  if (std::isinf(bound.batch)) return std::nullopt;
+  ReplicaCapacity capacity = BoundOf(sums, *time, limit, tpot_slo);
+  if (std::isinf(capacity.batch)) return std::nullopt;
   const double most = kBeyondSeen * sums.largest_batch;
-  if (bound.batch > most) {
+  if (capacity.batch > most) {
     const bool is_given = limit > 0.0 || tpot_slo.has_value();
     if (!is_given) return std::nullopt;
-    bound = {.batch = most, .by = "three times the largest batch so far"};
+    capacity.batch = most;
+    capacity.bound_by = "three times the largest batch so far";
   }
-  const double at_bound = time->At(bound.batch);
+  const double at_bound = time->At(capacity.batch);
   if (at_bound <= 0) return std::nullopt;
-  const double tokens_per_second = kPlannedShare * bound.batch / at_bound;
-  return ReplicaCapacity{.gpu_model = gpu_model,
-                         .batch = bound.batch,
-                         .bound_by = std::move(bound.by),
-                         .planned_batch = BatchAt(tokens_per_second, *time, bound.batch),
-                         .requests_per_second = tokens_per_second / tokens_per_answer};
+  const double tokens_per_second = kPlannedShare * capacity.batch / at_bound;
+  capacity.gpu_model = gpu_model;
+  capacity.planned_batch = BatchAt(tokens_per_second, *time, capacity.batch);
+  capacity.requests_per_second = tokens_per_second / tokens_per_answer;
+  return capacity;
 }
 
 }  // namespace gpuscaler
