@@ -95,7 +95,7 @@ int Hpa::Apply(absl::Time now, int replicas, std::optional<int> proposal) {
 int Hpa::Stabilize(absl::Time now, int replicas, int proposal) const {
   int highest = proposal;
   int lowest = proposal;
-  for (const Proposal& past : proposals_) {
+  for (const Event& past : proposals_) {
     const absl::Duration age = now - past.at;
     if (options_.no_behavior) {
       if (age <= kDownscaleStabilization) highest = std::max(highest, past.replicas);
@@ -115,50 +115,39 @@ int Hpa::Limit(absl::Time now, int replicas, int wanted) const {
     return std::min(std::max(wanted, options_.min_replicas), most);
   }
   if (wanted > replicas) {
-    return std::min({wanted, options_.max_replicas, std::max(replicas, UpLimit(now, replicas))});
+    return std::min(
+        {wanted, options_.max_replicas, std::max(replicas, PolicyLimit(now, replicas, true))});
   }
   if (wanted < replicas) {
-    return std::max({wanted, options_.min_replicas, std::min(replicas, DownLimit(now, replicas))});
+    return std::max(
+        {wanted, options_.min_replicas, std::min(replicas, PolicyLimit(now, replicas, false))});
   }
   return wanted;
 }
 
-int Hpa::UpLimit(absl::Time now, int replicas) const {
-  const HpaRules& rules = options_.scale_up;
+// Returns the limit of the policies on scaling up or down. Without policies it is that of the HPA.
+int Hpa::PolicyLimit(absl::Time now, int replicas, bool up) const {
+  const HpaRules& rules = up ? options_.scale_up : options_.scale_down;
   if (rules.select == HpaRules::Select::kDisabled) return replicas;
+  const bool highest = (rules.select == HpaRules::Select::kMax) == up;
   std::optional<int> limit;
   for (const HpaPolicy& policy : rules.policies) {
     const int before = ReplicasBefore(now, replicas, policy.period);
-    const int allowed = policy.type == HpaPolicy::Type::kPods
-                            ? before + policy.value
-                            : CeilToReplicas(before * (1 + policy.value / 100.0));
-    const bool most = rules.select == HpaRules::Select::kMax;
-    limit = most ? std::max(limit.value_or(allowed), allowed)
-                 : std::min(limit.value_or(allowed), allowed);
+    const int change = up ? policy.value : -policy.value;
+    const double percent = before * (1 + change / 100.0);
+    const int allowed = policy.type == HpaPolicy::Type::kPods ? before + change
+                        : up                                  ? CeilToReplicas(percent)
+                                                              : static_cast<int>(percent);
+    limit = highest ? std::max(limit.value_or(allowed), allowed)
+                    : std::min(limit.value_or(allowed), allowed);
   }
-  return limit.value_or(options_.max_replicas);
-}
-
-int Hpa::DownLimit(absl::Time now, int replicas) const {
-  const HpaRules& rules = options_.scale_down;
-  if (rules.select == HpaRules::Select::kDisabled) return replicas;
-  std::optional<int> limit;
-  for (const HpaPolicy& policy : rules.policies) {
-    const int before = ReplicasBefore(now, replicas, policy.period);
-    const int allowed = policy.type == HpaPolicy::Type::kPods
-                            ? before - policy.value
-                            : static_cast<int>(before * (1 - policy.value / 100.0));
-    const bool most = rules.select == HpaRules::Select::kMax;
-    limit = most ? std::min(limit.value_or(allowed), allowed)
-                 : std::max(limit.value_or(allowed), allowed);
-  }
-  return limit.value_or(options_.min_replicas);
+  return limit.value_or(up ? options_.max_replicas : options_.min_replicas);
 }
 
 // `period` is that of a policy. Only changes by this HPA are known.
 int Hpa::ReplicasBefore(absl::Time now, int replicas, absl::Duration period) const {
-  for (const Change& change : changes_) {
-    if (now - change.at < period) replicas -= change.by;
+  for (const Event& change : changes_) {
+    if (now - change.at < period) replicas -= change.replicas;
   }
   return replicas;
 }

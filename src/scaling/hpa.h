@@ -67,24 +67,19 @@ class Hpa {
   const HpaOptions& options() const { return options_; }
 
  private:
-  struct Change {
-    absl::Time at;
-    int by;  // positive: up
-  };
-  struct Proposal {
+  struct Event {
     absl::Time at;
     int replicas;
   };
   int Stabilize(absl::Time now, int replicas, int proposal) const;
   int Limit(absl::Time now, int replicas, int wanted) const;
-  int UpLimit(absl::Time now, int replicas) const;
-  int DownLimit(absl::Time now, int replicas) const;
+  int PolicyLimit(absl::Time now, int replicas, bool up) const;
   int ReplicasBefore(absl::Time now, int replicas, absl::Duration period) const;
   void DropExpired(absl::Time now);
 
   const HpaOptions options_;
-  std::deque<Proposal> proposals_;
-  std::deque<Change> changes_;
+  std::deque<Event> proposals_;
+  std::deque<Event> changes_;  // positive: up
 };
 
 }  // namespace gpuscaler
