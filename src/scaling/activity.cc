@@ -14,7 +14,9 @@ using State = Contribution::State;
 namespace {
 
 absl::Duration CoveredTime(const std::vector<ReplicaLoad>& loads, absl::Time now) {
-  return now - std::ranges::max(loads, {}, &ReplicaLoad::covered_since).covered_since;
+  absl::Time since = absl::InfinitePast();
+  for (const ReplicaLoad& load : loads) since = std::max(since, load.replica->covered_since);
+  return now - since;
 }
 
 std::string ActiveText(const Trigger& trigger, const ReplicaLoad& load) {
@@ -85,7 +87,7 @@ absl::Time EvidenceUntil(const Trigger& trigger, const std::vector<ReplicaLoad>&
                                     ? std::min(trigger.activation_window, trigger.frozen_window)
                                     : trigger.activation_window;
   absl::Time until = newest - staleness.stale_after + window;
-  for (const ReplicaLoad& load : loads) until = std::min(until, load.frozen_at);
+  for (const ReplicaLoad& load : loads) until = std::min(until, load.replica->frozen_at);
   return until;
 }
 

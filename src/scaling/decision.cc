@@ -118,20 +118,23 @@ void AddPartial(const FleetHistory& fleet, const std::vector<std::string>& missi
 
 void AddNotes(const Trigger& trigger, const std::vector<ReplicaLoad>& loads, Decision& decision) {
   for (const ReplicaLoad& load : loads) {
-    if (load.start_is_over) decision.unstarted.push_back(load.contribution.name);
+    const bool starts_for_too_long = load.contribution.state == State::kWarming && !load.starts;
+    if (starts_for_too_long) decision.unstarted.push_back(load.contribution.name);
   }
   if (!decision.unstarted.empty()) {
     decision.notes.push_back(absl::StrCat(absl::StrJoin(decision.unstarted, ", "),
                                           " did not start within ", DurationText(kLongestStart),
                                           ": no replica, and the value is not held for it"));
   }
-  const auto unknown = std::ranges::count_if(loads, [](const ReplicaLoad& load) {
-    return load.saturation_unknown && load.contribution.state != State::kGone;
-  });
-  decision.saturation_unknown = unknown > 0;
+  const auto preallocated =
+      std::ranges::count_if(decision.contributions, [](const Contribution& contribution) {
+        return contribution.is_preallocated && contribution.state != State::kTerminating;
+      });
+  decision.saturation_unknown =
+      trigger.preallocated_memory == PreallocatedMemory::kPressure && preallocated > 0;
   if (decision.saturation_unknown) {
     decision.notes.push_back(
-        absl::StrCat("saturation unknown: ", CountText(unknown, "replica"),
+        absl::StrCat("saturation unknown: ", CountText(preallocated, "replica"),
                      " with preallocated VRAM, and no engine is read; engineFallback is ",
                      Name(trigger.engine_fallback)));
   }
@@ -274,8 +277,7 @@ std::vector<ReplicaLoad> AddReplicas(const Trigger& trigger, absl::Time now,
     const absl::Duration unseen = now - replica.samples.back().at;
     if (!replica.present && unseen > trigger.activation_window) {
       if (unseen < SmoothingOf(trigger)) {
-        totals.past_load +=
-            PastLoadOf(trigger, replica, StateOf(trigger, replica, {}).load_rule, now);
+        totals.past_load += PastLoadOf(trigger, replica, now);
       }
       continue;
     }

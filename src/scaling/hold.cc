@@ -186,7 +186,7 @@ class PastLoads {
     const bool averages = AveragesTheSum(trigger_);
     std::vector<CountedReplica*> not_evaluated;
     for (CountedReplica& counted : counted_) {
-      const LoadRule load_rule = LoadRuleOf(*counted.replica);
+      const LoadRule load_rule = LoadRuleOf(trigger_, *counted.replica);
       counted.steps = StepsOf(trigger_, *counted.replica, load_rule, begin, end, trigger_.target);
       if (load_rule == LoadRule::kTargetWhileBusy) {
         ExtendBusySteps(trigger_.activation_window, counted.steps);
@@ -202,10 +202,6 @@ class PastLoads {
     for (CountedReplica* const counted : not_evaluated) {
       counted->steps = evaluated.Limited(counted->steps);
     }
-  }
-
-  LoadRule LoadRuleOf(const Replica& replica) const {
-    return StateOf(trigger_, replica, From(replica.samples, replica.warm_at)).load_rule;
   }
 
   // Requires increasing `times`.

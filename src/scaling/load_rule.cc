@@ -2,33 +2,31 @@
 
 #include <algorithm>
 
+#include "scaling/node_view.h"
+
 namespace gpuscaler {
 namespace {
 
-ReplicaState PreallocatedState(const Trigger& trigger) {
+LoadRule PreallocatedRule(const Trigger& trigger) {
   if (trigger.preallocated_memory == PreallocatedMemory::kActivity) {
-    return {.load_rule = LoadRule::kTargetWhileBusy, .preallocated = true};
+    return LoadRule::kTargetWhileBusy;
   }
-  ReplicaState state{.preallocated = true, .saturation_unknown = true};
   switch (trigger.engine_fallback) {
     case EngineFallback::kUtilization:
-      state.load_rule = LoadRule::kUtilization;
-      break;
+      return LoadRule::kUtilization;
     case EngineFallback::kActivity:
-      state.load_rule = LoadRule::kTargetWhileBusy;
-      break;
+      return LoadRule::kTargetWhileBusy;
     case EngineFallback::kNone:
-      state.load_rule = LoadRule::kUnknown;
       break;
   }
-  return state;
+  return LoadRule::kUnknown;
 }
 
 // The utilization of a replica that is gone shows its work. It may have freed its memory first, so
 // whether that was preallocated is not known.
-ReplicaState GoneState(const Trigger& trigger) {
-  const LoadRule preallocated = PreallocatedState(trigger).load_rule;
-  return {.load_rule = preallocated == LoadRule::kUnknown ? LoadRule::kUtilization : preallocated};
+LoadRule GoneRule(const Trigger& trigger) {
+  const LoadRule preallocated = PreallocatedRule(trigger);
+  return preallocated == LoadRule::kUnknown ? LoadRule::kUtilization : preallocated;
 }
 
 // Memory that ended the start was watched from its beginning.
@@ -36,29 +34,30 @@ absl::Time WatchedSince(const Replica& replica) {
   return replica.warm_at == replica.loaded_at ? replica.held_since : replica.warm_at;
 }
 
-// An engine that preallocates does so on any of its GPUs.
-bool IsMemoryPreallocated(const Trigger& trigger, const Replica& replica) {
-  return std::ranges::any_of(replica.steady_memory, [&](const SteadyMemory& memory) {
-    return memory.WasSteadyFor(trigger.preallocation_window, WatchedSince(replica));
-  });
-}
-
 }  // namespace
 
-ReplicaState StateOf(const Trigger& trigger, const Replica& replica, Samples warm) {
-  if (trigger.metric != MetricType::kMemoryUsedPercent || replica.by_engine) return {};
-  const bool is_preallocated = IsMemoryPreallocated(trigger, replica);
-  if (trigger.preallocated_memory == PreallocatedMemory::kLiteral)
-    return {.preallocated = is_preallocated};
-  if (!replica.present) return GoneState(trigger);
-  if (is_preallocated) return PreallocatedState(trigger);
+// An engine that preallocates does so on any of its GPUs.
+bool IsPreallocated(const Trigger& trigger, const Replica& replica) {
+  if (trigger.metric != MetricType::kMemoryUsedPercent || replica.by_engine) return false;
+  const bool literal = trigger.preallocated_memory == PreallocatedMemory::kLiteral;
+  return (replica.present || literal) &&
+         std::ranges::any_of(replica.steady_memory, [&](const SteadyMemory& memory) {
+           return memory.WasSteadyFor(trigger.preallocation_window, WatchedSince(replica));
+         });
+}
+
+LoadRule LoadRuleOf(const Trigger& trigger, const Replica& replica) {
+  if (!EvaluatesPreallocatedMemory(trigger) || replica.by_engine) return LoadRule::kMetric;
+  if (!replica.present) return GoneRule(trigger);
+  if (IsPreallocated(trigger, replica)) return PreallocatedRule(trigger);
+  const Samples warm = From(replica.samples, replica.warm_at);
   const bool is_new =
       warm.empty() || warm.back().at - warm.front().at < trigger.preallocation_window;
   const bool not_evaluated =
       std::ranges::any_of(replica.steady_memory, [&](const SteadyMemory& memory) {
         return memory.IsTooNew(trigger.preallocation_window, replica.warm_at);
       });
-  return {.load_rule = is_new || not_evaluated ? LoadRule::kNotEvaluated : LoadRule::kMetric};
+  return is_new || not_evaluated ? LoadRule::kNotEvaluated : LoadRule::kMetric;
 }
 
 std::optional<double> ValueOf(const Trigger& trigger, LoadRule load_rule,

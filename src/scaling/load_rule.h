@@ -21,14 +21,11 @@ enum class LoadRule {
   kUnknown,          // preallocated, engineFallback: none
 };
 
-struct ReplicaState {
-  LoadRule load_rule = LoadRule::kMetric;
-  bool preallocated = false;        // its VRAM is preallocated
-  bool saturation_unknown = false;  // and no engine reports its saturation
-};
+LoadRule LoadRuleOf(const Trigger& trigger, const Replica& replica);
 
-// `warm` must be the samples since the end of the replica's start.
-ReplicaState StateOf(const Trigger& trigger, const Replica& replica, Samples warm);
+// Returns whether its GPUs count and their VRAM is preallocated. A replica that is gone may have
+// freed its memory first, so the result is false then, unless memory is taken literally.
+bool IsPreallocated(const Trigger& trigger, const Replica& replica);
 
 // Empty: not known. A replica that is not evaluated has at most the target.
 std::optional<double> ValueOf(const Trigger& trigger, LoadRule load_rule,

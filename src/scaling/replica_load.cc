@@ -93,9 +93,9 @@ std::string EndingText(const Replica& replica) {
   return replica.by_engine ? "deleted, or not among its Service's endpoints" : "deleted";
 }
 
-std::string UnreadableText(const Replica& replica, const ReplicaState& state, absl::Time last,
-                           absl::Time now) {
-  if (state.load_rule == LoadRule::kUnknown) {
+std::string UnreadableText(const ReplicaLoad& load, absl::Time last, absl::Time now) {
+  const Replica& replica = *load.replica;
+  if (load.load_rule == LoadRule::kUnknown) {
     return "VRAM is preallocated and engineFallback is none: its load is unknown";
   }
   if (!replica.why_stale.empty()) return replica.why_stale;
@@ -119,10 +119,10 @@ bool WindowIsCut(const Trigger& trigger, const Replica& replica, absl::Time now)
 // It was idle for certain only if its samples cover activationWindow.
 bool MayBeBusy(const ReplicaLoad& load) { return load.contribution.busy || !load.covered; }
 
-std::string CountedText(const Trigger& trigger, const ReplicaState& state) {
-  switch (state.load_rule) {
+std::string CountedText(const Trigger& trigger, const ReplicaLoad& load) {
+  switch (load.load_rule) {
     case LoadRule::kMetric:
-      return state.preallocated ? "VRAM does not change: preallocated" : "";
+      return load.contribution.is_preallocated ? "VRAM does not change: preallocated" : "";
     case LoadRule::kNotEvaluated:
       return absl::StrCat("at most the target and the mean of the others until its VRAM has been ",
                           "watched for ", DurationText(trigger.preallocation_window));
@@ -193,15 +193,14 @@ void AddEnding(const Trigger& trigger, absl::Time now, absl::Duration stale_afte
   }
   load.active_at = absl::InfinitePast();  // the pod, not a reading, keeps it active
   load.covered = true;
-  load.past_load = PastLoadOf(trigger, replica, load.load_rule, now);
+  load.past_load = PastLoadOf(trigger, replica, now);
 }
 
 }  // namespace
 
 ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time now,
                    const StalenessLimits& staleness) {
-  ReplicaLoad load{
-      .replica = &replica, .frozen_at = replica.frozen_at, .covered_since = replica.covered_since};
+  ReplicaLoad load{.replica = &replica};
   Contribution& contribution = load.contribution;
   contribution.name = replica.name;
   contribution.gpus = replica.gpu_uuids;
@@ -212,37 +211,34 @@ ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time no
     contribution.state = Contribution::State::kWarming;
     contribution.because = WarmingText(replica, now);
     load.starts = MayStillStart(replica, now);
-    load.start_is_over = !load.starts;
     return load;
   }
 
-  const ReplicaState state = StateOf(trigger, replica, warm);
-  load.load_rule = state.load_rule;
-  contribution.is_preallocated = state.preallocated;
+  load.load_rule = LoadRuleOf(trigger, replica);
+  contribution.is_preallocated = IsPreallocated(trigger, replica);
   if (IsEnding(replica)) {
     AddEnding(trigger, now, staleness.stale_after, load);
     return load;
   }
-  load.saturation_unknown = state.saturation_unknown;
   // The time of its node's newest reading unless it is gone.
   const absl::Time seen_at = replica.samples.back().at;
   AddActivity(trigger, now, staleness.stale_after, load);
   if (!replica.present) {
     contribution.state = Contribution::State::kGone;
     contribution.because = absl::StrCat("gone for ", AgeText(now - seen_at));
-    load.past_load = PastLoadOf(trigger, replica, state.load_rule, now);
+    load.past_load = PastLoadOf(trigger, replica, now);
     return load;
   }
 
-  const absl::Time read_at = ReadAt(state.load_rule, replica.samples.back());
+  const absl::Time read_at = ReadAt(load.load_rule, replica.samples.back());
   const bool unread = now - read_at > staleness.stale_after || warm.empty();
   if (unread || !replica.why_stale.empty()) {
     contribution.state = Contribution::State::kUnreadable;
-    contribution.because = UnreadableText(replica, state, read_at, now);
+    contribution.because = UnreadableText(load, read_at, now);
     return load;
   }
   contribution.because =
-      replica.by_engine ? EngineText(trigger, replica) : CountedText(trigger, state);
+      replica.by_engine ? EngineText(trigger, replica) : CountedText(trigger, load);
   contribution.load = CountedLoad(trigger, load, warm, now);
   if (trigger.scale_in == ScaleIn::kHold && MayBeBusy(load) &&
       *contribution.load < trigger.target) {
@@ -260,8 +256,8 @@ ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time no
   return load;
 }
 
-double PastLoadOf(const Trigger& trigger, const Replica& replica, LoadRule load_rule,
-                  absl::Time now) {
+double PastLoadOf(const Trigger& trigger, const Replica& replica, absl::Time now) {
+  const LoadRule load_rule = LoadRuleOf(trigger, replica);
   const absl::Duration window = SmoothingOf(trigger);
   const bool has_past = AveragesTheSum(trigger) && window > absl::ZeroDuration() &&
                         load_rule != LoadRule::kTargetWhileBusy;

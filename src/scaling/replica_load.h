@@ -25,11 +25,7 @@ struct ReplicaLoad {
   // Its readings cover activationWindow, or all its time after the warm-up. Only then is the
   // absence of load evidence of idleness.
   bool covered = false;
-  bool starts = false;              // warming, and within kLongestStart
-  bool start_is_over = false;       // warming for longer than kLongestStart: adds nothing
-  bool saturation_unknown = false;  // preallocated VRAM, and no engine reports its saturation
-  absl::Time frozen_at = absl::InfiniteFuture();  // Replica::frozen_at
-  absl::Time covered_since;                       // the latest of its nodes (NodeView)
+  bool starts = false;  // warming, and within kLongestStart; if it takes longer it adds nothing
 };
 
 // The past of a replica that is gone counts within the window, and for activity; preallocated
@@ -39,8 +35,7 @@ ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time no
                    const StalenessLimits& staleness);
 
 // Returns what a replica that is no longer counted adds to the mean over `window`.
-double PastLoadOf(const Trigger& trigger, const Replica& replica, LoadRule load_rule,
-                  absl::Time now);
+double PastLoadOf(const Trigger& trigger, const Replica& replica, absl::Time now);
 
 // Limits a replica that is not evaluated to the mean of the evaluated ones at the same time.
 void LimitNotEvaluated(const Trigger& trigger, absl::Time now, std::vector<ReplicaLoad>& loads);
