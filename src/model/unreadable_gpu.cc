@@ -6,42 +6,25 @@
 namespace gpuscaler {
 namespace {
 
-constexpr GpuField kFields[] = {
-    GpuField::kUtilization, GpuField::kMemoryUtilization,
-    GpuField::kMemory,      GpuField::kTemperature,
-    GpuField::kPower,       GpuField::kPowerLimit,
-    GpuField::kPcie,        GpuField::kNvlink,
-    GpuField::kProcesses,   GpuField::kEcc,
-    GpuField::kThrottle,
-};
-
-bool HasValue(const GpuSample& gpu, GpuField field) {
-  switch (field) {
-    case GpuField::kUtilization:
-      return gpu.utilization_percent.has_value();
-    case GpuField::kMemoryUtilization:
-      return gpu.memory_utilization_percent.has_value();
-    case GpuField::kMemory:
-      return gpu.memory_used_bytes.has_value() || gpu.memory_total_bytes.has_value();
-    case GpuField::kTemperature:
-      return gpu.temperature_celsius.has_value();
-    case GpuField::kPower:
-      return gpu.power_watts.has_value();
-    case GpuField::kPowerLimit:
-      return gpu.power_limit_watts.has_value();
-    case GpuField::kPcie:
-      return gpu.pcie_tx_kbps.has_value() || gpu.pcie_rx_kbps.has_value();
-    case GpuField::kNvlink:
-      return gpu.nvlink_tx_mbps.has_value() || gpu.nvlink_rx_mbps.has_value();
-    case GpuField::kProcesses:
-      return gpu.processes.has_value();
-    case GpuField::kEcc:
-      return gpu.ecc_uncorrected_errors.has_value();
-    case GpuField::kThrottle:
-      break;
-  }
-  return gpu.throttle_reasons.has_value();
+template <auto... members>
+bool HasAny(const GpuSample& gpu) {
+  return ((gpu.*members).has_value() || ...);
 }
+
+// Each field, and whether a sample has a value of it.
+constexpr std::pair<GpuField, bool (*)(const GpuSample&)> kFields[] = {
+    {GpuField::kUtilization, HasAny<&GpuSample::utilization_percent>},
+    {GpuField::kMemoryUtilization, HasAny<&GpuSample::memory_utilization_percent>},
+    {GpuField::kMemory, HasAny<&GpuSample::memory_used_bytes, &GpuSample::memory_total_bytes>},
+    {GpuField::kTemperature, HasAny<&GpuSample::temperature_celsius>},
+    {GpuField::kPower, HasAny<&GpuSample::power_watts>},
+    {GpuField::kPowerLimit, HasAny<&GpuSample::power_limit_watts>},
+    {GpuField::kPcie, HasAny<&GpuSample::pcie_tx_kbps, &GpuSample::pcie_rx_kbps>},
+    {GpuField::kNvlink, HasAny<&GpuSample::nvlink_tx_mbps, &GpuSample::nvlink_rx_mbps>},
+    {GpuField::kProcesses, HasAny<&GpuSample::processes>},
+    {GpuField::kEcc, HasAny<&GpuSample::ecc_uncorrected_errors>},
+    {GpuField::kThrottle, HasAny<&GpuSample::throttle_reasons>},
+};
 
 GpuSample Named(std::string uuid, int index) {
   GpuSample gpu;
@@ -60,11 +43,11 @@ GpuSample UnreadableGpu(const GpuSample& before, const std::string& detail,
   gpu.minor_number = before.minor_number;
   gpu.gpu_instance = before.gpu_instance;
   gpu.is_in_mig_mode = before.is_in_mig_mode;
-  for (const GpuField field : kFields) {
+  for (const auto& [field, has_value] : kFields) {
     const GpuGap* gap = FindGap(before, field);
     if (gap != nullptr && gap->reason == GpuGap::Reason::kNotRequested && !wanted.pcie) {
       gpu.gaps.push_back(*gap);
-    } else if (gap != nullptr || HasValue(before, field)) {
+    } else if (gap != nullptr || has_value(before)) {
       gpu.gaps.push_back({field, GpuGap::Reason::kFailed, detail});
     }
   }
@@ -73,22 +56,22 @@ GpuSample UnreadableGpu(const GpuSample& before, const std::string& detail,
 
 GpuSample UnknownGpu(int index, const std::string& detail) {
   GpuSample gpu = Named(UnknownGpuUuid(index), index);
-  for (const GpuField field : kFields) {
-    gpu.gaps.push_back({field, GpuGap::Reason::kFailed, detail});
+  for (const auto& row : kFields) {
+    gpu.gaps.push_back({row.first, GpuGap::Reason::kFailed, detail});
   }
   return gpu;
 }
 
 void AddGaps(const GpuSample& before, const std::string& detail, GpuSample& gpu) {
-  for (const GpuField field : kFields) {
-    const bool was_there = HasValue(before, field) || FindGap(before, field) != nullptr;
-    if (!was_there || HasValue(gpu, field) || FindGap(gpu, field) != nullptr) continue;
+  for (const auto& [field, has_value] : kFields) {
+    const bool was_there = has_value(before) || FindGap(before, field) != nullptr;
+    if (!was_there || has_value(gpu) || FindGap(gpu, field) != nullptr) continue;
     gpu.gaps.push_back({field, GpuGap::Reason::kFailed, detail});
   }
 }
 
 bool IsUnreadable(const GpuSample& gpu) {
-  return std::ranges::none_of(kFields, [&](GpuField field) { return HasValue(gpu, field); });
+  return std::ranges::none_of(kFields, [&](const auto& row) { return row.second(gpu); });
 }
 
 }  // namespace gpuscaler
