@@ -1,23 +1,20 @@
 #include "model/memory_watch.h"
 
-#include <utility>
-
 namespace gpuscaler {
 
 void MemoryWatch::Annotate(NodeSnapshot& snapshot) {
-  std::map<std::string, GpuInUse> gpus_in_use;
+  std::map<std::pair<std::string, absl::Time>, SteadyMemory> memory;
   for (GpuSample& gpu : snapshot.gpus) {
     if (!gpu.in_use) continue;
-    const auto before = gpus_in_use_.find(gpu.uuid);
-    const bool same_holder =
-        before != gpus_in_use_.end() && before->second.held_since == gpu.held_since;
-    GpuInUse now =
-        same_holder ? before->second : GpuInUse{.held_since = gpu.held_since, .memory = {}};
-    if (const auto percent = MemoryUsedPercent(gpu)) now.memory.Add(snapshot.taken_at, *percent);
-    gpu.steady_memory = now.memory;
-    gpus_in_use.emplace(gpu.uuid, now);
+    const std::pair holder(gpu.uuid, gpu.held_since);
+    const auto before = memory_.find(holder);
+    gpu.steady_memory = before == memory_.end() ? SteadyMemory() : before->second;
+    if (const auto percent = MemoryUsedPercent(gpu)) {
+      gpu.steady_memory.Add(snapshot.taken_at, *percent);
+    }
+    memory[holder] = gpu.steady_memory;
   }
-  gpus_in_use_ = std::move(gpus_in_use);
+  memory_ = std::move(memory);
 }
 
 }  // namespace gpuscaler

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 
 #include "model/node_snapshot.h"
 
@@ -14,11 +15,8 @@ class MemoryWatch {
   void Annotate(NodeSnapshot& snapshot);
 
  private:
-  struct GpuInUse {
-    absl::Time held_since = absl::InfinitePast();
-    SteadyMemory memory;
-  };
-  std::map<std::string, GpuInUse> gpus_in_use_;  // key: uuid
+  // That of each GPU in use. The key is its UUID, and since when its holder has it.
+  std::map<std::pair<std::string, absl::Time>, SteadyMemory> memory_;
 };
 
 }  // namespace gpuscaler
