@@ -104,6 +104,16 @@ void NodeHistory::Extend(absl::Time at, const Limits& limits) {
   ++generation;
 }
 
+std::vector<std::pair<absl::Time, const NodeLayout*>> NodeHistory::Layouts() const {
+  std::vector<std::pair<absl::Time, const NodeLayout*>> layouts;
+  for (const PastLayout& past : past_layouts) layouts.emplace_back(past.first, past.layout.get());
+  for (const NodeRun& run : runs) {
+    const NodeLayout* const layout = run.layout().get();
+    if (layouts.empty() || layouts.back().second != layout) layouts.emplace_back(run.first, layout);
+  }
+  return layouts;
+}
+
 // The first reading of all is a run of its own: the time to the second shows how long it was valid.
 bool NodeHistory::Joins(absl::Time at, const Limits& limits) const {
   const NodeRun& newest_run = runs.back();

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -86,6 +87,10 @@ struct NodeHistory {
   // `newest` may have the time of the first reading of its run.
   absl::Time NewestAt() const { return runs.back().last; }
   const NodeSnapshot& Newest() const { return *newest; }
+
+  // Returns the kept layouts, oldest first, each with the time since which it was valid.
+  // Consecutive runs with the same layout count once.
+  std::vector<std::pair<absl::Time, const NodeLayout*>> Layouts() const;
 
  private:
   void Push(absl::Time at, std::shared_ptr<const NodeLayout> layout, NodePoints points);

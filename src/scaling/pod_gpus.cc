@@ -45,37 +45,25 @@ std::vector<const NodeLayout*> KnownLayouts(const NodeView& view) {
   return layouts;
 }
 
-// Returns the first time at which `predicate` holds; it is called once for each layout.
-// InfinitePast if it held from the beginning or since a time of which nothing is known.
-// InfiniteFuture if it never did.
+// As of NodeHistory::Layouts().
+using TimedLayouts = std::vector<std::pair<absl::Time, const NodeLayout*>>;
+
+// Returns the first time at which `predicate` holds. InfinitePast if it held from the beginning or
+// since a time of which nothing is known. InfiniteFuture if it never did.
 template <typename Predicate>
-absl::Time FirstTime(const NodeHistory& history, Predicate predicate) {
+absl::Time FirstTime(const TimedLayouts& layouts, Predicate predicate) {
   enum { kUnknown, kFalse } before = kUnknown;
-  const NodeLayout* checked = nullptr;
-  absl::Time first_time = absl::InfiniteFuture();
-  const auto found = [&](const NodeLayout& layout, absl::Time first) {
-    if (&layout == checked) return false;
-    checked = &layout;
-    const std::optional<bool> is_so = IsKnown(layout) ? predicate(layout) : std::nullopt;
-    if (is_so.value_or(false)) {
-      first_time = before == kFalse ? first : absl::InfinitePast();
-      return true;
-    }
+  for (const auto& [first, layout] : layouts) {
+    const std::optional<bool> is_so = IsKnown(*layout) ? predicate(*layout) : std::nullopt;
+    if (is_so.value_or(false)) return before == kFalse ? first : absl::InfinitePast();
     before = is_so ? kFalse : kUnknown;
-    return false;
-  };
-  for (const PastLayout& past : history.past_layouts) {
-    if (found(*past.layout, past.first)) return first_time;
   }
-  for (const NodeRun& run : history.runs) {
-    if (found(*run.layout(), run.first)) return first_time;
-  }
-  return first_time;
+  return absl::InfiniteFuture();
 }
 
-std::optional<absl::Time> ReadyAt(const NodeHistory& history, const Pod& pod) {
+std::optional<absl::Time> ReadyAt(const TimedLayouts& layouts, const Pod& pod) {
   bool known = false;
-  const absl::Time at = FirstTime(history, [&](const NodeLayout& layout) -> std::optional<bool> {
+  const absl::Time at = FirstTime(layouts, [&](const NodeLayout& layout) -> std::optional<bool> {
     const Pod* const then = FindPod(layout, pod);
     if (then == nullptr) return false;
     const std::optional<bool> ready = then->was_ready ? true : then->ready;
@@ -85,26 +73,17 @@ std::optional<absl::Time> ReadyAt(const NodeHistory& history, const Pod& pod) {
   return known ? std::optional(at) : std::nullopt;
 }
 
-absl::Time EndingSince(const NodeHistory& history, const Pod& pod) {
-  return FirstTime(history, [&](const NodeLayout& layout) -> std::optional<bool> {
+absl::Time EndingSince(const TimedLayouts& layouts, const Pod& pod) {
+  return FirstTime(layouts, [&](const NodeLayout& layout) -> std::optional<bool> {
     const Pod* const then = FindPod(layout, pod);
     return then != nullptr && then->is_terminating.value_or(false);
   });
 }
 
 // Returns when the pod was first found; InfinitePast: not in what is remembered.
-absl::Time FirstFound(const NodeHistory& history, const Pod& pod) {
-  const NodeLayout* checked = nullptr;
-  const auto has_it = [&](const NodeLayout& layout) {
-    if (&layout == checked) return false;
-    checked = &layout;
-    return IsKnown(layout) && FindPod(layout, pod) != nullptr;
-  };
-  for (const PastLayout& past : history.past_layouts) {
-    if (has_it(*past.layout)) return past.first;
-  }
-  for (const NodeRun& run : history.runs) {
-    if (has_it(*run.layout())) return run.first;
+absl::Time FirstFound(const TimedLayouts& layouts, const Pod& pod) {
+  for (const auto& [first, layout] : layouts) {
+    if (IsKnown(*layout) && FindPod(*layout, pod) != nullptr) return first;
   }
   return absl::InfinitePast();
 }
@@ -117,8 +96,8 @@ bool IsHeldBy(const NodeLayout::Gpu& gpu, const NodeLayout& layout, const Pod& p
 
 // The result reaches back only as far as the history. The pod's processes may come and go. A GPU
 // that had not answered yet may have been this one.
-absl::Time FirstHeld(const NodeHistory& history, const Pod& pod, absl::string_view uuid) {
-  const absl::Time at = FirstTime(history, [&](const NodeLayout& layout) {
+absl::Time FirstHeld(const TimedLayouts& layouts, const Pod& pod, absl::string_view uuid) {
+  const absl::Time at = FirstTime(layouts, [&](const NodeLayout& layout) {
     return std::optional(std::ranges::any_of(layout.gpus, [&](const NodeLayout::Gpu& gpu) {
       return IsHeldBy(gpu, layout, pod) &&
              (gpu.uuid == uuid || gpu.uuid == UnknownGpuUuid(gpu.index));
@@ -160,7 +139,8 @@ class NodePods {
         reading_(InfoOf(trigger.metric).reading),
         selection_(selection),
         view_(view),
-        node_(node) {}
+        node_(node),
+        kept_layouts_(view.state->history->Layouts()) {}
 
   std::vector<PodGpus> Find() {
     const std::vector<const NodeLayout*> layouts = KnownLayouts(view_);
@@ -171,12 +151,11 @@ class NodePods {
       resolved = layouts[i];
       for (const Holding& holding : holdings_) SetPoint(i, *resolved, holding);
     }
-    const NodeHistory& history = *view_.state->history;
     for (PodGpus& pod : pods_) {
-      pod.ready_at = ReadyAt(history, *pod.pod);
-      if (pod.is_terminating) pod.ending_since = EndingSince(history, *pod.pod);
+      pod.ready_at = ReadyAt(kept_layouts_, *pod.pod);
+      if (pod.is_terminating) pod.ending_since = EndingSince(kept_layouts_, *pod.pod);
       if (pod.listed_since == absl::InfinitePast()) {
-        pod.listed_since = FirstFound(history, *pod.pod);
+        pod.listed_since = FirstFound(kept_layouts_, *pod.pod);
       }
       for (GpuSeries& series : pod.gpus) series.pod_since = HeldSince(series);
     }
@@ -249,7 +228,7 @@ class NodePods {
                     .position = PositionOf(view_.Layout().gpus, gpu.uuid, 0),
                     .points = std::vector<GpuPointView>(runs),
                     .shares = std::vector<float>(runs)});
-    gpus.back().pod_since = FirstHeld(*view_.state->history, pod, gpu.uuid);
+    gpus.back().pod_since = FirstHeld(kept_layouts_, pod, gpu.uuid);
     return gpus.size() - 1;
   }
 
@@ -279,6 +258,7 @@ class NodePods {
   const PodSelection& selection_;
   const NodeView& view_;
   const size_t node_;
+  const TimedLayouts kept_layouts_;
   std::vector<PodGpus> pods_;
   std::vector<Holding> holdings_;  // those of the layout resolved last
 };

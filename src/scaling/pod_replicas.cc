@@ -192,14 +192,8 @@ std::vector<const Pod*> HoldingPods(const FleetHistory& fleet,
 std::vector<const Pod*> PastPods(const FleetHistory& fleet, const ScaledObjectRef& scaled_object) {
   std::vector<const Pod*> pods;
   for (const NodeState& state : fleet.nodes) {
-    const NodeLayout* seen = nullptr;
-    for (const PastLayout& past : state.history->past_layouts) {
-      AddVisible(*past.layout, scaled_object, pods);
-      seen = past.layout.get();
-    }
-    for (const NodeRun& run : state.history->runs) {
-      if (run.layout().get() != seen) AddVisible(*run.layout(), scaled_object, pods);
-      seen = run.layout().get();
+    for (const auto& [first, layout] : state.history->Layouts()) {
+      AddVisible(*layout, scaled_object, pods);
     }
   }
   return pods;
@@ -226,8 +220,7 @@ std::set<const Pod*> PodsWithoutGpu(const FleetHistory& fleet) {
   std::set<const NodeLayout*> layouts;
   for (const NodeState& state : fleet.nodes) {
     layouts.insert(state.history->attributed.get());
-    for (const PastLayout& past : state.history->past_layouts) layouts.insert(past.layout.get());
-    for (const NodeRun& run : state.history->runs) layouts.insert(run.layout().get());
+    for (const auto& [first, layout] : state.history->Layouts()) layouts.insert(layout);
   }
   for (const auto& other : fleet.others) layouts.insert(other.get());
   layouts.erase(nullptr);
