@@ -190,26 +190,25 @@ void AddContribution(const ReplicaLoad& load, Totals& totals, Decision& decision
 }
 
 // If the node is disconnected, `missing` already has the reason.
-void AddMissing(const IdleBlock& block, std::vector<std::string>& missing) {
-  if (std::ranges::find(missing, block.why_unreadable) != missing.end()) return;
-  missing.push_back(absl::StrCat(block.why_unreadable, ": not in use, adds nothing"));
+void AddMissing(const std::string& why, std::vector<std::string>& missing) {
+  if (std::ranges::find(missing, why) != missing.end()) return;
+  missing.push_back(absl::StrCat(why, ": not in use, adds nothing"));
 }
 
-void AddIdle(const Trigger& trigger, const std::vector<IdleBlock>& idle, Totals& totals,
+void AddIdle(const Trigger& trigger, const std::vector<Contribution>& idle, Totals& totals,
              std::vector<std::string>& missing, Decision& decision) {
-  const bool extensive = InfoOf(trigger.metric).extensive;
-  for (const IdleBlock& block : idle) {
-    Contribution contribution{.name = block.name, .gpus = block.gpu_uuids, .state = State::kIdle};
+  for (const Contribution& block : idle) {
+    Contribution& contribution = decision.contributions.emplace_back(block);
     contribution.because = "not in use: no replica";
-    if (extensive && block.metric) {
-      totals.idle += *block.metric;
-      contribution.load = block.metric;
-    } else if (extensive) {
+    if (!InfoOf(trigger.metric).extensive) {
+      contribution.load.reset();
+    } else if (block.load) {
+      totals.idle += *block.load;
+    } else {
       contribution.because = "not in use, and cannot be read: adds nothing";
       ++decision.unreadable_idle;
-      AddMissing(block, missing);
+      AddMissing(block.because, missing);
     }
-    decision.contributions.push_back(std::move(contribution));
   }
 }
 

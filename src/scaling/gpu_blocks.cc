@@ -106,13 +106,13 @@ absl::StatusOr<Replicas> ReplicasInUse(const Trigger& trigger, const FleetHistor
     }
     any_present |= held;
     if (held || !block.front().present()) continue;
-    IdleBlock& idle = workload_replicas.idle.emplace_back();
+    Contribution& idle = workload_replicas.idle.emplace_back();
     idle.name = common.name;
-    idle.gpu_uuids = UuidsOf(block);
-    idle.metric = reader.MetricAt(scoped.now);
-    if (idle.metric) continue;
-    idle.why_unreadable =
-        WhyIdleUnreadable(block, InfoOf(trigger.metric), scoped, staleness.stale_after);
+    idle.gpus = UuidsOf(block);
+    idle.state = Contribution::State::kIdle;
+    idle.load = reader.MetricAt(scoped.now);
+    if (idle.load) continue;
+    idle.because = WhyIdleUnreadable(block, InfoOf(trigger.metric), scoped, staleness.stale_after);
   }
   std::ranges::move(gone, std::back_inserter(workload_replicas.replicas));
   if (!any_present)

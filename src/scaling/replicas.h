@@ -8,8 +8,8 @@
 #include "absl/status/statusor.h"
 #include "model/fleet_history.h"
 #include "model/signal_history.h"
+#include "scaling/decision.h"
 #include "scaling/held_requests.h"
-#include "scaling/node_view.h"
 #include "scaling/replica.h"
 #include "scaling/workload_engines.h"
 #include "scaling/workload_pods.h"
@@ -17,17 +17,10 @@
 
 namespace gpuscaler {
 
-// A block of GPUs that are not in use.
-struct IdleBlock {
-  std::string name;
-  std::vector<std::string> gpu_uuids;
-  std::optional<double> metric;
-  std::string why_unreadable;  // why there is no `metric`
-};
-
 struct Replicas {
   std::vector<Replica> replicas;  // present ones, then those that are gone
-  std::vector<IdleBlock> idle;
+  // Blocks of GPUs that are not in use. `load` is their metric, and `because` why there is none.
+  std::vector<Contribution> idle;
   std::string from;                // source of R: "GPUs in use", "pods of Deployment/llm"
   AmbiguityWarning ambiguity;      // whether these may be the wrong pods
   std::vector<std::string> notes;  // other remarks for people
