@@ -345,8 +345,13 @@ absl::Status ApplyEngineReadings(const Trigger& trigger, const ScaledObjectRef& 
   const bool matters = ReadsEngines(trigger) ? may_have_some : is_named && !not_known_yet;
   if (!signals->status.ok() && matters) return signals->status;
   if (!signals->status.ok() && !not_known_yet) return absl::OkStatus();
-  const EngineScope scope(trigger, scaled_object, fleet, by_owner, *signals, staleness,
-                          workload_replicas);
+  const EngineScope scope{.trigger = trigger,
+                          .scaled_object = scaled_object,
+                          .fleet = fleet,
+                          .by_owner = by_owner,
+                          .signals = *signals,
+                          .staleness = staleness,
+                          .workload_replicas = workload_replicas};
   EngineReadingsApplier engines(scope, workload_replicas);
   const std::optional<absl::Time> engines_count_until = engines.EnginesCountUntil();
   if (!engines_count_until.has_value()) {
