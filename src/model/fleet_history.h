@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -49,9 +50,19 @@ struct FleetHistory {
   bool queries_kubelets = false;
 };
 
-bool QueriesKubelet(const NodeState& state);
+inline bool QueriesKubelet(const NodeState& state) {
+  return state.history->runs.back().layout()->attribution.state != Attribution::State::kNone;
+}
 
 // The time is that of the node's newest reading.
-FleetHistory FleetOfOne(std::shared_ptr<const NodeHistory> history);
+inline FleetHistory FleetOfOne(std::shared_ptr<const NodeHistory> history) {
+  FleetHistory fleet{.generation = history->generation, .now = history->NewestAt()};
+  NodeState& state = fleet.nodes.emplace_back();
+  state.node = history->Newest().node;
+  state.history = std::move(history);
+  state.received_at = fleet.now;
+  fleet.queries_kubelets = QueriesKubelet(state);
+  return fleet;
+}
 
 }  // namespace gpuscaler

@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/number_text.h"
 #include "scaling/aggregate.h"
-#include "scaling/totals.h"
 #include "scaling/window_load.h"
 #include "scaling/workload_demand.h"
 #include "trigger/trigger_source.h"
