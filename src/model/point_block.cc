@@ -56,17 +56,12 @@ void PointBlock::AssignSlots(const NodePoints& first, const PointBlock& before) 
   cells_.resize(static_cast<size_t>(slots) * capacity_);
 }
 
-bool PointBlock::Fits(const NodePoints& next) const {
+bool PointBlock::Append(const NodePoints& next) {
   if (size_ == capacity_ || !EqualExceptNumbers(first_, next)) return false;
   for (size_t column = 0; column < columns(); ++column) {
     if (slot_of_[column] != kConstant) continue;
     if (CellOf(next, column) != CellOf(first_, column)) return false;
   }
-  return true;
-}
-
-bool PointBlock::Append(const NodePoints& next) {
-  if (!Fits(next)) return false;
   AppendCells(next);
   return true;
 }

@@ -73,7 +73,6 @@ class PointBlock {
     return cells_[static_cast<size_t>(slot) * capacity_ + instant];
   }
   bool HasChanged(size_t column) const;
-  bool Fits(const NodePoints& next) const;
   void AssignSlots(const NodePoints& first, const PointBlock& before);
   void AppendCells(const NodePoints& points);
 

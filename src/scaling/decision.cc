@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
@@ -335,21 +336,11 @@ void SetValidity(const Trigger& trigger, const FleetHistory& fleet,
 }  // namespace
 
 absl::string_view Name(State state) {
-  switch (state) {
-    case State::kCounted:
-      return "counted";
-    case State::kUnreadable:
-      return "unreadable";
-    case State::kWarming:
-      return "warming";
-    case State::kTerminating:
-      return "terminating";
-    case State::kIdle:
-      return "idle";
-    case State::kGone:
-      break;
-  }
-  return "gone";
+  // In the order of the enum.
+  constexpr absl::string_view kNames[] = {"counted",     "unreadable", "warming",
+                                          "terminating", "idle",       "gone"};
+  static_assert(std::size(kNames) == static_cast<size_t>(State::kGone) + 1);
+  return kNames[static_cast<size_t>(state)];
 }
 
 Decision Decide(const Trigger& trigger, const ScaledObjectRef& scaled_object,
