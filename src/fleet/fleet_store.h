@@ -44,15 +44,16 @@ struct AgentStatus {
 };
 
 // Thread-safe. Readers get an immutable history and hold no lock while they use it.
-class FleetStore : public AgentListener, public FleetReader {
+class FleetStore : public FleetReader {
  public:
   FleetStore(const Clock& clock, const FleetStoreOptions& options);  // clock outlives the store
 
   // Takes DNS's answer: the agents that exist, or the error.
   void Listed(const absl::StatusOr<std::vector<std::string>>& answer);
 
-  void Received(const std::string& address, AgentUpdate update) override;
-  void Lost(const std::string& address, const absl::Status& why) override;
+  // Take an agent's message, or its loss (AgentListener).
+  void Received(const std::string& address, AgentUpdate update);
+  void Lost(const std::string& address, const absl::Status& why);
 
   // Forgets agents and finds pods on several nodes. Must be called once a second. (The age of
   // readings is in FleetHistory::valid_until and Decision::valid_until.)

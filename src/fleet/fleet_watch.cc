@@ -17,24 +17,6 @@ constexpr size_t kMaxReplaysAtOnce = 64;
 
 }  // namespace
 
-// A lost agent may have a new address, so its name is resolved again.
-class FleetWatch::Listener : public AgentListener {
- public:
-  Listener(FleetStore& store, PeerAddresses& addresses) : store_(store), addresses_(addresses) {}
-
-  void Received(const std::string& address, AgentUpdate update) override {
-    store_.Received(address, std::move(update));
-  }
-  void Lost(const std::string& address, const absl::Status& why) override {
-    store_.Lost(address, why);
-    addresses_.ResolveSoon();
-  }
-
- private:
-  FleetStore& store_;
-  PeerAddresses& addresses_;
-};
-
 FleetWatch::FleetWatch(const FleetWatchOptions& options, const Clock& clock, FleetStore& store)
     : options_(options),
       clock_(clock),
@@ -42,7 +24,6 @@ FleetWatch::FleetWatch(const FleetWatchOptions& options, const Clock& clock, Fle
       addresses_(
           options.agents, [&store](const PeerAddresses::Answer& answer) { store.Listed(answer); },
           options.resolve_interval, options.resolver),
-      listener_(std::make_unique<Listener>(store, addresses_)),
       tick_thread_(std::make_unique<PeriodicThread>("agents", kTickInterval, [this] { Tick(); })) {}
 
 FleetWatch::~FleetWatch() {
@@ -51,6 +32,16 @@ FleetWatch::~FleetWatch() {
   MutexLock lock(mutex_);
   ended.swap(streams_);
   for (const auto& stream : ended) stream.second->Stop();  // all, before any is waited for
+}
+
+void FleetWatch::Received(const std::string& address, AgentUpdate update) {
+  store_.Received(address, std::move(update));
+}
+
+// A lost agent may have a new address, so its name is resolved again.
+void FleetWatch::Lost(const std::string& address, const absl::Status& why) {
+  store_.Lost(address, why);
+  addresses_.ResolveSoon();
 }
 
 void FleetWatch::Tick() {
@@ -97,7 +88,7 @@ void FleetWatch::SyncStreams(absl::Time now) {
   for (const std::string& address : watched) {
     auto& stream = streams_[address];
     if (stream != nullptr) continue;
-    stream = std::make_shared<AgentStream>(options_.stream, address, clock_, loop_, *listener_);
+    stream = std::make_shared<AgentStream>(options_.stream, address, clock_, loop_, *this);
     if (subscribed_until_ > now) stream->Subscribe(subscription_, subscribed_until_ - now);
   }
 }

@@ -7,11 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/periodic_thread.h"
 #include "fleet/agent_stream.h"
+#include "fleet/agent_update.h"
 #include "fleet/fleet_store.h"
 #include "fleet/peer_addresses.h"
 #include "wire/event_loop.h"
@@ -26,11 +28,11 @@ struct FleetWatchOptions {
 };
 
 // Has three threads: one resolves names, one begins and ends streams, one reads them. Thread-safe.
-class FleetWatch {
+class FleetWatch : public AgentListener {
  public:
   // `clock` and `store` must outlive it.
   FleetWatch(const FleetWatchOptions& options, const Clock& clock, FleetStore& store);
-  ~FleetWatch();  // ends every stream
+  ~FleetWatch() override;  // ends every stream
 
   // Subscribes to costly readings of every agent for `lease`.
   void Subscribe(const CostlyReadings& wanted, absl::Duration lease);
@@ -43,8 +45,8 @@ class FleetWatch {
   std::map<std::string, AgentStream::Counts> CountsOfAgents() const;
 
  private:
-  class Listener;
-
+  void Received(const std::string& address, AgentUpdate update) override;
+  void Lost(const std::string& address, const absl::Status& why) override;
   void Tick();
   // Keeps streams to the agents of FleetStore::Watched(), and to no others.
   void SyncStreams(absl::Time now);
@@ -57,7 +59,6 @@ class FleetWatch {
   const Clock& clock_;
   FleetStore& store_;
   PeerAddresses addresses_;
-  std::unique_ptr<Listener> listener_;
   EventLoop loop_;  // the streams'
   mutable Mutex mutex_;
   std::map<std::string, std::shared_ptr<AgentStream>> streams_ ABSL_GUARDED_BY(mutex_);
