@@ -255,7 +255,7 @@ std::string MetricsSection() {
       metrics.Page(&snapshot, snapshot.taken_at, absl::Seconds(6)), GrpcMetrics({}),
       AgentsMetrics(agents, absl::UnixEpoch()), TelemetryMetrics(ReaderCounts()),
       EngineMetrics({.answering = {{"vllm", 1}}}), EngineReaderMetrics(ReaderCounts()),
-      EngineStreamMetrics(EngineWatch::Counts()),
+      EngineStreamMetrics(0, StreamCounts()),
       SignalMetrics({{{.sources = 1, .oldest = absl::UnixEpoch()}}}, absl::UnixEpoch()));
   std::string text = absl::StrCat(
       "## Prometheus metrics\n\nThe `agent_` and `agents_` ones are an aggregator's, by the "

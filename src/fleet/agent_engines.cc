@@ -99,9 +99,7 @@ absl::Status AgentEngines::Take(wire::EngineTelemetry& message) {
   const absl::Time now = clock_.Now();
   {
     MutexLock lock(mutex_);
-    ++counts_.messages;
-    counts_.readings += message.readings_size();
-    counts_.bytes += static_cast<int64_t>(message.ByteSizeLong());
+    counts_.Add(message);
   }
   RETURN_IF_ERROR(reader_.Read(message, now));
   calls_.Received(now);
@@ -132,7 +130,7 @@ void AgentEngines::Log(const absl::Status& why) {
   LogWarn("engines_unavailable", {{"node", node_}, {"address", address_}, {"why", why.message()}});
 }
 
-AgentEngines::Counts AgentEngines::counts() const {
+StreamCounts AgentEngines::counts() const {
   MutexLock lock(mutex_);
   return counts_;
 }

@@ -2,7 +2,6 @@
 // subscriptions.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -39,20 +38,7 @@ class AgentEngines {
   // Ends the call for good, without a wait: the destructor waits.
   void Stop();
 
-  struct Counts {
-    int64_t attempts = 0;
-    int64_t messages = 0;
-    int64_t readings = 0;
-    int64_t bytes = 0;
-    Counts& operator+=(const Counts& more) {
-      attempts += more.attempts;
-      messages += more.messages;
-      readings += more.readings;
-      bytes += more.bytes;
-      return *this;
-    }
-  };
-  Counts counts() const;
+  StreamCounts counts() const;
   bool is_open() const;  // a call is open and has brought a message
 
  private:
@@ -78,7 +64,7 @@ class AgentEngines {
   std::string logged_ ABSL_GUARDED_BY(mutex_);  // the last logged loss
   EngineSubscription subscription_ ABSL_GUARDED_BY(mutex_);
   absl::Time subscribed_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  Counts counts_ ABSL_GUARDED_BY(mutex_);
+  StreamCounts counts_ ABSL_GUARDED_BY(mutex_);
   ReconnectingCall<Call> calls_;  // last: destroyed before what its calls use
 };
 

@@ -119,7 +119,7 @@ void AgentStream::SendFormerPods(const std::vector<Pod>& pods) {
   if (!message.former_pods().empty()) calls_.SendAlways(message);
 }
 
-AgentStream::Counts AgentStream::counts() const {
+StreamCounts AgentStream::counts() const {
   MutexLock lock(mutex_);
   return counts_;
 }
@@ -127,8 +127,7 @@ AgentStream::Counts AgentStream::counts() const {
 absl::Status AgentStream::Take(wire::Telemetry& message) {
   {
     MutexLock lock(mutex_);
-    ++counts_.messages;
-    counts_.bytes += static_cast<int64_t>(message.ByteSizeLong());
+    counts_.Add(message);
   }
   RETURN_IF_ERROR(reader_.Take(std::move(message), clock_.Now()));
   return Continue();

@@ -1,7 +1,6 @@
 // The readings of one agent, from consecutive Watch calls while the agent is listed.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <set>
 #include <string>
@@ -58,18 +57,7 @@ class AgentStream {
   // Sends the owners of the pods that the node had before the agent began, if a call is under way.
   void SendFormerPods(const std::vector<Pod>& pods);
 
-  struct Counts {
-    int64_t attempts = 0;  // connections begun
-    int64_t messages = 0;
-    int64_t bytes = 0;
-    Counts& operator+=(const Counts& more) {
-      attempts += more.attempts;
-      messages += more.messages;
-      bytes += more.bytes;
-      return *this;
-    }
-  };
-  Counts counts() const;
+  StreamCounts counts() const;
 
  private:
   class Call;
@@ -99,7 +87,7 @@ class AgentStream {
       absl::InfinitePast();  // when the newest reading was taken
   CostlyReadings subscription_ ABSL_GUARDED_BY(mutex_);
   absl::Time subscribed_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  Counts counts_ ABSL_GUARDED_BY(mutex_);
+  StreamCounts counts_ ABSL_GUARDED_BY(mutex_);
   ReconnectingCall<Call> calls_;  // last: destroyed before what its calls use
 };
 

@@ -1,5 +1,6 @@
 #include "fleet/engine_watch.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace gpuscaler {
@@ -94,14 +95,17 @@ void EngineWatch::SendSubscriptions(const EngineSubscription& wanted, absl::Time
   }
 }
 
-EngineWatch::Counts EngineWatch::counts() const {
+StreamCounts EngineWatch::counts() const {
   MutexLock lock(mutex_);
-  Counts counts{.total = ended_};
-  for (const auto& [address, stream] : streams_) {
-    counts.total += stream.agent->counts();
-    counts.streams += stream.agent->is_open() ? 1 : 0;
-  }
+  StreamCounts counts = ended_;
+  for (const auto& [address, stream] : streams_) counts += stream.agent->counts();
   return counts;
+}
+
+int EngineWatch::open_streams() const {
+  MutexLock lock(mutex_);
+  return static_cast<int>(std::ranges::count_if(
+      streams_, [](const auto& stream) { return stream.second.agent->is_open(); }));
 }
 
 }  // namespace gpuscaler

@@ -1,7 +1,6 @@
 // Reads the engines that agents find, while there are subscriptions.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <set>
@@ -34,11 +33,8 @@ class EngineWatch {
   // Returns false if the thread hangs. Then the destructor would wait for it.
   bool Stop(absl::Duration timeout) { return tick_thread_->Stop(timeout); }
 
-  struct Counts {
-    int streams = 0;  // now, that have brought a message
-    AgentEngines::Counts total;
-  };
-  Counts counts() const;
+  StreamCounts counts() const;  // all streams so far
+  int open_streams() const;     // that have brought a message
 
  private:
   struct Stream {
@@ -63,7 +59,7 @@ class EngineWatch {
   EventLoop loop_;  // the streams'
   mutable Mutex mutex_;
   std::map<std::string, Stream> streams_ ABSL_GUARDED_BY(mutex_);  // key: address
-  AgentEngines::Counts ended_ ABSL_GUARDED_BY(mutex_);             // closed streams
+  StreamCounts ended_ ABSL_GUARDED_BY(mutex_);                     // closed streams
   std::unique_ptr<PeriodicThread> tick_thread_;
 };
 

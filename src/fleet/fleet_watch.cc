@@ -137,9 +137,9 @@ std::vector<std::string> FleetWatch::Stop(absl::Duration timeout) {
   return hanging;
 }
 
-std::map<std::string, AgentStream::Counts> FleetWatch::CountsOfAgents() const {
+std::map<std::string, StreamCounts> FleetWatch::CountsOfAgents() const {
   MutexLock lock(mutex_);
-  std::map<std::string, AgentStream::Counts> counts = counts_before_replay_;
+  std::map<std::string, StreamCounts> counts = counts_before_replay_;
   for (const auto& [address, stream] : streams_) counts[address] += stream->counts();
   return counts;
 }

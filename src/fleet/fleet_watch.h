@@ -42,7 +42,7 @@ class FleetWatch : public AgentListener {
   std::vector<std::string> Stop(absl::Duration timeout);
 
   // Counts begin when an agent is first watched. The key is the address.
-  std::map<std::string, AgentStream::Counts> CountsOfAgents() const;
+  std::map<std::string, StreamCounts> CountsOfAgents() const;
 
  private:
   void Received(const std::string& address, AgentUpdate update) override;
@@ -63,7 +63,7 @@ class FleetWatch : public AgentListener {
   mutable Mutex mutex_;
   std::map<std::string, std::shared_ptr<AgentStream>> streams_ ABSL_GUARDED_BY(mutex_);
   // Counts of streams that were ended for a replay, by address.
-  std::map<std::string, AgentStream::Counts> counts_before_replay_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, StreamCounts> counts_before_replay_ ABSL_GUARDED_BY(mutex_);
   CostlyReadings subscription_ ABSL_GUARDED_BY(mutex_);
   absl::Time subscribed_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   // Used by tick_thread_ only.

@@ -106,7 +106,7 @@ std::string AgentConnections::Exposition(absl::Time now) const {
                                      .conflicts = fleet_.conflicts(),
                                      .namespaces = ServedNamespaces(options_.config)},
                                     now),
-                      EngineStreamMetrics(engine_watch_.counts()));
+                      EngineStreamMetrics(engine_watch_.open_streams(), engine_watch_.counts()));
 }
 
 std::vector<NamedThread> AgentConnections::Threads() {

@@ -19,7 +19,7 @@ class AgentFamilies {
  public:
   explicit AgentFamilies(absl::Time now) : now_(now) {}
 
-  void Add(const AgentStatus& agent, const AgentStream::Counts& counts) {
+  void Add(const AgentStatus& agent, const StreamCounts& counts) {
     const std::vector<ClientMetric::Label> labels = {{"agent", agent.address},
                                                      {"node", agent.node}};
     AddValue(up_, agent.connected ? 1 : 0, labels);
@@ -85,7 +85,7 @@ std::string AgentsMetrics(const AgentsPage& page, absl::Time now) {
   AgentFamilies per_agent(now);
   for (const AgentStatus& agent : page.agents) {
     const auto counts = page.counts.find(agent.address);
-    per_agent.Add(agent, counts == page.counts.end() ? AgentStream::Counts() : counts->second);
+    per_agent.Add(agent, counts == page.counts.end() ? StreamCounts() : counts->second);
   }
   std::ranges::move(per_agent.Take(), std::back_inserter(families));
   return MetricsText(families);
@@ -126,20 +126,20 @@ std::string EngineReaderMetrics(const ReaderCounts& counts) {
                 prometheus::MetricType::Counter, static_cast<double>(counts.bytes))});
 }
 
-std::string EngineStreamMetrics(const EngineWatch::Counts& counts) {
+std::string EngineStreamMetrics(int open_streams, const StreamCounts& counts) {
   return MetricsText(
       {OneValue("engine_streams", "Agents that send the readings of the engines on their nodes.",
-                prometheus::MetricType::Gauge, counts.streams),
+                prometheus::MetricType::Gauge, open_streams),
        OneValue("engine_streams_begun_total",
                 "Streams that were begun to agents for the engines on their nodes, failed ones "
                 "too.",
-                prometheus::MetricType::Counter, static_cast<double>(counts.total.attempts)),
+                prometheus::MetricType::Counter, static_cast<double>(counts.attempts)),
        OneValue("engine_readings_received_total",
                 "Readings of engines that were received from agents.",
-                prometheus::MetricType::Counter, static_cast<double>(counts.total.readings)),
+                prometheus::MetricType::Counter, static_cast<double>(counts.readings)),
        OneValue("engine_received_bytes_total",
                 "Bytes of agents' messages on engines, without what gRPC and TCP add.",
-                prometheus::MetricType::Counter, static_cast<double>(counts.total.bytes))});
+                prometheus::MetricType::Counter, static_cast<double>(counts.bytes))});
 }
 
 std::string GrpcMetrics(const WireServerCounts& counts) {

@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "fleet/agent_stream.h"
-#include "fleet/engine_watch.h"
+#include "fleet/agent_call.h"
 #include "fleet/fleet_store.h"
 #include "fleet/open_readers.h"
 #include "wire/wire_server.h"
@@ -18,7 +17,7 @@ namespace gpuscaler {
 // An aggregator's state of its agents.
 struct AgentsPage {
   std::vector<AgentStatus> agents;
-  std::map<std::string, AgentStream::Counts> counts;  // keyed by address
+  std::map<std::string, StreamCounts> counts;  // keyed by address
   FleetStore::Listing listing;
   FleetStore::Conflicts conflicts;
   std::set<std::string> namespaces;  // --namespaces; empty: all
@@ -31,7 +30,7 @@ std::string AgentsMetrics(const AgentsPage& page, absl::Time now);
 std::string TelemetryMetrics(const ReaderCounts& counts);
 // Readings of discovered engines: sent by an agent, and received by an aggregator.
 std::string EngineReaderMetrics(const ReaderCounts& counts);
-std::string EngineStreamMetrics(const EngineWatch::Counts& counts);
+std::string EngineStreamMetrics(int open_streams, const StreamCounts& counts);
 // The gRPC server's connections, the limits that its clients hit, and TLS handshakes that failed on
 // either side since the process began.
 std::string GrpcMetrics(const WireServerCounts& counts);

@@ -70,8 +70,8 @@ TEST(FleetMetrics, ReadingsOfEnginesAreCountedOnBothSides) {
   EXPECT_THAT(reported, HasSubstr("\nkeda_gpu_scaler_telemetry_engine_readers 2\n"));
   EXPECT_THAT(reported, HasSubstr("\nkeda_gpu_scaler_telemetry_engine_readings_total 7\n"));
   EXPECT_THAT(reported, HasSubstr("\nkeda_gpu_scaler_telemetry_engine_sent_bytes_total 512\n"));
-  const std::string received = EngineStreamMetrics(
-      {.streams = 3, .total = {.attempts = 4, .messages = 5, .readings = 6, .bytes = 7}});
+  const std::string received =
+      EngineStreamMetrics(3, {.attempts = 4, .messages = 5, .readings = 6, .bytes = 7});
   EXPECT_THAT(received, HasSubstr("\nkeda_gpu_scaler_engine_streams 3\n"));
   EXPECT_THAT(received, HasSubstr("\nkeda_gpu_scaler_engine_streams_begun_total 4\n"));
   EXPECT_THAT(received, HasSubstr("\nkeda_gpu_scaler_engine_readings_received_total 6\n"));
