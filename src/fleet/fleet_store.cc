@@ -6,12 +6,7 @@
 namespace gpuscaler {
 
 FleetStore::FleetStore(const Clock& clock, const FleetStoreOptions& options)
-    : clock_(clock),
-      registry_(options.timeouts),
-      node_store_({.limits = options.limits,
-                   .leases = options.leases,
-                   .grace = options.timeouts.grace,
-                   .forget_after = options.timeouts.forget_after}) {}
+    : clock_(clock), registry_(options.timeouts), node_store_(options) {}
 
 void FleetStore::Listed(const absl::StatusOr<std::vector<std::string>>& answer) {
   const absl::Time now = clock_.Now();

@@ -17,17 +17,8 @@
 #include "fleet/node_store.h"
 #include "model/fleet_history.h"
 #include "store/fleet_reader.h"
-#include "store/leases.h"
 
 namespace gpuscaler {
-
-struct FleetStoreOptions {
-  FleetTimeouts timeouts;
-  NodeHistory::Limits limits;
-  // How far decisions look back: older readings are dropped. Must outlive the store. Null:
-  // everything within `limits` is kept.
-  const Leases* leases = nullptr;
-};
 
 // The state of one agent, for pages and reports.
 struct AgentStatus {

@@ -8,7 +8,6 @@
 #include "absl/strings/string_view.h"
 #include "base/log.h"
 #include "fleet/append_update.h"
-#include "fleet/membership.h"
 
 namespace gpuscaler {
 namespace {
@@ -124,7 +123,7 @@ bool NodeStore::MayReport(const std::string& address, const AgentSession& sessio
   if (node.active_agent == address || has_left) return true;
   const absl::Duration idle = now - node.received_at;
   if (active_agent->second.is_connected && idle <= kQuiet) return false;
-  return !session.has_other_gpus || idle > options_.grace;
+  return !session.has_other_gpus || idle > options_.timeouts.grace;
 }
 
 void NodeStore::Claim(const std::string& address, const AgentUpdate& update, absl::Time now,
@@ -142,7 +141,7 @@ void NodeStore::Claim(const std::string& address, const AgentUpdate& update, abs
           {{"node", update.node},
            {"counts", node.active_agent},
            {"other", address},
-           {"unreadable_after_seconds", absl::ToDoubleSeconds(options_.grace)},
+           {"unreadable_after_seconds", absl::ToDoubleSeconds(options_.timeouts.grace)},
            {"dropped", *dropped}});
 }
 
@@ -286,7 +285,7 @@ void NodeStore::Forget(const std::string& address, int64_t generation) {
 void NodeStore::ForgetNodesLeft(absl::Time now, int64_t generation) {
   for (auto each = nodes_.begin(); each != nodes_.end();) {
     const auto& [name, node] = *each;
-    if (now - node.left_at < options_.forget_after) {
+    if (now - node.left_at < options_.timeouts.forget_after) {
       ++each;
       continue;
     }
@@ -377,7 +376,7 @@ void NodeStore::Add(const std::string& name, FleetHistory& fleet) const {
 
 void NodeStore::AddRival(const Node& node, FleetHistory& fleet) const {
   if (node.rival.empty()) return;
-  const absl::Time disputed_at = node.rival_since + options_.grace;
+  const absl::Time disputed_at = node.rival_since + options_.timeouts.grace;
   if (IsDisputed(node, fleet.now)) {
     fleet.nodes.back().disputed = absl::StrCat(node.active_agent, " and ", node.rival);
   } else {

@@ -14,33 +14,32 @@
 #include "absl/time/time.h"
 #include "base/rate_limit.h"
 #include "fleet/agent_update.h"
+#include "fleet/membership.h"
 #include "fleet/pod_index.h"
 #include "model/fleet_history.h"
 #include "store/leases.h"
 
 namespace gpuscaler {
 
+struct FleetStoreOptions {
+  FleetTimeouts timeouts;
+  NodeHistory::Limits limits;
+  // How far decisions look back: older readings are dropped. Must outlive the store. Null:
+  // everything within `limits` is kept.
+  const Leases* leases = nullptr;
+};
+
 // Not thread-safe. `generation` is the number that a change gets, if the call changes anything.
 class NodeStore {
  public:
-  struct Options {
-    NodeHistory::Limits limits;
-    // How far decisions look back: older readings are dropped. Must outlive the store. Null:
-    // everything within `limits` is kept.
-    const Leases* leases = nullptr;
-    // How long two agents may claim a node before it is unreadable. The last readings of a lost
-    // agent keep its node from an agent with other GPUs for as long.
-    absl::Duration grace = absl::InfiniteDuration();
-    // How long to keep a node after its agent has moved to another node.
-    absl::Duration forget_after = absl::InfiniteDuration();
-  };
-  explicit NodeStore(const Options& options) : options_(options), index_(options.limits.horizon) {}
+  explicit NodeStore(const FleetStoreOptions& options)
+      : options_(options), index_(options.limits.horizon) {}
 
   void Received(const std::string& address, AgentUpdate update, absl::Time now, int64_t generation);
   void Lost(const std::string& address, const absl::Status& why, int64_t generation);
   // Forgets the agent and its node.
   void Forget(const std::string& address, int64_t generation);
-  // Forgets the nodes that their agents left longer than `forget_after` ago.
+  // Forgets the nodes that their agents left for another one longer than `forget_after` ago.
   void ForgetNodesLeft(absl::Time now, int64_t generation);
 
   // Returns the addresses of agents that must resend their history: decisions look back farther
@@ -149,7 +148,7 @@ class NodeStore {
   // Ends a claim: the agent has left the node, or now has the node's GPUs.
   void EndClaim(const std::string& address, int64_t generation);
   bool IsDisputed(const Node& node, absl::Time now) const {
-    return !node.rival.empty() && now - node.rival_since > options_.grace;
+    return !node.rival.empty() && now - node.rival_since > options_.timeouts.grace;
   }
   void AddRival(const Node& node, FleetHistory& fleet) const;
   // Adds the update to the history, or to the replay in progress.
@@ -163,7 +162,7 @@ class NodeStore {
   void SetNeverAttributed(const std::string& name, bool is, int64_t generation);
   bool IsActive(const std::string& address) const;
 
-  const Options options_;
+  const FleetStoreOptions options_;
   absl::node_hash_map<std::string, AgentSession> sessions_;  // key: address
   absl::node_hash_map<std::string, Node> nodes_;             // key: name; each has a history
   PodIndex index_;

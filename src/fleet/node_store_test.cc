@@ -29,10 +29,9 @@ size_t LinesOf(absl::string_view event, const std::string& log) {
 class NodeStoreTest : public testing::Test {
  protected:
   explicit NodeStoreTest(const Leases* leases = nullptr)
-      : node_store_({.limits = {.horizon = absl::Minutes(15), .join_within = kJoinWithin},
-                     .leases = leases,
-                     .grace = kGrace,
-                     .forget_after = absl::Minutes(5)}) {}
+      : node_store_({.timeouts = {.grace = kGrace, .forget_after = absl::Minutes(5)},
+                     .limits = {.horizon = absl::Minutes(15), .join_within = kJoinWithin},
+                     .leases = leases}) {}
 
   static uint64_t InstanceOf(const std::string& address) {
     return std::hash<std::string>()(address);
