@@ -192,14 +192,12 @@ std::vector<AgentStatus> FleetStore::Agents() const {
   return all;
 }
 
-FleetStore::Conflicts FleetStore::conflicts() const {
+FleetStore::Faults FleetStore::faults() const {
   MutexLock lock(mutex_);
-  return {.nodes = node_store_.CountDisputed(clock_.Now()), .pods = node_store_.shared_pods()};
-}
-
-FleetStore::Listing FleetStore::listing() const {
-  MutexLock lock(mutex_);
-  return {.error = registry_.error(), .forgotten = registry_.forgotten()};
+  return {.lookup_error = registry_.error(),
+          .forgotten = registry_.forgotten(),
+          .disputed_nodes = node_store_.CountDisputed(clock_.Now()),
+          .shared_pods = node_store_.shared_pods()};
 }
 
 }  // namespace gpuscaler

@@ -87,19 +87,14 @@ class FleetStore : public FleetReader {
   void Close();
 
   std::vector<AgentStatus> Agents() const;
-  // Nodes and pods that are unreadable because agents contradict each other.
-  struct Conflicts {
-    int64_t nodes = 0;  // claimed by two live agents
-    int64_t pods = 0;   // on several nodes, as of a Tick() within the last 5 s
+  struct Faults {
+    std::string lookup_error;    // the newest DNS lookup's; empty: it succeeded
+    int64_t forgotten = 0;       // agents, so far
+    int64_t disputed_nodes = 0;  // unreadable: claimed by two live agents
+    // Unreadable: on several nodes, as of a Tick() within the last 5 s.
+    int64_t shared_pods = 0;
   };
-  Conflicts conflicts() const;
-
-  // The results of the DNS lookups.
-  struct Listing {
-    std::string error;      // the newest lookup's; empty: it succeeded
-    int64_t forgotten = 0;  // agents, so far
-  };
-  Listing listing() const;
+  Faults faults() const;
 
  private:
   // Returns the generation of the present event, if it changes anything.

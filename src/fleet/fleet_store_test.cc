@@ -263,10 +263,10 @@ TEST_F(FleetStoreTest, NodeClaimedByTwoAgentsIsUnreadableAfterGrace) {
   EXPECT_THAT(*store_.ActiveAgents({.namespaces = {"team-a"}}),
               UnorderedElementsAre(Pair("gpu-a", ""), Pair("gpu-c", "c:1")))
       << "its engines do not count either";
-  EXPECT_EQ(store_.conflicts().nodes, 1);
+  EXPECT_EQ(store_.faults().disputed_nodes, 1);
   Lose("b:1");
   EXPECT_EQ(Decided().value, 90 + 50);
-  EXPECT_EQ(store_.conflicts().nodes, 0);
+  EXPECT_EQ(store_.faults().disputed_nodes, 0);
 }
 
 TEST_F(FleetStoreTest, PodsOnTwoNodesAreCountedAndLoggedOnce) {
@@ -288,13 +288,13 @@ TEST_F(FleetStoreTest, PodsOnTwoNodesAreCountedAndLoggedOnce) {
   report("a:1", "gpu-a", "uid-1");
   report("b:1", "gpu-b", "uid-2");
   store_.Tick();
-  EXPECT_EQ(store_.conflicts().pods, 0)
+  EXPECT_EQ(store_.faults().shared_pods, 0)
       << "pods of StatefulSets share names, and empty UIDs do not match";
   for (int look = 0; look < 3; ++look) {
     clock_.Advance(absl::Seconds(5));
     report("b:1", "gpu-b", "uid-1");
     store_.Tick();
-    EXPECT_EQ(store_.conflicts().pods, 1);
+    EXPECT_EQ(store_.faults().shared_pods, 1);
   }
   const std::string log = testing::internal::GetCapturedStderr();
   const std::string line =
@@ -305,7 +305,7 @@ TEST_F(FleetStoreTest, PodsOnTwoNodesAreCountedAndLoggedOnce) {
   clock_.Advance(absl::Seconds(5));
   report("b:1", "gpu-b", "uid-2");
   store_.Tick();
-  EXPECT_EQ(store_.conflicts().pods, 0);
+  EXPECT_EQ(store_.faults().shared_pods, 0);
 }
 
 TEST_F(FleetStoreTest, LostAgentCountsForGraceAndIsUnreadableThen) {

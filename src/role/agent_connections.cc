@@ -102,8 +102,7 @@ void AgentConnections::RenewSubscription() {
 std::string AgentConnections::Exposition(absl::Time now) const {
   return absl::StrCat(AgentsMetrics({.agents = fleet_.Agents(),
                                      .counts = watch_.CountsOfAgents(),
-                                     .listing = fleet_.listing(),
-                                     .conflicts = fleet_.conflicts(),
+                                     .faults = fleet_.faults(),
                                      .namespaces = ServedNamespaces(options_.config)},
                                     now),
                       EngineStreamMetrics(engine_watch_.open_streams(), engine_watch_.counts()));

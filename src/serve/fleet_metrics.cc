@@ -64,17 +64,17 @@ std::string AgentsMetrics(const AgentsPage& page, absl::Time now) {
       OneValue("agents_silent", "Agents that are not connected, and not forgotten yet.",
                prometheus::MetricType::Gauge, all - static_cast<double>(received)),
       OneValue("agents_forgotten_total", "Agents that were lost and not listed for --forget-after.",
-               prometheus::MetricType::Counter, static_cast<double>(page.listing.forgotten)),
+               prometheus::MetricType::Counter, static_cast<double>(page.faults.forgotten)),
       OneValue("agents_lookup_failing",
                "1 while DNS does not list the agents, and the last list stays in use.",
-               prometheus::MetricType::Gauge, page.listing.error.empty() ? 0 : 1),
+               prometheus::MetricType::Gauge, page.faults.lookup_error.empty() ? 0 : 1),
       OneValue("nodes_claimed_twice",
                "Nodes that two live agents with different GPUs have claimed for longer than "
                "--grace: their replicas are unreadable.",
-               prometheus::MetricType::Gauge, static_cast<double>(page.conflicts.nodes)),
+               prometheus::MetricType::Gauge, static_cast<double>(page.faults.disputed_nodes)),
       OneValue("pods_on_two_nodes",
                "Pods with a UID that several nodes report: their replicas are unreadable.",
-               prometheus::MetricType::Gauge, static_cast<double>(page.conflicts.pods))};
+               prometheus::MetricType::Gauge, static_cast<double>(page.faults.shared_pods))};
   MetricFamily served =
       NewFamily("served_namespace",
                 "1 for each namespace of --namespaces: other ScaledObjects are "

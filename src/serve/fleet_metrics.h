@@ -18,8 +18,7 @@ namespace gpuscaler {
 struct AgentsPage {
   std::vector<AgentStatus> agents;
   std::map<std::string, StreamCounts> counts;  // keyed by address
-  FleetStore::Listing listing;
-  FleetStore::Conflicts conflicts;
+  FleetStore::Faults faults;
   std::set<std::string> namespaces;  // --namespaces; empty: all
 };
 

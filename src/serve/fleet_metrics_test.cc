@@ -21,8 +21,7 @@ TEST(FleetMetrics, EachAgentHasItsSeries) {
                   .read_at = kFleetNow - absl::Milliseconds(1500)},
                  {.address = "10.0.0.8:6001", .listed = true, .why = "connection refused"}},
       .counts = {{"10.0.0.7:6001", {.attempts = 3, .messages = 9, .bytes = 4711}}},
-      .listing = {.forgotten = 2},
-      .conflicts = {.nodes = 1, .pods = 2}};
+      .faults = {.forgotten = 2, .disputed_nodes = 1, .shared_pods = 2}};
   const std::string text = AgentsMetrics(page, kFleetNow);
   for (const char* line : {
            R"(keda_gpu_scaler_agent_up{agent="10.0.0.7:6001",node="gpu-a"} 1)",
@@ -46,8 +45,9 @@ TEST(FleetMetrics, EachAgentHasItsSeries) {
 }
 
 TEST(FleetMetrics, DnsFailureIsExported) {
-  EXPECT_THAT(AgentsMetrics({.listing = {.error = "agents.gpu: Temporary failure"}}, kFleetNow),
-              HasSubstr("\nkeda_gpu_scaler_agents_lookup_failing 1\n"));
+  EXPECT_THAT(
+      AgentsMetrics({.faults = {.lookup_error = "agents.gpu: Temporary failure"}}, kFleetNow),
+      HasSubstr("\nkeda_gpu_scaler_agents_lookup_failing 1\n"));
 }
 
 TEST(FleetMetrics, MessagesWithReadingsAndWithoutAreTwoCounters) {
