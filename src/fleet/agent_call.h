@@ -52,10 +52,44 @@ struct StreamCounts {
   }
 };
 
-// One call, on a connection of its own. Thread-safe. Ended() is the last call to a subclass.
+// One call, on a connection of its own. Thread-safe.
 template <typename Subscription, typename Message>
 class AgentCall : private ClientCall::Listener {
  public:
+  // Called on the loop's thread.
+  class Receiver {
+   public:
+    virtual ~Receiver() = default;
+
+    // An error ends the call.
+    virtual absl::Status Take(Message& message) = 0;
+
+    // Returns true if a part of the message is left for Continue(), which the loop calls in its
+    // next turn, after other streams. The next message waits.
+    virtual bool has_more() const { return false; }
+    virtual absl::Status Continue() { return absl::OkStatus(); }
+
+    // The last call. `fault` is the error of Take(), if that ended the call.
+    virtual void Ended(const CallEnd& end, const absl::Status& fault) = 0;
+  };
+
+  // `method` is "/package.Service/Method", `address` is host:port. `receiver` must outlive it.
+  AgentCall(EventLoop& loop, const AgentConnection& connection, const std::string& address,
+            std::string method, Receiver& receiver)
+      : loop_(loop),
+        receiver_(receiver),
+        method_(std::move(method)),
+        binds_node_name_(connection.binds_node_name),
+        channel_(loop, {.address = address,
+                        .tls = connection.tls,
+                        .server_name = connection.server_name,
+                        .on_certificate =
+                            [self = self_](const std::vector<std::string>& names) {
+                              if (*self != nullptr) (*self)->names_ = names;
+                            },
+                        .keepalive = kKeepalive,
+                        .keepalive_timeout = kUnanswered}) {}
+
   // Must be called first, and once.
   void Begin(const Subscription& first) ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(mutex_);
@@ -80,34 +114,6 @@ class AgentCall : private ClientCall::Listener {
     call_->Cancel();
   }
 
- protected:
-  // `method` is "/package.Service/Method", `address` is host:port.
-  AgentCall(EventLoop& loop, const AgentConnection& connection, const std::string& address,
-            std::string method)
-      : loop_(loop),
-        method_(std::move(method)),
-        binds_node_name_(connection.binds_node_name),
-        channel_(loop, {.address = address,
-                        .tls = connection.tls,
-                        .server_name = connection.server_name,
-                        .on_certificate =
-                            [self = self_](const std::vector<std::string>& names) {
-                              if (*self != nullptr) (*self)->names_ = names;
-                            },
-                        .keepalive = kKeepalive,
-                        .keepalive_timeout = kUnanswered}) {}
-
-  // An error ends the call.
-  virtual absl::Status Take(Message& message) = 0;
-
-  // Returns true if a part of the message is left for Continue(), which the loop calls in its next
-  // turn, after other streams. The next message waits.
-  virtual bool has_more() const { return false; }
-  virtual absl::Status Continue() { return absl::OkStatus(); }
-
-  // `fault` is the error of Take(), if that ended the call.
-  virtual void Ended(const CallEnd& end, const absl::Status& fault) = 0;
-
  private:
   // A message of a history has up to 256 KiB and one more reading.
   static constexpr size_t kLongestMessage = 4 << 20;
@@ -119,7 +125,7 @@ class AgentCall : private ClientCall::Listener {
     if (!fault_.ok()) return;
     fault_ = Receive(bytes);
     if (!fault_.ok()) return Cancel();
-    if (!has_more()) return;
+    if (!receiver_.has_more()) return;
     Running()->PauseReading();
     ContinueSoon();
   }
@@ -130,7 +136,7 @@ class AgentCall : private ClientCall::Listener {
       return absl::InvalidArgumentError("its message is not of the method");
     }
     RETURN_IF_ERROR(CheckNodeName(message));
-    return Take(message);
+    return receiver_.Take(message);
   }
 
   absl::Status CheckNodeName(const Message& message) {
@@ -156,9 +162,9 @@ class AgentCall : private ClientCall::Listener {
   }
 
   void ContinueNow() {
-    fault_ = Continue();
+    fault_ = receiver_.Continue();
     if (!fault_.ok()) return Cancel();
-    if (has_more()) return ContinueSoon();
+    if (receiver_.has_more()) return ContinueSoon();
     Running()->ResumeReading();
   }
 
@@ -172,10 +178,11 @@ class AgentCall : private ClientCall::Listener {
     if (end.connect_fault && end.connect_fault->handshake) {
       CountHandshakeFault(*end.connect_fault->handshake);
     }
-    Ended(end, fault_);
+    receiver_.Ended(end, fault_);
   }
 
   EventLoop& loop_;
+  Receiver& receiver_;
   const std::string method_;
   // Null after the call's end. For the loop's thread only.
   const std::shared_ptr<AgentCall*> self_ = std::make_shared<AgentCall*>(this);

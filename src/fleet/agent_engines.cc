@@ -7,7 +7,6 @@
 #include "base/jitter.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "fleet/agent_call.h"
 #include "fleet/engine_wire.h"
 
 namespace gpuscaler {
@@ -29,23 +28,6 @@ std::optional<absl::Status> PermanentError(const absl::Status& end) {
 }
 
 }  // namespace
-
-// One WatchEngines.
-class AgentEngines::Call : public AgentCall<wire::EngineSubscription, wire::EngineTelemetry> {
- public:
-  explicit Call(AgentEngines& agent)
-      : AgentCall(agent.loop_, agent.options_.connection, agent.address_,
-                  "/gpuscaler.telemetry.v1.NodeTelemetry/WatchEngines"),
-        agent_(agent) {}
-
- private:
-  absl::Status Take(wire::EngineTelemetry& message) override { return agent_.Take(message); }
-  void Ended(const CallEnd& end, const absl::Status& fault) override {
-    agent_.Ended(fault.ok() ? end.status : fault);
-  }
-
-  AgentEngines& agent_;
-};
 
 AgentEngines::AgentEngines(const AgentStreamOptions& options, std::string address,
                            const std::string& node, const Clock& clock, EventLoop& loop,
@@ -85,12 +67,14 @@ void AgentEngines::Tick() {
   calls_.Tick([this] { return NextCall(); });
 }
 
-std::unique_ptr<AgentEngines::Call> AgentEngines::NextCall() {
+std::unique_ptr<WatchEnginesCall> AgentEngines::NextCall() {
   MutexLock lock(mutex_);
   if (subscribed_until_ <= clock_.Now()) return nullptr;
   reader_.Begin();
   ++counts_.attempts;
-  auto call = std::make_unique<Call>(*this);
+  auto call = std::make_unique<WatchEnginesCall>(
+      loop_, options_.connection, address_, "/gpuscaler.telemetry.v1.NodeTelemetry/WatchEngines",
+      *this);
   call->Begin(Subscription());
   return call;
 }
@@ -108,8 +92,8 @@ absl::Status AgentEngines::Take(wire::EngineTelemetry& message) {
   return absl::OkStatus();
 }
 
-void AgentEngines::Ended(const absl::Status& why) {
-  calls_.Ended(why, [this](const absl::Status& end) { Lost(end); });
+void AgentEngines::Ended(const CallEnd& end, const absl::Status& fault) {
+  calls_.Ended(fault.ok() ? end.status : fault, [this](const absl::Status& why) { Lost(why); });
 }
 
 void AgentEngines::Lost(const absl::Status& why) {

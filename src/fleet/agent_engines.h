@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "fleet/agent_call.h"
 #include "fleet/agent_stream.h"
 #include "fleet/engine_update_reader.h"
 #include "fleet/reconnecting_call.h"
@@ -18,13 +19,16 @@
 
 namespace gpuscaler {
 
+using WatchEnginesCall =
+    AgentCall<telemetry::v1::EngineSubscription, telemetry::v1::EngineTelemetry>;
+
 // Thread-safe.
-class AgentEngines {
+class AgentEngines : public WatchEnginesCall::Receiver {
  public:
   // `address` and `node` are the agent's. Readings go to `found`. All references must outlive it.
   AgentEngines(const AgentStreamOptions& options, std::string address, const std::string& node,
                const Clock& clock, EventLoop& loop, FoundEngines& found);
-  ~AgentEngines();  // no further call of `found`
+  ~AgentEngines() override;  // no further call of `found`
   AgentEngines(const AgentEngines&) = delete;
   AgentEngines& operator=(const AgentEngines&) = delete;
 
@@ -42,13 +46,10 @@ class AgentEngines {
   bool is_open() const;  // a call is open and has brought a message
 
  private:
-  class Call;
-
-  std::unique_ptr<Call> NextCall();  // null: no subscription
+  std::unique_ptr<WatchEnginesCall> NextCall();  // null: no subscription
   telemetry::v1::EngineSubscription Subscription() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Called by the call on the loop's thread.
-  absl::Status Take(telemetry::v1::EngineTelemetry& message);
-  void Ended(const absl::Status& why);
+  absl::Status Take(telemetry::v1::EngineTelemetry& message) override;
+  void Ended(const CallEnd& end, const absl::Status& fault) override;
   void Lost(const absl::Status& why);
   void Log(const absl::Status& why);
 
@@ -65,7 +66,7 @@ class AgentEngines {
   EngineSubscription subscription_ ABSL_GUARDED_BY(mutex_);
   absl::Time subscribed_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   StreamCounts counts_ ABSL_GUARDED_BY(mutex_);
-  ReconnectingCall<Call> calls_;  // last: destroyed before what its calls use
+  ReconnectingCall<WatchEnginesCall> calls_;  // last: destroyed before what its calls use
 };
 
 }  // namespace gpuscaler

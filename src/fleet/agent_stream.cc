@@ -5,7 +5,6 @@
 
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "fleet/agent_call.h"
 #include "fleet/agent_stream_error.h"
 #include "fleet/telemetry_wire.h"
 
@@ -21,25 +20,6 @@ constexpr absl::Duration kImplausibleLogInterval = absl::Minutes(10);
 constexpr absl::Duration kFirstMessageWithin = absl::Seconds(2);
 
 }  // namespace
-
-// One Watch.
-class AgentStream::Call : public AgentCall<wire::Subscription, wire::Telemetry> {
- public:
-  explicit Call(AgentStream& stream)
-      : AgentCall(stream.loop_, stream.options_.connection, stream.address_,
-                  "/gpuscaler.telemetry.v1.NodeTelemetry/Watch"),
-        stream_(stream) {}
-
- private:
-  absl::Status Take(wire::Telemetry& message) override { return stream_.Take(message); }
-  bool has_more() const override { return stream_.reader_.has_more(); }
-  absl::Status Continue() override { return stream_.Continue(); }
-  void Ended(const CallEnd& end, const absl::Status& fault) override {
-    stream_.Ended(fault.ok() ? AgentStreamError(end) : fault);
-  }
-
-  AgentStream& stream_;
-};
 
 AgentStream::AgentStream(const AgentStreamOptions& options, std::string address, const Clock& clock,
                          EventLoop& loop, AgentListener& listener)
@@ -67,9 +47,10 @@ bool AgentStream::Tick(bool may_begin) {
   return calls_.Tick([&] { return may_begin ? NextCall() : nullptr; });
 }
 
-std::unique_ptr<AgentStream::Call> AgentStream::NextCall() {
+std::unique_ptr<WatchCall> AgentStream::NextCall() {
   reader_.Begin();
-  auto call = std::make_unique<Call>(*this);
+  auto call = std::make_unique<WatchCall>(loop_, options_.connection, address_,
+                                          "/gpuscaler.telemetry.v1.NodeTelemetry/Watch", *this);
   MutexLock lock(mutex_);
   caught_up_ = false;
   ++counts_.attempts;
@@ -158,8 +139,9 @@ void AgentStream::LogImplausible(const AgentUpdate& update) {
                                   {"dropped", *dropped}});
 }
 
-void AgentStream::Ended(const absl::Status& why) {
-  calls_.Ended(why, [this](const absl::Status& end) { listener_.Lost(address_, end); });
+void AgentStream::Ended(const CallEnd& end, const absl::Status& fault) {
+  calls_.Ended(fault.ok() ? AgentStreamError(end) : fault,
+               [this](const absl::Status& why) { listener_.Lost(address_, why); });
 }
 
 }  // namespace gpuscaler

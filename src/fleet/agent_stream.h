@@ -30,13 +30,15 @@ struct AgentStreamOptions {
   AgentConnection connection;
 };
 
+using WatchCall = AgentCall<telemetry::v1::Subscription, telemetry::v1::Telemetry>;
+
 // Thread-safe.
-class AgentStream {
+class AgentStream : public WatchCall::Receiver {
  public:
   // `address` is host:port. All references outlive it.
   AgentStream(const AgentStreamOptions& options, std::string address, const Clock& clock,
               EventLoop& loop, AgentListener& listener);
-  ~AgentStream();  // no further call of the listener
+  ~AgentStream() override;  // no further call of the listener
   AgentStream(const AgentStream&) = delete;
   AgentStream& operator=(const AgentStream&) = delete;
 
@@ -60,16 +62,14 @@ class AgentStream {
   StreamCounts counts() const;
 
  private:
-  class Call;
-
-  std::unique_ptr<Call> NextCall();
+  std::unique_ptr<WatchCall> NextCall();
   telemetry::v1::Subscription FirstSubscription() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Called by the call on the loop's thread.
-  absl::Status Take(telemetry::v1::Telemetry& message);
-  absl::Status Continue();
+  absl::Status Take(telemetry::v1::Telemetry& message) override;
+  bool has_more() const override { return reader_.has_more(); }
+  absl::Status Continue() override;
+  void Ended(const CallEnd& end, const absl::Status& fault) override;
   void Deliver(AgentUpdate update);
   void LogImplausible(const AgentUpdate& update);
-  void Ended(const absl::Status& why);
 
   const AgentStreamOptions options_;
   const std::string address_;
@@ -88,7 +88,7 @@ class AgentStream {
   CostlyReadings subscription_ ABSL_GUARDED_BY(mutex_);
   absl::Time subscribed_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   StreamCounts counts_ ABSL_GUARDED_BY(mutex_);
-  ReconnectingCall<Call> calls_;  // last: destroyed before what its calls use
+  ReconnectingCall<WatchCall> calls_;  // last: destroyed before what its calls use
 };
 
 }  // namespace gpuscaler
