@@ -131,8 +131,7 @@ absl::Status RunningRole::Open(const DemoOverrides& overrides) {
     RETURN_IF_ERROR(MakeAnswers(overrides, allowed));
   }
   if (FindsEngines()) {
-    EngineSubscriber& subscriber =
-        telemetry_ != nullptr ? telemetry_->engine_listener() : *found_engines_;
+    EngineSubscriber& subscriber = telemetry_ != nullptr ? *telemetry_ : *found_engines_;
     discovery_ = std::make_unique<EngineDiscovery>(DiscoveryOptionsOf(config_), clock_,
                                                    node_->store(), subscriber);
     wakeable_discovery_ = discovery_.get();

@@ -34,7 +34,6 @@ TelemetrySender::TelemetrySender(const Config& config, const Clock& clock,
     : names_aggregators_(!config.aggregators.empty()),
       sends_engines_(DiscoversEngines(config)),
       engines_({}, clock, std::move(wake_engines)),
-      engine_listener_(engines_),
       aggregators_(
           aggregators, [this](const auto& answer) { LogAggregators(answer); }, kResolveAggregators),
       telemetry_({.horizon = kLongestWindow + config.StaleAfter(),

@@ -14,13 +14,13 @@
 #include "fleet/engine_log.h"
 #include "fleet/peer_addresses.h"
 #include "fleet/telemetry_service.h"
-#include "role/engine_log_listener.h"
 #include "role/node_sampler.h"
+#include "signal/found_engines.h"
 
 namespace gpuscaler {
 
-// Thread-safe.
-class TelemetrySender {
+// Receives the engines that discovery finds and reads. Thread-safe.
+class TelemetrySender : public EngineSubscriber {
  public:
   // `clock` and `node` must outlive it. Calls `wake_engines` when an aggregator needs other engines
   // than before; it must not block. Returns INVALID_ARGUMENT for bad --aggregators.
@@ -32,8 +32,13 @@ class TelemetrySender {
   // Must outlive the server of these methods.
   Methods methods() { return telemetry_.methods(); }
 
-  // Receives what engine discovery finds and reads.
-  EngineSubscriber& engine_listener() { return engine_listener_; }
+  EngineSubscription Subscription(absl::Time /*now*/) override { return engines_.Subscription(); }
+  void SetEngines(const absl::StatusOr<NodeEngines>& found, absl::Time /*at*/) override {
+    engines_.List(found);
+  }
+  void AddReading(const EngineAddress& engine_address, const EngineUpdate& update) override {
+    engines_.AddReading(engine_address, update);
+  }
 
   std::string Exposition() const;
 
@@ -52,7 +57,6 @@ class TelemetrySender {
   const bool names_aggregators_;  // --aggregators is set
   const bool sends_engines_;
   EngineLog engines_;
-  EngineLogListener engine_listener_;
   bool are_aggregators_known_ = true;  // used by the thread of aggregators_ only
   PeerAddresses aggregators_;
   TelemetryService telemetry_;
