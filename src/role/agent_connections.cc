@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/log.h"
-#include "base/status_macros.h"
 #include "serve/fleet_metrics.h"
 #include "trigger/trigger.h"
 
@@ -39,33 +38,22 @@ std::set<std::string> SeenNamespaces(const Config& config, const AllowedNamespac
   return seen;
 }
 
-absl::StatusOr<std::unique_ptr<AgentConnections>> AgentConnections::Open(const Options& options,
-                                                                         const Clock& clock,
-                                                                         FleetStore& fleet,
-                                                                         Leases& leases,
-                                                                         SignalStore& signals) {
-  ASSIGN_OR_RETURN(const PeersOption agents, ParsePeers(options.config.agents));
-  return std::unique_ptr<AgentConnections>(
-      new AgentConnections(options, clock, agents, fleet, leases, signals));
-}
-
-AgentConnections::AgentConnections(const Options& options, const Clock& clock,
-                                   const PeersOption& agents, FleetStore& fleet, Leases& leases,
-                                   SignalStore& signals)
+AgentConnections::AgentConnections(const Options& options, const Clock& clock, FleetStore& fleet,
+                                   Leases& leases, SignalStore& signals)
     : options_(options),
       clock_(clock),
       started_at_(clock.Now()),
       fleet_(fleet),
       leases_(leases),
       tls_(options.config.Tls(), clock),
-      stream_(StreamOptions(agents)),
+      stream_(StreamOptions()),
       engines_(signals, options.allowed),
-      watch_({.agents = agents, .stream = stream_}, clock, fleet),
+      watch_({.agents = options.agents, .stream = stream_}, clock, fleet),
       engine_watch_(stream_, clock, fleet, engines_),
       renewing_("renewal", kRenewInterval, [this] { RenewSubscription(); }),
       checking_("health", absl::Seconds(1), [this] { CheckFleet(); }) {}
 
-AgentStreamOptions AgentConnections::StreamOptions(const PeersOption& agents) {
+AgentStreamOptions AgentConnections::StreamOptions() {
   const Config& config = options_.config;
   AgentStreamOptions stream{.history = kLongestWindow + config.StaleAfter(),
                             .idle_timeout = std::min(config.grace, kLongestIdleTimeout),
@@ -73,7 +61,7 @@ AgentStreamOptions AgentConnections::StreamOptions(const PeersOption& agents) {
                             .namespaces = SeenNamespaces(config, options_.allowed)};
   if (!config.Tls().Enabled()) return stream;
   stream.connection.tls = [this] { return tls_.Context(); };
-  stream.connection.server_name = agents.ServerName();
+  stream.connection.server_name = options_.agents.ServerName();
   stream.connection.binds_node_name = config.agent_identity == AgentIdentity::kSan;
   return stream;
 }

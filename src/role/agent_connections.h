@@ -2,13 +2,11 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/periodic_thread.h"
@@ -39,16 +37,15 @@ class AgentConnections {
   struct Options {
     const Config& config;  // must outlive the connections
     AllowedNamespaces allowed;
+    PeersOption agents;
     // Called once a second, on a thread of its own, with FleetStore::Check(). `is_ready`: there was
     // a usable fleet, or it has been awaited long enough, and KEDA must get the error.
     std::function<void(const absl::Status& known, bool is_ready)> checked;
   };
 
-  // Connects. All references must outlive the result. Returns INVALID_ARGUMENT for bad --agents.
-  static absl::StatusOr<std::unique_ptr<AgentConnections>> Open(const Options& options,
-                                                                const Clock& clock,
-                                                                FleetStore& fleet, Leases& leases,
-                                                                SignalStore& signals);
+  // Connects. All references must outlive it.
+  AgentConnections(const Options& options, const Clock& clock, FleetStore& fleet, Leases& leases,
+                   SignalStore& signals);
 
   // Sends agents what triggers need now: engines, or costly readings.
   void WakeEngines() { engine_watch_.Wake(); }
@@ -62,10 +59,7 @@ class AgentConnections {
   std::vector<std::string> Stop(absl::Duration timeout);
 
  private:
-  AgentConnections(const Options& options, const Clock& clock, const PeersOption& agents,
-                   FleetStore& fleet, Leases& leases, SignalStore& signals);
-
-  AgentStreamOptions StreamOptions(const PeersOption& agents);
+  AgentStreamOptions StreamOptions();
   // With some agents connected, the others are awaited for --empty-after, which begins when DNS
   // lists them.
   absl::Duration ReadyWithin() const;

@@ -10,6 +10,7 @@
 #include "config/allowed_namespaces.h"
 #include "discovery/engine_metrics.h"
 #include "fleet/fleet_store.h"
+#include "fleet/peer_addresses.h"
 #include "role/duplicate_scaler_check.h"
 #include "role/node_engines.h"
 #include "role/node_source.h"
@@ -125,8 +126,12 @@ absl::Status RunningRole::Open(const DemoOverrides& overrides) {
     node_ = std::make_unique<NodeSampler>(config_, clock_, std::move(source), metrics_);
   }
   if (config_.role == Role::kAgent) {
-    ASSIGN_OR_RETURN(telemetry_,
-                     TelemetrySender::Make(config_, clock_, *node_, [this] { WakeEngines(); }));
+    PeersOption aggregators;
+    if (!config_.aggregators.empty()) {
+      ASSIGN_OR_RETURN(aggregators, ParsePeers(config_.aggregators));
+    }
+    telemetry_ = std::make_unique<TelemetrySender>(config_, clock_, aggregators, *node_,
+                                                   [this] { WakeEngines(); });
   } else {
     RETURN_IF_ERROR(MakeAnswers(overrides, allowed));
   }
@@ -187,16 +192,17 @@ absl::Status RunningRole::OpenGrpcPort() {
 }
 
 absl::Status RunningRole::Connect(const AllowedNamespaces& allowed) {
-  ASSIGN_OR_RETURN(
-      connections_,
-      AgentConnections::Open({.config = config_,
-                              .allowed = allowed,
-                              .checked =
-                                  [this](const absl::Status& known, bool is_ready) {
-                                    grpc_->SetScalerServing(known.ok());
-                                    if (is_ready) probes_.SetServing();
-                                  }},
-                             clock_, fleet_->store, fleet_->leases, answers_->signals.store()));
+  ASSIGN_OR_RETURN(const PeersOption agents, ParsePeers(config_.agents));
+  const AgentConnections::Options options{
+      .config = config_,
+      .allowed = allowed,
+      .agents = agents,
+      .checked = [this](const absl::Status& known, bool is_ready) {
+        grpc_->SetScalerServing(known.ok());
+        if (is_ready) probes_.SetServing();
+      }};
+  connections_ = std::make_unique<AgentConnections>(options, clock_, fleet_->store, fleet_->leases,
+                                                    answers_->signals.store());
   wakeable_connections_ = connections_.get();
   return absl::OkStatus();
 }

@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
-#include "base/status_macros.h"
 #include "role/node_engines.h"
 #include "serve/fleet_metrics.h"
 #include "trigger/trigger.h"
@@ -16,17 +15,6 @@ namespace {
 constexpr absl::Duration kResolveAggregators = absl::Minutes(1);
 
 }  // namespace
-
-absl::StatusOr<std::unique_ptr<TelemetrySender>> TelemetrySender::Make(
-    const Config& config, const Clock& clock, NodeSampler& node,
-    std::function<void()> wake_engines) {
-  PeersOption aggregators;
-  if (!config.aggregators.empty()) {
-    ASSIGN_OR_RETURN(aggregators, ParsePeers(config.aggregators));
-  }
-  return std::unique_ptr<TelemetrySender>(
-      new TelemetrySender(config, clock, aggregators, node, std::move(wake_engines)));
-}
 
 TelemetrySender::TelemetrySender(const Config& config, const Clock& clock,
                                  const PeersOption& aggregators, NodeSampler& node,

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,12 +21,10 @@ namespace gpuscaler {
 // Receives the engines that discovery finds and reads. Thread-safe.
 class TelemetrySender : public EngineSubscriber {
  public:
-  // `clock` and `node` must outlive it. Calls `wake_engines` when an aggregator needs other engines
-  // than before; it must not block. Returns INVALID_ARGUMENT for bad --aggregators.
-  static absl::StatusOr<std::unique_ptr<TelemetrySender>> Make(const Config& config,
-                                                               const Clock& clock,
-                                                               NodeSampler& node,
-                                                               std::function<void()> wake_engines);
+  // `clock` and `node` must outlive it. `aggregators` are those of --aggregators. Calls
+  // `wake_engines` when an aggregator needs other engines than before; it must not block.
+  TelemetrySender(const Config& config, const Clock& clock, const PeersOption& aggregators,
+                  NodeSampler& node, std::function<void()> wake_engines);
 
   // Must outlive the server of these methods.
   Methods methods() { return telemetry_.methods(); }
@@ -49,9 +46,6 @@ class TelemetrySender : public EngineSubscriber {
   std::vector<std::string> Stop(absl::Duration timeout);
 
  private:
-  TelemetrySender(const Config& config, const Clock& clock, const PeersOption& aggregators,
-                  NodeSampler& node, std::function<void()> wake_engines);
-
   void LogAggregators(const PeerAddresses::Answer& answer);
 
   const bool names_aggregators_;  // --aggregators is set
