@@ -12,7 +12,6 @@
 #include "fleet/fleet_store.h"
 #include "fleet/peer_addresses.h"
 #include "role/duplicate_scaler_check.h"
-#include "role/node_engines.h"
 #include "role/node_source.h"
 #include "role/reloader.h"
 #include "role/side_ports.h"
@@ -137,8 +136,11 @@ absl::Status RunningRole::Open(const DemoOverrides& overrides) {
   }
   if (FindsEngines()) {
     EngineSubscriber& subscriber = telemetry_ != nullptr ? *telemetry_ : *found_engines_;
-    discovery_ = std::make_unique<EngineDiscovery>(DiscoveryOptionsOf(config_), clock_,
-                                                   node_->store(), subscriber);
+    const EngineDiscovery::Options options{
+        .interval = config_.engine_interval,
+        .folders = {},
+        .needs_pods_api = config_.discover_engines == DiscoverEngines::kAuto};
+    discovery_ = std::make_unique<EngineDiscovery>(options, clock_, node_->store(), subscriber);
     wakeable_discovery_ = discovery_.get();
   }
   RETURN_IF_ERROR(OpenGrpcPort());
@@ -271,7 +273,7 @@ std::vector<std::string> RunningRole::Drain(absl::Duration timeout) {
 }
 
 bool RunningRole::FindsEngines() const {
-  if (node_ == nullptr || !DiscoversEngines(config_)) return false;
+  if (node_ == nullptr || config_.discover_engines == DiscoverEngines::kFalse) return false;
   // Without a kubelet no pods are known and there is no Pods API. An agent's aggregators get that
   // as the reason why it finds none.
   const bool is_auto = config_.discover_engines == DiscoverEngines::kAuto;

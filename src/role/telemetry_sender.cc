@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
-#include "role/node_engines.h"
 #include "serve/fleet_metrics.h"
 #include "trigger/trigger.h"
 
@@ -20,7 +19,7 @@ TelemetrySender::TelemetrySender(const Config& config, const Clock& clock,
                                  const PeersOption& aggregators, NodeSampler& node,
                                  std::function<void()> wake_engines)
     : names_aggregators_(!config.aggregators.empty()),
-      sends_engines_(DiscoversEngines(config)),
+      sends_engines_(config.discover_engines != DiscoverEngines::kFalse),
       engines_({}, clock, std::move(wake_engines)),
       aggregators_(
           aggregators, [this](const auto& answer) { LogAggregators(answer); }, kResolveAggregators),
