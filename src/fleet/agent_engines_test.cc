@@ -449,37 +449,38 @@ TEST_F(AgentEnginesTest, TextsForPeopleAreCleaned) {
   EXPECT_EQ(History().missing_engines->front().why[0], ' ');
 }
 
-TEST(EngineQuota, AllowsABurstForThePastAndThenARate) {
-  EngineQuota quota;
+TEST(EngineCosts, AllowsABurstForThePastAndThenARate) {
+  TokenBucket quota(kEngineCostBurst, kEngineCostPerSecond);
   const absl::Time now = absl::FromUnixSeconds(1'767'225'600);
-  EXPECT_TRUE(quota.Take(size_t{50} << 20, now));
-  EXPECT_FALSE(quota.Take(size_t{20} << 20, now));
-  EXPECT_TRUE(quota.Take(size_t{200} << 10, now + absl::Minutes(1)));
+  EXPECT_TRUE(quota.Take(now, 50 << 20));
+  EXPECT_FALSE(quota.Take(now, 20 << 20));
+  EXPECT_TRUE(quota.Take(now + absl::Minutes(1), 200 << 10));
 }
 
 // 4 bytes each, but as much work as any other.
-TEST(EngineQuota, EmptyMessagesCostToo) {
+TEST(EngineCosts, EmptyMessagesCostToo) {
   wire::EngineTelemetry list, readings;
   list.mutable_list();
   for (int i = 0; i < 1000; ++i) readings.add_readings();
   for (const wire::EngineTelemetry& message : {list, readings}) {
-    EngineQuota quota;
+    TokenBucket quota(kEngineCostBurst, kEngineCostPerSecond);
     const absl::Time now = absl::FromUnixSeconds(1'767'225'600);
     int taken = 0;
-    while (taken < 10'000 && quota.Take(CostOf(message), now)) ++taken;
+    while (taken < 10'000 && quota.Take(now, static_cast<double>(CostOf(message)))) ++taken;
     EXPECT_LT(taken, 2000);
     EXPECT_GT(taken, 100) << "an agent with changing engines";
   }
 }
 
-TEST(EngineQuota, AllowsTheWholePastOfAnAgent) {
+TEST(EngineCosts, AllowsTheWholePastOfAnAgent) {
   wire::EngineTelemetry past;
   wire::EngineReading reading =
       EncodeEngine(1, TestUpdates(absl::FromUnixSeconds(1'767'225'600), 100));
   while (past.ByteSizeLong() < 256 << 10) *past.add_readings() = reading;
-  EngineQuota quota;
+  TokenBucket quota(kEngineCostBurst, kEngineCostPerSecond);
   for (size_t bytes = 0; bytes < 16 << 20; bytes += past.ByteSizeLong()) {
-    ASSERT_TRUE(quota.Take(CostOf(past), absl::FromUnixSeconds(1'767'225'600))) << bytes;
+    ASSERT_TRUE(quota.Take(absl::FromUnixSeconds(1'767'225'600), static_cast<double>(CostOf(past))))
+        << bytes;
   }
 }
 

@@ -100,13 +100,4 @@ size_t CostOf(const wire::EngineTelemetry& message) {
          (message.has_list() ? kListCost : 0);
 }
 
-// 110 engines with a reading per second cost 30 KiB/s, and 120 KiB/s with two histograms each. The
-// past that an agent keeps has up to 16 MiB (EngineLog), and its readings may cost as much again.
-EngineQuota::EngineQuota() : bytes_(size_t{64} << 20, size_t{512} << 10) {}
-
-bool EngineQuota::Take(size_t cost, absl::Time now) {
-  bytes_.Charge(now, static_cast<double>(cost));
-  return !bytes_.IsOverdrawn(now);
-}
-
 }  // namespace gpuscaler

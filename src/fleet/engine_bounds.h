@@ -4,9 +4,7 @@
 #include <cstddef>
 
 #include "absl/status/status.h"
-#include "absl/time/time.h"
 #include "telemetry.pb.h"
-#include "wire/token_bucket.h"
 
 namespace gpuscaler {
 
@@ -17,16 +15,11 @@ absl::Status BoundEngines(telemetry::v1::EngineTelemetry& message);
 // The cost to keep and to process the message is in bytes, approximately.
 size_t CostOf(const telemetry::v1::EngineTelemetry& message);
 
-// A token bucket for one agent's messages. Not thread-safe.
-class EngineQuota {
- public:
-  EngineQuota();
-
-  // Returns false if the agent exceeds the rate for longer than a replay of its history takes.
-  bool Take(size_t cost, absl::Time now);
-
- private:
-  TokenBucket bytes_;
-};
+// The costs that one agent may cause: a burst, which a replay of its history takes, and a rate per
+// second. 110 engines with a reading per second cost 30 KiB/s, and 120 KiB/s with two histograms
+// each. The past that an agent keeps has up to 16 MiB (EngineLog), and its readings may cost as
+// much again.
+inline constexpr double kEngineCostBurst = 64 << 20;
+inline constexpr double kEngineCostPerSecond = 512 << 10;
 
 }  // namespace gpuscaler

@@ -68,7 +68,7 @@ void EngineUpdateReader::List(const wire::EngineList& list, bool more, absl::Tim
 }
 
 absl::Status EngineUpdateReader::Read(wire::EngineTelemetry& message, absl::Time now) {
-  if (!quota_.Take(CostOf(message), now)) {
+  if (!quota_.Take(now, static_cast<double>(CostOf(message)))) {
     return absl::InvalidArgumentError("it reports more engines than any agent has");
   }
   RETURN_IF_ERROR(BoundEngines(message));

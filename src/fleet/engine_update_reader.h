@@ -11,6 +11,7 @@
 #include "fleet/peer_clock.h"
 #include "signal/found_engines.h"
 #include "telemetry.pb.h"
+#include "wire/token_bucket.h"
 
 namespace gpuscaler {
 
@@ -37,7 +38,7 @@ class EngineUpdateReader {
   bool has_node_ = false;
   uint64_t instance_ = 0;  // the process that peer_clock_ belongs to
   PeerClock peer_clock_;
-  EngineQuota quota_;
+  TokenBucket quota_{kEngineCostBurst, kEngineCostPerSecond};
   std::map<uint32_t, EngineAddress> places_;  // key: the agent's id
   NodeEngines list_;                          // the newest
 };
