@@ -58,7 +58,7 @@ class EngineAgent {
   FakeClock clock_;
   SnapshotStore store_{clock_, absl::Seconds(5), absl::Minutes(2)};
   Leases leases_;
-  EngineLog log_{{}, clock_, nullptr};
+  EngineLog log_{clock_, nullptr};
   TelemetryService service_;
   std::unique_ptr<WireServer> server_;
 };

@@ -40,8 +40,8 @@ void FilterNamespaces(const Namespaces& names, bool keep_these, NodeEngines& fou
 
 size_t EngineLog::SizeOf(const Entry& entry) { return sizeof(Entry) + entry.bytes.size(); }
 
-EngineLog::EngineLog(const Limits& limits, const Clock& clock, std::function<void()> on_more_wanted)
-    : limits_(limits), clock_(clock), on_more_wanted_(std::move(on_more_wanted)) {}
+EngineLog::EngineLog(const Clock& clock, std::function<void()> on_more_wanted, size_t most_bytes)
+    : clock_(clock), on_more_wanted_(std::move(on_more_wanted)), most_bytes_(most_bytes) {}
 
 EngineSubscription EngineLog::Subscription() {
   MutexLock lock(mutex_);
@@ -153,7 +153,7 @@ void EngineLog::DropFirst(Past& past) {
 }
 
 void EngineLog::MakeRoom() {
-  while (bytes_ > limits_.most_bytes) {
+  while (bytes_ > most_bytes_) {
     DropFirst(std::ranges::max_element(pasts_, {}, [](const auto& each) {
                 return each.second.bytes;
               })->second);

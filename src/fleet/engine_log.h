@@ -27,14 +27,11 @@ inline constexpr size_t kMaxNamespacesSubscribed = 4096;
 // Connects the discovery of this node's engines with the readers over the network. Thread-safe.
 class EngineLog {
  public:
-  struct Limits {
-    // Limit for readings. 110 engines of a profile that looks back 5 min take 7 MiB. If they take
-    // more, the oldest readings of the namespace with the most bytes are dropped.
-    size_t most_bytes = size_t{16} << 20;
-  };
   // Calls `on_more_wanted` without a lock held when readers subscribe to more than before. `clock`
-  // must outlive this.
-  EngineLog(const Limits& limits, const Clock& clock, std::function<void()> on_more_wanted);
+  // must outlive this. If readings take more than `most_bytes`, the oldest ones of the namespace
+  // with the most bytes are dropped. 110 engines of a profile that looks back 5 min take 7 MiB.
+  EngineLog(const Clock& clock, std::function<void()> on_more_wanted,
+            size_t most_bytes = size_t{16} << 20);
 
   // Discovery calls this. Returns the union of the readers' subscriptions, and drops all readings
   // outside it.
@@ -98,9 +95,9 @@ class EngineLog {
                       size_t& bytes, telemetry::v1::EngineTelemetry& message) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const Limits limits_;
   const Clock& clock_;
   const std::function<void()> on_more_wanted_;
+  const size_t most_bytes_;
   mutable Mutex mutex_;
   mutable CondVar changed_;
   // Key: a namespace, and what is needed of its engines.

@@ -42,7 +42,7 @@ class EngineLogTest : public testing::Test {
 
   FakeClock clock_;
   int wakes_ = 0;
-  EngineLog log_{{.most_bytes = 20'000}, clock_, [this] { ++wakes_; }};
+  EngineLog log_{clock_, [this] { ++wakes_; }, /*most_bytes=*/20'000};
   wire::EngineTelemetry last_;
   wire::EngineList list_;
   const EngineSubscription a_ = SubscribedIn("team-a");
@@ -266,7 +266,7 @@ TEST_F(EngineLogTest, LargeReadingsShortenTheirOwnNamespaceOnly) {
 }
 
 TEST_F(EngineLogTest, MessagesAreLimitedInSize) {
-  EngineLog log({}, clock_, nullptr);
+  EngineLog log(clock_, nullptr);
   log.Subscribe(SubscribedIn("team-a", absl::Hours(1)), clock_.Now() + absl::Hours(2));
   log.List(TestEngines({TestPlace("llm-0")}));
   EngineUpdate update = TestUpdates(clock_.Now(), 1);

@@ -157,7 +157,7 @@ class OpenReadersTest : public testing::Test {
   MemoryWatch memory_;
   SnapshotStore store_{clock_, absl::Seconds(5), absl::Minutes(2)};
   Leases leases_;
-  EngineLog engines_{{}, clock_, nullptr};
+  EngineLog engines_{clock_, nullptr};
   int readings_ = 0;
   std::atomic<bool> is_listed_ = false;  // the aggregator, by DNS
   std::unique_ptr<PeerAddresses> aggregators_;

@@ -20,7 +20,7 @@ TelemetrySender::TelemetrySender(const Config& config, const Clock& clock,
                                  std::function<void()> wake_engines)
     : names_aggregators_(!config.aggregators.empty()),
       sends_engines_(config.discover_engines != DiscoverEngines::kFalse),
-      engines_({}, clock, std::move(wake_engines)),
+      engines_(clock, std::move(wake_engines)),
       aggregators_(
           aggregators, [this](const auto& answer) { LogAggregators(answer); }, kResolveAggregators),
       telemetry_({.horizon = kLongestWindow + config.StaleAfter(),

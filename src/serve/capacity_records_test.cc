@@ -144,7 +144,7 @@ class CapacityRecordsTest : public testing::Test {
   }
 
   FakeClock clock_;
-  EngineLog log_{{}, clock_, nullptr};
+  EngineLog log_{clock_, nullptr};
   NodeCapacityRecords capacity_records_;
   ServedEngine engine_;
   std::vector<EngineAddress> places_ = {EngineAddressOf("llm-0")};

@@ -282,7 +282,7 @@ class OurAgent {
   FakeClock clock_;
   SnapshotStore store_{clock_, absl::Seconds(5), absl::Minutes(2)};
   Leases leases_;
-  EngineLog engines_{{}, clock_, nullptr};
+  EngineLog engines_{clock_, nullptr};
   TelemetryService service_{
       {.horizon = absl::Minutes(2), .engines = &engines_}, clock_, store_, leases_, nullptr};
   const std::unique_ptr<WireServer> server_ =
