@@ -2,6 +2,8 @@
 // the next one longer after each failure (exponential backoff).
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,10 +15,20 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/duration_text.h"
+#include "base/jitter.h"
 #include "base/mutex.h"
-#include "fleet/reconnect_delay.h"
 
 namespace gpuscaler {
+
+// Returns the delay after `failures` in a row, 1 s to 10 s. `random` is 0 to 1. The longest delay
+// has jitter too, so that agents do not reconnect at one instant.
+inline absl::Duration ReconnectDelay(int failures, double random) {
+  constexpr double kLongestSeconds = 10;
+  constexpr double kMaxJitter = 0.5;
+  const double seconds = std::exp2(std::clamp(failures, 1, 10) - 1);
+  return absl::Seconds(std::min(seconds, kLongestSeconds / (1 + kMaxJitter)) *
+                       (1 + kMaxJitter * random));
+}
 
 // `Call` is an AgentCall; there is one at a time. Thread-safe.
 template <typename Call>
@@ -98,7 +110,7 @@ class ReconnectingCall {
       has_received_ = false;
       if (!cancel_reason_.empty()) why = absl::DeadlineExceededError(cancel_reason_);
       if (absl::IsInvalidArgument(why)) failures_ = kFailuresOfInvalidMessage;
-      next_attempt_ = clock_.Now() + ReconnectDelay(++failures_);
+      next_attempt_ = clock_.Now() + ReconnectDelay(++failures_, Jitter(0, 1));
     }
     if (!stopping) lost(why);
     MutexLock lock(mutex_);
