@@ -77,6 +77,12 @@ constexpr std::array<std::pair<GpuField, wire::Gap::Field>, 11> kGapFields = {{
     {GpuField::kThrottle, wire::Gap::THROTTLE},
 }};
 
+constexpr std::array<std::pair<SharedBy, wire::Holders::SharedBy>, 3> kSharedBy = {{
+    {SharedBy::kEqually, wire::Holders::EQUALLY},
+    {SharedBy::kParts, wire::Holders::PARTS},
+    {SharedBy::kProcesses, wire::Holders::PROCESSES},
+}};
+
 template <typename Readings>
 void EncodeReadings(const Readings& readings, const GpuSample& before, const GpuSample& gpu,
                     wire::Gpu& message) {
@@ -129,9 +135,7 @@ std::vector<GpuProcess> DecodeProcesses(const wire::Processes& message) {
 void EncodeGaps(const std::vector<GpuGap>& gaps, wire::Gaps& message) {
   for (const GpuGap& gap : gaps) {
     wire::Gap& added = *message.add_gaps();
-    const auto row = std::ranges::find_if(
-        kGapFields, [&gap](const auto& field) { return field.first == gap.field; });
-    if (row != kGapFields.end()) added.set_field(row->second);
+    added.set_field(TheirsOf(kGapFields, gap.field));
     added.set_reason(gap.reason == GpuGap::Reason::kNotRequested ? wire::Gap::NOT_WANTED
                                                                  : wire::Gap::FAILED);
     added.set_detail(gap.detail);
@@ -142,10 +146,9 @@ void EncodeGaps(const std::vector<GpuGap>& gaps, wire::Gaps& message) {
 std::vector<GpuGap> DecodeGaps(const wire::Gaps& message) {
   std::vector<GpuGap> gaps;
   for (const wire::Gap& gap : message.gaps()) {
-    const auto row = std::ranges::find_if(
-        kGapFields, [&gap](const auto& field) { return field.second == gap.field(); });
-    if (row == kGapFields.end()) continue;
-    gaps.push_back({.field = row->first,
+    const std::optional<GpuField> field = OursOf(kGapFields, gap.field());
+    if (!field) continue;
+    gaps.push_back({.field = *field,
                     .reason = gap.reason() == wire::Gap::NOT_WANTED ? GpuGap::Reason::kNotRequested
                                                                     : GpuGap::Reason::kFailed,
                     .detail = gap.detail()});
@@ -187,31 +190,8 @@ SteadyMemory DecodeMemory(const wire::SteadyMemory& message, const WriterClock& 
   return memory;
 }
 
-wire::Holders::SharedBy WireOf(SharedBy shared_by) {
-  switch (shared_by) {
-    case SharedBy::kParts:
-      return wire::Holders::PARTS;
-    case SharedBy::kProcesses:
-      return wire::Holders::PROCESSES;
-    case SharedBy::kEqually:
-      break;
-  }
-  return wire::Holders::EQUALLY;
-}
-
-SharedBy SharedByOf(const wire::Holders& message) {
-  switch (message.shared_by()) {
-    case wire::Holders::PARTS:
-      return SharedBy::kParts;
-    case wire::Holders::PROCESSES:
-      return SharedBy::kProcesses;
-    default:
-      return SharedBy::kEqually;
-  }
-}
-
 void EncodeHolders(const GpuSample& gpu, wire::Holders& message) {
-  message.set_shared_by(WireOf(gpu.shared_by));
+  message.set_shared_by(TheirsOf(kSharedBy, gpu.shared_by));
   for (const GpuHolder& holder : gpu.holders) {
     wire::Holder& added = *message.add_holders();
     added.set_pod(static_cast<uint32_t>(holder.pod));
@@ -331,7 +311,7 @@ void DecodeGpuChange(const wire::Gpu& message, const WriterClock& clock, GpuSamp
   if (message.has_gaps()) gpu.gaps = DecodeGaps(message.gaps());
   if (message.has_holders()) {
     gpu.holders = DecodeHolders(message.holders());
-    gpu.shared_by = SharedByOf(message.holders());
+    gpu.shared_by = OursOf(kSharedBy, message.holders().shared_by()).value_or(SharedBy::kEqually);
   }
   if (message.has_in_use()) gpu.in_use = message.in_use();
   if (message.has_held_since_us()) gpu.held_since = clock.Ours(message.held_since_us());

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
 #include "absl/time/time.h"
 #include "model/gpu_sample.h"
@@ -24,6 +25,18 @@ struct WriterClock {
     return std::min(FromWire(microseconds) + offset, latest);
   }
 };
+
+// Look up a table of pairs: a value of an enum of ours, and the same one in messages.
+template <typename Table>
+auto TheirsOf(const Table& table, typename Table::value_type::first_type ours) {
+  return std::ranges::find(table, ours, &Table::value_type::first)->second;  // has all of ours
+}
+// Empty: this version does not have it.
+template <typename Table>
+auto OursOf(const Table& table, typename Table::value_type::second_type theirs) {
+  const auto row = std::ranges::find(table, theirs, &Table::value_type::second);
+  return row == table.end() ? std::nullopt : std::optional(row->first);
+}
 
 bool IsSameGpu(const GpuSample& a, const GpuSample& b);
 

@@ -1,6 +1,7 @@
 #include "fleet/telemetry_wire.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -38,31 +39,20 @@ void ApplyDeadband(const NodeSnapshot& sent, NodeSnapshot& snapshot) {
   }
 }
 
+constexpr std::array<std::pair<Attribution::State, wire::Attribution::State>, 3> kStates = {{
+    {Attribution::State::kNone, wire::Attribution::NONE},
+    {Attribution::State::kKnown, wire::Attribution::KNOWN},
+    {Attribution::State::kUnknown, wire::Attribution::UNKNOWN},
+}};
+
 void EncodeAttribution(const Attribution& attribution, wire::Attribution& message) {
-  switch (attribution.state) {
-    case Attribution::State::kNone:
-      message.set_state(wire::Attribution::NONE);
-      break;
-    case Attribution::State::kKnown:
-      message.set_state(wire::Attribution::KNOWN);
-      break;
-    case Attribution::State::kUnknown:
-      message.set_state(wire::Attribution::UNKNOWN);
-      break;
-  }
+  message.set_state(TheirsOf(kStates, attribution.state));
   message.set_why(attribution.why);
 }
 
 Attribution DecodeAttribution(const wire::Attribution& message) {
-  switch (message.state()) {
-    case wire::Attribution::NONE:
-      return {.state = Attribution::State::kNone, .why = message.why()};
-    case wire::Attribution::KNOWN:
-      return {.state = Attribution::State::kKnown, .why = message.why()};
-    case wire::Attribution::UNKNOWN:
-      return {.state = Attribution::State::kUnknown, .why = message.why()};
-    default:
-      break;
+  if (const auto state = OursOf(kStates, message.state())) {
+    return {.state = *state, .why = message.why()};
   }
   return {.state = Attribution::State::kUnknown,
           .why = absl::StrCat("its agent is newer and reports state ", message.state())};
