@@ -56,7 +56,7 @@ void PodIndex::Changed(const std::string& node, const NodeHistory& history, int6
     SetUsesKubelet(node, newest.attribution.state != Attribution::State::kNone, generation);
     SetUnattributed(node, !is_known, generation);
   } else if (!is_known && !AnyUsesKubelet()) {
-    unattributed_.generation = generation;  // all GPUs in use count
+    unattributed_generation_ = generation;  // all GPUs in use count
   }
 }
 
@@ -139,9 +139,9 @@ bool PodIndex::IsDue(const std::string& node, const NodeHistory& history) const 
 }
 
 void PodIndex::SetUnattributed(const std::string& node, bool is, int64_t generation) {
-  const bool was = unattributed_.nodes.erase(node) > 0;
-  if (is) unattributed_.nodes.insert(node);
-  if (is || was) unattributed_.generation = generation;
+  const bool was = unattributed_.erase(node) > 0;
+  if (is) unattributed_.insert(node);
+  if (is || was) unattributed_generation_ = generation;
 }
 
 void PodIndex::SetUsesKubelet(const std::string& node, bool uses, int64_t generation) {
@@ -151,7 +151,7 @@ void PodIndex::SetUsesKubelet(const std::string& node, bool uses, int64_t genera
   } else {
     kubelet_users_.erase(node);
   }
-  if (AnyUsesKubelet() != any) unattributed_.generation = generation;
+  if (AnyUsesKubelet() != any) unattributed_generation_ = generation;
 }
 
 void PodIndex::Removed(const std::string& node, int64_t generation) {
@@ -162,7 +162,7 @@ void PodIndex::Removed(const std::string& node, int64_t generation) {
   by_node_.erase(node);
   EvictUnused();
   SetUsesKubelet(node, false, generation);
-  if (unattributed_.nodes.erase(node) > 0) unattributed_.generation = generation;
+  SetUnattributed(node, false, generation);
 }
 
 void PodIndex::SetChanged(Entries::iterator entry, int64_t generation) {
@@ -193,7 +193,7 @@ bool PodIndex::HasNodes(const OwnerKey& pods, bool ambiguous) const {
 
 const std::set<std::string>* PodIndex::NamespacesOn(const std::string& node) const {
   const auto found = by_node_.find(node);
-  const bool unknown = unattributed_.nodes.contains(node) || found == by_node_.end();
+  const bool unknown = unattributed_.contains(node) || found == by_node_.end();
   return unknown ? nullptr : &found->second.namespaces;
 }
 
@@ -231,7 +231,7 @@ void PodIndex::AddOthers(const PodInterest& wanted, Nodes& found) const {
 }
 
 PodIndex::Nodes PodIndex::NodesOf(const PodInterest& wanted) const {
-  Nodes found{.names = unattributed_.nodes, .generation = unattributed_.generation};
+  Nodes found{.names = unattributed_, .generation = unattributed_generation_};
   const std::string owner = IsOwnerKnown(wanted) ? wanted.owner : "";
   const auto add = [&](const OwnerKey& pods) {
     const Entry* const entry = Find(pods);
@@ -242,7 +242,7 @@ PodIndex::Nodes PodIndex::NodesOf(const PodInterest& wanted) const {
     add({name, owner});
     if (!owner.empty()) add({name, kUnresolvedOwner});
   }
-  if (!owner.empty() && found.names.size() == unattributed_.nodes.size()) AddOthers(wanted, found);
+  if (!owner.empty() && found.names.size() == unattributed_.size()) AddOthers(wanted, found);
   return found;
 }
 

@@ -60,7 +60,7 @@ class PodIndex {
   // changed, the first agent with a kubelet came or the last one left, or an entry that changed
   // since then was evicted.
   bool AllChangedSince(int64_t generation) const {
-    return unattributed_.generation > generation || evicted_ > generation;
+    return unattributed_generation_ > generation || evicted_ > generation;
   }
 
  private:
@@ -98,10 +98,6 @@ class PodIndex {
     std::vector<NodePods> presences;
     absl::Time due = absl::InfiniteFuture();  // when the first of them expires
   };
-  struct Unattributed {
-    std::set<std::string> nodes;
-    int64_t generation = 0;
-  };
 
   // A scan of one node's history. A map finds its presences, because an agent may name thousands of
   // pods.
@@ -138,7 +134,8 @@ class PodIndex {
   Entries unused_;
   int64_t evicted_ = 0;  // the newest generation of the evicted entries
   absl::node_hash_map<std::string, NodeEntry> by_node_;
-  Unattributed unattributed_;
+  std::set<std::string> unattributed_;   // nodes without known pods
+  int64_t unattributed_generation_ = 0;  // as of their last change
   std::set<std::string> kubelet_users_;  // nodes with an agent that asks its kubelet
 };
 
