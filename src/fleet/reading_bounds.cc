@@ -43,68 +43,52 @@ constexpr int64_t kMaxMemory = int64_t{16} << 40;
 bool IsMemory(int64_t bytes) { return bytes >= 0 && bytes <= kMaxMemory; }
 bool IsUtilization(double value) { return value >= 0 && value <= 100; }  // false for NaN
 
-class Bounding {
- public:
-  explicit Bounding(GpuSample& gpu) : gpu_(gpu) {}
-
-  // Returns a text on the first implausible reading; empty: none.
-  std::string Bound() {
-    for (const Range& range : kRanges) {
-      std::optional<double>& value = gpu_.*range.member;
-      if (!value || range.Has(*value)) continue;
-      AddGap(range.field, absl::StrFormat("%g %s", *value, range.unit));
-      value.reset();
-    }
-    BoundMemory();
-    BoundErrors();
-    BoundProcesses();
-    return std::move(first_);
+// The use of a process only divides its GPU, so unknown needs no reason.
+void BoundProcesses(std::vector<GpuProcess>& processes) {
+  std::erase_if(processes, [](const GpuProcess& process) { return process.pid < 0; });
+  for (GpuProcess& process : processes) {
+    if (!IsMemory(process.memory_bytes.value_or(0))) process.memory_bytes.reset();
+    if (!IsUtilization(process.utilization_percent.value_or(0)))
+      process.utilization_percent.reset();
   }
+}
 
- private:
-  void BoundMemory() {
-    const int64_t total = gpu_.memory_total_bytes.value_or(kMaxMemory);
-    const int64_t used = gpu_.memory_used_bytes.value_or(0);
-    if (IsMemory(total) && IsMemory(used) && used <= total) return;
-    AddGap(GpuField::kMemory, absl::StrCat(used, " bytes used of ", total));
-    gpu_.memory_used_bytes.reset();
-    gpu_.memory_total_bytes.reset();
-  }
-
-  void BoundErrors() {
-    if (gpu_.ecc_uncorrected_errors.value_or(0) >= 0) return;
-    AddGap(GpuField::kEcc, absl::StrCat(*gpu_.ecc_uncorrected_errors, " errors"));
-    gpu_.ecc_uncorrected_errors.reset();
-  }
-
-  // The use of a process only divides its GPU, so unknown needs no reason.
-  void BoundProcesses() {
-    if (!gpu_.processes) return;
-    std::erase_if(*gpu_.processes, [](const GpuProcess& process) { return process.pid < 0; });
-    for (GpuProcess& process : *gpu_.processes) {
-      if (!IsMemory(process.memory_bytes.value_or(0))) process.memory_bytes.reset();
-      if (!IsUtilization(process.utilization_percent.value_or(0)))
-        process.utilization_percent.reset();
-    }
-  }
-
-  void AddGap(GpuField field, const std::string& value) {
+// Returns a text on the first implausible reading; empty: none.
+std::string BoundReadingsOf(GpuSample& gpu) {
+  std::string first;
+  const auto add_gap = [&](GpuField field, const std::string& value) {
     const std::string detail = absl::StrCat("its agent reports ", value);
-    if (first_.empty()) first_ = absl::StrCat(Name(field), ": ", detail);
-    if (FindGap(gpu_, field) != nullptr) return;
-    gpu_.gaps.push_back({.field = field, .reason = GpuGap::Reason::kFailed, .detail = detail});
+    if (first.empty()) first = absl::StrCat(Name(field), ": ", detail);
+    if (FindGap(gpu, field) != nullptr) return;
+    gpu.gaps.push_back({.field = field, .reason = GpuGap::Reason::kFailed, .detail = detail});
+  };
+  for (const Range& range : kRanges) {
+    std::optional<double>& value = gpu.*range.member;
+    if (!value || range.Has(*value)) continue;
+    add_gap(range.field, absl::StrFormat("%g %s", *value, range.unit));
+    value.reset();
   }
-
-  GpuSample& gpu_;
-  std::string first_;
-};
+  const int64_t total = gpu.memory_total_bytes.value_or(kMaxMemory);
+  const int64_t used = gpu.memory_used_bytes.value_or(0);
+  if (!IsMemory(total) || !IsMemory(used) || used > total) {
+    add_gap(GpuField::kMemory, absl::StrCat(used, " bytes used of ", total));
+    gpu.memory_used_bytes.reset();
+    gpu.memory_total_bytes.reset();
+  }
+  if (gpu.ecc_uncorrected_errors.value_or(0) < 0) {
+    add_gap(GpuField::kEcc, absl::StrCat(*gpu.ecc_uncorrected_errors, " errors"));
+    gpu.ecc_uncorrected_errors.reset();
+  }
+  if (gpu.processes) BoundProcesses(*gpu.processes);
+  return first;
+}
 
 }  // namespace
 
 std::string BoundReadings(NodeSnapshot& snapshot) {
   std::string first;
   for (GpuSample& gpu : snapshot.gpus) {
-    const std::string implausible = Bounding(gpu).Bound();
+    const std::string implausible = BoundReadingsOf(gpu);
     if (first.empty() && !implausible.empty()) first = absl::StrCat(gpu.uuid, " ", implausible);
   }
   return first;
