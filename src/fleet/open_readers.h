@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -49,7 +48,7 @@ class OpenReaders {
       MutexLock lock(mutex_);
       if (refusal.ok()) refusal = CheckRoom(*stream, displaced);
       if (refusal.ok()) {
-        readers_[stream.get()] = {.stream = stream, .number = ++opened_};
+        readers_.push_back(stream);
       } else {
         ending_[stream.get()] = stream;
       }
@@ -70,7 +69,10 @@ class OpenReaders {
     if (const auto ending = ending_.extract(stream)) {
       closed = ending.mapped();
     } else {
-      closed = readers_.extract(stream).mapped().stream;
+      const auto reader = std::ranges::find_if(
+          readers_, [stream](const auto& each) { return each.get() == stream; });
+      closed = std::move(*reader);
+      readers_.erase(reader);
     }
     if (AreAllClosed()) closed_.NotifyAll();
   }
@@ -92,10 +94,7 @@ class OpenReaders {
 
   std::vector<std::shared_ptr<Stream>> Readers() const {
     MutexLock lock(mutex_);
-    std::vector<std::shared_ptr<Stream>> readers;
-    readers.reserve(readers_.size());
-    for (const auto& entry : readers_) readers.push_back(entry.second.stream);
-    return readers;
+    return readers_;
   }
 
   // A certificate adds 2, and the address of an aggregator 1. Readers of a higher rank come first.
@@ -112,11 +111,6 @@ class OpenReaders {
   }
 
  private:
-  struct Reader {
-    std::shared_ptr<Stream> stream;
-    int64_t number = 0;  // in the order of arrival
-  };
-
   int Open() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return static_cast<int>(readers_.size());
   }
@@ -135,7 +129,7 @@ class OpenReaders {
     ++counts_.refused_as_too_many;
     displaced = FindLeast(newcomer);
     if (displaced == nullptr) return TooMany("none of them comes after this one");
-    readers_.erase(displaced.get());
+    std::erase(readers_, displaced);
     ending_[displaced.get()] = displaced;
     return absl::OkStatus();
   }
@@ -147,15 +141,16 @@ class OpenReaders {
     // another aggregator.
     const int own = RankOf(newcomer);
     absl::flat_hash_map<std::string, int> places;  // places by address
-    for (const auto& entry : readers_) ++places[entry.second.stream->peer()];
-    const auto order = [&](const Reader& each) {
-      return std::tuple(RankOf(*each.stream), -places[each.stream->peer()], -each.number);
+    for (const auto& reader : readers_) ++places[reader->peer()];
+    const auto order = [&](const std::shared_ptr<Stream>& reader) {
+      return std::pair(RankOf(*reader), -places[reader->peer()]);
     };
-    const auto found = std::min_element(
-        readers_.begin(), readers_.end(),
-        [&](const auto& a, const auto& b) { return order(a.second) < order(b.second); });
-    if (found == readers_.end()) return nullptr;
-    const std::shared_ptr<Stream>& least = found->second.stream;
+    // The first of several from the end, which is the newest.
+    const auto found =
+        std::min_element(readers_.rbegin(), readers_.rend(),
+                         [&](const auto& a, const auto& b) { return order(a) < order(b); });
+    if (found == readers_.rend()) return nullptr;
+    const std::shared_ptr<Stream>& least = *found;
     const int lowest = RankOf(*least);
     const bool shares = places[newcomer.peer()] == 0 && places[least->peer()] > 1;
     return lowest < own || (lowest == own && shares) ? least : nullptr;
@@ -171,8 +166,8 @@ class OpenReaders {
   mutable Mutex mutex_;
   CondVar closed_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  int64_t opened_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::flat_hash_map<const ServerCall::Handler*, Reader> readers_ ABSL_GUARDED_BY(mutex_);
+  // In the order of arrival.
+  std::vector<std::shared_ptr<Stream>> readers_ ABSL_GUARDED_BY(mutex_);
   // Streams without a place, until their status has been sent: any number.
   absl::flat_hash_map<const ServerCall::Handler*, std::shared_ptr<Stream>> ending_
       ABSL_GUARDED_BY(mutex_);
