@@ -27,31 +27,31 @@ struct WireNumber {
   void (wire::EngineModel::*set)(double);
   double most;
 };
-using M = wire::EngineModel;
+
+// The number has one name in both forms.
+#define MODEL_NUMBER(number, most)                                                       \
+  {                                                                                      \
+    &ModelReading::number, &wire::EngineModel::has_##number, &wire::EngineModel::number, \
+        &wire::EngineModel::set_##number, most                                           \
+  }
+
 constexpr std::array<WireNumber, 13> kWireNumbers = {{
-    {&ModelReading::waiting, &M::has_waiting, &M::waiting, &M::set_waiting, kMaxCount},
-    {&ModelReading::running, &M::has_running, &M::running, &M::set_running, kMaxCount},
-    {&ModelReading::kv_cache_usage_ratio, &M::has_kv_cache_usage_ratio, &M::kv_cache_usage_ratio,
-     &M::set_kv_cache_usage_ratio, 1},
-    {&ModelReading::limit, &M::has_limit, &M::limit, &M::set_limit, kMaxCount},
-    {&ModelReading::requests_done, &M::has_requests_done, &M::requests_done, &M::set_requests_done,
-     kMaxCount},
-    {&ModelReading::queued_requests, &M::has_queued_requests, &M::queued_requests,
-     &M::set_queued_requests, kMaxCount},
-    {&ModelReading::queue_seconds, &M::has_queue_seconds, &M::queue_seconds, &M::set_queue_seconds,
-     kMaxCount},
-    {&ModelReading::prompt_tokens, &M::has_prompt_tokens, &M::prompt_tokens, &M::set_prompt_tokens,
-     kMaxCount},
-    {&ModelReading::generation_tokens, &M::has_generation_tokens, &M::generation_tokens,
-     &M::set_generation_tokens, kMaxCount},
-    {&ModelReading::preemptions, &M::has_preemptions, &M::preemptions, &M::set_preemptions,
-     kMaxCount},
-    {&ModelReading::answers, &M::has_answers, &M::answers, &M::set_answers, kMaxCount},
-    {&ModelReading::answer_tokens, &M::has_answer_tokens, &M::answer_tokens, &M::set_answer_tokens,
-     kMaxCount},
-    {&ModelReading::counters_began, &M::has_counters_began, &M::counters_began,
-     &M::set_counters_began, kMaxCount},
+    MODEL_NUMBER(waiting, kMaxCount),
+    MODEL_NUMBER(running, kMaxCount),
+    MODEL_NUMBER(kv_cache_usage_ratio, 1),
+    MODEL_NUMBER(limit, kMaxCount),
+    MODEL_NUMBER(requests_done, kMaxCount),
+    MODEL_NUMBER(queued_requests, kMaxCount),
+    MODEL_NUMBER(queue_seconds, kMaxCount),
+    MODEL_NUMBER(prompt_tokens, kMaxCount),
+    MODEL_NUMBER(generation_tokens, kMaxCount),
+    MODEL_NUMBER(preemptions, kMaxCount),
+    MODEL_NUMBER(answers, kMaxCount),
+    MODEL_NUMBER(answer_tokens, kMaxCount),
+    MODEL_NUMBER(counters_began, kMaxCount),
 }};
+
+#undef MODEL_NUMBER
 
 void EncodeHistogram(const Histogram& histogram, wire::HistogramCounts& counts) {
   for (const Histogram::Bucket& bucket : histogram.buckets) {

@@ -20,48 +20,36 @@ struct Reading {
   void (wire::Gpu::*set)(T);
 };
 
+// The field has one name in both forms.
+#define GPU_NUMBER(Field, field)                                                  \
+  {                                                                               \
+    wire::Gpu::k##Field##FieldNumber, &GpuSample::field, &wire::Gpu::has_##field, \
+        &wire::Gpu::field, &wire::Gpu::set_##field                                \
+  }
+
 constexpr std::array<Reading<double>, 9> kDoubles = {{
-    {wire::Gpu::kUtilizationPercentFieldNumber, &GpuSample::utilization_percent,
-     &wire::Gpu::has_utilization_percent, &wire::Gpu::utilization_percent,
-     &wire::Gpu::set_utilization_percent},
-    {wire::Gpu::kMemoryUtilizationPercentFieldNumber, &GpuSample::memory_utilization_percent,
-     &wire::Gpu::has_memory_utilization_percent, &wire::Gpu::memory_utilization_percent,
-     &wire::Gpu::set_memory_utilization_percent},
-    {wire::Gpu::kTemperatureCelsiusFieldNumber, &GpuSample::temperature_celsius,
-     &wire::Gpu::has_temperature_celsius, &wire::Gpu::temperature_celsius,
-     &wire::Gpu::set_temperature_celsius},
-    {wire::Gpu::kPowerWattsFieldNumber, &GpuSample::power_watts, &wire::Gpu::has_power_watts,
-     &wire::Gpu::power_watts, &wire::Gpu::set_power_watts},
-    {wire::Gpu::kPowerLimitWattsFieldNumber, &GpuSample::power_limit_watts,
-     &wire::Gpu::has_power_limit_watts, &wire::Gpu::power_limit_watts,
-     &wire::Gpu::set_power_limit_watts},
-    {wire::Gpu::kPcieTxKbpsFieldNumber, &GpuSample::pcie_tx_kbps, &wire::Gpu::has_pcie_tx_kbps,
-     &wire::Gpu::pcie_tx_kbps, &wire::Gpu::set_pcie_tx_kbps},
-    {wire::Gpu::kPcieRxKbpsFieldNumber, &GpuSample::pcie_rx_kbps, &wire::Gpu::has_pcie_rx_kbps,
-     &wire::Gpu::pcie_rx_kbps, &wire::Gpu::set_pcie_rx_kbps},
-    {wire::Gpu::kNvlinkTxMbpsFieldNumber, &GpuSample::nvlink_tx_mbps,
-     &wire::Gpu::has_nvlink_tx_mbps, &wire::Gpu::nvlink_tx_mbps, &wire::Gpu::set_nvlink_tx_mbps},
-    {wire::Gpu::kNvlinkRxMbpsFieldNumber, &GpuSample::nvlink_rx_mbps,
-     &wire::Gpu::has_nvlink_rx_mbps, &wire::Gpu::nvlink_rx_mbps, &wire::Gpu::set_nvlink_rx_mbps},
+    GPU_NUMBER(UtilizationPercent, utilization_percent),
+    GPU_NUMBER(MemoryUtilizationPercent, memory_utilization_percent),
+    GPU_NUMBER(TemperatureCelsius, temperature_celsius),
+    GPU_NUMBER(PowerWatts, power_watts),
+    GPU_NUMBER(PowerLimitWatts, power_limit_watts),
+    GPU_NUMBER(PcieTxKbps, pcie_tx_kbps),
+    GPU_NUMBER(PcieRxKbps, pcie_rx_kbps),
+    GPU_NUMBER(NvlinkTxMbps, nvlink_tx_mbps),
+    GPU_NUMBER(NvlinkRxMbps, nvlink_rx_mbps),
 }};
 
 constexpr std::array<Reading<int64_t>, 3> kIntegers = {{
-    {wire::Gpu::kMemoryUsedBytesFieldNumber, &GpuSample::memory_used_bytes,
-     &wire::Gpu::has_memory_used_bytes, &wire::Gpu::memory_used_bytes,
-     &wire::Gpu::set_memory_used_bytes},
-    {wire::Gpu::kMemoryTotalBytesFieldNumber, &GpuSample::memory_total_bytes,
-     &wire::Gpu::has_memory_total_bytes, &wire::Gpu::memory_total_bytes,
-     &wire::Gpu::set_memory_total_bytes},
-    {wire::Gpu::kEccUncorrectedErrorsFieldNumber, &GpuSample::ecc_uncorrected_errors,
-     &wire::Gpu::has_ecc_uncorrected_errors, &wire::Gpu::ecc_uncorrected_errors,
-     &wire::Gpu::set_ecc_uncorrected_errors},
+    GPU_NUMBER(MemoryUsedBytes, memory_used_bytes),
+    GPU_NUMBER(MemoryTotalBytes, memory_total_bytes),
+    GPU_NUMBER(EccUncorrectedErrors, ecc_uncorrected_errors),
 }};
 
 constexpr std::array<Reading<uint64_t>, 1> kBits = {{
-    {wire::Gpu::kThrottleReasonsFieldNumber, &GpuSample::throttle_reasons,
-     &wire::Gpu::has_throttle_reasons, &wire::Gpu::throttle_reasons,
-     &wire::Gpu::set_throttle_reasons},
+    GPU_NUMBER(ThrottleReasons, throttle_reasons),
 }};
+
+#undef GPU_NUMBER
 
 constexpr std::array<std::pair<GpuField, wire::Gap::Field>, 11> kGapFields = {{
     {GpuField::kUtilization, wire::Gap::UTILIZATION},
