@@ -58,28 +58,8 @@ void KeepHeldSince(const NodeHistory& history, NodeSnapshot& next) {
   }
 }
 
-// Finds pods in an earlier list. Most are at the same index.
-class EarlierPods {
- public:
-  explicit EarlierPods(const std::vector<Pod>& pods) : pods_(pods) {}
-
-  // Returns null if the pod is not in the list.
-  const Pod* Find(const Pod& pod, size_t place) {
-    if (place < pods_.size() && KeyOf(pods_[place]) == KeyOf(pod)) return &pods_[place];
-    if (by_key_.empty()) {
-      for (const Pod& earlier : pods_) by_key_.emplace(KeyOf(earlier), &earlier);
-    }
-    const auto found = by_key_.find(KeyOf(pod));
-    return found == by_key_.end() ? nullptr : found->second;
-  }
-
- private:
-  using Key = std::tuple<absl::string_view, absl::string_view, absl::string_view>;
-  static Key KeyOf(const Pod& pod) { return {pod.namespace_name, pod.name, pod.uid}; }
-
-  const std::vector<Pod>& pods_;
-  std::map<Key, const Pod*> by_key_;
-};
+using PodKey = std::tuple<absl::string_view, absl::string_view, absl::string_view>;
+PodKey KeyOf(const Pod& pod) { return {pod.namespace_name, pod.name, pod.uid}; }
 
 // Sets the time to the earlier reading's if both mean the same instant.
 void KeepTime(const std::optional<absl::Time>& before, absl::Time newest_at,
@@ -91,11 +71,20 @@ void KeepTime(const std::optional<absl::Time>& before, absl::Time newest_at,
 // As KeepHeldSince(): a different time would mean a different layout.
 void KeepListedSince(const NodeHistory& history, NodeSnapshot& next) {
   if (history.newest == nullptr) return;
-  EarlierPods before(history.newest->pods);
+  const std::vector<Pod>& before = history.newest->pods;
+  std::map<PodKey, const Pod*> by_key;  // filled if a pod is not at the same index
+  const auto find = [&](const Pod& pod, size_t place) -> const Pod* {
+    if (place < before.size() && KeyOf(before[place]) == KeyOf(pod)) return &before[place];
+    if (by_key.empty()) {
+      for (const Pod& earlier : before) by_key.emplace(KeyOf(earlier), &earlier);
+    }
+    const auto found = by_key.find(KeyOf(pod));
+    return found == by_key.end() ? nullptr : found->second;
+  };
   for (size_t place = 0; place < next.pods.size(); ++place) {
     Pod& pod = next.pods[place];
     if (!pod.listed_since && !pod.owner_listed_since) continue;
-    const Pod* const same = before.Find(pod, place);
+    const Pod* const same = find(pod, place);
     if (same == nullptr) continue;
     KeepTime(same->listed_since, history.NewestAt(), pod.listed_since);
     KeepTime(same->owner_listed_since, history.NewestAt(), pod.owner_listed_since);
