@@ -20,19 +20,16 @@ std::vector<std::string> OfOneFamily(const std::vector<std::string>& addresses) 
   return v6.size() > v4.size() ? v6 : v4;
 }
 
-absl::StatusOr<std::vector<std::string>> NotEmpty(absl::StatusOr<std::vector<std::string>> answer,
-                                                  const std::string& host) {
-  if (!answer.ok() || !answer->empty()) return answer;
-  return absl::UnavailableError(absl::StrCat(host, ": the name has no address"));
-}
-
 }  // namespace
 
 DuplicateScalerCheck::DuplicateScalerCheck(std::string host, Resolve resolve)
     : host_(std::move(host)), resolve_(std::move(resolve)) {}
 
 void DuplicateScalerCheck::Tick() {
-  const auto addresses = NotEmpty(resolve_(host_), host_);
+  absl::StatusOr<std::vector<std::string>> addresses = resolve_(host_);
+  if (addresses.ok() && addresses->empty()) {
+    addresses = absl::UnavailableError(absl::StrCat(host_, ": the name has no address"));
+  }
   const bool had_failed = std::exchange(failed_, !addresses.ok());
   if (failed_) {
     if (had_failed && !reported_failed_) {
