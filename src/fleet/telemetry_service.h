@@ -2,6 +2,7 @@
 // on it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -9,12 +10,18 @@
 
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/periodic_thread.h"
 #include "fleet/engine_log.h"
+#include "fleet/engine_stream.h"
 #include "fleet/open_readers.h"
 #include "fleet/peer_addresses.h"
+#include "fleet/reader_stream.h"
+#include "fleet/telemetry_log.h"
+#include "fleet/watch_stream.h"
 #include "model/pod.h"
 #include "store/leases.h"
 #include "store/snapshot_store.h"
+#include "telemetry.pb.h"
 #include "wire/methods.h"
 
 namespace gpuscaler {
@@ -57,8 +64,29 @@ class TelemetryService {
   ReaderCounts engine_counts() const;  // WatchEngines
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<WatchStream> Watch(const std::shared_ptr<ServerCall>& call);
+  std::shared_ptr<EngineStream> WatchEngines(const std::shared_ptr<ServerCall>& call);
+  void SendReadings();
+  void SendEngines();
+  std::string Trouble() const;
+  void RenewLease(const telemetry::v1::Subscription& subscription);
+  void TakeFormerPods(const telemetry::v1::Subscription& subscription);
+
+  const Clock& clock_;
+  const SnapshotStore& store_;
+  Leases& leases_;
+  const std::function<void()> wake_sampler_;
+  EngineLog* const engine_log_;  // null: no discovery
+  const std::function<void(std::vector<Pod>)> former_pods_;
+  TelemetryLog log_;
+  ReaderContext context_;
+  ReaderContext engine_context_;
+  OpenReaders<WatchStream> streams_;
+  OpenReaders<EngineStream> engine_streams_;
+  int64_t generation_ = 0;         // thread_'s: the newest reading of log_
+  int64_t engine_generation_ = 0;  // engine_thread_'s: the last change of engine_log_
+  std::unique_ptr<PeriodicThread> thread_;
+  std::unique_ptr<PeriodicThread> engine_thread_;  // null: no discovery
 };
 
 }  // namespace gpuscaler
