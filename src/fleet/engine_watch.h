@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/periodic_thread.h"
+#include "base/stop_all.h"
 #include "fleet/agent_engines.h"
 #include "fleet/fleet_store.h"
 #include "signal/found_engines.h"
@@ -30,8 +31,8 @@ class EngineWatch {
   // Sends new subscriptions at once.
   void Wake() { tick_thread_->Wake(); }
 
-  // Returns false if the thread hangs. Then the destructor would wait for it.
-  bool Stop(absl::Duration timeout) { return tick_thread_->Stop(timeout); }
+  // Must be stopped at shutdown: the destructor waits for it.
+  NamedThread Thread() { return {tick_thread_.get(), "agents engines"}; }
 
   StreamCounts counts() const;  // all streams so far
   int open_streams() const;     // that have brought a message

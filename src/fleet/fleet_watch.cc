@@ -1,6 +1,5 @@
 #include "fleet/fleet_watch.h"
 
-#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -125,16 +124,6 @@ void FleetWatch::Subscribe(const CostlyReadings& wanted, absl::Duration lease) {
   subscription_ = wanted;
   subscribed_until_ = clock_.Now() + lease;
   for (const auto& stream : streams_) stream.second->Subscribe(wanted, lease);
-}
-
-std::vector<std::string> FleetWatch::Stop(absl::Duration timeout) {
-  const SteadyClock real;
-  const absl::Time deadline = real.Now() + timeout;
-  std::vector<std::string> hanging;
-  if (!tick_thread_->Stop(timeout)) hanging.emplace_back("agents");
-  const absl::Duration left = std::max(deadline - real.Now(), absl::ZeroDuration());
-  if (!addresses_.Stop(left)) hanging.emplace_back("peers dns");
-  return hanging;
 }
 
 std::map<std::string, StreamCounts> FleetWatch::CountsOfAgents() const {

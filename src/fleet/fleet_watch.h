@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/periodic_thread.h"
+#include "base/stop_all.h"
 #include "fleet/agent_stream.h"
 #include "fleet/agent_update.h"
 #include "fleet/fleet_store.h"
@@ -37,9 +38,10 @@ class FleetWatch : public AgentListener {
   // Subscribes to costly readings of every agent for `lease`.
   void Subscribe(const CostlyReadings& wanted, absl::Duration lease);
 
-  // Returns the names of the threads that still run after `timeout` ("peers dns": in the resolver).
-  // The destructor would wait for them.
-  std::vector<std::string> Stop(absl::Duration timeout);
+  // The threads must be stopped at shutdown: the destructor waits for them.
+  std::vector<NamedThread> Threads() {
+    return {{tick_thread_.get(), "agents"}, addresses_.Thread()};
+  }
 
   // Counts begin when an agent is first watched. The key is the address.
   std::map<std::string, StreamCounts> CountsOfAgents() const;

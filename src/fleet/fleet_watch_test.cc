@@ -194,7 +194,7 @@ TEST_F(FleetWatchTest, TwoAggregatorsSeeTheSame) {
 
 TEST_F(FleetWatchTest, StopsWithoutWaiting) {
   FleetWatch watch(Options(), clock_, store_);
-  EXPECT_THAT(watch.Stop(absl::Seconds(10)), testing::IsEmpty());
+  EXPECT_THAT(StopAll(watch.Threads(), absl::Seconds(10)), testing::IsEmpty());
 }
 
 }  // namespace

@@ -183,8 +183,4 @@ void PeerAddresses::ResolveSoon() {
   resolving_->WakeIn(resolved_at_ + kSoonest - real_.Now());
 }
 
-bool PeerAddresses::Stop(absl::Duration timeout) {
-  return resolving_ == nullptr || resolving_->Stop(timeout);
-}
-
 }  // namespace gpuscaler

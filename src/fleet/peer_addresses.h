@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/periodic_thread.h"
+#include "base/stop_all.h"
 
 namespace gpuscaler {
 
@@ -56,8 +57,8 @@ class PeerAddresses {
   // another address.
   void ResolveSoon();
 
-  // Ends the answers. Returns false if the resolver hangs; then the destructor would wait for it.
-  bool Stop(absl::Duration timeout);
+  // Must be stopped at shutdown: the resolver may hang. Null for a fixed list.
+  NamedThread Thread() { return {resolving_.get(), "peers dns"}; }
 
  private:
   void Resolve();

@@ -175,7 +175,7 @@ TEST_F(PeerAddressesTest, FixedListIsOneAnswer) {
   EXPECT_THAT(WaitForAnswers(1)[0].value(), ElementsAre("10.0.0.7:6001", "gpu-8:6001"));
   EXPECT_TRUE(addresses.Lists("10.0.0.7"));
   addresses.ResolveSoon();
-  EXPECT_TRUE(addresses.Stop(absl::ZeroDuration()));
+  EXPECT_THAT(StopAll({addresses.Thread()}, absl::ZeroDuration()), IsEmpty());
 }
 
 TEST_F(PeerAddressesTest, ResolveSoonResolvesOnceASecondAtMost) {
@@ -187,7 +187,7 @@ TEST_F(PeerAddressesTest, ResolveSoonResolvesOnceASecondAtMost) {
   for (int i = 0; i < 1000; ++i) addresses.ResolveSoon();
   const std::vector<PeerAddresses::Answer> answers = WaitForAnswers(2);
   EXPECT_GE(real.Now() - start, absl::Seconds(1));
-  EXPECT_TRUE(addresses.Stop(absl::Seconds(10)));
+  EXPECT_THAT(StopAll({addresses.Thread()}, absl::Seconds(10)), IsEmpty());
   ASSERT_EQ(answers.size(), 2u) << "no second lookup";
   EXPECT_THAT(answers[1].value(), ElementsAre("10.0.0.8:6001"));
   EXPECT_EQ(WaitForAnswers(0).size(), 2u) << "one a second";
@@ -195,18 +195,25 @@ TEST_F(PeerAddressesTest, ResolveSoonResolvesOnceASecondAtMost) {
 
 TEST_F(PeerAddressesTest, StopReportsAHungResolver) {
   Mutex mutex;
-  CondVar released;
+  CondVar changed;
+  bool is_resolving = false;
   bool release = false;
   PeerAddresses addresses(option_, Answered(), absl::Hours(1),
                           [&](const std::string&, int) -> PeerAddresses::Answer {
                             MutexLock lock(mutex);
-                            while (!release) released.Wait(mutex);
+                            is_resolving = true;
+                            changed.NotifyAll();
+                            while (!release) changed.Wait(mutex);
                             return std::vector<std::string>();
                           });
-  EXPECT_FALSE(addresses.Stop(absl::ZeroDuration()));
+  {
+    MutexLock lock(mutex);
+    while (!is_resolving) changed.Wait(mutex);
+  }
+  EXPECT_THAT(StopAll({addresses.Thread()}, absl::ZeroDuration()), ElementsAre("peers dns"));
   MutexLock lock(mutex);
   release = true;
-  released.NotifyAll();
+  changed.NotifyAll();
 }
 
 }  // namespace

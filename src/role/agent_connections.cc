@@ -97,17 +97,10 @@ std::string AgentConnections::Exposition(absl::Time now) const {
 }
 
 std::vector<NamedThread> AgentConnections::Threads() {
-  return {{&renewing_, "renewal"}, {&checking_, "health"}};
-}
-
-std::vector<std::string> AgentConnections::Stop(absl::Duration timeout) {
-  const SteadyClock real;
-  const absl::Time deadline = real.Now() + timeout;
-  std::vector<std::string> hanging;
-  if (!engine_watch_.Stop(timeout)) hanging.emplace_back("agents engines");
-  const absl::Duration left = std::max(deadline - real.Now(), absl::ZeroDuration());
-  for (std::string& name : watch_.Stop(left)) hanging.push_back(std::move(name));
-  return hanging;
+  std::vector<NamedThread> threads = {
+      {&renewing_, "renewal"}, {&checking_, "health"}, engine_watch_.Thread()};
+  for (NamedThread& thread : watch_.Threads()) threads.push_back(std::move(thread));
+  return threads;
 }
 
 }  // namespace gpuscaler

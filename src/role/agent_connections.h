@@ -53,10 +53,8 @@ class AgentConnections {
 
   std::string Exposition(absl::Time now) const;
 
-  // The threads must be stopped at shutdown, before Stop().
+  // The threads must be stopped at shutdown.
   std::vector<NamedThread> Threads();
-  // Returns the names of the threads that still run after `timeout`.
-  std::vector<std::string> Stop(absl::Duration timeout);
 
  private:
   AgentStreamOptions StreamOptions();

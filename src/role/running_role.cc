@@ -263,13 +263,8 @@ std::vector<std::string> RunningRole::Drain(absl::Duration timeout) {
   if (discovery_ != nullptr) add({discovery_->Thread()});
   if (answers_ != nullptr) add(answers_->signals.Threads());
   if (connections_ != nullptr) add(connections_->Threads());
-  std::vector<std::string> hanging = StopAll(threads, left());
-  const auto add_names = [&hanging](std::vector<std::string> more) {
-    hanging.insert(hanging.end(), more.begin(), more.end());
-  };
-  if (connections_ != nullptr) add_names(connections_->Stop(left()));
-  if (telemetry_ != nullptr) add_names(telemetry_->Stop(left()));
-  return hanging;
+  if (telemetry_ != nullptr) add({telemetry_->Thread()});
+  return StopAll(threads, left());
 }
 
 bool RunningRole::FindsEngines() const {

@@ -48,9 +48,4 @@ std::string TelemetrySender::Exposition() const {
   return page;
 }
 
-std::vector<std::string> TelemetrySender::Stop(absl::Duration timeout) {
-  if (aggregators_.Stop(timeout)) return {};
-  return {"peers dns"};
-}
-
 }  // namespace gpuscaler

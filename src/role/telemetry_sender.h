@@ -3,11 +3,11 @@
 
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/stop_all.h"
 #include "config/config.h"
 #include "discovery/engine_discovery.h"
 #include "fleet/engine_log.h"
@@ -42,8 +42,8 @@ class TelemetrySender : public EngineSubscriber {
   // As TelemetryService::StopStreams().
   void StopStreams() { telemetry_.StopStreams(); }
 
-  // Returns the names of the threads that still run after `timeout`.
-  std::vector<std::string> Stop(absl::Duration timeout);
+  // Must be stopped at shutdown.
+  NamedThread Thread() { return aggregators_.Thread(); }
 
  private:
   void LogAggregators(const PeerAddresses::Answer& answer);
