@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "engine/engine_reader.h"
-#include "engine/shared_engine_poll.h"
 #include "page/scrape_poller.h"
 
 namespace gpuscaler {
@@ -23,6 +22,8 @@ struct EngineInterest {
   bool histograms = false;  // the largest part of a reading
   std::string tenant;       // PolledTarget::Tenant(), of the first trigger that names the engine
 };
+
+using EngineTargets = std::map<EngineTarget, EngineInterest>;
 
 // Thread-safe.
 class EnginePoller {
@@ -33,22 +34,15 @@ class EnginePoller {
                const FetchLimits& limits = {});
 
   // Polls exactly `targets` from now on. One more result may come from a target that is removed.
-  void Poll(const std::map<EngineTarget, EngineInterest>& targets);
+  void Poll(const EngineTargets& targets);
 
  private:
-  using Readers = std::map<EngineTarget, std::shared_ptr<EngineReader>>;
-  struct Server {
-    Readers readers;  // SharedEnginePoll's
-    std::shared_ptr<SharedEnginePoll> polled;
-  };
-
-  // Returns `current` if it has exactly the `wanted` targets, else a new server.
-  Server ServerFor(const std::map<EngineTarget, EngineInterest>& wanted, Server current) const;
+  class Server;
 
   const EngineReader::Sink sink_;
   Mutex mutex_;
   // Keyed by address, without path.
-  std::map<ScrapeRequest, Server> servers_ ABSL_GUARDED_BY(mutex_);
+  std::map<ScrapeRequest, std::shared_ptr<Server>> servers_ ABSL_GUARDED_BY(mutex_);
   ScrapePoller poller_;  // last: destroyed before `servers_` and `sink_`
 };
 

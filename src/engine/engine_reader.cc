@@ -46,10 +46,9 @@ std::vector<std::string> PathsToTry(const EngineTarget& target, const Engine* na
 
 }  // namespace
 
-EngineReader::EngineReader(EngineTarget target, Sink sink, std::string tenant)
+EngineReader::EngineReader(EngineTarget target, Sink sink)
     : target_(std::move(target)),
       sink_(std::move(sink)),
-      tenant_(std::move(tenant)),
       named_(EngineNamed(target_.engine)),
       paths_(PathsToTry(target_, named_)) {}
 

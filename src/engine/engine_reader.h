@@ -12,7 +12,6 @@
 #include "absl/time/time.h"
 #include "engine/engine_group.h"
 #include "engine/engines.h"
-#include "page/scrape_poller.h"
 #include "page/scrape_request.h"
 
 namespace gpuscaler {
@@ -32,21 +31,22 @@ struct EngineTarget {
 // port. A server that refuses or times out gets one request a poll. If no path serves an engine's
 // exposition and one response is empty, as an engine's may be before its first request, kInfoPath
 // is requested as well.
-class EngineReader : public PolledTarget {
+class EngineReader {
  public:
   // `update.engine` is empty until the engine is recognised. An error in the exposition names its
   // URL.
   using Sink = std::function<void(const EngineTarget& target, const EngineUpdate& update)>;
 
-  // `tenant`: PolledTarget::Tenant().
-  EngineReader(EngineTarget target, Sink sink, std::string tenant = "");
+  EngineReader(EngineTarget target, Sink sink);
+
+  const EngineTarget& target() const { return target_; }
 
   // Whether readings include histograms from now on. Callable on any thread.
   void SetHistograms(bool included) { histograms_ = included; }
 
-  std::string Tenant() override { return tenant_; }
-  ScrapeRequest FirstRequest() override;
-  std::optional<ScrapeRequest> Take(absl::Time at, const absl::StatusOr<Page>& page) override;
+  // One poll, as of a PolledTarget.
+  ScrapeRequest FirstRequest();
+  std::optional<ScrapeRequest> Take(absl::Time at, const absl::StatusOr<Page>& page);
 
  private:
   absl::StatusOr<EngineReading> Read(const absl::StatusOr<Page>& page);
@@ -61,7 +61,6 @@ class EngineReader : public PolledTarget {
 
   const EngineTarget target_;
   const Sink sink_;
-  const std::string tenant_;
   const Engine* const named_;             // null: any engine
   const std::vector<std::string> paths_;  // tried in order
   std::atomic<bool> histograms_ = false;
