@@ -29,9 +29,7 @@ void* MakeText(const redisReadTask* task, char* text, size_t size) {
 template <typename Count>
 void* MakeList(const redisReadTask* task, Count count) {
   const auto size = static_cast<size_t>(count);
-  auto& memory = *static_cast<RedisReplyMemory*>(task->privdata);
-  if (size > RedisDecoder::kMaxReplyValues - memory.values()) return nullptr;
-  if (!memory.AddValues(size)) return nullptr;
+  if (!static_cast<RedisDecoder*>(task->privdata)->AddValues(size)) return nullptr;
   RedisReply* const reply = PlaceOf(task);
   reply->kind = RedisReply::Kind::kList;
   reply->list.resize(size);
@@ -99,13 +97,14 @@ std::string EncodeRedisCommand(const RedisCommand& command) {
   return bytes;
 }
 
-void RedisDecoder::Free::operator()(redisReader* reader) const { redisReaderFree(reader); }
-
-RedisReplyMemory::RedisReplyMemory(std::shared_ptr<ResponseMemory> all, std::string tenant)
-    : memory_(std::move(all), std::move(tenant), kSmallReply) {}
+RedisDecoder::RedisDecoder(std::shared_ptr<ResponseMemory> all, std::string tenant)
+    : memory_(std::move(all), std::move(tenant), kSmallReply),
+      reader_(redisReaderCreateWithFunctions(Functions()), redisReaderFree) {
+  reader_->privdata = this;
+}
 
 // Bytes are held twice: in hiredis' buffer and in the reply.
-bool RedisReplyMemory::Resize(size_t unread_bytes, size_t values) {
+bool RedisDecoder::Resize(size_t unread_bytes, size_t values) {
   if (!memory_.Resize(2 * unread_bytes + values * sizeof(RedisReply))) {
     is_exhausted_ = true;
     return false;
@@ -115,36 +114,32 @@ bool RedisReplyMemory::Resize(size_t unread_bytes, size_t values) {
   return true;
 }
 
-RedisDecoder::RedisDecoder(std::shared_ptr<ResponseMemory> all, std::string tenant)
-    : memory_(std::move(all), std::move(tenant)),
-      reader_(redisReaderCreateWithFunctions(Functions())) {
-  reader_->privdata = &memory_;
+bool RedisDecoder::AddValues(size_t values) {
+  return values <= kMaxReplyValues - values_ && Resize(unread_bytes_, values_ + values);
 }
 
-RedisDecoder::~RedisDecoder() = default;
-
 void RedisDecoder::Feed(absl::string_view bytes) {
-  if (!memory_.Resize(memory_.unread_bytes() + bytes.size(), memory_.values())) return;
+  if (!Resize(unread_bytes_ + bytes.size(), values_)) return;
   redisReaderFeed(reader_.get(), bytes.data(), bytes.size());
 }
 
 absl::StatusOr<std::optional<RedisReply>> RedisDecoder::Next() {
-  if (memory_.is_exhausted()) return NoMemory();
+  if (is_exhausted_) return NoMemory();
   void* made = nullptr;
   if (redisReaderGetReply(reader_.get(), &made) != REDIS_OK) {
-    if (memory_.is_exhausted()) return NoMemory();
+    if (is_exhausted_) return NoMemory();
     if (reader_->err == REDIS_ERR_OOM) return TooMuch(absl::StrCat(kMaxReplyValues, " values"));
     return absl::FailedPreconditionError(
         absl::StrCat("the reply is not in the Redis protocol: ", PrintableText(reader_->errstr)));
   }
   if (made == nullptr) {
-    if (memory_.unread_bytes() > kMaxReplyBytes) {
+    if (unread_bytes_ > kMaxReplyBytes) {
       return TooMuch(absl::StrCat(kMaxReplyBytes >> 20, " MiB"));
     }
     return std::optional<RedisReply>();
   }
   const std::unique_ptr<RedisReply> reply(static_cast<RedisReply*>(made));
-  memory_.Resize(reader_->len - reader_->pos, 0);
+  Resize(reader_->len - reader_->pos, 0);
   return std::optional<RedisReply>(std::move(*reply));
 }
 

@@ -29,27 +29,6 @@ struct RedisReply {
 
 std::string EncodeRedisCommand(const RedisCommand& command);
 
-// The memory of a reply that is being decoded. Not thread-safe.
-class RedisReplyMemory {
- public:
-  RedisReplyMemory(std::shared_ptr<ResponseMemory> all, std::string tenant);
-
-  // Sets the number of bytes to decode and of values in lists. Returns false if there is no memory
-  // for them.
-  bool Resize(size_t unread_bytes, size_t values);
-  bool AddValues(size_t values) { return Resize(unread_bytes_, values_ + values); }
-
-  size_t unread_bytes() const { return unread_bytes_; }
-  size_t values() const { return values_; }
-  bool is_exhausted() const { return is_exhausted_; }  // a Resize() failed
-
- private:
-  MemoryReservation memory_;
-  size_t unread_bytes_ = 0;
-  size_t values_ = 0;
-  bool is_exhausted_ = false;
-};
-
 // Not thread-safe.
 class RedisDecoder {
  public:
@@ -61,7 +40,6 @@ class RedisDecoder {
   // `tenant` shares the memory for large replies, `all`, with others.
   explicit RedisDecoder(std::shared_ptr<ResponseMemory> all = std::make_shared<ResponseMemory>(),
                         std::string tenant = "");
-  ~RedisDecoder();
   RedisDecoder(const RedisDecoder&) = delete;
   RedisDecoder& operator=(const RedisDecoder&) = delete;
 
@@ -72,13 +50,19 @@ class RedisDecoder {
   // RESOURCE_EXHAUSTED: there is no memory for a reply of this size.
   absl::StatusOr<std::optional<RedisReply>> Next();
 
- private:
-  struct Free {
-    void operator()(redisReader* reader) const;
-  };
+  // Called by hiredis for each list. Returns false if the reply may not have that many more values.
+  bool AddValues(size_t values);
 
-  RedisReplyMemory memory_;
-  const std::unique_ptr<redisReader, Free> reader_;
+ private:
+  // Sets the number of bytes to decode and of values in lists. Returns false if there is no memory
+  // for them.
+  bool Resize(size_t unread_bytes, size_t values);
+
+  MemoryReservation memory_;  // held by the reply that is being decoded
+  size_t unread_bytes_ = 0;
+  size_t values_ = 0;
+  bool is_exhausted_ = false;  // a Resize() failed
+  const std::unique_ptr<redisReader, void (*)(redisReader*)> reader_;
 };
 
 }  // namespace gpuscaler
