@@ -8,10 +8,8 @@
 
 namespace gpuscaler {
 
-RedisConnection::RedisConnection(const RedisServer& server, const MemoryBudget& budget)
-    : tls_(server.place.tls),
-      stream_(server.place),
-      decoder_(budget.response_memory, budget.tenant) {
+RedisConnection::RedisConnection(const RedisServer& server, std::shared_ptr<ResponseMemory> memory)
+    : tls_(server.place.tls), stream_(server.place), decoder_(std::move(memory), server.tenant) {
   SignIn(server);
 }
 

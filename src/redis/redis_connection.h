@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -14,8 +15,9 @@
 
 namespace gpuscaler {
 
-// Equal servers share a connection within a namespace.
+// Equal servers share a connection. Tenants share none, because a command of one may break it.
 struct RedisServer {
+  std::string tenant;  // shares the memory for large replies with others
   StreamTarget place;
   std::string username;  // empty: Redis' default user
   std::string password;  // secret; empty without a user: no AUTH is sent
@@ -27,8 +29,8 @@ struct RedisServer {
 // Not thread-safe.
 class RedisConnection {
  public:
-  // Starts to connect. `budget`: for RedisDecoder.
-  RedisConnection(const RedisServer& server, const MemoryBudget& budget);
+  // Starts to connect. `memory`: as in RedisDecoder.
+  RedisConnection(const RedisServer& server, std::shared_ptr<ResponseMemory> memory);
 
   // Queues a command, at any time. It is sent as soon as possible.
   void Enqueue(const RedisCommand& command);

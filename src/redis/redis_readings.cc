@@ -96,50 +96,45 @@ void RedisReadings::Detach(Queue& queue) {
   queue.at = nullptr;
 }
 
-RedisReadings::Place RedisReadings::PlaceOf(const Queue& queue) {
-  Place place{.namespace_name = queue.target.source.namespace_name, .server = queue.target.server};
-  StreamTarget& node = place.server.place;
-  node.address = queue.target.addresses[queue.choice];
-  if (queue.moved.has_value()) std::tie(node.address, node.port) = *queue.moved;
-  return place;
+RedisServer RedisReadings::ServerOf(const Queue& queue) {
+  RedisServer server = queue.target.server;
+  server.tenant = queue.target.source.namespace_name;
+  server.place.address = queue.target.addresses[queue.choice];
+  if (queue.moved.has_value()) std::tie(server.place.address, server.place.port) = *queue.moved;
+  return server;
 }
 
 // A server without a queue is about to be erased, or has no connection.
-absl::Status RedisReadings::CheckRoomFor(const Place& place) const {
-  const auto current = servers_.find(place);
+absl::Status RedisReadings::CheckRoomFor(const RedisServer& wanted) const {
+  const auto current = servers_.find(wanted);
   if (current != servers_.end() && current->second.queues > 0) return absl::OkStatus();
   size_t all = 0;
   size_t own = 0;
   for (const auto& [at, server] : servers_) {
     if (server.queues == 0) continue;
     ++all;
-    if (at.namespace_name == place.namespace_name) ++own;
+    if (at.tenant == wanted.tenant) ++own;
   }
   if (own >= limits_.max_per_namespace) {
-    return NoRoom(absl::StrCat("namespace ", place.namespace_name), own);
+    return NoRoom(absl::StrCat("namespace ", wanted.tenant), own);
   }
   return all >= limits_.max_connections ? NoRoom("the scaler", all) : absl::OkStatus();
 }
 
-void RedisReadings::AttachToServer(Queue& queue, const Place& place, absl::Time now) {
-  const MemoryBudget budget{.tenant = place.namespace_name, .response_memory = response_memory_};
-  const auto [found, is_new] = servers_.try_emplace(place, place.server, budget);
-  if (is_new) found->second.phase = now + limits_.interval * Jitter(0.0, 1.0);
-  queue.at = &*found;
-  ++found->second.queues;
-}
-
 void RedisReadings::Start(Queue& queue, absl::Time deadline, bool redirected, absl::Time now) {
   Detach(queue);
-  const Place place = PlaceOf(queue);
-  if (const absl::Status room = CheckRoomFor(place); !room.ok()) {
+  const RedisServer wanted = ServerOf(queue);
+  if (const absl::Status room = CheckRoomFor(wanted); !room.ok()) {
     queue.due = now + kRetryWithoutRoom;
-    results_.push_back(
-        {.source = queue.target.source, .length = AtPlace(place.server.place, room)});
+    results_.push_back({.source = queue.target.source, .length = AtPlace(wanted.place, room)});
     return;
   }
-  AttachToServer(queue, place, now);
-  queue.due = NextDue(queue.at->second, now);
+  const auto [found, is_new] = servers_.try_emplace(wanted, wanted, response_memory_);
+  Server& server = found->second;
+  if (is_new) server.phase = now + limits_.interval * Jitter(0.0, 1.0);
+  ++server.queues;
+  queue.at = &*found;
+  queue.due = NextDue(server, now);
   queue.pending = std::make_shared<PendingQuery>();
   queue.pending->queue = std::get<RedisQueue>(queue.target.source.target);
   queue.pending->deadline = deadline;
@@ -147,7 +142,6 @@ void RedisReadings::Start(Queue& queue, absl::Time deadline, bool redirected, ab
   queue.pending->marks = queue.marks;
   queue.pending->of = &queue;
   queue.pending->redirected = redirected;
-  Server& server = queue.at->second;
   server.session.Start(queue.pending, now);
   server.ready = true;
 }
@@ -181,7 +175,7 @@ void RedisReadings::Take(RedisQueryResult result, absl::Time now) {
   if (!result.moved_to.empty() && !pending->redirected && Redirect(queue, result.moved_to)) {
     return Start(queue, pending->deadline, /*redirected=*/true, now);
   }
-  const StreamTarget& place = queue.at->first.server.place;
+  const StreamTarget& place = queue.at->first.place;
   if (result.length.ok()) {
     results_.push_back(
         {.source = queue.target.source, .length = *result.length, .note = std::move(result.note)});
@@ -210,7 +204,7 @@ absl::Duration RedisReadings::PauseAfter(const RedisQueryResult& result, Queue& 
 // Follows a redirection. Returns false if it is not allowed: the node must be an address of the
 // host, or one that the operator allows.
 bool RedisReadings::Redirect(Queue& queue, absl::string_view to) const {
-  const auto node = NodeOf(to, queue.at->first.server.place.address);
+  const auto node = NodeOf(to, queue.at->first.place.address);
   if (!node.has_value()) return false;
   const bool is_of_host =
       std::ranges::find(queue.target.addresses, node->first) != queue.target.addresses.end();

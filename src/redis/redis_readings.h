@@ -24,7 +24,7 @@ namespace gpuscaler {
 
 struct RedisTarget {
   SignalSource source;  // a RedisQueue
-  RedisServer server;   // without its address, which is one of those below
+  RedisServer server;   // without its tenant, and its address, which is one of those below
   // Addresses of the host, already checked by EndpointRules. The current one is kept until it
   // fails; then the next one is tried. A queue without addresses is not read.
   std::vector<IpAddress> addresses;
@@ -57,23 +57,17 @@ class RedisReadings {
   absl::Time WakeAt(absl::Time now) const;
 
  private:
-  // The key of a connection. Namespaces share none, because a command of one may break it.
-  struct Place {
-    std::string namespace_name;
-    RedisServer server;
-
-    friend auto operator<=>(const Place&, const Place&) = default;
-  };
   struct Server {
-    Server(const RedisServer& server, const MemoryBudget& budget) : session(server, budget) {}
+    Server(const RedisServer& server, const std::shared_ptr<ResponseMemory>& memory)
+        : session(server, memory) {}
 
     RedisSession session;
     absl::Time phase;   // all its queues are read together, at whole intervals after this
     bool ready = true;  // must be advanced
     size_t queues = 0;  // queues that use it
   };
-  using Servers = std::map<Place, Server>;  // sorted by namespace
-  using Node = std::pair<IpAddress, int>;   // address and port
+  using Servers = std::map<RedisServer, Server>;
+  using Node = std::pair<IpAddress, int>;  // address and port
   struct PendingQuery;
   struct Queue {
     RedisTarget target;
@@ -95,9 +89,8 @@ class RedisReadings {
   static void Update(Queue& queue, RedisTarget target);
   static void Reset(Queue& queue);
   static void Detach(Queue& queue);
-  static Place PlaceOf(const Queue& queue);
-  absl::Status CheckRoomFor(const Place& place) const;
-  void AttachToServer(Queue& queue, const Place& place, absl::Time now);
+  static RedisServer ServerOf(const Queue& queue);
+  absl::Status CheckRoomFor(const RedisServer& wanted) const;
   void StartDue(bool of_suspects, absl::Time now);
   void Start(Queue& queue, absl::Time deadline, bool redirected, absl::Time now);
   void Take(RedisQueryResult result, absl::Time now);

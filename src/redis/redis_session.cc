@@ -28,14 +28,12 @@ absl::Status Late(const RedisConnection& connection, const RedisQuery& query) {
 
 }  // namespace
 
-RedisSession::RedisSession(RedisServer server, MemoryBudget budget)
-    : server_(std::move(server)), budget_(std::move(budget)) {}
-
-void RedisSession::Connect() { connection_ = std::make_unique<RedisConnection>(server_, budget_); }
+RedisSession::RedisSession(RedisServer server, std::shared_ptr<ResponseMemory> memory)
+    : server_(std::move(server)), memory_(std::move(memory)) {}
 
 void RedisSession::Start(const std::shared_ptr<RedisQuery>& query, absl::Time now) {
   if (connection_ == nullptr && now < retry_at_) return Finish(query, failure_);
-  if (connection_ == nullptr) Connect();
+  if (connection_ == nullptr) connection_ = std::make_unique<RedisConnection>(server_, memory_);
   Send(query, NextStep(query->queue, query->replies, query->lag, *query->marks).commands);
 }
 

@@ -49,7 +49,7 @@ struct RedisQueryResult {
 // Not thread-safe. All times are of one clock.
 class RedisSession {
  public:
-  RedisSession(RedisServer server, MemoryBudget budget);
+  RedisSession(RedisServer server, std::shared_ptr<ResponseMemory> memory);
 
   // Uses the connection, or opens one. During backoff the result is the reason for it.
   void Start(const std::shared_ptr<RedisQuery>& query, absl::Time now);
@@ -65,7 +65,6 @@ class RedisSession {
   absl::Time RetryAt() const { return retry_at_; }
 
  private:
-  void Connect();
   void Send(const std::shared_ptr<RedisQuery>& query, const std::vector<RedisCommand>& commands);
   void HandleReply(RedisReply reply);
   void Finish(const std::shared_ptr<RedisQuery>& query, absl::StatusOr<double> length,
@@ -76,7 +75,7 @@ class RedisSession {
   absl::Time EarliestDeadline() const;
 
   const RedisServer server_;
-  const MemoryBudget budget_;
+  const std::shared_ptr<ResponseMemory> memory_;
   std::unique_ptr<RedisConnection> connection_;      // null: none
   std::deque<std::shared_ptr<RedisQuery>> pending_;  // one per outstanding reply, in order
   std::vector<RedisQueryResult> results_;
