@@ -43,8 +43,6 @@ class MetricsFetcher::Loop {
  public:
   Loop(const std::string& name, const FetchLimits& limits)
       : limits_(limits),
-        response_memory_(limits.response_memory == nullptr ? std::make_shared<ResponseMemory>()
-                                                           : limits.response_memory),
         multi_(NewMulti(limits)),
         waiting_(limits.max_per_tenant),
         thread_([this] { Run(); }) {
@@ -79,11 +77,12 @@ class MetricsFetcher::Loop {
     Done done;
   };
   struct Fetch {
-    Fetch(uint64_t number, Waiting from, const MemoryBudget& budget, absl::Time deadline)
+    Fetch(uint64_t number, FairQueue<Waiting>::Turn turn, const FetchLimits& limits,
+          absl::Time deadline)
         : number(number),
-          tenant(budget.tenant),
-          transfer(std::move(from.request), budget),
-          done(std::move(from.done)),
+          tenant(std::move(turn.tenant)),
+          transfer(std::move(turn.task.request), limits.response_memory, tenant),
+          done(std::move(turn.task.done)),
           deadline(deadline) {}
 
     const uint64_t number;
@@ -115,9 +114,7 @@ class MetricsFetcher::Loop {
         next = waiting_.Next();
         if (!next.has_value()) return true;
       }
-      const MemoryBudget budget{.tenant = std::move(next->tenant),
-                                .response_memory = response_memory_};
-      auto fetch = std::make_unique<Fetch>(next_number_++, std::move(next->task), budget,
+      auto fetch = std::make_unique<Fetch>(next_number_++, *std::move(next), limits_,
                                            clock_.Now() + limits_.timeout);
       if (absl::Status ready = fetch->transfer.Ready(); !ready.ok()) {
         End(*fetch);
@@ -178,7 +175,6 @@ class MetricsFetcher::Loop {
 
   const FetchLimits limits_;
   const SteadyClock clock_;
-  const std::shared_ptr<ResponseMemory> response_memory_;
   CURLM* const multi_;
   std::map<uint64_t, std::unique_ptr<Fetch>> running_;  // in order of start, and thus of deadline
   uint64_t next_number_ = 0;

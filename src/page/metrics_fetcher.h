@@ -24,7 +24,8 @@ struct FetchLimits {
   size_t max_concurrent = 256;
   size_t max_per_tenant = 128;  // part of them
   long max_connections = 1024;  // in use or kept alive; idle ones are closed to make room
-  std::shared_ptr<ResponseMemory> response_memory;  // shared with other fetchers; null: own memory
+  // Shared by all fetchers with these limits.
+  std::shared_ptr<ResponseMemory> response_memory = std::make_shared<ResponseMemory>();
 };
 
 // Thread-safe.

@@ -28,12 +28,6 @@ class ResponseMemory {
   std::map<std::string, size_t> taken_by_tenant_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The tenant of a response, and the memory that it may use.
-struct MemoryBudget {
-  std::string tenant;
-  std::shared_ptr<ResponseMemory> response_memory;
-};
-
 // The share of one response in the budget. Not thread-safe.
 class MemoryReservation {
  public:

@@ -30,11 +30,12 @@ std::string Url(const ScrapeRequest& request) {
 
 }  // namespace
 
-ScrapeTransfer::ScrapeTransfer(ScrapeRequest request, const MemoryBudget& budget)
+ScrapeTransfer::ScrapeTransfer(ScrapeRequest request, std::shared_ptr<ResponseMemory> all,
+                               std::string tenant)
     : request_(std::move(request)),
       identity_{.ca = request_.ca_pem, .cert = request_.cert_pem, .key = request_.key_pem},
       connection_(easy_, request_.address, request_.port, identity_),
-      memory_(budget.response_memory, budget.tenant, kSmallBody) {
+      memory_(std::move(all), std::move(tenant), kSmallBody) {
   if (easy_.status().ok()) SetUp();
 }
 

@@ -3,6 +3,7 @@
 
 #include <curl/curl.h>
 
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -22,7 +23,10 @@ inline constexpr size_t kSmallBody = size_t{128} << 10;
 // Not thread-safe: used on the thread that drives the handle.
 class ScrapeTransfer {
  public:
-  ScrapeTransfer(ScrapeRequest request, const MemoryBudget& budget);
+  // `tenant` shares the memory for large responses, `all`, with others.
+  explicit ScrapeTransfer(ScrapeRequest request,
+                          std::shared_ptr<ResponseMemory> all = std::make_shared<ResponseMemory>(),
+                          std::string tenant = "");
   ScrapeTransfer(const ScrapeTransfer&) = delete;
   ScrapeTransfer& operator=(const ScrapeTransfer&) = delete;
 

@@ -12,7 +12,7 @@ namespace {
 
 // Returns the error of a fetch without the first protection, CURLOPT_CONNECT_TO.
 absl::Status FaultWithout(const ScrapeRequest& request, const std::string& connect_to) {
-  ScrapeTransfer transfer(request, {.response_memory = std::make_shared<ResponseMemory>()});
+  ScrapeTransfer transfer(request);
   CurlList list;
   if (!connect_to.empty()) list.Add(connect_to);
   transfer.easy().Set(CURLOPT_CONNECT_TO, list);
@@ -52,7 +52,7 @@ TEST(ScrapeTransfer, Ipv4AddressDiffersFromIpv6WithTheSameEnd) {
 // If libcurl refused the CA option, the system's authorities would stay in effect.
 TEST(ScrapeTransfer, RefusedOptionPreventsTheRequest) {
   const ScrapeRequest request = {.host = "llm", .port = 1, .address = *ParseIpAddress("127.0.0.1")};
-  ScrapeTransfer transfer(request, {.response_memory = std::make_shared<ResponseMemory>()});
+  ScrapeTransfer transfer(request);
   EXPECT_TRUE(transfer.Ready().ok()) << transfer.Ready();
   transfer.easy().Set(static_cast<CURLoption>(9999), 1L);
   EXPECT_EQ(transfer.Ready().code(), absl::StatusCode::kFailedPrecondition) << transfer.Ready();

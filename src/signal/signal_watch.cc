@@ -18,7 +18,6 @@ SignalWatch::SignalWatch(const SignalWatchOptions& options, const Clock& clock, 
     : clock_(clock),
       store_(store),
       rules_(options.locator.rules),
-      limits_{.response_memory = std::make_shared<ResponseMemory>()},
       engines_(
           clock, options.interval,
           [this](const EngineTarget& target, const EngineUpdate& update) {
