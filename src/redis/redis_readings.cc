@@ -160,43 +160,41 @@ std::vector<RedisReading> RedisReadings::Advance(absl::Time now) {
   for (auto& [place, server] : servers_) {
     if (!server.ready && server.session.WakeAt(now) > now) continue;
     server.ready = false;
-    for (RedisQueryResult& result : server.session.Advance(now)) Take(std::move(result), now);
+    for (const auto& finished : server.session.Advance(now)) {
+      Take(static_cast<const PendingQuery&>(*finished), now);
+    }
     if (server.session.HasMore()) server.ready = true;
   }
   EraseUnused(now);
   return std::exchange(results_, {});
 }
 
-void RedisReadings::Take(RedisQueryResult result, absl::Time now) {
-  const auto pending = std::static_pointer_cast<PendingQuery>(result.query);
-  if (pending->of == nullptr) return;
-  Queue& queue = *pending->of;
+void RedisReadings::Take(const PendingQuery& finished, absl::Time now) {
+  if (finished.of == nullptr) return;
+  Queue& queue = *finished.of;
   queue.pending.reset();
-  if (!result.moved_to.empty() && !pending->redirected && Redirect(queue, result.moved_to)) {
-    return Start(queue, pending->deadline, /*redirected=*/true, now);
+  if (!finished.moved_to.empty() && !finished.redirected && Redirect(queue, finished.moved_to)) {
+    return Start(queue, finished.deadline, /*redirected=*/true, now);
   }
   const StreamTarget& place = queue.at->first.place;
-  if (result.length.ok()) {
-    results_.push_back(
-        {.source = queue.target.source, .length = *result.length, .note = std::move(result.note)});
-  } else {
-    results_.push_back(
-        {.source = queue.target.source, .length = AtPlace(place, result.length.status())});
-    if (IsServerFault(result.length.status()) && !std::exchange(queue.moved, {}).has_value()) {
-      queue.choice = (queue.choice + 1) % queue.target.addresses.size();
-    }
+  const absl::Status& status = finished.length.status();
+  results_.push_back({.source = queue.target.source,
+                      .length = status.ok() ? finished.length : AtPlace(place, status),
+                      .note = finished.note});
+  if (IsServerFault(status) && !std::exchange(queue.moved, {}).has_value()) {
+    queue.choice = (queue.choice + 1) % queue.target.addresses.size();
   }
-  queue.due = std::max(queue.due, NextDue(queue.at->second, now + PauseAfter(result, queue)));
+  queue.due = std::max(queue.due, NextDue(queue.at->second, now + PauseAfter(finished, queue)));
 }
 
-absl::Duration RedisReadings::PauseAfter(const RedisQueryResult& result, Queue& queue) {
-  if (result.length.ok()) {
+absl::Duration RedisReadings::PauseAfter(const RedisQuery& finished, Queue& queue) {
+  if (finished.length.ok()) {
     queue.is_suspect = false;
     queue.pause = absl::ZeroDuration();
   }
-  if (result.error_source == RedisErrorSource::kNone) return absl::ZeroDuration();
+  if (finished.error_source == RedisErrorSource::kNone) return absl::ZeroDuration();
   queue.is_suspect = true;
-  if (result.error_source == RedisErrorSource::kPossible) return absl::ZeroDuration();
+  if (finished.error_source == RedisErrorSource::kPossible) return absl::ZeroDuration();
   queue.pause = std::clamp(queue.pause * 2, kFirstPause, kMaxPause);
   return queue.pause;
 }

@@ -93,8 +93,8 @@ class RedisReadings {
   absl::Status CheckRoomFor(const RedisServer& wanted) const;
   void StartDue(bool of_suspects, absl::Time now);
   void Start(Queue& queue, absl::Time deadline, bool redirected, absl::Time now);
-  void Take(RedisQueryResult result, absl::Time now);
-  static absl::Duration PauseAfter(const RedisQueryResult& result, Queue& queue);
+  void Take(const PendingQuery& finished, absl::Time now);
+  static absl::Duration PauseAfter(const RedisQuery& finished, Queue& queue);
   bool Redirect(Queue& queue, absl::string_view to) const;
   absl::Time NextDue(const Server& server, absl::Time now) const;
   void EraseUnused(absl::Time now);

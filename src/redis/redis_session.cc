@@ -46,7 +46,7 @@ void RedisSession::Send(const std::shared_ptr<RedisQuery>& query,
   query->pending_replies += commands.size();
 }
 
-std::vector<RedisQueryResult> RedisSession::Advance(absl::Time now) {
+std::vector<std::shared_ptr<RedisQuery>> RedisSession::Advance(absl::Time now) {
   has_more_ = false;
   if (connection_ != nullptr) {
     connection_->Advance();
@@ -62,7 +62,7 @@ std::vector<RedisQueryResult> RedisSession::Advance(absl::Time now) {
     }
   }
   if (EarliestDeadline() <= now) OnBreak(Late(*connection_, *pending_.front()), now);
-  return std::exchange(results_, {});
+  return std::exchange(finished_, {});
 }
 
 void RedisSession::HandleReply(RedisReply reply) {
@@ -75,23 +75,18 @@ void RedisSession::HandleReply(RedisReply reply) {
   if (query->pending_replies > 0) return;
   const RedisReply& first = query->replies.front();
   if (first.kind == RedisReply::Kind::kError && !MovedTo(first.text).empty()) {
-    return Finish(query, RedisFault(first.text), std::string(MovedTo(first.text)));
+    query->moved_to = std::string(MovedTo(first.text));
+    return Finish(query, RedisFault(first.text));
   }
   RedisStep step = NextStep(query->queue, query->replies, query->lag, *query->marks);
-  if (step.commands.empty()) {
-    results_.push_back(
-        {.query = query, .length = std::move(step.length), .note = std::move(step.note)});
-    return;
-  }
-  Send(query, step.commands);
+  if (!step.commands.empty()) return Send(query, step.commands);
+  query->note = std::move(step.note);
+  Finish(query, std::move(step.length));
 }
 
-void RedisSession::Finish(const std::shared_ptr<RedisQuery>& query, absl::StatusOr<double> length,
-                          std::string moved_to, RedisErrorSource error_source) {
-  results_.push_back({.query = query,
-                      .length = std::move(length),
-                      .moved_to = std::move(moved_to),
-                      .error_source = error_source});
+void RedisSession::Finish(const std::shared_ptr<RedisQuery>& query, absl::StatusOr<double> length) {
+  query->length = std::move(length);
+  finished_.push_back(query);
 }
 
 // Returns the role of the query with the next outstanding reply.
@@ -123,7 +118,8 @@ void RedisSession::OnBreak(const absl::Status& why, absl::Time now) {
   }
   if (error_source == RedisErrorSource::kCertain ||
       (error_source == RedisErrorSource::kPossible && !retry_now)) {
-    Finish(unfinished.front(), why, "", error_source);
+    unfinished.front()->error_source = error_source;
+    Finish(unfinished.front(), why);
     unfinished.pop_front();
   }
   for (const std::shared_ptr<RedisQuery>& query : unfinished) {

@@ -17,7 +17,14 @@
 
 namespace gpuscaler {
 
-// A reading of one queue, in progress.
+// Whether a query broke the connection.
+enum class RedisErrorSource {
+  kNone,
+  kPossible,  // its reply was next, as any other might have been
+  kCertain,   // its reply could not be decoded, or was missing after all replies before it
+};
+
+// A reading of one queue.
 struct RedisQuery {
   RedisQueue queue;
   absl::Time deadline;
@@ -29,21 +36,12 @@ struct RedisQuery {
   RedisLag lag;
   size_t pending_replies = 0;  // outstanding replies
   bool is_retry = false;       // sent again because the first connection broke
-};
 
-// Whether a query broke the connection.
-enum class RedisErrorSource {
-  kNone,
-  kPossible,  // its reply was next, as any other might have been
-  kCertain,   // its reply could not be decoded, or was missing after all replies before it
-};
-
-struct RedisQueryResult {
-  std::shared_ptr<RedisQuery> query;
+  // The result:
   absl::StatusOr<double> length;
+  std::string note;      // RedisStep::note
   std::string moved_to;  // "10.1.2.3:6379": the cluster node with the key; `length` is an error
   RedisErrorSource error_source = RedisErrorSource::kNone;
-  std::string note;  // RedisStep::note
 };
 
 // Not thread-safe. All times are of one clock.
@@ -51,12 +49,12 @@ class RedisSession {
  public:
   RedisSession(RedisServer server, std::shared_ptr<ResponseMemory> memory);
 
-  // Uses the connection, or opens one. During backoff the result is the reason for it.
+  // Uses the connection, or opens one. During backoff `length` is the reason for it.
   void Start(const std::shared_ptr<RedisQuery>& query, absl::Time now);
 
   // Does all that is possible without blocking, and returns the finished queries. Call it when
   // PollEvents() is ready, at WakeAt(), after Start(), and again at once while HasMore().
-  std::vector<RedisQueryResult> Advance(absl::Time now);
+  std::vector<std::shared_ptr<RedisQuery>> Advance(absl::Time now);
 
   pollfd PollEvents() const;  // fd -1: none
   absl::Time WakeAt(absl::Time now) const;
@@ -67,8 +65,7 @@ class RedisSession {
  private:
   void Send(const std::shared_ptr<RedisQuery>& query, const std::vector<RedisCommand>& commands);
   void HandleReply(RedisReply reply);
-  void Finish(const std::shared_ptr<RedisQuery>& query, absl::StatusOr<double> length,
-              std::string moved_to = "", RedisErrorSource error_source = RedisErrorSource::kNone);
+  void Finish(const std::shared_ptr<RedisQuery>& query, absl::StatusOr<double> length);
   RedisErrorSource ErrorSourceOf(const absl::Status& why) const;
   void OnBreak(const absl::Status& why, absl::Time now);
   void BackOff(const absl::Status& why, absl::Time now);
@@ -78,7 +75,7 @@ class RedisSession {
   const std::shared_ptr<ResponseMemory> memory_;
   std::unique_ptr<RedisConnection> connection_;      // null: none
   std::deque<std::shared_ptr<RedisQuery>> pending_;  // one per outstanding reply, in order
-  std::vector<RedisQueryResult> results_;
+  std::vector<std::shared_ptr<RedisQuery>> finished_;
   bool has_more_ = false;
   int breaks_ = 0;  // consecutive breaks without a reply between them
 
