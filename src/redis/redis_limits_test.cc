@@ -1,5 +1,3 @@
-#include "redis/redis_limits.h"
-
 #include <cstdint>
 
 #include "absl/strings/match.h"

@@ -48,6 +48,14 @@ bool IsServerFault(const absl::Status& status) {
 
 }  // namespace
 
+RedisLimits WithinOpenFiles(RedisLimits limits, size_t open_files) {
+  constexpr size_t kFilesOfConnection = 3;
+  const size_t most = std::max(open_files / 4 / kFilesOfConnection, size_t{1});
+  limits.max_connections = std::min(limits.max_connections, most);
+  limits.max_per_namespace = std::min(limits.max_per_namespace, std::max(most / 4, size_t{1}));
+  return limits;
+}
+
 RedisReadings::RedisReadings(const EndpointRules& rules, const RedisLimits& limits,
                              std::shared_ptr<ResponseMemory> response_memory)
     : rules_(rules), limits_(limits), response_memory_(std::move(response_memory)) {}
