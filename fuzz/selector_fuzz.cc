@@ -25,7 +25,8 @@ void CheckSelector(absl::string_view text) {
   FUZZ_ASSERT(ParseMetricSelector(selector->text).ok());
   const auto sum = SumOf(*selector, kPage);
   FUZZ_ASSERT(sum.ok() || sum.status().code() == absl::StatusCode::kNotFound);
-  const auto zero_if_absent = SumOf(*selector, kPage, ExpositionFormat::kText, AbsentPolicy::kZero);
+  const auto zero_if_absent =
+      SumOf(*selector, kPage, ExpositionFormat::kText, /*zero_if_absent=*/true);
   FUZZ_ASSERT(zero_if_absent.ok() && *zero_if_absent == sum.value_or(0));
 
   SeriesGrowth growth(selector->text, absl::Seconds(10));

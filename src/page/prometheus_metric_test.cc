@@ -72,7 +72,7 @@ TEST(PrometheusMetric, NoSeriesIsNotZero) {
 TEST(PrometheusMetric, NoSeriesOfACompletePageIsZeroIfConfigured) {
   const MetricSelector held = *ParseMetricSelector("held{pool=\"chat\"}");
   const auto sum = [&](absl::string_view page, ExpositionFormat format = ExpositionFormat::kText) {
-    return SumOf(held, page, format, AbsentPolicy::kZero);
+    return SumOf(held, page, format, /*zero_if_absent=*/true);
   };
   EXPECT_EQ(*sum(kGateway), 0);
   EXPECT_EQ(*sum("held{pool=\"embed\"} 3\n"), 0);

@@ -46,7 +46,7 @@ class QueryState {
   // Returns the status after a complete exposition.
   absl::Status Result(bool is_blank) const {
     if (takes_too_long_) return TakesTooLong(query_, tenant_queries_);
-    if (!is_found_ && (is_blank || query_.if_absent == AbsentPolicy::kError)) {
+    if (!is_found_ && (is_blank || !query_.zero_if_absent)) {
       return absl::NotFoundError(absl::StrCat("no series of ", query_.selector->text,
                                               " on the page", is_blank ? ", which is empty" : ""));
     }

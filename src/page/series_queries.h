@@ -21,15 +21,13 @@ class SeriesConsumer {
   virtual void Consume(const ExpositionSample& sample) = 0;
 };
 
-// The result if a complete exposition has no series of the selector. An empty exposition is an
-// error either way: any server may send one.
-enum class AbsentPolicy { kError, kZero };
-
 // `selector` and `consumer` must outlive it.
 struct SeriesQuery {
   const MetricSelector* selector = nullptr;
   SeriesConsumer* consumer = nullptr;
-  AbsentPolicy if_absent = AbsentPolicy::kError;
+  // No series in a complete exposition count as 0, else as an error. An empty exposition is an
+  // error either way: any server may send one.
+  bool zero_if_absent = false;
   std::string tenant;  // the owner of its regular expressions
 };
 
@@ -39,7 +37,7 @@ struct SeriesQuery {
 constexpr size_t kMaxRegexSteps = 20'000'000;
 
 // Passes each consumer the series of its selector. Returns one status per query, in order. After an
-// error the samples taken must be discarded. NOT_FOUND: no series, unless `if_absent` makes that 0.
+// error the samples taken must be discarded. NOT_FOUND: no series, unless `zero_if_absent`.
 // FAILED_PRECONDITION: a value is NaN or infinite, or the regular expressions would take too long.
 // INVALID_ARGUMENT, for all queries: the exposition is malformed.
 std::vector<absl::Status> ReadSeries(absl::string_view page, ExpositionFormat format,

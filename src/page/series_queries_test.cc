@@ -18,11 +18,11 @@ constexpr char kSlowRegex[] = "(?:(?:[ab]*a[ab]{100})|(?:[ab]*b[ab]{101}))c";
 class SeriesQueriesTest : public testing::Test {
  protected:
   void Query(absl::string_view selector, const std::string& tenant = "team-a",
-             AbsentPolicy if_absent = AbsentPolicy::kError) {
+             bool zero_if_absent = false) {
     selectors_.push_back(*ParseMetricSelector(selector));
     queries_.push_back({.selector = &selectors_.back(),
                         .consumer = &sums_.emplace_back(),
-                        .if_absent = if_absent,
+                        .zero_if_absent = zero_if_absent,
                         .tenant = tenant});
   }
   std::vector<absl::StatusOr<double>> Read(absl::string_view page) {
@@ -45,7 +45,7 @@ class SeriesQueriesTest : public testing::Test {
     return page;
   }
   void QuerySlow(const std::string& tenant) {
-    Query(absl::StrCat("a{x=~\"", kSlowRegex, "\"}"), tenant, AbsentPolicy::kZero);
+    Query(absl::StrCat("a{x=~\"", kSlowRegex, "\"}"), tenant, /*zero_if_absent=*/true);
   }
 
   std::deque<MetricSelector> selectors_;
@@ -57,7 +57,7 @@ TEST_F(SeriesQueriesTest, EachQueryHasItsOwnSumAndError) {
   Query("size{pool=\"chat\"}");
   Query("size");
   Query("missing");
-  Query("missing", "team-a", AbsentPolicy::kZero);
+  Query("missing", "team-a", /*zero_if_absent=*/true);
   Query("broken");
   Query("size{pool=~\"e.*\"}", "team-b");
   for (int page = 0; page < 2; ++page) {  // the sums of the first page must not count
@@ -129,7 +129,7 @@ TEST_F(SeriesQueriesTest, RegexIsTriedLast) {
   const std::string page = PageForMoreThanHalf();
   for (int i = 0; i < 3; ++i) {
     Query(absl::StrCat("a{x=~\"", kSlowRegex, "\",pool=\"", i, "\"}"), "team-a",
-          AbsentPolicy::kZero);
+          /*zero_if_absent=*/true);
   }
   for (const auto& sum : Read(page)) EXPECT_EQ(sum.value_or(-1), 0) << sum.status();
 }

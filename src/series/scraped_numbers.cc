@@ -26,7 +26,7 @@ void ScrapedNumbers::SetInterest(const NumbersInterest& interest) {
     if (picked != nullptr) continue;
     picked = std::make_shared<Picked>();
     picked->selector = selector;
-    picked->if_absent = PageOf(source).zero_if_absent ? AbsentPolicy::kZero : AbsentPolicy::kError;
+    picked->zero_if_absent = PageOf(source).zero_if_absent;
     picked->tenant = source.namespace_name;
     if (PageOf(source).rate) {
       picked->growth = std::make_unique<SeriesGrowth>(selector.text, longest_gap_);
@@ -67,7 +67,7 @@ void ScrapedNumbers::Read(absl::Time at, const Page& page) {
   for (const std::shared_ptr<Picked>& picked : all) {
     queries.push_back({.selector = &picked->selector,
                        .consumer = &picked->consumer(),
-                       .if_absent = picked->if_absent,
+                       .zero_if_absent = picked->zero_if_absent,
                        .tenant = picked->tenant});
   }
   const std::vector<absl::Status> read = ReadSeries(page.body, page.format, queries);

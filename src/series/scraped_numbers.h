@@ -54,7 +54,7 @@ class ScrapedNumbers : public PolledTarget {
     absl::StatusOr<CounterPoint> NumberAt(absl::Time at);  // from the samples taken
 
     MetricSelector selector;
-    AbsentPolicy if_absent = AbsentPolicy::kError;
+    bool zero_if_absent = false;
     GaugeSum sum;
     std::unique_ptr<SeriesGrowth> growth;  // null: the value is used, not the rate
     std::string tenant;

@@ -20,17 +20,17 @@ constexpr absl::Duration kLongestGap = absl::Seconds(30);
 // The growth of the series of one selector.
 struct SelectedGrowth {
   absl::StatusOr<CounterPoint> Take(absl::Time at, absl::string_view page) {
-    RETURN_IF_ERROR(ReadOne(selector, growth, page, ExpositionFormat::kText, if_absent));
+    RETURN_IF_ERROR(ReadOne(selector, growth, page, ExpositionFormat::kText, zero_if_absent));
     return growth.GrownBy(at);
   }
 
   MetricSelector selector;
-  AbsentPolicy if_absent = AbsentPolicy::kError;
+  bool zero_if_absent = false;
   SeriesGrowth growth{selector.text, kLongestGap};
 };
 
-SelectedGrowth Follow(absl::string_view selector, AbsentPolicy if_absent = AbsentPolicy::kError) {
-  return {.selector = *ParseMetricSelector(selector), .if_absent = if_absent};
+SelectedGrowth Follow(absl::string_view selector, bool zero_if_absent = false) {
+  return {.selector = *ParseMetricSelector(selector), .zero_if_absent = zero_if_absent};
 }
 
 absl::StatusOr<double> TakeAt(SelectedGrowth& growth, int second, absl::string_view page) {
@@ -118,7 +118,7 @@ TEST(SeriesGrowth, FirstRequestsCountIfAbsentIsZero) {
        1},
   };
   for (const auto& row : rows) {
-    SelectedGrowth growth = Follow("done", AbsentPolicy::kZero);
+    SelectedGrowth growth = Follow("done", /*zero_if_absent=*/true);
     absl::StatusOr<double> total = -1;
     for (size_t i = 0; i < row.pages.size(); ++i) {
       if (*row.pages[i] == '\0') continue;
