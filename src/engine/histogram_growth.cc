@@ -32,9 +32,9 @@ HistogramGrowth::HistogramGrowth(std::vector<HistogramPoint> points,
 
 const Histogram* HistogramGrowth::EndingAt(size_t last, absl::Time earliest) {
   while (last_ < last) AddNext();
-  const std::optional<CounterWindow> window = windows_.EndingAt(last, earliest);
-  if (!window.has_value()) return nullptr;
-  while (first_ < window->first) RemoveFirst();
+  const std::optional<size_t> first = windows_.FirstOf(last, earliest);
+  if (!first.has_value()) return nullptr;
+  while (first_ < *first) RemoveFirst();
   const bool mixes_bounds =
       first_ < bounds_since_ && windows_.Covered(first_, bounds_since_) > absl::ZeroDuration();
   return mixes_bounds ? nullptr : &sum_;

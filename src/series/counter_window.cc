@@ -33,13 +33,13 @@ bool CounterWindows::Counts(size_t index) const {
          instants_[index].at - instants_[index - 1].at <= look_back_.max_gap;
 }
 
-std::optional<CounterWindow> CounterWindows::EndingAt(size_t last, absl::Time earliest) {
+std::optional<size_t> CounterWindows::FirstOf(size_t last, absl::Time earliest) {
   const absl::Time start = instants_[last].at - look_back_.window;
   while (first_ < last && instants_[first_].at < earliest) ++first_;
   while (first_ + 1 < last && instants_[first_ + 1].at <= start) ++first_;
   const absl::Duration covered = Covered(first_, last);
   if (covered <= absl::ZeroDuration() || covered < look_back_.window / 2) return std::nullopt;
-  return CounterWindow{.first = first_, .last = last, .covered = covered};
+  return first_;
 }
 
 CounterGrowth::CounterGrowth(std::span<const CounterPoint> points, const CounterLookBack& look_back)
@@ -53,9 +53,9 @@ CounterGrowth::CounterGrowth(std::span<const CounterPoint> points, const Counter
 }
 
 std::optional<Growth> CounterGrowth::EndingAt(size_t last, absl::Time earliest) {
-  const std::optional<CounterWindow> window = windows_.EndingAt(last, earliest);
-  if (!window.has_value()) return std::nullopt;
-  return Growth{.by = grown_[window->last] - grown_[window->first], .over = window->covered};
+  const std::optional<size_t> first = windows_.FirstOf(last, earliest);
+  if (!first.has_value()) return std::nullopt;
+  return Growth{.by = grown_[last] - grown_[*first], .over = windows_.Covered(*first, last)};
 }
 
 }  // namespace gpuscaler

@@ -23,13 +23,6 @@ struct CounterInstant {
   bool continues = true;
 };
 
-// From one reading to another, by index.
-struct CounterWindow {
-  size_t first = 0;
-  size_t last = 0;
-  absl::Duration covered;  // the time between them that counts; above 0
-};
-
 // The windows that end at successive readings. Each is found from the previous one, so all of them
 // take one pass.
 class CounterWindows {
@@ -40,10 +33,10 @@ class CounterWindows {
   // Returns true if the time between this reading and the previous one counts.
   bool Counts(size_t index) const;
 
-  // Returns the window that ends at `last`. It starts at the last reading at or before the window's
-  // start, but not before `earliest`. Neither argument may be lower than in the previous call.
-  // Returns nullopt if less than half of the window counts, or nothing.
-  std::optional<CounterWindow> EndingAt(size_t last, absl::Time earliest = absl::InfinitePast());
+  // Returns the first reading of the window that ends at `last`. It is the last one at or before
+  // the window's start, but not before `earliest`. Neither argument may be lower than in the
+  // previous call. Returns nullopt if less than half of the window counts, or nothing.
+  std::optional<size_t> FirstOf(size_t last, absl::Time earliest = absl::InfinitePast());
 
   // Returns how much of the time between two readings counts.
   absl::Duration Covered(size_t first, size_t last) const { return until_[last] - until_[first]; }
@@ -73,7 +66,7 @@ class CounterGrowth {
  public:
   CounterGrowth(std::span<const CounterPoint> points, const CounterLookBack& look_back);
 
-  // Window as in CounterWindows::EndingAt().
+  // Window as in CounterWindows::FirstOf().
   std::optional<Growth> EndingAt(size_t last, absl::Time earliest = absl::InfinitePast());
 
  private:
