@@ -23,28 +23,21 @@ std::string NameOf(const RedisQueue& queue) {
   return absl::StrCat("list ", queue.key);
 }
 
-struct Namer {
-  std::string operator()(const DiscoveredEngines&) const {
-    return absl::StrCat("engines found in pods of ", namespace_name);
-  }
-  std::string operator()(const EngineEndpoint& endpoint) const {
-    return absl::StrCat(endpoint.engine.empty() ? "engines" : endpoint.engine, " at ",
-                        WithoutQuery(endpoint.url));
-  }
-  std::string operator()(const MetricsEndpoint& page) const {
-    return absl::StrCat(page.selector, page.zero_if_absent ? " (0 if absent)" : "", " at ",
-                        WithoutQuery(page.url));
-  }
-  std::string operator()(const RedisQueue& queue) const {
-    return absl::StrCat(NameOf(queue), " at ", queue.address);
-  }
-  absl::string_view namespace_name;
-};
-
 }  // namespace
 
 std::string NameOf(const SignalSource& source) {
-  return std::visit(Namer{source.namespace_name}, source.target);
+  if (const auto* const engines = std::get_if<EngineEndpoint>(&source.target)) {
+    return absl::StrCat(engines->engine.empty() ? "engines" : engines->engine, " at ",
+                        WithoutQuery(engines->url));
+  }
+  if (const auto* const page = std::get_if<MetricsEndpoint>(&source.target)) {
+    return absl::StrCat(page->selector, page->zero_if_absent ? " (0 if absent)" : "", " at ",
+                        WithoutQuery(page->url));
+  }
+  if (const auto* const queue = std::get_if<RedisQueue>(&source.target)) {
+    return absl::StrCat(NameOf(*queue), " at ", queue->address);
+  }
+  return absl::StrCat("engines found in pods of ", source.namespace_name);
 }
 
 }  // namespace gpuscaler

@@ -36,25 +36,19 @@ absl::Status CheckSelector(const std::string& selector, absl::string_view key) {
       "its value is no selector of a series, such as NAME or NAME{label=\"value\"}");
 }
 
-struct Parser {
-  absl::StatusOr<HttpEndpoint> operator()(const DiscoveredEngines&) const {
-    return absl::InvalidArgumentError("engines that are found have no address in metadata");
-  }
-  absl::StatusOr<HttpEndpoint> operator()(const EngineEndpoint& engine) const {
-    return ParseHttpEndpoint(engine.url);
-  }
-  absl::StatusOr<HttpEndpoint> operator()(const MetricsEndpoint& page) const {
-    return ParseHttpEndpoint(page.url);
-  }
-  absl::StatusOr<HttpEndpoint> operator()(const RedisQueue& queue) const {
-    return RedisEndpoint(queue);
-  }
-};
-
 }  // namespace
 
 absl::StatusOr<HttpEndpoint> EndpointOf(const SignalSource& source) {
-  return std::visit(Parser{}, source.target);
+  if (const auto* const engines = std::get_if<EngineEndpoint>(&source.target)) {
+    return ParseHttpEndpoint(engines->url);
+  }
+  if (const auto* const page = std::get_if<MetricsEndpoint>(&source.target)) {
+    return ParseHttpEndpoint(page->url);
+  }
+  if (const auto* const queue = std::get_if<RedisQueue>(&source.target)) {
+    return RedisEndpoint(*queue);
+  }
+  return absl::InvalidArgumentError("engines that are found have no address in metadata");
 }
 
 int PortOf(const SignalSource& source, const HttpEndpoint& endpoint) {

@@ -33,31 +33,22 @@ std::variant<EngineGroup, ScrapedGroup, NumberTimeline> EmptyHistory(const Signa
   return NumberTimeline(/*is_rate=*/false);
 }
 
-// Returns the number of addresses that are read separately.
-struct AddressCount {
-  size_t operator()(const EngineGroup& engines) const { return engines.size(); }
-  size_t operator()(const ScrapedGroup& pages) const { return pages.size(); }
-  size_t operator()(const NumberTimeline&) const { return 0; }
-};
-
-struct TextOfTarget {
-  size_t operator()(const DiscoveredEngines&) const { return 0; }
-  size_t operator()(const EngineEndpoint& engines) const {
-    return engines.url.size() + engines.engine.size();
+size_t TargetTextBytes(const SignalSource& source) {
+  if (const auto* const engines = std::get_if<EngineEndpoint>(&source.target)) {
+    return engines->url.size() + engines->engine.size();
   }
-  size_t operator()(const MetricsEndpoint& page) const {
-    return page.url.size() + page.selector.size();
+  if (const auto* const page = std::get_if<MetricsEndpoint>(&source.target)) {
+    return page->url.size() + page->selector.size();
   }
-  size_t operator()(const RedisQueue& queue) const {
-    return queue.address.size() + queue.key.size() + queue.group.size();
-  }
-};
+  const auto* const queue = std::get_if<RedisQueue>(&source.target);
+  return queue == nullptr ? 0 : queue->address.size() + queue->key.size() + queue->group.size();
+}
 
 size_t TextBytes(const SignalSource& source) {
   const EndpointCredentials& own = source.credentials;
-  return sizeof(SignalSource) + source.namespace_name.size() +
-         std::visit(TextOfTarget(), source.target) + own.alias.size() + own.username.size() +
-         own.password.size() + own.bearer_token.size() + own.ca_pem.size();
+  return sizeof(SignalSource) + source.namespace_name.size() + TargetTextBytes(source) +
+         own.alias.size() + own.username.size() + own.password.size() + own.bearer_token.size() +
+         own.ca_pem.size();
 }
 
 // Counts each matcher that may be a regular expression: "=~" or "!~".
@@ -79,7 +70,11 @@ StoredSource::StoredSource(SignalSource source, absl::Time read_since, int64_t g
 }
 
 void StoredSource::UpdateBytes() {
-  const size_t addresses = std::visit(AddressCount(), observed_);
+  const auto* const engines = std::get_if<EngineGroup>(&observed_);
+  const auto* const pages = std::get_if<ScrapedGroup>(&observed_);
+  const size_t addresses = engines != nullptr ? engines->size()  // those read separately
+                           : pages != nullptr ? pages->size()
+                                              : 0;
   const size_t counter_series =
       WantsRate(source_) ? kMaxSeries * std::max(addresses, size_t{1}) : 0;
   bytes_ = (kCopies + kCopiesOfEach * addresses) * TextBytes(source_) + RegexBytes(source_) +
