@@ -12,6 +12,10 @@ bool IsAtAddresses(const SignalSource& source) {
   return !std::holds_alternative<DiscoveredEngines>(source.target);  // agents report those
 }
 
+EngineAddress AddressOf(const EngineTarget& target) {
+  return {.address = IpAddressText(target.at.address), .port = target.at.port};
+}
+
 }  // namespace
 
 SignalWatch::SignalWatch(const SignalWatchOptions& options, const Clock& clock, SignalStore& store)
@@ -55,7 +59,7 @@ void SignalWatch::UpdateTargets() {
   for (const LeasedSource& each : leased) Add(each, targets);
   {
     MutexLock lock(mutex_);
-    engine_routes_ = std::move(targets.engine_routes);
+    engine_sources_ = std::move(targets.engine_sources);
   }
   engines_.Poll(targets.engines);
   pages_.Poll(targets.pages);
@@ -81,14 +85,13 @@ void SignalWatch::AddEngines(const LeasedSource& leased, const LocatedSource& lo
                              Targets& targets) {
   std::vector<EngineAddress> engines;
   for (const IpAddress& address : located.addresses) {
-    engines.push_back({.address = IpAddressText(address), .port = located.port});
     const EngineTarget target{.at = located.RequestTo(address),
                               .engine = std::get<EngineEndpoint>(leased.source.target).engine};
+    engines.push_back(AddressOf(target));
     EngineInterest& interest = targets.engines[target];
     interest.histograms = interest.histograms || leased.needs_histograms;
     if (interest.tenant.empty()) interest.tenant = leased.source.namespace_name;
-    targets.engine_routes[target].push_back(
-        {.source = leased.source, .engine_address = engines.back()});
+    targets.engine_sources[target].push_back(leased.source);
   }
   store_.SetEngines(leased.source, engines, clock_.Now());
 }
@@ -146,15 +149,14 @@ void SignalWatch::Refuse(const SignalSource& source, const absl::Status& why) {
 }
 
 void SignalWatch::AddReading(const EngineTarget& target, const EngineUpdate& update) {
-  std::vector<EngineRoute> routes;
+  std::vector<SignalSource> sources;
   {
     MutexLock lock(mutex_);
-    if (const auto found = engine_routes_.find(target); found != engine_routes_.end()) {
-      routes = found->second;
+    if (const auto found = engine_sources_.find(target); found != engine_sources_.end()) {
+      sources = found->second;
     }
   }
-  for (const EngineRoute& route : routes)
-    store_.AddReading(route.source, route.engine_address, update);
+  for (const SignalSource& source : sources) store_.AddReading(source, AddressOf(target), update);
 }
 
 void SignalWatch::AddQueueLength(const RedisReading& reading) {

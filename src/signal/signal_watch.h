@@ -43,16 +43,11 @@ class SignalWatch {
   NamedThread Thread() { return {&thread_, "signals"}; }
 
  private:
-  // A source that uses an engine, and the address of the engine.
-  struct EngineRoute {
-    SignalSource source;
-    EngineAddress engine_address;
-  };
-  using EngineRoutes = std::map<EngineTarget, std::vector<EngineRoute>>;
+  using EngineSources = std::map<EngineTarget, std::vector<SignalSource>>;
   // Everything to read now.
   struct Targets {
-    std::map<EngineTarget, EngineInterest> engines;
-    EngineRoutes engine_routes;
+    EngineTargets engines;
+    EngineSources engine_sources;  // those that use each of `engines`
     std::map<ScrapeRequest, NumbersInterest> pages;
     std::vector<RedisTarget> queues;
     std::map<std::string, MetricSelector> selectors;  // the pages'; key: selector text
@@ -75,7 +70,7 @@ class SignalWatch {
   const EndpointRules rules_;
   const FetchLimits limits_;  // with the memory that engines, pages and queues share
   Mutex mutex_;
-  EngineRoutes engine_routes_ ABSL_GUARDED_BY(mutex_);
+  EngineSources engine_sources_ ABSL_GUARDED_BY(mutex_);
   EnginePoller engines_;
   ScrapedNumberPoller pages_;
   RedisReader queues_;
