@@ -214,11 +214,11 @@ class PageSums {
   }
 
   static void AddTo(std::optional<double>& number, const NumberMapping& row, double value) {
-    const bool is_valid =
-        std::isfinite(value) && value >= 0 && (row.combine == Combine::kSum || value <= 1);
+    const bool is_ratio = row.into == &ModelReading::kv_cache_usage_ratio;
+    const bool is_valid = std::isfinite(value) && value >= 0 && (!is_ratio || value <= 1);
     value = is_valid ? value * row.unit : kInvalid;
     const double before = number.value_or(0);
-    number = row.combine == Combine::kSum ? before + value : MaxOrInvalid(before, value);
+    number = is_ratio ? MaxOrInvalid(before, value) : before + value;
   }
 
   static void AddTo(std::optional<BucketSum>& histogram, const HistogramMapping& row,

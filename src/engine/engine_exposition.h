@@ -11,19 +11,12 @@
 
 namespace gpuscaler {
 
-// How several series of a metric are combined: data-parallel ranks, versions, reasons.
-enum class Combine {
-  kSum,
-  // Ratios, 0-1. The maximum counts: requests of a rank with a full cache wait or are
-  // preempted, even if the caches of other ranks are empty. A sum of ratios has no meaning, and a
-  // mean hides the full cache.
-  kMax,
-};
-
 struct NumberMapping {
   absl::string_view name;  // full name; a counter may have the suffix _total in the exposition
+  // Several series of a metric are added: data-parallel ranks, versions, reasons. For
+  // kv_cache_usage_ratio, 0-1, the maximum counts: requests of a rank with a full cache wait or are
+  // preempted, even if the caches of other ranks are empty. A mean would hide the full cache.
   ModelNumber into;
-  Combine combine = Combine::kSum;
   // If several metrics fill one field of a model, the lowest choice that the exposition has for the
   // model counts: newer names before older ones. Equal choices are added.
   int choice = 0;

@@ -18,7 +18,7 @@ constexpr NumberMapping kRows[] = {
     {.name = "w_old", .into = &ModelReading::waiting, .choice = 1},
     {.name = "run", .into = &ModelReading::running, .label = "kind", .value = "active"},
     {.name = "run_too", .into = &ModelReading::running},
-    {.name = "kv", .into = &ModelReading::kv_cache_usage_ratio, .combine = Combine::kMax},
+    {.name = "kv", .into = &ModelReading::kv_cache_usage_ratio},
     {.name = "done", .into = &ModelReading::requests_done},
     {.name = "queue_us", .into = &ModelReading::queue_seconds, .unit = 1e-6},
 };

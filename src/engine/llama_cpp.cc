@@ -9,9 +9,7 @@ namespace {
 constexpr NumberMapping kLlamaCppNumbers[] = {
     {.name = "llamacpp:requests_deferred", .into = &ModelReading::waiting},
     {.name = "llamacpp:requests_processing", .into = &ModelReading::running},
-    {.name = "llamacpp:kv_cache_usage_ratio",
-     .into = &ModelReading::kv_cache_usage_ratio,
-     .combine = Combine::kMax},
+    {.name = "llamacpp:kv_cache_usage_ratio", .into = &ModelReading::kv_cache_usage_ratio},
     {.name = "llamacpp:prompt_tokens", .into = &ModelReading::prompt_tokens},
     {.name = "llamacpp:tokens_predicted", .into = &ModelReading::generation_tokens},
 };

@@ -62,7 +62,6 @@ constexpr NumberMapping kSglangNumbers[] = {
     {.name = kInBatch, .into = &ModelReading::running, .zero_before = kSglangDone},
     {.name = "sglang:token_usage",
      .into = &ModelReading::kv_cache_usage_ratio,
-     .combine = Combine::kMax,
      .zero_before = kSglangDone},
     {.name = "sglang:num_requests",
      .into = &ModelReading::requests_done,

@@ -37,7 +37,6 @@ constexpr NumberMapping kTritonNumbers[] = {
      .backend = kTensorRtLlm},
     {.name = "nv_trt_llm_kv_cache_block_metrics",
      .into = &ModelReading::kv_cache_usage_ratio,
-     .combine = Combine::kMax,
      .label = "kv_cache_block_type",
      .value = "fraction",
      .backend = kTensorRtLlm},

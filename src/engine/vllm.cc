@@ -29,13 +29,9 @@ constexpr NumberMapping kVllmNumbers[] = {
     {.name = "vllm:num_requests_waiting", .into = &ModelReading::waiting},
     {.name = "vllm:num_requests_swapped", .into = &ModelReading::waiting},  // V0: swapped out
     {.name = "vllm:num_requests_running", .into = &ModelReading::running},
-    {.name = "vllm:kv_cache_usage_perc",  // 0-1 despite its name; since 0.9
-     .into = &ModelReading::kv_cache_usage_ratio,
-     .combine = Combine::kMax},
-    {.name = "vllm:gpu_cache_usage_perc",
-     .into = &ModelReading::kv_cache_usage_ratio,
-     .combine = Combine::kMax,
-     .choice = 1},
+    // 0-1 despite its name; since 0.9
+    {.name = "vllm:kv_cache_usage_perc", .into = &ModelReading::kv_cache_usage_ratio},
+    {.name = "vllm:gpu_cache_usage_perc", .into = &ModelReading::kv_cache_usage_ratio, .choice = 1},
     // One series per finished_reason. Aborted requests may be missing (#31503).
     {.name = "vllm:request_success", .into = &ModelReading::requests_done},
     {.name = "vllm:request_queue_time_seconds_sum",
