@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -100,49 +101,22 @@ bool IsFirstChoice(const std::vector<Found>& found, std::span<const Row> rows, s
   return true;
 }
 
-// The metrics named by `zero_before`, and whether the exposition has them.
-class FirstValues {
- public:
-  explicit FirstValues(const EngineExposition& engine) {
-    for (const NumberMapping& row : engine.numbers) Add(row.zero_before);
-    for (const HistogramMapping& row : engine.histograms) Add(row.zero_before);
-  }
-
-  void AddName(absl::string_view name) {
-    for (auto& [first, is_there] : first_) is_there = is_there || IsNumberNamed(first, name);
-  }
-
-  bool AnyMissing() const {
-    return std::ranges::any_of(first_, [](const auto& first) { return !first.second; });
-  }
-
-  template <typename Row>
-  bool IsZero(const Row& row) const {
-    const auto found = first_.find(row.zero_before);
-    return found != first_.end() && !found->second;
-  }
-
- private:
-  void Add(absl::string_view name) {
-    if (!name.empty()) first_.try_emplace(name, false);
-  }
-
-  std::map<absl::string_view, bool> first_;
-};
-
 class PageSums {
  public:
   PageSums(const EngineExposition& engine, bool histograms)
       : engine_(engine),
-        histograms_(histograms ? engine.histograms : decltype(engine.histograms){}),
-        first_values_(engine) {}
+        histograms_(histograms ? engine.histograms : decltype(engine.histograms){}) {
+    for (const NumberMapping& row : engine.numbers) missing_.insert(row.zero_before);
+    for (const HistogramMapping& row : engine.histograms) missing_.insert(row.zero_before);
+    missing_.erase("");
+  }
 
   // Returns true if samples of this metric are needed. Called before each run of samples with one
   // name; keeps the rows of that name for Take().
   bool StartMetric(absl::string_view name) {
     number_rows_ = RowsNamed(engine_.numbers, name);
     histogram_rows_ = RowsNamed(histograms_, name);
-    first_values_.AddName(name);
+    std::erase_if(missing_, [&](absl::string_view first) { return IsNumberNamed(first, name); });
     is_empty_ = false;
     if (name == kProcessStart || HasRows()) return true;
     return !named_.has_value() && IsMarked(engine_, name);
@@ -166,7 +140,7 @@ class PageSums {
 
   absl::StatusOr<EngineReading> Reading() {
     const bool is_engines = named_.has_value() || (is_empty_ && engine_.may_be_empty);
-    if (models_.empty() && is_engines && first_values_.AnyMissing()) Model(named_.value_or(""));
+    if (models_.empty() && is_engines && !missing_.empty()) Model(named_.value_or(""));
     if (models_.size() > kMaxModels) {
       return absl::InvalidArgumentError(
           absl::StrCat("a page with more than ", kMaxModels, " models"));
@@ -249,10 +223,12 @@ class PageSums {
   // Sets fields to 0 that the engine exports only after their first value.
   void AddZeros(ModelReading& model) const {
     for (const NumberMapping& row : engine_.numbers) {
-      if (!(model.*row.into).has_value() && first_values_.IsZero(row)) model.*row.into = 0;
+      if (!(model.*row.into).has_value() && missing_.contains(row.zero_before)) {
+        model.*row.into = 0;
+      }
     }
     for (const HistogramMapping& row : histograms_) {
-      if (!(model.*row.into).has_value() && first_values_.IsZero(row)) {
+      if (!(model.*row.into).has_value() && missing_.contains(row.zero_before)) {
         model.*row.into = UnobservedHistogram();
       }
     }
@@ -260,7 +236,7 @@ class PageSums {
 
   const EngineExposition& engine_;
   const std::span<const HistogramMapping> histograms_;
-  FirstValues first_values_;
+  std::set<absl::string_view> missing_;  // metrics named by `zero_before`, until they are found
   bool is_empty_ = true;
   std::optional<std::string> named_;  // the model in the first of the engine's samples
   std::map<std::string, ModelSums> models_;

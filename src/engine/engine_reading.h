@@ -81,8 +81,8 @@ struct EngineReading {
 };
 
 // Returns the reading of `model`, or of all models if it is empty: requests, limits and counters
-// are added, and the fullest cache counts. A sum is empty if one of its parts is
-// invalid; models without the field are skipped. Returns nullopt if the exposition lacks the model.
+// are added, and the fullest cache counts. A sum is empty if one of its parts is invalid; models
+// without the field are skipped. Returns nullopt if the exposition lacks the model.
 std::optional<ModelReading> ReadingOf(const EngineReading& reading, absl::string_view model);
 
 // Returns SignalSeries::models.
