@@ -55,17 +55,13 @@ class CredentialFolder {
   CredentialFolder(std::string path, std::string cluster_domain)
       : path_(std::move(path)), cluster_domain_(std::move(cluster_domain)) {}
 
-  // Returns the credentials that the files contain now. `to.host` is a result of NameToResolve().
-  // PERMISSION_DENIED: the alias may not be used by this namespace or for this origin.
-  // FAILED_PRECONDITION: the alias does not exist, or its files are invalid. Neither error reveals
-  // another alias.
-  absl::StatusOr<AliasCredentials> For(absl::string_view alias, absl::string_view namespace_name,
-                                       const EndpointOrigin& to) const {
-    return CheckedCredentials(alias, Read(alias), namespace_name, to);
-  }
-
-  // The same in two steps, to read the files once for many checks.
+  // Returns what the files contain now. FAILED_PRECONDITION: the alias does not exist, or its files
+  // are invalid.
   absl::StatusOr<AliasFiles> Read(absl::string_view alias) const;
+
+  // Returns the credentials if `files`, a result of Read(), allow it. `to.host` is a result of
+  // NameToResolve(). PERMISSION_DENIED: the alias may not be used by this namespace or for this
+  // origin. No error reveals another alias.
   absl::StatusOr<AliasCredentials> CheckedCredentials(absl::string_view alias,
                                                       const absl::StatusOr<AliasFiles>& files,
                                                       absl::string_view namespace_name,

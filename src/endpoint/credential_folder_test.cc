@@ -24,6 +24,12 @@ using testing::StartsWith;
 const EndpointOrigin kRedis = {
     .scheme = "rediss", .host = "redis.infra.svc.cluster.local.", .port = 6379};
 
+absl::StatusOr<AliasCredentials> Find(const CredentialFolder& folder, absl::string_view alias,
+                                      absl::string_view namespace_name,
+                                      const EndpointOrigin& to = kRedis) {
+  return folder.CheckedCredentials(alias, folder.Read(alias), namespace_name, to);
+}
+
 class CredentialFolderTest : public testing::Test {
  protected:
   void Write(const std::string& alias, const std::map<std::string, std::string>& files) {
@@ -38,10 +44,8 @@ class CredentialFolderTest : public testing::Test {
   }
   std::string FaultOf(absl::string_view alias, absl::string_view namespace_name = "team-a",
                       const EndpointOrigin& to = kRedis) const {
-    return CredentialFolder(folder_.path(), "cluster.local")
-        .For(alias, namespace_name, to)
-        .status()
-        .ToString();
+    const CredentialFolder folder(folder_.path(), "cluster.local");
+    return Find(folder, alias, namespace_name, to).status().ToString();
   }
 
   const TestFolder folder_;
@@ -50,7 +54,7 @@ class CredentialFolderTest : public testing::Test {
 TEST_F(CredentialFolderTest, ReturnsFileContentsWithoutTheFinalNewline) {
   WriteUsable();
   const auto found =
-      CredentialFolder(folder_.path(), "cluster.local").For("redis-jobs", "team-b", kRedis);
+      Find(CredentialFolder(folder_.path(), "cluster.local"), "redis-jobs", "team-b");
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(found->username, "app");
   EXPECT_EQ(found->password, "hunter2");
@@ -62,7 +66,7 @@ TEST_F(CredentialFolderTest, ReadsTheCurrentFiles) {
   WriteUsable();
   const CredentialFolder folder(folder_.path(), "cluster.local");
   Write("redis-jobs", {{"password", "another"}});
-  EXPECT_EQ(folder.For("redis-jobs", "team-a", kRedis)->password, "another");
+  EXPECT_EQ(Find(folder, "redis-jobs", "team-a")->password, "another");
 }
 
 TEST_F(CredentialFolderTest, OnlyListedNamespacesMayUseAnAlias) {
@@ -145,9 +149,9 @@ TEST_F(CredentialFolderTest, MissingHostsOrNamespacesAllowNone) {
 TEST_F(CredentialFolderTest, AnUnknownAliasIsAnError) {
   WriteUsable();
   EXPECT_THAT(FaultOf("redis-jbos"), HasSubstr("has none of that name"));
-  EXPECT_THAT(
-      CredentialFolder("", "cluster.local").For("redis-jobs", "team-a", kRedis).status().ToString(),
-      HasSubstr("--endpoint-credentials"));
+  const CredentialFolder none("", "cluster.local");
+  EXPECT_THAT(Find(none, "redis-jobs", "team-a").status().ToString(),
+              HasSubstr("--endpoint-credentials"));
 }
 
 TEST_F(CredentialFolderTest, AnAliasCannotLeaveTheFolder) {
@@ -213,7 +217,7 @@ TEST_F(CredentialFolderTest, CertificateAndKeyAreOfOneVersion) {
   });
   int read = 0;
   for (int i = 0; i < 1000; ++i) {
-    const auto found = folder.For("mounted", "team-a", kRedis);
+    const auto found = Find(folder, "mounted", "team-a");
     if (!found.ok()) continue;  // replaced during each try
     ++read;
     EXPECT_EQ(found->cert_pem, found->key_pem);

@@ -53,8 +53,6 @@ class EndpointAddresses {
   // `changed` is called, on a thread of this object, when the result of Of() has changed for a
   // host.
   EndpointAddresses(EndpointRules rules, std::function<void()> changed, Options options);
-  EndpointAddresses(EndpointRules rules, std::function<void()> changed)
-      : EndpointAddresses(std::move(rules), std::move(changed), Options()) {}
 
   // Waits for `changed` to return, but not for DNS.
   ~EndpointAddresses();
