@@ -41,8 +41,7 @@ ValuesAtReadings Milliseconds(ValuesAtReadings seconds) {
 }
 
 // Requires a metric that needs one reading only.
-Number AnswerOf(const EngineQuery& query, const TimedReading& reading,
-                const AnswerContext& context) {
+Number AnswerOf(const EngineQuery& query, const TimedReading& reading, Number full_batch) {
   switch (query.metric) {
     case EngineMetric::kRequestsWaiting:
       return reading.waiting;
@@ -54,7 +53,7 @@ Number AnswerOf(const EngineQuery& query, const TimedReading& reading,
     case EngineMetric::kKvCacheUsagePercent:
       return Times(100, reading.kv_cache_usage_ratio);
     case EngineMetric::kPressurePercent:
-      return PressurePercent(reading, query.max_concurrency, context.full_batch);
+      return PressurePercent(reading, query.max_concurrency, full_batch);
     case EngineMetric::kQueueWaitMs:
     case EngineMetric::kRequestRate:
     case EngineMetric::kTimeToFirstTokenMs:
@@ -94,8 +93,8 @@ std::string AgainstText(const TimedReading& reading, std::optional<double> max_c
 }
 
 ValuesAtReadings Answers(const EngineQuery& query, std::span<const TimedReading> readings,
-                         const AnswerContext& context) {
-  const CounterLookBack look_back{.window = query.window, .max_gap = context.max_gap};
+                         absl::Duration max_gap, std::optional<double> full_batch) {
+  const CounterLookBack look_back{.window = query.window, .max_gap = max_gap};
   if (query.metric == EngineMetric::kQueueWaitMs) {
     return Milliseconds(MeanQueueSeconds(readings, look_back));
   }
@@ -109,7 +108,7 @@ ValuesAtReadings Answers(const EngineQuery& query, std::span<const TimedReading>
   ValuesAtReadings answers;
   answers.reserve(readings.size());
   for (const TimedReading& reading : readings) {
-    answers.push_back(AnswerOf(query, reading, context));
+    answers.push_back(AnswerOf(query, reading, full_batch));
   }
   return answers;
 }

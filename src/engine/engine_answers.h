@@ -13,18 +13,12 @@
 
 namespace gpuscaler {
 
-// Facts about the engine from earlier readings.
-struct AnswerContext {
-  // Largest batch observed while requests waited (batch_limit_estimator.h); empty: the batch was
-  // never full.
-  std::optional<double> full_batch;
-  absl::Duration max_gap;  // the time between readings farther apart does not count
-};
-
 // Returns the value at each reading, oldest first. Empty if the engine did not report it, or if
-// there are too few readings for a value from counters.
+// there are too few readings for a value from counters. The time between readings farther apart
+// than `max_gap` does not count. `full_batch` is the largest batch observed while requests waited
+// (batch_limit_estimator.h); empty: the batch was never full.
 ValuesAtReadings Answers(const EngineQuery& query, std::span<const TimedReading> readings,
-                         const AnswerContext& context);
+                         absl::Duration max_gap, std::optional<double> full_batch = std::nullopt);
 
 // Returns how full the engine is in percent, above 100 if requests wait: the maximum of
 // its cache usage and of its requests divided by its limit. The limit is the one that the engine

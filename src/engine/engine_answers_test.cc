@@ -40,7 +40,7 @@ StoredReadings TwoReadings() {
 std::optional<double> AnswerOf(EngineMetric metric, std::optional<double> max_concurrency = {}) {
   return Answers(
              {.metric = metric, .window = absl::Seconds(15), .max_concurrency = max_concurrency},
-             TwoReadings().all(), {.max_gap = absl::Seconds(20)})
+             TwoReadings().all(), absl::Seconds(20))
       .back();
 }
 
@@ -64,7 +64,8 @@ TEST(EngineAnswers, UnreportedValueIsUnknownNotZero) {
         EngineMetric::kKvCacheUsagePercent, EngineMetric::kPressurePercent,
         EngineMetric::kQueueWaitMs, EngineMetric::kRequestRate, EngineMetric::kTimeToFirstTokenMs,
         EngineMetric::kTimePerOutputTokenMs}) {
-    EXPECT_THAT(Answers({.metric = metric, .window = absl::Seconds(15)}, readings.all(), {}),
+    EXPECT_THAT(Answers({.metric = metric, .window = absl::Seconds(15)}, readings.all(),
+                        absl::ZeroDuration()),
                 testing::ElementsAre(std::nullopt))
         << InputsOf(metric);
   }

@@ -67,7 +67,6 @@ EngineBatch ModelTimeline::Batch(const EngineQuery& query, absl::Time now) const
 
 std::vector<SignalPoint> ModelTimeline::Points(const EngineQuery& query, absl::Time now,
                                                absl::Duration max_gap) const {
-  const AnswerContext context{.full_batch = batch_limit_.Limit(), .max_gap = max_gap};
   const std::span<const TimedReading> all = readings_.all();
   if (all.empty()) return {};
   const size_t first = FirstOfWindow(all, now - query.look_back, &TimedReading::at);
@@ -75,7 +74,8 @@ std::vector<SignalPoint> ModelTimeline::Points(const EngineQuery& query, absl::T
       IsOverWindow(query.metric)
           ? FirstOfWindow(all, all[first].at - query.window, &TimedReading::at)
           : first;
-  const ValuesAtReadings answers = Answers(query, all.subspan(first_of_window), context);
+  const ValuesAtReadings answers =
+      Answers(query, all.subspan(first_of_window), max_gap, batch_limit_.Limit());
   std::vector<SignalPoint> points;
   points.reserve(all.size() - first);
   for (size_t i = first; i < all.size(); ++i) {

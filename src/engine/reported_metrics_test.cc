@@ -42,7 +42,7 @@ TEST(ReportedMetrics, MatchWhatTheExpositionCanAnswer) {
     }
     for (const EngineMetric metric : kEngineMetrics) {
       const EngineQuery query{.metric = metric, .window = absl::Seconds(5)};
-      const ValuesAtReadings answers = Answers(query, readings.all(), {.max_gap = kLongestGap});
+      const ValuesAtReadings answers = Answers(query, readings.all(), kLongestGap);
       EXPECT_EQ(CanReport(*engine, metric), answers.back().has_value())
           << engine->name << " and " << InputsOf(metric);
     }
