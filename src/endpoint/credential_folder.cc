@@ -54,68 +54,53 @@ std::optional<EndpointOrigin> ParseOrigin(absl::string_view text) {
   return std::nullopt;
 }
 
-// The folder of one alias.
-class Folder {
- public:
-  Folder(absl::string_view path, absl::string_view alias)
-      : path_(absl::StrCat(path, "/", alias)), alias_(alias) {}
+// Returns the folder that holds the files of `folder` now. The files of a mounted Secret are links
+// through "..data", which leads to another folder after each update.
+std::string CurrentFolder(const std::string& folder) {
+  const std::string data = absl::StrCat(folder, "/..data");
+  const std::unique_ptr<char, decltype(&free)> real(realpath(data.c_str(), nullptr), free);
+  return real == nullptr ? folder : std::string(real.get());
+}
 
-  bool Exists() const {
-    struct stat found;
-    return stat(path_.c_str(), &found) == 0 && S_ISDIR(found.st_mode);
+// Returns the text without trailing white space, or an empty string if the file does not exist.
+absl::StatusOr<std::string> ReadFile(const std::string& folder, absl::string_view alias,
+                                     absl::string_view file) {
+  const std::string path = absl::StrCat(folder, "/", file);
+  struct stat found;
+  const bool is_there = stat(path.c_str(), &found) == 0;
+  if (!is_there && errno == ENOENT) return std::string();
+  // Opening a pipe would block the thread that serves all sources.
+  if (is_there && !S_ISREG(found.st_mode)) {
+    return NotUsable(alias, absl::StrCat("its file ", file, " is no regular file"));
   }
+  auto text = ReadFileText(path, kLargestFile);
+  if (!text.ok()) return NotUsable(alias, absl::StrCat("its file ", file, " cannot be read"));
+  return std::string(absl::StripTrailingAsciiWhitespace(*text));
+}
 
-  // Returns the folder that holds the files now. The files of a mounted Secret are links through
-  // "..data", which leads to another folder after each update.
-  std::string Current() const {
-    const std::string data = absl::StrCat(path_, "/..data");
-    const std::unique_ptr<char, decltype(&free)> real(realpath(data.c_str(), nullptr), free);
-    return real == nullptr ? path_ : std::string(real.get());
-  }
-
-  absl::StatusOr<AliasFiles> ReadAt(const std::string& place) const {
-    AliasFiles files;
-    ASSIGN_OR_RETURN(const std::string namespaces, Read(place, "namespaces"));
-    ASSIGN_OR_RETURN(const std::string hosts, Read(place, "hosts"));
-    files.namespaces = Entries(namespaces);
-    for (const std::string& entry : Entries(hosts)) {
-      const std::optional<EndpointOrigin> origin = ParseOrigin(entry);
-      if (!origin.has_value()) {
-        return NotUsable(alias_,
-                         "its file hosts has an entry that is not SCHEME://HOST or "
-                         "SCHEME://HOST:PORT with http, https, redis or rediss");
-      }
-      files.origins.push_back(*origin);
+absl::StatusOr<AliasFiles> ReadFiles(const std::string& folder, absl::string_view alias) {
+  AliasFiles files;
+  const auto read = [&](absl::string_view file) { return ReadFile(folder, alias, file); };
+  ASSIGN_OR_RETURN(const std::string namespaces, read("namespaces"));
+  ASSIGN_OR_RETURN(const std::string hosts, read("hosts"));
+  files.namespaces = Entries(namespaces);
+  for (const std::string& entry : Entries(hosts)) {
+    const std::optional<EndpointOrigin> origin = ParseOrigin(entry);
+    if (!origin.has_value()) {
+      return NotUsable(alias,
+                       "its file hosts has an entry that is not SCHEME://HOST or "
+                       "SCHEME://HOST:PORT with http, https, redis or rediss");
     }
-    AliasCredentials& read = files.credentials;
-    ASSIGN_OR_RETURN(read.username, Read(place, "username"));
-    ASSIGN_OR_RETURN(read.password, Read(place, "password"));
-    ASSIGN_OR_RETURN(read.bearer_token, Read(place, "token"));
-    ASSIGN_OR_RETURN(read.ca_pem, Read(place, "ca.crt"));
-    ASSIGN_OR_RETURN(read.cert_pem, Read(place, "tls.crt"));
-    ASSIGN_OR_RETURN(read.key_pem, Read(place, "tls.key"));
-    return files;
+    files.origins.push_back(*origin);
   }
-
- private:
-  // Returns the text without trailing white space, or an empty string if the file does not exist.
-  absl::StatusOr<std::string> Read(const std::string& place, absl::string_view file) const {
-    const std::string path = absl::StrCat(place, "/", file);
-    struct stat found;
-    const bool is_there = stat(path.c_str(), &found) == 0;
-    if (!is_there && errno == ENOENT) return std::string();
-    // Opening a pipe would block the thread that serves all sources.
-    if (is_there && !S_ISREG(found.st_mode)) {
-      return NotUsable(alias_, absl::StrCat("its file ", file, " is no regular file"));
-    }
-    auto text = ReadFileText(path, kLargestFile);
-    if (!text.ok()) return NotUsable(alias_, absl::StrCat("its file ", file, " cannot be read"));
-    return std::string(absl::StripTrailingAsciiWhitespace(*text));
-  }
-
-  const std::string path_;
-  const absl::string_view alias_;
-};
+  ASSIGN_OR_RETURN(files.credentials.username, read("username"));
+  ASSIGN_OR_RETURN(files.credentials.password, read("password"));
+  ASSIGN_OR_RETURN(files.credentials.bearer_token, read("token"));
+  ASSIGN_OR_RETURN(files.credentials.ca_pem, read("ca.crt"));
+  ASSIGN_OR_RETURN(files.credentials.cert_pem, read("tls.crt"));
+  ASSIGN_OR_RETURN(files.credentials.key_pem, read("tls.key"));
+  return files;
+}
 
 absl::Status CheckNamespace(const AliasFiles& files, absl::string_view alias,
                             absl::string_view namespace_name) {
@@ -150,12 +135,15 @@ absl::StatusOr<AliasFiles> CredentialFolder::Read(absl::string_view alias) const
   }
   // A DNS label, as for the names of Secrets' mounts: no path leads out of the folder.
   if (!IsHostLabel(alias)) return NotUsable(alias, "use letters, digits, hyphens and underscores");
-  const Folder folder(path_, alias);
-  if (!folder.Exists()) return NotUsable(alias, "the scaler has none of that name");
+  const std::string folder = absl::StrCat(path_, "/", alias);
+  struct stat found;
+  if (stat(folder.c_str(), &found) != 0 || !S_ISDIR(found.st_mode)) {
+    return NotUsable(alias, "the scaler has none of that name");
+  }
   for (int i = 0; i < kMaxTries; ++i) {
-    const std::string place = folder.Current();
-    absl::StatusOr<AliasFiles> files = folder.ReadAt(place);
-    if (folder.Current() == place) return files;
+    const std::string current = CurrentFolder(folder);
+    absl::StatusOr<AliasFiles> files = ReadFiles(current, alias);
+    if (CurrentFolder(folder) == current) return files;
   }
   return NotUsable(alias, "its files are being replaced");
 }
