@@ -1,6 +1,6 @@
 #include "engine/stalled_engine_detector.h"
 
-#include <algorithm>
+#include <utility>
 
 namespace gpuscaler {
 namespace {
@@ -15,14 +15,8 @@ bool ReportsProgress(const ModelReading& reading) {
          reading.requests_done.has_value();
 }
 
-bool IsUnchanged(const ModelReading& older, const ModelReading& newer) {
-  return older.waiting == newer.waiting && older.running == newer.running &&
-         older.counters_began == newer.counters_began &&
-         std::ranges::all_of(kModelCounters,
-                             [&](ModelNumber counter) { return older.*counter == newer.*counter; });
-}
-
-// Only these fields are compared. Histograms are large, and their counts are among the counters.
+// The fields that change when requests are served. Histograms are large, and their counts are among
+// the counters.
 ModelReading NumbersOf(const ModelReading& reading) {
   ModelReading numbers{.waiting = reading.waiting,
                        .running = reading.running,
@@ -34,12 +28,13 @@ ModelReading NumbersOf(const ModelReading& reading) {
 }  // namespace
 
 void StalledEngineDetector::Take(absl::Time at, const ModelReading& reading) {
+  ModelReading numbers = NumbersOf(reading);
   if (!HasRequests(reading) || !ReportsProgress(reading)) {
     since_.reset();
-  } else if (!since_.has_value() || !IsUnchanged(last_, reading)) {
+  } else if (!since_.has_value() || numbers != last_) {
     since_ = at;
   }
-  last_ = NumbersOf(reading);
+  last_ = std::move(numbers);
 }
 
 }  // namespace gpuscaler

@@ -9,19 +9,12 @@
 
 namespace gpuscaler {
 
-// Returns the index of the first reading at or after `since`. `at` returns a reading's time; oldest
-// first.
-template <typename Readings, typename At>
-size_t FirstSince(const Readings& readings, absl::Time since, At at) {
-  const auto found = std::ranges::lower_bound(readings, since, {}, at);
-  return static_cast<size_t>(found - readings.begin());
-}
-
-// As FirstSince(), but one earlier: that reading was current at `since`, and counters grew from it.
+// Returns the index of the reading before the first one at or after `since`, or 0: that reading was
+// current at `since`, and counters grew from it. `at` returns a reading's time; oldest first.
 template <typename Readings, typename At>
 size_t FirstOfWindow(const Readings& readings, absl::Time since, At at) {
-  const size_t first = FirstSince(readings, since, at);
-  return first == 0 ? 0 : first - 1;
+  const auto found = std::ranges::lower_bound(readings, since, {}, at);
+  return found == readings.begin() ? 0 : static_cast<size_t>(found - readings.begin()) - 1;
 }
 
 // Returns how many leading readings may be erased as older than `before`. Returns 0 if they are
