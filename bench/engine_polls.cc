@@ -93,7 +93,8 @@ std::string AddressOf(int engine) {
 
 EngineTarget TargetAt(int engine, int port) {
   const std::string address = AddressOf(engine);
-  return {.at = {.host = address, .port = port, .path = "", .address = *ParseIpAddress(address)}};
+  return {.at = {.server = {.host = address, .address = *ParseIpAddress(address), .port = port},
+                 .path = ""}};
 }
 
 // The time of the last reading of each answering engine. Thread-safe.

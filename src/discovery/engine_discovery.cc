@@ -53,10 +53,11 @@ std::set<std::string> NamesOf(const EngineSubscription& subscription) {
 }
 
 EngineTarget TargetAt(const EngineAddress& engine_address) {
-  return {.at = {.host = engine_address.address,
-                 .port = engine_address.port,
-                 .path = "",
-                 .address = ParseIpAddress(engine_address.address).value_or(IpAddress())}};
+  const IpAddress address = ParseIpAddress(engine_address.address).value_or(IpAddress());
+  return {.at = {.server = {.host = engine_address.address,
+                            .address = address,
+                            .port = engine_address.port},
+                 .path = ""}};
 }
 
 }  // namespace

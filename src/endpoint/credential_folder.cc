@@ -96,9 +96,9 @@ absl::StatusOr<AliasFiles> ReadFiles(const std::string& folder, absl::string_vie
   ASSIGN_OR_RETURN(files.credentials.username, read("username"));
   ASSIGN_OR_RETURN(files.credentials.password, read("password"));
   ASSIGN_OR_RETURN(files.credentials.bearer_token, read("token"));
-  ASSIGN_OR_RETURN(files.credentials.ca_pem, read("ca.crt"));
-  ASSIGN_OR_RETURN(files.credentials.cert_pem, read("tls.crt"));
-  ASSIGN_OR_RETURN(files.credentials.key_pem, read("tls.key"));
+  ASSIGN_OR_RETURN(files.credentials.identity.ca, read("ca.crt"));
+  ASSIGN_OR_RETURN(files.credentials.identity.cert, read("tls.crt"));
+  ASSIGN_OR_RETURN(files.credentials.identity.key, read("tls.key"));
   return files;
 }
 
@@ -155,7 +155,7 @@ absl::StatusOr<AliasCredentials> CredentialFolder::CheckedCredentials(
   RETURN_IF_ERROR(CheckNamespace(*files, alias, namespace_name));
   RETURN_IF_ERROR(CheckOrigin(*files, alias, to, cluster_domain_));
   const AliasCredentials& read = files->credentials;
-  if (read.cert_pem.empty() != read.key_pem.empty()) {
+  if (read.identity.cert.empty() != read.identity.key.empty()) {
     return NotUsable(alias, "of tls.crt and tls.key one is missing");
   }
   return read;

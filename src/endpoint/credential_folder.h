@@ -21,6 +21,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "page/server_address.h"
 
 namespace gpuscaler {
 
@@ -36,9 +37,7 @@ struct AliasCredentials {  // secret: never logged
   std::string username;
   std::string password;
   std::string bearer_token;
-  std::string ca_pem;
-  std::string cert_pem;
-  std::string key_pem;
+  TlsIdentity identity;
 };
 
 // The files of one alias, all of one version: Kubernetes replaces them together.

@@ -59,7 +59,7 @@ TEST_F(CredentialFolderTest, ReturnsFileContentsWithoutTheFinalNewline) {
   EXPECT_EQ(found->username, "app");
   EXPECT_EQ(found->password, "hunter2");
   EXPECT_EQ(found->bearer_token, "");
-  EXPECT_EQ(found->ca_pem, "-----BEGIN CERTIFICATE-----");
+  EXPECT_EQ(found->identity.ca, "-----BEGIN CERTIFICATE-----");
 }
 
 TEST_F(CredentialFolderTest, ReadsTheCurrentFiles) {
@@ -220,7 +220,7 @@ TEST_F(CredentialFolderTest, CertificateAndKeyAreOfOneVersion) {
     const auto found = Find(folder, "mounted", "team-a");
     if (!found.ok()) continue;  // replaced during each try
     ++read;
-    EXPECT_EQ(found->cert_pem, found->key_pem);
+    EXPECT_EQ(found->identity.cert, found->identity.key);
   }
   stopping = true;
   replacing.join();

@@ -34,7 +34,8 @@ std::string VllmExposition(int running) {
 }
 
 EngineTarget TargetAt(int port, const std::string& address = "127.0.0.1") {
-  return {.at = {.host = address, .port = port, .path = "", .address = *ParseIpAddress(address)}};
+  return {.at = {.server = {.host = address, .address = *ParseIpAddress(address), .port = port},
+                 .path = ""}};
 }
 
 struct Reported {

@@ -35,9 +35,9 @@ std::vector<std::string> PathsToTry(const EngineTarget& target, const Engine* na
     return paths;
   }
   // NIM, trtllm-serve and vLLM share a default port: vLLM's path comes first.
-  if (IsDefaultPortOfUsualPath(target.at.port)) AddOnce(paths, kUsualPath);
+  if (IsDefaultPortOfUsualPath(target.at.server.port)) AddOnce(paths, kUsualPath);
   for (const Engine* engine : Engines()) {
-    if (IsDefaultPort(*engine, target.at.port)) AddOnce(paths, engine->path);
+    if (IsDefaultPort(*engine, target.at.server.port)) AddOnce(paths, engine->path);
   }
   AddOnce(paths, kUsualPath);
   for (const Engine* engine : Engines()) AddOnce(paths, engine->path);

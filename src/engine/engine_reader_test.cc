@@ -22,10 +22,10 @@ constexpr absl::string_view kTrtllm = "trtllm_num_requests_running 7\n";
 class EngineReaderTest : public testing::Test {
  protected:
   void Open(int port, const std::string& path = "", const std::string& engine = "") {
-    reader_.emplace(EngineTarget{.at = {.host = "10.0.0.7",
-                                        .port = port,
-                                        .path = path,
-                                        .address = *ParseIpAddress("10.0.0.7")},
+    reader_.emplace(EngineTarget{.at = {.server = {.host = "10.0.0.7",
+                                                   .address = *ParseIpAddress("10.0.0.7"),
+                                                   .port = port},
+                                        .path = path},
                                  .engine = engine},
                     [this](const EngineTarget&, const EngineUpdate& update) {
                       engine_ = std::string(update.engine);

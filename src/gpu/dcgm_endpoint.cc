@@ -59,12 +59,12 @@ absl::StatusOr<Page> DcgmEndpoint::Get() {
 }
 
 absl::StatusOr<std::vector<ScrapeRequest>> DcgmEndpoint::Requests() const {
-  ScrapeRequest request = {.tls = endpoint_.tls,
-                           .host = endpoint_.host,
-                           .port = endpoint_.PortOr(kUsualPort),
+  ScrapeRequest request = {.server = {.host = endpoint_.host,
+                                      .port = endpoint_.PortOr(kUsualPort),
+                                      .tls = endpoint_.tls},
                            .path = endpoint_.path};
   if (!access_.ca_file.empty()) {
-    ASSIGN_OR_RETURN(request.ca_pem, ReadFileText(access_.ca_file));
+    ASSIGN_OR_RETURN(request.server.identity.ca, ReadFileText(access_.ca_file));
   }
   if (!access_.credentials_file.empty()) {
     ASSIGN_OR_RETURN(std::string secret, Secret(access_.credentials_file));
@@ -76,7 +76,7 @@ absl::StatusOr<std::vector<ScrapeRequest>> DcgmEndpoint::Requests() const {
   for (const std::string& text : addresses) {
     const std::optional<IpAddress> address = ParseIpAddress(text);
     if (!address.has_value()) continue;
-    request.address = *address;
+    request.server.address = *address;
     of_ipv4 += IsIpv4(*address) ? 1 : 0;
     requests.push_back(request);
   }

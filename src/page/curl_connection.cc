@@ -43,12 +43,10 @@ CURLcode HandleOneTlsMessagePerRead(CURL*, void* context, void*) {
 
 }  // namespace
 
-CurlConnection::CurlConnection(CurlEasy& easy, const IpAddress& address, int port,
-                               const TlsIdentity& identity)
-    : address_(address), port_(port) {
+CurlConnection::CurlConnection(CurlEasy& easy, const ServerAddress& server) : server_(server) {
   if (!easy.status().ok()) return;
   // Each address of a name then has its own connections.
-  connect_to_.Add(absl::StrCat("::", HostAndPort(IpAddressText(address), port)));
+  connect_to_.Add(absl::StrCat("::", HostAndPort(IpAddressText(server.address), server.port)));
   easy.Set(CURLOPT_CONNECT_TO, connect_to_);
   easy.Set(CURLOPT_PROXY, kNoProxy);
   easy.Set(CURLOPT_NOPROXY, "*");
@@ -60,10 +58,10 @@ CurlConnection::CurlConnection(CurlEasy& easy, const IpAddress& address, int por
   if (Curl().ssl_ctx_ctrl != nullptr) {
     easy.Set(CURLOPT_SSL_CTX_FUNCTION, &HandleOneTlsMessagePerRead);
   }
-  easy.SetBlob(CURLOPT_SSLCERT_BLOB, identity.cert);
-  easy.SetBlob(CURLOPT_SSLKEY_BLOB, identity.key);
-  if (identity.ca.empty()) return;
-  easy.SetBlob(CURLOPT_CAINFO_BLOB, identity.ca);
+  easy.SetBlob(CURLOPT_SSLCERT_BLOB, server.identity.cert);
+  easy.SetBlob(CURLOPT_SSLKEY_BLOB, server.identity.key);
+  if (server.identity.ca.empty()) return;
+  easy.SetBlob(CURLOPT_CAINFO_BLOB, server.identity.ca);
   easy.Set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));  // only that authority
 }
 
@@ -72,7 +70,7 @@ curl_socket_t CurlConnection::OnOpen(void* connection, curlsocktype, curl_sockad
 }
 
 curl_socket_t CurlConnection::Open(const curl_sockaddr& where) {
-  if (AddressAndPort(where) != std::pair(address_, port_)) {
+  if (AddressAndPort(where) != std::pair(server_.address, server_.port)) {
     refused_ = absl::PermissionDeniedError("a connection to another address was tried");
     return CURL_SOCKET_BAD;
   }

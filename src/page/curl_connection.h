@@ -4,29 +4,18 @@
 
 #include <curl/curl.h>
 
-#include <string>
-
 #include "absl/status/status.h"
-#include "page/cidr_block.h"
 #include "page/curl_easy.h"
+#include "page/server_address.h"
 
 namespace gpuscaler {
-
-// PEM texts. The keys are secret.
-struct TlsIdentity {
-  std::string ca;    // authority of the server's certificate; empty: the system's authorities
-  std::string cert;  // client certificate for mutual TLS; empty: none
-  std::string key;
-
-  friend auto operator<=>(const TlsIdentity&, const TlsIdentity&) = default;
-};
 
 // Restricts a handle to one address and port: it resolves no name and uses no proxy of the
 // environment. Not thread-safe.
 class CurlConnection {
  public:
-  // Sets the options of `easy`, which must outlive this object, as must `identity`.
-  CurlConnection(CurlEasy& easy, const IpAddress& address, int port, const TlsIdentity& identity);
+  // Sets the options of `easy`, which must outlive this object, as must `server`.
+  CurlConnection(CurlEasy& easy, const ServerAddress& server);
   CurlConnection(const CurlConnection&) = delete;
   CurlConnection& operator=(const CurlConnection&) = delete;
 
@@ -38,8 +27,7 @@ class CurlConnection {
   static curl_socket_t OnOpen(void* connection, curlsocktype purpose, curl_sockaddr* where);
   curl_socket_t Open(const curl_sockaddr& where);
 
-  const IpAddress address_;
-  const int port_;
+  const ServerAddress& server_;
   CurlList connect_to_;
   absl::Status refused_;
 };

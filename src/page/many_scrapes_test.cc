@@ -123,7 +123,7 @@ TEST(ManyPages, IdleConnectionsAreBounded) {
   MetricsFetcher fetcher("pages", {.timeout = absl::Seconds(20), .max_connections = 4});
   for (int i = 1; i <= 20; ++i) {
     ScrapeRequest request = RequestTo(server.port());
-    request.address = *ParseIpAddress(absl::StrCat("127.0.0.", i));
+    request.server.address = *ParseIpAddress(absl::StrCat("127.0.0.", i));
     const auto page = FetchWith(fetcher, request);
     ASSERT_TRUE(page.ok()) << page.status();
   }

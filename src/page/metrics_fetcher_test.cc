@@ -38,7 +38,7 @@ TEST(MetricsFetcher, RequestHasTheHostAsConfigured) {
     connection.Send(Answer(""));
   });
   ScrapeRequest request = RequestTo(server.port(), "/a/../metrics");
-  request.host = "llm.team-a.svc.cluster.local";
+  request.server.host = "llm.team-a.svc.cluster.local";
   ASSERT_TRUE(FetchOnce(request).ok());
   const std::string head = received.get_future().get();
   EXPECT_THAT(head, StartsWith("GET /a/../metrics HTTP/1.1\r\n"));
@@ -76,8 +76,8 @@ TEST(MetricsFetcher, HostIsNeverResolvedSoDnsRebindingFails) {
   const TestHttpServer wanted(Serving([](absl::string_view) { return Answer("wanted"); }), nullptr,
                               "127.0.0.2");
   ScrapeRequest request = RequestTo(wanted.port());
-  request.host = "localhost";  // resolves to 127.0.0.1 everywhere
-  request.address = *ParseIpAddress("127.0.0.2");
+  request.server.host = "localhost";  // resolves to 127.0.0.1 everywhere
+  request.server.address = *ParseIpAddress("127.0.0.2");
   const auto page = FetchOnce(request);
   ASSERT_TRUE(page.ok()) << page.status();
   EXPECT_EQ(page->body, "wanted");
@@ -90,9 +90,10 @@ TEST(MetricsFetcher, AddressesOfOneNameHaveTheirOwnConnections) {
   const TestHttpServer first(page_of("first"), nullptr, "127.0.0.1");
   MetricsFetcher fetcher("pages");
   ScrapeRequest request = RequestTo(first.port());
-  request.host = "llm";
+  request.server.host = "llm";
   EXPECT_EQ(FetchWith(fetcher, request)->body, "first");
-  request.address = *ParseIpAddress("127.0.0.3");  // no server there: `first` must not respond
+  request.server.address =
+      *ParseIpAddress("127.0.0.3");  // no server there: `first` must not respond
   EXPECT_EQ(FetchWith(fetcher, request).status().code(), absl::StatusCode::kUnavailable);
 }
 

@@ -16,7 +16,7 @@ using testing::StartsWith;
 
 TEST(ScrapeFaults, ErrorNamesPlaceAndAddress) {
   ScrapeRequest request = RequestTo(1);
-  request.host = "llm.team-a.svc";
+  request.server.host = "llm.team-a.svc";
   const absl::Status refused = FetchOnce(request).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(refused.message(), "llm.team-a.svc:1/metrics (127.0.0.1): Connection refused");

@@ -6,9 +6,10 @@
 namespace gpuscaler {
 
 std::string ScrapeRequest::Place() const {
-  const std::string ip = IpAddressText(address);
-  const std::string url = absl::StrCat(HostAndPort(host, port), path.substr(0, path.find('?')));
-  return host == ip ? url : absl::StrCat(url, " (", ip, ")");
+  const std::string ip = IpAddressText(server.address);
+  const std::string url =
+      absl::StrCat(HostAndPort(server.host, server.port), path.substr(0, path.find('?')));
+  return server.host == ip ? url : absl::StrCat(url, " (", ip, ")");
 }
 
 }  // namespace gpuscaler

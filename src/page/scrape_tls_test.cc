@@ -18,9 +18,9 @@ TEST(PageTls, CertificateIsVerifiedByTheConfiguredCa) {
   const TestCertificate pair = ca.Issue("engine");
   const TestHttpServer server(Serving([](absl::string_view) { return Answer("safe"); }), &pair);
   ScrapeRequest request = RequestTo(server.port());
-  request.tls = true;
-  request.host = "localhost";
-  request.ca_pem = ca.pem();
+  request.server.tls = true;
+  request.server.host = "localhost";
+  request.server.identity.ca = ca.pem();
   const auto page = FetchOnce(request);
   ASSERT_TRUE(page.ok()) << page.status();
   EXPECT_EQ(page->body, "safe");
@@ -33,15 +33,15 @@ TEST(PageTls, ClientCertificateIsSentOnRequest) {
   const TestHttpServer server(Serving([](absl::string_view) { return Answer("safe"); }), &pair,
                               "127.0.0.1", ca.pem());
   ScrapeRequest request = RequestTo(server.port());
-  request.tls = true;
-  request.ca_pem = ca.pem();
+  request.server.tls = true;
+  request.server.identity.ca = ca.pem();
   EXPECT_FALSE(FetchOnce(request).ok()) << "none is shown";
-  request.cert_pem = own.cert;
-  request.key_pem = own.key;
+  request.server.identity.cert = own.cert;
+  request.server.identity.key = own.key;
   const auto page = FetchOnce(request);
   ASSERT_TRUE(page.ok()) << page.status();
   EXPECT_EQ(page->body, "safe");
-  request.key_pem = pair.key;
+  request.server.identity.key = pair.key;
   EXPECT_EQ(FetchOnce(request).status().code(), absl::StatusCode::kInvalidArgument)
       << "the key is another's";
 }
@@ -55,9 +55,9 @@ TEST(PageTls, WrongCertificatesAreRefused) {
                          const std::string& ca_pem) {
     const TestHttpServer server(Serving([](absl::string_view) { return Answer("safe"); }), &pair);
     ScrapeRequest request = RequestTo(server.port());
-    request.tls = true;
-    request.host = host;
-    request.ca_pem = ca_pem;
+    request.server.tls = true;
+    request.server.host = host;
+    request.server.identity.ca = ca_pem;
     return FetchOnce(request).status();
   };
   EXPECT_THAT(MessageOf(fault(good, "localhost", other.pem())), HasSubstr("its certificate: "));
@@ -76,9 +76,10 @@ TEST(PageTls, OpenSslReadReturnsAfterEachTlsMessage) {
   const TestCa ca("our CA");
   const TestCertificate pair = ca.Issue("engine");
   const TestHttpServer server(Serving([](absl::string_view) { return Answer("safe"); }), &pair);
-  const TlsIdentity identity{.ca = ca.pem()};
+  const ServerAddress address{
+      .address = *ParseIpAddress("127.0.0.1"), .port = server.port(), .identity = {.ca = ca.pem()}};
   CurlEasy easy;
-  const CurlConnection connection(easy, *ParseIpAddress("127.0.0.1"), server.port(), identity);
+  const CurlConnection connection(easy, address);
   easy.Set(CURLOPT_URL, "https://localhost");
   std::optional<long> mode;
   const auto look = [&] {
@@ -104,12 +105,12 @@ TEST(PageTls, HttpOnHttpsPortAndViceVersaAreErrors) {
   EXPECT_FALSE(FetchOnce(RequestTo(tls.port())).ok());
   const TestHttpServer plain(SendingAndClosing("HTTP/1.1 400 Bad Request\r\n\r\n"));
   ScrapeRequest request = RequestTo(plain.port());
-  request.tls = true;
+  request.server.tls = true;
   EXPECT_EQ(FetchOnce(request, absl::Milliseconds(200)).status().code(),
             absl::StatusCode::kDeadlineExceeded)
       << "it waits for a head that never comes";
   const TestHttpServer wrong(SendingAndHanging("HTTP/1.1 400 Bad Request\r\n\r\n"));
-  request.port = wrong.port();
+  request.server.port = wrong.port();
   EXPECT_THAT(MessageOf(FetchOnce(request).status()), HasSubstr("it may not speak https"));
 }
 

@@ -24,8 +24,8 @@ absl::Status TooLarge() {
 bool IsVisible(absl::string_view text) { return std::ranges::all_of(text, absl::ascii_isgraph); }
 
 std::string Url(const ScrapeRequest& request) {
-  return absl::StrCat(request.tls ? "https://" : "http://", HostAndPort(request.host, request.port),
-                      request.path);
+  return absl::StrCat(request.server.tls ? "https://" : "http://",
+                      HostAndPort(request.server.host, request.server.port), request.path);
 }
 
 }  // namespace
@@ -33,8 +33,7 @@ std::string Url(const ScrapeRequest& request) {
 ScrapeTransfer::ScrapeTransfer(ScrapeRequest request, std::shared_ptr<ResponseMemory> all,
                                std::string tenant)
     : request_(std::move(request)),
-      identity_{.ca = request_.ca_pem, .cert = request_.cert_pem, .key = request_.key_pem},
-      connection_(easy_, request_.address, request_.port, identity_),
+      connection_(easy_, request_.server),
       memory_(std::move(all), std::move(tenant), kSmallBody) {
   if (easy_.status().ok()) SetUp();
 }

@@ -56,7 +56,6 @@ class ScrapeTransfer {
   static size_t OnBody(char* bytes, size_t one, size_t count, void* transfer);
 
   const ScrapeRequest request_;
-  const TlsIdentity identity_;
   CurlList headers_;
   CurlEasy easy_;
   CurlConnection connection_;

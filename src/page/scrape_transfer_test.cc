@@ -21,8 +21,9 @@ absl::Status FaultWithout(const ScrapeRequest& request, const std::string& conne
 
 TEST(ScrapeTransfer, HostThatResolvesToAnotherAddressIsRefused) {
   const TestHttpServer server(Serving([](absl::string_view) { return Answer("stolen"); }));
-  const ScrapeRequest request = {
-      .host = "localhost", .port = server.port(), .address = *ParseIpAddress("127.0.0.2")};
+  const ScrapeRequest request = {.server = {.host = "localhost",
+                                            .address = *ParseIpAddress("127.0.0.2"),
+                                            .port = server.port()}};
   const absl::Status fault = FaultWithout(request, "");
   EXPECT_EQ(fault.code(), absl::StatusCode::kPermissionDenied) << fault;
   EXPECT_EQ(server.connections(), 0);
@@ -31,10 +32,11 @@ TEST(ScrapeTransfer, HostThatResolvesToAnotherAddressIsRefused) {
 TEST(ScrapeTransfer, OtherAddressOrPortIsRefused) {
   const TestHttpServer server(Serving([](absl::string_view) { return Answer("stolen"); }), nullptr,
                               "0.0.0.0");
-  ScrapeRequest request = {.host = "llm", .port = 1, .address = *ParseIpAddress("127.0.0.1")};
+  ScrapeRequest request = {
+      .server = {.host = "llm", .address = *ParseIpAddress("127.0.0.1"), .port = 1}};
   const std::string other_port = absl::StrCat("::127.0.0.1:", server.port());
   EXPECT_EQ(FaultWithout(request, other_port).code(), absl::StatusCode::kPermissionDenied);
-  request.port = server.port();
+  request.server.port = server.port();
   const std::string other_address = absl::StrCat("::127.0.0.2:", server.port());
   EXPECT_EQ(FaultWithout(request, other_address).code(), absl::StatusCode::kPermissionDenied);
   EXPECT_EQ(server.connections(), 0);
@@ -43,15 +45,17 @@ TEST(ScrapeTransfer, OtherAddressOrPortIsRefused) {
 
 TEST(ScrapeTransfer, Ipv4AddressDiffersFromIpv6WithTheSameEnd) {
   const TestHttpServer server(Serving([](absl::string_view) { return Answer("stolen"); }));
-  const ScrapeRequest request = {
-      .host = "llm", .port = server.port(), .address = *ParseIpAddress("64:ff9b::127.0.0.1")};
+  const ScrapeRequest request = {.server = {.host = "llm",
+                                            .address = *ParseIpAddress("64:ff9b::127.0.0.1"),
+                                            .port = server.port()}};
   const absl::Status fault = FaultWithout(request, absl::StrCat("::127.0.0.1:", server.port()));
   EXPECT_EQ(fault.code(), absl::StatusCode::kPermissionDenied) << fault;
 }
 
 // If libcurl refused the CA option, the system's authorities would stay in effect.
 TEST(ScrapeTransfer, RefusedOptionPreventsTheRequest) {
-  const ScrapeRequest request = {.host = "llm", .port = 1, .address = *ParseIpAddress("127.0.0.1")};
+  const ScrapeRequest request = {
+      .server = {.host = "llm", .address = *ParseIpAddress("127.0.0.1"), .port = 1}};
   ScrapeTransfer transfer(request);
   EXPECT_TRUE(transfer.Ready().ok()) << transfer.Ready();
   transfer.easy().Set(static_cast<CURLoption>(9999), 1L);

@@ -32,9 +32,8 @@ absl::Status BrokenAfterHandshake(bool has_certificate) {
 
 }  // namespace
 
-TcpStream::TcpStream(StreamTarget target)
-    : target_(std::move(target)),
-      connection_(easy_, target_.address, target_.port, target_.identity) {
+TcpStream::TcpStream(ServerAddress server)
+    : server_(std::move(server)), connection_(easy_, server_) {
   if (easy_.status().ok()) SetUp();
   status_ = easy_.status();
   if (!status_.ok()) return;
@@ -48,8 +47,8 @@ TcpStream::~TcpStream() {
 }
 
 void TcpStream::SetUp() {
-  const std::string authority = HostAndPort(target_.host, target_.port);
-  easy_.Set(CURLOPT_URL, absl::StrCat(target_.tls ? "https://" : "http://", authority));
+  const std::string authority = HostAndPort(server_.host, server_.port);
+  easy_.Set(CURLOPT_URL, absl::StrCat(server_.tls ? "https://" : "http://", authority));
   easy_.Set(CURLOPT_CONNECT_ONLY, 1L);
   easy_.Set(CURLOPT_ERRORBUFFER, detail_);
   easy_.Set(CURLOPT_SSL_ENABLE_ALPN, 0L);  // it would offer HTTP
@@ -114,14 +113,14 @@ absl::StatusOr<absl::string_view> TcpStream::Receive(char* buffer, size_t size) 
 absl::Status TcpStream::Fault(CURLcode code) const {
   const absl::string_view detail = detail_;
   if (IsAboutClientCertificate(detail))
-    return ClientCertificateRefused(!target_.identity.cert.empty());
+    return ClientCertificateRefused(!server_.identity.cert.empty());
   if (!connection_.refused().ok()) return connection_.refused();
   const auto os_error = static_cast<int>(easy_.Info(CURLINFO_OS_ERRNO, 0L));
   switch (code) {
     case CURLE_SEND_ERROR:
     case CURLE_RECV_ERROR:
-      if (target_.tls && !has_received_)
-        return BrokenAfterHandshake(!target_.identity.cert.empty());
+      if (server_.tls && !has_received_)
+        return BrokenAfterHandshake(!server_.identity.cert.empty());
       break;
     case CURLE_SSL_CERTPROBLEM:
       return absl::InvalidArgumentError("our certificate and its key are no PEM texts of one pair");

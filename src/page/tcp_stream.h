@@ -1,6 +1,6 @@
 // A non-blocking byte stream to one address, plain or TLS, for protocols other than HTTP.
 //
-//   TcpStream stream(target);
+//   TcpStream stream(server);
 //   while (!stream.Connected()) { poll stream.PollEvents() for stream.WakeIn(); stream.Advance(); }
 //   stream.Send("PING\r\n");
 #pragma once
@@ -9,28 +9,17 @@
 #include <poll.h>
 
 #include <memory>
-#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "page/cidr_block.h"
 #include "page/curl_connection.h"
 #include "page/curl_easy.h"
+#include "page/server_address.h"
 
 namespace gpuscaler {
-
-struct StreamTarget {
-  std::string host;   // in its certificate: a name or an IP address
-  IpAddress address;  // the only address to connect to, whatever `host` resolves to
-  int port = 0;
-  bool tls = false;
-  TlsIdentity identity;
-
-  friend auto operator<=>(const StreamTarget&, const StreamTarget&) = default;
-};
 
 // Not thread-safe. Errors of all functions: UNAVAILABLE: refused or broken connection.
 // FAILED_PRECONDITION: a certificate, ours or the server's, is rejected, or the server has no TLS.
@@ -39,7 +28,7 @@ struct StreamTarget {
 class TcpStream {
  public:
   // Starts to connect without blocking.
-  explicit TcpStream(StreamTarget target);
+  explicit TcpStream(ServerAddress server);
   ~TcpStream();  // closes it
   TcpStream(const TcpStream&) = delete;
   TcpStream& operator=(const TcpStream&) = delete;
@@ -72,7 +61,7 @@ class TcpStream {
   static int OnSocket(CURL* easy, curl_socket_t fd, int what, void* stream, void* of_socket);
   static int OnTimer(CURLM* multi, long timeout_ms, void* stream);
 
-  const StreamTarget target_;
+  const ServerAddress server_;
   const SteadyClock real_;
   char detail_[CURL_ERROR_SIZE] = "";
   bool connected_ = false;

@@ -18,7 +18,8 @@
 namespace gpuscaler {
 
 inline ScrapeRequest RequestTo(int port, const std::string& path = "/metrics") {
-  return {.host = "127.0.0.1", .port = port, .path = path, .address = *ParseIpAddress("127.0.0.1")};
+  return {.server = {.host = "127.0.0.1", .address = *ParseIpAddress("127.0.0.1"), .port = port},
+          .path = path};
 }
 
 // Collects responses as they arrive.

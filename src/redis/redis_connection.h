@@ -18,7 +18,7 @@ namespace gpuscaler {
 // Equal servers share a connection. Tenants share none, because a command of one may break it.
 struct RedisServer {
   std::string tenant;  // shares the memory for large replies with others
-  StreamTarget place;
+  ServerAddress place;
   std::string username;  // empty: Redis' default user
   std::string password;  // secret; empty without a user: no AUTH is sent
   int database = 0;

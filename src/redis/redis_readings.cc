@@ -11,7 +11,7 @@
 namespace gpuscaler {
 namespace {
 
-absl::Status AtPlace(const StreamTarget& place, const absl::Status& status) {
+absl::Status AtPlace(const ServerAddress& place, const absl::Status& status) {
   return {status.code(), absl::StrCat(HostAndPort(place.host, place.port), " (",
                                       IpAddressText(place.address), "): ", status.message())};
 }
@@ -184,7 +184,7 @@ void RedisReadings::Take(const PendingQuery& finished, absl::Time now) {
   if (!finished.moved_to.empty() && !finished.redirected && Redirect(queue, finished.moved_to)) {
     return Start(queue, finished.deadline, /*redirected=*/true, now);
   }
-  const StreamTarget& place = queue.at->first.place;
+  const ServerAddress& place = queue.at->first.place;
   const absl::Status& status = finished.length.status();
   results_.push_back({.source = queue.target.source,
                       .length = status.ok() ? finished.length : AtPlace(place, status),

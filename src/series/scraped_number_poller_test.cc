@@ -80,10 +80,9 @@ TEST(ScrapedNumberPoller, ResultOfAReplacedRequestIsDropped) {
       [&](const SignalSource&, const IpAddress&, const absl::StatusOr<CounterPoint>& number) {
         reported.Take(number);
       });
-  const ScrapeRequest old_one{.host = "gateway",
-                              .port = server.port(),
-                              .address = *ParseIpAddress("127.0.0.1"),
-                              .bearer_token = "old"};
+  const ScrapeRequest old_one{
+      .server = {.host = "gateway", .address = *ParseIpAddress("127.0.0.1"), .port = server.port()},
+      .bearer_token = "old"};
   ScrapeRequest new_one = old_one;
   new_one.bearer_token = "new";
   const NumbersInterest interest{{kQueueSize, *ParseMetricSelector("queue_size")}};

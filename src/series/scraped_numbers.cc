@@ -31,7 +31,7 @@ void ScrapedNumbers::SetInterest(const NumbersInterest& interest) {
     if (PageOf(source).rate) {
       picked->growth = std::make_unique<SeriesGrowth>(selector.text, longest_gap_);
     }
-    if (!newest_.ok()) sink_(source, request_.address, newest_);
+    if (!newest_.ok()) sink_(source, request_.server.address, newest_);
   }
 }
 
@@ -83,9 +83,10 @@ std::optional<ScrapeRequest> ScrapedNumbers::Take(absl::Time at, const absl::Sta
   newest_ = page.status();
   for (auto& [source, picked] : picked_) {
     if (!page.ok()) {
-      sink_(source, request_.address, page.status());
+      sink_(source, request_.server.address, page.status());
     } else if (picked->number.has_value()) {  // not for sources added while it was read
-      sink_(source, request_.address, WithPlace(*std::exchange(picked->number, std::nullopt)));
+      sink_(source, request_.server.address,
+            WithPlace(*std::exchange(picked->number, std::nullopt)));
     }
   }
   return std::nullopt;

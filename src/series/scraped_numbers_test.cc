@@ -36,14 +36,14 @@ class ScrapedNumbersTest : public testing::Test {
   }
   void Take(int second, const absl::StatusOr<Page>& page) {
     observed_.clear();
-    EXPECT_EQ(numbers_.FirstRequest().address, kAddress);
+    EXPECT_EQ(numbers_.FirstRequest().server.address, kAddress);
     EXPECT_FALSE(numbers_.Take(absl::FromUnixSeconds(second), page).has_value());
   }
   static Page PageOf(const std::string& body) { return {.body = body}; }
   double NumberOf(const SignalSource& source) const { return observed_.at(source)->value; }
 
   std::map<SignalSource, absl::StatusOr<CounterPoint>> observed_;
-  ScrapedNumbers numbers_{{.host = "gateway", .address = kAddress},
+  ScrapedNumbers numbers_{{.server = {.host = "gateway", .address = kAddress, .port = 80}},
                           absl::Seconds(10),
                           [this](const SignalSource& source, const IpAddress& address,
                                  const absl::StatusOr<CounterPoint>& number) {

@@ -13,7 +13,7 @@ bool IsAtAddresses(const SignalSource& source) {
 }
 
 EngineAddress AddressOf(const EngineTarget& target) {
-  return {.address = IpAddressText(target.at.address), .port = target.at.port};
+  return {.address = IpAddressText(target.at.server.address), .port = target.at.server.port};
 }
 
 }  // namespace
@@ -125,17 +125,12 @@ void SignalWatch::AddPages(const SignalSource& source, const LocatedSource& loca
 
 void SignalWatch::AddQueue(const SignalSource& source, const LocatedSource& located,
                            Targets& targets) {
-  RedisTarget target{.source = source, .addresses = located.addresses};
-  target.server.place.host = located.endpoint.host;
-  target.server.place.port = located.port;
-  target.server.place.tls = located.endpoint.tls;
-  target.server.place.identity = {.ca = located.credentials.ca_pem,
-                                  .cert = located.credentials.cert_pem,
-                                  .key = located.credentials.key_pem};
-  target.server.username = located.credentials.username;
-  target.server.password = located.credentials.password;
-  target.server.database = std::get<RedisQueue>(source.target).database;
-  targets.queues.push_back(std::move(target));
+  targets.queues.push_back({.source = source,
+                            .server = {.place = located.ServerAt({}),
+                                       .username = located.credentials.username,
+                                       .password = located.credentials.password,
+                                       .database = std::get<RedisQueue>(source.target).database},
+                            .addresses = located.addresses});
 }
 
 void SignalWatch::Refuse(const SignalSource& source, const absl::Status& why) {

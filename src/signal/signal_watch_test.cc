@@ -313,13 +313,13 @@ TEST_F(GatewaysTest, OnlyResolvedReplicasAreRead) {
 
 TEST(LocatedSource, RequestHasTheClientCertificate) {
   const LocatedSource located{
-      .credentials = {
-          .bearer_token = "token", .ca_pem = "ca", .cert_pem = "cert", .key_pem = "key"}};
+      .credentials = {.bearer_token = "token",
+                      .identity = {.ca = "ca", .cert = "cert", .key = "key"}}};
   const ScrapeRequest request = located.RequestTo({});
   EXPECT_EQ(request.bearer_token, "token");
-  EXPECT_EQ(request.ca_pem, "ca");
-  EXPECT_EQ(request.cert_pem, "cert");
-  EXPECT_EQ(request.key_pem, "key");
+  EXPECT_EQ(request.server.identity.ca, "ca");
+  EXPECT_EQ(request.server.identity.cert, "cert");
+  EXPECT_EQ(request.server.identity.key, "key");
 }
 
 TEST_F(SignalWatchTest, ANewSourceIsReadAtOnce) {

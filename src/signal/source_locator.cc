@@ -17,18 +17,17 @@ const char* SchemeOf(const SignalSource& source, bool tls) {
 
 }  // namespace
 
+ServerAddress LocatedSource::ServerAt(const IpAddress& address) const {
+  return {.host = endpoint.host,
+          .address = address,
+          .port = port,
+          .tls = endpoint.tls,
+          .identity = credentials.identity};
+}
+
 ScrapeRequest LocatedSource::RequestTo(const IpAddress& address) const {
-  ScrapeRequest request;
-  request.tls = endpoint.tls;
-  request.host = endpoint.host;
-  request.port = port;
-  request.path = endpoint.path;
-  request.address = address;
-  request.bearer_token = credentials.bearer_token;
-  request.ca_pem = credentials.ca_pem;
-  request.cert_pem = credentials.cert_pem;
-  request.key_pem = credentials.key_pem;
-  return request;
+  return {
+      .server = ServerAt(address), .path = endpoint.path, .bearer_token = credentials.bearer_token};
 }
 
 SourceLocator::SourceLocator(const LocatorOptions& options, std::function<void()> changed)
@@ -75,7 +74,7 @@ absl::StatusOr<AliasCredentials> SourceLocator::CredentialsOf(const SignalSource
     return AliasCredentials{.username = own.username,
                             .password = own.password,
                             .bearer_token = own.bearer_token,
-                            .ca_pem = own.ca_pem};
+                            .identity = {.ca = own.ca_pem}};
   }
   ASSIGN_OR_RETURN(to.host, rules_.NameToResolve(to.host, source.namespace_name));
   MutexLock lock(mutex_);

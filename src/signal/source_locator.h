@@ -24,6 +24,7 @@ struct LocatedSource {
   std::vector<IpAddress> addresses;  // allowed by the rules; empty: no engine runs
   AliasCredentials credentials;
 
+  ServerAddress ServerAt(const IpAddress& address) const;
   ScrapeRequest RequestTo(const IpAddress& address) const;
 };
 
