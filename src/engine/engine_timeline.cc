@@ -33,20 +33,16 @@ bool EngineTimeline::AddReading(absl::Time at, absl::string_view engine,
   answers_since_ = std::min(answers_since_, at);
   failure_ = absl::OkStatus();
   const Engine* const family = EngineNamed(engine);
-  const auto lacks_backend = [&](absl::string_view model) {
-    return family != nullptr && !HasBackend(*family, reading, model);
-  };
   Name(reading);
   // Engines export no model name before they have loaded a model, and some never do.
   std::string served = ModelsOf(reading);
-  if (AreOtherModels(served, served_)) together_.BeginAnotherModel();
+  if (AreOtherModels(served, served_)) models_[""].timeline.BeginAnotherModel();
   if (!served.empty()) served_ = std::move(served);
-  together_.AddReading(at, *ReadingOf(reading, ""));
-  lacks_backend_ = lacks_backend("");
   for (auto& [name, model] : models_) {
     std::optional<ModelReading> own = ReadingOf(reading, name);
     model.absent = !own.has_value();
-    model.lacks_backend = own.has_value() && lacks_backend(name);
+    model.lacks_backend =
+        own.has_value() && family != nullptr && !HasBackend(*family, reading, name);
     if (own.has_value()) model.timeline.AddReading(at, *std::move(own));
   }
   return true;
@@ -73,24 +69,22 @@ bool EngineTimeline::IsNew(absl::Time at) {
 }
 
 void EngineTimeline::KeepOnly(const std::set<std::string>& models) {
-  std::erase_if(models_, [&](const auto& model) { return !models.contains(model.first); });
-  for (const std::string& model : models) {
-    if (!model.empty()) models_.try_emplace(model);
-  }
+  std::erase_if(models_, [&](const auto& model) {
+    return !model.first.empty() && !models.contains(model.first);
+  });
+  for (const std::string& model : models) models_.try_emplace(model);
 }
 
 void EngineTimeline::Forget(absl::Time before) {
-  together_.Forget(before);
   for (auto& [name, model] : models_) model.timeline.Forget(before);
 }
 
 void EngineTimeline::ForgetHistograms() {
-  together_.ForgetHistograms();
   for (auto& [name, model] : models_) model.timeline.ForgetHistograms();
 }
 
 size_t EngineTimeline::Bytes() const {
-  size_t bytes = sizeof(*this) + together_.Bytes() + failure_.message().size();
+  size_t bytes = sizeof(*this) + failure_.message().size();
   for (const auto& [name, model] : models_) bytes += 2 * name.size() + model.timeline.Bytes();
   for (const std::string& name : names_) bytes += sizeof(std::string) + name.size();
   bytes += served_.size();
@@ -110,17 +104,17 @@ SignalSeries EngineTimeline::Answer(const EngineQuery& query, absl::Time now,
   series.was_attempted = newest_at_ != absl::InfinitePast();
   if (NeverReports(query)) series.reported_by = EnginesThatReport(query.metric);
   const StoredModel* const model = Find(query.model);
-  const ModelTimeline* const own = model == nullptr ? nullptr : &model->timeline;
-  if (const ModelTimeline* const timeline = query.model.empty() ? &together_ : own) {
-    series.points = timeline->Points(query, now, max_gap);
-    series.unchanged_since = timeline->UnchangedSince();
+  if (model != nullptr) {
+    const ModelTimeline& timeline = model->timeline;
+    series.points = timeline.Points(query, now, max_gap);
+    series.unchanged_since = timeline.UnchangedSince();
     const bool is_pressure = query.metric == EngineMetric::kPressurePercent;
     const bool is_about_demand = query.demand_window > absl::ZeroDuration();
-    if (is_pressure) series.pressure_basis = timeline->PressureBasis(query);
+    if (is_pressure) series.pressure_basis = timeline.PressureBasis(query);
     if (is_pressure || is_about_demand) {
-      series.batch = std::make_shared<const EngineBatch>(timeline->Batch(query, now));
+      series.batch = std::make_shared<const EngineBatch>(timeline.Batch(query, now));
     }
-    std::optional<EngineDemand> demand = is_about_demand ? timeline->Demand(query) : std::nullopt;
+    std::optional<EngineDemand> demand = is_about_demand ? timeline.Demand(query) : std::nullopt;
     if (demand.has_value()) {
       series.demand = std::make_shared<const EngineDemand>(*std::move(demand));
     }
@@ -134,9 +128,7 @@ bool EngineTimeline::NeverReports(const EngineQuery& query) const {
   if (family == nullptr) return false;
   if (!CanReport(*family, query.metric)) return true;
   const StoredModel* const model = Find(query.model);
-  const bool lacks_backend =
-      query.model.empty() ? lacks_backend_ : model != nullptr && model->lacks_backend;
-  return lacks_backend && !BackendFor(*family, query.metric).empty();
+  return model != nullptr && model->lacks_backend && !BackendFor(*family, query.metric).empty();
 }
 
 std::string EngineTimeline::ErrorOf(const EngineQuery& query, const SignalSeries& series) const {

@@ -19,6 +19,8 @@ namespace gpuscaler {
 // Not thread-safe.
 class EngineTimeline {
  public:
+  EngineTimeline() { models_[""]; }
+
   // `engine` is its name ("vllm"). Returns false, and drops the reading, unless it is later than
   // the newest one.
   bool AddReading(absl::Time at, absl::string_view engine, const EngineReading& reading);
@@ -48,7 +50,7 @@ class EngineTimeline {
   struct StoredModel {
     ModelTimeline timeline;
     bool absent = false;         // from the newest exposition
-    bool lacks_backend = false;  // as EngineTimeline::lacks_backend_
+    bool lacks_backend = false;  // the newest exposition has no number that only a backend exports
   };
 
   const StoredModel* Find(const std::string& model) const;
@@ -61,10 +63,8 @@ class EngineTimeline {
   std::string engine_;
   absl::Time newest_at_ = absl::InfinitePast();  // the newest reading or failure
   absl::Time answers_since_ = absl::InfiniteFuture();
-  absl::Status failure_;  // the newest reading's
-  ModelTimeline together_;
-  bool lacks_backend_ = false;  // the newest exposition has no number that only a backend exports
-  std::map<std::string, StoredModel> models_;
+  absl::Status failure_;                       // the newest reading's
+  std::map<std::string, StoredModel> models_;  // "": the sum over all models, always there
   std::vector<std::string> names_;  // some models of the newest exposition, for the explanation
   size_t unnamed_ = 0;              // number of models beyond `names_`
   std::string served_;              // models of the newest exposition that names them
