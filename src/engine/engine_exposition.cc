@@ -106,8 +106,8 @@ class PageSums {
   PageSums(const EngineExposition& engine, bool histograms)
       : engine_(engine),
         histograms_(histograms ? engine.histograms : decltype(engine.histograms){}) {
-    for (const NumberMapping& row : engine.numbers) missing_.insert(row.zero_before);
-    for (const HistogramMapping& row : engine.histograms) missing_.insert(row.zero_before);
+    for (const NumberMapping& row : engine.numbers) missing_.insert(ZeroBefore(row));
+    for (const HistogramMapping& row : engine.histograms) missing_.insert(ZeroBefore(row));
     missing_.erase("");
   }
 
@@ -220,15 +220,19 @@ class PageSums {
     return model;
   }
 
+  absl::string_view ZeroBefore(const auto& row) const {
+    return row.zero_before.empty() ? engine_.zero_before : row.zero_before;
+  }
+
   // Sets fields to 0 that the engine exports only after their first value.
   void AddZeros(ModelReading& model) const {
     for (const NumberMapping& row : engine_.numbers) {
-      if (!(model.*row.into).has_value() && missing_.contains(row.zero_before)) {
+      if (!(model.*row.into).has_value() && missing_.contains(ZeroBefore(row))) {
         model.*row.into = 0;
       }
     }
     for (const HistogramMapping& row : histograms_) {
-      if (!(model.*row.into).has_value() && missing_.contains(row.zero_before)) {
+      if (!(model.*row.into).has_value() && missing_.contains(ZeroBefore(row))) {
         model.*row.into = UnobservedHistogram();
       }
     }

@@ -27,7 +27,7 @@ struct NumberMapping {
   // The backend that exports it, if the engine runs models in backends. Empty: the engine itself.
   absl::string_view backend = "";
   // A metric that the engine exports only after its first value. While the exposition lacks it,
-  // this number is 0 if it is missing too. Empty: a missing number is unknown.
+  // this number is 0 if it is missing too. Empty: as EngineExposition::zero_before.
   absl::string_view zero_before = "";
 };
 
@@ -42,7 +42,10 @@ struct HistogramMapping {
 struct EngineExposition {
   // Metric names that identify the engine. A mark that ends with ':' or '_' is a prefix.
   std::span<const absl::string_view> marks;
-  bool may_be_empty = false;      // before its first request
+  bool may_be_empty = false;  // before its first request
+  // Applies to rows that name no such metric. Empty: if such a row is missing, its value is
+  // unknown.
+  absl::string_view zero_before = "";
   absl::string_view model_label;  // empty: the engine exports no model name
   std::span<const NumberMapping> numbers;
   std::span<const HistogramMapping> histograms;

@@ -38,8 +38,6 @@
 namespace gpuscaler {
 namespace {
 
-constexpr absl::string_view kSglangDone = "sglang:num_requests";
-
 constexpr absl::string_view kInBatch = "sglang:num_running_reqs";
 constexpr absl::string_view kInQueue = "sglang:num_queue_reqs";
 constexpr absl::string_view kInBootstrap = "sglang:num_prefill_bootstrap_queue_reqs";
@@ -53,51 +51,29 @@ constexpr absl::string_view kRepeatedByPriority[] = {kInBatch,           kInQueu
                                                      kInBootstrapBefore, kInPrealloc, kInTransfer};
 
 constexpr NumberMapping kSglangNumbers[] = {
-    {.name = kInQueue, .into = &ModelReading::waiting, .zero_before = kSglangDone},
+    {.name = kInQueue, .into = &ModelReading::waiting},
     {.name = "sglang:num_grammar_queue_reqs", .into = &ModelReading::waiting},
     {.name = kInBootstrap, .into = &ModelReading::waiting},
     {.name = kInBootstrapBefore, .into = &ModelReading::waiting},
     {.name = kInPrealloc, .into = &ModelReading::waiting},
     {.name = kInTransfer, .into = &ModelReading::waiting},
-    {.name = kInBatch, .into = &ModelReading::running, .zero_before = kSglangDone},
-    {.name = "sglang:token_usage",
-     .into = &ModelReading::kv_cache_usage_ratio,
-     .zero_before = kSglangDone},
-    {.name = "sglang:num_requests",
-     .into = &ModelReading::requests_done,
-     .zero_before = kSglangDone},
-    {.name = "sglang:queue_time_seconds_sum",
-     .into = &ModelReading::queue_seconds,
-     .zero_before = kSglangDone},
-    {.name = "sglang:queue_time_seconds_count",
-     .into = &ModelReading::queued_requests,
-     .zero_before = kSglangDone},
-    {.name = "sglang:prompt_tokens",
-     .into = &ModelReading::prompt_tokens,
-     .zero_before = kSglangDone},
-    {.name = "sglang:generation_tokens",
-     .into = &ModelReading::generation_tokens,
-     .zero_before = kSglangDone},
+    {.name = kInBatch, .into = &ModelReading::running},
+    {.name = "sglang:token_usage", .into = &ModelReading::kv_cache_usage_ratio},
+    {.name = "sglang:num_requests", .into = &ModelReading::requests_done},
+    {.name = "sglang:queue_time_seconds_sum", .into = &ModelReading::queue_seconds},
+    {.name = "sglang:queue_time_seconds_count", .into = &ModelReading::queued_requests},
+    {.name = "sglang:prompt_tokens", .into = &ModelReading::prompt_tokens},
+    {.name = "sglang:generation_tokens", .into = &ModelReading::generation_tokens},
     // With --collect-tokens-histogram. The counters also count the tokens of finished requests.
     {.name = "sglang:generation_tokens_histogram_count", .into = &ModelReading::answers},
-    {.name = "sglang:num_requests",
-     .into = &ModelReading::answers,
-     .choice = 1,
-     .zero_before = kSglangDone},
+    {.name = "sglang:num_requests", .into = &ModelReading::answers, .choice = 1},
     {.name = "sglang:generation_tokens_histogram_sum", .into = &ModelReading::answer_tokens},
-    {.name = "sglang:generation_tokens",
-     .into = &ModelReading::answer_tokens,
-     .choice = 1,
-     .zero_before = kSglangDone},
+    {.name = "sglang:generation_tokens", .into = &ModelReading::answer_tokens, .choice = 1},
 };
 
 constexpr HistogramMapping kSglangHistograms[] = {
-    {.name = "sglang:time_to_first_token_seconds",
-     .into = &ModelReading::first_token_seconds,
-     .zero_before = kSglangDone},
-    {.name = "sglang:inter_token_latency_seconds",
-     .into = &ModelReading::output_token_seconds,
-     .zero_before = kSglangDone},
+    {.name = "sglang:time_to_first_token_seconds", .into = &ModelReading::first_token_seconds},
+    {.name = "sglang:inter_token_latency_seconds", .into = &ModelReading::output_token_seconds},
     {.name = "sglang:time_per_output_token_seconds",  // older name
      .into = &ModelReading::output_token_seconds,
      .choice = 1},
@@ -142,6 +118,7 @@ absl::StatusOr<LowestRanks> FindLowestRanks(absl::string_view page, ExpositionFo
 
 constexpr EngineExposition kSglangExposition = {.marks = kSglangMarks,
                                                 .may_be_empty = true,
+                                                .zero_before = "sglang:num_requests",
                                                 .model_label = "model_name",
                                                 .numbers = kSglangNumbers,
                                                 .histograms = kSglangHistograms};

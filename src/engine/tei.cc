@@ -6,25 +6,20 @@
 namespace gpuscaler {
 namespace {
 
-constexpr absl::string_view kTeiArrived = "te_request_count";
-constexpr absl::string_view kTeiDone = "te_request_success";
-
 constexpr NumberMapping kTeiNumbers[] = {
-    {.name = "te_queue_size", .into = &ModelReading::waiting, .zero_before = kTeiArrived},
-    {.name = "te_request_success", .into = &ModelReading::requests_done, .zero_before = kTeiDone},
-    {.name = "te_request_queue_duration_sum",
-     .into = &ModelReading::queue_seconds,
-     .zero_before = kTeiDone},
-    {.name = "te_request_queue_duration_count",
-     .into = &ModelReading::queued_requests,
-     .zero_before = kTeiDone},
+    {.name = "te_queue_size", .into = &ModelReading::waiting, .zero_before = "te_request_count"},
+    {.name = "te_request_success", .into = &ModelReading::requests_done},
+    {.name = "te_request_queue_duration_sum", .into = &ModelReading::queue_seconds},
+    {.name = "te_request_queue_duration_count", .into = &ModelReading::queued_requests},
 };
 
 constexpr absl::string_view kTeiMarks[] = {"te_queue_size", "te_request_count",
                                            "te_request_success"};
 
-constexpr EngineExposition kTeiExposition = {
-    .marks = kTeiMarks, .may_be_empty = true, .numbers = kTeiNumbers};
+constexpr EngineExposition kTeiExposition = {.marks = kTeiMarks,
+                                             .may_be_empty = true,
+                                             .zero_before = "te_request_success",
+                                             .numbers = kTeiNumbers};
 
 }  // namespace
 

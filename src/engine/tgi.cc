@@ -12,7 +12,6 @@ namespace gpuscaler {
 namespace {
 
 constexpr absl::string_view kTgiArrived = "tgi_request_count";
-constexpr absl::string_view kTgiDone = "tgi_request_success";
 
 // Label err: "dropped" by the client, "generation" failed [backends/v3/src/{queue,backend}.rs].
 // Others, such as "overloaded" and "validation", never entered the queue [router/src/infer].
@@ -21,43 +20,33 @@ constexpr absl::string_view kTgiFailed = "tgi_request_failure";
 constexpr NumberMapping kTgiNumbers[] = {
     {.name = "tgi_queue_size", .into = &ModelReading::waiting, .zero_before = kTgiArrived},
     {.name = "tgi_batch_current_size", .into = &ModelReading::running, .zero_before = kTgiArrived},
-    {.name = "tgi_request_success", .into = &ModelReading::requests_done, .zero_before = kTgiDone},
+    {.name = "tgi_request_success", .into = &ModelReading::requests_done},
     // Requests that were in the queue or the batch. Others are refused before they enter the queue.
     {.name = kTgiFailed, .into = &ModelReading::requests_done, .label = "err", .value = "dropped"},
     {.name = kTgiFailed,
      .into = &ModelReading::requests_done,
      .label = "err",
      .value = "generation"},
-    {.name = "tgi_request_queue_duration_sum",
-     .into = &ModelReading::queue_seconds,
-     .zero_before = kTgiDone},
-    {.name = "tgi_request_queue_duration_count",
-     .into = &ModelReading::queued_requests,
-     .zero_before = kTgiDone},
-    {.name = "tgi_request_input_length_sum",
-     .into = &ModelReading::prompt_tokens,
-     .zero_before = kTgiDone},
-    {.name = "tgi_request_generated_tokens_sum",
-     .into = &ModelReading::generation_tokens,
-     .zero_before = kTgiDone},
-    {.name = "tgi_request_generated_tokens_count",
-     .into = &ModelReading::answers,
-     .zero_before = kTgiDone},
-    {.name = "tgi_request_generated_tokens_sum",
-     .into = &ModelReading::answer_tokens,
-     .zero_before = kTgiDone},
+    {.name = "tgi_request_queue_duration_sum", .into = &ModelReading::queue_seconds},
+    {.name = "tgi_request_queue_duration_count", .into = &ModelReading::queued_requests},
+    {.name = "tgi_request_input_length_sum", .into = &ModelReading::prompt_tokens},
+    {.name = "tgi_request_generated_tokens_sum", .into = &ModelReading::generation_tokens},
+    {.name = "tgi_request_generated_tokens_count", .into = &ModelReading::answers},
+    {.name = "tgi_request_generated_tokens_sum", .into = &ModelReading::answer_tokens},
 };
 
 constexpr HistogramMapping kTgiHistograms[] = {
     {.name = "tgi_request_mean_time_per_token_duration",  // one value per request
-     .into = &ModelReading::output_token_seconds,
-     .zero_before = kTgiDone},
+     .into = &ModelReading::output_token_seconds},
 };
 
 constexpr absl::string_view kTgiMarks[] = {"tgi_"};
 
-constexpr EngineExposition kTgiExposition = {
-    .marks = kTgiMarks, .may_be_empty = true, .numbers = kTgiNumbers, .histograms = kTgiHistograms};
+constexpr EngineExposition kTgiExposition = {.marks = kTgiMarks,
+                                             .may_be_empty = true,
+                                             .zero_before = "tgi_request_success",
+                                             .numbers = kTgiNumbers,
+                                             .histograms = kTgiHistograms};
 
 absl::StatusOr<EngineReading> ReadTgi(absl::string_view page, const ScrapeInterest& interest) {
   ASSIGN_OR_RETURN(EngineReading reading, ReadEngineExposition(kTgiExposition, page, interest));
