@@ -110,7 +110,13 @@ bool EngineGroup::Replace(const std::set<EngineAddress>& engines, absl::Time sin
   if (departed_.size() > kMaxEngines) {
     departed_.erase(departed_.begin(), departed_.end() - static_cast<std::ptrdiff_t>(kMaxEngines));
   }
-  return AddNew(engines, since) || gone > 0;
+  bool any_new = false;
+  for (const EngineAddress& engine_address : engines) {
+    const auto [listed, is_new] = engines_.try_emplace(engine_address, Listed{.since = since});
+    if (is_new) listed->second.engine.KeepOnly(models_);
+    any_new |= is_new;
+  }
+  return any_new || gone > 0;
 }
 
 void EngineGroup::ForgetDeparted(absl::Time kept_since) {
@@ -137,17 +143,6 @@ void EngineGroup::RecordCapacity(const DepartedEngine& left) {
   });
   own_records_.push_back(record);
   if (own_records_.size() > kMaxCapacityRecords) own_records_.erase(own_records_.begin());
-}
-
-bool EngineGroup::AddNew(const std::set<EngineAddress>& engines, absl::Time since) {
-  bool any = false;
-  for (const EngineAddress& engine_address : engines) {
-    const auto [listed, is_new] = engines_.try_emplace(engine_address, Listed{.since = since});
-    if (!is_new) continue;
-    any = true;
-    listed->second.engine.KeepOnly(models_);
-  }
-  return any;
 }
 
 bool EngineGroup::AddReading(const EngineAddress& engine_address, const EngineUpdate& update,

@@ -113,8 +113,6 @@ class EngineGroup {
   void ForgetDeparted(absl::Time kept_since);
   // Keeps the capacity record of an engine behind a DNS name. No agent reads that engine.
   void RecordCapacity(const DepartedEngine& left);
-  // Returns true if at least one engine is new.
-  bool AddNew(const std::set<EngineAddress>& engines, absl::Time since);
   // Recomputes `bytes_` from all engines and records.
   void UpdateBytes();
 
