@@ -20,10 +20,7 @@ class CurlList {
   curl_slist* get() const { return list_.get(); }
 
  private:
-  struct Free {
-    void operator()(curl_slist* list) const { Curl().slist_free_all(list); }
-  };
-  std::unique_ptr<curl_slist, Free> list_;
+  std::unique_ptr<curl_slist, CurlDeleter<&CurlFunctions::slist_free_all>> list_;
 };
 
 // Without libcurl there is no handle, and status() is the error of LoadCurl(). Not thread-safe.
@@ -57,17 +54,13 @@ class CurlEasy {
   }
 
  private:
-  struct Free {
-    void operator()(CURL* handle) const { Curl().easy_cleanup(handle); }
-  };
-
   template <typename Value>
   void SetChecked(CURLoption option, Value value) {
     if (handle_ != nullptr) Check(option, Curl().easy_setopt(handle_.get(), option, value));
   }
   void Check(CURLoption option, CURLcode code);
 
-  std::unique_ptr<CURL, Free> handle_;
+  std::unique_ptr<CURL, CurlDeleter<&CurlFunctions::easy_cleanup>> handle_;
   absl::Status status_;
 };
 

@@ -42,4 +42,13 @@ absl::Status LoadCurl();
 // The functions are null if LoadCurl() failed.
 const CurlFunctions& Curl();
 
+// Deletes what a std::unique_ptr owns with that function.
+template <auto CurlFunctions::*kFree>
+struct CurlDeleter {
+  template <typename Owned>
+  void operator()(Owned* owned) const {
+    (Curl().*kFree)(owned);
+  }
+};
+
 }  // namespace gpuscaler

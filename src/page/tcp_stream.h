@@ -49,10 +49,6 @@ class TcpStream {
   absl::StatusOr<absl::string_view> Receive(char* buffer, size_t size);
 
  private:
-  struct FreeMulti {
-    void operator()(CURLM* handle) const { Curl().multi_cleanup(handle); }
-  };
-
   void SetUp();
   void SetUpWaiting();
   void Ended(CURLcode code);
@@ -71,7 +67,7 @@ class TcpStream {
   absl::Time wake_at_ = absl::InfiniteFuture();
   // One per stream: libcurl considers connections without a transfer idle, and closes those of a
   // multi handle when another one is added or removed (7.88, url.c and multi.c).
-  std::unique_ptr<CURLM, FreeMulti> multi_;
+  std::unique_ptr<CURLM, CurlDeleter<&CurlFunctions::multi_cleanup>> multi_;
   CurlEasy easy_;
   CurlConnection connection_;
 };
