@@ -33,23 +33,21 @@ std::vector<std::string> Entries(absl::string_view text) {
                         absl::SkipEmpty());
 }
 
-struct Scheme {
-  absl::string_view name;
-  int port;  // default port
-};
-constexpr Scheme kSchemes[] = {{"http", 80}, {"https", 443}, {"redis", 6379}, {"rediss", 6379}};
+// Schemes and their default ports.
+constexpr std::pair<absl::string_view, int> kSchemes[] = {
+    {"http", 80}, {"https", 443}, {"redis", 6379}, {"rediss", 6379}};
 
 // Returns nothing unless the text is SCHEME://HOST or SCHEME://HOST:PORT.
 std::optional<EndpointOrigin> ParseOrigin(absl::string_view text) {
-  for (const Scheme& scheme : kSchemes) {
+  for (const auto& [scheme, port] : kSchemes) {
     absl::string_view rest = text;
-    if (!absl::ConsumePrefix(&rest, scheme.name) || !absl::ConsumePrefix(&rest, "://")) continue;
+    if (!absl::ConsumePrefix(&rest, scheme) || !absl::ConsumePrefix(&rest, "://")) continue;
     const absl::string_view star = absl::ConsumePrefix(&rest, "*.") ? "*." : "";
     const auto endpoint = ParseHttpEndpoint(absl::StrCat("http://", rest));
     if (!endpoint.ok() || !endpoint->path.empty()) return std::nullopt;
-    return EndpointOrigin{.scheme = std::string(scheme.name),
+    return EndpointOrigin{.scheme = std::string(scheme),
                           .host = absl::StrCat(star, endpoint->host),
-                          .port = endpoint->PortOr(scheme.port)};
+                          .port = endpoint->PortOr(port)};
   }
   return std::nullopt;
 }

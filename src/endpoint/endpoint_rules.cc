@@ -13,13 +13,9 @@
 namespace gpuscaler {
 namespace {
 
-struct ForbiddenBlock {
-  absl::string_view block;
-  absl::string_view what;
-};
-
-// IANA's special-purpose registries, and addresses at which clouds serve credentials to any client.
-constexpr ForbiddenBlock kForbidden[] = {
+// Blocks and what they are: IANA's special-purpose registries, and addresses at which clouds serve
+// credentials to any client.
+constexpr std::pair<absl::string_view, absl::string_view> kForbidden[] = {
     {"0.0.0.0/8", "this host (RFC 791)"},
     {"127.0.0.0/8", "loopback"},
     {"169.254.0.0/16", "link-local, where clouds have their metadata service"},
@@ -125,11 +121,10 @@ absl::StatusOr<std::string> EndpointRules::NameToResolve(absl::string_view host,
 absl::Status EndpointRules::CheckAddress(const IpAddress& address) const {
   if (AllowsAddress(address)) return absl::OkStatus();
   const IpAddress reached = BehindNat64(address);
-  for (const ForbiddenBlock& forbidden : kForbidden) {
-    if (!ParseCidrBlock(forbidden.block)->Contains(reached)) continue;
+  for (const auto& [block, what] : kForbidden) {
+    if (!ParseCidrBlock(block)->Contains(reached)) continue;
     return absl::PermissionDeniedError(absl::StrCat("address ", IpAddressText(address), " is ",
-                                                    forbidden.what,
-                                                    ": only --allow-endpoints can open it"));
+                                                    what, ": only --allow-endpoints can open it"));
   }
   return absl::OkStatus();
 }

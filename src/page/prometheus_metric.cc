@@ -1,7 +1,7 @@
 #include "page/prometheus_metric.h"
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -13,14 +13,11 @@
 namespace gpuscaler {
 namespace {
 
-struct Operator {
-  absl::string_view text;
-  LabelMatcher::Kind kind;
-};
-constexpr std::array<Operator, 4> kOperators = {{{"=~", LabelMatcher::Kind::kMatches},
-                                                 {"!~", LabelMatcher::Kind::kMatchesNot},
-                                                 {"!=", LabelMatcher::Kind::kNotEqual},
-                                                 {"=", LabelMatcher::Kind::kEqual}}};
+constexpr std::pair<absl::string_view, LabelMatcher::Kind> kOperators[] = {
+    {"=~", LabelMatcher::Kind::kMatches},
+    {"!~", LabelMatcher::Kind::kMatchesNot},
+    {"!=", LabelMatcher::Kind::kNotEqual},
+    {"=", LabelMatcher::Kind::kEqual}};
 
 absl::StatusOr<std::shared_ptr<const re2::RE2>> RegexOf(const std::string& value) {
   re2::RE2::Options options(re2::RE2::Quiet);
@@ -71,10 +68,10 @@ class SelectorParser {
     matcher.label = std::string(Word(false));
     if (matcher.label.empty()) return Expected("the name of a label, or }");
     SkipBlanks();
-    const auto found = std::ranges::find_if(
-        kOperators, [&](const Operator& one) { return absl::ConsumePrefix(&rest_, one.text); });
-    if (found == kOperators.end()) return Expected("=, !=, =~ or !~");
-    matcher.kind = found->kind;
+    const auto* const found = std::ranges::find_if(
+        kOperators, [&](const auto& one) { return absl::ConsumePrefix(&rest_, one.first); });
+    if (found == std::end(kOperators)) return Expected("=, !=, =~ or !~");
+    matcher.kind = found->second;
     SkipBlanks();
     ASSIGN_OR_RETURN(matcher.value, Value());
     if (matcher.kind == LabelMatcher::Kind::kMatches ||
