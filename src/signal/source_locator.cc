@@ -36,10 +36,7 @@ SourceLocator::SourceLocator(const LocatorOptions& options, std::function<void()
       resolver_(rules_, std::move(changed), options.dns) {}
 
 void SourceLocator::SetSources(const std::vector<SignalSource>& sources) {
-  {
-    MutexLock lock(mutex_);
-    files_.clear();
-  }
+  files_.clear();
   std::set<EndpointHost> hosts;
   for (const SignalSource& source : sources) {
     const auto endpoint = EndpointOf(source);
@@ -49,7 +46,7 @@ void SourceLocator::SetSources(const std::vector<SignalSource>& sources) {
   resolver_.SetHosts(hosts);
 }
 
-absl::StatusOr<LocatedSource> SourceLocator::Locate(const SignalSource& source) const {
+absl::StatusOr<LocatedSource> SourceLocator::Locate(const SignalSource& source) {
   LocatedSource located;
   ASSIGN_OR_RETURN(located.endpoint, EndpointOf(source));
   const std::string& host = located.endpoint.host;
@@ -68,7 +65,7 @@ absl::StatusOr<LocatedSource> SourceLocator::Locate(const SignalSource& source) 
 }
 
 absl::StatusOr<AliasCredentials> SourceLocator::CredentialsOf(const SignalSource& source,
-                                                              EndpointOrigin to) const {
+                                                              EndpointOrigin to) {
   const EndpointCredentials& own = source.credentials;
   if (own.alias.empty()) {
     return AliasCredentials{.username = own.username,
@@ -77,7 +74,6 @@ absl::StatusOr<AliasCredentials> SourceLocator::CredentialsOf(const SignalSource
                             .identity = {.ca = own.ca_pem}};
   }
   ASSIGN_OR_RETURN(to.host, rules_.NameToResolve(to.host, source.namespace_name));
-  MutexLock lock(mutex_);
   auto read = files_.find(own.alias);
   if (read == files_.end()) {
     read = files_.emplace(own.alias, credentials_.Read(own.alias)).first;

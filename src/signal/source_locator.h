@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/mutex.h"
 #include "endpoint/credential_folder.h"
 #include "endpoint/endpoint_addresses.h"
 #include "endpoint/endpoint_rules.h"
@@ -34,7 +33,7 @@ struct LocatorOptions {
   EndpointAddresses::Options dns;
 };
 
-// Thread-safe. Never waits for DNS, but for the disk.
+// Not thread-safe. Never waits for DNS, but for the disk.
 class SourceLocator {
  public:
   // `changed` is called, on a thread of this object, when the address of a source may have changed.
@@ -48,18 +47,16 @@ class SourceLocator {
   // Not for discovered engines. Returns UNAVAILABLE if the host name is not resolved yet, or if
   // that of a metrics endpoint or queue has no address. An engine endpoint without an address is
   // scaled to zero: OK, and `addresses` is empty. Returns the errors of EndpointRules and
-  // CredentialFolder. May read secrets from disk with the lock held.
-  absl::StatusOr<LocatedSource> Locate(const SignalSource& source) const;
+  // CredentialFolder.
+  absl::StatusOr<LocatedSource> Locate(const SignalSource& source);
 
  private:
-  absl::StatusOr<AliasCredentials> CredentialsOf(const SignalSource& source,
-                                                 EndpointOrigin to) const;
+  absl::StatusOr<AliasCredentials> CredentialsOf(const SignalSource& source, EndpointOrigin to);
 
   const EndpointRules rules_;
   const CredentialFolder credentials_;
-  mutable Mutex mutex_;
   // Credential files by alias, read since the last SetSources().
-  mutable std::map<std::string, absl::StatusOr<AliasFiles>> files_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, absl::StatusOr<AliasFiles>> files_;
   EndpointAddresses resolver_;
 };
 
