@@ -4,8 +4,6 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/str_cat.h"
-#include "base/printable_text.h"
 #include "base/status_macros.h"
 
 namespace gpuscaler {
@@ -114,9 +112,7 @@ absl::StatusOr<EngineReading> EngineReader::Read(const absl::StatusOr<Page>& pag
   RETURN_IF_ERROR(page.status());
   absl::StatusOr<EngineReading> reading = ReadBody(*page);
   if (reading.ok()) return reading;
-  return absl::Status(
-      reading.status().code(),
-      absl::StrCat(Request().Place(), ": ", PrintableText(reading.status().message())));
+  return Request().AtPlace(reading.status());
 }
 
 absl::StatusOr<EngineReading> EngineReader::ReadBody(const Page& page) {

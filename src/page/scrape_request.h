@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "absl/status/status.h"
 #include "page/prometheus_text.h"
 #include "page/server_address.h"
 
@@ -17,6 +18,8 @@ struct ScrapeRequest {
 
   // Returns "llm.team-a.svc:8000/metrics (10.1.2.3)" for messages, without query and secrets.
   std::string Place() const;
+  // Returns the fault of a response with Place() in front. The text of `fault` may be the server's.
+  absl::Status AtPlace(const absl::Status& fault) const;
 
   friend auto operator<=>(const ScrapeRequest&, const ScrapeRequest&) = default;
 };

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "base/printable_text.h"
 #include "base/status_macros.h"
 
 namespace gpuscaler {
@@ -85,18 +83,12 @@ std::optional<ScrapeRequest> ScrapedNumbers::Take(absl::Time at, const absl::Sta
     if (!page.ok()) {
       sink_(source, request_.server.address, page.status());
     } else if (picked->number.has_value()) {  // not for sources added while it was read
+      const absl::StatusOr<CounterPoint> number = *std::exchange(picked->number, std::nullopt);
       sink_(source, request_.server.address,
-            WithPlace(*std::exchange(picked->number, std::nullopt)));
+            number.ok() ? number : request_.AtPlace(number.status()));
     }
   }
   return std::nullopt;
-}
-
-absl::StatusOr<CounterPoint> ScrapedNumbers::WithPlace(absl::StatusOr<CounterPoint> number) const {
-  if (number.ok()) return number;
-  return absl::Status(
-      number.status().code(),
-      absl::StrCat(request_.Place(), ": ", PrintableText(number.status().message())));
 }
 
 }  // namespace gpuscaler

@@ -63,7 +63,6 @@ class ScrapedNumbers : public PolledTarget {
 
   std::vector<std::shared_ptr<Picked>> AllPicked();
   void Read(absl::Time at, const Page& page);
-  absl::StatusOr<CounterPoint> WithPlace(absl::StatusOr<CounterPoint> number) const;
 
   const ScrapeRequest request_;
   const absl::Duration longest_gap_;
