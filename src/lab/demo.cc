@@ -38,11 +38,8 @@ absl::Duration TickOf(int speed) { return std::max(kSimulatedTick / speed, kShor
 
 }  // namespace
 
-Demo::Demo(const DemoOptions& options, StartDemoServer start_server, StopRequested stopped)
-    : options_(options),
-      start_server_(std::move(start_server)),
-      stopped_(std::move(stopped)),
-      clock_(options.speed) {
+Demo::Demo(const DemoOptions& options, StopRequested stopped)
+    : options_(options), stopped_(std::move(stopped)), clock_(options.speed) {
   scenario_.service.gpus = options.max_replicas;
   scenario_.load.peak = DemoPeak(options.max_replicas);
   scenario_.scaled_object.max_replica_count = options.max_replicas;
@@ -52,20 +49,28 @@ Demo::Demo(const DemoOptions& options, StartDemoServer start_server, StopRequest
 bool Demo::Stopping() const { return stopped_(TickOf(options_.speed)) || !std::cout; }
 
 // Host names resolve to the Services of the demo's cluster.
-DemoServerOptions Demo::ServerOptions() const {
+absl::StatusOr<std::unique_ptr<RunningRole>> Demo::StartServer() const {
+  const absl::Duration tick = TickOf(options_.speed);
+  Config config;
+  config.bind_address = "127.0.0.1";
+  config.port = options_.port == 0 ? kAnyPort : options_.port;
+  config.metrics_port = 0;
+  config.probe_port = 0;
+  config.attribution = AttributionMode::kNone;
+  config.gpu_source = absl::StrCat("file:", service_->gpu_file());
+  config.node_name = "demo";
+  config.poll_interval = config.engine_interval = config.queue_interval = tick;
+  config.allow_endpoints = "127.0.0.0/8";
+  config.stale_after = std::max(6 * kSimulatedTick, kSlowestReading * options_.speed);
   const auto resolver = [engines = service_->addresses()](const std::string& name) {
     const bool is_gateway = absl::StartsWith(name, "gateway.");
     return ResolvedName{
         .addresses = is_gateway ? std::vector<std::string>{"127.0.0.1"} : engines->Get(),
         .canonical_name = name};
   };
-  const absl::Duration tick = TickOf(options_.speed);
-  return {.gpu_file = service_->gpu_file(),
-          .port = options_.port,
-          .interval = tick,
-          .stale_after = std::max(6 * kSimulatedTick, kSlowestReading * options_.speed),
-          .addresses = {.interval = tick, .retry = tick, .resolver = resolver},
-          .clock_speed = static_cast<double>(options_.speed)};
+  return RunningRole::Start(config, clock_,
+                            {.addresses = {.interval = tick, .retry = tick, .resolver = resolver},
+                             .clock_speed = static_cast<double>(options_.speed)});
 }
 
 absl::Status Demo::Serve() {
@@ -79,7 +84,7 @@ absl::Status Demo::Serve() {
   ASSIGN_OR_RETURN(by_profile_, DemoTrigger(options_.profile, service_->port(), DemoEngine()));
   ASSIGN_OR_RETURN(trigger_, ParseTrigger(by_profile_.metadata, BuiltInProfiles()));
   by_demand_ = DemandTrigger(gateway_page_->port());
-  ASSIGN_OR_RETURN(server_, start_server_(ServerOptions(), clock_));
+  ASSIGN_OR_RETURN(server_, StartServer());
   address_ = absl::StrCat("127.0.0.1:", server_->grpc_port());
   ASSIGN_OR_RETURN(client_, ScalerClient::Open({.address = address_}));
   RETURN_IF_ERROR(triggers_.Add(*client_, by_profile_));

@@ -14,8 +14,8 @@
 #include "lab/demo_outcome.h"
 #include "lab/demo_scaler.h"
 #include "lab/demo_scenario.h"
-#include "lab/demo_server.h"
 #include "lab/demo_service.h"
+#include "role/running_role.h"
 #include "serve/http_server.h"
 #include "serve/scaler_client.h"
 #include "simulate/keda.h"
@@ -47,7 +47,7 @@ class Demo {
   // Blocks for this duration, or less if the demo must stop. Returns true if it must stop.
   using StopRequested = std::function<bool(absl::Duration)>;
 
-  Demo(const DemoOptions& options, StartDemoServer start_server, StopRequested stopped);
+  Demo(const DemoOptions& options, StopRequested stopped);
 
   // Runs a load of about 50 simulated minutes that rises, holds and ends. Must be called once.
   // Returns INVALID_ARGUMENT if the profile does not exist, and UNAVAILABLE if a file, port or
@@ -59,7 +59,7 @@ class Demo {
 
  private:
   absl::Status Serve();
-  DemoServerOptions ServerOptions() const;
+  absl::StatusOr<std::unique_ptr<RunningRole>> StartServer() const;
   absl::Status Tick(Keda& keda);
   bool Stopping() const;
   absl::StatusOr<bool> RunLoad();  // false: stopped
@@ -71,7 +71,6 @@ class Demo {
   absl::Status ReportResult() const;
 
   const DemoOptions options_;
-  const StartDemoServer start_server_;
   const StopRequested stopped_;
   const SteadyClock clock_;
   DemoScenario scenario_;
@@ -80,7 +79,7 @@ class Demo {
   Trigger trigger_;  // parsed from by_profile_
   std::unique_ptr<DemoService> service_;
   std::unique_ptr<HttpServer> gateway_page_;
-  std::unique_ptr<DemoServer> server_;
+  std::unique_ptr<RunningRole> server_;
   std::string address_;
   std::unique_ptr<ScalerClient> client_;
   RemoteTriggers triggers_;
