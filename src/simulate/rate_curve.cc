@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -27,51 +28,49 @@ absl::Status LineError(int line, const absl::Status& why) {
   return absl::InvalidArgumentError(absl::StrCat("line ", line, ": ", why.message()));
 }
 
+struct Change {
+  absl::Duration from;
+  double rate;
+};
+
 }  // namespace
 
 RateCurve RateCurve::Constant(double rate) {
-  RateCurve curve(Kind::kChanges);
-  curve.changes_ = {{absl::ZeroDuration(), rate}};
-  return curve;
+  return RateCurve([rate](absl::Duration) { return rate; });
 }
 
 RateCurve RateCurve::Step(double low, double high, absl::Duration duration) {
-  RateCurve curve(Kind::kChanges);
-  curve.changes_ = {{absl::ZeroDuration(), low}, {duration / 4, high}, {duration * 3 / 4, low}};
-  return curve;
+  return RateCurve([=](absl::Duration passed) {
+    return duration / 4 <= passed && passed < duration * 3 / 4 ? high : low;
+  });
 }
 
 RateCurve RateCurve::Burst(double low, double high, absl::Duration period) {
-  RateCurve curve(Kind::kBurst);
-  curve.low_ = low;
-  curve.high_ = high;
-  curve.period_ = period;
-  return curve;
+  return RateCurve([=](absl::Duration passed) {
+    return absl::FDivDuration(passed % period, period) < kBurstShare ? high : low;
+  });
 }
 
 RateCurve RateCurve::Sine(double low, double high, absl::Duration period) {
-  RateCurve curve = Burst(low, high, period);
-  curve.kind_ = Kind::kSine;
-  return curve;
+  return RateCurve([=](absl::Duration passed) {
+    const double turn = absl::FDivDuration(passed % period, period);
+    return low + (high - low) * (1 - std::cos(2 * std::numbers::pi * turn)) / 2;
+  });
 }
 
 RateCurve RateCurve::Ramp(double low, double high, absl::Duration from, absl::Duration until) {
-  RateCurve curve = Burst(low, high, until - from);
-  curve.kind_ = Kind::kRamp;
-  curve.from_ = from;
-  return curve;
+  return RateCurve([=](absl::Duration passed) {
+    const double risen = absl::FDivDuration(passed - from, until - from);
+    return low + (high - low) * std::clamp(risen, 0.0, 1.0);
+  });
 }
 
 RateCurve RateCurve::Times(double factor) const {
-  RateCurve curve = *this;
-  curve.low_ *= factor;
-  curve.high_ *= factor;
-  for (Change& change : curve.changes_) change.rate *= factor;
-  return curve;
+  return RateCurve([rate = rate_, factor](absl::Duration passed) { return factor * rate(passed); });
 }
 
 absl::StatusOr<RateCurve> RateCurve::Parse(absl::string_view text) {
-  RateCurve curve(Kind::kChanges);
+  std::vector<Change> changes;
   int line = 0;
   for (absl::string_view whole : absl::StrSplit(text, '\n')) {
     ++line;
@@ -88,34 +87,19 @@ absl::StatusOr<RateCurve> RateCurve::Parse(absl::string_view text) {
     const auto rate = ParseWithin(words[1], "the rate", kHighestRate);
     if (!rate.ok()) return LineError(line, rate.status());
     const absl::Duration from = absl::Seconds(*second);
-    if (!curve.changes_.empty() && from <= curve.changes_.back().from) {
+    if (!changes.empty() && from <= changes.back().from) {
       return LineError(line, absl::InvalidArgumentError(
                                  absl::StrCat(words[0], ": not later than the line before it")));
     }
-    curve.changes_.push_back({from, *rate});
+    changes.push_back({from, *rate});
   }
-  if (curve.changes_.empty()) return absl::InvalidArgumentError("no line SECONDS RATE");
+  if (changes.empty()) return absl::InvalidArgumentError("no line SECONDS RATE");
+  RateCurve curve([changes](absl::Duration passed) {
+    const auto next = std::ranges::upper_bound(changes, passed, {}, &Change::from);
+    return next == changes.begin() ? 0 : std::prev(next)->rate;
+  });
+  curve.last_change_ = changes.back().from;
   return curve;
-}
-
-double RateCurve::RateAt(absl::Duration passed) const {
-  if (kind_ == Kind::kChanges) return RateOfChanges(passed);
-  if (kind_ == Kind::kRamp) {
-    const double risen = absl::FDivDuration(passed - from_, period_);
-    return low_ + (high_ - low_) * std::clamp(risen, 0.0, 1.0);
-  }
-  const double turn = absl::FDivDuration(passed % period_, period_);
-  if (kind_ == Kind::kBurst) return turn < kBurstShare ? high_ : low_;
-  return low_ + (high_ - low_) * (1 - std::cos(2 * std::numbers::pi * turn)) / 2;
-}
-
-double RateCurve::RateOfChanges(absl::Duration passed) const {
-  const auto next = std::ranges::upper_bound(changes_, passed, {}, &Change::from);
-  return next == changes_.begin() ? 0 : std::prev(next)->rate;
-}
-
-absl::Duration RateCurve::LastChange() const {
-  return changes_.empty() ? absl::ZeroDuration() : changes_.back().from;
 }
 
 }  // namespace gpuscaler

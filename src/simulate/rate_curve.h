@@ -1,8 +1,8 @@
 // The requests per second to send over time.
 #pragma once
 
-#include <string>
-#include <vector>
+#include <functional>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -13,6 +13,9 @@ namespace gpuscaler {
 // All rates are requests per second.
 class RateCurve {
  public:
+  using Rate = std::function<double(absl::Duration passed)>;
+  explicit RateCurve(Rate rate) : rate_(std::move(rate)) {}
+
   static RateCurve Constant(double rate);
   // Returns `low` for the first and last quarter of `duration` and `high` in between.
   static RateCurve Step(double low, double high, absl::Duration duration);
@@ -29,28 +32,16 @@ class RateCurve {
   // allowed.
   static absl::StatusOr<RateCurve> Parse(absl::string_view text);
 
-  double RateAt(absl::Duration passed) const;
+  double RateAt(absl::Duration passed) const { return rate_(passed); }
 
   RateCurve Times(double factor) const;
 
   // Returns the time of the last line of a parsed curve, or zero for other curves.
-  absl::Duration LastChange() const;
+  absl::Duration LastChange() const { return last_change_; }
 
  private:
-  enum class Kind { kChanges, kBurst, kSine, kRamp };
-  struct Change {
-    absl::Duration from;
-    double rate;
-  };
-  explicit RateCurve(Kind kind) : kind_(kind) {}
-  double RateOfChanges(absl::Duration passed) const;
-
-  Kind kind_;
-  std::vector<Change> changes_;  // ordered by time
-  double low_ = 0;
-  double high_ = 0;
-  absl::Duration period_ = absl::Seconds(1);  // ramps: the length
-  absl::Duration from_;                       // ramps only
+  Rate rate_;
+  absl::Duration last_change_;
 };
 
 }  // namespace gpuscaler
