@@ -16,8 +16,7 @@ constexpr absl::Duration kLongest = absl::Hours(24);  // real time
 
 DemoLoad::DemoLoad(const LoadShape& shape, int speed, Sender& sender, int64_t first_id)
     : run_({.concurrency = 100'000, .timeout = absl::InfiniteDuration()},
-           Arrivals(CurveOf(shape, speed), std::min(shape.End() / speed, kLongest), Spacing::kEven,
-                    1),
+           Arrivals(shape.Curve(speed), std::min(shape.End() / speed, kLongest), Spacing::kEven, 1),
            sender, clock_, first_id),
       thread_([this] {
         run_.Run([this] { return !stopping_; });

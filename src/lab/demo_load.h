@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "lab/load_shape.h"
+#include "lab/demo_scenario.h"
 #include "simulate/load_run.h"
 #include "simulate/sender.h"
 

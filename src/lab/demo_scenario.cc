@@ -22,7 +22,7 @@ ScalingCost CostOf(std::string name, const DemoScenario& scenario, int initial_r
                     .goals = {absl::InfiniteDuration(), absl::InfiniteDuration()},
                     .duration = duration,
                     .initial_replicas = initial_replicas};
-  loop.requests = EvenTrace(CurveOf(scenario.load, /*speed=*/1),
+  loop.requests = EvenTrace(scenario.load.Curve(/*speed=*/1),
                             std::min(duration, scenario.load.End()), DemoEngine().request);
   const LoopResult result = RunLoop(loop, policy);
   const LoopTotals& totals = result.totals;
@@ -39,6 +39,19 @@ ScalingCost CostOf(std::string name, const DemoScenario& scenario, int initial_r
 }
 
 }  // namespace
+
+double LoadShape::RateAt(absl::Duration passed) const {
+  const double risen = absl::FDivDuration(passed - quiet, rise);
+  const double left = absl::FDivDuration(End() - passed, fall);
+  return peak * std::clamp(std::min(risen, left), 0.0, 1.0);
+}
+
+RateCurve LoadShape::Curve(int speed) const {
+  return RateCurve([shape = *this, speed](absl::Duration passed) {
+    constexpr absl::Duration kStep = absl::Seconds(10);
+    return shape.RateAt(absl::Trunc(passed * speed, kStep) + kStep / 2) * speed;
+  });
+}
 
 const EnginePreset& DemoEngine() { return *EnginePresetNamed("llm-d"); }
 
