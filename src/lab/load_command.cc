@@ -1,5 +1,7 @@
 // `load`: sends completions in an open loop and reports the results.
 
+#include <unistd.h>
+
 #include <iostream>
 #include <memory>
 #include <utility>
@@ -15,7 +17,6 @@
 #include "base/nearest.h"
 #include "base/status_macros.h"
 #include "lab/lab_commands.h"
-#include "lab/load_progress.h"
 #include "simulate/completion_work.h"
 #include "simulate/curl_sender.h"
 #include "simulate/load_report.h"
@@ -45,7 +46,6 @@ struct LoadFlags {
 struct LoadPlan {
   RateCurve curve;
   absl::Duration duration;
-  std::string url;
 };
 
 absl::StatusOr<LoadPlan> PlanOfFile(const LoadFlags& flags) {
@@ -61,7 +61,7 @@ absl::StatusOr<LoadPlan> PlanOfFile(const LoadFlags& flags) {
   }
   const absl::Duration duration =
       flags.duration > absl::ZeroDuration() ? flags.duration : curve->LastChange();
-  if (duration > absl::ZeroDuration()) return LoadPlan{*std::move(curve), duration, ""};
+  if (duration > absl::ZeroDuration()) return LoadPlan{*std::move(curve), duration};
   return absl::InvalidArgumentError(absl::StrCat(
       flags.shape,
       ": its only line begins at 0: add a last line with the time of its end, or --duration"));
@@ -76,15 +76,15 @@ absl::StatusOr<LoadPlan> PlanOf(const LoadFlags& flags) {
   }
   const absl::Duration duration =
       flags.duration > absl::ZeroDuration() ? flags.duration : kDefaultDuration;
-  if (flags.shape == "constant") return LoadPlan{RateCurve::Constant(flags.rate), duration, ""};
+  if (flags.shape == "constant") return LoadPlan{RateCurve::Constant(flags.rate), duration};
   if (flags.shape == "step") {
-    return LoadPlan{RateCurve::Step(flags.base, flags.rate, duration), duration, ""};
+    return LoadPlan{RateCurve::Step(flags.base, flags.rate, duration), duration};
   }
   if (flags.shape == "burst") {
-    return LoadPlan{RateCurve::Burst(flags.base, flags.rate, flags.period), duration, ""};
+    return LoadPlan{RateCurve::Burst(flags.base, flags.rate, flags.period), duration};
   }
   if (flags.shape == "sine") {
-    return LoadPlan{RateCurve::Sine(flags.base, flags.rate, flags.period), duration, ""};
+    return LoadPlan{RateCurve::Sine(flags.base, flags.rate, flags.period), duration};
   }
   return PlanOfFile(flags);
 }
@@ -99,15 +99,44 @@ std::string Shown(const std::string& url) {
              : absl::StrCat(url.substr(0, host), url.substr(at + 1));
 }
 
+// The progress of a run on standard error: a line updated in place on a terminal, one line per
+// second elsewhere.
+class LoadProgress {
+ public:
+  explicit LoadProgress(const LoadPlan& plan) : plan_(plan) {}
+
+  // Prints if a line is due.
+  void Show(LoadRun& run) {
+    constexpr absl::Duration kLineInterval = absl::Seconds(1);
+    const absl::Duration passed = run.passed();
+    if (passed - shown_at_ < kLineInterval) return;
+    const double asked = passed < plan_.duration ? plan_.curve.RateAt(passed) : 0;
+    const std::string line =
+        LoadLine(passed, asked, run.tally(), run.TakeRecent(), passed - shown_at_);
+    std::cerr << (terminal_ ? "\r" : "") << line << (terminal_ ? "\x1b[K" : "\n") << std::flush;
+    shown_at_ = passed;
+  }
+
+  // Starts later output on a new line.
+  void End() const {
+    if (terminal_ && shown_at_ > absl::ZeroDuration()) std::cerr << "\r\x1b[K" << std::flush;
+  }
+
+ private:
+  const LoadPlan& plan_;
+  const bool terminal_ = isatty(STDERR_FILENO) != 0;
+  absl::Duration shown_at_;
+};
+
 int RunLoad(const LoadFlags& flags) {
   const TerminationSignals signals;  // before any thread
-  auto plan = PlanOf(flags);
+  const auto plan = PlanOf(flags);
   if (!plan.ok()) return Fail("keda-gpu-scaler-lab load", plan.status(), kExitUsage);
-  plan->url = CompletionUrl(flags.target);
+  const std::string url = CompletionUrl(flags.target);
   StartLogging(LogLevel::kWarn, LogFormat::kText);
   RaiseOpenFilesLimit();
   const auto sender = OpenCurlSender(
-      {.url = plan->url, .body = CompletionBody(plan->url, flags.work), .timeout = flags.timeout});
+      {.url = url, .body = CompletionBody(url, flags.work), .timeout = flags.timeout});
   if (!sender.ok()) return Fail("keda-gpu-scaler-lab load", sender.status(), kExitUnavailable);
   const SteadyClock clock;
   LoadLimits limits = flags.limits;
@@ -115,7 +144,7 @@ int RunLoad(const LoadFlags& flags) {
   Arrivals arrivals(plan->curve, plan->duration, flags.poisson ? Spacing::kPoisson : Spacing::kEven,
                     static_cast<uint64_t>(flags.seed));
   LoadRun run(limits, std::move(arrivals), **sender, clock);
-  LoadProgress progress(plan->curve, plan->duration);
+  LoadProgress progress(*plan);
   bool stopped = false;
   const LoadTally& tally = run.Run([&] {
     progress.Show(run);
@@ -123,7 +152,7 @@ int RunLoad(const LoadFlags& flags) {
     return !stopped;
   });
   progress.End();
-  std::cout << (flags.output == "json" ? LoadJson : LoadText)(Shown(plan->url), tally, stopped)
+  std::cout << (flags.output == "json" ? LoadJson : LoadText)(Shown(url), tally, stopped)
             << std::flush;
   return ErrorsOf(tally) == 0 ? kExitOk : kExitFindings;
 }
