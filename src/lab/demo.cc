@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/duration_text.h"
 #include "base/status_macros.h"
-#include "lab/demo_chart.h"
 #include "lab/demo_load.h"
 #include "lab/demo_screen.h"
 #include "lab/demo_triggers.h"

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "lab/demo_frame.h"
+#include "lab/demo_chart.h"
 #include "lab/demo_outcome.h"
 #include "lab/demo_scaler.h"
 #include "lab/demo_scenario.h"

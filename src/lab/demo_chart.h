@@ -2,12 +2,38 @@
 // functions.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "lab/demo_frame.h"
+#include "absl/time/time.h"
 
 namespace gpuscaler {
+
+// One sample of the demo.
+struct DemoFrame {
+  absl::Duration passed;  // simulated time since the start
+  double requests_per_second = 0;
+  int running = 0;
+  int waiting = 0;
+  std::vector<double> utilization_percent;  // per GPU
+  std::vector<double> memory_percent;
+  std::optional<double> value;  // V; empty: the scaler returned an error
+  bool active = false;
+  int desired = 0;
+  int ready = 0;
+  std::string note;  // the scaler's explanation of its value
+};
+
+// The constant properties of a demo.
+struct DemoSetting {
+  std::string profile;
+  std::string unit;  // unit of V
+  double target = 80;
+  int max_replicas = 8;
+  int speed = 150;
+  absl::Duration expected;  // approximate duration
+};
 
 struct ChartStyle {
   int width = 80;  // columns; the longest possible line

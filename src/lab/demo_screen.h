@@ -6,7 +6,6 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "lab/demo_chart.h"
-#include "lab/demo_frame.h"
 
 namespace gpuscaler {
 
