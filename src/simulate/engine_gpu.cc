@@ -17,7 +17,6 @@ EngineGpu::EngineGpu(const EngineGpuOptions& options, absl::Duration load_time, 
       load_time_(load_time),
       clock_(clock),
       started_at_(clock.Now()),
-      slot_(options.file, options.index),
       busy_(started_at_) {
   if (options_.file.empty()) return;
   Tick();
@@ -59,7 +58,7 @@ GpuReport EngineGpu::Reading() {
 
 void EngineGpu::Write(const GpuReport& report) {
   if (options_.file.empty()) return;
-  const std::string error(slot_.Write(report).message());
+  const std::string error(WriteGpuReport(options_.file, options_.index, report).message());
   if (!error.empty() && error != last_error_) LogWarn("gpu_file_not_written", {{"why", error}});
   last_error_ = error;
 }

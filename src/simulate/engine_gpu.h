@@ -37,7 +37,6 @@ class EngineGpu {
   const absl::Duration load_time_;
   const Clock& clock_;
   const absl::Time started_at_;
-  const GpuSlot slot_;
   Mutex mutex_;
   const EngineServer* server_ ABSL_GUARDED_BY(mutex_) = nullptr;
   bool left_ ABSL_GUARDED_BY(mutex_) = false;

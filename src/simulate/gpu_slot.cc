@@ -11,6 +11,7 @@
 #include <fstream>
 #include <system_error>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/file_text.h"
@@ -66,26 +67,6 @@ void FillEntry(OrderedJson& gpu, const GpuReport& report) {
   if (report.pid) gpu["processes"].push_back({{"pid", *report.pid}, {"memory_bytes", used_bytes}});
 }
 
-// Holds the lock until the descriptor is closed.
-class FileLock {
- public:
-  explicit FileLock(const std::string& path)
-      : file_(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
-    held_ = file_ >= 0 && flock(file_, LOCK_EX) == 0;
-  }
-  ~FileLock() {
-    if (file_ >= 0) close(file_);
-  }
-  FileLock(const FileLock&) = delete;
-  FileLock& operator=(const FileLock&) = delete;
-
-  bool held() const { return held_; }
-
- private:
-  const int file_;
-  bool held_ = false;
-};
-
 }  // namespace
 
 bool ReplaceGpuFile(const std::string& path, const std::string& text) {
@@ -119,20 +100,23 @@ absl::StatusOr<std::string> WithGpuReport(absl::string_view text, int index,
   return node.dump(1) + "\n";
 }
 
-absl::Status GpuSlot::Write(const GpuReport& report) const {
-  const FileLock lock(path_ + ".lock");
-  if (!lock.held()) {
+absl::Status WriteGpuReport(const std::string& path, int index, const GpuReport& report) {
+  const int lock = open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  const absl::Cleanup unlock = [lock] {
+    if (lock >= 0) close(lock);
+  };
+  if (lock < 0 || flock(lock, LOCK_EX) != 0) {
     return absl::UnavailableError(
-        absl::StrCat(path_, ".lock: cannot be locked: ", std::strerror(errno)));
+        absl::StrCat(path, ".lock: cannot be locked: ", std::strerror(errno)));
   }
   std::string text;
-  if (std::filesystem::exists(path_)) {
-    ASSIGN_OR_RETURN(text, ReadFileText(path_));
+  if (std::filesystem::exists(path)) {
+    ASSIGN_OR_RETURN(text, ReadFileText(path));
   }
-  const auto next = WithGpuReport(text, index_, report);
-  if (!next.ok()) return absl::UnavailableError(absl::StrCat(path_, " ", next.status().message()));
-  if (*next == text || ReplaceGpuFile(path_, *next)) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat(path_, ": cannot be written"));
+  const auto next = WithGpuReport(text, index, report);
+  if (!next.ok()) return absl::UnavailableError(absl::StrCat(path, " ", next.status().message()));
+  if (*next == text || ReplaceGpuFile(path, *next)) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(path, ": cannot be written"));
 }
 
 }  // namespace gpuscaler

@@ -32,17 +32,9 @@ absl::StatusOr<std::string> WithGpuReport(absl::string_view text, int index,
 // Replaces the file atomically by way of PATH.new. Returns false if it cannot be written.
 bool ReplaceGpuFile(const std::string& path, const std::string& text);
 
-class GpuSlot {
- public:
-  GpuSlot(std::string path, int index) : path_(std::move(path)), index_(index) {}
-
-  // Replaces the file atomically. Engines that write at the same time wait for each other at
-  // PATH.lock. Returns UNAVAILABLE with the file that cannot be read or written.
-  absl::Status Write(const GpuReport& report) const;
-
- private:
-  const std::string path_;
-  const int index_;
-};
+// Writes that entry of the file, which is replaced atomically. Engines that write at the same time
+// wait for each other at PATH.lock. Returns UNAVAILABLE with the file that cannot be read or
+// written.
+absl::Status WriteGpuReport(const std::string& path, int index, const GpuReport& report);
 
 }  // namespace gpuscaler

@@ -28,8 +28,8 @@ class GpuSlotTest : public testing::Test {
 };
 
 TEST_F(GpuSlotTest, TheScalerReadsAGpuFromANewFile) {
-  const GpuSlot slot(path(), 3);
-  ASSERT_TRUE(slot.Write({.utilization_percent = 60, .memory_percent = 90, .pid = 77}).ok());
+  ASSERT_TRUE(
+      WriteGpuReport(path(), 3, {.utilization_percent = 60, .memory_percent = 90, .pid = 77}).ok());
   const std::vector<GpuSample> gpus = Gpus();
   ASSERT_EQ(gpus.size(), 1U);
   EXPECT_EQ(gpus[0].index, 3);
@@ -38,7 +38,7 @@ TEST_F(GpuSlotTest, TheScalerReadsAGpuFromANewFile) {
   ASSERT_TRUE(gpus[0].processes.has_value());
   ASSERT_EQ(gpus[0].processes->size(), 1U);
   EXPECT_EQ(gpus[0].processes->front().pid, 77);
-  ASSERT_TRUE(slot.Write({}).ok());
+  ASSERT_TRUE(WriteGpuReport(path(), 3, {}).ok());
   EXPECT_TRUE(Gpus()[0].processes->empty());
   EXPECT_THAT(Gpus()[0].memory_used_bytes, testing::Optional(0));
 }
@@ -47,10 +47,9 @@ TEST_F(GpuSlotTest, ConcurrentWritersKeepEachOthersGpus) {
   std::vector<std::thread> engines;
   for (int index = 0; index < 4; ++index) {
     engines.emplace_back([this, index] {
-      const GpuSlot slot(path(), index);
       for (int i = 1; i <= 50; ++i) {
         const GpuReport report = {.utilization_percent = i + index / 10.0, .pid = 100 + index};
-        const absl::Status status = slot.Write(report);
+        const absl::Status status = WriteGpuReport(path(), index, report);
         EXPECT_TRUE(status.ok()) << status;
       }
     });
