@@ -29,7 +29,7 @@
 #include "simulate/closed_loop.h"
 #include "simulate/loop_load.h"
 #include "simulate/recipe_scalers.h"
-#include "simulate/trigger_scaler.h"
+#include "simulate/workload_telemetry.h"
 
 namespace gpuscaler {
 namespace {

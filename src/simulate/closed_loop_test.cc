@@ -12,7 +12,7 @@
 #include "gtest/gtest.h"
 #include "simulate/loop_load.h"
 #include "simulate/recipe_scalers.h"
-#include "simulate/trigger_scaler.h"
+#include "simulate/workload_telemetry.h"
 
 namespace gpuscaler {
 namespace {

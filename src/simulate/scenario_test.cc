@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "simulate/closed_loop.h"
 #include "simulate/recipe_scalers.h"
-#include "simulate/trigger_scaler.h"
+#include "simulate/workload_telemetry.h"
 
 namespace gpuscaler {
 namespace {

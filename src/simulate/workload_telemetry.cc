@@ -102,7 +102,8 @@ WorkloadTelemetry::WorkloadTelemetry(const Trigger& trigger, const TelemetryOpti
       query_(SourceQueryOf(trigger, options.staleness)),
       signals_(StoreLimits(options), [] {}) {}
 
-void WorkloadTelemetry::Sample(const SimulatedWorkload& workload) {
+void WorkloadTelemetry::Observe(const SimulatedWorkload& workload) {
+  decision_.reset();
   now_ = workload.now();
   SampleGpus(workload);
   if (source_.has_value()) SampleEngines(workload);
@@ -174,6 +175,21 @@ void WorkloadTelemetry::SampleGateway(const SimulatedWorkload& workload) {
       CounterPoint{.instant = {.at = now_}, .value = static_cast<double>(workload.held())});
 }
 
+const Decision& WorkloadTelemetry::Decided() {
+  if (!decision_.has_value()) decision_ = Decide();
+  return *decision_;
+}
+
+absl::StatusOr<double> WorkloadTelemetry::GetMetrics() {
+  if (!Decided().status.ok()) return Decided().status;
+  return Decided().value;
+}
+
+absl::StatusOr<bool> WorkloadTelemetry::IsActive() {
+  if (!Decided().status.ok()) return Decided().status;
+  return Decided().active;
+}
+
 Decision WorkloadTelemetry::Decide() const {
   const std::shared_ptr<const NodeHistory> history(std::shared_ptr<const void>(), &history_);
   const FleetHistory fleet = FleetOfOne(history);
@@ -186,6 +202,12 @@ Decision WorkloadTelemetry::Decide() const {
         signals_.HistoryOf(*gateway_, GatewayQueryOf(options_.staleness), now_));
   }
   return gpuscaler::Decide(trigger_, scaled_object_, fleet, &signals, options_.staleness);
+}
+
+ScaledTrigger OwnTrigger(const Trigger& trigger, const TelemetryOptions& options) {
+  return {.scaler = std::make_unique<WorkloadTelemetry>(trigger, options),
+          .target = trigger.target,
+          .target_type = trigger.target_type};
 }
 
 }  // namespace gpuscaler

@@ -16,6 +16,7 @@
 #include "model/node_history.h"
 #include "scaling/decision.h"
 #include "signal/signal_store.h"
+#include "simulate/replica_policy.h"
 #include "simulate/simulated_workload.h"
 #include "trigger/trigger.h"
 
@@ -40,21 +41,22 @@ struct ReadEngine {
 void StoreReadings(const SignalSource& source, const EngineQuery& query,
                    const std::vector<ReadEngine>& engines, absl::Time now, SignalStore& signals);
 
-// The Deployment llm in the namespace team-a, with a ScaledObject of the same name. Not
-// thread-safe.
-class WorkloadTelemetry {
+// This project's scaler on the Deployment llm in the namespace team-a, with a ScaledObject of the
+// same name. Not thread-safe.
+class WorkloadTelemetry : public WorkloadScaler {
  public:
   WorkloadTelemetry(const Trigger& trigger, const TelemetryOptions& options);
 
   // Reads every GPU and engine. Must be called once a second.
-  void Sample(const SimulatedWorkload& workload);
+  void Observe(const SimulatedWorkload& workload) override;
+  absl::StatusOr<double> GetMetrics() override;
+  absl::StatusOr<bool> IsActive() override;
 
-  // Uses the newest sample.
-  Decision Decide() const;
-
-  const Trigger& trigger() const { return trigger_; }
+  // Returns the decision on the newest observation.
+  const Decision& Decided();
 
  private:
+  Decision Decide() const;
   NodeSnapshot SnapshotOf(const SimulatedWorkload& workload) const;
   void SampleGpus(const SimulatedWorkload& workload);
   void SampleEngines(const SimulatedWorkload& workload);
@@ -70,6 +72,10 @@ class WorkloadTelemetry {
   MemoryWatch memory_;
   NodeHistory history_;
   SignalStore signals_;
+  std::optional<Decision> decision_;  // empty: not decided since the newest observation
 };
+
+// Returns the trigger for KedaPolicy.
+ScaledTrigger OwnTrigger(const Trigger& trigger, const TelemetryOptions& options = {});
 
 }  // namespace gpuscaler

@@ -20,7 +20,7 @@ class WorkloadTelemetryTest : public testing::Test {
   void RunFor(WorkloadTelemetry& telemetry, absl::Duration duration) {
     for (const absl::Time end = workload_.now() + duration; workload_.now() < end;) {
       workload_.Advance(workload_.now() + absl::Seconds(1));
-      telemetry.Sample(workload_);
+      telemetry.Observe(workload_);
     }
   }
 
@@ -45,7 +45,7 @@ TEST_F(WorkloadTelemetryTest, RequestsInFlightOfAllReplicasAreTheValue) {
   for (int i = 0; i < 2; ++i) workload_.StartReadyAt(kTelemetryStart);
   for (int i = 0; i < 10; ++i) workload_.Submit({.prompt_tokens = 10, .max_tokens = 10'000});
   RunFor(telemetry, absl::Minutes(1));
-  const Decision decision = telemetry.Decide();
+  const Decision decision = telemetry.Decided();
   EXPECT_TRUE(decision.status.ok()) << decision.status;
   EXPECT_EQ(decision.value, 10);
   EXPECT_EQ(decision.replicas, 2);
@@ -61,9 +61,9 @@ TEST_F(WorkloadTelemetryTest, DemandIsArrivalsDividedByCapacity) {
   for (int step = 1; step <= 6000; ++step) {
     workload.Submit({.prompt_tokens = 10, .max_tokens = 100});
     workload.Advance(kTelemetryStart + step * absl::Milliseconds(100));
-    if (step % 10 == 0) telemetry.Sample(workload);
+    if (step % 10 == 0) telemetry.Observe(workload);
   }
-  const Decision decision = telemetry.Decide();
+  const Decision decision = telemetry.Decided();
   ASSERT_TRUE(decision.status.ok()) << decision.status;
   ASSERT_TRUE(decision.demand.has_value());
   EXPECT_NEAR(decision.demand->arrivals_per_second, 10, 0.5);
@@ -81,10 +81,10 @@ TEST_F(WorkloadTelemetryTest, APodIsStartingUntilItIsReady) {
                                 {.pods_api = pods_api});
     for (int second = 1; second <= 90; ++second) {
       workload.Advance(kTelemetryStart + absl::Seconds(second));
-      telemetry.Sample(workload);
+      telemetry.Observe(workload);
     }
-    EXPECT_EQ(telemetry.Decide().replicas, 1) << pods_api;
-    EXPECT_EQ(telemetry.Decide().warming, 1) << pods_api;
+    EXPECT_EQ(telemetry.Decided().replicas, 1) << pods_api;
+    EXPECT_EQ(telemetry.Decided().warming, 1) << pods_api;
   }
 }
 
