@@ -26,13 +26,14 @@ constexpr double kBusyEnginePercent = 97, kStartingEnginePercent = 15;
 
 }  // namespace
 
-ClusterScaler::ClusterScaler(Trigger trigger, Options options)
+ClusterScaler::ClusterScaler(Trigger trigger, std::string scaled_object, ValueRule value)
     : trigger_(std::move(trigger)),
-      options_(std::move(options)),
+      scaled_object_(std::move(scaled_object)),
+      value_(std::move(value)),
       source_(SourceOf(trigger_, kClusterNamespace)),
-      query_(SourceQueryOf(trigger_, options_.staleness)),
+      query_(SourceQueryOf(trigger_, kStaleness)),
       stored_query_(WithFullLookBack(query_)),
-      signals_({.max_gap = options_.staleness.stale_after}, [] {}) {}
+      signals_({.max_gap = kStaleness.stale_after}, [] {}) {}
 
 void ClusterScaler::Observe(std::vector<NodeSnapshot> snapshots,
                             const std::vector<ReadEngine>& engines) {
@@ -43,7 +44,7 @@ void ClusterScaler::Observe(std::vector<NodeSnapshot> snapshots,
     node.memory.Annotate(snapshots[i]);
     auto next = std::make_shared<NodeHistory>(*node.history);
     next->Append(std::move(snapshots[i]),
-                 {.horizon = kLongestWindow, .join_within = options_.staleness.stale_after});
+                 {.horizon = kLongestWindow, .join_within = kStaleness.stale_after});
     node.history = std::move(next);
   }
   if (source_.has_value()) StoreReadings(*source_, stored_query_, engines, now_, signals_);
@@ -58,28 +59,26 @@ const Decision& ClusterScaler::Decided() {
         {.node = node.history->Newest().node, .history = node.history, .received_at = now_});
     fleet.queries_kubelets |= QueriesKubelet(fleet.nodes.back());
   }
-  const ScaledObjectRef scaled_object{.namespace_name = kClusterNamespace,
-                                      .name = options_.scaled_object,
-                                      .allowed_namespaces = {}};
+  const ScaledObjectRef scaled_object{
+      .namespace_name = kClusterNamespace, .name = scaled_object_, .allowed_namespaces = {}};
   std::optional<SignalHistory> signals;
   if (source_.has_value()) {
     // A decision states how far the next one looks back.
     EngineQuery query = query_;
     if (decision_.look_back > absl::ZeroDuration()) {
-      query.look_back =
-          std::max(query.look_back, decision_.look_back + options_.staleness.stale_after);
+      query.look_back = std::max(query.look_back, decision_.look_back + kStaleness.stale_after);
     }
     signals = signals_.HistoryOf(*source_, query, now_);
   }
-  decision_ = Decide(trigger_, scaled_object, fleet, signals.has_value() ? &*signals : nullptr,
-                     options_.staleness);
+  decision_ =
+      Decide(trigger_, scaled_object, fleet, signals.has_value() ? &*signals : nullptr, kStaleness);
   is_decided_ = true;
   return decision_;
 }
 
 absl::StatusOr<double> ClusterScaler::GetMetrics() {
   if (!Decided().status.ok()) return Decided().status;
-  return options_.value ? options_.value(trigger_, Decided()) : Decided().value;
+  return value_ ? value_(trigger_, Decided()) : Decided().value;
 }
 
 absl::StatusOr<bool> ClusterScaler::IsActive() {
@@ -92,9 +91,7 @@ ClusterLoop::ClusterLoop(const ClusterScenario& scenario, Trigger trigger,
     : scenario_(scenario),
       cluster_(scenario.cluster, kStart),
       controller_(std::move(controller)),
-      scaler_(std::move(trigger), {.scaled_object = scenario.scaled_object_name,
-                                   .value = scenario.value,
-                                   .staleness = kStaleness}),
+      scaler_(std::move(trigger), scenario.scaled_object_name, scenario.value),
       keda_(scenario.scaled_object, Triggers()),
       load_(0),
       replicas_(scenario.replicas),

@@ -28,12 +28,8 @@ using ValueRule = std::function<double(const Trigger& trigger, const Decision& d
 // Calls Decide() on the reports of all nodes' agents and engines. Not thread-safe.
 class ClusterScaler : public Scaler {
  public:
-  struct Options {
-    std::string scaled_object = "llm";
-    ValueRule value;  // null: the decision's value
-    StalenessLimits staleness;
-  };
-  ClusterScaler(Trigger trigger, Options options);
+  // If `value` is null, the decision's value counts.
+  ClusterScaler(Trigger trigger, std::string scaled_object, ValueRule value);
 
   void Observe(std::vector<NodeSnapshot> snapshots, const std::vector<ReadEngine>& engines);
 
@@ -50,7 +46,8 @@ class ClusterScaler : public Scaler {
     std::shared_ptr<const NodeHistory> history = std::make_shared<const NodeHistory>();
   };
   const Trigger trigger_;
-  const Options options_;
+  const std::string scaled_object_;
+  const ValueRule value_;
   const std::optional<SignalSource> source_;
   const EngineQuery query_;
   const EngineQuery stored_query_;  // as much of the past as agents keep
