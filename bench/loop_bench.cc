@@ -88,7 +88,7 @@ std::vector<NamedPolicy> Policies() {
       {"static at the peak",
        [](const Setting& setting) -> std::unique_ptr<ReplicaPolicy> {
          if (setting.load == nullptr) return nullptr;
-         return std::make_unique<StaticPolicy>(setting.load->MostNeeded());
+         return std::make_unique<ScheduledPolicy>(setting.load->MostNeeded());
        }},
       {"fewest that keep 99 %", nullptr},  // LoopTable tries constant numbers of replicas
       ScalerPolicy("vllm-inference", inference),

@@ -20,7 +20,7 @@ namespace {
 LoopOutcome RunFewest(const LoopCell& cell, const LoopScenario& scenario) {
   if (cell.known_load == nullptr || !absl::StrContains(cell.load, "constant")) return {};
   for (int replicas = 1; replicas <= kMaxReplicas; ++replicas) {
-    StaticPolicy policy(replicas);
+    ScheduledPolicy policy(replicas);
     LoopResult result = RunLoop(scenario, policy);
     if (result.totals.slo_percent() >= 99) return {.totals = result.totals, .ran = true};
   }

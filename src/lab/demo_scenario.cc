@@ -61,7 +61,7 @@ double DemoPeak(int gpus) {
 }
 
 ScalingCost CostOfStatic(const DemoScenario& scenario, int replicas, absl::Duration duration) {
-  StaticPolicy policy(replicas);
+  ScheduledPolicy policy(replicas);
   return CostOf(absl::StrCat("static, ", CountText(replicas, "replica")), scenario, replicas,
                 duration, policy);
 }

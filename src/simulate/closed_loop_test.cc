@@ -39,12 +39,12 @@ LoopTotals TotalsOf(const LoopScenario& scenario, ReplicaPolicy&& policy) {
 }
 
 TEST(ClosedLoop, StaticFleetKeepsTheGoalsIfItIsLargeEnough) {
-  const LoopTotals enough = TotalsOf(HourOf(3.3), StaticPolicy(4));
+  const LoopTotals enough = TotalsOf(HourOf(3.3), ScheduledPolicy(4));
   EXPECT_GT(enough.slo_percent(), 99);
   EXPECT_NEAR(enough.gpu_hours, 2, 0.01) << "4 replicas for half an hour";
   EXPECT_EQ(enough.changes, 0);
   EXPECT_NEAR(static_cast<double>(enough.requests), 1800 * 3.3 * 8.5, 600);
-  EXPECT_LT(TotalsOf(HourOf(3.3), StaticPolicy(3)).slo_percent(), 5) << "a queue grows for ever";
+  EXPECT_LT(TotalsOf(HourOf(3.3), ScheduledPolicy(3)).slo_percent(), 5) << "a queue grows for ever";
 }
 
 TEST(ClosedLoop, ClairvoyantPolicyHasReplicasReadyWhenTheLoadRises) {

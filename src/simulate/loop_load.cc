@@ -25,7 +25,7 @@ bool IsSustained(const EnginePreset& preset, const RequestTrace& trace, double r
   for (TracedRequest& each : scenario.requests) {
     each.request = trace[random() % trace.size()].request;
   }
-  StaticPolicy policy(1);
+  ScheduledPolicy policy(1);
   return RunLoop(scenario, policy).totals.slo_percent() >= 99;
 }
 

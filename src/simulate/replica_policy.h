@@ -25,21 +25,13 @@ class ReplicaPolicy {
   virtual std::optional<double> value() const { return std::nullopt; }
 };
 
-// A constant number of replicas.
-class StaticPolicy : public ReplicaPolicy {
- public:
-  explicit StaticPolicy(int replicas) : replicas_(replicas) {}
-  int Step(absl::Duration, const SimulatedWorkload&, int) override { return replicas_; }
-
- private:
-  const int replicas_;
-};
-
 // A number of replicas fixed in advance for each time.
 class ScheduledPolicy : public ReplicaPolicy {
  public:
   using Schedule = std::function<int(absl::Duration passed)>;
   explicit ScheduledPolicy(Schedule schedule) : schedule_(std::move(schedule)) {}
+  explicit ScheduledPolicy(int replicas)  // all the time
+      : schedule_([replicas](absl::Duration) { return replicas; }) {}
   int Step(absl::Duration passed, const SimulatedWorkload&, int) override {
     return schedule_(passed);
   }
