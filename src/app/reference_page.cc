@@ -25,6 +25,7 @@
 #include "trigger/metric_type.h"
 #include "trigger/profile.h"
 #include "trigger/trigger.h"
+#include "trigger/trigger_keys.h"
 
 namespace gpuscaler {
 namespace {
@@ -48,7 +49,7 @@ std::string KeysSection() {
       "## Metadata keys of a trigger\n\nEvery key is also accepted as `<key>FromEnv`; the "
       "plain key wins. An unknown key is an error.\n\n",
       Head({"key", "allowed", "default", "meaning"}));
-  for (const TriggerKey& key : TriggerKeys()) {
+  for (const KeyRow& key : KeyRows()) {
     absl::StrAppend(
         &text, Row({Code(key.name), Cell(key.allowed), Code(key.default_value), Cell(key.help)}));
   }

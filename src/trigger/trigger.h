@@ -104,15 +104,6 @@ struct MetricSpec {
 };
 MetricSpec SpecOf(const Metadata& metadata, const Profiles& profiles);
 
-// A row of the table of keys, for docs, completion and lint.
-struct TriggerKey {
-  absl::string_view name;
-  absl::string_view allowed;        // "a number above 0", "max, min, avg, sum, p95 or p99"
-  absl::string_view default_value;  // as text; "" if there is none
-  absl::string_view help;
-};
-std::span<const TriggerKey> TriggerKeys();
-
 // These keys of a trigger's metadata are accepted and ignored.
 std::span<const absl::string_view> KedaKeys();
 

@@ -5,6 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "trigger/test_parsed_trigger.h"
+#include "trigger/trigger_keys.h"
 
 namespace gpuscaler {
 namespace {
@@ -126,7 +127,7 @@ TEST(TriggerFaults, ErrorOfAnyLengthNamesTheNumberOfOmittedFaults) {
 }
 
 TEST(TriggerFaults, ValuesFromTheEnvironmentAreNeverShown) {
-  for (const TriggerKey& key : TriggerKeys()) {
+  for (const KeyRow& key : KeyRows()) {
     const std::string name = absl::StrCat(key.name, "FromEnv");
     const std::string message = Refused({{name, "/(hunter2-p91"}});
     EXPECT_THAT(message, Not(HasSubstr("hunter2"))) << name;

@@ -316,15 +316,4 @@ std::string Quoted(absl::string_view text) {
   return absl::StrCat("\"", absl::CEscape(text.substr(0, kShown)), cut ? "...\"" : "\"");
 }
 
-std::span<const TriggerKey> TriggerKeys() {
-  static const auto& keys = *new std::vector<TriggerKey>([] {
-    std::vector<TriggerKey> keys;
-    for (const KeyRow& row : KeyRows()) {
-      keys.push_back({row.name, row.allowed, row.default_value, row.help});
-    }
-    return keys;
-  }());
-  return keys;
-}
-
 }  // namespace gpuscaler

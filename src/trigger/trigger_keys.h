@@ -74,8 +74,8 @@ struct Settings {
 
 struct KeyRow {
   std::string name;
-  std::string allowed;
-  std::string default_value;
+  std::string allowed;        // "a number above 0", "max, min, avg, sum, p95 or p99"
+  std::string default_value;  // as text; "" if there is none
   std::string help;
   std::vector<absl::string_view> words;  // candidates for "did you mean"; empty for numbers
   // Returns false if `text` is not allowed; `settings` is then unchanged.

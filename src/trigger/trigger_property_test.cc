@@ -2,9 +2,11 @@
 #include <iterator>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "trigger/test_parsed_trigger.h"
+#include "trigger/trigger_keys.h"
 
 namespace gpuscaler {
 namespace {
@@ -31,8 +33,8 @@ class RandomMetadata {
 
   std::string Key() {
     if (Below(12) == 0) return Garbage();
-    const auto keys = TriggerKeys();
-    std::string key(keys[static_cast<size_t>(Below(static_cast<int>(keys.size())))].name);
+    const std::vector<KeyRow>& keys = KeyRows();
+    std::string key = keys[static_cast<size_t>(Below(static_cast<int>(keys.size())))].name;
     if (Below(10) == 0) key.push_back(static_cast<char>(Below(256)));
     return Below(8) == 0 ? key + "FromEnv" : key;
   }

@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "trigger/test_parsed_trigger.h"
+#include "trigger/trigger_keys.h"
 
 namespace gpuscaler {
 namespace {
@@ -156,7 +157,7 @@ TEST(ParseTrigger, FromEnvIsAcceptedForEveryKeyAndThePlainKeyWins) {
   EXPECT_EQ(Parsed({{"targetValueFromEnv", "70"}, {"targetValue", "60"}}).target, 60);
   EXPECT_EQ(Parsed({{"targetValueFromEnv", "rubbish"}, {"targetValue", "60"}}).target, 60);
   EXPECT_EQ(Parsed({{"profileFromEnv", "ollama"}}).metric_name, "keda_gpu_ollama");
-  for (const TriggerKey& key : TriggerKeys()) {
+  for (const KeyRow& key : KeyRows()) {
     const std::string message = [&] {
       const Metadata metadata = {{absl::StrCat(key.name, "FromEnv"), ""}};
       return std::string(ParseTrigger(metadata, BuiltInProfiles()).status().message());
@@ -190,9 +191,9 @@ TEST(SpecOf, AlwaysSucceeds) {
   }
 }
 
-TEST(TriggerKeys, EachHasAllowedValuesAndHelp) {
-  EXPECT_EQ(TriggerKeys().size(), 50u);
-  for (const TriggerKey& key : TriggerKeys()) {
+TEST(KeyRows, EachHasAllowedValuesAndHelp) {
+  EXPECT_EQ(KeyRows().size(), 50u);
+  for (const KeyRow& key : KeyRows()) {
     EXPECT_FALSE(key.allowed.empty()) << key.name;
     EXPECT_FALSE(key.help.empty()) << key.name;
   }
