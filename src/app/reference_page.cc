@@ -128,7 +128,7 @@ std::string ProfileFileSection() {
       "is wrong stops "
       "the start, and later leaves the last good one in force.\n\n```yaml\n",
       ExampleProfiles(), "```\n\n", Head({"key of a profile", "allowed", "meaning"}));
-  for (const ProfileKey& key : ProfileKeys()) {
+  for (const KeyRow& key : ProfileKeys()) {
     absl::StrAppend(&text, Row({Code(key.name), Cell(key.allowed), Cell(key.help)}));
   }
   return absl::StrCat(text, "\n");

@@ -13,6 +13,8 @@
 
 namespace gpuscaler {
 
+struct KeyRow;  // trigger_keys.h
+
 // The value of a replica with preallocated VRAM if the profile's metric is
 // memory_used_percent.
 enum class PreallocatedMemory {
@@ -57,13 +59,8 @@ const Profiles& BuiltInProfiles();
 // INVALID_ARGUMENT names profile, key, value, what is allowed and the line.
 absl::StatusOr<Profiles> ParseProfiles(absl::string_view yaml);
 
-// A key of a profile in such a document, for docs.
-struct ProfileKey {
-  std::string name;
-  std::string allowed;
-  std::string help;
-};
-std::vector<ProfileKey> ProfileKeys();
+// Returns the keys of a profile in such a document, for docs.
+std::vector<KeyRow> ProfileKeys();
 absl::string_view ExampleProfiles();
 
 // Returns keda_gpu_<profile>, with underscores for hyphens: the default metric name of the

@@ -24,16 +24,19 @@ constexpr absl::string_view kMetadataKeys[] = {
 };
 
 // Returns the keys of a profile that are no keys of metadata.
-const std::vector<ProfileKey>& OwnKeys() {
-  static const auto& keys = *new std::vector<ProfileKey>{
-      {"extends", "a built-in profile, or one above it in the file",
-       "The profile to start from; the other keys go on top of it"},
-      {"description", "any text", "What the profile is for"},
-      {"standingMemory", JoinedWithOr(AllWords<PreallocatedMemory>()),
-       "What a replica with preallocated VRAM counts: literal, its VRAM as read; pressure, how "
-       "full its engine is, or engineFallback while none is read; activity, the target "
-       "while it was busy within activationWindow, else 0. Of metricType memory_used_percent only; "
-       "that of the profile it extends, else activity"},
+const std::vector<KeyRow>& OwnKeys() {
+  static const auto& keys = *new std::vector<KeyRow>{
+      {.name = "extends",
+       .allowed = "a built-in profile, or one above it in the file",
+       .help = "The profile to start from; the other keys go on top of it"},
+      {.name = "description", .allowed = "any text", .help = "What the profile is for"},
+      {.name = "standingMemory",
+       .allowed = JoinedWithOr(AllWords<PreallocatedMemory>()),
+       .help =
+           "What a replica with preallocated VRAM counts: literal, its VRAM as read; pressure, how "
+           "full its engine is, or engineFallback while none is read; activity, the target "
+           "while it was busy within activationWindow, else 0. Of metricType memory_used_percent "
+           "only; that of the profile it extends, else activity"},
   };
   return keys;
 }
@@ -58,7 +61,7 @@ absl::Status ErrorAt(const YAML::Node& node, absl::string_view message) {
 
 std::vector<absl::string_view> AllKeys() {
   std::vector<absl::string_view> keys(std::begin(kMetadataKeys), std::end(kMetadataKeys));
-  for (const ProfileKey& key : OwnKeys()) keys.push_back(key.name);
+  for (const KeyRow& key : OwnKeys()) keys.push_back(key.name);
   return keys;
 }
 
@@ -97,7 +100,7 @@ absl::Status ReadOwnKey(absl::string_view key, const YAML::Node& value, Draft& d
 
 absl::Status ReadKey(const YAML::Node& key, const YAML::Node& value, Draft& draft) {
   const std::string& name = key.Scalar();
-  if (std::ranges::count(OwnKeys(), name, &ProfileKey::name) > 0) {
+  if (std::ranges::count(OwnKeys(), name, &KeyRow::name) > 0) {
     return ReadOwnKey(name, value, draft);
   }
   if (std::ranges::find(kMetadataKeys, name) == std::end(kMetadataKeys)) {
@@ -204,12 +207,9 @@ absl::StatusOr<Profiles> ReadDocument(const YAML::Node& document) {
 
 }  // namespace
 
-std::vector<ProfileKey> ProfileKeys() {
-  std::vector<ProfileKey> keys = OwnKeys();
-  for (const absl::string_view name : kMetadataKeys) {
-    const KeyRow& row = *FindKey(name);
-    keys.push_back({row.name, row.allowed, row.help});
-  }
+std::vector<KeyRow> ProfileKeys() {
+  std::vector<KeyRow> keys = OwnKeys();
+  for (const absl::string_view name : kMetadataKeys) keys.push_back(*FindKey(name));
   return keys;
 }
 

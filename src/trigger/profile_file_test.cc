@@ -2,6 +2,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "trigger/profile.h"
+#include "trigger/trigger_keys.h"
 
 namespace gpuscaler {
 namespace {
@@ -42,7 +43,7 @@ TEST(ParseProfiles, ExampleInTheDocsIsValid) {
 }
 
 TEST(ParseProfiles, EveryKeyOfTheDocsIsKnown) {
-  for (const ProfileKey& key : ProfileKeys()) {
+  for (const KeyRow& key : ProfileKeys()) {
     const auto parsed = ParseProfiles(absl::StrCat("profiles: {a: {", key.name, ": \"\"}}"));
     EXPECT_THAT(std::string(parsed.status().message()),
                 ::testing::Not(HasSubstr("use metricType, targetValue")))

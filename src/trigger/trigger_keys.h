@@ -79,7 +79,8 @@ struct KeyRow {
   std::string help;
   std::vector<absl::string_view> words;  // candidates for "did you mean"; empty for numbers
   // Returns false if `text` is not allowed; `settings` is then unchanged.
-  bool (*read)(absl::string_view text, Settings& settings);
+  // Null for the keys that only a profile has.
+  bool (*read)(absl::string_view text, Settings& settings) = nullptr;
   // Returns details on a text that is not allowed, if there are any. May be null.
   std::string (*fault)(absl::string_view text) = nullptr;
   KeyUse use = KeyUse::kAny;
