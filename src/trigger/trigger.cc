@@ -5,12 +5,18 @@
 
 #include "base/status_macros.h"
 #include "trigger/metadata_parser.h"
+#include "trigger/trigger_words.h"
 
 namespace gpuscaler {
 namespace {
 
 constexpr std::array<absl::string_view, 4> kTargetKeys = {
     "targetValue", "targetGpuUtilization", "targetMemoryUtilization", "jobsPerReplica"};
+
+template <typename Enum>
+absl::string_view WordOf(Enum value) {
+  return kEnumWords<Enum>[static_cast<size_t>(value)].word;
+}
 
 }  // namespace
 
@@ -34,5 +40,14 @@ MetricSpec SpecOf(const Metadata& metadata, const Profiles& profiles) {
   if (bad_target) spec.target = parsed.profile == nullptr ? 1 : parsed.profile->target;
   return spec;
 }
+
+absl::string_view Name(TargetType type) { return WordOf(type); }
+absl::string_view Name(Scope scope) { return WordOf(scope); }
+absl::string_view Name(Aggregation aggregation) { return WordOf(aggregation); }
+absl::string_view Name(ReplicaAggregation aggregation) { return WordOf(aggregation); }
+absl::string_view Name(WindowAggregation aggregation) { return WordOf(aggregation); }
+absl::string_view Name(DemandUse use) { return WordOf(use); }
+absl::string_view Name(EngineFallback fallback) { return WordOf(fallback); }
+absl::string_view Name(ScaleIn scale_in) { return WordOf(scale_in); }
 
 }  // namespace gpuscaler
