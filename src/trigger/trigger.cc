@@ -15,7 +15,7 @@ constexpr std::array<absl::string_view, 4> kTargetKeys = {
 
 template <typename Enum>
 absl::string_view WordOf(Enum value) {
-  return kEnumWords<Enum>[static_cast<size_t>(value)].word;
+  return kEnumWords<Enum>[static_cast<size_t>(value)];
 }
 
 }  // namespace

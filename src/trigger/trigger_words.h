@@ -1,6 +1,7 @@
-// The words of each enumeration in metadata: one row per word.
+// The words of each enumeration in metadata.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <vector>
@@ -10,106 +11,48 @@
 
 namespace gpuscaler {
 
-template <typename Enum>
-struct Word {
-  Enum value;
-  absl::string_view word;
-};
+template <size_t kSize>
+using WordList = std::array<absl::string_view, kSize>;
 
 // The words in the order of the enum. Only specializations may be used.
 template <typename Enum>
-inline constexpr Word<Enum> kEnumWords = {};
+inline constexpr WordList<0> kEnumWords = {};
 
 template <>
-inline constexpr std::array<Word<TargetType>, 2> kEnumWords<TargetType> = {{
-    {TargetType::kAverageValue, "AverageValue"},
-    {TargetType::kValue, "Value"},
-}};
-
+inline constexpr WordList<2> kEnumWords<TargetType> = {"AverageValue", "Value"};
 template <>
-inline constexpr std::array<Word<Scope>, 3> kEnumWords<Scope> = {{
-    {Scope::kWorkload, "workload"},
-    {Scope::kNode, "node"},
-    {Scope::kFleet, "fleet"},
-}};
-
+inline constexpr WordList<3> kEnumWords<Scope> = {"workload", "node", "fleet"};
 template <>
-inline constexpr std::array<Word<Aggregation>, 6> kEnumWords<Aggregation> = {{
-    {Aggregation::kMax, "max"},
-    {Aggregation::kMin, "min"},
-    {Aggregation::kAvg, "avg"},
-    {Aggregation::kSum, "sum"},
-    {Aggregation::kP95, "p95"},
-    {Aggregation::kP99, "p99"},
-}};
-
+inline constexpr WordList<6> kEnumWords<Aggregation> = {"max", "min", "avg", "sum", "p95", "p99"};
 template <>
-inline constexpr std::array<Word<ReplicaAggregation>, 4> kEnumWords<ReplicaAggregation> = {{
-    {ReplicaAggregation::kAvg, "avg"},
-    {ReplicaAggregation::kMax, "max"},
-    {ReplicaAggregation::kMin, "min"},
-    {ReplicaAggregation::kP95, "p95"},
-}};
-
+inline constexpr WordList<4> kEnumWords<ReplicaAggregation> = {"avg", "max", "min", "p95"};
 template <>
-inline constexpr std::array<Word<WindowAggregation>, 3> kEnumWords<WindowAggregation> = {{
-    {WindowAggregation::kAvg, "avg"},
-    {WindowAggregation::kMax, "max"},
-    {WindowAggregation::kP95, "p95"},
-}};
-
+inline constexpr WordList<3> kEnumWords<WindowAggregation> = {"avg", "max", "p95"};
 template <>
-inline constexpr std::array<Word<EngineFallback>, 3> kEnumWords<EngineFallback> = {{
-    {EngineFallback::kUtilization, "utilization"},
-    {EngineFallback::kActivity, "activity"},
-    {EngineFallback::kNone, "none"},
-}};
-
+inline constexpr WordList<3> kEnumWords<EngineFallback> = {"utilization", "activity", "none"};
 template <>
-inline constexpr std::array<Word<DemandUse>, 3> kEnumWords<DemandUse> = {{
-    {DemandUse::kOn, "on"},
-    {DemandUse::kOff, "off"},
-    {DemandUse::kObserve, "observe"},
-}};
-
+inline constexpr WordList<3> kEnumWords<DemandUse> = {"on", "off", "observe"};
 template <>
-inline constexpr std::array<Word<ScaleIn>, 2> kEnumWords<ScaleIn> = {{
-    {ScaleIn::kFollow, "follow"},
-    {ScaleIn::kHold, "hold"},
-}};
-
+inline constexpr WordList<2> kEnumWords<ScaleIn> = {"follow", "hold"};
 template <>
-inline constexpr std::array<Word<PreallocatedMemory>, 3> kEnumWords<PreallocatedMemory> = {{
-    {PreallocatedMemory::kLiteral, "literal"},
-    {PreallocatedMemory::kPressure, "pressure"},
-    {PreallocatedMemory::kActivity, "activity"},
-}};
-
+inline constexpr WordList<3> kEnumWords<PreallocatedMemory> = {"literal", "pressure", "activity"};
 template <>
-inline constexpr std::array<Word<PrometheusKind>, 2> kEnumWords<PrometheusKind> = {{
-    {PrometheusKind::kGauge, "gauge"},
-    {PrometheusKind::kRate, "rate"},
-}};
-
+inline constexpr WordList<2> kEnumWords<PrometheusKind> = {"gauge", "rate"};
 template <>
-inline constexpr std::array<Word<PrometheusAbsent>, 2> kEnumWords<PrometheusAbsent> = {{
-    {PrometheusAbsent::kError, "error"},
-    {PrometheusAbsent::kZero, "0"},
-}};
+inline constexpr WordList<2> kEnumWords<PrometheusAbsent> = {"error", "0"};
 
 template <typename Enum>
 std::optional<Enum> FromWord(absl::string_view text) {
-  for (const Word<Enum>& row : kEnumWords<Enum>) {
-    if (row.word == text) return row.value;
-  }
-  return std::nullopt;
+  const auto& words = kEnumWords<Enum>;
+  const auto word = std::ranges::find(words, text);
+  return word == words.end() ? std::nullopt
+                             : std::optional(static_cast<Enum>(word - words.begin()));
 }
 
 template <typename Enum>
 std::vector<absl::string_view> AllWords() {
-  std::vector<absl::string_view> words;
-  for (const Word<Enum>& row : kEnumWords<Enum>) words.push_back(row.word);
-  return words;
+  const auto& words = kEnumWords<Enum>;
+  return std::vector<absl::string_view>(words.begin(), words.end());
 }
 
 }  // namespace gpuscaler
