@@ -8,7 +8,6 @@
 #include "lint/grpc_target.h"
 #include "lint/lint_rules.h"
 #include "lint/manifest.h"
-#include "lint/placeholder.h"
 #include "trigger/trigger_source.h"
 
 namespace gpuscaler {

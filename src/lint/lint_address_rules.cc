@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "lint/grpc_target.h"
 #include "lint/lint_rules.h"
-#include "lint/placeholder.h"
 
 namespace gpuscaler {
 namespace {

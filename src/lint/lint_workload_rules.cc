@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/nearest.h"
 #include "lint/lint_rules.h"
-#include "lint/placeholder.h"
 #include "trigger/workload_kinds.h"
 
 namespace gpuscaler {

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "lint/placeholder.h"
 #include "lint/yaml_objects.h"
 #include "yaml-cpp/yaml.h"
 
@@ -148,6 +149,15 @@ std::optional<Manifest> ManifestIn(const YAML::Node& object, int lines_before) {
   const std::string kind = ScalarOf(Child(object, "kind"));
   if (kind != "ScaledObject" && kind != "ScaledJob") return std::nullopt;
   return ManifestReader(lines_before).ReadManifest(object, kind);
+}
+
+bool HasPlaceholder(absl::string_view text) {
+  for (size_t i = 0; i + 1 < text.size(); ++i) {
+    const char next = text[i + 1];
+    if (text[i] == '$' && (next == '{' || next == '(' || next == '_' || absl::ascii_isalpha(next)))
+      return true;
+  }
+  return absl::StrContains(text, "{{");
 }
 
 }  // namespace gpuscaler

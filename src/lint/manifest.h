@@ -73,4 +73,8 @@ struct Manifest {
 // of the file.
 std::optional<Manifest> ManifestIn(const YAML::Node& object, int lines_before);
 
+// Returns true if the text has ${NAME}, $NAME, $(NAME) or {{ .name }}, which Flux, envsubst or Helm
+// replaces before the file is applied, so that its value is unknown.
+bool HasPlaceholder(absl::string_view text);
+
 }  // namespace gpuscaler
