@@ -67,25 +67,10 @@ std::optional<RuleViolation> OneAddress(const ScalerTrigger& scaler_trigger) {
       LineOfEndpoint(scaler_trigger)};
 }
 
-std::string EndpointText(const NamedEndpoint& endpoint) {
-  return absl::StrCat("the endpoint ", Quoted(endpoint.url), " is ", endpoint.service->Title(),
-                      " of type ", endpoint.service->type);
-}
-
-std::optional<RuleViolation> EnginesBehindOneAddress(const ScalerTrigger& scaler_trigger) {
-  if (!scaler_trigger.endpoint || !NamesEngines(scaler_trigger)) return std::nullopt;
-  const ManifestService* const service = scaler_trigger.endpoint->service;
-  if (service == nullptr || !service->HasOneAddress()) return std::nullopt;
-  return RuleViolation{
-      absl::StrCat(EndpointText(*scaler_trigger.endpoint),
-                   ", one address that answers for one replica at random, and each replica's "
-                   "engine has to be read; name a headless Service (type ClusterIP, clusterIP: "
-                   "None) with the same selector, at the container's port"),
-      LineOfEndpoint(scaler_trigger)};
-}
-
-// Returns "3 replicas of Deployment/gateway", or "" if the files show no second process.
+// Returns text such as "3 replicas of Deployment/gateway", or "" if the files show no second
+// process.
 std::string ReplicasBehind(const NamedEndpoint& endpoint) {
+  if (endpoint.selects_target) return "the replicas that are scaled";
   for (const ManifestWorkload* workload : endpoint.selected) {
     if (workload->replicas < 2) continue;
     return absl::StrCat(workload->replicas, " replicas of ", workload->kind, "/", workload->name);
@@ -93,24 +78,28 @@ std::string ReplicasBehind(const NamedEndpoint& endpoint) {
   return "";
 }
 
-std::optional<RuleViolation> PagesBehindOneAddress(const ScalerTrigger& scaler_trigger) {
-  if (!scaler_trigger.endpoint || NamesEngines(scaler_trigger)) return std::nullopt;
-  const ManifestService* const service = scaler_trigger.endpoint->service;
-  if (service == nullptr || !service->HasOneAddress()) return std::nullopt;
-  const std::string several = scaler_trigger.endpoint->selects_target
-                                  ? "the replicas that are scaled"
-                                  : ReplicasBehind(*scaler_trigger.endpoint);
+std::optional<RuleViolation> ServiceBehindOneAddress(const ScalerTrigger& scaler_trigger) {
+  if (!scaler_trigger.endpoint) return std::nullopt;
+  const NamedEndpoint& endpoint = *scaler_trigger.endpoint;
+  if (endpoint.service == nullptr || !endpoint.service->HasOneAddress()) return std::nullopt;
+  const std::string text =
+      absl::StrCat("the endpoint ", Quoted(endpoint.url), " is ", endpoint.service->Title(),
+                   " of type ", endpoint.service->type);
+  if (NamesEngines(scaler_trigger)) {
+    return RuleViolation{
+        absl::StrCat(text,
+                     ", one address that answers for one replica at random, and each replica's "
+                     "engine has to be read; name a headless Service (type ClusterIP, clusterIP: "
+                     "None) with the same selector, at the container's port"),
+        LineOfEndpoint(scaler_trigger)};
+  }
+  const std::string several = ReplicasBehind(endpoint);
   if (several.empty()) return std::nullopt;
   return RuleViolation{
-      absl::StrCat(EndpointText(*scaler_trigger.endpoint), ", in front of ", several,
+      absl::StrCat(text, ", in front of ", several,
                    ": one address that answers for one of them at random; name a headless Service "
                    "(type ClusterIP, clusterIP: None): all its addresses are read and added up"),
       LineOfEndpoint(scaler_trigger)};
-}
-
-std::optional<RuleViolation> ServiceBehindOneAddress(const ScalerTrigger& scaler_trigger) {
-  const auto engines = EnginesBehindOneAddress(scaler_trigger);
-  return engines ? engines : PagesBehindOneAddress(scaler_trigger);
 }
 
 bool IsNumber(absl::string_view text) {
