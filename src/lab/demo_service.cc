@@ -6,7 +6,7 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "simulate/completion_work.h"
+#include "simulate/completion_api.h"
 
 namespace gpuscaler {
 namespace {

@@ -17,7 +17,7 @@
 #include "base/nearest.h"
 #include "base/status_macros.h"
 #include "lab/lab_commands.h"
-#include "simulate/completion_work.h"
+#include "simulate/completion_api.h"
 #include "simulate/curl_sender.h"
 #include "simulate/load_report.h"
 #include "simulate/load_run.h"

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 
@@ -146,6 +148,28 @@ std::string ErrorReply(int http_status, absl::string_view message) {
                                                : "InternalServerError";
   return TextOf(
       {{"error", {{"message", std::string(message)}, {"type", type}, {"code", http_status}}}});
+}
+
+std::string CompletionUrl(const std::string& target) {
+  const size_t scheme = target.find("://");
+  if (scheme == std::string::npos) return target;
+  const size_t path = target.find('/', scheme + 3);
+  const bool none = path == std::string::npos || path + 1 == target.size();
+  return none ? absl::StrCat(absl::StripSuffix(target, "/"), "/v1/completions") : target;
+}
+
+std::string CompletionBody(const std::string& url, const CompletionWork& work) {
+  // A short word is one token in most models.
+  std::string prompt;
+  for (int i = 0; i < work.prompt_tokens; ++i) absl::StrAppend(&prompt, i == 0 ? "the" : " the");
+  Json body = {{"max_tokens", work.max_tokens}};
+  if (absl::EndsWith(url, "chat/completions")) {
+    body["messages"] = {{{"role", "user"}, {"content", prompt}}};
+  } else {
+    body["prompt"] = prompt;
+  }
+  if (!work.model.empty()) body["model"] = work.model;
+  return TextOf(body);
 }
 
 }  // namespace gpuscaler

@@ -1,4 +1,5 @@
-// OpenAI's completion API, limited to vLLM's replies to `curl`: JSON in, JSON out, no socket.
+// OpenAI's completion API, limited to vLLM's replies to `curl`: JSON in, JSON out, no socket. The
+// simulated engine parses requests and writes replies; load and demo write requests.
 #pragma once
 
 #include <cstdint>
@@ -28,5 +29,18 @@ std::string CompletionReply(const CompletionRequest& request, const std::string&
 std::string ModelsReply(const std::string& model, absl::Time created);
 
 std::string ErrorReply(int http_status, absl::string_view message);
+
+// The requests of a load.
+struct CompletionWork {
+  int prompt_tokens = 128;
+  int max_tokens = 64;
+  std::string model;  // empty: the request names none
+};
+
+// Returns the target, with /v1/completions if it has no path.
+std::string CompletionUrl(const std::string& target);
+
+// Returns a chat request if the URL's path ends with chat/completions.
+std::string CompletionBody(const std::string& url, const CompletionWork& work);
 
 }  // namespace gpuscaler
