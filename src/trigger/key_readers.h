@@ -28,36 +28,58 @@ enum class LineBreaks { kNone, kAllowed };
 // Returns true if the text is printable, not empty, and has at most `most` bytes.
 bool IsText(absl::string_view text, size_t most, LineBreaks breaks = LineBreaks::kNone);
 
-template <typename T>
-bool Assign(const std::optional<T>& value, std::optional<T>& field) {
-  if (value) field = value;
+template <typename T, typename To>
+bool Assign(const std::optional<T>& value, To& field) {
+  if (value) field = *value;
   return value.has_value();
+}
+
+// Return a field of the settings, of their trigger, or of one of its sources.
+template <typename T>
+T& FieldOf(Settings& settings, T Settings::*field) {
+  return settings.*field;
+}
+template <typename T>
+T& FieldOf(Settings& settings, T Trigger::*field) {
+  return settings.trigger.*field;
+}
+template <typename T>
+T& FieldOf(Settings& settings, T MetricsEndpoint::*field) {
+  return settings.trigger.metrics_endpoint.*field;
+}
+template <typename T>
+T& FieldOf(Settings& settings, T RedisQueue::*field) {
+  return settings.trigger.queue.*field;
+}
+template <typename T>
+T& FieldOf(Settings& settings, T EndpointCredentials::*field) {
+  return settings.trigger.credentials.*field;
 }
 
 // Readers for KeyRow::read.
 template <auto kField>
 bool ReadTarget(absl::string_view text, Settings& settings) {
-  return Assign(NumberIn(text, kSmallestTarget, kLargestNumber), settings.*kField);
+  return Assign(NumberIn(text, kSmallestTarget, kLargestNumber), FieldOf(settings, kField));
 }
 
 template <auto kField, int kLeast, int kMax>
 bool ReadWhole(absl::string_view text, Settings& settings) {
-  return Assign(WholeIn(text, kLeast, kMax), settings.*kField);
+  return Assign(WholeIn(text, kLeast, kMax), FieldOf(settings, kField));
 }
 
 template <auto kField, size_t kMax>
 bool ReadText(absl::string_view text, Settings& settings) {
   if (!IsText(text, kMax)) return false;
-  settings.*kField = std::string(text);
+  FieldOf(settings, kField) = std::string(text);
   return true;
 }
 
-template <typename Enum, std::optional<Enum> Settings::*kField>
+template <typename Enum, auto kField>
 bool ReadWord(absl::string_view text, Settings& settings) {
-  return Assign(FromWord<Enum>(text), settings.*kField);
+  return Assign(FromWord<Enum>(text), FieldOf(settings, kField));
 }
 
-template <typename Enum, std::optional<Enum> Settings::*kField>
+template <typename Enum, auto kField>
 KeyRow WordRow(const char* name, const char* default_value, const char* help,
                KeyUse use = KeyUse::kAny) {
   const std::vector<absl::string_view> words = AllWords<Enum>();

@@ -177,9 +177,9 @@ void CheckShorthands(const Metadata& metadata, ParsedMetadata& parsed) {
 
 // Only one key may select the pods that count, and only in the scope of a workload.
 void CheckPodSelectors(const Metadata& metadata, ParsedMetadata& parsed) {
-  const Settings& settings = parsed.settings;
-  const bool any_owner = settings.scope.value_or(Scope::kWorkload) != Scope::kWorkload;
-  if (settings.workload && settings.pod_regex != nullptr) {
+  const Trigger& trigger = parsed.settings.trigger;
+  const bool any_owner = trigger.scope != Scope::kWorkload;
+  if (!trigger.workload.empty() && trigger.pod_regex != nullptr) {
     const std::string key = SpelledIn(metadata, "podRegex");
     parsed.faults.push_back(
         {key, absl::StrCat(key, " and ", SpelledIn(metadata, "workload"),
@@ -187,11 +187,11 @@ void CheckPodSelectors(const Metadata& metadata, ParsedMetadata& parsed) {
   }
   for (const absl::string_view name : {"workload", "podRegex"}) {
     const bool given =
-        name == "workload" ? settings.workload.has_value() : settings.pod_regex != nullptr;
+        name == "workload" ? !trigger.workload.empty() : trigger.pod_regex != nullptr;
     if (!given || !any_owner) continue;
     const std::string key = SpelledIn(metadata, name);
     parsed.faults.push_back(
-        {key, absl::StrCat(key, ": ", SpelledIn(metadata, "scope"), " ", Name(*settings.scope),
+        {key, absl::StrCat(key, ": ", SpelledIn(metadata, "scope"), " ", Name(trigger.scope),
                            " counts all GPUs in use; use scope workload")});
   }
 }
@@ -250,31 +250,6 @@ std::string EndpointKeyIn(const Metadata& metadata) {
   return "";
 }
 
-void SetSources(const Settings& settings, Trigger& trigger) {
-  const MetricTypeInfo& metric = InfoOf(trigger.metric);
-  const Trigger defaults;
-  trigger.engine_endpoint = EndpointIn(settings, metric);
-  trigger.model = settings.model.value_or("");
-  trigger.frozen_window = settings.frozen_window.value_or(defaults.frozen_window);
-  // A metric type accepts only one of these keys (source_checks.h).
-  trigger.metrics_endpoint = {
-      .url = settings.prometheus_endpoint.value_or(settings.gateway_url.value_or("")),
-      .selector = settings.prometheus_metric.value_or(""),
-      .rate = settings.prometheus_kind == PrometheusKind::kRate,
-      .zero_if_absent = settings.prometheus_absent == PrometheusAbsent::kZero};
-  trigger.queue = {.address = settings.redis_address.value_or(""),
-                   .database = settings.redis_database.value_or(0),
-                   .tls = settings.redis_tls.value_or(false),
-                   .length = metric.length,
-                   .key = settings.redis_stream.value_or(settings.redis_list.value_or("")),
-                   .group = settings.redis_consumer_group.value_or("")};
-  trigger.credentials = {.alias = settings.credentials.value_or(""),
-                         .username = settings.redis_username.value_or(""),
-                         .password = settings.redis_password.value_or(""),
-                         .bearer_token = settings.bearer_token.value_or(""),
-                         .ca_pem = settings.endpoint_ca.value_or("")};
-}
-
 }  // namespace
 
 std::span<const absl::string_view> KedaKeys() { return kKedaKeys; }
@@ -291,9 +266,10 @@ ParsedMetadata ParseMetadata(const Metadata& metadata, const Profiles& profiles)
     if (entry.from_env && metadata.contains(entry.name)) continue;  // the plain key wins
     ParseEntry(entry, profiles, parsed);
   }
-  parsed.endpoint_key = EndpointKeyIn(metadata);
-  parsed.gateway_key = WrittenKey(metadata, "gatewayUrl");
-  parsed.selector_key = WrittenKey(metadata, "prometheusMetric");
+  Trigger& trigger = parsed.settings.trigger;
+  trigger.endpoint_key = EndpointKeyIn(metadata);
+  trigger.gateway_key = WrittenKey(metadata, "gatewayUrl");
+  trigger.selector_key = WrittenKey(metadata, "prometheusMetric");
   CheckShorthands(metadata, parsed);
   CheckPodSelectors(metadata, parsed);
   const bool metric_is_known = !parsed.HasFaultIn("profile") && !parsed.HasFaultIn("metricType");
@@ -309,38 +285,26 @@ Trigger TriggerOf(const ParsedMetadata& parsed) {
   const Settings& settings = parsed.settings;
   const Profile& profile = parsed.profile == nullptr ? no_profile : *parsed.profile;
   const std::optional<MetricType> explicit_metric = ExplicitMetric(settings);
-  const Trigger defaults;
 
-  Trigger trigger;
+  Trigger trigger = settings.trigger;
   trigger.profile = profile.name;
-  trigger.metric_name = settings.metric_name.value_or(
-      parsed.profile == nullptr ? defaults.metric_name : MetricNameOf(profile));
+  if (parsed.profile != nullptr) trigger.metric_name = MetricNameOf(profile);
+  trigger.metric_name = settings.metric_name.value_or(trigger.metric_name);
   trigger.metric = explicit_metric.value_or(profile.metric);
+  const MetricTypeInfo& metric = InfoOf(trigger.metric);
   const bool is_in_replicas = trigger.metric == MetricType::kDemandReplicas;
   trigger.target = ExplicitTarget(settings).value_or(is_in_replicas ? 1 : profile.target);
-  trigger.target_type = settings.target_type.value_or(defaults.target_type);
   trigger.activation_threshold =
       settings.activation_threshold.value_or(profile.activation_threshold);
   trigger.activation_threshold_given =
       settings.activation_threshold || profile.activation_threshold_given;
-
-  trigger.scope = settings.scope.value_or(defaults.scope);
-  trigger.workload = settings.workload.value_or("");
-  trigger.workload_kind = settings.workload_kind.value_or("");
-  trigger.pod_regex = settings.pod_regex;
-  trigger.gpu_index = settings.gpu_index.value_or(defaults.gpu_index);
-  trigger.gpus_per_replica = settings.gpus_per_replica.value_or(defaults.gpus_per_replica);
-  trigger.aggregation = settings.aggregation.value_or(
-      InfoOf(trigger.metric).extensive ? Aggregation::kSum : Aggregation::kMax);
-  trigger.replica_aggregation = settings.replica_aggregation.value_or(defaults.replica_aggregation);
+  trigger.aggregation =
+      settings.aggregation.value_or(metric.extensive ? Aggregation::kSum : Aggregation::kMax);
 
   const DefaultWindows windows = WindowsOf(settings, profile, trigger.metric);
   trigger.window = settings.window.value_or(windows.window);
-  trigger.window_aggregation = settings.window_aggregation.value_or(defaults.window_aggregation);
   trigger.activation_window = settings.activation_window.value_or(windows.activation_window);
   trigger.warmup = settings.warmup.value_or(windows.warmup);
-  trigger.preallocation_window =
-      settings.preallocation_window.value_or(defaults.preallocation_window);
 
   // A shorthand for the profile's own metric overrides only its target.
   const bool counts_memory_as_read = settings.metric ||
@@ -348,17 +312,14 @@ Trigger TriggerOf(const ParsedMetadata& parsed) {
                                      parsed.profile == nullptr;
   trigger.preallocated_memory =
       counts_memory_as_read ? PreallocatedMemory::kLiteral : profile.preallocated_memory;
-  trigger.engine_fallback = settings.engine_fallback.value_or(defaults.engine_fallback);
-  trigger.max_concurrency = settings.max_concurrency;
-  trigger.demand = settings.demand.value_or(defaults.demand);
-  trigger.ttft_slo = settings.ttft_slo;
-  trigger.tpot_slo = settings.tpot_slo;
+  trigger.engine_fallback = settings.engine_fallback.value_or(trigger.engine_fallback);
   trigger.scale_in = settings.scale_in.value_or(profile.scale_in);
   trigger.always_active = trigger.scale_in == ScaleIn::kHold && !trigger.activation_threshold_given;
-  SetSources(settings, trigger);
-  trigger.endpoint_key = parsed.endpoint_key;
-  trigger.gateway_key = parsed.gateway_key;
-  trigger.selector_key = parsed.selector_key;
+
+  trigger.engine_endpoint = EndpointIn(settings, metric);
+  trigger.metrics_endpoint.rate = settings.prometheus_kind == PrometheusKind::kRate;
+  trigger.metrics_endpoint.zero_if_absent = settings.prometheus_absent == PrometheusAbsent::kZero;
+  trigger.queue.length = metric.length;
   return trigger;
 }
 

@@ -20,9 +20,6 @@ struct Fault {
 struct ParsedMetadata {
   Settings settings;
   const Profile* profile = nullptr;  // the one that is named, if it exists
-  std::string endpoint_key;          // the key of the source's endpoint, as the metadata spells it
-  std::string gateway_key;           // that of the gateway; empty: none
-  std::string selector_key;          // that of prometheusMetric; empty: none
   std::vector<Fault> faults;
 
   // Returns true for a fault in `key` or in its FromEnv form.

@@ -66,7 +66,7 @@ class Checks {
       Add(MetricTypeKey(), absl::StrCat(metric_.name, " needs ", need.key));
     }
     const bool is_demand = trigger_.metric == MetricType::kDemandReplicas;
-    if (is_demand && settings_.demand.value_or(DemandUse::kOn) != DemandUse::kOn) {
+    if (is_demand && trigger_.demand != DemandUse::kOn) {
       Add("demand", absl::StrCat(metric_.name, " is the demand; leave the key out"));
     }
     if (trigger_.metric != MetricType::kPendingRatio || Given("maxConcurrency")) return;
@@ -80,7 +80,7 @@ class Checks {
     if (is_given && !Given("prometheusMetric")) {
       Add("gatewayUrl", "it needs prometheusMetric, the requests that the gateway holds");
     }
-    if (is_given && settings_.demand == DemandUse::kOff) {
+    if (is_given && trigger_.demand == DemandUse::kOff) {
       Add("gatewayUrl", absl::StrCat("what it holds adds to the demand, and ",
                                      SpelledIn(metadata_, "demand"), " is off"));
     }

@@ -46,33 +46,33 @@ bool ReadUrl(absl::string_view text, Settings& settings) {
 
 bool ReadFrozenWindow(absl::string_view text, Settings& settings) {
   const std::optional<absl::Duration> window = DurationUpTo(text, kLongestWindow);
-  return window && *window >= kShortestFrozen && Assign(window, settings.frozen_window);
+  return window && *window >= kShortestFrozen && Assign(window, settings.trigger.frozen_window);
 }
 
 template <auto kField>
 bool ReadMilliseconds(absl::string_view text, Settings& settings) {
   const std::optional<double> milliseconds = NumberIn(text, kFewestSloMs, kMaxSloMs);
-  if (milliseconds) settings.*kField = absl::Milliseconds(*milliseconds);
+  if (milliseconds) settings.trigger.*kField = absl::Milliseconds(*milliseconds);
   return milliseconds.has_value();
 }
 
 bool ReadRedisTls(absl::string_view text, Settings& settings) {
   if (text != "true" && text != "false") return false;
-  settings.redis_tls = text == "true";
+  settings.trigger.queue.tls = text == "true";
   return true;
 }
 
 // Reads the name of a folder with a mounted Secret (CredentialFolder).
 bool ReadAlias(absl::string_view text, Settings& settings) {
   if (!IsHostLabel(text)) return false;
-  settings.credentials = std::string(text);
+  settings.trigger.credentials.alias = std::string(text);
   return true;
 }
 
 bool ReadPem(absl::string_view text, Settings& settings) {
   if (!IsText(text, kLongestPem, LineBreaks::kAllowed)) return false;
   if (!absl::StrContains(text, "-----BEGIN CERTIFICATE-----")) return false;
-  settings.endpoint_ca = std::string(text);
+  settings.trigger.credentials.ca_pem = std::string(text);
   return true;
 }
 
@@ -111,7 +111,7 @@ std::vector<KeyRow> EngineRows() {
        .allowed = kTextAllowed,
        .default_value = "all models of an engine together",
        .help = "The one model of an engine that counts, as its page calls it",
-       .read = ReadText<&Settings::model, kLongestText>,
+       .read = ReadText<&Trigger::model, kLongestText>,
        .use = KeyUse::kEngine},
       {.name = "frozenWindow",
        .allowed = "a duration with its unit, 10s to 15m, such as 90s or 5m",
@@ -126,7 +126,7 @@ std::vector<KeyRow> EngineRows() {
 
 std::vector<KeyRow> CapacityRows() {
   return {
-      WordRow<DemandUse, &Settings::demand>(
+      WordRow<DemandUse, &Trigger::demand>(
           "demand", "on",
           "Requests that arrive, in replicas: on, they make the value, and pressure raises it to "
           "1.25 times that at most; observe, they are explained and exported alone; off, neither",
@@ -135,14 +135,14 @@ std::vector<KeyRow> CapacityRows() {
        .allowed = kSloAllowed,
        .help = "Milliseconds per output token that users accept: the batch of a replica is planned "
                "to stay below 90 % of it",
-       .read = ReadMilliseconds<&Settings::tpot_slo>,
+       .read = ReadMilliseconds<&Trigger::tpot_slo>,
        .use = KeyUse::kPressure},
       {.name = "ttftSloMs",
        .allowed = kSloAllowed,
        .help =
            "Milliseconds to the first token that users accept: if more than 5 % are later while "
            "requests wait, one replica more is asked for, at most three in 10 minutes",
-       .read = ReadMilliseconds<&Settings::ttft_slo>,
+       .read = ReadMilliseconds<&Trigger::ttft_slo>,
        .use = KeyUse::kPressure},
       {.name = "gatewayUrl",
        .allowed = kUrlAllowed,
@@ -150,7 +150,7 @@ std::vector<KeyRow> CapacityRows() {
                "its name: the requests that it holds (prometheusMetric) keep the trigger active, "
                "and their growth adds to the demand. The keys for credentials then open the "
                "gateway alone",
-       .read = ReadUrl<&Settings::gateway_url>,
+       .read = ReadUrl<&MetricsEndpoint::url>,
        .use = KeyUse::kPressure},
   };
 }
@@ -161,12 +161,12 @@ std::vector<KeyRow> PageRows() {
        .allowed = kUrlAllowed,
        .help = "The page of metrics itself, such as a gateway's, at every address of its name; no "
                "Prometheus server is asked",
-       .read = ReadUrl<&Settings::prometheus_endpoint>,
+       .read = ReadUrl<&MetricsEndpoint::url>,
        .use = KeyUse::kMetricsEndpoint},
       {.name = "prometheusMetric",
        .allowed = "a metric's name, with label matchers as in PromQL, up to 1000 characters",
        .help = "Which series of the page count: queue_size{pool=\"chat\"}; they are added up",
-       .read = ReadText<&Settings::prometheus_metric, kMaxSelectorLength>,
+       .read = ReadText<&MetricsEndpoint::selector, kMaxSelectorLength>,
        .use = KeyUse::kMetricsEndpointOrGateway},
       WordRow<PrometheusKind, &Settings::prometheus_kind>(
           "prometheusKind", "gauge",
@@ -186,28 +186,28 @@ std::vector<KeyRow> RedisRows() {
       {.name = "redisAddress",
        .allowed = "HOST or HOST:PORT, such as redis:6379",
        .help = "The Redis server that has the queue",
-       .read = ReadText<&Settings::redis_address, kLongestAddress>,
+       .read = ReadText<&RedisQueue::address, kLongestAddress>,
        .use = KeyUse::kRedis},
       {.name = "redisStream",
        .allowed = kTextAllowed,
        .help = "The stream's key",
-       .read = ReadText<&Settings::redis_stream, kLongestText>,
+       .read = ReadText<&RedisQueue::key, kLongestText>,
        .use = KeyUse::kRedisStream},
       {.name = "redisConsumerGroup",
        .allowed = kTextAllowed,
        .help = "The consumer group of which the lag or pending entries count",
-       .read = ReadText<&Settings::redis_consumer_group, kLongestText>,
+       .read = ReadText<&RedisQueue::group, kLongestText>,
        .use = KeyUse::kRedisGroup},
       {.name = "redisList",
        .allowed = kTextAllowed,
        .help = "The list's key",
-       .read = ReadText<&Settings::redis_list, kLongestText>,
+       .read = ReadText<&RedisQueue::key, kLongestText>,
        .use = KeyUse::kRedisList},
       {.name = "redisDatabase",
        .allowed = "a whole number, 0 to 1000000",
        .default_value = "0",
        .help = "The database that has the key",
-       .read = ReadWhole<&Settings::redis_database, 0, 1'000'000>,
+       .read = ReadWhole<&RedisQueue::database, 0, 1'000'000>,
        .use = KeyUse::kRedis},
       {.name = "redisTls",
        .allowed = "true or false",
@@ -235,18 +235,18 @@ std::vector<KeyRow> CredentialRows() {
       {.name = "redisUsername",
        .allowed = kTextAllowed,
        .help = "Redis' user; without it the default one",
-       .read = ReadText<&Settings::redis_username, kLongestText>,
+       .read = ReadText<&EndpointCredentials::username, kLongestText>,
        .use = KeyUse::kRedis},
       {.name = "redisPassword",
        .allowed = kTextAllowed,
        .help = "Its password: as redisPasswordFromEnv, so that no manifest has it",
-       .read = ReadText<&Settings::redis_password, kLongestText>,
+       .read = ReadText<&EndpointCredentials::password, kLongestText>,
        .use = KeyUse::kRedis,
        .secret = true},
       {.name = "bearerToken",
        .allowed = "a text of up to 8 KiB, without line breaks",
        .help = "Sent to the endpoint as its bearer token: as bearerTokenFromEnv",
-       .read = ReadText<&Settings::bearer_token, kLongestToken>,
+       .read = ReadText<&EndpointCredentials::bearer_token, kLongestToken>,
        .use = KeyUse::kHttp,
        .secret = true},
       {.name = "endpointCa",

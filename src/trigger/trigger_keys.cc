@@ -27,7 +27,7 @@ constexpr char kWindowAllowed[] = "a duration with its unit, 0s to 15m, such as 
 
 template <auto kField>
 bool ReadWindow(absl::string_view text, Settings& settings) {
-  return Assign(DurationUpTo(text, kLongestWindow), settings.*kField);
+  return Assign(DurationUpTo(text, kLongestWindow), FieldOf(settings, kField));
 }
 
 bool IsKind(absl::string_view text) {
@@ -58,8 +58,8 @@ bool ReadWorkload(absl::string_view text, Settings& settings) {
   const auto [kind, name] = split.value_or(KindAndName{"", text});
   const bool is_kind = IsKind(kind) && KindForWord(kind).empty();
   if ((split && !is_kind) || !IsObjectName(name)) return false;
-  settings.workload = std::string(name);
-  settings.workload_kind = std::string(kind);
+  settings.trigger.workload = std::string(name);
+  settings.trigger.workload_kind = std::string(kind);
   return true;
 }
 
@@ -85,7 +85,7 @@ bool ReadPodRegex(absl::string_view text, Settings& settings) {
   if (text.empty() || text.size() > kLongestObjectName) return false;
   auto regex = PodRegex(text);
   if (!regex->ok()) return false;
-  settings.pod_regex = std::move(regex);
+  settings.trigger.pod_regex = std::move(regex);
   return true;
 }
 
@@ -98,10 +98,8 @@ bool ReadThreshold(absl::string_view text, Settings& settings) {
   return Assign(NumberIn(text, 0, kLargestNumber), settings.activation_threshold);
 }
 
-bool ReadProfile(absl::string_view text, Settings& settings) {
-  settings.profile = std::string(text);  // the caller checks whether it exists
-  return true;
-}
+// The caller finds the profile.
+bool ReadProfile(absl::string_view /*text*/, Settings& /*settings*/) { return true; }
 
 bool ReadMetricType(absl::string_view text, Settings& settings) {
   return Assign(MetricTypeNamed(text), settings.metric);
@@ -129,7 +127,12 @@ bool ReadWarmup(absl::string_view text, Settings& settings) {
 
 bool ReadPreallocationWindow(absl::string_view text, Settings& settings) {
   const std::optional<absl::Duration> window = DurationUpTo(text, kLongestWindow);
-  return window && *window >= absl::Seconds(1) && Assign(window, settings.preallocation_window);
+  return window && *window >= absl::Seconds(1) &&
+         Assign(window, settings.trigger.preallocation_window);
+}
+
+bool ReadPollInterval(absl::string_view text, Settings& /*settings*/) {
+  return WholeIn(text, 1, 1'000'000'000).has_value();
 }
 
 std::vector<absl::string_view> MetricTypeNames() {
@@ -166,7 +169,7 @@ std::vector<KeyRow> MakeRows() {
        "Short for metricType memory_used_percent with this target; targetValue wins over it",
        {},
        ReadTarget<&Settings::target_memory_utilization>},
-      WordRow<TargetType, &Settings::target_type>(
+      WordRow<TargetType, &Trigger::target_type>(
           "targetType", "AverageValue",
           "Mirrors the metricType field of the trigger, which KEDA does not send to a scaler"),
       {"activationThreshold",
@@ -175,10 +178,10 @@ std::vector<KeyRow> MakeRows() {
        "A replica above it keeps the trigger active; with all at or below it, KEDA goes to zero",
        {},
        ReadThreshold},
-      WordRow<Scope, &Settings::scope>("scope", "workload",
-                                       "Which GPUs count: those of the workload, or with node and "
-                                       "fleet all GPUs in use; without "
-                                       "kubelet attribution all values mean every GPU in use"),
+      WordRow<Scope, &Trigger::scope>("scope", "workload",
+                                      "Which GPUs count: those of the workload, or with node and "
+                                      "fleet all GPUs in use; without "
+                                      "kubelet attribution all values mean every GPU in use"),
       {"workload",
        "NAME or Kind/NAME, such as llm or Deployment/llm",
        "the one named like the ScaledObject, also at zero for up to 15m; else the only owner of "
@@ -201,17 +204,17 @@ std::vector<KeyRow> MakeRows() {
        "-1",
        "Reads one GPU of each node; of a MIG instance its parent's index counts",
        {},
-       ReadWhole<&Settings::gpu_index, -1, 1023>},
+       ReadWhole<&Trigger::gpu_index, -1, 1023>},
       {"gpusPerReplica",
        "a whole number, 1 to 64",
        "1",
        "Without attribution: blocks of so many GPUs, in index order of a node, are the replicas",
        {},
-       ReadWhole<&Settings::gpus_per_replica, 1, 64>},
+       ReadWhole<&Trigger::gpus_per_replica, 1, 64>},
       WordRow<Aggregation, &Settings::aggregation>(
           "aggregation", "max; sum for amounts that add up (MiB, watts, bytes/s)",
           "Over the GPUs of one replica"),
-      WordRow<ReplicaAggregation, &Settings::replica_aggregation>(
+      WordRow<ReplicaAggregation, &Trigger::replica_aggregation>(
           "replicaAggregation", "avg",
           "Over the replicas; avg makes the value their sum (AverageValue) or average (Value)"),
       {"window",
@@ -220,7 +223,7 @@ std::vector<KeyRow> MakeRows() {
        "How far back each replica's value is smoothed; 0s is the newest sample",
        {},
        ReadWindow<&Settings::window>},
-      WordRow<WindowAggregation, &Settings::window_aggregation>(
+      WordRow<WindowAggregation, &Trigger::window_aggregation>(
           "windowAggregation", "avg", "How the samples of a window become one value"),
       {"activationWindow",
        kWindowAllowed,
@@ -251,7 +254,7 @@ std::vector<KeyRow> MakeRows() {
        "",
        "Requests that one replica runs at once, where its engine does not report it",
        {},
-       ReadTarget<&Settings::max_concurrency>},
+       ReadTarget<&Trigger::max_concurrency>},
       WordRow<ScaleIn, &Settings::scale_in>(
           "scaleIn", "follow, or the profile's",
           "hold: a busy replica counts at least the target and is never taken away"),
@@ -266,7 +269,7 @@ std::vector<KeyRow> MakeRows() {
        "10",
        "Accepted for older manifests, without effect: changes are pushed as they happen",
        {},
-       ReadWhole<&Settings::poll_interval_seconds, 1, 1'000'000'000>},
+       ReadPollInterval},
   };
 }
 

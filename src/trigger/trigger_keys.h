@@ -1,7 +1,6 @@
 // The only table of metadata keys: for parsing, docs, completion and "did you mean".
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,64 +11,32 @@
 
 namespace gpuscaler {
 
-// The values of metadata or a profiles file, key by key. Empty: not set.
+// The values of metadata or a profiles file, key by key.
 struct Settings {
-  std::optional<std::string> profile;
+  // Has the values with defaults that depend on no other key. TriggerOf() sets its other fields.
+  // Two keys write the same field only if no metric type can use both (source_checks.h).
+  Trigger trigger;
+
+  // Empty: not set.
   std::optional<std::string> metric_name;
   std::optional<MetricType> metric;
   std::optional<double> target;
   std::optional<double> target_gpu_utilization;
   std::optional<double> target_memory_utilization;
-  std::optional<TargetType> target_type;
+  std::optional<double> jobs_per_replica;
   std::optional<double> activation_threshold;
-
-  std::optional<Scope> scope;
-  std::optional<std::string> workload;
-  std::optional<std::string> workload_kind;
-  std::shared_ptr<const re2::RE2> pod_regex;
-  std::optional<int> gpu_index;
-  std::optional<int> gpus_per_replica;
   std::optional<Aggregation> aggregation;
-  std::optional<ReplicaAggregation> replica_aggregation;
-
   std::optional<absl::Duration> window;
-  std::optional<WindowAggregation> window_aggregation;
   std::optional<absl::Duration> activation_window;
   std::optional<absl::Duration> warmup;
-  std::optional<absl::Duration> preallocation_window;
-  std::optional<int> poll_interval_seconds;
-
   std::optional<EngineFallback> engine_fallback;
-  std::optional<double> max_concurrency;
-  std::optional<DemandUse> demand;
-  std::optional<absl::Duration> ttft_slo;
-  std::optional<absl::Duration> tpot_slo;
   std::optional<ScaleIn> scale_in;
-
-  // Sources besides GPUs (source_keys.h).
-  std::optional<std::string> engine;  // empty: any
-  std::optional<std::string> model;
+  std::optional<std::string> engine;  // empty text: any
   std::optional<std::string> engine_endpoint;
   std::optional<std::string> vllm_endpoint;
   std::optional<std::string> triton_endpoint;
-  std::optional<absl::Duration> frozen_window;
-  std::optional<std::string> gateway_url;
-  std::optional<std::string> prometheus_endpoint;
-  std::optional<std::string> prometheus_metric;
   std::optional<PrometheusKind> prometheus_kind;
   std::optional<PrometheusAbsent> prometheus_absent;
-  std::optional<std::string> redis_address;
-  std::optional<std::string> redis_stream;
-  std::optional<std::string> redis_consumer_group;
-  std::optional<std::string> redis_list;
-  std::optional<int> redis_database;
-  std::optional<bool> redis_tls;
-  std::optional<double> jobs_per_replica;
-  std::optional<std::string> credentials;
-  std::optional<std::string> redis_username;
-  std::optional<std::string> redis_password;
-  std::optional<std::string> bearer_token;
-  std::optional<std::string> endpoint_ca;
 };
 
 struct KeyRow {
