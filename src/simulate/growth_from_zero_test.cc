@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "base/duration_text.h"
 #include "gtest/gtest.h"
-#include "simulate/cluster_loop.h"
+#include "simulate/test_cluster_loop.h"
 
 namespace gpuscaler {
 namespace {

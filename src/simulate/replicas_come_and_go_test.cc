@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "simulate/cluster_loop.h"
+#include "simulate/test_cluster_loop.h"
 #include "simulate/test_come_and_go_scenarios.h"
 
 namespace gpuscaler {

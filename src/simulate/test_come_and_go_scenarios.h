@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "simulate/cluster_loop.h"
+#include "simulate/test_cluster_loop.h"
 
 namespace gpuscaler {
 

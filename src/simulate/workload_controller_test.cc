@@ -1,5 +1,5 @@
 // Tests of the controllers alone, with a fixed spec.replicas.
-#include "simulate/workload_controller.h"
+#include "simulate/test_workload_controller.h"
 
 #include <algorithm>
 

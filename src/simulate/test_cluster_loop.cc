@@ -1,4 +1,4 @@
-#include "simulate/cluster_loop.h"
+#include "simulate/test_cluster_loop.h"
 
 #include <algorithm>
 #include <utility>

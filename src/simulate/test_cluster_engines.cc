@@ -1,4 +1,4 @@
-#include "simulate/cluster_engines.h"
+#include "simulate/test_cluster_engines.h"
 
 #include <algorithm>
 #include <cmath>

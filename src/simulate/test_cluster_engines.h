@@ -9,8 +9,8 @@
 
 #include "absl/time/time.h"
 #include "simulate/engine_preset.h"
-#include "simulate/gpu_cluster.h"
 #include "simulate/simulated_workload.h"
+#include "simulate/test_gpu_cluster.h"
 #include "simulate/workload_telemetry.h"
 
 namespace gpuscaler {

@@ -1,4 +1,4 @@
-#include "simulate/workload_controller.h"
+#include "simulate/test_workload_controller.h"
 
 #include <algorithm>
 #include <numeric>

@@ -5,7 +5,7 @@
 #include <map>
 #include <optional>
 
-#include "simulate/gpu_cluster.h"
+#include "simulate/test_gpu_cluster.h"
 
 namespace gpuscaler {
 

@@ -13,10 +13,10 @@
 #include "model/memory_watch.h"
 #include "model/node_history.h"
 #include "scaling/decision.h"
-#include "simulate/cluster_engines.h"
-#include "simulate/gpu_cluster.h"
 #include "simulate/keda.h"
-#include "simulate/workload_controller.h"
+#include "simulate/test_cluster_engines.h"
+#include "simulate/test_gpu_cluster.h"
+#include "simulate/test_workload_controller.h"
 #include "simulate/workload_telemetry.h"
 #include "trigger/trigger.h"
 

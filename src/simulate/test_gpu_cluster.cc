@@ -1,4 +1,4 @@
-#include "simulate/gpu_cluster.h"
+#include "simulate/test_gpu_cluster.h"
 
 #include <algorithm>
 #include <cmath>
