@@ -9,10 +9,15 @@
 #include "base/status_macros.h"
 
 namespace gpuscaler {
+namespace {
+
+std::string AddressOf(int gpu) { return absl::StrCat("127.0.0.", 2 + gpu); }
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<DemoReplica>> DemoReplica::Start(const DemoReplicaOptions& options,
                                                                 const Clock& clock) {
-  ASSIGN_OR_RETURN(BoundPort port, BoundPort::Open(options.address, options.port));
+  ASSIGN_OR_RETURN(BoundPort port, BoundPort::Open(AddressOf(options.gpu), options.port));
   return absl::WrapUnique(new DemoReplica(options, std::move(port), clock));
 }
 
@@ -20,7 +25,6 @@ DemoReplica::DemoReplica(const DemoReplicaOptions& options, BoundPort port, cons
     : options_(options),
       clock_(clock),
       started_at_(clock.Now()),
-      port_(port.port()),
       bound_(std::move(port)),
       busy_(started_at_) {}
 
@@ -32,8 +36,10 @@ absl::Status DemoReplica::Tick() {
   return absl::OkStatus();
 }
 
+std::string DemoReplica::address() const { return AddressOf(options_.gpu); }
+
 std::string DemoReplica::Url() const {
-  return absl::StrCat("http://", options_.address, ":", port_, "/v1/completions");
+  return absl::StrCat("http://", address(), ":", options_.port, "/v1/completions");
 }
 
 EngineGauges DemoReplica::Requests() const {

@@ -14,8 +14,8 @@
 namespace gpuscaler {
 
 struct DemoReplicaOptions {
-  std::string address;  // the address to listen on
-  int port = 0;         // 0: any free one
+  int gpu = 0;
+  int port = 0;  // not 0
   EngineServerOptions engine;
   absl::Duration load_time;  // real time, as all times here
   double memory_percent = 90;
@@ -32,7 +32,8 @@ class DemoReplica {
   absl::Status Tick();
 
   bool ready() const { return server_ != nullptr && !leaving_; }
-  int port() const { return port_; }
+  int gpu() const { return options_.gpu; }
+  std::string address() const;  // a loopback address of its own
   std::string Url() const;
   EngineGauges Requests() const;
   GpuReport Gpu();  // mean since the last call
@@ -47,7 +48,6 @@ class DemoReplica {
   const DemoReplicaOptions options_;
   const Clock& clock_;
   const absl::Time started_at_;
-  const int port_;
   std::optional<BoundPort> bound_;        // until it serves
   std::unique_ptr<EngineServer> server_;  // null: loading
   EngineBusy busy_;

@@ -14,8 +14,6 @@ namespace {
 // A request without an answer for longer is lost.
 constexpr absl::Duration kLostAfter = absl::Minutes(10);
 
-std::string AddressOf(int gpu) { return absl::StrCat("127.0.0.", 2 + gpu); }
-
 EngineServerOptions FastEngine(int speed) {
   EngineServerOptions engine;
   engine.batch = DemoEngine().batch;
@@ -51,19 +49,19 @@ DemoService::DemoService(const DemoServiceOptions& options, int speed, DemoGpuFi
       counted_at_(clock_.Now()) {}
 
 bool DemoService::Free(int gpu) const {
-  const auto has_it = [gpu](const Replica& replica) { return replica.gpu == gpu; };
+  const auto has_it = [gpu](const auto& replica) { return replica->gpu() == gpu; };
   return std::ranges::none_of(replicas_, has_it) && std::ranges::none_of(ending_, has_it);
 }
 
 absl::Status DemoService::Add(int gpu) {
-  ASSIGN_OR_RETURN(auto engine,
-                   DemoReplica::Start({.address = AddressOf(gpu),
+  ASSIGN_OR_RETURN(auto replica,
+                   DemoReplica::Start({.gpu = gpu,
                                        .port = port(),
                                        .engine = FastEngine(speed_),
                                        .load_time = options_.start_time / speed_,
                                        .memory_percent = options_.preallocated_percent},
                                       clock_));
-  replicas_.push_back({.gpu = gpu, .engine = std::move(engine)});
+  replicas_.push_back(std::move(replica));
   return absl::OkStatus();
 }
 
@@ -72,7 +70,7 @@ absl::Status DemoService::Scale(int replicas) {
     ending_.push_back(std::move(replicas_.back()));
     replicas_.pop_back();
     PublishReady();
-    ending_.back().engine->Leave();
+    ending_.back()->Leave();
   }
   for (int gpu = 0; gpu < options_.gpus && this->replicas() < replicas; ++gpu) {
     if (Free(gpu)) RETURN_IF_ERROR(Add(gpu));
@@ -85,18 +83,18 @@ absl::Status DemoService::Tick() {
   const absl::Time now = clock_.Now();
   const auto held_gpus = static_cast<double>(replicas_.size() + ending_.size());
   gpu_time_ += held_gpus * speed_ * (now - std::exchange(counted_at_, now));
-  for (const Replica& replica : replicas_) RETURN_IF_ERROR(replica.engine->Tick());
-  std::erase_if(ending_, [](const Replica& replica) { return replica.engine->HasLeft(); });
+  for (const auto& replica : replicas_) RETURN_IF_ERROR(replica->Tick());
+  std::erase_if(ending_, [](const auto& replica) { return replica->HasLeft(); });
   PublishReady();
   return WriteGpus();
 }
 
 void DemoService::PublishReady() {
   std::vector<std::string> urls, addresses;
-  for (const Replica& replica : replicas_) {
-    if (!replica.engine->ready()) continue;
-    urls.push_back(replica.engine->Url());
-    addresses.push_back(AddressOf(replica.gpu));
+  for (const auto& replica : replicas_) {
+    if (!replica->ready()) continue;
+    urls.push_back(replica->Url());
+    addresses.push_back(replica->address());
   }
   gateway_->SetReady(urls);
   addresses_->Set(std::move(addresses));
@@ -105,8 +103,8 @@ void DemoService::PublishReady() {
 absl::Status DemoService::WriteGpus() {
   gpus_.assign(static_cast<size_t>(options_.gpus), GpuReport());
   for (const auto* replicas : {&replicas_, &ending_}) {
-    for (const Replica& replica : *replicas) {
-      gpus_[static_cast<size_t>(replica.gpu)] = replica.engine->Gpu();
+    for (const auto& replica : *replicas) {
+      gpus_[static_cast<size_t>(replica->gpu())] = replica->Gpu();
     }
   }
   std::string text;
@@ -119,15 +117,15 @@ absl::Status DemoService::WriteGpus() {
 bool DemoService::empty() const { return replicas_.empty() && ending_.empty(); }
 
 int DemoService::ready() const {
-  return static_cast<int>(std::ranges::count_if(
-      replicas_, [](const Replica& replica) { return replica.engine->ready(); }));
+  return static_cast<int>(
+      std::ranges::count_if(replicas_, [](const auto& replica) { return replica->ready(); }));
 }
 
 EngineGauges DemoService::Requests() const {
   EngineGauges all{.waiting = gateway_->held()};
   for (const auto* replicas : {&replicas_, &ending_}) {
-    for (const Replica& replica : *replicas) {
-      const EngineGauges requests = replica.engine->Requests();
+    for (const auto& replica : *replicas) {
+      const EngineGauges requests = replica->Requests();
       all.running += requests.running;
       all.waiting += requests.waiting;
     }

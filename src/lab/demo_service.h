@@ -66,10 +66,7 @@ class DemoService {
   std::shared_ptr<const ReadyAddresses> addresses() const { return addresses_; }
 
  private:
-  struct Replica {
-    int gpu;
-    std::unique_ptr<DemoReplica> engine;
-  };
+  using Replicas = std::vector<std::unique_ptr<DemoReplica>>;
 
   DemoService(const DemoServiceOptions& options, int speed, DemoGpuFile file,
               std::unique_ptr<HttpSender> http, BoundPort reserved);
@@ -84,9 +81,9 @@ class DemoService {
   const SteadyClock clock_;  // real time
   const DemoGpuFile gpu_file_;
   const std::unique_ptr<DemoGateway> gateway_;
-  const BoundPort reserved_;       // on an address without an engine
-  std::vector<Replica> replicas_;  // oldest first
-  std::vector<Replica> ending_;
+  const BoundPort reserved_;  // on an address without an engine
+  Replicas replicas_;         // oldest first
+  Replicas ending_;
   std::vector<GpuReport> gpus_;  // as written last
   absl::Time counted_at_;
   absl::Duration gpu_time_;
