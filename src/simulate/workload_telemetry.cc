@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "simulate/gpu_slot.h"
 #include "trigger/trigger_source.h"
 
 namespace gpuscaler {
@@ -12,15 +13,10 @@ namespace {
 
 constexpr char kNamespace[] = "team-a", kWorkload[] = "llm", kNode[] = "simulated",
                kGatewayAddress[] = "10.2.0.1";
-constexpr int64_t kMemoryBytes = 80LL << 30;
+constexpr int64_t kGpuMemoryBytes = 80LL << 30;
 constexpr int64_t kFreeMemoryBytes = 3 << 20;  // an idle GPU, as reported by drivers
 constexpr int kEnginePort = 8000;
 constexpr absl::Duration kLease = absl::Seconds(90);
-
-// Weights fill the memory in the first part of a start; graph capture runs in the rest.
-constexpr double kLoadingPart = 0.7;
-constexpr double kLoadingUtilizationPercent = 15;
-constexpr double kCaptureUtilizationPercent = 95;
 
 std::string PodName(const SimulatedReplica& pod) {
   return absl::StrCat(kWorkload, "-", pod.number);
@@ -115,20 +111,19 @@ NodeSnapshot WorkloadTelemetry::SnapshotOf(const SimulatedWorkload& workload) co
   snapshot.attribution.state = Attribution::State::kKnown;
   for (const SimulatedReplica& pod : workload.pods()) {
     const double started = absl::FDivDuration(now_ - pod.created_at, pod.ready_at - pod.created_at);
-    const double loaded = std::min(1.0, started / kLoadingPart);
+    const GpuReport starting = LoadingGpu(started, options_.preallocated_percent, /*pid=*/0);
     GpuSample gpu;
     gpu.index = pod.gpu;
     gpu.uuid = absl::StrCat("GPU-", pod.gpu);
-    gpu.memory_total_bytes = kMemoryBytes;
-    gpu.memory_used_bytes = std::max(
-        kFreeMemoryBytes,
-        static_cast<int64_t>(options_.preallocated_percent / 100 * loaded * double{kMemoryBytes}));
+    gpu.memory_total_bytes = kGpuMemoryBytes;
+    gpu.memory_used_bytes =
+        std::max(kFreeMemoryBytes,
+                 static_cast<int64_t>(starting.memory_percent / 100 * double{kGpuMemoryBytes}));
     if (pod.IsLoaded(now_)) {
       gpu.utilization_percent =
           pod.engine->Gauges().running > 0 ? options_.busy_utilization_percent : 0;
     } else {
-      gpu.utilization_percent =
-          loaded < 1 ? kLoadingUtilizationPercent : kCaptureUtilizationPercent;
+      gpu.utilization_percent = starting.utilization_percent;
     }
     gpu.in_use = true;
     gpu.held_since = pod.created_at;
