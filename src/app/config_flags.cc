@@ -3,8 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "app/commands.h"
 #include "base/printable_text.h"
-#include "config/option_help.h"
-#include "config/option_words.h"
+#include "config/option_value.h"
 #include "config/options.h"
 #include "config/role_options.h"
 

@@ -10,7 +10,7 @@
 #include "app/job_environment.h"
 #include "base/duration_text.h"
 #include "base/number_text.h"
-#include "config/option_help.h"
+#include "config/option_value.h"
 #include "config/options.h"
 #include "config/role_options.h"
 #include "config/settings.h"

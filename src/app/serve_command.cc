@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "config/option_value.h"
-#include "config/option_words.h"
 #include "config/options.h"
 #include "config/role_options.h"
 #include "role/open_attribution.h"
@@ -38,7 +37,7 @@ std::string SettingsText(const Resolved& resolved) {
 
 // An aggregator reads no GPU, so node and source are left out.
 void LogServing(const Config& config, const RunningRole& running) {
-  const LogField role("role", Name(config.role));
+  const LogField role("role", WordOf(config.role));
   const LogField bind_address("bind_address", config.bind_address);
   const LogField grpc_port("grpc_port", running.grpc_port());
   const LogField metrics_port("metrics_port", running.metrics_port());
@@ -118,7 +117,7 @@ int Serve(const std::vector<Setting>& given) {
     LogWarn("unknown_environment_variable", {{"variable", variable}});
   }
   for (const std::string& setting : SettingsOfOtherRoles(*resolved)) {
-    LogWarn("setting_ignored", {{"setting", setting}, {"role", Name(resolved->config.role)}});
+    LogWarn("setting_ignored", {{"setting", setting}, {"role", WordOf(resolved->config.role)}});
   }
   RaiseOpenFilesLimit();
   LogInfo("starting", {{"version", GPUSCALER_VERSION}, {"settings", SettingsText(*resolved)}});

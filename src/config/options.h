@@ -16,10 +16,6 @@
 
 namespace gpuscaler {
 
-struct PortMember {
-  int Config::*port;
-};
-
 // The commands that read an option. File and environment are the same for all commands.
 enum OptionUse : unsigned { kServeUses = 1, kGpusUses = 2, kLintUses = 4 };
 
@@ -28,15 +24,15 @@ constexpr unsigned kAllRoles =
     BitOf(Role::kStandalone) | BitOf(Role::kAgent) | BitOf(Role::kAggregator);
 
 struct Option {
-  using Member =
-      std::variant<std::string Config::*, PortMember, int Config::*, bool Config::*,
-                   absl::Duration Config::*, std::optional<absl::Duration> Config::*,
-                   Role Config::*, LogLevel Config::*, LogFormat Config::*,
-                   AttributionMode Config::*, DiscoverEngines Config::*, AgentIdentity Config::*>;
+  using Member = std::variant<std::string Config::*, int Config::*, absl::Duration Config::*,
+                              std::optional<absl::Duration> Config::*, Role Config::*,
+                              LogLevel Config::*, LogFormat Config::*, AttributionMode Config::*,
+                              DiscoverEngines Config::*, AgentIdentity Config::*>;
 
-  absl::string_view name;   // stale-after
-  Member member;            // &Config::stale_after
-  absl::string_view value;  // placeholder in the help, as DURATION; empty: a switch
+  absl::string_view name;  // stale-after
+  Member member;           // &Config::stale_after
+  // Placeholder in the help, as DURATION. A number with PORT is a port, or "any". Empty: a switch.
+  absl::string_view value;
   absl::string_view help;
   unsigned used_by = kServeUses;
   unsigned roles = kAllRoles;  // roles of `serve` that read it, as BitOf()

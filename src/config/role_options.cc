@@ -5,7 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "config/option_words.h"
+#include "config/option_value.h"
 
 namespace gpuscaler {
 namespace {
@@ -14,15 +14,13 @@ constexpr absl::string_view kFlagOrigin = "flag ";
 
 }  // namespace
 
-std::string Name(Role role) { return std::string(WordOf(role)); }
-
 bool IsRead(const Option& option, Role role) { return (option.roles & BitOf(role)) != 0; }
 
 std::string RolesText(const Option& option) {
   if (option.roles == kAllRoles) return "";
-  std::vector<std::string> names;
+  std::vector<absl::string_view> names;
   for (const Role role : {Role::kStandalone, Role::kAgent, Role::kAggregator}) {
-    if (IsRead(option, role)) names.push_back(Name(role));
+    if (IsRead(option, role)) names.push_back(WordOf(role));
   }
   return absl::StrJoin(names, " or ");
 }
@@ -37,7 +35,7 @@ absl::Status CheckFlagsOfRole(const std::vector<Setting>& flags, const Resolved&
   if (faults.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(absl::StrJoin(faults, ", "), "; here is ",
-                   Reported(resolved, "role", Name(resolved.config.role))));
+                   Reported(resolved, "role", WordOf(resolved.config.role))));
 }
 
 std::vector<std::string> SettingsOfOtherRoles(const Resolved& resolved) {

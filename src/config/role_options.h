@@ -11,8 +11,6 @@
 
 namespace gpuscaler {
 
-std::string Name(Role role);  // "aggregator"
-
 bool IsRead(const Option& option, Role role);
 
 // Returns "standalone" or "agent or standalone", or "" if every role reads the option.

@@ -15,7 +15,6 @@
 #include "base/nearest.h"
 #include "base/status_macros.h"
 #include "config/option_value.h"
-#include "config/option_words.h"
 #include "config/options.h"
 #include "trigger/yaml_documents.h"
 #include "yaml-cpp/yaml.h"
