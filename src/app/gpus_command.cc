@@ -26,7 +26,6 @@
 #include "base/log.h"
 #include "base/printable_text.h"
 #include "base/status_macros.h"
-#include "config/option_value.h"
 #include "config/options.h"
 #include "gpu/gpu_source.h"
 #include "role/node_source.h"
@@ -144,10 +143,7 @@ int DryRun(const GpusFlags& flags, const GpusPlan& plan) {
   std::vector<std::string> lines;
   for (const Option& option : Options()) {
     if ((option.used_by & kGpusUses) == 0) continue;
-    const auto origin = plan.resolved.origins.find(option.name);
-    lines.push_back(absl::StrCat(option.name, "=", TextOf(option, plan.resolved.config), " (",
-                                 origin == plan.resolved.origins.end() ? "default" : origin->second,
-                                 ")"));
+    lines.push_back(Reported(plan.resolved, option.name));
   }
   lines.push_back(absl::StrCat("format=", flags.format));
   lines.push_back(absl::StrCat("interval=", DurationText(plan.interval)));

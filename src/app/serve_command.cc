@@ -27,10 +27,8 @@ constexpr absl::Duration kTimeout = absl::Seconds(3);
 std::string SettingsText(const Resolved& resolved) {
   std::string text;
   for (const auto& [name, origin] : resolved.origins) {
-    const Option& option = *FindOption(name);
-    if (!IsRead(option, resolved.config.role)) continue;
-    absl::StrAppend(&text, text.empty() ? "" : ", ",
-                    Reported(resolved, name, TextOf(option, resolved.config)));
+    if (!IsRead(*FindOption(name), resolved.config.role)) continue;
+    absl::StrAppend(&text, text.empty() ? "" : ", ", Reported(resolved, name));
   }
   return text;
 }

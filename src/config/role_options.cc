@@ -34,8 +34,7 @@ absl::Status CheckFlagsOfRole(const std::vector<Setting>& flags, const Resolved&
   }
   if (faults.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(absl::StrJoin(faults, ", "), "; here is ",
-                   Reported(resolved, "role", WordOf(resolved.config.role))));
+      absl::StrCat(absl::StrJoin(faults, ", "), "; here is ", Reported(resolved, "role")));
 }
 
 std::vector<std::string> SettingsOfOtherRoles(const Resolved& resolved) {

@@ -65,14 +65,23 @@ absl::StatusOr<std::vector<Setting>> SettingsOfMap(const std::string& path,
   return settings;
 }
 
+std::string ReportedAs(const Resolved& resolved, absl::string_view name, absl::string_view value) {
+  const auto origin = resolved.origins.find(name);
+  return absl::StrCat(name, "=", value, " (",
+                      origin == resolved.origins.end() ? "default" : origin->second, ")");
+}
+
+std::string ValueOf(const Resolved& resolved, absl::string_view name) {
+  return TextOf(*FindOption(name), resolved.config);
+}
+
 // Readings may be an interval late, so a healthy node exceeds a limit below two intervals.
 absl::Status CheckTwoIntervals(const Resolved& resolved, absl::string_view name,
                                absl::Duration limit, absl::string_view consequence) {
-  const absl::Duration interval = resolved.config.poll_interval;
-  if (limit >= 2 * interval) return absl::OkStatus();
+  if (limit >= 2 * resolved.config.poll_interval) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(Reported(resolved, name, DurationText(limit)), " is shorter than twice ",
-                   Reported(resolved, "poll-interval", DurationText(interval)), ": ", consequence));
+      absl::StrCat(ReportedAs(resolved, name, DurationText(limit)), " is shorter than twice ",
+                   Reported(resolved, "poll-interval"), ": ", consequence));
 }
 
 // Agents send a heartbeat every 1.5 s, and NodeStore counts them as disconnected after kQuiet, 4 s
@@ -82,25 +91,21 @@ absl::Status CheckHeartbeats(const Resolved& resolved) {
   const Config& config = resolved.config;
   if (config.role != Role::kAggregator || config.StaleAfter() >= kShortest) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(Reported(resolved, "stale-after", DurationText(config.StaleAfter())),
+      absl::StrCat(ReportedAs(resolved, "stale-after", DurationText(config.StaleAfter())),
                    " is too short for an aggregator: use 5s or more, for an agent without new "
                    "readings sends nothing for seconds"));
 }
 
-struct TlsNames {
-  absl::string_view cert;
-  absl::string_view key;
-  absl::string_view client_ca;
-};
-
-absl::Status CheckTlsPair(const Resolved& resolved, const TlsNames& names, const TlsFiles& files) {
-  if (!files.Enabled() || (!files.cert.empty() && !files.key.empty())) return absl::OkStatus();
-  const std::string given = !files.cert.empty() ? Reported(resolved, names.cert, files.cert)
-                            : !files.key.empty()
-                                ? Reported(resolved, names.key, files.key)
-                                : Reported(resolved, names.client_ca, files.client_ca);
+// These are the names of three options. Any of them needs the first two.
+absl::Status CheckTlsPair(const Resolved& resolved, absl::string_view cert, absl::string_view key,
+                          absl::string_view client_ca) {
+  const bool has_cert = !ValueOf(resolved, cert).empty();
+  const bool has_key = !ValueOf(resolved, key).empty();
+  const bool has_any = has_cert || has_key || !ValueOf(resolved, client_ca).empty();
+  if (!has_any || (has_cert && has_key)) return absl::OkStatus();
+  const absl::string_view given = has_cert ? cert : has_key ? key : client_ca;
   return absl::InvalidArgumentError(
-      absl::StrCat(given, " needs ", files.cert.empty() ? names.cert : names.key, " too"));
+      absl::StrCat(Reported(resolved, given), " needs ", has_cert ? key : cert, " too"));
 }
 
 // Agents and aggregators authenticate each other. Without a CA, an agent would send to any client,
@@ -112,8 +117,7 @@ absl::Status CheckMutualTls(const Resolved& resolved) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      absl::StrCat(Reported(resolved, "tls-cert", files.cert), " of ",
-                   Reported(resolved, "role", WordOf(config.role)),
+      absl::StrCat(Reported(resolved, "tls-cert"), " of ", Reported(resolved, "role"),
                    " needs tls-client-ca too: agents and aggregators both show a certificate"));
 }
 
@@ -123,7 +127,7 @@ absl::Status CheckAgentIdentity(const Resolved& resolved) {
       config.role == Role::kAggregator && config.agent_identity == AgentIdentity::kSan;
   if (!checks || config.Tls().Enabled()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(Reported(resolved, "agent-identity", "san"),
+      absl::StrCat(Reported(resolved, "agent-identity"),
                    " needs tls-cert too: the names of nodes are in the agents' certificates"));
 }
 
@@ -131,16 +135,15 @@ absl::Status CheckAgentIdentity(const Resolved& resolved) {
 absl::Status CheckDcgm(const Resolved& resolved) {
   const Config& config = resolved.config;
   if (IsDcgm(config.gpu_source)) return absl::OkStatus();
-  const std::string given =
-      config.attribution == AttributionMode::kPage ? Reported(resolved, "attribution", "page")
-      : !config.gpu_source_ca.empty() ? Reported(resolved, "gpu-source-ca", config.gpu_source_ca)
-      : !config.gpu_source_credentials.empty()
-          ? Reported(resolved, "gpu-source-credentials", config.gpu_source_credentials)
-          : "";
+  const absl::string_view given = config.attribution == AttributionMode::kPage ? "attribution"
+                                  : !config.gpu_source_ca.empty()              ? "gpu-source-ca"
+                                  : !config.gpu_source_credentials.empty()
+                                      ? "gpu-source-credentials"
+                                      : "";
   if (given.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(given, " is for gpu-source=dcgm:URL; here is ",
-                   Reported(resolved, "gpu-source", config.gpu_source)));
+  return absl::InvalidArgumentError(absl::StrCat(Reported(resolved, given),
+                                                 " is for gpu-source=dcgm:URL; here is ",
+                                                 Reported(resolved, "gpu-source")));
 }
 
 // Checks combinations of options.
@@ -148,7 +151,7 @@ absl::Status CheckTogether(const Resolved& resolved) {
   const Config& config = resolved.config;
   if (config.role == Role::kAggregator && config.agents.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(Reported(resolved, "role", "aggregator"), " needs agents too"));
+        absl::StrCat(Reported(resolved, "role"), " needs agents too"));
   }
   RETURN_IF_ERROR(CheckTwoIntervals(resolved, "stale-after", config.StaleAfter(),
                                     "snapshots would be stale before the next one"));
@@ -156,15 +159,10 @@ absl::Status CheckTogether(const Resolved& resolved) {
   RETURN_IF_ERROR(CheckDcgm(resolved));
   RETURN_IF_ERROR(CheckTwoIntervals(resolved, "hang-after", config.hang_after,
                                     "/healthz would fail between two readings"));
-  RETURN_IF_ERROR(CheckTlsPair(resolved,
-                               {.cert = "tls-cert", .key = "tls-key", .client_ca = "tls-client-ca"},
-                               config.Tls()));
+  RETURN_IF_ERROR(CheckTlsPair(resolved, "tls-cert", "tls-key", "tls-client-ca"));
   RETURN_IF_ERROR(CheckMutualTls(resolved));
   RETURN_IF_ERROR(CheckAgentIdentity(resolved));
-  return CheckTlsPair(
-      resolved,
-      {.cert = "metrics-tls-cert", .key = "metrics-tls-key", .client_ca = "metrics-client-ca"},
-      config.MetricsTls());
+  return CheckTlsPair(resolved, "metrics-tls-cert", "metrics-tls-key", "metrics-client-ca");
 }
 
 std::string ConfigPath(const std::vector<Setting>& flags, const Environment& environment) {
@@ -258,10 +256,8 @@ std::vector<std::string> UnknownVariables(const Environment& environment) {
   return unknown;
 }
 
-std::string Reported(const Resolved& resolved, absl::string_view name, absl::string_view value) {
-  const auto origin = resolved.origins.find(name);
-  return absl::StrCat(name, "=", value, " (",
-                      origin == resolved.origins.end() ? "default" : origin->second, ")");
+std::string Reported(const Resolved& resolved, absl::string_view name) {
+  return ReportedAs(resolved, name, ValueOf(resolved, name));
 }
 
 absl::StatusOr<Resolved> Resolve(const std::vector<Setting>& settings) {

@@ -40,8 +40,8 @@ struct Resolved {
   std::map<std::string, std::string, std::less<>> origins;  // keyed by option; absent: the default
 };
 
-// Returns "stale-after=1s (flag --stale-after)" or "poll-interval=2s (default)".
-std::string Reported(const Resolved& resolved, absl::string_view name, absl::string_view value);
+// Returns "grace=20s (flag --grace)" or "poll-interval=2s (default)". `name` must be an option's.
+std::string Reported(const Resolved& resolved, absl::string_view name);
 
 // The last setting of an option counts. Returns INVALID_ARGUMENT, with the layer, for a bad value,
 // even if a later setting overrides it.
