@@ -1,7 +1,5 @@
 #include "app/job_environment.h"
 
-#include <array>
-
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -36,22 +34,6 @@ std::vector<std::string> Entries(absl::string_view list) {
   return entries;
 }
 
-void SetIfEmpty(const std::string& value, std::string& field) {
-  if (field.empty()) field = value;
-}
-
-void SetNumber(const std::string& value, std::optional<int>& field) {
-  int number = 0;
-  if (absl::SimpleAtoi(value, &number)) field = number;
-}
-
-struct Row {
-  JobVariable variable;
-  // Null: its presence only identifies the environment.
-  void (*read)(const std::string& value, JobEnvironment& job) = nullptr;
-  bool names_gpus = false;
-};
-
 constexpr auto kAny = std::nullopt;
 constexpr auto kSlurm = EnvironmentKind::kSlurm;
 constexpr auto kFlux = EnvironmentKind::kFlux;
@@ -62,52 +44,52 @@ constexpr absl::string_view kCudaDevices = "CUDA_VISIBLE_DEVICES";
 // https://slurm.schedmd.com/srun.html#SECTION_OUTPUT-ENVIRONMENT-VARIABLES
 // https://flux-framework.readthedocs.io: flux-environment(7); GPUs are set by the shell's
 // gpu-affinity
-constexpr std::array kRows = {
-    Row{{"KUBERNETES_SERVICE_HOST", kKubernetes, "Where it is set this is a pod"}},
-    Row{{"POD_NAME", kAny, "Name of the pod"},
-        [](const std::string& value, JobEnvironment& job) { SetIfEmpty(value, job.pod); }},
+constexpr JobVariable kVariables[] = {
+    {"KUBERNETES_SERVICE_HOST", kKubernetes, "Where it is set this is a pod"},
+    {"POD_NAME", kAny, "Name of the pod", &JobEnvironment::pod},
     // Wrong if the pod uses the node's host name.
-    Row{{"HOSTNAME", kKubernetes, "Name of the pod, without POD_NAME"},
-        [](const std::string& value, JobEnvironment& job) { SetIfEmpty(value, job.pod); }},
-    Row{{"POD_NAMESPACE", kAny, "Namespace of the pod"},
-        [](const std::string& value, JobEnvironment& job) {
-          SetIfEmpty(value, job.namespace_name);
-        }},
-    Row{{"SLURM_JOB_ID", kSlurm, "The job; where it is set this is a SLURM job"},
-        [](const std::string& value, JobEnvironment& job) { SetIfEmpty(value, job.job); }},
-    Row{{"SLURM_JOB_NAME", kSlurm, "Name of the job"},
-        [](const std::string& value, JobEnvironment& job) { SetIfEmpty(value, job.job_name); }},
-    Row{{"SLURM_JOB_PARTITION", kSlurm, "Partition that the job runs in"},
-        [](const std::string& value, JobEnvironment& job) { SetIfEmpty(value, job.partition); }},
-    Row{{"SLURM_PROCID", kSlurm, "Rank within the job"},
-        [](const std::string& value, JobEnvironment& job) { SetNumber(value, job.rank); }},
-    Row{{"SLURM_LOCALID", kSlurm, "Rank within the node"},
-        [](const std::string& value, JobEnvironment& job) { SetNumber(value, job.local_rank); }},
-    Row{{"SLURMD_NODENAME", kSlurm, "Name of the node"},
-        [](const std::string& value, JobEnvironment& job) { SetIfEmpty(value, job.node); }},
-    Row{{"SLURM_STEP_GPUS", kSlurm, "GPUs of the job step"}, nullptr, true},
-    Row{{"SLURM_JOB_GPUS", kSlurm, "GPUs of the job, where the step names none"}, nullptr, true},
-    Row{{"GPU_DEVICE_ORDINAL", kSlurm, "GPUs, without the two above"}, nullptr, true},
-    Row{{kCudaDevices, kSlurm, "GPUs, without the three above; empty is none"}, nullptr, true},
-    Row{{"FLUX_JOB_ID", kFlux, "The job; where it is set this is a Flux job"},
-        [](const std::string& value, JobEnvironment& job) { SetIfEmpty(value, job.job); }},
-    Row{{"FLUX_JOB_NAME", kFlux, "Name of the job"},
-        [](const std::string& value, JobEnvironment& job) { SetIfEmpty(value, job.job_name); }},
-    Row{{"FLUX_TASK_RANK", kFlux, "Rank within the job"},
-        [](const std::string& value, JobEnvironment& job) { SetNumber(value, job.rank); }},
-    Row{{"FLUX_TASK_LOCAL_ID", kFlux, "Rank within the node"},
-        [](const std::string& value, JobEnvironment& job) { SetNumber(value, job.local_rank); }},
-    Row{{kCudaDevices, kFlux, "GPUs of the job; empty is none"}, nullptr, true},
-    Row{{"NODE_NAME", kAny, "Name of the node, without --node-name"},
-        [](const std::string& value, JobEnvironment& job) { SetIfEmpty(value, job.node); }},
+    {"HOSTNAME", kKubernetes, "Name of the pod, without POD_NAME", &JobEnvironment::pod},
+    {"POD_NAMESPACE", kAny, "Namespace of the pod", &JobEnvironment::namespace_name},
+    {"SLURM_JOB_ID", kSlurm, "The job; where it is set this is a SLURM job", &JobEnvironment::job},
+    {"SLURM_JOB_NAME", kSlurm, "Name of the job", &JobEnvironment::job_name},
+    {"SLURM_JOB_PARTITION", kSlurm, "Partition that the job runs in", &JobEnvironment::partition},
+    {"SLURM_PROCID", kSlurm, "Rank within the job", &JobEnvironment::rank},
+    {"SLURM_LOCALID", kSlurm, "Rank within the node", &JobEnvironment::local_rank},
+    {"SLURMD_NODENAME", kSlurm, "Name of the node", &JobEnvironment::node},
+    {"SLURM_STEP_GPUS", kSlurm, "GPUs of the job step", &JobEnvironment::gpus},
+    {"SLURM_JOB_GPUS", kSlurm, "GPUs of the job, where the step names none", &JobEnvironment::gpus},
+    {"GPU_DEVICE_ORDINAL", kSlurm, "GPUs, without the two above", &JobEnvironment::gpus},
+    {kCudaDevices, kSlurm, "GPUs, without the three above; empty is none", &JobEnvironment::gpus},
+    {"FLUX_JOB_ID", kFlux, "The job; where it is set this is a Flux job", &JobEnvironment::job},
+    {"FLUX_JOB_NAME", kFlux, "Name of the job", &JobEnvironment::job_name},
+    {"FLUX_TASK_RANK", kFlux, "Rank within the job", &JobEnvironment::rank},
+    {"FLUX_TASK_LOCAL_ID", kFlux, "Rank within the node", &JobEnvironment::local_rank},
+    {kCudaDevices, kFlux, "GPUs of the job; empty is none", &JobEnvironment::gpus},
+    {"NODE_NAME", kAny, "Name of the node, without --node-name", &JobEnvironment::node},
 };
+
+// SetField() for each type of JobVariable::field.
+void SetField(const JobVariable&, std::monostate, const std::string&, JobEnvironment&) {}
+
+void SetField(const JobVariable&, std::string JobEnvironment::*field, const std::string& value,
+              JobEnvironment& job) {
+  if ((job.*field).empty()) job.*field = value;
+}
+
+void SetField(const JobVariable&, std::optional<int> JobEnvironment::*field,
+              const std::string& value, JobEnvironment& job) {
+  int number = 0;
+  if (absl::SimpleAtoi(value, &number)) job.*field = number;
+}
 
 // Uses the first variable with a value. An empty CUDA_VISIBLE_DEVICES means no GPU; SLURM's own
 // variables are never empty.
-void ReadGpus(absl::string_view name, const std::string& value, JobEnvironment& job) {
-  if (job.gpus || (value.empty() && name != kCudaDevices)) return;
-  job.gpus = Entries(value);
-  job.gpus_from = std::string(name);
+void SetField(const JobVariable& variable,
+              std::optional<std::vector<std::string>> JobEnvironment::*field,
+              const std::string& value, JobEnvironment& job) {
+  if (job.*field || (value.empty() && variable.name != kCudaDevices)) return;
+  job.*field = Entries(value);
+  job.gpus_from = std::string(variable.name);
 }
 
 }  // namespace
@@ -136,20 +118,15 @@ EnvironmentKind DetectEnvironment(const Environment& environment) {
 JobEnvironment ReadJobEnvironment(EnvironmentKind kind, const Environment& environment) {
   JobEnvironment job;
   job.kind = kind;
-  for (const Row& row : kRows) {
-    if (row.variable.kind && *row.variable.kind != kind) continue;
-    const auto found = environment.find(row.variable.name);
+  for (const JobVariable& variable : kVariables) {
+    if (variable.kind && *variable.kind != kind) continue;
+    const auto found = environment.find(variable.name);
     if (found == environment.end()) continue;
-    if (row.names_gpus) ReadGpus(row.variable.name, found->second, job);
-    if (row.read != nullptr) row.read(found->second, job);
+    std::visit([&](auto field) { SetField(variable, field, found->second, job); }, variable.field);
   }
   return job;
 }
 
-std::vector<JobVariable> JobVariables() {
-  std::vector<JobVariable> variables;
-  for (const Row& row : kRows) variables.push_back(row.variable);
-  return variables;
-}
+std::span<const JobVariable> JobVariables() { return kVariables; }
 
 }  // namespace gpuscaler

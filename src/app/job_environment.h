@@ -2,7 +2,9 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -30,13 +32,17 @@ struct JobEnvironment {
   std::string gpus_from;  // the variable with `gpus`
 };
 
-// A variable that is read, for docs. If several have the same field, the first that is set counts.
+// A variable that is read. If several have the same field, the first that is set counts.
 struct JobVariable {
   absl::string_view name;
   std::optional<EnvironmentKind> kind;  // the only one that reads it; empty: all
   absl::string_view help;
+  // The field with its value. None: it only identifies the environment.
+  std::variant<std::monostate, std::string JobEnvironment::*, std::optional<int> JobEnvironment::*,
+               std::optional<std::vector<std::string>> JobEnvironment::*>
+      field = {};
 };
-std::vector<JobVariable> JobVariables();
+std::span<const JobVariable> JobVariables();
 
 // Returns the innermost environment: Flux runs inside SLURM, and both inside pods.
 EnvironmentKind DetectEnvironment(const Environment& environment);
