@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "base/number_text.h"
+#include "serve/gpu_families.h"
 #include "workload/holding.h"
 
 namespace gpuscaler {
@@ -18,11 +19,6 @@ constexpr double kMib = 1024 * 1024;
 template <typename T>
 OrderedJson JsonOf(const std::optional<T>& value) {
   return value ? OrderedJson(*value) : OrderedJson(nullptr);
-}
-
-std::optional<double> ToDouble(const std::optional<int64_t>& number) {
-  if (!number) return std::nullopt;
-  return static_cast<double>(*number);
 }
 
 OrderedJson ProcessesJson(const GpuSample& gpu) {
@@ -96,26 +92,6 @@ std::string HoldersText(const NodeSnapshot& snapshot, const GpuSample& gpu) {
   });
 }
 
-const std::vector<GpuColumn>& GpuColumns() {
-  static const auto* const columns = new std::vector<GpuColumn>{
-      {"utilization_percent", [](const GpuSample& gpu) { return gpu.utilization_percent; }},
-      {"memory_utilization_percent",
-       [](const GpuSample& gpu) { return gpu.memory_utilization_percent; }},
-      {"memory_used_bytes", [](const GpuSample& gpu) { return ToDouble(gpu.memory_used_bytes); }},
-      {"memory_total_bytes", [](const GpuSample& gpu) { return ToDouble(gpu.memory_total_bytes); }},
-      {"temperature_celsius", [](const GpuSample& gpu) { return gpu.temperature_celsius; }},
-      {"power_watts", [](const GpuSample& gpu) { return gpu.power_watts; }},
-      {"power_limit_watts", [](const GpuSample& gpu) { return gpu.power_limit_watts; }},
-      {"pcie_tx_kbps", [](const GpuSample& gpu) { return gpu.pcie_tx_kbps; }},
-      {"pcie_rx_kbps", [](const GpuSample& gpu) { return gpu.pcie_rx_kbps; }},
-      {"nvlink_tx_mbps", [](const GpuSample& gpu) { return gpu.nvlink_tx_mbps; }},
-      {"nvlink_rx_mbps", [](const GpuSample& gpu) { return gpu.nvlink_rx_mbps; }},
-      {"ecc_uncorrected_errors",
-       [](const GpuSample& gpu) { return ToDouble(gpu.ecc_uncorrected_errors); }},
-  };
-  return *columns;
-}
-
 OrderedJson TextJson(const std::string& text) {
   return text.empty() ? OrderedJson(nullptr) : OrderedJson(text);
 }
@@ -132,7 +108,7 @@ OrderedJson GpuJson(const NodeSnapshot& snapshot, const GpuSample& gpu) {
                       {"uuid", gpu.uuid},
                       {"parent_uuid", TextJson(gpu.parent_uuid)},
                       {"name", TextJson(gpu.name)}};
-  for (const GpuColumn& column : GpuColumns()) json[column.name] = NumberJson(column.read(gpu));
+  for (const GpuNumber& number : GpuNumbers()) json[number.column] = NumberJson(number.value(gpu));
   json["throttle_reasons"] = JsonOf(gpu.throttle_reasons);
   json["processes"] = ProcessesJson(gpu);
   json["in_use"] = JsonOf(InUse(gpu));

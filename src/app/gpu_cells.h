@@ -35,13 +35,6 @@ std::string MigProfile(const GpuSample& gpu);
 // "shop/web-0/main=0.75;shop/web-1/main=0.25".
 std::string HoldersText(const NodeSnapshot& snapshot, const GpuSample& gpu);
 
-// A numeric field of a sample: its column in CSV and JSON, and its value.
-struct GpuColumn {
-  const char* name;
-  std::optional<double> (*read)(const GpuSample&);
-};
-const std::vector<GpuColumn>& GpuColumns();
-
 // Returns null for an empty text.
 OrderedJson TextJson(const std::string& text);
 OrderedJson NumberJson(const std::optional<double>& number);

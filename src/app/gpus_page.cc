@@ -9,6 +9,7 @@
 #include "absl/strings/str_replace.h"
 #include "app/gpu_cells.h"
 #include "base/printable_text.h"
+#include "serve/gpu_families.h"
 #include "workload/holding.h"
 
 namespace gpuscaler {
@@ -61,7 +62,7 @@ std::vector<std::string> CsvFields(const GpusPage& page, const GpuSample& gpu) {
                                      gpu.uuid,
                                      gpu.parent_uuid,
                                      gpu.name};
-  for (const GpuColumn& column : GpuColumns()) fields.push_back(TextOrBlank(column.read(gpu)));
+  for (const GpuNumber& number : GpuNumbers()) fields.push_back(TextOrBlank(number.value(gpu)));
   fields.push_back(gpu.throttle_reasons ? absl::StrCat(*gpu.throttle_reasons) : "");
   fields.push_back(gpu.processes ? absl::StrCat(gpu.processes->size()) : "");
   fields.push_back(InUseText(gpu));
@@ -173,7 +174,7 @@ std::string GpusCsvHeader() {
   std::vector<std::string> names = {"time",  "environment", "job",         "job_name",  "partition",
                                     "rank",  "local_rank",  "node",        "namespace", "pod",
                                     "index", "uuid",        "parent_uuid", "name"};
-  for (const GpuColumn& column : GpuColumns()) names.emplace_back(column.name);
+  for (const GpuNumber& number : GpuNumbers()) names.emplace_back(number.column);
   for (const char* name : {"throttle_reasons", "processes", "in_use", "unreadable", "holders"}) {
     names.emplace_back(name);
   }

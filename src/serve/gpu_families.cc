@@ -22,44 +22,37 @@ std::optional<double> Number(const std::optional<T>& value) {
   return static_cast<double>(*value);
 }
 
-// A row per family, or two if the family has a `direction` label.
-struct Gauge {
-  const char* family;
-  const char* help;
-  std::optional<double> (*value)(const GpuSample&);
-  const char* direction = nullptr;
-  MetricType type = MetricType::Gauge;
-};
-
-// Names are those of the reference scaler, if it has the metric.
-constexpr Gauge kGauges[] = {
-    {"gpu_utilization_percent", "Share of time in which a kernel ran.",
+// Families have the names of the reference scaler, if it has the metric.
+constexpr GpuNumber kNumbers[] = {
+    {"utilization_percent", "gpu_utilization_percent", "Share of time in which a kernel ran.",
      [](const GpuSample& gpu) { return gpu.utilization_percent; }},
-    {"gpu_memory_utilization_percent", "Share of time in which the memory controller was busy.",
+    {"memory_utilization_percent", "gpu_memory_utilization_percent",
+     "Share of time in which the memory controller was busy.",
      [](const GpuSample& gpu) { return gpu.memory_utilization_percent; }},
-    {"gpu_memory_used_bytes", "VRAM in use, without the driver's reserve.",
+    {"memory_used_bytes", "gpu_memory_used_bytes", "VRAM in use, without the driver's reserve.",
      [](const GpuSample& gpu) { return Number(gpu.memory_used_bytes); }},
-    {"gpu_memory_total_bytes", "VRAM of the GPU.",
+    {"memory_total_bytes", "gpu_memory_total_bytes", "VRAM of the GPU.",
      [](const GpuSample& gpu) { return Number(gpu.memory_total_bytes); }},
-    {"gpu_temperature_celsius", "Temperature of the GPU's die.",
+    {"temperature_celsius", "gpu_temperature_celsius", "Temperature of the GPU's die.",
      [](const GpuSample& gpu) { return gpu.temperature_celsius; }},
-    {"gpu_power_draw_watts", "Power drawn by the board.",
+    {"power_watts", "gpu_power_draw_watts", "Power drawn by the board.",
      [](const GpuSample& gpu) { return gpu.power_watts; }},
-    {"gpu_power_limit_watts", "Power limit in force.",
+    {"power_limit_watts", "gpu_power_limit_watts", "Power limit in force.",
      [](const GpuSample& gpu) { return gpu.power_limit_watts; }},
-    {"gpu_pcie_throughput_kbps",
+    {"pcie_tx_kbps", "gpu_pcie_throughput_kbps",
      "PCIe throughput in KB/s, tx from the GPU; only while a trigger uses it.",
      [](const GpuSample& gpu) { return gpu.pcie_tx_kbps; }, "tx"},
-    {"gpu_pcie_throughput_kbps", "", [](const GpuSample& gpu) { return gpu.pcie_rx_kbps; }, "rx"},
-    {"gpu_nvlink_throughput_mbps", "NVLink throughput in MiB/s over all links, tx from the GPU.",
+    {"pcie_rx_kbps", "gpu_pcie_throughput_kbps", "",
+     [](const GpuSample& gpu) { return gpu.pcie_rx_kbps; }, "rx"},
+    {"nvlink_tx_mbps", "gpu_nvlink_throughput_mbps",
+     "NVLink throughput in MiB/s over all links, tx from the GPU.",
      [](const GpuSample& gpu) { return gpu.nvlink_tx_mbps; }, "tx"},
-    {"gpu_nvlink_throughput_mbps", "", [](const GpuSample& gpu) { return gpu.nvlink_rx_mbps; },
-     "rx"},
-    {"gpu_ecc_uncorrected_errors_total", "Uncorrected ECC errors since the driver was loaded.",
+    {"nvlink_rx_mbps", "gpu_nvlink_throughput_mbps", "",
+     [](const GpuSample& gpu) { return gpu.nvlink_rx_mbps; }, "rx"},
+    {"ecc_uncorrected_errors", "gpu_ecc_uncorrected_errors_total",
+     "Uncorrected ECC errors since the driver was loaded.",
      [](const GpuSample& gpu) { return Number(gpu.ecc_uncorrected_errors); }, nullptr,
      MetricType::Counter},
-    {"gpu_in_use", "1 while a workload holds the GPU, by the newest reading that shows it.",
-     [](const GpuSample& gpu) { return std::optional<double>(gpu.in_use ? 1 : 0); }},
 };
 
 // NVML's clocks event reasons: nvmlClocksEventReason* in nvml.h.
@@ -107,13 +100,21 @@ ClientMetric& AddSeries(MetricFamily& family, const NodeSnapshot& snapshot, cons
   return series;
 }
 
-void AddGauge(const Gauge& row, const NodeSnapshot& snapshot, MetricFamily& family) {
+void AddNumber(const GpuNumber& row, const NodeSnapshot& snapshot, MetricFamily& family) {
   for (const GpuSample& gpu : snapshot.gpus) {
     const std::optional<double> value = row.value(gpu);
     if (!value) continue;
     ClientMetric& series = AddSeries(family, snapshot, gpu, *value);
     if (row.direction != nullptr) series.label.push_back({"direction", row.direction});
   }
+}
+
+MetricFamily InUseFamily(const NodeSnapshot& snapshot) {
+  MetricFamily family = NewFamily(
+      "gpu_in_use", "1 while a workload holds the GPU, by the newest reading that shows it.",
+      MetricType::Gauge);
+  for (const GpuSample& gpu : snapshot.gpus) AddSeries(family, snapshot, gpu, gpu.in_use ? 1 : 0);
+  return family;
 }
 
 MetricFamily Throttle(const NodeSnapshot& snapshot) {
@@ -169,14 +170,17 @@ MetricFamily AttributionKnown(const NodeSnapshot& snapshot) {
 
 }  // namespace
 
+std::span<const GpuNumber> GpuNumbers() { return kNumbers; }
+
 std::vector<MetricFamily> GpuFamilies(const NodeSnapshot& snapshot) {
   std::vector<MetricFamily> families;
-  for (const Gauge& row : kGauges) {
+  for (const GpuNumber& row : kNumbers) {
     MetricFamily family = NewFamily(row.family, row.help, row.type);
     const bool continues = !families.empty() && families.back().name == family.name;
     if (!continues) families.push_back(std::move(family));
-    AddGauge(row, snapshot, families.back());
+    AddNumber(row, snapshot, families.back());
   }
+  families.push_back(InUseFamily(snapshot));
   families.push_back(Throttle(snapshot));
   families.push_back(ReadFailures(snapshot));
   families.push_back(HolderShares(snapshot));

@@ -1,12 +1,25 @@
-// Converts the GPUs of a snapshot to Prometheus metric families.
+// The numbers of a GPU, and the Prometheus metric families of a snapshot's GPUs.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "model/node_snapshot.h"
 #include "prometheus/metric_family.h"
 
 namespace gpuscaler {
+
+// A numeric field of a sample. Two rows share a family if it has a `direction` label.
+struct GpuNumber {
+  const char* column;  // in JSON and CSV
+  const char* family;
+  const char* help;
+  std::optional<double> (*value)(const GpuSample&);
+  const char* direction = nullptr;
+  prometheus::MetricType type = prometheus::MetricType::Gauge;
+};
+std::span<const GpuNumber> GpuNumbers();
 
 // Returns one series for each GPU and MIG instance that has the value. A field that could not be
 // read has none, but one in keda_gpu_scaler_gpu_read_failures. A GPU that one pod holds has its
