@@ -1,17 +1,13 @@
 #include "serve/grpc_server.h"
 
 #include <algorithm>
-#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "base/log.h"
-#include "base/mutex.h"
 #include "base/status_macros.h"
-#include "wire/health_service.h"
 #include "wire/protobuf_log.h"
-#include "wire/reflection_service.h"
 
 namespace gpuscaler {
 namespace {
@@ -43,77 +39,51 @@ SessionLimits ScalerLimits(int max_streams_per_peer) {
   return limits;
 }
 
-class GrpcServer::Impl {
- public:
-  explicit Impl(GrpcServerOptions options) : options_(std::move(options)) {}
-
-  ~Impl() { Drain(absl::ZeroDuration()); }
-
-  absl::Status Start(Methods methods) {
-    MutexLock lock(mutex_);
-    if (options_.tls.Enabled()) {
-      ASSIGN_OR_RETURN(tls_, ReadTls(options_.tls));
-    }
-    health_.SetServing(kScaler, false);
-    methods.merge(health_.methods());
-    reflection_.emplace(ServicesOf(methods));
-    methods.merge(reflection_->methods());
-    ASSIGN_OR_RETURN(server_,
-                     WireServer::Start({.bind_address = options_.bind_address,
-                                        .port = options_.port,
-                                        .tls = tls_,
-                                        .session = options_.limits,
-                                        .connections = options_.connections,
-                                        .connection_age = options_.max_connection_age,
-                                        .connection_age_grace = options_.max_connection_age_grace},
-                                       std::move(methods)));
-    return absl::OkStatus();
-  }
-
-  int port() const { return server_->port(); }
-  WireServerCounts counts() const { return server_->counts(); }
-
-  void SetScalerServing(bool serving) { health_.SetServing(kScaler, serving); }
-
-  absl::Status ReloadTls() {
-    if (!options_.tls.Enabled()) return absl::OkStatus();
-    ASSIGN_OR_RETURN(TlsPems pems, ReadTls(options_.tls));
-    MutexLock lock(mutex_);
-    if (pems == tls_) return absl::OkStatus();
-    RETURN_IF_ERROR(server_->SetTls(pems));
-    tls_ = std::move(pems);
-    LogInfo("tls_reloaded", {{"port", port()}, {"cert", options_.tls.cert}});
-    return absl::OkStatus();
-  }
-
-  void Drain(absl::Duration timeout) {
-    health_.Shutdown();
-    if (server_ != nullptr) server_->Drain(std::min(timeout, kLongestAnswer));
-  }
-
- private:
-  const GrpcServerOptions options_;
-  Mutex mutex_;
-  std::optional<TlsPems> tls_ ABSL_GUARDED_BY(mutex_);  // in use
-  HealthService health_;
-  std::optional<ReflectionService> reflection_;
-  std::unique_ptr<WireServer> server_;
-};
-
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const GrpcServerOptions& options,
                                                               Methods methods) {
   TakeOverProtobufLog();
-  auto impl = std::make_unique<Impl>(options);
-  RETURN_IF_ERROR(impl->Start(std::move(methods)));
-  return std::unique_ptr<GrpcServer>(new GrpcServer(std::move(impl)));
+  std::unique_ptr<GrpcServer> server(new GrpcServer(options));
+  RETURN_IF_ERROR(server->Listen(std::move(methods)));
+  return server;
 }
 
-GrpcServer::GrpcServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-GrpcServer::~GrpcServer() = default;
-WireServerCounts GrpcServer::counts() const { return impl_->counts(); }
-int GrpcServer::port() const { return impl_->port(); }
-void GrpcServer::SetScalerServing(bool serving) { impl_->SetScalerServing(serving); }
-absl::Status GrpcServer::ReloadTls() { return impl_->ReloadTls(); }
-void GrpcServer::Drain(absl::Duration timeout) { impl_->Drain(timeout); }
+absl::Status GrpcServer::Listen(Methods methods) {
+  MutexLock lock(mutex_);
+  if (options_.tls.Enabled()) {
+    ASSIGN_OR_RETURN(tls_, ReadTls(options_.tls));
+  }
+  health_.SetServing(kScaler, false);
+  methods.merge(health_.methods());
+  reflection_.emplace(ServicesOf(methods));
+  methods.merge(reflection_->methods());
+  ASSIGN_OR_RETURN(server_,
+                   WireServer::Start({.bind_address = options_.bind_address,
+                                      .port = options_.port,
+                                      .tls = tls_,
+                                      .session = options_.limits,
+                                      .connections = options_.connections,
+                                      .connection_age = options_.max_connection_age,
+                                      .connection_age_grace = options_.max_connection_age_grace},
+                                     std::move(methods)));
+  return absl::OkStatus();
+}
+
+void GrpcServer::SetScalerServing(bool serving) { health_.SetServing(kScaler, serving); }
+
+absl::Status GrpcServer::ReloadTls() {
+  if (!options_.tls.Enabled()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(TlsPems pems, ReadTls(options_.tls));
+  MutexLock lock(mutex_);
+  if (pems == tls_) return absl::OkStatus();
+  RETURN_IF_ERROR(server_->SetTls(pems));
+  tls_ = std::move(pems);
+  LogInfo("tls_reloaded", {{"port", port()}, {"cert", options_.tls.cert}});
+  return absl::OkStatus();
+}
+
+void GrpcServer::Drain(absl::Duration timeout) {
+  health_.Shutdown();
+  if (server_ != nullptr) server_->Drain(std::min(timeout, kLongestAnswer));
+}
 
 }  // namespace gpuscaler

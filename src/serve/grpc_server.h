@@ -3,11 +3,15 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
+#include "wire/health_service.h"
 #include "wire/methods.h"
+#include "wire/reflection_service.h"
 #include "wire/tls_files.h"
 #include "wire/wire_server.h"
 
@@ -34,10 +38,10 @@ class GrpcServer {
   // and UNAVAILABLE if the address cannot be bound; the message names the file or address.
   static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(const GrpcServerOptions& options,
                                                            Methods methods);
-  ~GrpcServer();
+  ~GrpcServer() { Drain(absl::ZeroDuration()); }
 
-  int port() const;
-  WireServerCounts counts() const;
+  int port() const { return server_->port(); }
+  WireServerCounts counts() const { return server_->counts(); }
 
   // Sets the gRPC health of "externalscaler.ExternalScaler". That of "" is SERVING until Drain().
   void SetScalerServing(bool serving);
@@ -51,9 +55,15 @@ class GrpcServer {
   void Drain(absl::Duration timeout);
 
  private:
-  class Impl;
-  explicit GrpcServer(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  explicit GrpcServer(const GrpcServerOptions& options) : options_(options) {}
+  absl::Status Listen(Methods methods);
+
+  const GrpcServerOptions options_;
+  Mutex mutex_;
+  std::optional<TlsPems> tls_ ABSL_GUARDED_BY(mutex_);  // in use
+  HealthService health_;
+  std::optional<ReflectionService> reflection_;
+  std::unique_ptr<WireServer> server_;
 };
 
 }  // namespace gpuscaler
