@@ -6,7 +6,6 @@
 #include "base/file_text.h"
 #include "base/status_macros.h"
 #include "externalscaler.pb.h"
-#include "wire/channel.h"
 #include "wire/client_tls.h"
 #include "wire/protobuf_log.h"
 
@@ -49,25 +48,11 @@ externalscaler::ScaledObjectRef ToProto(const TriggerRef& trigger) {
 
 }  // namespace
 
-class ScalerClient::Impl {
- public:
-  Impl(Target target, absl::Duration deadline)
-      : channel_(loop_, std::move(target)), deadline_(deadline) {}
-
-  template <typename Reply, typename Request>
-  absl::StatusOr<Reply> Call(const char* method, const Request& request) {
-    return channel_.Call<Reply>(method, request,
-                                {.timeout = deadline_, .longest_message = kLargestReply});
-  }
-
- private:
-  EventLoop loop_;
-  Channel channel_;
-  const absl::Duration deadline_;
-};
-
-ScalerClient::ScalerClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-ScalerClient::~ScalerClient() = default;
+template <typename Reply, typename Request>
+absl::StatusOr<Reply> ScalerClient::Call(const char* method, const Request& request) const {
+  return channel_.Call<Reply>(method, request,
+                              {.timeout = deadline_, .longest_message = kLargestReply});
+}
 
 absl::StatusOr<std::unique_ptr<ScalerClient>> ScalerClient::Open(
     const ScalerClientOptions& options) {
@@ -80,20 +65,19 @@ absl::StatusOr<std::unique_ptr<ScalerClient>> ScalerClient::Open(
     ASSIGN_OR_RETURN(auto context, TlsOf(options));
     target.tls = [context = std::move(context)] { return context; };
   }
-  return std::unique_ptr<ScalerClient>(
-      new ScalerClient(std::make_unique<Impl>(std::move(target), options.deadline)));
+  return std::unique_ptr<ScalerClient>(new ScalerClient(std::move(target), options.deadline));
 }
 
 absl::StatusOr<bool> ScalerClient::IsActive(const TriggerRef& trigger) const {
   ASSIGN_OR_RETURN(const auto reply,
-                   impl_->Call<externalscaler::IsActiveResponse>(
-                       "/externalscaler.ExternalScaler/IsActive", ToProto(trigger)));
+                   Call<externalscaler::IsActiveResponse>("/externalscaler.ExternalScaler/IsActive",
+                                                          ToProto(trigger)));
   return reply.result();
 }
 
 absl::StatusOr<MetricSpec> ScalerClient::GetMetricSpec(const TriggerRef& trigger) const {
   ASSIGN_OR_RETURN(const auto reply,
-                   impl_->Call<externalscaler::GetMetricSpecResponse>(
+                   Call<externalscaler::GetMetricSpecResponse>(
                        "/externalscaler.ExternalScaler/GetMetricSpec", ToProto(trigger)));
   if (reply.metricspecs_size() != 1) {
     return absl::InternalError(
@@ -108,7 +92,7 @@ absl::StatusOr<double> ScalerClient::GetMetrics(const TriggerRef& trigger,
   externalscaler::GetMetricsRequest request;
   *request.mutable_scaledobjectref() = ToProto(trigger);
   request.set_metricname(metric_name);
-  ASSIGN_OR_RETURN(const auto reply, impl_->Call<externalscaler::GetMetricsResponse>(
+  ASSIGN_OR_RETURN(const auto reply, Call<externalscaler::GetMetricsResponse>(
                                          "/externalscaler.ExternalScaler/GetMetrics", request));
   if (reply.metricvalues().empty()) return absl::InternalError("GetMetrics answered no value");
   double total = 0;
@@ -119,11 +103,11 @@ absl::StatusOr<double> ScalerClient::GetMetrics(const TriggerRef& trigger,
 }
 
 absl::StatusOr<Explanation> ScalerClient::Explain(const TriggerRef& trigger) const {
-  return impl_->Call<Explanation>("/gpuscaler.v1.Explainer/Explain", ToProto(trigger));
+  return Call<Explanation>("/gpuscaler.v1.Explainer/Explain", ToProto(trigger));
 }
 
 absl::StatusOr<FleetView> ScalerClient::View() const {
-  return impl_->Call<FleetView>("/gpuscaler.v1.FleetViewer/View", gpuscaler::v1::ViewRequest());
+  return Call<FleetView>("/gpuscaler.v1.FleetViewer/View", gpuscaler::v1::ViewRequest());
 }
 
 }  // namespace gpuscaler

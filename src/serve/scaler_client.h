@@ -3,12 +3,14 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "explain.pb.h"
 #include "fleetview.pb.h"
 #include "trigger/trigger.h"
+#include "wire/channel.h"
 
 namespace gpuscaler {
 
@@ -36,7 +38,6 @@ class ScalerClient {
   // Does not wait for the connection. Returns INVALID_ARGUMENT if a file cannot be read, or there
   // is a certificate without a key or the reverse.
   static absl::StatusOr<std::unique_ptr<ScalerClient>> Open(const ScalerClientOptions& options);
-  ~ScalerClient();
 
   absl::StatusOr<bool> IsActive(const TriggerRef& trigger) const;
 
@@ -55,9 +56,15 @@ class ScalerClient {
   absl::StatusOr<gpuscaler::v1::FleetView> View() const;
 
  private:
-  class Impl;
-  explicit ScalerClient(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  ScalerClient(Target target, absl::Duration deadline)
+      : channel_(loop_, std::move(target)), deadline_(deadline) {}
+
+  template <typename Reply, typename Request>
+  absl::StatusOr<Reply> Call(const char* method, const Request& request) const;
+
+  EventLoop loop_;
+  mutable Channel channel_;
+  const absl::Duration deadline_;
 };
 
 }  // namespace gpuscaler
