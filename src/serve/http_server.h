@@ -8,9 +8,16 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "serve/open_connections.h"
 #include "wire/tls_files.h"
 
+// libmicrohttpd's types.
+struct MHD_Connection;
+struct MHD_Daemon;
+
 namespace gpuscaler {
+
+class HttpTls;
 
 struct HttpReply {
   int status = 200;
@@ -33,24 +40,33 @@ struct HttpServerOptions {
 // client CA, the handshake of all clients without its certificate fails. Thread-safe.
 class HttpServer {
  public:
-  using Handler = std::function<HttpReply()>;  // called on the server's thread; must not block
+  // Called on the server's thread; must not block. Keyed by exact path.
+  using Handlers = std::map<std::string, std::function<HttpReply()>>;
 
-  // `handlers` are keyed by exact path; "/" lists them unless there is such a page. Returns
-  // INVALID_ARGUMENT if the bind address is no IP address or the TLS files are unusable, and
-  // UNAVAILABLE if the address cannot be bound.
+  // "/" lists the paths of `handlers` unless there is such a page. Returns INVALID_ARGUMENT if the
+  // bind address is no IP address or the TLS files are unusable, and UNAVAILABLE if the address
+  // cannot be bound.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(const HttpServerOptions& options,
-                                                           std::map<std::string, Handler> handlers);
+                                                           Handlers handlers);
   ~HttpServer();
 
-  int port() const;
+  int port() const { return port_; }
 
   // Same as GrpcServer::ReloadTls(). New connections use the new files.
   absl::Status ReloadTls();
 
  private:
-  class Impl;
-  explicit HttpServer(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  HttpServer(const HttpServerOptions& options, Handlers handlers, std::unique_ptr<HttpTls> tls);
+
+  // Returns false if the library refuses; the caller must then close the socket.
+  bool Serve(int listening, const HttpServerOptions& options);
+  void Opened(MHD_Connection* connection);
+
+  const Handlers handlers_;
+  const std::unique_ptr<HttpTls> tls_;  // null: plain text
+  OpenConnections connections_;         // the daemon's thread alone
+  int port_ = 0;
+  MHD_Daemon* daemon_ = nullptr;
 };
 
 }  // namespace gpuscaler

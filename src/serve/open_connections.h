@@ -1,7 +1,11 @@
 // The connections of a server, in the order of their arrival, and a limit on them.
 #pragma once
 
+#include <sys/socket.h>
+
+#include <algorithm>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace gpuscaler {
@@ -13,10 +17,22 @@ class OpenConnections {
 
   // Keeps `keeps` as long as the connection. With more than `most` connections, shuts down the
   // oldest one: its reader then sees the end, calls Remove() and closes the socket.
-  void Add(int socket, std::shared_ptr<const void> keeps);
+  void Add(int socket, std::shared_ptr<const void> keeps) {
+    connections_.push_back({.socket = socket, .keeps = std::move(keeps)});
+    if (connections_.size() - shut_down_ <= most_) return;
+    const auto oldest = std::ranges::find(connections_, false, &Connection::shut_down);
+    shutdown(oldest->socket, SHUT_RDWR);
+    oldest->shut_down = true;
+    ++shut_down_;
+  }
 
   // Must be called before the socket is closed, because the kernel may reuse its number.
-  void Remove(int socket);
+  void Remove(int socket) {
+    const auto found = std::ranges::find(connections_, socket, &Connection::socket);
+    if (found == connections_.end()) return;
+    if (found->shut_down) --shut_down_;
+    connections_.erase(found);
+  }
 
  private:
   struct Connection {
@@ -24,8 +40,6 @@ class OpenConnections {
     std::shared_ptr<const void> keeps;
     bool shut_down = false;
   };
-
-  void ShutDownOldest();
 
   const size_t most_;
   size_t shut_down_ = 0;
