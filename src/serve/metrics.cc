@@ -1,38 +1,25 @@
 #include "serve/metrics.h"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
-#include <map>
 #include <utility>
 #include <vector>
 
 #include "page/metric_family.h"
-#include "prometheus/counter.h"
-#include "prometheus/gauge.h"
-#include "prometheus/histogram.h"
-#include "prometheus/registry.h"
 #include "serve/gpu_families.h"
 
 namespace gpuscaler {
 namespace {
 
-using prometheus::ClientMetric;
 using prometheus::Counter;
-using prometheus::Family;
-using prometheus::Gauge;
 using prometheus::Histogram;
 using prometheus::MetricFamily;
-
-constexpr std::array kRpcs = {Rpc::kIsActive,   Rpc::kStreamIsActive,   Rpc::kGetMetricSpec,
-                              Rpc::kGetMetrics, Rpc::kStreamMetricSpec, Rpc::kExplain};
 
 // Errors of a healthy server. They have a series from the start, so that rate() sees the first one.
 constexpr std::array kUsualErrors = {
     absl::StatusCode::kCancelled,          absl::StatusCode::kInvalidArgument,
     absl::StatusCode::kFailedPrecondition, absl::StatusCode::kResourceExhausted,
     absl::StatusCode::kUnimplemented,      absl::StatusCode::kUnavailable};
-constexpr size_t kStatusCodes = 17;  // 0 to 16
 
 constexpr std::array kReloadTargets = {ReloadTarget::kGrpcTls, ReloadTarget::kMetricsTls,
                                        ReloadTarget::kProfiles};
@@ -56,82 +43,48 @@ auto& Register(Builder builder, absl::string_view name, const char* help,
 }  // namespace
 
 absl::string_view Name(ReloadTarget target) {
-  switch (target) {
-    case ReloadTarget::kGrpcTls:
-      return "grpc";
-    case ReloadTarget::kMetricsTls:
-      return "metrics";
-    case ReloadTarget::kProfiles:
-      break;
-  }
-  return "profiles";
+  static constexpr std::array<absl::string_view, kReloadTargets.size()> kNames = {"grpc", "metrics",
+                                                                                  "profiles"};
+  return kNames[static_cast<size_t>(target)];
 }
 
-class Metrics::Impl {
- public:
-  Impl();
-
-  void Answered(Rpc rpc, absl::StatusCode code, absl::Duration took);
-  void Decided(Outcome outcome) { decisions_[static_cast<size_t>(outcome)]->Increment(); }
-  Gauge* StreamsOpen(Rpc rpc) { return rpcs_[static_cast<size_t>(rpc)].streams_open; }
-  void Collected(const absl::Status& status, absl::Duration took);
-  void SetReloadFailed(ReloadTarget target, bool failed);
-  std::vector<MetricFamily> Collect() const { return registry_.Collect(); }
-
- private:
-  // Series are cached, because a look-up by labels costs more than a request.
-  struct RpcSeries {
-    Counter* requests = nullptr;
-    std::array<Counter*, kStatusCodes> errors = {};  // null: not in kUsualErrors
-    Histogram* duration = nullptr;                   // null: a stream
-    Gauge* streams_open = nullptr;                   // null: not a stream
-  };
-
-  Counter& Error(Rpc rpc, absl::StatusCode code);
-
-  prometheus::Registry registry_;
-  Family<Counter>& requests_ = Register(prometheus::BuildCounter(), "scaler_requests_total",
-                                        "Answered requests, by method.", registry_);
-  Family<Counter>& errors_ =
-      Register(prometheus::BuildCounter(), "scaler_request_errors_total",
-               "Requests answered with an error, by method and gRPC status code.", registry_);
-  Family<Histogram>& durations_ =
-      Register(prometheus::BuildHistogram(), "scaler_request_duration_seconds",
-               "Time from a request to its answer.", registry_);
-  Family<Gauge>& streams_open_ =
-      Register(prometheus::BuildGauge(), "scaler_streams_open", "Streams open now.", registry_);
-  Counter& collections_ = Register(prometheus::BuildCounter(), "collections_total",
-                                   "Readings of the GPUs, failed ones too.", registry_)
-                              .Add({});
-  Counter& collection_errors_ = Register(prometheus::BuildCounter(), "collection_errors_total",
-                                         "Readings that gave no snapshot.", registry_)
-                                    .Add({});
-  Histogram& collection_duration_ =
-      Register(prometheus::BuildHistogram(), "collection_duration_seconds",
-               "Time that a reading of all GPUs took.", registry_)
-          .Add({}, kCollectionSeconds);
-  Family<Gauge>& reload_failed_ =
-      Register(prometheus::BuildGauge(), "reload_failed",
-               "1 while the file cannot be used and the last good one is kept.", registry_);
-  Family<Counter>& decisions_family_ =
+Metrics::Metrics()
+    : requests_(Register(prometheus::BuildCounter(), "scaler_requests_total",
+                         "Answered requests, by method.", registry_)),
+      errors_(Register(prometheus::BuildCounter(), "scaler_request_errors_total",
+                       "Requests answered with an error, by method and gRPC status code.",
+                       registry_)),
+      durations_(Register(prometheus::BuildHistogram(), "scaler_request_duration_seconds",
+                          "Time from a request to its answer.", registry_)),
+      streams_open_(Register(prometheus::BuildGauge(), "scaler_streams_open", "Streams open now.",
+                             registry_)),
+      collections_(Register(prometheus::BuildCounter(), "collections_total",
+                            "Readings of the GPUs, failed ones too.", registry_)
+                       .Add({})),
+      collection_errors_(Register(prometheus::BuildCounter(), "collection_errors_total",
+                                  "Readings that gave no snapshot.", registry_)
+                             .Add({})),
+      collection_duration_(Register(prometheus::BuildHistogram(), "collection_duration_seconds",
+                                    "Time that a reading of all GPUs took.", registry_)
+                               .Add({}, kCollectionSeconds)),
+      reload_failed_(Register(prometheus::BuildGauge(), "reload_failed",
+                              "1 while the file cannot be used and the last good one is kept.",
+                              registry_)) {
+  auto& decisions =
       Register(prometheus::BuildCounter(), "decisions_total",
                "Decisions on triggers, once for each snapshot asked about, by what was answered.",
                registry_);
-  std::array<RpcSeries, kRpcs.size()> rpcs_;
-  std::array<Counter*, kOutcomes> decisions_ = {};
-};
-
-Metrics::Impl::Impl() {
   Register(prometheus::BuildGauge(), "build_info", "1, with the version that runs.", registry_)
       .Add({{"version", GPUSCALER_VERSION}})
       .Set(1);
   for (int outcome = 0; outcome < kOutcomes; ++outcome) {
     decisions_[static_cast<size_t>(outcome)] =
-        &decisions_family_.Add({{"outcome", std::string(Name(static_cast<Outcome>(outcome)))}});
+        &decisions.Add({{"outcome", std::string(Name(static_cast<Outcome>(outcome)))}});
   }
   for (const ReloadTarget target : kReloadTargets) SetReloadFailed(target, false);
-  for (const Rpc rpc : kRpcs) {
-    RpcSeries& series = rpcs_[static_cast<size_t>(rpc)];
+  for (size_t i = 0; i < kRpcs; ++i) {
+    const Rpc rpc = static_cast<Rpc>(i);
+    RpcSeries& series = rpcs_[i];
     const prometheus::Labels labels = {{"method", std::string(Name(rpc))}};
     series.requests = &requests_.Add(labels);
     for (const absl::StatusCode code : kUsualErrors) {
@@ -145,12 +98,12 @@ Metrics::Impl::Impl() {
   }
 }
 
-Counter& Metrics::Impl::Error(Rpc rpc, absl::StatusCode code) {
+Counter& Metrics::Error(Rpc rpc, absl::StatusCode code) {
   return errors_.Add(
       {{"method", std::string(Name(rpc))}, {"code", absl::StatusCodeToString(code)}});
 }
 
-void Metrics::Impl::Answered(Rpc rpc, absl::StatusCode code, absl::Duration took) {
+void Metrics::Answered(Rpc rpc, absl::StatusCode code, absl::Duration took) {
   const RpcSeries& series = rpcs_[static_cast<size_t>(rpc)];
   series.requests->Increment();
   if (series.duration != nullptr) series.duration->Observe(absl::ToDoubleSeconds(took));
@@ -159,36 +112,22 @@ void Metrics::Impl::Answered(Rpc rpc, absl::StatusCode code, absl::Duration took
   (usual != nullptr ? *usual : Error(rpc, code)).Increment();
 }
 
-void Metrics::Impl::Collected(const absl::Status& status, absl::Duration took) {
+void Metrics::Collected(const absl::Status& status, absl::Duration took) {
   collections_.Increment();
   if (!status.ok()) collection_errors_.Increment();
   collection_duration_.Observe(absl::ToDoubleSeconds(took));
 }
 
-void Metrics::Impl::SetReloadFailed(ReloadTarget target, bool failed) {
+void Metrics::SetReloadFailed(ReloadTarget target, bool failed) {
   reload_failed_.Add({{"what", std::string(Name(target))}}).Set(failed ? 1 : 0);
 }
 
-Metrics::Metrics() : impl_(std::make_unique<Impl>()) {}
-Metrics::~Metrics() = default;
-
-void Metrics::Answered(Rpc rpc, absl::StatusCode code, absl::Duration took) {
-  impl_->Answered(rpc, code, took);
-}
-
 void Metrics::StreamsOpen(Rpc rpc, int count) {
-  if (Gauge* const open = impl_->StreamsOpen(rpc)) open->Set(count);
+  prometheus::Gauge* const open = rpcs_[static_cast<size_t>(rpc)].streams_open;
+  if (open != nullptr) open->Set(count);
 }
 
-void Metrics::Decided(Outcome outcome) { impl_->Decided(outcome); }
-
-void Metrics::Collected(const absl::Status& status, absl::Duration took) {
-  impl_->Collected(status, took);
-}
-
-void Metrics::SetReloadFailed(ReloadTarget target, bool failed) {
-  impl_->SetReloadFailed(target, failed);
-}
+void Metrics::Decided(Outcome outcome) { decisions_[static_cast<size_t>(outcome)]->Increment(); }
 
 void Metrics::DemandDecided(const DemandLabels& labels, const Decision& decision) {
   demand_.Update(labels, decision);
@@ -196,7 +135,7 @@ void Metrics::DemandDecided(const DemandLabels& labels, const Decision& decision
 
 std::string Metrics::Page(const NodeSnapshot* newest, absl::Time now,
                           absl::Duration stale_after) const {
-  std::vector<MetricFamily> families = impl_->Collect();
+  std::vector<MetricFamily> families = registry_.Collect();
   std::ranges::move(demand_.Families(now), std::back_inserter(families));
   if (newest != nullptr) {
     families.push_back(OneValue("snapshot_age_seconds", "Grows when NVML hangs.",

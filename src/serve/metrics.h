@@ -1,12 +1,17 @@
 // The counters of this process, and its Prometheus page.
 #pragma once
 
-#include <memory>
+#include <array>
 #include <string>
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "model/node_snapshot.h"
+#include "prometheus/counter.h"
+#include "prometheus/gauge.h"
+#include "prometheus/histogram.h"
+#include "prometheus/registry.h"
+#include "serve/demand_metrics.h"
 #include "serve/request_metrics.h"
 
 namespace gpuscaler {
@@ -19,7 +24,6 @@ absl::string_view Name(ReloadTarget target);  // "grpc", "metrics", "profiles"
 class Metrics : public RequestMetrics {
  public:
   Metrics();
-  ~Metrics() override;
 
   void Answered(Rpc rpc, absl::StatusCode code, absl::Duration took) override;
   void StreamsOpen(Rpc rpc, int count) override;
@@ -38,8 +42,29 @@ class Metrics : public RequestMetrics {
   std::string Page(const NodeSnapshot* newest, absl::Time now, absl::Duration stale_after) const;
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  static constexpr size_t kStatusCodes = 17;  // 0 to 16
+
+  // Series are cached, because a look-up by labels costs more than a request.
+  struct RpcSeries {
+    prometheus::Counter* requests = nullptr;
+    std::array<prometheus::Counter*, kStatusCodes> errors = {};  // null: not a usual one
+    prometheus::Histogram* duration = nullptr;                   // null: a stream
+    prometheus::Gauge* streams_open = nullptr;                   // null: not a stream
+  };
+
+  prometheus::Counter& Error(Rpc rpc, absl::StatusCode code);
+
+  prometheus::Registry registry_;
+  prometheus::Family<prometheus::Counter>& requests_;
+  prometheus::Family<prometheus::Counter>& errors_;
+  prometheus::Family<prometheus::Histogram>& durations_;
+  prometheus::Family<prometheus::Gauge>& streams_open_;
+  prometheus::Counter& collections_;
+  prometheus::Counter& collection_errors_;
+  prometheus::Histogram& collection_duration_;
+  prometheus::Family<prometheus::Gauge>& reload_failed_;
+  std::array<RpcSeries, kRpcs> rpcs_;
+  std::array<prometheus::Counter*, kOutcomes> decisions_ = {};
   DemandMetrics demand_;
 };
 

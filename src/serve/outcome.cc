@@ -1,31 +1,14 @@
 #include "serve/outcome.h"
 
+#include <array>
+
 namespace gpuscaler {
 
 absl::string_view Name(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::kValue:
-      return "value";
-    case Outcome::kLiteralMemory:
-      return "literal_memory";
-    case Outcome::kSaturationUnknown:
-      return "saturation_unknown";
-    case Outcome::kUnstarted:
-      return "unstarted";
-    case Outcome::kHeld:
-      return "held";
-    case Outcome::kFrozen:
-      return "frozen";
-    case Outcome::kPartial:
-      return "partial";
-    case Outcome::kUnavailable:
-      return "unavailable";
-    case Outcome::kUnsupported:
-      return "unsupported";
-    case Outcome::kBadMetadata:
-      break;
-  }
-  return "bad_metadata";
+  static constexpr std::array<absl::string_view, kOutcomes> kNames = {
+      "value",  "literal_memory", "unstarted",   "held",        "saturation_unknown",
+      "frozen", "partial",        "unavailable", "unsupported", "bad_metadata"};
+  return kNames[static_cast<size_t>(outcome)];
 }
 
 Outcome OutcomeOf(const Decision& decision) {

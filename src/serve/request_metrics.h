@@ -1,6 +1,9 @@
 // The interface through which the server counts requests and decisions.
 #pragma once
 
+#include <array>
+#include <cstddef>
+
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -18,7 +21,13 @@ enum class Rpc {
   kStreamMetricSpec,
   kExplain
 };
-absl::string_view Name(Rpc rpc);  // "IsActive"
+constexpr size_t kRpcs = 6;
+
+inline absl::string_view Name(Rpc rpc) {
+  static constexpr std::array<absl::string_view, kRpcs> kNames = {
+      "IsActive", "StreamIsActive", "GetMetricSpec", "GetMetrics", "StreamMetricSpec", "Explain"};
+  return kNames[static_cast<size_t>(rpc)];
+}
 
 // Thread-safe; calls are cheap. serve/metrics.h implements it for the metrics page.
 class RequestMetrics {
