@@ -9,8 +9,6 @@
 #include "base/host_name.h"
 #include "base/status_macros.h"
 #include "config/allowed_namespaces.h"
-#include "config/ignored_pods.h"
-#include "endpoint/endpoint_rules.h"
 #include "fleet/peer_addresses.h"
 #include "page/cidr_block.h"
 
@@ -68,8 +66,6 @@ absl::Status CheckOwnPod(absl::string_view text) {
   return absl::InvalidArgumentError("use NAMESPACE/NAME, or leave it empty");
 }
 
-absl::Status CheckIgnoredPods(absl::string_view text) { return ParseIgnoredPods(text).status(); }
-
 absl::Status CheckNamespaces(absl::string_view text) {
   for (const absl::string_view name : absl::StrSplit(text, ',', absl::SkipEmpty())) {
     if (IsNamespace(name)) continue;
@@ -77,14 +73,6 @@ absl::Status CheckNamespaces(absl::string_view text) {
         absl::StrCat("use NAMESPACE,...; \"", name, "\" is no namespace's name"));
   }
   return absl::OkStatus();
-}
-
-absl::Status CheckAllowedEndpoints(absl::string_view text) {
-  return ParseAllowedEndpoints(text).status();
-}
-
-absl::Status CheckAllowedNamespaces(absl::string_view text) {
-  return ParseAllowedNamespaces(text).status();
 }
 
 }  // namespace gpuscaler

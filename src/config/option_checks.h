@@ -14,9 +14,12 @@ absl::Status CheckHost(absl::string_view text);         // without a port, or no
 absl::Status CheckSocketPath(absl::string_view text);
 absl::Status CheckAnySocketPath(absl::string_view text);  // or none
 absl::Status CheckOwnPod(absl::string_view text);
-absl::Status CheckIgnoredPods(absl::string_view text);        // config/ignored_pods.h
-absl::Status CheckNamespaces(absl::string_view text);         // with commas between them, or none
-absl::Status CheckAllowedEndpoints(absl::string_view text);   // endpoint/endpoint_rules.h
-absl::Status CheckAllowedNamespaces(absl::string_view text);  // config/allowed_namespaces.h
+absl::Status CheckNamespaces(absl::string_view text);  // with commas between them, or none
+
+// The check of a text that `Parse` must accept.
+template <auto Parse>
+absl::Status CheckParses(absl::string_view text) {
+  return Parse(text).status();
+}
 
 }  // namespace gpuscaler

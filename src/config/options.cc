@@ -5,6 +5,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "config/allowed_namespaces.h"
+#include "config/ignored_pods.h"
 #include "config/option_checks.h"
 #include "endpoint/endpoint_rules.h"
 #include "fleet/membership.h"
@@ -165,7 +167,7 @@ const std::vector<Option>& Table() {
                "that begin so. Without it, none.",
        .used_by = kServeUses | kGpusUses,
        .roles = kReadingGpus,
-       .check = CheckIgnoredPods},
+       .check = CheckParses<ParseIgnoredPods>},
       {.name = "reservation-namespaces",
        .member = &Config::reservation_namespaces,
        .value = "NAMESPACES",
@@ -189,7 +191,7 @@ const std::vector<Option>& Table() {
        .help = "Namespaces that may see the GPUs of another one, as FROM:TO,...: ScaledObjects in "
                "FROM see the pods of FROM and TO. Without it, those of FROM only.",
        .roles = kAnsweringKeda,
-       .check = CheckAllowedNamespaces},
+       .check = CheckParses<ParseAllowedNamespaces>},
       {.name = "discover-engines",
        .member = &Config::discover_engines,
        .help = "Finds the inference engines in this node's pods, and reads them while triggers ask "
@@ -222,7 +224,7 @@ const std::vector<Option>& Table() {
                "services have to be named here too.",
        .used_by = kServeUses | kLintUses,
        .roles = kAnsweringKeda,
-       .check = CheckAllowedEndpoints},
+       .check = CheckParses<ParseAllowedEndpoints>},
       {.name = "cluster-domain",
        .member = &Config::cluster_domain,
        .value = "DOMAIN",
