@@ -3,11 +3,9 @@
 #include <iostream>
 #include <memory>
 
-#include "absl/strings/str_cat.h"
 #include "app/commands.h"
 #include "app/input_file.h"
 #include "app/lint_report.h"
-#include "base/status_macros.h"
 #include "config/options.h"
 #include "lint/lint.h"
 #include "role/signal_reader.h"
@@ -22,39 +20,12 @@ struct LintFlags {
   std::vector<std::string> hosts;
 };
 
-absl::StatusOr<Profiles> ProfilesOf(const std::string& path) {
-  if (path.empty()) return BuiltInProfiles();
-  ASSIGN_OR_RETURN(const std::string yaml, ReadInput(path));
-  auto profiles = ParseProfiles(yaml);
-  if (profiles.ok()) return profiles;
-  return absl::InvalidArgumentError(absl::StrCat(path, ": ", profiles.status().message()));
-}
-
-struct InputManifests {
-  std::string path;
-  absl::StatusOr<ManifestFile> file;
-};
-
-absl::StatusOr<ManifestFile> ManifestsIn(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string yaml, ReadInput(path));
-  auto file = ReadManifestFile(yaml);
-  if (file.ok()) return file;
-  return absl::InvalidArgumentError(absl::StrCat(path, ": ", file.status().message()));
-}
-
-// Reads each file once, since one may be standard input.
-std::vector<InputManifests> InputsOf(const std::vector<std::string>& paths) {
-  std::vector<InputManifests> inputs;
-  for (const std::string& path : paths) inputs.push_back({path, ManifestsIn(path)});
-  return inputs;
-}
-
 // Collects the objects of all files: a ScaledObject may name a Service in another file.
-void SetBeside(const std::vector<InputManifests>& inputs, LintContext& context) {
-  for (const InputManifests& input : inputs) {
-    if (!input.file.ok()) continue;
-    context.applied_with.Add(input.file->related_objects);
-    context.has_objects_beside |= !input.file->manifests.empty();
+void SetBeside(const std::vector<absl::StatusOr<ManifestFile>>& inputs, LintContext& context) {
+  for (const absl::StatusOr<ManifestFile>& input : inputs) {
+    if (!input.ok()) continue;
+    context.applied_with.Add(input->related_objects);
+    context.has_objects_beside |= !input->manifests.empty();
   }
 }
 
@@ -77,12 +48,16 @@ int Run(const LintFlags& flags, const std::vector<std::string>& paths) {
   }
   const auto resolved = ResolveSettings(flags.given, CurrentEnvironment());
   if (!resolved.ok()) return Fail("keda-gpu-scaler lint", resolved.status(), kExitUsage);
-  const auto profiles = ProfilesOf(resolved->config.profiles);
+  const std::string& own_profiles = resolved->config.profiles;
+  const absl::StatusOr<Profiles> profiles = own_profiles.empty()
+                                                ? absl::StatusOr<Profiles>(BuiltInProfiles())
+                                                : ParseInput(own_profiles, ParseProfiles);
   if (!profiles.ok())
     return Fail("keda-gpu-scaler lint", NameLayer(*resolved, profiles.status()), kExitUsage);
   int code = kExitOk;
   std::vector<FileFindings> files;
-  const std::vector<InputManifests> inputs = InputsOf(paths);
+  std::vector<absl::StatusOr<ManifestFile>> inputs;  // each is read once: it may be standard input
+  for (const std::string& path : paths) inputs.push_back(ParseInput(path, ReadManifestFile));
   LintContext context = {
       .our_hosts = flags.hosts,
       .finds_engines = resolved->config.discover_engines == DiscoverEngines::kTrue,
@@ -92,12 +67,12 @@ int Run(const LintFlags& flags, const std::vector<std::string>& paths) {
         return CheckSource(source, rules, endpoint_key, "prometheusMetric");
       }};
   SetBeside(inputs, context);
-  for (const InputManifests& input : inputs) {
-    if (!input.file.ok()) {
-      code = Fail("keda-gpu-scaler lint", input.file.status(), kExitUsage);
+  for (size_t i = 0; i < paths.size(); ++i) {
+    if (!inputs[i].ok()) {
+      code = Fail("keda-gpu-scaler lint", inputs[i].status(), kExitUsage);
       continue;
     }
-    files.push_back({.path = input.path, .findings = Lint(*input.file, *profiles, context)});
+    files.push_back({.path = paths[i], .findings = Lint(*inputs[i], *profiles, context)});
     if (HasFindingToFix(files.back().findings)) code = std::max<int>(code, kExitFindings);
   }
   std::cout << Render(flags.format, files) << std::flush;

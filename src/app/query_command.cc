@@ -10,7 +10,6 @@
 #include "app/commands.h"
 #include "app/input_file.h"
 #include "app/query_report.h"
-#include "base/status_macros.h"
 
 namespace gpuscaler {
 namespace {
@@ -24,13 +23,6 @@ struct QueryFlags {
   int replicas = -1;
   bool explain = false;
 };
-
-absl::StatusOr<std::vector<TriggerQuery>> TriggersOfFile(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string yaml, ReadInput(path));
-  auto triggers = TriggersOfYaml(yaml);
-  if (triggers.ok()) return triggers;
-  return absl::InvalidArgumentError(absl::StrCat(path, ": ", triggers.status().message()));
-}
 
 absl::StatusOr<std::vector<TriggerQuery>> TriggerOfWords(const QueryFlags& flags,
                                                          const std::vector<std::string>& words) {
@@ -62,7 +54,7 @@ absl::StatusOr<std::vector<TriggerQuery>> Triggers(const QueryFlags& flags,
   }
   const std::vector<std::string> words(arguments.begin() + 1, arguments.end());
   if (flags.file.empty()) return TriggerOfWords(flags, words);
-  if (words.empty()) return TriggersOfFile(flags.file);
+  if (words.empty()) return ParseInput(flags.file, TriggersOfYaml);
   return absl::InvalidArgumentError(
       absl::StrCat("\"", words.front(), "\": metadata comes from --file, or from KEY=VALUE words"));
 }
