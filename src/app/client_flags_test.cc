@@ -1,4 +1,4 @@
-#include "app/scaler_address.h"
+#include "app/client_flags.h"
 
 #include <string>
 #include <vector>
