@@ -174,22 +174,22 @@ absl::Status RunningRole::MakeAnswers(const DemoOverrides& overrides,
 }
 
 absl::Status RunningRole::OpenGrpcPort() {
-  GrpcServerOptions options{.bind_address = config_.bind_address, .tls = config_.Tls()};
+  WireServerOptions options{.bind_address = config_.bind_address};
   Methods methods;
   if (telemetry_ != nullptr) {
     options.port = PortToBind(config_.telemetry_port);
-    options.limits = kReaderLimits;
+    options.session = kReaderLimits;
     options.connections = kReaderConnections;
-    options.max_connection_age = kReaderConnectionAge;
+    options.connection_age = kReaderConnectionAge;
     methods = telemetry_->methods();
   } else {
     options.port = PortToBind(config_.port);
-    options.limits = ScalerLimits(config_.max_streams_per_peer);
-    options.max_connection_age = config_.max_connection_age;
+    options.session = ScalerLimits(config_.max_streams_per_peer);
+    options.connection_age = config_.max_connection_age;
     methods = answers_->service.methods();
   }
   if (fleet_ != nullptr) methods.merge(fleet_->viewer.methods());
-  ASSIGN_OR_RETURN(grpc_, GrpcServer::Start(options, std::move(methods)));
+  ASSIGN_OR_RETURN(grpc_, GrpcServer::Start(options, config_.Tls(), std::move(methods)));
   return absl::OkStatus();
 }
 

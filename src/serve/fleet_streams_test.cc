@@ -43,7 +43,7 @@ class StreamsOnFleetTest : public FleetFixture {
                          counted_,
                          [] {}};
   const std::unique_ptr<GrpcServer> server_ =
-      *GrpcServer::Start({.bind_address = "127.0.0.1", .port = 0}, service_.methods());
+      *GrpcServer::Start({.bind_address = "127.0.0.1"}, {}, service_.methods());
   TestScalerClient client_{Target{.address = absl::StrCat("127.0.0.1:", server_->port())}};
 };
 

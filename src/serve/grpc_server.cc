@@ -39,45 +39,39 @@ SessionLimits ScalerLimits(int max_streams_per_peer) {
   return limits;
 }
 
-absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const GrpcServerOptions& options,
+absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const WireServerOptions& options,
+                                                              const TlsFiles& tls,
                                                               Methods methods) {
   TakeOverProtobufLog();
-  std::unique_ptr<GrpcServer> server(new GrpcServer(options));
-  RETURN_IF_ERROR(server->Listen(std::move(methods)));
+  std::unique_ptr<GrpcServer> server(new GrpcServer(tls));
+  RETURN_IF_ERROR(server->Listen(options, std::move(methods)));
   return server;
 }
 
-absl::Status GrpcServer::Listen(Methods methods) {
+absl::Status GrpcServer::Listen(WireServerOptions options, Methods methods) {
   MutexLock lock(mutex_);
-  if (options_.tls.Enabled()) {
-    ASSIGN_OR_RETURN(tls_, ReadTls(options_.tls));
+  if (files_.Enabled()) {
+    ASSIGN_OR_RETURN(tls_, ReadTls(files_));
   }
+  options.tls = tls_;
   health_.SetServing(kScaler, false);
   methods.merge(health_.methods());
   reflection_.emplace(ServicesOf(methods));
   methods.merge(reflection_->methods());
-  ASSIGN_OR_RETURN(server_,
-                   WireServer::Start({.bind_address = options_.bind_address,
-                                      .port = options_.port,
-                                      .tls = tls_,
-                                      .session = options_.limits,
-                                      .connections = options_.connections,
-                                      .connection_age = options_.max_connection_age,
-                                      .connection_age_grace = options_.max_connection_age_grace},
-                                     std::move(methods)));
+  ASSIGN_OR_RETURN(server_, WireServer::Start(std::move(options), std::move(methods)));
   return absl::OkStatus();
 }
 
 void GrpcServer::SetScalerServing(bool serving) { health_.SetServing(kScaler, serving); }
 
 absl::Status GrpcServer::ReloadTls() {
-  if (!options_.tls.Enabled()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(TlsPems pems, ReadTls(options_.tls));
+  if (!files_.Enabled()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(TlsPems pems, ReadTls(files_));
   MutexLock lock(mutex_);
   if (pems == tls_) return absl::OkStatus();
   RETURN_IF_ERROR(server_->SetTls(pems));
   tls_ = std::move(pems);
-  LogInfo("tls_reloaded", {{"port", port()}, {"cert", options_.tls.cert}});
+  LogInfo("tls_reloaded", {{"port", port()}, {"cert", files_.cert}});
   return absl::OkStatus();
 }
 

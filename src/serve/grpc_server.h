@@ -1,7 +1,6 @@
 // The gRPC server of a role: its services, health, reflection, TLS from files and draining.
 #pragma once
 
-#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,16 +16,6 @@
 
 namespace gpuscaler {
 
-struct GrpcServerOptions {
-  std::string bind_address;  // an IPv4 or IPv6 address, without brackets
-  int port = 6000;           // 0: any free one
-  TlsFiles tls;              // empty paths: plain text
-  SessionLimits limits;
-  size_t connections = WireServerOptions().connections;
-  absl::Duration max_connection_age = absl::Minutes(10);
-  absl::Duration max_connection_age_grace = absl::Minutes(7);
-};
-
 // Returns limits above those of ScalerService, so that it can refuse a stream with a reason. They
 // allow the deadlines of all streams to pass at once.
 SessionLimits ScalerLimits(int max_streams_per_peer);
@@ -34,10 +23,11 @@ SessionLimits ScalerLimits(int max_streams_per_peer);
 // Serves from Start() to Drain(). Thread-safe.
 class GrpcServer {
  public:
-  // All that `methods` use must outlive the server. Returns INVALID_ARGUMENT for unusable TLS files
-  // and UNAVAILABLE if the address cannot be bound; the message names the file or address.
-  static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(const GrpcServerOptions& options,
-                                                           Methods methods);
+  // All that `methods` use must outlive the server. `options` must have no TLS; it is that of the
+  // files, or none if their paths are empty. Returns INVALID_ARGUMENT for unusable TLS files and
+  // UNAVAILABLE if the address cannot be bound; the message names the file or address.
+  static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(const WireServerOptions& options,
+                                                           const TlsFiles& tls, Methods methods);
   ~GrpcServer() { Drain(absl::ZeroDuration()); }
 
   int port() const { return server_->port(); }
@@ -55,10 +45,10 @@ class GrpcServer {
   void Drain(absl::Duration timeout);
 
  private:
-  explicit GrpcServer(const GrpcServerOptions& options) : options_(options) {}
-  absl::Status Listen(Methods methods);
+  explicit GrpcServer(const TlsFiles& files) : files_(files) {}
+  absl::Status Listen(WireServerOptions options, Methods methods);
 
-  const GrpcServerOptions options_;
+  const TlsFiles files_;
   Mutex mutex_;
   std::optional<TlsPems> tls_ ABSL_GUARDED_BY(mutex_);  // in use
   HealthService health_;

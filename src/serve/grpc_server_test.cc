@@ -45,14 +45,14 @@ TEST(GrpcServer, TakenPortIsNamed) {
   ServedScaler scaler;
   const int port = scaler.server->port();
   const auto second =
-      GrpcServer::Start({.bind_address = "127.0.0.1", .port = port}, scaler.service->methods());
+      GrpcServer::Start({.bind_address = "127.0.0.1", .port = port}, {}, scaler.service->methods());
   EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(second.status().message()), HasSubstr(absl::StrCat("127.0.0.1:", port)));
 }
 
 TEST(GrpcServer, ErrorHasTheAddressThatCannotBeBound) {
   ServedScaler scaler;
-  const auto second = GrpcServer::Start({.bind_address = "192.0.2.1", .port = 0}, {});
+  const auto second = GrpcServer::Start({.bind_address = "192.0.2.1"}, {}, {});
   EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(second.status().message()), HasSubstr("192.0.2.1"));
 }
@@ -141,9 +141,8 @@ class GrpcServerTls : public testing::Test {
  protected:
   void Serve(const TestCertificate& pair, const std::string& client_ca = "") {
     scaler_ = std::make_unique<ServedScaler>(
-        ScalerServiceOptions(), "",
-        GrpcServerOptions{.bind_address = "127.0.0.1",
-                          .tls = WriteTls(folder_.path(), pair, client_ca)});
+        ScalerServiceOptions(), "", WireServerOptions{.bind_address = "127.0.0.1"}, SignalAccess(),
+        WriteTls(folder_.path(), pair, client_ca));
   }
 
   // Uses a new connection.
@@ -204,10 +203,8 @@ TEST_F(GrpcServerTls, BadPairKeepsTheLastGoodOne) {
 
 TEST_F(GrpcServerTls, BadPairAtStartIsInvalid) {
   const auto server = GrpcServer::Start(
-      {.bind_address = "127.0.0.1",
-       .port = 0,
-       .tls = {.cert = folder_.PathOf("none.pem"), .key = folder_.PathOf("none.key")}},
-      {});
+      {.bind_address = "127.0.0.1"},
+      {.cert = folder_.PathOf("none.pem"), .key = folder_.PathOf("none.key")}, {});
   EXPECT_EQ(server.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(server.status().message()), HasSubstr("none.pem"));
 }
@@ -215,7 +212,7 @@ TEST_F(GrpcServerTls, BadPairAtStartIsInvalid) {
 // Deadlines of KEDA's calls may pass together.
 TEST(GrpcServer, AllowsAsManyResetsAsAPeerMayHaveStreams) {
   constexpr uint32_t kStreams = 100'000;
-  ServedScaler scaler({}, "", {.bind_address = "127.0.0.1", .limits = ScalerLimits(kStreams)});
+  ServedScaler scaler({}, "", {.bind_address = "127.0.0.1", .session = ScalerLimits(kStreams)});
   RawClient client(scaler.server->port());
   client.Begin();
   std::string calls;

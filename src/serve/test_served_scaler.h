@@ -129,14 +129,14 @@ class ServedScaler {
  public:
   explicit ServedScaler(const ScalerServiceOptions& options = {},
                         const std::string& profiles_path = "",
-                        const GrpcServerOptions& server_options = {.bind_address = "127.0.0.1"},
-                        const SignalAccess& signals = {})
+                        const WireServerOptions& server_options = {.bind_address = "127.0.0.1"},
+                        const SignalAccess& signals = {}, const TlsFiles& tls = {})
       : profiles(profiles_path),
         store(clock, options.stale_after, absl::Minutes(20)),
         service(std::make_unique<ScalerService>(
             options, clock, store, leases, profiles, counted, [this] { ++sampler_wakes; },
             signals)),
-        server(Serve(server_options, service->methods())),
+        server(Serve(server_options, tls, service->methods())),
         address(absl::StrCat(absl::StrContains(server_options.bind_address, ':')
                                  ? absl::StrCat("[", server_options.bind_address, "]")
                                  : server_options.bind_address,
@@ -182,9 +182,9 @@ class ServedScaler {
 
  private:
   // On any free port.
-  static std::unique_ptr<GrpcServer> Serve(GrpcServerOptions options, Methods methods) {
-    options.port = 0;
-    auto started = GrpcServer::Start(options, std::move(methods));
+  static std::unique_ptr<GrpcServer> Serve(const WireServerOptions& options, const TlsFiles& tls,
+                                           Methods methods) {
+    auto started = GrpcServer::Start(options, tls, std::move(methods));
     if (!started.ok()) throw std::runtime_error(started.status().ToString());
     return *std::move(started);
   }
