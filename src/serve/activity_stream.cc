@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "externalscaler.pb.h"
+
 namespace gpuscaler {
 namespace {
 
@@ -21,20 +23,18 @@ constexpr absl::Duration kLeaseRenewal = absl::Seconds(20);
 
 }  // namespace
 
-ActivityStream::ActivityStream(std::shared_ptr<ServerCall> served, const StreamSchedule& schedule,
-                               const TriggerEvaluator& evaluator, RepeatBudget& budget,
-                               std::shared_ptr<TriggerEntry> trigger)
-    : ScalerStream(std::move(served)),
-      schedule_(schedule),
+ActivityStream::ActivityStream(std::shared_ptr<ServerCall> served, absl::Time ends_at,
+                               double jitter, const TriggerEvaluator& evaluator,
+                               RepeatBudget& budget, std::shared_ptr<TriggerEntry> trigger)
+    : ScalerStream(std::move(served), ends_at, std::move(trigger)),
+      jitter_(jitter),
       evaluator_(evaluator),
       budget_(budget),
-      trigger_(std::move(trigger)),
-      repeats_(schedule.jitter) {
+      repeats_(jitter) {
   call().SendHeaders();
 }
 
-void ActivityStream::Refresh(absl::Time now) {
-  if (now >= schedule_.ends_at) return End(absl::OkStatus());
+void ActivityStream::Evaluate(absl::Time now) {
   const TriggerEvaluator::Parsed parsed = evaluator_.Parse(*trigger_);
   if (!parsed->trigger.ok()) return End(parsed->trigger.status());
   RenewLeases(*parsed, now);
@@ -57,13 +57,13 @@ void ActivityStream::Changed(absl::Time now) {
 
 absl::Time ActivityStream::Due() const {
   MutexLock lock(push_mutex_);
-  return std::min({schedule_.ends_at, repeats_.next(), reevaluate_at_, renew_leases_at_});
+  return std::min({repeats_.next(), reevaluate_at_, renew_leases_at_});
 }
 
 void ActivityStream::RenewLeases(const ParsedTrigger& parsed, absl::Time now) {
   evaluator_.RenewLeases(*trigger_, parsed);
   MutexLock lock(push_mutex_);
-  renew_leases_at_ = now + kLeaseRenewal * schedule_.jitter;
+  renew_leases_at_ = now + kLeaseRenewal * jitter_;
 }
 
 // A changed profile may name another metric, which has other inputs.
@@ -92,7 +92,7 @@ void ActivityStream::Update(const Evaluation& evaluation, absl::Time now) {
   pushed_sequence_ = cached.sequence;
   const absl::Time proven_until =
       no_replica ? absl::InfinitePast()
-                 : std::min(decision.evidence_until, now + kEvidenceInterval * schedule_.jitter);
+                 : std::min(decision.evidence_until, now + kEvidenceInterval * jitter_);
   ignore_changes_until_ = std::max(proven_until, now + kActiveInterval);
   // A decision for the time of the newest reading does not change as time passes.
   reevaluate_at_ = evaluation.active_until > now

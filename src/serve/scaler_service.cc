@@ -192,8 +192,7 @@ class ScalerService::Impl {
   void Run(const Call& call, const TriggerEntry& trigger, std::function<void()> task);
 
   // Starts the stream, or ends it with `refusal`. Returns the callback for the end of the call.
-  template <typename Stream>
-  OnEnd Begin(Rpc rpc, const ServerCall& call, std::shared_ptr<Stream> stream,
+  OnEnd Begin(Rpc rpc, const ServerCall& call, std::shared_ptr<ScalerStream> stream,
               absl::Status refusal);
 
   // Metadata that is too large is reduced to the keys of the spec.
@@ -201,9 +200,8 @@ class ScalerService::Impl {
     return cache_.Get(CheckSize(ref).ok() ? ref : OnlySpecKeys(ref));
   }
 
-  StreamSchedule NewSchedule() const {
-    const double jitter = Jitter(0.8, 1.2);
-    return {.ends_at = clock_.Now() + options_.stream_lifetime * jitter, .jitter = jitter};
+  absl::Time StreamEnd(double jitter) const {
+    return clock_.Now() + options_.stream_lifetime * jitter;
   }
 
   void Run();
@@ -347,9 +345,8 @@ void ScalerService::Impl::Run(const Call& call, const TriggerEntry& trigger,
   if (!runs) Refuse(call, absl::UnavailableError("too many requests of this client are waiting"));
 }
 
-template <typename Stream>
-OnEnd ScalerService::Impl::Begin(Rpc rpc, const ServerCall& call, std::shared_ptr<Stream> stream,
-                                 absl::Status refusal) {
+OnEnd ScalerService::Impl::Begin(Rpc rpc, const ServerCall& call,
+                                 std::shared_ptr<ScalerStream> stream, absl::Status refusal) {
   refusal.Update(streams_.Open(rpc, call.headers().peer, stream->size_bytes(), stream));
   if (refusal.ok()) {
     const auto begin = [this, stream] {
@@ -456,20 +453,22 @@ void ScalerService::Impl::GetMetricSpec(const Call& call, const Ref& ref) {
 
 OnEnd ScalerService::Impl::StreamIsActive(const std::shared_ptr<ServerCall>& call, const Ref& ref) {
   const absl::Status checked = CheckRef(ref);
-  return Begin(Rpc::kStreamIsActive, *call,
-               std::make_shared<ActivityStream>(call, NewSchedule(), evaluator_, repeats_,
-                                                checked.ok() ? cache_.Get(ref) : ForSpec(ref)),
-               checked);
+  const double jitter = Jitter(0.8, 1.2);
+  return Begin(
+      Rpc::kStreamIsActive, *call,
+      std::make_shared<ActivityStream>(call, StreamEnd(jitter), jitter, evaluator_, repeats_,
+                                       checked.ok() ? cache_.Get(ref) : ForSpec(ref)),
+      checked);
 }
 
 OnEnd ScalerService::Impl::StreamMetricSpec(const std::shared_ptr<ServerCall>& call,
                                             const Ref& ref) {
   // Without a file the spec never changes, and on UNIMPLEMENTED KEDA polls GetMetricSpec instead.
-  return Begin(Rpc::kStreamMetricSpec, *call,
-               std::make_shared<SpecStream>(call, NewSchedule(), evaluator_, ForSpec(ref)),
-               profiles_.HasFile()
-                   ? absl::OkStatus()
-                   : absl::UnimplementedError("no --profiles: the spec is constant"));
+  return Begin(
+      Rpc::kStreamMetricSpec, *call,
+      std::make_shared<SpecStream>(call, StreamEnd(Jitter(0.8, 1.2)), evaluator_, ForSpec(ref)),
+      profiles_.HasFile() ? absl::OkStatus()
+                          : absl::UnimplementedError("no --profiles: the spec is constant"));
 }
 
 ScalerService::ScalerService(const ScalerServiceOptions& options, const Clock& clock,

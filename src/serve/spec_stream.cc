@@ -1,7 +1,5 @@
 #include "serve/spec_stream.h"
 
-#include <utility>
-
 #include "serve/answers.h"
 
 namespace gpuscaler {
@@ -13,15 +11,7 @@ bool Same(const MetricSpec& a, const MetricSpec& b) {
 
 }  // namespace
 
-SpecStream::SpecStream(std::shared_ptr<ServerCall> call, const StreamSchedule& schedule,
-                       const TriggerEvaluator& evaluator, std::shared_ptr<TriggerEntry> trigger)
-    : ScalerStream(std::move(call)),
-      schedule_(schedule),
-      evaluator_(evaluator),
-      trigger_(std::move(trigger)) {}
-
-void SpecStream::Refresh(absl::Time now) {
-  if (now >= schedule_.ends_at) return End(absl::OkStatus());
+void SpecStream::Evaluate(absl::Time /*now*/) {
   const TriggerEvaluator::Parsed parsed = evaluator_.Parse(*trigger_);
   MutexLock lock(push_mutex_);
   // Two threads refresh when the stream opens, and the slower one may have the older profiles.

@@ -152,23 +152,23 @@ TEST_F(StreamRegistryTest, NewProfilesMayChangeWhatAStreamWatches) {
 }
 
 // A stream with a client that never reads.
-class UnreadStream : public ScalerStream<externalscaler::IsActiveResponse> {
+class UnreadStream : public ScalerStream {
  public:
   using ScalerStream::ScalerStream;
-  void Refresh(absl::Time) override {
-    Push({});
-    End(absl::OkStatus());
-  }
   StreamInterest interest() const override { return {}; }
 
  private:
+  void Evaluate(absl::Time) override {
+    Push(externalscaler::IsActiveResponse());
+    End(absl::OkStatus());
+  }
   absl::Time Due() const override { return absl::InfinitePast(); }
 };
 
 TEST_F(StreamRegistryTest, EndedStreamIsNotDueWhileItsLastWriteIsInFlight) {
   EventLoop loop;
-  const auto stream =
-      std::make_shared<UnreadStream>(std::make_shared<ServerCall>(CallHeaders{}, loop));
+  const auto stream = std::make_shared<UnreadStream>(
+      std::make_shared<ServerCall>(CallHeaders{}, loop), absl::InfiniteFuture(), nullptr);
   ASSERT_TRUE(Open(stream, 1).ok());
   streams_.Watch(stream.get(), {});
   EXPECT_EQ(streams_.NextDue(), absl::InfinitePast());
