@@ -28,30 +28,28 @@ bool MatchesAnyEntry(const std::vector<std::string>& entries, const GpuSample& g
                              [&](const std::string& entry) { return MatchesGpu(entry, gpu); });
 }
 
-bool IsJobConfined(const std::vector<GpuSample>& gpus, const std::vector<std::string>& entries) {
+// A job that is confined to its devices sees as many GPUs as it has indices.
+bool MayBeConfined(const std::vector<GpuSample>& gpus, const std::vector<std::string>& entries) {
   const auto whole = static_cast<size_t>(
       std::ranges::count_if(gpus, [](const GpuSample& gpu) { return !IsMig(gpu); }));
-  const bool some_absent = std::ranges::any_of(entries, [&](const std::string& entry) {
-    return std::ranges::none_of(gpus, [&](const GpuSample& gpu) { return MatchesGpu(entry, gpu); });
-  });
-  return some_absent && whole == entries.size() && std::ranges::all_of(entries, IsIndex);
+  return whole == entries.size() && std::ranges::all_of(entries, IsIndex);
 }
 
 }  // namespace
 
 GpuSelection SelectGpus(const std::vector<GpuSample>& gpus,
                         const std::vector<std::string>& entries) {
-  if (IsJobConfined(gpus, entries)) return {.gpus = gpus};
   GpuSelection selection;
+  for (const std::string& entry : entries) {
+    const bool is_absent =
+        std::ranges::none_of(gpus, [&](const GpuSample& gpu) { return MatchesGpu(entry, gpu); });
+    if (is_absent) selection.notes.push_back(absl::StrCat("the driver shows no GPU ", entry));
+  }
+  if (!selection.notes.empty() && MayBeConfined(gpus, entries)) return {.gpus = gpus};
   for (const GpuSample& gpu : gpus) {
     const auto parent = std::ranges::find(gpus, gpu.parent_uuid, &GpuSample::uuid);
     const bool with_parent = parent != gpus.end() && MatchesAnyEntry(entries, *parent);
     if (with_parent || MatchesAnyEntry(entries, gpu)) selection.gpus.push_back(gpu);
-  }
-  for (const std::string& entry : entries) {
-    if (std::ranges::any_of(gpus, [&](const GpuSample& gpu) { return MatchesGpu(entry, gpu); }))
-      continue;
-    selection.notes.push_back(absl::StrCat("the driver shows no GPU ", entry));
   }
   return selection;
 }

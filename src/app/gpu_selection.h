@@ -20,7 +20,6 @@ struct GpuSelection {
 // SLURM's indices count all GPUs of the node, but a job confined to its devices sees only those,
 // counted from 0. If an index is missing and there are as many GPUs as entries, all GPUs are the
 // job's.
-// job's.
 GpuSelection SelectGpus(const std::vector<GpuSample>& gpus,
                         const std::vector<std::string>& entries);
 
