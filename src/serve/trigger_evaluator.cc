@@ -19,9 +19,9 @@ namespace gpuscaler {
 namespace {
 
 // The limit of Kubernetes. Clients other than KEDA may send 64 KiB.
-constexpr size_t kLongestName = 253;
+constexpr size_t kLongestLogged = 253;
 
-absl::string_view Truncated(absl::string_view text) { return text.substr(0, kLongestName); }
+absl::string_view Truncated(absl::string_view text) { return text.substr(0, kLongestLogged); }
 
 bool IsCostly(const MetricTypeInfo& metric) { return metric.costly != CostlyReadings(); }
 
