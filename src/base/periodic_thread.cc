@@ -9,7 +9,7 @@ namespace gpuscaler {
 
 PeriodicThread::PeriodicThread(const std::string& name, absl::Duration interval,
                                std::function<void()> tick)
-    : interval_(interval), tick_(std::move(tick)), thread_([this] { Run(); }) {
+    : name_(name), interval_(interval), tick_(std::move(tick)), thread_([this] { Run(); }) {
   pthread_setname_np(thread_.native_handle(), name.substr(0, 15).c_str());
 }
 
@@ -49,6 +49,21 @@ void PeriodicThread::Run() {
     changed_.NotifyAll();
     return;
   }
+}
+
+std::vector<std::string> StopAll(const std::vector<PeriodicThread*>& threads,
+                                 absl::Duration timeout) {
+  const SteadyClock real;
+  const absl::Time deadline = real.Now() + timeout;
+  for (PeriodicThread* const each : threads) {
+    if (each != nullptr) each->Stop(absl::ZeroDuration());
+  }
+  std::vector<std::string> hanging;
+  for (PeriodicThread* const each : threads) {
+    const absl::Duration left = std::max(deadline - real.Now(), absl::ZeroDuration());
+    if (each != nullptr && !each->Stop(left)) hanging.push_back(each->name());
+  }
+  return hanging;
 }
 
 }  // namespace gpuscaler

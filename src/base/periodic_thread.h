@@ -1,9 +1,10 @@
-// A thread that calls a function every interval until it is stopped.
+// Threads that call a function every interval until they are stopped.
 #pragma once
 
 #include <functional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "base/clock.h"
@@ -31,10 +32,13 @@ class PeriodicThread {
   // call. The destructor would then block for ever, and only the end of the process helps.
   bool Stop(absl::Duration timeout);
 
+  const std::string& name() const { return name_; }
+
  private:
   void Run();
 
   const SteadyClock clock_;  // real time, also if the clock of the samples runs faster
+  const std::string name_;
   const absl::Duration interval_;
   const std::function<void()> tick_;
   Mutex mutex_;
@@ -44,5 +48,10 @@ class PeriodicThread {
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
+
+// Stops all threads at once, then waits at most `timeout` for all of them. Returns the names of
+// those that still run. A null is no thread.
+std::vector<std::string> StopAll(const std::vector<PeriodicThread*>& threads,
+                                 absl::Duration timeout);
 
 }  // namespace gpuscaler

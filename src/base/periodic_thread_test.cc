@@ -3,10 +3,15 @@
 #include <atomic>
 #include <future>
 
+#include "base/mutex.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace gpuscaler {
 namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
 
 constexpr absl::Duration kNever = absl::Hours(1);
 
@@ -52,6 +57,31 @@ TEST(PeriodicThread, StopReturnsFalseWhileATickHangs) {
   EXPECT_FALSE(thread.Stop(absl::Milliseconds(1)));
   release.set_value();
   EXPECT_TRUE(thread.Stop(absl::Minutes(1)));
+}
+
+TEST(StopAll, ThreadThatHangsIsNamedAndTheOthersEnd) {
+  Mutex busy;
+  CondVar began;
+  bool in_call = false;
+  PeriodicThread idle("idle", absl::Hours(1), [] {});
+  PeriodicThread hanging("hanging", absl::Hours(1), [&] {
+    MutexLock lock(busy);
+    in_call = true;
+    began.NotifyAll();
+    while (in_call) began.Wait(busy);
+  });
+  {
+    MutexLock lock(busy);
+    while (!in_call) began.Wait(busy);
+  }
+  const std::vector<PeriodicThread*> threads = {&hanging, nullptr, &idle};
+  EXPECT_THAT(StopAll(threads, absl::Milliseconds(10)), ElementsAre("hanging"));
+  {
+    MutexLock lock(busy);
+    in_call = false;
+    began.NotifyAll();
+  }
+  EXPECT_THAT(StopAll(threads, absl::Minutes(1)), IsEmpty());
 }
 
 }  // namespace

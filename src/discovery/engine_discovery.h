@@ -16,7 +16,6 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/periodic_thread.h"
-#include "base/stop_all.h"
 #include "discovery/engine_search.h"
 #include "engine/capacity_records.h"
 #include "engine/engine_poller.h"
@@ -65,7 +64,7 @@ class EngineDiscovery {
   void Wake() { ticking_.Wake(); }
 
   // Must be stopped at shutdown: reading /proc may hang.
-  NamedThread Thread() { return {&ticking_, "engine search"}; }
+  PeriodicThread& thread() { return ticking_; }
 
   Counts counts() const;
 

@@ -286,7 +286,7 @@ TEST_F(EngineDiscoveryTest, AHangingThreadKeepsOnlyTheLatestReadings) {
 TEST_F(EngineDiscoveryTest, AHangingThreadIsNamedAtShutdownAndNotJoined) {
   subscriber_.Hang(true);
   ASSERT_TRUE(Until([&] { return subscriber_.is_hanging(); }));
-  EXPECT_THAT(StopAll({discovery_->Thread()}, absl::Milliseconds(50)),
+  EXPECT_THAT(StopAll({&discovery_->thread()}, absl::Milliseconds(50)),
               ElementsAre("engine search"));
   subscriber_.Hang(false);
 }

@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/periodic_thread.h"
-#include "base/stop_all.h"
 #include "fleet/agent_engines.h"
 #include "fleet/fleet_store.h"
 #include "signal/found_engines.h"
@@ -32,7 +31,7 @@ class EngineWatch {
   void Wake() { tick_thread_->Wake(); }
 
   // Must be stopped at shutdown: the destructor waits for it.
-  NamedThread Thread() { return {tick_thread_.get(), "agents engines"}; }
+  PeriodicThread& thread() { return *tick_thread_; }
 
   StreamCounts counts() const;  // all streams so far
   int open_streams() const;     // that have brought a message

@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/periodic_thread.h"
-#include "base/stop_all.h"
 #include "fleet/agent_stream.h"
 #include "fleet/agent_update.h"
 #include "fleet/fleet_store.h"
@@ -39,9 +38,7 @@ class FleetWatch : public AgentListener {
   void Subscribe(const CostlyReadings& wanted, absl::Duration lease);
 
   // The threads must be stopped at shutdown: the destructor waits for them.
-  std::vector<NamedThread> Threads() {
-    return {{tick_thread_.get(), "agents"}, addresses_.Thread()};
-  }
+  std::vector<PeriodicThread*> Threads() { return {tick_thread_.get(), addresses_.thread()}; }
 
   // Counts begin when an agent is first watched. The key is the address.
   std::map<std::string, StreamCounts> CountsOfAgents() const;

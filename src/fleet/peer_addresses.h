@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/periodic_thread.h"
-#include "base/stop_all.h"
 
 namespace gpuscaler {
 
@@ -58,7 +57,7 @@ class PeerAddresses {
   void ResolveSoon();
 
   // Must be stopped at shutdown: the resolver may hang. Null for a fixed list.
-  NamedThread Thread() { return {resolving_.get(), "peers dns"}; }
+  PeriodicThread* thread() { return resolving_.get(); }
 
  private:
   void Resolve();

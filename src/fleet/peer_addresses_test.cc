@@ -175,7 +175,7 @@ TEST_F(PeerAddressesTest, FixedListIsOneAnswer) {
   EXPECT_THAT(WaitForAnswers(1)[0].value(), ElementsAre("10.0.0.7:6001", "gpu-8:6001"));
   EXPECT_TRUE(addresses.Lists("10.0.0.7"));
   addresses.ResolveSoon();
-  EXPECT_THAT(StopAll({addresses.Thread()}, absl::ZeroDuration()), IsEmpty());
+  EXPECT_THAT(StopAll({addresses.thread()}, absl::ZeroDuration()), IsEmpty());
 }
 
 TEST_F(PeerAddressesTest, ResolveSoonResolvesOnceASecondAtMost) {
@@ -187,7 +187,7 @@ TEST_F(PeerAddressesTest, ResolveSoonResolvesOnceASecondAtMost) {
   for (int i = 0; i < 1000; ++i) addresses.ResolveSoon();
   const std::vector<PeerAddresses::Answer> answers = WaitForAnswers(2);
   EXPECT_GE(real.Now() - start, absl::Seconds(1));
-  EXPECT_THAT(StopAll({addresses.Thread()}, absl::Seconds(10)), IsEmpty());
+  EXPECT_THAT(StopAll({addresses.thread()}, absl::Seconds(10)), IsEmpty());
   ASSERT_EQ(answers.size(), 2u) << "no second lookup";
   EXPECT_THAT(answers[1].value(), ElementsAre("10.0.0.8:6001"));
   EXPECT_EQ(WaitForAnswers(0).size(), 2u) << "one a second";
@@ -210,7 +210,7 @@ TEST_F(PeerAddressesTest, StopReportsAHungResolver) {
     MutexLock lock(mutex);
     while (!is_resolving) changed.Wait(mutex);
   }
-  EXPECT_THAT(StopAll({addresses.Thread()}, absl::ZeroDuration()), ElementsAre("peers dns"));
+  EXPECT_THAT(StopAll({addresses.thread()}, absl::ZeroDuration()), ElementsAre("peers dns"));
   MutexLock lock(mutex);
   release = true;
   changed.NotifyAll();

@@ -96,10 +96,9 @@ std::string AgentConnections::Exposition(absl::Time now) const {
                       EngineStreamMetrics(engine_watch_.open_streams(), engine_watch_.counts()));
 }
 
-std::vector<NamedThread> AgentConnections::Threads() {
-  std::vector<NamedThread> threads = {
-      {&renewing_, "renewal"}, {&checking_, "health"}, engine_watch_.Thread()};
-  for (NamedThread& thread : watch_.Threads()) threads.push_back(std::move(thread));
+std::vector<PeriodicThread*> AgentConnections::Threads() {
+  std::vector<PeriodicThread*> threads = {&renewing_, &checking_, &engine_watch_.thread()};
+  for (PeriodicThread* const thread : watch_.Threads()) threads.push_back(thread);
   return threads;
 }
 

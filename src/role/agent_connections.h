@@ -10,7 +10,6 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/periodic_thread.h"
-#include "base/stop_all.h"
 #include "config/config.h"
 #include "fleet/engine_watch.h"
 #include "fleet/fleet_store.h"
@@ -54,7 +53,7 @@ class AgentConnections {
   std::string Exposition(absl::Time now) const;
 
   // The threads must be stopped at shutdown.
-  std::vector<NamedThread> Threads();
+  std::vector<PeriodicThread*> Threads();
 
  private:
   AgentStreamOptions StreamOptions();

@@ -40,16 +40,12 @@ void NodeSampler::WakeKubelet() {
   if (PeriodicThread* const kubelet_thread = wakeable_kubelet_) kubelet_thread->Wake();
 }
 
-std::vector<NamedThread> NodeSampler::ReleaseThreads() {
+std::vector<PeriodicThread*> NodeSampler::ReleaseThreads() {
   wakeable_sampler_ = nullptr;
   wakeable_kubelet_ = nullptr;
-  return {{sampler_thread_.get(), "sampler"}, {kubelet_thread_.get(), "kubelet"}};
+  return {sampler_thread_.get(), kubelet_thread_.get()};
 }
 
-void NodeSampler::Join() {
-  for (const NamedThread& each : ReleaseThreads()) {
-    if (each.thread != nullptr) each.thread->Stop(absl::InfiniteDuration());
-  }
-}
+void NodeSampler::Join() { StopAll(ReleaseThreads(), absl::InfiniteDuration()); }
 
 }  // namespace gpuscaler

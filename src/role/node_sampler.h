@@ -10,7 +10,6 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/periodic_thread.h"
-#include "base/stop_all.h"
 #include "config/config.h"
 #include "gpu/gpu_source.h"
 #include "role/sampler.h"
@@ -39,7 +38,7 @@ class NodeSampler {
   void AddFormerPods(std::vector<Pod> pods);
 
   // The threads must be stopped at shutdown. Wake() has no effect from now on.
-  std::vector<NamedThread> ReleaseThreads();
+  std::vector<PeriodicThread*> ReleaseThreads();
   // Blocks until both threads have ended, however long a driver or a kubelet takes. After that the
   // objects that `read` uses may be destroyed.
   void Join();

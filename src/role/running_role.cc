@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "base/stop_all.h"
 #include "config/allowed_namespaces.h"
 #include "discovery/engine_metrics.h"
 #include "fleet/fleet_store.h"
@@ -254,16 +253,15 @@ std::vector<std::string> RunningRole::Drain(absl::Duration timeout) {
   if (grpc_ != nullptr) grpc_->Drain(left());
   wakeable_discovery_ = nullptr;
   wakeable_connections_ = nullptr;
-  std::vector<NamedThread> threads = {{reloading_.get(), "reloader"},
-                                      {duplicates_.get(), "duplicate check"}};
-  const auto add = [&threads](std::vector<NamedThread> more) {
+  std::vector<PeriodicThread*> threads = {reloading_.get(), duplicates_.get()};
+  const auto add = [&threads](const std::vector<PeriodicThread*>& more) {
     threads.insert(threads.end(), more.begin(), more.end());
   };
   if (node_ != nullptr) add(node_->ReleaseThreads());
-  if (discovery_ != nullptr) add({discovery_->Thread()});
+  if (discovery_ != nullptr) add({&discovery_->thread()});
   if (answers_ != nullptr) add(answers_->signals.Threads());
   if (connections_ != nullptr) add(connections_->Threads());
-  if (telemetry_ != nullptr) add({telemetry_->Thread()});
+  if (telemetry_ != nullptr) add({telemetry_->thread()});
   return StopAll(threads, left());
 }
 

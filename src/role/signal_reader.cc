@@ -31,10 +31,10 @@ SignalReader::SignalReader(const Config& config, const Clock& clock,
       on_new_source_(std::move(on_new_source)),
       store_({.max_gap = options_.max_gap}, [this] { Wake(); }) {}
 
-std::vector<NamedThread> SignalReader::Threads() {
+std::vector<PeriodicThread*> SignalReader::Threads() {
   MutexLock lock(mutex_);
   if (watch_ == nullptr) return {};
-  return {watch_->Thread()};
+  return {&watch_->thread()};
 }
 
 void SignalReader::Wake() {

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "base/stop_all.h"
+#include "base/periodic_thread.h"
 #include "config/config.h"
 #include "endpoint/endpoint_addresses.h"
 #include "serve/signal_access.h"
@@ -42,7 +42,7 @@ class SignalReader {
   SignalStore& store() { return store_; }
   SignalCountsByKind counts() const { return store_.Counts(); }
   // The threads must be stopped at shutdown.
-  std::vector<NamedThread> Threads();
+  std::vector<PeriodicThread*> Threads();
 
  private:
   void Wake();

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "base/stop_all.h"
+#include "base/periodic_thread.h"
 #include "config/config.h"
 #include "discovery/engine_discovery.h"
 #include "fleet/engine_log.h"
@@ -43,7 +43,7 @@ class TelemetrySender : public EngineSubscriber {
   void StopStreams() { telemetry_.StopStreams(); }
 
   // Must be stopped at shutdown.
-  NamedThread Thread() { return aggregators_.Thread(); }
+  PeriodicThread* thread() { return aggregators_.thread(); }
 
  private:
   void LogAggregators(const PeerAddresses::Answer& answer);

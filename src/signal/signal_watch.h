@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/periodic_thread.h"
-#include "base/stop_all.h"
 #include "engine/engine_poller.h"
 #include "redis/redis_reader.h"
 #include "series/scraped_number_poller.h"
@@ -40,7 +39,7 @@ class SignalWatch {
   void Wake() { thread_.Wake(); }
 
   // Must be stopped at shutdown: it may block on credentials on a disk that hangs.
-  NamedThread Thread() { return {&thread_, "signals"}; }
+  PeriodicThread& thread() { return thread_; }
 
  private:
   using EngineSources = std::map<EngineTarget, std::vector<SignalSource>>;
