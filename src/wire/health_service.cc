@@ -1,7 +1,5 @@
 #include "wire/health_service.h"
 
-#include <utility>
-
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "wire/methods.h"
@@ -23,21 +21,6 @@ std::string Encoded(HealthCheckResponse::ServingStatus status) {
 }
 
 }  // namespace
-
-class HealthService::WatchHandler : public RequestHandler<HealthCheckRequest> {
- public:
-  WatchHandler(HealthService& service, std::shared_ptr<ServerCall> call)
-      : RequestHandler(std::move(call)), service_(service) {}
-
-  void OnEnd() override { service_.EndWatch(call_); }
-
- private:
-  void OnRequest(HealthCheckRequest request) override {
-    service_.BeginWatch(call_, std::move(*request.mutable_service()));
-  }
-
-  HealthService& service_;
-};
 
 HealthService::HealthService() : statuses_{{"", HealthCheckResponse::SERVING}} {}
 
@@ -69,9 +52,12 @@ Methods HealthService::methods() {
               [this](const std::shared_ptr<ServerCall>& call, const HealthCheckRequest& request) {
                 Check(*call, request.service());
               }),
-          {"/grpc.health.v1.Health/Watch", [this](const std::shared_ptr<ServerCall>& call) {
-             return std::make_unique<WatchHandler>(*this, call);
-           }}};
+          ServerStreaming<HealthCheckRequest>(
+              "/grpc.health.v1.Health/Watch",
+              [this](const std::shared_ptr<ServerCall>& call, const HealthCheckRequest& request) {
+                BeginWatch(call, request.service());
+                return [this, call] { EndWatch(call); };
+              })};
 }
 
 void HealthService::Check(ServerCall& call, const std::string& service) {
@@ -88,7 +74,8 @@ void HealthService::Check(ServerCall& call, const std::string& service) {
   Reply(call, response);
 }
 
-void HealthService::BeginWatch(const std::shared_ptr<ServerCall>& call, std::string service) {
+void HealthService::BeginWatch(const std::shared_ptr<ServerCall>& call,
+                               const std::string& service) {
   if (service.size() > kLongestName) {
     return call->Finish(absl::InvalidArgumentError(
         absl::StrCat("a service has at most ", kLongestName, " bytes of name")));
@@ -99,7 +86,7 @@ void HealthService::BeginWatch(const std::shared_ptr<ServerCall>& call, std::str
     return call->Finish(absl::OkStatus());
   }
   call->WriteNewest(Encoded(StatusOf(service)));
-  watches_[call] = std::move(service);
+  watches_[call] = service;
 }
 
 void HealthService::EndWatch(const std::shared_ptr<ServerCall>& call) {

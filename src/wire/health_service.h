@@ -30,10 +30,9 @@ class HealthService {
 
  private:
   using Status = grpc::health::v1::HealthCheckResponse::ServingStatus;
-  class WatchHandler;
 
   void Check(ServerCall& call, const std::string& service) ABSL_LOCKS_EXCLUDED(mutex_);
-  void BeginWatch(const std::shared_ptr<ServerCall>& call, std::string service)
+  void BeginWatch(const std::shared_ptr<ServerCall>& call, const std::string& service)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void EndWatch(const std::shared_ptr<ServerCall>& call) ABSL_LOCKS_EXCLUDED(mutex_);
   // SERVICE_UNKNOWN for an unknown one.
