@@ -1,6 +1,5 @@
 #include "wire/client_call.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -72,16 +71,11 @@ void ClientCall::ResumeReading() {
 
 void ClientCall::StartTimer() {
   if (options_.timeout == absl::InfiniteDuration()) return;
-  timer_.reset(evtimer_new(
-      loop_.base(),
-      [](int, short, void* call) {
-        ClientCall& expired = *static_cast<ClientCall*>(call);
-        expired.EndHere(expired.DeadlineStatus());
-      },
-      this));
-  const timeval left = absl::ToTimeval(std::max(absl::ZeroDuration(), deadline_ - absl::Now()));
-  evtimer_add(timer_.get(), &left);
+  timer_ = NewEvent<&ClientCall::OnDeadline>(loop_, this);
+  SetTimer(timer_, deadline_ - absl::Now());
 }
+
+void ClientCall::OnDeadline() { EndHere(DeadlineStatus()); }
 
 absl::Status ClientCall::DeadlineStatus() const {
   return absl::DeadlineExceededError(

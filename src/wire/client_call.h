@@ -1,8 +1,6 @@
 // One call to a server, as its caller sees it.
 #pragma once
 
-#include <event2/event.h>
-
 #include <deque>
 #include <map>
 #include <memory>
@@ -78,15 +76,13 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
     std::string bytes;
     bool gives_way = false;
   };
-  struct Free {
-    void operator()(event* timer) const { event_free(timer); }
-  };
 
   void Queue(Outgoing message) ABSL_LOCKS_EXCLUDED(mutex_);
   void Wake(bool is_first) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The loop's thread alone calls them.
   void StartTimer();
+  void OnDeadline();
   absl::Status DeadlineStatus() const;
   void EndHere(const absl::Status& status);  // and at the server
   void End(const CallEnd& end);
@@ -100,7 +96,7 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
   ClientStream* stream_ = nullptr;  // null: before the connection, and after the end
   bool has_ended_ = false;
   bool is_paused_ = false;
-  std::unique_ptr<event, Free> timer_;
+  OwnedEvent timer_;
 
   Mutex mutex_;
   std::deque<Outgoing> outgoing_ ABSL_GUARDED_BY(mutex_);

@@ -16,7 +16,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/duration_text.h"
-#include "wire/http2_bytes.h"
 #include "wire/tls_messages.h"
 
 namespace gpuscaler {
@@ -82,7 +81,7 @@ struct ClientCallbacks {
     const uint8_t type = frame->hd.type;
     const bool is_last = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
     if (type == NGHTTP2_SETTINGS && !std::exchange(session.has_settings_, true)) {
-      session.SetTimer(session.target_.keepalive);
+      SetTimer(session.timer_, session.target_.keepalive);
     }
     if (type == NGHTTP2_GOAWAY) {
       session.accepts_calls_ = false;
@@ -147,10 +146,8 @@ ClientSession::ClientSession(Connection connection, EventLoop& loop, const Targe
       connection_(std::move(connection)),
       allowance_(kUselessFrames, 0) {
   BeginHttp2();
-  timer_.reset(evtimer_new(
-      loop_.base(),
-      [](int, short, void* session) { static_cast<ClientSession*>(session)->OnTimer(); }, this));
-  SetTimer(target_.connect_timeout);
+  timer_ = NewEvent<&ClientSession::OnTimer>(loop_, this);
+  SetTimer(timer_, target_.connect_timeout);
   bufferevent_setcb(
       connection_.get(),
       [](bufferevent*, void* session) { static_cast<ClientSession*>(session)->OnReadable(); },
@@ -246,26 +243,21 @@ void ClientSession::OnConnectionEvent(short what) {
        {.handshake = HandshakeFault::kRejectedByPeer});
 }
 
-void ClientSession::SetTimer(absl::Duration duration) {
-  const timeval later = absl::ToTimeval(duration);
-  evtimer_add(timer_.get(), &later);
-}
-
 void ClientSession::OnTimer() {
   if (!has_settings_) return Lose("no answer");
   allowance_.Refill();
   const absl::Duration idle = absl::FromChrono(std::chrono::steady_clock::now() - received_at_);
   if (streams_.empty()) {
     is_ping_pending_ = false;
-    return SetTimer(target_.keepalive);
+    return SetTimer(timer_, target_.keepalive);
   }
-  if (idle < target_.keepalive) return SetTimer(target_.keepalive - idle);
+  if (idle < target_.keepalive) return SetTimer(timer_, target_.keepalive - idle);
   if (is_ping_pending_) {
     return Lose(absl::StrCat("no answer to a ping for ", DurationText(target_.keepalive_timeout)));
   }
   is_ping_pending_ = true;
   nghttp2_submit_ping(session_.get(), NGHTTP2_FLAG_NONE, nullptr);
-  SetTimer(target_.keepalive_timeout);
+  SetTimer(timer_, target_.keepalive_timeout);
   Send();
 }
 

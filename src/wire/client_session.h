@@ -17,6 +17,7 @@
 #include "wire/connect_attempt.h"
 #include "wire/event_loop.h"
 #include "wire/frame_allowance.h"
+#include "wire/http2_bytes.h"
 #include "wire/target.h"
 
 namespace gpuscaler {
@@ -56,17 +57,11 @@ class ClientSession {
 
  private:
   friend struct ClientCallbacks;
-  struct Free {
-    void operator()(nghttp2_session* session) const { nghttp2_session_del(session); }
-    void operator()(event* timer) const { event_free(timer); }
-  };
-
   void BeginHttp2();
   void OnReadable();
   void OnConnectionEvent(short what);
   // Sends a keepalive PING, or ends a connection without an answer in time.
   void OnTimer();
-  void SetTimer(absl::Duration duration);
   // Closes the connection. All of its calls end with UNAVAILABLE.
   void Lose(absl::string_view why, const ConnectFault& fault = {});
 
@@ -74,8 +69,8 @@ class ClientSession {
   const Target& target_;
   const std::function<void()> closed_;
   const Connection connection_;
-  std::unique_ptr<nghttp2_session, Free> session_;
-  std::unique_ptr<event, Free> timer_;
+  std::unique_ptr<nghttp2_session, FreeHttp2> session_;
+  OwnedEvent timer_;
   std::map<int32_t, std::unique_ptr<ClientStream>> streams_;
   bool accepts_calls_ = true;
   bool has_settings_ = false;  // the server speaks HTTP/2

@@ -126,9 +126,7 @@ void ConnectAttempt::StartLookup() {
     return Fail(absl::UnavailableError(
         absl::StrCat("cannot connect to ", target_.address, ": ", std::strerror(errno))));
   }
-  event_.reset(event_new(
-      loop_.base(), lookup_->finished, EV_READ,
-      [](int, short, void* attempt) { static_cast<ConnectAttempt*>(attempt)->OnLookup(); }, this));
+  event_ = NewEvent<&ConnectAttempt::OnLookup>(loop_, this, lookup_->finished, EV_READ);
   event_add(event_.get(), nullptr);
   std::thread([lookup = lookup_, host = host_] {
     auto addresses = AddressesOf(host);
@@ -205,9 +203,7 @@ void ConnectAttempt::Wait(short what, void (ConnectAttempt::*then)()) {
             {.system_error = ETIMEDOUT});
       },
       this));
-  const auto left = until_ - std::chrono::steady_clock::now();
-  const timeval timeout = absl::ToTimeval(std::max(absl::ZeroDuration(), absl::FromChrono(left)));
-  event_add(event_.get(), &timeout);
+  SetTimer(event_, absl::FromChrono(until_ - std::chrono::steady_clock::now()));
 }
 
 void ConnectAttempt::OnConnected() {

@@ -20,10 +20,7 @@
 
 namespace gpuscaler {
 
-struct FreeBufferevent {
-  void operator()(bufferevent* connection) const { bufferevent_free(connection); }
-};
-using Connection = std::unique_ptr<bufferevent, FreeBufferevent>;
+using Connection = std::unique_ptr<bufferevent, FreeEvents>;
 
 // Resolves the name, then tries all of its addresses in turn. Belongs to the loop's thread.
 class ConnectAttempt {
@@ -48,9 +45,6 @@ class ConnectAttempt {
     std::string text;
   };
   struct Lookup;
-  struct Free {
-    void operator()(event* event) const { event_free(event); }
-  };
 
   void StartUnix(const std::string& path);
   void StartLookup();
@@ -76,7 +70,7 @@ class ConnectAttempt {
   int socket_ = -1;                   // until it is connected
   std::shared_ptr<SSL_CTX> context_;  // null: no TLS
   std::unique_ptr<SSL, FreeTls> tls_;
-  std::unique_ptr<event, Free> event_;
+  OwnedEvent event_;
   void (ConnectAttempt::*then_)() = nullptr;  // when the socket is ready
   std::chrono::steady_clock::time_point until_;
   std::vector<std::string> reasons_;

@@ -24,9 +24,7 @@ event_base* NewBase() {
 }  // namespace
 
 EventLoop::EventLoop() : base_(NewBase()), woken_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
-  wake_.reset(event_new(
-      base_.get(), woken_, EV_READ | EV_PERSIST,
-      [](int, short, void* loop) { static_cast<EventLoop*>(loop)->RunPosted(); }, this));
+  wake_ = NewEvent<&EventLoop::RunPosted>(*this, this, woken_, EV_READ | EV_PERSIST);
   event_add(wake_.get(), nullptr);
   thread_ = std::thread([this] {
     pthread_setname_np(pthread_self(), "grpc");

@@ -12,6 +12,10 @@
 
 namespace gpuscaler {
 
+struct FreeHttp2 {
+  void operator()(nghttp2_session* session) const { nghttp2_session_del(session); }
+};
+
 // More than this is not prepared before the socket takes it.
 constexpr size_t kMaxPrepared = 16 << 10;
 

@@ -9,7 +9,6 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "wire/http2_bytes.h"
 #include "wire/tls_messages.h"
 
 namespace gpuscaler {
@@ -307,16 +306,13 @@ void ServerSession::BeginGracefulShutdown() {
   if (close_timer_ != nullptr) return;
   nghttp2_submit_shutdown_notice(session_.get());
   nghttp2_submit_ping(session_.get(), NGHTTP2_FLAG_NONE, kRoundTripPing);
-  close_timer_.reset(evtimer_new(
-      server_.loop.base(),
-      [](int, short, void* data) {
-        ServerSession& session = *static_cast<ServerSession*>(data);
-        session.SendFinalGoaway();
-        session.Send();
-      },
-      this));
-  const timeval later = absl::ToTimeval(kLongestRoundTrip);
-  evtimer_add(close_timer_.get(), &later);
+  close_timer_ = NewEvent<&ServerSession::OnRoundTripTimeout>(server_.loop, this);
+  SetTimer(close_timer_, kLongestRoundTrip);
+  Send();
+}
+
+void ServerSession::OnRoundTripTimeout() {
+  SendFinalGoaway();
   Send();
 }
 

@@ -12,6 +12,7 @@
 
 #include "absl/time/time.h"
 #include "wire/frame_allowance.h"
+#include "wire/http2_bytes.h"
 #include "wire/limits.h"
 #include "wire/server_context.h"
 #include "wire/server_stream.h"
@@ -63,12 +64,6 @@ class ServerSession {
 
  private:
   friend struct SessionCallbacks;
-  struct Free {
-    void operator()(bufferevent* connection) const { bufferevent_free(connection); }
-    void operator()(nghttp2_session* session) const { nghttp2_session_del(session); }
-    void operator()(event* timer) const { event_free(timer); }
-  };
-
   bool IsTls() const;
   // Lowers the connection's priority while its address has used up its seconds of the loop.
   void SetPriority(absl::Time now);
@@ -81,6 +76,7 @@ class ServerSession {
   void BeginHttp2();
   void CloseIfDone();
   void SendFinalGoaway();
+  void OnRoundTripTimeout();
   // Stops reading from a client that does not read, because responses would pile up.
   void Throttle();
   void CloseForLimit(Limit limit);
@@ -93,14 +89,14 @@ class ServerSession {
   // NO_ERROR: RFC 9113, section 8.1). Otherwise the client could keep it open for ever.
   void OnSent(const nghttp2_frame& frame);
 
-  const std::unique_ptr<bufferevent, Free> connection_;
+  const std::unique_ptr<bufferevent, FreeEvents> connection_;
   const std::string peer_;
   ServerContext& server_;
   AddressContext& address_;
   const SessionLimits& limits_;
   const std::function<void(ServerSession*)> closed_;
-  std::unique_ptr<nghttp2_session, Free> session_;  // null until the whole preface has come
-  std::unique_ptr<event, Free> close_timer_;
+  std::unique_ptr<nghttp2_session, FreeHttp2> session_;  // null until the whole preface has come
+  OwnedEvent close_timer_;
   std::map<int32_t, std::unique_ptr<ServerStream>> streams_;
   FrameAllowance allowance_;
   absl::Time received_at_;

@@ -154,17 +154,14 @@ void ServerStream::StartOrRefuse() {
     call_->unread_bytes_.emplace(session_.address_context().unread_bytes);
   }
   if (deadline != absl::InfiniteFuture()) {
-    deadline_.reset(evtimer_new(
-        session_.server().loop.base(),
-        [](int, short, void* data) {
-          static_cast<ServerStream*>(data)->FinishNow(
-              absl::DeadlineExceededError("the call's deadline has passed"));
-        },
-        this));
-    const timeval left = absl::ToTimeval(std::max(absl::ZeroDuration(), deadline - absl::Now()));
-    evtimer_add(deadline_.get(), &left);
+    deadline_ = NewEvent<&ServerStream::OnDeadline>(session_.server().loop, this);
+    SetTimer(deadline_, deadline - absl::Now());
   }
   handler_ = method->second(call_);
+}
+
+void ServerStream::OnDeadline() {
+  FinishNow(absl::DeadlineExceededError("the call's deadline has passed"));
 }
 
 void ServerStream::AddData(absl::string_view bytes) {

@@ -1,7 +1,6 @@
 // One call on a client's connection: its headers, its handler, messages, the status.
 #pragma once
 
-#include <event2/event.h>
 #include <nghttp2/nghttp2.h>
 
 #include <cstddef>
@@ -12,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "wire/event_loop.h"
 #include "wire/limits.h"
 #include "wire/message_reader.h"
 #include "wire/server_call.h"
@@ -47,14 +47,12 @@ class ServerStream {
 
  private:
   friend class ServerCall;
-  struct Free {
-    void operator()(event* timer) const { event_free(timer); }
-  };
 
   // Counts a field that the call keeps until it has started. Returns false, and refuses the call,
   // if the budget is spent.
   bool ReserveHeader(absl::string_view name, absl::string_view value);
   void StartOrRefuse();
+  void OnDeadline();
   // Returns the error of a call that cannot have a handler.
   absl::Status Check();
   // Submits a response of a status without messages: gRPC's Trailers-Only.
@@ -84,7 +82,7 @@ class ServerStream {
   MessageReader reader_;
   std::shared_ptr<ServerCall> call_;
   std::shared_ptr<ServerCall::Handler> handler_;
-  std::unique_ptr<event, Free> deadline_;
+  OwnedEvent deadline_;
   bool has_sent_headers_ = false;
   bool has_sent_status_ = false;  // submitted
   bool client_is_done_ = false;

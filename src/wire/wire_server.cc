@@ -170,10 +170,6 @@ class WireServer::Impl {
   }
 
  private:
-  struct Free {
-    void operator()(evconnlistener* listener) const { evconnlistener_free(listener); }
-    void operator()(event* timer) const { event_free(timer); }
-  };
   struct Connection {
     std::unique_ptr<ServerSession> session;
     AddressContext& address;
@@ -206,14 +202,9 @@ class WireServer::Impl {
     evconnlistener_set_error_cb(listener_.get(), [](evconnlistener*, void* impl) {
       static_cast<Impl*>(impl)->PauseAccepting(EVUTIL_SOCKET_ERROR());
     });
-    retry_.reset(evtimer_new(
-        loop_.base(), [](int, short, void* impl) { static_cast<Impl*>(impl)->ResumeAccepting(); },
-        this));
-    tick_.reset(event_new(
-        loop_.base(), -1, EV_PERSIST,
-        [](int, short, void* impl) { static_cast<Impl*>(impl)->Tick(); }, this));
-    const timeval every = absl::ToTimeval(kTickInterval);
-    event_add(tick_.get(), &every);
+    retry_ = NewEvent<&Impl::ResumeAccepting>(loop_, this);
+    tick_ = NewEvent<&Impl::Tick>(loop_, this, -1, EV_PERSIST);
+    SetTimer(tick_, kTickInterval);
   }
 
   // Spare descriptors have the highest numbers, because the kernel gives the lowest free one.
@@ -236,8 +227,7 @@ class WireServer::Impl {
   // libevent's listener accepts until none waits, or until it is disabled.
   void ResumeAfter(absl::Duration pause) {
     evconnlistener_disable(listener_.get());
-    const timeval later = absl::ToTimeval(pause);
-    evtimer_add(retry_.get(), &later);
+    SetTimer(retry_, pause);
   }
 
   void ResumeAccepting() {
@@ -383,9 +373,9 @@ class WireServer::Impl {
   EventLoop loop_;
   ServerContext context_;
   std::unique_ptr<UnixListener> unix_listener_;  // null for an address
-  std::unique_ptr<evconnlistener, Free> listener_;
-  std::unique_ptr<event, Free> tick_;
-  std::unique_ptr<event, Free> retry_;
+  std::unique_ptr<evconnlistener, FreeEvents> listener_;
+  OwnedEvent tick_;
+  OwnedEvent retry_;
   unsigned accepted_ = 0;
   std::map<std::string, AddressContext> addresses_;
   Connections connections_;
