@@ -8,7 +8,7 @@
 #include "absl/time/time.h"
 #include "base/log.h"
 #include "gpu/gpu_source.h"
-#include "kubelet/kubelet_sockets.h"
+#include "kubelet/kubelet_socket.h"
 #include "wire/tls_files.h"
 
 namespace gpuscaler {

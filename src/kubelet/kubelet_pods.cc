@@ -1,7 +1,6 @@
 #include "kubelet/kubelet_pods.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -98,16 +97,17 @@ absl::StatusOr<std::vector<KubeletPod>> PodsIn(const ::v1alpha1::ListPodsRespons
 
 // Lists instead of watching: a slow watch is cut and loses events, so a list has to follow it now
 // and then anyway.
-absl::StatusOr<std::vector<KubeletPod>> KubeletPods::List(absl::Duration timeout) const {
+absl::StatusOr<std::vector<KubeletPod>> ListKubeletPods(EventLoop& loop, const std::string& socket,
+                                                        absl::Duration timeout) {
   ASSIGN_OR_RETURN(const std::string bytes,
-                   CallKubelet(loop_, socket_, "/v1alpha1.Pods/ListPods", kMaxBytes, timeout));
+                   CallKubelet(loop, socket, "/v1alpha1.Pods/ListPods", kMaxBytes, timeout));
   v1alpha1::ListPodsResponse response;
   if (!response.ParseFromString(bytes)) {
-    return absl::InternalError(absl::StrCat(socket_, ": the answer is no ListPodsResponse"));
+    return absl::InternalError(absl::StrCat(socket, ": the answer is no ListPodsResponse"));
   }
   auto pods = PodsIn(response);
   if (pods.ok()) return pods;
-  return absl::InternalError(absl::StrCat(socket_, ": ", pods.status().message()));
+  return absl::InternalError(absl::StrCat(socket, ": ", pods.status().message()));
 }
 
 }  // namespace gpuscaler

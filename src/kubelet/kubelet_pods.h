@@ -5,18 +5,18 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "wire/event_loop.h"
 
 namespace v1alpha1 {
 class ListPodsResponse;
 }
 
 namespace gpuscaler {
+
+class EventLoop;
 
 struct OwnerReference {
   std::string kind;
@@ -45,21 +45,9 @@ struct KubeletPod {
 // INTERNAL: a pod of the response cannot be parsed.
 absl::StatusOr<std::vector<KubeletPod>> PodsIn(const ::v1alpha1::ListPodsResponse& response);
 
-// Thread-safe: each call has a connection of its own.
-class KubeletPods {
- public:
-  // `loop` must outlive this.
-  KubeletPods(EventLoop& loop, std::string socket) : loop_(loop), socket_(std::move(socket)) {}
-
-  // FAILED_PRECONDITION: a starting kubelet has not received its pods yet. All other errors are
-  // those of PodResources::List.
-  absl::StatusOr<std::vector<KubeletPod>> List(absl::Duration timeout) const;
-
-  const std::string& socket() const { return socket_; }
-
- private:
-  EventLoop& loop_;
-  const std::string socket_;
-};
+// Lists all pods of the node. FAILED_PRECONDITION: a starting kubelet has not received its pods
+// yet. All other errors are those of ListPodDevices(). Thread-safe.
+absl::StatusOr<std::vector<KubeletPod>> ListKubeletPods(EventLoop& loop, const std::string& socket,
+                                                        absl::Duration timeout);
 
 }  // namespace gpuscaler

@@ -4,18 +4,20 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kubelet/fake_kubelet.h"
+#include "wire/event_loop.h"
 
 namespace gpuscaler {
 namespace {
 
 class KubeletPodsTest : public testing::Test {
  protected:
-  absl::StatusOr<std::vector<KubeletPod>> List() { return client_.List(absl::Seconds(10)); }
+  absl::StatusOr<std::vector<KubeletPod>> List() {
+    return ListKubeletPods(loop_, kubelet_.pods_api_socket(), absl::Seconds(10));
+  }
 
   const TestFolder folder_;
   FakeKubelet kubelet_{folder_.path()};
   EventLoop loop_;
-  KubeletPods client_{loop_, kubelet_.pods_api_socket()};
 };
 
 TEST_F(KubeletPodsTest, ReadsEveryFieldOfAPod) {

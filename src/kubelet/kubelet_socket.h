@@ -3,12 +3,22 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "wire/event_loop.h"
 
 namespace gpuscaler {
+
+class EventLoop;
+
+// The default paths.
+struct KubeletSockets {
+  std::string pod_resources = "/var/lib/kubelet/pod-resources/kubelet.sock";
+  // The first that exists is used. The second is that of an early version of the API.
+  std::vector<std::string> pods_api = {"/var/lib/kubelet/pods-api/pods-api.sock",
+                                       "/var/lib/kubelet/pods/kubelet.sock"};
+};
 
 // Returns what exists at the path instead of a socket: "a directory". Empty: a socket, nothing, or
 // something that may not be inspected. If a socket does not exist yet, a pod that mounts it creates

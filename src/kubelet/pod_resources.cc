@@ -77,14 +77,13 @@ std::vector<PodDevices> PodDevicesIn(const ::v1::ListPodResourcesResponse& respo
   return pods;
 }
 
-absl::StatusOr<std::vector<PodDevices>> PodResources::List(absl::Duration timeout) const {
-  ASSIGN_OR_RETURN(
-      const std::string bytes,
-      CallKubelet(loop_, socket_, "/v1.PodResourcesLister/List", kMaxBytesListed, timeout));
+absl::StatusOr<std::vector<PodDevices>> ListPodDevices(EventLoop& loop, const std::string& socket,
+                                                       absl::Duration timeout) {
+  ASSIGN_OR_RETURN(const std::string bytes, CallKubelet(loop, socket, "/v1.PodResourcesLister/List",
+                                                        kMaxBytesListed, timeout));
   v1::ListPodResourcesResponse response;
   if (!response.ParseFromString(bytes)) {
-    return absl::InternalError(
-        absl::StrCat(socket_, ": the answer is no ListPodResourcesResponse"));
+    return absl::InternalError(absl::StrCat(socket, ": the answer is no ListPodResourcesResponse"));
   }
   return PodDevicesIn(response);
 }

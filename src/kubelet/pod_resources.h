@@ -2,18 +2,18 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "wire/event_loop.h"
 
 namespace v1 {
 class ListPodResourcesResponse;
 }
 
 namespace gpuscaler {
+
+class EventLoop;
 
 // A device of a container, whether a GPU or not. A device plugin provides it, or a DRA driver for a
 // ResourceClaim of the pod.
@@ -43,23 +43,11 @@ struct PodDevices {
 
 std::vector<PodDevices> PodDevicesIn(const ::v1::ListPodResourcesResponse& response);
 
-// Thread-safe: each call opens its own connection.
-class PodResources {
- public:
-  // `loop` must outlive this.
-  PodResources(EventLoop& loop, std::string socket) : loop_(loop), socket_(std::move(socket)) {}
-
-  // Lists all active pods, also those without devices. An error names the socket and what to do.
-  // PERMISSION_DENIED: the socket may not be opened. NOT_FOUND: there is no socket.
-  // DEADLINE_EXCEEDED: no answer within `timeout`. RESOURCE_EXHAUSTED: the clients of the kubelet
-  // made more than 100 calls in a second together.
-  absl::StatusOr<std::vector<PodDevices>> List(absl::Duration timeout) const;
-
-  const std::string& socket() const { return socket_; }
-
- private:
-  EventLoop& loop_;
-  const std::string socket_;
-};
+// Lists all active pods, also those without devices. An error names the socket and what to do.
+// PERMISSION_DENIED: the socket may not be opened. NOT_FOUND: there is no socket.
+// DEADLINE_EXCEEDED: no answer within `timeout`. RESOURCE_EXHAUSTED: the clients of the kubelet
+// made more than 100 calls in a second together. Thread-safe.
+absl::StatusOr<std::vector<PodDevices>> ListPodDevices(EventLoop& loop, const std::string& socket,
+                                                       absl::Duration timeout);
 
 }  // namespace gpuscaler

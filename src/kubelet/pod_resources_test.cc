@@ -13,6 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kubelet/fake_kubelet.h"
+#include "wire/event_loop.h"
 
 namespace gpuscaler {
 namespace {
@@ -24,17 +25,18 @@ using testing::IsEmpty;
 // The socket at `path` must have no kubelet.
 absl::Status ErrorOf(const std::string& path) {
   EventLoop loop;
-  return PodResources(loop, path).List(absl::Seconds(10)).status();
+  return ListPodDevices(loop, path, absl::Seconds(10)).status();
 }
 
 class PodResourcesTest : public testing::Test {
  protected:
-  absl::StatusOr<std::vector<PodDevices>> List() { return client_.List(absl::Seconds(10)); }
+  absl::StatusOr<std::vector<PodDevices>> List(absl::Duration timeout = absl::Seconds(10)) {
+    return ListPodDevices(loop_, kubelet_.pod_resources_socket(), timeout);
+  }
 
   const TestFolder folder_;
   FakeKubelet kubelet_{folder_.path()};
   EventLoop loop_;
-  PodResources client_{loop_, kubelet_.pod_resources_socket()};
 };
 
 TEST_F(PodResourcesTest, ListsTheDevicesOfEachPod) {
@@ -136,7 +138,7 @@ TEST(PodResources, SocketOfAStoppedKubeletIsUnavailable) {
 
 TEST_F(PodResourcesTest, SlowKubeletIsDeadlineExceeded) {
   kubelet_.Hang(true);
-  const absl::Status status = client_.List(absl::Milliseconds(50)).status();
+  const absl::Status status = List(absl::Milliseconds(50)).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("no answer within 50ms"));
 }

@@ -18,6 +18,7 @@
 #include "pod.pb.h"
 #include "podresources.pb.h"
 #include "podsapi.pb.h"
+#include "wire/event_loop.h"
 
 namespace gpuscaler {
 namespace {

@@ -30,12 +30,6 @@ bool IsBusy(const GpuSample& gpu) {
   return (gpu.processes && !gpu.processes->empty()) || gpu.utilization_percent.value_or(0) > 0;
 }
 
-std::vector<KubeletPods> Clients(EventLoop& loop, const std::vector<std::string>& sockets) {
-  std::vector<KubeletPods> clients;
-  for (const std::string& socket : sockets) clients.emplace_back(loop, socket);
-  return clients;
-}
-
 // Returns "may be GPU 0", "may be one of GPUs 0, 3". An instance has its GPU's index.
 std::string GpusText(const std::vector<int>& may_be, const NodeSnapshot& snapshot) {
   if (may_be.empty()) return "is none of the GPUs that are read";
@@ -76,8 +70,7 @@ KubeletAttribution::KubeletAttribution(const Clock& clock, KubeletSockets socket
                                        std::set<std::string> reservation_namespaces)
     : clock_(clock),
       timeout_(timeout),
-      pod_resources_(kubelet_calls_, std::move(sockets.pod_resources)),
-      pods_apis_(Clients(kubelet_calls_, sockets.pods_api)),
+      sockets_(std::move(sockets)),
       own_pod_(std::move(own_pod)),
       ignored_(std::move(ignored)),
       reservation_namespaces_(std::move(reservation_namespaces)),
@@ -93,7 +86,7 @@ KubeletAttribution::KubeletAttribution(const Clock& clock, KubeletSockets socket
 
 bool KubeletAttribution::Ask() {
   const absl::Time queried_at = clock_.Now();
-  auto listed = pod_resources_.List(timeout_);
+  auto listed = ListPodDevices(kubelet_calls_, sockets_.pod_resources, timeout_);
   bool changed = false;
   if (listed.ok()) {
     changed = HandleList(*std::move(listed), queried_at);
@@ -210,7 +203,7 @@ bool KubeletAttribution::IsReservation(const PodDevices& pod) const {
 }
 
 void KubeletAttribution::LogFound(size_t pods) {
-  LogInfo("kubelet_found", {{"socket", pod_resources_.socket()}, {"pods_with_devices", pods}});
+  LogInfo("kubelet_found", {{"socket", sockets_.pod_resources}, {"pods_with_devices", pods}});
 }
 
 bool KubeletAttribution::SetPods(const std::vector<PodDevices>& listed, absl::Time queried_at) {
@@ -289,11 +282,11 @@ void KubeletAttribution::SetError(const std::string& why) {
 // server.
 absl::Status KubeletAttribution::QueryPodsApi(absl::Time queried_at) {
   absl::Status status = absl::NotFoundError("no socket is named");
-  for (const KubeletPods& api : pods_apis_) {
-    auto pods = api.List(timeout_);
+  for (const std::string& socket : sockets_.pods_api) {
+    auto pods = ListKubeletPods(kubelet_calls_, socket, timeout_);
     status = pods.status();
     if (absl::IsNotFound(status)) continue;
-    LogPodsApi(status, api.socket());
+    LogPodsApi(status, socket);
     if (!pods.ok()) break;
     const bool has_synced = !std::ranges::all_of(*pods, &KubeletPod::is_static);
     if (!has_synced) status = absl::UnavailableError("it lists no pod of the API server");

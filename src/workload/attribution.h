@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "kubelet/kubelet_pods.h"
-#include "kubelet/kubelet_sockets.h"
+#include "kubelet/kubelet_socket.h"
 #include "kubelet/pod_resources.h"
 #include "model/ignored_pods.h"
 #include "model/node_snapshot.h"
@@ -122,8 +122,7 @@ class KubeletAttribution {
   const Clock& clock_;
   const absl::Duration timeout_;
   EventLoop kubelet_calls_;
-  const PodResources pod_resources_;
-  const std::vector<KubeletPods> pods_apis_;
+  const KubeletSockets sockets_;
   const std::string own_pod_;
   const std::vector<IgnoredPods> ignored_;
   const std::set<std::string> reservation_namespaces_;
