@@ -14,16 +14,6 @@ namespace {
 // The node's init process, if the node's processes are visible at all.
 constexpr int64_t kInitPid = 1;
 
-std::string OnlyContainer(const NodeSnapshot& snapshot, int pod) {
-  std::set<std::string> containers;
-  for (const GpuSample& gpu : snapshot.gpus) {
-    for (const GpuHolder& holder : gpu.holders) {
-      if (holder.pod == pod) containers.insert(holder.container);
-    }
-  }
-  return containers.size() == 1 ? *containers.begin() : "";
-}
-
 // Includes the processes of other pods that share the GPUs. Empty: a GPU's process list failed,
 // which is not a change.
 std::optional<std::set<int64_t>> PidsOnGpusOf(const NodeSnapshot& snapshot, int pod) {
@@ -78,7 +68,6 @@ bool ServerFinder::Update(const NodeSnapshot& snapshot, int pod, absl::Time now,
     known.pids = *std::move(pids);
     known.needs_refresh = true;
   }
-  known.servers.container = OnlyContainer(snapshot, pod);
   const bool is_urgent = known.needs_refresh || !known.servers.status.ok();
   return has_changed || now - known.read_at >= (is_urgent ? kPodRefreshInterval : kPodReadInterval);
 }
@@ -99,27 +88,25 @@ void ServerFinder::ReadAll(const NodeSnapshot& snapshot, const std::vector<int>&
     KnownPod& known = known_[{snapshot.pods[pod].namespace_name, snapshot.pods[pod].name}];
     known.read_at = now;
     known.needs_refresh = false;
+    auto candidates = Read(known.pod, of_pod, now);
     known.servers = {.namespace_name = known.pod.namespace_name,
                      .pod = known.pod.name,
-                     .container = known.servers.container,
-                     .address = known.pod.address};
-    known.servers.status = Read(known.pod, of_pod, now, known.servers);
+                     .status = candidates.status()};
+    if (candidates.ok()) known.servers.candidates = *std::move(candidates);
   }
 }
 
-absl::Status ServerFinder::Read(const Pod& pod, const GpuProcessesOfPod& processes, absl::Time now,
-                                PodServers& servers) {
+absl::StatusOr<std::vector<EngineCandidate>> ServerFinder::Read(const Pod& pod,
+                                                                const GpuProcessesOfPod& processes,
+                                                                absl::Time now) {
   auto network = ReadNetworkOf(processes.processes);
-  if (absl::IsNotFound(network.status())) return WithoutProcesses(pod, processes, servers);
+  if (absl::IsNotFound(network.status())) return WithoutProcesses(pod, processes);
   RETURN_IF_ERROR(network.status());
   RETURN_IF_ERROR(KeepOwnListeners(processes.uid, now, *network));
   // The kubelet's address has precedence over those found in the network.
   std::erase(network->addresses, pod.address);
   if (!pod.address.empty()) network->addresses.insert(network->addresses.begin(), pod.address);
-  if (!network->addresses.empty()) servers.address = network->addresses.front();
-  ASSIGN_OR_RETURN(servers.candidates,
-                   EngineCandidatesOf(network->listeners, network->addresses, default_ports_));
-  return absl::OkStatus();
+  return EngineCandidatesOf(network->listeners, network->addresses, default_ports_);
 }
 
 // The pod's processes share a network: the first that still exists gives it. NOT_FOUND: none
@@ -161,17 +148,14 @@ absl::Status ServerFinder::KeepOwnListeners(const std::string& uid, absl::Time n
                    refused.message(), ")"));
 }
 
-absl::Status ServerFinder::WithoutProcesses(const Pod& pod, const GpuProcessesOfPod& processes,
-                                            PodServers& servers) const {
+absl::StatusOr<std::vector<EngineCandidate>> ServerFinder::WithoutProcesses(
+    const Pod& pod, const GpuProcessesOfPod& processes) const {
   if (pod.is_in_node_network) {
     return absl::FailedPreconditionError(
         "it is in its node's network, and without its processes its ports cannot be told apart "
         "from others': agents need hostPID");
   }
-  if (!pod.address.empty()) {
-    servers.candidates = EngineCandidatesAt(pod.address, default_ports_);
-    return absl::OkStatus();
-  }
+  if (!pod.address.empty()) return EngineCandidatesAt(pod.address, default_ports_);
   if (processes.has_hidden) {
     return absl::FailedPreconditionError(
         "its processes are not seen: agents need hostPID, or the kubelet's Pods API (Kubernetes "

@@ -33,8 +33,6 @@ inline constexpr absl::Duration kPodRefreshInterval = absl::Seconds(5);
 struct PodServers {
   std::string namespace_name;
   std::string pod;
-  std::string container;  // holds the GPUs; empty: several do
-  std::string address;    // the pod's; empty: unknown
   // OK: there are candidates. UNAVAILABLE: there may be some soon. FAILED_PRECONDITION and
   // PERMISSION_DENIED: somebody must first change what the message names. Other codes: the kernel's
   // tables have an unknown format.
@@ -72,12 +70,13 @@ class ServerFinder {
   // Returns true if the pod must be read.
   bool Update(const NodeSnapshot& snapshot, int pod, absl::Time now, KnownPod& known);
   void ReadAll(const NodeSnapshot& snapshot, const std::vector<int>& due, absl::Time now);
-  absl::Status Read(const Pod& pod, const GpuProcessesOfPod& processes, absl::Time now,
-                    PodServers& servers);
+  absl::StatusOr<std::vector<EngineCandidate>> Read(const Pod& pod,
+                                                    const GpuProcessesOfPod& processes,
+                                                    absl::Time now);
   absl::StatusOr<NetworkNamespace> ReadNetworkOf(const std::vector<int64_t>& processes) const;
   absl::Status KeepOwnListeners(const std::string& uid, absl::Time now, NetworkNamespace& network);
-  absl::Status WithoutProcesses(const Pod& pod, const GpuProcessesOfPod& processes,
-                                PodServers& servers) const;
+  absl::StatusOr<std::vector<EngineCandidate>> WithoutProcesses(
+      const Pod& pod, const GpuProcessesOfPod& processes) const;
 
   const Clock& clock_;
   const std::vector<int> default_ports_;
