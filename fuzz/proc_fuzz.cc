@@ -5,7 +5,7 @@
 #include "absl/strings/str_split.h"
 #include "discovery/engine_candidates.h"
 #include "discovery/kernel_address.h"
-#include "discovery/listener_tables.h"
+#include "discovery/listening_ports.h"
 #include "discovery/network_addresses.h"
 #include "fuzz_assert.h"
 #include "workload/cgroup_pod.h"

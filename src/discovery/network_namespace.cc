@@ -7,7 +7,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "discovery/listener_tables.h"
 #include "discovery/network_addresses.h"
 #include "discovery/proc_file.h"
 

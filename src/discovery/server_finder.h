@@ -26,7 +26,7 @@ namespace gpuscaler {
 // A server may change its port while nothing else changes.
 inline constexpr absl::Duration kPodReadInterval = absl::Seconds(60);
 // The interval for a pod with changed processes, without candidates, or after Refresh(). Reading a
-// network with few connections takes up to 4 ms of CPU time (listener_tables.h).
+// network with few connections takes up to 4 ms of CPU time (listening_ports.h).
 inline constexpr absl::Duration kPodRefreshInterval = absl::Seconds(5);
 
 // The servers of one pod that holds GPUs.
