@@ -380,12 +380,11 @@ class AgentStreamTlsTest : public AgentStreamTest {
  protected:
   static TlsPems Server(const TestCa& ca, const TestCa& clients) {
     const TestCertificate pair = ca.Issue("agent");
-    return {.cert = pair.cert, .key = pair.key, .client_ca = clients.pem()};
+    return {.cert = pair.cert, .key = pair.key, .ca = clients.pem()};
   }
   static AgentStreamOptions Client(const TestCa& ca, const TestCa& servers) {
     const TestCertificate pair = ca.Issue("aggregator");
-    const auto tls = ClientTls(
-        {.authorities = servers.pem(), .certificate_chain = pair.cert, .private_key = pair.key});
+    const auto tls = ClientTls({.cert = pair.cert, .key = pair.key, .ca = servers.pem()});
     EXPECT_TRUE(tls.ok()) << tls.status();
     return {
         .connection = {.tls = [context = *tls] { return context; }, .server_name = "localhost"}};
@@ -405,7 +404,7 @@ TEST_F(AgentStreamTlsTest, BothShowTheirCertificates) {
 TEST_F(AgentStreamTlsTest, AgentIsAcceptedForTheNodeInItsCertificate) {
   const TestCertificate pair = ours_.IssueNamed("GPU-7.example");
   TestAgent agent(0, "gpu-7.example",
-                  TlsPems{.cert = pair.cert, .key = pair.key, .client_ca = ours_.pem()});
+                  TlsPems{.cert = pair.cert, .key = pair.key, .ca = ours_.pem()});
   agent.Read(1);
   AgentStreamOptions options = Client(ours_, ours_);
   options.connection.binds_node_name = true;
@@ -430,7 +429,7 @@ INSTANTIATE_TEST_SUITE_P(Names, OtherNodeTest,
 TEST_P(OtherNodeTest, AgentIsRejected) {
   const auto [node, name] = GetParam();
   const TestCertificate pair = ours_.IssueNamed(name);
-  TestAgent agent(0, node, TlsPems{.cert = pair.cert, .key = pair.key, .client_ca = ours_.pem()});
+  TestAgent agent(0, node, TlsPems{.cert = pair.cert, .key = pair.key, .ca = ours_.pem()});
   agent.Read(1);
   AgentStreamOptions options = Client(ours_, ours_);
   options.connection.binds_node_name = true;

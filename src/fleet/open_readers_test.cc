@@ -229,16 +229,15 @@ TEST_F(OpenReadersTest, RefusalOfANewAggregatorResolvesTheNames) {
 TEST_F(OpenReadersTest, ReaderWithACertificateComesFirst) {
   const TestCa ca("our CA");
   const TestCertificate pair = ca.Issue("fleet");
-  Start(nullptr, TlsPems{.cert = pair.cert, .key = pair.key, .client_ca = ""});
+  Start(nullptr, TlsPems{.cert = pair.cert, .key = pair.key, .ca = ""});
   const auto channel = [&](const TestCertificate& shown) {
-    const auto tls = ClientTls(
-        {.authorities = ca.pem(), .certificate_chain = shown.cert, .private_key = shown.key});
+    const auto tls = ClientTls({.cert = shown.cert, .key = shown.key, .ca = ca.pem()});
     return std::make_shared<Channel>(loop_,
                                      Target{.address = absl::StrCat("127.0.0.1:", server_->port()),
                                             .tls = [context = *tls] { return context; }});
   };
   const auto others = Open(kPlaces, channel({}));
-  ASSERT_TRUE(server_->SetTls({.cert = pair.cert, .key = pair.key, .client_ca = ca.pem()}).ok());
+  ASSERT_TRUE(server_->SetTls({.cert = pair.cert, .key = pair.key, .ca = ca.pem()}).ok());
   GpuReader aggregator(channel(pair), kWatch);
   EXPECT_TRUE(aggregator.ReadsUntil(TakeReading()));
   ExpectTooMany(others.back()->End(), "given to an aggregator");

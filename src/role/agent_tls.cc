@@ -12,10 +12,7 @@ absl::StatusOr<std::shared_ptr<SSL_CTX>> AgentTls::Context() {
   auto pems = ReadTls(files_);
   MutexLock lock(mutex_);
   if (pems.ok() && context_ != nullptr && *pems == pems_) return context_;
-  auto context = pems.ok() ? ClientTls({.authorities = pems->client_ca,
-                                        .certificate_chain = pems->cert,
-                                        .private_key = pems->key})
-                           : pems.status();
+  auto context = pems.ok() ? ClientTls(*pems) : pems.status();
   if (context.ok()) {
     pems_ = *std::move(pems);
     context_ = *context;

@@ -131,11 +131,9 @@ class RefusedCertificatesTest : public RoleMetricsTest {
   void FailToConnect(const TestCertificate& pair) const {
     EventLoop loop;
     Channel channel(
-        loop,
-        {.address = absl::StrCat("127.0.0.1:", agents_.at("gpu-a")->grpc_port()), .tls = [&] {
-           return ClientTls(
-               {.authorities = ca_.pem(), .certificate_chain = pair.cert, .private_key = pair.key});
-         }});
+        loop, {.address = absl::StrCat("127.0.0.1:", agents_.at("gpu-a")->grpc_port()), .tls = [&] {
+                 return ClientTls({.cert = pair.cert, .key = pair.key, .ca = ca_.pem()});
+               }});
     const CallEnd end = channel
                             .CallRaw("/gpuscaler.telemetry.v1.NodeTelemetry/Watch", "",
                                      {.timeout = absl::Seconds(10)})

@@ -148,9 +148,7 @@ class GrpcServerTls : public testing::Test {
   // Uses a new connection.
   absl::Status RequestSpecWith(const std::string& ca, const TestCertificate& pair = {}) {
     TestScalerClient client({.address = scaler_->address, .tls = [&] {
-                               return ClientTls({.authorities = ca,
-                                                 .certificate_chain = pair.cert,
-                                                 .private_key = pair.key});
+                               return ClientTls({.cert = pair.cert, .key = pair.key, .ca = ca});
                              }});
     return RequestSpec(client);
   }

@@ -29,11 +29,11 @@ absl::StatusOr<HttpTls::Credentials> HttpTls::Load(const TlsPems& pems) {
     return Unusable("TLS", error);
   }
   Credentials credentials(allocated, gnutls_certificate_free_credentials);
-  const gnutls_datum_t cert = Datum(pems.cert), key = Datum(pems.key), ca = Datum(pems.client_ca);
+  const gnutls_datum_t cert = Datum(pems.cert), key = Datum(pems.key), ca = Datum(pems.ca);
   const int pair =
       gnutls_certificate_set_x509_key_mem2(allocated, &cert, &key, GNUTLS_X509_FMT_PEM, nullptr, 0);
   if (pair < 0) return Unusable("certificate and key", pair);
-  if (pems.client_ca.empty()) return credentials;
+  if (pems.ca.empty()) return credentials;
   const int trusted = gnutls_certificate_set_x509_trust_mem(allocated, &ca, GNUTLS_X509_FMT_PEM);
   if (trusted > 0) return credentials;
   return Unusable("client CA", trusted == 0 ? GNUTLS_E_NO_CERTIFICATE_FOUND : trusted);
@@ -71,7 +71,7 @@ std::shared_ptr<const void> HttpTls::Attach(gnutls_session_t session) const {
       .type = GNUTLS_DT_KEY_PURPOSE_OID, .data = client_purpose, .size = 0};
   MutexLock lock(mutex_);
   gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, credentials_.get());
-  if (!pems_.client_ca.empty()) {
+  if (!pems_.ca.empty()) {
     gnutls_certificate_server_set_request(session, GNUTLS_CERT_REQUIRE);
     gnutls_session_set_verify_cert2(session, &purpose, 1, 0);
   }

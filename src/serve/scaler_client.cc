@@ -26,10 +26,10 @@ absl::StatusOr<std::string> ReadPem(const std::string& path) {
 }
 
 absl::StatusOr<std::shared_ptr<SSL_CTX>> TlsOf(const ScalerClientOptions& options) {
-  ClientTlsPems pems;
-  ASSIGN_OR_RETURN(pems.authorities, ReadPem(options.ca));
-  ASSIGN_OR_RETURN(pems.certificate_chain, ReadPem(options.cert));
-  ASSIGN_OR_RETURN(pems.private_key, ReadPem(options.key));
+  TlsPems pems;
+  ASSIGN_OR_RETURN(pems.ca, ReadPem(options.ca));
+  ASSIGN_OR_RETURN(pems.cert, ReadPem(options.cert));
+  ASSIGN_OR_RETURN(pems.key, ReadPem(options.key));
   return ClientTls(pems);
 }
 

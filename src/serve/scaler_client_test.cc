@@ -177,7 +177,7 @@ TEST_F(ScalerClientTest, RefusedConnectionIsUnavailable) {
 TEST_F(ScalerClientTest, AuthenticatesItselfAndTheServer) {
   const TestCa ca("test CA");
   const TestCertificate server = ca.Issue("server");
-  Serve(TlsPems{.cert = server.cert, .key = server.key, .client_ca = ca.pem()});
+  Serve(TlsPems{.cert = server.cert, .key = server.key, .ca = ca.pem()});
   EXPECT_EQ(Open()->IsActive(trigger_).status().code(), absl::StatusCode::kUnavailable)
       << "plain text";
 

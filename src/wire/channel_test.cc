@@ -77,7 +77,7 @@ class WirePeer : public TestPeer {
     return {.name = "Tls", .has_tls = true, .start = [](const TestCa& ca) {
               const TestCertificate pair = ca.Issue("server");
               return std::make_unique<WirePeer>(
-                  At::kPort, TlsPems{.cert = pair.cert, .key = pair.key, .client_ca = ca.pem()});
+                  At::kPort, TlsPems{.cert = pair.cert, .key = pair.key, .ca = ca.pem()});
             }};
   }
   static PeerKind UnixSocket() {
@@ -289,9 +289,8 @@ TEST_P(ChannelToTlsPeer, ClassifiesTlsFaults) {
            {"untrusted client", ca_.pem(), other.Issue("client"), "",
             HandshakeFault::kRejectedByPeer, ""}}) {
     SCOPED_TRACE(each.name);
-    const auto tls = ClientTls({.authorities = each.authorities,
-                                .certificate_chain = each.pair.cert,
-                                .private_key = each.pair.key});
+    const auto tls =
+        ClientTls({.cert = each.pair.cert, .key = each.pair.key, .ca = each.authorities});
     ASSERT_TRUE(tls.ok()) << tls.status();
     target_.tls = [context = *tls] { return context; };
     target_.server_name = each.server_name;
@@ -419,11 +418,11 @@ TEST_F(ChannelTest, RefusesInvalidAddresses) {
 TEST(ClientTls, RefusesUnusableTexts) {
   const TestCa ca("test CA");
   const TestCertificate one = ca.Issue("one"), two = ca.Issue("two");
-  for (const ClientTlsPems& pems : std::vector<ClientTlsPems>{
-           {.authorities = "text"},
-           {.authorities = ca.pem(), .certificate_chain = "text", .private_key = one.key},
-           {.authorities = ca.pem(), .certificate_chain = one.cert, .private_key = ""},
-           {.authorities = ca.pem(), .certificate_chain = one.cert, .private_key = two.key}}) {
+  for (const TlsPems& pems :
+       std::vector<TlsPems>{{.ca = "text"},
+                            {.cert = "text", .key = one.key, .ca = ca.pem()},
+                            {.cert = one.cert, .key = "", .ca = ca.pem()},
+                            {.cert = one.cert, .key = two.key, .ca = ca.pem()}}) {
     EXPECT_EQ(ClientTls(pems).status().code(), absl::StatusCode::kInvalidArgument);
   }
 }

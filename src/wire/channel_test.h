@@ -61,8 +61,7 @@ class ChannelTest : public testing::TestWithParam<PeerKind> {
   }
 
   void UseTls(const TestCertificate& pair) {
-    auto tls = ClientTls(
-        {.authorities = ca_.pem(), .certificate_chain = pair.cert, .private_key = pair.key});
+    auto tls = ClientTls({.cert = pair.cert, .key = pair.key, .ca = ca_.pem()});
     ASSERT_TRUE(tls.ok()) << tls.status();
     target_.tls = [context = *std::move(tls)] { return context; };
   }

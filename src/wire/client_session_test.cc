@@ -100,7 +100,7 @@ class ClientSessionTest : public testing::Test {
 
   static Target TlsTarget(const RawServer& server) {
     Target target = {.address = server.address()};
-    const auto tls = ClientTls({.authorities = TestCa("test CA").pem()});
+    const auto tls = ClientTls({.ca = TestCa("test CA").pem()});
     EXPECT_TRUE(tls.ok()) << tls.status();
     target.tls = [context = *tls] { return context; };
     return target;
@@ -182,7 +182,7 @@ TEST_F(ClientSessionTest, ClosesConnectionsWithManyKeyUpdates) {
     while (recv(connection, buffer, sizeof(buffer), 0) > 0) {
     }
   });
-  const auto trusting = ClientTls({.authorities = ca.pem()});
+  const auto trusting = ClientTls({.ca = ca.pem()});
   ASSERT_TRUE(trusting.ok()) << trusting.status();
   const CallEnd end = Call({.address = server.address(), .tls = [&] { return *trusting; }});
   EXPECT_EQ(end.status, absl::UnavailableError(

@@ -31,20 +31,20 @@ bool IsWrongName(long verified) {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<SSL_CTX>> ClientTls(const ClientTlsPems& pems) {
+absl::StatusOr<std::shared_ptr<SSL_CTX>> ClientTls(const TlsPems& pems) {
   const std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
   LimitTlsMessages(context.get());
   SSL_CTX_set_alpn_protos(context.get(), kHttp2, std::size(kHttp2));
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
-  if (pems.authorities.empty()) {
+  if (pems.ca.empty()) {
     SSL_CTX_set_default_verify_paths(context.get());
     ERR_clear_error();
   } else {
-    RETURN_IF_ERROR(TrustAuthorities(context.get(), pems.authorities, "CA of servers"));
+    RETURN_IF_ERROR(TrustAuthorities(context.get(), pems.ca, "CA of servers"));
   }
-  if (!pems.certificate_chain.empty() || !pems.private_key.empty()) {
-    RETURN_IF_ERROR(UseCertificate(context.get(), pems.certificate_chain, pems.private_key));
+  if (!pems.cert.empty() || !pems.key.empty()) {
+    RETURN_IF_ERROR(UseCertificate(context.get(), pems.cert, pems.key));
   }
   return context;
 }

@@ -10,18 +10,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "wire/refused_handshakes.h"
+#include "wire/tls_files.h"
 
 namespace gpuscaler {
 
-// PEM texts.
-struct ClientTlsPems {
-  std::string authorities;        // servers must have a certificate of these; empty: the system's
-  std::string certificate_chain;  // the client's own, leaf first; empty: it has none
-  std::string private_key;
-};
-
-// Any number of connections may share the context. INVALID_ARGUMENT: a text cannot be used.
-absl::StatusOr<std::shared_ptr<SSL_CTX>> ClientTls(const ClientTlsPems& pems);
+// Without `ca` servers must have a certificate of the system's authorities. Without `cert` the
+// client has none. Any number of connections may share the context. INVALID_ARGUMENT: a text cannot
+// be used.
+absl::StatusOr<std::shared_ptr<SSL_CTX>> ClientTls(const TlsPems& pems);
 
 struct FreeTls {
   void operator()(SSL* tls) const { SSL_free(tls); }

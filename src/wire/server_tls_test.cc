@@ -25,7 +25,7 @@ class ServerTlsTest : public testing::Test {
     const TestCertificate pair = ca_.Issue("first");
     WireServerOptions options;
     options.bind_address = "127.0.0.1";
-    options.tls = TlsPems{.cert = pair.cert, .key = pair.key, .client_ca = client_ca};
+    options.tls = TlsPems{.cert = pair.cert, .key = pair.key, .ca = client_ca};
     auto server = WireServer::Start(std::move(options), {});
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
@@ -105,16 +105,15 @@ TEST_F(ServerTlsTest, ShowsTheNewestCertificate) {
   Client earlier(server_->port(), std::nullopt, ca_);
   EXPECT_EQ(earlier.Name(), "first");
   const TestCertificate second = ca_.Issue("second");
-  ASSERT_TRUE(server_->SetTls({.cert = second.cert, .key = second.key, .client_ca = ""}).ok());
+  ASSERT_TRUE(server_->SetTls({.cert = second.cert, .key = second.key, .ca = ""}).ok());
   EXPECT_EQ(ServerNameFor(std::nullopt), "second");
   EXPECT_TRUE(earlier.Answers());
 
   const TestCertificate third = ca_.Issue("third");
-  for (const TlsPems& unusable :
-       {TlsPems{.cert = third.cert, .key = second.key, .client_ca = ""},
-        TlsPems{.cert = third.cert, .key = "", .client_ca = ""},
-        TlsPems{.cert = "text", .key = third.key, .client_ca = ""},
-        TlsPems{.cert = third.cert, .key = third.key, .client_ca = "text"}}) {
+  for (const TlsPems& unusable : {TlsPems{.cert = third.cert, .key = second.key, .ca = ""},
+                                  TlsPems{.cert = third.cert, .key = "", .ca = ""},
+                                  TlsPems{.cert = "text", .key = third.key, .ca = ""},
+                                  TlsPems{.cert = third.cert, .key = third.key, .ca = "text"}}) {
     EXPECT_EQ(server_->SetTls(unusable).code(), absl::StatusCode::kInvalidArgument);
     EXPECT_EQ(ServerNameFor(std::nullopt), "second");
   }
@@ -127,8 +126,7 @@ TEST_F(ServerTlsTest, TrustsTheNewestAuthorityOfClients) {
   EXPECT_EQ(ServerNameFor(ours), "first");
   EXPECT_EQ(ServerNameFor(theirs), "");
   const TestCertificate second = ca_.Issue("second");
-  ASSERT_TRUE(
-      server_->SetTls({.cert = second.cert, .key = second.key, .client_ca = other.pem()}).ok());
+  ASSERT_TRUE(server_->SetTls({.cert = second.cert, .key = second.key, .ca = other.pem()}).ok());
   EXPECT_EQ(ServerNameFor(ours), "");
   EXPECT_EQ(ServerNameFor(theirs), "second");
 }

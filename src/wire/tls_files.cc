@@ -92,8 +92,8 @@ absl::StatusOr<TlsPems> ReadTls(const TlsFiles& files) {
   RETURN_IF_ERROR(CheckPair(files, pems));
   RETURN_IF_ERROR(CheckStrength(files, pems));
   if (files.client_ca.empty()) return pems;
-  ASSIGN_OR_RETURN(pems.client_ca, ReadFileText(files.client_ca));
-  RETURN_IF_ERROR(CheckCertificates(files.client_ca, pems.client_ca));
+  ASSIGN_OR_RETURN(pems.ca, ReadFileText(files.client_ca));
+  RETURN_IF_ERROR(CheckCertificates(files.client_ca, pems.ca));
   return pems;
 }
 

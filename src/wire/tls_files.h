@@ -15,10 +15,11 @@ struct TlsFiles {
   bool Enabled() const { return !cert.empty() || !key.empty() || !client_ca.empty(); }
 };
 
+// The PEM texts of a server or a client.
 struct TlsPems {
-  std::string cert;
+  std::string cert;  // chain, leaf first
   std::string key;
-  std::string client_ca;
+  std::string ca;  // the authority of the other side's certificates
 
   friend bool operator==(const TlsPems&, const TlsPems&) = default;
 };

@@ -33,7 +33,7 @@ TEST_F(TlsFilesTest, ReturnsValidFilesUnchanged) {
   ASSERT_TRUE(pems.ok()) << pems.status();
   EXPECT_EQ(pems->cert, pair_.cert);
   EXPECT_EQ(pems->key, pair_.key);
-  EXPECT_EQ(pems->client_ca, ca_.pem());
+  EXPECT_EQ(pems->ca, ca_.pem());
 }
 
 TEST_F(TlsFilesTest, ChainMayFollowTheLeaf) {

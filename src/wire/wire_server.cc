@@ -67,8 +67,8 @@ absl::StatusOr<TlsContext> ContextOf(const TlsPems& tls) {
   SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS);  // 34 KiB per idle connection
   SSL_CTX_set_alpn_select_cb(context.get(), ChooseHttp2, nullptr);
   RETURN_IF_ERROR(UseCertificate(context.get(), tls.cert, tls.key));
-  if (!tls.client_ca.empty()) {
-    RETURN_IF_ERROR(TrustAuthorities(context.get(), tls.client_ca, "CA of clients"));
+  if (!tls.ca.empty()) {
+    RETURN_IF_ERROR(TrustAuthorities(context.get(), tls.ca, "CA of clients"));
     SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   }
   return context;

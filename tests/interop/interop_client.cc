@@ -283,7 +283,7 @@ int Main(int argc, char** argv) {
   Target target = {.address = argv[1]};
   if (argc > 3) {
     std::ifstream file(argv[3]);
-    const auto tls = ClientTls({.authorities = {std::istreambuf_iterator<char>(file), {}}});
+    const auto tls = ClientTls({.ca = {std::istreambuf_iterator<char>(file), {}}});
     if (!tls.ok()) {
       std::fprintf(stderr, "%s: %s\n", argv[3], tls.status().ToString().c_str());
       return 1;

@@ -122,8 +122,7 @@ std::string TextOf(const char* path) {
 int Main(int argc, char** argv) {
   WireServerOptions options{.bind_address = "127.0.0.1"};
   if (argc == 3) options.bind_address = std::string("unix:") + argv[2];
-  if (argc == 4)
-    options.tls = TlsPems{.cert = TextOf(argv[2]), .key = TextOf(argv[3]), .client_ca = {}};
+  if (argc == 4) options.tls = TlsPems{.cert = TextOf(argv[2]), .key = TextOf(argv[3]), .ca = {}};
   const std::string service = "/grpc.testing.TestService/";
   Methods methods = {{service + "EmptyCall", Starts<EmptyCall>()},
                      {service + "UnaryCall", Starts<UnaryCall>()},
