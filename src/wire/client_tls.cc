@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
-#include "wire/tls_faults.h"
 #include "wire/tls_messages.h"
 #include "wire/tls_pem.h"
 

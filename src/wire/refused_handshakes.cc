@@ -1,5 +1,8 @@
 #include "wire/refused_handshakes.h"
 
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+
 #include <array>
 #include <atomic>
 
@@ -10,25 +13,18 @@ namespace {
 
 constexpr absl::Duration kLogInterval = absl::Minutes(10);
 
-absl::string_view WhatToDo(HandshakeFault fault) {
-  switch (fault) {
-    case HandshakeFault::kNoCertificate:
-      return "give the other side a certificate of the CA in --tls-client-ca";
-    case HandshakeFault::kUntrusted:
-      return "give the other side a certificate of the CA in --tls-client-ca that has not expired";
-    case HandshakeFault::kWrongName:
-      return "give the other side a certificate for the name that it is called by";
-    case HandshakeFault::kWrongNode:
-      return "give the agent a certificate for its node";
-    case HandshakeFault::kRejectedByPeer:
-      return "the other side's log has the reason why it refuses our certificate";
-    case HandshakeFault::kNoTls:
-      return "give --tls-cert, --tls-key and --tls-client-ca to both sides, or to neither";
-    case HandshakeFault::kOther:
-      break;
-  }
-  return "see the reason, which is OpenSSL's";
-}
+// In the order of HandshakeFault.
+constexpr absl::string_view kFaultNames[kHandshakeFaultCount] = {
+    "no_certificate", "untrusted_certificate", "wrong_name", "wrong_node", "turned_away", "no_tls",
+    "other"};
+constexpr absl::string_view kWhatToDo[kHandshakeFaultCount] = {
+    "give the other side a certificate of the CA in --tls-client-ca",
+    "give the other side a certificate of the CA in --tls-client-ca that has not expired",
+    "give the other side a certificate for the name that it is called by",
+    "give the agent a certificate for its node",
+    "the other side's log has the reason why it refuses our certificate",
+    "give --tls-cert, --tls-key and --tls-client-ca to both sides, or to neither",
+    "see the reason, which is OpenSSL's"};
 
 std::array<std::atomic<int64_t>, kHandshakeFaultCount>& Counters() {
   static std::array<std::atomic<int64_t>, kHandshakeFaultCount> counters;
@@ -37,24 +33,30 @@ std::array<std::atomic<int64_t>, kHandshakeFaultCount>& Counters() {
 
 }  // namespace
 
-absl::string_view Name(HandshakeFault fault) {
-  switch (fault) {
-    case HandshakeFault::kNoCertificate:
-      return "no_certificate";
-    case HandshakeFault::kUntrusted:
-      return "untrusted_certificate";
-    case HandshakeFault::kWrongName:
-      return "wrong_name";
-    case HandshakeFault::kWrongNode:
-      return "wrong_node";
-    case HandshakeFault::kRejectedByPeer:
-      return "turned_away";
-    case HandshakeFault::kNoTls:
-      return "no_tls";
-    case HandshakeFault::kOther:
-      break;
+absl::string_view Name(HandshakeFault fault) { return kFaultNames[static_cast<size_t>(fault)]; }
+
+HandshakeFault FaultOfTlsError(unsigned long error) {
+  if (ERR_GET_LIB(error) != ERR_LIB_SSL) return HandshakeFault::kOther;
+  const int reason = ERR_GET_REASON(error);
+  // The other side's alert, plus this offset.
+  if (reason >= SSL_AD_REASON_OFFSET) return HandshakeFault::kRejectedByPeer;
+  switch (reason) {
+    case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
+      return HandshakeFault::kNoCertificate;
+    case SSL_R_CERTIFICATE_VERIFY_FAILED:
+      return HandshakeFault::kUntrusted;
+    case SSL_R_WRONG_VERSION_NUMBER:
+    case SSL_R_HTTP_REQUEST:
+    case SSL_R_HTTPS_PROXY_REQUEST:
+      return HandshakeFault::kNoTls;
+    default:
+      return HandshakeFault::kOther;
   }
-  return "other";
+}
+
+std::string TextOfTlsError(unsigned long error) {
+  const char* const reason = ERR_reason_error_string(error);
+  return reason == nullptr ? "unknown" : reason;
 }
 
 HandshakeLog::HandshakeLog(const Clock& clock) {
@@ -68,7 +70,7 @@ void HandshakeLog::Write(HandshakeFault fault, absl::string_view message) {
   if (!dropped) return;
   LogWarn("tls_handshake_failed", {{"reason", Name(fault)},
                                    {"why", message},
-                                   {"what_to_do", WhatToDo(fault)},
+                                   {"what_to_do", kWhatToDo[static_cast<size_t>(fault)]},
                                    {"dropped", *dropped}});
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -22,6 +23,12 @@ enum class HandshakeFault {
 };
 constexpr int kHandshakeFaultCount = static_cast<int>(HandshakeFault::kOther) + 1;
 absl::string_view Name(HandshakeFault fault);  // "no_certificate"
+
+// `error` is one of OpenSSL's queue.
+HandshakeFault FaultOfTlsError(unsigned long error);
+
+// "peer did not return a certificate"
+std::string TextOfTlsError(unsigned long error);
 
 // Logs each fault with what to do, at most once in ten minutes, because clients that cannot connect
 // try again every few seconds. Thread-safe.

@@ -28,7 +28,6 @@
 #include "base/open_files.h"
 #include "base/rate_limit.h"
 #include "base/status_macros.h"
-#include "wire/tls_faults.h"
 #include "wire/tls_messages.h"
 #include "wire/tls_pem.h"
 #include "wire/unix_listener.h"
