@@ -16,7 +16,7 @@
 #include "fuzz_assert.h"
 #include "http2_peer.h"
 #include "wire/client_session.h"
-#include "wire/message_prefix.h"
+#include "wire/message_reader.h"
 #include "wire/test_frames.h"
 
 namespace gpuscaler {

@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "serve/test_scaler_client.h"
 #include "serve/test_served_scaler.h"
-#include "wire/message_prefix.h"
+#include "wire/message_reader.h"
 #include "wire/test_frames.h"
 
 namespace gpuscaler {

@@ -13,7 +13,6 @@
 #include "wire/grpc_text.h"
 #include "wire/header_field.h"
 #include "wire/http2_bytes.h"
-#include "wire/message_prefix.h"
 
 namespace gpuscaler {
 namespace {

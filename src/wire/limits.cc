@@ -5,44 +5,31 @@
 #include "base/log.h"
 
 namespace gpuscaler {
+namespace {
 
-absl::string_view Name(Limit limit) {
-  switch (limit) {
-    case Limit::kConnections:
-      return "connections";
-    case Limit::kConnectionsPerAddress:
-      return "connections_per_address";
-    case Limit::kHandshakesPerAddress:
-      return "handshakes_per_address";
-    case Limit::kDescriptors:
-      return "descriptors";
-    case Limit::kHandshakeTimeout:
-      return "handshake_timeout";
-    case Limit::kKeepalive:
-      return "keepalive";
-    case Limit::kResets:
-      return "resets";
-    case Limit::kControlFrames:
-      return "control_frames";
-    case Limit::kContinuations:
-      return "continuations";
-    case Limit::kStreams:
-      return "streams";
-    case Limit::kStreamsPerAddress:
-      return "streams_per_address";
-    case Limit::kHeaderList:
-      return "header_list";
-    case Limit::kMetadataKeys:
-      return "metadata_keys";
-    case Limit::kMessageSize:
-      return "message_size";
-    case Limit::kUnfinishedBytes:
-      return "unfinished_bytes";
-    case Limit::kUnreadBytes:
-      return "unread_bytes";
-  }
-  return "";
-}
+// In the order of Limit.
+constexpr absl::string_view kLimitNames[kLimitCount] = {
+    "connections",
+    "connections_per_address",
+    "handshakes_per_address",
+    "descriptors",
+    "handshake_timeout",
+    "keepalive",
+    "resets",
+    "control_frames",
+    "continuations",
+    "streams",
+    "streams_per_address",
+    "header_list",
+    "metadata_keys",
+    "message_size",
+    "unfinished_bytes",
+    "unread_bytes",
+};
+
+}  // namespace
+
+absl::string_view Name(Limit limit) { return kLimitNames[static_cast<size_t>(limit)]; }
 
 LimitLog::LimitLog(const Clock& clock) {
   for (int i = 0; i < kLimitCount; ++i) {

@@ -12,6 +12,15 @@ constexpr size_t kPrefix = 5;
 
 }  // namespace
 
+std::string Prefixed(absl::string_view message) {
+  std::string bytes(kPrefix, '\0');
+  for (size_t i = 0; i < 4; ++i) {
+    bytes[kPrefix - 1 - i] = static_cast<char>(message.size() >> (8 * i) & 0xFF);
+  }
+  bytes.append(message.data(), message.size());
+  return bytes;
+}
+
 absl::Status MessageReader::CheckPrefix() {
   length_ = 0;
   for (size_t i = 1; i < kPrefix; ++i) {

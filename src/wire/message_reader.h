@@ -11,6 +11,9 @@
 
 namespace gpuscaler {
 
+// Returns the message with the five bytes before it: no compression, its length.
+std::string Prefixed(absl::string_view message);
+
 // Not thread-safe.
 class MessageReader {
  public:

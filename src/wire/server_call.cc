@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "wire/event_loop.h"
-#include "wire/message_prefix.h"
+#include "wire/message_reader.h"
 #include "wire/server_stream.h"
 #include "wire/unshared_status.h"
 
