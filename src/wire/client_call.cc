@@ -23,30 +23,22 @@ void ClientCall::WriteNewest(std::string bytes) { Queue({std::move(bytes), /*giv
 void ClientCall::Write(std::string bytes) { Queue({std::move(bytes), /*gives_way=*/false}); }
 
 void ClientCall::Queue(Outgoing message) {
-  bool is_first = false;
-  {
-    MutexLock lock(mutex_);
-    if (writes_are_done_) return;
-    const bool replaces = message.gives_way && !outgoing_.empty() && outgoing_.back().gives_way;
-    if (replaces) outgoing_.pop_back();
-    outgoing_.push_back(std::move(message));
-    is_first = !std::exchange(is_woken_, true);
-  }
-  Wake(is_first);
+  MutexLock lock(mutex_);
+  if (writes_are_done_) return;
+  const bool replaces = message.gives_way && !outgoing_.empty() && outgoing_.back().gives_way;
+  if (replaces) outgoing_.pop_back();
+  outgoing_.push_back(std::move(message));
+  Wake();
 }
 
 void ClientCall::WritesDone() {
-  bool is_first = false;
-  {
-    MutexLock lock(mutex_);
-    writes_are_done_ = true;
-    is_first = !std::exchange(is_woken_, true);
-  }
-  Wake(is_first);
+  MutexLock lock(mutex_);
+  writes_are_done_ = true;
+  Wake();
 }
 
-void ClientCall::Wake(bool is_first) {
-  if (!is_first) return;
+void ClientCall::Wake() {
+  if (std::exchange(is_woken_, true)) return;
   loop_.Post([call = shared_from_this()] {
     {
       MutexLock woken(call->mutex_);

@@ -78,7 +78,7 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
   };
 
   void Queue(Outgoing message) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Wake(bool is_first) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Wake() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // The loop's thread alone calls them.
   void StartTimer();

@@ -21,13 +21,9 @@ void ServerCall::AddTrailer(std::string name, std::string value) {
 }
 
 void ServerCall::SendHeaders() {
-  bool is_first = false;
-  {
-    MutexLock lock(mutex_);
-    sends_headers_ = true;
-    is_first = !std::exchange(is_woken_, true);
-  }
-  Wake(is_first);
+  MutexLock lock(mutex_);
+  sends_headers_ = true;
+  Wake();
 }
 
 void ServerCall::WriteNewest(absl::string_view bytes) {
@@ -37,23 +33,18 @@ void ServerCall::WriteNewest(absl::string_view bytes) {
 void ServerCall::Write(absl::string_view bytes) { Queue({Prefixed(bytes), /*gives_way=*/false}); }
 
 void ServerCall::Queue(Outgoing message) {
-  bool is_first = false;
-  {
-    MutexLock lock(mutex_);
-    if (status_.has_value() || !unread_bytes_.has_value()) return;
-    const bool replaces = message.gives_way && !outgoing_.empty() && outgoing_.back().gives_way;
-    if (replaces) DropLast();
-    if (unread_bytes_->Reserve(message.bytes.size())) {
-      outgoing_.push_back(std::move(message));
-      is_first = !std::exchange(is_woken_, true);
-    } else {
-      status_ = absl::ResourceExhaustedError("too many answers are not read; try again");
-      loop_.Post([call = shared_from_this(), status = Unshared(*status_)] {
-        if (call->stream_ != nullptr) call->stream_->FinishForUnreadLimit(status);
-      });
-    }
+  MutexLock lock(mutex_);
+  if (status_.has_value() || !unread_bytes_.has_value()) return;
+  const bool replaces = message.gives_way && !outgoing_.empty() && outgoing_.back().gives_way;
+  if (replaces) DropLast();
+  if (unread_bytes_->Reserve(message.bytes.size())) {
+    outgoing_.push_back(std::move(message));
+    return Wake();
   }
-  Wake(is_first);
+  status_ = absl::ResourceExhaustedError("too many answers are not read; try again");
+  loop_.Post([call = shared_from_this(), status = Unshared(*status_)] {
+    if (call->stream_ != nullptr) call->stream_->FinishForUnreadLimit(status);
+  });
 }
 
 void ServerCall::DropLast() {
@@ -62,14 +53,10 @@ void ServerCall::DropLast() {
 }
 
 void ServerCall::Finish(const absl::Status& status) {
-  bool is_first = false;
-  {
-    MutexLock lock(mutex_);
-    if (status_.has_value()) return;
-    status_ = Unshared(status);
-    is_first = !std::exchange(is_woken_, true);
-  }
-  Wake(is_first);
+  MutexLock lock(mutex_);
+  if (status_.has_value()) return;
+  status_ = Unshared(status);
+  Wake();
 }
 
 void ServerCall::FinishNow(const absl::Status& status) {
@@ -99,8 +86,8 @@ void ServerCall::Abandon() {
 }
 
 // Handlers write and finish in one go: the session is woken after they have returned, once.
-void ServerCall::Wake(bool is_first) {
-  if (!is_first) return;
+void ServerCall::Wake() {
+  if (std::exchange(is_woken_, true)) return;
   loop_.Post([call = shared_from_this()] {
     if (call->stream_ != nullptr) call->stream_->Flush();
   });

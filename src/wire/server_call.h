@@ -90,7 +90,7 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
 
   void Queue(Outgoing message) ABSL_LOCKS_EXCLUDED(mutex_);
   void DropLast() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Wake(bool is_first) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Wake() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The stream has ended.
   void Abandon() ABSL_LOCKS_EXCLUDED(mutex_);
 
