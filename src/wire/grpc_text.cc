@@ -1,6 +1,7 @@
 #include "wire/grpc_text.h"
 
-#include <array>
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -16,55 +17,36 @@ constexpr size_t kMaxDigits = 8;
 constexpr int64_t kMaxUnits = 99'999'999;
 
 // The finest first.
-constexpr std::array<char, 6> kLetters = {'n', 'u', 'm', 'S', 'M', 'H'};
-
-absl::Duration DurationOf(char letter) {
-  switch (letter) {
-    case 'n':
-      return absl::Nanoseconds(1);
-    case 'u':
-      return absl::Microseconds(1);
-    case 'm':
-      return absl::Milliseconds(1);
-    case 'S':
-      return absl::Seconds(1);
-    case 'M':
-      return absl::Minutes(1);
-    case 'H':
-      return absl::Hours(1);
-    default:
-      return absl::ZeroDuration();
-  }
-}
+constexpr std::pair<absl::string_view, absl::Duration> kUnits[] = {
+    {"n", absl::Nanoseconds(1)}, {"u", absl::Microseconds(1)}, {"m", absl::Milliseconds(1)},
+    {"S", absl::Seconds(1)},     {"M", absl::Minutes(1)},      {"H", absl::Hours(1)}};
 
 bool StaysAsItIs(char byte) { return byte >= 0x20 && byte <= 0x7E && byte != '%'; }
 
-int HexDigit(char byte) {
-  if (!absl::ascii_isxdigit(static_cast<unsigned char>(byte))) return -1;
-  return byte <= '9' ? byte - '0'
-                     : absl::ascii_tolower(static_cast<unsigned char>(byte)) - 'a' + 10;
-}
+bool IsHexDigit(char byte) { return absl::ascii_isxdigit(static_cast<unsigned char>(byte)); }
 
 }  // namespace
 
 std::optional<absl::Duration> ParseGrpcTimeout(absl::string_view text) {
   if (text.size() < 2 || text.size() > kMaxDigits + 1) return std::nullopt;
-  const absl::Duration unit = DurationOf(text.back());
+  const absl::string_view letter = text.substr(text.size() - 1);
+  const auto* const unit =
+      std::ranges::find(kUnits, letter, &std::pair<absl::string_view, absl::Duration>::first);
   text.remove_suffix(1);
   int64_t count = 0;
   for (const char digit : text) {
     if (!absl::ascii_isdigit(static_cast<unsigned char>(digit))) return std::nullopt;
     count = 10 * count + (digit - '0');
   }
-  if (unit == absl::ZeroDuration()) return std::nullopt;
-  return count * unit;
+  if (unit == std::end(kUnits)) return std::nullopt;
+  return count * unit->second;
 }
 
 std::string GrpcTimeout(absl::Duration timeout) {
   if (timeout <= absl::ZeroDuration()) return "0n";
-  for (const char letter : kLetters) {
-    const int64_t units = absl::Ceil(timeout, DurationOf(letter)) / DurationOf(letter);
-    if (units <= kMaxUnits) return absl::StrCat(units, absl::string_view(&letter, 1));
+  for (const auto& [letter, unit] : kUnits) {
+    const int64_t units = absl::Ceil(timeout, unit) / unit;
+    if (units <= kMaxUnits) return absl::StrCat(units, letter);
   }
   return absl::StrCat(kMaxUnits, "H");
 }
@@ -85,13 +67,13 @@ std::string PercentDecoded(absl::string_view text) {
   std::string decoded;
   decoded.reserve(text.size());
   for (size_t i = 0; i < text.size(); ++i) {
-    const bool is_escape = text[i] == '%' && i + 2 < text.size() && HexDigit(text[i + 1]) >= 0 &&
-                           HexDigit(text[i + 2]) >= 0;
+    const bool is_escape =
+        text[i] == '%' && i + 2 < text.size() && IsHexDigit(text[i + 1]) && IsHexDigit(text[i + 2]);
     if (!is_escape) {
       decoded += text[i];
       continue;
     }
-    decoded += static_cast<char>(16 * HexDigit(text[i + 1]) + HexDigit(text[i + 2]));
+    decoded += absl::HexStringToBytes(text.substr(i + 1, 2));
     i += 2;
   }
   return decoded;
