@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "page/cidr_block.h"
@@ -19,22 +20,9 @@ namespace {
 constexpr size_t kWordDigits = 8;
 constexpr size_t kIpv6Digits = 32;
 
-std::string Text(int family, const void* bytes) {
-  std::array<char, INET6_ADDRSTRLEN> text;
-  return inet_ntop(family, bytes, text.data(), text.size());
-}
-
-std::string Ipv6Text(const in6_addr& address) {
-  if (IN6_IS_ADDR_V4MAPPED(&address)) return Text(AF_INET, &address.s6_addr[12]);
-  return Text(AF_INET6, &address);
-}
-
-std::optional<in6_addr> Ipv6Of(absl::string_view text) {
-  const std::optional<IpAddress> parsed = ParseIpAddress(text);
-  if (!IsIpv6(text) || !parsed) return std::nullopt;
-  in6_addr address;
-  std::ranges::copy(parsed->bytes, address.s6_addr);
-  return address;
+bool IsInOneOf(const std::array<CidrBlock, 2>& blocks, absl::string_view address) {
+  const std::optional<IpAddress> parsed = ParseIpAddress(address);
+  return parsed && (blocks[0].Contains(*parsed) || blocks[1].Contains(*parsed));
 }
 
 }  // namespace
@@ -47,26 +35,27 @@ std::optional<uint32_t> HexNumber(absl::string_view hex, size_t digits) {
 }
 
 std::optional<std::string> AddressOfWords(absl::string_view hex) {
-  if (const auto word = HexNumber(hex, kWordDigits)) return Text(AF_INET, &*word);
+  if (const auto word = HexNumber(hex, kWordDigits)) {
+    std::array<char, INET_ADDRSTRLEN> text;
+    return inet_ntop(AF_INET, &*word, text.data(), text.size());
+  }
   if (hex.size() != kIpv6Digits) return std::nullopt;
-  in6_addr address;
+  IpAddress address;
   for (size_t i = 0; i < kIpv6Digits / kWordDigits; ++i) {
     const auto word = HexNumber(hex.substr(i * kWordDigits, kWordDigits), kWordDigits);
     if (!word) return std::nullopt;
-    std::memcpy(&address.s6_addr[i * sizeof(*word)], &*word, sizeof(*word));
+    std::memcpy(&address.bytes[i * sizeof(*word)], &*word, sizeof(*word));
   }
-  return Ipv6Text(address);
+  return IpAddressText(address);
 }
 
 std::optional<std::string> AddressOfBytes(absl::string_view hex) {
-  if (hex.size() != kIpv6Digits) return std::nullopt;
-  in6_addr address;
-  for (size_t i = 0; i < sizeof(address.s6_addr); ++i) {
-    const auto byte = HexNumber(hex.substr(2 * i, 2), 2);
-    if (!byte) return std::nullopt;
-    address.s6_addr[i] = static_cast<uint8_t>(*byte);
+  if (hex.size() != kIpv6Digits || !std::ranges::all_of(hex, absl::ascii_isxdigit)) {
+    return std::nullopt;
   }
-  return Ipv6Text(address);
+  IpAddress address;
+  std::ranges::copy(absl::HexStringToBytes(hex), address.bytes.begin());
+  return IpAddressText(address);
 }
 
 std::optional<uint32_t> Ipv4Number(absl::string_view address) {
@@ -78,13 +67,14 @@ std::optional<uint32_t> Ipv4Number(absl::string_view address) {
 }
 
 bool IsLoopback(absl::string_view address) {
-  const auto ipv6 = Ipv6Of(address);
-  return absl::StartsWith(address, "127.") || (ipv6 && IN6_IS_ADDR_LOOPBACK(&*ipv6));
+  static const std::array blocks = {*ParseCidrBlock("127.0.0.0/8"), *ParseCidrBlock("::1")};
+  return IsInOneOf(blocks, address);
 }
 
 bool IsLinkLocal(absl::string_view address) {
-  const auto ipv6 = Ipv6Of(address);
-  return absl::StartsWith(address, "169.254.") || (ipv6 && IN6_IS_ADDR_LINKLOCAL(&*ipv6));
+  static const std::array blocks = {*ParseCidrBlock("169.254.0.0/16"),
+                                    *ParseCidrBlock("fe80::/10")};
+  return IsInOneOf(blocks, address);
 }
 
 bool IsIpv6(absl::string_view address) { return absl::StrContains(address, ':'); }
