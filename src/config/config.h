@@ -60,7 +60,8 @@ struct Config {
   std::string gpu_source = "auto";
   std::string gpu_source_ca;           // a file, for dcgm:https://...; empty: the system's
   std::string gpu_source_credentials;  // a file; empty: none
-  std::string node_name;               // empty: $NODE_NAME, else the host's name
+  std::string sysfs_root = kSysfs;
+  std::string node_name;  // empty: $NODE_NAME, else the host's name
 
   AttributionMode attribution = AttributionMode::kAuto;
   std::string pod_resources_socket = KubeletSockets().pod_resources;

@@ -98,8 +98,9 @@ const std::vector<Option>& Table() {
       {.name = "gpu-source",
        .member = &Config::gpu_source,
        .value = "SOURCE",
-       .help = "Where GPU readings come from: auto, nvml, dcgm:URL (the page of this node's "
-               "dcgm-exporter), file:PATH (simulated) or none.",
+       .help = "Where GPU readings come from: auto (nvml, and amd if the node has AMD GPUs), nvml, "
+               "amd, dcgm:URL (the page of this node's dcgm-exporter), file:PATH (simulated) or "
+               "none.",
        .used_by = kServeUses | kGpusUses,
        .roles = kReadingGpus,
        .check = CheckGpuSource},
@@ -113,6 +114,12 @@ const std::vector<Option>& Table() {
        .member = &Config::gpu_source_credentials,
        .value = "FILE",
        .help = "USER:PASSWORD, or a bearer token, for dcgm:URL; read for each reading.",
+       .used_by = kServeUses | kGpusUses,
+       .roles = kReadingGpus},
+      {.name = "sysfs-root",
+       .member = &Config::sysfs_root,
+       .value = "FOLDER",
+       .help = "Where the kernel lists AMD GPUs; another folder is for tests.",
        .used_by = kServeUses | kGpusUses,
        .roles = kReadingGpus},
       {.name = "node-name",

@@ -62,7 +62,7 @@ TEST(Settings, ErrorsHaveLayerValueAndWhatIsAllowed) {
       {{Flag("poll-interval", "1ms")}, {}, "from 50ms to 5m"},
       {{Flag("log-level", "warm")}, {}, "use debug, info, warn, error; did you mean \"warn\"?"},
       {{Flag("discover-engines", "yes")}, {}, "--discover-engines=yes: use auto, true, false"},
-      {{Flag("gpu-source", "file:")}, {}, "use auto, nvml, file:PATH, dcgm:URL or none"},
+      {{Flag("gpu-source", "file:")}, {}, "use auto, nvml, amd, file:PATH, dcgm:URL or none"},
       {{Flag("gpu-source", "dcgm:10.0.0.7:9400")},
        {},
        "flag --gpu-source=dcgm:10.0.0.7:9400: neither http:// nor https://: use "

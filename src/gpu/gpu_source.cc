@@ -9,6 +9,8 @@
 #include "absl/strings/strip.h"
 #include "base/nearest.h"
 #include "base/status_macros.h"
+#include "gpu/amd_source.h"
+#include "gpu/auto_source.h"
 #include "gpu/dcgm_source.h"
 #include "gpu/file_source.h"
 #include "gpu/no_source.h"
@@ -19,16 +21,20 @@ namespace {
 
 constexpr absl::string_view kDcgm = "dcgm:";
 
+std::unique_ptr<GpuSource> OpenNvml(const std::string& node, const Clock& clock) {
+  return std::make_unique<NvmlSource>(nvml::LibraryPaths(), node, clock);
+}
+
 }  // namespace
 
 absl::Status CheckGpuSource(absl::string_view spec) {
   static const std::vector<absl::string_view>& words =
-      *new std::vector<absl::string_view>{"auto", "nvml", "none"};
+      *new std::vector<absl::string_view>{"auto", "nvml", "amd", "none"};
   if (std::ranges::find(words, spec) != words.end()) return absl::OkStatus();
   if (IsDcgm(spec)) return ParseDcgmUrl(absl::StripPrefix(spec, kDcgm)).status();
   if (absl::ConsumePrefix(&spec, "file:") && !spec.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("use auto, nvml, file:PATH, dcgm:URL or none", DidYouMean(spec, words)));
+      absl::StrCat("use auto, nvml, amd, file:PATH, dcgm:URL or none", DidYouMean(spec, words)));
 }
 
 bool IsDcgm(absl::string_view spec) { return absl::StartsWith(spec, kDcgm); }
@@ -36,12 +42,16 @@ bool IsDcgm(absl::string_view spec) { return absl::StartsWith(spec, kDcgm); }
 absl::StatusOr<std::unique_ptr<GpuSource>> OpenGpuSource(const std::string& spec,
                                                          const std::string& node,
                                                          const Clock& clock,
-                                                         const DcgmOptions& dcgm) {
+                                                         const DcgmOptions& dcgm,
+                                                         const std::string& sysfs_root) {
   if (const absl::Status checked = CheckGpuSource(spec); !checked.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("\"", spec, "\": ", checked.message()));
   }
-  if (spec == "auto" || spec == "nvml") {
-    return std::make_unique<NvmlSource>(nvml::LibraryPaths(), node, clock);
+  if (spec == "nvml") return OpenNvml(node, clock);
+  if (spec == "amd") return std::make_unique<AmdSource>(sysfs_root, node, clock);
+  if (spec == "auto") {
+    return std::make_unique<AutoSource>(
+        OpenNvml(node, clock), std::make_unique<AmdSource>(sysfs_root, node, clock), sysfs_root);
   }
   if (spec == "none") return std::make_unique<NoSource>();
   if (IsDcgm(spec)) {

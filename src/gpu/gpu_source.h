@@ -31,18 +31,22 @@ absl::Status CheckGpuSource(absl::string_view spec);
 // Returns true if the source is dcgm-exporter, which may name pods.
 bool IsDcgm(absl::string_view spec);
 
+// The folder in which Linux has its devices' attributes.
+inline constexpr char kSysfs[] = "/sys";
+
 // Options for dcgm:URL only.
 struct DcgmOptions {
   DcgmAccess access;
   bool names_pods = false;  // the pods in its exposition become holders
 };
 
-// Opens `spec`, the value of --gpu-source: auto, nvml, file:PATH, dcgm:URL or none.
+// Opens `spec`, the value of --gpu-source: auto, nvml, amd, file:PATH, dcgm:URL or none.
 // INVALID_ARGUMENT lists these for any other value. An absent library, file or server is not an
 // error here: Read() returns it, and tries again. `clock` must outlive the source.
 absl::StatusOr<std::unique_ptr<GpuSource>> OpenGpuSource(const std::string& spec,
                                                          const std::string& node,
                                                          const Clock& clock,
-                                                         const DcgmOptions& dcgm = {});
+                                                         const DcgmOptions& dcgm = {},
+                                                         const std::string& sysfs_root = kSysfs);
 
 }  // namespace gpuscaler

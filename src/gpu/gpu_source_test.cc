@@ -58,7 +58,7 @@ TEST(OpenGpuSource, UnknownSourceNamesTheKnownOnes) {
     const absl::Status status = OpenGpuSource(spec, "gpu-7", clock).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << spec;
     EXPECT_THAT(std::string(status.message()),
-                testing::HasSubstr("auto, nvml, file:PATH, dcgm:URL or none"))
+                testing::HasSubstr("auto, nvml, amd, file:PATH, dcgm:URL or none"))
         << spec;
   }
 }

@@ -1,4 +1,4 @@
-// One GPU, or one MIG instance, at one instant.
+// One GPU, or one MIG instance or partition of a GPU, at one instant.
 #pragma once
 
 #include <cstdint>
@@ -61,15 +61,19 @@ enum class SharedBy {
 // An empty field with a gap could not be read. An empty field without one does not exist on this
 // device. Never 0 instead.
 struct GpuSample {
-  std::string uuid;                 // GPU-... or MIG-...
-  std::string parent_uuid;          // MIG instances only
+  std::string uuid;                 // GPU-... or MIG-...; of AMD its unique_id, or PCI address
+  std::string parent_uuid;          // MIG instances, and partitions of AMD GPUs, only
   std::string name;                 // "NVIDIA H200"; a MIG instance without one has its parent's
   int index = 0;                    // the driver's; a MIG instance has its parent's
   std::optional<int> minor_number;  // as in /dev/nvidia3, which is not the index; empty: unknown
   std::optional<int> gpu_instance;  // MIG instances only
-  // Pods hold MIG instances of this GPU. The driver may hide them from this process. Not sent to
-  // the fleet.
+  // Pods hold MIG instances or partitions of this GPU. The driver may hide them from this process.
+  // Not sent to the fleet.
   bool is_in_mig_mode = false;
+  // AMD only, never empty there: the ids of AMD's device plugin and the names of its DRM devices,
+  // as "0000:c1:00.0", "amdgpu_xcp_30", "renderD128" and "card1". A divided GPU has only its
+  // card's, as the plugin gives its PCI address to partition 0. Not sent to the fleet.
+  std::vector<std::string> device_ids;
 
   std::optional<double> utilization_percent;         // 0-100, share of time with a kernel running
   std::optional<double> memory_utilization_percent;  // 0-100, of the memory controller
@@ -102,6 +106,7 @@ struct GpuSample {
 // first answer has its own UUID.
 std::string UnknownGpuUuid(int index);
 
+// Returns true for a MIG instance, and for a partition of an AMD GPU.
 inline bool IsMig(const GpuSample& gpu) { return !gpu.parent_uuid.empty(); }
 
 // Returns 0-100; empty if either part is unknown or the total is 0.

@@ -43,6 +43,7 @@ GpuSample UnreadableGpu(const GpuSample& before, const std::string& detail,
   gpu.minor_number = before.minor_number;
   gpu.gpu_instance = before.gpu_instance;
   gpu.is_in_mig_mode = before.is_in_mig_mode;
+  gpu.device_ids = before.device_ids;
   for (const auto& [field, has_value] : kFields) {
     const GpuGap* gap = FindGap(before, field);
     if (gap != nullptr && gap->reason == GpuGap::Reason::kNotRequested && !wanted.pcie) {

@@ -33,7 +33,8 @@ absl::StatusOr<std::unique_ptr<GpuSource>> OpenNodeSource(const Config& config,
                    OpenGpuSource(config.gpu_source, node, clock,
                                  {.access = {.ca_file = config.gpu_source_ca,
                                              .credentials_file = config.gpu_source_credentials},
-                                  .names_pods = names_pods}));
+                                  .names_pods = names_pods},
+                                 config.sysfs_root));
   if (!names_pods) return source;
   return std::make_unique<SourceWithOwners>(std::move(source));
 }
