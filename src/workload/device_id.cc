@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -100,15 +101,25 @@ bool IsPciAddress(absl::string_view id) {
   return true;
 }
 
-bool IsOfAmd(absl::string_view resource) { return absl::StartsWith(resource, "amd.com/"); }
-
 // Checks the resource, because a network card's id may be a PCI address too.
 std::optional<DeviceId> ParseAmd(absl::string_view resource, absl::string_view id) {
   if (NumberAfter("amdgpu_xcp_", id)) {
     return DeviceId{.form = DeviceId::Form::kAmdPartition, .text = std::string(id)};
   }
-  if (!IsOfAmd(resource) || !IsPciAddress(id)) return std::nullopt;
+  if (!absl::StartsWith(resource, "amd.com/") || !IsPciAddress(id)) return std::nullopt;
   return DeviceId{.form = DeviceId::Form::kPciAddress, .text = std::string(id)};
+}
+
+// Parses a device of AMD's DRA driver, "gpu-<card>-<render minor>"
+// (cmd/gpu-kubeletplugin/discovery.go, parseDeviceName). The card does not count: partitions have
+// none, and are named by that of another device.
+std::optional<DeviceId> ParseAmdDraName(absl::string_view resource, absl::string_view id) {
+  if (resource != "gpu.amd.com") return std::nullopt;
+  const std::vector<absl::string_view> parts = absl::StrSplit(id, '-');
+  if (parts.size() != 3 || parts[0] != "gpu" || !Number(parts[1]) || !Number(parts[2])) {
+    return std::nullopt;
+  }
+  return DeviceId{.form = DeviceId::Form::kAmdRender, .text = absl::StrCat("renderD", parts[2])};
 }
 
 // Parses "card0-1": a card and the share of it. Monitoring resources mean all cards at once, and
@@ -155,6 +166,7 @@ std::optional<DeviceId> ParseByResource(absl::string_view resource, absl::string
 
 bool IsSameGpu(const DeviceId& device, const GpuSample& gpu) {
   if (absl::EqualsIgnoreCase(gpu.uuid, device.text)) return true;
+  if (IsOfAmd(device) != IsOfAmd(gpu)) return false;
   switch (device.form) {
     case DeviceId::Form::kLegacyMigUuid:
       return gpu.gpu_instance && gpu.gpu_instance == device.instance &&
@@ -164,6 +176,10 @@ bool IsSameGpu(const DeviceId& device, const GpuSample& gpu) {
              IsMig(gpu) == device.instance.has_value();
     case DeviceId::Form::kAllGpus:
       return !IsMig(gpu);
+    case DeviceId::Form::kPciAddress:
+    case DeviceId::Form::kAmdPartition:
+    case DeviceId::Form::kAmdRender:
+      return std::ranges::find(gpu.device_ids, device.text) != gpu.device_ids.end();
     default:
       return false;
   }
@@ -194,6 +210,7 @@ bool IsSeen(const DeviceId& device, absl::Span<const GpuSample> gpus) {
 }
 
 bool MayBe(const DeviceId& device, bool is_seen, const GpuSample& gpu) {
+  if (IsOfAmd(device) != IsOfAmd(gpu)) return false;
   const bool may_be_instance =
       !device.instance || !gpu.gpu_instance || gpu.gpu_instance == device.instance;
   const bool may_be_minor = gpu.minor_number ? gpu.minor_number == device.minor_number : !is_seen;
@@ -219,6 +236,7 @@ bool MayBe(const DeviceId& device, bool is_seen, const GpuSample& gpu) {
 
 // Returns true if the driver may hide the instance of the id on that GPU.
 bool MayHide(const GpuSample& gpu, const DeviceId& device) {
+  if (IsOfAmd(device) != IsOfAmd(gpu)) return false;
   if (IsMig(gpu) || !IsMigInstance(device)) return false;
   if (!device.parent_uuid.empty()) return absl::EqualsIgnoreCase(gpu.uuid, device.parent_uuid);
   return device.minor_number ? gpu.minor_number == device.minor_number : gpu.is_in_mig_mode;
@@ -234,12 +252,20 @@ bool IsNvidiaResource(absl::string_view resource) {
   return absl::StartsWith(resource, "nvidia.com/") || IsDraDriver(resource);
 }
 
+bool IsOfAmd(const DeviceId& device) {
+  return device.form == DeviceId::Form::kPciAddress ||
+         device.form == DeviceId::Form::kAmdPartition || device.form == DeviceId::Form::kAmdRender;
+}
+
+bool IsOfAmd(const GpuSample& gpu) { return !gpu.device_ids.empty(); }
+
 std::optional<DeviceId> ParseDeviceId(absl::string_view resource, absl::string_view id) {
   const bool is_replica = CutReplica(id);
   std::optional<DeviceId> device = ParseUuid(id);
   if (!device) device = ParseLegacyMigUuid(id);
   if (!device) device = ParseMinor(id);
   if (!device) device = ParseAmd(resource, id);
+  if (!device) device = ParseAmdDraName(resource, id);
   if (!device) device = ParseIntel(resource, id);
   if (!device) device = ParseDraName(resource, id);
   if (!device) device = ParseByResource(resource, id);

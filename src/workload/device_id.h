@@ -18,8 +18,9 @@ struct DeviceId {
     kVirtual,        // "GPU-...-3", HAMi and Volcano: the pod may get any other GPU
     kLegacyMigUuid,  // "MIG-GPU-<uuid>/<GPU instance>/<compute instance>", drivers before 470
     kMinorNumber,   // "nvidia0", "nvidia0/gi3" (GKE); "gpu-0" (NVIDIA DRA); "hami-gpu-0" (HAMi DRA)
-    kPciAddress,    // "0000:19:00.0" (AMD)
+    kPciAddress,    // "0000:19:00.0" (AMD): a whole GPU, or partition 0 of a divided one
     kAmdPartition,  // "amdgpu_xcp_30"
+    kAmdRender,     // "renderD128", from "gpu-1-128" (AMD DRA)
     kIntelCard,     // "card0"
     kAllGpus,       // "all" (WSL), "tegra"
     kDraName,       // other names of the DRA drivers, such as "gpu-0-mig-1g5gb-19-0": profile and
@@ -41,6 +42,10 @@ bool IsDraDriver(absl::string_view resource);
 // HAMi.
 bool IsNvidiaResource(absl::string_view resource);
 
+// Returns true if the id, or the GPU, is AMD's.
+bool IsOfAmd(const DeviceId& device);
+bool IsOfAmd(const GpuSample& gpu);
+
 // Returns nullopt if the id is not a GPU: a network card, or a monitoring device.
 std::optional<DeviceId> ParseDeviceId(absl::string_view resource, absl::string_view id);
 
@@ -60,7 +65,8 @@ std::vector<int> FindGpus(const DeviceId& device, absl::Span<const GpuSample> gp
 // - UUID: a GPU that has not answered since the agent started.
 // - Minor number: such a GPU, or one without a known number, unless another GPU has the number.
 // - MIG instance missing from `gpus`: any GPU in MIG mode, or only the one with its minor number.
-// GPUs of other vendors are not read, so their ids never match.
+// - Id of AMD's: none. sysfs shows each GPU and each partition with its ids.
+// An id never matches a GPU of another vendor.
 std::vector<int> FindPossibleGpus(const DeviceId& device, absl::Span<const GpuSample> gpus);
 
 }  // namespace gpuscaler

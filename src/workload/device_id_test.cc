@@ -67,6 +67,7 @@ TEST(ParseDeviceId, ReadsTheFormsOfAllPlugins) {
       {"nvidia.com/gpu", "GPU-sim-0", {.form = Form::kUuid, .text = "GPU-sim-0"}},
       {"amd.com/gpu", "0000:19:00.0", {.form = Form::kPciAddress, .text = "0000:19:00.0"}},
       {"amd.com/cpx_nps4", "amdgpu_xcp_30", {.form = Form::kAmdPartition, .text = "amdgpu_xcp_30"}},
+      {"gpu.amd.com", "gpu-1-128", {.form = Form::kAmdRender, .text = "renderD128"}},
       {"gpu.intel.com/i915",
        "card0-0",
        {.form = Form::kIntelCard, .text = "card0", .is_replica = true}},
@@ -122,6 +123,10 @@ TEST(ParseDeviceId, OtherDevicesAreNoGpu) {
       {"gpu.intel.com/i915_monitoring", "card0-0"},
       {"gpu.intel.com/i915", "card-0"},
       {"amd.com/gpu", "0000:19:00"},
+      {"gpu.amd.com", "gpu-1"},
+      {"gpu.amd.com", "gpu-vfio-0"},
+      {"gpu.amd.com", "gpu-1-128-2"},
+      {"nic.example.com", "gpu-1-128"},
       {"nic.example.com", "gpu-0"},
       {"nic.example.com", "hami-gpu-0"},
       {"gpu.nvidia.com", "gpu-vfio-0"},
@@ -199,6 +204,38 @@ TEST(FindGpus, DraDeviceByMinorNumberAndNeverAnInstance) {
   EXPECT_THAT(Find("gpu.nvidia.com", "gpu-1-mig-1g5gb-19-0", {parent, instance}), IsEmpty());
 }
 
+GpuSample AmdGpu(const char* uuid, int index, std::vector<std::string> device_ids) {
+  GpuSample gpu = Gpu(uuid, index);
+  gpu.device_ids = std::move(device_ids);
+  return gpu;
+}
+
+// A whole GPU, and one in two partitions, beside a GPU of NVIDIA's.
+std::vector<GpuSample> BothVendors() {
+  std::vector<GpuSample> gpus = {
+      Gpu(kUuid, 0, 0), AmdGpu("1901e6b24a7a4ae6", 1, {"card1", "0000:63:00.0", "renderD128"}),
+      AmdGpu("e3a9716b4cd5ab71", 2, {"card2"}),
+      AmdGpu("e3a9716b4cd5ab71/0", 2, {"0000:05:00.0", "renderD129"}),
+      AmdGpu("e3a9716b4cd5ab71/1", 2, {"amdgpu_xcp_0", "renderD130"})};
+  gpus[2].is_in_mig_mode = true;
+  gpus[3].parent_uuid = gpus[2].uuid;
+  gpus[4].parent_uuid = gpus[2].uuid;
+  return gpus;
+}
+
+TEST(FindGpus, AmdDeviceByItsIds) {
+  const std::vector<GpuSample> gpus = BothVendors();
+  EXPECT_THAT(Find("amd.com/gpu", "0000:63:00.0", gpus), ElementsAre(1));
+  EXPECT_THAT(Find("amd.com/cpx_nps1", "0000:05:00.0", gpus), ElementsAre(3))
+      << "the plugin's id of partition 0";
+  EXPECT_THAT(Find("amd.com/cpx_nps1", "amdgpu_xcp_0", gpus), ElementsAre(4));
+  EXPECT_THAT(Find("gpu.amd.com", "gpu-1-128", gpus), ElementsAre(1));
+  EXPECT_THAT(Find("gpu.amd.com", "gpu-2-129", gpus), ElementsAre(3));
+  EXPECT_THAT(Find("gpu.amd.com", "gpu-0-130", gpus), ElementsAre(4)) << "by the render minor";
+  EXPECT_THAT(Find("amd.com/gpu", "0000:19:00.0", gpus), IsEmpty());
+  EXPECT_THAT(Find("nvidia.com/gpu", "all", gpus), ElementsAre(0)) << "NVIDIA's alone";
+}
+
 std::vector<int> Possible(const char* resource, const std::string& id,
                           const std::vector<GpuSample>& gpus) {
   const auto device = ParseDeviceId(resource, id);
@@ -257,6 +294,14 @@ TEST(FindGpus, VirtualGpuIsTheOnlyGpuOfItsNode) {
   EXPECT_THAT(Find("nvidia.com/gpu", absl::StrCat(kUuid, "-7"), {Gpu(kUuid, 0)}), ElementsAre(0));
   EXPECT_THAT(Find("nvidia.com/gpu", absl::StrCat(kOther, "-7"), {Gpu(kUuid, 0)}), IsEmpty())
       << "another one is not counted";
+}
+
+TEST(FindPossibleGpus, NvidiasIdIsNoGpuOfAmd) {
+  std::vector<GpuSample> gpus = BothVendors();
+  EXPECT_THAT(Possible("nvidia.com/gpu", "nvidia3", gpus), IsEmpty());
+  EXPECT_THAT(Possible("nvidia.com/mig-1g.10gb", kMig, gpus), IsEmpty());
+  EXPECT_THAT(Possible("volcano.sh/vgpu-number", absl::StrCat(kUuid, "-7"), gpus), ElementsAre(0));
+  EXPECT_THAT(Possible("amd.com/gpu", "0000:19:00.0", gpus), IsEmpty());
 }
 
 TEST(FindPossibleGpus, UuidMayBeAGpuThatHasNotAnswered) {

@@ -297,12 +297,19 @@ class HolderFinder {
     }
   }
 
+  // Returns true if the vendor's GPUs are read: NVIDIA's, and AMD's if there is any.
+  bool IsRead(const Unplaced& unplaced) const {
+    if (!IsOfAmd(unplaced.id)) return IsNvidiaResource(unplaced.device->resource);
+    return std::ranges::any_of(snapshot_.gpus, [](const GpuSample& gpu) { return IsOfAmd(gpu); });
+  }
+
   void PlaceBesideHolders(const Unplaced& unplaced) {
     const bool is_here = !unplaced.may_be.empty();
-    if (!is_here && !IsNvidiaResource(unplaced.device->resource)) return;
+    if (!is_here && !IsRead(unplaced)) return;
     const std::vector<int>& known = unplaced.free.empty() ? unplaced.may_be : unplaced.free;
     for (size_t i = 0; i < claims_.size(); ++i) {
       if (is_here && !std::ranges::binary_search(known, static_cast<int>(i))) continue;
+      if (IsOfAmd(unplaced.id) != IsOfAmd(Gpu(i))) continue;
       AddClaim(unplaced.pod, *unplaced.device, unplaced.id, i, true);
       if (unplaced.free.empty() || AreUsersKnown(i)) continue;
       for (Claim& claim : claims_[i]) claim.is_possible = true;

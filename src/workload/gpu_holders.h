@@ -48,8 +48,8 @@ struct AmbiguousDevice {
 // are known.
 //
 // Other pods may hold all GPUs that a device may be, or a device of NVIDIA's may be none of the
-// node's GPUs. Then its pod is a possible holder beside those pods, which stay known: its replica
-// counts as unreadable, and never as 0.
+// node's GPUs. So may one of AMD's, if the node has other GPUs of AMD's. Then its pod is a possible
+// holder beside those pods, which stay known: its replica counts as unreadable, and never as 0.
 std::vector<AmbiguousDevice> FillHolders(absl::Span<const PodAllocation> pods,
                                          const PodOfProcess& pod_of_process,
                                          NodeSnapshot& snapshot);

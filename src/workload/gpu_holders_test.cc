@@ -302,6 +302,26 @@ TEST_F(FillHoldersTest, DeviceOfAnotherVendorHasNoHolder) {
   EXPECT_THAT(Fill(), IsEmpty());
 }
 
+TEST_F(FillHoldersTest, BothVendorsOfANodeHaveTheirHolders) {
+  snapshot_.gpus[1].uuid = "1901e6b24a7a4ae6";
+  snapshot_.gpus[1].device_ids = {"card1", "0000:19:00.0", "renderD128"};
+  Add("web-0", {{.container = "main", .resource = "amd.com/gpu", .id = "0000:19:00.0"}});
+  Add("web-1", {Held("GPU-sim-0")});
+  EXPECT_THAT(Fill(), IsEmpty());
+  EXPECT_EQ(Holders(0), "web-1/main=1");
+  EXPECT_EQ(Holders(1), "web-0/main=1");
+}
+
+TEST_F(FillHoldersTest, UnknownDeviceOfAVendorMayBeItsGpusAlone) {
+  snapshot_.gpus[1].uuid = "1901e6b24a7a4ae6";
+  snapshot_.gpus[1].device_ids = {"card1", "0000:19:00.0", "renderD128"};
+  Add("web-0", {{.container = "main", .resource = "amd.com/gpu", .id = "0000:c1:00.0"}});
+  Add("web-1", {Held("nvidia7")});
+  EXPECT_THAT(Fill(), testing::SizeIs(2));
+  EXPECT_EQ(Holders(1), "web-0/main?");
+  EXPECT_EQ(Holders(0), "web-1/main?");
+}
+
 TEST_F(FillHoldersTest, UuidOfAClaimsCdiDeviceNamesTheGpu) {
   const char uuid[] = "GPU-7a6bd0c9-9b4c-4a3f-8a9e-1f6a2d3c4b5a";
   snapshot_.gpus[1].uuid = uuid;

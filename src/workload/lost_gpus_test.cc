@@ -98,6 +98,25 @@ TEST_F(LostGpusTest, GpuThatThisAgentNeverSawIsUnreadableToo) {
   EXPECT_EQ(ReadFirstAlone().gpus.size(), 1) << "gone with its pod";
 }
 
+TEST_F(LostGpusTest, LostGpuOfAmdStaysWithItsPod) {
+  kubelet_.AddPod("shop", "web-1",
+                  {{.container = "main", .resource = "amd.com/gpu", .id = "0000:19:00.0"}});
+  Ask();
+  NodeSnapshot snapshot{.taken_at = clock_.Now()};
+  snapshot.gpus.push_back({.uuid = "GPU-sim-0"});
+  snapshot.gpus.push_back({.uuid = "1901e6b24a7a4ae6", .index = 1});
+  snapshot.gpus[1].device_ids = {"card1", "0000:19:00.0", "renderD128"};
+  snapshot.gpus[1].utilization_percent = 50;
+  attribution_.Annotate(snapshot);
+  snapshot = {.taken_at = clock_.Now()};
+  snapshot.gpus.push_back({.uuid = "GPU-sim-0"});
+  attribution_.Annotate(snapshot);
+  ASSERT_EQ(snapshot.gpus.size(), 2);
+  EXPECT_EQ(snapshot.gpus[1].uuid, "1901e6b24a7a4ae6");
+  EXPECT_EQ(snapshot.gpus[1].utilization_percent, std::nullopt);
+  EXPECT_EQ(snapshot.gpus[1].holders.size(), 1u);
+}
+
 TEST_F(LostGpusTest, AmbiguousDeviceAddsNoGpu) {
   const std::string uuid = kNeverSeenUuid;
   const PodDevice devices[] = {

@@ -15,26 +15,30 @@ bool HasOwnerOfKind(const Pod& pod, const char* kind) {
 }  // namespace
 
 MonitoringPodDetector::MonitoringPodDetector(absl::Span<const PodAllocation> pods,
-                                             absl::Span<const GpuSample> gpus) {
+                                             absl::Span<const GpuSample> all)
+    : nvidia_(false, pods, all), amd_(true, pods, all) {}
+
+MonitoringPodDetector::Vendor::Vendor(bool is_amd, absl::Span<const PodAllocation> pods,
+                                      absl::Span<const GpuSample> all) {
   size_t divided = 0;
-  for (const GpuSample& gpu : gpus) {
-    if (IsMig(gpu)) continue;
-    ++all_gpus_;
-    if (IsInMigMode(gpu, gpus)) ++divided;
+  for (const GpuSample& gpu : all) {
+    if (IsMig(gpu) || IsOfAmd(gpu) != is_amd) continue;
+    ++all_gpus;
+    if (IsInMigMode(gpu, all)) ++divided;
   }
-  const bool any_whole = divided < all_gpus_;
-  if (any_whole) all_gpus_ -= divided;
+  const bool any_whole = divided < all_gpus;
+  if (any_whole) all_gpus -= divided;
   for (const PodAllocation& pod : pods) {
     std::set<std::string> claims;
     std::set<std::string> claimed;
     for (const PodDevice& device : pod.devices) {
       const auto id = ParseDeviceId(device.resource, device.id);
-      if (device.claim.empty() || !id) continue;
+      if (device.claim.empty() || !id || IsOfAmd(*id) != is_amd) continue;
       claims.insert(device.claim);
       if (any_whole && IsMigInstance(*id)) continue;
       claimed.insert(id->minor_number ? absl::StrCat(*id->minor_number) : id->text);
     }
-    for (const std::string& claim : claims) gpus_[claim].insert(claimed.begin(), claimed.end());
+    for (const std::string& claim : claims) gpus[claim].insert(claimed.begin(), claimed.end());
   }
 }
 
@@ -50,8 +54,13 @@ bool MonitoringPodDetector::MayBeMonitoring(const Pod& pod, const PodDevice& dev
 }
 
 bool MonitoringPodDetector::HasAllGpus(const std::string& claim) const {
-  const auto found = gpus_.find(claim);
-  return all_gpus_ > 0 && found != gpus_.end() && found->second.size() >= all_gpus_;
+  return HasAllGpus(nvidia_, claim) || HasAllGpus(amd_, claim);
+}
+
+bool MonitoringPodDetector::HasAllGpus(const Vendor& vendor, const std::string& claim) {
+  const auto found = vendor.gpus.find(claim);
+  return vendor.all_gpus > 0 && found != vendor.gpus.end() &&
+         found->second.size() >= vendor.all_gpus;
 }
 
 }  // namespace gpuscaler

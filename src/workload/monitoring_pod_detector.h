@@ -20,7 +20,7 @@ namespace gpuscaler {
 
 class MonitoringPodDetector {
  public:
-  MonitoringPodDetector(absl::Span<const PodAllocation> pods, absl::Span<const GpuSample> gpus);
+  MonitoringPodDetector(absl::Span<const PodAllocation> pods, absl::Span<const GpuSample> all);
 
   // Returns true if the pods with the device's claim have claims for all of the node's GPUs, and
   // `pod` is a DaemonSet's by its owner references. Returns false if PodDevice::is_held.
@@ -32,10 +32,20 @@ class MonitoringPodDetector {
   bool HasAllGpus(const std::string& claim) const;
 
  private:
-  size_t all_gpus_ = 0;
-  // Key: a claim. Value: the GPUs in all claims of its pods; an instance counts as its
-  // parent GPU.
-  std::map<std::string, std::set<std::string>> gpus_;
+  // A vendor's DRA driver claims only its own GPUs.
+  struct Vendor {
+    Vendor(bool is_amd, absl::Span<const PodAllocation> pods, absl::Span<const GpuSample> all);
+
+    size_t all_gpus = 0;
+    // Key: a claim. Value: the GPUs in all claims of its pods; an instance counts as its
+    // parent GPU.
+    std::map<std::string, std::set<std::string>> gpus;
+  };
+
+  static bool HasAllGpus(const Vendor& vendor, const std::string& claim);
+
+  const Vendor nvidia_;
+  const Vendor amd_;
 };
 
 }  // namespace gpuscaler

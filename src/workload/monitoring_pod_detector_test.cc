@@ -40,6 +40,23 @@ TEST(MonitoringPodDetector, ClaimHasAllGpusIfItHasADeviceOfEachThatIsNotInMigMod
   EXPECT_FALSE(MonitoringPodDetector(pods, {}).HasAllGpus("a/all")) << "a node without GPUs";
 }
 
+TEST(MonitoringPodDetector, ClaimHasAllGpusOfItsVendor) {
+  std::vector<GpuSample> gpus = ThreeGpusOneInMigMode();
+  for (const char* const render : {"renderD128", "renderD129"}) {
+    gpus.push_back({.uuid = render, .device_ids = {render}});
+  }
+  std::vector<PodAllocation> pods = {PodWith("a/nvidia", {"gpu-1", "gpu-2"}),
+                                     PodWith("a/amd", {"gpu-1-128", "gpu-2-129"}),
+                                     PodWith("a/one", {"gpu-1-128"})};
+  for (const size_t pod : {1, 2}) {
+    for (PodDevice& device : pods[pod].devices) device.resource = "gpu.amd.com";
+  }
+  const MonitoringPodDetector claims(pods, gpus);
+  EXPECT_TRUE(claims.HasAllGpus("a/nvidia"));
+  EXPECT_TRUE(claims.HasAllGpus("a/amd"));
+  EXPECT_FALSE(claims.HasAllGpus("a/one"));
+}
+
 TEST(MonitoringPodDetector, ClaimsOfOnePodCountTogether) {
   std::vector<PodAllocation> pods = {PodWith("a/gpu", {"gpu-1"})};
   pods[0].devices.push_back({.resource = "gpu.nvidia.com", .id = "gpu-2", .claim = "a/other"});
