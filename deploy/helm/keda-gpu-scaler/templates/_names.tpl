@@ -141,9 +141,9 @@ keda-gpu-scaler-aggregators.{{ .Release.Namespace }}.svc.{{ .Values.clusterDomai
 {{- if and (hasPrefix "dcgm:" .Values.scaler.gpuSource) (not .Values.simulate.enabled) }}true{{ end }}
 {{- end }}
 
-{{/* Whether a role's pods need the driver; call with (list . "role"). */}}
+{{/* Whether a role's pods need NVIDIA's driver; call with (list . "role"). */}}
 {{- define "scaler.needsDriver" -}}
-{{- if and (include "scaler.readsGpus" .) (not (include "scaler.readsDcgm" (index . 0))) }}true{{ end }}
+{{- if and (include "scaler.readsGpus" .) (not (include "scaler.readsDcgm" (index . 0))) (ne (index . 0).Values.scaler.gpuSource "amd") }}true{{ end }}
 {{- end }}
 
 {{- define "scaler.asksKubelet" -}}
