@@ -275,9 +275,9 @@ int Main(int argc, char** argv) {
   app.add_flag("--episode", flags.episode, "llm-d's published episode alone.");
   app.add_flag("--variants", flags.variants, "Other routings, start times and requests.");
   app.add_flag("--markdown", flags.markdown, "A Markdown table.");
-  app.add_option("--engine", flags.engine, "Presets whose name contains this.");
-  app.add_option("--load", flags.load, "Loads whose name contains this.");
-  app.add_option("--policy", flags.policy, "Policies whose name contains this.");
+  app.add_option("--engine", flags.engine, "Presets with this in their name.");
+  app.add_option("--load", flags.load, "Loads with this in their name.");
+  app.add_option("--policy", flags.policy, "Policies with this in their name.");
   app.add_option("--trace", flags.trace, "A trace of Azure's (CSV) or Mooncake's (JSON lines).");
   app.add_option("--trace-engines", flags.trace_engines, "The trace's mean load, in engines.");
   app.add_option("--seeds", flags.seeds, "How many seeds.")->check(CLI::Range(1, 100));

@@ -58,7 +58,7 @@ TEST_F(FleetDiscoveryTest, ThreeLineTriggerCountsThePressureOfEnginesThatAgentsF
   const auto idle = StartEngine(1, 8000);
   const auto load = StartLoad(0, 8000);
   StartAgent();
-  EXPECT_EQ(MetricOf(*agent_, "telemetry_engine_readers"), 0) << "nobody asks yet";
+  EXPECT_EQ(MetricOf(*agent_, "telemetry_engine_readers"), 0) << "no aggregator subscribes yet";
   StartAggregator();
   EXPECT_THAT(QueryUntil("by their engines"),
               ContainsRegex("replicas: 2 .pods of Deployment/llm, by their engines."))

@@ -154,7 +154,7 @@ TEST_F(HoldersTest, AutoUsesTheKubeletIfThereIsOne) {
   EXPECT_EQ(Gpus("auto")["gpus"][0]["holders"][0]["pod"], "web-6d4cf56db6-x7k2p");
   kubelet_.Stop();
   EXPECT_TRUE(Gpus("auto")["gpus"][0]["holders"].is_null());
-  EXPECT_TRUE(Gpus("auto")["holders_unknown"].is_null()) << "nobody was asked";
+  EXPECT_TRUE(Gpus("auto")["holders_unknown"].is_null()) << "no kubelet was queried";
 }
 
 TEST_F(HoldersTest, ServingLogsTheModeThatAutoSelected) {

@@ -35,7 +35,7 @@ class CommandLineTest : public testing::Test {
                     .help = "Asks.",
                     .arguments = "ADDRESS [KEY=VALUE...]",
                     .flags = {WordFlag("format", "FORMAT", "Format.", {"text", "json"}, &format_),
-                              SwitchFlag("quiet", "Say less.", &idle_),
+                              SwitchFlag("quiet", "Print less.", &idle_),
                               IntFlag("device", "One GPU.", {-1}, &device_),
                               IntFlag("speed", "Speed.", {1, 1000}, &speed_),
                               ListFlag("host", "HOST", "Hosts.", &hosts_)}},

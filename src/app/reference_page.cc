@@ -139,7 +139,7 @@ std::string OptionsSection() {
       "## Options\n\nDefaults < file < environment < flags. The file is the one that `--config` or "
       "`",
       kConfigVariable,
-      "` names: a YAML map whose keys are the flags' names without the leading dashes. An unknown "
+      "` names: a YAML map. Its keys are the flags' names without the leading dashes. An unknown "
       "key in it is an error; an unknown variable of our prefix is a warning, for others may share "
       "it; an empty "
       "variable is none. Of a flag given twice the last one counts. What is for "

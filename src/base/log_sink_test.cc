@@ -78,7 +78,7 @@ TEST_F(LogSinkTest, LineAfterATruncatedOneIsWhole) {
 TEST_F(LogSinkTest, ClosedReaderIsNoError) {
   signal(SIGPIPE, SIG_IGN);
   close(ends_[0]);
-  Log("to nobody");
+  Log("to no sink");
   ends_[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 

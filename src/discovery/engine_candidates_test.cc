@@ -97,8 +97,8 @@ TEST(EngineCandidates, WorkersAloneMeanThatAnEngineIsLoading) {
 }
 
 TEST(EngineCandidates, ErrorsNameTheReason) {
-  const auto nobody = Candidates({});
-  EXPECT_EQ(nobody.status(), absl::UnavailableError("nothing listens in its network yet"));
+  const auto none = Candidates({});
+  EXPECT_EQ(none.status(), absl::UnavailableError("nothing listens in its network yet"));
   const auto within = Candidates({{"127.0.0.1", 8000}, {"::1", 8000}, {"0.0.0.0", 45123}});
   EXPECT_EQ(within.status(),
             absl::FailedPreconditionError("it listens for its own pod alone, at 127.0.0.1:8000, "

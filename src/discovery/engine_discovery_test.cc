@@ -89,7 +89,8 @@ class TestSubscriber : public EngineSubscriber {
   bool hangs_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_hanging_ ABSL_GUARDED_BY(mutex_) = false;
   EngineSubscription subscription_ ABSL_GUARDED_BY(mutex_);
-  absl::StatusOr<NodeEngines> found_ ABSL_GUARDED_BY(mutex_) = absl::UnknownError("nothing told");
+  absl::StatusOr<NodeEngines> found_ ABSL_GUARDED_BY(mutex_) =
+      absl::UnknownError("nothing received");
   std::optional<double> running_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const SignalSeries> capacity_record_ ABSL_GUARDED_BY(mutex_);
   int lists_ ABSL_GUARDED_BY(mutex_) = 0;

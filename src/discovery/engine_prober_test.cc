@@ -160,7 +160,7 @@ TEST_F(EngineProberTest, AnEngineOnAnotherPortReplacesTheLostOne) {
   Engine(9000);
   pod_.SetCandidates({At(9000)});
   EXPECT_EQ(pod_.address(), At(8000));
-  EXPECT_EQ(Answer(At(8000)), Change::kLost) << "nobody listens there any more";
+  EXPECT_EQ(Answer(At(8000)), Change::kLost) << "no process listens there any more";
   EXPECT_THAT(Due(), ElementsAre(8000, 9000));
   EXPECT_EQ(Answer(At(9000)), Change::kFound);
   EXPECT_EQ(pod_.address(), At(9000));

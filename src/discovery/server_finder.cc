@@ -152,7 +152,7 @@ absl::StatusOr<std::vector<EngineCandidate>> ServerFinder::WithoutProcesses(
     const Pod& pod, const GpuProcessesOfPod& processes) const {
   if (pod.is_in_node_network) {
     return absl::FailedPreconditionError(
-        "it is in its node's network, and without its processes its ports cannot be told apart "
+        "it is in its node's network, and without its processes its ports cannot be distinguished "
         "from others': agents need hostPID");
   }
   if (!pod.address.empty()) return EngineCandidatesAt(pod.address, default_ports_);

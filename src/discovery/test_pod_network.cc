@@ -84,7 +84,7 @@ absl::Status EnterOwnNetwork() {
     return absl::ErrnoToStatus(
         errno,
         "this test makes networks of its own, which takes root with CAP_SYS_ADMIN, or a machine "
-        "whose users may make namespaces (sysctl kernel.unprivileged_userns_clone)");
+        "where users may make namespaces (sysctl kernel.unprivileged_userns_clone)");
   }
   RETURN_IF_ERROR(RunCommand("ip link set lo up"));
   return CheckIpv6();

@@ -62,7 +62,7 @@ TEST(EngineExposition, ReadsOneModelOrTheSum) {
 }
 
 TEST(EngineExposition, ModelNameIsUnescaped) {
-  EXPECT_THAT(TotalOf("w_new{model=\"say \\\"hi\\\"\"} 3\n", "say \"hi\"").waiting, Optional(3));
+  EXPECT_THAT(TotalOf("w_new{model=\"x \\\"hi\\\"\"} 3\n", "x \"hi\"").waiting, Optional(3));
 }
 
 TEST(EngineExposition, LowestChoiceCounts) {

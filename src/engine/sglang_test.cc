@@ -119,13 +119,13 @@ TEST(Sglang, RanksOfAGroupCountOnceAndDataParallelRanksAdd) {
     const char* page;
     double want;
   } rows[] = {
-      {"all ranks tell", R"(sglang:num_running_reqs{model_name="m",pp_rank="0",tp_rank="0"} 8
+      {"all ranks report", R"(sglang:num_running_reqs{model_name="m",pp_rank="0",tp_rank="0"} 8
 sglang:num_running_reqs{model_name="m",pp_rank="0",tp_rank="1"} 8
 sglang:num_running_reqs{model_name="m",pp_rank="1",tp_rank="0"} 8
 sglang:num_running_reqs{model_name="m",pp_rank="1",tp_rank="1"} 8
 )",
        8},
-      {"data parallelism, all ranks tell",
+      {"data parallelism, all ranks report",
        R"(sglang:num_running_reqs{dp_rank="0",model_name="m",tp_rank="0"} 8
 sglang:num_running_reqs{dp_rank="0",model_name="m",tp_rank="1"} 8
 sglang:num_running_reqs{dp_rank="1",model_name="m",tp_rank="0"} 3

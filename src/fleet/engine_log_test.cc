@@ -197,12 +197,12 @@ TEST_F(EngineLogTest, ListHasTheReasonIfNoneCanBeFound) {
   Subscribe(a_);
   NodeEngines found = TestEngines({});
   found.missing_engines.push_back(
-      {.namespace_name = "team-a", .pod = "llm-0", .why = "nobody listens"});
+      {.namespace_name = "team-a", .pod = "llm-0", .why = "no process listens"});
   log_.List(found);
   EngineLog::Cursor cursor;
   ReadNew(cursor, a_);
   ASSERT_EQ(list_.without_size(), 1);
-  EXPECT_EQ(list_.without(0).why(), "nobody listens");
+  EXPECT_EQ(list_.without(0).why(), "no process listens");
   log_.List(absl::PermissionDeniedError("/proc is hidden"));
   ReadNew(cursor, a_);
   EXPECT_EQ(list_.why(), "/proc is hidden");

@@ -179,7 +179,7 @@ class RandomFleet {
   }
   // Sends all its readings again on a new stream.
   void Replay(int node) {
-    store_.Lost(AddressOf(node), absl::UnavailableError("to be told again"));
+    store_.Lost(AddressOf(node), absl::UnavailableError("to be sent again"));
     store_.BeginReplay(AddressOf(node));
     AgentUpdate update = UpdateOf(node);
     update.readings = sent_[node];

@@ -76,7 +76,7 @@ TEST(EndpointLint, EnginesNeedAHeadlessService) {
   EXPECT_THAT(RulesOf(Engines("llm") + ServiceWith("clusterIPs: [None]")), IsEmpty());
   EXPECT_THAT(RulesOf(Engines("llm") + ServiceWith("type: ExternalName, externalName: a.example")),
               IsEmpty())
-      << "where that leads no file tells";
+      << "no file has its address";
 }
 
 TEST(EndpointLint, OneAddressBehindAClusterIpIsRefusedWithTheReasonAndTheCure) {
@@ -115,7 +115,7 @@ TEST(EndpointLint, AServiceIsRecognizedByAllItsNames) {
     EXPECT_THAT(RulesOf(Engines(host) + ServiceWith("")), kRefused) << host;
   }
   EXPECT_THAT(RulesOf(Engines("llm") + ServiceWith("", "labels: {}")), kRefused)
-      << "its namespace is left to who applies it";
+      << "kubectl apply chooses its namespace";
   EXPECT_THAT(RulesOf(Engines("10.96.0.7") + ServiceWith("clusterIP: 10.96.0.7")), kRefused);
   EXPECT_THAT(RulesOf(Engines("[fd00::7]") + ServiceWith("clusterIPs: [10.96.0.7, 'fd00::7']")),
               kRefused);

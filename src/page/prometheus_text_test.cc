@@ -76,11 +76,11 @@ TEST(PrometheusText, SkipsTimestampsAndExemplars) {
 TEST(PrometheusText, UnescapesALabelOnRequest) {
   const Taken taken = TakeAll(
       "a{x=\"\"} 1\n"
-      "b{x=\"say \\\"hi\\\"\\n\",y=\"C:\\\\d, } #\"} 2\n"
+      "b{x=\"x \\\"hi\\\"\\n\",y=\"C:\\\\d, } #\"} 2\n"
       "c{x=\"\\q\"} 3\n");
   EXPECT_TRUE(taken.status.ok()) << taken.status;
   EXPECT_THAT(taken.samples,
-              ElementsAre("a{x=} 1", "b{x=say \"hi\"\n,y=C:\\d, } #} 2", "c{x=\\q} 3"));
+              ElementsAre("a{x=} 1", "b{x=x \"hi\"\n,y=C:\\d, } #} 2", "c{x=\\q} 3"));
 }
 
 TEST(PrometheusText, MissingLabelIsEmpty) {

@@ -123,7 +123,7 @@ TEST_F(FoundEnginesTest, OtherNamespacesAreNotStored) {
   EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-0"));
   Lease(FoundIn("team-b"));
   SetNodes({"gpu-7"}, 1);
-  EXPECT_FALSE(Of("team-b", 2).status.ok()) << "it has to be told anew";
+  EXPECT_FALSE(Of("team-b", 2).status.ok()) << "it has to be sent anew";
   SetEngines("gpu-7", {kLlm0, kOther});
   EXPECT_THAT(PodsOf("team-b"), UnorderedElementsAre("chat-0", "llm-0"));
 }
@@ -314,10 +314,14 @@ TEST_F(FoundEnginesTest, AnEmptyListIsNoError) {
 
 TEST_F(FoundEnginesTest, PodsWithoutEngineAreListedWithTheReason) {
   Lease(FoundIn("team-a"));
-  const MissingEngine in_a{
-      .node = "gpu-1", .namespace_name = "team-a", .pod = "llm-0", .why = "nobody listens in it"};
-  const MissingEngine in_b{
-      .node = "gpu-1", .namespace_name = "team-b", .pod = "chat-0", .why = "nobody listens in it"};
+  const MissingEngine in_a{.node = "gpu-1",
+                           .namespace_name = "team-a",
+                           .pod = "llm-0",
+                           .why = "no process listens in it"};
+  const MissingEngine in_b{.node = "gpu-1",
+                           .namespace_name = "team-b",
+                           .pod = "chat-0",
+                           .why = "no process listens in it"};
   SetNodes({"gpu-1"});
   found_.SetEngines(
       "gpu-1", NodeEngines{.namespaces = {"team-a", "team-b"}, .missing_engines = {in_a, in_b}},
@@ -344,7 +348,8 @@ TEST_F(FoundEnginesTest, ReasonsAreUpdatedByTheNextExpect) {
   const int64_t before = Of("team-a").generation;
   found_.SetEngines("gpu-2", absl::UnavailableError("its agent does not look for engines"),
                     Second(1));
-  EXPECT_EQ(Of("team-a").generation, before) << "a whole fleet says so, one after another";
+  EXPECT_EQ(Of("team-a").generation, before)
+      << "each agent of a fleet reports it, one after another";
   SetNodes({"gpu-1", "gpu-2"}, 2);
   EXPECT_THAT(
       *Of("team-a", 2).missing_engines,

@@ -141,7 +141,7 @@ TEST_F(SignalWatchTest, AnUnreadableSourceHasAReason) {
       SourceOf(MetricsEndpoint{.url = "http://127.0.0.1:1", .selector = "a"});
   Lease(refused);
   EXPECT_THAT(WaitForFault(refused), HasSubstr("refused"));
-  EXPECT_FALSE(HistoryOf(refused).is_awaited) << "who asks is told at once";
+  EXPECT_FALSE(HistoryOf(refused).is_awaited) << "the caller gets the reason at once";
   const SignalSource forbidden = SourceOf(EngineEndpoint{.url = "http://llm.team-b.svc:8000"});
   Lease(forbidden);
   EXPECT_THAT(WaitForFault(forbidden), HasSubstr("not of namespace team-a"));

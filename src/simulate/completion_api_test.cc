@@ -18,7 +18,7 @@ TEST(CompletionApi, ReadsTokensOfARequest) {
     int64_t max_tokens;
     bool stream;
   } cases[] = {
-      {"text", R"({"model": "m", "prompt": "Say hello!!!", "max_tokens": 7})", false, 4, 7, false},
+      {"text", R"({"model": "m", "prompt": "Now hello!!!", "max_tokens": 7})", false, 4, 7, false},
       {"defaults", R"({"prompt": ""})", false, 1, 16, false},
       {"tokens", R"({"prompt": [5, 6, 7], "stream": true})", false, 3, 16, true},
       {"texts", R"({"prompt": ["abcd", "efgh"]})", false, 4, 16, false},

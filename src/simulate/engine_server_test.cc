@@ -274,7 +274,7 @@ TEST_F(EngineServerTest, EndlessPageDoesNotEnd) {
   client.Send("GET", "/metrics");
   while (client.read() < (size_t{8} << 20)) ASSERT_TRUE(client.ReadMore(kTestStaleness));
   other.Complete(1);
-  EXPECT_THAT(other.Reply(), StartsWith("HTTP/1.1 200")) << "it delays nobody";
+  EXPECT_THAT(other.Reply(), StartsWith("HTTP/1.1 200")) << "it delays no client";
 }
 
 TEST_F(EngineServerTest, CrashesAfterTheConfiguredCompletions) {

@@ -93,7 +93,7 @@ TEST_F(LoadRunTest, AStallHasTheSameEffectAtConcurrencyOne) {
   const LoadTally tally = Run({.concurrency = 1}, 100, absl::Seconds(3));
   EXPECT_EQ(server_.most(), 1U);
   EXPECT_EQ(tally.answered, 300);
-  EXPECT_GT(tally.late, 90) << "that they waited here is told, and counts";
+  EXPECT_GT(tally.late, 90) << "that they waited here is reported, and counts";
   EXPECT_GT(tally.latency.Percentile(0.95), absl::Milliseconds(800));
 }
 

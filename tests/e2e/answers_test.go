@@ -47,7 +47,7 @@ func (w *workload) pollKEDA() *answers {
 		stop()
 		asking.Wait()
 		if w.t.Failed() {
-			w.t.Logf("KEDA said of %s: %v", w.namespace, a)
+			w.t.Logf("KEDA's answers on %s: %v", w.namespace, a)
 		}
 	})
 	return a
@@ -146,7 +146,7 @@ func (a *answers) forget() {
 func (a *answers) becomes(result string) {
 	a.t.Helper()
 	now := time.Now()
-	eventually(a.t, timeout, "KEDA says "+result, func() bool {
+	eventually(a.t, timeout, "KEDA reports "+result, func() bool {
 		return slices.ContainsFunc(a.since(now), func(one answer) bool { return one.result == result })
 	})
 }
@@ -159,7 +159,7 @@ func (a *answers) recovers(fault, result string) {
 	const inARow, within = 3, time.Minute
 	over := time.Now()
 	var right time.Time
-	eventually(a.t, within, "KEDA says "+result+" again", func() bool {
+	eventually(a.t, within, "KEDA reports "+result+" again", func() bool {
 		all := a.since(over)
 		if len(all) < inARow {
 			return false
@@ -168,7 +168,7 @@ func (a *answers) recovers(fault, result string) {
 		right = last[0].asked
 		return !slices.ContainsFunc(last, func(one answer) bool { return one.result != result })
 	})
-	a.t.Logf("fault: %s: KEDA said %v, which was right %.1f s after its end", fault, a,
+	a.t.Logf("fault: %s: KEDA reported %v, which was right %.1f s after its end", fault, a,
 		right.Sub(over).Seconds())
 }
 
@@ -191,7 +191,7 @@ func (a *answers) each(why string, allowed func(result string) bool) {
 	a.t.Helper()
 	for _, one := range a.since(time.Time{}) {
 		if !allowed(one.result) {
-			a.t.Errorf("KEDA said %s, %s: %v", one.result, why, a)
+			a.t.Errorf("KEDA reported %s, %s: %v", one.result, why, a)
 			return
 		}
 	}

@@ -240,7 +240,7 @@ func (w *workload) valueOf(trigger map[string]any) (value float64, ok bool) {
 	output, _ := exec.CommandContext(w.t.Context(), binary, words...).Output()
 	var answers []struct{ Value any }
 	if err := json.Unmarshal(output, &answers); err != nil || len(answers) != 1 {
-		w.t.Errorf("query said %q: %v", output, err)
+		w.t.Errorf("query printed %q: %v", output, err)
 		return 0, false
 	}
 	value, ok = answers[0].Value.(float64)

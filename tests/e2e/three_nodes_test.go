@@ -87,7 +87,7 @@ func TestThreeNodes(t *testing.T) {
 		w.goesUpAndDown(map[string]string{"workload": "Deployment/llm"})
 	})
 
-	t.Run("LeaderWorkerSet whose groups are on two nodes each", func(t *testing.T) {
+	t.Run("LeaderWorkerSet with groups on two nodes each", func(t *testing.T) {
 		t.Parallel()
 		defineGroups(t)
 		w := newGroups(t, nodes, "groups", nodes.startAggregators(t, "groups", 1)...)

@@ -124,7 +124,7 @@ func TestMutualTLSRefusesAClientWithoutCertificate(t *testing.T) {
 	w.signals(60)
 	w.make(scaledObject{min: 1, max: 8, triggers: []any{
 		authenticated(w.signal(0, target(20), useTLS))}})
-	eventually(t, timeout, "KEDA says that the trigger fails", func() bool {
+	eventually(t, timeout, "KEDA reports that the trigger fails", func() bool {
 		return conditionOf(t, w.namespace, "llm", "Ready") == "False"
 	})
 	w.line.stays(5 * time.Second)

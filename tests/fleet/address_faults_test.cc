@@ -232,7 +232,7 @@ TEST_F(AddressFaultTest, AFleetWithoutAgentsIsUnknownUntilDnsDropsThem) {
   dns_.SetAddresses(all_);
   for (int i = 0; i < 3; ++i) KillAgent(i);
   ASSERT_TRUE(Eventually([this] { return !keda_->Next().value.ok(); }, kGrace + absl::Seconds(30)));
-  ASSERT_TRUE(DnsIsQueriedAgain()) << "and says that all are there";
+  ASSERT_TRUE(DnsIsQueriedAgain()) << "and lists all of them";
   ASSERT_FALSE(keda_->Next().value.ok());
   may_go_idle_ = true;
   const absl::Time unlisted = absl::Now();

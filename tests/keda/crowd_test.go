@@ -97,7 +97,7 @@ func TestHundredPushScaledObjectsComeBackToAScalerThatStopped(t *testing.T) {
 	for _, p := range all {
 		last = max(last, p.waitForTrueAfter(1).Sub(stopped))
 	}
-	t.Logf("the last of %d was told %v after the stop", crowdSize, last)
+	t.Logf("the last of %d got it %v after the stop", crowdSize, last)
 }
 
 // Connections end all the time, but no poll fails, not even at the first attempt.
@@ -151,7 +151,7 @@ func TestRepeatsForAHundredScaledObjectsAreFew(t *testing.T) {
 	}
 	metadata := ofGpu(0)
 	metadata["activationWindow"] = "5m"
-	within(t, time.Second, "a new one is told", func() time.Duration {
+	within(t, time.Second, "a new one gets it", func() time.Duration {
 		opened := time.Now()
 		return push(t, trigger(s, metadata)).waitForTrue().Sub(opened)
 	})

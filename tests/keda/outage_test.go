@@ -170,7 +170,7 @@ func TestRestartedScalerStaysActiveForTheActivationWindow(t *testing.T) {
 	p := poll(t, c.ask)
 	started := time.Now()
 	s.start()
-	inactive := p.until(t, started, "KEDA is told that it is idle", func(one polled) bool {
+	inactive := p.until(t, started, "KEDA receives that it is idle", func(one polled) bool {
 		return one.err == nil && !one.active
 	})
 	if inactive < activationWindow {

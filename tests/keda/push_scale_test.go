@@ -110,8 +110,8 @@ func everyClientSeesItsEdge(t *testing.T, nodes []*gpuFile, gpusPerNode int, sca
 		}
 		t.Logf("%s, the last of %d after %v", what, len(who), last)
 	}
-	edge("every second one is told of its edge", half, odd)
-	edge("the others are told of theirs", times(gpusPerNode, busyAt(90)), even)
+	edge("every second one gets its edge", half, odd)
+	edge("the others get theirs", times(gpusPerNode, busyAt(90)), even)
 	for _, c := range odd {
 		if trues := c.all(); len(trues) != 1 {
 			t.Errorf("%s: %d times true, want once", c.config.ScalableObjectName, len(trues))
