@@ -67,6 +67,9 @@ struct GpuSample {
   int index = 0;                    // the driver's; a MIG instance has its parent's
   std::optional<int> minor_number;  // as in /dev/nvidia3, which is not the index; empty: unknown
   std::optional<int> gpu_instance;  // MIG instances only
+  // GPUs with equal groups are linked to each other by NVLink, or of AMD by xGMI. Groups of one
+  // name on several nodes are one fabric. Empty: the GPU has no such links, or they are not known.
+  std::string link_group;
   // Pods hold MIG instances or partitions of this GPU. The driver may hide them from this process.
   // Not sent to the fleet.
   bool is_in_mig_mode = false;
@@ -98,7 +101,9 @@ struct GpuSample {
   absl::Time held_since = absl::InfinitePast();
   SteadyMemory steady_memory;  // the current holder's
 
-  std::vector<GpuHolder> holders;           // containers; empty: free or unknown (Attribution)
+  std::vector<GpuHolder> holders;  // containers; empty: free or unknown (Attribution)
+  // No pod holds any part of the GPU, and it is not divided (model/free_gpus.h). Empty: unknown.
+  std::optional<bool> is_free;
   SharedBy shared_by = SharedBy::kEqually;  // if several pods are among them
 };
 

@@ -42,6 +42,7 @@ GpuSample UnreadableGpu(const GpuSample& before, const std::string& detail,
   gpu.name = before.name;
   gpu.minor_number = before.minor_number;
   gpu.gpu_instance = before.gpu_instance;
+  gpu.link_group = before.link_group;
   gpu.is_in_mig_mode = before.is_in_mig_mode;
   gpu.device_ids = before.device_ids;
   for (const auto& [field, has_value] : kFields) {

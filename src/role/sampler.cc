@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "model/free_gpus.h"
 
 namespace gpuscaler {
 namespace {
@@ -47,6 +48,7 @@ absl::Status Sampler::Tick() {
     newest_at_ = snapshot->taken_at;
     if (attribution_ != nullptr && attribution_->Annotate(*snapshot)) wake_kubelet_();
     holding_.Annotate(*snapshot);
+    MarkFreeGpus(*snapshot);
     store_.Put(*std::move(snapshot));
   } else {
     store_.PutError(status);

@@ -47,6 +47,12 @@ TEST_F(SamplerTest, StoresReadingsWithHolders) {
   EXPECT_TRUE((*history)->Newest().gpus[0].in_use);
 }
 
+TEST_F(SamplerTest, WithoutAttributionNoGpuIsKnownToBeFree) {
+  source_.gpus_ = {{.uuid = "GPU-a", .utilization_percent = 0}};
+  ASSERT_TRUE(sampler_.Tick().ok());
+  EXPECT_EQ(store_.Newest()->Newest().gpus[0].is_free, std::nullopt);
+}
+
 TEST_F(SamplerTest, FailedReadingKeepsTheLastSnapshotUntilItIsStale) {
   source_.gpus_ = {{.uuid = "GPU-a", .utilization_percent = 90}};
   ASSERT_TRUE(sampler_.Tick().ok());
