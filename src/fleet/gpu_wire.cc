@@ -230,6 +230,13 @@ void EncodeState(const GpuSample& before, const GpuSample& gpu, wire::Gpu& messa
     EncodeHolders(gpu, *message.mutable_holders());
   }
   if (gpu.in_use != before.in_use) message.set_in_use(gpu.in_use);
+  if (gpu.is_free != before.is_free) {
+    if (gpu.is_free) {
+      message.set_is_free(*gpu.is_free);
+    } else {
+      message.add_emptied(wire::Gpu::kIsFreeFieldNumber);
+    }
+  }
   if (gpu.held_since == before.held_since) return;
   if (gpu.held_since == absl::InfinitePast()) {
     message.add_emptied(wire::Gpu::kHeldSinceUsFieldNumber);
@@ -245,14 +252,16 @@ absl::Time FromWire(int64_t microseconds) { return absl::FromUnixMicros(microsec
 
 bool IsSameGpu(const GpuSample& a, const GpuSample& b) {
   return a.uuid == b.uuid && a.parent_uuid == b.parent_uuid && a.name == b.name &&
-         a.index == b.index;
+         a.index == b.index && a.link_group == b.link_group;
 }
 
 GpuSample IdentityOf(GpuSample gpu) {
   return {.uuid = std::move(gpu.uuid),
           .parent_uuid = std::move(gpu.parent_uuid),
           .name = std::move(gpu.name),
-          .index = gpu.index};
+          .index = gpu.index,
+          .link_group = std::move(gpu.link_group),
+          .is_free = gpu.is_free};
 }
 
 void EncodeGpu(const GpuSample& gpu, wire::Gpu& message) {
@@ -260,6 +269,7 @@ void EncodeGpu(const GpuSample& gpu, wire::Gpu& message) {
   message.set_parent_uuid(gpu.parent_uuid);
   message.set_name(gpu.name);
   message.set_index(static_cast<uint32_t>(gpu.index));
+  message.set_link_group(gpu.link_group);
   EncodeState(GpuSample{}, gpu, message);
   if (gpu.steady_memory != SteadyMemory()) {
     EncodeMemory(gpu.steady_memory, *message.mutable_steady_memory());
@@ -279,7 +289,8 @@ GpuSample DecodeGpu(const wire::Gpu& message, const WriterClock& clock) {
   GpuSample gpu{.uuid = message.uuid(),
                 .parent_uuid = message.parent_uuid(),
                 .name = message.name(),
-                .index = static_cast<int>(message.index())};
+                .index = static_cast<int>(message.index()),
+                .link_group = message.link_group()};
   DecodeGpuChange(message, clock, gpu);
   return gpu;
 }
@@ -294,6 +305,7 @@ void DecodeGpuChange(const wire::Gpu& message, const WriterClock& clock, GpuSamp
     Empty(kBits, number, gpu);
     if (number == wire::Gpu::kProcessesFieldNumber) gpu.processes.reset();
     if (number == wire::Gpu::kHeldSinceUsFieldNumber) gpu.held_since = absl::InfinitePast();
+    if (number == wire::Gpu::kIsFreeFieldNumber) gpu.is_free.reset();
   }
   if (message.has_processes()) gpu.processes = DecodeProcesses(message.processes());
   if (message.has_gaps()) gpu.gaps = DecodeGaps(message.gaps());
@@ -302,6 +314,7 @@ void DecodeGpuChange(const wire::Gpu& message, const WriterClock& clock, GpuSamp
     gpu.shared_by = OursOf(kSharedBy, message.holders().shared_by()).value_or(SharedBy::kEqually);
   }
   if (message.has_in_use()) gpu.in_use = message.in_use();
+  if (message.has_is_free()) gpu.is_free = message.is_free();
   if (message.has_held_since_us()) gpu.held_since = clock.Ours(message.held_since_us());
   if (message.has_steady_memory()) gpu.steady_memory = DecodeMemory(message.steady_memory(), clock);
 }

@@ -52,7 +52,7 @@ bool EncodeGpuChange(const GpuSample& before, const GpuSample& gpu, absl::Time t
 GpuSample DecodeGpu(const telemetry::v1::Gpu& message, const WriterClock& clock);
 void DecodeGpuChange(const telemetry::v1::Gpu& message, const WriterClock& clock, GpuSample& gpu);
 
-// Returns the GPU without readings, state and holders.
+// Returns the GPU without readings, holders and state, except whether it is free.
 GpuSample IdentityOf(GpuSample gpu);
 
 // Returns the steady memory after `before` and `gpu`, read at `at`: both ends assume it if none is

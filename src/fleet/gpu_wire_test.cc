@@ -21,6 +21,7 @@ void ExpectSame(const GpuSample& got, const GpuSample& want) {
   EXPECT_EQ(got.parent_uuid, want.parent_uuid);
   EXPECT_EQ(got.name, want.name);
   EXPECT_EQ(got.index, want.index);
+  EXPECT_EQ(got.link_group, want.link_group);
   EXPECT_EQ(got.utilization_percent, want.utilization_percent);
   EXPECT_EQ(got.memory_utilization_percent, want.memory_utilization_percent);
   EXPECT_EQ(got.memory_used_bytes, want.memory_used_bytes);
@@ -37,6 +38,7 @@ void ExpectSame(const GpuSample& got, const GpuSample& want) {
   EXPECT_EQ(got.throttle_reasons, want.throttle_reasons);
   EXPECT_EQ(got.gaps, want.gaps);
   EXPECT_EQ(got.in_use, want.in_use);
+  EXPECT_EQ(got.is_free, want.is_free);
   EXPECT_EQ(got.held_since, want.held_since);
   EXPECT_EQ(got.steady_memory, want.steady_memory);
   EXPECT_EQ(got.holders, want.holders);
@@ -46,6 +48,8 @@ void ExpectSame(const GpuSample& got, const GpuSample& want) {
 GpuSample FullGpu() {
   GpuSample gpu = WorkingGpu(3);
   gpu.parent_uuid = "GPU-parent";
+  gpu.link_group = "nvlink-1";
+  gpu.is_free = false;
   gpu.pcie_tx_kbps = 1234.5;
   gpu.pcie_rx_kbps = 64e6 + 1;
   gpu.processes = {
@@ -110,7 +114,9 @@ const Change kChanges[] = {
     {"no process", [](GpuSample& gpu) { gpu.processes->clear(); }},
     {"processes unknown", [](GpuSample& gpu) { gpu.processes.reset(); }},
     {"no gap", [](GpuSample& gpu) { gpu.gaps.clear(); }},
-    {"free", [](GpuSample& gpu) { gpu.in_use = false; }},
+    {"not in use", [](GpuSample& gpu) { gpu.in_use = false; }},
+    {"free", [](GpuSample& gpu) { gpu.is_free = true; }},
+    {"unknown whether free", [](GpuSample& gpu) { gpu.is_free.reset(); }},
     {"held by another", [](GpuSample& gpu) { gpu.held_since = kAt; }},
     {"held since ever", [](GpuSample& gpu) { gpu.held_since = absl::InfinitePast(); }},
     {"memory forgotten", [](GpuSample& gpu) { gpu.steady_memory = SteadyMemory(); }},

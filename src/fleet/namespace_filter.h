@@ -18,6 +18,7 @@ namespace gpuscaler {
 //   does the parent of such a MIG instance.
 // - Every other GPU stays in its place with its identity alone. So `gpuIndex` and the number of
 //   MIG instances stay correct, and a GPU without a holder is not taken for a lost one.
+// - GpuSample::is_free stays for all GPUs: one that other pods hold does not count as free.
 // - Pods of the namespaces stay, and all holders of GPUs that keep their readings.
 class NamespaceFilter {
  public:

@@ -4,6 +4,7 @@
 #include "fleet/test_readings.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "model/free_gpus.h"
 
 namespace gpuscaler {
 namespace {
@@ -57,6 +58,19 @@ TEST_F(NamespaceFilterTest, OtherGpusKeepTheirIdentityAlone) {
   ASSERT_THAT(part.gpus[1].holders, SizeIs(1));
   EXPECT_EQ(part.gpus[1].holders[0].pod, 0);
   EXPECT_EQ(part.attribution, all.attribution);
+}
+
+TEST_F(NamespaceFilterTest, AGpuOfAnotherNamespaceIsNotFree) {
+  NodeSnapshot all = Next(3);
+  AddHolder("b", "b-0", 0, all);
+  AddHolder("a", "a-0", 1, all);
+  all.gpus[2].link_group = "nvlink-0";
+  MarkFreeGpus(all);
+  const NodeSnapshot part = filter_.Filter(all);
+  std::vector<std::optional<bool>> free;
+  for (const GpuSample& gpu : part.gpus) free.push_back(gpu.is_free);
+  EXPECT_THAT(free, ElementsAre(false, false, true));
+  EXPECT_EQ(part.gpus[2].link_group, "nvlink-0");
 }
 
 TEST_F(NamespaceFilterTest, AllHoldersOfASharedGpuStayBecauseSharesNeedThem) {

@@ -22,7 +22,7 @@ size_t WeightOf(const Pod& pod) {
 
 size_t WeightOf(const GpuSample& gpu) {
   size_t bytes = sizeof(GpuSample) + gpu.uuid.size() + gpu.parent_uuid.size() + gpu.name.size() +
-                 gpu.steady_memory.past.size() * sizeof(SteadyRun);
+                 gpu.link_group.size() + gpu.steady_memory.past.size() * sizeof(SteadyRun);
   if (gpu.processes) bytes += gpu.processes->size() * sizeof(GpuProcess);
   for (const GpuGap& gap : gpu.gaps) bytes += sizeof(GpuGap) + gap.detail.size();
   for (const GpuHolder& holder : gpu.holders) bytes += sizeof(GpuHolder) + holder.container.size();

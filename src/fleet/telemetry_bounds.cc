@@ -16,6 +16,9 @@ namespace wire = telemetry::v1;
 // NVML_DEVICE_UUID_V2_BUFFER_SIZE; a pod's has 36 characters.
 constexpr size_t kLongestUuid = 96;
 
+// A fabric's UUID and a clique's number have 47 characters.
+constexpr size_t kLongestLinkGroup = 96;
+
 // A kubelet runs 110 pods by default. As many may share a GPU.
 constexpr int kMaxPods = 4096;
 constexpr int kMaxNamespacesOfEngines = 4096;
@@ -55,6 +58,7 @@ absl::Status BoundNode(wire::Node& node) {
 absl::Status BoundGpu(wire::Gpu& gpu) {
   RETURN_IF_ERROR(CheckName("a GPU's UUID", gpu.uuid(), kLongestUuid));
   RETURN_IF_ERROR(CheckName("a GPU's UUID", gpu.parent_uuid(), kLongestUuid));
+  RETURN_IF_ERROR(CheckName("a GPU's link group", gpu.link_group(), kLongestLinkGroup));
   RETURN_IF_ERROR(CheckCount("as a GPU's index", gpu.index(), kMaxIndex));
   RETURN_IF_ERROR(CheckCount("holders of a GPU", gpu.holders().holders_size(), kMaxPods));
   RETURN_IF_ERROR(CheckCount("times of memory", gpu.steady_memory().past_size(), kMaxRuns));

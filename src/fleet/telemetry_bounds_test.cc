@@ -60,6 +60,8 @@ const Refused kRefused[] = {
      [](auto& message) { GpuOf(message).set_uuid(std::string(97, 'u')); }},
     {"a GPU's UUID of 97",
      [](auto& message) { GpuOf(message).set_parent_uuid(std::string(97, 'u')); }},
+    {"a GPU's link group of 97 characters, at most 96",
+     [](auto& message) { GpuOf(message).set_link_group(std::string(97, 'g')); }},
     {"4294967295 as a GPU's index, at most 1024",
      [](auto& message) { GpuOf(message).set_index(4'294'967'295); }},
     {"a container's name of 64 characters, at most 63",

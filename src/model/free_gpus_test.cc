@@ -11,7 +11,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-// A node whose kubelet lists holders. Its GPUs are readable and have no holder.
+// A node with known holders. Its GPUs are readable and have none.
 NodeSnapshot NodeWith(int gpus, const std::string& node = "gpu-a") {
   NodeSnapshot snapshot{.node = node, .attribution = {.state = Attribution::State::kKnown}};
   for (int i = 0; i < gpus; ++i) {
