@@ -150,6 +150,25 @@ inline constexpr int kVolatileCounter = 0;  // since the driver was loaded
 
 inline constexpr uint32_t kMigEnabled = 1;
 
+inline constexpr int kP2pNvlink = 2;  // nvmlGpuP2PCapsIndex_t
+inline constexpr int kP2pOk = 0;      // nvmlGpuP2PStatus_t
+
+// nvmlGpuFabricInfoV_t, version 2.
+struct FabricInfo {
+  static constexpr uint32_t kVersion = 36 | 2 << 24;
+  uint32_t version;
+  uint8_t cluster_uuid[16];
+  Return status;  // of the registration; valid if it is completed
+  uint32_t clique;
+  uint8_t state;
+  uint32_t health;
+};
+static_assert(sizeof(FabricInfo) == 36 && offsetof(FabricInfo, state) == 28);
+// nvmlGpuFabricState_t: the registration with the fabric manager, in progress after the start.
+inline constexpr uint8_t kFabricNotStarted = 1;
+inline constexpr uint8_t kFabricInProgress = 2;
+inline constexpr uint8_t kFabricCompleted = 3;
+
 struct GpmSupport {
   static constexpr uint32_t kVersion = 1;
   uint32_t version;
@@ -214,6 +233,8 @@ struct NvmlFunctions {
   Return (*mig_max_count)(Device, unsigned*);                    // DeviceGetMaxMigDeviceCount
   Return (*mig_handle_by_index)(Device, unsigned, Device*);      // DeviceGetMigDeviceHandleByIndex
   Return (*gpu_instance_id)(Device, unsigned*);                  // DeviceGetGpuInstanceId
+  Return (*p2p_status)(Device, Device, int capability, int*);    // DeviceGetP2PStatus
+  Return (*fabric_info)(Device, FabricInfo*);                    // DeviceGetGpuFabricInfoV (R545)
   Return (*gpm_support)(Device, GpmSupport*);                    // GpmQueryDeviceSupport
   Return (*gpm_sample_alloc)(GpmSample*);                        // GpmSampleAlloc
   Return (*gpm_sample_free)(GpmSample);                          // GpmSampleFree

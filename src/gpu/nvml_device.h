@@ -45,6 +45,7 @@ class NvmlDevice {
                                           int index, Return& failure);
 
   const std::string& uuid() const { return uuid_; }
+  Device handle() const { return handle_; }
 
   DeviceReading Read(const CostlyReadings& wanted, absl::Time now, DeviceHistory& history);
 

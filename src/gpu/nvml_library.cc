@@ -55,6 +55,8 @@ NvmlFunctions BindAll(void* nvml) {
   Bind(nvml, calls.mig_max_count, {"nvmlDeviceGetMaxMigDeviceCount"});
   Bind(nvml, calls.mig_handle_by_index, {"nvmlDeviceGetMigDeviceHandleByIndex"});
   Bind(nvml, calls.gpu_instance_id, {"nvmlDeviceGetGpuInstanceId"});
+  Bind(nvml, calls.p2p_status, {"nvmlDeviceGetP2PStatus"});
+  Bind(nvml, calls.fabric_info, {"nvmlDeviceGetGpuFabricInfoV"});
   Bind(nvml, calls.gpm_support, {"nvmlGpmQueryDeviceSupport"});
   Bind(nvml, calls.gpm_sample_alloc, {"nvmlGpmSampleAlloc"});
   Bind(nvml, calls.gpm_sample_free, {"nvmlGpmSampleFree"});

@@ -1,8 +1,11 @@
 #include "gpu/nvml_session.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "gpu/nvml_error.h"
+#include "gpu/nvml_links.h"
 #include "gpu/nvml_processes.h"
 
 namespace gpuscaler::nvml {
@@ -11,6 +14,9 @@ namespace {
 absl::Status Failed(absl::string_view call, Return error) {
   return absl::UnavailableError(absl::StrCat(call, ": ", ErrorText(error)));
 }
+
+// Apart from errors, a fabric that is not set up yet takes minutes after the start of the node.
+constexpr absl::Duration kLinksInterval = absl::Minutes(1);
 
 }  // namespace
 
@@ -49,6 +55,27 @@ NvmlDevice* Session::Gpu(int index, Return& failure) {
     gpu = NvmlDevice::Open(calls_, HasBrokenProcessesV3(driver_version_), index, failure);
   }
   return gpu.get();
+}
+
+const std::map<std::string, std::string>& Session::LinkGroups(absl::Time now) {
+  const auto is_new = [this](const std::unique_ptr<NvmlDevice>& gpu) {
+    return gpu != nullptr && !link_groups_.contains(gpu->uuid());
+  };
+  const bool is_due = !links_are_complete_ && now - read_links_at_ >= kLinksInterval;
+  if (!is_due && std::ranges::none_of(gpus_, is_new)) return link_groups_;
+  std::vector<Device> devices;
+  std::vector<std::string> uuids;
+  for (const std::unique_ptr<NvmlDevice>& gpu : gpus_) {
+    if (gpu == nullptr) continue;
+    devices.push_back(gpu->handle());
+    uuids.push_back(gpu->uuid());
+  }
+  const nvml::LinkGroups groups = ReadLinkGroups(calls_, devices);
+  link_groups_.clear();
+  for (size_t i = 0; i < uuids.size(); ++i) link_groups_.emplace(uuids[i], groups.names[i]);
+  links_are_complete_ = groups.is_complete;
+  read_links_at_ = now;
+  return link_groups_;
 }
 
 }  // namespace gpuscaler::nvml

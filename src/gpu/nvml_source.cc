@@ -68,6 +68,7 @@ absl::StatusOr<NodeSnapshot> NvmlSource::ReadAll(const CostlyReadings& wanted) {
         absl::StrCat(count == 1 ? "the only GPU" : absl::StrCat("each of the ", count, " GPUs"),
                      " fails: ", failing.back().detail));
   }
+  AddLinkGroups(snapshot);
   AddFailing(failing, wanted, snapshot);
   reopen_ = lost && may_reopen_ && clock_.Now() - reopened_at_ >= kReopenInterval;
   return snapshot;
@@ -101,6 +102,16 @@ void NvmlSource::AddReadable(nvml::DeviceReading reading, const CostlyReadings& 
     }
     snapshot.gpus.push_back(UnreadableGpu(before, "the MIG instance cannot be found", wanted));
     snapshot.gpus.back().index = index;
+  }
+}
+
+// GPUs in MIG mode have no links, nor do their instances.
+void NvmlSource::AddLinkGroups(NodeSnapshot& snapshot) {
+  const std::map<std::string, std::string>& groups = session_->LinkGroups(snapshot.taken_at);
+  for (GpuSample& gpu : snapshot.gpus) {
+    if (const auto group = groups.find(gpu.uuid); group != groups.end()) {
+      gpu.link_group = group->second;
+    }
   }
 }
 

@@ -30,6 +30,7 @@ class NvmlSource : public GpuSource {
   nvml::DeviceReading ReadGpu(int index, const CostlyReadings& wanted, absl::Time now);
   void AddReadable(nvml::DeviceReading reading, const CostlyReadings& wanted,
                    NodeSnapshot& snapshot) const;
+  void AddLinkGroups(NodeSnapshot& snapshot);
   void AddFailing(const std::vector<FailingIndex>& failing, const CostlyReadings& wanted,
                   NodeSnapshot& snapshot) const;
   absl::Status BackOff(const absl::Status& error);

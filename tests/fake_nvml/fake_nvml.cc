@@ -295,6 +295,33 @@ FAKE_NVML nvmlDeviceGetGpuInstanceId(Device handle, unsigned* id) {
   });
 }
 
+#ifndef FAKE_NVML_OLD
+FAKE_NVML nvmlDeviceGetP2PStatus(Device one, Device other, int capability, int* status) {
+  const Json state = StateAfterHang(__func__);
+  const Found second = Find(state, __func__, other);
+  if (second.result != kSuccess) return second.result;
+  return OnDevice(__func__, one, [&](const Json& gpu) {
+    const auto& links = gpu.at("links");
+    const bool is_linked = std::ranges::find(links, second.device.at("uuid")) != links.end();
+    *status = capability == kP2pNvlink && is_linked ? kP2pOk : 1;
+    return kSuccess;
+  });
+}
+
+FAKE_NVML nvmlDeviceGetGpuFabricInfoV(Device handle, FabricInfo* info) {
+  return OnDevice(__func__, handle, [&](const Json& gpu) {
+    const auto& fabric = gpu.at("fabric");
+    if (info->version != FabricInfo::kVersion) return kInvalidArgument;
+    info->state = fabric.at("state").get<uint8_t>();
+    info->status = fabric.value("status", kSuccess);
+    info->clique = fabric.value("clique", 0U);
+    const auto cluster = fabric.value("cluster", std::vector<uint8_t>(16));
+    std::ranges::copy(cluster, info->cluster_uuid);
+    return kSuccess;
+  });
+}
+#endif
+
 FAKE_NVML nvmlGpmQueryDeviceSupport(Device handle, GpmSupport* support) {
   return OnDevice(__func__, handle, [&](const Json& gpu) {
     support->supported = gpu.value("gpm", false) ? 1 : 0;

@@ -11,6 +11,8 @@
 //      "pcie": [tx, rx], "fields": {"138": 1024, "202@3": 7}, "field_usec": 1000000,
 //      "processes": [[pid, bytes], ...], "mps": [...], "ecc": 0, "throttle": 0, "minor": 0,
 //      "process_samples": [[usec, pid, percent], ...],
+//      "links": ["GPU-b"],  // UUIDs of GPUs behind NVLink
+//      "fabric": {"state": 3, "status": 0, "cluster": [16 bytes], "clique": 7},
 //      "gpm": true, "mig": [{"uuid": "MIG-x", "name", "gi": 1, "busy_usec": 0, "memory", ...}]}]}
 //
 // A field key without a scope is link 0; for 138 and 139 it is all links together. A missing key is
