@@ -107,7 +107,8 @@ OrderedJson GpuJson(const NodeSnapshot& snapshot, const GpuSample& gpu) {
   OrderedJson json = {{"index", gpu.index},
                       {"uuid", gpu.uuid},
                       {"parent_uuid", TextJson(gpu.parent_uuid)},
-                      {"name", TextJson(gpu.name)}};
+                      {"name", TextJson(gpu.name)},
+                      {"link_group", TextJson(gpu.link_group)}};
   for (const GpuNumber& number : GpuNumbers()) json[number.column] = NumberJson(number.value(gpu));
   json["throttle_reasons"] = JsonOf(gpu.throttle_reasons);
   json["processes"] = ProcessesJson(gpu);

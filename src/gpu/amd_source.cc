@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "gpu/amd_sensors.h"
@@ -27,6 +28,15 @@ std::vector<std::string> IdsOf(const AmdRenderDevice& device) {
   std::vector<std::string> ids = {device.id};
   if (device.render_minor) ids.push_back(absl::StrCat("renderD", *device.render_minor));
   return ids;
+}
+
+// Returns "xgmi-" and the id of the hive: the GPUs that xGMI links to each other. It is the hive_id
+// of KFD's topology, in a file that every container has (amdgpu_xgmi.c). A GPU without such links
+// has no file.
+std::string LinkGroupOf(const std::string& device) {
+  uint64_t hive = 0;
+  const std::string text = ReadSysfs(device + "/xgmi_hive_info/xgmi_hive_id").value_or("");
+  return absl::SimpleAtoi(text, &hive) && hive != 0 ? absl::StrCat("xgmi-", absl::Hex(hive)) : "";
 }
 
 void AddProcesses(const AmdRenderDevice& device, const std::vector<KfdNode>& nodes,
@@ -85,7 +95,9 @@ void AmdSource::ReadGpu(AmdGpu gpu, int index, const Kfd& kfd, NodeSnapshot& sna
   if (history.uuid.empty()) history.uuid = gpu.whole.id;
   if (gpu.mode) history.mode = *gpu.mode;
   gpu.mode = history.mode;
-  GpuSample sample = {.uuid = history.uuid, .name = gpu.name, .index = index};
+  if (!history.link_group) history.link_group = LinkGroupOf(gpu.folder);
+  GpuSample sample = {
+      .uuid = history.uuid, .name = gpu.name, .index = index, .link_group = *history.link_group};
   if (!gpu.card.empty()) sample.device_ids = {gpu.card};
   ReadAmdMemory(gpu.folder, sample);
   const bool is_asleep = IsAsleep(gpu.folder);

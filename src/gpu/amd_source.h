@@ -28,7 +28,8 @@ class AmdSource : public GpuSource {
   // The part of a GPU's earlier readings that the next one needs.
   struct History {
     std::string uuid;
-    std::string mode;  // AmdGpu::mode, as last read
+    std::string mode;                       // AmdGpu::mode, as last read
+    std::optional<std::string> link_group;  // empty: not read yet
     MeanActivity gfx;
     MeanActivity memory;
     std::vector<std::vector<MeanActivity>> dies;  // partitions, then compute dies

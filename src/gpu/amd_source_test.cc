@@ -66,6 +66,20 @@ TEST_F(AmdSourceTest, ReadsAnMi210) {
   EXPECT_THAT(gpu.gaps, IsEmpty());
 }
 
+TEST_F(AmdSourceTest, TheXgmiHiveIsTheLinkGroup) {
+  for (int i = 0; i < 3; ++i) {
+    const std::string pci = absl::StrCat("0000:0", i + 1, ":00.0");
+    sysfs_.AddMi210(pci, {.card = i, .render_minor = 128 + i});
+    sysfs_.Set(pci, "unique_id", absl::StrCat("000000000000000", i + 1, "\n"));
+    if (i < 2) sysfs_.Set(pci, "xgmi_hive_info/xgmi_hive_id", "15188982192727901047\n");
+  }
+  const NodeSnapshot snapshot = Read();
+  ASSERT_EQ(snapshot.gpus.size(), 3u);
+  EXPECT_EQ(snapshot.gpus[0].link_group, "xgmi-d2ca1ad46147c377");
+  EXPECT_EQ(snapshot.gpus[1].link_group, snapshot.gpus[0].link_group);
+  EXPECT_EQ(snapshot.gpus[2].link_group, "") << "it has no file";
+}
+
 TEST_F(AmdSourceTest, ReadsADesktopCardThatIsCard1Alone) {
   sysfs_.RemoveKfd();
   sysfs_.AddDesktopCard("0000:03:00.0", {.card = 1, .render_minor = 128});

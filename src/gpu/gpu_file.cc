@@ -52,7 +52,8 @@ using Keys = std::vector<absl::string_view>;
 
 const Keys& DeviceKeys() {
   static const Keys& keys = *[] {
-    auto* all = new Keys{"index", "uuid", "name", "throttle_reasons", "processes", "mig"};
+    auto* all =
+        new Keys{"index", "uuid", "name", "link_group", "throttle_reasons", "processes", "mig"};
     for (const NumberKey& row : kNumberKeys) all->push_back(row.key);
     for (const CountKey& row : kCountKeys) all->push_back(row.key);
     return all;
@@ -180,7 +181,7 @@ class FrameParser {
     for (size_t i = 0; i < instances.value().size(); ++i) {
       const JsonNode node = instances.Element(i);
       RETURN_IF_ERROR(node.CheckObject(DeviceKeys()));
-      for (const char* key : {"index", "mig"}) {
+      for (const char* key : {"index", "link_group", "mig"}) {
         if (node.Find(key) == nullptr) continue;
         return node.Member(key).Fault("a MIG instance has none of its own");
       }
@@ -198,6 +199,7 @@ class FrameParser {
   absl::Status ReadDevice(const JsonNode& node, GpuSample& gpu) {
     RETURN_IF_ERROR(ReadText(node, "uuid", gpu.uuid));
     RETURN_IF_ERROR(ReadText(node, "name", gpu.name));
+    RETURN_IF_ERROR(ReadText(node, "link_group", gpu.link_group));
     if (gpu.uuid.empty()) return node.Member("uuid").Fault("is empty");
     if (!uuids_.insert(gpu.uuid).second) {
       return node.Fault(absl::StrCat("uuid \"", gpu.uuid, "\" is another GPU's already"));

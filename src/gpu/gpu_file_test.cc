@@ -17,7 +17,8 @@ absl::StatusOr<NodeSnapshot> ParseNode(absl::string_view text) {
 
 TEST(GpuFile, ReadsEveryKey) {
   const auto node = ParseNode(R"({"driver_version": "550.54", "gpus": [{
-    "index": 3, "uuid": "GPU-a", "name": "H200", "utilization_percent": 98.9,
+    "index": 3, "uuid": "GPU-a", "name": "H200", "link_group": "nvlink-0",
+    "utilization_percent": 98.9,
     "memory_utilization_percent": 40, "memory_used_bytes": 70000000000,
     "memory_total_bytes": 150000000000, "temperature_celsius": 61, "power_watts": 512.5,
     "power_limit_watts": 700, "pcie_tx_kbps": 11, "pcie_rx_kbps": 12, "nvlink_tx_mbps": 13,
@@ -31,6 +32,7 @@ TEST(GpuFile, ReadsEveryKey) {
   EXPECT_EQ(gpu.index, 3);
   EXPECT_EQ(gpu.uuid, "GPU-a");
   EXPECT_EQ(gpu.name, "H200");
+  EXPECT_EQ(gpu.link_group, "nvlink-0");
   EXPECT_EQ(gpu.utilization_percent, 98.9);
   EXPECT_EQ(gpu.memory_utilization_percent, 40);
   EXPECT_EQ(gpu.memory_used_bytes, 70'000'000'000);
