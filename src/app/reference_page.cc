@@ -212,6 +212,7 @@ NodeSnapshot FullSnapshot() {
                    .throttle_reasons = 0};
   gpu.gaps = {{GpuField::kPower, GpuGap::Reason::kFailed, "NVML error 15 (GPU_IS_LOST)"}};
   gpu.holders = {{.pod = 0, .container = "container"}};
+  gpu.is_free = false;
   return {.taken_at = absl::UnixEpoch(),
           .node = "node",
           .source = "nvml",

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "model/free_gpus.h"
 #include "page/metric_family.h"
 
 namespace gpuscaler {
@@ -168,6 +169,27 @@ MetricFamily AttributionKnown(const NodeSnapshot& snapshot) {
   return family;
 }
 
+// Without a series, it is unknown of all GPUs whether they are free.
+void AddFreeFamilies(const NodeSnapshot& snapshot, std::vector<MetricFamily>& families) {
+  FreeGpus free;
+  free.Add(snapshot);
+  MetricFamily by_group = NewFamily(
+      "free_gpus",
+      "Whole GPUs that no pod holds, by node and group. GPUs of a group are linked to each "
+      "other; an empty group is that of GPUs without known links.",
+      MetricType::Gauge);
+  for (const FreeGroup& group : free.groups) {
+    AddValue(by_group, group.gpus, {{"node", group.node}, {"group", group.link_group}});
+  }
+  MetricFamily largest =
+      NewFamily("largest_free_group_gpus",
+                "Free GPUs of the node's group with most of them: the largest replica that fits.",
+                MetricType::Gauge);
+  if (!free.groups.empty()) AddValue(largest, LargestGroup(free), {{"node", snapshot.node}});
+  families.push_back(std::move(by_group));
+  families.push_back(std::move(largest));
+}
+
 }  // namespace
 
 std::span<const GpuNumber> GpuNumbers() { return kNumbers; }
@@ -185,6 +207,7 @@ std::vector<MetricFamily> GpuFamilies(const NodeSnapshot& snapshot) {
   families.push_back(ReadFailures(snapshot));
   families.push_back(HolderShares(snapshot));
   families.push_back(AttributionKnown(snapshot));
+  AddFreeFamilies(snapshot, families);
   std::erase_if(families, [](const MetricFamily& family) { return family.metric.empty(); });
   return families;
 }

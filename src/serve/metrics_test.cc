@@ -302,6 +302,25 @@ TEST_F(MetricsTest, UnknownHoldersAreExported) {
   EXPECT_THAT(Page(snapshot), Not(Contains(StartsWith("attribution_known"))));
 }
 
+TEST_F(MetricsTest, FreeGpusAreExportedByNodeAndLinkGroup) {
+  NodeSnapshot snapshot{.taken_at = clock_.Now(), .node = "gpu-7"};
+  for (int i = 0; i < 6; ++i) {
+    snapshot.gpus.push_back({.uuid = absl::StrCat("GPU-", i), .index = i});
+    snapshot.gpus.back().link_group = i < 3 ? "nvlink-0" : "";
+    snapshot.gpus.back().is_free = i != 0 && i < 4;
+  }
+  snapshot.gpus[5].is_free.reset();
+  const std::vector<std::string> page = Page(snapshot);
+  EXPECT_THAT(page, Contains(R"(free_gpus{node="gpu-7",group="nvlink-0"} 2)"));
+  EXPECT_THAT(page, Contains(R"(free_gpus{node="gpu-7",group=""} 1)"));
+  EXPECT_THAT(page, Contains(R"(largest_free_group_gpus{node="gpu-7"} 2)"));
+}
+
+TEST_F(MetricsTest, UnknownFreeGpusHaveNoSeries) {
+  const NodeSnapshot snapshot{.taken_at = clock_.Now(), .gpus = {{.uuid = "GPU-a"}}};
+  EXPECT_THAT(Page(snapshot), Not(Contains(HasSubstr("free_g"))));
+}
+
 TEST(GpuFamilies, HelpIsThereAndFamiliesWithoutASeriesAreNot) {
   EXPECT_THAT(GpuFamilies({}), IsEmpty());
   for (const prometheus::MetricFamily& family : GpuFamilies({.gpus = {FullSample()}})) {
