@@ -1,5 +1,6 @@
 #include "app/fleet_page.h"
 
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +13,7 @@
 #include "base/status_macros.h"
 #include "fleet/gpu_wire.h"
 #include "fleet/telemetry_wire.h"
+#include "model/free_gpus.h"
 
 namespace gpuscaler {
 namespace {
@@ -79,6 +81,58 @@ std::string AgentLine(const ViewedAgent& agent) {
                       agent.why().empty() ? "" : ": ", agent.why());
 }
 
+FreeGpus FreeGpusOf(const FleetPage& page) {
+  FreeGpus free;
+  for (const FleetPage::Node& node : page.nodes) {
+    node.left_out.empty() ? free.Add(node.snapshot) : free.AddUnknown(node.snapshot);
+  }
+  return free;
+}
+
+// Returns the sizes of the pods with whole GPUs, and whether all pods of a size have linked ones.
+std::map<int, bool> SizesOfPods(const FleetPage& page) {
+  std::map<int, bool> sizes;
+  for (const FleetPage::Node& node : page.nodes) {
+    for (const WholeGpus& pod : WholeGpusOfPods(node.snapshot)) {
+      const auto size = sizes.try_emplace(static_cast<int>(pod.uuids.size()), true).first;
+      size->second = size->second && pod.are_linked;
+    }
+  }
+  return sizes;
+}
+
+// Returns "8 free in 1+1+2+4: room for one replica of 4", or "" if it is unknown of all GPUs
+// whether they are free. The replicas have the sizes of the present pods, or that of the largest
+// group if there are none.
+std::string FreeLine(const FleetPage& page) {
+  const FreeGpus free = FreeGpusOf(page);
+  if (free.groups.empty()) return "";
+  std::map<int, bool> sizes = SizesOfPods(page);
+  const int largest = LargestGroup(free);
+  if (sizes.empty() && largest > 0) sizes.emplace(largest, true);
+  std::vector<std::string> rooms;
+  for (const auto& [gpus, linked] : sizes) {
+    const int room = RoomFor({.pods = {gpus}, .linked = linked}, free);
+    const std::string count = room == 0 ? "no" : room == 1 ? "one" : absl::StrCat(room);
+    rooms.push_back(absl::StrCat(count, room > 1 ? " replicas of " : " replica of ", gpus));
+  }
+  const std::string text = FreeText(free, /*linked=*/true);
+  const std::string room = CountFree(free) == 0 || rooms.empty()
+                               ? ""
+                               : absl::StrCat(": room for ", absl::StrJoin(rooms, ", or "));
+  return absl::StrCat(text, room,
+                      free.unknown == 0 ? "" : absl::StrCat("; unknown of ", free.unknown));
+}
+
+OrderedJson FreeJson(const FreeGpus& free) {
+  OrderedJson json = {{"unknown", free.unknown}, {"groups", OrderedJson::array()}};
+  for (const FreeGroup& group : free.groups) {
+    json["groups"].push_back(
+        {{"node", group.node}, {"link_group", TextJson(group.link_group)}, {"gpus", group.gpus}});
+  }
+  return json;
+}
+
 OrderedJson NodeJson(const FleetPage::Node& node) {
   const NodeSnapshot& snapshot = node.snapshot;
   OrderedJson json = {{"node", snapshot.node},
@@ -133,6 +187,7 @@ std::string FleetTable(const FleetPage& page) {
                                  absl::StrJoin(page.view.namespaces(), ", ")));
   }
   for (std::string& row : GpuRows(page)) lines.push_back(std::move(row));
+  if (std::string line = FreeLine(page); !line.empty()) lines.push_back(std::move(line));
   for (const FleetPage::Node& node : page.nodes) {
     if (!node.left_out.empty()) lines.push_back(absl::StrCat("left out: ", node.left_out));
   }
@@ -152,6 +207,7 @@ std::string FleetJson(const FleetPage& page) {
                       {"version", TextJson(page.view.version())},
                       {"trouble", TextJson(page.view.trouble())},
                       {"namespaces", page.view.namespaces()},
+                      {"free", FreeJson(FreeGpusOf(page))},
                       {"nodes", OrderedJson::array()},
                       {"agents", OrderedJson::array()}};
   for (const FleetPage::Node& node : page.nodes) json["nodes"].push_back(NodeJson(node));

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 #include "app/exit_codes.h"
 #include "app/fleet_gpus.h"
 #include "base/test_hostile_name.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "model/free_gpus.h"
 #include "nlohmann/json.hpp"
 #include "role/test_fleet.h"
 
@@ -161,6 +164,73 @@ TEST_F(FleetPageTest, ExplanationShowsNodesAgesReplicasAndWhatIsLeftOut) {
       AllOf(ContainsRegex("gpu-c \\(1 replica, read [1-9]s ago: agent of node gpu-c disconnected "),
             ContainsRegex("llm-6d4cf56db6-h5j6k +unreadable"),
             HasSubstr("note: partial: agent of node gpu-c disconnected for ")));
+}
+
+// A connected node with known holders. `groups` has the link group of each GPU. The first `held`
+// GPUs have one pod.
+FleetPage::Node LinkedNode(const std::string& name, const std::vector<std::string>& groups,
+                           size_t held) {
+  NodeSnapshot snapshot{.node = name, .attribution = {.state = Attribution::State::kKnown}};
+  for (size_t i = 0; i < groups.size(); ++i) {
+    GpuSample gpu{.uuid = absl::StrCat("GPU-", name, "-", i), .index = static_cast<int>(i)};
+    gpu.link_group = groups[i];
+    gpu.utilization_percent = 0;
+    if (i < held) gpu.holders = {{.pod = 0}};
+    snapshot.gpus.push_back(std::move(gpu));
+  }
+  if (held > 0) snapshot.pods = {{.namespace_name = "shop", .name = "web-0"}};
+  MarkFreeGpus(snapshot);
+  return {.snapshot = std::move(snapshot)};
+}
+
+// Returns the line of the table on free GPUs.
+std::string FreeLineOf(std::vector<FleetPage::Node> nodes) {
+  const FleetPage page{.address = "localhost:6000", .nodes = std::move(nodes)};
+  const std::vector<std::string> lines = absl::StrSplit(FleetTable(page), '\n');
+  for (const std::string& line : lines) {
+    if (absl::StrContains(line, " free")) return line;
+  }
+  return "";
+}
+
+TEST(FleetTable, ShowsFreeGpusAndTheRoomForReplicasOfThePresentSizes) {
+  const std::string a = "nvlink-0";
+  const std::string b = "nvlink-1";
+  const FleetPage::Node eight = LinkedNode("gpu-a", {a, a, a, a, b, b, b, b}, 4);
+  EXPECT_EQ(FreeLineOf({eight}), "4 free in 4: room for one replica of 4");
+  EXPECT_EQ(FreeLineOf({eight, LinkedNode("gpu-b", {a, a, a}, 1), LinkedNode("gpu-c", {a}, 0),
+                        LinkedNode("gpu-d", {""}, 0)}),
+            "8 free in 1+1+2+4: room for 8 replicas of 1, or one replica of 4");
+  EXPECT_EQ(FreeLineOf({LinkedNode("gpu-a", {a, a, a}, 2)}),
+            "1 free in 1: room for no replica of 2");
+  EXPECT_EQ(FreeLineOf({LinkedNode("gpu-a", {a, a}, 2)}), "none free");
+}
+
+TEST(FleetTable, WithoutPodsTheLargestGroupIsOneReplica) {
+  EXPECT_EQ(FreeLineOf({LinkedNode("gpu-a", {"nvlink-0", "nvlink-0", ""}, 0)}),
+            "3 free in 1+2: room for one replica of 2");
+}
+
+TEST(FleetTable, GpusThatMayBeFreeAreNotCounted) {
+  FleetPage::Node lost = LinkedNode("gpu-b", {"", ""}, 0);
+  lost.left_out = "agent of node gpu-b disconnected for 20s";
+  EXPECT_EQ(FreeLineOf({LinkedNode("gpu-a", {""}, 0), lost}),
+            "1 free in 1: room for one replica of 1; unknown of 2");
+  FleetPage::Node older_agent = LinkedNode("gpu-a", {""}, 0);
+  older_agent.snapshot.gpus[0].is_free.reset();
+  EXPECT_EQ(FreeLineOf({older_agent}), "");
+}
+
+TEST(FleetJsonPage, HasTheFreeGpusOfEachGroup) {
+  FleetPage page{.address = "localhost:6000"};
+  page.nodes.push_back(LinkedNode("gpu-a", {"nvlink-0", "nvlink-0", ""}, 1));
+  const auto json = nlohmann::json::parse(FleetJson(page));
+  EXPECT_EQ(json["free"]["unknown"], 0);
+  ASSERT_EQ(json["free"]["groups"].size(), 2u);
+  EXPECT_TRUE(json["free"]["groups"][0]["link_group"].is_null());
+  EXPECT_EQ(json["free"]["groups"][1]["link_group"], "nvlink-0");
+  EXPECT_EQ(json["free"]["groups"][1]["gpus"], 1);
+  EXPECT_EQ(json["nodes"][0]["gpus"][0]["link_group"], "nvlink-0");
 }
 
 TEST(FleetTable, EscapesHostileNames) {
