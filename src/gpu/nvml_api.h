@@ -158,7 +158,7 @@ struct FabricInfo {
   static constexpr uint32_t kVersion = 36 | 2 << 24;
   uint32_t version;
   uint8_t cluster_uuid[16];
-  Return status;  // of the registration; valid if it is completed
+  Return status;  // the result of the registration; valid if it is completed
   uint32_t clique;
   uint8_t state;
   uint32_t health;

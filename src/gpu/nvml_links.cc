@@ -67,7 +67,7 @@ std::vector<size_t> FirstLinked(const NvmlFunctions& calls, const std::vector<De
 LinkGroups ReadLinkGroups(const NvmlFunctions& calls, const std::vector<Device>& devices) {
   LinkGroups groups;
   const std::vector<size_t> first = FirstLinked(calls, devices, groups.is_complete);
-  std::map<size_t, int> numbers;  // of groups with several devices, by their first one
+  std::map<size_t, int> numbers;  // key: the first device of a group with several
   for (size_t i = 0; i < devices.size(); ++i) {
     std::string name = CliqueOf(calls, devices[i], groups.is_complete);
     if (name.empty() && std::ranges::count(first, first[i]) > 1) {

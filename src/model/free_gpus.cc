@@ -36,7 +36,7 @@ std::optional<bool> IsFree(const NodeSnapshot& snapshot, const GpuSample& gpu, b
   return true;
 }
 
-// Returns the sizes of the parts with free GPUs, in ascending order.
+// The sizes of the parts with free GPUs, in ascending order.
 std::vector<int> PartsOf(const FreeGpus& free, bool linked) {
   std::map<std::string, int> nodes;
   std::vector<int> parts;

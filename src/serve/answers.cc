@@ -105,8 +105,10 @@ GetMetricsResponse MetricsAnswer(const CachedDecision& cached) {
   return answer;
 }
 
-Explanation ExplainAnswer(const CachedDecision& cached, absl::Time now) {
-  const Decision& decision = cached.decision;
+Explanation ExplainAnswer(const CachedDecision& cached, absl::Time now,
+                          const std::string& why_no_room) {
+  Decision decision = cached.decision;
+  if (!why_no_room.empty()) decision.notes.push_back(why_no_room);
   Explanation explanation = WithTrigger(*cached.parsed);
   SetStatus(decision.status, explanation);
   explanation.set_value(AsQuantity(decision.value));

@@ -20,7 +20,9 @@ externalscaler::GetMetricSpecResponse SpecAnswer(const MetricSpec& spec);
 externalscaler::GetMetricsResponse MetricsAnswer(const CachedDecision& cached);
 
 // An error is returned as an explanation too.
-gpuscaler::v1::Explanation ExplainAnswer(const CachedDecision& cached, absl::Time now);
+// `why_no_room` is a note (scaling/replica_room.h); empty: none.
+gpuscaler::v1::Explanation ExplainAnswer(const CachedDecision& cached, absl::Time now,
+                                         const std::string& why_no_room = "");
 gpuscaler::v1::Explanation ExplainAnswer(const ParsedTrigger& parsed, const absl::Status& error);
 
 }  // namespace gpuscaler

@@ -19,6 +19,7 @@
 #include "base/worker_threads.h"
 #include "explain.pb.h"
 #include "externalscaler.pb.h"
+#include "scaling/replica_room.h"
 #include "serve/activity_stream.h"
 #include "serve/answers.h"
 #include "serve/repeat_schedule.h"
@@ -70,12 +71,25 @@ absl::StatusOr<GetMetricsResponse> MetricsOf(const TriggerEvaluator::EvaluationO
   return MetricsAnswer(*evaluated->cached);
 }
 
+StalenessLimits StalenessOf(const ScalerServiceOptions& options) {
+  return {.stale_after = options.stale_after,
+          .grace = options.grace,
+          .forget_after = options.forget_after};
+}
+
+// The free GPUs are those of all nodes at the time of the explanation. A decision has only the
+// nodes of its own pods, and stays in the cache while others change.
 absl::StatusOr<Explanation> ExplanationOf(const ParsedTrigger& parsed,
                                           const TriggerEvaluator::EvaluationOr& evaluated,
-                                          absl::Time now) {
+                                          const FleetReader& fleets,
+                                          const StalenessLimits& staleness, absl::Time now) {
   RETURN_IF_ERROR(parsed.trigger.status());
-  return evaluated.ok() ? ExplainAnswer(*evaluated->cached, now)
-                        : ExplainAnswer(parsed, evaluated.status());
+  if (!evaluated.ok()) return ExplainAnswer(parsed, evaluated.status());
+  const auto fleet = fleets.AllNodes();
+  return ExplainAnswer(
+      *evaluated->cached, now,
+      fleet.ok() ? WhyNoRoom(*parsed.trigger, evaluated->cached->decision, **fleet, staleness)
+                 : std::string());
 }
 
 }  // namespace
@@ -90,11 +104,8 @@ class ScalerService::Impl {
         fleets_(fleets),
         profiles_(profiles),
         metrics_(metrics),
-        evaluator_({.stale_after = options.stale_after,
-                    .grace = options.grace,
-                    .forget_after = options.forget_after},
-                   clock, fleets, leases, profiles, metrics, std::move(wake_sampler), signals,
-                   options.namespaces),
+        evaluator_(StalenessOf(options), clock, fleets, leases, profiles, metrics,
+                   std::move(wake_sampler), signals, options.namespaces),
         signals_(signals.store),
         cache_({}, options.allowed_namespaces),
         snapshot_log_(options.stale_after, clock, fleets),
@@ -436,7 +447,8 @@ void ScalerService::Impl::Explain(const Call& call, const Ref& ref) {
   Answer(call, DecisionPart::kAll, ref,
          [this](const Call& pending, const ParsedTrigger& parsed,
                 const TriggerEvaluator::EvaluationOr& evaluated) {
-           Finish(pending, ExplanationOf(parsed, evaluated, clock_.Now()));
+           const StalenessLimits staleness = StalenessOf(options_);
+           Finish(pending, ExplanationOf(parsed, evaluated, fleets_, staleness, clock_.Now()));
          });
 }
 
