@@ -13,6 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "health.pb.h"
+#include "model/free_gpus.h"
 #include "serve/test_served_scaler.h"
 
 namespace gpuscaler {
@@ -121,6 +122,28 @@ TEST(ScalerService, ExplanationCarriesTheDecision) {
   EXPECT_EQ(reply->shares(1).state(), "idle");
   EXPECT_EQ(reply->snapshot_age_seconds(), 3);
   EXPECT_THAT(reply->text(), HasSubstr("value: 60"));
+}
+
+TEST(ScalerService, ExplanationHasANoteIfNoGpuIsFreeForMoreReplicas) {
+  ServedScaler scaler;
+  NodeSnapshot snapshot = {.taken_at = scaler.clock.Now(), .node = "n"};
+  snapshot.attribution.state = Attribution::State::kKnown;
+  snapshot.pods = {{.namespace_name = "default",
+                    .name = "llm-a",
+                    .owners = {{.kind = "Deployment", .name = "llm"}},
+                    .owners_from = Pod::OwnersFrom::kReferences,
+                    .ready = true}};
+  snapshot.gpus = {BusyGpu(0, 90)};
+  snapshot.gpus[0].holders = {{.pod = 0, .container = "main"}};
+  MarkFreeGpus(snapshot);
+  scaler.store.Put(snapshot);
+  const auto reply = scaler.client.Explain(RefOf({{"workload", "llm"}}));
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_EQ(reply->value(), 90);
+  EXPECT_THAT(reply->notes(),
+              testing::Contains("1 more replica of 1 GPU is asked for, and there is room for 0: "
+                                "none free"));
+  EXPECT_THAT(reply->text(), HasSubstr("note: 1 more replica of 1 GPU is asked for"));
 }
 
 TEST(ScalerService, ExplainingAnErrorSucceeds) {
