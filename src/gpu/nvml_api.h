@@ -1,6 +1,7 @@
 // The calls of NVML that we use: our own declarations of the binary interface of libnvidia-ml.so.1.
 // Neither the build nor the start needs NVIDIA's files. Sizes and offsets are those of nvml.h 13 on
-// 64-bit Linux. The version of a structure is its size with the version number in the top byte.
+// 64-bit Linux; tests/real/nvml_test.py compares them with NVIDIA's newest. The version of a
+// structure is its size with the version number in the top byte.
 #pragma once
 
 #include <cstddef>
@@ -186,14 +187,14 @@ static_assert(sizeof(GpmMetric) == 40);
 // Percent of the time with any compute or graphics work on the device.
 inline constexpr uint32_t kGpmGraphicsUtilization = 1;
 
-// The array had 98 elements, then 210, now 333, all under version 1. This is the longest.
+// The array had 98 elements, then 210, 333, now 477, all under version 1. This is the longest.
 struct GpmMetricsGet {
   static constexpr uint32_t kVersion = 1;
   uint32_t version;
   uint32_t count;
   GpmSample earlier;
   GpmSample later;
-  GpmMetric metrics[333];
+  GpmMetric metrics[477];
 };
 static_assert(offsetof(GpmMetricsGet, metrics) == 24);
 

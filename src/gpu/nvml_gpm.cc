@@ -44,7 +44,7 @@ Return GpmUtilization::Read(Device parent, unsigned gpu_instance, absl::Time now
 }
 
 Return GpmUtilization::Measure(std::optional<double>& percent) const {
-  const auto get = std::make_unique<GpmMetricsGet>();  // 13 KiB
+  const auto get = std::make_unique<GpmMetricsGet>();  // 19 KiB
   get->version = GpmMetricsGet::kVersion;
   get->count = 1;
   get->earlier = earlier_;
