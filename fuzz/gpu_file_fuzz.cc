@@ -21,6 +21,8 @@ void CheckGpus(const std::vector<GpuSample>& gpus) {
     FUZZ_ASSERT(!gpu.uuid.empty() && uuids.insert(gpu.uuid).second && gpu.index >= 0);
     FUZZ_ASSERT(!IsMig(gpu) || uuids.contains(gpu.parent_uuid));  // directly after its parent
     FUZZ_ASSERT(IsIn(gpu.utilization_percent, 0, 100) && IsIn(MemoryUsedPercent(gpu), 0, 100));
+    FUZZ_ASSERT(IsIn(gpu.sm_activity_percent, 0, 100) && IsIn(gpu.dram_activity_percent, 0, 100) &&
+                IsIn(gpu.tensor_activity_percent, 0, 100));
     FUZZ_ASSERT(IsIn(gpu.power_watts, 0, 1e308) && gpu.memory_used_bytes.value_or(0) >= 0);
     for (const GpuGap& gap : gpu.gaps) FUZZ_ASSERT(gap.reason == GpuGap::Reason::kFailed);
   }

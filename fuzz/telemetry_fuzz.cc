@@ -30,6 +30,8 @@ void CheckGpu(const GpuSample& gpu, const NodeSnapshot& snapshot) {
   FUZZ_ASSERT(IsIn(gpu.power_watts, 0, 20e3) && IsIn(gpu.power_limit_watts, 0, 20e3));
   FUZZ_ASSERT(IsIn(gpu.pcie_tx_kbps, 0, 1e9) && IsIn(gpu.pcie_rx_kbps, 0, 1e9));
   FUZZ_ASSERT(IsIn(gpu.nvlink_tx_mbps, 0, 1e7) && IsIn(gpu.nvlink_rx_mbps, 0, 1e7));
+  FUZZ_ASSERT(IsIn(gpu.sm_activity_percent, 0, 100) && IsIn(gpu.dram_activity_percent, 0, 100) &&
+              IsIn(gpu.tensor_activity_percent, 0, 100));
   FUZZ_ASSERT(IsIn(gpu.steady_memory.highest_percent, 0, 100));
   for (const GpuGap& gap : gpu.gaps) FUZZ_ASSERT(IsText(gap.detail));
   double shares = 0;

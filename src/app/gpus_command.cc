@@ -158,16 +158,18 @@ int DryRun(const GpusFlags& flags, const GpusPlan& plan) {
   return kExitOk;
 }
 
-// Rates (NVLink, GPM's utilization of MIG instances) need two readings of a counter.
+constexpr CostlyReadings kEverything{.pcie = true, .activity = true};
+
+// Rates (NVLink, and all that GPM has) need two readings of a counter.
 absl::StatusOr<NodeSnapshot> ReadWithRates(GpuSource& source) {
   constexpr absl::Duration kRateInterval = absl::Milliseconds(200);
-  auto snapshot = source.Read({.pcie = true});
+  auto snapshot = source.Read(kEverything);
   const bool gaps = snapshot.ok() && std::ranges::any_of(snapshot->gpus, [](const GpuSample& gpu) {
                       return !gpu.gaps.empty();
                     });
   if (!gaps) return snapshot;
   std::this_thread::sleep_for(absl::ToChronoNanoseconds(kRateInterval));
-  return source.Read({.pcie = true});
+  return source.Read(kEverything);
 }
 
 int PrintOnce(const GpusFlags& flags, const GpusPlan& plan, GpuSource& source) {
@@ -180,7 +182,7 @@ int PrintOnce(const GpusFlags& flags, const GpusPlan& plan, GpuSource& source) {
 }
 
 absl::StatusOr<GpusPage> ReadPage(const GpusPlan& plan, const GpusFlags& flags, GpuSource& source) {
-  ASSIGN_OR_RETURN(NodeSnapshot snapshot, source.Read({.pcie = true}));
+  ASSIGN_OR_RETURN(NodeSnapshot snapshot, source.Read(kEverything));
   return PageOf(plan, flags, std::move(snapshot));
 }
 

@@ -72,7 +72,7 @@ TEST(GpusCsv, UnknownIsBlankAndCommasAreQuoted) {
   const std::string csv = GpusCsv(Page());
   EXPECT_THAT(csv, HasSubstr("2026-01-01T00:00:00.250Z,slurm,4711,,,0,,gpu-7,,,0,GPU-a0,,"
                              "\"NVIDIA \"\"H200\"\", SXM\",12.346,,104857600,"));
-  EXPECT_THAT(csv, HasSubstr("slurm,4711,,,0,,gpu-7,,,1,GPU-b1,,,,,,,,,,,,,,,,,,,\n"));
+  EXPECT_THAT(csv, HasSubstr("slurm,4711,,,0,,gpu-7,,,1,GPU-b1,,,,,,,,,,,,,,,,,,,,,,\n"));
 }
 
 TEST(GpusCsv, DistinguishesUnreadableFromMissingFields) {

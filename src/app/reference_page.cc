@@ -207,6 +207,9 @@ NodeSnapshot FullSnapshot() {
                    .pcie_rx_kbps = 1,
                    .nvlink_tx_mbps = 1,
                    .nvlink_rx_mbps = 1,
+                   .sm_activity_percent = 1,
+                   .dram_activity_percent = 1,
+                   .tensor_activity_percent = 1,
                    .processes = std::vector<GpuProcess>(),
                    .ecc_uncorrected_errors = 0,
                    .throttle_reasons = 0};

@@ -69,6 +69,7 @@ wire::Subscription AgentStream::FirstSubscription() {
   wanted.mutable_namespaces()->Assign(options_.namespaces.begin(), options_.namespaces.end());
   if (subscribed_until_ > now) {
     wanted.set_pcie(subscription_.pcie);
+    wanted.set_activity(subscription_.activity);
     wanted.set_lease_seconds(static_cast<uint32_t>(absl::ToInt64Seconds(subscribed_until_ - now)));
   }
   return wanted;
@@ -77,6 +78,7 @@ wire::Subscription AgentStream::FirstSubscription() {
 void AgentStream::Subscribe(const CostlyReadings& wanted, absl::Duration lease) {
   wire::Subscription message;
   message.set_pcie(wanted.pcie);
+  message.set_activity(wanted.activity);
   message.set_lease_seconds(static_cast<uint32_t>(absl::ToInt64Seconds(lease)));
   {
     MutexLock lock(mutex_);

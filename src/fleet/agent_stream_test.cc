@@ -277,9 +277,10 @@ TEST_F(AgentStreamTest, SubscriptionIsSentAtOnceAndAfterAReconnect) {
   agent->Read(1);
   const auto stream = Watch(agent->address());
   received_.WaitForReading(1);
-  stream->Subscribe({.pcie = true}, absl::Seconds(90));
+  constexpr CostlyReadings kWanted{.pcie = true, .activity = true};
+  stream->Subscribe(kWanted, absl::Seconds(90));
   double value = 2;
-  for (; !agent->leases().Subscription(agent->clock().Now()).pcie && value < 1000; ++value) {
+  for (; agent->leases().Subscription(agent->clock().Now()) != kWanted && value < 1000; ++value) {
     agent->Read(value);
     received_.WaitForReading(value);
   }
@@ -291,7 +292,7 @@ TEST_F(AgentStreamTest, SubscriptionIsSentAtOnceAndAfterAReconnect) {
   clock_.Advance(absl::Seconds(2));
   stream->Tick();
   received_.WaitForReading(5000);
-  EXPECT_TRUE(agent->leases().Subscription(agent->clock().Now() + absl::Seconds(80)).pcie);
+  EXPECT_EQ(agent->leases().Subscription(agent->clock().Now() + absl::Seconds(80)), kWanted);
 }
 
 TEST_F(AgentStreamTest, AgentBeforeItsFirstReadingHasNoNode) {

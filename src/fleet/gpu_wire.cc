@@ -27,7 +27,7 @@ struct Reading {
         &wire::Gpu::field, &wire::Gpu::set_##field                                \
   }
 
-constexpr std::array<Reading<double>, 9> kDoubles = {{
+constexpr std::array<Reading<double>, 12> kDoubles = {{
     GPU_NUMBER(UtilizationPercent, utilization_percent),
     GPU_NUMBER(MemoryUtilizationPercent, memory_utilization_percent),
     GPU_NUMBER(TemperatureCelsius, temperature_celsius),
@@ -37,6 +37,9 @@ constexpr std::array<Reading<double>, 9> kDoubles = {{
     GPU_NUMBER(PcieRxKbps, pcie_rx_kbps),
     GPU_NUMBER(NvlinkTxMbps, nvlink_tx_mbps),
     GPU_NUMBER(NvlinkRxMbps, nvlink_rx_mbps),
+    GPU_NUMBER(SmActivityPercent, sm_activity_percent),
+    GPU_NUMBER(DramActivityPercent, dram_activity_percent),
+    GPU_NUMBER(TensorActivityPercent, tensor_activity_percent),
 }};
 
 constexpr std::array<Reading<int64_t>, 3> kIntegers = {{
@@ -51,7 +54,7 @@ constexpr std::array<Reading<uint64_t>, 1> kBits = {{
 
 #undef GPU_NUMBER
 
-constexpr std::array<std::pair<GpuField, wire::Gap::Field>, 11> kGapFields = {{
+constexpr std::array<std::pair<GpuField, wire::Gap::Field>, 14> kGapFields = {{
     {GpuField::kUtilization, wire::Gap::UTILIZATION},
     {GpuField::kMemoryUtilization, wire::Gap::MEMORY_UTILIZATION},
     {GpuField::kMemory, wire::Gap::MEMORY},
@@ -60,6 +63,9 @@ constexpr std::array<std::pair<GpuField, wire::Gap::Field>, 11> kGapFields = {{
     {GpuField::kPowerLimit, wire::Gap::POWER_LIMIT},
     {GpuField::kPcie, wire::Gap::PCIE},
     {GpuField::kNvlink, wire::Gap::NVLINK},
+    {GpuField::kSmActivity, wire::Gap::SM_ACTIVITY},
+    {GpuField::kDramActivity, wire::Gap::DRAM_ACTIVITY},
+    {GpuField::kTensorActivity, wire::Gap::TENSOR_ACTIVITY},
     {GpuField::kProcesses, wire::Gap::PROCESSES},
     {GpuField::kEcc, wire::Gap::ECC},
     {GpuField::kThrottle, wire::Gap::THROTTLE},

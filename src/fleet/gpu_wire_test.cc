@@ -33,6 +33,9 @@ void ExpectSame(const GpuSample& got, const GpuSample& want) {
   EXPECT_EQ(got.pcie_rx_kbps, want.pcie_rx_kbps);
   EXPECT_EQ(got.nvlink_tx_mbps, want.nvlink_tx_mbps);
   EXPECT_EQ(got.nvlink_rx_mbps, want.nvlink_rx_mbps);
+  EXPECT_EQ(got.sm_activity_percent, want.sm_activity_percent);
+  EXPECT_EQ(got.dram_activity_percent, want.dram_activity_percent);
+  EXPECT_EQ(got.tensor_activity_percent, want.tensor_activity_percent);
   EXPECT_EQ(got.processes, want.processes);
   EXPECT_EQ(got.ecc_uncorrected_errors, want.ecc_uncorrected_errors);
   EXPECT_EQ(got.throttle_reasons, want.throttle_reasons);
@@ -52,6 +55,9 @@ GpuSample FullGpu() {
   gpu.is_free = false;
   gpu.pcie_tx_kbps = 1234.5;
   gpu.pcie_rx_kbps = 64e6 + 1;
+  gpu.sm_activity_percent = 71.5;
+  gpu.dram_activity_percent = 62.25;
+  gpu.tensor_activity_percent = 0;
   gpu.processes = {
       {{.pid = 1, .memory_bytes = 2, .utilization_percent = 3.25}, {.pid = 4'194'303}}};
   gpu.ecc_uncorrected_errors = 2;
@@ -96,6 +102,14 @@ TEST(GpuWire, EveryGapField) {
   }
 }
 
+// Aggregators of earlier versions do the same with gaps of activity.
+TEST(GpuWire, GapOfAnUnknownFieldIsDropped) {
+  telemetry::v1::Gpu message;
+  EncodeGpu(FullGpu(), message);
+  message.mutable_gaps()->add_gaps()->set_field(static_cast<telemetry::v1::Gap::Field>(99));
+  EXPECT_EQ(DecodeGpu(message, {}).gaps, FullGpu().gaps);
+}
+
 struct Change {
   const char* name;
   std::function<void(GpuSample&)> make;
@@ -109,6 +123,7 @@ const Change kChanges[] = {
     {"memory gone", [](GpuSample& gpu) { gpu.memory_used_bytes.reset(); }},
     {"power gone", [](GpuSample& gpu) { gpu.power_watts.reset(); }},
     {"pcie gone", [](GpuSample& gpu) { gpu.pcie_rx_kbps = gpu.pcie_tx_kbps = std::nullopt; }},
+    {"tensor activity gone", [](GpuSample& gpu) { gpu.tensor_activity_percent.reset(); }},
     {"throttle gone", [](GpuSample& gpu) { gpu.throttle_reasons.reset(); }},
     {"throttle 0", [](GpuSample& gpu) { gpu.throttle_reasons = 0; }},
     {"no process", [](GpuSample& gpu) { gpu.processes->clear(); }},

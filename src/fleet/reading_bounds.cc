@@ -21,7 +21,7 @@ struct Range {
 
   bool Has(double value) const { return value >= least && value <= most; }  // false for NaN
 };
-constexpr std::array<Range, 9> kRanges = {{
+constexpr std::array<Range, 12> kRanges = {{
     {&GpuSample::utilization_percent, GpuField::kUtilization, 0, 100, "%"},
     {&GpuSample::memory_utilization_percent, GpuField::kMemoryUtilization, 0, 100, "%"},
     // GPUs slow down at about 90 and switch off at about 105; edge nodes may be in the cold.
@@ -35,6 +35,9 @@ constexpr std::array<Range, 9> kRanges = {{
     // NVLink 6 has 1.8e6 each way.
     {&GpuSample::nvlink_tx_mbps, GpuField::kNvlink, 0, 1e7, "MiB/s"},
     {&GpuSample::nvlink_rx_mbps, GpuField::kNvlink, 0, 1e7, "MiB/s"},
+    {&GpuSample::sm_activity_percent, GpuField::kSmActivity, 0, 100, "%"},
+    {&GpuSample::dram_activity_percent, GpuField::kDramActivity, 0, 100, "%"},
+    {&GpuSample::tensor_activity_percent, GpuField::kTensorActivity, 0, 100, "%"},
 }};
 
 // The largest have 0.5 TiB.

@@ -123,6 +123,8 @@ void ExpectBounded(const GpuSample& gpu, const NodeSnapshot& snapshot) {
   ExpectWithin(gpu.power_watts, 0, 20e3);
   ExpectWithin(gpu.pcie_tx_kbps, 0, 1e9);
   ExpectWithin(gpu.nvlink_rx_mbps, 0, 1e7);
+  ExpectWithin(gpu.sm_activity_percent, 0, 100);
+  ExpectWithin(gpu.tensor_activity_percent, 0, 100);
   ExpectWithin(gpu.steady_memory.highest_percent, 0, 100);
   EXPECT_LE(gpu.held_since, snapshot.taken_at + absl::Hours(24 * 365 * 600));
   EXPECT_LE(gpu.gaps.size(), 80u);

@@ -133,7 +133,7 @@ std::string TelemetryService::Trouble() const {
 }
 
 void TelemetryService::RenewLease(const wire::Subscription& subscription) {
-  const CostlyReadings readings{.pcie = subscription.pcie()};
+  const CostlyReadings readings{.pcie = subscription.pcie(), .activity = subscription.activity()};
   const absl::Duration lease =
       std::min<absl::Duration>(absl::Seconds(subscription.lease_seconds()), kLongestLease);
   const absl::Time now = clock_.Now();

@@ -199,6 +199,21 @@ TEST_F(TelemetryServiceTest, AgentWithoutAnyReadingSendsTheReason) {
   EXPECT_EQ(message.readings_size(), 0);
 }
 
+TEST_F(TelemetryServiceTest, ActivityIsLeasedApartFromPcie) {
+  Read(10);
+  Subscription wanted = Past(0);
+  wanted.set_activity(true);
+  wanted.set_lease_seconds(90);
+  Reader reader(port_, wanted);
+  reader.Next();
+  EXPECT_EQ(leases_.Subscription(clock_.Now()), CostlyReadings{.activity = true});
+  EXPECT_EQ(woken_, 1);
+  wanted.set_pcie(true);
+  reader.Subscribe(wanted);
+  while (!leases_.Subscription(clock_.Now()).pcie) reader.Next();
+  EXPECT_EQ(woken_, 2) << "another reading is needed";
+}
+
 TEST_F(TelemetryServiceTest, CostlyReadingsAreLeasedAndTakenAtOnce) {
   Read(10);
   Subscription wanted = Past(0);

@@ -1,5 +1,9 @@
 #include "gpu/file_source.h"
 
+#include <algorithm>
+#include <initializer_list>
+#include <optional>
+
 #include "absl/strings/str_cat.h"
 #include "base/file_text.h"
 #include "base/status_macros.h"
@@ -20,14 +24,27 @@ absl::StatusOr<std::vector<GpuFrame>> Parsed(const std::string& path, absl::stri
   return absl::UnavailableError(absl::StrCat(path, ":", frames.status().message()));
 }
 
-// PCIe readings cost nothing in a file, but the source behaves like hardware.
-void LeaveOutPcie(GpuSample& gpu) {
-  const GpuGap* gap = FindGap(gpu, GpuField::kPcie);
-  if (gap == nullptr && !gpu.pcie_tx_kbps && !gpu.pcie_rx_kbps) return;
-  gpu.pcie_tx_kbps.reset();
-  gpu.pcie_rx_kbps.reset();
+using NumberMember = std::optional<double> GpuSample::*;
+
+// Costly readings cost nothing in a file, but the source behaves like hardware.
+void LeaveOut(GpuField field, std::initializer_list<NumberMember> readings, GpuSample& gpu) {
+  const GpuGap* gap = FindGap(gpu, field);
+  const bool has_any = std::ranges::any_of(
+      readings, [&gpu](NumberMember reading) { return (gpu.*reading).has_value(); });
+  if (gap == nullptr && !has_any) return;
+  for (const NumberMember reading : readings) (gpu.*reading).reset();
   if (gap != nullptr) gpu.gaps.erase(gpu.gaps.begin() + (gap - gpu.gaps.data()));
-  gpu.gaps.push_back({GpuField::kPcie, GpuGap::Reason::kNotRequested, ""});
+  gpu.gaps.push_back({field, GpuGap::Reason::kNotRequested, ""});
+}
+
+void LeaveOutAllBut(const CostlyReadings& wanted, GpuSample& gpu) {
+  if (!wanted.pcie) {
+    LeaveOut(GpuField::kPcie, {&GpuSample::pcie_tx_kbps, &GpuSample::pcie_rx_kbps}, gpu);
+  }
+  if (wanted.activity) return;
+  LeaveOut(GpuField::kSmActivity, {&GpuSample::sm_activity_percent}, gpu);
+  LeaveOut(GpuField::kDramActivity, {&GpuSample::dram_activity_percent}, gpu);
+  LeaveOut(GpuField::kTensorActivity, {&GpuSample::tensor_activity_percent}, gpu);
 }
 
 }  // namespace
@@ -51,9 +68,7 @@ absl::StatusOr<NodeSnapshot> FileSource::Read(const CostlyReadings& wanted) {
   snapshot.taken_at = now;
   snapshot.node = node_;
   snapshot.source = absl::StrCat("file:", path_);
-  if (!wanted.pcie) {
-    for (GpuSample& gpu : snapshot.gpus) LeaveOutPcie(gpu);
-  }
+  for (GpuSample& gpu : snapshot.gpus) LeaveOutAllBut(wanted, gpu);
   return snapshot;
 }
 

@@ -107,5 +107,23 @@ TEST_F(FileSourceTest, PcieIsReadOnlyIfRequestedAndSupported) {
   EXPECT_EQ(FindGap(asked->gpus[2], GpuField::kPcie)->reason, GpuGap::Reason::kFailed);
 }
 
+TEST_F(FileSourceTest, ActivityIsReadOnlyIfRequestedAndSupported) {
+  Write(R"({"gpus": [{"sm_activity_percent": 50, "dram_activity_percent": null}, {}]})");
+  const auto unasked = source_.Read({.pcie = true});
+  ASSERT_TRUE(unasked.ok()) << unasked.status();
+  EXPECT_EQ(unasked->gpus[0].sm_activity_percent, std::nullopt);
+  for (const GpuField field : {GpuField::kSmActivity, GpuField::kDramActivity}) {
+    ASSERT_NE(FindGap(unasked->gpus[0], field), nullptr) << Name(field);
+    EXPECT_EQ(FindGap(unasked->gpus[0], field)->reason, GpuGap::Reason::kNotRequested);
+  }
+  EXPECT_EQ(FindGap(unasked->gpus[0], GpuField::kTensorActivity), nullptr);
+  EXPECT_TRUE(unasked->gpus[1].gaps.empty());
+
+  const auto asked = source_.Read({.activity = true});
+  ASSERT_TRUE(asked.ok()) << asked.status();
+  EXPECT_EQ(asked->gpus[0].sm_activity_percent, 50);
+  EXPECT_EQ(FindGap(asked->gpus[0], GpuField::kDramActivity)->reason, GpuGap::Reason::kFailed);
+}
+
 }  // namespace
 }  // namespace gpuscaler

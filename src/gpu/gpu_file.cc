@@ -35,6 +35,10 @@ constexpr NumberKey kNumberKeys[] = {
     {"pcie_rx_kbps", GpuField::kPcie, &GpuSample::pcie_rx_kbps, 0, kNoLimit},
     {"nvlink_tx_mbps", GpuField::kNvlink, &GpuSample::nvlink_tx_mbps, 0, kNoLimit},
     {"nvlink_rx_mbps", GpuField::kNvlink, &GpuSample::nvlink_rx_mbps, 0, kNoLimit},
+    {"sm_activity_percent", GpuField::kSmActivity, &GpuSample::sm_activity_percent, 0, 100},
+    {"dram_activity_percent", GpuField::kDramActivity, &GpuSample::dram_activity_percent, 0, 100},
+    {"tensor_activity_percent", GpuField::kTensorActivity, &GpuSample::tensor_activity_percent, 0,
+     100},
 };
 
 struct CountKey {

@@ -22,7 +22,8 @@ TEST(GpuFile, ReadsEveryKey) {
     "memory_utilization_percent": 40, "memory_used_bytes": 70000000000,
     "memory_total_bytes": 150000000000, "temperature_celsius": 61, "power_watts": 512.5,
     "power_limit_watts": 700, "pcie_tx_kbps": 11, "pcie_rx_kbps": 12, "nvlink_tx_mbps": 13,
-    "nvlink_rx_mbps": 14, "processes": [{"pid": 42, "memory_bytes": 1024, "utilization_percent": 60},
+    "nvlink_rx_mbps": 14, "sm_activity_percent": 71.5, "dram_activity_percent": 62,
+    "tensor_activity_percent": 0, "processes": [{"pid": 42, "memory_bytes": 1024, "utilization_percent": 60},
                                              {"pid": 43}],
     "ecc_uncorrected_errors": 2, "throttle_reasons": 4}]})");
   ASSERT_TRUE(node.ok()) << node.status();
@@ -44,6 +45,9 @@ TEST(GpuFile, ReadsEveryKey) {
   EXPECT_EQ(gpu.pcie_rx_kbps, 12);
   EXPECT_EQ(gpu.nvlink_tx_mbps, 13);
   EXPECT_EQ(gpu.nvlink_rx_mbps, 14);
+  EXPECT_EQ(gpu.sm_activity_percent, 71.5);
+  EXPECT_EQ(gpu.dram_activity_percent, 62);
+  EXPECT_EQ(gpu.tensor_activity_percent, 0);
   EXPECT_EQ(gpu.ecc_uncorrected_errors, 2);
   EXPECT_EQ(gpu.throttle_reasons, 4);
   ASSERT_EQ(gpu.processes->size(), 2);

@@ -29,6 +29,12 @@ constexpr std::array<Row, kGpuReadings> kRows = {{
      [](const GpuSample& gpu) { return gpu.nvlink_tx_mbps; }},
     {GpuReading::kNvlinkRx, GpuField::kNvlink,
      [](const GpuSample& gpu) { return gpu.nvlink_rx_mbps; }},
+    {GpuReading::kSmActivity, GpuField::kSmActivity,
+     [](const GpuSample& gpu) { return gpu.sm_activity_percent; }},
+    {GpuReading::kDramActivity, GpuField::kDramActivity,
+     [](const GpuSample& gpu) { return gpu.dram_activity_percent; }},
+    {GpuReading::kTensorActivity, GpuField::kTensorActivity,
+     [](const GpuSample& gpu) { return gpu.tensor_activity_percent; }},
 }};
 
 constexpr bool RowsAreInTheOrderOfTheEnum() {

@@ -25,8 +25,11 @@ enum class GpuReading {
   kPcieRx,
   kNvlinkTx,
   kNvlinkRx,
+  kSmActivity,
+  kDramActivity,
+  kTensorActivity,
 };
-constexpr size_t kGpuReadings = 10;
+constexpr size_t kGpuReadings = 13;
 
 // Returns the field with the gap that explains an empty reading.
 GpuField FieldOf(GpuReading reading);
@@ -73,6 +76,6 @@ class GpuPoint {
   std::array<float, kGpuReadings> values_ = {};
   uint32_t bits_ = 0;
 };
-static_assert(sizeof(GpuPoint) == 56);
+static_assert(sizeof(GpuPoint) == 64);
 
 }  // namespace gpuscaler

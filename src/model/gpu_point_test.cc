@@ -17,12 +17,15 @@ TEST(GpuPoint, KeepsEveryReadingInItsPlace) {
   gpu.pcie_rx_kbps = 8;
   gpu.nvlink_tx_mbps = 9;
   gpu.nvlink_rx_mbps = 10;
+  gpu.sm_activity_percent = 11;
+  gpu.dram_activity_percent = 12;
+  gpu.tensor_activity_percent = 13;
   const GpuPoint point(gpu);
   std::vector<double> values;
   for (size_t i = 0; i < kGpuReadings; ++i) {
     values.push_back(*point.Value(static_cast<GpuReading>(i)));
   }
-  EXPECT_EQ(values, (std::vector<double>{1, 2, 3, 25, 5, 6, 7, 8, 9, 10}));
+  EXPECT_EQ(values, (std::vector<double>{1, 2, 3, 25, 5, 6, 7, 8, 9, 10, 11, 12, 13}));
 }
 
 TEST(GpuPoint, GapIsNeitherZeroNorAReadingThatTheDeviceLacks) {

@@ -9,17 +9,27 @@ namespace gpuscaler {
 
 absl::string_view Name(GpuField field) {
   // In the order of the enum.
-  constexpr absl::string_view kNames[] = {
-      "utilization", "memory_utilization", "memory", "temperature", "power", "power_limit", "pcie",
-      "nvlink",      "processes",          "ecc",    "throttle"};
+  constexpr absl::string_view kNames[] = {"utilization",
+                                          "memory_utilization",
+                                          "memory",
+                                          "temperature",
+                                          "power",
+                                          "power_limit",
+                                          "pcie",
+                                          "nvlink",
+                                          "sm_activity",
+                                          "dram_activity",
+                                          "tensor_activity",
+                                          "processes",
+                                          "ecc",
+                                          "throttle"};
   static_assert(std::size(kNames) == static_cast<size_t>(GpuField::kThrottle) + 1);
   return kNames[static_cast<size_t>(field)];
 }
 
 std::string Why(const GpuGap& gap) {
-  return gap.reason == GpuGap::Reason::kNotRequested
-             ? "not read yet: costly, and no trigger had asked"
-             : gap.detail;
+  const bool has_detail = gap.reason == GpuGap::Reason::kFailed || !gap.detail.empty();
+  return has_detail ? gap.detail : "not read yet: costly, and no trigger had asked";
 }
 
 std::string UnknownGpuUuid(int index) { return absl::StrCat("GPU-unknown-", index); }

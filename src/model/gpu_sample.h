@@ -23,6 +23,9 @@ enum class GpuField {
   kPowerLimit,
   kPcie,
   kNvlink,
+  kSmActivity,
+  kDramActivity,
+  kTensorActivity,
   kProcesses,
   kEcc,
   kThrottle,
@@ -33,11 +36,11 @@ absl::string_view Name(GpuField field);  // "utilization"
 struct GpuGap {
   enum class Reason {
     kFailed,        // the call failed: unknown, never 0
-    kNotRequested,  // expensive, and not requested
+    kNotRequested,  // expensive: not requested, or not for long enough
   };
   GpuField field;
   Reason reason;
-  std::string detail;  // "NVML error 15 (GPU_IS_LOST)"
+  std::string detail;  // "NVML error 15 (GPU_IS_LOST)"; may be empty for kNotRequested
 
   friend bool operator==(const GpuGap&, const GpuGap&) = default;
 };
@@ -89,6 +92,9 @@ struct GpuSample {
   std::optional<double> pcie_rx_kbps;
   std::optional<double> nvlink_tx_mbps;  // MiB/s over all links
   std::optional<double> nvlink_rx_mbps;
+  std::optional<double> sm_activity_percent;         // 0-100, of the SMs, averaged over time
+  std::optional<double> dram_activity_percent;       // 0-100, of the memory bandwidth
+  std::optional<double> tensor_activity_percent;     // 0-100, of the tensor cores' time
   std::optional<std::vector<GpuProcess>> processes;  // with a compute context; empty: none runs
   std::optional<int64_t> ecc_uncorrected_errors;     // since the driver was loaded
   std::optional<uint64_t> throttle_reasons;          // NVML's clocks event reasons, a bit set

@@ -1,6 +1,7 @@
 #include "model/gpu_sample.h"
 
 #include "gtest/gtest.h"
+#include "model/costly_readings.h"
 
 namespace gpuscaler {
 namespace {
@@ -21,6 +22,22 @@ TEST(FindGap, DistinguishesAFailedFieldFromOneTheDeviceLacks) {
   gpu.gaps = {{GpuField::kPower, GpuGap::Reason::kFailed, "NVML error 15 (GPU_IS_LOST)"}};
   ASSERT_NE(FindGap(gpu, GpuField::kPower), nullptr);
   EXPECT_EQ(FindGap(gpu, GpuField::kNvlink), nullptr);
+}
+
+TEST(Why, IsTheDetailOrThatNoTriggerHadAsked) {
+  EXPECT_EQ(Why({GpuField::kPower, GpuGap::Reason::kFailed, "lost"}), "lost");
+  EXPECT_EQ(Why({GpuField::kPcie, GpuGap::Reason::kNotRequested, ""}),
+            "not read yet: costly, and no trigger had asked");
+  EXPECT_EQ(Why({GpuField::kSmActivity, GpuGap::Reason::kNotRequested, "two samples"}),
+            "two samples");
+}
+
+TEST(CostlyReadings, CoverOthersOnlyIfTheyHaveEachOfThem) {
+  const CostlyReadings both{.pcie = true, .activity = true};
+  EXPECT_TRUE(both.Covers({.activity = true}));
+  EXPECT_TRUE(CostlyReadings{}.Covers({}));
+  EXPECT_FALSE(CostlyReadings{.pcie = true}.Covers({.activity = true}));
+  EXPECT_FALSE(CostlyReadings{.activity = true}.Covers(both));
 }
 
 }  // namespace

@@ -21,10 +21,17 @@ constexpr std::pair<GpuField, bool (*)(const GpuSample&)> kFields[] = {
     {GpuField::kPowerLimit, HasAny<&GpuSample::power_limit_watts>},
     {GpuField::kPcie, HasAny<&GpuSample::pcie_tx_kbps, &GpuSample::pcie_rx_kbps>},
     {GpuField::kNvlink, HasAny<&GpuSample::nvlink_tx_mbps, &GpuSample::nvlink_rx_mbps>},
+    {GpuField::kSmActivity, HasAny<&GpuSample::sm_activity_percent>},
+    {GpuField::kDramActivity, HasAny<&GpuSample::dram_activity_percent>},
+    {GpuField::kTensorActivity, HasAny<&GpuSample::tensor_activity_percent>},
     {GpuField::kProcesses, HasAny<&GpuSample::processes>},
     {GpuField::kEcc, HasAny<&GpuSample::ecc_uncorrected_errors>},
     {GpuField::kThrottle, HasAny<&GpuSample::throttle_reasons>},
 };
+
+bool IsRequested(GpuField field, const CostlyReadings& wanted) {
+  return field == GpuField::kPcie ? wanted.pcie : wanted.activity;
+}
 
 GpuSample Named(std::string uuid, int index) {
   GpuSample gpu;
@@ -47,7 +54,8 @@ GpuSample UnreadableGpu(const GpuSample& before, const std::string& detail,
   gpu.device_ids = before.device_ids;
   for (const auto& [field, has_value] : kFields) {
     const GpuGap* gap = FindGap(before, field);
-    if (gap != nullptr && gap->reason == GpuGap::Reason::kNotRequested && !wanted.pcie) {
+    if (gap != nullptr && gap->reason == GpuGap::Reason::kNotRequested &&
+        !IsRequested(field, wanted)) {
       gpu.gaps.push_back(*gap);
     } else if (gap != nullptr || has_value(before)) {
       gpu.gaps.push_back({field, GpuGap::Reason::kFailed, detail});

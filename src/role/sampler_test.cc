@@ -129,6 +129,7 @@ TEST_F(SamplerTest, TakesCostlyReadingsOnlyUnderALease) {
   leases_.Renew({.pcie = true}, clock_.Now() + absl::Seconds(90));
   ASSERT_TRUE(sampler_.Tick().ok());
   EXPECT_TRUE(source_.requested_.pcie);
+  EXPECT_FALSE(source_.requested_.activity) << "each has its own lease";
   clock_.Advance(absl::Seconds(91));
   ASSERT_TRUE(sampler_.Tick().ok());
   EXPECT_FALSE(source_.requested_.pcie);

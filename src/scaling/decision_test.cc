@@ -95,6 +95,20 @@ TEST(Decide, MetricThatNoDeviceHasIsAFailedPreconditionNamingThem) {
   EXPECT_THAT(std::string(decision.status.message()), HasSubstr("n/0 (NVIDIA Test)"));
 }
 
+TEST(Decide, ActivityAddsUpOverReplicasAndNamesGpusThatCannotReportIt) {
+  Trigger trigger = Utilization();
+  trigger.metric = MetricType::kDramActivity;
+  GpuSample a = BusyGpu(0, 100);
+  a.dram_activity_percent = 60;
+  GpuSample b = BusyGpu(1, 100);
+  b.dram_activity_percent = 25;
+  EXPECT_EQ(Steady(trigger, {a, b}).value, 85);
+  const Decision decision = Steady(trigger, {BusyGpu(0, 100)});
+  EXPECT_EQ(decision.status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(decision.status.message()),
+              HasSubstr("no GPU in scope has dram_activity: n/0 (NVIDIA Test)"));
+}
+
 TEST(Decide, ExtensiveMetricAddsUpEveryGpuInScope) {
   Trigger trigger;
   trigger.metric = MetricType::kPowerDraw;

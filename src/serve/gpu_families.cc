@@ -42,17 +42,24 @@ constexpr GpuNumber kNumbers[] = {
      [](const GpuSample& gpu) { return gpu.power_limit_watts; }},
     {"pcie_tx_kbps", "gpu_pcie_throughput_kbps",
      "PCIe throughput in KB/s, tx from the GPU; only while a trigger uses it.",
-     [](const GpuSample& gpu) { return gpu.pcie_tx_kbps; }, "tx"},
+     [](const GpuSample& gpu) { return gpu.pcie_tx_kbps; }, "direction", "tx"},
     {"pcie_rx_kbps", "gpu_pcie_throughput_kbps", "",
-     [](const GpuSample& gpu) { return gpu.pcie_rx_kbps; }, "rx"},
+     [](const GpuSample& gpu) { return gpu.pcie_rx_kbps; }, "direction", "rx"},
     {"nvlink_tx_mbps", "gpu_nvlink_throughput_mbps",
      "NVLink throughput in MiB/s over all links, tx from the GPU.",
-     [](const GpuSample& gpu) { return gpu.nvlink_tx_mbps; }, "tx"},
+     [](const GpuSample& gpu) { return gpu.nvlink_tx_mbps; }, "direction", "tx"},
     {"nvlink_rx_mbps", "gpu_nvlink_throughput_mbps", "",
-     [](const GpuSample& gpu) { return gpu.nvlink_rx_mbps; }, "rx"},
+     [](const GpuSample& gpu) { return gpu.nvlink_rx_mbps; }, "direction", "rx"},
+    {"sm_activity_percent", "gpu_activity_percent",
+     "Share of the SMs, memory bandwidth or tensor cores in use; only while a trigger uses it.",
+     [](const GpuSample& gpu) { return gpu.sm_activity_percent; }, "part", "sm"},
+    {"dram_activity_percent", "gpu_activity_percent", "",
+     [](const GpuSample& gpu) { return gpu.dram_activity_percent; }, "part", "dram"},
+    {"tensor_activity_percent", "gpu_activity_percent", "",
+     [](const GpuSample& gpu) { return gpu.tensor_activity_percent; }, "part", "tensor"},
     {"ecc_uncorrected_errors", "gpu_ecc_uncorrected_errors_total",
      "Uncorrected ECC errors since the driver was loaded.",
-     [](const GpuSample& gpu) { return Number(gpu.ecc_uncorrected_errors); }, nullptr,
+     [](const GpuSample& gpu) { return Number(gpu.ecc_uncorrected_errors); }, nullptr, nullptr,
      MetricType::Counter},
 };
 
@@ -106,7 +113,7 @@ void AddNumber(const GpuNumber& row, const NodeSnapshot& snapshot, MetricFamily&
     const std::optional<double> value = row.value(gpu);
     if (!value) continue;
     ClientMetric& series = AddSeries(family, snapshot, gpu, *value);
-    if (row.direction != nullptr) series.label.push_back({"direction", row.direction});
+    if (row.label != nullptr) series.label.push_back({row.label, row.label_value});
   }
 }
 

@@ -10,13 +10,14 @@
 
 namespace gpuscaler {
 
-// A numeric field of a sample. Two rows share a family if it has a `direction` label.
+// A numeric field of a sample. Rows in turn share a family if they differ in a label.
 struct GpuNumber {
   const char* column;  // in JSON and CSV
   const char* family;
   const char* help;
   std::optional<double> (*value)(const GpuSample&);
-  const char* direction = nullptr;
+  const char* label = nullptr;  // "direction"
+  const char* label_value = nullptr;
   prometheus::MetricType type = prometheus::MetricType::Gauge;
 };
 std::span<const GpuNumber> GpuNumbers();

@@ -38,6 +38,9 @@ GpuSample FullSample() {
           .pcie_rx_kbps = 12,
           .nvlink_tx_mbps = 13,
           .nvlink_rx_mbps = 14,
+          .sm_activity_percent = 15,
+          .dram_activity_percent = 16,
+          .tensor_activity_percent = 17,
           .ecc_uncorrected_errors = 2,
           .throttle_reasons = 0x24};
 }
@@ -85,6 +88,9 @@ TEST_F(MetricsTest, ShowsEveryValueOfAGpuWithTheReferencesNamesAndLabels) {
         absl::StrCat("gpu_pcie_throughput_kbps", kLabels, R"(,direction="rx"} 12)"),
         absl::StrCat("gpu_nvlink_throughput_mbps", kLabels, R"(,direction="tx"} 13)"),
         absl::StrCat("gpu_nvlink_throughput_mbps", kLabels, R"(,direction="rx"} 14)"),
+        absl::StrCat("gpu_activity_percent", kLabels, R"(,part="sm"} 15)"),
+        absl::StrCat("gpu_activity_percent", kLabels, R"(,part="dram"} 16)"),
+        absl::StrCat("gpu_activity_percent", kLabels, R"(,part="tensor"} 17)"),
         absl::StrCat("gpu_ecc_uncorrected_errors_total", kLabels, "} 2"),
         absl::StrCat("gpu_in_use", kLabels, "} 0"),
         absl::StrCat("gpu_throttle_reason", kLabels, R"(,reason="sw_power_cap"} 1)"),

@@ -320,6 +320,28 @@ TEST(ScalerService, CostlyReadingIsLeasedAndAwaited) {
   EXPECT_EQ(ValueOf(call.get()), 1000);
 }
 
+// GPM needs two samples: the first reading under a lease still has no value.
+TEST(ScalerService, ActivityIsAwaitedOverTheReadingWithoutAValue) {
+  ServedScaler scaler({.snapshot_timeout = absl::Seconds(60)});
+  GpuSample unread = BusyGpu(0, 50);
+  unread.gaps.push_back({GpuField::kSmActivity, GpuGap::Reason::kNotRequested, ""});
+  scaler.Sample({unread});
+  auto call = std::async(std::launch::async, [&] {
+    return scaler.client.GetMetrics(RefOf({{"metricType", "sm_activity"}}));
+  });
+  ASSERT_TRUE(Eventually([&] { return scaler.service->waiting_calls() == 1; }));
+  EXPECT_EQ(scaler.leases.Subscription(scaler.clock.Now() + absl::Seconds(89)),
+            CostlyReadings{.activity = true});
+  scaler.clock.Advance(absl::Seconds(1));
+  unread.gaps[0].detail = "no value yet: GPM needs two samples";
+  scaler.Sample({unread});
+  GpuSample read = BusyGpu(0, 50);
+  read.sm_activity_percent = 35;
+  scaler.clock.Advance(absl::Seconds(1));
+  scaler.Sample({read});
+  EXPECT_EQ(ValueOf(call.get()), 35);
+}
+
 TEST(ScalerService, CheapReadingsDoNotWakeTheSampler) {
   ServedScaler scaler;
   scaler.Sample({GpuWithoutPcie()});

@@ -24,11 +24,12 @@ absl::Duration Longest(const LeaseSet<absl::Duration>& look_backs, absl::Time no
 void Leases::Renew(const CostlyReadings& readings, absl::Time until) {
   MutexLock lock(mutex_);
   if (readings.pcie) pcie_until_ = std::max(pcie_until_, until);
+  if (readings.activity) activity_until_ = std::max(activity_until_, until);
 }
 
 CostlyReadings Leases::Subscription(absl::Time now) const {
   MutexLock lock(mutex_);
-  return {.pcie = now < pcie_until_};
+  return {.pcie = now < pcie_until_, .activity = now < activity_until_};
 }
 
 void Leases::RenewLookBack(const std::vector<std::string>& namespaces, absl::Duration look_back,

@@ -52,6 +52,7 @@ class Leases {
 
   mutable Mutex mutex_;
   absl::Time pcie_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Time activity_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   // Keyed by namespace; "" for all.
   std::map<std::string, LeaseSet<absl::Duration>> look_backs_ ABSL_GUARDED_BY(mutex_);
   absl::Time swept_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();

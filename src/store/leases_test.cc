@@ -17,6 +17,18 @@ TEST(Leases, CostlyReadingIsRequestedUntilItsLeaseEnds) {
   EXPECT_FALSE(leases.Subscription(clock.Now()).pcie);
 }
 
+TEST(Leases, EachCostlyReadingHasALeaseOfItsOwn) {
+  FakeClock clock;
+  Leases leases;
+  leases.Renew({.activity = true}, clock.Now() + absl::Seconds(90));
+  leases.Renew({.pcie = true}, clock.Now() + absl::Seconds(60));
+  EXPECT_EQ(leases.Subscription(clock.Now()), (CostlyReadings{.pcie = true, .activity = true}));
+  clock.Advance(absl::Seconds(60));
+  EXPECT_EQ(leases.Subscription(clock.Now()), CostlyReadings{.activity = true});
+  clock.Advance(absl::Seconds(30));
+  EXPECT_EQ(leases.Subscription(clock.Now()), CostlyReadings());
+}
+
 TEST(Leases, ShorterRenewalKeepsTheLongerLease) {
   FakeClock clock;
   Leases leases;

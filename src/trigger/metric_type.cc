@@ -56,7 +56,7 @@ constexpr MetricTypeInfo Queue(MetricType type, absl::string_view name, absl::st
           .help = help};
 }
 
-constexpr std::array<MetricTypeInfo, 30> kMetricTypes = {{
+constexpr std::array<MetricTypeInfo, 33> kMetricTypes = {{
     Gpu(MetricType::kGpuUtilization, "gpu_utilization", "%", Kind::kPercent,
         GpuReading::kUtilization, "Share of time in which a kernel ran: busy, not full"),
     Gpu(MetricType::kMemoryUtilization, "memory_utilization", "%", Kind::kPercent,
@@ -77,6 +77,13 @@ constexpr std::array<MetricTypeInfo, 30> kMetricTypes = {{
         "NVLink throughput sent, all links"),
     Gpu(MetricType::kNvlinkRx, "nvlink_rx_mbps", "MiB/s", Kind::kExtensive, GpuReading::kNvlinkRx,
         "NVLink throughput received, all links"),
+    Gpu(MetricType::kSmActivity, "sm_activity", "%", Kind::kPercent, GpuReading::kSmActivity,
+        "Share of the GPU's SMs that were busy: full, not only busy", {.activity = true}),
+    Gpu(MetricType::kDramActivity, "dram_activity", "%", Kind::kPercent, GpuReading::kDramActivity,
+        "Share of the memory bandwidth in use", {.activity = true}),
+    Gpu(MetricType::kTensorActivity, "tensor_activity", "%", Kind::kPercent,
+        GpuReading::kTensorActivity, "Share of time in which the tensor cores had work",
+        {.activity = true}),
 
     Engine(MetricType::kRequestsWaiting, "requests_waiting", "requests", Kind::kExtensive,
            EngineMetric::kRequestsWaiting, "Requests that wait for a place in the engine's batch"),

@@ -24,8 +24,9 @@ def gpu(index, utilization):
             "memory_utilization_percent": 20, "memory_used_bytes": 30 * 2**30,
             "memory_total_bytes": 80 * 2**30, "temperature_celsius": None if index else 60,
             "power_watts": 300, "power_limit_watts": 700, "pcie_tx_kbps": 5, "pcie_rx_kbps": 6,
-            "nvlink_tx_mbps": 7, "nvlink_rx_mbps": 8, "ecc_uncorrected_errors": 1,
-            "throttle_reasons": 4}
+            "nvlink_tx_mbps": 7, "nvlink_rx_mbps": 8, "sm_activity_percent": 50,
+            "dram_activity_percent": 40, "tensor_activity_percent": 30,
+            "ecc_uncorrected_errors": 1, "throttle_reasons": 4}
 
 
 # Two GPUs with changing values; one has no temperature.
@@ -131,12 +132,12 @@ class Metrics(unittest.TestCase):
 
 @contextlib.contextmanager
 def asking(port):
-    """Polls as KEDA does, twice a second; also PCIe throughput, which is only read on demand."""
+    """Polls as KEDA does, twice a second; also metrics that are only read on demand."""
     stop = threading.Event()
 
     def ask():
         while not stop.wait(0.5):
-            for metric in ("gpu_utilization", "pcie_tx_kbps"):
+            for metric in ("gpu_utilization", "pcie_tx_kbps", "sm_activity"):
                 # Others follow a failed one. If all fail, panels without data show it.
                 with contextlib.suppress(subprocess.SubprocessError):
                     processes.query(port, f"metricType={metric}", "targetValue=80", "--explain")

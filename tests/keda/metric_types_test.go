@@ -13,12 +13,14 @@ var everyReading = gpu{
 	"memory_used_bytes": memoryTotal / 4, "memory_total_bytes": memoryTotal,
 	"temperature_celsius": 71.5, "power_watts": 300.25,
 	"pcie_tx_kbps": 1000, "pcie_rx_kbps": 2000, "nvlink_tx_mbps": 3000, "nvlink_rx_mbps": 4000,
+	"sm_activity_percent": 50, "dram_activity_percent": 40, "tensor_activity_percent": 30,
 }
 
 var metricTypeValues = map[string]float64{
 	"gpu_utilization": 60, "memory_utilization": 45, "memory_used_mib": 20 << 10,
 	"memory_used_percent": 25, "temperature": 71.5, "power_draw": 300.25, "pcie_tx_kbps": 1000,
 	"pcie_rx_kbps": 2000, "nvlink_tx_mbps": 3000, "nvlink_rx_mbps": 4000,
+	"sm_activity": 50, "dram_activity": 40, "tensor_activity": 30,
 }
 
 // The first poll already gets a value: readings that are taken only on request are taken then.
