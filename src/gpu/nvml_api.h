@@ -186,6 +186,9 @@ struct GpmMetric {
 static_assert(sizeof(GpmMetric) == 40);
 // Percent of the time with any compute or graphics work on the device.
 inline constexpr uint32_t kGpmGraphicsUtilization = 1;
+inline constexpr uint32_t kGpmSmUtilization = 2;      // percent of the SMs that were busy
+inline constexpr uint32_t kGpmTensorUtilization = 5;  // percent of the time with any tensor work
+inline constexpr uint32_t kGpmDramUtilization = 10;   // percent of the memory bandwidth
 
 // The array had 98 elements, then 210, 333, now 477, all under version 1. This is the longest.
 struct GpmMetricsGet {
@@ -239,6 +242,7 @@ struct NvmlFunctions {
   Return (*gpm_support)(Device, GpmSupport*);                    // GpmQueryDeviceSupport
   Return (*gpm_sample_alloc)(GpmSample*);                        // GpmSampleAlloc
   Return (*gpm_sample_free)(GpmSample);                          // GpmSampleFree
+  Return (*gpm_sample)(Device, GpmSample);                       // GpmSampleGet
   Return (*gpm_mig_sample)(Device parent, unsigned gpu_instance, GpmSample);  // GpmMigSampleGet
   Return (*gpm_metrics)(GpmMetricsGet*);                                      // GpmMetricsGet
 };

@@ -89,7 +89,8 @@ DeviceReading NvmlDevice::Read(const CostlyReadings& wanted, absl::Time now,
     return device;
   }
   device.samples.push_back(std::move(reading.sample));
-  ReadMig(now, history, device);
+  ReadMig(wanted, now, history, device);
+  ReadActivity(wanted, now, device);
   return device;
 }
 
@@ -176,12 +177,16 @@ void NvmlDevice::ReadProcessList(Device device, Reading& reading) const {
 
 // An instance may be destroyed at any time, and its handle with it. So handles are requested again
 // at every reading.
-void NvmlDevice::ReadMig(absl::Time now, DeviceHistory& history, DeviceReading& device) {
+void NvmlDevice::ReadMig(const CostlyReadings& wanted, absl::Time now, DeviceHistory& history,
+                         DeviceReading& device) {
   unsigned mode = 0;
   unsigned pending = 0;
   const Return mode_result = Call(calls_.mig_mode, handle_, &mode, &pending);
   device.mig_incomplete = mode_result != kSuccess && !IsUnsupported(mode_result);
-  if (mode_result != kSuccess || mode != kMigEnabled) return gpm_.clear();
+  if (mode_result != kSuccess || mode != kMigEnabled) {
+    std::erase_if(gpm_, [&](const auto& gpm) { return gpm.first != uuid_; });
+    return;
+  }
   device.samples.front().is_in_mig_mode = true;
   unsigned count = 0;
   if (Call(calls_.mig_max_count, handle_, &count) != kSuccess) {
@@ -195,7 +200,7 @@ void NvmlDevice::ReadMig(absl::Time now, DeviceHistory& history, DeviceReading& 
       history.mig_places.erase(i);
       continue;
     }
-    if (result == kSuccess) result = ReadMigInstance(instance, now, history, device);
+    if (result == kSuccess) result = ReadMigInstance(instance, wanted, now, history, device);
     if (result == kSuccess) {
       history.mig_places.insert(i);
     } else if (history.mig_places.contains(i)) {
@@ -210,8 +215,8 @@ void NvmlDevice::ReadMig(absl::Time now, DeviceHistory& history, DeviceReading& 
 }
 
 // Power, temperature, links and health belong to the whole GPU.
-Return NvmlDevice::ReadMigInstance(Device instance, absl::Time now, DeviceHistory& history,
-                                   DeviceReading& device) {
+Return NvmlDevice::ReadMigInstance(Device instance, const CostlyReadings& wanted, absl::Time now,
+                                   DeviceHistory& history, DeviceReading& device) {
   Reading reading{.sample = Identity()};
   reading.sample.parent_uuid = uuid_;
   const Return result = ReadText(calls_.uuid, instance, reading.sample.uuid);
@@ -220,7 +225,7 @@ Return NvmlDevice::ReadMigInstance(Device instance, absl::Time now, DeviceHistor
   unsigned gpu_instance = 0;
   const Return placed = Call(calls_.gpu_instance_id, instance, &gpu_instance);
   if (placed == kSuccess) reading.sample.gpu_instance = static_cast<int>(gpu_instance);
-  ReadMigUtilization(placed, now, reading);
+  ReadMigActivity(placed, wanted, now, reading);
   ReadMemory(instance, history, reading);
   ReadProcessList(instance, reading);
   NoteLoss(reading.loss, device.loss);
@@ -228,25 +233,47 @@ Return NvmlDevice::ReadMigInstance(Device instance, absl::Time now, DeviceHistor
   return kSuccess;
 }
 
-void NvmlDevice::ReadMigUtilization(Return placed, absl::Time now, Reading& reading) {
-  if (!supports_gpm_) {
-    bool supported = false;
-    const Return result = QueryGpm(calls_, handle_, supported);
-    if (result != kSuccess && !IsUnsupported(result)) {
-      reading.Succeeded(GpuField::kUtilization, result);
-      return;
-    }
-    supports_gpm_ = supported;
+// Utilization is read at every reading, so the activity costs no other call.
+void NvmlDevice::ReadMigActivity(Return placed, const CostlyReadings& wanted, absl::Time now,
+                                 Reading& reading) {
+  GpmReader& gpm = GpmOf(reading.sample.uuid);
+  const Return queried = gpm.Query(handle_, now);
+  if (IsUnsupported(queried)) return;
+  const Return before = queried == kSuccess ? placed : queried;
+  if (before == kSuccess) {
+    gpm.Sample(handle_, static_cast<unsigned>(*reading.sample.gpu_instance), now);
   }
-  if (!*supports_gpm_ || !reading.Succeeded(GpuField::kUtilization, placed)) return;
-  const auto gpu_instance = static_cast<unsigned>(*reading.sample.gpu_instance);
-  auto& gpm = gpm_[reading.sample.uuid];
-  if (gpm == nullptr) gpm = std::make_unique<GpmUtilization>(calls_);
-  std::optional<double>& percent = reading.sample.utilization_percent;
-  if (!reading.Succeeded(GpuField::kUtilization, gpm->Read(handle_, gpu_instance, now, percent))) {
+  SetGpmUtilization(before, gpm, reading);
+  if (wanted.activity) {
+    SetActivity(before, gpm, reading);
+  } else {
+    AddActivityNotWanted(reading);
+  }
+}
+
+void NvmlDevice::ReadActivity(const CostlyReadings& wanted, absl::Time now, DeviceReading& device) {
+  if (device.samples.front().is_in_mig_mode) {
+    gpm_.erase(uuid_);  // its instances have the activity
     return;
   }
-  if (!percent) reading.AddGap(GpuField::kUtilization, "no value yet: GPM needs two samples");
+  GpmReader& gpm = GpmOf(uuid_);
+  if (!wanted.activity) gpm.Forget();
+  if (IsUnsupported(gpm.Query(handle_, now))) return;
+  Reading reading{.sample = std::move(device.samples.front())};
+  if (wanted.activity) {
+    gpm.Sample(handle_, std::nullopt, now);
+    SetActivity(kSuccess, gpm, reading);
+  } else {
+    AddActivityNotWanted(reading);
+  }
+  NoteLoss(reading.loss, device.loss);
+  device.samples.front() = std::move(reading.sample);
+}
+
+GpmReader& NvmlDevice::GpmOf(const std::string& uuid) {
+  auto& gpm = gpm_[uuid];
+  if (gpm == nullptr) gpm = std::make_unique<GpmReader>(calls_);
+  return *gpm;
 }
 
 }  // namespace gpuscaler::nvml

@@ -63,21 +63,25 @@ class NvmlDevice {
   void ReadPower(Reading& reading) const;
   void ReadHealth(Reading& reading) const;
   void ReadProcessList(Device device, Reading& reading) const;
-  void ReadMig(absl::Time now, DeviceHistory& history, DeviceReading& device);
-  Return ReadMigInstance(Device instance, absl::Time now, DeviceHistory& history,
-                         DeviceReading& device);
+  void ReadMig(const CostlyReadings& wanted, absl::Time now, DeviceHistory& history,
+               DeviceReading& device);
+  Return ReadMigInstance(Device instance, const CostlyReadings& wanted, absl::Time now,
+                         DeviceHistory& history, DeviceReading& device);
   // `placed`: the result of reading the instance's id on the GPU.
-  void ReadMigUtilization(Return placed, absl::Time now, Reading& reading);
+  void ReadMigActivity(Return placed, const CostlyReadings& wanted, absl::Time now,
+                       Reading& reading);
+  // Reads the activity of a GPU that is not in MIG mode.
+  void ReadActivity(const CostlyReadings& wanted, absl::Time now, DeviceReading& device);
+  GpmReader& GpmOf(const std::string& uuid);
 
   const NvmlFunctions& calls_;
   const bool processes_v3_is_broken_;
   const int index_;
   const Device handle_;
-  std::optional<bool> supports_gpm_;  // empty until the driver has answered
   std::string uuid_;
   std::string name_;
   std::optional<int> minor_number_;
-  std::map<std::string, std::unique_ptr<GpmUtilization>> gpm_;  // key: the instance's UUID
+  std::map<std::string, std::unique_ptr<GpmReader>> gpm_;  // key: UUID, the GPU's or an instance's
 };
 
 }  // namespace gpuscaler::nvml

@@ -1,38 +1,62 @@
-// Utilization of a MIG instance from GPM (Hopper and later). All other calls of NVML support only
-// whole GPUs.
+// Activity of a GPU or MIG instance from GPM (Hopper and later). It is the only call of NVML that
+// has the utilization of MIG instances.
 #pragma once
 
+#include <array>
 #include <optional>
 
 #include "absl/time/time.h"
 #include "gpu/nvml_api.h"
+#include "gpu/nvml_reading.h"
 
 namespace gpuscaler::nvml {
 
-// Percent of the time with work on one GPU instance, between two samples of its counters. Valid for
-// one nvmlInit and one MIG UUID only: an instance that is created again under the same id has other
-// counters.
-class GpmUtilization {
+// Percentages of one GPU or GPU instance between two samples of its counters. One sample has the
+// counters of every metric. Valid for one nvmlInit and one UUID only: an instance that is created
+// again under the same id has other counters.
+class GpmReader {
  public:
-  explicit GpmUtilization(const NvmlFunctions& calls) : calls_(calls) {}
-  ~GpmUtilization();
-  GpmUtilization(const GpmUtilization&) = delete;
-  GpmUtilization& operator=(const GpmUtilization&) = delete;
+  explicit GpmReader(const NvmlFunctions& calls) : calls_(calls) {}
+  ~GpmReader();
+  GpmReader(const GpmReader&) = delete;
+  GpmReader& operator=(const GpmReader&) = delete;
 
-  // Leaves `percent` empty and returns kSuccess until two samples are far enough apart.
-  Return Read(Device parent, unsigned gpu_instance, absl::Time now, std::optional<double>& percent);
+  // Returns kNotSupported if `gpu` has no GPM. The driver is queried until it has answered.
+  Return Query(Device gpu, absl::Time now);
+
+  // Samples the GPU, or one GPU instance of it. Must be called before Percent(). If the last sample
+  // is too new, or the driver refused permission within the last minute, the results stay.
+  void Sample(Device gpu, std::optional<unsigned> gpu_instance, absl::Time now);
+
+  // Returns kSuccess with an empty `percent` until there are two samples. `metric` is one of the
+  // kGpm constants.
+  Return Percent(uint32_t metric, std::optional<double>& percent) const;
+
+  // The next sample is the first.
+  void Forget();
 
  private:
-  Return Measure(std::optional<double>& percent) const;
+  Return Note(Return result, absl::Time now);
+  Return TakeSample(Device gpu, std::optional<unsigned> gpu_instance);
+  Return Measure();
 
   const NvmlFunctions& calls_;
+  std::optional<bool> supported_;  // empty until the driver has answered
+  Return result_ = kSuccess;       // the last call's
+  absl::Time retry_at_ = absl::InfinitePast();
   GpmSample earlier_ = nullptr;
   GpmSample later_ = nullptr;
-  absl::Time earlier_at_ = absl::InfinitePast();
-  std::optional<double> last_;
+  absl::Time earlier_at_ = absl::InfinitePast();  // InfinitePast: there is no earlier sample
+  bool measured_ = false;
+  std::array<GpmMetric, 4> metrics_ = {};
 };
 
-// Queries whether `gpu` has GPM. Leaves `supported` unchanged on a failure.
-Return QueryGpm(const NvmlFunctions& calls, Device gpu, bool& supported);
+// Fills the utilization of a MIG instance, or its gap. `before` is the result of the calls that
+// precede the sample.
+void SetGpmUtilization(Return before, const GpmReader& gpm, Reading& reading);
+
+// Fills the activity of SMs, DRAM and tensor cores, or their gaps.
+void SetActivity(Return before, const GpmReader& gpm, Reading& reading);
+void AddActivityNotWanted(Reading& reading);
 
 }  // namespace gpuscaler::nvml

@@ -60,6 +60,7 @@ NvmlFunctions BindAll(void* nvml) {
   Bind(nvml, calls.gpm_support, {"nvmlGpmQueryDeviceSupport"});
   Bind(nvml, calls.gpm_sample_alloc, {"nvmlGpmSampleAlloc"});
   Bind(nvml, calls.gpm_sample_free, {"nvmlGpmSampleFree"});
+  Bind(nvml, calls.gpm_sample, {"nvmlGpmSampleGet"});
   Bind(nvml, calls.gpm_mig_sample, {"nvmlGpmMigSampleGet"});
   Bind(nvml, calls.gpm_metrics, {"nvmlGpmMetricsGet"});
   return calls;

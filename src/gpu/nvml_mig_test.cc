@@ -25,8 +25,8 @@ class NvmlMigTest : public testing::Test {
             {"memory", {20, 1, 5}}, {"processes", {{77, 5}}}};
   }
 
-  std::vector<GpuSample> Read() {
-    const auto snapshot = source_.Read({});
+  std::vector<GpuSample> Read(const CostlyReadings& wanted = {}) {
+    const auto snapshot = source_.Read(wanted);
     EXPECT_TRUE(snapshot.ok()) << snapshot.status();
     return snapshot.ok() ? snapshot->gpus : std::vector<GpuSample>(8);
   }
@@ -105,6 +105,28 @@ TEST_F(NvmlMigTest, UtilizationByGpmIsTheMeanBetweenTwoReadings) {
   EXPECT_EQ(second[2].utilization_percent, 80);
   clock_.Advance(absl::Milliseconds(50));
   EXPECT_EQ(Read()[1].utilization_percent, 25) << "too soon for another sample";
+}
+
+TEST_F(NvmlMigTest, ActivityBelongsToTheInstancesAndComesWithTheirUtilization) {
+  driver_.Gpu(0)["gpm"] = true;
+  driver_.Gpu(0)["gpm_usec"] = {{"2", 0}, {"5", 0}, {"10", 0}};
+  driver_.Gpu(0)["mig"][0]["gpm_usec"] = {{"2", 0}, {"5", 0}, {"10", 0}};
+  NextSecond(0, 0);
+  const auto unasked = Read();
+  EXPECT_EQ(FindGap(unasked[0], GpuField::kDramActivity), nullptr) << "its instances have it";
+  ASSERT_NE(FindGap(unasked[1], GpuField::kDramActivity), nullptr);
+  EXPECT_EQ(FindGap(unasked[1], GpuField::kDramActivity)->reason, GpuGap::Reason::kNotRequested);
+  driver_.Gpu(0)["mig"][0]["gpm_usec"] = {{"2", 600'000}, {"5", 50'000}, {"10", 250'000}};
+  NextSecond(90, 80);
+  const auto gpus = Read({.activity = true});
+  EXPECT_EQ(gpus[0].sm_activity_percent, std::nullopt);
+  EXPECT_EQ(gpus[1].utilization_percent, 90);
+  EXPECT_EQ(gpus[1].sm_activity_percent, 60);
+  EXPECT_EQ(gpus[1].dram_activity_percent, 25);
+  EXPECT_EQ(gpus[1].tensor_activity_percent, 5);
+  EXPECT_TRUE(gpus[1].gaps.empty());
+  EXPECT_EQ(gpus[2].utilization_percent, 80);
+  EXPECT_EQ(gpus[2].sm_activity_percent, std::nullopt) << "it has no such counters";
 }
 
 TEST_F(NvmlMigTest, FailedGpmQueryIsAGapAndIsRepeated) {

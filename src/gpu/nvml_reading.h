@@ -34,8 +34,8 @@ struct Reading {
   void AddGap(GpuField field, std::string detail) {
     sample.gaps.push_back({field, GpuGap::Reason::kFailed, std::move(detail)});
   }
-  void AddNotWanted(GpuField field) {
-    sample.gaps.push_back({field, GpuGap::Reason::kNotRequested, ""});
+  void AddNotWanted(GpuField field, std::string detail = "") {
+    sample.gaps.push_back({field, GpuGap::Reason::kNotRequested, std::move(detail)});
   }
 };
 

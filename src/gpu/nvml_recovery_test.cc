@@ -67,7 +67,7 @@ TEST_F(NvmlRecoveryTest, GpuThatNeverAnsweredHasGapsOnly) {
   const auto gpus = Read();
   ASSERT_EQ(gpus.size(), 2);
   EXPECT_EQ(gpus[0].uuid, "GPU-unknown-0");
-  EXPECT_EQ(gpus[0].gaps.size(), 11);
+  EXPECT_EQ(gpus[0].gaps.size(), 14);
   EXPECT_EQ(gpus[0].gaps[0].detail, "NVML error 4 (NO_PERMISSION)");
   EXPECT_EQ(gpus[1].utilization_percent, 70);
 }

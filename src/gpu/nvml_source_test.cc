@@ -251,6 +251,89 @@ TEST_F(NvmlSourceTest, FreePcieCountersAreAlwaysRead) {
   EXPECT_EQ(gpu.pcie_rx_kbps, 7);
 }
 
+// GPU 0 has GPM, and GPU 1 has not.
+class NvmlActivityTest : public NvmlSourceTest {
+ protected:
+  NvmlActivityTest() {
+    driver_.Gpu(0)["gpm"] = true;
+    driver_.Gpu(0)["gpm_usec"] = {{"2", 0}, {"5", 0}, {"10", 0}};
+    NextSecond();
+  }
+  // Advances one second, in which the parts of GPU 0 were in use for these percentages of the time.
+  void NextSecondWith(double sm_percent, double dram_percent, double tensor_percent) {
+    Json& counters = driver_.Gpu(0)["gpm_usec"];
+    for (const auto& [metric, percent] :
+         {std::pair{"2", sm_percent}, {"10", dram_percent}, {"5", tensor_percent}}) {
+      counters[metric] = counters[metric].get<double>() + percent * 10'000;
+    }
+    NextSecond();
+  }
+  static constexpr GpuField kActivityFields[] = {GpuField::kSmActivity, GpuField::kDramActivity,
+                                                 GpuField::kTensorActivity};
+};
+
+TEST_F(NvmlActivityTest, IsTheMeanBetweenTwoReadingsUnderALease) {
+  constexpr CostlyReadings kEverything{.pcie = true, .activity = true};
+  const GpuSample first = Read(kEverything)[0];
+  for (const GpuField field : kActivityFields) {
+    ASSERT_NE(FindGap(first, field), nullptr) << Name(field);
+    EXPECT_EQ(FindGap(first, field)->reason, GpuGap::Reason::kNotRequested) << "KEDA's call waits";
+    EXPECT_EQ(Why(*FindGap(first, field)), "no value yet: GPM needs two samples");
+  }
+  NextSecondWith(35, 80, 0);
+  const GpuSample second = Read(kEverything)[0];
+  EXPECT_EQ(second.sm_activity_percent, 35);
+  EXPECT_EQ(second.dram_activity_percent, 80);
+  EXPECT_EQ(second.tensor_activity_percent, 0);
+  EXPECT_EQ(second.utilization_percent, 70) << "of a whole GPU not from GPM";
+  EXPECT_TRUE(second.gaps.empty());
+}
+
+TEST_F(NvmlActivityTest, IsNotReadWithoutALeaseAndBeginsAnewWithTheNext) {
+  driver_.Gpu(0)["errors"] = {{"nvmlGpmSampleGet", 999}};
+  NextSecond();
+  const GpuSample unasked = Read()[0];
+  for (const GpuField field : kActivityFields) {
+    ASSERT_NE(FindGap(unasked, field), nullptr) << Name(field);
+    EXPECT_EQ(FindGap(unasked, field)->reason, GpuGap::Reason::kNotRequested);
+  }
+  driver_.Gpu(0).erase("errors");
+  for (const bool leased : {true, true, false, false}) {
+    NextSecondWith(50, 50, 50);
+    Read({.activity = leased});
+  }
+  NextSecondWith(90, 90, 90);
+  EXPECT_EQ(Read({.activity = true})[0].sm_activity_percent, std::nullopt);
+  NextSecondWith(10, 10, 10);
+  EXPECT_EQ(Read({.activity = true})[0].sm_activity_percent, 10);
+}
+
+TEST_F(NvmlActivityTest, GpuWithoutGpmLacksIt) {
+  for (const bool leased : {false, true}) {
+    const GpuSample gpu = Read({.activity = leased})[1];
+    EXPECT_EQ(gpu.sm_activity_percent, std::nullopt);
+    for (const GpuField field : kActivityFields) EXPECT_EQ(FindGap(gpu, field), nullptr);
+  }
+}
+
+TEST_F(NvmlActivityTest, RefusedPermissionIsAGapForAMinute) {
+  driver_.Gpu(0)["errors"] = {{"nvmlGpmSampleGet", 4}};
+  NextSecond();
+  EXPECT_EQ(GapText(Read({.activity = true})[0], GpuField::kSmActivity),
+            "NVML error 4 (NO_PERMISSION)");
+  driver_.Gpu(0).erase("errors");
+  for (int second = 1; second < 60; ++second) {
+    NextSecondWith(50, 50, 50);
+    const GpuSample gpu = Read({.activity = true})[0];
+    ASSERT_EQ(GapText(gpu, GpuField::kDramActivity), "NVML error 4 (NO_PERMISSION)") << second;
+    ASSERT_EQ(gpu.utilization_percent, 70) << "everything else is read";
+  }
+  NextSecondWith(50, 50, 50);
+  Read({.activity = true});
+  NextSecondWith(25, 50, 50);
+  EXPECT_EQ(Read({.activity = true})[0].sm_activity_percent, 25);
+}
+
 TEST_F(NvmlSourceTest, ProcessesOfMpsCountAndUnknownMemoryStaysUnknown) {
   driver_.Gpu(0)["processes"] = {{42, nullptr}, {43, 10}};
   driver_.Gpu(0)["mps"] = {{43, 10}, {44, 20}};

@@ -1,6 +1,8 @@
 // The calls of libnvidia-ml.so.1 that the NVML source uses, answered from a file: fake_state.h.
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "fake_nvml/fake_state.h"
@@ -65,7 +67,7 @@ void FillField(const Json& device, Field& field) {
 
 namespace gpuscaler::nvml {
 struct GpmSampleData {
-  double busy_usec = 0;
+  std::map<uint32_t, double> busy_usec;  // key: the metric
   double taken_usec = 0;
 };
 }  // namespace gpuscaler::nvml
@@ -339,12 +341,33 @@ FAKE_NVML nvmlGpmSampleFree(GpmSample sample) {
   return kSuccess;
 }
 
+// Copies the counters of `device`, a GPU or an instance, as they are now.
+static void CopyCounters(const Json& gpu, const Json& device, GpmSample sample) {
+  sample->taken_usec = gpu.at("field_usec").get<double>();
+  sample->busy_usec.clear();
+  const Json none = Json::object();
+  const auto& counters = device.contains("gpm_usec") ? device["gpm_usec"] : none;
+  for (const auto& counter : counters.items()) {
+    sample->busy_usec[static_cast<uint32_t>(std::stoul(counter.key()))] =
+        counter.value().get<double>();
+  }
+  if (device.contains("busy_usec")) {
+    sample->busy_usec[kGpmGraphicsUtilization] = device["busy_usec"].get<double>();
+  }
+}
+
+FAKE_NVML nvmlGpmSampleGet(Device handle, GpmSample sample) {
+  return OnDevice(__func__, handle, [&](const Json& gpu) {
+    CopyCounters(gpu, gpu, sample);
+    return kSuccess;
+  });
+}
+
 FAKE_NVML nvmlGpmMigSampleGet(Device parent, unsigned gpu_instance, GpmSample sample) {
   return OnDevice(__func__, parent, [&](const Json& gpu) {
     for (const Json& instance : gpu.at("mig")) {
       if (instance.at("gi").get<unsigned>() != gpu_instance) continue;
-      sample->busy_usec = instance.at("busy_usec").get<double>();
-      sample->taken_usec = gpu.at("field_usec").get<double>();
+      CopyCounters(gpu, instance, sample);
       return kSuccess;
     }
     return kNotFound;
@@ -355,9 +378,14 @@ FAKE_NVML nvmlGpmMetricsGet(GpmMetricsGet* get) {
   if (get->version != GpmMetricsGet::kVersion) return kInvalidArgument;
   const double taken = get->later->taken_usec - get->earlier->taken_usec;
   for (uint32_t i = 0; i < get->count; ++i) {
-    const bool known = get->metrics[i].id == kGpmGraphicsUtilization && taken > 0;
-    get->metrics[i].result = known ? kSuccess : kNoData;
-    get->metrics[i].value = 100 * (get->later->busy_usec - get->earlier->busy_usec) / taken;
+    GpmMetric& metric = get->metrics[i];
+    const auto earlier = get->earlier->busy_usec.find(metric.id);
+    const auto later = get->later->busy_usec.find(metric.id);
+    metric.result = taken > 0 ? kSuccess : kNoData;
+    if (earlier == get->earlier->busy_usec.end() || later == get->later->busy_usec.end()) {
+      metric.result = kNotSupported;
+    }
+    if (metric.result == kSuccess) metric.value = 100 * (later->second - earlier->second) / taken;
   }
   return kSuccess;
 }

@@ -13,7 +13,8 @@
 //      "process_samples": [[usec, pid, percent], ...],
 //      "links": ["GPU-b"],  // UUIDs of GPUs behind NVLink
 //      "fabric": {"state": 3, "status": 0, "cluster": [16 bytes], "clique": 7},
-//      "gpm": true, "mig": [{"uuid": "MIG-x", "name", "gi": 1, "busy_usec": 0, "memory", ...}]}]}
+//      "gpm": true, "gpm_usec": {"2": 0, "10": 0},       // counters of GPM's metrics
+//      "mig": [{"uuid": "MIG-x", "name", "gi": 1, "busy_usec": 0, "gpm_usec", "memory", ...}]}]}
 //
 // A field key without a scope is link 0; for 138 and 139 it is all links together. A missing key is
 // NOT_SUPPORTED. A generation other than at nvmlInit means a reloaded driver (18) at the top, or a

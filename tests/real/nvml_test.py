@@ -74,6 +74,9 @@ VALUES = {
     "kUncorrectedErrors": "NVML_MEMORY_ERROR_TYPE_UNCORRECTED",
     "kVolatileCounter": "NVML_VOLATILE_ECC", "kMigEnabled": "NVML_DEVICE_MIG_ENABLE",
     "kGpmGraphicsUtilization": "NVML_GPM_METRIC_GRAPHICS_UTIL",
+    "kGpmSmUtilization": "NVML_GPM_METRIC_SM_UTIL",
+    "kGpmTensorUtilization": "NVML_GPM_METRIC_ANY_TENSOR_UTIL",
+    "kGpmDramUtilization": "NVML_GPM_METRIC_DRAM_BW_UTIL",
 }
 
 
