@@ -19,6 +19,8 @@ void CheckSample(const GpuSample& gpu) {
   FUZZ_ASSERT(!gpu.uuid.empty() && gpu.index >= 0 && gpu.index <= 1024);
   FUZZ_ASSERT(IsIn(gpu.utilization_percent, 0, 100) &&
               IsIn(gpu.memory_utilization_percent, 0, 100));
+  FUZZ_ASSERT(IsIn(gpu.sm_activity_percent, 0, 100) && IsIn(gpu.dram_activity_percent, 0, 100) &&
+              IsIn(gpu.tensor_activity_percent, 0, 100));
   FUZZ_ASSERT(IsIn(MemoryUsedPercent(gpu), 0, 100));
   FUZZ_ASSERT(gpu.memory_used_bytes.value_or(0) >= 0 && gpu.memory_total_bytes.value_or(0) >= 0);
   FUZZ_ASSERT(gpu.ecc_uncorrected_errors.value_or(0) >= 0);

@@ -9,7 +9,7 @@ namespace {
 
 using Row = std::pair<absl::string_view, DcgmField>;
 
-// Names of dcgm_fields.h. Those after the PCIe counters are not among the exporter's default
+// Names of dcgm_fields.h. From DCGM_FI_DEV_FB_TOTAL on they are not among the exporter's default
 // counters.
 constexpr Row kRows[] = {
     {"DCGM_FI_DEV_GPU_UTIL", DcgmField::kGpuUtilization},
@@ -23,10 +23,13 @@ constexpr Row kRows[] = {
     {"DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", DcgmField::kEnergy},
     {"DCGM_FI_PROF_PCIE_TX_BYTES", DcgmField::kPcieTx},
     {"DCGM_FI_PROF_PCIE_RX_BYTES", DcgmField::kPcieRx},
+    {"DCGM_FI_PROF_DRAM_ACTIVE", DcgmField::kDramActive},
+    {"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", DcgmField::kTensorActive},
     {"DCGM_FI_DEV_FB_TOTAL", DcgmField::kMemoryTotal},
     {"DCGM_FI_DEV_ENFORCED_POWER_LIMIT", DcgmField::kPowerLimit},
     {"DCGM_FI_PROF_NVLINK_TX_BYTES", DcgmField::kNvlinkTx},
     {"DCGM_FI_PROF_NVLINK_RX_BYTES", DcgmField::kNvlinkRx},
+    {"DCGM_FI_PROF_SM_ACTIVE", DcgmField::kSmActive},
     {"DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", DcgmField::kEccUncorrected},
     {"DCGM_FI_DEV_CLOCK_THROTTLE_REASONS", DcgmField::kThrottleReasons},
     {"DCGM_FI_DEV_CLOCKS_EVENT_REASONS", DcgmField::kThrottleReasons},

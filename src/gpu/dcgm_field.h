@@ -24,6 +24,9 @@ enum class DcgmField {
   kPcieRx,
   kNvlinkTx,  // bytes/s over all links
   kNvlinkRx,
+  kSmActive,         // ratio of the SMs with work, averaged over time
+  kDramActive,       // ratio of time in which the memory interface had work
+  kTensorActive,     // ratio of time in which the tensor cores had work
   kEccUncorrected,   // since the driver was loaded
   kThrottleReasons,  // NVML's bits
   kCount,

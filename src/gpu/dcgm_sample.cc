@@ -83,6 +83,9 @@ GpuSample SampleOf(const DcgmDevice& device) {
   GpuSample gpu = Named(device);
   FillMemory(device.values, gpu);
   gpu.utilization_percent = PercentOfRatio(At(device.values, DcgmField::kEngineActive));
+  gpu.sm_activity_percent = PercentOfRatio(At(device.values, DcgmField::kSmActive));
+  gpu.dram_activity_percent = PercentOfRatio(At(device.values, DcgmField::kDramActive));
+  gpu.tensor_activity_percent = PercentOfRatio(At(device.values, DcgmField::kTensorActive));
   if (device.gpu_instance.has_value()) {
     gpu.uuid = UuidOf(device);
     gpu.parent_uuid = device.uuid;

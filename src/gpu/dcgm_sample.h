@@ -12,8 +12,8 @@ namespace gpuscaler {
 // before 470.
 std::string UuidOf(const DcgmDevice& device);
 
-// The sample has no holders and no gaps. An instance has utilization and memory only. Each of its
-// lines has power, temperature and links too, but these are the GPU's.
+// The sample has no holders and no gaps. An instance has utilization, activity and memory only.
+// Each of its lines has power, temperature and links too, but these are the GPU's.
 GpuSample SampleOf(const DcgmDevice& device);
 
 // The readings are those of the GPU in the instance's lines. Expositions leave out the GPU itself.

@@ -27,6 +27,9 @@ TEST(DcgmSample, ConvertsUnits) {
                                            {"DCGM_FI_PROF_PCIE_RX_BYTES", "7000000"},
                                            {"DCGM_FI_PROF_NVLINK_TX_BYTES", "1048576"},
                                            {"DCGM_FI_PROF_NVLINK_RX_BYTES", "2097152"},
+                                           {"DCGM_FI_PROF_SM_ACTIVE", "0.75"},
+                                           {"DCGM_FI_PROF_DRAM_ACTIVE", "0.5"},
+                                           {"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", "0.000000"},
                                            {"DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", "3"},
                                            {"DCGM_FI_DEV_CLOCKS_EVENT_REASONS", "4"}},
                                           DcgmLabels(1, kTestUuid1)));
@@ -44,6 +47,9 @@ TEST(DcgmSample, ConvertsUnits) {
   EXPECT_EQ(gpu.pcie_rx_kbps, 7000);
   EXPECT_EQ(gpu.nvlink_tx_mbps, 1);
   EXPECT_EQ(gpu.nvlink_rx_mbps, 2);
+  EXPECT_EQ(gpu.sm_activity_percent, 75);
+  EXPECT_EQ(gpu.dram_activity_percent, 50);
+  EXPECT_EQ(gpu.tensor_activity_percent, 0);
   EXPECT_EQ(gpu.ecc_uncorrected_errors, 3);
   EXPECT_EQ(gpu.throttle_reasons, 4);
   EXPECT_EQ(gpu.processes, std::nullopt);
@@ -57,6 +63,7 @@ TEST(DcgmSample, MissingValuesStayEmpty) {
   EXPECT_EQ(gpu.memory_used_bytes, int64_t{1} << 30);
   EXPECT_EQ(gpu.memory_total_bytes, std::nullopt);
   EXPECT_EQ(gpu.power_watts, std::nullopt);
+  EXPECT_EQ(gpu.sm_activity_percent, std::nullopt);
 }
 
 TEST(DcgmSample, MoreUsedThanTheTotalIsNoReading) {
@@ -96,6 +103,19 @@ TEST(DcgmSample, InstanceHasEngineActivityAndNeverTheGpusUtilization) {
       SampleOf(DeviceOf({{"DCGM_FI_DEV_GPU_UTIL", "0"}, {"DCGM_FI_PROF_GR_ENGINE_ACTIVE", "0.75"}},
                         InstanceLabels(0, kTestUuid0, 7)));
   EXPECT_EQ(busy.utilization_percent, 75);
+}
+
+TEST(DcgmSample, ActivityIsARatioUpToAHundredPercentAndTheInstancesOwn) {
+  const struct {
+    const char* ratio;
+    std::optional<double> want;
+  } rows[] = {{"0.25", 25}, {"1.01", 100}, {"25", std::nullopt}};
+  for (const auto& row : rows) {
+    const DcgmDevice device =
+        DeviceOf({{"DCGM_FI_PROF_SM_ACTIVE", row.ratio}}, InstanceLabels(0, kTestUuid0, 7));
+    EXPECT_EQ(SampleOf(device).sm_activity_percent, row.want) << row.ratio;
+    EXPECT_EQ(ParentOf(device).sm_activity_percent, std::nullopt) << row.ratio;
+  }
 }
 
 TEST(DcgmSample, InstanceHasMemoryAndItsGpuHasPower) {

@@ -75,6 +75,23 @@ TEST_F(DcgmSourceTest, ReadingHasTheTimeOfItsCollection) {
   EXPECT_EQ(next.gpus[1].utilization_percent, 60);
 }
 
+// The page has the activity anyway, so a lease would only delay the first value by a collection.
+TEST_F(DcgmSourceTest, ActivityIsReadWithoutALeaseAndIsAGapWhileItIsMissing) {
+  const auto page = [](int energy, const char* dram) {
+    return DcgmExpositionOf({{.labels = DcgmLabels(0, kTestUuid0), .energy_mj = energy}}) +
+           DcgmLine("DCGM_FI_PROF_DRAM_ACTIVE", DcgmLabels(0, kTestUuid0), dram);
+  };
+  exporter_.Show(page(1, "0.5"));
+  const NodeSnapshot first = Good();
+  EXPECT_EQ(first.gpus[0].dram_activity_percent, 50);
+  EXPECT_EQ(first.gpus[0].sm_activity_percent, std::nullopt);
+  EXPECT_TRUE(first.gpus[0].gaps.empty()) << "the exporter does not export SM activity";
+  exporter_.Show(page(2, "140737488355330.000000"));  // DCGM's "not supported"
+  const GpuSample blank = Good().gpus[0];
+  EXPECT_EQ(blank.dram_activity_percent, std::nullopt);
+  EXPECT_NE(FindGap(blank, GpuField::kDramActivity), nullptr);
+}
+
 TEST_F(DcgmSourceTest, ExporterWithoutCollectionsIsUnavailable) {
   exporter_.Show(Two(1));
   Good();
