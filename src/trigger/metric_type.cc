@@ -78,7 +78,7 @@ constexpr std::array<MetricTypeInfo, 33> kMetricTypes = {{
     Gpu(MetricType::kNvlinkRx, "nvlink_rx_mbps", "MiB/s", Kind::kExtensive, GpuReading::kNvlinkRx,
         "NVLink throughput received, all links"),
     Gpu(MetricType::kSmActivity, "sm_activity", "%", Kind::kPercent, GpuReading::kSmActivity,
-        "Share of the GPU's SMs that were busy: full, not only busy", {.activity = true}),
+        "Share of the GPU's SMs that had work, averaged over time: how full", {.activity = true}),
     Gpu(MetricType::kDramActivity, "dram_activity", "%", Kind::kPercent, GpuReading::kDramActivity,
         "Share of the memory bandwidth in use", {.activity = true}),
     Gpu(MetricType::kTensorActivity, "tensor_activity", "%", Kind::kPercent,
