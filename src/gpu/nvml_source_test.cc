@@ -316,6 +316,18 @@ TEST_F(NvmlActivityTest, GpuWithoutGpmLacksIt) {
   }
 }
 
+TEST_F(NvmlActivityTest, LostGpuIsAGapUnderALease) {
+  Read({.activity = true});
+  NextSecondWith(50, 50, 50);
+  EXPECT_EQ(Read({.activity = true})[0].sm_activity_percent, 50);
+  driver_.Gpu(0)["error"] = 15;
+  NextSecond();
+  const auto gpus = Read({.activity = true});
+  EXPECT_EQ(gpus[0].sm_activity_percent, std::nullopt);
+  EXPECT_EQ(GapText(gpus[0], GpuField::kSmActivity), "NVML error 15 (GPU_IS_LOST)");
+  EXPECT_EQ(FindGap(gpus[1], GpuField::kSmActivity), nullptr);
+}
+
 TEST_F(NvmlActivityTest, RefusedPermissionIsAGapForAMinute) {
   driver_.Gpu(0)["errors"] = {{"nvmlGpmSampleGet", 4}};
   NextSecond();
