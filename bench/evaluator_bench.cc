@@ -65,9 +65,9 @@ class Namespace {
     EvaluateAll();
     found_.SetNodes(found_.Subscription(clock_.Now()), nodes_, clock_.Now());
     for (int first = 0; first < kPods; first += kPodsOfNode) {
-      NodeEngines engines{.namespaces = {"crowd"}};
+      NodeEngines engines{.namespaces = {{"crowd", {}}}};
       for (int pod = first; pod < first + kPodsOfNode; ++pod) {
-        engines.engines.push_back(PlaceOf(pod));
+        engines.Add(PlaceOf(pod));
       }
       found_.SetEngines(absl::StrCat("gpu-", first), engines, clock_.Now());
     }

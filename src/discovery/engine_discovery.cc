@@ -195,9 +195,14 @@ void EngineDiscovery::Deliver(const EngineTarget& target, const EngineUpdate& up
 
 void EngineDiscovery::Publish() {
   NodeEngines found = search_.Found();
-  const std::set<EngineAddress> engines(found.engines.begin(), found.engines.end());
-  capacity_records_.SetEngines(found.namespaces, found.engines);
-  found.capacity_records = capacity_records_.DepartedRecords(clock_.Now());
+  std::set<std::string> namespaces;
+  std::set<EngineAddress> engines;
+  for (const auto& [name, of] : found.namespaces) {
+    namespaces.insert(name);
+    engines.insert(of.engines.begin(), of.engines.end());
+  }
+  capacity_records_.SetEngines(namespaces, engines);
+  for (const auto& record : capacity_records_.DepartedRecords(clock_.Now())) found.Add(record);
   if (!listed_.has_value() || !listed_->ok() || **listed_ != found) DeliverList(std::move(found));
   const SnapshotStore::History history = snapshots_.Newest();
   for (auto& [engine_address, update] : unreported_) {

@@ -19,6 +19,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Key;
 using testing::SizeIs;
 
 constexpr char kOtherPage[] = "go_goroutines 7\n";
@@ -26,6 +27,17 @@ constexpr int kPid = 41;  // the first pod's, on its GPU
 
 std::string VllmExposition(int running) {
   return absl::StrCat("vllm:num_requests_running ", running, "\nvllm:num_requests_waiting 0\n");
+}
+
+// Returns the engines of all namespaces.
+NamespaceEngines Merged(const NodeEngines& found) {
+  NamespaceEngines all;
+  for (const auto& [name, of] : found.namespaces) {
+    all.engines.insert(of.engines.begin(), of.engines.end());
+    for (const auto& pod : of.missing_engines) all.missing_engines.push_back(pod);
+    for (const auto& record : of.capacity_records) all.capacity_records.push_back(record);
+  }
+  return all;
 }
 
 class TestSubscriber : public EngineSubscriber {
@@ -59,7 +71,8 @@ class TestSubscriber : public EngineSubscriber {
   }
   void AddReading(const EngineAddress& engine_address, const EngineUpdate& update) override {
     MutexLock lock(mutex_);
-    EXPECT_THAT(found_->engines, testing::Contains(engine_address)) << "of one that is not listed";
+    EXPECT_THAT(Merged(*found_).engines, testing::Contains(engine_address))
+        << "of one that is not listed";
     running_ = update.reading.ok() ? ReadingOf(*update.reading, "")->running : std::nullopt;
     if (update.capacity_record != nullptr) capacity_record_ = update.capacity_record;
     ++takes_;
@@ -73,6 +86,7 @@ class TestSubscriber : public EngineSubscriber {
     MutexLock lock(mutex_);
     return found_;
   }
+  NamespaceEngines all() const { return Merged(*found()); }
   // Returns -1 if the latest reading failed.
   double running() const {
     MutexLock lock(mutex_);
@@ -152,8 +166,9 @@ class EngineDiscoveryTest : public testing::Test {
   }
   bool UntilEngineAt(int port) {
     return Until([&] {
-      const auto found = subscriber_.found();
-      return found.ok() && found->engines.size() == 1 && found->engines[0].port == port;
+      if (!subscriber_.found().ok()) return false;
+      const auto engines = subscriber_.all().engines;
+      return engines.size() == 1 && engines.begin()->port == port;
     });
   }
 
@@ -172,12 +187,11 @@ TEST_F(EngineDiscoveryTest, FindsTheEngineBesideASidecarAndReadsIt) {
   const auto engine = ServeInside(8000, VllmExposition(3));
   subscriber_.Subscribe("shop");
   ASSERT_TRUE(UntilEngineAt(8000)) << subscriber_.found().status();
-  const auto found = *subscriber_.found();
   EXPECT_EQ(
-      found.engines[0],
+      *subscriber_.all().engines.begin(),
       (EngineAddress{
           .address = pod_->address(), .port = 8000, .namespace_name = "shop", .pod = "web-0"}));
-  EXPECT_THAT(found.namespaces, ElementsAre("shop"));
+  EXPECT_THAT(subscriber_.found()->namespaces, ElementsAre(Key("shop")));
   EXPECT_TRUE(Until([&] { return subscriber_.running() == 3; }));
   const auto counts = discovery_->counts();
   EXPECT_EQ(counts.answering, (std::map<std::string, int>{{"vllm", 1}}));
@@ -198,20 +212,20 @@ TEST_F(EngineDiscoveryTest, KeepsTheRecordOfAnEngineAfterItsPodIsGone) {
   snapshot_.pods.clear();
   snapshot_.gpus[0].holders.clear();
   Put();
-  ASSERT_TRUE(Until([&] { return !subscriber_.found()->capacity_records.empty(); }));
-  const SignalSeries record = *subscriber_.found()->capacity_records.front();
+  ASSERT_TRUE(Until([&] { return !subscriber_.all().capacity_records.empty(); }));
+  const SignalSeries record = *subscriber_.all().capacity_records.front();
   EXPECT_EQ(record.pod, "web-0");
   EXPECT_EQ(record.gpu_model, "H100");
   EXPECT_EQ(record.batch->learnt_limit, 3);
-  EXPECT_THAT(subscriber_.found()->engines, IsEmpty());
+  EXPECT_THAT(subscriber_.all().engines, IsEmpty());
 }
 
 TEST_F(EngineDiscoveryTest, SendsNoRequestsWithoutASubscription) {
   const auto engine = ServeInside(8000, VllmExposition(3));
   subscriber_.Subscribe("another");
   ASSERT_TRUE(Until([&] { return subscriber_.lists() > 0; }));
-  EXPECT_THAT(subscriber_.found()->engines, IsEmpty());
-  EXPECT_THAT(subscriber_.found()->namespaces, ElementsAre("another"));
+  EXPECT_THAT(subscriber_.all().engines, IsEmpty());
+  EXPECT_THAT(subscriber_.found()->namespaces, ElementsAre(Key("another")));
   subscriber_.Subscribe("shop");
   ASSERT_TRUE(UntilEngineAt(8000));
   subscriber_.Subscribe("");
@@ -240,21 +254,21 @@ TEST_F(EngineDiscoveryTest, ADeadEngineStaysListedUntilItsPodIsGone) {
   ASSERT_TRUE(UntilEngineAt(8000));
   engine.reset();
   EXPECT_TRUE(Until([&] { return discovery_->counts().answering.empty(); }));
-  EXPECT_THAT(subscriber_.found()->engines, SizeIs(1));
+  EXPECT_THAT(subscriber_.all().engines, SizeIs(1));
   snapshot_.pods.clear();
   snapshot_.gpus[0].holders.clear();
   Put();
-  EXPECT_TRUE(Until([&] { return subscriber_.found()->engines.empty(); }));
+  EXPECT_TRUE(Until([&] { return subscriber_.all().engines.empty(); }));
 }
 
 TEST_F(EngineDiscoveryTest, ALaterPodIsListedOnceItsEngineAnswers) {
   subscriber_.Subscribe("shop");
   ASSERT_TRUE(Until([&] { return subscriber_.lists() > 0; }));
-  ASSERT_THAT(subscriber_.found()->missing_engines, SizeIs(1));
-  EXPECT_EQ(subscriber_.found()->missing_engines[0].why, "nothing listens in its network yet");
+  ASSERT_THAT(subscriber_.all().missing_engines, SizeIs(1));
+  EXPECT_EQ(subscriber_.all().missing_engines[0].why, "nothing listens in its network yet");
   const auto engine = ServeInside(8000, VllmExposition(1));
   EXPECT_TRUE(UntilEngineAt(8000));
-  EXPECT_THAT(subscriber_.found()->missing_engines, IsEmpty());
+  EXPECT_THAT(subscriber_.all().missing_engines, IsEmpty());
 }
 
 TEST_F(EngineDiscoveryTest, ReportsWhyAPodHasNoEngine) {
@@ -262,11 +276,12 @@ TEST_F(EngineDiscoveryTest, ReportsWhyAPodHasNoEngine) {
   subscriber_.Subscribe("shop");
   std::string why;
   EXPECT_TRUE(Until([&] {
-    const auto found = subscriber_.found();
-    why = found.ok() && found->missing_engines.size() == 1 ? found->missing_engines[0].why : "";
+    if (!subscriber_.found().ok()) return false;
+    const auto missing_engines = subscriber_.all().missing_engines;
+    why = missing_engines.size() == 1 ? missing_engines[0].why : "";
     return why.find("none of its servers is a known engine") != std::string::npos;
   })) << why;
-  EXPECT_EQ(subscriber_.found()->missing_engines[0].pod, "web-0");
+  EXPECT_EQ(subscriber_.all().missing_engines[0].pod, "web-0");
   EXPECT_THAT(why, HasSubstr(":3000/metrics: "));
 }
 
@@ -331,7 +346,7 @@ TEST_F(EngineDiscoveryTest, KnownPodsStayWhileTheKubeletFails) {
   Put();
   const int64_t read = discovery_->counts().read;
   EXPECT_TRUE(Until([&] { return discovery_->counts().read > read + 5; }));
-  EXPECT_THAT(subscriber_.found()->engines, SizeIs(1));
+  EXPECT_THAT(subscriber_.all().engines, SizeIs(1));
 }
 
 }  // namespace

@@ -141,19 +141,16 @@ void EngineSearch::LogLost(const PodName& name, const EngineAddress& engine_addr
 
 NodeEngines EngineSearch::Found() const {
   NodeEngines found;
-  std::set<std::string> complete_namespaces = namespaces_;
+  for (const std::string& name : namespaces_) found.namespaces[name];
   for (const auto& [name, pod] : pods_) {
     const bool is_young = clock_.Now() - pod.since < kEngineListTimeout;
-    if (is_young && !pod.prober.WasProbed()) complete_namespaces.erase(name.first);
+    if (is_young && !pod.prober.WasProbed()) found.namespaces.erase(name.first);
   }
-  found.namespaces.assign(complete_namespaces.begin(), complete_namespaces.end());
   for (const auto& [name, pod] : pods_) {
-    if (!complete_namespaces.contains(name.first)) continue;
     if (pod.prober.address().has_value()) {
-      found.engines.push_back(*pod.prober.address());
+      found.Add(*pod.prober.address());
     } else {
-      found.missing_engines.push_back(
-          {.namespace_name = name.first, .pod = name.second, .why = pod.Why()});
+      found.Add(MissingEngine{.namespace_name = name.first, .pod = name.second, .why = pod.Why()});
     }
   }
   return found;

@@ -105,13 +105,11 @@ std::shared_ptr<const SignalSeries> NodeCapacityRecords::RecordOf(const Present&
   return CapacityRecordOf(series, engine.read_at);
 }
 
-void NodeCapacityRecords::SetEngines(const std::vector<std::string>& namespaces,
-                                     const std::vector<EngineAddress>& engines) {
-  const std::set<std::string> looked_in(namespaces.begin(), namespaces.end());
-  const std::set<EngineAddress> present(engines.begin(), engines.end());
+void NodeCapacityRecords::SetEngines(const std::set<std::string>& namespaces,
+                                     const std::set<EngineAddress>& engines) {
   std::erase_if(present_, [&](const auto& each) {
     const auto& [engine_address, engine] = each;
-    if (!looked_in.contains(engine_address.namespace_name) || present.contains(engine_address))
+    if (!namespaces.contains(engine_address.namespace_name) || engines.contains(engine_address))
       return false;
     const auto record = RecordOf(engine);
     if (record == nullptr || record->pod_with_owners == nullptr) return true;

@@ -37,8 +37,7 @@ class NodeCapacityRecords {
                                                  const NodeSnapshot& node);
 
   // Engines of these namespaces that are not among `engines` have departed.
-  void SetEngines(const std::vector<std::string>& namespaces,
-                  const std::vector<EngineAddress>& engines);
+  void SetEngines(const std::set<std::string>& namespaces, const std::set<EngineAddress>& engines);
 
   // The oldest departure is first. Deletes the records of engines last read more than
   // kCapacityRecordsKept ago.

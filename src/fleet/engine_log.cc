@@ -1,7 +1,6 @@
 #include "fleet/engine_log.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "fleet/engine_wire.h"
@@ -15,26 +14,6 @@ namespace wire = telemetry::v1;
 // Limit of a message: far below the 4 MiB that a reader accepts, with room for one reading of any
 // exposition.
 constexpr size_t kMaxEngineLogBytes = size_t{256} << 10;
-
-using Namespaces = std::set<std::string>;
-
-Namespaces NamesOf(const EngineSubscription& wanted) {
-  Namespaces names;
-  for (const auto& [name, interest] : wanted.namespaces) names.insert(name);
-  return names;
-}
-
-// Keeps what is of these namespaces (`keep_these`), or what is not.
-void FilterNamespaces(const Namespaces& names, bool keep_these, NodeEngines& found) {
-  const auto is_dropped = [&](const std::string& name) {
-    return names.contains(name) != keep_these;
-  };
-  const auto is_in_dropped = [&](const auto& one) { return is_dropped(one.namespace_name); };
-  std::erase_if(found.namespaces, is_dropped);
-  std::erase_if(found.engines, is_in_dropped);
-  std::erase_if(found.missing_engines, is_in_dropped);
-  std::erase_if(found.capacity_records, [&](const auto& engine) { return is_in_dropped(*engine); });
-}
 
 }  // namespace
 
@@ -59,15 +38,14 @@ EngineSubscription EngineLog::SubscribedAt(absl::Time now) {
 
 EngineSubscription EngineLog::DropUnsubscribed() {
   EngineSubscription wanted = SubscribedAt(clock_.Now());
-  for (auto each = pasts_.begin(); each != pasts_.end();) {
+  for (auto each = namespaces_.begin(); each != namespaces_.end();) {
     if (wanted.namespaces.contains(each->first)) {
       ++each;
       continue;
     }
     bytes_ -= each->second.bytes;
-    each = pasts_.erase(each);
+    each = namespaces_.erase(each);
   }
-  FilterNamespaces(NamesOf(wanted), true, found_);
   NumberEngines();
   return wanted;
 }
@@ -93,31 +71,21 @@ void EngineLog::List(const absl::StatusOr<NodeEngines>& found) {
   MutexLock lock(mutex_);
   why_none_ = found.status();
   if (found.ok()) {
-    namespaces_of_records_.clear();
-    for (const auto& engine : found->capacity_records)
-      namespaces_of_records_.insert(engine->namespace_name);
-    MergeFound(*found);
+    namespaces_of_records_ = found->namespaces_of_records;
+    for (const auto& [name, engines] : found->namespaces) namespaces_[name].found = engines;
     DropUnsubscribed();
   }
   ++list_;
   Changed();
 }
 
-void EngineLog::MergeFound(const NodeEngines& found) {
-  const Namespaces searched(found.namespaces.begin(), found.namespaces.end());
-  FilterNamespaces(searched, false, found_);
-  NodeEngines added = found;
-  FilterNamespaces(searched, true, added);
-  std::ranges::move(added.namespaces, std::back_inserter(found_.namespaces));
-  std::ranges::move(added.engines, std::back_inserter(found_.engines));
-  std::ranges::move(added.missing_engines, std::back_inserter(found_.missing_engines));
-  std::ranges::move(added.capacity_records, std::back_inserter(found_.capacity_records));
-}
-
 // Gives each found engine an id. An engine that was removed and found again gets a new one, because
 // its readings are gone.
 void EngineLog::NumberEngines() {
-  const std::set<EngineAddress> places(found_.engines.begin(), found_.engines.end());
+  std::set<EngineAddress> places;
+  for (const auto& [name, of] : namespaces_) {
+    places.insert(of.found.engines.begin(), of.found.engines.end());
+  }
   std::erase_if(ids_, [&](const auto& id) { return !places.contains(id.first); });
   for (const EngineAddress& place : places) {
     if (ids_.try_emplace(place, last_id_ + 1).second) ++last_id_;
@@ -130,31 +98,31 @@ void EngineLog::AddReading(const EngineAddress& place, const EngineUpdate& updat
   MutexLock lock(mutex_);
   const auto id = ids_.find(place);
   if (id == ids_.end()) return;
-  Past& past = pasts_[place.namespace_name];
-  past.readings.push_back({.number = ++last_number_,
-                           .engine = id->second,
-                           .at = update.at,
-                           .bytes = EncodeEngine(id->second, update).SerializeAsString()});
-  past.bytes += SizeOf(past.readings.back());
-  bytes_ += SizeOf(past.readings.back());
+  Namespace& of = namespaces_.at(place.namespace_name);
+  of.readings.push_back({.number = ++last_number_,
+                         .engine = id->second,
+                         .at = update.at,
+                         .bytes = EncodeEngine(id->second, update).SerializeAsString()});
+  of.bytes += SizeOf(of.readings.back());
+  bytes_ += SizeOf(of.readings.back());
   const EngineSubscription wanted = SubscribedAt(clock_.Now());
   const auto interest = wanted.namespaces.find(place.namespace_name);
   const absl::Duration look_back =
       interest == wanted.namespaces.end() ? absl::ZeroDuration() : interest->second.look_back;
-  while (past.readings.front().at < update.at - look_back) DropFirst(past);
+  while (of.readings.front().at < update.at - look_back) DropFirst(of);
   MakeRoom();
   Changed();
 }
 
-void EngineLog::DropFirst(Past& past) {
-  past.bytes -= SizeOf(past.readings.front());
-  bytes_ -= SizeOf(past.readings.front());
-  past.readings.pop_front();
+void EngineLog::DropFirst(Namespace& of) {
+  of.bytes -= SizeOf(of.readings.front());
+  bytes_ -= SizeOf(of.readings.front());
+  of.readings.pop_front();
 }
 
 void EngineLog::MakeRoom() {
   while (bytes_ > most_bytes_) {
-    DropFirst(std::ranges::max_element(pasts_, {}, [](const auto& each) {
+    DropFirst(std::ranges::max_element(namespaces_, {}, [](const auto& each) {
                 return each.second.bytes;
               })->second);
   }
@@ -171,24 +139,25 @@ wire::EngineList EngineLog::ListOf(const EngineSubscription& wanted) const {
     list.set_why(std::string(why_none_.message()));
     return list;
   }
-  NodeEngines found = found_;
-  FilterNamespaces(NamesOf(wanted), true, found);
-  for (const std::string& name : found.namespaces) list.add_namespaces(name);
-  for (const EngineAddress& place : found.engines) {
-    wire::FoundEngine& engine = *list.add_engines();
-    engine.set_id(ids_.at(place));
-    engine.set_namespace_name(place.namespace_name);
-    engine.set_pod(place.pod);
-    engine.set_address(place.address);
-    engine.set_port(static_cast<uint32_t>(place.port));
+  for (const auto& [name, of] : namespaces_) {
+    if (!wanted.namespaces.contains(name)) continue;
+    list.add_namespaces(name);
+    for (const EngineAddress& place : of.found.engines) {
+      wire::FoundEngine& engine = *list.add_engines();
+      engine.set_id(ids_.at(place));
+      engine.set_namespace_name(place.namespace_name);
+      engine.set_pod(place.pod);
+      engine.set_address(place.address);
+      engine.set_port(static_cast<uint32_t>(place.port));
+    }
+    for (const MissingEngine& pod : of.found.missing_engines) {
+      wire::PodWithoutEngine& without = *list.add_without();
+      without.set_namespace_name(pod.namespace_name);
+      without.set_pod(pod.pod);
+      without.set_why(pod.why);
+    }
+    for (const auto& engine : of.found.capacity_records) EncodeLeft(*engine, *list.add_left());
   }
-  for (const MissingEngine& pod : found.missing_engines) {
-    wire::PodWithoutEngine& without = *list.add_without();
-    without.set_namespace_name(pod.namespace_name);
-    without.set_pod(pod.pod);
-    without.set_why(pod.why);
-  }
-  for (const auto& engine : found.capacity_records) EncodeLeft(*engine, *list.add_left());
   return list;
 }
 
@@ -218,9 +187,9 @@ bool EngineLog::AppendNew(const EngineSubscription& wanted, Cursor& cursor,
                 [&](const auto& next) { return !wanted.namespaces.contains(next.first); });
   size_t bytes = 0;
   for (const auto& [name, interest] : wanted.namespaces) {
-    const auto past = pasts_.find(name);
-    if (past == pasts_.end() || past->second.readings.empty()) continue;
-    const std::deque<Entry>& readings = past->second.readings;
+    const auto of = namespaces_.find(name);
+    if (of == namespaces_.end() || of->second.readings.empty()) continue;
+    const std::deque<Entry>& readings = of->second.readings;
     const auto [next, is_first] = cursor.next.try_emplace(name, 0);
     if (is_first) {
       const absl::Time oldest = readings.back().at - interest.look_back;

@@ -73,7 +73,8 @@ class EngineLog {
     absl::Time at;
     std::string bytes;  // a serialized EngineReading
   };
-  struct Past {
+  struct Namespace {
+    NamespaceEngines found;
     std::deque<Entry> readings;
     size_t bytes = 0;  // size of `readings`
   };
@@ -83,9 +84,8 @@ class EngineLog {
   EngineSubscription SubscribedAt(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the same, and drops everything outside it.
   EngineSubscription DropUnsubscribed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void MergeFound(const NodeEngines& found) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NumberEngines() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void DropFirst(Past& past) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DropFirst(Namespace& of) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MakeRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Changed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   telemetry::v1::EngineList ListOf(const EngineSubscription& wanted) const
@@ -105,12 +105,11 @@ class EngineLog {
       ABSL_GUARDED_BY(mutex_);
   int64_t list_ ABSL_GUARDED_BY(mutex_) = 0;  // number of lists so far
   absl::Status why_none_ ABSL_GUARDED_BY(mutex_);
-  NodeEngines found_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, Namespace> namespaces_ ABSL_GUARDED_BY(mutex_);  // that were searched
   std::set<std::string> namespaces_of_records_ ABSL_GUARDED_BY(mutex_);
-  std::map<EngineAddress, uint32_t> ids_ ABSL_GUARDED_BY(mutex_);  // the engines of found_
+  std::map<EngineAddress, uint32_t> ids_ ABSL_GUARDED_BY(mutex_);  // all engines found
   std::set<uint32_t> listed_ ABSL_GUARDED_BY(mutex_);              // the values of ids_
   uint32_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::map<std::string, Past> pasts_ ABSL_GUARDED_BY(mutex_);  // key: namespace
   int64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // size of all readings
   int64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;

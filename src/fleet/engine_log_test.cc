@@ -196,8 +196,7 @@ TEST_F(EngineLogTest, NamespaceKeepsItsEnginesUntilTheNextSearch) {
 TEST_F(EngineLogTest, ListHasTheReasonIfNoneCanBeFound) {
   Subscribe(a_);
   NodeEngines found = TestEngines({});
-  found.missing_engines.push_back(
-      {.namespace_name = "team-a", .pod = "llm-0", .why = "no process listens"});
+  found.Add(MissingEngine{.namespace_name = "team-a", .pod = "llm-0", .why = "no process listens"});
   log_.List(found);
   EngineLog::Cursor cursor;
   ReadNew(cursor, a_);
@@ -300,7 +299,7 @@ TEST_F(EngineLogTest, EnginesThatLeftAreSentToReadersOfTheirNamespace) {
         std::make_shared<const Pod>(Pod{.namespace_name = name, .name = "llm-0"});
     record->demand = std::make_shared<const EngineDemand>();
     record->batch = std::make_shared<const EngineBatch>();
-    found.capacity_records.push_back(std::move(record));
+    found.Add(record);
   }
   Subscribe(a_, absl::Minutes(1));
   Subscribe(b_, absl::Minutes(1));

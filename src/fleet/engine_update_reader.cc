@@ -47,22 +47,20 @@ void EngineUpdateReader::List(const wire::EngineList& list, bool more, absl::Tim
     return;
   }
   list_ = {.past_readings_pending = more};
-  list_.namespaces.assign(list.namespaces().begin(), list.namespaces().end());
+  for (const std::string& name : list.namespaces()) list_.namespaces[name];
   places_.clear();
   for (const wire::FoundEngine& engine : list.engines()) {
-    list_.engines.push_back(EngineAddressOf(engine));
-    places_.insert_or_assign(engine.id(), list_.engines.back());
+    const EngineAddress place = EngineAddressOf(engine);
+    places_.insert_or_assign(engine.id(), place);
+    list_.Add(place);
   }
   for (const wire::PodWithoutEngine& pod : list.without()) {
-    list_.missing_engines.push_back({.node = node_,
-                                     .namespace_name = pod.namespace_name(),
-                                     .pod = pod.pod(),
-                                     .why = pod.why()});
+    list_.Add(MissingEngine{
+        .node = node_, .namespace_name = pod.namespace_name(), .pod = pod.pod(), .why = pod.why()});
   }
   const WriterClock theirs{.offset = peer_clock_.offset(), .latest = now};
   for (const wire::LeftEngine& engine : list.left()) {
-    if (auto record = DecodeLeft(engine, theirs))
-      list_.capacity_records.push_back(std::move(record));
+    if (const auto record = DecodeLeft(engine, theirs)) list_.Add(record);
   }
   found_.SetEngines(node_, list_, now);
 }

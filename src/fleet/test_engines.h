@@ -19,9 +19,12 @@ inline EngineUpdate TestUpdates(absl::Time at, double running) {
           .reading = EngineReading{{{.model = "llama", .waiting = 0, .running = running}}}};
 }
 
-inline NodeEngines TestEngines(std::vector<EngineAddress> engines,
-                               std::vector<std::string> namespaces = {"team-a"}) {
-  return {.namespaces = std::move(namespaces), .engines = std::move(engines)};
+inline NodeEngines TestEngines(const std::vector<EngineAddress>& engines,
+                               const std::vector<std::string>& namespaces = {"team-a"}) {
+  NodeEngines found;
+  for (const std::string& name : namespaces) found.namespaces[name];
+  for (const EngineAddress& place : engines) found.Add(place);
+  return found;
 }
 
 inline EngineSubscription SubscribedIn(const std::string& namespace_name,

@@ -1,5 +1,6 @@
 // An aggregator that was restarted returns the same demand as one that ran all along.
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -117,9 +118,10 @@ class CapacityRecordsTest : public testing::Test {
   // Same as EngineDiscovery.
   void List() {
     log_.Subscribe(Aggregator::Interest(), clock_.Now() + absl::Hours(48));
-    NodeEngines found{.namespaces = {"team-a"}, .engines = places_};
-    capacity_records_.SetEngines(found.namespaces, found.engines);
-    found.capacity_records = capacity_records_.DepartedRecords(clock_.Now());
+    const std::set<EngineAddress> engines(places_.begin(), places_.end());
+    NodeEngines found{.namespaces = {{"team-a", {.engines = engines}}}};
+    capacity_records_.SetEngines({"team-a"}, engines);
+    for (const auto& record : capacity_records_.DepartedRecords(clock_.Now())) found.Add(record);
     log_.List(found);
     veteran_.Read(clock_.Now());
   }

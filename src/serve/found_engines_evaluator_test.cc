@@ -82,7 +82,8 @@ TEST_F(TriggerEvaluatorOfFoundEnginesTest, NodeWithoutAReportDelaysOnlyItsWorklo
   found_.SetNodes(found_.Subscription(clock_.Now()), {"gpu-1", "gpu-2"}, clock_.Now());
   const EngineAddress chat{
       .address = "10.0.0.1", .port = 8000, .namespace_name = "crowd", .pod = "chat-0"};
-  found_.SetEngines("gpu-1", NodeEngines{.namespaces = {"crowd"}, .engines = {chat}}, clock_.Now());
+  found_.SetEngines("gpu-1", NodeEngines{.namespaces = {{"crowd", {.engines = {chat}}}}},
+                    clock_.Now());
   found_.AddReading("gpu-1", chat,
                     {.at = clock_.Now(),
                      .engine = "vllm",
@@ -113,7 +114,7 @@ TEST_F(TriggerEvaluatorOfFoundEnginesTest, WorkloadThatSleepsBehindAGatewayAwait
                      CounterPoint{.instant = {.at = clock_.Now()}, .value = 5});
   found_.SetNodes(found_.Subscription(clock_.Now()), {"gpu-1"}, clock_.Now());
   EXPECT_EQ(ValueOf(metadata).status().code(), absl::StatusCode::kUnavailable);
-  found_.SetEngines("gpu-1", NodeEngines{.namespaces = {"crowd"}}, clock_.Now());
+  found_.SetEngines("gpu-1", NodeEngines{.namespaces = {{"crowd", {}}}}, clock_.Now());
   EXPECT_EQ(ValueOf(metadata).value_or(-1), 80) << "no capacity is known: one replica";
 }
 
@@ -127,7 +128,8 @@ TEST_F(TriggerEvaluatorOfFoundEnginesTest, EngineInItsPodsSuggestsAProfile) {
   found_.SetNodes(found_.Subscription(clock_.Now()), {"gpu-1", "gpu-2"}, clock_.Now());
   const EngineAddress chat{
       .address = "10.0.0.1", .port = 8000, .namespace_name = "crowd", .pod = "chat-0"};
-  found_.SetEngines("gpu-1", NodeEngines{.namespaces = {"crowd"}, .engines = {chat}}, clock_.Now());
+  found_.SetEngines("gpu-1", NodeEngines{.namespaces = {{"crowd", {.engines = {chat}}}}},
+                    clock_.Now());
   found_.AddReading("gpu-1", chat,
                     {.at = clock_.Now(),
                      .engine = "vllm",

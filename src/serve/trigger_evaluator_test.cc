@@ -88,9 +88,9 @@ class EvaluatorFixture {
 
   // The node's engines are in the pods with a true element.
   void ListEngines(const std::string& node, const std::vector<bool>& found) {
-    NodeEngines engines{.namespaces = {"team-a"}};
+    NodeEngines engines{.namespaces = {{"team-a", {}}}};
     for (size_t i = 0; i < pods_.size(); ++i) {
-      if (pods_[i].node == node && found[i]) engines.engines.push_back(pods_[i].place);
+      if (pods_[i].node == node && found[i]) engines.Add(pods_[i].place);
     }
     found_.SetEngines(node, engines, clock_.Now());
   }

@@ -72,7 +72,8 @@ class EngineChurn {
     const std::string node = absl::StrCat("node-", pod);
     found_.SetNodes(found_.Subscription(now), {node}, now);
     found_.SetEngines(
-        node, NodeEngines{.namespaces = {"team-a", passing}, .engines = {engine_address}}, now);
+        node, NodeEngines{.namespaces = {{"team-a", {.engines = {engine_address}}}, {passing, {}}}},
+        now);
     found_.AddReading(node, engine_address, NextUpdate());
   }
 

@@ -12,17 +12,29 @@ bool UsesDiscovery(const LeasedSource& leased) {
   return std::holds_alternative<DiscoveredEngines>(leased.source.target);
 }
 
-bool HasAny(const std::set<std::string>& all, const std::vector<std::string>& some) {
-  return std::ranges::any_of(some, [&](const std::string& one) { return all.contains(one); });
+bool HasAny(const std::set<std::string>& all, const std::map<std::string, NamespaceEngines>& some) {
+  return std::ranges::any_of(some, [&](const auto& one) { return all.contains(one.first); });
 }
 
-void Append(const auto& by_namespace, const std::string& name, auto& all) {
-  const auto found = by_namespace.find(name);
-  if (found == by_namespace.end()) return;
-  all.insert(all.end(), found->second.begin(), found->second.end());
-}
+void Append(const auto& some, auto& all) { all.insert(all.end(), some.begin(), some.end()); }
 
 }  // namespace
+
+void NodeEngines::Add(const EngineAddress& engine_address) {
+  const auto of = namespaces.find(engine_address.namespace_name);
+  if (of != namespaces.end()) of->second.engines.insert(engine_address);
+}
+
+void NodeEngines::Add(const MissingEngine& pod) {
+  const auto of = namespaces.find(pod.namespace_name);
+  if (of != namespaces.end()) of->second.missing_engines.push_back(pod);
+}
+
+void NodeEngines::Add(const std::shared_ptr<const SignalSeries>& record) {
+  namespaces_of_records.insert(record->namespace_name);
+  const auto of = namespaces.find(record->namespace_name);
+  if (of != namespaces.end()) of->second.capacity_records.push_back(record);
+}
 
 FoundEngines::FoundEngines(SignalStore& store, AllowedNamespaces allowed)
     : store_(store), allowed_(std::move(allowed)) {}
@@ -122,36 +134,25 @@ void FoundEngines::SetEngines(const std::string& node, const absl::StatusOr<Node
 }
 
 bool FoundEngines::NodeReport::HasReported(const std::set<std::string>& subscribed) const {
-  return has_reported && (!status.ok() || std::ranges::includes(namespaces, subscribed));
+  return has_reported && (!status.ok() || std::ranges::includes(reported, subscribed));
 }
 
 bool FoundEngines::NodeReport::HasAnyIn(const std::set<std::string>& subscribed) const {
-  return std::ranges::any_of(engines,
-                             [&](const auto& of) { return subscribed.contains(of.first); });
+  return std::ranges::any_of(namespaces, [&](const auto& of) {
+    return !of.second.engines.empty() && subscribed.contains(of.first);
+  });
 }
 
 void FoundEngines::NodeReport::Replace(const NodeEngines& found,
                                        const std::set<std::string>& subscribed) {
-  std::set<std::string> looked_in;
-  for (const std::string& name : found.namespaces) {
-    if (subscribed.contains(name)) looked_in.insert(name);
-  }
-  for (const std::string& name : looked_in) {
-    if (!found.past_readings_pending) namespaces.insert(name);
-    engines.erase(name);
-    missing_engines.erase(name);
-    capacity_records.erase(name);
-  }
-  for (const EngineAddress& engine_address : found.engines) {
-    if (looked_in.contains(engine_address.namespace_name))
-      engines[engine_address.namespace_name].insert(engine_address);
-  }
-  for (const MissingEngine& pod : found.missing_engines) {
-    if (looked_in.contains(pod.namespace_name)) missing_engines[pod.namespace_name].push_back(pod);
-  }
-  for (const auto& engine : found.capacity_records) {
-    if (looked_in.contains(engine->namespace_name))
-      capacity_records[engine->namespace_name].push_back(engine);
+  for (const auto& [name, of] : found.namespaces) {
+    if (!subscribed.contains(name)) continue;
+    if (!found.past_readings_pending) reported.insert(name);
+    if (of == NamespaceEngines()) {
+      namespaces.erase(name);
+    } else {
+      namespaces.insert_or_assign(name, of);
+    }
   }
 }
 
@@ -159,10 +160,8 @@ void FoundEngines::NodeReport::KeepOnly(const EngineSubscription& subscribed) {
   const auto is_unsubscribed = [&](const std::string& name) {
     return !subscribed.namespaces.contains(name);
   };
-  std::erase_if(namespaces, is_unsubscribed);
-  std::erase_if(engines, [&](const auto& each) { return is_unsubscribed(each.first); });
-  std::erase_if(missing_engines, [&](const auto& each) { return is_unsubscribed(each.first); });
-  std::erase_if(capacity_records, [&](const auto& each) { return is_unsubscribed(each.first); });
+  std::erase_if(reported, is_unsubscribed);
+  std::erase_if(namespaces, [&](const auto& of) { return is_unsubscribed(of.first); });
 }
 
 void FoundEngines::ListAll(const SignalSource& source, SourceState& state, absl::Time at) {
@@ -183,9 +182,11 @@ void FoundEngines::ListAll(const SignalSource& source, SourceState& state, absl:
           {.node = node, .why = std::string(why.message()), .is_awaited = is_awaited});
     }
     for (const std::string& name : state.namespaces) {
-      Append(reported.engines, name, engines);
-      Append(reported.missing_engines, name, missing_engines);
-      Append(reported.capacity_records, name, capacity_records);
+      const auto of = reported.namespaces.find(name);
+      if (of == reported.namespaces.end()) continue;
+      Append(of->second.engines, engines);
+      Append(of->second.missing_engines, missing_engines);
+      Append(of->second.capacity_records, capacity_records);
     }
   }
   store_.SetEngines(source, engines, at, missing_engines, capacity_records);
@@ -196,8 +197,9 @@ void FoundEngines::AddReading(const std::string& node, const EngineAddress& engi
   MutexLock lock(mutex_);
   const auto known = nodes_.find(node);
   if (known == nodes_.end()) return;
-  const auto engines = known->second.engines.find(engine_address.namespace_name);
-  if (engines == known->second.engines.end() || !engines->second.contains(engine_address)) return;
+  const auto& namespaces = known->second.namespaces;
+  const auto of = namespaces.find(engine_address.namespace_name);
+  if (of == namespaces.end() || !of->second.engines.contains(engine_address)) return;
   for (const auto& [source, state] : sources_) {
     if (state.namespaces.contains(engine_address.namespace_name))
       store_.AddReading(source, engine_address, update);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -18,17 +19,28 @@
 
 namespace gpuscaler {
 
-// The engines of one node.
-struct NodeEngines {
-  // Namespaces that were searched; the lists below are complete for these, and contain no
-  // others.
-  std::vector<std::string> namespaces;
-  std::vector<EngineAddress> engines;          // namespace and pod are set
+// The engines of one node in one namespace.
+struct NamespaceEngines {
+  std::set<EngineAddress> engines;             // namespace and pod are set
   std::vector<MissingEngine> missing_engines;  // pods without a discovered engine
   CapacityRecords capacity_records;            // records of departed engines
+
+  friend bool operator==(const NamespaceEngines&, const NamespaceEngines&) = default;
+};
+
+// The engines of one node.
+struct NodeEngines {
+  std::map<std::string, NamespaceEngines> namespaces;  // those that were searched completely
+  std::set<std::string> namespaces_of_records;         // searched or not
   // The past readings of the engines have not arrived yet. Until a list without this flag, newly
   // listed namespaces count as not reported.
   bool past_readings_pending = false;
+
+  // Ignored if its namespace was not searched.
+  void Add(const EngineAddress& engine_address);
+  void Add(const MissingEngine& pod);
+  // The same. Its namespace is one of `namespaces_of_records` in any case.
+  void Add(const std::shared_ptr<const SignalSeries>& record);
 
   friend bool operator==(const NodeEngines&, const NodeEngines&) = default;
 };
@@ -70,10 +82,8 @@ class FoundEngines {
   struct NodeReport {
     bool has_reported = false;
     absl::Status status;
-    std::set<std::string> namespaces;
-    std::map<std::string, std::set<EngineAddress>> engines;             // key: namespace
-    std::map<std::string, std::vector<MissingEngine>> missing_engines;  // key: namespace
-    std::map<std::string, CapacityRecords> capacity_records;            // key: namespace
+    std::set<std::string> reported;                      // namespaces without pending readings
+    std::map<std::string, NamespaceEngines> namespaces;  // those that are not empty
 
     // Keeps only the namespaces in `subscribed`, whatever the agent sends.
     void Replace(const NodeEngines& found, const std::set<std::string>& subscribed);

@@ -45,11 +45,12 @@ class FoundEnginesTest : public testing::Test {
   void SetNodes(const std::set<std::string>& nodes, int second = 0) {
     found_.SetNodes(found_.Subscription(Second(second)), nodes, Second(second));
   }
-  void SetEngines(const std::string& node, std::vector<EngineAddress> engines,
-                  std::vector<std::string> namespaces = {"team-a", "team-b"}) {
-    found_.SetEngines(
-        node, NodeEngines{.namespaces = std::move(namespaces), .engines = std::move(engines)},
-        Second(0));
+  void SetEngines(const std::string& node, const std::vector<EngineAddress>& engines,
+                  const std::vector<std::string>& namespaces = {"team-a", "team-b"}) {
+    NodeEngines found;
+    for (const std::string& name : namespaces) found.namespaces[name];
+    for (const EngineAddress& each : engines) found.Add(each);
+    found_.SetEngines(node, found, Second(0));
   }
   // As a workload on all nodes, or on one.
   SignalHistory Of(const std::string& namespace_name, int now = 1,
@@ -93,9 +94,9 @@ TEST_F(FoundEnginesTest, RecordsOfANodeAreThoseOfItsNewestList) {
     return engine;
   };
   const auto list = [&](const std::string& node, const CapacityRecords& records) {
-    found_.SetEngines(node,
-                      NodeEngines{.namespaces = {"team-a", "team-b"}, .capacity_records = records},
-                      Second(0));
+    NodeEngines found{.namespaces = {{"team-a", {}}, {"team-b", {}}}};
+    for (const auto& each : records) found.Add(each);
+    found_.SetEngines(node, found, Second(0));
   };
   const EngineQuery about_demand{.metric = EngineMetric::kPressurePercent,
                                  .look_back = absl::Minutes(5),
@@ -195,7 +196,8 @@ TEST_F(FoundEnginesTest, UnavailableUntilEachNodeHasReported) {
 TEST_F(FoundEnginesTest, UnavailableWhileANodeSendsItsPast) {
   Lease(FoundIn("team-a"));
   SetNodes({"gpu-1"});
-  NodeEngines found = {.namespaces = {"team-a"}, .engines = {kLlm0}, .past_readings_pending = true};
+  NodeEngines found = {.namespaces = {{"team-a", {.engines = {kLlm0}}}},
+                       .past_readings_pending = true};
   found_.SetEngines("gpu-1", found, Second(0));
   found_.AddReading("gpu-1", kLlm0, InFlight(0, 3));
   EXPECT_TRUE(Of("team-a").is_awaited);
@@ -323,9 +325,10 @@ TEST_F(FoundEnginesTest, PodsWithoutEngineAreListedWithTheReason) {
                            .pod = "chat-0",
                            .why = "no process listens in it"};
   SetNodes({"gpu-1"});
-  found_.SetEngines(
-      "gpu-1", NodeEngines{.namespaces = {"team-a", "team-b"}, .missing_engines = {in_a, in_b}},
-      Second(0));
+  found_.SetEngines("gpu-1",
+                    NodeEngines{.namespaces = {{"team-a", {.missing_engines = {in_a}}},
+                                               {"team-b", {.missing_engines = {in_b}}}}},
+                    Second(0));
   EXPECT_THAT(*Of("team-a").missing_engines, ElementsAre(in_a));
 }
 
