@@ -9,7 +9,7 @@
 #include "config/ignored_pods.h"
 #include "config/option_checks.h"
 #include "endpoint/endpoint_rules.h"
-#include "fleet/membership.h"
+#include "fleet/fleet_timeouts.h"
 #include "gpu/gpu_source.h"
 
 namespace gpuscaler {

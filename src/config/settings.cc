@@ -85,7 +85,7 @@ absl::Status CheckTwoIntervals(const Resolved& resolved, absl::string_view name,
 }
 
 // Agents send a heartbeat every 1.5 s, and NodeStore counts them as disconnected after kQuiet, 4 s
-// (fleet/membership.h). A stale-after below 5 s would leave no grace.
+// (fleet/fleet_timeouts.h). A stale-after below 5 s would leave no grace.
 absl::Status CheckHeartbeats(const Resolved& resolved) {
   constexpr absl::Duration kShortest = absl::Seconds(5);
   const Config& config = resolved.config;

@@ -9,20 +9,63 @@
 #include "base/number_text.h"
 
 namespace gpuscaler {
+namespace {
+
+// Two lookups (FleetWatchOptions): the next answer is due after one.
+constexpr absl::Duration kAnswerValidFor = absl::Seconds(20);
+
+}  // namespace
 
 void AgentRegistry::Listed(const absl::StatusOr<std::vector<std::string>>& answer, absl::Time now,
                            int64_t generation) {
   LogAnswer(answer);
   error_ = std::string(answer.status().message());
   if (!answer.ok()) return;
-  const std::vector<std::string> before = membership_.Listed();
-  membership_.Answered(*answer, now);
-  none_listed_ = answer->empty();
-  for (const std::string& address : *answer) {
-    if (agents_.try_emplace(address).second) ++version_;
-  }
+  const std::vector<std::string> before = ListedAddresses();
+  TakeAnswer(*answer, now);
   // An empty list changes with time alone.
-  if (membership_.Listed() != before || answer->empty()) Changed(now, generation);
+  if (ListedAddresses() != before || answer->empty()) Changed(now, generation);
+}
+
+void AgentRegistry::TakeAnswer(const std::vector<std::string>& addresses, absl::Time now) {
+  newest_answer_ = now;
+  empty_since_ = addresses.empty() ? std::min(empty_since_, now) : absl::InfiniteFuture();
+  for (auto& [address, agent] : agents_) agent.missing_since = std::min(agent.missing_since, now);
+  if (!addresses.empty()) started_at_ = std::min(started_at_, now);
+  for (const std::string& address : addresses) {
+    const auto [entry, is_new] = agents_.try_emplace(address);
+    if (is_new) ++version_;
+    Agent& agent = entry->second;
+    if (agent.IsForgotten()) agent.listed_since = now;
+    agent.missing_since = absl::InfiniteFuture();
+  }
+  bool all_forgotten = true;
+  for (auto& [address, agent] : agents_) {
+    if (now - agent.missing_since >= timeouts_.forget_after)
+      agent.listed_since = absl::InfinitePast();
+    all_forgotten &= agent.IsForgotten();
+  }
+  if (all_forgotten) started_at_ = absl::InfiniteFuture();
+}
+
+std::vector<std::string> AgentRegistry::ListedAddresses() const {
+  std::vector<std::string> listed;
+  for (const auto& [address, agent] : agents_) {
+    if (agent.IsListed()) listed.push_back(address);
+  }
+  return listed;
+}
+
+absl::Time AgentRegistry::AwaitedUntil(const std::string& address) const {
+  const auto found = agents_.find(address);
+  if (found == agents_.end()) return absl::InfinitePast();
+  const absl::Time since = found->second.listed_since;
+  return since - started_at_ <= timeouts_.grace ? since + timeouts_.empty_after
+                                                : absl::InfinitePast();
+}
+
+bool AgentRegistry::IsEmpty(absl::Time now) const {
+  return std::min(now, newest_answer_ + kAnswerValidFor) - empty_since_ >= timeouts_.empty_after;
 }
 
 void AgentRegistry::LogAnswer(const absl::StatusOr<std::vector<std::string>>& answer) const {
@@ -30,8 +73,8 @@ void AgentRegistry::LogAnswer(const absl::StatusOr<std::vector<std::string>>& an
     if (error_.empty()) LogWarn("agents_unknown", {{"why", answer.status().message()}});
     return;
   }
-  const bool first = membership_.IsUnknown();
-  const bool none_before = membership_.Listed().empty();
+  const bool first = IsUnknown();
+  const bool none_before = none_listed();
   const bool known_again = !error_.empty() || (!answer->empty() && !first && none_before);
   if (known_again) LogInfo("agents_known", {{"count", answer->size()}});
   if (answer->empty() && (first || !none_before)) LogWarn("no_agents_listed");
@@ -113,7 +156,7 @@ std::vector<std::string> AgentRegistry::Forget(absl::Time now, int64_t generatio
   std::vector<std::string> gone;
   for (const auto& [address, agent] : agents_) {
     const bool received = agent.connected || now - agent.received_at < timeouts_.forget_after;
-    if (received || !membership_.IsForgotten(address)) continue;
+    if (received || !agent.IsForgotten()) continue;
     LogInfo("agent_forgotten", {{"address", address}, {"node", agent.node}});
     gone.push_back(address);
   }
@@ -122,9 +165,8 @@ std::vector<std::string> AgentRegistry::Forget(absl::Time now, int64_t generatio
     forgotten_ += static_cast<int64_t>(gone.size());
     ++version_;
   }
-  const bool all_missed = std::ranges::all_of(
-      unreached_, [&](const std::string& address) { return IsMissing(address, now); });
-  if (!gone.empty() || !all_missed) Changed(now, generation);
+  const auto is_missing = [&](const std::string& address) { return IsMissing(address, now); };
+  if (!gone.empty() || !std::ranges::all_of(unreached_, is_missing)) Changed(now, generation);
   return gone;
 }
 
@@ -137,22 +179,22 @@ void AgentRegistry::Changed(absl::Time now, int64_t generation) {
 }
 
 bool AgentRegistry::IsMissing(const std::string& address, absl::Time now) const {
-  return membership_.IsListed(address) || now < membership_.AwaitedUntil(address);
+  return agents_.at(address).IsListed() || now < AwaitedUntil(address);
 }
 
 absl::Status AgentRegistry::CheckReady(bool any_node, absl::Time now) const {
   const std::string dns = error_.empty() ? "" : absl::StrCat(": ", error_);
-  if (membership_.IsUnknown()) {
+  if (IsUnknown()) {
     return absl::UnavailableError(absl::StrCat("the agents are not known yet", dns));
   }
   for (const std::string& address : unreached_) {
     const bool is_awaited =
-        now < membership_.AwaitedUntil(address) || (!any_node && membership_.IsListed(address));
+        now < AwaitedUntil(address) || (!any_node && agents_.at(address).IsListed());
     if (is_awaited) return UnreachedStatus(address);
   }
   // An empty answer does not cover the time while DNS fails.
-  const absl::Time known_at = error_.empty() ? now : membership_.newest_answer();
-  if (any_node || membership_.IsEmpty(known_at)) return absl::OkStatus();
+  const absl::Time known_at = error_.empty() ? now : newest_answer_;
+  if (any_node || IsEmpty(known_at)) return absl::OkStatus();
   return absl::UnavailableError(
       absl::StrCat("no agent is listed, which means no GPU node after --empty-after=",
                    DurationText(timeouts_.empty_after), dns));

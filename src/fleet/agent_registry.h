@@ -1,5 +1,5 @@
-// Which agents exist, and which of them have not reported yet: whether the fleet is known well
-// enough to decide. No clock, no socket.
+// Which agents exist, from the answers of DNS over time, and which of them have not reported yet:
+// whether the fleet is known well enough to decide. No clock, no socket.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,21 @@
 #include "absl/time/time.h"
 #include "base/rate_limit.h"
 #include "fleet/agent_update.h"
-#include "fleet/membership.h"
+#include "fleet/fleet_timeouts.h"
 
 namespace gpuscaler {
 
-// Not thread-safe. `generation` is the number that a change gets, if the call changes anything.
+// Not thread-safe. Times must never go back. `generation` is the number that a change gets, if the
+// call changes anything.
 class AgentRegistry {
  public:
-  // The state of one agent after its last message.
+  // The state of one agent after its last message and the newest answer of DNS.
   struct Agent {
+    // InfinitePast: no answer has listed it for forget_after. Only answers count: while DNS fails
+    // the list stays, and no agent comes nearer to being forgotten.
+    absl::Time listed_since = absl::InfinitePast();
+    absl::Time missing_since = absl::InfiniteFuture();  // InfiniteFuture: the newest lists it
+
     bool ever_received = false;  // its whole history has arrived
     bool connected = false;
     absl::Time received_at = absl::InfinitePast();
@@ -31,10 +37,12 @@ class AgentRegistry {
     absl::Duration read_every;  // interval of its readings; zero: not known
     // Limits the log lines that the agent can cause with its messages.
     FixedWindowLimit lines{10, absl::Minutes(1)};
+
+    bool IsListed() const { return missing_since == absl::InfiniteFuture(); }
+    bool IsForgotten() const { return listed_since == absl::InfinitePast(); }
   };
 
-  explicit AgentRegistry(const FleetTimeouts& timeouts)
-      : timeouts_(timeouts), membership_(timeouts) {}
+  explicit AgentRegistry(const FleetTimeouts& timeouts) : timeouts_(timeouts) {}
 
   // Takes an answer of DNS: the agents that exist, or the error.
   void Listed(const absl::StatusOr<std::vector<std::string>>& answer, absl::Time now,
@@ -57,16 +65,24 @@ class AgentRegistry {
   // Returns the first `most` of them, with the reason if it is known: "10.0.0.7:6001 (connection
   // refused)".
   std::vector<std::string> UnreachedTexts(size_t most) const;
-  bool none_listed() const { return none_listed_; }  // in the newest answer
+  // In the newest answer.
+  bool none_listed() const { return empty_since_ != absl::InfiniteFuture(); }
+  // Returns true before the first answer.
+  bool IsUnknown() const { return newest_answer_ == absl::InfinitePast(); }
+  // Returns true if answers have been empty for empty_after: there is no GPU node. An answer is
+  // valid until the next one, for 20 s at most.
+  bool IsEmpty(absl::Time now) const;
   // The generation of the last change to what decisions wait for, or note as missing.
   int64_t generation() const { return generation_; }
 
   const std::map<std::string, Agent>& agents() const { return agents_; }  // key: address
-  bool IsListed(const std::string& address) const { return membership_.IsListed(address); }
-  // Returns until when decisions wait for readings and GPU holders that the agent has not sent yet.
-  absl::Time AwaitedUntil(const std::string& address) const {
-    return membership_.AwaitedUntil(address);
-  }
+  // Returns until when decisions wait for readings and GPU holders that a listed agent has not sent
+  // yet: for empty_after. Its node existed before we began, or before all agents were forgotten,
+  // and may have unreported replicas. Dead nodes stay listed, though, and the others must be
+  // scaled. An agent that answers no longer list is still awaited until it is forgotten: DNS may be
+  // wrong for a moment, and a replaced agent's successor needs that time to report. InfinitePast
+  // for an agent that joined later: its node is new.
+  absl::Time AwaitedUntil(const std::string& address) const;
   int64_t version() const { return version_; }  // counts changes of the set of agents
   // The error of the newest DNS lookup; empty: it succeeded.
   const std::string& error() const { return error_; }
@@ -74,6 +90,8 @@ class AgentRegistry {
 
  private:
   void LogAnswer(const absl::StatusOr<std::vector<std::string>>& answer) const;
+  void TakeAnswer(const std::vector<std::string>& addresses, absl::Time now);
+  std::vector<std::string> ListedAddresses() const;
   static void LogTrouble(const std::string& address, const AgentUpdate& update, Agent& agent);
   void LogInterval(const std::string& address, const AgentUpdate& update, Agent& agent) const;
   void Changed(absl::Time now, int64_t generation);
@@ -84,11 +102,14 @@ class AgentRegistry {
   absl::Status UnreachedStatus(const std::string& address) const;
 
   const FleetTimeouts timeouts_;
-  Membership membership_;
+  absl::Time newest_answer_ = absl::InfinitePast();
+  // The first answer with an agent, since the start or since all were forgotten.
+  absl::Time started_at_ = absl::InfiniteFuture();
+  // InfiniteFuture: the newest answer is not empty.
+  absl::Time empty_since_ = absl::InfiniteFuture();
   std::string error_;
   std::map<std::string, Agent> agents_;
   std::vector<std::string> unreached_;
-  bool none_listed_ = false;
   int64_t generation_ = 0;
   int64_t version_ = 0;
   int64_t forgotten_ = 0;

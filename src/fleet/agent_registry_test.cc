@@ -45,6 +45,23 @@ class AgentRegistryTest : public testing::Test {
     return addresses;
   }
 
+  // Answers of DNS, without Forget().
+  absl::Time At(int seconds) const { return now_ + absl::Seconds(seconds); }
+  void Answer(const Listing& answer, int seconds) {
+    registry_.Listed(answer, At(seconds), ++generation_);
+  }
+  Listing Listed() const {
+    Listing addresses;
+    for (const auto& [address, agent] : registry_.agents()) {
+      if (agent.IsListed()) addresses.push_back(address);
+    }
+    return addresses;
+  }
+  bool IsForgotten(const std::string& address) const {
+    const auto found = registry_.agents().find(address);
+    return found == registry_.agents().end() || found->second.IsForgotten();
+  }
+
   absl::Time now_ = absl::FromUnixSeconds(1'767'225'600);
   int64_t generation_ = 0;
   AgentRegistry registry_{{.grace = absl::Seconds(15),
@@ -343,6 +360,85 @@ TEST_F(AgentRegistryTest, VersionCountsChangesOfTheAgents) {
   List(Listing{"b:1"});
   EXPECT_THAT(Agents(), ElementsAre("b:1"));
   EXPECT_GT(registry_.version(), with_both);
+}
+
+TEST_F(AgentRegistryTest, NothingIsKnownBeforeTheFirstAnswer) {
+  EXPECT_TRUE(registry_.IsUnknown());
+  EXPECT_FALSE(registry_.IsEmpty(At(0))) << "unknown is never empty";
+  EXPECT_FALSE(registry_.IsEmpty(At(3600)));
+}
+
+TEST_F(AgentRegistryTest, AgentThatIsNotListedIsForgottenAfterForgetAfter) {
+  Answer({"a", "b"}, 0);
+  Answer({"b"}, 10);
+  Answer({"b"}, 309);
+  EXPECT_FALSE(IsForgotten("a"));
+  Answer({"b"}, 310);
+  EXPECT_TRUE(IsForgotten("a"));
+  EXPECT_THAT(Listed(), ElementsAre("b"));
+}
+
+TEST_F(AgentRegistryTest, ListingAnAgentAgainResetsItsAbsence) {
+  Answer({"a"}, 0);
+  Answer({}, 10);
+  Answer({"a"}, 300);
+  Answer({}, 310);
+  Answer({}, 609);
+  EXPECT_FALSE(IsForgotten("a")) << "its absence began again";
+}
+
+TEST_F(AgentRegistryTest, InitialAgentsAreAwaitedAndLaterOnesAreNot) {
+  Answer({}, 0);
+  Answer({"a"}, 20);
+  Answer({"a", "b"}, 35);
+  Answer({"a", "b", "c"}, 36);
+  EXPECT_EQ(registry_.AwaitedUntil("a"), At(80));
+  EXPECT_EQ(registry_.AwaitedUntil("b"), At(95)) << "DNS may list the agents one after another";
+  EXPECT_EQ(registry_.AwaitedUntil("c"), absl::InfinitePast());
+  EXPECT_EQ(registry_.AwaitedUntil("nobody"), absl::InfinitePast());
+}
+
+TEST_F(AgentRegistryTest, HourWithoutAnAnswerForgetsNoAgent) {
+  Answer({"a"}, 0);
+  Answer({}, 10);
+  EXPECT_FALSE(IsForgotten("a"));
+  EXPECT_FALSE(registry_.IsEmpty(At(3600)));
+}
+
+TEST_F(AgentRegistryTest, EmptyOnceTheAnswerIsEmptyForEmptyAfter) {
+  Answer({}, 0);
+  EXPECT_FALSE(registry_.IsEmpty(At(0))) << "the Service may be new";
+  Answer({}, 51);
+  EXPECT_FALSE(registry_.IsEmpty(At(59)));
+  EXPECT_TRUE(registry_.IsEmpty(At(60))) << "by the clock, not by the next answer";
+  Answer({"a"}, 70);
+  EXPECT_FALSE(registry_.IsEmpty(At(70)));
+  Answer({}, 80);
+  EXPECT_FALSE(registry_.IsEmpty(At(139)));
+}
+
+TEST_F(AgentRegistryTest, EmptyAnswerIsValidForTwentySeconds) {
+  Answer({}, 0);
+  Answer({}, 39);
+  EXPECT_FALSE(registry_.IsEmpty(At(3600)));
+  Answer({}, 3600);
+  EXPECT_TRUE(registry_.IsEmpty(At(7200))) << "without a new answer the last one counts";
+}
+
+TEST_F(AgentRegistryTest, AgentsListedAfterAllWereForgottenAreInitialAgain) {
+  Answer({"a", "b"}, 0);
+  Answer({}, 100);
+  Answer({}, 400);
+  EXPECT_TRUE(IsForgotten("a"));
+  Answer({"a", "b"}, 500);
+  EXPECT_EQ(registry_.AwaitedUntil("b"), At(560));
+  Answer({"a", "b", "c"}, 516);
+  EXPECT_EQ(registry_.AwaitedUntil("c"), absl::InfinitePast()) << "it joined later";
+}
+
+TEST_F(AgentRegistryTest, UnknownAddressIsForgotten) {
+  Answer({"a"}, 0);
+  EXPECT_TRUE(IsForgotten("x"));
 }
 
 }  // namespace

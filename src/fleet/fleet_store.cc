@@ -182,7 +182,7 @@ std::vector<AgentStatus> FleetStore::Agents() const {
     all.push_back({.address = address,
                    .node = agent.node,
                    .version = agent.version,
-                   .listed = registry_.IsListed(address),
+                   .listed = agent.IsListed(),
                    .connected = agent.connected,
                    .superseded = node_store_.IsSuperseded(address),
                    .received_at = agent.received_at,

@@ -14,7 +14,7 @@
 #include "absl/time/time.h"
 #include "base/rate_limit.h"
 #include "fleet/agent_update.h"
-#include "fleet/membership.h"
+#include "fleet/fleet_timeouts.h"
 #include "fleet/pod_index.h"
 #include "model/fleet_history.h"
 #include "store/leases.h"
