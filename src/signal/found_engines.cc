@@ -62,8 +62,7 @@ void FoundEngines::SetNodes(const EngineSubscription& subscribed,
                             const std::set<std::string>& nodes, absl::Time now) {
   MutexLock lock(mutex_);
   UpdateSources(subscribed, now);
-  subscribed_.clear();
-  for (const auto& [name, interest] : subscribed.namespaces) subscribed_.insert(name);
+  subscribed_ = subscribed;
   const size_t gone =
       std::erase_if(nodes_, [&](const auto& node) { return !nodes.contains(node.first); });
   for (const std::string& node : nodes) nodes_[node].KeepOnly(subscribed);
@@ -144,9 +143,9 @@ bool FoundEngines::NodeReport::HasAnyIn(const std::set<std::string>& subscribed)
 }
 
 void FoundEngines::NodeReport::Replace(const NodeEngines& found,
-                                       const std::set<std::string>& subscribed) {
+                                       const EngineSubscription& subscribed) {
   for (const auto& [name, of] : found.namespaces) {
-    if (!subscribed.contains(name)) continue;
+    if (!subscribed.namespaces.contains(name)) continue;
     if (!found.past_readings_pending) reported.insert(name);
     if (of == NamespaceEngines()) {
       namespaces.erase(name);

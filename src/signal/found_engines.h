@@ -86,7 +86,7 @@ class FoundEngines {
     std::map<std::string, NamespaceEngines> namespaces;  // those that are not empty
 
     // Keeps only the namespaces in `subscribed`, whatever the agent sends.
-    void Replace(const NodeEngines& found, const std::set<std::string>& subscribed);
+    void Replace(const NodeEngines& found, const EngineSubscription& subscribed);
     void KeepOnly(const EngineSubscription& subscribed);
     bool HasReported(const std::set<std::string>& subscribed) const;  // all of these namespaces
     bool HasAnyIn(const std::set<std::string>& subscribed) const;     // at least one engine
@@ -112,8 +112,8 @@ class FoundEngines {
   const AllowedNamespaces allowed_;
   Mutex mutex_;
   std::map<std::string, NodeReport> nodes_ ABSL_GUARDED_BY(mutex_);  // those of SetNodes()
-  // Namespaces of the last SetNodes(); nothing else is stored.
-  std::set<std::string> subscribed_ ABSL_GUARDED_BY(mutex_);
+  // That of the last SetNodes(): no other namespace is stored.
+  EngineSubscription subscribed_ ABSL_GUARDED_BY(mutex_);
   std::map<SignalSource, SourceState> sources_ ABSL_GUARDED_BY(mutex_);
 };
 
