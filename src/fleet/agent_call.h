@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -28,28 +27,6 @@ struct AgentConnection {
   std::string server_name = "";  // must be in the agent's certificate; empty: the address's host
   // The name of the agent's node must be a DNS name of its certificate too, with no wildcard.
   bool binds_node_name = false;
-};
-
-// Counts of an agent's calls of one method.
-struct StreamCounts {
-  int64_t attempts = 0;  // connections begun
-  int64_t messages = 0;
-  int64_t readings = 0;
-  int64_t bytes = 0;
-
-  template <typename Message>
-  void Add(const Message& message) {
-    ++messages;
-    readings += message.readings_size();
-    bytes += static_cast<int64_t>(message.ByteSizeLong());
-  }
-  StreamCounts& operator+=(const StreamCounts& more) {
-    attempts += more.attempts;
-    messages += more.messages;
-    readings += more.readings;
-    bytes += more.bytes;
-    return *this;
-  }
 };
 
 // One call, on a connection of its own. Thread-safe.

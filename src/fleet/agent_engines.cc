@@ -43,8 +43,6 @@ AgentEngines::AgentEngines(const AgentStreamOptions& options, std::string addres
 
 AgentEngines::~AgentEngines() = default;
 
-void AgentEngines::Stop() { calls_.Stop(); }
-
 void AgentEngines::Subscribe(const EngineSubscription& wanted, absl::Duration lease) {
   wire::EngineSubscription message;
   {
@@ -71,7 +69,6 @@ std::unique_ptr<WatchEnginesCall> AgentEngines::NextCall() {
   MutexLock lock(mutex_);
   if (subscribed_until_ <= clock_.Now()) return nullptr;
   reader_.Begin();
-  ++counts_.attempts;
   auto call = std::make_unique<WatchEnginesCall>(
       loop_, options_.connection, address_, "/gpuscaler.telemetry.v1.NodeTelemetry/WatchEngines",
       *this);
@@ -81,10 +78,7 @@ std::unique_ptr<WatchEnginesCall> AgentEngines::NextCall() {
 
 absl::Status AgentEngines::Take(wire::EngineTelemetry& message) {
   const absl::Time now = clock_.Now();
-  {
-    MutexLock lock(mutex_);
-    counts_.Add(message);
-  }
+  calls_.Count(message);
   RETURN_IF_ERROR(reader_.Read(message, now));
   calls_.Received(now);
   MutexLock lock(mutex_);
@@ -112,11 +106,6 @@ void AgentEngines::Log(const absl::Status& why) {
     logged_ = std::string(why.message());
   }
   LogWarn("engines_unavailable", {{"node", node_}, {"address", address_}, {"why", why.message()}});
-}
-
-StreamCounts AgentEngines::counts() const {
-  MutexLock lock(mutex_);
-  return counts_;
 }
 
 bool AgentEngines::is_open() const {

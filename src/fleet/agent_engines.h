@@ -40,9 +40,9 @@ class AgentEngines : public WatchEnginesCall::Receiver {
   void Tick();
 
   // Ends the call for good, without a wait: the destructor waits.
-  void Stop();
+  void Stop() { calls_.Stop(); }
 
-  StreamCounts counts() const;
+  StreamCounts counts() const { return calls_.counts(); }
   bool is_open() const;  // a call is open and has brought a message
 
  private:
@@ -65,7 +65,6 @@ class AgentEngines : public WatchEnginesCall::Receiver {
   std::string logged_ ABSL_GUARDED_BY(mutex_);  // the last logged loss
   EngineSubscription subscription_ ABSL_GUARDED_BY(mutex_);
   absl::Time subscribed_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  StreamCounts counts_ ABSL_GUARDED_BY(mutex_);
   ReconnectingCall<WatchEnginesCall> calls_;  // last: destroyed before what its calls use
 };
 

@@ -33,8 +33,6 @@ AgentStream::AgentStream(const AgentStreamOptions& options, std::string address,
 
 AgentStream::~AgentStream() = default;
 
-void AgentStream::Stop() { calls_.Stop(); }
-
 bool AgentStream::IsCatchingUp() const {
   const auto call = calls_.under_way();
   if (!call) return false;
@@ -53,7 +51,6 @@ std::unique_ptr<WatchCall> AgentStream::NextCall() {
                                           "/gpuscaler.telemetry.v1.NodeTelemetry/Watch", *this);
   MutexLock lock(mutex_);
   caught_up_ = false;
-  ++counts_.attempts;
   call->Begin(FirstSubscription());
   return call;
 }
@@ -102,16 +99,8 @@ void AgentStream::SendFormerPods(const std::vector<Pod>& pods) {
   if (!message.former_pods().empty()) calls_.SendAlways(message);
 }
 
-StreamCounts AgentStream::counts() const {
-  MutexLock lock(mutex_);
-  return counts_;
-}
-
 absl::Status AgentStream::Take(wire::Telemetry& message) {
-  {
-    MutexLock lock(mutex_);
-    counts_.Add(message);
-  }
+  calls_.Count(message);
   RETURN_IF_ERROR(reader_.Take(std::move(message), clock_.Now()));
   return Continue();
 }

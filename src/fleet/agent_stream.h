@@ -51,7 +51,7 @@ class AgentStream : public WatchCall::Receiver {
   bool IsCatchingUp() const;
 
   // Ends the call for good, without a wait: the destructor waits.
-  void Stop();
+  void Stop() { calls_.Stop(); }
 
   // Subscribes to costly readings for `lease`, now and after a reconnect.
   void Subscribe(const CostlyReadings& wanted, absl::Duration lease);
@@ -59,7 +59,7 @@ class AgentStream : public WatchCall::Receiver {
   // Sends the owners of the pods that the node had before the agent began, if a call is under way.
   void SendFormerPods(const std::vector<Pod>& pods);
 
-  StreamCounts counts() const;
+  StreamCounts counts() const { return calls_.counts(); }
 
  private:
   std::unique_ptr<WatchCall> NextCall();
@@ -87,7 +87,6 @@ class AgentStream : public WatchCall::Receiver {
       absl::InfinitePast();  // when the newest reading was taken
   CostlyReadings subscription_ ABSL_GUARDED_BY(mutex_);
   absl::Time subscribed_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  StreamCounts counts_ ABSL_GUARDED_BY(mutex_);
   ReconnectingCall<WatchCall> calls_;  // last: destroyed before what its calls use
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +20,22 @@
 #include "base/mutex.h"
 
 namespace gpuscaler {
+
+// Counts of an agent's calls of one method.
+struct StreamCounts {
+  int64_t attempts = 0;  // connections begun
+  int64_t messages = 0;
+  int64_t readings = 0;
+  int64_t bytes = 0;
+
+  StreamCounts& operator+=(const StreamCounts& more) {
+    attempts += more.attempts;
+    messages += more.messages;
+    readings += more.readings;
+    bytes += more.bytes;
+    return *this;
+  }
+};
 
 // Returns the delay after `failures` in a row, 1 s to 10 s. `random` is 0 to 1. The longest delay
 // has jitter too, so that agents do not reconnect at one instant.
@@ -93,7 +110,16 @@ class ReconnectingCall {
     next_attempt_ = clock_.Now() + pause;
   }
 
-  // Must be called by the call with each message.
+  // Must be called by the call with each message, before it is checked.
+  template <typename Message>
+  void Count(const Message& message) {
+    MutexLock lock(mutex_);
+    ++counts_.messages;
+    counts_.readings += message.readings_size();
+    counts_.bytes += static_cast<int64_t>(message.ByteSizeLong());
+  }
+
+  // Must be called by the call with each valid message.
   void Received(absl::Time at) {
     MutexLock lock(mutex_);
     received_at_ = at;
@@ -118,6 +144,11 @@ class ReconnectingCall {
     ended_.NotifyAll();
   }
 
+  StreamCounts counts() const {  // all calls so far
+    MutexLock lock(mutex_);
+    return counts_;
+  }
+
   struct UnderWay {
     absl::Time began_at;
     bool has_received = false;  // it has brought a message
@@ -140,7 +171,9 @@ class ReconnectingCall {
     has_received_ = false;
     cancel_reason_.clear();
     call_ = begin();
-    return call_ != nullptr;
+    if (call_ == nullptr) return false;
+    ++counts_.attempts;
+    return true;
   }
 
   const Clock& clock_;
@@ -153,6 +186,7 @@ class ReconnectingCall {
   std::string cancel_reason_ ABSL_GUARDED_BY(mutex_);  // empty: we have not cancelled it
   absl::Time next_attempt_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   int failures_ ABSL_GUARDED_BY(mutex_) = 0;  // in a row
+  StreamCounts counts_ ABSL_GUARDED_BY(mutex_);
   absl::Time began_at_ ABSL_GUARDED_BY(mutex_);
   absl::Time received_at_ ABSL_GUARDED_BY(mutex_);  // or when the call began
   bool has_received_ ABSL_GUARDED_BY(mutex_) = false;

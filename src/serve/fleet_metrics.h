@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "fleet/agent_call.h"
 #include "fleet/fleet_store.h"
 #include "fleet/open_readers.h"
+#include "fleet/reconnecting_call.h"
 #include "wire/wire_server.h"
 
 namespace gpuscaler {
