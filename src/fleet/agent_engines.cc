@@ -14,6 +14,11 @@ namespace {
 
 namespace wire = telemetry::v1;
 
+// Subscriptions are sent this often, with a lease three times as long: a restarted aggregator finds
+// that its agents have kept reading.
+constexpr absl::Duration kRenewEvery = absl::Seconds(30);
+constexpr absl::Duration kEnginesLease = absl::Seconds(90);
+
 // The delay for an agent without discovery, which may be replaced by another one. At least this,
 // and up to half as much again, so that a fleet does not reconnect at one instant.
 constexpr absl::Duration kUnsupportedRetryDelay = absl::Minutes(1);
@@ -43,19 +48,22 @@ AgentEngines::AgentEngines(const AgentStreamOptions& options, std::string addres
 
 AgentEngines::~AgentEngines() = default;
 
-void AgentEngines::Subscribe(const EngineSubscription& wanted, absl::Duration lease) {
+void AgentEngines::Subscribe(const EngineSubscription& wanted) {
+  const absl::Time now = clock_.Now();
   wire::EngineSubscription message;
   {
     MutexLock lock(mutex_);
+    if (subscription_ == wanted && now - subscribed_at_ < kRenewEvery) return;
     subscription_ = wanted;
-    subscribed_until_ = clock_.Now() + lease;
+    subscribed_at_ = now;
     message = Subscription();
   }
   calls_.Send(message);
 }
 
 wire::EngineSubscription AgentEngines::Subscription() const {
-  const absl::Duration lease = std::max(subscribed_until_ - clock_.Now(), absl::ZeroDuration());
+  const absl::Duration lease =
+      std::max(subscribed_at_ + kEnginesLease - clock_.Now(), absl::ZeroDuration());
   wire::EngineSubscription message = EncodeSubscription(subscription_, lease);
   message.set_reader(options_.reader);
   return message;
@@ -67,7 +75,7 @@ void AgentEngines::Tick() {
 
 std::unique_ptr<WatchEnginesCall> AgentEngines::NextCall() {
   MutexLock lock(mutex_);
-  if (subscribed_until_ <= clock_.Now()) return nullptr;
+  if (subscribed_at_ + kEnginesLease <= clock_.Now()) return nullptr;
   reader_.Begin();
   auto call = std::make_unique<WatchEnginesCall>(
       loop_, options_.connection, address_, "/gpuscaler.telemetry.v1.NodeTelemetry/WatchEngines",

@@ -32,8 +32,11 @@ class AgentEngines : public WatchEnginesCall::Receiver {
   AgentEngines(const AgentEngines&) = delete;
   AgentEngines& operator=(const AgentEngines&) = delete;
 
-  // Subscribes for `lease`: sent to the agent at once, and after a reconnect.
-  void Subscribe(const EngineSubscription& wanted, absl::Duration lease);
+  const std::string& node() const { return node_; }
+
+  // Subscribes for 90 s: sent to the agent if it differs from the last one or is 30 s later, and
+  // after a reconnect.
+  void Subscribe(const EngineSubscription& wanted);
 
   // Connects if there is a subscription, or cancels an idle stream. Must be called by one thread,
   // about once a second.
@@ -64,7 +67,7 @@ class AgentEngines : public WatchEnginesCall::Receiver {
   mutable Mutex mutex_;                         // locked after that of calls_
   std::string logged_ ABSL_GUARDED_BY(mutex_);  // the last logged loss
   EngineSubscription subscription_ ABSL_GUARDED_BY(mutex_);
-  absl::Time subscribed_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Time subscribed_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   ReconnectingCall<WatchEnginesCall> calls_;  // last: destroyed before what its calls use
 };
 

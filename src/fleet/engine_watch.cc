@@ -9,11 +9,6 @@ namespace {
 // How late a node's first pod, or a lost stream, may be noticed.
 constexpr absl::Duration kEngineTickInterval = absl::Seconds(1);
 
-// Subscriptions are sent this often, with a lease three times as long: a restarted aggregator finds
-// that its agents have kept reading.
-constexpr absl::Duration kRenewEvery = absl::Seconds(30);
-constexpr absl::Duration kEnginesLease = absl::Seconds(90);
-
 // Returns the active agents' addresses, by node, for nodes with pods of these namespaces that hold
 // GPUs.
 absl::StatusOr<std::map<std::string, std::string>> AgentsOf(const FleetStore& fleet,
@@ -37,10 +32,10 @@ EngineWatch::EngineWatch(const AgentStreamOptions& options, const Clock& clock,
 
 EngineWatch::~EngineWatch() {
   tick_thread_ = nullptr;
-  std::map<std::string, Stream> ended;  // destroyed without the lock
+  Streams ended;  // destroyed without the lock
   MutexLock lock(mutex_);
   ended.swap(streams_);
-  for (const auto& stream : ended) stream.second.agent->Stop();  // all, before any is waited for
+  for (const auto& stream : ended) stream.second->Stop();  // all, before any is waited for
 }
 
 void EngineWatch::Tick() {
@@ -55,57 +50,45 @@ void EngineWatch::Tick() {
     if (!address.empty()) node_of[address] = node;
   }
   found_.SetNodes(wanted, nodes, now);
-  for (const auto& agent : SyncStreams(node_of, wanted, now)) agent->Tick();
+  for (const auto& [address, agent] : SyncStreams(node_of)) {
+    agent->Subscribe(wanted);
+    agent->Tick();
+  }
 }
 
-std::vector<std::shared_ptr<AgentEngines>> EngineWatch::SyncStreams(
-    const std::map<std::string, std::string>& node_of, const EngineSubscription& wanted,
-    absl::Time now) {
+EngineWatch::Streams EngineWatch::SyncStreams(const std::map<std::string, std::string>& node_of) {
   std::vector<std::shared_ptr<AgentEngines>> gone;  // destroyed without the lock
-  std::vector<std::shared_ptr<AgentEngines>> all;
   MutexLock lock(mutex_);
   for (auto each = streams_.begin(); each != streams_.end();) {
     const auto agent = node_of.find(each->first);
-    if (agent != node_of.end() && agent->second == each->second.node) {
+    if (agent != node_of.end() && agent->second == each->second->node()) {
       ++each;
       continue;
     }
-    ended_ += each->second.agent->counts();
-    each->second.agent->Stop();
-    gone.push_back(std::move(each->second.agent));
+    ended_ += each->second->counts();
+    each->second->Stop();
+    gone.push_back(std::move(each->second));
     each = streams_.erase(each);
   }
   for (const auto& [address, node] : node_of) {
-    Stream& stream = streams_[address];
-    if (stream.agent != nullptr) continue;
-    stream.node = node;
-    stream.agent = std::make_shared<AgentEngines>(options_, address, node, clock_, loop_, found_);
+    std::shared_ptr<AgentEngines>& stream = streams_[address];
+    if (stream != nullptr) continue;
+    stream = std::make_shared<AgentEngines>(options_, address, node, clock_, loop_, found_);
   }
-  SendSubscriptions(wanted, now);
-  for (const auto& [address, stream] : streams_) all.push_back(stream.agent);
-  return all;
-}
-
-void EngineWatch::SendSubscriptions(const EngineSubscription& wanted, absl::Time now) {
-  for (auto& [address, stream] : streams_) {
-    if (stream.wanted == wanted && now - stream.sent_at < kRenewEvery) continue;
-    stream.agent->Subscribe(wanted, kEnginesLease);
-    stream.wanted = wanted;
-    stream.sent_at = now;
-  }
+  return streams_;
 }
 
 StreamCounts EngineWatch::counts() const {
   MutexLock lock(mutex_);
   StreamCounts counts = ended_;
-  for (const auto& [address, stream] : streams_) counts += stream.agent->counts();
+  for (const auto& [address, stream] : streams_) counts += stream->counts();
   return counts;
 }
 
 int EngineWatch::open_streams() const {
   MutexLock lock(mutex_);
-  return static_cast<int>(std::ranges::count_if(
-      streams_, [](const auto& stream) { return stream.second.agent->is_open(); }));
+  return static_cast<int>(
+      std::ranges::count_if(streams_, [](const auto& stream) { return stream.second->is_open(); }));
 }
 
 }  // namespace gpuscaler

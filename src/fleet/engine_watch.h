@@ -37,20 +37,11 @@ class EngineWatch {
   int open_streams() const;     // that have brought a message
 
  private:
-  struct Stream {
-    std::string node;
-    std::shared_ptr<AgentEngines> agent;
-    EngineSubscription wanted;
-    absl::Time sent_at = absl::InfinitePast();  // when `wanted` was sent
-  };
+  using Streams = std::map<std::string, std::shared_ptr<AgentEngines>>;  // key: address
 
   void Tick();
-  // Keeps streams to these agents and no others, and sends them what is wanted. Returns them.
-  std::vector<std::shared_ptr<AgentEngines>> SyncStreams(
-      const std::map<std::string, std::string>& node_of, const EngineSubscription& wanted,
-      absl::Time now);
-  void SendSubscriptions(const EngineSubscription& wanted, absl::Time now)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Keeps streams to these agents and no others. Returns them.
+  Streams SyncStreams(const std::map<std::string, std::string>& node_of);
 
   const AgentStreamOptions options_;
   const Clock& clock_;
@@ -58,8 +49,8 @@ class EngineWatch {
   FoundEngines& found_;
   EventLoop loop_;  // the streams'
   mutable Mutex mutex_;
-  std::map<std::string, Stream> streams_ ABSL_GUARDED_BY(mutex_);  // key: address
-  StreamCounts ended_ ABSL_GUARDED_BY(mutex_);                     // closed streams
+  Streams streams_ ABSL_GUARDED_BY(mutex_);
+  StreamCounts ended_ ABSL_GUARDED_BY(mutex_);  // closed streams
   std::unique_ptr<PeriodicThread> tick_thread_;
 };
 
