@@ -93,15 +93,16 @@ absl::Time EvidenceUntil(const Trigger& trigger, const std::vector<ReplicaLoad>&
 
 }  // namespace
 
-void SetActivity(const Trigger& trigger, const std::vector<ReplicaLoad>& loads, absl::Time now,
-                 const StalenessLimits& staleness, Decision& decision) {
-  decision.active_because = WhyActive(trigger, loads, now);
+void SetActivity(const DecisionInputs& inputs, const std::vector<ReplicaLoad>& loads,
+                 Decision& decision) {
+  const Trigger& trigger = inputs.trigger;
+  decision.active_because = WhyActive(trigger, loads, inputs.fleet.now);
   decision.active = !decision.active_because.empty();
   if (!decision.active) {
     decision.active_because =
         loads.empty() ? "no replica within activationWindow" : NoneAboveText(trigger);
   }
-  decision.evidence_until = EvidenceUntil(trigger, loads, staleness);
+  decision.evidence_until = EvidenceUntil(trigger, loads, inputs.staleness);
 }
 
 }  // namespace gpuscaler

@@ -3,9 +3,8 @@
 
 #include <vector>
 
-#include "absl/time/time.h"
+#include "scaling/decision.h"
 #include "scaling/replica_load.h"
-#include "trigger/trigger.h"
 
 namespace gpuscaler {
 
@@ -17,7 +16,7 @@ namespace gpuscaler {
 // does one that terminates, if it was active when its deletion began. It is inactive only on
 // evidence: if there are replicas, samples of their nodes must cover activationWindow. KEDA goes
 // from N to 0 at once, without cooldown, on the first inactive answer after an outage.
-void SetActivity(const Trigger& trigger, const std::vector<ReplicaLoad>& loads, absl::Time now,
-                 const StalenessLimits& staleness, Decision& decision);
+void SetActivity(const DecisionInputs& inputs, const std::vector<ReplicaLoad>& loads,
+                 Decision& decision);
 
 }  // namespace gpuscaler

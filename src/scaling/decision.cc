@@ -236,28 +236,21 @@ absl::Time FirstChange(const std::vector<Replica>& replicas, absl::Time now) {
 // kHoldLookBack of it if a replica was counted throughout, otherwise all that is kept. Requires
 // known owners: without them the replicas that start may belong to another workload. If a gateway
 // holds requests and there is no replica, departed engines show what a replica serves.
-absl::StatusOr<Replicas> ReplicasWithPast(const Trigger& trigger,
-                                          const ScaledObjectRef& scaled_object,
-                                          const FleetHistory& fleet, const SignalHistory* signals,
-                                          const StalenessLimits& staleness) {
-  const absl::Time oldest = OldestLookedAt(trigger, fleet.now, staleness);
-  absl::StatusOr<Replicas> replicas =
-      ReplicasOf(trigger, scaled_object, fleet, signals, staleness, oldest);
-  if (!replicas.ok() || !IsByOwner(trigger, fleet)) return replicas;
-  const absl::Time first = FirstChange(replicas->replicas, fleet.now);
+absl::StatusOr<Replicas> ReplicasWithPast(const DecisionInputs& inputs) {
+  const absl::Time now = inputs.fleet.now;
+  const absl::Time oldest = OldestLookedAt(inputs.trigger, now, inputs.staleness);
+  absl::StatusOr<Replicas> replicas = ReplicasOf(inputs, oldest);
+  if (!replicas.ok() || !IsByOwner(inputs.trigger, inputs.fleet)) return replicas;
+  const absl::Time first = FirstChange(replicas->replicas, now);
   const bool starts_from_zero =
       replicas->held.Any() && std::ranges::none_of(replicas->replicas, &Replica::present);
-  if (starts_from_zero) {
-    return ReplicasOf(trigger, scaled_object, fleet, signals, staleness, absl::InfinitePast());
-  }
+  if (starts_from_zero) return ReplicasOf(inputs, absl::InfinitePast());
   if (first == absl::InfiniteFuture()) return replicas;
   const absl::Time held_from = first - kHoldLookBack;
   const bool was_counted = std::ranges::any_of(replicas->replicas, [&](const Replica& replica) {
-    return replica.counted_since <= held_from && CountedUntil(replica, fleet.now) >= first;
+    return replica.counted_since <= held_from && CountedUntil(replica, now) >= first;
   });
-  const absl::Duration before = fleet.now - oldest;
-  return ReplicasOf(trigger, scaled_object, fleet, signals, staleness,
-                    was_counted ? held_from - before : absl::InfinitePast());
+  return ReplicasOf(inputs, was_counted ? held_from - (now - oldest) : absl::InfinitePast());
 }
 
 bool StartsOrEnds(const ReplicaLoad& load) {
@@ -266,10 +259,11 @@ bool StartsOrEnds(const ReplicaLoad& load) {
 
 // The earlier load of a replica that departed before activationWindow still counts in the mean over
 // a longer window.
-std::vector<ReplicaLoad> AddReplicas(const Trigger& trigger, absl::Time now,
-                                     const std::vector<Replica>& replicas,
-                                     const StalenessLimits& staleness, Totals& totals,
+std::vector<ReplicaLoad> AddReplicas(const DecisionInputs& inputs,
+                                     const std::vector<Replica>& replicas, Totals& totals,
                                      Decision& decision) {
+  const Trigger& trigger = inputs.trigger;
+  const absl::Time now = inputs.fleet.now;
   std::vector<ReplicaLoad> loads;
   loads.reserve(replicas.size());
   decision.contributions.reserve(replicas.size());
@@ -281,7 +275,7 @@ std::vector<ReplicaLoad> AddReplicas(const Trigger& trigger, absl::Time now,
       }
       continue;
     }
-    loads.push_back(LoadOf(trigger, replica, now, staleness));
+    loads.push_back(LoadOf(trigger, replica, now, inputs.staleness));
   }
   LimitNotEvaluated(trigger, now, loads);
   for (const ReplicaLoad& load : loads) AddContribution(load, totals, decision);
@@ -314,11 +308,12 @@ void AddHold(const Trigger& trigger, const ValueHold& hold, double sum, bool onl
 
 constexpr absl::Duration kOtherPodsTextInterval = absl::Seconds(15);
 
-void SetValidity(const Trigger& trigger, const FleetHistory& fleet,
-                 const Replicas& workload_replicas, const StalenessLimits& staleness,
+void SetValidity(const DecisionInputs& inputs, const Replicas& workload_replicas,
                  Decision& decision) {
+  const Trigger& trigger = inputs.trigger;
+  const absl::Time now = inputs.fleet.now;
   const std::vector<Replica>& replicas = workload_replicas.replicas;
-  SetValidUntil(trigger, fleet, replicas, staleness, decision);
+  SetValidUntil(trigger, inputs.fleet, replicas, inputs.staleness, decision);
   for (absl::Time* const until :
        {&decision.active_until, &decision.valid_until, &decision.active_while_read}) {
     *until = std::min(*until, workload_replicas.changes_at);
@@ -327,10 +322,10 @@ void SetValidity(const Trigger& trigger, const FleetHistory& fleet,
   const bool names_other_pods =
       trigger.scope == Scope::kWorkload && !trigger.workload.empty() && replicas.empty();
   if (names_other_pods) {
-    decision.valid_until = std::min(decision.valid_until, fleet.now + kOtherPodsTextInterval);
+    decision.valid_until = std::min(decision.valid_until, now + kOtherPodsTextInterval);
   }
   if (!HasAgeText(decision)) return;
-  decision.valid_until = std::min(decision.valid_until, fleet.now + absl::Seconds(1));
+  decision.valid_until = std::min(decision.valid_until, now + absl::Seconds(1));
 }
 
 }  // namespace
@@ -346,25 +341,23 @@ absl::string_view Name(State state) {
 Decision Decide(const Trigger& trigger, const ScaledObjectRef& scaled_object,
                 const FleetHistory& fleet, const SignalHistory* signals,
                 const StalenessLimits& staleness) {
-  if (!IsOfReplicas(InfoOf(trigger.metric).origin)) {
-    return DecideOnQueue(trigger, fleet.now, signals, staleness);
-  }
+  const DecisionInputs inputs{trigger, scaled_object, fleet, signals, staleness};
+  if (!IsOfReplicas(InfoOf(trigger.metric).origin)) return DecideOnQueue(inputs);
   Decision decision;
   decision.taken_at = fleet.now;
-  std::vector<std::string> missing = MissingParts(trigger, fleet, staleness);
-  const absl::StatusOr<Replicas> workload_replicas =
-      ReplicasWithPast(trigger, scaled_object, fleet, signals, staleness);
+  std::vector<std::string> missing = MissingParts(inputs);
+  const absl::StatusOr<Replicas> workload_replicas = ReplicasWithPast(inputs);
   if (!workload_replicas.ok()) {
     AddPartial(fleet, missing, decision);
     decision.status = workload_replicas.status();
-    SetValidity(trigger, fleet, Replicas(), staleness, decision);
+    SetValidity(inputs, Replicas(), decision);
     return decision;
   }
   decision.replicas_from = workload_replicas->from;
 
   Totals totals;
   const std::vector<ReplicaLoad> loads =
-      AddReplicas(trigger, fleet.now, workload_replicas->replicas, staleness, totals, decision);
+      AddReplicas(inputs, workload_replicas->replicas, totals, decision);
   AddIdle(trigger, workload_replicas->idle, totals, missing, decision);
   AddPartial(fleet, missing, decision);
   AddNodes(fleet, staleness, decision);
@@ -384,7 +377,7 @@ Decision Decide(const Trigger& trigger, const ScaledObjectRef& scaled_object,
     std::ranges::move(SharedGpuNotes(fleet, decision.contributions),
                       std::back_inserter(decision.notes));
   }
-  SetValidity(trigger, fleet, *workload_replicas, staleness, decision);
+  SetValidity(inputs, *workload_replicas, decision);
 
   if (totals.loads.empty() && totals.unreadable > 0) {
     decision.status = UnreadableStatus(trigger, decision);
@@ -427,7 +420,7 @@ Decision Decide(const Trigger& trigger, const ScaledObjectRef& scaled_object,
   // Departed engines show what a replica serves.
   if (held.Any() && decision.replicas == 0) decision.look_back = kLongestWindow;
   decision.value = RoundToThreeDecimals(decision.value);
-  SetActivity(trigger, loads, fleet.now, staleness, decision);
+  SetActivity(inputs, loads, decision);
   if (!decision.active && KeepsActive(trigger, held)) {
     decision.active = true;
     decision.active_because = HeldText(held);

@@ -109,8 +109,16 @@ struct Decision {
   absl::Duration look_back;
 };
 
-// Pure: equal inputs give equal decisions. Times are compared with the fleet's `now`. `signals` is
-// the history of SourceOf(trigger); null if there is none or it is not read.
+// All references must outlive it. Times are compared with the fleet's `now`.
+struct DecisionInputs {
+  const Trigger& trigger;
+  const ScaledObjectRef& scaled_object;
+  const FleetHistory& fleet;
+  const SignalHistory* signals;  // history of SourceOf(trigger); null: none, or not read
+  const StalenessLimits& staleness;
+};
+
+// Pure: equal inputs give equal decisions.
 Decision Decide(const Trigger& trigger, const ScaledObjectRef& scaled_object,
                 const FleetHistory& fleet, const SignalHistory* signals,
                 const StalenessLimits& staleness);

@@ -52,8 +52,8 @@ DepartedEngines::DepartedEngines(const EngineScope& scope) {
     } else {
       replica.frozen_at = frozen_at;
     }
-    replica.samples = SamplesOf(scope.trigger, {&observed, 1}, all.oldest, scope.now,
-                                scope.staleness.stale_after);
+    replica.samples =
+        SamplesOf(scope.trigger, {&observed, 1}, all.oldest, scope.now, scope.stale_after);
     DropSamplesAfter(LastReadAt(engine), replica.samples);
     if (owner) CopyGpuActivity(all.replicas[*owner].samples, replica.samples);
     if (!owner) unmatched_read_at.push_back(LastReadAt(engine));
@@ -67,7 +67,7 @@ void AddDeparted(const EngineScope& scope, WorkloadEngines& engines) {
   };
   std::vector<const Pod*> past;
   if (scope.by_owner && !std::ranges::all_of(scope.signals.departed, is_of_workload)) {
-    past = PastPodsOf(scope.trigger, scope.scaled_object, scope.fleet);
+    past = PastPodsOf(scope.trigger, scope.inputs.scaled_object, scope.inputs.fleet);
   }
   for (const SignalSeries& engine : scope.signals.departed) {
     const auto is_in_pod = [&engine](const Pod* pod) { return IsInPod(engine, *pod); };

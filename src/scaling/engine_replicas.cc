@@ -51,7 +51,7 @@ class EngineReadingsApplier {
     }
     // That none can be read is certain only after forget_after.
     absl::Time known_at = (last_read == absl::InfinitePast() ? signals_.read_since : last_read) +
-                          scope_.staleness.forget_after;
+                          scope_.inputs.staleness.forget_after;
     if (last_read != absl::InfinitePast())
       known_at = std::max(known_at, AllStartUntil(scope_, last_read));
     if (!any || scope_.now > known_at) return std::nullopt;
@@ -102,7 +102,7 @@ class EngineReadingsApplier {
 
   void CollectEngines() {
     const std::vector<Replica>& replicas = workload_replicas_.replicas;
-    WorkloadEngines engines(scope_.fleet, replicas, ComputesDemand(trigger_));
+    WorkloadEngines engines(scope_.inputs.fleet, replicas, ComputesDemand(trigger_));
     // Behind one address each reading may be of another pod, so its counters show no arrivals.
     if (owners_.CountsUnmatched() && !owners_.IsOneAddressOfSeveral()) {
       for (const SignalSeries* engine : owners_.unmatched()) engines.AddPresent(*engine, nullptr);
@@ -136,8 +136,7 @@ class EngineReadingsApplier {
     } else {
       workload_replicas_.replicas.clear();
       workload_replicas_.idle.clear();
-      workload_replicas_.zero_status =
-          CheckNoneIsHidden(trigger_, scope_.scaled_object, scope_.fleet, signals_);
+      workload_replicas_.zero_status = CheckNoneIsHidden(scope_.inputs);
     }
     absl::StrAppend(&workload_replicas_.from, workload_replicas_.from.empty() ? "" : ", ",
                     "by their engines");
@@ -199,8 +198,8 @@ class EngineReadingsApplier {
       first_read_at = std::min(first_read_at, engine->first_read_at);
       if (error.empty()) error = engine->error;
     }
-    replica.samples = SamplesOf(trigger_, observed, workload_replicas_.oldest, scope_.now,
-                                scope_.staleness.stale_after);
+    replica.samples =
+        SamplesOf(trigger_, observed, workload_replicas_.oldest, scope_.now, scope_.stale_after);
     const absl::Time seen_at = gpu_samples.empty() ? scope_.now : gpu_samples.back().at;
     if (!replica.present) {
       DropSamplesAfter(seen_at, replica.samples);
@@ -329,10 +328,10 @@ class EngineReadingsApplier {
 
 }  // namespace
 
-absl::Status ApplyEngineReadings(const Trigger& trigger, const ScaledObjectRef& scaled_object,
-                                 const FleetHistory& fleet, bool by_owner,
-                                 const SignalHistory* signals, const StalenessLimits& staleness,
-                                 Replicas& workload_replicas) {
+absl::Status ApplyEngineReadings(const DecisionInputs& inputs, Replicas& workload_replicas) {
+  const Trigger& trigger = inputs.trigger;
+  const SignalHistory* const signals = inputs.signals;
+  const bool by_owner = IsByOwner(trigger, inputs.fleet);
   const bool is_named = !trigger.engine_endpoint.url.empty();
   // Without owners only its engine shows a replica.
   const bool may_have_some =
@@ -345,13 +344,8 @@ absl::Status ApplyEngineReadings(const Trigger& trigger, const ScaledObjectRef& 
   const bool matters = ReadsEngines(trigger) ? may_have_some : is_named && !not_known_yet;
   if (!signals->status.ok() && matters) return signals->status;
   if (!signals->status.ok() && !not_known_yet) return absl::OkStatus();
-  const EngineScope scope{.trigger = trigger,
-                          .scaled_object = scaled_object,
-                          .fleet = fleet,
-                          .by_owner = by_owner,
-                          .signals = *signals,
-                          .staleness = staleness,
-                          .workload_replicas = workload_replicas};
+  const EngineScope scope{
+      .inputs = inputs, .by_owner = by_owner, .workload_replicas = workload_replicas};
   EngineReadingsApplier engines(scope, workload_replicas);
   const std::optional<absl::Time> engines_count_until = engines.EnginesCountUntil();
   if (!engines_count_until.has_value()) {

@@ -29,10 +29,7 @@ namespace gpuscaler {
 // If no engine and no owner is known and GPUs are in use, sets the status of `workload_replicas`
 // for that (unreadable_engines.h). Returns the status of `signals` if it matters and is not OK.
 // Returns FAILED_PRECONDITION if the endpoint is one address in front of several pods, or if no
-// engine in scope ever reports the metric. `signals` is null if no engine is read.
-absl::Status ApplyEngineReadings(const Trigger& trigger, const ScaledObjectRef& scaled_object,
-                                 const FleetHistory& fleet, bool by_owner,
-                                 const SignalHistory* signals, const StalenessLimits& staleness,
-                                 Replicas& workload_replicas);
+// engine in scope ever reports the metric.
+absl::Status ApplyEngineReadings(const DecisionInputs& inputs, Replicas& workload_replicas);
 
 }  // namespace gpuscaler

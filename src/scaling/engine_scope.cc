@@ -17,7 +17,7 @@ std::vector<const SignalSeries*> EngineScope::Records() const {
     seen.holding.insert(seen.holding.end(), replica.pods.begin(), replica.pods.end());
   }
   for (const auto& record : all) seen.past.push_back(record->pod_with_owners.get());
-  const absl::StatusOr<PodSelection> selection = SelectPods(trigger, scaled_object, seen);
+  const absl::StatusOr<PodSelection> selection = SelectPods(trigger, inputs.scaled_object, seen);
   if (!selection.ok()) return found;
   for (const auto& record : all) {
     if (selection->Has(*record->pod_with_owners)) found.push_back(record.get());

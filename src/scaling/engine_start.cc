@@ -111,7 +111,7 @@ void SetStart(const EngineScope& scope, const Engines& engines, absl::Time first
   if (never_answered) {
     replica.warm_at = StartsUntilItAnswers(scope, engines, replica)
                           ? absl::InfiniteFuture()
-                          : replica.warm_at + scope.staleness.stale_after;
+                          : replica.warm_at + scope.stale_after;
   }
   replica.warm_at = std::min(replica.warm_at, first_read_at);
   replica.counted_since =

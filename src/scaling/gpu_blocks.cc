@@ -85,9 +85,10 @@ absl::Status CheckAnyReadable(const Trigger& trigger, const ScopedFleet& scoped,
 
 }  // namespace
 
-absl::StatusOr<Replicas> ReplicasInUse(const Trigger& trigger, const FleetHistory& fleet,
-                                       const StalenessLimits& staleness) {
-  ASSIGN_OR_RETURN(const ScopedFleet scoped, ScopeOf(trigger, fleet, staleness));
+absl::StatusOr<Replicas> ReplicasInUse(const DecisionInputs& inputs) {
+  const Trigger& trigger = inputs.trigger;
+  const StalenessLimits& staleness = inputs.staleness;
+  ASSIGN_OR_RETURN(const ScopedFleet scoped, ScopeOf(trigger, inputs.fleet, staleness));
   Replicas workload_replicas{.from = "GPUs in use"};
   std::vector<Replica> gone;
   bool any_present = false;

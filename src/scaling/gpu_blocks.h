@@ -8,7 +8,6 @@ namespace gpuscaler {
 
 // Returns a replica for each block of gpusPerReplica GPUs, in index order of a node, with a GPU in
 // use. A new holder of the same GPUs is a new replica.
-absl::StatusOr<Replicas> ReplicasInUse(const Trigger& trigger, const FleetHistory& fleet,
-                                       const StalenessLimits& staleness);
+absl::StatusOr<Replicas> ReplicasInUse(const DecisionInputs& inputs);
 
 }  // namespace gpuscaler

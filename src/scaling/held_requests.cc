@@ -11,8 +11,6 @@
 namespace gpuscaler {
 namespace {
 
-constexpr char kNotYet[] = "not read yet";
-
 const SignalPoint* NewestNumber(const SignalSeries& series) {
   const auto newest =
       std::ranges::find_if(series.points.rbegin(), series.points.rend(),
@@ -22,13 +20,14 @@ const SignalPoint* NewestNumber(const SignalSeries& series) {
 
 }  // namespace
 
-HeldRequests HeldRequestsOf(const Trigger& trigger, const SignalHistory* signals, absl::Time now,
-                            const StalenessLimits& staleness) {
+HeldRequests HeldRequestsOf(const DecisionInputs& inputs) {
+  const absl::Time now = inputs.fleet.now;
+  const absl::Duration stale_after = inputs.staleness.stale_after;
   HeldRequests held;
-  if (!CountsHeldRequests(trigger)) return held;
-  held.why_unreadable = kNotYet;
-  if (signals == nullptr || signals->gateway == nullptr) return held;
-  const SignalHistory& history = *signals->gateway;
+  if (!CountsHeldRequests(inputs.trigger)) return held;
+  held.why_unreadable = kNotReadYet;
+  if (inputs.signals == nullptr || inputs.signals->gateway == nullptr) return held;
+  const SignalHistory& history = *inputs.signals->gateway;
   if (!history.status.ok()) {
     held.why_unreadable = std::string(history.status.message());
     return held;
@@ -37,7 +36,7 @@ HeldRequests HeldRequestsOf(const Trigger& trigger, const SignalHistory* signals
   held.gateway = &history.series.front();
   const std::string& error = held.gateway->error;
   const SignalPoint* const newest = NewestNumber(*held.gateway);
-  if (newest == nullptr || now - newest->at > staleness.stale_after) {
+  if (newest == nullptr || now - newest->at > stale_after) {
     if (!error.empty()) held.why_unreadable = error;
     if (error.empty() && newest != nullptr) held.why_unreadable = "no reading within --stale-after";
     return held;
@@ -45,7 +44,7 @@ HeldRequests HeldRequestsOf(const Trigger& trigger, const SignalHistory* signals
   held.count = *newest->value;
   held.why_unreadable.clear();
   NextChange stale(now);
-  stale.MayChangeAt(newest->at + staleness.stale_after);
+  stale.MayChangeAt(newest->at + stale_after);
   held.changes_at = stale.until();
   return held;
 }

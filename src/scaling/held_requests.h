@@ -6,7 +6,7 @@
 
 #include "absl/time/time.h"
 #include "model/signal_history.h"
-#include "model/staleness_limits.h"
+#include "scaling/decision.h"
 #include "trigger/trigger.h"
 
 namespace gpuscaler {
@@ -21,9 +21,8 @@ struct HeldRequests {
   bool Any() const { return count.value_or(0) > 0; }
 };
 
-// The newest reading is valid for `stale_after`. `signals` is null if no source is read.
-HeldRequests HeldRequestsOf(const Trigger& trigger, const SignalHistory* signals, absl::Time now,
-                            const StalenessLimits& staleness);
+// The newest reading is valid for `stale_after`.
+HeldRequests HeldRequestsOf(const DecisionInputs& inputs);
 
 // The threshold is 0 unless the metadata sets one: a profile's threshold is a percentage.
 bool KeepsActive(const Trigger& trigger, const HeldRequests& held);

@@ -40,30 +40,25 @@ bool HoldsGpuNow(const PodGpus& pod) {
 // The workload's own pods on all nodes.
 class WorkloadPods {
  public:
-  WorkloadPods(const Trigger& trigger, const ScaledObjectRef& scaled_object,
-               const PodSelection& selection, const FleetHistory& fleet,
-               const StalenessLimits& staleness, absl::Time oldest)
-      : trigger_(trigger),
-        scaled_object_(scaled_object),
-        selection_(selection),
-        fleet_(fleet),
-        staleness_(staleness),
-        oldest_(oldest) {}
+  WorkloadPods(const DecisionInputs& inputs, const PodSelection& selection, absl::Time oldest)
+      : inputs_(inputs), selection_(selection), oldest_(oldest) {}
 
   absl::StatusOr<std::vector<Replica>> Replicas() {
-    views_.reserve(fleet_.nodes.size());
-    for (const NodeState& state : fleet_.nodes) {
+    const Trigger& trigger = inputs_.trigger;
+    views_.reserve(inputs_.fleet.nodes.size());
+    for (const NodeState& state : inputs_.fleet.nodes) {
       if (HasPods(state)) AddNode(state);
     }
     std::vector<GpuSeries> gpus;  // replica by replica
     for (auto& [key, found] : found_) std::ranges::move(found.gpus, std::back_inserter(gpus));
-    if (!ReadsEngines(trigger_)) RETURN_IF_ERROR(CheckMetric(trigger_, views_, gpus));
+    if (!ReadsEngines(trigger)) RETURN_IF_ERROR(CheckMetric(trigger, views_, gpus));
     std::vector<Replica> replicas;
     size_t first = 0;
     for (const auto& [key, found] : found_) {
       const auto of_replica = std::span(gpus).subspan(first, found.gpus.size());
       first += of_replica.size();
-      ReplicaReader reader(trigger_, views_, staleness_, of_replica, found.common, found.ready_at);
+      ReplicaReader reader(trigger, views_, inputs_.staleness, of_replica, found.common,
+                           found.ready_at);
       std::ranges::move(reader.Read(), std::back_inserter(replicas));
     }
     std::stable_partition(replicas.begin(), replicas.end(),
@@ -91,9 +86,10 @@ class WorkloadPods {
   }
 
   void AddNode(const NodeState& state) {
-    const NodeView& view = views_.emplace_back(ViewOf(state, oldest_, fleet_.now, staleness_));
+    const NodeView& view =
+        views_.emplace_back(ViewOf(state, oldest_, inputs_.fleet.now, inputs_.staleness));
     const std::string unknown = WhyOwnersUnknown(state);
-    for (PodGpus& pod : GpusOfPods(trigger_, selection_, view, views_.size() - 1)) {
+    for (PodGpus& pod : GpusOfPods(inputs_.trigger, selection_, view, views_.size() - 1)) {
       FoundReplica& found = found_[KeyOf(*pod.pod, state.node)];
       Replica& common = found.common;
       const bool first = found.gpus.empty();
@@ -156,15 +152,12 @@ class WorkloadPods {
   std::string NameOf(const Pod& pod) const {
     const std::string group = selection_.GroupOf(pod);
     const std::string& name = group.empty() ? pod.name : group;
-    const bool own = pod.namespace_name == scaled_object_.namespace_name;
+    const bool own = pod.namespace_name == inputs_.scaled_object.namespace_name;
     return own ? name : absl::StrCat(pod.namespace_name, "/", name);
   }
 
-  const Trigger& trigger_;
-  const ScaledObjectRef& scaled_object_;
+  const DecisionInputs& inputs_;
   const PodSelection& selection_;
-  const FleetHistory& fleet_;
-  const StalenessLimits& staleness_;
   const absl::Time oldest_;
   std::vector<NodeView> views_;
   std::map<ReplicaKey, FoundReplica> found_;
@@ -264,14 +257,14 @@ std::vector<const Pod*> PastPodsOf(const Trigger& trigger, const ScaledObjectRef
   return pods;
 }
 
-absl::StatusOr<Replicas> ReplicasOfPods(const Trigger& trigger,
-                                        const ScaledObjectRef& scaled_object,
-                                        const FleetHistory& fleet, const StalenessLimits& staleness,
-                                        absl::Time oldest) {
+absl::StatusOr<Replicas> ReplicasOfPods(const DecisionInputs& inputs, absl::Time oldest) {
+  const Trigger& trigger = inputs.trigger;
+  const ScaledObjectRef& scaled_object = inputs.scaled_object;
+  const FleetHistory& fleet = inputs.fleet;
   RETURN_IF_ERROR(CheckIndex(trigger, fleet));
   ASSIGN_OR_RETURN(const PodSelection selection, SelectionOf(trigger, scaled_object, fleet));
   Replicas workload_replicas{.from = selection.description(), .ambiguity = selection.ambiguity()};
-  WorkloadPods pods(trigger, scaled_object, selection, fleet, staleness, oldest);
+  WorkloadPods pods(inputs, selection, oldest);
   ASSIGN_OR_RETURN(workload_replicas.replicas, pods.Replicas());
   if (std::ranges::none_of(workload_replicas.replicas, &Replica::present)) {
     workload_replicas.zero_status =

@@ -13,10 +13,7 @@ namespace gpuscaler {
 // Returns a replica for each pod with GPUs. If the owner forms groups (LeaderWorkerSet), each group
 // is one replica, also on several nodes. A replica has its share of the GPUs that it holds. Only
 // pods that the ScaledObject may see count. Samples reach back to `oldest`.
-absl::StatusOr<Replicas> ReplicasOfPods(const Trigger& trigger,
-                                        const ScaledObjectRef& scaled_object,
-                                        const FleetHistory& fleet, const StalenessLimits& staleness,
-                                        absl::Time oldest);
+absl::StatusOr<Replicas> ReplicasOfPods(const DecisionInputs& inputs, absl::Time oldest);
 
 // FAILED_PRECONDITION: see SelectPods().
 absl::StatusOr<PodSelection> SelectionOf(const Trigger& trigger,

@@ -17,16 +17,14 @@ namespace {
 
 constexpr char kFrom[] = "it is of no replica";
 
-constexpr char kNotYet[] = "not read yet";
-
 // Returns UNAVAILABLE, with the reason of the newest failure, if no value was ever read.
 absl::Status CheckRead(const Trigger& trigger, const SignalHistory* signals) {
-  std::string why = absl::StrCat(InfoOf(trigger.metric).name, ": ", kNotYet);
+  std::string why = absl::StrCat(InfoOf(trigger.metric).name, ": ", kNotReadYet);
   if (signals == nullptr) return absl::UnavailableError(why);
   if (!signals->status.ok()) return signals->status;
   for (const SignalSeries& series : signals->series) {
     if (!series.points.empty()) return absl::OkStatus();
-    why = absl::StrCat(series.name, ": ", series.error.empty() ? kNotYet : series.error);
+    why = absl::StrCat(series.name, ": ", series.error.empty() ? kNotReadYet : series.error);
   }
   return absl::UnavailableError(why);
 }
@@ -37,13 +35,15 @@ std::string NameOf(const std::vector<SignalSeries>& series) {
 }
 
 // The replica was always present.
-Replica ReplicaOfQueue(const Trigger& trigger, absl::Time now, const SignalHistory& signals,
-                       const StalenessLimits& staleness) {
+Replica ReplicaOfQueue(const DecisionInputs& inputs) {
+  const SignalHistory& signals = *inputs.signals;
+  const absl::Time now = inputs.fleet.now;
   std::vector<ObservedSeries> observed;
   for (const SignalSeries& series : signals.series) observed.push_back({.series = &series});
   Replica queue{.name = NameOf(signals.series), .present = true};
-  queue.samples = SamplesOf(trigger, observed, OldestLookedAt(trigger, now, staleness), now,
-                            staleness.stale_after);
+  queue.samples =
+      SamplesOf(inputs.trigger, observed, OldestLookedAt(inputs.trigger, now, inputs.staleness),
+                now, inputs.staleness.stale_after);
   queue.covered_since = std::min(signals.read_since, now);
   for (const SignalSeries& series : signals.series) {
     if (queue.last_error.empty()) queue.last_error = series.error;
@@ -67,18 +67,19 @@ std::string PartsText(const SignalSeries& series) {
       parts.size() > named ? absl::StrCat(" and ", parts.size() - named, " more") : "");
 }
 
-Decision DecideOnQueue(const Trigger& trigger, absl::Time now, const SignalHistory* signals,
-                       const StalenessLimits& staleness) {
+Decision DecideOnQueue(const DecisionInputs& inputs) {
+  const Trigger& trigger = inputs.trigger;
+  const absl::Time now = inputs.fleet.now;
   Decision decision;
   decision.taken_at = now;
   decision.replicas_from = kFrom;
   decision.valid_until = absl::InfiniteFuture();
   decision.active_until = absl::InfiniteFuture();
-  decision.status = CheckRead(trigger, signals);
+  decision.status = CheckRead(trigger, inputs.signals);
   if (!decision.status.ok()) return decision;
 
-  const Replica queue = ReplicaOfQueue(trigger, now, *signals, staleness);
-  const ReplicaLoad load = LoadOf(trigger, queue, now, staleness);
+  const Replica queue = ReplicaOfQueue(inputs);
+  const ReplicaLoad load = LoadOf(trigger, queue, now, inputs.staleness);
   if (!load.contribution.load) {
     decision.status =
         absl::UnavailableError(absl::StrCat(queue.name, " ", load.contribution.because));
@@ -86,14 +87,14 @@ Decision DecideOnQueue(const Trigger& trigger, absl::Time now, const SignalHisto
     return decision;
   }
   decision.contributions.push_back(load.contribution);
-  for (const SignalSeries& series : signals->series) {
+  for (const SignalSeries& series : inputs.signals->series) {
     if (!series.note.empty()) decision.notes.push_back(series.note);
   }
   if (load.contribution.because.empty())
-    decision.contributions.back().because = PartsText(signals->series.front());
+    decision.contributions.back().because = PartsText(inputs.signals->series.front());
   decision.value = RoundToThreeDecimals(*load.contribution.load);
-  SetActivity(trigger, {load}, now, staleness, decision);
-  SetValidUntil(trigger, {.now = now}, {queue}, staleness, decision);
+  SetActivity(inputs, {load}, decision);
+  SetValidUntil(trigger, {.now = now}, {queue}, inputs.staleness, decision);
   return decision;
 }
 

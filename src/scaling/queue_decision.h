@@ -3,16 +3,17 @@
 
 #include <string>
 
-#include "absl/time/time.h"
 #include "scaling/decision.h"
 
 namespace gpuscaler {
 
+// Why a number has no value before its first reading.
+inline constexpr char kNotReadYet[] = "not read yet";
+
 // The value is the number itself, whatever the targetType, and needs no pod, GPU or
 // node. Returns UNAVAILABLE if it was not read for stale_after, and the status of `signals` if that
-// is not OK. `signals` is null if the source is not read.
-Decision DecideOnQueue(const Trigger& trigger, absl::Time now, const SignalHistory* signals,
-                       const StalenessLimits& staleness);
+// is not OK.
+Decision DecideOnQueue(const DecisionInputs& inputs);
 
 // Returns the number at each address of an endpoint, for people: "10.0.0.1 12, 10.0.0.2 3". Empty
 // if there is one address.

@@ -59,12 +59,12 @@ bool IsByOwner(const Trigger& trigger, const FleetHistory& fleet) {
   return trigger.scope == Scope::kWorkload && !OwnersAreUnknown(fleet);
 }
 
-std::vector<std::string> MissingParts(const Trigger& trigger, const FleetHistory& fleet,
-                                      const StalenessLimits& staleness) {
+std::vector<std::string> MissingParts(const DecisionInputs& inputs) {
+  const FleetHistory& fleet = inputs.fleet;
   std::vector<std::string> missing;
-  const bool by_owner = IsByOwner(trigger, fleet);
+  const bool by_owner = IsByOwner(inputs.trigger, fleet);
   for (const NodeState& state : fleet.nodes) {
-    std::string why = WhyStale(state, fleet.now, staleness);
+    std::string why = WhyStale(state, fleet.now, inputs.staleness);
     if (why.empty() && by_owner) why = WhyOwnersUnknown(state);
     if (!why.empty()) missing.push_back(std::move(why));
   }
@@ -72,36 +72,34 @@ std::vector<std::string> MissingParts(const Trigger& trigger, const FleetHistory
   return missing;
 }
 
-absl::StatusOr<Replicas> ReplicasOf(const Trigger& trigger, const ScaledObjectRef& scaled_object,
-                                    const FleetHistory& fleet, const SignalHistory* signals,
-                                    const StalenessLimits& staleness, absl::Time oldest) {
+absl::StatusOr<Replicas> ReplicasOf(const DecisionInputs& inputs, absl::Time oldest) {
+  const Trigger& trigger = inputs.trigger;
   const bool of_workload = trigger.scope == Scope::kWorkload;
   const bool names_owner = !trigger.workload.empty() || trigger.pod_regex != nullptr;
-  const bool by_owner = IsByOwner(trigger, fleet);
+  const bool by_owner = IsByOwner(trigger, inputs.fleet);
   if (of_workload && names_owner && !by_owner) return NoOwnersError();
   Replicas workload_replicas;
   if (by_owner) {
-    ASSIGN_OR_RETURN(workload_replicas,
-                     ReplicasOfPods(trigger, scaled_object, fleet, staleness, oldest));
+    ASSIGN_OR_RETURN(workload_replicas, ReplicasOfPods(inputs, oldest));
   } else if (!ReadsEngines(trigger)) {
-    ASSIGN_OR_RETURN(workload_replicas, ReplicasInUse(trigger, fleet, staleness));
-  } else if (of_workload && signals != nullptr && AnyStalled(trigger, *signals, fleet.now)) {
+    ASSIGN_OR_RETURN(workload_replicas, ReplicasInUse(inputs));
+  } else if (of_workload && inputs.signals != nullptr &&
+             AnyStalled(trigger, *inputs.signals, inputs.fleet.now)) {
     // Engines are the replicas here. GPUs only show which are frozen; if they cannot, none is.
-    absl::StatusOr<Replicas> in_use = ReplicasInUse(trigger, fleet, staleness);
+    absl::StatusOr<Replicas> in_use = ReplicasInUse(inputs);
     if (in_use.ok()) workload_replicas.replicas = std::move(in_use->replicas);
   }
   workload_replicas.oldest = oldest;
-  workload_replicas.held = HeldRequestsOf(trigger, signals, fleet.now, staleness);
+  workload_replicas.held = HeldRequestsOf(inputs);
   if (ReadsEngines(trigger) || ReadsPressure(trigger)) {
-    RETURN_IF_ERROR(ApplyEngineReadings(trigger, scaled_object, fleet, by_owner, signals, staleness,
-                                        workload_replicas));
+    RETURN_IF_ERROR(ApplyEngineReadings(inputs, workload_replicas));
   }
   EndStartsByMemory(workload_replicas.replicas);
   workload_replicas.changes_at =
       std::min(workload_replicas.changes_at, workload_replicas.held.changes_at);
   const bool none_seen = std::ranges::none_of(workload_replicas.replicas, &Replica::present);
   if (none_seen && workload_replicas.zero_status.ok())
-    workload_replicas.zero_status = ZeroStatusOf(fleet, by_owner);
+    workload_replicas.zero_status = ZeroStatusOf(inputs.fleet, by_owner);
   return workload_replicas;
 }
 

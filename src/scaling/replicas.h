@@ -40,13 +40,10 @@ struct Replicas {
 bool IsByOwner(const Trigger& trigger, const FleetHistory& fleet);
 
 // Returns the parts of the fleet that are not known and may hide replicas of the trigger, in words.
-std::vector<std::string> MissingParts(const Trigger& trigger, const FleetHistory& fleet,
-                                      const StalenessLimits& staleness);
+std::vector<std::string> MissingParts(const DecisionInputs& inputs);
 
 // FAILED_PRECONDITION: this scope will never have any replicas; the text names what to change.
 // UNAVAILABLE: its engines are not known yet. Samples of pods and engines reach back to `oldest`.
-absl::StatusOr<Replicas> ReplicasOf(const Trigger& trigger, const ScaledObjectRef& scaled_object,
-                                    const FleetHistory& fleet, const SignalHistory* signals,
-                                    const StalenessLimits& staleness, absl::Time oldest);
+absl::StatusOr<Replicas> ReplicasOf(const DecisionInputs& inputs, absl::Time oldest);
 
 }  // namespace gpuscaler

@@ -44,12 +44,12 @@ bool IsOfOthersAlone(const ScaledObjectRef& scaled_object, const NodeLayout& lay
   });
 }
 
-bool AnyGpuInUse(const Trigger& trigger, const ScaledObjectRef& scaled_object,
-                 const NodeRun& newest) {
+bool AnyGpuInUse(const DecisionInputs& inputs, const NodeRun& newest) {
   const NodeLayout& layout = *newest.layout();
   for (size_t i = 0; i < layout.gpus.size(); ++i) {
     // A named endpoint may lead to any pod.
-    const bool counts = IsNamed(trigger) || !IsOfOthersAlone(scaled_object, layout, layout.gpus[i]);
+    const bool counts =
+        IsNamed(inputs.trigger) || !IsOfOthersAlone(inputs.scaled_object, layout, layout.gpus[i]);
     if (counts && newest.point(i).in_use()) return true;
   }
   return false;
@@ -62,12 +62,13 @@ std::string NoAddressText(const EngineEndpoint& endpoint) {
                       " has no address: no pod is Ready behind it, or the name is another");
 }
 
-absl::Status CheckNoneIsHidden(const Trigger& trigger, const ScaledObjectRef& scaled_object,
-                               const FleetHistory& fleet, const SignalHistory& signals) {
-  const bool any_in_use =
-      signals.series.empty() && std::ranges::any_of(fleet.nodes, [&](const NodeState& state) {
-        return AnyGpuInUse(trigger, scaled_object, state.history->runs.back());
-      });
+absl::Status CheckNoneIsHidden(const DecisionInputs& inputs) {
+  const Trigger& trigger = inputs.trigger;
+  const SignalHistory& signals = *inputs.signals;
+  const bool any_in_use = signals.series.empty() &&
+                          std::ranges::any_of(inputs.fleet.nodes, [&](const NodeState& state) {
+                            return AnyGpuInUse(inputs, state.history->runs.back());
+                          });
   if (!any_in_use) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(
       IsNamed(trigger) ? NoAddressText(trigger.engine_endpoint) : NoneFoundText(signals),

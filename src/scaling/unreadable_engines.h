@@ -5,10 +5,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "model/fleet_history.h"
 #include "model/signal_history.h"
+#include "scaling/decision.h"
 #include "scaling/replica.h"
-#include "scaling/workload_pods.h"
 #include "trigger/trigger.h"
 
 namespace gpuscaler {
@@ -20,8 +19,7 @@ std::string NoAddressText(const EngineEndpoint& endpoint);
 // and no engine of the trigger is known: its endpoint has no address, or none is found. That is
 // unknown, not zero. Unless the endpoint is named, GPUs of pods that the ScaledObject may not see
 // do not count.
-absl::Status CheckNoneIsHidden(const Trigger& trigger, const ScaledObjectRef& scaled_object,
-                               const FleetHistory& fleet, const SignalHistory& signals);
+absl::Status CheckNoneIsHidden(const DecisionInputs& inputs);
 
 // Returns whether engines are looked for on all nodes of the replica.
 bool IsLookedForIn(const Replica& replica, const SignalHistory& signals);
