@@ -13,8 +13,8 @@ namespace gpuscaler {
 
 struct PodGpus {
   const Pod* pod = nullptr;  // as first seen
-  // A point is empty if the pod did not hold the GPU then. A MIG instance without the trigger's
-  // metric has that of its GPU, divided by the number of instances.
+  // Never empty. A point is empty if the pod did not hold the GPU then. A MIG instance without the
+  // trigger's metric has that of its GPU, divided by the number of instances.
   std::vector<GpuSeries> gpus;
   // When it was first seen Ready. InfiniteFuture: never yet; empty: not known to its node.
   std::optional<absl::Time> ready_at;

@@ -25,13 +25,6 @@ struct ReplicaKey {
   auto operator<=>(const ReplicaKey&) const = default;
 };
 
-struct FoundReplica {
-  std::vector<GpuSeries> gpus;
-  Replica common;  // without samples (ReplicaReader)
-  std::optional<absl::Time> ready_at;
-  bool any_holds_gpu = false;  // a pod of it holds a GPU now
-};
-
 bool HoldsGpuNow(const PodGpus& pod) {
   return std::ranges::any_of(pod.gpus,
                              [](const GpuSeries& gpu) { return gpu.points.back().exists(); });
@@ -49,18 +42,18 @@ class WorkloadPods {
     for (const NodeState& state : inputs_.fleet.nodes) {
       if (HasPods(state)) AddNode(state);
     }
-    std::vector<GpuSeries> gpus;  // replica by replica
-    for (auto& [key, found] : found_) std::ranges::move(found.gpus, std::back_inserter(gpus));
-    if (!ReadsEngines(trigger)) RETURN_IF_ERROR(CheckMetric(trigger, views_, gpus));
     std::vector<Replica> replicas;
-    size_t first = 0;
-    for (const auto& [key, found] : found_) {
-      const auto of_replica = std::span(gpus).subspan(first, found.gpus.size());
-      first += of_replica.size();
-      ReplicaReader reader(trigger, views_, inputs_.staleness, of_replica, found.common,
-                           found.ready_at);
+    std::vector<GpuSeries> all;
+    for (auto& [key, pods] : pods_of_) {
+      std::optional<absl::Time> ready_at;
+      const Replica common = CommonOf(pods, ready_at);
+      std::vector<GpuSeries> gpus;
+      for (PodGpus& pod : pods) std::ranges::move(pod.gpus, std::back_inserter(gpus));
+      ReplicaReader reader(trigger, views_, inputs_.staleness, gpus, common, ready_at);
       std::ranges::move(reader.Read(), std::back_inserter(replicas));
+      std::ranges::move(gpus, std::back_inserter(all));
     }
+    if (!ReadsEngines(trigger)) RETURN_IF_ERROR(CheckMetric(trigger, views_, all));
     std::stable_partition(replicas.begin(), replicas.end(),
                           [](const Replica& replica) { return replica.present; });
     return replicas;
@@ -88,59 +81,53 @@ class WorkloadPods {
   void AddNode(const NodeState& state) {
     const NodeView& view =
         views_.emplace_back(ViewOf(state, oldest_, inputs_.fleet.now, inputs_.staleness));
-    const std::string unknown = WhyOwnersUnknown(state);
     for (PodGpus& pod : GpusOfPods(inputs_.trigger, selection_, view, views_.size() - 1)) {
-      FoundReplica& found = found_[KeyOf(*pod.pod, state.node)];
-      Replica& common = found.common;
-      const bool first = found.gpus.empty();
-      common.name = NameOf(*pod.pod);
-      common.pods.push_back(pod.pod);
-      if (std::ranges::find(common.nodes, state.node) == common.nodes.end()) {
-        common.nodes.push_back(state.node);
-      }
-      if (HoldsGpuNow(pod)) {
-        MarkIfOnTwoNodes(*pod.pod, state.node, common);
-        if (common.why_stale.empty()) {
-          common.why_stale = view.why_stale.empty() ? unknown : view.why_stale;
-        }
-      }
-      common.dropped_until = std::max(common.dropped_until, state.history->dropped_until);
-      common.covered_since =
-          first ? view.covered_since : std::max(common.covered_since, view.covered_since);
-      AddStart(pod, first, found);
-      std::ranges::move(pod.gpus, std::back_inserter(found.gpus));
+      const std::string& uid = pod.pod->uid;
+      if (!uid.empty() && HoldsGpuNow(pod)) first_node_of_.emplace(uid, state.node);
+      pods_of_[KeyOf(*pod.pod, state.node)].push_back(std::move(pod));
     }
+  }
+
+  // Returns what the samples of a replica have in common (ReplicaReader). `ready_at` becomes the
+  // time at which all of its pods were first Ready; empty: not known.
+  Replica CommonOf(const std::vector<PodGpus>& pods, std::optional<absl::Time>& ready_at) const {
+    Replica common{.name = NameOf(*pods.front().pod),
+                   .starting_since = absl::InfinitePast(),
+                   .ending_since = absl::InfinitePast(),
+                   .covered_since = absl::InfinitePast()};
+    const bool any_holds_gpu = std::ranges::any_of(pods, HoldsGpuNow);
+    ready_at = absl::InfinitePast();
+    for (const PodGpus& pod : pods) {
+      const NodeView& view = views_[pod.gpus.front().node];
+      common.pods.push_back(pod.pod);
+      if (std::ranges::find(common.nodes, view.name()) == common.nodes.end()) {
+        common.nodes.push_back(view.name());
+      }
+      common.dropped_until = std::max(common.dropped_until, view.state->history->dropped_until);
+      common.covered_since = std::max(common.covered_since, view.covered_since);
+      if (HoldsGpuNow(pod)) SetWhyStale(*pod.pod, view, common);
+      // A group begins with its newest pod, is Ready when all pods are, and ends when all end. Pods
+      // that have left it do not matter.
+      if (any_holds_gpu && !HoldsGpuNow(pod)) continue;
+      const bool known = ready_at.has_value() && pod.ready_at.has_value();
+      ready_at = known ? std::optional(std::max(*ready_at, *pod.ready_at)) : std::nullopt;
+      common.starting_since = std::max(common.starting_since, pod.listed_since);
+      common.ending_since = std::max(common.ending_since, pod.ending_since);
+    }
+    return common;
   }
 
   // A pod never moves: if two nodes report one UID, one is wrong, and which one is not known. The
   // next pod of a StatefulSet has the same name and another UID.
-  void MarkIfOnTwoNodes(const Pod& pod, const std::string& node, Replica& common) {
-    if (pod.uid.empty()) return;
-    const auto [other, is_new] = node_of_.emplace(pod.uid, node);
-    if (is_new || other->second == node) return;
-    common.is_on_two_nodes = true;
-    common.why_stale =
-        absl::StrCat("pod ", pod.name, " is on nodes ", other->second, " and ", node);
-  }
-
-  // A group begins with its newest pod, is Ready when all pods are, and ends when all end. Pods
-  // that have left it do not matter.
-  static void AddStart(const PodGpus& pod, bool first, FoundReplica& found) {
-    std::optional<absl::Time>& ready_at = found.ready_at;
-    absl::Time& listed_since = found.common.starting_since;
-    absl::Time& ending_since = found.common.ending_since;
-    const bool there = HoldsGpuNow(pod);
-    if (first || (there && !found.any_holds_gpu)) {
-      ready_at = pod.ready_at;
-      listed_since = pod.listed_since;
-      ending_since = pod.ending_since;
-    } else if (there || !found.any_holds_gpu) {
-      const bool known = ready_at.has_value() && pod.ready_at.has_value();
-      ready_at = known ? std::optional(std::max(*ready_at, *pod.ready_at)) : std::nullopt;
-      listed_since = std::max(listed_since, pod.listed_since);
-      ending_since = std::max(ending_since, pod.ending_since);
+  void SetWhyStale(const Pod& pod, const NodeView& view, Replica& common) const {
+    const auto first = first_node_of_.find(pod.uid);
+    if (first != first_node_of_.end() && first->second != view.name()) {
+      common.is_on_two_nodes = true;
+      common.why_stale =
+          absl::StrCat("pod ", pod.name, " is on nodes ", first->second, " and ", view.name());
     }
-    found.any_holds_gpu |= there;
+    if (!common.why_stale.empty()) return;
+    common.why_stale = view.why_stale.empty() ? WhyOwnersUnknown(*view.state) : view.why_stale;
   }
 
   ReplicaKey KeyOf(const Pod& pod, const std::string& node) const {
@@ -160,8 +147,8 @@ class WorkloadPods {
   const PodSelection& selection_;
   const absl::Time oldest_;
   std::vector<NodeView> views_;
-  std::map<ReplicaKey, FoundReplica> found_;
-  std::map<std::string, std::string> node_of_;  // key: UID of a pod that holds a GPU now
+  std::map<ReplicaKey, std::vector<PodGpus>> pods_of_;  // in the order of their nodes
+  std::map<std::string, std::string> first_node_of_;    // key: UID of a pod that holds a GPU now
 };
 
 void AddVisible(const NodeLayout& layout, const ScaledObjectRef& scaled_object,
