@@ -254,24 +254,20 @@ std::optional<absl::Time> TriggerEntry::IdleUntil(const ParsedTrigger& parsed,
 }
 
 void TriggerEntry::Count(size_t decision_bytes) {
-  MutexLock lock(count_mutex_);
   if (total_ != nullptr) *total_ += decision_bytes - decision_bytes_;  // wraps, to the right sum
   decision_bytes_ = decision_bytes;
 }
 
 void TriggerEntry::CountIn(std::shared_ptr<std::atomic<size_t>> total) {
-  MutexLock lock(count_mutex_);
+  MutexLock lock(mutex_);
   total_ = std::move(total);
   *total_ += decision_bytes_;
 }
 
 void TriggerEntry::Uncount() {
-  {
-    MutexLock lock(count_mutex_);
-    if (total_ != nullptr) *total_ -= decision_bytes_;
-    total_ = nullptr;
-  }
   MutexLock lock(mutex_);
+  if (total_ != nullptr) *total_ -= decision_bytes_;
+  total_ = nullptr;
   is_uncounted_ = true;
   KeepOnlyActivity();
 }

@@ -183,7 +183,7 @@ class TriggerEntry {
   // Empty: a decision is needed.
   std::optional<absl::Time> IdleUntil(const ParsedTrigger& parsed, const FleetHistory& fleet,
                                       int64_t newest_signals) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Count(size_t decision_bytes);
+  void Count(size_t decision_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void KeepOnlyActivity() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const ScaledObjectRef scaled_object_;
@@ -206,10 +206,8 @@ class TriggerEntry {
     absl::Time until;       // inactive until then without another reading
   };
   std::optional<Idle> idle_ ABSL_GUARDED_BY(mutex_);
-  // A mutex of its own, so that counting never waits for a decision.
-  Mutex count_mutex_;  // acquired after mutex_
-  size_t decision_bytes_ ABSL_GUARDED_BY(count_mutex_) = 0;
-  std::shared_ptr<std::atomic<size_t>> total_ ABSL_GUARDED_BY(count_mutex_);  // null: not counted
+  size_t decision_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::shared_ptr<std::atomic<size_t>> total_ ABSL_GUARDED_BY(mutex_);  // null: not counted
   LongestRequestGap longest_gap_ ABSL_GUARDED_BY(mutex_);
   absl::Time lease_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
