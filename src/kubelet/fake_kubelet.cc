@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/mutex.h"
 #include "pod.pb.h"
 #include "podresources.pb.h"
 #include "podsapi.pb.h"
@@ -95,146 +94,115 @@ std::string Bytes(const FakeKubelet::Pod& pod) {
   return message.SerializeAsString();
 }
 
+std::unique_ptr<WireServer> Serve(const std::string& socket, const Methods::value_type& method) {
+  return *WireServer::Start({.bind_address = absl::StrCat("unix:", socket)}, {method});
+}
+
 }  // namespace
 
-class FakeKubelet::Impl {
- public:
-  explicit Impl(const std::string& folder) : folder(folder) {
-    std::filesystem::create_directories(folder);
-  }
-
-  void Start() {
-    servers_.push_back(Serve(
-        "kubelet.sock", Unary<v1::ListPodResourcesRequest>(
-                            "/v1.PodResourcesLister/List",
-                            [this](const auto& call, const auto& /*request*/) { List(call); })));
-    MutexLock lock(mutex);
-    if (!serves_pods_api) return;
-    servers_.push_back(
-        Serve("pods-api.sock",
-              Unary<v1alpha1::ListPodsRequest>(
-                  "/v1alpha1.Pods/ListPods",
-                  [this](const auto& call, const auto& /*request*/) { ListPods(call); })));
-  }
-
-  void Stop() {
-    servers_.clear();
-    for (const char* const name : {"kubelet.sock", "pods-api.sock"}) {
-      std::filesystem::remove(absl::StrCat(folder, "/", name));
-    }
-  }
-
-  const std::string folder;
-  mutable Mutex mutex;
-  std::vector<Pod> pods ABSL_GUARDED_BY(mutex);
-  bool lists_ended_pods ABSL_GUARDED_BY(mutex) = false;
-  absl::Status failure ABSL_GUARDED_BY(mutex);
-  absl::Status api_failure ABSL_GUARDED_BY(mutex);
-  bool api_is_empty ABSL_GUARDED_BY(mutex) = false;
-  bool hangs ABSL_GUARDED_BY(mutex) = false;
-  bool serves_pods_api ABSL_GUARDED_BY(mutex) = false;
-  int lists ABSL_GUARDED_BY(mutex) = 0;
-
- private:
-  void List(const std::shared_ptr<ServerCall>& call) {
-    MutexLock lock(mutex);
-    ++lists;
-    v1::ListPodResourcesResponse response;
-    for (const Pod& pod : pods) {
-      if (pod.of_api.has_ended && !lists_ended_pods) continue;
-      Fill(pod.devices, *response.add_pod_resources());
-    }
-    Answer(call, failure, response);
-  }
-
-  void ListPods(const std::shared_ptr<ServerCall>& call) {
-    MutexLock lock(mutex);
-    v1alpha1::ListPodsResponse response;
-    if (!api_is_empty) {
-      for (const Pod& pod : pods) response.add_pods(Bytes(pod));
-    }
-    Answer(call, failure.ok() ? api_failure : failure, response);
-  }
-
-  void Answer(const std::shared_ptr<ServerCall>& call, const absl::Status& status,
-              const google::protobuf::MessageLite& response) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    if (hangs) return;
-    if (status.ok()) return Reply(*call, response);
-    call->Finish(status);
-  }
-
-  std::unique_ptr<WireServer> Serve(const char* name, const Methods::value_type& method) const {
-    return *WireServer::Start({.bind_address = absl::StrCat("unix:", folder, "/", name)}, {method});
-  }
-
-  std::vector<std::unique_ptr<WireServer>> servers_;
-};
-
-FakeKubelet::FakeKubelet(const std::string& folder) : impl_(std::make_unique<Impl>(folder)) {
+FakeKubelet::FakeKubelet(const std::string& folder) : folder_(folder) {
+  std::filesystem::create_directories(folder);
   Start();
 }
+
 FakeKubelet::~FakeKubelet() { Stop(); }
 
-std::string FakeKubelet::pod_resources_socket() const {
-  return absl::StrCat(impl_->folder, "/kubelet.sock");
+void FakeKubelet::Start() {
+  servers_.push_back(Serve(pod_resources_socket(),
+                           Unary<v1::ListPodResourcesRequest>(
+                               "/v1.PodResourcesLister/List",
+                               [this](const auto& call, const auto& /*request*/) { List(call); })));
+  MutexLock lock(mutex_);
+  if (!serves_pods_api_) return;
+  servers_.push_back(
+      Serve(pods_api_socket(),
+            Unary<v1alpha1::ListPodsRequest>(
+                "/v1alpha1.Pods/ListPods",
+                [this](const auto& call, const auto& /*request*/) { ListPods(call); })));
 }
-std::string FakeKubelet::pods_api_socket() const {
-  return absl::StrCat(impl_->folder, "/pods-api.sock");
+
+void FakeKubelet::Stop() {
+  servers_.clear();
+  std::filesystem::remove(pod_resources_socket());
+  std::filesystem::remove(pods_api_socket());
+}
+
+void FakeKubelet::List(const std::shared_ptr<ServerCall>& call) {
+  MutexLock lock(mutex_);
+  ++lists_;
+  v1::ListPodResourcesResponse response;
+  for (const Pod& pod : pods_) {
+    if (pod.of_api.has_ended && !lists_ended_pods_) continue;
+    Fill(pod.devices, *response.add_pod_resources());
+  }
+  Answer(call, failure_, response);
+}
+
+void FakeKubelet::ListPods(const std::shared_ptr<ServerCall>& call) {
+  MutexLock lock(mutex_);
+  v1alpha1::ListPodsResponse response;
+  if (!api_is_empty_) {
+    for (const Pod& pod : pods_) response.add_pods(Bytes(pod));
+  }
+  Answer(call, failure_.ok() ? api_failure_ : failure_, response);
+}
+
+void FakeKubelet::Answer(const std::shared_ptr<ServerCall>& call, const absl::Status& status,
+                         const google::protobuf::MessageLite& response) const {
+  if (hangs_) return;
+  if (status.ok()) return Reply(*call, response);
+  call->Finish(status);
 }
 
 void FakeKubelet::SetPods(std::vector<Pod> pods) {
-  MutexLock lock(impl_->mutex);
-  impl_->pods = std::move(pods);
+  MutexLock lock(mutex_);
+  pods_ = std::move(pods);
 }
 
 void FakeKubelet::AddPod(const std::string& namespace_name, const std::string& name,
                          std::vector<PodDevice> devices) {
-  MutexLock lock(impl_->mutex);
-  impl_->pods.push_back(
+  MutexLock lock(mutex_);
+  pods_.push_back(
       {.devices = {.namespace_name = namespace_name, .name = name, .devices = std::move(devices)}});
 }
 
 void FakeKubelet::ListEndedPods(bool lists) {
-  MutexLock lock(impl_->mutex);
-  impl_->lists_ended_pods = lists;
+  MutexLock lock(mutex_);
+  lists_ended_pods_ = lists;
 }
 
 void FakeKubelet::Fail(absl::Status status) {
-  MutexLock lock(impl_->mutex);
-  impl_->failure = std::move(status);
+  MutexLock lock(mutex_);
+  failure_ = std::move(status);
 }
 
 void FakeKubelet::FailPodsApi(absl::Status status) {
-  MutexLock lock(impl_->mutex);
-  impl_->api_failure = std::move(status);
+  MutexLock lock(mutex_);
+  api_failure_ = std::move(status);
 }
 
 void FakeKubelet::EmptyPodsApi(bool empty) {
-  MutexLock lock(impl_->mutex);
-  impl_->api_is_empty = empty;
+  MutexLock lock(mutex_);
+  api_is_empty_ = empty;
 }
 
 void FakeKubelet::Hang(bool hangs) {
-  MutexLock lock(impl_->mutex);
-  impl_->hangs = hangs;
+  MutexLock lock(mutex_);
+  hangs_ = hangs;
 }
 
 void FakeKubelet::ServePodsApi(bool serves) {
   Stop();
   {
-    MutexLock lock(impl_->mutex);
-    impl_->serves_pods_api = serves;
+    MutexLock lock(mutex_);
+    serves_pods_api_ = serves;
   }
   Start();
 }
 
-void FakeKubelet::Stop() { impl_->Stop(); }
-void FakeKubelet::Start() { impl_->Start(); }
-
 int FakeKubelet::lists() const {
-  MutexLock lock(impl_->mutex);
-  return impl_->lists;
+  MutexLock lock(mutex_);
+  return lists_;
 }
 
 }  // namespace gpuscaler

@@ -7,10 +7,18 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/mutex.h"
 #include "kubelet/kubelet_pods.h"
 #include "kubelet/pod_resources.h"
 
+namespace google::protobuf {
+class MessageLite;
+}
+
 namespace gpuscaler {
+
+class ServerCall;
+class WireServer;
 
 // Thread-safe.
 class FakeKubelet {
@@ -25,8 +33,8 @@ class FakeKubelet {
   explicit FakeKubelet(const std::string& folder);
   ~FakeKubelet();
 
-  std::string pod_resources_socket() const;
-  std::string pods_api_socket() const;
+  std::string pod_resources_socket() const { return folder_ + "/kubelet.sock"; }
+  std::string pods_api_socket() const { return folder_ + "/pods-api.sock"; }
 
   void SetPods(std::vector<Pod> pods);
   void AddPod(const std::string& namespace_name, const std::string& name,
@@ -57,8 +65,23 @@ class FakeKubelet {
   int lists() const;  // calls of PodResources' List
 
  private:
-  class Impl;
-  const std::unique_ptr<Impl> impl_;
+  void List(const std::shared_ptr<ServerCall>& call);
+  void ListPods(const std::shared_ptr<ServerCall>& call);
+  void Answer(const std::shared_ptr<ServerCall>& call, const absl::Status& status,
+              const google::protobuf::MessageLite& response) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::string folder_;
+  mutable Mutex mutex_;
+  std::vector<Pod> pods_ ABSL_GUARDED_BY(mutex_);
+  bool lists_ended_pods_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  absl::Status api_failure_ ABSL_GUARDED_BY(mutex_);
+  bool api_is_empty_ ABSL_GUARDED_BY(mutex_) = false;
+  bool hangs_ ABSL_GUARDED_BY(mutex_) = false;
+  bool serves_pods_api_ ABSL_GUARDED_BY(mutex_) = false;
+  int lists_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<std::unique_ptr<WireServer>> servers_;
 };
 
 }  // namespace gpuscaler
