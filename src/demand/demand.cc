@@ -162,31 +162,26 @@ size_t WindowOf(const std::vector<Arrivals>& all) {
   return window;
 }
 
-void AddAnswers(RequestBin& sum, const RequestBin& bin) {
-  sum.answers += bin.answers;
-  sum.answer_tokens += bin.answer_tokens;
-}
-
 // If answers became shorter or longer, older ones are left out.
 RequestBin NewestAnswers(std::span<const EngineDemandInput> engines, absl::Time now) {
   std::map<absl::Time, RequestBin, std::greater<>> bins;  // newest first
   for (const EngineDemandInput& engine : engines) {
     if (engine.sums == nullptr) continue;
-    for (const RequestBin& bin : engine.sums->bins) AddAnswers(bins[bin.begin], bin);
+    for (const RequestBin& bin : engine.sums->bins) bins[bin.begin].AddAnswers(bin);
   }
   RequestBin newest;
   RequestBin older;  // the next ones, until there are enough to compare
   for (const auto& [begin, bin] : bins) {
     if (now - begin > kAnswersWindow && newest.answers + older.answers >= kEnoughAnswers) break;
-    AddAnswers(older, bin);
+    older.AddAnswers(bin);
     if (older.answers < kComparedAnswersAtOnce) continue;
     if (DifferInLength(newest, older)) {
       older = {};
       break;
     }
-    AddAnswers(newest, std::exchange(older, {}));
+    newest.AddAnswers(std::exchange(older, {}));
   }
-  AddAnswers(newest, older);
+  newest.AddAnswers(older);
   return newest;
 }
 
@@ -219,7 +214,7 @@ ServiceSums ServiceOfGroup(std::vector<EngineDemandInput> engines) {
     const bool is_former = !engine.is_present && sums.seconds >= kShortestService && are_enough &&
                            (DifferInCache(own, sums) || DifferInLength(its_answers, answers));
     (is_former ? former : sums) += own;
-    if (!is_former) AddAnswers(answers, its_answers);
+    if (!is_former) answers.AddAnswers(its_answers);
   }
   return WithBatchSizesOf(former, sums);
 }

@@ -17,10 +17,6 @@ constexpr absl::Duration kKept = absl::Minutes(15);
 constexpr size_t kMaxBins = 90;
 constexpr absl::Duration kKeptWhileIdle = absl::Hours(24);
 
-absl::Time BeginOfBin(absl::Time at) {
-  return absl::UnixEpoch() + absl::Floor(at - absl::UnixEpoch(), kDemandBin);
-}
-
 bool HasRequestCounters(const ServiceReading& reading) {
   return reading.waiting.has_value() && reading.running.has_value() &&
          reading.requests_done.has_value();

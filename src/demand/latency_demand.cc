@@ -81,8 +81,7 @@ void AddEngine(const EngineDemand& sums, absl::Time end, std::array<Minute, kIns
 std::optional<LatencyDemand> LatencyDemandOf(std::span<const EngineDemandInput> engines,
                                              absl::Time now) {
   if (now == absl::InfinitePast()) return std::nullopt;
-  const absl::Time epoch = absl::UnixEpoch();
-  const absl::Time end = epoch + absl::Floor(now - epoch, kDemandBin);
+  const absl::Time end = BeginOfBin(now);
   std::array<Minute, kInstants> minutes{};
   for (const EngineDemandInput& engine : engines) {
     if (engine.sums == nullptr || engine.is_gateway || engine.is_frozen) continue;

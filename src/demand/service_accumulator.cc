@@ -38,8 +38,7 @@ void ServiceAccumulator::Batches::Add(const Batches& newest, double seconds) {
     answered.answer_tokens *= share;
   }
   sums += newest.sums;
-  answered.answers += newest.answered.answers;
-  answered.answer_tokens += newest.answered.answer_tokens;
+  answered.AddAnswers(newest.answered);
   at = newest.at;
 }
 

@@ -29,8 +29,7 @@ EngineDemand ServiceRecordOf(const EngineDemand& demand) {
     if (is_old && newest.answers >= kEnoughAnswers) break;
     if (bin.answers <= 0) continue;
     if (newest.answers == 0) newest.begin = bin.begin;
-    newest.answers += bin.answers;
-    newest.answer_tokens += bin.answer_tokens;
+    newest.AddAnswers(bin);
   }
   if (newest.answers > 0) kept.bins.push_back(newest);
   return kept;

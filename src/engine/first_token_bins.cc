@@ -11,11 +11,6 @@ namespace {
 // Two minutes before each instant of the last ten minutes.
 constexpr absl::Duration kKept = absl::Minutes(12);
 
-absl::Time BeginOfBin(absl::Time at) {
-  const absl::Time epoch = absl::UnixEpoch();
-  return epoch + absl::Floor(at - epoch, kDemandBin);
-}
-
 bool IsCongested(const TimedReading& reading) {
   // An empty optional is below any number.
   return reading.waiting > 0.0 || reading.kv_cache_usage_ratio >= kFullCacheRatio;

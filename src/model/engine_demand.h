@@ -10,6 +10,9 @@ namespace gpuscaler {
 
 // Bins begin at multiples of this, on every reader's clock.
 inline constexpr absl::Duration kDemandBin = absl::Seconds(10);
+inline absl::Time BeginOfBin(absl::Time at) {
+  return absl::UnixEpoch() + absl::Floor(at - absl::UnixEpoch(), kDemandBin);
+}
 
 // The sums behind two ratios, over the time with a batch of two requests or more:
 //   time per token at a batch of n = a + b n, least squares weighted by tokens;
@@ -59,6 +62,11 @@ struct RequestBin {
   double arrived = 0;        // finished, plus the growth of those in flight; may be negative
   double answers = 0;        // finished, with known tokens
   double answer_tokens = 0;  // tokens of `answers`
+
+  void AddAnswers(const RequestBin& other) {
+    answers += other.answers;
+    answer_tokens += other.answer_tokens;
+  }
 
   friend bool operator==(const RequestBin&, const RequestBin&) = default;
 };

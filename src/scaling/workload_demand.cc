@@ -26,8 +26,7 @@ constexpr absl::Duration kPresentAfterReading = absl::Seconds(15);
 // kept.
 EngineDemand UpTo(absl::Time at, const EngineDemand& sums) {
   EngineDemand then = sums;
-  const absl::Time epoch = absl::UnixEpoch();
-  then.newest_at = std::min(then.newest_at, epoch + absl::Floor(at - epoch, kDemandBin));
+  then.newest_at = std::min(then.newest_at, BeginOfBin(at));
   then.waiting = 0;
   then.running = 0;
   std::erase_if(then.bins, [at](const RequestBin& bin) {
