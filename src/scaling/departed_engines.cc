@@ -20,8 +20,8 @@ absl::Time DepartedFrozenAt(const EngineScope& scope, const SignalSeries& engine
   if (StalledAt(scope.trigger, engine) > read_at) return absl::InfiniteFuture();
   absl::Time at = absl::InfinitePast();
   for (const Replica& replica : scope.workload_replicas.replicas) {
-    const bool may_be_own = has_owner ? scope.owners.IsOf(engine, replica)
-                                      : !scope.by_owner || !scope.owners.HasAddress(replica);
+    const bool may_be_own =
+        has_owner ? scope.IsOf(engine, replica) : !scope.by_owner || !scope.HasAddress(replica);
     const bool was_there = replica.samples.front().at <= read_at;
     if (may_be_own && was_there) {
       at = std::max(at, FrozenAt(scope.trigger, engine, replica, read_at));
@@ -35,8 +35,8 @@ absl::Time DepartedFrozenAt(const EngineScope& scope, const SignalSeries& engine
 DepartedEngines::DepartedEngines(const EngineScope& scope) {
   const Replicas& all = scope.workload_replicas;
   for (const SignalSeries& engine : scope.signals.departed) {
-    const std::optional<size_t> owner = scope.owners.OwnerOf(engine);
-    if (!owner && !scope.owners.CountsUnmatched()) continue;
+    const std::optional<size_t> owner = scope.OwnerOf(engine);
+    if (!owner && !scope.CountsUnmatched()) continue;
     Replica replica{.name = engine.name, .warm_at = engine.first_read_at};
     if (scope.IsKnownBefore(engine.first_read_at)) replica.counted_since = engine.first_read_at;
     if (owner) {
@@ -63,7 +63,7 @@ DepartedEngines::DepartedEngines(const EngineScope& scope) {
 
 void AddDeparted(const EngineScope& scope, WorkloadEngines& engines) {
   const auto is_of_workload = [&scope](const SignalSeries& engine) {
-    return scope.owners.IsOfWorkload(engine);
+    return scope.IsOfWorkload(engine);
   };
   std::vector<const Pod*> past;
   if (scope.by_owner && !std::ranges::all_of(scope.signals.departed, is_of_workload)) {

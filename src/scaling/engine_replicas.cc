@@ -12,7 +12,6 @@
 #include "base/number_text.h"
 #include "base/status_macros.h"
 #include "scaling/departed_engines.h"
-#include "scaling/engine_owners.h"
 #include "scaling/engine_scope.h"
 #include "scaling/engine_start.h"
 #include "scaling/frozen_engine.h"
@@ -25,7 +24,7 @@
 namespace gpuscaler {
 namespace {
 
-using Engines = EngineOwners::Engines;
+using Engines = EngineScope::Engines;
 
 class EngineReadingsApplier {
  public:
@@ -33,7 +32,6 @@ class EngineReadingsApplier {
       : scope_(scope),
         trigger_(scope.trigger),
         signals_(scope.signals),
-        owners_(scope.owners),
         workload_replicas_(workload_replicas),
         metric_status_(CheckMetric()) {}
 
@@ -44,7 +42,7 @@ class EngineReadingsApplier {
     if (!metric_status_.ok()) return std::nullopt;
     absl::Time last_read = LastReadOfDeparted(scope_);
     bool any = last_read != absl::InfinitePast() || (scope_.by_owner && !signals_.status.ok());
-    for (const SignalSeries* engine : owners_.All()) {
+    for (const SignalSeries* engine : scope_.All()) {
       if (!engine->reported_by.empty()) continue;
       last_read = std::max(last_read, LastReadAt(*engine));
       any = true;
@@ -59,12 +57,12 @@ class EngineReadingsApplier {
   }
 
   absl::Status CheckAddresses() {
-    if (!owners_.IsOneAddressOfSeveral()) return absl::OkStatus();
+    if (!scope_.IsOneAddressOfSeveral()) return absl::OkStatus();
     const std::string what = absl::StrCat(
         trigger_.engine_endpoint.url, " leads to the one address ", signals_.series.front().address,
         ", which is not one of the ", Present(), " pods'");
     if (std::ranges::all_of(workload_replicas_.replicas, [this](const Replica& replica) {
-          return !replica.present || owners_.HasAddress(replica);
+          return !replica.present || scope_.HasAddress(replica);
         })) {
       return absl::FailedPreconditionError(
           absl::StrCat(what,
@@ -104,11 +102,11 @@ class EngineReadingsApplier {
     const std::vector<Replica>& replicas = workload_replicas_.replicas;
     WorkloadEngines engines(scope_.inputs.fleet, replicas, ComputesDemand(trigger_));
     // Behind one address each reading may be of another pod, so its counters show no arrivals.
-    if (owners_.CountsUnmatched() && !owners_.IsOneAddressOfSeveral()) {
-      for (const SignalSeries* engine : owners_.unmatched()) engines.AddPresent(*engine, nullptr);
+    if (scope_.CountsUnmatched() && !scope_.IsOneAddressOfSeveral()) {
+      for (const SignalSeries* engine : scope_.unmatched()) engines.AddPresent(*engine, nullptr);
     }
     for (size_t i = 0; scope_.by_owner && i < replicas.size(); ++i) {
-      for (const SignalSeries* engine : owners_.EnginesOf(i)) {
+      for (const SignalSeries* engine : scope_.EnginesOf(i)) {
         const bool serves =
             replicas[i].present && replicas[i].ending_since == absl::InfiniteFuture();
         if (serves) {
@@ -119,7 +117,7 @@ class EngineReadingsApplier {
       }
     }
     AddDeparted(scope_, engines);
-    engines.AddRecords(scope_.records);
+    engines.AddRecords(scope_.records());
     workload_replicas_.engines = std::move(engines).Take();
     workload_replicas_.batch_limit = SharedLimit(workload_replicas_.engines);
   }
@@ -128,7 +126,7 @@ class EngineReadingsApplier {
     CollectEngines();
     DepartedEngines departed(scope_);
     departed_unmatched_ = std::move(departed.unmatched_read_at);
-    for (const SignalSeries* engine : owners_.unmatched()) {
+    for (const SignalSeries* engine : scope_.unmatched()) {
       unmatched_frozen_at_[engine] = UnmatchedFrozenAt(*engine);
     }
     if (scope_.by_owner) {
@@ -140,7 +138,7 @@ class EngineReadingsApplier {
     }
     absl::StrAppend(&workload_replicas_.from, workload_replicas_.from.empty() ? "" : ", ",
                     "by their engines");
-    if (owners_.CountsUnmatched()) AddAllUnmatched();
+    if (scope_.CountsUnmatched()) AddAllUnmatched();
     std::erase_if(workload_replicas_.replicas, HasNoSample);
     std::ranges::move(departed.replicas, std::back_inserter(workload_replicas_.replicas));
     const std::string unreadable = UnreadableEnginesText(workload_replicas_.replicas);
@@ -152,7 +150,7 @@ class EngineReadingsApplier {
   absl::Status CheckMetric() const {
     std::set<absl::string_view> families;
     const std::vector<std::string>* reported_by = nullptr;
-    for (const SignalSeries* engine : owners_.PresentEngines()) {
+    for (const SignalSeries* engine : scope_.PresentEngines()) {
       if (engine->engine.empty()) continue;
       if (engine->reported_by.empty()) return absl::OkStatus();
       families.insert(engine->engine);
@@ -174,11 +172,11 @@ class EngineReadingsApplier {
   void ReplaceByOwner() {
     for (size_t i = 0; i < workload_replicas_.replicas.size(); ++i) {
       Replica& replica = workload_replicas_.replicas[i];
-      if (owners_.EnginesOf(i).empty() &&
+      if (scope_.EnginesOf(i).empty() &&
           (HasDepartedWithEngine(replica) || TakeDepartedUnmatched(replica))) {
         replica.samples.clear();
       } else {
-        ReplaceSamples(owners_.EnginesOf(i), replica);
+        ReplaceSamples(scope_.EnginesOf(i), replica);
       }
     }
   }
@@ -233,7 +231,7 @@ class EngineReadingsApplier {
   // unmatched engine that was read in their time. Removes that engine, because each belongs to one
   // replica.
   bool TakeDepartedUnmatched(const Replica& replica) {
-    if (replica.present || owners_.HasAddress(replica)) return false;
+    if (replica.present || scope_.HasAddress(replica)) return false;
     const auto engine = std::ranges::find_if(departed_unmatched_, [&replica](absl::Time read_at) {
       return read_at >= replica.samples.front().at;
     });
@@ -277,7 +275,7 @@ class EngineReadingsApplier {
     if (stalled_at > scope_.now) return stalled_at;  // until then the GPUs do not matter
     absl::Time at = absl::InfinitePast();
     for (size_t i = 0; i < workload_replicas_.replicas.size(); ++i) {
-      const bool may_be_own = !scope_.by_owner || owners_.HasNoEngineOrAddress(i);
+      const bool may_be_own = !scope_.by_owner || scope_.HasNoEngineOrAddress(i);
       if (!may_be_own) continue;
       at = std::max(
           at, FrozenAt(trigger_, engine, workload_replicas_.replicas[i], absl::InfiniteFuture()));
@@ -287,8 +285,8 @@ class EngineReadingsApplier {
 
   void AddAllUnmatched() {
     RemoveReplicasOfUnmatched();
-    for (const SignalSeries* engine : owners_.unmatched()) AddUnmatched(*engine);
-    if (owners_.unmatched().empty() || !scope_.by_owner) return;
+    for (const SignalSeries* engine : scope_.unmatched()) AddUnmatched(*engine);
+    if (scope_.unmatched().empty() || !scope_.by_owner) return;
     absl::StrAppend(&workload_replicas_.from, ", and addresses of no known pod");
   }
 
@@ -297,10 +295,10 @@ class EngineReadingsApplier {
   void RemoveReplicasOfUnmatched() {
     std::vector<Replica*> unlocated;
     for (size_t i = 0; i < workload_replicas_.replicas.size(); ++i) {
-      if (owners_.HasNoEngineOrAddress(i)) unlocated.push_back(&workload_replicas_.replicas[i]);
+      if (scope_.HasNoEngineOrAddress(i)) unlocated.push_back(&workload_replicas_.replicas[i]);
     }
     std::ranges::stable_sort(unlocated, {}, &Replica::held_since);
-    unlocated.resize(std::min(unlocated.size(), owners_.unmatched().size()));
+    unlocated.resize(std::min(unlocated.size(), scope_.unmatched().size()));
     for (Replica* const replica : unlocated) replica->samples.clear();
     std::erase_if(workload_replicas_.replicas, HasNoSample);
   }
@@ -319,7 +317,6 @@ class EngineReadingsApplier {
   const EngineScope& scope_;
   const Trigger& trigger_;
   const SignalHistory& signals_;
-  const EngineOwners& owners_;
   Replicas& workload_replicas_;
   const absl::Status metric_status_;
   std::map<const SignalSeries*, absl::Time> unmatched_frozen_at_;
@@ -344,8 +341,7 @@ absl::Status ApplyEngineReadings(const DecisionInputs& inputs, Replicas& workloa
   const bool matters = ReadsEngines(trigger) ? may_have_some : is_named && !not_known_yet;
   if (!signals->status.ok() && matters) return signals->status;
   if (!signals->status.ok() && !not_known_yet) return absl::OkStatus();
-  const EngineScope scope{
-      .inputs = inputs, .by_owner = by_owner, .workload_replicas = workload_replicas};
+  const EngineScope scope(inputs, workload_replicas);
   EngineReadingsApplier engines(scope, workload_replicas);
   const std::optional<absl::Time> engines_count_until = engines.EnginesCountUntil();
   if (!engines_count_until.has_value()) {

@@ -9,7 +9,7 @@
 namespace gpuscaler {
 namespace {
 
-using Engines = EngineOwners::Engines;
+using Engines = EngineScope::Engines;
 
 bool IsReadinessKnown(const Pod* pod) { return pod->ready.has_value() || pod->was_ready; }
 
@@ -22,16 +22,15 @@ bool BecameReady(const Replica& replica) {
 
 bool AnyEngineWasRead(const EngineScope& scope) {
   return LastReadOfDeparted(scope) != absl::InfinitePast() ||
-         std::ranges::any_of(scope.owners.All(), [](const SignalSeries* engine) {
+         std::ranges::any_of(scope.All(), [](const SignalSeries* engine) {
            return LastReadAt(*engine) != absl::InfinitePast();
          });
 }
 
 bool HasAnswered(const EngineScope& scope, const Replica& replica) {
   return HasServed(scope, replica) ||
-         std::ranges::any_of(scope.records, [&](const SignalSeries* engine) {
-           return scope.owners.IsOf(*engine, replica) &&
-                  engine->demand->newest_at >= replica.held_since;
+         std::ranges::any_of(scope.records(), [&](const SignalSeries* engine) {
+           return scope.IsOf(*engine, replica) && engine->demand->newest_at >= replica.held_since;
          });
 }
 
@@ -41,7 +40,7 @@ bool StartsUntilItAnswers(const EngineScope& scope, const Engines& engines,
                           const Replica& replica) {
   if (!scope.by_owner || !engines.empty() || HasAnswered(scope, replica)) return false;
   // An engine listed at an address without a pod may be its own.
-  if (scope.endpoint_is_named && !scope.owners.HasAddress(replica)) return false;
+  if (scope.endpoint_is_named && !scope.HasAddress(replica)) return false;
   const bool predates_its_agent = replica.warm_at == absl::InfinitePast();
   const bool is_ready_known = std::ranges::any_of(replica.pods, IsReadinessKnown);
   return !predates_its_agent && !is_ready_known && AnyEngineWasRead(scope) &&
@@ -54,7 +53,7 @@ bool StartsUntilItAnswers(const EngineScope& scope, const Engines& engines,
 // serve.
 bool IsUnlisted(const EngineScope& scope, const Engines& engines, const Replica& replica) {
   return scope.endpoint_is_named && engines.empty() && !scope.signals.series.empty() &&
-         !scope.owners.IsOneAddressOfSeveral() && !scope.owners.IsReadyAndNotEnding(replica);
+         !scope.IsOneAddressOfSeveral() && !scope.IsReadyAndNotEnding(replica);
 }
 
 // A replica that served before is unlisted because it ends. Its engine counts until then
@@ -73,12 +72,12 @@ void Unlist(const EngineScope& scope, Replica& replica) {
 
 absl::Time LastReadOfDeparted(const EngineScope& scope) {
   absl::Time last_read = absl::InfinitePast();
-  for (const SignalSeries* engine : scope.records) {
+  for (const SignalSeries* engine : scope.records()) {
     last_read = std::max(last_read, engine->demand->newest_at);
   }
   for (const SignalSeries& engine : scope.signals.departed) {
     const absl::Time read_at = LastReadAt(engine);
-    if (read_at > last_read && scope.owners.IsOfWorkload(engine)) last_read = read_at;
+    if (read_at > last_read && scope.IsOfWorkload(engine)) last_read = read_at;
   }
   return last_read;
 }
@@ -87,7 +86,7 @@ absl::Time AllStartUntil(const EngineScope& scope, absl::Time last_read) {
   absl::Time newest = absl::InfinitePast();
   for (const Replica& replica : scope.workload_replicas.replicas) {
     if (!replica.present) continue;
-    if (!scope.by_owner || replica.held_since <= last_read || scope.owners.WasReady(replica)) {
+    if (!scope.by_owner || replica.held_since <= last_read || scope.WasReady(replica)) {
       return absl::InfinitePast();
     }
     newest = std::max(newest, replica.starting_since);
@@ -97,7 +96,7 @@ absl::Time AllStartUntil(const EngineScope& scope, absl::Time last_read) {
 
 bool HasServed(const EngineScope& scope, const Replica& replica) {
   return std::ranges::any_of(scope.signals.departed, [&](const SignalSeries& engine) {
-    return scope.owners.IsOf(engine, replica) && LastReadAt(engine) != absl::InfinitePast();
+    return scope.IsOf(engine, replica) && LastReadAt(engine) != absl::InfinitePast();
   });
 }
 

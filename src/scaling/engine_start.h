@@ -22,7 +22,7 @@ bool HasServed(const EngineScope& scope, const Replica& replica);
 
 // Sets `warm_at`, `counted_since` and `ending_since` of a replica with these engines.
 // `first_read_at` is the earliest of theirs; InfiniteFuture: none has answered.
-void SetStart(const EngineScope& scope, const EngineOwners::Engines& engines,
+void SetStart(const EngineScope& scope, const EngineScope::Engines& engines,
               absl::Time first_read_at, Replica& replica);
 
 }  // namespace gpuscaler

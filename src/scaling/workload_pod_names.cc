@@ -23,8 +23,8 @@ void AddAll(const PodSelection& selection, const NodeHistory& history, WorkloadP
   }
 }
 
-// A pod is identified by its name, whichever node reports its address (as
-// EngineOwners::AddressOf()).
+// A pod is identified by its name, whichever node reports its address
+// (as EngineScope::AddressOf()).
 void AddAddresses(const NodeHistory& history, WorkloadPodNames& own) {
   if (history.attributed == nullptr) return;
   for (const Pod& pod : history.attributed->pods) {
