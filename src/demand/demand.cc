@@ -31,9 +31,6 @@ constexpr double kComparedAnswersAtOnce = 50;
 // Seconds of all engines together. A fit over less follows single answers.
 constexpr double kShortestService = 60;
 
-// An engine without a reading for longer keeps its last rate, as one replica at most.
-constexpr absl::Duration kUnreadableAfter = absl::Seconds(15);
-
 // The backlog is planned to be served in this time by additional replicas. With 120 the queue left
 // by a load step keeps requests late for longer, at the same GPU-hours.
 constexpr double kBacklogSeconds = 60;
@@ -350,7 +347,7 @@ Demand DemandOfArrivals(std::span<const EngineDemandInput> engines,
     const EngineDemand& sums = *engine.sums;
     const ReplicaCapacity& capacity = CapacityFor(engine.gpu_model, demand.capacities);
     const double share = arrivals.Rate(window) / capacity.requests_per_second;
-    const bool is_unreadable = engine.is_present && now - sums.newest_at > kUnreadableAfter;
+    const bool is_unreadable = engine.is_present && now - sums.newest_at > kPresentAfterReading;
     replicas +=
         (engine.is_gateway ? 1 : with_unknown) * (is_unreadable ? std::min(1.0, share) : share);
     if (!engine.is_present || engine.is_frozen || is_unreadable) continue;

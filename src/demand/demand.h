@@ -15,6 +15,10 @@
 
 namespace gpuscaler {
 
+// How long after its last reading an engine counts as present. A present engine without a reading
+// for longer keeps its last rate, as one replica at most.
+inline constexpr absl::Duration kPresentAfterReading = absl::Seconds(15);
+
 struct EngineDemandInput {
   const EngineDemand* sums = nullptr;  // null: never read
   std::string gpu_model;               // empty: unknown

@@ -21,9 +21,6 @@ constexpr int kMaxSteps = 3;
 constexpr double kShrunk = 0.9;
 constexpr double kTolerance = 1.101;  // the HPA's, plus rounding errors
 
-// An engine counts as present for this long after its last reading.
-constexpr absl::Duration kPresentAfterReading = absl::Seconds(15);
-
 // The sum over all engines in the minute before one instant.
 struct Minute {
   int engines = 0;

@@ -19,9 +19,6 @@ namespace {
 // and without a bound, pressure would double the replicas once a pod start.
 constexpr double kMaxByPressure = 1.25;
 
-// How long after its last reading an engine counted as present.
-constexpr absl::Duration kPresentAfterReading = absl::Seconds(15);
-
 // Returns the sums as of `at`, with the present capacity. Requests in flight at that time are not
 // kept.
 EngineDemand UpTo(absl::Time at, const EngineDemand& sums) {
