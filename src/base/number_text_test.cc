@@ -1,6 +1,9 @@
 #include "base/number_text.h"
 
 #include <cmath>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "gtest/gtest.h"
 
@@ -19,6 +22,14 @@ TEST(CountText, OnlyOneIsSingular) {
   EXPECT_EQ(CountText(0, "replica"), "0 replicas");
   EXPECT_EQ(CountText(1, "replica"), "1 replica");
   EXPECT_EQ(CountText(2, "replica"), "2 replicas");
+}
+
+TEST(ListText, CountsTextsThatItDoesNotName) {
+  const std::vector<std::string> texts = {"a", "b", "c"};
+  EXPECT_EQ(ListText(texts, 3), "a, b, c");
+  EXPECT_EQ(ListText(texts, 2), "a, b and 1 more");
+  EXPECT_EQ(ListText(texts, 4, 2), "a, b, c and 2 more");
+  EXPECT_EQ(ListText(std::set<std::string>(), 2), "");
 }
 
 TEST(ParseNumber, RefusesAllButFiniteNumbers) {

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/number_text.h"
 #include "scaling/activity.h"
 #include "scaling/next_change.h"
@@ -61,10 +60,7 @@ std::string PartsText(const SignalSeries& series) {
         absl::StrCat(part.address, " ", part.value ? NumberText(*part.value) : part.error));
   }
   if (parts.size() < 2) return "";
-  const size_t named = std::min(parts.size(), kNamed);
-  return absl::StrCat(
-      absl::StrJoin(parts.begin(), parts.begin() + named, ", "),
-      parts.size() > named ? absl::StrCat(" and ", parts.size() - named, " more") : "");
+  return ListText(parts, kNamed);
 }
 
 Decision DecideOnQueue(const DecisionInputs& inputs) {

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/number_text.h"
 #include "base/status_macros.h"
 #include "scaling/engine_replicas.h"
@@ -29,10 +28,10 @@ absl::Status NoOwnersError() {
 }
 
 std::string UnreachedText(const FleetHistory& fleet) {
-  const size_t more = fleet.unreached_count - fleet.unreached.size();
-  return absl::StrCat(CountText(static_cast<int64_t>(fleet.unreached_count), "agent"),
-                      " not connected yet: ", absl::StrJoin(fleet.unreached, ", "),
-                      more > 0 ? absl::StrCat(" and ", more, " more") : "");
+  const size_t named = fleet.unreached.size();
+  return absl::StrCat(
+      CountText(static_cast<int64_t>(fleet.unreached_count), "agent"),
+      " not connected yet: ", ListText(fleet.unreached, named, fleet.unreached_count - named));
 }
 
 // Returns what may hide a replica if none is present: unknown is never zero.

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/number_text.h"
 #include "base/status_macros.h"
 
 namespace gpuscaler {
@@ -165,11 +166,8 @@ absl::Status CheckMetric(const Trigger& trigger, std::span<const NodeView> views
     devices.insert(absl::StrCat(gpu.name, " (", model, ")"));
   }
   if (devices.empty()) return absl::OkStatus();
-  const size_t more = devices.size() - std::min(devices.size(), kDevicesNamed);
-  while (devices.size() > kDevicesNamed) devices.erase(std::prev(devices.end()));
   return absl::FailedPreconditionError(
-      absl::StrCat("no GPU in scope has ", metric.name, ": ", absl::StrJoin(devices, ", "),
-                   more > 0 ? absl::StrCat(" and ", more, " more") : ""));
+      absl::StrCat("no GPU in scope has ", metric.name, ": ", ListText(devices, kDevicesNamed)));
 }
 
 absl::StatusOr<ScopedFleet> ScopeOf(const Trigger& trigger, const FleetHistory& fleet,

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "base/number_text.h"
 #include "scaling/scope.h"
 
 namespace gpuscaler {
@@ -32,14 +32,6 @@ absl::string_view Text(SharedBy shared_by) {
   return "equally";
 }
 
-std::string Note(SharedBy shared_by, std::vector<std::string> gpus) {
-  const size_t more = gpus.size() - std::min(gpus.size(), kGpusNamed);
-  gpus.resize(gpus.size() - more);
-  return absl::StrCat("pods divide the load of shared GPUs ", Text(shared_by), ": ",
-                      absl::StrJoin(gpus, ", "),
-                      more > 0 ? absl::StrCat(" and ", more, " more") : "");
-}
-
 }  // namespace
 
 std::vector<std::string> SharedGpuNotes(const FleetHistory& fleet,
@@ -62,7 +54,10 @@ std::vector<std::string> SharedGpuNotes(const FleetHistory& fleet,
     }
   }
   std::vector<std::string> notes;
-  for (auto& [shared_by, names] : shared) notes.push_back(Note(shared_by, std::move(names)));
+  for (const auto& [shared_by, names] : shared) {
+    notes.push_back(absl::StrCat("pods divide the load of shared GPUs ", Text(shared_by), ": ",
+                                 ListText(names, kGpusNamed)));
+  }
   return notes;
 }
 

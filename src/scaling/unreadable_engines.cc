@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/number_text.h"
 
 namespace gpuscaler {
@@ -100,10 +99,9 @@ std::string UnreadableEnginesText(const std::vector<Replica>& replicas) {
                                  replica.last_error, replica.last_error.empty() ? "" : ")"));
   }
   if (unreadable == 0) return "";
-  return absl::StrCat(
-      "no number from the engines of ", CountText(static_cast<int64_t>(unreadable), "replica"),
-      ": ", absl::StrJoin(named, ", "),
-      unreadable > kNamed ? absl::StrCat(" and ", unreadable - kNamed, " more") : "");
+  return absl::StrCat("no number from the engines of ",
+                      CountText(static_cast<int64_t>(unreadable), "replica"), ": ",
+                      ListText(named, kNamed, unreadable - named.size()));
 }
 
 }  // namespace gpuscaler

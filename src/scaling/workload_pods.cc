@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/number_text.h"
 #include "trigger/trigger_keys.h"
 
 namespace gpuscaler {
@@ -56,18 +57,11 @@ std::string OwnersText(const ScaledObjectRef& scaled_object, const Pod& pod) {
   return absl::StrJoin(names, " or ");
 }
 
-std::string JoinFirst(std::set<std::string> texts, size_t most) {
-  const size_t more = texts.size() - std::min(texts.size(), most);
-  while (texts.size() > most) texts.erase(std::prev(texts.end()));
-  return absl::StrCat(absl::StrJoin(texts, ", "),
-                      more > 0 ? absl::StrCat(" and ", more, " more") : "");
-}
-
 std::string AllOwnersText(const ScaledObjectRef& scaled_object, const Pods& pods,
                           size_t most = kOwnersNamed) {
   std::set<std::string> texts;
   for (const Pod* pod : pods) texts.insert(OwnersText(scaled_object, *pod));
-  return JoinFirst(std::move(texts), most);
+  return ListText(texts, most);
 }
 
 // Only an unresolved owner counts. An empty `kind` means any kind.
@@ -428,7 +422,7 @@ absl::Status CheckOwnersResolved(const Trigger& trigger, const ScaledObjectRef& 
   if (unresolved.empty()) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(
       "no ", selection.description(), " are known, and pods with an unknown owner hold GPUs: ",
-      JoinFirst(std::move(unresolved), kOthersNamed), kNamingHint));
+      ListText(unresolved, kOthersNamed), kNamingHint));
 }
 
 bool NeedsPastPods(const Trigger& trigger, const ScaledObjectRef& scaled_object,
