@@ -20,9 +20,7 @@ constexpr size_t kLongestCgroup = 16384;
 // Returns an empty string if the process is of no pod, or has ended.
 std::string PodUidOf(const std::string& proc, int64_t pid) {
   const auto text = ReadProcFile(absl::StrCat(proc, "/", pid, "/cgroup"), kLongestCgroup);
-  if (!text.ok()) return "";
-  const auto pod = ParseCgroup(*text);
-  return pod ? pod->uid : "";
+  return text.ok() ? PodUidIn(*text) : "";
 }
 
 }  // namespace

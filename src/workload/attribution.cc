@@ -355,11 +355,11 @@ bool KubeletAttribution::Annotate(NodeSnapshot& snapshot) {
 
 std::string KubeletAttribution::PodOf(int64_t pid, const std::vector<PodAllocation>& pods,
                                       absl::Time now) {
-  const auto process = cgroup_pods_.Find(pid);
-  if (!process) return "";
-  const auto known = std::ranges::find_if(
-      pods, [&process](const PodAllocation& pod) { return pod.pod.uid == process->uid; });
-  return known == pods.end() ? pod_logs_.NameOf(process->uid, now) : NameOf(known->pod);
+  const std::string uid = cgroup_pods_.PodUidOf(pid);
+  if (uid.empty()) return "";
+  const auto known =
+      std::ranges::find_if(pods, [&uid](const PodAllocation& pod) { return pod.pod.uid == uid; });
+  return known == pods.end() ? pod_logs_.NameOf(uid, now) : NameOf(known->pod);
 }
 
 Attribution KubeletAttribution::State(const NodeSnapshot& snapshot, Pods& pods) const {

@@ -14,7 +14,6 @@
 namespace gpuscaler {
 namespace {
 
-constexpr size_t kContainerIdSize = 64;
 constexpr size_t kStaticPodUidSize = 32;  // the hash of the pod's file, without dashes
 constexpr size_t kUidSize = 36;
 
@@ -25,59 +24,45 @@ constexpr size_t kMaxCached = 4096;
 bool IsHex(absl::string_view text) { return std::ranges::all_of(text, absl::ascii_isxdigit); }
 
 // A dash separates levels of systemd's slices, so the kubelet writes underscores there.
-std::optional<std::string> UidOf(absl::string_view text) {
+std::string UidOf(absl::string_view text) {
   std::string uid = absl::StrReplaceAll(text, {{"_", "-"}});
   if (uid.size() == kStaticPodUidSize && IsHex(uid)) return uid;
-  if (uid.size() != kUidSize || !IsHex(absl::StrReplaceAll(uid, {{"-", ""}}))) return std::nullopt;
+  if (uid.size() != kUidSize || !IsHex(absl::StrReplaceAll(uid, {{"-", ""}}))) return "";
   for (const size_t dash : {8, 13, 18, 23}) {
-    if (uid[dash] != '-') return std::nullopt;
+    if (uid[dash] != '-') return "";
   }
   return uid;
 }
 
 // Returns the UID in "pod<uid>" or "kubepods-burstable-pod<uid>.slice".
-std::optional<std::string> PodUid(absl::string_view level) {
+std::string PodUid(absl::string_view level) {
   absl::ConsumeSuffix(&level, ".slice");
   const size_t at = level.rfind("pod");
-  if (at == absl::string_view::npos || (at > 0 && level[at - 1] != '-')) return std::nullopt;
+  if (at == absl::string_view::npos || (at > 0 && level[at - 1] != '-')) return "";
   return UidOf(level.substr(at + 3));
-}
-
-// Returns the id in "<id>", "cri-containerd-<id>.scope", "crio-<id>.scope" or "docker-<id>.scope".
-std::optional<std::string> ContainerId(absl::string_view level) {
-  absl::ConsumeSuffix(&level, ".scope");
-  if (level.size() < kContainerIdSize) return std::nullopt;
-  const absl::string_view id = level.substr(level.size() - kContainerIdSize);
-  const absl::string_view runtime = level.substr(0, level.size() - kContainerIdSize);
-  if (!IsHex(id) || !(runtime.empty() || absl::EndsWith(runtime, "-"))) return std::nullopt;
-  return std::string(id);
 }
 
 // Parses a path of cgroups. If runtime and kubelet have different cgroup drivers, its last level is
 // "kubepods-pod<uid>.slice:cri-containerd:<id>".
-std::optional<CgroupPod> ParsePath(absl::string_view path) {
-  if (!absl::StrContains(path, "kubepods")) return std::nullopt;
-  std::optional<CgroupPod> pod;
+std::string PodUidInPath(absl::string_view path) {
+  std::string last;
+  if (!absl::StrContains(path, "kubepods")) return last;
   for (const absl::string_view level : absl::StrSplit(path, absl::ByAnyChar("/:"))) {
-    if (auto uid = PodUid(level)) {
-      pod = CgroupPod{.uid = *std::move(uid)};
-    } else if (auto id = ContainerId(level); id && pod && pod->container.empty()) {
-      pod->container = *std::move(id);
-    }
+    if (std::string uid = PodUid(level); !uid.empty()) last = std::move(uid);
   }
-  return pod;
+  return last;
 }
 
 }  // namespace
 
-std::optional<CgroupPod> ParseCgroup(absl::string_view text) {
-  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+std::string PodUidIn(absl::string_view cgroup) {
+  for (const absl::string_view line : absl::StrSplit(cgroup, '\n')) {
     // "hierarchy:controllers:path"
     const std::vector<absl::string_view> parts = absl::StrSplit(line, absl::MaxSplits(':', 2));
     if (parts.size() != 3) continue;
-    if (auto pod = ParsePath(parts[2])) return pod;
+    if (std::string uid = PodUidInPath(parts[2]); !uid.empty()) return uid;
   }
-  return std::nullopt;
+  return "";
 }
 
 // The start time is the 22nd field of /proc/PID/stat. The second field is the program's name in
@@ -93,20 +78,20 @@ std::string CgroupPods::StartTime(int64_t pid) const {
   return fields.size() > kStartTimeIndex ? std::string(fields[kStartTimeIndex]) : "";
 }
 
-std::optional<CgroupPod> CgroupPods::Find(int64_t pid) {
+std::string CgroupPods::PodUidOf(int64_t pid) {
   const std::string started = StartTime(pid);
   const auto known = cache_.find(pid);
   if (started.empty()) {
     if (known != cache_.end()) cache_.erase(known);
-    return std::nullopt;
+    return "";
   }
-  if (known != cache_.end() && known->second.started == started) return known->second.pod;
+  if (known != cache_.end() && known->second.started == started) return known->second.pod_uid;
   const auto text = ReadFileText(absl::StrCat(proc_, "/", pid, "/cgroup"));
-  if (!text.ok()) return std::nullopt;
+  if (!text.ok()) return "";
   if (cache_.size() >= kMaxCached) cache_.clear();
-  std::optional<CgroupPod> pod = ParseCgroup(*text);
-  cache_.insert_or_assign(pid, CachedProcess{.started = started, .pod = pod});
-  return pod;
+  std::string uid = PodUidIn(*text);
+  cache_.insert_or_assign(pid, CachedProcess{.started = started, .pod_uid = uid});
+  return uid;
 }
 
 }  // namespace gpuscaler

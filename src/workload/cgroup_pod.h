@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -12,14 +11,9 @@
 
 namespace gpuscaler {
 
-struct CgroupPod {
-  std::string uid;        // the pod's; for a static pod the hash of its file
-  std::string container;  // the runtime's id, 64 hexadecimal digits; empty: unknown
-  friend bool operator==(const CgroupPod&, const CgroupPod&) = default;
-};
-
-// Parses the text of /proc/PID/cgroup, of version 1 or 2. Empty: the process has no pod.
-std::optional<CgroupPod> ParseCgroup(absl::string_view text);
+// Returns the pod's UID in the text of /proc/PID/cgroup, of version 1 or 2. The UID of a static pod
+// is the hash of its file. Empty: the process has no pod.
+std::string PodUidIn(absl::string_view cgroup);
 
 // Reads from /proc, once for each process. The start time shows whether another process has taken
 // the id of one that ended. Not thread-safe.
@@ -27,14 +21,14 @@ class CgroupPods {
  public:
   explicit CgroupPods(std::string proc = "/proc") : proc_(std::move(proc)) {}
 
-  // Returns nothing for a process without a pod, and for an absent one: the ids of the host's
-  // processes mean nothing in a pid namespace of our own.
-  std::optional<CgroupPod> Find(int64_t pid);
+  // Returns PodUidIn() of the process. Empty also if it is absent: the ids of the host's processes
+  // mean nothing in a pid namespace of our own.
+  std::string PodUidOf(int64_t pid);
 
  private:
   struct CachedProcess {
     std::string started;  // clock ticks after boot, from /proc/PID/stat
-    std::optional<CgroupPod> pod;
+    std::string pod_uid;
   };
 
   // The unit is clock ticks after boot. Empty: there is no such process.

@@ -14,7 +14,7 @@ constexpr char kUidOfSystemd[] = "0f3c1d2e_5a6b_4c7d_8e9f_a0b1c2d3e4f5";
 constexpr char kStaticUid[] = "0f3c1d2e5a6b4c7d8e9fa0b1c2d3e4f5";
 constexpr char kId[] = "9c1f00000000000000000000000000000000000000000000000000000000abcd";
 
-TEST(ParseCgroup, ReadsTheLayoutsOfKubeletAndRuntimes) {
+TEST(PodUidIn, ReadsTheLayoutsOfKubeletAndRuntimes) {
   struct Row {
     const char* name;
     std::string text;
@@ -55,21 +55,14 @@ TEST(ParseCgroup, ReadsTheLayoutsOfKubeletAndRuntimes) {
       {"a static pod", absl::StrCat("0::/kubepods/burstable/pod", kStaticUid, "/", kId, "\n"),
        kStaticUid},
   };
-  for (const Row& row : rows) {
-    const auto pod = ParseCgroup(row.text);
-    ASSERT_TRUE(pod) << row.name;
-    EXPECT_EQ(pod->uid, row.uid) << row.name;
-    EXPECT_EQ(pod->container, kId) << row.name;
-  }
+  for (const Row& row : rows) EXPECT_EQ(PodUidIn(row.text), row.uid) << row.name;
 }
 
-TEST(ParseCgroup, PodWithoutAContainerIsAPod) {
-  const auto pod = ParseCgroup(absl::StrCat("0::/kubepods/pod", kUid));
-  ASSERT_TRUE(pod);
-  EXPECT_EQ(pod->container, "");
+TEST(PodUidIn, PodWithoutAContainerIsAPod) {
+  EXPECT_EQ(PodUidIn(absl::StrCat("0::/kubepods/pod", kUid)), kUid);
 }
 
-TEST(ParseCgroup, OtherPathsAreNoPod) {
+TEST(PodUidIn, OtherPathsAreNoPod) {
   const std::string rows[] = {
       "",
       "0::/",
@@ -83,7 +76,7 @@ TEST(ParseCgroup, OtherPathsAreNoPod) {
       absl::StrCat("/kubepods/pod", kUid),
       "0::/kubepods/podzf3c1d2e-5a6b-4c7d-8e9f-a0b1c2d3e4f5",
   };
-  for (const std::string& text : rows) EXPECT_FALSE(ParseCgroup(text)) << text;
+  for (const std::string& text : rows) EXPECT_EQ(PodUidIn(text), "") << text;
 }
 
 class CgroupPodsTest : public testing::Test {
@@ -102,28 +95,27 @@ class CgroupPodsTest : public testing::Test {
 TEST_F(CgroupPodsTest, FindsThePodOfAProcess) {
   CgroupPods pods(proc_.path());
   Start(42, "1234", kUid);
-  ASSERT_TRUE(pods.Find(42));
-  EXPECT_EQ(pods.Find(42)->uid, kUid);
-  EXPECT_FALSE(pods.Find(43));
+  EXPECT_EQ(pods.PodUidOf(42), kUid);
+  EXPECT_EQ(pods.PodUidOf(43), "");
 }
 
 TEST_F(CgroupPodsTest, ReusedProcessIdIsReadAgain) {
   CgroupPods pods(proc_.path());
   Start(42, "1234", kUid);
-  ASSERT_TRUE(pods.Find(42));
+  ASSERT_EQ(pods.PodUidOf(42), kUid);
   Start(42, "1234", kStaticUid);
-  EXPECT_EQ(pods.Find(42)->uid, kUid);  // the same process: not read again
+  EXPECT_EQ(pods.PodUidOf(42), kUid);  // the same process: not read again
   Start(42, "99999", kStaticUid);
-  EXPECT_EQ(pods.Find(42)->uid, kStaticUid);
+  EXPECT_EQ(pods.PodUidOf(42), kStaticUid);
   std::filesystem::remove_all(proc_.PathOf("42"));
-  EXPECT_FALSE(pods.Find(42));
+  EXPECT_EQ(pods.PodUidOf(42), "");
 }
 
 TEST_F(CgroupPodsTest, ProcessWithoutReadableStatHasNoPod) {
   CgroupPods pods(proc_.path());
   Start(42, "1234", kUid);
   proc_.Write("42/stat", "42 (vllm");
-  EXPECT_FALSE(pods.Find(42));
+  EXPECT_EQ(pods.PodUidOf(42), "");
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <optional>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
@@ -18,28 +17,28 @@ constexpr int kNoPod = -1;
 std::vector<GpuProcessesOfPod> GpuProcesses::Find(const NodeSnapshot& snapshot) {
   std::vector<GpuProcessesOfPod> found(snapshot.pods.size());
   for (size_t i = 0; i < found.size(); ++i) found[i].uid = snapshot.pods[i].uid;
-  for (const OnGpu& process : ProcessesOf(snapshot)) {
-    const auto of = cgroup_pods_.Find(process.pid);
+  for (const auto& [pid, holders] : HoldersByProcess(snapshot)) {
+    const std::string uid = cgroup_pods_.PodUidOf(pid);
     std::error_code error;
     const bool is_hidden =
-        !of && !std::filesystem::exists(absl::StrCat(proc_, "/", process.pid), error);
-    for (const int pod : process.holders) found[pod].has_hidden |= is_hidden;
-    if (!of) continue;
-    const int pod = PodOf(*of, snapshot, found);
+        uid.empty() && !std::filesystem::exists(absl::StrCat(proc_, "/", pid), error);
+    for (const int pod : holders) found[pod].has_hidden |= is_hidden;
+    if (uid.empty()) continue;
+    const int pod = PodOf(uid, snapshot, found);
     if (pod != kNoPod) {
-      found[pod].uid = of->uid;
-      found[pod].processes.push_back(process.pid);
-    } else if (pod_logs_.NameOf(of->uid, snapshot.taken_at).empty()) {
-      for (const int holder : process.holders) found[holder].has_nameless = true;
+      found[pod].uid = uid;
+      found[pod].processes.push_back(pid);
+    } else if (pod_logs_.NameOf(uid, snapshot.taken_at).empty()) {
+      for (const int holder : holders) found[holder].has_nameless = true;
     }
   }
   Remember(snapshot, found);
   return found;
 }
 
-std::vector<GpuProcesses::OnGpu> GpuProcesses::ProcessesOf(const NodeSnapshot& snapshot) {
+std::map<int64_t, std::set<int>> GpuProcesses::HoldersByProcess(const NodeSnapshot& snapshot) {
   std::map<std::string, std::vector<int64_t>> read;
-  std::map<int64_t, OnGpu> by_pid;
+  std::map<int64_t, std::set<int>> holders;
   for (const GpuSample& gpu : snapshot.gpus) {
     std::vector<int64_t>& pids = read[gpu.uuid];
     if (gpu.processes) {
@@ -48,22 +47,19 @@ std::vector<GpuProcesses::OnGpu> GpuProcesses::ProcessesOf(const NodeSnapshot& s
       pids = last_read_[gpu.uuid];
     }
     for (const int64_t pid : pids) {
-      OnGpu& process = by_pid[pid];
-      process.pid = pid;
-      for (const GpuHolder& holder : gpu.holders) process.holders.insert(holder.pod);
+      std::set<int>& of_process = holders[pid];
+      for (const GpuHolder& holder : gpu.holders) of_process.insert(holder.pod);
     }
   }
   last_read_ = std::move(read);
-  std::vector<OnGpu> processes;
-  for (auto& [pid, process] : by_pid) processes.push_back(std::move(process));
-  return processes;
+  return holders;
 }
 
-int GpuProcesses::PodOf(const CgroupPod& process, const NodeSnapshot& snapshot,
+int GpuProcesses::PodOf(const std::string& uid, const NodeSnapshot& snapshot,
                         const std::vector<GpuProcessesOfPod>& found) {
-  const auto by_uid = std::ranges::find(found, process.uid, &GpuProcessesOfPod::uid);
+  const auto by_uid = std::ranges::find(found, uid, &GpuProcessesOfPod::uid);
   if (by_uid != found.end()) return static_cast<int>(by_uid - found.begin());
-  const std::string name = pod_logs_.NameOf(process.uid, snapshot.taken_at);
+  const std::string name = pod_logs_.NameOf(uid, snapshot.taken_at);
   if (name.empty()) return kNoPod;
   for (size_t i = 0; i < snapshot.pods.size(); ++i) {
     // A pod with another uid is its successor.

@@ -41,14 +41,10 @@ class GpuProcesses {
  private:
   using PodName = std::pair<std::string, std::string>;  // namespace, name
 
-  struct OnGpu {
-    int64_t pid = 0;
-    std::set<int> holders;  // the GPU's: indices in NodeSnapshot::pods
-  };
-
-  std::vector<OnGpu> ProcessesOf(const NodeSnapshot& snapshot);
+  // Returns the holders of each process' GPUs, as indices in NodeSnapshot::pods.
+  std::map<int64_t, std::set<int>> HoldersByProcess(const NodeSnapshot& snapshot);
   // Returns its index in snapshot.pods; -1: none of them, or unknown.
-  int PodOf(const CgroupPod& process, const NodeSnapshot& snapshot,
+  int PodOf(const std::string& uid, const NodeSnapshot& snapshot,
             const std::vector<GpuProcessesOfPod>& found);
   void Remember(const NodeSnapshot& snapshot, std::vector<GpuProcessesOfPod>& found);
 
