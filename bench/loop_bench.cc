@@ -41,8 +41,8 @@ struct Flags {
   int seeds = 3;
 };
 
-std::unique_ptr<ReplicaPolicy> Keda(const Setting& setting, ScaledTrigger trigger) {
-  return std::make_unique<KedaPolicy>(setting.object, std::move(trigger));
+std::unique_ptr<ReplicaPolicy> Keda(const Setting& setting, const KedaTrigger& trigger) {
+  return std::make_unique<KedaPolicy>(setting.object, std::vector{trigger});
 }
 
 std::string Milliseconds(absl::Duration duration) {
@@ -123,7 +123,7 @@ std::vector<NamedPolicy> Policies() {
        [](const Setting& setting) {
          return std::make_unique<KedaPolicy>(
              LatencyLawObject(setting.object.min_replica_count, setting.object.max_replica_count),
-             LatencyLaw(setting.preset.goals));
+             std::vector{LatencyLaw(setting.preset.goals)});
        }},
   };
   policies.insert(policies.end(), others.begin(), others.end());

@@ -86,8 +86,11 @@ absl::Status Demo::Serve() {
   ASSIGN_OR_RETURN(server_, StartServer());
   address_ = absl::StrCat("127.0.0.1:", server_->grpc_port());
   ASSIGN_OR_RETURN(client_, ScalerClient::Open({.address = address_}));
-  RETURN_IF_ERROR(triggers_.Add(*client_, by_profile_));
-  return triggers_.Add(*client_, by_demand_);
+  for (const TriggerRef& each : {by_profile_, by_demand_}) {
+    ASSIGN_OR_RETURN(KedaTrigger trigger, RemoteTrigger(*client_, each));
+    triggers_.push_back(std::move(trigger));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Demo::Tick(Keda& keda) {
@@ -100,7 +103,7 @@ absl::StatusOr<bool> Demo::RunLoad() {
   const bool back_to_zero = ExpectationOf(trigger_).back_to_zero;
   const absl::Duration timeout = std::max(kSimulatedStaleness, kRealStaleness * options_.speed);
   const absl::Duration end = scenario_.load.End() + (back_to_zero ? timeout : kWindDown);
-  Keda keda(scenario_.scaled_object, triggers_.keda());
+  Keda keda(scenario_.scaled_object, triggers_);
   DemoScreen screen(Setting());
   began_at_ = clock_.Now();
   observed_ = {.began_at_zero = true, .speed = options_.speed};
@@ -203,7 +206,7 @@ absl::Status Demo::KeepServing() {
                             .rise = absl::Seconds(1),
                             .hold = absl::InfiniteDuration(),
                             .peak = scenario_.load.peak / 4};
-  Keda keda(scenario_.scaled_object, triggers_.keda());
+  Keda keda(scenario_.scaled_object, triggers_);
   const DemoLoad load(steady, options_.speed, service_->gateway(), tally_.sent);
   while (!Stopping()) RETURN_IF_ERROR(Tick(keda));
   return absl::OkStatus();

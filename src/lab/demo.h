@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -82,7 +83,7 @@ class Demo {
   std::unique_ptr<RunningRole> server_;
   std::string address_;
   std::unique_ptr<ScalerClient> client_;
-  RemoteTriggers triggers_;
+  std::vector<KedaTrigger> triggers_;
   absl::Time began_at_;
   int desired_ = 0;  // spec.replicas
   LoadTally tally_;  // in real time

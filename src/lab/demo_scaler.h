@@ -1,12 +1,11 @@
 // Scalers of KEDA's model that call the real server over gRPC.
 #pragma once
 
-#include <deque>
+#include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "base/status_macros.h"
 #include "serve/scaler_client.h"
 #include "simulate/keda.h"
@@ -30,21 +29,12 @@ class RemoteScaler : public Scaler {
   const std::string metric_name_;
 };
 
-// The triggers of one ScaledObject.
-class RemoteTriggers {
- public:
-  // `client` must outlive this.
-  absl::Status Add(const ScalerClient& client, const TriggerRef& trigger) {
-    ASSIGN_OR_RETURN(const MetricSpec spec, client.GetMetricSpec(trigger));
-    keda_.push_back({&scalers_.emplace_back(client, trigger, spec.metric_name), spec.target});
-    return absl::OkStatus();
-  }
-
-  const std::vector<KedaTrigger>& keda() const { return keda_; }
-
- private:
-  std::deque<RemoteScaler> scalers_;
-  std::vector<KedaTrigger> keda_;
-};
+// Returns the trigger for KEDA's model. `client` must outlive it.
+inline absl::StatusOr<KedaTrigger> RemoteTrigger(const ScalerClient& client,
+                                                 const TriggerRef& trigger) {
+  ASSIGN_OR_RETURN(const MetricSpec spec, client.GetMetricSpec(trigger));
+  return KedaTrigger{.scaler = std::make_shared<RemoteScaler>(client, trigger, spec.metric_name),
+                     .target = spec.target};
+}
 
 }  // namespace gpuscaler

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/number_text.h"
@@ -67,10 +66,7 @@ ScalingCost CostOfStatic(const DemoScenario& scenario, int replicas, absl::Durat
 }
 
 ScalingCost CostOfGoScaler(const DemoScenario& scenario, absl::Duration duration) {
-  std::vector<ScaledTrigger> triggers;
-  triggers.push_back(GoScalerTrigger());
-  triggers.push_back(HeldRequestsRecipe());
-  KedaPolicy policy(scenario.scaled_object, std::move(triggers));
+  KedaPolicy policy(scenario.scaled_object, {GoScalerTrigger(), HeldRequestsRecipe()});
   return CostOf("the reference's formula", scenario, 0, duration, policy);
 }
 

@@ -7,7 +7,7 @@
 //   scenario.requests = PoissonTrace(RateCurve::Constant(3.3 * preset.requests_per_second),
 //                                    scenario.duration, preset.request, /*seed=*/1);
 //   const auto trigger = ParseTrigger({{"profile", "vllm-inference"}}, BuiltInProfiles());
-//   KedaPolicy policy({.min_replica_count = 1, .max_replica_count = 20}, OwnTrigger(*trigger));
+//   KedaPolicy policy({.min_replica_count = 1, .max_replica_count = 20}, {OwnTrigger(*trigger)});
 //   const LoopResult result = RunLoop(scenario, policy);
 #pragma once
 

@@ -31,7 +31,7 @@ LoopScenario HourOf(double engines, uint64_t seed = 1, const EnginePreset& prese
 KedaPolicy Profile(const Metadata& metadata) {
   const auto trigger = ParseTrigger(metadata, BuiltInProfiles());
   EXPECT_TRUE(trigger.ok()) << trigger.status();
-  return KedaPolicy(kOneToTwenty, OwnTrigger(trigger.value_or(Trigger())));
+  return KedaPolicy(kOneToTwenty, {OwnTrigger(trigger.value_or(Trigger()))});
 }
 
 LoopTotals TotalsOf(const LoopScenario& scenario, ReplicaPolicy&& policy) {
@@ -205,7 +205,7 @@ TEST(ClosedLoop, ASafeTargetIsSteady) {
 
 TEST(ClosedLoop, UtilizationRecipesStopAtTwoOrRunToTheMaximum) {
   const auto run = [](TargetType type) {
-    return TotalsOf(HourOf(3.3), KedaPolicy(kOneToTwenty, UtilizationRecipe(type)));
+    return TotalsOf(HourOf(3.3), KedaPolicy(kOneToTwenty, {UtilizationRecipe(type)}));
   };
   EXPECT_EQ(run(TargetType::kAverageValue).most_replicas, 2);
   EXPECT_EQ(run(TargetType::kValue).fewest_replicas, 20);
@@ -218,7 +218,7 @@ TEST(ClosedLoop, LlmdsLawReproducesThePublishedResult) {
     const LoopScenario episode = LlmdEpisode(static_cast<uint64_t>(seed));
     const LoopTotals totals =
         TotalsOf(episode, KedaPolicy(LatencyLawObject(kLlmdFewestReplicas, kLlmdMostReplicas),
-                                     LatencyLaw(episode.goals)));
+                                     {LatencyLaw(episode.goals)}));
     slo += totals.slo_percent() / kSeeds;
     replicas += totals.mean_replicas / kSeeds;
   }
@@ -240,7 +240,7 @@ TEST(ClosedLoop, DemandKeepsTheGoalsOfLlmdsEpisode) {
   constexpr int kSeeds = 5;
   for (int seed = 1; seed <= kSeeds; ++seed) {
     const LoopTotals totals = TotalsOf(LlmdEpisode(static_cast<uint64_t>(seed)),
-                                       KedaPolicy(object, OwnTrigger(*trigger)));
+                                       KedaPolicy(object, {OwnTrigger(*trigger)}));
     slo += totals.slo_percent() / kSeeds;
     replicas += totals.mean_replicas / kSeeds;
   }

@@ -1,7 +1,6 @@
 // Starts from zero behind a gateway that holds requests until the first replica is ready.
 #include <algorithm>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -30,7 +29,7 @@ struct FromZero {
 // With `was_loaded` the same load ended 12 minutes before, so the workload went to zero and its
 // capacity is known. Otherwise no engine was ever read.
 FromZero RunFromZero(const EnginePreset& preset, bool was_loaded, uint64_t seed,
-                     std::vector<ScaledTrigger> triggers) {
+                     const std::vector<KedaTrigger>& triggers) {
   const absl::Duration first = was_loaded ? absl::Minutes(20) : absl::ZeroDuration();
   const absl::Duration rises = first + absl::Minutes(was_loaded ? 12 : 2);
   LoopScenario scenario{
@@ -44,7 +43,7 @@ FromZero RunFromZero(const EnginePreset& preset, bool was_loaded, uint64_t seed,
     each.at += rises;
     scenario.requests.push_back(each);
   }
-  KedaPolicy policy({.max_replica_count = 20}, std::move(triggers));
+  KedaPolicy policy({.max_replica_count = 20}, triggers);
   const LoopResult result = RunLoop(scenario, policy);
   FromZero outcome{.until_enough = result.TimeUntilReady(kNeed, rises),
                    .at_end = result.samples.back().desired};
@@ -55,7 +54,7 @@ FromZero RunFromZero(const EnginePreset& preset, bool was_loaded, uint64_t seed,
   return outcome;
 }
 
-ScaledTrigger OfEngines(const EnginePreset& preset, const Metadata& more = {}) {
+KedaTrigger OfEngines(const EnginePreset& preset, const Metadata& more = {}) {
   Metadata metadata = {
       {"profile", "vllm-inference"},
       {"maxConcurrency", absl::StrCat(preset.batch.max_num_seqs)},
@@ -66,18 +65,9 @@ ScaledTrigger OfEngines(const EnginePreset& preset, const Metadata& more = {}) {
   return OwnTrigger(trigger.value_or(Trigger()));
 }
 
-std::vector<ScaledTrigger> WithGatewayUrl(const EnginePreset& preset) {
-  std::vector<ScaledTrigger> triggers;
-  triggers.push_back(OfEngines(
-      preset, {{"gatewayUrl", "http://gateway:9090/metrics"}, {"prometheusMetric", "queue_size"}}));
-  return triggers;
-}
-
-std::vector<ScaledTrigger> Beside(const EnginePreset& preset, ScaledTrigger gateway) {
-  std::vector<ScaledTrigger> triggers;
-  triggers.push_back(OfEngines(preset));
-  triggers.push_back(std::move(gateway));
-  return triggers;
+std::vector<KedaTrigger> WithGatewayUrl(const EnginePreset& preset) {
+  return {OfEngines(
+      preset, {{"gatewayUrl", "http://gateway:9090/metrics"}, {"prometheusMetric", "queue_size"}})};
 }
 
 class GatewayScenario : public testing::TestWithParam<const char*> {
@@ -108,12 +98,13 @@ TEST_P(GatewayScenario, IfCapacityIsUnknownOneReplicaStartsFirst) {
 }
 
 TEST_P(GatewayScenario, ATriggerOnHeldRequestsScalesToTheMaximum) {
-  EXPECT_EQ(RunFromZero(preset(), true, 1, Beside(preset(), HeldRecipe(16))).most, 20);
+  EXPECT_EQ(RunFromZero(preset(), true, 1, {OfEngines(preset()), HeldRecipe(16)}).most, 20);
 }
 
 // No queue reaches this target: the trigger activates, but adds no second replica.
 TEST_P(GatewayScenario, ATriggerThatOnlyWakesIsSlowerAndOvershoots) {
-  const FromZero outcome = RunFromZero(preset(), true, 2, Beside(preset(), HeldRecipe(1'000'000)));
+  const FromZero outcome =
+      RunFromZero(preset(), true, 2, {OfEngines(preset()), HeldRecipe(1'000'000)});
   EXPECT_GT(outcome.most, 2 * kNeed);
   ASSERT_TRUE(outcome.until_enough.has_value());
   EXPECT_GT(*outcome.until_enough, kLongestStart + kReaction);

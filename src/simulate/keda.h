@@ -2,6 +2,7 @@
 // caller provides the time.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -12,16 +13,21 @@
 
 namespace gpuscaler {
 
+class SimulatedWorkload;
+
 // The calls that KEDA makes for one trigger.
 class Scaler {
  public:
   virtual ~Scaler() = default;
   virtual absl::StatusOr<double> GetMetrics() = 0;
   virtual absl::StatusOr<bool> IsActive() = 0;
+
+  // Samples a workload in simulated time. KedaPolicy calls it once a second.
+  virtual void Observe(const SimulatedWorkload&) {}
 };
 
 struct KedaTrigger {
-  Scaler* scaler;     // must outlive the loop
+  std::shared_ptr<Scaler> scaler;
   double target = 1;  // from GetMetricSpec
   TargetType target_type = TargetType::kAverageValue;
 };

@@ -13,9 +13,9 @@ constexpr absl::Duration kLatencyWindow = absl::Minutes(1), kSmoothing = absl::S
                          kEvaluation = absl::Seconds(15);
 constexpr double kUpThreshold = 0.55, kDownBoundary = 0.40, kCap = 2;
 
-ScaledTrigger Recipe(RecipeScaler::Query query, double target,
-                     TargetType type = TargetType::kAverageValue) {
-  return {.scaler = std::make_unique<RecipeScaler>(std::move(query)),
+KedaTrigger Recipe(RecipeScaler::Query query, double target,
+                   TargetType type = TargetType::kAverageValue) {
+  return {.scaler = std::make_shared<RecipeScaler>(std::move(query)),
           .target = target,
           .target_type = type};
 }
@@ -40,7 +40,7 @@ double HighestMemory(const SimulatedWorkload& workload) {
 
 }  // namespace
 
-ScaledTrigger WaitingRecipe(double target) {
+KedaTrigger WaitingRecipe(double target) {
   return Recipe(
       [](const SimulatedWorkload& workload) {
         return static_cast<double>(workload.waiting() - workload.held());
@@ -48,7 +48,7 @@ ScaledTrigger WaitingRecipe(double target) {
       target);
 }
 
-ScaledTrigger InFlightRecipe(double target) {
+KedaTrigger InFlightRecipe(double target) {
   return Recipe(
       [](const SimulatedWorkload& workload) {
         return static_cast<double>(workload.running() + workload.waiting() - workload.held());
@@ -56,20 +56,20 @@ ScaledTrigger InFlightRecipe(double target) {
       target);
 }
 
-ScaledTrigger UtilizationRecipe(TargetType type) { return Recipe(MeanUtilization, 80, type); }
+KedaTrigger UtilizationRecipe(TargetType type) { return Recipe(MeanUtilization, 80, type); }
 
-ScaledTrigger HeldRecipe(double target) {
+KedaTrigger HeldRecipe(double target) {
   return Recipe(
       [](const SimulatedWorkload& workload) { return static_cast<double>(workload.held()); },
       target);
 }
 
-ScaledTrigger HeldRequestsRecipe() {
+KedaTrigger HeldRequestsRecipe() {
   return Recipe([](const SimulatedWorkload& workload) { return workload.held() > 0 ? 1.0 : 0.0; },
                 1);
 }
 
-ScaledTrigger GoScalerTrigger() { return Recipe(HighestMemory, 80); }
+KedaTrigger GoScalerTrigger() { return Recipe(HighestMemory, 80); }
 
 double LatencyLawScaler::Saturation() const {
   const auto p90 = [](const std::vector<Measured>& measured) {
@@ -119,8 +119,8 @@ void LatencyLawScaler::Observe(const SimulatedWorkload& workload) {
   }
 }
 
-ScaledTrigger LatencyLaw(const LatencyGoals& goals) {
-  return {.scaler = std::make_unique<LatencyLawScaler>(goals), .target = 1};
+KedaTrigger LatencyLaw(const LatencyGoals& goals) {
+  return {.scaler = std::make_shared<LatencyLawScaler>(goals), .target = 1};
 }
 
 ScaledObjectSpec LatencyLawObject(int min_replicas, int max_replicas) {

@@ -14,7 +14,7 @@
 namespace gpuscaler {
 
 // A scaler with one current number of the workload, active above 0.
-class RecipeScaler : public WorkloadScaler {
+class RecipeScaler : public Scaler {
  public:
   using Query = std::function<double(const SimulatedWorkload&)>;
   explicit RecipeScaler(Query query) : query_(std::move(query)) {}
@@ -28,19 +28,19 @@ class RecipeScaler : public WorkloadScaler {
   double value_ = 0;
 };
 
-ScaledTrigger WaitingRecipe(double target);        // sum of waiting requests
-ScaledTrigger InFlightRecipe(double target);       // sum of waiting and running requests
-ScaledTrigger UtilizationRecipe(TargetType type);  // avg(utilization) against 80
-ScaledTrigger HeldRecipe(double target);           // sum of requests at the router
+KedaTrigger WaitingRecipe(double target);        // sum of waiting requests
+KedaTrigger InFlightRecipe(double target);       // sum of waiting and running requests
+KedaTrigger UtilizationRecipe(TargetType type);  // avg(utilization) against 80
+KedaTrigger HeldRecipe(double target);           // sum of requests at the router
 // Wakes the first replica: 1 while requests wait at the router, against a target of 1.
-ScaledTrigger HeldRequestsRecipe();
+KedaTrigger HeldRequestsRecipe();
 // The Go scaler's profile vllm-inference: the highest memory_used_percent of all GPUs against 80.
-ScaledTrigger GoScalerTrigger();
+KedaTrigger GoScalerTrigger();
 
 // llm-d's law: computes replicas from the P90 of TTFT and TPOT of the last minute relative to their
 // goals, capped at 2 and averaged over 45 s. Within a band it changes nothing [llm-d
 // guides/workload-autoscaling/README.slo-aware.md].
-class LatencyLawScaler : public WorkloadScaler {
+class LatencyLawScaler : public Scaler {
  public:
   explicit LatencyLawScaler(const LatencyGoals& goals) : goals_(goals) {}
 
@@ -63,7 +63,7 @@ class LatencyLawScaler : public WorkloadScaler {
   double desired_ = 0;
 };
 
-ScaledTrigger LatencyLaw(const LatencyGoals& goals);
+KedaTrigger LatencyLaw(const LatencyGoals& goals);
 // The ScaledObject of llm-d's guide: up by 100 % or 4 pods a minute, down by one in two minutes.
 ScaledObjectSpec LatencyLawObject(int min_replicas, int max_replicas);
 

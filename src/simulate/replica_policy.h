@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -40,28 +39,14 @@ class ScheduledPolicy : public ReplicaPolicy {
   const Schedule schedule_;
 };
 
-// A scaler that samples the workload once a second.
-class WorkloadScaler : public Scaler {
- public:
-  virtual void Observe(const SimulatedWorkload& workload) = 0;
-};
-
-struct ScaledTrigger {
-  std::unique_ptr<WorkloadScaler> scaler;
-  double target = 1;
-  TargetType target_type = TargetType::kAverageValue;
-};
-
 // One ScaledObject with KEDA, its HPA and its scalers.
 class KedaPolicy : public ReplicaPolicy {
  public:
-  KedaPolicy(const ScaledObjectSpec& spec, std::vector<ScaledTrigger> triggers)
-      : triggers_(std::move(triggers)), keda_(spec, TriggersOf(triggers_)) {}
-  KedaPolicy(const ScaledObjectSpec& spec, ScaledTrigger trigger)
-      : KedaPolicy(spec, OneOf(std::move(trigger))) {}
+  KedaPolicy(const ScaledObjectSpec& spec, std::vector<KedaTrigger> triggers)
+      : triggers_(std::move(triggers)), keda_(spec, triggers_) {}
 
   int Step(absl::Duration, const SimulatedWorkload& workload, int replicas) override {
-    for (const ScaledTrigger& trigger : triggers_) trigger.scaler->Observe(workload);
+    for (const KedaTrigger& trigger : triggers_) trigger.scaler->Observe(workload);
     return keda_.Step(workload.now(), replicas, workload.ready());
   }
   // Returns the value of the first trigger.
@@ -71,20 +56,7 @@ class KedaPolicy : public ReplicaPolicy {
   }
 
  private:
-  static std::vector<ScaledTrigger> OneOf(ScaledTrigger trigger) {
-    std::vector<ScaledTrigger> triggers;
-    triggers.push_back(std::move(trigger));
-    return triggers;
-  }
-  static std::vector<KedaTrigger> TriggersOf(const std::vector<ScaledTrigger>& triggers) {
-    std::vector<KedaTrigger> keda;
-    for (const ScaledTrigger& trigger : triggers) {
-      keda.push_back({trigger.scaler.get(), trigger.target, trigger.target_type});
-    }
-    return keda;
-  }
-
-  const std::vector<ScaledTrigger> triggers_;
+  const std::vector<KedaTrigger> triggers_;
   Keda keda_;
 };
 

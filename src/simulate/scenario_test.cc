@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -34,14 +33,12 @@ RateCurve RiseAndFall() {
 
 // Runs this project's scaler beside a trigger that wakes the first replica.
 LoopResult RunOurs(const LoopScenario& scenario, const Metadata& metadata, int max_replicas = 100,
-                   ScaledTrigger wake = HeldRequestsRecipe()) {
+                   const KedaTrigger& wake = HeldRequestsRecipe()) {
   const auto trigger = ParseTrigger(metadata, BuiltInProfiles());
   EXPECT_TRUE(trigger.ok()) << trigger.status();
-  std::vector<ScaledTrigger> triggers;
-  triggers.push_back(
-      OwnTrigger(trigger.value_or(Trigger()), {.pods_api = false, .engines = false}));
-  triggers.push_back(std::move(wake));
-  KedaPolicy policy({.max_replica_count = max_replicas}, std::move(triggers));
+  KedaPolicy policy(
+      {.max_replica_count = max_replicas},
+      {OwnTrigger(trigger.value_or(Trigger()), {.pods_api = false, .engines = false}), wake});
   return RunLoop(scenario, policy);
 }
 
@@ -122,7 +119,7 @@ TEST(Scenario, AStartLongerThanTheCooldownIsNotKilled) {
   LoopScenario scenario = Scenario(RateCurve::Constant(0), absl::Minutes(15));
   scenario.workload.shortest_start = scenario.workload.longest_start = absl::Seconds(360);
   const absl::Time start = SimulatedStart();
-  auto wake = std::make_unique<RecipeScaler>([start](const SimulatedWorkload& workload) {
+  auto wake = std::make_shared<RecipeScaler>([start](const SimulatedWorkload& workload) {
     const absl::Duration passed = workload.now() - start;
     return absl::Seconds(58) <= passed && passed <= absl::Seconds(60) ? 1.0 : 0.0;
   });
@@ -130,17 +127,14 @@ TEST(Scenario, AStartLongerThanTheCooldownIsNotKilled) {
   const LoopResult result = RunOurs(
       scenario,
       {{"profile", "triton-inference"}, {"warmupSeconds", "359"}, {"activationWindow", "0s"}}, 100,
-      {.scaler = std::move(wake)});
+      {.scaler = wake});
   EXPECT_EQ(FirstAt(result, 1), absl::Seconds(60));
   EXPECT_EQ(result.TimeUntilReady(1, absl::ZeroDuration()), absl::Seconds(420));
   EXPECT_EQ(FirstAt(result, 0, absl::Seconds(60)), absl::Seconds(720));
 }
 
 TEST(Scenario, TheReferenceStopsAtTwoAndNeverGoesToZero) {
-  std::vector<ScaledTrigger> triggers;
-  triggers.push_back(GoScalerTrigger());
-  triggers.push_back(HeldRequestsRecipe());
-  KedaPolicy policy({}, std::move(triggers));
+  KedaPolicy policy({}, {GoScalerTrigger(), HeldRequestsRecipe()});
   const LoopResult result = RunLoop(Scenario(RiseAndFall(), absl::Hours(2)), policy);
   EXPECT_EQ(result.totals.most_replicas, 2);
   EXPECT_EQ(result.samples.back().desired, 2);

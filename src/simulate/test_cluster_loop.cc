@@ -35,8 +35,8 @@ ClusterScaler::ClusterScaler(Trigger trigger, std::string scaled_object, ValueRu
       stored_query_(WithFullLookBack(query_)),
       signals_({.max_gap = kStaleness.stale_after}, [] {}) {}
 
-void ClusterScaler::Observe(std::vector<NodeSnapshot> snapshots,
-                            const std::vector<ReadEngine>& engines) {
+void ClusterScaler::AddReadings(std::vector<NodeSnapshot> snapshots,
+                                const std::vector<ReadEngine>& engines) {
   nodes_.resize(snapshots.size());
   for (size_t i = 0; i < snapshots.size(); ++i) {
     Node& node = nodes_[i];
@@ -91,7 +91,8 @@ ClusterLoop::ClusterLoop(const ClusterScenario& scenario, Trigger trigger,
     : scenario_(scenario),
       cluster_(scenario.cluster, kStart),
       controller_(std::move(controller)),
-      scaler_(std::move(trigger), scenario.scaled_object_name, scenario.value),
+      scaler_(std::make_shared<ClusterScaler>(std::move(trigger), scenario.scaled_object_name,
+                                              scenario.value)),
       keda_(scenario.scaled_object, Triggers()),
       load_(0),
       replicas_(scenario.replicas),
@@ -106,10 +107,9 @@ ClusterLoop::ClusterLoop(const ClusterScenario& scenario, Trigger trigger,
   changes_ = {{settled_at_, replicas_}};
 }
 
-std::vector<KedaTrigger> ClusterLoop::Triggers() {
-  std::vector<KedaTrigger> triggers = {
-      {&scaler_, scaler_.trigger().target, scaler_.trigger().target_type}};
-  if (scenario_.wakes_from_zero) triggers.push_back({.scaler = &wake_});
+std::vector<KedaTrigger> ClusterLoop::Triggers() const {
+  std::vector<KedaTrigger> triggers = {{scaler_, trigger().target, trigger().target_type}};
+  if (scenario_.wakes_from_zero) triggers.push_back({.scaler = wake_});
   return triggers;
 }
 
@@ -129,7 +129,7 @@ std::vector<NodeSnapshot> ClusterLoop::Snapshots() const {
       return engines_->IsBusy(pod) ? kBusyEnginePercent : 0.0;
     });
   }
-  const double each = load_ * scaler_.trigger().target / std::max(1, cluster_.Available());
+  const double each = load_ * trigger().target / std::max(1, cluster_.Available());
   return cluster_.Snapshots(
       [each](const SimulatedPod& pod) { return pod.IsAvailable() ? std::min(100.0, each) : 0.0; });
 }
@@ -139,10 +139,10 @@ void ClusterLoop::Step() {
   controller_->Sync(replicas_, cluster_);
   if (engines_.has_value()) engines_->Advance(cluster_);
   if (++steps_ % kStepsAReading == 0) {
-    scaler_.Observe(Snapshots(), engines_.has_value() ? engines_->AnsweringEngines()
-                                                      : std::vector<ReadEngine>());
+    scaler_->AddReadings(Snapshots(), engines_.has_value() ? engines_->AnsweringEngines()
+                                                           : std::vector<ReadEngine>());
   }
-  wake_.active = load_ > 0 && cluster_.Available() == 0;
+  wake_->active = load_ > 0 && cluster_.Available() == 0;
   // Scenarios start from a settled workload, so nothing scales before all its pods are available.
   if (settled_at_ == absl::InfiniteFuture() && cluster_.Available() < replicas_) return;
   Scale(keda_.Step(cluster_.now(), replicas_, cluster_.Available(), cluster_.Active()));

@@ -31,7 +31,7 @@ class ClusterScaler : public Scaler {
   // If `value` is null, the decision's value counts.
   ClusterScaler(Trigger trigger, std::string scaled_object, ValueRule value);
 
-  void Observe(std::vector<NodeSnapshot> snapshots, const std::vector<ReadEngine>& engines);
+  void AddReadings(std::vector<NodeSnapshot> snapshots, const std::vector<ReadEngine>& engines);
 
   absl::StatusOr<double> GetMetrics() override;
   absl::StatusOr<bool> IsActive() override;
@@ -100,8 +100,8 @@ class ClusterLoop {
 
   GpuCluster& cluster() { return cluster_; }
   WorkloadController& controller() { return *controller_; }
-  const Trigger& trigger() const { return scaler_.trigger(); }
-  const Decision& Decided() { return scaler_.Decided(); }
+  const Trigger& trigger() const { return scaler_->trigger(); }
+  const Decision& Decided() { return scaler_->Decided(); }
 
   int replicas() const { return replicas_; }  // spec.replicas
   int least() const { return least_; }        // since the workload was settled
@@ -112,14 +112,14 @@ class ClusterLoop {
  private:
   void Step();
   std::vector<NodeSnapshot> Snapshots() const;
-  std::vector<KedaTrigger> Triggers();
+  std::vector<KedaTrigger> Triggers() const;
 
   const ClusterScenario scenario_;
   GpuCluster cluster_;
   std::unique_ptr<WorkloadController> controller_;
   std::optional<ClusterEngines> engines_;
-  ClusterScaler scaler_;
-  WakeScaler wake_;
+  const std::shared_ptr<ClusterScaler> scaler_;
+  const std::shared_ptr<WakeScaler> wake_ = std::make_shared<WakeScaler>();
   Keda keda_;
   double load_;
   int replicas_;

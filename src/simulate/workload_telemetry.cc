@@ -199,8 +199,8 @@ Decision WorkloadTelemetry::Decide() const {
   return gpuscaler::Decide(trigger_, scaled_object_, fleet, &signals, options_.staleness);
 }
 
-ScaledTrigger OwnTrigger(const Trigger& trigger, const TelemetryOptions& options) {
-  return {.scaler = std::make_unique<WorkloadTelemetry>(trigger, options),
+KedaTrigger OwnTrigger(const Trigger& trigger, const TelemetryOptions& options) {
+  return {.scaler = std::make_shared<WorkloadTelemetry>(trigger, options),
           .target = trigger.target,
           .target_type = trigger.target_type};
 }

@@ -43,7 +43,7 @@ void StoreReadings(const SignalSource& source, const EngineQuery& query,
 
 // This project's scaler on the Deployment llm in the namespace team-a, with a ScaledObject of the
 // same name. Not thread-safe.
-class WorkloadTelemetry : public WorkloadScaler {
+class WorkloadTelemetry : public Scaler {
  public:
   WorkloadTelemetry(const Trigger& trigger, const TelemetryOptions& options);
 
@@ -76,6 +76,6 @@ class WorkloadTelemetry : public WorkloadScaler {
 };
 
 // Returns the trigger for KedaPolicy.
-ScaledTrigger OwnTrigger(const Trigger& trigger, const TelemetryOptions& options = {});
+KedaTrigger OwnTrigger(const Trigger& trigger, const TelemetryOptions& options = {});
 
 }  // namespace gpuscaler
