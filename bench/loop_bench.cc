@@ -27,9 +27,10 @@
 #include "absl/strings/str_cat.h"
 #include "loop_table.h"
 #include "simulate/closed_loop.h"
-#include "simulate/loop_load.h"
 #include "simulate/recipe_scalers.h"
-#include "simulate/workload_telemetry.h"
+#include "simulate/test_loop_load.h"
+#include "simulate/test_recipe_scalers.h"
+#include "simulate/test_workload_telemetry.h"
 
 namespace gpuscaler {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "simulate/closed_loop.h"
 #include "simulate/keda.h"
-#include "simulate/loop_load.h"
 #include "simulate/replica_policy.h"
+#include "simulate/test_loop_load.h"
 
 namespace gpuscaler {
 

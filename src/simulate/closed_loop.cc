@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "simulate/arrivals.h"
+
 namespace gpuscaler {
 namespace {
 
@@ -84,6 +86,14 @@ class ResultCollector {
 }  // namespace
 
 absl::Time SimulatedStart() { return absl::FromUnixSeconds(1'767'225'600); }
+
+RequestTrace EvenTrace(const RateCurve& curve, absl::Duration duration,
+                       const EngineRequest& request) {
+  Arrivals arrivals(curve, duration, Spacing::kEven, /*seed=*/1);
+  RequestTrace trace;
+  while (const auto at = arrivals.Next()) trace.push_back({.at = *at, .request = request});
+  return trace;
+}
 
 std::optional<absl::Duration> LoopResult::TimeUntilReady(int replicas, absl::Duration since) const {
   for (const LoopSample& sample : samples) {

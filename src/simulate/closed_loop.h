@@ -4,10 +4,9 @@
 //   const EnginePreset& preset = *EnginePresetNamed("small-batch");
 //   LoopScenario scenario{.workload = {.engine = preset.batch}, .goals = preset.goals};
 //   scenario.duration = absl::Hours(2);
-//   scenario.requests = PoissonTrace(RateCurve::Constant(3.3 * preset.requests_per_second),
-//                                    scenario.duration, preset.request, /*seed=*/1);
-//   const auto trigger = ParseTrigger({{"profile", "vllm-inference"}}, BuiltInProfiles());
-//   KedaPolicy policy({.min_replica_count = 1, .max_replica_count = 20}, {OwnTrigger(*trigger)});
+//   scenario.requests = EvenTrace(RateCurve::Constant(3.3 * preset.requests_per_second),
+//                                 scenario.duration, preset.request);
+//   KedaPolicy policy({.min_replica_count = 1, .max_replica_count = 20}, {GoScalerTrigger()});
 //   const LoopResult result = RunLoop(scenario, policy);
 #pragma once
 
@@ -17,14 +16,24 @@
 #include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
 #include "simulate/engine_preset.h"
+#include "simulate/rate_curve.h"
 #include "simulate/replica_policy.h"
-#include "simulate/request_trace.h"
 #include "simulate/simulated_workload.h"
 
 namespace gpuscaler {
 
 // The date has no effect.
 absl::Time SimulatedStart();
+
+struct TracedRequest {
+  absl::Duration at;  // since the start
+  EngineRequest request;
+};
+using RequestTrace = std::vector<TracedRequest>;  // ordered by time
+
+// Returns evenly spaced requests.
+RequestTrace EvenTrace(const RateCurve& curve, absl::Duration duration,
+                       const EngineRequest& request);
 
 struct LoopScenario {
   WorkloadOptions workload;

@@ -10,9 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "simulate/loop_load.h"
-#include "simulate/recipe_scalers.h"
-#include "simulate/workload_telemetry.h"
+#include "simulate/test_loop_load.h"
+#include "simulate/test_recipe_scalers.h"
+#include "simulate/test_workload_telemetry.h"
 
 namespace gpuscaler {
 namespace {

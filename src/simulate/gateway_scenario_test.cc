@@ -6,8 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "simulate/closed_loop.h"
-#include "simulate/recipe_scalers.h"
-#include "simulate/workload_telemetry.h"
+#include "simulate/test_recipe_scalers.h"
+#include "simulate/test_request_trace.h"
+#include "simulate/test_workload_telemetry.h"
 
 namespace gpuscaler {
 namespace {

@@ -1,4 +1,4 @@
-#include "simulate/request_trace.h"
+#include "simulate/test_request_trace.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "simulate/closed_loop.h"
 #include "simulate/recipe_scalers.h"
-#include "simulate/workload_telemetry.h"
+#include "simulate/test_workload_telemetry.h"
 
 namespace gpuscaler {
 namespace {
@@ -119,15 +119,17 @@ TEST(Scenario, AStartLongerThanTheCooldownIsNotKilled) {
   LoopScenario scenario = Scenario(RateCurve::Constant(0), absl::Minutes(15));
   scenario.workload.shortest_start = scenario.workload.longest_start = absl::Seconds(360);
   const absl::Time start = SimulatedStart();
-  auto wake = std::make_shared<RecipeScaler>([start](const SimulatedWorkload& workload) {
-    const absl::Duration passed = workload.now() - start;
-    return absl::Seconds(58) <= passed && passed <= absl::Seconds(60) ? 1.0 : 0.0;
-  });
+  const KedaTrigger wake = Recipe(
+      [start](const SimulatedWorkload& workload) {
+        const absl::Duration passed = workload.now() - start;
+        return absl::Seconds(58) <= passed && passed <= absl::Seconds(60) ? 1.0 : 0.0;
+      },
+      1);
   // The pod is first observed a second after its creation.
   const LoopResult result = RunOurs(
       scenario,
       {{"profile", "triton-inference"}, {"warmupSeconds", "359"}, {"activationWindow", "0s"}}, 100,
-      {.scaler = wake});
+      wake);
   EXPECT_EQ(FirstAt(result, 1), absl::Seconds(60));
   EXPECT_EQ(result.TimeUntilReady(1, absl::ZeroDuration()), absl::Seconds(420));
   EXPECT_EQ(FirstAt(result, 0, absl::Seconds(60)), absl::Seconds(720));

@@ -11,7 +11,7 @@
 #include "simulate/engine_preset.h"
 #include "simulate/simulated_workload.h"
 #include "simulate/test_gpu_cluster.h"
-#include "simulate/workload_telemetry.h"
+#include "simulate/test_workload_telemetry.h"
 
 namespace gpuscaler {
 

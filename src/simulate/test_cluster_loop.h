@@ -17,7 +17,7 @@
 #include "simulate/test_cluster_engines.h"
 #include "simulate/test_gpu_cluster.h"
 #include "simulate/test_workload_controller.h"
-#include "simulate/workload_telemetry.h"
+#include "simulate/test_workload_telemetry.h"
 #include "trigger/trigger.h"
 
 namespace gpuscaler {

@@ -1,4 +1,4 @@
-#include "simulate/loop_load.h"
+#include "simulate/test_loop_load.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "simulate/request_trace.h"
+#include "simulate/test_request_trace.h"
 
 #include <algorithm>
 #include <cmath>
@@ -104,14 +104,6 @@ RequestTrace PoissonTrace(const RateCurve& curve, absl::Duration duration,
     const int64_t answer = RandomLength(request.max_tokens, answers, random);
     trace.push_back({.at = *at, .request = {.prompt_tokens = prompt, .max_tokens = answer}});
   }
-  return trace;
-}
-
-RequestTrace EvenTrace(const RateCurve& curve, absl::Duration duration,
-                       const EngineRequest& request) {
-  Arrivals arrivals(curve, duration, Spacing::kEven, /*seed=*/1);
-  RequestTrace trace;
-  while (const auto at = arrivals.Next()) trace.push_back({.at = *at, .request = request});
   return trace;
 }
 

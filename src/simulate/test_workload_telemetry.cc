@@ -1,4 +1,4 @@
-#include "simulate/workload_telemetry.h"
+#include "simulate/test_workload_telemetry.h"
 
 #include <algorithm>
 #include <limits>

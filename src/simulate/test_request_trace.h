@@ -1,23 +1,15 @@
-// The requests of a closed loop: arrival time, prompt length and answer length of each.
+// Random and recorded requests for closed loops, with the arrival time and the lengths of each.
 #pragma once
 
 #include <cstdint>
 #include <random>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "simulate/batch_engine.h"
-#include "simulate/rate_curve.h"
+#include "simulate/closed_loop.h"
 
 namespace gpuscaler {
-
-struct TracedRequest {
-  absl::Duration at;  // since the start
-  EngineRequest request;
-};
-using RequestTrace = std::vector<TracedRequest>;  // ordered by time
 
 // Lengths around a mean: normally distributed, and clamped to the mean plus or minus `spread` of
 // it. Zero: all are equal.
@@ -32,10 +24,6 @@ int64_t RandomLength(int64_t mean, const LengthSpread& spread, std::mt19937_64& 
 RequestTrace PoissonTrace(const RateCurve& curve, absl::Duration duration,
                           const EngineRequest& request, uint64_t seed,
                           const LengthSpread& prompts = {}, const LengthSpread& answers = {});
-
-// Returns as many arrivals on average, evenly spaced.
-RequestTrace EvenTrace(const RateCurve& curve, absl::Duration duration,
-                       const EngineRequest& request);
 
 // Parses "TIMESTAMP,ContextTokens,GeneratedTokens" with a header, the format of the Azure LLM
 // inference trace of 2023 (2023-11-16 18:15:46.6805900). Returns INVALID_ARGUMENT with the line.

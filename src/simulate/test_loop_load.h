@@ -1,15 +1,13 @@
 // The loads for comparing scaling policies, and the two policies that use them in advance.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "simulate/closed_loop.h"
-#include "simulate/engine_preset.h"
-#include "simulate/rate_curve.h"
+#include "simulate/test_request_trace.h"
 
 namespace gpuscaler {
 
