@@ -10,8 +10,9 @@
 namespace gpuscaler {
 namespace {
 
-void CheckProfile(const Profile& profile) {
-  FUZZ_ASSERT(IsPathSafe(profile.name) && MetricNameOf(profile).size() > profile.name.size());
+void CheckProfile(const Trigger& profile) {
+  FUZZ_ASSERT(IsPathSafe(profile.profile));
+  FUZZ_ASSERT(MetricNameOf(profile.profile).size() > profile.profile.size());
   FUZZ_ASSERT(profile.target > 0 && profile.target <= 1e12 && profile.activation_threshold >= 0);
   FUZZ_ASSERT(profile.window >= absl::ZeroDuration() && profile.window <= kLongestWindow);
   FUZZ_ASSERT(profile.activation_window >= absl::ZeroDuration());
@@ -28,12 +29,12 @@ void CheckFile(absl::string_view yaml) {
   }
   for (const auto& [name, profile] : BuiltInProfiles()) FUZZ_ASSERT(profiles->contains(name));
   for (const auto& [name, profile] : *profiles) {
-    FUZZ_ASSERT(name == profile.name);
-    CheckProfile(profile);
+    FUZZ_ASSERT(name == profile.trigger.profile);
+    CheckProfile(profile.trigger);
     // A trigger with only this profile must be valid.
     const auto trigger = ParseTrigger({{"profile", name}}, *profiles);
     FUZZ_ASSERT(trigger.ok() || !BuiltInProfiles().contains(name));
-    FUZZ_ASSERT(!trigger.ok() || trigger->target == profile.target);
+    FUZZ_ASSERT(!trigger.ok() || trigger->target == profile.trigger.target);
   }
 }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "fuzz_assert.h"
+#include "trigger/profile.h"
 #include "trigger/trigger.h"
 #include "trigger/trigger_keys.h"
 

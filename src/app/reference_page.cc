@@ -109,11 +109,12 @@ std::string ProfilesSection() {
                    Head({"profile", "metricType", "targetValue", "activationThreshold", "window",
                          "activationWindow", "warmupSeconds", "metric name", "for"}));
   for (const auto& [name, profile] : BuiltInProfiles()) {
+    const Trigger& trigger = profile.trigger;
     absl::StrAppend(
-        &text, Row({Code(name), Code(InfoOf(profile.metric).name), NumberText(profile.target),
-                    NumberText(profile.activation_threshold), DurationText(profile.window),
-                    DurationText(profile.activation_window),
-                    NumberText(absl::ToDoubleSeconds(profile.warmup)), Code(MetricNameOf(profile)),
+        &text, Row({Code(name), Code(InfoOf(trigger.metric).name), NumberText(trigger.target),
+                    NumberText(trigger.activation_threshold), DurationText(trigger.window),
+                    DurationText(trigger.activation_window),
+                    NumberText(absl::ToDoubleSeconds(trigger.warmup)), Code(MetricNameOf(name)),
                     Cell(profile.help)}));
   }
   return absl::StrCat(text, "\n");

@@ -23,7 +23,7 @@ TriggerRef RefOf(Metadata metadata) {
 std::vector<std::string> DemoProfiles() {
   std::vector<std::string> names;
   for (const auto& [name, profile] : BuiltInProfiles()) {
-    if (IsInDemo(profile.metric)) names.push_back(name);
+    if (IsInDemo(profile.trigger.metric)) names.push_back(name);
   }
   return names;
 }

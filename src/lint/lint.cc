@@ -113,7 +113,7 @@ ScalerTrigger ReadScalerTrigger(const ManifestTrigger& declaration, const Manife
     return IsOurFromEnv(fault.key) || IsFilledIn(declaration, fault.key);
   });
   if (settings_are_known && scaler_trigger.metadata.faults.empty())
-    scaler_trigger.parsed = TriggerOf(scaler_trigger.metadata);
+    scaler_trigger.parsed = TriggerOf(scaler_trigger.metadata.settings);
   if (scaler_trigger.parsed)
     scaler_trigger.endpoint = EndpointNamedBy(*scaler_trigger.parsed, manifest, related_objects);
   return scaler_trigger;

@@ -46,9 +46,7 @@ bool TargetIsGiven(const Settings& settings) {
 
 std::optional<RuleViolation> TargetOfAnotherMetric(const ScalerTrigger& scaler_trigger) {
   const Trigger& trigger = *scaler_trigger.parsed;
-  const MetricType meant_for = scaler_trigger.metadata.profile == nullptr
-                                   ? MetricType::kGpuUtilization
-                                   : scaler_trigger.metadata.profile->metric;
+  const MetricType meant_for = scaler_trigger.metadata.settings.trigger.metric;  // the profile's
   if (TargetIsGiven(scaler_trigger.metadata.settings) ||
       InfoOf(meant_for).unit == InfoOf(trigger.metric).unit)
     return std::nullopt;
@@ -65,8 +63,8 @@ std::optional<RuleViolation> TargetOfOneGpu(const ScalerTrigger& scaler_trigger)
   const bool adds_up = InfoOf(trigger.metric).origin == MetricOrigin::kGpu &&
                        InfoOf(trigger.metric).extensive &&
                        trigger.aggregation == Aggregation::kSum && trigger.gpus_per_replica > 1;
-  const bool is_profiles = scaler_trigger.metadata.profile != nullptr &&
-                           !TargetIsGiven(scaler_trigger.metadata.settings);
+  const bool is_profiles =
+      !trigger.profile.empty() && !TargetIsGiven(scaler_trigger.metadata.settings);
   if (!adds_up || !is_profiles) return std::nullopt;
   return RuleViolation{
       absl::StrCat("the profile's target ", NumberText(trigger.target), " ",
@@ -129,7 +127,7 @@ std::optional<RuleViolation> SumOfPercentages(const ScalerTrigger& scaler_trigge
 
 // A user that sets engineFallback has decided what counts without an engine.
 std::optional<RuleViolation> SaturationUnknown(const ScalerTrigger& scaler_trigger) {
-  const bool decided = scaler_trigger.metadata.settings.engine_fallback.has_value();
+  const bool decided = scaler_trigger.declaration->metadata.contains("engineFallback");
   const bool named = !scaler_trigger.parsed->engine_endpoint.url.empty();
   if (decided || named || scaler_trigger.finds_engines || !ReadsPressure(*scaler_trigger.parsed))
     return std::nullopt;

@@ -10,6 +10,7 @@
 #include "page/metric_family.h"
 #include "serve/answers.h"
 #include "serve/metrics.h"
+#include "trigger/profile.h"
 
 namespace gpuscaler {
 namespace {

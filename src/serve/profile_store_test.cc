@@ -28,13 +28,13 @@ TEST_F(ProfileStoreTest, ChangedFileIsAVersionOfItsOwn) {
   ProfileStore store(path_);
   ASSERT_TRUE(store.Reload().ok()) << store.Reload();
   const int64_t version = store.Get().version;
-  EXPECT_EQ(store.Get().profiles->find("ours")->second.target, 70);
+  EXPECT_EQ(store.Get().profiles->find("ours")->second.trigger.target, 70);
   ASSERT_TRUE(store.Reload().ok());
   EXPECT_EQ(store.Get().version, version);
   Write("profiles: {ours: {extends: vllm-inference, targetValue: 60}}");
   ASSERT_TRUE(store.Reload().ok());
   EXPECT_EQ(store.Get().version, version + 1);
-  EXPECT_EQ(store.Get().profiles->find("ours")->second.target, 60);
+  EXPECT_EQ(store.Get().profiles->find("ours")->second.trigger.target, 60);
 }
 
 TEST_F(ProfileStoreTest, BrokenOrMissingFileKeepsTheLastGoodProfiles) {

@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "scaling/test_fleet_builder.h"
 #include "scaling/test_history_builder.h"
+#include "trigger/profile.h"
 
 namespace gpuscaler {
 namespace {
@@ -255,7 +256,7 @@ TEST(TriggerEntry, NewProfilesAreParsedAndEvaluated) {
   TriggerEntry trigger(Ref("a", {{"profile", "ours"}}));
   EXPECT_FALSE(trigger.Parse(Version(1)).parsed->trigger.ok());
   auto profiles = std::make_shared<Profiles>(BuiltInProfiles());
-  (*profiles)["ours"] = Profile{.name = "ours", .target = 42};
+  (*profiles)["ours"] = Profile{.trigger = {.profile = "ours", .target = 42}};
   const auto parsed = trigger.Parse({2, profiles}).parsed;
   ASSERT_TRUE(parsed->trigger.ok()) << parsed->trigger.status();
   EXPECT_EQ(parsed->trigger->target, 42);

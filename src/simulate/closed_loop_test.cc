@@ -13,6 +13,7 @@
 #include "simulate/test_loop_load.h"
 #include "simulate/test_recipe_scalers.h"
 #include "simulate/test_workload_telemetry.h"
+#include "trigger/profile.h"
 
 namespace gpuscaler {
 namespace {

@@ -9,6 +9,7 @@
 #include "scaling/decision.h"
 #include "scaling/hpa.h"
 #include "scaling/test_signal_builder.h"
+#include "trigger/profile.h"
 
 namespace gpuscaler {
 namespace {

@@ -9,6 +9,7 @@
 #include "simulate/test_recipe_scalers.h"
 #include "simulate/test_request_trace.h"
 #include "simulate/test_workload_telemetry.h"
+#include "trigger/profile.h"
 
 namespace gpuscaler {
 namespace {

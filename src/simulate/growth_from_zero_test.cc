@@ -13,6 +13,7 @@
 #include "base/duration_text.h"
 #include "gtest/gtest.h"
 #include "simulate/test_cluster_loop.h"
+#include "trigger/profile.h"
 
 namespace gpuscaler {
 namespace {

@@ -8,6 +8,7 @@
 #include "scaling/decision.h"
 #include "scaling/hpa.h"
 #include "scaling/test_history_builder.h"
+#include "trigger/profile.h"
 
 namespace gpuscaler {
 namespace {

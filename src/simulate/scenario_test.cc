@@ -8,6 +8,7 @@
 #include "simulate/closed_loop.h"
 #include "simulate/recipe_scalers.h"
 #include "simulate/test_workload_telemetry.h"
+#include "trigger/profile.h"
 
 namespace gpuscaler {
 namespace {

@@ -14,6 +14,7 @@
 
 #include "gtest/gtest.h"
 #include "simulate/test_cluster_loop.h"
+#include "trigger/profile.h"
 
 namespace gpuscaler {
 

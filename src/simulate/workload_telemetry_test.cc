@@ -3,6 +3,7 @@
 #include "engine/engines.h"
 #include "gtest/gtest.h"
 #include "simulate/vllm_exposition.h"
+#include "trigger/profile.h"
 
 namespace gpuscaler {
 namespace {

@@ -10,6 +10,7 @@
 #include "absl/strings/strip.h"
 #include "base/nearest.h"
 #include "base/number_text.h"
+#include "trigger/profile.h"
 #include "trigger/source_checks.h"
 
 namespace gpuscaler {
@@ -89,16 +90,22 @@ std::string ProfilesText(absl::string_view asked, const std::vector<absl::string
   return JoinedWithOr(named);
 }
 
-void FindProfile(const Entry& entry, const Profiles& profiles, ParsedMetadata& parsed) {
-  const auto found = profiles.find(entry.value);
-  if (found != profiles.end()) {
-    parsed.profile = &found->second;
-    return;
-  }
+// Returns the trigger that all keys but `profile` override.
+Trigger StartOf(const Metadata& metadata, const Profiles& profiles) {
+  const auto named = metadata.find(SpelledIn(metadata, "profile"));
+  if (named == metadata.end()) return {};
+  const auto found = profiles.find(named->second);
+  if (found == profiles.end()) return {};
+  Trigger trigger = found->second.trigger;
+  trigger.metric_name = MetricNameOf(trigger.profile);
+  return trigger;
+}
+
+Fault UnknownProfile(const Entry& entry, const Profiles& profiles) {
   std::vector<absl::string_view> names;
   for (const auto& [name, profile] : profiles) names.push_back(name);
-  parsed.faults.push_back(FaultIn(entry, absl::StrCat("use ", ProfilesText(entry.value, names)),
-                                  DidYouMean(entry.value, names)));
+  return FaultIn(entry, absl::StrCat("use ", ProfilesText(entry.value, names)),
+                 DidYouMean(entry.value, names));
 }
 
 void ParseEntry(const Entry& entry, const Profiles& profiles, ParsedMetadata& parsed) {
@@ -111,8 +118,8 @@ void ParseEntry(const Entry& entry, const Profiles& profiles, ParsedMetadata& pa
     const std::string details = absl::StrCat(fault.empty() ? "" : ": ", fault);
     parsed.faults.push_back(FaultIn(entry, absl::StrCat("use ", row->allowed),
                                     absl::StrCat(details, DidYouMean(entry.value, row->words))));
-  } else if (entry.name == "profile") {
-    FindProfile(entry, profiles, parsed);
+  } else if (entry.name == "profile" && !profiles.contains(entry.value)) {
+    parsed.faults.push_back(UnknownProfile(entry, profiles));
   }
 }
 
@@ -128,20 +135,14 @@ constexpr std::array<Shorthand, 2> kShorthands = {{
      &Settings::target_memory_utilization},
 }};
 
-// Returns true for a profile on engines or a queue. A shorthand can replace the metric of a GPU
-// profile only.
-bool IsOnAnotherSource(const Profile* profile) {
-  return profile != nullptr && InfoOf(profile->metric).origin != MetricOrigin::kGpu;
-}
-
-void AddShorthandFault(const Metadata& metadata, const Shorthand& shorthand,
-                       ParsedMetadata& parsed) {
+// Returns a fault for a profile on engines or a queue, because a shorthand can replace the metric
+// of a GPU profile only.
+Fault ShorthandFault(const Metadata& metadata, const Shorthand& shorthand,
+                     const MetricTypeInfo& of_profile) {
   const std::string key = SpelledIn(metadata, shorthand.key);
-  parsed.faults.push_back(
-      {key,
-       absl::StrCat(key, ": it is the target of ", InfoOf(shorthand.metric).name, ", but ",
-                    SpelledIn(metadata, "profile"), " is on ", InfoOf(parsed.profile->metric).name,
-                    "; use targetValue for that, or leave the profile out")});
+  return {key, absl::StrCat(key, ": it is the target of ", InfoOf(shorthand.metric).name, ", but ",
+                            SpelledIn(metadata, "profile"), " is on ", of_profile.name,
+                            "; use targetValue for that, or leave the profile out")};
 }
 
 void CheckShorthands(const Metadata& metadata, ParsedMetadata& parsed) {
@@ -157,10 +158,11 @@ void CheckShorthands(const Metadata& metadata, ParsedMetadata& parsed) {
                            "to gpu_utilization or memory_used_percent")});
     return;
   }
+  const MetricTypeInfo& of_profile = InfoOf(settings.trigger.metric);
   for (const Shorthand& shorthand : kShorthands) {
     if (!(settings.*shorthand.target)) continue;
-    if (!settings.metric && IsOnAnotherSource(parsed.profile)) {
-      AddShorthandFault(metadata, shorthand, parsed);
+    if (!settings.metric && of_profile.origin != MetricOrigin::kGpu) {
+      parsed.faults.push_back(ShorthandFault(metadata, shorthand, of_profile));
     }
     if (!settings.metric) continue;
     const bool both_targets_are_allowed =
@@ -215,16 +217,14 @@ std::optional<double> ExplicitTarget(const Settings& settings) {
   return std::nullopt;
 }
 
-// Returns the profile's windows for its own metric, or one of the same origin; else the defaults.
-DefaultWindows WindowsOf(const Settings& settings, const Profile& profile, MetricType metric) {
-  const MetricOrigin origin = InfoOf(metric).origin;
-  const bool is_rate = settings.prometheus_kind == PrometheusKind::kRate;
-  DefaultWindows windows{.window = profile.window,
-                         .activation_window = profile.activation_window,
-                         .warmup = profile.warmup};
-  if (origin != InfoOf(profile.metric).origin) windows = DefaultWindowsOf(origin);
-  if (origin == MetricOrigin::kMetricsEndpoint && is_rate) windows.window = kDefaultRateWindow;
-  return windows;
+void SetDefaultWindows(MetricOrigin origin, Trigger& trigger) {
+  trigger.window = trigger.activation_window = trigger.warmup = absl::ZeroDuration();
+  if (!IsOfReplicas(origin)) return;
+  trigger.window = absl::Seconds(origin == MetricOrigin::kEngine ? 15 : 30);
+  trigger.activation_window = absl::Seconds(60);
+  // The warm-up of engines that are not read. Engines load for minutes: if each counted the target
+  // meanwhile, ever more replicas would be added.
+  if (origin == MetricOrigin::kEngine) trigger.warmup = absl::Seconds(300);
 }
 
 EngineEndpoint EndpointIn(const Settings& settings, const MetricTypeInfo& metric) {
@@ -261,6 +261,7 @@ bool ParsedMetadata::HasFaultIn(absl::string_view key) const {
 
 ParsedMetadata ParseMetadata(const Metadata& metadata, const Profiles& profiles) {
   ParsedMetadata parsed;
+  parsed.settings.trigger = StartOf(metadata, profiles);
   for (const auto& [key, value] : metadata) {
     const Entry entry = EntryOf(key, value);
     if (entry.from_env && metadata.contains(entry.name)) continue;  // the plain key wins
@@ -274,50 +275,41 @@ ParsedMetadata ParseMetadata(const Metadata& metadata, const Profiles& profiles)
   CheckPodSelectors(metadata, parsed);
   const bool metric_is_known = !parsed.HasFaultIn("profile") && !parsed.HasFaultIn("metricType");
   if (metric_is_known) {
-    std::ranges::move(SourceFaults(metadata, parsed.settings, TriggerOf(parsed)),
+    std::ranges::move(SourceFaults(metadata, parsed.settings, TriggerOf(parsed.settings)),
                       std::back_inserter(parsed.faults));
   }
   return parsed;
 }
 
-Trigger TriggerOf(const ParsedMetadata& parsed) {
-  static const Profile& no_profile = *new Profile;
-  const Settings& settings = parsed.settings;
-  const Profile& profile = parsed.profile == nullptr ? no_profile : *parsed.profile;
-  const std::optional<MetricType> explicit_metric = ExplicitMetric(settings);
-
+Trigger TriggerOf(const Settings& settings) {
   Trigger trigger = settings.trigger;
-  trigger.profile = profile.name;
-  if (parsed.profile != nullptr) trigger.metric_name = MetricNameOf(profile);
-  trigger.metric_name = settings.metric_name.value_or(trigger.metric_name);
-  trigger.metric = explicit_metric.value_or(profile.metric);
+  trigger.metric = ExplicitMetric(settings).value_or(trigger.metric);
   const MetricTypeInfo& metric = InfoOf(trigger.metric);
   const bool is_in_replicas = trigger.metric == MetricType::kDemandReplicas;
-  trigger.target = ExplicitTarget(settings).value_or(is_in_replicas ? 1 : profile.target);
-  trigger.activation_threshold =
-      settings.activation_threshold.value_or(profile.activation_threshold);
-  trigger.activation_threshold_given =
-      settings.activation_threshold || profile.activation_threshold_given;
+  trigger.target = ExplicitTarget(settings).value_or(is_in_replicas ? 1 : trigger.target);
   trigger.aggregation =
       settings.aggregation.value_or(metric.extensive ? Aggregation::kSum : Aggregation::kMax);
 
-  const DefaultWindows windows = WindowsOf(settings, profile, trigger.metric);
-  trigger.window = settings.window.value_or(windows.window);
-  trigger.activation_window = settings.activation_window.value_or(windows.activation_window);
-  trigger.warmup = settings.warmup.value_or(windows.warmup);
+  // A profile's windows are for its own metric, or one of the same origin.
+  if (metric.origin != InfoOf(settings.trigger.metric).origin) {
+    SetDefaultWindows(metric.origin, trigger);
+  }
+  const bool is_rate = settings.prometheus_kind == PrometheusKind::kRate;
+  if (metric.origin == MetricOrigin::kMetricsEndpoint && is_rate) {
+    trigger.window = kDefaultRateWindow;
+  }
+  trigger.window = settings.window.value_or(trigger.window);
+  trigger.activation_window = settings.activation_window.value_or(trigger.activation_window);
+  trigger.warmup = settings.warmup.value_or(trigger.warmup);
 
   // A shorthand for the profile's own metric overrides only its target.
-  const bool counts_memory_as_read = settings.metric ||
-                                     (explicit_metric && explicit_metric != profile.metric) ||
-                                     parsed.profile == nullptr;
-  trigger.preallocated_memory =
-      counts_memory_as_read ? PreallocatedMemory::kLiteral : profile.preallocated_memory;
-  trigger.engine_fallback = settings.engine_fallback.value_or(trigger.engine_fallback);
-  trigger.scale_in = settings.scale_in.value_or(profile.scale_in);
+  if (settings.metric || trigger.metric != settings.trigger.metric) {
+    trigger.preallocated_memory = PreallocatedMemory::kLiteral;
+  }
   trigger.always_active = trigger.scale_in == ScaleIn::kHold && !trigger.activation_threshold_given;
 
   trigger.engine_endpoint = EndpointIn(settings, metric);
-  trigger.metrics_endpoint.rate = settings.prometheus_kind == PrometheusKind::kRate;
+  trigger.metrics_endpoint.rate = is_rate;
   trigger.metrics_endpoint.zero_if_absent = settings.prometheus_absent == PrometheusAbsent::kZero;
   trigger.queue.length = metric.length;
   return trigger;

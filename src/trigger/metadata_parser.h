@@ -6,7 +6,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "trigger/profile.h"
 #include "trigger/trigger.h"
 #include "trigger/trigger_keys.h"
 
@@ -19,18 +18,16 @@ struct Fault {
 
 struct ParsedMetadata {
   Settings settings;
-  const Profile* profile = nullptr;  // the one that is named, if it exists
   std::vector<Fault> faults;
 
   // Returns true for a fault in `key` or in its FromEnv form.
   bool HasFaultIn(absl::string_view key) const;
 };
 
-// Requires that `profiles` outlives the result.
 ParsedMetadata ParseMetadata(const Metadata& metadata, const Profiles& profiles);
 
 // A setting that is missing or has a fault is the profile's, else the default.
-Trigger TriggerOf(const ParsedMetadata& parsed);
+Trigger TriggerOf(const Settings& settings);
 
 // Returns INVALID_ARGUMENT with all faults, or OK if there is none. If the text of all faults
 // exceeds what a status can carry, it has the first ones and the number of the others.

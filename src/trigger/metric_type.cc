@@ -160,21 +160,4 @@ std::optional<MetricType> MetricTypeNamed(absl::string_view name) {
   return info == kMetricTypes.end() ? std::nullopt : std::optional(info->type);
 }
 
-DefaultWindows DefaultWindowsOf(MetricOrigin origin) {
-  switch (origin) {
-    case MetricOrigin::kGpu:
-      return {.window = absl::Seconds(30), .activation_window = absl::Seconds(60)};
-    case MetricOrigin::kEngine:
-      // The warm-up of engines that are not read. Engines load for minutes: if each counted
-      // the target meanwhile, ever more replicas would be added.
-      return {.window = absl::Seconds(15),
-              .activation_window = absl::Seconds(60),
-              .warmup = absl::Seconds(300)};
-    case MetricOrigin::kMetricsEndpoint:
-    case MetricOrigin::kRedis:
-      break;
-  }
-  return {.window = absl::ZeroDuration(), .activation_window = absl::ZeroDuration()};
-}
-
 }  // namespace gpuscaler

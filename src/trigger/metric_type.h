@@ -5,7 +5,6 @@
 #include <span>
 
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
 #include "model/costly_readings.h"
 #include "model/engine_metric.h"
 #include "model/gpu_point.h"
@@ -89,14 +88,5 @@ std::optional<MetricType> MetricTypeNamed(absl::string_view name);
 inline bool IsOfReplicas(MetricOrigin origin) {
   return origin == MetricOrigin::kGpu || origin == MetricOrigin::kEngine;
 }
-
-// The windows, unless metadata or a profile sets them.
-struct DefaultWindows {
-  absl::Duration window;
-  absl::Duration activation_window;
-  // Applies to replicas with unknown readiness.
-  absl::Duration warmup = absl::ZeroDuration();
-};
-DefaultWindows DefaultWindowsOf(MetricOrigin origin);
 
 }  // namespace gpuscaler

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "trigger/metadata_parser.h"
 
 namespace gpuscaler {
 namespace {
@@ -9,40 +10,36 @@ namespace {
 // Returns a profile for an engine that allocates its VRAM at its start: loading and graph capture
 // take minutes.
 Profile EngineProfile(const char* name, const char* help, double target) {
-  return {.name = name,
-          .help = help,
-          .metric = MetricType::kMemoryUsedPercent,
-          .target = target,
-          .activation_threshold = 5,
-          .activation_window = absl::Seconds(120),
-          .warmup = absl::Seconds(300),
-          .preallocated_memory = PreallocatedMemory::kPressure};
+  return {.help = help,
+          .trigger = {.profile = name,
+                      .metric = MetricType::kMemoryUsedPercent,
+                      .target = target,
+                      .activation_threshold = 5,
+                      .activation_window = absl::Seconds(120),
+                      .warmup = absl::Seconds(300),
+                      .preallocated_memory = PreallocatedMemory::kPressure}};
 }
 
 // Returns a profile for work in bursts, with VRAM that stays allocated between them.
 Profile BurstProfile(const char* name, const char* help, double activation_threshold) {
-  return {.name = name,
-          .help = help,
-          .metric = MetricType::kMemoryUsedPercent,
-          .target = 70,
-          .activation_threshold = activation_threshold,
-          .window = absl::Seconds(60),
-          .activation_window = absl::Seconds(300),
-          .preallocated_memory = PreallocatedMemory::kActivity};
+  return {.help = help,
+          .trigger = {.profile = name,
+                      .metric = MetricType::kMemoryUsedPercent,
+                      .target = 70,
+                      .activation_threshold = activation_threshold,
+                      .window = absl::Seconds(60),
+                      .activation_window = absl::Seconds(300),
+                      .preallocated_memory = PreallocatedMemory::kActivity}};
 }
 
 // Returns a profile on an engine's requests, with the windows of such metrics.
 Profile RequestProfile(const char* name, const char* help, MetricType metric, double target,
                        double activation_threshold) {
-  const DefaultWindows windows = DefaultWindowsOf(InfoOf(metric).origin);
-  return {.name = name,
-          .help = help,
-          .metric = metric,
-          .target = target,
-          .activation_threshold = activation_threshold,
-          .window = windows.window,
-          .activation_window = windows.activation_window,
-          .warmup = windows.warmup};
+  return {.help = help,
+          .trigger =
+              TriggerOf({.trigger = {.profile = name, .activation_threshold = activation_threshold},
+                         .metric = metric,
+                         .target = target})};
 }
 
 Profiles MakeBuiltInProfiles() {
@@ -67,25 +64,26 @@ Profiles MakeBuiltInProfiles() {
                           MetricType::kTritonQueueWaitMs, 50, 5),
            RequestProfile("triton-request-rate", "Triton, by requests a second",
                           MetricType::kTritonRequestRate, 50, 1),
-           Profile{.name = "triton-inference",
-           .help = "Triton Inference Server, by utilisation",
-           .metric = MetricType::kGpuUtilization,
-           .target = 75,
-           .activation_threshold = 10},
-           Profile{.name = "training",
-           .help = "Training: a busy job is never shrunk, and never goes to zero",
-           .metric = MetricType::kGpuUtilization,
-           .target = 90,
-           .window = absl::Seconds(60),
-           .activation_window = absl::Seconds(600),
-           .scale_in = ScaleIn::kHold},
-           Profile{.name = "distributed-training",
-           .help = "Data-parallel training on NVLink, by what a replica's GPUs send together",
-           .metric = MetricType::kNvlinkTx,
-           .target = 50000,
-           .activation_threshold = 5000},
+           Profile{.help = "Triton Inference Server, by utilisation",
+           .trigger = {.profile = "triton-inference",
+                      .metric = MetricType::kGpuUtilization,
+                      .target = 75,
+                      .activation_threshold = 10}},
+           Profile{.help = "Training: a busy job is never shrunk, and never goes to zero",
+           .trigger = {.profile = "training",
+                      .metric = MetricType::kGpuUtilization,
+                      .target = 90,
+                      .window = absl::Seconds(60),
+                      .activation_window = absl::Seconds(600),
+                      .scale_in = ScaleIn::kHold}},
+           Profile{
+               .help = "Data-parallel training on NVLink, by what a replica's GPUs send together",
+       .trigger = {.profile = "distributed-training",
+                  .metric = MetricType::kNvlinkTx,
+                  .target = 50000,
+                  .activation_threshold = 5000}},
        }) {
-    profiles.emplace(profile.name, profile);
+    profiles.emplace(profile.trigger.profile, profile);
   }
   return profiles;
 }
@@ -97,8 +95,8 @@ const Profiles& BuiltInProfiles() {
   return profiles;
 }
 
-std::string MetricNameOf(const Profile& profile) {
-  return absl::StrCat("keda_gpu_", absl::StrReplaceAll(profile.name, {{"-", "_"}}));
+std::string MetricNameOf(absl::string_view profile) {
+  return absl::StrCat("keda_gpu_", absl::StrReplaceAll(profile, {{"-", "_"}}));
 }
 
 }  // namespace gpuscaler

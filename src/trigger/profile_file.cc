@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/nearest.h"
 #include "base/status_macros.h"
+#include "trigger/metadata_parser.h"
 #include "trigger/profile.h"
 #include "trigger/trigger_keys.h"
 #include "trigger/trigger_words.h"
@@ -49,7 +51,7 @@ constexpr char kExample[] = R"(profiles:
 )";
 
 struct Draft {
-  Profile profile;
+  std::string help;
   Settings settings;
   std::optional<PreallocatedMemory> preallocated_memory;
 };
@@ -72,7 +74,8 @@ std::vector<absl::string_view> NamesOf(const Profiles& profiles) {
 }
 
 std::string Assignment(const Draft& draft, absl::string_view key, absl::string_view value) {
-  return absl::StrCat("profile ", Quoted(draft.profile.name), ": ", key, "=", Quoted(value), ": ");
+  return absl::StrCat("profile ", Quoted(draft.settings.trigger.profile), ": ", key, "=",
+                      Quoted(value), ": ");
 }
 
 absl::Status ReadExtends(const YAML::Node& value, const Profiles& profiles, Draft& draft) {
@@ -82,14 +85,15 @@ absl::Status ReadExtends(const YAML::Node& value, const Profiles& profiles, Draf
                                        "no such profile above it or built in",
                                        DidYouMean(value.Scalar(), NamesOf(profiles))));
   }
-  const std::string name = draft.profile.name;
-  draft.profile = found->second;
-  draft.profile.name = name;
+  const std::string name = draft.settings.trigger.profile;
+  draft.help = found->second.help;
+  draft.settings.trigger = found->second.trigger;
+  draft.settings.trigger.profile = name;
   return absl::OkStatus();
 }
 
 absl::Status ReadOwnKey(absl::string_view key, const YAML::Node& value, Draft& draft) {
-  if (key == "description") draft.profile.help = value.Scalar();
+  if (key == "description") draft.help = value.Scalar();
   if (key != "standingMemory") return absl::OkStatus();
   draft.preallocated_memory = FromWord<PreallocatedMemory>(value.Scalar());
   if (draft.preallocated_memory) return absl::OkStatus();
@@ -115,45 +119,32 @@ absl::Status ReadKey(const YAML::Node& key, const YAML::Node& value, Draft& draf
 }
 
 // Preallocated VRAM does not depend on the load, in any profile.
-PreallocatedMemory DefaultPreallocatedMemory(const Profile& base, MetricType metric) {
+PreallocatedMemory DefaultPreallocatedMemory(const Trigger& base, MetricType metric) {
   if (metric != MetricType::kMemoryUsedPercent) return PreallocatedMemory::kLiteral;
   return base.metric == metric ? base.preallocated_memory : PreallocatedMemory::kActivity;
 }
 
 Profile MakeProfile(const Draft& draft) {
-  const Settings& settings = draft.settings;
-  Profile profile = draft.profile;
-  profile.metric = settings.metric.value_or(profile.metric);
-  profile.target = settings.target.value_or(profile.target);
-  profile.activation_threshold =
-      settings.activation_threshold.value_or(profile.activation_threshold);
-  profile.activation_threshold_given =
-      profile.activation_threshold_given || settings.activation_threshold.has_value();
-  if (InfoOf(profile.metric).origin != InfoOf(draft.profile.metric).origin) {
-    const DefaultWindows windows = DefaultWindowsOf(InfoOf(profile.metric).origin);
-    profile.window = windows.window;
-    profile.activation_window = windows.activation_window;
-    profile.warmup = windows.warmup;
-  }
-  profile.window = settings.window.value_or(profile.window);
-  profile.activation_window = settings.activation_window.value_or(profile.activation_window);
-  profile.warmup = settings.warmup.value_or(profile.warmup);
-  profile.scale_in = settings.scale_in.value_or(profile.scale_in);
-  profile.preallocated_memory =
-      draft.preallocated_memory.value_or(DefaultPreallocatedMemory(draft.profile, profile.metric));
-  return profile;
+  const Trigger& base = draft.settings.trigger;
+  Trigger trigger = TriggerOf(draft.settings);
+  // The target of demand_replicas is a trigger's own.
+  trigger.target = draft.settings.target.value_or(base.target);
+  trigger.preallocated_memory =
+      draft.preallocated_memory.value_or(DefaultPreallocatedMemory(base, trigger.metric));
+  return {.help = draft.help, .trigger = std::move(trigger)};
 }
 
 absl::StatusOr<Profile> ReadProfile(const YAML::Node& name, const YAML::Node& body,
                                     const Profiles& profiles) {
   Draft draft;
-  draft.profile.name = name.IsScalar() ? name.Scalar() : "";
-  if (!IsPathSafe(draft.profile.name)) {
-    return ErrorAt(name, absl::StrCat("profile ", Quoted(draft.profile.name),
+  const std::string text = name.IsScalar() ? name.Scalar() : "";
+  draft.settings.trigger.profile = text;
+  if (!IsPathSafe(text)) {
+    return ErrorAt(name, absl::StrCat("profile ", Quoted(text),
                                       ": use letters, digits, - _ or . (it names the metric)"));
   }
   if (!body.IsMap()) {
-    return ErrorAt(name, absl::StrCat("profile ", Quoted(draft.profile.name), ": use keys, one of ",
+    return ErrorAt(name, absl::StrCat("profile ", Quoted(text), ": use keys, one of ",
                                       JoinedWithOr(AllKeys())));
   }
   if (const YAML::Node extends = body["extends"]; extends.IsDefined() && extends.IsScalar()) {
@@ -162,18 +153,18 @@ absl::StatusOr<Profile> ReadProfile(const YAML::Node& name, const YAML::Node& bo
   std::set<std::string> seen;
   for (const auto& entry : body) {
     if (!entry.first.IsScalar() || !entry.second.IsScalar()) {
-      return ErrorAt(entry.first, absl::StrCat("profile ", Quoted(draft.profile.name),
-                                               ": a key has one plain value"));
+      return ErrorAt(entry.first,
+                     absl::StrCat("profile ", Quoted(text), ": a key has one plain value"));
     }
     if (!seen.insert(entry.first.Scalar()).second) {
-      return ErrorAt(entry.first, absl::StrCat("profile ", Quoted(draft.profile.name), ": ",
+      return ErrorAt(entry.first, absl::StrCat("profile ", Quoted(text), ": ",
                                                Quoted(entry.first.Scalar()), " is there twice"));
     }
     RETURN_IF_ERROR(ReadKey(entry.first, entry.second, draft));
   }
-  if (draft.preallocated_memory &&
-      draft.settings.metric.value_or(draft.profile.metric) != MetricType::kMemoryUsedPercent) {
-    return ErrorAt(name, absl::StrCat("profile ", Quoted(draft.profile.name),
+  if (draft.preallocated_memory && draft.settings.metric.value_or(draft.settings.trigger.metric) !=
+                                       MetricType::kMemoryUsedPercent) {
+    return ErrorAt(name, absl::StrCat("profile ", Quoted(text),
                                       ": standingMemory needs metricType memory_used_percent"));
   }
   return MakeProfile(draft);
@@ -195,11 +186,11 @@ absl::StatusOr<Profiles> ReadDocument(const YAML::Node& document) {
     std::set<std::string> seen;
     for (const auto& named : entry.second) {
       ASSIGN_OR_RETURN(Profile profile, ReadProfile(named.first, named.second, profiles));
-      if (!seen.insert(profile.name).second) {
-        return ErrorAt(named.first,
-                       absl::StrCat("profile ", Quoted(profile.name), " is there twice"));
+      const std::string name = profile.trigger.profile;
+      if (!seen.insert(name).second) {
+        return ErrorAt(named.first, absl::StrCat("profile ", Quoted(name), " is there twice"));
       }
-      profiles[profile.name] = std::move(profile);
+      profiles[name] = std::move(profile);
     }
   }
   return profiles;

@@ -9,15 +9,19 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Profile Only(const std::string& yaml, const std::string& name) {
+Profile ProfileIn(const std::string& yaml, const std::string& name) {
   const auto profiles = ParseProfiles(yaml);
   EXPECT_TRUE(profiles.ok()) << yaml << profiles.status();
   if (!profiles.ok() || !profiles->contains(name)) return {};
   return profiles->find(name)->second;
 }
 
+Trigger Only(const std::string& yaml, const std::string& name) {
+  return ProfileIn(yaml, name).trigger;
+}
+
 TEST(ParseProfiles, ProfileStartsFromTheOneItExtends) {
-  const Profile profile = Only(R"(
+  const auto [help, trigger] = ProfileIn(R"(
 profiles:
   our-llm:
     targetValue: 70
@@ -26,18 +30,18 @@ profiles:
     activationWindow: 3m
   our-small-llm: {extends: our-llm, targetValue: 60}
 )",
-                               "our-small-llm");
-  EXPECT_EQ(profile.name, "our-small-llm");
-  EXPECT_EQ(profile.help, "Ours");
-  EXPECT_EQ(profile.target, 60);
-  EXPECT_EQ(profile.activation_threshold, 5);
-  EXPECT_EQ(profile.activation_window, absl::Minutes(3));
-  EXPECT_EQ(profile.warmup, absl::Seconds(300));
-  EXPECT_EQ(profile.preallocated_memory, PreallocatedMemory::kPressure);
+                                         "our-small-llm");
+  EXPECT_EQ(trigger.profile, "our-small-llm");
+  EXPECT_EQ(help, "Ours");
+  EXPECT_EQ(trigger.target, 60);
+  EXPECT_EQ(trigger.activation_threshold, 5);
+  EXPECT_EQ(trigger.activation_window, absl::Minutes(3));
+  EXPECT_EQ(trigger.warmup, absl::Seconds(300));
+  EXPECT_EQ(trigger.preallocated_memory, PreallocatedMemory::kPressure);
 }
 
 TEST(ParseProfiles, ExampleInTheDocsIsValid) {
-  const Profile profile = Only(std::string(ExampleProfiles()), "our-llm");
+  const Trigger profile = Only(std::string(ExampleProfiles()), "our-llm");
   EXPECT_EQ(profile.target, 70);
   EXPECT_EQ(profile.preallocated_memory, PreallocatedMemory::kPressure);
 }
@@ -53,7 +57,7 @@ TEST(ParseProfiles, EveryKeyOfTheDocsIsKnown) {
 }
 
 TEST(ParseProfiles, EveryKeyReachesItsField) {
-  const Profile profile = Only(R"(
+  const Trigger profile = Only(R"(
 profiles:
   all:
     metricType: memory_used_percent

@@ -44,21 +44,22 @@ TEST(BuiltInProfiles, AreThoseOfTheReferenceScalerWithOurWindows) {
   for (const Row& row : rows) {
     ASSERT_TRUE(BuiltInProfiles().contains(row.name)) << row.name;
     const Profile& profile = BuiltInProfiles().find(row.name)->second;
-    EXPECT_EQ(profile.name, row.name);
+    const Trigger& trigger = profile.trigger;
+    EXPECT_EQ(trigger.profile, row.name);
     EXPECT_FALSE(profile.help.empty()) << row.name;
-    EXPECT_EQ(profile.metric, row.metric) << row.name;
-    EXPECT_EQ(profile.target, row.target) << row.name;
-    EXPECT_EQ(profile.activation_threshold, row.activation) << row.name;
-    EXPECT_EQ(profile.window, absl::Seconds(row.window_seconds)) << row.name;
-    EXPECT_EQ(profile.activation_window, absl::Seconds(row.activation_window_seconds)) << row.name;
-    EXPECT_EQ(profile.warmup, absl::Seconds(row.warmup_seconds)) << row.name;
-    EXPECT_EQ(profile.preallocated_memory, row.standing) << row.name;
-    EXPECT_EQ(profile.scale_in, row.scale_in) << row.name;
+    EXPECT_EQ(trigger.metric, row.metric) << row.name;
+    EXPECT_EQ(trigger.target, row.target) << row.name;
+    EXPECT_EQ(trigger.activation_threshold, row.activation) << row.name;
+    EXPECT_EQ(trigger.window, absl::Seconds(row.window_seconds)) << row.name;
+    EXPECT_EQ(trigger.activation_window, absl::Seconds(row.activation_window_seconds)) << row.name;
+    EXPECT_EQ(trigger.warmup, absl::Seconds(row.warmup_seconds)) << row.name;
+    EXPECT_EQ(trigger.preallocated_memory, row.standing) << row.name;
+    EXPECT_EQ(trigger.scale_in, row.scale_in) << row.name;
   }
 }
 
 TEST(MetricNameOf, HasUnderscoresForHyphens) {
-  EXPECT_EQ(MetricNameOf({.name = "distributed-training"}), "keda_gpu_distributed_training");
+  EXPECT_EQ(MetricNameOf("distributed-training"), "keda_gpu_distributed_training");
 }
 
 }  // namespace

@@ -25,19 +25,20 @@ std::span<const absl::string_view> TargetKeys() { return kTargetKeys; }
 absl::StatusOr<Trigger> ParseTrigger(const Metadata& metadata, const Profiles& profiles) {
   const ParsedMetadata parsed = ParseMetadata(metadata, profiles);
   RETURN_IF_ERROR(StatusOf(parsed.faults));
-  return TriggerOf(parsed);
+  return TriggerOf(parsed.settings);
 }
 
 MetricSpec SpecOf(const Metadata& metadata, const Profiles& profiles) {
   const ParsedMetadata parsed = ParseMetadata(metadata, profiles);
-  const Trigger trigger = TriggerOf(parsed);
+  const Trigger trigger = TriggerOf(parsed.settings);
   MetricSpec spec{.metric_name = trigger.metric_name, .target = trigger.target};
   if (parsed.HasFaultIn("profile") || parsed.HasFaultIn("metricName")) {
     spec.metric_name = Trigger().metric_name;
   }
   const bool bad_target = std::ranges::any_of(
       kTargetKeys, [&](absl::string_view key) { return parsed.HasFaultIn(key); });
-  if (bad_target) spec.target = parsed.profile == nullptr ? 1 : parsed.profile->target;
+  const Trigger& start = parsed.settings.trigger;
+  if (bad_target) spec.target = start.profile.empty() ? 1 : start.target;
   return spec;
 }
 

@@ -13,7 +13,6 @@
 #include "absl/time/time.h"
 #include "model/signal_source.h"
 #include "trigger/metric_type.h"
-#include "trigger/profile.h"
 
 namespace re2 {
 class RE2;
@@ -30,6 +29,19 @@ enum class EngineFallback { kUtilization, kActivity, kNone };   // VRAM without 
 enum class DemandUse { kOn, kOff, kObserve };                   // observe: explained only
 enum class PrometheusKind { kGauge, kRate };                    // a value, or its growth per second
 enum class PrometheusAbsent { kError, kZero };  // a complete response without the series
+
+// The value of a replica with preallocated VRAM if the profile's metric is
+// memory_used_percent.
+enum class PreallocatedMemory {
+  kLiteral,   // its memory as read, as for metricType memory_used_percent
+  kPressure,  // its engine's pressure, or engineFallback (vllm-inference, tgi-inference)
+  kActivity,  // the target if it was busy within activationWindow, else 0 (batch, ollama)
+};
+
+enum class ScaleIn {
+  kFollow,  // the value falls with the load
+  kHold,    // a replica busy within activationWindow counts at least the target: never removed
+};
 
 // Metadata as KEDA sends it. `fooFromEnv` is accepted for every key `foo`; the plain key has
 // precedence.
@@ -84,6 +96,15 @@ struct Trigger {
   std::string selector_key;
   EndpointCredentials credentials;
 };
+
+// A preset for a kind of workload (profile.h).
+struct Profile {
+  std::string help;
+  Trigger trigger;  // other keys of the metadata override it
+};
+
+// Key: the name. Immutable once shared.
+using Profiles = std::map<std::string, Profile, std::less<>>;
 
 // The longest window of a trigger: stores keep readings this long.
 constexpr absl::Duration kLongestWindow = absl::Minutes(15);

@@ -95,10 +95,13 @@ std::string PodRegexFault(absl::string_view text) {
 }
 
 bool ReadThreshold(absl::string_view text, Settings& settings) {
-  return Assign(NumberIn(text, 0, kLargestNumber), settings.activation_threshold);
+  const bool is_valid =
+      Assign(NumberIn(text, 0, kLargestNumber), settings.trigger.activation_threshold);
+  settings.trigger.activation_threshold_given |= is_valid;
+  return is_valid;
 }
 
-// The caller finds the profile.
+// ParseMetadata() finds the profile.
 bool ReadProfile(absl::string_view /*text*/, Settings& /*settings*/) { return true; }
 
 bool ReadMetricType(absl::string_view text, Settings& settings) {
@@ -114,7 +117,7 @@ bool HasKedaPrefix(absl::string_view name) {
 
 bool ReadMetricName(absl::string_view text, Settings& settings) {
   if (!IsPathSafe(text) || HasKedaPrefix(text)) return false;
-  settings.metric_name = std::string(text);
+  settings.trigger.metric_name = std::string(text);
   return true;
 }
 
@@ -244,7 +247,7 @@ std::vector<KeyRow> MakeRows() {
        "VRAM above 50 % counts as preallocated if it moved less than 1 point in this time",
        {},
        ReadPreallocationWindow},
-      WordRow<EngineFallback, &Settings::engine_fallback>(
+      WordRow<EngineFallback, &Trigger::engine_fallback>(
           "engineFallback", "utilization",
           "What a replica with preallocated VRAM counts while no engine of the workload is read: "
           "utilization, its GPUs' utilisation; activity, the target for all together while any is "
@@ -255,7 +258,7 @@ std::vector<KeyRow> MakeRows() {
        "Requests that one replica runs at once, where its engine does not report it",
        {},
        ReadTarget<&Trigger::max_concurrency>},
-      WordRow<ScaleIn, &Settings::scale_in>(
+      WordRow<ScaleIn, &Trigger::scale_in>(
           "scaleIn", "follow, or the profile's",
           "hold: a busy replica counts at least the target and is never taken away"),
       {"metricName",

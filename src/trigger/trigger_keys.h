@@ -13,24 +13,21 @@ namespace gpuscaler {
 
 // The values of metadata or a profiles file, key by key.
 struct Settings {
-  // Has the values with defaults that depend on no other key. TriggerOf() sets its other fields.
-  // Two keys write the same field only if no metric type can use both (source_checks.h).
+  // The profile's trigger, or the default one, with the keys that depend on no other key.
+  // TriggerOf() sets its other fields. Two keys write the same field only if no metric type can use
+  // both (source_checks.h).
   Trigger trigger;
 
   // Empty: not set.
-  std::optional<std::string> metric_name;
   std::optional<MetricType> metric;
   std::optional<double> target;
   std::optional<double> target_gpu_utilization;
   std::optional<double> target_memory_utilization;
   std::optional<double> jobs_per_replica;
-  std::optional<double> activation_threshold;
   std::optional<Aggregation> aggregation;
   std::optional<absl::Duration> window;
   std::optional<absl::Duration> activation_window;
   std::optional<absl::Duration> warmup;
-  std::optional<EngineFallback> engine_fallback;
-  std::optional<ScaleIn> scale_in;
   std::optional<std::string> engine;  // empty text: any
   std::optional<std::string> engine_endpoint;
   std::optional<std::string> vllm_endpoint;
