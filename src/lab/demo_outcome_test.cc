@@ -2,15 +2,13 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "trigger/profile.h"
+#include "trigger/test_parsed_trigger.h"
 
 namespace gpuscaler {
 namespace {
 
 DemoExpectation ExpectationOfProfile(const std::string& profile) {
-  const auto trigger = ParseTrigger({{"profile", profile}}, BuiltInProfiles());
-  EXPECT_TRUE(trigger.ok()) << trigger.status();
-  return trigger.ok() ? ExpectationOf(*trigger) : DemoExpectation();
+  return ExpectationOf(Parsed({{"profile", profile}}));
 }
 
 TEST(DemoOutcome, ExpectsSeveralReplicasAndBackToZero) {

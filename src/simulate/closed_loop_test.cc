@@ -13,7 +13,7 @@
 #include "simulate/test_loop_load.h"
 #include "simulate/test_recipe_scalers.h"
 #include "simulate/test_workload_telemetry.h"
-#include "trigger/profile.h"
+#include "trigger/test_parsed_trigger.h"
 
 namespace gpuscaler {
 namespace {
@@ -30,9 +30,7 @@ LoopScenario HourOf(double engines, uint64_t seed = 1, const EnginePreset& prese
 }
 
 KedaPolicy Profile(const Metadata& metadata) {
-  const auto trigger = ParseTrigger(metadata, BuiltInProfiles());
-  EXPECT_TRUE(trigger.ok()) << trigger.status();
-  return KedaPolicy(kOneToTwenty, {OwnTrigger(trigger.value_or(Trigger()))});
+  return KedaPolicy(kOneToTwenty, {OwnTrigger(Parsed(metadata))});
 }
 
 LoopTotals TotalsOf(const LoopScenario& scenario, ReplicaPolicy&& policy) {
@@ -233,15 +231,13 @@ TEST(ClosedLoop, DemandKeepsTheGoalsOfLlmdsEpisode) {
                           .max_replica_count = kLlmdMostReplicas,
                           .hpa = HpaOptions()};
   object.hpa.scale_down.policies = {{HpaPolicy::Type::kPods, 1, absl::Seconds(120)}};
-  const auto trigger =
-      ParseTrigger({{"profile", "vllm-inference"}, {"tpotSloMs", "100"}, {"ttftSloMs", "3000"}},
-                   BuiltInProfiles());
-  ASSERT_TRUE(trigger.ok()) << trigger.status();
+  const Trigger trigger =
+      Parsed({{"profile", "vllm-inference"}, {"tpotSloMs", "100"}, {"ttftSloMs", "3000"}});
   double slo = 0, replicas = 0;
   constexpr int kSeeds = 5;
   for (int seed = 1; seed <= kSeeds; ++seed) {
     const LoopTotals totals = TotalsOf(LlmdEpisode(static_cast<uint64_t>(seed)),
-                                       KedaPolicy(object, {OwnTrigger(*trigger)}));
+                                       KedaPolicy(object, {OwnTrigger(trigger)}));
     slo += totals.slo_percent() / kSeeds;
     replicas += totals.mean_replicas / kSeeds;
   }

@@ -9,7 +9,7 @@
 #include "scaling/decision.h"
 #include "scaling/hpa.h"
 #include "scaling/test_signal_builder.h"
-#include "trigger/profile.h"
+#include "trigger/test_parsed_trigger.h"
 
 namespace gpuscaler {
 namespace {
@@ -19,12 +19,6 @@ using ::testing::ElementsAre;
 constexpr StalenessLimits kDemandStaleness{.stale_after = absl::Seconds(6),
                                            .grace = absl::Seconds(15)};
 const absl::Time kAskedAt = absl::FromUnixSeconds(1'767'225'600);
-
-Trigger DemandTrigger(const Metadata& metadata) {
-  const auto trigger = ParseTrigger(metadata, BuiltInProfiles());
-  EXPECT_TRUE(trigger.ok()) << trigger.status();
-  return *trigger;
-}
 
 Decision DecideDemand(const Trigger& trigger, const SignalHistory& signals) {
   return Decide(trigger, {.namespace_name = "team-a", .name = "llm"}, {.now = kAskedAt}, &signals,
@@ -61,9 +55,9 @@ std::vector<int> Syncs(const Trigger& trigger, int from, int syncs,
 }
 
 TEST(DemandOracle, SharedRequestsAreStableForBothTargetTypes) {
-  Trigger trigger = DemandTrigger({{"metricType", "requests_running"},
-                                   {"targetValue", "10"},
-                                   {"engineEndpoint", "http://llm:8000"}});
+  Trigger trigger = Parsed({{"metricType", "requests_running"},
+                            {"targetValue", "10"},
+                            {"engineEndpoint", "http://llm:8000"}});
   const auto forty_in_all = [](int replicas) { return 40.0 / replicas; };
   EXPECT_THAT(Syncs(trigger, 4, 3, forty_in_all), ElementsAre(4, 4, 4));
   EXPECT_THAT(Syncs(trigger, 1, 3, forty_in_all), ElementsAre(1, 4, 4));
@@ -73,18 +67,18 @@ TEST(DemandOracle, SharedRequestsAreStableForBothTargetTypes) {
 
 TEST(DemandOracle, PressureAtMostDoublesReplicas) {
   const Trigger trigger =
-      DemandTrigger({{"profile", "vllm-inference"}, {"engineEndpoint", "http://llm:8000"}});
+      Parsed({{"profile", "vllm-inference"}, {"engineEndpoint", "http://llm:8000"}});
   EXPECT_THAT(Syncs(trigger, 4, 3, [](int) { return 100; }), ElementsAre(4, 5, 7));
   EXPECT_THAT(Syncs(trigger, 4, 2, [](int) { return 900; }), ElementsAre(4, 8));
   EXPECT_THAT(Syncs(trigger, 4, 2, [](int) { return 0; }), ElementsAre(4, 0));
 }
 
 TEST(DemandOracle, AQueueOf47JobsNeedsTenReplicasAndAnEmptyOneNone) {
-  const Trigger trigger = DemandTrigger({{"metricType", "redis_stream_lag"},
-                                         {"redisAddress", "redis:6379"},
-                                         {"redisStream", "jobs"},
-                                         {"redisConsumerGroup", "workers"},
-                                         {"jobsPerReplica", "5"}});
+  const Trigger trigger = Parsed({{"metricType", "redis_stream_lag"},
+                                  {"redisAddress", "redis:6379"},
+                                  {"redisStream", "jobs"},
+                                  {"redisConsumerGroup", "workers"},
+                                  {"jobsPerReplica", "5"}});
   SignalBuilder queue(kAskedAt);
   queue.RepeatFor("stream jobs", absl::Minutes(5), 47);
   EXPECT_EQ(NextReplicas(trigger, 2, DecideDemand(trigger, queue.history()).value), 10);

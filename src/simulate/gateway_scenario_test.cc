@@ -9,7 +9,7 @@
 #include "simulate/test_recipe_scalers.h"
 #include "simulate/test_request_trace.h"
 #include "simulate/test_workload_telemetry.h"
-#include "trigger/profile.h"
+#include "trigger/test_parsed_trigger.h"
 
 namespace gpuscaler {
 namespace {
@@ -62,9 +62,7 @@ KedaTrigger OfEngines(const EnginePreset& preset, const Metadata& more = {}) {
       {"maxConcurrency", absl::StrCat(preset.batch.max_num_seqs)},
       {"tpotSloMs", absl::StrCat(absl::ToInt64Milliseconds(preset.goals.per_output_token))}};
   metadata.insert(more.begin(), more.end());
-  const auto trigger = ParseTrigger(metadata, BuiltInProfiles());
-  EXPECT_TRUE(trigger.ok()) << trigger.status();
-  return OwnTrigger(trigger.value_or(Trigger()));
+  return OwnTrigger(Parsed(metadata));
 }
 
 std::vector<KedaTrigger> WithGatewayUrl(const EnginePreset& preset) {

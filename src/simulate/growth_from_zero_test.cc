@@ -13,7 +13,7 @@
 #include "base/duration_text.h"
 #include "gtest/gtest.h"
 #include "simulate/test_cluster_loop.h"
-#include "trigger/profile.h"
+#include "trigger/test_parsed_trigger.h"
 
 namespace gpuscaler {
 namespace {
@@ -85,15 +85,13 @@ INSTANTIATE_TEST_SUITE_P(All, GrowthFromZeroTest,
 // Starts at 0 replicas; a trigger on requests held by a gateway wakes the first one.
 TEST_P(GrowthFromZeroTest, EightReplicasAreReadyInTime) {
   const auto& [growth, pods_api, max_replicas] = GetParam();
-  const absl::StatusOr<Trigger> trigger = ParseTrigger(growth.trigger, BuiltInProfiles());
-  ASSERT_TRUE(trigger.ok()) << trigger.status();
   ClusterLoop loop(
       {.cluster = {.pods_api = pods_api},
        .replicas = 0,
        .wakes_from_zero = true,
        .load = 0,
        .scaled_object = {.min_replica_count = 0, .max_replica_count = max_replicas}},
-      *trigger,
+      Parsed(growth.trigger),
       std::make_unique<DeploymentController>(kGrowthPods, DeploymentController::Strategy{}));
   loop.SetLoad(kGrowthLoad);
   const absl::Time begin = loop.cluster().now();

@@ -8,7 +8,7 @@
 #include "scaling/decision.h"
 #include "scaling/hpa.h"
 #include "scaling/test_history_builder.h"
-#include "trigger/profile.h"
+#include "trigger/test_parsed_trigger.h"
 
 namespace gpuscaler {
 namespace {
@@ -26,7 +26,7 @@ Trigger UtilizationTrigger(double target) {
 }
 
 Trigger ProfileTrigger(const char* profile) {
-  return *ParseTrigger({{"profile", profile}, {"warmupSeconds", "0"}}, BuiltInProfiles());
+  return Parsed({{"profile", profile}, {"warmupSeconds", "0"}});
 }
 
 Decision DecideOn(const Trigger& trigger, const std::vector<GpuSample>& gpus) {
@@ -114,8 +114,7 @@ TEST(Oracle, PreallocatedMemoryKeepsBusyWorkloadsAndReleasesIdleOnes) {
 }
 
 TEST(Oracle, PreallocatedMemoryTakenLiterallyRunsAway) {
-  const Trigger literal = *ParseTrigger(
-      {{"metricType", "memory_used_percent"}, {"targetValue", "70"}}, BuiltInProfiles());
+  const Trigger literal = Parsed({{"metricType", "memory_used_percent"}, {"targetValue", "70"}});
   const auto idle = [](int index) { return BusyGpu(index, 0, 80); };
   EXPECT_THAT(Syncs(literal, 4, 11, idle, 20), ElementsAre(4, 5, 6, 7, 8, 10, 12, 14, 16, 19, 20));
 }

@@ -8,7 +8,7 @@
 #include "simulate/closed_loop.h"
 #include "simulate/recipe_scalers.h"
 #include "simulate/test_workload_telemetry.h"
-#include "trigger/profile.h"
+#include "trigger/test_parsed_trigger.h"
 
 namespace gpuscaler {
 namespace {
@@ -35,11 +35,8 @@ RateCurve RiseAndFall() {
 // Runs this project's scaler beside a trigger that wakes the first replica.
 LoopResult RunOurs(const LoopScenario& scenario, const Metadata& metadata, int max_replicas = 100,
                    const KedaTrigger& wake = HeldRequestsRecipe()) {
-  const auto trigger = ParseTrigger(metadata, BuiltInProfiles());
-  EXPECT_TRUE(trigger.ok()) << trigger.status();
-  KedaPolicy policy(
-      {.max_replica_count = max_replicas},
-      {OwnTrigger(trigger.value_or(Trigger()), {.pods_api = false, .engines = false}), wake});
+  KedaPolicy policy({.max_replica_count = max_replicas},
+                    {OwnTrigger(Parsed(metadata), {.pods_api = false, .engines = false}), wake});
   return RunLoop(scenario, policy);
 }
 

@@ -14,7 +14,7 @@
 
 #include "gtest/gtest.h"
 #include "simulate/test_cluster_loop.h"
-#include "trigger/profile.h"
+#include "trigger/test_parsed_trigger.h"
 
 namespace gpuscaler {
 
@@ -181,11 +181,7 @@ inline double ComeAndGoCapacity() {
 }
 
 inline Trigger EngineDemandTrigger() {
-  const auto trigger =
-      ParseTrigger({{"profile", "vllm-inference"}, {"maxConcurrency", "64"}, {"tpotSloMs", "40"}},
-                   BuiltInProfiles());
-  EXPECT_TRUE(trigger.ok()) << trigger.status();
-  return trigger.value_or(Trigger());
+  return Parsed({{"profile", "vllm-inference"}, {"maxConcurrency", "64"}, {"tpotSloMs", "40"}});
 }
 
 // The workload was settled before the scenario began.

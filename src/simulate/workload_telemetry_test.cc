@@ -3,18 +3,12 @@
 #include "engine/engines.h"
 #include "gtest/gtest.h"
 #include "simulate/vllm_exposition.h"
-#include "trigger/profile.h"
+#include "trigger/test_parsed_trigger.h"
 
 namespace gpuscaler {
 namespace {
 
 const absl::Time kTelemetryStart = absl::FromUnixSeconds(1'767'225'600);
-
-Trigger TriggerFrom(const Metadata& metadata) {
-  const auto trigger = ParseTrigger(metadata, BuiltInProfiles());
-  EXPECT_TRUE(trigger.ok()) << trigger.status();
-  return trigger.value_or(Trigger());
-}
 
 class WorkloadTelemetryTest : public testing::Test {
  protected:
@@ -42,7 +36,7 @@ TEST_F(WorkloadTelemetryTest, ReadingEqualsTheParsedExposition) {
 }
 
 TEST_F(WorkloadTelemetryTest, RequestsInFlightOfAllReplicasAreTheValue) {
-  WorkloadTelemetry telemetry(TriggerFrom({{"profile", "vllm-requests"}}), {});
+  WorkloadTelemetry telemetry(Parsed({{"profile", "vllm-requests"}}), {});
   for (int i = 0; i < 2; ++i) workload_.StartReadyAt(kTelemetryStart);
   for (int i = 0; i < 10; ++i) workload_.Submit({.prompt_tokens = 10, .max_tokens = 10'000});
   RunFor(telemetry, absl::Minutes(1));
@@ -54,8 +48,8 @@ TEST_F(WorkloadTelemetryTest, RequestsInFlightOfAllReplicasAreTheValue) {
 
 // Every 100 ms a replica gets a request of 100 tokens, which takes 10 s.
 TEST_F(WorkloadTelemetryTest, DemandIsArrivalsDividedByCapacity) {
-  WorkloadTelemetry telemetry(
-      TriggerFrom({{"metricType", "demand_replicas"}, {"maxConcurrency", "64"}}), {});
+  WorkloadTelemetry telemetry(Parsed({{"metricType", "demand_replicas"}, {"maxConcurrency", "64"}}),
+                              {});
   SimulatedWorkload workload({.engine = {.max_num_seqs = 64, .step = {.base = 0.1}}},
                              kTelemetryStart);
   for (int i = 0; i < 2; ++i) workload.StartReadyAt(kTelemetryStart);
@@ -78,8 +72,7 @@ TEST_F(WorkloadTelemetryTest, APodIsStartingUntilItIsReady) {
     SimulatedWorkload workload({}, kTelemetryStart);
     workload.StartReadyAt(kTelemetryStart);
     workload.StartReadyAt(kTelemetryStart + absl::Seconds(100));
-    WorkloadTelemetry telemetry(TriggerFrom({{"profile", "vllm-inference"}}),
-                                {.pods_api = pods_api});
+    WorkloadTelemetry telemetry(Parsed({{"profile", "vllm-inference"}}), {.pods_api = pods_api});
     for (int second = 1; second <= 90; ++second) {
       workload.Advance(kTelemetryStart + absl::Seconds(second));
       telemetry.Observe(workload);
