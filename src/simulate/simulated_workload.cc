@@ -8,6 +8,12 @@
 #include "simulate/arrivals.h"
 
 namespace gpuscaler {
+namespace {
+
+// Shares of the replicas, in the rolling update of a Deployment.
+constexpr double kMaxSurge = 0.25, kMaxUnavailable = 0.25;
+
+}  // namespace
 
 SimulatedWorkload::SimulatedWorkload(const WorkloadOptions& options, absl::Time start)
     : options_(options), now_(start), random_(options.seed) {}
@@ -64,7 +70,7 @@ SimulatedReplica& SimulatedWorkload::NextToTerminate(bool current_revision) {
 }
 
 void SimulatedWorkload::Scale(int replicas) {
-  const int surge = static_cast<int>(std::ceil(options_.max_surge * replicas));
+  const int surge = static_cast<int>(std::ceil(kMaxSurge * replicas));
   const int most = replicas + (CountOf(/*current_revision=*/false) > 0 ? surge : 0);
   while (CountOf(true) < replicas && this->replicas() < most) Start();
   while (CountOf(true) > replicas) Terminate(NextToTerminate(true).number);
@@ -72,7 +78,7 @@ void SimulatedWorkload::Scale(int replicas) {
 }
 
 void SimulatedWorkload::TerminateOldPods(int replicas) {
-  const int fewest = replicas - static_cast<int>(options_.max_unavailable * replicas);
+  const int fewest = replicas - static_cast<int>(kMaxUnavailable * replicas);
   while (CountOf(/*current_revision=*/false) > 0) {
     const SimulatedReplica& next = NextToTerminate(false);
     if (next.IsReady(now_) && ready() - 1 < fewest) return;

@@ -24,9 +24,6 @@ struct WorkloadOptions {
   // A terminating replica gets no new requests and ends when it has finished its own. After this
   // time the router restarts the unfinished ones on other replicas.
   absl::Duration grace = absl::Minutes(5);
-  // The rolling update of a Deployment, as shares of its replicas.
-  double max_surge = 0.25;
-  double max_unavailable = 0.25;
   uint64_t seed = 1;
 };
 
@@ -69,7 +66,7 @@ class SimulatedWorkload {
 
   // Runs one sync of the Deployment controller. Starts pods, or terminates pods in a ReplicaSet's
   // order: not ready ones first, then the most recently ready. After Restart() it starts new pods
-  // and terminates old ones within max_surge and max_unavailable.
+  // and terminates old ones within Kubernetes' default maxSurge and maxUnavailable.
   void Scale(int replicas);
 
   // Like kubectl rollout restart: the present pods will be replaced.

@@ -17,6 +17,10 @@ constexpr int64_t kGpuMemoryBytes = 80LL << 30;
 constexpr int64_t kFreeMemoryBytes = 3 << 20;  // an idle GPU, as reported by drivers
 constexpr int kEnginePort = 8000;
 constexpr absl::Duration kLease = absl::Seconds(90);
+constexpr double kPreallocatedPercent = 90;  // vLLM's --gpu-memory-utilization
+constexpr double kServingPercent = 97;       // utilization while any request runs
+constexpr StalenessLimits kTelemetryLimits{.stale_after = absl::Seconds(5),
+                                           .grace = absl::Seconds(15)};
 
 std::string PodName(const SimulatedReplica& pod) {
   return absl::StrCat(kWorkload, "-", pod.number);
@@ -44,10 +48,6 @@ Histogram HistogramOf(const BucketCounts& counts) {
          .count = cumulative});
   }
   return histogram;
-}
-
-SignalStore::Limits StoreLimits(const TelemetryOptions& options) {
-  return {.max_gap = options.staleness.stale_after};
 }
 
 }  // namespace
@@ -89,14 +89,14 @@ void StoreReadings(const SignalSource& source, const EngineQuery& query,
   }
 }
 
-WorkloadTelemetry::WorkloadTelemetry(const Trigger& trigger, const TelemetryOptions& options)
+WorkloadTelemetry::WorkloadTelemetry(const Trigger& trigger, const TelemetrySources& sources)
     : trigger_(trigger),
-      options_(options),
+      sources_(sources),
       scaled_object_{.namespace_name = kNamespace, .name = kWorkload, .allowed_namespaces = {}},
-      source_(options.engines ? SourceOf(trigger, kNamespace) : std::nullopt),
-      gateway_(options.engines ? GatewayOf(trigger, kNamespace) : std::nullopt),
-      query_(SourceQueryOf(trigger, options.staleness)),
-      signals_(StoreLimits(options), [] {}) {}
+      source_(sources.engines ? SourceOf(trigger, kNamespace) : std::nullopt),
+      gateway_(sources.engines ? GatewayOf(trigger, kNamespace) : std::nullopt),
+      query_(SourceQueryOf(trigger, kTelemetryLimits)),
+      signals_({.max_gap = kTelemetryLimits.stale_after}, [] {}) {}
 
 void WorkloadTelemetry::Observe(const SimulatedWorkload& workload) {
   decision_.reset();
@@ -111,7 +111,7 @@ NodeSnapshot WorkloadTelemetry::SnapshotOf(const SimulatedWorkload& workload) co
   snapshot.attribution.state = Attribution::State::kKnown;
   for (const SimulatedReplica& pod : workload.pods()) {
     const double started = absl::FDivDuration(now_ - pod.created_at, pod.ready_at - pod.created_at);
-    const GpuReport starting = LoadingGpu(started, options_.preallocated_percent, /*pid=*/0);
+    const GpuReport starting = LoadingGpu(started, kPreallocatedPercent, /*pid=*/0);
     GpuSample gpu;
     gpu.index = pod.gpu;
     gpu.uuid = absl::StrCat("GPU-", pod.gpu);
@@ -120,8 +120,7 @@ NodeSnapshot WorkloadTelemetry::SnapshotOf(const SimulatedWorkload& workload) co
         std::max(kFreeMemoryBytes,
                  static_cast<int64_t>(starting.memory_percent / 100 * double{kGpuMemoryBytes}));
     if (pod.IsLoaded(now_)) {
-      gpu.utilization_percent =
-          pod.engine->Gauges().running > 0 ? options_.busy_utilization_percent : 0;
+      gpu.utilization_percent = pod.engine->Gauges().running > 0 ? kServingPercent : 0;
     } else {
       gpu.utilization_percent = starting.utilization_percent;
     }
@@ -136,7 +135,7 @@ NodeSnapshot WorkloadTelemetry::SnapshotOf(const SimulatedWorkload& workload) co
                   .owners_from = Pod::OwnersFrom::kReferences,
                   .address = AddressOf(pod),
                   .listed_since = pod.created_at};
-    if (options_.pods_api) {
+    if (sources_.pods_api) {
       described.ready = pod.IsReady(now_);
       described.is_terminating = pod.IsTerminating();
     }
@@ -150,7 +149,7 @@ void WorkloadTelemetry::SampleGpus(const SimulatedWorkload& workload) {
   NodeSnapshot snapshot = SnapshotOf(workload);
   memory_.Annotate(snapshot);
   history_.Append(std::move(snapshot),
-                  {.horizon = kLongestWindow, .join_within = options_.staleness.stale_after});
+                  {.horizon = kLongestWindow, .join_within = kTelemetryLimits.stale_after});
 }
 
 void WorkloadTelemetry::SampleEngines(const SimulatedWorkload& workload) {
@@ -163,7 +162,7 @@ void WorkloadTelemetry::SampleEngines(const SimulatedWorkload& workload) {
 }
 
 void WorkloadTelemetry::SampleGateway(const SimulatedWorkload& workload) {
-  signals_.Lease(*gateway_, GatewayQueryOf(options_.staleness), now_, now_ + kLease).IgnoreError();
+  signals_.Lease(*gateway_, GatewayQueryOf(kTelemetryLimits), now_, now_ + kLease).IgnoreError();
   signals_.SetEndpointAddresses(*gateway_, std::vector<std::string>{kGatewayAddress});
   signals_.AddSample(
       *gateway_, kGatewayAddress,
@@ -189,18 +188,18 @@ Decision WorkloadTelemetry::Decide() const {
   const std::shared_ptr<const NodeHistory> history(std::shared_ptr<const void>(), &history_);
   const FleetHistory fleet = FleetOfOne(history);
   if (!source_.has_value()) {
-    return gpuscaler::Decide(trigger_, scaled_object_, fleet, options_.staleness);
+    return gpuscaler::Decide(trigger_, scaled_object_, fleet, kTelemetryLimits);
   }
   SignalHistory signals = signals_.HistoryOf(*source_, query_, now_);
   if (gateway_.has_value()) {
     signals.gateway = std::make_shared<const SignalHistory>(
-        signals_.HistoryOf(*gateway_, GatewayQueryOf(options_.staleness), now_));
+        signals_.HistoryOf(*gateway_, GatewayQueryOf(kTelemetryLimits), now_));
   }
-  return gpuscaler::Decide(trigger_, scaled_object_, fleet, &signals, options_.staleness);
+  return gpuscaler::Decide(trigger_, scaled_object_, fleet, &signals, kTelemetryLimits);
 }
 
-KedaTrigger OwnTrigger(const Trigger& trigger, const TelemetryOptions& options) {
-  return {.scaler = std::make_shared<WorkloadTelemetry>(trigger, options),
+KedaTrigger OwnTrigger(const Trigger& trigger, const TelemetrySources& sources) {
+  return {.scaler = std::make_shared<WorkloadTelemetry>(trigger, sources),
           .target = trigger.target,
           .target_type = trigger.target_type};
 }

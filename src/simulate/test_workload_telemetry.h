@@ -22,12 +22,9 @@
 
 namespace gpuscaler {
 
-struct TelemetryOptions {
-  bool pods_api = true;              // readiness and deletion of pods are known (kubelet Pods API)
-  bool engines = true;               // engines are discovered and read
-  double preallocated_percent = 90;  // vLLM's --gpu-memory-utilization
-  double busy_utilization_percent = 97;  // while any request runs
-  StalenessLimits staleness = {.stale_after = absl::Seconds(5), .grace = absl::Seconds(15)};
+struct TelemetrySources {
+  bool pods_api = true;  // readiness and deletion of pods are known (kubelet Pods API)
+  bool engines = true;   // engines are discovered and read
 };
 
 EngineReading VllmReading(const BatchEngine& engine, bool histograms);
@@ -45,7 +42,7 @@ void StoreReadings(const SignalSource& source, const EngineQuery& query,
 // same name. Not thread-safe.
 class WorkloadTelemetry : public Scaler {
  public:
-  WorkloadTelemetry(const Trigger& trigger, const TelemetryOptions& options);
+  WorkloadTelemetry(const Trigger& trigger, const TelemetrySources& sources);
 
   // Reads every GPU and engine. Must be called once a second.
   void Observe(const SimulatedWorkload& workload) override;
@@ -63,7 +60,7 @@ class WorkloadTelemetry : public Scaler {
   void SampleGateway(const SimulatedWorkload& workload);
 
   const Trigger trigger_;
-  const TelemetryOptions options_;
+  const TelemetrySources sources_;
   const ScaledObjectRef scaled_object_;
   const std::optional<SignalSource> source_;
   const std::optional<SignalSource> gateway_;  // reports the requests held by the router
@@ -76,6 +73,6 @@ class WorkloadTelemetry : public Scaler {
 };
 
 // Returns the trigger for KedaPolicy.
-KedaTrigger OwnTrigger(const Trigger& trigger, const TelemetryOptions& options = {});
+KedaTrigger OwnTrigger(const Trigger& trigger, const TelemetrySources& sources = {});
 
 }  // namespace gpuscaler
