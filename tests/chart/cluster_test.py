@@ -21,6 +21,7 @@ EXAMPLES = sorted((chart.ROOT / "deploy/examples").rglob("*.yaml"))
 # The chart's and the examples'.
 NAMESPACES = ["gpu-scaler", "gpu-scaler-agents", "gpu-agents", "monitoring", "cert-manager", "team-a",
               "team-b"]
+VERSION = yaml.safe_load((chart.CHART / "Chart.yaml").read_text())["appVersion"]
 AGENTS = "agents-of-a-release"  # a namespace that the chart creates
 GPU_NODES = "nvidia.com/gpu.present=true"
 
@@ -226,7 +227,7 @@ class Installed(unittest.TestCase):
         self.assertEqual(len(set(nodes_of_pods(namespace, "keda-gpu-scaler"))), 2)
         self.assertEqual(self.template("daemonset")["runtimeClassName"], "nvidia")
         self.assertNotIn("runtimeClassName", self.template("deployment"))
-        self.assertEqual(self.images(), {"keda-gpu-scaler:0.1.0"})
+        self.assertEqual(self.images(), {f"keda-gpu-scaler:{VERSION}"})
 
         self.follows_the_label()
         self.assertIn("Phase:          Succeeded",
@@ -238,7 +239,7 @@ class Installed(unittest.TestCase):
 
         helm("rollback", chart.RELEASE, "1", f"--namespace={namespace}", "--wait")
         self.wait_for_rollout()
-        self.assertEqual(self.images(), {"keda-gpu-scaler:0.1.0"})
+        self.assertEqual(self.images(), {f"keda-gpu-scaler:{VERSION}"})
 
         self.changes_its_mode()
         helm("uninstall", chart.RELEASE, f"--namespace={namespace}", "--wait")
