@@ -47,17 +47,19 @@ void HealthService::Shutdown() {
 }
 
 Methods HealthService::methods() {
-  return {Unary<HealthCheckRequest>(
-              "/grpc.health.v1.Health/Check",
-              [this](const std::shared_ptr<ServerCall>& call, const HealthCheckRequest& request) {
-                Check(*call, request.service());
-              }),
-          ServerStreaming<HealthCheckRequest>(
-              "/grpc.health.v1.Health/Watch",
-              [this](const std::shared_ptr<ServerCall>& call, const HealthCheckRequest& request) {
-                BeginWatch(call, request.service());
-                return [this, call] { EndWatch(call); };
-              })};
+  Methods methods;
+  methods.insert(Unary<HealthCheckRequest>(
+      "/grpc.health.v1.Health/Check",
+      [this](const std::shared_ptr<ServerCall>& call, const HealthCheckRequest& request) {
+        Check(*call, request.service());
+      }));
+  methods.insert(ServerStreaming<HealthCheckRequest>(
+      "/grpc.health.v1.Health/Watch",
+      [this](const std::shared_ptr<ServerCall>& call, const HealthCheckRequest& request) {
+        BeginWatch(call, request.service());
+        return [this, call] { EndWatch(call); };
+      }));
+  return methods;
 }
 
 void HealthService::Check(ServerCall& call, const std::string& service) {
