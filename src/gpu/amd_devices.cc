@@ -57,9 +57,9 @@ std::string UniqueIdIn(const std::string& device) {
 
 // Server cards have a product's name, from their FRU chip.
 std::string NameIn(const std::string& device) {
-  const std::string product = TextOf(device + "/product_name");
+  std::string product = TextOf(device + "/product_name");
   if (!product.empty()) return product;
-  std::string id = TextOf(device + "/device");
+  const std::string id = TextOf(device + "/device");
   return absl::StrCat("AMD GPU ", absl::StripPrefix(id, "0x"));
 }
 
