@@ -203,7 +203,7 @@ class ScalerService::Impl {
   void Run(const Call& call, const TriggerEntry& trigger, std::function<void()> task);
 
   // Starts the stream, or ends it with `refusal`. Returns the callback for the end of the call.
-  OnEnd Begin(Rpc rpc, const ServerCall& call, std::shared_ptr<ScalerStream> stream,
+  OnEnd Begin(Rpc rpc, const ServerCall& call, const std::shared_ptr<ScalerStream>& stream,
               absl::Status refusal);
 
   // Metadata that is too large is reduced to the keys of the spec.
@@ -357,7 +357,8 @@ void ScalerService::Impl::Run(const Call& call, const TriggerEntry& trigger,
 }
 
 OnEnd ScalerService::Impl::Begin(Rpc rpc, const ServerCall& call,
-                                 std::shared_ptr<ScalerStream> stream, absl::Status refusal) {
+                                 const std::shared_ptr<ScalerStream>& stream,
+                                 absl::Status refusal) {
   refusal.Update(streams_.Open(rpc, call.headers().peer, stream->size_bytes(), stream));
   if (refusal.ok()) {
     const auto begin = [this, stream] {
