@@ -2,6 +2,8 @@
 // Kubernetes' own (recorded_answers_test.cc).
 #pragma once
 
+#include <google/protobuf/message_lite.h>
+
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,10 +12,6 @@
 #include "base/mutex.h"
 #include "kubelet/kubelet_pods.h"
 #include "kubelet/pod_resources.h"
-
-namespace google::protobuf {
-class MessageLite;
-}
 
 namespace gpuscaler {
 
