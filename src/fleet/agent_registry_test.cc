@@ -395,7 +395,7 @@ TEST_F(AgentRegistryTest, InitialAgentsAreAwaitedAndLaterOnesAreNot) {
   EXPECT_EQ(registry_.AwaitedUntil("a"), At(80));
   EXPECT_EQ(registry_.AwaitedUntil("b"), At(95)) << "DNS may list the agents one after another";
   EXPECT_EQ(registry_.AwaitedUntil("c"), absl::InfinitePast());
-  EXPECT_EQ(registry_.AwaitedUntil("nobody"), absl::InfinitePast());
+  EXPECT_EQ(registry_.AwaitedUntil("unlisted"), absl::InfinitePast());
 }
 
 TEST_F(AgentRegistryTest, HourWithoutAnAnswerForgetsNoAgent) {

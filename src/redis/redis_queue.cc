@@ -5,7 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "base/number_text.h"
 #include "base/printable_text.h"
 #include "redis/redis_fault.h"
 
@@ -100,13 +100,12 @@ std::string NoGroupText(const RedisQueue& queue, const RedisReply& groups) {
     const RedisReply* const name = FindValue(group, "name");
     if (name != nullptr && others.size() < kNamed) others.push_back(NameText(name->text));
   }
-  const size_t more = groups.list.size() - others.size();
-  return absl::StrCat("stream ", NameText(queue.key), " has no group ", NameText(queue.group),
-                      others.empty()
-                          ? ", nor any other"
-                          : absl::StrCat(", but ", absl::StrJoin(others, ", "),
-                                         more > 0 ? absl::StrCat(" and ", more, " more") : ""),
-                      ": all its entries wait");
+  return absl::StrCat(
+      "stream ", NameText(queue.key), " has no group ", NameText(queue.group),
+      others.empty()
+          ? ", nor any other"
+          : absl::StrCat(", but ", ListText(others, kNamed, groups.list.size() - others.size())),
+      ": all its entries wait");
 }
 
 RedisStep AfterGroups(const RedisQueue& queue, const RedisReply& groups, RedisLag& lag,

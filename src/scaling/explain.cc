@@ -51,9 +51,7 @@ std::string NodesLine(const Decision& decision) {
     nodes.push_back(absl::StrCat(node.name, " (", CountText(node.replicas, "replica"), ", read ",
                                  age, node.why.empty() ? "" : ": ", node.why, ")"));
   }
-  const size_t more = decision.nodes.size() - nodes.size();
-  return absl::StrCat("nodes: ", absl::StrJoin(nodes, ", "),
-                      more > 0 ? absl::StrCat(" and ", more, " more") : "");
+  return absl::StrCat("nodes: ", ListText(nodes, kNamed, decision.nodes.size() - nodes.size()));
 }
 
 }  // namespace
