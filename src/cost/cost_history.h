@@ -17,7 +17,7 @@
 namespace gpuscaler {
 
 // Memory is bounded: each hour has at most kMaxWorkloads workloads and kMaxNodes nodes. The rest
-// counts for the workload or node "(other)". Not thread-safe.
+// counts for the workload or node kOtherWorkloads. Not thread-safe.
 class CostHistory {
  public:
   static constexpr int kHours = 24;
@@ -25,7 +25,7 @@ class CostHistory {
   static constexpr size_t kMaxWorkloads = 2'000;
   static constexpr size_t kMaxNodes = 10'000;
 
-  explicit CostHistory(absl::Duration idle_after);
+  explicit CostHistory(const GpuTimeLimits& limits);
 
   // Must be called every kRecordEvery with the whole fleet. Time in which a node was not read is
   // unknown while the fleet still lists it.
@@ -45,15 +45,10 @@ class CostHistory {
     std::map<UsageKey, StateTimes> workloads;  // without node
     std::map<UsageKey, StateTimes> nodes;      // node and model only
   };
-  struct Node {
-    GpuTime time;
-    bool listed = true;
-  };
+  static void Book(Hour& hour, UsageKey key, GpuState state, int64_t micros);
 
-  void Book(const std::string& node, const UsageKey& key, GpuState state, int64_t micros);
-
-  const absl::Duration idle_after_;
-  std::map<std::string, Node> nodes_;
+  GpuTimeLimits limits_;
+  std::map<std::string, GpuTime> nodes_;
   std::deque<Hour> hours_;  // oldest first
   absl::Time began_at_ = absl::InfiniteFuture();
   absl::Time recorded_at_ = absl::InfinitePast();

@@ -16,7 +16,7 @@
 namespace gpuscaler {
 
 enum class GroupBy { kNamespace, kWorkload, kModel, kNode };
-absl::string_view Name(GroupBy by);                        // "namespace"
+absl::string_view Name(GroupBy by);                           // "namespace"
 std::optional<GroupBy> GroupByNamed(absl::string_view name);  // empty: no such name
 
 struct CostRow {
@@ -34,8 +34,8 @@ struct CostReport {
   absl::Time from;
   absl::Time to;
   GroupBy by = GroupBy::kNamespace;
-  std::vector<CostRow> rows;  // by key
-  CostRow total;              // exact sums of the rows, without key
+  std::vector<CostRow> rows;                 // by key
+  CostRow total;                             // exact sums of the rows, without key
   std::vector<std::string> unpriced_models;  // in order; empty too if there are no prices at all
 };
 
