@@ -71,7 +71,8 @@ void HistoryRecorder::Tick() {
   const absl::Time now = clock_.Now();
   const absl::Time step = StepBegin(now);
   if (step != step_) {
-    while (recorded_ < live_.size()) Record(live_[recorded_++]);
+    const bool is_next = step == step_ + kHistoryStep;
+    while (is_next && recorded_ < live_.size()) Record(live_[recorded_++]);
     BeginStep(step);
   }
   // The next tick is expected after the time since the last one.
