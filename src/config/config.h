@@ -70,6 +70,9 @@ struct Config {
   std::string ignore_pods;      // NAMESPACE[/PREFIX],... (config/ignored_pods.h)
   std::string reservation_namespaces = "kai-resource-reservation,runai-reservation";
 
+  // How long answers for triggers are kept; 0: they are not. Not in an agent.
+  absl::Duration history = absl::Hours(24);
+
   std::string namespaces;        // aggregator only; of its ScaledObjects; empty: all
   std::string allow_namespaces;  // from:to,... (config/allowed_namespaces.h)
 

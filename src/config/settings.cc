@@ -96,6 +96,13 @@ absl::Status CheckHeartbeats(const Resolved& resolved) {
                    "readings sends nothing for seconds"));
 }
 
+absl::Status CheckHistory(const Resolved& resolved) {
+  const absl::Duration history = resolved.config.history;
+  if (history == absl::ZeroDuration() || history >= absl::Minutes(1)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(Reported(resolved, "history"), ": use 1m to 24h, or 0 to turn it off"));
+}
+
 // These are the names of three options. Any of them needs the first two.
 absl::Status CheckTlsPair(const Resolved& resolved, absl::string_view cert, absl::string_view key,
                           absl::string_view client_ca) {
@@ -157,6 +164,7 @@ absl::Status CheckTogether(const Resolved& resolved) {
                                     "snapshots would be stale before the next one"));
   RETURN_IF_ERROR(CheckHeartbeats(resolved));
   RETURN_IF_ERROR(CheckDcgm(resolved));
+  RETURN_IF_ERROR(CheckHistory(resolved));
   RETURN_IF_ERROR(CheckTwoIntervals(resolved, "hang-after", config.hang_after,
                                     "/healthz would fail between two readings"));
   RETURN_IF_ERROR(CheckTlsPair(resolved, "tls-cert", "tls-key", "tls-client-ca"));

@@ -139,6 +139,10 @@ TEST(Settings, ErrorsHaveLayerValueAndWhatIsAllowed) {
       {{Flag("metrics-tls-key", "k.pem"), Flag("tls-cert", "a.pem"), Flag("tls-key", "b.pem")},
        {},
        "metrics-tls-key=k.pem (flag --metrics-tls-key) needs metrics-tls-cert too"},
+      {{Flag("history", "59s")},
+       {},
+       "history=59s (flag --history): use 1m to 24h, or 0 to turn it off"},
+      {{Flag("history", "25h")}, {}, "flag --history=25h: use a duration with its unit"},
       {{Flag("config", "/no/such")}, {}, "file /no/such: cannot be read"},
       {{Flag("port", "1")}, {{"KEDA_GPU_SCALER_PORT", "abc"}}, "environment KEDA_GPU_SCALER_PORT"},
   };
@@ -163,6 +167,12 @@ TEST(Settings, OneWayTlsIsOnlyForAStandaloneScaler) {
   EXPECT_TRUE(
       ResolveSettings({Flag("role", "agent"), cert, key, Flag("tls-client-ca", "c.pem")}, {}).ok());
   EXPECT_TRUE(ResolveSettings({Flag("role", "agent")}, {}).ok()) << "no TLS at all";
+}
+
+TEST(Settings, HistoryMayBeTurnedOff) {
+  EXPECT_TRUE(ResolveSettings({Flag("history", "0")}, {}).ok());
+  EXPECT_TRUE(ResolveSettings({Flag("history", "1m")}, {}).ok());
+  EXPECT_TRUE(ResolveSettings({Flag("history", "24h")}, {}).ok());
 }
 
 TEST(Settings, LimitsOfTwoIntervalsAreAccepted) {

@@ -2,9 +2,10 @@
 // point only the numbers that differ from the one before, as differences in thousandths.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -18,7 +19,7 @@ class PointLog {
   // Requires a point later than the newest one. Steps between them have no record.
   void Append(const HistoryPoint& point);
 
-  // Drops the blocks that end before `time`.
+  // Drops the blocks with no point at or after `time`.
   void DropBefore(absl::Time time);
 
   bool empty() const { return blocks_.empty(); }
@@ -34,20 +35,32 @@ class PointLog {
   size_t bytes() const;
 
  private:
-  // The last record of `bytes` is incomplete: `newest` and `run` are what it will hold.
+  static constexpr size_t kColumns = 13;
+  // A point's numbers, as integers. All are empty if there is no record.
+  using Cells = std::array<std::optional<int64_t>, kColumns>;
+
   struct Block {
-    int64_t first = 0;  // steps since the epoch
-    std::string bytes;
+    int64_t first = 0;  // step: time since the epoch / kHistoryStep
+    std::vector<uint8_t> bytes;
   };
-  static void Decode(const Block& block, std::vector<HistoryPoint>& points, int64_t from,
-                     int64_t to);
+
+  static int64_t StepOf(absl::Time time);
+  static absl::Time TimeOf(int64_t step);
+  static Cells CellsOf(const HistoryPoint& point);
+  static HistoryPoint PointOf(int64_t step, const Cells& cells);
+  static void Decode(const Block& block, int64_t from, std::vector<HistoryPoint>& points);
+
+  // Appends `count` equal points.
+  void Extend(const Cells& cells, int64_t count);
+  // Writes the open run into the newest block.
   void Flush();
 
   std::vector<Block> blocks_;  // oldest first
-  HistoryPoint newest_;        // its time is that of the first point of the run
-  int64_t newest_step_ = 0;    // of the last point of the run
-  int run_ = 0;                // equal points that are not in the block's bytes yet
-  HistoryPoint written_;       // the last point in the block's bytes
+  int64_t newest_step_ = 0;
+  // The run of equal points that ends with the newest point. It is not in its block's bytes yet.
+  Cells run_cells_;
+  int64_t run_ = 0;
+  Cells written_;  // the last cells in the newest block's bytes
 };
 
 }  // namespace gpuscaler

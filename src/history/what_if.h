@@ -21,37 +21,41 @@
 
 namespace gpuscaler {
 
-// An empty option is as recorded, or KEDA's default.
+// An empty option is as recorded, or as KEDA and Kubernetes have it by default.
 struct WhatIfOptions {
   TargetType target_type = TargetType::kAverageValue;
   std::optional<double> target;  // empty: each point's own
   int min_replicas = 0;
-  std::optional<int> max_replicas;  // empty: the most that are recorded, at least 1
-  absl::Duration scale_down_window = absl::Minutes(5);
-  std::optional<int> pods_per_minute;  // limit on both directions; empty: the HPA's defaults
-  absl::Duration cooldown = absl::Minutes(5);  // cooldownPeriod of the ScaledObject
+  std::optional<int> max_replicas;  // empty: the most that are recorded; 10 if none are
+  absl::Duration scale_down_window = absl::Minutes(5);  // stabilizationWindowSeconds
+  std::optional<int> pods_per_minute;                   // limits both directions
+  absl::Duration cooldown = absl::Minutes(5);           // cooldownPeriod of the ScaledObject
 };
 
-// Replicas over time and what they mean. Points without a record add neither GPU-hours nor seconds.
+// The replicas over time, and what they amount to. Only points with a value and a known number of
+// replicas count for the amounts.
 struct ReplicaCourse {
-  std::vector<std::optional<double>> replicas;  // one per point
+  std::vector<std::optional<int>> replicas;  // one per point
   double gpu_hours = 0;
-  double seconds_above_target = 0;  // the load exceeded target x replicas
-  int direction_changes = 0;        // from scaling out to scaling in, or back
+  // How long the load was above the recorded target for each replica. Both courses are measured by
+  // that target, so that they can be compared.
+  double seconds_above_target = 0;
+  int direction_changes = 0;  // from scaling out to scaling in, or back
 };
 
 struct WhatIf {
-  ReplicaCourse happened;
+  ReplicaCourse happened;  // its GPU-hours include starting and terminating replicas
   ReplicaCourse would;
-  double gpus_per_replica = 1;  // the mean of the points with replicas; 1 if none has GPUs
+  double gpus_per_replica = 1;  // the mean over the points with GPUs; 1 if none has any
 };
 
-// States the assumptions in one sentence for users.
+// States the assumption for the target type in one sentence for users.
 absl::string_view WhatIfNote(TargetType type);
 
-// Replays `points`, those of TriggerSeries. Starts with the first recorded number of replicas,
-// within the limits. KEDA scales between 0 and 1 by `active` and the cooldown, and the HPA between
-// 1 and the maximum, every kHistoryStep. Replicas stay as they were at a point without a value.
+// Replays `points`, those of TriggerSeries, one sync of the HPA and one poll of KEDA for each.
+// Begins with the first recorded number of replicas, within the limits. KEDA scales between 0 and 1
+// by `active` and the cooldown, and the HPA between 1 and the maximum. At a point without a value
+// the replicas stay as they were.
 WhatIf Replay(std::span<const HistoryPoint> points, const WhatIfOptions& options);
 
 }  // namespace gpuscaler

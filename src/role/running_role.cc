@@ -10,6 +10,8 @@
 #include "discovery/engine_metrics.h"
 #include "fleet/fleet_store.h"
 #include "fleet/peer_addresses.h"
+#include "history/history_recorder.h"
+#include "history/trigger_history.h"
 #include "role/duplicate_scaler_check.h"
 #include "role/node_source.h"
 #include "role/reloader.h"
@@ -28,6 +30,11 @@ namespace {
 
 // A duplicate is not urgent, and each check queries the cluster's DNS.
 constexpr absl::Duration kDuplicateScalerInterval = absl::Minutes(1);
+
+// The triggers of a step of the history are spread over its ticks. A demo's clock is faster, and no
+// thread wakes more often than the shortest interval.
+constexpr absl::Duration kRecordingInterval = absl::Seconds(1);
+constexpr absl::Duration kShortestRecordingInterval = absl::Milliseconds(20);
 
 // A Watch lasts as long as both processes, so the age of a connection is practically unlimited.
 constexpr absl::Duration kReaderConnectionAge = absl::Hours(24 * 14);
@@ -88,11 +95,16 @@ struct RunningRole::Answers {
             running.config_, running.clock_, [&running] { running.WakeEngines(); }, overrides),
         service(
             options, running.clock_, readings, leases, profiles, running.metrics_,
-            [&running] { running.WakeReadings(); }, signals.access(finds_engines)) {}
+            [&running] { running.WakeReadings(); }, signals.access(finds_engines)) {
+    if (running.config_.history == absl::ZeroDuration()) return;
+    history = std::make_unique<TriggerHistory>(
+        TriggerHistory::Options{.keep = running.config_.history}, running.clock_.Now());
+  }
 
   ProfileStore profiles;
   SignalReader signals;
   ScalerService service;
+  std::unique_ptr<TriggerHistory> history;  // null: turned off
 };
 
 absl::StatusOr<std::unique_ptr<RunningRole>> RunningRole::Start(const Config& config,
@@ -146,7 +158,7 @@ absl::Status RunningRole::Open(const DemoOverrides& overrides) {
   if (fleet_ != nullptr) RETURN_IF_ERROR(Connect(allowed));
   ASSIGN_OR_RETURN(metrics_server_, OpenMetricsPort(config_, [this] { return Exposition(); }));
   ASSIGN_OR_RETURN(probe_server_, OpenProbePort(config_, probes_));
-  StartThreads();
+  StartThreads(overrides);
   if (node_ != nullptr) probes_.SetServing();
   return absl::OkStatus();
 }
@@ -208,7 +220,7 @@ absl::Status RunningRole::Connect(const AllowedNamespaces& allowed) {
   return absl::OkStatus();
 }
 
-void RunningRole::StartThreads() {
+void RunningRole::StartThreads(const DemoOverrides& overrides) {
   if (node_ != nullptr) {
     node_->Start([this](const absl::Status& read) {
       probes_.Ticked("sampler");
@@ -229,6 +241,13 @@ void RunningRole::StartThreads() {
         [duplicates = std::make_shared<DuplicateScalerCheck>(config_.service)] {
           duplicates->Tick();
         });
+  }
+  if (answers_ != nullptr && answers_->history != nullptr) {
+    recording_ = std::make_unique<PeriodicThread>(
+        "history",
+        std::max(kRecordingInterval / overrides.clock_speed, kShortestRecordingInterval),
+        [recorder = std::make_shared<HistoryRecorder>(clock_, answers_->service,
+                                                      *answers_->history)] { recorder->Tick(); });
   }
 }
 
@@ -253,7 +272,7 @@ std::vector<std::string> RunningRole::Drain(absl::Duration timeout) {
   if (grpc_ != nullptr) grpc_->Drain(left());
   wakeable_discovery_ = nullptr;
   wakeable_connections_ = nullptr;
-  std::vector<PeriodicThread*> threads = {reloading_.get(), duplicates_.get()};
+  std::vector<PeriodicThread*> threads = {reloading_.get(), duplicates_.get(), recording_.get()};
   const auto add = [&threads](const std::vector<PeriodicThread*>& more) {
     threads.insert(threads.end(), more.begin(), more.end());
   };

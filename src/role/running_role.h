@@ -68,7 +68,7 @@ class RunningRole {
   absl::Status MakeAnswers(const DemoOverrides& overrides, const AllowedNamespaces& allowed);
   absl::Status OpenGrpcPort();
   absl::Status Connect(const AllowedNamespaces& allowed);
-  void StartThreads();
+  void StartThreads(const DemoOverrides& overrides);
 
   bool FindsEngines() const;
   // Looks at once for the engines that triggers or aggregators need now.
@@ -100,6 +100,7 @@ class RunningRole {
   std::unique_ptr<HttpServer> probe_server_;
   std::unique_ptr<PeriodicThread> reloading_;
   std::unique_ptr<PeriodicThread> duplicates_;
+  std::unique_ptr<PeriodicThread> recording_;
 };
 
 }  // namespace gpuscaler
