@@ -5,7 +5,6 @@
 
 #include <utility>
 
-#include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "web/gzip.h"
 
@@ -107,7 +106,7 @@ bool WebServer::Answer(MHD_Connection* connection, const char* method, const cha
     reply.status = MHD_HTTP_METHOD_NOT_ALLOWED;
     return Send(connection, reply);
   }
-  if (const absl::Status checked = Check(connection); !checked.ok()) {
+  if (const absl::Status checked = Check(connection, path); !checked.ok()) {
     return Send(connection, ErrorReply(checked));
   }
   if (absl::string_view(path) == kEventsPath) return SendEvents(connection);
@@ -117,12 +116,13 @@ bool WebServer::Answer(MHD_Connection* connection, const char* method, const cha
   return true;
 }
 
-absl::Status WebServer::Check(MHD_Connection* connection) const {
+absl::Status WebServer::Check(MHD_Connection* connection, absl::string_view path) const {
   if (options_.only_this_host && !IsFromThisHost(connection)) {
     return absl::PermissionDeniedError(
         "this port serves its own host alone: use kubectl port-forward");
   }
   RETURN_IF_ERROR(access_->CheckHost(HeaderOf(connection, MHD_HTTP_HEADER_HOST)));
+  if (path == "/" || path == "/index.html") return absl::OkStatus();
   return access_->CheckToken(HeaderOf(connection, MHD_HTTP_HEADER_AUTHORIZATION));
 }
 

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "base/mutex.h"
 #include "base/worker_threads.h"
 #include "serve/http_daemon.h"
@@ -30,6 +31,7 @@ struct WebServerOptions {
 class WebServer {
  public:
   // Runs on a thread of the server, and may block. Replies for every path but that of the events.
+  // No token is needed for "/" and "/index.html": the page asks for it.
   using Handler = std::function<WebReply(const WebRequest&)>;
 
   static constexpr char kEventsPath[] = "/api/v1/events";
@@ -55,7 +57,7 @@ class WebServer {
 
   // These run on the daemon's thread.
   bool Answer(MHD_Connection* connection, const char* method, const char* path, void*& context);
-  absl::Status Check(MHD_Connection* connection) const;
+  absl::Status Check(MHD_Connection* connection, absl::string_view path) const;
   bool Send(MHD_Connection* connection, const WebReply& reply) const;
   bool SendEvents(MHD_Connection* connection);
   void AddHeaders(MHD_Response* response, const std::string& content_type) const;

@@ -50,6 +50,7 @@ class WebServerTest : public testing::Test {
       while (!released_) changed_.Wait(mutex_);
       return JsonReply("\"released\"");
     }
+    if (request.path == "/") return JsonReply("\"page\"");
     if (request.path == "/large") return JsonReply(large_);
     if (request.path == "/query") {
       std::string text;
@@ -198,6 +199,8 @@ TEST_F(WebServerTest, TokenIsRequiredIfThereIsOneAndMayChange) {
   EXPECT_EQ(none.status, 401);
   EXPECT_THAT(none.head, HasSubstr("WWW-Authenticate: Bearer\r\n"));
   EXPECT_EQ(MustGet(server_->port(), WebServer::kEventsPath).status, 401);
+  EXPECT_EQ(MustGet(server_->port(), "/none").status, 401);
+  EXPECT_EQ(MustGet(server_->port(), "/").status, 200) << "the page asks for the token";
   EXPECT_EQ(status("Bearer 0123456789abcdef"), 200);
   for (const char* wrong : {"Bearer", "Bearer ", "Bearer 0123456789abcde", "0123456789abcdef",
                             "Bearer 0123456789abcdefg", "Basic 0123456789abcdef"}) {
