@@ -159,6 +159,7 @@ absl::Status RunningRole::Open(const DemoOverrides& overrides) {
   if (fleet_ != nullptr) RETURN_IF_ERROR(Connect(allowed));
   ASSIGN_OR_RETURN(metrics_server_, OpenMetricsPort(config_, [this] { return Exposition(); }));
   ASSIGN_OR_RETURN(probe_server_, OpenProbePort(config_, probes_));
+  if (answers_ != nullptr && config_.web_port != 0) RETURN_IF_ERROR(OpenWebPort());
   StartThreads(overrides);
   if (node_ != nullptr) probes_.SetServing();
   return absl::OkStatus();
@@ -221,6 +222,32 @@ absl::Status RunningRole::Connect(const AllowedNamespaces& allowed) {
   return absl::OkStatus();
 }
 
+absl::Status RunningRole::OpenWebPort() {
+  const FleetReader& fleets =
+      fleet_ != nullptr ? static_cast<const FleetReader&>(fleet_->store) : node_->store();
+  costs_ = std::make_unique<CostRecorder>(
+      clock_, fleets,
+      GpuTimeLimits{.idle_after = config_.idle_after, .stale_after = config_.StaleAfter()},
+      config_.prices);
+  RETURN_IF_ERROR(costs_->ReloadPrices());
+  const ScalerService& service = answers_->service;
+  WebSources sources;
+  sources.workloads = {
+      .live_triggers = [&service] { return service.LiveTriggers(); },
+      .evaluate = [&service](const LiveTrigger& live) { return service.Evaluate(live); },
+      .explanation_of = [&service](const LiveTrigger& live,
+                                   const WorkloadSource::DecisionOr& decision) {
+        return service.ExplanationOf(live, decision);
+      }};
+  sources.history = answers_->history.get();
+  sources.cost = {
+      .report = [this](int hours, GroupBy by) { return costs_->Report(hours, by); },
+      .has_prices = costs_->HasPrices(),
+      .currency = config_.currency};
+  ASSIGN_OR_RETURN(web_, gpuscaler::OpenWebPort(config_, clock_, fleets, std::move(sources)));
+  return absl::OkStatus();
+}
+
 void RunningRole::StartThreads(const DemoOverrides& overrides) {
   if (node_ != nullptr) {
     node_->Start([this](const absl::Status& read) {
@@ -233,7 +260,12 @@ void RunningRole::StartThreads(const DemoOverrides& overrides) {
   reloading_ = std::make_unique<PeriodicThread>(
       "reloader", kReloadInterval,
       [reloader = std::make_shared<Reloader>(
-           ReloadableFiles(config_, *grpc_, metrics_server_.get(), profiles), metrics_)] {
+           ReloadableFiles(config_, {.grpc = *grpc_,
+                                     .metrics_server = metrics_server_.get(),
+                                     .profiles = profiles,
+                                     .web = web_.get(),
+                                     .costs = costs_.get()}),
+           metrics_)] {
         reloader->Tick();
       });
   if (config_.role == Role::kStandalone && !config_.service.empty()) {
@@ -242,6 +274,12 @@ void RunningRole::StartThreads(const DemoOverrides& overrides) {
         [duplicates = std::make_shared<DuplicateScalerCheck>(config_.service)] {
           duplicates->Tick();
         });
+  }
+  if (costs_ != nullptr) {
+    counting_costs_ = std::make_unique<PeriodicThread>(
+        "costs",
+        std::max(CostHistory::kRecordEvery / overrides.clock_speed, kShortestRecordingInterval),
+        [this] { costs_->Tick(); });
   }
   if (answers_ != nullptr && answers_->history != nullptr) {
     recording_ = std::make_unique<PeriodicThread>(
@@ -256,6 +294,7 @@ int RunningRole::grpc_port() const { return grpc_->port(); }
 int RunningRole::metrics_port() const {
   return metrics_server_ == nullptr ? 0 : metrics_server_->port();
 }
+int RunningRole::web_port() const { return web_ == nullptr ? 0 : web_->port(); }
 int RunningRole::probe_port() const { return probe_server_ == nullptr ? 0 : probe_server_->port(); }
 
 void RunningRole::Reload() { reloading_->Wake(); }
@@ -273,7 +312,8 @@ std::vector<std::string> RunningRole::Drain(absl::Duration timeout) {
   if (grpc_ != nullptr) grpc_->Drain(left());
   wakeable_discovery_ = nullptr;
   wakeable_connections_ = nullptr;
-  std::vector<PeriodicThread*> threads = {reloading_.get(), duplicates_.get(), recording_.get()};
+  std::vector<PeriodicThread*> threads = {reloading_.get(), duplicates_.get(), recording_.get(),
+                                          counting_costs_.get()};
   const auto add = [&threads](const std::vector<PeriodicThread*>& more) {
     threads.insert(threads.end(), more.begin(), more.end());
   };
