@@ -28,7 +28,7 @@ MIB_PER_GPU = 73 * 1024
 def aggregator(program, addresses, port="any"):
     return [program, "serve", "--role", "aggregator", "--agents", addresses, "--bind-address",
             "127.0.0.1", "--port", str(port), "--metrics-port", "any", "--probe-port", "any",
-            "--poll-interval", "1s"]
+            "--web-port", "any", "--poll-interval", "1s"]
 
 
 def seconds_until(began, condition, pause):

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_split.h"
+#include "base/bound_port.h"
 #include "config/option_value.h"
 
 namespace gpuscaler {
@@ -12,6 +13,12 @@ namespace {
 std::string InstanceName(const Config& config) {
   const size_t slash = config.own_pod.find('/');
   return slash == std::string::npos ? config.node_name : config.own_pod.substr(slash + 1);
+}
+
+// Returns ::1 for 127.0.0.1 on a host without IPv4.
+std::string WebAddress(const Config& config) {
+  const std::string& address = config.web_bind_address;
+  return address == "127.0.0.1" && !BoundPort::Open(address, 0).ok() ? "::1" : address;
 }
 
 }  // namespace
@@ -45,11 +52,12 @@ absl::StatusOr<std::unique_ptr<WebPort>> OpenWebPort(const Config& config, const
   // Streams hold a connection each.
   constexpr int kMostConnections = 64;
   WebServerOptions options;
-  options.http = {.bind_address = config.web_bind_address,
+  const std::string address = WebAddress(config);
+  options.http = {.bind_address = address,
                   .port = PortToBind(config.web_port),
                   .tls = config.WebTls(),
                   .max_connections = kMostConnections};
-  options.access = {.bind_address = config.web_bind_address,
+  options.access = {.bind_address = address,
                     .hosts = absl::StrSplit(config.web_hosts, ',', absl::SkipEmpty()),
                     .token_file = config.web_token_file};
   options.only_this_host = config.WebIsOnLoopback();

@@ -65,7 +65,7 @@ func newServing(t *testing.T, flags ...string) *scaler {
 		portFlag: "--port=",
 	}
 	s.flags = append([]string{"serve", "--bind-address=" + s.ip, "--metrics-port=any",
-		"--probe-port=0"}, flags...)
+		"--probe-port=0", "--web-port=0"}, flags...)
 	t.Cleanup(func() {
 		if s.process != nil && !s.hasEnded() {
 			s.stop()
