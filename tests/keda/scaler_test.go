@@ -65,7 +65,10 @@ func newServing(t *testing.T, flags ...string) *scaler {
 		portFlag: "--port=",
 	}
 	s.flags = append([]string{"serve", "--bind-address=" + s.ip, "--metrics-port=any",
-		"--probe-port=0", "--web-port=0"}, flags...)
+		"--probe-port=0"}, flags...)
+	if !slices.Contains(flags, "--role=agent") {
+		s.flags = append(s.flags, "--web-port=0")
+	}
 	t.Cleanup(func() {
 		if s.process != nil && !s.hasEnded() {
 			s.stop()
