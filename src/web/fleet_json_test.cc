@@ -138,7 +138,7 @@ TEST_F(FleetJsonTest, NodeHasTheDetailsOfItsGpus) {
   const json details = json::parse(*text);
   EXPECT_EQ(details["node"]["gpus"], 2);
   const json& first = details["gpus"][0];
-  EXPECT_EQ(first["pods"], json({"team-a/llama-7d9c5b8f4-x20"}));
+  EXPECT_EQ(first["pods"], json({"team-a/llama-7d9c5b8f4-x2k0"}));
   EXPECT_EQ(first["owner"], "team-a/llama");
   EXPECT_EQ(first["state"], "b");
   EXPECT_EQ(first["memory_used"], int64_t{73} << 30);
