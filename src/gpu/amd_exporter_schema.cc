@@ -1,6 +1,5 @@
 #include "gpu/amd_exporter_schema.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/ascii.h"
@@ -47,40 +46,42 @@ bool IsNotFinite(double number) { return !std::isfinite(number); }
 // Metrics of the node have no GPU's number.
 std::string GpuId(const ExpositionSample& sample) { return sample.Label("gpu_id"); }
 
-// Boards with two GPUs have one serial number. It is empty in virtual machines.
-std::string UuidOfWhole(const ExpositionSample& sample, absl::string_view serial_number) {
-  std::string uuid = sample.Label("gpu_uuid");
-  if (!uuid.empty()) return uuid;
-  return absl::StrCat("AMD-", serial_number, serial_number.empty() ? "" : "-", GpuId(sample));
-}
-
 bool IsDivided(absl::string_view compute_partitions) {
   return compute_partitions == "dpx" || compute_partitions == "tpx" ||
          compute_partitions == "qpx" || compute_partitions == "cpx";
 }
 
-// Partitions have a gpu_id each, and their GPU's serial number. Their own gpu_uuid does not show
-// the GPU.
+// A GPU that can be divided has a serial number of its own, which its partitions have too. Others
+// may be two on one board. In virtual machines there is none. The label gpu_uuid is not used: it
+// depends on the exporter's configuration, and partitions have another.
+std::string UuidOfGpu(const ExpositionSample& sample, absl::string_view compute_partitions) {
+  const std::string serial_number = sample.Label("serial_number");
+  if (serial_number.empty() && !IsDivided(compute_partitions)) {
+    return absl::StrCat("AMD-", GpuId(sample));
+  }
+  const bool can_be_divided = compute_partitions == "spx" || IsDivided(compute_partitions);
+  return absl::StrCat("AMD-", serial_number,
+                      can_be_divided ? "" : absl::StrCat("-", GpuId(sample)));
+}
+
 absl::Status DescribeAmdDevice(const ExpositionSample& sample, ExporterDevice& device) {
   if (!absl::SimpleAtoi(GpuId(sample), &device.index) || device.index < 0 ||
       device.index > kMaxExporterIndex) {
     return absl::InvalidArgumentError(absl::StrCat(sample.name, ": its label gpu_id is no number"));
   }
-  const std::string serial_number = sample.Label("serial_number");
-  device.uuid = UuidOfWhole(sample, serial_number);
-  if (std::max(device.uuid.size(), serial_number.size()) > kMaxExporterId) {
+  const std::string compute = sample.Label("gpu_compute_partition_type");
+  device.uuid = UuidOfGpu(sample, compute);
+  if (device.uuid.size() > kMaxExporterId) {
     return absl::InvalidArgumentError(
-        absl::StrCat(sample.name, ": its labels gpu_uuid and serial_number name no GPU"));
+        absl::StrCat(sample.name, ": its label serial_number is longer than any"));
   }
   device.model = LabelOf(sample, {"card_series", "card_model"}).substr(0, kMaxExporterText);
-  const std::string compute = sample.Label("gpu_compute_partition_type");
   int number = 0;
   if (!IsDivided(compute) || !absl::SimpleAtoi(sample.Label("gpu_partition_id"), &number) ||
       number < 0) {
     return absl::OkStatus();
   }
   device.instance = number;
-  device.uuid = absl::StrCat("AMD-", serial_number);
   device.instance_uuid = absl::StrCat(device.uuid, "/", number);
   device.profile =
       absl::AsciiStrToUpper(absl::StrCat(compute, " ", sample.Label("gpu_memory_partition_type")))

@@ -50,7 +50,7 @@ TEST_F(AmdExporterTest, WholeMi300xHasItsValuesAndItsPod) {
   EXPECT_EQ(snapshot.source, absl::StrCat("amd-exporter:", exporter_.Url(), "/metrics"));
   ASSERT_EQ(snapshot.gpus.size(), 1u);
   const GpuSample& gpu = snapshot.gpus[0];
-  EXPECT_EQ(gpu.uuid, "AMD-692251001124-0");
+  EXPECT_EQ(gpu.uuid, "AMD-692251001124");
   EXPECT_EQ(gpu.name, "102-G30211-0C");
   EXPECT_EQ(gpu.utilization_percent, 77);
   EXPECT_EQ(gpu.memory_utilization_percent, 21);
@@ -113,15 +113,24 @@ TEST_F(AmdExporterTest, ActivityOfAWholeGpuWithoutItsOwnIsTheMeanOfItsDies) {
   EXPECT_EQ(Good(AmdBusyLines({}, {20, 40, 60, 100})).gpus.at(0).utilization_percent, 55);
 }
 
-TEST_F(AmdExporterTest, IdentityIsTheUuidIfTheOperatorExportsIt) {
-  const std::string uuid = "gpu_uuid=\"ecff74a1-0000-1000-80e3-a9716b4cd5ab\",";
-  const NodeSnapshot snapshot = Good(AmdMi300x({.more = uuid}, 1, {}, "1") +
-                                     AmdMi300x({.id = 1, .serial_number = ""}, 1, {}, "1") +
-                                     AmdMi300x({.id = 2}, 1, {}, "1"));
-  ASSERT_EQ(snapshot.gpus.size(), 3u);
-  EXPECT_EQ(snapshot.gpus[0].uuid, "ecff74a1-0000-1000-80e3-a9716b4cd5ab");
-  EXPECT_EQ(snapshot.gpus[1].uuid, "AMD-1") << "in a virtual machine";
-  EXPECT_EQ(snapshot.gpus[2].uuid, "AMD-692251001124-2") << "boards of two GPUs have one number";
+TEST_F(AmdExporterTest, IdentityIsTheSerialNumberAndForBoardsOfTwoGpusTheirNumberToo) {
+  const NodeSnapshot snapshot = Good(AmdMi210({.compute_partitions = "none"}, 1, "1") +
+                                     AmdMi210({.id = 1, .compute_partitions = "none"}, 1, "1") +
+                                     AmdMi300x({.id = 2, .serial_number = "8"}, 1, {}, "1") +
+                                     AmdMi300x({.id = 3, .serial_number = ""}, 1, {}, "1"));
+  ASSERT_EQ(snapshot.gpus.size(), 4u);
+  EXPECT_EQ(snapshot.gpus[0].uuid, "AMD-692251001124-0");
+  EXPECT_EQ(snapshot.gpus[1].uuid, "AMD-692251001124-1");
+  EXPECT_EQ(snapshot.gpus[2].uuid, "AMD-8");
+  EXPECT_EQ(snapshot.gpus[3].uuid, "AMD-3") << "in a virtual machine";
+}
+
+TEST_F(AmdExporterTest, GpuThatIsDividedAnewIsNotLost) {
+  Good(AmdMi300x({}, 1, {}, "1"));
+  const NodeSnapshot divided =
+      Good(AmdMi300x(Partition(0), 1, {1}, "2") + AmdPartition(Partition(1), 1));
+  ASSERT_EQ(divided.gpus.size(), 3u);
+  EXPECT_EQ(divided.gpus[0].uuid, "AMD-692251001124");
 }
 
 TEST_F(AmdExporterTest, PrefixOfTheOperatorIsSkipped) {

@@ -10,7 +10,7 @@
 namespace gpuscaler {
 namespace {
 
-constexpr double kPercent = 100;  // of a ratio
+constexpr double kPercent = 100;  // per ratio of 1
 
 // Names of dcgm_fields.h. From DCGM_FI_DEV_FB_TOTAL on they are not among the exporter's default
 // counters. Exporters before 3.3 do not request DCGM_FI_DEV_FB_RESERVED. Exporters report

@@ -120,7 +120,7 @@ class ExporterReader {
     return &device.holders.back();
   }
 
-  // Of lines without a pod the last counts, of those with one the first.
+  // The last of the lines without a pod counts, and the first of those with one.
   static void Store(const ExporterMetric& metric, double number, ExporterHolder* holder,
                     Found& found) {
     number *= metric.scale;

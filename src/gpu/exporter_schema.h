@@ -1,4 +1,4 @@
-// What differs between the exporters that are read: names, labels, units and identities.
+// The differences between the exporters that are read: names, labels, units and identities.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ struct ExporterMetric {
 using ExporterLabel = std::array<absl::string_view, 2>;
 
 struct ExporterSchema {
-  absl::string_view scheme;  // of --gpu-source, "dcgm:"
+  absl::string_view scheme;  // in --gpu-source: "dcgm:"
   absl::string_view name;    // in errors and logs
   int port = 0;
   absl::Duration collect_interval;  // if the exporter is not configured otherwise

@@ -17,8 +17,7 @@ struct TestAmdExporterGpu {
   std::string compute_partitions = "spx";  // "none": the GPU cannot be divided
   std::string memory_partitions = "nps1";
   std::string partition = "0";
-  std::string pod;        // in the namespace shop; "": none
-  std::string more = "";  // labels that the operator added, as "gpu_uuid=\"...\","
+  std::string pod;  // in the namespace shop; "": none
 };
 
 inline std::string AmdLine(absl::string_view name, const TestAmdExporterGpu& gpu,
@@ -28,7 +27,7 @@ inline std::string AmdLine(absl::string_view name, const TestAmdExporterGpu& gpu
       name, "{card_model=\"", gpu.model, "\",container=\"", is_held ? "main" : "",
       "\",deployment_mode=\"baremetal\",gpu_compute_partition_type=\"", gpu.compute_partitions,
       "\",gpu_id=\"", gpu.id, "\",gpu_memory_partition_type=\"", gpu.memory_partitions,
-      "\",gpu_partition_id=\"", gpu.partition, "\",", gpu.more,
+      "\",gpu_partition_id=\"", gpu.partition, "\",",
       "hostname=\"gpu-7\",job_id=\"\",job_partition=\"\",job_user=\"\",namespace=\"",
       is_held ? "shop" : "", "\",pod=\"", gpu.pod, "\",serial_number=\"", gpu.serial_number, "\"",
       more, "} ", value, "\n");

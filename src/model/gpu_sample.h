@@ -69,7 +69,7 @@ struct GpuSample {
   std::string name;                 // "NVIDIA H200"; a MIG instance without one has its parent's
   int index = 0;                    // the driver's; a MIG instance has its parent's
   std::optional<int> minor_number;  // as in /dev/nvidia3, which is not the index; empty: unknown
-  std::optional<int> gpu_instance;  // of a MIG instance, or of a partition from AMD's exporter
+  std::optional<int> gpu_instance;  // MIG instances, and partitions that an exporter reports
   // GPUs with equal groups are linked to each other by NVLink, or of AMD by xGMI. Groups of one
   // name on several nodes are one fabric. Empty: the GPU has no such links, or they are not known.
   std::string link_group;

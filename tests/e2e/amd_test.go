@@ -13,7 +13,7 @@ import (
 
 const gpusOfAnAMDNode = 6
 
-// amdNode is a node with MI210 GPUs in a fake /sys, whose files show the load of the pods that hold
+// amdNode is a node with MI210 GPUs in a fake /sys. Its files show the load of the pods that hold
 // them. The IDs of the GPUs are their PCI addresses, as AMD's device plugin has them.
 type amdNode struct {
 	t       *testing.T
@@ -43,7 +43,7 @@ func newAMDNode(t *testing.T, name string) *amdNode {
 	return n
 }
 
-// addGPU writes the files whose values never change, in the kernel's layout.
+// addGPU writes the files that never change, in the kernel's layout.
 func (n *amdNode) addGPU(gpu int) {
 	n.t.Helper()
 	device := filepath.Join("devices/pci0000:00", n.ids[gpu])
