@@ -143,7 +143,8 @@ TEST_F(AmdExporterTest, PrefixOfTheOperatorIsSkipped) {
 TEST_F(AmdExporterTest, ReadingHasTheTimeOfItsCollection) {
   const absl::Time collected = Good(AmdMi210({}, 71, "100")).taken_at;
   for (int i = 0; i < 7; ++i) EXPECT_EQ(Good(AmdMi210({}, 71, "100")).taken_at, collected);
-  EXPECT_EQ(Good(AmdMi210({}, 71, "105")).taken_at, clock_.Now());
+  const absl::Time next = Good(AmdMi210({}, 71, "105")).taken_at;
+  EXPECT_EQ(next, clock_.Now());
   clock_.Advance(absl::Seconds(40));
   EXPECT_THAT(std::string(Read(AmdMi210({}, 71, "105")).status().message()),
               HasSubstr("device-metrics-exporter: "));
