@@ -297,7 +297,8 @@ TEST(Serve, BadConfigurationExits2AndNamesTheLayer) {
       {{"--config", file}, {}, file + ":2: unknown option prot; did you mean \"port\"?"},
       {{"--gpu-source=nvmll"},
        {},
-       "flag --gpu-source=nvmll: use auto, nvml, amd, file:PATH, dcgm:URL or none"},
+       "flag --gpu-source=nvmll: use auto, nvml, amd, file:PATH, dcgm:URL, amd-exporter:URL or "
+       "none"},
       {{"--tls-cert=/no/cert.pem", "--tls-key=/no/key.pem"},
        {},
        "flag --tls-cert=/no/cert.pem: cannot be read"},

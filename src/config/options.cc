@@ -98,22 +98,26 @@ const std::vector<Option>& Table() {
       {.name = "gpu-source",
        .member = &Config::gpu_source,
        .value = "SOURCE",
-       .help = "Where GPU readings come from: auto (nvml, and amd if the node has AMD GPUs), nvml, "
-               "amd, dcgm:URL (the page of this node's dcgm-exporter), file:PATH (simulated) or "
-               "none.",
+       .help =
+           "Where GPU readings come from: auto (nvml, and amd if the node has AMD GPUs), nvml, "
+           "amd, dcgm:URL or amd-exporter:URL (the page of this node's dcgm-exporter, or of AMD's "
+           "device-metrics-exporter), file:PATH (simulated) or none.",
        .used_by = kServeUses | kGpusUses,
        .roles = kReadingGpus,
        .check = CheckGpuSource},
       {.name = "gpu-source-ca",
        .member = &Config::gpu_source_ca,
        .value = "FILE",
-       .help = "CA of the certificate of dcgm:https://..., PEM; without it the system's.",
+       .help =
+           "CA of the certificate of dcgm:https://... or amd-exporter:https://..., PEM; without it "
+           "the system's.",
        .used_by = kServeUses | kGpusUses,
        .roles = kReadingGpus},
       {.name = "gpu-source-credentials",
        .member = &Config::gpu_source_credentials,
        .value = "FILE",
-       .help = "USER:PASSWORD, or a bearer token, for dcgm:URL; read for each reading.",
+       .help = "USER:PASSWORD, or a bearer token, for dcgm:URL or amd-exporter:URL; read for each "
+               "reading.",
        .used_by = kServeUses | kGpusUses,
        .roles = kReadingGpus},
       {.name = "sysfs-root",
@@ -132,11 +136,11 @@ const std::vector<Option>& Table() {
       {.name = "attribution",
        .member = &Config::attribution,
        .value = "MODE",
-       .help = "Source of a GPU's holders: kubelet (pods that the kubelet names), page (those that "
-               "the page "
-               "of dcgm:URL names), none (a GPU in use is a replica) or auto (kubelet; where its "
-               "socket "
-               "is not there at start, page with dcgm:URL, else none).",
+       .help =
+           "Source of a GPU's holders: kubelet (pods that the kubelet names), page (those that "
+           "the page of dcgm:URL or amd-exporter:URL names), none (a GPU in use is a replica) or "
+           "auto (page with amd-exporter:URL; else kubelet; where its socket is not there at "
+           "start, page with dcgm:URL, else none).",
        .used_by = kServeUses | kGpusUses,
        .roles = kReadingGpus},
       {.name = "pod-resources-socket",
@@ -261,7 +265,8 @@ const std::vector<Option>& Table() {
                "intervals.",
        .least = 0.1,
        .most = kHour,
-       .default_text = "3 poll intervals, at least 5s, with dcgm:URL 75s"},
+       .default_text = "3 poll intervals, at least 5s, with dcgm:URL 75s, with "
+                       "amd-exporter:URL 40s"},
       {.name = "hang-after",
        .member = &Config::hang_after,
        .value = "DURATION",

@@ -1,4 +1,4 @@
-#include "gpu/dcgm_field.h"
+#include "gpu/dcgm_schema.h"
 
 #include <limits>
 
@@ -7,7 +7,7 @@
 namespace gpuscaler {
 namespace {
 
-TEST(DcgmField, BlanksOfEveryTypeAreUnknownAndLargeCountersAreNot) {
+TEST(DcgmSchema, BlanksOfEveryTypeAreUnknownAndLargeCountersAreNot) {
   const struct {
     double number;
     bool want;
@@ -27,14 +27,16 @@ TEST(DcgmField, BlanksOfEveryTypeAreUnknownAndLargeCountersAreNot) {
       {std::numeric_limits<double>::quiet_NaN(), true},
       {std::numeric_limits<double>::infinity(), true},
   };
-  for (const auto& row : rows) EXPECT_EQ(IsDcgmBlank(row.number), row.want) << row.number;
+  for (const auto& row : rows)
+    EXPECT_EQ(DcgmSchema().is_unknown(row.number), row.want) << row.number;
 }
 
-TEST(DcgmField, NamesAreWholeNames) {
-  EXPECT_EQ(DcgmFieldOf("DCGM_FI_DEV_GPU_UTIL"), DcgmField::kGpuUtilization);
-  EXPECT_EQ(DcgmFieldOf("DCGM_FI_DEV_CLOCKS_EVENT_REASONS"), DcgmField::kThrottleReasons);
+TEST(DcgmSchema, NamesAreWholeNames) {
+  const auto field = [](const char* name) { return MetricOf(DcgmSchema(), name)->field; };
+  EXPECT_EQ(field("DCGM_FI_DEV_GPU_UTIL"), ExporterField::kGpuUtilization);
+  EXPECT_EQ(field("DCGM_FI_DEV_CLOCKS_EVENT_REASONS"), ExporterField::kThrottleReasons);
   for (const char* name : {"", "DCGM_FI_DEV_GPU", "DCGM_FI_DEV_GPU_UTIL_X", "dcgm_gpu_util"}) {
-    EXPECT_EQ(DcgmFieldOf(name), std::nullopt) << name;
+    EXPECT_EQ(MetricOf(DcgmSchema(), name), nullptr) << name;
   }
 }
 

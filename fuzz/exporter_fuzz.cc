@@ -1,11 +1,13 @@
-// Pages of dcgm-exporter, or of any other server in its place, and the resulting GPUs.
+// Pages of an exporter, or of any other server in its place, and the resulting GPUs.
 #include <cstdint>
 
 #include "fuzz_assert.h"
-#include "gpu/dcgm_collection_detector.h"
-#include "gpu/dcgm_exposition.h"
-#include "gpu/dcgm_holders.h"
-#include "gpu/dcgm_sample.h"
+#include "gpu/amd_exporter_schema.h"
+#include "gpu/dcgm_schema.h"
+#include "gpu/exporter_collection_detector.h"
+#include "gpu/exporter_exposition.h"
+#include "gpu/exporter_holders.h"
+#include "gpu/exporter_sample.h"
 #include "model/node_snapshot.h"
 
 namespace gpuscaler {
@@ -26,7 +28,8 @@ void CheckSample(const GpuSample& gpu) {
   FUZZ_ASSERT(gpu.ecc_uncorrected_errors.value_or(0) >= 0);
 }
 
-void CheckHolders(const DcgmDevice& device, const GpuSample& gpu, const NodeSnapshot& snapshot) {
+void CheckHolders(const ExporterDevice& device, const GpuSample& gpu,
+                  const NodeSnapshot& snapshot) {
   FUZZ_ASSERT(gpu.holders.size() <= device.holders.size());
   double shares = 0;
   for (const GpuHolder& holder : gpu.holders) {
@@ -38,21 +41,21 @@ void CheckHolders(const DcgmDevice& device, const GpuSample& gpu, const NodeSnap
 }
 
 void CheckPage(absl::string_view text, ExpositionFormat format) {
-  const auto page = ReadDcgmExposition(text, format);
+  const auto page = ReadExporterExposition(DcgmSchema(), text, format);
   if (!page.ok()) {
     FUZZ_ASSERT(!absl::IsInternal(page.status()) && !page.status().message().empty());
     return;
   }
-  FUZZ_ASSERT(page->devices.size() <= kMaxDcgmDevices);
-  DcgmCollectionDetector detector;
+  FUZZ_ASSERT(page->devices.size() <= kMaxExporterDevices);
+  ExporterCollectionDetector detector;
   FUZZ_ASSERT(detector.Look(*page));  // the first page is new
   FUZZ_ASSERT(detector.Look(*page) != detector.can_tell());
   NodeSnapshot snapshot;
-  for (const DcgmDevice& device : page->devices) {
-    FUZZ_ASSERT(device.holders.size() <= kMaxDcgmHolders);
+  for (const ExporterDevice& device : page->devices) {
+    FUZZ_ASSERT(device.holders.size() <= kMaxExporterHolders);
     GpuSample gpu = SampleOf(device);
     CheckSample(gpu);
-    if (device.gpu_instance.has_value()) CheckSample(ParentOf(device));
+    if (device.instance.has_value()) CheckSample(ParentOf(device));
     AddHolders(device, snapshot, gpu);
     CheckHolders(device, gpu, snapshot);
     detector.IsSteady(device);
@@ -64,7 +67,9 @@ void CheckPage(absl::string_view text, ExpositionFormat format) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view page(reinterpret_cast<const char*>(data), size);
-  gpuscaler::CheckPage(page, gpuscaler::ExpositionFormat::kText);
-  gpuscaler::CheckPage(page, gpuscaler::ExpositionFormat::kOpenMetrics);
+  for (const auto* schema : {&gpuscaler::DcgmSchema(), &gpuscaler::AmdExporterSchema()}) {
+    gpuscaler::CheckPage(*schema, page, gpuscaler::ExpositionFormat::kText);
+    gpuscaler::CheckPage(*schema, page, gpuscaler::ExpositionFormat::kOpenMetrics);
+  }
   return 0;
 }

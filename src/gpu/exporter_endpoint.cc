@@ -1,4 +1,4 @@
-#include "gpu/dcgm_endpoint.h"
+#include "gpu/exporter_endpoint.h"
 
 #include <algorithm>
 #include <memory>
@@ -16,8 +16,6 @@
 namespace gpuscaler {
 namespace {
 
-constexpr int kUsualPort = 9400;
-
 // The result of a fetch in progress.
 struct Arrival {
   Mutex mutex;
@@ -32,7 +30,7 @@ absl::StatusOr<std::string> Secret(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<HttpEndpoint> ParseDcgmUrl(absl::string_view url) {
+absl::StatusOr<HttpEndpoint> ParseExporterUrl(absl::string_view url, int default_port) {
   const absl::string_view host = url.substr(0, url.find('/', url.find("//") + 2));
   if (absl::StrContains(host, '@')) {
     return absl::InvalidArgumentError(
@@ -40,15 +38,15 @@ absl::StatusOr<HttpEndpoint> ParseDcgmUrl(absl::string_view url) {
         "file with them");
   }
   ASSIGN_OR_RETURN(HttpEndpoint endpoint, ParseHttpEndpoint(url));
-  endpoint.port = endpoint.PortOr(kUsualPort);
+  endpoint.port = endpoint.PortOr(default_port);
   if (endpoint.path.empty() || endpoint.path == "/") endpoint.path = "/metrics";
   return endpoint;
 }
 
-DcgmEndpoint::DcgmEndpoint(HttpEndpoint endpoint, DcgmAccess access)
-    : endpoint_(std::move(endpoint)), access_(std::move(access)), fetcher_("dcgm") {}
+ExporterEndpoint::ExporterEndpoint(HttpEndpoint endpoint, ExporterAccess access)
+    : endpoint_(std::move(endpoint)), access_(std::move(access)), fetcher_("exporter") {}
 
-absl::StatusOr<Page> DcgmEndpoint::Get() {
+absl::StatusOr<Page> ExporterEndpoint::Get() {
   ASSIGN_OR_RETURN(const std::vector<ScrapeRequest> requests, Requests());
   absl::StatusOr<Page> page = absl::UnavailableError("its name has no address");
   for (const ScrapeRequest& request : requests) {
@@ -58,11 +56,10 @@ absl::StatusOr<Page> DcgmEndpoint::Get() {
   return page;
 }
 
-absl::StatusOr<std::vector<ScrapeRequest>> DcgmEndpoint::Requests() const {
-  ScrapeRequest request = {.server = {.host = endpoint_.host,
-                                      .port = endpoint_.PortOr(kUsualPort),
-                                      .tls = endpoint_.tls},
-                           .path = endpoint_.path};
+absl::StatusOr<std::vector<ScrapeRequest>> ExporterEndpoint::Requests() const {
+  ScrapeRequest request = {
+      .server = {.host = endpoint_.host, .port = endpoint_.PortOr(0), .tls = endpoint_.tls},
+      .path = endpoint_.path};
   if (!access_.ca_file.empty()) {
     ASSIGN_OR_RETURN(request.server.identity.ca, ReadFileText(access_.ca_file));
   }
@@ -88,7 +85,7 @@ absl::StatusOr<std::vector<ScrapeRequest>> DcgmEndpoint::Requests() const {
                    "or by a Service with internalTrafficPolicy Local"));
 }
 
-absl::StatusOr<Page> DcgmEndpoint::Fetch(const ScrapeRequest& request) {
+absl::StatusOr<Page> ExporterEndpoint::Fetch(const ScrapeRequest& request) {
   const auto arrival = std::make_shared<Arrival>();
   fetcher_.Fetch(request, [arrival](absl::StatusOr<Page> page) {
     MutexLock lock(arrival->mutex);

@@ -1,4 +1,4 @@
-// A fake dcgm-exporter that serves a given exposition.
+// A fake exporter that serves a given exposition.
 #pragma once
 
 #include <netinet/in.h>
@@ -41,9 +41,9 @@ class HeldPort {
 };
 
 // Responses may be changed from any thread.
-class TestDcgmExporter {
+class TestExporter {
  public:
-  TestDcgmExporter() { Start(); }
+  TestExporter() { Start(); }
 
   void Show(const std::string& page) { AnswerAll(Answer(page)); }
 

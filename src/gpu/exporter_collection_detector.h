@@ -1,5 +1,5 @@
-// Detects whether dcgm-exporter's exposition was collected anew. It has no timestamps, and the
-// exporter collects every 30 s by default (--collect-interval).
+// Detects whether an exporter's exposition was collected anew. It has no timestamps, and exporters
+// collect less often than they are queried.
 #pragma once
 
 #include <map>
@@ -7,23 +7,23 @@
 #include <string>
 #include <utility>
 
-#include "gpu/dcgm_exposition.h"
+#include "gpu/exporter_exposition.h"
 
 namespace gpuscaler {
 
-// Compares energy counters. They are among the exporter's default counters, and grow with each
+// Compares energy counters. They are among the exporters' default metrics, and grow with each
 // collection even if the GPU is idle.
-class DcgmCollectionDetector {
+class ExporterCollectionDetector {
  public:
   // Returns true if the page was collected after the one before, or if it has no energy counter.
-  bool Look(const DcgmExposition& page);
+  bool Look(const ExporterExposition& page);
 
   // Returns true if the last page had an energy counter.
   bool can_tell() const { return can_tell_; }
 
-  // Returns true if other counters have changed several times since the device's did: DCGM repeats
-  // an old value.
-  bool IsSteady(const DcgmDevice& device) const;
+  // Returns true if other counters have changed several times since the device's did: the
+  // exporter repeats an old value.
+  bool IsSteady(const ExporterDevice& device) const;
 
  private:
   struct Counter {

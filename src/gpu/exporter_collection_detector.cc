@@ -1,4 +1,4 @@
-#include "gpu/dcgm_collection_detector.h"
+#include "gpu/exporter_collection_detector.h"
 
 #include <utility>
 
@@ -10,13 +10,13 @@ constexpr int kMaxMissed = 2;
 
 }  // namespace
 
-bool DcgmCollectionDetector::Look(const DcgmExposition& page) {
+bool ExporterCollectionDetector::Look(const ExporterExposition& page) {
   std::map<Key, Counter> counters;
   std::vector<Counter*> still;
-  for (const DcgmDevice& device : page.devices) {
-    const std::optional<double>& energy = At(device.values, DcgmField::kEnergy);
+  for (const ExporterDevice& device : page.devices) {
+    const std::optional<double>& energy = At(device.values, ExporterField::kEnergy);
     if (!energy.has_value()) continue;
-    const Key key(device.uuid, device.gpu_instance);
+    const Key key(device.uuid, device.instance);
     const auto before = counters_.find(key);
     const bool stands = before != counters_.end() && before->second.energy == *energy;
     Counter& counter = counters[key] = {.energy = *energy};
@@ -31,8 +31,8 @@ bool DcgmCollectionDetector::Look(const DcgmExposition& page) {
   return moved;
 }
 
-bool DcgmCollectionDetector::IsSteady(const DcgmDevice& device) const {
-  const auto found = counters_.find({device.uuid, device.gpu_instance});
+bool ExporterCollectionDetector::IsSteady(const ExporterDevice& device) const {
+  const auto found = counters_.find({device.uuid, device.instance});
   return found != counters_.end() && found->second.missed > kMaxMissed;
 }
 

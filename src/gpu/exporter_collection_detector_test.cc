@@ -1,27 +1,30 @@
-#include "gpu/dcgm_collection_detector.h"
+#include "gpu/exporter_collection_detector.h"
 
+#include "gpu/dcgm_schema.h"
 #include "gpu/test_dcgm_exposition.h"
 #include "gtest/gtest.h"
 
 namespace gpuscaler {
 namespace {
 
-DcgmExposition PageWith(int energy0, int energy1) {
-  return ReadDcgmExposition(
+ExporterExposition PageWith(int energy0, int energy1) {
+  return ReadExporterExposition(
+             DcgmSchema(),
              DcgmExpositionOf({{.labels = DcgmLabels(0, kTestUuid0), .energy_mj = energy0},
                                {.labels = DcgmLabels(1, kTestUuid1), .energy_mj = energy1}}),
              ExpositionFormat::kText)
       .value();
 }
 
-DcgmExposition PageWithoutEnergy() {
-  return ReadDcgmExposition(DcgmLine("DCGM_FI_DEV_GPU_UTIL", DcgmLabels(0, kTestUuid0), "5"),
-                            ExpositionFormat::kText)
+ExporterExposition PageWithoutEnergy() {
+  return ReadExporterExposition(DcgmSchema(),
+                                DcgmLine("DCGM_FI_DEV_GPU_UTIL", DcgmLabels(0, kTestUuid0), "5"),
+                                ExpositionFormat::kText)
       .value();
 }
 
-TEST(DcgmCollectionDetector, PageIsNewIfAnyCounterChanged) {
-  DcgmCollectionDetector detector;
+TEST(ExporterCollectionDetector, PageIsNewIfAnyCounterChanged) {
+  ExporterCollectionDetector detector;
   EXPECT_TRUE(detector.Look(PageWith(10, 20)));
   EXPECT_FALSE(detector.Look(PageWith(10, 20)));
   EXPECT_TRUE(detector.Look(PageWith(11, 20)));
@@ -30,16 +33,16 @@ TEST(DcgmCollectionDetector, PageIsNewIfAnyCounterChanged) {
   EXPECT_TRUE(detector.can_tell());
 }
 
-TEST(DcgmCollectionDetector, PageWithoutCountersIsAlwaysNew) {
-  DcgmCollectionDetector detector;
+TEST(ExporterCollectionDetector, PageWithoutCountersIsAlwaysNew) {
+  ExporterCollectionDetector detector;
   EXPECT_TRUE(detector.Look(PageWithoutEnergy()));
   EXPECT_TRUE(detector.Look(PageWithoutEnergy()));
   EXPECT_FALSE(detector.can_tell());
   EXPECT_FALSE(detector.IsSteady(PageWithoutEnergy().devices[0]));
 }
 
-TEST(DcgmCollectionDetector, GpuIsSteadyWhileOnlyOtherCountersChange) {
-  DcgmCollectionDetector detector;
+TEST(ExporterCollectionDetector, GpuIsSteadyWhileOnlyOtherCountersChange) {
+  ExporterCollectionDetector detector;
   detector.Look(PageWith(10, 20));
   for (int i = 1; i <= 2; ++i) {
     detector.Look(PageWith(10 + i, 20));

@@ -1,4 +1,4 @@
-#include "gpu/dcgm_holders.h"
+#include "gpu/exporter_holders.h"
 
 #include <algorithm>
 #include <map>
@@ -8,7 +8,7 @@ namespace gpuscaler {
 namespace {
 
 // Adds the pod to the snapshot if it is new.
-int PodIndexOf(const DcgmHolder& holder, NodeSnapshot& snapshot) {
+int PodIndexOf(const ExporterHolder& holder, NodeSnapshot& snapshot) {
   const auto found = std::ranges::find_if(snapshot.pods, [&](const Pod& pod) {
     return pod.name == holder.pod && pod.namespace_name == holder.namespace_name;
   });
@@ -38,9 +38,9 @@ std::optional<double> TotalUse(const std::map<int, PodUse>& pods) {
 
 }  // namespace
 
-void AddHolders(const DcgmDevice& device, NodeSnapshot& snapshot, GpuSample& gpu) {
+void AddHolders(const ExporterDevice& device, NodeSnapshot& snapshot, GpuSample& gpu) {
   std::map<int, PodUse> pods;
-  for (const DcgmHolder& holder : device.holders) {
+  for (const ExporterHolder& holder : device.holders) {
     const int index = PodIndexOf(holder, snapshot);
     gpu.holders.push_back({.pod = index, .container = holder.container});
     PodUse& use = pods[index];
