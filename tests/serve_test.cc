@@ -184,7 +184,7 @@ TEST(Serve, ReadsItsCertificatesAgainOnSighup) {
     EXPECT_TRUE(server.Ready()) << server.process().Diagnostics();
     WriteTls(folder, second, "");
     server.process().Signal(SIGHUP);
-    // Without the signal they are read every 5 s.
+    // Without the signal a change is used after two reads, 5 s apart.
     return server.process().WaitForErr("event=tls_reloaded", absl::Seconds(3));
   }));
 }

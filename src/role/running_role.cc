@@ -219,8 +219,10 @@ void RunningRole::StartThreads() {
   ProfileStore* const profiles = answers_ == nullptr ? nullptr : &answers_->profiles;
   reloading_ = std::make_unique<PeriodicThread>(
       "reloader", kReloadInterval,
-      [reloader = std::make_shared<Reloader>(
-           ReloadableFiles(config_, *grpc_, metrics_server_.get(), profiles), metrics_)] {
+      [this, reloader = std::make_shared<Reloader>(
+                 ReloadableFiles(config_, *grpc_, metrics_server_.get(), profiles), metrics_)] {
+        // Two reads in a row make a change of certificates count (TlsFileReader).
+        if (is_reload_requested_.exchange(false)) reloader->Tick();
         reloader->Tick();
       });
   if (config_.role == Role::kStandalone && !config_.service.empty()) {
@@ -238,7 +240,10 @@ int RunningRole::metrics_port() const {
 }
 int RunningRole::probe_port() const { return probe_server_ == nullptr ? 0 : probe_server_->port(); }
 
-void RunningRole::Reload() { reloading_->Wake(); }
+void RunningRole::Reload() {
+  is_reload_requested_ = true;
+  reloading_->Wake();
+}
 
 std::vector<std::string> RunningRole::Drain(absl::Duration timeout) {
   if (drained_.exchange(true)) return {};
