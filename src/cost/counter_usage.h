@@ -12,16 +12,10 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "cost/range_answer.h"
+#include "cost/static_fleet.h"
 #include "cost/usage.h"
 
 namespace gpuscaler {
-
-// A calculation, not a measurement.
-struct StaticFleet {
-  UsageKey workload;     // without node
-  double most_gpus = 0;  // the most that it held at once
-  int64_t held_micros = 0;
-};
 
 // Reads the points of keda_gpu_scaler_gpu_seconds_total at equal steps, oldest first.
 //
