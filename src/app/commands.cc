@@ -8,8 +8,8 @@ Program ScalerProgram() {
   return {.name = "keda-gpu-scaler",
           .summary = "scales Kubernetes workloads on what their GPUs do, as a KEDA external scaler",
           .commands = {ServeCommand(), GpusCommand(), QueryCommand(), LintCommand(),
-                       VersionCommand("keda-gpu-scaler"), CompletionCommand(), ManCommand(),
-                       ReferenceCommand()}};
+                       ReportCommand(), VersionCommand("keda-gpu-scaler"), CompletionCommand(),
+                       ManCommand(), ReferenceCommand()}};
 }
 
 }  // namespace gpuscaler

@@ -18,6 +18,7 @@ Command ServeCommand();
 Command GpusCommand();
 Command QueryCommand();
 Command LintCommand();
+Command ReportCommand();
 Command CompletionCommand();
 Command ManCommand();
 Command ReferenceCommand();

@@ -83,6 +83,10 @@ struct Config {
   absl::Duration poll_interval = absl::Seconds(2);  // real time, whatever the speed of the clock
   std::optional<absl::Duration> stale_after;        // see StaleAfter()
   absl::Duration hang_after = absl::Seconds(30);
+  absl::Duration idle_after = absl::Minutes(5);
+
+  std::string prices;    // a file (cost/price_list.h); empty: costs have no money
+  std::string currency;  // of the prices, as "USD"; empty: not named
 
   std::string tls_cert;  // gRPC port; empty: plain text
   std::string tls_key;

@@ -2,6 +2,9 @@
 
 #include <sys/un.h>
 
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -64,6 +67,13 @@ absl::Status CheckOwnPod(absl::string_view text) {
                         text.find('/', slash + 1) == absl::string_view::npos;
   if (text.empty() || has_both) return absl::OkStatus();
   return absl::InvalidArgumentError("use NAMESPACE/NAME, or leave it empty");
+}
+
+absl::Status CheckCurrency(absl::string_view text) {
+  constexpr size_t kCodeLength = 3;
+  const bool is_code = text.size() == kCodeLength && std::ranges::all_of(text, absl::ascii_isupper);
+  if (text.empty() || is_code) return absl::OkStatus();
+  return absl::InvalidArgumentError("use a currency's code of three capital letters, such as USD");
 }
 
 absl::Status CheckNamespaces(absl::string_view text) {

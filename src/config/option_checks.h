@@ -14,6 +14,7 @@ absl::Status CheckHost(absl::string_view text);         // without a port, or no
 absl::Status CheckSocketPath(absl::string_view text);
 absl::Status CheckAnySocketPath(absl::string_view text);  // or none
 absl::Status CheckOwnPod(absl::string_view text);
+absl::Status CheckCurrency(absl::string_view text);    // ISO 4217's code, or none
 absl::Status CheckNamespaces(absl::string_view text);  // with commas between them, or none
 
 // The check of a text that `Parse` must accept.

@@ -12,9 +12,11 @@ NodeSampler::NodeSampler(const Config& config, const Clock& clock,
     : interval_(config.poll_interval),
       source_(std::move(source)),
       store_(clock, config.StaleAfter(), kLongestWindow + config.StaleAfter()),
+      gpu_time_({.idle_after = config.idle_after, .stale_after = config.StaleAfter()}),
       attribution_(OpenAttribution(config, clock)),
-      sampler_(clock, *source_, leases_, store_, metrics, attribution_.get(),
-               [this] { WakeKubelet(); }) {}
+      sampler_(
+          clock, *source_, leases_, store_, metrics, attribution_.get(), [this] { WakeKubelet(); },
+          &gpu_time_) {}
 
 void NodeSampler::Start(std::function<void(const absl::Status&)> read) {
   if (attribution_ != nullptr) {

@@ -13,6 +13,7 @@
 #include "config/config.h"
 #include "gpu/gpu_source.h"
 #include "role/sampler.h"
+#include "serve/gpu_time_metrics.h"
 #include "serve/metrics.h"
 #include "store/leases.h"
 #include "store/snapshot_store.h"
@@ -48,6 +49,7 @@ class NodeSampler {
   SnapshotStore& store() { return store_; }
   const SnapshotStore& store() const { return store_; }
   Leases& leases() { return leases_; }
+  GpuTimeMetrics& gpu_time() { return gpu_time_; }
 
  private:
   void WakeKubelet();
@@ -56,6 +58,7 @@ class NodeSampler {
   const std::unique_ptr<GpuSource> source_;
   SnapshotStore store_;
   Leases leases_;
+  GpuTimeMetrics gpu_time_;
   const std::unique_ptr<KubeletAttribution> attribution_;  // null: GPUs have no owners
   Sampler sampler_;
   std::atomic<PeriodicThread*> wakeable_sampler_ = nullptr;  // null: no sampler to wake

@@ -10,6 +10,7 @@
 #include "discovery/engine_metrics.h"
 #include "fleet/fleet_store.h"
 #include "fleet/peer_addresses.h"
+#include "page/metric_family.h"
 #include "role/duplicate_scaler_check.h"
 #include "role/node_source.h"
 #include "role/reloader.h"
@@ -293,6 +294,7 @@ std::string RunningRole::Exposition() const {
   const SnapshotStore::History newest = node_ == nullptr ? nullptr : node_->store().Newest();
   std::string page =
       metrics_.Page(newest == nullptr ? nullptr : &newest->Newest(), now, config_.StaleAfter());
+  if (node_ != nullptr) absl::StrAppend(&page, MetricsText(node_->gpu_time().Families(now)));
   if (connections_ != nullptr) absl::StrAppend(&page, connections_->Exposition(now));
   if (telemetry_ != nullptr) absl::StrAppend(&page, telemetry_->Exposition());
   if (answers_ != nullptr) absl::StrAppend(&page, SignalMetrics(answers_->signals.counts(), now));

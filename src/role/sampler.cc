@@ -23,14 +23,15 @@ const GpuGap* Failure(const GpuSample& gpu) {
 
 Sampler::Sampler(const Clock& clock, GpuSource& source, const Leases& leases, SnapshotStore& store,
                  Metrics& metrics, KubeletAttribution* attribution,
-                 std::function<void()> wake_kubelet)
+                 std::function<void()> wake_kubelet, GpuTimeMetrics* gpu_time)
     : clock_(clock),
       source_(source),
       leases_(leases),
       store_(store),
       metrics_(metrics),
       attribution_(attribution),
-      wake_kubelet_(std::move(wake_kubelet)) {}
+      wake_kubelet_(std::move(wake_kubelet)),
+      gpu_time_(gpu_time) {}
 
 absl::Status Sampler::Tick() {
   const absl::Time began_at = clock_.Now();
@@ -49,6 +50,7 @@ absl::Status Sampler::Tick() {
     if (attribution_ != nullptr && attribution_->Annotate(*snapshot)) wake_kubelet_();
     holding_.Annotate(*snapshot);
     MarkFreeGpus(*snapshot);
+    if (gpu_time_ != nullptr) gpu_time_->Read(*snapshot);
     store_.Put(*std::move(snapshot));
   } else {
     store_.PutError(status);

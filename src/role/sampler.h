@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "base/clock.h"
 #include "gpu/gpu_source.h"
+#include "serve/gpu_time_metrics.h"
 #include "serve/metrics.h"
 #include "store/leases.h"
 #include "store/snapshot_store.h"
@@ -20,10 +21,11 @@ namespace gpuscaler {
 class Sampler {
  public:
   // All references must outlive the sampler. `attribution` is null if GPUs have no owners. Calls
-  // `wake_kubelet` when the processes on the GPUs have changed; it must not block.
+  // `wake_kubelet` when the processes on the GPUs have changed; it must not block. `gpu_time` is
+  // null if the time of GPUs is not counted.
   Sampler(const Clock& clock, GpuSource& source, const Leases& leases, SnapshotStore& store,
           Metrics& metrics, KubeletAttribution* attribution = nullptr,
-          std::function<void()> wake_kubelet = nullptr);
+          std::function<void()> wake_kubelet = nullptr, GpuTimeMetrics* gpu_time = nullptr);
 
   // Stores a new snapshot. Returns OK also if the source has none newer than the stored one, or the
   // error of the reading. Logs changes, not ticks.
@@ -41,6 +43,7 @@ class Sampler {
   Metrics& metrics_;
   KubeletAttribution* const attribution_;
   const std::function<void()> wake_kubelet_;
+  GpuTimeMetrics* const gpu_time_;
   HoldingTracker holding_;
   absl::Time newest_at_ = absl::InfinitePast();  // time of the newest stored reading
   std::string last_error_;                       // empty: the last reading was good

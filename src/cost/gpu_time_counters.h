@@ -1,0 +1,43 @@
+// A node's GPU time since its process started: the values of keda_gpu_scaler_gpu_seconds_total.
+#pragma once
+
+#include <cstddef>
+#include <map>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "cost/gpu_time.h"
+#include "cost/usage.h"
+
+namespace gpuscaler {
+
+// The workload that stands for those beyond a limit. No Kubernetes object can have this name.
+constexpr absl::string_view kOtherWorkloads = "(other)";
+
+// The number of workloads is bounded: one without time for a day is removed, and while there are
+// kMaxWorkloads the time of others counts for kOtherWorkloads. Not thread-safe.
+class GpuTimeCounters {
+ public:
+  static constexpr size_t kMaxWorkloads = 200;  // of one node, each with up to five states
+  static constexpr absl::Duration kKeep = absl::Hours(24);
+
+  explicit GpuTimeCounters(const GpuTimeLimits& limits) : time_(limits) {}
+
+  // See GpuTime.
+  void Add(const NodeSnapshot& snapshot);
+  void BookMissing(absl::Time now);
+
+  struct Counter {
+    StateTimes times;
+    absl::Time changed_at;
+  };
+  const std::map<UsageKey, Counter>& counters() const { return counters_; }
+
+ private:
+  void Book(const UsageKey& key, GpuState state, int64_t micros, absl::Time at);
+
+  GpuTime time_;
+  std::map<UsageKey, Counter> counters_;
+};
+
+}  // namespace gpuscaler

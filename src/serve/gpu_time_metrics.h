@@ -1,0 +1,32 @@
+// Prometheus metrics of a node's GPU time by state and workload.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/mutex.h"
+#include "cost/gpu_time_counters.h"
+#include "model/node_snapshot.h"
+#include "prometheus/metric_family.h"
+
+namespace gpuscaler {
+
+// Thread-safe.
+class GpuTimeMetrics {
+ public:
+  explicit GpuTimeMetrics(const GpuTimeLimits& limits) : counters_(limits) {}
+
+  // Counts the time up to a new reading. Requires its holders and their use of the GPUs.
+  void Read(const NodeSnapshot& snapshot);
+
+  // Returns no family before the first time that was counted. The time since the newest reading is
+  // added once no later reading can cover it, so a hung driver does not stop the counters.
+  std::vector<prometheus::MetricFamily> Families(absl::Time now);
+
+ private:
+  Mutex mutex_;
+  GpuTimeCounters counters_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace gpuscaler
