@@ -18,6 +18,8 @@ Command ServeCommand();
 Command GpusCommand();
 Command QueryCommand();
 Command LintCommand();
+Command TopCommand();
+Command ExplainCommand();
 Command CompletionCommand();
 Command ManCommand();
 Command ReferenceCommand();
