@@ -64,15 +64,16 @@ std::string ClockText(absl::Time time, absl::TimeZone zone) {
   return absl::FormatTime("%H:%M:%S", time, zone);
 }
 
-// Returns the times of both ends and of the middle, below the glyphs that they belong to.
+// Returns the times of both ends and of the middle, below the glyphs that they belong to, as far as
+// there is room.
 std::string AxisLine(absl::Time from, absl::Time to, size_t columns, absl::TimeZone zone) {
-  const std::string middle = ClockText(from + (to - from) / 2, zone);
+  const std::string first = ClockText(from, zone);
   const std::string last = ClockText(to, zone);
-  std::string line = FittedLeft(ClockText(from, zone), columns / 2, true);
-  absl::StrAppend(&line, middle);
-  return absl::StrCat(
-      std::string(kNameColumns, ' '), line,
-      FittedRight(last, std::max(columns, line.size() + last.size() + 1) - line.size(), true));
+  const std::string indent(kNameColumns, ' ');
+  if (columns < 4 * first.size()) return absl::StrCat(indent, first, " ", last);
+  const std::string half =
+      absl::StrCat(FittedLeft(first, columns / 2, true), ClockText(from + (to - from) / 2, zone));
+  return absl::StrCat(indent, half, FittedRight(last, columns - half.size(), true));
 }
 
 struct Event {

@@ -11,9 +11,8 @@
 namespace gpuscaler {
 namespace {
 
-constexpr size_t kGap = 2;             // between columns
-constexpr size_t kNarrowestText = 12;  // of a flexible column
-constexpr size_t kMark = 2;            // in front of each line, for the selected row
+constexpr size_t kGap = 2;   // between columns
+constexpr size_t kMark = 2;  // in front of each line, for the selected row
 
 absl::string_view SgrOf(Tone tone) {
   switch (tone) {
@@ -49,15 +48,15 @@ size_t LineWidth(const std::vector<Column>& columns) {
   return columns.empty() ? width : width - kGap;
 }
 
-// Leaves out columns until the others fit, and divides the room among the flexible ones.
+// Leaves out columns until the others fit, and divides the room among those that shrank.
 std::vector<Column> ColumnsOf(const TextTable& table, const TableView& view) {
   std::vector<Column> columns;
   for (size_t i = 0; i < table.columns.size(); ++i) {
     const size_t natural = NaturalWidth(table, i, view);
-    const bool may_shrink = view.width > 0 && table.columns[i].is_flexible;
-    columns.push_back({.index = i,
-                       .natural = natural,
-                       .width = may_shrink ? std::min(natural, kNarrowestText) : natural});
+    const size_t least = table.columns[i].least_width;
+    const bool may_shrink = view.width > 0 && least > 0;
+    columns.push_back(
+        {.index = i, .natural = natural, .width = may_shrink ? std::min(natural, least) : natural});
   }
   if (view.width == 0) return columns;
   while (columns.size() > 1 && LineWidth(columns) > view.width) {

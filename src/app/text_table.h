@@ -21,9 +21,9 @@ std::string Toned(absl::string_view text, Tone tone, const TextStyle& style);
 
 struct TextColumn {
   std::string name;
-  bool is_number = false;    // aligned right, and sorted by number, largest first
-  bool is_flexible = false;  // may be narrower than its texts
-  int rank = 0;              // columns of the highest rank are left out first if there is no room
+  bool is_number = false;  // aligned right, and sorted by number, largest first
+  size_t least_width = 0;  // if there is no room; 0: that of its widest text
+  int rank = 0;            // columns of the highest rank are left out first if there is no room
 };
 
 struct TextCell {

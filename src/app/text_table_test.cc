@@ -21,9 +21,9 @@ TextRow Row(const std::string& name, std::optional<double> value, const std::str
 }
 
 TextTable Table() {
-  return {.columns = {{.name = "NAME", .is_flexible = true},
+  return {.columns = {{.name = "NAME", .least_width = 12},
                       {.name = "VALUE", .is_number = true, .rank = 2},
-                      {.name = "TROUBLE", .is_flexible = true, .rank = 1}},
+                      {.name = "TROUBLE", .least_width = 12, .rank = 1}},
           .rows = {Row("shop/llm", 9, ""), Row("shop/embed", std::nullopt, "no reading"),
                    Row("lab/batch", 120, "")}};
 }

@@ -155,26 +155,27 @@ std::string Empty(const TopDocuments& documents, const TopState& state) {
                         : state.view == TopView::kWorkloads ? documents.workloads.is_object()
                                                             : documents.opened.is_object();
   if (!is_shown) return documents.fault.empty() ? "Loading ..." : "";
-  if (!state.filter.empty() && state.view != TopView::kNode) {
-    return "No row matches the filter. /, Esc: remove it";
-  }
-  if (state.view == TopView::kFleet) return "No node with a GPU is known.";
+  if (state.view == TopView::kExplanation) return "The reply has no explanation.";
   if (state.view == TopView::kNode) return "The node has no GPU.";
+  if (!state.filter.empty()) return "No row matches the filter. /, Esc: remove it";
+  if (state.view == TopView::kFleet) return "No node with a GPU is known.";
   return "No ScaledObject requests values from this scaler.";
 }
 
 std::vector<std::string> BodyLines(const TopDocuments& documents, const TopState& state,
                                    const TopSize& size, const TextStyle& style) {
   const size_t page = PageRows(state.view, size);
+  const std::vector<std::string> empty = {
+      FittedLeft(Empty(documents, state), size.width, style.ascii)};
   if (!HasTable(state.view)) {
     std::vector<std::string> lines = ExplanationLines(documents.opened, size.width);
-    if (lines.empty()) return {Empty(documents, state)};
+    if (lines.empty()) return empty;
     lines.erase(lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(
                                                    std::min(state.scrolled, lines.size())));
     return lines;
   }
   const TextTable table = TableOf(documents, state, style);
-  if (table.rows.empty()) return {Empty(documents, state)};
+  if (table.rows.empty()) return empty;
   const TopState::Table& choices = ChoicesOf(state);
   const size_t selected = SelectedRow(table, choices.selected);
   // The selected row stays in the middle, except at both ends.

@@ -143,8 +143,8 @@ std::string ExplanationPath(const WebDocument& row) {
 
 TextTable WorkloadTable(const WebDocument& workloads, const TextStyle& style) {
   TextTable table;
-  table.columns = {{.name = "WORKLOAD", .is_flexible = true},
-                   {.name = "METRIC", .is_flexible = true, .rank = 7},
+  table.columns = {{.name = "WORKLOAD", .least_width = 30},
+                   {.name = "METRIC", .least_width = 12, .rank = 7},
                    {.name = "VALUE", .is_number = true},
                    {.name = "TARGET", .is_number = true, .rank = 1},
                    {.name = "REPLICAS", .is_number = true},
@@ -154,7 +154,7 @@ TextTable WorkloadTable(const WebDocument& workloads, const TextStyle& style) {
                    {.name = "TERMINATING", .is_number = true, .rank = 9},
                    {.name = "ACTIVE", .rank = 3},
                    {.name = "LAST 15 MINUTES", .rank = 8},
-                   {.name = "TROUBLE", .is_flexible = true, .rank = 4}};
+                   {.name = "TROUBLE", .least_width = 12, .rank = 4}};
   const WebDocument& rows = FieldOf(workloads, "workloads");
   if (!rows.is_array()) return table;
   std::map<std::string, int> triggers;
@@ -187,7 +187,7 @@ size_t TroubledRows(const WebDocument& workloads) {
 
 TextTable NodeTable(const WebDocument& fleet, const TextStyle& style) {
   TextTable table;
-  table.columns = {{.name = "NODE", .is_flexible = true},
+  table.columns = {{.name = "NODE", .least_width = 30},
                    {.name = "GPUS", .is_number = true},
                    {.name = "BUSY", .is_number = true},
                    {.name = "IDLE", .is_number = true},
@@ -200,7 +200,7 @@ TextTable NodeTable(const WebDocument& fleet, const TextStyle& style) {
                    {.name = "STATES", .rank = 3},
                    {.name = "UTIL", .rank = 7},
                    {.name = "AGE", .is_number = true, .rank = 9},
-                   {.name = "NOT COUNTED BECAUSE", .is_flexible = true, .rank = 6}};
+                   {.name = "NOT COUNTED BECAUSE", .least_width = 12, .rank = 6}};
   const WebDocument& nodes = FieldOf(fleet, "nodes");
   if (!nodes.is_array()) return table;
   const WebDocument& gpus = FieldOf(fleet, "gpu");
@@ -235,7 +235,7 @@ std::string FleetSummary(const WebDocument& fleet) {
 TextTable GpuTable(const WebDocument& node, const TextStyle& /*style*/) {
   TextTable table;
   table.columns = {{.name = "GPU"},
-                   {.name = "MODEL", .is_flexible = true, .rank = 4},
+                   {.name = "MODEL", .least_width = 11, .rank = 4},
                    {.name = "STATE"},
                    {.name = "UTIL %", .is_number = true},
                    {.name = "USED MiB", .is_number = true, .rank = 1},
@@ -243,9 +243,9 @@ TextTable GpuTable(const WebDocument& node, const TextStyle& /*style*/) {
                    {.name = "POWER W", .is_number = true, .rank = 5},
                    {.name = "TEMP C", .is_number = true, .rank = 6},
                    {.name = "HELD FOR", .is_number = true, .rank = 7},
-                   {.name = "OWNER", .is_flexible = true},
-                   {.name = "PODS", .is_flexible = true, .rank = 3},
-                   {.name = "UNREADABLE", .is_flexible = true, .rank = 8}};
+                   {.name = "OWNER", .least_width = 16},
+                   {.name = "PODS", .least_width = 12, .rank = 3},
+                   {.name = "UNREADABLE", .least_width = 12, .rank = 8}};
   const WebDocument& gpus = FieldOf(node, "gpus");
   if (!gpus.is_array()) return table;
   const std::optional<double> now = NumberOf(node, "now");
