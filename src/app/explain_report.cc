@@ -65,7 +65,7 @@ std::string ExplainJson(const std::vector<ExplainReport>& reports) {
 absl::Status UnknownWorkload(const std::string& name, const std::string& trigger,
                              const WebDocument& workloads) {
   std::set<std::string> names;
-  std::set<std::string> triggers;  // of that workload
+  std::set<std::string> triggers;  // that the workload has
   const WebDocument& rows = FieldOf(workloads, "workloads");
   for (size_t i = 0; rows.is_array() && i < rows.size(); ++i) {
     const std::string row =

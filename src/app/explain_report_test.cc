@@ -18,7 +18,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-ExplainReport Report() {
+ExplainReport LlmReport() {
   ExplainReport report;
   report.trigger = "s0-llm";
   report.explanation = WebDocument::parse(kTestExplanation);
@@ -39,25 +39,25 @@ TEST(ExplainText, OfNowIsWordForWordThatOfQuery) {
   const std::vector<std::string> texts = {"value: 163.5\n  llm-0  80\n", "value: 0", "",
                                           "value: 80\n\n  ::error::y\x1b[2J\r\n"};
   for (const std::string& text : texts) {
-    ExplainReport report = Report();
+    ExplainReport report = LlmReport();
     report.explanation["text"] = text;
     EXPECT_EQ(ExplainText(report, {}), QueriedText(text));
   }
 }
 
 TEST(ExplainText, OfThePastHasItsTime) {
-  const std::string text = ExplainText(Report(), {.at = absl::FromUnixSeconds(1767225612)});
+  const std::string text = ExplainText(LlmReport(), {.at = absl::FromUnixSeconds(1767225612)});
   EXPECT_THAT(text, StartsWith("explained at 2026-01-01 00:00:00 +00:00, the newest explanation on "
                                "agg-7f at or before 2026-01-01 00:00:12 +00:00\nvalue: 163.5"));
 }
 
 TEST(ExplainText, SeveralTriggersAreNamed) {
-  EXPECT_THAT(ExplainText(Report(), {.names_trigger = true}),
+  EXPECT_THAT(ExplainText(LlmReport(), {.names_trigger = true}),
               StartsWith("trigger s0-llm\nvalue: 163.5"));
 }
 
 TEST(ExplainText, TheTimelineHasSeriesEventsAndGaps) {
-  ExplainReport report = Report();
+  ExplainReport report = LlmReport();
   report.history = WebDocument::parse(kTestHistory);
   const std::string text = ExplainText(report, {.ascii = true});
   const std::vector<std::string> lines = absl::StrSplit(text, '\n');
@@ -80,13 +80,13 @@ TEST(ExplainText, TheTimelineHasSeriesEventsAndGaps) {
 }
 
 TEST(ExplainText, AnEmptyTimelineIsASentence) {
-  ExplainReport report = Report();
+  ExplainReport report = LlmReport();
   report.history = WebDocument::parse(R"({"namespace":"shop","name":"llm","value":[]})");
   EXPECT_THAT(ExplainText(report, {}), HasSubstr("nothing was recorded in this period"));
 }
 
 TEST(ExplainText, HostileTextIsEscaped) {
-  ExplainReport report = Report();
+  ExplainReport report = LlmReport();
   report.trigger = kHostileName;
   report.history = WebDocument::parse(kTestHistory);
   report.history["marks"][1]["text"] = kHostileName;
@@ -96,7 +96,7 @@ TEST(ExplainText, HostileTextIsEscaped) {
 }
 
 TEST(ExplainJson, HasTheDocumentsOfEachTrigger) {
-  ExplainReport report = Report();
+  ExplainReport report = LlmReport();
   report.history = WebDocument::parse(kTestHistory);
   ExplainReport gone;
   gone.trigger = "s1";

@@ -15,7 +15,7 @@ namespace gpuscaler {
 namespace {
 
 constexpr size_t kNameColumns = 12;
-constexpr size_t kTimeColumns = 60;  // of the time axis
+constexpr size_t kTimeColumns = 60;  // width of the time axis
 constexpr size_t kMostEvents = 40;
 
 struct Series {
@@ -36,7 +36,7 @@ constexpr std::array<Series, 9> kSeries = {{{"value", "value"},
 struct Extent {
   double least;
   double most;
-  std::optional<double> last;  // of the newest point
+  std::optional<double> last;  // the newest point
 };
 
 std::optional<Extent> ExtentOf(const std::vector<SparklinePoint>& points) {

@@ -41,7 +41,7 @@ class FullScreen {
   void Enter();
   void Leave();
 
-  std::optional<termios> modes_;  // of standard input before; empty: it is no terminal
+  std::optional<termios> modes_;  // the ones to restore; empty: standard input is no terminal
 };
 
 }  // namespace gpuscaler

@@ -26,7 +26,7 @@ enum class KeyCode {
 
 struct Key {
   KeyCode code = KeyCode::kCharacter;
-  char character = 0;  // of kCharacter: printable ASCII
+  char character = 0;  // printable ASCII, if the code is kCharacter
 
   friend bool operator==(const Key&, const Key&) = default;
 };

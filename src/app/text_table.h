@@ -28,7 +28,7 @@ struct TextColumn {
 
 struct TextCell {
   std::string text;
-  std::optional<double> number;  // of a column of numbers; nullopt is sorted last
+  std::optional<double> number;  // the value, in a column of numbers; nullopt is sorted last
 };
 
 struct TextRow {

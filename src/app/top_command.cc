@@ -95,7 +95,7 @@ class TopSession {
   FullScreen screen_;
   TopState state_;
   TopDocuments documents_;
-  std::string path_ = kStatusPath;  // of the newest request
+  std::string path_ = kStatusPath;  // the newest request
   absl::Time replied_at_ = clock_.Now();
   absl::Time next_request_ = absl::InfinitePast();
   bool has_keys_ = isatty(STDIN_FILENO) != 0;

@@ -15,7 +15,7 @@ namespace gpuscaler {
 
 enum class TopView { kWorkloads, kFleet, kExplanation, kNode };
 
-// What the user chose.
+// The choices of the user.
 struct TopState {
   // The choices of a view with a table.
   struct Table {
@@ -27,11 +27,11 @@ struct TopState {
   Table workloads;
   Table fleet;
   Table gpus;
-  std::string filter;         // of workloads and nodes
+  std::string filter;         // part of the names of workloads and nodes
   bool types_filter = false;  // the keys are its characters
   std::string opened;         // the row that kExplanation and kNode show
   size_t scrolled = 0;        // lines of the explanation
-  bool ended = false;         // by the user
+  bool ended = false;         // the user quit
 };
 
 // The newest documents; null: none yet.
@@ -39,7 +39,7 @@ struct TopDocuments {
   WebDocument status;
   WebDocument workloads;
   WebDocument fleet;
-  WebDocument opened;  // of the row that is opened
+  WebDocument opened;  // the opened row
   std::string fault;   // why the newest request failed; empty: it did not
   absl::Duration age;  // since the newest reply
 };
