@@ -13,7 +13,7 @@ namespace {
 // and junction temperature. MI210 has average package power and edge temperature. A partition other
 // than 0 reports a power of 0. Activity and ECC are the whole GPU's (docs/configuration/
 // metricslist.md). The instantaneous value has a line for each compute die.
-constexpr ExporterMetric kMetrics[] = {
+constexpr ExporterMetric kAmdMetrics[] = {
     {.name = "gpu_gfx_activity",
      .field = ExporterField::kGpuUtilization,
      .first_instance_only = true},
@@ -99,7 +99,7 @@ const ExporterSchema& AmdExporterSchema() {
                                                             .collect_interval = absl::Seconds(15),
                                                             .stale_after = absl::Seconds(40),
                                                             .name_part = "gpu_",
-                                                            .metrics = kMetrics,
+                                                            .metrics = kAmdMetrics,
                                                             .namespace_name = {"namespace"},
                                                             .pod = {"pod"},
                                                             .container = {"container"},
