@@ -57,7 +57,7 @@ class Agents(contextlib.ExitStack):
 def aggregator(program, addresses, port="any"):
     return [program, "serve", "--role", "aggregator", "--agents", addresses, "--bind-address",
             "127.0.0.1", "--port", str(port), "--metrics-port", "any", "--probe-port", "any",
-            "--poll-interval", "1s"]
+            "--web-port", "any", "--poll-interval", "1s"]
 
 
 def seconds_until(began, condition, pause):

@@ -272,10 +272,11 @@ TEST(Serve, MetricsPageShowsTheGpus) {
 }
 
 TEST(Serve, PortsTurnedOffAreNotOpened) {
-  Server server({"--gpu-source=none", "--metrics-port=0", "--probe-port=0"});
+  Server server({"--gpu-source=none", "--metrics-port=0", "--probe-port=0", "--web-port=0"});
   ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   EXPECT_EQ(server.Port("metrics"), 0);
   EXPECT_EQ(server.Port("probe"), 0);
+  EXPECT_EQ(server.Port("web"), 0);
 }
 
 TEST(Serve, BadConfigurationExits2AndNamesTheLayer) {
@@ -405,10 +406,10 @@ TEST(Serve, AggregatorWarnsOfAnAgentWithATooLongInterval) {
 TEST(Serve, TakenPortExits3AndNamesIt) {
   Server server({"--gpu-source=none"});
   ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
-  for (const std::string which : {"grpc", "metrics", "probe"}) {
+  for (const std::string which : {"grpc", "metrics", "probe", "web"}) {
     const std::string flag = which == "grpc" ? "--port=" : absl::StrCat("--", which, "-port=");
     std::vector<std::string> args = {"--bind-address=127.0.0.1", "--gpu-source=none", "--port=any",
-                                     "--metrics-port=any", "--probe-port=any"};
+                                     "--metrics-port=any", "--probe-port=any", "--web-port=any"};
     args.push_back(absl::StrCat(flag, server.Port(which)));
     const Finished second = RunProgram(args);
     EXPECT_EQ(second.code, 3) << which << "\n" << second.err;
@@ -433,7 +434,7 @@ TEST(Serve, ServesTlsToClientsOfItsCa) {
 
 TEST(Serve, LogIsJsonIfConfigured) {
   Process process({"serve", "--gpu-source=none", "--port=any", "--metrics-port=0", "--probe-port=0",
-                   "--log-format=json"});
+                   "--web-port=0", "--log-format=json"});
   ASSERT_TRUE(process.WaitForErr("\"event\":\"serving\"")) << process.Err();
   process.Signal(SIGINT);
   EXPECT_EQ(process.Wait(), 0);
@@ -446,7 +447,7 @@ TEST(Serve, LogIsJsonIfConfigured) {
 TEST(Serve, FailedStartIsOneLogLineInTheConfiguredFormat) {
   const Finished serve =
       RunProgram({"serve", "--gpu-source=none", "--port=any", "--metrics-port=0", "--probe-port=0",
-                  "--log-format=json", "--log-level=error", "--profiles=/no/profiles.yaml"});
+                  "--web-port=0", "--log-format=json", "--log-level=error", "--profiles=/no/profiles.yaml"});
   EXPECT_EQ(serve.code, 2);
   const auto line = nlohmann::json::parse(serve.err, nullptr, false);
   ASSERT_TRUE(line.is_object()) << serve.err;

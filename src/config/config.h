@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/time/time.h"
 #include "base/log.h"
 #include "gpu/gpu_source.h"
@@ -54,7 +55,7 @@ struct Config {
   absl::Duration empty_after = absl::Minutes(1);
 
   int port = 6000;                  // gRPC; 0 is any free one too
-  std::string bind_address = "::";  // all three ports (base/bound_port.h)
+  std::string bind_address = "::";  // all ports but the web port (base/bound_port.h)
   int metrics_port = 9090;          // 0: off
   int probe_port = 8081;            // 0: off
   std::string gpu_source = "auto";
@@ -69,6 +70,9 @@ struct Config {
   std::string own_pod;          // "namespace/name"; empty: $POD_NAMESPACE/$POD_NAME, else unknown
   std::string ignore_pods;      // NAMESPACE[/PREFIX],... (config/ignored_pods.h)
   std::string reservation_namespaces = "kai-resource-reservation,runai-reservation";
+
+  // How long answers for triggers are kept; 0: they are not. Not in an agent.
+  absl::Duration history = absl::Hours(24);
 
   std::string namespaces;        // aggregator only; of its ScaledObjects; empty: all
   std::string allow_namespaces;  // from:to,... (config/allowed_namespaces.h)
@@ -94,6 +98,15 @@ struct Config {
   std::string metrics_tls_cert;  // metrics port; empty: plain text
   std::string metrics_tls_key;
   std::string metrics_client_ca;
+
+  int web_port = 8082;  // 0: off; not in an agent
+  std::string web_bind_address = "127.0.0.1";
+  std::string web_hosts;  // HOST,... in Host headers, besides those of loopback
+  std::string web_token_file;
+  std::string web_tls_cert;  // web port; empty: plain text
+  std::string web_tls_key;
+  std::string web_tls_client_ca;
+  std::string commit;  // of the build, for the web page; not an option
 
   std::string service;   // host of scalerAddress; empty: not checked
   std::string profiles;  // a YAML file; empty: the built-in ones alone
@@ -123,6 +136,13 @@ struct Config {
     return sockets;
   }
   TlsFiles Tls() const { return {.cert = tls_cert, .key = tls_key, .client_ca = tls_client_ca}; }
+  TlsFiles WebTls() const {
+    return {.cert = web_tls_cert, .key = web_tls_key, .client_ca = web_tls_client_ca};
+  }
+  // Returns true if no other host can reach the web port.
+  bool WebIsOnLoopback() const {
+    return web_bind_address == "::1" || absl::StartsWith(web_bind_address, "127.");
+  }
   TlsFiles MetricsTls() const {
     return {.cert = metrics_tls_cert, .key = metrics_tls_key, .client_ca = metrics_client_ca};
   }

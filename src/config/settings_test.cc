@@ -147,6 +147,22 @@ TEST(Settings, ErrorsHaveLayerValueAndWhatIsAllowed) {
       {{Flag("metrics-tls-key", "k.pem"), Flag("tls-cert", "a.pem"), Flag("tls-key", "b.pem")},
        {},
        "metrics-tls-key=k.pem (flag --metrics-tls-key) needs metrics-tls-cert too"},
+      {{Flag("history", "59s")},
+       {},
+       "history=59s (flag --history): use 1m to 24h, or 0 to turn it off"},
+      {{Flag("history", "25h")}, {}, "flag --history=25h: use a duration with its unit"},
+      {{Flag("web-bind-address", "0.0.0.0")},
+       {},
+       "web-bind-address=0.0.0.0 (flag --web-bind-address) is reached from other hosts: it needs "
+       "web-tls-cert and web-tls-key, and web-token-file or web-tls-client-ca too"},
+      {{Flag("web-bind-address", "::"), Flag("web-tls-cert", "c"), Flag("web-tls-key", "k")},
+       {},
+       "it needs web-token-file or web-tls-client-ca too"},
+      {{Flag("web-bind-address", "10.0.0.7"), Flag("web-token-file", "t")},
+       {},
+       "it needs web-tls-cert and web-tls-key too"},
+      {{Flag("web-tls-cert", "c")}, {}, "needs web-tls-key too"},
+      {{Flag("web-hosts", "a.example,b.example:443")}, {}, "\"b.example:443\" is neither"},
       {{Flag("config", "/no/such")}, {}, "file /no/such: cannot be read"},
       {{Flag("port", "1")}, {{"KEDA_GPU_SCALER_PORT", "abc"}}, "environment KEDA_GPU_SCALER_PORT"},
   };
@@ -171,6 +187,23 @@ TEST(Settings, OneWayTlsIsOnlyForAStandaloneScaler) {
   EXPECT_TRUE(
       ResolveSettings({Flag("role", "agent"), cert, key, Flag("tls-client-ca", "c.pem")}, {}).ok());
   EXPECT_TRUE(ResolveSettings({Flag("role", "agent")}, {}).ok()) << "no TLS at all";
+}
+
+TEST(Settings, WebPortIsOpenToOtherHostsOnlyWithTlsAndCredentials) {
+  const Setting wide = Flag("web-bind-address", "::");
+  const Setting cert = Flag("web-tls-cert", "c"), key = Flag("web-tls-key", "k");
+  EXPECT_TRUE(ResolveSettings({wide, cert, key, Flag("web-token-file", "t")}, {}).ok());
+  EXPECT_TRUE(ResolveSettings({wide, cert, key, Flag("web-tls-client-ca", "a")}, {}).ok());
+  EXPECT_TRUE(ResolveSettings({wide, Flag("web-port", "0")}, {}).ok()) << "it is off";
+  for (const char* loopback : {"127.0.0.1", "127.0.0.5", "::1"}) {
+    EXPECT_TRUE(ResolveSettings({Flag("web-bind-address", loopback)}, {}).ok()) << loopback;
+  }
+}
+
+TEST(Settings, HistoryMayBeTurnedOff) {
+  EXPECT_TRUE(ResolveSettings({Flag("history", "0")}, {}).ok());
+  EXPECT_TRUE(ResolveSettings({Flag("history", "1m")}, {}).ok());
+  EXPECT_TRUE(ResolveSettings({Flag("history", "24h")}, {}).ok());
 }
 
 TEST(Settings, LimitsOfTwoIntervalsAreAccepted) {
