@@ -26,8 +26,8 @@ absl::string_view Name(HistoryMark::Kind kind);  // "scale"
 
 // A time without a value.
 struct HistoryGap {
-  absl::Time from;  // its first point
-  absl::Time to;    // its last point
+  absl::Time from;      // its first point
+  absl::Time to;        // its last point
   std::string because;  // "no reading", "not requested" or "scaler started"
 };
 

@@ -244,8 +244,7 @@ void RunningRole::StartThreads(const DemoOverrides& overrides) {
   }
   if (answers_ != nullptr && answers_->history != nullptr) {
     recording_ = std::make_unique<PeriodicThread>(
-        "history",
-        std::max(kRecordingInterval / overrides.clock_speed, kShortestRecordingInterval),
+        "history", std::max(kRecordingInterval / overrides.clock_speed, kShortestRecordingInterval),
         [recorder = std::make_shared<HistoryRecorder>(clock_, answers_->service,
                                                       *answers_->history)] { recorder->Tick(); });
   }
