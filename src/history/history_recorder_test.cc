@@ -52,7 +52,7 @@ TEST_F(HistoryRecorderTest, RecordsNothingWithoutARequest) {
 TEST_F(HistoryRecorderTest, RecordsEachRequestedTriggerInEachStep) {
   Request();
   Request({{"metricName", "second"}});
-  RunFor(absl::Minutes(1));
+  RunFor(absl::Seconds(74));
   TriggerKey second = kUtilization;
   second.trigger = "second";
   ASSERT_THAT(history_.Triggers(), ElementsAre(kUtilization, second));

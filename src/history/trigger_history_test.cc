@@ -138,7 +138,7 @@ TEST(TriggerHistoryLimits, ExplanationThatLeftTheRingIsOutOfRange) {
 }
 
 TEST(TriggerHistoryLimits, OldestHourOfAllTriggersLeavesFirst) {
-  constexpr size_t kLimit = 100'000;
+  constexpr size_t kLimit = 40'000;
   TriggerHistory history({.point_bytes = kLimit, .explanation_bytes = 1'000}, kFirstPoint);
   const size_t empty = history.bytes();
   constexpr int kSteps = 20 * 240;
