@@ -14,7 +14,7 @@ inline constexpr absl::Duration kHistoryStep = absl::Seconds(15);
 // An empty number is unknown. It is never 0 instead. Fractions have three decimals.
 struct HistoryPoint {
   absl::Time at;  // a multiple of kHistoryStep since the epoch
-  // Of the answer. Empty: there is no record, because no client requested the trigger.
+  // The answer's code. Empty: there is no record, because no client requested the trigger.
   std::optional<absl::StatusCode> code;
   std::optional<double> value;
   std::optional<double> target;

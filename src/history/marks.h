@@ -1,4 +1,4 @@
-// What happened to a workload, derived from its recorded points: for the marks of a chart.
+// Events and gaps in the history of a trigger, derived from its recorded points.
 #pragma once
 
 #include <span>

@@ -15,7 +15,7 @@ namespace {
 
 // How long an explanation that stays the same but for its ages is not kept again.
 constexpr absl::Duration kLongestSame = absl::Minutes(5);
-// What std::map adds to an element: color and three pointers.
+// std::map adds them to each element: a color and three pointers.
 constexpr size_t kNodeBytes = 32;
 
 bool IsUnit(char letter) { return letter == 'h' || letter == 'm' || letter == 's'; }

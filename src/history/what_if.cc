@@ -7,7 +7,7 @@
 namespace gpuscaler {
 namespace {
 
-constexpr int kDefaultMaxReplicas = 10;  // of an HPA that the user does not describe
+constexpr int kDefaultMaxReplicas = 10;
 
 bool IsKnown(const HistoryPoint& point) {
   return point.value.has_value() && point.replicas.has_value();
