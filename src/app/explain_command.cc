@@ -145,7 +145,7 @@ absl::Status WithNames(WebClient& client, const ExplainFlags& flags, const Expla
                        const absl::Status& fault) {
   if (!absl::IsNotFound(fault)) return fault;
   ASSIGN_OR_RETURN(const WebDocument workloads, Fetched(client, "/api/v1/workloads"));
-  return UnknownWorkload(name.text, flags.trigger, workloads);
+  return UnknownWorkload(name.text, flags.trigger, workloads, fault);
 }
 
 int FailExplain(const absl::Status& why) {

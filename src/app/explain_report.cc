@@ -63,7 +63,7 @@ std::string ExplainJson(const std::vector<ExplainReport>& reports) {
 }
 
 absl::Status UnknownWorkload(const std::string& name, const std::string& trigger,
-                             const WebDocument& workloads) {
+                             const WebDocument& workloads, const absl::Status& fault) {
   std::set<std::string> names;
   std::set<std::string> triggers;  // that the workload has
   const WebDocument& rows = FieldOf(workloads, "workloads");
@@ -77,7 +77,8 @@ absl::Status UnknownWorkload(const std::string& name, const std::string& trigger
     return absl::NotFoundError(
         absl::StrCat(name, ": no ScaledObject requests values from this scaler"));
   }
-  const bool is_trigger = !triggers.empty() && !trigger.empty();
+  if (!triggers.empty() && (trigger.empty() || triggers.contains(trigger))) return fault;
+  const bool is_trigger = !triggers.empty();
   const std::set<std::string>& known = is_trigger ? triggers : names;
   const std::string& unknown = is_trigger ? trigger : name;
   const std::vector<absl::string_view> views = Views(known);

@@ -35,8 +35,8 @@ std::string ExplainJson(const std::vector<ExplainReport>& reports);
 
 // Returns NOT_FOUND for a ScaledObject, or a trigger of it, that requests no values. The message
 // names the nearest ones of `workloads`, the document of /api/v1/workloads. An empty trigger is
-// any.
+// any. Returns `fault`, the server's error, if they do request values.
 absl::Status UnknownWorkload(const std::string& name, const std::string& trigger,
-                             const WebDocument& workloads);
+                             const WebDocument& workloads, const absl::Status& fault);
 
 }  // namespace gpuscaler

@@ -110,14 +110,20 @@ TEST(ExplainJson, HasTheDocumentsOfEachTrigger) {
 
 TEST(UnknownWorkload, NamesTheNearest) {
   const WebDocument workloads = WebDocument::parse(kTestWorkloads);
-  const absl::Status typo = UnknownWorkload("shop/lmm", "", workloads);
-  EXPECT_EQ(typo.code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(std::string(typo.message()),
+  const absl::Status fault = absl::NotFoundError("nothing was recorded then");
+  const auto message = [&](const char* name, const char* trigger) {
+    const absl::Status status = UnknownWorkload(name, trigger, workloads, fault);
+    EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << name;
+    return std::string(status.message());
+  };
+  EXPECT_THAT(message("shop/lmm", ""),
               StartsWith("shop/lmm: this ScaledObject requests no values from this scaler; did you "
-                         "mean \"shop/llm\"?; those that do are shop/llm, shop/embed, zoo/batch"));
-  EXPECT_THAT(std::string(UnknownWorkload("zoo/batch", "s2", workloads).message()),
-              EndsWith("; it has s0-a, s1-b"));
-  EXPECT_THAT(std::string(UnknownWorkload("a/b", "", WebDocument::parse("{}")).message()),
+                         "mean \"shop/llm\"?; those that do are shop/llm, "));
+  EXPECT_THAT(message("zoo/batch", "s2"), StartsWith("zoo/batch has no trigger s2"));
+  EXPECT_THAT(message("zoo/batch", "s2"), EndsWith("; it has s0-a, s1-b"));
+  EXPECT_EQ(message("zoo/batch", "s1-b"), fault.message());
+  EXPECT_EQ(message("zoo/batch", ""), fault.message());
+  EXPECT_THAT(std::string(UnknownWorkload("a/b", "", WebDocument::parse("{}"), fault).message()),
               HasSubstr("no ScaledObject requests values"));
 }
 

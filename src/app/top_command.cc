@@ -28,6 +28,7 @@ namespace gpuscaler {
 namespace {
 
 constexpr char kStatusPath[] = "/api/v1/status";
+constexpr absl::Duration kLongestWait = absl::Seconds(1);  // the screen shows the age of an error
 
 struct TopFlags {
   WebClientOptions client;
@@ -98,16 +99,16 @@ class TopSession {
   std::string path_ = kStatusPath;  // the newest request
   absl::Time replied_at_ = clock_.Now();
   absl::Time next_request_ = absl::InfinitePast();
+  absl::Time drawn_at_ = absl::InfinitePast();  // InfinitePast: the screen has to be drawn anew
   bool has_keys_ = isatty(STDIN_FILENO) != 0;
 };
 
 void TopSession::Run() {
-  constexpr absl::Duration kLongestWait = absl::Seconds(1);  // the screen shows the age of a fault
   const int signal = signals_.OpenDescriptor();
   Request(TopPath(state_));
   while (!state_.ended && std::cout) {
     if (!client_.in_flight() && clock_.Now() >= next_request_) Request(kStatusPath);
-    Draw();
+    if (clock_.Now() - drawn_at_ >= kLongestWait) Draw();
     const std::array<int, 2> descriptors = {signal, STDIN_FILENO};
     const absl::Duration wait =
         client_.in_flight() ? kLongestWait : std::min(next_request_ - clock_.Now(), kLongestWait);
@@ -121,7 +122,8 @@ void TopSession::Run() {
 }
 
 void TopSession::Draw() {
-  documents_.age = clock_.Now() - replied_at_;
+  drawn_at_ = clock_.Now();
+  documents_.age = drawn_at_ - replied_at_;
   screen_.Draw(TopLines(documents_, state_, SizeOfOutput(), StyleOfOutput(flags_.ascii),
                         absl::LocalTimeZone()));
 }
@@ -132,6 +134,7 @@ void TopSession::Request(std::string path) {
 }
 
 void TopSession::TakeReply(const absl::StatusOr<std::string>& reply) {
+  drawn_at_ = absl::InfinitePast();
   auto document = reply.ok() ? ParseWebDocument(*reply) : reply.status();
   next_request_ = clock_.Now() + flags_.interval;
   if (!document.ok()) {
@@ -150,6 +153,7 @@ void TopSession::TakeReply(const absl::StatusOr<std::string>& reply) {
 
 void TopSession::TakeSignals() {
   while (const int signal = signals_.WaitFor(absl::ZeroDuration())) {
+    drawn_at_ = absl::InfinitePast();
     if (signal == SIGTSTP) {
       screen_.Suspend();
     } else if (signal != SIGWINCH) {
@@ -167,6 +171,7 @@ void TopSession::TakeKeys() {
     has_keys_ = false;
     return;
   }
+  drawn_at_ = absl::InfinitePast();
   const std::string before = TopPath(state_);
   for (const Key& key : KeysOf({bytes.data(), static_cast<size_t>(count)})) {
     OnTopKey(key, documents_, SizeOfOutput(), state_);

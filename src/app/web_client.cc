@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
@@ -12,6 +13,7 @@
 #include "base/printable_text.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
+#include "page/cidr_block.h"
 #include "page/scrape_fault.h"
 
 namespace gpuscaler {
@@ -28,8 +30,9 @@ absl::StatusOr<std::string> TextOfFile(const std::string& path) {
   return path.empty() ? "" : ReadFileText(path);
 }
 
-bool IsLoopback(absl::string_view host) {
-  return host == "localhost" || host == "::1" || absl::ConsumePrefix(&host, "127.");
+bool IsLoopback(const std::string& host) {
+  const bool is_address = ParseIpAddress(host).has_value();  // no name such as 127.example.com
+  return host == "localhost" || host == "::1" || (is_address && absl::StartsWith(host, "127."));
 }
 
 // Returns the server's description of an error, or "" if it sent none.
