@@ -119,6 +119,19 @@ TEST(CounterUsage, AGapIsUnknownUnlessTheCountersGrewMeanwhile) {
                                    Pair("shop/other busy", 1200)));
 }
 
+TEST(CounterUsage, APointThatIsRepeatedAfterTheEndOfItsAgentIsNoReading) {
+  // The last point of the old agent is as of 180 s before the step, and is seen once more.
+  EXPECT_THAT(UsageOfSeries({{"chat", "busy", {0, 600, 840, 840}},
+                             {"chat", "busy", {kNoPoint, kNoPoint, kNoPoint, 760, 1360}, "gpu-7",
+                              "another pod"}}),
+              UnorderedElementsAre(Pair("shop/chat busy", 2200), Pair("unknown", 200)));
+}
+
+TEST(CounterUsage, AScrapeThatFailedLosesNothing) {
+  EXPECT_THAT(UsageOfSeries({{"chat", "busy", {0, 2400, 4320, 7200, 9600}}}),
+              UnorderedElementsAre(Pair("shop/chat busy", 9600)));
+}
+
 TEST(CounterUsage, ANodeThatIsMissingForLongWasRemoved) {
   std::vector<std::optional<double>> seconds = {0, 300};
   std::vector<std::optional<double>> others = {0, 300};
