@@ -34,7 +34,7 @@ class HttpTlsTest : public testing::Test {
     }
   }
 
-  // Returns the body that a client with this CA gets, or the error.
+  // The body that a client with this CA gets, or the error.
   static std::string Get(const HttpServer& server, const std::string& ca,
                          const TestCertificate& client = {}) {
     const TestTls tls{.ca = ca, .pair = client};
