@@ -15,7 +15,7 @@ constexpr double kPercent = 100;  // per ratio of 1
 // Names of dcgm_fields.h. From DCGM_FI_DEV_FB_TOTAL on they are not among the exporter's default
 // counters. Exporters before 3.3 do not request DCGM_FI_DEV_FB_RESERVED. Exporters report
 // DCGM_FI_DEV_GPU_UTIL of MIG instances as 0, or not at all.
-constexpr ExporterMetric kMetrics[] = {
+constexpr ExporterMetric kDcgmMetrics[] = {
     {.name = "DCGM_FI_DEV_GPU_UTIL", .field = ExporterField::kGpuUtilization},
     {.name = "DCGM_FI_PROF_GR_ENGINE_ACTIVE",
      .field = ExporterField::kEngineActive,
@@ -97,7 +97,7 @@ const ExporterSchema& DcgmSchema() {
                           .stale_after = absl::Seconds(75),
                           .has_kubelet_ids = true,
                           .name_part = "DCGM_",
-                          .metrics = kMetrics,
+                          .metrics = kDcgmMetrics,
                           .namespace_name = {"namespace", "pod_namespace"},
                           .pod = {"pod", "pod_name"},
                           .container = {"container", "container_name"},
