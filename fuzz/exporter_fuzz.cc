@@ -40,8 +40,8 @@ void CheckHolders(const ExporterDevice& device, const GpuSample& gpu,
   FUZZ_ASSERT(gpu.holders.empty() || (shares > 0.999 && shares < 1.001));
 }
 
-void CheckPage(absl::string_view text, ExpositionFormat format) {
-  const auto page = ReadExporterExposition(DcgmSchema(), text, format);
+void CheckPage(const ExporterSchema& schema, absl::string_view text, ExpositionFormat format) {
+  const auto page = ReadExporterExposition(schema, text, format);
   if (!page.ok()) {
     FUZZ_ASSERT(!absl::IsInternal(page.status()) && !page.status().message().empty());
     return;

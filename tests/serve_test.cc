@@ -408,8 +408,9 @@ TEST(Serve, TakenPortExits3AndNamesIt) {
   ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   for (const std::string which : {"grpc", "metrics", "probe", "web"}) {
     const std::string flag = which == "grpc" ? "--port=" : absl::StrCat("--", which, "-port=");
-    std::vector<std::string> args = {"--bind-address=127.0.0.1", "--gpu-source=none", "--port=any",
-                                     "--metrics-port=any", "--probe-port=any", "--web-port=any"};
+    std::vector<std::string> args = {
+        "--bind-address=127.0.0.1", "--gpu-source=none", "--port=any",
+        "--metrics-port=any",       "--probe-port=any",  "--web-port=any"};
     args.push_back(absl::StrCat(flag, server.Port(which)));
     const Finished second = RunProgram(args);
     EXPECT_EQ(second.code, 3) << which << "\n" << second.err;
@@ -445,9 +446,9 @@ TEST(Serve, LogIsJsonIfConfigured) {
 }
 
 TEST(Serve, FailedStartIsOneLogLineInTheConfiguredFormat) {
-  const Finished serve =
-      RunProgram({"serve", "--gpu-source=none", "--port=any", "--metrics-port=0", "--probe-port=0",
-                  "--web-port=0", "--log-format=json", "--log-level=error", "--profiles=/no/profiles.yaml"});
+  const Finished serve = RunProgram({"serve", "--gpu-source=none", "--port=any", "--metrics-port=0",
+                                     "--probe-port=0", "--web-port=0", "--log-format=json",
+                                     "--log-level=error", "--profiles=/no/profiles.yaml"});
   EXPECT_EQ(serve.code, 2);
   const auto line = nlohmann::json::parse(serve.err, nullptr, false);
   ASSERT_TRUE(line.is_object()) << serve.err;

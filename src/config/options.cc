@@ -84,8 +84,9 @@ const std::vector<Option>& Table() {
       {.name = "bind-address",
        .member = &Config::bind_address,
        .value = "ADDRESS",
-       .help = "Address that all ports but the web port listen on; :: is all of IPv4 and IPv6, or of "
-               "IPv4 where there is no IPv6; 0.0.0.0 is all of IPv4.",
+       .help =
+           "Address that all ports but the web port listen on; :: is all of IPv4 and IPv6, or of "
+           "IPv4 where there is no IPv6; 0.0.0.0 is all of IPv4.",
        .check = CheckAddress},
       {.name = "metrics-port",
        .member = &Config::metrics_port,
@@ -336,9 +337,10 @@ const std::vector<Option>& Table() {
       {.name = "web-bind-address",
        .member = &Config::web_bind_address,
        .value = "ADDRESS",
-       .help = "Address that the web port listens on. On loopback, kubectl port-forward reaches it; "
-               "any other one needs --web-tls-cert, --web-tls-key, and --web-token-file or "
-               "--web-tls-client-ca.",
+       .help =
+           "Address that the web port listens on. On loopback, kubectl port-forward reaches it; "
+           "any other one needs --web-tls-cert, --web-tls-key, and --web-token-file or "
+           "--web-tls-client-ca.",
        .roles = kAnsweringKeda,
        .check = CheckAddress},
       {.name = "web-hosts",

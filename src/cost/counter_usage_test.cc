@@ -121,10 +121,11 @@ TEST(CounterUsage, AGapIsUnknownUnlessTheCountersGrewMeanwhile) {
 
 TEST(CounterUsage, APointThatIsRepeatedAfterTheEndOfItsAgentIsNoReading) {
   // The last point of the old agent is as of 180 s before the step, and is seen once more.
-  EXPECT_THAT(UsageOfSeries({{"chat", "busy", {0, 600, 840, 840}},
-                             {"chat", "busy", {kNoPoint, kNoPoint, kNoPoint, 760, 1360}, "gpu-7",
-                              "another pod"}}),
-              UnorderedElementsAre(Pair("shop/chat busy", 2200), Pair("unknown", 200)));
+  EXPECT_THAT(
+      UsageOfSeries(
+          {{"chat", "busy", {0, 600, 840, 840}},
+           {"chat", "busy", {kNoPoint, kNoPoint, kNoPoint, 760, 1360}, "gpu-7", "another pod"}}),
+      UnorderedElementsAre(Pair("shop/chat busy", 2200), Pair("unknown", 200)));
 }
 
 TEST(CounterUsage, AScrapeThatFailedLosesNothing) {

@@ -13,7 +13,7 @@ namespace {
 // and junction temperature. MI210 has average package power and edge temperature. A partition other
 // than 0 reports a power of 0. Activity and ECC are the whole GPU's (docs/configuration/
 // metricslist.md). The instantaneous value has a line for each compute die.
-constexpr ExporterMetric kAmdMetrics[] = {
+constexpr ExporterMetric kAmdExporterMetrics[] = {
     {.name = "gpu_gfx_activity",
      .field = ExporterField::kGpuUtilization,
      .first_instance_only = true},
@@ -40,8 +40,8 @@ constexpr ExporterMetric kAmdMetrics[] = {
      .first_instance_only = true},
 };
 
-// The exporter leaves unknown values out.
-bool IsNotFinite(double number) { return !std::isfinite(number); }
+// The exporter leaves unknown values out. No counter has such a number.
+bool IsNoAmdValue(double number) { return !std::isfinite(number) || number >= 0x1p62; }
 
 // Metrics of the node have no GPU's number.
 std::string GpuId(const ExpositionSample& sample) { return sample.Label("gpu_id"); }
@@ -99,7 +99,7 @@ const ExporterSchema& AmdExporterSchema() {
                                                             .collect_interval = absl::Seconds(15),
                                                             .stale_after = absl::Seconds(40),
                                                             .name_part = "gpu_",
-                                                            .metrics = kAmdMetrics,
+                                                            .metrics = kAmdExporterMetrics,
                                                             .namespace_name = {"namespace"},
                                                             .pod = {"pod"},
                                                             .container = {"container"},
@@ -107,7 +107,7 @@ const ExporterSchema& AmdExporterSchema() {
                                                             .driver_version = {"driver_version"},
                                                             .key = GpuId,
                                                             .describe = DescribeAmdDevice,
-                                                            .is_unknown = IsNotFinite};
+                                                            .is_unknown = IsNoAmdValue};
   return schema;
 }
 
