@@ -1,6 +1,8 @@
 // A table for terminals: sorted, filtered, and as wide as the terminal.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -48,16 +50,17 @@ void SortRows(TextTable& table, size_t column, bool reversed);
 // Removes the rows that contain `text` in no cell. Ignores case.
 void FilterRows(TextTable& table, absl::string_view text);
 
-// Returns the heading and one line for each row from `first` on, at most `count` of them. `width`
-// is that of the terminal; 0: unlimited. The row `selected` has a mark in its first column.
-// `sorted` is the column that the heading marks.
+// The part of a table that is shown.
 struct TableView {
   size_t first = 0;
-  size_t count = SIZE_MAX;
-  size_t width = 0;
-  std::optional<size_t> selected;
-  std::optional<size_t> sorted;
+  size_t count = SIZE_MAX;         // at most so many rows
+  size_t width = 0;                // columns of the terminal; 0: unlimited
+  std::optional<size_t> selected;  // the row with a mark in front
+  std::optional<size_t> sorted;    // the column that the heading marks
 };
+
+// Returns the heading and one line for each row that is shown. Without a width the lines end with
+// their last text, else each has exactly that width.
 std::vector<std::string> TableLines(const TextTable& table, const TableView& view,
                                     const TextStyle& style);
 
