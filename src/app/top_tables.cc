@@ -21,11 +21,11 @@ namespace {
 constexpr size_t kSparkColumns = 20;
 constexpr double kMostGpusOfNode = 100'000;
 
-struct GpuState {
+struct StateLetter {
   char letter;
   absl::string_view name;
 };
-constexpr std::array<GpuState, 5> kGpuStates = {
+constexpr std::array<StateLetter, 5> kStateLetters = {
     {{'b', "busy"}, {'h', "held idle"}, {'s', "starting"}, {'f', "free"}, {'u', "unreadable"}}};
 
 TextCell Words(std::string text) { return {.text = std::move(text)}; }
@@ -110,7 +110,7 @@ TextRow NodeRow(const WebDocument& node, const NodeGpus& gpus, const TextStyle& 
   row.key = TextOf(node, "name");
   row.tone = why.empty() ? Tone::kPlain : Tone::kWarning;
   row.cells = {Words(row.key), Amount(NumberOf(node, "gpus"))};
-  for (const GpuState& state : kGpuStates) {
+  for (const StateLetter& state : kStateLetters) {
     row.cells.push_back(Count(static_cast<size_t>(std::ranges::count(gpus.states, state.letter))));
   }
   row.cells.push_back(Words(Joined(FieldOf(node, "free_groups"), "+")));
@@ -224,7 +224,7 @@ TextTable NodeTable(const WebDocument& fleet, const TextStyle& style) {
 std::string FleetSummary(const WebDocument& fleet) {
   const std::string states = TextOf(FieldOf(fleet, "gpu"), "state");
   std::vector<std::string> counts;
-  for (const GpuState& state : kGpuStates) {
+  for (const StateLetter& state : kStateLetters) {
     const auto count = std::ranges::count(states, state.letter);
     if (count > 0) counts.push_back(absl::StrCat(count, " ", state.name));
   }
