@@ -42,9 +42,9 @@ absl::StatusOr<ExplainedName> NameOfArguments(const std::vector<std::string>& ar
         absl::StrCat(text.empty() ? "" : absl::StrCat("\"", text, "\": "),
                      "use NAMESPACE/NAME of one ScaledObject, such as default/llm"));
   }
-  return ExplainedName{.text = text,
-                       .path = absl::StrCat("/api/v1/workloads/", PercentEncoded(parts[0]), "/",
-                                            PercentEncoded(parts[1]))};
+  return ExplainedName{
+      .text = text,
+      .path = absl::StrCat("/api/v1/workloads/", UrlEscaped(parts[0]), "/", UrlEscaped(parts[1]))};
 }
 
 absl::StatusOr<WebDocument> Fetched(WebClient& client, const std::string& path) {
@@ -110,7 +110,7 @@ absl::StatusOr<ExplainReport> ReportOf(WebClient& client, const ExplainFlags& fl
   ExplainReport report;
   report.trigger = trigger;
   const std::string which =
-      trigger.empty() ? "?" : absl::StrCat("?trigger=", PercentEncoded(trigger), "&");
+      trigger.empty() ? "?" : absl::StrCat("?trigger=", UrlEscaped(trigger), "&");
   if (flags.since > absl::ZeroDuration()) {
     ASSIGN_OR_RETURN(report.history, Fetched(client, absl::StrCat(name.path, "/history", which,
                                                                   "from=", UnixSeconds(period.from),

@@ -271,7 +271,7 @@ std::string TopPath(const TopState& state) {
     case TopView::kExplanation:
       return absl::StrCat("/api/v1/workloads/", state.opened);
     case TopView::kNode:
-      return absl::StrCat("/api/v1/fleet/", PercentEncoded(state.opened));
+      return absl::StrCat("/api/v1/fleet/", UrlEscaped(state.opened));
     case TopView::kWorkloads:
       break;
   }

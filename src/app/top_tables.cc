@@ -136,7 +136,7 @@ TextCell Mebibytes(const WebDocument& gpu, absl::string_view name) {
 std::string ExplanationPath(const WebDocument& row) {
   const auto raw = [&row](absl::string_view name) {
     const WebDocument& field = FieldOf(row, name);
-    return field.is_string() ? PercentEncoded(field.get<std::string>()) : "";
+    return field.is_string() ? UrlEscaped(field.get<std::string>()) : "";
   };
   return absl::StrCat(raw("namespace"), "/", raw("name"), "/explanation?trigger=", raw("trigger"));
 }

@@ -77,7 +77,7 @@ std::vector<Flag> WebClientFlags(WebClientOptions* client) {
       TextFlag("token-file", "FILE", "Bearer token, sent with each request.", &client->token_file)};
 }
 
-std::string PercentEncoded(absl::string_view text) {
+std::string UrlEscaped(absl::string_view text) {
   std::string encoded;
   for (const char c : text) {
     const bool is_unreserved =

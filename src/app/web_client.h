@@ -31,7 +31,7 @@ struct WebClientOptions {
 std::vector<Flag> WebClientFlags(WebClientOptions* client);
 
 // Percent-encodes all but the unreserved characters of RFC 3986.
-std::string PercentEncoded(absl::string_view text);
+std::string UrlEscaped(absl::string_view text);
 
 // Sends one GET request at a time, on a kept connection. Not thread-safe.
 class WebClient {

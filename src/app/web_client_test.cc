@@ -177,10 +177,10 @@ TEST(WebClient, ANewRequestReplacesTheOneInFlight) {
   EXPECT_EQ(*reply, "new");
 }
 
-TEST(PercentEncoded, KeepsOnlyUnreservedCharacters) {
-  EXPECT_EQ(PercentEncoded("s0-llm_a.b~"), "s0-llm_a.b~");
-  EXPECT_EQ(PercentEncoded("a/b?c&d=e f%"), "a%2Fb%3Fc%26d%3De%20f%25");
-  EXPECT_EQ(PercentEncoded("\xc3\xa4"), "%C3%A4");
+TEST(UrlEscaped, KeepsOnlyUnreservedCharacters) {
+  EXPECT_EQ(UrlEscaped("s0-llm_a.b~"), "s0-llm_a.b~");
+  EXPECT_EQ(UrlEscaped("a/b?c&d=e f%"), "a%2Fb%3Fc%26d%3De%20f%25");
+  EXPECT_EQ(UrlEscaped("\xc3\xa4"), "%C3%A4");
 }
 
 }  // namespace
