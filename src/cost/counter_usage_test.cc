@@ -94,6 +94,13 @@ TEST(CounterUsage, ACounterThatGrewOverARestartBeganAnewToo) {
       UnorderedElementsAre(Pair("shop/chat busy", 60), Pair("free", 530), Pair("unknown", 10)));
 }
 
+TEST(CounterUsage, ACounterThatEndedWithTheRestartDoesNotBeginAnew) {
+  // The last point of the free GPUs is repeated: the new process has not counted any.
+  EXPECT_THAT(UsageOfSeries({{"chat", "busy", {5000, 5300, 200, 500}},
+                             {"", "free", {9000, 9000, 9000, kNoPoint}}}),
+              UnorderedElementsAre(Pair("shop/chat busy", 800), Pair("unknown", 100)));
+}
+
 TEST(CounterUsage, ANewAgentOfANodeBeginsAtZero) {
   EXPECT_THAT(
       UsageOfSeries({{"chat", "busy", {5000, 5300, kNoPoint, kNoPoint}},
@@ -121,10 +128,11 @@ TEST(CounterUsage, AGapIsUnknownUnlessTheCountersGrewMeanwhile) {
 
 TEST(CounterUsage, APointThatIsRepeatedAfterTheEndOfItsAgentIsNoReading) {
   // The last point of the old agent is as of 180 s before the step, and is seen once more.
-  EXPECT_THAT(UsageOfSeries({{"chat", "busy", {0, 600, 840, 840}},
-                             {"chat", "busy", {kNoPoint, kNoPoint, kNoPoint, 760, 1360}, "gpu-7",
-                              "another pod"}}),
-              UnorderedElementsAre(Pair("shop/chat busy", 2200), Pair("unknown", 200)));
+  EXPECT_THAT(
+      UsageOfSeries(
+          {{"chat", "busy", {0, 600, 840, 840}},
+           {"chat", "busy", {kNoPoint, kNoPoint, kNoPoint, 760, 1360}, "gpu-7", "another pod"}}),
+      UnorderedElementsAre(Pair("shop/chat busy", 2200), Pair("unknown", 200)));
 }
 
 TEST(CounterUsage, AScrapeThatFailedLosesNothing) {
