@@ -168,12 +168,20 @@ void CounterUsage::AddGrowth(int64_t step, const std::string& name, Node& node, 
     began_anew = began_anew || counter.seconds < value_before;
     counters.emplace_back(counter, value_before);
   }
-  std::vector<Growth> growth;
-  for (const auto& [counter, value_before] : counters) {
-    const int64_t from = began_anew ? 0 : MicrosOfSeconds(value_before);
-    growth.push_back({.id = counter.id, .micros = MicrosOfSeconds(counter.seconds) - from});
-  }
   const int64_t steps = step - node.step;
+  // Returns the growth if all counters began at 0, or only those that fell.
+  const auto growth_since = [&counters](bool all_began_anew) {
+    std::vector<Growth> growth;
+    for (const auto& [counter, value_before] : counters) {
+      const bool is_new = all_began_anew || counter.seconds < value_before;
+      const int64_t from = is_new ? 0 : MicrosOfSeconds(value_before);
+      growth.push_back({.id = counter.id, .micros = MicrosOfSeconds(counter.seconds) - from});
+    }
+    return growth;
+  };
+  std::vector<Growth> growth = growth_since(began_anew);
+  // Points of before the restart may still be the newest of a counter that the new process lacks.
+  if (began_anew && !Fits(growth, steps, node)) growth = growth_since(false);
   if (began_anew || steps > 1) {
     const bool was_removed = WasRemoved(node);
     const bool fits = Fits(growth, steps, node);

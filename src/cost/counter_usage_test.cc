@@ -94,6 +94,13 @@ TEST(CounterUsage, ACounterThatGrewOverARestartBeganAnewToo) {
       UnorderedElementsAre(Pair("shop/chat busy", 60), Pair("free", 530), Pair("unknown", 10)));
 }
 
+TEST(CounterUsage, ACounterThatEndedWithTheRestartDoesNotBeginAnew) {
+  // The last point of the free GPUs is repeated: the new process has not counted any.
+  EXPECT_THAT(UsageOfSeries({{"chat", "busy", {5000, 5300, 200, 500}},
+                             {"", "free", {9000, 9000, 9000, kNoPoint}}}),
+              UnorderedElementsAre(Pair("shop/chat busy", 800), Pair("unknown", 100)));
+}
+
 TEST(CounterUsage, ANewAgentOfANodeBeginsAtZero) {
   EXPECT_THAT(
       UsageOfSeries({{"chat", "busy", {5000, 5300, kNoPoint, kNoPoint}},
