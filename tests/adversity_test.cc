@@ -228,10 +228,9 @@ void DenyIpv6() {
 }
 
 TEST(Adversity, WithoutIpv6TheDefaultAddressIsAllOfIpv4) {
-  Process process(
-      {"serve", "--gpu-source=none", "--port=any", "--metrics-port=any", "--probe-port=any",
-       "--web-port=any"},
-      {}, "", {}, &DenyIpv6);
+  Process process({"serve", "--gpu-source=none", "--port=any", "--metrics-port=any",
+                   "--probe-port=any", "--web-port=any"},
+                  {}, "", {}, &DenyIpv6);
   ASSERT_TRUE(process.WaitForErr("event=serving")) << process.Err();
   for (const std::string which : {" grpc_port=", " metrics_port=", " probe_port=", " web_port="}) {
     const std::string log = process.Err();

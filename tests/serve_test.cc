@@ -184,7 +184,7 @@ TEST(Serve, ReadsItsCertificatesAgainOnSighup) {
     EXPECT_TRUE(server.Ready()) << server.process().Diagnostics();
     WriteTls(folder, second, "");
     server.process().Signal(SIGHUP);
-    // Without the signal they are read every 5 s.
+    // Without the signal a change is used after two reads, 5 s apart.
     return server.process().WaitForErr("event=tls_reloaded", absl::Seconds(3));
   }));
 }
@@ -298,7 +298,8 @@ TEST(Serve, BadConfigurationExits2AndNamesTheLayer) {
       {{"--config", file}, {}, file + ":2: unknown option prot; did you mean \"port\"?"},
       {{"--gpu-source=nvmll"},
        {},
-       "flag --gpu-source=nvmll: use auto, nvml, amd, file:PATH, dcgm:URL or none"},
+       "flag --gpu-source=nvmll: use auto, nvml, amd, file:PATH, dcgm:URL, amd-exporter:URL or "
+       "none"},
       {{"--tls-cert=/no/cert.pem", "--tls-key=/no/key.pem"},
        {},
        "flag --tls-cert=/no/cert.pem: cannot be read"},
@@ -407,8 +408,9 @@ TEST(Serve, TakenPortExits3AndNamesIt) {
   ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   for (const std::string which : {"grpc", "metrics", "probe", "web"}) {
     const std::string flag = which == "grpc" ? "--port=" : absl::StrCat("--", which, "-port=");
-    std::vector<std::string> args = {"--bind-address=127.0.0.1", "--gpu-source=none", "--port=any",
-                                     "--metrics-port=any", "--probe-port=any", "--web-port=any"};
+    std::vector<std::string> args = {
+        "--bind-address=127.0.0.1", "--gpu-source=none", "--port=any",
+        "--metrics-port=any",       "--probe-port=any",  "--web-port=any"};
     args.push_back(absl::StrCat(flag, server.Port(which)));
     const Finished second = RunProgram(args);
     EXPECT_EQ(second.code, 3) << which << "\n" << second.err;
@@ -444,9 +446,9 @@ TEST(Serve, LogIsJsonIfConfigured) {
 }
 
 TEST(Serve, FailedStartIsOneLogLineInTheConfiguredFormat) {
-  const Finished serve =
-      RunProgram({"serve", "--gpu-source=none", "--port=any", "--metrics-port=0", "--probe-port=0",
-                  "--web-port=0", "--log-format=json", "--log-level=error", "--profiles=/no/profiles.yaml"});
+  const Finished serve = RunProgram({"serve", "--gpu-source=none", "--port=any", "--metrics-port=0",
+                                     "--probe-port=0", "--web-port=0", "--log-format=json",
+                                     "--log-level=error", "--profiles=/no/profiles.yaml"});
   EXPECT_EQ(serve.code, 2);
   const auto line = nlohmann::json::parse(serve.err, nullptr, false);
   ASSERT_TRUE(line.is_object()) << serve.err;

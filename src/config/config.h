@@ -17,11 +17,11 @@ namespace gpuscaler {
 constexpr int kAnyPort = -1;  // any free port; the log has its number
 
 enum class AttributionMode {
-  // kKubelet if a kubelet's socket exists at start, else kPage if dcgm-exporter is read, else
+  // kKubelet if a kubelet's socket exists at start, else kPage if an exporter is read, else
   // kNone.
   kAuto,
   kKubelet,  // a GPU's holders are the pods that the kubelet lists
-  kPage,     // a GPU's holders are the pods in dcgm-exporter's metrics
+  kPage,     // a GPU's holders are the pods in an exporter's metrics
   kNone,     // a GPU in use is a replica
 };
 
@@ -59,7 +59,7 @@ struct Config {
   int metrics_port = 9090;          // 0: off
   int probe_port = 8081;            // 0: off
   std::string gpu_source = "auto";
-  std::string gpu_source_ca;           // a file, for dcgm:https://...; empty: the system's
+  std::string gpu_source_ca;           // a file, for an exporter's https://...; empty: the system's
   std::string gpu_source_credentials;  // a file; empty: none
   std::string sysfs_root = kSysfs;
   std::string node_name;  // empty: $NODE_NAME, else the host's name
@@ -116,17 +116,19 @@ struct Config {
   LogLevel log_level = LogLevel::kInfo;
   LogFormat log_format = LogFormat::kText;
 
-  // Returns at least 5 s and three intervals, so that one missed reading is no outage. For
-  // dcgm-exporter, which has an unknown interval, returns at least two and a half of its default.
+  // Returns at least 5 s and three intervals, so that one missed reading is no outage. For an
+  // exporter, which has an unknown interval, returns at least two and a half of its default.
   absl::Duration StaleAfter() const {
-    const absl::Duration least = absl::Seconds(IsDcgm(gpu_source) ? 75 : 5);
+    const ExporterSchema* const exporter = ExporterOf(gpu_source);
+    const absl::Duration least = exporter == nullptr ? absl::Seconds(5) : exporter->stale_after;
     return stale_after.value_or(std::max(3 * poll_interval, least));
   }
-  // Returns the interval of new readings, which agents send to aggregators. For dcgm-exporter it is
-  // its default of 30 s, unless the operator has set stale-after to fit the exporter's interval.
+  // Returns the interval of new readings, which agents send to aggregators. For an exporter it is
+  // its default, unless the operator has set stale-after to fit the exporter's interval.
   absl::Duration ReadEvery() const {
-    const bool is_usual = IsDcgm(gpu_source) && !stale_after.has_value();
-    return is_usual ? std::max(poll_interval, absl::Seconds(30)) : poll_interval;
+    const ExporterSchema* const exporter = ExporterOf(gpu_source);
+    if (exporter == nullptr || stale_after.has_value()) return poll_interval;
+    return std::max(poll_interval, exporter->collect_interval);
   }
   KubeletSockets Sockets() const {
     KubeletSockets sockets = {.pod_resources = pod_resources_socket};

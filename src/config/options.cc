@@ -84,8 +84,9 @@ const std::vector<Option>& Table() {
       {.name = "bind-address",
        .member = &Config::bind_address,
        .value = "ADDRESS",
-       .help = "Address that all ports but the web port listen on; :: is all of IPv4 and IPv6, or of "
-               "IPv4 where there is no IPv6; 0.0.0.0 is all of IPv4.",
+       .help =
+           "Address that all ports but the web port listen on; :: is all of IPv4 and IPv6, or of "
+           "IPv4 where there is no IPv6; 0.0.0.0 is all of IPv4.",
        .check = CheckAddress},
       {.name = "metrics-port",
        .member = &Config::metrics_port,
@@ -98,22 +99,26 @@ const std::vector<Option>& Table() {
       {.name = "gpu-source",
        .member = &Config::gpu_source,
        .value = "SOURCE",
-       .help = "Where GPU readings come from: auto (nvml, and amd if the node has AMD GPUs), nvml, "
-               "amd, dcgm:URL (the page of this node's dcgm-exporter), file:PATH (simulated) or "
-               "none.",
+       .help =
+           "Where GPU readings come from: auto (nvml, and amd if the node has AMD GPUs), nvml, "
+           "amd, dcgm:URL or amd-exporter:URL (the page of this node's dcgm-exporter, or of AMD's "
+           "device-metrics-exporter), file:PATH (simulated) or none.",
        .used_by = kServeUses | kGpusUses,
        .roles = kReadingGpus,
        .check = CheckGpuSource},
       {.name = "gpu-source-ca",
        .member = &Config::gpu_source_ca,
        .value = "FILE",
-       .help = "CA of the certificate of dcgm:https://..., PEM; without it the system's.",
+       .help =
+           "CA of the certificate of dcgm:https://... or amd-exporter:https://..., PEM; without it "
+           "the system's.",
        .used_by = kServeUses | kGpusUses,
        .roles = kReadingGpus},
       {.name = "gpu-source-credentials",
        .member = &Config::gpu_source_credentials,
        .value = "FILE",
-       .help = "USER:PASSWORD, or a bearer token, for dcgm:URL; read for each reading.",
+       .help = "USER:PASSWORD, or a bearer token, for dcgm:URL or amd-exporter:URL; read for each "
+               "reading.",
        .used_by = kServeUses | kGpusUses,
        .roles = kReadingGpus},
       {.name = "sysfs-root",
@@ -132,11 +137,11 @@ const std::vector<Option>& Table() {
       {.name = "attribution",
        .member = &Config::attribution,
        .value = "MODE",
-       .help = "Source of a GPU's holders: kubelet (pods that the kubelet names), page (those that "
-               "the page "
-               "of dcgm:URL names), none (a GPU in use is a replica) or auto (kubelet; where its "
-               "socket "
-               "is not there at start, page with dcgm:URL, else none).",
+       .help =
+           "Source of a GPU's holders: kubelet (pods that the kubelet names), page (those that "
+           "the page of dcgm:URL or amd-exporter:URL names), none (a GPU in use is a replica) or "
+           "auto (page with amd-exporter:URL; else kubelet; where its socket is not there at "
+           "start, page with dcgm:URL, else none).",
        .used_by = kServeUses | kGpusUses,
        .roles = kReadingGpus},
       {.name = "pod-resources-socket",
@@ -269,7 +274,8 @@ const std::vector<Option>& Table() {
                "intervals.",
        .least = 0.1,
        .most = kHour,
-       .default_text = "3 poll intervals, at least 5s, with dcgm:URL 75s"},
+       .default_text = "3 poll intervals, at least 5s, with dcgm:URL 75s, with "
+                       "amd-exporter:URL 40s"},
       {.name = "hang-after",
        .member = &Config::hang_after,
        .value = "DURATION",
@@ -331,9 +337,10 @@ const std::vector<Option>& Table() {
       {.name = "web-bind-address",
        .member = &Config::web_bind_address,
        .value = "ADDRESS",
-       .help = "Address that the web port listens on. On loopback, kubectl port-forward reaches it; "
-               "any other one needs --web-tls-cert, --web-tls-key, and --web-token-file or "
-               "--web-tls-client-ca.",
+       .help =
+           "Address that the web port listens on. On loopback, kubectl port-forward reaches it; "
+           "any other one needs --web-tls-cert, --web-tls-key, and --web-token-file or "
+           "--web-tls-client-ca.",
        .roles = kAnsweringKeda,
        .check = CheckAddress},
       {.name = "web-hosts",

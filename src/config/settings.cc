@@ -151,24 +151,32 @@ absl::Status CheckWeb(const Resolved& resolved) {
     missing.emplace_back("web-token-file or web-tls-client-ca");
   }
   if (missing.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(Reported(resolved, "web-bind-address"), " is reached from other hosts: it needs ",
-                   absl::StrJoin(missing, ", and "), " too"));
+  return absl::InvalidArgumentError(absl::StrCat(Reported(resolved, "web-bind-address"),
+                                                 " is reached from other hosts: it needs ",
+                                                 absl::StrJoin(missing, ", and "), " too"));
 }
 
-// Options that need gpu-source=dcgm:URL.
-absl::Status CheckDcgm(const Resolved& resolved) {
+// Options that need an exporter as gpu-source, or that one of them excludes.
+absl::Status CheckExporter(const Resolved& resolved) {
   const Config& config = resolved.config;
-  if (IsDcgm(config.gpu_source)) return absl::OkStatus();
+  if (const ExporterSchema* const exporter = ExporterOf(config.gpu_source)) {
+    if (config.attribution != AttributionMode::kKubelet || exporter->has_kubelet_ids) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat(Reported(resolved, "attribution"), " cannot be used with ",
+                     Reported(resolved, "gpu-source"), ": the page of ", exporter->name,
+                     " has no id of a GPU that the kubelet has too. Use page or none"));
+  }
   const absl::string_view given = config.attribution == AttributionMode::kPage ? "attribution"
                                   : !config.gpu_source_ca.empty()              ? "gpu-source-ca"
                                   : !config.gpu_source_credentials.empty()
                                       ? "gpu-source-credentials"
                                       : "";
   if (given.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(Reported(resolved, given),
-                                                 " is for gpu-source=dcgm:URL; here is ",
-                                                 Reported(resolved, "gpu-source")));
+  return absl::InvalidArgumentError(absl::StrCat(
+      Reported(resolved, given), " is for gpu-source=dcgm:URL or amd-exporter:URL; here is ",
+      Reported(resolved, "gpu-source")));
 }
 
 // Checks combinations of options.
@@ -181,7 +189,7 @@ absl::Status CheckTogether(const Resolved& resolved) {
   RETURN_IF_ERROR(CheckTwoIntervals(resolved, "stale-after", config.StaleAfter(),
                                     "snapshots would be stale before the next one"));
   RETURN_IF_ERROR(CheckHeartbeats(resolved));
-  RETURN_IF_ERROR(CheckDcgm(resolved));
+  RETURN_IF_ERROR(CheckExporter(resolved));
   RETURN_IF_ERROR(CheckHistory(resolved));
   RETURN_IF_ERROR(CheckTwoIntervals(resolved, "hang-after", config.hang_after,
                                     "/healthz would fail between two readings"));

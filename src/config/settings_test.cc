@@ -62,16 +62,24 @@ TEST(Settings, ErrorsHaveLayerValueAndWhatIsAllowed) {
       {{Flag("poll-interval", "1ms")}, {}, "from 50ms to 5m"},
       {{Flag("log-level", "warm")}, {}, "use debug, info, warn, error; did you mean \"warn\"?"},
       {{Flag("discover-engines", "yes")}, {}, "--discover-engines=yes: use auto, true, false"},
-      {{Flag("gpu-source", "file:")}, {}, "use auto, nvml, amd, file:PATH, dcgm:URL or none"},
+      {{Flag("gpu-source", "file:")},
+       {},
+       "use auto, nvml, amd, file:PATH, dcgm:URL, amd-exporter:URL or none"},
       {{Flag("gpu-source", "dcgm:10.0.0.7:9400")},
        {},
        "flag --gpu-source=dcgm:10.0.0.7:9400: neither http:// nor https://: use "
        "http://HOST:PORT/PATH or https://HOST:PORT/PATH"},
       {{Flag("attribution", "page")},
        {},
-       "attribution=page (flag --attribution) is for gpu-source=dcgm:URL; here is gpu-source=auto "
+       "attribution=page (flag --attribution) is for gpu-source=dcgm:URL or amd-exporter:URL; here "
+       "is gpu-source=auto "
        "(default)"},
       {{Flag("gpu-source-credentials", "/c")}, {}, "is for gpu-source=dcgm:URL"},
+      {{Flag("gpu-source", "amd-exporter:http://10.0.0.7"), Flag("attribution", "kubelet")},
+       {},
+       "attribution=kubelet (flag --attribution) cannot be used with "
+       "gpu-source=amd-exporter:http://10.0.0.7 (flag --gpu-source): the page of "
+       "device-metrics-exporter has no id of a GPU that the kubelet has too. Use page or none"},
       {{Flag("bind-address", "[::1]")}, {}, "use an IPv4 or IPv6 address, without brackets"},
       {{Flag("bind-address", std::string("::1\0", 4))}, {}, "use an IPv4 or IPv6 address"},
       {{Flag("cluster-domain", "cluster.local.")},
@@ -214,6 +222,14 @@ TEST(Settings, StaleAfterFitsTheDefaultIntervalOfDcgmExporter) {
   ASSERT_TRUE(set.ok()) << set.status();
   EXPECT_EQ(set->config.StaleAfter(), absl::Seconds(5));
   EXPECT_EQ(set->config.ReadEvery(), absl::Seconds(2));
+}
+
+TEST(Settings, StaleAfterFitsTheIntervalOfAmdsExporter) {
+  const auto unset =
+      ResolveSettings({Flag("gpu-source", "amd-exporter:http://10.0.0.7:5000/metrics")}, {});
+  ASSERT_TRUE(unset.ok()) << unset.status();
+  EXPECT_EQ(unset->config.StaleAfter(), absl::Seconds(40));
+  EXPECT_EQ(unset->config.ReadEvery(), absl::Seconds(15));
 }
 
 TEST(Settings, FileIsStrict) {

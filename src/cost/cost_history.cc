@@ -14,6 +14,9 @@ absl::Time HourOf(absl::Time at) {
   return absl::UnixEpoch() + absl::Floor(at - absl::UnixEpoch(), absl::Hours(1));
 }
 
+// A record covers the time before it, so one at the full hour belongs to the hour that ends.
+absl::Time HourBefore(absl::Time at) { return HourOf(at - absl::Microseconds(1)); }
+
 // Returns `times` of the key, or of `other` if there are too many.
 StateTimes& TimesOf(UsageKey key, size_t most, const UsageKey& other,
                     std::map<UsageKey, StateTimes>& times) {
@@ -45,11 +48,12 @@ void CostHistory::Record(absl::Time now, const FleetHistory& fleet) {
   if (now <= recorded_at_) return;
   began_at_ = std::min(began_at_, now);
   recorded_at_ = now;
-  if (hours_.empty() || hours_.back().begins != HourOf(now)) {
-    hours_.push_back({.begins = HourOf(now), .workloads = {}, .nodes = {}});
+  const absl::Time hour = HourBefore(now);
+  if (hours_.empty() || hours_.back().begins != hour) {
+    hours_.push_back({.begins = hour, .workloads = {}, .nodes = {}});
   }
   // The present hour is not complete, so one more is kept.
-  while (hours_.front().begins < HourOf(now) - absl::Hours(kHours)) hours_.pop_front();
+  while (hours_.front().begins < hour - absl::Hours(kHours)) hours_.pop_front();
   const auto book = [this](const UsageKey& key, GpuState state, int64_t micros) {
     Book(hours_.back(), key, state, micros);
   };

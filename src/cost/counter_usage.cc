@@ -168,22 +168,37 @@ void CounterUsage::AddGrowth(int64_t step, const std::string& name, Node& node, 
     began_anew = began_anew || counter.seconds < value_before;
     counters.emplace_back(counter, value_before);
   }
-  std::vector<Growth> growth;
-  for (const auto& [counter, value_before] : counters) {
-    const int64_t from = began_anew ? 0 : MicrosOfSeconds(value_before);
-    growth.push_back({.id = counter.id, .micros = MicrosOfSeconds(counter.seconds) - from});
-  }
   const int64_t steps = step - node.step;
+  // Returns the growth if all counters began at 0, or only those that fell.
+  const auto growth_since = [&counters](bool all_began_anew) {
+    std::vector<Growth> growth;
+    for (const auto& [counter, value_before] : counters) {
+      const bool is_new = all_began_anew || counter.seconds < value_before;
+      const int64_t from = is_new ? 0 : MicrosOfSeconds(value_before);
+      growth.push_back({.id = counter.id, .micros = MicrosOfSeconds(counter.seconds) - from});
+    }
+    return growth;
+  };
+  std::vector<Growth> growth = growth_since(began_anew);
+  // Points of before the restart may still be the newest of a counter that the new process lacks.
+  if (began_anew && !Fits(growth, steps, node)) growth = growth_since(false);
   if (began_anew || steps > 1) {
-    BookRestart(growth, steps, WasRemoved(node), name, node);
+    const bool was_removed = WasRemoved(node);
+    const bool fits = Fits(growth, steps, node);
+    if (fits) Book(growth);
+    if (!was_removed) AddMissing(fits ? growth : std::vector<Growth>(), steps, node);
+    if (was_removed) node.missing.clear();
+    node.has_restart = !was_removed;
     return;
   }
-  node.gpus.clear();
-  for (const auto& [model, micros] : ByModel(growth)) {
-    node.gpus[model] = std::llround(static_cast<double>(micros) / static_cast<double>(MicrosOf(1)));
-  }
-  BookJoined(name, node);
   Book(growth);
+  if (auto gpus = WholeGpusOf(growth, node)) {
+    BookMissing(name, node);
+    node.gpus = *std::move(gpus);
+    BookJoined(name, node);
+  } else {
+    AddMissing(growth, steps, node);
+  }
   for (const Growth& each : growth) {
     if (!IsHeld(ids_[each.id].state)) continue;
     UsageKey workload = ids_[each.id].key;
@@ -192,30 +207,53 @@ void CounterUsage::AddGrowth(int64_t step, const std::string& name, Node& node, 
   }
 }
 
+std::optional<std::map<std::string, int64_t>> CounterUsage::WholeGpusOf(
+    const std::vector<Growth>& growth, const Node& node) const {
+  constexpr double kTolerance = 0.02;  // of the time of a scrape, and of rounding
+  std::map<std::string, int64_t> gpus;
+  int64_t all_gpus = 0;
+  for (const auto& [model, micros] : ByModel(growth)) {
+    const double exact = static_cast<double>(micros) / static_cast<double>(MicrosOf(1));
+    const auto whole = std::llround(exact);
+    if (std::abs(exact - static_cast<double>(whole)) > kTolerance * std::max(1.0, exact)) {
+      return std::nullopt;
+    }
+    gpus[model] = whole;
+    all_gpus += whole;
+  }
+  // An agent that runs counts. The last point of one that ended is repeated for some minutes.
+  if (all_gpus == 0 && !node.gpus.empty()) return std::nullopt;
+  return gpus;
+}
+
+void CounterUsage::AddMissing(const std::vector<Growth>& growth, int64_t steps, Node& node) const {
+  const std::map<std::string, int64_t> counted = ByModel(growth);
+  for (const auto& [model, gpus] : node.gpus) {
+    const auto found = counted.find(model);
+    node.missing[model] += gpus * MicrosOf(steps) - (found == counted.end() ? 0 : found->second);
+  }
+}
+
+void CounterUsage::BookMissing(const std::string& name, Node& node) {
+  if (node.has_restart) {
+    for (const auto& [model, micros] : node.missing) BookUnknown(name, model, micros);
+  }
+  node.missing.clear();
+  node.has_restart = false;
+}
+
+bool CounterUsage::Fits(const std::vector<Growth>& growth, int64_t steps, const Node& node) const {
+  int64_t counted = 0;
+  int64_t gpus = 0;
+  for (const Growth& each : growth) counted += each.micros;
+  for (const auto& [model, count] : node.gpus) gpus += count;
+  return gpus == 0 || counted <= gpus * MicrosOf(steps + 1);
+}
+
 std::map<std::string, int64_t> CounterUsage::ByModel(const std::vector<Growth>& growth) const {
   std::map<std::string, int64_t> micros;
   for (const Growth& each : growth) micros[ids_[each.id].key.gpu_model] += each.micros;
   return micros;
-}
-
-// Books a time of several steps, or one in which the counters began anew. Counters that have more
-// time than passed are those of an agent that ran before: they do not tell when it was.
-void CounterUsage::BookRestart(const std::vector<Growth>& growth, int64_t steps, bool was_removed,
-                               const std::string& name, const Node& node) {
-  const std::map<std::string, int64_t> counted = ByModel(growth);
-  int64_t all_counted = 0;
-  int64_t all_gpus = 0;
-  for (const auto& [model, micros] : counted) all_counted += micros;
-  for (const auto& [model, gpus] : node.gpus) all_gpus += gpus;
-  const bool fits = all_counted <= all_gpus * MicrosOf(steps + 1);
-  const bool is_usable = fits || all_gpus == 0;
-  if (is_usable) Book(growth);
-  if (was_removed) return;
-  for (const auto& [model, gpus] : node.gpus) {
-    const auto found = counted.find(model);
-    const int64_t known = is_usable && found != counted.end() ? found->second : 0;
-    BookUnknown(name, model, gpus * MicrosOf(steps) - known);
-  }
 }
 
 void CounterUsage::BookJoined(const std::string& name, Node& node) {
@@ -268,7 +306,12 @@ void CounterUsage::Finish() {
   const int64_t last_step = next_step_ - 1;
   for (auto& [name, node] : nodes_) {
     const int64_t steps = last_step - node.step;
-    if (steps > 0 && !WasRemoved(node)) BookRestart({}, steps, /*was_removed=*/false, name, node);
+    if (steps > 0 && WasRemoved(node)) continue;
+    if (steps > 0) {
+      AddMissing({}, steps, node);
+      node.has_restart = true;
+    }
+    BookMissing(name, node);
   }
 }
 

@@ -12,24 +12,18 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "cost/range_answer.h"
+#include "cost/static_fleet.h"
 #include "cost/usage.h"
 
 namespace gpuscaler {
-
-// A calculation, not a measurement.
-struct StaticFleet {
-  UsageKey workload;     // without node
-  double most_gpus = 0;  // the most that it held at once
-  int64_t held_micros = 0;
-};
 
 // Reads the points of keda_gpu_scaler_gpu_seconds_total at equal steps, oldest first.
 //
 // - A counter grows from 0 when it first appears beside others of its agent.
 // - If any counter of an agent falls, or if another agent reports for its node, all of the node's
 //   counters began anew. What they had counted between their last point and the restart is lost.
-// - A node has as many GPUs as its states added up to in its last step without a restart. The part
-//   of their time that no counter has is unknown.
+// - A node has as many GPUs as its states added up to in its last step without a restart. After a
+//   restart or a gap, the part of their time that no counter has is unknown.
 // - A node without points was removed if it is missing for longer than `longest_gap`: the time does
 //   not count. Otherwise the time is unknown. Steps in which no node at all has a point do not
 //   count towards the gap: Prometheus was down.
@@ -84,6 +78,10 @@ class CounterUsage {
     std::map<std::string, int64_t> gpus;  // by model; empty: not known yet
     std::optional<Agent> joined;          // when it appeared, until `gpus` is known
     int64_t joined_step = 0;
+    // Time that the counters lack since the last step with whole GPUs, by model. A point may be
+    // older than its step, so a later one can make up for it.
+    std::map<std::string, int64_t> missing;
+    bool has_restart = false;  // since then: what is missing was not counted
   };
 
   struct Column;  // one series of an answer
@@ -92,8 +90,14 @@ class CounterUsage {
 
   void AddToNode(int64_t step, const std::string& name, std::vector<Agent> agents);
   void AddGrowth(int64_t step, const std::string& name, Node& node, const Agent& next);
-  void BookRestart(const std::vector<Growth>& growth, int64_t steps, bool was_removed,
-                   const std::string& name, const Node& node);
+  void AddMissing(const std::vector<Growth>& growth, int64_t steps, Node& node) const;
+  void BookMissing(const std::string& name, Node& node);
+  // Returns the GPUs by model if the counters grew by those of whole GPUs in one step.
+  std::optional<std::map<std::string, int64_t>> WholeGpusOf(const std::vector<Growth>& growth,
+                                                            const Node& node) const;
+  // Returns false for counters with more time than passed: those of an agent that ran before, and
+  // was not scraped. Nothing shows when that time was.
+  bool Fits(const std::vector<Growth>& growth, int64_t steps, const Node& node) const;
   void BookJoined(const std::string& name, Node& node);
   std::map<std::string, int64_t> ByModel(const std::vector<Growth>& growth) const;
   void BookUnknown(const std::string& name, const std::string& model, int64_t micros);

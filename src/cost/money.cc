@@ -16,6 +16,7 @@ constexpr int64_t kMicroUnits = 1'000'000;
 constexpr int64_t kHighestPrice = 1'000'000;
 constexpr int64_t kHundredthsInUnit = 100;
 constexpr int64_t kMicrosInHour = int64_t{3'600} * 1'000'000;
+constexpr int64_t kPriceMicrosInHundredth = kMicrosInHour * (kMicroUnits / kHundredthsInUnit);
 
 bool IsDigits(absl::string_view text) {
   return std::ranges::all_of(
@@ -58,9 +59,23 @@ absl::StatusOr<HourlyPrice> ParseHourlyPrice(absl::string_view text) {
   return HourlyPrice{.micro_units = units * kMicroUnits + micro_units};
 }
 
+std::string HoursText(int64_t micros, int decimals) {
+  int64_t scale = 1;
+  for (int i = 0; i < decimals; ++i) scale *= 10;
+  const auto scaled =
+      static_cast<int64_t>(DivideHalfEven(absl::int128(micros) * scale, kMicrosInHour));
+  if (decimals == 0) return absl::StrCat(scaled);
+  return absl::StrFormat("%d.%0*d", scaled / scale, decimals, scaled % scale);
+}
+
+Money Money::FromHundredths(int64_t hundredths) {
+  Money money;
+  money.price_micros_ = absl::int128(hundredths) * kPriceMicrosInHundredth;
+  return money;
+}
+
 int64_t Money::Hundredths() const {
-  constexpr int64_t kDivisor = kMicrosInHour * (kMicroUnits / kHundredthsInUnit);
-  const absl::int128 hundredths = DivideHalfEven(price_micros_, kDivisor);
+  const absl::int128 hundredths = DivideHalfEven(price_micros_, kPriceMicrosInHundredth);
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   return hundredths > kMost ? kMost : static_cast<int64_t>(hundredths);
 }

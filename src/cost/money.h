@@ -22,12 +22,18 @@ struct HourlyPrice {
 // 1,000,000, not decimal, or has more than six decimals that are not 0.
 absl::StatusOr<HourlyPrice> ParseHourlyPrice(absl::string_view text);
 
+// Returns hours with that many decimals, at most six: "1.500000" for 5,400,000,000 microseconds.
+// Rounds once, ties to even.
+std::string HoursText(int64_t micros, int decimals);
+
 // Price times GPU time, without rounding. Sums are exact.
 class Money {
  public:
   Money() = default;
   Money(HourlyPrice price, int64_t gpu_micros)
       : price_micros_(absl::int128(price.micro_units) * gpu_micros) {}
+
+  static Money FromHundredths(int64_t hundredths);
 
   void Add(const Money& other) { price_micros_ += other.price_micros_; }
 

@@ -29,7 +29,7 @@ class ExplanationRing {
   // The end of a trigger's chain of records, from which the earlier ones are found.
   struct Chain {
     Place newest;
-    Place dictionary;  // of the next record; none: it is compressed alone
+    Place dictionary;  // that of the next record; none: it is compressed alone
   };
   struct Found {
     absl::Time at;

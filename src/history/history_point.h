@@ -14,7 +14,7 @@ inline constexpr absl::Duration kHistoryStep = absl::Seconds(15);
 // An empty number is unknown. It is never 0 instead. Fractions have three decimals.
 struct HistoryPoint {
   absl::Time at;  // a multiple of kHistoryStep since the epoch
-  // Of the answer. Empty: there is no record, because no client requested the trigger.
+  // The answer's code. Empty: there is no record, because no client requested the trigger.
   std::optional<absl::StatusCode> code;
   std::optional<double> value;
   std::optional<double> target;
@@ -22,12 +22,12 @@ struct HistoryPoint {
   std::optional<double> starting;
   std::optional<double> unreadable;
   std::optional<double> terminating;
-  std::optional<double> active;         // 1 or 0
-  std::optional<double> limit;          // batch limit that was learnt
-  std::optional<double> capacity;       // requests per second of one replica, the mean over models
-  std::optional<double> demand;         // in replicas
-  std::optional<double> replaced;       // replicas with a new name, while their number stayed
-  std::optional<double> gpus;           // held by all replicas, starting and terminating ones too
+  std::optional<double> active;    // 1 or 0
+  std::optional<double> limit;     // batch limit that was learnt
+  std::optional<double> capacity;  // requests per second of one replica, the mean over models
+  std::optional<double> demand;    // in replicas
+  std::optional<double> replaced;  // replicas with a new name, while their number stayed
+  std::optional<double> gpus;      // held by all replicas, starting and terminating ones too
 
   friend bool operator==(const HistoryPoint&, const HistoryPoint&) = default;
 };

@@ -48,7 +48,7 @@ class HistoryRecorder {
   TriggerHistory& history_;
   absl::Time step_ = absl::InfinitePast();  // begin of the present step
   absl::Time ticked_at_ = absl::InfinitePast();
-  std::vector<LiveTrigger> live_;  // of the present step
+  std::vector<LiveTrigger> live_;  // the triggers of the present step
   size_t recorded_ = 0;            // how many of them are recorded
   std::map<TriggerKey, Names> names_;
 };

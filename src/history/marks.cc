@@ -43,7 +43,7 @@ absl::string_view Name(HistoryMark::Kind kind) {
 std::vector<HistoryMark> MarksOf(std::span<const HistoryPoint> points) {
   std::vector<HistoryMark> marks;
   std::optional<int> replicas;                // the last known number
-  std::optional<absl::StatusCode> last_code;  // of the point before
+  std::optional<absl::StatusCode> last_code;  // the code of the point before
   for (const HistoryPoint& point : points) {
     const auto mark = [&](HistoryMark::Kind kind, std::string text) {
       marks.push_back({.at = point.at, .kind = kind, .text = std::move(text)});

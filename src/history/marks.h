@@ -1,4 +1,4 @@
-// What happened to a workload, derived from its recorded points: for the marks of a chart.
+// Events and gaps in the history of a trigger, derived from its recorded points.
 #pragma once
 
 #include <span>
@@ -26,8 +26,8 @@ absl::string_view Name(HistoryMark::Kind kind);  // "scale"
 
 // A time without a value.
 struct HistoryGap {
-  absl::Time from;  // its first point
-  absl::Time to;    // its last point
+  absl::Time from;      // its first point
+  absl::Time to;        // its last point
   std::string because;  // "no reading", "not requested" or "scaler started"
 };
 

@@ -19,12 +19,10 @@ struct NumberColumn {
 
 // Those that change most often come first: the mask of a record then takes one byte.
 constexpr NumberColumn kNumberColumns[] = {
-    {&HistoryPoint::value, 1000},    {&HistoryPoint::demand, 1000},
-    {&HistoryPoint::replicas, 1},    {&HistoryPoint::starting, 1},
-    {&HistoryPoint::gpus, 1},        {&HistoryPoint::replaced, 1},
-    {&HistoryPoint::capacity, 1000}, {&HistoryPoint::active, 1},
-    {&HistoryPoint::unreadable, 1},  {&HistoryPoint::terminating, 1},
-    {&HistoryPoint::limit, 1000},    {&HistoryPoint::target, 1000},
+    {&HistoryPoint::value, 1000},    {&HistoryPoint::demand, 1000}, {&HistoryPoint::replicas, 1},
+    {&HistoryPoint::starting, 1},    {&HistoryPoint::gpus, 1},      {&HistoryPoint::replaced, 1},
+    {&HistoryPoint::capacity, 1000}, {&HistoryPoint::active, 1},    {&HistoryPoint::unreadable, 1},
+    {&HistoryPoint::terminating, 1}, {&HistoryPoint::limit, 1000},  {&HistoryPoint::target, 1000},
 };
 constexpr size_t kCodeColumn = std::size(kNumberColumns);
 
@@ -159,14 +157,14 @@ void PointLog::Decode(const Block& block, int64_t from, std::vector<HistoryPoint
   int64_t step = block.first;
   for (size_t at = 0; at < block.bytes.size() && step < to;) {
     const uint64_t header = TakeVarint(block.bytes, at);
-    const int64_t run =
-        (header & 1) != 0 ? static_cast<int64_t>(TakeVarint(block.bytes, at)) : 1;
+    const int64_t run = (header & 1) != 0 ? static_cast<int64_t>(TakeVarint(block.bytes, at)) : 1;
     for (size_t i = 0; i < kColumns; ++i) {
       if ((header >> (i + 1) & 1) == 0) continue;
       cells[i] = CellOfCode(TakeVarint(block.bytes, at), cells[i]);
     }
     for (const int64_t end = step + run; step < end; ++step) {
-      if (step >= from && step < to) points[static_cast<size_t>(step - from)] = PointOf(step, cells);
+      if (step >= from && step < to)
+        points[static_cast<size_t>(step - from)] = PointOf(step, cells);
     }
   }
 }

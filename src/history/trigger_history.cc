@@ -15,7 +15,7 @@ namespace {
 
 // How long an explanation that stays the same but for its ages is not kept again.
 constexpr absl::Duration kLongestSame = absl::Minutes(5);
-// What std::map adds to an element: color and three pointers.
+// std::map adds them to each element: a color and three pointers.
 constexpr size_t kNodeBytes = 32;
 
 bool IsUnit(char letter) { return letter == 'h' || letter == 'm' || letter == 's'; }
@@ -83,8 +83,7 @@ void TriggerHistory::Record(const TriggerKey& key, const HistoryPoint& point) {
   MutexLock lock(mutex_);
   const auto [entry, is_new] = triggers_.try_emplace(key);
   Recorded& recorded = entry->second;
-  const absl::Duration since_last =
-      is_new ? kHistoryStep : point.at - recorded.points.last_at();
+  const absl::Duration since_last = is_new ? kHistoryStep : point.at - recorded.points.last_at();
   if (since_last < kHistoryStep) return;
   const size_t before = is_new ? 0 : BytesOf(entry->first, recorded);
   recorded.points.Append(point);
@@ -146,8 +145,8 @@ absl::StatusOr<TriggerSeries> TriggerHistory::Read(const TriggerKey& key, absl::
   MutexLock lock(mutex_);
   const auto entry = triggers_.find(key);
   if (entry == triggers_.end()) {
-    return absl::NotFoundError(absl::StrCat("nothing is recorded of ", TitleOf(key), " since ",
-                                            TimeTextOf(started_at_)));
+    return absl::NotFoundError(
+        absl::StrCat("nothing is recorded of ", TitleOf(key), " since ", TimeTextOf(started_at_)));
   }
   const PointLog& points = entry->second.points;
   const absl::Duration farthest = options_.keep + absl::Hours(2);
@@ -161,10 +160,10 @@ absl::StatusOr<PastExplanation> TriggerHistory::ExplanationAt(const TriggerKey& 
   MutexLock lock(mutex_);
   const auto entry = triggers_.find(key);
   if (entry == triggers_.end() || at < entry->second.first_explained_at) {
-    return absl::NotFoundError(absl::StrCat(
-        "there is no explanation of ", TitleOf(key), " at ", TimeTextOf(at),
-        ": it was not requested by then, or this process has recorded only since ",
-        TimeTextOf(started_at_)));
+    return absl::NotFoundError(
+        absl::StrCat("there is no explanation of ", TitleOf(key), " at ", TimeTextOf(at),
+                     ": it was not requested by then, or this process has recorded only since ",
+                     TimeTextOf(started_at_)));
   }
   const ExplanationRing::Chain& chain = entry->second.explanations;
   const auto found = ring_.FindAt(chain, at);
@@ -175,11 +174,10 @@ absl::StatusOr<PastExplanation> TriggerHistory::ExplanationAt(const TriggerKey& 
   }
   const std::vector<absl::Time> kept =
       ring_.Times(chain, absl::InfinitePast(), absl::InfiniteFuture());
-  return absl::OutOfRangeError(
-      absl::StrCat("the explanation of ", TitleOf(key), " at ", TimeTextOf(at), " is gone: ",
-                   kept.empty() ? "none is kept"
-                                : absl::StrCat("the oldest that is kept is of ",
-                                               TimeTextOf(kept.front()))));
+  return absl::OutOfRangeError(absl::StrCat(
+      "the explanation of ", TitleOf(key), " at ", TimeTextOf(at), " is gone: ",
+      kept.empty() ? "none is kept"
+                   : absl::StrCat("the oldest that is kept is of ", TimeTextOf(kept.front()))));
 }
 
 std::vector<absl::Time> TriggerHistory::ExplanationTimes(const TriggerKey& key, absl::Time from,

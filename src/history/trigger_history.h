@@ -91,7 +91,7 @@ class TriggerHistory {
     ExplanationRing::Chain explanations;
     absl::Time first_explained_at = absl::InfiniteFuture();
     absl::Time explained_at = absl::InfinitePast();
-    size_t fingerprint = 0;  // of the newest explanation, without ages
+    size_t fingerprint = 0;  // that of the newest explanation, without ages
   };
 
   static size_t BytesOf(const TriggerKey& key, const Recorded& recorded);

@@ -7,7 +7,7 @@
 namespace gpuscaler {
 namespace {
 
-constexpr int kDefaultMaxReplicas = 10;  // of an HPA that the user does not describe
+constexpr int kDefaultMaxReplicas = 10;
 
 bool IsKnown(const HistoryPoint& point) {
   return point.value.has_value() && point.replicas.has_value();
@@ -116,7 +116,8 @@ absl::string_view WhatIfNote(TargetType type) {
            "that the replicas could not serve is not in it, and replicas count as soon as they are "
            "asked for.";
   }
-  return "The load is taken as it was: the recorded mean times the recorded replicas, divided among "
+  return "The load is taken as it was: the recorded mean times the recorded replicas, divided "
+         "among "
          "the replayed ones. Load that the replicas could not serve is not in it, and replicas "
          "count as soon as they are asked for.";
 }

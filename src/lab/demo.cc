@@ -168,8 +168,8 @@ void Demo::PrintIntroduction() const {
       << TriggerYaml(by_profile_, address_) << TriggerYaml(by_demand_, address_)
       << "\nThe first sets the number. Without replicas it has no GPU and no engine to read: the\n"
          "second wakes the first one. Ask it yourself:\n\n  "
-      << QueryLine(by_profile_, address_) << "\n\nor see it on http://127.0.0.1:"
-      << server_->web_port() << "/\n"
+      << QueryLine(by_profile_, address_)
+      << "\n\nor see it on http://127.0.0.1:" << server_->web_port() << "/\n"
       << std::endl;
 }
 
@@ -203,8 +203,8 @@ absl::Status Demo::ReportResult() const {
 
 absl::Status Demo::KeepServing() {
   std::cout << "\nServing on, under a steady load; Ctrl-C ends it.\n  "
-            << QueryLine(by_profile_, address_) << " --explain\n  http://127.0.0.1:"
-            << server_->web_port() << "/" << std::endl;
+            << QueryLine(by_profile_, address_)
+            << " --explain\n  http://127.0.0.1:" << server_->web_port() << "/" << std::endl;
   const LoadShape steady = {.quiet = absl::ZeroDuration(),
                             .rise = absl::Seconds(1),
                             .hold = absl::InfiniteDuration(),

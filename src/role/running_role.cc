@@ -235,15 +235,14 @@ absl::Status RunningRole::OpenWebPort() {
   sources.workloads = {
       .live_triggers = [&service] { return service.LiveTriggers(); },
       .evaluate = [&service](const LiveTrigger& live) { return service.Evaluate(live); },
-      .explanation_of = [&service](const LiveTrigger& live,
-                                   const WorkloadSource::DecisionOr& decision) {
-        return service.ExplanationOf(live, decision);
-      }};
+      .explanation_of =
+          [&service](const LiveTrigger& live, const WorkloadSource::DecisionOr& decision) {
+            return service.ExplanationOf(live, decision);
+          }};
   sources.history = answers_->history.get();
-  sources.cost = {
-      .report = [this](int hours, GroupBy by) { return costs_->Report(hours, by); },
-      .has_prices = costs_->HasPrices(),
-      .currency = config_.currency};
+  sources.cost = {.report = [this](int hours, GroupBy by) { return costs_->Report(hours, by); },
+                  .has_prices = costs_->HasPrices(),
+                  .currency = config_.currency};
   ASSIGN_OR_RETURN(web_, gpuscaler::OpenWebPort(config_, clock_, fleets, std::move(sources)));
   return absl::OkStatus();
 }
@@ -259,13 +258,15 @@ void RunningRole::StartThreads(const DemoOverrides& overrides) {
   ProfileStore* const profiles = answers_ == nullptr ? nullptr : &answers_->profiles;
   reloading_ = std::make_unique<PeriodicThread>(
       "reloader", kReloadInterval,
-      [reloader = std::make_shared<Reloader>(
-           ReloadableFiles(config_, {.grpc = *grpc_,
-                                     .metrics_server = metrics_server_.get(),
-                                     .profiles = profiles,
-                                     .web = web_.get(),
-                                     .costs = costs_.get()}),
-           metrics_)] {
+      [this, reloader = std::make_shared<Reloader>(
+                 ReloadableFiles(config_, {.grpc = *grpc_,
+                                           .metrics_server = metrics_server_.get(),
+                                           .profiles = profiles,
+                                           .web = web_.get(),
+                                           .costs = costs_.get()}),
+                 metrics_)] {
+        // Two reads in a row make a change of certificates count (TlsFileReader).
+        if (is_reload_requested_.exchange(false)) reloader->Tick();
         reloader->Tick();
       });
   if (config_.role == Role::kStandalone && !config_.service.empty()) {
@@ -283,8 +284,7 @@ void RunningRole::StartThreads(const DemoOverrides& overrides) {
   }
   if (answers_ != nullptr && answers_->history != nullptr) {
     recording_ = std::make_unique<PeriodicThread>(
-        "history",
-        std::max(kRecordingInterval / overrides.clock_speed, kShortestRecordingInterval),
+        "history", std::max(kRecordingInterval / overrides.clock_speed, kShortestRecordingInterval),
         [recorder = std::make_shared<HistoryRecorder>(clock_, answers_->service,
                                                       *answers_->history)] { recorder->Tick(); });
   }
@@ -297,7 +297,10 @@ int RunningRole::metrics_port() const {
 int RunningRole::web_port() const { return web_ == nullptr ? 0 : web_->port(); }
 int RunningRole::probe_port() const { return probe_server_ == nullptr ? 0 : probe_server_->port(); }
 
-void RunningRole::Reload() { reloading_->Wake(); }
+void RunningRole::Reload() {
+  is_reload_requested_ = true;
+  reloading_->Wake();
+}
 
 std::vector<std::string> RunningRole::Drain(absl::Duration timeout) {
   if (drained_.exchange(true)) return {};

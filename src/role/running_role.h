@@ -51,7 +51,8 @@ class RunningRole {
   int probe_port() const;    // 0: off
   int web_port() const;      // 0: off, as in an agent
 
-  // Reloads certificates and profiles at once, on another thread. Never blocks.
+  // Reloads certificates and profiles at once, on another thread. The files must be complete. Never
+  // blocks.
   void Reload();
 
   // Becomes unready, ends streams with OK, waits for RPCs and stops reading. Only the first call
@@ -86,6 +87,7 @@ class RunningRole {
   Metrics metrics_;
   Probes probes_;
   std::atomic<bool> drained_ = false;
+  std::atomic<bool> is_reload_requested_ = false;
   // Null before they start, and from Drain() on.
   std::atomic<EngineDiscovery*> wakeable_discovery_ = nullptr;
   std::atomic<AgentConnections*> wakeable_connections_ = nullptr;

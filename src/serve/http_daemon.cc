@@ -59,8 +59,7 @@ absl::StatusOr<std::unique_ptr<HttpDaemon>> HttpDaemon::Start(const HttpServerOp
     ASSIGN_OR_RETURN(tls, HttpTls::Open(options.tls));
   }
   ASSIGN_OR_RETURN(BoundPort bound, BoundPort::Open(options.bind_address, options.port));
-  std::unique_ptr<HttpDaemon> daemon(
-      new HttpDaemon(options, std::move(callbacks), std::move(tls)));
+  std::unique_ptr<HttpDaemon> daemon(new HttpDaemon(options, std::move(callbacks), std::move(tls)));
   daemon->port_ = bound.port();
   ASSIGN_OR_RETURN(const int listening, std::move(bound).Listen());
   if (daemon->Serve(listening, options)) return daemon;
@@ -69,13 +68,12 @@ absl::StatusOr<std::unique_ptr<HttpDaemon>> HttpDaemon::Start(const HttpServerOp
 }
 
 bool HttpDaemon::Serve(int listening, const HttpServerOptions& options) {
-  const MHD_AccessHandlerCallback on_request = [](void* self, MHD_Connection* connection,
-                                                  const char* path, const char* method,
-                                                  const char* /*version*/, const char* /*upload*/,
-                                                  size_t* /*upload_size*/, void** context) {
-    const Callbacks& callbacks = static_cast<HttpDaemon*>(self)->callbacks_;
-    return callbacks.request(connection, method, path, *context) ? MHD_YES : MHD_NO;
-  };
+  const MHD_AccessHandlerCallback on_request =
+      [](void* self, MHD_Connection* connection, const char* path, const char* method,
+         const char* /*version*/, const char* /*upload*/, size_t* /*upload_size*/, void** context) {
+        const Callbacks& callbacks = static_cast<HttpDaemon*>(self)->callbacks_;
+        return callbacks.request(connection, method, path, *context) ? MHD_YES : MHD_NO;
+      };
   const MHD_RequestCompletedCallback on_completed = [](void* self, MHD_Connection* /*connection*/,
                                                        void** context,
                                                        MHD_RequestTerminationCode /*how*/) {

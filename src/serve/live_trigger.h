@@ -1,5 +1,4 @@
-// A trigger that clients request at present, for those who observe all of them: the history and the
-// web pages.
+// A trigger that clients request at present. The history and the web pages list all of them.
 #pragma once
 
 #include <memory>
@@ -10,8 +9,8 @@
 
 namespace gpuscaler {
 
-// A trigger with a live lease: 90 s after the last request have not passed, nor has three times the
-// longest gap between requests (store/leases.h).
+// A trigger with a live lease: its newest request is less than 90 s, or three times the longest gap
+// between its requests, ago (store/leases.h).
 struct LiveTrigger {
   std::string namespace_name;
   std::string scaled_object;

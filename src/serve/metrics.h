@@ -13,6 +13,7 @@
 #include "prometheus/registry.h"
 #include "serve/demand_metrics.h"
 #include "serve/request_metrics.h"
+#include "serve/trigger_metrics.h"
 
 namespace gpuscaler {
 
@@ -28,6 +29,7 @@ class Metrics : public RequestMetrics {
   void Answered(Rpc rpc, absl::StatusCode code, absl::Duration took) override;
   void StreamsOpen(Rpc rpc, int count) override;
   void Decided(Outcome outcome) override;
+  void ValueDecided(const DemandLabels& labels, const Decision& decision) override;
   void DemandDecided(const DemandLabels& labels, const Decision& decision) override;
 
   // Counts one reading of the GPUs by the sampler.
@@ -66,6 +68,7 @@ class Metrics : public RequestMetrics {
   std::array<RpcSeries, kRpcs> rpcs_;
   std::array<prometheus::Counter*, kOutcomes> decisions_ = {};
   DemandMetrics demand_;
+  TriggerMetrics triggers_;
 };
 
 }  // namespace gpuscaler

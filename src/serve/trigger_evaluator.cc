@@ -427,11 +427,11 @@ void TriggerEvaluator::RecordEvaluation(TriggerEntry& entry, const Evaluation& e
   if (SuggestsProfile(parsed) && decision.status.ok()) {
     entry.suggestion().Decided(decision.contributions);
   }
-  if (!ComputesDemand(*parsed.trigger)) return;
-  metrics_.DemandDecided({.namespace_name = entry.namespace_name(),
-                          .scaled_object = entry.name(),
-                          .metric = parsed.spec.metric_name},
-                         decision);
+  const DemandLabels labels{.namespace_name = entry.namespace_name(),
+                            .scaled_object = entry.name(),
+                            .metric = parsed.spec.metric_name};
+  metrics_.ValueDecided(labels, decision);
+  if (ComputesDemand(*parsed.trigger)) metrics_.DemandDecided(labels, decision);
 }
 
 }  // namespace gpuscaler

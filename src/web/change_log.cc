@@ -36,9 +36,8 @@ void ChangeLog::Update(absl::Time now, std::span<const WorkloadRow> rows, const 
     removed_.insert_or_assign(key, Removal{.version = next, .at = now});
     is_changed = true;
   }
-  std::erase_if(removed_, [now](const auto& entry) {
-    return now - entry.second.at > kKeepRemovals;
-  });
+  std::erase_if(removed_,
+                [now](const auto& entry) { return now - entry.second.at > kKeepRemovals; });
   if (fleet_version_ == 0 || fleet.generation != fleet_.generation) {
     fleet_version_ = next;
     is_changed = true;
@@ -62,14 +61,15 @@ std::string ChangeLog::TextSince(int64_t since) const {
   const std::string now = TimeJson(now_).dump();
   std::string text;
   if (since == 0 || !rows.empty() || !removed.empty()) {
-    text = EventText("workloads", absl::StrCat("{\"now\":", now, ",\"rows\":[",
-                                               absl::StrJoin(rows, ","), "],\"removed\":[",
-                                               absl::StrJoin(removed, ","), "]}"));
+    text = EventText("workloads",
+                     absl::StrCat("{\"now\":", now, ",\"rows\":[", absl::StrJoin(rows, ","),
+                                  "],\"removed\":[", absl::StrJoin(removed, ","), "]}"));
   }
   if (fleet_version_ <= since) return text;
-  return text + EventText("fleet", absl::StrCat("{\"now\":", now, ",\"version\":",
-                                                fleet_.generation, ",\"nodes\":", fleet_.nodes,
-                                                ",\"gpus\":", fleet_.gpus, "}"));
+  return text +
+         EventText("fleet",
+                   absl::StrCat("{\"now\":", now, ",\"version\":", fleet_.generation,
+                                ",\"nodes\":", fleet_.nodes, ",\"gpus\":", fleet_.gpus, "}"));
 }
 
 EventBatch ChangeLog::Since(int64_t since) {

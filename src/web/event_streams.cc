@@ -28,9 +28,9 @@ bool HasClosed(int socket) {
 }  // namespace
 
 EventStreams::EventStreams(const EventStreamsOptions& options, NextBatch next)
-    : options_(options), next_(std::move(next)), thread_("web events", options.tick, [this] {
-        Tick();
-      }) {}
+    : options_(options),
+      next_(std::move(next)),
+      thread_("web events", options.tick, [this] { Tick(); }) {}
 
 EventStreams::~EventStreams() = default;
 
@@ -96,8 +96,10 @@ void EventStreams::Tick() {
     for (const auto& stream : open_) {
       if (!stream->is_suspended) continue;
       stream->has_ended = HasClosed(stream->socket);
-      if (stream->has_ended) Resume(*stream);
-      else if (now - stream->batch_at >= options_.least_interval) due.push_back(stream->version);
+      if (stream->has_ended)
+        Resume(*stream);
+      else if (now - stream->batch_at >= options_.least_interval)
+        due.push_back(stream->version);
     }
   }
   std::ranges::sort(due);

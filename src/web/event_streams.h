@@ -26,9 +26,9 @@ struct EventBatch {
 };
 
 struct EventStreamsOptions {
-  int most = 16;                                      // open streams
-  absl::Duration least_interval = absl::Seconds(5);   // between two batches of one stream
-  absl::Duration keep_alive = absl::Seconds(15);      // a comment follows a silence of this length
+  int most = 16;                                     // open streams
+  absl::Duration least_interval = absl::Seconds(5);  // between two batches of one stream
+  absl::Duration keep_alive = absl::Seconds(15);     // a comment follows a silence of this length
   absl::Duration tick = absl::Seconds(1);
 };
 

@@ -90,8 +90,8 @@ class ShownNode {
     const bool is_held =
         holder != nullptr || (attribution == Attribution::State::kNone && gpu.in_use);
     if (!is_held) {
-      const bool is_known = gpu.holders.empty() && attribution != Attribution::State::kUnknown &&
-                            !gpu.is_in_mig_mode;
+      const bool is_known =
+          gpu.holders.empty() && attribution != Attribution::State::kUnknown && !gpu.is_in_mig_mode;
       return is_known ? kFree : kUnreadable;
     }
     if (holder != nullptr && IsStarting(*holder, gpu, snapshot().taken_at)) return kStartingUp;
@@ -184,8 +184,8 @@ void AppendNode(const ShownNode& node, std::string& out) {
   AppendJsonString(node.name(), out);
   absl::StrAppend(&out, ",\"age_seconds\":", NumberText(node.age_seconds()), ",\"why\":");
   AppendJsonString(node.why(), out);
-  absl::StrAppend(&out, ",\"gpus\":", node.gpus().size(), ",\"free\":", free,
-                  ",\"free_groups\":[", absl::StrJoin(groups, ","), "]}");
+  absl::StrAppend(&out, ",\"gpus\":", node.gpus().size(), ",\"free\":", free, ",\"free_groups\":[",
+                  absl::StrJoin(groups, ","), "]}");
 }
 
 // Returns the first reason why a reading is missing, or "".
@@ -253,9 +253,9 @@ std::string FleetJson(const FleetHistory& fleet, const StalenessLimits& stalenes
   AppendTexts(owners.texts(), out);
   absl::StrAppend(&out, ",\"nodes\":[", nodes, "],\"gpu\":{\"model\":", std::move(model).Json(),
                   ",\"vendor\":", std::move(vendor).Json(), ",\"owner\":", std::move(owner).Json());
-  absl::StrAppend(&out, ",\"state\":\"", states, "\",\"utilization\":",
-                  std::move(utilization).Json(), ",\"memory\":", std::move(memory).Json(),
-                  ",\"index\":", std::move(index).Json(), "}}");
+  absl::StrAppend(
+      &out, ",\"state\":\"", states, "\",\"utilization\":", std::move(utilization).Json(),
+      ",\"memory\":", std::move(memory).Json(), ",\"index\":", std::move(index).Json(), "}}");
   return out;
 }
 

@@ -31,8 +31,7 @@ std::string WithoutPort(absl::string_view header) {
   const size_t bracket = absl::StartsWith(header, "[") ? header.find(']') : 0;
   if (bracket == absl::string_view::npos) return "";
   const size_t colon = header.find(':', bracket);
-  const absl::string_view port =
-      colon == absl::string_view::npos ? "" : header.substr(colon + 1);
+  const absl::string_view port = colon == absl::string_view::npos ? "" : header.substr(colon + 1);
   if (!std::ranges::all_of(port, absl::ascii_isdigit)) return "";
   return absl::AsciiStrToLower(header.substr(0, colon));
 }
@@ -53,9 +52,9 @@ absl::StatusOr<std::string> ReadToken(const std::string& path) {
   if (token.size() >= WebAccess::kShortestToken && std::ranges::all_of(token, IsTokenCharacter)) {
     return token;
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat(path, ": a token is one line of at least ", WebAccess::kShortestToken,
-                   " printable ASCII characters without blanks"));
+  return absl::InvalidArgumentError(absl::StrCat(path, ": a token is one line of at least ",
+                                                 WebAccess::kShortestToken,
+                                                 " printable ASCII characters without blanks"));
 }
 
 }  // namespace
@@ -85,9 +84,9 @@ absl::Status WebAccess::ReloadToken() {
 absl::Status WebAccess::CheckHost(absl::string_view host) const {
   const std::string name = WithoutPort(host);
   if (!name.empty() && hosts_.contains(name)) return absl::OkStatus();
-  return absl::PermissionDeniedError(
-      absl::StrCat("host \"", PrintableText(host), "\" is not served here: use localhost, or name "
-                   "the host with --web-hosts"));
+  return absl::PermissionDeniedError(absl::StrCat("host \"", PrintableText(host),
+                                                  "\" is not served here: use localhost, or name "
+                                                  "the host with --web-hosts"));
 }
 
 absl::Status WebAccess::CheckToken(absl::string_view authorization) const {

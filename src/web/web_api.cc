@@ -76,9 +76,8 @@ WebJson SeriesJson(const std::vector<HistoryPoint>& points,
 WebJson MarksJson(const std::vector<HistoryPoint>& points) {
   WebJson marks = WebJson::array();
   for (const HistoryMark& mark : MarksOf(points)) {
-    marks.push_back({{"at", TimeJson(mark.at)},
-                     {"kind", std::string(Name(mark.kind))},
-                     {"text", mark.text}});
+    marks.push_back(
+        {{"at", TimeJson(mark.at)}, {"kind", std::string(Name(mark.kind))}, {"text", mark.text}});
   }
   return marks;
 }
@@ -341,9 +340,9 @@ absl::StatusOr<TriggerKey> WebApi::FindTrigger(const std::string& namespace_name
     return absl::NotFoundError(
         absl::StrCat("no trigger of ", namespace_name, "/", name, " is requested or recorded"));
   }
-  return absl::InvalidArgumentError(absl::StrCat(namespace_name, "/", name,
-                                                 " has several triggers: use trigger=",
-                                                 absl::StrJoin(triggers, " or trigger=")));
+  return absl::InvalidArgumentError(
+      absl::StrCat(namespace_name, "/", name,
+                   " has several triggers: use trigger=", absl::StrJoin(triggers, " or trigger=")));
 }
 
 absl::StatusOr<TriggerSeries> WebApi::SeriesOf(const TriggerKey& key,
@@ -376,16 +375,11 @@ WebApi::JsonOr WebApi::History(const TriggerKey& key, const WebRequest& request)
   json["since"] = TimeJson(series.since);
   json["points"] = TimesJson(points);
   const std::pair<const char*, std::optional<double> HistoryPoint::*> columns[] = {
-      {"value", &HistoryPoint::value},
-      {"target", &HistoryPoint::target},
-      {"replicas", &HistoryPoint::replicas},
-      {"starting", &HistoryPoint::starting},
-      {"unreadable", &HistoryPoint::unreadable},
-      {"terminating", &HistoryPoint::terminating},
-      {"active", &HistoryPoint::active},
-      {"limit", &HistoryPoint::limit},
-      {"capacity", &HistoryPoint::capacity},
-      {"demand", &HistoryPoint::demand}};
+      {"value", &HistoryPoint::value},           {"target", &HistoryPoint::target},
+      {"replicas", &HistoryPoint::replicas},     {"starting", &HistoryPoint::starting},
+      {"unreadable", &HistoryPoint::unreadable}, {"terminating", &HistoryPoint::terminating},
+      {"active", &HistoryPoint::active},         {"limit", &HistoryPoint::limit},
+      {"capacity", &HistoryPoint::capacity},     {"demand", &HistoryPoint::demand}};
   for (const auto& [name, number] : columns) json[name] = SeriesJson(points, number);
   json["gaps"] = GapsJson(all, sources_.history->started_at());
   json["marks"] = MarksJson(all);
@@ -430,18 +424,17 @@ WebApi::JsonOr WebApi::WhatIfOf(const TriggerKey& key, const WebRequest& request
   const std::vector<HistoryPoint>& points = series.points;
   const WhatIf replay = Replay(points, options);
   const size_t stride = StrideOf(points.size());
-  return WebJsonText(
-      {{"from", points.empty() ? WebJson(nullptr) : TimeJson(points.front().at)},
-       {"to", points.empty() ? WebJson(nullptr) : TimeJson(points.back().at)},
-       {"step_seconds", DecimalJson(StepSeconds(stride))},
-       {"points", TimesJson(Thinned(points, stride))},
-       {"happened", CourseJson(replay.happened, stride)},
-       {"would", CourseJson(replay.would, stride)},
-       {"changes",
-        {{"happened", replay.happened.direction_changes},
-         {"would", replay.would.direction_changes}}},
-       {"gpus_per_replica", DecimalJson(replay.gpus_per_replica)},
-       {"note", std::string(WhatIfNote(options.target_type))}});
+  return WebJsonText({{"from", points.empty() ? WebJson(nullptr) : TimeJson(points.front().at)},
+                      {"to", points.empty() ? WebJson(nullptr) : TimeJson(points.back().at)},
+                      {"step_seconds", DecimalJson(StepSeconds(stride))},
+                      {"points", TimesJson(Thinned(points, stride))},
+                      {"happened", CourseJson(replay.happened, stride)},
+                      {"would", CourseJson(replay.would, stride)},
+                      {"changes",
+                       {{"happened", replay.happened.direction_changes},
+                        {"would", replay.would.direction_changes}}},
+                      {"gpus_per_replica", DecimalJson(replay.gpus_per_replica)},
+                      {"note", std::string(WhatIfNote(options.target_type))}});
 }
 
 WebApi::JsonOr WebApi::Node(const std::string& name) const {
@@ -452,8 +445,7 @@ WebApi::JsonOr WebApi::Node(const std::string& name) const {
 WebApi::JsonOr WebApi::Cost(const WebRequest& request) const {
   if (sources_.cost.report == nullptr) return absl::NotFoundError("no GPU time is counted here");
   constexpr int kMostHours = 24;
-  ASSIGN_OR_RETURN(const std::optional<int> hours,
-                   CountParameter(request, "hours", 1, kMostHours));
+  ASSIGN_OR_RETURN(const std::optional<int> hours, CountParameter(request, "hours", 1, kMostHours));
   const auto named = request.query.find("by");
   const std::optional<GroupBy> by =
       named == request.query.end() ? GroupBy::kNamespace : GroupByNamed(named->second);

@@ -77,8 +77,8 @@ class WebApi {
   JsonOr Cost(const WebRequest& request) const;
 
   // Returns the trigger that the request names, or the only one of the ScaledObject.
-  absl::StatusOr<TriggerKey> FindTrigger(const std::string& namespace_name,
-                                         const std::string& name, const WebRequest& request) const;
+  absl::StatusOr<TriggerKey> FindTrigger(const std::string& namespace_name, const std::string& name,
+                                         const WebRequest& request) const;
   // Returns UNIMPLEMENTED without a history.
   absl::StatusOr<TriggerSeries> SeriesOf(const TriggerKey& key, const WebRequest& request) const;
 

@@ -12,9 +12,11 @@ WebPort::WebPort(WebInstance instance, const Clock& clock, const FleetReader& fl
     : page_(WebPageOf(page)),
       api_(std::move(instance), clock, fleets, staleness, std::move(sources)) {}
 
-absl::StatusOr<std::unique_ptr<WebPort>> WebPort::Open(
-    WebServerOptions options, WebInstance instance, const Clock& clock, const FleetReader& fleets,
-    const StalenessLimits& staleness, WebSources sources, absl::string_view page) {
+absl::StatusOr<std::unique_ptr<WebPort>> WebPort::Open(WebServerOptions options,
+                                                       WebInstance instance, const Clock& clock,
+                                                       const FleetReader& fleets,
+                                                       const StalenessLimits& staleness,
+                                                       WebSources sources, absl::string_view page) {
   std::unique_ptr<WebPort> port(
       new WebPort(std::move(instance), clock, fleets, staleness, std::move(sources), page));
   options.content_security_policy = port->page_.content_security_policy;

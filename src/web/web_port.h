@@ -22,8 +22,7 @@ class WebPort {
   // the errors of WebServer::Start().
   static absl::StatusOr<std::unique_ptr<WebPort>> Open(
       WebServerOptions options, WebInstance instance, const Clock& clock, const FleetReader& fleets,
-      const StalenessLimits& staleness, WebSources sources,
-      absl::string_view page = BuiltInPage());
+      const StalenessLimits& staleness, WebSources sources, absl::string_view page = BuiltInPage());
 
   int port() const { return server_->port(); }
   absl::Status ReloadTls() { return server_->ReloadTls(); }

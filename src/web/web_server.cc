@@ -12,7 +12,7 @@ namespace gpuscaler {
 namespace {
 
 constexpr int kWorkers = 2;
-constexpr size_t kMaxWaiting = 32;             // requests
+constexpr size_t kMaxWaiting = 32;              // requests
 constexpr size_t kLeastCompressedBytes = 1024;  // less fits into a packet
 
 absl::string_view HeaderOf(MHD_Connection* connection, const char* name) {
@@ -47,8 +47,7 @@ WebRequest RequestOf(MHD_Connection* connection, const char* path) {
 }
 
 bool Queue(MHD_Connection* connection, int status, MHD_Response* response) {
-  const MHD_Result queued =
-      MHD_queue_response(connection, static_cast<unsigned>(status), response);
+  const MHD_Result queued = MHD_queue_response(connection, static_cast<unsigned>(status), response);
   MHD_destroy_response(response);
   return queued == MHD_YES;
 }

@@ -47,9 +47,8 @@ std::optional<int64_t> DesiredOf(double value, double target, TargetType type) {
 }
 
 WebJson TriggerFields(const LiveTrigger& live) {
-  WebJson row = {{"namespace", live.namespace_name},
-                 {"name", live.scaled_object},
-                 {"trigger", live.name}};
+  WebJson row = {
+      {"namespace", live.namespace_name}, {"name", live.scaled_object}, {"trigger", live.name}};
   const absl::StatusOr<Trigger>& trigger = live.parsed->trigger;
   row["metric"] = trigger.ok() ? std::string(InfoOf(trigger->metric).name) : "";
   row["profile"] = trigger.ok() ? trigger->profile : "";

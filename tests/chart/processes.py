@@ -86,7 +86,7 @@ class Prometheus:
 
 
 @contextlib.contextmanager
-def prometheus(folder, targets):
+def prometheus(folder, targets, *options):
     """Runs a server that scrapes `targets` twice a second."""
     config = folder / "prometheus.yaml"
     config.write_text(json.dumps({
@@ -94,7 +94,7 @@ def prometheus(folder, targets):
         "scrape_configs": [{"job_name": "keda-gpu-scaler",
                             "static_configs": [{"targets": targets}]}]}))
     command = ["prometheus", f"--config.file={config}", f"--storage.tsdb.path={folder}/data",
-               "--web.listen-address=127.0.0.1:0"]
+               "--web.listen-address=127.0.0.1:0", *options]
     with running(command, r'msg="Listening on" address=(?P<address>\S+)',
                  "Server is ready to receive web requests") as found:
         yield Prometheus(found["address"])

@@ -169,13 +169,16 @@ spec:
 {{- with .Values.scaler.staleAfter }}
 - --stale-after={{ . }}
 {{- else }}
-{{- if and (eq $role "aggregator") (include "scaler.readsDcgm" .) }}
-# The agents' default for dcgm-exporter's usual interval.
-- --stale-after=75s
+{{- if and (eq $role "aggregator") (include "scaler.readsExporter" .) }}
+# The agents' default for the exporter's usual interval.
+- --stale-after={{ ternary "40s" "75s" (hasPrefix "amd-exporter:" .Values.scaler.gpuSource) }}
 {{- end }}
 {{- end }}
 {{- with .Values.scaler.hangAfter }}
 - --hang-after={{ . }}
+{{- end }}
+{{- with .Values.cost.idleAfter }}
+- --idle-after={{ . }}
 {{- end }}
 {{- with .Values.scaler.bindAddress }}
 - {{ printf "--bind-address=%s" . | quote }}
@@ -210,6 +213,12 @@ spec:
 {{- end }}
 {{- if .Values.profiles }}
 - --profiles=/etc/keda-gpu-scaler/profiles.yaml
+{{- end }}
+{{- if .Values.cost.prices }}
+- --prices=/etc/gpu-prices/prices.csv
+{{- end }}
+{{- with .Values.cost.currency }}
+- --currency={{ . }}
 {{- end }}
 {{- end }}
 {{- if and (eq $role "standalone") (not .Values.simulate.enabled) }}
@@ -262,7 +271,7 @@ spec:
 - name: POD_NAMESPACE
   valueFrom: {fieldRef: {fieldPath: metadata.namespace}}
 {{- end }}
-{{- if include "scaler.readsDcgm" . }}
+{{- if include "scaler.readsExporter" . }}
 - name: HOST_IP
   valueFrom: {fieldRef: {fieldPath: status.hostIP}}
 {{- end }}
@@ -325,6 +334,9 @@ readOnlyRootFilesystem: true
 {{- if and .Values.profiles (ne $role "agent") }}
 - {name: profiles, mountPath: /etc/keda-gpu-scaler, readOnly: true}
 {{- end }}
+{{- if and .Values.cost.prices (ne $role "agent") }}
+- {name: prices, mountPath: /etc/gpu-prices, readOnly: true}
+{{- end }}
 {{- if ne $role "agent" }}
 {{- range $alias, $secret := .Values.demand.credentials }}
 - {name: credentials-{{ $alias }}, mountPath: /etc/endpoint-credentials/{{ $alias }}, readOnly: true}
@@ -367,6 +379,9 @@ readOnlyRootFilesystem: true
 {{- with index . 0 }}
 {{- if and .Values.profiles (ne $role "agent") }}
 - {name: profiles, configMap: {name: keda-gpu-scaler-profiles}}
+{{- end }}
+{{- if and .Values.cost.prices (ne $role "agent") }}
+- {name: prices, configMap: {name: keda-gpu-scaler-prices}}
 {{- end }}
 {{- if ne $role "agent" }}
 {{- range $alias, $secret := .Values.demand.credentials }}
