@@ -9,7 +9,7 @@ export interface Status {
   started_at: number;
   now: number;
   history: { enabled: boolean; step_seconds: number; keep_seconds: number; since: number | null };
-  fleet: { nodes: number; gpus: number; partial: string };
+  fleet: { nodes: number | null; gpus: number | null; partial: string };
   cost: boolean;
 }
 
@@ -120,8 +120,8 @@ export interface Replay {
 }
 
 export interface WhatIf {
-  from: number;
-  to: number;
+  from: number | null; // null: there are no points
+  to: number | null;
   step_seconds: number;
   points: number[];
   happened: Replay;

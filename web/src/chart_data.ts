@@ -57,6 +57,22 @@ export function gapAt(gaps: Gap[], at: number): Gap | undefined {
   return gaps.find((gap) => gap.from <= at && at < gap.to);
 }
 
+// The runs of points at which `column` is not known, as gaps.
+export function unknownRuns(points: number[], column: Numbers): Gap[] {
+  const gaps: Gap[] = [];
+  let from: number | null = null;
+  points.forEach((at, index) => {
+    const isUnknown = column[index] === null;
+    if (isUnknown) from ??= points[index - 1] ?? at;
+    if (!isUnknown && from !== null) {
+      gaps.push({ from, to: at, because: 'no reading' });
+      from = null;
+    }
+  });
+  if (from !== null) gaps.push({ from, to: points.at(-1) ?? from, because: 'no reading' });
+  return gaps;
+}
+
 // At most `most` points, evenly spread, the last one among them.
 export function thinned(count: number, most: number): number[] {
   const step = Math.max(1, Math.ceil(count / most));

@@ -63,7 +63,6 @@ function CostTable(props: { cost: Cost }) {
       <p class="quiet">
         GPU-hours from {instantText(cost.from, zone)} to {instantText(cost.to, zone)}, by{' '}
         {cost.instance}
-        {cost.priced ? '' : '. No prices are given, so there is no cost.'}
       </p>
       {cost.note !== '' && <p class="note">{cost.note}</p>}
       <div class="scroll wide" tabIndex={0} role="region" aria-label="Table of GPU-hours">

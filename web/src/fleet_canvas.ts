@@ -25,7 +25,8 @@ export interface Palette {
   unknown: string;
   free: string;
   warn: string;
-  text: string;
+  idle: string;
+  starting: string;
   quiet: string;
   accent: string;
 }
@@ -37,19 +38,25 @@ export function palette(): Palette {
     unknown: colour('line-strong'),
     free: colour('free'),
     warn: colour('warn'),
-    text: colour('text'),
+    idle: colour('bar-idle'),
+    starting: colour('bar-starting'),
     quiet: colour('quiet'),
     accent: colour('accent'),
   };
 }
 
-function fillOf(picture: Picture, gpu: number, colours: Palette): string {
+function fillOf(picture: Picture, gpu: number, state: string, colours: Palette): string {
+  if (state === 'f') return colours.free;
+  if (state === 'u') return colours.warn;
   const { fleet, measure } = picture;
   const { owner, vendor } = fleet.gpu;
   if (measure === 'owner') {
     const index = owner[gpu] ?? 0;
     return index === 0 ? colours.unknown : (colours.hues[(index - 1) % HUES] ?? colours.unknown);
   }
+  // At 0 the shade would hide them, and both cost money.
+  if (measure === 'utilization' && state === 'h') return colours.idle;
+  if (measure === 'utilization' && state === 's') return colours.starting;
   if (measure === 'vendor') return colours.hues[(vendor[gpu] ?? 0) % HUES] ?? colours.unknown;
   const shade = shadeOf(fleet.gpu[measure][gpu], SHADES);
   return colours.shades[shade] ?? colours.unknown;
@@ -122,10 +129,8 @@ export function drawFleet(
     for (let offset = 0; offset < one.gpus; offset++) {
       const gpu = one.first + offset;
       const state = fleet.gpu.state[gpu] ?? 'u';
-      const fill =
-        state === 'f' ? colours.free : state === 'u' ? colours.warn : fillOf(picture, gpu, colours);
       addCell(
-        pathOf(fill),
+        pathOf(fillOf(picture, gpu, state, colours)),
         state,
         x + (offset % layout.columns) * step,
         y + layout.label + Math.floor(offset / layout.columns) * step,

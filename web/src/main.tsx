@@ -76,14 +76,14 @@ function Header(props: { live: Live; route: Route }) {
         <button
           type="button"
           title={`Times are in ${zoneName(zone)}`}
-          aria-label={`Time zone: ${zoneName(zone)}. Change`}
+          aria-label={`${zone === 'utc' ? 'UTC' : 'local'} time, ${zoneName(zone)}: change`}
           onClick={() => setPreferences({ zone: zone === 'utc' ? 'local' : 'utc' })}
         >
           {zone === 'utc' ? 'UTC' : 'local'}
         </button>
         <button
           type="button"
-          aria-label={`Theme: ${theme}. Change`}
+          aria-label={`${theme} theme: change`}
           onClick={() =>
             setPreferences({ theme: THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? 'system' })
           }

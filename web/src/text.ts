@@ -73,6 +73,6 @@ export function zoneName(zone: Zone): string {
   return zone === 'utc' ? 'UTC' : new Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 
-export function plural(count: number, one: string, many = `${one}s`): string {
+export function plural(count: number | null, one: string, many = `${one}s`): string {
   return `${numberText(count)} ${count === 1 ? one : many}`;
 }

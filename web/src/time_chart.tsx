@@ -18,6 +18,7 @@ export interface Line {
 }
 
 const STEP = { align: 1 as const };
+const RIGHT = 44; // width of the right axis, in pixels
 const MARK_COLOURS: Record<Mark['kind'], string> = {
   scale: 'accent',
   rollout: 'rollout',
@@ -100,6 +101,7 @@ export function TimeChart(props: {
   at?: number | null;
   height?: number;
   showsSigns?: boolean;
+  hasRightSpace?: boolean; // as wide as a chart with a right axis
   onPick?: (at: number) => void;
   onZoom?: (from: number, to: number) => void;
 }) {
@@ -124,6 +126,7 @@ export function TimeChart(props: {
   newestData.current = data;
   const shape = lines.map((line) => [line.label, line.colour, line.isStep, line.isRight]).join();
   const height = props.height ?? 180;
+  const hasRightSpace = props.hasRightSpace === true;
 
   useEffect(() => {
     const element = place.current;
@@ -141,7 +144,7 @@ export function TimeChart(props: {
         label: line.label,
         scale: line.isRight ? 'right' : 'y',
         stroke: colour(line.colour),
-        width: line.isFilled ? 1 : 1.5,
+        width: line.isFilled ? (index > 0 ? 0 : 1) : 1.5, // of a stack, only the lowest has a line
         spanGaps: false,
         points: { show: false },
         value: (_plot, value: number | null, _series, at) => {
@@ -151,6 +154,9 @@ export function TimeChart(props: {
         ...(line.isDashed ? { dash: [5, 4] } : {}),
         ...(line.isStep && uPlot.paths.stepped ? { paths: uPlot.paths.stepped(STEP) } : {}),
       }));
+      const shades = newestLines.current.map((line) =>
+        colour(line.isFilled ? `${line.colour}-fill` : line.colour),
+      );
       const filled = newestLines.current.map((line) => line.isFilled === true);
       const bands: uPlot.Band[] = [];
       filled.forEach((isFilled, index) => {
@@ -165,7 +171,7 @@ export function TimeChart(props: {
         {
           width: Math.max(200, element.clientWidth),
           height,
-          padding: [16, hasRight ? 0 : 12, 0, 0],
+          padding: [16, hasRight ? 0 : hasRightSpace ? RIGHT : 12, 0, 0],
           series: [
             { label: 'time', value: (_plot, at: number | null) => (at === null ? '' : instantText(at, zone)) },
             ...series,
@@ -190,7 +196,7 @@ export function TimeChart(props: {
                     ...axis,
                     scale: 'right',
                     side: 1 as const,
-                    size: 44,
+                    size: RIGHT,
                     grid: { show: false },
                     values: (_plot: uPlot, ticks: number[]) => ticks.map((tick) => numberText(tick)),
                   },
@@ -198,12 +204,16 @@ export function TimeChart(props: {
               : []),
           ],
           cursor: {
+            y: false,
             sync: { key: 'time' },
             drag: { x: true, y: false, setScale: false, dist: 6 },
             points: { size: 6 },
           },
           select: { show: true, left: 0, top: 0, width: 0, height: 0 },
-          legend: { live: true },
+          legend: {
+            live: true,
+            markers: { fill: (_plot, index) => shades[index - 1] ?? '' },
+          },
           plugins: [overlay(state.current)],
           hooks: {
             setSelect: [
@@ -244,7 +254,7 @@ export function TimeChart(props: {
       plot.current?.destroy();
       plot.current = null;
     };
-  }, [shape, height, zone, theme]);
+  }, [shape, height, hasRightSpace, zone, theme]);
   useEffect(() => {
     performance.mark('chart-draw');
     plot.current?.setData(data);

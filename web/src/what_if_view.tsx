@@ -2,22 +2,22 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { pathOf, workloadPath } from './api_client.ts';
 import type { WhatIf } from './api_types.ts';
-import { combined } from './chart_data.ts';
+import { unknownRuns } from './chart_data.ts';
 import type { Live } from './live.ts';
 import { Loaded, Notice } from './notices.tsx';
 import { instantsOf, queryOf, RangePicker, rangeOf } from './range.tsx';
 import { useJson } from './request.ts';
 import type { Route } from './route.ts';
-import { durationText, numberText, UNKNOWN } from './text.ts';
+import { durationText, numberText, plural, UNKNOWN } from './text.ts';
 import { TimeChart } from './time_chart.tsx';
 import { triggerOf, WorkloadPicker } from './workload_picker.tsx';
 
-const SETTINGS: { key: string; name: string; unit: string; hint: string; step: string }[] = [
-  { key: 'target', name: 'target', unit: '', hint: 'as recorded', step: 'any' },
-  { key: 'min', name: 'minimum', unit: 'replicas', hint: '0', step: '1' },
-  { key: 'max', name: 'maximum', unit: 'replicas', hint: 'as recorded', step: '1' },
-  { key: 'scale_down_window', name: 'scale-down window', unit: 's', hint: '300', step: '1' },
-  { key: 'pods_per_minute', name: 'pods per minute', unit: '', hint: 'no limit', step: '1' },
+const SETTINGS: { key: string; name: string; unit: string; hint: string; min: number; step: string }[] = [
+  { key: 'target', name: 'target', unit: '', hint: 'as recorded', min: 0, step: 'any' },
+  { key: 'min', name: 'minimum', unit: 'replicas', hint: '0', min: 0, step: '1' },
+  { key: 'max', name: 'maximum', unit: 'replicas', hint: 'as recorded', min: 1, step: '1' },
+  { key: 'scale_down_window', name: 'scale-down window', unit: 's', hint: '300', min: 0, step: '1' },
+  { key: 'pods_per_minute', name: 'pods per minute', unit: '', hint: 'no limit', min: 1, step: '1' },
 ];
 const TYPING_MS = 400;
 
@@ -129,15 +129,11 @@ export function WhatIfView(props: { live: Live; route: Route; go: (route: Route)
               isDashed: true,
             },
             { label: 'would have been', values: result.would.replicas, colour: 'accent', isStep: true },
-            {
-              label: 'difference',
-              values: combined(result.would.replicas, result.happened.replicas, (a, b) => a - b).map(
-                () => null,
-              ),
-              colour: 'line',
-              total: combined(result.would.replicas, result.happened.replicas, (a, b) => a - b),
-            },
           ],
+    [result],
+  );
+  const gaps = useMemo(
+    () => (result === null ? [] : unknownRuns(result.points, result.happened.replicas)),
     [result],
   );
   return (
@@ -177,7 +173,7 @@ export function WhatIfView(props: { live: Live; route: Route; go: (route: Route)
       ) : (
         <>
           <form class="tools settings" onSubmit={(event) => event.preventDefault()}>
-            {SETTINGS.map(({ key, name, unit, hint, step }, index) => (
+            {SETTINGS.map(({ key, name, unit, hint, min, step }, index) => (
               <label key={key}>
                 <span>
                   {name}
@@ -186,7 +182,7 @@ export function WhatIfView(props: { live: Live; route: Route; go: (route: Route)
                 <input
                   type="number"
                   name={key}
-                  min={0}
+                  min={min}
                   step={step}
                   placeholder={hint}
                   value={values[index]}
@@ -204,10 +200,19 @@ export function WhatIfView(props: { live: Live; route: Route; go: (route: Route)
                 <p class="note">{data.note}</p>
                 <Outcome result={data} />
                 <p class="quiet small">
-                  One replica holds {numberText(data.gpus_per_replica)} GPUs. Points are{' '}
+                  One replica holds {plural(data.gpus_per_replica, 'GPU')}. Points are{' '}
                   {durationText(data.step_seconds)} apart.
                 </p>
-                <TimeChart title="replicas" points={data.points} lines={lines} height={220} />
+                {data.points.length === 0 && (
+                  <Notice kind="plain" title="Nothing is recorded in this time" />
+                )}
+                <TimeChart
+                  title="replicas"
+                  points={data.points}
+                  lines={lines}
+                  gaps={gaps}
+                  height={220}
+                />
               </>
             )}
           </Loaded>

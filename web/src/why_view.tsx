@@ -216,7 +216,14 @@ function HistoryCharts(props: {
       </Notice>
     );
   }
-  const common = { points: history.points, gaps: history.gaps, at, onPick: pick, onZoom };
+  const common = {
+    points: history.points,
+    gaps: history.gaps,
+    at,
+    onPick: pick,
+    onZoom,
+    hasRightSpace: lines.demand.some((line) => line.isRight),
+  };
   const replicas = lines.replicas;
   return (
     <>

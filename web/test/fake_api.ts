@@ -166,7 +166,7 @@ export class FakeApi {
           const error = `the explanation of ${at} is gone: the oldest one kept is of ${now - 60}`;
           return { status: 410, body: { error } };
         }
-        return fine(data.explanation(name, at === null ? now : Number(at), at === null ? null : Number(at)));
+        return fine(data.explanation(name, now, at === null ? null : Number(at)));
       }
       case 'fleet': {
         const all = data.fleet(behaviour.nodes, now, this.#tick);

@@ -153,7 +153,9 @@ export function history(name: string, from: number, to: number, since: number): 
 
 export const INSTANCE = 'keda-gpu-scaler-6d9f7c5b8-x2vqp';
 
-export function explanation(name: string, at: number, asked: number | null): Explanation | null {
+// `asked` is null for this moment. Explanations of the past are kept once a minute.
+export function explanation(name: string, now: number, asked: number | null): Explanation | null {
+  const at = asked === null ? now : Math.floor(asked / 60) * 60;
   const index = indexOf(name);
   const workload = WORKLOADS[index];
   if (workload === undefined) return null;
@@ -177,7 +179,7 @@ export function explanation(name: string, at: number, asked: number | null): Exp
     name,
     trigger: `s0-${metric}`,
     instance: INSTANCE,
-    at: asked === null ? at : Math.floor(at / 60) * 60,
+    at,
     text: lines.join('\n') + '\n',
     code: value === null ? 14 : 0,
     message: '',
@@ -221,7 +223,7 @@ const OWNERS = ['', ...WORKLOADS.map(([namespace, name]) => `${namespace}/${name
 const MODELS = ['NVIDIA H100 80GB HBM3', 'NVIDIA L40S', 'AMD Instinct MI300X'];
 
 export function fleet(nodes: number, now: number, tick = 0): Fleet {
-  const dice = random(7);
+  const next = random(7);
   const moving = random(tick + 1);
   const answer: Fleet = {
     now,
@@ -234,16 +236,16 @@ export function fleet(nodes: number, now: number, tick = 0): Fleet {
   };
   const states: string[] = [];
   for (let node = 0; node < nodes; node++) {
-    const model = dice() < 0.6 ? 0 : dice() < 0.6 ? 1 : 2;
+    const model = next() < 0.6 ? 0 : next() < 0.6 ? 1 : 2;
     const isStale = node % 211 === 7;
-    const usual = dice();
+    const usual = next();
     let run = 0;
     const groups: number[] = [];
     let free = 0;
-    let owner = 1 + Math.floor(dice() * (OWNERS.length - 1));
+    let owner = 1 + Math.floor(next() * (OWNERS.length - 1));
     for (let gpu = 0; gpu < 8; gpu++) {
-      if (dice() < 0.3) owner = 1 + Math.floor(dice() * (OWNERS.length - 1));
-      const roll = dice();
+      if (next() < 0.3) owner = 1 + Math.floor(next() * (OWNERS.length - 1));
+      const roll = next();
       const state = isStale
         ? 'u'
         : roll < 0.2 + (usual > 0.85 ? 0.6 : 0)
@@ -260,7 +262,7 @@ export function fleet(nodes: number, now: number, tick = 0): Fleet {
       const load = state === 'b' ? Math.min(100, Math.round(25 + usual * 60 + moving() * 25)) : 0;
       answer.gpu.utilization.push(state === 'u' ? null : load);
       answer.gpu.memory.push(
-        state === 'u' ? null : state === 'f' ? 0 : Math.round(45 + dice() * 50),
+        state === 'u' ? null : state === 'f' ? 0 : Math.round(45 + next() * 50),
       );
       answer.gpu.index.push(String(gpu));
       if (state === 'f') {
@@ -319,15 +321,15 @@ export function cost(by: string, hours: number, now: number): Cost {
     model: MODELS,
     node: Array.from({ length: 40 }, (_, index) => `gpu-${String(index).padStart(4, '0')}`),
   };
-  const dice = random(by.length);
+  const next = random(by.length);
   const row = (key: string): CostRow => {
     const isFree = key === '' || by === 'model' || by === 'node';
     const gpu_hours: GpuHours = {
-      busy: key === '' ? 0 : Math.round(dice() * hours * 900) / 100,
-      idle: key === '' ? 0 : Math.round(dice() * hours * 200) / 100,
-      starting: key === '' ? 0 : Math.round(dice() * hours * 20) / 100,
-      free: isFree ? Math.round(dice() * hours * 500) / 100 : 0,
-      unknown: Math.round(dice() * hours * 10) / 100,
+      busy: key === '' ? 0 : Math.round(next() * hours * 900) / 100,
+      idle: key === '' ? 0 : Math.round(next() * hours * 200) / 100,
+      starting: key === '' ? 0 : Math.round(next() * hours * 20) / 100,
+      free: isFree ? Math.round(next() * hours * 500) / 100 : 0,
+      unknown: Math.round(next() * hours * 10) / 100,
     };
     const total = Object.values(gpu_hours).reduce((sum, one) => sum + one, 0);
     return { key, gpu_hours, total, cost: Math.round(total * 298) / 100 };
