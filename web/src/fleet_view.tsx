@@ -137,12 +137,18 @@ function Grid(props: {
     event.preventDefault();
     select(Math.max(0, Math.min(shown.length - 1, Math.max(0, selected) + (selected < 0 ? 0 : step))));
   };
-  const onClick = (event: MouseEvent) => {
-    if (frame.current === null) return;
+  const under = (event: MouseEvent): number => {
+    if (frame.current === null) return -1;
     const box = frame.current.getBoundingClientRect();
     const x = event.clientX - box.left - MARGIN;
     const y = event.clientY - box.top + frame.current.scrollTop - MARGIN;
-    select(nodeAt(layout, shown.length, x, y));
+    return nodeAt(layout, shown.length, x, y);
+  };
+  const onMouseMove = (event: MouseEvent) => {
+    const node = fleet.nodes[shown[under(event)]?.node ?? -1];
+    const title =
+      node === undefined ? '' : `${node.name}: ${node.free} of ${plural(node.gpus, 'GPU')} free`;
+    if (frame.current !== null && frame.current.title !== title) frame.current.title = title;
   };
   const name = fleet.nodes[shown[selected]?.node ?? -1]?.name;
   return (
@@ -155,7 +161,8 @@ function Grid(props: {
         name === undefined ? '' : `Chosen: ${name}.`
       }`}
       onKeyDown={onKeyDown}
-      onClick={onClick}
+      onClick={(event) => select(under(event))}
+      onMouseMove={onMouseMove}
     >
       <div aria-hidden="true" style={{ height: `${layout.rows * layout.height + 8}px` }}>
         <canvas ref={canvas} style={{ width: `${size.width}px`, height: `${size.height}px` }} />

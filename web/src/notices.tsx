@@ -1,6 +1,7 @@
 // What is shown instead of data, or above it: nothing there, loading, slow, partial, broken.
 import type { ComponentChildren } from 'preact';
-import type { Request } from './request.ts';
+import { useEffect, useState } from 'preact/hooks';
+import { type Request, SLOW_MS } from './request.ts';
 
 export function Notice(props: {
   kind: 'plain' | 'warn' | 'error';
@@ -15,14 +16,19 @@ export function Notice(props: {
   );
 }
 
-function Loading(props: { what: string; isSlow: boolean }) {
+export function Loading(props: { what: string }) {
+  const [isSlow, setSlow] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setSlow(true), SLOW_MS);
+    return () => clearTimeout(timer);
+  }, []);
   return (
     <div class="loading" role="status">
       <div class="skeleton" aria-hidden="true" />
       <div class="skeleton short" aria-hidden="true" />
       <span>
         Loading {props.what}
-        {props.isSlow ? ' … the scaler is slow, still waiting' : ' …'}
+        {isSlow ? ' … the scaler is slow, still waiting' : ' …'}
       </span>
     </div>
   );
@@ -39,7 +45,7 @@ export function Loaded<Answer>(props: {
   const shown = error && props.onError?.(error);
   if (shown) return <>{shown}</>;
   if (data === null) {
-    if (error === null) return <Loading what={props.what} isSlow={isSlow} />;
+    if (error === null) return <Loading what={props.what} />;
     return (
       <Notice kind="error" title={`No ${props.what}`}>
         {error.message}

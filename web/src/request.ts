@@ -9,7 +9,7 @@ export interface Request<Answer> {
   isSlow: boolean; // a request has taken SLOW_MS and has no answer yet
 }
 
-const SLOW_MS = 3000;
+export const SLOW_MS = 3000;
 
 // Requests `path` now and whenever `path` or `version` changes. `key` names what is shown: while it
 // stays the same, the former answer is shown until the next one comes, and only one request runs at

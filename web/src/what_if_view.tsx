@@ -5,6 +5,7 @@ import type { WhatIf } from './api_types.ts';
 import { unknownRuns } from './chart_data.ts';
 import type { Live } from './live.ts';
 import { Loaded, Notice } from './notices.tsx';
+import { PointTable } from './point_table.tsx';
 import { instantsOf, queryOf, RangePicker, rangeOf } from './range.tsx';
 import { useJson } from './request.ts';
 import type { Route } from './route.ts';
@@ -213,6 +214,7 @@ export function WhatIfView(props: { live: Live; route: Route; go: (route: Route)
                   gaps={gaps}
                   height={220}
                 />
+                <PointTable points={data.points} gaps={gaps} lines={lines} />
               </>
             )}
           </Loaded>

@@ -2,9 +2,10 @@
 import { useMemo, useState } from 'preact/hooks';
 import { pathOf, workloadPath } from './api_client.ts';
 import type { Explanation, History, Numbers } from './api_types.ts';
-import { combined, gapAt, hasAny, nearestPoint, stackOf, thinned } from './chart_data.ts';
+import { combined, hasAny, nearestPoint, stackOf } from './chart_data.ts';
 import type { Live } from './live.ts';
 import { Loaded, Notice } from './notices.tsx';
+import { PointTable } from './point_table.tsx';
 import { usePreferences } from './preferences.ts';
 import { instantsOf, queryOf, RangePicker, rangeOf } from './range.tsx';
 import { useJson } from './request.ts';
@@ -12,8 +13,6 @@ import { hashOf, type Route, workloadLink } from './route.ts';
 import { clockText, durationText, instantText, numberText, UNKNOWN } from './text.ts';
 import { type Line, markSign, TimeChart } from './time_chart.tsx';
 import { type Chosen, triggerOf, WorkloadPicker } from './workload_picker.tsx';
-
-const TABLE_ROWS = 240;
 
 function ExplanationPanel(props: {
   chosen: Chosen;
@@ -40,7 +39,7 @@ function ExplanationPanel(props: {
   return (
     <section class="explanation" aria-label="Explanation">
       <header>
-        <h2>Explanation {at === null ? 'now' : `at ${instantText(at, zone)}`}</h2>
+        <h2 aria-live="polite">Explanation {at === null ? 'now' : `at ${instantText(at, zone)}`}</h2>
         {at !== null && (
           <button type="button" onClick={props.onNow}>
             now
@@ -93,51 +92,6 @@ function ExplanationPanel(props: {
         )}
       </Loaded>
     </section>
-  );
-}
-
-function PointTable(props: { history: History; lines: Line[] }) {
-  const [isOpen, setOpen] = useState(false);
-  const { zone } = usePreferences();
-  const { history, lines } = props;
-  const rows = isOpen ? thinned(history.points.length, TABLE_ROWS).reverse() : [];
-  return (
-    <details onToggle={(event) => setOpen((event.currentTarget as HTMLDetailsElement).open)}>
-      <summary>Table of these charts</summary>
-      {isOpen && (
-        <div class="scroll tall" tabIndex={0} role="region" aria-label="Table of the charts">
-          <table>
-            <thead>
-              <tr>
-                <th>time</th>
-                {lines.map((line) => (
-                  <th key={line.label} class="number">
-                    {line.label}
-                  </th>
-                ))}
-                <th>gap</th>
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map((index) => {
-                const at = history.points[index] ?? 0;
-                return (
-                  <tr key={at}>
-                    <td>{instantText(at, zone)}</td>
-                    {lines.map((line) => (
-                      <td key={line.label} class="number">
-                        {numberText((line.total ?? line.values)[index])}
-                      </td>
-                    ))}
-                    <td class="quiet">{gapAt(history.gaps, at)?.because ?? ''}</td>
-                  </tr>
-                );
-              })}
-            </tbody>
-          </table>
-        </div>
-      )}
-    </details>
   );
 }
 
@@ -281,7 +235,11 @@ function HistoryCharts(props: {
           </ul>
         </details>
       )}
-      <PointTable history={history} lines={[...lines.value, ...replicas, ...lines.demand]} />
+      <PointTable
+        points={history.points}
+        gaps={history.gaps}
+        lines={[...lines.value, ...replicas, ...lines.demand]}
+      />
     </>
   );
 }

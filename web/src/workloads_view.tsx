@@ -3,7 +3,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { memo } from './memo.ts';
 import type { Row } from './api_types.ts';
 import { inOrder, keyOf, type Live, live } from './live.ts';
-import { Notice } from './notices.tsx';
+import { Loading, Notice } from './notices.tsx';
 import { workloadLink } from './route.ts';
 import { sparkOf } from './sparkline.ts';
 import { durationText, numberText, plural } from './text.ts';
@@ -126,13 +126,7 @@ export function WorkloadsView(props: { live: Live }) {
           </Notice>
         );
       }
-      return (
-        <div class="loading" role="status">
-          <div class="skeleton" aria-hidden="true" />
-          <div class="skeleton short" aria-hidden="true" />
-          <span>Loading workloads …</span>
-        </div>
-      );
+      return <Loading what="workloads" />;
     }
     if (ordered.length === 0) {
       return (

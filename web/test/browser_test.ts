@@ -79,7 +79,6 @@ pageTest('trouble is first, and an event changes the row', async (api, load) => 
           .find((row) => row.textContent?.includes('llama-70b'))
           ?.querySelector('[data-label=value]')?.textContent !== was,
       [shown],
-      { timeout: 40_000 },
     );
   } finally {
     clearInterval(other);
@@ -245,10 +244,11 @@ pageTest('an unavailable scaler shows its own words', async (api, load) => {
 pageTest('a slow scaler is waited for', async (api, load) => {
   const page = await load('#/workloads');
   await streamOpen(api, page);
-  api.behaviour.delayMs = 4500;
+  api.behaviour.isHolding = true;
   await page.keyboard.press('5');
   await page.locator('text=Loading cost …').waitFor();
   await page.locator('text=the scaler is slow, still waiting').waitFor();
+  api.release();
   await page.locator('.cards tfoot').waitFor();
 });
 

@@ -13,7 +13,7 @@ export interface Behaviour {
   hasCost: boolean;
   partial: string;
   token: string; // empty: none is required
-  delayMs: number;
+  isHolding: boolean; // requests wait for release()
   broken: boolean; // answers are cut
   failing: boolean; // answers are 503
   isGone: boolean; // explanations of the past are
@@ -27,7 +27,7 @@ export class FakeApi {
     hasCost: true,
     partial: '',
     token: '',
-    delayMs: 0,
+    isHolding: false,
     broken: false,
     failing: false,
     isGone: false,
@@ -39,6 +39,7 @@ export class FakeApi {
   #server: Server | null = null;
   #port = 0;
   #streams = new Set<ServerResponse>();
+  #held: (() => void)[] = [];
   readonly #folder: string;
   readonly #now: () => number;
 
@@ -55,7 +56,9 @@ export class FakeApi {
 
   async start(): Promise<void> {
     const server = createServer((request, response) => {
-      setTimeout(() => this.#answer(request, response), this.#delay(request));
+      const answer = () => this.#answer(request, response);
+      if (this.behaviour.isHolding && request.url?.startsWith('/api/')) this.#held.push(answer);
+      else answer();
     });
     this.#server = server;
     await new Promise<void>((resolve) => server.listen(this.#port, '127.0.0.1', resolve));
@@ -83,6 +86,12 @@ export class FakeApi {
     this.#send('fleet', { now, version: this.#tick, nodes, gpus: nodes * 8 });
   }
 
+  // Answers the requests that wait, and all later ones at once.
+  release(): void {
+    this.behaviour.isHolding = false;
+    for (const answer of this.#held.splice(0)) answer();
+  }
+
   get streams(): number {
     return this.#streams.size;
   }
@@ -93,10 +102,6 @@ export class FakeApi {
       this.bytes += text.length;
       stream.write(text);
     }
-  }
-
-  #delay(request: IncomingMessage): number {
-    return request.url?.startsWith('/api/') ? this.behaviour.delayMs : 0;
   }
 
   #answer(request: IncomingMessage, response: ServerResponse): void {
