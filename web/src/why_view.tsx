@@ -28,6 +28,9 @@ function ExplanationPanel(props: {
     at: at ?? undefined,
   });
   const request = useJson<Explanation>(path, at === null ? props.version : 0);
+  // The API rounds times to milliseconds, so this moment's own might be before its explanation.
+  const link = (explanation: Explanation) =>
+    workloadLink('why', chosen, at ?? Math.ceil(explanation.at * 1000 + 1) / 1000);
   const copy = async (text: string, what: string) => {
     try {
       await navigator.clipboard.writeText(text);
@@ -76,11 +79,10 @@ function ExplanationPanel(props: {
               </button>
               <a
                 class="button"
-                href={workloadLink('why', chosen, explanation.at)}
-                onClick={() => {
-                  const link = workloadLink('why', chosen, explanation.at);
-                  void copy(location.href.replace(/#.*$/, '') + link, 'link');
-                }}
+                href={link(explanation)}
+                onClick={() =>
+                  void copy(location.href.replace(/#.*$/, '') + link(explanation), 'link')
+                }
               >
                 link to this instant
               </a>
