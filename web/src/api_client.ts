@@ -28,10 +28,11 @@ function headers(): Record<string, string> {
   return text === '' ? {} : { Authorization: `Bearer ${text}` };
 }
 
+// The path is relative, so the page works behind a proxy with a prefix.
 async function answered(path: string, signal: AbortSignal): Promise<Response> {
   let response: Response;
   try {
-    response = await fetch(`/api/v1/${path}`, { headers: headers(), signal, credentials: 'omit' });
+    response = await fetch(`api/v1/${path}`, { headers: headers(), signal, credentials: 'omit' });
   } catch (error) {
     if (signal.aborted) throw error;
     throw new ApiError(0, 'The scaler does not answer.');
