@@ -58,7 +58,7 @@ function onePage(): Plugin {
         .replace(/\s*<script type="module"[^>]*><\/script>/, '')
         .replace('</head>', () => `<style>${style}</style>\n  </head>`)
         .replace('</body>', () => `<script type="module">${script}</script>\n  </body>`)
-        .replace('<head>', () => `${licences()}<head>`);
+        .replace('</html>', () => `${licences()}</html>`);
       this.emitFile({ type: 'asset', fileName: 'index.html', source: page });
       this.emitFile({ type: 'asset', fileName: 'index.html.gz', source: compressed(page) });
       this.emitFile({

@@ -6,7 +6,7 @@ import { usePreferences } from './preferences.ts';
 import { instantText, numberText } from './text.ts';
 import type { Line } from './time_chart.tsx';
 
-const TABLE_ROWS = 240;
+const TABLE_ROWS = 300; // an hour has 241 points
 
 export function PointTable(props: { points: number[]; gaps: Gap[]; lines: Line[] }) {
   const [isOpen, setOpen] = useState(false);

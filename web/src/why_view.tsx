@@ -97,7 +97,14 @@ function ExplanationPanel(props: {
   );
 }
 
-function linesOf(history: History): { value: Line[]; replicas: Line[]; demand: Line[] } {
+interface Lines {
+  value: Line[];
+  replicas: Line[];
+  demand: Line[];
+  others: Line[]; // in the table alone
+}
+
+function linesOf(history: History): Lines {
   const stack = stackOf(history);
   const counted: Numbers = stack.counted;
   const value: Line[] = [
@@ -148,7 +155,12 @@ function linesOf(history: History): { value: Line[]; replicas: Line[]; demand: L
       isRight: true,
     });
   }
-  return { value, replicas, demand };
+  const others: Line[] = [
+    { label: 'target', values: history.target, colour: 'quiet' },
+    { label: 'terminating', values: history.terminating, colour: 'quiet' },
+    { label: 'batch limit', values: history.limit, colour: 'quiet' },
+  ].filter((line) => hasAny(line.values));
+  return { value, replicas, demand, others };
 }
 
 function HistoryCharts(props: {
@@ -240,7 +252,7 @@ function HistoryCharts(props: {
       <PointTable
         points={history.points}
         gaps={history.gaps}
-        lines={[...lines.value, ...replicas, ...lines.demand]}
+        lines={[...lines.value, ...replicas, ...lines.demand, ...lines.others]}
       />
     </>
   );

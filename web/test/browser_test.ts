@@ -155,6 +155,21 @@ pageTest('a gap is drawn as a gap', async (_api, load) => {
   assert.equal(found.gap, 0, JSON.stringify(found));
 });
 
+pageTest('tables have what charts and the grid show', async (_api, load) => {
+  const page = await load(WHY);
+  await page.locator('summary', { hasText: 'Table of these charts' }).click();
+  const rows = page.locator('details .tall tbody tr');
+  await rows.first().waitFor();
+  assert.ok((await rows.count()) > 100);
+  assert.ok((await rows.filter({ hasText: 'no reading' }).count()) > 10);
+  await page.keyboard.press('2');
+  await page.locator('button', { hasText: /^table$/ }).click();
+  await page.locator('button', { hasText: 'gpu-0003' }).click();
+  await page.locator('.panel td', { hasText: 'GiB' }).first().waitFor();
+  assert.equal(await page.locator('.beside > .scroll tbody tr').count(), 24);
+  assert.deepEqual(await axeFindings(page), []);
+});
+
 pageTest('What if shows the numbers of the API', async (api, load) => {
   const page = await load('#/what-if/chat/llama-70b');
   await page.locator('[data-testid=outcome]').waitFor();
