@@ -8,7 +8,6 @@ namespace gpuscaler {
 namespace {
 
 using prometheus::MetricFamily;
-using prometheus::MetricType;
 
 constexpr absl::Duration kForgetTriggerAfter = absl::Minutes(15);
 
@@ -46,16 +45,16 @@ void TriggerMetrics::Update(const DemandLabels& labels, const Decision& decision
 }
 
 std::vector<MetricFamily> TriggerMetrics::Families(absl::Time now) const {
-  MetricFamily value =
-      NewFamily("trigger_value", "The value that KEDA gets for the trigger.", MetricType::Gauge);
+  MetricFamily value = NewFamily("trigger_value", "The value that KEDA gets for the trigger.",
+                                 prometheus::MetricType::Gauge);
   MetricFamily replicas =
       NewFamily("trigger_replicas",
                 "Replicas of the trigger's workload, starting ones too and terminating ones not.",
-                MetricType::Gauge);
+                prometheus::MetricType::Gauge);
   MetricFamily changes = NewFamily("trigger_direction_changes_total",
                                    "How often the replicas fell after they grew, or grew after "
                                    "they fell.",
-                                   MetricType::Counter);
+                                   prometheus::MetricType::Counter);
   MutexLock lock(mutex_);
   for (const auto& [trigger, entry] : triggers_) {
     if (now - entry.at > kForgetTriggerAfter) continue;
