@@ -1,5 +1,5 @@
-// The agents of a whole fleet in one process. Each has its own port and sends what a real one
-// would, with the real log of readings and streams; only its driver is simulated.
+// The agents of a fleet, or a part of them, in one process. Each has its own port and sends the
+// messages of a real one, with the real log of readings and streams; only its driver is simulated.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -190,11 +190,11 @@ bool HasFilesFor(size_t agents) {
   return false;
 }
 
-int Run(size_t count, bool busy, absl::Duration past) {
+int Run(size_t first, size_t count, bool busy, absl::Duration past) {
   if (!HasFilesFor(count)) return 3;
   FleetClock clock;
   Agents agents;
-  for (size_t number = 0; number < count; ++number) {
+  for (size_t number = first; number < first + count; ++number) {
     agents.push_back(std::make_unique<Agent>(clock, static_cast<int>(number), busy));
   }
   RememberAll(agents, past);
@@ -227,14 +227,16 @@ int Run(size_t count, bool busy, absl::Duration past) {
 
 // Prints "serving HOST:PORT,HOST:PORT...", "edge WORKLOAD NANOSECONDS" when a reading shows that a
 // workload became busy (CLOCK_MONOTONIC), and for each line of standard input "sent MESSAGES BYTES
-// LATENESS_US". Ends at the end of standard input.
+// LATENESS_US". FIRST is the number of its first node in the fleet. Ends at the end of standard
+// input.
 int main(int argc, char** argv) {
-  const std::string mode = argc == 4 ? argv[2] : "";
+  const std::string mode = argc == 5 ? argv[3] : "";
   if (mode != "idle" && mode != "busy") {
-    std::cerr << "usage: fleet_agents COUNT idle|busy SECONDS_OF_PAST\n";
+    std::cerr << "usage: fleet_agents FIRST COUNT idle|busy SECONDS_OF_PAST\n";
     return 2;
   }
   gpuscaler::StartLogging(gpuscaler::LogLevel::kWarn, gpuscaler::LogFormat::kText);
-  return gpuscaler::Run(static_cast<size_t>(std::atoi(argv[1])), mode == "busy",
-                        absl::Seconds(std::atoi(argv[3])));
+  return gpuscaler::Run(static_cast<size_t>(std::atoi(argv[1])),
+                        static_cast<size_t>(std::atoi(argv[2])), mode == "busy",
+                        absl::Seconds(std::atoi(argv[4])));
 }

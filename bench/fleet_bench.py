@@ -1,4 +1,5 @@
 """An aggregator under a whole fleet: simulated agents, the real program, KEDA's and the HPAs' calls."""
+import contextlib
 import math
 import pathlib
 import re
@@ -11,6 +12,7 @@ from server_process import LineProcess, ServerProcess
 
 SIZES = (100, 1000, 5000)
 GPUS_PER_NODE = 8
+AGENTS_PER_PROCESS = 2000  # an agent has 8 open files, and a process may have 20,000 on many machines
 PAST_SECONDS = 130  # the past that agents send first: as long as the profiles' windows
 SETTLE_SECONDS = 16  # every HPA has polled once
 MEASURE_SECONDS = 60  # 500 edges: a p99 is the fifth-longest
@@ -25,10 +27,37 @@ WHOLE_FLEET = {"scope": "fleet", "metricType": "memory_used_mib", "targetValue":
 MIB_PER_GPU = 73 * 1024
 
 
+class Agents(contextlib.ExitStack):
+    """The agents of a fleet, in as many processes as their open files need."""
+
+    def __init__(self, build, nodes, mode):
+        super().__init__()
+        self.parts = [self.enter_context(LineProcess(
+            [build / "bench/fleet_agents", str(first), str(min(AGENTS_PER_PROCESS, nodes - first)),
+             mode, str(PAST_SECONDS)])) for first in range(0, nodes, AGENTS_PER_PROCESS)]
+
+    def addresses(self):
+        return ",".join(part.next("serving", 300)[0] for part in self.parts)
+
+    def sent(self):
+        """Returns messages, bytes, and the longest delay of a reading in us since the last call."""
+        messages, sent, lateness = zip(*(map(int, part.ask("sent")) for part in self.parts))
+        return sum(messages), sum(sent), max(lateness)
+
+    def edges(self):
+        return [edge for part in self.parts for edge in part.all("edge")]
+
+    def rss_kib(self):
+        return sum(part.rss_kib() for part in self.parts)
+
+    def cpu_seconds(self):
+        return sum(part.cpu_seconds() for part in self.parts)
+
+
 def aggregator(program, addresses, port="any"):
     return [program, "serve", "--role", "aggregator", "--agents", addresses, "--bind-address",
             "127.0.0.1", "--port", str(port), "--metrics-port", "any", "--probe-port", "any",
-            "--poll-interval", "1s"]
+            "--web-port", "any", "--poll-interval", "1s"]
 
 
 def seconds_until(began, condition, pause):
@@ -71,8 +100,8 @@ def fleet(build, sizes, streams="all"):
 
 def floor(build, nodes, mode):
     """Returns the cost of receiving and dropping all messages of the agents with gRPC."""
-    with LineProcess([build / "bench/fleet_agents", str(nodes), mode, str(PAST_SECONDS)]) as agents:
-        addresses = agents.next("serving", 300)[0]
+    with Agents(build, nodes, mode) as agents:
+        addresses = agents.addresses()
         with LineProcess([build / "bench/fleet_floor"]) as reader:
             reader.process.stdin.write(addresses + "\n")
             reader.process.stdin.flush()
@@ -90,8 +119,8 @@ def floor(build, nodes, mode):
 
 def one_fleet(build, nodes, mode, streams):
     program = build / "src/app/keda-gpu-scaler"
-    with LineProcess([build / "bench/fleet_agents", str(nodes), mode, str(PAST_SECONDS)]) as agents:
-        addresses = "static:" + agents.next("serving", 300)[0]
+    with Agents(build, nodes, mode) as agents:
+        addresses = "static:" + agents.addresses()
         with ServerProcess(aggregator(program, addresses)) as server:
             all_heard = seconds_until(server.started_at, lambda: hears_all(server, nodes), 0.1)
             with LineProcess([build / "bench/fleet_keda", f"127.0.0.1:{server.port}",
@@ -142,12 +171,12 @@ def measured(agents, server, keda):
 
 
 def counts(agents, server, keda):
-    messages, sent, lateness = agents.ask("sent")
+    messages, sent, lateness = agents.sent()
     ticks = pathlib.Path("/proc/stat").read_text().splitlines()[0].split()[1:9]
     return {"ns": time.monotonic_ns(), "server": server.cpu_seconds(),
             "agents": agents.cpu_seconds(), "keda": keda.cpu_seconds(),
             "busy_ticks": sum(map(int, ticks)) - int(ticks[3]) - int(ticks[4]),
-            "messages": int(messages), "bytes": int(sent), "lateness_us": int(lateness)}
+            "messages": messages, "bytes": sent, "lateness_us": lateness}
 
 
 def edges(agents, keda, within):
@@ -157,7 +186,7 @@ def edges(agents, keda, within):
         if state == "1":
             pushed.setdefault(name, []).append(int(ns))
     took, missed = [], 0
-    for name, ns in agents.all("edge"):
+    for name, ns in agents.edges():
         if int(ns) not in within:
             continue
         # The workload stays busy for three readings.

@@ -1,4 +1,5 @@
 """Processes under measurement: starts and ends them, and reads their CPU time and memory."""
+import os
 import pathlib
 import re
 import subprocess
@@ -23,10 +24,10 @@ class Measured:
 class ServerProcess(Measured):
     """Runs `command`; ready when it logs "event=serving grpc_port=N". `with` ends it."""
 
-    def __init__(self, command):
+    def __init__(self, command, environment=None):
         self.started_at = time.monotonic()
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                        text=True)
+                                        text=True, env=os.environ | (environment or {}))
         lines = []
         for line in self.process.stdout:
             lines.append(line)

@@ -68,7 +68,8 @@ def wake(build, place, flags, interval_ms, edges):
     program = build / "src/app/keda-gpu-scaler"
     with waiting_place(build, place) as port, ServerProcess(
             [program, "serve", "--gpu-source=none", "--bind-address=127.0.0.1", "--port=any",
-             "--metrics-port=any", "--probe-port=any", "--allow-endpoints=127.0.0.1",
+             "--metrics-port=any", "--probe-port=any", "--web-port=0",
+             "--allow-endpoints=127.0.0.1",
              *flags]) as ours:
         output = subprocess.run(
             [build / "bench/demand_client", f"127.0.0.1:{ours.port}", str(interval_ms), str(edges),

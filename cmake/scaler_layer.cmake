@@ -7,18 +7,21 @@ if(GPUSCALER_SANITIZE STREQUAL "thread")
 endif()
 
 # scaler_layer(name DEPENDS layer... LIBRARIES target... SOURCES file... TESTS file...
-#              GRPC_TESTS file... TEST_LIBRARIES target... ALONE test)
+#              ONE_THREAD_TESTS file... GRPC_TESTS file... TEST_LIBRARIES target... ALONE test)
 #
-# One layer: a static library of SOURCES and one gtest binary of TESTS. GRPC_TESTS use Debian's gRPC
-# as their peer; they are not built with ThreadSanitizer, which cannot see into it. ALONE is a test
-# that must not run in parallel: it simulates hours in seconds and needs a CPU for that. DEPENDS is
-# the layer graph: tools/check_layers reads it here and fails on an #include of a layer that is not
-# listed.
+# One layer: a static library of SOURCES and one gtest binary of all tests. ThreadSanitizer's builds
+# leave out ONE_THREAD_TESTS, which start no thread, and GRPC_TESTS, which use Debian's gRPC as their
+# peer: ThreadSanitizer cannot see into it. ALONE is a test that must not run in parallel: it
+# simulates hours in seconds and needs a CPU for that. DEPENDS is the layer graph:
+# tools/check_layers reads it here and fails on an #include of a layer that is not listed.
 function(scaler_layer name)
-  cmake_parse_arguments(LAYER "" "ALONE" "DEPENDS;LIBRARIES;SOURCES;TESTS;GRPC_TESTS;TEST_LIBRARIES" ${ARGN})
+  cmake_parse_arguments(LAYER "" "ALONE" "DEPENDS;LIBRARIES;SOURCES;TESTS;ONE_THREAD_TESTS;GRPC_TESTS;TEST_LIBRARIES" ${ARGN})
   add_library(${name} STATIC ${LAYER_SOURCES})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${name} PUBLIC ${LAYER_DEPENDS} ${LAYER_LIBRARIES} PRIVATE warnings)
+  if(NOT GPUSCALER_SANITIZE STREQUAL "thread")
+    list(APPEND LAYER_TESTS ${LAYER_ONE_THREAD_TESTS})
+  endif()
   if(GPUSCALER_TESTS AND LAYER_TESTS)
     set(environment)
     if("${LAYER_DEPENDS};${LAYER_LIBRARIES}" MATCHES "serve|page|curl")

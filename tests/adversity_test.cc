@@ -134,7 +134,7 @@ TEST(Adversity, ClosedStandardStreamsAreNotReused) {
   ASSERT_TRUE(port.ok()) << port.status();
   Process process(
       {"serve", "--port=any", "--metrics-port=0", absl::StrCat("--probe-port=", port->port()),
-       "--bind-address=127.0.0.1", IdleSource()},
+       "--web-port=0", "--bind-address=127.0.0.1", IdleSource()},
       {}, "", {}, [] {
         for (const int stream : {0, 1, 2}) close(stream);
       });
@@ -180,7 +180,7 @@ class StallingReader {
 TEST(Adversity, AStalledLogReaderDelaysNoClient) {
   const StallingReader reader;
   Process process({"serve", "--port=any", "--metrics-port=0", "--probe-port=0", IdleSource(),
-                   "--bind-address=127.0.0.1"},
+                   "--web-port=0", "--bind-address=127.0.0.1"},
                   {}, "", {}, [&] { reader.BecomeStderr(); });
   const std::string log = reader.ReadUntil(" metrics_port=");
   const size_t at = log.find(" grpc_port=");
@@ -205,7 +205,7 @@ TEST(Adversity, EveryPortListensOnTheBindAddress) {
   for (const Case& test : {Case{"::", true}, Case{"0.0.0.0", false}}) {
     Server server({"--gpu-source=none", "--bind-address", test.address});
     ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
-    for (const std::string which : {"grpc", "metrics", "probe"}) {
+    for (const std::string which : {"grpc", "metrics", "probe", "web"}) {
       EXPECT_TRUE(Answers(AF_INET, server.Port(which))) << test.address << " " << which;
       EXPECT_EQ(Answers(AF_INET6, server.Port(which)), test.ipv6) << test.address << " " << which;
     }
@@ -228,11 +228,11 @@ void DenyIpv6() {
 }
 
 TEST(Adversity, WithoutIpv6TheDefaultAddressIsAllOfIpv4) {
-  Process process(
-      {"serve", "--gpu-source=none", "--port=any", "--metrics-port=any", "--probe-port=any"}, {},
-      "", {}, &DenyIpv6);
+  Process process({"serve", "--gpu-source=none", "--port=any", "--metrics-port=any",
+                   "--probe-port=any", "--web-port=any"},
+                  {}, "", {}, &DenyIpv6);
   ASSERT_TRUE(process.WaitForErr("event=serving")) << process.Err();
-  for (const std::string which : {" grpc_port=", " metrics_port=", " probe_port="}) {
+  for (const std::string which : {" grpc_port=", " metrics_port=", " probe_port=", " web_port="}) {
     const std::string log = process.Err();
     EXPECT_TRUE(Answers(AF_INET, std::atoi(log.c_str() + log.find(which) + which.size()))) << which;
   }

@@ -1,4 +1,7 @@
 // AMD GPUs from a fake /sys, with their pods: `gpus` as a process.
+#include <cstdio>
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "base/test_folder.h"
 #include "gmock/gmock.h"
@@ -66,6 +69,50 @@ TEST_F(AmdTest, PodsHoldPartitions) {
   EXPECT_EQ(PodOf(gpus[2]), "web-1");
   EXPECT_EQ(gpus[2]["uuid"], "e3a9716b4cd5ab71/1");
   EXPECT_EQ(gpus[2]["parent_uuid"], "e3a9716b4cd5ab71");
+}
+
+// Runs rocm_smi.py. A failure without a mount namespace or the library has its reason.
+json SecondReading(const std::string& sysfs) {
+  const std::string command = absl::StrCat("python3 " ROCM_SMI_READER " ", sysfs, " 2>&1");
+  FILE* const pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return json::array();
+  std::string out;
+  char chunk[4096];
+  while (const size_t size = fread(chunk, 1, sizeof(chunk), pipe)) out.append(chunk, size);
+  EXPECT_EQ(pclose(pipe), 0) << out;
+  const json gpus = json::parse(out, nullptr, false);
+  return gpus.is_array() ? gpus : json::array();
+}
+
+// Debian's librocm_smi64 looks for card0, and for each GPU in KFD. It cannot read MI300's power.
+TEST_F(AmdTest, ReadingsAreThoseOfRocmSmi) {
+  sysfs_.AddMi210("0000:63:00.0", {.card = 0, .render_minor = 128});
+  sysfs_.AddMi300("0000:65:00.0", {.card = 1, .render_minor = 136}, "e3a9716b4cd5ab71", "SPX", 0);
+  sysfs_.AddCpuNode(0);
+  sysfs_.AddGpuNode(
+      1, {.gpu_id = 5, .render_minor = 128, .location_id = 0x6300, .memory_bytes = 68702699520});
+  sysfs_.AddGpuNode(
+      2, {.gpu_id = 6, .render_minor = 136, .location_id = 0x6500, .memory_bytes = 206141652992});
+  for (const char* const busy : {"71", "12"}) {
+    sysfs_.Set("0000:63:00.0", "gpu_busy_percent", busy);
+    const json ours = Gpus("amd");
+    const json theirs = SecondReading(sysfs_.root());
+    ASSERT_EQ(ours.size(), 2u);
+    ASSERT_EQ(theirs.size(), 2u) << theirs;
+    for (size_t i = 0; i < 2; ++i) {
+      EXPECT_EQ(ours[i]["uuid"], theirs[i]["unique_id"]);
+      EXPECT_EQ(ours[i]["utilization_percent"], theirs[i]["busy_percent"]);
+      EXPECT_EQ(ours[i]["memory_utilization_percent"], theirs[i]["memory_busy_percent"]);
+      EXPECT_EQ(ours[i]["memory_used_bytes"], theirs[i]["vram_used_bytes"]);
+      EXPECT_EQ(ours[i]["memory_total_bytes"], theirs[i]["vram_total_bytes"]);
+      EXPECT_EQ(ours[i]["power_limit_watts"],
+                theirs[i]["power_cap_microwatts"].get<double>() / 1e6);
+      EXPECT_EQ(ours[i]["temperature_celsius"],
+                theirs[i]["junction_millidegrees"].get<double>() / 1e3);
+    }
+    EXPECT_EQ(ours[0]["power_watts"], theirs[0]["power_microwatts"].get<double>() / 1e6);
+    EXPECT_TRUE(theirs[1]["power_microwatts"].is_null());
+  }
 }
 
 TEST_F(AmdTest, AutoReadsBothVendors) {

@@ -6,8 +6,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
-#include "gpu/test_dcgm_exporter.h"
 #include "gpu/test_dcgm_exposition.h"
+#include "gpu/test_exporter.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "process.h"
@@ -61,7 +61,7 @@ class DcgmTest : public testing::Test {
     });
   }
 
-  TestDcgmExporter exporter_;
+  TestExporter exporter_;
 };
 
 TEST_F(DcgmTest, GpusShowsThePageWithItsPods) {

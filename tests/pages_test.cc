@@ -44,7 +44,8 @@ TEST(Program, PrintsItsVersionAndItsCommands) {
   EXPECT_EQ(RunProgram({"--version"}).out, version.out);
   const Finished help = RunProgram({"--help"});
   EXPECT_EQ(help.code, 0);
-  for (const char* command : {"serve", "gpus", "query", "lint", "version", "completion", "man"}) {
+  for (const char* command :
+       {"serve", "gpus", "query", "top", "explain", "lint", "version", "completion", "man"}) {
     EXPECT_THAT(help.out, HasSubstr(command));
   }
   EXPECT_THAT(RunProgram({"serve", "--help"}).out, HasSubstr("--stale-after"));

@@ -180,6 +180,7 @@ std::vector<std::string> OnFreePorts(std::vector<std::string> args) {
   std::vector<std::string> all = {"serve", is_agent ? "--telemetry-port=any" : "--port=any",
                                   "--metrics-port=any", "--probe-port=any",
                                   "--bind-address=127.0.0.1"};
+  if (!is_agent) all.emplace_back("--web-port=any");
   for (std::string& arg : args) all.push_back(std::move(arg));
   return all;
 }

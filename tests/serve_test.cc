@@ -184,7 +184,7 @@ TEST(Serve, ReadsItsCertificatesAgainOnSighup) {
     EXPECT_TRUE(server.Ready()) << server.process().Diagnostics();
     WriteTls(folder, second, "");
     server.process().Signal(SIGHUP);
-    // Without the signal they are read every 5 s.
+    // Without the signal a change is used after two reads, 5 s apart.
     return server.process().WaitForErr("event=tls_reloaded", absl::Seconds(3));
   }));
 }
@@ -272,10 +272,11 @@ TEST(Serve, MetricsPageShowsTheGpus) {
 }
 
 TEST(Serve, PortsTurnedOffAreNotOpened) {
-  Server server({"--gpu-source=none", "--metrics-port=0", "--probe-port=0"});
+  Server server({"--gpu-source=none", "--metrics-port=0", "--probe-port=0", "--web-port=0"});
   ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   EXPECT_EQ(server.Port("metrics"), 0);
   EXPECT_EQ(server.Port("probe"), 0);
+  EXPECT_EQ(server.Port("web"), 0);
 }
 
 TEST(Serve, BadConfigurationExits2AndNamesTheLayer) {
@@ -297,7 +298,8 @@ TEST(Serve, BadConfigurationExits2AndNamesTheLayer) {
       {{"--config", file}, {}, file + ":2: unknown option prot; did you mean \"port\"?"},
       {{"--gpu-source=nvmll"},
        {},
-       "flag --gpu-source=nvmll: use auto, nvml, amd, file:PATH, dcgm:URL or none"},
+       "flag --gpu-source=nvmll: use auto, nvml, amd, file:PATH, dcgm:URL, amd-exporter:URL or "
+       "none"},
       {{"--tls-cert=/no/cert.pem", "--tls-key=/no/key.pem"},
        {},
        "flag --tls-cert=/no/cert.pem: cannot be read"},
@@ -404,10 +406,11 @@ TEST(Serve, AggregatorWarnsOfAnAgentWithATooLongInterval) {
 TEST(Serve, TakenPortExits3AndNamesIt) {
   Server server({"--gpu-source=none"});
   ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
-  for (const std::string which : {"grpc", "metrics", "probe"}) {
+  for (const std::string which : {"grpc", "metrics", "probe", "web"}) {
     const std::string flag = which == "grpc" ? "--port=" : absl::StrCat("--", which, "-port=");
-    std::vector<std::string> args = {"--bind-address=127.0.0.1", "--gpu-source=none", "--port=any",
-                                     "--metrics-port=any", "--probe-port=any"};
+    std::vector<std::string> args = {
+        "--bind-address=127.0.0.1", "--gpu-source=none", "--port=any",
+        "--metrics-port=any",       "--probe-port=any",  "--web-port=any"};
     args.push_back(absl::StrCat(flag, server.Port(which)));
     const Finished second = RunProgram(args);
     EXPECT_EQ(second.code, 3) << which << "\n" << second.err;
@@ -432,7 +435,7 @@ TEST(Serve, ServesTlsToClientsOfItsCa) {
 
 TEST(Serve, LogIsJsonIfConfigured) {
   Process process({"serve", "--gpu-source=none", "--port=any", "--metrics-port=0", "--probe-port=0",
-                   "--log-format=json"});
+                   "--web-port=0", "--log-format=json"});
   ASSERT_TRUE(process.WaitForErr("\"event\":\"serving\"")) << process.Err();
   process.Signal(SIGINT);
   EXPECT_EQ(process.Wait(), 0);
@@ -443,9 +446,9 @@ TEST(Serve, LogIsJsonIfConfigured) {
 }
 
 TEST(Serve, FailedStartIsOneLogLineInTheConfiguredFormat) {
-  const Finished serve =
-      RunProgram({"serve", "--gpu-source=none", "--port=any", "--metrics-port=0", "--probe-port=0",
-                  "--log-format=json", "--log-level=error", "--profiles=/no/profiles.yaml"});
+  const Finished serve = RunProgram({"serve", "--gpu-source=none", "--port=any", "--metrics-port=0",
+                                     "--probe-port=0", "--web-port=0", "--log-format=json",
+                                     "--log-level=error", "--profiles=/no/profiles.yaml"});
   EXPECT_EQ(serve.code, 2);
   const auto line = nlohmann::json::parse(serve.err, nullptr, false);
   ASSERT_TRUE(line.is_object()) << serve.err;

@@ -42,7 +42,9 @@ class Server:
     def __init__(self, root, program, *flags, env=None):
         self.process = subprocess.Popen(
             root.command(program, "serve", "--bind-address", "127.0.0.1", "--port", "any",
-                         "--metrics-port", "any", "--probe-port", "any", *flags, env=env),
+                         "--metrics-port", "any", "--probe-port", "any",
+                         *([] if "--role=agent" in flags else ["--web-port", "any"]), *flags,
+                         env=env),
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True)
         self.output = ""
         self.reader = threading.Thread(target=self._read_on, daemon=True)

@@ -5,11 +5,12 @@
 namespace gpuscaler {
 
 Program ScalerProgram() {
-  return {.name = "keda-gpu-scaler",
-          .summary = "scales Kubernetes workloads on what their GPUs do, as a KEDA external scaler",
-          .commands = {ServeCommand(), GpusCommand(), QueryCommand(), LintCommand(),
-                       ReportCommand(), VersionCommand("keda-gpu-scaler"), CompletionCommand(),
-                       ManCommand(), ReferenceCommand()}};
+  return {
+      .name = "keda-gpu-scaler",
+      .summary = "scales Kubernetes workloads on what their GPUs do, as a KEDA external scaler",
+      .commands = {ServeCommand(), GpusCommand(), QueryCommand(), TopCommand(), ExplainCommand(),
+                   LintCommand(), ReportCommand(), VersionCommand("keda-gpu-scaler"),
+                   CompletionCommand(), ManCommand(), ReferenceCommand()}};
 }
 
 }  // namespace gpuscaler

@@ -19,6 +19,8 @@ Command GpusCommand();
 Command QueryCommand();
 Command LintCommand();
 Command ReportCommand();
+Command TopCommand();
+Command ExplainCommand();
 Command CompletionCommand();
 Command ManCommand();
 Command ReferenceCommand();

@@ -8,14 +8,15 @@ std::span<const ExitCodeInfo> ExitCodes() {
   static constexpr std::array<ExitCodeInfo, 6> kCodes = {{
       {kExitOk, "Done; of serve: asked to stop, and stopped in order."},
       {kExitFindings,
-       "The answer is no: lint found something, or query got an error from the scaler."},
+       "The answer is no: lint found something, query or explain got an error from the scaler, or "
+       "it has no such workload or explanation."},
       {kExitUsage,
        "Bad usage or configuration, or a file that cannot be read; the message names flag, "
        "environment variable or file, the value, and what is allowed."},
       {kExitCannotServe, "An address cannot be bound: taken, or not of this host."},
       {kExitUnavailable,
-       "gpus cannot read the GPUs or finds no such --device; query or gpus --fleet does not reach "
-       "a scaler, or the scaler has no node yet."},
+       "gpus cannot read the GPUs or finds no such --device; query, top, explain or gpus --fleet "
+       "does not reach a scaler, or the scaler has no node yet."},
       {kExitOutput,
        "Standard output cannot be written, as on a full disk; a reader that has gone is no error."},
   }};

@@ -33,7 +33,7 @@ class FleetPageTest : public TestFleet {
     StartAggregator(config, {"127.0.0.1:1"});
   }
 
-  // Returns the page once `wanted` returns true for the view, or the last one after 10 s.
+  // The page once `wanted` returns true for the view, or the last one after 10 s.
   template <typename Subscription>
   FleetPage PageOnce(Subscription wanted) const {
     const auto view = WaitFor([this] { return client_->View(); },
@@ -44,7 +44,7 @@ class FleetPageTest : public TestFleet {
     EXPECT_TRUE(page.ok()) << page.status();
     return page.ok() ? *std::move(page) : FleetPage();
   }
-  // Returns the page once both nodes have their pods.
+  // The page once both nodes have their pods.
   FleetPage WholePage() const {
     return PageOnce([](const gpuscaler::v1::FleetView& view) {
       return view.nodes_size() == 2 && view.nodes(0).newest().has_pods() &&
@@ -183,7 +183,7 @@ FleetPage::Node LinkedNode(const std::string& name, const std::vector<std::strin
   return {.snapshot = std::move(snapshot)};
 }
 
-// Returns the line of the table on free GPUs.
+// The line of the table on free GPUs.
 std::string FreeLineOf(std::vector<FleetPage::Node> nodes) {
   const FleetPage page{.address = "localhost:6000", .nodes = std::move(nodes)};
   const std::vector<std::string> lines = absl::StrSplit(FleetTable(page), '\n');

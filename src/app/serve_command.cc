@@ -10,6 +10,7 @@
 #include "app/commands.h"
 #include "app/open_files_limit.h"
 #include "app/termination.h"
+#include "app/version.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "config/option_value.h"
@@ -40,12 +41,14 @@ void LogServing(const Config& config, const RunningRole& running) {
   const LogField grpc_port("grpc_port", running.grpc_port());
   const LogField metrics_port("metrics_port", running.metrics_port());
   const LogField probe_port("probe_port", running.probe_port());
+  const LogField web_port("web_port", running.web_port());
   if (config.role == Role::kAggregator) {
     LogInfo("serving", {role,
                         bind_address,
                         grpc_port,
                         metrics_port,
                         probe_port,
+                        web_port,
                         {"agents", config.agents},
                         {"reader", config.node_name}});
     return;
@@ -55,6 +58,7 @@ void LogServing(const Config& config, const RunningRole& running) {
                       grpc_port,
                       metrics_port,
                       probe_port,
+                      web_port,
                       {"node", config.node_name},
                       {"gpu_source", config.gpu_source},
                       {"attribution", WordOf(config.attribution)}});
@@ -75,6 +79,7 @@ void ReloadLogLevel(const std::vector<Setting>& given) {
 int Run(const Resolved& resolved, const std::vector<Setting>& given,
         const TerminationSignals& signals) {
   Config config = resolved.config;
+  config.commit = std::string(CommitOfBuild().hash);
   if (config.role != Role::kAggregator) config.attribution = AttributionHere(config);
   const SteadyClock clock;
   const auto running = RunningRole::Start(config, clock);

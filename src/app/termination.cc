@@ -1,5 +1,7 @@
 #include "app/termination.h"
 
+#include <sys/signalfd.h>
+
 #include <algorithm>
 
 namespace gpuscaler {
@@ -23,5 +25,7 @@ int TerminationSignals::WaitFor(absl::Duration timeout) const {
   const timespec limit = absl::ToTimespec(std::max(timeout, absl::ZeroDuration()));
   return std::max(sigtimedwait(&signals_, nullptr, &limit), 0);
 }
+
+int TerminationSignals::OpenDescriptor() const { return signalfd(-1, &signals_, SFD_CLOEXEC); }
 
 }  // namespace gpuscaler

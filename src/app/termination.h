@@ -20,6 +20,10 @@ class TerminationSignals {
   // Like Wait(), but returns 0 if none arrives within `timeout` of real time.
   int WaitFor(absl::Duration timeout) const;
 
+  // Returns a new descriptor for poll(2), readable when a signal has arrived. WaitFor() then
+  // returns it. The caller closes the descriptor.
+  int OpenDescriptor() const;
+
  private:
   sigset_t signals_;
 };

@@ -19,7 +19,7 @@ class FairQueue {
     Task task;
   };
 
-  explicit FairQueue(size_t most_running) : most_running_(most_running) {}
+  explicit FairQueue(size_t max_running) : max_running_(max_running) {}
 
   // `bytes`: memory that the task holds while it waits.
   void Push(const std::string& tenant, Task task, size_t bytes = 0) {
@@ -51,13 +51,13 @@ class FairQueue {
     tenant.waiting.pop_front();
     tenant.bytes -= bytes;
     bytes_ -= bytes;
-    ++tenant.under_way;
+    ++tenant.running;
     last_ = name;
     return Turn{.tenant = name, .task = std::move(task)};
   }
   void Done(const std::string& tenant) {
     const auto found = tenants_.find(tenant);
-    if (--found->second.under_way == 0 && found->second.waiting.empty()) tenants_.erase(found);
+    if (--found->second.running == 0 && found->second.waiting.empty()) tenants_.erase(found);
   }
 
   bool HasNext() { return Find() != tenants_.end(); }
@@ -66,7 +66,7 @@ class FairQueue {
   struct Tenant {
     std::deque<std::pair<Task, size_t>> waiting;
     size_t bytes = 0;
-    size_t under_way = 0;
+    size_t running = 0;
   };
   using Tenants = std::map<std::string, Tenant>;
 
@@ -75,12 +75,12 @@ class FairQueue {
     auto at = tenants_.upper_bound(last_);
     for (size_t i = 0; i < tenants_.size(); ++i, ++at) {
       if (at == tenants_.end()) at = tenants_.begin();
-      if (!at->second.waiting.empty() && at->second.under_way < most_running_) return at;
+      if (!at->second.waiting.empty() && at->second.running < max_running_) return at;
     }
     return tenants_.end();
   }
 
-  const size_t most_running_;
+  const size_t max_running_;
   Tenants tenants_;
   size_t bytes_ = 0;
   std::string last_;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/time/time.h"
 #include "base/log.h"
 #include "gpu/gpu_source.h"
@@ -16,11 +17,11 @@ namespace gpuscaler {
 constexpr int kAnyPort = -1;  // any free port; the log has its number
 
 enum class AttributionMode {
-  // kKubelet if a kubelet's socket exists at start, else kPage if dcgm-exporter is read, else
+  // kKubelet if a kubelet's socket exists at start, else kPage if an exporter is read, else
   // kNone.
   kAuto,
   kKubelet,  // a GPU's holders are the pods that the kubelet lists
-  kPage,     // a GPU's holders are the pods in dcgm-exporter's metrics
+  kPage,     // a GPU's holders are the pods in an exporter's metrics
   kNone,     // a GPU in use is a replica
 };
 
@@ -54,11 +55,11 @@ struct Config {
   absl::Duration empty_after = absl::Minutes(1);
 
   int port = 6000;                  // gRPC; 0 is any free one too
-  std::string bind_address = "::";  // all three ports (base/bound_port.h)
+  std::string bind_address = "::";  // all ports but the web port (base/bound_port.h)
   int metrics_port = 9090;          // 0: off
   int probe_port = 8081;            // 0: off
   std::string gpu_source = "auto";
-  std::string gpu_source_ca;           // a file, for dcgm:https://...; empty: the system's
+  std::string gpu_source_ca;           // a file, for an exporter's https://...; empty: the system's
   std::string gpu_source_credentials;  // a file; empty: none
   std::string sysfs_root = kSysfs;
   std::string node_name;  // empty: $NODE_NAME, else the host's name
@@ -69,6 +70,9 @@ struct Config {
   std::string own_pod;          // "namespace/name"; empty: $POD_NAMESPACE/$POD_NAME, else unknown
   std::string ignore_pods;      // NAMESPACE[/PREFIX],... (config/ignored_pods.h)
   std::string reservation_namespaces = "kai-resource-reservation,runai-reservation";
+
+  // How long answers for triggers are kept; 0: they are not. Not in an agent.
+  absl::Duration history = absl::Hours(24);
 
   std::string namespaces;        // aggregator only; of its ScaledObjects; empty: all
   std::string allow_namespaces;  // from:to,... (config/allowed_namespaces.h)
@@ -95,6 +99,15 @@ struct Config {
   std::string metrics_tls_key;
   std::string metrics_client_ca;
 
+  int web_port = 8082;  // 0: off; not in an agent
+  std::string web_bind_address = "127.0.0.1";
+  std::string web_hosts;  // HOST,... in Host headers, besides those of loopback
+  std::string web_token_file;
+  std::string web_tls_cert;  // web port; empty: plain text
+  std::string web_tls_key;
+  std::string web_tls_client_ca;
+  std::string commit;  // of the build, for the web page; not an option
+
   std::string service;   // host of scalerAddress; empty: not checked
   std::string profiles;  // a YAML file; empty: the built-in ones alone
   int max_streams_per_peer = 20'000;
@@ -103,17 +116,19 @@ struct Config {
   LogLevel log_level = LogLevel::kInfo;
   LogFormat log_format = LogFormat::kText;
 
-  // Returns at least 5 s and three intervals, so that one missed reading is no outage. For
-  // dcgm-exporter, which has an unknown interval, returns at least two and a half of its default.
+  // Returns at least 5 s and three intervals, so that one missed reading is no outage. For an
+  // exporter, which has an unknown interval, returns at least two and a half of its default.
   absl::Duration StaleAfter() const {
-    const absl::Duration least = absl::Seconds(IsDcgm(gpu_source) ? 75 : 5);
+    const ExporterSchema* const exporter = ExporterOf(gpu_source);
+    const absl::Duration least = exporter == nullptr ? absl::Seconds(5) : exporter->stale_after;
     return stale_after.value_or(std::max(3 * poll_interval, least));
   }
-  // Returns the interval of new readings, which agents send to aggregators. For dcgm-exporter it is
-  // its default of 30 s, unless the operator has set stale-after to fit the exporter's interval.
+  // Returns the interval of new readings, which agents send to aggregators. For an exporter it is
+  // its default, unless the operator has set stale-after to fit the exporter's interval.
   absl::Duration ReadEvery() const {
-    const bool is_usual = IsDcgm(gpu_source) && !stale_after.has_value();
-    return is_usual ? std::max(poll_interval, absl::Seconds(30)) : poll_interval;
+    const ExporterSchema* const exporter = ExporterOf(gpu_source);
+    if (exporter == nullptr || stale_after.has_value()) return poll_interval;
+    return std::max(poll_interval, exporter->collect_interval);
   }
   KubeletSockets Sockets() const {
     KubeletSockets sockets = {.pod_resources = pod_resources_socket};
@@ -121,6 +136,13 @@ struct Config {
     return sockets;
   }
   TlsFiles Tls() const { return {.cert = tls_cert, .key = tls_key, .client_ca = tls_client_ca}; }
+  TlsFiles WebTls() const {
+    return {.cert = web_tls_cert, .key = web_tls_key, .client_ca = web_tls_client_ca};
+  }
+  // Returns true if no other host can reach the web port.
+  bool WebIsOnLoopback() const {
+    return web_bind_address == "::1" || absl::StartsWith(web_bind_address, "127.");
+  }
   TlsFiles MetricsTls() const {
     return {.cert = metrics_tls_cert, .key = metrics_tls_key, .client_ca = metrics_client_ca};
   }

@@ -50,6 +50,15 @@ absl::Status CheckHost(absl::string_view text) {
   return absl::InvalidArgumentError("use the name of a host (RFC 1123), without a port");
 }
 
+absl::Status CheckHosts(absl::string_view text) {
+  for (const absl::string_view host : absl::StrSplit(text, ',', absl::SkipEmpty())) {
+    if (IsHostName(host) || IsAddress(host)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("use HOST,... without ports; \"", host, "\" is neither name nor IP address"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckSocketPath(absl::string_view text) {
   constexpr size_t kLongest = sizeof(sockaddr_un::sun_path) - 1;
   if (absl::StartsWith(text, "/") && text.size() <= kLongest) return absl::OkStatus();

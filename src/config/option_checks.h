@@ -11,6 +11,7 @@ absl::Status CheckAddress(absl::string_view text);      // IP address to listen 
 absl::Status CheckAgents(absl::string_view text);       // fleet/peer_addresses.h, or none
 absl::Status CheckAggregators(absl::string_view text);  // the same, with IP addresses if static
 absl::Status CheckHost(absl::string_view text);         // without a port, or none
+absl::Status CheckHosts(absl::string_view text);        // with commas between them, or none
 absl::Status CheckSocketPath(absl::string_view text);
 absl::Status CheckAnySocketPath(absl::string_view text);  // or none
 absl::Status CheckOwnPod(absl::string_view text);

@@ -84,8 +84,9 @@ const std::vector<Option>& Table() {
       {.name = "bind-address",
        .member = &Config::bind_address,
        .value = "ADDRESS",
-       .help = "Address that all ports listen on; :: is all of IPv4 and IPv6, or of IPv4 where "
-               "there is no IPv6; 0.0.0.0 is all of IPv4.",
+       .help =
+           "Address that all ports but the web port listen on; :: is all of IPv4 and IPv6, or of "
+           "IPv4 where there is no IPv6; 0.0.0.0 is all of IPv4.",
        .check = CheckAddress},
       {.name = "metrics-port",
        .member = &Config::metrics_port,
@@ -98,22 +99,26 @@ const std::vector<Option>& Table() {
       {.name = "gpu-source",
        .member = &Config::gpu_source,
        .value = "SOURCE",
-       .help = "Where GPU readings come from: auto (nvml, and amd if the node has AMD GPUs), nvml, "
-               "amd, dcgm:URL (the page of this node's dcgm-exporter), file:PATH (simulated) or "
-               "none.",
+       .help =
+           "Where GPU readings come from: auto (nvml, and amd if the node has AMD GPUs), nvml, "
+           "amd, dcgm:URL or amd-exporter:URL (the page of this node's dcgm-exporter, or of AMD's "
+           "device-metrics-exporter), file:PATH (simulated) or none.",
        .used_by = kServeUses | kGpusUses,
        .roles = kReadingGpus,
        .check = CheckGpuSource},
       {.name = "gpu-source-ca",
        .member = &Config::gpu_source_ca,
        .value = "FILE",
-       .help = "CA of the certificate of dcgm:https://..., PEM; without it the system's.",
+       .help =
+           "CA of the certificate of dcgm:https://... or amd-exporter:https://..., PEM; without it "
+           "the system's.",
        .used_by = kServeUses | kGpusUses,
        .roles = kReadingGpus},
       {.name = "gpu-source-credentials",
        .member = &Config::gpu_source_credentials,
        .value = "FILE",
-       .help = "USER:PASSWORD, or a bearer token, for dcgm:URL; read for each reading.",
+       .help = "USER:PASSWORD, or a bearer token, for dcgm:URL or amd-exporter:URL; read for each "
+               "reading.",
        .used_by = kServeUses | kGpusUses,
        .roles = kReadingGpus},
       {.name = "sysfs-root",
@@ -132,11 +137,11 @@ const std::vector<Option>& Table() {
       {.name = "attribution",
        .member = &Config::attribution,
        .value = "MODE",
-       .help = "Source of a GPU's holders: kubelet (pods that the kubelet names), page (those that "
-               "the page "
-               "of dcgm:URL names), none (a GPU in use is a replica) or auto (kubelet; where its "
-               "socket "
-               "is not there at start, page with dcgm:URL, else none).",
+       .help =
+           "Source of a GPU's holders: kubelet (pods that the kubelet names), page (those that "
+           "the page of dcgm:URL or amd-exporter:URL names), none (a GPU in use is a replica) or "
+           "auto (page with amd-exporter:URL; else kubelet; where its socket is not there at "
+           "start, page with dcgm:URL, else none).",
        .used_by = kServeUses | kGpusUses,
        .roles = kReadingGpus},
       {.name = "pod-resources-socket",
@@ -222,6 +227,14 @@ const std::vector<Option>& Table() {
        .roles = kAnsweringKeda,
        .least = 0.1,
        .most = 60},
+      {.name = "history",
+       .member = &Config::history,
+       .value = "DURATION",
+       .help = "How long answers for triggers are kept in memory, for the web pages: 1m to 24h; 0 "
+               "turns it off. A restart begins anew.",
+       .roles = kAnsweringKeda,
+       .least = 0,
+       .most = 24 * kHour},
       {.name = "allow-endpoints",
        .member = &Config::allow_endpoints,
        .value = "HOSTS",
@@ -261,7 +274,8 @@ const std::vector<Option>& Table() {
                "intervals.",
        .least = 0.1,
        .most = kHour,
-       .default_text = "3 poll intervals, at least 5s, with dcgm:URL 75s"},
+       .default_text = "3 poll intervals, at least 5s, with dcgm:URL 75s, with "
+                       "amd-exporter:URL 40s"},
       {.name = "hang-after",
        .member = &Config::hang_after,
        .value = "DURATION",
@@ -315,6 +329,49 @@ const std::vector<Option>& Table() {
        .member = &Config::metrics_client_ca,
        .value = "FILE",
        .help = "CA that clients of the metrics port must have a certificate of, PEM."},
+      {.name = "web-port",
+       .member = &Config::web_port,
+       .value = "PORT",
+       .help = "Port of the web page and its API; 0 turns it off.",
+       .roles = kAnsweringKeda},
+      {.name = "web-bind-address",
+       .member = &Config::web_bind_address,
+       .value = "ADDRESS",
+       .help =
+           "Address that the web port listens on. On loopback, kubectl port-forward reaches it; "
+           "any other one needs --web-tls-cert, --web-tls-key, and --web-token-file or "
+           "--web-tls-client-ca.",
+       .roles = kAnsweringKeda,
+       .check = CheckAddress},
+      {.name = "web-hosts",
+       .member = &Config::web_hosts,
+       .value = "HOSTS",
+       .help = "Names and addresses under which browsers reach the web port, as HOST,... without "
+               "ports. Requests for other hosts are refused. localhost, 127.0.0.1, [::1] and "
+               "--web-bind-address are always allowed.",
+       .roles = kAnsweringKeda,
+       .check = CheckHosts},
+      {.name = "web-token-file",
+       .member = &Config::web_token_file,
+       .value = "FILE",
+       .help = "Bearer token that requests to the web port's API must send, 16 characters or more; "
+               "read again when it changes.",
+       .roles = kAnsweringKeda},
+      {.name = "web-tls-cert",
+       .member = &Config::web_tls_cert,
+       .value = "FILE",
+       .help = "Certificate chain of the web port, PEM; read again when it changes.",
+       .roles = kAnsweringKeda},
+      {.name = "web-tls-key",
+       .member = &Config::web_tls_key,
+       .value = "FILE",
+       .help = "Private key of --web-tls-cert, PEM.",
+       .roles = kAnsweringKeda},
+      {.name = "web-tls-client-ca",
+       .member = &Config::web_tls_client_ca,
+       .value = "FILE",
+       .help = "CA that clients of the web port must have a certificate of, PEM.",
+       .roles = kAnsweringKeda},
       {.name = "profiles",
        .member = &Config::profiles,
        .value = "FILE",

@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "base/duration_text.h"
 #include "base/file_text.h"
@@ -96,6 +97,13 @@ absl::Status CheckHeartbeats(const Resolved& resolved) {
                    "readings sends nothing for seconds"));
 }
 
+absl::Status CheckHistory(const Resolved& resolved) {
+  const absl::Duration history = resolved.config.history;
+  if (history == absl::ZeroDuration() || history >= absl::Minutes(1)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(Reported(resolved, "history"), ": use 1m to 24h, or 0 to turn it off"));
+}
+
 // These are the names of three options. Any of them needs the first two.
 absl::Status CheckTlsPair(const Resolved& resolved, absl::string_view cert, absl::string_view key,
                           absl::string_view client_ca) {
@@ -131,19 +139,44 @@ absl::Status CheckAgentIdentity(const Resolved& resolved) {
                    " needs tls-cert too: the names of nodes are in the agents' certificates"));
 }
 
-// Options that need gpu-source=dcgm:URL.
-absl::Status CheckDcgm(const Resolved& resolved) {
+// What the web port shows is everything that this process has of all namespaces.
+absl::Status CheckWeb(const Resolved& resolved) {
   const Config& config = resolved.config;
-  if (IsDcgm(config.gpu_source)) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckTlsPair(resolved, "web-tls-cert", "web-tls-key", "web-tls-client-ca"));
+  const bool is_open = config.role != Role::kAgent && config.web_port != 0;
+  if (!is_open || config.WebIsOnLoopback()) return absl::OkStatus();
+  std::vector<absl::string_view> missing;
+  if (!config.WebTls().Enabled()) missing.emplace_back("web-tls-cert and web-tls-key");
+  if (config.web_token_file.empty() && config.web_tls_client_ca.empty()) {
+    missing.emplace_back("web-token-file or web-tls-client-ca");
+  }
+  if (missing.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(Reported(resolved, "web-bind-address"),
+                                                 " is reached from other hosts: it needs ",
+                                                 absl::StrJoin(missing, ", and "), " too"));
+}
+
+// Options that need an exporter as gpu-source, or that one of them excludes.
+absl::Status CheckExporter(const Resolved& resolved) {
+  const Config& config = resolved.config;
+  if (const ExporterSchema* const exporter = ExporterOf(config.gpu_source)) {
+    if (config.attribution != AttributionMode::kKubelet || exporter->has_kubelet_ids) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat(Reported(resolved, "attribution"), " cannot be used with ",
+                     Reported(resolved, "gpu-source"), ": the page of ", exporter->name,
+                     " has no id of a GPU that the kubelet has too. Use page or none"));
+  }
   const absl::string_view given = config.attribution == AttributionMode::kPage ? "attribution"
                                   : !config.gpu_source_ca.empty()              ? "gpu-source-ca"
                                   : !config.gpu_source_credentials.empty()
                                       ? "gpu-source-credentials"
                                       : "";
   if (given.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(Reported(resolved, given),
-                                                 " is for gpu-source=dcgm:URL; here is ",
-                                                 Reported(resolved, "gpu-source")));
+  return absl::InvalidArgumentError(absl::StrCat(
+      Reported(resolved, given), " is for gpu-source=dcgm:URL or amd-exporter:URL; here is ",
+      Reported(resolved, "gpu-source")));
 }
 
 // Checks combinations of options.
@@ -156,12 +189,14 @@ absl::Status CheckTogether(const Resolved& resolved) {
   RETURN_IF_ERROR(CheckTwoIntervals(resolved, "stale-after", config.StaleAfter(),
                                     "snapshots would be stale before the next one"));
   RETURN_IF_ERROR(CheckHeartbeats(resolved));
-  RETURN_IF_ERROR(CheckDcgm(resolved));
+  RETURN_IF_ERROR(CheckExporter(resolved));
+  RETURN_IF_ERROR(CheckHistory(resolved));
   RETURN_IF_ERROR(CheckTwoIntervals(resolved, "hang-after", config.hang_after,
                                     "/healthz would fail between two readings"));
   RETURN_IF_ERROR(CheckTlsPair(resolved, "tls-cert", "tls-key", "tls-client-ca"));
   RETURN_IF_ERROR(CheckMutualTls(resolved));
   RETURN_IF_ERROR(CheckAgentIdentity(resolved));
+  RETURN_IF_ERROR(CheckWeb(resolved));
   return CheckTlsPair(resolved, "metrics-tls-cert", "metrics-tls-key", "metrics-client-ca");
 }
 

@@ -62,16 +62,24 @@ TEST(Settings, ErrorsHaveLayerValueAndWhatIsAllowed) {
       {{Flag("poll-interval", "1ms")}, {}, "from 50ms to 5m"},
       {{Flag("log-level", "warm")}, {}, "use debug, info, warn, error; did you mean \"warn\"?"},
       {{Flag("discover-engines", "yes")}, {}, "--discover-engines=yes: use auto, true, false"},
-      {{Flag("gpu-source", "file:")}, {}, "use auto, nvml, amd, file:PATH, dcgm:URL or none"},
+      {{Flag("gpu-source", "file:")},
+       {},
+       "use auto, nvml, amd, file:PATH, dcgm:URL, amd-exporter:URL or none"},
       {{Flag("gpu-source", "dcgm:10.0.0.7:9400")},
        {},
        "flag --gpu-source=dcgm:10.0.0.7:9400: neither http:// nor https://: use "
        "http://HOST:PORT/PATH or https://HOST:PORT/PATH"},
       {{Flag("attribution", "page")},
        {},
-       "attribution=page (flag --attribution) is for gpu-source=dcgm:URL; here is gpu-source=auto "
+       "attribution=page (flag --attribution) is for gpu-source=dcgm:URL or amd-exporter:URL; here "
+       "is gpu-source=auto "
        "(default)"},
       {{Flag("gpu-source-credentials", "/c")}, {}, "is for gpu-source=dcgm:URL"},
+      {{Flag("gpu-source", "amd-exporter:http://10.0.0.7"), Flag("attribution", "kubelet")},
+       {},
+       "attribution=kubelet (flag --attribution) cannot be used with "
+       "gpu-source=amd-exporter:http://10.0.0.7 (flag --gpu-source): the page of "
+       "device-metrics-exporter has no id of a GPU that the kubelet has too. Use page or none"},
       {{Flag("bind-address", "[::1]")}, {}, "use an IPv4 or IPv6 address, without brackets"},
       {{Flag("bind-address", std::string("::1\0", 4))}, {}, "use an IPv4 or IPv6 address"},
       {{Flag("cluster-domain", "cluster.local.")},
@@ -139,6 +147,22 @@ TEST(Settings, ErrorsHaveLayerValueAndWhatIsAllowed) {
       {{Flag("metrics-tls-key", "k.pem"), Flag("tls-cert", "a.pem"), Flag("tls-key", "b.pem")},
        {},
        "metrics-tls-key=k.pem (flag --metrics-tls-key) needs metrics-tls-cert too"},
+      {{Flag("history", "59s")},
+       {},
+       "history=59s (flag --history): use 1m to 24h, or 0 to turn it off"},
+      {{Flag("history", "25h")}, {}, "flag --history=25h: use a duration with its unit"},
+      {{Flag("web-bind-address", "0.0.0.0")},
+       {},
+       "web-bind-address=0.0.0.0 (flag --web-bind-address) is reached from other hosts: it needs "
+       "web-tls-cert and web-tls-key, and web-token-file or web-tls-client-ca too"},
+      {{Flag("web-bind-address", "::"), Flag("web-tls-cert", "c"), Flag("web-tls-key", "k")},
+       {},
+       "it needs web-token-file or web-tls-client-ca too"},
+      {{Flag("web-bind-address", "10.0.0.7"), Flag("web-token-file", "t")},
+       {},
+       "it needs web-tls-cert and web-tls-key too"},
+      {{Flag("web-tls-cert", "c")}, {}, "needs web-tls-key too"},
+      {{Flag("web-hosts", "a.example,b.example:443")}, {}, "\"b.example:443\" is neither"},
       {{Flag("config", "/no/such")}, {}, "file /no/such: cannot be read"},
       {{Flag("port", "1")}, {{"KEDA_GPU_SCALER_PORT", "abc"}}, "environment KEDA_GPU_SCALER_PORT"},
   };
@@ -165,6 +189,23 @@ TEST(Settings, OneWayTlsIsOnlyForAStandaloneScaler) {
   EXPECT_TRUE(ResolveSettings({Flag("role", "agent")}, {}).ok()) << "no TLS at all";
 }
 
+TEST(Settings, WebPortIsOpenToOtherHostsOnlyWithTlsAndCredentials) {
+  const Setting wide = Flag("web-bind-address", "::");
+  const Setting cert = Flag("web-tls-cert", "c"), key = Flag("web-tls-key", "k");
+  EXPECT_TRUE(ResolveSettings({wide, cert, key, Flag("web-token-file", "t")}, {}).ok());
+  EXPECT_TRUE(ResolveSettings({wide, cert, key, Flag("web-tls-client-ca", "a")}, {}).ok());
+  EXPECT_TRUE(ResolveSettings({wide, Flag("web-port", "0")}, {}).ok()) << "it is off";
+  for (const char* loopback : {"127.0.0.1", "127.0.0.5", "::1"}) {
+    EXPECT_TRUE(ResolveSettings({Flag("web-bind-address", loopback)}, {}).ok()) << loopback;
+  }
+}
+
+TEST(Settings, HistoryMayBeTurnedOff) {
+  EXPECT_TRUE(ResolveSettings({Flag("history", "0")}, {}).ok());
+  EXPECT_TRUE(ResolveSettings({Flag("history", "1m")}, {}).ok());
+  EXPECT_TRUE(ResolveSettings({Flag("history", "24h")}, {}).ok());
+}
+
 TEST(Settings, LimitsOfTwoIntervalsAreAccepted) {
   EXPECT_TRUE(ResolveSettings({Flag("stale-after", "4s")}, {}).ok());
   EXPECT_TRUE(ResolveSettings({Flag("poll-interval", "15s")}, {}).ok());
@@ -181,6 +222,14 @@ TEST(Settings, StaleAfterFitsTheDefaultIntervalOfDcgmExporter) {
   ASSERT_TRUE(set.ok()) << set.status();
   EXPECT_EQ(set->config.StaleAfter(), absl::Seconds(5));
   EXPECT_EQ(set->config.ReadEvery(), absl::Seconds(2));
+}
+
+TEST(Settings, StaleAfterFitsTheIntervalOfAmdsExporter) {
+  const auto unset =
+      ResolveSettings({Flag("gpu-source", "amd-exporter:http://10.0.0.7:5000/metrics")}, {});
+  ASSERT_TRUE(unset.ok()) << unset.status();
+  EXPECT_EQ(unset->config.StaleAfter(), absl::Seconds(40));
+  EXPECT_EQ(unset->config.ReadEvery(), absl::Seconds(15));
 }
 
 TEST(Settings, FileIsStrict) {

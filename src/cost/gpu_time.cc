@@ -25,12 +25,6 @@ bool LoadsModel(const GpuSample& gpu, absl::Time at) {
          !gpu.steady_memory.WasSteadyFor(kPreallocationWindow, gpu.held_since);
 }
 
-bool IsStarting(const Pod& pod, const GpuSample& gpu, absl::Time at) {
-  if (!pod.ready.has_value()) return LoadsModel(gpu, at);
-  if (*pod.ready || pod.was_ready || pod.is_terminating.value_or(false)) return false;
-  return at - pod.listed_since.value_or(gpu.held_since) <= kLongestStart;
-}
-
 std::vector<std::string> HolderNames(const NodeSnapshot& snapshot, const GpuSample& gpu) {
   std::vector<std::string> names;
   for (const GpuHolder& holder : gpu.holders) {
@@ -60,6 +54,12 @@ std::string WorkloadName(const Pod& pod) {
   if (pod.owners.empty()) return pod.name;
   const bool is_chain = pod.owners_from == Pod::OwnersFrom::kReferences;
   return is_chain ? pod.owners.back().name : pod.owners.front().name;
+}
+
+bool IsStarting(const Pod& pod, const GpuSample& gpu, absl::Time at) {
+  if (!pod.ready.has_value()) return LoadsModel(gpu, at);
+  if (*pod.ready || pod.was_ready || pod.is_terminating.value_or(false)) return false;
+  return at - pod.listed_since.value_or(gpu.held_since) <= kLongestStart;
 }
 
 void GpuTime::Track(const NodeSnapshot& snapshot, absl::Time at, absl::Time covered_since) {

@@ -23,6 +23,10 @@ struct GpuTimeLimits {
 // ReplicaSet, or the most likely owner by the pod's name. Without any it is the pod itself.
 std::string WorkloadName(const Pod& pod);
 
+// Returns true if `pod`, which holds the GPU, is not Ready yet or, without the Pods API, still
+// loads its model.
+bool IsStarting(const Pod& pod, const GpuSample& gpu, absl::Time at);
+
 // The GPU time between the first and the newest reading is booked once, to the microsecond: the
 // states of a GPU add up to the time that passed. Each reading's GPUs count for the time since the
 // previous reading. Time that no reading covers is unknown. Not thread-safe.

@@ -17,7 +17,7 @@ using testing::HasSubstr;
 using testing::Le;
 using testing::Optional;
 
-// Returns the requests per second planned for one replica if its batch limit binds.
+// The requests per second planned for one replica if its batch limit binds.
 double Capacity(const ServiceModel& model) {
   return model.PlannedRequestsPerSecond(0.95 * static_cast<double>(model.limit));
 }
@@ -172,7 +172,7 @@ TEST(Demand, RequestsOfAnotherKindAreNoEvidenceOfCapacity) {
 
 constexpr absl::Duration kTpotSlo = absl::Milliseconds(100);
 
-// Returns the requests per second planned for one replica if `kTpotSlo` or its limit binds.
+// The requests per second planned for one replica if `kTpotSlo` or its limit binds.
 double CapacityInTime(const ServiceModel& model) {
   const double batch =
       (0.9 * absl::ToDoubleSeconds(kTpotSlo) - model.base_seconds) / model.slope_seconds;

@@ -29,7 +29,7 @@ std::string VllmExposition(int running) {
   return absl::StrCat("vllm:num_requests_running ", running, "\nvllm:num_requests_waiting 0\n");
 }
 
-// Returns the engines of all namespaces.
+// The engines of all namespaces.
 NamespaceEngines Merged(const NodeEngines& found) {
   NamespaceEngines all;
   for (const auto& [name, of] : found.namespaces) {

@@ -26,8 +26,12 @@ std::vector<Columns> Rows(absl::string_view table, size_t least_columns) {
   return rows;
 }
 
-// How likely others can reach an address, by its network.
-enum Rank { kDefaultRoutes, kUnknown, kAnothers };
+// The network that an address belongs to, the one that others most likely reach first.
+enum Rank {
+  kOnDefaultRoute,   // on the interface of the default route
+  kUnknown,          // IPv4: no route covers it; IPv6: on another interface
+  kOnOtherInterface  // on another interface, such as a second network of the pod
+};
 
 struct Ranked {
   Rank rank;
@@ -62,9 +66,9 @@ Rank RankOf(const std::string& address, const std::vector<Ipv4Route>& routes) {
   for (const Ipv4Route& route : routes) {
     if (route.mask == 0 || (number & route.mask) != route.network) continue;
     if (first_default != routes.end() && route.interface == first_default->interface) {
-      return kDefaultRoutes;
+      return kOnDefaultRoute;
     }
-    rank = kAnothers;
+    rank = kOnOtherInterface;
   }
   return rank;
 }
@@ -110,7 +114,7 @@ std::vector<Ranked> Ipv6Addresses(const AddressTables& tables) {
     if (!address || !flags || (*flags & (kDuplicate | kTentative)) != 0) continue;
     const bool is_default = columns.back() == default_interface;
     addresses.push_back(
-        {.rank = is_default ? kDefaultRoutes : kUnknown, .address = *std::move(address)});
+        {.rank = is_default ? kOnDefaultRoute : kUnknown, .address = *std::move(address)});
   }
   return addresses;
 }

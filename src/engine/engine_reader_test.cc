@@ -34,7 +34,7 @@ class EngineReaderTest : public testing::Test {
                     });
   }
 
-  // Returns the paths that one poll requests.
+  // The paths that one poll requests.
   std::vector<std::string> Poll() {
     const int reported = reported_;
     std::vector<std::string> paths;

@@ -26,7 +26,7 @@ class EngineLogTest : public testing::Test {
     clock_.Advance(absl::Seconds(1));
     log_.AddReading(place, TestUpdates(clock_.Now(), running));
   }
-  // Returns the running requests in the readings that the reader has not got yet.
+  // The running requests in the readings that the reader has not got yet.
   std::vector<double> ReadNew(EngineLog::Cursor& cursor, const EngineSubscription& wanted) {
     std::vector<double> running;
     do {

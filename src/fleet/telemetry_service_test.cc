@@ -21,9 +21,9 @@ using telemetry::v1::Telemetry;
 using testing::HasSubstr;
 
 // An aggregator's end of a call. It waits 10 s at most.
-class Reader {
+class FollowingReader {
  public:
-  Reader(int port, const Subscription& wanted)
+  FollowingReader(int port, const Subscription& wanted)
       : channel_(loop_, {.address = absl::StrCat("127.0.0.1:", port)}),
         watch_(channel_, "/gpuscaler.telemetry.v1.NodeTelemetry/Watch",
                {.timeout = absl::Seconds(10)}) {
@@ -93,7 +93,7 @@ class TelemetryServiceTest : public testing::Test {
 
 TEST_F(TelemetryServiceTest, SendsThePastThenNewReadings) {
   Read(10);
-  Reader reader(port_, Past(120));
+  FollowingReader reader(port_, Past(120));
   const Telemetry first = reader.NextReadings();
   EXPECT_EQ(first.node().name(), "gpu-7");
   EXPECT_EQ(first.node().agent_version(), "0.1.0");
@@ -112,12 +112,12 @@ TEST_F(TelemetryServiceTest, SendsThePastThenNewReadings) {
 }
 
 TEST_F(TelemetryServiceTest, LaterReaderGetsThePast) {
-  Reader follower(port_, Past(120));
+  FollowingReader follower(port_, Past(120));
   for (int i = 1; i <= 10; ++i) {
     Read(i);
     follower.NextReadings();  // the service has read the snapshot
   }
-  Reader late(port_, Past(3));
+  FollowingReader late(port_, Past(3));
   const Telemetry past = late.NextReadings();
   EXPECT_EQ(past.readings_size(), 4);
   EXPECT_EQ(past.readings(3).gpus(0).utilization_percent(), 10);
@@ -148,7 +148,7 @@ TEST_F(TelemetryServiceTest, FormerPodsCountFromAggregatorsAlone) {
                                   }},
                              clock_, store_, leases_, nullptr);
     auto server = *WireServer::Start({.bind_address = "127.0.0.1"}, service.methods());
-    Reader(server->port(), wanted).NextReadings();
+    FollowingReader(server->port(), wanted).NextReadings();
     service.StopStreams();
     server = nullptr;
     MutexLock lock(mutex);
@@ -162,7 +162,7 @@ TEST_F(TelemetryServiceTest, FormerPodsCountFromAggregatorsAlone) {
 
 TEST_F(TelemetryServiceTest, HeartbeatCarriesUnchangedUntil) {
   Read(10);
-  Reader reader(port_, Past(0));
+  FollowingReader reader(port_, Past(0));
   reader.NextReadings();
   const absl::Time began = clock_.Now();
   Telemetry heartbeat;
@@ -178,7 +178,7 @@ TEST_F(TelemetryServiceTest, HeartbeatCarriesUnchangedUntil) {
 TEST_F(TelemetryServiceTest, HungDriverIsSentAsTroubleNotAsUnchanged) {
   Read(10);
   const absl::Time read_at = clock_.Now();
-  Reader reader(port_, Past(0));
+  FollowingReader reader(port_, Past(0));
   reader.NextReadings();
   store_.PutError(absl::UnavailableError("NVML error 999 (UNKNOWN)"));
   clock_.Advance(absl::Seconds(30));
@@ -193,7 +193,7 @@ TEST_F(TelemetryServiceTest, HungDriverIsSentAsTroubleNotAsUnchanged) {
 
 TEST_F(TelemetryServiceTest, AgentWithoutAnyReadingSendsTheReason) {
   store_.PutError(absl::UnavailableError("libnvidia-ml.so.1 not found"));
-  Reader reader(port_, Past(120));
+  FollowingReader reader(port_, Past(120));
   const Telemetry message = reader.Next();
   EXPECT_THAT(message.trouble(), HasSubstr("libnvidia-ml.so.1 not found"));
   EXPECT_EQ(message.readings_size(), 0);
@@ -204,7 +204,7 @@ TEST_F(TelemetryServiceTest, ActivityIsLeasedApartFromPcie) {
   Subscription wanted = Past(0);
   wanted.set_activity(true);
   wanted.set_lease_seconds(90);
-  Reader reader(port_, wanted);
+  FollowingReader reader(port_, wanted);
   reader.Next();
   EXPECT_EQ(leases_.Subscription(clock_.Now()), CostlyReadings{.activity = true});
   EXPECT_EQ(woken_, 1);
@@ -219,7 +219,7 @@ TEST_F(TelemetryServiceTest, CostlyReadingsAreLeasedAndTakenAtOnce) {
   Subscription wanted = Past(0);
   wanted.set_pcie(true);
   wanted.set_lease_seconds(90);
-  Reader reader(port_, wanted);
+  FollowingReader reader(port_, wanted);
   reader.Next();
   EXPECT_TRUE(leases_.Subscription(clock_.Now() + absl::Seconds(89)).pcie);
   EXPECT_FALSE(leases_.Subscription(clock_.Now() + absl::Seconds(90)).pcie);
@@ -232,8 +232,8 @@ TEST_F(TelemetryServiceTest, CostlyReadingsAreLeasedAndTakenAtOnce) {
 
 TEST_F(TelemetryServiceTest, SlowReaderGetsEveryReadingInAFewMessages) {
   Read(0);
-  Reader slow(port_, Past(120));
-  Reader quick(port_, Past(120));
+  FollowingReader slow(port_, Past(120));
+  FollowingReader quick(port_, Past(120));
   quick.NextReadings();
   for (int i = 1; i <= 60; ++i) {
     Read(i);
@@ -255,26 +255,26 @@ TEST_F(TelemetryServiceTest, SlowReaderGetsEveryReadingInAFewMessages) {
 
 TEST_F(TelemetryServiceTest, StreamsEndWithOkWhenTheAgentStops) {
   Read(10);
-  Reader reader(port_, Past(0));
+  FollowingReader reader(port_, Past(0));
   reader.NextReadings();
   EXPECT_EQ(service_.counts().readers, 1);
   service_.StopStreams();
   EXPECT_TRUE(reader.End().ok());
-  Reader late(port_, Past(0));
+  FollowingReader late(port_, Past(0));
   EXPECT_EQ(late.End().code(), absl::StatusCode::kUnavailable);
 }
 
 TEST_F(TelemetryServiceTest, TooManyReadersAreRefused) {
   Read(10);
-  std::vector<std::unique_ptr<Reader>> readers;
+  std::vector<std::unique_ptr<FollowingReader>> readers;
   for (int i = 0; i < 3; ++i) {
-    readers.push_back(std::make_unique<Reader>(port_, Past(0)));
+    readers.push_back(std::make_unique<FollowingReader>(port_, Past(0)));
     readers.back()->NextReadings();
   }
   Subscription pcie = Past(0);
   pcie.set_pcie(true);
   pcie.set_lease_seconds(60);
-  Reader refused(port_, pcie);
+  FollowingReader refused(port_, pcie);
   const absl::Status status = refused.End();
   EXPECT_FALSE(leases_.Subscription(clock_.Now()).pcie) << "its subscription must not count";
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
@@ -285,7 +285,7 @@ TEST_F(TelemetryServiceTest, TooManyReadersAreRefused) {
 
 TEST_F(TelemetryServiceTest, CountsWhatItSends) {
   Read(10);
-  Reader reader(port_, Past(0));
+  FollowingReader reader(port_, Past(0));
   const Telemetry first = reader.NextReadings();
   EXPECT_GE(service_.counts().messages, 1);
   EXPECT_GE(service_.counts().bytes, static_cast<int64_t>(first.ByteSizeLong()));
@@ -299,7 +299,7 @@ TEST_F(TelemetryServiceTest, AReaderOfNamespacesGetsNoReadingsOfOtherGpus) {
   store_.Put(snapshot);
   Subscription wanted = Past(120);
   wanted.add_namespaces("team-b");
-  Reader reader(port_, wanted);
+  FollowingReader reader(port_, wanted);
   const Telemetry first = reader.NextReadings();
   ASSERT_EQ(first.readings_size(), 1);
   ASSERT_EQ(first.readings(0).gpus_size(), 2);
@@ -313,7 +313,7 @@ TEST_F(TelemetryServiceTest, AReaderOfTooManyNamespacesIsRefused) {
   Read(1);
   Subscription wanted = Past(120);
   for (int i = 0; i <= 4096; ++i) wanted.add_namespaces(absl::StrCat("team-", i));
-  Reader reader(port_, wanted);
+  FollowingReader reader(port_, wanted);
   const absl::Status end = reader.End();
   EXPECT_EQ(end.code(), absl::StatusCode::kInvalidArgument) << end;
   EXPECT_THAT(std::string(end.message()), HasSubstr("4097 subscribed namespaces, at most 4096"));

@@ -46,7 +46,7 @@ class AmdPartitionsTest : public testing::Test {
     for (const GpuSample& gpu : snapshot.gpus) uuids.push_back(gpu.uuid);
     return uuids;
   }
-  // Returns the device plugin's id of each partition.
+  // The device plugin's id of each partition.
   static std::vector<std::string> PluginIdsOf(const NodeSnapshot& snapshot) {
     std::vector<std::string> ids;
     for (const GpuSample& gpu : snapshot.gpus) {

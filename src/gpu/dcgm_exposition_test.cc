@@ -1,6 +1,7 @@
-#include "gpu/dcgm_exposition.h"
+#include "gpu/exporter_exposition.h"
 
 #include "gmock/gmock.h"
+#include "gpu/dcgm_schema.h"
 #include "gpu/test_dcgm_exposition.h"
 #include "gtest/gtest.h"
 
@@ -9,26 +10,26 @@ namespace {
 
 using testing::HasSubstr;
 
-DcgmExposition Read(const std::string& text) {
-  auto page = ReadDcgmExposition(text, ExpositionFormat::kText);
+ExporterExposition Read(const std::string& text) {
+  auto page = ReadExporterExposition(DcgmSchema(), text, ExpositionFormat::kText);
   EXPECT_TRUE(page.ok()) << page.status() << "\n" << text;
-  return page.ok() ? *std::move(page) : DcgmExposition();
+  return page.ok() ? *std::move(page) : ExporterExposition();
 }
 
 TEST(DcgmExposition, ListsGpusByIndexWithTheirValues) {
-  const DcgmExposition page = Read(DcgmExpositionOf(
+  const ExporterExposition page = Read(DcgmExpositionOf(
       {{DcgmLabels(1, kTestUuid1), 7, 500, 20}, {DcgmLabels(0, kTestUuid0), 97, 80'000, 10}}));
   ASSERT_EQ(page.devices.size(), 2);
   EXPECT_EQ(page.driver_version, "570.124.06");
-  const DcgmDevice& gpu = page.devices[0];
+  const ExporterDevice& gpu = page.devices[0];
   EXPECT_EQ(gpu.uuid, kTestUuid0);
   EXPECT_EQ(gpu.index, 0);
   EXPECT_EQ(gpu.model, "NVIDIA H200");
-  EXPECT_EQ(gpu.gpu_instance, std::nullopt);
-  EXPECT_EQ(At(gpu.values, DcgmField::kGpuUtilization), 97);
-  EXPECT_EQ(At(gpu.values, DcgmField::kMemoryUsed), 80'000);
-  EXPECT_EQ(At(gpu.values, DcgmField::kEnergy), 10);
-  EXPECT_EQ(At(gpu.values, DcgmField::kPower), std::nullopt);
+  EXPECT_EQ(gpu.instance, std::nullopt);
+  EXPECT_EQ(At(gpu.values, ExporterField::kGpuUtilization), 97);
+  EXPECT_EQ(At(gpu.values, ExporterField::kMemoryUsed), 80'000);
+  EXPECT_EQ(At(gpu.values, ExporterField::kEnergy), 10);
+  EXPECT_EQ(At(gpu.values, ExporterField::kPower), std::nullopt);
   EXPECT_EQ(page.devices[1].uuid, kTestUuid1);
   EXPECT_TRUE(gpu.holders.empty());
 }
@@ -36,7 +37,7 @@ TEST(DcgmExposition, ListsGpusByIndexWithTheirValues) {
 TEST(DcgmExposition, PodsAreReadUnderTheLabelsOfEveryRelease) {
   const struct {
     const char* labels;
-    DcgmHolder want;
+    ExporterHolder want;
   } rows[] = {
       {R"(,container="main",namespace="shop",pod="web-0")", {"shop", "web-0", "", "main", {}}},
       {R"(,container="main",namespace="shop",pod="web-0",pod_uid="u-1")",
@@ -45,7 +46,7 @@ TEST(DcgmExposition, PodsAreReadUnderTheLabelsOfEveryRelease) {
        {"shop", "web-0", "", "main", {}}},
   };
   for (const auto& row : rows) {
-    const DcgmExposition page =
+    const ExporterExposition page =
         Read(DcgmLine("DCGM_FI_DEV_FB_USED", DcgmLabels(0, kTestUuid0) + row.labels, "5"));
     ASSERT_EQ(page.devices.size(), 1) << row.labels;
     EXPECT_THAT(page.devices[0].holders, testing::ElementsAre(row.want)) << row.labels;
@@ -53,7 +54,7 @@ TEST(DcgmExposition, PodsAreReadUnderTheLabelsOfEveryRelease) {
 }
 
 TEST(DcgmExposition, EmptyPodLabelsNameNoPod) {
-  const DcgmExposition page =
+  const ExporterExposition page =
       Read(DcgmLine("DCGM_FI_DEV_FB_USED",
                     DcgmLabels(0, kTestUuid0, R"(,container="",namespace="",pod="")"), "5"));
   ASSERT_EQ(page.devices.size(), 1);
@@ -63,49 +64,49 @@ TEST(DcgmExposition, EmptyPodLabelsNameNoPod) {
 TEST(DcgmExposition, SharedGpuIsOneDeviceWithAllItsPods) {
   const std::string web = DcgmLabels(0, kTestUuid0) + PodLabels("web-0") + ",vgpu=\"0\"";
   const std::string job = DcgmLabels(0, kTestUuid0) + PodLabels("job-1") + ",vgpu=\"1\"";
-  const DcgmExposition page = Read(DcgmLine("DCGM_FI_DEV_GPU_UTIL", web, "80") +
-                                   DcgmLine("DCGM_FI_DEV_GPU_UTIL", job, "80"));
+  const ExporterExposition page = Read(DcgmLine("DCGM_FI_DEV_GPU_UTIL", web, "80") +
+                                       DcgmLine("DCGM_FI_DEV_GPU_UTIL", job, "80"));
   ASSERT_EQ(page.devices.size(), 1);
-  EXPECT_EQ(At(page.devices[0].values, DcgmField::kGpuUtilization), 80);
+  EXPECT_EQ(At(page.devices[0].values, ExporterField::kGpuUtilization), 80);
   ASSERT_EQ(page.devices[0].holders.size(), 2);
   EXPECT_EQ(page.devices[0].holders[0].utilization, std::nullopt);  // 80 is the GPU's
 }
 
 TEST(DcgmExposition, LineWithoutAPodIsTheGpusAndTheOthersThePods) {
   const std::string labels = DcgmLabels(0, kTestUuid0);
-  const DcgmExposition page =
+  const ExporterExposition page =
       Read(DcgmLine("DCGM_FI_DEV_GPU_UTIL", labels + PodLabels("web-0"), "60") +
            DcgmLine("DCGM_FI_DEV_GPU_UTIL", labels, "90") +
            DcgmLine("DCGM_FI_DEV_GPU_UTIL", labels + PodLabels("job-1"), "30"));
   ASSERT_EQ(page.devices.size(), 1);
-  EXPECT_EQ(At(page.devices[0].values, DcgmField::kGpuUtilization), 90);
+  EXPECT_EQ(At(page.devices[0].values, ExporterField::kGpuUtilization), 90);
   ASSERT_EQ(page.devices[0].holders.size(), 2);
   EXPECT_EQ(page.devices[0].holders[0].utilization, 60);
   EXPECT_EQ(page.devices[0].holders[1].utilization, 30);
 }
 
 TEST(DcgmExposition, InstancesAreDevicesOfTheirOwn) {
-  const DcgmExposition page =
+  const ExporterExposition page =
       Read(DcgmLine("DCGM_FI_PROF_GR_ENGINE_ACTIVE", InstanceLabels(0, kTestUuid0, 9), "0.5") +
            DcgmLine("DCGM_FI_PROF_GR_ENGINE_ACTIVE", InstanceLabels(0, kTestUuid0, 7), "0.25"));
   ASSERT_EQ(page.devices.size(), 2);
-  EXPECT_EQ(page.devices[0].gpu_instance, 7);
-  EXPECT_EQ(page.devices[0].profile, "1g.18gb");
-  EXPECT_EQ(page.devices[1].gpu_instance, 9);
+  EXPECT_EQ(page.devices[0].instance, 7);
+  EXPECT_EQ(page.devices[0].profile, "MIG 1g.18gb");
+  EXPECT_EQ(page.devices[1].instance, 9);
 }
 
 TEST(DcgmExposition, BlankAndImpossibleValuesAreUnknownButTheGpuIsListed) {
   for (const char* value :
        {"9223372036854775794", "140737488355328.000000", "2147483632", "NaN", "-1"}) {
-    const DcgmExposition page =
+    const ExporterExposition page =
         Read(DcgmLine("DCGM_FI_DEV_GPU_UTIL", DcgmLabels(0, kTestUuid0), value));
     ASSERT_EQ(page.devices.size(), 1) << value;
-    EXPECT_EQ(page.devices[0].values, DcgmValues()) << value;
+    EXPECT_EQ(page.devices[0].values, ExporterValues()) << value;
   }
 }
 
 TEST(DcgmExposition, LinesOfOtherDevicesAreIgnored) {
-  const DcgmExposition page = Read(
+  const ExporterExposition page = Read(
       "DCGM_FI_DEV_NVLINK_BANDWIDTH_L0{nvlink=\"1\",gpu=\"0\",gpu_uuid=\"GPU-a\"} 5\n"
       "DCGM_FI_DEV_NVSWITCH_TEMPERATURE_CURRENT{nvswitch=\"nvswitch0\",hostname=\"gpu-7\"} 40\n"
       "DCGM_FI_DEV_CPU_UTIL_TOTAL{cpu=\"0\"} 0.5\n"
@@ -136,7 +137,8 @@ TEST(DcgmExposition, PagesOfNoExporterAreErrors) {
       {many, "more than 1024 GPUs"},
   };
   for (const auto& row : rows) {
-    const absl::Status status = ReadDcgmExposition(row.page, ExpositionFormat::kText).status();
+    const absl::Status status =
+        ReadExporterExposition(DcgmSchema(), row.page, ExpositionFormat::kText).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << row.page.substr(0, 200);
     EXPECT_THAT(std::string(status.message()), HasSubstr(row.want)) << row.page.substr(0, 200);
   }

@@ -1,16 +1,17 @@
-#include "gpu/dcgm_sample.h"
+#include "gpu/exporter_sample.h"
 
+#include "gpu/dcgm_schema.h"
 #include "gpu/test_dcgm_exposition.h"
 #include "gtest/gtest.h"
 
 namespace gpuscaler {
 namespace {
 
-DcgmDevice DeviceOf(const std::vector<std::pair<const char*, const char*>>& lines,
-                    const std::string& labels) {
+ExporterDevice DeviceOf(const std::vector<std::pair<const char*, const char*>>& lines,
+                        const std::string& labels) {
   std::string text;
   for (const auto& [name, value] : lines) text += DcgmLine(name, labels, value);
-  return ReadDcgmExposition(text, ExpositionFormat::kText).value().devices.at(0);
+  return ReadExporterExposition(DcgmSchema(), text, ExpositionFormat::kText).value().devices.at(0);
 }
 
 TEST(DcgmSample, ConvertsUnits) {
@@ -111,7 +112,7 @@ TEST(DcgmSample, ActivityIsARatioUpToAHundredPercentAndTheInstancesOwn) {
     std::optional<double> want;
   } rows[] = {{"0.25", 25}, {"1.01", 100}, {"25", std::nullopt}};
   for (const auto& row : rows) {
-    const DcgmDevice device =
+    const ExporterDevice device =
         DeviceOf({{"DCGM_FI_PROF_SM_ACTIVE", row.ratio}}, InstanceLabels(0, kTestUuid0, 7));
     EXPECT_EQ(SampleOf(device).sm_activity_percent, row.want) << row.ratio;
     EXPECT_EQ(ParentOf(device).sm_activity_percent, std::nullopt) << row.ratio;
@@ -119,11 +120,11 @@ TEST(DcgmSample, ActivityIsARatioUpToAHundredPercentAndTheInstancesOwn) {
 }
 
 TEST(DcgmSample, InstanceHasMemoryAndItsGpuHasPower) {
-  const DcgmDevice device = DeviceOf({{"DCGM_FI_DEV_FB_USED", "10"},
-                                      {"DCGM_FI_DEV_FB_FREE", "90"},
-                                      {"DCGM_FI_DEV_POWER_USAGE", "300"},
-                                      {"DCGM_FI_DEV_GPU_TEMP", "40"}},
-                                     InstanceLabels(2, kTestUuid1, 7));
+  const ExporterDevice device = DeviceOf({{"DCGM_FI_DEV_FB_USED", "10"},
+                                          {"DCGM_FI_DEV_FB_FREE", "90"},
+                                          {"DCGM_FI_DEV_POWER_USAGE", "300"},
+                                          {"DCGM_FI_DEV_GPU_TEMP", "40"}},
+                                         InstanceLabels(2, kTestUuid1, 7));
   const GpuSample instance = SampleOf(device);
   EXPECT_EQ(instance.uuid, absl::StrCat("MIG-", kTestUuid1, "/7"));
   EXPECT_EQ(instance.parent_uuid, kTestUuid1);

@@ -1,10 +1,11 @@
-#include "gpu/dcgm_source.h"
+#include "gpu/exporter_source.h"
 
 #include "base/fake_clock.h"
 #include "base/test_folder.h"
 #include "gmock/gmock.h"
-#include "gpu/test_dcgm_exporter.h"
+#include "gpu/dcgm_schema.h"
 #include "gpu/test_dcgm_exposition.h"
+#include "gpu/test_exporter.h"
 #include "gtest/gtest.h"
 #include "page/test_http_server.h"
 
@@ -43,8 +44,9 @@ class DcgmSourceTest : public testing::Test {
   }
 
   FakeClock clock_;
-  TestDcgmExporter exporter_;
-  DcgmSource source_{ParseDcgmUrl(exporter_.Url()).value(), {}, true, "gpu-7", clock_};
+  TestExporter exporter_;
+  ExporterSource source_{
+      DcgmSchema(), ParseExporterUrl(exporter_.Url(), 9400).value(), {}, true, "gpu-7", clock_};
 };
 
 TEST_F(DcgmSourceTest, SnapshotHasThePodsOfThePage) {
@@ -245,30 +247,33 @@ TEST_F(DcgmSourceTest, InvalidPageIsUnavailableAndTheNextOneIsRead) {
 TEST(DcgmSource, HangingExporterCostsTwoSeconds) {
   const FakeClock clock;
   const TestHttpServer server(SendingAndHanging(""));
-  DcgmSource source(ParseDcgmUrl(UrlAt(server.port())).value(), {}, true, "gpu-7", clock);
+  ExporterSource source(DcgmSchema(), ParseExporterUrl(UrlAt(server.port()), 9400).value(), {},
+                        true, "gpu-7", clock);
   EXPECT_THAT(std::string(source.Read({}).status().message()), HasSubstr("no answer within 2s"));
 }
 
 TEST(DcgmSource, PodsAreLeftOutUnlessRequested) {
   FakeClock clock;
-  TestDcgmExporter exporter;
+  TestExporter exporter;
   exporter.Show(DcgmExpositionOf({{DcgmLabels(0, kTestUuid0) + PodLabels("web-0"), 5, 5, 5}}));
-  DcgmSource source(ParseDcgmUrl(exporter.Url()).value(), {}, false, "gpu-7", clock);
+  ExporterSource source(DcgmSchema(), ParseExporterUrl(exporter.Url(), 9400).value(), {}, false,
+                        "gpu-7", clock);
   const auto snapshot = source.Read({});
   ASSERT_TRUE(snapshot.ok()) << snapshot.status();
   EXPECT_TRUE(snapshot->pods.empty());
   EXPECT_TRUE(snapshot->gpus.at(0).holders.empty());
 }
 
-class DcgmAccessTest : public testing::Test {
+class ExporterAccessTest : public testing::Test {
  protected:
   const TestFolder folder_;
 };
 
-TEST_F(DcgmAccessTest, CredentialsAreSentByTheirFormAndReadForEachRequest) {
-  const TestDcgmExporter exporter;
+TEST_F(ExporterAccessTest, CredentialsAreSentByTheirFormAndReadForEachRequest) {
+  const TestExporter exporter;
   const std::string path = folder_.Write("credentials", "me:secret\n");
-  DcgmEndpoint endpoint(ParseDcgmUrl(exporter.Url()).value(), {.credentials_file = path});
+  ExporterEndpoint endpoint(ParseExporterUrl(exporter.Url(), 9400).value(),
+                            {.credentials_file = path});
   EXPECT_TRUE(endpoint.Get().ok());
   EXPECT_THAT(exporter.head(), HasSubstr("Authorization: Basic bWU6c2VjcmV0\r\n"));
   folder_.Write("credentials", "token-2\n");
@@ -276,24 +281,24 @@ TEST_F(DcgmAccessTest, CredentialsAreSentByTheirFormAndReadForEachRequest) {
   EXPECT_THAT(exporter.head(), HasSubstr("Authorization: Bearer token-2\r\n"));
 }
 
-TEST_F(DcgmAccessTest, MissingCredentialsAreAnErrorWithoutARequest) {
+TEST_F(ExporterAccessTest, MissingCredentialsAreAnErrorWithoutARequest) {
   const TestHttpServer server(SendingAndHanging(""));
-  DcgmEndpoint endpoint(ParseDcgmUrl(UrlAt(server.port())).value(),
-                        {.credentials_file = "/no/such/file"});
+  ExporterEndpoint endpoint(ParseExporterUrl(UrlAt(server.port()), 9400).value(),
+                            {.credentials_file = "/no/such/file"});
   EXPECT_THAT(std::string(endpoint.Get().status().message()),
               HasSubstr("/no/such/file: cannot be read"));
   EXPECT_EQ(server.connections(), 0);
 }
 
-TEST_F(DcgmAccessTest, CertificateIsCheckedWithTheNamedAuthorityOnly) {
+TEST_F(ExporterAccessTest, CertificateIsCheckedWithTheNamedAuthorityOnly) {
   const TestCa ca("theirs");
   const TestCa other("another");
   const TestCertificate pair = ca.Issue("exporter");
   const TestHttpServer server(Serving([](absl::string_view) { return Answer("a 1\n"); }), &pair);
-  const HttpEndpoint url = ParseDcgmUrl(UrlAt(server.port(), "https")).value();
-  EXPECT_TRUE(DcgmEndpoint(url, {.ca_file = folder_.Write("ca", ca.pem())}).Get().ok());
+  const HttpEndpoint url = ParseExporterUrl(UrlAt(server.port(), "https"), 9400).value();
+  EXPECT_TRUE(ExporterEndpoint(url, {.ca_file = folder_.Write("ca", ca.pem())}).Get().ok());
   for (const std::string& ca_file : {std::string(), folder_.Write("other", other.pem())}) {
-    EXPECT_THAT(std::string(DcgmEndpoint(url, {.ca_file = ca_file}).Get().status().message()),
+    EXPECT_THAT(std::string(ExporterEndpoint(url, {.ca_file = ca_file}).Get().status().message()),
                 HasSubstr("its certificate: "));
   }
 }

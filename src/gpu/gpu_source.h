@@ -7,7 +7,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/clock.h"
-#include "gpu/dcgm_endpoint.h"
+#include "gpu/exporter_endpoint.h"
+#include "gpu/exporter_schema.h"
 #include "model/costly_readings.h"
 #include "model/node_snapshot.h"
 
@@ -28,25 +29,25 @@ class GpuSource {
 // INVALID_ARGUMENT lists the values that --gpu-source may have, without the flag's name.
 absl::Status CheckGpuSource(absl::string_view spec);
 
-// Returns true if the source is dcgm-exporter, which may name pods.
-bool IsDcgm(absl::string_view spec);
+// Returns nullptr unless the source is an exporter, which may name pods.
+const ExporterSchema* ExporterOf(absl::string_view spec);
 
 // The folder in which Linux has its devices' attributes.
 inline constexpr char kSysfs[] = "/sys";
 
-// Options for dcgm:URL only.
-struct DcgmOptions {
-  DcgmAccess access;
+// Options for dcgm:URL and amd-exporter:URL only.
+struct ExporterOptions {
+  ExporterAccess access;
   bool names_pods = false;  // the pods in its exposition become holders
 };
 
-// Opens `spec`, the value of --gpu-source: auto, nvml, amd, file:PATH, dcgm:URL or none.
-// INVALID_ARGUMENT lists these for any other value. An absent library, file or server is not an
-// error here: Read() returns it, and tries again. `clock` must outlive the source.
+// Opens `spec`, the value of --gpu-source: auto, nvml, amd, file:PATH, dcgm:URL, amd-exporter:URL
+// or none. INVALID_ARGUMENT lists these for any other value. An absent library, file or server is
+// not an error here: Read() returns it, and tries again. `clock` must outlive the source.
 absl::StatusOr<std::unique_ptr<GpuSource>> OpenGpuSource(const std::string& spec,
                                                          const std::string& node,
                                                          const Clock& clock,
-                                                         const DcgmOptions& dcgm = {},
+                                                         const ExporterOptions& exporter = {},
                                                          const std::string& sysfs_root = kSysfs);
 
 }  // namespace gpuscaler

@@ -16,6 +16,8 @@ TEST(OpenGpuSource, UnreadableSourcesOpenAndFailAtTheReading) {
       {"none", "--gpu-source none"},
       {"file:/no/such/file", "/no/such/file: cannot be read: No such file"},
       {"dcgm:http://127.0.0.1:1", "dcgm-exporter: 127.0.0.1:1/metrics: Connection refused"},
+      {"amd-exporter:http://127.0.0.1:1",
+       "device-metrics-exporter: 127.0.0.1:1/metrics: Connection refused"},
   };
   for (const auto& row : rows) {
     const auto source = OpenGpuSource(row.spec, "gpu-7", clock);
@@ -44,6 +46,7 @@ TEST(OpenGpuSource, ErrorOfAWrongUrlNamesWhatIsAllowed) {
       {"dcgm:http://$(HOST_IP):9400/metrics", "is no host: use http://HOST:PORT/PATH"},
       {"dcgm:http://me:secret@10.0.0.7", "--gpu-source-credentials names a file with them"},
       {"dcgm:http://10.0.0.7:0", "is no port 1-65535"},
+      {"amd-exporter:10.0.0.7", "neither http:// nor https://: use http://HOST:PORT/PATH"},
   };
   for (const auto& row : rows) {
     const absl::Status status = OpenGpuSource(row.spec, "gpu-7", clock).status();
@@ -57,8 +60,9 @@ TEST(OpenGpuSource, UnknownSourceNamesTheKnownOnes) {
   for (const char* spec : {"", "nvlm", "file:", "file"}) {
     const absl::Status status = OpenGpuSource(spec, "gpu-7", clock).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << spec;
-    EXPECT_THAT(std::string(status.message()),
-                testing::HasSubstr("auto, nvml, amd, file:PATH, dcgm:URL or none"))
+    EXPECT_THAT(
+        std::string(status.message()),
+        testing::HasSubstr("auto, nvml, amd, file:PATH, dcgm:URL, amd-exporter:URL or none"))
         << spec;
   }
 }

@@ -94,6 +94,8 @@ class TestAmdSysfs {
              {"mem_info_vram_used", "10804899840"},
              {"power/runtime_status", "active"},
              {"hwmon/hwmon5/name", "amdgpu"},
+             {"hwmon/hwmon5/in0_input", "806"},
+             {"hwmon/hwmon5/in0_label", "vddgfx"},
              {"hwmon/hwmon5/power1_average", "147000000"},
              {"hwmon/hwmon5/power1_cap", "300000000"},
              {"hwmon/hwmon5/temp1_input", "45000"},
@@ -121,6 +123,8 @@ class TestAmdSysfs {
              {"current_memory_partition", "NPS1"},
              {"power/runtime_status", "active"},
              {"hwmon/hwmon7/name", "amdgpu"},
+             {"hwmon/hwmon7/in0_input", "806"},
+             {"hwmon/hwmon7/in0_label", "vddgfx"},
              {"hwmon/hwmon7/power1_input", "132000000"},
              {"hwmon/hwmon7/power1_cap", "750000000"},
              {"hwmon/hwmon7/temp2_input", "38000"},
@@ -177,19 +181,25 @@ class TestAmdSysfs {
   void AddHiddenNode(int number) { folder_.AddFolder(Node(number)); }
   void AddCpuNode(int number) {
     folder_.Write(Node(number) + "/gpu_id", "0\n");
+    folder_.Write(Node(number) + "/name", "\n");
     folder_.Write(Node(number) + "/properties", "cpu_cores_count 96\nsimd_count 0\n");
+    AddLinkFolders(number);
     folder_.Write(Node(number) + "/mem_banks/0/properties", "heap_type 0\nsize_in_bytes 99\n");
   }
   void AddGpuNode(int number, const KfdGpu& gpu) {
     folder_.Write(Node(number) + "/gpu_id", absl::StrCat(gpu.gpu_id, "\n"));
     folder_.Write(Node(number) + "/properties",
-                  absl::StrCat("cpu_cores_count 0\nsimd_count 152\nvendor_id 4098\nlocation_id ",
+                  absl::StrCat("cpu_cores_count 0\nsimd_count 152\narray_count 8\n"
+                               "simd_arrays_per_engine 1\ncu_per_simd_array 14\n"
+                               "vendor_id 4098\nlocation_id ",
                                gpu.location_id, "\ndomain 0\ndrm_render_minor ", gpu.render_minor,
                                "\nhive_id 15188982192727901047\nnum_xcc 1\n"));
     folder_.Write(Node(number) + "/mem_banks/0/properties",
                   absl::StrCat("heap_type 1\nsize_in_bytes ", gpu.memory_bytes,
                                "\nflags 0\nwidth 8192\nmem_clk_max 1300\n"));
     folder_.Write(Node(number) + "/mem_banks/0/used_memory", "297234432\n");
+    folder_.Write(Node(number) + "/name", "aldebaran\n");
+    AddLinkFolders(number);
   }
   // The key is the gpu_id.
   void SetProcess(int64_t pid, const std::map<int64_t, int64_t>& memory_bytes) {
@@ -208,6 +218,10 @@ class TestAmdSysfs {
   static std::string Node(int number) {
     return absl::StrCat("devices/virtual/kfd/kfd/topology/nodes/", number);
   }
+  void AddLinkFolders(int node) {
+    folder_.AddFolder(Node(node) + "/io_links");
+    folder_.AddFolder(Node(node) + "/p2p_links");
+  }
   std::string PathIn(const std::string& pci, const std::string& file) const {
     return folder_.PathOf(absl::StrCat(Device(pci), "/", file));
   }
@@ -216,7 +230,13 @@ class TestAmdSysfs {
   }
   void AddCard(const std::string& pci, Drm drm, const std::map<std::string, std::string>& files) {
     for (const auto& [file, text] : files) Set(pci, file, text + "\n");
-    folder_.AddFolder(absl::StrCat(Device(pci), "/drm/card", drm.card));
+    Set(pci, "vendor", "0x1002\n");
+    Set(pci, "vbios_version", "113-D65209-0C\n");
+    const std::string card = absl::StrCat("card", drm.card);
+    folder_.AddFolder(absl::StrCat(Device(pci), "/drm/", card));
+    Link("../../../" + pci, absl::StrCat(Device(pci), "/drm/", card, "/device"));
+    folder_.AddFolder("class/drm");
+    Link(absl::StrCat("../../", Device(pci), "/drm/", card), "class/drm/" + card);
     folder_.AddFolder(absl::StrCat(Device(pci), "/drm/renderD", drm.render_minor));
     Link("../../../../" + Device(pci), "bus/pci/drivers/amdgpu/" + pci);
   }

@@ -55,6 +55,7 @@ absl::StatusOr<std::unique_ptr<RunningRole>> Demo::StartServer() const {
   config.port = options_.port == 0 ? kAnyPort : options_.port;
   config.metrics_port = 0;
   config.probe_port = 0;
+  config.web_port = options_.web_port == 0 ? kAnyPort : options_.web_port;
   config.attribution = AttributionMode::kNone;
   config.gpu_source = absl::StrCat("file:", service_->gpu_file());
   config.node_name = "demo";
@@ -167,7 +168,8 @@ void Demo::PrintIntroduction() const {
       << TriggerYaml(by_profile_, address_) << TriggerYaml(by_demand_, address_)
       << "\nThe first sets the number. Without replicas it has no GPU and no engine to read: the\n"
          "second wakes the first one. Ask it yourself:\n\n  "
-      << QueryLine(by_profile_, address_) << "\n"
+      << QueryLine(by_profile_, address_)
+      << "\n\nor see it on http://127.0.0.1:" << server_->web_port() << "/\n"
       << std::endl;
 }
 
@@ -201,7 +203,8 @@ absl::Status Demo::ReportResult() const {
 
 absl::Status Demo::KeepServing() {
   std::cout << "\nServing on, under a steady load; Ctrl-C ends it.\n  "
-            << QueryLine(by_profile_, address_) << " --explain" << std::endl;
+            << QueryLine(by_profile_, address_)
+            << " --explain\n  http://127.0.0.1:" << server_->web_port() << "/" << std::endl;
   const LoadShape steady = {.quiet = absl::ZeroDuration(),
                             .rise = absl::Seconds(1),
                             .hold = absl::InfiniteDuration(),

@@ -35,6 +35,7 @@ struct DemoOptions {
   std::string profile = "vllm-inference";
   int max_replicas = 8;  // kFewestDemoReplicas to kMaxDemoReplicas
   int port = 0;          // 0: any free one
+  int web_port = 0;      // 0: any free one
 };
 
 struct DemoResult {

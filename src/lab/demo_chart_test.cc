@@ -36,7 +36,7 @@ std::string Chart(const std::vector<DemoFrame>& frames, const ChartStyle& style)
   return absl::StrJoin(ChartLines(kSetting, frames, style), "\n");
 }
 
-// Returns the columns of a line without escape sequences.
+// The columns of a line without escape sequences.
 int Columns(const std::string& line) {
   return static_cast<int>(
       std::ranges::count_if(line, [](char byte) { return (byte & 0xC0) != 0x80; }));

@@ -53,6 +53,8 @@ Command DemoCommand() {
            IntFlag("max-replicas", "maxReplicaCount, and GPUs of the node.",
                    {kFewestDemoReplicas, kMaxDemoReplicas}, &options.max_replicas),
            IntFlag("port", "gRPC port on loopback; 0: any free one.", {0, 65535}, &options.port),
+           IntFlag("web-port", "Port of the web page on loopback; 0: any free one.", {0, 65535},
+                   &options.web_port),
            SwitchFlag("serve",
                       "Keep serving afterwards, under a steady load, for keda-gpu-scaler query.",
                       &flags->serve)},

@@ -59,7 +59,7 @@ TEST(AddressLint, ScalerAddressIsWhatGrpcConnectsTo) {
   EXPECT_EQ(first("keda-gpu-scaler-agents.keda:6000").rule, "agents-address");
 }
 
-// Returns the rules that fire on a trigger that only its keys identify as this scaler's.
+// The rules that fire on a trigger that only its keys identify as this scaler's.
 std::vector<std::string> RulesAt(const std::string& address) {
   return RulesIn(absl::StrCat(
       "kind: ScaledObject\nmetadata: {name: llm}\nspec:\n  minReplicaCount: 1\n  triggers:\n",

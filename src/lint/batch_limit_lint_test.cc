@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Returns a ScaledObject of `target` with maxConcurrency on line 8.
+// A ScaledObject of `target` with maxConcurrency on line 8.
 std::string Limited(const std::string& limit, const std::string& more = "",
                     const std::string& target = "name: llm") {
   return absl::StrCat(
@@ -32,7 +32,7 @@ std::string Runs(const std::string& container) {
                       "}]\n");
 }
 
-// Returns the rules that fire with maxConcurrency 64.
+// The rules that fire with maxConcurrency 64.
 std::vector<std::string> RulesBeside(const std::string& container) {
   return RulesIn(Limited("64") + Runs(container));
 }

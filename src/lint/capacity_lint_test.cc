@@ -23,7 +23,7 @@ constexpr char kWithoutDemand[] = "\ndemand: 'off'";
 constexpr char kUnlimitedRequests[] = "profile: vllm-requests\n";
 constexpr char kRequests[] = "profile: vllm-requests\nmaxConcurrency: '256'\n";
 
-// Returns a ScaledObject with one trigger that has these lines of metadata from line 8 on.
+// A ScaledObject with one trigger that has these lines of metadata from line 8 on.
 std::string Capacity(int max_replicas, const std::string& metadata) {
   std::string yaml = absl::StrCat(
       "kind: ScaledObject\nmetadata: {name: llm}\nspec:\n  scaleTargetRef: {name: llm}\n",
@@ -220,7 +220,7 @@ TEST(CapacityLint, TheDefaultTargetOfAProfileMayCycleToo) {
       << "a single replica stays";
 }
 
-// Returns a ScaledObject with these triggers of this scaler, one per line from line 8 on.
+// A ScaledObject with these triggers of this scaler, one per line from line 8 on.
 std::string WithTriggers(const std::vector<std::string>& metadata) {
   std::string yaml =
       "kind: ScaledObject\nmetadata: {name: llm}\nspec:\n"
@@ -285,7 +285,7 @@ TEST(CapacityLint, AWorkloadThatRunsAnEngineSuggestsItsProfile) {
   EXPECT_THAT(RulesIn(Capacity(8, absl::StrCat(kEngine, kRequests)) + kRunsVllm), IsEmpty());
 }
 
-// Returns a ScaledObject with a trigger on engines and one on held requests of a gateway, each with
+// A ScaledObject with a trigger on engines and one on held requests of a gateway, each with
 // more metadata.
 std::string BesideGateway(const std::string& engines, const std::string& gateway) {
   return absl::StrCat(

@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Returns a ScaledObject of Deployment/llm with these lines in its metadata from line 11 on.
+// A ScaledObject of Deployment/llm with these lines in its metadata from line 11 on.
 std::string ScaledOn(const std::string& lines) {
   std::string yaml = R"(---
 apiVersion: keda.sh/v1alpha1

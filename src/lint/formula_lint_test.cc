@@ -25,7 +25,7 @@ constexpr char kQueueAndGpu[] = R"(  - name: queue
     metadata: {scalerAddress: 'gpu-scaler:6000', targetValue: '80'}
 )";
 
-// Returns a ScaledObject with its formula on line 5.
+// A ScaledObject with its formula on line 5.
 std::string WithFormula(const std::string& formula, int min_replicas) {
   return absl::StrCat("kind: ScaledObject\nmetadata: {name: llm}\nspec:\n  advanced:\n",
                       "    scalingModifiers: {target: '1', formula: '", formula,

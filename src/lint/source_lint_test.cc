@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Returns a ScaledObject that is sound except for these lines of its metadata.
+// A ScaledObject that is sound except for these lines of its metadata.
 std::string DemandManifest(const std::string& lines, int min_replicas = 1) {
   std::string yaml = absl::StrCat(
       "kind: ScaledObject\nmetadata: {name: llm}\nspec:\n  scaleTargetRef: {name: llm}\n"

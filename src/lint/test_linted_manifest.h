@@ -33,7 +33,7 @@ spec:
   return yaml;
 }
 
-// Returns a ScaledObject with `lines` at the start of its spec, from line 5 on, and one sound
+// A ScaledObject with `lines` at the start of its spec, from line 5 on, and one sound
 // trigger of this scaler.
 inline std::string WithSpec(const std::string& lines) {
   std::string yaml = "apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\n";

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// Returns a ScaledObject with `workload` on line 11.
+// A ScaledObject with `workload` on line 11.
 std::string ScalingOn(const std::string& workload, const std::string& target) {
   return absl::StrCat("kind: ScaledObject\nmetadata: {name: llm}\nspec:\n  scaleTargetRef: ",
                       target, "\n  minReplicaCount: 1\n  triggers:\n  - type: external\n",
@@ -100,7 +100,7 @@ TEST(WorkloadLint, ACustomControllersKindIsANote) {
       << "what is scaled is one";
 }
 
-// Returns a ScaledObject llm of Deployment `target` with minReplicaCount on line 6.
+// A ScaledObject llm of Deployment `target` with minReplicaCount on line 6.
 std::string Scaling(const char* target, int min_replicas, const char* metadata = "") {
   return absl::StrCat("kind: ScaledObject\nmetadata: {name: llm}\nspec:\n  scaleTargetRef:\n",
                       "    name: ", target, "\n  minReplicaCount: ", min_replicas,

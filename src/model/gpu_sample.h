@@ -69,16 +69,17 @@ struct GpuSample {
   std::string name;                 // "NVIDIA H200"; a MIG instance without one has its parent's
   int index = 0;                    // the driver's; a MIG instance has its parent's
   std::optional<int> minor_number;  // as in /dev/nvidia3, which is not the index; empty: unknown
-  std::optional<int> gpu_instance;  // MIG instances only
+  std::optional<int> gpu_instance;  // MIG instances, and partitions that an exporter reports
   // GPUs with equal groups are linked to each other by NVLink, or of AMD by xGMI. Groups of one
   // name on several nodes are one fabric. Empty: the GPU has no such links, or they are not known.
   std::string link_group;
   // Pods hold MIG instances or partitions of this GPU. The driver may hide them from this process.
   // Not sent to the fleet.
   bool is_in_mig_mode = false;
-  // AMD only, never empty there: the ids of AMD's device plugin and the names of its DRM devices,
-  // as "0000:c1:00.0", "amdgpu_xcp_30", "renderD128" and "card1". A divided GPU has only its
-  // card's, as the plugin gives its PCI address to partition 0. Not sent to the fleet.
+  // AMD only, never empty there unless an exporter was read: the ids of AMD's device plugin and the
+  // names of its DRM devices, as "0000:c1:00.0", "amdgpu_xcp_30", "renderD128" and "card1". A
+  // divided GPU has only its card's, as the plugin gives its PCI address to partition 0. Not sent
+  // to the fleet.
   std::vector<std::string> device_ids;
 
   std::optional<double> utilization_percent;         // 0-100, share of time with a kernel running

@@ -10,7 +10,7 @@
 namespace gpuscaler {
 namespace {
 
-// Returns the error of a fetch without the first protection, CURLOPT_CONNECT_TO.
+// The error of a fetch without the first protection, CURLOPT_CONNECT_TO.
 absl::Status FaultWithout(const ScrapeRequest& request, const std::string& connect_to) {
   ScrapeTransfer transfer(request);
   CurlList list;

@@ -33,7 +33,7 @@ class SeriesQueriesTest : public testing::Test {
     }
     return sums;
   }
-  // Returns a page on which kSlowRegex takes more than half of a tenant's steps, but not all.
+  // A page on which kSlowRegex takes more than half of a tenant's steps, but not all.
   static std::string PageForMoreThanHalf() {
     constexpr size_t kLength = 3000;
     const MetricSelector slow = *ParseMetricSelector(absl::StrCat("a{x=~\"", kSlowRegex, "\"}"));

@@ -12,7 +12,7 @@ using Kind = RedisReply::Kind;
 RedisReply IntegerReply(int64_t integer) { return {.kind = Kind::kInteger, .integer = integer}; }
 RedisReply TextReply(const std::string& text) { return {.kind = Kind::kText, .text = text}; }
 
-// Returns the status of the first Next(): OK for a reply and for an incomplete one.
+// The status of the first Next(): OK for a reply and for an incomplete one.
 absl::Status FirstOf(absl::string_view bytes) {
   RedisDecoder decoder;
   decoder.Feed(bytes);

@@ -19,7 +19,7 @@ void Push(const TestRedis& redis, int items) {
   for (int i = 0; i < items; ++i) redis.Do({"LPUSH", "jobs", absl::StrCat(i)});
 }
 
-// Returns the status of the first reading of a queue at this port.
+// The status of the first reading of a queue at this port.
 absl::Status FaultOf(int port, QueueLength length = QueueLength::kList,
                      const RedisLimits& limits = {.interval = absl::Milliseconds(20)}) {
   TestReading reading(limits);

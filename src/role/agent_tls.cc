@@ -4,12 +4,19 @@
 #include <utility>
 
 #include "base/log.h"
+#include "role/reloader.h"
 #include "wire/client_tls.h"
 
 namespace gpuscaler {
 
 absl::StatusOr<std::shared_ptr<SSL_CTX>> AgentTls::Context() {
-  auto pems = ReadTls(files_);
+  {
+    MutexLock lock(mutex_);
+    const absl::Time now = clock_.Now();
+    if (context_ != nullptr && now - read_at_ < kReloadInterval) return context_;
+    read_at_ = now;
+  }
+  auto pems = reader_.Read();
   MutexLock lock(mutex_);
   if (pems.ok() && context_ != nullptr && *pems == pems_) return context_;
   auto context = pems.ok() ? ClientTls(*pems) : pems.status();

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/rate_limit.h"
@@ -18,16 +19,18 @@ namespace gpuscaler {
 class AgentTls {
  public:
   AgentTls(TlsFiles files, const Clock& clock)
-      : files_(std::move(files)), unusable_log_(clock, 1, absl::Seconds(10)) {}
+      : clock_(clock), reader_(std::move(files)), unusable_log_(clock, 1, absl::Seconds(10)) {}
 
-  // Reads the files. Returns the same context until they change, then a new one. If they are
-  // unusable, logs a warning, at most one in 10 s, and returns the last good context. Returns
-  // INVALID_ARGUMENT if there is none.
+  // Returns the same context until two reads of the files, kReloadInterval apart or more, return
+  // others; then a new one. If they are unusable, logs a warning, at most one in 10 s, and returns
+  // the last good context. Returns INVALID_ARGUMENT if there is none.
   absl::StatusOr<std::shared_ptr<SSL_CTX>> Context() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  const TlsFiles files_;
+  const Clock& clock_;
+  TlsFileReader reader_;
   Mutex mutex_;
+  absl::Time read_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   RateLimit unusable_log_ ABSL_GUARDED_BY(mutex_);
   TlsPems pems_ ABSL_GUARDED_BY(mutex_);
   // The context of `pems_`, which all connections share.

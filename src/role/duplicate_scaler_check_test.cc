@@ -13,7 +13,7 @@ using Addresses = absl::StatusOr<std::vector<std::string>>;
 
 class DuplicateScalerCheckTest : public testing::Test {
  protected:
-  // Returns the log of a tick while the name resolves to these.
+  // The log of a tick while the name resolves to these.
   std::string Tick(const Addresses& addresses) {
     addresses_ = addresses;
     testing::internal::CaptureStderr();

@@ -13,13 +13,15 @@ namespace gpuscaler {
 namespace {
 
 AttributionMode WithoutKubelet(const Config& config) {
-  return IsDcgm(config.gpu_source) ? AttributionMode::kPage : AttributionMode::kNone;
+  return ExporterOf(config.gpu_source) != nullptr ? AttributionMode::kPage : AttributionMode::kNone;
 }
 
 }  // namespace
 
 AttributionMode AttributionHere(const Config& config) {
   if (config.attribution != AttributionMode::kAuto) return config.attribution;
+  const ExporterSchema* const exporter = ExporterOf(config.gpu_source);
+  if (exporter != nullptr && !exporter->has_kubelet_ids) return AttributionMode::kPage;
   const std::string& path = config.pod_resources_socket;
   if (const std::string is = InPlaceOfSocket(path); !is.empty()) {
     LogWarn("no_kubelet_socket",

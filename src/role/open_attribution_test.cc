@@ -44,6 +44,15 @@ TEST(OpenAttribution, AutoIsPageWithDcgmExporterAndWithoutASocket) {
   EXPECT_EQ(AttributionHere(config), AttributionMode::kKubelet);
 }
 
+// Its page has no id that the kubelet's lists have.
+TEST(OpenAttribution, AutoIsPageWithAmdsExporterBesideAKubeletToo) {
+  const TestFolder folder;
+  const FakeKubelet kubelet(folder.path());
+  Config config = AutoConfig(kubelet.pod_resources_socket());
+  config.gpu_source = "amd-exporter:http://127.0.0.1:5000";
+  EXPECT_EQ(AttributionHere(config), AttributionMode::kPage);
+}
+
 // On such a node only root may read the kubelet's folder. With kNone, every GPU in use would count
 // for every workload.
 TEST(OpenAttribution, InaccessibleFolderMakesOwnersUnknown) {

@@ -20,7 +20,7 @@ class RolesTest : public testing::Test {
     Config config;
     config.bind_address = "127.0.0.1";
     config.port = config.telemetry_port = kAnyPort;
-    config.metrics_port = config.probe_port = 0;
+    config.metrics_port = config.probe_port = config.web_port = 0;
     config.attribution = AttributionMode::kNone;
     config.poll_interval = absl::Milliseconds(100);
     config.stale_after = absl::Seconds(5);

@@ -10,6 +10,8 @@
 #include "discovery/engine_metrics.h"
 #include "fleet/fleet_store.h"
 #include "fleet/peer_addresses.h"
+#include "history/history_recorder.h"
+#include "history/trigger_history.h"
 #include "page/metric_family.h"
 #include "role/duplicate_scaler_check.h"
 #include "role/node_source.h"
@@ -29,6 +31,11 @@ namespace {
 
 // A duplicate is not urgent, and each check queries the cluster's DNS.
 constexpr absl::Duration kDuplicateScalerInterval = absl::Minutes(1);
+
+// The triggers of a step of the history are spread over its ticks. A demo's clock is faster, and no
+// thread wakes more often than the shortest interval.
+constexpr absl::Duration kRecordingInterval = absl::Seconds(1);
+constexpr absl::Duration kShortestRecordingInterval = absl::Milliseconds(20);
 
 // A Watch lasts as long as both processes, so the age of a connection is practically unlimited.
 constexpr absl::Duration kReaderConnectionAge = absl::Hours(24 * 14);
@@ -89,11 +96,16 @@ struct RunningRole::Answers {
             running.config_, running.clock_, [&running] { running.WakeEngines(); }, overrides),
         service(
             options, running.clock_, readings, leases, profiles, running.metrics_,
-            [&running] { running.WakeReadings(); }, signals.access(finds_engines)) {}
+            [&running] { running.WakeReadings(); }, signals.access(finds_engines)) {
+    if (running.config_.history == absl::ZeroDuration()) return;
+    history = std::make_unique<TriggerHistory>(
+        TriggerHistory::Options{.keep = running.config_.history}, running.clock_.Now());
+  }
 
   ProfileStore profiles;
   SignalReader signals;
   ScalerService service;
+  std::unique_ptr<TriggerHistory> history;  // null: turned off
 };
 
 absl::StatusOr<std::unique_ptr<RunningRole>> RunningRole::Start(const Config& config,
@@ -147,7 +159,8 @@ absl::Status RunningRole::Open(const DemoOverrides& overrides) {
   if (fleet_ != nullptr) RETURN_IF_ERROR(Connect(allowed));
   ASSIGN_OR_RETURN(metrics_server_, OpenMetricsPort(config_, [this] { return Exposition(); }));
   ASSIGN_OR_RETURN(probe_server_, OpenProbePort(config_, probes_));
-  StartThreads();
+  if (answers_ != nullptr && config_.web_port != 0) RETURN_IF_ERROR(OpenWebPort());
+  StartThreads(overrides);
   if (node_ != nullptr) probes_.SetServing();
   return absl::OkStatus();
 }
@@ -209,7 +222,32 @@ absl::Status RunningRole::Connect(const AllowedNamespaces& allowed) {
   return absl::OkStatus();
 }
 
-void RunningRole::StartThreads() {
+absl::Status RunningRole::OpenWebPort() {
+  const FleetReader& fleets =
+      fleet_ != nullptr ? static_cast<const FleetReader&>(fleet_->store) : node_->store();
+  costs_ = std::make_unique<CostRecorder>(
+      clock_, fleets,
+      GpuTimeLimits{.idle_after = config_.idle_after, .stale_after = config_.StaleAfter()},
+      config_.prices);
+  RETURN_IF_ERROR(costs_->ReloadPrices());
+  const ScalerService& service = answers_->service;
+  WebSources sources;
+  sources.workloads = {
+      .live_triggers = [&service] { return service.LiveTriggers(); },
+      .evaluate = [&service](const LiveTrigger& live) { return service.Evaluate(live); },
+      .explanation_of =
+          [&service](const LiveTrigger& live, const WorkloadSource::DecisionOr& decision) {
+            return service.ExplanationOf(live, decision);
+          }};
+  sources.history = answers_->history.get();
+  sources.cost = {.report = [this](int hours, GroupBy by) { return costs_->Report(hours, by); },
+                  .has_prices = costs_->HasPrices(),
+                  .currency = config_.currency};
+  ASSIGN_OR_RETURN(web_, gpuscaler::OpenWebPort(config_, clock_, fleets, std::move(sources)));
+  return absl::OkStatus();
+}
+
+void RunningRole::StartThreads(const DemoOverrides& overrides) {
   if (node_ != nullptr) {
     node_->Start([this](const absl::Status& read) {
       probes_.Ticked("sampler");
@@ -220,8 +258,15 @@ void RunningRole::StartThreads() {
   ProfileStore* const profiles = answers_ == nullptr ? nullptr : &answers_->profiles;
   reloading_ = std::make_unique<PeriodicThread>(
       "reloader", kReloadInterval,
-      [reloader = std::make_shared<Reloader>(
-           ReloadableFiles(config_, *grpc_, metrics_server_.get(), profiles), metrics_)] {
+      [this, reloader = std::make_shared<Reloader>(
+                 ReloadableFiles(config_, {.grpc = *grpc_,
+                                           .metrics_server = metrics_server_.get(),
+                                           .profiles = profiles,
+                                           .web = web_.get(),
+                                           .costs = costs_.get()}),
+                 metrics_)] {
+        // Two reads in a row make a change of certificates count (TlsFileReader).
+        if (is_reload_requested_.exchange(false)) reloader->Tick();
         reloader->Tick();
       });
   if (config_.role == Role::kStandalone && !config_.service.empty()) {
@@ -231,15 +276,31 @@ void RunningRole::StartThreads() {
           duplicates->Tick();
         });
   }
+  if (costs_ != nullptr) {
+    counting_costs_ = std::make_unique<PeriodicThread>(
+        "costs",
+        std::max(CostHistory::kRecordEvery / overrides.clock_speed, kShortestRecordingInterval),
+        [this] { costs_->Tick(); });
+  }
+  if (answers_ != nullptr && answers_->history != nullptr) {
+    recording_ = std::make_unique<PeriodicThread>(
+        "history", std::max(kRecordingInterval / overrides.clock_speed, kShortestRecordingInterval),
+        [recorder = std::make_shared<HistoryRecorder>(clock_, answers_->service,
+                                                      *answers_->history)] { recorder->Tick(); });
+  }
 }
 
 int RunningRole::grpc_port() const { return grpc_->port(); }
 int RunningRole::metrics_port() const {
   return metrics_server_ == nullptr ? 0 : metrics_server_->port();
 }
+int RunningRole::web_port() const { return web_ == nullptr ? 0 : web_->port(); }
 int RunningRole::probe_port() const { return probe_server_ == nullptr ? 0 : probe_server_->port(); }
 
-void RunningRole::Reload() { reloading_->Wake(); }
+void RunningRole::Reload() {
+  is_reload_requested_ = true;
+  reloading_->Wake();
+}
 
 std::vector<std::string> RunningRole::Drain(absl::Duration timeout) {
   if (drained_.exchange(true)) return {};
@@ -254,7 +315,8 @@ std::vector<std::string> RunningRole::Drain(absl::Duration timeout) {
   if (grpc_ != nullptr) grpc_->Drain(left());
   wakeable_discovery_ = nullptr;
   wakeable_connections_ = nullptr;
-  std::vector<PeriodicThread*> threads = {reloading_.get(), duplicates_.get()};
+  std::vector<PeriodicThread*> threads = {reloading_.get(), duplicates_.get(), recording_.get(),
+                                          counting_costs_.get()};
   const auto add = [&threads](const std::vector<PeriodicThread*>& more) {
     threads.insert(threads.end(), more.begin(), more.end());
   };

@@ -15,6 +15,7 @@
 #include "discovery/engine_discovery.h"
 #include "model/allowed_namespaces.h"
 #include "role/agent_connections.h"
+#include "role/cost_recorder.h"
 #include "role/node_sampler.h"
 #include "role/signal_reader.h"
 #include "role/telemetry_sender.h"
@@ -22,6 +23,7 @@
 #include "serve/http_server.h"
 #include "serve/metrics.h"
 #include "serve/probes.h"
+#include "web/web_port.h"
 
 namespace gpuscaler {
 
@@ -47,8 +49,10 @@ class RunningRole {
   int grpc_port() const;     // an agent serves telemetry
   int metrics_port() const;  // 0: off
   int probe_port() const;    // 0: off
+  int web_port() const;      // 0: off, as in an agent
 
-  // Reloads certificates and profiles at once, on another thread. Never blocks.
+  // Reloads certificates and profiles at once, on another thread. The files must be complete. Never
+  // blocks.
   void Reload();
 
   // Becomes unready, ends streams with OK, waits for RPCs and stops reading. Only the first call
@@ -68,7 +72,8 @@ class RunningRole {
   absl::Status MakeAnswers(const DemoOverrides& overrides, const AllowedNamespaces& allowed);
   absl::Status OpenGrpcPort();
   absl::Status Connect(const AllowedNamespaces& allowed);
-  void StartThreads();
+  absl::Status OpenWebPort();
+  void StartThreads(const DemoOverrides& overrides);
 
   bool FindsEngines() const;
   // Looks at once for the engines that triggers or aggregators need now.
@@ -82,6 +87,7 @@ class RunningRole {
   Metrics metrics_;
   Probes probes_;
   std::atomic<bool> drained_ = false;
+  std::atomic<bool> is_reload_requested_ = false;
   // Null before they start, and from Drain() on.
   std::atomic<EngineDiscovery*> wakeable_discovery_ = nullptr;
   std::atomic<AgentConnections*> wakeable_connections_ = nullptr;
@@ -98,8 +104,12 @@ class RunningRole {
   std::unique_ptr<AgentConnections> connections_;  // fill `fleet_`; in an aggregator
   std::unique_ptr<HttpServer> metrics_server_;
   std::unique_ptr<HttpServer> probe_server_;
+  std::unique_ptr<CostRecorder> costs_;  // not in an agent, nor without a web port
+  std::unique_ptr<WebPort> web_;
   std::unique_ptr<PeriodicThread> reloading_;
   std::unique_ptr<PeriodicThread> duplicates_;
+  std::unique_ptr<PeriodicThread> recording_;
+  std::unique_ptr<PeriodicThread> counting_costs_;
 };
 
 }  // namespace gpuscaler

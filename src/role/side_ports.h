@@ -1,4 +1,4 @@
-// The metrics and probe ports of a role, and the files that it reloads.
+// The metrics, probe and web ports of a role, and the files that it reloads.
 #pragma once
 
 #include <functional>
@@ -7,12 +7,17 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/clock.h"
 #include "config/config.h"
+#include "role/cost_recorder.h"
 #include "role/reloader.h"
 #include "serve/grpc_server.h"
 #include "serve/http_server.h"
 #include "serve/probes.h"
 #include "serve/profile_store.h"
+#include "store/fleet_reader.h"
+#include "web/web_api.h"
+#include "web/web_port.h"
 
 namespace gpuscaler {
 
@@ -25,9 +30,19 @@ absl::StatusOr<std::unique_ptr<HttpServer>> OpenMetricsPort(const Config& config
 absl::StatusOr<std::unique_ptr<HttpServer>> OpenProbePort(const Config& config,
                                                           const Probes& probes);
 
-// A server without TLS adds nothing, nor do `profiles` without a file. `metrics_server` and
-// `profiles` may be null.
-std::vector<Reloadable> ReloadableFiles(const Config& config, GrpcServer& grpc,
-                                        HttpServer* metrics_server, ProfileStore* profiles);
+absl::StatusOr<std::unique_ptr<WebPort>> OpenWebPort(const Config& config, const Clock& clock,
+                                                     const FleetReader& fleets, WebSources sources);
+
+// What reads files. Any but `grpc` may be null.
+struct FileUsers {
+  GrpcServer& grpc;
+  HttpServer* metrics_server = nullptr;
+  ProfileStore* profiles = nullptr;
+  WebPort* web = nullptr;
+  CostRecorder* costs = nullptr;
+};
+
+// A server without TLS adds nothing, nor do users without a file.
+std::vector<Reloadable> ReloadableFiles(const Config& config, const FileUsers& users);
 
 }  // namespace gpuscaler

@@ -33,7 +33,7 @@ class TestFleet : public testing::Test {
     Config config;
     config.bind_address = "127.0.0.1";
     config.port = config.telemetry_port = config.metrics_port = kAnyPort;
-    config.probe_port = 0;
+    config.probe_port = config.web_port = 0;
     config.poll_interval = absl::Milliseconds(100);
     config.stale_after = absl::Seconds(5);
     return config;

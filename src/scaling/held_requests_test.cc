@@ -27,7 +27,7 @@ Trigger WithGateway() {
   return trigger;
 }
 
-// Returns a gateway that was read for five minutes, holds `held` now, and grew by `per_second`.
+// A gateway that was read for five minutes, holds `held` now, and grew by `per_second`.
 SignalSeries GatewaySeries(absl::Time now, double per_second, double held) {
   SignalSeries series{.name = kGateway};
   DemandAccumulator demand;

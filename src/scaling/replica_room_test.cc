@@ -32,7 +32,7 @@ NodeSnapshot LinkedReplica(size_t gpus, const std::string& link_group) {
   return node;
 }
 
-// Returns the sentence after the nodes were in this state for longer than any window.
+// The sentence after the nodes were in this state for longer than any window.
 std::string NoRoomOn(std::vector<NodeSnapshot> nodes, double target = 80) {
   for (NodeSnapshot& node : nodes) MarkFreeGpus(node);
   FleetBuilder fleet;

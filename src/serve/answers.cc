@@ -25,9 +25,11 @@ double AsQuantity(double value) {
 
 Explanation WithTrigger(const ParsedTrigger& parsed) {
   Explanation explanation;
-  explanation.set_target(parsed.trigger->target);
+  explanation.set_target(parsed.trigger.ok() ? parsed.trigger->target : parsed.spec.target);
   explanation.set_metric_name(parsed.spec.metric_name);
-  explanation.set_target_type(std::string(Name(parsed.trigger->target_type)));
+  if (parsed.trigger.ok()) {
+    explanation.set_target_type(std::string(Name(parsed.trigger->target_type)));
+  }
   return explanation;
 }
 
@@ -136,7 +138,7 @@ Explanation ExplainAnswer(const ParsedTrigger& parsed, const absl::Status& error
   SetStatus(error, explanation);
   Decision unknown;
   unknown.status = error;
-  explanation.set_text(Explain(*parsed.trigger, unknown));
+  explanation.set_text(Explain(parsed.trigger.value_or(Trigger()), unknown));
   return explanation;
 }
 

@@ -37,7 +37,7 @@ Trigger WithGateway() {
   return trigger;
 }
 
-// Returns a gateway that was read for five minutes, while `per_second` requests arrived.
+// A gateway that was read for five minutes, while `per_second` requests arrived.
 std::shared_ptr<const SignalHistory> GatewayHolding(absl::Time now, double per_second) {
   SignalSeries series{.name = "gateway"};
   DemandAccumulator demand;

@@ -45,7 +45,7 @@ class TriggerEvaluatorOfFoundEnginesTest : public FleetFixture {
     return decision.value;
   }
 
-  // Returns the notes of a decision for a trigger without a profile.
+  // The notes of a decision for a trigger without a profile.
   std::vector<std::string> NotesOf(const std::string& workload) {
     const auto trigger = cache_.Get(RefIn("crowd", {{"workload", workload}}));
     const TriggerEvaluator::Parsed parsed = evaluator_.Parse(*trigger);

@@ -50,8 +50,8 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const WireServerOp
 
 absl::Status GrpcServer::Listen(WireServerOptions options, Methods methods) {
   MutexLock lock(mutex_);
-  if (files_.Enabled()) {
-    ASSIGN_OR_RETURN(tls_, ReadTls(files_));
+  if (tls_reader_.files().Enabled()) {
+    ASSIGN_OR_RETURN(tls_, tls_reader_.Read());
   }
   options.tls = tls_;
   health_.SetServing(kScaler, false);
@@ -65,13 +65,13 @@ absl::Status GrpcServer::Listen(WireServerOptions options, Methods methods) {
 void GrpcServer::SetScalerServing(bool serving) { health_.SetServing(kScaler, serving); }
 
 absl::Status GrpcServer::ReloadTls() {
-  if (!files_.Enabled()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(TlsPems pems, ReadTls(files_));
+  if (!tls_reader_.files().Enabled()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(TlsPems pems, tls_reader_.Read());
   MutexLock lock(mutex_);
   if (pems == tls_) return absl::OkStatus();
   RETURN_IF_ERROR(server_->SetTls(pems));
   tls_ = std::move(pems);
-  LogInfo("tls_reloaded", {{"port", port()}, {"cert", files_.cert}});
+  LogInfo("tls_reloaded", {{"port", port()}, {"cert", tls_reader_.files().cert}});
   return absl::OkStatus();
 }
 

@@ -36,8 +36,8 @@ class GrpcServer {
   // Sets the gRPC health of "externalscaler.ExternalScaler". That of "" is SERVING until Drain().
   void SetScalerServing(bool serving);
 
-  // Reads the TLS files and uses them if they changed. Returns an error for an unusable pair, and
-  // keeps the last good one.
+  // Reads the TLS files, and uses those that changed if the read before returned the same. Returns
+  // an error for an unusable pair, and keeps the last good one.
   absl::Status ReloadTls();
 
   // Health is NOT_SERVING from now on. Blocks until the calls in flight have finished, and cancels
@@ -45,10 +45,10 @@ class GrpcServer {
   void Drain(absl::Duration timeout);
 
  private:
-  explicit GrpcServer(const TlsFiles& files) : files_(files) {}
+  explicit GrpcServer(const TlsFiles& tls) : tls_reader_(tls) {}
   absl::Status Listen(WireServerOptions options, Methods methods);
 
-  const TlsFiles files_;
+  TlsFileReader tls_reader_;
   Mutex mutex_;
   std::optional<TlsPems> tls_ ABSL_GUARDED_BY(mutex_);  // in use
   HealthService health_;

@@ -180,11 +180,25 @@ TEST_F(GrpcServerTls, NewPairIsShownToNewConnections) {
   ASSERT_TRUE(RequestSpecWith(ca_.pem()).ok());
   WriteTls(folder_.path(), other_ca_.Issue("server"), "");
   EXPECT_FALSE(RequestSpecWith(other_ca_.pem()).ok()) << "not reloaded yet";
-  const absl::Status reloaded = scaler_->server->ReloadTls();
-  ASSERT_TRUE(reloaded.ok()) << reloaded;
+  ASSERT_TRUE(scaler_->server->ReloadTls().ok());
+  EXPECT_FALSE(RequestSpecWith(other_ca_.pem()).ok()) << "read once";
+  ASSERT_TRUE(scaler_->server->ReloadTls().ok());
   const absl::Status status = RequestSpecWith(other_ca_.pem());
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_FALSE(RequestSpecWith(ca_.pem()).ok());
+}
+
+TEST_F(GrpcServerTls, ClientCaThatIsCutForOneReadRefusesNoClient) {
+  const TestCertificate pair = ca_.Issue("server");
+  const std::string bundle = other_ca_.pem() + ca_.pem();
+  Serve(pair, bundle);
+  for (const std::string& text : {bundle, other_ca_.pem(), bundle}) {
+    WriteTls(folder_.path(), pair, text);
+    const absl::Status reloaded = scaler_->server->ReloadTls();
+    ASSERT_TRUE(reloaded.ok()) << reloaded;
+    const absl::Status status = RequestSpecWith(ca_.pem(), ca_.Issue("keda"));
+    EXPECT_TRUE(status.ok()) << status;
+  }
 }
 
 TEST_F(GrpcServerTls, BadPairKeepsTheLastGoodOne) {

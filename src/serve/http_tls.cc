@@ -46,14 +46,15 @@ absl::StatusOr<std::unique_ptr<HttpTls>> HttpTls::Open(const TlsFiles& files) {
 }
 
 absl::Status HttpTls::Reload() {
-  ASSIGN_OR_RETURN(TlsPems pems, ReadTls(files_));
+  ASSIGN_OR_RETURN(TlsPems pems, reader_.Read());
   {
     MutexLock lock(mutex_);
     if (pems == pems_) return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(Credentials credentials, Load(pems));
   MutexLock lock(mutex_);
-  if (credentials_ != nullptr) LogInfo("http_certificates_reloaded", {{"cert", files_.cert}});
+  if (credentials_ != nullptr)
+    LogInfo("http_certificates_reloaded", {{"cert", reader_.files().cert}});
   pems_ = std::move(pems);
   credentials_ = std::move(credentials);
   return absl::OkStatus();

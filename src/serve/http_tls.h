@@ -4,6 +4,7 @@
 #include <gnutls/gnutls.h>
 
 #include <memory>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
@@ -17,7 +18,8 @@ class HttpTls {
   // Returns INVALID_ARGUMENT for unusable files.
   static absl::StatusOr<std::unique_ptr<HttpTls>> Open(const TlsFiles& files);
 
-  // Reads the files again. Returns an error for a bad pair, and keeps the last good one.
+  // Reads the files again, and uses those that changed if the read before returned the same.
+  // Returns an error for a bad pair, and keeps the last good one.
   absl::Status Reload();
 
   TlsPems pems() const;  // those in use
@@ -29,10 +31,10 @@ class HttpTls {
  private:
   using Credentials = std::shared_ptr<gnutls_certificate_credentials_st>;
 
-  explicit HttpTls(TlsFiles files) : files_(std::move(files)) {}
+  explicit HttpTls(TlsFiles files) : reader_(std::move(files)) {}
   static absl::StatusOr<Credentials> Load(const TlsPems& pems);
 
-  const TlsFiles files_;
+  TlsFileReader reader_;
   mutable Mutex mutex_;
   TlsPems pems_ ABSL_GUARDED_BY(mutex_);
   Credentials credentials_ ABSL_GUARDED_BY(mutex_);

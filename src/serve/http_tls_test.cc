@@ -26,7 +26,15 @@ class HttpTlsTest : public testing::Test {
     return *std::move(server);
   }
 
-  // Returns the body that a client with this CA gets, or the error.
+  // Two reads in a row make a change count.
+  static void ReloadChange(HttpServer& server) {
+    for (int read = 0; read < 2; ++read) {
+      const absl::Status status = server.ReloadTls();
+      ASSERT_TRUE(status.ok()) << status;
+    }
+  }
+
+  // The body that a client with this CA gets, or the error.
   static std::string Get(const HttpServer& server, const std::string& ca,
                          const TestCertificate& client = {}) {
     const TestTls tls{.ca = ca, .pair = client};
@@ -64,7 +72,7 @@ TEST_F(HttpTlsTest, ReplacedCertificateIsServedWithoutARestart) {
   const TestCa next("the next CA");
   WriteTls(folder_.path(), next.Issue("server"), "");
   EXPECT_EQ(Get(*server, ca_.pem()), "ups 1\n");
-  ASSERT_TRUE(server->ReloadTls().ok()) << server->ReloadTls();
+  ReloadChange(*server);
   EXPECT_EQ(Get(*server, next.pem()), "ups 1\n");
   EXPECT_NE(Get(*server, ca_.pem()), "ups 1\n");
 }
@@ -74,7 +82,7 @@ TEST_F(HttpTlsTest, ReplacedClientCaRefusesOldClients) {
   const auto server = Start(pair, clients_.pem());
   const TestCa next("the next clients' CA");
   WriteTls(folder_.path(), pair, next.pem());
-  ASSERT_TRUE(server->ReloadTls().ok()) << server->ReloadTls();
+  ReloadChange(*server);
   EXPECT_EQ(Get(*server, ca_.pem(), next.Issue("prometheus")), "ups 1\n");
   EXPECT_NE(Get(*server, ca_.pem(), clients_.Issue("prometheus")), "ups 1\n");
 }
@@ -85,7 +93,7 @@ TEST_F(HttpTlsTest, ConnectionOutlivesTheCertificateItBeganWith) {
   const auto connection = TestHttpClient::Open(server->port(), &tls);
   ASSERT_TRUE(connection.ok()) << connection.status();
   WriteTls(folder_.path(), TestCa("the next CA").Issue("server"), "");
-  ASSERT_TRUE(server->ReloadTls().ok()) << server->ReloadTls();
+  ReloadChange(*server);
   (*connection)->Send("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
   const auto reply = (*connection)->ReadAll();
   EXPECT_THAT(reply.value_or("nothing"), HasSubstr("ups 1\n")) << reply.status();

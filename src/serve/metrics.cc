@@ -21,8 +21,9 @@ constexpr std::array kUsualErrors = {
     absl::StatusCode::kFailedPrecondition, absl::StatusCode::kResourceExhausted,
     absl::StatusCode::kUnimplemented,      absl::StatusCode::kUnavailable};
 
-constexpr std::array kReloadTargets = {ReloadTarget::kGrpcTls, ReloadTarget::kMetricsTls,
-                                       ReloadTarget::kProfiles};
+constexpr std::array kReloadTargets = {ReloadTarget::kGrpcTls,  ReloadTarget::kMetricsTls,
+                                       ReloadTarget::kProfiles, ReloadTarget::kWebTls,
+                                       ReloadTarget::kWebToken, ReloadTarget::kPrices};
 
 // A cached answer takes well under a millisecond, one that waits for a snapshot 1.5 s.
 const Histogram::BucketBoundaries kRequestSeconds = {
@@ -43,8 +44,8 @@ auto& Register(Builder builder, absl::string_view name, const char* help,
 }  // namespace
 
 absl::string_view Name(ReloadTarget target) {
-  static constexpr std::array<absl::string_view, kReloadTargets.size()> kNames = {"grpc", "metrics",
-                                                                                  "profiles"};
+  static constexpr std::array<absl::string_view, kReloadTargets.size()> kNames = {
+      "grpc", "metrics", "profiles", "web", "web-token", "prices"};
   return kNames[static_cast<size_t>(target)];
 }
 

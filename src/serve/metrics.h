@@ -18,7 +18,7 @@
 namespace gpuscaler {
 
 // Files that are reloaded when they change. The last good content is kept.
-enum class ReloadTarget { kGrpcTls, kMetricsTls, kProfiles };
+enum class ReloadTarget { kGrpcTls, kMetricsTls, kProfiles, kWebTls, kWebToken, kPrices };
 absl::string_view Name(ReloadTarget target);  // "grpc", "metrics", "profiles"
 
 // Counters and histograms of one process. Thread-safe.

@@ -45,7 +45,7 @@ GpuSample FullSample() {
           .throttle_reasons = 0x24};
 }
 
-// Returns the lines of the page without the prefix of the metric names.
+// The lines of the page without the prefix of the metric names.
 std::vector<std::string> Lines(const std::string& page) {
   std::vector<std::string> lines;
   for (absl::string_view line : absl::StrSplit(page, '\n')) {

@@ -9,7 +9,9 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/jitter.h"
@@ -22,6 +24,7 @@
 #include "scaling/replica_room.h"
 #include "serve/activity_stream.h"
 #include "serve/answers.h"
+#include "serve/live_trigger.h"
 #include "serve/repeat_schedule.h"
 #include "serve/snapshot_log.h"
 #include "serve/spec_keys.h"
@@ -77,12 +80,19 @@ StalenessLimits StalenessOf(const ScalerServiceOptions& options) {
           .forget_after = options.forget_after};
 }
 
+// Returns the name under which a history or a page lists the trigger.
+std::string ListedName(const ParsedTrigger& parsed) {
+  const bool is_default = parsed.spec.metric_name == Trigger().metric_name;
+  if (!is_default || !parsed.trigger.ok()) return parsed.spec.metric_name;
+  return std::string(InfoOf(parsed.trigger->metric).name);
+}
+
 // The free GPUs are those of all nodes at the time of the explanation. A decision has only the
 // nodes of its own pods, and stays in the cache while others change.
-absl::StatusOr<Explanation> ExplanationOf(const ParsedTrigger& parsed,
-                                          const TriggerEvaluator::EvaluationOr& evaluated,
-                                          const FleetReader& fleets,
-                                          const StalenessLimits& staleness, absl::Time now) {
+absl::StatusOr<Explanation> ExplanationWithRoom(const ParsedTrigger& parsed,
+                                                const TriggerEvaluator::EvaluationOr& evaluated,
+                                                const FleetReader& fleets,
+                                                const StalenessLimits& staleness, absl::Time now) {
   RETURN_IF_ERROR(parsed.trigger.status());
   if (!evaluated.ok()) return ExplainAnswer(parsed, evaluated.status());
   const auto fleet = fleets.AllNodes();
@@ -121,6 +131,11 @@ class ScalerService::Impl {
   }
 
   Methods methods();
+  std::vector<LiveTrigger> LiveTriggers() const;
+  absl::StatusOr<std::shared_ptr<const CachedDecision>> Evaluate(const LiveTrigger& live) const;
+  Explanation ExplainLive(
+      const LiveTrigger& live,
+      const absl::StatusOr<std::shared_ptr<const CachedDecision>>& decision) const;
   size_t waiting_calls() const { return waiting_.size(); }
 
   void StopStreams() {
@@ -295,6 +310,7 @@ void ScalerService::Impl::Answer(const Call& call, DecisionPart part, const Ref&
 bool ScalerService::Impl::AnswerFromCache(const TriggerQuery& query) {
   const ParsedTrigger& parsed = *query.parsed;
   if (!parsed.trigger.ok()) {
+    query.trigger->LeaseFrom(clock_.Now());
     query.reply(query.call, parsed, parsed.trigger.status());
     return true;
   }
@@ -449,7 +465,8 @@ void ScalerService::Impl::Explain(const Call& call, const Ref& ref) {
          [this](const Call& pending, const ParsedTrigger& parsed,
                 const TriggerEvaluator::EvaluationOr& evaluated) {
            const StalenessLimits staleness = StalenessOf(options_);
-           Finish(pending, ExplanationOf(parsed, evaluated, fleets_, staleness, clock_.Now()));
+           Finish(pending,
+                  ExplanationWithRoom(parsed, evaluated, fleets_, staleness, clock_.Now()));
          });
 }
 
@@ -484,6 +501,48 @@ OnEnd ScalerService::Impl::StreamMetricSpec(const std::shared_ptr<ServerCall>& c
                           : absl::UnimplementedError("no --profiles: the spec is constant"));
 }
 
+std::vector<LiveTrigger> ScalerService::Impl::LiveTriggers() const {
+  const absl::Time now = clock_.Now();
+  std::vector<LiveTrigger> live;
+  for (std::shared_ptr<TriggerEntry>& entry : cache_.All()) {
+    const TriggerEntry::Lease lease = entry->lease();
+    if (lease.until <= now) continue;
+    TriggerEvaluator::Parsed parsed = evaluator_.Parse(*entry);
+    live.push_back({.namespace_name = entry->namespace_name(),
+                    .scaled_object = entry->name(),
+                    .name = ListedName(*parsed),
+                    .requested_at = lease.requested_at,
+                    .entry = std::move(entry),
+                    .parsed = std::move(parsed)});
+  }
+  const auto key = [](const LiveTrigger& trigger) {
+    return std::tie(trigger.namespace_name, trigger.scaled_object, trigger.name);
+  };
+  std::ranges::sort(live, [&](const LiveTrigger& a, const LiveTrigger& b) {
+    return key(a) != key(b) ? key(a) < key(b) : a.requested_at > b.requested_at;
+  });
+  const auto is_same = [&](const LiveTrigger& a, const LiveTrigger& b) { return key(a) == key(b); };
+  live.erase(std::unique(live.begin(), live.end(), is_same), live.end());
+  return live;
+}
+
+absl::StatusOr<std::shared_ptr<const CachedDecision>> ScalerService::Impl::Evaluate(
+    const LiveTrigger& live) const {
+  RETURN_IF_ERROR(live.parsed->trigger.status());
+  ASSIGN_OR_RETURN(const Evaluation evaluation,
+                   evaluator_.Try(DecisionPart::kAll, *live.entry, live.parsed));
+  return evaluation.cached;
+}
+
+Explanation ScalerService::Impl::ExplainLive(
+    const LiveTrigger& live,
+    const absl::StatusOr<std::shared_ptr<const CachedDecision>>& decision) const {
+  if (!decision.ok()) return ExplainAnswer(*live.parsed, decision.status());
+  const auto explanation = ExplanationWithRoom(*live.parsed, Evaluation{.cached = *decision},
+                                               fleets_, StalenessOf(options_), clock_.Now());
+  return explanation.ok() ? *explanation : ExplainAnswer(*live.parsed, explanation.status());
+}
+
 ScalerService::ScalerService(const ScalerServiceOptions& options, const Clock& clock,
                              const FleetReader& fleets, Leases& leases,
                              const ProfileStore& profiles, RequestMetrics& metrics,
@@ -492,6 +551,16 @@ ScalerService::ScalerService(const ScalerServiceOptions& options, const Clock& c
                                    std::move(wake_sampler), signals)) {}
 ScalerService::~ScalerService() = default;
 Methods ScalerService::methods() { return impl_->methods(); }
+std::vector<LiveTrigger> ScalerService::LiveTriggers() const { return impl_->LiveTriggers(); }
+absl::StatusOr<std::shared_ptr<const CachedDecision>> ScalerService::Evaluate(
+    const LiveTrigger& live) const {
+  return impl_->Evaluate(live);
+}
+Explanation ScalerService::ExplanationOf(
+    const LiveTrigger& live,
+    const absl::StatusOr<std::shared_ptr<const CachedDecision>>& decision) const {
+  return impl_->ExplainLive(live, decision);
+}
 size_t ScalerService::waiting_calls() const { return impl_->waiting_calls(); }
 void ScalerService::StopStreams() { impl_->StopStreams(); }
 

@@ -5,13 +5,18 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "explain.pb.h"
 #include "model/allowed_namespaces.h"
+#include "serve/live_trigger.h"
 #include "serve/profile_store.h"
 #include "serve/request_metrics.h"
 #include "serve/signal_access.h"
+#include "serve/trigger_cache.h"
 #include "store/fleet_reader.h"
 #include "store/leases.h"
 #include "wire/methods.h"
@@ -48,6 +53,20 @@ class ScalerService {
 
   // Serves ExternalScaler and Explainer.
   Methods methods();
+
+  // Returns the triggers with a live lease, by namespace, ScaledObject and name. If several have
+  // all three in common, returns the one that was requested last. Renews no lease.
+  std::vector<LiveTrigger> LiveTriggers() const;
+
+  // Returns the decision that a request would get now, without waiting for a snapshot. Renews no
+  // lease. Blocks for the time of a decision, so it must not run on a thread that answers KEDA.
+  absl::StatusOr<std::shared_ptr<const CachedDecision>> Evaluate(const LiveTrigger& live) const;
+
+  // Returns what Explain would reply. `decision` is the result of Evaluate(). Blocks for the time
+  // of a look at all nodes.
+  gpuscaler::v1::Explanation ExplanationOf(
+      const LiveTrigger& live,
+      const absl::StatusOr<std::shared_ptr<const CachedDecision>>& decision) const;
 
   // Returns how many calls wait for a snapshot.
   size_t waiting_calls() const;

@@ -188,6 +188,41 @@ const std::vector<Malformed>& MalformedKinds() {
   return kinds;
 }
 
+TEST(ScalerService, LiveTriggersAreThoseWithALease) {
+  ServedScaler scaler;
+  scaler.Sample({BusyGpu(0, 60)});
+  EXPECT_TRUE(scaler.service->LiveTriggers().empty());
+  ASSERT_TRUE(scaler.client.GetMetrics(RefOf({})).ok());
+  ASSERT_TRUE(scaler.client.IsActive(RefOf({{"metricName", "b"}})).ok());
+  const absl::Time requested_at = scaler.clock.Now();
+  scaler.RepeatFor(absl::Seconds(88), {BusyGpu(0, 60)});
+  const std::vector<LiveTrigger> live = scaler.service->LiveTriggers();
+  ASSERT_EQ(live.size(), 2u);
+  EXPECT_EQ(live[0].name, "b");
+  EXPECT_EQ(live[1].name, "gpu_utilization") << "the metricType's in place of the default name";
+  for (const LiveTrigger& trigger : live) {
+    EXPECT_EQ(trigger.namespace_name, "default");
+    EXPECT_EQ(trigger.scaled_object, "llm");
+    EXPECT_EQ(trigger.requested_at, requested_at);
+    const auto decision = scaler.service->Evaluate(trigger);
+    ASSERT_TRUE(decision.ok()) << decision.status();
+    EXPECT_EQ((*decision)->decision.value, 60);
+  }
+  scaler.RepeatFor(absl::Seconds(2), {BusyGpu(0, 60)});
+  EXPECT_TRUE(scaler.service->LiveTriggers().empty()) << "Evaluate() renews no lease";
+}
+
+TEST(ScalerService, EditedTriggerReplacesTheFormerOneOfItsName) {
+  ServedScaler scaler;
+  scaler.Sample({BusyGpu(0, 60)});
+  ASSERT_TRUE(scaler.client.GetMetrics(RefOf({{"targetValue", "70"}})).ok());
+  scaler.clock.Advance(absl::Seconds(1));
+  ASSERT_TRUE(scaler.client.GetMetrics(RefOf({{"targetValue", "50"}})).ok());
+  const std::vector<LiveTrigger> live = scaler.service->LiveTriggers();
+  ASSERT_EQ(live.size(), 1u);
+  EXPECT_EQ(live[0].parsed->spec.target, 50);
+}
+
 TEST(ScalerService, MalformedMetadataIsAnErrorThatKedaShows) {
   ServedScaler scaler;
   scaler.Sample({BusyGpu(0, 60)});

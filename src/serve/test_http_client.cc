@@ -105,25 +105,36 @@ bool TestHttpClient::Send(absl::string_view bytes) {
   return send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL) == size;
 }
 
-absl::StatusOr<std::string> TestHttpClient::ReadAll(absl::Duration timeout) {
+absl::StatusOr<std::string> TestHttpClient::ReadSome(absl::Duration timeout) {
   const NoBrokenPipe quiet;
   const timeval piece_timeout = absl::ToTimeval(timeout);
   setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &piece_timeout, sizeof(piece_timeout));
+  std::string piece(size_t{64} << 10, '\0');
+  errno = 0;
+  const ssize_t size = tls_ != nullptr
+                           ? SSL_read(tls_.get(), piece.data(), static_cast<int>(piece.size()))
+                           : recv(socket_, piece.data(), piece.size(), 0);
+  if (size > 0) {
+    piece.resize(static_cast<size_t>(size));
+    return piece;
+  }
+  if (errno == EAGAIN) return absl::DeadlineExceededError("no bytes");
+  const bool ended =
+      tls_ == nullptr || SSL_get_error(tls_.get(), static_cast<int>(size)) != SSL_ERROR_SSL;
+  if (!ended) return OpenSslError("read");
+  return "";
+}
+
+absl::StatusOr<std::string> TestHttpClient::ReadAll(absl::Duration timeout) {
   std::string all;
-  char piece[4096];
   while (true) {
-    errno = 0;
-    const ssize_t size = tls_ != nullptr ? SSL_read(tls_.get(), piece, sizeof(piece))
-                                         : recv(socket_, piece, sizeof(piece), 0);
-    if (size > 0) {
-      all.append(piece, static_cast<size_t>(size));
-      continue;
+    const absl::StatusOr<std::string> piece = ReadSome(timeout);
+    if (absl::IsDeadlineExceeded(piece.status())) {
+      return absl::DeadlineExceededError(absl::StrCat("after: ", all));
     }
-    if (errno == EAGAIN) return absl::DeadlineExceededError(absl::StrCat("after: ", all));
-    const bool ended =
-        tls_ == nullptr || SSL_get_error(tls_.get(), static_cast<int>(size)) != SSL_ERROR_SSL;
-    if (!ended) return OpenSslError("read");
-    return all;
+    RETURN_IF_ERROR(piece.status());
+    if (piece->empty()) return all;
+    all += *piece;
   }
 }
 

@@ -34,6 +34,10 @@ class TestHttpClient {
   // Returns false if the server has closed the connection.
   bool Send(absl::string_view bytes);
 
+  // Returns the next bytes, "" once the server has closed the connection, or DEADLINE_EXCEEDED if
+  // none arrive for `timeout`.
+  absl::StatusOr<std::string> ReadSome(absl::Duration timeout = absl::Seconds(10));
+
   // Returns all bytes until the server closes the connection, or DEADLINE_EXCEEDED if none arrive
   // for `timeout`.
   absl::StatusOr<std::string> ReadAll(absl::Duration timeout = absl::Seconds(10));

@@ -285,8 +285,14 @@ bool CachedDecision::IsValidFor(DecisionPart part, const ParsedTrigger& now,
 absl::Time TriggerEntry::LeaseFrom(absl::Time now) {
   MutexLock lock(mutex_);
   const absl::Duration lease = 3 * longest_gap_.Record(now);
-  lease_until_ = std::max(lease_until_, now + std::clamp(lease, kShortestLease, kLongestLease));
-  return lease_until_;
+  lease_.requested_at = now;
+  lease_.until = std::max(lease_.until, now + std::clamp(lease, kShortestLease, kLongestLease));
+  return lease_.until;
+}
+
+TriggerEntry::Lease TriggerEntry::lease() const {
+  MutexLock lock(mutex_);
+  return lease_;
 }
 
 std::shared_ptr<TriggerEntry> TriggerCache::Get(const externalscaler::ScaledObjectRef& ref) {
@@ -308,6 +314,14 @@ std::shared_ptr<TriggerEntry> TriggerCache::Get(const externalscaler::ScaledObje
   slots_.front().trigger->CountIn(decision_bytes_);
   DropOldest();
   return slots_.front().trigger;
+}
+
+std::vector<std::shared_ptr<TriggerEntry>> TriggerCache::All() const {
+  MutexLock lock(mutex_);
+  std::vector<std::shared_ptr<TriggerEntry>> all;
+  all.reserve(slots_.size());
+  for (const Slot& slot : slots_) all.push_back(slot.trigger);
+  return all;
 }
 
 // The trigger that was used last stays.

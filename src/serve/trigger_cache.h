@@ -171,6 +171,12 @@ class TriggerEntry {
   // kLongestLease.
   absl::Time LeaseFrom(absl::Time now);
 
+  struct Lease {
+    absl::Time requested_at = absl::InfinitePast();  // newest request
+    absl::Time until = absl::InfinitePast();
+  };
+  Lease lease() const;
+
  private:
   static unsigned BitOf(AmbiguityWarning::About ambiguity) {
     return 1u << static_cast<unsigned>(ambiguity);
@@ -209,7 +215,7 @@ class TriggerEntry {
   size_t decision_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::shared_ptr<std::atomic<size_t>> total_ ABSL_GUARDED_BY(mutex_);  // null: not counted
   LongestRequestGap longest_gap_ ABSL_GUARDED_BY(mutex_);
-  absl::Time lease_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  Lease lease_ ABSL_GUARDED_BY(mutex_);
 };
 
 // An LRU cache keyed by namespace, name and metadata. It evicts on look-ups only. Thread-safe.
@@ -224,6 +230,9 @@ class TriggerCache {
 
   std::shared_ptr<TriggerEntry> Get(const externalscaler::ScaledObjectRef& ref);
 
+  // Returns all triggers, most recently used first.
+  std::vector<std::shared_ptr<TriggerEntry>> All() const;
+
  private:
   struct Slot {
     size_t fingerprint = 0;
@@ -236,7 +245,7 @@ class TriggerCache {
 
   const Limits limits_;
   const AllowedNamespaces allowed_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   Slots slots_ ABSL_GUARDED_BY(mutex_);  // most recently used first
   // If two triggers have one fingerprint, the later one replaces the other.
   absl::flat_hash_map<size_t, Slots::iterator> by_fingerprint_ ABSL_GUARDED_BY(mutex_);

@@ -249,8 +249,9 @@ void TriggerEvaluator::RecordRequest(TriggerEntry& entry, const ParsedTrigger& p
   const MetricTypeInfo& metric = InfoOf(parsed.trigger->metric);
   const bool has_enough =
       !IsCostly(metric) && entry.LookBackOf(*parsed.trigger) <= kShortestLookBack;
+  const absl::Time until = entry.LeaseFrom(clock_.Now());
   if (has_enough && !parsed.source.has_value()) return;
-  RenewUntil(entry, parsed, entry.LeaseFrom(clock_.Now()));
+  RenewUntil(entry, parsed, until);
   if (!IsCostly(metric)) return;
   const auto fleet = FleetOf(parsed, /*source_is_empty=*/false);
   if (fleet.ok() && NeedsCostlyReading(**fleet, metric, staleness_)) wake_sampler_();

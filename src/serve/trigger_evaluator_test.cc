@@ -114,7 +114,7 @@ class EvaluatorFixture {
     return evaluator_.Try(part, trigger, parsed);
   }
 
-  // Returns a decision without any cache, or nothing if readings are awaited.
+  // A decision without any cache, or nothing if readings are awaited.
   std::optional<Decision> DecideUncached(TriggerEntry& trigger) {
     const TriggerEvaluator::Parsed parsed = evaluator_.Parse(trigger);
     SignalHistory signals = signals_.HistoryOf(

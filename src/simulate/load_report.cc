@@ -96,12 +96,12 @@ std::string LoadJson(const std::string& target, const LoadTally& tally, bool sto
   return report.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-std::string LoadLine(absl::Duration passed, double asked, const LoadTally& tally,
+std::string LoadLine(absl::Duration passed, double target_rate, const LoadTally& tally,
                      const LatencyCounts& recent, absl::Duration since_last) {
   const double answered = PerSecond(recent.count(), since_last);
   std::string line =
       absl::StrFormat("%5.0fs  asked %.4g/s  answered %.4g/s  under way %d",
-                      absl::ToDoubleSeconds(passed), asked, answered, tally.in_flight);
+                      absl::ToDoubleSeconds(passed), target_rate, answered, tally.in_flight);
   if (tally.waiting > 0) absl::StrAppend(&line, "  waiting ", tally.waiting);
   if (ErrorsOf(tally) > 0) absl::StrAppend(&line, "  errors ", ErrorsOf(tally));
   return absl::StrCat(line, "  ", PercentilesText(recent));

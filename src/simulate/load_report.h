@@ -11,8 +11,9 @@ namespace gpuscaler {
 std::string LoadText(const std::string& target, const LoadTally& tally, bool stopped);
 std::string LoadJson(const std::string& target, const LoadTally& tally, bool stopped);
 
-// `recent` has the latencies since the last line, and `asked` is the current rate per second.
-std::string LoadLine(absl::Duration passed, double asked, const LoadTally& tally,
+// `recent` has the latencies since the last line, and `target_rate` is the rate of requests to
+// send now, per second.
+std::string LoadLine(absl::Duration passed, double target_rate, const LoadTally& tally,
                      const LatencyCounts& recent, absl::Duration since_last);
 
 }  // namespace gpuscaler

@@ -160,7 +160,7 @@ struct ComeAndGoOptions {
   TargetType target_type = TargetType::kAverageValue;  // ignored for engines
 };
 
-// Returns a trigger for which a fully busy pod counts twice the target.
+// A trigger for which a fully busy pod counts twice the target.
 inline Trigger HalfUtilization(TargetType type = TargetType::kAverageValue) {
   Trigger trigger;
   trigger.target = 50;

@@ -45,7 +45,7 @@ RequestTrace TraceFor(const EnginePreset& preset, const RequestTrace& trace, dou
 // equally long.
 LoopLoad LoadOf(const std::string& name, const RequestTrace& trace, double engines);
 
-// Returns a policy that runs the replicas the load needs up to `lead` ahead, the longest start.
+// A policy that runs the replicas the load needs up to `lead` ahead, the longest start.
 ScheduledPolicy Clairvoyant(const LoopLoad& load, absl::Duration lead);
 
 // llm-d's published episode: 2, 4, 6, 8, 10, 4 and 1 requests per second for 40 minutes, and 3 to 8

@@ -49,7 +49,7 @@ class WorkloadTelemetry : public Scaler {
   absl::StatusOr<double> GetMetrics() override;
   absl::StatusOr<bool> IsActive() override;
 
-  // Returns the decision on the newest observation.
+  // The decision on the newest observation.
   const Decision& Decided();
 
  private:
@@ -72,7 +72,7 @@ class WorkloadTelemetry : public Scaler {
   std::optional<Decision> decision_;  // empty: not decided since the newest observation
 };
 
-// Returns the trigger for KedaPolicy.
+// The trigger for KedaPolicy.
 KedaTrigger OwnTrigger(const Trigger& trigger, const TelemetrySources& sources = {});
 
 }  // namespace gpuscaler

@@ -285,8 +285,10 @@ Trigger TriggerOf(const Settings& settings) {
   Trigger trigger = settings.trigger;
   trigger.metric = ExplicitMetric(settings).value_or(trigger.metric);
   const MetricTypeInfo& metric = InfoOf(trigger.metric);
-  const bool is_in_replicas = trigger.metric == MetricType::kDemandReplicas;
-  trigger.target = ExplicitTarget(settings).value_or(is_in_replicas ? 1 : trigger.target);
+  // A target of a profile on another metric is not one in replicas.
+  const bool becomes_demand = trigger.metric == MetricType::kDemandReplicas &&
+                              settings.trigger.metric != MetricType::kDemandReplicas;
+  trigger.target = ExplicitTarget(settings).value_or(becomes_demand ? 1 : trigger.target);
   trigger.aggregation =
       settings.aggregation.value_or(metric.extensive ? Aggregation::kSum : Aggregation::kMax);
 

@@ -127,8 +127,6 @@ PreallocatedMemory DefaultPreallocatedMemory(const Trigger& base, MetricType met
 Profile MakeProfile(const Draft& draft) {
   const Trigger& base = draft.settings.trigger;
   Trigger trigger = TriggerOf(draft.settings);
-  // The target of demand_replicas is a trigger's own.
-  trigger.target = draft.settings.target.value_or(base.target);
   trigger.preallocated_memory =
       draft.preallocated_memory.value_or(DefaultPreallocatedMemory(base, trigger.metric));
   return {.help = draft.help, .trigger = std::move(trigger)};

@@ -1,7 +1,12 @@
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "trigger/profile.h"
+#include "trigger/trigger.h"
 #include "trigger/trigger_keys.h"
 
 namespace gpuscaler {
@@ -78,6 +83,30 @@ profiles:
   EXPECT_EQ(profile.warmup, absl::Seconds(40));
   EXPECT_EQ(profile.scale_in, ScaleIn::kHold);
   EXPECT_EQ(profile.preallocated_memory, PreallocatedMemory::kLiteral);
+}
+
+TEST(ParseProfiles, TargetOfDemandInReplicasIsOneUnlessAProfileSetsIt) {
+  const std::string yaml = R"(
+profiles:
+  plain: {metricType: demand_replicas}
+  of-pressure: {extends: vllm-inference, metricType: demand_replicas}
+  two: {metricType: demand_replicas, targetValue: 2}
+  of-two: {extends: two, metricType: demand_replicas}
+)";
+  const auto profiles = ParseProfiles(yaml);
+  ASSERT_TRUE(profiles.ok()) << profiles.status();
+  const std::vector<std::pair<std::string, double>> rows = {
+      {"plain", 1}, {"of-pressure", 1}, {"two", 2}, {"of-two", 2}};
+  for (const auto& [name, want] : rows) {
+    EXPECT_EQ(profiles->find(name)->second.trigger.target, want) << name;
+    const auto trigger = ParseTrigger({{"profile", name}}, *profiles);
+    ASSERT_TRUE(trigger.ok()) << name << trigger.status();
+    EXPECT_EQ(trigger->metric, MetricType::kDemandReplicas) << name;
+    EXPECT_EQ(trigger->target, want) << name;
+  }
+  const auto set = ParseTrigger({{"profile", "two"}, {"targetValue", "3"}}, *profiles);
+  ASSERT_TRUE(set.ok()) << set.status();
+  EXPECT_EQ(set->target, 3);
 }
 
 TEST(ParseProfiles, ThresholdOfAHoldingProfileLetsItGoToZero) {

@@ -24,7 +24,7 @@ constexpr size_t kLongestPem = 32 << 10;
 // A shorter window would take a pause between two requests for a freeze.
 constexpr absl::Duration kShortestFrozen = absl::Seconds(10);
 
-constexpr double kFewestSloMs = 1;
+constexpr double kMinSloMs = 1;
 constexpr double kMaxSloMs = 600'000;
 
 constexpr char kSloAllowed[] = "milliseconds, 1 to 600000";
@@ -51,7 +51,7 @@ bool ReadFrozenWindow(absl::string_view text, Settings& settings) {
 
 template <auto kField>
 bool ReadMilliseconds(absl::string_view text, Settings& settings) {
-  const std::optional<double> milliseconds = NumberIn(text, kFewestSloMs, kMaxSloMs);
+  const std::optional<double> milliseconds = NumberIn(text, kMinSloMs, kMaxSloMs);
   if (milliseconds) settings.trigger.*kField = absl::Milliseconds(*milliseconds);
   return milliseconds.has_value();
 }

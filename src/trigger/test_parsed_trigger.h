@@ -10,7 +10,7 @@
 
 namespace gpuscaler {
 
-// Returns the text for a failed test.
+// The text for a failed test.
 inline std::string Text(const Metadata& metadata) {
   std::string text;
   for (const auto& [key, value] : metadata) absl::StrAppend(&text, key, "=", value, " ");

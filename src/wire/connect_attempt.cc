@@ -26,7 +26,7 @@
 namespace gpuscaler {
 namespace {
 
-constexpr absl::string_view kUnix = "unix:";
+constexpr absl::string_view kUnixPrefix = "unix:";
 // An address that does not answer must leave time for the next one within a short deadline.
 constexpr absl::Duration kNotLast = absl::Seconds(2);
 // The kernel would resend for 15 minutes to a server that has gone.
@@ -79,8 +79,8 @@ void ConnectAttempt::Start() {
     if (!context.ok()) return Fail(context.status());
     context_ = *std::move(context);
   }
-  if (absl::StartsWith(target_.address, kUnix)) {
-    return StartUnix(target_.address.substr(kUnix.size()));
+  if (absl::StartsWith(target_.address, kUnixPrefix)) {
+    return StartUnix(target_.address.substr(kUnixPrefix.size()));
   }
   if (!SplitHostPort(target_.address, host_, port_)) {
     return Fail(absl::InvalidArgumentError(

@@ -89,12 +89,12 @@ class GrpcCall {
   bool is_finished_ = false;
 };
 
-using HealthCall = GrpcCall<HealthCheckRequest, HealthCheckResponse>;
-using ReflectionCall = GrpcCall<ServerReflectionRequest, ServerReflectionResponse>;
+using GrpcHealthCall = GrpcCall<HealthCheckRequest, HealthCheckResponse>;
+using GrpcReflectionCall = GrpcCall<ServerReflectionRequest, ServerReflectionResponse>;
 // Its answers are the requests.
 using EchoCall = GrpcCall<HealthCheckRequest, HealthCheckRequest>;
 
-HealthCheckRequest RequestOf(const std::string& service) {
+HealthCheckRequest HealthRequestOf(const std::string& service) {
   HealthCheckRequest request;
   request.set_service(service);
   return request;
@@ -148,7 +148,7 @@ class GrpcClientTest : public testing::Test {
   grpc::Status EndOf(const std::string& method, const std::string& message,
                      absl::Duration timeout = absl::Seconds(10)) {
     EchoCall call(channel_, method, timeout);
-    call.Write(RequestOf(message));
+    call.Write(HealthRequestOf(message));
     call.WritesDone();
     return call.Finish();
   }
@@ -172,7 +172,7 @@ TEST_F(GrpcClientTest, ReadsAnswersAndStreams) {
   // The second is more than a window.
   for (const std::string& text : {std::string(), std::string(1'900'000, 'x'), std::string("b")}) {
     HealthCheckRequest answer;
-    ASSERT_TRUE(call.Write(RequestOf(text)));
+    ASSERT_TRUE(call.Write(HealthRequestOf(text)));
     ASSERT_TRUE(call.Read(answer));
     EXPECT_EQ(answer.service(), text);
   }
@@ -206,7 +206,7 @@ TEST_F(GrpcClientTest, CallsEndAtTheirDeadlineAndWhenCancelled) {
             grpc::StatusCode::DEADLINE_EXCEEDED);
   WaitUntilHanging(0);
   EchoCall call(channel_, "/test.Test/Hang");
-  call.Write(RequestOf("x"));
+  call.Write(HealthRequestOf("x"));
   WaitUntilHanging(1);
   call.Cancel();
   EXPECT_EQ(call.Finish().error_code(), grpc::StatusCode::CANCELLED);
@@ -216,7 +216,7 @@ TEST_F(GrpcClientTest, CallsEndAtTheirDeadlineAndWhenCancelled) {
 TEST_F(GrpcClientTest, FinishesCallsWhenTheServerDrains) {
   Start();
   EchoCall call(channel_, "/test.Test/Hang", absl::Milliseconds(500));
-  call.Write(RequestOf("x"));
+  call.Write(HealthRequestOf("x"));
   WaitUntilHanging(1);
   server_->Drain(absl::Seconds(30));
   EXPECT_EQ(hanging_, 0);
@@ -234,8 +234,8 @@ TEST_F(GrpcClientTest, CallsOverAUnixSocket) {
 TEST_F(GrpcClientTest, ChecksAndWatchesHealth) {
   Start();
   const auto check = [this](const std::string& service, HealthCheckResponse& response) {
-    HealthCall call(channel_, "/grpc.health.v1.Health/Check");
-    call.Write(RequestOf(service));
+    GrpcHealthCall call(channel_, "/grpc.health.v1.Health/Check");
+    call.Write(HealthRequestOf(service));
     call.WritesDone();
     call.Read(response);
     return call.Finish();
@@ -245,8 +245,8 @@ TEST_F(GrpcClientTest, ChecksAndWatchesHealth) {
   EXPECT_EQ(response.status(), HealthCheckResponse::SERVING);
   EXPECT_EQ(check("a", response).error_code(), grpc::StatusCode::NOT_FOUND);
 
-  HealthCall watch(channel_, "/grpc.health.v1.Health/Watch");
-  watch.Write(RequestOf("a"));
+  GrpcHealthCall watch(channel_, "/grpc.health.v1.Health/Watch");
+  watch.Write(HealthRequestOf("a"));
   watch.WritesDone();
   ASSERT_TRUE(watch.Read(response));
   EXPECT_EQ(response.status(), HealthCheckResponse::SERVICE_UNKNOWN);
@@ -261,7 +261,7 @@ TEST_F(GrpcClientTest, ChecksAndWatchesHealth) {
 
 TEST_F(GrpcClientTest, ReadsDescriptors) {
   Start();
-  ReflectionCall call(channel_, "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo");
+  GrpcReflectionCall call(channel_, "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo");
   ServerReflectionRequest request;
   ServerReflectionResponse response;
   request.set_list_services("*");
@@ -279,7 +279,7 @@ TEST_F(GrpcClientTest, ReadsDescriptors) {
 
 TEST_F(GrpcClientTest, ReadsTheEndOfACallThatRequestsWithoutReading) {
   Start();
-  ReflectionCall call(channel_, "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo");
+  GrpcReflectionCall call(channel_, "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo");
   ServerReflectionRequest request;
   request.set_file_containing_symbol("google.protobuf.FieldOptions");
   // The answers are far more than the windows and buffers of both sides hold.

@@ -53,7 +53,7 @@ class ServerTlsTest : public testing::Test {
       SSL_write(tls_.get(), bytes.data(), static_cast<int>(bytes.size()));
     }
     bool SendKeyUpdates(int count) { return socket_.Send(KeyUpdates(tls_.get(), count)); }
-    // Returns the common name of the server's certificate, or "" if the server refuses the client.
+    // The common name of the server's certificate, or "" if the server refuses the client.
     std::string Name() {
       char name[100] = "";
       char byte = 0;

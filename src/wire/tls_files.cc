@@ -97,4 +97,16 @@ absl::StatusOr<TlsPems> ReadTls(const TlsFiles& files) {
   return pems;
 }
 
+absl::StatusOr<TlsPems> TlsFileReader::Read() {
+  absl::StatusOr<TlsPems> read = ReadTls(files_);
+  MutexLock lock(mutex_);
+  if (!read.ok()) {
+    last_read_.reset();
+    return read;
+  }
+  if (!used_.has_value() || last_read_ == *read) used_ = *read;
+  last_read_ = *std::move(read);
+  return *used_;
+}
+
 }  // namespace gpuscaler

@@ -93,5 +93,44 @@ TEST_F(TlsFilesTest, OneBrokenCertificateOfAChainIsAFault) {
   ExpectFault(files_.cert, "not valid PEM");
 }
 
+class TlsFileReaderTest : public TlsFilesTest {
+ protected:
+  // Writes the CA file. Returns the CA that is used after another read.
+  std::string UsedAfter(const std::string& text) {
+    folder_.Write("ca.pem", text);
+    const auto pems = reader_.Read();
+    return pems.ok() ? pems->ca : std::string(pems.status().message());
+  }
+
+  const TestCa other_{"another"};
+  const std::string bundle_ = ca_.pem() + other_.pem();
+  TlsFileReader reader_{files_};
+};
+
+TEST_F(TlsFileReaderTest, FirstReadIsUsed) { EXPECT_EQ(UsedAfter(bundle_), bundle_); }
+
+TEST_F(TlsFileReaderTest, ChangeIsUsedAfterTwoEqualReads) {
+  EXPECT_EQ(UsedAfter(ca_.pem()), ca_.pem());
+  EXPECT_EQ(UsedAfter(bundle_), ca_.pem());
+  EXPECT_EQ(UsedAfter(bundle_), bundle_);
+  EXPECT_EQ(UsedAfter(bundle_), bundle_);
+}
+
+TEST_F(TlsFileReaderTest, BundleThatIsCutForOneReadIsNotUsed) {
+  EXPECT_EQ(UsedAfter(bundle_), bundle_);
+  EXPECT_EQ(UsedAfter(ca_.pem()), bundle_);
+  EXPECT_EQ(UsedAfter(bundle_), bundle_);
+  EXPECT_EQ(UsedAfter(ca_.pem()), bundle_);
+  EXPECT_EQ(UsedAfter(other_.pem()), bundle_) << "two reads that differ";
+}
+
+TEST_F(TlsFileReaderTest, ReadsOnBothSidesOfAnErrorAreNotInARow) {
+  EXPECT_EQ(UsedAfter(bundle_), bundle_);
+  EXPECT_EQ(UsedAfter(ca_.pem()), bundle_);
+  EXPECT_THAT(UsedAfter(""), HasSubstr("no PEM certificate"));
+  EXPECT_EQ(UsedAfter(ca_.pem()), bundle_);
+  EXPECT_EQ(UsedAfter(ca_.pem()), ca_.pem());
+}
+
 }  // namespace
 }  // namespace gpuscaler

@@ -8,6 +8,7 @@
 #include "workload/owner_names.h"
 #include "workload/owner_references.h"
 #include "workload/reserved_gpus.h"
+#include "workload/unread_gpus.h"
 #include "workload/vgpu_annotation.h"
 
 namespace gpuscaler {
@@ -344,6 +345,7 @@ bool KubeletAttribution::Annotate(NodeSnapshot& snapshot) {
   snapshot.attribution = State(snapshot, pods);
   if (snapshot.attribution.state == Attribution::State::kKnown) {
     lost_.AddTo(snapshot, *pods);
+    AddUnreadGpus(*pods, snapshot);
     const auto ambiguous = FillHolders(
         *pods, [&](int64_t pid) { return PodOf(pid, *pods, snapshot.taken_at); }, snapshot);
     LogAmbiguous(ambiguous);

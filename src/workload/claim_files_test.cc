@@ -47,7 +47,7 @@ class ClaimFilesTest : public testing::Test {
                                R"("},"device":{"DeviceName":")", device, R"("}}}]}]}}}})"));
   }
 
-  // Returns the remaining devices of a pod with `device`.
+  // The remaining devices of a pod with `device`.
   std::vector<PodDevice> Add(const PodDevice& device) {
     std::vector<PodDevices> pods = {{"shop", "web-0", {device}}};
     testing::internal::CaptureStderr();

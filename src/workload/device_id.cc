@@ -14,6 +14,7 @@ namespace gpuscaler {
 namespace {
 
 constexpr size_t kUuidSize = 36;  // 8-4-4-4-12
+constexpr absl::string_view kIntelUuid = "Intel-";
 
 bool IsUuid(absl::string_view text) {
   if (text.size() != kUuidSize) return false;
@@ -123,8 +124,11 @@ std::optional<DeviceId> ParseAmdDraName(absl::string_view resource, absl::string
 }
 
 // Parses "card0-1": a card and the share of it. Monitoring resources mean all cards at once, and
-// hold none.
+// hold none. Intel's DRA driver names a device by PCI address and id, or by the card.
 std::optional<DeviceId> ParseIntel(absl::string_view resource, absl::string_view id) {
+  if (resource == "gpu.intel.com" && !id.empty()) {
+    return DeviceId{.form = DeviceId::Form::kIntel, .text = std::string(id)};
+  }
   if (!absl::StartsWith(resource, "gpu.intel.com/") || absl::EndsWith(resource, "monitoring")) {
     return std::nullopt;
   }
@@ -133,7 +137,7 @@ std::optional<DeviceId> ParseIntel(absl::string_view resource, absl::string_view
     return std::nullopt;
   }
   return DeviceId{
-      .form = DeviceId::Form::kIntelCard, .text = std::string(parts[0]), .is_replica = true};
+      .form = DeviceId::Form::kIntel, .text = std::string(parts[0]), .is_replica = true};
 }
 
 // Parses a device of NVIDIA's DRA driver, named by the GPU's minor number since v25.3.0
@@ -166,7 +170,7 @@ std::optional<DeviceId> ParseByResource(absl::string_view resource, absl::string
 
 bool IsSameGpu(const DeviceId& device, const GpuSample& gpu) {
   if (absl::EqualsIgnoreCase(gpu.uuid, device.text)) return true;
-  if (IsOfAmd(device) != IsOfAmd(gpu)) return false;
+  if (VendorOf(device) != VendorOf(gpu)) return false;
   switch (device.form) {
     case DeviceId::Form::kLegacyMigUuid:
       return gpu.gpu_instance && gpu.gpu_instance == device.instance &&
@@ -176,6 +180,8 @@ bool IsSameGpu(const DeviceId& device, const GpuSample& gpu) {
              IsMig(gpu) == device.instance.has_value();
     case DeviceId::Form::kAllGpus:
       return !IsMig(gpu);
+    case DeviceId::Form::kIntel:
+      return gpu.uuid == IntelUuid(device);
     case DeviceId::Form::kPciAddress:
     case DeviceId::Form::kAmdPartition:
     case DeviceId::Form::kAmdRender:
@@ -210,7 +216,7 @@ bool IsSeen(const DeviceId& device, absl::Span<const GpuSample> gpus) {
 }
 
 bool MayBe(const DeviceId& device, bool is_seen, const GpuSample& gpu) {
-  if (IsOfAmd(device) != IsOfAmd(gpu)) return false;
+  if (VendorOf(device) != VendorOf(gpu)) return false;
   const bool may_be_instance =
       !device.instance || !gpu.gpu_instance || gpu.gpu_instance == device.instance;
   const bool may_be_minor = gpu.minor_number ? gpu.minor_number == device.minor_number : !is_seen;
@@ -236,7 +242,7 @@ bool MayBe(const DeviceId& device, bool is_seen, const GpuSample& gpu) {
 
 // Returns true if the driver may hide the instance of the id on that GPU.
 bool MayHide(const GpuSample& gpu, const DeviceId& device) {
-  if (IsOfAmd(device) != IsOfAmd(gpu)) return false;
+  if (VendorOf(device) != VendorOf(gpu)) return false;
   if (IsMig(gpu) || !IsMigInstance(device)) return false;
   if (!device.parent_uuid.empty()) return absl::EqualsIgnoreCase(gpu.uuid, device.parent_uuid);
   return device.minor_number ? gpu.minor_number == device.minor_number : gpu.is_in_mig_mode;
@@ -252,12 +258,25 @@ bool IsNvidiaResource(absl::string_view resource) {
   return absl::StartsWith(resource, "nvidia.com/") || IsDraDriver(resource);
 }
 
-bool IsOfAmd(const DeviceId& device) {
-  return device.form == DeviceId::Form::kPciAddress ||
-         device.form == DeviceId::Form::kAmdPartition || device.form == DeviceId::Form::kAmdRender;
+GpuVendor VendorOf(const DeviceId& device) {
+  switch (device.form) {
+    case DeviceId::Form::kPciAddress:
+    case DeviceId::Form::kAmdPartition:
+    case DeviceId::Form::kAmdRender:
+      return GpuVendor::kAmd;
+    case DeviceId::Form::kIntel:
+      return GpuVendor::kIntel;
+    default:
+      return GpuVendor::kNvidia;
+  }
 }
 
-bool IsOfAmd(const GpuSample& gpu) { return !gpu.device_ids.empty(); }
+GpuVendor VendorOf(const GpuSample& gpu) {
+  if (absl::StartsWith(gpu.uuid, kIntelUuid)) return GpuVendor::kIntel;
+  return gpu.device_ids.empty() ? GpuVendor::kNvidia : GpuVendor::kAmd;
+}
+
+std::string IntelUuid(const DeviceId& device) { return absl::StrCat(kIntelUuid, device.text); }
 
 std::optional<DeviceId> ParseDeviceId(absl::string_view resource, absl::string_view id) {
   const bool is_replica = CutReplica(id);

@@ -21,7 +21,7 @@ struct DeviceId {
     kPciAddress,    // "0000:19:00.0" (AMD): a whole GPU, or partition 0 of a divided one
     kAmdPartition,  // "amdgpu_xcp_30"
     kAmdRender,     // "renderD128", from "gpu-1-128" (AMD DRA)
-    kIntelCard,     // "card0"
+    kIntel,         // "card0"; "0000-03-00-0-0xe20b" (Intel DRA)
     kAllGpus,       // "all" (WSL), "tegra"
     kDraName,       // other names of the DRA drivers, such as "gpu-0-mig-1g5gb-19-0": profile and
                     // placement, which NVML shows only to privileged users
@@ -42,9 +42,12 @@ bool IsDraDriver(absl::string_view resource);
 // HAMi.
 bool IsNvidiaResource(absl::string_view resource);
 
-// Returns true if the id, or the GPU, is AMD's.
-bool IsOfAmd(const DeviceId& device);
-bool IsOfAmd(const GpuSample& gpu);
+enum class GpuVendor { kNvidia, kAmd, kIntel };
+GpuVendor VendorOf(const DeviceId& device);
+GpuVendor VendorOf(const GpuSample& gpu);
+
+// Returns the UUID of a GPU of Intel's, which has none: "Intel-card0".
+std::string IntelUuid(const DeviceId& device);
 
 // Returns nullopt if the id is not a GPU: a network card, or a monitoring device.
 std::optional<DeviceId> ParseDeviceId(absl::string_view resource, absl::string_view id);
@@ -65,7 +68,7 @@ std::vector<int> FindGpus(const DeviceId& device, absl::Span<const GpuSample> gp
 // - UUID: a GPU that has not answered since the agent started.
 // - Minor number: such a GPU, or one without a known number, unless another GPU has the number.
 // - MIG instance missing from `gpus`: any GPU in MIG mode, or only the one with its minor number.
-// - Id of AMD's: none. sysfs shows each GPU and each partition with its ids.
+// - Id of AMD's or Intel's: none. Each of their GPUs and partitions is in `gpus` with its ids.
 // An id never matches a GPU of another vendor.
 std::vector<int> FindPossibleGpus(const DeviceId& device, absl::Span<const GpuSample> gpus);
 

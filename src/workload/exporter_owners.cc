@@ -11,9 +11,9 @@ namespace gpuscaler {
 namespace {
 
 constexpr char kNamesNone[] =
-    "dcgm-exporter's page names no pod, though GPUs are in use: it runs without --kubernetes, or "
-    "gets no answer from the kubelet";
-constexpr char kNamesNoMore[] = "dcgm-exporter's page names no pod any more, which may not last";
+    "the exporter's page names no pod, though GPUs are in use: it gets no answer from the kubelet, "
+    "or does not ask it (dcgm-exporter without --kubernetes)";
+constexpr char kNamesNoMore[] = "the exporter's page names no pod any more, which may not last";
 
 }  // namespace
 

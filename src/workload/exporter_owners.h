@@ -1,4 +1,4 @@
-// Adds owners to the pods in dcgm-exporter's exposition, and checks whether these are all pods.
+// Adds owners to the pods in an exporter's exposition, and checks whether these are all pods.
 #pragma once
 
 #include "absl/time/time.h"

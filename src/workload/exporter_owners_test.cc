@@ -38,7 +38,7 @@ TEST_F(ExporterOwnersTest, PodsHaveTheOwnersOfTheirNames) {
 TEST_F(ExporterOwnersTest, BusyGpusWithoutPodsAreUnknownAndNeverFree) {
   const NodeSnapshot busy = Next(absl::Seconds(1), "", 90);
   EXPECT_EQ(busy.attribution.state, State::kUnknown);
-  EXPECT_THAT(busy.attribution.why, testing::HasSubstr("runs without --kubernetes"));
+  EXPECT_THAT(busy.attribution.why, testing::HasSubstr("dcgm-exporter without --kubernetes"));
   EXPECT_EQ(Next(absl::Minutes(10), "", 90).attribution.state, State::kUnknown);
   EXPECT_EQ(Next(absl::Seconds(1), "web-0", 90).attribution.state, State::kKnown);
 }

@@ -299,8 +299,12 @@ class HolderFinder {
 
   // Returns true if the vendor's GPUs are read: NVIDIA's, and AMD's if there is any.
   bool IsRead(const Unplaced& unplaced) const {
-    if (!IsOfAmd(unplaced.id)) return IsNvidiaResource(unplaced.device->resource);
-    return std::ranges::any_of(snapshot_.gpus, [](const GpuSample& gpu) { return IsOfAmd(gpu); });
+    const GpuVendor vendor = VendorOf(unplaced.id);
+    if (vendor == GpuVendor::kNvidia) return IsNvidiaResource(unplaced.device->resource);
+    return vendor == GpuVendor::kAmd &&
+           std::ranges::any_of(snapshot_.gpus, [](const GpuSample& gpu) {
+             return VendorOf(gpu) == GpuVendor::kAmd;
+           });
   }
 
   void PlaceBesideHolders(const Unplaced& unplaced) {
@@ -309,7 +313,7 @@ class HolderFinder {
     const std::vector<int>& known = unplaced.free.empty() ? unplaced.may_be : unplaced.free;
     for (size_t i = 0; i < claims_.size(); ++i) {
       if (is_here && !std::ranges::binary_search(known, static_cast<int>(i))) continue;
-      if (IsOfAmd(unplaced.id) != IsOfAmd(Gpu(i))) continue;
+      if (VendorOf(unplaced.id) != VendorOf(Gpu(i))) continue;
       AddClaim(unplaced.pod, *unplaced.device, unplaced.id, i, true);
       if (unplaced.free.empty() || AreUsersKnown(i)) continue;
       for (Claim& claim : claims_[i]) claim.is_possible = true;

@@ -16,13 +16,13 @@ bool HasOwnerOfKind(const Pod& pod, const char* kind) {
 
 MonitoringPodDetector::MonitoringPodDetector(absl::Span<const PodAllocation> pods,
                                              absl::Span<const GpuSample> all)
-    : nvidia_(false, pods, all), amd_(true, pods, all) {}
+    : nvidia_(GpuVendor::kNvidia, pods, all), amd_(GpuVendor::kAmd, pods, all) {}
 
-MonitoringPodDetector::Vendor::Vendor(bool is_amd, absl::Span<const PodAllocation> pods,
+MonitoringPodDetector::Vendor::Vendor(GpuVendor vendor, absl::Span<const PodAllocation> pods,
                                       absl::Span<const GpuSample> all) {
   size_t divided = 0;
   for (const GpuSample& gpu : all) {
-    if (IsMig(gpu) || IsOfAmd(gpu) != is_amd) continue;
+    if (IsMig(gpu) || VendorOf(gpu) != vendor) continue;
     ++all_gpus;
     if (IsInMigMode(gpu, all)) ++divided;
   }
@@ -33,7 +33,7 @@ MonitoringPodDetector::Vendor::Vendor(bool is_amd, absl::Span<const PodAllocatio
     std::set<std::string> claimed;
     for (const PodDevice& device : pod.devices) {
       const auto id = ParseDeviceId(device.resource, device.id);
-      if (device.claim.empty() || !id || IsOfAmd(*id) != is_amd) continue;
+      if (device.claim.empty() || !id || VendorOf(*id) != vendor) continue;
       claims.insert(device.claim);
       if (any_whole && IsMigInstance(*id)) continue;
       claimed.insert(id->minor_number ? absl::StrCat(*id->minor_number) : id->text);

@@ -34,7 +34,7 @@ class MonitoringPodDetector {
  private:
   // A vendor's DRA driver claims only its own GPUs.
   struct Vendor {
-    Vendor(bool is_amd, absl::Span<const PodAllocation> pods, absl::Span<const GpuSample> all);
+    Vendor(GpuVendor vendor, absl::Span<const PodAllocation> pods, absl::Span<const GpuSample> all);
 
     size_t all_gpus = 0;
     // Key: a claim. Value: the GPUs in all claims of its pods; an instance counts as its

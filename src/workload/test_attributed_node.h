@@ -48,7 +48,7 @@ class AttributedNode : public testing::Test {
     return {.container = "main", .resource = "nvidia.com/gpu", .id = id};
   }
 
-  // Returns the log of a query.
+  // The log of a query.
   std::string Ask() {
     clock_.Advance(kKubeletInterval);
     testing::internal::CaptureStderr();

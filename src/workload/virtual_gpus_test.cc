@@ -11,13 +11,14 @@ namespace {
 using testing::IsEmpty;
 
 constexpr char kHami[] = "hami.io/vgpu-devices-allocated";
-constexpr char kId[] = "GPU-7a6bd0c9-9b4c-4a3f-8a9e-1f6a2d3c4b5a-3";
+constexpr char kVirtualId[] = "GPU-7a6bd0c9-9b4c-4a3f-8a9e-1f6a2d3c4b5a-3";
 
 class VirtualGpusTest : public AttributedNode {
  protected:
   VirtualGpusTest() { kubelet_.ServePodsApi(true); }
 
-  static PodDevice Virtual(const std::string& container = "main", const std::string& id = kId) {
+  static PodDevice Virtual(const std::string& container = "main",
+                           const std::string& id = kVirtualId) {
     return {.container = container, .resource = "nvidia.com/gpu", .id = id};
   }
 
@@ -52,8 +53,9 @@ TEST_F(VirtualGpusTest, AnnotationOfThePodNamesTheGpu) {
 
 TEST_F(VirtualGpusTest, EachContainerHasItsOwn) {
   const char both[] = "GPU-sim-1,NVIDIA,3000,30:;;GPU-sim-0,NVIDIA,1,1:GPU-sim-1,NVIDIA,1,1:;";
-  kubelet_.SetPods({Pod("web-0", {Virtual("a"), Virtual("b"), Virtual("b", absl::StrCat(kId, "1"))},
-                        {{kHami, both}})});
+  kubelet_.SetPods(
+      {Pod("web-0", {Virtual("a"), Virtual("b"), Virtual("b", absl::StrCat(kVirtualId, "1"))},
+           {{kHami, both}})});
   Ask();
   const NodeSnapshot snapshot = Read();
   EXPECT_EQ(Holders(snapshot, 0), "web-0/b");
@@ -77,9 +79,9 @@ TEST_F(VirtualGpusTest, ProcessesNameTheGpuOfAPodWithoutTheAnnotation) {
                     Pod("web-1", {Virtual()}, {}, kUid1)});
   Ask();
   NodeSnapshot snapshot = Read();
-  EXPECT_EQ(
-      snapshot.attribution.why,
-      absl::StrCat("shop/web-1 holds ", kId, " of nvidia.com/gpu, which may be one of GPUs 0, 1"));
+  EXPECT_EQ(snapshot.attribution.why,
+            absl::StrCat("shop/web-1 holds ", kVirtualId,
+                         " of nvidia.com/gpu, which may be one of GPUs 0, 1"));
   EXPECT_EQ(Holders(snapshot, 0), "web-1/main?");
   RunProcess(101, kUid1);
   processes_["GPU-sim-1"] = {{.pid = 101}};

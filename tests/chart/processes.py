@@ -54,7 +54,8 @@ def serving(*options):
     """Yields its ports, by name."""
     port = "--telemetry-port=any" if "--role=agent" in options else "--port=any"
     command = [BINARY, "serve", port, "--metrics-port=any", "--probe-port=any",
-               "--bind-address=127.0.0.1", *options]
+               "--bind-address=127.0.0.1",
+               *([] if "--role=agent" in options else ["--web-port=any"]), *options]
     with running(command, SERVING) as found:
         yield found
 

@@ -20,9 +20,12 @@ import (
 	"k8s.io/kubelet/pkg/apis/pods/v1alpha1"
 )
 
-const gpuResource = "nvidia.com/gpu"
+const (
+	gpuResource = "nvidia.com/gpu"
+	amdResource = "amd.com/gpu"
+)
 
-// fakeKubelet gives GPUs to pods that request them, as a kubelet and NVIDIA's device plugin do, and
+// fakeKubelet gives GPUs to pods that request them, as a kubelet and a vendor's device plugin do, and
 // serves the assignment on two unix sockets, with Kubernetes' own messages. The mutex guards only
 // the fields; internal calls hold it already.
 type fakeKubelet struct {
@@ -32,6 +35,7 @@ type fakeKubelet struct {
 	t          *testing.T
 	mutex      *sync.Mutex
 	folder     string
+	resource   corev1.ResourceName
 	ids        []string // its GPUs, with the device plugin's IDs
 	hasPodsAPI bool
 	servers    []*grpc.Server
@@ -50,7 +54,7 @@ func startFakeKubelet(t *testing.T, mutex *sync.Mutex, ids []string, hasPodsAPI 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(folder) })
-	k := &fakeKubelet{t: t, mutex: mutex, folder: folder, ids: ids, hasPodsAPI: hasPodsAPI,
+	k := &fakeKubelet{t: t, mutex: mutex, folder: folder, resource: gpuResource, ids: ids, hasPodsAPI: hasPodsAPI,
 		pods: map[string]*corev1.Pod{}, holder: make([]string, len(ids))}
 	// Each node has pods of DaemonSets: an empty list means that a kubelet has just started.
 	k.pods["kube-proxy"] = &corev1.Pod{
@@ -159,14 +163,14 @@ func listedContainers(pod *corev1.Pod) []corev1.Container {
 	return append(listed, pod.Spec.Containers...)
 }
 
-func gpusOf(container corev1.Container) int {
-	return int(container.Resources.Limits.Name(gpuResource, "").Value())
+func (k *fakeKubelet) gpusOf(container corev1.Container) int {
+	return int(container.Resources.Limits.Name(k.resource, "").Value())
 }
 
 func (k *fakeKubelet) allocate(pod *corev1.Pod) {
 	gpus := 0
 	for _, container := range listedContainers(pod) {
-		gpus += gpusOf(container)
+		gpus += k.gpusOf(container)
 	}
 	for range gpus {
 		free := slices.Index(k.holder, "")
@@ -221,11 +225,11 @@ func (k *fakeKubelet) resourcesOf(pod *corev1.Pod) []*podresources.ContainerReso
 	var containers []*podresources.ContainerResources
 	for _, one := range listedContainers(pod) {
 		container := &podresources.ContainerResources{Name: one.Name}
-		own := ids[:min(gpusOf(one), len(ids))]
+		own := ids[:min(k.gpusOf(one), len(ids))]
 		ids = ids[len(own):]
 		for _, id := range own {
 			container.Devices = append(container.Devices, &podresources.ContainerDevices{
-				ResourceName: gpuResource, DeviceIds: []string{id}})
+				ResourceName: string(k.resource), DeviceIds: []string{id}})
 		}
 		containers = append(containers, container)
 	}

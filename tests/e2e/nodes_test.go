@@ -119,12 +119,14 @@ func gpuIDs(node int) []string {
 	return ids
 }
 
-// makeNode creates a node of the control plane without a kubelet, for pods that select its pool.
+// makeNode creates a node of the control plane without a kubelet, for pods that select its pool. It
+// has GPUs of each vendor.
 func makeNode(t *testing.T, name, pool string) {
 	t.Helper()
 	resources := corev1.ResourceList{
 		"cpu": quantity.MustParse("32"), "memory": quantity.MustParse("256Gi"),
-		"pods": quantity.MustParse("250"), gpuResource: *quantity.NewQuantity(gpusOfANode, quantity.DecimalSI)}
+		"pods": quantity.MustParse("250"), gpuResource: *quantity.NewQuantity(gpusOfANode, quantity.DecimalSI),
+		amdResource: *quantity.NewQuantity(gpusOfAnAMDNode, quantity.DecimalSI)}
 	object := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
 			"kubernetes.io/hostname": name, "gpu-nodes": pool}},

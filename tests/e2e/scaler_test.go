@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -69,7 +70,11 @@ func (s *scaler) start() {
 	}
 	defer log.Close()
 	before := s.timesServing()
-	command := exec.Command(binary, append([]string{"serve", "--bind-address=" + s.address}, s.flags...)...)
+	arguments := append([]string{"serve", "--bind-address=" + s.address}, s.flags...)
+	if !slices.Contains(s.flags, "--role=agent") {
+		arguments = append(arguments, "--web-port=0")
+	}
+	command := exec.Command(binary, arguments...)
 	command.Stderr = log
 	if err := command.Start(); err != nil {
 		s.t.Fatal(err)

@@ -186,7 +186,7 @@ ScalerClientOptions WithTls(const Server& aggregator, const TlsFiles& files) {
 // How long an aggregator waits for an agent that it refuses.
 constexpr absl::Duration kEmptyAfter = absl::Seconds(8);
 constexpr char kEmptyAfterFlag[] = "--empty-after=8s";
-constexpr absl::Duration kReloaded = absl::Seconds(5);  // interval of file checks
+constexpr absl::Duration kReloaded = absl::Seconds(10);  // a change is used after two reads
 
 TEST_F(AggregatorFaultTest, AnAgentWithoutAValidCertificateIsRefused) {
   const TestCa ours("our CA"), another("another CA");

@@ -43,7 +43,7 @@ TEST_F(Ipv6OnlyTest, FleetAnswersAtAddressesAndAtNamesOfDns) {
       "gpus.json", R"({"gpus": [{"uuid": "GPU-a", "name": "Sim", "utilization_percent": 60}]})");
   const Process agent({"serve", "--role=agent", absl::StrCat("--gpu-source=file:", gpus),
                        "--attribution=none", "--node-name=gpu-1", "--metrics-port=9091",
-                       "--probe-port=8082"});
+                       "--probe-port=8083"});
   ASSERT_TRUE(agent.WaitForErr("event=serving")) << agent.Diagnostics();
   const Process aggregator({"serve", "--role=aggregator", absl::StrCat("--agents=", kAgents)});
   ASSERT_TRUE(aggregator.WaitForErr("event=agent_connected address=[::1]:6001"))

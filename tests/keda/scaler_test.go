@@ -66,6 +66,9 @@ func newServing(t *testing.T, flags ...string) *scaler {
 	}
 	s.flags = append([]string{"serve", "--bind-address=" + s.ip, "--metrics-port=any",
 		"--probe-port=0"}, flags...)
+	if !slices.Contains(flags, "--role=agent") {
+		s.flags = append(s.flags, "--web-port=0")
+	}
 	t.Cleanup(func() {
 		if s.process != nil && !s.hasEnded() {
 			s.stop()

@@ -99,7 +99,8 @@ def serve(folder, name, *flags):
                    if not key.lower().endswith("_proxy")}
     with running(folder, name,
                  [BINARY, "serve", port, "--metrics-port=any", "--probe-port=any",
-                  "--bind-address=127.0.0.1", *flags],
+                  "--bind-address=127.0.0.1",
+                  *([] if "--role=agent" in flags else ["--web-port=any"]), *flags],
                  lambda text: log.append(text) or serving.search(text), env=environment):
         ports = re.findall(r"(\w+)_port=(\d+)", serving.search(log[-1]).group())
         yield {which: int(number) for which, number in ports}

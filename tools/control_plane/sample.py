@@ -26,7 +26,7 @@ def command(folder, program, ports):
     return [program, "serve", f"--gpu-source=file:{folder}/gpus.json",
             "--bind-address=127.0.0.1", f"--port={ports['scaler']}",
             f"--metrics-port={ports['scaler_metrics']}",
-            f"--probe-port={ports['scaler_probe']}", "--poll-interval=1s"]
+            f"--probe-port={ports['scaler_probe']}", "--web-port=any", "--poll-interval=1s"]
 
 
 def program():

@@ -24,8 +24,11 @@
 {{- if and (eq (toString .Values.agent.discoverEngines) "true") (ne .Values.attribution.mode "kubelet") }}
 {{- fail "\n\nagent.discoverEngines=true needs attribution.mode=kubelet: the kubelet lists the pods that engines run in.\n" }}
 {{- end }}
-{{- if and (eq .Values.attribution.mode "page") (not (hasPrefix "dcgm:" .Values.scaler.gpuSource)) }}
-{{- fail "\n\nattribution.mode=page needs scaler.gpuSource=dcgm:URL: it is dcgm-exporter's page that names pods.\n" }}
+{{- if and (eq .Values.attribution.mode "page") (not (regexMatch "^(dcgm|amd-exporter):" .Values.scaler.gpuSource)) }}
+{{- fail "\n\nattribution.mode=page needs scaler.gpuSource=dcgm:URL or amd-exporter:URL: it is the exporter's page that names pods.\n" }}
+{{- end }}
+{{- if and (eq .Values.attribution.mode "kubelet") (hasPrefix "amd-exporter:" .Values.scaler.gpuSource) (not .Values.simulate.enabled) }}
+{{- fail "\n\nscaler.gpuSource=amd-exporter:URL needs attribution.mode=page or none: its page has no id of a GPU that the kubelet has too.\n" }}
 {{- end }}
 {{- if and .Values.aggregator.namespaces (not $fleet) }}
 {{- fail "\n\naggregator.namespaces needs mode=fleet: one scaler on one node has no agents that could send less.\n" }}

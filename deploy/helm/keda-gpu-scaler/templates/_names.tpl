@@ -136,14 +136,14 @@ keda-gpu-scaler-aggregators.{{ .Release.Namespace }}.svc.{{ .Values.clusterDomai
 {{- if and (ne (index . 1) "aggregator") (not (index . 0).Values.simulate.enabled) }}true{{ end }}
 {{- end }}
 
-{{/* Whether readings come from dcgm-exporter. */}}
-{{- define "scaler.readsDcgm" -}}
-{{- if and (hasPrefix "dcgm:" .Values.scaler.gpuSource) (not .Values.simulate.enabled) }}true{{ end }}
+{{/* Whether readings come from an exporter. */}}
+{{- define "scaler.readsExporter" -}}
+{{- if and (regexMatch "^(dcgm|amd-exporter):" .Values.scaler.gpuSource) (not .Values.simulate.enabled) }}true{{ end }}
 {{- end }}
 
 {{/* Whether a role's pods need NVIDIA's driver; call with (list . "role"). */}}
 {{- define "scaler.needsDriver" -}}
-{{- if and (include "scaler.readsGpus" .) (not (include "scaler.readsDcgm" (index . 0))) (ne (index . 0).Values.scaler.gpuSource "amd") }}true{{ end }}
+{{- if and (include "scaler.readsGpus" .) (not (include "scaler.readsExporter" (index . 0))) (ne (index . 0).Values.scaler.gpuSource "amd") }}true{{ end }}
 {{- end }}
 
 {{- define "scaler.asksKubelet" -}}

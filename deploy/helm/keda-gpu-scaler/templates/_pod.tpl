@@ -169,9 +169,9 @@ spec:
 {{- with .Values.scaler.staleAfter }}
 - --stale-after={{ . }}
 {{- else }}
-{{- if and (eq $role "aggregator") (include "scaler.readsDcgm" .) }}
-# The agents' default for dcgm-exporter's usual interval.
-- --stale-after=75s
+{{- if and (eq $role "aggregator") (include "scaler.readsExporter" .) }}
+# The agents' default for the exporter's usual interval.
+- --stale-after={{ ternary "40s" "75s" (hasPrefix "amd-exporter:" .Values.scaler.gpuSource) }}
 {{- end }}
 {{- end }}
 {{- with .Values.scaler.hangAfter }}
@@ -271,7 +271,7 @@ spec:
 - name: POD_NAMESPACE
   valueFrom: {fieldRef: {fieldPath: metadata.namespace}}
 {{- end }}
-{{- if include "scaler.readsDcgm" . }}
+{{- if include "scaler.readsExporter" . }}
 - name: HOST_IP
   valueFrom: {fieldRef: {fieldPath: status.hostIP}}
 {{- end }}

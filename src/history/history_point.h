@@ -1,0 +1,35 @@
+// A trigger's answer at one instant, in numbers.
+#pragma once
+
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+namespace gpuscaler {
+
+// The distance of two points.
+inline constexpr absl::Duration kHistoryStep = absl::Seconds(15);
+
+// An empty number is unknown. It is never 0 instead. Fractions have three decimals.
+struct HistoryPoint {
+  absl::Time at;  // a multiple of kHistoryStep since the epoch
+  // The answer's code. Empty: there is no record, because no client requested the trigger.
+  std::optional<absl::StatusCode> code;
+  std::optional<double> value;
+  std::optional<double> target;
+  std::optional<double> replicas;  // R: unreadable ones are included, starting ones are not
+  std::optional<double> starting;
+  std::optional<double> unreadable;
+  std::optional<double> terminating;
+  std::optional<double> active;    // 1 or 0
+  std::optional<double> limit;     // batch limit that was learnt
+  std::optional<double> capacity;  // requests per second of one replica, the mean over models
+  std::optional<double> demand;    // in replicas
+  std::optional<double> replaced;  // replicas with a new name, while their number stayed
+  std::optional<double> gpus;      // held by all replicas, starting and terminating ones too
+
+  friend bool operator==(const HistoryPoint&, const HistoryPoint&) = default;
+};
+
+}  // namespace gpuscaler

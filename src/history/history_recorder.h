@@ -1,0 +1,56 @@
+// Records the answers for all live triggers. It evaluates them itself, so that points are evenly
+// spaced, whatever the intervals of clients are.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "history/history_point.h"
+#include "history/trigger_history.h"
+#include "scaling/decision.h"
+#include "serve/live_trigger.h"
+#include "serve/scaler_service.h"
+
+namespace gpuscaler {
+
+// Returns the numbers of a decision. `point.at` and `point.replaced` are not set.
+HistoryPoint PointOf(const Decision& decision, double target);
+
+// Records each live trigger once in each kHistoryStep. The triggers of a step are spread over it,
+// so that no burst of decisions delays answers. Renews no lease. Not thread-safe.
+class HistoryRecorder {
+ public:
+  // All references must outlive it.
+  HistoryRecorder(const Clock& clock, const ScalerService& service, TriggerHistory& history)
+      : clock_(clock), service_(service), history_(history) {}
+
+  // Must be called several times in each kHistoryStep, evenly. Blocks for the time of the decisions
+  // that are due.
+  void Tick();
+
+ private:
+  // The replicas that counted when they were last known.
+  using Names = std::set<std::string>;
+
+  void BeginStep(absl::Time step);
+  void Record(const LiveTrigger& live);
+  // Returns how many of the replicas are new since the last decision, if their number is the same.
+  int CountReplaced(const TriggerKey& key, const Decision& decision);
+
+  const Clock& clock_;
+  const ScalerService& service_;
+  TriggerHistory& history_;
+  absl::Time step_ = absl::InfinitePast();  // begin of the present step
+  absl::Time ticked_at_ = absl::InfinitePast();
+  std::vector<LiveTrigger> live_;  // the triggers of the present step
+  size_t recorded_ = 0;            // how many of them are recorded
+  std::map<TriggerKey, Names> names_;
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,137 @@
+#include "history/history_recorder.h"
+
+#include <map>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "scaling/test_history_builder.h"
+#include "serve/test_scaler_client.h"
+#include "serve/test_served_scaler.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class HistoryRecorderTest : public testing::Test {
+ protected:
+  HistoryRecorderTest() { scaler_.Sample({BusyGpu(0, 60)}); }
+
+  // Ticks each second, with a reading every two seconds.
+  void RunFor(absl::Duration duration, const std::vector<GpuSample>& gpus = {BusyGpu(0, 60)}) {
+    for (absl::Duration run; run < duration; run += absl::Seconds(1)) {
+      scaler_.clock.Advance(absl::Seconds(1));
+      if ((run / absl::Seconds(1)) % 2 == 0) scaler_.Sample(gpus);
+      recorder_.Tick();
+    }
+  }
+
+  void Request(const std::map<std::string, std::string>& metadata = {}) {
+    (void)scaler_.client.GetMetrics(RefOf(metadata));
+  }
+
+  std::vector<HistoryPoint> Points(const TriggerKey& key) {
+    const auto series = history_.Read(key, history_.started_at(), scaler_.clock.Now());
+    return series.ok() ? series->points : std::vector<HistoryPoint>();
+  }
+
+  const TriggerKey utilization_ = {
+      .namespace_name = "default", .scaled_object = "llm", .trigger = "gpu_utilization"};
+  ServedScaler scaler_;
+  TriggerHistory history_{{}, scaler_.clock.Now()};
+  HistoryRecorder recorder_{scaler_.clock, *scaler_.service, history_};
+};
+
+TEST_F(HistoryRecorderTest, RecordsNothingWithoutARequest) {
+  RunFor(absl::Minutes(1));
+  EXPECT_THAT(history_.Triggers(), IsEmpty());
+}
+
+TEST_F(HistoryRecorderTest, RecordsEachRequestedTriggerInEachStep) {
+  Request();
+  Request({{"metricName", "second"}});
+  RunFor(absl::Seconds(74));
+  TriggerKey second = utilization_;
+  second.trigger = "second";
+  ASSERT_THAT(history_.Triggers(), ElementsAre(utilization_, second));
+  for (const TriggerKey& key : {utilization_, second}) {
+    const std::vector<HistoryPoint> points = Points(key);
+    ASSERT_EQ(points.size(), 5u);
+    for (const HistoryPoint& point : points) {
+      EXPECT_EQ(point.code, absl::StatusCode::kOk);
+      EXPECT_EQ(point.replicas, 1);
+      EXPECT_EQ(point.target, 80);
+      EXPECT_EQ(point.active, 1);
+      EXPECT_EQ(point.gpus, 1);
+    }
+    EXPECT_EQ(points.back().value, 60);
+  }
+}
+
+TEST_F(HistoryRecorderTest, DoesNotKeepTheLease) {
+  Request();
+  RunFor(absl::Minutes(5));
+  const std::vector<HistoryPoint> points = Points(utilization_);
+  ASSERT_EQ(points.size(), 21u);
+  EXPECT_TRUE(points[5].value.has_value());
+  EXPECT_FALSE(points[7].code.has_value()) << "90 s after the only request";
+  EXPECT_FALSE(points.back().code.has_value());
+}
+
+TEST_F(HistoryRecorderTest, ErrorIsAPointWithoutValue) {
+  Request();
+  RunFor(absl::Seconds(30));
+  for (int second = 0; second < 30; ++second) {  // no reading: the snapshot grows stale
+    scaler_.clock.Advance(absl::Seconds(1));
+    recorder_.Tick();
+  }
+  const std::vector<HistoryPoint> points = Points(utilization_);
+  ASSERT_EQ(points.size(), 5u);
+  EXPECT_TRUE(points[1].value.has_value());
+  EXPECT_EQ(points[3].code, absl::StatusCode::kUnavailable);
+  EXPECT_EQ(points[3].value, std::nullopt);
+  EXPECT_EQ(points[3].replicas, std::nullopt);
+}
+
+TEST_F(HistoryRecorderTest, BadMetadataIsRecordedAsAnError) {
+  Request({{"aggregation", "p90"}});
+  RunFor(absl::Seconds(15));
+  ASSERT_EQ(history_.Triggers().size(), 1u);
+  const auto points = Points(history_.Triggers().front());
+  ASSERT_FALSE(points.empty());
+  EXPECT_EQ(points.front().code, absl::StatusCode::kInvalidArgument);
+  const auto why = history_.ExplanationAt(history_.Triggers().front(), absl::InfiniteFuture());
+  ASSERT_TRUE(why.ok()) << why.status();
+  EXPECT_THAT(why->explanation.message(), testing::HasSubstr("aggregation"));
+}
+
+TEST_F(HistoryRecorderTest, ExplanationIsThatOfTheExplainCall) {
+  Request();
+  RunFor(absl::Seconds(15));
+  recorder_.Tick();
+  const auto explained = scaler_.client.Explain(RefOf({}));
+  ASSERT_TRUE(explained.ok()) << explained.status();
+  const auto live = scaler_.service->LiveTriggers();
+  ASSERT_EQ(live.size(), 1u);
+  EXPECT_EQ(scaler_.service->ExplanationOf(live[0], scaler_.service->Evaluate(live[0])).text(),
+            explained->text());
+  const auto kept = history_.ExplanationAt(utilization_, absl::InfiniteFuture());
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  EXPECT_EQ(kept->explanation.value(), 60);
+  EXPECT_THAT(kept->explanation.text(), testing::HasSubstr("value: 60"));
+}
+
+TEST_F(HistoryRecorderTest, ReplacedReplicaIsCounted) {
+  Request();
+  RunFor(absl::Seconds(30));
+  // Another GPU is in use, and their number is the same.
+  RunFor(absl::Seconds(60), {FreeGpu(0), BusyGpu(1, 60)});
+  double replaced = 0;
+  for (const HistoryPoint& point : Points(utilization_)) replaced += point.replaced.value_or(0);
+  EXPECT_EQ(replaced, 1);
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,77 @@
+// The HTTP server of the web UI and its API: checks who asks, runs requests on threads of its own,
+// and sends events.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/mutex.h"
+#include "base/worker_threads.h"
+#include "serve/http_daemon.h"
+#include "web/event_streams.h"
+#include "web/web_access.h"
+#include "web/web_reply.h"
+
+namespace gpuscaler {
+
+struct WebServerOptions {
+  HttpServerOptions http;
+  WebAccessOptions access;
+  EventStreamsOptions events;
+  // Clients on other hosts are refused, even if something on this one forwards their connections.
+  bool only_this_host = true;
+  std::string content_security_policy;
+};
+
+// Serves GET and HEAD, one request per connection. Thread-safe.
+class WebServer {
+ public:
+  // Runs on a thread of the server, and may block. Replies for every path but that of the events.
+  // No token is needed for "/" and "/index.html": the page asks for it.
+  using Handler = std::function<WebReply(const WebRequest&)>;
+
+  static constexpr char kEventsPath[] = "/api/v1/events";
+
+  // Returns the errors of HttpDaemon::Start() and WebAccess::Open().
+  static absl::StatusOr<std::unique_ptr<WebServer>> Start(const WebServerOptions& options,
+                                                          Handler handler,
+                                                          EventStreams::NextBatch next_events);
+  ~WebServer();  // ends the streams, and waits for running handlers
+
+  int port() const { return daemon_->port(); }
+  int open_streams() const { return streams_.open(); }
+
+  absl::Status ReloadTls() { return daemon_->ReloadTls(); }
+  absl::Status ReloadToken() { return access_->ReloadToken(); }
+  bool HasToken() const { return access_->HasToken(); }
+
+ private:
+  struct Exchange;
+
+  WebServer(const WebServerOptions& options, std::unique_ptr<WebAccess> access, Handler handler,
+            EventStreams::NextBatch next_events);
+
+  // These run on the daemon's thread.
+  bool Answer(MHD_Connection* connection, const char* method, const char* path, void*& context);
+  absl::Status Check(MHD_Connection* connection, absl::string_view path) const;
+  bool Send(MHD_Connection* connection, const WebReply& reply) const;
+  bool SendEvents(MHD_Connection* connection);
+  void AddHeaders(MHD_Response* response, const std::string& content_type) const;
+  // Suspends the connection until a worker has the reply.
+  void Defer(MHD_Connection* connection, const char* path, void*& context);
+
+  const WebServerOptions options_;
+  const std::unique_ptr<WebAccess> access_;
+  const Handler handler_;
+  EventStreams streams_;
+  WorkerThreads workers_;
+  Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::unique_ptr<HttpDaemon> daemon_;
+};
+
+}  // namespace gpuscaler

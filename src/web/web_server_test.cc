@@ -1,0 +1,337 @@
+#include "web/web_server.h"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/test_folder.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "web/gzip.h"
+#include "web/test_web_client.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr char kPolicy[] = "default-src 'none'";
+
+class WebServerTest : public testing::Test {
+ protected:
+  WebServerTest() {
+    options_.http.bind_address = "127.0.0.1";
+    options_.http.idle_timeout = absl::Hours(1);
+    options_.access.bind_address = "127.0.0.1";
+    options_.events.tick = absl::Milliseconds(10);
+    options_.events.least_interval = absl::ZeroDuration();
+    options_.content_security_policy = kPolicy;
+  }
+
+  void Start() {
+    auto server = WebServer::Start(
+        options_, [this](const WebRequest& request) { return Handle(request); },
+        [this](int64_t since) { return NextEvents(since); });
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+
+  WebReply Handle(const WebRequest& request) {
+    if (request.path == "/block") {
+      MutexLock lock(mutex_);
+      ++blocked_;
+      changed_.NotifyAll();
+      while (!released_) changed_.Wait(mutex_);
+      return JsonReply("\"released\"");
+    }
+    if (request.path == "/") return JsonReply("\"page\"");
+    if (request.path == "/large") return JsonReply(large_);
+    if (request.path == "/query") {
+      std::string text;
+      for (const auto& [name, value] : request.query) {
+        absl::StrAppend(&text, name, "=", value, ";");
+      }
+      return JsonReply(text);
+    }
+    return ErrorReply(absl::NotFoundError("no such page"));
+  }
+
+  EventBatch NextEvents(int64_t since) {
+    MutexLock lock(mutex_);
+    if (since >= version_) return {.version = since, .text = nullptr};
+    return {.version = version_, .text = event_};
+  }
+
+  void Publish(std::string text) {
+    MutexLock lock(mutex_);
+    ++version_;
+    event_ = std::make_shared<const std::string>(std::move(text));
+  }
+
+  void Release() {
+    MutexLock lock(mutex_);
+    released_ = true;
+    changed_.NotifyAll();
+  }
+
+  std::unique_ptr<TestHttpClient> OpenStream() const {
+    auto client = TestHttpClient::Open(server_->port());
+    EXPECT_TRUE(client.ok()) << client.status();
+    (*client)->Send(RequestText(WebServer::kEventsPath));
+    return *std::move(client);
+  }
+
+  // Blocks until so many streams are open.
+  void AwaitStreams(int count) const {
+    while (server_->open_streams() != count) std::this_thread::yield();
+  }
+
+  // Returns what the stream has sent once that includes `text`.
+  static std::string ReadUntil(TestHttpClient& client, const std::string& text) {
+    std::string all;
+    size_t searched = 0;
+    while (all.find(text, searched) == std::string::npos) {
+      searched = all.size() - std::min(all.size(), text.size());
+      const auto more = client.ReadSome();
+      if (!more.ok() || more->empty()) {
+        ADD_FAILURE() << "no \"" << text << "\" in " << all.size() << " bytes: " << more.status();
+        break;
+      }
+      all += *more;
+    }
+    return all;
+  }
+
+  const TestFolder folder_;
+  const std::string large_ = std::string(100'000, 'x');
+  WebServerOptions options_;
+  std::unique_ptr<WebServer> server_;
+  Mutex mutex_;
+  CondVar changed_;
+  int blocked_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool released_ ABSL_GUARDED_BY(mutex_) = false;
+  int64_t version_ ABSL_GUARDED_BY(mutex_) = 1;
+  std::shared_ptr<const std::string> event_ ABSL_GUARDED_BY(mutex_) =
+      std::make_shared<const std::string>("data: first\n\n");
+};
+
+TEST_F(WebServerTest, RepliesHaveTheHeadersThatRestrictBrowsers) {
+  Start();
+  const auto restricted =
+      AllOf(HasSubstr("Content-Security-Policy: default-src 'none'\r\n"),
+            HasSubstr("X-Content-Type-Options: nosniff\r\n"),
+            HasSubstr("Referrer-Policy: no-referrer\r\n"),
+            HasSubstr("Cross-Origin-Resource-Policy: same-origin\r\n"),
+            HasSubstr("Cache-Control: no-store\r\n"), Not(HasSubstr("Set-Cookie")),
+            Not(HasSubstr("Access-Control-Allow")));
+  for (const char* path : {"/query", "/none", "/large"}) {
+    EXPECT_THAT(MustGet(server_->port(), path).head, restricted) << path;
+  }
+  EXPECT_THAT(MustGet(server_->port(), "/query", {{"Host", "evil.example"}}).head, restricted);
+  const auto stream = OpenStream();
+  EXPECT_THAT(ReadUntil(*stream, "first"), AllOf(restricted, HasSubstr("text/event-stream")));
+}
+
+TEST_F(WebServerTest, QueryIsDecoded) {
+  Start();
+  EXPECT_EQ(MustGet(server_->port(), "/query?trigger=a%2Fb%20c+d&at=1.5&empty").body,
+            "at=1.5;empty=;trigger=a/b c d;");
+}
+
+TEST_F(WebServerTest, ErrorsAreJsonWithTheirStatus) {
+  Start();
+  const TestReply missing = MustGet(server_->port(), "/none");
+  EXPECT_EQ(missing.status, 404);
+  EXPECT_EQ(missing.body, "{\"error\":\"no such page\"}");
+  const auto posted = Ask(server_->port(), "POST", "/query");
+  ASSERT_TRUE(posted.ok()) << posted.status();
+  EXPECT_EQ(posted->status, 405);
+  EXPECT_THAT(posted->head, HasSubstr("Allow: GET, HEAD\r\n"));
+}
+
+TEST_F(WebServerTest, HeadHasNoBody) {
+  Start();
+  const auto reply = Ask(server_->port(), "HEAD", "/large");
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_EQ(reply->status, 200);
+  EXPECT_EQ(reply->body, "");
+  EXPECT_THAT(reply->head, HasSubstr("Content-Length: 100000\r\n"));
+}
+
+TEST_F(WebServerTest, LargeRepliesAreCompressedForClientsThatAcceptIt) {
+  Start();
+  const TestReply plain = MustGet(server_->port(), "/large");
+  EXPECT_EQ(plain.body, large_);
+  const TestReply packed = MustGet(server_->port(), "/large", {{"Accept-Encoding", "gzip, br"}});
+  EXPECT_THAT(packed.head, HasSubstr("Content-Encoding: gzip\r\n"));
+  EXPECT_LT(packed.body.size(), large_.size() / 10);
+  EXPECT_EQ(Gunzip(packed.body, large_.size()).value_or(""), large_);
+}
+
+TEST_F(WebServerTest, OtherHostsNamesAreRefused) {
+  options_.access.hosts = {"scaler.example"};
+  Start();
+  for (const char* host : {"localhost", "LOCALHOST:8082", "127.0.0.1:1", "[::1]:8082",
+                           "scaler.example", "scaler.example:443"}) {
+    EXPECT_EQ(MustGet(server_->port(), "/query", {{"Host", host}}).status, 200) << host;
+  }
+  for (const char* host : {"evil.example", "localhost.evil.example", "127.0.0.2", "[::1",
+                           "localhost:80x", "localhost:80:80", "@localhost"}) {
+    EXPECT_EQ(MustGet(server_->port(), "/query", {{"Host", host}}).status, 403) << host;
+    EXPECT_EQ(MustGet(server_->port(), WebServer::kEventsPath, {{"Host", host}}).status, 403)
+        << host;
+  }
+}
+
+TEST_F(WebServerTest, TokenIsRequiredIfThereIsOneAndMayChange) {
+  options_.access.token_file = folder_.Write("token", "0123456789abcdef\n");
+  Start();
+  const auto status = [&](const std::string& authorization) {
+    return MustGet(server_->port(), "/query", {{"Authorization", authorization}}).status;
+  };
+  const TestReply none = MustGet(server_->port(), "/query");
+  EXPECT_EQ(none.status, 401);
+  EXPECT_THAT(none.head, HasSubstr("WWW-Authenticate: Bearer\r\n"));
+  EXPECT_EQ(MustGet(server_->port(), WebServer::kEventsPath).status, 401);
+  EXPECT_EQ(MustGet(server_->port(), "/none").status, 401);
+  EXPECT_EQ(MustGet(server_->port(), "/").status, 200) << "the page asks for the token";
+  EXPECT_EQ(status("Bearer 0123456789abcdef"), 200);
+  for (const char* wrong : {"Bearer", "Bearer ", "Bearer 0123456789abcde", "0123456789abcdef",
+                            "Bearer 0123456789abcdefg", "Basic 0123456789abcdef"}) {
+    EXPECT_EQ(status(wrong), 401) << wrong;
+  }
+  folder_.Write("token", "fedcba9876543210");
+  EXPECT_TRUE(server_->ReloadToken().ok());
+  EXPECT_EQ(status("Bearer 0123456789abcdef"), 401);
+  EXPECT_EQ(status("Bearer fedcba9876543210"), 200);
+  folder_.Write("token", "short");
+  EXPECT_THAT(server_->ReloadToken().message(), HasSubstr("at least 16"));
+  EXPECT_EQ(status("Bearer fedcba9876543210"), 200) << "the last good one counts";
+}
+
+TEST_F(WebServerTest, UnusableTokenFileStopsTheStart) {
+  for (const char* text : {"", "short", "two words are no token", "0123456789abcde\x01"}) {
+    options_.access.token_file = folder_.Write("token", text);
+    const auto server = WebServer::Start(
+        options_, [](const WebRequest&) { return JsonReply("1"); },
+        [](int64_t) { return EventBatch(); });
+    EXPECT_EQ(server.status().code(), absl::StatusCode::kInvalidArgument) << text;
+  }
+}
+
+TEST_F(WebServerTest, SlowHandlerDelaysNoOtherRequest) {
+  Start();
+  std::thread slow([&] { EXPECT_EQ(MustGet(server_->port(), "/block").body, "\"released\""); });
+  {
+    MutexLock lock(mutex_);
+    while (blocked_ == 0) changed_.Wait(mutex_);
+  }
+  EXPECT_EQ(MustGet(server_->port(), "/query").status, 200);
+  Release();
+  slow.join();
+}
+
+TEST_F(WebServerTest, TooManyWaitingRequestsAreRefused) {
+  constexpr int kRequests = 40, kRunning = 2, kWaiting = 32;
+  options_.http.max_connections = kRequests;
+  Start();
+  std::atomic<int> served = 0, refused = 0;
+  std::vector<std::thread> clients;
+  clients.reserve(kRequests);
+  for (int i = 0; i < kRequests; ++i) {
+    clients.emplace_back([&] {
+      const int status = MustGet(server_->port(), "/block").status;
+      ++(status == 503 ? refused : served);
+    });
+  }
+  while (refused < kRequests - kRunning - kWaiting) std::this_thread::yield();
+  EXPECT_EQ(served, 0);
+  Release();
+  for (std::thread& client : clients) client.join();
+  EXPECT_GE(served, kWaiting);
+  EXPECT_EQ(served + refused, kRequests);
+}
+
+TEST_F(WebServerTest, StreamGetsTheStateAndThenTheChanges) {
+  Start();
+  const auto stream = OpenStream();
+  EXPECT_THAT(ReadUntil(*stream, "first"), HasSubstr("data: first\n\n"));
+  Publish("data: second\n\n");
+  EXPECT_THAT(ReadUntil(*stream, "second"), Not(HasSubstr("first")));
+}
+
+TEST_F(WebServerTest, SilentStreamIsKeptAlive) {
+  options_.events.keep_alive = absl::Milliseconds(20);
+  Start();
+  const auto stream = OpenStream();
+  ReadUntil(*stream, "first");
+  EXPECT_THAT(ReadUntil(*stream, ": keepalive\n\n"), Not(HasSubstr("data")));
+}
+
+TEST_F(WebServerTest, SeventeenthStreamIsRefusedUntilOneCloses) {
+  options_.http.max_connections = 64;
+  Start();
+  std::vector<std::unique_ptr<TestHttpClient>> streams;
+  for (int i = 0; i < options_.events.most; ++i) {
+    streams.push_back(OpenStream());
+    ReadUntil(*streams.back(), "first");
+  }
+  EXPECT_EQ(MustGet(server_->port(), WebServer::kEventsPath).status, 503);
+  EXPECT_EQ(MustGet(server_->port(), "/query").status, 200);
+  streams.pop_back();
+  AwaitStreams(options_.events.most - 1);
+  const auto stream = OpenStream();
+  ReadUntil(*stream, "first");
+}
+
+TEST_F(WebServerTest, SlowStreamDelaysNoOtherAndMissesNothingNew) {
+  Start();
+  const auto slow = OpenStream();
+  ReadUntil(*slow, "first");
+  const auto quick = OpenStream();
+  ReadUntil(*quick, "first");
+  // More than the kernel buffers for a client that does not read.
+  const std::string padding(size_t{8} << 20, 'x');
+  for (int i = 0; i < 3; ++i) {
+    Publish(absl::StrCat("data: ", i, padding, "end of ", i, "\n\n"));
+    ReadUntil(*quick, absl::StrCat("end of ", i));
+  }
+  // It gets the batch that it began, and then the newest.
+  EXPECT_THAT(ReadUntil(*slow, "end of 2"), HasSubstr("end of 0"));
+}
+
+TEST_F(WebServerTest, StreamsEndWithTheServer) {
+  Start();
+  const auto idle = OpenStream();
+  ReadUntil(*idle, "first");
+  const auto unread = OpenStream();
+  ReadUntil(*unread, "first");
+  Publish(std::string(size_t{32} << 20, 'x'));
+  const SteadyClock clock;
+  const absl::Time before = clock.Now();
+  server_ = nullptr;
+  EXPECT_LT(clock.Now() - before, absl::Seconds(5));
+  EXPECT_TRUE(idle->ReadAll().ok());
+}
+
+TEST_F(WebServerTest, EndWaitsForARunningHandler) {
+  Start();
+  std::thread client([port = server_->port()] { (void)TryGet(port, "/block"); });
+  {
+    MutexLock lock(mutex_);
+    while (blocked_ == 0) changed_.Wait(mutex_);
+  }
+  std::thread end([&] { server_ = nullptr; });
+  Release();
+  end.join();
+  client.join();
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,51 @@
+// The triggers that clients request at present, one row each, as JSON.
+#pragma once
+
+#include <compare>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "explain.pb.h"
+#include "history/trigger_history.h"
+#include "serve/live_trigger.h"
+#include "serve/trigger_cache.h"
+
+namespace gpuscaler {
+
+// Where the rows come from: the functions of ScalerService with these names.
+struct WorkloadSource {
+  using DecisionOr = absl::StatusOr<std::shared_ptr<const CachedDecision>>;
+
+  std::function<std::vector<LiveTrigger>()> live_triggers;
+  std::function<DecisionOr(const LiveTrigger& live)> evaluate;
+  std::function<gpuscaler::v1::Explanation(const LiveTrigger& live, const DecisionOr& decision)>
+      explanation_of;
+};
+
+TriggerKey KeyOf(const LiveTrigger& live);
+
+// A ROW of docs/api.yaml.
+struct WorkloadRow {
+  TriggerKey key;
+  bool has_trouble = false;
+  // All fields but the time of the newest request, which changes without news, and the sparkline.
+  // Lacks the closing brace.
+  std::string fields;
+  absl::Time requested_at;
+
+  std::string Json(const std::string& spark = "") const;  // `spark`: an array; empty: none
+};
+
+WorkloadRow RowOf(const LiveTrigger& live, const WorkloadSource::DecisionOr& decision);
+
+// Evaluates all live triggers. The rows with trouble come first, then by key.
+std::vector<WorkloadRow> ReadRows(const WorkloadSource& source);
+
+// Returns the newest 60 values up to `now` as an array, oldest first, null where there is none.
+std::string SparkJson(const TriggerHistory& history, const TriggerKey& key, absl::Time now);
+
+}  // namespace gpuscaler
