@@ -1,10 +1,11 @@
 #!/usr/bin/env -S python3 -B
-"""The image's and the tarball's bill of materials, SPDX 2.3 in JSON, from dpkg's records.
+"""The image's and the tarball's bill of materials, SPDX 2.3 in JSON, from dpkg's records and, for the
+web UI inside the program, npm's lock file.
 
     deploy/image/sbom.py --contents DIR --root ROOT --version VERSION --arch ARCH --epoch SECONDS
 
 --contents is what contents.py wrote. Licences are not guessed: the terms themselves are in the
-image, /usr/share/doc/PACKAGE/copyright.
+image, /usr/share/doc/PACKAGE/copyright, and in a comment of the web UI.
 """
 import argparse
 import datetime
@@ -16,6 +17,8 @@ from urllib.parse import quote
 from debian import Debian
 
 PROGRAM = "SPDXRef-keda-gpu-scaler"
+LOCK = pathlib.Path(__file__).resolve().parents[2] / "web/package-lock.json"
+INLINED = ("preact", "uplot")  # as in web/vite.config.ts; the others only build and test the page
 
 
 def bill(args):
@@ -30,11 +33,13 @@ def bill(args):
         "licenseConcluded": "Apache-2.0", "licenseDeclared": "Apache-2.0",
         "copyrightText": "NOASSERTION"}
     everything = sorted({package for some in found.values() for package in some})
-    packages = [program, *(describe(debian, package) for package in everything)]
+    inlined = [describe_inlined(package) for package in INLINED]
+    packages = [program, *(describe(debian, package) for package in everything), *inlined]
     relations = [("SPDXRef-DOCUMENT", "DESCRIBES", PROGRAM)]
     relations += [(PROGRAM, "DYNAMIC_LINK", spdx_id(package)) for package in found["shared"]]
     relations += [(PROGRAM, "DEPENDS_ON", spdx_id(package)) for package in found["system"]]
     relations += [(PROGRAM, "STATIC_LINK", spdx_id(package)) for package in found["static"]]
+    relations += [(PROGRAM, "STATIC_LINK", package["SPDXID"]) for package in inlined]
     relations += [(spdx_id(package), "BUILD_DEPENDENCY_OF", PROGRAM)
                   for package in found["headers"]]
     name = f"keda-gpu-scaler-{args.version}-{args.arch}"
@@ -74,6 +79,18 @@ def describe(debian, package):
                                 f"?arch={arch}&distro={release['ID']}-{release['VERSION_ID']}"
                                 # Grype's, for the same.
                                 f"&upstream={quoted(f'{source}@{source_version}')}"}]}
+
+
+def describe_inlined(package):
+    version = json.loads(LOCK.read_text())["packages"][f"node_modules/{package}"]["version"]
+    return {
+        "SPDXID": f"SPDXRef-npm-{package}", "name": package, "versionInfo": version,
+        "supplier": "NOASSERTION", "downloadLocation": "NOASSERTION", "filesAnalyzed": False,
+        "licenseConcluded": "NOASSERTION", "licenseDeclared": "NOASSERTION",
+        "copyrightText": "NOASSERTION",
+        "externalRefs": [{
+            "referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl",
+            "referenceLocator": f"pkg:npm/{quoted(package)}@{quoted(version)}"}]}
 
 
 def quoted(text):

@@ -17,7 +17,7 @@ struct CostOutput {
   std::string note;  // empty: none
 };
 
-// For people: hours and money with two decimals.
+// A table for people: hours and money with two decimals.
 std::string CostTable(const CostOutput& output);
 
 // One line for each row, with columns of the FinOps FOCUS specification. Columns with the prefix

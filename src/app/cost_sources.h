@@ -1,4 +1,4 @@
-// Where `report` gets GPU time from: Prometheus, or a running scaler.
+// The sources of `report`: Prometheus, or a running scaler.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 namespace gpuscaler {
 
 struct CostQuery {
-  std::string url;  // of Prometheus or of the scaler's web API
+  std::string url;  // Prometheus' or the scaler's web API's
   HttpGetOptions http;
   absl::Time from;  // multiples of StepOf()
   absl::Time to;

@@ -18,8 +18,10 @@
 #include "discovery/engine_metrics.h"
 #include "engine/reported_metrics.h"
 #include "lint/lint.h"
+#include "page/metric_family.h"
 #include "scaling/decision.h"
 #include "serve/fleet_metrics.h"
+#include "serve/gpu_time_metrics.h"
 #include "serve/metrics.h"
 #include "serve/signal_metrics.h"
 #include "trigger/metric_type.h"
@@ -249,17 +251,26 @@ Decision FullDemandDecision() {
   return decision;
 }
 
+std::string GpuTimeText(NodeSnapshot snapshot) {
+  GpuTimeMetrics metrics(GpuTimeLimits{});
+  metrics.Read(snapshot);
+  snapshot.taken_at += absl::Seconds(1);
+  metrics.Read(snapshot);
+  return MetricsText(metrics.Families(snapshot.taken_at));
+}
+
 // Reads names, types, labels and help from the exposition itself.
 std::string MetricsSection() {
   Metrics metrics;
   const NodeSnapshot snapshot = FullSnapshot();
-  metrics.DemandDecided({.namespace_name = "n", .scaled_object = "s", .metric = "m"},
-                        FullDemandDecision());
+  const DemandLabels trigger{.namespace_name = "n", .scaled_object = "s", .metric = "m"};
+  metrics.DemandDecided(trigger, FullDemandDecision());
+  metrics.ValueDecided(trigger, FullDemandDecision());
   const AgentsPage agents = {.agents = {{.read_at = absl::UnixEpoch()}},
                              .namespaces = {"namespace"}};
   const std::string page = absl::StrCat(
-      metrics.Page(&snapshot, snapshot.taken_at, absl::Seconds(6)), GrpcMetrics({}),
-      AgentsMetrics(agents, absl::UnixEpoch()), TelemetryMetrics(ReaderCounts()),
+      metrics.Page(&snapshot, snapshot.taken_at, absl::Seconds(6)), GpuTimeText(snapshot),
+      GrpcMetrics({}), AgentsMetrics(agents, absl::UnixEpoch()), TelemetryMetrics(ReaderCounts()),
       EngineMetrics({.answering = {{"vllm", 1}}}), EngineReaderMetrics(ReaderCounts()),
       EngineStreamMetrics(0, StreamCounts()),
       SignalMetrics({{{.sources = 1, .oldest = absl::UnixEpoch()}}}, absl::UnixEpoch()));

@@ -90,7 +90,7 @@ struct Config {
   absl::Duration idle_after = absl::Minutes(5);
 
   std::string prices;    // a file (cost/price_list.h); empty: costs have no money
-  std::string currency;  // of the prices, as "USD"; empty: not named
+  std::string currency;  // as "USD"; empty: not named
 
   std::string tls_cert;  // gRPC port; empty: plain text
   std::string tls_key;

@@ -34,7 +34,7 @@ struct CostReport {
   absl::Time from;
   absl::Time to;
   GroupBy by = GroupBy::kNamespace;
-  std::vector<CostRow> rows;                 // by key
+  std::vector<CostRow> rows;                 // sorted by key
   CostRow total;                             // exact sums of the rows, without key
   std::vector<std::string> unpriced_models;  // in order; empty too if there are no prices at all
 };

@@ -209,7 +209,7 @@ void CounterUsage::AddGrowth(int64_t step, const std::string& name, Node& node, 
 
 std::optional<std::map<std::string, int64_t>> CounterUsage::WholeGpusOf(
     const std::vector<Growth>& growth, const Node& node) const {
-  constexpr double kTolerance = 0.02;  // of the time of a scrape, and of rounding
+  constexpr double kTolerance = 0.02;  // scrapes are not at equal times
   std::map<std::string, int64_t> gpus;
   int64_t all_gpus = 0;
   for (const auto& [model, micros] : ByModel(growth)) {

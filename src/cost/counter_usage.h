@@ -75,7 +75,7 @@ class CounterUsage {
     Agent agent;                          // the one that counts, at its newest step
     int64_t step = 0;                     // its newest
     int64_t fleet_steps = 0;              // fleet_steps_ then
-    std::map<std::string, int64_t> gpus;  // by model; empty: not known yet
+    std::map<std::string, int64_t> gpus;  // each model's; empty: not known yet
     std::optional<Agent> joined;          // when it appeared, until `gpus` is known
     int64_t joined_step = 0;
     // Time that the counters lack since the last step with whole GPUs, by model. A point may be
@@ -116,7 +116,7 @@ class CounterUsage {
   std::map<CounterId, size_t> id_of_;
   std::map<std::string, Node> nodes_;
   std::map<UsageKey, StateTimes> usage_;
-  std::map<UsageKey, int64_t> held_in_step_;  // by workload, without node
+  std::map<UsageKey, int64_t> held_in_step_;  // key: the workload, without node
   std::map<UsageKey, int64_t> most_held_;     // in any step
 };
 

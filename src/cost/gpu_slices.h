@@ -10,7 +10,7 @@ namespace gpuscaler {
 
 struct GpuSlice {
   const GpuSample* gpu = nullptr;  // the whole GPU, or an instance; null: the undivided rest
-  double fraction = 1;             // of the whole GPU
+  double fraction = 1;             // a part of the whole GPU
 };
 
 struct WholeGpu {

@@ -1,4 +1,4 @@
-// What a GPU does in a moment, as its cost is counted.
+// The states in which the time of a GPU is counted.
 #pragma once
 
 #include <array>

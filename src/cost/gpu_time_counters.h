@@ -18,7 +18,7 @@ constexpr absl::string_view kOtherWorkloads = "(other)";
 // kMaxWorkloads the time of others counts for kOtherWorkloads. Not thread-safe.
 class GpuTimeCounters {
  public:
-  static constexpr size_t kMaxWorkloads = 200;  // of one node, each with up to five states
+  static constexpr size_t kMaxWorkloads = 200;  // one node's, each with up to five states
   static constexpr absl::Duration kKeep = absl::Hours(24);
 
   explicit GpuTimeCounters(const GpuTimeLimits& limits) : time_(limits) {}

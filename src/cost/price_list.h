@@ -16,7 +16,7 @@ class PriceList {
  public:
   static constexpr size_t kMaxBytes = size_t{1} << 20;
 
-  // Parses one of two forms of CSV, told apart by the header:
+  // Parses one of two forms of CSV, as its header shows:
   // - "GPU model,price per hour", with one model per line;
   // - OpenCost's: EndTimestamp,InstanceID,Region,AssetClass,InstanceIDField,InstanceType,
   //   MarketPriceHourly,Version. Rows with the AssetClass "gpu" count, and InstanceID has the

@@ -17,6 +17,9 @@ using RangeJson = nlohmann::json;
 // Times of query_range in seconds: up to the year 9999.
 constexpr double kLatest = 253'402'300'799;
 
+// More than 16 GPUs count in 10 years, and small enough for sums in microseconds.
+constexpr double kLargestCounter = 1e10;
+
 // Takes the parser's events, and keeps nothing but series. Returns false from an event to stop.
 class MatrixReader : public nlohmann::json_sax<RangeJson> {
  public:
@@ -160,7 +163,9 @@ bool MatrixReader::AddPoint(absl::string_view text) {
   double value = 0;
   if (!absl::SimpleAtod(text, &value)) return Fail("has a value that is no number");
   if (std::isnan(value)) return true;
-  if (!std::isfinite(value) || value < 0) return Fail("has a counter that is negative or infinite");
+  if (!(value >= 0 && value <= kLargestCounter)) {
+    return Fail("has a counter that no node can have");
+  }
   std::vector<RangePoint>& points = series_.back().points;
   if (!points.empty() && points.back().at >= *point_at_) return Fail("has points out of order");
   points.push_back({.at = *point_at_, .value = value});

@@ -14,7 +14,7 @@ namespace gpuscaler {
 
 struct RangePoint {
   absl::Time at;
-  double value = 0;  // finite, and not negative
+  double value = 0;  // 0 to 1e10
 };
 
 struct RangeSeries {

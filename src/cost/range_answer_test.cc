@@ -55,6 +55,7 @@ TEST(ParseRangeAnswer, RefusesAllElse) {
         Matrix(R"({"values":[[1,"x"]]})"),
         Matrix(R"({"values":[[1,"-1"]]})"),
         Matrix(R"({"values":[[1,"+Inf"]]})"),
+        Matrix(R"({"values":[[1,"1.1e10"]]})"),
         Matrix(R"({"values":[[-1,"1"]]})"),
         Matrix(R"({"values":[[1e300,"1"]]})"),
         Matrix(R"({"values":[[2,"1"],[2,"1"]]})"),

@@ -37,7 +37,7 @@ class HistoryRecorderTest : public testing::Test {
     return series.ok() ? series->points : std::vector<HistoryPoint>();
   }
 
-  const TriggerKey kUtilization = {
+  const TriggerKey utilization_ = {
       .namespace_name = "default", .scaled_object = "llm", .trigger = "gpu_utilization"};
   ServedScaler scaler_;
   TriggerHistory history_{{}, scaler_.clock.Now()};
@@ -53,10 +53,10 @@ TEST_F(HistoryRecorderTest, RecordsEachRequestedTriggerInEachStep) {
   Request();
   Request({{"metricName", "second"}});
   RunFor(absl::Seconds(74));
-  TriggerKey second = kUtilization;
+  TriggerKey second = utilization_;
   second.trigger = "second";
-  ASSERT_THAT(history_.Triggers(), ElementsAre(kUtilization, second));
-  for (const TriggerKey& key : {kUtilization, second}) {
+  ASSERT_THAT(history_.Triggers(), ElementsAre(utilization_, second));
+  for (const TriggerKey& key : {utilization_, second}) {
     const std::vector<HistoryPoint> points = Points(key);
     ASSERT_EQ(points.size(), 5u);
     for (const HistoryPoint& point : points) {
@@ -73,7 +73,7 @@ TEST_F(HistoryRecorderTest, RecordsEachRequestedTriggerInEachStep) {
 TEST_F(HistoryRecorderTest, DoesNotKeepTheLease) {
   Request();
   RunFor(absl::Minutes(5));
-  const std::vector<HistoryPoint> points = Points(kUtilization);
+  const std::vector<HistoryPoint> points = Points(utilization_);
   ASSERT_EQ(points.size(), 21u);
   EXPECT_TRUE(points[5].value.has_value());
   EXPECT_FALSE(points[7].code.has_value()) << "90 s after the only request";
@@ -87,7 +87,7 @@ TEST_F(HistoryRecorderTest, ErrorIsAPointWithoutValue) {
     scaler_.clock.Advance(absl::Seconds(1));
     recorder_.Tick();
   }
-  const std::vector<HistoryPoint> points = Points(kUtilization);
+  const std::vector<HistoryPoint> points = Points(utilization_);
   ASSERT_EQ(points.size(), 5u);
   EXPECT_TRUE(points[1].value.has_value());
   EXPECT_EQ(points[3].code, absl::StatusCode::kUnavailable);
@@ -117,7 +117,7 @@ TEST_F(HistoryRecorderTest, ExplanationIsThatOfTheExplainCall) {
   ASSERT_EQ(live.size(), 1u);
   EXPECT_EQ(scaler_.service->ExplanationOf(live[0], scaler_.service->Evaluate(live[0])).text(),
             explained->text());
-  const auto kept = history_.ExplanationAt(kUtilization, absl::InfiniteFuture());
+  const auto kept = history_.ExplanationAt(utilization_, absl::InfiniteFuture());
   ASSERT_TRUE(kept.ok()) << kept.status();
   EXPECT_EQ(kept->explanation.value(), 60);
   EXPECT_THAT(kept->explanation.text(), testing::HasSubstr("value: 60"));
@@ -129,7 +129,7 @@ TEST_F(HistoryRecorderTest, ReplacedReplicaIsCounted) {
   // Another GPU is in use, and their number is the same.
   RunFor(absl::Seconds(60), {FreeGpu(0), BusyGpu(1, 60)});
   double replaced = 0;
-  for (const HistoryPoint& point : Points(kUtilization)) replaced += point.replaced.value_or(0);
+  for (const HistoryPoint& point : Points(utilization_)) replaced += point.replaced.value_or(0);
   EXPECT_EQ(replaced, 1);
 }
 

@@ -195,7 +195,7 @@ TEST(ScalerService, LiveTriggersAreThoseWithALease) {
   ASSERT_TRUE(scaler.client.GetMetrics(RefOf({})).ok());
   ASSERT_TRUE(scaler.client.IsActive(RefOf({{"metricName", "b"}})).ok());
   const absl::Time requested_at = scaler.clock.Now();
-  scaler.RepeatFor(absl::Seconds(89), {BusyGpu(0, 60)});
+  scaler.RepeatFor(absl::Seconds(88), {BusyGpu(0, 60)});
   const std::vector<LiveTrigger> live = scaler.service->LiveTriggers();
   ASSERT_EQ(live.size(), 2u);
   EXPECT_EQ(live[0].name, "b");

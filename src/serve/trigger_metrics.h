@@ -29,7 +29,7 @@ class TriggerMetrics {
     absl::Time at;
     double value = 0;
     int replicas = 0;
-    int direction = 0;  // of the last change of `replicas`: 1 up, -1 down, 0 none yet
+    int direction = 0;  // the last change of `replicas`: 1 up, -1 down, 0 none yet
     int direction_changes = 0;
   };
 

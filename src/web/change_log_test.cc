@@ -24,8 +24,7 @@ WorkloadRow RowNamed(const std::string& name, int value) {
 
 class ChangeLogTest : public testing::Test {
  protected:
-  void Update(const std::vector<WorkloadRow>& rows, int64_t generation = 1,
-              absl::Time now = kNow) {
+  void Update(const std::vector<WorkloadRow>& rows, int64_t generation = 1, absl::Time now = kNow) {
     log_.Update(now, rows, {.generation = generation, .nodes = 2, .gpus = 16});
   }
 
@@ -72,7 +71,8 @@ TEST_F(ChangeLogTest, RemovedTriggersAreNamedUntilTheyReturn) {
   Update({RowNamed("a", 1), RowNamed("b", 1)});
   const int64_t first = log_.Since(0).version;
   Update({RowNamed("a", 1)});
-  EXPECT_THAT(*log_.Since(first).text, HasSubstr("\"rows\":[],\"removed\":[[\"shop\",\"b\",\"m\"]]"));
+  EXPECT_THAT(*log_.Since(first).text,
+              HasSubstr("\"rows\":[],\"removed\":[[\"shop\",\"b\",\"m\"]]"));
   EXPECT_THAT(*log_.Since(0).text, HasSubstr("\"removed\":[]")) << "a new client had it never";
   Update({RowNamed("a", 1), RowNamed("b", 1)});
   EXPECT_THAT(*log_.Since(first).text, AllOf(HasSubstr("\"b\""), HasSubstr("\"removed\":[]")));

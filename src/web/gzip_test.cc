@@ -8,8 +8,8 @@ namespace gpuscaler {
 namespace {
 
 TEST(Gzip, ExpandsToTheSameBytes) {
-  for (const std::string& text : {std::string(), std::string("a"), std::string(1'000'000, 'x'),
-                                  std::string("\0\xff\n", 3)}) {
+  for (const std::string& text :
+       {std::string(), std::string("a"), std::string(1'000'000, 'x'), std::string("\0\xff\n", 3)}) {
     EXPECT_EQ(Gunzip(Gzip(text), 1 << 20).value_or("none"), text) << text.size();
   }
   EXPECT_LT(Gzip(std::string(1'000'000, 'x')).size(), 10'000u);

@@ -83,19 +83,18 @@ class TestWorkloads {
   void Clear() { entries_.clear(); }
 
   WorkloadSource Source() {
-    return {
-        .live_triggers =
-            [this] {
-              std::vector<LiveTrigger> all;
-              for (const auto& entry : entries_) all.push_back(entry->live);
-              return all;
-            },
-        .evaluate = [this](const LiveTrigger& live) { return Evaluate(live); },
-        .explanation_of =
-            [](const LiveTrigger& live, const WorkloadSource::DecisionOr& decision) {
-              return decision.ok() ? ExplainAnswer(**decision, (*decision)->decision.taken_at)
-                                   : ExplainAnswer(*live.parsed, decision.status());
-            }};
+    return {.live_triggers =
+                [this] {
+                  std::vector<LiveTrigger> all;
+                  for (const auto& entry : entries_) all.push_back(entry->live);
+                  return all;
+                },
+            .evaluate = [this](const LiveTrigger& live) { return Evaluate(live); },
+            .explanation_of =
+                [](const LiveTrigger& live, const WorkloadSource::DecisionOr& decision) {
+                  return decision.ok() ? ExplainAnswer(**decision, (*decision)->decision.taken_at)
+                                       : ExplainAnswer(*live.parsed, decision.status());
+                }};
   }
 
  private:

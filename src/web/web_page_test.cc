@@ -16,8 +16,8 @@ using testing::Not;
 constexpr char kAlertHash[] = "'sha256-bhHHL3z2vDgxUt0W3dWQOrprscmda2Y5pLsLg4GF+pI='";
 
 TEST(WebPage, PolicyAllowsTheInlineScriptAndStyleByHash) {
-  const WebPage page = WebPageOf(Gzip(
-      "<!doctype html><style>body{}</style><script type=\"module\">alert(1)</script><p>text"));
+  const WebPage page = WebPageOf(
+      Gzip("<!doctype html><style>body{}</style><script type=\"module\">alert(1)</script><p>text"));
   EXPECT_THAT(page.content_security_policy, HasSubstr(std::string("; script-src ") + kAlertHash));
   EXPECT_THAT(page.content_security_policy, HasSubstr("; style-src 'sha256-"));
   EXPECT_THAT(page.content_security_policy, HasSubstr("default-src 'none'"));

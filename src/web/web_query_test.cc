@@ -9,7 +9,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Optional;
 
-const absl::Time kNow = absl::FromUnixSeconds(1'767'225'600);
+const absl::Time kQueriedAt = absl::FromUnixSeconds(1'767'225'600);
 
 WebRequest With(const std::string& name, const std::string& value) {
   return {.path = "/", .query = {{name, value}}};
@@ -36,7 +36,7 @@ TEST(WebQuery, NumbersAreCheckedAndNamed) {
 
 TEST(WebQuery, TimesAreSecondsWithFractions) {
   EXPECT_THAT(*TimeParameter(With("at", "1767225600.5"), "at"),
-              Optional(kNow + absl::Milliseconds(500)));
+              Optional(kQueriedAt + absl::Milliseconds(500)));
   for (const char* value : {"-1", "2026-01-01", "1e300"}) {
     EXPECT_THAT(TimeParameter(With("at", value), "at").status().message(),
                 HasSubstr("use seconds since 1970"));
@@ -44,14 +44,14 @@ TEST(WebQuery, TimesAreSecondsWithFractions) {
 }
 
 TEST(WebQuery, RangeIsTheLastHourUnlessGiven) {
-  const auto usual = TimeRangeOf({.path = "/", .query = {}}, kNow);
+  const auto usual = TimeRangeOf({.path = "/", .query = {}}, kQueriedAt);
   ASSERT_TRUE(usual.ok()) << usual.status();
-  EXPECT_EQ(usual->to, kNow);
-  EXPECT_EQ(usual->from, kNow - absl::Hours(1));
-  const auto future = TimeRangeOf(With("to", "1800000000"), kNow);
+  EXPECT_EQ(usual->to, kQueriedAt);
+  EXPECT_EQ(usual->from, kQueriedAt - absl::Hours(1));
+  const auto future = TimeRangeOf(With("to", "1800000000"), kQueriedAt);
   ASSERT_TRUE(future.ok()) << future.status();
-  EXPECT_EQ(future->to, kNow);
-  EXPECT_FALSE(TimeRangeOf(With("from", "1800000000"), kNow).ok());
+  EXPECT_EQ(future->to, kQueriedAt);
+  EXPECT_FALSE(TimeRangeOf(With("from", "1800000000"), kQueriedAt).ok());
 }
 
 }  // namespace

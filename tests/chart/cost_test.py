@@ -139,7 +139,7 @@ def expected(group):
 
 def cents(amount):
     """Rounds an exact amount half to even."""
-    scaled = round(amount * 100)  # of a Fraction: half to even
+    scaled = round(amount * 100)  # a Fraction rounds half to even
     return decimal.Decimal(scaled) / 100
 
 

@@ -1,0 +1,343 @@
+// The page in Chromium over made-up answers.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Browser, Page } from 'playwright-core';
+import type { Explanation, WhatIf } from '../src/api_types.ts';
+import { axeFindings, launch, measures, open, type Opened } from './browser.ts';
+import { FakeApi } from './fake_api.ts';
+
+const FOLDER = process.env['GPUSCALER_WEB_DIST'] ?? 'dist';
+const WHY = '#/why/chat/llama-70b';
+const VIEWS: [string, string][] = [
+  ['#/workloads', '.cards tbody tr'],
+  ['#/fleet', '.grid-frame canvas'],
+  [WHY, '.explanation pre'],
+  ['#/what-if/chat/llama-70b', '[data-testid=outcome]'],
+  ['#/cost', '.cards tfoot'],
+];
+
+let browser: Browser;
+before(async () => {
+  browser = await launch();
+});
+after(() => browser.close());
+
+// Runs `body` with a server of its own; fails on errors of scripts and on CSP violations.
+function pageTest(
+  name: string,
+  body: (api: FakeApi, open: (hash: string, options?: object) => Promise<Page>) => Promise<void>,
+): void {
+  test(name, async () => {
+    const api = new FakeApi(FOLDER);
+    await api.start();
+    const opened: Opened[] = [];
+    try {
+      await body(api, async (hash, options = {}) => {
+        const one = await open(browser, `${api.address}/${hash}`, options);
+        opened.push(one);
+        return one.page;
+      });
+      for (const { faults } of opened) assert.deepEqual(faults, []);
+    } finally {
+      for (const one of opened) await one.close();
+      await api.stop();
+    }
+  });
+}
+
+async function streamOpen(api: FakeApi, page: Page): Promise<void> {
+  await page.locator('.connection.live').waitFor();
+  assert.ok(api.streams > 0);
+}
+
+for (const colorScheme of ['light', 'dark'] as const) {
+  pageTest(`every view is accessible, ${colorScheme}`, async (_api, load) => {
+    for (const [hash, ready] of VIEWS) {
+      const page = await load(hash, { colorScheme });
+      await page.locator(ready).first().waitFor();
+      assert.deepEqual(await axeFindings(page), [], hash);
+      await page.context().close();
+    }
+  });
+}
+
+pageTest('trouble is first, and an event changes the row', async (api, load) => {
+  const page = await load('#/workloads');
+  const rows = page.locator('.cards tbody tr');
+  await rows.first().waitFor();
+  assert.equal(await rows.count(), 10);
+  assert.match((await rows.nth(0).textContent()) ?? '', /reranker.*1 replica is unreadable/s);
+  assert.match((await rows.nth(1).textContent()) ?? '', /ocr.*unknown.*UNAVAILABLE/s);
+  await streamOpen(api, page);
+  const cell = page.locator('tr', { hasText: 'llama-70b' }).locator('[data-label=value]');
+  const shown = await cell.textContent();
+  const other = setInterval(() => api.push(), 100);
+  try {
+    await page.waitForFunction(
+      ([was]) =>
+        [...document.querySelectorAll('tr')]
+          .find((row) => row.textContent?.includes('llama-70b'))
+          ?.querySelector('[data-label=value]')?.textContent !== was,
+      [shown],
+    );
+  } finally {
+    clearInterval(other);
+  }
+});
+
+pageTest('an instant shows the explanation word for word, and its link does too', async (api, load) => {
+  const page = await load(WHY);
+  await page.locator('.chart .u-over').first().waitFor();
+  const over = page.locator('.chart .u-over').first();
+  const box = (await over.boundingBox())!;
+  await over.click({ position: { x: box.width * 0.3, y: box.height / 2 } });
+  await page.locator('h2', { hasText: 'Explanation at' }).waitFor();
+  const at = new URL(page.url()).hash.match(/at=([\d.]+)/)?.[1];
+  assert.ok(at !== undefined, page.url());
+  const answer = (await (
+    await fetch(`${api.address}/api/v1/workloads/chat/llama-70b/explanation?at=${at}`)
+  ).json()) as Explanation;
+  const text = page.locator('[data-testid=explanation]');
+  await page.waitForFunction(
+    (want) => document.querySelector('[data-testid=explanation]')?.textContent === want,
+    answer.text,
+  );
+  const link = await page.locator('a', { hasText: 'link to this instant' }).getAttribute('href');
+  const again = await load(link!);
+  await again.locator('[data-testid=explanation]').waitFor();
+  assert.equal(await again.locator('[data-testid=explanation]').textContent(), answer.text);
+  assert.equal(await text.textContent(), answer.text);
+});
+
+pageTest('the keyboard chooses instants, views and nodes', async (_api, load) => {
+  const page = await load(WHY);
+  const chart = page.locator('.chart [role=application]').first();
+  await chart.waitFor();
+  await page.locator('.chart .u-over').first().waitFor();
+  await chart.focus();
+  await page.keyboard.press('ArrowLeft');
+  await page.locator('h2', { hasText: 'Explanation at' }).waitFor();
+  await page.keyboard.press('2');
+  const grid = page.locator('.grid-frame');
+  await grid.waitFor();
+  await grid.focus();
+  await page.keyboard.press('ArrowRight');
+  await page.keyboard.press('ArrowRight');
+  await page.locator('.panel h2', { hasText: 'gpu-0001' }).waitFor();
+  await page.keyboard.press('/');
+  await page.keyboard.type('gpu-0005');
+  await page.locator('text=1 of 24 nodes').waitFor();
+});
+
+pageTest('a gap is drawn as a gap', async (_api, load) => {
+  const page = await load(WHY);
+  await page.locator('.chart .u-over').first().waitFor();
+  const found = await page.evaluate(() => {
+    // The line of the value, in the columns of its gap: no pixel has its colour.
+    const canvas = document.querySelector<HTMLCanvasElement>('.chart canvas')!;
+    const context = canvas.getContext('2d')!;
+    const over = document.querySelector<HTMLElement>('.chart .u-over')!;
+    const left = Number.parseFloat(over.style.left) * devicePixelRatio;
+    const width = Number.parseFloat(over.style.width) * devicePixelRatio;
+    const columns = (from: number, to: number) => {
+      const x = Math.round(left + width * from);
+      const { data } = context.getImageData(x, 20, Math.round(width * (to - from)), canvas.height - 60);
+      let accent = 0;
+      for (let at = 0; at < data.length; at += 4) {
+        if (data[at]! < 60 && Math.abs(data[at + 1]! - 110) < 12 && data[at + 2]! > 100) accent++;
+      }
+      return accent;
+    };
+    // The gap is 25 to 20 minutes before the end of the hour.
+    return { gap: columns(0.6, 0.65), before: columns(0.5, 0.55) };
+  });
+  assert.ok(found.before > 20, JSON.stringify(found));
+  assert.equal(found.gap, 0, JSON.stringify(found));
+});
+
+pageTest('tables have what charts and the grid show', async (_api, load) => {
+  const page = await load(WHY);
+  await page.locator('summary', { hasText: 'Table of these charts' }).click();
+  const rows = page.locator('details .tall tbody tr');
+  await rows.first().waitFor();
+  assert.ok((await rows.count()) > 100);
+  assert.ok((await rows.filter({ hasText: 'no reading' }).count()) > 10);
+  await page.keyboard.press('2');
+  await page.locator('button', { hasText: /^table$/ }).click();
+  await page.locator('button', { hasText: 'gpu-0003' }).click();
+  await page.locator('.panel td', { hasText: 'GiB' }).first().waitFor();
+  assert.equal(await page.locator('.beside > .scroll tbody tr').count(), 24);
+  assert.deepEqual(await axeFindings(page), []);
+});
+
+pageTest('What if shows the numbers of the API', async (api, load) => {
+  const page = await load('#/what-if/chat/llama-70b');
+  await page.locator('[data-testid=outcome]').waitFor();
+  const answered = page.waitForResponse((response) => response.url().includes('target=40'));
+  await page.locator('input[name=target]').fill('40');
+  const answer = (await (await answered).json()) as WhatIf;
+  assert.ok(answer.would.gpu_hours !== answer.happened.gpu_hours);
+  const want = [answer.happened.gpu_hours, answer.would.gpu_hours].map((value) =>
+    value!.toLocaleString('en-US', { maximumFractionDigits: 3 }),
+  );
+  await page.waitForFunction(
+    ([happened, would]) => {
+      const cells = document.querySelectorAll('[data-testid=outcome] tbody tr:first-child td');
+      return cells[0]?.textContent === happened && cells[1]?.textContent === would;
+    },
+    want as [string, string],
+  );
+  assert.equal(await page.locator('p.note').textContent(), answer.note);
+  assert.ok(api.requests.some((request) => request.includes('what-if') && request.includes('target=40')));
+});
+
+pageTest('without history the page states it, and explains this moment', async (api, load) => {
+  api.behaviour.hasHistory = false;
+  const page = await load(WHY);
+  await page.locator('text=History is off').waitFor();
+  assert.match((await page.locator('[data-testid=explanation]').textContent()) ?? '', /ScaledObject chat\/llama-70b/);
+  const whatIf = await load('#/what-if/chat/llama-70b');
+  await whatIf.locator('text=History is off').waitFor();
+  assert.ok(!api.requests.some((request) => request.includes('history')));
+});
+
+pageTest('a gone explanation is no error', async (api, load) => {
+  api.behaviour.isGone = true;
+  const at = Math.floor(Date.now() / 1000) - 600;
+  const page = await load(`${WHY}?at=${at}`);
+  await page.locator('text=This explanation is gone').waitFor();
+  await page.locator('text=the oldest one kept is').waitFor();
+  await page.locator('button', { hasText: /^now$/ }).click();
+  await page.locator('[data-testid=explanation]').waitFor();
+});
+
+pageTest('a token is asked for, sent, and kept in this tab', async (api, load) => {
+  api.behaviour.token = 'secret';
+  const page = await load('#/fleet');
+  await page.locator('h1', { hasText: 'Token needed' }).waitFor();
+  assert.deepEqual(await axeFindings(page), []);
+  await page.locator('input[type=password]').fill('wrong');
+  await page.keyboard.press('Enter');
+  await page.locator('text=The token was refused').waitFor();
+  await page.locator('input[type=password]').fill('secret');
+  await page.keyboard.press('Enter');
+  await page.locator('.grid-frame').waitFor();
+  await streamOpen(api, page);
+  await page.reload();
+  await page.locator('.grid-frame').waitFor();
+  assert.deepEqual(await page.context().cookies(), []);
+});
+
+pageTest('a scaler that stops and restarts is noticed', async (api, load) => {
+  const page = await load('#/workloads');
+  await streamOpen(api, page);
+  await api.stop();
+  await page.locator('.connection.lost').waitFor();
+  await page.locator('text=Shown is the state of').waitFor();
+  assert.equal(await page.locator('.cards tbody tr').count(), 10);
+  api.startedAt = Date.now() / 1000 - 1;
+  await api.start();
+  await page.locator('button', { hasText: 'Try now' }).click();
+  await page.locator('.connection.live').waitFor();
+  await page.locator('text=The scaler restarted at').waitFor();
+});
+
+pageTest('a broken answer is an error and no empty page', async (api, load) => {
+  api.behaviour.broken = true;
+  const page = await load('#/workloads');
+  await page.locator('.notice.error', { hasText: 'The answer of the scaler is broken.' }).first().waitFor();
+  api.behaviour.broken = false;
+  await page.locator('.cards tbody tr').first().waitFor();
+});
+
+pageTest('an unavailable scaler shows its own words', async (api, load) => {
+  api.behaviour.failing = true;
+  const page = await load('#/cost');
+  await page.locator('.notice.error', { hasText: 'no snapshot of the fleet yet' }).first().waitFor();
+});
+
+pageTest('a slow scaler is waited for', async (api, load) => {
+  const page = await load('#/workloads');
+  await streamOpen(api, page);
+  api.behaviour.isHolding = true;
+  await page.keyboard.press('5');
+  await page.locator('text=Loading cost …').waitFor();
+  await page.locator('text=the scaler is slow, still waiting').waitFor();
+  api.release();
+  await page.locator('.cards tfoot').waitFor();
+});
+
+pageTest('empty and partial fleets have words of their own', async (api, load) => {
+  api.behaviour.nodes = 0;
+  api.behaviour.workloads = 0;
+  api.behaviour.hasCost = false;
+  api.behaviour.partial = 'the agent at 10.0.0.7 has never connected';
+  const page = await load('#/fleet');
+  await page.locator('text=No GPU node is known').waitFor();
+  await page.locator('text=the agent at 10.0.0.7 has never connected').waitFor();
+  await page.keyboard.press('1');
+  await page.locator('text=KEDA has asked for no ScaledObject yet').waitFor();
+  await page.keyboard.press('5');
+  await page.locator('text=Costs are not counted').waitFor();
+});
+
+pageTest('nothing is wider than 400 px', async (_api, load) => {
+  for (const [hash, ready] of VIEWS) {
+    const page = await load(hash, { viewport: { width: 400, height: 800 } });
+    await page.locator(ready).first().waitFor();
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(width <= 400, `${hash}: ${width} px`);
+    await page.context().close();
+  }
+});
+
+pageTest('times are the browser’s, or UTC', async (_api, load) => {
+  const page = await load('#/workloads');
+  const clock = page.locator('.clock');
+  await clock.waitFor();
+  const minutes = (text: string) => Number(text.slice(0, 2)) * 60 + Number(text.slice(3, 5));
+  const local = minutes((await clock.textContent())!);
+  await page.locator('button', { hasText: 'local' }).click();
+  await page.locator('button', { hasText: 'UTC' }).waitFor();
+  const utc = minutes((await clock.textContent())!);
+  assert.ok([60, 61, 120, 121].includes((local - utc + 1440) % 1440), `${local} ${utc}`);
+});
+
+pageTest('the switch of the theme stays after a reload', async (_api, load) => {
+  const page = await load('#/workloads', { colorScheme: 'light' });
+  const ground = () =>
+    page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const light = await ground();
+  const button = page.locator('button[aria-label$="theme: change"]');
+  await button.click();
+  await button.click();
+  assert.notEqual(await ground(), light);
+  await page.reload();
+  await button.waitFor();
+  assert.notEqual(await ground(), light);
+});
+
+pageTest('40,000 GPUs take few draw calls and DOM nodes, and an update few bytes', async (api, load) => {
+  api.behaviour.nodes = 5000;
+  api.behaviour.workloads = 500;
+  const page = await load('#/fleet');
+  await page.locator('.grid-frame canvas').waitFor();
+  await streamOpen(api, page);
+  await page.waitForFunction(() => performance.getEntriesByName('fleet-draw').length > 0);
+  await measures(page, 'fleet-draw');
+  api.bytes = 0;
+  api.push();
+  await page.waitForFunction(() => performance.getEntriesByName('fleet-draw').length > 0);
+  const draws = await measures(page, 'fleet-draw');
+  assert.ok(draws.length <= 2, `${draws.length} draws of one update`);
+  for (const { detail } of draws) assert.ok((detail as number) <= 12, `${detail as number} draw calls`);
+  assert.ok(api.bytes < 400_000, `${api.bytes} bytes`);
+  const nodes = () => page.evaluate(() => document.querySelectorAll('*').length);
+  assert.ok((await nodes()) < 200, `${await nodes()} DOM nodes of the fleet`);
+  await page.keyboard.press('1');
+  await page.locator('.cards tbody tr').first().waitFor();
+  assert.ok((await nodes()) < 4000, `${await nodes()} DOM nodes of 500 workloads`);
+  api.bytes = 0;
+  api.push();
+  assert.ok(api.bytes < 4000, `${api.bytes} bytes of one update of 3 workloads`);
+});
