@@ -125,8 +125,9 @@ TEST_F(WebApiTest, StatusDescribesTheProcessAndTheFleet) {
 TEST_F(WebApiTest, StatusOfAnUnknownFleetHasTheReason) {
   has_history_ = false;
   const json status = MustGet("/api/v1/status");
-  EXPECT_EQ(status["fleet"],
-            json({{"nodes", nullptr}, {"gpus", nullptr}, {"partial", "no agent has reported yet"}}));
+  EXPECT_EQ(
+      status["fleet"],
+      json({{"nodes", nullptr}, {"gpus", nullptr}, {"partial", "no agent has reported yet"}}));
   EXPECT_EQ(status["history"]["enabled"], false);
   EXPECT_EQ(status["history"]["since"], nullptr);
 }
@@ -245,8 +246,8 @@ TEST_F(WebApiTest, ExplanationOfNowIsTheTextOfTheQuery) {
   llm.decision.notes = {"a note"};
   const json why = MustGet(absl::StrCat(kLlm, "/explanation"));
   EXPECT_EQ(why["at"], 1'767'225'600);
-  EXPECT_EQ(why["text"], EscapedLines(absl::StrSplit(
-                             Explain(*llm.live.parsed->trigger, llm.decision), '\n')));
+  EXPECT_EQ(why["text"],
+            EscapedLines(absl::StrSplit(Explain(*llm.live.parsed->trigger, llm.decision), '\n')));
   EXPECT_EQ(why["value"], 70);
   EXPECT_EQ(why["active"], true);
   EXPECT_EQ(why["notes"], json({"a note"}));
@@ -283,8 +284,7 @@ TEST_F(WebApiTest, WhatIfIsTheReplayOfTheRecord) {
   Record(40);
   const json what_if = MustGet(
       absl::StrCat(kLlm, "/what-if?target=100&min=1&max=3&scale_down_window=60&pods_per_minute=2"));
-  const auto series =
-      history_.Read(kKey, clock_.Now() - absl::Hours(1), clock_.Now());
+  const auto series = history_.Read(kKey, clock_.Now() - absl::Hours(1), clock_.Now());
   ASSERT_TRUE(series.ok()) << series.status();
   const WhatIf want = Replay(series->points, {.target = 100,
                                               .min_replicas = 1,
@@ -332,17 +332,15 @@ TEST_F(WebApiTest, CostHasTheRowsOfTheReport) {
   EXPECT_EQ(cost["currency"], "USD");
   EXPECT_EQ(cost["priced"], true);
   EXPECT_EQ(cost["to"].get<int64_t>() - cost["from"].get<int64_t>(), 7'200);
-  EXPECT_EQ(cost["rows"][0], json({{"key", "shop/llm"},
-                                   {"namespace", "shop"},
-                                   {"workload", "llm"},
-                                   {"gpu_hours",
-                                    {{"busy", 1.5},
-                                     {"idle", 0.0},
-                                     {"starting", 0.0},
-                                     {"free", 0.0},
-                                     {"unknown", 0.0}}},
-                                   {"total", 1.5},
-                                   {"cost", 3.0}}));
+  EXPECT_EQ(
+      cost["rows"][0],
+      json({{"key", "shop/llm"},
+            {"namespace", "shop"},
+            {"workload", "llm"},
+            {"gpu_hours",
+             {{"busy", 1.5}, {"idle", 0.0}, {"starting", 0.0}, {"free", 0.0}, {"unknown", 0.0}}},
+            {"total", 1.5},
+            {"cost", 3.0}}));
   EXPECT_EQ(cost["total"]["total"], 1.5);
   EXPECT_THAT(cost["note"].get<std::string>(), HasSubstr("L4"));
   EXPECT_EQ(ErrorOf("/api/v1/cost?by=pod"), 400);
@@ -352,10 +350,10 @@ TEST_F(WebApiTest, CostHasTheRowsOfTheReport) {
 TEST_F(WebApiTest, CostThatIsNotCountedIsNotFound) { EXPECT_EQ(ErrorOf("/api/v1/cost"), 404); }
 
 TEST_F(WebApiTest, UnknownPathsAreNotFound) {
-  for (const char* path : {"/api", "/api/v1", "/api/v1/", "/api/v2/status", "/api/v1/none",
-                           "/api/v1/workloads/", "/api/v1/workloads/shop",
-                           "/api/v1/workloads/shop/llm/none", "/api/v1/workloads/a/b/history/c",
-                           "/api/v1/fleet/a/b", "/metrics", "/../etc/passwd"}) {
+  for (const char* path :
+       {"/api", "/api/v1", "/api/v1/", "/api/v2/status", "/api/v1/none", "/api/v1/workloads/",
+        "/api/v1/workloads/shop", "/api/v1/workloads/shop/llm/none",
+        "/api/v1/workloads/a/b/history/c", "/api/v1/fleet/a/b", "/metrics", "/../etc/passwd"}) {
     EXPECT_EQ(ErrorOf(path), 404) << path;
   }
 }

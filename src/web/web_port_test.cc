@@ -17,7 +17,6 @@ namespace {
 
 using testing::HasSubstr;
 
-
 class WebPortTest : public testing::Test {
  protected:
   std::unique_ptr<WebPort> Open(const std::string& page, const TlsFiles& tls = {}) {
