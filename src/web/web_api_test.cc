@@ -37,10 +37,10 @@ class WebApiTest : public testing::Test {
     }
   }
 
-  void Explain(const std::string& text) {
+  void RecordExplanation(const std::string& text) {
     gpuscaler::v1::Explanation explanation;
     explanation.set_text(text);
-    explanation.set_value(70);
+    explanation.set_active_because(text);  // a text alone may differ by ages only
     history_.RecordExplanation(kKey, clock_.Now(), explanation);
   }
 
@@ -169,7 +169,7 @@ TEST_F(WebApiTest, TriggersOfAScaledObject) {
 
 TEST_F(WebApiTest, HistoryHasArraysOfOneLength) {
   Record(8);
-  Explain("first");
+  RecordExplanation("first");
   const json history = MustGet(absl::StrCat(kLlm, "/history?trigger=keda_gpu_metric"));
   EXPECT_EQ(history["namespace"], "shop");
   EXPECT_EQ(history["name"], "llm");
@@ -269,9 +269,9 @@ TEST_F(WebApiTest, ExplanationOfAnErrorHasNoValue) {
 TEST_F(WebApiTest, PastExplanationIsTheNewestBeforeTheInstant) {
   Record(1);
   const int64_t first = absl::ToUnixSeconds(clock_.Now());
-  Explain("first");
+  RecordExplanation("first");
   Record(4);
-  Explain("second");
+  RecordExplanation("second");
   const json why = MustGet(absl::StrCat(kLlm, "/explanation?at=", first + 30));
   EXPECT_EQ(why["at"], first);
   EXPECT_EQ(why["text"], "first\n");
