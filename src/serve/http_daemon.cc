@@ -36,7 +36,7 @@ int SocketOf(MHD_Connection* connection) {
 }
 
 int MostConnections(const HttpServerOptions& options) {
-  const size_t share = std::max<size_t>(MostOpenFiles() / 32, 1);
+  const size_t share = std::max<size_t>(MostOpenFiles() / 48, 1);
   return static_cast<int>(std::min(static_cast<size_t>(options.max_connections), share));
 }
 

@@ -23,8 +23,8 @@ struct HttpServerOptions {
   int port = 0;  // 0: any free one
   TlsFiles tls;
   // A new connection beyond the limit closes the oldest one, so that many silent or slow clients
-  // keep no other out. The limit is at most 1/32 of the files that the process may open. With the
-  // connections that are being closed, two such servers hold 1/8 (WireServerOptions).
+  // keep no other out. The limit is at most 1/48 of the files that the process may open. With the
+  // connections that are being closed, three such servers hold 1/8 (WireServerOptions).
   int max_connections = 192;
   absl::Duration idle_timeout = absl::Seconds(10);  // in whole seconds, at least one
 };

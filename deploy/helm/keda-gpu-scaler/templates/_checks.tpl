@@ -15,6 +15,17 @@
 {{- if and .Values.tls.certManager.enabled $fleet (include "scaler.agentsApart" .) (ne (get .Values.tls.certManager.issuerRef "kind") "ClusterIssuer") }}
 {{- fail "\n\ntls.certManager with agent.namespace: certificates of one authority in two namespaces take a ClusterIssuer. Set tls.certManager.issuerRef.kind=ClusterIssuer and its name.\n" }}
 {{- end }}
+{{- if and .Values.web.enabled (include "scaler.opensWeb" .) }}
+{{- if not .Values.web.tls.secretName }}
+{{- fail (printf "\n\nweb.bindAddress=%s without web.tls.secretName: other pods reach the web port, which shows all namespaces. Set web.tls.secretName to a Secret with tls.crt and tls.key, or leave web.bindAddress empty and use kubectl port-forward.\n" .Values.web.bindAddress) }}
+{{- end }}
+{{- if not (or .Values.web.tokenSecretName .Values.web.tls.clientAuth) }}
+{{- fail (printf "\n\nweb.bindAddress=%s without credentials: set web.tokenSecretName to a Secret with a token, or web.tls.clientAuth=true.\n" .Values.web.bindAddress) }}
+{{- end }}
+{{- end }}
+{{- if and .Values.web.tls.clientAuth (not .Values.web.tls.secretName) }}
+{{- fail "\n\nweb.tls.clientAuth needs web.tls.secretName: a Secret with tls.crt, tls.key and ca.crt.\n" }}
+{{- end }}
 {{- if and .Values.attribution.sharedGpus (ne .Values.attribution.mode "kubelet") }}
 {{- fail "\n\nattribution.sharedGpus needs attribution.mode=kubelet: the kubelet reports which pods share a GPU.\n" }}
 {{- end }}
@@ -44,6 +55,12 @@
 {{- if or (not $fleet) (include "scaler.runsAgents" .) }}
 {{- include "scaler.checkPodSecurity" . }}
 {{- end }}
+{{- end }}
+
+{{/* Other hosts reach the web port. */}}
+{{- define "scaler.opensWeb" -}}
+{{- $address := .Values.web.bindAddress }}
+{{- if not (or (eq $address "") (eq $address "::1") (hasPrefix "127." $address)) }}true{{ end }}
 {{- end }}
 
 {{/* Before anything is changed: a namespace that refuses the pods would leave KEDA without an answer. */}}

@@ -90,6 +90,9 @@ spec:
         - {name: metrics, containerPort: {{ .Values.metrics.port }}}
         {{- end }}
         - {name: probes, containerPort: {{ .Values.probes.port }}}
+        {{- if and (ne $role "agent") .Values.web.enabled (include "scaler.opensWeb" .) }}
+        - {name: web, containerPort: {{ .Values.web.port }}}
+        {{- end }}
       livenessProbe:
         httpGet: {path: /healthz, port: probes}
         {{- toYaml .Values.probes.liveness | nindent 8 }}
@@ -197,6 +200,30 @@ spec:
 {{- $pairs = append $pairs (printf "%s:%s" .from .to) }}
 {{- end }}
 - {{ printf "--allow-namespaces=%s" (join "," $pairs) | quote }}
+{{- end }}
+- --web-port={{ ternary .Values.web.port 0 .Values.web.enabled }}
+{{- if .Values.web.enabled }}
+{{- with .Values.web.bindAddress }}
+- {{ printf "--web-bind-address=%s" . | quote }}
+{{- end }}
+{{- $hosts := .Values.web.hosts }}
+{{- if include "scaler.opensWeb" . }}
+{{- $service := printf "keda-gpu-scaler-web.%s" .Release.Namespace }}
+{{- $hosts = concat (list $service (printf "%s.svc" $service) (printf "%s.svc.%s" $service .Values.clusterDomain)) $hosts }}
+{{- end }}
+{{- with $hosts }}
+- {{ printf "--web-hosts=%s" (join "," .) | quote }}
+{{- end }}
+{{- if .Values.web.tls.secretName }}
+- --web-tls-cert=/etc/web-tls/tls.crt
+- --web-tls-key=/etc/web-tls/tls.key
+{{- if .Values.web.tls.clientAuth }}
+- --web-tls-client-ca=/etc/web-tls/ca.crt
+{{- end }}
+{{- end }}
+{{- if .Values.web.tokenSecretName }}
+- --web-token-file=/etc/web-token/token
+{{- end }}
 {{- end }}
 {{- with .Values.demand.queueInterval }}
 - --queue-interval={{ . }}
@@ -348,6 +375,14 @@ readOnlyRootFilesystem: true
 {{- if and .Values.metrics.enabled .Values.metrics.tls.secretName }}
 - {name: metrics-tls, mountPath: /etc/metrics-tls, readOnly: true}
 {{- end }}
+{{- if and .Values.web.enabled (ne $role "agent") }}
+{{- if .Values.web.tls.secretName }}
+- {name: web-tls, mountPath: /etc/web-tls, readOnly: true}
+{{- end }}
+{{- if .Values.web.tokenSecretName }}
+- {name: web-token, mountPath: /etc/web-token, readOnly: true}
+{{- end }}
+{{- end }}
 {{- if .Values.simulate.enabled }}
 - {name: simulated-gpus, mountPath: /etc/simulated-gpus, readOnly: true}
 {{- end }}
@@ -395,6 +430,14 @@ readOnlyRootFilesystem: true
 {{- end }}
 {{- if and .Values.metrics.enabled .Values.metrics.tls.secretName }}
 - {name: metrics-tls, secret: {secretName: {{ .Values.metrics.tls.secretName | quote }}, defaultMode: 0440}}
+{{- end }}
+{{- if and .Values.web.enabled (ne $role "agent") }}
+{{- with .Values.web.tls.secretName }}
+- {name: web-tls, secret: {secretName: {{ . | quote }}, defaultMode: 0440}}
+{{- end }}
+{{- with .Values.web.tokenSecretName }}
+- {name: web-token, secret: {secretName: {{ . | quote }}, defaultMode: 0440}}
+{{- end }}
 {{- end }}
 {{- if .Values.simulate.enabled }}
 - {name: simulated-gpus, configMap: {name: simulated-gpus}}
