@@ -106,7 +106,7 @@ struct Config {
   std::string web_tls_cert;  // web port; empty: plain text
   std::string web_tls_key;
   std::string web_tls_client_ca;
-  std::string commit;  // of the build, for the web page; not an option
+  std::string commit;  // that was built, for the web page; not an option
 
   std::string service;   // host of scalerAddress; empty: not checked
   std::string profiles;  // a YAML file; empty: the built-in ones alone

@@ -139,7 +139,7 @@ absl::Status CheckAgentIdentity(const Resolved& resolved) {
                    " needs tls-cert too: the names of nodes are in the agents' certificates"));
 }
 
-// What the web port shows is everything that this process has of all namespaces.
+// The web port shows everything that this process has of all namespaces.
 absl::Status CheckWeb(const Resolved& resolved) {
   const Config& config = resolved.config;
   RETURN_IF_ERROR(CheckTlsPair(resolved, "web-tls-cert", "web-tls-key", "web-tls-client-ca"));

@@ -33,7 +33,7 @@ absl::StatusOr<std::unique_ptr<HttpServer>> OpenProbePort(const Config& config,
 absl::StatusOr<std::unique_ptr<WebPort>> OpenWebPort(const Config& config, const Clock& clock,
                                                      const FleetReader& fleets, WebSources sources);
 
-// What reads files. Any but `grpc` may be null.
+// The readers of files. Any but `grpc` may be null.
 struct FileUsers {
   GrpcServer& grpc;
   HttpServer* metrics_server = nullptr;

@@ -48,7 +48,8 @@ class ChangeLog {
   std::map<TriggerKey, Removal> removed_;
   FleetSize fleet_;
   int64_t fleet_version_ = 0;
-  std::map<int64_t, std::shared_ptr<const std::string>> texts_;  // by `since`, of this version
+  std::map<int64_t, std::shared_ptr<const std::string>>
+      texts_;  // key: `since`; all of this version
 };
 
 }  // namespace gpuscaler

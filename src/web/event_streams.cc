@@ -11,7 +11,7 @@
 namespace gpuscaler {
 namespace {
 
-constexpr size_t kBlockBytes = 8 * 1024;  // what the library reads at a time
+constexpr size_t kBlockBytes = 8 * 1024;  // the library's read size
 
 const std::shared_ptr<const std::string>& KeepAlive() {
   static const auto* const text =

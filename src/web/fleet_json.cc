@@ -177,15 +177,14 @@ class Column {
 };
 
 void AppendNode(const ShownNode& node, std::string& out) {
-  const std::vector<int> groups = node.FreeGroups();
-  int free = 0;
-  for (const int gpus : groups) free += gpus;
+  const auto free = std::ranges::count_if(
+      node.gpus(), [&](const GpuSample* gpu) { return node.StateOf(*gpu) == kFree; });
   out += "{\"name\":";
   AppendJsonString(node.name(), out);
   absl::StrAppend(&out, ",\"age_seconds\":", NumberText(node.age_seconds()), ",\"why\":");
   AppendJsonString(node.why(), out);
   absl::StrAppend(&out, ",\"gpus\":", node.gpus().size(), ",\"free\":", free, ",\"free_groups\":[",
-                  absl::StrJoin(groups, ","), "]}");
+                  absl::StrJoin(node.FreeGroups(), ","), "]}");
 }
 
 // Returns the first reason why a reading is missing, or "".

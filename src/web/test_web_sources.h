@@ -61,7 +61,7 @@ class TestWorkloads {
  public:
   struct Entry {
     LiveTrigger live;
-    absl::Status status;  // of the evaluation
+    absl::Status status;  // the evaluation's
     Decision decision;
   };
 

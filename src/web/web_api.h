@@ -27,7 +27,7 @@ namespace gpuscaler {
 
 // The process, as /api/v1/status describes it.
 struct WebInstance {
-  std::string name;  // of the pod or host
+  std::string name;  // pod or host
   std::string version;
   std::string commit;
   std::string role;
@@ -38,7 +38,7 @@ struct WebInstance {
 struct WebCost {
   std::function<CostReport(int hours, GroupBy by)> report;  // null: not counted
   bool has_prices = false;
-  std::string currency;  // of the prices; empty: not named
+  std::string currency;  // empty: not named
 };
 
 struct WebSources {
@@ -61,7 +61,7 @@ class WebApi {
   EventBatch NextEvents(int64_t since);
 
  private:
-  using Parts = std::vector<std::string>;  // of a path, below /api/v1
+  using Parts = std::vector<std::string>;  // path below /api/v1
   using JsonOr = absl::StatusOr<std::string>;
   using Rows = std::shared_ptr<const std::vector<WorkloadRow>>;
 

@@ -246,8 +246,8 @@ TEST_F(WebApiTest, ExplanationOfNowIsTheTextOfTheQuery) {
   llm.decision.notes = {"a note"};
   const json why = MustGet(absl::StrCat(kLlm, "/explanation"));
   EXPECT_EQ(why["at"], 1'767'225'600);
-  EXPECT_EQ(why["text"],
-            EscapedLines(absl::StrSplit(Explain(*llm.live.parsed->trigger, llm.decision), '\n')));
+  EXPECT_EQ(why["text"], EscapedLines(absl::StrSplit(
+                             gpuscaler::Explain(*llm.live.parsed->trigger, llm.decision), '\n')));
   EXPECT_EQ(why["value"], 70);
   EXPECT_EQ(why["active"], true);
   EXPECT_EQ(why["notes"], json({"a note"}));

@@ -1,4 +1,4 @@
-// The HTTP server of the web UI and its API: checks who asks, runs requests on threads of its own,
+// The HTTP server of the web UI and its API: checks access, runs requests on threads of its own,
 // and sends events.
 #pragma once
 

@@ -16,7 +16,7 @@
 
 namespace gpuscaler {
 
-// Where the rows come from: the functions of ScalerService with these names.
+// The source of the rows: the functions of ScalerService with these names.
 struct WorkloadSource {
   using DecisionOr = absl::StatusOr<std::shared_ptr<const CachedDecision>>;
 
