@@ -21,7 +21,7 @@ class BookedTime {
   explicit BookedTime(const GpuTimeLimits& limits = {.stale_after = absl::Seconds(5)})
       : time_(limits) {}
 
-  void Add(NodeSnapshot snapshot, absl::Duration later) {
+  void Add(const NodeSnapshot& snapshot, absl::Duration later) {
     time_.Add(snapshot, kGpuTimeBegins + later, Booking());
   }
   void BookMissing(absl::Duration later) { time_.BookMissing(kGpuTimeBegins + later, Booking()); }

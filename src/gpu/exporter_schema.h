@@ -19,9 +19,9 @@ namespace gpuscaler {
 struct ExporterMetric {
   absl::string_view name;  // without the prefix that an operator may set
   ExporterField field = ExporterField::kCount;
-  double scale = 1;                  // from the exporter's unit to the field's
   bool is_mean = false;              // each line is a part of the GPU, and the mean its value
   bool first_instance_only = false;  // the others of a divided GPU report 0, or the GPU's
+  double scale = 1;                  // from the exporter's unit to the field's
 };
 
 // The names of a label in different releases.
