@@ -172,6 +172,7 @@ void AddTimes(const CostRow& row, WebJson& json) {
   json["gpu_hours"] = std::move(hours);
   json["total"] = GpuHours(row.times.Total());
   json["cost"] = MoneyJson(row.cost);
+  json["idle_cost"] = MoneyJson(row.idle_cost);
 }
 
 WebJson CostRowJson(const CostRow& row, GroupBy by) {
