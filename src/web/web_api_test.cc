@@ -304,6 +304,15 @@ TEST_F(WebApiTest, WhatIfIsTheReplayOfTheRecord) {
   EXPECT_THAT(what_if["note"].get<std::string>(), HasSubstr("The load is taken as it was"));
 }
 
+TEST_F(WebApiTest, WhatIfOfATriggerOfThePastHasItsTargetType) {
+  Record(4);
+  EXPECT_EQ(MustGet(absl::StrCat(kLlm, "/what-if"))["note"], WhatIfNote(TargetType::kAverageValue));
+  gpuscaler::v1::Explanation explanation;
+  explanation.set_target_type("Value");
+  history_.RecordExplanation(kKey, clock_.Now(), explanation);
+  EXPECT_EQ(MustGet(absl::StrCat(kLlm, "/what-if"))["note"], WhatIfNote(TargetType::kValue));
+}
+
 TEST_F(WebApiTest, WhatIfRefusesImpossibleOptions) {
   Record(1);
   for (const char* query : {"target=0", "target=x", "min=-1", "max=0", "min=1.5", "min=5&max=4",
