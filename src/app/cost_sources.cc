@@ -68,6 +68,16 @@ std::string TextIn(const CostDocument& row, const char* name) {
   return found != row.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
+std::optional<Money> MoneyIn(const CostDocument& row, const char* name) {
+  constexpr double kHundredths = 100;
+  constexpr double kMostMoney = 1e15;
+  const auto found = row.find(name);
+  if (found == row.end() || !found->is_number()) return std::nullopt;
+  const double amount = found->get<double>();
+  if (!(std::abs(amount) < kMostMoney)) return std::nullopt;
+  return Money::FromHundredths(std::llround(amount * kHundredths));
+}
+
 std::optional<CostRow> RowOf(const CostDocument& json) {
   if (!json.is_object()) return std::nullopt;
   CostRow row;
@@ -82,12 +92,8 @@ std::optional<CostRow> RowOf(const CostDocument& json) {
     if (!hours) return std::nullopt;
     row.times[state] = std::llround(*hours * kMicrosInHour);
   }
-  constexpr double kHundredths = 100;
-  constexpr double kMostMoney = 1e15;
-  const auto cost = json.find("cost");
-  if (cost != json.end() && cost->is_number() && std::abs(cost->get<double>()) < kMostMoney) {
-    row.cost = Money::FromHundredths(std::llround(cost->get<double>() * kHundredths));
-  }
+  row.cost = MoneyIn(json, "cost");
+  row.idle_cost = MoneyIn(json, "idle_cost");
   return row;
 }
 

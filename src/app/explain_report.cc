@@ -74,8 +74,10 @@ absl::Status UnknownWorkload(const std::string& name, const std::string& trigger
     names.insert(row);
   }
   if (names.empty()) {
-    return absl::NotFoundError(
-        absl::StrCat(name, ": no ScaledObject requests values from this scaler"));
+    return absl::NotFoundError(absl::StrCat(
+        name,
+        ": no ScaledObject requests values from this scaler; if it is an aggregator, "
+        "KEDA may request them from the other one: kubectl port-forward pod/NAME 8082"));
   }
   if (!triggers.empty() && (trigger.empty() || triggers.contains(trigger))) return fault;
   const bool is_trigger = !triggers.empty();

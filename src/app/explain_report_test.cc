@@ -123,8 +123,9 @@ TEST(UnknownWorkload, NamesTheNearest) {
   EXPECT_THAT(message("zoo/batch", "s2"), EndsWith("; it has s0-a, s1-b"));
   EXPECT_EQ(message("zoo/batch", "s1-b"), fault.message());
   EXPECT_EQ(message("zoo/batch", ""), fault.message());
-  EXPECT_THAT(std::string(UnknownWorkload("a/b", "", WebDocument::parse("{}"), fault).message()),
-              HasSubstr("no ScaledObject requests values"));
+  const std::string none(UnknownWorkload("a/b", "", WebDocument::parse("{}"), fault).message());
+  EXPECT_THAT(none, HasSubstr("no ScaledObject requests values"));
+  EXPECT_THAT(none, EndsWith("kubectl port-forward pod/NAME 8082"));
 }
 
 }  // namespace

@@ -150,23 +150,28 @@ std::string Foot(const TopState& state) {
 }
 
 // Returns what the screen shows instead of rows.
-std::string Empty(const TopDocuments& documents, const TopState& state) {
+std::vector<std::string> Empty(const TopDocuments& documents, const TopState& state) {
   const bool is_shown = state.view == TopView::kFleet       ? documents.fleet.is_object()
                         : state.view == TopView::kWorkloads ? documents.workloads.is_object()
                                                             : documents.opened.is_object();
-  if (!is_shown) return documents.fault.empty() ? "Loading ..." : "";
-  if (state.view == TopView::kExplanation) return "The reply has no explanation.";
-  if (state.view == TopView::kNode) return "The node has no GPU.";
-  if (!state.filter.empty()) return "No row matches the filter. /, Esc: remove it";
-  if (state.view == TopView::kFleet) return "No node with a GPU is known.";
-  return "No ScaledObject requests values from this scaler.";
+  if (!is_shown) return {documents.fault.empty() ? "Loading ..." : ""};
+  if (state.view == TopView::kExplanation) return {"The reply has no explanation."};
+  if (state.view == TopView::kNode) return {"The node has no GPU."};
+  if (!state.filter.empty()) return {"No row matches the filter. /, Esc: remove it"};
+  if (state.view == TopView::kFleet) return {"No node with a GPU is known."};
+  std::vector<std::string> lines = {"No ScaledObject requests values from this scaler."};
+  if (TextOf(documents.status, "role") == "aggregator") {
+    lines.emplace_back("KEDA may request them from the other aggregator. To reach its pod:");
+    lines.emplace_back("  kubectl port-forward pod/NAME 8082");
+  }
+  return lines;
 }
 
 std::vector<std::string> BodyLines(const TopDocuments& documents, const TopState& state,
                                    const TopSize& size, const TextStyle& style) {
   const size_t page = PageRows(state.view, size);
-  const std::vector<std::string> empty = {
-      FittedLeft(Empty(documents, state), size.width, style.ascii)};
+  std::vector<std::string> empty = Empty(documents, state);
+  for (std::string& line : empty) line = FittedLeft(line, size.width, style.ascii);
   if (!HasTable(state.view)) {
     std::vector<std::string> lines = ExplanationLines(documents.opened, size.width);
     if (lines.empty()) return empty;
@@ -340,7 +345,7 @@ std::vector<std::string> TopPage(const TopDocuments& documents, size_t width,
     lines.emplace_back();
     if (view == TopView::kFleet) lines.push_back(FleetSummary(documents.fleet));
     if (table.rows.empty()) {
-      lines.push_back(Empty(documents, state));
+      for (std::string& line : Empty(documents, state)) lines.push_back(std::move(line));
       continue;
     }
     for (std::string& line : TableLines(table, {.width = width}, style)) {

@@ -211,6 +211,20 @@ TEST(TopLines, FieldsOfOtherTypesCountAsMissing) {
   }
 }
 
+TEST(TopLines, AnEmptyAggregatorNamesTheOtherOne) {
+  TopDocuments documents = Documents();
+  documents.workloads = WebDocument::parse(R"({"workloads":[]})");
+  const auto page = [&] {
+    return absl::StrJoin(TopPage(documents, 0, {}, absl::UTCTimeZone()), "\n");
+  };
+  for (const std::string& text : {Screen(documents, {}), page()}) {
+    EXPECT_THAT(text, AllOf(HasSubstr("No ScaledObject requests values from this scaler."),
+                            HasSubstr("kubectl port-forward pod/NAME 8082")));
+  }
+  documents.status["role"] = "standalone";
+  EXPECT_THAT(page(), Not(HasSubstr("port-forward")));
+}
+
 TEST(TopLines, AsciiHasNoOtherCharacters) {
   TopState state;
   for (const TopView view : {TopView::kWorkloads, TopView::kFleet}) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "scaling/hpa.h"
 
 namespace gpuscaler {
@@ -110,16 +112,17 @@ void AddPoint(const HistoryPoint& point, TargetType type, int replicas, double g
 
 }  // namespace
 
-absl::string_view WhatIfNote(TargetType type) {
-  if (type == TargetType::kAverageValue) {
-    return "The load is taken as it was: the recorded total, whatever the number of replicas. Load "
-           "that the replicas could not serve is not in it, and replicas count as soon as they are "
-           "asked for.";
-  }
-  return "The load is taken as it was: the recorded mean times the recorded replicas, divided "
-         "among "
-         "the replayed ones. Load that the replicas could not serve is not in it, and replicas "
-         "count as soon as they are asked for.";
+std::string WhatIfNote(TargetType type) {
+  const absl::string_view load =
+      type == TargetType::kAverageValue
+          ? "the recorded total, whatever the number of replicas"
+          : "the recorded mean times the recorded replicas, divided among the replayed ones";
+  return absl::StrCat(
+      "The load is taken as it was: ", load,
+      ". Load that the replicas could not serve is not in it, and replicas count as soon as they "
+      "are asked for. The minimum is 0 unless it is given, so a workload with a higher "
+      "minReplicaCount would not have gone to zero. The cooldown is 5 minutes. Other triggers of "
+      "the ScaledObject are not in it.");
 }
 
 WhatIf Replay(std::span<const HistoryPoint> points, const WhatIfOptions& options) {

@@ -14,7 +14,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "history/history_point.h"
 #include "trigger/trigger.h"
@@ -49,8 +48,8 @@ struct WhatIf {
   double gpus_per_replica = 1;  // the mean over the points with GPUs; 1 if none has any
 };
 
-// States the assumption for the target type in one sentence for users.
-absl::string_view WhatIfNote(TargetType type);
+// States the assumptions for the target type, with the defaults that the record cannot replace.
+std::string WhatIfNote(TargetType type);
 
 // Replays `points`, those of TriggerSeries, one sync of the HPA and one poll of KEDA for each.
 // Begins with the first recorded number of replicas, within the limits. KEDA scales between 0 and 1

@@ -11,6 +11,7 @@
 namespace gpuscaler {
 namespace {
 
+using testing::AllOf;
 using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -173,10 +174,12 @@ TEST(WhatIf, NothingRecorded) {
   EXPECT_TRUE(Replay({}, {}).would.replicas.empty());
 }
 
-TEST(WhatIf, NoteStatesTheAssumption) {
-  EXPECT_THAT(std::string(WhatIfNote(TargetType::kAverageValue)),
-              HasSubstr("load is taken as it was"));
-  EXPECT_THAT(std::string(WhatIfNote(TargetType::kValue)), HasSubstr("load is taken as it was"));
+TEST(WhatIf, NoteStatesTheAssumptions) {
+  for (const TargetType type : {TargetType::kAverageValue, TargetType::kValue}) {
+    EXPECT_THAT(WhatIfNote(type),
+                AllOf(HasSubstr("load is taken as it was"), HasSubstr("minimum is 0"),
+                      HasSubstr("cooldown is 5 minutes"), HasSubstr("Other triggers")));
+  }
 }
 
 }  // namespace

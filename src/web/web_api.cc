@@ -16,6 +16,7 @@
 #include "history/history_point.h"
 #include "history/marks.h"
 #include "history/what_if.h"
+#include "trigger/trigger.h"
 #include "web/fleet_json.h"
 #include "web/web_json.h"
 #include "web/web_query.h"
@@ -172,6 +173,7 @@ void AddTimes(const CostRow& row, WebJson& json) {
   json["gpu_hours"] = std::move(hours);
   json["total"] = GpuHours(row.times.Total());
   json["cost"] = MoneyJson(row.cost);
+  json["idle_cost"] = MoneyJson(row.idle_cost);
 }
 
 WebJson CostRowJson(const CostRow& row, GroupBy by) {
@@ -417,6 +419,11 @@ WebApi::JsonOr WebApi::Explanation(const TriggerKey& key, const WebRequest& requ
 WebApi::JsonOr WebApi::WhatIfOf(const TriggerKey& key, const WebRequest& request) const {
   ASSIGN_OR_RETURN(WhatIfOptions options, WhatIfOptionsOf(request));
   ASSIGN_OR_RETURN(const TriggerSeries series, SeriesOf(key, request));
+  // A trigger that KEDA no longer requests has the type of its newest explanation.
+  const auto past = sources_.history->ExplanationAt(key, clock_.Now());
+  if (past.ok() && past->explanation.target_type() == Name(TargetType::kValue)) {
+    options.target_type = TargetType::kValue;
+  }
   for (const LiveTrigger& live : sources_.workloads.live_triggers()) {
     if (KeyOf(live) != key || !live.parsed->trigger.ok()) continue;
     options.target_type = live.parsed->trigger->target_type;
@@ -434,7 +441,7 @@ WebApi::JsonOr WebApi::WhatIfOf(const TriggerKey& key, const WebRequest& request
                        {{"happened", replay.happened.direction_changes},
                         {"would", replay.would.direction_changes}}},
                       {"gpus_per_replica", DecimalJson(replay.gpus_per_replica)},
-                      {"note", std::string(WhatIfNote(options.target_type))}});
+                      {"note", WhatIfNote(options.target_type)}});
 }
 
 WebApi::JsonOr WebApi::Node(const std::string& name) const {

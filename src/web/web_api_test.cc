@@ -304,6 +304,15 @@ TEST_F(WebApiTest, WhatIfIsTheReplayOfTheRecord) {
   EXPECT_THAT(what_if["note"].get<std::string>(), HasSubstr("The load is taken as it was"));
 }
 
+TEST_F(WebApiTest, WhatIfOfATriggerOfThePastHasItsTargetType) {
+  Record(4);
+  EXPECT_EQ(MustGet(absl::StrCat(kLlm, "/what-if"))["note"], WhatIfNote(TargetType::kAverageValue));
+  gpuscaler::v1::Explanation explanation;
+  explanation.set_target_type("Value");
+  history_.RecordExplanation(kKey, clock_.Now(), explanation);
+  EXPECT_EQ(MustGet(absl::StrCat(kLlm, "/what-if"))["note"], WhatIfNote(TargetType::kValue));
+}
+
 TEST_F(WebApiTest, WhatIfRefusesImpossibleOptions) {
   Record(1);
   for (const char* query : {"target=0", "target=x", "min=-1", "max=0", "min=1.5", "min=5&max=4",
@@ -321,9 +330,12 @@ TEST_F(WebApiTest, CostHasTheRowsOfTheReport) {
     CostReport report{.from = clock_.Now() - absl::Hours(2), .to = clock_.Now(), .by = by};
     CostRow row{.key = "shop/llm", .labels = {.namespace_name = "shop", .workload = "llm"}};
     row.times[GpuState::kBusy] = int64_t{5'400'000'000};
-    row.cost = Money(HourlyPrice{.micro_units = 2'000'000}, int64_t{5'400'000'000});
+    row.times[GpuState::kIdle] = int64_t{900'000'000};
+    row.cost = Money(HourlyPrice{.micro_units = 2'000'000}, row.times.Total());
+    row.idle_cost = Money(HourlyPrice{.micro_units = 2'000'000}, row.times[GpuState::kIdle]);
     report.rows.push_back(row);
     report.total = row;
+    report.rows.push_back({.key = "shop/embed", .labels = {.namespace_name = "shop"}});
     report.unpriced_models = {"L4"};
     return report;
   };
@@ -338,10 +350,13 @@ TEST_F(WebApiTest, CostHasTheRowsOfTheReport) {
             {"namespace", "shop"},
             {"workload", "llm"},
             {"gpu_hours",
-             {{"busy", 1.5}, {"idle", 0.0}, {"starting", 0.0}, {"free", 0.0}, {"unknown", 0.0}}},
-            {"total", 1.5},
-            {"cost", 3.0}}));
-  EXPECT_EQ(cost["total"]["total"], 1.5);
+             {{"busy", 1.5}, {"idle", 0.25}, {"starting", 0.0}, {"free", 0.0}, {"unknown", 0.0}}},
+            {"total", 1.75},
+            {"cost", 3.5},
+            {"idle_cost", 0.5}}));
+  EXPECT_EQ(cost["rows"][1]["idle_cost"], nullptr) << "without a price";
+  EXPECT_EQ(cost["total"]["total"], 1.75);
+  EXPECT_EQ(cost["total"]["idle_cost"], 0.5);
   EXPECT_THAT(cost["note"].get<std::string>(), HasSubstr("L4"));
   EXPECT_EQ(ErrorOf("/api/v1/cost?by=pod"), 400);
   EXPECT_EQ(ErrorOf("/api/v1/cost?hours=25"), 400);

@@ -39,6 +39,7 @@ DEPRECATED_WARNING = "WARNING: these values are of the Go scaler's chart"
 # Values, and the texts that the notes must or must not have for them.
 RESTRICTED = "pod-security.kubernetes.io/enforce=restricted"
 PRIVILEGED = "pod-security.kubernetes.io/enforce=privileged"
+OPEN_WEB = {"bindAddress": "::", "tls": {"secretName": "web-tls"}, "tokenSecretName": "web-token"}
 NOTES = [
     ({}, {PRIVILEGED: True, RESTRICTED: False, "run as root, without capabilities": True,
           "enableTLS": False, "One GPU node": False, DEPRECATED_WARNING: False,
@@ -88,6 +89,17 @@ NOTES = [
      {"tlsClientCert": True, "not yet": False}),
     ({"tls": {"certManager": {"enabled": True}}}, {"tlsClientCert": True, "not yet": False}),
     ({"networkPolicy": {"enabled": False}}, {"NetworkPolicy": False}),
+    ({}, {"http://localhost:8082/:": True,
+          "-n gpu-scaler port-forward deployment/keda-gpu-scaler 8082": True,
+          "no client reaches the Service": False}),
+    ({"mode": "standalone", "web": {"port": 8443}},
+     {"http://localhost:8443/:": True, "port-forward daemonset/keda-gpu-scaler 8443": True}),
+    ({"web": {"enabled": False}}, {"port-forward": False}),
+    ({"web": OPEN_WEB}, {"https://localhost:8082/:": True, "no client reaches the Service": True}),
+    ({"web": OPEN_WEB, "networkPolicy": {"webFrom": [{"podSelector": {}}]}},
+     {"no client reaches the Service": False}),
+    ({"web": OPEN_WEB, "networkPolicy": {"enabled": False}},
+     {"no client reaches the Service": False}),
     ({"networkPolicy": {"kedaNamespace": "kube-system"}},
      {"only pods of namespace kube-system reach port 6000": True}),
     ({"nodeSelector": {"pool": "gpu"}}, {"\n  pool=gpu\n": True}),

@@ -194,6 +194,7 @@ export interface CostRow {
   gpu_hours: GpuHours;
   total: number;
   cost: number | null;
+  idle_cost: number | null;
 }
 
 export interface Cost {

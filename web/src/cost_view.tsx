@@ -45,9 +45,14 @@ function CostTable(props: { cost: Cost }) {
         {numberText(row.total, 2)}
       </td>
       {cost.priced && (
-        <td class="number big" data-label="cost">
-          {moneyText(row.cost, cost.currency)}
-        </td>
+        <>
+          <td class="number big" data-label="cost">
+            {moneyText(row.cost, cost.currency)}
+          </td>
+          <td class="number big" data-label="idle cost">
+            {moneyText(row.idle_cost, cost.currency)}
+          </td>
+        </>
       )}
     </>
   );
@@ -78,6 +83,7 @@ function CostTable(props: { cost: Cost }) {
               ))}
               <th class="number">total</th>
               {cost.priced && <th class="number">cost</th>}
+              {cost.priced && <th class="number">idle cost</th>}
             </tr>
           </thead>
           <tbody>

@@ -14,6 +14,8 @@ import { clockText, durationText, instantText, numberText, UNKNOWN } from './tex
 import { type Line, markSign, TimeChart } from './time_chart.tsx';
 import { type Chosen, triggerOf, WorkloadPicker } from './workload_picker.tsx';
 
+const KEPT_SECONDS = 300; // an explanation that stays the same is recorded this often
+
 function ExplanationPanel(props: {
   chosen: Chosen;
   at: number | null; // null: now
@@ -193,6 +195,7 @@ function HistoryCharts(props: {
     hasRightSpace: lines.demand.some((line) => line.isRight),
   };
   const replicas = lines.replicas;
+  const oldest = history.explanations[0];
   return (
     <>
       {history.since > history.from + 1 && (
@@ -200,6 +203,9 @@ function HistoryCharts(props: {
           Recording of this trigger began at {instantText(history.since, zone)}, by{' '}
           {history.instance}.
         </p>
+      )}
+      {oldest !== undefined && oldest > history.from + KEPT_SECONDS && (
+        <p class="quiet">explanations since {instantText(oldest, zone)}</p>
       )}
       <TimeChart
         title="value against target × replicas"

@@ -133,6 +133,13 @@ export function WorkloadsView(props: { live: Live }) {
         <Notice kind="plain" title="KEDA has asked for no ScaledObject yet">
           A ScaledObject appears here with its first request. If none does, see{' '}
           <code>kubectl describe scaledobject</code> and docs/troubleshooting.md.
+          {status?.role === 'aggregator' && (
+            <>
+              {' '}
+              KEDA may ask the other aggregator: forward a port of its pod with{' '}
+              <code>kubectl port-forward pod/NAME 8082</code>.
+            </>
+          )}
         </Notice>
       );
     }

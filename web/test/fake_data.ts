@@ -332,7 +332,13 @@ export function cost(by: string, hours: number, now: number): Cost {
       unknown: Math.round(next() * hours * 10) / 100,
     };
     const total = Object.values(gpu_hours).reduce((sum, one) => sum + one, 0);
-    return { key, gpu_hours, total, cost: Math.round(total * 298) / 100 };
+    return {
+      key,
+      gpu_hours,
+      total,
+      cost: Math.round(total * 298) / 100,
+      idle_cost: Math.round(gpu_hours.idle * 298) / 100,
+    };
   };
   const all = (keys[by] ?? []).map(row);
   const sum = (of: (one: CostRow) => number) => all.reduce((total, one) => total + of(one), 0);
@@ -355,6 +361,7 @@ export function cost(by: string, hours: number, now: number): Cost {
       },
       total: sum((one) => one.total),
       cost: sum((one) => one.cost ?? 0),
+      idle_cost: sum((one) => one.idle_cost ?? 0),
     },
     note: '',
   };

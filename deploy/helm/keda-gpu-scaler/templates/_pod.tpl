@@ -201,6 +201,9 @@ spec:
 {{- end }}
 - {{ printf "--allow-namespaces=%s" (join "," $pairs) | quote }}
 {{- end }}
+{{- with .Values.aggregator.history }}
+- --history={{ . }}
+{{- end }}
 - --web-port={{ ternary .Values.web.port 0 .Values.web.enabled }}
 {{- if .Values.web.enabled }}
 {{- with .Values.web.bindAddress }}
