@@ -69,7 +69,7 @@ std::string UnpricedText(const CostReport& report) {
 // A spreadsheet must not run a name as a formula, so one that begins like a formula is quoted as a
 // text. (https://owasp.org/www-community/attacks/CSV_Injection)
 std::string CsvCell(const std::string& text) {
-  constexpr absl::string_view kFormula = "=+-@";
+  constexpr absl::string_view kFormula = "=+-@\t\r";
   const bool is_formula = !text.empty() && kFormula.find(text[0]) != absl::string_view::npos;
   const std::string safe = is_formula ? absl::StrCat("'", text) : text;
   if (safe.find_first_of(",\"\r\n") == std::string::npos) return safe;
@@ -82,7 +82,7 @@ std::vector<std::string> CsvCells(const CostOutput& output, const CostRow& row) 
   const UsageKey& labels = row.labels;
   const std::string hours = HoursText(row.times.Total(), kCsvDecimals);
   std::vector<std::string> cells = {CsvMoney(row.cost),
-                                    output.currency,
+                                    CsvCell(output.currency),
                                     "Usage",
                                     SecondText(output.report.from),
                                     SecondText(output.report.to),

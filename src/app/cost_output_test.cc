@@ -78,6 +78,10 @@ TEST_F(CostOutputTest, CsvHasFocusColumns) {
 
 TEST_F(CostOutputTest, CsvNamesAreNoFormulas) {
   EXPECT_THAT(CostCsv(OneWorkload("=1+1,\"x\"")), HasSubstr(",\"'=1+1,\"\"x\"\"\","));
+  EXPECT_THAT(CostCsv(OneWorkload("\t=1")), HasSubstr(",'\t=1,"));
+  CostOutput output = OneWorkload("chat", &*prices_);
+  output.currency = "=1+1";
+  EXPECT_THAT(CostCsv(output), HasSubstr(",'=1+1,"));
 }
 
 TEST_F(CostOutputTest, JsonHasTheFieldsOfTheWebApi) {

@@ -80,7 +80,11 @@ size_t TriggerHistory::BytesOf(const TriggerKey& key, const Recorded& recorded) 
 }
 
 void TriggerHistory::Record(const TriggerKey& key, const HistoryPoint& point) {
+  const size_t name_bytes =
+      key.namespace_name.size() + key.scaled_object.size() + key.trigger.size();
+  if (name_bytes > kLongestKey) return;
   MutexLock lock(mutex_);
+  if (point.at == full_at_ && !triggers_.contains(key)) return;
   const auto [entry, is_new] = triggers_.try_emplace(key);
   Recorded& recorded = entry->second;
   const absl::Duration since_last = is_new ? kHistoryStep : point.at - recorded.points.last_at();
@@ -88,10 +92,24 @@ void TriggerHistory::Record(const TriggerKey& key, const HistoryPoint& point) {
   const size_t before = is_new ? 0 : BytesOf(entry->first, recorded);
   recorded.points.Append(point);
   point_bytes_ += BytesOf(entry->first, recorded) - before;
-  while (point_bytes_ > options_.point_bytes && !triggers_.empty()) {
+  MakeRoom(entry, point.at, is_new);
+}
+
+// `entry` has a new point.
+void TriggerHistory::MakeRoom(TriggerMap::iterator entry, absl::Time at, bool is_new) {
+  const size_t room = is_new ? options_.point_bytes / 4 * 3 : options_.point_bytes;
+  while (point_bytes_ > room) {
     absl::Time oldest = absl::InfiniteFuture();
     for (const auto& [other, of_other] : triggers_) {
       oldest = std::min(oldest, of_other.points.first_at());
+    }
+    const bool has_past_hour = oldest + absl::Hours(1) <= at;
+    if (has_past_hour && point_bytes_ <= options_.point_bytes) return;
+    if (!has_past_hour) {
+      full_at_ = at;
+      point_bytes_ -= BytesOf(entry->first, entry->second);
+      triggers_.erase(entry);
+      return;
     }
     DropBefore(oldest + absl::Hours(1));
   }

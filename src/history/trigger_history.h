@@ -41,9 +41,14 @@ struct PastExplanation {
 // Thread-safe.
 class TriggerHistory {
  public:
+  // Two names of Kubernetes and that of a metric; a client may send longer ones.
+  static constexpr size_t kLongestKey = 600;
+
   struct Options {
     absl::Duration keep = absl::Hours(24);
-    // The oldest hour is dropped first if the points of all triggers take more.
+    // The oldest hour is dropped first if the points of all triggers take more. While there is only
+    // the present hour, new triggers beyond three quarters are not recorded, so that clients that
+    // invent triggers drop no history of others.
     size_t point_bytes = size_t{14} << 20;
     size_t explanation_bytes = size_t{24} << 20;
   };
@@ -51,7 +56,7 @@ class TriggerHistory {
   TriggerHistory(const Options& options, absl::Time started_at);
 
   // Records `point` for the step that its time is in. Ignores it unless that step is later than the
-  // trigger's newest one.
+  // trigger's newest one. Ignores triggers whose names have more than kLongestKey bytes in all.
   void Record(const TriggerKey& key, const HistoryPoint& point);
 
   // Keeps the explanation if anything but ages differs from the trigger's newest one, or if that is
@@ -94,14 +99,21 @@ class TriggerHistory {
     size_t fingerprint = 0;  // that of the newest explanation, without ages
   };
 
+  using TriggerMap = std::map<TriggerKey, Recorded>;
+
   static size_t BytesOf(const TriggerKey& key, const Recorded& recorded);
+  // Drops the oldest hours, or the entry if there is only the present hour.
+  void MakeRoom(TriggerMap::iterator entry, absl::Time at, bool is_new)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DropBefore(absl::Time time) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
   const absl::Time started_at_;
   mutable Mutex mutex_;
-  std::map<TriggerKey, Recorded> triggers_ ABSL_GUARDED_BY(mutex_);
+  TriggerMap triggers_ ABSL_GUARDED_BY(mutex_);
   size_t point_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // keys included
+  // The newest step that had no room for a new trigger.
+  absl::Time full_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   ExplanationRing ring_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -137,6 +137,34 @@ TEST(TriggerHistoryLimits, ExplanationThatLeftTheRingIsOutOfRange) {
   EXPECT_TRUE(history.ExplanationAt(kChat, oldest).ok());
 }
 
+TEST(TriggerHistoryLimits, InventedTriggersDropNoHistory) {
+  constexpr size_t kLimit = 40'000;
+  TriggerHistory history({.point_bytes = kLimit, .explanation_bytes = 1'000}, kFirstPoint);
+  const size_t empty = history.bytes();
+  for (int step = 0; step < 100; ++step) {
+    history.Record(kChat, PointAt(step, step));
+    for (int i = 0; i < 200; ++i) {
+      const TriggerKey invented{.namespace_name = "crowd",
+                                .scaled_object = absl::StrCat("llm-", step, "-", i),
+                                .trigger = std::string(200, 'x')};
+      history.Record(invented, PointAt(step, 1));
+    }
+    ASSERT_LE(history.bytes() - empty, kLimit);
+  }
+  const auto series = history.Read(kChat, StepTime(0), StepTime(99));
+  ASSERT_TRUE(series.ok()) << series.status();
+  EXPECT_EQ(series->since, kFirstPoint);
+}
+
+TEST(TriggerHistoryLimits, TriggersWithTooLongNamesAreNotRecorded) {
+  TriggerHistory history({}, kFirstPoint);
+  const TriggerKey key{.namespace_name = "crowd",
+                       .scaled_object = "llm",
+                       .trigger = std::string(TriggerHistory::kLongestKey, 'x')};
+  history.Record(key, PointAt(0, 1));
+  EXPECT_THAT(history.Triggers(), IsEmpty());
+}
+
 TEST(TriggerHistoryLimits, OldestHourOfAllTriggersLeavesFirst) {
   constexpr size_t kLimit = 40'000;
   TriggerHistory history({.point_bytes = kLimit, .explanation_bytes = 1'000}, kFirstPoint);

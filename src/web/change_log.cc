@@ -1,5 +1,7 @@
 #include "web/change_log.h"
 
+#include <algorithm>
+#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -12,6 +14,9 @@ namespace {
 
 // A client that has read nothing for longer is disconnected.
 constexpr absl::Duration kKeepRemovals = absl::Minutes(10);
+// Beyond it the oldest ones are forgotten: clients of the gRPC port may invent any number of
+// triggers. Pages then show these until they load the workloads again.
+constexpr size_t kMostRemovals = 10'000;
 
 std::string EventText(absl::string_view name, absl::string_view data) {
   return absl::StrCat("event: ", name, "\ndata: ", data, "\n\n");
@@ -38,6 +43,11 @@ void ChangeLog::Update(absl::Time now, std::span<const WorkloadRow> rows, const 
   }
   std::erase_if(removed_,
                 [now](const auto& entry) { return now - entry.second.at > kKeepRemovals; });
+  const auto version_of = [](const auto& entry) { return entry.second.version; };
+  while (removed_.size() > kMostRemovals) {
+    const int64_t oldest = std::ranges::min(removed_ | std::views::transform(version_of));
+    std::erase_if(removed_, [&](const auto& entry) { return version_of(entry) == oldest; });
+  }
   if (fleet_version_ == 0 || fleet.generation != fleet_.generation) {
     fleet_version_ = next;
     is_changed = true;

@@ -78,6 +78,20 @@ TEST_F(ChangeLogTest, RemovedTriggersAreNamedUntilTheyReturn) {
   EXPECT_THAT(*log_.Since(first).text, AllOf(HasSubstr("\"b\""), HasSubstr("\"removed\":[]")));
 }
 
+TEST_F(ChangeLogTest, OldestRemovalsAreForgottenIfThereAreVeryMany) {
+  Update({RowNamed("first", 1), RowNamed("last", 1)});
+  const int64_t before = log_.Since(0).version;
+  Update({RowNamed("last", 1)});
+  std::vector<WorkloadRow> many;
+  for (int i = 0; i < 9'999; ++i) many.push_back(RowNamed(absl::StrCat("many-", i), 1));
+  many.push_back(RowNamed("last", 1));
+  Update(many);
+  EXPECT_THAT(*log_.Since(before).text, HasSubstr("[\"shop\",\"first\",\"m\"]"));
+  Update({});
+  EXPECT_THAT(*log_.Since(before).text, AllOf(HasSubstr("[\"shop\",\"last\",\"m\"]"),
+                                              Not(HasSubstr("[\"shop\",\"first\",\"m\"]"))));
+}
+
 TEST_F(ChangeLogTest, ClientsOfOneVersionShareTheText) {
   Update({RowNamed("a", 1)});
   EXPECT_EQ(log_.Since(0).text, log_.Since(0).text);

@@ -89,6 +89,14 @@ absl::Status WebAccess::CheckHost(absl::string_view host) const {
                                                   "the host with --web-hosts"));
 }
 
+absl::Status WebAccess::CheckSite(absl::string_view fetch_site) {
+  // "none": the user typed the address.
+  if (fetch_site.empty() || fetch_site == "same-origin" || fetch_site == "none") {
+    return absl::OkStatus();
+  }
+  return absl::PermissionDeniedError("pages of other sites may not use this API");
+}
+
 absl::Status WebAccess::CheckToken(absl::string_view authorization) const {
   if (!HasToken()) return absl::OkStatus();
   constexpr absl::string_view kScheme = "bearer ";

@@ -37,6 +37,11 @@ class WebAccess {
   // site could otherwise reach this port under its own name (DNS rebinding).
   absl::Status CheckHost(absl::string_view host) const;
 
+  // Returns PERMISSION_DENIED if a page of another origin sent the request. `fetch_site` is the
+  // Sec-Fetch-Site header (W3C Fetch Metadata), which other clients than browsers lack. Such a page
+  // could not read the reply, but could hold all event streams and keep the workers busy.
+  static absl::Status CheckSite(absl::string_view fetch_site);
+
   // Returns UNAUTHENTICATED unless `authorization`, the Authorization header, has the token. The
   // time that it takes does not depend on the token.
   absl::Status CheckToken(absl::string_view authorization) const;

@@ -122,6 +122,7 @@ absl::Status WebServer::Check(MHD_Connection* connection, absl::string_view path
   }
   RETURN_IF_ERROR(access_->CheckHost(HeaderOf(connection, MHD_HTTP_HEADER_HOST)));
   if (path == "/" || path == "/index.html") return absl::OkStatus();
+  RETURN_IF_ERROR(WebAccess::CheckSite(HeaderOf(connection, "Sec-Fetch-Site")));
   return access_->CheckToken(HeaderOf(connection, MHD_HTTP_HEADER_AUTHORIZATION));
 }
 
@@ -145,6 +146,7 @@ void WebServer::Defer(MHD_Connection* connection, const char* path, void*& conte
         } else if (reply.gzip == nullptr) {
           reply.gzip = std::make_shared<const std::string>(Gzip(*reply.body));
         }
+        if (is_compressed) reply.body = nullptr;  // is not sent; a slow reader would hold it
         MHD_resume_connection(exchange->connection);
       },
       kMaxWaiting);

@@ -189,6 +189,22 @@ TEST_F(WebServerTest, OtherHostsNamesAreRefused) {
   }
 }
 
+TEST_F(WebServerTest, PagesOfOtherSitesAreRefused) {
+  Start();
+  for (const char* site : {"same-origin", "none"}) {
+    EXPECT_EQ(MustGet(server_->port(), "/query", {{"Sec-Fetch-Site", site}}).status, 200) << site;
+  }
+  for (const char* site : {"cross-site", "same-site"}) {
+    EXPECT_EQ(MustGet(server_->port(), "/query", {{"Sec-Fetch-Site", site}}).status, 403) << site;
+    EXPECT_EQ(MustGet(server_->port(), WebServer::kEventsPath, {{"Sec-Fetch-Site", site}}).status,
+              403)
+        << site;
+    EXPECT_EQ(MustGet(server_->port(), "/", {{"Sec-Fetch-Site", site}}).status, 200)
+        << "a link to the page";
+  }
+  EXPECT_EQ(server_->open_streams(), 0);
+}
+
 TEST_F(WebServerTest, TokenIsRequiredIfThereIsOneAndMayChange) {
   options_.access.token_file = folder_.Write("token", "0123456789abcdef\n");
   Start();
