@@ -71,7 +71,7 @@ std::string UnpricedText(const CostReport& report) {
 std::string CsvCell(const std::string& text) {
   constexpr absl::string_view kFormula = "=+-@\t\r";
   const bool is_formula = !text.empty() && kFormula.find(text[0]) != absl::string_view::npos;
-  const std::string safe = is_formula ? absl::StrCat("'", text) : text;
+  std::string safe = is_formula ? absl::StrCat("'", text) : text;
   if (safe.find_first_of(",\"\r\n") == std::string::npos) return safe;
   return absl::StrCat("\"", absl::StrReplaceAll(safe, {{"\"", "\"\""}}), "\"");
 }

@@ -71,9 +71,6 @@ struct Config {
   std::string ignore_pods;      // NAMESPACE[/PREFIX],... (config/ignored_pods.h)
   std::string reservation_namespaces = "kai-resource-reservation,runai-reservation";
 
-  // How long answers for triggers are kept; 0: they are not. Not in an agent.
-  absl::Duration history = absl::Hours(24);
-
   std::string namespaces;        // aggregator only; of its ScaledObjects; empty: all
   std::string allow_namespaces;  // from:to,... (config/allowed_namespaces.h)
 
@@ -88,6 +85,7 @@ struct Config {
   std::optional<absl::Duration> stale_after;        // see StaleAfter()
   absl::Duration hang_after = absl::Seconds(30);
   absl::Duration idle_after = absl::Minutes(5);
+  absl::Duration history = absl::Hours(24);  // how long answers are kept; 0: off; not in an agent
 
   std::string prices;    // a file (cost/price_list.h); empty: costs have no money
   std::string currency;  // as "USD"; empty: not named

@@ -80,9 +80,6 @@ size_t TriggerHistory::BytesOf(const TriggerKey& key, const Recorded& recorded) 
 }
 
 void TriggerHistory::Record(const TriggerKey& key, const HistoryPoint& point) {
-  const size_t name_bytes =
-      key.namespace_name.size() + key.scaled_object.size() + key.trigger.size();
-  if (name_bytes > kLongestKey) return;
   MutexLock lock(mutex_);
   if (point.at == full_at_ && !triggers_.contains(key)) return;
   const auto [entry, is_new] = triggers_.try_emplace(key);

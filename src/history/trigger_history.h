@@ -41,9 +41,6 @@ struct PastExplanation {
 // Thread-safe.
 class TriggerHistory {
  public:
-  // Two names of Kubernetes and that of a metric; a client may send longer ones.
-  static constexpr size_t kLongestKey = 600;
-
   struct Options {
     absl::Duration keep = absl::Hours(24);
     // The oldest hour is dropped first if the points of all triggers take more. While there is only
@@ -56,7 +53,7 @@ class TriggerHistory {
   TriggerHistory(const Options& options, absl::Time started_at);
 
   // Records `point` for the step that its time is in. Ignores it unless that step is later than the
-  // trigger's newest one. Ignores triggers whose names have more than kLongestKey bytes in all.
+  // trigger's newest one.
   void Record(const TriggerKey& key, const HistoryPoint& point);
 
   // Keeps the explanation if anything but ages differs from the trigger's newest one, or if that is

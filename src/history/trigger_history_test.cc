@@ -156,15 +156,6 @@ TEST(TriggerHistoryLimits, InventedTriggersDropNoHistory) {
   EXPECT_EQ(series->since, kFirstPoint);
 }
 
-TEST(TriggerHistoryLimits, TriggersWithTooLongNamesAreNotRecorded) {
-  TriggerHistory history({}, kFirstPoint);
-  const TriggerKey key{.namespace_name = "crowd",
-                       .scaled_object = "llm",
-                       .trigger = std::string(TriggerHistory::kLongestKey, 'x')};
-  history.Record(key, PointAt(0, 1));
-  EXPECT_THAT(history.Triggers(), IsEmpty());
-}
-
 TEST(TriggerHistoryLimits, OldestHourOfAllTriggersLeavesFirst) {
   constexpr size_t kLimit = 40'000;
   TriggerHistory history({.point_bytes = kLimit, .explanation_bytes = 1'000}, kFirstPoint);

@@ -223,10 +223,14 @@ absl::Status RunningRole::Connect(const AllowedNamespaces& allowed) {
 }
 
 absl::Status RunningRole::OpenWebPort() {
-  const FleetReader& fleets =
-      fleet_ != nullptr ? static_cast<const FleetReader&>(fleet_->store) : node_->store();
+  const FleetReader* fleets = nullptr;
+  if (fleet_ != nullptr) {
+    fleets = &fleet_->store;
+  } else {
+    fleets = &node_->store();
+  }
   costs_ = std::make_unique<CostRecorder>(
-      clock_, fleets,
+      clock_, *fleets,
       GpuTimeLimits{.idle_after = config_.idle_after, .stale_after = config_.StaleAfter()},
       config_.prices);
   RETURN_IF_ERROR(costs_->ReloadPrices());
@@ -243,7 +247,7 @@ absl::Status RunningRole::OpenWebPort() {
   sources.cost = {.report = [this](int hours, GroupBy by) { return costs_->Report(hours, by); },
                   .has_prices = costs_->HasPrices(),
                   .currency = config_.currency};
-  ASSIGN_OR_RETURN(web_, gpuscaler::OpenWebPort(config_, clock_, fleets, std::move(sources)));
+  ASSIGN_OR_RETURN(web_, gpuscaler::OpenWebPort(config_, clock_, *fleets, std::move(sources)));
   return absl::OkStatus();
 }
 

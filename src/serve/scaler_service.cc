@@ -504,16 +504,16 @@ OnEnd ScalerService::Impl::StreamMetricSpec(const std::shared_ptr<ServerCall>& c
 std::vector<LiveTrigger> ScalerService::Impl::LiveTriggers() const {
   const absl::Time now = clock_.Now();
   std::vector<LiveTrigger> live;
-  for (std::shared_ptr<TriggerEntry>& entry : cache_.All()) {
+  for (const std::shared_ptr<TriggerEntry>& entry : cache_.All()) {
     const TriggerEntry::Lease lease = entry->lease();
     if (lease.until <= now) continue;
-    TriggerEvaluator::Parsed parsed = evaluator_.Parse(*entry);
+    const TriggerEvaluator::Parsed parsed = evaluator_.Parse(*entry);
     live.push_back({.namespace_name = entry->namespace_name(),
                     .scaled_object = entry->name(),
                     .name = ListedName(*parsed),
                     .requested_at = lease.requested_at,
-                    .entry = std::move(entry),
-                    .parsed = std::move(parsed)});
+                    .entry = entry,
+                    .parsed = parsed});
   }
   const auto key = [](const LiveTrigger& trigger) {
     return std::tie(trigger.namespace_name, trigger.scaled_object, trigger.name);

@@ -4,7 +4,6 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -62,7 +61,7 @@ ssize_t EventStreams::Read(void* self, uint64_t /*position*/, char* buffer, size
   MutexLock lock(streams.mutex_);
   if (stream.unsent != nullptr) {
     const size_t bytes = std::min(size, stream.unsent->size() - stream.sent);
-    std::memcpy(buffer, stream.unsent->data() + stream.sent, bytes);
+    std::copy_n(stream.unsent->data() + stream.sent, bytes, buffer);
     stream.sent += bytes;
     if (stream.sent == stream.unsent->size()) stream.unsent = nullptr;
     stream.written_at = streams.clock_.Now();

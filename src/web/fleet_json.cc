@@ -170,7 +170,7 @@ class Column {
   void AddWord(const std::string& word) {
     absl::StrAppend(&text_, text_.empty() ? "" : ",", "\"", word, "\"");
   }
-  std::string Json() && { return absl::StrCat("[", std::move(text_), "]"); }
+  std::string Json() const { return absl::StrCat("[", text_, "]"); }
 
  private:
   std::string text_;
@@ -250,11 +250,10 @@ std::string FleetJson(const FleetHistory& fleet, const StalenessLimits& stalenes
   AppendTexts(vendors.texts(), out);
   out += ",\"owners\":";
   AppendTexts(owners.texts(), out);
-  absl::StrAppend(&out, ",\"nodes\":[", nodes, "],\"gpu\":{\"model\":", std::move(model).Json(),
-                  ",\"vendor\":", std::move(vendor).Json(), ",\"owner\":", std::move(owner).Json());
-  absl::StrAppend(
-      &out, ",\"state\":\"", states, "\",\"utilization\":", std::move(utilization).Json(),
-      ",\"memory\":", std::move(memory).Json(), ",\"index\":", std::move(index).Json(), "}}");
+  absl::StrAppend(&out, ",\"nodes\":[", nodes, "],\"gpu\":{\"model\":", model.Json(),
+                  ",\"vendor\":", vendor.Json(), ",\"owner\":", owner.Json());
+  absl::StrAppend(&out, ",\"state\":\"", states, "\",\"utilization\":", utilization.Json(),
+                  ",\"memory\":", memory.Json(), ",\"index\":", index.Json(), "}}");
   return out;
 }
 

@@ -38,7 +38,7 @@ class FleetJsonTest : public testing::Test {
 
   json Fleet() const {
     const std::string text = FleetJson(fleet_, kStaleness, clock_.Now(), "scaler-0");
-    const json parsed = json::parse(text, nullptr, false);
+    json parsed = json::parse(text, nullptr, false);
     EXPECT_TRUE(parsed.is_object()) << text;
     return parsed;
   }

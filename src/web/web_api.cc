@@ -29,7 +29,7 @@ using gpuscaler::v1::ReplicaShare;
 constexpr absl::string_view kRoot = "/api/v1/";
 constexpr int kMostPoints = 2'000;
 constexpr int kMostReplicas = 100'000;
-constexpr double kLongestWindowSeconds = 24 * 3600;
+constexpr double kLongestWindowSeconds = 3600;  // as Kubernetes allows
 
 absl::Status NoSuchPath(absl::string_view path) {
   return absl::NotFoundError(absl::StrCat("there is no ", PrintableText(path)));

@@ -75,7 +75,7 @@ class WebApiTest : public testing::Test {
     const WebReply reply = Get(target);
     EXPECT_EQ(reply.status, 200) << target << ": " << *reply.body;
     EXPECT_EQ(reply.content_type, "application/json");
-    const json parsed = json::parse(*reply.body, nullptr, false);
+    json parsed = json::parse(*reply.body, nullptr, false);
     EXPECT_FALSE(parsed.is_discarded()) << target << ": " << *reply.body;
     return parsed;
   }
@@ -83,7 +83,7 @@ class WebApiTest : public testing::Test {
   // Returns the status, and checks that the error has a text.
   int ErrorOf(const std::string& target) {
     const WebReply reply = Get(target);
-    const json parsed = json::parse(*reply.body, nullptr, false);
+    json parsed = json::parse(*reply.body, nullptr, false);
     EXPECT_TRUE(parsed.is_object() && parsed.value("error", "") != "") << *reply.body;
     return reply.status;
   }

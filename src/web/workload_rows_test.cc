@@ -18,7 +18,7 @@ class WorkloadRowsTest : public testing::Test {
   json Row(size_t index = 0) {
     const auto rows = ReadRows(workloads_.Source());
     EXPECT_GT(rows.size(), index);
-    const json row = json::parse(rows.at(index).Json(), nullptr, false);
+    json row = json::parse(rows.at(index).Json(), nullptr, false);
     EXPECT_TRUE(row.is_object()) << rows.at(index).Json();
     return row;
   }
