@@ -1,7 +1,6 @@
 #include "web/change_log.h"
 
 #include <algorithm>
-#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -45,7 +44,7 @@ void ChangeLog::Update(absl::Time now, std::span<const WorkloadRow> rows, const 
                 [now](const auto& entry) { return now - entry.second.at > kKeepRemovals; });
   const auto version_of = [](const auto& entry) { return entry.second.version; };
   while (removed_.size() > kMostRemovals) {
-    const int64_t oldest = std::ranges::min(removed_ | std::views::transform(version_of));
+    const int64_t oldest = version_of(*std::ranges::min_element(removed_, {}, version_of));
     std::erase_if(removed_, [&](const auto& entry) { return version_of(entry) == oldest; });
   }
   if (fleet_version_ == 0 || fleet.generation != fleet_.generation) {
