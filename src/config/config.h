@@ -55,6 +55,7 @@ struct Config {
   absl::Duration empty_after = absl::Minutes(1);
 
   int port = 6000;                  // gRPC; 0 is any free one too
+  int web_port = 8082;              // 0: off; not in an agent
   std::string bind_address = "::";  // all ports but the web port (base/bound_port.h)
   int metrics_port = 9090;          // 0: off
   int probe_port = 8081;            // 0: off
@@ -97,7 +98,6 @@ struct Config {
   std::string metrics_tls_key;
   std::string metrics_client_ca;
 
-  int web_port = 8082;  // 0: off; not in an agent
   std::string web_bind_address = "127.0.0.1";
   std::string web_hosts;  // HOST,... in Host headers, besides those of loopback
   std::string web_token_file;
