@@ -42,8 +42,7 @@ struct ExporterSchema {
   ExporterLabel container;
   ExporterLabel pod_uid;
   ExporterLabel driver_version;
-  // Returns the identity of a line's device among those of the exposition. Empty: the line is not
-  // of a GPU.
+  // Returns the identity of a line's device among those of the exposition. Empty: no GPU's line.
   std::string (*key)(const ExpositionSample& sample) = nullptr;
   // Fills identity and name of the device. INVALID_ARGUMENT: the labels are not a GPU's.
   absl::Status (*describe)(const ExpositionSample& sample, ExporterDevice& device) = nullptr;

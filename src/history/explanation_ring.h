@@ -1,8 +1,8 @@
 // The newest explanations of all triggers within a fixed amount of memory, oldest out first.
 //
-// Explanations of one trigger resemble each other. Each is therefore compressed with an earlier one
-// of its trigger as the dictionary, which makes it several times smaller. That one is compressed
-// alone, and is replaced before it is older than an eighth of the ring.
+// Explanations of one trigger resemble each other. The dictionary of each record is therefore an
+// earlier record of its trigger, which makes it several times smaller. The dictionary itself is
+// compressed alone, and is replaced before it is older than an eighth of the ring.
 #pragma once
 
 #include <cstddef>

@@ -62,8 +62,8 @@ class ScalerService {
   // lease. Blocks for the time of a decision, so it must not run on a thread that answers KEDA.
   absl::StatusOr<std::shared_ptr<const CachedDecision>> Evaluate(const LiveTrigger& live) const;
 
-  // Returns what Explain would reply. `decision` is the result of Evaluate(). Blocks for the time
-  // of a look at all nodes.
+  // Returns Explain's reply for `decision`, the result of Evaluate(). Reads all nodes, so it must
+  // not run on a thread that answers KEDA.
   gpuscaler::v1::Explanation ExplanationOf(
       const LiveTrigger& live,
       const absl::StatusOr<std::shared_ptr<const CachedDecision>>& decision) const;

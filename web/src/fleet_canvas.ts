@@ -1,5 +1,5 @@
-// Draws the part of the fleet that is in view. All cells of one colour are one path, so the number
-// of draw calls does not depend on the number of GPUs.
+// Draws the part of the fleet that is in view. All cells of one colour are one path, so more GPUs
+// need no more draw calls.
 import type { Fleet } from './api_types.ts';
 import { type Layout, type Measure, type ShownNode, shadeOf } from './fleet_model.ts';
 import { colour } from './preferences.ts';
@@ -62,7 +62,7 @@ function fillOf(picture: Picture, gpu: number, state: string, colours: Palette):
   return colours.shades[shade] ?? colours.unknown;
 }
 
-// The shape of a cell is the state, so states can be told apart without colours.
+// The shape of a cell shows the state, so that states differ without colours.
 function addCell(path: Path2D, state: string, x: number, y: number, size: number): void {
   const rim = Math.max(1.5, size / 6);
   switch (state) {

@@ -1,4 +1,4 @@
-// What is shown instead of data, or above it: nothing there, loading, slow, partial, broken.
+// Notices in place of data, or above it: empty, loading, slow, partial, broken.
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { type Request, SLOW_MS } from './request.ts';

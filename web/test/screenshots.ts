@@ -1,5 +1,5 @@
-// Writes the pictures of README and docs: node screenshots.js OUT_DIR. GPUSCALER_WEB is the address
-// of a scaler; without it the answers are made up, and there is one of 5,000 nodes too.
+// Writes the pictures of README and docs: node screenshots.js OUT_DIR. GPUSCALER_WEB is a scaler's
+// address. Without it the answers are made up, and a picture of 5,000 nodes is added.
 import { mkdirSync } from 'node:fs';
 import type { Row } from '../src/api_types.ts';
 import { launch, open } from './browser.ts';
