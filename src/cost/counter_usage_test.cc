@@ -80,6 +80,16 @@ TEST(CounterUsage, ANewWorkloadBeginsAtZero) {
       UnorderedElementsAre(Pair("shop/chat busy", 400), Pair("free", 200)));
 }
 
+TEST(CounterUsage, ACounterThatEndsAloneAndBeginsAgainLosesNothing) {
+  EXPECT_THAT(UsageOfSeries({{"chat", "busy", {90'000, 90'300, kNoPoint, 100}},
+                             {"", "free", {86'400, 86'400, 86'700, 86'900}}}),
+              UnorderedElementsAre(Pair("shop/chat busy", 400), Pair("free", 500)));
+  // Both within one step.
+  EXPECT_THAT(UsageOfSeries({{"chat", "busy", {90'000, 90'000, 120}},
+                             {"", "free", {86'400, 86'700, 86'880}}}),
+              UnorderedElementsAre(Pair("shop/chat busy", 120), Pair("free", 480)));
+}
+
 TEST(CounterUsage, ARestartLosesWhatIsNotCountedAndThatIsUnknown) {
   // The agent restarts in the second step: 100 s before its first point.
   EXPECT_THAT(

@@ -14,11 +14,14 @@ namespace gpuscaler {
 // The workload that stands for those beyond a limit. No Kubernetes object can have this name.
 constexpr absl::string_view kOtherWorkloads = "(other)";
 
-// The number of workloads is bounded: one without time for a day is removed, and while there are
-// kMaxWorkloads the time of others counts for kOtherWorkloads. Not thread-safe.
+// The number of counters is bounded, however many workloads come and go. A workload without new
+// time for kKeep is removed; if it comes back, it begins at 0. While there are kMaxWorkloads, the
+// time of further workloads counts for kOtherWorkloads. A workload has up to four series, as none
+// of its time is free. Each GPU model adds kOtherWorkloads and the time without a workload. Not
+// thread-safe.
 class GpuTimeCounters {
  public:
-  static constexpr size_t kMaxWorkloads = 200;  // one node's, each with up to five states
+  static constexpr size_t kMaxWorkloads = 200;  // one node's, each with one GPU model
   static constexpr absl::Duration kKeep = absl::Hours(24);
 
   explicit GpuTimeCounters(const GpuTimeLimits& limits) : time_(limits) {}

@@ -1,5 +1,6 @@
 #include "cost/gpu_time_counters.h"
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -50,6 +51,35 @@ TEST(GpuTimeCounters, TooManyWorkloadsShareOneCounter) {
   int64_t total = 0;
   for (const auto& [key, counter] : counters.counters()) total += counter.times.Total();
   EXPECT_EQ(total, int64_t{workloads} * 1'000'000);
+}
+
+// 16 new workloads an hour are 384 a day.
+TEST(GpuTimeCounters, AMonthOfNewWorkloadsHasABoundedNumberOfCounters) {
+  constexpr int kHours = 30 * 24;
+  GpuTimeCounters counters({.stale_after = absl::Hours(2)});
+  size_t most = 0;
+  for (int hour = 0; hour <= kHours; ++hour) {
+    NodeSnapshot snapshot = HeldByWorkload("", absl::Hours(hour));
+    snapshot.pods.clear();
+    const GpuSample gpu = snapshot.gpus[0];
+    snapshot.gpus.assign(16, gpu);
+    for (int i = 0; i < 16; ++i) {
+      snapshot.pods.push_back({.namespace_name = "shop",
+                               .name = absl::StrCat("job-", hour, "-", i),
+                               .owners = {},
+                               .ready = true});
+      snapshot.gpus[static_cast<size_t>(i)].uuid = absl::StrCat("GPU-", i);
+      snapshot.gpus[static_cast<size_t>(i)].holders[0].pod = i;
+    }
+    counters.Add(snapshot);
+    most = std::max(most, counters.counters().size());
+  }
+  EXPECT_EQ(most, GpuTimeCounters::kMaxWorkloads + 1) << "and those beyond together";
+  for (int hour = kHours + 1; hour <= kHours + 26; ++hour) {
+    counters.Add(HeldByWorkload("chat", absl::Hours(hour)));
+  }
+  EXPECT_EQ(counters.counters().size(), 1u) << "all others are gone after a day";
+  EXPECT_TRUE(counters.counters().contains(KeyOfWorkload("shop", "chat")));
 }
 
 }  // namespace
