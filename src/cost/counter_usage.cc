@@ -180,7 +180,8 @@ void CounterUsage::AddGrowth(int64_t step, const std::string& name, Node& node, 
     return growth;
   };
   std::vector<Growth> growth = growth_since(began_anew);
-  // Points of before the restart may still be the newest of a counter that the new process lacks.
+  // Prometheus repeats the last point from before a restart for a counter that the new process does
+  // not have yet. A single counter also begins anew if its workload was away for a day.
   if (began_anew && !Fits(growth, steps, node)) growth = growth_since(false);
   if (began_anew || steps > 1) {
     const bool was_removed = WasRemoved(node);

@@ -61,7 +61,7 @@ class CounterUsage {
   };
   // The counters of one agent at one step, by id.
   struct Agent {
-    std::string name;  // all labels but those of CounterId
+    std::string name;  // the labels of its scrape target: all but those of CounterId
     std::vector<Counter> counters;
 
     double Sum() const;
@@ -72,16 +72,16 @@ class CounterUsage {
   };
 
   struct Node {
-    Agent agent;                          // the one that counts, at its newest step
-    int64_t step = 0;                     // its newest
-    int64_t fleet_steps = 0;              // fleet_steps_ then
-    std::map<std::string, int64_t> gpus;  // each model's; empty: not known yet
-    std::optional<Agent> joined;          // when it appeared, until `gpus` is known
+    Agent agent;                          // the one that counts, at `step`
+    int64_t step = 0;                     // the newest with a point
+    int64_t fleet_steps = 0;              // fleet_steps_ at `step`
+    std::map<std::string, int64_t> gpus;  // number by model; empty: not known yet
+    std::optional<Agent> joined;          // its first counters; empty once `gpus` is known
     int64_t joined_step = 0;
-    // Time that the counters lack since the last step with whole GPUs, by model. A point may be
-    // older than its step, so a later one can make up for it.
+    // GPU time in microseconds, by model, that passed without being counted since WholeGpusOf()
+    // last returned a value. A point may be older than its step, so a later one can make up for it.
     std::map<std::string, int64_t> missing;
-    bool has_restart = false;  // since then: what is missing was not counted
+    bool has_restart = false;  // since then, so later points cannot make up for `missing`
   };
 
   struct Column;  // one series of an answer
@@ -92,7 +92,7 @@ class CounterUsage {
   void AddGrowth(int64_t step, const std::string& name, Node& node, const Agent& next);
   void AddMissing(const std::vector<Growth>& growth, int64_t steps, Node& node) const;
   void BookMissing(const std::string& name, Node& node);
-  // Returns the GPUs by model if the counters grew by those of whole GPUs in one step.
+  // Returns the number of GPUs by model, if one step's growth is that of a whole number of GPUs.
   std::optional<std::map<std::string, int64_t>> WholeGpusOf(const std::vector<Growth>& growth,
                                                             const Node& node) const;
   // Returns false for counters with more time than passed: those of an agent that ran before, and

@@ -16,7 +16,8 @@ constexpr absl::string_view kMigProfile = " MIG ";
 constexpr double kSlices = 7;     // compute slices of all GPUs with MIG but the A30
 constexpr double kSlicesA30 = 4;  // https://docs.nvidia.com/datacenter/tesla/mig-user-guide
 
-// Returns the number in front of `unit` at the beginning of the profile: "3g.40gb", "1c.3g.40gb".
+// Removes "3g" from the beginning of "3g.40gb", where `unit` is 'g', and returns 3. Returns empty,
+// and removes nothing, if the profile begins with anything else.
 std::optional<int> TakeSlices(absl::string_view& profile, char unit) {
   if (profile.size() < 2 || !absl::ascii_isdigit(static_cast<unsigned char>(profile[0])) ||
       profile[1] != unit) {

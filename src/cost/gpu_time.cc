@@ -12,10 +12,10 @@
 namespace gpuscaler {
 namespace {
 
-// A pod that is not Ready after so long is not starting (scaling/replica_load.h).
+// A pod that is not Ready for longer does not count as starting, as in scaling/replica_load.h.
 constexpr absl::Duration kLongestStart = absl::Minutes(30);
 
-// The defaults of warmupSeconds and preallocationWindow, which a node does not know.
+// The defaults of the triggers' warmupSeconds and preallocationWindow: an agent has no triggers.
 constexpr absl::Duration kWarmup = absl::Minutes(5);
 constexpr absl::Duration kPreallocationWindow = absl::Minutes(2);
 
@@ -43,7 +43,8 @@ std::optional<double> UtilizationOf(const NodeSnapshot& snapshot, const GpuSampl
   return whole == snapshot.gpus.end() ? std::nullopt : whole->utilization_percent;
 }
 
-// A GPU in MIG mode without instances is divided, but the driver hides how.
+// A GPU in MIG mode without instances is divided, but the driver hides how. Without a holder it is
+// marked as not free only if it is divided (model/free_gpus.h). Requires a GPU without holders.
 bool IsHiddenDivided(const GpuSample& gpu) {
   return !IsMig(gpu) && (gpu.is_in_mig_mode || gpu.is_free == false);
 }
@@ -131,7 +132,7 @@ void GpuTime::BookUnknown(int64_t micros, Book book) const {
 
 void GpuTime::Add(const NodeSnapshot& snapshot, absl::Time at, Book book) {
   const int64_t now = absl::ToUnixMicros(at);
-  const int64_t elapsed = began_ ? now - reached_ : 0;
+  const int64_t elapsed = has_reading_ ? now - booked_until_micros_ : 0;
   if (elapsed < 0) return;
   const int64_t covered = std::min(elapsed, absl::ToInt64Microseconds(limits_.stale_after));
   Track(snapshot, at, absl::FromUnixMicros(now - covered));
@@ -163,16 +164,16 @@ void GpuTime::Add(const NodeSnapshot& snapshot, absl::Time at, Book book) {
     if (covered > booked) book(unheld, GpuState::kUnknown, covered - booked);
   }
   BookUnknown(elapsed - covered, book);
-  reached_ = now;
-  began_ = true;
+  booked_until_micros_ = now;
+  has_reading_ = true;
 }
 
 void GpuTime::BookMissing(absl::Time now, Book book) {
-  if (!began_) return;
+  if (!has_reading_) return;
   const int64_t until = absl::ToUnixMicros(now - limits_.stale_after);
-  if (until <= reached_) return;
-  BookUnknown(until - reached_, book);
-  reached_ = until;
+  if (until <= booked_until_micros_) return;
+  BookUnknown(until - booked_until_micros_, book);
+  booked_until_micros_ = until;
 }
 
 }  // namespace gpuscaler

@@ -59,6 +59,7 @@ class GpuTime {
 
   void Track(const NodeSnapshot& snapshot, absl::Time at, absl::Time covered_since);
   GpuState StateOf(const NodeSnapshot& snapshot, const GpuSample& gpu, absl::Time at) const;
+  // Divides a GPU or instance among its holders. Without any, its one part has the key `unheld`.
   std::vector<Part> PartsOf(const NodeSnapshot& snapshot, const GpuSample& gpu,
                             const UsageKey& unheld, absl::Time at) const;
   void BookUnknown(int64_t micros, Book book) const;
@@ -66,8 +67,8 @@ class GpuTime {
   const GpuTimeLimits limits_;
   std::map<std::string, Activity> activities_;  // key: uuid
   std::vector<UsageKey> whole_;                 // one for each whole GPU of the newest reading
-  int64_t reached_ = 0;                         // microseconds since the epoch
-  bool began_ = false;
+  int64_t booked_until_micros_ = 0;             // since the epoch
+  bool has_reading_ = false;
 };
 
 }  // namespace gpuscaler
