@@ -18,14 +18,17 @@ ClientCall::ClientCall(EventLoop& loop, std::string server, std::string method, 
       deadline_(absl::Now() + options_.timeout),
       listener_(listener) {}
 
-void ClientCall::WriteNewest(std::string bytes) { Queue({std::move(bytes), /*gives_way=*/true}); }
+void ClientCall::WriteNewest(std::string bytes) {
+  Queue({std::move(bytes), /*is_replaceable=*/true});
+}
 
-void ClientCall::Write(std::string bytes) { Queue({std::move(bytes), /*gives_way=*/false}); }
+void ClientCall::Write(std::string bytes) { Queue({std::move(bytes), /*is_replaceable=*/false}); }
 
 void ClientCall::Queue(Outgoing message) {
   MutexLock lock(mutex_);
   if (writes_are_done_) return;
-  const bool replaces = message.gives_way && !outgoing_.empty() && outgoing_.back().gives_way;
+  const bool replaces =
+      message.is_replaceable && !outgoing_.empty() && outgoing_.back().is_replaceable;
   if (replaces) outgoing_.pop_back();
   outgoing_.push_back(std::move(message));
   Wake();

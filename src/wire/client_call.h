@@ -54,7 +54,8 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
   // Sends a message. If the one before still waits to be sent, this one takes its place: a server
   // that does not read costs two messages.
   void WriteNewest(std::string bytes) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Sends all of them in their order. The caller bounds how many.
+  // Sends a message after those written before. No later one replaces it, so the caller must bound
+  // their number.
   void Write(std::string bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   // Must be the last of the writes.
   void WritesDone() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -74,7 +75,7 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
   friend class ClientStream;
   struct Outgoing {
     std::string bytes;
-    bool gives_way = false;
+    bool is_replaceable = false;  // a later such message takes its place
   };
 
   void Queue(Outgoing message) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -109,8 +109,8 @@ void ClientStream::EndHeaders(bool is_last) {
 }
 
 void ClientStream::AddData(absl::string_view bytes) {
-  if (call_->is_paused_ || !waiting_.empty() || !held_.empty()) {
-    held_.append(bytes.data(), bytes.size());
+  if (call_->is_paused_ || !waiting_.empty() || !undecoded_.empty()) {
+    undecoded_.append(bytes.data(), bytes.size());
     return;
   }
   Deliver(bytes);
@@ -133,15 +133,15 @@ bool ClientStream::Deliver(absl::string_view bytes) {
 
 void ClientStream::Resume() {
   ClientSession& session = session_;  // the stream may go
-  while (!call_->is_paused_ && !(waiting_.empty() && held_.empty())) {
+  while (!call_->is_paused_ && !(waiting_.empty() && undecoded_.empty())) {
     if (!waiting_.empty()) {
       std::string message = std::move(waiting_.front());
       waiting_.pop_front();
       call_->listener_.OnMessage(std::move(message));
       continue;
     }
-    const std::string bytes = held_.substr(0, kChunk);
-    held_.erase(0, bytes.size());
+    const std::string bytes = undecoded_.substr(0, kChunk);
+    undecoded_.erase(0, bytes.size());
     if (!Deliver(bytes)) return session.Send();
   }
   if (!call_->is_paused_ && server_is_done_) ServerIsDone();
@@ -150,7 +150,7 @@ void ClientStream::Resume() {
 
 void ClientStream::ServerIsDone() {
   server_is_done_ = true;
-  if (!waiting_.empty() || !held_.empty()) return;  // until Resume()
+  if (!waiting_.empty() || !undecoded_.empty()) return;  // until Resume()
   absl::Status status;
   if (!grpc_status_.empty()) {
     status = StatusOfTrailers(grpc_status_, grpc_message_);

@@ -74,7 +74,7 @@ class ClientStream {
   MessageBudget budget_;
   MessageReader reader_;
   std::deque<std::string> waiting_;  // messages, while the reader pauses
-  std::string held_;                 // bytes behind them, a window's at most
+  std::string undecoded_;            // bytes after them: at most one flow-control window
   bool server_is_done_ = false;
   bool has_sent_all_ = false;
   std::string current_;  // the message being sent, with its prefix

@@ -9,8 +9,9 @@
 
 namespace gpuscaler {
 
-// The most frames with which a peer follows a call, or a HEADERS or DATA frame that is sent to it:
-// WINDOW_UPDATE for the stream and the connection, DATA for a call that has ended.
+// The most frames without use that a correct peer sends for each call, and for each HEADERS or DATA
+// frame that it receives: WINDOW_UPDATE for the stream and the connection, and DATA for a call that
+// has ended.
 constexpr int64_t kFramesPerUsefulFrame = 4;
 
 // Each frame spends one of the allowance, and a useful frame earns it back. Not thread-safe.
@@ -20,8 +21,8 @@ class FrameAllowance {
   FrameAllowance(int64_t most, size_t preface) : most_(most), left_(most), payload_left_(preface) {}
 
   // Spends the frames that begin in the peer's next bytes: nghttp2 reports none that it ignores.
-  // DATA that may have a message is free, for a peer sends it until it has read that its call has
-  // ended.
+  // DATA that may have a message is free: a peer sends it even after the end of its call, until it
+  // has received that end.
   void Read(const uint8_t* bytes, size_t size) {
     constexpr int kHead = 9, kKept = 5;  // RFC 9113, section 4.1: length, type, flags
     for (const uint8_t* const end = bytes + size; bytes != end;) {

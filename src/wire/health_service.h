@@ -11,8 +11,8 @@
 
 namespace gpuscaler {
 
-// Answers Check, and sends Watch each status that changes; of those that a client has not read yet
-// the newest alone. Thread-safe. Outlives the servers that have its methods.
+// Answers Check, and sends each change of a status to the calls of Watch. A client that does not
+// read gets only the newest change. Thread-safe. Must outlive the servers that have its methods.
 class HealthService {
  public:
   // "", the server as a whole, is SERVING from the start; no other service is known.

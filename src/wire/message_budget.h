@@ -10,8 +10,8 @@ namespace gpuscaler {
 // Thread-safe.
 class MessageBudget {
  public:
-  // Takes from `whole` too, which outlives it, and of that at most half of what the other parts
-  // leave: no number of them can spend it all.
+  // If there is a `whole`, takes from it too: at most half of the bytes that its other parts leave,
+  // so that no number of parts can spend all of it. `whole` must outlive this.
   explicit MessageBudget(size_t most, MessageBudget* whole = nullptr)
       : most_(most), whole_(whole) {}
 
@@ -43,8 +43,10 @@ class MessageBudget {
   std::atomic<size_t> taken_ = 0;
 };
 
-// The bytes that one call holds of a budget. The first kFew do not count: small messages pass when
-// the budget is spent, and the streams that may be open bound them. Not thread-safe.
+// The bytes that one call holds of a budget. Not thread-safe.
+//
+// The first kFew bytes do not count, so small messages pass even when the budget is spent. The
+// limit of open streams bounds their total.
 class CallBudget {
  public:
   static constexpr size_t kFew = 512;

@@ -27,15 +27,18 @@ void ServerCall::SendHeaders() {
 }
 
 void ServerCall::WriteNewest(absl::string_view bytes) {
-  Queue({Prefixed(bytes), /*gives_way=*/true});
+  Queue({Prefixed(bytes), /*is_replaceable=*/true});
 }
 
-void ServerCall::Write(absl::string_view bytes) { Queue({Prefixed(bytes), /*gives_way=*/false}); }
+void ServerCall::Write(absl::string_view bytes) {
+  Queue({Prefixed(bytes), /*is_replaceable=*/false});
+}
 
 void ServerCall::Queue(Outgoing message) {
   MutexLock lock(mutex_);
   if (status_.has_value() || !unread_bytes_.has_value()) return;
-  const bool replaces = message.gives_way && !outgoing_.empty() && outgoing_.back().gives_way;
+  const bool replaces =
+      message.is_replaceable && !outgoing_.empty() && outgoing_.back().is_replaceable;
   if (replaces) DropLast();
   if (unread_bytes_->Reserve(message.bytes.size())) {
     outgoing_.push_back(std::move(message));

@@ -71,7 +71,8 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
   // that does not read costs two messages. If too many bytes wait for clients that do not read,
   // drops it and ends the call as FinishNow() does, with RESOURCE_EXHAUSTED; so does Write().
   void WriteNewest(absl::string_view bytes) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Sends all of them in their order. The caller bounds how many.
+  // Sends a message after those written before. No later one replaces it, so the caller must bound
+  // their number.
   void Write(absl::string_view bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Ends the call after what was written before. The first status counts.
@@ -84,8 +85,8 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
  private:
   friend class ServerStream;
   struct Outgoing {
-    std::string bytes;  // with its prefix
-    bool gives_way = false;
+    std::string bytes;            // with its prefix
+    bool is_replaceable = false;  // a later such message takes its place
   };
 
   void Queue(Outgoing message) ABSL_LOCKS_EXCLUDED(mutex_);

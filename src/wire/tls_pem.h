@@ -10,11 +10,13 @@
 
 namespace gpuscaler {
 
-// Sets the certificate that the context's end shows. INVALID_ARGUMENT: a text cannot be used.
+// Sets the certificate that connections of the context present. INVALID_ARGUMENT: a text cannot be
+// used.
 absl::Status UseCertificate(SSL_CTX* context, const std::string& certificate_chain,
                             const std::string& private_key);
 
-// Trusts certificates of these authorities. INVALID_ARGUMENT names `what` cannot be used.
+// Trusts certificates of these authorities. INVALID_ARGUMENT: no authority can be read. The message
+// names `what`, such as "CA".
 absl::Status TrustAuthorities(SSL_CTX* context, const std::string& authorities,
                               absl::string_view what);
 

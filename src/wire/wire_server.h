@@ -25,15 +25,15 @@ struct WireServerOptions {
   int port = 0;              // 0: any free one
   std::optional<TlsPems> tls;
   SessionLimits session;
-  // All connections together. At the limit a new connection is closed at once, unless another
-  // address has at least two more than the new one's: then the newest connection of the address
-  // with the most is closed instead.
+  // All connections together. At the limit a new connection is closed at once. If the address with
+  // the most connections has at least two more than the new one's address, its newest connection is
+  // closed instead.
   size_t connections = 4'096;
   size_t connections_per_address = 256;
   size_t handshakes_per_address = 128;  // at a time
-  // File descriptors that connections leave free: RLIMIT_NOFILE / 8 for other servers, and these,
-  // RLIMIT_NOFILE / 8 at most, for the rest of the process. A connection that would take one of
-  // them is closed, and the next ones wait in the backlog.
+  // File descriptors that connections leave free for the rest of the process, RLIMIT_NOFILE / 8 at
+  // most. Another RLIMIT_NOFILE / 8 stays free for other servers. A connection that would take one
+  // of either is closed, and the next ones wait in the backlog.
   size_t spare_descriptors = 64;
   absl::Duration connection_age = absl::Minutes(10);
   // The factor of each connection's age, so that clients that connected together do not leave
