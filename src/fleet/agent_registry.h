@@ -1,5 +1,5 @@
-// Which agents exist, from the answers of DNS over time, and which of them have not reported yet:
-// whether the fleet is known well enough to decide. No clock, no socket.
+// The agents that DNS lists, and which of them have not reported yet. Determines whether enough of
+// the fleet is known for decisions. Has no clock and no socket.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,11 @@ class AgentRegistry {
  public:
   // The state of one agent after its last message and the newest answer of DNS.
   struct Agent {
-    // InfinitePast: no answer has listed it for forget_after. Only answers count: while DNS fails
-    // the list stays, and no agent comes nearer to being forgotten.
+    // When DNS answers began to list it. InfinitePast: it is forgotten, because answers have
+    // omitted it for forget_after. A failed lookup is no answer, and forgets no agent.
     absl::Time listed_since = absl::InfinitePast();
-    absl::Time missing_since = absl::InfiniteFuture();  // InfiniteFuture: the newest lists it
+    // When answers began to omit it. InfiniteFuture: the newest answer lists it.
+    absl::Time missing_since = absl::InfiniteFuture();
 
     bool ever_received = false;  // its whole history has arrived
     bool connected = false;
@@ -65,7 +66,7 @@ class AgentRegistry {
   // Returns the first `most` of them, with the reason if it is known: "10.0.0.7:6001 (connection
   // refused)".
   std::vector<std::string> UnreachedTexts(size_t most) const;
-  // In the newest answer.
+  // Returns true if the newest answer lists no agent.
   bool none_listed() const { return empty_since_ != absl::InfiniteFuture(); }
   // Returns true before the first answer.
   bool IsUnknown() const { return newest_answer_ == absl::InfinitePast(); }
@@ -76,12 +77,16 @@ class AgentRegistry {
   int64_t generation() const { return generation_; }
 
   const std::map<std::string, Agent>& agents() const { return agents_; }  // key: address
-  // Returns until when decisions wait for readings and GPU holders that a listed agent has not sent
-  // yet: for empty_after. Its node existed before we began, or before all agents were forgotten,
-  // and may have unreported replicas. Dead nodes stay listed, though, and the others must be
-  // scaled. An agent that answers no longer list is still awaited until it is forgotten: DNS may be
-  // wrong for a moment, and a replaced agent's successor needs that time to report. InfinitePast
-  // for an agent that joined later: its node is new.
+  // Returns until when decisions wait for readings and GPU holders that the agent has not sent yet.
+  //
+  // The wait is empty_after for an agent that was listed within `grace` of the first answer with an
+  // agent, since the start or since all agents were forgotten. Its node existed before, and may
+  // have replicas that no agent has reported. The wait has an end, because DNS may list the agent
+  // of a dead node, and workloads on other nodes must still be scaled. It goes on for an agent that
+  // answers omit until it is forgotten: the answer may be wrong, and the successor of a replaced
+  // agent needs that time to report.
+  //
+  // InfinitePast: the agent joined later, so its node is new.
   absl::Time AwaitedUntil(const std::string& address) const;
   int64_t version() const { return version_; }  // counts changes of the set of agents
   // The error of the newest DNS lookup; empty: it succeeded.

@@ -16,7 +16,8 @@ namespace gpuscaler {
 // All times are on the local clock.
 struct AgentUpdate {
   struct Reading {
-    // When the agent last saw the previous reading unchanged. Empty: not after it was taken.
+    // When the agent last read the same as in the previous reading. Empty: it did not read the same
+    // again.
     std::optional<absl::Time> previous_confirmed_at;
     NodeSnapshot snapshot;
   };
@@ -27,7 +28,8 @@ struct AgentUpdate {
   std::optional<std::set<std::string>> engine_namespaces;
   absl::Time received_at;
   std::vector<Reading> readings;  // oldest first
-  // When the agent last saw the newest reading, of this message or before, unchanged.
+  // When the agent last read the same as in the newest reading, of this message or an earlier one.
+  // Empty: it has not read the same again.
   std::optional<absl::Time> newest_confirmed_at;
   std::string trouble;  // why it has no readings; empty: it has
   // The first implausible value of these readings, which became a gap. Empty: none.

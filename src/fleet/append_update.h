@@ -9,14 +9,16 @@
 
 namespace gpuscaler {
 
-// Returns `before` with the update; null: no reading yet. Readings that are not newer are ignored:
-// an agent repeats a little after a reconnect, and another agent of the node repeats its whole
-// history. If others share `before`, the result is a copy; otherwise `before` itself is extended.
+// Returns `before` with the update. Both are null while there is no reading. Readings that are not
+// newer are ignored: an agent sends its last ones again after a reconnect, and another agent of the
+// node sends its whole history. The result is a copy if `before` has other owners; otherwise
+// `before` itself is extended.
 std::shared_ptr<NodeHistory> AppendUpdate(std::shared_ptr<NodeHistory> before, AgentUpdate update,
                                           const NodeHistory::Limits& limits);
 
-// The reading that was still valid at `at` comes first, with a time 1 us after `at`, because the
-// other agent's reading at `at` may differ.
+// Returns the part of the update after `at`, when the node's former agent made its last reading.
+// The reading that is valid at `at` comes first, with a time 1 us after `at`, because the former
+// agent's may differ.
 std::vector<AgentUpdate::Reading> ReadingsAfter(absl::Time at, const AgentUpdate& update);
 
 }  // namespace gpuscaler

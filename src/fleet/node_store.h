@@ -39,7 +39,7 @@ class NodeStore {
   void Lost(const std::string& address, const absl::Status& why, int64_t generation);
   // Forgets the agent and its node.
   void Forget(const std::string& address, int64_t generation);
-  // Forgets the nodes that their agents left for another one longer than `forget_after` ago.
+  // Forgets a node once its agent has reported another node for longer than `forget_after`.
   void ForgetNodesLeft(absl::Time now, int64_t generation);
 
   // Returns the addresses of agents that must resend their history: decisions look back farther
@@ -50,8 +50,8 @@ class NodeStore {
   // history. The replay replaces the history once it is complete and reaches farther back.
   void BeginReplay(const std::string& address, absl::Time now);
 
-  // Returns the last known pods of each node with an agent that began since the last call, by the
-  // agent's address.
+  // Returns the last known pods of nodes from before their present agent process, by the address of
+  // the agent. Each process is included in one call: the first one after it became active.
   std::map<std::string, std::shared_ptr<const NodeLayout>> TakeFormerLayouts();
 
   // Looks for pods that several nodes report, every few seconds, and logs them.
@@ -100,7 +100,8 @@ class NodeStore {
     std::set<std::string> engine_namespaces;  // namespaces of its capacity records
     bool is_connected = false;
     bool is_replaying = false;
-    // The stream extended its newest reading, which was not kept: only a new stream has it.
+    // The agent became active by confirming a reading that was not kept. Only a new stream sends
+    // the reading again.
     bool needs_replay = false;
     // Its newest reading while another agent was active has none of the node's GPUs.
     bool has_other_gpus = false;

@@ -52,7 +52,7 @@ class PodIndex {
   // Includes pods that left within the horizon. Null: the node's pods are not known.
   const std::set<std::string>* NamespacesOn(const std::string& node) const;
 
-  // A kubelet counts with or without an answer.
+  // Returns true if any agent queries its kubelet, whether the kubelet answers or not.
   bool AnyUsesKubelet() const { return !kubelet_users_.empty(); }
 
   std::vector<OwnerKey> ChangedSince(int64_t generation) const;
@@ -136,7 +136,7 @@ class PodIndex {
   absl::node_hash_map<std::string, NodeEntry> by_node_;
   std::set<std::string> unattributed_;   // nodes without known pods
   int64_t unattributed_generation_ = 0;  // as of their last change
-  std::set<std::string> kubelet_users_;  // nodes with an agent that asks its kubelet
+  std::set<std::string> kubelet_users_;  // nodes with an agent that queries its kubelet
 };
 
 }  // namespace gpuscaler
