@@ -27,7 +27,7 @@ struct Totals {
   std::vector<double> loads;  // the readable replicas'
   int unreadable = 0;
   double past_load = 0;  // earlier load within the window of replicas that are no longer counted
-  double idle = 0;       // GPUs that are not in use: part of an extensive total
+  double idle = 0;       // the load of GPUs that are not in use; extensive metrics only
 
   int Replicas() const { return static_cast<int>(loads.size()) + unreadable; }
 };

@@ -26,7 +26,9 @@ struct Contribution {
     kUnreadable,   // present, but not readable: counts the target
     kWarming,      // starting: adds nothing, keeps the trigger active
     kTerminating,  // deleted, but present: its earlier load still counts in the mean over `window`
-    kIdle,         // a GPU in scope that is not in use: no replica, but part of an extensive total
+    // A GPU in scope that is not in use: no replica, but it adds to the sum of an extensive metric,
+    // such as power (metric_type.h).
+    kIdle,
     // Departed, but present within activationWindow: counts for activity, and its earlier load
     // still counts in the mean over `window`.
     kGone,
@@ -65,15 +67,15 @@ struct Decision {
   int terminating = 0;
   // Why the value is held while replicas start or end (hold.h). Empty: it is not held.
   std::string held_because;
-  // Names of replicas that take longer to start than any start may. They do not count.
+  // Names of replicas that have been starting for longer than kLongestStart. They do not count.
   std::vector<std::string> unstarted;
-  // Idle GPUs that an extensive total lacks because they are not readable.
+  // Idle GPUs that are missing in the sum of an extensive metric, because they are not readable.
   int unreadable_idle = 0;
   std::string replicas_from;  // "GPUs in use", "pods of Deployment/llm"
   std::vector<Contribution> contributions;
   std::vector<DecidedNode> nodes;
   // True if part of the fleet is unknown: there may be replicas that are not counted, or GPUs that
-  // an extensive total lacks.
+  // are missing in the sum of an extensive metric.
   bool partial = false;
   // True if VRAM is preallocated and no engine reports its saturation. The value then shows busy,
   // not full.
@@ -97,12 +99,12 @@ struct Decision {
   // are right before `active_until` (next_change.h). Ages in its texts are those at `taken_at`.
   absl::Time valid_until;
   absl::Time active_until;
-  // As `active_until`, if each node keeps reporting unchanged GPUs, so that no newest reading grows
-  // stale. Never earlier.
+  // The same as `active_until` on the condition that each node keeps reporting unchanged GPUs. No
+  // reading becomes stale then, so this time is never earlier.
   absl::Time active_while_read;
-  // Until then the trigger stays active, whatever is reported: a reading above activationThreshold
-  // is within activationWindow, and requests do not freeze earlier. Only other pods, or memory that
-  // becomes steady, may change what readings mean. InfinitePast: there is no such evidence.
+  // No later reading of the same pods can make the trigger inactive before this time, because a
+  // reading above activationThreshold stays within activationWindow, and no engine counts as
+  // frozen. Memory that becomes steady is the exception. InfinitePast: there is no such reading.
   absl::Time evidence_until = absl::InfinitePast();
   // How much history the decision needs while replicas start or end: more than LookBack(trigger).
   // Zero if none does.

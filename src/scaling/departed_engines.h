@@ -20,9 +20,9 @@ struct DepartedEngines {
   std::vector<absl::Time> unmatched_read_at;  // when each engine of no known pod was last read
 };
 
-// Adds what departed engines showed of the workload's capacity. Replicas reach back as far as the
-// trigger looks, but pods to the end of the history: a departed engine counts while its successors
-// start.
+// Adds the departed engines, which show the workload's capacity while their successors start. An
+// engine is included if it belongs to a replica, or to a pod that the workload had at any time in
+// the history. Replicas alone would not do: they reach back only as far as the trigger looks.
 void AddDeparted(const EngineScope& scope, WorkloadEngines& engines);
 
 }  // namespace gpuscaler

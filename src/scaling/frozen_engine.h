@@ -1,4 +1,4 @@
-// Engines that have stopped counting (vLLM #22545): their last request counts stay for ever.
+// Engines that have stopped updating their metrics (vLLM #22545): request counts stay as they are.
 #pragma once
 
 #include <span>
@@ -11,13 +11,13 @@
 
 namespace gpuscaler {
 
-// Returns when requests of the engine have not moved for frozenWindow, whatever GPUs do.
-// InfiniteFuture: they move.
+// Returns when the request counts of the engine will have been the same for frozenWindow, however
+// busy its GPUs are. InfiniteFuture: they change, or there are none.
 absl::Time StalledAt(const Trigger& trigger, const SignalSeries& engine);
 
-// Returns when requests of the engine count as none if no new reading comes. By then they have not
-// moved for frozenWindow. The replica's GPUs were idle for as long, or for the look-back if that is
-// shorter. InfiniteFuture: requests move, or the GPUs are busy or not known.
+// Returns when the engine will count as having no requests if no new reading comes: StalledAt(), or
+// later if the replica's GPUs have not been idle for frozenWindow then, or for the look-back if
+// that is shorter. InfiniteFuture: the counts change, or the GPUs are busy or not known.
 absl::Time FrozenAt(const Trigger& trigger, const SignalSeries& engine,
                     std::span<const ReplicaSample> gpu_samples);
 
@@ -26,8 +26,8 @@ absl::Time FrozenAt(const Trigger& trigger, const SignalSeries& engine,
 absl::Time FrozenAt(const Trigger& trigger, const SignalSeries& engine, const Replica& replica,
                     absl::Time until);
 
-// Returns whether the requests of any engine, listed or departed, have not moved for frozenWindow
-// at `now`. They are frozen only if its GPUs are idle as well.
+// Returns whether the request counts of any engine, listed or departed, have been the same for
+// frozenWindow at `now`. The engine is frozen only if its GPUs are idle as well.
 bool AnyStalled(const Trigger& trigger, const SignalHistory& signals, absl::Time now);
 
 // Copies what the GPUs showed at the time of each of `samples`.

@@ -18,8 +18,8 @@ namespace gpuscaler {
 struct NodeView {
   const NodeState* state = nullptr;
   std::span<const NodeRun> runs;  // oldest first; never empty
-  // A reading covers the time before it: back to the previous reading, stale_after at most. The
-  // first one covers the time from then on.
+  // The begin of the time that the first reading covers. A reading covers the time before it: back
+  // to the previous reading, stale_after at most.
   absl::Time first_since;
   absl::Duration stale_after;
   // The newest reading counts until this time: `now`, or the reading's own time if the node is
@@ -44,13 +44,14 @@ struct NodeView {
   SteadyMemory SteadyMemoryOf(size_t gpu) const;
 };
 
-// The newest run of a node that has begun by a time, which moves on. The view must outlive it.
+// A position in the runs of a node: the newest run that has begun by a time. The time only moves
+// forward. The view must outlive it.
 class RunCursor {
  public:
   explicit RunCursor(const NodeView& view) : view_(&view) {}
 
-  // Returns the first time after `at`, where it is, at which a run begins or ends. InfiniteFuture:
-  // there is none.
+  // Returns the first time after `at` at which a run begins or ends. InfiniteFuture: there is none.
+  // Requires that the cursor is at `at`.
   absl::Time NextAfter(absl::Time at) const {
     if (at < end_) return end_;
     return runs_left() > 0 ? view_->runs[begun_].first : absl::InfiniteFuture();

@@ -11,7 +11,7 @@
 
 namespace gpuscaler {
 
-// A start that takes longer keeps no trigger active.
+// A replica that starts for longer does not keep the trigger active.
 constexpr absl::Duration kLongestStart = absl::Minutes(30);
 
 struct ReplicaLoad {
@@ -20,7 +20,7 @@ struct ReplicaLoad {
   LoadRule load_rule = LoadRule::kMetric;
   double past_load = 0;          // added by its past within the window, if it is no longer counted
   bool above_threshold = false;  // one of its samples within activationWindow was
-  bool active = false;           // that, or its engine served requests then, however few
+  bool active = false;           // above_threshold, or its engine served any request then
   absl::Time active_at = absl::InfinitePast();  // the newest sample that makes it active
   // Its readings cover activationWindow, or all its time after the warm-up. Only then is the
   // absence of load evidence of idleness.

@@ -15,10 +15,10 @@ namespace gpuscaler {
 
 class ReplicaReader {
  public:
-  // All references must outlive it. Requires at least one GPU. `common` has what all holders of the
-  // GPUs have in common, without samples:
-  // - With pods, these hold the GPUs that have a point. Without, a GPU in use means that all are
-  //   held.
+  // All references must outlive it. Requires at least one GPU. Each replica begins as a copy of
+  // `common`, which has no samples:
+  // - If it has pods, they hold the GPUs that have a point. Otherwise all are held while any is in
+  //   use.
   // - `starting_since` is PodGpus::listed_since of its newest pod.
   // - `ending_since` is that of the newest holder.
   // `ready_at` is when its pods were first Ready. InfiniteFuture: never; empty: not known.
@@ -29,7 +29,8 @@ class ReplicaReader {
   // Replicas are sorted, oldest first.
   std::vector<Replica> Read();
 
-  // No replica has to hold the GPUs. Requires a call of Read() before.
+  // Returns the metric over all of the GPUs, held or not. Empty: not known. Requires a call of
+  // Read() before.
   std::optional<double> MetricAt(absl::Time now) const;
 
  private:

@@ -10,7 +10,8 @@
 
 namespace gpuscaler {
 
-// A numeric field of a sample. Rows in turn share a family if they differ in a label.
+// A numeric field of a sample. Consecutive rows may share a family, with different values of a
+// label.
 struct GpuNumber {
   const char* column;  // in JSON and CSV
   const char* family;
@@ -22,10 +23,11 @@ struct GpuNumber {
 };
 std::span<const GpuNumber> GpuNumbers();
 
-// Returns one series for each GPU and MIG instance that has the value. A field that could not be
-// read has none, but one in keda_gpu_scaler_gpu_read_failures. A GPU that one pod holds has its
-// labels. The pods that share a GPU are in keda_gpu_scaler_gpu_holder_share alone, so that each
-// other family has one series per GPU and sums are right. Families without a series are left out.
+// Returns families with one series for each GPU and MIG instance that has the value. A field that
+// could not be read has a series in keda_gpu_scaler_gpu_read_failures instead. If one pod holds the
+// GPU, the series have the pod's labels. Pods that share a GPU are labels only in
+// keda_gpu_scaler_gpu_holder_share. So every other family has one series per GPU, and sums are
+// right. Families without a series are left out.
 std::vector<prometheus::MetricFamily> GpuFamilies(const NodeSnapshot& snapshot);
 
 }  // namespace gpuscaler

@@ -19,8 +19,8 @@
 namespace gpuscaler {
 
 // Thread-safe. Lock order: the subclass's push_mutex_, which keeps messages in order, then
-// end_mutex_ or the call's mutex. StreamRegistry's mutex is acquired inside none of them, a
-// FleetReader's mutex inside any.
+// end_mutex_ or the call's mutex. A thread that holds any of these may acquire the mutex of a
+// FleetReader, but not that of StreamRegistry.
 class ScalerStream : public OpenStream {
  public:
   // Ends with OK at the first refresh from `ends_at` on.

@@ -19,8 +19,8 @@ class WaitingCalls {
   using Attempt = std::function<bool(bool last)>;
 
   // Calls `attempt` at each Retry() until it answers, the last time when `deadline` has passed.
-  // Makes the last attempt at once after Close(), or if the peer would have more than half of the
-  // number or bytes that other peers leave.
+  // Makes the last attempt at once after Close(), or if the number or the bytes of the peer's
+  // waiting calls would exceed half of what the other peers leave.
   void Add(absl::Time deadline, const std::string& peer, size_t bytes, Attempt attempt);
 
   void Retry(absl::Time now);
