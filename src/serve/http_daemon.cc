@@ -81,9 +81,10 @@ bool HttpDaemon::Serve(int listening, const HttpServerOptions& options) {
     if (callbacks.completed != nullptr) callbacks.completed(std::exchange(*context, nullptr));
   };
   const MHD_NotifyConnectionCallback on_connection = [](void* self, MHD_Connection* connection,
-                                                        void** /*context*/,
+                                                        void** daemon_of_connection,
                                                         MHD_ConnectionNotificationCode what) {
     HttpDaemon& daemon = *static_cast<HttpDaemon*>(self);
+    *daemon_of_connection = self;
     if (what == MHD_CONNECTION_NOTIFY_CLOSED)
       daemon.connections_.Remove(SocketOf(connection));
     else
@@ -112,6 +113,12 @@ bool HttpDaemon::Serve(int listening, const HttpServerOptions& options) {
       MHD_OPTION_NOTIFY_COMPLETED, on_completed, this, MHD_OPTION_ARRAY, items.data(),
       MHD_OPTION_END);
   return daemon_ != nullptr;
+}
+
+void HttpDaemon::MarkAsStream(MHD_Connection* connection) {
+  auto* const daemon = static_cast<HttpDaemon*>(
+      MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context);
+  daemon->connections_.MarkAsStream(SocketOf(connection));
 }
 
 void HttpDaemon::Opened(MHD_Connection* connection) {

@@ -22,9 +22,10 @@ struct HttpServerOptions {
   std::string bind_address;
   int port = 0;  // 0: any free one
   TlsFiles tls;
-  // A new connection beyond the limit closes the oldest one, so that many silent or slow clients
-  // keep no other out. The limit is at most 1/48 of the files that the process may open. With the
-  // connections that are being closed, three such servers hold 1/8 (WireServerOptions).
+  // A new connection beyond the limit closes an older one (OpenConnections), so that many silent or
+  // slow clients keep no other out. At least one. The limit is at most 1/48 of the files that the
+  // process may open. With the connections that are being closed, three such servers hold 1/8
+  // (WireServerOptions).
   int max_connections = 192;
   absl::Duration idle_timeout = absl::Seconds(10);  // in whole seconds, at least one
 };
@@ -54,6 +55,10 @@ class HttpDaemon {
   ~HttpDaemon();  // requires that every suspended connection has been resumed
 
   int port() const { return port_; }
+
+  // Beyond the limit of connections, those that are no streams are closed first. Must be called
+  // from a callback of the connection.
+  static void MarkAsStream(MHD_Connection* connection);
 
   // Same as GrpcServer::ReloadTls(). New connections use the new files.
   absl::Status ReloadTls();

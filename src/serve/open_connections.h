@@ -10,25 +10,30 @@
 
 namespace gpuscaler {
 
-// Beyond the limit the oldest connection is closed, whatever its address or state. Not thread-safe.
+// A new connection beyond the limit closes the oldest one, whatever its address or state. It closes
+// a stream only if all others are streams: clients that merely connect end no stream. Not
+// thread-safe.
 class OpenConnections {
  public:
+  // Requires at least one.
   explicit OpenConnections(int most) : most_(static_cast<size_t>(most)) {}
 
-  // Keeps `keeps` as long as the connection. With more than `most` connections, shuts down the
-  // oldest one: its reader then sees the end, calls Remove() and closes the socket.
+  // Keeps `keeps` as long as the connection. If there are `most` connections already, shuts down
+  // one of them: its reader then sees the end, calls Remove() and closes the socket.
   void Add(int socket, std::shared_ptr<const void> keeps) {
+    if (connections_.size() - shut_down_ >= most_) ShutDownOldest();
     connections_.push_back({.socket = socket, .keeps = std::move(keeps)});
-    if (connections_.size() - shut_down_ <= most_) return;
-    const auto oldest = std::ranges::find(connections_, false, &Connection::shut_down);
-    shutdown(oldest->socket, SHUT_RDWR);
-    oldest->shut_down = true;
-    ++shut_down_;
+  }
+
+  // Does nothing if the socket was not added. A connection stays a stream until it is removed.
+  void MarkAsStream(int socket) {
+    const auto found = Find(socket);
+    if (found != connections_.end()) found->is_stream = true;
   }
 
   // Must be called before the socket is closed, because the kernel may reuse its number.
   void Remove(int socket) {
-    const auto found = std::ranges::find(connections_, socket, &Connection::socket);
+    const auto found = Find(socket);
     if (found == connections_.end()) return;
     if (found->shut_down) --shut_down_;
     connections_.erase(found);
@@ -37,13 +42,30 @@ class OpenConnections {
  private:
   struct Connection {
     int socket;
-    std::shared_ptr<const void> keeps;
+    bool is_stream = false;
     bool shut_down = false;
+    std::shared_ptr<const void> keeps;
   };
+  using Connections = std::vector<Connection>;
+
+  Connections::iterator Find(int socket) {
+    return std::ranges::find(connections_, socket, &Connection::socket);
+  }
+
+  void ShutDownOldest() {
+    auto oldest = std::ranges::find_if(
+        connections_, [](const Connection& one) { return !one.shut_down && !one.is_stream; });
+    if (oldest == connections_.end()) {
+      oldest = std::ranges::find(connections_, false, &Connection::shut_down);
+    }
+    shutdown(oldest->socket, SHUT_RDWR);
+    oldest->shut_down = true;
+    ++shut_down_;
+  }
 
   const size_t most_;
   size_t shut_down_ = 0;
-  std::vector<Connection> connections_;  // oldest first
+  Connections connections_;  // oldest first
 };
 
 }  // namespace gpuscaler
