@@ -68,6 +68,7 @@ WebServer::WebServer(const WebServerOptions& options, std::unique_ptr<WebAccess>
       access_(std::move(access)),
       handler_(std::move(handler)),
       streams_(options.events, std::move(next_events)),
+      unread_(options.most_unread_bytes),
       workers_("web", kWorkers) {}
 
 absl::StatusOr<std::unique_ptr<WebServer>> WebServer::Start(const WebServerOptions& options,
@@ -98,7 +99,11 @@ WebServer::~WebServer() {
 
 bool WebServer::Answer(MHD_Connection* connection, const char* method, const char* path,
                        void*& context) {
-  if (context != nullptr) return Send(connection, static_cast<Exchange*>(context)->reply);
+  if (context != nullptr) {
+    // The exchange lasts until the request is completed, and would hold a refused reply so long.
+    const WebReply reply = std::move(static_cast<Exchange*>(context)->reply);
+    return Send(connection, reply);
+  }
   const absl::string_view verb = method;
   if (verb != "GET" && verb != "HEAD") {
     WebReply reply = JsonReply(R"({"error":"GET and HEAD only"})");
@@ -167,10 +172,15 @@ void WebServer::AddHeaders(MHD_Response* response, const std::string& content_ty
   add("Cross-Origin-Resource-Policy", "same-origin");
 }
 
-bool WebServer::Send(MHD_Connection* connection, const WebReply& reply) const {
-  using Body = std::shared_ptr<const std::string>;
+bool WebServer::Send(MHD_Connection* connection, const WebReply& reply) {
+  using Body = UnreadReplies::Body;
   const bool is_compressed = reply.gzip != nullptr;
-  auto* const body = new Body(is_compressed ? reply.gzip : reply.body);
+  Body unread = unread_.Add(is_compressed ? reply.gzip : reply.body);
+  if (unread == nullptr) {
+    return Send(connection, ErrorReply(absl::UnavailableError(
+                                "too many bytes of replies wait for slow clients: try again")));
+  }
+  auto* const body = new Body(std::move(unread));
   MHD_Response* const response = MHD_create_response_from_buffer_with_free_callback_cls(
       (*body)->size(), const_cast<char*>((*body)->data()),
       [](void* sent) { delete static_cast<Body*>(sent); }, body);
@@ -199,6 +209,7 @@ bool WebServer::SendEvents(MHD_Connection* connection) {
                 ErrorReply(absl::UnavailableError("too many event streams are open already")));
   }
   AddHeaders(response, "text/event-stream");
+  HttpDaemon::MarkAsStream(connection);
   return Queue(connection, MHD_HTTP_OK, response);
 }
 

@@ -2,6 +2,8 @@
 // and sends events.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -13,6 +15,7 @@
 #include "base/worker_threads.h"
 #include "serve/http_daemon.h"
 #include "web/event_streams.h"
+#include "web/unread_replies.h"
 #include "web/web_access.h"
 #include "web/web_reply.h"
 
@@ -22,6 +25,9 @@ struct WebServerOptions {
   HttpServerOptions http;
   WebAccessOptions access;
   EventStreamsOptions events;
+  // The bytes of all replies that clients have not read yet. A reply beyond them is refused with
+  // 503. Event streams hold a batch each besides.
+  size_t most_unread_bytes = size_t{64} << 20;
   // Clients on other hosts are refused, even if something on this one forwards their connections.
   bool only_this_host = true;
   std::string content_security_policy;
@@ -44,6 +50,9 @@ class WebServer {
 
   int port() const { return daemon_->port(); }
   int open_streams() const { return streams_.open(); }
+  size_t unread_bytes() const { return unread_.bytes(); }
+  // Returns how many replies were refused because of `most_unread_bytes`.
+  int64_t refused_replies() const { return unread_.refused(); }
 
   absl::Status ReloadTls() { return daemon_->ReloadTls(); }
   absl::Status ReloadToken() { return access_->ReloadToken(); }
@@ -58,7 +67,7 @@ class WebServer {
   // These run on the daemon's thread.
   bool Answer(MHD_Connection* connection, const char* method, const char* path, void*& context);
   absl::Status Check(MHD_Connection* connection, absl::string_view path) const;
-  bool Send(MHD_Connection* connection, const WebReply& reply) const;
+  bool Send(MHD_Connection* connection, const WebReply& reply);
   bool SendEvents(MHD_Connection* connection);
   void AddHeaders(MHD_Response* response, const std::string& content_type) const;
   // Suspends the connection until a worker has the reply.
@@ -68,6 +77,7 @@ class WebServer {
   const std::unique_ptr<WebAccess> access_;
   const Handler handler_;
   EventStreams streams_;
+  UnreadReplies unread_;
   WorkerThreads workers_;
   Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -22,6 +22,8 @@ using testing::HasSubstr;
 using testing::Not;
 
 constexpr char kPolicy[] = "default-src 'none'";
+// More than the kernel buffers for a client that does not read.
+constexpr size_t kHugeBytes = size_t{32} << 20;
 
 class WebServerTest : public testing::Test {
  protected:
@@ -52,6 +54,8 @@ class WebServerTest : public testing::Test {
     }
     if (request.path == "/") return JsonReply("\"page\"");
     if (request.path == "/large") return JsonReply(large_);
+    if (request.path == "/huge") return JsonReply(std::string(kHugeBytes, 'x'));
+    if (request.path == "/shared") return {.body = shared_, .gzip = nullptr};
     if (request.path == "/query") {
       std::string text;
       for (const auto& [name, value] : request.query) {
@@ -80,16 +84,29 @@ class WebServerTest : public testing::Test {
     changed_.NotifyAll();
   }
 
-  std::unique_ptr<TestHttpClient> OpenStream() const {
+  std::unique_ptr<TestHttpClient> Connect() const {
     auto client = TestHttpClient::Open(server_->port());
     EXPECT_TRUE(client.ok()) << client.status();
-    (*client)->Send(RequestText(WebServer::kEventsPath));
     return *std::move(client);
   }
+
+  // Returns a client that has sent a request, and has read nothing of the reply.
+  std::unique_ptr<TestHttpClient> Request(const std::string& path) const {
+    auto client = Connect();
+    client->Send(RequestText(path));
+    return client;
+  }
+
+  std::unique_ptr<TestHttpClient> OpenStream() const { return Request(WebServer::kEventsPath); }
 
   // Blocks until so many streams are open.
   void AwaitStreams(int count) const {
     while (server_->open_streams() != count) std::this_thread::yield();
+  }
+
+  // Blocks until so many bytes of replies are not read.
+  void AwaitUnread(size_t bytes) const {
+    while (server_->unread_bytes() != bytes) std::this_thread::yield();
   }
 
   // Returns what the stream has sent once that includes `text`.
@@ -110,6 +127,7 @@ class WebServerTest : public testing::Test {
 
   const TestFolder folder_;
   const std::string large_ = std::string(100'000, 'x');
+  std::shared_ptr<const std::string> shared_;
   WebServerOptions options_;
   std::unique_ptr<WebServer> server_;
   Mutex mutex_;
@@ -272,6 +290,66 @@ TEST_F(WebServerTest, TooManyWaitingRequestsAreRefused) {
   for (std::thread& client : clients) client.join();
   EXPECT_GE(served, kWaiting);
   EXPECT_EQ(served + refused, kRequests);
+}
+
+TEST_F(WebServerTest, ReplyIsRefusedWhileTooManyBytesAreUnread) {
+  options_.most_unread_bytes = kHugeBytes + kHugeBytes / 2;
+  Start();
+  auto slow = Request("/huge");
+  AwaitUnread(kHugeBytes);
+  const TestReply refused = MustGet(server_->port(), "/huge");
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_THAT(refused.body, HasSubstr("slow clients"));
+  EXPECT_EQ(server_->refused_replies(), 1);
+  EXPECT_EQ(server_->unread_bytes(), kHugeBytes) << "the refused reply is gone";
+  EXPECT_EQ(MustGet(server_->port(), "/query").status, 200) << "a small reply";
+  EXPECT_EQ(MustGet(server_->port(), "/none").status, 404);
+  slow = nullptr;
+  AwaitUnread(0);
+  EXPECT_EQ(MustGet(server_->port(), "/huge").body.size(), kHugeBytes);
+  EXPECT_EQ(server_->refused_replies(), 1);
+}
+
+TEST_F(WebServerTest, ReplyThatWasReadNoLongerCounts) {
+  options_.most_unread_bytes = kHugeBytes;
+  Start();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(MustGet(server_->port(), "/huge").status, 200) << i;
+    AwaitUnread(0);
+  }
+}
+
+TEST_F(WebServerTest, UnreadBytesOfASharedReplyCountOnce) {
+  options_.most_unread_bytes = kHugeBytes;
+  shared_ = std::make_shared<const std::string>(kHugeBytes, 'x');
+  Start();
+  const auto first = Request("/shared");
+  AwaitUnread(kHugeBytes);
+  const auto second = Request("/shared");
+  EXPECT_EQ(MustGet(server_->port(), "/shared").body.size(), kHugeBytes);
+  EXPECT_EQ(server_->unread_bytes(), kHugeBytes);
+  EXPECT_EQ(MustGet(server_->port(), "/huge").status, 503) << "other bytes";
+}
+
+TEST_F(WebServerTest, UnreadRepliesEndWithTheServer) {
+  Start();
+  const auto slow = Request("/huge");
+  AwaitUnread(kHugeBytes);
+  server_ = nullptr;
+  EXPECT_TRUE(slow->ReadAll().ok());
+}
+
+TEST_F(WebServerTest, NewConnectionsCloseTheOldestThatIsNoStream) {
+  options_.http.max_connections = 4;
+  Start();
+  const auto stream = OpenStream();
+  ReadUntil(*stream, "first");
+  std::vector<std::unique_ptr<TestHttpClient>> idle;
+  for (int i = 0; i < 5; ++i) idle.push_back(Connect());
+  EXPECT_EQ(MustGet(server_->port(), "/query").status, 200);
+  EXPECT_EQ(idle.front()->ReadAll().value_or("not closed"), "");
+  Publish("data: second\n\n");
+  ReadUntil(*stream, "second");
 }
 
 TEST_F(WebServerTest, StreamGetsTheStateAndThenTheChanges) {
