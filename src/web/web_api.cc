@@ -197,6 +197,7 @@ WebApi::WebApi(WebInstance instance, const Clock& clock, const FleetReader& flee
       fleets_(fleets),
       staleness_(staleness),
       sources_(std::move(sources)),
+      status_([this] { return JsonReply(Status()); }),
       fleet_([this] {
         const auto fleet = fleets_.AllNodes();
         if (!fleet.ok()) return ErrorReply(fleet.status());
@@ -208,13 +209,13 @@ WebReply WebApi::Reply(const WebRequest& request) {
   absl::string_view path = request.path;
   if (!absl::ConsumePrefix(&path, kRoot)) return ErrorReply(NoSuchPath(path));
   const Parts parts = absl::StrSplit(path, '/');
+  if (parts.size() == 1 && parts[0] == "status") return status_.Get();
   if (parts.size() == 1 && parts[0] == "fleet") return fleet_.Get();
   if (parts.size() == 1 && parts[0] == "workloads") return workloads_.Get();
   return ReplyOf(Answer(parts, request));
 }
 
 WebApi::JsonOr WebApi::Answer(const Parts& parts, const WebRequest& request) {
-  if (parts.size() == 1 && parts[0] == "status") return Status();
   if (parts.size() == 1 && parts[0] == "cost") return Cost(request);
   if (parts.size() == 2 && parts[0] == "fleet") return Node(parts[1]);
   const bool is_workload = parts.size() >= 3 && parts.size() <= 4 && parts[0] == "workloads";

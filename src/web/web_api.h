@@ -47,6 +47,8 @@ struct WebSources {
   WebCost cost;
 };
 
+// The status, the fleet and the workloads are made at most once a second, for all clients. Replies
+// to requests with parameters are not kept: those of /cost alone would take tens of MiB.
 // Thread-safe.
 class WebApi {
  public:
@@ -92,6 +94,7 @@ class WebApi {
   const FleetReader& fleets_;
   const StalenessLimits staleness_;
   const WebSources sources_;
+  SharedReply status_;
   SharedReply fleet_;
   SharedReply workloads_;
 

@@ -137,13 +137,15 @@ TEST_F(WebApiTest, UnknownFleetIsUnavailable) {
   EXPECT_EQ(ErrorOf("/api/v1/fleet/gpu-1"), 503);
 }
 
-TEST_F(WebApiTest, FleetIsRenderedOnceForAllRequestsOfASecond) {
+TEST_F(WebApiTest, FleetAndStatusAreRenderedOnceForAllRequestsOfASecond) {
   fleets_.Set(FleetHistory());
-  const WebReply first = Get("/api/v1/fleet");
-  const int reads = fleets_.reads();
-  EXPECT_EQ(Get("/api/v1/fleet").body, first.body);
-  EXPECT_EQ(fleets_.reads(), reads);
-  EXPECT_NE(first.gzip, nullptr);
+  for (const char* path : {"/api/v1/fleet", "/api/v1/status"}) {
+    const WebReply first = Get(path);
+    const int reads = fleets_.reads();
+    EXPECT_EQ(Get(path).body, first.body) << path;
+    EXPECT_EQ(fleets_.reads(), reads) << path;
+    EXPECT_NE(first.gzip, nullptr) << path;
+  }
 }
 
 TEST_F(WebApiTest, WorkloadsHaveASparkOnlyWithAHistory) {
