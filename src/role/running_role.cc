@@ -157,9 +157,9 @@ absl::Status RunningRole::Open(const DemoOverrides& overrides) {
   }
   RETURN_IF_ERROR(OpenGrpcPort());
   if (fleet_ != nullptr) RETURN_IF_ERROR(Connect(allowed));
+  if (answers_ != nullptr && config_.web_port != 0) RETURN_IF_ERROR(OpenWebPort());
   ASSIGN_OR_RETURN(metrics_server_, OpenMetricsPort(config_, [this] { return Exposition(); }));
   ASSIGN_OR_RETURN(probe_server_, OpenProbePort(config_, probes_));
-  if (answers_ != nullptr && config_.web_port != 0) RETURN_IF_ERROR(OpenWebPort());
   StartThreads(overrides);
   if (node_ != nullptr) probes_.SetServing();
   return absl::OkStatus();
@@ -361,6 +361,7 @@ std::string RunningRole::Exposition() const {
   if (answers_ != nullptr) absl::StrAppend(&page, SignalMetrics(answers_->signals.counts(), now));
   if (discovery_ != nullptr) absl::StrAppend(&page, EngineMetrics(discovery_->counts()));
   absl::StrAppend(&page, GrpcMetrics(grpc_->counts()));
+  if (web_ != nullptr) absl::StrAppend(&page, WebMetrics(web_->refused_replies()));
   return page;
 }
 

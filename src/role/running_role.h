@@ -102,10 +102,10 @@ class RunningRole {
   std::unique_ptr<EngineDiscovery> discovery_;  // reads this node's engines; not in an aggregator
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<AgentConnections> connections_;  // fill `fleet_`; in an aggregator
+  std::unique_ptr<CostRecorder> costs_;            // not in an agent, nor without a web port
+  std::unique_ptr<WebPort> web_;
   std::unique_ptr<HttpServer> metrics_server_;
   std::unique_ptr<HttpServer> probe_server_;
-  std::unique_ptr<CostRecorder> costs_;  // not in an agent, nor without a web port
-  std::unique_ptr<WebPort> web_;
   std::unique_ptr<PeriodicThread> reloading_;
   std::unique_ptr<PeriodicThread> duplicates_;
   std::unique_ptr<PeriodicThread> recording_;

@@ -161,4 +161,11 @@ std::string GrpcMetrics(const WireServerCounts& counts) {
        limits, failed});
 }
 
+std::string WebMetrics(int64_t refused_replies) {
+  return MetricsText({OneCounter("web_replies_refused_total",
+                                 "Replies that the web port refused with 503, because too many "
+                                 "bytes of others waited for slow clients (docs/security.md).",
+                                 refused_replies)});
+}
+
 }  // namespace gpuscaler

@@ -1,6 +1,7 @@
-// Prometheus metrics about agents, aggregators and gRPC connections.
+// Prometheus metrics about agents, aggregators and the connections of clients.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -33,5 +34,6 @@ std::string EngineStreamMetrics(int open_streams, const StreamCounts& counts);
 // The gRPC server's connections, the limits that its clients hit, and TLS handshakes that failed on
 // either side since the process began.
 std::string GrpcMetrics(const WireServerCounts& counts);
+std::string WebMetrics(int64_t refused_replies);
 
 }  // namespace gpuscaler

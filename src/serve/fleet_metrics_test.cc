@@ -88,6 +88,10 @@ TEST(FleetMetrics, LimitsThatClientsHitAreCountedByName) {
   EXPECT_THAT(text, HasSubstr("\nkeda_gpu_scaler_grpc_limits_total{limit=\"resets\"} 0\n"));
 }
 
+TEST(FleetMetrics, RefusedRepliesOfTheWebPortAreCounted) {
+  EXPECT_THAT(WebMetrics(3), HasSubstr("\nkeda_gpu_scaler_web_replies_refused_total 3\n"));
+}
+
 TEST(FleetMetrics, NamespacesOfAPartAreListed) {
   EXPECT_THAT(AgentsMetrics({.namespaces = {"team-a"}}, kFleetNow),
               testing::HasSubstr("keda_gpu_scaler_served_namespace{namespace=\"team-a\"} 1\n"));

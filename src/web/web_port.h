@@ -1,6 +1,7 @@
 // The web port: the page, the API and its events.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "absl/status/status.h"
@@ -25,6 +26,7 @@ class WebPort {
       const StalenessLimits& staleness, WebSources sources, absl::string_view page = BuiltInPage());
 
   int port() const { return server_->port(); }
+  int64_t refused_replies() const { return server_->refused_replies(); }
   absl::Status ReloadTls() { return server_->ReloadTls(); }
   absl::Status ReloadToken() { return server_->ReloadToken(); }
   bool HasToken() const { return server_->HasToken(); }
