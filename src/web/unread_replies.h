@@ -67,7 +67,8 @@ class UnreadReplies {
 
   const size_t most_bytes_;
   mutable Mutex mutex_;
-  std::map<const std::string*, int> holders_ ABSL_GUARDED_BY(mutex_);  // of each body
+  // How many results of Add() hold each body.
+  std::map<const std::string*, int> holders_ ABSL_GUARDED_BY(mutex_);
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
 };
