@@ -225,18 +225,24 @@ void PodIndex::AddOthers(const PodInterest& wanted, Nodes& found) const {
     if (entry == nullptr) continue;
     for (const std::string& node : entry->nodes) {
       if (found.others.size() >= kMaxOthers) return;
-      if (!found.names.contains(node)) found.others.insert(node);
+      if (!std::ranges::binary_search(found.names, node)) found.others.insert(node);
     }
   }
 }
 
 PodIndex::Nodes PodIndex::NodesOf(const PodInterest& wanted) const {
-  Nodes found{.names = unattributed_, .generation = unattributed_generation_};
+  Nodes found{.names = {unattributed_.begin(), unattributed_.end()},
+              .generation = unattributed_generation_};
   const std::string owner = IsOwnerKnown(wanted) ? wanted.owner : "";
   const auto add = [&](const OwnerKey& pods) {
     const Entry* const entry = Find(pods);
     found.generation = std::max(found.generation, entry == nullptr ? evicted_ : entry->generation);
-    if (entry != nullptr) found.names.insert(entry->nodes.begin(), entry->nodes.end());
+    if (entry == nullptr || entry->nodes.empty()) return;
+    const auto old_end = static_cast<std::ptrdiff_t>(found.names.size());
+    found.names.insert(found.names.end(), entry->nodes.begin(), entry->nodes.end());
+    if (old_end == 0) return;
+    std::inplace_merge(found.names.begin(), found.names.begin() + old_end, found.names.end());
+    found.names.erase(std::unique(found.names.begin(), found.names.end()), found.names.end());
   };
   for (const std::string& name : wanted.namespaces) {
     add({name, owner});

@@ -35,7 +35,7 @@ class PodIndex {
   bool IsDue(const std::string& node, const NodeHistory& history) const;
 
   struct Nodes {
-    std::set<std::string> names;
+    std::vector<std::string> names;  // sorted, each once
     // If the owner has no pods: some of the nodes with other owners' pods in its namespaces.
     std::set<std::string> others;
     // The last change of these nodes and of those that left the result. Equal numbers mean that

@@ -21,12 +21,12 @@ int CountGpus(const ReplicaNeed& need) {
   return std::accumulate(need.pods.begin(), need.pods.end(), 0);
 }
 
-// Terminating replicas are left out: their GPUs will be free soon.
 int PresentReplicas(const Decision& decision) {
   return decision.replicas + decision.warming + static_cast<int>(decision.unstarted.size());
 }
 
 int MoreReplicas(const Trigger& trigger, const Decision& decision) {
+  if (!decision.status.ok()) return 0;
   const HpaOptions hpa{.target_type = trigger.target_type, .target = trigger.target};
   const int present = PresentReplicas(decision);
   return ProposeReplicas(hpa, present, decision.replicas, decision.value) - present;
@@ -95,9 +95,12 @@ std::string NeedText(const ReplicaNeed& need) {
 
 }  // namespace
 
+bool AsksForMoreReplicas(const Trigger& trigger, const Decision& decision) {
+  return MoreReplicas(trigger, decision) > 0;
+}
+
 std::string WhyNoRoom(const Trigger& trigger, const Decision& decision, const FleetHistory& fleet,
                       const StalenessLimits& staleness) {
-  if (!decision.status.ok()) return "";
   const int more = MoreReplicas(trigger, decision);
   if (more <= 0) return "";
   const std::optional<ReplicaNeed> need = SmallestNeed(decision, fleet);

@@ -10,6 +10,10 @@
 
 namespace gpuscaler {
 
+// Returns true if the decision asks for more replicas than there are. Terminating ones are not
+// counted: their GPUs will be free soon.
+bool AsksForMoreReplicas(const Trigger& trigger, const Decision& decision);
+
 // Returns one sentence if the decision asks for more replicas than fit into the free GPUs of all
 // nodes: "2 more replicas of 4 linked GPUs are asked for, and there is room for 1: 8 free in
 // 1+1+2+4".

@@ -16,10 +16,13 @@ constexpr absl::Duration kReevaluateDelay = absl::Seconds(1);
 // jitter. It is not longer, since other pods may change the meaning of a reading. A workload that
 // becomes idle and active between two evaluations gets no new `true`, unless it has no replica.
 constexpr absl::Duration kActiveInterval = absl::Seconds(1);
-constexpr absl::Duration kEvidenceInterval = absl::Milliseconds(12500);  // times 0.8 to 1.2
+// HPAs request the value each 15 s, and their decisions prove it too (IsProvenByRequest).
+constexpr absl::Duration kEvidenceInterval = absl::Seconds(20);  // times 0.8 to 1.2
 
 // How often leases are renewed if nothing changes: several times in the shortest lease.
 constexpr absl::Duration kLeaseRenewal = absl::Seconds(20);
+
+bool HasReplica(const Decision& decision) { return decision.replicas > 0 || decision.warming > 0; }
 
 }  // namespace
 
@@ -38,6 +41,7 @@ void ActivityStream::Evaluate(absl::Time now) {
   const TriggerEvaluator::Parsed parsed = evaluator_.Parse(*trigger_);
   if (!parsed->trigger.ok()) return End(parsed->trigger.status());
   RenewLeases(*parsed, now);
+  if (IsProvenByRequest(*parsed, now)) return;
   const TriggerEvaluator::EvaluationOr evaluated =
       evaluator_.Try(DecisionPart::kActivity, *trigger_, parsed);
   if (!evaluated.ok() || !evaluated->cached->decision.status.ok()) return SkipUnknown(now);
@@ -82,17 +86,31 @@ StreamInterest ActivityStream::interest() const {
   return interest;
 }
 
+absl::Time ActivityStream::ProvenUntil(const Decision& decision, absl::Time decided_at) const {
+  if (!HasReplica(decision)) return absl::InfinitePast();
+  return std::min(decision.evidence_until, decided_at + kEvidenceInterval * jitter_);
+}
+
+bool ActivityStream::IsProvenByRequest(const ParsedTrigger& parsed, absl::Time now) {
+  const std::shared_ptr<const CachedDecision> newest = trigger_->cached();
+  if (newest == nullptr || newest->parsed.get() != &parsed) return false;
+  const absl::Time until = ProvenUntil(newest->decision, newest->decision.taken_at);
+  MutexLock lock(push_mutex_);
+  if (!was_active_ || newest->sequence <= pushed_sequence_ || until <= now) return false;
+  ignore_changes_until_ = reevaluate_at_ = until;
+  repeats_.Stop();
+  return true;
+}
+
 void ActivityStream::Update(const Evaluation& evaluation, absl::Time now) {
   const CachedDecision& cached = *evaluation.cached;
   const Decision& decision = cached.decision;
-  const bool no_replica = decision.replicas == 0 && decision.warming == 0;
+  const bool no_replica = !HasReplica(decision);
   MutexLock lock(push_mutex_);
   // Two threads refresh when the stream opens, and the slower one may have the older decision.
   if (cached.sequence < pushed_sequence_) return;
   pushed_sequence_ = cached.sequence;
-  const absl::Time proven_until =
-      no_replica ? absl::InfinitePast()
-                 : std::min(decision.evidence_until, now + kEvidenceInterval * jitter_);
+  const absl::Time proven_until = ProvenUntil(decision, now);
   ignore_changes_until_ = std::max(proven_until, now + kActiveInterval);
   // A decision for the time of the newest reading does not change as time passes.
   reevaluate_at_ = evaluation.active_until > now

@@ -24,8 +24,9 @@ class ActivityStream : public ScalerStream {
 
   StreamInterest interest() const override;
 
-  // While the workload is active, evaluates once a second, or every 10 to 15 s while readings in
-  // the window prove its activity. No message is late for that, as the end of activity is not sent.
+  // While the workload is active, evaluates once a second, or every 16 to 24 s while readings in
+  // the window prove its activity, and not even then if a request's decision proves it. No message
+  // is late for that, as the end of activity is not sent.
   void Changed(absl::Time now) override;
 
  private:
@@ -33,6 +34,11 @@ class ActivityStream : public ScalerStream {
   absl::Time Due() const override;
   void RenewLeases(const ParsedTrigger& parsed, absl::Time now);
   void Update(const Evaluation& evaluation, absl::Time now);
+  // Returns until when a decision of `decided_at` proves activity without another one.
+  absl::Time ProvenUntil(const Decision& decision, absl::Time decided_at) const;
+  // Returns true if a request's decision, newer than the last one here, proves that the workload is
+  // still active, and schedules the next evaluation after that.
+  bool IsProvenByRequest(const ParsedTrigger& parsed, absl::Time now);
   // Schedules the next evaluation when the state is unknown.
   void SkipUnknown(absl::Time now);
 

@@ -71,7 +71,7 @@ bool IsEvaluated(ServedScaler& scaler, const std::vector<GpuSample>& gpus) {
   for (int i = 0; i < 2; ++i) {
     const int evaluated = scaler.counted.decided(Outcome::kValue);
     scaler.Sample(gpus);
-    scaler.clock.Advance(absl::Seconds(15));
+    scaler.clock.Advance(absl::Seconds(24));
     if (!Eventually([&] { return scaler.counted.decided(Outcome::kValue) > evaluated; })) {
       return false;
     }
@@ -117,6 +117,22 @@ TEST(ActivityStream, RunningWorkloadIsNotRepeated) {
     ASSERT_TRUE(IsEvaluated(scaler, {BusyGpu(0, i % 2 == 0 ? 60 : 70)}));
   }
   EXPECT_THAT(Results(stream->messages()), ElementsAre(true));
+}
+
+TEST(ActivityStream, DecisionsOfRequestsProveActivity) {
+  ServedScaler scaler(kNeverStale);
+  scaler.Sample({BusyGpu(0, 60)});
+  const auto stream = Open(scaler);
+  ASSERT_THAT(stream->WaitForMessages(1), SizeIs(1));
+  constexpr int kRequests = 10;
+  for (int i = 0; i < kRequests; ++i) {
+    scaler.clock.Advance(absl::Seconds(15));
+    scaler.Sample({BusyGpu(0, 70)});
+    ASSERT_TRUE(scaler.client.GetMetrics(RefOf({})).ok());
+    scaler.Sample({BusyGpu(0, 60)});
+  }
+  EXPECT_EQ(scaler.counted.decided(Outcome::kValue), 1 + kRequests)
+      << "the stream decided by itself";
 }
 
 TEST(ActivityStream, TrueIsRepeatedUntilThereIsAReplica) {

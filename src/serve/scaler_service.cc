@@ -95,11 +95,13 @@ absl::StatusOr<Explanation> ExplanationWithRoom(const ParsedTrigger& parsed,
                                                 const StalenessLimits& staleness, absl::Time now) {
   RETURN_IF_ERROR(parsed.trigger.status());
   if (!evaluated.ok()) return ExplainAnswer(parsed, evaluated.status());
-  const auto fleet = fleets.AllNodes();
-  return ExplainAnswer(
-      *evaluated->cached, now,
-      fleet.ok() ? WhyNoRoom(*parsed.trigger, evaluated->cached->decision, **fleet, staleness)
-                 : std::string());
+  const Decision& decision = evaluated->cached->decision;
+  std::string no_room;
+  if (AsksForMoreReplicas(*parsed.trigger, decision)) {
+    const auto fleet = fleets.AllNodes();
+    if (fleet.ok()) no_room = WhyNoRoom(*parsed.trigger, decision, **fleet, staleness);
+  }
+  return ExplainAnswer(*evaluated->cached, now, no_room);
 }
 
 }  // namespace
