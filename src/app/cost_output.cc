@@ -10,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "app/gpu_cells.h"
 #include "base/printable_text.h"
+#include "cost/cost_json.h"
 
 namespace gpuscaler {
 namespace {
@@ -100,12 +101,6 @@ std::vector<std::string> CsvCells(const CostOutput& output, const CostRow& row) 
   return cells;
 }
 
-OrderedJson MoneyJson(const std::optional<Money>& money) {
-  constexpr double kHundredths = 100;
-  if (!money) return nullptr;
-  return static_cast<double>(money->Hundredths()) / kHundredths;
-}
-
 OrderedJson CostRowJson(const CostRow& row) {
   OrderedJson json;
   json["key"] = row.key;
@@ -113,14 +108,7 @@ OrderedJson CostRowJson(const CostRow& row) {
   json["workload"] = TextJson(row.labels.workload);
   json["model"] = TextJson(row.labels.gpu_model);
   json["node"] = TextJson(row.labels.node);
-  OrderedJson hours;
-  for (const GpuState state : kAllGpuStates) {
-    hours[std::string(Name(state))] = GpuHours(row.times[state]);
-  }
-  json["gpu_hours"] = std::move(hours);
-  json["total"] = GpuHours(row.times.Total());
-  json["cost"] = MoneyJson(row.cost);
-  json["idle_cost"] = MoneyJson(row.idle_cost);
+  AddCosts(row, json);
   return json;
 }
 

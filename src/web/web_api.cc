@@ -13,6 +13,7 @@
 #include "base/duration_text.h"
 #include "base/printable_text.h"
 #include "base/status_macros.h"
+#include "cost/cost_json.h"
 #include "history/history_point.h"
 #include "history/marks.h"
 #include "history/what_if.h"
@@ -159,23 +160,6 @@ absl::StatusOr<WhatIfOptions> WhatIfOptionsOf(const WebRequest& request) {
   return options;
 }
 
-// Returns the rounded number of hundredths as a decimal number.
-WebJson MoneyJson(const std::optional<Money>& money) {
-  if (!money.has_value()) return nullptr;
-  return static_cast<double>(money->Hundredths()) / 100;
-}
-
-void AddTimes(const CostRow& row, WebJson& json) {
-  WebJson hours = WebJson::object();
-  for (const GpuState state : kAllGpuStates) {
-    hours[std::string(Name(state))] = GpuHours(row.times[state]);
-  }
-  json["gpu_hours"] = std::move(hours);
-  json["total"] = GpuHours(row.times.Total());
-  json["cost"] = MoneyJson(row.cost);
-  json["idle_cost"] = MoneyJson(row.idle_cost);
-}
-
 WebJson CostRowJson(const CostRow& row, GroupBy by) {
   WebJson json = {{"key", row.key}};
   if (by == GroupBy::kNamespace || by == GroupBy::kWorkload) {
@@ -184,7 +168,7 @@ WebJson CostRowJson(const CostRow& row, GroupBy by) {
   if (by == GroupBy::kWorkload) json["workload"] = row.labels.workload;
   if (by == GroupBy::kModel) json["model"] = row.labels.gpu_model;
   if (by == GroupBy::kNode) json["node"] = row.labels.node;
-  AddTimes(row, json);
+  AddCosts(row, json);
   return json;
 }
 
@@ -465,7 +449,7 @@ WebApi::JsonOr WebApi::Cost(const WebRequest& request) const {
   WebJson rows = WebJson::array();
   for (const CostRow& row : report.rows) rows.push_back(CostRowJson(row, *by));
   WebJson total = {{"key", ""}};
-  AddTimes(report.total, total);
+  AddCosts(report.total, total);
   std::string note;
   if (!sources_.cost.has_prices) {
     note = "No prices are given (--prices).";
