@@ -20,11 +20,11 @@ absl::StatusOr<CostOutput> CostOfServerWith(const std::string& money) {
   const TestHttpServer server(Serving([&](absl::string_view) { return Answer(document); }));
   const absl::Time to = absl::FromUnixSeconds(1'767'312'000);
   CostQuery query;
-  query.url = absl::StrCat("http://127.0.0.1:", server.port());
   query.from = to - absl::Hours(24);
   query.to = to;
   query.by = GroupBy::kWorkload;
-  return CostFromServer(query);
+  const auto client = HttpClient::Open(absl::StrCat("http://127.0.0.1:", server.port()), {});
+  return client.ok() ? CostFromServer(**client, query) : client.status();
 }
 
 TEST(CostFromServer, HasTheMoneyOfTheServer) {

@@ -47,11 +47,6 @@ absl::StatusOr<ExplainedName> NameOfArguments(const std::vector<std::string>& ar
       .path = absl::StrCat("/api/v1/workloads/", UrlEscaped(parts[0]), "/", UrlEscaped(parts[1]))};
 }
 
-absl::StatusOr<WebDocument> Fetched(WebClient& client, const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string text, client.Get(path));
-  return ParseWebDocument(text);
-}
-
 // The period on the scaler's clock.
 struct Period {
   std::optional<absl::Time> at;  // empty: now
@@ -60,10 +55,10 @@ struct Period {
 };
 
 // Returns FAILED_PRECONDITION if the past is needed and not recorded.
-absl::StatusOr<Period> PeriodOf(WebClient& client, const ExplainFlags& flags) {
+absl::StatusOr<Period> PeriodOf(HttpClient& client, const ExplainFlags& flags) {
   Period period;
   if (flags.at.empty() && flags.since == absl::ZeroDuration()) return period;
-  ASSIGN_OR_RETURN(const WebDocument status, Fetched(client, "/api/v1/status"));
+  ASSIGN_OR_RETURN(const WebDocument status, WebDocumentOf(client.Get("/api/v1/status")));
   const std::optional<absl::Time> now = TimeOf(status, "now");
   if (!now) return absl::FailedPreconditionError("the scaler's status has no time");
   if (!BoolOf(FieldOf(status, "history"), "enabled")) {
@@ -89,10 +84,10 @@ std::string UnixSeconds(absl::Time time) {
 
 // Returns the triggers of the ScaledObject that have requested a value lately. One that no longer
 // does may still have a history: it is then the only trigger, without a name.
-absl::StatusOr<std::vector<std::string>> TriggersOf(WebClient& client, const ExplainFlags& flags,
+absl::StatusOr<std::vector<std::string>> TriggersOf(HttpClient& client, const ExplainFlags& flags,
                                                     const ExplainedName& name, bool of_past) {
   if (!flags.trigger.empty()) return std::vector<std::string>{flags.trigger};
-  const auto row = Fetched(client, name.path);
+  const auto row = WebDocumentOf(client.Get(name.path));
   if (absl::IsNotFound(row.status()) && of_past) return std::vector<std::string>{""};
   RETURN_IF_ERROR(row.status());
   std::vector<std::string> triggers;
@@ -104,7 +99,7 @@ absl::StatusOr<std::vector<std::string>> TriggersOf(WebClient& client, const Exp
   return triggers;
 }
 
-absl::StatusOr<ExplainReport> ReportOf(WebClient& client, const ExplainFlags& flags,
+absl::StatusOr<ExplainReport> ReportOf(HttpClient& client, const ExplainFlags& flags,
                                        const ExplainedName& name, const std::string& trigger,
                                        const Period& period) {
   ExplainReport report;
@@ -112,13 +107,14 @@ absl::StatusOr<ExplainReport> ReportOf(WebClient& client, const ExplainFlags& fl
   const std::string which =
       trigger.empty() ? "?" : absl::StrCat("?trigger=", UrlEscaped(trigger), "&");
   if (flags.since > absl::ZeroDuration()) {
-    ASSIGN_OR_RETURN(report.history, Fetched(client, absl::StrCat(name.path, "/history", which,
-                                                                  "from=", UnixSeconds(period.from),
-                                                                  "&to=", UnixSeconds(period.to))));
+    ASSIGN_OR_RETURN(report.history,
+                     WebDocumentOf(client.Get(absl::StrCat(name.path, "/history", which,
+                                                           "from=", UnixSeconds(period.from),
+                                                           "&to=", UnixSeconds(period.to)))));
   }
-  auto explanation =
-      Fetched(client, absl::StrCat(name.path, "/explanation", which,
-                                   period.at ? absl::StrCat("at=", UnixSeconds(*period.at)) : ""));
+  auto explanation = WebDocumentOf(
+      client.Get(absl::StrCat(name.path, "/explanation", which,
+                              period.at ? absl::StrCat("at=", UnixSeconds(*period.at)) : "")));
   report.fault = explanation.status();
   if (explanation.ok()) report.explanation = *std::move(explanation);
   // Without an explanation the timeline is still of use.
@@ -127,7 +123,7 @@ absl::StatusOr<ExplainReport> ReportOf(WebClient& client, const ExplainFlags& fl
   return report;
 }
 
-absl::StatusOr<std::vector<ExplainReport>> ReportsOf(WebClient& client, const ExplainFlags& flags,
+absl::StatusOr<std::vector<ExplainReport>> ReportsOf(HttpClient& client, const ExplainFlags& flags,
                                                      const ExplainedName& name,
                                                      const Period& period) {
   ASSIGN_OR_RETURN(const std::vector<std::string> triggers,
@@ -141,10 +137,10 @@ absl::StatusOr<std::vector<ExplainReport>> ReportsOf(WebClient& client, const Ex
 }
 
 // Returns an error with the names of the workloads that are known instead of NOT_FOUND.
-absl::Status WithNames(WebClient& client, const ExplainFlags& flags, const ExplainedName& name,
+absl::Status WithNames(HttpClient& client, const ExplainFlags& flags, const ExplainedName& name,
                        const absl::Status& fault) {
   if (!absl::IsNotFound(fault)) return fault;
-  ASSIGN_OR_RETURN(const WebDocument workloads, Fetched(client, "/api/v1/workloads"));
+  ASSIGN_OR_RETURN(const WebDocument workloads, WebDocumentOf(client.Get("/api/v1/workloads")));
   return UnknownWorkload(name.text, flags.trigger, workloads, fault);
 }
 
@@ -179,7 +175,7 @@ int PrintReports(const std::vector<ExplainReport>& reports, const ExplainFlags& 
 int RunExplain(const ExplainFlags& flags, const std::vector<std::string>& arguments) {
   const auto name = NameOfArguments(arguments);
   if (!name.ok()) return FailExplain(name.status());
-  const auto client = WebClient::Open(flags.client);
+  const auto client = OpenWebClient(flags.client);
   if (!client.ok()) return FailExplain(client.status());
   const auto period = PeriodOf(**client, flags);
   if (!period.ok()) return FailExplain(period.status());

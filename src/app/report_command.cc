@@ -4,7 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -13,6 +12,7 @@
 #include "app/cost_sources.h"
 #include "app/input_file.h"
 #include "app/value_flags.h"
+#include "app/web_client.h"
 #include "base/clock.h"
 #include "base/duration_text.h"
 #include "base/status_macros.h"
@@ -26,17 +26,13 @@ constexpr absl::Duration kShortestPeriod = absl::Minutes(10);
 
 struct ReportFlags {
   std::string prometheus;
-  std::string server;
+  WebClientOptions client = {.server = "", .timeout = absl::Minutes(2)};  // long queries
   std::string since;
   std::string until;
   std::string by = "namespace";
   std::string format = "table";
   std::string prices;
   std::string currency;
-  std::string token_file;
-  std::string ca;
-  std::string cert;
-  std::string key;
   absl::Duration longest_gap = absl::Hours(1);
 };
 
@@ -69,25 +65,11 @@ absl::StatusOr<absl::Time> ParseUntil(const std::string& text, absl::Time now) {
       absl::StrCat("flag --until: \"", text, "\": use a past time such as 2026-11-29T00:00:00Z"));
 }
 
-absl::StatusOr<std::string> ReadOptionalFile(const std::string& path) {
-  return path.empty() ? std::string() : ReadFileText(path);
-}
-
 absl::StatusOr<CostQuery> QueryOf(const ReportFlags& flags) {
-  if (flags.prometheus.empty() == flags.server.empty()) {
-    return absl::InvalidArgumentError(
-        "use either --prometheus URL, or --server URL of a running scaler for the last day");
-  }
   CostQuery query;
-  query.url = flags.prometheus.empty() ? flags.server : flags.prometheus;
   query.by = *GroupByNamed(flags.by);
   query.longest_gap = flags.longest_gap;
-  ASSIGN_OR_RETURN(const std::string token, ReadOptionalFile(flags.token_file));
-  query.http.bearer_token = std::string(absl::StripAsciiWhitespace(token));
-  ASSIGN_OR_RETURN(query.http.identity.ca, ReadOptionalFile(flags.ca));
-  ASSIGN_OR_RETURN(query.http.identity.cert, ReadOptionalFile(flags.cert));
-  ASSIGN_OR_RETURN(query.http.identity.key, ReadOptionalFile(flags.key));
-  const std::string default_since = flags.server.empty() ? "7d" : "24h";
+  const std::string default_since = flags.prometheus.empty() ? "24h" : "7d";
   ASSIGN_OR_RETURN(const absl::Duration period,
                    ParsePeriod(flags.since.empty() ? default_since : flags.since));
   ASSIGN_OR_RETURN(const absl::Time until, ParseUntil(flags.until, SteadyClock().Now()));
@@ -98,21 +80,30 @@ absl::StatusOr<CostQuery> QueryOf(const ReportFlags& flags) {
 }
 
 absl::StatusOr<CostOutput> ReadCosts(const ReportFlags& flags) {
+  if (flags.prometheus.empty() == flags.client.server.empty()) {
+    return absl::InvalidArgumentError(
+        "use either --prometheus URL, or --server URL of a running scaler for the last day");
+  }
   ASSIGN_OR_RETURN(const CostQuery query, QueryOf(flags));
   RETURN_IF_ERROR(CheckCurrency(flags.currency));
-  if (!flags.server.empty()) {
+  if (flags.prometheus.empty()) {
     if (!flags.prices.empty() || !flags.currency.empty() || !flags.until.empty()) {
       return absl::InvalidArgumentError(
           "--prices, --currency and --until are for --prometheus: a running scaler has its own "
           "prices, and the last day alone");
     }
-    return CostFromServer(query);
+    ASSIGN_OR_RETURN(const auto scaler, OpenWebClient(flags.client));
+    return CostFromServer(*scaler, query);
   }
   std::optional<PriceList> prices;
   if (!flags.prices.empty()) {
     ASSIGN_OR_RETURN(prices, ParseInput(flags.prices, &PriceList::Parse));
   }
-  ASSIGN_OR_RETURN(CostOutput output, CostFromPrometheus(query, prices ? &*prices : nullptr));
+  WebClientOptions source = flags.client;
+  source.server = flags.prometheus;
+  ASSIGN_OR_RETURN(const auto prometheus, OpenWebClient(source, "prometheus"));
+  ASSIGN_OR_RETURN(CostOutput output,
+                   CostFromPrometheus(*prometheus, query, prices ? &*prices : nullptr));
   output.currency = flags.currency;
   return output;
 }
@@ -133,41 +124,38 @@ int Report(const ReportFlags& flags) {
 
 Command ReportCommand() {
   const auto flags = std::make_shared<ReportFlags>();
-  return {
+  Command command = {
       .name = "report",
       .help = "Show what GPUs cost: busy, idle, starting, free and unknown hours.",
-      .flags =
-          {TextFlag("prometheus", "URL", "Prometheus that scrapes the agents.", &flags->prometheus),
-           TextFlag("server", "URL",
-                    "Web API of a running aggregator or standalone scaler instead, for the "
-                    "last day.",
-                    &flags->server),
-           TextFlag("since", "PERIOD",
-                    "Length of the period that ends now, such as 24h or 7d; by default 7d, "
-                    "with --server 24h.",
-                    &flags->since),
-           TextFlag("until", "TIME", "Another end of the period, as 2026-11-29T00:00:00Z.",
-                    &flags->until),
-           WordFlag("by", "GROUP", "Rows of the report.",
-                    {"namespace", "workload", "model", "node"}, &flags->by),
-           TextFlag("prices", "FILE",
-                    "Prices: \"GPU model,price per hour\", or OpenCost's CSV; -: standard "
-                    "input. Without it, GPU-hours alone.",
-                    &flags->prices),
-           TextFlag("currency", "CODE", "Currency of --prices, such as USD.", &flags->currency),
-           DurationFlag("gap",
-                        "How long a node may have no points before it counts as removed "
-                        "rather than unknown.",
-                        absl::ZeroDuration(), kLongestPeriod, &flags->longest_gap),
-           WordFlag("format", "FORMAT", "Format of the report; csv has FOCUS columns.",
-                    {"table", "csv", "json"}, &flags->format),
-           TextFlag("token-file", "FILE", "Bearer token, sent with each request.",
-                    &flags->token_file),
-           TextFlag("tls-ca", "FILE",
-                    "CA of the server's certificate, PEM; without it the system's.", &flags->ca),
-           TextFlag("tls-cert", "FILE", "Certificate of this client, PEM.", &flags->cert),
-           TextFlag("tls-key", "FILE", "Private key of --tls-cert, PEM.", &flags->key)},
+      .flags = {TextFlag("prometheus", "URL", "Prometheus that scrapes the agents.",
+                         &flags->prometheus),
+                TextFlag("server", "URL",
+                         "Web API of a running aggregator or standalone scaler instead, for the "
+                         "last day.",
+                         &flags->client.server),
+                TextFlag("since", "PERIOD",
+                         "Length of the period that ends now, such as 24h or 7d; by default 7d, "
+                         "with --server 24h.",
+                         &flags->since),
+                TextFlag("until", "TIME", "Another end of the period, as 2026-11-29T00:00:00Z.",
+                         &flags->until),
+                WordFlag("by", "GROUP", "Rows of the report.",
+                         {"namespace", "workload", "model", "node"}, &flags->by),
+                TextFlag("prices", "FILE",
+                         "Prices: \"GPU model,price per hour\", or OpenCost's CSV; -: standard "
+                         "input. Without it, GPU-hours alone.",
+                         &flags->prices),
+                TextFlag("currency", "CODE", "Currency of --prices, such as USD.",
+                         &flags->currency),
+                DurationFlag("gap",
+                             "How long a node may have no points before it counts as removed "
+                             "rather than unknown.",
+                             absl::ZeroDuration(), kLongestPeriod, &flags->longest_gap),
+                WordFlag("format", "FORMAT", "Format of the report; csv has FOCUS columns.",
+                         {"table", "csv", "json"}, &flags->format)},
       .run = [flags](const std::vector<std::string>&) { return Report(*flags); }};
+  for (Flag& flag : ConnectionFlags(&flags->client)) command.flags.push_back(std::move(flag));
+  return command;
 }
 
 }  // namespace gpuscaler

@@ -38,21 +38,16 @@ struct TopFlags {
   bool ascii = false;
 };
 
-absl::StatusOr<WebDocument> GetDocument(WebClient& client, const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string text, client.Get(path));
-  return ParseWebDocument(text);
-}
-
 // Requests the documents of TopPage().
-absl::StatusOr<TopDocuments> GetAll(WebClient& client) {
+absl::StatusOr<TopDocuments> GetAll(HttpClient& client) {
   TopDocuments documents;
-  ASSIGN_OR_RETURN(documents.status, GetDocument(client, kStatusPath));
-  ASSIGN_OR_RETURN(documents.workloads, GetDocument(client, "/api/v1/workloads"));
-  ASSIGN_OR_RETURN(documents.fleet, GetDocument(client, "/api/v1/fleet"));
+  ASSIGN_OR_RETURN(documents.status, WebDocumentOf(client.Get(kStatusPath)));
+  ASSIGN_OR_RETURN(documents.workloads, WebDocumentOf(client.Get("/api/v1/workloads")));
+  ASSIGN_OR_RETURN(documents.fleet, WebDocumentOf(client.Get("/api/v1/fleet")));
   return documents;
 }
 
-absl::Status PrintPage(WebClient& client, const TopFlags& flags) {
+absl::Status PrintPage(HttpClient& client, const TopFlags& flags) {
   ASSIGN_OR_RETURN(const TopDocuments documents, GetAll(client));
   if (flags.format == "json") {
     std::cout << JsonText({{"status", documents.status},
@@ -72,10 +67,10 @@ absl::Status PrintPage(WebClient& client, const TopFlags& flags) {
 }
 
 // The screen until the user ends it. Requests the status, then the document of the view, and waits
-// for the interval. All waits are in WebClient::Wait(), so keys work while a request hangs.
+// for the interval. All waits are in HttpClient::Wait(), so keys work while a request hangs.
 class TopSession {
  public:
-  TopSession(WebClient& client, const TopFlags& flags, WebDocument status)
+  TopSession(HttpClient& client, const TopFlags& flags, WebDocument status)
       : client_(client), flags_(flags) {
     documents_.status = std::move(status);
   }
@@ -85,11 +80,11 @@ class TopSession {
  private:
   void Draw();
   void Request(std::string path);
-  void TakeReply(const absl::StatusOr<std::string>& reply);
+  void TakeReply(const absl::StatusOr<HttpAnswer>& reply);
   void TakeSignals();
   void TakeKeys();
 
-  WebClient& client_;
+  HttpClient& client_;
   const TopFlags& flags_;
   const SteadyClock clock_;
   const TerminationSignals signals_{SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH};
@@ -133,9 +128,9 @@ void TopSession::Request(std::string path) {
   client_.Start(path_);
 }
 
-void TopSession::TakeReply(const absl::StatusOr<std::string>& reply) {
+void TopSession::TakeReply(const absl::StatusOr<HttpAnswer>& reply) {
   drawn_at_ = absl::InfinitePast();
-  auto document = reply.ok() ? ParseWebDocument(*reply) : reply.status();
+  auto document = WebDocumentOf(reply);
   next_request_ = clock_.Now() + flags_.interval;
   if (!document.ok()) {
     documents_.fault = std::string(document.status().message());
@@ -182,10 +177,10 @@ void TopSession::TakeKeys() {
 }
 
 absl::Status RunTop(const TopFlags& flags) {
-  ASSIGN_OR_RETURN(const auto client, WebClient::Open(flags.client));
+  ASSIGN_OR_RETURN(const auto client, OpenWebClient(flags.client));
   if (flags.once || flags.format == "json" || !HasScreen()) return PrintPage(*client, flags);
   // A first reply, so that a wrong address is an error and no screen.
-  ASSIGN_OR_RETURN(WebDocument status, GetDocument(*client, kStatusPath));
+  ASSIGN_OR_RETURN(WebDocument status, WebDocumentOf(client->Get(kStatusPath)));
   TopSession(*client, flags, std::move(status)).Run();
   return absl::OkStatus();
 }

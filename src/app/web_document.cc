@@ -1,10 +1,42 @@
 #include "app/web_document.h"
 
+#include "absl/strings/str_cat.h"
 #include "base/number_text.h"
 #include "base/printable_text.h"
 
 namespace gpuscaler {
 namespace {
+
+constexpr absl::string_view kHowToReachIt =
+    "to reach a scaler in a cluster, run: kubectl -n gpu-scaler port-forward "
+    "deployment/keda-gpu-scaler 8082";
+constexpr absl::string_view kIsItOurs = "is --server the --web-port of a keda-gpu-scaler?";
+
+absl::StatusCode CodeOfHttpStatus(int http_status) {
+  switch (http_status) {
+    case 400:
+      return absl::StatusCode::kInvalidArgument;
+    case 401:
+    case 403:
+      return absl::StatusCode::kUnauthenticated;
+    case 404:
+      return absl::StatusCode::kNotFound;
+    case 410:
+      return absl::StatusCode::kOutOfRange;
+    default:
+      return http_status >= 500 ? absl::StatusCode::kUnavailable
+                                : absl::StatusCode::kFailedPrecondition;
+  }
+}
+
+absl::Status ErrorOfReply(const HttpAnswer& reply) {
+  std::string error = ErrorOfBody(reply.body);
+  if (error.empty()) error = absl::StrCat("HTTP ", reply.status, ": ", kIsItOurs);
+  if (reply.status == 401) {
+    absl::StrAppend(&error, "; use --token-file, or --tls-cert and --tls-key");
+  }
+  return absl::Status(CodeOfHttpStatus(reply.status), error);
+}
 
 std::optional<double> NumberOfJson(const WebDocument& json) {
   if (!json.is_number()) return std::nullopt;
@@ -13,11 +45,21 @@ std::optional<double> NumberOfJson(const WebDocument& json) {
 
 }  // namespace
 
-absl::StatusOr<WebDocument> ParseWebDocument(const std::string& text) {
-  WebDocument document = WebDocument::parse(text, nullptr, false);
+std::string ErrorOfBody(const std::string& body) {
+  constexpr size_t kLongestError = 1000;
+  const WebDocument error = FieldOf(WebDocument::parse(body, nullptr, false), "error");
+  return error.is_string() ? PrintableText(error.get<std::string>(), kLongestError) : "";
+}
+
+absl::StatusOr<WebDocument> WebDocumentOf(const absl::StatusOr<HttpAnswer>& reply) {
+  if (absl::IsUnavailable(reply.status())) {
+    return absl::UnavailableError(absl::StrCat(reply.status().message(), "; ", kHowToReachIt));
+  }
+  if (!reply.ok()) return reply.status();
+  if (reply->status != 200) return ErrorOfReply(*reply);
+  WebDocument document = WebDocument::parse(reply->body, nullptr, false);
   if (document.is_object()) return document;
-  return absl::FailedPreconditionError(
-      "the reply is not the web API's: is --server the --web-port of a keda-gpu-scaler?");
+  return absl::FailedPreconditionError(absl::StrCat("the reply is not the web API's: ", kIsItOurs));
 }
 
 const WebDocument& FieldOf(const WebDocument& document, absl::string_view name) {

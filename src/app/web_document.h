@@ -10,13 +10,24 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "nlohmann/json.hpp"
+#include "page/http_client.h"
 
 namespace gpuscaler {
 
 using WebDocument = nlohmann::ordered_json;
 
-// Returns FAILED_PRECONDITION unless the text is a JSON object.
-absl::StatusOr<WebDocument> ParseWebDocument(const std::string& text);
+// Returns the document of a reply of the web API, or an error:
+//   UNAVAILABLE          no reply, or HTTP 503; the message describes how to reach the port
+//   UNAUTHENTICATED      HTTP 401 and 403
+//   NOT_FOUND            HTTP 404
+//   OUT_OF_RANGE         HTTP 410: no longer kept
+//   INVALID_ARGUMENT     HTTP 400
+//   FAILED_PRECONDITION  no JSON object
+absl::StatusOr<WebDocument> WebDocumentOf(const absl::StatusOr<HttpAnswer>& reply);
+
+// Returns the server's description of an error in a body {"error": "..."}, on one line, or "".
+// Prometheus sends them as well.
+std::string ErrorOfBody(const std::string& body);
 
 // Returns null if `document` is no object or has no such field.
 const WebDocument& FieldOf(const WebDocument& document, absl::string_view name);

@@ -16,9 +16,6 @@
 namespace gpuscaler {
 namespace {
 
-// Debian's libcurl takes "" for no proxy. Without it http_proxy of the environment would be used.
-constexpr const char* kNoProxy = "";
-
 // Returns nullopt unless it is an IPv4 or IPv6 address.
 std::optional<std::pair<IpAddress, int>> AddressAndPort(const curl_sockaddr& where) {
   IpAddress address = *ParseIpAddress("0.0.0.0");
@@ -48,21 +45,12 @@ CurlConnection::CurlConnection(CurlEasy& easy, const ServerAddress& server) : se
   // Each address of a name then has its own connections.
   connect_to_.Add(absl::StrCat("::", HostAndPort(IpAddressText(server.address), server.port)));
   easy.Set(CURLOPT_CONNECT_TO, connect_to_);
-  easy.Set(CURLOPT_PROXY, kNoProxy);
-  easy.Set(CURLOPT_NOPROXY, "*");
-  easy.Set(CURLOPT_NOSIGNAL, 1L);
   easy.Set(CURLOPT_OPENSOCKETFUNCTION, &CurlConnection::OnOpen);
   easy.Set(CURLOPT_OPENSOCKETDATA, this);
-  easy.Set(CURLOPT_SSL_VERIFYPEER, 1L);
-  easy.Set(CURLOPT_SSL_VERIFYHOST, 2L);
   if (Curl().ssl_ctx_ctrl != nullptr) {
     easy.Set(CURLOPT_SSL_CTX_FUNCTION, &HandleOneTlsMessagePerRead);
   }
-  easy.SetBlob(CURLOPT_SSLCERT_BLOB, server.identity.cert);
-  easy.SetBlob(CURLOPT_SSLKEY_BLOB, server.identity.key);
-  if (server.identity.ca.empty()) return;
-  easy.SetBlob(CURLOPT_CAINFO_BLOB, server.identity.ca);
-  easy.Set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));  // only that authority
+  easy.SetTls(server.identity);
 }
 
 curl_socket_t CurlConnection::OnOpen(void* connection, curlsocktype, curl_sockaddr* where) {

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "page/curl_library.h"
+#include "page/server_address.h"
 
 namespace gpuscaler {
 
@@ -23,7 +24,9 @@ class CurlList {
   std::unique_ptr<curl_slist, CurlDeleter<&CurlFunctions::slist_free_all>> list_;
 };
 
-// Without libcurl there is no handle, and status() is the error of LoadCurl(). Not thread-safe.
+// The defaults hold for all our connections: HTTP/1.1, with TLS a checked certificate, no redirect,
+// no proxy or .netrc of the environment, no signals. Without libcurl there is no handle, and
+// status() is the error of LoadCurl(). Not thread-safe.
 class CurlEasy {
  public:
   CurlEasy();
@@ -39,8 +42,9 @@ class CurlEasy {
   void Set(CURLoption option, Value* pointer_or_function) {
     SetChecked(option, pointer_or_function);
   }
-  // `text` must outlive the handle. If it is empty, the option is not set.
-  void SetBlob(CURLoption option, const std::string& text);
+  // Sets our certificate, and the only authority to trust if one is given. `identity` must outlive
+  // the handle.
+  void SetTls(const TlsIdentity& identity);
 
   // Returns FAILED_PRECONDITION for the first option that libcurl refused. No request may be sent
   // then: it could skip a certificate check or resolve a name.
@@ -58,6 +62,8 @@ class CurlEasy {
   void SetChecked(CURLoption option, Value value) {
     if (handle_ != nullptr) Check(option, Curl().easy_setopt(handle_.get(), option, value));
   }
+  // `text` must outlive the handle. If it is empty, the option is not set.
+  void SetBlob(CURLoption option, const std::string& text);
   void Check(CURLoption option, CURLcode code);
 
   std::unique_ptr<CURL, CurlDeleter<&CurlFunctions::easy_cleanup>> handle_;

@@ -45,11 +45,7 @@ absl::Status ScrapeTransfer::Ready() const {
 
 void ScrapeTransfer::SetUp() {
   easy_.Set(CURLOPT_URL, Url(request_));
-  easy_.Set(CURLOPT_PROTOCOLS_STR, "http,https");
-  easy_.Set(CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_1_1});
-  easy_.Set(CURLOPT_FOLLOWLOCATION, 0L);
   easy_.Set(CURLOPT_PATH_AS_IS, 1L);
-  easy_.Set(CURLOPT_NETRC, long{CURL_NETRC_IGNORED});
   easy_.Set(CURLOPT_TIMEOUT_MS, 0L);  // MetricsFetcher's: a busy thread must cause no timeout
   easy_.Set(CURLOPT_MAXFILESIZE_LARGE, long{kMaxExpositionBytes});
   easy_.Set(CURLOPT_ERRORBUFFER, detail_);

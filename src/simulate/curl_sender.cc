@@ -114,10 +114,6 @@ std::unique_ptr<CurlSender::Request> CurlSender::NewRequest() const {
   easy.Set(CURLOPT_POSTFIELDS, work_.body);
   easy.Set(CURLOPT_WRITEFUNCTION, &Discard);
   easy.Set(CURLOPT_TIMEOUT_MS, static_cast<long>(absl::ToInt64Milliseconds(work_.timeout)));
-  easy.Set(CURLOPT_PROXY, "");
-  easy.Set(CURLOPT_NOSIGNAL, 1L);
-  easy.Set(CURLOPT_PROTOCOLS_STR, "http,https");
-  easy.Set(CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_1_1});
   easy.Set(CURLOPT_PRIVATE, request.get());
   return request;
 }
