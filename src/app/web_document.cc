@@ -12,6 +12,33 @@ constexpr absl::string_view kHowToReachIt =
     "deployment/keda-gpu-scaler 8082";
 constexpr absl::string_view kIsItOurs = "is --server the --web-port of a keda-gpu-scaler?";
 
+// Counts the levels without a stack. For text that is no JSON the result is of no importance: the
+// parser refuses it.
+bool IsDeep(absl::string_view json) {
+  constexpr int kMostLevels = 32;
+  int levels = 0;
+  bool is_in_string = false;
+  for (size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (c == '"') is_in_string = !is_in_string;
+    if (is_in_string) {
+      if (c == '\\') ++i;
+    } else if (c == '[' || c == '{') {
+      if (++levels > kMostLevels) return true;
+    } else if (c == ']' || c == '}') {
+      --levels;
+    }
+  }
+  return false;
+}
+
+// Returns a discarded value, which has no fields, for deep JSON and for other text. nlohmann parses
+// and frees any depth, but copies and prints recursively.
+WebDocument ParseShallow(const std::string& text) {
+  if (IsDeep(text)) return WebDocument(WebDocument::value_t::discarded);
+  return WebDocument::parse(text, nullptr, false);
+}
+
 absl::StatusCode CodeOfHttpStatus(int http_status) {
   switch (http_status) {
     case 400:
@@ -47,7 +74,7 @@ std::optional<double> NumberOfJson(const WebDocument& json) {
 
 std::string ErrorOfBody(const std::string& body) {
   constexpr size_t kLongestError = 1000;
-  const WebDocument error = FieldOf(WebDocument::parse(body, nullptr, false), "error");
+  const WebDocument error = FieldOf(ParseShallow(body), "error");
   return error.is_string() ? PrintableText(error.get<std::string>(), kLongestError) : "";
 }
 
@@ -57,7 +84,7 @@ absl::StatusOr<WebDocument> WebDocumentOf(const absl::StatusOr<HttpAnswer>& repl
   }
   if (!reply.ok()) return reply.status();
   if (reply->status != 200) return ErrorOfReply(*reply);
-  WebDocument document = WebDocument::parse(reply->body, nullptr, false);
+  WebDocument document = ParseShallow(reply->body);
   if (document.is_object()) return document;
   return absl::FailedPreconditionError(absl::StrCat("the reply is not the web API's: ", kIsItOurs));
 }

@@ -22,7 +22,8 @@ using WebDocument = nlohmann::ordered_json;
 //   NOT_FOUND            HTTP 404
 //   OUT_OF_RANGE         HTTP 410: no longer kept
 //   INVALID_ARGUMENT     HTTP 400
-//   FAILED_PRECONDITION  no JSON object
+//   FAILED_PRECONDITION  no JSON object, or one of more than 32 levels, which none of the API has
+// Deeper JSON would overflow the stack when it is copied or printed.
 absl::StatusOr<WebDocument> WebDocumentOf(const absl::StatusOr<HttpAnswer>& reply);
 
 // Returns the server's description of an error in a body {"error": "..."}, on one line, or "".

@@ -15,6 +15,10 @@ absl::StatusOr<WebDocument> DocumentOf(const std::string& body) {
   return WebDocumentOf(HttpAnswer{.status = 200, .body = body});
 }
 
+std::string Levels(size_t levels) {
+  return absl::StrCat(R"({"a":)", std::string(levels - 1, '['), std::string(levels - 1, ']'), "}");
+}
+
 TEST(WebDocument, IsTheObjectOfAReply) {
   const auto document = DocumentOf(R"({"a":[1,"b"]})");
   ASSERT_TRUE(document.ok()) << document.status();
@@ -24,6 +28,23 @@ TEST(WebDocument, IsTheObjectOfAReply) {
     EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << other;
     EXPECT_THAT(std::string(refused.message()), HasSubstr("--web-port")) << other;
   }
+}
+
+TEST(WebDocument, DeepJsonIsRefused) {
+  constexpr size_t kMillion = 1'000'000;
+  std::string objects;
+  for (size_t i = 0; i < kMillion; ++i) absl::StrAppend(&objects, R"({"a":)");
+  for (const std::string& deep : {Levels(33), Levels(kMillion), std::string(kMillion, '['), objects,
+                                  absl::StrCat(objects, "1", std::string(kMillion, '}')),
+                                  absl::StrCat(R"({"\\":"\"]",)", Levels(kMillion).substr(1))}) {
+    EXPECT_EQ(DocumentOf(deep).status().code(), absl::StatusCode::kFailedPrecondition)
+        << deep.substr(0, 20);
+    const auto error = WebDocumentOf(HttpAnswer{.status = 503, .body = deep});
+    EXPECT_EQ(error.status().code(), absl::StatusCode::kUnavailable) << deep.substr(0, 20);
+  }
+  EXPECT_TRUE(DocumentOf(Levels(32)).ok());
+  EXPECT_TRUE(DocumentOf(absl::StrCat(R"({"\"":")", std::string(kMillion, '['), R"("})")).ok())
+      << "brackets of a text are no levels";
 }
 
 TEST(WebDocument, ErrorsHaveTheServersText) {
