@@ -263,9 +263,8 @@ std::string GpuTimeText(NodeSnapshot snapshot) {
 std::string MetricsSection() {
   Metrics metrics;
   const NodeSnapshot snapshot = FullSnapshot();
-  const DemandLabels trigger{.namespace_name = "n", .scaled_object = "s", .metric = "m"};
-  metrics.DemandDecided(trigger, FullDemandDecision());
-  metrics.ValueDecided(trigger, FullDemandDecision());
+  const TriggerLabels trigger{.namespace_name = "n", .scaled_object = "s", .metric = "m"};
+  metrics.TriggerDecided(trigger, FullDemandDecision(), /*computes_demand=*/true);
   const AgentsPage agents = {.agents = {{.read_at = absl::UnixEpoch()}},
                              .namespaces = {"namespace"}};
   const std::string page = absl::StrCat(

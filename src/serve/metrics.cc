@@ -130,18 +130,14 @@ void Metrics::StreamsOpen(Rpc rpc, int count) {
 
 void Metrics::Decided(Outcome outcome) { decisions_[static_cast<size_t>(outcome)]->Increment(); }
 
-void Metrics::ValueDecided(const DemandLabels& labels, const Decision& decision) {
-  triggers_.Update(labels, decision);
-}
-
-void Metrics::DemandDecided(const DemandLabels& labels, const Decision& decision) {
-  demand_.Update(labels, decision);
+void Metrics::TriggerDecided(const TriggerLabels& labels, const Decision& decision,
+                             bool computes_demand) {
+  triggers_.Update(labels, decision, computes_demand);
 }
 
 std::string Metrics::Page(const NodeSnapshot* newest, absl::Time now,
                           absl::Duration stale_after) const {
   std::vector<MetricFamily> families = registry_.Collect();
-  std::ranges::move(demand_.Families(now), std::back_inserter(families));
   std::ranges::move(triggers_.Families(now), std::back_inserter(families));
   if (newest != nullptr) {
     families.push_back(OneValue("snapshot_age_seconds", "Grows when NVML hangs.",

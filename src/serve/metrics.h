@@ -11,7 +11,6 @@
 #include "prometheus/gauge.h"
 #include "prometheus/histogram.h"
 #include "prometheus/registry.h"
-#include "serve/demand_metrics.h"
 #include "serve/request_metrics.h"
 #include "serve/trigger_metrics.h"
 
@@ -29,8 +28,8 @@ class Metrics : public RequestMetrics {
   void Answered(Rpc rpc, absl::StatusCode code, absl::Duration took) override;
   void StreamsOpen(Rpc rpc, int count) override;
   void Decided(Outcome outcome) override;
-  void ValueDecided(const DemandLabels& labels, const Decision& decision) override;
-  void DemandDecided(const DemandLabels& labels, const Decision& decision) override;
+  void TriggerDecided(const TriggerLabels& labels, const Decision& decision,
+                      bool computes_demand) override;
 
   // Counts one reading of the GPUs by the sampler.
   void Collected(const absl::Status& status, absl::Duration took);
@@ -67,7 +66,6 @@ class Metrics : public RequestMetrics {
   prometheus::Family<prometheus::Gauge>& reload_failed_;
   std::array<RpcSeries, kRpcs> rpcs_;
   std::array<prometheus::Counter*, kOutcomes> decisions_ = {};
-  DemandMetrics demand_;
   TriggerMetrics triggers_;
 };
 

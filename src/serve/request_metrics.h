@@ -8,8 +8,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "scaling/decision.h"
-#include "serve/demand_metrics.h"
 #include "serve/outcome.h"
+#include "serve/trigger_metrics.h"
 
 namespace gpuscaler {
 
@@ -37,10 +37,8 @@ class RequestMetrics {
   virtual void StreamsOpen(Rpc rpc, int count) = 0;
   // Counts a decision on a trigger, or metadata that is bad under one version of the profiles.
   virtual void Decided(Outcome outcome) = 0;
-  // Takes the value and the replicas of each new decision on a trigger.
-  virtual void ValueDecided(const DemandLabels&, const Decision&) {}
-  // Takes the demand of that decision, if the trigger computes one.
-  virtual void DemandDecided(const DemandLabels&, const Decision&) {}
+  // Takes each new decision on a trigger (TriggerMetrics::Update()).
+  virtual void TriggerDecided(const TriggerLabels&, const Decision&, bool /*computes_demand*/) {}
 };
 
 }  // namespace gpuscaler

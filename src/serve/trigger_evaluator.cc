@@ -427,11 +427,10 @@ void TriggerEvaluator::RecordEvaluation(TriggerEntry& entry, const Evaluation& e
   if (SuggestsProfile(parsed) && decision.status.ok()) {
     entry.suggestion().Decided(decision.contributions);
   }
-  const DemandLabels labels{.namespace_name = entry.namespace_name(),
-                            .scaled_object = entry.name(),
-                            .metric = parsed.spec.metric_name};
-  metrics_.ValueDecided(labels, decision);
-  if (ComputesDemand(*parsed.trigger)) metrics_.DemandDecided(labels, decision);
+  const TriggerLabels labels{.namespace_name = entry.namespace_name(),
+                             .scaled_object = entry.name(),
+                             .metric = parsed.spec.metric_name};
+  metrics_.TriggerDecided(labels, decision, ComputesDemand(*parsed.trigger));
 }
 
 }  // namespace gpuscaler
