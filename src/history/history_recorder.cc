@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <set>
+#include <string>
 #include <utility>
 
+#include "absl/hash/hash.h"
 #include "absl/status/status.h"
 #include "explain.pb.h"
 
@@ -112,11 +115,14 @@ void HistoryRecorder::Record(const LiveTrigger& live) {
 int HistoryRecorder::CountReplaced(const TriggerKey& key, const Decision& decision) {
   Names now;
   for (const Contribution& contribution : decision.contributions) {
-    if (IsCounted(contribution)) now.insert(contribution.name);
+    if (IsCounted(contribution)) now.push_back(absl::HashOf(contribution.name));
   }
+  std::ranges::sort(now);
+  if (now.size() > kMostReplicas) now.clear();
+  now.shrink_to_fit();
   Names& before = names_[key];
   int fresh = 0;
-  for (const std::string& name : now) fresh += before.contains(name) ? 0 : 1;
+  for (const size_t name : now) fresh += std::ranges::binary_search(before, name) ? 0 : 1;
   const bool is_same_number = before.size() == now.size();
   before = std::move(now);
   return is_same_number ? fresh : 0;

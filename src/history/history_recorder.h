@@ -4,8 +4,6 @@
 
 #include <cstddef>
 #include <map>
-#include <set>
-#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -26,6 +24,10 @@ HistoryPoint PointOf(const Decision& decision, double target);
 // so that no burst of decisions delays answers. Renews no lease. Not thread-safe.
 class HistoryRecorder {
  public:
+  // Replaced replicas of a larger workload are not counted. So the recorder keeps at most 8 KB for
+  // a trigger, whatever the names are.
+  static constexpr size_t kMostReplicas = 1'000;
+
   // All references must outlive it.
   HistoryRecorder(const Clock& clock, const ScalerService& service, TriggerHistory& history)
       : clock_(clock), service_(service), history_(history) {}
@@ -35,8 +37,9 @@ class HistoryRecorder {
   void Tick();
 
  private:
-  // The replicas that counted when they were last known.
-  using Names = std::set<std::string>;
+  // Hashes of the names of the replicas that counted when they were last known, in ascending order.
+  // Empty if there were more than kMostReplicas.
+  using Names = std::vector<size_t>;
 
   void BeginStep(absl::Time step);
   void Record(const LiveTrigger& live);

@@ -37,6 +37,23 @@ class HistoryRecorderTest : public testing::Test {
     return series.ok() ? series->points : std::vector<HistoryPoint>();
   }
 
+  // Replaces one of that many replicas by another. Returns how many the points have as replaced.
+  double ReplaceOneOf(size_t replicas) {
+    std::vector<GpuSample> before = {BusyGpu(0, 60)};
+    std::vector<GpuSample> after = {FreeGpu(0)};
+    for (size_t i = 1; i <= replicas; ++i) {
+      after.push_back(BusyGpu(static_cast<int>(i), 60));
+      if (i < replicas) before.push_back(after.back());
+    }
+    Request();
+    RunFor(absl::Seconds(30), before);
+    RunFor(absl::Seconds(60), after);
+    double replaced = 0;
+    for (const HistoryPoint& point : Points(utilization_)) replaced += point.replaced.value_or(0);
+    EXPECT_EQ(Points(utilization_).back().replicas, static_cast<double>(replicas));
+    return replaced;
+  }
+
   const TriggerKey utilization_ = {
       .namespace_name = "default", .scaled_object = "llm", .trigger = "gpu_utilization"};
   ServedScaler scaler_;
@@ -123,14 +140,14 @@ TEST_F(HistoryRecorderTest, ExplanationIsThatOfTheExplainCall) {
   EXPECT_THAT(kept->explanation.text(), testing::HasSubstr("value: 60"));
 }
 
-TEST_F(HistoryRecorderTest, ReplacedReplicaIsCounted) {
-  Request();
-  RunFor(absl::Seconds(30));
-  // Another GPU is in use, and their number is the same.
-  RunFor(absl::Seconds(60), {FreeGpu(0), BusyGpu(1, 60)});
-  double replaced = 0;
-  for (const HistoryPoint& point : Points(utilization_)) replaced += point.replaced.value_or(0);
-  EXPECT_EQ(replaced, 1);
+TEST_F(HistoryRecorderTest, ReplacedReplicaIsCounted) { EXPECT_EQ(ReplaceOneOf(1), 1); }
+
+TEST_F(HistoryRecorderTest, ReplacedReplicaOfManyIsCounted) {
+  EXPECT_EQ(ReplaceOneOf(HistoryRecorder::kMostReplicas), 1);
+}
+
+TEST_F(HistoryRecorderTest, ReplacedReplicaOfTooManyIsNotCounted) {
+  EXPECT_EQ(ReplaceOneOf(HistoryRecorder::kMostReplicas + 1), 0);
 }
 
 }  // namespace
