@@ -150,5 +150,18 @@ TEST_F(HistoryRecorderTest, ReplacedReplicaOfTooManyIsNotCounted) {
   EXPECT_EQ(ReplaceOneOf(HistoryRecorder::kMostReplicas + 1), 0);
 }
 
+TEST_F(HistoryRecorderTest, RecordsAtOnceAfterADayWithoutTicks) {
+  Request();
+  RunFor(absl::Seconds(30));
+  scaler_.clock.Advance(absl::Hours(48));
+  scaler_.Sample({BusyGpu(0, 60)});
+  Request();
+  RunFor(absl::Seconds(30));
+  const auto series = history_.Read(utilization_, history_.started_at(), scaler_.clock.Now());
+  ASSERT_TRUE(series.ok()) << series.status();
+  EXPECT_LT(scaler_.clock.Now() - series->since, absl::Minutes(1)) << "what is older has left";
+  EXPECT_TRUE(series->points.back().value.has_value());
+}
+
 }  // namespace
 }  // namespace gpuscaler

@@ -38,7 +38,8 @@ struct PastExplanation {
   gpuscaler::v1::Explanation explanation;  // as the Explain RPC returned it then
 };
 
-// Thread-safe.
+// Thread-safe. All times must be those of one Clock, which never goes back: a correction of the
+// system's clock moves no point, drops none and delays none.
 class TriggerHistory {
  public:
   struct Options {
