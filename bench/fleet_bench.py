@@ -161,8 +161,8 @@ def measured(agents, server, keda):
         "edges": edges(agents, keda, within),
     }
     for method in METHODS:
-        calls = [(int(took), code) for name, asked, took, code in keda.all("call")
-                 if name == method and int(asked) in within]
+        calls = [(int(took), code) for name, began, took, code in keda.all("call")
+                 if name == method and int(began) in within]
         if not calls:
             raise RuntimeError(f"no {method} in {MEASURE_SECONDS} s")
         results[method] = percentiles(took / 1e6 for took, _ in calls)

@@ -117,7 +117,7 @@ class Poll : public std::enable_shared_from_this<Poll> {
 
   void Begin() {
     spec_context_.set_deadline(std::chrono::system_clock::now() + kLongestAnswer);
-    asked_ = Clock::now();
+    requested_at_ = Clock::now();
     stub_.async()->GetMetricSpec(&spec_context_, &ref_, &spec_,
                                  [self = shared_from_this()](const grpc::Status& status) {
                                    self->Answered("GetMetricSpec", status);
@@ -130,7 +130,7 @@ class Poll : public std::enable_shared_from_this<Poll> {
     *request_.mutable_scaledobjectref() = ref_;
     request_.set_metricname("keda_gpu_metric");
     metrics_context_.set_deadline(std::chrono::system_clock::now() + kLongestAnswer);
-    asked_ = Clock::now();
+    requested_at_ = Clock::now();
     stub_.async()->GetMetrics(&metrics_context_, &request_, &metrics_,
                               [self = shared_from_this()](const grpc::Status& status) {
                                 self->Answered("GetMetrics", status);
@@ -140,7 +140,7 @@ class Poll : public std::enable_shared_from_this<Poll> {
 
   void AskIsActive() {
     active_context_.set_deadline(std::chrono::system_clock::now() + kLongestAnswer);
-    asked_ = Clock::now();
+    requested_at_ = Clock::now();
     stub_.async()->IsActive(&active_context_, &ref_, &active_,
                             [self = shared_from_this()](const grpc::Status& status) {
                               self->Answered("IsActive", status);
@@ -149,8 +149,8 @@ class Poll : public std::enable_shared_from_this<Poll> {
 
   void Answered(const char* method, const grpc::Status& status) {
     const Clock::time_point now = Clock::now();
-    PrintLine(absl::StrCat("call ", method, " ", Nanoseconds(asked_), " ",
-                           std::chrono::nanoseconds(now - asked_).count(), " ",
+    PrintLine(absl::StrCat("call ", method, " ", Nanoseconds(requested_at_), " ",
+                           std::chrono::nanoseconds(now - requested_at_).count(), " ",
                            status.error_code()));
   }
 
@@ -163,7 +163,7 @@ class Poll : public std::enable_shared_from_this<Poll> {
   grpc::ClientContext spec_context_;
   grpc::ClientContext metrics_context_;
   grpc::ClientContext active_context_;
-  Clock::time_point asked_;
+  Clock::time_point requested_at_;
 };
 
 // A push scaler's stream, reopened whenever it ends.

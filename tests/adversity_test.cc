@@ -97,11 +97,11 @@ TEST(Adversity, ProbesAreAnsweredInAShortageOfDescriptors) {
   }
   EXPECT_TRUE(server.process().WaitForErr("event=accept_failed")) << server.process().Err();
   for (int i = 0; i < 20; ++i) {
-    const auto health = Ask(server.Port("probe"), "GET", "/healthz");
+    const auto health = Request(server.Port("probe"), "GET", "/healthz");
     ASSERT_TRUE(health.ok()) << i << ": " << health.status();
     EXPECT_EQ(health->status, 200) << health->body;
   }
-  const auto page = Ask(server.Port("metrics"), "GET", "/metrics");
+  const auto page = Request(server.Port("metrics"), "GET", "/metrics");
   ASSERT_TRUE(page.ok()) << page.status();
   EXPECT_EQ(page->status, 200);
   EXPECT_EQ(server.process().Err().find("event=gpu_source_lost"), std::string::npos)
@@ -138,7 +138,7 @@ TEST(Adversity, ClosedStandardStreamsAreNotReused) {
       {}, "", {}, [] {
         for (const int stream : {0, 1, 2}) close(stream);
       });
-  ASSERT_TRUE(Eventually([&] { return Ask(port->port(), "GET", "/readyz").ok(); }));
+  ASSERT_TRUE(Eventually([&] { return Request(port->port(), "GET", "/readyz").ok(); }));
   for (const int stream : {0, 1, 2}) {
     const auto link = absl::StrCat("/proc/", process.pid(), "/fd/", stream);
     EXPECT_EQ(std::filesystem::read_symlink(link), "/dev/null") << stream;

@@ -117,7 +117,7 @@ TEST(Demand, ReadingsThatSucceedAndFailAreOnTheMetricsPage) {
   ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   const auto value_of = [&](const std::string& series) {
     const std::string text =
-        Ask(server.Port("metrics"), "GET", "/metrics").value_or(TestReply()).body;
+        Request(server.Port("metrics"), "GET", "/metrics").value_or(TestReply()).body;
     const size_t at = text.find(absl::StrCat("\nkeda_gpu_scaler_signal_", series, " "));
     return at == std::string::npos ? -1 : std::atof(text.c_str() + text.find(' ', at));
   };

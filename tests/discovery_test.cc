@@ -33,7 +33,7 @@ TEST_F(DiscoveryTest, ThreeLineTriggerCountsThePressureOfDiscoveredEngines) {
       HasSubstr("value   50\n"))
       << "5 of 10 requests in one of two replicas, though both GPUs are at 100 %";
   EXPECT_THAT(server_->process().Err(), ContainsRegex("event=engine_found .*port=8000"));
-  const auto page = Ask(server_->Port("metrics"), "GET", "/metrics");
+  const auto page = Request(server_->Port("metrics"), "GET", "/metrics");
   ASSERT_TRUE(page.ok()) << page.status();
   EXPECT_THAT(page->body, HasSubstr("keda_gpu_scaler_engines_found{engine=\"vllm\"} 2\n"));
 }
@@ -92,7 +92,7 @@ TEST_F(DiscoveryTest, FrozenGaugesOnIdleGpusAreReportedInExplanationLogAndMetric
   EXPECT_TRUE(
       server_->process().WaitForErr("outcome=frozen why=\"frozen: the engines of 1 replica"))
       << server_->process().Err();
-  const auto page = Ask(server_->Port("metrics"), "GET", "/metrics");
+  const auto page = Request(server_->Port("metrics"), "GET", "/metrics");
   ASSERT_TRUE(page.ok()) << page.status();
   EXPECT_THAT(page->body,
               ContainsRegex("keda_gpu_scaler_decisions_total.outcome=\"frozen\". [1-9]"));

@@ -39,7 +39,7 @@ class FleetDiscoveryTest : public EnginePodsTest {
         << agent_->process().Err();
   }
   static double MetricOf(const Server& server, const std::string& name) {
-    const auto page = Ask(server.Port("metrics"), "GET", "/metrics");
+    const auto page = Request(server.Port("metrics"), "GET", "/metrics");
     if (!page.ok()) return -1;
     const std::string line = absl::StrCat("\nkeda_gpu_scaler_", name, " ");
     const size_t at = page->body.find(line);

@@ -112,7 +112,7 @@ class PodsProc {
 };
 
 std::string MetricsOf(const Server& server) {
-  const auto reply = Ask(server.Port("metrics"), "GET", "/metrics");
+  const auto reply = Request(server.Port("metrics"), "GET", "/metrics");
   return reply.ok() ? reply->body : reply.status().ToString();
 }
 

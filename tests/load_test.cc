@@ -42,11 +42,11 @@ TEST(LoadCommand, SendsTheRequestedLoadAndReportsTheOutcome) {
   const Finished load = RunProgram(Load(engine.Url(), {"--rate=50", "--duration=4s"}));
   EXPECT_EQ(load.code, 0) << load.out << load.err;
   const auto report = ReportOf(load.out);
-  EXPECT_EQ(report["asked"], 200);
+  EXPECT_EQ(report["requests"], 200);
   EXPECT_EQ(report["answered"], 200);
-  EXPECT_EQ(report["asked_per_second"].get<double>(), report["sent_per_second"].get<double>());
+  EXPECT_EQ(report["requests_per_second"].get<double>(), report["sent_per_second"].get<double>());
   EXPECT_GT(report["latency_seconds"]["p50"], 0.002);
-  EXPECT_THAT(load.err, HasSubstr("asked 50/s")) << "a line a second";
+  EXPECT_THAT(load.err, HasSubstr("requests 50/s")) << "a line a second";
   const auto page = engine.Get("/metrics");
   ASSERT_TRUE(page.ok()) << page.status();
   EXPECT_THAT(*page, HasSubstr("finished_reason=\"length\"} 200\n"));
@@ -69,7 +69,7 @@ TEST(LoadCommand, StallOfASecondShowsInThePercentiles) {
   ASSERT_TRUE(engine.Serving()) << engine.process().Diagnostics();
   for (const std::string concurrency : {"1000", "1"}) {
     Process load(Load(engine.Url(), {"--rate=100", "--duration=4s", "--concurrency", concurrency}));
-    ASSERT_TRUE(load.WaitForErr("s  asked")) << load.Diagnostics();
+    ASSERT_TRUE(load.WaitForErr("s  requests")) << load.Diagnostics();
     engine.process().Signal(SIGSTOP);
     absl::SleepFor(absl::Seconds(1));  // the stall
     engine.process().Signal(SIGCONT);
@@ -89,7 +89,7 @@ TEST(LoadCommand, AFileSetsRatesAndDuration) {
   const std::string path = WriteTestFile("shape", "0 100\n0.5 0\n1 50 # again\n1.5 0\n");
   const Finished load = RunProgram(Load(engine.Url(), {"--shape", path}));
   EXPECT_EQ(load.code, 0) << load.err;
-  EXPECT_EQ(ReportOf(load.out)["asked"], 75);
+  EXPECT_EQ(ReportOf(load.out)["requests"], 75);
 }
 
 TEST(LoadCommand, ErrorsAreReportedByKindAndExitCode) {
@@ -114,7 +114,7 @@ TEST(LoadCommand, HungServerIsATimeoutAndTheRestIsNotSent) {
       Load(engine.Url(), {"--rate=20", "--duration=1s", "--timeout=200ms", "--concurrency=1"}));
   EXPECT_EQ(load.code, 1);
   const auto report = ReportOf(load.out);
-  EXPECT_EQ(report["asked"], 20);
+  EXPECT_EQ(report["requests"], 20);
   EXPECT_EQ(report["errors"]["timeout"], report["sent"]);
   EXPECT_GT(report["not_sent"], 5);
 }
@@ -123,7 +123,7 @@ TEST(LoadCommand, SigintStopsItAndItReports) {
   const SimulatedEngine engine(FastEngine());
   ASSERT_TRUE(engine.Serving()) << engine.process().Diagnostics();
   Process load(Load(engine.Url(), {"--rate=50", "--duration=1h", "--poisson"}));
-  ASSERT_TRUE(load.WaitForErr("asked 50/s")) << load.Diagnostics();
+  ASSERT_TRUE(load.WaitForErr("requests 50/s")) << load.Diagnostics();
   load.Signal(SIGINT);
   EXPECT_EQ(load.Wait(), 0) << load.Diagnostics();
   EXPECT_EQ(ReportOf(load.Out())["stopped"], true);

@@ -93,7 +93,7 @@ class NamespacesProgramTest : public testing::Test {
   }
 
   static double ReceivedBytes(const Server& aggregator) {
-    const auto reply = Ask(aggregator.Port("metrics"), "GET", "/metrics");
+    const auto reply = Request(aggregator.Port("metrics"), "GET", "/metrics");
     const std::string name = "\nkeda_gpu_scaler_agent_received_bytes_total{";
     const size_t line = reply.ok() ? reply->body.find(name) : std::string::npos;
     if (line == std::string::npos) return -1;

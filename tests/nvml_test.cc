@@ -31,7 +31,7 @@ class NvmlTest : public testing::Test {
     return {{"LD_LIBRARY_PATH", FAKE_NVML_DIR "/new"}, {"FAKE_NVML_STATE", state_}};
   }
   std::string Metrics(const Server& server) const {
-    const auto reply = Ask(server.Port("metrics"), "GET", "/metrics");
+    const auto reply = Request(server.Port("metrics"), "GET", "/metrics");
     return reply.ok() ? reply->body : "";
   }
   bool Shows(const Server& server, const std::string& text) const {
@@ -53,7 +53,7 @@ TEST_F(NvmlTest, ARemovedGpuIsGoneAndAReinsertedOneIsBack) {
   ReplaceFile(state_, Driver(Gpu("GPU-a")));
   EXPECT_TRUE(Eventually([&] { return !Shows(server, "gpu_uuid=\"GPU-b\""); }));
   EXPECT_TRUE(server.process().WaitForErr("event=gpu_gone uuid=GPU-b"));
-  EXPECT_EQ(Ask(server.Port("probe"), "GET", "/healthz")->status, 200);
+  EXPECT_EQ(Request(server.Port("probe"), "GET", "/healthz")->status, 200);
   ReplaceFile(state_, Driver(absl::StrCat(Gpu("GPU-a"), ",", Gpu("GPU-b"))));
   EXPECT_TRUE(Eventually([&] { return Shows(server, "gpu_uuid=\"GPU-b\""); }));
 }
@@ -81,8 +81,8 @@ TEST_F(NvmlTest, HangingDriverFailsLivenessAndSigtermStillEndsIt) {
   ASSERT_TRUE(Eventually([&] { return Shows(server, "gpu_uuid=\"GPU-a\""); }));
   ReplaceFile(state_, Driver(Gpu("GPU-a"), R"("hang": "nvmlDeviceGetMemoryInfo_v2", )"));
   EXPECT_TRUE(
-      Eventually([&] { return Ask(server.Port("probe"), "GET", "/healthz")->status == 503; }));
-  EXPECT_EQ(Ask(server.Port("probe"), "GET", "/readyz")->status, 200);
+      Eventually([&] { return Request(server.Port("probe"), "GET", "/healthz")->status == 503; }));
+  EXPECT_EQ(Request(server.Port("probe"), "GET", "/readyz")->status, 200);
   const Finished query = RunProgram({"query", server.Address()});
   EXPECT_EQ(query.code, 1);
   EXPECT_THAT(query.out, HasSubstr("UNAVAILABLE"));

@@ -237,8 +237,8 @@ TEST(Serve, BadMetadataIsNamedByQuery) {
 TEST(Serve, WithoutGpusItIsReadyAndAnswersUnavailable) {
   Server server({"--gpu-source=none"});
   ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
-  EXPECT_EQ(Ask(server.Port("probe"), "GET", "/healthz")->status, 200);
-  EXPECT_EQ(Ask(server.Port("probe"), "GET", "/readyz")->status, 200);
+  EXPECT_EQ(Request(server.Port("probe"), "GET", "/healthz")->status, 200);
+  EXPECT_EQ(Request(server.Port("probe"), "GET", "/readyz")->status, 200);
   EXPECT_EQ(Health(server, ""), "SERVING");
   EXPECT_EQ(Health(server, kScalerService), "NOT_SERVING");
   const Finished query = RunProgram({"query", server.Address()});
@@ -264,7 +264,7 @@ TEST(Serve, MetricsPageShowsTheGpus) {
   ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   std::string body;
   EXPECT_TRUE(Eventually([&] {
-    const auto reply = Ask(server.Port("metrics"), "GET", "/metrics");
+    const auto reply = Request(server.Port("metrics"), "GET", "/metrics");
     body = reply.ok() ? reply->body : "";
     return body.find("keda_gpu_scaler_gpu_utilization_percent{") != std::string::npos;
   })) << body;
@@ -461,7 +461,7 @@ TEST(Serve, SurvivesTheEndOfItsLogReader) {
   Server server({"--gpu-source=none"});
   ASSERT_TRUE(server.Ready()) << server.process().Diagnostics();
   server.process().Signal(SIGPIPE);
-  const auto ready = Ask(server.Port("probe"), "GET", "/readyz");
+  const auto ready = Request(server.Port("probe"), "GET", "/readyz");
   EXPECT_TRUE(ready.ok()) << ready.status();
   server.process().Signal(SIGTERM);
   EXPECT_EQ(server.process().Wait(), 0) << server.process().Err();

@@ -225,7 +225,7 @@ class TwoAggregatorsEndpointTest : public TwoAggregatorsDemandTest {
   }
   // Returns the first series of the metrics page that begins so, or -1.
   static double SeriesOf(const Server& server, const std::string& begin) {
-    const auto page = Ask(server.Port("metrics"), "GET", "/metrics");
+    const auto page = Request(server.Port("metrics"), "GET", "/metrics");
     if (!page.ok()) return -1;
     const size_t line = page->body.find(absl::StrCat("\nkeda_gpu_scaler_", begin));
     if (line == std::string::npos) return -1;

@@ -18,7 +18,7 @@ class AttributedSource : public GpuSource {
   absl::StatusOr<NodeSnapshot> Read(const CostlyReadings& wanted) override {
     if (is_due_ || clock_.Now() - queried_at_ >= kKubeletInterval) {
       queried_at_ = clock_.Now();
-      attribution_.Ask();
+      attribution_.Query();
     }
     absl::StatusOr<NodeSnapshot> snapshot = source_.Read(wanted);
     is_due_ = snapshot.ok() && attribution_.Annotate(*snapshot);

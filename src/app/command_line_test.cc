@@ -32,7 +32,7 @@ class CommandLineTest : public testing::Test {
                     .help = "Serves.",
                     .flags = {TextFlag("port", "PORT", "Port.", &port_)}},
                    {.name = "query",
-                    .help = "Asks.",
+                    .help = "Queries.",
                     .arguments = "ADDRESS [KEY=VALUE...]",
                     .flags = {WordFlag("format", "FORMAT", "Format.", {"text", "json"}, &format_),
                               SwitchFlag("quiet", "Print less.", &idle_),

@@ -6,7 +6,7 @@ namespace gpuscaler {
 
 std::span<const ExitCodeInfo> ExitCodes() {
   static constexpr std::array<ExitCodeInfo, 6> kCodes = {{
-      {kExitOk, "Done; of serve: asked to stop, and stopped in order."},
+      {kExitOk, "Done; of serve: stopped in order after SIGTERM or SIGINT."},
       {kExitFindings,
        "The answer is no: lint found something, query or explain got an error from the scaler, or "
        "it has no such workload or explanation."},

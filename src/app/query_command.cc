@@ -145,7 +145,7 @@ Command QueryCommand() {
   const auto flags = std::make_shared<QueryFlags>();
   Command command = {
       .name = "query",
-      .help = "Ask a running scaler what KEDA would ask.",
+      .help = "Send a running scaler the requests that KEDA would send.",
       .arguments = "ADDRESS [KEY=VALUE...]",
       .flags = {TextFlag("file", "FILE",
                          "ScaledObject manifest to take the metadata from; -: standard input.",

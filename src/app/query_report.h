@@ -14,9 +14,9 @@ namespace gpuscaler {
 
 struct QueryReport {
   TriggerQuery trigger;
-  absl::StatusOr<MetricSpec> spec = absl::UnknownError("not asked");
-  absl::StatusOr<double> value = absl::UnknownError("not asked");
-  absl::StatusOr<bool> active = absl::UnknownError("not asked");
+  absl::StatusOr<MetricSpec> spec = absl::UnknownError("not requested");
+  absl::StatusOr<double> value = absl::UnknownError("not requested");
+  absl::StatusOr<bool> active = absl::UnknownError("not requested");
   std::optional<absl::StatusOr<gpuscaler::v1::Explanation>> explanation;  // if requested
   std::optional<int> replicas;                                            // --replicas
 };

@@ -89,7 +89,7 @@ TEST(QueryReport, ListsWhatWasLeftOut) {
 
 TEST(IsConsistent, DetectsAnExplanationOfAnotherReply) {
   QueryReport report = Report(80, true);
-  EXPECT_TRUE(IsConsistent(report)) << "none was asked for";
+  EXPECT_TRUE(IsConsistent(report)) << "none was requested";
   gpuscaler::v1::Explanation explanation;
   explanation.set_value(80);
   explanation.set_active(true);

@@ -55,7 +55,7 @@ std::string TopPath(const TopState& state);
 // Stores a reply to TopPath(state).
 void SetTopDocument(const TopState& state, WebDocument document, TopDocuments& documents);
 
-// Changes the state as a key asks for, with the rows that the screen shows.
+// Changes the state as a key requests, with the rows that the screen shows.
 void OnTopKey(const Key& key, const TopDocuments& documents, const TopSize& size, TopState& state);
 
 // Returns exactly `size.height` lines, each at most `size.width` columns wide.

@@ -130,7 +130,7 @@ std::string EngineProber::WhyNone() const {
       faults.push_back(std::string(candidate.fault.message()));
     }
   }
-  if (faults.empty()) return "none of its servers was asked yet";
+  if (faults.empty()) return "none of its servers was probed yet";
   const bool may_load = std::ranges::all_of(candidates_, [](const Candidate& candidate) {
     return candidate.fault.ok() || MayBeLoading(candidate.fault);
   });

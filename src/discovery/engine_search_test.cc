@@ -43,10 +43,10 @@ class EngineSearchTest : public testing::Test {
 };
 
 TEST_F(EngineSearchTest, ProbesTheDefaultPortsOfAllEngineVersions) {
-  const std::set<int> asked = ProbeAll(absl::UnavailableError("Connection refused"));
-  EXPECT_THAT(asked, Contains(8000));
-  EXPECT_THAT(asked, Contains(8080)) << "llama-server";
-  EXPECT_THAT(asked, Contains(9931)) << "a later llama-server";
+  const std::set<int> probed = ProbeAll(absl::UnavailableError("Connection refused"));
+  EXPECT_THAT(probed, Contains(8000));
+  EXPECT_THAT(probed, Contains(8080)) << "llama-server";
+  EXPECT_THAT(probed, Contains(9931)) << "a later llama-server";
 }
 
 }  // namespace

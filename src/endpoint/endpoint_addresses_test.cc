@@ -173,8 +173,8 @@ TEST_F(EndpointAddressesTest, TheLastAnswerStaysWhileDnsFails) {
   addresses.SetHosts({kLlm});
   ASSERT_THAT(WaitForAddresses(addresses, 1), ElementsAre("10.0.0.7"));
   dns_->Set(kLlmName, absl::UnavailableError("Temporary failure in name resolution"));
-  const int asked = dns_->WaitForQueries(kLlmName, 0);
-  EXPECT_GE(dns_->WaitForQueries(kLlmName, asked + 3), asked + 3);
+  const int queries = dns_->WaitForQueries(kLlmName, 0);
+  EXPECT_GE(dns_->WaitForQueries(kLlmName, queries + 3), queries + 3);
   EXPECT_THAT(Texts(addresses.Of(kLlm).value()), ElementsAre("10.0.0.7"));
   dns_->Set(kLlmName, std::vector<std::string>{"10.0.0.8", "10.0.0.9"});
   EXPECT_THAT(WaitForAddresses(addresses, 2), ElementsAre("10.0.0.8", "10.0.0.9"));

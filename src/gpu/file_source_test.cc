@@ -100,11 +100,11 @@ TEST_F(FileSourceTest, PcieIsReadOnlyIfRequestedAndSupported) {
   }
   EXPECT_EQ(FindGap(unasked->gpus[1], GpuField::kPcie), nullptr);
 
-  const auto asked = source_.Read({.pcie = true});
-  ASSERT_TRUE(asked.ok()) << asked.status();
-  EXPECT_EQ(asked->gpus[0].pcie_tx_kbps, 5);
-  EXPECT_EQ(asked->gpus[0].pcie_rx_kbps, 6);
-  EXPECT_EQ(FindGap(asked->gpus[2], GpuField::kPcie)->reason, GpuGap::Reason::kFailed);
+  const auto reading = source_.Read({.pcie = true});
+  ASSERT_TRUE(reading.ok()) << reading.status();
+  EXPECT_EQ(reading->gpus[0].pcie_tx_kbps, 5);
+  EXPECT_EQ(reading->gpus[0].pcie_rx_kbps, 6);
+  EXPECT_EQ(FindGap(reading->gpus[2], GpuField::kPcie)->reason, GpuGap::Reason::kFailed);
 }
 
 TEST_F(FileSourceTest, ActivityIsReadOnlyIfRequestedAndSupported) {
@@ -119,10 +119,10 @@ TEST_F(FileSourceTest, ActivityIsReadOnlyIfRequestedAndSupported) {
   EXPECT_EQ(FindGap(unasked->gpus[0], GpuField::kTensorActivity), nullptr);
   EXPECT_TRUE(unasked->gpus[1].gaps.empty());
 
-  const auto asked = source_.Read({.activity = true});
-  ASSERT_TRUE(asked.ok()) << asked.status();
-  EXPECT_EQ(asked->gpus[0].sm_activity_percent, 50);
-  EXPECT_EQ(FindGap(asked->gpus[0], GpuField::kDramActivity)->reason, GpuGap::Reason::kFailed);
+  const auto reading = source_.Read({.activity = true});
+  ASSERT_TRUE(reading.ok()) << reading.status();
+  EXPECT_EQ(reading->gpus[0].sm_activity_percent, 50);
+  EXPECT_EQ(FindGap(reading->gpus[0], GpuField::kDramActivity)->reason, GpuGap::Reason::kFailed);
 }
 
 }  // namespace

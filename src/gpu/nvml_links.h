@@ -10,7 +10,7 @@ namespace gpuscaler::nvml {
 
 struct LinkGroups {
   std::vector<std::string> names;  // GpuSample::link_group of each device
-  // False: some device did not answer, or its fabric is not set up yet. Ask again later.
+  // False: some device did not answer, or its fabric is not set up yet. Retry later.
   bool is_complete = true;
 };
 

@@ -7,7 +7,7 @@ namespace {
 
 constexpr unsigned kUsageRows = 128;
 constexpr unsigned kMaxUsageRows = 65'536;  // limits the memory whatever the driver returns
-constexpr int kReads = 2;                   // the second has the room that the first asked for
+constexpr int kReads = 2;                   // the second has the room that the first requires
 
 Return ReadRows(const NvmlFunctions& calls, Device device, uint64_t since,
                 std::vector<ProcessUtilization>& rows) {

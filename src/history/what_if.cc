@@ -120,7 +120,7 @@ std::string WhatIfNote(TargetType type) {
   return absl::StrCat(
       "The load is taken as it was: ", load,
       ". Load that the replicas could not serve is not in it, and replicas count as soon as they "
-      "are asked for. The minimum is 0 unless it is given, so a workload with a higher "
+      "are requested. The minimum is 0 unless it is given, so a workload with a higher "
       "minReplicaCount would not have gone to zero. The cooldown is 5 minutes. Other triggers of "
       "the ScaledObject are not in it.");
 }

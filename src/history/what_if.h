@@ -5,7 +5,7 @@
 //   Value:        the value is a mean over the replicas, so value x recorded replicas is the load,
 //                 and its mean over the replayed replicas is what the HPA gets.
 // Neither holds beyond the load that the recorded replicas could serve: GPUs at 100 % hide how much
-// more was asked for, and clients that waited would have sent more to more replicas. A replica
+// more was requested, and clients that waited would have sent more to more replicas. A replica
 // counts at once, without the time that it takes to start.
 #pragma once
 

@@ -49,7 +49,7 @@ class RecordedAnswersTest : public testing::TestWithParam<const char*> {
   }
 
   template <typename Answer>
-  Answer Ask(const std::string& socket, const std::string& method) {
+  Answer Query(const std::string& socket, const std::string& method) {
     const auto bytes = CallKubelet(loop_, socket, method, 1 << 20, absl::Seconds(10));
     EXPECT_TRUE(bytes.ok()) << bytes.status();
     Answer answer;
@@ -108,14 +108,14 @@ class RecordedAnswersTest : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(RecordedAnswersTest, FakeListsTheSameDevices) {
-  const auto answer = Ask<v1::ListPodResourcesResponse>(kubelet_.pod_resources_socket(),
-                                                        "/v1.PodResourcesLister/List");
+  const auto answer = Query<v1::ListPodResourcesResponse>(kubelet_.pod_resources_socket(),
+                                                          "/v1.PodResourcesLister/List");
   EXPECT_EQ(answer.DebugString(), devices_.DebugString());
 }
 
 TEST_P(RecordedAnswersTest, FakeListsTheSamePods) {
   const auto answer =
-      Ask<v1alpha1::ListPodsResponse>(kubelet_.pods_api_socket(), "/v1alpha1.Pods/ListPods");
+      Query<v1alpha1::ListPodsResponse>(kubelet_.pods_api_socket(), "/v1alpha1.Pods/ListPods");
   ASSERT_EQ(answer.pods_size(), pods_.size());
   for (size_t i = 0; i < pods_.size(); ++i) {
     kubernetes::Pod listed;

@@ -167,7 +167,7 @@ void Demo::PrintIntroduction() const {
       << options_.speed << " times as fast. The triggers of its ScaledObject:\n\n"
       << TriggerYaml(by_profile_, address_) << TriggerYaml(by_demand_, address_)
       << "\nThe first sets the number. Without replicas it has no GPU and no engine to read: the\n"
-         "second wakes the first one. Ask it yourself:\n\n  "
+         "second wakes the first one. Query it yourself:\n\n  "
       << QueryLine(by_profile_, address_)
       << "\n\nor see it on http://127.0.0.1:" << server_->web_port() << "/\n"
       << std::endl;

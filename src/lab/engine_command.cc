@@ -93,7 +93,7 @@ class SimulatedEngine {
                                    .fault = EngineFaultNamed(flags_.fault),
                                    .fault_after = flags_.fault_after};
     options.crash = [this] {
-      LogError("crashed", {{"why", "as asked for: --fault=crash"}});
+      LogError("crashed", {{"why", "injected: --fault=crash"}});
       gpu_.Leave();  // like a driver after the process ended
       std::_Exit(kExitFindings);
     };

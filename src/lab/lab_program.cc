@@ -30,7 +30,7 @@ Program LabProgram() {
 
 std::span<const ExitCodeInfo> LabExitCodes() {
   static constexpr std::array<ExitCodeInfo, 6> kCodes = {{
-      {kExitOk, "Done, or asked to stop and stopped in order."},
+      {kExitOk, "Done, or stopped in order after SIGTERM or SIGINT."},
       {kExitFindings,
        "demo did not scale from 0 and back, requests of load failed or were not sent, or engine "
        "crashed by --fault."},

@@ -110,9 +110,9 @@ class LoadProgress {
     constexpr absl::Duration kLineInterval = absl::Seconds(1);
     const absl::Duration passed = run.passed();
     if (passed - shown_at_ < kLineInterval) return;
-    const double asked = passed < plan_.duration ? plan_.curve.RateAt(passed) : 0;
+    const double target_rate = passed < plan_.duration ? plan_.curve.RateAt(passed) : 0;
     const std::string line =
-        LoadLine(passed, asked, run.tally(), run.TakeRecent(), passed - shown_at_);
+        LoadLine(passed, target_rate, run.tally(), run.TakeRecent(), passed - shown_at_);
     std::cerr << (terminal_ ? "\r" : "") << line << (terminal_ ? "\x1b[K" : "\n") << std::flush;
     shown_at_ = passed;
   }
@@ -184,10 +184,10 @@ std::vector<Flag> WorkFlags(LoadFlags* flags) {
       IntFlag("prompt-tokens", "Of each request, about.", {1, kMaxTokens},
               &flags->work.prompt_tokens),
       IntFlag("max-tokens", "Of each answer.", {1, kMaxTokens}, &flags->work.max_tokens),
-      TextFlag("model", "NAME", "The model to ask for; empty: whichever is served.",
+      TextFlag("model", "NAME", "The model to request; empty: whichever is served.",
                &flags->work.model),
       IntFlag("concurrency",
-              "Requests under way at once, at most; others wait for an end, which counts as their "
+              "Requests in flight at once, at most; others wait for an end, which counts as their "
               "latency.",
               {1, kMaxConcurrent}, &flags->limits.concurrency),
       DurationFlag("timeout",

@@ -59,7 +59,7 @@ std::optional<RuleViolation> RequestsTargetHigh(const Manifest&,
       absl::StrCat("the target of ", NumberText(scaler_trigger->parsed->target),
                    " requests is two thirds of maxConcurrency ", NumberText(limit),
                    " or more: answers slow down as the batch fills, so replicas queue before the "
-                   "next one is asked for; use ",
+                   "next one is requested; use ",
                    NumberText(std::max(1.0, std::floor(limit / 2))), " or less"),
       LineOfTarget(*scaler_trigger)};
 }

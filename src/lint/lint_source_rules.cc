@@ -131,7 +131,7 @@ std::optional<RuleViolation> BatchLimitNotGiven(const ScalerTrigger& scaler_trig
                        : absl::StrCat("an engine that runs fewer than the target of ",
                                       NumberText(trigger.target),
                                       " requests at once makes others wait before the next replica "
-                                      "is asked for, and lint cannot compare the two"),
+                                      "is requested, and lint cannot compare the two"),
                    "; set maxConcurrency to the engine's flag (", kBatchLimitFlags, ")"),
       scaler_trigger.declaration->LineOf({"tpotSloMs", "profile", "metricType"})};
 }

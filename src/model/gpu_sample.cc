@@ -29,7 +29,7 @@ absl::string_view Name(GpuField field) {
 
 std::string Why(const GpuGap& gap) {
   const bool has_detail = gap.reason == GpuGap::Reason::kFailed || !gap.detail.empty();
-  return has_detail ? gap.detail : "not read yet: costly, and no trigger had asked";
+  return has_detail ? gap.detail : "not read yet: costly, and no trigger had requested it";
 }
 
 std::string UnknownGpuUuid(int index) { return absl::StrCat("GPU-unknown-", index); }

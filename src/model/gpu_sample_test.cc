@@ -27,7 +27,7 @@ TEST(FindGap, DistinguishesAFailedFieldFromOneTheDeviceLacks) {
 TEST(Why, IsTheDetailOrThatNoTriggerHadAsked) {
   EXPECT_EQ(Why({GpuField::kPower, GpuGap::Reason::kFailed, "lost"}), "lost");
   EXPECT_EQ(Why({GpuField::kPcie, GpuGap::Reason::kNotRequested, ""}),
-            "not read yet: costly, and no trigger had asked");
+            "not read yet: costly, and no trigger had requested it");
   EXPECT_EQ(Why({GpuField::kSmActivity, GpuGap::Reason::kNotRequested, "two samples"}),
             "two samples");
 }

@@ -101,17 +101,17 @@ TEST(PrometheusText, CarriageReturnsBeforeLineFeedsAreIgnored) {
 }
 
 TEST(PrometheusText, FiltersOncePerRunOfSamplesWithOneName) {
-  std::vector<std::string> asked;
+  std::vector<std::string> filtered;
   std::vector<std::string> taken;
   const absl::Status status = ReadPage(
       "w{reason=\"capacity\"} 1\nw_by_reason 2\nw_by_reason 3\nw 4\n", ExpositionFormat::kText,
       [&](absl::string_view name) {
-        asked.emplace_back(name);
+        filtered.emplace_back(name);
         return name == "w";
       },
       [&](const ExpositionSample& sample) { taken.push_back(AsText(sample)); });
   EXPECT_TRUE(status.ok()) << status;
-  EXPECT_THAT(asked, ElementsAre("w", "w_by_reason", "w"));
+  EXPECT_THAT(filtered, ElementsAre("w", "w_by_reason", "w"));
   EXPECT_THAT(taken, ElementsAre("w{reason=capacity} 1", "w{} 4"));
 }
 

@@ -115,9 +115,9 @@ TEST(RedisFaults, StopsAtOnceWhileAServerHangs) {
   reading->reader().Replace({target});
   ASSERT_TRUE(reading->Next(target.source).ok());
   redis.Freeze();
-  const absl::Time asked = absl::Now();
+  const absl::Time began_at = absl::Now();
   reading.reset();
-  EXPECT_LT(absl::Now() - asked, absl::Seconds(10)) << "not after its timeout";
+  EXPECT_LT(absl::Now() - began_at, absl::Seconds(10)) << "not after its timeout";
 }
 
 TEST(RedisFaults, LoadingServerIsReadLater) {
@@ -205,11 +205,11 @@ TEST(RedisFaults, FailingServerIsContactedWithBackoff) {
   const TestHttpServer server([](TestHttpConnection&) {});
   TestReading reading({.interval = absl::Milliseconds(5), .timeout = absl::Seconds(2)});
   const RedisTarget target = TargetAt(server.port(), QueueLength::kList, "jobs");
-  const absl::Time asked = absl::Now();
+  const absl::Time began_at = absl::Now();
   reading.reader().Replace({target});
   for (int i = 0; i < 50; ++i) EXPECT_FALSE(reading.Next(target.source).ok());
   const int connections = server.connections();
-  EXPECT_LE(connections, MostConnectionsWithin(absl::Now() - asked));
+  EXPECT_LE(connections, MostConnectionsWithin(absl::Now() - began_at));
 }
 
 // Creates a group with a name longer than a reply may be: XINFO GROUPS then breaks connections.
@@ -265,9 +265,9 @@ TEST(RedisFaults, MissingReplyAffectsNoOtherQueue) {
   // The keys end like an HTTP request, and so does each command.
   const TestHttpServer server([](TestHttpConnection& connection) {
     while (true) {
-      const std::string asked = connection.ReadRequest();
-      if (asked.empty()) return;
-      if (absl::StrContains(asked, "XLEN")) connection.Hang();
+      const std::string request = connection.ReadRequest();
+      if (request.empty()) return;
+      if (absl::StrContains(request, "XLEN")) connection.Hang();
       connection.Send(":3\r\n");
     }
   });

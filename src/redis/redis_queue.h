@@ -58,7 +58,7 @@ struct RedisLag {
 
 struct RedisStep {
   std::vector<RedisCommand> commands;  // commands to send; empty: done
-  absl::StatusOr<double> length = absl::UnavailableError("not asked yet");
+  absl::StatusOr<double> length = absl::UnavailableError("not queried yet");
   std::string note;  // shown in the explanation: "stream jobs has no group workers"
 };
 

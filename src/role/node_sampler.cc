@@ -21,7 +21,7 @@ NodeSampler::NodeSampler(const Config& config, const Clock& clock,
 void NodeSampler::Start(std::function<void(const absl::Status&)> read) {
   if (attribution_ != nullptr) {
     kubelet_thread_ = std::make_unique<PeriodicThread>("kubelet", kKubeletInterval, [this] {
-      if (attribution_->Ask()) Wake();
+      if (attribution_->Query()) Wake();
     });
     wakeable_kubelet_ = kubelet_thread_.get();
   }

@@ -66,7 +66,7 @@ TEST(OpenAttribution, InaccessibleFolderMakesOwnersUnknown) {
     const DroppedPrivileges unprivileged;
     const auto attribution = OpenAttribution(AutoConfig(kubelet.pod_resources_socket()), clock);
     ASSERT_NE(attribution, nullptr);
-    attribution->Ask();
+    attribution->Query();
     attribution->Annotate(snapshot);
   }
   ASSERT_EQ(chmod(folder.PathOf("kubelet").c_str(), 0700), 0);

@@ -95,7 +95,7 @@ class TestFleet : public testing::Test {
   }
 
   static std::string FetchMetrics(int port) {
-    const auto reply = Ask(port, "GET", "/metrics");
+    const auto reply = Request(port, "GET", "/metrics");
     return reply.ok() ? reply->body : reply.status().ToString();
   }
 

@@ -58,7 +58,7 @@ TEST(Explain, NamesTheEvidenceForSharesOfGpus) {
   node.gpus[0].holders.push_back({.pod = 1, .container = "main"});
   const std::pair<SharedBy, const char*> rows[] = {
       {SharedBy::kEqually, "note: pods divide the load of shared GPUs equally: gpu-1/0"},
-      {SharedBy::kParts, "by the parts that they asked for (gpu-fraction, gpu-memory): gpu-1/0"},
+      {SharedBy::kParts, "by the parts that they requested (gpu-fraction, gpu-memory): gpu-1/0"},
       {SharedBy::kProcesses, "by their processes: gpu-1/0"},
   };
   for (const auto& [shared_by, want] : rows) {

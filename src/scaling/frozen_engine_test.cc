@@ -119,7 +119,7 @@ TEST(FrozenEngine, DepartedEngineIsEvaluatedByTheGpusOfItsOwnTime) {
   EXPECT_THAT(decision.active_because, Not(HasSubstr("was at 40"))) << decision.active_because;
 }
 
-// No kubelet is asked for the holders of GPUs.
+// No kubelet is queried for the holders of GPUs.
 class FrozenWithoutOwners : public testing::Test {
  protected:
   FrozenWithoutOwners() { gpus_.RepeatFor(absl::Minutes(12), {BusyGpu(0, 0, 90)}); }

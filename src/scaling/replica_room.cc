@@ -115,7 +115,7 @@ std::string WhyNoRoom(const Trigger& trigger, const Decision& decision, const Fl
   const std::string verb = more == 1 ? " is" : " are";
   std::string why =
       absl::StrCat(CountText(more, "more replica"), " of ", NeedText(*need), verb,
-                   " asked for, and there is room for ", room, ": ", FreeText(free, need->linked));
+                   " requested, and there is room for ", room, ": ", FreeText(free, need->linked));
   if (free.unknown > 0) {
     absl::StrAppend(&why, "; unknown whether ", CountText(free.unknown, "more GPU"),
                     free.unknown == 1 ? " is free" : " are free");

@@ -15,7 +15,7 @@ namespace gpuscaler {
 bool AsksForMoreReplicas(const Trigger& trigger, const Decision& decision);
 
 // Returns one sentence if the decision asks for more replicas than fit into the free GPUs of all
-// nodes: "2 more replicas of 4 linked GPUs are asked for, and there is room for 1: 8 free in
+// nodes: "2 more replicas of 4 linked GPUs are requested, and there is room for 1: 8 free in
 // 1+1+2+4".
 // Returns "" if they fit, or if the size of a replica is not known. The decision does not change.
 //

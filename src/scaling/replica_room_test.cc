@@ -55,7 +55,7 @@ TEST(WhyNoRoom, NamesTheReplicasTheirSizeAndTheFreeGpus) {
       NoRoomOn({LinkedReplica(4, "a"), WithFree(2, "a", Node("gpu-2", {})),
                 WithFree(1, "", Node("gpu-3", {}))},
                /*target=*/40),
-      "2 more replicas of 4 linked GPUs are asked for, and there is room for 0: 3 free in 1+2");
+      "2 more replicas of 4 linked GPUs are requested, and there is room for 0: 3 free in 1+2");
 }
 
 TEST(WhyNoRoom, EnoughGpusInGroupsThatAreTooSmallAreNoRoom) {
@@ -69,7 +69,7 @@ TEST(WhyNoRoom, EnoughGpusInGroupsThatAreTooSmallAreNoRoom) {
 
 TEST(WhyNoRoom, ReplicasWithASingleGpuNeedNoGroup) {
   EXPECT_EQ(NoRoomOn({LinkedReplica(1, "a"), WithFree(1, "", Node("gpu-2", {}))}, /*target=*/40),
-            "2 more replicas of 1 GPU are asked for, and there is room for 1: 1 free in 1");
+            "2 more replicas of 1 GPU are requested, and there is room for 1: 1 free in 1");
 }
 
 TEST(WhyNoRoom, IsSilentAboutParts) {

@@ -23,7 +23,7 @@ bool IsShared(const GpuSample& gpu) {
 absl::string_view Text(SharedBy shared_by) {
   switch (shared_by) {
     case SharedBy::kParts:
-      return "by the parts that they asked for (gpu-fraction, gpu-memory)";
+      return "by the parts that they requested (gpu-fraction, gpu-memory)";
     case SharedBy::kProcesses:
       return "by their processes";
     case SharedBy::kEqually:

@@ -88,7 +88,7 @@ TEST(UnreadableReplica, CostlyMetricThatWasNotRequestedIsUnavailable) {
   gpu.gaps.push_back({GpuField::kPcie, GpuGap::Reason::kNotRequested, ""});
   const Decision decision = Steady(trigger, {gpu});
   EXPECT_EQ(decision.status.code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(std::string(decision.status.message()), HasSubstr("no trigger had asked"));
+  EXPECT_THAT(std::string(decision.status.message()), HasSubstr("no trigger had requested it"));
 }
 
 TEST(UnreadableReplica, DeviceWithoutTheMetricIsUnreadableWhileOthersHaveIt) {

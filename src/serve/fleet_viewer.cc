@@ -95,7 +95,7 @@ Methods FleetViewer::methods() const {
           Reply(*call, shown);
         },
         kMaxWaiting);
-    if (!is_queued) call->Finish(absl::ResourceExhaustedError("others ask for the fleet too"));
+    if (!is_queued) call->Finish(absl::ResourceExhaustedError("others request the fleet too"));
   };
   return {Unary<ViewRequest>("/gpuscaler.v1.FleetViewer/View", view)};
 }

@@ -35,7 +35,7 @@ class HttpServerTest : public testing::Test {
 
   static TestReply MustRequest(const HttpServer& server, absl::string_view method,
                                absl::string_view path) {
-    const auto reply = Ask(server.port(), method, path);
+    const auto reply = Request(server.port(), method, path);
     EXPECT_TRUE(reply.ok()) << method << " " << path << ": " << reply.status();
     return reply.value_or(TestReply{});
   }
@@ -122,7 +122,7 @@ TEST_F(HttpServerTest, OtherProtocolsDoNoHarm) {
 
 TEST_F(HttpServerTest, ServesOnIpv6) {
   const auto server = Start("::1");
-  const auto reply = Ask(server->port(), "GET", "/metrics", nullptr, "::1");
+  const auto reply = Request(server->port(), "GET", "/metrics", nullptr, "::1");
   ASSERT_TRUE(reply.ok()) << reply.status();
   EXPECT_EQ(reply->status, 200);
 }

@@ -38,7 +38,7 @@ class HttpTlsTest : public testing::Test {
   static std::string Get(const HttpServer& server, const std::string& ca,
                          const TestCertificate& client = {}) {
     const TestTls tls{.ca = ca, .pair = client};
-    const auto reply = Ask(server.port(), "GET", "/metrics", &tls);
+    const auto reply = Request(server.port(), "GET", "/metrics", &tls);
     return reply.ok() ? reply->body : std::string(reply.status().message());
   }
 
@@ -55,7 +55,7 @@ TEST_F(HttpTlsTest, ServesOverTls) {
 
 TEST_F(HttpTlsTest, PlainTextIsNotAnswered) {
   const auto server = Start(ca_.Issue("server"));
-  EXPECT_FALSE(Ask(server->port(), "GET", "/metrics").ok());
+  EXPECT_FALSE(Request(server->port(), "GET", "/metrics").ok());
 }
 
 TEST_F(HttpTlsTest, OnlyClientsOfTheClientCaGetAnAnswer) {

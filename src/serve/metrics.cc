@@ -71,10 +71,9 @@ Metrics::Metrics()
       reload_failed_(Register(prometheus::BuildGauge(), "reload_failed",
                               "1 while the file cannot be used and the last good one is kept.",
                               registry_)) {
-  auto& decisions =
-      Register(prometheus::BuildCounter(), "decisions_total",
-               "Decisions on triggers, once for each snapshot asked about, by what was answered.",
-               registry_);
+  auto& decisions = Register(
+      prometheus::BuildCounter(), "decisions_total",
+      "Decisions on triggers, once for each requested snapshot, by what was answered.", registry_);
   Register(prometheus::BuildGauge(), "build_info", "1, with the version that runs.", registry_)
       .Add({{"version", GPUSCALER_VERSION}})
       .Set(1);

@@ -141,9 +141,9 @@ TEST(ScalerService, ExplanationHasANoteIfNoGpuIsFreeForMoreReplicas) {
   ASSERT_TRUE(reply.ok()) << reply.status();
   EXPECT_EQ(reply->value(), 90);
   EXPECT_THAT(reply->notes(),
-              testing::Contains("1 more replica of 1 GPU is asked for, and there is room for 0: "
+              testing::Contains("1 more replica of 1 GPU is requested, and there is room for 0: "
                                 "none free"));
-  EXPECT_THAT(reply->text(), HasSubstr("note: 1 more replica of 1 GPU is asked for"));
+  EXPECT_THAT(reply->text(), HasSubstr("note: 1 more replica of 1 GPU is requested"));
 }
 
 TEST(ScalerService, ExplainingAnErrorSucceeds) {

@@ -138,8 +138,8 @@ absl::StatusOr<std::string> TestHttpClient::ReadAll(absl::Duration timeout) {
   }
 }
 
-absl::StatusOr<TestReply> Ask(int port, absl::string_view method, absl::string_view path,
-                              const TestTls* tls, const std::string& address) {
+absl::StatusOr<TestReply> Request(int port, absl::string_view method, absl::string_view path,
+                                  const TestTls* tls, const std::string& address) {
   ASSIGN_OR_RETURN(const auto connection, TestHttpClient::Open(port, tls, address));
   connection->Send(absl::StrCat(method, " ", path, " HTTP/1.1\r\nHost: localhost\r\n\r\n"));
   ASSIGN_OR_RETURN(const std::string all, connection->ReadAll());

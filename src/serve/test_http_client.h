@@ -51,8 +51,8 @@ class TestHttpClient {
 };
 
 // Sends one request on a new connection.
-absl::StatusOr<TestReply> Ask(int port, absl::string_view method, absl::string_view path,
-                              const TestTls* tls = nullptr,
-                              const std::string& address = "127.0.0.1");
+absl::StatusOr<TestReply> Request(int port, absl::string_view method, absl::string_view path,
+                                  const TestTls* tls = nullptr,
+                                  const std::string& address = "127.0.0.1");
 
 }  // namespace gpuscaler

@@ -78,8 +78,8 @@ absl::StatusOr<int64_t> MaxTokens(const Json& body) {
 
 absl::StatusOr<CompletionRequest> FromJson(const Json& body, bool chat, const std::string& model) {
   if (!body.is_object()) return absl::InvalidArgumentError("the body is no JSON object");
-  if (const std::string asked = body.value("model", model); asked != model) {
-    return absl::NotFoundError(absl::StrCat("The model `", asked, "` does not exist."));
+  if (const std::string requested = body.value("model", model); requested != model) {
+    return absl::NotFoundError(absl::StrCat("The model `", requested, "` does not exist."));
   }
   CompletionRequest request = {.chat = chat, .stream = body.value("stream", false)};
   const char* const prompt = chat ? "messages" : "prompt";

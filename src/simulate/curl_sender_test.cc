@@ -42,7 +42,7 @@ class SequentialServer {
 
   std::string Url() const { return absl::StrCat("http://127.0.0.1:", port_, "/work"); }
   int connections() const { return connections_; }
-  const std::string& asked() const { return asked_; }  // valid after a reply or the end
+  const std::string& request() const { return request_; }  // valid after a reply or the end
 
  private:
   void Run() {
@@ -53,7 +53,7 @@ class SequentialServer {
       char buffer[4096];
       ssize_t count = 0;
       while ((count = recv(connection_, buffer, sizeof(buffer), 0)) > 0) {
-        asked_.assign(buffer, static_cast<size_t>(count));
+        request_.assign(buffer, static_cast<size_t>(count));
         if (reply_.empty()) break;
         send(connection_, reply_.data(), reply_.size(), MSG_NOSIGNAL);
       }
@@ -67,7 +67,7 @@ class SequentialServer {
   std::atomic<bool> stopping_ = false;
   std::atomic<int> connection_ = -1;
   std::atomic<int> connections_ = 0;
-  std::string asked_;
+  std::string request_;
   std::thread thread_;
 };
 
@@ -100,8 +100,8 @@ TEST(CurlSender, PostsItsBodyAndKeepsTheConnection) {
     EXPECT_EQ(answers[0].error, "");
   }
   EXPECT_EQ(server.connections(), 1);
-  EXPECT_THAT(server.asked(), testing::StartsWith("POST /work HTTP/1.1\r\n"));
-  EXPECT_THAT(server.asked(), testing::EndsWith("\r\n\r\n{\"a\": 1}"));
+  EXPECT_THAT(server.request(), testing::StartsWith("POST /work HTTP/1.1\r\n"));
+  EXPECT_THAT(server.request(), testing::EndsWith("\r\n\r\n{\"a\": 1}"));
 }
 
 TEST(CurlSender, ReportsTheKindOfError) {

@@ -190,7 +190,7 @@ MHD_Result MicroHttpdEngine::Answer(MHD_Connection* connection, Exchange& exchan
     return exchange.served ? Send(connection, Served(exchange)) : MHD_NO;  // closes the connection
   }
   if (Faulty(EngineFault::kHang)) return Hang(connection, exchange);
-  if (Faulty(EngineFault::kError)) return Send(connection, ErrorOf(500, "as asked for: --fault"));
+  if (Faulty(EngineFault::kError)) return Send(connection, ErrorOf(500, "injected: --fault"));
   const bool chat = path == "/v1/chat/completions";
   if (!chat && path != "/v1/completions") {
     if (method == "GET" || method == "HEAD") return Send(connection, PageAt(path));

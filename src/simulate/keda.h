@@ -73,7 +73,7 @@ class Keda {
 
   // The last answer for a trigger, for reports.
   struct Answer {
-    absl::StatusOr<double> value = absl::UnavailableError("not asked yet");
+    absl::StatusOr<double> value = absl::UnavailableError("not requested yet");
     bool active = false;
   };
   const Answer& answer(size_t trigger) const { return triggers_[trigger].last; }

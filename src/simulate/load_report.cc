@@ -51,7 +51,7 @@ std::string LoadText(const std::string& target, const LoadTally& tally, bool sto
   const auto rate = [&](int64_t count) {
     return absl::StrCat(count, ", ", NumberText(PerSecond(count, tally.sending)), " a second");
   };
-  std::string text = absl::StrCat("target    ", target, "\nasked     ", rate(tally.due), ", for ",
+  std::string text = absl::StrCat("target    ", target, "\nrequests  ", rate(tally.due), ", for ",
                                   NumberText(absl::ToDoubleSeconds(tally.sending)),
                                   " s\nsent      ", rate(tally.sent));
   if (tally.late > 0) {
@@ -80,8 +80,8 @@ std::string LoadJson(const std::string& target, const LoadTally& tally, bool sto
   const nlohmann::ordered_json report = {
       {"target", target},
       {"seconds", absl::ToDoubleSeconds(tally.sending)},
-      {"asked", tally.due},
-      {"asked_per_second", PerSecond(tally.due, tally.sending)},
+      {"requests", tally.due},
+      {"requests_per_second", PerSecond(tally.due, tally.sending)},
       {"sent", tally.sent},
       {"sent_per_second", PerSecond(tally.sent, tally.sending)},
       {"late", tally.late},
@@ -100,7 +100,7 @@ std::string LoadLine(absl::Duration passed, double target_rate, const LoadTally&
                      const LatencyCounts& recent, absl::Duration since_last) {
   const double answered = PerSecond(recent.count(), since_last);
   std::string line =
-      absl::StrFormat("%5.0fs  asked %.4g/s  answered %.4g/s  under way %d",
+      absl::StrFormat("%5.0fs  requests %.4g/s  answered %.4g/s  in flight %d",
                       absl::ToDoubleSeconds(passed), target_rate, answered, tally.in_flight);
   if (tally.waiting > 0) absl::StrAppend(&line, "  waiting ", tally.waiting);
   if (ErrorsOf(tally) > 0) absl::StrAppend(&line, "  errors ", ErrorsOf(tally));

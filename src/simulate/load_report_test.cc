@@ -25,7 +25,7 @@ LoadTally TallyOf300() {
 
 TEST(LoadReport, TextHasRequestedSentAndLost) {
   const std::string text = LoadText("http://x", TallyOf300(), false);
-  EXPECT_THAT(text, HasSubstr("asked     300, 10 a second, for 30 s\n"));
+  EXPECT_THAT(text, HasSubstr("requests  300, 10 a second, for 30 s\n"));
   EXPECT_THAT(text,
               HasSubstr("sent      290, 9.667 a second; 4 more than 10 ms after their time\n"));
   EXPECT_THAT(text, HasSubstr("errors    20: 7 HTTP 503, 3 timeout, 10 not sent in time\n"));
@@ -43,8 +43,8 @@ TEST(LoadReport, AnEmptyRunHasNoLatency) {
 
 TEST(LoadReport, JsonHasTheSameNumbers) {
   const auto json = nlohmann::json::parse(LoadJson("http://x", TallyOf300(), false));
-  EXPECT_EQ(json["asked"], 300);
-  EXPECT_EQ(json["asked_per_second"], 10);
+  EXPECT_EQ(json["requests"], 300);
+  EXPECT_EQ(json["requests_per_second"], 10);
   EXPECT_EQ(json["answered"], 280);
   EXPECT_EQ(json["not_sent"], 10);
   EXPECT_EQ(json["errors"]["timeout"], 3);
@@ -57,7 +57,8 @@ TEST(LoadReport, LineHasTheProgress) {
   tally.in_flight = 12;
   tally.waiting = 3;
   const std::string line = LoadLine(absl::Seconds(7), 10, tally, tally.latency, absl::Seconds(2));
-  EXPECT_THAT(line, HasSubstr("7s  asked 10/s  answered 50/s  under way 12  waiting 3  errors 20"));
+  EXPECT_THAT(line,
+              HasSubstr("7s  requests 10/s  answered 50/s  in flight 12  waiting 3  errors 20"));
 }
 
 }  // namespace

@@ -81,10 +81,10 @@ Fault UnknownKey(const Entry& entry) {
 }
 
 // Returns all names, or the nearest ones of many.
-std::string ProfilesText(absl::string_view asked, const std::vector<absl::string_view>& names) {
+std::string ProfilesText(absl::string_view requested, const std::vector<absl::string_view>& names) {
   if (names.size() <= kProfilesNamed) return JoinedWithOr(names);
   const std::string others = CountText(static_cast<int64_t>(names.size() - kNearestNamed), "other");
-  std::vector<absl::string_view> named = NearestFew(asked, names, kNearestNamed);
+  std::vector<absl::string_view> named = NearestFew(requested, names, kNearestNamed);
   const std::string others_text = absl::StrCat("one of ", others);
   named.push_back(others_text);
   return JoinedWithOr(named);

@@ -141,7 +141,7 @@ std::vector<KeyRow> CapacityRows() {
        .allowed = kSloAllowed,
        .help =
            "Milliseconds to the first token that users accept: if more than 5 % are later while "
-           "requests wait, one replica more is asked for, at most three in 10 minutes",
+           "requests wait, one replica more is requested, at most three in 10 minutes",
        .read = ReadMilliseconds<&Trigger::ttft_slo>,
        .use = KeyUse::kPressure},
       {.name = "gatewayUrl",
@@ -160,7 +160,7 @@ std::vector<KeyRow> PageRows() {
       {.name = "prometheusEndpoint",
        .allowed = kUrlAllowed,
        .help = "The page of metrics itself, such as a gateway's, at every address of its name; no "
-               "Prometheus server is asked",
+               "Prometheus server is queried",
        .read = ReadUrl<&MetricsEndpoint::url>,
        .use = KeyUse::kMetricsEndpoint},
       {.name = "prometheusMetric",

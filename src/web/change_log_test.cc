@@ -61,9 +61,9 @@ TEST_F(ChangeLogTest, ClientsGetWhatChangedSinceTheirVersion) {
 TEST_F(ChangeLogTest, TimesOfRequestsAreNoChange) {
   Update({RowNamed("a", 1)});
   const int64_t version = log_.Since(0).version;
-  WorkloadRow asked = RowNamed("a", 1);
-  asked.requested_at += absl::Seconds(5);
-  Update({asked});
+  WorkloadRow requested = RowNamed("a", 1);
+  requested.requested_at += absl::Seconds(5);
+  Update({requested});
   EXPECT_EQ(log_.Since(version).text, nullptr);
 }
 

@@ -167,7 +167,7 @@ TEST_F(WebServerTest, ErrorsAreJsonWithTheirStatus) {
   const TestReply missing = MustGet(server_->port(), "/none");
   EXPECT_EQ(missing.status, 404);
   EXPECT_EQ(missing.body, "{\"error\":\"no such page\"}");
-  const auto posted = Ask(server_->port(), "POST", "/query");
+  const auto posted = Request(server_->port(), "POST", "/query");
   ASSERT_TRUE(posted.ok()) << posted.status();
   EXPECT_EQ(posted->status, 405);
   EXPECT_THAT(posted->head, HasSubstr("Allow: GET, HEAD\r\n"));
@@ -175,7 +175,7 @@ TEST_F(WebServerTest, ErrorsAreJsonWithTheirStatus) {
 
 TEST_F(WebServerTest, HeadHasNoBody) {
   Start();
-  const auto reply = Ask(server_->port(), "HEAD", "/large");
+  const auto reply = Request(server_->port(), "HEAD", "/large");
   ASSERT_TRUE(reply.ok()) << reply.status();
   EXPECT_EQ(reply->status, 200);
   EXPECT_EQ(reply->body, "");

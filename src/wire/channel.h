@@ -23,7 +23,7 @@ struct UnaryAnswer {
 };
 
 // Connects at its first call, and again at the next one after the connection was lost or the server
-// has asked clients to go. The name is resolved at each attempt. Does not retry: all calls that
+// has sent GOAWAY. The name is resolved at each attempt. Does not retry: all calls that
 // wait for an attempt fail with it. Thread-safe.
 class Channel {
  public:

@@ -34,7 +34,7 @@ class TestPeer {
 
   virtual ~TestPeer() = default;
   virtual std::string address() const = 0;  // as in Target
-  // Asks clients to go; blocks until all calls have ended, 30 s at most.
+  // Sends GOAWAY; blocks until all calls have ended, 30 s at most.
   virtual void Drain() = 0;
 
   Counts counts;

@@ -68,7 +68,7 @@ class ReflectionServiceTest : public testing::Test {
     return std::make_unique<ReflectionCall>(*channel_, kMethod, CallOptions(), reads);
   }
 
-  ServerReflectionResponse Ask(const ServerReflectionRequest& request) {
+  ServerReflectionResponse Query(const ServerReflectionRequest& request) {
     const auto call = Begin();
     call->Write(request);
     const auto responses = call->WaitForMessages(1);
@@ -111,7 +111,7 @@ TEST_F(ReflectionServiceTest, ListsServices) {
   ServerReflectionRequest request;
   request.set_host("a");
   request.set_list_services("*");
-  const ServerReflectionResponse response = Ask(request);
+  const ServerReflectionResponse response = Query(request);
   EXPECT_EQ(response.valid_host(), "a");
   ASSERT_EQ(response.list_services_response().service_size(), 2) << response.DebugString();
   EXPECT_EQ(response.list_services_response().service(0).name(), "test.A");
@@ -122,24 +122,24 @@ TEST_F(ReflectionServiceTest, SendsTheFilesOfSymbols) {
   for (const char* symbol :
        {"grpc.health.v1.Health", "grpc.health.v1.Health.Check", "grpc.health.v1.HealthCheckRequest",
         "grpc.health.v1.HealthCheckRequest.service"}) {
-    EXPECT_THAT(FilesOf(Ask(SymbolRequest(symbol))), ElementsAre("health.proto")) << symbol;
+    EXPECT_THAT(FilesOf(Query(SymbolRequest(symbol))), ElementsAre("health.proto")) << symbol;
   }
-  EXPECT_THAT(FilesOf(Ask(SymbolRequest("grpc.reflection.v1alpha.ServerReflection"))),
+  EXPECT_THAT(FilesOf(Query(SymbolRequest("grpc.reflection.v1alpha.ServerReflection"))),
               ElementsAre("reflection_v1alpha.proto"));
   ServerReflectionRequest request;
   request.set_file_by_filename("health.proto");
-  EXPECT_THAT(FilesOf(Ask(request)), ElementsAre("health.proto"));
+  EXPECT_THAT(FilesOf(Query(request)), ElementsAre("health.proto"));
 }
 
 TEST_F(ReflectionServiceTest, FindsExtensions) {
   ServerReflectionRequest request;
   request.set_all_extension_numbers_of_type("reflection_test.Extended");
-  ServerReflectionResponse response = Ask(request);
+  ServerReflectionResponse response = Query(request);
   EXPECT_EQ(response.all_extension_numbers_response().base_type_name(), "reflection_test.Extended");
   EXPECT_THAT(response.all_extension_numbers_response().extension_number(), ElementsAre(100));
   request.mutable_file_containing_extension()->set_containing_type("reflection_test.Extended");
   request.mutable_file_containing_extension()->set_extension_number(100);
-  EXPECT_THAT(FilesOf(Ask(request)),
+  EXPECT_THAT(FilesOf(Query(request)),
               ElementsAre("reflection_test_extension.proto", "reflection_test.proto"))
       << "with what it imports";
 }
@@ -151,7 +151,7 @@ TEST_F(ReflectionServiceTest, AnswersNotFound) {
   requests[3].mutable_file_containing_extension()->set_containing_type("reflection_test.Extended");
   requests[3].mutable_file_containing_extension()->set_extension_number(101);
   for (const ServerReflectionRequest& request : requests) {
-    EXPECT_EQ(Ask(request).error_response().error_code(),
+    EXPECT_EQ(Query(request).error_response().error_code(),
               static_cast<int>(absl::StatusCode::kNotFound))
         << request.DebugString();
   }
@@ -183,7 +183,7 @@ TEST_F(ReflectionServiceTest, EndsCallsThatRequestWithoutReading) {
   constexpr size_t kRequests = 500;
   for (size_t i = 0; i < kRequests; ++i) {
     call->Write(SymbolRequest("google.protobuf.FieldOptions"));
-    Ask(SymbolRequest("x"));
+    Query(SymbolRequest("x"));
   }
   EXPECT_FALSE(call->HasEnded());
   call->StartReading();

@@ -18,7 +18,7 @@ namespace {
 constexpr absl::Duration kShortestInterval = absl::Seconds(1);
 
 // The state of the first snapshot, which may come before the first answer: not worth a log line.
-constexpr char kNotQueriedYet[] = "the kubelet was not asked yet";
+constexpr char kNotQueriedYet[] = "the kubelet was not queried yet";
 
 // The state of an agent that has just started, as its kubelet may have.
 constexpr char kNotReportedYet[] = "the kubelet lists no pods, which it may not know yet";
@@ -85,7 +85,7 @@ KubeletAttribution::KubeletAttribution(const Clock& clock, KubeletSockets socket
   LogInfo("pods_ignored", {{"pods", absl::StrJoin(ignored_, ",", pods)}});
 }
 
-bool KubeletAttribution::Ask() {
+bool KubeletAttribution::Query() {
   const absl::Time queried_at = clock_.Now();
   auto listed = ListPodDevices(kubelet_calls_, sockets_.pod_resources, timeout_);
   bool changed = false;
@@ -104,7 +104,8 @@ bool KubeletAttribution::HandleList(std::vector<PodDevices> listed, absl::Time q
   });
   const bool none = std::ranges::all_of(listed, HasNoDevice);
   const bool queries_api = !none || !reported_ || HasHolders();
-  const absl::Status api = queries_api ? QueryPodsApi(queried_at) : absl::UnknownError("not asked");
+  const absl::Status api =
+      queries_api ? QueryPodsApi(queried_at) : absl::UnknownError("not queried");
   if (const std::string why = WhyPodsAreMissing(lists_own_pod, api); !why.empty()) {
     SetError(why);
     return false;

@@ -48,7 +48,7 @@ inline constexpr absl::Duration kEmptyListConfirmation = absl::Seconds(15);
 
 // A kubelet that has not received its pods from the API server since its start lists only static
 // ones, however long that takes. It counts as one that does not answer: while its Pods API reports
-// this, or while its list lacks our own pod. Ask() runs on a thread of its own, Annotate() on the
+// this, or while its list lacks our own pod. Query() runs on a thread of its own, Annotate() on the
 // sampler's.
 class KubeletAttribution {
  public:
@@ -62,10 +62,10 @@ class KubeletAttribution {
 
   // Queries the kubelet once. Blocks for at most two timeouts. Logs changes. Returns true if the
   // owners have changed: the next snapshot should be taken now.
-  bool Ask();
+  bool Query();
 
   // Adds pods that the node had before this process started. Their owners' times count from the
-  // next Ask() on. Thread-safe.
+  // next Query() on. Thread-safe.
   void AddFormerPods(std::vector<Pod> pods);
 
   // Fills `attribution`, `pods` and the GPUs' `holders` from the newest answer, without waiting for
@@ -127,7 +127,7 @@ class KubeletAttribution {
   const std::vector<IgnoredPods> ignored_;
   const std::set<std::string> reservation_namespaces_;
 
-  // Only Ask() uses these.
+  // Only Query() uses these.
   ClaimFiles claim_files_;
   KubeletPodsByName api_pods_;
   absl::Time api_answered_at_ = absl::InfinitePast();

@@ -16,7 +16,7 @@ class AttributionTest : public AttributedNode {};
 
 TEST_F(AttributionTest, WritesTheOwnersIntoTheSnapshot) {
   kubelet_.AddPod("shop", "web-6d4cf56db6-x7k2p", {Gpu("GPU-sim-1")});
-  EXPECT_THAT(Ask(), HasSubstr("event=kubelet_found"));
+  EXPECT_THAT(Query(), HasSubstr("event=kubelet_found"));
   const NodeSnapshot snapshot = Read();
   EXPECT_EQ(snapshot.attribution.state, State::kKnown);
   EXPECT_THAT(snapshot.gpus[0].holders, IsEmpty());
@@ -36,18 +36,18 @@ TEST_F(AttributionTest, IsUnknownUntilTheFirstAnswer) {
   NodeSnapshot snapshot = Read();
   EXPECT_EQ(snapshot.attribution.state, State::kUnknown);
   EXPECT_EQ(log_, "");
-  Ask();
+  Query();
   snapshot = Read();
   EXPECT_EQ(snapshot.attribution.state, State::kKnown);
   EXPECT_THAT(log_, HasSubstr("event=attribution_known"));
 }
 
 TEST_F(AttributionTest, ReturnsWhetherTheOwnersChanged) {
-  EXPECT_TRUE(attribution_.Ask());
-  EXPECT_FALSE(attribution_.Ask());
+  EXPECT_TRUE(attribution_.Query());
+  EXPECT_FALSE(attribution_.Query());
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-1")});
-  EXPECT_TRUE(attribution_.Ask());
-  EXPECT_FALSE(attribution_.Ask());
+  EXPECT_TRUE(attribution_.Query());
+  EXPECT_FALSE(attribution_.Query());
 }
 
 TEST_F(AttributionTest, PodsApiHasOwnersReadinessAndAddress) {
@@ -60,7 +60,7 @@ TEST_F(AttributionTest, PodsApiHasOwnersReadinessAndAddress) {
                                .address = "10.0.0.7"};
   kubelet_.SetPods(
       {{.devices = {"shop", "web-6d4cf56db6-x7k2p", {Gpu("GPU-sim-0")}}, .of_api = reported}});
-  EXPECT_THAT(Ask(), HasSubstr("event=pods_api_found"));
+  EXPECT_THAT(Query(), HasSubstr("event=pods_api_found"));
   const NodeSnapshot snapshot = Read();
   ASSERT_EQ(snapshot.pods.size(), 1);
   EXPECT_EQ(snapshot.pods[0].owners_from, Pod::OwnersFrom::kReferences);
@@ -73,8 +73,8 @@ TEST_F(AttributionTest, PodsApiHasOwnersReadinessAndAddress) {
 
 TEST_F(AttributionTest, KubeletWithoutThePodsApiIsLoggedOnce) {
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
-  EXPECT_THAT(Ask(), HasSubstr("level=info event=pods_api_absent"));
-  EXPECT_EQ(Ask(), "");
+  EXPECT_THAT(Query(), HasSubstr("level=info event=pods_api_absent"));
+  EXPECT_EQ(Query(), "");
 }
 
 TEST_F(AttributionTest, EndedPodHoldsNothing) {
@@ -82,7 +82,7 @@ TEST_F(AttributionTest, EndedPodHoldsNothing) {
   kubelet_.ListEndedPods(true);
   kubelet_.SetPods(
       {{.devices = {"shop", "job-x7k2p", {Gpu("GPU-sim-0")}}, .of_api = {.has_ended = true}}});
-  Ask();
+  Query();
   EXPECT_THAT(Read().gpus[0].holders, IsEmpty());
 }
 
@@ -91,7 +91,7 @@ TEST_F(AttributionTest, SharedGpuIsDividedByTheControlGroupsOfItsProcesses) {
   kubelet_.SetPods(
       {{.devices = {"shop", "web-0", {Gpu("GPU-sim-0::0")}}, .of_api = {.uid = kUid0}},
        {.devices = {"shop", "web-1", {Gpu("GPU-sim-0::1")}}, .of_api = {.uid = kUid1}}});
-  Ask();
+  Query();
   RunProcess(100, kUid0);
   RunProcess(101, kUid1);
   processes_["GPU-sim-0"] = {{.pid = 100, .utilization_percent = 30},
@@ -105,7 +105,7 @@ TEST_F(AttributionTest, SharedGpuIsDividedByTheControlGroupsOfItsProcesses) {
 TEST_F(AttributionTest, FoldersOfLogsNameThePodsOfProcessesWithoutThePodsApi) {
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0::0")});
   kubelet_.AddPod("shop", "web-1", {Gpu("GPU-sim-0::1")});
-  Ask();
+  Query();
   RunProcess(100, kUid0);
   RunProcess(101, kUid1);
   folder_.AddFolder(absl::StrCat("logs/shop_web-0_", kUid0));
@@ -121,7 +121,7 @@ TEST_F(AttributionTest, FoldersOfLogsNameThePodsOfProcessesWithoutThePodsApi) {
 TEST_F(AttributionTest, DeviceWithoutAKnownGpuKeepsOtherOwnersKnown) {
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
   kubelet_.AddPod("shop", "web-1", {Gpu("nvidia1")});
-  Ask();
+  Query();
   const NodeSnapshot snapshot = Read();
   EXPECT_EQ(snapshot.attribution.state, State::kKnown);
   EXPECT_EQ(snapshot.attribution.why,
@@ -140,7 +140,7 @@ TEST_F(AttributionTest, GpusThatNeverAnsweredKeepOtherOwnersKnown) {
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
   kubelet_.AddPod("shop", "web-1", {Gpu("GPU-sim-2")});
   kubelet_.AddPod("shop", "web-2", {Gpu("GPU-sim-3")});
-  Ask();
+  Query();
   never_answered_ = 2;
   const NodeSnapshot snapshot = Read();
   EXPECT_EQ(snapshot.attribution.state, State::kKnown);
@@ -161,7 +161,7 @@ class IgnoringAttributionTest : public AttributedNode {
 TEST_F(IgnoringAttributionTest, IgnoredPodsHoldNothingAndOthersDo) {
   kubelet_.AddPod("gpu-operator", "dcgm-exporter-x7k2p", {Gpu("GPU-sim-0"), Gpu("GPU-sim-1")});
   kubelet_.AddPod("gpu-operator", "web-0", {Gpu("GPU-sim-1")});
-  Ask();
+  Query();
   const NodeSnapshot snapshot = Read();
   EXPECT_EQ(snapshot.attribution.state, State::kKnown);
   EXPECT_THAT(snapshot.gpus[0].holders, IsEmpty());
@@ -172,10 +172,10 @@ TEST_F(IgnoringAttributionTest, IgnoredPodsHoldNothingAndOthersDo) {
 
 TEST_F(IgnoringAttributionTest, OnlyIgnoredPodsNeedNoConfirmation) {
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-1")});
-  Ask();
+  Query();
   kubelet_.SetPods({});
   kubelet_.AddPod("gpu-operator", "dcgm-exporter-x7k2p", {Gpu("GPU-sim-0")});
-  Ask();
+  Query();
   EXPECT_THAT(Read().gpus[1].holders, IsEmpty());
 }
 
@@ -189,7 +189,7 @@ TEST(IgnoredPods, AreLoggedAtTheStart) {
 }
 
 TEST_F(AttributionTest, ChangedProcessesRequestAQueryAtMostOnceASecond) {
-  Ask();
+  Query();
   Read();
   EXPECT_FALSE(query_requested_) << "the first reading";
   processes_["GPU-sim-0"] = {{.pid = 100}};
@@ -210,7 +210,7 @@ TEST_F(AttributionTest, ChangedProcessesRequestAQueryAtMostOnceASecond) {
 
 TEST_F(AttributionTest, GpuWithoutAProcessListHidesNoChangeOfAnother) {
   processes_["GPU-sim-1"] = {{.pid = 200}};
-  Ask();
+  Query();
   Read();
   without_list_ = {"GPU-sim-1"};
   clock_.Advance(absl::Seconds(1));

@@ -61,7 +61,7 @@ class DraClaimsTest : public AttributedNode {
 
   // Returns "web-0, web-0? web-1?, -": the holders of GPU-sim-0, GPU-sim-1 and each instance.
   std::string Holders() {
-    Ask();
+    Query();
     const NodeSnapshot snapshot = Read();
     EXPECT_EQ(snapshot.attribution.state, State::kKnown) << snapshot.attribution.why;
     why_ = snapshot.attribution.why;

@@ -18,9 +18,9 @@ class EmptyListTest : public AttributedNode {};
 // An agent and its kubelet start together, on a node where pods run.
 TEST_F(EmptyListTest, FirstEmptyListIsNotAcceptedWhileGpusAreBusy) {
   processes_["GPU-sim-1"] = {{.pid = 100}};
-  Ask();
+  Query();
   const absl::Time first_observed_at = clock_.Now();
-  for (; clock_.Now() - first_observed_at < kEmptyListConfirmation; Ask()) {
+  for (; clock_.Now() - first_observed_at < kEmptyListConfirmation; Query()) {
     const NodeSnapshot snapshot = Read();
     EXPECT_EQ(snapshot.attribution.state, State::kUnknown);
     EXPECT_THAT(snapshot.attribution.why, HasSubstr("which it may not know yet"));
@@ -29,33 +29,33 @@ TEST_F(EmptyListTest, FirstEmptyListIsNotAcceptedWhileGpusAreBusy) {
   EXPECT_EQ(clock_.Now() - first_observed_at, kEmptyListConfirmation);
   EXPECT_EQ(Read().attribution.state, State::kKnown);
   kubelet_.Stop();
-  Ask();
+  Query();
   EXPECT_EQ(Read().attribution.state, State::kKnown) << "it was believed";
 }
 
 TEST_F(EmptyListTest, ListedPodsConfirmAtOnce) {
   processes_["GPU-sim-1"] = {{.pid = 100}};
-  Ask();
+  Query();
   EXPECT_EQ(Read().attribution.state, State::kUnknown);
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-1")});
-  Ask();
+  Query();
   EXPECT_EQ(Read().gpus[1].holders.size(), 1);
   EXPECT_EQ(Read().attribution.state, State::kKnown);
 }
 
 TEST_F(EmptyListTest, ErrorRestartsTheConfirmation) {
   processes_["GPU-sim-1"] = {{.pid = 100}};
-  Ask();
-  Ask();
+  Query();
+  Query();
   kubelet_.Stop();
-  Ask();
+  Query();
   EXPECT_EQ(Read().attribution.state, State::kUnknown);
   kubelet_.Start();
-  Ask();
-  Ask();
+  Query();
+  Query();
   EXPECT_EQ(Read().attribution.state, State::kUnknown);
-  Ask();
-  Ask();
+  Query();
+  Query();
   EXPECT_EQ(Read().attribution.state, State::kKnown);
 }
 
@@ -63,7 +63,7 @@ TEST_F(EmptyListTest, SyncedPodsApiConfirmsAnEmptyList) {
   kubelet_.ServePodsApi(true);
   kubelet_.AddPod("kube-system", "kube-proxy-x7k2p", {});
   processes_["GPU-sim-1"] = {{.pid = 100}};
-  Ask();
+  Query();
   EXPECT_EQ(Read().attribution.state, State::kKnown);
 }
 
@@ -72,37 +72,37 @@ TEST_F(EmptyListTest, PodsStayValidForTheGraceIfThePodsApiBecomesEmpty) {
   kubelet_.ServePodsApi(true);
   kubelet_.SetPods({{.devices = {"shop", "web-x7k2p", {Gpu("GPU-sim-0")}},
                      .of_api = {.owner_references = {{"DaemonSet", "web", true}}, .ready = true}}});
-  Ask();
+  Query();
   kubelet_.EmptyPodsApi(true);
-  Ask();
+  Query();
   EXPECT_EQ(Owners(Read()), "DaemonSet/web");
   EXPECT_EQ(Read().pods[0].ready, true);
   clock_.Advance(kAttributionGrace);
-  Ask();
+  Query();
   EXPECT_EQ(Owners(Read()), "ReplicaSet/web DaemonSet/web Job/web");
 }
 
 TEST_F(EmptyListTest, UnsyncedPodsApiIsAwaitedThoughGpusAreIdle) {
   kubelet_.ServePodsApi(true);
   kubelet_.FailPodsApi(absl::FailedPreconditionError("not synced"));
-  Ask();
+  Query();
   EXPECT_EQ(Read().attribution.state, State::kUnknown);
   kubelet_.FailPodsApi(absl::OkStatus());
-  Ask();
+  Query();
   EXPECT_EQ(Read().attribution.state, State::kKnown);
 }
 
 TEST_F(EmptyListTest, EmptyListIsAcceptedAfterTheConfirmationTime) {
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
-  Ask();
+  Query();
   kubelet_.SetPods({});
-  EXPECT_THAT(Ask(), HasSubstr("level=info event=kubelet_list_empty owners_kept_seconds=15"));
+  EXPECT_THAT(Query(), HasSubstr("level=info event=kubelet_list_empty owners_kept_seconds=15"));
   const absl::Time first_observed_at = clock_.Now();
   while (clock_.Now() - first_observed_at < kEmptyListConfirmation) {
     const NodeSnapshot snapshot = Read();
     EXPECT_EQ(snapshot.attribution.state, State::kKnown);
     EXPECT_EQ(snapshot.gpus[0].holders.size(), 1);
-    EXPECT_EQ(Ask(), "") << "logged once, and no error";
+    EXPECT_EQ(Query(), "") << "logged once, and no error";
   }
   const NodeSnapshot snapshot = Read();
   EXPECT_EQ(clock_.Now() - first_observed_at, kEmptyListConfirmation);
@@ -113,29 +113,29 @@ TEST_F(EmptyListTest, EmptyListIsAcceptedAfterTheConfirmationTime) {
 
 TEST_F(EmptyListTest, PodsThatANewKubeletListsLateStayHolders) {
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
-  Ask();
+  Query();
   kubelet_.Stop();
-  Ask();
+  Query();
   kubelet_.Start();
   kubelet_.SetPods({});
-  EXPECT_THAT(Ask(), HasSubstr("event=kubelet_found"));
+  EXPECT_THAT(Query(), HasSubstr("event=kubelet_found"));
   EXPECT_EQ(Read().gpus[0].holders.size(), 1);
-  Ask();
+  Query();
   EXPECT_EQ(Read().gpus[0].holders.size(), 1);
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
-  EXPECT_EQ(Ask(), "");
+  EXPECT_EQ(Query(), "");
   EXPECT_EQ(Read().gpus[0].holders.size(), 1);
 }
 
 TEST_F(EmptyListTest, PodsThatANewKubeletListsLaterThanOthersStayHolders) {
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
   kubelet_.AddPod("shop", "web-1", {Gpu("GPU-sim-1")});
-  Ask();
+  Query();
   kubelet_.Stop();
-  Ask();
+  Query();
   kubelet_.Start();
   kubelet_.SetPods({{.devices = {"shop", "web-1", {Gpu("GPU-sim-1")}}, .of_api = {}}});
-  EXPECT_THAT(Ask(),
+  EXPECT_THAT(Query(),
               AllOf(HasSubstr("event=kubelet_found"),
                     HasSubstr("level=info event=kubelet_list_incomplete missing=shop/web-0")));
   const absl::Time found_at = clock_.Now();
@@ -144,7 +144,7 @@ TEST_F(EmptyListTest, PodsThatANewKubeletListsLaterThanOthersStayHolders) {
     EXPECT_EQ(snapshot.attribution.state, State::kKnown);
     EXPECT_EQ(snapshot.gpus[0].holders.size(), 1);
     EXPECT_EQ(snapshot.gpus[1].holders.size(), 1);
-    EXPECT_EQ(Ask(), "");
+    EXPECT_EQ(Query(), "");
   }
   EXPECT_THAT(Read().gpus[0].holders, IsEmpty());
   EXPECT_EQ(Read().gpus[1].holders.size(), 1);
@@ -154,21 +154,21 @@ TEST_F(EmptyListTest, PodsApiOfANewKubeletShowsDeletedPods) {
   kubelet_.ServePodsApi(true);
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
   kubelet_.AddPod("shop", "web-1", {Gpu("GPU-sim-1")});
-  Ask();
+  Query();
   kubelet_.Stop();
-  Ask();
+  Query();
   kubelet_.Start();
   kubelet_.SetPods({{.devices = {"shop", "web-1", {Gpu("GPU-sim-1")}}, .of_api = {}}});
-  Ask();
+  Query();
   EXPECT_THAT(Read().gpus[0].holders, IsEmpty());
 }
 
 TEST_F(EmptyListTest, ListWithoutSomePodsIsAcceptedAtOnce) {
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
   kubelet_.AddPod("shop", "web-1", {Gpu("GPU-sim-1")});
-  Ask();
+  Query();
   kubelet_.SetPods({{.devices = {"shop", "web-1", {Gpu("GPU-sim-1")}}, .of_api = {}}});
-  Ask();
+  Query();
   const NodeSnapshot snapshot = Read();
   EXPECT_THAT(snapshot.gpus[0].holders, IsEmpty());
   EXPECT_EQ(snapshot.gpus[1].holders.size(), 1);
@@ -177,10 +177,10 @@ TEST_F(EmptyListTest, ListWithoutSomePodsIsAcceptedAtOnce) {
 TEST_F(EmptyListTest, EmptyListIsAcceptedAtOnceIfThePodsApiLacksThePods) {
   kubelet_.ServePodsApi(true);
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
-  Ask();
+  Query();
   kubelet_.SetPods({});
   kubelet_.AddPod("kube-system", "kube-proxy-x7k2p", {});
-  EXPECT_EQ(Ask(), "");
+  EXPECT_EQ(Query(), "");
   const NodeSnapshot snapshot = Read();
   EXPECT_EQ(snapshot.attribution.state, State::kKnown);
   EXPECT_THAT(snapshot.gpus[0].holders, IsEmpty());
@@ -190,22 +190,22 @@ TEST_F(EmptyListTest, PodsKeepTheirGpusWhileThePodsApiListsThem) {
   kubelet_.ServePodsApi(true);
   const KubeletPod reported = {.uid = kUid0};
   kubelet_.SetPods({{.devices = {"shop", "web-0", {Gpu("GPU-sim-0")}}, .of_api = reported}});
-  Ask();
+  Query();
   kubelet_.SetPods({{.devices = {"shop", "web-0", {}}, .of_api = reported}});
-  Ask();
+  Query();
   EXPECT_EQ(Read().gpus[0].holders.size(), 1);
   kubelet_.SetPods(
       {{.devices = {"shop", "web-0", {}}, .of_api = {.uid = kUid0, .has_ended = true}}});
-  Ask();
+  Query();
   EXPECT_THAT(Read().gpus[0].holders, IsEmpty()) << "it has ended";
 }
 
 TEST_F(EmptyListTest, SuccessorOfTheSameNameIsNoHolder) {
   kubelet_.ServePodsApi(true);
   kubelet_.SetPods({{.devices = {"shop", "web-0", {Gpu("GPU-sim-0")}}, .of_api = {.uid = kUid0}}});
-  Ask();
+  Query();
   kubelet_.SetPods({{.devices = {"shop", "web-0", {}}, .of_api = {.uid = kUid1}}});
-  Ask();
+  Query();
   EXPECT_THAT(Read().gpus[0].holders, IsEmpty());
 }
 
@@ -226,7 +226,7 @@ TEST_F(EmptyListTest, EmptyListIsAcceptedNeitherTooEarlyNorTooLate) {
     kubelet_.SetPods({});
     if (lists) kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
     testing::internal::CaptureStderr();
-    attribution_.Ask();
+    attribution_.Query();
     testing::internal::GetCapturedStderr();
 
     if (fails || lists) none_since = absl::InfiniteFuture();
@@ -270,9 +270,9 @@ INSTANTIATE_TEST_SUITE_P(, UnsyncedPodsApiTest,
 
 TEST_P(UnsyncedPodsApiTest, DoesNotConfirmTheFirstList) {
   kubelet_.SetPods(GetParam());
-  Ask();
+  Query();
   const absl::Time first_observed_at = clock_.Now();
-  for (; clock_.Now() - first_observed_at < kEmptyListConfirmation; Ask()) {
+  for (; clock_.Now() - first_observed_at < kEmptyListConfirmation; Query()) {
     EXPECT_EQ(Read().attribution.state, State::kUnknown);
   }
   EXPECT_EQ(Read().attribution.state, State::kKnown);
@@ -280,11 +280,11 @@ TEST_P(UnsyncedPodsApiTest, DoesNotConfirmTheFirstList) {
 
 TEST_P(UnsyncedPodsApiTest, KeepsHoldersOfTheirGpus) {
   kubelet_.SetPods({{.devices = {"shop", "web-0", {Gpu("GPU-sim-0")}}, .of_api = {.uid = kUid0}}});
-  Ask();
+  Query();
   kubelet_.SetPods(GetParam());
-  EXPECT_THAT(Ask(), HasSubstr("event=kubelet_list_empty"));
+  EXPECT_THAT(Query(), HasSubstr("event=kubelet_list_empty"));
   const absl::Time first_observed_at = clock_.Now();
-  for (; clock_.Now() - first_observed_at < kEmptyListConfirmation; Ask()) {
+  for (; clock_.Now() - first_observed_at < kEmptyListConfirmation; Query()) {
     const NodeSnapshot snapshot = Read();
     ASSERT_EQ(snapshot.gpus[0].holders.size(), 1);
     EXPECT_EQ(snapshot.pods[0].uid, kUid0);
@@ -311,30 +311,30 @@ class OwnPodAttributionTest : public AttributedNode {
 
 TEST_F(OwnPodAttributionTest, ListWithoutOurPodIsNotUsed) {
   ListPods(true);
-  Ask();
+  Query();
   const absl::Time answered_at = clock_.Now();
   ListPods(false);
-  Ask();
-  for (; clock_.Now() - answered_at <= kAttributionGrace; Ask()) {
+  Query();
+  for (; clock_.Now() - answered_at <= kAttributionGrace; Query()) {
     const NodeSnapshot snapshot = Read();
     EXPECT_EQ(snapshot.attribution.state, State::kKnown);
     EXPECT_EQ(snapshot.gpus[0].holders.size(), 1) << clock_.Now() - answered_at;
   }
-  for (int i = 0; i < 20; ++i, Ask()) {
+  for (int i = 0; i < 20; ++i, Query()) {
     const NodeSnapshot snapshot = Read();
     EXPECT_EQ(snapshot.attribution.state, State::kUnknown);
     EXPECT_THAT(snapshot.attribution.why, HasSubstr("does not list gpu-scaler/agent-x7k2p"));
   }
   ListPods(true);
-  Ask();
+  Query();
   EXPECT_EQ(Read().gpus[0].holders.size(), 1);
 }
 
 TEST_F(OwnPodAttributionTest, StaticPodsWithGpusDoNotMakeItAnAnswer) {
   ListPods(true);
-  Ask();
+  Query();
   kubelet_.SetPods({{.devices = {"kube-system", "etcd-gpu-7", {Gpu("GPU-sim-1")}}, .of_api = {}}});
-  Ask();
+  Query();
   const NodeSnapshot snapshot = Read();
   EXPECT_EQ(snapshot.gpus[0].holders.size(), 1);
   EXPECT_THAT(snapshot.gpus[1].holders, IsEmpty());
@@ -343,24 +343,24 @@ TEST_F(OwnPodAttributionTest, StaticPodsWithGpusDoNotMakeItAnAnswer) {
 TEST_F(OwnPodAttributionTest, UnknownFromTheStartUntilOurPodIsListed) {
   ListPods(false);
   for (int i = 0; i < 20; ++i) {
-    Ask();
+    Query();
     ASSERT_EQ(Read().attribution.state, State::kUnknown) << i;
   }
   ListPods(true);
-  Ask();
+  Query();
   EXPECT_EQ(Read().gpus[0].holders.size(), 1);
 }
 
 TEST_F(OwnPodAttributionTest, LastPodIsGoneAfterTheConfirmation) {
   ListPods(true);
-  Ask();
+  Query();
   kubelet_.SetPods({});
   kubelet_.AddPod("gpu-scaler", "agent-x7k2p", {});
-  Ask();
+  Query();
   const absl::Time first_observed_at = clock_.Now();
   while (clock_.Now() - first_observed_at < kEmptyListConfirmation) {
     EXPECT_EQ(Read().gpus[0].holders.size(), 1);
-    Ask();
+    Query();
   }
   const NodeSnapshot snapshot = Read();
   EXPECT_EQ(snapshot.attribution.state, State::kKnown);

@@ -50,43 +50,43 @@ class ListedSinceTest : public AttributedNode {
 };
 
 TEST_F(ListedSinceTest, IsTheFirstListingThroughRestartsAndChangesOfOthers) {
-  Ask();
+  Query();
   kubelet_.SetPods({Web(kUid0)});
-  Ask();
+  Query();
   const absl::Time since = clock_.Now();
   for (int i = 0; i < 10; ++i) {
     processes_["GPU-sim-0"] =
         i % 2 == 0 ? std::vector<GpuProcess>{{.pid = 100 + i}} : std::vector<GpuProcess>{};
     kubelet_.SetPods({Other(absl::StrCat("job-", i)), Web(kUid0)});
     clock_.Advance(absl::Minutes(10));
-    Ask();
+    Query();
     EXPECT_EQ(ListedSince(), since) << i;
   }
 }
 
 TEST_F(ListedSinceTest, IsKeptWhileTheKubeletDoesNotAnswer) {
   kubelet_.SetPods({Web(kUid0)});
-  Ask();
+  Query();
   const absl::Time since = clock_.Now();
   kubelet_.Stop();
-  for (int i = 0; i < 20; ++i) Ask();
+  for (int i = 0; i < 20; ++i) Query();
   EXPECT_EQ(ListedSince(), std::nullopt) << "its holder is unknown";
   kubelet_.Start();
-  Ask();
+  Query();
   EXPECT_EQ(ListedSince(), since);
 }
 
 TEST_F(ListedSinceTest, IsTheFirstAnswerAfterAnOutage) {
   kubelet_.SetPods({Other("job-0")});
-  Ask();
+  Query();
   kubelet_.Stop();
-  for (int i = 0; i < 20; ++i) Ask();
+  for (int i = 0; i < 20; ++i) Query();
   kubelet_.SetPods({Other("job-0"), Web(kUid0)});
   kubelet_.Start();
-  Ask();
+  Query();
   const absl::Time since = clock_.Now();
   EXPECT_EQ(ListedSince(), since);
-  Ask();
+  Query();
   EXPECT_EQ(ListedSince(), since);
 }
 
@@ -95,7 +95,7 @@ TEST_F(ListedSinceTest, IsTheKubeletsTimeAlsoForARestartedAgent) {
   web.of_api.known_since =
       absl::FromUnixSeconds(absl::ToUnixSeconds(clock_.Now())) - absl::Hours(1);
   kubelet_.SetPods({web});
-  Ask();
+  Query();
   EXPECT_EQ(ListedSince(), web.of_api.known_since);
 }
 
@@ -103,93 +103,93 @@ TEST_F(ListedSinceTest, WasReadyIsKept) {
   const auto was_ready = [this] { return Read().pods.at(0).was_ready; };
   FakeKubelet::Pod web = Web(kUid0);
   kubelet_.SetPods({web});
-  Ask();
+  Query();
   EXPECT_FALSE(was_ready());
   web.of_api.ready = true;
   kubelet_.SetPods({web});
-  Ask();
+  Query();
   EXPECT_TRUE(was_ready());
   web.of_api.ready = false;
   kubelet_.SetPods({web});
-  Ask();
+  Query();
   EXPECT_TRUE(was_ready());
   kubelet_.SetPods({Web(kUid1)});
-  Ask();
+  Query();
   EXPECT_FALSE(was_ready()) << "another one of that name";
 }
 
 TEST_F(ListedSinceTest, IsNewForTheNextPodOfTheSameName) {
   kubelet_.SetPods({Web(kUid0)});
-  Ask();
+  Query();
   kubelet_.SetPods({Web(kUid1)});
-  Ask();
+  Query();
   EXPECT_EQ(ListedSince(), clock_.Now()) << "another UID";
   kubelet_.SetPods({Other("job-0")});
-  Ask();
+  Query();
   kubelet_.SetPods({Other("job-0"), Web(kUid1)});
-  Ask();
+  Query();
   EXPECT_EQ(ListedSince(), clock_.Now()) << "it was gone in between";
 }
 
 TEST_F(ListedSinceTest, IsKeptWhileThePodsApiIsAway) {
   kubelet_.SetPods({Web(kUid0)});
-  Ask();
+  Query();
   const absl::Time since = clock_.Now();
   kubelet_.ServePodsApi(false);
-  for (int i = 0; i < 20; ++i) Ask();
+  for (int i = 0; i < 20; ++i) Query();
   EXPECT_EQ(Read().pods[0].uid, "");
   EXPECT_EQ(ListedSince(), since);
   kubelet_.ServePodsApi(true);
-  Ask();
+  Query();
   EXPECT_EQ(Read().pods[0].uid, kUid0);
   EXPECT_EQ(ListedSince(), since);
   kubelet_.ServePodsApi(false);
-  for (int i = 0; i < 20; ++i) Ask();
+  for (int i = 0; i < 20; ++i) Query();
   kubelet_.SetPods({Web(kUid1)});
   kubelet_.ServePodsApi(true);
-  Ask();
+  Query();
   EXPECT_EQ(ListedSince(), clock_.Now()) << "another one";
 }
 
 TEST_F(ListedSinceTest, OwnersTimeOutlivesARolloutAndARestartOfTheKubelet) {
   const FakeKubelet::Pod first = OfDeployment("6d4cf56db6", kUid0);
   kubelet_.SetPods({first});
-  Ask();
+  Query();
   EXPECT_EQ(OwnerListedSince(), first.of_api.known_since);
   clock_.Advance(absl::Hours(1));
   kubelet_.SetPods({OfDeployment("7d4cf56db7", kUid1)});
-  Ask();
+  Query();
   EXPECT_GT(ListedSince(), first.of_api.known_since) << "it is another pod";
   EXPECT_EQ(OwnerListedSince(), first.of_api.known_since);
   kubelet_.Stop();
-  for (int i = 0; i < 200; ++i) Ask();
+  for (int i = 0; i < 200; ++i) Query();
   kubelet_.Start();
   kubelet_.SetPods({OfDeployment("8d4cf56db8", kUid0)});
-  Ask();
+  Query();
   EXPECT_EQ(OwnerListedSince(), first.of_api.known_since);
 }
 
 TEST_F(ListedSinceTest, OwnersTimeOutlivesARolloutWithoutThePodsApi) {
   kubelet_.ServePodsApi(false);
   kubelet_.SetPods({OfDeployment("6d4cf56db6", kUid0)});
-  Ask();
+  Query();
   const absl::Time since = clock_.Now();
   clock_.Advance(absl::Hours(1));
   kubelet_.SetPods({OfDeployment("7d4cf56db7", kUid1)});
-  Ask();
+  Query();
   EXPECT_EQ(ListedSince(), clock_.Now());
   EXPECT_EQ(OwnerListedSince(), since);
 }
 
 TEST_F(ListedSinceTest, OwnersTimeEndsWithTheGrace) {
   kubelet_.SetPods({OfDeployment("6d4cf56db6", kUid0)});
-  Ask();
+  Query();
   kubelet_.SetPods({Other("job-0")});
-  Ask();
+  Query();
   clock_.Advance(kOwnerGrace);
   const FakeKubelet::Pod next = OfDeployment("7d4cf56db7", kUid1);
   kubelet_.SetPods({Other("job-0"), next});
-  Ask();
+  Query();
   EXPECT_EQ(OwnerListedSince(), next.of_api.known_since);
 }
 
@@ -199,7 +199,7 @@ TEST_F(ListedSinceTest, OwnersTimeAfterARestartOfTheAgentIsThatOfItsOldestPod) {
   FakeKubelet::Pod second = OfDeployment("6d4cf56db6", kUid1);
   second.devices = {"shop", "web-6d4cf56db6-b5fgh", {Gpu("GPU-sim-1")}};
   kubelet_.SetPods({second, first});
-  Ask();
+  Query();
   EXPECT_EQ(OwnerListedSince(), first.of_api.known_since);
   const NodeSnapshot snapshot = Read();
   for (const Pod& pod : snapshot.pods) EXPECT_EQ(pod.owner_listed_since, first.of_api.known_since);
@@ -209,13 +209,13 @@ TEST_F(ListedSinceTest, OwnersTimeAfterARestartOfTheAgentIsThatOfItsOldestPod) {
 TEST_F(ListedSinceTest, OwnersTimeFromBeforeARestartOfTheAgentCountsBesideANewerOwner) {
   kubelet_.ServePodsApi(false);
   kubelet_.SetPods({OfDeployment("6d4cf56db6", kUid0), Other("note-x7k2p")});
-  Ask();
+  Query();
   const absl::Time restarted = clock_.Now();
   EXPECT_EQ(OwnerListedSince(), restarted);
   Pod before = *OnFirstGpu();
   before.owner_listed_since = restarted - absl::Hours(1);
   attribution_.AddFormerPods({before});
-  Ask();
+  Query();
   EXPECT_EQ(OwnerListedSince(), restarted - absl::Hours(1));
   const NodeSnapshot snapshot = Read();
   EXPECT_EQ(std::ranges::find(snapshot.pods, "note-x7k2p", &Pod::name)->owner_listed_since,

@@ -28,7 +28,7 @@ class LostGpusTest : public AttributedNode {
 TEST_F(LostGpusTest, LostGpuKeepsItsPodAndIsUnreadable) {
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
   kubelet_.AddPod("shop", "web-1", {Gpu("GPU-sim-1")});
-  Ask();
+  Query();
   ASSERT_EQ(ReadBoth().gpus.size(), 2);
   const NodeSnapshot lost = ReadFirstAlone();
   ASSERT_EQ(lost.gpus.size(), 2);
@@ -48,7 +48,7 @@ TEST_F(LostGpusTest, ClaimIsListedByMinorNumberUnlessAnotherGpuHasIt) {
   kubelet_.AddPod(
       "shop", "web-1",
       {{.container = "main", .resource = "gpu.nvidia.com", .id = "gpu-1", .claim = "shop/web-1"}});
-  Ask();
+  Query();
   NodeSnapshot both;
   both.gpus.push_back({.uuid = "GPU-sim-0", .minor_number = 0, .utilization_percent = 50});
   both.gpus.push_back({.uuid = "GPU-sim-1", .minor_number = 1, .utilization_percent = 50});
@@ -69,7 +69,7 @@ TEST_F(LostGpusTest, ClaimIsListedByMinorNumberUnlessAnotherGpuHasIt) {
 
 TEST_F(LostGpusTest, LostGpuWithoutAPodIsGone) {
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
-  Ask();
+  Query();
   ASSERT_EQ(ReadBoth().gpus.size(), 2);
   EXPECT_EQ(ReadFirstAlone().gpus.size(), 1);
 }
@@ -80,7 +80,7 @@ constexpr char kNeverSeenUuid[] = "GPU-5d1f4a3c-0b2e-4c6d-9a8f-1e2d3c4b5a69";
 TEST_F(LostGpusTest, GpuThatThisAgentNeverSawIsUnreadableToo) {
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
   kubelet_.AddPod("shop", "web-1", {Gpu(kNeverSeenUuid)});
-  Ask();
+  Query();
   const NodeSnapshot lost = ReadFirstAlone();
   ASSERT_EQ(lost.gpus.size(), 2);
   EXPECT_EQ(lost.gpus[1].uuid, kNeverSeenUuid);
@@ -94,14 +94,14 @@ TEST_F(LostGpusTest, GpuThatThisAgentNeverSawIsUnreadableToo) {
   EXPECT_EQ(ReadFirstAlone().gpus.size(), 2) << "once";
   kubelet_.SetPods({});
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
-  Ask();
+  Query();
   EXPECT_EQ(ReadFirstAlone().gpus.size(), 1) << "gone with its pod";
 }
 
 TEST_F(LostGpusTest, LostGpuOfAmdStaysWithItsPod) {
   kubelet_.AddPod("shop", "web-1",
                   {{.container = "main", .resource = "amd.com/gpu", .id = "0000:19:00.0"}});
-  Ask();
+  Query();
   NodeSnapshot snapshot{.taken_at = clock_.Now()};
   snapshot.gpus.push_back({.uuid = "GPU-sim-0"});
   snapshot.gpus.push_back({.uuid = "1901e6b24a7a4ae6", .index = 1});
@@ -132,7 +132,7 @@ TEST_F(LostGpusTest, AmbiguousDeviceAddsNoGpu) {
   for (const PodDevice& device : devices) {
     kubelet_.SetPods({});
     kubelet_.AddPod("shop", "web-1", {device});
-    Ask();
+    Query();
     EXPECT_EQ(ReadFirstAlone().gpus.size(), 1) << device.resource << " " << device.id;
   }
 }
@@ -140,7 +140,7 @@ TEST_F(LostGpusTest, AmbiguousDeviceAddsNoGpu) {
 TEST_F(LostGpusTest, GpuIsPresentByItsInstancesInAnyLetterCase) {
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-SIM-0")});
   kubelet_.AddPod("shop", "web-1", {Gpu(kNeverSeenUuid)});
-  Ask();
+  Query();
   NodeSnapshot snapshot{.taken_at = clock_.Now()};
   snapshot.gpus.push_back({.uuid = "GPU-sim-0"});
   snapshot.gpus.push_back({.uuid = "MIG-a", .parent_uuid = kNeverSeenUuid});
@@ -150,7 +150,7 @@ TEST_F(LostGpusTest, GpuIsPresentByItsInstancesInAnyLetterCase) {
 
 TEST_F(LostGpusTest, GpuWithoutAUuidMayBeTheListedOne) {
   kubelet_.AddPod("shop", "web-1", {Gpu(kNeverSeenUuid)});
-  Ask();
+  Query();
   never_answered_ = 1;
   EXPECT_EQ(Read().gpus.size(), 3);
 }

@@ -48,7 +48,7 @@ TEST_F(ReservedGpusTest, PodsOfTheGroupShareTheGpuByTheirFractions) {
                  {{"gpu-fraction", "0.2"}, {"gpu-fraction-container-name", "vllm"}}),
          Sharing("web-1", kUid1, {{"runai-gpu-group", "g1"}}, {{"gpu-fraction", "0.6"}}),
          Sharing("other", "", {{"runai-gpu-group", "g2"}}), Sharing("none", "", {})});
-    Ask();
+    Query();
     const NodeSnapshot snapshot = Read();
     EXPECT_EQ(snapshot.attribution.state, State::kKnown);
     EXPECT_EQ(Holders(snapshot, 0), "");
@@ -67,7 +67,7 @@ TEST_F(ReservedGpusTest, ReservationIsKnownByItsGroupInAnyNamespace) {
   kubelet_.SetPods({Reservation("GPU-sim-1", "g1", "gpu-reservation"),
                     Sharing("web-0", kUid0, {{"runai-gpu-group", "g1"}}), with_network_card,
                     Reservation("GPU-sim-0", "g0", "team-a")});
-  Ask();
+  Query();
   const NodeSnapshot snapshot = Read();
   EXPECT_EQ(snapshot.attribution.state, State::kKnown);
   EXPECT_EQ(Holders(snapshot, 0), "gpu-reservation-g0=1") << "alone in its group it holds the GPU";
@@ -79,7 +79,7 @@ TEST_F(ReservedGpusTest, ProcessesComeBeforeFractions) {
       {Reservation("GPU-sim-1", "g1"),
        Sharing("web-0", kUid0, {{"runai-gpu-group", "g1"}}, {{"gpu-fraction", "0.2"}}),
        Sharing("web-1", kUid1, {{"runai-gpu-group", "g1"}}, {{"gpu-fraction", "0.6"}})});
-  Ask();
+  Query();
   RunProcess(100, kUid0);
   processes_["GPU-sim-1"] = {{.pid = 100, .utilization_percent = 30}};
   const NodeSnapshot snapshot = Read();
@@ -92,7 +92,7 @@ TEST_F(ReservedGpusTest, PodWithPartsOfSeveralGpusHasALabelForEach) {
       {Reservation("GPU-sim-0", "g0"), Reservation("GPU-sim-1", "g1"),
        Sharing("web-0", kUid0, {{"runai-gpu-group/g0", "g0"}, {"runai-gpu-group/g1", "g1"}}),
        Sharing("web-1", kUid1, {{"runai-gpu-group", "g1"}}, {{"gpu-fraction", "0.5"}})});
-  Ask();
+  Query();
   const NodeSnapshot snapshot = Read();
   EXPECT_EQ(Holders(snapshot, 0), "web-0=1");
   EXPECT_EQ(Holders(snapshot, 1), "web-0=0.5 web-1=0.5");
@@ -103,7 +103,7 @@ TEST_F(ReservedGpusTest, GpuOfAGroupWithoutPodsIsFree) {
   FakeKubelet::Pod ended = Sharing("web-0", kUid0, {{"runai-gpu-group", "g1"}});
   ended.of_api.has_ended = true;
   kubelet_.SetPods({Reservation("GPU-sim-1", "g1"), ended});
-  Ask();
+  Query();
   const NodeSnapshot snapshot = Read();
   EXPECT_EQ(snapshot.attribution.state, State::kKnown);
   EXPECT_THAT(snapshot.gpus[1].holders, IsEmpty());
@@ -120,7 +120,7 @@ TEST_F(ReservedGpusTest, WithoutThePodsApiProcessesShowThePodsElseTheyAreUnknown
                      .of_api = {}},
                     Sharing("none", "", {}),
                     {.devices = {"shop", "whole", {Gpu("GPU-sim-0")}}, .of_api = {}}});
-  Ask();
+  Query();
   NodeSnapshot snapshot = Read();
   EXPECT_EQ(snapshot.attribution.why,
             "kai-resource-reservation/gpu-reservation-g1 holds GPU-sim-1 for pods that are not "

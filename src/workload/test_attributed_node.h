@@ -2,7 +2,7 @@
 //
 //   class AttributionTest : public AttributedNode {};
 //   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
-//   Ask();
+//   Query();
 //   Read().gpus[0].holders
 #pragma once
 
@@ -49,10 +49,10 @@ class AttributedNode : public testing::Test {
   }
 
   // The log of a query.
-  std::string Ask() {
+  std::string Query() {
     clock_.Advance(kKubeletInterval);
     testing::internal::CaptureStderr();
-    attribution_.Ask();
+    attribution_.Query();
     return testing::internal::GetCapturedStderr();
   }
 

@@ -22,7 +22,7 @@ TEST_F(UnreadGpusTest, HeldGpuOfIntelsHasItsPodsAndNoValue) {
   kubelet_.AddPod("shop", "web-0", {Intel("card0-0")});
   kubelet_.AddPod("shop", "web-1", {Intel("card0-1")});
   kubelet_.AddPod("shop", "web-2", {Gpu("GPU-sim-0")});
-  Ask();
+  Query();
   const NodeSnapshot snapshot = Read();
   ASSERT_EQ(snapshot.gpus.size(), 3);
   const GpuSample& intel = snapshot.gpus[2];
@@ -40,7 +40,7 @@ TEST_F(UnreadGpusTest, HeldGpuOfIntelsHasItsPodsAndNoValue) {
 
 TEST_F(UnreadGpusTest, ClaimedGpuOfIntelsIsHeldToo) {
   kubelet_.AddPod("shop", "web-0", {Intel("0000-03-00-0-0xe20b", "gpu.intel.com")});
-  Ask();
+  Query();
   const NodeSnapshot snapshot = Read();
   ASSERT_EQ(snapshot.gpus.size(), 3);
   EXPECT_EQ(snapshot.gpus[2].uuid, "Intel-0000-03-00-0-0xe20b");
@@ -50,7 +50,7 @@ TEST_F(UnreadGpusTest, ClaimedGpuOfIntelsIsHeldToo) {
 TEST_F(UnreadGpusTest, GpuOfIntelsIsNoPlaceForNvidiasDevices) {
   kubelet_.AddPod("shop", "web-0", {Intel("card0-0")});
   kubelet_.AddPod("shop", "web-1", {Gpu("all")});
-  Ask();
+  Query();
   const NodeSnapshot snapshot = Read();
   ASSERT_EQ(snapshot.gpus.size(), 3);
   EXPECT_EQ(snapshot.gpus[0].holders.size(), 1);
@@ -60,7 +60,7 @@ TEST_F(UnreadGpusTest, GpuOfIntelsIsNoPlaceForNvidiasDevices) {
 
 TEST_F(UnreadGpusTest, FreeGpusOfIntelsAreNotListed) {
   kubelet_.AddPod("shop", "web-0", {Intel("all", "gpu.intel.com/monitoring")});
-  Ask();
+  Query();
   EXPECT_EQ(Read().gpus.size(), 2);
 }
 

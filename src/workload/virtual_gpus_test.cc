@@ -42,7 +42,7 @@ TEST_F(VirtualGpusTest, AnnotationOfThePodNamesTheGpu) {
   for (const char* const key : {kHami, "volcano.sh/vgpu-ids-new"}) {
     kubelet_.SetPods({Pod("web-0", {Virtual()}, {{key, "GPU-sim-1,NVIDIA,3000,30:;"}}),
                       Pod("web-1", {Virtual()}, {{key, "GPU-sim-1,NVIDIA,5000,0:;"}})});
-    Ask();
+    Query();
     const NodeSnapshot snapshot = Read();
     EXPECT_EQ(snapshot.attribution.state, State::kKnown);
     EXPECT_EQ(Holders(snapshot, 0), "");
@@ -56,7 +56,7 @@ TEST_F(VirtualGpusTest, EachContainerHasItsOwn) {
   kubelet_.SetPods(
       {Pod("web-0", {Virtual("a"), Virtual("b"), Virtual("b", absl::StrCat(kVirtualId, "1"))},
            {{kHami, both}})});
-  Ask();
+  Query();
   const NodeSnapshot snapshot = Read();
   EXPECT_EQ(Holders(snapshot, 0), "web-0/b");
   EXPECT_EQ(Holders(snapshot, 1), "web-0/a web-0/b");
@@ -65,11 +65,11 @@ TEST_F(VirtualGpusTest, EachContainerHasItsOwn) {
 TEST_F(VirtualGpusTest, FinishedInitContainersAreOnlyInTheAnnotation) {
   kubelet_.SetPods(
       {Pod("web-0", {Virtual()}, {{kHami, "GPU-sim-1,NVIDIA,1,1:;GPU-sim-1,NVIDIA,1,1:;"}})});
-  Ask();
+  Query();
   EXPECT_EQ(Holders(Read(), 1), "web-0/main");
   kubelet_.SetPods(
       {Pod("web-0", {Virtual()}, {{kHami, "GPU-sim-0,NVIDIA,1,1:;GPU-sim-1,NVIDIA,1,1:;"}})});
-  Ask();
+  Query();
   EXPECT_EQ(Holders(Read(), 0), "web-0/main?") << "which is the container's";
   EXPECT_EQ(Holders(Read(), 1), "web-0/main?");
 }
@@ -77,7 +77,7 @@ TEST_F(VirtualGpusTest, FinishedInitContainersAreOnlyInTheAnnotation) {
 TEST_F(VirtualGpusTest, ProcessesNameTheGpuOfAPodWithoutTheAnnotation) {
   kubelet_.SetPods({Pod("web-0", {Virtual()}, {{kHami, "GPU-sim-1,NVIDIA,3000,30:;"}}, kUid0),
                     Pod("web-1", {Virtual()}, {}, kUid1)});
-  Ask();
+  Query();
   NodeSnapshot snapshot = Read();
   EXPECT_EQ(snapshot.attribution.why,
             absl::StrCat("shop/web-1 holds ", kVirtualId,
@@ -95,7 +95,7 @@ TEST_F(VirtualGpusTest, GpuIsUnknownThoughAllOfThemAreShared) {
   kubelet_.SetPods({Pod("web-0", {Virtual()}, {{kHami, "GPU-sim-0,NVIDIA,3000,30:;"}}),
                     Pod("web-1", {Virtual()}, {{kHami, "GPU-sim-1,NVIDIA,3000,30:;"}}),
                     Pod("web-2", {Virtual()}, {})});
-  Ask();
+  Query();
   EXPECT_EQ(Holders(Read(), 0), "web-0/main? web-2/main?");
   EXPECT_EQ(Holders(Read(), 1), "web-1/main? web-2/main?");
 }
@@ -104,7 +104,7 @@ TEST_F(VirtualGpusTest, PodsThatShareAGpuAreKnownIfThePodsOfAllItsProcessesAre) 
   kubelet_.SetPods({Pod("web-0", {Virtual()}, {{kHami, "GPU-sim-0,NVIDIA,3000,30:;"}}, kUid0),
                     Pod("web-1", {Virtual()}, {{kHami, "GPU-sim-1,NVIDIA,3000,30:;"}}, kUid1),
                     Pod("web-2", {Virtual()}, {})});
-  Ask();
+  Query();
   RunProcess(100, kUid0);
   RunProcess(101, kUid1);
   processes_["GPU-sim-0"] = {{.pid = 100}};
@@ -116,14 +116,14 @@ TEST_F(VirtualGpusTest, PodsThatShareAGpuAreKnownIfThePodsOfAllItsProcessesAre) 
 
 TEST_F(VirtualGpusTest, InstanceMadeOnDemandIsUnknown) {
   kubelet_.SetPods({Pod("web-0", {Virtual()}, {{kHami, "GPU-sim-1[0-1],NVIDIA,3000,30:;"}})});
-  Ask();
+  Query();
   EXPECT_EQ(Holders(Read(), 0), "web-0/main?");
   EXPECT_EQ(Holders(Read(), 1), "web-0/main?");
 }
 
 TEST_F(VirtualGpusTest, WholeGpusAreThoseOfTheKubelet) {
   kubelet_.SetPods({Pod("web-0", {Gpu("GPU-sim-0")}, {{kHami, "GPU-sim-1,NVIDIA,3000,30:;"}})});
-  Ask();
+  Query();
   EXPECT_EQ(Holders(Read(), 0), "web-0/main");
   EXPECT_THAT(Read().gpus[1].holders, IsEmpty());
 }

@@ -262,7 +262,7 @@ TEST_F(AggregatorFaultTest, AnAgentWithAnotherNodesCertificateIsRefused) {
                    absl::StrReplaceAll(why, {{R"(")", R"(\")"}}), R"(")")));
   EXPECT_THAT(Explained(*aggregator_, own, WebTrigger()),
               HasSubstr(absl::StrCat("1 agent not connected yet: ", address, " (", why, ")")));
-  EXPECT_THAT(Ask(aggregator_->Port("metrics"), "GET", "/metrics").value_or(TestReply()).body,
+  EXPECT_THAT(Request(aggregator_->Port("metrics"), "GET", "/metrics").value_or(TestReply()).body,
               ContainsRegex(R"(tls_handshakes_failed_total\{reason="wrong_node"\} [1-9])"));
 
   const absl::Time valid = absl::Now();

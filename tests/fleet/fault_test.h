@@ -63,7 +63,7 @@ class FaultTest : public testing::Test {
   }
   // Probes as the kubelet does. Returns 0 if there was no answer.
   static int Probe(const Server& server, const std::string& path) {
-    const auto reply = Ask(server.Port("probe"), "GET", path);
+    const auto reply = Request(server.Port("probe"), "GET", path);
     return reply.ok() ? reply->status : 0;
   }
   static bool IsReady(const Server& server) { return Probe(server, "/readyz") == 200; }

@@ -16,7 +16,7 @@ constexpr char kLoopback[] = "::1";
 constexpr char kAgents[] = "dns:///agents.gpu.svc:6001";
 
 std::string Page(int port, const std::string& path) {
-  const auto reply = Ask(port, "GET", path, nullptr, kLoopback);
+  const auto reply = Request(port, "GET", path, nullptr, kLoopback);
   return reply.ok() ? reply->body : reply.status().ToString();
 }
 

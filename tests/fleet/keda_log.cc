@@ -107,7 +107,7 @@ KedaLog::KedaLog(const ScalerClientOptions& options, TriggerRef trigger)
   EXPECT_TRUE(client.ok()) << client.status();
   if (!client.ok()) return;
   client_ = *std::move(client);
-  thread_ = std::thread([this] { Ask(); });
+  thread_ = std::thread([this] { Query(); });
 }
 
 KedaLog::~KedaLog() {
@@ -119,7 +119,7 @@ KedaLog::~KedaLog() {
   if (thread_.joinable()) thread_.join();
 }
 
-void KedaLog::Ask() {
+void KedaLog::Query() {
   while (true) {
     KedaAnswer answer{.asked = absl::Now(),
                       .at = absl::InfinitePast(),

@@ -42,7 +42,7 @@ class KedaLog {
  private:
   class Watcher;
 
-  void Ask();
+  void Query();
 
   const TriggerRef trigger_;
   std::unique_ptr<ScalerClient> client_;

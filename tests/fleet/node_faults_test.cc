@@ -14,7 +14,7 @@ using testing::HasSubstr;
 class NodeFaultTest : public FaultTest {
  protected:
   bool Exports(const std::string& line) const {
-    const auto page = Ask(aggregator_->Port("metrics"), "GET", "/metrics");
+    const auto page = Request(aggregator_->Port("metrics"), "GET", "/metrics");
     return page.ok() && absl::StrContains(page->body, absl::StrCat("\n", line, "\n"));
   }
 };
@@ -183,7 +183,7 @@ TEST_F(NodeFaultTest, AKubeletWithoutPodsForLongRemovesNoHolders) {
   agents_[2] = nodes_[2]->StartAgent({port});
   TimeTo(kOneStale, restarted);
   ExpectNoWrongScaling(keda_->Since(restarted), kWhole, kOneStale);
-  const auto page = Ask(agents_[2]->Port("metrics"), "GET", "/metrics");
+  const auto page = Request(agents_[2]->Port("metrics"), "GET", "/metrics");
   ASSERT_TRUE(page.ok()) << page.status();
   EXPECT_THAT(page->body, HasSubstr("keda_gpu_scaler_attribution_known 0"));
   const Finished explained =
