@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "base/duration_text.h"
 #include "wire/client_stream.h"
 
@@ -15,7 +14,7 @@ ClientCall::ClientCall(EventLoop& loop, std::string server, std::string method, 
       server_(std::move(server)),
       method_(std::move(method)),
       options_(std::move(options)),
-      deadline_(absl::Now() + options_.timeout),
+      deadline_(SteadyNow() + options_.timeout),
       listener_(listener) {}
 
 void ClientCall::WriteNewest(std::string bytes) {
@@ -67,7 +66,7 @@ void ClientCall::ResumeReading() {
 void ClientCall::StartTimer() {
   if (options_.timeout == absl::InfiniteDuration()) return;
   timer_ = NewEvent<&ClientCall::OnDeadline>(loop_, this);
-  SetTimer(timer_, deadline_ - absl::Now());
+  SetTimer(timer_, deadline_ - SteadyNow());
 }
 
 void ClientCall::OnDeadline() { EndHere(DeadlineStatus()); }

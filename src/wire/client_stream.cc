@@ -8,8 +8,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "wire/client_session.h"
+#include "wire/event_loop.h"
 #include "wire/grpc_text.h"
 #include "wire/header_field.h"
 #include "wire/http2_bytes.h"
@@ -53,7 +53,7 @@ int32_t ClientStream::Submit(nghttp2_session* http2, const Target& target, const
                                     Field("grpc-accept-encoding", "identity")};
   std::string timeout;
   if (call.options_.timeout != absl::InfiniteDuration()) {
-    timeout = GrpcTimeout(call.deadline_ - absl::Now());
+    timeout = GrpcTimeout(call.deadline_ - SteadyNow());
     fields.push_back(Field("grpc-timeout", timeout));
   }
   AddTo(fields, call.options_.metadata);
@@ -171,7 +171,7 @@ void ClientStream::ServerIsDone() {
 void ClientStream::OnClose(uint32_t error) {
   if (server_is_done_) return;
   // The server's own timer may be the first.
-  if (error == NGHTTP2_CANCEL && absl::Now() >= call_->deadline_) {
+  if (error == NGHTTP2_CANCEL && SteadyNow() >= call_->deadline_) {
     return End({.status = call_->DeadlineStatus()});
   }
   const std::string text =

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/clock.h"
+
 namespace gpuscaler {
 
 namespace {
@@ -75,6 +77,11 @@ void EventLoop::RunPosted() {
     tasks.swap(posted_);
   }
   for (const std::function<void()>& task : tasks) task();
+}
+
+absl::Time SteadyNow() {
+  static const SteadyClock& clock = *new SteadyClock;
+  return clock.Now();
 }
 
 }  // namespace gpuscaler

@@ -59,6 +59,9 @@ class EventLoop {
   std::thread thread_;
 };
 
+// Returns the time for deadlines, which no correction of the system clock changes. Thread-safe.
+absl::Time SteadyNow();
+
 // Returns an event that calls (object->*kFunction)() on the loop's thread: when the time of
 // SetTimer() has passed, or when the descriptor is ready. `object` outlives it.
 template <auto kFunction, typename Object>

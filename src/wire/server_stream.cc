@@ -7,8 +7,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "wire/event_loop.h"
 #include "wire/grpc_text.h"
 #include "wire/header_field.h"
 #include "wire/http2_bytes.h"
@@ -83,7 +83,7 @@ void ServerStream::AddHeader(absl::string_view name, absl::string_view value) {
   } else if (name == "grpc-timeout") {
     const std::optional<absl::Duration> timeout = ParseGrpcTimeout(value);
     if (timeout.has_value())
-      headers_.deadline = absl::Now() + *timeout;
+      headers_.deadline = SteadyNow() + *timeout;
     else
       refused_ = absl::InternalError("grpc-timeout is not a duration");
   } else if (!absl::StartsWith(name, ":") && !IsReservedHeader(name)) {
@@ -155,7 +155,7 @@ void ServerStream::StartOrRefuse() {
   }
   if (deadline != absl::InfiniteFuture()) {
     deadline_ = NewEvent<&ServerStream::OnDeadline>(session_.server().loop, this);
-    SetTimer(deadline_, deadline - absl::Now());
+    SetTimer(deadline_, deadline - SteadyNow());
   }
   handler_ = method->second(call_);
 }

@@ -20,7 +20,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "base/bound_port.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -154,10 +153,10 @@ class WireServer::Impl {
       SignalIfGone();
     });
     {
-      const absl::Time until = absl::Now() + timeout;
+      const absl::Time until = SteadyNow() + timeout;
       MutexLock lock(mutex_);
-      while (!are_all_gone_ && absl::Now() < until) {
-        gone_.WaitFor(mutex_, until - absl::Now());
+      while (!are_all_gone_ && SteadyNow() < until) {
+        gone_.WaitFor(mutex_, until - SteadyNow());
       }
     }
     loop_.Post([this] {
