@@ -6,10 +6,10 @@ import type { Live } from './live.ts';
 import { Loaded, Notice } from './notices.tsx';
 import { usePreferences } from './preferences.ts';
 import { useJson } from './request.ts';
+import { HoursPicker, Segments } from './segments.tsx';
 import { instantText, moneyText, numberText } from './text.ts';
 
 const BY = ['namespace', 'workload', 'model', 'node'];
-const HOURS = [1, 3, 6, 12, 24];
 const STATES: (keyof GpuHours)[] = ['busy', 'idle', 'starting', 'free', 'unknown'];
 const SHOWN = 200;
 
@@ -131,25 +131,8 @@ export function CostView(props: { live: Live }) {
       ) : (
         <>
           <div class="tools">
-            <div class="segments" role="group" aria-label="By">
-              {BY.map((one) => (
-                <button key={one} type="button" aria-pressed={by === one} onClick={() => setBy(one)}>
-                  {one}
-                </button>
-              ))}
-            </div>
-            <div class="segments" role="group" aria-label="Time range">
-              {HOURS.map((one) => (
-                <button
-                  key={one}
-                  type="button"
-                  aria-pressed={hours === one}
-                  onClick={() => setHours(one)}
-                >
-                  {one} h
-                </button>
-              ))}
-            </div>
+            <Segments label="By" values={BY} chosen={by} onChange={setBy} />
+            <HoursPicker hours={hours} onChange={setHours} />
           </div>
           <Loaded what="cost" request={request}>
             {(cost) => <CostTable cost={cost} />}

@@ -1,6 +1,7 @@
 // Nodes and GPUs as a grid.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Fleet, NodeDetail } from './api_types.ts';
+import { CheckField, SearchField } from './filters.tsx';
 import { drawFleet, HUES, type Palette, palette, SHADES } from './fleet_canvas.ts';
 import {
   countStates,
@@ -15,7 +16,7 @@ import {
   type StateLetter,
 } from './fleet_model.ts';
 import type { Live } from './live.ts';
-import { Loaded, Notice } from './notices.tsx';
+import { Loaded, Notice, PartialFleet } from './notices.tsx';
 import { onPreferences, usePreferences } from './preferences.ts';
 import { useJson } from './request.ts';
 import { durationText, gibText, instantText, numberText, percentText, plural } from './text.ts';
@@ -26,6 +27,7 @@ const MEASURES: { value: Measure; name: string }[] = [
   { value: 'owner', name: 'owner' },
   { value: 'vendor', name: 'vendor' },
 ];
+const ALL_NODES: Filter = { text: '', states: new Set(), linked: 0, staleOnly: false };
 const TABLE_ROWS = 100; // added at a time
 const MARGIN = 8; // around the grid, in pixels
 
@@ -319,12 +321,7 @@ function NodeTable(props: { fleet: Fleet; shown: ShownNode[]; onSelect: (index: 
 function FleetBody(props: { fleet: Fleet; version: unknown }) {
   const { fleet } = props;
   const [measure, setMeasure] = useState<Measure>('utilization');
-  const [filter, setFilter] = useState<Filter>({
-    text: '',
-    states: new Set(),
-    linked: 0,
-    staleOnly: false,
-  });
+  const [filter, setFilter] = useState(ALL_NODES);
   const [selected, setSelected] = useState<string | null>(null);
   const [asTable, setAsTable] = useState(false);
   const shown = useMemo(() => shownNodes(fleet, filter), [fleet, filter]);
@@ -349,16 +346,11 @@ function FleetBody(props: { fleet: Fleet; version: unknown }) {
   return (
     <>
       <div class="tools">
-        <label>
-          <span>search</span>
-          <input
-            type="search"
-            data-key="/"
-            placeholder="node, owner, model"
-            value={filter.text}
-            onInput={(event) => setFilter({ ...filter, text: event.currentTarget.value })}
-          />
-        </label>
+        <SearchField
+          placeholder="node, owner, model"
+          value={filter.text}
+          onChange={(text) => setFilter({ ...filter, text })}
+        />
         <label>
           <span>colour</span>
           <select
@@ -387,16 +379,12 @@ function FleetBody(props: { fleet: Fleet; version: unknown }) {
           </select>
         </label>
         {stale > 0 && (
-          <label class="check">
-            <input
-              type="checkbox"
-              checked={filter.staleOnly}
-              onChange={(event) =>
-                setFilter({ ...filter, staleOnly: event.currentTarget.checked })
-              }
-            />
+          <CheckField
+            checked={filter.staleOnly}
+            onChange={(staleOnly) => setFilter({ ...filter, staleOnly })}
+          >
             <span class="warn-text">{plural(stale, 'node')} stale</span>
-          </label>
+          </CheckField>
         )}
         <button type="button" aria-pressed={asTable} onClick={() => setAsTable(!asTable)}>
           table
@@ -426,12 +414,7 @@ function FleetBody(props: { fleet: Fleet; version: unknown }) {
       </p>
       {shown.length === 0 ? (
         <Notice kind="plain" title="No node matches">
-          <button
-            type="button"
-            onClick={() =>
-              setFilter({ text: '', states: new Set(), linked: 0, staleOnly: false })
-            }
-          >
+          <button type="button" onClick={() => setFilter(ALL_NODES)}>
             Show all nodes
           </button>
         </Notice>
@@ -467,11 +450,7 @@ export function FleetView(props: { live: Live }) {
   return (
     <section class="view">
       <h1>Fleet</h1>
-      {status !== null && status.fleet.partial !== '' && (
-        <Notice kind="warn" title="Part of the fleet is unknown">
-          {status.fleet.partial}
-        </Notice>
-      )}
+      <PartialFleet status={status} />
       <Loaded what="fleet" request={request}>
         {(fleet) => <FleetBody fleet={fleet} version={fleetVersion} />}
       </Loaded>

@@ -1,6 +1,7 @@
 // Notices in place of data, or above it: empty, loading, slow, partial, broken.
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import type { Status } from './api_types.ts';
 import { type Request, SLOW_MS } from './request.ts';
 
 export function Notice(props: {
@@ -13,6 +14,16 @@ export function Notice(props: {
       <strong>{props.title}</strong>
       {props.children && <div>{props.children}</div>}
     </div>
+  );
+}
+
+export function PartialFleet(props: { status: Status | null }) {
+  const partial = props.status?.fleet.partial ?? '';
+  if (partial === '') return null;
+  return (
+    <Notice kind="warn" title="Part of the fleet is unknown">
+      {partial}
+    </Notice>
   );
 }
 

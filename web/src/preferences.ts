@@ -11,6 +11,7 @@ interface Preferences {
 
 const KEY = 'keda-gpu-scaler';
 const listeners = new Set<() => void>();
+const systemIsDark = matchMedia('(prefers-color-scheme: dark)');
 let current = stored();
 
 function stored(): Preferences {
@@ -26,10 +27,13 @@ function stored(): Preferences {
   }
 }
 
-function applyTheme(): void {
-  const root = document.documentElement;
-  if (current.theme === 'system') root.removeAttribute('data-theme');
-  else root.dataset['theme'] = current.theme;
+function isDark(): boolean {
+  return current.theme === 'system' ? systemIsDark.matches : current.theme === 'dark';
+}
+
+function apply(): void {
+  document.documentElement.dataset['theme'] = isDark() ? 'dark' : 'light';
+  for (const listener of listeners) listener();
 }
 
 export function setPreferences(change: Partial<Preferences>): void {
@@ -39,28 +43,25 @@ export function setPreferences(change: Partial<Preferences>): void {
   } catch {
     // kept until the page is closed
   }
-  applyTheme();
-  for (const listener of listeners) listener();
+  apply();
 }
 
 // Calls `listener` after each change, also when the system's theme has changed.
 export function onPreferences(listener: () => void): () => void {
-  const system = matchMedia('(prefers-color-scheme: dark)');
   listeners.add(listener);
-  system.addEventListener('change', listener);
   return () => {
     listeners.delete(listener);
-    system.removeEventListener('change', listener);
   };
 }
 
-export function usePreferences(): Preferences {
+export function usePreferences(): Preferences & { isDark: boolean } {
   const [state, setState] = useState(current);
   useEffect(() => onPreferences(() => setState({ ...current })), []);
-  return state;
+  return { ...state, isDark: isDark() };
 }
 
-applyTheme();
+apply();
+systemIsDark.addEventListener('change', apply);
 
 // The value of a colour of style.css in the theme that is shown.
 export function colour(name: string): string {

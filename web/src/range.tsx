@@ -1,5 +1,6 @@
 // The time range of a view: the last hours, or two instants.
 import { usePreferences } from './preferences.ts';
+import { HoursPicker } from './segments.tsx';
 import { instantText } from './text.ts';
 
 export interface Range {
@@ -8,7 +9,6 @@ export interface Range {
   to: number;
 }
 
-const HOURS = [1, 3, 6, 12, 24];
 export const STEP_SECONDS = 15;
 
 // Reads ?range=3h, or ?from= and ?to=. An hour otherwise.
@@ -37,22 +37,15 @@ export function RangePicker(props: { range: Range; onChange: (range: Range) => v
   const { zone } = usePreferences();
   const { range } = props;
   return (
-    <div class="segments" role="group" aria-label="Time range">
-      {HOURS.map((hours) => (
-        <button
-          key={hours}
-          type="button"
-          aria-pressed={range.seconds === hours * 3600}
-          onClick={() => props.onChange({ seconds: hours * 3600, from: 0, to: 0 })}
-        >
-          {hours} h
-        </button>
-      ))}
+    <HoursPicker
+      hours={range.seconds === 0 ? null : range.seconds / 3600}
+      onChange={(hours) => props.onChange({ seconds: hours * 3600, from: 0, to: 0 })}
+    >
       {range.seconds === 0 && (
         <span class="picked">
           {instantText(range.from, zone)} to {instantText(range.to, zone)}
         </span>
       )}
-    </div>
+    </HoursPicker>
   );
 }

@@ -106,7 +106,7 @@ export function TimeChart(props: {
   onZoom?: (from: number, to: number) => void;
 }) {
   const { title, points, lines } = props;
-  const { zone, theme } = usePreferences();
+  const { zone, isDark } = usePreferences();
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const state = useRef({ gaps: props.gaps ?? [], marks: props.marks ?? [], at: props.at ?? null, signs: false });
@@ -254,7 +254,7 @@ export function TimeChart(props: {
       plot.current?.destroy();
       plot.current = null;
     };
-  }, [shape, height, hasRightSpace, zone, theme]);
+  }, [shape, height, hasRightSpace, zone, isDark]);
   useEffect(() => {
     performance.mark('chart-draw');
     plot.current?.setData(data);

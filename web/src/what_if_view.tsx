@@ -6,12 +6,12 @@ import { unknownRuns } from './chart_data.ts';
 import type { Live } from './live.ts';
 import { Loaded, Notice } from './notices.tsx';
 import { PointTable } from './point_table.tsx';
-import { instantsOf, queryOf, RangePicker, rangeOf } from './range.tsx';
+import { instantsOf, queryOf, rangeOf } from './range.tsx';
 import { useJson } from './request.ts';
 import type { Route } from './route.ts';
 import { durationText, numberText, plural, UNKNOWN } from './text.ts';
 import { TimeChart } from './time_chart.tsx';
-import { triggerOf, WorkloadPicker } from './workload_picker.tsx';
+import { chosenOf, hasHistory, WorkloadTools } from './workload_tools.tsx';
 
 const SETTINGS: { key: string; name: string; unit: string; hint: string; min: number; step: string }[] = [
   { key: 'target', name: 'target', unit: '', hint: 'as recorded', min: 0, step: 'any' },
@@ -80,14 +80,8 @@ function Outcome(props: { result: WhatIf }) {
 
 export function WhatIfView(props: { live: Live; route: Route; go: (route: Route) => void }) {
   const { live, route, go } = props;
-  const chosen = {
-    namespace: route.namespace,
-    name: route.name,
-    trigger: route.query['trigger'] ?? '',
-  };
-  const trigger = triggerOf(live, chosen);
+  const chosen = chosenOf(live, route);
   const range = rangeOf(route.query);
-  const hasHistory = live.status?.history.enabled === true;
   const typed = SETTINGS.map(({ key }) => route.query[key] ?? '');
   const [values, setValues] = useState(typed);
   useEffect(() => setValues(typed), [typed.join()]);
@@ -108,9 +102,9 @@ export function WhatIfView(props: { live: Live; route: Route; go: (route: Route)
   }, [live.now]);
   const instants = instantsOf(range, began);
   const path =
-    chosen.name !== '' && hasHistory && instants !== null
+    chosen.name !== '' && hasHistory(live) && instants !== null
       ? pathOf(workloadPath(chosen.namespace, chosen.name, 'what-if'), {
-          trigger: trigger || undefined,
+          trigger: chosen.trigger || undefined,
           ...instants,
           ...Object.fromEntries(SETTINGS.map(({ key }) => [key, route.query[key]])),
         })
@@ -140,30 +134,18 @@ export function WhatIfView(props: { live: Live; route: Route; go: (route: Route)
   return (
     <section class="view">
       <h1>What if</h1>
-      <div class="tools">
-        <WorkloadPicker
-          live={live}
-          chosen={{ ...chosen, trigger }}
-          onChange={(next) =>
-            go({
-              view: 'what-if',
-              namespace: next.namespace,
-              name: next.name,
-              query: { ...queryOf(range), trigger: next.trigger },
-            })
-          }
-        />
-        {hasHistory && (
-          <RangePicker
-            range={range}
-            onChange={(next) => {
-              setBegan(live.now);
-              go({ ...route, query: { ...route.query, ...queryOf(next) } });
-            }}
-          />
-        )}
-      </div>
-      {live.status !== null && !hasHistory ? (
+      <WorkloadTools
+        live={live}
+        route={route}
+        go={go}
+        chosen={chosen}
+        range={range}
+        onRange={(next) => {
+          setBegan(live.now);
+          go({ ...route, query: { ...route.query, ...queryOf(next) } });
+        }}
+      />
+      {live.status !== null && !hasHistory(live) ? (
         <Notice kind="plain" title="History is off">
           What if replays recorded values. This instance was started with <code>--history 0</code>.
         </Notice>

@@ -7,12 +7,12 @@ import type { Live } from './live.ts';
 import { Loaded, Notice } from './notices.tsx';
 import { PointTable } from './point_table.tsx';
 import { usePreferences } from './preferences.ts';
-import { instantsOf, queryOf, RangePicker, rangeOf } from './range.tsx';
+import { instantsOf, queryOf, rangeOf } from './range.tsx';
 import { useJson } from './request.ts';
 import { hashOf, type Route, workloadLink } from './route.ts';
 import { clockText, durationText, instantText, numberText, UNKNOWN } from './text.ts';
 import { type Line, markSign, TimeChart } from './time_chart.tsx';
-import { type Chosen, triggerOf, WorkloadPicker } from './workload_picker.tsx';
+import { type Chosen, chosenOf, hasHistory, WorkloadTools } from './workload_tools.tsx';
 
 const KEPT_SECONDS = 300; // an explanation that stays the same is recorded this often
 
@@ -298,15 +298,9 @@ function Facts(props: { live: Live; chosen: Chosen }) {
 
 export function WhyView(props: { live: Live; route: Route; go: (route: Route) => void }) {
   const { live, route, go } = props;
-  const chosen: Chosen = {
-    namespace: route.namespace,
-    name: route.name,
-    trigger: route.query['trigger'] ?? '',
-  };
-  const trigger = triggerOf(live, chosen);
+  const chosen = chosenOf(live, route);
   const at = Number(route.query['at']) > 0 ? Number(route.query['at']) : null;
   const range = rangeOf(route.query);
-  const hasHistory = live.status?.history.enabled === true;
   // A link to an instant of long ago shows the hour around it.
   const shownRange =
     at !== null && range.seconds > 0 && live.now > 0 && at < live.now - range.seconds
@@ -315,10 +309,10 @@ export function WhyView(props: { live: Live; route: Route; go: (route: Route) =>
   const instants = instantsOf(shownRange, live.now);
   const isChosen = chosen.name !== '';
   const path = workloadPath(chosen.namespace, chosen.name, 'history');
-  const query = { trigger: trigger || undefined };
+  const query = { trigger: chosen.trigger || undefined };
   // The range until now moves, and its former charts stay until the next answer.
   const request = useJson<History>(
-    isChosen && hasHistory && instants !== null ? pathOf(path, { ...query, ...instants }) : null,
+    isChosen && hasHistory(live) && instants !== null ? pathOf(path, { ...query, ...instants }) : null,
     live.restartedAt,
     pathOf(path, { ...query, ...queryOf(shownRange) }),
   );
@@ -327,26 +321,20 @@ export function WhyView(props: { live: Live; route: Route; go: (route: Route) =>
   return (
     <section class="view">
       <h1>Why</h1>
-      <div class="tools">
-        <WorkloadPicker
-          live={live}
-          chosen={{ ...chosen, trigger }}
-          onChange={(next) =>
-            go({
-              view: 'why',
-              namespace: next.namespace,
-              name: next.name,
-              query: { ...queryOf(range), trigger: next.trigger },
-            })
-          }
-        />
-        {hasHistory && <RangePicker range={shownRange} onChange={(next) => change(queryOf(next))} />}
+      <WorkloadTools
+        live={live}
+        route={route}
+        go={go}
+        chosen={chosen}
+        range={shownRange}
+        onRange={(next) => change(queryOf(next))}
+      >
         {isChosen && (
           <a class="button" href={hashOf({ ...route, view: 'what-if' })}>
             What if
           </a>
         )}
-      </div>
+      </WorkloadTools>
       {!isChosen ? (
         <Notice kind="plain" title="Choose a ScaledObject">
           Its value, its replicas and the reasons are shown over time.
@@ -354,8 +342,8 @@ export function WhyView(props: { live: Live; route: Route; go: (route: Route) =>
       ) : (
         <div class="why">
           <div>
-            <Facts live={live} chosen={{ ...chosen, trigger }} />
-            {live.status !== null && !hasHistory ? (
+            <Facts live={live} chosen={chosen} />
+            {live.status !== null && !hasHistory(live) ? (
               <Notice kind="plain" title="History is off">
                 This instance was started with <code>--history 0</code>, so only the explanation of
                 this moment is shown.
@@ -386,7 +374,7 @@ export function WhyView(props: { live: Live; route: Route; go: (route: Route) =>
             )}
           </div>
           <ExplanationPanel
-            chosen={{ ...chosen, trigger }}
+            chosen={chosen}
             at={at}
             version={Math.floor(live.now / 15)}
             onNow={() => change({ at: '' })}

@@ -2,8 +2,9 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { memo } from './memo.ts';
 import type { Row } from './api_types.ts';
+import { CheckField, SearchField } from './filters.tsx';
 import { inOrder, keyOf, type Live, live } from './live.ts';
-import { Loading, Notice } from './notices.tsx';
+import { Loading, Notice, PartialFleet } from './notices.tsx';
 import { workloadLink } from './route.ts';
 import { sparkOf } from './sparkline.ts';
 import { durationText, numberText, plural } from './text.ts';
@@ -146,24 +147,10 @@ export function WorkloadsView(props: { live: Live }) {
     return (
       <>
         <div class="tools">
-          <label>
-            <span>search</span>
-            <input
-              type="search"
-              data-key="/"
-              placeholder="namespace, name, trigger"
-              value={text}
-              onInput={(event) => setText(event.currentTarget.value)}
-            />
-          </label>
-          <label class="check">
-            <input
-              type="checkbox"
-              checked={troubleOnly}
-              onChange={(event) => setTroubleOnly(event.currentTarget.checked)}
-            />
+          <SearchField placeholder="namespace, name, trigger" value={text} onChange={setText} />
+          <CheckField checked={troubleOnly} onChange={setTroubleOnly}>
             <span>with trouble only</span>
-          </label>
+          </CheckField>
           <p class="quiet" aria-live="polite">
             {plural(shown.length, 'trigger')}
             {troubled > 0 && `, ${numberText(troubled)} with trouble`}
@@ -207,11 +194,7 @@ export function WorkloadsView(props: { live: Live }) {
   return (
     <section class="view">
       <h1>Workloads</h1>
-      {status !== null && status.fleet.partial !== '' && (
-        <Notice kind="warn" title="Part of the fleet is unknown">
-          {status.fleet.partial}
-        </Notice>
-      )}
+      <PartialFleet status={status} />
       {body()}
       {status !== null && status.history.enabled && status.history.since !== null && now > 0 && (
         <p class="quiet small">

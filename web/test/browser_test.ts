@@ -317,6 +317,20 @@ pageTest('the switch of the theme stays after a reload', async (_api, load) => {
   assert.notEqual(await ground(), light);
 });
 
+pageTest('the theme of the system is followed until one is chosen', async (_api, load) => {
+  const page = await load('#/workloads', { colorScheme: 'light' });
+  const theme = () => page.evaluate(() => getComputedStyle(document.documentElement).colorScheme);
+  const button = page.locator('button[aria-label$="theme: change"]');
+  await button.waitFor();
+  assert.equal(await theme(), 'light');
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await page.waitForFunction(() => document.documentElement.dataset['theme'] === 'dark');
+  assert.equal(await theme(), 'dark');
+  await button.click();
+  await page.locator('button', { hasText: /^light$/ }).waitFor();
+  assert.equal(await theme(), 'light');
+});
+
 pageTest('40,000 GPUs take few draw calls and DOM nodes, and an update few bytes', async (api, load) => {
   api.behaviour.nodes = 5000;
   api.behaviour.workloads = 500;

@@ -1,5 +1,8 @@
-// The choice of the workload and the trigger of a view.
+// The choice of the workload, the trigger and the time range of a view.
+import type { ComponentChildren } from 'preact';
 import { inOrder, keyOf, type Live } from './live.ts';
+import { queryOf, type Range, RangePicker, rangeOf } from './range.tsx';
+import type { Route } from './route.ts';
 
 export interface Chosen {
   namespace: string;
@@ -7,7 +10,7 @@ export interface Chosen {
   trigger: string;
 }
 
-export function WorkloadPicker(props: {
+function WorkloadPicker(props: {
   live: Live;
   chosen: Chosen;
   onChange: (chosen: Chosen) => void;
@@ -58,11 +61,44 @@ export function WorkloadPicker(props: {
   );
 }
 
-// The trigger of the link, or the workload's first one: most have one.
-export function triggerOf(live: Live, chosen: Chosen): string {
-  if (chosen.trigger !== '') return chosen.trigger;
-  const rows = inOrder(live.rows?.values() ?? []);
+export function WorkloadTools(props: {
+  live: Live;
+  route: Route;
+  go: (route: Route) => void;
+  chosen: Chosen;
+  range: Range; // as shown
+  onRange: (range: Range) => void;
+  children?: ComponentChildren;
+}) {
+  const { live, route, chosen } = props;
   return (
-    rows.find((row) => row.namespace === chosen.namespace && row.name === chosen.name)?.trigger ?? ''
+    <div class="tools">
+      <WorkloadPicker
+        live={live}
+        chosen={chosen}
+        onChange={({ namespace, name, trigger }) =>
+          props.go({
+            view: route.view,
+            namespace,
+            name,
+            query: { ...queryOf(rangeOf(route.query)), trigger },
+          })
+        }
+      />
+      {hasHistory(live) && <RangePicker range={props.range} onChange={props.onRange} />}
+      {props.children}
+    </div>
   );
+}
+
+export function hasHistory(live: Live): boolean {
+  return live.status?.history.enabled === true;
+}
+
+// The workload of the link, and its trigger: the link's, or the workload's first one. Most have one.
+export function chosenOf(live: Live, route: Route): Chosen {
+  const { namespace, name, query } = route;
+  const rows = inOrder(live.rows?.values() ?? []);
+  const first = rows.find((row) => row.namespace === namespace && row.name === name);
+  return { namespace, name, trigger: query['trigger'] || (first?.trigger ?? '') };
 }
