@@ -1,8 +1,9 @@
 # For the scripts of web/: finds Node and installs the packages of package-lock.json in $folder, a
-# copy of web/. Sourced in web/.
+# copy of web/. Tests read docs/api.yaml as $GPUSCALER_API. Sourced in web/.
 
 web=$PWD
 folder=${GPUSCALER_WEB_FOLDER:-$(cd .. && pwd)/build/web}
+export GPUSCALER_API=$web/../docs/api.yaml
 
 has_node() {
   command -v node npm > /dev/null &&

@@ -88,17 +88,7 @@ export interface History {
   explanations: number[];
 }
 
-export interface Share {
-  name: string;
-  gpus: string[];
-  nodes: string[];
-  state: string;
-  load: number | null;
-  busy: boolean;
-  preallocated: boolean;
-  because: string;
-}
-
+// The part that the page shows.
 export interface Explanation {
   namespace: string;
   name: string;
@@ -110,7 +100,6 @@ export interface Explanation {
   message: string;
   value: number | null;
   active: boolean;
-  shares?: Share[];
 }
 
 export interface Replay {

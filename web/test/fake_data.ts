@@ -174,7 +174,8 @@ export function explanation(name: string, now: number, asked: number | null): Ex
     lines.push(`    ${name}-7c9d8f-${replica}  gpu-${String(replica + 3).padStart(4, '0')}/0  ${load}`);
   }
   lines.push(`note: demand: 2.68 replicas: 6.88 requests/s over 40 s <b>&amp; "quotes"</b>; profile ${profile}`);
-  return {
+  // As the API has it; Explanation is the part that the page shows.
+  const complete = {
     namespace,
     name,
     trigger: `s0-${metric}`,
@@ -185,7 +186,18 @@ export function explanation(name: string, now: number, asked: number | null): Ex
     message: '',
     value,
     active: true,
+    active_because: 'utilisation above 0 within activationWindow',
+    target,
+    target_type: 'AverageValue',
+    replicas,
+    unreadable: 0,
+    starting: 0,
+    replicas_from: `pods of Deployment/${name}`,
+    held_because: '',
+    shares: [],
+    notes: [],
   };
+  return complete;
 }
 
 export function whatIf(past: History, query: URLSearchParams): WhatIf {
@@ -303,7 +315,7 @@ export function node(all: Fleet, name: string): NodeDetail | null {
       owner,
       state: all.gpu.state[gpu]!,
       utilization: all.gpu.utilization[gpu] ?? null,
-      memory_used: memory === null ? null : (memory / 100) * 80 * 2 ** 30,
+      memory_used: memory === null ? null : Math.round((memory / 100) * 80 * 2 ** 30),
       memory_total: 80 * 2 ** 30,
       power: 400,
       temperature: 51,

@@ -25,6 +25,7 @@ import { inOrder, keyOf, merged } from '../src/live.ts';
 import { hashOf, parseRoute, workloadLink } from '../src/route.ts';
 import { sparkOf } from '../src/sparkline.ts';
 import { clockText, durationText, instantText, moneyText, numberText } from '../src/text.ts';
+import { ApiDescription } from './api_description.ts';
 import * as data from './fake_data.ts';
 
 const NOW = 1_790_000_000;
@@ -224,4 +225,41 @@ test('trouble comes first, then namespace and name', () => {
   });
   const ordered = inOrder([row('b', 'a', ''), row('a', 'b', ''), row('z', 'z', 'stale'), row('a', 'a', '')]);
   assert.deepEqual(ordered.map((one) => one.namespace + one.name), ['zz', 'aa', 'ab', 'ba']);
+});
+
+test('made-up answers are as docs/api.yaml describes them', () => {
+  const api = new ApiDescription(process.env['GPUSCALER_API'] ?? '');
+  const rows = data.rows(NOW, 10, true);
+  const history = data.history('llama-70b', NOW - 3600, NOW, NOW - 80_000)!;
+  const fleet = data.fleet(24, NOW, 0);
+  const { instance } = data.status(0, NOW, 24);
+  const workload = '/api/v1/workloads/{namespace}/{name}';
+  const answers: Record<string, unknown> = {
+    '/api/v1/status': data.status(NOW - 80_000, NOW, 24),
+    '/api/v1/workloads': { now: NOW, instance, workloads: rows },
+    [`${workload}/history`]: history,
+    [`${workload}/explanation`]: data.explanation('llama-70b', NOW, null),
+    [`${workload}/what-if`]: data.whatIf(history, new URLSearchParams()),
+    '/api/v1/fleet': fleet,
+    '/api/v1/fleet/{node}': data.node(fleet, fleet.nodes[0]!.name),
+    '/api/v1/cost': data.cost('workload', 24, NOW),
+  };
+  for (const [path, answer] of Object.entries(answers)) {
+    assert.deepEqual(api.faultsOf(path, 200, 'application/json', answer), [], path);
+  }
+  const event = { now: NOW, rows: data.rows(NOW, 10, false), removed: [['a', 'b', 'c']] };
+  assert.deepEqual(api.faultsOfEvent('/api/v1/events', 'workloads', event), []);
+});
+
+test('an answer with another property, without one or of another type is a fault', () => {
+  const api = new ApiDescription(process.env['GPUSCALER_API'] ?? '');
+  const faults = (body: unknown, status = 200) =>
+    api.faultsOf('/api/v1/status', status, 'application/json', body);
+  const status = data.status(NOW - 80_000, NOW, 24);
+  assert.deepEqual(faults(status), []);
+  assert.match(faults({ ...status, fleet: { ...status.fleet, colour: 1 } }).join(), /fleet.*colour/);
+  assert.match(faults({ ...status, now: undefined }).join(), /now/);
+  assert.match(faults({ ...status, role: 'agent' }).join(), /role/);
+  assert.match(faults(status, 418).join(), /418/);
+  assert.deepEqual(faults({ error: 'a token is required' }, 401), []);
 });
