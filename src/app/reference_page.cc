@@ -269,9 +269,10 @@ std::string MetricsSection() {
                              .namespaces = {"namespace"}};
   const std::string page = absl::StrCat(
       metrics.Page(&snapshot, snapshot.taken_at, absl::Seconds(6)), GpuTimeText(snapshot),
-      GrpcMetrics({}), WebMetrics(0), AgentsMetrics(agents, absl::UnixEpoch()),
-      TelemetryMetrics(ReaderCounts()), EngineMetrics({.answering = {{"vllm", 1}}}),
-      EngineReaderMetrics(ReaderCounts()), EngineStreamMetrics(0, StreamCounts()),
+      GpuPriceMetrics({{"NVIDIA L4", {.micro_units = 1}}}, "USD"), GrpcMetrics({}), WebMetrics(0),
+      AgentsMetrics(agents, absl::UnixEpoch()), TelemetryMetrics(ReaderCounts()),
+      EngineMetrics({.answering = {{"vllm", 1}}}), EngineReaderMetrics(ReaderCounts()),
+      EngineStreamMetrics(0, StreamCounts()),
       SignalMetrics({{{.sources = 1, .oldest = absl::UnixEpoch()}}}, absl::UnixEpoch()));
   std::string text = absl::StrCat(
       "## Prometheus metrics\n\nThe `agent_` and `agents_` ones are an aggregator's, by the "

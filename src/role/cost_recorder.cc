@@ -1,10 +1,12 @@
 #include "role/cost_recorder.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/file_text.h"
 #include "base/status_macros.h"
+#include "cost/gpu_slices.h"
 
 namespace gpuscaler {
 
@@ -22,6 +24,21 @@ void CostRecorder::Tick() {
 CostReport CostRecorder::Report(int hours, GroupBy by) const {
   MutexLock lock(mutex_);
   return history_.Report(hours, by, prices_.get());
+}
+
+std::map<std::string, HourlyPrice> CostRecorder::ModelPrices() const {
+  std::map<std::string, HourlyPrice> prices;
+  if (!HasPrices()) return prices;
+  const auto fleet = fleets_.AllNodes();
+  MutexLock lock(mutex_);
+  if (!fleet.ok() || prices_ == nullptr) return prices;
+  for (const NodeState& state : (*fleet)->nodes) {
+    for (const WholeGpu& gpu : WholeGpus(state.history->Newest())) {
+      const std::optional<HourlyPrice> price = prices_->PriceOf(gpu.model);
+      if (price.has_value()) prices.emplace(gpu.model, *price);
+    }
+  }
+  return prices;
 }
 
 absl::Status CostRecorder::ReloadPrices() {

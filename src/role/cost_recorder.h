@@ -1,6 +1,7 @@
-// The cost of the fleet's GPUs over the last day, for the web port.
+// The cost of the fleet's GPUs over the last day, for the web port, and their prices.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -10,6 +11,7 @@
 #include "cost/cost_history.h"
 #include "cost/cost_report.h"
 #include "cost/gpu_time.h"
+#include "cost/money.h"
 #include "cost/price_list.h"
 #include "store/fleet_reader.h"
 
@@ -26,6 +28,10 @@ class CostRecorder {
   void Tick();
 
   CostReport Report(int hours, GroupBy by) const;
+
+  // Returns the price of each GPU model of the fleet that has one, by the model's name as GPUs have
+  // it. Empty while the fleet is unknown.
+  std::map<std::string, HourlyPrice> ModelPrices() const;
 
   bool HasPrices() const { return !prices_file_.empty(); }
   // Reads the prices again. Returns INVALID_ARGUMENT for an unusable file, and keeps the last good

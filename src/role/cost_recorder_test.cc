@@ -14,7 +14,10 @@
 namespace gpuscaler {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
 
 class CostRecorderTest : public testing::Test {
  protected:
@@ -58,6 +61,18 @@ TEST_F(CostRecorderTest, PricesAreReadAgainAndTheLastGoodOnesStay) {
   folder_.Write("prices.csv", "GPU model,price per hour\nNVIDIA H100 80GB HBM3,cheap\n");
   EXPECT_THAT(costs.ReloadPrices().message(), HasSubstr(prices));
   EXPECT_EQ(costs.Report(24, GroupBy::kModel).total.cost->Text(), "1.00");
+}
+
+TEST_F(CostRecorderTest, ModelsOfTheFleetHaveThePricesOfTheFile) {
+  const std::string prices = folder_.Write(
+      "prices.csv", "GPU model,price per hour\nnvidia-h100-80gb-hbm3,2.45\nNVIDIA L4,0.7\n");
+  CostRecorder costs(clock_, store_, {.stale_after = absl::Seconds(6)}, prices);
+  EXPECT_THAT(costs.ModelPrices(), IsEmpty()) << "the fleet is unknown";
+  RecordMinute(costs);
+  EXPECT_THAT(costs.ModelPrices(), IsEmpty()) << "no price is read";
+  ASSERT_TRUE(costs.ReloadPrices().ok()) << costs.ReloadPrices();
+  EXPECT_THAT(costs.ModelPrices(),
+              ElementsAre(Pair("NVIDIA H100 80GB HBM3", HourlyPrice{.micro_units = 2'450'000})));
 }
 
 }  // namespace

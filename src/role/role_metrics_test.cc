@@ -14,6 +14,7 @@ namespace {
 
 using testing::ContainsRegex;
 using testing::HasSubstr;
+using testing::Not;
 
 class RoleMetricsTest : public TestFleet {
  protected:
@@ -102,6 +103,25 @@ TEST_F(RoleMetricsTest, AgentExportsItsReadersAndMessages) {
   EXPECT_THAT(text, ContainsRegex("keda_gpu_scaler_telemetry_heartbeats_total [1-9]"));
   EXPECT_THAT(text, HasSubstr(R"(telemetry_refused_total{reason="too_many"} 0)"));
   EXPECT_THAT(text, HasSubstr(R"(namespace="team-a",pod="llm-6d4cf56db6-x7k2p")"));
+}
+
+// Without a web port too.
+TEST_F(RoleMetricsTest, PricesOfTheFleetsModelsAreExported) {
+  Config config = RoleConfig();
+  config.node_name = "gpu-a";
+  config.gpu_source =
+      absl::StrCat("file:", folder_.Write("gpus.json", R"({"gpus": [{"name": "NVIDIA L4"}]})"));
+  config.attribution = AttributionMode::kNone;
+  config.prices =
+      folder_.Write("prices.csv", "GPU model,price per hour\nNVIDIA L4,0.75\nNVIDIA H200,3.5\n");
+  config.currency = "EUR";
+  const auto scaler = RunningRole::Start(config, clock_);
+  ASSERT_TRUE(scaler.ok()) << scaler.status();
+  const std::string price =
+      R"(keda_gpu_scaler_gpu_hourly_price{gpu_model="NVIDIA L4",currency="EUR"} 0.75)";
+  const std::string text = PageWith(price, [&] { return FetchMetrics((*scaler)->metrics_port()); });
+  EXPECT_THAT(text, HasSubstr(Line(price)));
+  EXPECT_THAT(text, Not(HasSubstr("H200")));
 }
 
 // An agent and its clients, with certificates of "our CA" or invalid ones.

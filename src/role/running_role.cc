@@ -20,6 +20,7 @@
 #include "role/signal_store_listener.h"
 #include "serve/fleet_metrics.h"
 #include "serve/fleet_viewer.h"
+#include "serve/gpu_time_metrics.h"
 #include "serve/profile_store.h"
 #include "serve/scaler_service.h"
 #include "serve/signal_metrics.h"
@@ -157,6 +158,7 @@ absl::Status RunningRole::Open(const DemoOverrides& overrides) {
   }
   RETURN_IF_ERROR(OpenGrpcPort());
   if (fleet_ != nullptr) RETURN_IF_ERROR(Connect(allowed));
+  if (answers_ != nullptr) RETURN_IF_ERROR(ReadPrices());
   if (answers_ != nullptr && config_.web_port != 0) RETURN_IF_ERROR(OpenWebPort());
   ASSIGN_OR_RETURN(metrics_server_, OpenMetricsPort(config_, [this] { return Exposition(); }));
   ASSIGN_OR_RETURN(probe_server_, OpenProbePort(config_, probes_));
@@ -222,18 +224,16 @@ absl::Status RunningRole::Connect(const AllowedNamespaces& allowed) {
   return absl::OkStatus();
 }
 
-absl::Status RunningRole::OpenWebPort() {
-  const FleetReader* fleets = nullptr;
-  if (fleet_ != nullptr) {
-    fleets = &fleet_->store;
-  } else {
-    fleets = &node_->store();
-  }
+absl::Status RunningRole::ReadPrices() {
+  if (config_.web_port == 0 && config_.prices.empty()) return absl::OkStatus();
   costs_ = std::make_unique<CostRecorder>(
-      clock_, *fleets,
+      clock_, Readings(),
       GpuTimeLimits{.idle_after = config_.idle_after, .stale_after = config_.StaleAfter()},
       config_.prices);
-  RETURN_IF_ERROR(costs_->ReloadPrices());
+  return costs_->ReloadPrices();
+}
+
+absl::Status RunningRole::OpenWebPort() {
   const ScalerService& service = answers_->service;
   WebSources sources;
   sources.workloads = {
@@ -247,7 +247,7 @@ absl::Status RunningRole::OpenWebPort() {
   sources.cost = {.report = [this](int hours, GroupBy by) { return costs_->Report(hours, by); },
                   .has_prices = costs_->HasPrices(),
                   .currency = config_.currency};
-  ASSIGN_OR_RETURN(web_, gpuscaler::OpenWebPort(config_, clock_, *fleets, std::move(sources)));
+  ASSIGN_OR_RETURN(web_, gpuscaler::OpenWebPort(config_, clock_, Readings(), std::move(sources)));
   return absl::OkStatus();
 }
 
@@ -350,12 +350,20 @@ void RunningRole::WakeReadings() {
   if (AgentConnections* const connections = wakeable_connections_) connections->WakeRenewal();
 }
 
+const FleetReader& RunningRole::Readings() const {
+  if (fleet_ != nullptr) return fleet_->store;
+  return node_->store();
+}
+
 std::string RunningRole::Exposition() const {
   const absl::Time now = clock_.Now();
   const SnapshotStore::History newest = node_ == nullptr ? nullptr : node_->store().Newest();
   std::string page =
       metrics_.Page(newest == nullptr ? nullptr : &newest->Newest(), now, config_.StaleAfter());
   if (node_ != nullptr) absl::StrAppend(&page, MetricsText(node_->gpu_time().Families(now)));
+  if (costs_ != nullptr) {
+    absl::StrAppend(&page, GpuPriceMetrics(costs_->ModelPrices(), config_.currency));
+  }
   if (connections_ != nullptr) absl::StrAppend(&page, connections_->Exposition(now));
   if (telemetry_ != nullptr) absl::StrAppend(&page, telemetry_->Exposition());
   if (answers_ != nullptr) absl::StrAppend(&page, SignalMetrics(answers_->signals.counts(), now));

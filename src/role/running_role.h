@@ -72,6 +72,8 @@ class RunningRole {
   absl::Status MakeAnswers(const DemoOverrides& overrides, const AllowedNamespaces& allowed);
   absl::Status OpenGrpcPort();
   absl::Status Connect(const AllowedNamespaces& allowed);
+  // Must precede the metrics port, which exports the prices.
+  absl::Status ReadPrices();
   absl::Status OpenWebPort();
   void StartThreads(const DemoOverrides& overrides);
 
@@ -81,6 +83,8 @@ class RunningRole {
   // Gets the readings at once that triggers need now.
   void WakeReadings();
   std::string Exposition() const;
+  // The readings that the role has. Requires one that answers KEDA.
+  const FleetReader& Readings() const;
 
   const Config config_;
   const Clock& clock_;
@@ -102,7 +106,7 @@ class RunningRole {
   std::unique_ptr<EngineDiscovery> discovery_;  // reads this node's engines; not in an aggregator
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<AgentConnections> connections_;  // fill `fleet_`; in an aggregator
-  std::unique_ptr<CostRecorder> costs_;            // not in an agent, nor without a web port
+  std::unique_ptr<CostRecorder> costs_;  // not in an agent, nor without web port and prices
   std::unique_ptr<WebPort> web_;
   std::unique_ptr<HttpServer> metrics_server_;
   std::unique_ptr<HttpServer> probe_server_;

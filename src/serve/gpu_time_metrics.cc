@@ -10,6 +10,7 @@ namespace {
 using prometheus::MetricFamily;
 
 constexpr double kMicrosInSecond = 1e6;
+constexpr double kMicroUnitsInUnit = 1e6;
 
 }  // namespace
 
@@ -43,6 +44,19 @@ std::vector<MetricFamily> GpuTimeMetrics::Families(absl::Time now) {
   std::vector<MetricFamily> families;
   if (!family.metric.empty()) families.push_back(std::move(family));
   return families;
+}
+
+std::string GpuPriceMetrics(const std::map<std::string, HourlyPrice>& prices,
+                            const std::string& currency) {
+  if (prices.empty()) return "";
+  MetricFamily family = NewFamily("gpu_hourly_price",
+                                  "Price of an hour of each GPU model in the fleet, from --prices.",
+                                  prometheus::MetricType::Gauge);
+  for (const auto& [model, price] : prices) {
+    AddValue(family, static_cast<double>(price.micro_units) / kMicroUnitsInUnit,
+             {{"gpu_model", model}, {"currency", currency}});
+  }
+  return MetricsText({family});
 }
 
 }  // namespace gpuscaler

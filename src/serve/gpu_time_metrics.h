@@ -1,12 +1,14 @@
-// Prometheus metrics of a node's GPU time by state and workload.
+// Prometheus metrics of a node's GPU time by state and workload, and of the prices of GPUs.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "base/mutex.h"
 #include "cost/gpu_time_counters.h"
+#include "cost/money.h"
 #include "model/node_snapshot.h"
 #include "prometheus/metric_family.h"
 
@@ -28,5 +30,9 @@ class GpuTimeMetrics {
   Mutex mutex_;
   GpuTimeCounters counters_ ABSL_GUARDED_BY(mutex_);
 };
+
+// Returns the exposition of the prices by GPU model; "" without any. `currency` may be empty.
+std::string GpuPriceMetrics(const std::map<std::string, HourlyPrice>& prices,
+                            const std::string& currency);
 
 }  // namespace gpuscaler

@@ -45,5 +45,16 @@ TEST(GpuTimeMetrics, TimeWithoutReadingsIsUnknownWhileTheDriverHangs) {
   EXPECT_THAT(text, HasSubstr(R"(gpu_model="NVIDIA H200",node="gpu-7",state="unknown"} 120)"));
 }
 
+TEST(GpuPriceMetrics, EachModelHasItsPrice) {
+  EXPECT_EQ(GpuPriceMetrics({}, "USD"), "");
+  const std::string text = GpuPriceMetrics(
+      {{"NVIDIA H200", {.micro_units = 2'450'000}}, {"NVIDIA L4", {.micro_units = 700'001}}},
+      "USD");
+  EXPECT_THAT(text, HasSubstr("# TYPE keda_gpu_scaler_gpu_hourly_price gauge"));
+  EXPECT_THAT(text, HasSubstr(R"(gpu_hourly_price{gpu_model="NVIDIA H200",currency="USD"} 2.45)"));
+  EXPECT_THAT(text,
+              HasSubstr(R"(gpu_hourly_price{gpu_model="NVIDIA L4",currency="USD"} 0.700001)"));
+}
+
 }  // namespace
 }  // namespace gpuscaler

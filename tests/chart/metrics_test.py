@@ -85,6 +85,39 @@ class Dashboard(unittest.TestCase):
             self.assertEqual(len(set(ids)), len(ids), dashboard["title"])
 
 
+class Costs(unittest.TestCase):
+    """promtool calculates the board's costs of an hour of 2 H200, one of them idle, 4 L4 and 8 T4."""
+
+    def test_each_model_has_its_price_or_the_boards(self):
+        # Two aggregators export the prices. That of the H200 fell at a restart, and the L4 left.
+        prices = {("H200", "old"): "9x10 stale", ("H200", "a"): "_x11 3x50",
+                  ("H200", "b"): "_x11 3x50", ("L4", "old"): "0.5x10 stale"}
+        self.check(prices, {"Cost": 2 * 3 + 4 * 0.5 + 8 * 2.5, "Idle cost": 3})
+
+    def test_without_prices_all_models_have_the_boards(self):
+        self.check({}, {"Cost": 14 * 2.5, "Idle cost": 2.5})
+
+    def check(self, prices, amounts):
+        series = [{"series": 'keda_gpu_scaler_gpu_seconds_total{job="keda-gpu-scaler", '
+                             f'gpu_model="{model}", state="{state}"}}', "values": f"0+{60 * gpus}x60"}
+                  for model, state, gpus in (("H200", "busy", 1), ("H200", "idle", 1),
+                                             ("L4", "busy", 4), ("T4", "busy", 8))]
+        series += [{"series": f'keda_gpu_scaler_gpu_hourly_price{{gpu_model="{model}", '
+                              f'instance="{instance}"}}', "values": values}
+                   for (model, instance), values in prices.items()]
+        expressions = dict(targets())
+        tests = [{"expr": filled_in(expressions[title]).replace("[10s]", "[1h]"), "eval_time": "1h",
+                  "exp_samples": [{"labels": "{}", "value": amount}]}
+                 for title, amount in amounts.items()]
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder, "costs.yaml")
+            file.write_text(json.dumps({"tests": [
+                {"interval": "1m", "input_series": series, "promql_expr_test": tests}]}))
+            done = subprocess.run(["promtool", "test", "rules", file], text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+
 class Metrics(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -92,6 +125,7 @@ class Metrics(unittest.TestCase):
         cls.addClassCleanup(cls.stack.close)
         folder = pathlib.Path(cls.stack.enter_context(tempfile.TemporaryDirectory()))
         (folder / "gpus.json").write_text(json.dumps(GPU_FILE))
+        (folder / "prices.csv").write_text("GPU model,price per hour\nSimulated,4\n")
         # All roles: a standalone scaler, an agent, its aggregator.
         reading = [folder / "gpus.json", "--poll-interval=500ms"]
         ports = cls.stack.enter_context(processes.scaler(*reading))
@@ -101,7 +135,7 @@ class Metrics(unittest.TestCase):
             f"--pod-resources-socket={folder}/kubelet.sock"))
         aggregator = cls.stack.enter_context(processes.serving(
             "--role=aggregator", f"--agents=static:127.0.0.1:{agent['grpc']}",
-            "--poll-interval=500ms"))
+            "--poll-interval=500ms", f"--prices={folder}/prices.csv"))
         cls.pages = [f"127.0.0.1:{each['metrics']}" for each in (ports, agent, aggregator)]
         cls.prometheus = cls.stack.enter_context(processes.prometheus(folder, cls.pages))
         cls.stack.enter_context(asking(ports["grpc"]))
@@ -117,6 +151,11 @@ class Metrics(unittest.TestCase):
                     continue
                 self.assertTrue(
                     processes.eventually(lambda: self.prometheus.values(ready), seconds=20), ready)
+
+    def test_costs_have_the_price_of_the_scaler(self):
+        hours, cost = (filled_in(dict(targets())[title]) for title in ("GPU-hours", "Cost"))
+        ratio = lambda: self.prometheus.values(f"round(({cost}) / ({hours}), 0.001)") == [4]
+        self.assertTrue(processes.eventually(ratio, seconds=20), cost)
 
     def test_its_variables_offer_what_prometheus_has(self):
         for variable in (each for dashboard in DASHBOARDS
