@@ -55,6 +55,7 @@ void StreamRegistry::Watch(const OpenStream* stream, const StreamInterest& inter
 
 void StreamRegistry::SetWatching(const OpenStream* stream, const PodInterest& wanted) {
   const bool is_resolved = fleets_.IsOwnerKnown(wanted);
+  streams_.at(stream).is_owner_known = is_resolved;
   for (const std::string& name : wanted.namespaces) {
     watching_[{name, wanted.owner}].insert(stream);
     if (!wanted.owner.empty()) watching_[{name, kUnresolvedOwner}].insert(stream);
@@ -202,7 +203,10 @@ void StreamRegistry::RefreshChanged(const FleetReader::Changes& changes, absl::T
     for (const OpenStream* stream : affected) {
       SetChanged(stream);
       const Record& record = streams_.at(stream);
-      if (record.interest.pods.or_any_owner) SetWatching(stream, record.interest.pods);
+      const PodInterest& pods = record.interest.pods;
+      if (pods.or_any_owner && fleets_.IsOwnerKnown(pods) != record.is_owner_known) {
+        SetWatching(stream, pods);
+      }
     }
   }
   RefreshSomeChanged(now);

@@ -94,6 +94,7 @@ class StreamRegistry {
     std::string peer;  // empty: refused, and not counted
     size_t bytes = 0;
     StreamInterest interest;
+    bool is_owner_known = false;  // as of the last SetWatching()
     absl::Time due = absl::InfiniteFuture();
     int64_t changed = 0;  // its place in changed_; 0 if it has not changed
   };
