@@ -52,7 +52,7 @@ void ClientCall::Wake() {
 
 void ClientCall::Cancel() {
   loop_.Post([call = shared_from_this()] {
-    call->EndHere(absl::CancelledError("the caller has cancelled the call"));
+    call->EndAndReset(absl::CancelledError("the caller has cancelled the call"));
   });
 }
 
@@ -69,7 +69,7 @@ void ClientCall::StartTimer() {
   SetTimer(timer_, deadline_ - SteadyNow());
 }
 
-void ClientCall::OnDeadline() { EndHere(DeadlineStatus()); }
+void ClientCall::OnDeadline() { EndAndReset(DeadlineStatus()); }
 
 absl::Status ClientCall::DeadlineStatus() const {
   return absl::DeadlineExceededError(
@@ -77,7 +77,7 @@ absl::Status ClientCall::DeadlineStatus() const {
                    " within ", DurationText(options_.timeout)));
 }
 
-void ClientCall::EndHere(const absl::Status& status) {
+void ClientCall::EndAndReset(const absl::Status& status) {
   if (has_ended_) return;
   const std::shared_ptr<ClientCall> keep = shared_from_this();
   ClientStream* const stream = stream_;

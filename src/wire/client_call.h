@@ -32,8 +32,8 @@ struct CallEnd {
   std::optional<ConnectFault> connect_fault = std::nullopt;  // no server has answered
 };
 
-// Thread-safe, but for what belongs to the loop's thread. Lives as long as anyone holds it; after
-// its end it takes writes and drops them.
+// Thread-safe, except for functions that must be called on the loop's thread. The caller and the
+// call's stream share it. Writes after the call's end are dropped.
 class ClientCall : public std::enable_shared_from_this<ClientCall> {
  public:
   // Receives what a server sends. All functions are called on the loop's thread, and must not
@@ -85,7 +85,8 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
   void StartTimer();
   void OnDeadline();
   absl::Status DeadlineStatus() const;
-  void EndHere(const absl::Status& status);  // and at the server
+  // Ends the call, and resets its stream at the server.
+  void EndAndReset(const absl::Status& status);
   void End(const CallEnd& end);
 
   EventLoop& loop_;

@@ -27,7 +27,7 @@ constexpr int32_t kConnectionWindow = 1 << 20;
 constexpr int kContinuations = 8;
 constexpr int kUselessFrames = 1'000;
 constexpr absl::string_view kFlooded = "the server sends too many empty frames";
-constexpr size_t kLongestGoodbye = 100;
+constexpr size_t kLongestGoawayText = 100;
 
 // `start` is the server's first bytes. Empty: they are of no known protocol.
 absl::string_view OtherProtocol(absl::string_view start) {
@@ -85,8 +85,8 @@ struct ClientCallbacks {
     }
     if (type == NGHTTP2_GOAWAY) {
       session.accepts_calls_ = false;
-      const size_t size = std::min(frame->goaway.opaque_data_len, kLongestGoodbye);
-      session.goodbye_ =
+      const size_t size = std::min(frame->goaway.opaque_data_len, kLongestGoawayText);
+      session.goaway_text_ =
           absl::CHexEscape({reinterpret_cast<const char*>(frame->goaway.opaque_data), size});
     }
     if (session.allowance_.Accept(*frame)) session.allowance_.Refill();
@@ -200,10 +200,10 @@ void ClientSession::Open(const std::shared_ptr<ClientCall>& call) {
 void ClientSession::OnReadable() {
   received_at_ = std::chrono::steady_clock::now();
   is_ping_pending_ = false;
-  char start[8];
-  const ssize_t size = evbuffer_copyout(bufferevent_get_input(connection_.get()), start,
-                                        sizeof(start) - start_.size());
-  if (size > 0) start_.append(start, static_cast<size_t>(size));
+  char bytes[8];
+  const ssize_t size = evbuffer_copyout(bufferevent_get_input(connection_.get()), bytes,
+                                        sizeof(bytes) - first_bytes_.size());
+  if (size > 0) first_bytes_.append(bytes, static_cast<size_t>(size));
   is_in_callback_ = true;
   const int error = ReceiveBytes(session_.get(), connection_.get(), allowance_);
   is_in_callback_ = false;
@@ -279,9 +279,9 @@ void ClientSession::Lose(absl::string_view why, const ConnectFault& fault) {
   std::string text;
   if (has_settings_) {
     text = absl::StrCat("the connection to ", target_.address, " is lost: ", why);
-    if (!goodbye_.empty()) absl::StrAppend(&text, " (\"", goodbye_, "\")");
+    if (!goaway_text_.empty()) absl::StrAppend(&text, " (\"", goaway_text_, "\")");
   } else {
-    const absl::string_view other = OtherProtocol(start_);
+    const absl::string_view other = OtherProtocol(first_bytes_);
     text = absl::StrCat("cannot connect to ", target_.address, ": ", other.empty() ? why : other);
     connect_fault = fault;
   }

@@ -73,11 +73,11 @@ class ClientSession {
   OwnedEvent timer_;
   std::map<int32_t, std::unique_ptr<ClientStream>> streams_;
   bool accepts_calls_ = true;
-  bool has_settings_ = false;  // the server speaks HTTP/2
-  std::string goodbye_;        // the debug text of its GOAWAY
+  bool has_settings_ = false;  // the server has sent SETTINGS: it uses HTTP/2
+  std::string goaway_text_;    // debug data of the server's GOAWAY
   FrameAllowance allowance_;
   absl::string_view violation_ = "";  // why a frame, or a message of TLS, is refused
-  std::string start_;                 // the first bytes that came
+  std::string first_bytes_;           // received, 8 at most: they show another protocol
   std::chrono::steady_clock::time_point received_at_ = std::chrono::steady_clock::now();
   bool is_ping_pending_ = false;
   bool is_in_callback_ = false;

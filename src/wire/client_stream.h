@@ -55,7 +55,7 @@ class ClientStream {
 
   // False: the stream is gone.
   bool Deliver(absl::string_view bytes);
-  // Ends the call, here and at the server.
+  // Ends the call, and resets the stream at the server.
   void Fail(const absl::Status& status);
 
   // ClientCall's.

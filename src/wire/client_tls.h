@@ -23,14 +23,15 @@ struct FreeTls {
   void operator()(SSL* tls) const { SSL_free(tls); }
 };
 
-// Returns a connection's end that accepts a server if its certificate has `server_name` among its
-// DNS names or, if it is an address, its IP addresses. A certificate's common name does not count.
+// Returns the client's side of a new connection. Its handshake fails unless the server's
+// certificate has `server_name` among its DNS names, or among its IP addresses if `server_name` is
+// an address. A certificate's common name does not count.
 std::unique_ptr<SSL, FreeTls> ClientTlsOf(SSL_CTX* context, const std::string& server_name);
 
-// Wildcards are as the server's certificate has them.
+// Returns the DNS names in the server's certificate, wildcards such as "*.example.com" unexpanded.
 std::vector<std::string> DnsNamesOf(const SSL* tls);
 
-// Why a handshake failed, or a connection of TLS.
+// Why a TLS handshake failed, or a connection after its handshake.
 struct TlsFault {
   HandshakeFault fault = HandshakeFault::kOther;
   std::string text;

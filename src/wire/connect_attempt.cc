@@ -29,8 +29,8 @@ namespace {
 constexpr absl::string_view kUnixPrefix = "unix:";
 // An address that does not answer must leave time for the next one within a short deadline.
 constexpr absl::Duration kNotLast = absl::Seconds(2);
-// The kernel would resend for 15 minutes to a server that has gone.
 constexpr size_t kMaxReasons = 4;
+// The kernel would resend for 15 minutes to a server that has gone.
 constexpr int kUnacknowledgedMilliseconds = 20'000;
 
 // "host:port", "[v6]:port".

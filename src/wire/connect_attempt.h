@@ -35,7 +35,7 @@ class ConnectAttempt {
   ConnectAttempt(const ConnectAttempt&) = delete;
   ConnectAttempt& operator=(const ConnectAttempt&) = delete;
 
-  // Calls `done` once, last of all; it may delete the attempt. May call it before it returns.
+  // Calls `done` once, last of all, maybe before Start() returns. `done` may delete the attempt.
   void Start();
 
  private:
@@ -56,7 +56,7 @@ class ConnectAttempt {
   void OnConnected();
   void Handshake();
   void Connected();
-  // The address at hand cannot be used.
+  // Notes why the present address failed, and tries the next one.
   void FailAddress(const std::string& why, ConnectFault fault);
   void Fail(const absl::Status& status);
 

@@ -1,4 +1,4 @@
-// A thread that waits for sockets and timers, and runs what other threads hand over.
+// A thread that waits for sockets and timers, and runs the tasks that other threads post.
 #pragma once
 
 #include <event2/bufferevent.h>
@@ -38,11 +38,11 @@ class EventLoop {
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
-  // Runs `task` on the loop's thread, after those handed over before. After Stop() it is dropped.
-  // Thread-safe; never runs it before it returns.
+  // Runs `task` on the loop's thread, after the tasks posted before. On that thread too, the task
+  // runs only after Post() has returned. Tasks posted after Stop() are dropped. Thread-safe.
   void Post(std::function<void()> task);
 
-  // Runs what was posted before, then ends the thread. Must not be called on it.
+  // Runs the tasks posted before, then ends the thread. Must not be called on that thread.
   void Stop();
 
   event_base* base() const { return base_.get(); }

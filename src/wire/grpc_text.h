@@ -27,8 +27,8 @@ std::string PercentDecoded(absl::string_view text);
 // The decimal digits of `grpc-status`.
 std::string GrpcCode(absl::StatusCode code);
 
-// An unknown code is UNKNOWN. An error always has a text, because readers take an empty one for no
-// error.
+// An unknown code is UNKNOWN. An error without a message gets "no reason was given", because an
+// empty text in a log looks like success.
 absl::Status StatusOfTrailers(absl::string_view code, absl::string_view percent_encoded_message);
 
 // Applies if `http_status` is not 200 and the answer has no `grpc-status`

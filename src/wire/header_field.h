@@ -12,7 +12,7 @@
 
 namespace gpuscaler {
 
-// nghttp2 copies both when the field is submitted.
+// nghttp2 copies the name and the value when the field is submitted: both must live until then.
 inline nghttp2_nv Field(absl::string_view name, absl::string_view value) {
   return {.name = reinterpret_cast<uint8_t*>(const_cast<char*>(name.data())),
           .value = reinterpret_cast<uint8_t*>(const_cast<char*>(value.data())),

@@ -16,10 +16,10 @@ struct FreeHttp2 {
   void operator()(nghttp2_session* session) const { nghttp2_session_del(session); }
 };
 
-// More than this is not prepared before the socket takes it.
-constexpr size_t kMaxPrepared = 16 << 10;
+// The output buffer's bytes at which SendBytes() stops until the socket has taken some.
+constexpr size_t kOutputBytes = 16 << 10;
 
-// Hands over the bytes that have come. Returns 0, or nghttp2's error: NGHTTP2_ERR_FLOODED also if
+// Passes the received bytes to nghttp2. Returns 0, or nghttp2's error: NGHTTP2_ERR_FLOODED also if
 // the allowance is spent.
 inline int ReceiveBytes(nghttp2_session* http2, bufferevent* connection,
                         FrameAllowance& allowance) {
@@ -35,11 +35,11 @@ inline int ReceiveBytes(nghttp2_session* http2, bufferevent* connection,
   return 0;
 }
 
-// Fills the socket's buffer, not more: what waits stays in the calls, where newer messages replace
-// it. Returns 0, or nghttp2's error.
+// Moves frames from nghttp2 to the output buffer, kOutputBytes and one frame at most. Further
+// messages stay in their calls, where newer ones may replace them. Returns 0, or nghttp2's error.
 inline int SendBytes(nghttp2_session* http2, bufferevent* connection) {
   evbuffer* const output = bufferevent_get_output(connection);
-  while (evbuffer_get_length(output) < kMaxPrepared) {
+  while (evbuffer_get_length(output) < kOutputBytes) {
     const uint8_t* bytes = nullptr;
     const ssize_t size = nghttp2_session_mem_send(http2, &bytes);
     if (size <= 0) return static_cast<int>(size);

@@ -26,7 +26,7 @@ enum class Limit {
   kControlFrames,
   kContinuations,
   // Calls are refused or ended:
-  kStreams,  // on a connection, which is closed, or in all
+  kStreams,  // all clients together; or one connection, which is closed
   kStreamsPerAddress,
   kHeaderList,  // closes the connection beyond 4 times the limit
   kMetadataKeys,

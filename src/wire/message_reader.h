@@ -23,12 +23,12 @@ class MessageReader {
 
   // Calls `take` with each message that `bytes` completes. RESOURCE_EXHAUSTED: a message is longer
   // than the limit, or the budget is spent. UNIMPLEMENTED: it is compressed. INTERNAL: it has other
-  // flags. Must not be called after an error.
-  // A message that comes whole takes nothing from the budget.
+  // flags. Must not be called after an error. A message that is complete in `bytes` takes nothing
+  // from the budget.
   absl::Status Add(absl::string_view bytes, absl::FunctionRef<void(std::string)> take);
 
-  // Counts bytes of the call that wait elsewhere, until Release() or the reader's end. False: the
-  // budget is spent.
+  // Takes `bytes` from the budget for data that the call keeps outside the reader, such as its
+  // headers, until Release() or the reader's destruction. False: the budget is spent.
   bool Reserve(size_t bytes) { return budget_.Reserve(bytes); }
   void Release(size_t bytes) { budget_.Release(bytes); }
 

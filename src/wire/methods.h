@@ -26,7 +26,7 @@ void Reply(ServerCall& call, const google::protobuf::MessageLite& message);
 using OnEnd = std::function<void()>;
 
 // Takes the one message of a call, on the loop's thread; must not block. Returns nullopt if `bytes`
-// are no such message, else what to call at the call's end, which may be null.
+// are no such message, else the function to call at the call's end, or null.
 using TakeMessage = std::function<std::optional<OnEnd>(const std::shared_ptr<ServerCall>& call,
                                                        const std::string& bytes)>;
 
@@ -35,8 +35,8 @@ using TakeMessage = std::function<std::optional<OnEnd>(const std::shared_ptr<Ser
 Methods::value_type OneMessageMethod(std::string path, TakeMessage take);
 
 // The entry of a method with one request and a stream of answers. `open` is called on the loop's
-// thread and must not block. It, or any thread later, calls Write() and Finish(); the call may have
-// ended by then. What it returns is called at the call's end.
+// thread and must not block. `open`, or any thread later, calls Write() and Finish(); the call may
+// have ended by then. The function that `open` returns, null for none, is called at the call's end.
 template <typename Request>
 Methods::value_type ServerStreaming(
     std::string path,
@@ -51,8 +51,8 @@ Methods::value_type ServerStreaming(
       });
 }
 
-// The entry of a method with one request and one answer. `answer` is called as `open` above; it, or
-// any thread later, calls Reply() or Finish().
+// The entry of a method with one request and one answer. `answer` is called as `open` above.
+// `answer`, or any thread later, calls Reply() or Finish().
 template <typename Request>
 Methods::value_type Unary(
     std::string path,

@@ -1,10 +1,10 @@
-// Protobuf's own log in lines of ours.
+// Protobuf's own log messages, as lines of the program's log.
 #pragma once
 
 namespace gpuscaler {
 
-// Takes effect for the whole process, once. A client that sends bytes that are no message makes
-// protobuf log: ten lines in ten seconds are written, the rest is counted.
+// Takes effect for the whole process. Protobuf logs whenever a client sends bytes that are no
+// message, so ten lines in ten seconds are written, and the rest is counted.
 void TakeOverProtobufLog();
 
 }  // namespace gpuscaler

@@ -10,12 +10,12 @@
 
 namespace gpuscaler {
 
-// Serves the descriptors that are linked into the program. Thread-safe. Outlives the servers that
-// have its methods.
+// Serves the descriptors that are linked into the program. Thread-safe. Must outlive the servers
+// that have its methods.
 //
-// A client that does not read costs one answer, and a few requests that wait for it: beyond them
-// its call ends with RESOURCE_EXHAUSTED, as do calls while too many are open, of its address or in
-// all.
+// A client that does not read costs one answer and a few waiting requests. A call with more of them
+// ends with RESOURCE_EXHAUSTED. So does a new call while its address, or all addresses together,
+// have too many open.
 class ReflectionService {
  public:
   // Lists `services`, such as "grpc.health.v1.Health".

@@ -28,8 +28,8 @@ struct CallHeaders {
   std::multimap<std::string, std::string> metadata;
 };
 
-// Thread-safe, but for what belongs to the stream. Lives as long as anyone holds it; without its
-// stream it takes writes and drops them.
+// Thread-safe, except for functions that must be called on the loop's thread. The handler and the
+// call's stream share it. Writes after the call's end are dropped.
 class ServerCall : public std::enable_shared_from_this<ServerCall> {
  public:
   // Receives what a client sends. All functions are called on the loop's thread, must not block,
@@ -39,7 +39,8 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
     virtual ~Handler() = default;
     virtual void OnMessage(std::string bytes) = 0;
     virtual void OnLastMessage() {}  // the client sends no more
-    virtual void OnWritten() {}      // all messages have been sent, or wait in HTTP/2 alone
+    // HTTP/2 has taken all messages that were written. The socket may not have sent them yet.
+    virtual void OnWritten() {}
     // Once, at the end of every call: all is sent, or the client has cancelled it or has gone, or
     // the deadline has passed.
     virtual void OnEnd() {}
@@ -49,9 +50,10 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
 
   const CallHeaders& headers() const { return headers_; }
 
-  // Must be called for bytes of the client's that a handler holds while it waits for more from it.
-  // False: clients hold too many, and the handler must end the call with RESOURCE_EXHAUSTED. Must
-  // be called on the loop's thread; they count until Release(), or until the call ends.
+  // Takes `bytes` from the budget of unfinished requests, until Release() or the call's end. A
+  // handler must call it for messages that it keeps until the client has sent more. False: the
+  // budget is spent, and the handler must end the call with RESOURCE_EXHAUSTED. Must be called on
+  // the loop's thread.
   bool Reserve(size_t bytes);
   void Release(size_t bytes);
 

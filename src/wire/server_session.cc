@@ -284,7 +284,7 @@ void ServerSession::Send() {
 
 void ServerSession::Throttle() {
   const bool is_behind =
-      evbuffer_get_length(bufferevent_get_output(connection_.get())) >= kMaxPrepared &&
+      evbuffer_get_length(bufferevent_get_output(connection_.get())) >= kOutputBytes &&
       nghttp2_session_get_outbound_queue_size(session_.get()) > kMaxQueued;
   if (std::exchange(is_throttled_, is_behind) == is_behind) return;
   if (is_behind)

@@ -30,8 +30,8 @@ class ServerStream {
   ServerStream& operator=(const ServerStream&) = delete;
 
   // Counts a field of the headers or trailers, and refuses the call if they are too large. Returns
-  // false if they are four times as large: the connection must end, or nghttp2 decodes all fields
-  // that follow.
+  // false if they are four times as large. The connection must then be closed, because nghttp2
+  // decodes further fields even after the stream was reset.
   bool CountHeader(size_t bytes);
   // Must be called after CountHeader().
   void AddHeader(absl::string_view name, absl::string_view value);

@@ -23,9 +23,11 @@ struct Target {
   std::string server_name = "";  // must be in the server's certificate; empty: the address's host
   // Receives the DNS names of the server's certificate after each handshake, on the loop's thread.
   std::function<void(std::vector<std::string>)> on_certificate = nullptr;
-  std::string source_address = "";              // connects from it; empty: the system's choice
-  absl::Duration keepalive = absl::Minutes(1);  // a server that is silent during calls is pinged
-  absl::Duration keepalive_timeout = absl::Seconds(20);  // and has gone if it stays silent
+  std::string source_address = "";  // connects from it; empty: the system's choice
+  // A server that sends nothing for `keepalive` during calls gets a PING. If it sends nothing for
+  // another `keepalive_timeout`, the connection is closed.
+  absl::Duration keepalive = absl::Minutes(1);
+  absl::Duration keepalive_timeout = absl::Seconds(20);
   // Bounds each of connecting, the TLS handshake and the server's first frame.
   absl::Duration connect_timeout = absl::Seconds(20);
 };
@@ -34,7 +36,8 @@ struct Target {
 struct ConnectFault {
   int system_error = 0;                     // errno; 0: another reason
   std::optional<HandshakeFault> handshake;  // why TLS failed
-  bool is_other_protocol = false;           // it accepted a connection without TLS, and no HTTP/2
+  // The server accepted a connection without TLS, and did not answer with HTTP/2.
+  bool is_other_protocol = false;
 };
 
 }  // namespace gpuscaler

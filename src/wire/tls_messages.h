@@ -9,15 +9,16 @@
 
 namespace gpuscaler {
 
-// Limits what the peer can do between its records of data: one read of OpenSSL handles one of its
-// messages, so that connections of a loop take turns, and TLS 1.2 does not renegotiate.
+// Limits the peer's TLS messages without data. OpenSSL handles at most one in each read of the
+// connection, so that connections of a loop take turns, and TLS 1.2 peers cannot renegotiate.
 inline void LimitTlsMessages(SSL_CTX* context) {
   SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);
 }
 
-// Calls session->OnTlsMessage() for each handshake message that comes, within OpenSSL: it must not
-// close the connection. `session` outlives it. Does nothing without TLS.
+// Calls session->OnTlsMessage() for each handshake message received. OnTlsMessage() runs within
+// OpenSSL, so it must not close the connection. `session` outlives the connection. Without TLS,
+// does nothing.
 template <typename Session>
 void ReportTlsMessages(bufferevent* connection, Session* session) {
   SSL* const tls = bufferevent_openssl_get_ssl(connection);
@@ -28,7 +29,7 @@ void ReportTlsMessages(bufferevent* connection, Session* session) {
   SSL_set_msg_callback_arg(tls, session);
 }
 
-// Reports an error of the connection to its callback, when the loop comes round.
+// Calls the connection's event callback with BEV_EVENT_ERROR, after the present callback.
 inline void FailSoon(bufferevent* connection) {
   bufferevent_trigger_event(connection, BEV_EVENT_ERROR, BEV_TRIG_DEFER_CALLBACKS);
 }
