@@ -25,7 +25,7 @@ namespace gpuscaler {
 struct AgentConnection {
   decltype(Target::tls) tls = nullptr;  // null: no TLS
   std::string server_name = "";  // must be in the agent's certificate; empty: the address's host
-  // The name of the agent's node must be a DNS name of its certificate too, with no wildcard.
+  // The certificate must also have the name of the agent's node among its DNS names, no wildcard.
   bool binds_node_name = false;
 };
 
@@ -46,7 +46,8 @@ class AgentCall : private ClientCall::Listener {
     virtual bool has_more() const { return false; }
     virtual absl::Status Continue() { return absl::OkStatus(); }
 
-    // The last call. `fault` is the error of Take(), if that ended the call.
+    // Called last, when the RPC has ended. `fault` is the error of Take() or Continue() that ended
+    // it; OK: it ended otherwise.
     virtual void Ended(const CallEnd& end, const absl::Status& fault) = 0;
   };
 
@@ -62,7 +63,7 @@ class AgentCall : private ClientCall::Listener {
                         .server_name = connection.server_name,
                         .on_certificate =
                             [self = self_](const std::vector<std::string>& names) {
-                              if (*self != nullptr) (*self)->names_ = names;
+                              if (*self != nullptr) (*self)->certificate_names_ = names;
                             },
                         .keepalive = kKeepalive,
                         .keepalive_timeout = kUnanswered}) {}
@@ -92,7 +93,7 @@ class AgentCall : private ClientCall::Listener {
   }
 
  private:
-  // A message of a history has up to 256 KiB and one more reading.
+  // A message with an agent's past has up to 256 KiB of readings, and one more of any size.
   static constexpr size_t kLongestMessage = 4 << 20;
   // Without keepalive the kernel would keep a connection to a lost host for 15 minutes.
   static constexpr absl::Duration kKeepalive = absl::Seconds(10);
@@ -119,14 +120,16 @@ class AgentCall : private ClientCall::Listener {
   absl::Status CheckNodeName(const Message& message) {
     if (!binds_node_name_) return absl::OkStatus();
     const std::string& node = message.node().name();
-    const bool is_named = std::ranges::any_of(names_, [&node](const std::string& name) {
+    const bool is_named = std::ranges::any_of(certificate_names_, [&node](const std::string& name) {
       return !node.empty() && absl::EqualsIgnoreCase(name, node);
     });
     has_named_node_ |= is_named;
     const bool is_bound = node.empty() ? has_named_node_ || message.readings_size() == 0 : is_named;
     if (is_bound) return absl::OkStatus();
     CountHandshakeFault(HandshakeFault::kWrongNode);
-    const std::string has = names_.empty() ? "none" : absl::StrJoin(names_, ", ").substr(0, 200);
+    const std::string has = certificate_names_.empty()
+                                ? "none"
+                                : absl::StrJoin(certificate_names_, ", ").substr(0, 200);
     return absl::PermissionDeniedError(
         absl::StrCat("its certificate must have the DNS name of its node, \"", node, "\", and has ",
                      has, " (--agent-identity=san)"));
@@ -165,7 +168,7 @@ class AgentCall : private ClientCall::Listener {
   const std::shared_ptr<AgentCall*> self_ = std::make_shared<AgentCall*>(this);
   const bool binds_node_name_;
   // Used by the loop's thread only.
-  std::vector<std::string> names_;  // DNS names of the agent's certificate
+  std::vector<std::string> certificate_names_;  // the agent's DNS names
   bool has_named_node_ = false;
   Channel channel_;
   absl::Status fault_;  // used by the loop's thread only

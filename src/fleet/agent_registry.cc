@@ -73,7 +73,7 @@ void AgentRegistry::LogAnswer(const absl::StatusOr<std::vector<std::string>>& an
     if (error_.empty()) LogWarn("agents_unknown", {{"why", answer.status().message()}});
     return;
   }
-  const bool first = IsUnknown();
+  const bool first = HasNoAnswer();
   const bool none_before = none_listed();
   const bool known_again = !error_.empty() || (!answer->empty() && !first && none_before);
   if (known_again) LogInfo("agents_known", {{"count", answer->size()}});
@@ -91,8 +91,8 @@ bool AgentRegistry::Received(const std::string& address, const AgentUpdate& upda
   }
   LogTrouble(address, update, agent);
   agent.received_at = update.received_at;
-  agent.trouble = update.trouble;
-  agent.lost.clear();
+  agent.reading_error = update.trouble;
+  agent.stream_error.clear();
   if (update.node.empty()) return true;  // its node is not known yet
   agent.node = update.node;
   agent.version = update.version;
@@ -106,7 +106,7 @@ bool AgentRegistry::Received(const std::string& address, const AgentUpdate& upda
 
 void AgentRegistry::LogTrouble(const std::string& address, const AgentUpdate& update,
                                Agent& agent) {
-  if (update.trouble.empty() == agent.trouble.empty()) return;
+  if (update.trouble.empty() == agent.reading_error.empty()) return;
   const auto dropped = agent.lines.Pass(update.received_at);
   if (!dropped) return;
   Log(update.trouble.empty() ? LogLevel::kInfo : LogLevel::kWarn, "agent_reading",
@@ -145,10 +145,10 @@ bool AgentRegistry::Lost(const std::string& address, const absl::Status& why) {
   const auto found = agents_.find(address);
   if (found == agents_.end()) return false;
   Agent& agent = found->second;
-  if (std::exchange(agent.connected, false) || agent.lost.empty()) {
+  if (std::exchange(agent.connected, false) || agent.stream_error.empty()) {
     LogWarn("agent_lost", {{"address", address}, {"node", agent.node}, {"why", why.message()}});
   }
-  agent.lost = std::string(why.message());
+  agent.stream_error = std::string(why.message());
   return true;
 }
 
@@ -184,7 +184,7 @@ bool AgentRegistry::IsMissing(const std::string& address, absl::Time now) const 
 
 absl::Status AgentRegistry::CheckReady(bool any_node, absl::Time now) const {
   const std::string dns = error_.empty() ? "" : absl::StrCat(": ", error_);
-  if (IsUnknown()) {
+  if (HasNoAnswer()) {
     return absl::UnavailableError(absl::StrCat("the agents are not known yet", dns));
   }
   for (const std::string& address : unreached_) {
@@ -202,7 +202,7 @@ absl::Status AgentRegistry::CheckReady(bool any_node, absl::Time now) const {
 
 const std::string& AgentRegistry::WhyUnreached(const std::string& address) const {
   const Agent& agent = agents_.at(address);
-  return agent.connected ? agent.trouble : agent.lost;
+  return agent.connected ? agent.reading_error : agent.stream_error;
 }
 
 std::vector<std::string> AgentRegistry::UnreachedTexts(size_t most) const {

@@ -16,8 +16,8 @@
 
 namespace gpuscaler {
 
-// Not thread-safe. Times must never go back. `generation` is the number that a change gets, if the
-// call changes anything.
+// Not thread-safe. Times must never go back. A call that changes what decisions depend on sets
+// generation() to its argument `generation`, which must count up.
 class AgentRegistry {
  public:
   // The state of one agent after its last message and the newest answer of DNS.
@@ -33,8 +33,8 @@ class AgentRegistry {
     absl::Time received_at = absl::InfinitePast();
     std::string node;  // empty: not known yet
     std::string version;
-    std::string trouble;        // why it has no readings; empty: it has
-    std::string lost;           // why the last stream ended
+    std::string reading_error;  // why its node has no fresh reading; empty: it has one
+    std::string stream_error;   // why its stream ended; empty: it has not
     absl::Duration read_every;  // interval of its readings; zero: not known
     // Limits the log lines that the agent can cause with its messages.
     FixedWindowLimit lines{10, absl::Minutes(1)};
@@ -68,8 +68,8 @@ class AgentRegistry {
   std::vector<std::string> UnreachedTexts(size_t most) const;
   // Returns true if the newest answer lists no agent.
   bool none_listed() const { return empty_since_ != absl::InfiniteFuture(); }
-  // Returns true before the first answer.
-  bool IsUnknown() const { return newest_answer_ == absl::InfinitePast(); }
+  // Returns true before the first successful lookup.
+  bool HasNoAnswer() const { return newest_answer_ == absl::InfinitePast(); }
   // Returns true if answers have been empty for empty_after: there is no GPU node. An answer is
   // valid until the next one, for 20 s at most.
   bool IsEmpty(absl::Time now) const;

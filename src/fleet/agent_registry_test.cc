@@ -363,7 +363,7 @@ TEST_F(AgentRegistryTest, VersionCountsChangesOfTheAgents) {
 }
 
 TEST_F(AgentRegistryTest, NothingIsKnownBeforeTheFirstAnswer) {
-  EXPECT_TRUE(registry_.IsUnknown());
+  EXPECT_TRUE(registry_.HasNoAnswer());
   EXPECT_FALSE(registry_.IsEmpty(At(0))) << "unknown is never empty";
   EXPECT_FALSE(registry_.IsEmpty(At(3600)));
 }

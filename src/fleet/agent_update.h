@@ -31,7 +31,7 @@ struct AgentUpdate {
   // When the agent last read the same as in the newest reading, of this message or an earlier one.
   // Empty: it has not read the same again.
   std::optional<absl::Time> newest_confirmed_at;
-  std::string trouble;  // why it has no readings; empty: it has
+  std::string trouble;  // why its node has no fresh reading; empty: it has one
   // The first implausible value of these readings, which became a gap. Empty: none.
   std::string implausible;
   bool more = false;  // more of the history follows at once

@@ -8,17 +8,17 @@
 
 namespace gpuscaler {
 
-// Shortens texts for people. INVALID_ARGUMENT: no agent of any version sends this, or it is more
-// than a node has; the stream must end.
+// Shortens texts for people. INVALID_ARGUMENT: no agent of any version sends this, or it has more
+// engines or pods than a node can have. The stream must then end.
 absl::Status BoundEngines(telemetry::v1::EngineTelemetry& message);
 
-// The cost to keep and to process the message is in bytes, approximately.
+// Returns the approximate cost to keep and to process the message, in bytes.
 size_t CostOf(const telemetry::v1::EngineTelemetry& message);
 
 // The costs that one agent may cause: a burst, which a replay of its history takes, and a rate per
 // second. 110 engines with a reading per second cost 30 KiB/s, and 120 KiB/s with two histograms
-// each. The past that an agent keeps has up to 16 MiB (EngineLog), and its readings may cost as
-// much again.
+// each. A replay has up to 16 MiB (EngineLog), and may cost twice as much if its readings are
+// small.
 inline constexpr double kEngineCostBurst = 64 << 20;
 inline constexpr double kEngineCostPerSecond = 512 << 10;
 

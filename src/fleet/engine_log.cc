@@ -69,13 +69,13 @@ void EngineLog::Subscribe(const EngineSubscription& wanted, absl::Time until) {
 
 void EngineLog::List(const absl::StatusOr<NodeEngines>& found) {
   MutexLock lock(mutex_);
-  why_none_ = found.status();
+  search_error_ = found.status();
   if (found.ok()) {
     namespaces_of_records_ = found->namespaces_of_records;
     for (const auto& [name, engines] : found->namespaces) namespaces_[name].found = engines;
     DropUnsubscribed();
   }
-  ++list_;
+  ++lists_;
   Changed();
 }
 
@@ -83,8 +83,8 @@ void EngineLog::List(const absl::StatusOr<NodeEngines>& found) {
 // its readings are gone.
 void EngineLog::NumberEngines() {
   std::set<EngineAddress> places;
-  for (const auto& [name, of] : namespaces_) {
-    places.insert(of.found.engines.begin(), of.found.engines.end());
+  for (const auto& [name, kept] : namespaces_) {
+    places.insert(kept.found.engines.begin(), kept.found.engines.end());
   }
   std::erase_if(ids_, [&](const auto& id) { return !places.contains(id.first); });
   for (const EngineAddress& place : places) {
@@ -98,33 +98,33 @@ void EngineLog::AddReading(const EngineAddress& place, const EngineUpdate& updat
   MutexLock lock(mutex_);
   const auto id = ids_.find(place);
   if (id == ids_.end()) return;
-  Namespace& of = namespaces_.at(place.namespace_name);
-  of.readings.push_back({.number = ++last_number_,
-                         .engine = id->second,
-                         .at = update.at,
-                         .bytes = EncodeEngine(id->second, update).SerializeAsString()});
-  of.bytes += SizeOf(of.readings.back());
-  bytes_ += SizeOf(of.readings.back());
+  Namespace& kept = namespaces_.at(place.namespace_name);
+  kept.readings.push_back({.number = ++last_number_,
+                           .engine = id->second,
+                           .at = update.at,
+                           .bytes = EncodeEngine(id->second, update).SerializeAsString()});
+  kept.bytes += SizeOf(kept.readings.back());
+  bytes_ += SizeOf(kept.readings.back());
   const EngineSubscription wanted = SubscribedAt(clock_.Now());
   const auto interest = wanted.namespaces.find(place.namespace_name);
   const absl::Duration look_back =
       interest == wanted.namespaces.end() ? absl::ZeroDuration() : interest->second.look_back;
-  while (of.readings.front().at < update.at - look_back) DropFirst(of);
+  while (kept.readings.front().at < update.at - look_back) DropOldest(kept);
   MakeRoom();
   Changed();
 }
 
-void EngineLog::DropFirst(Namespace& of) {
-  of.bytes -= SizeOf(of.readings.front());
-  bytes_ -= SizeOf(of.readings.front());
-  of.readings.pop_front();
+void EngineLog::DropOldest(Namespace& from) {
+  from.bytes -= SizeOf(from.readings.front());
+  bytes_ -= SizeOf(from.readings.front());
+  from.readings.pop_front();
 }
 
 void EngineLog::MakeRoom() {
   while (bytes_ > most_bytes_) {
-    DropFirst(std::ranges::max_element(namespaces_, {}, [](const auto& each) {
-                return each.second.bytes;
-              })->second);
+    DropOldest(std::ranges::max_element(namespaces_, {}, [](const auto& each) {
+                 return each.second.bytes;
+               })->second);
   }
 }
 
@@ -135,14 +135,14 @@ void EngineLog::Changed() {
 
 wire::EngineList EngineLog::ListOf(const EngineSubscription& wanted) const {
   wire::EngineList list;
-  if (!why_none_.ok()) {
-    list.set_why(std::string(why_none_.message()));
+  if (!search_error_.ok()) {
+    list.set_why(std::string(search_error_.message()));
     return list;
   }
-  for (const auto& [name, of] : namespaces_) {
+  for (const auto& [name, kept] : namespaces_) {
     if (!wanted.namespaces.contains(name)) continue;
     list.add_namespaces(name);
-    for (const EngineAddress& place : of.found.engines) {
+    for (const EngineAddress& place : kept.found.engines) {
       wire::FoundEngine& engine = *list.add_engines();
       engine.set_id(ids_.at(place));
       engine.set_namespace_name(place.namespace_name);
@@ -150,13 +150,13 @@ wire::EngineList EngineLog::ListOf(const EngineSubscription& wanted) const {
       engine.set_address(place.address);
       engine.set_port(static_cast<uint32_t>(place.port));
     }
-    for (const MissingEngine& pod : of.found.missing_engines) {
+    for (const MissingEngine& pod : kept.found.missing_engines) {
       wire::PodWithoutEngine& without = *list.add_without();
       without.set_namespace_name(pod.namespace_name);
       without.set_pod(pod.pod);
       without.set_why(pod.why);
     }
-    for (const auto& engine : of.found.capacity_records) EncodeLeft(*engine, *list.add_left());
+    for (const auto& engine : kept.found.capacity_records) EncodeLeft(*engine, *list.add_left());
   }
   return list;
 }
@@ -178,18 +178,18 @@ void EngineLog::AppendReadings(const std::deque<Entry>& readings, bool histogram
 bool EngineLog::AppendNew(const EngineSubscription& wanted, Cursor& cursor,
                           wire::EngineTelemetry& message) const {
   MutexLock lock(mutex_);
-  if (list_ == 0) return false;
-  const bool list_is_new = cursor.list != list_ || cursor.wanted != wanted;
+  if (lists_ == 0) return false;
+  const bool list_is_new = cursor.list != lists_ || cursor.wanted != wanted;
   if (list_is_new) *message.mutable_list() = ListOf(wanted);
-  cursor.list = list_;
+  cursor.list = lists_;
   cursor.wanted = wanted;
   std::erase_if(cursor.next,
                 [&](const auto& next) { return !wanted.namespaces.contains(next.first); });
   size_t bytes = 0;
   for (const auto& [name, interest] : wanted.namespaces) {
-    const auto of = namespaces_.find(name);
-    if (of == namespaces_.end() || of->second.readings.empty()) continue;
-    const std::deque<Entry>& readings = of->second.readings;
+    const auto kept = namespaces_.find(name);
+    if (kept == namespaces_.end() || kept->second.readings.empty()) continue;
+    const std::deque<Entry>& readings = kept->second.readings;
     const auto [next, is_first] = cursor.next.try_emplace(name, 0);
     if (is_first) {
       const absl::Time oldest = readings.back().at - interest.look_back;

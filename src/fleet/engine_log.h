@@ -47,7 +47,7 @@ class EngineLog {
 
   // A reader's position. A new cursor is before all kept readings of the subscription.
   struct Cursor {
-    EngineSubscription wanted;            // with the last list that it got
+    EngineSubscription wanted;            // when the last list was sent
     int64_t list = 0;                     // number of that list; 0: none
     std::map<std::string, int64_t> next;  // the number of the next reading, by namespace
   };
@@ -85,7 +85,7 @@ class EngineLog {
   // Returns the same, and drops everything outside it.
   EngineSubscription DropUnsubscribed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NumberEngines() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void DropFirst(Namespace& of) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DropOldest(Namespace& from) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MakeRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Changed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   telemetry::v1::EngineList ListOf(const EngineSubscription& wanted) const
@@ -103,8 +103,8 @@ class EngineLog {
   // Key: a namespace, and what is needed of its engines.
   LeaseSet<std::pair<std::string, EngineSubscription::Interest>> subscriptions_
       ABSL_GUARDED_BY(mutex_);
-  int64_t list_ ABSL_GUARDED_BY(mutex_) = 0;  // number of lists so far
-  absl::Status why_none_ ABSL_GUARDED_BY(mutex_);
+  int64_t lists_ ABSL_GUARDED_BY(mutex_) = 0;  // number of lists so far
+  absl::Status search_error_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Namespace> namespaces_ ABSL_GUARDED_BY(mutex_);  // that were searched
   std::set<std::string> namespaces_of_records_ ABSL_GUARDED_BY(mutex_);
   std::map<EngineAddress, uint32_t> ids_ ABSL_GUARDED_BY(mutex_);  // all engines found

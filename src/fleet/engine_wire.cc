@@ -161,11 +161,12 @@ void EncodeLearnt(const SignalSeries& record, wire::LearntEngine& message) {
 std::shared_ptr<SignalSeries> DecodeLearnt(const wire::LearntEngine& message,
                                            const WriterClock& clock) {
   if (!IsPlausible(message)) return nullptr;
-  EngineDemand demand{.first_at = absl::InfinitePast(), .newest_at = clock.Ours(message.read_us())};
+  EngineDemand demand{.first_at = absl::InfinitePast(),
+                      .newest_at = clock.ReaderTime(message.read_us())};
   int next = 0;
   for (double* const sum : SumsOf(demand.service)) *sum = message.service(next++);
   if (message.answers() > 0) {
-    demand.bins.push_back({.begin = clock.Ours(message.answered_us()),
+    demand.bins.push_back({.begin = clock.ReaderTime(message.answered_us()),
                            .answers = message.answers(),
                            .answer_tokens = message.answer_tokens()});
   }
@@ -173,7 +174,7 @@ std::shared_ptr<SignalSeries> DecodeLearnt(const wire::LearntEngine& message,
   if (message.has_reported_limit()) batch.reported_limit = message.reported_limit();
   if (message.has_learnt_limit()) {
     batch.learnt_limit = message.learnt_limit();
-    batch.learnt_at = clock.Ours(message.limit_us());
+    batch.learnt_at = clock.ReaderTime(message.limit_us());
   }
   auto record = std::make_shared<SignalSeries>();
   record->models = message.models();
@@ -216,8 +217,9 @@ void DropHistograms(wire::EngineReading& reading) {
 }
 
 EngineUpdate DecodeEngine(const wire::EngineReading& reading, const WriterClock& clock) {
-  EngineUpdate update{
-      .at = clock.Ours(reading.taken_us()), .engine = reading.engine(), .reading = EngineReading()};
+  EngineUpdate update{.at = clock.ReaderTime(reading.taken_us()),
+                      .engine = reading.engine(),
+                      .reading = EngineReading()};
   if (!reading.failed().empty()) {
     update.reading = absl::UnavailableError(reading.failed());
     return update;

@@ -187,7 +187,7 @@ std::vector<AgentStatus> FleetStore::Agents() const {
                    .superseded = node_store_.IsSuperseded(address),
                    .received_at = agent.received_at,
                    .read_at = node_store_.NewestOf(address),
-                   .why = agent.connected ? agent.trouble : agent.lost});
+                   .why = agent.connected ? agent.reading_error : agent.stream_error});
   }
   return all;
 }

@@ -46,8 +46,8 @@ class FleetStore : public FleetReader {
   void Received(const std::string& address, AgentUpdate update);
   void Lost(const std::string& address, const absl::Status& why);
 
-  // Forgets agents and finds pods on several nodes. Must be called once a second. (The age of
-  // readings is in FleetHistory::valid_until and Decision::valid_until.)
+  // Forgets agents and finds pods on several nodes. Must be called once a second. Does nothing
+  // about readings that grow stale: FleetHistory::valid_until and Decision::valid_until cover them.
   void Tick();
 
   // See NodeStore::AgentsToReplay().
@@ -65,8 +65,8 @@ class FleetStore : public FleetReader {
   int64_t watched_version() const;  // counts up when Watched() may have changed
 
   // Returns the nodes where these pods hold GPUs or did within the horizon, and all nodes without
-  // known pods. Returns UNAVAILABLE in these cases, since a part of the fleet would scale a busy
-  // workload in:
+  // known pods. Returns UNAVAILABLE in these cases, because a decision without some of a busy
+  // workload's replicas would scale it in:
   // - before the first answer of DNS;
   // - while an agent of that answer has not sent readings or, if its GPUs are in use, their
   //   holders. Once any node has readings, this lasts --empty-after at most;

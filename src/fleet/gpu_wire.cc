@@ -129,7 +129,7 @@ std::vector<GpuProcess> DecodeProcesses(const wire::Processes& message) {
 void EncodeGaps(const std::vector<GpuGap>& gaps, wire::Gaps& message) {
   for (const GpuGap& gap : gaps) {
     wire::Gap& added = *message.add_gaps();
-    added.set_field(TheirsOf(kGapFields, gap.field));
+    added.set_field(ToWireEnum(kGapFields, gap.field));
     added.set_reason(gap.reason == GpuGap::Reason::kNotRequested ? wire::Gap::NOT_WANTED
                                                                  : wire::Gap::FAILED);
     added.set_detail(gap.detail);
@@ -140,7 +140,7 @@ void EncodeGaps(const std::vector<GpuGap>& gaps, wire::Gaps& message) {
 std::vector<GpuGap> DecodeGaps(const wire::Gaps& message) {
   std::vector<GpuGap> gaps;
   for (const wire::Gap& gap : message.gaps()) {
-    const std::optional<GpuField> field = OursOf(kGapFields, gap.field());
+    const std::optional<GpuField> field = FromWireEnum(kGapFields, gap.field());
     if (!field) continue;
     gaps.push_back({.field = *field,
                     .reason = gap.reason() == wire::Gap::NOT_WANTED ? GpuGap::Reason::kNotRequested
@@ -156,7 +156,8 @@ void EncodeRun(const SteadyRun& run, wire::SteadyRun& message) {
 }
 
 SteadyRun DecodeRun(const wire::SteadyRun& message, const WriterClock& clock) {
-  return {.from = clock.Ours(message.from_us()), .until = clock.Ours(message.until_us())};
+  return {.from = clock.ReaderTime(message.from_us()),
+          .until = clock.ReaderTime(message.until_us())};
 }
 
 void EncodeMemory(const SteadyMemory& memory, wire::SteadyMemory& message) {
@@ -174,7 +175,7 @@ bool IsRun(const SteadyRun& run) { return run.from <= run.until; }
 // Implausible memory becomes unknown.
 SteadyMemory DecodeMemory(const wire::SteadyMemory& message, const WriterClock& clock) {
   SteadyMemory memory;
-  if (message.has_high_since_us()) memory.high_since = clock.Ours(message.high_since_us());
+  if (message.has_high_since_us()) memory.high_since = clock.ReaderTime(message.high_since_us());
   if (message.has_current()) memory.current = DecodeRun(message.current(), clock);
   for (const wire::SteadyRun& run : message.past()) memory.past.push_back(DecodeRun(run, clock));
   memory.lowest_percent = message.lowest_percent();
@@ -185,7 +186,7 @@ SteadyMemory DecodeMemory(const wire::SteadyMemory& message, const WriterClock& 
 }
 
 void EncodeHolders(const GpuSample& gpu, wire::Holders& message) {
-  message.set_shared_by(TheirsOf(kSharedBy, gpu.shared_by));
+  message.set_shared_by(ToWireEnum(kSharedBy, gpu.shared_by));
   for (const GpuHolder& holder : gpu.holders) {
     wire::Holder& added = *message.add_holders();
     added.set_pod(static_cast<uint32_t>(holder.pod));
@@ -317,11 +318,12 @@ void DecodeGpuChange(const wire::Gpu& message, const WriterClock& clock, GpuSamp
   if (message.has_gaps()) gpu.gaps = DecodeGaps(message.gaps());
   if (message.has_holders()) {
     gpu.holders = DecodeHolders(message.holders());
-    gpu.shared_by = OursOf(kSharedBy, message.holders().shared_by()).value_or(SharedBy::kEqually);
+    gpu.shared_by =
+        FromWireEnum(kSharedBy, message.holders().shared_by()).value_or(SharedBy::kEqually);
   }
   if (message.has_in_use()) gpu.in_use = message.in_use();
   if (message.has_is_free()) gpu.is_free = message.is_free();
-  if (message.has_held_since_us()) gpu.held_since = clock.Ours(message.held_since_us());
+  if (message.has_held_since_us()) gpu.held_since = clock.ReaderTime(message.held_since_us());
   if (message.has_steady_memory()) gpu.steady_memory = DecodeMemory(message.steady_memory(), clock);
 }
 

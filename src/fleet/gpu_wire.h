@@ -18,23 +18,23 @@ absl::Time FromWire(int64_t microseconds);
 // Converts the writer's times to the reader's clock.
 struct WriterClock {
   absl::Duration offset;  // the reader's clock minus the writer's
-  // When the message came, on the reader's clock: no time in it can be later.
+  // When the message arrived, on the reader's clock: no time in it can be later.
   absl::Time latest = absl::InfiniteFuture();
 
-  absl::Time Ours(int64_t microseconds) const {
+  absl::Time ReaderTime(int64_t microseconds) const {
     return std::min(FromWire(microseconds) + offset, latest);
   }
 };
 
-// Look up a table of pairs: a value of an enum of ours, and the same one in messages.
+// Converts an enum's value to that of messages. `table` has a pair of them for each value.
 template <typename Table>
-auto TheirsOf(const Table& table, typename Table::value_type::first_type ours) {
-  return std::ranges::find(table, ours, &Table::value_type::first)->second;  // has all of ours
+auto ToWireEnum(const Table& table, typename Table::value_type::first_type value) {
+  return std::ranges::find(table, value, &Table::value_type::first)->second;
 }
-// Empty: this version does not have it.
+// Converts an enum's value of messages. Empty: this version does not have it.
 template <typename Table>
-auto OursOf(const Table& table, typename Table::value_type::second_type theirs) {
-  const auto row = std::ranges::find(table, theirs, &Table::value_type::second);
+auto FromWireEnum(const Table& table, typename Table::value_type::second_type sent) {
+  const auto row = std::ranges::find(table, sent, &Table::value_type::second);
   return row == table.end() ? std::nullopt : std::optional(row->first);
 }
 
@@ -55,8 +55,9 @@ void DecodeGpuChange(const telemetry::v1::Gpu& message, const WriterClock& clock
 // Returns the GPU without readings, holders and state, except whether it is free.
 GpuSample IdentityOf(GpuSample gpu);
 
-// Returns the steady memory after `before` and `gpu`, read at `at`: both ends assume it if none is
-// sent (model/memory_watch.h).
+// Returns the steady memory that follows from `before` and `gpu`, read at `at`
+// (model/memory_watch.h). A message omits a steady memory that is equal, and the reader computes
+// it.
 SteadyMemory ExpectedMemory(const GpuSample& before, const GpuSample& gpu, absl::Time at);
 
 }  // namespace gpuscaler

@@ -1,4 +1,4 @@
-// Removes from a node's readings what no decision on the pods of some namespaces uses.
+// Removes the parts of a node's readings that decisions on the pods of some namespaces do not use.
 #pragma once
 
 #include <map>

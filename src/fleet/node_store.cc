@@ -82,7 +82,7 @@ bool NodeStore::TakesOver(const std::string& address, absl::Time now, int64_t ge
   if (found != nodes_.end()) {
     Node& node = found->second;
     if (node.active_agent != address && !update.readings.empty()) {
-      session.has_other_gpus =
+      session.is_other_machine =
           !IsOfOneMachine(node.history->Newest(), update.readings.back().snapshot);
     }
     if (!MayReport(address, session, node, now)) {
@@ -108,7 +108,7 @@ void NodeStore::LogTakeover(const std::string& address, absl::Time at, const Nod
   if (node.history == nullptr || node.instance == session.instance) return;
   const auto dropped = session.lines.Pass(at);
   if (!dropped) return;
-  const bool is_elsewhere = node.active_agent != address && session.has_other_gpus;
+  const bool is_elsewhere = node.active_agent != address && session.is_other_machine;
   LogInfo("node_taken_over", {{"node", session.node},
                               {"former", node.active_agent},
                               {"by", address},
@@ -123,13 +123,13 @@ bool NodeStore::MayReport(const std::string& address, const AgentSession& sessio
   if (node.active_agent == address || has_left) return true;
   const absl::Duration idle = now - node.received_at;
   if (active_agent->second.is_connected && idle <= kQuiet) return false;
-  return !session.has_other_gpus || idle > options_.timeouts.grace;
+  return !session.is_other_machine || idle > options_.timeouts.grace;
 }
 
 void NodeStore::Claim(const std::string& address, const AgentUpdate& update, absl::Time now,
                       int64_t generation) {
   AgentSession& session = sessions_.at(address);
-  if (!session.has_other_gpus) return EndClaim(address, generation);
+  if (!session.is_other_machine) return EndClaim(address, generation);
   Node& node = nodes_.at(update.node);
   if (!node.rival.empty() || !sessions_.at(node.active_agent).is_connected) return;
   node.rival = address;
@@ -308,9 +308,9 @@ void NodeStore::Removed(const std::string& name, int64_t generation) {
   generation_ = generation;
 }
 
-void NodeStore::SetNeverAttributed(const std::string& name, bool is, int64_t generation) {
+void NodeStore::SetNeverAttributed(const std::string& name, bool is_waiting, int64_t generation) {
   const bool changed =
-      is ? never_attributed_.insert(name).second : never_attributed_.erase(name) > 0;
+      is_waiting ? never_attributed_.insert(name).second : never_attributed_.erase(name) > 0;
   if (changed) never_attributed_generation_ = generation;
 }
 

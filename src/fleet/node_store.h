@@ -29,7 +29,8 @@ struct FleetStoreOptions {
   const Leases* leases = nullptr;
 };
 
-// Not thread-safe. `generation` is the number that a change gets, if the call changes anything.
+// Not thread-safe. A call that changes what decisions depend on sets generation() to its argument
+// `generation`, which must count up.
 class NodeStore {
  public:
   explicit NodeStore(const FleetStoreOptions& options)
@@ -42,9 +43,10 @@ class NodeStore {
   // Forgets a node once its agent has reported another node for longer than `forget_after`.
   void ForgetNodesLeft(absl::Time now, int64_t generation);
 
-  // Returns the addresses of agents that must resend their history: decisions look back farther
-  // than what is kept of the node, or the agent's newest reading was dropped before the agent
-  // became active. A few at a time, and each node once for the same look-back.
+  // Returns the addresses of agents that must resend their history, because decisions look back
+  // farther than what is kept of the node, or because the agent's newest reading was dropped before
+  // the agent became active. Returns at most 20 agents for the first reason, and each of them only
+  // once for the same look-back.
   std::vector<std::string> AgentsToReplay(absl::Time now) const;
   // Must be called after the agent's stream has ended and before a new one begins with the agent's
   // history. The replay replaces the history once it is complete and reaches farther back.
@@ -103,8 +105,8 @@ class NodeStore {
     // The agent became active by confirming a reading that was not kept. Only a new stream sends
     // the reading again.
     bool needs_replay = false;
-    // Its newest reading while another agent was active has none of the node's GPUs.
-    bool has_other_gpus = false;
+    // Its newest reading while another agent was active had none of that agent's GPUs.
+    bool is_other_machine = false;
     std::shared_ptr<const NodeLayout> former;  // before the agent began; null: taken
     // Limits the log lines that the agent can cause with its messages.
     FixedWindowLimit lines{10, absl::Minutes(1)};
@@ -125,9 +127,9 @@ class NodeStore {
 
   // Returns true if the newest reading of the session's node is from this address and this process.
   bool IsOwn(const std::string& address, const AgentSession& session) const;
-  // Returns true if the process becomes the node's active agent with this update, and removes from
-  // the update what is not new. Requires a new reading: the former agent's readings are not
-  // extended.
+  // Returns true if the process becomes the node's active agent with this update. Removes the
+  // readings that the node's history already has; at least one must be left, because the former
+  // agent's readings are not extended.
   bool TakesOver(const std::string& address, absl::Time now, int64_t generation,
                  AgentUpdate& update);
   // Logs the takeover of a node by another process.
@@ -160,7 +162,7 @@ class NodeStore {
   NodeHistory::Limits LimitsOf(const std::string& node, absl::Time now) const;
   void Changed(const std::string& name, int64_t generation);
   void Removed(const std::string& name, int64_t generation);
-  void SetNeverAttributed(const std::string& name, bool is, int64_t generation);
+  void SetNeverAttributed(const std::string& name, bool is_waiting, int64_t generation);
   bool IsActive(const std::string& address) const;
 
   const FleetStoreOptions options_;

@@ -34,7 +34,8 @@ struct ReaderCounts {
 template <typename Stream>
 class OpenReaders {
  public:
-  // `aggregators` must outlive it. Null: no address comes first.
+  // Readers at an address of `aggregators` have a higher rank. Null: addresses do not count. Must
+  // outlive this object.
   OpenReaders(int places, PeerAddresses* aggregators)
       : places_(places), aggregators_(aggregators) {}
 
@@ -97,7 +98,8 @@ class OpenReaders {
     return readers_;
   }
 
-  // A certificate adds 2, and the address of an aggregator 1. Readers of a higher rank come first.
+  // Returns 0 to 3: a reader gets 2 for a certificate, and 1 for the address of an aggregator. If
+  // all places are taken, readers of a higher rank displace others.
   int RankOf(const Stream& stream) const {
     const bool is_listed = aggregators_ != nullptr && aggregators_->Lists(stream.peer());
     return (stream.has_certificate() ? 2 : 0) + (is_listed ? 1 : 0);

@@ -32,9 +32,9 @@ struct PeersOption {
 // "static:10.0.0.7:6001,[fd00::7]:6001". INVALID_ARGUMENT names the fault, and the allowed forms.
 absl::StatusOr<PeersOption> ParsePeers(absl::string_view text);
 
-// Returns AddressesOf(), each as host:port. UNAVAILABLE also if there are none and the host is a
-// Service of another cluster domain than this pod's: an empty list would mean that there is no such
-// pod.
+// Returns the host's addresses, each as address:port; none if DNS confirms that there are none.
+// UNAVAILABLE: the lookup failed, or returned none for a Service in another cluster domain than
+// this pod's. That name is probably wrong, and no address would mean that the Service has no pods.
 absl::StatusOr<std::vector<std::string>> ResolveAll(const std::string& host, int port);
 
 // Resolves at once, every `interval` and, after a failure of a peer, soon. Thread-safe.

@@ -8,8 +8,9 @@
 namespace gpuscaler {
 
 // The message with the shortest delay sets the offset: it is at most that delay too large. A late
-// message makes its readings older, never younger. Clocks that differ by no more than a message may
-// be delayed count as synchronised: then all readers date a reading alike. Not thread-safe.
+// message makes its readings older, never younger. An offset below kLongestDelay counts as the
+// delay of messages between synchronised clocks, so that all readers date a reading alike. Not
+// thread-safe.
 class PeerClock {
  public:
   // Takes a message that was sent at `sent` on its clock and came at `received` on ours.
@@ -26,8 +27,8 @@ class PeerClock {
     if (offset_ < kLongestDelay / 2) is_synchronised_ = true;
   }
 
-  // Returns our clock minus its clock, in whole microseconds as times are sent: a time that is
-  // converted twice stays equal wherever it is stored.
+  // Returns our clock minus its clock. Messages and stores keep whole microseconds, and so does the
+  // offset: a converted time stays equal when it is sent or stored again.
   absl::Duration offset() const {
     return is_synchronised_ ? std::min(offset_, absl::ZeroDuration()) : offset_;
   }

@@ -79,14 +79,14 @@ void PodIndex::ReadHistory(const std::string& node, const NodeHistory& history,
     AddLayout(*node_entry.attributed, absl::InfinitePast(), true, scan);
   if (continued) return;
   for (NodePods& presence : node_entry.presences) {
-    if (!presence.in_history) presence.until = absl::InfinitePast();
+    if (!presence.in_history) presence.on_node_until = absl::InfinitePast();
   }
 }
 
 void PodIndex::AddLayout(const NodeLayout& layout, absl::Time until, bool present, Scan& scan) {
   const auto add = [&](const Key& key) {
     NodePods& presence = PresenceOf(key, scan);
-    presence.until = std::max(presence.until, until);
+    presence.on_node_until = std::max(presence.on_node_until, until);
     presence.present |= present;
     presence.in_history = true;
   };
@@ -115,7 +115,7 @@ PodIndex::NodePods& PodIndex::PresenceOf(const Key& key, Scan& scan) {
   if (!is_new) return node_entry.presences[index->second];
   entry->nodes.insert(scan.node);
   if (key.pods.owner.empty()) node_entry.namespaces.insert(key.pods.namespace_name);
-  node_entry.presences.push_back({.entry = entry, .until = absl::InfinitePast()});
+  node_entry.presences.push_back({.entry = entry, .on_node_until = absl::InfinitePast()});
   return node_entry.presences.back();
 }
 
@@ -123,12 +123,12 @@ void PodIndex::ExpirePresences(const std::string& node, absl::Time now, NodeEntr
   node_entry.due = absl::InfiniteFuture();
   for (NodePods& presence : node_entry.presences) {
     if (presence.present) continue;
-    if (now - presence.until > horizon_) {
+    if (now - presence.on_node_until > horizon_) {
       presence.entry->nodes.erase(node);
       const OwnerKey& pods = presence.entry->key.pods;
       if (pods.owner.empty()) node_entry.namespaces.erase(pods.namespace_name);
     } else {
-      node_entry.due = std::min(node_entry.due, presence.until + horizon_);
+      node_entry.due = std::min(node_entry.due, presence.on_node_until + horizon_);
     }
   }
 }

@@ -36,7 +36,8 @@ class PodIndex {
 
   struct Nodes {
     std::vector<std::string> names;  // sorted, each once
-    // If the owner has no pods: some of the nodes with other owners' pods in its namespaces.
+    // Some nodes with pods of other owners in the namespaces, for messages. Empty unless the owner
+    // has no pods.
     std::set<std::string> others;
     // The last change of these nodes and of those that left the result. Equal numbers mean that
     // nothing has changed.
@@ -86,7 +87,8 @@ class PodIndex {
   // The pods of an entry on one node.
   struct NodePods {
     Entries::iterator entry;
-    absl::Time until;         // when they were last seen, or the first reading without them
+    // The first reading without them, or the newest one with them.
+    absl::Time on_node_until;
     bool present = false;     // the last known layout has one
     bool in_history = false;  // the node's present history has one
   };
@@ -109,8 +111,7 @@ class PodIndex {
 
   // Updates the presences from the node's history.
   void ReadHistory(const std::string& node, const NodeHistory& history, NodeEntry& node_entry);
-  // Adds the pods of the layout, which were on the node until `until`, or are there now
-  // (`present`).
+  // Adds the pods of the layout. They were on the node until `until`, or still are (`present`).
   void AddLayout(const NodeLayout& layout, absl::Time until, bool present, Scan& scan);
   Entries::iterator EntryOf(const Key& key);
   NodePods& PresenceOf(const Key& key, Scan& scan);

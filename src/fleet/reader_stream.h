@@ -94,8 +94,8 @@ class ReaderStream : public ServerCall::Handler {
   // Logs the first subscription. `dropped`: lines since the last one.
   virtual void LogReader(const Incoming& first, int64_t dropped) const = 0;
 
-  // Composes the next message of a reader that has subscribed, and returns Complete(); false if the
-  // message must wait.
+  // Composes the next message. Returns false if there is nothing to send now: Complete() returned
+  // false, or the message cannot be complete yet. Requires a reader that has subscribed.
   virtual bool Compose(Outgoing& message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
 
   // Returns true if the message must be sent: it has news, or a heartbeat is due.

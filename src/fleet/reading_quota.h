@@ -6,8 +6,8 @@
 
 namespace gpuscaler {
 
-// The quota grows with the time that the readings cover, past or present, as histories do. Not
-// thread-safe.
+// The quota grows with the time that the readings cover, because a history's memory does. It does
+// not depend on when they arrive, so a replay of the past gets the same. Not thread-safe.
 class ReadingQuota {
  public:
   // Returns false if the readings exceed the quota for longer than a burst.

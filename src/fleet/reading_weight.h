@@ -14,8 +14,8 @@ size_t WeightOf(const NodeSnapshot& snapshot);
 // (model/node_history.h).
 struct ReadingWeight {
   size_t whole = 0;           // WeightOf()
-  size_t standalone = 0;      // kept after any reading
-  size_t after_previous = 0;  // kept after the reading before it
+  size_t standalone = 0;      // kept if it shares nothing with the reading before
+  size_t after_previous = 0;  // kept if it shares the reading before's names, pods and holders
 };
 
 // `before` null: it is the first reading.

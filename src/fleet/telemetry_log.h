@@ -43,9 +43,9 @@ class TelemetryLog {
   // The node's name is empty until the first reading.
   telemetry::v1::Node node() const;
 
-  // Returns the log of what these namespaces need (NamespaceFilter), with the past. It gets the
-  // readings of this log as long as any reader holds it. Returns RESOURCE_EXHAUSTED if there are
-  // kMaxNamespaceSets others. Requires a log of all namespaces, and at least one name.
+  // Returns the log of what these namespaces need (NamespaceFilter), with the past. While any
+  // reader holds it, Add() also adds to it. RESOURCE_EXHAUSTED: readers hold kMaxNamespaceSets
+  // others. Requires a log of all namespaces, and at least one name.
   absl::StatusOr<std::shared_ptr<const TelemetryLog>> LogOf(
       const std::set<std::string>& namespaces);
 
@@ -60,7 +60,7 @@ class TelemetryLog {
 
   // Appends to `message` what the reader has not got yet, up to 256 KiB, and moves its position;
   // `more` means that more follows at once. Returns false if there is no new reading, Node or
-  // trouble. A reader that is behind the log continues with the oldest reading.
+  // trouble. If the reader's next reading was dropped, the reader continues with the oldest one.
   bool AppendNew(Cursor& cursor, telemetry::v1::Telemetry& message) const;
 
  private:
@@ -74,9 +74,9 @@ class TelemetryLog {
   // Returns the logs of some namespaces that have readers.
   std::vector<std::shared_ptr<TelemetryLog>> Parts() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Appends the first reading for a reader that is new or behind the log: a whole one, which stands
-  // for all before it. If that reading has no known GPU holders, the last one with known holders
-  // comes before it: readers that were connected then still use it.
+  // Appends the first reading for a new reader, or after readings were dropped: a whole one, which
+  // replaces all before it. If that reading has no known GPU holders, the last one with known
+  // holders comes before it: readers that were connected then still use it.
   void Begin(Cursor& cursor, telemetry::v1::Telemetry& message) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int64_t End() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -41,7 +41,7 @@ TelemetryReader::TelemetryReader() : decoded_(kDecodedBurst, kDecodedPerSecond) 
 void TelemetryReader::Begin() {
   pending_ = {};
   node_.Clear();
-  of_stream_ = ReadingQuota();
+  stream_quota_ = ReadingQuota();
 }
 
 absl::Status TelemetryReader::SetNode(const wire::Node& node, absl::Time now) {
@@ -70,7 +70,7 @@ absl::Status TelemetryReader::SwitchNode(const std::string& name, absl::Time now
   }
   if (!charged_node_.empty()) charged_since_ = now;
   charged_node_ = name;
-  of_node_ = ReadingQuota();
+  node_quota_ = ReadingQuota();
   return absl::OkStatus();
 }
 
@@ -81,8 +81,8 @@ absl::Status TelemetryReader::ChargeMemory(absl::Time taken_at) {
         absl::StrCat("a reading that takes ", weight.whole, " bytes, at most ", kHeaviest));
   }
   const bool was_possible = decoded_.Take(pending_.clock.latest, static_cast<double>(weight.whole));
-  const bool stream_may = of_stream_.Take(taken_at, weight);
-  const bool node_may = of_node_.Take(taken_at, weight);
+  const bool stream_may = stream_quota_.Take(taken_at, weight);
+  const bool node_may = node_quota_.Take(taken_at, weight);
   if (was_possible && stream_may && node_may) return absl::OkStatus();
   return absl::InvalidArgumentError("more readings than any agent has");
 }
@@ -91,7 +91,7 @@ absl::Status TelemetryReader::AddReading(const wire::Reading& reading, AgentUpda
   AgentUpdate::Reading& added = update.readings.emplace_back();
   const WriterClock& clock = pending_.clock;
   if (reading.has_before_until_us())
-    added.previous_confirmed_at = clock.Ours(reading.before_until_us());
+    added.previous_confirmed_at = clock.ReaderTime(reading.before_until_us());
   ASSIGN_OR_RETURN(added.snapshot, decoder_.Decode(reading, clock));
   RETURN_IF_ERROR(ChargeMemory(added.snapshot.taken_at));
   std::string implausible = BoundReadings(added.snapshot);

@@ -58,13 +58,14 @@ class TelemetryReader {
   ReadingDecoder decoder_;
   PeerClock peer_clock_;
   telemetry::v1::Node node_;  // empty: not sent yet
-  uint64_t instance_ = 0;     // the process that the three above belong to
+  // The agent's process: another one has its own clock, node and readings.
+  uint64_t instance_ = 0;
 
-  TokenBucket decoded_;  // bytes, by arrival, not by the readings' own times
+  TokenBucket decoded_;  // bytes of decoded readings, which fills with the time of arrival
   // A stream may replay the whole history, or continue from the kept readings.
-  ReadingQuota of_stream_;
-  ReadingQuota of_node_;
-  std::string charged_node_;  // the node of of_node_
+  ReadingQuota stream_quota_;
+  ReadingQuota node_quota_;
+  std::string charged_node_;  // the node of node_quota_
   absl::Time charged_since_ = absl::InfinitePast();
 };
 

@@ -28,8 +28,7 @@ namespace gpuscaler {
 
 struct TelemetryOptions {
   absl::Duration horizon;  // the longest past that a new reader can get
-  // Without changes a reader gets a message this often. A third of the 5 s after which a reading is
-  // stale at the earliest.
+  // Without changes a reader gets a message this often: a third of 5 s, the shortest --stale-after.
   absl::Duration heartbeat = absl::Milliseconds(1500);
   int max_readers = 64;       // two aggregators and their successors, with a wide margin
   std::string version;        // this program's
@@ -37,8 +36,8 @@ struct TelemetryOptions {
   // The engines found on the node. Must outlive the service. Null: no discovery, and each call for
   // engines ends with FAILED_PRECONDITION.
   EngineLog* engines = nullptr;
-  // Readers that come first if all places are taken. Must outlive the service. Null: no address
-  // does.
+  // Readers at these addresses have a higher rank (OpenReaders). Must outlive the service. Null:
+  // addresses do not count.
   PeerAddresses* aggregators = nullptr;
   // Receives the pods of the node before the agent began, from readers with a certificate or an
   // address of `aggregators`. Null: they are dropped.

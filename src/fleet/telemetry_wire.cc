@@ -46,12 +46,12 @@ constexpr std::array<std::pair<Attribution::State, wire::Attribution::State>, 3>
 }};
 
 void EncodeAttribution(const Attribution& attribution, wire::Attribution& message) {
-  message.set_state(TheirsOf(kStates, attribution.state));
+  message.set_state(ToWireEnum(kStates, attribution.state));
   message.set_why(attribution.why);
 }
 
 Attribution DecodeAttribution(const wire::Attribution& message) {
-  if (const auto state = OursOf(kStates, message.state())) {
+  if (const auto state = FromWireEnum(kStates, message.state())) {
     return {.state = *state, .why = message.why()};
   }
   return {.state = Attribution::State::kUnknown,
@@ -113,9 +113,9 @@ Pod DecodePod(const wire::Pod& pod, const WriterClock& clock) {
   if (pod.has_is_ending()) decoded.is_terminating = pod.is_ending();
   decoded.was_ready = pod.was_ready();
   decoded.address = pod.address();
-  if (pod.has_listed_since_us()) decoded.listed_since = clock.Ours(pod.listed_since_us());
+  if (pod.has_listed_since_us()) decoded.listed_since = clock.ReaderTime(pod.listed_since_us());
   if (pod.has_owner_listed_since_us()) {
-    decoded.owner_listed_since = clock.Ours(pod.owner_listed_since_us());
+    decoded.owner_listed_since = clock.ReaderTime(pod.owner_listed_since_us());
   }
   for (const wire::Owner& owner : pod.owners()) {
     decoded.owners.push_back({.kind = owner.kind(), .name = owner.name(), .group = owner.group()});
@@ -206,7 +206,7 @@ absl::StatusOr<NodeSnapshot> ReadingDecoder::Decode(const wire::Reading& reading
 }
 
 absl::Time ReadingDecoder::TakenAt(const wire::Reading& reading, const WriterClock& clock) const {
-  const absl::Time at = clock.Ours(reading.taken_us());
+  const absl::Time at = clock.ReaderTime(reading.taken_us());
   if (!last_) return at;
   const bool is_later = reading.taken_us() > last_us_;
   return std::max(at, last_->taken_at + absl::Microseconds(is_later ? 1 : 0));
@@ -235,7 +235,7 @@ absl::Status ReadingDecoder::ApplyChange(const wire::Reading& reading, const Wri
 const NodeSnapshot* ReadingDecoder::Unchanged(int64_t until_us, const WriterClock& clock) {
   if (!last_) return nullptr;
   last_us_ = std::max(last_us_, until_us);
-  const absl::Time until = clock.Ours(until_us);
+  const absl::Time until = clock.ReaderTime(until_us);
   if (until <= last_->taken_at) return nullptr;
   for (GpuSample& gpu : last_->gpus) gpu.steady_memory = ExpectedMemory(gpu, gpu, until);
   last_->taken_at = until;

@@ -14,7 +14,7 @@
 
 namespace gpuscaler {
 
-// Readings farther apart have an outage between them: the least --stale-after.
+// A longer time between two readings is an outage. Equals the shortest --stale-after.
 inline constexpr absl::Duration kLongestBetweenReadings = absl::Seconds(5);
 
 // Identity and names are in the first message only, and a number only when it has changed. 8 GPUs
@@ -37,7 +37,7 @@ class ReadingEncoder {
 void EncodePod(const Pod& pod, telemetry::v1::Pod& message);
 Pod DecodePod(const telemetry::v1::Pod& pod, const WriterClock& clock);
 
-// The reading is for a reader that has got none before.
+// Encodes the whole snapshot, for a reader that has no earlier reading.
 telemetry::v1::Reading WholeReading(const NodeSnapshot& snapshot);
 
 // Decodes readings to snapshots with times on the reader's clock. Not thread-safe.

@@ -23,7 +23,8 @@ absl::Status WatchStream::Take(const wire::Subscription& wanted) {
     RETURN_IF_ERROR(CheckCount("subscribed namespaces", wanted.namespaces_size(),
                                int{kMaxNamespacesSubscribed}));
     if (!wanted.namespaces().empty()) {
-      ASSIGN_OR_RETURN(part_, log_.LogOf({wanted.namespaces().begin(), wanted.namespaces().end()}));
+      ASSIGN_OR_RETURN(filtered_log_,
+                       log_.LogOf({wanted.namespaces().begin(), wanted.namespaces().end()}));
     }
     cursor_.history = absl::Seconds(wanted.history_seconds());
   }
@@ -40,7 +41,7 @@ void WatchStream::LogReader(const wire::Subscription& first, int64_t dropped) co
 }
 
 bool WatchStream::Compose(wire::Telemetry& message) {
-  const TelemetryLog& log = part_ == nullptr ? log_ : *part_;
+  const TelemetryLog& log = filtered_log_ == nullptr ? log_ : *filtered_log_;
   return Complete(log.AppendNew(cursor_, message), message);
 }
 

@@ -26,8 +26,8 @@ class WatchStream : public ReaderStream<telemetry::v1::Subscription, telemetry::
   bool Compose(telemetry::v1::Telemetry& message) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   TelemetryLog& log_;
-  // Has the namespaces of the subscription. Null: all.
-  std::shared_ptr<const TelemetryLog> part_ ABSL_GUARDED_BY(mutex_);
+  // Has only the namespaces of the subscription. Null: it has all, and `log_` is used.
+  std::shared_ptr<const TelemetryLog> filtered_log_ ABSL_GUARDED_BY(mutex_);
   const Subscribed subscribed_;
   TelemetryLog::Cursor cursor_ ABSL_GUARDED_BY(mutex_);
 };

@@ -14,7 +14,7 @@ inline constexpr size_t kLongestText = 1024;  // texts for people
 inline constexpr size_t kLongestAddress =
     64;  // IPv6 has up to 39 characters, and a few more with a zone
 
-// A terminal would execute control characters.
+// Returns true if the text has control characters, which a terminal would execute.
 bool HasControl(absl::string_view text);
 
 // Shortens a text for people and replaces its control characters with spaces.
