@@ -26,7 +26,7 @@ absl::StatusOr<FleetPage::Node> FleetNodeOf(const ViewedNode& viewed, absl::Dura
   decoder.SetNode(viewed.node());
   FleetPage::Node node{.age = absl::Seconds(viewed.age_seconds()),
                        .received_ago = absl::Seconds(viewed.heard_seconds_ago()),
-                       .silence = viewed.silence(),
+                       .why_disconnected = viewed.silence(),
                        .left_out = viewed.left_out()};
   ASSIGN_OR_RETURN(node.snapshot, decoder.Decode(viewed.newest(), {.offset = offset}));
   return node;
@@ -138,7 +138,7 @@ OrderedJson NodeJson(const FleetPage::Node& node) {
   OrderedJson json = {{"node", snapshot.node},
                       {"age_seconds", NumberJson(absl::ToDoubleSeconds(node.age))},
                       {"heard_seconds_ago", NumberJson(absl::ToDoubleSeconds(node.received_ago))},
-                      {"silence", TextJson(node.silence)},
+                      {"silence", TextJson(node.why_disconnected)},
                       {"left_out", TextJson(node.left_out)},
                       {"source", TextJson(snapshot.source)},
                       {"driver_version", TextJson(snapshot.driver_version)},

@@ -17,8 +17,8 @@ struct FleetPage {
     NodeSnapshot snapshot;  // with times of the caller's clock
     absl::Duration age;     // since the reading, or since it was last confirmed unchanged
     absl::Duration received_ago;
-    std::string silence;   // why its agent is disconnected; empty: connected
-    std::string left_out;  // why its GPUs do not count now; empty: they count
+    std::string why_disconnected;  // why its agent is disconnected; empty: connected
+    std::string left_out;          // why its GPUs do not count now; empty: they count
   };
   std::string address;  // address of the scaler
   absl::Time time;

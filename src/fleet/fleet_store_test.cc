@@ -332,7 +332,7 @@ TEST_F(FleetStoreTest, IdleAgentGetsGraceBeforeItsReadingsAreStale) {
   clock_.Advance(absl::Seconds(6));
   store_.Tick();
   EXPECT_EQ(Decided().value, 90) << "stale, but the agent may come back";
-  EXPECT_EQ(Fleet()->nodes[0].silence, "it sends nothing");
+  EXPECT_EQ(Fleet()->nodes[0].why_disconnected, "it sends nothing");
 }
 
 TEST_F(FleetStoreTest, HungDriverIsStaleWithoutGrace) {

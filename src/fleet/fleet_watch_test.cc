@@ -99,8 +99,8 @@ TEST_F(FleetWatchTest, KilledAgentIsLostWithItsReason) {
   const FleetWatch watch(Options(), clock_, store_);
   ASSERT_TRUE(WaitForFleet([](const FleetHistory& fleet) { return fleet.nodes.size() == 1; }));
   agent = nullptr;
-  const auto fleet =
-      WaitForFleet([](const FleetHistory& fleet) { return !fleet.nodes[0].silence.empty(); });
+  const auto fleet = WaitForFleet(
+      [](const FleetHistory& fleet) { return !fleet.nodes[0].why_disconnected.empty(); });
   ASSERT_TRUE(fleet);
   EXPECT_EQ(Utilization(fleet->nodes[0]), 1) << "its last reading still counts";
 }
@@ -113,12 +113,12 @@ TEST_F(FleetWatchTest, RestartedAgentReconnectsWithinSeconds) {
   const FleetWatch watch(Options(), clock_, store_);
   ASSERT_TRUE(WaitForFleet([](const FleetHistory& fleet) { return fleet.nodes.size() == 1; }));
   agent = nullptr;
-  ASSERT_TRUE(
-      WaitForFleet([](const FleetHistory& fleet) { return !fleet.nodes[0].silence.empty(); }));
+  ASSERT_TRUE(WaitForFleet(
+      [](const FleetHistory& fleet) { return !fleet.nodes[0].why_disconnected.empty(); }));
   agent = std::make_unique<TestAgent>(port, "gpu-a");
   agent->Read(77);
   EXPECT_TRUE(WaitForFleet([](const FleetHistory& fleet) {
-    return fleet.nodes[0].silence.empty() && Utilization(fleet.nodes[0]) == 77;
+    return fleet.nodes[0].why_disconnected.empty() && Utilization(fleet.nodes[0]) == 77;
   }));
 }
 

@@ -363,12 +363,12 @@ void NodeStore::Add(const std::string& name, FleetHistory& fleet) const {
   state.node = name;
   state.history = node.history;
   state.received_at = node.received_at;
-  state.silence = node.why_disconnected;
+  state.why_disconnected = node.why_disconnected;
   AddRival(node, fleet);
   if (!node.why_disconnected.empty()) return;
   const absl::Time quiet_at = node.received_at + kQuiet;
   if (fleet.now > quiet_at) {
-    state.silence = "it sends nothing";
+    state.why_disconnected = "it sends nothing";
   } else {
     fleet.valid_until = std::min(fleet.valid_until, quiet_at);
   }

@@ -128,7 +128,7 @@ TEST_F(NodeStoreTest, FirstOfTwoAgentsOfAMachineIsActiveUntilItEnds) {
   now_ += absl::Seconds(1);
   Report("new:1", "gpu-a", 90);
   EXPECT_EQ(UtilizationOf("gpu-a"), 90);
-  EXPECT_EQ(StateOf("gpu-a").silence, "");
+  EXPECT_EQ(StateOf("gpu-a").why_disconnected, "");
   EXPECT_FALSE(node_store_.IsSuperseded("new:1"));
 }
 
@@ -202,7 +202,7 @@ TEST_F(DisputedNodeTest, BriefLossOfTheFirstAgentCausesNoTakeover) {
   now_ += absl::Seconds(5);
   OtherReports();
   EXPECT_EQ(UtilizationOf("gpu-a"), 90);
-  EXPECT_EQ(StateOf("gpu-a").silence, "connection refused");
+  EXPECT_EQ(StateOf("gpu-a").why_disconnected, "connection refused");
   now_ += absl::Seconds(1);
   HonestReports();
   EXPECT_EQ(StateOf("gpu-a").disputed, "honest:1 and other:1") << "claimed for 16 s";
@@ -219,7 +219,7 @@ TEST_F(DisputedNodeTest, MachineWithTheNameOfALostOneIsReadAfterGrace) {
   }
   OtherReports();
   EXPECT_EQ(UtilizationOf("gpu-a"), 0);
-  EXPECT_EQ(StateOf("gpu-a").silence, "");
+  EXPECT_EQ(StateOf("gpu-a").why_disconnected, "");
 }
 
 TEST_F(DisputedNodeTest, AlternatingClaimsDoNotFillTheLog) {
@@ -348,7 +348,7 @@ TEST_F(NodeStoreTest, OtherStreamOfAnAgentIsActiveAfterItsReplay) {
   node_store_.BeginReplay("[fd00::7]:1", now_);
   report("[fd00::7]:1", 95);
   EXPECT_EQ(UtilizationOf("gpu-a"), 95);
-  EXPECT_EQ(StateOf("gpu-a").silence, "");
+  EXPECT_EQ(StateOf("gpu-a").why_disconnected, "");
   EXPECT_THAT(node_store_.AgentsToReplay(now_), IsEmpty());
 }
 
@@ -360,10 +360,10 @@ TEST_F(NodeStoreTest, AgentIsStaleAfterValidUntil) {
   const int64_t before = node_store_.generation();
   EXPECT_EQ(Fleet().valid_until, now_ + absl::Seconds(3)) << "the agent with the older message";
   now_ += absl::Seconds(3);
-  EXPECT_EQ(StateOf("gpu-a").silence, "");
+  EXPECT_EQ(StateOf("gpu-a").why_disconnected, "");
   now_ += absl::Nanoseconds(1);
-  EXPECT_EQ(StateOf("gpu-a").silence, "it sends nothing");
-  EXPECT_EQ(StateOf("gpu-b").silence, "");
+  EXPECT_EQ(StateOf("gpu-a").why_disconnected, "it sends nothing");
+  EXPECT_EQ(StateOf("gpu-b").why_disconnected, "");
   EXPECT_EQ(node_store_.generation(), before) << "no message came";
 }
 
@@ -372,9 +372,9 @@ TEST_F(NodeStoreTest, AgentWithoutANodeIsNotActive) {
   Lose("a:1");
   now_ += absl::Seconds(16);
   Received("a:1", {.received_at = now_, .trouble = "no GPU snapshot yet"});
-  EXPECT_EQ(StateOf("gpu-a").silence, "connection refused") << "its pods are still there";
+  EXPECT_EQ(StateOf("gpu-a").why_disconnected, "connection refused") << "its pods are still there";
   Report("a:1", "gpu-a", 80);
-  EXPECT_EQ(StateOf("gpu-a").silence, "");
+  EXPECT_EQ(StateOf("gpu-a").why_disconnected, "");
 }
 
 TEST_F(NodeStoreTest, NodeLeftByItsAddressIsLostUntilItIsForgotten) {
@@ -382,7 +382,7 @@ TEST_F(NodeStoreTest, NodeLeftByItsAddressIsLostUntilItIsForgotten) {
   now_ += absl::Seconds(1);
   Report("a:1", "gpu-b", 10);
   EXPECT_THAT(node_store_.Names(), ElementsAre("gpu-a", "gpu-b"));
-  EXPECT_EQ(StateOf("gpu-a").silence, "its agent is of node gpu-b now");
+  EXPECT_EQ(StateOf("gpu-a").why_disconnected, "its agent is of node gpu-b now");
   now_ += absl::Minutes(5) - absl::Seconds(1);
   node_store_.ForgetNodesLeft(now_, ++generation_);
   EXPECT_THAT(node_store_.Names(), ElementsAre("gpu-a", "gpu-b"));
@@ -397,7 +397,7 @@ TEST_F(NodeStoreTest, OnlyTheLastNodeLeftByAnAddressIsKept) {
     Report("a:1", node);
   }
   EXPECT_THAT(node_store_.Names(), ElementsAre("gpu-c", "gpu-d"));
-  EXPECT_EQ(StateOf("gpu-c").silence, "its agent is of node gpu-d now");
+  EXPECT_EQ(StateOf("gpu-c").why_disconnected, "its agent is of node gpu-d now");
 }
 
 TEST_F(NodeStoreTest, NodeThatLostItsAddressGetsAnotherAgent) {
@@ -405,12 +405,12 @@ TEST_F(NodeStoreTest, NodeThatLostItsAddressGetsAnotherAgent) {
   Report("a:1", "gpu-a");
   now_ += absl::Seconds(1);
   Report("a:1", "gpu-b");
-  EXPECT_EQ(StateOf("gpu-a").silence, "its agent is of node gpu-b now");
+  EXPECT_EQ(StateOf("gpu-a").why_disconnected, "its agent is of node gpu-b now");
   Report("b:1", "gpu-a");
   Report("a:1", "gpu-b");
   ASSERT_THAT(node_store_.Names(), ElementsAre("gpu-a", "gpu-b"));
-  EXPECT_EQ(StateOf("gpu-a").silence, "");
-  EXPECT_EQ(StateOf("gpu-b").silence, "");
+  EXPECT_EQ(StateOf("gpu-a").why_disconnected, "");
+  EXPECT_EQ(StateOf("gpu-b").why_disconnected, "");
   node_store_.ForgetNodesLeft(now_ + absl::Minutes(6), ++generation_);
   EXPECT_THAT(node_store_.Names(), ElementsAre("gpu-a", "gpu-b"));
 }

@@ -18,7 +18,7 @@ struct HistoryPoint {
   std::optional<absl::StatusCode> code;
   std::optional<double> value;
   std::optional<double> target;
-  std::optional<double> replicas;  // R: unreadable ones are included, starting ones are not
+  std::optional<double> replicas;  // counted: unreadable ones are included, starting ones are not
   std::optional<double> starting;
   std::optional<double> unreadable;
   std::optional<double> terminating;

@@ -18,7 +18,7 @@ struct NodeState {
   std::shared_ptr<const NodeHistory> history;  // never null
   absl::Time received_at;  // the agent's last message, even one without new readings
   // Why the agent is disconnected: "connection refused". Empty: it is connected.
-  std::string silence;
+  std::string why_disconnected;
   // The agents, if two live ones with different GPUs claim the node for longer than --grace. Empty:
   // no conflict.
   std::string disputed;

@@ -32,12 +32,13 @@ struct Totals {
   int Replicas() const { return static_cast<int>(loads.size()) + unreadable; }
 };
 
-// The sum excludes idle GPUs. An unreadable replica counts the target. Loads that departed within
-// the window (`past_load`) are added for replicaAggregation avg only. For max, min or p95, each
-// readable replica counts that aggregate of the loads.
+// Returns the sum of the replicas' loads, without idle GPUs. An unreadable replica adds the target.
+// With replicaAggregation max, min or p95, each readable replica adds that aggregate of all loads
+// in place of its own. With avg, `past_load` is added.
 double SumOf(const Trigger& trigger, const Totals& totals);
 
-// Returns the sum and the idle GPUs for AverageValue, or the sum divided by Replicas() for Value.
+// Returns the value for KEDA. AverageValue: the sum and the load of idle GPUs. Value: the sum
+// divided by Replicas().
 double ValueFor(const Trigger& trigger, const Totals& totals);
 
 }  // namespace gpuscaler

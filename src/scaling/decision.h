@@ -57,11 +57,11 @@ struct DecidedNode {
 struct Decision {
   // OK; UNAVAILABLE: nothing in scope is readable; FAILED_PRECONDITION: nothing ever will be.
   absl::Status status;
-  double value = 0;     // V; three decimals
+  double value = 0;     // the metric's value for KEDA, rounded to three decimals
   bool active = false;  // IsActive
   std::string active_because;
 
-  int replicas = 0;  // R: includes unreadable replicas, excludes warming ones
+  int replicas = 0;  // counted: unreadable ones are included, warming ones are not
   int unreadable = 0;
   int warming = 0;
   int terminating = 0;
@@ -80,9 +80,10 @@ struct Decision {
   // True if VRAM is preallocated and no engine reports its saturation. The value then shows busy,
   // not full.
   bool saturation_unknown = false;
-  // True if memory_used_percent without a profile counts preallocated VRAM as load, busy or idle.
+  // True if the value includes preallocated VRAM, whether its engine is busy or idle: the trigger
+  // has memory_used_percent and no profile (PreallocatedMemory::kLiteral).
   bool literal_memory = false;
-  int frozen = 0;           // replicas with engines that have stopped counting
+  int frozen = 0;  // replicas with an engine that no longer updates its metrics (frozen_engine.h)
   bool by_engines = false;  // readings of engines replace those of GPUs
   bool by_demand = false;   // the value is computed from the demand
   // Whether each engine has a limit for its pressure: its own, maxConcurrency, or the shared one.

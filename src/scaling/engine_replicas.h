@@ -26,10 +26,12 @@ namespace gpuscaler {
 // Fallback: if no engine of a trigger on pressure was read for --forget-after, GPU readings count
 // (engineFallback).
 //
-// If no engine and no owner is known and GPUs are in use, sets the status of `workload_replicas`
-// for that (unreadable_engines.h). Returns the status of `signals` if it matters and is not OK.
-// Returns FAILED_PRECONDITION if the endpoint is one address in front of several pods, or if no
-// engine in scope ever reports the metric.
+// If owners are not known, sets `zero_status` of `workload_replicas` to CheckNoneIsHidden()
+// (unreadable_engines.h).
+//
+// Returns the error of `signals` if the workload may have replicas that engines would show. Returns
+// FAILED_PRECONDITION if the endpoint is one address in front of several pods, or if no engine in
+// scope ever reports the metric.
 absl::Status ApplyEngineReadings(const DecisionInputs& inputs, Replicas& workload_replicas);
 
 }  // namespace gpuscaler

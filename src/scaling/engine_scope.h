@@ -20,9 +20,11 @@ namespace gpuscaler {
 // Returns whether the engine is known to be in the pod.
 bool IsInPod(const SignalSeries& engine, const Pod& pod);
 
-// Matches every engine to its replica, by its pod or by its pod's address. `workload_replicas`
-// begin with their GPU readings; EngineReadingsApplier replaces these by those of their engines,
-// one replica after the other. Methods with an index read the present state of that replica.
+// Matches every engine to its replica, by its pod or by its pod's address.
+//
+// EngineReadingsApplier (engine_replicas.cc) changes `workload_replicas` while this object exists:
+// it replaces the GPU readings of one replica after the other with readings of its engines. Methods
+// read a replica as it is at the call.
 struct EngineScope {
   using Engines = std::vector<const SignalSeries*>;
 
@@ -53,8 +55,8 @@ struct EngineScope {
   Engines PresentEngines() const;  // the present replicas', and unmatched ones that count
 
   // The capacity records of the workload's engines. If owners are not known or the endpoint is
-  // named, these are the records of all engines. If the workload has no pods, it is selected among
-  // their owners.
+  // named, these are the records of all engines. If the workload has no pods, SelectPods() selects
+  // it among the records' pods.
   const Engines& records() const { return records_; }
 
   // Empty: the engine has no replica.

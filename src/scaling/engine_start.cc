@@ -44,7 +44,7 @@ bool StartsUntilItAnswers(const EngineScope& scope, const Engines& engines,
   const bool predates_its_agent = replica.warm_at == absl::InfinitePast();
   const bool is_ready_known = std::ranges::any_of(replica.pods, IsReadinessKnown);
   return !predates_its_agent && !is_ready_known && AnyEngineWasRead(scope) &&
-         IsLookedForIn(replica, scope.signals);
+         AllNodesSearch(replica, scope.signals);
 }
 
 // A headless Service lists pods that are Ready and do not terminate. Another pod gets no requests.

@@ -1,7 +1,6 @@
 // When a replica has started, as its engine shows it.
 //
-// Results do not depend on when this aggregator began to read, so that two aggregators return the
-// same.
+// Results do not depend on when this aggregator began to read, so all aggregators get the same.
 #pragma once
 
 #include "absl/time/time.h"
@@ -13,8 +12,9 @@ namespace gpuscaler {
 // InfinitePast: no departed engine of the workload was ever read.
 absl::Time LastReadOfDeparted(const EngineScope& scope);
 
-// Returns when the longest start ends, if all replicas began after `last_read` and may still start,
-// so that no engine is readable yet. Otherwise returns InfinitePast.
+// Returns until when all present replicas may be starting, so that none has a readable engine yet:
+// kLongestStart after the newest start. Returns InfinitePast if one of them has held its GPUs since
+// before `last_read` or was Ready, or if owners are not known.
 absl::Time AllStartUntil(const EngineScope& scope, absl::Time last_read);
 
 // Returns whether a departed engine belonged to the replica and was read.

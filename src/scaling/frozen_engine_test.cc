@@ -133,14 +133,14 @@ class FrozenWithoutOwners : public testing::Test {
   }
   Decision DecideOn(const Trigger& trigger, const SignalBuilder& engines) const {
     FleetHistory fleet = gpus_.fleet();
-    fleet.nodes[0].silence = silence_;
+    fleet.nodes[0].why_disconnected = why_disconnected_;
     fleet.nodes[0].received_at = gpus_.now() - absl::Minutes(1);
     return Decide(trigger, {.namespace_name = "team-a", .name = "llm"}, fleet, &engines.history(),
                   kStaleness);
   }
 
   HistoryBuilder gpus_;
-  std::string silence_;
+  std::string why_disconnected_;
 };
 
 TEST_F(FrozenWithoutOwners, RequestsCountAsNoneOnceAllGpusInUseAreIdle) {
@@ -174,9 +174,9 @@ TEST_F(FrozenWithoutOwners, UnknownGpusFreezeNothing) {
   trigger.scope = Scope::kWorkload;
   trigger.gpu_index = 7;
   EXPECT_EQ(DecideOn(trigger).value, 8) << "no node has it";
-  silence_ = "connection refused";
+  why_disconnected_ = "connection refused";
   EXPECT_EQ(DecideOn(InFlight()).value, 8) << "its node is disconnected";
-  silence_.clear();
+  why_disconnected_.clear();
   gpus_.RepeatFor(absl::Seconds(10), {LostGpu(0)});
   EXPECT_EQ(DecideOn(InFlight()).value, 8) << "it cannot be read";
 }

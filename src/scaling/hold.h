@@ -12,7 +12,7 @@
 
 namespace gpuscaler {
 
-// How much of the time before a start its lower bound uses.
+// How much of the time before a start determines the lower bound.
 constexpr absl::Duration kHoldLookBack = absl::Minutes(5);
 
 struct ValueHold {
@@ -26,13 +26,16 @@ struct ValueHold {
 //
 // While a replica starts, it is the highest sum of loads in the 5 minutes before the start was
 // first seen. Time without a counted replica is skipped.
-// - The 5 minutes are older than the history: the highest sum of the oldest 5 minutes of it.
-// - No replica was ever counted: the target for each replica that is counted or starts.
-// - No replica is counted and some terminate: the same, for the 5 minutes before `now`.
+// - If the 5 minutes are older than the history, it is the highest sum in the history's oldest 5
+//   minutes.
+// - If no replica was ever counted, it is the target for each replica that is counted or starts.
+// - If no replica is counted and some terminate, it is the highest sum in the 5 minutes before
+//   `now`.
 //
-// If the demand at that time is known, it replaces the sum: the target for each replica that
-// requests needed. If it fell below 75 % within the 5 minutes, the highest demand at their begin,
-// middle and end applies, because requests may have stopped for lack of replicas.
+// If the demand at the end of the 5 minutes is known, it replaces the sum: the bound is then the
+// target for each replica that requests needed. If that demand is below 75 % of the highest at the
+// begin, middle and end of the 5 minutes, the highest applies, because requests may have stopped
+// for lack of replicas.
 //
 // Requires `replicas` with all samples that are kept, and `loads` within activationWindow.
 ValueHold HoldOf(const Trigger& trigger, const Replicas& replicas,

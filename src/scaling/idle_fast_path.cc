@@ -142,7 +142,7 @@ bool IdleFastPath::Continues(const NodeState& state, absl::Time now, NodeCursor&
 // Returns true if readings are valid now and cover activationWindow.
 bool IdleFastPath::IsRead(const NodeState& state, absl::Time now) const {
   const NodeHistory& history = *state.history;
-  return state.silence.empty() && state.disputed.empty() &&
+  return state.why_disconnected.empty() && state.disputed.empty() &&
          now - history.NewestAt() <= stale_after_ &&
          history.runs.front().first <= now - activation_window_;
 }

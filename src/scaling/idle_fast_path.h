@@ -29,9 +29,9 @@ class IdleFastPath {
   static std::optional<IdleFastPath> Of(const Trigger& trigger, const FleetHistory& fleet,
                                         const StalenessLimits& staleness, const Decision& decision);
 
-  // Assumes that no new reading comes. Returns nullopt if a new decision is needed; the object must
-  // not be used again. Requires a later state of the same fleet, without updates of engines since.
-  // The next call continues from `fleet`.
+  // Returns until when the workload stays inactive if no new reading comes. Returns nullopt if a
+  // new decision is needed; the object must then not be used again. Requires a later state of the
+  // same fleet than at the last call, without updates of engines since.
   std::optional<absl::Time> InactiveUntil(const FleetHistory& fleet);
 
   size_t size_bytes() const;
@@ -51,7 +51,7 @@ class IdleFastPath {
 
   IdleFastPath(const Trigger& trigger, const StalenessLimits& staleness);
 
-  // Returns false if one of its GPUs may count by more than its reading.
+  // Returns false if the readings of its GPUs alone do not determine whether it is active.
   bool AddReplica(const Trigger& trigger, const FleetHistory& fleet,
                   const Contribution& contribution);
   bool AddGpu(const Trigger& trigger, const std::string& uuid, const NodeHistory& history,

@@ -180,7 +180,7 @@ class RandomNode {
   void Step(Random& random, absl::Time now) {
     Change(random, now);
     if (now < disconnected_until_) return;
-    silence_ = random.OneIn(30) ? "connection refused" : "";
+    why_disconnected_ = random.OneIn(30) ? "connection refused" : "";
     const absl::Time at = std::max(now - random.Real(0, 1) * absl::Seconds(2), reported_until_);
     received_at_ = now;
     if (random.OneIn(3)) return Repeat(at);
@@ -194,7 +194,7 @@ class RandomNode {
     fleet.nodes.push_back({.node = absl::StrCat("gpu-", number_),
                            .history = std::make_shared<const NodeHistory>(history_),
                            .received_at = received_at_,
-                           .silence = silence_});
+                           .why_disconnected = why_disconnected_});
     fleet.queries_kubelets |= QueriesKubelet(fleet.nodes.back());
   }
 
@@ -271,7 +271,7 @@ class RandomNode {
   absl::Time disconnected_until_ = absl::InfinitePast();
   absl::Time reported_until_ = absl::InfinitePast();
   absl::Time received_at_;
-  std::string silence_;
+  std::string why_disconnected_;
   MemoryWatch memory_;
   std::vector<NodeSnapshot> reported_;
   NodeHistory history_;

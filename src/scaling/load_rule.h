@@ -14,8 +14,9 @@ using Samples = std::span<const ReplicaSample>;
 
 // How each sample of a replica becomes its load, by the replica's present state.
 enum class LoadRule {
-  kMetric,           // as read
-  kNotEvaluated,     // its memory was not watched long enough to show whether it is preallocated
+  kMetric,  // as read
+  // As read, the target at most: its memory is too new to show whether it is preallocated.
+  kNotEvaluated,
   kUtilization,      // preallocated, engineFallback: utilization
   kTargetWhileBusy,  // preallocated: shows only whether the replica is busy
   kUnknown,          // preallocated, engineFallback: none
@@ -23,11 +24,12 @@ enum class LoadRule {
 
 LoadRule LoadRuleOf(const Trigger& trigger, const Replica& replica);
 
-// Returns whether its GPUs count and their VRAM is preallocated. A replica that is gone may have
-// freed its memory first, so the result is false then, unless memory is taken literally.
+// Returns whether GPU memory is the replica's load and is preallocated. Returns false for a replica
+// that is gone, because it may have freed its memory first, unless the trigger takes memory
+// literally (PreallocatedMemory::kLiteral).
 bool IsPreallocated(const Trigger& trigger, const Replica& replica);
 
-// Empty: not known. A replica that is not evaluated has at most the target.
+// Returns the load of the sample. Empty: not known.
 std::optional<double> ValueOf(const Trigger& trigger, LoadRule load_rule,
                               const ReplicaSample& sample);
 

@@ -19,7 +19,7 @@ void AddNodeState(const Trigger& trigger, const NodeState& state, absl::Time now
                   const StalenessLimits& staleness, Changes& changes) {
   const std::vector<NodeRun>& runs = state.history->runs;
   NextChange& next = changes.by_time;
-  if (!state.silence.empty()) next.MayChangeAt(state.received_at + staleness.grace);
+  if (!state.why_disconnected.empty()) next.MayChangeAt(state.received_at + staleness.grace);
   // Without new readings each recent run grows stale. With them, only replicas compare readings
   // before the newest with `now` (AddReplica).
   for (size_t i = runs.size(); i-- > 0 && runs[i].last >= now - staleness.stale_after;) {

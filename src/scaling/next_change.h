@@ -13,7 +13,7 @@
 
 namespace gpuscaler {
 
-// The first change of many from `now` on.
+// The earliest of several times, from `now` on, at which a result may change.
 class NextChange {
  public:
   explicit NextChange(absl::Time now) : now_(now) {}
@@ -35,10 +35,10 @@ class NextChange {
   absl::Time until_ = absl::InfiniteFuture();
 };
 
-// Sets `valid_until`, `active_until` and `active_while_read`. Bounds are sound, not exact: nothing
-// changes before them, and most often nothing does then. A steady workload's decision lasts until
-// its readings are stale. One without any reading lasts for ever. An average over readings that
-// differ changes with every instant.
+// Sets `valid_until`, `active_until` and `active_while_read` to lower bounds: the decision cannot
+// change before them, and usually does not change at them. The decision on a steady workload lasts
+// until its readings are stale, and one without any reading lasts for ever. An average over
+// readings that differ changes at every instant.
 void SetValidUntil(const Trigger& trigger, const FleetHistory& fleet,
                    const std::vector<Replica>& replicas, const StalenessLimits& staleness,
                    Decision& decision);

@@ -166,7 +166,7 @@ FleetHistory RandomFleet(Random& random) {
   }
   FleetHistory fleet = builder.fleet();
   for (NodeState& state : fleet.nodes) {
-    if (random.OneIn(3)) state.silence = "connection refused";
+    if (random.OneIn(3)) state.why_disconnected = "connection refused";
   }
   fleet.now += absl::Milliseconds(random.Whole(0, 5000));
   return fleet;
@@ -207,7 +207,8 @@ std::vector<absl::Time> InstantsIn(Random& random, absl::Time from, absl::Time u
 FleetHistory WithHeartbeats(Random& random, FleetHistory fleet, absl::Time at) {
   for (NodeState& state : fleet.nodes) {
     const absl::Duration age = at - state.history->NewestAt();
-    if (!state.silence.empty() || age > kStaleness.stale_after || random.OneIn(4)) continue;
+    if (!state.why_disconnected.empty() || age > kStaleness.stale_after || random.OneIn(4))
+      continue;
     NodeHistory history = *state.history;
     history.Extend(history.NewestAt() + random.Real(0, 1) * age,
                    {.horizon = absl::InfiniteDuration(), .join_within = kStaleness.stale_after});

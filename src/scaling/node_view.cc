@@ -52,11 +52,11 @@ std::string WhyStale(const NodeState& state, absl::Time now, const StalenessLimi
                         " is claimed by two agents with different GPUs: ", state.disputed);
   }
   const absl::Duration disconnected_for = now - state.received_at;
-  if (!state.silence.empty() && disconnected_for > staleness.grace) {
+  if (!state.why_disconnected.empty() && disconnected_for > staleness.grace) {
     return absl::StrCat("agent of node ", state.node, " disconnected for ",
-                        AgeText(disconnected_for), ": ", state.silence);
+                        AgeText(disconnected_for), ": ", state.why_disconnected);
   }
-  const absl::Time evaluated_at = state.silence.empty() ? now : state.received_at;
+  const absl::Time evaluated_at = state.why_disconnected.empty() ? now : state.received_at;
   if (evaluated_at - state.history->NewestAt() <= staleness.stale_after) return "";
   return absl::StrCat("node ", state.node, " was last read ",
                       AgeText(now - state.history->NewestAt()), " ago",

@@ -7,12 +7,11 @@
 
 namespace gpuscaler {
 
-// Why a number has no value before its first reading.
+// The text of a missing number before its first reading.
 inline constexpr char kNotReadYet[] = "not read yet";
 
-// The value is the number itself, whatever the targetType, and needs no pod, GPU or
-// node. Returns UNAVAILABLE if it was not read for stale_after, and the status of `signals` if that
-// is not OK.
+// The value is the number itself, for every targetType. Needs no pod, GPU or node. Its status is
+// UNAVAILABLE if the number was not read for stale_after, or the error of `signals`.
 Decision DecideOnQueue(const DecisionInputs& inputs);
 
 // Returns the number at each address of an endpoint, for people: "10.0.0.1 12, 10.0.0.2 3". Empty

@@ -32,7 +32,9 @@ struct Replica {
   absl::Time held_since = absl::InfinitePast();
   // When its start began. If its pods report readiness: when the newest was listed.
   absl::Time starting_since = absl::InfiniteFuture();
-  absl::Time warm_at = absl::InfinitePast();  // InfiniteFuture: its pod was not Ready yet
+  // When its warm-up ends, so that it counts: it is Ready, or warmupSeconds have passed.
+  // InfiniteFuture: it has not been Ready yet.
+  absl::Time warm_at = absl::InfinitePast();
   // When its memory had been loaded, which ends a start if readiness is not known.
   absl::Time loaded_at = absl::InfiniteFuture();
   // When its load begins to count. InfinitePast: before its first sample.
@@ -52,7 +54,7 @@ struct Replica {
   // Its samples are those of its engines (engine_replicas.h).
   bool by_engine = false;
   std::string pressure_basis;  // SignalSeries::pressure_basis
-  bool frozen = false;         // one of its engines has stopped counting
+  bool frozen = false;         // one of its engines no longer updates its metrics
   // When one of its engines will count as frozen, without new readings.
   absl::Time frozen_at = absl::InfiniteFuture();
 };

@@ -28,8 +28,9 @@ struct ReplicaLoad {
   bool starts = false;  // warming, and within kLongestStart; if it takes longer it adds nothing
 };
 
-// The past of a replica that is gone counts within the window, and for activity; preallocated
-// memory that it may have freed does not. A replica that terminates keeps the trigger active if it
+// The past of a replica that is gone counts in the mean over `window`, and for activity. If the
+// trigger evaluates preallocated memory, utilization or activity counts in place of its memory,
+// which it may have freed before it left. A replica that terminates keeps the trigger active if it
 // was active when its deletion began.
 ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time now,
                    const StalenessLimits& staleness);
@@ -37,7 +38,7 @@ ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time no
 // Returns what a replica that is no longer counted adds to the mean over `window`.
 double PastLoadOf(const Trigger& trigger, const Replica& replica, absl::Time now);
 
-// Limits a replica that is not evaluated to the mean of the evaluated ones at the same time.
+// Limits replicas with LoadRule::kNotEvaluated to the mean of the others at the same time.
 void LimitNotEvaluated(const Trigger& trigger, absl::Time now, std::vector<ReplicaLoad>& loads);
 
 }  // namespace gpuscaler

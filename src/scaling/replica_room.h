@@ -1,4 +1,4 @@
-// Whether the replicas that an answer asks for find free GPUs.
+// Whether enough GPUs are free for the replicas that a decision asks for.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@ bool AsksForMoreReplicas(const Trigger& trigger, const Decision& decision);
 
 // Returns one sentence if the decision asks for more replicas than fit into the free GPUs of all
 // nodes: "2 more replicas of 4 linked GPUs are requested, and there is room for 1: 8 free in
-// 1+1+2+4".
-// Returns "" if they fit, or if the size of a replica is not known. The decision does not change.
+// 1+1+2+4". Empty if they fit, or if the size of a replica is not known. The decision does not
+// change.
 //
 // A new replica is assumed to need as many whole GPUs as the smallest present one, of whatever
 // model. They must be linked if those of each present pod with several GPUs are.

@@ -21,12 +21,13 @@ struct Replicas {
   std::vector<Replica> replicas;  // present ones, then those that are gone
   // Blocks of GPUs that are not in use. `load` is their metric, and `because` why there is none.
   std::vector<Contribution> idle;
-  std::string from;                // source of R: "GPUs in use", "pods of Deployment/llm"
-  AmbiguityWarning ambiguity;      // whether these may be the wrong pods
+  std::string from;            // what counts as a replica: "GPUs in use", "pods of Deployment/llm"
+  AmbiguityWarning ambiguity;  // whether these may be the wrong pods
   std::vector<std::string> notes;  // other remarks for people
   // Earlier samples were left out (ReplicasOf).
   absl::Time oldest = absl::InfinitePast();
-  // When replicas will count by another source if no new reading comes; InfiniteFuture: never.
+  // When readings of engines or of the gateway stop counting, if no new one comes. InfiniteFuture:
+  // never.
   absl::Time changes_at = absl::InfiniteFuture();
   // Set for a trigger that reads engines.
   std::vector<WorkloadEngine> engines;

@@ -16,14 +16,16 @@ namespace gpuscaler {
 
 struct ObservedSeries {
   const SignalSeries* series;
-  // When its requests froze and began to count as none. InfiniteFuture: they move.
+  // When its request counts froze (frozen_engine.h): from then on they are 0. InfiniteFuture: they
+  // are not frozen.
   absl::Time frozen_since = absl::InfiniteFuture();
   // The workload's batch limit. It measures the pressure of an engine without a limit of its own.
   std::optional<double> shared_limit;
 };
 
-// Returns all series together by `aggregation`, in the trigger's unit, from `oldest` to `now`; the
-// newest reading is valid until then. A sample is empty if a series had no value for stale_after.
+// Returns the aggregate of all series over time, by the trigger's `aggregation` and in its unit,
+// from `oldest` to `now`. The newest reading counts until `now`. A sample is empty if a series had
+// no value for stale_after.
 std::vector<ReplicaSample> SamplesOf(const Trigger& trigger,
                                      std::span<const ObservedSeries> observed, absl::Time oldest,
                                      absl::Time now, absl::Duration stale_after);

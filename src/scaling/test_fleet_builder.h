@@ -92,7 +92,7 @@ class FleetBuilder {
       snapshot.taken_at = now_;
       Watched& watched = nodes_[snapshot.node];
       watched.memory.Annotate(snapshot);
-      watched.silence.clear();
+      watched.why_disconnected.clear();
       watched.received_at = now_;
       watched.history.Append(std::move(snapshot), {.horizon = horizon_, .join_within = 3 * kTick});
     }
@@ -106,7 +106,7 @@ class FleetBuilder {
 
   // Disconnects the node's agent.
   FleetBuilder& Disconnect(const std::string& node, const std::string& why) {
-    nodes_[node].silence = why;
+    nodes_[node].why_disconnected = why;
     return *this;
   }
 
@@ -125,7 +125,7 @@ class FleetBuilder {
       fleet.nodes.push_back({.node = name,
                              .history = std::make_shared<const NodeHistory>(watched.history),
                              .received_at = watched.received_at,
-                             .silence = watched.silence});
+                             .why_disconnected = watched.why_disconnected});
       fleet.queries_kubelets |= QueriesKubelet(fleet.nodes.back());
     }
     return fleet;
@@ -136,7 +136,7 @@ class FleetBuilder {
     MemoryWatch memory;
     NodeHistory history;
     absl::Time received_at;
-    std::string silence;
+    std::string why_disconnected;
   };
   absl::Duration horizon_ = absl::InfiniteDuration();
   absl::Time now_ = absl::FromUnixSeconds(1'767'225'600);

@@ -74,7 +74,7 @@ absl::Status CheckNoneIsHidden(const DecisionInputs& inputs) {
       "; and GPUs are in use"));
 }
 
-bool IsLookedForIn(const Replica& replica, const SignalHistory& signals) {
+bool AllNodesSearch(const Replica& replica, const SignalHistory& signals) {
   return signals.missing_engines == nullptr ||
          std::ranges::none_of(*signals.missing_engines, [&](const MissingEngine& each) {
            return each.pod.empty() && AppliesTo(each, replica);

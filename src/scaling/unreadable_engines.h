@@ -1,4 +1,4 @@
-// Engines that are not known or have no readings: unknown is always reported.
+// Errors and texts for engines that are not found or have no readings, so that unknown is not zero.
 #pragma once
 
 #include <string>
@@ -21,10 +21,10 @@ std::string NoAddressText(const EngineEndpoint& endpoint);
 // do not count.
 absl::Status CheckNoneIsHidden(const DecisionInputs& inputs);
 
-// Returns whether engines are looked for on all nodes of the replica.
-bool IsLookedForIn(const Replica& replica, const SignalHistory& signals);
+// Returns whether the agents of all nodes of the replica search for engines.
+bool AllNodesSearch(const Replica& replica, const SignalHistory& signals);
 
-// The reason is about a pod of the replica or its node. Empty: not known.
+// Returns why no engine is found in one of its pods, or on one of its nodes. Empty: not known.
 std::string WhyNotFoundIn(const Replica& replica, const SignalHistory& signals);
 
 // Returns "no number from the engines of 2 replicas: llm-a (connection refused), llm-b (...)", for

@@ -17,8 +17,9 @@ struct LoadStep {
   double load = 0;
 };
 
-// Returns whether V is the mean over `window` of the sum of all loads. With windowAggregation max
-// or p95, or a replicaAggregation other than avg, each replica is smoothed by itself.
+// Returns whether the value is the mean over `window` of the sum of all loads. With
+// windowAggregation max or p95, or a replicaAggregation other than avg, each replica is smoothed by
+// itself.
 bool AveragesTheSum(const Trigger& trigger);
 
 // A replica stops counting when its deletion begins, or when it is last seen. Returns `now` if it

@@ -13,7 +13,7 @@
 
 namespace gpuscaler {
 
-// Ends a line of an explanation.
+// The end of an explanation's line about a demand that is computed but does not count.
 inline constexpr char kObserved[] = " (demand: observe: it does not count)";
 
 // Empty if the trigger does not compute the demand, or no engine reports the metrics for it. The
@@ -39,7 +39,7 @@ double ValueWithDemand(const Trigger& trigger, double pressure_value, const Deci
 // Returns the value of `replicas` replicas at the target, for the trigger's target type.
 double ValueOfReplicas(const Trigger& trigger, double replicas, const Decision& decision);
 
-// Returns whether the demand is the value, and why not, for people: a line without its end.
+// Returns the demand for people, and whether it is the value: one line, without a newline.
 std::string DemandNote(const Trigger& trigger, const std::optional<Demand>& demand);
 
 }  // namespace gpuscaler

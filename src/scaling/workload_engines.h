@@ -1,7 +1,10 @@
 // The engines of a workload, and the batch limit that they share.
 //
-// A replica that never queued has shown no limit, although it has the one of the other replicas.
-// Without that limit, three replicas at 60 of 64 requests read 104 %, and the HPA goes from 3 to 2.
+// An engine that reports no limit shows it only while requests wait
+// (engine/batch_limit_estimator.h), so a replica that never had a queue uses the limit that others
+// have shown. Otherwise the pressure of such a replica would be its KV cache usage alone. If three
+// replicas ran 60 of 64 requests, and one had shown its limit, they could add up to 94 + 5 + 5 =
+// 104 %, and the HPA would go from 3 to 2.
 #pragma once
 
 #include <map>
@@ -55,9 +58,9 @@ class WorkloadEngines {
   std::vector<WorkloadEngine> engines_;
 };
 
-// Returns how many requests an engine without a reported limit runs at once: the most that present
-// engines of the newest pod template have shown, or else the last that any has shown. Empty: none
-// has.
+// Returns how many requests an engine that reports no limit can run at once: the highest limit that
+// present engines of the newest pod template have shown, or else the last that any engine has
+// shown. Empty: none has shown one.
 std::optional<double> SharedLimit(std::span<const WorkloadEngine> engines);
 
 // The engine's own limit applies, else maxConcurrency, else the shared one.

@@ -106,10 +106,11 @@ absl::Status CheckOwnersResolved(const Trigger& trigger, const ScaledObjectRef& 
 bool NeedsPastPods(const Trigger& trigger, const ScaledObjectRef& scaled_object,
                    const std::vector<const Pod*>& holding);
 
-// Returns the pods that decide. A decision on the nodes that have or had them equals one on all
-// nodes of the namespaces, except for notes on disconnected nodes.
-// - With podRegex: pods of any owner. With gpuIndex too, because it is an error if no node of the
-//   namespace has that GPU.
+// Returns the pods that a decision depends on. A decision on the nodes that have or had such pods
+// equals one on all nodes of the namespaces, except for notes on disconnected nodes.
+// - With podRegex: pods of any owner.
+// - With gpuIndex: pods of any owner, because it is an error if no node of the namespace has a GPU
+//   of that index.
 // - Without keys: the pods named like the ScaledObject, if there are any and their names fit no
 //   other owner; otherwise pods of any owner.
 PodInterest PodsOfInterest(const Trigger& trigger, const ScaledObjectRef& scaled_object);

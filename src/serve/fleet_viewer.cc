@@ -33,7 +33,7 @@ void AddNode(const NodeState& state, std::string left_out, absl::Time now, Fleet
   *node.mutable_newest() = WholeReading(history.Newest());
   node.set_age_seconds(absl::ToDoubleSeconds(now - history.NewestAt()));
   node.set_heard_seconds_ago(absl::ToDoubleSeconds(now - state.received_at));
-  node.set_silence(state.silence);
+  node.set_silence(state.why_disconnected);
   node.set_left_out(std::move(left_out));
 }
 

@@ -44,7 +44,7 @@ TEST(FleetView, NodesComeWithTheirAgesAndPods) {
 TEST(FleetView, DisconnectedNodeIsLeftOutAfterItsGrace) {
   NodeState in_grace = StoredNode("gpu-a", absl::Seconds(5), true);
   NodeState lost = StoredNode("gpu-b", absl::Seconds(20), true);
-  in_grace.silence = lost.silence = "connection refused";
+  in_grace.why_disconnected = lost.why_disconnected = "connection refused";
   const FleetView view = ViewedFleet({in_grace, lost});
   EXPECT_EQ(view.nodes(0).silence(), "connection refused");
   EXPECT_EQ(view.nodes(0).left_out(), "");

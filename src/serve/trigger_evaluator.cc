@@ -39,7 +39,7 @@ bool NeedsCostlyReading(const FleetHistory& fleet, const MetricTypeInfo& metric,
                         const StalenessLimits& staleness) {
   if (!IsCostly(metric)) return false;
   return std::ranges::any_of(fleet.nodes, [&](const NodeState& state) {
-    return state.silence.empty() && WhyStale(state, fleet.now, staleness).empty() &&
+    return state.why_disconnected.empty() && WhyStale(state, fleet.now, staleness).empty() &&
            NeedsCostlyReading(state.history->Newest(), metric);
   });
 }
