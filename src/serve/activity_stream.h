@@ -25,8 +25,8 @@ class ActivityStream : public ScalerStream {
   StreamInterest interest() const override;
 
   // While the workload is active, evaluates once a second, or every 16 to 24 s while readings in
-  // the window prove its activity, and not even then if a request's decision proves it. No message
-  // is late for that, as the end of activity is not sent.
+  // the window prove its activity. A request's decision that proves it replaces an evaluation. This
+  // delays no message, because the end of activity is not sent.
   void Changed(absl::Time now) override;
 
  private:

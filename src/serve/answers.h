@@ -19,8 +19,8 @@ externalscaler::GetMetricSpecResponse SpecAnswer(const MetricSpec& spec);
 // HPA, which may predate a change of the profile.
 externalscaler::GetMetricsResponse MetricsAnswer(const CachedDecision& cached);
 
-// An error is returned as an explanation too, also that of the metadata.
-// `why_no_room` is a note (scaling/replica_room.h); empty: none.
+// The explanation has the status of the decision, or in the second form the error that left none,
+// such as bad metadata. `why_no_room` is a note (scaling/replica_room.h); empty: none.
 gpuscaler::v1::Explanation ExplainAnswer(const CachedDecision& cached, absl::Time now,
                                          const std::string& why_no_room = "");
 gpuscaler::v1::Explanation ExplainAnswer(const ParsedTrigger& parsed, const absl::Status& error);

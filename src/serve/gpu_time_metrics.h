@@ -19,11 +19,12 @@ class GpuTimeMetrics {
  public:
   explicit GpuTimeMetrics(const GpuTimeLimits& limits) : counters_(limits) {}
 
-  // Counts the time up to a new reading. Requires its holders and their use of the GPUs.
+  // Counts the time up to a new reading. Requires a snapshot that has the GPUs' holders and
+  // `in_use`, as after attribution.
   void Read(const NodeSnapshot& snapshot);
 
-  // Returns no family before the first time that was counted. The time since the newest reading is
-  // added once no later reading can cover it, so a hung driver does not stop the counters.
+  // Returns no family until some time was counted. First counts time that no later reading can
+  // cover, so a hung driver does not stop the counters.
   std::vector<prometheus::MetricFamily> Families(absl::Time now);
 
  private:

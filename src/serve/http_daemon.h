@@ -22,10 +22,11 @@ struct HttpServerOptions {
   std::string bind_address;
   int port = 0;  // 0: any free one
   TlsFiles tls;
-  // A new connection beyond the limit closes an older one (OpenConnections), so that many silent or
-  // slow clients keep no other out. At least one. The limit is at most 1/48 of the files that the
-  // process may open. With the connections that are being closed, three such servers hold 1/8
-  // (WireServerOptions).
+  // A new connection beyond the limit closes an older one (OpenConnections), so that silent or slow
+  // clients cannot lock others out. The limit is at least one, and at most 1/48 of the files that
+  // the process may open. As many connections may be in the course of closing. So three such
+  // servers hold at most 1/8 of the files, which the gRPC server leaves to them
+  // (WireServerOptions::spare_descriptors).
   int max_connections = 192;
   absl::Duration idle_timeout = absl::Seconds(10);  // in whole seconds, at least one
 };

@@ -36,10 +36,9 @@ class Metrics : public RequestMetrics {
   // Sets a gauge, which is 1 while the file is unusable and the last good content is kept.
   void SetReloadFailed(ReloadTarget target, bool failed);
 
-  // The page is in Prometheus text format 0.0.4. It has the counters, and of the newest snapshot
-  // its gauges, its age and `stale_after`; none of these if `newest` is null. A missing GPU and a
-  // field that could not be read have no series. No GPU has one once the snapshot is older than
-  // `stale_after`.
+  // The page is in Prometheus text format 0.0.4. It has the counters and, unless `newest` is null,
+  // the newest snapshot's age, `stale_after` and the gauges of its GPUs. A field that could not be
+  // read has no series. If the snapshot is older than `stale_after`, no GPU has any.
   std::string Page(const NodeSnapshot* newest, absl::Time now, absl::Duration stale_after) const;
 
  private:

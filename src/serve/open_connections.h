@@ -18,11 +18,11 @@ class OpenConnections {
   // Requires at least one.
   explicit OpenConnections(int most) : most_(static_cast<size_t>(most)) {}
 
-  // Keeps `keeps` as long as the connection. If there are `most` connections already, shuts down
-  // one of them: its reader then sees the end, calls Remove() and closes the socket.
-  void Add(int socket, std::shared_ptr<const void> keeps) {
+  // Holds `owned` until Remove(). If there are `most` connections already, shuts down one of them:
+  // its reader then sees the end, calls Remove() and closes the socket.
+  void Add(int socket, std::shared_ptr<const void> owned) {
     if (connections_.size() - shut_down_ >= most_) ShutDownOldest();
-    connections_.push_back({.socket = socket, .keeps = std::move(keeps)});
+    connections_.push_back({.socket = socket, .owned = std::move(owned)});
   }
 
   // Does nothing if the socket was not added. A connection stays a stream until it is removed.
@@ -44,7 +44,7 @@ class OpenConnections {
     int socket;
     bool is_stream = false;
     bool shut_down = false;
-    std::shared_ptr<const void> keeps;
+    std::shared_ptr<const void> owned;
   };
   using Connections = std::vector<Connection>;
 

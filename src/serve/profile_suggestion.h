@@ -24,10 +24,11 @@ class ProfileSuggestion {
   // Returns true if Search() would return an end.
   bool IsDue(absl::Time now) const;
 
-  // Ends the pause if there is a replica that the last call did not have.
+  // Takes the replicas of a new decision. One that the last call did not have ends the pause.
   void Decided(const std::vector<Contribution>& replicas);
 
-  // Returns true the first time.
+  // Takes the profile for an engine that was found, and ends all searches. Returns false if it has
+  // one already, which stays.
   bool Found(const RecommendedProfile& recommended);
 
   // Returns "engines of vLLM found in this workload's pods: profile vllm-inference ...", or "" if

@@ -63,8 +63,8 @@ class StreamRegistry {
   absl::Status Open(Rpc rpc, absl::string_view peer, size_t bytes,
                     std::shared_ptr<OpenStream> stream);
 
-  // Refreshes the stream from now on when an input in `interest` changes and when it is due, which
-  // it is at once. Ignores an interest of older profiles than the last one.
+  // Makes the stream due at once. From then on refreshes it when an input in `interest` changes,
+  // and when it is due. Ignores an interest of older profiles than the last one.
   void Watch(const OpenStream* stream, const StreamInterest& interest);
 
   // Must be called once, after all other calls, by the stream itself. May delete the stream.

@@ -67,8 +67,8 @@ struct CachedDecision {
   Decision decision;
 
   // Returns true if evaluating the trigger `now` on `fleet` and on signals of generation
-  // `newest_signals` would give the same result. Also returns true if one input is older than the
-  // one used here and the other is not newer.
+  // `newest_signals` would give the same result. Inputs older than those of this decision do not
+  // replace it: returns true too if `fleet` or the signals are older and the other is not newer.
   bool IsValidFor(DecisionPart part, const ParsedTrigger& now, const FleetHistory& fleet,
                   int64_t newest_signals) const;
 };

@@ -55,8 +55,8 @@ class TriggerEvaluator {
 
   // Returns UNAVAILABLE if there is no fresh snapshot, or it has no readings that the trigger
   // needs; the next snapshot may have them. Decision::status may hold another error, which lasts
-  // until GPUs or metadata change. Values beyond `part` may be one sample old. Blocks for the time
-  // of a decision.
+  // until GPUs or metadata change. Fields beyond `part` may be from an earlier decision. Blocks for
+  // the time of a decision.
   EvaluationOr Try(DecisionPart part, TriggerEntry& entry, const Parsed& parsed) const;
 
   // Returns what Try() would return without a decision, or nothing if one is needed. Does not wait
