@@ -54,7 +54,7 @@ inline bool QueriesKubelet(const NodeState& state) {
   return state.history->runs.back().layout()->attribution.state != Attribution::State::kNone;
 }
 
-// The time is that of the node's newest reading.
+// A fleet of one node, at the time of the node's newest reading.
 inline FleetHistory FleetOfOne(std::shared_ptr<const NodeHistory> history) {
   FleetHistory fleet{.generation = history->generation, .now = history->NewestAt()};
   NodeState& state = fleet.nodes.emplace_back();

@@ -44,7 +44,7 @@ struct WholeGpus {
   bool are_linked = false;  // two GPUs or more, of the same link group
 };
 
-// Returns the GPUs of each pod on the node that holds nothing but whole GPUs, each for itself.
+// Returns the GPUs of each pod on the node that holds only whole GPUs, and shares none of them.
 std::vector<WholeGpus> WholeGpusOfPods(const NodeSnapshot& snapshot);
 
 // The GPUs that a new replica needs: those of each of its pods are on one node.

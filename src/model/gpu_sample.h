@@ -111,7 +111,7 @@ struct GpuSample {
   std::vector<GpuHolder> holders;  // containers; empty: free or unknown (Attribution)
   // No pod holds any part of the GPU, and it is not divided (model/free_gpus.h). Empty: unknown.
   std::optional<bool> is_free;
-  SharedBy shared_by = SharedBy::kEqually;  // if several pods are among them
+  SharedBy shared_by = SharedBy::kEqually;  // evidence for the shares of `holders`, if several
 };
 
 // Returns the UUID of a GPU that has not answered since the agent started: "GPU-unknown-3". Its

@@ -72,14 +72,14 @@ struct GpuHolder {
   std::string container;
   // Part of the GPU's load. The holders of one GPU add up to 1.
   double share = 1;
-  // The pod holds this GPU, or another one of which it is a possible holder too. None of the GPU's
-  // load counts for it. Certain holders of the GPU come before it.
+  // The pod holds one of several GPUs, and which one is unknown: it is a possible holder of each.
+  // None of their load counts for it. Certain holders of a GPU come before possible ones.
   bool is_possible = false;
 
   friend bool operator==(const GpuHolder&, const GpuHolder&) = default;
 };
 
-// Shares are not compared, because they change all the time.
+// Compares pods and containers, not shares, which change with nearly every reading.
 bool HaveSameHolders(const std::vector<GpuHolder>& a, const std::vector<GpuHolder>& b);
 
 // How the holders of a node's GPUs are determined.
@@ -90,7 +90,7 @@ struct Attribution {
     kUnknown,  // no answer from the kubelet for too long: no holder is known
   };
   State state = State::kNone;
-  std::string why;  // why it is unknown, or why the holders of some GPUs are
+  std::string why;  // why the holders of all GPUs, or of some, are unknown; empty: none is
 
   friend bool operator==(const Attribution&, const Attribution&) = default;
 };

@@ -8,12 +8,12 @@
 
 namespace gpuscaler {
 
-// Commas separate the names. Empty: none is known, or they take more than 256 bytes. Parts of two
-// such lists could not be compared.
+// Commas separate the names. Empty: none is known, or they take more than 256 bytes, because
+// shortened lists could not be compared.
 std::string JoinModels(const std::vector<absl::string_view>& names);
 
-// Returns true if both are known and have no name in common. Then nothing learnt about one applies
-// to the other. Loading a further model changes nothing.
+// Returns true if both are known and have no name in common, so that nothing learnt about one
+// applies to the other. An engine that loads a further model keeps a name in common.
 bool AreOtherModels(absl::string_view models, absl::string_view before);
 
 }  // namespace gpuscaler

@@ -47,9 +47,9 @@ struct SignalSeries {
   std::vector<std::string> reported_by;
   // Display text on the 100 % of its pressure: "of maxConcurrency 64". Empty for other metrics.
   std::string pressure_basis;
-  // The batch behind a pressure, and the demand of an engine. Null unless the query needs them
-  // (EngineQuery::memory). The demand of a metrics endpoint is the number of requests in its
-  // gauge.
+  // The batch behind a pressure, and the demand of an engine. Null unless the query needs them: it
+  // is about kPressurePercent, or has a demand_window. The demand of a metrics endpoint is the
+  // number of requests in its gauge.
   std::shared_ptr<const EngineBatch> batch;
   std::shared_ptr<const EngineDemand> demand;
   // A remark on a queue, for display: that its group does not exist. Empty: none.
