@@ -48,8 +48,8 @@ void CheckPage(const ExporterSchema& schema, absl::string_view text, ExpositionF
   }
   FUZZ_ASSERT(page->devices.size() <= kMaxExporterDevices);
   ExporterCollectionDetector detector;
-  FUZZ_ASSERT(detector.Look(*page));  // the first page is new
-  FUZZ_ASSERT(detector.Look(*page) != detector.can_tell());
+  FUZZ_ASSERT(detector.Update(*page));  // the first page is new
+  FUZZ_ASSERT(detector.Update(*page) != detector.has_energy());
   NodeSnapshot snapshot;
   for (const ExporterDevice& device : page->devices) {
     FUZZ_ASSERT(device.holders.size() <= kMaxExporterHolders);
@@ -58,7 +58,7 @@ void CheckPage(const ExporterSchema& schema, absl::string_view text, ExpositionF
     if (device.instance.has_value()) CheckSample(ParentOf(device));
     AddHolders(device, snapshot, gpu);
     CheckHolders(device, gpu, snapshot);
-    detector.IsSteady(device);
+    detector.RepeatsOldValue(device);
   }
 }
 

@@ -33,9 +33,9 @@ bool HasAmdGpus(const std::string& sysfs_root);
 
 // Returns the GPUs in the order of their PCI addresses. UNAVAILABLE: there is none.
 //
-// The kernel makes all devices amdgpu_xcp_N of a GPU at once, right after the GPU's own, and does
-// not show the GPU of one. `nodes` show it. Without them, devices belong to the GPU with the
-// nearest lower render minor.
+// sysfs does not show to which GPU a partition's device (amdgpu_xcp_N) belongs, and `nodes` do. A
+// device that they lack belongs to the divided GPU with the nearest lower render minor, because the
+// kernel creates the devices of a GPU's partitions right after the GPU's own.
 absl::StatusOr<std::vector<AmdGpu>> FindAmdGpus(const std::string& sysfs_root,
                                                 const std::vector<KfdNode>& nodes);
 

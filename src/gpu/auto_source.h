@@ -16,7 +16,8 @@ class AutoSource : public GpuSource {
   AutoSource(std::unique_ptr<GpuSource> nvidia, std::unique_ptr<GpuSource> amd,
              std::string sysfs_root);
 
-  // UNAVAILABLE without GPUs of AMD: NVML's reason.
+  // Without GPUs of AMD the result is NVML's. UNAVAILABLE: an expected vendor was never read, or
+  // neither vendor can be read now. The text has the reason.
   absl::StatusOr<NodeSnapshot> Read(const CostlyReadings& wanted) override;
 
  private:

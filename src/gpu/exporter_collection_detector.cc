@@ -10,7 +10,7 @@ constexpr int kMaxMissed = 2;
 
 }  // namespace
 
-bool ExporterCollectionDetector::Look(const ExporterExposition& page) {
+bool ExporterCollectionDetector::Update(const ExporterExposition& page) {
   std::map<Key, Counter> counters;
   std::vector<Counter*> still;
   for (const ExporterDevice& device : page.devices) {
@@ -24,14 +24,14 @@ bool ExporterCollectionDetector::Look(const ExporterExposition& page) {
     counter.missed = before->second.missed;
     still.push_back(&counter);
   }
-  can_tell_ = !counters.empty();
-  const bool moved = !can_tell_ || still.size() < counters.size();
+  has_energy_ = !counters.empty();
+  const bool moved = !has_energy_ || still.size() < counters.size();
   for (Counter* const counter : still) counter->missed += moved ? 1 : 0;
   counters_ = std::move(counters);
   return moved;
 }
 
-bool ExporterCollectionDetector::IsSteady(const ExporterDevice& device) const {
+bool ExporterCollectionDetector::RepeatsOldValue(const ExporterDevice& device) const {
   const auto found = counters_.find({device.uuid, device.instance});
   return found != counters_.end() && found->second.missed > kMaxMissed;
 }

@@ -16,14 +16,14 @@ namespace gpuscaler {
 class ExporterCollectionDetector {
  public:
   // Returns true if the page was collected after the one before, or if it has no energy counter.
-  bool Look(const ExporterExposition& page);
+  bool Update(const ExporterExposition& page);
 
   // Returns true if the last page had an energy counter.
-  bool can_tell() const { return can_tell_; }
+  bool has_energy() const { return has_energy_; }
 
-  // Returns true if other counters have changed several times since the device's did: the
-  // exporter repeats an old value.
-  bool IsSteady(const ExporterDevice& device) const;
+  // Returns true if the energy counters of other devices have changed several times since this
+  // device's did: the exporter does not read it any more.
+  bool RepeatsOldValue(const ExporterDevice& device) const;
 
  private:
   struct Counter {
@@ -33,7 +33,7 @@ class ExporterCollectionDetector {
   using Key = std::pair<std::string, std::optional<int>>;
 
   std::map<Key, Counter> counters_;
-  bool can_tell_ = false;
+  bool has_energy_ = false;
 };
 
 }  // namespace gpuscaler

@@ -25,36 +25,36 @@ ExporterExposition PageWithoutEnergy() {
 
 TEST(ExporterCollectionDetector, PageIsNewIfAnyCounterChanged) {
   ExporterCollectionDetector detector;
-  EXPECT_TRUE(detector.Look(PageWith(10, 20)));
-  EXPECT_FALSE(detector.Look(PageWith(10, 20)));
-  EXPECT_TRUE(detector.Look(PageWith(11, 20)));
-  EXPECT_TRUE(detector.Look(PageWith(1, 1)));  // the driver was loaded again
-  EXPECT_FALSE(detector.Look(PageWith(1, 1)));
-  EXPECT_TRUE(detector.can_tell());
+  EXPECT_TRUE(detector.Update(PageWith(10, 20)));
+  EXPECT_FALSE(detector.Update(PageWith(10, 20)));
+  EXPECT_TRUE(detector.Update(PageWith(11, 20)));
+  EXPECT_TRUE(detector.Update(PageWith(1, 1)));  // the driver was loaded again
+  EXPECT_FALSE(detector.Update(PageWith(1, 1)));
+  EXPECT_TRUE(detector.has_energy());
 }
 
 TEST(ExporterCollectionDetector, PageWithoutCountersIsAlwaysNew) {
   ExporterCollectionDetector detector;
-  EXPECT_TRUE(detector.Look(PageWithoutEnergy()));
-  EXPECT_TRUE(detector.Look(PageWithoutEnergy()));
-  EXPECT_FALSE(detector.can_tell());
-  EXPECT_FALSE(detector.IsSteady(PageWithoutEnergy().devices[0]));
+  EXPECT_TRUE(detector.Update(PageWithoutEnergy()));
+  EXPECT_TRUE(detector.Update(PageWithoutEnergy()));
+  EXPECT_FALSE(detector.has_energy());
+  EXPECT_FALSE(detector.RepeatsOldValue(PageWithoutEnergy().devices[0]));
 }
 
-TEST(ExporterCollectionDetector, GpuIsSteadyWhileOnlyOtherCountersChange) {
+TEST(ExporterCollectionDetector, GpuRepeatsOldValueWhileOnlyOtherCountersChange) {
   ExporterCollectionDetector detector;
-  detector.Look(PageWith(10, 20));
+  detector.Update(PageWith(10, 20));
   for (int i = 1; i <= 2; ++i) {
-    detector.Look(PageWith(10 + i, 20));
-    EXPECT_FALSE(detector.IsSteady(PageWith(0, 0).devices[1])) << i;
+    detector.Update(PageWith(10 + i, 20));
+    EXPECT_FALSE(detector.RepeatsOldValue(PageWith(0, 0).devices[1])) << i;
   }
-  detector.Look(PageWith(13, 20));
-  EXPECT_TRUE(detector.IsSteady(PageWith(0, 0).devices[1]));
-  EXPECT_FALSE(detector.IsSteady(PageWith(0, 0).devices[0]));
-  detector.Look(PageWith(13, 20));  // nothing was collected
-  EXPECT_FALSE(detector.IsSteady(PageWith(0, 0).devices[0]));
-  detector.Look(PageWith(14, 21));
-  EXPECT_FALSE(detector.IsSteady(PageWith(0, 0).devices[1]));
+  detector.Update(PageWith(13, 20));
+  EXPECT_TRUE(detector.RepeatsOldValue(PageWith(0, 0).devices[1]));
+  EXPECT_FALSE(detector.RepeatsOldValue(PageWith(0, 0).devices[0]));
+  detector.Update(PageWith(13, 20));  // nothing was collected
+  EXPECT_FALSE(detector.RepeatsOldValue(PageWith(0, 0).devices[0]));
+  detector.Update(PageWith(14, 21));
+  EXPECT_FALSE(detector.RepeatsOldValue(PageWith(0, 0).devices[1]));
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ struct ExporterDevice {
   }
 };
 
-// Returns the device's own UUID: of an instance not the GPU's.
+// The UUID of an instance, or of a whole GPU.
 const std::string& UuidOf(const ExporterDevice& device);
 
 struct ExporterExposition {

@@ -10,7 +10,8 @@ namespace gpuscaler {
 // Its lines may have power, temperature and links too, but these are the GPU's.
 GpuSample SampleOf(const ExporterDevice& device);
 
-// The readings are those of the GPU in the instance's lines. Expositions leave out the GPU itself.
+// Makes the sample of the GPU that an instance is part of. Expositions have no lines for such a
+// GPU, but an instance's lines have the GPU's power, temperature and links.
 GpuSample ParentOf(const ExporterDevice& instance);
 
 }  // namespace gpuscaler

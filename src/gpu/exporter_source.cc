@@ -50,7 +50,7 @@ absl::StatusOr<NodeSnapshot> ExporterSource::ReadNow() {
   if (page->devices.empty()) {
     return AtUrl("its page shows no GPU: it may be starting, or gets nothing from the driver");
   }
-  if (!collection_.Look(*page)) return Unchanged(now);
+  if (!collection_.Update(*page)) return Unchanged(now);
   LogInterval(now);
   collected_ = ToSnapshot(*std::move(page), now);
   return collected_;
@@ -71,11 +71,11 @@ absl::StatusOr<NodeSnapshot> ExporterSource::Unchanged(absl::Time now) const {
 // Logs the third collection: our start cuts the first interval short.
 void ExporterSource::LogInterval(absl::Time now) {
   ++collections_;
-  if (collection_.can_tell() && collections_ == 3) {
+  if (collection_.has_energy() && collections_ == 3) {
     LogInfo("exporter_collection_interval",
             {{"every_seconds", absl::ToDoubleSeconds(now - collected_.taken_at)}});
   }
-  if (!collection_.can_tell() && collections_ == 1) {
+  if (!collection_.has_energy() && collections_ == 1) {
     LogWarn("exporter_age_unknown",
             {{"why", absl::StrCat("no ", MetricNameOf(schema_, ExporterField::kEnergy),
                                   " is on its page")},
@@ -133,7 +133,7 @@ GpuSample ExporterSource::Sample(const ExporterDevice& device, absl::Time now) {
   GpuSample gpu = SampleOf(device);
   if (is_new && !has_values) {
     gpu.gaps = UnknownGpu(device.index, NotOnPage()).gaps;
-  } else if (!is_new && (!has_values || collection_.IsSteady(device))) {
+  } else if (!is_new && (!has_values || collection_.RepeatsOldValue(device))) {
     gpu = UnreadableGpu(
         known.sample,
         has_values ? absl::StrCat(schema_.name, " repeats old values of it") : NotOnPage(), {});

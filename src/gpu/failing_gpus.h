@@ -14,11 +14,12 @@ struct FailingIndex {
   std::string detail;  // "NVML error 15 (GPU_IS_LOST)"
 };
 
-// Returns one unreadable sample for each of `failing`, and for each of its MIG instances in
-// `before`. If the driver counts as many GPUs as before, an index means the same GPU as before. If
-// the count changed, it means one of the GPUs that have not `answered`. If these are more than the
-// indices, one of them is gone: only those that failed before are left to choose from. An index
-// without such a GPU is an UnknownGpu.
+// Makes one unreadable sample for each of `failing`, and for each of its MIG instances in `before`.
+// - If the driver counts as many GPUs as before, an index means the GPU that had it before.
+// - If the count has changed, indices may have shifted. The failing GPUs are then those in `before`
+//   that are not in `answered`, in their order. If these are more than the indices, some are gone,
+//   and only those that failed before too are candidates.
+// An index without such a GPU gets an UnknownGpu.
 std::vector<GpuSample> SamplesOf(const std::vector<FailingIndex>& failing,
                                  const std::vector<GpuSample>& answered,
                                  const std::vector<GpuSample>& before,

@@ -7,7 +7,7 @@
 
 namespace gpuscaler::nvml {
 
-// Returns "NVML error 15 (GPU_IS_LOST)".
+// "NVML error 15 (GPU_IS_LOST)".
 std::string ErrorText(Return error);
 
 // Returns true if the device or this driver has no such reading, which is not a failure.

@@ -14,8 +14,9 @@ namespace gpuscaler::nvml {
 // nvmlInit.
 class Throughput {
  public:
-  // Fills pcie_* and nvlink_*. Without byte counters for PCIe the driver measures for 20 ms in each
-  // direction, and only if `pcie_requested`. `now_usec` is the time of readings without one.
+  // Fills pcie_* and nvlink_*. Blocks for 20 ms in each direction of PCIe if `pcie_requested` and
+  // the driver has no byte counters for it. Counters that the driver returns without a time have
+  // `now_usec`, in microseconds since 1970.
   void Read(const NvmlFunctions& calls, Device device, bool pcie_requested, int64_t now_usec,
             Reading& reading);
 
@@ -33,7 +34,7 @@ class Throughput {
                    Reading& reading);
 
   Rates pcie_;
-  std::map<uint32_t, Rates> nvlink_;  // key: link, or kAllLinks if the driver adds up
+  std::map<uint32_t, Rates> nvlink_;  // key: link; kAllLinks: the sum of all
 };
 
 }  // namespace gpuscaler::nvml
