@@ -9,11 +9,12 @@
 
 namespace gpuscaler {
 
-// Requests that wait at one reading may have arrived just then, or wait for the prefill of another
-// request. If the batch is full, the same number (+-1) runs for this long.
+// How long requests must wait at each reading, while the same number (+-1) runs, before the batch
+// counts as full. For a shorter time they may have just arrived, or wait for the prefill of another
+// request.
 inline constexpr absl::Duration kFullFor = absl::Seconds(10);
-inline constexpr int kFullReadings = 3;  // minimum, whatever the poll interval
-// Above it requests may wait for the cache.
+inline constexpr int kFullReadings = 3;  // in that time at least, whatever the poll interval
+// From this KV cache usage on, requests may wait for the cache and not for the batch.
 inline constexpr double kFullCacheRatio = 0.85;
 
 // One model, or the sum of several. Not thread-safe.
@@ -22,7 +23,7 @@ class BatchLimitEstimator {
   // `reading` must be later than all before. If the counters restarted, the limit is forgotten.
   void Take(const TimedReading& reading);
 
-  // Returns nullopt if the batch was never full. It only rises: more running requests disprove it.
+  // The largest full batch; nullopt: it was never full. Rises if more requests run at once.
   std::optional<double> Limit() const { return limit_; }
   absl::Time LearntAt() const { return learnt_at_; }  // last time the batch was full
 

@@ -77,8 +77,8 @@ BatchReading BatchOf(const TimedReading& reading) {
           .kv_cache_usage_ratio = reading.kv_cache_usage_ratio};
 }
 
-std::string AgainstText(const TimedReading& reading, std::optional<double> max_concurrency,
-                        std::optional<double> full_batch) {
+std::string PressureBasisText(const TimedReading& reading, std::optional<double> max_concurrency,
+                              std::optional<double> full_batch) {
   if (!Sum(reading.running, reading.waiting).has_value()) return "by its KV cache alone";
   if (reading.limit > 0.0) {
     return absl::StrCat("of the ", NumberText(*reading.limit), " requests that it runs at most");

@@ -31,8 +31,8 @@ std::optional<double> PressurePercent(const TimedReading& reading,
 BatchReading BatchOf(const TimedReading& reading);
 
 // Returns what the pressure is measured against, for the explanation.
-std::string AgainstText(const TimedReading& reading, std::optional<double> max_concurrency,
-                        std::optional<double> full_batch);
+std::string PressureBasisText(const TimedReading& reading, std::optional<double> max_concurrency,
+                              std::optional<double> full_batch);
 
 // Returns what the engine must report for the metric: "how many requests run".
 absl::string_view InputsOf(EngineMetric metric);

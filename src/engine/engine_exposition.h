@@ -26,8 +26,9 @@ struct NumberMapping {
   double unit = 1;  // factor for its values
   // The backend that exports it, if the engine runs models in backends. Empty: the engine itself.
   absl::string_view backend = "";
-  // A metric that the engine exports only after its first value. While the exposition lacks it,
-  // this number is 0 if it is missing too. Empty: as EngineExposition::zero_before.
+  // The name of a metric that the engine exports from its first value on, such as its finished
+  // requests. If the exposition lacks both that metric and this number, the number is 0. Empty:
+  // EngineExposition::zero_before applies.
   absl::string_view zero_before = "";
 };
 
@@ -43,8 +44,7 @@ struct EngineExposition {
   // Metric names that identify the engine. A mark that ends with ':' or '_' is a prefix.
   std::span<const absl::string_view> marks;
   bool may_be_empty = false;  // before its first request
-  // Applies to rows that name no such metric. Empty: if such a row is missing, its value is
-  // unknown.
+  // The `zero_before` of rows without their own. Empty: a missing value of such a row is unknown.
   absl::string_view zero_before = "";
   absl::string_view model_label;  // empty: the engine exports no model name
   std::span<const NumberMapping> numbers;
@@ -61,11 +61,11 @@ struct ScrapeInterest {
   bool histograms = false;  // the largest part of a reading
 };
 
-// A value that is NaN, infinite, negative, or a ratio above 1 makes its number NaN for that model:
-// the rest of a sum is no sum. Series for which `counts` is false, because they repeat other
-// series, are skipped. Before its first request an engine's exposition may lack its metrics or be
-// empty (see zero_before). Otherwise NOT_FOUND if it has none of them. INVALID_ARGUMENT if `page`
-// is malformed or has too many models.
+// A value that is NaN, infinite, negative, or a ratio above 1 makes its number NaN for that model,
+// because a sum without one of its parts would be wrong. Series for which `counts` is false,
+// because they repeat other series, are skipped. Before its first request an engine's exposition
+// may lack its metrics or be empty (see zero_before). Otherwise NOT_FOUND if it has none of them.
+// INVALID_ARGUMENT if `page` is malformed or has too many models.
 absl::StatusOr<EngineReading> ReadEngineExposition(
     const EngineExposition& engine, absl::string_view page, const ScrapeInterest& interest,
     absl::FunctionRef<bool(const ExpositionSample&)> counts = [](const ExpositionSample&) {

@@ -86,7 +86,7 @@ std::vector<SignalPoint> ModelTimeline::Points(const EngineQuery& query, absl::T
 
 std::string ModelTimeline::PressureBasis(const EngineQuery& query) const {
   if (readings_.all().empty()) return "";
-  return AgainstText(readings_.all().back(), query.max_concurrency, batch_limit_.Limit());
+  return PressureBasisText(readings_.all().back(), query.max_concurrency, batch_limit_.Limit());
 }
 
 }  // namespace gpuscaler

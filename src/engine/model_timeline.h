@@ -31,7 +31,7 @@ class ModelTimeline {
   // Readings before `before`, which no query looks back on, may be deleted.
   void Forget(absl::Time before) { readings_.Forget(before); }
   void ForgetHistograms();
-  // Returns the approximate memory use.
+  // The approximate memory use.
   size_t Bytes() const {
     return sizeof(*this) + readings_.Bytes() + demand_.Bytes() + first_tokens_.Bytes();
   }

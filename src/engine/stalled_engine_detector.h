@@ -1,9 +1,10 @@
-// Since when the requests that an engine reports have not changed.
+// Detects since when the requests that an engine reports have not changed.
 //
 // After a mass abort vLLM 0.9.1 to 0.10.1 keeps exporting the last numbers of waiting requests,
-// running requests and the cache. They change with the next step, which no request causes (vLLM
-// #22545). Such a replica is idle but is never scaled in. If its GPUs are idle as well, it has no
-// requests. Later versions report 0 (read in the scheduler of 0.10.2, observed in 0.32).
+// running requests and the cache (vLLM #22545). The engine updates them in each step, and without
+// requests it makes no step. Such a replica is idle but looks busy, and would never be scaled in.
+// If its GPUs are idle as well, it has no requests. Later versions report 0 (the scheduler of
+// 0.10.2 does so, and 0.32 was observed to).
 #pragma once
 
 #include <optional>
