@@ -40,10 +40,10 @@ inline constexpr absl::Duration kKubeletTimeout = absl::Seconds(2);
 // pods yet. Longer than a restart of the kubelet.
 inline constexpr absl::Duration kAttributionGrace = absl::Seconds(60);
 
-// How long the kubelet must list no pod with a device before it is believed, unless its Pods API
-// lists none either. A kubelet that has just started may list none, and nothing shows that it has
-// not received its pods yet. For as long after the kubelet was found again, a list that lacks some
-// pods is not believed, unless the Pods API lacks them too.
+// A kubelet that has just started may list no pods, or only some, and nothing shows that it has not
+// received the others yet. So a list without any device is believed once the kubelet has returned
+// such lists for this long. For this long after an outage of the kubelet, a list that lacks pods
+// which held devices is not believed. Either is believed at once if the Pods API lacks these pods.
 inline constexpr absl::Duration kEmptyListConfirmation = absl::Seconds(15);
 
 // A kubelet that has not received its pods from the API server since its start lists only static
@@ -147,7 +147,7 @@ class KubeletAttribution {
   // The first of the ambiguous answers without a pod. InfiniteFuture: the newest answer is not
   // ambiguous.
   absl::Time none_listed_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
-  // The last time after it was lost.
+  // When the kubelet last answered again after an error.
   absl::Time found_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   // The first unconfirmed answer without a pod since the start. InfinitePast: confirmed, for good.
   // InfiniteFuture: there is none yet.

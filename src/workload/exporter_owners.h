@@ -1,4 +1,5 @@
-// Adds owners to the pods in an exporter's exposition, and checks whether these are all pods.
+// Adds owners to the pods in an exporter's exposition, and decides whether one without pods is
+// believed.
 #pragma once
 
 #include "absl/time/time.h"
@@ -6,9 +7,10 @@
 
 namespace gpuscaler {
 
-// An exposition without a pod may be that of an exporter that does not query the kubelet, or got no
-// answer: it does not show either. It is believed if no GPU is in use. After pods were named, it
-// takes a second such reading and 15 s. Not thread-safe: used by the sampler.
+// An exposition without pods may mean that no pod holds a GPU, or that the exporter does not query
+// the kubelet, or that it got no answer. While a GPU is in use, the holders are therefore unknown.
+// If none is in use, no pod holds a GPU: at once, or, if earlier expositions had pods, after 15 s
+// without any. Not thread-safe: used by the sampler.
 class ExporterOwners {
  public:
   // Fills the pods' owners by their names, and `attribution`. Logs changes.

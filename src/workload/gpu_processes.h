@@ -19,9 +19,8 @@ namespace gpuscaler {
 struct GpuProcessesOfPod {
   std::string uid;                 // the pod's; empty: unknown
   std::vector<int64_t> processes;  // those that exist
-  // Its GPUs have processes, of this or another pod,
-  bool has_hidden = false;    // that the driver lists and our /proc lacks
-  bool has_nameless = false;  // with an unknown pod
+  bool has_hidden = false;         // its GPUs have a process, of any pod, that our /proc lacks
+  bool has_nameless = false;       // its GPUs have a process of an unknown pod
 };
 
 // Not thread-safe.

@@ -16,12 +16,15 @@ namespace gpuscaler {
 // in use: some containers hide processes. Empty: none of these could be read.
 std::optional<bool> InUse(const GpuSample& gpu);
 
-// Fills `in_use`, `held_since` and `steady_memory` of every GPU, reading by reading. A reading that
-// shows nothing keeps the state before it. So does a reading without use in which the field failed
-// that last showed use. The holder has changed if the GPU was free in between, or if none of its
-// processes, or none of its pods (attribution.h), was there before. Holders in the first reading
-// have held their GPUs forever: a restart of the agent starts no warm-up. A GPU that is missing for
-// minutes has the same holder afterwards. Not thread-safe: used by the sampler.
+// Fills `in_use`, `held_since` and `steady_memory` of every GPU, reading by reading. Not
+// thread-safe: used by the sampler.
+// - A GPU stays in use, or free, while readings do not show which it is. It also stays in use while
+//   a field fails that showed use before, and no other field shows use.
+// - The holder has changed if the GPU was free in between, or if none of its processes, or none of
+//   its pods (attribution.h), was there before.
+// - Holders in the first reading have held their GPUs forever, so a restart of the agent starts no
+//   warm-up.
+// - A GPU that is missing for up to 10 minutes has the same holder afterwards.
 class HoldingTracker {
  public:
   void Annotate(NodeSnapshot& snapshot);

@@ -16,7 +16,8 @@ class LostGpus {
  public:
   // Adds such GPUs to the snapshot, each as it was last seen but with every reading failed. A GPU
   // that this agent never saw, as after a restart, is added only if the kubelet's id is the UUID of
-  // a whole GPU of NVIDIA's. None is added while it could be a GPU without a UUID.
+  // a whole GPU of NVIDIA's. None is added while the driver counts a GPU with an unknown UUID,
+  // which may be the lost one.
   void AddTo(NodeSnapshot& snapshot, absl::Span<const PodAllocation> pods);
 
  private:
