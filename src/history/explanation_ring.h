@@ -53,7 +53,7 @@ class ExplanationRing {
   // Drops the blocks with no record at or after `time`.
   void DropBefore(absl::Time time);
 
-  // Returns the bytes on the heap, those of the compressor included.
+  // Bytes on the heap, those of the compressor included.
   size_t bytes() const;
 
  private:

@@ -31,8 +31,7 @@ class PointLog {
   // only their time.
   std::vector<HistoryPoint> Read(absl::Time from, absl::Time to) const;
 
-  // Returns the bytes on the heap.
-  size_t bytes() const;
+  size_t bytes() const;  // on the heap
 
  private:
   static constexpr size_t kColumns = 13;

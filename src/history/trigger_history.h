@@ -44,9 +44,9 @@ class TriggerHistory {
  public:
   struct Options {
     absl::Duration keep = absl::Hours(24);
-    // The oldest hour is dropped first if the points of all triggers take more. While there is only
-    // the present hour, new triggers beyond three quarters are not recorded, so that clients that
-    // invent triggers drop no history of others.
+    // If the points of all triggers take more bytes, the oldest hour is dropped. While only the
+    // present hour is kept, a new trigger is recorded only if all points take at most three
+    // quarters of this: a client that invents triggers must not push out those of others.
     size_t point_bytes = size_t{14} << 20;
     size_t explanation_bytes = size_t{24} << 20;
   };
@@ -73,8 +73,8 @@ class TriggerHistory {
   // Returns the triggers with a kept point, sorted.
   std::vector<TriggerKey> Triggers() const;
 
-  // Returns NOT_FOUND if no point of the trigger is kept. Points more than Options::keep and two
-  // hours away from its newest one are left out.
+  // Returns NOT_FOUND if no point of the trigger is kept. Leaves out points that are
+  // farther from the trigger's newest one than Options::keep and two hours.
   absl::StatusOr<TriggerSeries> Read(const TriggerKey& key, absl::Time from, absl::Time to) const;
 
   // Returns the newest explanation at or before `at`. Returns NOT_FOUND if there never was one, and
@@ -85,8 +85,7 @@ class TriggerHistory {
   std::vector<absl::Time> ExplanationTimes(const TriggerKey& key, absl::Time from,
                                            absl::Time to) const;
 
-  // Returns the bytes on the heap.
-  size_t bytes() const;
+  size_t bytes() const;  // on the heap
 
  private:
   struct Recorded {
