@@ -1,4 +1,4 @@
-// The replies that clients have not read yet, and a limit on their bytes in all.
+// The replies that clients have not read yet, and a limit on their total bytes.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,7 @@ class UnreadReplies {
     return bytes_;
   }
 
-  // Returns how often Add() has returned null.
+  // How often Add() has returned null.
   int64_t refused() const {
     MutexLock lock(mutex_);
     return refused_;

@@ -13,10 +13,10 @@ namespace gpuscaler {
 
 using WebJson = nlohmann::ordered_json;
 
-// Returns milliseconds at most; null for an infinite time.
+// Seconds since 1970 with three decimals at most; null for an infinite time.
 WebJson TimeJson(absl::Time time);
 
-// Returns three decimals at most; null if it is empty or not finite.
+// The number with three decimals at most; null if it is empty or not finite.
 WebJson DecimalJson(const std::optional<double>& number);
 
 // Bytes that are not UTF-8 become U+FFFD.

@@ -25,10 +25,11 @@ struct WebServerOptions {
   HttpServerOptions http;
   WebAccessOptions access;
   EventStreamsOptions events;
-  // The bytes of all replies that clients have not read yet. A reply beyond them is refused with
-  // 503. Event streams hold a batch each besides.
+  // The most bytes of replies that clients have not read yet, all together. A reply that would
+  // exceed it is replaced by 503. Each event stream may hold a batch in addition.
   size_t most_unread_bytes = size_t{64} << 20;
-  // Clients on other hosts are refused, even if something on this one forwards their connections.
+  // Refuses clients with another address than 127.0.0.1 and ::1, as of other hosts if a NAT rule
+  // leads their connections here.
   bool only_this_host = true;
   std::string content_security_policy;
 };
@@ -51,7 +52,7 @@ class WebServer {
   int port() const { return daemon_->port(); }
   int open_streams() const { return streams_.open(); }
   size_t unread_bytes() const { return unread_.bytes(); }
-  // Returns how many replies were refused because of `most_unread_bytes`.
+  // How many replies were refused because of `most_unread_bytes`.
   int64_t refused_replies() const { return unread_.refused(); }
 
   absl::Status ReloadTls() { return daemon_->ReloadTls(); }

@@ -32,8 +32,8 @@ TriggerKey KeyOf(const LiveTrigger& live);
 struct WorkloadRow {
   TriggerKey key;
   bool has_trouble = false;
-  // All fields but the time of the newest request, which changes without news, and the sparkline.
-  // Lacks the closing brace.
+  // A JSON object without its closing brace. Json() adds the time of the newest request, which is
+  // no change of the row, and the sparkline.
   std::string fields;
   absl::Time requested_at;
 
