@@ -66,9 +66,9 @@ class AgentRegistry {
   // Returns the first `most` of them, with the reason if it is known: "10.0.0.7:6001 (connection
   // refused)".
   std::vector<std::string> UnreachedTexts(size_t most) const;
-  // Returns true if the newest answer lists no agent.
+  // True if the newest answer lists no agent.
   bool none_listed() const { return empty_since_ != absl::InfiniteFuture(); }
-  // Returns true before the first successful lookup.
+  // True before the first successful lookup.
   bool HasNoAnswer() const { return newest_answer_ == absl::InfinitePast(); }
   // Returns true if answers have been empty for empty_after: there is no GPU node. An answer is
   // valid until the next one, for 20 s at most.

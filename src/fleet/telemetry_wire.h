@@ -50,7 +50,7 @@ class ReadingDecoder {
   absl::StatusOr<NodeSnapshot> Decode(const telemetry::v1::Reading& reading,
                                       const WriterClock& clock);
 
-  // Returns the weight of the last decoded reading.
+  // The weight of the last decoded reading.
   const ReadingWeight& weight() const { return weight_; }
 
   // Extends the last snapshot to `until_us` on the writer's clock. Returns null if there is no

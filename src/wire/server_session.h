@@ -46,7 +46,7 @@ class ServerSession {
   // if there are too many.
   void OnTlsMessage();
 
-  // Returns OpenSSL's error that ended the handshake, or 0. Must be called in `closed`.
+  // OpenSSL's error that ended the handshake, or 0. Must be called in `closed`.
   unsigned long tls_error() const { return tls_error_; }
 
   // The functions that streams use.
