@@ -25,7 +25,8 @@ namespace gpuscaler {
 struct AgentConnection {
   decltype(Target::tls) tls = nullptr;  // null: no TLS
   std::string server_name = "";  // must be in the agent's certificate; empty: the address's host
-  // The certificate must also have the name of the agent's node among its DNS names, no wildcard.
+  // Besides `server_name`, the certificate must have the name of the agent's node among its DNS
+  // names, without a wildcard.
   bool binds_node_name = false;
 };
 
