@@ -23,7 +23,8 @@ std::string EventText(absl::string_view name, absl::string_view data) {
 
 }  // namespace
 
-void ChangeLog::Update(absl::Time now, std::span<const WorkloadRow> rows, const FleetSize& fleet) {
+void ChangeLog::Update(absl::Time now, std::span<const WorkloadRow> rows,
+                       const std::optional<FleetSize>& fleet) {
   const int64_t next = version_ + 1;
   bool is_changed = version_ == 0;
   std::map<TriggerKey, Row> before = std::exchange(rows_, {});
@@ -47,7 +48,7 @@ void ChangeLog::Update(absl::Time now, std::span<const WorkloadRow> rows, const 
     const int64_t oldest = version_of(*std::ranges::min_element(removed_, {}, version_of));
     std::erase_if(removed_, [&](const auto& entry) { return version_of(entry) == oldest; });
   }
-  if (fleet_version_ == 0 || fleet.generation != fleet_.generation) {
+  if (fleet_version_ == 0 || fleet != fleet_) {
     fleet_version_ = next;
     is_changed = true;
   }
@@ -75,10 +76,11 @@ std::string ChangeLog::TextSince(int64_t since) const {
                                   "],\"removed\":[", absl::StrJoin(removed, ","), "]}"));
   }
   if (fleet_version_ <= since) return text;
-  return text +
-         EventText("fleet",
-                   absl::StrCat("{\"now\":", now, ",\"version\":", fleet_.generation,
-                                ",\"nodes\":", fleet_.nodes, ",\"gpus\":", fleet_.gpus, "}"));
+  const std::string size =
+      fleet_ ? absl::StrCat("\"nodes\":", fleet_->nodes, ",\"gpus\":", fleet_->gpus)
+             : "\"nodes\":null,\"gpus\":null";
+  return text + EventText("fleet", absl::StrCat("{\"now\":", now, ",\"version\":", fleet_version_,
+                                                ",", size, "}"));
 }
 
 EventBatch ChangeLog::Since(int64_t since) {

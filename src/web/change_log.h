@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -17,13 +18,17 @@ struct FleetSize {
   int64_t generation = 0;  // FleetHistory::generation
   size_t nodes = 0;
   int gpus = 0;
+
+  bool operator==(const FleetSize&) const = default;
 };
 
 // Keeps one row per trigger, however long a client waits. Not thread-safe.
 class ChangeLog {
  public:
   // Takes the state at `now`. The version grows if anything but the times of requests differs.
-  void Update(absl::Time now, std::span<const WorkloadRow> rows, const FleetSize& fleet);
+  // `fleet` is empty while the fleet is unknown.
+  void Update(absl::Time now, std::span<const WorkloadRow> rows,
+              const std::optional<FleetSize>& fleet);
 
   // Returns the rows that changed after version `since`, the triggers that were removed after it,
   // and the fleet if it changed. Version 0 has nothing. Must be called after Update(). Calls with
@@ -46,7 +51,7 @@ class ChangeLog {
   int64_t version_ = 0;
   std::map<TriggerKey, Row> rows_;
   std::map<TriggerKey, Removal> removed_;
-  FleetSize fleet_;
+  std::optional<FleetSize> fleet_;
   int64_t fleet_version_ = 0;
   std::map<int64_t, std::shared_ptr<const std::string>>
       texts_;  // key: `since`; all of this version

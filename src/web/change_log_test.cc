@@ -25,7 +25,7 @@ WorkloadRow RowNamed(const std::string& name, int value) {
 class ChangeLogTest : public testing::Test {
  protected:
   void Update(const std::vector<WorkloadRow>& rows, int64_t generation = 1, absl::Time now = kNow) {
-    log_.Update(now, rows, {.generation = generation, .nodes = 2, .gpus = 16});
+    log_.Update(now, rows, FleetSize{.generation = generation, .nodes = 2, .gpus = 16});
   }
 
   ChangeLog log_;
@@ -56,6 +56,17 @@ TEST_F(ChangeLogTest, ClientsGetWhatChangedSinceTheirVersion) {
               AllOf(Not(HasSubstr("\"a\"")), HasSubstr("\"b\""), HasSubstr("event: fleet")));
   EXPECT_THAT(*log_.Since(first).text, AllOf(HasSubstr("\"a\""), HasSubstr("\"b\"")))
       << "a slow client misses nothing";
+}
+
+TEST_F(ChangeLogTest, UnknownFleetHasNoSize) {
+  log_.Update(kNow, {}, std::nullopt);
+  const int64_t unknown = log_.Since(0).version;
+  EXPECT_THAT(*log_.Since(0).text, HasSubstr("\"version\":1,\"nodes\":null,\"gpus\":null"));
+  Update({});
+  const int64_t known = log_.Since(unknown).version;
+  EXPECT_THAT(*log_.Since(unknown).text, HasSubstr("\"version\":2,\"nodes\":2,\"gpus\":16"));
+  log_.Update(kNow, {}, std::nullopt);
+  EXPECT_THAT(*log_.Since(known).text, HasSubstr("\"version\":3,\"nodes\":null"));
 }
 
 TEST_F(ChangeLogTest, TimesOfRequestsAreNoChange) {

@@ -471,7 +471,7 @@ EventBatch WebApi::NextEvents(int64_t since) {
   const Rows rows = CurrentRows();
   const auto fleet = fleets_.AllNodes();
   MutexLock lock(changes_mutex_);
-  FleetSize size;
+  std::optional<FleetSize> size;
   if (fleet.ok()) {
     size = {.generation = (*fleet)->generation,
             .nodes = (*fleet)->nodes.size(),

@@ -207,6 +207,6 @@ export interface WorkloadsEvent {
 export interface FleetEvent {
   now: number;
   version: number;
-  nodes: number;
-  gpus: number;
+  nodes: number | null;
+  gpus: number | null;
 }
