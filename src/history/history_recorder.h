@@ -21,7 +21,7 @@ namespace gpuscaler {
 HistoryPoint PointOf(const Decision& decision, double target);
 
 // Records each live trigger once in each kHistoryStep. The triggers of a step are spread over it,
-// so that no burst of decisions delays answers. Renews no lease. Not thread-safe.
+// so that no burst of decisions delays answers. Does not prolong their leases. Not thread-safe.
 class HistoryRecorder {
  public:
   // Replaced replicas of a larger workload are not counted. So the recorder keeps at most 8 KB for

@@ -177,6 +177,9 @@ absl::Status RunningRole::MakeAnswers(const DemoOverrides& overrides,
     options.grace = config_.grace;
     options.forget_after = config_.forget_after;
     options.namespaces = ServedNamespaces(config_);
+    // KEDA's calls take turns, so all calls for a trigger may go to one aggregator until KEDA
+    // connects anew.
+    options.expected_gap = config_.max_connection_age;
     answers_ = std::make_unique<Answers>(*this, overrides, options, fleet_->store, fleet_->leases,
                                          /*finds_engines=*/true);
   } else {

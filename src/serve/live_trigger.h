@@ -9,8 +9,7 @@
 
 namespace gpuscaler {
 
-// A trigger with a live lease: its newest request is less than 90 s, or three times the longest gap
-// between its requests, ago (store/leases.h).
+// A trigger with a live lease (TriggerEntry::LeaseFrom): its newest request is not long ago.
 struct LiveTrigger {
   std::string namespace_name;
   std::string scaled_object;

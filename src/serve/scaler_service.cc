@@ -316,7 +316,10 @@ bool ScalerService::Impl::AnswerFromCache(const TriggerQuery& query) {
     query.reply(query.call, parsed, parsed.trigger.status());
     return true;
   }
-  evaluator_.RecordRequest(*query.trigger, parsed);
+  // Only KEDA's calls are spread over several servers.
+  const bool is_of_keda = query.call.rpc != Rpc::kExplain;
+  evaluator_.RecordRequest(*query.trigger, parsed,
+                           is_of_keda ? options_.expected_gap : absl::ZeroDuration());
   const auto answer = evaluator_.TryCached(query.part, *query.trigger, query.parsed);
   if (!answer.has_value()) return false;
   if (answer->ok())
@@ -533,6 +536,7 @@ absl::StatusOr<std::shared_ptr<const CachedDecision>> ScalerService::Impl::Evalu
   RETURN_IF_ERROR(live.parsed->trigger.status());
   ASSIGN_OR_RETURN(const Evaluation evaluation,
                    evaluator_.Try(DecisionPart::kAll, *live.entry, live.parsed));
+  evaluator_.LeaseInputs(*live.entry, *live.parsed);
   return evaluation.cached;
 }
 

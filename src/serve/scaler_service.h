@@ -30,6 +30,9 @@ struct ScalerServiceOptions {
   AllowedNamespaces allowed_namespaces;
   std::set<std::string> namespaces;  // triggers of others are refused; empty: all are served
   int max_streams_per_peer = 20'000;
+  // How long all of KEDA's calls for a trigger may go to another server behind the same name. It
+  // counts as a gap between two requests.
+  absl::Duration expected_gap;
   // How long a call waits for a fresh snapshot, in real time, before it returns UNAVAILABLE.
   absl::Duration snapshot_timeout = absl::Milliseconds(1500);
   // A stream ends with OK after this, +-20 %, so that clients rebalance over the servers.
@@ -58,8 +61,9 @@ class ScalerService {
   // all three in common, returns the one that was requested last. Renews no lease.
   std::vector<LiveTrigger> LiveTriggers() const;
 
-  // Returns the decision that a request would get now, without waiting for a snapshot. Renews no
-  // lease. Blocks for the time of a decision, so it must not run on a thread that answers KEDA.
+  // Returns the decision that a request would get now, without waiting for a snapshot. Does not
+  // prolong the trigger's lease, and leases what the decision needs as long as that one lasts.
+  // Blocks for the time of a decision, so it must not run on a thread that answers KEDA.
   absl::StatusOr<std::shared_ptr<const CachedDecision>> Evaluate(const LiveTrigger& live) const;
 
   // Returns Explain's reply for `decision`, the result of Evaluate(). Reads all nodes, so it must

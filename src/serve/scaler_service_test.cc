@@ -209,7 +209,21 @@ TEST(ScalerService, LiveTriggersAreThoseWithALease) {
     EXPECT_EQ((*decision)->decision.value, 60);
   }
   scaler.RepeatFor(absl::Seconds(2), {BusyGpu(0, 60)});
-  EXPECT_TRUE(scaler.service->LiveTriggers().empty()) << "Evaluate() renews no lease";
+  EXPECT_TRUE(scaler.service->LiveTriggers().empty()) << "Evaluate() does not prolong the lease";
+}
+
+TEST(ScalerService, OnlyKedasTriggersAreLiveForTheExpectedGap) {
+  ServedScaler scaler({.expected_gap = absl::Minutes(10)});
+  scaler.Sample({BusyGpu(0, 60)});
+  ASSERT_TRUE(scaler.client.GetMetrics(RefOf({{"metricName", "polled"}})).ok());
+  ASSERT_TRUE(scaler.client.Explain(RefOf({{"metricName", "explained"}})).ok());
+  ASSERT_FALSE(scaler.client.GetMetrics(RefOf({{"aggregation", "p90"}})).ok());
+  EXPECT_EQ(scaler.service->LiveTriggers().size(), 3u);
+  scaler.clock.Advance(kShortestLease);
+  ASSERT_EQ(scaler.service->LiveTriggers().size(), 1u);
+  EXPECT_EQ(scaler.service->LiveTriggers()[0].name, "polled");
+  scaler.clock.Advance(absl::Minutes(30) - kShortestLease);
+  EXPECT_TRUE(scaler.service->LiveTriggers().empty());
 }
 
 TEST(ScalerService, EditedTriggerReplacesTheFormerOneOfItsName) {

@@ -282,9 +282,9 @@ bool CachedDecision::IsValidFor(DecisionPart part, const ParsedTrigger& now,
   return fleet.now < (only_activity ? decision.active_until : decision.valid_until);
 }
 
-absl::Time TriggerEntry::LeaseFrom(absl::Time now) {
+absl::Time TriggerEntry::LeaseFrom(absl::Time now, absl::Duration expected_gap) {
   MutexLock lock(mutex_);
-  const absl::Duration lease = 3 * longest_gap_.Record(now);
+  const absl::Duration lease = 3 * std::max(longest_gap_.Record(now), expected_gap);
   lease_.requested_at = now;
   lease_.until = std::max(lease_.until, now + std::clamp(lease, kShortestLease, kLongestLease));
   return lease_.until;

@@ -166,10 +166,10 @@ class TriggerEntry {
   // It may see the pods of these namespaces: its own, and those that --allow-namespaces opens.
   const std::vector<std::string>& namespaces() const { return namespaces_; }
 
-  // Records a request and returns the end of its lease on costly readings. The lease lasts 3 x the
-  // longest gap between requests (serve/request_gap.h), from kShortestLease to
+  // Records a request and returns the end of its lease. The lease lasts 3 x the longest gap between
+  // requests (serve/request_gap.h), which is at least `expected_gap`, and from kShortestLease to
   // kLongestLease.
-  absl::Time LeaseFrom(absl::Time now);
+  absl::Time LeaseFrom(absl::Time now, absl::Duration expected_gap = absl::ZeroDuration());
 
   struct Lease {
     absl::Time requested_at = absl::InfinitePast();  // newest request

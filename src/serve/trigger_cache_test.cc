@@ -285,6 +285,15 @@ TEST(TriggerEntry, LeaseGrowsWithTheGapsBetweenRequests) {
   EXPECT_EQ(trigger.LeaseFrom(now) - now, absl::Minutes(15));
 }
 
+TEST(TriggerEntry, ExpectedGapCountsLikeOneBetweenRequests) {
+  TriggerEntry trigger(Ref("a", {}));
+  absl::Time now = absl::FromUnixSeconds(1'767'225'600);
+  EXPECT_EQ(trigger.LeaseFrom(now, absl::Minutes(10)) - now, absl::Minutes(30));
+  now += absl::Minutes(12);
+  EXPECT_EQ(trigger.LeaseFrom(now, absl::Minutes(10)) - now, absl::Minutes(36));
+  EXPECT_EQ(trigger.LeaseFrom(now, absl::Hours(24)) - now, absl::Hours(3));
+}
+
 TEST(TriggerEntry, LeaseAtZeroKeepsKedasIntervalAfterDaysOfHpaRequests) {
   TriggerEntry trigger(Ref("a", {}));
   absl::Time now = absl::FromUnixSeconds(1'767'225'600);

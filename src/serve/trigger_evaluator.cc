@@ -244,17 +244,23 @@ void TriggerEvaluator::RenewUntil(const TriggerEntry& entry, const ParsedTrigger
       .IgnoreError();
 }
 
-void TriggerEvaluator::RecordRequest(TriggerEntry& entry, const ParsedTrigger& parsed) const {
+void TriggerEvaluator::RecordRequest(TriggerEntry& entry, const ParsedTrigger& parsed,
+                                     absl::Duration expected_gap) const {
   if (RecordRequestBlocks(entry, parsed)) SearchEngines(entry, parsed);
   const MetricTypeInfo& metric = InfoOf(parsed.trigger->metric);
   const bool has_enough =
       !IsCostly(metric) && entry.LookBackOf(*parsed.trigger) <= kShortestLookBack;
-  const absl::Time until = entry.LeaseFrom(clock_.Now());
+  const absl::Time until = entry.LeaseFrom(clock_.Now(), expected_gap);
   if (has_enough && !parsed.source.has_value()) return;
   RenewUntil(entry, parsed, until);
   if (!IsCostly(metric)) return;
   const auto fleet = FleetOf(parsed, /*source_is_empty=*/false);
   if (fleet.ok() && NeedsCostlyReading(**fleet, metric, staleness_)) wake_sampler_();
+}
+
+void TriggerEvaluator::LeaseInputs(const TriggerEntry& entry, const ParsedTrigger& parsed) const {
+  const absl::Time until = entry.lease().until;
+  if (clock_.Now() < until) RenewUntil(entry, parsed, until);
 }
 
 bool TriggerEvaluator::SuggestsProfile(const ParsedTrigger& parsed) const {

@@ -41,10 +41,15 @@ class TriggerEvaluator {
 
   // All functions below require a `parsed` with a trigger that is OK.
 
-  // Must be called for each request. Renews leases on what the trigger needs: costly readings, and
-  // a longer history than most triggers use. Wakes the sampler if the newest snapshot has no costly
-  // reading that the trigger needs.
-  void RecordRequest(TriggerEntry& entry, const ParsedTrigger& parsed) const;
+  // Must be called for each request. Renews the trigger's lease (TriggerEntry::LeaseFrom) and those
+  // on what it needs: sources, costly readings, and a longer history than most triggers use. Wakes
+  // the sampler if the newest snapshot has no costly reading that the trigger needs.
+  void RecordRequest(TriggerEntry& entry, const ParsedTrigger& parsed,
+                     absl::Duration expected_gap = absl::ZeroDuration()) const;
+
+  // Leases what the newest decision needs until the trigger's lease ends: it may look farther back
+  // than the decision at the newest request.
+  void LeaseInputs(const TriggerEntry& entry, const ParsedTrigger& parsed) const;
 
   // Returns true if RecordRequest() looks for engines in the workload's pods, which takes as long
   // as a decision.
