@@ -74,7 +74,7 @@ class RoleWebTest : public testing::Test {
   }
 
   json Get(const std::string& path) const {
-    const auto reply = Ask(role_->web_port(), "GET", path);
+    const auto reply = Request(role_->web_port(), "GET", path);
     EXPECT_TRUE(reply.ok()) << path << ": " << reply.status();
     return json::parse(reply.ok() ? reply->body : "", nullptr, false);
   }
@@ -154,7 +154,7 @@ TEST_F(RoleWebTest, ExplanationsAreThoseOfTheQueryThenAndNow) {
 }
 
 TEST_F(RoleWebTest, RefusedRepliesAreExported) {
-  const auto page = Ask(role_->metrics_port(), "GET", "/metrics");
+  const auto page = Request(role_->metrics_port(), "GET", "/metrics");
   ASSERT_TRUE(page.ok()) << page.status();
   EXPECT_THAT(page->body, testing::HasSubstr("\nkeda_gpu_scaler_web_replies_refused_total 0\n"));
 }
