@@ -15,6 +15,7 @@
 #include "role/running_role.h"
 #include "serve/scaler_client.h"
 #include "serve/test_http_client.h"
+#include "serve/test_served_scaler.h"
 
 namespace gpuscaler {
 namespace {
@@ -54,17 +55,6 @@ class RoleWebTest : public testing::Test {
     return folder_.Write("gpus.json",
                          absl::StrCat(R"({"gpus": [{"uuid": "GPU-0", "utilization_percent": )",
                                       utilization_percent, "}]}\n"));
-  }
-
-  // Repeats `attempt` until it returns true, for 30 s at most.
-  template <typename Attempt>
-  static bool Eventually(Attempt attempt) {
-    const SteadyClock real;
-    const absl::Time deadline = real.Now() + absl::Seconds(30);
-    while (!attempt()) {
-      if (real.Now() > deadline) return false;
-    }
-    return true;
   }
 
   // Requests the value as KEDA does until it is `want`.
@@ -157,6 +147,32 @@ TEST_F(RoleWebTest, RefusedRepliesAreExported) {
   const auto page = Request(role_->metrics_port(), "GET", "/metrics");
   ASSERT_TRUE(page.ok()) << page.status();
   EXPECT_THAT(page->body, testing::HasSubstr("\nkeda_gpu_scaler_web_replies_refused_total 0\n"));
+}
+
+// Another aggregator may get all calls for a trigger until KEDA connects anew.
+TEST(AggregatorWebTest, TriggerIsListedForThreeTimesTheAgeOfAConnection) {
+  Config config;
+  config.role = Role::kAggregator;
+  config.agents = "static:127.0.0.1:1";  // no agent answers there
+  config.bind_address = "127.0.0.1";
+  config.port = config.metrics_port = config.web_port = kAnyPort;
+  config.probe_port = 0;
+  FakeClock clock;
+  const auto role = RunningRole::Start(config, clock);
+  ASSERT_TRUE(role.ok()) << role.status();
+  const auto client =
+      ScalerClient::Open({.address = absl::StrCat("127.0.0.1:", (*role)->grpc_port())});
+  ASSERT_TRUE(client.ok()) << client.status();
+  const TriggerRef trigger = {.name = "llama", .namespace_name = "team-a", .metadata = {}};
+  EXPECT_FALSE((*client)->GetMetrics(trigger, "keda_gpu_metric").ok());
+  const auto status = [&] {
+    const auto reply = Request((*role)->web_port(), "GET", kLlamaPath);
+    return reply.ok() ? reply->status : 0;
+  };
+  clock.Advance(3 * config.max_connection_age - absl::Seconds(1));
+  EXPECT_EQ(status(), 200);
+  clock.Advance(absl::Seconds(1));
+  EXPECT_TRUE(Eventually([&] { return status() == 404; }));
 }
 
 }  // namespace
