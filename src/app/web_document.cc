@@ -74,6 +74,8 @@ std::optional<double> NumberOfJson(const WebDocument& json) {
 
 std::string ErrorOfBody(const std::string& body) {
   constexpr size_t kLongestError = 1000;
+  constexpr size_t kLongestBody = size_t{64} << 10;  // the time to parse many fields is quadratic
+  if (body.size() > kLongestBody) return "";
   const WebDocument error = FieldOf(ParseShallow(body), "error");
   return error.is_string() ? PrintableText(error.get<std::string>(), kLongestError) : "";
 }

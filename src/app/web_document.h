@@ -17,7 +17,7 @@ namespace gpuscaler {
 using WebDocument = nlohmann::ordered_json;
 
 // Returns the document of a reply of the web API, or an error:
-//   UNAVAILABLE          no reply, or HTTP 503; the message describes how to reach the port
+//   UNAVAILABLE          no reply: the message describes how to reach the port; or HTTP 5xx
 //   UNAUTHENTICATED      HTTP 401 and 403
 //   NOT_FOUND            HTTP 404
 //   OUT_OF_RANGE         HTTP 410: no longer kept

@@ -294,7 +294,8 @@ const std::vector<Option>& Table() {
        .member = &Config::prices,
        .value = "FILE",
        .help = "Prices of GPU models for the cost of the last day: \"GPU model,price per hour\" or "
-               "OpenCost's CSV (docs/cost.md). Without it, costs are GPU-hours alone.",
+               "OpenCost's CSV (docs/cost.md). They are exported too, as gpu_hourly_price. Without "
+               "it, costs are GPU-hours alone.",
        .roles = kAnsweringKeda},
       {.name = "currency",
        .member = &Config::currency,

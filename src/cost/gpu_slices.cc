@@ -94,7 +94,7 @@ std::string ModelOf(const GpuSample* whole, const GpuSample& first) {
 
 }  // namespace
 
-std::vector<WholeGpu> WholeGpus(const NodeSnapshot& snapshot) {
+std::vector<WholeGpu> WholeGpusOn(const NodeSnapshot& snapshot) {
   std::vector<std::string> order;
   std::map<std::string, std::pair<const GpuSample*, std::vector<const GpuSample*>>> gpus;
   for (const GpuSample& gpu : snapshot.gpus) {

@@ -24,6 +24,6 @@ struct WholeGpu {
 // The fraction of a MIG instance is that of its profile: 3g is 3 of 7 compute slices, and 3 of 4 on
 // an A30. Without a profile in the names the fractions are those of the memory. If they are not
 // known either, or if partitions share the memory (AMD's NPS1), all parts are equal.
-std::vector<WholeGpu> WholeGpus(const NodeSnapshot& snapshot);
+std::vector<WholeGpu> WholeGpusOn(const NodeSnapshot& snapshot);
 
 }  // namespace gpuscaler

@@ -137,7 +137,7 @@ void GpuTime::Add(const NodeSnapshot& snapshot, absl::Time at, Book book) {
   const int64_t covered = std::min(elapsed, absl::ToInt64Microseconds(limits_.stale_after));
   Track(snapshot, at, absl::FromUnixMicros(now - covered));
   whole_.clear();
-  for (const WholeGpu& whole : WholeGpus(snapshot)) {
+  for (const WholeGpu& whole : WholeGpusOn(snapshot)) {
     UsageKey& unheld = whole_.emplace_back();
     unheld.gpu_model = whole.model;
     unheld.node = snapshot.node;

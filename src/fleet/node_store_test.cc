@@ -102,7 +102,7 @@ class NodeStoreTest : public testing::Test {
   std::optional<double> UtilizationOf(const std::string& node) const {
     return StateOf(node).history->Newest().gpus[0].utilization_percent;
   }
-  std::set<std::string> NodesOf(const std::string& namespace_name) const {
+  std::vector<std::string> NodesOf(const std::string& namespace_name) const {
     return node_store_.index().NodesOf({.namespaces = {namespace_name}}).names;
   }
 

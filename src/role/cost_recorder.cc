@@ -1,6 +1,7 @@
 #include "role/cost_recorder.h"
 
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -30,13 +31,16 @@ std::map<std::string, HourlyPrice> CostRecorder::ModelPrices() const {
   std::map<std::string, HourlyPrice> prices;
   if (!HasPrices()) return prices;
   const auto fleet = fleets_.AllNodes();
-  MutexLock lock(mutex_);
-  if (!fleet.ok() || prices_ == nullptr) return prices;
+  if (!fleet.ok()) return prices;
+  std::set<std::string> models;
   for (const NodeState& state : (*fleet)->nodes) {
-    for (const WholeGpu& gpu : WholeGpus(state.history->Newest())) {
-      const std::optional<HourlyPrice> price = prices_->PriceOf(gpu.model);
-      if (price.has_value()) prices.emplace(gpu.model, *price);
-    }
+    for (WholeGpu& gpu : WholeGpusOn(state.history->Newest())) models.insert(std::move(gpu.model));
+  }
+  MutexLock lock(mutex_);
+  if (prices_ == nullptr) return prices;
+  for (const std::string& model : models) {
+    const std::optional<HourlyPrice> price = prices_->PriceOf(model);
+    if (price.has_value()) prices.emplace(model, *price);
   }
   return prices;
 }

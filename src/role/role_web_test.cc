@@ -57,10 +57,14 @@ class RoleWebTest : public testing::Test {
                                       utilization_percent, "}]}\n"));
   }
 
-  // Requests the value as KEDA does until it is `want`.
-  bool AwaitValue(double want) const {
-    return Eventually(
-        [&] { return client_->GetMetrics(trigger_, "keda_gpu_metric").value_or(-1) == want; });
+  // Requests the value as KEDA does until it is `want`. Each attempt takes 1 ns: the sampler may
+  // have read the file before it was written, and keeps one reading of each time.
+  bool AwaitValue(double want) {
+    return Eventually([&] {
+      if (client_->GetMetrics(trigger_, "keda_gpu_metric").value_or(-1) == want) return true;
+      clock_.Advance(absl::Nanoseconds(1));
+      return false;
+    });
   }
 
   json Get(const std::string& path) const {
@@ -113,13 +117,13 @@ class RoleWebTest : public testing::Test {
 };
 
 TEST_F(RoleWebTest, ExplanationsAreThoseOfTheQueryThenAndNow) {
+  const absl::Time then = clock_.Now() + kHistoryStep;
   ASSERT_TRUE(AwaitValue(50));
   // A reading just before the next step of the history, so that its age is "now" in both texts.
   WriteGpu(70);
-  clock_.Advance(kHistoryStep - absl::Nanoseconds(1));
+  clock_.Advance(then - absl::Milliseconds(1) - clock_.Now());
   ASSERT_TRUE(AwaitValue(70));
-  clock_.Advance(absl::Nanoseconds(1));
-  const absl::Time then = clock_.Now();
+  clock_.Advance(then - clock_.Now());
   json past;
   ASSERT_TRUE(Eventually([&] {
     past = PastExplanation(then);

@@ -283,7 +283,7 @@ void RunningRole::StartThreads(const DemoOverrides& overrides) {
           duplicates->Tick();
         });
   }
-  if (costs_ != nullptr) {
+  if (web_ != nullptr) {
     counting_costs_ = std::make_unique<PeriodicThread>(
         "costs",
         std::max(CostHistory::kRecordEvery / overrides.clock_speed, kShortestRecordingInterval),

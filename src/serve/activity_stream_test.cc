@@ -1,5 +1,6 @@
 #include "serve/activity_stream.h"
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -120,15 +121,21 @@ TEST(ActivityStream, RunningWorkloadIsNotRepeated) {
 }
 
 TEST(ActivityStream, DecisionsOfRequestsProveActivity) {
-  ServedScaler scaler(kNeverStale);
+  std::atomic<int> rounds = 0;
+  ServedScaler scaler({.stale_after = absl::Seconds(20),
+                       .stream_lifetime = absl::Hours(1),
+                       .on_tick = [&rounds] { ++rounds; }});
+  const auto ref = RefOf({{"activationWindow", "5m"}});
   scaler.Sample({BusyGpu(0, 60)});
-  const auto stream = Open(scaler);
+  const auto stream = Open(scaler, ref);
   ASSERT_THAT(stream->WaitForMessages(1), SizeIs(1));
-  constexpr int kRequests = 10;
+  constexpr int kRequests = 4;
   for (int i = 0; i < kRequests; ++i) {
     scaler.clock.Advance(absl::Seconds(15));
+    const int before = rounds;  // a stream that is due decides in the next whole round
+    ASSERT_TRUE(Eventually([&] { return rounds >= before + 2; }));
     scaler.Sample({BusyGpu(0, 70)});
-    ASSERT_TRUE(scaler.client.GetMetrics(RefOf({})).ok());
+    ASSERT_TRUE(scaler.client.GetMetrics(ref).ok());
     scaler.Sample({BusyGpu(0, 60)});
   }
   EXPECT_EQ(scaler.counted.decided(Outcome::kValue), 1 + kRequests)

@@ -23,7 +23,7 @@ struct CallHeaders {
   std::string path;              // "/package.Service/Method"
   std::string peer;              // an address without its port; "unix" for unix sockets
   bool has_certificate = false;  // the peer has shown one, which the server verified
-  absl::Time deadline = absl::InfiniteFuture();
+  absl::Time deadline = absl::InfiniteFuture();  // a time of SteadyNow()
   // Empty after the call's start.
   std::multimap<std::string, std::string> metadata;
 };
