@@ -27,7 +27,8 @@ struct HistoryPoint {
   std::optional<double> capacity;  // requests per second of one replica, the mean over models
   std::optional<double> demand;    // in replicas
   std::optional<double> replaced;  // replicas with a new name, while their number stayed
-  std::optional<double> gpus;      // held by all replicas, starting and terminating ones too
+  // Held by all replicas, starting and terminating ones too. Empty if no GPU of theirs is known.
+  std::optional<double> gpus;
 
   friend bool operator==(const HistoryPoint&, const HistoryPoint&) = default;
 };

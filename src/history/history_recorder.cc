@@ -30,12 +30,17 @@ bool HoldsGpus(const Contribution& contribution) {
          contribution.state == Contribution::State::kTerminating;
 }
 
-// A GPU that several replicas share counts once.
-double CountGpus(const Decision& decision) {
+// A GPU that several replicas share counts once. Returns nothing if replicas hold GPUs that are all
+// unknown, as those of engines without pods are.
+std::optional<double> CountGpus(const Decision& decision) {
   std::set<std::string> uuids;
+  bool has_holders = false;
   for (const Contribution& contribution : decision.contributions) {
-    if (HoldsGpus(contribution)) uuids.insert(contribution.gpus.begin(), contribution.gpus.end());
+    if (!HoldsGpus(contribution)) continue;
+    has_holders = true;
+    uuids.insert(contribution.gpus.begin(), contribution.gpus.end());
   }
+  if (has_holders && uuids.empty()) return std::nullopt;
   return static_cast<double>(uuids.size());
 }
 

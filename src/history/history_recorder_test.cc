@@ -87,6 +87,15 @@ TEST_F(HistoryRecorderTest, RecordsEachRequestedTriggerInEachStep) {
   }
 }
 
+TEST(PointOf, GpusAreUnknownIfReplicasHoldNoKnownOne) {
+  Decision decision;
+  EXPECT_EQ(PointOf(decision, 80).gpus, 0) << "no replicas";
+  decision.contributions = {{.name = "engine-0"}, {.name = "engine-1"}};
+  EXPECT_EQ(PointOf(decision, 80).gpus, std::nullopt);
+  decision.contributions[1].gpus = {"GPU-a", "GPU-b"};
+  EXPECT_EQ(PointOf(decision, 80).gpus, 2);
+}
+
 TEST_F(HistoryRecorderTest, DoesNotKeepTheLease) {
   Request();
   RunFor(absl::Minutes(5));

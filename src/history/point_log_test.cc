@@ -91,6 +91,18 @@ TEST(PointLog, NumbersThatNoCellHoldsAreCutOrUnknown) {
   EXPECT_EQ(points[3].value, 1e15);
 }
 
+TEST(PointLog, KeepsAnEmptyNumberApartFromZero) {
+  PointLog log;
+  std::vector<HistoryPoint> want;
+  for (const std::optional<double> gpus : {std::optional<double>(0), std::optional<double>(),
+                                           std::optional<double>(0), std::optional<double>(3)}) {
+    want.push_back(PointAt(static_cast<int>(want.size()), 10));
+    want.back().gpus = gpus;
+    log.Append(want.back());
+  }
+  EXPECT_THAT(ReadSteps(log, 0, 3), ElementsAreArray(want));
+}
+
 TEST(PointLog, DropsWholeHours) {
   PointLog log;
   for (int step = 0; step < 500; ++step) log.Append(PointAt(step, step));

@@ -4,7 +4,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "history/history_recorder.h"
 #include "history/test_points.h"
+#include "scaling/decision.h"
 #include "scaling/hpa.h"
 #include "scaling/test_random.h"
 
@@ -146,6 +148,19 @@ TEST(WhatIf, GpusPerReplicaCountStartingOnes) {
   points[1].starting = 1;
   EXPECT_EQ(Replay(points, {}).gpus_per_replica, 2);
   EXPECT_EQ(Replay(PointsWith({100}, 2), {}).gpus_per_replica, 1) << "no GPU is known";
+}
+
+TEST(WhatIf, ReplicasWithoutKnownGpusHoldOneEachInBothCourses) {
+  Decision decision;  // as with engineEndpoint
+  decision.value = 160;
+  decision.replicas = 2;
+  decision.active = true;
+  decision.contributions = {{.name = "engine-0"}, {.name = "engine-1"}};
+  HistoryPoint point = PointOf(decision, 80);
+  point.at = kFirstPoint;
+  const WhatIf result = Replay(std::vector<HistoryPoint>{point}, {});
+  EXPECT_DOUBLE_EQ(result.happened.gpu_hours, 2 * 15 / 3600.0);
+  EXPECT_DOUBLE_EQ(result.would.gpu_hours, 2 * 15 / 3600.0);
 }
 
 TEST(WhatIf, DirectionChangesAreTurns) {

@@ -106,5 +106,6 @@ test('What if shows the numbers of the HPA model', async () => {
   const cells = page.locator('[data-testid=outcome] tbody tr').first().locator('td');
   const shown = (await cells.allTextContents()).slice(0, 2);
   assert.deepEqual(shown, [text(answer.happened.gpu_hours), text(answer.would.gpu_hours)]);
+  assert.ok((answer.happened.gpu_hours ?? 0) > 0, 'the replicas of the record hold GPUs');
   await close();
 });
