@@ -17,7 +17,6 @@
 #include "history/history_point.h"
 #include "history/marks.h"
 #include "history/what_if.h"
-#include "trigger/trigger.h"
 #include "web/fleet_json.h"
 #include "web/web_json.h"
 #include "web/web_query.h"
@@ -348,6 +347,15 @@ absl::StatusOr<TriggerSeries> WebApi::SeriesOf(const TriggerKey& key,
   return sources_.history->Read(key, range.from, range.to);
 }
 
+TargetType WebApi::TargetTypeOf(const TriggerKey& key) const {
+  for (const LiveTrigger& live : sources_.workloads.live_triggers()) {
+    if (KeyOf(live) == key && live.parsed->trigger.ok()) return live.parsed->trigger->target_type;
+  }
+  const auto past = sources_.history->ExplanationAt(key, clock_.Now());
+  const bool is_value = past.ok() && past->explanation.target_type() == Name(TargetType::kValue);
+  return is_value ? TargetType::kValue : TargetType::kAverageValue;
+}
+
 WebApi::JsonOr WebApi::History(const TriggerKey& key, const WebRequest& request) const {
   ASSIGN_OR_RETURN(const TriggerSeries series, SeriesOf(key, request));
   const std::vector<HistoryPoint>& all = series.points;
@@ -360,6 +368,7 @@ WebApi::JsonOr WebApi::History(const TriggerKey& key, const WebRequest& request)
   json["to"] = TimeJson(to);
   json["step_seconds"] = DecimalJson(StepSeconds(stride));
   json["since"] = TimeJson(series.since);
+  json["target_type"] = std::string(Name(TargetTypeOf(key)));
   json["points"] = TimesJson(points);
   const std::pair<const char*, std::optional<double> HistoryPoint::*> columns[] = {
       {"value", &HistoryPoint::value},           {"target", &HistoryPoint::target},
@@ -404,15 +413,7 @@ WebApi::JsonOr WebApi::Explanation(const TriggerKey& key, const WebRequest& requ
 WebApi::JsonOr WebApi::WhatIfOf(const TriggerKey& key, const WebRequest& request) const {
   ASSIGN_OR_RETURN(WhatIfOptions options, WhatIfOptionsOf(request));
   ASSIGN_OR_RETURN(const TriggerSeries series, SeriesOf(key, request));
-  // A trigger that KEDA no longer requests has the type of its newest explanation.
-  const auto past = sources_.history->ExplanationAt(key, clock_.Now());
-  if (past.ok() && past->explanation.target_type() == Name(TargetType::kValue)) {
-    options.target_type = TargetType::kValue;
-  }
-  for (const LiveTrigger& live : sources_.workloads.live_triggers()) {
-    if (KeyOf(live) != key || !live.parsed->trigger.ok()) continue;
-    options.target_type = live.parsed->trigger->target_type;
-  }
+  options.target_type = TargetTypeOf(key);
   const std::vector<HistoryPoint>& points = series.points;
   const WhatIf replay = Replay(points, options);
   const size_t stride = StrideOf(points.size());

@@ -17,6 +17,7 @@
 #include "history/trigger_history.h"
 #include "model/staleness_limits.h"
 #include "store/fleet_reader.h"
+#include "trigger/trigger.h"
 #include "web/change_log.h"
 #include "web/event_streams.h"
 #include "web/shared_reply.h"
@@ -83,6 +84,10 @@ class WebApi {
                                          const WebRequest& request) const;
   // Returns UNIMPLEMENTED without a history.
   absl::StatusOr<TriggerSeries> SeriesOf(const TriggerKey& key, const WebRequest& request) const;
+
+  // Requires a history. A trigger that clients no longer request has the type of its newest
+  // explanation, or AverageValue without one.
+  TargetType TargetTypeOf(const TriggerKey& key) const;
 
   // At most one second old.
   Rows CurrentRows();

@@ -306,6 +306,21 @@ TEST_F(WebApiTest, WhatIfIsTheReplayOfTheRecord) {
   EXPECT_THAT(what_if["note"].get<std::string>(), HasSubstr("The load is taken as it was"));
 }
 
+TEST_F(WebApiTest, HistoryHasTheTargetType) {
+  Record(4);
+  const std::string path = absl::StrCat(kLlm, "/history?trigger=keda_gpu_metric");
+  EXPECT_EQ(MustGet(path)["target_type"], "AverageValue");
+  gpuscaler::v1::Explanation explanation;
+  explanation.set_target_type("Value");
+  history_.RecordExplanation(kKey, clock_.Now(), explanation);
+  EXPECT_EQ(MustGet(path)["target_type"], "Value") << "as it was when it was last explained";
+  workloads_.Add("shop", "llm");
+  EXPECT_EQ(MustGet(path)["target_type"], "AverageValue") << "as it is requested now";
+  workloads_.Clear();
+  workloads_.Add("shop", "llm", {{"targetType", "Value"}});
+  EXPECT_EQ(MustGet(path)["target_type"], "Value");
+}
+
 TEST_F(WebApiTest, WhatIfOfATriggerOfThePastHasItsTargetType) {
   Record(4);
   EXPECT_EQ(MustGet(absl::StrCat(kLlm, "/what-if"))["note"], WhatIfNote(TargetType::kAverageValue));

@@ -72,6 +72,7 @@ export interface History {
   to: number;
   step_seconds: number;
   since: number;
+  target_type: string; // AverageValue or Value
   points: number[];
   value: Numbers;
   target: Numbers;

@@ -27,6 +27,16 @@ export function stackOf(history: History): Stack {
   };
 }
 
+// What the value is compared with: the target of one replica times their number, or with the target
+// type Value the target alone.
+export function targetOf(history: History): { label: string; values: Numbers } {
+  if (history.target_type === 'Value') return { label: 'target', values: history.target };
+  return {
+    label: 'target × replicas',
+    values: combined(history.target, history.replicas, (target, replicas) => target * replicas),
+  };
+}
+
 export function hasAny(column: Numbers): boolean {
   return column.some((value) => value !== null);
 }

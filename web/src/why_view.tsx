@@ -2,7 +2,7 @@
 import { useMemo, useState } from 'preact/hooks';
 import { pathOf, workloadPath } from './api_client.ts';
 import type { Explanation, History, Numbers } from './api_types.ts';
-import { combined, hasAny, nearestPoint, stackOf } from './chart_data.ts';
+import { hasAny, nearestPoint, stackOf, targetOf } from './chart_data.ts';
 import type { Live } from './live.ts';
 import { Loaded, Notice } from './notices.tsx';
 import { PointTable } from './point_table.tsx';
@@ -109,15 +109,10 @@ interface Lines {
 function linesOf(history: History): Lines {
   const stack = stackOf(history);
   const counted: Numbers = stack.counted;
+  const target = targetOf(history);
   const value: Line[] = [
     { label: 'value', values: history.value, colour: 'accent' },
-    {
-      label: 'target × replicas',
-      values: combined(history.target, history.replicas, (target, replicas) => target * replicas),
-      colour: 'quiet',
-      isStep: true,
-      isDashed: true,
-    },
+    { ...target, colour: 'quiet', isStep: true, isDashed: true },
   ];
   const replicas: Line[] = [
     { label: 'counted', values: counted, colour: 'counted', isStep: true, isFilled: true },
@@ -158,7 +153,9 @@ function linesOf(history: History): Lines {
     });
   }
   const others: Line[] = [
-    { label: 'target', values: history.target, colour: 'quiet' },
+    ...(target.values === history.target
+      ? []
+      : [{ label: 'target', values: history.target, colour: 'quiet' }]),
     { label: 'terminating', values: history.terminating, colour: 'quiet' },
     { label: 'batch limit', values: history.limit, colour: 'quiet' },
   ].filter((line) => hasAny(line.values));
@@ -208,7 +205,7 @@ function HistoryCharts(props: {
         <p class="quiet">explanations since {instantText(oldest, zone)}</p>
       )}
       <TimeChart
-        title="value against target × replicas"
+        title={`value against ${targetOf(history).label}`}
         lines={lines.value}
         marks={history.marks}
         showsSigns

@@ -134,6 +134,7 @@ export function history(name: string, from: number, to: number, since: number): 
     to,
     step_seconds: step,
     since,
+    target_type: 'AverageValue',
     points,
     value: column((at) => valueAt(index, at, target)),
     target: column(() => target),

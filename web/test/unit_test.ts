@@ -7,6 +7,7 @@ import {
   gapAt,
   nearestPoint,
   stackOf,
+  targetOf,
   thinned,
   unknownRuns,
 } from '../src/chart_data.ts';
@@ -113,6 +114,18 @@ test('the stack is counted, unreadable and starting replicas', () => {
     unreadable: [3, null],
     starting: [5, null],
   });
+});
+
+test('a mean is compared with the target, and a total with the target of all replicas', () => {
+  const history = {
+    ...data.history('llama-70b', NOW - 3600, NOW, NOW - 80_000)!,
+    target: [80, 80],
+    replicas: [3, null],
+  };
+  const total = targetOf(history);
+  assert.deepEqual(total, { label: 'target × replicas', values: [240, null] });
+  const mean = targetOf({ ...history, target_type: 'Value' });
+  assert.deepEqual(mean, { label: 'target', values: [80, 80] });
 });
 
 test('the nearest point and the newest explanation before an instant', () => {
