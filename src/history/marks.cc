@@ -74,12 +74,13 @@ std::vector<HistoryGap> GapsOf(std::span<const HistoryPoint> points, absl::Time 
   for (const HistoryPoint& point : points) {
     if (point.value.has_value()) continue;
     std::string because = ReasonOfGap(point, started_at);
-    const bool continues = !gaps.empty() && gaps.back().because == because &&
-                           gaps.back().to + kHistoryStep == point.at;
+    const absl::Time to = point.at + kHistoryStep;
+    const bool continues =
+        !gaps.empty() && gaps.back().because == because && gaps.back().to == point.at;
     if (continues) {
-      gaps.back().to = point.at;
+      gaps.back().to = to;
     } else {
-      gaps.push_back({.from = point.at, .to = point.at, .because = std::move(because)});
+      gaps.push_back({.from = point.at, .to = to, .because = std::move(because)});
     }
   }
   return gaps;

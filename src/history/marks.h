@@ -27,7 +27,7 @@ absl::string_view Name(HistoryMark::Kind kind);  // "scale"
 // A time without a value.
 struct HistoryGap {
   absl::Time from;      // its first point
-  absl::Time to;        // its last point
+  absl::Time to;        // one step after its last point
   std::string because;  // "no reading", "not requested" or "scaler started"
 };
 

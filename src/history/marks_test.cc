@@ -97,8 +97,8 @@ TEST(Gaps, EachHasItsReason) {
                                   .Replicas(1)
                                   .NoRecord();
   EXPECT_THAT(points.Gaps(kFirstPoint + 2 * kHistoryStep),
-              ElementsAre("0-1 scaler started", "2-2 not requested", "4-5 no reading",
-                          "7-7 not requested"));
+              ElementsAre("0-2 scaler started", "2-3 not requested", "4-6 no reading",
+                          "7-8 not requested"));
 }
 
 TEST(Gaps, ThereIsNoneBetweenValues) {

@@ -306,6 +306,16 @@ TEST_F(WebApiTest, WhatIfIsTheReplayOfTheRecord) {
   EXPECT_THAT(what_if["note"].get<std::string>(), HasSubstr("The load is taken as it was"));
 }
 
+TEST_F(WebApiTest, GapOfOneStepLastsOneStep) {
+  Record(2);
+  clock_.Advance(kHistoryStep);
+  Record(2);
+  const json gaps = MustGet(absl::StrCat(kLlm, "/history?from=", 1'767'225'600))["gaps"];
+  ASSERT_FALSE(gaps.empty());
+  EXPECT_EQ(gaps[0],
+            json({{"from", 1'767'225'630}, {"to", 1'767'225'645}, {"because", "not requested"}}));
+}
+
 TEST_F(WebApiTest, HistoryHasTheTargetType) {
   Record(4);
   const std::string path = absl::StrCat(kLlm, "/history?trigger=keda_gpu_metric");

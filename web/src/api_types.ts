@@ -52,8 +52,8 @@ export interface Triggers {
 export type Numbers = (number | null)[];
 
 export interface Gap {
-  from: number;
-  to: number;
+  from: number; // its first point
+  to: number; // one step after its last point
   because: string;
 }
 
