@@ -344,7 +344,11 @@ absl::StatusOr<TriggerSeries> WebApi::SeriesOf(const TriggerKey& key,
         absl::StrCat("nothing is kept for longer than ", DurationText(keep), " (--history)"));
   }
   range.from = std::max(range.from, now - keep);
-  return sources_.history->Read(key, range.from, range.to);
+  ASSIGN_OR_RETURN(TriggerSeries series, sources_.history->Read(key, range.from, range.to));
+  std::vector<HistoryPoint>& points = series.points;
+  const bool ends_now = !points.empty() && points.back().at + kHistoryStep > now;
+  if (ends_now && !points.back().code.has_value()) points.pop_back();
+  return series;
 }
 
 TargetType WebApi::TargetTypeOf(const TriggerKey& key) const {

@@ -82,7 +82,7 @@ class WebApi {
   // Returns the trigger that the request names, or the only one of the ScaledObject.
   absl::StatusOr<TriggerKey> FindTrigger(const std::string& namespace_name, const std::string& name,
                                          const WebRequest& request) const;
-  // Returns UNIMPLEMENTED without a history.
+  // Returns NOT_FOUND without a history. The present step is left out until it is recorded.
   absl::StatusOr<TriggerSeries> SeriesOf(const TriggerKey& key, const WebRequest& request) const;
 
   // Requires a history. A trigger that clients no longer request has the type of its newest

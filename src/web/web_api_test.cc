@@ -170,8 +170,9 @@ TEST_F(WebApiTest, TriggersOfAScaledObject) {
 }
 
 TEST_F(WebApiTest, HistoryHasArraysOfOneLength) {
-  Record(8);
+  Record(7);
   RecordExplanation("first");
+  Record(1);
   const json history = MustGet(absl::StrCat(kLlm, "/history?trigger=keda_gpu_metric"));
   EXPECT_EQ(history["namespace"], "shop");
   EXPECT_EQ(history["name"], "llm");
@@ -192,7 +193,7 @@ TEST_F(WebApiTest, HistoryHasArraysOfOneLength) {
   EXPECT_EQ(history["value"][first - 1], nullptr);
   EXPECT_EQ(history["gaps"][0]["because"], "scaler started");
   EXPECT_EQ(history["marks"][0]["kind"], "scale");
-  EXPECT_EQ(history["explanations"], json({1'767'225'720}));
+  EXPECT_EQ(history["explanations"], json({1'767'225'705}));
 }
 
 TEST_F(WebApiTest, OnlyTriggerNeedsNoNameAndSeveralDo) {
@@ -286,7 +287,8 @@ TEST_F(WebApiTest, WhatIfIsTheReplayOfTheRecord) {
   Record(40);
   const json what_if = MustGet(
       absl::StrCat(kLlm, "/what-if?target=100&min=1&max=3&scale_down_window=60&pods_per_minute=2"));
-  const auto series = history_.Read(kKey, clock_.Now() - absl::Hours(1), clock_.Now());
+  const absl::Time recorded_until = clock_.Now() - kHistoryStep;
+  const auto series = history_.Read(kKey, clock_.Now() - absl::Hours(1), recorded_until);
   ASSERT_TRUE(series.ok()) << series.status();
   const WhatIf want = Replay(series->points, {.target = 100,
                                               .min_replicas = 1,
@@ -314,6 +316,28 @@ TEST_F(WebApiTest, GapOfOneStepLastsOneStep) {
   ASSERT_FALSE(gaps.empty());
   EXPECT_EQ(gaps[0],
             json({{"from", 1'767'225'630}, {"to", 1'767'225'645}, {"because", "not requested"}}));
+}
+
+TEST_F(WebApiTest, PresentStepIsLeftOutUntilItIsRecorded) {
+  Record(4);  // the clock is at the begin of the fifth step
+  const std::string path = absl::StrCat(kLlm, "/history?from=", 1'767'225'600);
+  const auto expect_four_points = [&] {
+    const json history = MustGet(path);
+    EXPECT_EQ(history["points"].size(), 4u);
+    EXPECT_EQ(history["to"], 1'767'225'645);
+    EXPECT_EQ(history["value"].back(), 30);
+    EXPECT_EQ(history["gaps"], json::array());
+    EXPECT_EQ(history["marks"], json::array());
+  };
+  expect_four_points();
+  clock_.Advance(absl::Seconds(14));
+  expect_four_points();
+  EXPECT_EQ(MustGet(absl::StrCat(kLlm, "/what-if?from=", 1'767'225'600))["points"].size(), 4u);
+  clock_.Advance(absl::Seconds(1));  // now the fifth step is over
+  const json history = MustGet(path);
+  EXPECT_EQ(history["points"].size(), 5u);
+  EXPECT_EQ(history["gaps"].size(), 1u);
+  EXPECT_EQ(history["marks"].back()["kind"], "gap");
 }
 
 TEST_F(WebApiTest, HistoryHasTheTargetType) {
