@@ -75,6 +75,16 @@ HistoryPoint PointOf(const Decision& decision, double target) {
   return point;
 }
 
+ReplicaNames CountedNames(const Decision& decision) {
+  ReplicaNames names;
+  for (const Contribution& contribution : decision.contributions) {
+    if (IsCounted(contribution)) names.push_back(absl::HashOf(contribution.name));
+  }
+  std::ranges::sort(names);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
 void HistoryRecorder::Tick() {
   const absl::Time now = clock_.Now();
   const absl::Time step = StepBegin(now);
@@ -96,7 +106,7 @@ void HistoryRecorder::BeginStep(absl::Time step) {
   live_ = service_.LiveTriggers();
   recorded_ = 0;
   history_.Expire(step);
-  std::map<TriggerKey, Names> names;
+  std::map<TriggerKey, ReplicaNames> names;
   for (const LiveTrigger& live : live_) {
     if (auto known = names_.extract(KeyOf(live))) names.insert(std::move(known));
   }
@@ -118,14 +128,10 @@ void HistoryRecorder::Record(const LiveTrigger& live) {
 }
 
 int HistoryRecorder::CountReplaced(const TriggerKey& key, const Decision& decision) {
-  Names now;
-  for (const Contribution& contribution : decision.contributions) {
-    if (IsCounted(contribution)) now.push_back(absl::HashOf(contribution.name));
-  }
-  std::ranges::sort(now);
+  ReplicaNames now = CountedNames(decision);
   if (now.size() > kMostReplicas) now.clear();
   now.shrink_to_fit();
-  Names& before = names_[key];
+  ReplicaNames& before = names_[key];
   int fresh = 0;
   for (const size_t name : now) fresh += std::ranges::binary_search(before, name) ? 0 : 1;
   const bool is_same_number = before.size() == now.size();

@@ -20,6 +20,12 @@ namespace gpuscaler {
 // Returns the numbers of a decision. `point.at` and `point.replaced` are not set.
 HistoryPoint PointOf(const Decision& decision, double target);
 
+// Hashes of the names of replicas, in ascending order, each once.
+using ReplicaNames = std::vector<size_t>;
+
+// Returns the names of the replicas that count. Several replicas may have the same one.
+ReplicaNames CountedNames(const Decision& decision);
+
 // Records each live trigger once in each kHistoryStep. The triggers of a step are spread over it,
 // so that no burst of decisions delays answers. Does not prolong their leases. Not thread-safe.
 class HistoryRecorder {
@@ -37,10 +43,6 @@ class HistoryRecorder {
   void Tick();
 
  private:
-  // Hashes of the names of the replicas that counted when they were last known, in ascending order.
-  // Empty if there were more than kMostReplicas.
-  using Names = std::vector<size_t>;
-
   void BeginStep(absl::Time step);
   void Record(const LiveTrigger& live);
   // Returns how many of the replicas are new since the last decision, if their number is the same.
@@ -53,7 +55,9 @@ class HistoryRecorder {
   absl::Time ticked_at_ = absl::InfinitePast();
   std::vector<LiveTrigger> live_;  // the triggers of the present step
   size_t recorded_ = 0;            // how many of them are recorded
-  std::map<TriggerKey, Names> names_;
+  // Of the replicas that counted when they were last known. Empty if there were more than
+  // kMostReplicas.
+  std::map<TriggerKey, ReplicaNames> names_;
 };
 
 }  // namespace gpuscaler

@@ -1,8 +1,10 @@
 #include "history/history_recorder.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 
+#include "absl/hash/hash.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "scaling/test_history_builder.h"
@@ -94,6 +96,15 @@ TEST(PointOf, GpusAreUnknownIfReplicasHoldNoKnownOne) {
   EXPECT_EQ(PointOf(decision, 80).gpus, std::nullopt);
   decision.contributions[1].gpus = {"GPU-a", "GPU-b"};
   EXPECT_EQ(PointOf(decision, 80).gpus, 2);
+}
+
+TEST(CountedNames, HasEachNameOfACountedReplicaOnce) {
+  Decision decision;
+  decision.contributions = {{.name = "n/1"}, {.name = "n/0"}, {.name = "n/1"}, {.name = "n/2"}};
+  decision.contributions[3].state = Contribution::State::kWarming;
+  ReplicaNames want = {absl::HashOf(std::string("n/0")), absl::HashOf(std::string("n/1"))};
+  std::ranges::sort(want);
+  EXPECT_EQ(CountedNames(decision), want);
 }
 
 TEST_F(HistoryRecorderTest, DoesNotKeepTheLease) {
