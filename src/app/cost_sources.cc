@@ -136,8 +136,13 @@ absl::StatusOr<CostOutput> CostFromPrometheus(HttpClient& prometheus, const Cost
 }
 
 absl::StatusOr<CostOutput> CostFromServer(HttpClient& scaler, const CostQuery& query) {
-  const int64_t hours = std::clamp<int64_t>(
-      absl::ToInt64Hours(absl::Ceil(query.to - query.from, absl::Hours(1))), 1, 24);
+  const absl::Duration period = absl::Ceil(query.to - query.from, absl::Hours(1));
+  if (period > absl::Hours(24)) {
+    return absl::InvalidArgumentError(
+        "flag --since: a running scaler (--server) has the last 24h at most; use --prometheus URL "
+        "for a longer period");
+  }
+  const int64_t hours = std::max<int64_t>(absl::ToInt64Hours(period), 1);
   ASSIGN_OR_RETURN(const WebDocument document,
                    WebDocumentOf(scaler.Get(
                        absl::StrCat("/api/v1/cost?by=", Name(query.by), "&hours=", hours))));

@@ -26,7 +26,8 @@ absl::Duration StepOf(absl::Duration period);
 absl::StatusOr<CostOutput> CostFromPrometheus(HttpClient& prometheus, const CostQuery& query,
                                               const PriceList* prices);
 
-// Reads whole hours of the last day. Money is that of the scaler's own prices.
+// Reads whole hours of the last day. INVALID_ARGUMENT if the period is longer than a day. Money is
+// that of the scaler's own prices.
 absl::StatusOr<CostOutput> CostFromServer(HttpClient& scaler, const CostQuery& query);
 
 }  // namespace gpuscaler

@@ -10,7 +10,8 @@
 namespace gpuscaler {
 namespace {
 
-absl::StatusOr<CostOutput> CostOfServerWith(const std::string& money) {
+absl::StatusOr<CostOutput> CostOfServerWith(const std::string& money,
+                                            absl::Duration period = absl::Hours(24)) {
   const std::string row = absl::StrCat(
       R"({"key":"shop/llm","gpu_hours":{"busy":1,"idle":0.5,"starting":0,"free":0,"unknown":0},)",
       R"("total":1.5,)", money, "}");
@@ -20,7 +21,7 @@ absl::StatusOr<CostOutput> CostOfServerWith(const std::string& money) {
   const TestHttpServer server(Serving([&](absl::string_view) { return Answer(document); }));
   const absl::Time to = absl::FromUnixSeconds(1'767'312'000);
   CostQuery query;
-  query.from = to - absl::Hours(24);
+  query.from = to - period;
   query.to = to;
   query.by = GroupBy::kWorkload;
   const auto client = HttpClient::Open(absl::StrCat("http://127.0.0.1:", server.port()), {});
@@ -35,6 +36,15 @@ TEST(CostFromServer, HasTheMoneyOfTheServer) {
     ASSERT_TRUE(row.cost.has_value() && row.idle_cost.has_value());
     EXPECT_EQ(row.cost->Text(), "3.75");
     EXPECT_EQ(row.idle_cost->Text(), "1.25");
+  }
+}
+
+TEST(CostFromServer, LongerPeriodThanItsOwnIsAnErrorThatNamesPrometheus) {
+  for (const absl::Duration period : {absl::Hours(24) + absl::Minutes(1), absl::Hours(7 * 24)}) {
+    const auto output = CostOfServerWith(R"("cost":3.75,"idle_cost":1.25)", period);
+    EXPECT_TRUE(absl::IsInvalidArgument(output.status())) << output.status();
+    EXPECT_THAT(std::string(output.status().message()),
+                testing::AllOf(testing::HasSubstr("24h"), testing::HasSubstr("--prometheus")));
   }
 }
 
