@@ -7,7 +7,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import type { Explanation, Fleet, Row, Status, Workloads } from '../src/api_types.ts';
+import type { Explanation, Fleet, FleetEvent, Row, Status, Workloads } from '../src/api_types.ts';
 import { EventParser } from '../src/event_stream.ts';
 import { ApiDescription } from './api_description.ts';
 
@@ -59,6 +59,28 @@ async function textOf(response: IncomingMessage): Promise<string> {
   let text = '';
   for await (const piece of response.setEncoding('utf8')) text += piece;
   return text;
+}
+
+// Reads the events of a stream, and compares each with the description, until `isEnough` is true.
+async function readEvents(
+  stream: IncomingMessage,
+  isEnough: (event: string, data: unknown) => boolean,
+): Promise<void> {
+  const parser = new EventParser();
+  const silence = setTimeout(() => stream.destroy(new Error('no such event')), DEADLINE_MS);
+  try {
+    for await (const piece of stream.setEncoding('utf8')) {
+      for (const { event, data } of parser.push(piece as string)) {
+        const body: unknown = JSON.parse(data);
+        assert.deepEqual(api.faultsOfEvent(EVENTS, event, body), [], `${event}: ${data}`);
+        if (isEnough(event, body)) return;
+      }
+    }
+    assert.fail('the stream ended');
+  } finally {
+    clearTimeout(silence);
+    stream.destroy();
+  }
 }
 
 // Requests the path, and compares the answer with the status and with the description.
@@ -141,18 +163,12 @@ test('events: the first ones, and a change', async () => {
     const type = stream.headers['content-type'] ?? '';
     assert.deepEqual(api.faultsOf(EVENTS, stream.statusCode ?? 0, type, ''), []);
     seen.add(`${EVENTS} ${stream.statusCode}`);
-    const parser = new EventParser();
     const counts = new Map<string, number>();
-    const silence = setTimeout(() => stream.destroy(new Error('no change')), DEADLINE_MS);
-    for await (const piece of stream.setEncoding('utf8')) {
-      for (const { event, data } of parser.push(piece as string)) {
-        assert.deepEqual(api.faultsOfEvent(EVENTS, event, JSON.parse(data)), [], `${event}: ${data}`);
-        counts.set(event, (counts.get(event) ?? 0) + 1);
-      }
+    await readEvents(stream, (event) => {
+      counts.set(event, (counts.get(event) ?? 0) + 1);
       // The demo's fleet changes with each reading, and its triggers with each request.
-      if ((counts.get('workloads') ?? 0) > 1 && counts.has('fleet')) break;
-    }
-    clearTimeout(silence);
+      return (counts.get('workloads') ?? 0) > 1 && counts.has('fleet');
+    });
   } finally {
     for (const stream of streams) stream.destroy();
   }
@@ -225,6 +241,14 @@ test('what is unknown', async () => {
   }
   const { fleet, history } = await check<Status>(STATUS, 200, asked);
   assert.deepEqual([fleet.nodes, fleet.gpus, history.since], [null, null, null]);
+  const stream = await open(EVENTS, asked);
+  assert.equal(stream.statusCode, 200);
+  await readEvents(stream, (event, data) => {
+    if (event !== 'fleet') return false;
+    const { nodes, gpus } = data as FleetEvent;
+    assert.deepEqual([nodes, gpus], [null, null]);
+    return true;
+  });
   await check(FLEET, 503, asked);
   await check(NODE, 503, asked);
   await check(COST, 200, asked);
