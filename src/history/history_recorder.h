@@ -55,7 +55,7 @@ class HistoryRecorder {
   absl::Time ticked_at_ = absl::InfinitePast();
   std::vector<LiveTrigger> live_;  // the triggers of the present step
   size_t recorded_ = 0;            // how many of them are recorded
-  // Of the replicas that counted when they were last known. Empty if there were more than
+  // The replicas that counted when they were last known. Empty if there were more than
   // kMostReplicas.
   std::map<TriggerKey, ReplicaNames> names_;
 };
