@@ -262,7 +262,7 @@ TEST(Explain, SinceShowsTheTimeline) {
   const Finished since = Explain({"shop/llm", "--since=1m"});
   EXPECT_EQ(since.code, 0) << since.err;
   EXPECT_THAT(since.out, HasSubstr("replicas    "));
-  EXPECT_THAT(since.out, HasSubstr("scale: 1 to 2 replicas"));
+  EXPECT_THAT(since.out, HasSubstr("scale: from 1 to 2 replicas"));
   EXPECT_THAT(since.out, HasSubstr("\nvalue: 163.5"));
 }
 
@@ -278,7 +278,7 @@ TEST(Explain, AnExplanationThatIsGoneExits1) {
   EXPECT_THAT(gone.err, HasSubstr("the explanation is gone"));
   const Finished timeline = Explain({"shop/llm", "--at=10m", "--since=1m"});
   EXPECT_EQ(timeline.code, 1);
-  EXPECT_THAT(timeline.out, HasSubstr("scale: 1 to 2 replicas")) << "the timeline is there";
+  EXPECT_THAT(timeline.out, HasSubstr("scale: from 1 to 2 replicas")) << "the timeline is there";
 }
 
 TEST(Explain, AnUnknownWorkloadExits1WithTheNearest) {

@@ -61,22 +61,23 @@ TEST(ExplainText, TheTimelineHasSeriesEventsAndGaps) {
   report.history = WebDocument::parse(kTestHistory);
   const std::string text = ExplainText(report, {.ascii = true});
   const std::vector<std::string> lines = absl::StrSplit(text, '\n');
-  EXPECT_THAT(std::vector<std::string>(lines.begin(), lines.begin() + 15),
-              ElementsAre("shop/llm  s0-llm  on agg-7f",
-                          "2025-12-31 23:59:00 +00:00 to 2026-01-01 00:00:00 +00:00, a point each "
-                          "15 s",
-                          "",  //
-                          "value       _= @@  0 to 163.5, last 163.5",
-                          "target      @@@@@  always 80",  //
-                          "replicas    ++@@@  1 to 2, last 2", "starting    _@___  0 to 1, last 0",
-                          "            23:59:00 00:00:00",  //
-                          "",                               //
-                          "23:59:28  scale: 1 to 2 replicas",
-                          "23:59:30  gap of 15s: no reading",  //
-                          "",
-                          "2 explanations kept, from 23:59:00 to 23:59:45: show another one with "
-                          "--at 23:59:00",
-                          "", "value: 163.5, the sum of 2 replicas"));
+  EXPECT_THAT(
+      std::vector<std::string>(lines.begin(), lines.begin() + 16),
+      ElementsAre("shop/llm  s0-llm  on agg-7f",
+                  "2025-12-31 23:59:00 +00:00 to 2026-01-01 00:00:00 +00:00, a point each "
+                  "15 s",
+                  "",  //
+                  "value       _=  @  0 to 163.5, last 163.5",
+                  "target      @@@@@  always 80",  //
+                  "replicas    +@  @  1 to 2, last 2", "starting    _@  _  0 to 1, last 0",
+                  "            23:59:00 00:00:00",  //
+                  "",                               //
+                  "23:59:15  scale: from 1 to 2 replicas", "23:59:30  error: no value: UNAVAILABLE",
+                  "23:59:30  gap of 15s: no reading",  //
+                  "",
+                  "2 explanations kept, from 23:59:00 to 23:59:45: show another one with "
+                  "--at 23:59:00",
+                  "", "value: 163.5, the sum of 2 replicas"));
 }
 
 TEST(ExplainText, AnEmptyTimelineIsASentence) {

@@ -52,12 +52,13 @@ inline constexpr char kTestExplanation[] = R"({"namespace":"shop","name":"llm","
 inline constexpr char kTestHistory[] = R"({"namespace":"shop","name":"llm","trigger":"s0-llm",
 "instance":"agg-7f","from":1767225540,"to":1767225600,"step_seconds":15,"since":1767225000,
 "points":[1767225540,1767225555,1767225570,1767225585,1767225600],
-"value":[0,80,null,160,163.5],"target":[80,80,80,80,80],"replicas":[1,1,2,2,2],
-"starting":[0,1,0,0,0],"unreadable":[0,0,0,0,0],"terminating":[0,0,0,0,0],"active":[0,1,null,1,1],
+"value":[0,80,null,null,163.5],"target":[80,80,80,80,80],"replicas":[1,2,null,null,2],
+"starting":[0,1,null,null,0],"unreadable":[0,0,null,null,0],"terminating":[0,0,null,null,0],
+"active":[0,1,null,null,1],
 "limit":[null,null,null,null,null],"capacity":[],"demand":[null,null,null,null,null],
 "gaps":[{"from":1767225570,"to":1767225585,"because":"no reading"}],
-"marks":[{"at":1767225570,"kind":"gap","text":"no reading"},
-{"at":1767225568,"kind":"scale","text":"1 to 2 replicas"}],
+"marks":[{"at":1767225555,"kind":"scale","text":"from 1 to 2 replicas"},
+{"at":1767225570,"kind":"error","text":"no value: UNAVAILABLE"}],
 "explanations":[1767225540,1767225585]})";
 
 }  // namespace gpuscaler
