@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { defineConfig, type Plugin } from 'vite';
 
-// The packages whose code is in the page. Their licences require a copy in it.
+// The packages that are copied into the page. Their licences require a copy in it.
 const INLINED = ['preact', 'uplot'];
 
 function licences(): string {

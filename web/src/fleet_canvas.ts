@@ -14,7 +14,7 @@ export interface Picture {
   measure: Measure;
   selected: number; // index in `shown`; -1: none
   top: number; // scrolled, in pixels
-  left: number; // of the grid in the canvas
+  left: number; // the grid's, in the canvas
   width: number;
   height: number;
 }

@@ -76,7 +76,7 @@ export interface Layout {
   cell: number;
   columns: number; // cells of a node in a row
   label: number; // height of the node's name; 0: not drawn
-  width: number; // of a node, with the space to the next
+  width: number; // a node's, with the space to the next
   height: number;
   perRow: number; // nodes
   rows: number;

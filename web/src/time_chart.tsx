@@ -144,7 +144,7 @@ export function TimeChart(props: {
         label: line.label,
         scale: line.isRight ? 'right' : 'y',
         stroke: colour(line.colour),
-        width: line.isFilled ? (index > 0 ? 0 : 1) : 1.5, // of a stack, only the lowest has a line
+        width: line.isFilled ? (index > 0 ? 0 : 1) : 1.5, // only the lowest of a stack has a line
         spanGaps: false,
         points: { show: false },
         value: (_plot, value: number | null, _series, at) => {

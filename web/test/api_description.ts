@@ -23,7 +23,7 @@ export class ApiDescription {
   constructor(file: string) {
     this.#document = parse(readFileSync(file, 'utf8')) as Document;
     close(this.#document);
-    this.#ajv.addKeyword('components'); // where the references of each schema lead
+    this.#ajv.addKeyword('components'); // the targets of each schema's references
   }
 
   get paths(): string[] {

@@ -33,7 +33,7 @@ export class FakeApi {
     isGone: false,
   };
   readonly requests: string[] = [];
-  bytes = 0; // of all bodies
+  bytes = 0; // the sum of all bodies
   startedAt: number;
   #tick = 0;
   #server: Server | null = null;
