@@ -318,15 +318,20 @@ std::string LintSection() {
 }  // namespace
 
 std::string CommandsPage(const Program& program, std::span<const ExitCodeInfo> exit_codes) {
-  return absl::StrCat(
-      "# Reference of ", program.name, "\n\nMade from the program's own tables by `", program.name,
-      " reference`; a test compares the two.\n\n", CommandsSection(program.name, program.commands),
-      ExitCodesSection(exit_codes));
+  return absl::StrCat("# Reference of ", program.name, "\n\nEvery command, flag and exit code of ",
+                      program.name, ": ", program.summary,
+                      ".\nFor developers and evaluators that look one up.\n\nMade from the "
+                      "program's own tables by `",
+                      program.name, " reference`; a test compares the two.\n\n",
+                      CommandsSection(program.name, program.commands),
+                      ExitCodesSection(exit_codes));
 }
 
 std::string ReferencePage(const std::vector<Command>& commands) {
   return absl::StrCat(
-      "# Reference\n\nMade from the program's own tables by `keda-gpu-scaler reference`; a test "
+      "# Reference\n\nEvery metadata key, metric type, engine, profile, option, command, metric, "
+      "exit code and lint rule of the scaler.\nFor operators and authors of ScaledObjects that "
+      "look one up.\n\nMade from the program's own tables by `keda-gpu-scaler reference`; a test "
       "compares the two.\n\n",
       KeysSection(), MetricTypesSection(), EnginesSection(), ProfilesSection(),
       ProfileFileSection(), OptionsSection(), JobVariablesSection(),
