@@ -141,7 +141,7 @@ def wait_for_gpus(ours, seconds=20):
     deadline = time.monotonic() + seconds
     while ours.metrics().count("keda_gpu_scaler_gpu_utilization_percent{") < GPUS:
         if time.monotonic() > deadline:
-            raise RuntimeError(f"the agent shows fewer than {GPUS} GPUs with a utilisation")
+            raise RuntimeError(f"the agent shows fewer than {GPUS} GPUs with a utilization")
         time.sleep(0.001)
 
 

@@ -113,11 +113,11 @@ std::vector<NamedPolicy> Policies() {
   const std::vector<NamedPolicy> others = {
       {"waiting / 5", [](const Setting& setting) { return Keda(setting, WaitingRecipe(5)); }},
       {"in flight / 64", [](const Setting& setting) { return Keda(setting, InFlightRecipe(64)); }},
-      {"utilisation 80, AverageValue",
+      {"utilization 80, AverageValue",
        [](const Setting& setting) {
          return Keda(setting, UtilizationRecipe(TargetType::kAverageValue));
        }},
-      {"utilisation 80, Value",
+      {"utilization 80, Value",
        [](const Setting& setting) { return Keda(setting, UtilizationRecipe(TargetType::kValue)); }},
       {"Go scaler, memory 80",
        [](const Setting& setting) { return Keda(setting, GoScalerTrigger()); }},

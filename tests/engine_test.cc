@@ -52,7 +52,7 @@ TEST(EngineCommand, ShowsItsGpuFromTheFirstByteToTheEnd) {
   EXPECT_EQ(GpusOf(path)[0].index, 2);
   EXPECT_EQ(GpusOf(path)[0].processes->front().pid, engine.process().pid());
   const auto client = engine.Complete(1000);
-  EXPECT_TRUE(shows(100)) << "memory stands, by utilisation it is busy";
+  EXPECT_TRUE(shows(100)) << "memory stands, by utilization it is busy";
   engine.process().Signal(SIGTERM);
   ASSERT_TRUE(engine.process().WaitForErr("event=stopping"));
   engine.process().Signal(SIGTERM);

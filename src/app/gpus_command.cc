@@ -245,8 +245,8 @@ absl::Status CheckFleetFlags(const GpusFlags& flags) {
   }
   if (flags.format == "csv") {
     return absl::InvalidArgumentError(
-        "flag --format=csv: a fleet's ages, silent agents and what is left out have no column; "
-        "use json");
+        "flag --format=csv: a fleet's ages, disconnected agents and what is left out have no "
+        "column; use json");
   }
   if (others.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("flag --fleet=", flags.fleet,

@@ -206,8 +206,8 @@ const std::vector<Option>& Table() {
        .check = CheckParses<ParseAllowedNamespaces>},
       {.name = "discover-engines",
        .member = &Config::discover_engines,
-       .help = "Finds the inference engines in this node's pods, and reads them while triggers ask "
-               "about them. auto: where the kubelet's Pods API answers (Kubernetes 1.37), at the "
+       .help = "Finds the inference engines in this node's pods, and reads them while triggers "
+               "request them. auto: where the kubelet's Pods API answers (Kubernetes 1.37), at the "
                "usual ports of engines. true, or the flag alone: also by the node's processes, "
                "which needs hostPID. false: never. With true lint expects engines to be found.",
        .used_by = kServeUses | kLintUses,
@@ -215,14 +215,14 @@ const std::vector<Option>& Table() {
       {.name = "engine-interval",
        .member = &Config::engine_interval,
        .value = "DURATION",
-       .help = "How often an engine is read while a trigger asks for it.",
+       .help = "How often an engine is read while a trigger requests it.",
        .least = 0.1,
        .most = 60},
       {.name = "queue-interval",
        .member = &Config::queue_interval,
        .value = "DURATION",
        .help =
-           "How often a queue or a page of metrics is read while a trigger asks for it: what wakes "
+           "How often a queue or a page of metrics is read while a trigger requests it: what wakes "
            "a workload from zero.",
        .roles = kAnsweringKeda,
        .least = 0.1,

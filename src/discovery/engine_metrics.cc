@@ -9,7 +9,7 @@ using prometheus::MetricFamily;
 std::string EngineMetrics(const EngineDiscovery::Counts& counts) {
   MetricFamily found = NewFamily("engines_found",
                                  "Inference engines in this node's pods that are found and answer, "
-                                 "while triggers ask about them.",
+                                 "while triggers request them.",
                                  prometheus::MetricType::Gauge);
   for (const auto& [engine, number] : counts.answering) {
     AddValue(found, static_cast<double>(number), {{"engine", engine}});

@@ -12,7 +12,7 @@ using Json = FakeDriver::Json;
 
 class NvmlMigTest : public testing::Test {
  protected:
-  // GPU 0 with two instances; MIG leaves it no utilisation of its own.
+  // GPU 0 with two instances; MIG leaves it no utilization of its own.
   NvmlMigTest() {
     Json& gpu = driver_.Gpu(0);
     gpu.erase("utilization");

@@ -150,7 +150,7 @@ std::optional<RuleViolation> EngineWithoutProfile(
   const RecommendedProfile& recommended = *RecommendedFor(scaler_trigger->target);
   return RuleViolation{
       absl::StrCat("the workload runs ", recommended.title, ", and the trigger has no profile: ",
-                   "GPU utilisation is near 100 % whenever anything runs; ",
+                   "GPU utilization is near 100 % whenever anything runs; ",
                    AdviceText(recommended)),
       scaler_trigger->declaration->line};
 }
@@ -225,9 +225,9 @@ std::optional<RuleViolation> HeldBesideDemand(const Manifest& manifest,
     return std::nullopt;
   if (gateway->parsed->target >= kOnlyActivates) return std::nullopt;
   return RuleViolation{
-      "what a gateway holds grows for as long as the first replica starts, so this trigger asks "
-      "for more replicas the longer the start takes; give its URL to the trigger on engines as "
-      "gatewayUrl, with prometheusMetric, and remove this trigger",
+      "what a gateway holds grows for as long as the first replica starts, so this trigger "
+      "requests more replicas the longer the start takes; give its URL to the trigger on engines "
+      "as gatewayUrl, with prometheusMetric, and remove this trigger",
       gateway->declaration->LineOf({"prometheusEndpoint"})};
 }
 

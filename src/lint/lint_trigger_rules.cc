@@ -34,7 +34,7 @@ std::optional<RuleViolation> PercentTargetHigh(const ScalerTrigger& scaler_trigg
   return RuleViolation{
       absl::StrCat("target ", NumberText(trigger.target), " %: a GPU that saturates below ",
                    NumberText(kHpaTolerance * trigger.target),
-                   " % never asks for another replica; use targetValue 85 or less"),
+                   " % never requests another replica; use targetValue 85 or less"),
       scaler_trigger.declaration->LineOf(
           {"targetValue", "targetGpuUtilization", "targetMemoryUtilization", "profile"})};
 }
@@ -133,11 +133,9 @@ std::optional<RuleViolation> SaturationUnknown(const ScalerTrigger& scaler_trigg
     return std::nullopt;
   return RuleViolation{
       "saturation unknown: no engine is named, and unless agents find it (Kubernetes 1.37 or "
-      "newer, "
-      "or agent.discoverEngines=true) utilisation counts, which shows busy and not full, and asks "
-      "for far more replicas than needed: name engineEndpoint, or set engineFallback to activity, "
-      "or "
-      "to utilization if that is meant",
+      "newer, or agent.discoverEngines=true) utilization counts, which shows busy and not full, "
+      "and requests far more replicas than needed: name engineEndpoint, or set engineFallback to "
+      "activity, or to utilization if that is meant",
       scaler_trigger.declaration->LineOf({"profile"})};
 }
 
@@ -202,7 +200,7 @@ constexpr std::array<TriggerRule, 13> kGpuRules = {{
       "The trigger's metricType and the key targetType must agree: KEDA sends only the second."},
      MetricTypeMismatch},
     {{"percent-target-high", kWarning,
-      "A percentage above 85 as the target: a saturated GPU may never ask for more."},
+      "A percentage above 85 as the target: a saturated GPU may never request more."},
      PercentTargetHigh},
     {{"target-of-another-metric", kWarning,
       "metricType was changed to another unit, but the target was not."},

@@ -39,7 +39,7 @@ struct Contribution {
   State state = State::kCounted;
   std::optional<double> load;    // in the metric's unit, smoothed over `window`
   double peak = 0;               // the highest single sample within activationWindow
-  bool busy = false;             // utilisation above 0 within activationWindow
+  bool busy = false;             // utilization above 0 within activationWindow
   bool is_preallocated = false;  // its VRAM is preallocated
   std::string because;           // "unreadable for 12s: NVML error 15 (GPU_IS_LOST)"
 };

@@ -29,7 +29,7 @@ TEST(MigDecision, SplitGpuNeverCountsBesideItsInstances) {
   instance.uuid = "MIG-1";
   instance.parent_uuid = parent.uuid;
   const Decision decision = Steady(Utilization(), {parent, instance, BusyGpu(1, 60)});
-  EXPECT_EQ(decision.unreadable, 1) << "the instance, which has no utilisation; not the parent";
+  EXPECT_EQ(decision.unreadable, 1) << "the instance, which has no utilization; not the parent";
   EXPECT_EQ(decision.value, 60 + 80);
 }
 

@@ -23,7 +23,7 @@ namespace gpuscaler {
 struct GpuPod {
   std::string name;
   std::string owner;          // "llm" or "StatefulSet/llm"; empty: none
-  std::vector<double> loads;  // the utilisation of each of its GPUs
+  std::vector<double> loads;  // the utilization of each of its GPUs
   std::optional<bool> ready;
   std::string namespace_name = "team-a";
   std::string group;

@@ -42,8 +42,8 @@ constexpr FamilyRow kFamilies[] = {
      "batch: set maxConcurrency or tpotSloMs."},
     {"demand_counts", "1: the demand is the value that KEDA gets."},
     {"latency_replicas",
-     "Replicas that late first tokens ask for (ttftSloMs; docs/demand.md). Missing while they ask "
-     "for none. With demand: observe they change no value."},
+     "Replicas that late first tokens request (ttftSloMs; docs/demand.md). Missing while they "
+     "request none. With demand: observe they change no value."},
     {"demand_arrivals_per_second", "Requests that arrive at a workload's engines."},
     {"replica_capacity_requests_per_second",
      "Requests that one replica on a GPU model serves, as planned."},

@@ -47,11 +47,11 @@ Profiles MakeBuiltInProfiles() {
   for (const Profile& profile : {
            EngineProfile("vllm-inference",
                          "vLLM, SGLang: by demand; until it is known by the engines' pressure, "
-                         "without engines by utilisation",
+                         "without engines by utilization",
                          80),
            EngineProfile("tgi-inference",
                          "Text Generation Inference: by demand; until it is known by the engines' "
-                         "pressure, without engines by utilisation",
+                         "pressure, without engines by utilization",
                          75),
            BurstProfile("batch", "Batch inference, to zero between batches", 1),
            BurstProfile("ollama", "Ollama, which keeps a model in VRAM between requests", 3),
@@ -64,7 +64,7 @@ Profiles MakeBuiltInProfiles() {
                           MetricType::kTritonQueueWaitMs, 50, 5),
            RequestProfile("triton-request-rate", "Triton, by requests a second",
                           MetricType::kTritonRequestRate, 50, 1),
-           Profile{.help = "Triton Inference Server, by utilisation",
+           Profile{.help = "Triton Inference Server, by utilization",
            .trigger = {.profile = "triton-inference",
                       .metric = MetricType::kGpuUtilization,
                       .target = 75,

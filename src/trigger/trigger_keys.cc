@@ -250,7 +250,7 @@ std::vector<KeyRow> MakeRows() {
       WordRow<EngineFallback, &Trigger::engine_fallback>(
           "engineFallback", "utilization",
           "What a replica with preallocated VRAM counts while no engine of the workload is read: "
-          "utilization, its GPUs' utilisation; activity, the target for all together while any is "
+          "utilization, its GPUs' utilization; activity, the target for all together while any is "
           "busy, else 0; none, nothing: it is unreadable, UNAVAILABLE when all are"),
       {"maxConcurrency",
        kTargetAllowed,
@@ -264,7 +264,7 @@ std::vector<KeyRow> MakeRows() {
       {"metricName",
        "up to 200 letters, digits, - _ or ., without a prefix such as s0-",
        "keda_gpu_metric, or keda_gpu_<profile> with underscores",
-       "The name under which the HPA asks KEDA for the value",
+       "The name under which the HPA requests the value from KEDA",
        {},
        ReadMetricName},
       {"pollIntervalSeconds",

@@ -22,7 +22,7 @@ import { useJson } from './request.ts';
 import { durationText, gibText, instantText, numberText, percentText, plural } from './text.ts';
 
 const MEASURES: { value: Measure; name: string }[] = [
-  { value: 'utilization', name: 'utilisation' },
+  { value: 'utilization', name: 'utilization' },
   { value: 'memory', name: 'memory' },
   { value: 'owner', name: 'owner' },
   { value: 'vendor', name: 'vendor' },
@@ -224,7 +224,7 @@ function NodePanel(props: { name: string; version: unknown; onClose: () => void 
                   <tr>
                     <th>GPU</th>
                     <th>state</th>
-                    <th class="number">utilisation</th>
+                    <th class="number">utilization</th>
                     <th class="number">memory</th>
                     <th>owner</th>
                   </tr>

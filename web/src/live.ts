@@ -1,4 +1,4 @@
-// What every view shares: the scaler's status, the workloads, and whether the event stream is open.
+// State that all views share: the scaler's status, the workloads, and whether the event stream is open.
 import { useEffect, useState } from 'preact/hooks';
 import { ApiError, getJson, readEvents } from './api_client.ts';
 import type { FleetEvent, Row, Status, Workloads, WorkloadsEvent } from './api_types.ts';
@@ -7,10 +7,10 @@ export type Connection = 'connecting' | 'live' | 'lost' | 'token';
 
 export interface Live {
   connection: Connection;
-  problem: string; // why it is lost, or why the token is asked for
+  problem: string; // why it is lost, or why a token is required
   status: Status | null;
   rows: ReadonlyMap<string, Row> | null; // null: not loaded yet
-  now: number; // of the scaler, at the newest answer; 0: none yet
+  now: number; // the scaler's time at the newest answer; 0: none yet
   fleetVersion: number; // counts up when the fleet has changed
   restartedAt: number | null; // when the scaler started anew while this page was open
 }

@@ -5,7 +5,7 @@ import { live } from './live.ts';
 
 export interface Request<Answer> {
   data: Answer | null; // stays while it is requested again
-  error: ApiError | null; // of the newest request
+  error: ApiError | null; // the newest request's
   isSlow: boolean; // a request has taken SLOW_MS and has no answer yet
 }
 
@@ -13,7 +13,7 @@ export const SLOW_MS = 3000;
 
 // Requests `path` now and whenever `path` or `version` changes. `key` names what is shown: while it
 // stays the same, the former answer is shown until the next one comes, and only one request runs at
-// a time, because a slow scaler must not be asked in vain. null: nothing is requested.
+// a time, because a slow scaler must not get requests in vain. null: nothing is requested.
 export function useJson<Answer>(
   path: string | null,
   version: unknown = 0,

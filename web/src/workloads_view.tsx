@@ -1,4 +1,4 @@
-// Every trigger of every ScaledObject that KEDA asks about, trouble first.
+// Every trigger of every ScaledObject that KEDA requests, trouble first.
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { memo } from './memo.ts';
 import type { Row } from './api_types.ts';
@@ -131,13 +131,13 @@ export function WorkloadsView(props: { live: Live }) {
     }
     if (ordered.length === 0) {
       return (
-        <Notice kind="plain" title="KEDA has asked for no ScaledObject yet">
+        <Notice kind="plain" title="KEDA has requested no ScaledObject yet">
           A ScaledObject appears here with its first request. If none does, see{' '}
           <code>kubectl describe scaledobject</code> and docs/troubleshooting.md.
           {status?.role === 'aggregator' && (
             <>
               {' '}
-              KEDA may ask the other aggregator: forward a port of its pod with{' '}
+              KEDA may send its requests to the other aggregator: forward a port of its pod with{' '}
               <code>kubectl port-forward pod/NAME 8082</code>.
             </>
           )}

@@ -32,18 +32,18 @@ const NOT_MADE_HERE = [`${EXPLANATION} 410`];
 const TOKEN = 'a-token-of-this-test';
 const DEADLINE_MS = 60_000;
 
-interface Asked {
+interface RequestParts {
   server?: string;
   method?: string;
   headers?: Record<string, string>;
-  values?: Record<string, string>; // of the path
+  values?: Record<string, string>; // the path's
   query?: Record<string, string | number>;
 }
 
 const seen = new Set<string>(); // "PATH STATUS"
 
-function open(path: string, asked: Asked = {}): Promise<IncomingMessage> {
-  const { server = address, method = 'GET', headers = {}, values = {}, query = {} } = asked;
+function open(path: string, parts: RequestParts = {}): Promise<IncomingMessage> {
+  const { server = address, method = 'GET', headers = {}, values = {}, query = {} } = parts;
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) =>
     encodeURIComponent(values[name] ?? 'none-of-that-name'),
   );
@@ -84,10 +84,10 @@ async function readEvents(
 }
 
 // Requests the path, and compares the answer with the status and with the description.
-async function check<Answer>(path: string, status: number, asked: Asked = {}): Promise<Answer> {
-  const response = await open(path, asked);
+async function check<Answer>(path: string, status: number, parts: RequestParts = {}): Promise<Answer> {
+  const response = await open(path, parts);
   const text = await textOf(response);
-  const what = `${path} ${JSON.stringify(asked)}: ${response.statusCode} ${text.slice(0, 500)}`;
+  const what = `${path} ${JSON.stringify(parts)}: ${response.statusCode} ${text.slice(0, 500)}`;
   assert.equal(response.statusCode, status, what);
   const body = JSON.parse(text) as Answer;
   assert.deepEqual(api.faultsOf(path, status, response.headers['content-type'] ?? '', body), [], what);
@@ -104,7 +104,7 @@ async function eventually<Found>(what: string, find: () => Promise<Found | null>
   }
 }
 
-let row: Row; // of the scaler at `address`
+let row: Row; // the scaler's at `address`
 let values: Record<string, string>;
 let past: Explanation; // one that is recorded
 before(async () => {
@@ -225,23 +225,23 @@ test('every path has the errors of all', async () => {
 });
 
 test('what is unknown', async () => {
-  const asked = { server: blind.web, headers: { authorization: `Bearer ${TOKEN}` } };
+  const parts = { server: blind.web, headers: { authorization: `Bearer ${TOKEN}` } };
   const requested = { 'unknown-fleet': 'gpu_utilization', 'wrong-metadata': 'none-such' };
   for (const [name, metric] of Object.entries(requested)) {
     spawnSync(program, ['query', blind.grpc, `--name=${name}`, `metricType=${metric}`, 'targetValue=80']);
   }
-  const { workloads } = await check<Workloads>(WORKLOADS, 200, asked);
+  const { workloads } = await check<Workloads>(WORKLOADS, 200, parts);
   assert.deepEqual(workloads.map(({ name }) => name).sort(), Object.keys(requested));
   for (const { namespace, name, trigger, value } of workloads) {
     assert.equal(value, null);
-    const own = { ...asked, values: { namespace, name }, query: { trigger } };
+    const own = { ...parts, values: { namespace, name }, query: { trigger } };
     await check(WORKLOAD, 200, own);
     await check(EXPLANATION, 200, own);
     await check(HISTORY, 404, own);
   }
-  const { fleet, history } = await check<Status>(STATUS, 200, asked);
+  const { fleet, history } = await check<Status>(STATUS, 200, parts);
   assert.deepEqual([fleet.nodes, fleet.gpus, history.since], [null, null, null]);
-  const stream = await open(EVENTS, asked);
+  const stream = await open(EVENTS, parts);
   assert.equal(stream.statusCode, 200);
   await readEvents(stream, (event, data) => {
     if (event !== 'fleet') return false;
@@ -249,9 +249,9 @@ test('what is unknown', async () => {
     assert.deepEqual([nodes, gpus], [null, null]);
     return true;
   });
-  await check(FLEET, 503, asked);
-  await check(NODE, 503, asked);
-  await check(COST, 200, asked);
+  await check(FLEET, 503, parts);
+  await check(NODE, 503, parts);
+  await check(COST, 200, parts);
 });
 
 test('nothing that is described was left out', () => {

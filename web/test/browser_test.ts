@@ -211,7 +211,7 @@ pageTest('a gone explanation is no error', async (api, load) => {
   await page.locator('[data-testid=explanation]').waitFor();
 });
 
-pageTest('a token is asked for, sent, and kept in this tab', async (api, load) => {
+pageTest('a token is requested, sent, and kept in this tab', async (api, load) => {
   api.behaviour.token = 'secret';
   const page = await load('#/fleet');
   await page.locator('h1', { hasText: 'Token needed' }).waitFor();
@@ -276,7 +276,7 @@ pageTest('empty and partial fleets have words of their own', async (api, load) =
   await page.locator('text=No GPU node is known').waitFor();
   await page.locator('text=the agent at 10.0.0.7 has never connected').waitFor();
   await page.keyboard.press('1');
-  await page.locator('text=KEDA has asked for no ScaledObject yet').waitFor();
+  await page.locator('text=KEDA has requested no ScaledObject yet').waitFor();
   await page.keyboard.press('5');
   await page.locator('text=Costs are not counted').waitFor();
 });

@@ -77,7 +77,7 @@ export function rows(now: number, count = WORKLOADS.length, hasHistory = true): 
       unreadable: index === 3 ? 1 : 0,
       terminating: 0,
       active: value === null || value > 0,
-      active_because: 'utilisation above 0 within activationWindow',
+      active_because: 'utilization above 0 within activationWindow',
       desired: value === null ? null : Math.ceil(value / target),
       trouble: isLost
         ? 'UNAVAILABLE for 4 min: no GPU of its pods can be read'
@@ -154,9 +154,9 @@ export function history(name: string, from: number, to: number, since: number): 
 
 export const INSTANCE = 'keda-gpu-scaler-6d9f7c5b8-x2vqp';
 
-// `asked` is null for this moment. Explanations of the past are kept once a minute.
-export function explanation(name: string, now: number, asked: number | null): Explanation | null {
-  const at = asked === null ? now : Math.floor(asked / 60) * 60;
+// `requested` is null for this moment. Explanations of the past are kept once a minute.
+export function explanation(name: string, now: number, requested: number | null): Explanation | null {
+  const at = requested === null ? now : Math.floor(requested / 60) * 60;
   const index = indexOf(name);
   const workload = WORKLOADS[index];
   if (workload === undefined) return null;
@@ -167,7 +167,7 @@ export function explanation(name: string, now: number, asked: number | null): Ex
     `ScaledObject ${namespace}/${name}, trigger 0`,
     `  metric    ${metric}, target ${target} (AverageValue)`,
     `  value     ${value ?? 'unknown'}`,
-    '  active    yes: utilisation above 0 within activationWindow',
+    '  active    yes: utilization above 0 within activationWindow',
     `  replicas  ${replicas} of pods of Deployment/${name}`,
   ];
   for (let replica = 0; replica < replicas; replica++) {
@@ -187,7 +187,7 @@ export function explanation(name: string, now: number, asked: number | null): Ex
     message: '',
     value,
     active: true,
-    active_because: 'utilisation above 0 within activationWindow',
+    active_because: 'utilization above 0 within activationWindow',
     target,
     target_type: 'AverageValue',
     replicas,

@@ -14,7 +14,7 @@ let browser: Browser;
 let row: Row;
 before(async () => {
   browser = await launch();
-  // KEDA, or the demo in its place, asks every few seconds.
+  // KEDA, or the demo in its place, sends requests every few seconds.
   for (const deadline = Date.now() + 30_000; ; ) {
     const { workloads } = await get<{ workloads: Row[] }>('workloads');
     if (workloads[0] !== undefined) {
