@@ -6,7 +6,7 @@ export type StateLetter = 'b' | 'h' | 's' | 'f' | 'u';
 
 export const STATES: { letter: StateLetter; name: string; meaning: string }[] = [
   { letter: 'b', name: 'busy', meaning: 'held by a pod and in use' },
-  { letter: 'h', name: 'held, idle', meaning: 'held by a pod, at 0' },
+  { letter: 'h', name: 'held, at 0', meaning: 'held by a pod, utilization 0' },
   { letter: 's', name: 'starting', meaning: 'held by a pod that starts' },
   { letter: 'f', name: 'free', meaning: 'held by no pod' },
   { letter: 'u', name: 'unreadable', meaning: 'no reading' },

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
-import type { Explanation, WhatIf } from '../src/api_types.ts';
+import type { Explanation, Fleet, WhatIf } from '../src/api_types.ts';
 import { axeFindings, launch, measures, open, type Opened } from './browser.ts';
 import { FakeApi } from './fake_api.ts';
 
@@ -127,6 +127,25 @@ pageTest('the keyboard chooses instants, views and nodes', async (_api, load) =>
   await page.keyboard.press('/');
   await page.keyboard.type('gpu-0005');
   await page.locator('text=1 of 24 nodes').waitFor();
+});
+
+async function answerOf<Answer>(api: FakeApi, path: string): Promise<Answer> {
+  return (await (await fetch(`${api.address}/api/v1/${path}`)).json()) as Answer;
+}
+
+pageTest('a held GPU at 0 is named as such, and its filter shows the nodes with one', async (api, load) => {
+  const page = await load('#/fleet');
+  const chip = page.locator('.chip', { hasText: 'held, at 0' });
+  await chip.waitFor();
+  const { nodes, gpu } = await answerOf<Fleet>(api, 'fleet');
+  let first = 0;
+  const held = nodes.filter(({ gpus }) => gpu.state.slice(first, (first += gpus)).includes('h'));
+  assert.ok(held.length > 0 && held.length < nodes.length);
+  assert.equal(await chip.locator('b').textContent(), String(gpu.state.split('h').length - 1));
+  await chip.click();
+  await page.locator('p', { hasText: `${held.length} of ${nodes.length} nodes` }).waitFor();
+  await page.locator('button', { hasText: /^table$/ }).click();
+  await page.locator('th', { hasText: 'held, at 0' }).waitFor();
 });
 
 pageTest('a gap is drawn as a gap', async (_api, load) => {
