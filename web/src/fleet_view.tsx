@@ -1,6 +1,6 @@
 // Nodes and GPUs as a grid.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import type { Fleet, NodeDetail } from './api_types.ts';
+import type { Fleet, Gpu, NodeDetail } from './api_types.ts';
 import { CheckField, SearchField } from './filters.tsx';
 import { drawFleet, HUES, type Palette, palette, SHADES } from './fleet_canvas.ts';
 import {
@@ -133,6 +133,7 @@ function Grid(props: {
       ArrowUp: -layout.perRow,
       Home: -shown.length,
       End: shown.length,
+      Enter: 0,
     };
     const step = steps[event.key];
     if (step === undefined) return;
@@ -159,7 +160,7 @@ function Grid(props: {
       class="grid-frame"
       tabIndex={0}
       role="application"
-      aria-label={`Grid of ${plural(shown.length, 'node')}. Arrow keys choose a node. ${
+      aria-label={`Grid of ${plural(shown.length, 'node')}. Arrow keys and Enter choose a node. ${
         name === undefined ? '' : `Chosen: ${name}.`
       }`}
       onKeyDown={onKeyDown}
@@ -229,16 +230,16 @@ function NodePanel(props: { name: string; version: unknown; onClose: () => void 
                     <th>owner</th>
                   </tr>
                 </thead>
-                <tbody>
-                  {gpus.map((gpu) => (
-                    <tr key={gpu.uuid + gpu.index}>
-                      <td title={`${gpu.model} ${gpu.uuid}`}>{gpu.index}</td>
-                      <td title={gpu.gap}>{stateName(gpu.state)}</td>
+                {gpus.map((gpu) => (
+                  <tbody key={gpu.uuid + gpu.index}>
+                    <tr class="above">
+                      <th scope="row">{gpu.index}</th>
+                      <td>{stateName(gpu.state)}</td>
                       <td class="number">{percentText(gpu.utilization)}</td>
                       <td class="number">
                         {gibText(gpu.memory_used)} of {gibText(gpu.memory_total)}
                       </td>
-                      <td title={gpu.pods.join(', ')}>
+                      <td>
                         {gpu.owner || UNHELD}
                         {gpu.since !== null && gpu.owner !== '' && (
                           <span class="quiet"> since {instantText(gpu.since, zone)}</span>
@@ -246,8 +247,15 @@ function NodePanel(props: { name: string; version: unknown; onClose: () => void 
                         {gpu.gap !== '' && <span class="warn-text"> {gpu.gap}</span>}
                       </td>
                     </tr>
-                  ))}
-                </tbody>
+                    <tr>
+                      <td colSpan={5} class="quiet small">
+                        {gpuFacts(gpu).map((fact) => (
+                          <div key={fact}>{fact}</div>
+                        ))}
+                      </td>
+                    </tr>
+                  </tbody>
+                ))}
               </table>
             </div>
           </>
@@ -258,6 +266,19 @@ function NodePanel(props: { name: string; version: unknown; onClose: () => void 
 }
 
 const UNHELD = 'none';
+
+// The lines below a GPU of the panel. Numbers that are not known are left out.
+function gpuFacts(gpu: Gpu): string[] {
+  const device = [
+    gpu.model,
+    gpu.uuid,
+    gpu.power === null ? '' : `${numberText(gpu.power, 0)} W`,
+    gpu.temperature === null ? '' : `${numberText(gpu.temperature, 0)} °C`,
+  ].filter((part) => part !== '');
+  const lines = device.length > 0 ? [device.join(', ')] : [];
+  if (gpu.pods.length > 0) lines.push(`pods: ${gpu.pods.join(', ')}`);
+  return lines;
+}
 
 function stateName(state: string): string {
   return STATES.find((one) => one.letter === state || one.name === state)?.name ?? state;

@@ -68,8 +68,9 @@ const WorkloadRow = memo(function WorkloadRow(props: { row: Row; hasSparks: bool
       <td class="number" data-label="desired">
         {numberText(row.desired)}
       </td>
-      <td data-label="active" title={row.active_because}>
+      <td class="reason" data-label="active">
         {isKnown ? (row.active ? 'yes' : 'no') : 'unknown'}
+        {row.active_because !== '' && <div class="quiet small">{row.active_because}</div>}
       </td>
       {props.hasSparks && (
         <td class="spark-cell">

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
-import type { Explanation, Fleet, WhatIf } from '../src/api_types.ts';
+import type { Explanation, Fleet, NodeDetail, WhatIf, Workloads } from '../src/api_types.ts';
 import { axeFindings, launch, measures, open, type Opened } from './browser.ts';
 import { FakeApi } from './fake_api.ts';
 
@@ -133,6 +133,36 @@ async function answerOf<Answer>(api: FakeApi, path: string): Promise<Answer> {
   return (await (await fetch(`${api.address}/api/v1/${path}`)).json()) as Answer;
 }
 
+pageTest('the panel of a node has all that the API has of its GPUs, without a mouse', async (api, load) => {
+  const page = await load('#/fleet');
+  await page.locator('.grid-frame canvas').waitFor();
+  await page.locator('.grid-frame').focus();
+  const shown = async (name: string) => {
+    await page.locator('.panel h2', { hasText: name }).waitFor();
+    await page.locator('.panel tbody').first().waitFor();
+    const texts = await page.locator('.panel tbody').allInnerTexts();
+    const { gpus } = await answerOf<NodeDetail>(api, `fleet/${name}`);
+    assert.equal(texts.length, gpus.length);
+    gpus.forEach((gpu, index) => {
+      for (const part of [gpu.model, gpu.uuid, ...gpu.pods, gpu.gap]) {
+        assert.ok(texts[index]!.includes(part), `${texts[index]} lacks ${part}`);
+      }
+    });
+    return { texts, gpus };
+  };
+  await page.keyboard.press('Enter');
+  const first = await shown('gpu-0000');
+  assert.ok(first.gpus.some((gpu) => gpu.pods.length > 0));
+  for (const text of first.texts) assert.match(text, /, 400 W, 51 °C/);
+  // No GPU of this node is read.
+  for (let step = 0; step < 7; step++) await page.keyboard.press('ArrowRight');
+  const stale = await shown('gpu-0007');
+  for (const { gap } of stale.gpus) assert.equal(gap, 'no reading for 32 s');
+  for (const text of stale.texts) assert.doesNotMatch(text, /W,|°C/);
+  assert.equal(await page.locator('.panel [title]').count(), 0);
+  assert.deepEqual(await axeFindings(page), []);
+});
+
 pageTest('a held GPU at 0 is named as such, and its filter shows the nodes with one', async (api, load) => {
   const page = await load('#/fleet');
   const chip = page.locator('.chip', { hasText: 'held, at 0' });
@@ -146,6 +176,17 @@ pageTest('a held GPU at 0 is named as such, and its filter shows the nodes with 
   await page.locator('p', { hasText: `${held.length} of ${nodes.length} nodes` }).waitFor();
   await page.locator('button', { hasText: /^table$/ }).click();
   await page.locator('th', { hasText: 'held, at 0' }).waitFor();
+});
+
+pageTest('a row of Workloads has why it is active, without a mouse', async (api, load) => {
+  const page = await load('#/workloads');
+  const { workloads } = await answerOf<Workloads>(api, 'workloads');
+  await page.locator('.cards tbody tr').first().waitFor();
+  for (const { name, active, active_because } of workloads) {
+    const row = page.locator('.cards tbody tr', { has: page.locator(`b:text-is("${name}")`) });
+    const cell = row.locator('[data-label=active]');
+    assert.match(await cell.innerText(), new RegExp(`^(unknown|${active ? 'yes' : 'no'})\\s+${active_because}$`));
+  }
 });
 
 pageTest('a gap is drawn as a gap', async (_api, load) => {

@@ -318,8 +318,8 @@ export function node(all: Fleet, name: string): NodeDetail | null {
       utilization: all.gpu.utilization[gpu] ?? null,
       memory_used: memory === null ? null : Math.round((memory / 100) * 80 * 2 ** 30),
       memory_total: 80 * 2 ** 30,
-      power: 400,
-      temperature: 51,
+      power: memory === null ? null : 400.4,
+      temperature: memory === null ? null : 51,
       since: owner === '' ? null : all.now - 5400,
       gap: found.why === '' ? '' : 'no reading for 32 s',
     };
