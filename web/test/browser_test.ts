@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import type { Explanation, Fleet, NodeDetail, WhatIf, Workloads } from '../src/api_types.ts';
+import { durationText, numberText } from '../src/text.ts';
 import { axeFindings, launch, measures, open, type Opened } from './browser.ts';
 import { FakeApi } from './fake_api.ts';
 
@@ -237,15 +238,25 @@ pageTest('What if shows the numbers of the API', async (api, load) => {
   await page.locator('input[name=target]').fill('40');
   const answer = (await (await answered).json()) as WhatIf;
   assert.ok(answer.would.gpu_hours !== answer.happened.gpu_hours);
-  const want = [answer.happened.gpu_hours, answer.would.gpu_hours].map((value) =>
-    value!.toLocaleString('en-US', { maximumFractionDigits: 3 }),
-  );
+  const { happened, would, changes } = answer;
+  const row = (name: string, was: number, is: number, text: (value: number) => string) => {
+    const change = is === was ? 'the same' : `${is > was ? '+' : '−'}${text(Math.abs(is - was))}`;
+    return [name, text(was), text(is), change].join(' | ');
+  };
+  const above = [happened.seconds_above_target!, would.seconds_above_target!] as const;
+  assert.ok(above[0] !== above[1] && changes.happened !== changes.would);
+  const want = [
+    row('GPU-hours', happened.gpu_hours!, would.gpu_hours!, numberText),
+    row('time above target', ...above, durationText),
+    row('direction changes', changes.happened, changes.would, numberText),
+  ];
   await page.waitForFunction(
-    ([happened, would]) => {
-      const cells = document.querySelectorAll('[data-testid=outcome] tbody tr:first-child td');
-      return cells[0]?.textContent === happened && cells[1]?.textContent === would;
+    ([wanted]) => {
+      const rows = [...document.querySelectorAll('[data-testid=outcome] tbody tr')];
+      const text = rows.map((one) => [...one.children].map((cell) => cell.textContent).join(' | '));
+      return text.join('\n') === wanted;
     },
-    want as [string, string],
+    [want.join('\n')],
   );
   assert.equal(await page.locator('p.note').textContent(), answer.note);
   assert.ok(api.requests.some((request) => request.includes('what-if') && request.includes('target=40')));
