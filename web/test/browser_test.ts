@@ -408,13 +408,13 @@ pageTest('40,000 GPUs take few draw calls and DOM nodes, and an update few bytes
   const page = await load('#/fleet');
   await page.locator('.grid-frame canvas').waitFor();
   await streamOpen(api, page);
-  await page.waitForFunction(() => performance.getEntriesByName('fleet-draw').length > 0);
+  await page.waitForFunction(() => performance.getEntriesByName('fleet-draw', 'measure').length > 0);
   await measures(page, 'fleet-draw');
   api.bytes = 0;
   api.push();
-  await page.waitForFunction(() => performance.getEntriesByName('fleet-draw').length > 0);
+  await page.waitForFunction(() => performance.getEntriesByName('fleet-draw', 'measure').length > 0);
   const draws = await measures(page, 'fleet-draw');
-  assert.ok(draws.length <= 2, `${draws.length} draws of one update`);
+  assert.ok(draws.length > 0 && draws.length <= 2, `${draws.length} draws of one update`);
   for (const { detail } of draws) assert.ok((detail as number) <= 12, `${detail as number} draw calls`);
   assert.ok(api.bytes < 400_000, `${api.bytes} bytes`);
   const nodes = () => page.evaluate(() => document.querySelectorAll('*').length);
@@ -425,4 +425,100 @@ pageTest('40,000 GPUs take few draw calls and DOM nodes, and an update few bytes
   api.bytes = 0;
   api.push();
   assert.ok(api.bytes < 4000, `${api.bytes} bytes of one update of 3 workloads`);
+});
+
+// Counts what scripts draw on canvases from now on.
+async function countDrawCalls(page: Page): Promise<() => Promise<number>> {
+  await page.evaluate(() => {
+    const prototype = CanvasRenderingContext2D.prototype as unknown as Record<string, unknown>;
+    const counted = window as unknown as { drawCalls: number };
+    counted.drawCalls = 0;
+    for (const name of ['clearRect', 'fill', 'fillRect', 'fillText', 'stroke', 'strokeRect', 'strokeText']) {
+      const original = prototype[name] as (...all: unknown[]) => unknown;
+      prototype[name] = function (this: unknown, ...all: unknown[]) {
+        counted.drawCalls++;
+        return original.apply(this, all);
+      };
+    }
+  });
+  return () =>
+    page.evaluate(async () => {
+      await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+      const counted = window as unknown as { drawCalls: number };
+      const calls = counted.drawCalls;
+      counted.drawCalls = 0;
+      return calls;
+    });
+}
+
+pageTest('an update of Why, What if and Cost takes few draw calls, DOM nodes and bytes', async (api, load) => {
+  api.behaviour.nodes = 5000;
+  api.behaviour.workloads = 500;
+  // An event of a minute later; returns when its time and all answers to it are shown.
+  const update = async (page: Page, requests: string[]) => {
+    const answers = requests.map((part) =>
+      page.waitForResponse(async (one) => one.url().includes(part) && (await one.finished()) === null),
+    );
+    const clock = await page.locator('.clock').textContent();
+    api.bytes = 0;
+    api.ahead += 60;
+    api.push();
+    await page.waitForFunction(
+      ([was]) => document.querySelector('.clock')?.textContent !== was,
+      [clock],
+    );
+    await Promise.all(answers);
+  };
+  const bounded = async (
+    page: Page,
+    what: string,
+    calls: number,
+    most: { calls: number; nodes: number; bytes: number },
+  ) => {
+    const nodes = await page.evaluate(() => document.querySelectorAll('*').length);
+    const found = { calls, nodes, bytes: api.bytes };
+    for (const name of ['calls', 'nodes', 'bytes'] as const) {
+      assert.ok(found[name] <= most[name], `${what}: ${found[name]} ${name}, at most ${most[name]}`);
+    }
+  };
+
+  const why = await load(`${WHY}?range=24h`);
+  await why.locator('.chart .u-over').nth(2).waitFor();
+  await streamOpen(api, why);
+  const whyCalls = await countDrawCalls(why);
+  await whyCalls();
+  await measures(why, 'chart-draw');
+  await update(why, ['/history?', '/explanation?']);
+  await why.waitForFunction(() => performance.getEntriesByName('chart-draw', 'measure').length >= 3);
+  const drawn = await whyCalls();
+  assert.equal((await measures(why, 'chart-draw')).length, 3);
+  assert.ok(drawn > 0);
+  await bounded(why, 'Why', drawn, { calls: 600, nodes: 1500, bytes: 80_000 });
+  await why.context().close();
+
+  const whatIf = await load('#/what-if/chat/llama-70b?range=24h');
+  await whatIf.locator('[data-testid=outcome]').waitFor();
+  await whatIf.locator('.chart .u-over').waitFor();
+  await streamOpen(api, whatIf);
+  const whatIfCalls = await countDrawCalls(whatIf);
+  await whatIfCalls();
+  await update(whatIf, []);
+  await bounded(whatIf, 'What if', await whatIfCalls(), { calls: 0, nodes: 1000, bytes: 4000 });
+  await measures(whatIf, 'chart-draw');
+  api.bytes = 0;
+  await whatIf.locator('input[name=target]').fill('40');
+  await whatIf.waitForFunction(() => performance.getEntriesByName('chart-draw', 'measure').length > 0);
+  const replayed = await whatIfCalls();
+  assert.ok(replayed > 0);
+  await bounded(whatIf, 'What if, replayed', replayed, { calls: 120, nodes: 1000, bytes: 20_000 });
+  await whatIf.context().close();
+
+  const cost = await load('#/cost');
+  await cost.locator('.cards tfoot').waitFor();
+  await cost.locator('button', { hasText: /^node$/ }).click();
+  await cost.locator('.cards tbody th', { hasText: 'gpu-' }).first().waitFor();
+  await streamOpen(api, cost);
+  const costCalls = await countDrawCalls(cost);
+  await update(cost, ['/cost?']);
+  await bounded(cost, 'Cost', await costCalls(), { calls: 0, nodes: 5000, bytes: 350_000 });
 });

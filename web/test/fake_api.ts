@@ -34,6 +34,7 @@ export class FakeApi {
   };
   readonly requests: string[] = [];
   bytes = 0; // the sum of all bodies
+  ahead = 0; // seconds that its clock is ahead of the one given
   startedAt: number;
   #tick = 0;
   #server: Server | null = null;
@@ -46,7 +47,7 @@ export class FakeApi {
   // `folder` has index.html.gz and csp.txt.
   constructor(folder: string, now: () => number = () => Date.now() / 1000) {
     this.#folder = folder;
-    this.#now = now;
+    this.#now = () => now() + this.ahead;
     this.startedAt = now() - 80_000;
   }
 
@@ -180,7 +181,7 @@ export class FakeApi {
         return one === null ? missing(`no node ${names[0]}`) : fine(one);
       }
       case 'cost':
-        return fine(data.cost(query.get('by') ?? 'namespace', Number(query.get('hours') ?? 24), now));
+        return fine(data.cost(query.get('by') ?? 'namespace', Number(query.get('hours') ?? 24), now, behaviour.nodes));
       default:
         return missing('no such path');
     }

@@ -327,12 +327,12 @@ export function node(all: Fleet, name: string): NodeDetail | null {
   return { now: all.now, node: found, gpus };
 }
 
-export function cost(by: string, hours: number, now: number): Cost {
+export function cost(by: string, hours: number, now: number, nodes: number): Cost {
   const keys: Record<string, string[]> = {
     namespace: [...new Set(WORKLOADS.map(([namespace]) => namespace)), ''],
     workload: [...OWNERS.slice(1), ''],
     model: MODELS,
-    node: Array.from({ length: 40 }, (_, index) => `gpu-${String(index).padStart(4, '0')}`),
+    node: Array.from({ length: nodes }, (_, index) => `gpu-${String(index).padStart(4, '0')}`),
   };
   const next = random(by.length);
   const row = (key: string): CostRow => {

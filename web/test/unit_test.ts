@@ -255,7 +255,7 @@ test('made-up answers are as docs/api.yaml describes them', () => {
     [`${workload}/what-if`]: data.whatIf(history, new URLSearchParams()),
     '/api/v1/fleet': fleet,
     '/api/v1/fleet/{node}': data.node(fleet, fleet.nodes[0]!.name),
-    '/api/v1/cost': data.cost('workload', 24, NOW),
+    '/api/v1/cost': data.cost('workload', 24, NOW, 24),
   };
   for (const [path, answer] of Object.entries(answers)) {
     assert.deepEqual(api.faultsOf(path, 200, 'application/json', answer), [], path);
