@@ -56,6 +56,8 @@ absl::StatusOr<std::unique_ptr<RunningRole>> Demo::StartServer() const {
   config.metrics_port = 0;
   config.probe_port = 0;
   config.web_port = options_.web_port == 0 ? kAnyPort : options_.web_port;
+  config.prices = options_.prices;
+  config.currency = options_.currency;
   config.attribution = AttributionMode::kNone;
   config.gpu_source = absl::StrCat("file:", service_->gpu_file());
   config.node_name = "demo";

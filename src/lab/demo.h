@@ -36,6 +36,8 @@ struct DemoOptions {
   int max_replicas = 8;  // kFewestDemoReplicas to kMaxDemoReplicas
   int port = 0;          // 0: any free one
   int web_port = 0;      // 0: any free one
+  std::string prices;    // a file (cost/price_list.h); empty: costs have no money
+  std::string currency;
 };
 
 struct DemoResult {

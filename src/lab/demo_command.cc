@@ -55,6 +55,11 @@ Command DemoCommand() {
            IntFlag("port", "gRPC port on loopback; 0: any free one.", {0, 65535}, &options.port),
            IntFlag("web-port", "Port of the web page on loopback; 0: any free one.", {0, 65535},
                    &options.web_port),
+           TextFlag("prices", "FILE",
+                    "Prices of GPU models for the view Cost: \"GPU model,price per hour\". The "
+                    "simulated model is Simulated 80 GB.",
+                    &options.prices),
+           TextFlag("currency", "CODE", "Currency of --prices, such as USD.", &options.currency),
            SwitchFlag("serve",
                       "Keep serving afterwards, under a steady load, for keda-gpu-scaler query.",
                       &flags->serve)},

@@ -32,5 +32,11 @@ TEST(Demo, ReportsWhyTheServerCannotStart) {
   close(*listening);
 }
 
+TEST(Demo, ReadsThePricesOfItsGpus) {
+  const std::string missing = testing::TempDir() + "/no-prices.csv";
+  Demo demo({.speed = 600, .prices = missing}, IsNeverStopped);
+  EXPECT_THAT(std::string(demo.Run().status().message()), HasSubstr(missing));
+}
+
 }  // namespace
 }  // namespace gpuscaler
