@@ -1,5 +1,6 @@
 // Writes the pictures of README and docs: node screenshots.js OUT_DIR. GPUSCALER_WEB is a scaler's
-// address. Without it the answers are made up, and a picture of 5,000 nodes is added.
+// address. Without it the answers are made up, the pictures are made-up-*.png, and one of 5,000
+// nodes is added.
 import { mkdirSync } from 'node:fs';
 import type { Row } from '../src/api_types.ts';
 import { launch, open } from './browser.ts';
@@ -7,6 +8,7 @@ import { FakeApi } from './fake_api.ts';
 
 const out = process.argv[2] ?? 'screenshots';
 const real = process.env['GPUSCALER_WEB'];
+const kind = real === undefined ? 'made-up' : 'web';
 mkdirSync(out, { recursive: true });
 const api = new FakeApi(process.env['GPUSCALER_WEB_DIST'] ?? 'dist');
 if (real === undefined) await api.start();
@@ -19,6 +21,7 @@ async function shoot(
   ready: string,
   colorScheme: 'light' | 'dark',
   viewport = { width: 1280, height: 780 },
+  prefix = kind,
 ): Promise<void> {
   const { page, close } = await open(browser, `${address}/${hash}`, {
     colorScheme,
@@ -35,7 +38,7 @@ async function shoot(
     await page.locator('[data-testid=explanation], .explanation .notice').first().waitFor();
   }
   await page.waitForTimeout(400); // fonts and charts are drawn
-  await page.screenshot({ path: `${out}/${name}.png` });
+  await page.screenshot({ path: `${out}/${prefix}-${name}.png` });
   await close();
 }
 
@@ -43,17 +46,17 @@ const answer = await fetch(`${address}/api/v1/workloads`);
 const first = ((await answer.json()) as { workloads: Row[] }).workloads;
 const shown = first.find((row) => row.name === 'llama-70b') ?? first[0];
 const own = shown === undefined ? 'none/none' : `${shown.namespace}/${shown.name}`;
-await shoot('web-workloads', '#/workloads', '.cards tbody tr', 'light');
-await shoot('web-fleet', '#/fleet', '.grid-frame canvas', 'dark');
-await shoot('web-why', `#/why/${own}`, '.chart .u-over', 'light', { width: 1280, height: 860 });
-await shoot('web-what-if', `#/what-if/${own}?target=40`, '[data-testid=outcome], .notice', 'light');
-await shoot('web-cost', '#/cost', '.cards tfoot, .notice', 'light');
+await shoot('workloads', '#/workloads', '.cards tbody tr', 'light');
+await shoot('fleet', '#/fleet', '.grid-frame canvas', 'dark');
+await shoot('why', `#/why/${own}`, '.chart .u-over', 'light', { width: 1280, height: 860 });
+await shoot('what-if', `#/what-if/${own}?target=40`, '[data-testid=outcome], .notice', 'light');
+await shoot('cost', '#/cost', '.cards tfoot, .notice', 'light');
 if (real === undefined) {
   api.behaviour.nodes = 5000;
-  await shoot('web-fleet-5000', '#/fleet', '.grid-frame canvas', 'dark');
+  await shoot('fleet-5000', '#/fleet', '.grid-frame canvas', 'dark', undefined, 'web');
   const phone = { width: 400, height: 800 };
-  await shoot('web-phone', '#/workloads', '.cards tbody tr', 'light', phone);
-  await shoot('web-why-dark', `#/why/${own}`, '.chart .u-over', 'dark', { width: 1280, height: 860 });
+  await shoot('phone', '#/workloads', '.cards tbody tr', 'light', phone);
+  await shoot('why-dark', `#/why/${own}`, '.chart .u-over', 'dark', { width: 1280, height: 860 });
 }
 await browser.close();
 await api.stop();
