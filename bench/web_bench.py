@@ -10,7 +10,7 @@ MOST_UPDATE_MS = 100  # script and paint together; updates come each 5 s
 
 
 def web():
-    """Returns what the first picture and an update of each view cost."""
+    """Returns what the first picture, an update and a frame of a scroll cost."""
     output = subprocess.run([ROOT / "web/bench"], check=True, stdout=subprocess.PIPE,
                             text=True).stdout
     return json.loads(output.splitlines()[-1])
@@ -23,8 +23,10 @@ def table(results, verdict):
                                            results["page_bytes"] <= MOST_PAGE_KIB * 1024)
     yield "web", f"{'script ms':>12}{'paint ms':>12}{'KiB':>12}{'DOM nodes':>12}"
     for name, view in results["views"].items():
-        for when in ("first", "update"):
-            one = view[when]
+        for when in ("first", "update", "scroll"):
+            one = view.get(when)
+            if one is None:
+                continue
             nodes = f"{view['dom_nodes']:>12,}" if when == "first" else ""
             yield f"{name}: {when}", (f"{one['script_ms']:>12.1f}{one['paint_ms']:>12.1f}"
                                       f"{one['bytes'] / 1024:>12.1f}{nodes}")

@@ -1,11 +1,13 @@
 // Measures the page over a fleet of 5,000 nodes and 500 workloads; prints JSON. tools/bench web.
 import { statSync } from 'node:fs';
 import type { CDPSession, Page } from 'playwright-core';
-import { launch, open } from './browser.ts';
+import { launch, measures, open } from './browser.ts';
 import { FakeApi } from './fake_api.ts';
 
 const FOLDER = process.env['GPUSCALER_WEB_DIST'] ?? 'dist';
 const UPDATES = 10;
+const FRAMES = 60; // that a scroll takes
+const SCROLL_PX = 40; // a frame
 const VIEWS: [string, string, string][] = [
   ['Fleet', '#/fleet', '.grid-frame canvas'],
   ['Workloads', '#/workloads', '.cards tbody tr'],
@@ -56,7 +58,41 @@ async function spent(page: Page, session: CDPSession, work: () => Promise<void>)
   };
 }
 
-const results: Record<string, { first: Spent; update: Spent; dom_nodes: number }> = {};
+function each(all: Spent, count: number): Spent {
+  return {
+    script_ms: all.script_ms / count,
+    paint_ms: all.paint_ms / count,
+    bytes: all.bytes / count,
+  };
+}
+
+// Returns what a frame of a scroll through the grid costs.
+async function scrolled(page: Page, session: CDPSession): Promise<Spent> {
+  await measures(page, 'fleet-draw');
+  const all = await spent(page, session, () =>
+    page.evaluate(
+      async ([frames, pixels]) => {
+        const grid = document.querySelector('.grid-frame')!;
+        for (let frame = 0; frame < frames; frame++) {
+          grid.scrollTop += pixels;
+          await new Promise((resolve) => requestAnimationFrame(resolve));
+        }
+      },
+      [FRAMES, SCROLL_PX] as const,
+    ),
+  );
+  const draws = (await measures(page, 'fleet-draw')).length;
+  if (draws < FRAMES * 0.9) throw new Error(`${draws} draws of ${FRAMES} frames`);
+  return each(all, draws);
+}
+
+interface Result {
+  first: Spent;
+  update: Spent;
+  scroll?: Spent; // the Fleet view alone
+  dom_nodes: number;
+}
+const results: Record<string, Result> = {};
 for (const [name, hash, ready] of VIEWS) {
   const { page, close } = await open(browser, 'about:blank');
   const session = await page.context().newCDPSession(page);
@@ -79,11 +115,8 @@ for (const [name, hash, ready] of VIEWS) {
   });
   results[name] = {
     first,
-    update: {
-      script_ms: update.script_ms / UPDATES,
-      paint_ms: update.paint_ms / UPDATES,
-      bytes: update.bytes / UPDATES,
-    },
+    update: each(update, UPDATES),
+    ...(name === 'Fleet' ? { scroll: await scrolled(page, session) } : {}),
     dom_nodes: await page.evaluate(() => document.querySelectorAll('*').length),
   };
   await close();
