@@ -27,8 +27,8 @@ export function stackOf(history: History): Stack {
   };
 }
 
-// What the value is compared with: the target of one replica times their number, or with the target
-// type Value the target alone.
+// Returns the numbers that the value is compared with: the target of one replica times their number,
+// or with the target type Value the target alone.
 export function targetOf(history: History): { label: string; values: Numbers } {
   if (history.target_type === 'Value') return { label: 'target', values: history.target };
   return {
