@@ -178,8 +178,8 @@ class Aggregator {
 
   void SendGpus(Past from) {
     AgentUpdate update{.node = kNode, .instance = 1, .received_at = clock_.Now()};
-    for (Past each = from; each != node_.past().end(); ++each) {
-      update.readings.push_back({.previous_confirmed_at = std::nullopt, .snapshot = each->gpus});
+    for (; from != node_.past().end(); ++from) {
+      update.readings.push_back({.previous_confirmed_at = std::nullopt, .snapshot = from->gpus});
     }
     fleet_.Received(kAgent, std::move(update));
   }
