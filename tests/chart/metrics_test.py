@@ -128,14 +128,15 @@ class Metrics(unittest.TestCase):
         (folder / "prices.csv").write_text("GPU model,price per hour\nSimulated,4\n")
         # All roles: a standalone scaler, an agent, its aggregator.
         reading = [folder / "gpus.json", "--poll-interval=500ms"]
-        ports = cls.stack.enter_context(processes.scaler(*reading))
+        prices = f"--prices={folder}/prices.csv"
+        ports = cls.stack.enter_context(processes.scaler(*reading, prices))
         # Its kubelet does not answer.
         agent = cls.stack.enter_context(processes.scaler(
             *reading, "--role=agent", "--attribution=kubelet",
             f"--pod-resources-socket={folder}/kubelet.sock"))
         aggregator = cls.stack.enter_context(processes.serving(
             "--role=aggregator", f"--agents=static:127.0.0.1:{agent['grpc']}",
-            "--poll-interval=500ms", f"--prices={folder}/prices.csv"))
+            "--poll-interval=500ms", prices))
         cls.pages = [f"127.0.0.1:{each['metrics']}" for each in (ports, agent, aggregator)]
         cls.prometheus = cls.stack.enter_context(processes.prometheus(folder, cls.pages))
         cls.stack.enter_context(asking(ports["grpc"]))
