@@ -22,7 +22,7 @@ constexpr int kReplicasOfEach = 4;
 constexpr int kStepsOfADay = 24 * 240;
 // The ring keeps fewer explanations than those from here on, so that earlier ones would leave no
 // trace. Building all of them takes a minute.
-constexpr int kFirstExplainedStep = 21 * 240;
+constexpr int kFirstExplainedStep = 22 * 240;
 constexpr size_t kLimitBytes = size_t{40} << 20;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
