@@ -7,6 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "base/fake_clock.h"
 #include "base/printable_text.h"
+#include "base/test_eventually.h"
 #include "base/test_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -15,7 +16,6 @@
 #include "role/running_role.h"
 #include "serve/scaler_client.h"
 #include "serve/test_http_client.h"
-#include "serve/test_served_scaler.h"
 
 namespace gpuscaler {
 namespace {

@@ -13,7 +13,6 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -21,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/fake_clock.h"
 #include "base/mutex.h"
+#include "base/test_eventually.h"
 #include "model/memory_watch.h"
 #include "scaling/test_history_builder.h"
 #include "serve/grpc_server.h"
@@ -29,18 +29,6 @@
 #include "store/snapshot_store.h"
 
 namespace gpuscaler {
-
-// Returns true as soon as `condition` returns true, or false after 30 s.
-template <typename Condition>
-bool Eventually(Condition condition) {
-  const SteadyClock real;
-  const absl::Time deadline = real.Now() + absl::Seconds(30);
-  while (!condition()) {
-    if (real.Now() >= deadline) return false;
-    std::this_thread::yield();
-  }
-  return true;
-}
 
 // Counts requests and decisions. Thread-safe.
 class CountedRequests : public RequestMetrics {

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "base/test_eventually.h"
 #include "base/test_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -101,12 +102,12 @@ class WebServerTest : public testing::Test {
 
   // Blocks until so many streams are open.
   void AwaitStreams(int count) const {
-    while (server_->open_streams() != count) std::this_thread::yield();
+    EXPECT_TRUE(Eventually([&] { return server_->open_streams() == count; })) << count;
   }
 
   // Blocks until so many bytes of replies are not read.
   void AwaitUnread(size_t bytes) const {
-    while (server_->unread_bytes() != bytes) std::this_thread::yield();
+    EXPECT_TRUE(Eventually([&] { return server_->unread_bytes() == bytes; })) << bytes;
   }
 
   // Returns what the stream has sent once that includes `text`.
@@ -284,7 +285,7 @@ TEST_F(WebServerTest, TooManyWaitingRequestsAreRefused) {
       ++(status == 503 ? refused : served);
     });
   }
-  while (refused < kRequests - kRunning - kWaiting) std::this_thread::yield();
+  EXPECT_TRUE(Eventually([&] { return refused >= kRequests - kRunning - kWaiting; }));
   EXPECT_EQ(served, 0);
   Release();
   for (std::thread& client : clients) client.join();
