@@ -16,9 +16,11 @@ constexpr absl::string_view kOtherWorkloads = "(other)";
 
 // The number of counters is bounded, however many workloads come and go. A workload without new
 // time for kKeep is removed; if it comes back, it begins at 0. While there are kMaxWorkloads, the
-// time of further workloads counts for kOtherWorkloads. A workload has up to four series, as none
-// of its time is free. Each GPU model adds kOtherWorkloads and the time without a workload. Not
-// thread-safe.
+// time of further workloads counts for kOtherWorkloads. A workload has up to four series, because
+// no time of a workload is free. Each GPU model adds kOtherWorkloads and the time without a
+// workload.
+//
+// Not thread-safe.
 class GpuTimeCounters {
  public:
   static constexpr size_t kMaxWorkloads = 200;  // one node's, each with one GPU model

@@ -82,9 +82,9 @@ class AgentRegistry {
   // The wait is empty_after for an agent that was listed within `grace` of the first answer with an
   // agent, since the start or since all agents were forgotten. Its node existed before, and may
   // have replicas that no agent has reported. The wait has an end, because DNS may list the agent
-  // of a dead node, and workloads on other nodes must still be scaled. It goes on for an agent that
-  // answers omit until it is forgotten: the answer may be wrong, and the successor of a replaced
-  // agent needs that time to report.
+  // of a dead node, and workloads on other nodes must still be scaled. If answers omit the agent,
+  // the wait lasts until the agent is forgotten: the answer may be wrong, and the successor of a
+  // replaced agent needs that time to report.
   //
   // InfinitePast: the agent joined later, so its node is new.
   absl::Time AwaitedUntil(const std::string& address) const;

@@ -48,8 +48,8 @@ struct WhatIf {
   double gpus_per_replica = 1;  // the mean over the points with GPUs; 1 if none has any
 };
 
-// The assumptions of a replay, in words: how the load follows from the record, and the defaults of
-// what is not recorded, such as minReplicaCount.
+// Returns the assumptions of a replay in words: how the load follows from the record, and the
+// defaults for settings without a record, such as minReplicaCount.
 std::string WhatIfNote(TargetType type);
 
 // Replays `points`, those of TriggerSeries, one sync of the HPA and one poll of KEDA for each.

@@ -271,8 +271,8 @@ struct Polls {
   size_t triggers;
   absl::Duration interval;
   // KEDA calls GetMetricSpec, GetMetrics and IsActive for each trigger (getScalerState() of KEDA
-  // 2.21). A poll does so for all triggers of a ScaledObject at once. In the worst case the calls
-  // of all triggers alternate, so that with an even number of them each trigger has one server.
+  // 2.21). A poll does so for all triggers of a ScaledObject at once. In the worst case the two
+  // servers get these calls in turn: with an even number of triggers each trigger has one server.
   bool alternate;
 };
 

@@ -32,8 +32,8 @@ struct WireServerOptions {
   size_t connections_per_address = 256;
   size_t handshakes_per_address = 128;  // at a time
   // File descriptors that connections leave free for the rest of the process, RLIMIT_NOFILE / 8 at
-  // most. Another RLIMIT_NOFILE / 8 stays free for other servers. A connection that would take one
-  // of either is closed, and the next ones wait in the backlog.
+  // most. Another RLIMIT_NOFILE / 8 stays free for other servers. If a connection would take a
+  // reserved one, the server closes it, and the next ones wait in the backlog.
   size_t spare_descriptors = 64;
   absl::Duration connection_age = absl::Minutes(10);
   // The factor of each connection's age, so that clients that connected together do not leave
