@@ -249,9 +249,9 @@ func (w *workload) valueOf(trigger map[string]any) (value float64, ok bool) {
 
 // loadResult is the load generator's report.
 type loadResult struct {
-	Asked, Answered int
-	Errors          any
-	Latency         map[string]float64 `json:"latency_seconds"`
+	Requests, Answered int
+	Errors             any
+	Latency            map[string]float64 `json:"latency_seconds"`
 }
 
 // startLoad sends requests of 100 tokens to the gateway, at the rates of a curve. The result
@@ -336,8 +336,8 @@ func (w *workload) returnsToZero(ended <-chan loadResult, most int) loadResult {
 	w.t.Helper()
 	end := <-ended
 	w.line.mark("load is over")
-	if end.Asked == 0 || end.Answered != end.Asked {
-		w.t.Errorf("%d of %d requests were answered: %v", end.Answered, end.Asked, end.Errors)
+	if end.Requests == 0 || end.Answered != end.Requests {
+		w.t.Errorf("%d of %d requests were answered: %v", end.Answered, end.Requests, end.Errors)
 	}
 	w.line.reaches(0, 3*timeout)
 	w.line.stays(3 * time.Second)

@@ -97,7 +97,7 @@ func (r *recording) write(load loadResult) {
 		last = row
 		fmt.Fprintf(&text, "| %.0f s | %s |\n", row.at.Seconds(), row.cells())
 	}
-	fmt.Fprintf(&text, "\n%d of %d requests answered, latency %v\n", load.Answered, load.Asked, load.Latency)
+	fmt.Fprintf(&text, "\n%d of %d requests answered, latency %v\n", load.Answered, load.Requests, load.Latency)
 	if err := os.WriteFile(path, []byte(text.String()), 0o644); err != nil {
 		r.workload.t.Error(err)
 	}
