@@ -33,9 +33,9 @@ bool HasAmdGpus(const std::string& sysfs_root);
 
 // Returns the GPUs in the order of their PCI addresses. UNAVAILABLE: there is none.
 //
-// sysfs does not show to which GPU a partition's device (amdgpu_xcp_N) belongs, and `nodes` do. A
-// device that they lack belongs to the divided GPU with the nearest lower render minor, because the
-// kernel creates the devices of a GPU's partitions right after the GPU's own.
+// sysfs does not show which GPU a partition's device (amdgpu_xcp_N) belongs to, but `nodes` do. A
+// device that is not in `nodes` belongs to the divided GPU with the nearest lower render minor,
+// because the kernel creates the devices of a GPU's partitions right after the GPU's own.
 absl::StatusOr<std::vector<AmdGpu>> FindAmdGpus(const std::string& sysfs_root,
                                                 const std::vector<KfdNode>& nodes);
 

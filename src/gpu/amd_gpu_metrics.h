@@ -11,13 +11,13 @@ namespace gpuscaler {
 
 // The compute dies (XCCs) of one partition. Both lists have one element for each die.
 struct AmdPartitionActivity {
-  std::vector<uint32_t> busy_percent;  // now
+  std::vector<uint32_t> busy_percent;  // now; not checked, so it may be above 100
   std::vector<uint64_t> busy_sums;     // percent, added up in each cycle
 };
 
 struct AmdGpuMetrics {
-  std::optional<double> gfx_percent;  // 0-100, of the whole GPU, now
-  std::optional<double> memory_percent;
+  std::optional<double> gfx_percent;     // 0-100, of the whole GPU, now
+  std::optional<double> memory_percent;  // 0-100, of its memory controller, now
   // Cycles of the firmware. In each of them it adds the present percentages to the sums.
   std::optional<uint32_t> cycles;
   std::optional<uint64_t> gfx_sum;

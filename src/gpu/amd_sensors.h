@@ -19,12 +19,14 @@ bool IsAsleep(const std::string& device);
 void ReadAmdPercent(const std::string& path, GpuField field, std::optional<double> otherwise,
                     GpuSample& sample, std::optional<double>& percent);
 
+// Reads the memory, used and total. A file that cannot be read is a gap.
 void ReadAmdMemory(const std::string& device, GpuSample& sample);
 
-// Sets the memory, or a gap if more is used than there is.
+// Sets the memory from bytes, or a gap if `used` is negative or more than `total`.
 void SetAmdMemory(int64_t used, int64_t total, GpuSample& sample);
 
-// Reads power, its limit and temperature from the GPU's hwmon folder.
+// Reads power, its limit and temperature from the GPU's hwmon folder. A file that cannot be read is
+// a gap.
 void ReadAmdSensors(const std::string& device, GpuSample& sample);
 
 }  // namespace gpuscaler

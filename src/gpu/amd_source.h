@@ -16,12 +16,13 @@ namespace gpuscaler {
 
 // A GPU that is divided is followed by its partitions, which are instances of it as those of MIG
 // are. Their ids and those of whole GPUs are in GpuSample::device_ids. A value that the device
-// lacks is empty. A value that was there before, or cannot be read, is a gap.
+// lacks is empty. A value that was there before, or cannot be read, is a gap. Not thread-safe.
 class AmdSource : public GpuSource {
  public:
   // `sysfs_root` is "/sys", or a copy of it. `clock` must outlive the source.
   AmdSource(std::string sysfs_root, std::string node, const Clock& clock);
 
+  // Blocks as long as the driver does. UNAVAILABLE: there is no AMD GPU.
   absl::StatusOr<NodeSnapshot> Read(const CostlyReadings& wanted) override;
 
  private:

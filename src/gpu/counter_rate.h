@@ -8,11 +8,12 @@ namespace gpuscaler {
 
 // The rate is empty until the second reading, and after a reading smaller than the one before: the
 // counter wrapped or was reset, by an unknown amount. It is also empty after an outage: a mean over
-// all of it does not describe the present.
+// all of it does not describe the present. Not thread-safe.
 class CounterRate {
  public:
-  // The counter was `count` at `usec`. The same instant again returns the same rate. After an
-  // earlier instant, as of a clock set back, rates continue from that reading.
+  // The counter was `count` at `usec`, in microseconds of any clock. The same instant again returns
+  // the same rate. After an earlier instant, as of a clock set back, rates continue from that
+  // reading.
   std::optional<double> PerSecond(uint64_t count, int64_t usec) {
     if (seen_ && usec == usec_) return rate_;
     rate_.reset();

@@ -12,7 +12,7 @@
 namespace gpuscaler {
 
 // Compares energy counters. They are among the exporters' default metrics, and grow with each
-// collection even if the GPU is idle.
+// collection even if the GPU is idle. Not thread-safe.
 class ExporterCollectionDetector {
  public:
   // Returns true if the page was collected after the one before, or if it has no energy counter.

@@ -19,7 +19,8 @@ namespace gpuscaler {
 // GPUs: exporters serve one while they start.
 //
 // A GPU that disappears from the exposition has been lost, or its exporter was configured to watch
-// fewer. It stays in snapshots for 5 minutes, unreadable and with the same holders.
+// fewer. It stays in snapshots for 5 minutes, unreadable and with the same holders. Not
+// thread-safe.
 class ExporterSource : public GpuSource {
  public:
   // `names_pods`: the pods in the exposition become holders, without owners. `schema` and
@@ -27,7 +28,8 @@ class ExporterSource : public GpuSource {
   ExporterSource(const ExporterSchema& schema, HttpEndpoint endpoint, ExporterAccess access,
                  bool names_pods, std::string node, const Clock& clock);
 
-  // Queries the exporter at most once a second: the exporter queries the kubelet each time.
+  // Queries the exporter at most once a second: the exporter queries the kubelet each time. Blocks
+  // as ExporterEndpoint::Get() does.
   absl::StatusOr<NodeSnapshot> Read(const CostlyReadings& wanted) override;
 
  private:

@@ -9,6 +9,7 @@
 
 namespace gpuscaler {
 
+// Not thread-safe. Read() blocks while it reads the file.
 class FileSource : public GpuSource {
  public:
   FileSource(std::string path, std::string node, const Clock& clock);

@@ -33,6 +33,7 @@ class JsonNode {
 
   // Returns an error unless the value is an object with known keys only.
   absl::Status CheckObject(const std::vector<absl::string_view>& known) const;
+  // Return INVALID_ARGUMENT, as ValueFault() does, for a value of another type or out of range.
   absl::Status CheckArray() const;
   absl::StatusOr<std::string> Text() const;
   absl::StatusOr<int64_t> Integer(int64_t lowest) const;

@@ -27,8 +27,8 @@ std::vector<KfdNode> ReadKfdNodes(const std::string& sysfs_root);
 // The key is KfdNode::gpu_id.
 using KfdProcesses = std::map<int64_t, std::vector<GpuProcess>>;
 
-// Returns the processes with memory on each GPU. A process that could use a GPU and has no memory
-// there is none of its processes. Their ids are the host's. nullopt: there is no KFD.
+// Returns the processes with memory on each GPU. A process that could use a GPU but has no memory
+// there is left out. Their ids are the host's. nullopt: there is no KFD.
 std::optional<KfdProcesses> ReadKfdProcesses(const std::string& sysfs_root);
 
 }  // namespace gpuscaler

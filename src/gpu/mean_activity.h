@@ -7,6 +7,7 @@
 
 namespace gpuscaler {
 
+// Not thread-safe.
 class MeanActivity {
  public:
   // `sum` has grown by the present percentage in each of `cycles`. Returns 0-100. Empty: it is the

@@ -6,6 +6,7 @@
 
 namespace gpuscaler {
 
+// Thread-safe. Never blocks.
 class NoSource : public GpuSource {
  public:
   absl::StatusOr<NodeSnapshot> Read(const CostlyReadings&) override {

@@ -37,6 +37,7 @@ struct Utilization {
 };
 static_assert(sizeof(Utilization) == 8);
 
+// In bytes, as MemoryV2.
 struct Memory {
   uint64_t total;
   uint64_t free;

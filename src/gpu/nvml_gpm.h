@@ -13,7 +13,7 @@ namespace gpuscaler::nvml {
 
 // Percentages of one GPU or GPU instance between two samples of its counters. One sample has the
 // counters of every metric. Valid for one nvmlInit and one UUID only: an instance that is created
-// again under the same id has other counters.
+// again under the same id has other counters. Not thread-safe.
 class GpmReader {
  public:
   explicit GpmReader(const NvmlFunctions& calls) : calls_(calls) {}
@@ -21,15 +21,17 @@ class GpmReader {
   GpmReader(const GpmReader&) = delete;
   GpmReader& operator=(const GpmReader&) = delete;
 
-  // Returns kNotSupported if `gpu` has no GPM. The driver is queried until it has answered.
+  // Returns kSuccess, kNotSupported if `gpu` has no GPM, or the driver's error. The driver is
+  // queried until it has answered.
   Return Query(Device gpu, absl::Time now);
 
   // Samples the GPU, or one GPU instance of it. Must be called before Percent(). If the last sample
   // is too new, or the driver refused permission within the last minute, the results stay.
   void Sample(Device gpu, std::optional<unsigned> gpu_instance, absl::Time now);
 
-  // Returns kSuccess with an empty `percent` until there are two samples. `metric` is one of the
-  // kGpm constants.
+  // Sets `percent` to 0-100, or returns the error of the last sample or of the metric. Returns
+  // kSuccess with an empty `percent` until there are two samples. `metric` is one of the kGpm
+  // constants.
   Return Percent(uint32_t metric, std::optional<double>& percent) const;
 
   // The next sample is the first.

@@ -14,6 +14,7 @@ inline void NoteLoss(Return error, Return& worst) {
   if (IsLoss(error) && !IsReload(worst)) worst = error;
 }
 
+// Not thread-safe.
 struct Reading {
   GpuSample sample;
   bool answered = false;   // some call succeeded

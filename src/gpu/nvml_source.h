@@ -13,15 +13,17 @@
 namespace gpuscaler {
 
 // After an error of the library itself, or of every GPU, the session is closed. It is opened again
-// after 1 s, later after 10 s at most. GPUs that fail while others work are gaps in their samples.
-// To recover them, the session is reopened before the next reading, at most once a minute.
-// Reopening ends once it has cost the other GPUs a reading.
+// after 1 s, later after 10 s at most. Until then Read() returns the error at once. GPUs that fail
+// while others work are gaps in their samples. To recover them, the session is reopened before the
+// next reading, at most once a minute. Reopening ends once it has cost the other GPUs a reading.
+// Not thread-safe.
 class NvmlSource : public GpuSource {
  public:
   // `paths` are tried in order for the library: nvml::LibraryPaths(). `clock` must outlive the
   // source.
   NvmlSource(std::vector<std::string> paths, std::string node, const Clock& clock);
 
+  // Blocks as long as the driver does, also for nvmlInit.
   absl::StatusOr<NodeSnapshot> Read(const CostlyReadings& wanted) override;
 
  private:

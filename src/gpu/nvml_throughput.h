@@ -11,7 +11,7 @@
 namespace gpuscaler::nvml {
 
 // The counters of one GPU at the last reading. Keeps no object of the library, so it survives a new
-// nvmlInit.
+// nvmlInit. Not thread-safe.
 class Throughput {
  public:
   // Fills pcie_* and nvlink_*. Blocks for 20 ms in each direction of PCIe if `pcie_requested` and

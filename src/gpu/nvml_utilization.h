@@ -10,13 +10,14 @@ namespace gpuscaler::nvml {
 
 // The driver keeps some seconds of samples, one every 1/6 s or so, and a call returns the new ones.
 // This keeps the time of the newest and no object of the library, so it survives a new nvmlInit.
+// Not thread-safe.
 class MeanUtilization {
  public:
   // `type` is kGpuUtilizationSamples or kMemoryUtilizationSamples.
   explicit MeanUtilization(int type) : type_(type) {}
 
-  // Returns percent, at first over the newest second. Empty: the device keeps no samples or has no
-  // new one. The driver's last rate is then the best value.
+  // Returns 0-100, at first over the newest second. Empty: the call fails, or the device keeps no
+  // samples or has no new one. The driver's last rate is then the best value.
   std::optional<double> SinceLastReading(const NvmlFunctions& calls, Device device);
 
  private:
