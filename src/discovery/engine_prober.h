@@ -12,13 +12,13 @@
 
 namespace gpuscaler {
 
-// One missed answer is not a loss; with a timeout of 2 s two in a row are within it.
+// One missed answer is not a loss, nor are two in a row: each takes at most the timeout of 2 s.
 inline constexpr absl::Duration kEngineLostAfter = absl::Seconds(5);
 // An engine that loads a model listens late; after this time probes are less frequent.
 inline constexpr absl::Duration kEngineStartsWithin = absl::Minutes(10);
-// How often a server is probed that does not answer yet: each kProbeInterval while an engine may be
-// starting, each kSlowProbeInterval later. A server that answers but is no engine: after twice
-// kProbeInterval, doubled with each answer up to kSlowProbeInterval.
+// A server that does not answer yet is probed each kProbeInterval while an engine may be starting,
+// and each kSlowProbeInterval later. A server that answers but is no engine is probed again after
+// twice kProbeInterval, doubled with each answer up to kSlowProbeInterval.
 inline constexpr absl::Duration kProbeInterval = absl::Seconds(5);
 inline constexpr absl::Duration kSlowProbeInterval = absl::Seconds(60);
 
@@ -39,7 +39,7 @@ class EngineProber {
   std::vector<EngineAddress> Targets(absl::Time now);
 
   enum class Change { kNone, kFound, kLost };
-  // Takes the result of a request to one of those; ignores other addresses.
+  // Takes the result of a request to one of the targets; ignores other addresses.
   Change Take(const EngineAddress& engine_address, const EngineUpdate& update);
 
   // The engine, answering or not; empty: none found.

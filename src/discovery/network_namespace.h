@@ -16,6 +16,7 @@ namespace gpuscaler {
 // have. `proc` is the path of the node's /proc.
 //
 // NOT_FOUND: the process has ended. PERMISSION_DENIED: a policy (SELinux, hidepid) denies access.
+// INTERNAL: any other error.
 absl::StatusOr<uint64_t> NetworkNamespaceIdOf(const std::string& proc, int64_t pid);
 
 struct NetworkNamespace {

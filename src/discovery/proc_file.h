@@ -9,7 +9,8 @@
 namespace gpuscaler {
 
 // A longer file is cut to its first `max_bytes`. NOT_FOUND: the process has ended, or the kernel
-// has no such file. PERMISSION_DENIED: the file exists but may not be read.
+// has no such file. PERMISSION_DENIED: the file exists but may not be read. INTERNAL: any other
+// error.
 absl::StatusOr<std::string> ReadProcFile(const std::string& path, size_t max_bytes);
 
 // `error` is the errno of a failed call on `path`. The codes are as above.

@@ -45,8 +45,9 @@ struct KubeletPod {
 // INTERNAL: a pod of the response cannot be parsed.
 absl::StatusOr<std::vector<KubeletPod>> PodsIn(const ::v1alpha1::ListPodsResponse& response);
 
-// Lists all pods of the node. FAILED_PRECONDITION: a starting kubelet has not received its pods
-// yet. All other errors are those of ListPodDevices(). Thread-safe.
+// Lists all pods of the node. Blocks for at most `timeout`. FAILED_PRECONDITION: a starting kubelet
+// has not received its pods yet. All other errors are those of ListPodDevices(), except that the
+// answer may have 64 MiB. Thread-safe.
 absl::StatusOr<std::vector<KubeletPod>> ListKubeletPods(EventLoop& loop, const std::string& socket,
                                                         absl::Duration timeout);
 

@@ -30,7 +30,8 @@ std::string InPlaceOfSocket(const std::string& path);
 // loop for each call would need descriptors, and the process ends if there are none. Connects for
 // each call: one every few seconds costs next to nothing, and a restart of the kubelet needs no
 // care. Errors begin with the path. PERMISSION_DENIED, NOT_FOUND, UNAVAILABLE: no connection.
-// DEADLINE_EXCEEDED: no answer in time. All others are the kubelet's own.
+// DEADLINE_EXCEEDED: no answer in time. All others are the kubelet's own. Thread-safe, but must not
+// be called on the loop's thread.
 absl::StatusOr<std::string> CallKubelet(EventLoop& loop, const std::string& path,
                                         const std::string& method, size_t longest_answer,
                                         absl::Duration timeout);

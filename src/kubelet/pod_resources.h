@@ -46,7 +46,8 @@ std::vector<PodDevices> PodDevicesIn(const ::v1::ListPodResourcesResponse& respo
 // Lists all active pods, also those without devices. An error names the socket and what to do.
 // PERMISSION_DENIED: the socket may not be opened. NOT_FOUND: there is no socket.
 // DEADLINE_EXCEEDED: no answer within `timeout`. RESOURCE_EXHAUSTED: the clients of the kubelet
-// made more than 100 calls in a second together. Thread-safe.
+// made more than 100 calls in a second together, or the answer is longer than 16 MiB. INTERNAL: the
+// answer cannot be parsed. Blocks for at most `timeout`. Thread-safe.
 absl::StatusOr<std::vector<PodDevices>> ListPodDevices(EventLoop& loop, const std::string& socket,
                                                        absl::Duration timeout);
 

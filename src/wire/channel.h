@@ -39,7 +39,8 @@ class Channel {
   std::shared_ptr<ClientCall> Start(std::string method, CallOptions options,
                                     ClientCall::Listener& listener);
 
-  // Blocks until one message has answered the request. Must not be called on the loop's thread.
+  // Blocks until one message has answered the request, for `options.timeout` at most. Must not be
+  // called on the loop's thread.
   UnaryAnswer CallRaw(std::string method, std::string request, CallOptions options);
 
   // The same with messages of protobuf. INTERNAL: the answer is not a `Reply`.

@@ -11,6 +11,7 @@
 
 namespace gpuscaler {
 
+// Not thread-safe.
 class UnixListener {
  public:
   // Creates the file with mode 0660, in place of a socket that no process listens on any more.
@@ -21,7 +22,7 @@ class UnixListener {
   UnixListener(const UnixListener&) = delete;
   UnixListener& operator=(const UnixListener&) = delete;
 
-  // The socket is non-blocking and the caller's to close. Must be called once.
+  // The socket is non-blocking, and the caller must close it. Must be called once.
   int TakeSocket() { return std::exchange(socket_, -1); }
 
  private:
