@@ -8,8 +8,9 @@
 
 namespace gpuscaler {
 
-// Read() blocks for the kubelet's reply if a query is due: at first, when other processes are on
-// the GPUs, and every kKubeletInterval. All references must outlive this.
+// Read() blocks for the kubelet's reply, for at most two timeouts, if a query is due: at first,
+// when other processes are on the GPUs, and every kKubeletInterval. All references must outlive
+// this. Not thread-safe.
 class AttributedSource : public GpuSource {
  public:
   AttributedSource(const Clock& clock, GpuSource& source, KubeletAttribution& attribution)

@@ -10,6 +10,7 @@
 
 namespace gpuscaler {
 
+// Not thread-safe.
 class BoundPort {
  public:
   // `address` is numeric. "::" binds all of IPv6 and IPv4, or of IPv4 alone if the kernel has no

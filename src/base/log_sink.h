@@ -13,7 +13,7 @@ namespace gpuscaler {
 
 // Never blocks: a stalled pipe reader or a stopped terminal must not delay an answer to KEDA. A
 // line that does not fit is dropped and counted. The next line that fits follows a line with the
-// number of dropped ones.
+// number of dropped ones. Thread-safe.
 class LogSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   // `descriptor` must outlive the sink. `dropped_line` returns the line for `dropped` lost lines.

@@ -31,7 +31,8 @@ namespace gpuscaler {
 //   period, it was there, and the time before is unknown.
 // - If two agents report for a node at once, as when two jobs scrape one, only one counts.
 //
-// Each number is right up to one scrape interval, at the start and the end of the period.
+// Each number is right up to one scrape interval, at the start and the end of the period. Not
+// thread-safe.
 class CounterUsage {
  public:
   CounterUsage(absl::Time from, absl::Duration step, absl::Duration longest_gap)

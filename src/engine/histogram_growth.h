@@ -18,7 +18,7 @@ struct HistogramPoint {
 };
 
 // The growth of a histogram over sliding windows. Each call moves the window forward. No histogram
-// may be null, and all must outlive this object.
+// may be null, and all must outlive this object. Not thread-safe.
 class HistogramGrowth {
  public:
   HistogramGrowth(std::vector<HistogramPoint> points, const CounterLookBack& look_back);

@@ -11,6 +11,7 @@
 
 namespace gpuscaler {
 
+// Thread-safe.
 class EngineStream
     : public ReaderStream<telemetry::v1::EngineSubscription, telemetry::v1::EngineTelemetry> {
  public:

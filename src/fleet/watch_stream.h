@@ -11,11 +11,13 @@
 
 namespace gpuscaler {
 
+// Thread-safe.
 class WatchStream : public ReaderStream<telemetry::v1::Subscription, telemetry::v1::Telemetry> {
  public:
   using Subscribed = std::function<void(const telemetry::v1::Subscription&, const WatchStream&)>;
 
-  // `context` and `log` must outlive it. Calls `subscribed` with each subscription.
+  // `context` and `log` must outlive it. Calls `subscribed` with each subscription, on the loop's
+  // thread; it must not block.
   WatchStream(ReaderContext& context, std::shared_ptr<ServerCall> call, Closed closed,
               TelemetryLog& log, Subscribed subscribed);
 

@@ -11,6 +11,7 @@
 
 namespace gpuscaler {
 
+// Not thread-safe.
 class DemoLoad {
  public:
   // Starts at once, and runs the shape `speed` times as fast as it is defined. The sender must

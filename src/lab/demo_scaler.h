@@ -12,6 +12,7 @@
 
 namespace gpuscaler {
 
+// Calls block as those of ScalerClient do. Thread-safe.
 class RemoteScaler : public Scaler {
  public:
   // `client` must outlive it.

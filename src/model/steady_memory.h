@@ -19,7 +19,7 @@ struct SteadyRun {
   friend bool operator==(const SteadyRun&, const SteadyRun&) = default;
 };
 
-// The memory usage of one holder since it was last at 50 % or below.
+// The memory usage of one holder since it was last at 50 % or below. Not thread-safe.
 struct SteadyMemory {
   absl::Time high_since = absl::InfinitePast();  // InfinitePast: it is at 50 % or below
   SteadyRun current;

@@ -12,7 +12,7 @@
 
 namespace gpuscaler {
 
-// Owns a curl_slist.
+// Owns a curl_slist. Not thread-safe.
 class CurlList {
  public:
   void Add(const std::string& text) {

@@ -7,6 +7,7 @@
 
 namespace gpuscaler {
 
+// Not thread-safe.
 class GaugeSum : public SeriesConsumer {
  public:
   void Begin() override { *this = {}; }

@@ -12,7 +12,7 @@
 
 namespace gpuscaler {
 
-// Consumes the series that a selector matches.
+// Consumes the series that a selector matches. Not thread-safe.
 class SeriesConsumer {
  public:
   virtual ~SeriesConsumer() = default;

@@ -13,6 +13,7 @@
 
 namespace gpuscaler {
 
+// Thread-safe.
 class SignalStoreListener : public EngineSubscriber {
  public:
   // `store` must outlive it.

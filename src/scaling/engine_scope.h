@@ -24,7 +24,7 @@ bool IsInPod(const SignalSeries& engine, const Pod& pod);
 //
 // EngineReadingsApplier (engine_replicas.cc) changes `workload_replicas` while this object exists:
 // it replaces the GPU readings of one replica after the other with readings of its engines. Methods
-// read a replica as it is at the call.
+// read a replica as it is at the call. Not thread-safe.
 struct EngineScope {
   using Engines = std::vector<const SignalSeries*>;
 

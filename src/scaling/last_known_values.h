@@ -12,7 +12,7 @@
 
 namespace gpuscaler {
 
-// One GPU is the common case: it costs no loop and no allocation.
+// One GPU is the common case: it costs no loop and no allocation. Not thread-safe.
 class LastKnownValues {
  public:
   LastKnownValues(size_t gpus, absl::Duration stale_after)

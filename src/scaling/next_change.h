@@ -13,7 +13,7 @@
 
 namespace gpuscaler {
 
-// The earliest of several times, from `now` on, at which a result may change.
+// The earliest of several times, from `now` on, at which a result may change. Not thread-safe.
 class NextChange {
  public:
   explicit NextChange(absl::Time now) : now_(now) {}

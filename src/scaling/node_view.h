@@ -45,7 +45,7 @@ struct NodeView {
 };
 
 // A position in the runs of a node: the newest run that has begun by a time. The time only moves
-// forward. The view must outlive it.
+// forward. The view must outlive it. Not thread-safe.
 class RunCursor {
  public:
   explicit RunCursor(const NodeView& view) : view_(&view) {}

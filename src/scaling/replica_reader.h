@@ -13,6 +13,7 @@
 
 namespace gpuscaler {
 
+// Not thread-safe.
 class ReplicaReader {
  public:
   // All references must outlive it. Requires at least one GPU. Each replica begins as a copy of

@@ -37,7 +37,7 @@ std::vector<LoadStep> StepsOf(const Trigger& trigger, const Replica& replica, Lo
 // counted adds 0.
 double MeanOf(std::span<const LoadStep> steps, absl::Duration window);
 
-// The mean load of several replicas over time.
+// The mean load of several replicas over time. Not thread-safe.
 class MeanLoad {
  public:
   void Add(std::span<const LoadStep> steps);

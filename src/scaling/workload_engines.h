@@ -33,7 +33,7 @@ struct WorkloadEngine {
 // template. Empty if the name has no such hash: pods of a StatefulSet all look alike.
 absl::string_view TemplateOf(absl::string_view pod_name);
 
-// Collects engines with what their replicas show of them.
+// Collects engines with what their replicas show of them. Not thread-safe.
 class WorkloadEngines {
  public:
   // All references must outlive it. GPU models are looked up only if `with_models`.

@@ -24,7 +24,7 @@ struct CounterInstant {
 };
 
 // The windows that end at successive readings. Each is found from the previous one, so all of them
-// take one pass.
+// take one pass. Not thread-safe.
 class CounterWindows {
  public:
   // `instants`: oldest first.
@@ -61,7 +61,7 @@ struct CounterPoint {
 };
 
 // The growth of one counter over the windows that end at successive points, in one pass. A counter
-// that is lower than before has restarted.
+// that is lower than before has restarted. Not thread-safe.
 class CounterGrowth {
  public:
   CounterGrowth(std::span<const CounterPoint> points, const CounterLookBack& look_back);

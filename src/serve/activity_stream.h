@@ -14,7 +14,7 @@ namespace gpuscaler {
 // Sends headers when it opens, so that the client sees the open stream. Sends `true` as soon as the
 // workload is active, whenever it becomes active again, and repeatedly while there is no replica
 // (RepeatSchedule). Never sends `false`: KEDA up to 2.17 then deactivates the workload without its
-// cooldown, and later versions ignore it. Bad metadata ends the stream.
+// cooldown, and later versions ignore it. Bad metadata ends the stream. Thread-safe.
 class ActivityStream : public ScalerStream {
  public:
   // `jitter` is the factor of its intervals, 0.8 to 1.2. `evaluator` and `budget` must outlive it.

@@ -11,7 +11,7 @@ namespace gpuscaler {
 // A gap counts for at least one week and at most two. The HPA requests a busy workload's metrics
 // every 15 s, possibly for days. At zero replicas only KEDA's poll remains, with an interval of
 // minutes. If that interval were forgotten, the lease would end between two polls. A gap that an
-// outage of KEDA caused must not count for ever either.
+// outage of KEDA caused must not count for ever either. Not thread-safe.
 class LongestRequestGap {
  public:
   // Records a request and returns the longest gap, including the one before it. Negative for the

@@ -12,7 +12,7 @@
 
 namespace gpuscaler {
 
-// Each message costs KEDA a full reconcile, so an unchanged spec is not sent.
+// Each message costs KEDA a full reconcile, so an unchanged spec is not sent. Thread-safe.
 class SpecStream : public ScalerStream {
  public:
   // `evaluator` must outlive it.

@@ -15,7 +15,7 @@ namespace gpuscaler {
 
 class SimulatedWorkload;
 
-// The calls that KEDA makes for one trigger.
+// The calls that KEDA makes for one trigger. Not thread-safe.
 class Scaler {
  public:
   virtual ~Scaler() = default;

@@ -12,6 +12,7 @@
 
 namespace gpuscaler {
 
+// Not thread-safe.
 class ReplicaPolicy {
  public:
   virtual ~ReplicaPolicy() = default;
