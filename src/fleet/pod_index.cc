@@ -46,10 +46,7 @@ void PodIndex::Changed(const std::string& node, const NodeHistory& history, int6
   const bool same =
       node_entry.newest.get() == &newest && node_entry.attributed == history.attributed;
   if (!same) ReadHistory(node, history, node_entry);
-  ExpirePresences(node, history.NewestAt(), node_entry);
-  for (const NodePods& presence : node_entry.presences) SetChanged(presence.entry, generation);
-  std::erase_if(node_entry.presences,
-                [&](const NodePods& presence) { return !presence.entry->nodes.contains(node); });
+  SetPresencesChanged(node, history.NewestAt(), generation, node_entry);
   EvictUnused();
   const bool is_known = newest.attribution.state == Attribution::State::kKnown;
   if (!same) {
@@ -119,18 +116,23 @@ PodIndex::NodePods& PodIndex::PresenceOf(const Key& key, Scan& scan) {
   return node_entry.presences.back();
 }
 
-void PodIndex::ExpirePresences(const std::string& node, absl::Time now, NodeEntry& node_entry) {
+void PodIndex::SetPresencesChanged(const std::string& node, absl::Time now, int64_t generation,
+                                   NodeEntry& node_entry) {
   node_entry.due = absl::InfiniteFuture();
-  for (NodePods& presence : node_entry.presences) {
-    if (presence.present) continue;
-    if (now - presence.on_node_until > horizon_) {
+  std::erase_if(node_entry.presences, [&](const NodePods& presence) {
+    const absl::Time ends_at =
+        presence.present ? absl::InfiniteFuture() : presence.on_node_until + horizon_;
+    const bool has_ended = now > ends_at;
+    if (has_ended) {
       presence.entry->nodes.erase(node);
       const OwnerKey& pods = presence.entry->key.pods;
       if (pods.owner.empty()) node_entry.namespaces.erase(pods.namespace_name);
     } else {
-      node_entry.due = std::min(node_entry.due, presence.on_node_until + horizon_);
+      node_entry.due = std::min(node_entry.due, ends_at);
     }
-  }
+    SetChanged(presence.entry, generation);
+    return has_ended;
+  });
 }
 
 bool PodIndex::IsDue(const std::string& node, const NodeHistory& history) const {

@@ -115,7 +115,9 @@ class PodIndex {
   void AddLayout(const NodeLayout& layout, absl::Time until, bool present, Scan& scan);
   Entries::iterator EntryOf(const Key& key);
   NodePods& PresenceOf(const Key& key, Scan& scan);
-  void ExpirePresences(const std::string& node, absl::Time now, NodeEntry& node_entry);
+  // Marks all presences of the node as changed, and removes those that are over.
+  void SetPresencesChanged(const std::string& node, absl::Time now, int64_t generation,
+                           NodeEntry& node_entry);
   void SetUnattributed(const std::string& node, bool is, int64_t generation);
   // The first and the last node with a kubelet change how nodes without one count.
   void SetUsesKubelet(const std::string& node, bool uses, int64_t generation);

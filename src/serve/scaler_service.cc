@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/jitter.h"
 #include "base/log.h"
 #include "base/rate_limit.h"
@@ -47,6 +48,10 @@ using Ref = externalscaler::ScaledObjectRef;
 // The longest delay, without a new snapshot, until the thread sees a new waiting call or a due
 // stream. It is shorter than any wait or repeat interval.
 constexpr absl::Duration kLongestSleep = absl::Milliseconds(100);
+
+// Changes of the fleet within this time are evaluated together: 1,000 nodes may have as many each
+// second, and waking the thread costs more than most of them.
+constexpr absl::Duration kChangesTogether = absl::Milliseconds(2);
 
 // The engines of a workload are read in quick succession. Their readings are evaluated together
 // after this time.
@@ -411,7 +416,8 @@ void ScalerService::Impl::Run() {
     fleets_.WaitForGeneration(seen, std::clamp(pause, absl::ZeroDuration(), LongestSleep()));
     snapshot_log_.LogChange();
     waiting_.Retry(real_.Now());
-    seen = RefreshStreams(seen);
+    const int64_t before = std::exchange(seen, RefreshStreams(seen));
+    if (seen != before) absl::SleepFor(kChangesTogether);
     if (options_.on_tick) options_.on_tick();
   }
 }
