@@ -26,7 +26,7 @@ bool IsCounted(const Contribution& contribution) {
 }
 
 bool HoldsGpus(const Contribution& contribution) {
-  return IsCounted(contribution) || contribution.state == Contribution::State::kWarming ||
+  return IsCounted(contribution) || contribution.state == Contribution::State::kStarting ||
          contribution.state == Contribution::State::kTerminating;
 }
 
@@ -62,7 +62,7 @@ HistoryPoint PointOf(const Decision& decision, double target) {
   if (!decision.status.ok()) return point;
   point.value = decision.value;
   point.replicas = decision.replicas;
-  point.starting = decision.warming;
+  point.starting = decision.starting;
   point.unreadable = decision.unreadable;
   point.terminating = decision.terminating;
   point.active = decision.active ? 1 : 0;

@@ -102,7 +102,7 @@ TEST(PointOf, GpusAreUnknownIfReplicasHoldNoKnownOne) {
 TEST(CountedNames, HasEachNameOfACountedReplicaOnce) {
   Decision decision;
   decision.contributions = {{.name = "n/1"}, {.name = "n/0"}, {.name = "n/1"}, {.name = "n/2"}};
-  decision.contributions[3].state = Contribution::State::kWarming;
+  decision.contributions[3].state = Contribution::State::kStarting;
   ReplicaNames want = {absl::HashOf(std::string("n/0")), absl::HashOf(std::string("n/1"))};
   std::ranges::sort(want);
   EXPECT_EQ(CountedNames(decision), want);

@@ -122,7 +122,7 @@ void AddExplanation(const gpuscaler::v1::Explanation& why, WebJson& json) {
   json["target_type"] = why.target_type();
   json["replicas"] = why.replicas();
   json["unreadable"] = why.unreadable();
-  json["starting"] = why.warming();
+  json["starting"] = why.starting();
   json["replicas_from"] = why.replicas_from();
   json["held_because"] = why.held_because();
   json["shares"] = WebJson::array();

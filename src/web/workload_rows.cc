@@ -83,7 +83,7 @@ WorkloadRow RowOf(const LiveTrigger& live, const WorkloadSource::DecisionOr& dec
   row["target"] = DecimalJson(live.parsed->spec.target);
   row["target_type"] = std::string(Name(type));
   row["replicas"] = decision.replicas;
-  row["starting"] = decision.warming;
+  row["starting"] = decision.starting;
   row["unreadable"] = decision.unreadable;
   row["terminating"] = decision.terminating;
   row["active"] = decision.active;

@@ -32,7 +32,7 @@ TEST_F(WorkloadRowsTest, RowHasTheAnswerOfTheTrigger) {
   llm.decision.active = true;
   llm.decision.active_because = "pod llm-0 is busy";
   llm.decision.replicas = 2;
-  llm.decision.warming = 1;
+  llm.decision.starting = 1;
   EXPECT_EQ(Row(), json({{"namespace", "shop"},
                          {"name", "llm"},
                          {"trigger", "keda_gpu_metric"},
