@@ -61,6 +61,9 @@ struct Decision {
   bool active = false;  // IsActive
   std::string active_because;
 
+  // True if the metric belongs to no replica (queue_decision.h). Replicas are not counted then: the
+  // four numbers below are 0, although there may be replicas.
+  bool by_queue = false;
   int replicas = 0;  // counted: unreadable ones are included, starting ones are not
   int unreadable = 0;
   int starting = 0;

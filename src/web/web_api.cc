@@ -428,10 +428,10 @@ WebApi::JsonOr WebApi::WhatIfOf(const TriggerKey& key, const WebRequest& request
                       {"happened", CourseJson(replay.happened, stride)},
                       {"would", CourseJson(replay.would, stride)},
                       {"changes",
-                       {{"happened", replay.happened.direction_changes},
-                        {"would", replay.would.direction_changes}}},
+                       {{"happened", DecimalJson(replay.happened.direction_changes)},
+                        {"would", DecimalJson(replay.would.direction_changes)}}},
                       {"gpus_per_replica", DecimalJson(replay.gpus_per_replica)},
-                      {"note", WhatIfNote(options.target_type)}});
+                      {"note", WhatIfNote(options.target_type, replay.has_unknown_replicas)}});
 }
 
 WebApi::JsonOr WebApi::Node(const std::string& name) const {

@@ -116,7 +116,7 @@ export interface WhatIf {
   points: number[];
   happened: Replay;
   would: Replay;
-  changes: { happened: number; would: number };
+  changes: { happened: number | null; would: number | null };
   gpus_per_replica: number;
   note: string;
 }
