@@ -241,6 +241,10 @@ absl::Status RunningRole::OpenWebPort() {
   WebSources sources;
   sources.workloads = {
       .live_triggers = [&service] { return service.LiveTriggers(); },
+      .live_triggers_of =
+          [&service](const std::string& namespace_name, const std::string& scaled_object) {
+            return service.LiveTriggersOf(namespace_name, scaled_object);
+          },
       .evaluate = [&service](const LiveTrigger& live) { return service.Evaluate(live); },
       .explanation_of =
           [&service](const LiveTrigger& live, const WorkloadSource::DecisionOr& decision) {

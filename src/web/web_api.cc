@@ -306,10 +306,8 @@ absl::StatusOr<TriggerKey> WebApi::FindTrigger(const std::string& namespace_name
         .namespace_name = namespace_name, .scaled_object = name, .trigger = named->second};
   }
   std::set<std::string> triggers;
-  for (const LiveTrigger& live : sources_.workloads.live_triggers()) {
-    if (live.namespace_name == namespace_name && live.scaled_object == name) {
-      triggers.insert(live.name);
-    }
+  for (const LiveTrigger& live : sources_.workloads.live_triggers_of(namespace_name, name)) {
+    triggers.insert(live.name);
   }
   if (sources_.history != nullptr) {
     for (const TriggerKey& key : sources_.history->Triggers()) {
@@ -351,10 +349,17 @@ absl::StatusOr<TriggerSeries> WebApi::SeriesOf(const TriggerKey& key,
   return series;
 }
 
-TargetType WebApi::TargetTypeOf(const TriggerKey& key) const {
-  for (const LiveTrigger& live : sources_.workloads.live_triggers()) {
-    if (KeyOf(live) == key && live.parsed->trigger.ok()) return live.parsed->trigger->target_type;
+std::optional<LiveTrigger> WebApi::FindLive(const TriggerKey& key) const {
+  for (LiveTrigger& live :
+       sources_.workloads.live_triggers_of(key.namespace_name, key.scaled_object)) {
+    if (live.name == key.trigger) return std::move(live);
   }
+  return std::nullopt;
+}
+
+TargetType WebApi::TargetTypeOf(const TriggerKey& key) const {
+  const std::optional<LiveTrigger> live = FindLive(key);
+  if (live.has_value() && live->parsed->trigger.ok()) return live->parsed->trigger->target_type;
   const auto past = sources_.history->ExplanationAt(key, clock_.Now());
   const bool is_value = past.ok() && past->explanation.target_type() == Name(TargetType::kValue);
   return is_value ? TargetType::kValue : TargetType::kAverageValue;
@@ -402,16 +407,16 @@ WebApi::JsonOr WebApi::Explanation(const TriggerKey& key, const WebRequest& requ
     AddExplanation(past.explanation, json);
     return WebJsonText(json);
   }
-  for (const LiveTrigger& live : sources_.workloads.live_triggers()) {
-    if (KeyOf(live) != key) continue;
-    const auto decision = sources_.workloads.evaluate(live);
-    json["at"] = TimeJson(clock_.Now());
-    AddExplanation(sources_.workloads.explanation_of(live, decision), json);
-    return WebJsonText(json);
+  const std::optional<LiveTrigger> live = FindLive(key);
+  if (!live.has_value()) {
+    return absl::NotFoundError(absl::StrCat(
+        "trigger ", PrintableText(key.trigger), " of ", key.namespace_name, "/", key.scaled_object,
+        " is not requested at present; with at=SECONDS its past is explained"));
   }
-  return absl::NotFoundError(absl::StrCat(
-      "trigger ", PrintableText(key.trigger), " of ", key.namespace_name, "/", key.scaled_object,
-      " is not requested at present; with at=SECONDS its past is explained"));
+  const auto decision = sources_.workloads.evaluate(*live);
+  json["at"] = TimeJson(clock_.Now());
+  AddExplanation(sources_.workloads.explanation_of(*live, decision), json);
+  return WebJsonText(json);
 }
 
 WebApi::JsonOr WebApi::WhatIfOf(const TriggerKey& key, const WebRequest& request) const {
