@@ -347,17 +347,17 @@ TEST(EngineDecision, APodThatHasJustBecomeReadyStartsUntilItsFirstReadingIsLate)
 }
 
 TEST(EngineDecision, ANotReadyPodIsStartingAndAReadyUnreadablePodCountsTheTarget) {
-  EngineWorkloadBuilder llm = WithYoung(false);
-  llm.EngineIn("llm-a", 40);
-  llm.EngineIn("llm-b", std::nullopt);
-  const Decision decision = llm.Decide(InFlight());
+  EngineWorkloadBuilder not_ready = WithYoung(false);
+  not_ready.EngineIn("llm-a", 40);
+  not_ready.EngineIn("llm-b", std::nullopt);
+  const Decision decision = not_ready.Decide(InFlight());
   EXPECT_EQ(decision.value, 40);
   EXPECT_EQ(decision.starting, 1);
-  EXPECT_THAT(llm.Explained(InFlight()),
+  EXPECT_THAT(not_ready.Explained(InFlight()),
               HasSubstr("not Ready yet, and its engine has not answered: connection refused"));
-  llm.ChangeEngineIn("llm-b", absl::Seconds(3), 5);
-  EXPECT_EQ(llm.Decide(InFlight()).replicas, 2) << "it answers";
-  EXPECT_EQ(llm.Decide(InFlight()).value, 40 + 5 * 3 / 15.0) << "3 s of 15";
+  not_ready.ChangeEngineIn("llm-b", absl::Seconds(3), 5);
+  EXPECT_EQ(not_ready.Decide(InFlight()).replicas, 2) << "it answers";
+  EXPECT_EQ(not_ready.Decide(InFlight()).value, 40 + 5 * 3 / 15.0) << "3 s of 15";
 
   EngineWorkloadBuilder llm = WithYoung(true);
   llm.EngineIn("llm-a", 40);
