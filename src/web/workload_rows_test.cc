@@ -67,6 +67,17 @@ TEST_F(WorkloadRowsTest, ValueTargetHasNoDesiredReplicas) {
   EXPECT_EQ(Row()["target_type"], "Value");
 }
 
+TEST_F(WorkloadRowsTest, ReplicasAreNullIfTheMetricBelongsToNone) {
+  auto& work = workloads_.Add("shop", "work");
+  work.decision.value = 160;
+  work.decision.by_queue = true;
+  const json row = Row();
+  for (const char* count : {"replicas", "starting", "unreadable", "terminating"}) {
+    EXPECT_EQ(row[count], nullptr) << count;
+  }
+  EXPECT_EQ(row["desired"], 2) << "160 at 80 each";
+}
+
 TEST_F(WorkloadRowsTest, UnknownValueIsNullWithItsReason) {
   workloads_.Add("shop", "llm").status = absl::UnavailableError("no GPU snapshot yet");
   const json row = Row();
