@@ -265,8 +265,8 @@ std::string SummaryOf(const absl::StatusOr<Decision>& decision, bool has_loads) 
   std::string text = absl::StrCat(
       absl::IsUnavailable(decision->status) ? "UNAVAILABLE" : decision->status.ToString(),
       " active ", decision->active, load_text(decision->value), " R ", decision->replicas, " ",
-      decision->replicas_from, " unreadable ", decision->unreadable, " warming ", decision->warming,
-      " terminating ", decision->terminating, " partial ", decision->partial);
+      decision->replicas_from, " unreadable ", decision->unreadable, " starting ",
+      decision->starting, " terminating ", decision->terminating, " partial ", decision->partial);
   for (const Contribution& each : decision->contributions) {
     absl::StrAppend(&text, "\n  ", each.name, " ", absl::StrJoin(each.gpus, ","), " ",
                     Name(each.state), load_text(each.load.value_or(-1)), " ", each.is_preallocated);

@@ -87,7 +87,7 @@ std::string TextOf(const Decision& decision) {
   std::string text = absl::StrCat(decision.status.ToString(), "\nvalue ", decision.value,
                                   " active ", decision.active, " ", decision.active_because, "\nR ",
                                   decision.replicas, " ", decision.replicas_from, " unreadable ",
-                                  decision.unreadable, " warming ", decision.warming, "\n");
+                                  decision.unreadable, " starting ", decision.starting, "\n");
   for (const Contribution& share : decision.contributions)
     absl::StrAppend(&text, TextOf(share), "\n");
   for (const std::string& note : decision.notes) {

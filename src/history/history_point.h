@@ -18,7 +18,9 @@ struct HistoryPoint {
   std::optional<absl::StatusCode> code;
   std::optional<double> value;
   std::optional<double> target;
-  std::optional<double> replicas;  // counted: unreadable ones are included, starting ones are not
+  // Counted: unreadable ones are included, starting ones are not. Empty, as the next three are, if
+  // the metric belongs to no replica: nothing counts them.
+  std::optional<double> replicas;
   std::optional<double> starting;
   std::optional<double> unreadable;
   std::optional<double> terminating;

@@ -26,7 +26,7 @@ bool IsCounted(const Contribution& contribution) {
 }
 
 bool HoldsGpus(const Contribution& contribution) {
-  return IsCounted(contribution) || contribution.state == Contribution::State::kWarming ||
+  return IsCounted(contribution) || contribution.state == Contribution::State::kStarting ||
          contribution.state == Contribution::State::kTerminating;
 }
 
@@ -61,11 +61,12 @@ HistoryPoint PointOf(const Decision& decision, double target) {
   HistoryPoint point{.code = decision.status.code(), .target = target};
   if (!decision.status.ok()) return point;
   point.value = decision.value;
+  point.active = decision.active ? 1 : 0;
+  if (decision.by_queue) return point;
   point.replicas = decision.replicas;
-  point.starting = decision.warming;
+  point.starting = decision.starting;
   point.unreadable = decision.unreadable;
   point.terminating = decision.terminating;
-  point.active = decision.active ? 1 : 0;
   point.limit = decision.batch_limit;
   point.gpus = CountGpus(decision);
   if (decision.demand.has_value()) {
@@ -120,7 +121,8 @@ void HistoryRecorder::Record(const LiveTrigger& live) {
   if (evaluated.ok()) {
     const Decision& decision = (*evaluated)->decision;
     point = PointOf(decision, live.parsed->spec.target);
-    if (decision.status.ok()) point.replaced = CountReplaced(key, decision);
+    const bool counts_replicas = decision.status.ok() && !decision.by_queue;
+    if (counts_replicas) point.replaced = CountReplaced(key, decision);
   }
   point.at = step_;
   history_.Record(key, point);

@@ -8,8 +8,10 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "scaling/test_history_builder.h"
+#include "scaling/test_signal_builder.h"
 #include "serve/test_scaler_client.h"
 #include "serve/test_served_scaler.h"
+#include "trigger/test_triggers.h"
 
 namespace gpuscaler {
 namespace {
@@ -99,10 +101,30 @@ TEST(PointOf, GpusAreUnknownIfReplicasHoldNoKnownOne) {
   EXPECT_EQ(PointOf(decision, 80).gpus, 2);
 }
 
+// The workload of a queue may have any number of replicas.
+TEST(PointOf, ReplicasAreUnknownIfTheMetricBelongsToNone) {
+  Trigger trigger;
+  trigger.metric = MetricType::kRedisStreamLag;
+  trigger.window = absl::ZeroDuration();
+  const absl::Time now = FakeClock().Now();
+  SignalBuilder signals(now);
+  signals.RepeatFor("stream jobs", kLong, 160);
+  const Decision decision = Decide(trigger, {}, {.now = now}, &signals.history(), kStaleness);
+  ASSERT_TRUE(decision.status.ok()) << decision.status;
+  const HistoryPoint point = PointOf(decision, 80);
+  EXPECT_EQ(point.value, 160);
+  EXPECT_EQ(point.active, 1);
+  EXPECT_EQ(point.replicas, std::nullopt);
+  EXPECT_EQ(point.starting, std::nullopt);
+  EXPECT_EQ(point.unreadable, std::nullopt);
+  EXPECT_EQ(point.terminating, std::nullopt);
+  EXPECT_EQ(point.gpus, std::nullopt);
+}
+
 TEST(CountedNames, HasEachNameOfACountedReplicaOnce) {
   Decision decision;
   decision.contributions = {{.name = "n/1"}, {.name = "n/0"}, {.name = "n/1"}, {.name = "n/2"}};
-  decision.contributions[3].state = Contribution::State::kWarming;
+  decision.contributions[3].state = Contribution::State::kStarting;
   ReplicaNames want = {absl::HashOf(std::string("n/0")), absl::HashOf(std::string("n/1"))};
   std::ranges::sort(want);
   EXPECT_EQ(CountedNames(decision), want);

@@ -15,6 +15,11 @@ bool IsKnown(const HistoryPoint& point) {
   return point.value.has_value() && point.replicas.has_value();
 }
 
+// A mean is no load without the number of replicas that it is the mean of.
+bool HasLoad(const HistoryPoint& point, TargetType type) {
+  return type == TargetType::kAverageValue ? point.value.has_value() : IsKnown(point);
+}
+
 int ReplicasOf(const HistoryPoint& point) { return static_cast<int>(*point.replicas); }
 
 int MaxReplicasOf(std::span<const HistoryPoint> points, const WhatIfOptions& options) {
@@ -82,7 +87,8 @@ bool IsAboveTarget(const HistoryPoint& point, TargetType type, int replicas) {
   return value > (type == TargetType::kAverageValue ? *point.target * replicas : *point.target);
 }
 
-int DirectionChanges(const std::vector<std::optional<int>>& replicas) {
+// Returns nothing if no number of replicas is known.
+std::optional<int> DirectionChanges(const std::vector<std::optional<int>>& replicas) {
   int changes = 0;
   bool was_out = false;
   std::optional<int> before;
@@ -97,32 +103,40 @@ int DirectionChanges(const std::vector<std::optional<int>>& replicas) {
     }
     before = now;
   }
-  return changes;
+  return before.has_value() ? std::optional<int>(changes) : std::nullopt;
 }
 
 // Adds a point to a course with `gpus` at that time.
 void AddPoint(const HistoryPoint& point, TargetType type, int replicas, double gpus,
               ReplicaCourse& course) {
   course.replicas.emplace_back(replicas);
-  course.gpu_hours += gpus * absl::ToDoubleHours(kHistoryStep);
-  if (IsAboveTarget(point, type, replicas)) {
-    course.seconds_above_target += absl::ToDoubleSeconds(kHistoryStep);
-  }
+  const bool is_above = IsAboveTarget(point, type, replicas);
+  course.gpu_hours = course.gpu_hours.value_or(0) + gpus * absl::ToDoubleHours(kHistoryStep);
+  course.seconds_above_target = course.seconds_above_target.value_or(0) +
+                                (is_above ? absl::ToDoubleSeconds(kHistoryStep) : 0);
 }
 
 }  // namespace
 
-std::string WhatIfNote(TargetType type) {
+std::string WhatIfNote(TargetType type, bool has_unknown_replicas) {
   const absl::string_view load =
       type == TargetType::kAverageValue
           ? "the recorded total, whatever the number of replicas"
           : "the recorded mean times the recorded replicas, divided among the replayed ones";
+  const absl::string_view unknown =
+      !has_unknown_replicas ? ""
+      : type == TargetType::kAverageValue
+          ? " The metric belongs to no replica, so the replicas that happened are unknown. The "
+            "replay begins with the minimum, and counts one GPU for each replica."
+          : " The metric belongs to no replica, so the replicas that happened are unknown, and a "
+            "mean of them cannot be replayed.";
   return absl::StrCat(
       "The load is taken as it was: ", load,
       ". Load that the replicas could not serve is not in it, and replicas count as soon as they "
       "are requested. The minimum is 0 unless it is given, so a workload with a higher "
       "minReplicaCount would not have gone to zero. The cooldown is 5 minutes. Other triggers of "
-      "the ScaledObject are not in it.");
+      "the ScaledObject are not in it.",
+      unknown);
 }
 
 WhatIf Replay(std::span<const HistoryPoint> points, const WhatIfOptions& options) {
@@ -134,22 +148,27 @@ WhatIf Replay(std::span<const HistoryPoint> points, const WhatIfOptions& options
   std::optional<Activation> activation;  // empty: nothing is known yet
   int replicas = 0;
   for (const HistoryPoint& point : points) {
-    if (!IsKnown(point)) {
+    if (IsKnown(point)) {
+      AddPoint(point, type, ReplicasOf(point),
+               point.gpus.value_or(ReplicasOf(point) * result.gpus_per_replica), result.happened);
+    } else {
       result.happened.replicas.emplace_back();
+      result.has_unknown_replicas |= point.value.has_value();
+    }
+    if (!HasLoad(point, type)) {
       result.would.replicas.emplace_back();
       continue;
     }
     if (!activation.has_value()) {
       activation.emplace(options, point.at);
-      replicas = std::clamp(ReplicasOf(point), options.min_replicas, max_replicas);
+      const int first = IsKnown(point) ? ReplicasOf(point) : options.min_replicas;
+      replicas = std::clamp(first, options.min_replicas, max_replicas);
     }
     hpa_options.target = options.target.value_or(point.target.value_or(hpa_options.target));
     const int proposal =
         ProposeReplicas(hpa_options, replicas, replicas, ValueWith(point, type, replicas));
     replicas = activation->Poll(point, hpa.Apply(point.at, replicas, proposal));
     AddPoint(point, type, replicas, replicas * result.gpus_per_replica, result.would);
-    AddPoint(point, type, ReplicasOf(point),
-             point.gpus.value_or(ReplicasOf(point) * result.gpus_per_replica), result.happened);
   }
   for (ReplicaCourse* const course : {&result.happened, &result.would}) {
     course->direction_changes = DirectionChanges(course->replicas);

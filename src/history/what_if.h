@@ -4,9 +4,13 @@
 //   AverageValue: the value is a total over all replicas, and does not depend on their number.
 //   Value:        the value is a mean over the replicas, so value x recorded replicas is the load,
 //                 and its mean over the replayed replicas is what the HPA gets.
-// Neither holds beyond the load that the recorded replicas could serve: GPUs at 100 % hide how much
-// more was requested, and clients that waited would have sent more to more replicas. A replica
-// counts at once, without the time that it takes to start.
+// A metric of a queue belongs to no replica, so its points have no number of replicas. The replicas
+// that happened are then unknown, and Value cannot be replayed. Each replayed replica counts as one
+// GPU if no GPU is known.
+//
+// Neither assumption holds beyond the load that the recorded replicas could serve: GPUs at 100 %
+// hide how much more was requested, and clients that waited would have sent more to more replicas.
+// A replica counts at once, without the time that it takes to start.
 #pragma once
 
 #include <optional>
@@ -31,31 +35,32 @@ struct WhatIfOptions {
   absl::Duration cooldown = absl::Minutes(5);           // cooldownPeriod of the ScaledObject
 };
 
-// The replicas over time, and what they amount to. Only points with a value and a known number of
-// replicas count for the amounts.
+// The replicas over time, and what they amount to. Only points with known replicas count for the
+// amounts. Without any such point the amounts are empty.
 struct ReplicaCourse {
   std::vector<std::optional<int>> replicas;  // one per point
-  double gpu_hours = 0;
+  std::optional<double> gpu_hours;
   // How long the load was above the recorded target for each replica. Both courses are measured by
   // that target, so that they can be compared.
-  double seconds_above_target = 0;
-  int direction_changes = 0;  // from scaling out to scaling in, or back
+  std::optional<double> seconds_above_target;
+  std::optional<int> direction_changes;  // from scaling out to scaling in, or back
 };
 
 struct WhatIf {
   ReplicaCourse happened;  // its GPU-hours include starting and terminating replicas
   ReplicaCourse would;
-  double gpus_per_replica = 1;  // the mean over the points with GPUs; 1 if none has any
+  double gpus_per_replica = 1;        // the mean over the points with GPUs; 1 if none has any
+  bool has_unknown_replicas = false;  // a point has a value, but no number of replicas
 };
 
 // Returns the assumptions of a replay in words: how the load follows from the record, and the
 // defaults for settings without a record, such as minReplicaCount.
-std::string WhatIfNote(TargetType type);
+std::string WhatIfNote(TargetType type, bool has_unknown_replicas = false);
 
 // Replays `points`, those of TriggerSeries, one sync of the HPA and one poll of KEDA for each.
-// Begins with the first recorded number of replicas, within the limits. KEDA scales between 0 and 1
-// by `active` and the cooldown, and the HPA between 1 and the maximum. At a point without a value
-// the replicas stay as they were.
+// Begins with the first recorded number of replicas within the limits, or with the minimum if that
+// number is unknown. KEDA scales between 0 and 1 by `active` and the cooldown, and the HPA between
+// 1 and the maximum. At a point without a value the replicas stay as they were.
 WhatIf Replay(std::span<const HistoryPoint> points, const WhatIfOptions& options);
 
 }  // namespace gpuscaler

@@ -14,6 +14,7 @@ namespace gpuscaler {
 namespace {
 
 using testing::AllOf;
+using testing::DoubleEq;
 using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -132,12 +133,12 @@ TEST(WhatIf, AmountsAreSumsOverThePoints) {
   points[1].starting = 0;
   const WhatIf result = Replay(points, {.max_replicas = 4});
   EXPECT_EQ(result.gpus_per_replica, 4);
-  EXPECT_DOUBLE_EQ(result.happened.gpu_hours, 4 * 8 * 15 / 3600.0);
-  EXPECT_DOUBLE_EQ(result.happened.seconds_above_target, 30);
+  EXPECT_THAT(result.happened.gpu_hours, Optional(DoubleEq(4 * 8 * 15 / 3600.0)));
+  EXPECT_EQ(result.happened.seconds_above_target, 30);
   // ceil(250 / 80) = 4 at once, and the window keeps them.
   EXPECT_THAT(result.would.replicas,
               ElementsAre(Optional(2), Optional(4), Optional(4), Optional(4)));
-  EXPECT_DOUBLE_EQ(result.would.gpu_hours, (2 + 4 + 4 + 4) * 4 * 15 / 3600.0);
+  EXPECT_THAT(result.would.gpu_hours, Optional(DoubleEq((2 + 4 + 4 + 4) * 4 * 15 / 3600.0)));
   EXPECT_EQ(result.would.seconds_above_target, 0);
 }
 
@@ -159,8 +160,30 @@ TEST(WhatIf, ReplicasWithoutKnownGpusHoldOneEachInBothCourses) {
   HistoryPoint point = PointOf(decision, 80);
   point.at = kFirstPoint;
   const WhatIf result = Replay(std::vector<HistoryPoint>{point}, {});
-  EXPECT_DOUBLE_EQ(result.happened.gpu_hours, 2 * 15 / 3600.0);
-  EXPECT_DOUBLE_EQ(result.would.gpu_hours, 2 * 15 / 3600.0);
+  EXPECT_THAT(result.happened.gpu_hours, Optional(DoubleEq(2 * 15 / 3600.0)));
+  EXPECT_THAT(result.would.gpu_hours, Optional(DoubleEq(2 * 15 / 3600.0)));
+}
+
+TEST(WhatIf, ReplicasOfAQueueThatHappenedAreUnknown) {
+  std::vector<HistoryPoint> points = PointsWith({160, 160, 160}, 2);
+  for (HistoryPoint& point : points) point.replicas.reset();
+  const WhatIf result = Replay(points, {.min_replicas = 1});
+  EXPECT_TRUE(result.has_unknown_replicas);
+  EXPECT_THAT(result.happened.replicas, Each(std::nullopt));
+  EXPECT_EQ(result.happened.gpu_hours, std::nullopt);
+  EXPECT_EQ(result.happened.seconds_above_target, std::nullopt);
+  EXPECT_EQ(result.happened.direction_changes, std::nullopt);
+  EXPECT_THAT(result.would.replicas, Each(Optional(2))) << "160 is twice the target";
+  EXPECT_THAT(result.would.gpu_hours, Optional(DoubleEq(3 * 2 * 15 / 3600.0)));
+}
+
+TEST(WhatIf, MeanOfUnknownReplicasIsNotReplayed) {
+  std::vector<HistoryPoint> points = PointsWith({160, 160}, 2);
+  points[0].replicas.reset();
+  points[1].replicas.reset();
+  const WhatIf result = Replay(points, {.target_type = TargetType::kValue});
+  EXPECT_THAT(result.would.replicas, Each(std::nullopt));
+  EXPECT_EQ(result.would.gpu_hours, std::nullopt);
 }
 
 TEST(WhatIf, DirectionChangesAreTurns) {
@@ -185,7 +208,8 @@ TEST(WhatIf, MeanLoadIsDividedAmongTheReplayedReplicas) {
 TEST(WhatIf, NothingRecorded) {
   const WhatIf result = Replay(std::vector<HistoryPoint>{NoRecordAt(0), NoRecordAt(1)}, {});
   EXPECT_THAT(result.would.replicas, ElementsAre(std::nullopt, std::nullopt));
-  EXPECT_EQ(result.would.gpu_hours, 0);
+  EXPECT_EQ(result.would.gpu_hours, std::nullopt);
+  EXPECT_FALSE(result.has_unknown_replicas);
   EXPECT_TRUE(Replay({}, {}).would.replicas.empty());
 }
 
@@ -194,6 +218,7 @@ TEST(WhatIf, NoteStatesTheAssumptions) {
     EXPECT_THAT(WhatIfNote(type),
                 AllOf(HasSubstr("load is taken as it was"), HasSubstr("minimum is 0"),
                       HasSubstr("cooldown is 5 minutes"), HasSubstr("Other triggers")));
+    EXPECT_THAT(WhatIfNote(type, true), HasSubstr("that happened are unknown"));
   }
 }
 

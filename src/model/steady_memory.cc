@@ -38,22 +38,22 @@ void SteadyMemory::ExtendTo(absl::Time until) {
   while (!past.empty() && past.back().Length() <= current.Length()) past.pop_back();
 }
 
-bool SteadyMemory::IsTooNew(absl::Duration window, absl::Time warm_at) const {
+bool SteadyMemory::IsTooNew(absl::Duration window, absl::Time started_at) const {
   if (high_since == absl::InfinitePast()) return false;
-  return current.until - std::max(high_since, warm_at) < window;
+  return current.until - std::max(high_since, started_at) < window;
 }
 
-absl::Time SteadyMemory::SteadyAt(absl::Duration window, absl::Time warm_at) const {
+absl::Time SteadyMemory::SteadyAt(absl::Duration window, absl::Time started_at) const {
   if (current.from == absl::InfinitePast()) return absl::InfiniteFuture();
   for (const SteadyRun& run : past) {
-    if (run.After(warm_at) >= window) return std::max(run.from, warm_at) + window;
+    if (run.After(started_at) >= window) return std::max(run.from, started_at) + window;
   }
-  return current.After(warm_at) >= window ? std::max(current.from, warm_at) + window
-                                          : absl::InfiniteFuture();
+  return current.After(started_at) >= window ? std::max(current.from, started_at) + window
+                                             : absl::InfiniteFuture();
 }
 
-bool SteadyMemory::WasSteadyFor(absl::Duration window, absl::Time warm_at) const {
-  return SteadyAt(window, warm_at) != absl::InfiniteFuture();
+bool SteadyMemory::WasSteadyFor(absl::Duration window, absl::Time started_at) const {
+  return SteadyAt(window, started_at) != absl::InfiniteFuture();
 }
 
 }  // namespace gpuscaler

@@ -36,16 +36,16 @@ struct SteadyMemory {
   void ExtendTo(absl::Time until);
 
   // Returns true if usage is steady for `window`, or was once and has not fallen to 50 % since. The
-  // time before `warm_at` does not count.
-  bool WasSteadyFor(absl::Duration window, absl::Time warm_at) const;
+  // time before `started_at` does not count.
+  bool WasSteadyFor(absl::Duration window, absl::Time started_at) const;
 
   // Returns when memory had been steady for `window` for the first time that is remembered.
   // InfiniteFuture: never.
-  absl::Time SteadyAt(absl::Duration window, absl::Time warm_at) const;
+  absl::Time SteadyAt(absl::Duration window, absl::Time started_at) const;
 
   // Returns true if usage has not been above 50 % for `window` yet, so it is too early to evaluate.
-  // The time before `warm_at` does not count.
-  bool IsTooNew(absl::Duration window, absl::Time warm_at) const;
+  // The time before `started_at` does not count.
+  bool IsTooNew(absl::Duration window, absl::Time started_at) const;
 
   friend bool operator==(const SteadyMemory&, const SteadyMemory&) = default;
 };

@@ -69,7 +69,7 @@ TEST_F(SteadyMemoryTest, LowMemoryIsNeverSteady) {
   EXPECT_FALSE(memory_.WasSteadyFor(kWindow, kAlways));
 }
 
-TEST_F(SteadyMemoryTest, WarmUpDoesNotCount) {
+TEST_F(SteadyMemoryTest, StartDoesNotCount) {
   const absl::Time began = now_;
   StayAt(absl::Seconds(130), 91);
   EXPECT_FALSE(memory_.WasSteadyFor(kWindow, began + absl::Seconds(60)));
@@ -77,21 +77,21 @@ TEST_F(SteadyMemoryTest, WarmUpDoesNotCount) {
   EXPECT_TRUE(memory_.WasSteadyFor(kWindow, began + absl::Seconds(60)));
 }
 
-TEST_F(SteadyMemoryTest, LongRunInTheWarmUpDoesNotHideALaterOne) {
+TEST_F(SteadyMemoryTest, LongRunInTheStartDoesNotHideALaterOne) {
   const absl::Time began = now_;
   StayAt(absl::Seconds(300), 70);
   StayAt(absl::Seconds(130), 91);
   EXPECT_TRUE(memory_.WasSteadyFor(kWindow, began + absl::Seconds(300)));
 }
 
-// The longest run began in the warm-up. Its part after the warm-up is shorter than a later run's.
+// The longest run began during the start. Its part after the start is shorter than a later run's.
 TEST_F(SteadyMemoryTest, ChangeAfterASteadyRunDoesNotUndoIt) {
-  const absl::Time warm_at = now_ + absl::Seconds(300);
+  const absl::Time started_at = now_ + absl::Seconds(300);
   StayAt(absl::Seconds(310), 86);
   StayAt(absl::Seconds(190), 90);
-  ASSERT_TRUE(memory_.WasSteadyFor(kWindow, warm_at));
+  ASSERT_TRUE(memory_.WasSteadyFor(kWindow, started_at));
   StayAt(absl::Seconds(10), 91.5);
-  EXPECT_TRUE(memory_.WasSteadyFor(kWindow, warm_at));
+  EXPECT_TRUE(memory_.WasSteadyFor(kWindow, started_at));
 }
 
 }  // namespace

@@ -14,10 +14,7 @@
 namespace gpuscaler {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Pair;
 
 class CostRecorderTest : public testing::Test {
  protected:
@@ -39,9 +36,7 @@ class CostRecorderTest : public testing::Test {
 };
 
 TEST_F(CostRecorderTest, CountsTheTimeOfTheFleet) {
-  CostRecorder costs(clock_, store_, {.stale_after = absl::Seconds(6)}, "");
-  EXPECT_TRUE(costs.ReloadPrices().ok());
-  EXPECT_FALSE(costs.HasPrices());
+  CostRecorder costs(clock_, store_, {.stale_after = absl::Seconds(6)}, nullptr);
   costs.Tick();  // nothing is known yet
   RecordMinute(costs);
   const CostReport report = costs.Report(24, GroupBy::kNamespace);
@@ -52,27 +47,16 @@ TEST_F(CostRecorderTest, CountsTheTimeOfTheFleet) {
 }
 
 TEST_F(CostRecorderTest, PricesAreReadAgainAndTheLastGoodOnesStay) {
-  const std::string prices =
+  const std::string file =
       folder_.Write("prices.csv", "GPU model,price per hour\nNVIDIA H100 80GB HBM3,60\n");
-  CostRecorder costs(clock_, store_, {.stale_after = absl::Seconds(6)}, prices);
-  ASSERT_TRUE(costs.ReloadPrices().ok()) << costs.ReloadPrices();
+  FleetPrices prices(store_, file);
+  CostRecorder costs(clock_, store_, {.stale_after = absl::Seconds(6)}, &prices);
+  ASSERT_TRUE(prices.Reload().ok()) << prices.Reload();
   RecordMinute(costs);
   EXPECT_EQ(costs.Report(24, GroupBy::kModel).total.cost->Text(), "1.00");
   folder_.Write("prices.csv", "GPU model,price per hour\nNVIDIA H100 80GB HBM3,cheap\n");
-  EXPECT_THAT(costs.ReloadPrices().message(), HasSubstr(prices));
+  EXPECT_THAT(prices.Reload().message(), HasSubstr(file));
   EXPECT_EQ(costs.Report(24, GroupBy::kModel).total.cost->Text(), "1.00");
-}
-
-TEST_F(CostRecorderTest, ModelsOfTheFleetHaveThePricesOfTheFile) {
-  const std::string prices = folder_.Write(
-      "prices.csv", "GPU model,price per hour\nnvidia-h100-80gb-hbm3,2.45\nNVIDIA L4,0.7\n");
-  CostRecorder costs(clock_, store_, {.stale_after = absl::Seconds(6)}, prices);
-  EXPECT_THAT(costs.ModelPrices(), IsEmpty()) << "the fleet is unknown";
-  RecordMinute(costs);
-  EXPECT_THAT(costs.ModelPrices(), IsEmpty()) << "no price is read";
-  ASSERT_TRUE(costs.ReloadPrices().ok()) << costs.ReloadPrices();
-  EXPECT_THAT(costs.ModelPrices(),
-              ElementsAre(Pair("NVIDIA H100 80GB HBM3", HourlyPrice{.micro_units = 2'450'000})));
 }
 
 }  // namespace

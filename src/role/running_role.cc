@@ -228,19 +228,24 @@ absl::Status RunningRole::Connect(const AllowedNamespaces& allowed) {
 }
 
 absl::Status RunningRole::ReadPrices() {
-  if (config_.web_port == 0 && config_.prices.empty()) return absl::OkStatus();
-  costs_ = std::make_unique<CostRecorder>(
-      clock_, Readings(),
-      GpuTimeLimits{.idle_after = config_.idle_after, .stale_after = config_.StaleAfter()},
-      config_.prices);
-  return costs_->ReloadPrices();
+  if (config_.prices.empty()) return absl::OkStatus();
+  prices_ = std::make_unique<FleetPrices>(Readings(), config_.prices);
+  return prices_->Reload();
 }
 
 absl::Status RunningRole::OpenWebPort() {
+  costs_ = std::make_unique<CostRecorder>(
+      clock_, Readings(),
+      GpuTimeLimits{.idle_after = config_.idle_after, .stale_after = config_.StaleAfter()},
+      prices_.get());
   const ScalerService& service = answers_->service;
   WebSources sources;
   sources.workloads = {
       .live_triggers = [&service] { return service.LiveTriggers(); },
+      .live_triggers_of =
+          [&service](const std::string& namespace_name, const std::string& scaled_object) {
+            return service.LiveTriggersOf(namespace_name, scaled_object);
+          },
       .evaluate = [&service](const LiveTrigger& live) { return service.Evaluate(live); },
       .explanation_of =
           [&service](const LiveTrigger& live, const WorkloadSource::DecisionOr& decision) {
@@ -248,7 +253,7 @@ absl::Status RunningRole::OpenWebPort() {
           }};
   sources.history = answers_->history.get();
   sources.cost = {.report = [this](int hours, GroupBy by) { return costs_->Report(hours, by); },
-                  .has_prices = costs_->HasPrices(),
+                  .has_prices = prices_ != nullptr,
                   .currency = config_.currency};
   ASSIGN_OR_RETURN(web_, gpuscaler::OpenWebPort(config_, clock_, Readings(), std::move(sources)));
   return absl::OkStatus();
@@ -270,7 +275,7 @@ void RunningRole::StartThreads(const DemoOverrides& overrides) {
                                            .metrics_server = metrics_server_.get(),
                                            .profiles = profiles,
                                            .web = web_.get(),
-                                           .costs = costs_.get()}),
+                                           .prices = prices_.get()}),
                  metrics_)] {
         // Two reads in a row make a change of certificates count (TlsFileReader).
         if (is_reload_requested_.exchange(false)) reloader->Tick();
@@ -364,8 +369,8 @@ std::string RunningRole::Exposition() const {
   std::string page =
       metrics_.Page(newest == nullptr ? nullptr : &newest->Newest(), now, config_.StaleAfter());
   if (node_ != nullptr) absl::StrAppend(&page, MetricsText(node_->gpu_time().Families(now)));
-  if (costs_ != nullptr) {
-    absl::StrAppend(&page, GpuPriceMetrics(costs_->ModelPrices(), config_.currency));
+  if (prices_ != nullptr) {
+    absl::StrAppend(&page, GpuPriceMetrics(prices_->ModelPrices(), config_.currency));
   }
   if (connections_ != nullptr) absl::StrAppend(&page, connections_->Exposition(now));
   if (telemetry_ != nullptr) absl::StrAppend(&page, telemetry_->Exposition());

@@ -16,6 +16,7 @@
 #include "model/allowed_namespaces.h"
 #include "role/agent_connections.h"
 #include "role/cost_recorder.h"
+#include "role/fleet_prices.h"
 #include "role/node_sampler.h"
 #include "role/signal_reader.h"
 #include "role/telemetry_sender.h"
@@ -106,8 +107,9 @@ class RunningRole {
   std::unique_ptr<EngineDiscovery> discovery_;  // reads this node's engines; not in an aggregator
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<AgentConnections> connections_;  // fill `fleet_`; in an aggregator
-  std::unique_ptr<CostRecorder> costs_;  // not in an agent, nor without web port and prices
-  std::unique_ptr<WebPort> web_;
+  std::unique_ptr<FleetPrices> prices_;            // not in an agent
+  std::unique_ptr<CostRecorder> costs_;            // for `web_`
+  std::unique_ptr<WebPort> web_;                   // not in an agent
   std::unique_ptr<HttpServer> metrics_server_;
   std::unique_ptr<HttpServer> probe_server_;
   std::unique_ptr<PeriodicThread> reloading_;

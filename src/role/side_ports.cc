@@ -93,9 +93,8 @@ std::vector<Reloadable> ReloadableFiles(const Config& config, const FileUsers& u
   if (users.web != nullptr && users.web->HasToken()) {
     files.push_back({ReloadTarget::kWebToken, [web = users.web] { return web->ReloadToken(); }});
   }
-  if (users.costs != nullptr && users.costs->HasPrices()) {
-    files.push_back(
-        {ReloadTarget::kPrices, [costs = users.costs] { return costs->ReloadPrices(); }});
+  if (users.prices != nullptr) {
+    files.push_back({ReloadTarget::kPrices, [prices = users.prices] { return prices->Reload(); }});
   }
   return files;
 }

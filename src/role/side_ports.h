@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "config/config.h"
-#include "role/cost_recorder.h"
+#include "role/fleet_prices.h"
 #include "role/reloader.h"
 #include "serve/grpc_server.h"
 #include "serve/http_server.h"
@@ -39,7 +39,7 @@ struct FileUsers {
   HttpServer* metrics_server = nullptr;
   ProfileStore* profiles = nullptr;
   WebPort* web = nullptr;
-  CostRecorder* costs = nullptr;
+  FleetPrices* prices = nullptr;
 };
 
 // A server without TLS adds nothing, nor do users without a file.

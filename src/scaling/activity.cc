@@ -55,8 +55,8 @@ std::string WhyActive(const Trigger& trigger, const std::vector<ReplicaLoad>& lo
     if (load.contribution.state == State::kUnreadable) {
       return absl::StrCat(load.contribution.name, " is there but cannot be read");
     }
-    if (load.contribution.state == State::kWarming && load.starts) {
-      return absl::StrCat(load.contribution.name, " is warming up");
+    if (load.contribution.state == State::kStarting && load.starts) {
+      return absl::StrCat(load.contribution.name, " is starting");
     }
     if (load.contribution.state == State::kTerminating && load.active) {
       return absl::StrCat(load.contribution.name,
@@ -70,7 +70,7 @@ std::string WhyActive(const Trigger& trigger, const std::vector<ReplicaLoad>& lo
     return absl::StrCat("samples cover only ", AgeText(covered), " of activationWindow ", window);
   }
   for (const ReplicaLoad& load : loads) {
-    if (!load.covered && load.contribution.state != State::kWarming)
+    if (!load.covered && load.contribution.state != State::kStarting)
       return absl::StrCat(load.contribution.name, " has gaps within ", window);
   }
   return "";

@@ -12,8 +12,8 @@ namespace gpuscaler {
 // within activationWindow.
 //
 // It is active if a replica, present or gone, was strictly above activationThreshold within
-// activationWindow. A replica that cannot be read, or warms up, also keeps the trigger active. So
-// does one that terminates, if it was active when its deletion began. It is inactive only on
+// activationWindow. A replica that cannot be read, or is starting, also keeps the trigger active.
+// So does one that terminates, if it was active when its deletion began. It is inactive only on
 // evidence: if there are replicas, samples of their nodes must cover activationWindow. KEDA goes
 // from N to 0 at once, without cooldown, on the first inactive answer after an outage.
 void SetActivity(const DecisionInputs& inputs, const std::vector<ReplicaLoad>& loads,

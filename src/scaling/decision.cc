@@ -119,7 +119,7 @@ void AddPartial(const FleetHistory& fleet, const std::vector<std::string>& missi
 
 void AddNotes(const Trigger& trigger, const std::vector<ReplicaLoad>& loads, Decision& decision) {
   for (const ReplicaLoad& load : loads) {
-    const bool starts_for_too_long = load.contribution.state == State::kWarming && !load.starts;
+    const bool starts_for_too_long = load.contribution.state == State::kStarting && !load.starts;
     if (starts_for_too_long) decision.unstarted.push_back(load.contribution.name);
   }
   if (!decision.unstarted.empty()) {
@@ -176,8 +176,8 @@ void AddContribution(const ReplicaLoad& load, Totals& totals, Decision& decision
     case State::kUnreadable:
       ++totals.unreadable;
       break;
-    case State::kWarming:
-      ++decision.warming;
+    case State::kStarting:
+      ++decision.starting;
       break;
     case State::kTerminating:
       ++decision.terminating;
@@ -226,7 +226,7 @@ absl::Time FirstChange(const std::vector<Replica>& replicas, absl::Time now) {
   absl::Time first = absl::InfiniteFuture();
   for (const Replica& replica : replicas) {
     if (!replica.present) continue;
-    const bool starts = now < replica.warm_at && now - replica.starting_since <= kLongestStart;
+    const bool starts = now < replica.started_at && now - replica.starting_since <= kLongestStart;
     first = std::min(first, starts ? replica.starting_since : replica.ending_since);
   }
   return first;
@@ -332,7 +332,7 @@ void SetValidity(const DecisionInputs& inputs, const Replicas& workload_replicas
 
 absl::string_view Name(State state) {
   // In the order of the enum.
-  constexpr absl::string_view kNames[] = {"counted",     "unreadable", "warming",
+  constexpr absl::string_view kNames[] = {"counted",     "unreadable", "starting",
                                           "terminating", "idle",       "gone"};
   static_assert(std::size(kNames) == static_cast<size_t>(State::kGone) + 1);
   return kNames[static_cast<size_t>(state)];
@@ -383,12 +383,12 @@ Decision Decide(const Trigger& trigger, const ScaledObjectRef& scaled_object,
     decision.status = UnreadableStatus(trigger, decision);
     return decision;
   }
-  if (decision.warming == 0 && totals.loads.empty() && !workload_replicas->zero_status.ok()) {
+  if (decision.starting == 0 && totals.loads.empty() && !workload_replicas->zero_status.ok()) {
     decision.status = workload_replicas->zero_status;
     return decision;
   }
   const bool none_there =
-      decision.replicas == 0 && decision.warming == 0 && decision.terminating == 0;
+      decision.replicas == 0 && decision.starting == 0 && decision.terminating == 0;
   if (none_there && !held.why_unreadable.empty()) {
     decision.status = absl::UnavailableError(HeldText(held));
     return decision;

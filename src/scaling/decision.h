@@ -24,7 +24,7 @@ struct Contribution {
   enum class State {
     kCounted,      // adds `load`
     kUnreadable,   // present, but not readable: counts the target
-    kWarming,      // starting: adds nothing, keeps the trigger active
+    kStarting,     // adds nothing, keeps the trigger active
     kTerminating,  // deleted, but present: its earlier load still counts in the mean over `window`
     // A GPU in scope that is not in use: no replica, but it adds to the sum of an extensive metric,
     // such as power (metric_type.h).
@@ -61,9 +61,12 @@ struct Decision {
   bool active = false;  // IsActive
   std::string active_because;
 
-  int replicas = 0;  // counted: unreadable ones are included, warming ones are not
+  // True if the metric belongs to no replica (queue_decision.h). Replicas are not counted then: the
+  // four numbers below are 0, although there may be replicas.
+  bool by_queue = false;
+  int replicas = 0;  // counted: unreadable ones are included, starting ones are not
   int unreadable = 0;
-  int warming = 0;
+  int starting = 0;
   int terminating = 0;
   // Why the value is held while replicas start or end (hold.h). Empty: it is not held.
   std::string held_because;

@@ -37,7 +37,7 @@ DepartedEngines::DepartedEngines(const EngineScope& scope) {
   for (const SignalSeries& engine : scope.signals.departed) {
     const std::optional<size_t> owner = scope.OwnerOf(engine);
     if (!owner && !scope.CountsUnmatched()) continue;
-    Replica replica{.name = engine.name, .warm_at = engine.first_read_at};
+    Replica replica{.name = engine.name, .started_at = engine.first_read_at};
     if (scope.IsKnownBefore(engine.first_read_at)) replica.counted_since = engine.first_read_at;
     if (owner) {
       replica.name = all.replicas[*owner].name;

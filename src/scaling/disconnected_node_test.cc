@@ -205,7 +205,7 @@ TEST(DisconnectedNode, PodsOfUnreadableGpusCountTheTargetAndDoNotStartOnceTheseA
   fleet.RepeatFor(absl::Minutes(1), {first, second});
   EXPECT_EQ(DecidedOn(trigger, fleet).value, 60 + 50 + 40)
       << Explain(trigger, DecidedOn(trigger, fleet));
-  EXPECT_EQ(DecidedOn(trigger, fleet).warming, 0);
+  EXPECT_EQ(DecidedOn(trigger, fleet).starting, 0);
 }
 
 }  // namespace

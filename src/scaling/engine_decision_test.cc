@@ -219,7 +219,7 @@ TEST(EngineDecision, AReadyUnlistedPodCountsTheTargetOnceItIsKnownNotToEnd) {
     const Decision decision = decide(ready, is_terminating);
     EXPECT_EQ(decision.value, 4);
     EXPECT_EQ(decision.terminating, 1) << "it was Ready, and does not start again";
-    EXPECT_EQ(decision.warming, 0);
+    EXPECT_EQ(decision.starting, 0);
   }
 }
 
@@ -250,7 +250,7 @@ TEST(EngineDecision, AReplicaStartsUntilItsEngineIsFoundIfOthersAre) {
   Trigger trigger = InFlight();
   trigger.warmup = absl::Seconds(300);
   EXPECT_EQ(llm.Decide(trigger).value, 40);
-  EXPECT_EQ(llm.Decide(trigger).warming, 1);
+  EXPECT_EQ(llm.Decide(trigger).starting, 1);
   llm.signals().read_since = llm.now() - absl::Minutes(1);
   EXPECT_EQ(llm.Decide(trigger).value, 40) << "of an aggregator that has just restarted too";
   llm.SetWithoutEngine({{.node = "n-llm-b", .why = "its agent does not look for engines"}});
@@ -269,7 +269,7 @@ TEST(EngineDecision, AReplicaWithAnEngineThatAnsweredNeverStartsAgain) {
   llm.EngineIn("llm-b", 30, absl::Minutes(4));
   llm.Unlist("vllm at llm-b", absl::Minutes(1));
   EXPECT_EQ(llm.Decide(trigger).value, 40 + 10) << "it cannot be read";
-  EXPECT_EQ(llm.Decide(trigger).warming, 0);
+  EXPECT_EQ(llm.Decide(trigger).starting, 0);
   llm.Unlist("vllm at llm-a", absl::Minutes(1));
   EXPECT_FALSE(llm.Decide(trigger).status.ok()) << "no replica can be read: never 0";
 }
@@ -285,11 +285,11 @@ TEST(EngineDecision, ReplicasWithoutAKnownAddressThatServedAreNotIdle) {
   llm.EngineAt("10.1.0.8", 40);
   llm.Unlist("vllm at 10.1.0.7", absl::Minutes(1));
   llm.Unlist("vllm at 10.1.0.8", absl::Minutes(1));
-  EXPECT_EQ(llm.Decide(Named(InFlight())).warming, 0);
+  EXPECT_EQ(llm.Decide(Named(InFlight())).starting, 0);
   EXPECT_FALSE(llm.Decide(Named(InFlight())).status.ok());
 }
 
-TEST(EngineDecision, AYoungReplicaIsWarmingUntilItsEngineAnswers) {
+TEST(EngineDecision, AYoungReplicaIsStartingUntilItsEngineAnswers) {
   // The second node has no history from before the pod.
   FleetBuilder grown;
   grown.RepeatFor(kLong, {Node("n-llm-a", {LlmPod("llm-a")}), Node("n-llm-b", {})});
@@ -303,7 +303,7 @@ TEST(EngineDecision, AYoungReplicaIsWarmingUntilItsEngineAnswers) {
   const Decision decision = llm.Decide(trigger);
   EXPECT_EQ(decision.value, 40);
   EXPECT_EQ(decision.replicas, 1);
-  EXPECT_EQ(decision.warming, 1);
+  EXPECT_EQ(decision.starting, 1);
   EXPECT_THAT(Explain(trigger, decision),
               HasSubstr("more, and its engine has not answered: connection refused"));
   trigger.warmup = absl::Seconds(90);
@@ -346,18 +346,18 @@ TEST(EngineDecision, APodThatHasJustBecomeReadyStartsUntilItsFirstReadingIsLate)
   }
 }
 
-TEST(EngineDecision, ANotReadyPodIsWarmingAndAReadyUnreadablePodCountsTheTarget) {
-  EngineWorkloadBuilder starting = WithYoung(false);
-  starting.EngineIn("llm-a", 40);
-  starting.EngineIn("llm-b", std::nullopt);
-  const Decision warming = starting.Decide(InFlight());
-  EXPECT_EQ(warming.value, 40);
-  EXPECT_EQ(warming.warming, 1);
-  EXPECT_THAT(starting.Explained(InFlight()),
+TEST(EngineDecision, ANotReadyPodIsStartingAndAReadyUnreadablePodCountsTheTarget) {
+  EngineWorkloadBuilder not_ready = WithYoung(false);
+  not_ready.EngineIn("llm-a", 40);
+  not_ready.EngineIn("llm-b", std::nullopt);
+  const Decision decision = not_ready.Decide(InFlight());
+  EXPECT_EQ(decision.value, 40);
+  EXPECT_EQ(decision.starting, 1);
+  EXPECT_THAT(not_ready.Explained(InFlight()),
               HasSubstr("not Ready yet, and its engine has not answered: connection refused"));
-  starting.ChangeEngineIn("llm-b", absl::Seconds(3), 5);
-  EXPECT_EQ(starting.Decide(InFlight()).replicas, 2) << "it answers";
-  EXPECT_EQ(starting.Decide(InFlight()).value, 40 + 5 * 3 / 15.0) << "3 s of 15";
+  not_ready.ChangeEngineIn("llm-b", absl::Seconds(3), 5);
+  EXPECT_EQ(not_ready.Decide(InFlight()).replicas, 2) << "it answers";
+  EXPECT_EQ(not_ready.Decide(InFlight()).value, 40 + 5 * 3 / 15.0) << "3 s of 15";
 
   EngineWorkloadBuilder llm = WithYoung(true);
   llm.EngineIn("llm-a", 40);
@@ -402,7 +402,7 @@ TEST(EngineDecision, ANameWithoutAddressIsUnavailableWhilePodsAreReady) {
   const Decision decision = llm.Decide(Named(InFlight()));
   EXPECT_EQ(decision.status.code(), absl::StatusCode::kUnavailable) << decision.status;
   EXPECT_THAT(std::string(decision.status.message()), HasSubstr("llm:8000 has no address"));
-  EXPECT_EQ(decision.warming, 1) << "the other one is not Ready";
+  EXPECT_EQ(decision.starting, 1) << "the other one is not Ready";
 
   EngineWorkloadBuilder none(FleetBuilder().RepeatFor(kLong, {Node("n", {})}));
   none.signals().read_since = none.now() - kLong;

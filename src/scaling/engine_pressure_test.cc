@@ -138,7 +138,7 @@ TEST(EnginePressure, ANameWithoutAddressIsNoFallbackWhileOneOfItsEnginesWasReadW
   const Decision loading = llm_with(false, absl::Seconds(13)).Decide(trigger);
   ASSERT_TRUE(loading.status.ok()) << loading.status;
   EXPECT_EQ(loading.value, 50) << "what its engine reported";
-  EXPECT_EQ(loading.warming, 1);
+  EXPECT_EQ(loading.starting, 1);
   EXPECT_TRUE(loading.active);
 
   const Decision fallback = llm_with(true, absl::Minutes(6)).Decide(trigger);

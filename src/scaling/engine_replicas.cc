@@ -308,7 +308,7 @@ class EngineReadingsApplier {
                     .present = true,
                     .held_since = engine.listed_since,
                     .starting_since = engine.listed_since,
-                    .warm_at = engine.listed_since + trigger_.warmup};
+                    .started_at = engine.listed_since + trigger_.warmup};
     ReplaceSamples({&engine}, replica);
     workload_replicas_.replicas.insert(workload_replicas_.replicas.begin() + Present(),
                                        std::move(replica));

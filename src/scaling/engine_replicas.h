@@ -14,10 +14,10 @@ namespace gpuscaler {
 // Matching: an engine belongs to the replica of its pod, found by name or address. An unmatched
 // engine is a replica of its own if the endpoint is named or owners are not known.
 //
-// Warm-up: a replica warms up until its pod is Ready or its engine answers; if readiness is not
+// Start: a replica is starting until its pod is Ready or its engine answers; if readiness is not
 // known, for warmupSeconds at most (exceptions: engine_start.cc). Then, without readings, it is
-// unreadable. A pod that a headless Service omits while it lists others warms up too, unless it is
-// known to be Ready and not terminating.
+// unreadable. A pod that a headless Service omits while it lists others is starting too, unless it
+// is known to be Ready and not terminating.
 //
 // Departed engines: their readings count for activity within activationWindow, as those of departed
 // replicas, because DNS may omit an address for a moment. Their earlier load still counts in the

@@ -16,7 +16,7 @@ bool IsReadinessKnown(const Pod* pod) { return pod->ready.has_value() || pod->wa
 // Returns whether it is known when all of its pods became Ready. Agents send that time, so all
 // aggregators have the same.
 bool BecameReady(const Replica& replica) {
-  return replica.warm_at != absl::InfinitePast() && !replica.pods.empty() &&
+  return replica.started_at != absl::InfinitePast() && !replica.pods.empty() &&
          std::ranges::all_of(replica.pods, IsReadinessKnown);
 }
 
@@ -41,7 +41,7 @@ bool StartsUntilItAnswers(const EngineScope& scope, const Engines& engines,
   if (!scope.by_owner || !engines.empty() || HasAnswered(scope, replica)) return false;
   // An engine listed at an address without a pod may be its own.
   if (scope.endpoint_is_named && !scope.HasAddress(replica)) return false;
-  const bool predates_its_agent = replica.warm_at == absl::InfinitePast();
+  const bool predates_its_agent = replica.started_at == absl::InfinitePast();
   const bool is_ready_known = std::ranges::any_of(replica.pods, IsReadinessKnown);
   return !predates_its_agent && !is_ready_known && AnyEngineWasRead(scope) &&
          AllNodesSearch(replica, scope.signals);
@@ -60,9 +60,9 @@ bool IsUnlisted(const EngineScope& scope, const Engines& engines, const Replica&
 // (DepartedEngines).
 void Unlist(const EngineScope& scope, Replica& replica) {
   const bool was_ready =
-      replica.warm_at <= scope.now && std::ranges::any_of(replica.pods, IsReadinessKnown);
+      replica.started_at <= scope.now && std::ranges::any_of(replica.pods, IsReadinessKnown);
   if (!HasServed(scope, replica) && !was_ready) {
-    replica.warm_at = replica.counted_since = absl::InfiniteFuture();
+    replica.started_at = replica.counted_since = absl::InfiniteFuture();
     return;
   }
   replica.ending_since = std::min(replica.ending_since, scope.now);
@@ -105,16 +105,16 @@ bool HasServed(const EngineScope& scope, const Replica& replica) {
 // before its engine is first read, so it is starting until that reading is late.
 void SetStart(const EngineScope& scope, const Engines& engines, absl::Time first_read_at,
               Replica& replica) {
-  const bool is_known = scope.IsKnownBefore(replica.warm_at) || BecameReady(replica);
+  const bool is_known = scope.IsKnownBefore(replica.started_at) || BecameReady(replica);
   const bool never_answered = first_read_at == absl::InfiniteFuture();
   if (never_answered) {
-    replica.warm_at = StartsUntilItAnswers(scope, engines, replica)
-                          ? absl::InfiniteFuture()
-                          : replica.warm_at + scope.stale_after;
+    replica.started_at = StartsUntilItAnswers(scope, engines, replica)
+                             ? absl::InfiniteFuture()
+                             : replica.started_at + scope.stale_after;
   }
-  replica.warm_at = std::min(replica.warm_at, first_read_at);
+  replica.started_at = std::min(replica.started_at, first_read_at);
   replica.counted_since =
-      is_known ? std::max(replica.held_since, replica.warm_at) : absl::InfinitePast();
+      is_known ? std::max(replica.held_since, replica.started_at) : absl::InfinitePast();
   if (IsUnlisted(scope, engines, replica)) Unlist(scope, replica);
 }
 

@@ -20,7 +20,7 @@ absl::Time AllStartUntil(const EngineScope& scope, absl::Time last_read);
 // Returns whether a departed engine belonged to the replica and was read.
 bool HasServed(const EngineScope& scope, const Replica& replica);
 
-// Sets `warm_at`, `counted_since` and `ending_since` of a replica with these engines.
+// Sets `started_at`, `counted_since` and `ending_since` of a replica with these engines.
 // `first_read_at` is the earliest of theirs; InfiniteFuture: none has answered.
 void SetStart(const EngineScope& scope, const EngineScope::Engines& engines,
               absl::Time first_read_at, Replica& replica);

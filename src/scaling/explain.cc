@@ -34,7 +34,8 @@ std::string ContributionLine(const Contribution& contribution, absl::string_view
 std::string CountsLine(const Decision& decision) {
   std::string line = absl::StrCat("replicas: ", decision.replicas, " (", decision.replicas_from);
   if (decision.unreadable > 0) absl::StrAppend(&line, "; ", decision.unreadable, " unreadable");
-  if (decision.warming > 0) absl::StrAppend(&line, "; ", decision.warming, " warming beside them");
+  if (decision.starting > 0)
+    absl::StrAppend(&line, "; ", decision.starting, " starting beside them");
   if (decision.terminating > 0) {
     absl::StrAppend(&line, "; ", decision.terminating, " terminating beside them");
   }

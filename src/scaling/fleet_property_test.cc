@@ -65,7 +65,7 @@ void ExpectSameAnswer(const Decision& one, const Decision& other) {
   EXPECT_EQ(one.active, other.active);
   EXPECT_EQ(one.replicas, other.replicas);
   EXPECT_EQ(one.unreadable, other.unreadable);
-  EXPECT_EQ(one.warming, other.warming);
+  EXPECT_EQ(one.starting, other.starting);
 }
 
 TEST(FleetProperty, PodsOfOthersNeverChangeTheAnswer) {

@@ -94,9 +94,9 @@ class PastLoads {
       : trigger_(trigger), now_(now), window_(SmoothingOf(trigger)) {
     for (const Replica& replica : replicas) {
       const absl::Time until = CountedUntil(replica, now);
-      const auto warm = From(replica.samples, replica.warm_at);
-      if (warm.empty() || warm.front().at > until) continue;
-      const absl::Time since = std::max(warm.front().at, replica.counted_since);
+      const auto since_start = From(replica.samples, replica.started_at);
+      if (since_start.empty() || since_start.front().at > until) continue;
+      const absl::Time since = std::max(since_start.front().at, replica.counted_since);
       counted_.push_back({.replica = &replica, .since = since, .until = until, .steps = {}});
       oldest_ = std::min(oldest_, since);
     }

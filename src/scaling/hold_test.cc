@@ -169,7 +169,7 @@ TEST(Hold, NothingIsHeldWithoutOwners) {
   Trigger trigger = Utilization();
   trigger.warmup = absl::Minutes(5);
   trigger.scope = Scope::kFleet;
-  EXPECT_EQ(DecidedOn(trigger, fleet).warming, 1);
+  EXPECT_EQ(DecidedOn(trigger, fleet).starting, 1);
   EXPECT_EQ(DecidedOn(trigger, fleet).value, 40);
 }
 
@@ -232,11 +232,11 @@ TEST(Start, EndsOnceThePodWasReady) {
   FleetBuilder fleet;
   NodeSnapshot node = Node("n", {Starting("llm-a", fleet.now() + kTick)});
   fleet.RepeatFor(kLong, {node});
-  EXPECT_EQ(Decided(fleet).warming, 1);
+  EXPECT_EQ(Decided(fleet).starting, 1);
   node.pods[0].was_ready = true;  // between two readings
   node.gpus[0].utilization_percent = 50;
   fleet.RepeatFor(absl::Minutes(1), {node});
-  EXPECT_EQ(Decided(fleet).warming, 0);
+  EXPECT_EQ(Decided(fleet).starting, 0);
   EXPECT_EQ(Decided(fleet).value, 50);
 }
 
@@ -256,7 +256,7 @@ TEST(Start, APodThatWasReadyStaysReady) {
       const Decision decision = DecidedOn(trigger, *seen);
       EXPECT_EQ(decision.value, 60) << ready.has_value();
       EXPECT_EQ(decision.replicas, 1);
-      EXPECT_EQ(decision.warming, 0);
+      EXPECT_EQ(decision.starting, 0);
       EXPECT_EQ(decision.held_because, "");
     }
   }
@@ -280,9 +280,9 @@ TEST(Start, MemoryThatIsLoadedEndsIt) {
   for (const int percent : {20, 40, 60, 80})
     fleet.RepeatFor(absl::Seconds(30), with_memory(percent));
   fleet.RepeatFor(absl::Seconds(80), with_memory(80));
-  EXPECT_EQ(DecidedOn(MemoryOf("llm"), fleet).warming, 1);
+  EXPECT_EQ(DecidedOn(MemoryOf("llm"), fleet).starting, 1);
   fleet.RepeatFor(absl::Seconds(20), with_memory(80));
-  EXPECT_EQ(DecidedOn(MemoryOf("llm"), fleet).warming, 0);
+  EXPECT_EQ(DecidedOn(MemoryOf("llm"), fleet).starting, 0);
   fleet.RepeatFor(absl::Minutes(1), with_memory(80));
   EXPECT_EQ(DecidedOn(MemoryOf("llm"), fleet).value, 30) << "evaluated at once";
 }

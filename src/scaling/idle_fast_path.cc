@@ -14,7 +14,7 @@ bool MayStayIdle(const Trigger& trigger, const FleetHistory& fleet, const Decisi
   const bool of_gpus_alone = InfoOf(trigger.metric).origin == MetricOrigin::kGpu &&
                              !decision.by_engines && !CountsHeldRequests(trigger);
   return of_gpus_alone && by_owner && decision.status.ok() && !decision.active &&
-         decision.warming == 0 && decision.terminating == 0;
+         decision.starting == 0 && decision.terminating == 0;
 }
 
 // Summed GPUs may exceed the threshold together, so each must be at 0.
@@ -36,9 +36,9 @@ bool HasConstantLayout(const NodeHistory& history, absl::Time oldest) {
   return true;
 }
 
-// Returns true if the kubelet reports readiness, or without warm-up. Otherwise a start depends on
-// when each process got its GPU.
-bool StaysWarm(const Trigger& trigger, const NodeLayout& layout, const NodeLayout::Gpu& gpu) {
+// Returns true if the kubelet reports readiness, or without warmupSeconds. Otherwise a start
+// depends on when each process got its GPU.
+bool StaysStarted(const Trigger& trigger, const NodeLayout& layout, const NodeLayout::Gpu& gpu) {
   return trigger.warmup == absl::ZeroDuration() ||
          std::ranges::all_of(gpu.holders, [&layout](const GpuHolder& holder) {
            return layout.pods[static_cast<size_t>(holder.pod)].ready.has_value();
@@ -103,7 +103,7 @@ bool IdleFastPath::AddGpu(const Trigger& trigger, const std::string& uuid,
   }
   const NodeLayout::Gpu& gpu = layout.gpus[index];
   if (std::ranges::any_of(gpu.holders, &GpuHolder::is_possible)) return false;
-  return gpu.parent_uuid.empty() && StaysWarm(trigger, layout, gpu) &&
+  return gpu.parent_uuid.empty() && StaysStarted(trigger, layout, gpu) &&
          newest.point(index).Value(reading_).has_value();
 }
 
@@ -121,7 +121,7 @@ std::optional<absl::Time> IdleFastPath::InactiveUntil(const FleetHistory& fleet)
 }
 
 // Pods and holders are unchanged, and new readings of each GPU follow the last one without a gap.
-// Then no replica starts, goes or becomes warm, and each is read and covered as before.
+// Then no replica begins or ends its start, or goes, and each is read and covered as before.
 bool IdleFastPath::Continues(const NodeState& state, absl::Time now, NodeCursor& cursor) const {
   const NodeHistory& history = *state.history;
   if (OldestLayout(history) != cursor.oldest_layout) return false;

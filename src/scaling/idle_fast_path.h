@@ -21,7 +21,7 @@ class IdleFastPath {
  public:
   // Returns nullopt if anything but a reading above activationThreshold can make the workload
   // active:
-  // - a replica that starts, warms up, or left within the look-back
+  // - a replica that is starting, or left within the look-back
   // - a replica on several nodes, on a MIG instance, or on a GPU that is shared or unreadable
   // - readings of engines or of a gateway, or GPUs without known owners
   // If memory may be preallocated, each changed reading of the workload's GPUs needs a new

@@ -31,7 +31,7 @@ LoadRule GoneRule(const Trigger& trigger) {
 
 // Memory that ended the start was watched from its beginning.
 absl::Time WatchedSince(const Replica& replica) {
-  return replica.warm_at == replica.loaded_at ? replica.held_since : replica.warm_at;
+  return replica.started_at == replica.loaded_at ? replica.held_since : replica.started_at;
 }
 
 }  // namespace
@@ -50,12 +50,12 @@ LoadRule LoadRuleOf(const Trigger& trigger, const Replica& replica) {
   if (!EvaluatesPreallocatedMemory(trigger) || replica.by_engine) return LoadRule::kMetric;
   if (!replica.present) return GoneRule(trigger);
   if (IsPreallocated(trigger, replica)) return PreallocatedRule(trigger);
-  const Samples warm = From(replica.samples, replica.warm_at);
-  const bool is_new =
-      warm.empty() || warm.back().at - warm.front().at < trigger.preallocation_window;
+  const Samples since_start = From(replica.samples, replica.started_at);
+  const bool is_new = since_start.empty() ||
+                      since_start.back().at - since_start.front().at < trigger.preallocation_window;
   const bool not_evaluated =
       std::ranges::any_of(replica.steady_memory, [&](const SteadyMemory& memory) {
-        return memory.IsTooNew(trigger.preallocation_window, replica.warm_at);
+        return memory.IsTooNew(trigger.preallocation_window, replica.started_at);
       });
   return is_new || not_evaluated ? LoadRule::kNotEvaluated : LoadRule::kMetric;
 }

@@ -75,15 +75,15 @@ TEST(LookBack, WorkloadStaysActiveUntilReadingsCoverItsWindow) {
   EXPECT_TRUE(DecidedOnLast(absl::Seconds(100), trigger, fleet).active);
 }
 
-TEST(LookBack, PodStillWarmsUpAfterTheReadingOfItsStartIsDropped) {
+TEST(LookBack, PodIsStillStartingAfterTheReadingOfItsBeginIsDropped) {
   FleetBuilder fleet;
   fleet.RepeatFor(absl::Minutes(2), {Node("gpu-1", {})});
   fleet.RepeatFor(absl::Minutes(3), {Node("gpu-1", {PodAt(60)})});
   Trigger trigger = Utilization();
   trigger.warmup = absl::Minutes(4);
-  EXPECT_EQ(DecidedOnLast(absl::InfiniteDuration(), trigger, fleet).warming, 1);
-  EXPECT_EQ(DecidedOnLast(absl::Seconds(100), trigger, fleet).warming, 1)
-      << "a dropped start does not end the warm-up";
+  EXPECT_EQ(DecidedOnLast(absl::InfiniteDuration(), trigger, fleet).starting, 1);
+  EXPECT_EQ(DecidedOnLast(absl::Seconds(100), trigger, fleet).starting, 1)
+      << "a dropped reading does not end the start";
 }
 
 TEST(LookBackProperty, HistoryBeforeTheLookBackIsNotNeeded) {
@@ -125,7 +125,7 @@ TEST(LookBackProperty, HistoryBeforeTheLookBackIsNotNeeded) {
     EXPECT_EQ(kept.active, all.active) << kept.active_because << " for " << all.active_because;
     EXPECT_EQ(kept.replicas, all.replicas);
     EXPECT_EQ(kept.unreadable, all.unreadable);
-    EXPECT_EQ(kept.warming, all.warming);
+    EXPECT_EQ(kept.starting, all.starting);
   });
 }
 

@@ -63,7 +63,7 @@ void AddSteadyMemory(const Trigger& trigger, const Replica& replica, NextChange&
   if (trigger.metric != MetricType::kMemoryUsedPercent) return;
   for (const SteadyMemory& memory : replica.steady_memory) {
     for (const absl::Time since : {memory.current.from, memory.high_since}) {
-      next.MayChangeAt(std::max(since, replica.warm_at) + trigger.preallocation_window);
+      next.MayChangeAt(std::max(since, replica.started_at) + trigger.preallocation_window);
       next.MayChangeAt(std::max(since, replica.held_since) + trigger.preallocation_window);
     }
   }
@@ -80,14 +80,14 @@ void AddReplica(const Trigger& trigger, const Replica& replica, absl::Time now,
   for (const absl::Time read_at : {newest.metric_read_at, newest.utilization_read_at}) {
     (read_at == now ? changes.if_not_read : next).MayChangeAt(read_at + staleness.stale_after);
   }
-  next.MayChangeAt(replica.warm_at);
+  next.MayChangeAt(replica.started_at);
   next.MayChangeAt(replica.frozen_at);  // one of its engines counts as frozen
-  next.MayChangeAt(replica.warm_at + trigger.activation_window);
+  next.MayChangeAt(replica.started_at + trigger.activation_window);
   next.MayChangeAt(replica.starting_since + kLongestStart);
   next.MayChangeAt(replica.covered_since + trigger.activation_window);
-  const Samples warm = From(samples, replica.warm_at);
-  if (!warm.empty() && EvaluatesPreallocatedMemory(trigger)) {
-    next.MayChangeAt(warm.front().at + trigger.preallocation_window);
+  const Samples since_start = From(samples, replica.started_at);
+  if (!since_start.empty() && EvaluatesPreallocatedMemory(trigger)) {
+    next.MayChangeAt(since_start.front().at + trigger.preallocation_window);
   }
   AddSteadyMemory(trigger, replica, next);
   AddCover(trigger, samples, now, staleness, next);

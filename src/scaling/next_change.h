@@ -1,5 +1,5 @@
 // How long a decision stays right without new readings. Time alone makes readings leave windows and
-// grow stale, and replicas become warm.
+// grow stale, and starts end.
 #pragma once
 
 #include <algorithm>

@@ -53,14 +53,14 @@ TEST(NextChange, NewestSampleAloneLeavesNoWindow) {
   EXPECT_GT(DecidedOn(trigger, fleet).active_until, fleet.now() + absl::Seconds(1));
 }
 
-TEST(NextChange, WarmingReplicaIsEvaluatedAgainOnceItIsWarm) {
+TEST(NextChange, StartingReplicaIsEvaluatedAgainOnceItHasStarted) {
   FleetBuilder fleet;
   fleet.RepeatFor(absl::Minutes(10), {Node("gpu-1", {})});
   fleet.Tick({Node("gpu-1", {{.name = "a", .owner = "llm", .loads = {60}}})});
   Trigger trigger = Utilization();
   trigger.warmup = absl::Seconds(5);
   const Decision decision = DecidedOn(trigger, fleet);
-  EXPECT_EQ(decision.warming, 1);
+  EXPECT_EQ(decision.starting, 1);
   EXPECT_LE(decision.active_until, fleet.now() + absl::Seconds(5));
 }
 
@@ -182,7 +182,7 @@ void ExpectSameInAll(const Decision& was, const Decision& is) {
   EXPECT_NEAR(was.value, is.value, 0.0011);  // one unit of the last rounded digit
   EXPECT_EQ(was.replicas, is.replicas);
   EXPECT_EQ(was.unreadable, is.unreadable);
-  EXPECT_EQ(was.warming, is.warming);
+  EXPECT_EQ(was.starting, is.starting);
   EXPECT_EQ(was.partial, is.partial);
   ASSERT_EQ(was.contributions.size(), is.contributions.size());
   for (size_t i = 0; i < is.contributions.size(); ++i) {

@@ -68,6 +68,7 @@ Decision DecideOnQueue(const DecisionInputs& inputs) {
   const absl::Time now = inputs.fleet.now;
   Decision decision;
   decision.taken_at = now;
+  decision.by_queue = true;
   decision.replicas_from = kFrom;
   decision.valid_until = absl::InfiniteFuture();
   decision.active_until = absl::InfiniteFuture();

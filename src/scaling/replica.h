@@ -32,9 +32,9 @@ struct Replica {
   absl::Time held_since = absl::InfinitePast();
   // When its start began. If its pods report readiness: when the newest was listed.
   absl::Time starting_since = absl::InfiniteFuture();
-  // When its warm-up ends, so that it counts: it is Ready, or warmupSeconds have passed.
+  // When its start ends, so that it counts: it is Ready, or warmupSeconds have passed.
   // InfiniteFuture: it has not been Ready yet.
-  absl::Time warm_at = absl::InfinitePast();
+  absl::Time started_at = absl::InfinitePast();
   // When its memory had been loaded, which ends a start if readiness is not known.
   absl::Time loaded_at = absl::InfiniteFuture();
   // When its load begins to count. InfinitePast: before its first sample.

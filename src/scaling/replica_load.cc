@@ -70,10 +70,11 @@ bool Covered(LoadRule load_rule, Samples samples, absl::Time begin, absl::Time e
   return end - reached <= stale_after;
 }
 
-std::string WarmingText(const Replica& replica, absl::Time now) {
-  std::string text = replica.warm_at == absl::InfiniteFuture()
-                         ? "not Ready yet"
-                         : absl::StrCat("warming for ", AgeText(replica.warm_at - now), " more");
+std::string StartingText(const Replica& replica, absl::Time now) {
+  std::string text =
+      replica.started_at == absl::InfiniteFuture()
+          ? "not Ready yet"
+          : absl::StrCat("starting for ", AgeText(replica.started_at - now), " more");
   if (!replica.by_engine) return text;
   return absl::StrCat(text, ", and its engine has not answered",
                       replica.last_error.empty() ? "" : ": ", replica.last_error);
@@ -89,7 +90,7 @@ bool IsEnding(const Replica& replica) {
 }
 
 std::string EndingText(const Replica& replica) {
-  if (replica.warm_at > replica.ending_since) return "deleted before it was Ready";
+  if (replica.started_at > replica.ending_since) return "deleted before it was Ready";
   return replica.by_engine ? "deleted, or not among its Service's endpoints" : "deleted";
 }
 
@@ -146,11 +147,12 @@ std::string EngineText(const Trigger& trigger, const Replica& replica) {
 }
 
 // Returns what a counted replica adds to the mean over `window`.
-double CountedLoad(const Trigger& trigger, const ReplicaLoad& load, Samples warm, absl::Time now) {
+double CountedLoad(const Trigger& trigger, const ReplicaLoad& load, Samples since_start,
+                   absl::Time now) {
   if (load.load_rule == LoadRule::kTargetWhileBusy) return MayBeBusy(load) ? trigger.target : 0;
   const absl::Duration window = SmoothingOf(trigger);
   if (!AveragesTheSum(trigger) || window == absl::ZeroDuration()) {
-    return Smoothed(trigger, load.load_rule, warm, now).value_or(0);
+    return Smoothed(trigger, load.load_rule, since_start, now).value_or(0);
   }
   return MeanOf(StepsOf(trigger, *load.replica, load.load_rule, now - window, now), window);
 }
@@ -159,9 +161,9 @@ double CountedLoad(const Trigger& trigger, const ReplicaLoad& load, Samples warm
 void AddActivity(const Trigger& trigger, absl::Time until, absl::Duration stale_after,
                  ReplicaLoad& load) {
   const Replica& replica = *load.replica;
-  const absl::Time since = std::max(until - trigger.activation_window, replica.warm_at);
-  const Samples warm = From(replica.samples, replica.warm_at);
-  const Samples all = From(warm, since);
+  const absl::Time since = std::max(until - trigger.activation_window, replica.started_at);
+  const Samples since_start = From(replica.samples, replica.started_at);
+  const Samples all = From(since_start, since);
   const Samples recent = all.first(all.size() - After(all, until).size());
   Contribution& contribution = load.contribution;
   for (const ReplicaSample& sample : recent) {
@@ -174,9 +176,10 @@ void AddActivity(const Trigger& trigger, absl::Time until, absl::Duration stale_
   }
   load.active = load.active_at != absl::InfinitePast();
   contribution.busy = std::ranges::any_of(recent, &ReplicaSample::busy);
-  load.covered = replica.covered_since <= since &&
-                 Covered(load.load_rule, warm, since,
-                         std::min(until, warm.empty() ? until : warm.back().at), stale_after);
+  load.covered =
+      replica.covered_since <= since &&
+      Covered(load.load_rule, since_start, since,
+              std::min(until, since_start.empty() ? until : since_start.back().at), stale_after);
 }
 
 // A terminating replica is active until it is gone if it was when its deletion began, or if that is
@@ -186,7 +189,7 @@ void AddEnding(const Trigger& trigger, absl::Time now, absl::Duration stale_afte
   const Replica& replica = *load.replica;
   load.contribution.state = Contribution::State::kTerminating;
   load.contribution.because = EndingText(replica);
-  const bool was_counted = replica.warm_at <= replica.ending_since;
+  const bool was_counted = replica.started_at <= replica.ending_since;
   if (was_counted) {
     AddActivity(trigger, std::min(replica.ending_since, now), stale_after, load);
     load.active |= !load.covered;
@@ -206,10 +209,10 @@ ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time no
   contribution.gpus = replica.gpu_uuids;
   contribution.nodes = replica.nodes;
 
-  const Samples warm = From(replica.samples, replica.warm_at);
-  if (replica.present && now < replica.warm_at && !IsEnding(replica)) {
-    contribution.state = Contribution::State::kWarming;
-    contribution.because = WarmingText(replica, now);
+  const Samples since_start = From(replica.samples, replica.started_at);
+  if (replica.present && now < replica.started_at && !IsEnding(replica)) {
+    contribution.state = Contribution::State::kStarting;
+    contribution.because = StartingText(replica, now);
     load.starts = MayStillStart(replica, now);
     return load;
   }
@@ -231,7 +234,7 @@ ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time no
   }
 
   const absl::Time read_at = ReadAt(load.load_rule, replica.samples.back());
-  const bool unread = now - read_at > staleness.stale_after || warm.empty();
+  const bool unread = now - read_at > staleness.stale_after || since_start.empty();
   if (unread || !replica.why_stale.empty()) {
     contribution.state = Contribution::State::kUnreadable;
     contribution.because = UnreadableText(load, read_at, now);
@@ -239,7 +242,7 @@ ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time no
   }
   contribution.because =
       replica.by_engine ? EngineText(trigger, replica) : CountedText(trigger, load);
-  contribution.load = CountedLoad(trigger, load, warm, now);
+  contribution.load = CountedLoad(trigger, load, since_start, now);
   if (trigger.scale_in == ScaleIn::kHold && MayBeBusy(load) &&
       *contribution.load < trigger.target) {
     contribution.load = trigger.target;

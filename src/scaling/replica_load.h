@@ -22,10 +22,10 @@ struct ReplicaLoad {
   bool above_threshold = false;  // one of its samples within activationWindow was
   bool active = false;           // above_threshold, or its engine served any request then
   absl::Time active_at = absl::InfinitePast();  // the newest sample that makes it active
-  // Its readings cover activationWindow, or all its time after the warm-up. Only then is the
+  // Its readings cover activationWindow, or all its time after its start. Only then is the
   // absence of load evidence of idleness.
   bool covered = false;
-  bool starts = false;  // warming, and within kLongestStart; if it takes longer it adds nothing
+  bool starts = false;  // starting, and within kLongestStart; if it takes longer it adds nothing
 };
 
 // The past of a replica that is gone counts in the mean over `window`, and for activity. If the

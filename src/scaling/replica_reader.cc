@@ -125,8 +125,8 @@ void ReplicaReader::Begin(absl::Time since) {
   replica.gpu_uuids = UuidsOf(gpus_);
   replica.held_since = since;
   if (!ready_at_ && since != absl::InfinitePast()) replica.starting_since = since;
-  replica.warm_at = ready_at_.value_or(since + trigger_.warmup);
-  replica.counted_since = std::max(since, replica.warm_at);
+  replica.started_at = ready_at_.value_or(since + trigger_.warmup);
+  replica.counted_since = std::max(since, replica.started_at);
   replica.ending_since = absl::InfiniteFuture();
   replica.last_error = MissingValueReason();
 }

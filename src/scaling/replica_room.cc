@@ -22,7 +22,7 @@ int CountGpus(const ReplicaNeed& need) {
 }
 
 int PresentReplicas(const Decision& decision) {
-  return decision.replicas + decision.warming + static_cast<int>(decision.unstarted.size());
+  return decision.replicas + decision.starting + static_cast<int>(decision.unstarted.size());
 }
 
 int MoreReplicas(const Trigger& trigger, const Decision& decision) {
@@ -35,7 +35,7 @@ int MoreReplicas(const Trigger& trigger, const Decision& decision) {
 bool IsPresent(const Contribution& contribution) {
   return contribution.state == Contribution::State::kCounted ||
          contribution.state == Contribution::State::kUnreadable ||
-         contribution.state == Contribution::State::kWarming;
+         contribution.state == Contribution::State::kStarting;
 }
 
 using PodsByGpu = std::map<std::string, WholeGpus>;  // key: UUID

@@ -46,9 +46,9 @@ absl::Status ZeroStatusOf(const FleetHistory& fleet, bool by_owner) {
 // A start ends when memory is loaded, if the readiness of the replica is not known.
 void EndStartsByMemory(std::vector<Replica>& replicas) {
   for (Replica& replica : replicas) {
-    if (replica.by_engine || replica.loaded_at >= replica.warm_at) continue;
-    replica.warm_at = replica.loaded_at;
-    replica.counted_since = std::max(replica.held_since, replica.warm_at);
+    if (replica.by_engine || replica.loaded_at >= replica.started_at) continue;
+    replica.started_at = replica.loaded_at;
+    replica.counted_since = std::max(replica.held_since, replica.started_at);
   }
 }
 

@@ -32,10 +32,10 @@ std::vector<LoadStep> StepsOf(const Trigger& trigger, const Replica& replica, Lo
   const absl::Time from = std::max(begin, replica.counted_since);
   const absl::Time until = std::min(CountedUntil(replica, now), now);
   if (from >= until) return steps;
-  const Samples warm = From(replica.samples, replica.warm_at);
+  const Samples since_start = From(replica.samples, replica.started_at);
   absl::Time reached = from;
   std::optional<double> last;
-  for (const ReplicaSample& sample : warm) {
+  for (const ReplicaSample& sample : since_start) {
     const std::optional<double> value = ValueOf(trigger, load_rule, sample);
     if (sample.at <= reached) {
       if (value) last = value;

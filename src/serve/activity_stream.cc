@@ -22,7 +22,7 @@ constexpr absl::Duration kEvidenceInterval = absl::Seconds(20);  // times 0.8 to
 // How often leases are renewed if nothing changes: several times in the shortest lease.
 constexpr absl::Duration kLeaseRenewal = absl::Seconds(20);
 
-bool HasReplica(const Decision& decision) { return decision.replicas > 0 || decision.warming > 0; }
+bool HasReplica(const Decision& decision) { return decision.replicas > 0 || decision.starting > 0; }
 
 }  // namespace
 

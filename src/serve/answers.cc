@@ -118,7 +118,7 @@ Explanation ExplainAnswer(const CachedDecision& cached, absl::Time now,
   explanation.set_active_because(decision.active_because);
   explanation.set_replicas(decision.replicas);
   explanation.set_unreadable(decision.unreadable);
-  explanation.set_warming(decision.warming);
+  explanation.set_starting(decision.starting);
   explanation.set_terminating(decision.terminating);
   explanation.set_held_because(decision.held_because);
   explanation.set_replicas_from(decision.replicas_from);

@@ -162,7 +162,7 @@ TEST_F(TriggerEvaluatorOnFleetTest, StartOfAReplicaExtendsTheLookBack) {
   Send("a", std::move(snapshot));
   const auto held = request();
   ASSERT_TRUE(held.ok()) << held.status();
-  EXPECT_EQ(held->cached->decision.warming, 1);
+  EXPECT_EQ(held->cached->decision.starting, 1);
   ASSERT_TRUE(request().ok());
   EXPECT_EQ(leases_.LookBack({"team-a"}, clock_.Now()), absl::Minutes(10));
   EXPECT_EQ(leases_.LookBack({"team-b"}, clock_.Now()), kShortestLookBack);

@@ -43,7 +43,7 @@ void ProfileSuggestion::Decided(const std::vector<Contribution>& replicas) {
   std::vector<size_t> names;
   for (const Contribution& replica : replicas) {
     const bool is_there =
-        replica.state == kCounted || replica.state == kUnreadable || replica.state == kWarming;
+        replica.state == kCounted || replica.state == kUnreadable || replica.state == kStarting;
     if (is_there) names.push_back(std::hash<std::string>()(replica.name));
   }
   std::ranges::sort(names);

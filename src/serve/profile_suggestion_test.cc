@@ -73,7 +73,7 @@ TEST(ProfileSuggestion, UnchangedAndDepartedReplicasEndNoPause) {
   EXPECT_FALSE(suggestion.IsDue(paused));
   suggestion.Decided(Replicas({"llm-2", "llm-3"}, Contribution::State::kTerminating));
   EXPECT_FALSE(suggestion.IsDue(paused));
-  suggestion.Decided(Replicas({"llm-2", "llm-3"}, Contribution::State::kWarming));
+  suggestion.Decided(Replicas({"llm-2", "llm-3"}, Contribution::State::kStarting));
   EXPECT_TRUE(suggestion.IsDue(paused));
 }
 

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/jitter.h"
@@ -138,7 +139,8 @@ class ScalerService::Impl {
   }
 
   Methods methods();
-  std::vector<LiveTrigger> LiveTriggers() const;
+  std::vector<LiveTrigger> LiveTriggers(
+      absl::FunctionRef<bool(const TriggerEntry&)> is_wanted) const;
   absl::StatusOr<std::shared_ptr<const CachedDecision>> Evaluate(const LiveTrigger& live) const;
   Explanation ExplainLive(
       const LiveTrigger& live,
@@ -512,10 +514,12 @@ OnEnd ScalerService::Impl::StreamMetricSpec(const std::shared_ptr<ServerCall>& c
                           : absl::UnimplementedError("no --profiles: the spec is constant"));
 }
 
-std::vector<LiveTrigger> ScalerService::Impl::LiveTriggers() const {
+std::vector<LiveTrigger> ScalerService::Impl::LiveTriggers(
+    absl::FunctionRef<bool(const TriggerEntry&)> is_wanted) const {
   const absl::Time now = clock_.Now();
   std::vector<LiveTrigger> live;
   for (const std::shared_ptr<TriggerEntry>& entry : cache_.All()) {
+    if (!is_wanted(*entry)) continue;
     const TriggerEntry::Lease lease = entry->lease();
     if (lease.until <= now) continue;
     const TriggerEvaluator::Parsed parsed = evaluator_.Parse(*entry);
@@ -563,7 +567,15 @@ ScalerService::ScalerService(const ScalerServiceOptions& options, const Clock& c
                                    std::move(wake_sampler), signals)) {}
 ScalerService::~ScalerService() = default;
 Methods ScalerService::methods() { return impl_->methods(); }
-std::vector<LiveTrigger> ScalerService::LiveTriggers() const { return impl_->LiveTriggers(); }
+std::vector<LiveTrigger> ScalerService::LiveTriggers() const {
+  return impl_->LiveTriggers([](const TriggerEntry& /*entry*/) { return true; });
+}
+std::vector<LiveTrigger> ScalerService::LiveTriggersOf(absl::string_view namespace_name,
+                                                       absl::string_view scaled_object) const {
+  return impl_->LiveTriggers([&](const TriggerEntry& entry) {
+    return entry.namespace_name() == namespace_name && entry.name() == scaled_object;
+  });
+}
 absl::StatusOr<std::shared_ptr<const CachedDecision>> ScalerService::Evaluate(
     const LiveTrigger& live) const {
   return impl_->Evaluate(live);

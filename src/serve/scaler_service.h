@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "explain.pb.h"
@@ -60,6 +61,9 @@ class ScalerService {
   // Returns the triggers with a live lease, by namespace, ScaledObject and name. If several have
   // all three in common, returns the one that was requested last. Renews no lease.
   std::vector<LiveTrigger> LiveTriggers() const;
+  // Returns those of one ScaledObject, without a look at the metadata of the others.
+  std::vector<LiveTrigger> LiveTriggersOf(absl::string_view namespace_name,
+                                          absl::string_view scaled_object) const;
 
   // Returns the decision that a request would get now, without waiting for a snapshot. Does not
   // prolong the trigger's lease, and leases what the decision needs as long as that one lasts.

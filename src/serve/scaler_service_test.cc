@@ -212,6 +212,25 @@ TEST(ScalerService, LiveTriggersAreThoseWithALease) {
   EXPECT_TRUE(scaler.service->LiveTriggers().empty()) << "Evaluate() does not prolong the lease";
 }
 
+TEST(ScalerService, LiveTriggersOfAScaledObjectAreItsOwn) {
+  ServedScaler scaler;
+  scaler.Sample({BusyGpu(0, 60)});
+  externalscaler::ScaledObjectRef other = RefOf({});
+  other.set_name("other");
+  externalscaler::ScaledObjectRef elsewhere = RefOf({});
+  elsewhere.set_namespace_("elsewhere");
+  for (const auto& ref : {RefOf({}), RefOf({{"metricName", "b"}}), other, elsewhere}) {
+    ASSERT_TRUE(scaler.client.IsActive(ref).ok());
+  }
+  EXPECT_EQ(scaler.service->LiveTriggers().size(), 4u);
+  const std::vector<LiveTrigger> live = scaler.service->LiveTriggersOf("default", "llm");
+  ASSERT_EQ(live.size(), 2u);
+  EXPECT_EQ(live[0].name, "b");
+  EXPECT_EQ(live[1].name, "gpu_utilization");
+  EXPECT_EQ(scaler.service->LiveTriggersOf("elsewhere", "llm").size(), 1u);
+  EXPECT_TRUE(scaler.service->LiveTriggersOf("default", "none").empty());
+}
+
 TEST(ScalerService, OnlyKedasTriggersAreLiveForTheExpectedGap) {
   ServedScaler scaler({.expected_gap = absl::Minutes(10)});
   scaler.Sample({BusyGpu(0, 60)});

@@ -271,7 +271,7 @@ TEST(TriggerEvaluator, CachedDecisionEqualsANewOne) {
         EXPECT_EQ(got.value, want->value);
         EXPECT_EQ(got.replicas, want->replicas);
         EXPECT_EQ(got.unreadable, want->unreadable);
-        EXPECT_EQ(got.warming, want->warming);
+        EXPECT_EQ(got.starting, want->starting);
         EXPECT_EQ(got.frozen, want->frozen);
       }
     }

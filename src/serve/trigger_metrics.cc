@@ -95,7 +95,7 @@ void TriggerMetrics::Update(const TriggerLabels& labels, const Decision& decisio
 }
 
 void TriggerMetrics::UpdateValue(const Decision& decision, Entry& entry) {
-  const int replicas = decision.replicas + decision.warming;
+  const int replicas = decision.replicas + decision.starting;
   const bool is_first = entry.valued_at == absl::InfinitePast();
   if (!is_first && replicas != entry.replicas) {
     const int direction = replicas > entry.replicas ? 1 : -1;

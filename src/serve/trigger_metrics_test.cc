@@ -49,7 +49,7 @@ TEST(TriggerMetrics, HaveTheValueAndTheReplicas) {
   TriggerMetrics metrics;
   EXPECT_TRUE(metrics.Families(kTriggerDecidedAt).empty());
   Decision decision = OfReplicas(2, 150.5);
-  decision.warming = 1;
+  decision.starting = 1;
   metrics.Update(kChatTrigger, decision, false);
   const std::string text = TriggerText(metrics);
   EXPECT_THAT(text, HasSubstr(absl::StrCat("keda_gpu_scaler_trigger_value", kChatSeries, "150.5")));

@@ -25,8 +25,8 @@ double ValueOfCounted(const Trigger& trigger, const Decision& decision) {
 // A simple hold: while a replica starts, at least the target per counted or starting replica.
 double ValueOfCountedAndStarting(const Trigger& trigger, const Decision& decision) {
   const double value = ValueOfCounted(trigger, decision);
-  if (decision.warming == 0) return value;
-  return std::max(value, trigger.target * (decision.replicas + decision.warming));
+  if (decision.starting == 0) return value;
+  return std::max(value, trigger.target * (decision.replicas + decision.starting));
 }
 
 struct OtherHold {
@@ -98,9 +98,9 @@ double MeanOfCounted(const Trigger& trigger, const Decision& decision) {
 
 double MeanOfCountedAndStarting(const Trigger& trigger, const Decision& decision) {
   const double mean = MeanOfCounted(trigger, decision);
-  if (decision.warming == 0 || decision.replicas == 0) return mean;
+  if (decision.starting == 0 || decision.replicas == 0) return mean;
   return std::max(mean,
-                  trigger.target * (decision.replicas + decision.warming) / decision.replicas);
+                  trigger.target * (decision.replicas + decision.starting) / decision.replicas);
 }
 
 struct OtherTimelines {

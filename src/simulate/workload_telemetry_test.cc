@@ -78,7 +78,7 @@ TEST_F(WorkloadTelemetryTest, APodIsStartingUntilItIsReady) {
       telemetry.Observe(workload);
     }
     EXPECT_EQ(telemetry.Decided().replicas, 1) << pods_api;
-    EXPECT_EQ(telemetry.Decided().warming, 1) << pods_api;
+    EXPECT_EQ(telemetry.Decided().starting, 1) << pods_api;
   }
 }
 

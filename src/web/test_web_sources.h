@@ -89,6 +89,17 @@ class TestWorkloads {
                   for (const auto& entry : entries_) all.push_back(entry->live);
                   return all;
                 },
+            .live_triggers_of =
+                [this](const std::string& namespace_name, const std::string& scaled_object) {
+                  std::vector<LiveTrigger> found;
+                  for (const auto& entry : entries_) {
+                    const LiveTrigger& live = entry->live;
+                    const bool is_wanted = live.namespace_name == namespace_name &&
+                                           live.scaled_object == scaled_object;
+                    if (is_wanted) found.push_back(live);
+                  }
+                  return found;
+                },
             .evaluate = [this](const LiveTrigger& live) { return Evaluate(live); },
             .explanation_of =
                 [](const LiveTrigger& live, const WorkloadSource::DecisionOr& decision) {

@@ -122,7 +122,7 @@ void AddExplanation(const gpuscaler::v1::Explanation& why, WebJson& json) {
   json["target_type"] = why.target_type();
   json["replicas"] = why.replicas();
   json["unreadable"] = why.unreadable();
-  json["starting"] = why.warming();
+  json["starting"] = why.starting();
   json["replicas_from"] = why.replicas_from();
   json["held_because"] = why.held_because();
   json["shares"] = WebJson::array();
@@ -306,10 +306,8 @@ absl::StatusOr<TriggerKey> WebApi::FindTrigger(const std::string& namespace_name
         .namespace_name = namespace_name, .scaled_object = name, .trigger = named->second};
   }
   std::set<std::string> triggers;
-  for (const LiveTrigger& live : sources_.workloads.live_triggers()) {
-    if (live.namespace_name == namespace_name && live.scaled_object == name) {
-      triggers.insert(live.name);
-    }
+  for (const LiveTrigger& live : sources_.workloads.live_triggers_of(namespace_name, name)) {
+    triggers.insert(live.name);
   }
   if (sources_.history != nullptr) {
     for (const TriggerKey& key : sources_.history->Triggers()) {
@@ -351,10 +349,17 @@ absl::StatusOr<TriggerSeries> WebApi::SeriesOf(const TriggerKey& key,
   return series;
 }
 
-TargetType WebApi::TargetTypeOf(const TriggerKey& key) const {
-  for (const LiveTrigger& live : sources_.workloads.live_triggers()) {
-    if (KeyOf(live) == key && live.parsed->trigger.ok()) return live.parsed->trigger->target_type;
+std::optional<LiveTrigger> WebApi::FindLive(const TriggerKey& key) const {
+  for (LiveTrigger& live :
+       sources_.workloads.live_triggers_of(key.namespace_name, key.scaled_object)) {
+    if (live.name == key.trigger) return std::move(live);
   }
+  return std::nullopt;
+}
+
+TargetType WebApi::TargetTypeOf(const TriggerKey& key) const {
+  const std::optional<LiveTrigger> live = FindLive(key);
+  if (live.has_value() && live->parsed->trigger.ok()) return live->parsed->trigger->target_type;
   const auto past = sources_.history->ExplanationAt(key, clock_.Now());
   const bool is_value = past.ok() && past->explanation.target_type() == Name(TargetType::kValue);
   return is_value ? TargetType::kValue : TargetType::kAverageValue;
@@ -402,16 +407,16 @@ WebApi::JsonOr WebApi::Explanation(const TriggerKey& key, const WebRequest& requ
     AddExplanation(past.explanation, json);
     return WebJsonText(json);
   }
-  for (const LiveTrigger& live : sources_.workloads.live_triggers()) {
-    if (KeyOf(live) != key) continue;
-    const auto decision = sources_.workloads.evaluate(live);
-    json["at"] = TimeJson(clock_.Now());
-    AddExplanation(sources_.workloads.explanation_of(live, decision), json);
-    return WebJsonText(json);
+  const std::optional<LiveTrigger> live = FindLive(key);
+  if (!live.has_value()) {
+    return absl::NotFoundError(absl::StrCat(
+        "trigger ", PrintableText(key.trigger), " of ", key.namespace_name, "/", key.scaled_object,
+        " is not requested at present; with at=SECONDS its past is explained"));
   }
-  return absl::NotFoundError(absl::StrCat(
-      "trigger ", PrintableText(key.trigger), " of ", key.namespace_name, "/", key.scaled_object,
-      " is not requested at present; with at=SECONDS its past is explained"));
+  const auto decision = sources_.workloads.evaluate(*live);
+  json["at"] = TimeJson(clock_.Now());
+  AddExplanation(sources_.workloads.explanation_of(*live, decision), json);
+  return WebJsonText(json);
 }
 
 WebApi::JsonOr WebApi::WhatIfOf(const TriggerKey& key, const WebRequest& request) const {
@@ -428,10 +433,10 @@ WebApi::JsonOr WebApi::WhatIfOf(const TriggerKey& key, const WebRequest& request
                       {"happened", CourseJson(replay.happened, stride)},
                       {"would", CourseJson(replay.would, stride)},
                       {"changes",
-                       {{"happened", replay.happened.direction_changes},
-                        {"would", replay.would.direction_changes}}},
+                       {{"happened", DecimalJson(replay.happened.direction_changes)},
+                        {"would", DecimalJson(replay.would.direction_changes)}}},
                       {"gpus_per_replica", DecimalJson(replay.gpus_per_replica)},
-                      {"note", WhatIfNote(options.target_type)}});
+                      {"note", WhatIfNote(options.target_type, replay.has_unknown_replicas)}});
 }
 
 WebApi::JsonOr WebApi::Node(const std::string& name) const {

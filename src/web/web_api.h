@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -85,6 +86,8 @@ class WebApi {
   // Returns NOT_FOUND without a history. The present step is left out until it is recorded.
   absl::StatusOr<TriggerSeries> SeriesOf(const TriggerKey& key, const WebRequest& request) const;
 
+  // Empty: clients do not request it at present.
+  std::optional<LiveTrigger> FindLive(const TriggerKey& key) const;
   // Requires a history. A trigger that clients no longer request has the type of its newest
   // explanation, or AverageValue without one.
   TargetType TargetTypeOf(const TriggerKey& key) const;

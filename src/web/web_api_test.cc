@@ -300,9 +300,9 @@ TEST_F(WebApiTest, WhatIfIsTheReplayOfTheRecord) {
     const auto& replicas = want.would.replicas[i];
     EXPECT_EQ(what_if["would"]["replicas"][i], replicas ? json(*replicas) : json(nullptr)) << i;
   }
-  EXPECT_NEAR(what_if["would"]["gpu_hours"].get<double>(), want.would.gpu_hours, 0.001);
-  EXPECT_EQ(what_if["would"]["seconds_above_target"], want.would.seconds_above_target);
-  EXPECT_EQ(what_if["changes"]["would"], want.would.direction_changes);
+  EXPECT_NEAR(what_if["would"]["gpu_hours"].get<double>(), *want.would.gpu_hours, 0.001);
+  EXPECT_EQ(what_if["would"]["seconds_above_target"], *want.would.seconds_above_target);
+  EXPECT_EQ(what_if["changes"]["would"], *want.would.direction_changes);
   EXPECT_EQ(what_if["points"].size(), what_if["happened"]["replicas"].size());
   EXPECT_EQ(what_if["gpus_per_replica"], 1);
   EXPECT_THAT(what_if["note"].get<std::string>(), HasSubstr("The load is taken as it was"));
@@ -362,6 +362,19 @@ TEST_F(WebApiTest, WhatIfOfATriggerOfThePastHasItsTargetType) {
   explanation.set_target_type("Value");
   history_.RecordExplanation(kKey, clock_.Now(), explanation);
   EXPECT_EQ(MustGet(absl::StrCat(kLlm, "/what-if"))["note"], WhatIfNote(TargetType::kValue));
+}
+
+TEST_F(WebApiTest, WhatIfOfAQueueHasNoReplicasThatHappened) {
+  history_.Record(
+      kKey,
+      {.at = clock_.Now(), .code = absl::StatusCode::kOk, .value = 160, .target = 80, .active = 1});
+  clock_.Advance(kHistoryStep);
+  const json what_if = MustGet(absl::StrCat(kLlm, "/what-if?from=", 1'767'225'600));
+  EXPECT_EQ(what_if["happened"]["replicas"], json::array({nullptr}));
+  EXPECT_EQ(what_if["happened"]["gpu_hours"], nullptr);
+  EXPECT_EQ(what_if["changes"]["happened"], nullptr);
+  EXPECT_EQ(what_if["would"]["replicas"], json::array({1}));
+  EXPECT_EQ(what_if["note"], WhatIfNote(TargetType::kAverageValue, true));
 }
 
 TEST_F(WebApiTest, WhatIfRefusesImpossibleOptions) {

@@ -82,10 +82,13 @@ WorkloadRow RowOf(const LiveTrigger& live, const WorkloadSource::DecisionOr& dec
   row["value"] = has_value ? DecimalJson(decision.value) : WebJson(nullptr);
   row["target"] = DecimalJson(live.parsed->spec.target);
   row["target_type"] = std::string(Name(type));
-  row["replicas"] = decision.replicas;
-  row["starting"] = decision.warming;
-  row["unreadable"] = decision.unreadable;
-  row["terminating"] = decision.terminating;
+  const auto count = [&decision](int replicas) {
+    return decision.by_queue ? WebJson(nullptr) : WebJson(replicas);
+  };
+  row["replicas"] = count(decision.replicas);
+  row["starting"] = count(decision.starting);
+  row["unreadable"] = count(decision.unreadable);
+  row["terminating"] = count(decision.terminating);
   row["active"] = decision.active;
   row["active_because"] = decision.active_because;
   const auto desired = has_value ? DesiredOf(decision.value, live.parsed->spec.target, type)

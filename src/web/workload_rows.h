@@ -21,6 +21,9 @@ struct WorkloadSource {
   using DecisionOr = absl::StatusOr<std::shared_ptr<const CachedDecision>>;
 
   std::function<std::vector<LiveTrigger>()> live_triggers;
+  std::function<std::vector<LiveTrigger>(const std::string& namespace_name,
+                                         const std::string& scaled_object)>
+      live_triggers_of;
   std::function<DecisionOr(const LiveTrigger& live)> evaluate;
   std::function<gpuscaler::v1::Explanation(const LiveTrigger& live, const DecisionOr& decision)>
       explanation_of;

@@ -32,7 +32,7 @@ TEST_F(WorkloadRowsTest, RowHasTheAnswerOfTheTrigger) {
   llm.decision.active = true;
   llm.decision.active_because = "pod llm-0 is busy";
   llm.decision.replicas = 2;
-  llm.decision.warming = 1;
+  llm.decision.starting = 1;
   EXPECT_EQ(Row(), json({{"namespace", "shop"},
                          {"name", "llm"},
                          {"trigger", "keda_gpu_metric"},
@@ -65,6 +65,17 @@ TEST_F(WorkloadRowsTest, ValueTargetHasNoDesiredReplicas) {
   llm.decision.value = 90;
   EXPECT_EQ(Row()["desired"], nullptr);
   EXPECT_EQ(Row()["target_type"], "Value");
+}
+
+TEST_F(WorkloadRowsTest, ReplicasAreNullIfTheMetricBelongsToNone) {
+  auto& work = workloads_.Add("shop", "work");
+  work.decision.value = 160;
+  work.decision.by_queue = true;
+  const json row = Row();
+  for (const char* count : {"replicas", "starting", "unreadable", "terminating"}) {
+    EXPECT_EQ(row[count], nullptr) << count;
+  }
+  EXPECT_EQ(row["desired"], 2) << "160 at 80 each";
 }
 
 TEST_F(WorkloadRowsTest, UnknownValueIsNullWithItsReason) {

@@ -30,7 +30,7 @@ func TestStartLongerThanTheCooldownIsNeitherKilledNorCounted(t *testing.T) {
 	t.Parallel()
 	w := newWorkload(t, "warmup", start{shows: loader(), warmup: 12 * time.Second})
 	w.varyGPUs()
-	// A replica counts as warming a little longer than it is: it has taken its share from the
+	// A replica counts as starting a little longer than it is: it has taken its share from the
 	// others but does not count yet. The HPA's stabilization covers this.
 	stable := map[string]any{"scaleUp": without, "scaleDown": map[string]any{
 		"stabilizationWindowSeconds": 20, "policies": without["policies"]}}

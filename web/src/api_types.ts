@@ -25,10 +25,10 @@ export interface Row {
   value: number | null;
   target: number;
   target_type: string;
-  replicas: number;
-  starting: number;
-  unreadable: number;
-  terminating: number;
+  replicas: number | null; // null, as the next three: the metric belongs to no replica
+  starting: number | null;
+  unreadable: number | null;
+  terminating: number | null;
   active: boolean;
   active_because: string;
   desired: number | null;
@@ -116,7 +116,7 @@ export interface WhatIf {
   points: number[];
   happened: Replay;
   would: Replay;
-  changes: { happened: number; would: number };
+  changes: { happened: number | null; would: number | null };
   gpus_per_replica: number;
   note: string;
 }

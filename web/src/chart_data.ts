@@ -28,9 +28,11 @@ export function stackOf(history: History): Stack {
 }
 
 // Returns the numbers that the value is compared with: the target of one replica times their number,
-// or with the target type Value the target alone.
+// or the target alone with the target type Value, or if no number of replicas is known.
 export function targetOf(history: History): { label: string; values: Numbers } {
-  if (history.target_type === 'Value') return { label: 'target', values: history.target };
+  if (history.target_type === 'Value' || !hasAny(history.replicas)) {
+    return { label: 'target', values: history.target };
+  }
   return {
     label: 'target × replicas',
     values: combined(history.target, history.replicas, (target, replicas) => target * replicas),
@@ -67,19 +69,16 @@ export function gapAt(gaps: Gap[], at: number): Gap | undefined {
   return gaps.find((gap) => gap.from <= at && at < gap.to);
 }
 
-// The runs of points at which `column` is not known, as gaps.
-export function unknownRuns(points: number[], column: Numbers): Gap[] {
+// The runs of points at which `column` is not known, as gaps: each from its first point to `step`
+// seconds after its last one, as those of the history.
+export function unknownRuns(points: number[], column: Numbers, step: number): Gap[] {
   const gaps: Gap[] = [];
-  let from: number | null = null;
   points.forEach((at, index) => {
-    const isUnknown = column[index] === null;
-    if (isUnknown) from ??= points[index - 1] ?? at;
-    if (!isUnknown && from !== null) {
-      gaps.push({ from, to: at, because: 'no reading' });
-      from = null;
-    }
+    if (column[index] !== null) return;
+    const last = gaps.at(-1);
+    if (last !== undefined && column[index - 1] === null) last.to = at + step;
+    else gaps.push({ from: at, to: at + step, because: 'no reading' });
   });
-  if (from !== null) gaps.push({ from, to: points.at(-1) ?? from, because: 'no reading' });
   return gaps;
 }
 

@@ -128,7 +128,10 @@ export function WhatIfView(props: { live: Live; route: Route; go: (route: Route)
     [result],
   );
   const gaps = useMemo(
-    () => (result === null ? [] : unknownRuns(result.points, result.happened.replicas)),
+    () =>
+      result === null
+        ? []
+        : unknownRuns(result.points, result.would.replicas, result.step_seconds),
     [result],
   );
   return (
@@ -183,7 +186,7 @@ export function WhatIfView(props: { live: Live; route: Route; go: (route: Route)
                 <p class="note">{data.note}</p>
                 <Outcome result={data} />
                 <p class="quiet small">
-                  One replica holds {plural(data.gpus_per_replica, 'GPU')}. Points are{' '}
+                  One replica counts as {plural(data.gpus_per_replica, 'GPU')}. Points are{' '}
                   {durationText(data.step_seconds)} apart.
                 </p>
                 {data.points.length === 0 && (

@@ -159,7 +159,7 @@ function linesOf(history: History): Lines {
     { label: 'terminating', values: history.terminating, colour: 'quiet' },
     { label: 'batch limit', values: history.limit, colour: 'quiet' },
   ].filter((line) => hasAny(line.values));
-  return { value, replicas, demand, others };
+  return { value, replicas: hasAny(history.replicas) ? replicas : [], demand, others };
 }
 
 function HistoryCharts(props: {
@@ -175,7 +175,7 @@ function HistoryCharts(props: {
     const nearest = history.points[nearestPoint(history.points, instant)];
     if (nearest !== undefined) onPick(nearest);
   };
-  if (history.points.length === 0 || !hasAny(history.replicas)) {
+  if (!hasAny(history.value)) {
     return (
       <Notice kind="plain" title="Nothing is recorded in this time">
         This instance records this trigger since {instantText(history.since, zone)}. Longer pasts
@@ -212,13 +212,17 @@ function HistoryCharts(props: {
         height={210}
         {...common}
       />
-      <TimeChart
-        title="replicas"
-        lines={replicas}
-        marks={history.marks}
-        height={150}
-        {...common}
-      />
+      {replicas.length > 0 ? (
+        <TimeChart
+          title="replicas"
+          lines={replicas}
+          marks={history.marks}
+          height={150}
+          {...common}
+        />
+      ) : (
+        <p class="quiet">The metric belongs to no replica, so replicas are unknown.</p>
+      )}
       {lines.demand.length > 0 && (
         <TimeChart
           title="demand and capacity"

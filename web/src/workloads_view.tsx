@@ -34,12 +34,11 @@ function Sparkline(props: { row: Row }) {
 }
 
 export function replicasText(row: Row): string {
-  const parts = [
-    row.starting > 0 ? `${row.starting} starting` : '',
-    row.unreadable > 0 ? `${row.unreadable} unreadable` : '',
-    row.terminating > 0 ? `${row.terminating} terminating` : '',
-  ].filter((part) => part !== '');
-  return parts.join(', ');
+  const states = ['starting', 'unreadable', 'terminating'] as const;
+  return states
+    .filter((state) => row[state])
+    .map((state) => `${row[state]} ${state}`)
+    .join(', ');
 }
 
 const WorkloadRow = memo(function WorkloadRow(props: { row: Row; hasSparks: boolean }) {

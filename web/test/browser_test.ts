@@ -248,7 +248,7 @@ pageTest('What if shows the numbers of the API', async (api, load) => {
   const want = [
     row('GPU-hours', happened.gpu_hours!, would.gpu_hours!, numberText),
     row('time above target', ...above, durationText),
-    row('direction changes', changes.happened, changes.would, numberText),
+    row('direction changes', changes.happened!, changes.would!, numberText),
   ];
   await page.waitForFunction(
     ([wanted]) => {

@@ -126,6 +126,8 @@ test('a mean is compared with the target, and a total with the target of all rep
   assert.deepEqual(total, { label: 'target × replicas', values: [240, null] });
   const mean = targetOf({ ...history, target_type: 'Value' });
   assert.deepEqual(mean, { label: 'target', values: [80, 80] });
+  const queue = targetOf({ ...history, replicas: [null, null] });
+  assert.deepEqual(queue, { label: 'target', values: [80, 80] }, 'the replicas are not known');
 });
 
 test('the nearest point and the newest explanation before an instant', () => {
@@ -142,11 +144,14 @@ test('the nearest point and the newest explanation before an instant', () => {
 test('points without a value are gaps', () => {
   const points = [0, 15, 30, 45, 60];
   const because = 'no reading';
-  assert.deepEqual(unknownRuns(points, [1, null, null, 2, null]), [
-    { from: 0, to: 45, because },
-    { from: 45, to: 60, because },
+  const gaps = unknownRuns(points, [1, null, null, 2, null], 15);
+  assert.deepEqual(gaps, [
+    { from: 15, to: 45, because },
+    { from: 60, to: 75, because },
   ]);
-  assert.deepEqual(unknownRuns(points, [1, 2, 3, 4, 5]), []);
+  const isInGap = points.map((at) => gapAt(gaps, at) !== undefined);
+  assert.deepEqual(isInGap, [false, true, true, false, true], 'no known point is in a gap');
+  assert.deepEqual(unknownRuns(points, [1, 2, 3, 4, 5], 15), []);
 });
 
 test('a table of many points has the last one', () => {

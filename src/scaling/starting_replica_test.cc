@@ -9,7 +9,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(WarmingReplica, WarmingReplicaAddsNothingAndKeepsTheTriggerActive) {
+TEST(StartingReplica, StartingReplicaAddsNothingAndKeepsTheTriggerActive) {
   Trigger trigger = Utilization();
   trigger.warmup = absl::Seconds(60);
   HistoryBuilder builder;
@@ -19,7 +19,7 @@ TEST(WarmingReplica, WarmingReplicaAddsNothingAndKeepsTheTriggerActive) {
   builder.RepeatFor(absl::Seconds(60), {BusyGpu(0, 60), started});
   EXPECT_EQ(After(trigger, builder).value, 60);
   EXPECT_EQ(After(trigger, builder).replicas, 1);
-  EXPECT_EQ(After(trigger, builder).warming, 1);
+  EXPECT_EQ(After(trigger, builder).starting, 1);
   GpuSample serving = started;
   serving.utilization_percent = 20;
   builder.Tick({BusyGpu(0, 60), serving});
@@ -30,7 +30,7 @@ TEST(WarmingReplica, WarmingReplicaAddsNothingAndKeepsTheTriggerActive) {
   EXPECT_EQ(After(trigger, builder).value, 80);
 }
 
-TEST(WarmingReplica, WarmingReplicaThatCannotBeReadIsStillWarming) {
+TEST(StartingReplica, StartingReplicaThatCannotBeReadIsStillStarting) {
   Trigger trigger = Utilization();
   trigger.warmup = absl::Seconds(60);
   HistoryBuilder builder;
@@ -42,7 +42,7 @@ TEST(WarmingReplica, WarmingReplicaThatCannotBeReadIsStillWarming) {
   EXPECT_TRUE(After(trigger, builder).active);
 }
 
-TEST(WarmingReplica, ReplicaThatWentWhileWarmingKeepsNothingActive) {
+TEST(StartingReplica, ReplicaThatWentWhileStartingKeepsNothingActive) {
   Trigger trigger = Utilization();
   trigger.warmup = absl::Seconds(60);
   HistoryBuilder builder;
@@ -53,7 +53,7 @@ TEST(WarmingReplica, ReplicaThatWentWhileWarmingKeepsNothingActive) {
   EXPECT_FALSE(After(trigger, builder).active);
 }
 
-TEST(WarmingReplica, PodIsWarmingUntilItWasReadyOnce) {
+TEST(StartingReplica, PodIsStartingUntilItWasReadyOnce) {
   const auto starting = [](double load, bool ready) {
     return std::vector<NodeSnapshot>{Node(
         "gpu-1",
@@ -63,7 +63,7 @@ TEST(WarmingReplica, PodIsWarmingUntilItWasReadyOnce) {
   fleet.RepeatFor(kLong, {Node("gpu-1", {Llm("llm-a", 60)})});
   fleet.RepeatFor(absl::Minutes(4), starting(100, false));
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).value, 60);
-  EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).warming, 1);
+  EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).starting, 1);
   EXPECT_THAT(Explain(UtilizationOf("llm"), DecidedOn(UtilizationOf("llm"), fleet)),
               HasSubstr("not Ready yet"));
   fleet.Tick(starting(20, true));
@@ -76,7 +76,7 @@ TEST(WarmingReplica, PodIsWarmingUntilItWasReadyOnce) {
       << "one that is too busy for its probe is no start";
 }
 
-TEST(WarmingReplica, WarmingPodKeepsTheWorkloadActiveFor30MinutesAtMost) {
+TEST(StartingReplica, StartingPodKeepsTheWorkloadActiveFor30MinutesAtMost) {
   FleetBuilder fleet;
   fleet.RepeatFor(kLong, {Node("gpu-1", {})});
   const std::vector<NodeSnapshot> stuck = {
@@ -90,7 +90,7 @@ TEST(WarmingReplica, WarmingPodKeepsTheWorkloadActiveFor30MinutesAtMost) {
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).replicas, 0);
 }
 
-TEST(WarmingReplica, WarmingPodOlderThanTheHistoryDoesNotStartForEver) {
+TEST(StartingReplica, StartingPodOlderThanTheHistoryDoesNotStartForEver) {
   FleetBuilder fleet;
   const std::vector<NodeSnapshot> stuck = {
       Node("gpu-1", {{.name = "llm-a", .owner = "llm", .loads = {0}, .ready = false}})};
@@ -100,13 +100,13 @@ TEST(WarmingReplica, WarmingPodOlderThanTheHistoryDoesNotStartForEver) {
   EXPECT_FALSE(DecidedOn(UtilizationOf("llm"), fleet).active);
 }
 
-TEST(WarmingReplica, UnknownReadinessUsesTheWarmup) {
+TEST(StartingReplica, UnknownReadinessUsesWarmupSeconds) {
   Trigger trigger = UtilizationOf("llm");
   trigger.warmup = absl::Minutes(1);
   FleetBuilder fleet;
   fleet.RepeatFor(kLong, {Node("gpu-1", {})})
       .RepeatFor(absl::Minutes(1), {Node("gpu-1", {Llm("llm-a", 60)})});
-  EXPECT_EQ(DecidedOn(trigger, fleet).warming, 1);
+  EXPECT_EQ(DecidedOn(trigger, fleet).starting, 1);
   EXPECT_EQ(DecidedOn(trigger, fleet).value, trigger.target) << "holds: no replica was counted";
   fleet.Tick({Node("gpu-1", {Llm("llm-a", 60)})});
   EXPECT_EQ(DecidedOn(trigger, fleet).replicas, 1);
