@@ -58,7 +58,10 @@ absl::StatusOr<std::unique_ptr<RunningRole>> Demo::StartServer() const {
   config.web_port = options_.web_port == 0 ? kAnyPort : options_.web_port;
   config.prices = options_.prices;
   config.currency = options_.currency;
-  config.attribution = AttributionMode::kNone;
+  config.attribution = AttributionMode::kKubelet;
+  config.pod_resources_socket = service_->kubelet().pod_resources_socket();
+  config.pods_api_socket = service_->kubelet().pods_api_socket();
+  config.discover_engines = DiscoverEngines::kFalse;  // a trigger on engines names theirs
   config.gpu_source = absl::StrCat("file:", service_->gpu_file());
   config.node_name = "demo";
   config.poll_interval = config.engine_interval = config.queue_interval = tick;

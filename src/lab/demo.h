@@ -58,6 +58,9 @@ class Demo {
   // library that the demo needs is missing.
   absl::StatusOr<DemoResult> Run();
 
+  // The port of the web page. Must be called while Run() or KeepServing() waits.
+  int web_port() const { return server_->web_port(); }
+
   // Applies a steady load until the demo must stop. Must be called after Run().
   absl::Status KeepServing();
 

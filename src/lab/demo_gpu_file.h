@@ -19,6 +19,7 @@ class DemoGpuFile {
   // Replaces the file atomically. Returns UNAVAILABLE if it cannot be written.
   absl::Status Write(const std::string& text) const;
 
+  const std::string& folder() const { return folder_; }
   std::string path() const { return folder_ + "/gpus.json"; }
 
  private:

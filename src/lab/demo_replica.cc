@@ -11,13 +11,17 @@
 namespace gpuscaler {
 namespace {
 
-std::string AddressOf(int gpu) { return absl::StrCat("127.0.0.", 2 + gpu); }
+// Returns 127.0.0.2 and up.
+std::string AddressOf(int number) {
+  constexpr int kHosts = 250;
+  return absl::StrCat("127.0.", number / kHosts % 256, ".", 2 + number % kHosts);
+}
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<DemoReplica>> DemoReplica::Start(const DemoReplicaOptions& options,
                                                                 const Clock& clock) {
-  ASSIGN_OR_RETURN(BoundPort port, BoundPort::Open(AddressOf(options.gpu), options.port));
+  ASSIGN_OR_RETURN(BoundPort port, BoundPort::Open(AddressOf(options.number), options.port));
   return absl::WrapUnique(new DemoReplica(options, std::move(port), clock));
 }
 
@@ -36,7 +40,7 @@ absl::Status DemoReplica::Tick() {
   return absl::OkStatus();
 }
 
-std::string DemoReplica::address() const { return AddressOf(options_.gpu); }
+std::string DemoReplica::address() const { return AddressOf(options_.number); }
 
 std::string DemoReplica::Url() const {
   return absl::StrCat("http://", address(), ":", options_.port, "/v1/completions");

@@ -14,6 +14,7 @@
 namespace gpuscaler {
 
 struct DemoReplicaOptions {
+  int number = 0;  // another for each replica; not negative
   int gpu = 0;
   int port = 0;  // not 0
   EngineServerOptions engine;
@@ -32,8 +33,12 @@ class DemoReplica {
   absl::Status Tick();
 
   bool ready() const { return server_ != nullptr && !leaving_; }
+  bool leaving() const { return leaving_; }
+  int number() const { return options_.number; }
   int gpu() const { return options_.gpu; }
-  std::string address() const;  // a loopback address of its own
+  // A loopback address of its own. Others get it after tens of thousands of replicas, because the
+  // scaler identifies an engine's pod by its address.
+  std::string address() const;
   std::string Url() const;
   EngineGauges Requests() const;
   GpuReport Gpu();  // mean since the last call

@@ -1,5 +1,5 @@
 // The demo's inference service: engines that start and stop like replicas, behind a gateway, each
-// with a GPU in the file that the scaler reads.
+// with a pod, and a GPU in the file that the scaler reads.
 #pragma once
 
 #include <memory>
@@ -11,6 +11,7 @@
 #include "base/bound_port.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "kubelet/fake_kubelet.h"
 #include "lab/demo_gateway.h"
 #include "lab/demo_gpu_file.h"
 #include "lab/demo_replica.h"
@@ -38,7 +39,7 @@ class ReadyAddresses {
 // A service with DemoServiceOptions, `speed` times as fast. Not thread-safe.
 class DemoService {
  public:
-  // Has no replicas yet. Returns UNAVAILABLE without a folder for the file or without libcurl.
+  // Has no replicas yet. Returns UNAVAILABLE without libcurl or a folder for the file and sockets.
   static absl::StatusOr<std::unique_ptr<DemoService>> Open(const DemoServiceOptions& options,
                                                            int speed);
 
@@ -47,7 +48,7 @@ class DemoService {
   absl::Status Scale(int replicas);
 
   // Starts engines that have loaded, removes those that have answered everything, and writes the
-  // GPUs.
+  // GPUs and the pods.
   absl::Status Tick();
 
   int replicas() const { return static_cast<int>(replicas_.size()); }  // without those that end
@@ -60,6 +61,7 @@ class DemoService {
 
   DemoGateway& gateway() { return *gateway_; }
   std::string gpu_file() const { return gpu_file_.path(); }
+  const FakeKubelet& kubelet() const { return kubelet_; }
 
   // The port that all engines listen on.
   int port() const { return reserved_.port(); }
@@ -73,13 +75,16 @@ class DemoService {
 
   bool Free(int gpu) const;
   absl::Status Add(int gpu);
-  void PublishReady();
+  void SetReadyEngines();
+  void PublishAddresses();
+  void PublishPods();
   absl::Status WriteGpus();
 
   const DemoServiceOptions options_;
   const int speed_;
   const SteadyClock clock_;  // real time
   const DemoGpuFile gpu_file_;
+  FakeKubelet kubelet_;  // its sockets are beside the file
   const std::unique_ptr<DemoGateway> gateway_;
   const BoundPort reserved_;  // on an address without an engine
   Replicas replicas_;         // oldest first
@@ -88,6 +93,7 @@ class DemoService {
   absl::Time counted_at_;
   absl::Duration gpu_time_;
   int most_replicas_ = 0;
+  int started_ = 0;  // replicas so far
   const std::shared_ptr<ReadyAddresses> addresses_ = std::make_shared<ReadyAddresses>();
 };
 

@@ -15,7 +15,7 @@ bool IsInDemo(MetricType metric) {
 }
 
 TriggerRef RefOf(Metadata metadata) {
-  return {.name = "llm", .namespace_name = "default", .metadata = std::move(metadata)};
+  return {.name = kDemoName, .namespace_name = kDemoNamespace, .metadata = std::move(metadata)};
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ absl::StatusOr<TriggerRef> DemoTrigger(const std::string& profile, int engine_po
   Metadata metadata = {{"profile", profile}};
   ASSIGN_OR_RETURN(const Trigger trigger, ParseTrigger(metadata, BuiltInProfiles()));
   if (ReadsEngines(trigger) || ReadsPressure(trigger)) {
-    metadata["engineEndpoint"] = absl::StrCat("http://llm:", engine_port);
+    metadata["engineEndpoint"] = absl::StrCat("http://", kDemoName, ":", engine_port);
   }
   if (ReadsPressure(trigger)) {
     metadata["maxConcurrency"] = absl::StrCat(engine.batch.max_num_seqs);
@@ -63,7 +63,8 @@ std::string TriggerYaml(const TriggerRef& trigger, const std::string& scaler_add
 }
 
 std::string QueryLine(const TriggerRef& trigger, const std::string& scaler_address) {
-  std::string line = absl::StrCat("keda-gpu-scaler query ", scaler_address);
+  std::string line =
+      absl::StrCat("keda-gpu-scaler query ", scaler_address, " --name=", trigger.name);
   for (const auto& [key, value] : trigger.metadata) absl::StrAppend(&line, " ", key, "=", value);
   return line;
 }

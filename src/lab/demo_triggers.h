@@ -11,6 +11,10 @@
 
 namespace gpuscaler {
 
+// The ScaledObject, and the Deployment that it scales.
+inline constexpr char kDemoNamespace[] = "default";
+inline constexpr char kDemoName[] = "llm";
+
 // Returns the profiles with metrics that the demo's GPUs and engines have.
 std::vector<std::string> DemoProfiles();
 

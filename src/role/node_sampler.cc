@@ -18,9 +18,10 @@ NodeSampler::NodeSampler(const Config& config, const Clock& clock,
           clock, *source_, leases_, store_, metrics, attribution_.get(), [this] { WakeKubelet(); },
           &gpu_time_) {}
 
-void NodeSampler::Start(std::function<void(const absl::Status&)> read) {
+void NodeSampler::Start(std::function<void(const absl::Status&)> read,
+                        absl::Duration kubelet_interval) {
   if (attribution_ != nullptr) {
-    kubelet_thread_ = std::make_unique<PeriodicThread>("kubelet", kKubeletInterval, [this] {
+    kubelet_thread_ = std::make_unique<PeriodicThread>("kubelet", kubelet_interval, [this] {
       if (attribution_->Query()) Wake();
     });
     wakeable_kubelet_ = kubelet_thread_.get();

@@ -29,7 +29,9 @@ class NodeSampler {
               Metrics& metrics);
 
   // Starts the threads. `read` is called with the status of each reading, on the reading thread.
-  void Start(std::function<void(const absl::Status&)> read);
+  // The kubelet is queried every `kubelet_interval` of real time, and when GPU processes change.
+  void Start(std::function<void(const absl::Status&)> read,
+             absl::Duration kubelet_interval = kKubeletInterval);
 
   // Causes a reading at once. Thread-safe; no effect before Start() and after ReleaseThreads().
   void Wake();

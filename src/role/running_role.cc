@@ -38,6 +38,9 @@ constexpr absl::Duration kDuplicateScalerInterval = absl::Minutes(1);
 constexpr absl::Duration kRecordingInterval = absl::Seconds(1);
 constexpr absl::Duration kShortestRecordingInterval = absl::Milliseconds(20);
 
+// A demo queries its kubelet more often as well, because kAttributionGrace is a time of the clock.
+constexpr absl::Duration kShortestKubeletInterval = absl::Milliseconds(10);
+
 // A Watch lasts as long as both processes, so the age of a connection is practically unlimited.
 constexpr absl::Duration kReaderConnectionAge = absl::Hours(24 * 14);
 
@@ -261,11 +264,13 @@ absl::Status RunningRole::OpenWebPort() {
 
 void RunningRole::StartThreads(const DemoOverrides& overrides) {
   if (node_ != nullptr) {
-    node_->Start([this](const absl::Status& read) {
-      probes_.Ticked("sampler");
-      // A failed reading does not end telemetry: the store has its error for readers.
-      if (answers_ != nullptr) grpc_->SetScalerServing(read.ok());
-    });
+    node_->Start(
+        [this](const absl::Status& read) {
+          probes_.Ticked("sampler");
+          // A failed reading does not end telemetry: the store has its error for readers.
+          if (answers_ != nullptr) grpc_->SetScalerServing(read.ok());
+        },
+        std::max(kKubeletInterval / overrides.clock_speed, kShortestKubeletInterval));
   }
   ProfileStore* const profiles = answers_ == nullptr ? nullptr : &answers_->profiles;
   reloading_ = std::make_unique<PeriodicThread>(

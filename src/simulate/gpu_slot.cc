@@ -44,9 +44,8 @@ OrderedJson* EntryOf(OrderedJson& node, int index) {
     const OrderedJson own = gpu.value("index", OrderedJson(place));
     if (own == index) return &gpu;
   }
-  gpus.push_back({{"index", index},
-                  {"uuid", absl::StrFormat("GPU-00000000-0000-0000-0000-%012d", index)},
-                  {"name", "Simulated 80 GB"}});
+  gpus.push_back(
+      {{"index", index}, {"uuid", SimulatedGpuUuid(index)}, {"name", "Simulated 80 GB"}});
   return &gpus.back();
 }
 
@@ -85,6 +84,10 @@ GpuReport LoadingGpu(double loaded, double preallocated_percent, pid_t pid) {
       .utilization_percent = weights < 1 ? kWeightsUtilizationPercent : kCaptureUtilizationPercent,
       .memory_percent = preallocated_percent * weights,
       .pid = pid};
+}
+
+std::string SimulatedGpuUuid(int index) {
+  return absl::StrFormat("GPU-00000000-0000-0000-0000-%012d", index);
 }
 
 absl::StatusOr<std::string> WithGpuReport(absl::string_view text, int index,

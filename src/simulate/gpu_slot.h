@@ -23,6 +23,9 @@ struct GpuReport {
 // the elapsed share of the load time, 0-1.
 GpuReport LoadingGpu(double loaded, double preallocated_percent, pid_t pid);
 
+// Returns the UUID of a GPU that WithGpuReport() adds.
+std::string SimulatedGpuUuid(int index);
+
 // Returns the file's text with the entry of that index, which is added if missing. An empty text is
 // a node without GPUs. Other entries are kept. Returns INVALID_ARGUMENT if the text has another
 // format.
