@@ -55,7 +55,8 @@ bool BecomesActiveAgain(ServedScaler& scaler, Stream& stream) {
   const size_t before = stream.messages().size();
   const auto let_it_evaluate = [&] {
     scaler.clock.Advance(absl::Seconds(1));  // the interval of an active stream
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    // Changes within 2 ms are evaluated together, and idle between them is not seen.
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
   };
   return Eventually([&] {
     scaler.RepeatFor(kTick, {BusyGpu(0, 0)});
