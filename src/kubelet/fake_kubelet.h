@@ -1,5 +1,5 @@
-// A fake of the kubelet's two APIs for the pods of its node, on real unix sockets, for tests and the
-// demo. It answers like Kubernetes' own (recorded_answers_test.cc).
+// A fake of the kubelet's two APIs for the pods of its node, on real unix sockets, for tests and
+// the demo. It answers like Kubernetes' own (recorded_answers_test.cc).
 #pragma once
 
 #include <google/protobuf/message_lite.h>

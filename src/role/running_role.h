@@ -108,7 +108,7 @@ class RunningRole {
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<AgentConnections> connections_;  // fill `fleet_`; in an aggregator
   std::unique_ptr<FleetPrices> prices_;            // not in an agent
-  std::unique_ptr<CostRecorder> costs_;            // for `web_`
+  std::unique_ptr<CostRecorder> costs_;            // only with `web_`
   std::unique_ptr<WebPort> web_;                   // not in an agent
   std::unique_ptr<HttpServer> metrics_server_;
   std::unique_ptr<HttpServer> probe_server_;
