@@ -63,6 +63,12 @@ void DropRecorded(SignalSeries& left) {
   left.batch = std::make_shared<const EngineBatch>(std::move(batch));
 }
 
+const std::vector<MissingEngine>& List(
+    const std::shared_ptr<const std::vector<MissingEngine>>& missing_engines) {
+  static const std::vector<MissingEngine> kNone;
+  return missing_engines == nullptr ? kNone : *missing_engines;
+}
+
 }  // namespace
 
 std::string EngineName(const EngineAddress& engine_address, absl::string_view engine) {
@@ -71,7 +77,8 @@ std::string EngineName(const EngineAddress& engine_address, absl::string_view en
 }
 
 bool EngineGroup::SetEngines(const absl::StatusOr<std::vector<EngineAddress>>& engines,
-                             absl::Time at, const std::vector<MissingEngine>& missing_engines,
+                             absl::Time at,
+                             std::shared_ptr<const std::vector<MissingEngine>> missing_engines,
                              absl::Time kept_since, const CapacityRecords& capacity_records) {
   ForgetDeparted(std::min(kept_since, at - demand_window_));
   const absl::Status before = std::exchange(listed_, engines.status());
@@ -83,10 +90,10 @@ bool EngineGroup::SetEngines(const absl::StatusOr<std::vector<EngineAddress>>& e
     all.erase(std::next(all.begin(), kMaxEngines), all.end());
   }
   const absl::Time since = was_whole_ ? at : absl::InfinitePast();
-  was_whole_ |= std::ranges::none_of(missing_engines, &MissingEngine::is_awaited);
-  const bool missing_changed = *missing_engines_ != missing_engines;
-  if (missing_changed)
-    missing_engines_ = std::make_shared<const std::vector<MissingEngine>>(missing_engines);
+  was_whole_ |= std::ranges::none_of(List(missing_engines), &MissingEngine::is_awaited);
+  const bool missing_changed =
+      missing_engines_ != missing_engines && List(missing_engines_) != List(missing_engines);
+  missing_engines_ = std::move(missing_engines);
   const bool records_changed = capacity_records_ != capacity_records;
   capacity_records_ = capacity_records;
   const bool changed = Replace(all, since, at) || missing_changed || records_changed;
@@ -187,7 +194,7 @@ void EngineGroup::UpdateBytes() {
   for (const CapacityRecords* records : {&capacity_records_, &own_records_}) {
     for (const auto& record : *records) bytes_ += BytesOf(*record);
   }
-  for (const MissingEngine& pod : *missing_engines_) {
+  for (const MissingEngine& pod : List(missing_engines_)) {
     bytes_ +=
         sizeof(pod) + pod.node.size() + pod.namespace_name.size() + pod.pod.size() + pod.why.size();
   }

@@ -58,11 +58,11 @@ class EngineGroup {
   // An error leaves the engines as they are, and Answer() returns it as the status. If there are
   // more than kMaxEngines engines, the rest is dropped and the status is RESOURCE_EXHAUSTED.
   //
-  // `missing_engines` lists nodes and pods without an engine. While one of them is awaited, an
-  // engine that is listed later counts as present from the beginning. `capacity_records` are those
-  // that agents keep of engines that left.
+  // `missing_engines` lists nodes and pods without an engine; null: none. It is kept, and groups
+  // may share it. While one of them is awaited, an engine that is listed later counts as present
+  // from the beginning. `capacity_records` are those that agents keep of engines that left.
   bool SetEngines(const absl::StatusOr<std::vector<EngineAddress>>& engines, absl::Time at,
-                  const std::vector<MissingEngine>& missing_engines = {},
+                  std::shared_ptr<const std::vector<MissingEngine>> missing_engines = nullptr,
                   absl::Time kept_since = absl::InfinitePast(),
                   const CapacityRecords& capacity_records = {});
 
@@ -122,8 +122,7 @@ class EngineGroup {
   std::vector<DepartedEngine> departed_;  // all were read; oldest departure first
   CapacityRecords capacity_records_;      // from agents
   CapacityRecords own_records_;           // engines behind a DNS name; oldest departure first
-  std::shared_ptr<const std::vector<MissingEngine>> missing_engines_ =
-      std::make_shared<const std::vector<MissingEngine>>();
+  std::shared_ptr<const std::vector<MissingEngine>> missing_engines_;  // null: none
   std::set<std::string> models_;
   absl::Duration demand_window_;
   size_t bytes_ = 0;

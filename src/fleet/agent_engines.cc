@@ -48,13 +48,15 @@ AgentEngines::AgentEngines(const AgentStreamOptions& options, std::string addres
 
 AgentEngines::~AgentEngines() = default;
 
-void AgentEngines::Subscribe(const EngineSubscription& wanted) {
+void AgentEngines::Subscribe(std::shared_ptr<const EngineSubscription> wanted) {
   const absl::Time now = clock_.Now();
   wire::EngineSubscription message;
   {
     MutexLock lock(mutex_);
-    if (subscription_ == wanted && now - subscribed_at_ < kRenewEvery) return;
-    subscription_ = wanted;
+    const bool is_same =
+        subscription_ == wanted || (subscription_ != nullptr && *subscription_ == *wanted);
+    if (is_same && now - subscribed_at_ < kRenewEvery) return;
+    subscription_ = std::move(wanted);
     subscribed_at_ = now;
     message = Subscription();
   }
@@ -64,7 +66,7 @@ void AgentEngines::Subscribe(const EngineSubscription& wanted) {
 wire::EngineSubscription AgentEngines::Subscription() const {
   const absl::Duration lease =
       std::max(subscribed_at_ + kEnginesLease - clock_.Now(), absl::ZeroDuration());
-  wire::EngineSubscription message = EncodeSubscription(subscription_, lease);
+  wire::EngineSubscription message = EncodeSubscription(*subscription_, lease);
   message.set_reader(options_.reader);
   return message;
 }

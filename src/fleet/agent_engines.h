@@ -35,8 +35,8 @@ class AgentEngines : public WatchEnginesCall::Receiver {
   const std::string& node() const { return node_; }
 
   // Subscribes for 90 s: sent to the agent if it differs from the last one or is 30 s later, and
-  // after a reconnect.
-  void Subscribe(const EngineSubscription& wanted);
+  // after a reconnect. Keeps the object. It must not be null.
+  void Subscribe(std::shared_ptr<const EngineSubscription> wanted);
 
   // Connects if there is a subscription, or cancels an idle stream. Must be called by one thread,
   // about once a second.
@@ -66,7 +66,8 @@ class AgentEngines : public WatchEnginesCall::Receiver {
 
   mutable Mutex mutex_;                         // locked after that of calls_
   std::string logged_ ABSL_GUARDED_BY(mutex_);  // the last logged loss
-  EngineSubscription subscription_ ABSL_GUARDED_BY(mutex_);
+  // Null: there was none yet.
+  std::shared_ptr<const EngineSubscription> subscription_ ABSL_GUARDED_BY(mutex_);
   absl::Time subscribed_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   ReconnectingCall<WatchEnginesCall> calls_;  // last: destroyed before what its calls use
 };

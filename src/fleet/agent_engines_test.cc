@@ -107,7 +107,7 @@ class AgentEnginesTest : public testing::Test {
   std::unique_ptr<AgentEngines> Watch(const std::string& address) {
     auto agent = std::make_unique<AgentEngines>(AgentStreamOptions{.reader = "aggregator-0"},
                                                 address, "gpu-7", clock_, loop_, found_);
-    agent->Subscribe(SubscribedIn("team-a"));
+    agent->Subscribe(std::make_shared<EngineSubscription>(SubscribedIn("team-a")));
     agent->Tick();
     return agent;
   }
@@ -190,7 +190,7 @@ TEST_F(AgentEnginesTest, SubscriptionReachesTheAgent) {
   EXPECT_TRUE(Becomes([&] { return agent.log().Subscription() == SubscribedIn("team-a"); }));
   EngineSubscription both = SubscribedIn("team-a", absl::Minutes(5), true);
   both.namespaces["team-b"] = {};
-  watch->Subscribe(both);
+  watch->Subscribe(std::make_shared<EngineSubscription>(both));
   EXPECT_TRUE(Becomes([&] { return agent.log().Subscription() == both; }));
   agent.clock().Advance(absl::Seconds(90));
   EXPECT_THAT(agent.log().Subscription().namespaces, IsEmpty()) << "the lease has ended";
@@ -259,7 +259,7 @@ TEST_F(AgentEnginesTest, NoStreamAfterTheLeaseHasEnded) {
   AgentEngines watch({}, "127.0.0.1:1", "gpu-7", clock_, loop_, found_);
   watch.Tick();
   EXPECT_EQ(watch.counts().attempts, 0);
-  watch.Subscribe(SubscribedIn("team-a"));
+  watch.Subscribe(std::make_shared<EngineSubscription>(SubscribedIn("team-a")));
   clock_.Advance(absl::Seconds(90));
   watch.Tick();
   EXPECT_EQ(watch.counts().attempts, 0);

@@ -40,8 +40,11 @@ EngineWatch::~EngineWatch() {
 
 void EngineWatch::Tick() {
   const absl::Time now = clock_.Now();
-  const EngineSubscription wanted = found_.Subscription(now);
-  const auto agents = AgentsOf(fleet_, wanted);
+  EngineSubscription wanted = found_.Subscription(now);
+  if (subscription_ == nullptr || *subscription_ != wanted) {
+    subscription_ = std::make_shared<const EngineSubscription>(std::move(wanted));
+  }
+  const auto agents = AgentsOf(fleet_, *subscription_);
   if (!agents.ok()) return;  // the nodes are not known yet
   std::set<std::string> nodes;
   std::map<std::string, std::string> node_of;  // key: address
@@ -49,9 +52,9 @@ void EngineWatch::Tick() {
     nodes.insert(nodes.end(), node);
     if (!address.empty()) node_of[address] = node;
   }
-  found_.SetNodes(wanted, nodes, now);
+  found_.SetNodes(*subscription_, nodes, now);
   for (const auto& [address, agent] : SyncStreams(node_of)) {
-    agent->Subscribe(wanted);
+    agent->Subscribe(subscription_);
     agent->Tick();
   }
 }

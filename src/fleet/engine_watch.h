@@ -51,6 +51,9 @@ class EngineWatch {
   mutable Mutex mutex_;
   Streams streams_ ABSL_GUARDED_BY(mutex_);
   StreamCounts ended_ ABSL_GUARDED_BY(mutex_);  // closed streams
+  // The newest one, of all streams: at 1,000 nodes copies of 50 namespaces would take 6 MiB. Used
+  // by tick_thread_ only.
+  std::shared_ptr<const EngineSubscription> subscription_;
   std::unique_ptr<PeriodicThread> tick_thread_;
 };
 

@@ -91,18 +91,20 @@ TEST_F(RoleMetricsTest, AggregatorCountsDecisionsByOutcome) {
 TEST_F(RoleMetricsTest, AgentExportsItsReadersAndMessages) {
   StartNode("gpu-a", {{"team-a", "llm-6d4cf56db6-x7k2p", 60}});
   StartAggregator();
+  const std::string pod = R"(namespace="team-a",pod="llm-6d4cf56db6-x7k2p")";
   const std::string text =
       WaitFor([this] { return AgentMetrics("gpu-a"); },
-              [](const std::string& page) {
+              [&pod](const std::string& page) {
                 return page.find("telemetry_heartbeats_total 0\n") == std::string::npos &&
-                       page.find("telemetry_snapshots_total 0\n") == std::string::npos;
+                       page.find("telemetry_snapshots_total 0\n") == std::string::npos &&
+                       page.find(pod) != std::string::npos;
               });
   EXPECT_THAT(text, HasSubstr(Line("keda_gpu_scaler_telemetry_readers 1")));
   EXPECT_THAT(text, ContainsRegex("keda_gpu_scaler_telemetry_sent_bytes_total [1-9]"));
   EXPECT_THAT(text, ContainsRegex("keda_gpu_scaler_telemetry_snapshots_total [1-9]"));
   EXPECT_THAT(text, ContainsRegex("keda_gpu_scaler_telemetry_heartbeats_total [1-9]"));
   EXPECT_THAT(text, HasSubstr(R"(telemetry_refused_total{reason="too_many"} 0)"));
-  EXPECT_THAT(text, HasSubstr(R"(namespace="team-a",pod="llm-6d4cf56db6-x7k2p")"));
+  EXPECT_THAT(text, HasSubstr(pod));
 }
 
 // Without a web port too.

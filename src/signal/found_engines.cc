@@ -188,7 +188,11 @@ void FoundEngines::ListAll(const SignalSource& source, SourceState& state, absl:
       Append(of->second.capacity_records, capacity_records);
     }
   }
-  store_.SetEngines(source, engines, at, missing_engines, capacity_records);
+  if (missing_engines_ == nullptr || *missing_engines_ != missing_engines) {
+    missing_engines_ =
+        std::make_shared<const std::vector<MissingEngine>>(std::move(missing_engines));
+  }
+  store_.SetEngines(source, engines, at, missing_engines_, capacity_records);
 }
 
 void FoundEngines::AddReading(const std::string& node, const EngineAddress& engine_address,

@@ -115,6 +115,8 @@ class FoundEngines {
   // That of the last SetNodes(): no other namespace is stored.
   EngineSubscription subscribed_ ABSL_GUARDED_BY(mutex_);
   std::map<SignalSource, SourceState> sources_ ABSL_GUARDED_BY(mutex_);
+  // The last list that a source got. Most get the same: nodes without discovery are in all of them.
+  std::shared_ptr<const std::vector<MissingEngine>> missing_engines_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace gpuscaler

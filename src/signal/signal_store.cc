@@ -262,12 +262,14 @@ void SignalStore::Record(const SignalSource& source, const SignalAttempt& attemp
 
 void SignalStore::SetEngines(const SignalSource& source,
                              const absl::StatusOr<std::vector<EngineAddress>>& engines,
-                             absl::Time at, const std::vector<MissingEngine>& missing_engines,
+                             absl::Time at,
+                             std::shared_ptr<const std::vector<MissingEngine>> missing_engines,
                              const CapacityRecords& capacity_records) {
   SignalAttempt attempt{.failed = engines.ok() ? 0 : 1};
   if (engines.ok() && engines->empty()) attempt.read_at = at;  // scaled to zero
   Record<EngineGroup>(source, attempt, [&](EngineGroup& group, absl::Duration look_back) {
-    return group.SetEngines(engines, at, missing_engines, at - look_back, capacity_records);
+    return group.SetEngines(engines, at, std::move(missing_engines), at - look_back,
+                            capacity_records);
   });
 }
 

@@ -67,7 +67,7 @@ class SignalStore {
   // As EngineGroup::SetEngines() and EngineGroup::AddReading().
   void SetEngines(const SignalSource& source,
                   const absl::StatusOr<std::vector<EngineAddress>>& engines, absl::Time at,
-                  const std::vector<MissingEngine>& missing_engines = {},
+                  std::shared_ptr<const std::vector<MissingEngine>> missing_engines = nullptr,
                   const CapacityRecords& capacity_records = {});
   void AddReading(const SignalSource& source, const EngineAddress& engine_address,
                   const EngineUpdate& update);
