@@ -28,7 +28,7 @@ struct HistoryPoint {
   std::optional<double> limit;     // batch limit that was learnt
   std::optional<double> capacity;  // requests per second of one replica, the mean over models
   std::optional<double> demand;    // in replicas
-  std::optional<double> replaced;  // replicas with a new name, while their number stayed
+  std::optional<double> replaced;  // replicas that replace others (known_replicas.h)
   // Held by all replicas, starting and terminating ones too. Empty if no GPU of theirs is known.
   std::optional<double> gpus;
 

@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/hash/hash.h"
 #include "absl/status/status.h"
 #include "explain.pb.h"
 
@@ -18,11 +17,6 @@ TriggerKey KeyOf(const LiveTrigger& live) {
   return {.namespace_name = live.namespace_name,
           .scaled_object = live.scaled_object,
           .trigger = live.name};
-}
-
-bool IsCounted(const Contribution& contribution) {
-  return contribution.state == Contribution::State::kCounted ||
-         contribution.state == Contribution::State::kUnreadable;
 }
 
 bool HoldsGpus(const Contribution& contribution) {
@@ -76,16 +70,6 @@ HistoryPoint PointOf(const Decision& decision, double target) {
   return point;
 }
 
-ReplicaNames CountedNames(const Decision& decision) {
-  ReplicaNames names;
-  for (const Contribution& contribution : decision.contributions) {
-    if (IsCounted(contribution)) names.push_back(absl::HashOf(contribution.name));
-  }
-  std::ranges::sort(names);
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  return names;
-}
-
 void HistoryRecorder::Tick() {
   const absl::Time now = clock_.Now();
   const absl::Time step = StepBegin(now);
@@ -107,11 +91,11 @@ void HistoryRecorder::BeginStep(absl::Time step) {
   live_ = service_.LiveTriggers();
   recorded_ = 0;
   history_.Expire(step);
-  std::map<TriggerKey, ReplicaNames> names;
+  std::map<TriggerKey, KnownReplicas> known_replicas;
   for (const LiveTrigger& live : live_) {
-    if (auto known = names_.extract(KeyOf(live))) names.insert(std::move(known));
+    if (auto known = known_replicas_.extract(KeyOf(live))) known_replicas.insert(std::move(known));
   }
-  names_ = std::move(names);
+  known_replicas_ = std::move(known_replicas);
 }
 
 void HistoryRecorder::Record(const LiveTrigger& live) {
@@ -122,23 +106,11 @@ void HistoryRecorder::Record(const LiveTrigger& live) {
     const Decision& decision = (*evaluated)->decision;
     point = PointOf(decision, live.parsed->spec.target);
     const bool counts_replicas = decision.status.ok() && !decision.by_queue;
-    if (counts_replicas) point.replaced = CountReplaced(key, decision);
+    if (counts_replicas) point.replaced = known_replicas_[key].CountReplaced(decision, step_);
   }
   point.at = step_;
   history_.Record(key, point);
   history_.RecordExplanation(key, step_, service_.ExplanationOf(live, evaluated));
-}
-
-int HistoryRecorder::CountReplaced(const TriggerKey& key, const Decision& decision) {
-  ReplicaNames now = CountedNames(decision);
-  if (now.size() > kMostReplicas) now.clear();
-  now.shrink_to_fit();
-  ReplicaNames& before = names_[key];
-  int fresh = 0;
-  for (const size_t name : now) fresh += std::ranges::binary_search(before, name) ? 0 : 1;
-  const bool is_same_number = before.size() == now.size();
-  before = std::move(now);
-  return is_same_number ? fresh : 0;
 }
 
 }  // namespace gpuscaler

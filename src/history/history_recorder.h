@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "history/history_point.h"
+#include "history/known_replicas.h"
 #include "history/trigger_history.h"
 #include "scaling/decision.h"
 #include "serve/live_trigger.h"
@@ -20,20 +21,10 @@ namespace gpuscaler {
 // Returns the numbers of a decision. `point.at` and `point.replaced` are not set.
 HistoryPoint PointOf(const Decision& decision, double target);
 
-// Hashes of the names of replicas, in ascending order, each once.
-using ReplicaNames = std::vector<size_t>;
-
-// Returns the names of the replicas that count. Several replicas may have the same one.
-ReplicaNames CountedNames(const Decision& decision);
-
 // Records each live trigger once in each kHistoryStep. The triggers of a step are spread over it,
 // so that no burst of decisions delays answers. Does not prolong their leases. Not thread-safe.
 class HistoryRecorder {
  public:
-  // Replaced replicas of a larger workload are not counted. So the recorder keeps at most 8 KB for
-  // a trigger, whatever the names are.
-  static constexpr size_t kMostReplicas = 1'000;
-
   // All references must outlive it.
   HistoryRecorder(const Clock& clock, const ScalerService& service, TriggerHistory& history)
       : clock_(clock), service_(service), history_(history) {}
@@ -45,19 +36,15 @@ class HistoryRecorder {
  private:
   void BeginStep(absl::Time step);
   void Record(const LiveTrigger& live);
-  // Returns how many of the replicas are new since the last decision, if their number is the same.
-  int CountReplaced(const TriggerKey& key, const Decision& decision);
 
   const Clock& clock_;
   const ScalerService& service_;
   TriggerHistory& history_;
   absl::Time step_ = absl::InfinitePast();  // begin of the present step
   absl::Time ticked_at_ = absl::InfinitePast();
-  std::vector<LiveTrigger> live_;  // the triggers of the present step
-  size_t recorded_ = 0;            // how many of them are recorded
-  // The replicas that counted when they were last known. Empty if there were more than
-  // kMostReplicas.
-  std::map<TriggerKey, ReplicaNames> names_;
+  std::vector<LiveTrigger> live_;                       // the triggers of the present step
+  size_t recorded_ = 0;                                 // how many of them are recorded
+  std::map<TriggerKey, KnownReplicas> known_replicas_;  // of the triggers of the present step
 };
 
 }  // namespace gpuscaler

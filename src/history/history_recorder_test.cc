@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
-#include "absl/hash/hash.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "history/marks.h"
+#include "scaling/test_fleet_builder.h"
 #include "scaling/test_history_builder.h"
 #include "scaling/test_signal_builder.h"
 #include "serve/test_scaler_client.h"
@@ -121,15 +124,6 @@ TEST(PointOf, ReplicasAreUnknownIfTheMetricBelongsToNone) {
   EXPECT_EQ(point.gpus, std::nullopt);
 }
 
-TEST(CountedNames, HasEachNameOfACountedReplicaOnce) {
-  Decision decision;
-  decision.contributions = {{.name = "n/1"}, {.name = "n/0"}, {.name = "n/1"}, {.name = "n/2"}};
-  decision.contributions[3].state = Contribution::State::kStarting;
-  ReplicaNames want = {absl::HashOf(std::string("n/0")), absl::HashOf(std::string("n/1"))};
-  std::ranges::sort(want);
-  EXPECT_EQ(CountedNames(decision), want);
-}
-
 TEST_F(HistoryRecorderTest, DoesNotKeepTheLease) {
   Request();
   RunFor(absl::Minutes(5));
@@ -186,11 +180,106 @@ TEST_F(HistoryRecorderTest, ExplanationIsThatOfTheExplainCall) {
 TEST_F(HistoryRecorderTest, ReplacedReplicaIsCounted) { EXPECT_EQ(ReplaceOneOf(1), 1); }
 
 TEST_F(HistoryRecorderTest, ReplacedReplicaOfManyIsCounted) {
-  EXPECT_EQ(ReplaceOneOf(HistoryRecorder::kMostReplicas), 1);
+  EXPECT_EQ(ReplaceOneOf(KnownReplicas::kMostReplicas), 1);
 }
 
 TEST_F(HistoryRecorderTest, ReplacedReplicaOfTooManyIsNotCounted) {
-  EXPECT_EQ(ReplaceOneOf(HistoryRecorder::kMostReplicas + 1), 0);
+  EXPECT_EQ(ReplaceOneOf(KnownReplicas::kMostReplicas + 1), 0);
+}
+
+// A pod of the workload llm.
+struct LlmReplica {
+  std::string name;
+  std::string uid;
+  std::string group;
+};
+
+class RolloutTest : public testing::Test {
+ protected:
+  // The node has these pods, of an owner of that kind, for 46 s. Each is Ready and has one GPU.
+  void Run(const std::string& kind, const std::vector<LlmReplica>& replicas) {
+    scaler_.clock.Advance(absl::Seconds(1));
+    Sample(kind, replicas);
+    (void)scaler_.client.GetMetrics(RefOf({}));  // a lease for 90 s
+    for (int second = 0; second < 45; ++second) {
+      scaler_.clock.Advance(absl::Seconds(1));
+      if (second % 2 == 1) Sample(kind, replicas);
+      recorder_.Tick();
+    }
+  }
+
+  std::vector<std::string> Marks() {
+    const auto series = history_.Read({"default", "llm", "gpu_utilization"}, history_.started_at(),
+                                      scaler_.clock.Now());
+    if (!series.ok()) return {series.status().ToString()};
+    std::vector<std::string> marks;
+    for (const HistoryMark& mark : MarksOf(series->points)) {
+      marks.push_back(absl::StrCat(Name(mark.kind), ": ", mark.text));
+    }
+    return marks;
+  }
+
+ private:
+  void Sample(const std::string& kind, const std::vector<LlmReplica>& replicas) {
+    std::vector<GpuPod> pods;
+    for (const LlmReplica& replica : replicas) {
+      pods.push_back({.name = replica.name,
+                      .owner = kind + "/llm",
+                      .loads = {60},
+                      .ready = true,
+                      .namespace_name = "default",
+                      .group = replica.group});
+    }
+    NodeSnapshot snapshot = Node("n", pods);
+    for (size_t i = 0; i < replicas.size(); ++i) snapshot.pods[i].uid = replicas[i].uid;
+    snapshot.taken_at = scaler_.clock.Now();
+    scaler_.memory.Annotate(snapshot);
+    scaler_.store.Put(std::move(snapshot));
+  }
+
+  ServedScaler scaler_;
+  TriggerHistory history_{{}, scaler_.clock.Now()};
+  HistoryRecorder recorder_{scaler_.clock, *scaler_.service, history_};
+};
+
+TEST_F(RolloutTest, StatefulSetWithEqualNames) {
+  Run("StatefulSet", {{"llm-0", "u1", ""}, {"llm-1", "u2", ""}});
+  Run("StatefulSet", {{"llm-0", "u1", ""}, {"llm-1", "u3", ""}});
+  Run("StatefulSet", {{"llm-0", "u4", ""}, {"llm-1", "u3", ""}});
+  EXPECT_THAT(Marks(), ElementsAre("rollout: 1 of 2 replicas was replaced",
+                                   "rollout: 1 of 2 replicas was replaced"));
+}
+
+// The leader runs first, and its worker follows.
+TEST_F(RolloutTest, GroupOfALeaderWorkerSetIsReplacedOnce) {
+  Run("LeaderWorkerSet", {{"llm-0", "u1", "llm-0"}, {"llm-0-1", "u2", "llm-0"}});
+  Run("LeaderWorkerSet", {{"llm-0", "u3", "llm-0"}});
+  Run("LeaderWorkerSet", {{"llm-0", "u3", "llm-0"}, {"llm-0-1", "u4", "llm-0"}});
+  EXPECT_THAT(Marks(), ElementsAre("rollout: the replica was replaced"));
+}
+
+TEST_F(RolloutTest, RecreateOfADeployment) {
+  Run("Deployment", {{"llm-6d4cf56db6-x7k2p", "u1", ""}});
+  Run("Deployment", {});
+  Run("Deployment", {{"llm-7f9c8d5b4b-b4m9q", "u2", ""}});
+  EXPECT_THAT(Marks(), ElementsAre("scale: from 1 to 0 replicas", "scale: from 0 to 1 replica",
+                                   "rollout: the replica was replaced"));
+}
+
+TEST_F(RolloutTest, SurgeOfADeployment) {
+  Run("Deployment", {{"llm-6d4cf56db6-x7k2p", "u1", ""}});
+  Run("Deployment", {{"llm-6d4cf56db6-x7k2p", "u1", ""}, {"llm-7f9c8d5b4b-b4m9q", "u2", ""}});
+  Run("Deployment", {{"llm-7f9c8d5b4b-b4m9q", "u2", ""}});
+  EXPECT_THAT(Marks(),
+              ElementsAre("scale: from 1 to 2 replicas", "rollout: 1 of 2 replicas was replaced",
+                          "scale: from 2 to 1 replica"));
+}
+
+TEST_F(RolloutTest, ScalingADeploymentIsNone) {
+  Run("Deployment", {{"llm-6d4cf56db6-x7k2p", "u1", ""}});
+  Run("Deployment", {{"llm-6d4cf56db6-x7k2p", "u1", ""}, {"llm-6d4cf56db6-b4m9q", "u2", ""}});
+  Run("Deployment", {{"llm-6d4cf56db6-x7k2p", "u1", ""}});
+  EXPECT_THAT(Marks(), ElementsAre("scale: from 1 to 2 replicas", "scale: from 2 to 1 replica"));
 }
 
 TEST_F(HistoryRecorderTest, RecordsAtOnceAfterADayWithoutTicks) {

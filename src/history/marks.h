@@ -14,7 +14,7 @@ namespace gpuscaler {
 struct HistoryMark {
   enum class Kind {
     kScale,    // the number of replicas changed
-    kRollout,  // replicas were replaced, and their number stayed
+    kRollout,  // replicas were replaced; their number may change in the same step
     kGap,      // records begin to be missing
     kError,    // answers begin to be errors
   };

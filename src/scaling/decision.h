@@ -2,6 +2,7 @@
 // made here.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,6 +37,7 @@ struct Contribution {
   std::string name;                // "gpu-7/0", "gpu-7/0-3"; or the name of the pod or group
   std::vector<std::string> gpus;   // uuids
   std::vector<std::string> nodes;  // names
+  size_t uid_hash = 0;             // Replica::uid_hash
   State state = State::kCounted;
   std::optional<double> load;    // in the metric's unit, smoothed over `window`
   double peak = 0;               // the highest single sample within activationWindow

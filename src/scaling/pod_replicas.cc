@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "scaling/pod_gpus.h"
@@ -96,6 +97,7 @@ class WorkloadPods {
                    .ending_since = absl::InfinitePast(),
                    .covered_since = absl::InfinitePast()};
     const bool any_holds_gpu = std::ranges::any_of(pods, HoldsGpuNow);
+    const Pod* first = nullptr;
     ready_at = absl::InfinitePast();
     for (const PodGpus& pod : pods) {
       const NodeView& view = views_[pod.gpus.front().node];
@@ -109,11 +111,13 @@ class WorkloadPods {
       // A group begins with its newest pod, is Ready when all pods are, and ends when all end. Pods
       // that have left it do not matter.
       if (any_holds_gpu && !HoldsGpuNow(pod)) continue;
+      if (first == nullptr || pod.pod->name < first->name) first = pod.pod;
       const bool known = ready_at.has_value() && pod.ready_at.has_value();
       ready_at = known ? std::optional(std::max(*ready_at, *pod.ready_at)) : std::nullopt;
       common.starting_since = std::max(common.starting_since, pod.listed_since);
       common.ending_since = std::max(common.ending_since, pod.ending_since);
     }
+    if (!first->uid.empty()) common.uid_hash = absl::HashOf(first->uid);
     return common;
   }
 

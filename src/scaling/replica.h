@@ -1,6 +1,7 @@
 // The replicas of a workload, each with the readings of its GPUs over time.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -50,6 +51,10 @@ struct Replica {
   // Readings up to then are not kept.
   absl::Time dropped_until = absl::InfinitePast();
 
+  // Hash of the UID of its pod. A group has that of the first by name that holds a GPU, which is
+  // the leader if that has one: a hash of all would change whenever one joins or leaves. 0: not
+  // known.
+  size_t uid_hash = 0;
   std::vector<const Pod*> pods;  // empty without owners; point into the fleet
   // Its samples are those of its engines (engine_replicas.h).
   bool by_engine = false;

@@ -208,6 +208,7 @@ ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time no
   contribution.name = replica.name;
   contribution.gpus = replica.gpu_uuids;
   contribution.nodes = replica.nodes;
+  contribution.uid_hash = replica.uid_hash;
 
   const Samples since_start = From(replica.samples, replica.started_at);
   if (replica.present && now < replica.started_at && !IsEnding(replica)) {
