@@ -480,7 +480,7 @@ TEST(RecordedRelease, OurAggregatorReceivesTheEnginesOfAnAgent) {
   RecordedServer agent("watch_engines_server.bin");
   EventLoop loop;
   AgentEngines stream({.reader = "aggregator-0"}, agent.address(), "gpu-0", clock, loop, engines);
-  stream.Subscribe(SubscribedIn("shop"));
+  stream.Subscribe(std::make_shared<EngineSubscription>(SubscribedIn("shop")));
   stream.Tick();
   const auto messages = SendAtPace<wire::EngineTelemetry>(
       "watch_engines_server.bin", agent, clock, [&stream] { return stream.counts().messages; });
