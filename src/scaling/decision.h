@@ -95,7 +95,7 @@ struct Decision {
   std::optional<Demand> demand;  // empty: not computed, or no engine reports the metrics for it
   std::optional<LatencyDemand>
       latency;                        // empty: first tokens are in time, or no ttftSloMs is given
-  std::optional<double> batch_limit;  // shared by engines without their own
+  std::optional<double> batch_limit;  // learnt, of engines without their own or maxConcurrency
   AmbiguityWarning ambiguity;         // whether its pods may be the wrong ones
   std::vector<std::string> notes;     // the above in words, and other remarks for people
   absl::Time taken_at;                // the time of the decision

@@ -119,6 +119,7 @@ class EngineReadingsApplier {
     AddDeparted(scope_, engines);
     engines.AddRecords(scope_.records());
     workload_replicas_.engines = std::move(engines).Take();
+    if (trigger_.max_concurrency.has_value()) return;  // no learnt limit counts then
     workload_replicas_.batch_limit = SharedLimit(workload_replicas_.engines);
   }
 

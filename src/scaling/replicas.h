@@ -31,7 +31,7 @@ struct Replicas {
   absl::Time changes_at = absl::InfiniteFuture();
   // Set for a trigger that reads engines.
   std::vector<WorkloadEngine> engines;
-  std::optional<double> batch_limit;  // shared by engines without their own
+  std::optional<double> batch_limit;  // shared by engines without their own or maxConcurrency
   HeldRequests held;                  // at the gateway in front of the engines
   // If no replica is present: why there may be one nevertheless. OK: there is none.
   absl::Status zero_status;
