@@ -462,7 +462,7 @@ WebApi::JsonOr WebApi::Cost(const WebRequest& request) const {
   AddCosts(report.total, total);
   std::string note;
   if (!sources_.cost.has_prices) {
-    note = "No prices are given (--prices).";
+    note = "This scaler was started without prices (serve --prices).";
   } else if (!report.unpriced_models.empty()) {
     note = absl::StrCat("Without a price: ", absl::StrJoin(report.unpriced_models, ", "), ".");
   }

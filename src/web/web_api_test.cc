@@ -422,6 +422,9 @@ TEST_F(WebApiTest, CostHasTheRowsOfTheReport) {
   EXPECT_EQ(cost["total"]["total"], 1.75);
   EXPECT_EQ(cost["total"]["idle_cost"], 0.5);
   EXPECT_THAT(cost["note"].get<std::string>(), HasSubstr("L4"));
+  cost_.has_prices = false;
+  EXPECT_THAT(MustGet("/api/v1/cost?by=workload&hours=2")["note"].get<std::string>(),
+              HasSubstr("serve --prices"));
   EXPECT_EQ(ErrorOf("/api/v1/cost?by=pod"), 400);
   EXPECT_EQ(ErrorOf("/api/v1/cost?hours=25"), 400);
 }
