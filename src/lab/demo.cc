@@ -149,7 +149,9 @@ DemoFrame Demo::FrameOf(const Keda& keda) const {
   frame.desired = desired_;
   frame.ready = service_->ready();
   if (const auto why = client_->Explain(by_profile_); why.ok()) {
-    frame.note = why->notes_size() > 0 ? why->notes(0) : why->active_because();
+    // Without a replica the notes are about endpoints and metrics that nothing serves.
+    const bool has_note = why->notes_size() > 0 && (frame.ready > 0 || why->code() != 0);
+    frame.note = has_note ? why->notes(0) : why->active_because();
   }
   return frame;
 }

@@ -35,7 +35,7 @@ void AddDemand(const Trigger& trigger, const Replicas& replicas, Decision& decis
   decision.batch_limit = replicas.batch_limit;
   decision.by_demand =
       CountsDemand(trigger) && decision.demand.has_value() && decision.demand->replicas.has_value();
-  std::string note = DemandNote(trigger, decision.demand);
+  std::string note = DemandNote(trigger, decision);
   if (!note.empty()) decision.notes.push_back(std::move(note));
   decision.latency = LatencyDemandOfWorkload(trigger, replicas);
   if (decision.latency.has_value()) {
@@ -397,7 +397,7 @@ Decision Decide(const Trigger& trigger, const ScaledObjectRef& scaled_object,
   const bool demand_is_missing =
       trigger.metric == MetricType::kDemandReplicas && !decision.by_demand;
   if (demand_is_missing && decision.replicas > 0) {
-    decision.status = absl::UnavailableError(DemandNote(trigger, decision.demand));
+    decision.status = absl::UnavailableError(DemandNote(trigger, decision));
     return decision;
   }
   const bool only_activity = OnlyActivityIsKnown(trigger, decision);
