@@ -93,8 +93,9 @@ std::string PartialText(const std::vector<std::string>& missing) {
 void AddNodes(const FleetHistory& fleet, const StalenessLimits& staleness, Decision& decision) {
   std::map<std::string, int> replicas;
   for (const Contribution& contribution : decision.contributions) {
-    const bool there = contribution.state != State::kGone && contribution.state != State::kIdle;
-    for (const std::string& node : contribution.nodes) replicas[node] += there ? 1 : 0;
+    const bool counts =
+        contribution.state == State::kCounted || contribution.state == State::kUnreadable;
+    for (const std::string& node : contribution.nodes) replicas[node] += counts ? 1 : 0;
   }
   for (const NodeState& state : fleet.nodes) {
     const auto found = replicas.find(state.node);

@@ -48,7 +48,7 @@ absl::string_view Name(Contribution::State state);
 // A node that had replicas within activationWindow.
 struct DecidedNode {
   std::string name;
-  int replicas = 0;    // present on it
+  int replicas = 0;    // counted on it, as in Decision
   absl::Duration age;  // age of its newest reading
   std::string why;     // why its readings are stale; empty: they are not
 };
