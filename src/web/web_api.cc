@@ -94,7 +94,7 @@ WebJson GapsJson(const std::vector<HistoryPoint>& points, absl::Time started_at)
 
 // The text as `query --explain` prints it.
 std::string PrintedText(const std::string& text) {
-  return EscapedLines(absl::StrSplit(text, '\n'));
+  return EscapedLines(LinesWithoutBlankEnd(text));
 }
 
 WebJson ShareJson(const ReplicaShare& share) {
