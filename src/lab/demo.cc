@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "app/version.h"
 #include "base/duration_text.h"
 #include "base/status_macros.h"
 #include "lab/demo_load.h"
@@ -58,6 +59,7 @@ absl::StatusOr<std::unique_ptr<RunningRole>> Demo::StartServer() const {
   config.web_port = options_.web_port == 0 ? kAnyPort : options_.web_port;
   config.prices = options_.prices;
   config.currency = options_.currency;
+  config.commit = std::string(CommitOfBuild().hash);
   config.attribution = AttributionMode::kKubelet;
   config.pod_resources_socket = service_->kubelet().pod_resources_socket();
   config.pods_api_socket = service_->kubelet().pods_api_socket();
