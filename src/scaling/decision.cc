@@ -183,7 +183,7 @@ void AddContribution(const ReplicaLoad& load, Totals& totals, Decision& decision
     case State::kTerminating:
       ++decision.terminating;
       break;
-    case State::kIdle:
+    case State::kUnused:
     case State::kGone:
       break;
   }
@@ -197,18 +197,18 @@ void AddMissing(const std::string& why, std::vector<std::string>& missing) {
   missing.push_back(absl::StrCat(why, ": not in use, adds nothing"));
 }
 
-void AddIdle(const Trigger& trigger, const std::vector<Contribution>& idle, Totals& totals,
-             std::vector<std::string>& missing, Decision& decision) {
-  for (const Contribution& block : idle) {
+void AddUnused(const Trigger& trigger, const std::vector<Contribution>& unused, Totals& totals,
+               std::vector<std::string>& missing, Decision& decision) {
+  for (const Contribution& block : unused) {
     Contribution& contribution = decision.contributions.emplace_back(block);
     contribution.because = "not in use: no replica";
     if (!InfoOf(trigger.metric).extensive) {
       contribution.load.reset();
     } else if (block.load) {
-      totals.idle += *block.load;
+      totals.unused += *block.load;
     } else {
       contribution.because = "not in use, and cannot be read: adds nothing";
-      ++decision.unreadable_idle;
+      ++decision.unreadable_unused;
       AddMissing(block.because, missing);
     }
   }
@@ -218,7 +218,7 @@ void AddIdle(const Trigger& trigger, const std::vector<Contribution>& idle, Tota
 bool HasAgeText(const Decision& decision) {
   return decision.partial ||
          std::ranges::any_of(decision.contributions, [](const Contribution& contribution) {
-           return contribution.state != State::kCounted && contribution.state != State::kIdle;
+           return contribution.state != State::kCounted && contribution.state != State::kUnused;
          });
 }
 
@@ -334,7 +334,7 @@ void SetValidity(const DecisionInputs& inputs, const Replicas& workload_replicas
 absl::string_view Name(State state) {
   // In the order of the enum.
   constexpr absl::string_view kNames[] = {"counted",     "unreadable", "starting",
-                                          "terminating", "idle",       "gone"};
+                                          "terminating", "unused",     "gone"};
   static_assert(std::size(kNames) == static_cast<size_t>(State::kGone) + 1);
   return kNames[static_cast<size_t>(state)];
 }
@@ -359,7 +359,7 @@ Decision Decide(const Trigger& trigger, const ScaledObjectRef& scaled_object,
   Totals totals;
   const std::vector<ReplicaLoad> loads =
       AddReplicas(inputs, workload_replicas->replicas, totals, decision);
-  AddIdle(trigger, workload_replicas->idle, totals, missing, decision);
+  AddUnused(trigger, workload_replicas->unused, totals, missing, decision);
   AddPartial(fleet, missing, decision);
   AddNodes(fleet, staleness, decision);
   decision.replicas = totals.Replicas();

@@ -28,7 +28,7 @@ struct Contribution {
     kTerminating,  // deleted, but present: its earlier load still counts in the mean over `window`
     // A GPU in scope that is not in use: no replica, but it adds to the sum of an extensive metric,
     // such as power (metric_type.h).
-    kIdle,
+    kUnused,
     // Departed, but present within activationWindow: counts for activity, and its earlier load
     // still counts in the mean over `window`.
     kGone,
@@ -72,8 +72,8 @@ struct Decision {
   std::string held_because;
   // Names of replicas that have been starting for longer than kLongestStart. They do not count.
   std::vector<std::string> unstarted;
-  // Idle GPUs that are missing in the sum of an extensive metric, because they are not readable.
-  int unreadable_idle = 0;
+  // Unused GPUs that are missing in the sum of an extensive metric, because they are not readable.
+  int unreadable_unused = 0;
   std::string replicas_from;  // "GPUs in use", "pods of Deployment/llm"
   std::vector<Contribution> contributions;
   std::vector<DecidedNode> nodes;

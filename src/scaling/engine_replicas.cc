@@ -134,7 +134,7 @@ class EngineReadingsApplier {
       ReplaceByOwner();
     } else {
       workload_replicas_.replicas.clear();
-      workload_replicas_.idle.clear();
+      workload_replicas_.unused.clear();
       workload_replicas_.zero_status = CheckNoneIsHidden(scope_.inputs);
     }
     absl::StrAppend(&workload_replicas_.from, workload_replicas_.from.empty() ? "" : ", ",
