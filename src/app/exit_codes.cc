@@ -8,8 +8,8 @@ std::span<const ExitCodeInfo> ExitCodes() {
   static constexpr std::array<ExitCodeInfo, 6> kCodes = {{
       {kExitOk, "Done; of serve: stopped in order after SIGTERM or SIGINT."},
       {kExitFindings,
-       "The answer is no: lint found something, query or explain got an error from the scaler, or "
-       "it has no such workload or explanation."},
+       "The answer is no: lint found an error or a warning, query or explain got an error from the "
+       "scaler, or it has no such workload or explanation."},
       {kExitUsage,
        "Bad usage or configuration, or a file that cannot be read; the message names flag, "
        "environment variable or file, the value, and what is allowed."},

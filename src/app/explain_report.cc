@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "app/explain_timeline.h"
 #include "app/gpu_cells.h"
 #include "app/instant.h"
@@ -44,8 +43,8 @@ std::string ExplainText(const ExplainReport& report, const ExplainStyle& style) 
   if (text.is_string()) {
     if (!report.history.is_null()) lines.emplace_back();
     if (style.at) lines.push_back(TimeLine(report, style));
-    for (const absl::string_view line : absl::StrSplit(text.get<std::string>(), '\n')) {
-      lines.emplace_back(line);
+    for (std::string& line : LinesWithoutBlankEnd(text.get<std::string>())) {
+      lines.push_back(std::move(line));
     }
   }
   return EscapedLines(lines);

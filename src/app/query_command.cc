@@ -133,7 +133,9 @@ int Run(const QueryFlags& flags, const std::vector<std::string>& arguments) {
   std::vector<QueryReport> reports;
   for (const TriggerQuery& trigger : *triggers) {
     reports.push_back(RunQuery(**client, arguments.front(), flags, trigger));
-    if (flags.format == "text") std::cout << QueryText(reports.back()) << std::flush;
+    if (flags.format != "text") continue;
+    const bool is_separate = flags.explain && reports.size() > 1;
+    std::cout << (is_separate ? "\n" : "") << QueryText(reports.back()) << std::flush;
   }
   if (flags.format == "json") std::cout << QueryJson(reports) << std::flush;
   return CodeOf(reports);

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "app/gpu_cells.h"
 #include "base/number_text.h"
 #include "base/printable_text.h"
@@ -116,8 +116,8 @@ std::string QueryText(const QueryReport& report) {
     lines.insert(lines.end(), {"", ErrorText(report.explanation->status())});
   } else if (report.explanation) {
     lines.emplace_back();
-    for (const absl::string_view line : absl::StrSplit((*report.explanation)->text(), '\n')) {
-      lines.emplace_back(line);
+    for (std::string& line : LinesWithoutBlankEnd((*report.explanation)->text())) {
+      lines.push_back(std::move(line));
     }
   }
   return EscapedLines(lines);

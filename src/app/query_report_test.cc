@@ -143,8 +143,7 @@ TEST(QueryText, LinesOfTheExplanationAreEscaped) {
   gpuscaler::v1::Explanation explanation;
   explanation.set_text("value: 80\n  ::error::y  counted\x1b[2J\r\n");
   report.explanation = explanation;
-  EXPECT_THAT(QueryText(report),
-              EndsWith("\n\nvalue: 80\n  \\x3a:error::y  counted\\x1b[2J\\r\n\n"));
+  EXPECT_THAT(QueryText(report), EndsWith("\n\nvalue: 80\n  \\x3a:error::y  counted\\x1b[2J\\r\n"));
 }
 
 }  // namespace

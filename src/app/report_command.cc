@@ -142,8 +142,8 @@ Command ReportCommand() {
                 WordFlag("by", "GROUP", "Rows of the report.",
                          {"namespace", "workload", "model", "node"}, &flags->by),
                 TextFlag("prices", "FILE",
-                         "Prices: \"GPU model,price per hour\", or OpenCost's CSV; -: standard "
-                         "input. Without it, GPU-hours alone.",
+                         "Prices, with --prometheus: \"GPU model,price per hour\", or OpenCost's "
+                         "CSV; -: standard input. Without it, GPU-hours alone.",
                          &flags->prices),
                 TextFlag("currency", "CODE", "Currency of --prices, such as USD.",
                          &flags->currency),

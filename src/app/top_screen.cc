@@ -100,6 +100,12 @@ std::string Banner(const TopDocuments& documents) {
   return partial.empty() ? "" : absl::StrCat("partial: ", partial);
 }
 
+// Returns "1 node", "2 nodes" or "- nodes".
+std::string CountOrDash(const std::optional<double>& count, absl::string_view noun) {
+  return count == 1.0 ? absl::StrCat("1 ", noun)
+                      : absl::StrCat(NumberOrDash(count), " ", noun, "s");
+}
+
 std::string Counts(const TopDocuments& documents) {
   const WebDocument& rows = FieldOf(documents.workloads, "workloads");
   const WebDocument& fleet = FieldOf(documents.status, "fleet");
@@ -107,8 +113,8 @@ std::string Counts(const TopDocuments& documents) {
                            ? absl::StrCat(CountText(static_cast<int64_t>(rows.size()), "trigger"),
                                           ", ", TroubledRows(documents.workloads), " in trouble; ")
                            : "";
-  return absl::StrCat(counts, NumberOrDash(NumberOf(fleet, "nodes")), " nodes, ",
-                      NumberOrDash(NumberOf(fleet, "gpus")), " GPUs");
+  return absl::StrCat(counts, CountOrDash(NumberOf(fleet, "nodes"), "node"), ", ",
+                      CountOrDash(NumberOf(fleet, "gpus"), "GPU"));
 }
 
 // Returns the third line: the views, or what is opened.

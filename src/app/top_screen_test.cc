@@ -71,6 +71,16 @@ TEST(TopLines, ShowWorkloadsInTheServersOrder) {
   EXPECT_THAT(lines.back(), StartsWith("q: quit   Tab: fleet"));
 }
 
+TEST(TopLines, CountOneNodeAndOneGpu) {
+  TopDocuments documents = Documents();
+  documents.status["fleet"]["nodes"] = 1;
+  documents.status["fleet"]["gpus"] = 1;
+  EXPECT_THAT(LinesOf(documents, {})[1],
+              AllOf(HasSubstr("; 1 node, 1 GPU"), Not(HasSubstr("GPUs"))));
+  documents.status["fleet"]["nodes"] = nullptr;
+  EXPECT_THAT(LinesOf(documents, {})[1], HasSubstr("; - nodes, 1 GPU"));
+}
+
 TEST(TopLines, UnknownIsADashAndNotZero) {
   EXPECT_THAT(SelectedLine({}),
               AllOf(HasSubstr("> shop/embed "), HasSubstr(" gpu_utilization      -      80 ")));

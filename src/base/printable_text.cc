@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
 namespace gpuscaler {
@@ -139,6 +140,11 @@ std::string EscapedLines(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) absl::StrAppend(&text, EscapedLine(line), "\n");
   return text;
+}
+
+std::vector<std::string> LinesWithoutBlankEnd(absl::string_view text) {
+  while (absl::ConsumeSuffix(&text, "\n")) continue;
+  return absl::StrSplit(text, '\n');
 }
 
 std::string PrintableText(absl::string_view words, size_t longest) {

@@ -22,4 +22,7 @@ std::string EscapedLine(absl::string_view line);
 // Each line ends with "\n".
 std::string EscapedLines(const std::vector<std::string>& lines);
 
+// Returns the lines of a text, without the empty ones at its end.
+std::vector<std::string> LinesWithoutBlankEnd(absl::string_view text);
+
 }  // namespace gpuscaler

@@ -102,5 +102,12 @@ TEST(EscapedLines, EachLineIsEscapedAndEndsWithANewline) {
   EXPECT_EQ(EscapedLines({}), "");
 }
 
+TEST(LinesWithoutBlankEnd, KeepsBlankLinesBeforeTheLast) {
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(LinesWithoutBlankEnd("a\n\nb\r\n\n"), (Lines{"a", "", "b\r"}));
+  EXPECT_EQ(LinesWithoutBlankEnd("a"), Lines{"a"});
+  EXPECT_EQ(LinesWithoutBlankEnd("\n"), Lines{""});
+}
+
 }  // namespace
 }  // namespace gpuscaler

@@ -5,10 +5,11 @@
 namespace gpuscaler {
 
 std::string CostTable(const std::vector<ScalingCost>& costs) {
-  std::string table = absl::StrFormat("%-26s %11s %9s %9s %10s %9s %9s\n", "", "GPU-seconds",
-                                      "served", "unserved", "latency", "longest", "replicas");
+  std::string table =
+      absl::StrFormat("%-23s %11s %8s %8s %12s %8s %14s\n", "", "GPU-seconds", "served", "unserved",
+                      "mean latency", "longest", "final replicas");
   for (const ScalingCost& cost : costs) {
-    absl::StrAppendFormat(&table, "%-26s %11.0f %9d %9d %9.0fs %8.0fs %9d", cost.name,
+    absl::StrAppendFormat(&table, "%-23s %11.0f %8d %8d %11.0fs %7.0fs %14d", cost.name,
                           cost.gpu_seconds, cost.served, cost.unserved,
                           absl::ToDoubleSeconds(cost.mean_latency),
                           absl::ToDoubleSeconds(cost.longest_latency), cost.replicas);

@@ -7,11 +7,13 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "app/version.h"
 #include "base/duration_text.h"
 #include "base/status_macros.h"
 #include "lab/demo_load.h"
 #include "lab/demo_screen.h"
 #include "lab/demo_triggers.h"
+#include "lab/scaler_path.h"
 #include "trigger/profile.h"
 
 namespace gpuscaler {
@@ -58,6 +60,7 @@ absl::StatusOr<std::unique_ptr<RunningRole>> Demo::StartServer() const {
   config.web_port = options_.web_port == 0 ? kAnyPort : options_.web_port;
   config.prices = options_.prices;
   config.currency = options_.currency;
+  config.commit = std::string(CommitOfBuild().hash);
   config.attribution = AttributionMode::kKubelet;
   config.pod_resources_socket = service_->kubelet().pod_resources_socket();
   config.pods_api_socket = service_->kubelet().pods_api_socket();
@@ -149,7 +152,9 @@ DemoFrame Demo::FrameOf(const Keda& keda) const {
   frame.desired = desired_;
   frame.ready = service_->ready();
   if (const auto why = client_->Explain(by_profile_); why.ok()) {
-    frame.note = why->notes_size() > 0 ? why->notes(0) : why->active_because();
+    // Without a replica the notes are about endpoints and metrics that nothing serves.
+    const bool has_note = why->notes_size() > 0 && (frame.ready > 0 || why->code() != 0);
+    frame.note = has_note ? why->notes(0) : why->active_because();
   }
   return frame;
 }
@@ -163,6 +168,8 @@ DemoSetting Demo::Setting() const {
           .expected = scenario_.load.End() + kWindDown};
 }
 
+std::string Demo::WebUrl() const { return absl::StrCat("http://127.0.0.1:", server_->web_port()); }
+
 void Demo::PrintIntroduction() const {
   std::cout
       << "An inference service: simulated engines on simulated GPUs, behind a small gateway,\n"
@@ -172,9 +179,9 @@ void Demo::PrintIntroduction() const {
       << options_.speed << " times as fast. The triggers of its ScaledObject:\n\n"
       << TriggerYaml(by_profile_, address_) << TriggerYaml(by_demand_, address_)
       << "\nThe first sets the number. Without replicas it has no GPU and no engine to read: the\n"
-         "second wakes the first one. Query it yourself:\n\n  "
-      << QueryLine(by_profile_, address_)
-      << "\n\nor see it on http://127.0.0.1:" << server_->web_port() << "/\n"
+         "second wakes the first one. While it runs, query it from another terminal:\n\n  "
+      << ScalerPath() << " " << QueryArguments(by_profile_, address_) << "\n\nor see it on "
+      << WebUrl() << "\n"
       << std::endl;
 }
 
@@ -207,9 +214,12 @@ absl::Status Demo::ReportResult() const {
 }
 
 absl::Status Demo::KeepServing() {
-  std::cout << "\nServing on, under a steady load; Ctrl-C ends it.\n  "
-            << QueryLine(by_profile_, address_)
-            << " --explain\n  http://127.0.0.1:" << server_->web_port() << "/" << std::endl;
+  const std::string scaler = ScalerPath();
+  std::cout << "\nServing on, under a steady load; Ctrl-C ends it.\n  " << WebUrl() << "\n  "
+            << scaler << " top --server " << WebUrl() << "\n  " << scaler << " explain "
+            << kDemoNamespace << "/" << kDemoName << " --since 1h --server " << WebUrl() << "\n  "
+            << scaler << " " << QueryArguments(by_profile_, address_) << " --replicas=" << desired_
+            << " --explain" << std::endl;
   const LoadShape steady = {.quiet = absl::ZeroDuration(),
                             .rise = absl::Seconds(1),
                             .hold = absl::InfiniteDuration(),

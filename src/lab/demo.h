@@ -73,6 +73,7 @@ class Demo {
   absl::Duration passed() const { return clock_.Now() - began_at_; }
   DemoFrame FrameOf(const Keda& keda) const;
   DemoSetting Setting() const;
+  std::string WebUrl() const;
   void PrintIntroduction() const;
   ScalingCost MeasuredCost() const;
   absl::Status ReportResult() const;

@@ -59,7 +59,8 @@ TEST_F(DemoCommandTest, GoesFromZeroToSeveralReplicasAndBack) {
   EXPECT_EQ(RunAtHighestSpeed({"--max-replicas=3"}), kExitOk) << shown_;
   EXPECT_THAT(shown_, HasSubstr("Replicas went 0 -> 3 -> 0."));
   EXPECT_THAT(shown_, ContainsRegex("this scaler +[0-9]+ +5975 +0 ")) << "all are served";
-  EXPECT_THAT(shown_, HasSubstr("the reference's formula"));
+  EXPECT_THAT(shown_, HasSubstr("the Go scaler's formula"));
+  EXPECT_THAT(shown_, HasSubstr("keda-gpu-scaler query 127.0.0.1:"));
 }
 
 // Only GPUs are read here.

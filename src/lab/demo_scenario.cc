@@ -67,7 +67,7 @@ ScalingCost CostOfStatic(const DemoScenario& scenario, int replicas, absl::Durat
 
 ScalingCost CostOfGoScaler(const DemoScenario& scenario, absl::Duration duration) {
   KedaPolicy policy(scenario.scaled_object, {GoScalerTrigger(), HeldRequestsRecipe()});
-  return CostOf("the reference's formula", scenario, 0, duration, policy);
+  return CostOf("the Go scaler's formula", scenario, 0, duration, policy);
 }
 
 }  // namespace gpuscaler

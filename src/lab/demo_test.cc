@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "app/version.h"
 #include "base/bound_port.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -47,6 +48,13 @@ TEST(Demo, ReadsThePricesOfItsGpus) {
   EXPECT_THAT(std::string(demo.Run().status().message()), HasSubstr(missing));
 }
 
+// Returns the commit that the web page shows.
+std::string ShownCommit(int web_port) {
+  const auto reply = Request(web_port, "GET", "/api/v1/status");
+  EXPECT_TRUE(reply.ok()) << reply.status();
+  return reply.ok() ? json::parse(reply->body).at("commit").get<std::string>() : "";
+}
+
 // The GPUs of the demo's node, as the web page gets them.
 class ShownGpus {
  public:
@@ -85,6 +93,7 @@ TEST(Demo, PodsOfReplicasHoldItsGpus) {
   bool none_held = false, one_starts = false, one_is_ready = false;
   const auto look = [&](absl::Duration wait) {
     absl::SleepFor(wait);
+    EXPECT_EQ(ShownCommit(serving->web_port()), CommitOfBuild().hash);
     const ShownGpus gpus(serving->web_port());
     gpus.ExpectThatPodsHoldThoseInUse();
     none_held |= gpus.AnyIs("f") && !gpus.AnyIs("bhsu");

@@ -62,9 +62,8 @@ std::string TriggerYaml(const TriggerRef& trigger, const std::string& scaler_add
   return text;
 }
 
-std::string QueryLine(const TriggerRef& trigger, const std::string& scaler_address) {
-  std::string line =
-      absl::StrCat("keda-gpu-scaler query ", scaler_address, " --name=", trigger.name);
+std::string QueryArguments(const TriggerRef& trigger, const std::string& scaler_address) {
+  std::string line = absl::StrCat("query ", scaler_address, " --name=", trigger.name);
   for (const auto& [key, value] : trigger.metadata) absl::StrAppend(&line, " ", key, "=", value);
   return line;
 }

@@ -29,6 +29,7 @@ TriggerRef DemandTrigger(int gateway_port);
 
 std::string TriggerYaml(const TriggerRef& trigger, const std::string& scaler_address);
 
-std::string QueryLine(const TriggerRef& trigger, const std::string& scaler_address);
+// Returns the arguments of keda-gpu-scaler that query the trigger.
+std::string QueryArguments(const TriggerRef& trigger, const std::string& scaler_address);
 
 }  // namespace gpuscaler

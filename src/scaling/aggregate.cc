@@ -108,7 +108,7 @@ double SumOf(const Trigger& trigger, const Totals& totals) {
 
 double ValueFor(const Trigger& trigger, const Totals& totals) {
   const double sum = SumOf(trigger, totals);
-  if (trigger.target_type == TargetType::kAverageValue) return sum + totals.idle;
+  if (trigger.target_type == TargetType::kAverageValue) return sum + totals.unused;
   return totals.Replicas() == 0 ? 0 : sum / totals.Replicas();
 }
 

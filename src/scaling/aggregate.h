@@ -27,17 +27,17 @@ struct Totals {
   std::vector<double> loads;  // the readable replicas'
   int unreadable = 0;
   double past_load = 0;  // earlier load within the window of replicas that are no longer counted
-  double idle = 0;       // the load of GPUs that are not in use; extensive metrics only
+  double unused = 0;     // the load of GPUs that are not in use; extensive metrics only
 
   int Replicas() const { return static_cast<int>(loads.size()) + unreadable; }
 };
 
-// Returns the sum of the replicas' loads, without idle GPUs. An unreadable replica adds the target.
-// With replicaAggregation max, min or p95, each readable replica adds that aggregate of all loads
-// in place of its own. With avg, `past_load` is added.
+// Returns the sum of the replicas' loads, without unused GPUs. An unreadable replica adds the
+// target. With replicaAggregation max, min or p95, each readable replica adds that aggregate of all
+// loads in place of its own. With avg, `past_load` is added.
 double SumOf(const Trigger& trigger, const Totals& totals);
 
-// Returns the value for KEDA. AverageValue: the sum and the load of idle GPUs. Value: the sum
+// Returns the value for KEDA. AverageValue: the sum and the load of unused GPUs. Value: the sum
 // divided by Replicas().
 double ValueFor(const Trigger& trigger, const Totals& totals);
 

@@ -35,7 +35,7 @@ void AddDemand(const Trigger& trigger, const Replicas& replicas, Decision& decis
   decision.batch_limit = replicas.batch_limit;
   decision.by_demand =
       CountsDemand(trigger) && decision.demand.has_value() && decision.demand->replicas.has_value();
-  std::string note = DemandNote(trigger, decision.demand);
+  std::string note = DemandNote(trigger, decision);
   if (!note.empty()) decision.notes.push_back(std::move(note));
   decision.latency = LatencyDemandOfWorkload(trigger, replicas);
   if (decision.latency.has_value()) {
@@ -93,8 +93,9 @@ std::string PartialText(const std::vector<std::string>& missing) {
 void AddNodes(const FleetHistory& fleet, const StalenessLimits& staleness, Decision& decision) {
   std::map<std::string, int> replicas;
   for (const Contribution& contribution : decision.contributions) {
-    const bool there = contribution.state != State::kGone && contribution.state != State::kIdle;
-    for (const std::string& node : contribution.nodes) replicas[node] += there ? 1 : 0;
+    const bool counts =
+        contribution.state == State::kCounted || contribution.state == State::kUnreadable;
+    for (const std::string& node : contribution.nodes) replicas[node] += counts ? 1 : 0;
   }
   for (const NodeState& state : fleet.nodes) {
     const auto found = replicas.find(state.node);
@@ -182,7 +183,7 @@ void AddContribution(const ReplicaLoad& load, Totals& totals, Decision& decision
     case State::kTerminating:
       ++decision.terminating;
       break;
-    case State::kIdle:
+    case State::kUnused:
     case State::kGone:
       break;
   }
@@ -196,18 +197,18 @@ void AddMissing(const std::string& why, std::vector<std::string>& missing) {
   missing.push_back(absl::StrCat(why, ": not in use, adds nothing"));
 }
 
-void AddIdle(const Trigger& trigger, const std::vector<Contribution>& idle, Totals& totals,
-             std::vector<std::string>& missing, Decision& decision) {
-  for (const Contribution& block : idle) {
+void AddUnused(const Trigger& trigger, const std::vector<Contribution>& unused, Totals& totals,
+               std::vector<std::string>& missing, Decision& decision) {
+  for (const Contribution& block : unused) {
     Contribution& contribution = decision.contributions.emplace_back(block);
     contribution.because = "not in use: no replica";
     if (!InfoOf(trigger.metric).extensive) {
       contribution.load.reset();
     } else if (block.load) {
-      totals.idle += *block.load;
+      totals.unused += *block.load;
     } else {
       contribution.because = "not in use, and cannot be read: adds nothing";
-      ++decision.unreadable_idle;
+      ++decision.unreadable_unused;
       AddMissing(block.because, missing);
     }
   }
@@ -217,7 +218,7 @@ void AddIdle(const Trigger& trigger, const std::vector<Contribution>& idle, Tota
 bool HasAgeText(const Decision& decision) {
   return decision.partial ||
          std::ranges::any_of(decision.contributions, [](const Contribution& contribution) {
-           return contribution.state != State::kCounted && contribution.state != State::kIdle;
+           return contribution.state != State::kCounted && contribution.state != State::kUnused;
          });
 }
 
@@ -333,7 +334,7 @@ void SetValidity(const DecisionInputs& inputs, const Replicas& workload_replicas
 absl::string_view Name(State state) {
   // In the order of the enum.
   constexpr absl::string_view kNames[] = {"counted",     "unreadable", "starting",
-                                          "terminating", "idle",       "gone"};
+                                          "terminating", "unused",     "gone"};
   static_assert(std::size(kNames) == static_cast<size_t>(State::kGone) + 1);
   return kNames[static_cast<size_t>(state)];
 }
@@ -358,7 +359,7 @@ Decision Decide(const Trigger& trigger, const ScaledObjectRef& scaled_object,
   Totals totals;
   const std::vector<ReplicaLoad> loads =
       AddReplicas(inputs, workload_replicas->replicas, totals, decision);
-  AddIdle(trigger, workload_replicas->idle, totals, missing, decision);
+  AddUnused(trigger, workload_replicas->unused, totals, missing, decision);
   AddPartial(fleet, missing, decision);
   AddNodes(fleet, staleness, decision);
   decision.replicas = totals.Replicas();
@@ -397,7 +398,7 @@ Decision Decide(const Trigger& trigger, const ScaledObjectRef& scaled_object,
   const bool demand_is_missing =
       trigger.metric == MetricType::kDemandReplicas && !decision.by_demand;
   if (demand_is_missing && decision.replicas > 0) {
-    decision.status = absl::UnavailableError(DemandNote(trigger, decision.demand));
+    decision.status = absl::UnavailableError(DemandNote(trigger, decision));
     return decision;
   }
   const bool only_activity = OnlyActivityIsKnown(trigger, decision);

@@ -29,7 +29,7 @@ struct Contribution {
     kTerminating,  // deleted, but present: its earlier load still counts in the mean over `window`
     // A GPU in scope that is not in use: no replica, but it adds to the sum of an extensive metric,
     // such as power (metric_type.h).
-    kIdle,
+    kUnused,
     // Departed, but present within activationWindow: counts for activity, and its earlier load
     // still counts in the mean over `window`.
     kGone,
@@ -50,7 +50,7 @@ absl::string_view Name(Contribution::State state);
 // A node that had replicas within activationWindow.
 struct DecidedNode {
   std::string name;
-  int replicas = 0;    // present on it
+  int replicas = 0;    // counted on it, as in Decision
   absl::Duration age;  // age of its newest reading
   std::string why;     // why its readings are stale; empty: they are not
 };
@@ -74,8 +74,8 @@ struct Decision {
   std::string held_because;
   // Names of replicas that have been starting for longer than kLongestStart. They do not count.
   std::vector<std::string> unstarted;
-  // Idle GPUs that are missing in the sum of an extensive metric, because they are not readable.
-  int unreadable_idle = 0;
+  // Unused GPUs that are missing in the sum of an extensive metric, because they are not readable.
+  int unreadable_unused = 0;
   std::string replicas_from;  // "GPUs in use", "pods of Deployment/llm"
   std::vector<Contribution> contributions;
   std::vector<DecidedNode> nodes;
@@ -97,7 +97,7 @@ struct Decision {
   std::optional<Demand> demand;  // empty: not computed, or no engine reports the metrics for it
   std::optional<LatencyDemand>
       latency;                        // empty: first tokens are in time, or no ttftSloMs is given
-  std::optional<double> batch_limit;  // shared by engines without their own
+  std::optional<double> batch_limit;  // learnt, of engines without their own or maxConcurrency
   AmbiguityWarning ambiguity;         // whether its pods may be the wrong ones
   std::vector<std::string> notes;     // the above in words, and other remarks for people
   absl::Time taken_at;                // the time of the decision

@@ -119,6 +119,7 @@ class EngineReadingsApplier {
     AddDeparted(scope_, engines);
     engines.AddRecords(scope_.records());
     workload_replicas_.engines = std::move(engines).Take();
+    if (trigger_.max_concurrency.has_value()) return;  // no learnt limit counts then
     workload_replicas_.batch_limit = SharedLimit(workload_replicas_.engines);
   }
 
@@ -133,7 +134,7 @@ class EngineReadingsApplier {
       ReplaceByOwner();
     } else {
       workload_replicas_.replicas.clear();
-      workload_replicas_.idle.clear();
+      workload_replicas_.unused.clear();
       workload_replicas_.zero_status = CheckNoneIsHidden(scope_.inputs);
     }
     absl::StrAppend(&workload_replicas_.from, workload_replicas_.from.empty() ? "" : ", ",

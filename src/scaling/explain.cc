@@ -21,10 +21,13 @@ std::string PlaceText(const Contribution& contribution) {
   return absl::StrCat("  on ", absl::StrJoin(contribution.nodes, ", "));
 }
 
+std::string NumberWithUnit(double number, absl::string_view unit) {
+  return absl::StrCat(NumberText(number), unit.empty() ? "" : " ", unit);
+}
+
 std::string ContributionLine(const Contribution& contribution, absl::string_view unit) {
-  const std::string load = contribution.load
-                               ? absl::StrCat(NumberText(*contribution.load), " ", unit)
-                               : std::string("-");
+  const std::string load =
+      contribution.load ? NumberWithUnit(*contribution.load, unit) : std::string("-");
   return absl::StrFormat("  %-24s %-10s %12s%s%s%s%s", contribution.name,
                          std::string(Name(contribution.state)), load,
                          contribution.busy ? "  busy" : "", PlaceText(contribution),
@@ -32,6 +35,7 @@ std::string ContributionLine(const Contribution& contribution, absl::string_view
 }
 
 std::string CountsLine(const Decision& decision) {
+  if (decision.by_queue) return absl::StrCat("replicas: none (", decision.replicas_from, ")");
   std::string line = absl::StrCat("replicas: ", decision.replicas, " (", decision.replicas_from);
   if (decision.unreadable > 0) absl::StrAppend(&line, "; ", decision.unreadable, " unreadable");
   if (decision.starting > 0)
@@ -61,7 +65,7 @@ std::string Explain(const Trigger& trigger, const Decision& decision) {
   const MetricTypeInfo& metric = InfoOf(trigger.metric);
   std::vector<std::string> lines;
   if (decision.status.ok()) {
-    lines.push_back(absl::StrCat("value: ", NumberText(decision.value), " ", metric.unit, " of ",
+    lines.push_back(absl::StrCat("value: ", NumberWithUnit(decision.value, metric.unit), " of ",
                                  metric.name, ", target ", NumberText(trigger.target), " (",
                                  Name(trigger.target_type), ")"));
     lines.push_back(

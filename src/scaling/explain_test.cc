@@ -69,6 +69,17 @@ TEST(Explain, NamesTheEvidenceForSharesOfGpus) {
   EXPECT_THAT(text(node), testing::Not(HasSubstr("shared GPUs"))) << "it may be no holder";
 }
 
+TEST(Explain, AMetricWithoutAUnitLeavesNoBlankForIt) {
+  Trigger trigger;
+  trigger.metric = MetricType::kPrometheus;
+  Decision decision;
+  decision.value = 5;
+  decision.contributions = {{.name = "gateway", .load = 5}};
+  const std::string text = Explain(trigger, decision);
+  EXPECT_THAT(text, HasSubstr("value: 5 of prometheus, target "));
+  EXPECT_THAT(text, testing::EndsWith(" 5\n"));
+}
+
 TEST(Explain, EscapesHostileNames) {
   const std::string hostile = "::error::" + std::string(kHostileName);
   const std::string escaped = "::error::" + std::string(kEscapedName);

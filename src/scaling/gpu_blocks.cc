@@ -56,8 +56,8 @@ std::string WhyUnreadable(const GpuSeries& gpu, GpuField field, const ScopedFlee
 }
 
 // Returns why a block as a whole has no value.
-std::string WhyIdleUnreadable(Block block, const MetricTypeInfo& metric, const ScopedFleet& scoped,
-                              absl::Duration stale_after) {
+std::string WhyUnusedUnreadable(Block block, const MetricTypeInfo& metric,
+                                const ScopedFleet& scoped, absl::Duration stale_after) {
   const auto unread = std::ranges::find_if(block, [&](const GpuSeries& gpu) {
     return !IsReadable(gpu, metric.reading, scoped, stale_after);
   });
@@ -107,13 +107,14 @@ absl::StatusOr<Replicas> ReplicasInUse(const DecisionInputs& inputs) {
     }
     any_present |= held;
     if (held || !block.front().present()) continue;
-    Contribution& idle = workload_replicas.idle.emplace_back();
-    idle.name = common.name;
-    idle.gpus = UuidsOf(block);
-    idle.state = Contribution::State::kIdle;
-    idle.load = reader.MetricAt(scoped.now);
-    if (idle.load) continue;
-    idle.because = WhyIdleUnreadable(block, InfoOf(trigger.metric), scoped, staleness.stale_after);
+    Contribution& unused = workload_replicas.unused.emplace_back();
+    unused.name = common.name;
+    unused.gpus = UuidsOf(block);
+    unused.state = Contribution::State::kUnused;
+    unused.load = reader.MetricAt(scoped.now);
+    if (unused.load) continue;
+    unused.because =
+        WhyUnusedUnreadable(block, InfoOf(trigger.metric), scoped, staleness.stale_after);
   }
   std::ranges::move(gone, std::back_inserter(workload_replicas.replicas));
   if (!any_present)

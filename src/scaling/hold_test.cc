@@ -183,7 +183,7 @@ TEST(Terminating, AReplicaLeavesAsSoonAsItIsDeletedAndKeepsItsPast) {
   fleet.RepeatFor(absl::Minutes(1), {Node("n", {Serving("llm-a", 60), Ending("llm-b")})});
   EXPECT_EQ(Decided(fleet).value, 60);
   EXPECT_THAT(Explain(UtilizationOf("llm"), Decided(fleet)),
-              HasSubstr("; 1 terminating beside them"));
+              HasSubstr("; 1 terminating beside them)\nnodes: n (1 replica, read "));
 }
 
 TEST(Terminating, LoadThatMovesBetweenReplicasDoesNotChangeTheValue) {

@@ -14,7 +14,7 @@
 namespace gpuscaler {
 namespace {
 
-constexpr char kFrom[] = "it is of no replica";
+constexpr char kFrom[] = "the metric belongs to no replica";
 
 // Returns UNAVAILABLE, with the reason of the newest failure, if no value was ever read.
 absl::Status CheckRead(const Trigger& trigger, const SignalHistory* signals) {

@@ -36,7 +36,8 @@ TEST(QueueDecision, AQueueIsItsLengthAndNeedsNoNode) {
   EXPECT_TRUE(decision.active);
   EXPECT_EQ(decision.active_because, "stream jobs is at 47, above activationThreshold 0");
   EXPECT_EQ(decision.replicas, 0);
-  EXPECT_THAT(Explain(Lag(), decision), HasSubstr("replicas: 0 (it is of no replica)"));
+  EXPECT_THAT(Explain(Lag(), decision),
+              HasSubstr("replicas: none (the metric belongs to no replica)"));
 }
 
 TEST(QueueDecision, NoteOfTheQueueIsReported) {

@@ -20,7 +20,7 @@ namespace gpuscaler {
 struct Replicas {
   std::vector<Replica> replicas;  // present ones, then those that are gone
   // Blocks of GPUs that are not in use. `load` is their metric, and `because` why there is none.
-  std::vector<Contribution> idle;
+  std::vector<Contribution> unused;
   std::string from;  // source of the number of replicas: "GPUs in use", "pods of Deployment/llm"
   AmbiguityWarning ambiguity;      // whether these may be the wrong pods
   std::vector<std::string> notes;  // other remarks for people
@@ -31,7 +31,7 @@ struct Replicas {
   absl::Time changes_at = absl::InfiniteFuture();
   // Set for a trigger that reads engines.
   std::vector<WorkloadEngine> engines;
-  std::optional<double> batch_limit;  // shared by engines without their own
+  std::optional<double> batch_limit;  // shared by engines without their own or maxConcurrency
   HeldRequests held;                  // at the gateway in front of the engines
   // If no replica is present: why there may be one nevertheless. OK: there is none.
   absl::Status zero_status;

@@ -109,7 +109,7 @@ TEST(UnreadableReplica, IdleGpuThatCannotBeReadMakesAnExtensiveTotalPartial) {
   EXPECT_EQ(decision.value, 100);
   EXPECT_THAT(decision.contributions[1].because, HasSubstr("cannot be read"));
   EXPECT_TRUE(decision.partial);
-  EXPECT_EQ(decision.unreadable_idle, 1);
+  EXPECT_EQ(decision.unreadable_unused, 1);
   EXPECT_THAT(decision.notes,
               ElementsAre("partial: n/1 NVML error 15 (GPU_IS_LOST): not in use, adds nothing"));
   EXPECT_FALSE(Steady(Utilization(), {BusyGpu(0, 90), lost}).partial) << "no part of a sum";

@@ -130,11 +130,13 @@ double ReplicasNeeded(const Decision& decision) {
   return std::max(with_unread, static_cast<double>(decision.unreadable));
 }
 
-std::string DemandNote(const Trigger& trigger, const std::optional<Demand>& demand) {
+std::string DemandNote(const Trigger& trigger, const Decision& decision) {
+  const std::optional<Demand>& demand = decision.demand;
   if (!demand.has_value()) {
-    return CountsDemand(trigger) ? "demand: not known: no engine reports finished requests, "
-                                   "running requests and generated tokens"
-                                 : "";
+    if (!CountsDemand(trigger)) return "";
+    return decision.replicas == 0 ? "demand: not known: no replica is serving"
+                                  : "demand: not known: no engine reports finished requests, "
+                                    "running requests and generated tokens";
   }
   std::string text = DemandText(*demand);
   if (CountsDemand(trigger) || !demand->replicas.has_value()) return text;

@@ -39,7 +39,8 @@ double ValueWithDemand(const Trigger& trigger, double pressure_value, const Deci
 // Returns the value of `replicas` replicas at the target, for the trigger's target type.
 double ValueOfReplicas(const Trigger& trigger, double replicas, const Decision& decision);
 
-// Returns the demand for people, and whether it is the value: one line, without a newline.
-std::string DemandNote(const Trigger& trigger, const std::optional<Demand>& demand);
+// Returns the demand for people, and whether it is the value: one line, without a newline. Requires
+// the decision's demand and replicas.
+std::string DemandNote(const Trigger& trigger, const Decision& decision);
 
 }  // namespace gpuscaler

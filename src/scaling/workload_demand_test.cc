@@ -165,6 +165,15 @@ TEST_F(WorkloadDemandTest, WithoutDemandReadingsThePressureCounts) {
               Not(Contains(HasSubstr("demand"))));
 }
 
+TEST(DemandNote, WithoutAReplicaNoEngineLacksAMetric) {
+  Decision decision;
+  EXPECT_EQ(DemandNote(WithDemand(DemandUse::kOn), decision),
+            "demand: not known: no replica is serving");
+  EXPECT_EQ(DemandNote(WithDemand(DemandUse::kOff), decision), "");
+  decision.replicas = 1;
+  EXPECT_THAT(DemandNote(WithDemand(DemandUse::kOn), decision), HasSubstr("no engine reports"));
+}
+
 TEST_F(WorkloadDemandTest, AnEngineThatStillLoadsHasNoRequests) {
   EngineWorkloadBuilder llm = Workload(30);
   const Decision before = llm.Decide(WithDemand(DemandUse::kOn));

@@ -88,6 +88,8 @@ TEST(SharedLimit, AReplicaThatNeverQueuedIsMeasuredByTheLimitOfTheOthers) {
   Trigger by_hand = VllmInference();
   by_hand.max_concurrency = 128;
   EXPECT_EQ(llm.Decide(by_hand).value, 104 + 5) << "what its reader has computed stays";
+  EXPECT_EQ(llm.Decide(by_hand).batch_limit, std::nullopt) << "the learnt limit does not count";
+  EXPECT_THAT(llm.Decide(by_hand).batch_limit_known, Optional(true));
 }
 
 TEST(BatchLimitKnown, OnlyIfEachEngineHasOne) {

@@ -14,7 +14,7 @@ absl::string_view Name(Outcome outcome) {
 Outcome OutcomeOf(const Decision& decision) {
   if (decision.status.code() == absl::StatusCode::kFailedPrecondition) return Outcome::kUnsupported;
   if (!decision.status.ok()) return Outcome::kUnavailable;
-  if (decision.unreadable + decision.unreadable_idle > 0) return Outcome::kPartial;
+  if (decision.unreadable + decision.unreadable_unused > 0) return Outcome::kPartial;
   if (decision.frozen > 0) return Outcome::kFrozen;
   if (!decision.unstarted.empty()) return Outcome::kUnstarted;
   if (!decision.held_because.empty()) return Outcome::kHeld;

@@ -21,7 +21,7 @@ TEST(OutcomeOf, ReturnsTheMostSevere) {
   decision.unreadable = 1;
   EXPECT_EQ(OutcomeOf(decision), Outcome::kPartial);
   decision.unreadable = 0;
-  decision.unreadable_idle = 1;
+  decision.unreadable_unused = 1;
   EXPECT_EQ(OutcomeOf(decision), Outcome::kPartial);
   decision.status = absl::UnavailableError("no GPU can be read");
   EXPECT_EQ(OutcomeOf(decision), Outcome::kUnavailable);

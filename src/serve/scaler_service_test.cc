@@ -119,7 +119,7 @@ TEST(ScalerService, ExplanationCarriesTheDecision) {
   EXPECT_EQ(reply->replicas(), 1);
   ASSERT_EQ(reply->shares_size(), 2);
   EXPECT_EQ(reply->shares(0).load(), 60);
-  EXPECT_EQ(reply->shares(1).state(), "idle");
+  EXPECT_EQ(reply->shares(1).state(), "unused");
   EXPECT_EQ(reply->snapshot_age_seconds(), 3);
   EXPECT_THAT(reply->text(), HasSubstr("value: 60"));
 }

@@ -52,7 +52,8 @@ constexpr FamilyRow kFamilies[] = {
      "learnt one; 0: one has none, and its pressure is its KV cache and what waits: set "
      "maxConcurrency. Missing while no pressure is read."},
     {"batch_limit_requests",
-     "Requests that an engine without a limit of its own runs at once, learnt from full batches."},
+     "Requests that an engine without a limit of its own runs at once, learnt from full batches. "
+     "Missing with maxConcurrency."},
     {"trigger_value", "The value that KEDA gets for the trigger."},
     {"trigger_replicas",
      "Replicas of the trigger's workload, starting ones too and terminating ones not."},

@@ -94,7 +94,7 @@ WebJson GapsJson(const std::vector<HistoryPoint>& points, absl::Time started_at)
 
 // The text as `query --explain` prints it.
 std::string PrintedText(const std::string& text) {
-  return EscapedLines(absl::StrSplit(text, '\n'));
+  return EscapedLines(LinesWithoutBlankEnd(text));
 }
 
 WebJson ShareJson(const ReplicaShare& share) {
@@ -462,7 +462,7 @@ WebApi::JsonOr WebApi::Cost(const WebRequest& request) const {
   AddCosts(report.total, total);
   std::string note;
   if (!sources_.cost.has_prices) {
-    note = "No prices are given (--prices).";
+    note = "This scaler was started without prices (serve --prices).";
   } else if (!report.unpriced_models.empty()) {
     note = absl::StrCat("Without a price: ", absl::StrJoin(report.unpriced_models, ", "), ".");
   }

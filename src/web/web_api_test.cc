@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/fake_clock.h"
-#include "base/printable_text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "history/what_if.h"
@@ -249,8 +248,7 @@ TEST_F(WebApiTest, ExplanationOfNowIsTheTextOfTheQuery) {
   llm.decision.notes = {"a note"};
   const json why = MustGet(absl::StrCat(kLlm, "/explanation"));
   EXPECT_EQ(why["at"], 1'767'225'600);
-  EXPECT_EQ(why["text"], EscapedLines(absl::StrSplit(
-                             gpuscaler::Explain(*llm.live.parsed->trigger, llm.decision), '\n')));
+  EXPECT_EQ(why["text"], gpuscaler::Explain(*llm.live.parsed->trigger, llm.decision));
   EXPECT_EQ(why["value"], 70);
   EXPECT_EQ(why["active"], true);
   EXPECT_EQ(why["notes"], json({"a note"}));
@@ -422,6 +420,9 @@ TEST_F(WebApiTest, CostHasTheRowsOfTheReport) {
   EXPECT_EQ(cost["total"]["total"], 1.75);
   EXPECT_EQ(cost["total"]["idle_cost"], 0.5);
   EXPECT_THAT(cost["note"].get<std::string>(), HasSubstr("L4"));
+  cost_.has_prices = false;
+  EXPECT_THAT(MustGet("/api/v1/cost?by=workload&hours=2")["note"].get<std::string>(),
+              HasSubstr("serve --prices"));
   EXPECT_EQ(ErrorOf("/api/v1/cost?by=pod"), 400);
   EXPECT_EQ(ErrorOf("/api/v1/cost?hours=25"), 400);
 }
