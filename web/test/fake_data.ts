@@ -383,7 +383,7 @@ export function cost(by: string, hours: number, now: number, nodes: number): Cos
 export function status(started_at: number, now: number, nodes: number): Status {
   return {
     instance: INSTANCE,
-    version: '0.1.0',
+    version: process.env['GPUSCALER_VERSION'] ?? '',
     commit: '1a2b3c4d5e6f',
     role: 'aggregator',
     started_at,
