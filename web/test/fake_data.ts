@@ -120,7 +120,7 @@ export function history(name: string, from: number, to: number, since: number): 
       marks.push({ at: points[point]!, kind: 'scale', text: `from ${before} to ${count} replicas` });
     }
   });
-  marks.push({ at: to - 2100, kind: 'rollout', text: 'new pods of Deployment/' + name });
+  marks.push({ at: to - 2100, kind: 'rollout', text: 'all 3 replicas were replaced' });
   marks.push({ at: gap.from, kind: 'gap', text: 'no reading for 5 min' });
   marks.push({ at: to - 700, kind: 'error', text: 'UNAVAILABLE: no GPU of its pods can be read' });
   marks.sort((a, b) => a.at - b.at);
