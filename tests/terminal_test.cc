@@ -205,6 +205,8 @@ TEST(Top, PrintsOnePageWithoutATerminal) {
   EXPECT_EQ(top.code, 0) << top.err;
   EXPECT_THAT(top.out, HasSubstr("shop/llm"));
   EXPECT_THAT(top.out, HasSubstr("gpu-2"));
+  EXPECT_THAT(top.out, HasSubstr("1 held, at 0;"));
+  EXPECT_THAT(top.out, HasSubstr(" AT 0 "));
   EXPECT_THAT(top.out, Not(HasSubstr("\x1b")));
 }
 

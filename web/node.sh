@@ -1,9 +1,12 @@
 # For the scripts of web/: finds Node and installs the packages of package-lock.json in $folder, a
-# copy of web/. Tests read docs/api.yaml as $GPUSCALER_API. Sourced in web/.
+# copy of web/. Tests read docs/api.yaml as $GPUSCALER_API, and made-up answers have the version
+# $GPUSCALER_VERSION. Sourced in web/.
 
 web=$PWD
 folder=${GPUSCALER_WEB_FOLDER:-$(cd .. && pwd)/build/web}
 export GPUSCALER_API=$web/../docs/api.yaml
+GPUSCALER_VERSION=$(sed -n 's/^project(.* VERSION \([0-9.]*\) .*/\1/p' "$web/../CMakeLists.txt")
+export GPUSCALER_VERSION
 
 has_node() {
   command -v node npm > /dev/null &&

@@ -35,9 +35,12 @@ inline constexpr char kTestFleet[] = R"({"now":1767225600,"instance":"agg-7f",
 
 inline constexpr char kTestNode[] = R"({"now":1767225600,"node":{"name":"gpu-1","gpus":4},"gpus":[
 {"index":"0","uuid":"GPU-a","model":"NVIDIA H100","pods":["shop/llm-0"],"owner":"shop/llm",
- "state":"busy","utilization":100,"memory_used":77309411328,"memory_total":85899345920,
+ "state":"b","utilization":100,"memory_used":77309411328,"memory_total":85899345920,
  "power":650.4,"temperature":71,"since":1767218400,"gap":""},
-{"index":"1","uuid":"GPU-b","model":"NVIDIA H100","pods":[],"owner":"","state":"free",
+{"index":"1","uuid":"GPU-c","model":"NVIDIA H100","pods":["shop/llm-1"],"owner":"shop/llm",
+ "state":"h","utilization":0,"memory_used":8589934592,"memory_total":85899345920,
+ "power":80.2,"temperature":40,"since":1767218400,"gap":""},
+{"index":"3","uuid":"GPU-b","model":"NVIDIA H100","pods":[],"owner":"","state":"f",
  "utilization":null,"memory_used":null,"memory_total":85899345920,"power":null,
  "temperature":null,"since":null,"gap":"utilization: not supported"}]})";
 

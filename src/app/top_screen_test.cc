@@ -116,8 +116,9 @@ TEST(TopLines, ShowTheFleet) {
   TopState state;
   Press({{.code = KeyCode::kTab}}, state);
   const auto lines = LinesOf(Documents(), state, {.width = 160, .height = 20});
-  EXPECT_THAT(lines[2], HasSubstr("[Fleet]  6 GPUs: 1 busy, 1 held idle, 1 starting, 1 free, "
+  EXPECT_THAT(lines[2], HasSubstr("[Fleet]  6 GPUs: 1 busy; 1 held, at 0; 1 starting; 1 free; "
                                   "2 unreadable"));
+  EXPECT_THAT(lines[3], AllOf(HasSubstr(" BUSY  AT 0  STARTING "), Not(HasSubstr("IDLE"))));
   EXPECT_THAT(lines[4], AllOf(StartsWith("> gpu-1 "), HasSubstr(" bhsf "), HasSubstr("█▁▅▁")));
   EXPECT_THAT(lines[5], AllOf(StartsWith("  gpu-2 "), HasSubstr("disconnected for 95s")));
 }
@@ -132,6 +133,7 @@ TEST(TopLines, ShowTheGpusOfANode) {
   EXPECT_THAT(screen, HasSubstr("Node  gpu-1"));
   EXPECT_THAT(screen, HasSubstr("shop/llm-0"));
   EXPECT_THAT(screen, HasSubstr(" 73728 "));
+  EXPECT_THAT(screen, AllOf(HasSubstr(" busy "), HasSubstr(" held, at 0 ")));
   Press({{.code = KeyCode::kEscape}}, state);
   EXPECT_EQ(state.view, TopView::kFleet);
 }

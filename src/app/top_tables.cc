@@ -26,7 +26,7 @@ struct StateLetter {
   absl::string_view name;
 };
 constexpr std::array<StateLetter, 5> kStateLetters = {
-    {{'b', "busy"}, {'h', "held idle"}, {'s', "starting"}, {'f', "free"}, {'u', "unreadable"}}};
+    {{'b', "busy"}, {'h', "held, at 0"}, {'s', "starting"}, {'f', "free"}, {'u', "unreadable"}}};
 
 TextCell Words(std::string text) { return {.text = std::move(text)}; }
 TextCell Amount(const std::optional<double>& number) {
@@ -124,6 +124,14 @@ TextRow NodeRow(const WebDocument& node, const NodeGpus& gpus, const TextStyle& 
   return row;
 }
 
+// Returns the name of a letter, and other texts as they are.
+std::string StateName(std::string letter) {
+  for (const StateLetter& state : kStateLetters) {
+    if (letter == absl::string_view(&state.letter, 1)) return std::string(state.name);
+  }
+  return letter;
+}
+
 TextCell Mebibytes(const WebDocument& gpu, absl::string_view name) {
   const std::optional<double> bytes = NumberOf(gpu, name);
   if (!bytes) return Amount(bytes);
@@ -190,7 +198,7 @@ TextTable NodeTable(const WebDocument& fleet, const TextStyle& style) {
   table.columns = {{.name = "NODE", .least_width = 30},
                    {.name = "GPUS", .is_number = true},
                    {.name = "BUSY", .is_number = true},
-                   {.name = "IDLE", .is_number = true},
+                   {.name = "AT 0", .is_number = true},
                    {.name = "STARTING", .is_number = true, .rank = 4},
                    {.name = "FREE", .is_number = true},
                    {.name = "UNREADABLE", .is_number = true, .rank = 5},
@@ -229,7 +237,7 @@ std::string FleetSummary(const WebDocument& fleet) {
     if (count > 0) counts.push_back(absl::StrCat(count, " ", state.name));
   }
   return absl::StrCat(CountText(static_cast<int64_t>(states.size()), "GPU"),
-                      counts.empty() ? "" : ": ", absl::StrJoin(counts, ", "));
+                      counts.empty() ? "" : ": ", absl::StrJoin(counts, "; "));
 }
 
 TextTable GpuTable(const WebDocument& node, const TextStyle& /*style*/) {
@@ -257,7 +265,7 @@ TextTable GpuTable(const WebDocument& node, const TextStyle& /*style*/) {
         {.key = TextOf(gpu, "uuid"),
          .cells = {Words(index.is_string() ? TextOf(gpu, "index")
                                            : NumberOrDash(NumberOf(gpu, "index"))),
-                   Words(TextOf(gpu, "model")), Words(TextOf(gpu, "state")),
+                   Words(TextOf(gpu, "model")), Words(StateName(TextOf(gpu, "state"))),
                    Whole(NumberOf(gpu, "utilization")), Mebibytes(gpu, "memory_used"),
                    Mebibytes(gpu, "memory_total"), Whole(NumberOf(gpu, "power")),
                    Whole(NumberOf(gpu, "temperature")),

@@ -21,7 +21,7 @@ size_t TroubledRows(const WebDocument& workloads);
 // A row a node, of /api/v1/fleet. The key of a row is the node's name.
 TextTable NodeTable(const WebDocument& fleet, const TextStyle& style);
 
-// Returns "40 GPUs: 20 busy, 4 held idle, 2 starting, 13 free, 1 unreadable".
+// Returns "40 GPUs: 20 busy; 4 held, at 0; 2 starting; 13 free; 1 unreadable".
 std::string FleetSummary(const WebDocument& fleet);
 
 // A row a GPU, of /api/v1/fleet/NODE.

@@ -133,9 +133,10 @@ std::string WhatIfNote(TargetType type, bool has_unknown_replicas) {
   return absl::StrCat(
       "The load is taken as it was: ", load,
       ". Load that the replicas could not serve is not in it, and replicas count as soon as they "
-      "are requested. The minimum is 0 unless it is given, so a workload with a higher "
-      "minReplicaCount would not have gone to zero. The cooldown is 5 minutes. Other triggers of "
-      "the ScaledObject are not in it.",
+      "are requested. The GPU-hours that happened include starting and terminating replicas, and "
+      "those of the replay do not. The minimum is 0 unless it is given, so a workload with a "
+      "higher minReplicaCount would not have gone to zero. The cooldown is 5 minutes. Other "
+      "triggers of the ScaledObject are not in it.",
       unknown);
 }
 

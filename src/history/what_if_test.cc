@@ -217,7 +217,8 @@ TEST(WhatIf, NoteStatesTheAssumptions) {
   for (const TargetType type : {TargetType::kAverageValue, TargetType::kValue}) {
     EXPECT_THAT(WhatIfNote(type),
                 AllOf(HasSubstr("load is taken as it was"), HasSubstr("minimum is 0"),
-                      HasSubstr("cooldown is 5 minutes"), HasSubstr("Other triggers")));
+                      HasSubstr("cooldown is 5 minutes"), HasSubstr("Other triggers"),
+                      HasSubstr("happened include starting and terminating replicas")));
     EXPECT_THAT(WhatIfNote(type, true), HasSubstr("that happened are unknown"));
   }
 }

@@ -24,7 +24,7 @@ namespace gpuscaler {
 namespace {
 
 // Letters of the states in /api/v1/fleet.
-constexpr char kBusy = 'b', kHeldIdle = 'h', kStartingUp = 's', kFree = 'f', kUnreadable = 'u';
+constexpr char kBusy = 'b', kHeldAtZero = 'h', kStartingUp = 's', kFree = 'f', kUnreadable = 'u';
 
 // One node, with what its GPUs have in common.
 class ShownNode {
@@ -97,7 +97,7 @@ class ShownNode {
     if (holder != nullptr && IsStarting(*holder, gpu, snapshot().taken_at)) return kStartingUp;
     const std::optional<double> utilization = UtilizationOf(gpu);
     if (!utilization.has_value()) return kUnreadable;
-    return *utilization > 0 ? kBusy : kHeldIdle;
+    return *utilization > 0 ? kBusy : kHeldAtZero;
   }
 
  private:

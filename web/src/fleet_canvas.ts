@@ -25,7 +25,7 @@ export interface Palette {
   unknown: string;
   free: string;
   warn: string;
-  idle: string;
+  atZero: string;
   starting: string;
   quiet: string;
   accent: string;
@@ -38,7 +38,7 @@ export function palette(): Palette {
     unknown: colour('line-strong'),
     free: colour('free'),
     warn: colour('warn'),
-    idle: colour('bar-idle'),
+    atZero: colour('bar-idle'),
     starting: colour('bar-starting'),
     quiet: colour('quiet'),
     accent: colour('accent'),
@@ -55,7 +55,7 @@ function fillOf(picture: Picture, gpu: number, state: string, colours: Palette):
     return index === 0 ? colours.unknown : (colours.hues[(index - 1) % HUES] ?? colours.unknown);
   }
   // At 0 the shade would hide them, and both cost money.
-  if (measure === 'utilization' && state === 'h') return colours.idle;
+  if (measure === 'utilization' && state === 'h') return colours.atZero;
   if (measure === 'utilization' && state === 's') return colours.starting;
   if (measure === 'vendor') return colours.hues[(vendor[gpu] ?? 0) % HUES] ?? colours.unknown;
   const shade = shadeOf(fleet.gpu[measure][gpu], SHADES);

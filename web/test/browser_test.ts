@@ -2,13 +2,17 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
-import type { Explanation, Fleet, NodeDetail, WhatIf, Workloads } from '../src/api_types.ts';
+import type { Explanation, Fleet, History, NodeDetail, WhatIf, Workloads } from '../src/api_types.ts';
+import { type Measure, shadeOf } from '../src/fleet_model.ts';
 import { durationText, numberText } from '../src/text.ts';
 import { axeFindings, launch, measures, open, type Opened } from './browser.ts';
 import { FakeApi } from './fake_api.ts';
 
 const FOLDER = process.env['GPUSCALER_WEB_DIST'] ?? 'dist';
 const WHY = '#/why/chat/llama-70b';
+const SHADES = 6; // colours of utilization and memory
+const HUES = 8; // colours of owners and vendors
+const MARKED_AT = Date.UTC(2026, 10, 30, 3, 0, 1) / 1000;
 const VIEWS: [string, string][] = [
   ['#/workloads', '.cards tbody tr'],
   ['#/fleet', '.grid-frame canvas'],
@@ -179,6 +183,83 @@ pageTest('a held GPU at 0 is named as such, and its filter shows the nodes with 
   await page.locator('th', { hasText: 'held, at 0' }).waitFor();
 });
 
+// The pixels of the grid, how many of them have the colours `--NAME-0` and so on, and the colours of
+// the legend's swatches as indices of these.
+async function drawnGrid(page: Page, name: string, colours: number) {
+  return page.evaluate(
+    ([prefix, length]) => {
+      const canvas = document.querySelector<HTMLCanvasElement>('.grid-frame canvas')!;
+      const { data } = canvas.getContext('2d')!.getImageData(0, 0, canvas.width, canvas.height);
+      const counts = new Map<string, number>();
+      const pixels: string[] = [];
+      for (let at = 0; at < data.length; at += 4) {
+        const colour = `rgb(${data[at]}, ${data[at + 1]}, ${data[at + 2]})`;
+        counts.set(colour, (counts.get(colour) ?? 0) + 1);
+        if (at % 16 === 0) pixels.push(colour);
+      }
+      const style = getComputedStyle(document.documentElement);
+      const palette = Array.from({ length }, (_, index) => {
+        const hex = style.getPropertyValue(`--${prefix}-${index}`).trim();
+        const channels = [1, 3, 5].map((from) => Number.parseInt(hex.slice(from, from + 2), 16));
+        return `rgb(${channels.join(', ')})`;
+      });
+      return {
+        pixels: pixels.join(),
+        drawn: palette.map((colour) => counts.get(colour) ?? 0),
+        legend: [...document.querySelectorAll('.legend .swatch')].map((one) =>
+          palette.indexOf(getComputedStyle(one).backgroundColor),
+        ),
+      };
+    },
+    [name, colours] as const,
+  );
+}
+
+pageTest('each colour of Fleet draws the grid anew, in the colours of its legend', async (api, load) => {
+  const page = await load('#/fleet');
+  await page.locator('.grid-frame canvas').waitFor();
+  const { gpu, owners, vendors } = await answerOf<Fleet>(api, 'fleet');
+  // The colours that the GPUs of these states need.
+  const used = (states: string, of: (index: number) => number) =>
+    [...new Set([...gpu.state].flatMap((state, index) => (states.includes(state) ? [of(index)] : [])))]
+      .sort((a, b) => a - b);
+  const hidden = owners.length - 1 - HUES;
+  assert.ok(hidden > 0, 'some owners share a colour');
+  const wanted: [Measure, string, number[]][] = [
+    ['utilization', '0 %100 %', used('b', (index) => shadeOf(gpu.utilization[index], SHADES))],
+    ['memory', '0 %100 %', used('bhs', (index) => shadeOf(gpu.memory[index], SHADES))],
+    [
+      'owner',
+      `${owners.slice(1, HUES + 1).map((name) => ` ${name}`).join('')}and ${hidden} more, in the same colours`,
+      used('bhs', (index) => (gpu.owner[index]! - 1) % HUES),
+    ],
+    ['vendor', vendors.map((name) => ` ${name}`).join(''), used('bhs', (index) => gpu.vendor[index]!)],
+  ];
+  const pictures = new Set<string>();
+  const colour = page.locator('label', { hasText: /^colour/ }).locator('select');
+  for (const [measure, legend, colours] of wanted) {
+    const isShade = measure === 'utilization' || measure === 'memory';
+    if ((await colour.inputValue()) !== measure) {
+      await measures(page, 'fleet-draw'); // forgets the former ones
+      await colour.selectOption(measure);
+    }
+    await page.waitForFunction(() => performance.getEntriesByName('fleet-draw', 'measure').length > 0);
+    const shown = page.locator('.legend');
+    assert.equal(await shown.textContent(), legend, measure);
+    if (isShade) {
+      assert.equal(await shown.getAttribute('aria-label'), `Colours: ${measure} from 0 to 100 %`);
+    }
+    const grid = isShade ? await drawnGrid(page, 'shade', SHADES) : await drawnGrid(page, 'hue', HUES);
+    const names = isShade ? SHADES : measure === 'owner' ? HUES : vendors.length;
+    assert.deepEqual(grid.legend, Array.from({ length: names }, (_, index) => index), measure);
+    const drawn = grid.drawn.flatMap((pixels, index) => (pixels > 0 ? [index] : []));
+    assert.ok(colours.length > 1, measure);
+    assert.deepEqual(drawn, colours, `${measure}: ${grid.drawn.join()}`);
+    pictures.add(grid.pixels);
+  }
+  assert.equal(pictures.size, wanted.length, 'no picture equals another');
+});
+
 pageTest('a row of Workloads has why it is active, without a mouse', async (api, load) => {
   const page = await load('#/workloads');
   const { workloads } = await answerOf<Workloads>(api, 'workloads');
@@ -214,6 +295,66 @@ pageTest('a gap is drawn as a gap', async (_api, load) => {
   });
   assert.ok(found.before > 20, JSON.stringify(found));
   assert.equal(found.gap, 0, JSON.stringify(found));
+});
+
+pageTest('Why marks rollouts and scale events, in the chart and in its list', async (api, load) => {
+  // A fixed time, so that no mark hides another.
+  api.ahead = MARKED_AT - Date.now() / 1000;
+  api.startedAt = MARKED_AT - 80_000;
+  const page = await load('#/workloads');
+  await page.locator('.cards tbody tr').first().waitFor();
+  const answered = page.waitForResponse((one) => one.url().includes('/history?'));
+  await page.goto(`${api.address}/${WHY}`);
+  const { marks, points } = (await (await answered).json()) as History;
+  const texts = (kind: string) =>
+    marks.filter((mark) => mark.kind === kind).map((mark) => `${kind}: ${mark.text}`);
+  assert.equal(texts('rollout').length, 1);
+  assert.ok(texts('scale').length > 0);
+
+  await page.locator('summary', { hasText: 'Events' }).click();
+  const items = page.locator('.marks li');
+  await items.first().waitFor();
+  const listed = (await items.allTextContents()).reverse(); // the newest one is first
+  const signs = { scale: '▲', rollout: '◆' };
+  for (const [kind, sign] of Object.entries(signs)) {
+    const own = listed.filter((text) => text.includes(`${kind}:`));
+    assert.deepEqual(own.map((text) => text.replace(/^[\d:]+ \S /, '')), texts(kind));
+    for (const text of own) assert.match(text, new RegExp(`^\\d\\d:\\d\\d:\\d\\d ${sign} `));
+  }
+
+  // The signs are above the lines of the first chart, each in the colour of its item.
+  const first = points[0]!;
+  const length = points.at(-1)! - first;
+  await page.locator('.chart .u-over').first().waitFor();
+  const pixels = await page.evaluate(
+    (instants) => {
+      const canvas = document.querySelector<HTMLCanvasElement>('.chart canvas')!;
+      const over = document.querySelector<HTMLElement>('.chart .u-over')!;
+      const px = (text: string) => Number.parseFloat(text) * devicePixelRatio;
+      const [left, width, top] = [px(over.style.left), px(over.style.width), px(over.style.top)];
+      const ground = canvas.getContext('2d')!;
+      return instants.map(({ kind, part }) => {
+        const sample = document.querySelector(`.mark-${kind}`)!;
+        const colour = getComputedStyle(sample).color.match(/\d+/g)!.map(Number);
+        const x = Math.round(left + width * part) - 4;
+        const { data } = ground.getImageData(x, top - 12, 9, 11);
+        let found = 0;
+        for (let at = 0; at < data.length; at += 4) {
+          const isSame = colour.every((value, channel) => Math.abs(value - data[at + channel]!) < 24);
+          if (data[at + 3]! > 200 && isSame) found++;
+        }
+        return found;
+      });
+    },
+    [
+      ...marks
+        .filter(({ kind }) => kind === 'rollout' || kind === 'scale')
+        .map(({ kind, at }) => ({ kind, part: (at - first) / length })),
+      { kind: 'rollout', part: (marks.find(({ kind }) => kind === 'scale')!.at - first) / length },
+    ],
+  );
+  assert.equal(pixels.pop(), 0, 'a scale event has no sign of a rollout');
+  for (const count of pixels) assert.ok(count > 5, pixels.join());
 });
 
 pageTest('tables have what charts and the grid show', async (_api, load) => {

@@ -120,7 +120,7 @@ export function history(name: string, from: number, to: number, since: number): 
       marks.push({ at: points[point]!, kind: 'scale', text: `from ${before} to ${count} replicas` });
     }
   });
-  marks.push({ at: to - 2100, kind: 'rollout', text: 'new pods of Deployment/' + name });
+  marks.push({ at: to - 2100, kind: 'rollout', text: 'all 3 replicas were replaced' });
   marks.push({ at: gap.from, kind: 'gap', text: 'no reading for 5 min' });
   marks.push({ at: to - 700, kind: 'error', text: 'UNAVAILABLE: no GPU of its pods can be read' });
   marks.sort((a, b) => a.at - b.at);
@@ -383,7 +383,7 @@ export function cost(by: string, hours: number, now: number, nodes: number): Cos
 export function status(started_at: number, now: number, nodes: number): Status {
   return {
     instance: INSTANCE,
-    version: '0.1.0',
+    version: process.env['GPUSCALER_VERSION'] ?? '',
     commit: '1a2b3c4d5e6f',
     role: 'aggregator',
     started_at,

@@ -94,7 +94,7 @@ test('the explanation of an instant is the API’s and the CLI’s, byte by byte
   await close();
 });
 
-test('What if shows the numbers of the HPA model', async () => {
+test('What if shows the GPU-hours of the API', async () => {
   await pastExplanation();
   const { page, close } = await open(browser, 'about:blank');
   const answered = page.waitForResponse((one) => one.url().includes('/what-if?'));
