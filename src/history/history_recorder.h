@@ -44,7 +44,7 @@ class HistoryRecorder {
   absl::Time ticked_at_ = absl::InfinitePast();
   std::vector<LiveTrigger> live_;                       // the triggers of the present step
   size_t recorded_ = 0;                                 // how many of them are recorded
-  std::map<TriggerKey, KnownReplicas> known_replicas_;  // of the triggers of the present step
+  std::map<TriggerKey, KnownReplicas> known_replicas_;  // key: a trigger of the present step
 };
 
 }  // namespace gpuscaler

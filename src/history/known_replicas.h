@@ -55,8 +55,8 @@ class KnownReplicas {
   // are more than kMostReplicas, those that were counted within kKept before.
   std::vector<KnownReplica> known_;
   absl::Time decided_at_ = absl::InfinitePast();  // the last decision
-  size_t newest_template_ = 0;                    // of the last rollout; 0: none has begun yet
-  size_t to_replace_ = 0;                         // how many replicas it may still replace
+  size_t newest_template_ = 0;  // that the last rollout brought; 0: none has begun
+  size_t to_replace_ = 0;       // how many replicas it may still replace
 };
 
 }  // namespace gpuscaler
