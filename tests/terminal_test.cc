@@ -248,7 +248,7 @@ Finished Explain(const std::vector<std::string>& args) {
 TEST(Explain, OfNowIsTheTextAlone) {
   const Finished now = Explain({"shop/llm"});
   EXPECT_EQ(now.code, 0) << now.err;
-  EXPECT_EQ(now.out, "value: 163.5, the sum of 2 replicas\n  llm-0  80\n  llm-1  83.5\n\n");
+  EXPECT_EQ(now.out, "value: 163.5, the sum of 2 replicas\n  llm-0  80\n  llm-1  83.5\n");
 }
 
 TEST(Explain, OfAnInstantHasItsTime) {

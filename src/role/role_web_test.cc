@@ -1,10 +1,8 @@
 // The web port of a running scaler.
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "base/fake_clock.h"
 #include "base/printable_text.h"
 #include "base/test_eventually.h"
@@ -85,8 +83,8 @@ class RoleWebTest : public testing::Test {
   }
 
   static void ExpectSame(const json& web, const Explanation& query) {
-    const std::vector<std::string> lines = absl::StrSplit(query.text(), '\n');
-    EXPECT_EQ(web.at("text"), EscapedLines(lines)) << "as `query --explain` prints it";
+    EXPECT_EQ(web.at("text"), EscapedLines(LinesWithoutBlankEnd(query.text())))
+        << "as `query --explain` prints it";
     EXPECT_EQ(web.at("code"), query.code());
     EXPECT_EQ(web.at("value"), query.value());
     EXPECT_EQ(web.at("active"), query.active());

@@ -420,11 +420,17 @@ TEST_F(WebApiTest, CostHasTheRowsOfTheReport) {
   EXPECT_EQ(cost["total"]["total"], 1.75);
   EXPECT_EQ(cost["total"]["idle_cost"], 0.5);
   EXPECT_THAT(cost["note"].get<std::string>(), HasSubstr("L4"));
-  cost_.has_prices = false;
-  EXPECT_THAT(MustGet("/api/v1/cost?by=workload&hours=2")["note"].get<std::string>(),
-              HasSubstr("serve --prices"));
   EXPECT_EQ(ErrorOf("/api/v1/cost?by=pod"), 400);
   EXPECT_EQ(ErrorOf("/api/v1/cost?hours=25"), 400);
+}
+
+TEST_F(WebApiTest, CostWithoutPricesNamesTheFlag) {
+  cost_.report = [this](int, GroupBy by) {
+    return CostReport{.from = clock_.Now() - absl::Hours(2), .to = clock_.Now(), .by = by};
+  };
+  const json cost = MustGet("/api/v1/cost");
+  EXPECT_EQ(cost["priced"], false);
+  EXPECT_THAT(cost["note"].get<std::string>(), HasSubstr("serve --prices"));
 }
 
 TEST_F(WebApiTest, CostThatIsNotCountedIsNotFound) { EXPECT_EQ(ErrorOf("/api/v1/cost"), 404); }
