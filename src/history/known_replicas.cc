@@ -33,8 +33,10 @@ std::vector<KnownReplica> CountedReplicas(const Decision& decision, absl::Time a
   std::ranges::sort(replicas, [](const KnownReplica& a, const KnownReplica& b) {
     return a.name != b.name ? a.name < b.name : a.pod < b.pod;
   });
-  const auto [end, rest] = std::ranges::unique(replicas, {}, &KnownReplica::name);
-  replicas.erase(end, rest);
+  const auto is_same_name = [](const KnownReplica& a, const KnownReplica& b) {
+    return a.name == b.name;
+  };
+  replicas.erase(std::unique(replicas.begin(), replicas.end(), is_same_name), replicas.end());
   return replicas;
 }
 
