@@ -9,7 +9,7 @@
 
 namespace gpuscaler {
 
-// Returns whether the contribution is one of Decision::replicas.
+// Returns true if the contribution is one of Decision::replicas.
 bool IsCounted(const Contribution& contribution);
 
 // A replica that was counted, by hashes.
@@ -47,8 +47,8 @@ class KnownReplicas {
   // Returns how many of the known replicas are of another template. Those that just ended are
   // included, because a rollout without surge deletes a pod before each new one.
   size_t CountOfOthers(size_t pod_template) const;
-  // Returns whether the replica, which has a new name, is of the newest template and replaces one
-  // of another.
+  // Returns true if the replica has the newest template and replaces one with an older template.
+  // Requires a replica with a new name.
   bool TakesPlace(const KnownReplica& added);
 
   // In the order of `name`, each name once. Those that the last decision counted, and unless there

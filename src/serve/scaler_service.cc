@@ -50,8 +50,8 @@ using Ref = externalscaler::ScaledObjectRef;
 // stream. It is shorter than any wait or repeat interval.
 constexpr absl::Duration kLongestSleep = absl::Milliseconds(100);
 
-// Changes of the fleet within this time are evaluated together: 1,000 nodes may have as many each
-// second, and waking the thread costs more than most of them.
+// Changes of the fleet within this time are evaluated together: 1,000 nodes change up to 1,000
+// times a second, and waking the thread costs more than evaluating most changes.
 constexpr absl::Duration kChangesTogether = absl::Milliseconds(2);
 
 // The engines of a workload are read in quick succession. Their readings are evaluated together
