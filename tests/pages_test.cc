@@ -1,4 +1,7 @@
 // Help, version, manual, completion and lint, as processes.
+#include <filesystem>
+#include <fstream>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
@@ -84,6 +87,18 @@ TEST(Lint, ExitCodesDistinguishCleanFindingsAndUnreadable) {
   EXPECT_EQ(RunProgram({"lint", "/no/such.yaml"}).code, 2);
   EXPECT_EQ(RunProgram({"lint", WriteTestFile("broken.yaml", "a: [")}).code, 2);
   EXPECT_EQ(RunProgram({"lint"}).code, 2);
+}
+
+TEST(Lint, AFolderStandsForItsManifestsAndThoseBelowIt) {
+  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "manifests";
+  std::filesystem::create_directories(folder / "team");
+  EXPECT_THAT(RunProgram({"lint", folder}).err, HasSubstr("no file in this folder ends in .yaml"));
+  std::ofstream(folder / "good.yaml") << kGood;
+  std::ofstream(folder / "team/typo.yml") << kTypo;
+  std::ofstream(folder / "team/notes.txt") << "a: [";
+  const Finished found = RunProgram({"lint", folder});
+  EXPECT_EQ(found.code, 1) << found.err;
+  EXPECT_THAT(found.out, HasSubstr((folder / "team/typo.yml").string() + ":10: error: "));
 }
 
 // Runs lint on a ScaledObject in namespace ai, with this metadata from line 11 on.

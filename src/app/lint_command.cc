@@ -1,11 +1,15 @@
 // `lint`: checks manifests before they are applied.
 #include <algorithm>
+#include <array>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 
+#include "absl/strings/str_cat.h"
 #include "app/commands.h"
 #include "app/input_file.h"
 #include "app/lint_report.h"
+#include "base/status_macros.h"
 #include "config/options.h"
 #include "lint/lint.h"
 #include "role/signal_reader.h"
@@ -19,6 +23,42 @@ struct LintFlags {
   std::string format = "text";
   std::vector<std::string> hosts;
 };
+
+// Returns the files of manifests in a folder and those below it, by name.
+absl::StatusOr<std::vector<std::string>> ManifestsIn(const std::string& folder) {
+  constexpr std::array<absl::string_view, 3> kExtensions = {".yaml", ".yml", ".json"};
+  std::vector<std::string> files;
+  std::error_code error;
+  for (std::filesystem::recursive_directory_iterator entry(folder, error), end;
+       !error && entry != end; entry.increment(error)) {
+    if (std::ranges::count(kExtensions, entry->path().extension().string()) == 0) continue;
+    if (!entry->is_directory(error)) files.push_back(entry->path().string());
+  }
+  if (error) {
+    return absl::InvalidArgumentError(absl::StrCat(folder, ": cannot be read: ", error.message()));
+  }
+  if (files.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(folder, ": no file in this folder ends in .yaml, .yml or .json"));
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+// Replaces each folder with its files.
+absl::StatusOr<std::vector<std::string>> FilesOf(const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(path, error)) {
+      files.push_back(path);
+      continue;
+    }
+    ASSIGN_OR_RETURN(const std::vector<std::string> found, ManifestsIn(path));
+    files.insert(files.end(), found.begin(), found.end());
+  }
+  return files;
+}
 
 // Collects the objects of all files: a ScaledObject may name a Service in another file.
 void SetBeside(const std::vector<absl::StatusOr<ManifestFile>>& inputs, LintContext& context) {
@@ -41,11 +81,15 @@ std::string Render(const std::string& format, const std::vector<FileFindings>& f
   return LintText(files);
 }
 
-int Run(const LintFlags& flags, const std::vector<std::string>& paths) {
-  if (paths.empty()) {
+int Run(const LintFlags& flags, const std::vector<std::string>& arguments) {
+  if (arguments.empty()) {
     return Fail("keda-gpu-scaler lint",
-                absl::InvalidArgumentError("which FILE? - is standard input"), kExitUsage);
+                absl::InvalidArgumentError("which FILE or FOLDER? - is standard input"),
+                kExitUsage);
   }
+  const absl::StatusOr<std::vector<std::string>> found = FilesOf(arguments);
+  if (!found.ok()) return Fail("keda-gpu-scaler lint", found.status(), kExitUsage);
+  const std::vector<std::string>& paths = *found;
   const auto resolved = ResolveSettings(flags.given, CurrentEnvironment());
   if (!resolved.ok()) return Fail("keda-gpu-scaler lint", resolved.status(), kExitUsage);
   const std::string& own_profiles = resolved->config.profiles;
@@ -86,7 +130,7 @@ Command LintCommand() {
   Command command = {
       .name = "lint",
       .help = "Check ScaledObject and ScaledJob manifests before they are applied.",
-      .arguments = "FILE...",
+      .arguments = "FILE|FOLDER...",
       .flags = {WordFlag("format", "FORMAT", "Format of the findings.", {"text", "json", "sarif"},
                          &flags->format),
                 ListFlag("scaler-address", "HOST",

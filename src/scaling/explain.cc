@@ -9,6 +9,7 @@
 #include "base/number_text.h"
 #include "base/printable_text.h"
 #include "scaling/decision.h"
+#include "scaling/node_view.h"
 
 namespace gpuscaler {
 namespace {
@@ -59,14 +60,20 @@ std::string NodesLine(const Decision& decision) {
   return absl::StrCat("nodes: ", ListText(nodes, kNamed, decision.nodes.size() - nodes.size()));
 }
 
+// Such a profile counts the load of its replicas, not their VRAM.
+std::string ScaleText(const Trigger& trigger) {
+  return EvaluatesPreallocatedMemory(trigger) ? absl::StrCat("by profile ", trigger.profile)
+                                              : absl::StrCat("of ", InfoOf(trigger.metric).name);
+}
+
 }  // namespace
 
 std::string Explain(const Trigger& trigger, const Decision& decision) {
   const MetricTypeInfo& metric = InfoOf(trigger.metric);
   std::vector<std::string> lines;
   if (decision.status.ok()) {
-    lines.push_back(absl::StrCat("value: ", NumberWithUnit(decision.value, metric.unit), " of ",
-                                 metric.name, ", target ", NumberText(trigger.target), " (",
+    lines.push_back(absl::StrCat("value: ", NumberWithUnit(decision.value, metric.unit), " ",
+                                 ScaleText(trigger), ", target ", NumberText(trigger.target), " (",
                                  Name(trigger.target_type), ")"));
     lines.push_back(
         absl::StrCat("active: ", decision.active ? "yes" : "no", ", ", decision.active_because));

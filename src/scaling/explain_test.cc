@@ -69,6 +69,17 @@ TEST(Explain, NamesTheEvidenceForSharesOfGpus) {
   EXPECT_THAT(text(node), testing::Not(HasSubstr("shared GPUs"))) << "it may be no holder";
 }
 
+TEST(Explain, AProfileThatCountsLoadInsteadOfMemoryNamesNoMemory) {
+  Trigger trigger;
+  trigger.profile = "llama-70b";
+  trigger.metric = MetricType::kMemoryUsedPercent;
+  Decision decision;
+  decision.value = 97;
+  EXPECT_THAT(Explain(trigger, decision), HasSubstr("value: 97 % of memory_used_percent, "));
+  trigger.preallocated_memory = PreallocatedMemory::kPressure;
+  EXPECT_THAT(Explain(trigger, decision), HasSubstr("value: 97 % by profile llama-70b, target 80"));
+}
+
 TEST(Explain, AMetricWithoutAUnitLeavesNoBlankForIt) {
   Trigger trigger;
   trigger.metric = MetricType::kPrometheus;
