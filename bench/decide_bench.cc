@@ -228,7 +228,7 @@ class CrowdedNamespace {
   void AddReading(int node, int tick) {
     NodeSnapshot snapshot = NodeOfTheFleet(node, tick);
     snapshot.taken_at = clock_.Now();
-    for (Pod& pod : snapshot.pods) pod.namespace_name = "crowd";
+    for (Pod& pod : snapshot.pods.Own()) pod.namespace_name = "crowd";
     snapshot.pods[0].owners[0].name = node < kOurs ? "llm" : absl::StrCat("workload-", node);
     AgentUpdate update{.node = snapshot.node,
                        .instance = static_cast<uint64_t>(node + 1),

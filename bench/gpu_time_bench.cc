@@ -71,7 +71,7 @@ class HeldNode : public GpuSource {
     snapshot_.taken_at = clock_.Now();
     if (age == 0) BeginGeneration(generation);
     if (age == kStartingTicks) {
-      for (Pod& pod : snapshot_.pods) pod.ready = true;
+      for (Pod& pod : snapshot_.pods.Own()) pod.ready = true;
     }
     for (size_t i = 0; i < snapshot_.gpus.size(); ++i) {
       const int load = 50 + (static_cast<int>(i) * 7 + tick_ * 3) % 50;
@@ -97,7 +97,7 @@ class HeldNode : public GpuSource {
           {.pod = static_cast<int>(snapshot_.pods.size()),
            .container = "vllm",
            .share = layout_.is_mig ? 1 : 1.0 / layout_.replicas_of_gpu});
-      snapshot_.pods.emplace_back();
+      snapshot_.pods.push_back({});
     }
   }
 

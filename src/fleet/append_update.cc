@@ -61,16 +61,16 @@ void KeepHeldSince(const NodeHistory& history, NodeSnapshot& next) {
 using PodKey = std::tuple<absl::string_view, absl::string_view, absl::string_view>;
 PodKey KeyOf(const Pod& pod) { return {pod.namespace_name, pod.name, pod.uid}; }
 
-// Sets the time to the earlier reading's if both mean the same instant.
-void KeepTime(const std::optional<absl::Time>& before, absl::Time newest_at,
-              std::optional<absl::Time>& time) {
-  if (!before || !time) return;
-  if (IsSameInstant(*before, *time, newest_at - *before)) time = before;
+// Returns the earlier reading's time if both mean the same instant.
+std::optional<absl::Time> KeptTime(const std::optional<absl::Time>& before, absl::Time newest_at,
+                                   const std::optional<absl::Time>& time) {
+  const bool is_same = before && time && IsSameInstant(*before, *time, newest_at - *before);
+  return is_same ? before : time;
 }
 
 // As KeepHeldSince(): a different time would mean a different layout.
 void KeepListedSince(const NodeHistory& history, NodeSnapshot& next) {
-  if (history.newest == nullptr) return;
+  if (history.newest == nullptr || next.pods == history.newest->pods) return;
   const std::vector<Pod>& before = history.newest->pods;
   std::map<PodKey, const Pod*> by_key;  // filled if a pod is not at the same index
   const auto find = [&](const Pod& pod, size_t place) -> const Pod* {
@@ -82,12 +82,17 @@ void KeepListedSince(const NodeHistory& history, NodeSnapshot& next) {
     return found == by_key.end() ? nullptr : found->second;
   };
   for (size_t place = 0; place < next.pods.size(); ++place) {
-    Pod& pod = next.pods[place];
+    const Pod& pod = next.pods.get()[place];
     if (!pod.listed_since && !pod.owner_listed_since) continue;
     const Pod* const same = find(pod, place);
     if (same == nullptr) continue;
-    KeepTime(same->listed_since, history.NewestAt(), pod.listed_since);
-    KeepTime(same->owner_listed_since, history.NewestAt(), pod.owner_listed_since);
+    const auto listed = KeptTime(same->listed_since, history.NewestAt(), pod.listed_since);
+    const auto owner_listed =
+        KeptTime(same->owner_listed_since, history.NewestAt(), pod.owner_listed_since);
+    if (listed == pod.listed_since && owner_listed == pod.owner_listed_since) continue;
+    Pod& changed = next.pods[place];
+    changed.listed_since = listed;
+    changed.owner_listed_since = owner_listed;
   }
 }
 

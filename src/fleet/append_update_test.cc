@@ -123,7 +123,7 @@ AgentUpdate Lists(int pods, absl::Time listed_since, absl::Time at) {
   NodeSnapshot& snapshot = update.readings.emplace_back().snapshot;
   snapshot = SnapshotOf(pods, at);
   AddPods(snapshot);
-  for (Pod& pod : snapshot.pods) pod.listed_since = listed_since;
+  for (Pod& pod : snapshot.pods.Own()) pod.listed_since = listed_since;
   return update;
 }
 
@@ -137,7 +137,7 @@ TEST(AppendUpdate, ReplayedPodsKeepTheLayout) {
 TEST(AppendUpdate, PodKeepsItsListedSinceWhenOthersJoin) {
   auto history = AppendUpdate(nullptr, Lists(1, At(0), At(10)), kLimits);
   AgentUpdate update = Lists(3, At(0) - absl::Milliseconds(3), At(11));
-  std::vector<Pod>& pods = update.readings[0].snapshot.pods;
+  std::vector<Pod>& pods = update.readings[0].snapshot.pods.Own();
   std::swap(pods[0], pods[2]);
   history = AppendUpdate(history, update, kLimits);
   EXPECT_EQ(history->Newest().pods[2].listed_since, At(0)) << "its index has changed";
@@ -146,7 +146,7 @@ TEST(AppendUpdate, PodKeepsItsListedSinceWhenOthersJoin) {
 TEST(AppendUpdate, ReplayedOwnerTimeKeepsTheLayout) {
   const auto owned_since = [](absl::Time since, int second) {
     AgentUpdate update = Lists(2, At(0), At(second));
-    for (Pod& pod : update.readings[0].snapshot.pods) pod.owner_listed_since = since;
+    for (Pod& pod : update.readings[0].snapshot.pods.Own()) pod.owner_listed_since = since;
     return update;
   };
   const absl::Time since = At(0) - absl::Hours(24 * 365);

@@ -29,13 +29,15 @@ void NamespaceFilter::DropPods(NodeSnapshot& snapshot) const {
   for (const GpuSample& gpu : snapshot.gpus) {
     for (const GpuHolder& holder : gpu.holders) is_holder[static_cast<size_t>(holder.pod)] = true;
   }
-  std::vector<int> new_index(snapshot.pods.size());
+  const std::vector<Pod>& pods = snapshot.pods;
+  std::vector<int> new_index(pods.size());
   std::vector<Pod> kept;
-  for (size_t i = 0; i < snapshot.pods.size(); ++i) {
-    if (!is_holder[i] && !Has(snapshot.pods[i].namespace_name)) continue;
+  for (size_t i = 0; i < pods.size(); ++i) {
+    if (!is_holder[i] && !Has(pods[i].namespace_name)) continue;
     new_index[i] = static_cast<int>(kept.size());
-    kept.push_back(std::move(snapshot.pods[i]));
+    kept.push_back(pods[i]);
   }
+  if (kept.size() == pods.size()) return;
   snapshot.pods = std::move(kept);
   for (GpuSample& gpu : snapshot.gpus) {
     for (GpuHolder& holder : gpu.holders) holder.pod = new_index[static_cast<size_t>(holder.pod)];

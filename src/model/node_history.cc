@@ -70,6 +70,7 @@ void NodeHistory::Append(NodeSnapshot snapshot, const Limits& limits) {
   KeepPastHolders(snapshot);
   Forget(at, limits);
   const bool same_layout = !runs.empty() && Matches(*runs.back().layout(), snapshot);
+  if (same_layout) snapshot.pods = runs.back().layout()->pods;  // which are equal, and kept once
   NodePoints points = PointsOf(snapshot);
   if (same_layout && Joins(at, limits) && CanAppendTo(open_block_.get(), runs) &&
       open_block_->NewestIs(points)) {

@@ -27,7 +27,7 @@ struct NodeLayout {
   };
   std::string node;
   std::vector<Gpu> gpus;
-  std::vector<Pod> pods;
+  SharedList<Pod> pods;
   Attribution attribution;
 };
 

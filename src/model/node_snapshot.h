@@ -7,6 +7,7 @@
 #include "absl/time/time.h"
 #include "model/gpu_sample.h"
 #include "model/pod.h"
+#include "model/shared_list.h"
 
 namespace gpuscaler {
 
@@ -26,7 +27,7 @@ struct NodeSnapshot {
   std::vector<GpuSample> gpus;  // in index order; MIG instances follow their parent
 
   Attribution attribution;
-  std::vector<Pod> pods;  // holders of `gpus`
+  SharedList<Pod> pods;  // holders of `gpus`
 };
 
 }  // namespace gpuscaler

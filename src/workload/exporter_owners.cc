@@ -18,7 +18,7 @@ constexpr char kNamesNoMore[] = "the exporter's page names no pod any more, whic
 }  // namespace
 
 void ExporterOwners::Annotate(NodeSnapshot& snapshot) {
-  for (Pod& pod : snapshot.pods) {
+  for (Pod& pod : snapshot.pods.Own()) {
     pod.owners = OwnersByName(pod.name);
     pod.owners_from = Pod::OwnersFrom::kName;
   }

@@ -1,0 +1,66 @@
+// A list that its copies share.
+#pragma once
+
+#include <cstddef>
+#include <initializer_list>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace gpuscaler {
+
+// Copies share their elements until one copy is changed, which then has its own. The readings of a
+// node, its history and its layouts so have their pods once. Threads may use different copies
+// without a lock. References to elements are valid until the list is changed.
+template <typename T>
+class SharedList {
+ public:
+  using value_type = T;
+  using const_iterator = typename std::vector<T>::const_iterator;
+  using iterator = const_iterator;
+
+  SharedList() = default;
+  SharedList(std::vector<T> items)  // NOLINT(google-explicit-constructor): as an assigned vector
+      : items_(items.empty() ? nullptr : std::make_shared<std::vector<T>>(std::move(items))) {}
+  SharedList(std::initializer_list<T> items) : SharedList(std::vector<T>(items)) {}
+
+  const std::vector<T>& get() const {
+    static const std::vector<T>& kEmpty = *new std::vector<T>();  // never destroyed
+    return items_ == nullptr ? kEmpty : *items_;
+  }
+  operator const std::vector<T>&() const { return get(); }  // NOLINT(google-explicit-constructor)
+  const_iterator begin() const { return get().begin(); }
+  const_iterator end() const { return get().end(); }
+  size_t size() const { return get().size(); }
+  bool empty() const { return get().empty(); }
+  const T& operator[](size_t place) const { return get()[place]; }
+  const T& front() const { return get().front(); }
+  const T& back() const { return get().back(); }
+
+  // Returns the elements of this copy alone, to change them.
+  std::vector<T>& Own() {
+    if (items_ == nullptr) {
+      items_ = std::make_shared<std::vector<T>>();
+    } else if (!IsUnshared()) {
+      items_ = std::make_shared<std::vector<T>>(*items_);
+    }
+    return *items_;
+  }
+  T& operator[](size_t place) { return Own()[place]; }
+  T& back() { return Own().back(); }
+  void push_back(T item) { Own().push_back(std::move(item)); }
+  void clear() { items_ = nullptr; }
+
+  friend bool operator==(const SharedList& a, const SharedList& b) {
+    return a.items_ == b.items_ || a.get() == b.get();
+  }
+
+ private:
+  // use_count() is a relaxed load. The copy of the pointer synchronizes with the thread that
+  // released the last other one: libstdc++ increments the count in acquire-release order.
+  bool IsUnshared() const { return std::shared_ptr<std::vector<T>>(items_).use_count() == 2; }
+
+  std::shared_ptr<std::vector<T>> items_;  // null: empty
+};
+
+}  // namespace gpuscaler
