@@ -61,11 +61,15 @@ def aggregator(program, addresses, port="any"):
 
 
 def seconds_until(began, condition, pause):
-    """Returns the seconds from `began` until `condition` is true, or infinity after a timeout."""
+    """Returns the seconds from `began` until `condition` is true, or infinity after a timeout.
+
+    Checks take at most a tenth of the time: the metrics page of 5,000 agents takes 0.1 s of a core.
+    """
     while time.monotonic() - began < VIEW_TIMEOUT_SECONDS:
+        check_began = time.monotonic()
         if condition():
             return time.monotonic() - began
-        time.sleep(pause)
+        time.sleep(max(pause, 9 * (time.monotonic() - check_began)))
     return math.inf
 
 

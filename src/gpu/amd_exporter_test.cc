@@ -99,7 +99,7 @@ TEST_F(AmdExporterTest, PartitionsFollowTheirGpuAndHaveTheirOwnActivity) {
   EXPECT_EQ(second.index, 0) << "its GPU's";
   EXPECT_EQ(second.utilization_percent, 40);
   EXPECT_EQ(second.memory_used_bytes, int64_t{12288} << 20);
-  EXPECT_EQ(snapshot.pods.at(static_cast<size_t>(second.holders.at(0).pod)).name, "web-1");
+  EXPECT_EQ(snapshot.pods.get().at(static_cast<size_t>(second.holders.at(0).pod)).name, "web-1");
 }
 
 TEST_F(AmdExporterTest, PowerOfAPartitionIsNotTheGpus) {

@@ -100,7 +100,7 @@ TEST_F(ListedSinceTest, IsTheKubeletsTimeAlsoForARestartedAgent) {
 }
 
 TEST_F(ListedSinceTest, WasReadyIsKept) {
-  const auto was_ready = [this] { return Read().pods.at(0).was_ready; };
+  const auto was_ready = [this] { return Read().pods.get().at(0).was_ready; };
   FakeKubelet::Pod web = Web(kUid0);
   kubelet_.SetPods({web});
   Query();

@@ -40,7 +40,7 @@ TEST_F(LostGpusTest, LostGpuKeepsItsPodAndIsUnreadable) {
   EXPECT_EQ(gap->reason, GpuGap::Reason::kFailed);
   EXPECT_EQ(gap->detail, "the driver no longer counts this GPU");
   ASSERT_EQ(lost.gpus[1].holders.size(), 1);
-  EXPECT_EQ(lost.pods.at(static_cast<size_t>(lost.gpus[1].holders[0].pod)).name, "web-1");
+  EXPECT_EQ(lost.pods.get().at(static_cast<size_t>(lost.gpus[1].holders[0].pod)).name, "web-1");
   EXPECT_EQ(ReadBoth().gpus.size(), 2) << "it is back";
 }
 
@@ -90,7 +90,7 @@ TEST_F(LostGpusTest, GpuThatThisAgentNeverSawIsUnreadableToo) {
   ASSERT_NE(gap, nullptr);
   EXPECT_EQ(gap->detail, "the driver no longer counts this GPU");
   ASSERT_EQ(lost.gpus[1].holders.size(), 1);
-  EXPECT_EQ(lost.pods.at(static_cast<size_t>(lost.gpus[1].holders[0].pod)).name, "web-1");
+  EXPECT_EQ(lost.pods.get().at(static_cast<size_t>(lost.gpus[1].holders[0].pod)).name, "web-1");
   EXPECT_EQ(ReadFirstAlone().gpus.size(), 2) << "once";
   kubelet_.SetPods({});
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
