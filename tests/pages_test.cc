@@ -91,6 +91,7 @@ TEST(Lint, ExitCodesDistinguishCleanFindingsAndUnreadable) {
 
 TEST(Lint, AFolderStandsForItsManifestsAndThoseBelowIt) {
   const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "manifests";
+  std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder / "team");
   EXPECT_THAT(RunProgram({"lint", folder}).err, HasSubstr("no file in this folder ends in .yaml"));
   std::ofstream(folder / "good.yaml") << kGood;
