@@ -12,9 +12,11 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
+SharedList<std::string> CopyOf(const SharedList<std::string>& list) { return list; }
+
 TEST(SharedList, CopiesShareTheirElements) {
   const SharedList<std::string> list = {"a", "b"};
-  const SharedList<std::string> copy = list;
+  const SharedList<std::string> copy = CopyOf(list);
   EXPECT_EQ(&copy.front(), &list.front());
   EXPECT_EQ(copy, list);
 }
@@ -34,7 +36,7 @@ TEST(SharedList, AChangedCopyLeavesTheOthersAsTheyWere) {
 TEST(SharedList, TheLastOwnerChangesItsElementsInPlace) {
   SharedList<std::string> list = {"a", "b"};
   const std::string* const first = &std::as_const(list).front();
-  { const SharedList<std::string> copy = list; }
+  { const SharedList<std::string> copy = CopyOf(list); }
   list[1] = "c";
   EXPECT_EQ(&std::as_const(list).front(), first);
 }
