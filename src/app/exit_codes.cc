@@ -15,8 +15,10 @@ std::span<const ExitCodeInfo> ExitCodes() {
        "environment variable or file, the value, and what is allowed."},
       {kExitCannotServe, "An address cannot be bound: taken, or not of this host."},
       {kExitUnavailable,
-       "gpus cannot read the GPUs or finds no such --device; query, top, explain or gpus --fleet "
-       "does not reach a scaler, or the scaler has no node yet."},
+       "gpus cannot read the GPUs or finds no such --device; query, top, explain, report or "
+       "gpus --fleet does not reach a scaler, report does not reach Prometheus, or the scaler has "
+       "no "
+       "node yet."},
       {kExitOutput,
        "Standard output cannot be written, as on a full disk; a reader that has gone is no error."},
   }};

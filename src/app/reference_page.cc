@@ -145,9 +145,9 @@ std::string OptionsSection() {
       "` names: a YAML map. Its keys are the flags' names without the leading dashes. An unknown "
       "key in it is an error; an unknown variable of our prefix is a warning, for others may share "
       "it; an empty "
-      "variable is none. Of a flag given twice the last one counts. What is for "
-      "other roles than that in force is an error as a flag, and a warning in the environment and "
-      "the file, which may be for all of them.\n\n",
+      "variable is none. If a flag is given twice, the last one counts. An option of another role "
+      "is an error as a flag. In the environment and the file, which may be for all roles, it is a "
+      "warning.\n\n",
       Head({"flag", "environment", "file key", "role", "default", "meaning"}));
   for (const Option& option : Options()) {
     const std::string roles = RolesText(option);

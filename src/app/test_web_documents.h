@@ -12,18 +12,18 @@ inline constexpr char kTestWorkloads[] = R"({"now":1767225600,"instance":"agg-7f
 {"namespace":"shop","name":"embed","trigger":"s0-embed","metric":"gpu_utilization","profile":"",
  "code":14,"message":"no GPU snapshot yet","value":null,"target":80,"target_type":"AverageValue",
  "replicas":1,"starting":0,"unreadable":1,"terminating":0,"active":false,"active_because":"",
- "desired":null,"trouble":"no GPU snapshot yet","asked_at":1767225590,
+ "desired":null,"trouble":"no GPU snapshot yet","requested_at":1767225590,
  "spark":[null,null,40,80]},
 {"namespace":"shop","name":"llm","trigger":"s0-llm","metric":"demand","profile":"vllm-inference",
  "code":0,"message":"","value":163.5,"target":80,"target_type":"AverageValue","replicas":2,
  "starting":1,"unreadable":0,"terminating":0,"active":true,"active_because":"163.5 > 5",
- "desired":3,"trouble":"","asked_at":1767225595,"spark":[0,80,120,163.5]},
+ "desired":3,"trouble":"","requested_at":1767225595,"spark":[0,80,120,163.5]},
 {"namespace":"zoo","name":"batch","trigger":"s0-a","metric":"gpu_utilization","code":0,"value":7,
  "target":80,"replicas":9,"starting":0,"unreadable":0,"terminating":0,"active":true,"desired":1,
- "trouble":"","asked_at":1767225595},
+ "trouble":"","requested_at":1767225595},
 {"namespace":"zoo","name":"batch","trigger":"s1-b","metric":"queue","code":0,"value":0,
  "target":5,"replicas":9,"starting":0,"unreadable":0,"terminating":0,"active":false,"desired":0,
- "trouble":"","asked_at":1767225595}]})";
+ "trouble":"","requested_at":1767225595}]})";
 
 inline constexpr char kTestFleet[] = R"({"now":1767225600,"instance":"agg-7f",
 "models":["NVIDIA H100"],"vendors":["NVIDIA"],"owners":["","shop/llm"],

@@ -56,6 +56,12 @@ std::string NameOf(const WebDocument& row) {
   return absl::StrCat(TextOf(row, "namespace"), "/", TextOf(row, "name"));
 }
 
+// What the workload scales on, as the web page names it.
+std::string MetricOrProfile(const WebDocument& row) {
+  std::string profile = TextOf(row, "profile");
+  return profile.empty() ? TextOf(row, "metric") : profile;
+}
+
 std::string ActiveText(const WebDocument& row) {
   if (IsError(row)) return "-";
   return BoolOf(row, "active") ? "yes" : "no";
@@ -174,7 +180,7 @@ TextTable WorkloadTable(const WebDocument& workloads, const TextStyle& style) {
         {.key = ExplanationPath(row),
          .cells = {Words(triggers[name] > 1 ? absl::StrCat(name, " ", TextOf(row, "trigger"))
                                             : name),
-                   Words(TextOf(row, "metric")), Amount(NumberOf(row, "value")),
+                   Words(MetricOrProfile(row)), Amount(NumberOf(row, "value")),
                    Amount(NumberOf(row, "target")), Amount(NumberOf(row, "replicas")),
                    Amount(NumberOf(row, "desired")), Amount(NumberOf(row, "starting")),
                    Amount(NumberOf(row, "unreadable")), Amount(NumberOf(row, "terminating")),

@@ -279,9 +279,9 @@ const std::vector<Option>& Table() {
       {.name = "hang-after",
        .member = &Config::hang_after,
        .value = "DURATION",
-       .help =
-           "Time without a completed reading after which /healthz fails, of an aggregator without "
-           "a look at what waits for an answer; at least 2 poll intervals.",
+       .help = "Time without a completed reading after which /healthz fails. An aggregator has no "
+               "readings: its time counts from the last check of waiting calls. At least 2 poll "
+               "intervals.",
        .least = 1,
        .most = kHour},
       {.name = "idle-after",

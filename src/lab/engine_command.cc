@@ -144,20 +144,21 @@ int RunEngine(const EngineFlags& flags) {
 
 std::vector<Flag> BatchFlags(EngineFlags* flags) {
   constexpr int kMaxRequests = 65536, kMaxTokens = 1'000'000'000;
-  return {IntFlag("max-num-seqs", "Requests in the batch at once, as vLLM's flag; the others wait.",
-                  {1, kMaxRequests}, &flags->max_num_seqs),
-          IntFlag("kv-cache-tokens", "Tokens of prompts and answers that the KV cache holds.",
-                  {16, kMaxTokens}, &flags->kv_cache_tokens),
-          NumberFlag("tokens-per-second", "Of a request that is alone in the batch.", 0.1, 10000,
-                     &flags->tokens_per_second),
-          NumberFlag("full-batch-tokens-per-second",
-                     "Of each request in a full batch; between the two, the time of a token is a "
-                     "straight line over the size of the batch.",
-                     0.1, 10000, &flags->full_batch_tokens_per_second),
-          WordFlag("preset", "NAME",
-                   "An engine with a known step time, batch and KV cache; replaces the four "
-                   "flags above.",
-                   PresetNames(), &flags->preset)};
+  return {
+      IntFlag("max-num-seqs", "Requests in the batch at once, as vLLM's flag; the others wait.",
+              {1, kMaxRequests}, &flags->max_num_seqs),
+      IntFlag("kv-cache-tokens", "Tokens of prompts and answers that the KV cache holds.",
+              {16, kMaxTokens}, &flags->kv_cache_tokens),
+      NumberFlag("tokens-per-second", "Tokens per second of a request that is alone in the batch.",
+                 0.1, 10000, &flags->tokens_per_second),
+      NumberFlag("full-batch-tokens-per-second",
+                 "Tokens per second of each request in a full batch; between the two, the time "
+                 "of a token is a straight line over the size of the batch.",
+                 0.1, 10000, &flags->full_batch_tokens_per_second),
+      WordFlag("preset", "NAME",
+               "An engine with a known step time, batch and KV cache; replaces the four "
+               "flags above.",
+               PresetNames(), &flags->preset)};
 }
 
 std::vector<Flag> GpuFileFlags(EngineGpuOptions* gpu) {
@@ -191,7 +192,7 @@ Command EngineCommand() {
   Command command = {
       .name = "engine",
       .help =
-          "Stand in for an inference engine: OpenAI's completions at the pace of a GPU, and "
+          "Simulate an inference engine: OpenAI's completions at the pace of a GPU, and "
           "vLLM's metrics page.",
       .flags = {TextFlag("bind-address", "ADDRESS", "Address to listen on.", &flags->bind_address),
                 IntFlag("port", "Port to listen on; 0: any free one, which the first log line has.",

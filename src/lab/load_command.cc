@@ -168,22 +168,23 @@ std::vector<Flag> ShapeFlags(LoadFlags* flags) {
                "high for a fifth of each period; sine. Or a file of lines SECONDS RATE, each "
                "until the next.",
                &flags->shape),
-      DurationFlag("period", "Of burst and sine.", absl::Seconds(1), absl::Hours(24),
+      DurationFlag("period", "Period of burst and sine.", absl::Seconds(1), absl::Hours(24),
                    &flags->period),
       DurationFlag("duration",
                    "How long requests are sent; 0: until the last line of a file, else 1m.",
                    absl::ZeroDuration(), absl::Hours(24), &flags->duration),
       SwitchFlag("poisson", "Send at random times of that rate, not evenly spaced ones.",
                  &flags->poisson),
-      IntFlag("seed", "Of the random times: the same seed, the same times.", {0}, &flags->seed)};
+      IntFlag("seed", "Seed of the random times: equal seeds give equal times.", {0},
+              &flags->seed)};
 }
 
 std::vector<Flag> WorkFlags(LoadFlags* flags) {
   constexpr int kMaxTokens = 131'072, kMaxConcurrent = 60'000;
   return {
-      IntFlag("prompt-tokens", "Of each request, about.", {1, kMaxTokens},
+      IntFlag("prompt-tokens", "Tokens of each prompt, about.", {1, kMaxTokens},
               &flags->work.prompt_tokens),
-      IntFlag("max-tokens", "Of each answer.", {1, kMaxTokens}, &flags->work.max_tokens),
+      IntFlag("max-tokens", "Tokens of each answer.", {1, kMaxTokens}, &flags->work.max_tokens),
       TextFlag("model", "NAME", "The model to request; empty: whichever is served.",
                &flags->work.model),
       IntFlag("concurrency",
@@ -191,7 +192,7 @@ std::vector<Flag> WorkFlags(LoadFlags* flags) {
               "latency.",
               {1, kMaxConcurrent}, &flags->limits.concurrency),
       DurationFlag("timeout",
-                   "Of a request; one that has waited here so long is not sent and counts as lost.",
+                   "Time limit of a request; one that waits longer to be sent counts as lost.",
                    absl::Milliseconds(1), absl::Hours(1), &flags->timeout)};
 }
 

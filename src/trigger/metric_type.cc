@@ -100,10 +100,11 @@ constexpr std::array<MetricTypeInfo, 33> kMetricTypes = {{
            EngineMetric::kPressurePercent,
            "How full an engine is: the larger of its KV cache and its requests against its limit; "
            "above 100 while requests wait, and twice the target at most"),
-    Engine(MetricType::kQueueWaitMs, "queue_wait_ms", "ms", Kind::kIntensive,
-           EngineMetric::kQueueWaitMs,
-           "How long the requests had waited that finished in the window: most engines report it "
-           "only then, late where answers are long"),
+    Engine(
+        MetricType::kQueueWaitMs, "queue_wait_ms", "ms", Kind::kIntensive,
+        EngineMetric::kQueueWaitMs,
+        "How long requests that finished in the window had waited. Most engines report it only at "
+        "the end, so it is late if answers are long"),
     Engine(MetricType::kRequestRate, "request_rate", "requests/s", Kind::kExtensive,
            EngineMetric::kRequestRate, "Requests done a second, over the window"),
     Engine(MetricType::kTtftMs, "ttft_ms", "ms", Kind::kIntensive,

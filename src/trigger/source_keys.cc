@@ -175,8 +175,8 @@ std::vector<KeyRow> PageRows() {
           KeyUse::kMetricsEndpoint),
       WordRow<PrometheusAbsent, &Settings::prometheus_absent>(
           "prometheusAbsent", "error",
-          "The value of a whole page without a series of prometheusMetric: error, as after a "
-          "typing error in its name, or 0, where the series come with the first request",
+          "What a whole page without a series of prometheusMetric means: error, as after a typing "
+          "error in its name; or 0, if the series come with the first request",
           KeyUse::kMetricsEndpointOrGateway),
   };
 }
@@ -212,7 +212,7 @@ std::vector<KeyRow> RedisRows() {
       {.name = "redisTls",
        .allowed = "true or false",
        .default_value = "false",
-       .help = "The server is spoken to over TLS, and its certificate verified",
+       .help = "Connects to the server over TLS, and verifies its certificate",
        .words = {"true", "false"},
        .read = ReadRedisTls,
        .use = KeyUse::kRedis},

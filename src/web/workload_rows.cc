@@ -64,7 +64,7 @@ TriggerKey KeyOf(const LiveTrigger& live) {
 }
 
 std::string WorkloadRow::Json(const std::string& spark) const {
-  return absl::StrCat(fields, ",\"asked_at\":", TimeJson(requested_at).dump(),
+  return absl::StrCat(fields, ",\"requested_at\":", TimeJson(requested_at).dump(),
                       spark.empty() ? "" : ",\"spark\":", spark, "}");
 }
 

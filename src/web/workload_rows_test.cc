@@ -51,7 +51,7 @@ TEST_F(WorkloadRowsTest, RowHasTheAnswerOfTheTrigger) {
                          {"active_because", "pod llm-0 is busy"},
                          {"desired", 3},
                          {"trouble", ""},
-                         {"asked_at", 1'767'225'590}}));
+                         {"requested_at", 1'767'225'590}}));
 }
 
 TEST_F(WorkloadRowsTest, DesiredIsExactInThousandths) {

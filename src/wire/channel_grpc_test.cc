@@ -15,7 +15,7 @@
 #include "base/mutex.h"
 #include "base/test_folder.h"
 #include "gtest/gtest.h"
-#include "wire/channel_test.h"
+#include "wire/test_channel.h"
 
 namespace gpuscaler {
 namespace {

@@ -1,6 +1,6 @@
 // Cases of any server, with our own as the peer (Debian's gRPC: channel_grpc_test.cc), and of
 // addresses without one.
-#include "wire/channel_test.h"
+#include "wire/test_channel.h"
 
 #include <sys/resource.h>
 

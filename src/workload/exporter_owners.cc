@@ -12,7 +12,7 @@ namespace {
 
 constexpr char kNamesNone[] =
     "the exporter's page names no pod, though GPUs are in use: it gets no answer from the kubelet, "
-    "or does not ask it (dcgm-exporter without --kubernetes)";
+    "or does not query it (dcgm-exporter without --kubernetes)";
 constexpr char kNamesNoMore[] = "the exporter's page names no pod any more, which may not last";
 
 }  // namespace

@@ -33,7 +33,7 @@ export interface Row {
   active_because: string;
   desired: number | null;
   trouble: string;
-  asked_at: number;
+  requested_at: number;
   spark?: (number | null)[];
 }
 

@@ -59,7 +59,7 @@ function CostTable(props: { cost: Cost }) {
   if (rows.length === 0) {
     return (
       <Notice kind="plain" title="No GPU-hours are counted yet">
-        Agents count them from their start. The first ones appear after some seconds.
+        This instance counts them from its start, every 15 s.
       </Notice>
     );
   }
@@ -126,7 +126,7 @@ export function CostView(props: { live: Live }) {
       <h1>Cost</h1>
       {isOff ? (
         <Notice kind="plain" title="Costs are not counted">
-          This instance receives no GPU-seconds from its agents.
+          This instance counts no GPU time.
         </Notice>
       ) : (
         <>

@@ -18,7 +18,7 @@ const SETTINGS: { key: string; name: string; unit: string; hint: string; min: nu
   { key: 'min', name: 'minimum', unit: 'replicas', hint: '0', min: 0, step: '1' },
   { key: 'max', name: 'maximum', unit: 'replicas', hint: 'as recorded', min: 1, step: '1' },
   { key: 'scale_down_window', name: 'scale-down window', unit: 's', hint: '300', min: 0, step: '1' },
-  { key: 'pods_per_minute', name: 'pods per minute', unit: '', hint: 'no limit', min: 1, step: '1' },
+  { key: 'pods_per_minute', name: 'pods per minute', unit: '', hint: 'as the HPA', min: 1, step: '1' },
 ];
 const TYPING_MS = 400;
 

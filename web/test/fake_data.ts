@@ -84,7 +84,7 @@ export function rows(now: number, count = WORKLOADS.length, hasHistory = true): 
         : index === 3
           ? '1 replica is unreadable: gpu-0007 is disconnected for 32 s'
           : '',
-      asked_at: now - 3,
+      requested_at: now - 3,
       ...(hasHistory
         ? {
             spark: Array.from({ length: 60 }, (_, back) =>
