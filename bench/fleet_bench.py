@@ -232,7 +232,7 @@ ROWS = [  # name, function, format
     ("simulated agents late by at most, ms", lambda one: one["agents_latest_ms"], ".0f"),
 ]
 
-BUDGETS = {  # of busy nodes: name, function, format, most
+BUDGETS = {  # busy nodes: name, function, format, most
     "1000": [("% of a core", lambda busy: busy["cpu_percent_of_a_core"], ".1f", 20),
              ("RSS, MiB", lambda busy: busy["rss_mib"], ".0f", 120),
              ("GetMetrics p99, ms", lambda busy: busy["GetMetrics"]["p99"], ".2f", 5),

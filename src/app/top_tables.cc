@@ -56,7 +56,7 @@ std::string NameOf(const WebDocument& row) {
   return absl::StrCat(TextOf(row, "namespace"), "/", TextOf(row, "name"));
 }
 
-// What the workload scales on, as the web page names it.
+// Returns the name that the web page shows beside the workload.
 std::string MetricOrProfile(const WebDocument& row) {
   std::string profile = TextOf(row, "profile");
   return profile.empty() ? TextOf(row, "metric") : profile;

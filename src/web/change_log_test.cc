@@ -35,12 +35,13 @@ TEST_F(ChangeLogTest, FirstBatchHasEverything) {
   Update({RowNamed("a", 1), RowNamed("b", 2)});
   const EventBatch batch = log_.Since(0);
   ASSERT_NE(batch.text, nullptr);
-  EXPECT_EQ(*batch.text,
-            "event: workloads\n"
-            "data: {\"now\":1767225600,\"rows\":[{\"name\":\"a\",\"value\":1,\"requested_at\":"
-            "1767225600},{\"name\":\"b\",\"value\":2,\"requested_at\":1767225600}],\"removed\":[]}\n\n"
-            "event: fleet\n"
-            "data: {\"now\":1767225600,\"version\":1,\"nodes\":2,\"gpus\":16}\n\n");
+  EXPECT_EQ(
+      *batch.text,
+      "event: workloads\n"
+      "data: {\"now\":1767225600,\"rows\":[{\"name\":\"a\",\"value\":1,\"requested_at\":"
+      "1767225600},{\"name\":\"b\",\"value\":2,\"requested_at\":1767225600}],\"removed\":[]}\n\n"
+      "event: fleet\n"
+      "data: {\"now\":1767225600,\"version\":1,\"nodes\":2,\"gpus\":16}\n\n");
   EXPECT_EQ(log_.Since(batch.version).text, nullptr);
 }
 
