@@ -198,6 +198,7 @@ void ServerStream::FinishNow(const absl::Status& status) {
     // OK without its message is not a response.
     if (!call_->outgoing_.empty() || !call_->status_.has_value()) call_->status_ = Unshared(status);
     while (!call_->outgoing_.empty()) call_->DropLast();
+    call_->sends_headers_ = false;  // a status of its own needs no window
   }
   if (handler_ != nullptr) handler_->OnEnd();
   handler_ = nullptr;
