@@ -297,6 +297,26 @@ TEST_F(WireServerTest, RefusesCompressedMessagesWithTheEncodingThatItAccepts) {
                                                        Pair("grpc-accept-encoding", "identity")}));
 }
 
+TEST_F(WireServerTest, RefusesOtherContentTypes) {
+  Start();
+  const auto status_for = [this](const char* content_type) {
+    RawClient client(server_->port());
+    client.Begin();
+    // The last field of a name counts.
+    client.Send(CallHead(1, "/test.Echo/Nothing", Literal("content-type", content_type)));
+    const auto answer = client.Read(FrameType::kHeaders);
+    return answer.has_value() ? FieldsOf(answer->payload)[":status"] : "none";
+  };
+  for (const char* const grpc :
+       {"application/grpc", "application/grpc+proto", "application/grpc;charset=utf-8"}) {
+    EXPECT_EQ(status_for(grpc), "200") << grpc;
+  }
+  for (const char* const other : {"application/grpc-web", "application/grpc-web+proto",
+                                  "application/grpcs", "application/json"}) {
+    EXPECT_EQ(status_for(other), "415") << other;
+  }
+}
+
 TEST_F(WireServerTest, DrainsOldConnectionsWithoutLosingCalls) {
   // A round trip is waited for for a second: a machine that pauses longer gets another try.
   const auto attempt = [this] {
