@@ -64,12 +64,13 @@ std::string KeyPem(EVP_PKEY* key) {
 
 }  // namespace
 
-TestCa::TestCa(const std::string& common_name)
+TestCa::TestCa(const std::string& common_name, const TestCa* issuer)
     : key_(NewKey()), cert_(NewCert(common_name, key_.get(), absl::Hours(24), -absl::Hours(24))) {
-  X509_set_issuer_name(cert_.get(), X509_get_subject_name(cert_.get()));
+  if (issuer == nullptr) issuer = this;
+  X509_set_issuer_name(cert_.get(), X509_get_subject_name(issuer->cert_.get()));
   AddExtension(cert_.get(), {NID_basic_constraints, "critical,CA:TRUE"});
   AddExtension(cert_.get(), {NID_key_usage, "critical,keyCertSign,cRLSign"});
-  X509_sign(cert_.get(), key_.get(), EVP_sha256());
+  X509_sign(cert_.get(), issuer->key_.get(), EVP_sha256());
   pem_ = CertPem(cert_.get());
 }
 

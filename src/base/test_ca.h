@@ -20,7 +20,8 @@ struct TestCertificate {
 
 class TestCa {
  public:
-  explicit TestCa(const std::string& common_name);
+  // A root, or an intermediate authority with a certificate of `issuer`.
+  explicit TestCa(const std::string& common_name, const TestCa* issuer = nullptr);
 
   const std::string& pem() const { return pem_; }
 

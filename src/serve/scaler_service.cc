@@ -220,6 +220,8 @@ class ScalerService::Impl {
   // Returns false if there is no answer yet. If `last`, always answers.
   bool Try(const TriggerQuery& query, bool last);
   void Wait(const TriggerQuery& query);
+  // Returns true, and counts the call, if the client has ended it.
+  bool DropIfEnded(const Call& call);
   // Refuses the call and returns true if it has waited too long for a thread.
   bool RefuseIfLate(const Call& call);
   // Runs `task` on deciding_ or explaining_. Refuses the call if too many calls, or too many bytes,
@@ -337,7 +339,7 @@ bool ScalerService::Impl::AnswerFromCache(const TriggerQuery& query) {
 }
 
 void ScalerService::Impl::Decide(TriggerQuery query) {
-  if (RefuseIfLate(query.call)) return;
+  if (DropIfEnded(query.call) || RefuseIfLate(query.call)) return;
   if (query.parsed == nullptr) {
     query.parsed = evaluator_.Parse(*query.trigger);
     if (AnswerFromCache(query)) return;
@@ -366,6 +368,14 @@ void ScalerService::Impl::Wait(const TriggerQuery& query) {
   };
   waiting_.Add(query.call.arrived + options_.snapshot_timeout, query.call.call->headers().peer,
                query.trigger->size_bytes(), attempt);
+}
+
+bool ScalerService::Impl::DropIfEnded(const Call& call) {
+  const bool has_ended = call.call->is_finished();
+  if (has_ended) {
+    metrics_.Answered(call.rpc, absl::StatusCode::kCancelled, real_.Now() - call.arrived);
+  }
+  return has_ended;
 }
 
 bool ScalerService::Impl::RefuseIfLate(const Call& call) {

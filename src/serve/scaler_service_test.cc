@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <future>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -544,6 +545,37 @@ TEST(ScalerService, ExplanationDelaysNoOtherClient) {
   EXPECT_EQ(ValueOf(other.GetMetrics(RefOf({{"window", "0s"}}))), 60) << "a new decision";
   barrier.Open();
   EXPECT_TRUE(explanation.get().ok());
+}
+
+TEST(ScalerService, CallsThatTheirClientHasEndedCostNoDecision) {
+  ServedScaler scaler;
+  scaler.Sample({BusyGpu(0, 60)});
+  const auto begin = [&](const char* window) {
+    externalscaler::GetMetricsRequest request;
+    *request.mutable_scaledobjectref() = RefOf({{"window", window}});
+    auto call = std::make_unique<TestCall<GetMetricsRequest, GetMetricsResponse>>(
+        scaler.client.channel(), "/externalscaler.ExternalScaler/GetMetrics");
+    call->Send(request);
+    return call;
+  };
+  Barrier barriers[2];  // one for each thread that decides
+  scaler.counted.AtNextDecision([&] { barriers[0].Pass(); });
+  const auto first = begin("1s");
+  ASSERT_TRUE(barriers[0].WaitForArrival());
+  scaler.counted.AtNextDecision([&] { barriers[1].Pass(); });
+  const auto second = begin("2s");
+  ASSERT_TRUE(barriers[1].WaitForArrival());
+
+  const auto third = begin("3s");
+  ASSERT_EQ(CheckHealth(scaler.client), absl::OkStatus()) << "the server has the third call";
+  third->Cancel();
+  ASSERT_EQ(CheckHealth(scaler.client), absl::OkStatus()) << "the server has its end";
+  for (Barrier& barrier : barriers) barrier.Open();
+  EXPECT_TRUE(Eventually([&] {
+    return scaler.counted.answered(Rpc::kGetMetrics, absl::StatusCode::kCancelled) == 1;
+  }));
+  for (const auto* call : {&first, &second}) EXPECT_EQ((*call)->WaitForEnd(), absl::OkStatus());
+  EXPECT_EQ(scaler.counted.decided(Outcome::kValue), 2);
 }
 
 TEST(ScalerService, ParsingMetadataDelaysNoOtherClient) {

@@ -333,6 +333,16 @@ TEST_P(ChannelToPlainPeer, NamesAServerWithoutTls) {
   EXPECT_EQ(end.connect_fault->handshake, HandshakeFault::kNoTls) << end.status;
 }
 
+TEST_F(ChannelTest, TrustsAnIntermediateAuthorityWithoutItsRoot) {
+  const TestCa intermediate("intermediate CA", &ca_);
+  peer_ = WirePeer::Tls().start(intermediate);
+  const TestCertificate pair = intermediate.Issue("client");
+  const auto tls = ClientTls({.cert = pair.cert, .key = pair.key, .ca = intermediate.pem()});
+  ASSERT_TRUE(tls.ok()) << tls.status();
+  target_ = {.address = peer_->address(), .tls = [context = *tls] { return context; }};
+  EXPECT_EQ(Call("Echo", "").end.status, absl::OkStatus());
+}
+
 TEST_F(ChannelTest, ManyConnectionsShareALoop) {
   Serve(WirePeer::Plain());
   std::vector<std::unique_ptr<Channel>> channels;

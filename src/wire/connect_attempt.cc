@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -128,14 +129,20 @@ void ConnectAttempt::StartLookup() {
   }
   event_ = NewEvent<&ConnectAttempt::OnLookup>(loop_, this, lookup_->finished, EV_READ);
   event_add(event_.get(), nullptr);
-  std::thread([lookup = lookup_, host = host_] {
-    auto addresses = AddressesOf(host);
-    {
-      MutexLock lock(lookup->mutex);
-      lookup->addresses = std::move(addresses);
-    }
-    eventfd_write(lookup->finished, 1);
-  }).detach();
+  try {
+    std::thread([lookup = lookup_, host = host_] {
+      auto addresses = AddressesOf(host);
+      {
+        MutexLock lock(lookup->mutex);
+        lookup->addresses = std::move(addresses);
+      }
+      eventfd_write(lookup->finished, 1);
+    }).detach();
+  } catch (const std::system_error& error) {  // such as the pids limit of a container
+    Fail(absl::UnavailableError(
+        absl::StrCat("cannot connect to ", target_.address,
+                     ": no thread can resolve the name: ", error.code().message())));
+  }
 }
 
 void ConnectAttempt::OnLookup() {

@@ -27,6 +27,7 @@ namespace {
 using grpc::health::v1::HealthCheckRequest;
 
 constexpr char kWait[] = "/test.Test/Wait";
+constexpr char kEnd[] = "/test.Test/End";
 constexpr char kAnswer[] = "/test.Test/Answer";
 constexpr char kRequest[] = "/test.Test/Request";
 constexpr char kLarge[] = "/test.Test/Large";
@@ -61,6 +62,12 @@ class LimitsTest : public testing::Test {
     auto server = WireServer::Start(
         std::move(options),
         {{kWait, [this](auto& call) { return std::make_unique<Wait>(*this, call); }},
+         {kEnd,
+          [this](auto& call) {
+            call->FinishNow(absl::ResourceExhaustedError("enough"));
+            call->SendHeaders();
+            return std::make_unique<Wait>(*this, call);
+          }},
          {kAnswer, [](auto& call) { return std::make_unique<AnswerAtOnce>(call); }},
          Unary<HealthCheckRequest>(
              kRequest, [](const std::shared_ptr<ServerCall>& call,
@@ -719,6 +726,18 @@ TEST_F(LimitsTest, FinishNowResetsCallsThatAreNotRead) {
   const auto reset = client.Read(FrameType::kReset);
   ASSERT_TRUE(reset.has_value());
   EXPECT_EQ(reset->payload, BigEndian(8, 4)) << "CANCEL";
+  EXPECT_TRUE(Eventually([this] { return ended_ == 1; }));
+}
+
+// The headers are not sent when the call ends.
+TEST_F(LimitsTest, FinishNowSendsAStatusWithoutAWindowInsteadOfHeaders) {
+  Start();
+  RawClient client(server_->port());
+  client.Begin(kNoWindow);
+  client.Send(CallHead(1, kEnd));
+  const auto status = client.Read(FrameType::kHeaders);
+  ASSERT_TRUE(status.has_value());
+  EXPECT_EQ(status->flags & kEndStream, kEndStream);
   EXPECT_TRUE(Eventually([this] { return ended_ == 1; }));
 }
 

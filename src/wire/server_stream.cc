@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "wire/event_loop.h"
 #include "wire/grpc_text.h"
@@ -29,6 +30,12 @@ std::string StatusText(const absl::Status& status) {
   size_t end = kLongestStatusText;
   while (end > 0 && (text[end] & 0xC0) == 0x80) --end;  // inside a UTF-8 character
   return PercentEncoded(absl::StrCat(text.substr(0, end), "..."));
+}
+
+// gRPC over HTTP/2: "application/grpc", alone or with "+proto" or ";parameter".
+bool IsGrpc(absl::string_view content_type) {
+  if (!absl::ConsumePrefix(&content_type, "application/grpc")) return false;
+  return content_type.empty() || content_type[0] == '+' || content_type[0] == ';';
 }
 
 std::vector<nghttp2_nv> ResponseFields() {
@@ -75,7 +82,7 @@ void ServerStream::AddHeader(absl::string_view name, absl::string_view value) {
   } else if (name == ":method") {
     if (value != "POST") refused_ = absl::UnimplementedError("gRPC calls are POST requests");
   } else if (name == "content-type") {
-    is_grpc_ = absl::StartsWith(value, "application/grpc");
+    is_grpc_ = IsGrpc(value);
   } else if (name == "grpc-encoding") {
     if (value.empty() || value == "identity") return;
     refused_ = absl::UnimplementedError(
@@ -198,6 +205,7 @@ void ServerStream::FinishNow(const absl::Status& status) {
     // OK without its message is not a response.
     if (!call_->outgoing_.empty() || !call_->status_.has_value()) call_->status_ = Unshared(status);
     while (!call_->outgoing_.empty()) call_->DropLast();
+    call_->sends_headers_ = false;  // a status of its own needs no window
   }
   if (handler_ != nullptr) handler_->OnEnd();
   handler_ = nullptr;

@@ -131,6 +131,13 @@ TEST_F(ServerTlsTest, TrustsTheNewestAuthorityOfClients) {
   EXPECT_EQ(ServerNameFor(theirs), "second");
 }
 
+TEST_F(ServerTlsTest, TrustsAnIntermediateAuthorityWithoutItsRoot) {
+  const TestCa intermediate("our intermediate CA", &ca_);
+  Start(intermediate.pem());
+  EXPECT_EQ(ServerNameFor(intermediate.Issue("client")), "first");
+  EXPECT_EQ(ServerNameFor(ca_.Issue("client")), "") << "the root is not trusted";
+}
+
 TEST_F(ServerTlsTest, CountsRefusedHandshakesByReason) {
   const TestCa other("another CA");
   Start(ca_.pem());

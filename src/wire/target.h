@@ -28,7 +28,8 @@ struct Target {
   // another `keepalive_timeout`, the connection is closed.
   absl::Duration keepalive = absl::Minutes(1);
   absl::Duration keepalive_timeout = absl::Seconds(20);
-  // Bounds each of connecting, the TLS handshake and the server's first frame.
+  // Bounds connecting to an address together with the TLS handshake, and then the server's first
+  // frame. If there are several addresses, each but the last one has 2 s at most.
   absl::Duration connect_timeout = absl::Seconds(20);
 };
 

@@ -42,6 +42,8 @@ absl::Status TrustAuthorities(SSL_CTX* context, const std::string& authorities,
     has_any = X509_STORE_add_cert(store, authority.get()) == 1 || has_any;
   }
   if (!has_any) return UnusableText(what);
+  // cert-manager's ca.crt has only an intermediate authority if the issuer's secret has no root.
+  X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
   ERR_clear_error();
   return absl::OkStatus();
 }

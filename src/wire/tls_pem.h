@@ -15,7 +15,8 @@ namespace gpuscaler {
 absl::Status UseCertificate(SSL_CTX* context, const std::string& certificate_chain,
                             const std::string& private_key);
 
-// Trusts certificates of these authorities. INVALID_ARGUMENT: no authority can be read. The message
+// Trusts certificates of these authorities, also of an intermediate one without its root.
+// INVALID_ARGUMENT: no authority can be read. The message
 // names `what`, such as "CA".
 absl::Status TrustAuthorities(SSL_CTX* context, const std::string& authorities,
                               absl::string_view what);
