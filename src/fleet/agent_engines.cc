@@ -56,6 +56,7 @@ void AgentEngines::Subscribe(std::shared_ptr<const EngineSubscription> wanted) {
     const bool is_same =
         subscription_ == wanted || (subscription_ != nullptr && *subscription_ == *wanted);
     if (is_same && now - subscribed_at_ < kRenewEvery) return;
+    if (!sent_.Take(now)) return;  // far below kMessagesPerSecond of the agent
     subscription_ = std::move(wanted);
     subscribed_at_ = now;
     message = Subscription();

@@ -16,6 +16,7 @@
 #include "signal/engine_subscription.h"
 #include "signal/found_engines.h"
 #include "telemetry.pb.h"
+#include "wire/token_bucket.h"
 
 namespace gpuscaler {
 
@@ -35,7 +36,8 @@ class AgentEngines : public WatchEnginesCall::Receiver {
   const std::string& node() const { return node_; }
 
   // Subscribes for 90 s: sent to the agent if it differs from the last one or is 30 s later, and
-  // after a reconnect. Keeps the object. It must not be null.
+  // after a reconnect. After 20 at once, one is sent per second: the others are ignored, and the
+  // caller must repeat the newest. Keeps the object. It must not be null.
   void Subscribe(std::shared_ptr<const EngineSubscription> wanted);
 
   // Connects if there is a subscription, or cancels an idle stream. Must be called by one thread,
@@ -69,6 +71,8 @@ class AgentEngines : public WatchEnginesCall::Receiver {
   // Null: there was none yet.
   std::shared_ptr<const EngineSubscription> subscription_ ABSL_GUARDED_BY(mutex_);
   absl::Time subscribed_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  // A restarted aggregator gets its triggers one after another, each with a namespace to add.
+  TokenBucket sent_ ABSL_GUARDED_BY(mutex_) = TokenBucket(20, 1);
   ReconnectingCall<WatchEnginesCall> calls_;  // last: destroyed before what its calls use
 };
 

@@ -196,6 +196,26 @@ TEST_F(AgentEnginesTest, SubscriptionReachesTheAgent) {
   EXPECT_THAT(agent.log().Subscription().namespaces, IsEmpty()) << "the lease has ended";
 }
 
+// A restarted aggregator gets its triggers one after another, and each adds a namespace.
+TEST_F(AgentEnginesTest, ManyChangesAtOnceStayBelowTheLimitOfTheAgent) {
+  EngineAgent agent;
+  const auto watch = Watch(agent.address());
+  const auto subscribe = [&](int i) {
+    watch->Subscribe(std::make_shared<EngineSubscription>(SubscribedIn(absl::StrCat("team-", i))));
+  };
+  const auto has = [&](int i) {
+    return agent.log().Subscription().namespaces.contains(absl::StrCat("team-", i));
+  };
+  for (int i = 2; i <= 200; ++i) subscribe(i);
+  EXPECT_TRUE(Becomes([&] { return has(20); }));
+  clock_.Advance(absl::Seconds(1));
+  subscribe(200);
+  EXPECT_TRUE(Becomes([&] { return has(200); }));
+  EXPECT_FALSE(has(21));
+  EXPECT_TRUE(Becomes([&] { return watch->is_open(); }));
+  EXPECT_EQ(watch->counts().attempts, 1);
+}
+
 TEST_F(AgentEnginesTest, DisabledDiscoveryIsReported) {
   EngineAgent agent(false);
   const auto watch = Watch(agent.address());

@@ -16,6 +16,9 @@ namespace wire = telemetry::v1;
 // A broken sensor may send an implausible value with every reading.
 constexpr absl::Duration kImplausibleLogInterval = absl::Minutes(10);
 
+// Each request for a reading that is not there yet renews the subscription.
+constexpr absl::Duration kShortestRenewal = absl::Seconds(10);
+
 // An agent without a message by then may be gone, and must not hold up others.
 constexpr absl::Duration kFirstMessageWithin = absl::Seconds(2);
 
@@ -79,8 +82,10 @@ void AgentStream::Subscribe(const CostlyReadings& wanted, absl::Duration lease) 
   message.set_lease_seconds(static_cast<uint32_t>(absl::ToInt64Seconds(lease)));
   {
     MutexLock lock(mutex_);
+    const absl::Time until = clock_.Now() + lease;
+    if (wanted == subscription_ && until - subscribed_until_ < kShortestRenewal) return;
     subscription_ = wanted;
-    subscribed_until_ = clock_.Now() + lease;
+    subscribed_until_ = until;
   }
   calls_.Send(message);
 }

@@ -53,7 +53,8 @@ class AgentStream : public WatchCall::Receiver {
   // Ends the call for good, without a wait: the destructor waits.
   void Stop() { calls_.Stop(); }
 
-  // Subscribes to costly readings for `lease`, now and after a reconnect.
+  // Subscribes to costly readings for `lease`, now and after a reconnect. Ignored if it is the same
+  // subscription and prolongs the lease by less than 10 s.
   void Subscribe(const CostlyReadings& wanted, absl::Duration lease);
 
   // Sends the owners of the pods that the node had before the agent began, if a call is under way.

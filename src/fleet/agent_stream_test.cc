@@ -14,6 +14,7 @@
 #include "base/fake_clock.h"
 #include "base/mutex.h"
 #include "base/periodic_thread.h"
+#include "base/test_eventually.h"
 #include "fleet/test_agent.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -293,6 +294,30 @@ TEST_F(AgentStreamTest, SubscriptionIsSentAtOnceAndAfterAReconnect) {
   stream->Tick();
   received_.WaitForReading(5000);
   EXPECT_EQ(agent->leases().Subscription(agent->clock().Now() + absl::Seconds(80)), kWanted);
+}
+
+// Each request for a costly reading that is missing renews the subscription.
+TEST_F(AgentStreamTest, UnchangedSubscriptionIsNotSentAgainWithinSeconds) {
+  TestAgent agent;
+  agent.Read(1);
+  const auto stream = Watch(agent.address());
+  received_.WaitForReading(1);
+  const absl::Time ends = agent.clock().Now() + absl::Seconds(60);
+  const auto is_read = [&] { return agent.leases().Subscription(ends - absl::Seconds(1)).pcie; };
+  stream->Subscribe({.pcie = true}, absl::Seconds(60));
+  EXPECT_TRUE(Eventually(is_read));
+  agent.clock().Advance(absl::Seconds(5));
+  stream->Subscribe({.pcie = true}, absl::Seconds(60));
+  const Pod former = {.namespace_name = "team-a",
+                      .name = "llama-0",
+                      .owners = {{"Deployment", "llama"}},
+                      .owner_listed_since = clock_.Now()};
+  stream->SendFormerPods({former});
+  EXPECT_TRUE(Eventually([&] { return !agent.former_pods().empty(); }));
+  EXPECT_FALSE(agent.leases().Subscription(ends).pcie);
+  clock_.Advance(absl::Seconds(10));
+  stream->Subscribe({.pcie = true}, absl::Seconds(60));
+  EXPECT_TRUE(Eventually([&] { return agent.leases().Subscription(ends).pcie; }));
 }
 
 TEST_F(AgentStreamTest, AgentBeforeItsFirstReadingHasNoNode) {

@@ -24,22 +24,57 @@ EngineLog::EngineLog(const Clock& clock, std::function<void()> on_more_wanted, s
 
 EngineSubscription EngineLog::Subscription() {
   MutexLock lock(mutex_);
-  return DropUnsubscribed();
+  DropUnsubscribed();
+  return all_;
 }
 
-EngineSubscription EngineLog::SubscribedAt(absl::Time now) {
-  subscriptions_.Sweep(now);
-  EngineSubscription all;
-  for (const auto& [subscription, until] : subscriptions_) {
-    all.namespaces[subscription.first].Add(subscription.second);
+void EngineLog::RemoveEnded(absl::Time now) {
+  if (now < next_end_) return;
+  all_ = {};
+  next_end_ = absl::InfiniteFuture();
+  for (auto each = leases_.begin(); each != leases_.end();) {
+    const auto& [key, lease] = *each;
+    if (now < lease.until) {
+      all_.namespaces[key.first].Add(key.second);
+      next_end_ = std::min(next_end_, lease.until);
+      ++each;
+      continue;
+    }
+    if (lease.stranger.has_value()) {
+      const auto held = by_stranger_.find(*lease.stranger);
+      if (--held->second == 0) by_stranger_.erase(held);
+      --by_strangers_;
+    }
+    each = leases_.erase(each);
   }
-  return all;
 }
 
-EngineSubscription EngineLog::DropUnsubscribed() {
-  EngineSubscription wanted = SubscribedAt(clock_.Now());
+bool EngineLog::HasRoom(const std::optional<std::string>& stranger) const {
+  if (leases_.size() >= 2 * kMaxNamespacesSubscribed) return false;
+  if (!stranger.has_value()) return true;
+  const auto held = by_stranger_.find(*stranger);
+  const size_t own = held == by_stranger_.end() ? 0 : held->second;
+  const size_t by_others = by_strangers_ - own;
+  return own < (kMaxNamespacesSubscribed - by_others) / 2;
+}
+
+bool EngineLog::Add(const Key& key, const Lease& lease) {
+  leases_.emplace(key, lease);
+  next_end_ = std::min(next_end_, lease.until);
+  if (lease.stranger.has_value()) {
+    ++by_stranger_[*lease.stranger];
+    ++by_strangers_;
+  }
+  const auto [all, is_new] = all_.namespaces.try_emplace(key.first);
+  const EngineSubscription::Interest before = all->second;
+  all->second.Add(key.second);
+  return is_new || all->second != before;
+}
+
+void EngineLog::DropUnsubscribed() {
+  RemoveEnded(clock_.Now());
   for (auto each = namespaces_.begin(); each != namespaces_.end();) {
-    if (wanted.namespaces.contains(each->first)) {
+    if (all_.namespaces.contains(each->first)) {
       ++each;
       continue;
     }
@@ -47,24 +82,33 @@ EngineSubscription EngineLog::DropUnsubscribed() {
     each = namespaces_.erase(each);
   }
   NumberEngines();
-  return wanted;
 }
 
-void EngineLog::Subscribe(const EngineSubscription& wanted, absl::Time until) {
+size_t EngineLog::Subscribe(const EngineSubscription& wanted, absl::Time until,
+                            const std::optional<std::string>& stranger) {
+  until = absl::UnixEpoch() + absl::Ceil(until - absl::UnixEpoch(), absl::Seconds(1));
   bool is_more = false;
+  size_t refused = 0;
   {
     MutexLock lock(mutex_);
     const absl::Time now = clock_.Now();
-    const EngineSubscription before = SubscribedAt(now);
-    for (auto [name, interest] : wanted.namespaces) {
-      interest.look_back = absl::Ceil(interest.look_back, kLookBackStep);
-      const bool is_known = subscriptions_.contains({name, interest});
-      if (!is_known && subscriptions_.size() >= kMaxNamespacesSubscribed) continue;
-      subscriptions_.Renew({name, interest}, until);
+    RemoveEnded(now);
+    if (until <= now) return 0;
+    for (const auto& [name, interest] : wanted.namespaces) {
+      Key key(name, interest);
+      key.second.look_back = absl::Ceil(interest.look_back, kLookBackStep);
+      const auto known = leases_.find(key);
+      if (known != leases_.end()) {
+        known->second.until = std::max(known->second.until, until);
+      } else if (HasRoom(stranger)) {
+        is_more |= Add(key, {.until = until, .stranger = stranger});
+      } else {
+        ++refused;
+      }
     }
-    is_more = SubscribedAt(now) != before;
   }
   if (is_more && on_more_wanted_ != nullptr) on_more_wanted_();
+  return refused;
 }
 
 void EngineLog::List(const absl::StatusOr<NodeEngines>& found) {
@@ -105,10 +149,10 @@ void EngineLog::AddReading(const EngineAddress& place, const EngineUpdate& updat
                            .bytes = EncodeEngine(id->second, update).SerializeAsString()});
   kept.bytes += SizeOf(kept.readings.back());
   bytes_ += SizeOf(kept.readings.back());
-  const EngineSubscription wanted = SubscribedAt(clock_.Now());
-  const auto interest = wanted.namespaces.find(place.namespace_name);
+  RemoveEnded(clock_.Now());
+  const auto interest = all_.namespaces.find(place.namespace_name);
   const absl::Duration look_back =
-      interest == wanted.namespaces.end() ? absl::ZeroDuration() : interest->second.look_back;
+      interest == all_.namespaces.end() ? absl::ZeroDuration() : interest->second.look_back;
   while (kept.readings.front().at < update.at - look_back) DropOldest(kept);
   MakeRoom();
   Changed();
@@ -180,9 +224,11 @@ bool EngineLog::AppendNew(const EngineSubscription& wanted, Cursor& cursor,
   MutexLock lock(mutex_);
   if (lists_ == 0) return false;
   const bool list_is_new = cursor.list != lists_ || cursor.wanted != wanted;
-  if (list_is_new) *message.mutable_list() = ListOf(wanted);
-  cursor.list = lists_;
-  cursor.wanted = wanted;
+  if (list_is_new) {
+    *message.mutable_list() = ListOf(wanted);
+    cursor.list = lists_;
+    cursor.wanted = wanted;
+  }
   std::erase_if(cursor.next,
                 [&](const auto& next) { return !wanted.namespaces.contains(next.first); });
   size_t bytes = 0;

@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -13,7 +14,6 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "base/lease_set.h"
 #include "base/mutex.h"
 #include "signal/engine_subscription.h"
 #include "signal/found_engines.h"
@@ -21,7 +21,8 @@
 
 namespace gpuscaler {
 
-// Far above the namespaces on a node, and far below what a hostile reader might send.
+// Far above the namespaces on a node, and far below what a hostile reader might send. The limit of
+// one message, and of all readers of the lowest rank together.
 inline constexpr size_t kMaxNamespacesSubscribed = 4096;
 
 // Connects the discovery of this node's engines with the readers over the network. Thread-safe.
@@ -41,9 +42,15 @@ class EngineLog {
   void List(const absl::StatusOr<NodeEngines>& found);
   void AddReading(const EngineAddress& place, const EngineUpdate& update);
 
-  // Readers call this. Adds a subscription until `until`. Namespaces beyond
-  // kMaxNamespacesSubscribed are ignored; one with several interests counts as several.
-  void Subscribe(const EngineSubscription& wanted, absl::Time until);
+  // Readers call this. Adds a subscription until `until`, rounded up to a second. `stranger` is the
+  // address of a reader of the lowest rank (OpenReaders); nullopt: it has a higher one.
+  //
+  // Returns how many new namespaces are refused; one with several interests counts as several. At
+  // most 2 * kMaxNamespacesSubscribed are kept. kMaxNamespacesSubscribed of them are for strangers,
+  // where one address has at most half of what the others leave. A namespace counts for the reader
+  // that subscribed to it first, and no reader is refused what another one has.
+  size_t Subscribe(const EngineSubscription& wanted, absl::Time until,
+                   const std::optional<std::string>& stranger = std::nullopt);
 
   // A reader's position. A new cursor is before all kept readings of the subscription.
   struct Cursor {
@@ -79,11 +86,24 @@ class EngineLog {
     size_t bytes = 0;  // size of `readings`
   };
 
+  // A namespace, and what is needed of its engines.
+  using Key = std::pair<std::string, EngineSubscription::Interest>;
+  struct Lease {
+    absl::Time until;                     // a whole second
+    std::optional<std::string> stranger;  // for which it counts
+  };
+
   static size_t SizeOf(const Entry& entry);
-  // Returns the union of the readers' subscriptions.
-  EngineSubscription SubscribedAt(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns the same, and drops everything outside it.
-  EngineSubscription DropUnsubscribed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Removes leases that have ended, and updates all_. Leases end at whole seconds, so this looks at
+  // all of them once a second at most.
+  void RemoveEnded(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns true if one more namespace can be kept.
+  bool HasRoom(const std::optional<std::string>& stranger) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns true if all_ has more than before.
+  bool Add(const Key& key, const Lease& lease) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Drops everything outside all_.
+  void DropUnsubscribed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NumberEngines() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DropOldest(Namespace& from) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MakeRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -100,10 +120,13 @@ class EngineLog {
   const size_t most_bytes_;
   mutable Mutex mutex_;
   mutable CondVar changed_;
-  // Key: a namespace, and what is needed of its engines.
-  LeaseSet<std::pair<std::string, EngineSubscription::Interest>> subscriptions_
-      ABSL_GUARDED_BY(mutex_);
-  int64_t lists_ ABSL_GUARDED_BY(mutex_) = 0;  // number of lists so far
+  std::map<Key, Lease> leases_ ABSL_GUARDED_BY(mutex_);
+  EngineSubscription all_ ABSL_GUARDED_BY(mutex_);  // the union of leases_
+  // No lease ends earlier.
+  absl::Time next_end_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
+  std::map<std::string, size_t> by_stranger_ ABSL_GUARDED_BY(mutex_);  // leases, by address
+  size_t by_strangers_ ABSL_GUARDED_BY(mutex_) = 0;                    // sum of the above
+  int64_t lists_ ABSL_GUARDED_BY(mutex_) = 0;                          // number of lists so far
   absl::Status search_error_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Namespace> namespaces_ ABSL_GUARDED_BY(mutex_);  // that were searched
   std::set<std::string> namespaces_of_records_ ABSL_GUARDED_BY(mutex_);

@@ -1,5 +1,6 @@
 #include "fleet/engine_log.h"
 
+#include <ctime>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -21,6 +22,18 @@ class EngineLogTest : public testing::Test {
  protected:
   void Subscribe(const EngineSubscription& wanted, absl::Duration lease = absl::Minutes(10)) {
     log_.Subscribe(wanted, clock_.Now() + lease);
+  }
+  // Returns how many namespaces are refused.
+  size_t SubscribeFrom(const std::string& stranger, const EngineSubscription& wanted,
+                       absl::Duration lease = absl::Hours(3)) {
+    return log_.Subscribe(wanted, clock_.Now() + lease, stranger);
+  }
+  static EngineSubscription ManyNamespaces(const std::string& prefix) {
+    EngineSubscription wanted;
+    for (size_t i = 0; i < kMaxNamespacesSubscribed; ++i) {
+      wanted.namespaces[absl::StrCat(prefix, i)] = {};
+    }
+    return wanted;
   }
   void Read(const EngineAddress& place, double running) {
     clock_.Advance(absl::Seconds(1));
@@ -74,12 +87,8 @@ TEST_F(EngineLogTest, SubscriptionIsTheUnionUntilLeasesEnd) {
 
 TEST_F(EngineLogTest, SubscribedNamespacesAreLimited) {
   Subscribe(a_);
-  for (int reader = 0; reader < 3; ++reader) {
-    EngineSubscription wanted;
-    for (int i = 0; i < 4000; ++i) wanted.namespaces[absl::StrCat("r", reader, "-", i)] = {};
-    Subscribe(wanted);
-  }
-  EXPECT_EQ(log_.Subscription().namespaces.size(), kMaxNamespacesSubscribed);
+  for (const char* reader : {"r0-", "r1-", "r2-"}) Subscribe(ManyNamespaces(reader));
+  EXPECT_EQ(log_.Subscription().namespaces.size(), 2 * kMaxNamespacesSubscribed);
   clock_.Advance(absl::Minutes(5));
   Subscribe(a_, absl::Minutes(10));
   clock_.Advance(absl::Minutes(5));
@@ -88,10 +97,61 @@ TEST_F(EngineLogTest, SubscribedNamespacesAreLimited) {
 
 TEST_F(EngineLogTest, SubscriptionsWithManyLookBacksAreBounded) {
   Subscribe(a_);
-  for (int minutes = 1; minutes <= 5000; ++minutes) {
+  for (int minutes = 1; minutes <= 9000; ++minutes) {
     Subscribe(SubscribedIn("team-b", absl::Minutes(minutes)));
   }
-  EXPECT_LT(log_.Subscription().namespaces["team-b"].look_back, absl::Minutes(5000));
+  EXPECT_LT(log_.Subscription().namespaces["team-b"].look_back, absl::Minutes(9000));
+}
+
+TEST_F(EngineLogTest, AggregatorsMaySubscribeWhateverStrangersHold) {
+  for (const char* stranger : {"10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"}) {
+    EXPECT_GT(SubscribeFrom(stranger, ManyNamespaces(stranger)), 0u);
+  }
+  const EngineSubscription wanted = ManyNamespaces("team-");
+  EXPECT_EQ(log_.Subscribe(wanted, clock_.Now() + absl::Minutes(10)), 0u);
+  const EngineSubscription all = log_.Subscription();
+  for (const auto& each : wanted.namespaces) {
+    ASSERT_TRUE(all.namespaces.contains(each.first)) << each.first;
+  }
+}
+
+TEST_F(EngineLogTest, AStrangerHasHalfOfWhatTheOthersLeave) {
+  constexpr size_t kHalf = kMaxNamespacesSubscribed / 2;
+  EXPECT_EQ(SubscribeFrom("10.0.0.1", ManyNamespaces("x-")), kHalf);
+  EXPECT_EQ(SubscribeFrom("10.0.0.1", ManyNamespaces("y-")), kMaxNamespacesSubscribed);
+  EXPECT_EQ(SubscribeFrom("10.0.0.2", a_), 0u);
+  EXPECT_TRUE(log_.Subscription().namespaces.contains("team-a"));
+  EXPECT_EQ(SubscribeFrom("10.0.0.1", a_), 0u) << "another reader has it";
+  EXPECT_EQ(SubscribeFrom("10.0.0.2", ManyNamespaces("z-")), kHalf + kHalf / 2 + 1);
+}
+
+TEST_F(EngineLogTest, AStrangersShareIsFreeOnceItsLeasesHaveEnded) {
+  EXPECT_GT(SubscribeFrom("10.0.0.1", ManyNamespaces("x-"), absl::Seconds(90)), 0u);
+  EXPECT_EQ(SubscribeFrom("10.0.0.1", a_), 1u);
+  clock_.Advance(absl::Seconds(90));
+  EXPECT_EQ(SubscribeFrom("10.0.0.1", a_), 0u);
+  EXPECT_EQ(log_.Subscription(), a_);
+}
+
+TEST_F(EngineLogTest, LeaseEndsAtTheNextWholeSecond) {
+  Subscribe(a_, absl::Milliseconds(1500));
+  clock_.Advance(absl::Milliseconds(1999));
+  EXPECT_EQ(log_.Subscription(), a_);
+  clock_.Advance(absl::Milliseconds(1));
+  EXPECT_THAT(log_.Subscription().namespaces, IsEmpty());
+}
+
+// A union of all subscriptions takes 1 ms.
+TEST_F(EngineLogTest, MessagesAndReadingsCostTheSameWithManySubscriptions) {
+  Subscribe(a_, absl::Hours(3));
+  Subscribe(ManyNamespaces("x-"), absl::Hours(3));
+  log_.List(TestEngines({TestPlace("llm-0")}));
+  const std::clock_t began = std::clock();  // this process's time of the processors
+  for (int i = 0; i < 20'000; ++i) {
+    Subscribe({}, absl::Hours(3));
+    log_.AddReading(TestPlace("llm-0"), TestUpdates(clock_.Now(), i));
+  }
+  EXPECT_LT((std::clock() - began) / CLOCKS_PER_SEC, 10);
 }
 
 TEST_F(EngineLogTest, LaterReaderGetsThePast) {

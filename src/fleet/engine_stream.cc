@@ -1,8 +1,11 @@
 #include "fleet/engine_stream.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/printable_text.h"
 #include "base/status_macros.h"
@@ -28,15 +31,25 @@ absl::Status BoundSubscription(const wire::EngineSubscription& wanted) {
 }  // namespace
 
 EngineStream::EngineStream(ReaderContext& context, std::shared_ptr<ServerCall> call, Closed closed,
-                           EngineLog* log, const TelemetryLog& telemetry)
-    : ReaderStream(context, std::move(call), std::move(closed)), log_(log), telemetry_(telemetry) {}
+                           EngineLog* log, const TelemetryLog& telemetry, RankOf rank_of)
+    : ReaderStream(context, std::move(call), std::move(closed)),
+      log_(log),
+      telemetry_(telemetry),
+      rank_of_(std::move(rank_of)) {}
 
 absl::Status EngineStream::Take(const wire::EngineSubscription& wanted) {
   RETURN_IF_ERROR(BoundSubscription(wanted));
   subscription_ = DecodeSubscription(wanted);
   const absl::Duration lease =
       std::min<absl::Duration>(absl::Seconds(wanted.lease_seconds()), kLongestLease);
-  log_->Subscribe(subscription_, context_.clock.Now() + lease);
+  const auto stranger = rank_of_(*this) > 0 ? std::nullopt : std::make_optional(peer());
+  const size_t refused = log_->Subscribe(subscription_, context_.clock.Now() + lease, stranger);
+  if (refused > 0) {
+    LogRefusal(absl::StrCat(refused, " namespaces: the agent keeps ", 2 * kMaxNamespacesSubscribed,
+                            ", ", kMaxNamespacesSubscribed,
+                            " of them for readers that are no aggregators, where one address has "
+                            "at most half of what the others leave"));
+  }
   return absl::OkStatus();
 }
 

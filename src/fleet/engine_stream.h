@@ -1,6 +1,7 @@
 // A stream to one reader of the engines that an agent finds.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "absl/status/status.h"
@@ -15,10 +16,13 @@ namespace gpuscaler {
 class EngineStream
     : public ReaderStream<telemetry::v1::EngineSubscription, telemetry::v1::EngineTelemetry> {
  public:
+  // Returns OpenReaders::RankOf(). Must not block.
+  using RankOf = std::function<int(const EngineStream&)>;
+
   // All references must outlive it. The first message has the node of `telemetry`. `log` null: the
   // call must be ended before the first subscription.
   EngineStream(ReaderContext& context, std::shared_ptr<ServerCall> call, Closed closed,
-               EngineLog* log, const TelemetryLog& telemetry);
+               EngineLog* log, const TelemetryLog& telemetry, RankOf rank_of);
 
  private:
   absl::Status Take(const telemetry::v1::EngineSubscription& wanted) override
@@ -29,6 +33,7 @@ class EngineStream
 
   EngineLog* const log_;
   const TelemetryLog& telemetry_;
+  const RankOf rank_of_;
   EngineSubscription subscription_ ABSL_GUARDED_BY(mutex_);
   EngineLog::Cursor cursor_ ABSL_GUARDED_BY(mutex_);
 };

@@ -195,6 +195,38 @@ TEST_F(OpenReadersTest, AggregatorDisplacesAnotherEngineReader) {
   EXPECT_EQ(service_->engine_counts().readers, kPlaces);
 }
 
+TEST_F(OpenReadersTest, StrangersCannotTakeTheNamespacesOfAggregators) {
+  StartWithAggregator();
+  EngineSubscription invented;
+  for (size_t i = 0; i < kMaxNamespacesSubscribed; ++i) {
+    invented.add_namespaces()->set_name(absl::StrCat("invented-", i));
+  }
+  invented.set_lease_seconds(3 * 3600);
+  testing::internal::CaptureStderr();
+  std::vector<std::shared_ptr<Channel>> channels;
+  std::vector<std::unique_ptr<TestCall<EngineSubscription, EngineTelemetry>>> calls;
+  const auto subscribe = [&](const char* address, const EngineSubscription& wanted) {
+    channels.push_back(From(address));
+    calls.push_back(std::make_unique<TestCall<EngineSubscription, EngineTelemetry>>(
+        *channels.back(), kWatchEngines));
+    calls.back()->Write(wanted);
+    EXPECT_FALSE(calls.back()->WaitForMessages(1).empty());
+  };
+  subscribe(kAttacker, invented);
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr("event=subscription_refused"));
+  EXPECT_THAT(log, HasSubstr("2048 namespaces"));
+  EXPECT_EQ(engines_.Subscription().namespaces.size(), kMaxNamespacesSubscribed / 2);
+  EngineSubscription teams;
+  for (size_t i = 0; i < kMaxNamespacesSubscribed; ++i) {
+    teams.add_namespaces()->set_name(absl::StrCat("team-", i));
+  }
+  teams.set_lease_seconds(90);
+  subscribe(kAggregator, teams);
+  EXPECT_EQ(engines_.Subscription().namespaces.size(),
+            kMaxNamespacesSubscribed / 2 + kMaxNamespacesSubscribed);
+}
+
 TEST_F(OpenReadersTest, AddressesShareThePlacesWithoutAggregators) {
   Start(nullptr);
   const auto attacker = Open(kPlaces, kAttacker);

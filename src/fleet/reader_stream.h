@@ -9,18 +9,28 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mutex.h"
 #include "base/rate_limit.h"
 #include "fleet/gpu_wire.h"
 #include "wire/server_call.h"
+#include "wire/token_bucket.h"
 
 namespace gpuscaler {
 
 // Limits for the log of new readers: lines per minute, and characters of a reader's name.
 inline constexpr int kReadersLogged = 10;
 inline constexpr size_t kLongestReader = 253;
+
+// Limits for the messages of one stream: a burst, and a rate per second. Aggregators stay below.
+// They send a subscription at the start, every 30 s, and when it changes: for engines 20 at once
+// and then 1 a second (AgentEngines), for costly readings one every 10 s (AgentStream), besides one
+// with the former pods of a new agent.
+inline constexpr int kMessagesAtOnce = 50;
+inline constexpr int kMessagesPerSecond = 5;
 
 // Shared by all streams of one method.
 struct ReaderContext {
@@ -31,6 +41,7 @@ struct ReaderContext {
   std::atomic<int64_t> readings = 0;
   std::atomic<int64_t> bytes = 0;  // size of the messages, without the overhead of gRPC and TCP
   RateLimit lines{clock, kReadersLogged, absl::Minutes(1)};
+  RateLimit refusals{clock, 1, absl::Minutes(1)};  // lines on refused subscriptions
 };
 
 // At most one message is being sent. The next one is composed from the newest state when that is
@@ -58,6 +69,7 @@ class ReaderStream : public ServerCall::Handler {
 
   void OnMessage(std::string bytes) override {
     if (call_->is_finished()) return;
+    if (!messages_.Take(context_.clock.Now())) return End(TooManyMessages());
     Incoming incoming;
     if (!incoming.ParseFromString(bytes)) {
       return End(absl::InternalError("the message is not one of the method's"));
@@ -107,6 +119,13 @@ class ReaderStream : public ServerCall::Handler {
     return true;
   }
 
+  // `why` must not contain text of the reader.
+  void LogRefusal(const std::string& why) const {
+    const auto dropped = context_.refusals.Pass();
+    if (!dropped) return;
+    LogWarn("subscription_refused", {{"peer", peer()}, {"why", why}, {"dropped", *dropped}});
+  }
+
   bool is_subscribed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return is_subscribed_; }
   bool has_sent() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return sent_at_ != absl::InfinitePast();
@@ -116,6 +135,14 @@ class ReaderStream : public ServerCall::Handler {
   Mutex mutex_;
 
  private:
+  absl::Status TooManyMessages() const {
+    const std::string why =
+        absl::StrCat("a stream may have ", kMessagesAtOnce, " messages at once, and then ",
+                     kMessagesPerSecond, " a second");
+    LogRefusal(why);
+    return absl::ResourceExhaustedError(why);
+  }
+
   void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     Outgoing message;
     if (!is_subscribed_ || is_writing_ || call_->is_finished() || !Compose(message)) return;
@@ -130,6 +157,7 @@ class ReaderStream : public ServerCall::Handler {
 
   const std::shared_ptr<ServerCall> call_;
   const Closed closed_;
+  TokenBucket messages_{kMessagesAtOnce, kMessagesPerSecond};  // used by the loop's thread only
   bool is_subscribed_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Time sent_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();

@@ -108,7 +108,8 @@ std::shared_ptr<EngineStream> TelemetryService::WatchEngines(
   return engine_streams_.Open(
       std::make_shared<EngineStream>(
           engine_context_, call, [this](const auto* ended) { engine_streams_.Closed(ended); },
-          engine_log_, log_),
+          engine_log_, log_,
+          [this](const EngineStream& reader) { return engine_streams_.RankOf(reader); }),
       refusal);
 }
 

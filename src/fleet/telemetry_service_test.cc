@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/fake_clock.h"
+#include "base/test_eventually.h"
 #include "fleet/gpu_wire.h"
 #include "fleet/telemetry_wire.h"
 #include "fleet/test_readings.h"
@@ -228,6 +229,28 @@ TEST_F(TelemetryServiceTest, CostlyReadingsAreLeasedAndTakenAtOnce) {
   reader.Subscribe(wanted);
   while (!leases_.Subscription(clock_.Now() + absl::Seconds(89)).pcie) reader.Next();
   EXPECT_EQ(woken_, 1) << "a renewal needs no wake-up";
+}
+
+TEST_F(TelemetryServiceTest, TooManyMessagesOfAReaderEndItsStream) {
+  Read(10);
+  FollowingReader reader(port_, Past(0));
+  Subscription last = Past(0);
+  last.set_lease_seconds(90);
+  const auto send = [&](int messages) {
+    for (int i = 1; i < messages; ++i) reader.Subscribe(Past(0));
+    reader.Subscribe(last);
+  };
+  last.set_pcie(true);
+  send(49);
+  EXPECT_TRUE(Eventually([&] { return leases_.Subscription(clock_.Now()).pcie; }));
+  clock_.Advance(absl::Seconds(5));
+  last.set_activity(true);
+  send(25);
+  EXPECT_TRUE(Eventually([&] { return leases_.Subscription(clock_.Now()).activity; }));
+  send(1);
+  const absl::Status end = reader.End();
+  EXPECT_EQ(end.code(), absl::StatusCode::kResourceExhausted) << end;
+  EXPECT_THAT(std::string(end.message()), HasSubstr("50 messages at once, and then 5 a second"));
 }
 
 TEST_F(TelemetryServiceTest, SlowReaderGetsEveryReadingInAFewMessages) {
