@@ -123,7 +123,7 @@ class Agent {
   SimulatedNode node_;
   TelemetryLog log_;
   ReaderContext context_;
-  OpenReaders<WatchStream> readers_{kMaxReaders, nullptr};
+  OpenReaders<WatchStream> readers_{clock_, kMaxReaders, nullptr};
   std::unique_ptr<WireServer> server_;
 };
 

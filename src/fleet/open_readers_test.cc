@@ -199,6 +199,7 @@ TEST_F(OpenReadersTest, AddressesShareThePlacesWithoutAggregators) {
   Start(nullptr);
   const auto attacker = Open(kPlaces, kAttacker);
   GpuReader aggregator(From(kAggregator), kWatch);
+  TakeReading();  // a second later
   EXPECT_TRUE(aggregator.Reads());
   ExpectTooMany(attacker.back()->End(), "to another address");
   for (const char* address : {kAggregator, kAttacker}) {
@@ -219,7 +220,10 @@ TEST_F(OpenReadersTest, RefusalOfANewAggregatorResolvesTheNames) {
   is_listed_ = true;
   bool reads = false;
   const absl::Time end = absl::Now() + absl::Seconds(20);
-  while (!reads && absl::Now() < end) reads = GpuReader(From(kAggregator), kWatch).Reads();
+  while (!reads && absl::Now() < end) {
+    TakeReading();  // a second later
+    reads = GpuReader(From(kAggregator), kWatch).Reads();
+  }
   EXPECT_TRUE(reads);
   ExpectTooMany(strangers.back()->End(), "given to an aggregator");
 }
@@ -236,6 +240,7 @@ TEST_F(OpenReadersTest, ReaderWithACertificateComesFirst) {
                                      Target{.address = absl::StrCat("127.0.0.1:", server_->port()),
                                             .tls = [context = *tls] { return context; }});
   };
+  TakeReading();  // a second later
   const auto others = Open(kPlaces, channel({}));
   ASSERT_TRUE(server_->SetTls({.cert = pair.cert, .key = pair.key, .ca = ca.pem()}).ok());
   GpuReader aggregator(channel(pair), kWatch);
@@ -264,6 +269,66 @@ TEST_F(OpenReadersTest, LogsFewReadersOfEachKindAndTheStartOfTheirNames) {
 
 // Refused readers may stay open in any number, if they do not read their status.
 TEST(OpenReaders, RefusedReadersDoNotSlowNewOnes) {
+// Each stream costs the event loop time, also if it ends at once.
+TEST_F(OpenReadersTest, AnAddressOpensFewStreams) {
+  StartWithAggregator();
+  const auto stranger = From(kStranger);
+  const auto expect_refused = [&] {
+    const absl::Status end = GpuReader(stranger, kWatch).End();
+    EXPECT_EQ(end.code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_THAT(std::string(end.message()), HasSubstr("64 streams at once, then 2 per second"));
+  };
+  for (int i = 0; i < 64; ++i) EXPECT_TRUE(GpuReader(stranger, kWatch).Reads()) << i;
+  expect_refused();
+  EXPECT_EQ(service_->counts().refused_as_too_many, 1);
+  EXPECT_TRUE(EngineReader(stranger, kWatchEngines).Reads()) << "the other method has its own";
+  EXPECT_TRUE(GpuReader(From(kAggregator), kWatch).Reads());
+  TakeReading();  // a second later
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(GpuReader(stranger, kWatch).Reads()) << i;
+  expect_refused();
+}
+
+// Refused readers may stay open in any number, if they do not read their status.
+TEST(OpenReaders, RefusedReadersDoNotSlowNewOnes) {
+// Each stream costs the event loop time, also if it ends at once.
+TEST_F(OpenReadersTest, AnAddressOpensFewStreams) {
+  StartWithAggregator();
+  const auto stranger = From(kStranger);
+  const auto expect_refused = [&] {
+    const absl::Status end = GpuReader(stranger, kWatch).End();
+    EXPECT_EQ(end.code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_THAT(std::string(end.message()), HasSubstr("64 streams at once, then 2 per second"));
+  };
+  for (int i = 0; i < 64; ++i) EXPECT_TRUE(GpuReader(stranger, kWatch).Reads()) << i;
+  expect_refused();
+  EXPECT_EQ(service_->counts().refused_as_too_many, 1);
+  EXPECT_TRUE(EngineReader(stranger, kWatchEngines).Reads()) << "the other method has its own";
+  EXPECT_TRUE(GpuReader(From(kAggregator), kWatch).Reads());
+  TakeReading();  // a second later
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(GpuReader(stranger, kWatch).Reads()) << i;
+  expect_refused();
+}
+
+TEST_F(OpenReadersTest, NamespacesOfOtherReadersLeaveRoomForThoseOfAggregators) {
+  StartWithAggregator();
+  const auto subscription = [](const std::string& name) {
+    Subscription wanted;
+    wanted.add_namespaces(name);
+    return wanted;
+  };
+  std::vector<std::unique_ptr<GpuReader>> strangers;
+  for (int i = 0; i < kMaxNamespaceSets; ++i) {
+    strangers.push_back(std::make_unique<GpuReader>(From(kStranger), kWatch,
+                                                    subscription(absl::StrCat("invented-", i))));
+    EXPECT_TRUE(strangers.back()->Reads()) << i;
+  }
+  const absl::Status end = GpuReader(From(kAttacker), kWatch, subscription("another")).End();
+  EXPECT_EQ(end.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(end.message()), HasSubstr("8 different sets of namespaces"));
+  GpuReader aggregator(From(kAggregator), kWatch, subscription("team-a"));
+  EXPECT_TRUE(aggregator.ReadsUntil(TakeReading()));
+}
+
   struct Stream : ServerCall::Handler {
     explicit Stream(int& looked_at) : looked_at(looked_at) {}
     const std::string& peer() const {
@@ -278,12 +343,14 @@ TEST(OpenReaders, RefusedReadersDoNotSlowNewOnes) {
     int& looked_at;
     const std::string address = kAttacker;
   };
-  OpenReaders<Stream> readers(2, nullptr);
+  FakeClock clock;
+  OpenReaders<Stream> readers(clock, 2, nullptr);
   int looked_at = 0, by_first = 0;
   std::vector<std::shared_ptr<Stream>> streams;
   for (int i = 0; i < 1000; ++i) {
     looked_at = 0;
     streams.push_back(readers.Open(std::make_shared<Stream>(looked_at)));
+    clock.Advance(absl::Seconds(1));
     if (i == 2) by_first = looked_at;
   }
   EXPECT_GT(by_first, 0);

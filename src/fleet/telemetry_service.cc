@@ -50,8 +50,8 @@ TelemetryService::TelemetryService(const TelemetryOptions& options, const Clock&
       log_(options.horizon, Self(options)),
       context_{.clock = clock, .heartbeat = options.heartbeat},
       engine_context_{.clock = clock, .heartbeat = options.heartbeat},
-      streams_(options.max_readers, options.aggregators),
-      engine_streams_(options.max_readers, options.aggregators) {
+      streams_(clock, options.max_readers, options.aggregators),
+      engine_streams_(clock, options.max_readers, options.aggregators) {
   thread_ = std::make_unique<PeriodicThread>("telemetry", absl::ZeroDuration(),
                                              [this] { SendReadings(); });
   if (engine_log_ == nullptr) return;
