@@ -15,6 +15,9 @@ namespace wire = telemetry::v1;
 // node.
 constexpr size_t kMaxTelemetryBytes = size_t{256} << 10;
 
+// Every 32nd entry has its whole state too, so the start of a reader decodes at most 32 readings.
+constexpr int64_t kReadingsPerWhole = 32;
+
 wire::Reading Parsed(const std::string& bytes) {
   wire::Reading reading;
   reading.ParseFromString(bytes);
@@ -142,7 +145,11 @@ void TelemetryLog::Add(const NodeSnapshot& read) {
   const bool was_known = encoder_.last() && IsAttributed(*encoder_.last());
   if (was_known && !IsAttributed(snapshot)) attributed_ = WholeReading(*encoder_.last());
   if (const auto reading = encoder_.Encode(snapshot)) {
-    entries_.push_back({.taken_at = snapshot.taken_at, .bytes = reading->SerializeAsString()});
+    Entry entry{.taken_at = snapshot.taken_at, .bytes = reading->SerializeAsString()};
+    if (End() % kReadingsPerWhole == 0) {
+      entry.whole = WholeReading(*encoder_.last()).SerializeAsString();
+    }
+    entries_.push_back(std::move(entry));
   }
   newest_at_ = snapshot.taken_at;
   // With the values that were sent, so that all readers get the same ones.
@@ -158,16 +165,16 @@ void TelemetryLog::Add(const NodeSnapshot& read) {
 int64_t TelemetryLog::End() const { return first_ + static_cast<int64_t>(entries_.size()); }
 
 void TelemetryLog::Begin(Cursor& cursor, wire::Telemetry& message) const {
-  ReadingDecoder decoder = before_;
   const bool is_new = cursor.next < 0;
   const absl::Time from = is_new ? newest_at_ - cursor.history : absl::InfinitePast();
-  size_t next = 0;
-  absl::StatusOr<NodeSnapshot> snapshot;
-  do {
-    snapshot = decoder.Decode(Parsed(entries_[next].bytes), {});
-    ++next;
-  } while (next < entries_.size() && entries_[next].taken_at <= from);
-  cursor.next = first_ + static_cast<int64_t>(next);
+  const auto later =
+      std::ranges::upper_bound(entries_.begin() + 1, entries_.end(), from, {}, &Entry::taken_at);
+  cursor.next = first_ + (later - entries_.begin());
+  auto entry = later - 1;
+  while (entry != entries_.begin() && entry->whole.empty()) --entry;
+  ReadingDecoder decoder = before_;
+  auto snapshot = decoder.Decode(Parsed(entry->whole.empty() ? entry->bytes : entry->whole), {});
+  while (++entry != later) snapshot = decoder.Decode(Parsed(entry->bytes), {});
   const wire::Reading reading = WholeReading(*snapshot);
   const bool is_missed = is_new && attributed_ && !IsAttributed(*snapshot);
   if (is_missed && attributed_->taken_us() < reading.taken_us()) {

@@ -76,6 +76,8 @@ class TelemetryLog {
 
   // Appends the first reading for a new reader, or after readings were dropped: a whole one, which
   // replaces all before it. If that reading has no known GPU holders, the last one with known
+    // The state after it as a whole reading, from which Begin() decodes. Empty for most entries.
+    std::string whole;
   // holders comes before it: readers that were connected then still use it.
   void Begin(Cursor& cursor, telemetry::v1::Telemetry& message) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -1,5 +1,7 @@
 #include "fleet/telemetry_log.h"
 
+#include <time.h>
+
 #include <memory>
 #include <string>
 #include <vector>
@@ -92,6 +94,68 @@ TEST_F(TelemetryLogTest, ReaderBeginsAtItsHistory) {
   Reader newest{.cursor = {.history = absl::ZeroDuration()}};
   TakeAll(newest);
   EXPECT_THAT(newest.seen, testing::ElementsAre(99));
+}
+
+// Power and temperature change by less than what is sent, and by more.
+TEST_F(TelemetryLogTest, NewReaderHasTheStateOfTheOthersWhereverItBegins) {
+  Reader old{.cursor = {.history = kHorizon}};
+  std::vector<Reader> readers;
+  const auto state = [](const Reader& reader) {
+    return WholeReading(reader.history.Newest()).SerializeAsString();
+  };
+  const auto read = [&](int i) {
+    now_ += kLogTick;
+    NodeSnapshot snapshot = SnapshotOf(2, now_);
+    AddPods(snapshot);
+    snapshot.gpus[0].power_watts = 300 + 0.7 * (i % 11);
+    snapshot.gpus[1].temperature_celsius = 50 + 0.4 * (i % 7);
+    if (i % 3 == 0) snapshot.gpus[1].memory_used_bytes = int64_t{i} << 28;
+    memory_.Annotate(snapshot);
+    log_.Add(snapshot);
+    TakeAll(old);
+  };
+  for (int i = 0; i < 150; ++i) {
+    read(i);
+    if (i < 50) continue;
+    for (const int ticks : {0, 1, 20, 45}) {
+      Reader& reader = readers.emplace_back(Reader{.cursor = {.history = ticks * kLogTick}});
+      TakeAll(reader);
+      EXPECT_EQ(state(reader), state(old)) << i << ", " << ticks;
+      EXPECT_LE(reader.at.front(), now_ - ticks * kLogTick) << i << ", " << ticks;
+    }
+  }
+  read(150);
+  for (Reader& reader : readers) {
+    TakeAll(reader);
+    EXPECT_EQ(state(reader), state(old));
+  }
+}
+
+// A client may begin and end streams as fast as it can.
+TEST_F(TelemetryLogTest, NewReaderCostsAsMuchInALogOfManyReadings) {
+  const auto cpu_time = [] {
+    timespec used = {};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return absl::DurationFromTimespec(used);
+  };
+  absl::Duration few, many;
+  for (const auto& [readings, cost] : {std::pair(32, &few), std::pair(896, &many)}) {
+    TelemetryLog log(absl::Minutes(15), {});
+    for (int i = 0; i < readings; ++i) {
+      NodeSnapshot snapshot = SnapshotOf(8, now_ + i * kLogTick);
+      for (GpuSample& gpu : snapshot.gpus) gpu.utilization_percent = i % 100;
+      log.Add(snapshot);
+    }
+    const absl::Duration before = cpu_time();
+    for (int i = 0; i < 20; ++i) {
+      TelemetryLog::Cursor cursor{.history = kLogTick};
+      Telemetry message;
+      log.AppendNew(cursor, message);
+      EXPECT_EQ(message.readings_size(), 2);
+    }
+    *cost = cpu_time() - before;
+  }
+  EXPECT_LT(many, 5 * few) << "28 times the readings";
 }
 
 TEST_F(TelemetryLogTest, KeepsTheReadingAtTheStartOfTheHorizon) {
