@@ -39,16 +39,20 @@ wire::Node TelemetryLog::node() const {
 }
 
 absl::StatusOr<std::shared_ptr<const TelemetryLog>> TelemetryLog::LogOf(
-    const std::set<std::string>& namespaces) {
+    const std::set<std::string>& namespaces, bool is_aggregator) {
   MutexLock lock(mutex_);
   std::erase_if(parts_, [](const auto& part) { return part.second.expired(); });
-  if (const auto known = parts_.find(namespaces); known != parts_.end()) {
+  const auto sets = std::ranges::count_if(
+      parts_, [is_aggregator](const auto& part) { return part.first.first == is_aggregator; });
+  const std::pair key(is_aggregator, namespaces);
+  if (const auto known = parts_.find(key); known != parts_.end()) {
     if (auto part = known->second.lock()) return part;
-  } else if (parts_.size() >= kMaxNamespaceSets) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("readers of this agent have ", kMaxNamespaceSets,
-                     " different sets of namespaces, which is the most: give aggregators behind "
-                     "one Service the same --namespaces"));
+  } else if (sets >= kMaxNamespaceSets) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        is_aggregator ? "aggregators" : "readers that are not known as aggregators",
+        " of this agent have ", kMaxNamespaceSets,
+        " different sets of namespaces, which is the most: give aggregators behind one Service the "
+        "same --namespaces"));
   }
   wire::Node self = node_;
   self.clear_name();  // and the others: the first reading sets them
@@ -58,10 +62,23 @@ absl::StatusOr<std::shared_ptr<const TelemetryLog>> TelemetryLog::LogOf(
   {
     MutexLock part_lock(part->mutex_);
     part->filter_.emplace(namespaces, horizon_);
+    part->has_past_ = false;
   }
-  Replay(*part);
-  parts_[namespaces] = part;
+  parts_[key] = part;
   return part;
+}
+
+void TelemetryLog::FillParts() {
+  MutexLock lock(mutex_);
+  for (const auto& each : parts_) {
+    const auto part = each.second.lock();
+    if (part != nullptr && !part->HasPast()) Replay(*part);
+  }
+}
+
+bool TelemetryLog::HasPast() const {
+  MutexLock lock(mutex_);
+  return has_past_;
 }
 
 void TelemetryLog::Replay(TelemetryLog& part) const {
@@ -88,7 +105,7 @@ void TelemetryLog::Replay(TelemetryLog& part) const {
     const wire::Reading reading = Parsed(entry.bytes);
     if (reading.has_before_until_us()) add_unchanged(FromWire(reading.before_until_us()));
     const auto snapshot = decoder.Decode(reading, {});
-    if (!snapshot.ok()) return;
+    if (!snapshot.ok()) break;
     const bool is_missed = is_first && attributed_ && !IsAttributed(*snapshot) &&
                            attributed_->taken_us() < reading.taken_us();
     if (is_missed) {
@@ -102,12 +119,15 @@ void TelemetryLog::Replay(TelemetryLog& part) const {
     is_first = false;
   }
   add_unchanged(newest_at_);
+  MutexLock part_lock(part.mutex_);
+  part.has_past_ = true;
 }
 
 std::vector<std::shared_ptr<TelemetryLog>> TelemetryLog::Parts() const {
   std::vector<std::shared_ptr<TelemetryLog>> parts;
   for (const auto& each : parts_) {
-    if (auto part = each.second.lock()) parts.push_back(std::move(part));
+    auto part = each.second.lock();
+    if (part != nullptr && part->HasPast()) parts.push_back(std::move(part));
   }
   return parts;
 }

@@ -326,18 +326,22 @@ TEST_F(TelemetryLogTest, NamespacesOfCapacityRecordsAreSentWhenTheyChange) {
 TEST_F(TelemetryLogTest, ALogOfNamespacesHasThePastAndWhatFollows) {
   AddPodsFromNowOn();
   for (int i = 0; i < 10; ++i) Read(i);
-  const auto part = log_.LogOf({"team-a"});
+  const auto part = log_.LogOf({"team-a"}, true);
   ASSERT_TRUE(part.ok()) << part.status();
   Reader reader{.cursor = {.history = kHorizon}};
   Reader other{.cursor = {.history = kHorizon}};
-  const auto other_part = log_.LogOf({"team-b"});
+  const auto other_part = log_.LogOf({"team-b"}, true);
   ASSERT_TRUE(other_part.ok()) << other_part.status();
   for (int i = 10; i < 12; ++i) Read(i);
+  EXPECT_FALSE((*part)->HasPast()) << "a stream must not cost the thread of all connections that";
+  log_.FillParts();
+  EXPECT_TRUE((*part)->HasPast());
+  Read(12);
   Telemetry message;
   (*part)->AppendNew(reader.cursor, message);
   EXPECT_EQ(message.node().name(), "gpu-7");
-  ASSERT_EQ(message.readings_size(), 12);
-  EXPECT_EQ(message.readings(11).gpus(0).utilization_percent(), 11);
+  ASSERT_EQ(message.readings_size(), 13);
+  EXPECT_EQ(message.readings(12).gpus(0).utilization_percent(), 12);
   Telemetry of_other;
   (*other_part)->AppendNew(other.cursor, of_other);
   ASSERT_EQ(of_other.readings_size(), 1) << "their GPUs never change";
@@ -349,7 +353,8 @@ TEST_F(TelemetryLogTest, ALogOfNamespacesHasThePastAndWhatFollows) {
 TEST_F(TelemetryLogTest, ALogOfNamespacesHasNoOutageInATimeWithoutChanges) {
   AddPodsFromNowOn();
   for (int i = 0; i < 60; ++i) Read(i < 30 ? 1 : 2);
-  const auto part = *log_.LogOf({"team-a"});
+  const auto part = *log_.LogOf({"team-a"}, true);
+  log_.FillParts();
   TelemetryLog::Cursor cursor{.history = kHorizon};
   Telemetry message;
   part->AppendNew(cursor, message);
@@ -360,8 +365,8 @@ TEST_F(TelemetryLogTest, ALogOfNamespacesHasNoOutageInATimeWithoutChanges) {
 
 TEST_F(TelemetryLogTest, ReadersOfEqualNamespacesShareALogUntilTheLastLeft) {
   Read(1);
-  auto first = *log_.LogOf({"team-a", "team-b"});
-  auto second = *log_.LogOf({"team-b", "team-a"});
+  auto first = *log_.LogOf({"team-a", "team-b"}, true);
+  auto second = *log_.LogOf({"team-b", "team-a"}, true);
   EXPECT_EQ(first, second);
   const std::weak_ptr<const TelemetryLog> kept = first;
   first = nullptr;
@@ -373,21 +378,38 @@ TEST_F(TelemetryLogTest, ReadersOfEqualNamespacesShareALogUntilTheLastLeft) {
 TEST_F(TelemetryLogTest, TooManySetsOfNamespacesAreRefused) {
   Read(1);
   std::vector<std::shared_ptr<const TelemetryLog>> logs;
-  for (size_t i = 0; i < kMaxNamespaceSets; ++i) {
-    logs.push_back(*log_.LogOf({absl::StrCat("team-", i)}));
+  for (int i = 0; i < kMaxNamespaceSets; ++i) {
+    logs.push_back(*log_.LogOf({absl::StrCat("team-", i)}, true));
   }
-  const auto refused = log_.LogOf({"team-x"});
+  const auto refused = log_.LogOf({"team-x"}, true);
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(refused.status().message()), testing::HasSubstr("--namespaces"));
-  EXPECT_TRUE(log_.LogOf({"team-3"}).ok());
+  EXPECT_TRUE(log_.LogOf({"team-3"}, true).ok());
   logs.pop_back();
-  EXPECT_TRUE(log_.LogOf({"team-x"}).ok());
+  EXPECT_TRUE(log_.LogOf({"team-x"}, true).ok());
+}
+
+TEST_F(TelemetryLogTest, SetsOfOtherReadersLeaveAggregatorsTheirs) {
+  Read(1);
+  std::vector<std::shared_ptr<const TelemetryLog>> logs;
+  for (int i = 0; i < kMaxNamespaceSets; ++i) {
+    logs.push_back(*log_.LogOf({absl::StrCat("invented-", i)}, false));
+  }
+  const auto refused = log_.LogOf({"team-a"}, false);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(refused.status().message()), testing::HasSubstr("8 different sets"));
+  for (int i = 0; i < kMaxNamespaceSets; ++i) {
+    const auto log = log_.LogOf({absl::StrCat("team-", i)}, true);
+    ASSERT_TRUE(log.ok()) << log.status();
+    logs.push_back(*log);
+  }
 }
 
 TEST_F(TelemetryLogTest, ALogOfNamespacesHasTheirCapacityRecordsAlone) {
   log_.SetEngineNamespaces({"team-a", "team-b"});
   Read(1);
-  const auto part = *log_.LogOf({"team-b", "team-c"});
+  const auto part = *log_.LogOf({"team-b", "team-c"}, true);
+  log_.FillParts();
   TelemetryLog::Cursor cursor;
   Telemetry message;
   part->AppendNew(cursor, message);
