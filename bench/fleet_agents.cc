@@ -9,6 +9,7 @@
 #include <iostream>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -90,6 +91,7 @@ class Agent {
   }
 
   void Refresh() {
+    log_.FillParts();
     for (const auto& reader : readers_.Readers()) reader->Refresh();
   }
 
@@ -101,6 +103,9 @@ class Agent {
           [this](const std::shared_ptr<ServerCall>& call) {
             return readers_.Open(std::make_shared<WatchStream>(
                 context_, call, [this](const auto* ended) { readers_.Closed(ended); }, log_,
+                [this](const std::set<std::string>& namespaces, const WatchStream&) {
+                  return log_.LogOf(namespaces, true);
+                },
                 [](const wire::Subscription&, const WatchStream&) {}));
           }}});
     if (!server.ok()) return 0;
@@ -123,7 +128,7 @@ class Agent {
   SimulatedNode node_;
   TelemetryLog log_;
   ReaderContext context_;
-  OpenReaders<WatchStream> readers_{kMaxReaders, nullptr};
+  OpenReaders<WatchStream> readers_{clock_, kMaxReaders, nullptr};
   std::unique_ptr<WireServer> server_;
 };
 

@@ -226,8 +226,9 @@ class NodeReader {
   void Connect() {
     cursor_ = {.history = kShortHorizon};
     if (namespaces_.empty()) return;
-    const auto part = node_.log().LogOf(namespaces_);
+    const auto part = node_.log().LogOf(namespaces_, true);
     ASSERT_TRUE(part.ok()) << part.status();
+    node_.log().FillParts();
     part_ = *part;
   }
 

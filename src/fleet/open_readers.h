@@ -11,11 +11,18 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/mutex.h"
+#include "fleet/address_rate_limit.h"
 #include "fleet/peer_addresses.h"
 #include "wire/server_call.h"
 
 namespace gpuscaler {
+
+// Limits for the streams of one method that an address opens. All readers of an agent may share an
+// address, and an aggregator connects again after a second or more.
+inline constexpr int kStreamsAtOnce = 64;
+inline constexpr int kStreamsPerSecond = 2;
 
 // Counts of the readers of one method.
 struct ReaderCounts {
@@ -24,7 +31,7 @@ struct ReaderCounts {
   int64_t heartbeats = 0;  // messages without a reading
   int64_t readings = 0;
   int64_t bytes = 0;                // size of the messages, without the overhead of gRPC and TCP
-  int64_t refused_as_too_many = 0;  // and those that lost their place
+  int64_t refused_as_too_many = 0;  // or too often, and those that lost their place
   int64_t refused_as_stopping = 0;
 
   int64_t refused() const { return refused_as_too_many + refused_as_stopping; }
@@ -34,14 +41,15 @@ struct ReaderCounts {
 template <typename Stream>
 class OpenReaders {
  public:
-  // Readers at an address of `aggregators` have a higher rank. Null: addresses do not count. Must
-  // outlive this object.
-  OpenReaders(int places, PeerAddresses* aggregators)
-      : places_(places), aggregators_(aggregators) {}
+  // Readers at an address of `aggregators` have a higher rank. Null: addresses do not count. Both
+  // must outlive this object.
+  OpenReaders(const Clock& clock, int places, PeerAddresses* aggregators)
+      : clock_(clock), places_(places), aggregators_(aggregators) {}
 
   // Keeps the stream until Closed(), and returns it. Ends it with `refusal`, or with UNAVAILABLE
-  // after Stop(). If all places are taken, ends the reader with the lowest priority with
-  // RESOURCE_EXHAUSTED: another one, or this one.
+  // after Stop(), or with RESOURCE_EXHAUSTED if its address opens too many. If all places are
+  // taken, ends the reader with the lowest priority with RESOURCE_EXHAUSTED: another one, or this
+  // one.
   std::shared_ptr<Stream> Open(std::shared_ptr<Stream> stream,
                                absl::Status refusal = absl::OkStatus()) {
     std::shared_ptr<Stream> displaced;
@@ -127,6 +135,12 @@ class OpenReaders {
       ++counts_.refused_as_stopping;
       return absl::UnavailableError("the agent is stopping");
     }
+    if (!rate_limit_.Take(newcomer.peer(), clock_.Now())) {
+      ++counts_.refused_as_too_many;
+      return absl::ResourceExhaustedError(absl::StrCat("an address may open ", kStreamsAtOnce,
+                                                       " streams at once, then ", kStreamsPerSecond,
+                                                       " per second: connect again later"));
+    }
     if (Open() < places_) return absl::OkStatus();
     ++counts_.refused_as_too_many;
     displaced = FindLeast(newcomer);
@@ -163,11 +177,13 @@ class OpenReaders {
         absl::StrCat("there are places for ", places_, " readers, which are taken: ", why));
   }
 
+  const Clock& clock_;
   const int places_;
   PeerAddresses* const aggregators_;
   mutable Mutex mutex_;
   CondVar closed_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  AddressRateLimit rate_limit_ ABSL_GUARDED_BY(mutex_){kStreamsAtOnce, kStreamsPerSecond};
   // In the order of arrival.
   std::vector<std::shared_ptr<Stream>> readers_ ABSL_GUARDED_BY(mutex_);
   // Streams without a place, until their status has been sent: any number.

@@ -43,10 +43,8 @@ constexpr char kWatchEngines[] = "/gpuscaler.telemetry.v1.NodeTelemetry/WatchEng
 template <typename Request, typename Message>
 class Reader {
  public:
-  Reader(std::shared_ptr<Channel> channel, const char* method, const std::string& name = "")
+  Reader(std::shared_ptr<Channel> channel, const char* method, const Request& request = {})
       : channel_(std::move(channel)), call_(*channel_, method) {
-    Request request;
-    request.set_reader(name);
     call_.Write(request);
   }
 
@@ -233,6 +231,7 @@ TEST_F(OpenReadersTest, AddressesShareThePlacesWithoutAggregators) {
   GpuReader aggregator(From(kAggregator), kWatch);
   EXPECT_TRUE(aggregator.Reads());
   ExpectTooMany(attacker.back()->End(), "to another address");
+  TakeReading();  // a second later
   for (const char* address : {kAggregator, kAttacker}) {
     ExpectTooMany(GpuReader(From(address), kWatch).End(), "none of them comes after this one");
   }
@@ -251,7 +250,10 @@ TEST_F(OpenReadersTest, RefusalOfANewAggregatorResolvesTheNames) {
   is_listed_ = true;
   bool reads = false;
   const absl::Time end = absl::Now() + absl::Seconds(20);
-  while (!reads && absl::Now() < end) reads = GpuReader(From(kAggregator), kWatch).Reads();
+  while (!reads && absl::Now() < end) {
+    TakeReading();  // a second later
+    reads = GpuReader(From(kAggregator), kWatch).Reads();
+  }
   EXPECT_TRUE(reads);
   ExpectTooMany(strangers.back()->End(), "given to an aggregator");
 }
@@ -270,6 +272,7 @@ TEST_F(OpenReadersTest, ReaderWithACertificateComesFirst) {
   };
   const auto others = Open(kPlaces, channel({}));
   ASSERT_TRUE(server_->SetTls({.cert = pair.cert, .key = pair.key, .ca = ca.pem()}).ok());
+  TakeReading();  // a second later
   GpuReader aggregator(channel(pair), kWatch);
   EXPECT_TRUE(aggregator.ReadsUntil(TakeReading()));
   ExpectTooMany(others.back()->End(), "given to an aggregator");
@@ -281,8 +284,12 @@ TEST_F(OpenReadersTest, LogsFewReadersOfEachKindAndTheStartOfTheirNames) {
   const auto channel = From(kStranger);
   testing::internal::CaptureStderr();
   for (int i = 0; i < 20; ++i) {
-    EXPECT_TRUE(GpuReader(channel, kWatch, name + "\n").Reads());
-    EXPECT_TRUE(EngineReader(channel, kWatchEngines, name + "\n").Reads());
+    Subscription gpus;
+    gpus.set_reader(name + "\n");
+    EXPECT_TRUE(GpuReader(channel, kWatch, gpus).Reads());
+    EngineSubscription engines;
+    engines.set_reader(name + "\n");
+    EXPECT_TRUE(EngineReader(channel, kWatchEngines, engines).Reads());
   }
   const std::vector<std::string> lines =
       absl::StrSplit(testing::internal::GetCapturedStderr(), '\n');
@@ -292,6 +299,45 @@ TEST_F(OpenReadersTest, LogsFewReadersOfEachKindAndTheStartOfTheirNames) {
               10);
   }
   EXPECT_THAT(lines, testing::Each(testing::Not(HasSubstr(std::string(254, 'x')))));
+}
+
+// Each stream costs the event loop time, also if it ends at once.
+TEST_F(OpenReadersTest, AnAddressOpensFewStreams) {
+  StartWithAggregator();
+  const auto stranger = From(kStranger);
+  const auto expect_refused = [&] {
+    const absl::Status end = GpuReader(stranger, kWatch).End();
+    EXPECT_EQ(end.code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_THAT(std::string(end.message()), HasSubstr("64 streams at once, then 2 per second"));
+  };
+  for (int i = 0; i < 64; ++i) EXPECT_TRUE(GpuReader(stranger, kWatch).Reads()) << i;
+  expect_refused();
+  EXPECT_EQ(service_->counts().refused_as_too_many, 1);
+  EXPECT_TRUE(EngineReader(stranger, kWatchEngines).Reads()) << "the other method has its own";
+  EXPECT_TRUE(GpuReader(From(kAggregator), kWatch).Reads());
+  TakeReading();  // a second later
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(GpuReader(stranger, kWatch).Reads()) << i;
+  expect_refused();
+}
+
+TEST_F(OpenReadersTest, NamespacesOfOtherReadersLeaveRoomForThoseOfAggregators) {
+  StartWithAggregator();
+  const auto subscription = [](const std::string& name) {
+    Subscription wanted;
+    wanted.add_namespaces(name);
+    return wanted;
+  };
+  std::vector<std::unique_ptr<GpuReader>> strangers;
+  for (int i = 0; i < kMaxNamespaceSets; ++i) {
+    strangers.push_back(std::make_unique<GpuReader>(From(kStranger), kWatch,
+                                                    subscription(absl::StrCat("invented-", i))));
+    EXPECT_TRUE(strangers.back()->Reads()) << i;
+  }
+  const absl::Status end = GpuReader(From(kAttacker), kWatch, subscription("another")).End();
+  EXPECT_EQ(end.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(end.message()), HasSubstr("8 different sets of namespaces"));
+  GpuReader aggregator(From(kAggregator), kWatch, subscription("team-a"));
+  EXPECT_TRUE(aggregator.ReadsUntil(TakeReading()));
 }
 
 // Refused readers may stay open in any number, if they do not read their status.
@@ -310,10 +356,12 @@ TEST(OpenReaders, RefusedReadersDoNotSlowNewOnes) {
     int& looked_at;
     const std::string address = kAttacker;
   };
-  OpenReaders<Stream> readers(2, nullptr);
+  FakeClock clock;
+  OpenReaders<Stream> readers(clock, 2, nullptr);
   int looked_at = 0, by_first = 0;
   std::vector<std::shared_ptr<Stream>> streams;
   for (int i = 0; i < 1000; ++i) {
+    clock.Advance(absl::Seconds(1));
     looked_at = 0;
     streams.push_back(readers.Open(std::make_shared<Stream>(looked_at)));
     if (i == 2) by_first = looked_at;

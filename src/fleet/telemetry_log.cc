@@ -15,6 +15,9 @@ namespace wire = telemetry::v1;
 // node.
 constexpr size_t kMaxTelemetryBytes = size_t{256} << 10;
 
+// Every 32nd entry has its whole state too, so the start of a reader decodes at most 32 readings.
+constexpr int64_t kReadingsPerWhole = 32;
+
 wire::Reading Parsed(const std::string& bytes) {
   wire::Reading reading;
   reading.ParseFromString(bytes);
@@ -36,16 +39,20 @@ wire::Node TelemetryLog::node() const {
 }
 
 absl::StatusOr<std::shared_ptr<const TelemetryLog>> TelemetryLog::LogOf(
-    const std::set<std::string>& namespaces) {
+    const std::set<std::string>& namespaces, bool is_aggregator) {
   MutexLock lock(mutex_);
   std::erase_if(parts_, [](const auto& part) { return part.second.expired(); });
-  if (const auto known = parts_.find(namespaces); known != parts_.end()) {
+  const auto sets = std::ranges::count_if(
+      parts_, [is_aggregator](const auto& part) { return part.first.first == is_aggregator; });
+  const std::pair key(is_aggregator, namespaces);
+  if (const auto known = parts_.find(key); known != parts_.end()) {
     if (auto part = known->second.lock()) return part;
-  } else if (parts_.size() >= kMaxNamespaceSets) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("readers of this agent have ", kMaxNamespaceSets,
-                     " different sets of namespaces, which is the most: give aggregators behind "
-                     "one Service the same --namespaces"));
+  } else if (sets >= kMaxNamespaceSets) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        is_aggregator ? "aggregators" : "readers that are not known as aggregators",
+        " of this agent have ", kMaxNamespaceSets,
+        " different sets of namespaces, which is the most: give aggregators behind one Service the "
+        "same --namespaces"));
   }
   wire::Node self = node_;
   self.clear_name();  // and the others: the first reading sets them
@@ -55,10 +62,23 @@ absl::StatusOr<std::shared_ptr<const TelemetryLog>> TelemetryLog::LogOf(
   {
     MutexLock part_lock(part->mutex_);
     part->filter_.emplace(namespaces, horizon_);
+    part->has_past_ = false;
   }
-  Replay(*part);
-  parts_[namespaces] = part;
+  parts_[key] = part;
   return part;
+}
+
+void TelemetryLog::FillParts() {
+  MutexLock lock(mutex_);
+  for (const auto& each : parts_) {
+    const auto part = each.second.lock();
+    if (part != nullptr && !part->HasPast()) Replay(*part);
+  }
+}
+
+bool TelemetryLog::HasPast() const {
+  MutexLock lock(mutex_);
+  return has_past_;
 }
 
 void TelemetryLog::Replay(TelemetryLog& part) const {
@@ -85,7 +105,7 @@ void TelemetryLog::Replay(TelemetryLog& part) const {
     const wire::Reading reading = Parsed(entry.bytes);
     if (reading.has_before_until_us()) add_unchanged(FromWire(reading.before_until_us()));
     const auto snapshot = decoder.Decode(reading, {});
-    if (!snapshot.ok()) return;
+    if (!snapshot.ok()) break;
     const bool is_missed = is_first && attributed_ && !IsAttributed(*snapshot) &&
                            attributed_->taken_us() < reading.taken_us();
     if (is_missed) {
@@ -99,12 +119,15 @@ void TelemetryLog::Replay(TelemetryLog& part) const {
     is_first = false;
   }
   add_unchanged(newest_at_);
+  MutexLock part_lock(part.mutex_);
+  part.has_past_ = true;
 }
 
 std::vector<std::shared_ptr<TelemetryLog>> TelemetryLog::Parts() const {
   std::vector<std::shared_ptr<TelemetryLog>> parts;
   for (const auto& each : parts_) {
-    if (auto part = each.second.lock()) parts.push_back(std::move(part));
+    auto part = each.second.lock();
+    if (part != nullptr && part->HasPast()) parts.push_back(std::move(part));
   }
   return parts;
 }
@@ -142,7 +165,11 @@ void TelemetryLog::Add(const NodeSnapshot& read) {
   const bool was_known = encoder_.last() && IsAttributed(*encoder_.last());
   if (was_known && !IsAttributed(snapshot)) attributed_ = WholeReading(*encoder_.last());
   if (const auto reading = encoder_.Encode(snapshot)) {
-    entries_.push_back({.taken_at = snapshot.taken_at, .bytes = reading->SerializeAsString()});
+    Entry entry{.taken_at = snapshot.taken_at, .bytes = reading->SerializeAsString()};
+    if (End() % kReadingsPerWhole == 0) {
+      entry.whole = WholeReading(*encoder_.last()).SerializeAsString();
+    }
+    entries_.push_back(std::move(entry));
   }
   newest_at_ = snapshot.taken_at;
   // With the values that were sent, so that all readers get the same ones.
@@ -158,16 +185,16 @@ void TelemetryLog::Add(const NodeSnapshot& read) {
 int64_t TelemetryLog::End() const { return first_ + static_cast<int64_t>(entries_.size()); }
 
 void TelemetryLog::Begin(Cursor& cursor, wire::Telemetry& message) const {
-  ReadingDecoder decoder = before_;
   const bool is_new = cursor.next < 0;
   const absl::Time from = is_new ? newest_at_ - cursor.history : absl::InfinitePast();
-  size_t next = 0;
-  absl::StatusOr<NodeSnapshot> snapshot;
-  do {
-    snapshot = decoder.Decode(Parsed(entries_[next].bytes), {});
-    ++next;
-  } while (next < entries_.size() && entries_[next].taken_at <= from);
-  cursor.next = first_ + static_cast<int64_t>(next);
+  const auto later =
+      std::ranges::upper_bound(entries_.begin() + 1, entries_.end(), from, {}, &Entry::taken_at);
+  cursor.next = first_ + (later - entries_.begin());
+  auto entry = later - 1;
+  while (entry != entries_.begin() && entry->whole.empty()) --entry;
+  ReadingDecoder decoder = before_;
+  auto snapshot = decoder.Decode(Parsed(entry->whole.empty() ? entry->bytes : entry->whole), {});
+  while (++entry != later) snapshot = decoder.Decode(Parsed(entry->bytes), {});
   const wire::Reading reading = WholeReading(*snapshot);
   const bool is_missed = is_new && attributed_ && !IsAttributed(*snapshot);
   if (is_missed && attributed_->taken_us() < reading.taken_us()) {

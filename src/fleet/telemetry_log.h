@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -21,8 +22,9 @@
 
 namespace gpuscaler {
 
-// The most sets of namespaces that the readers of an agent may have. Each set has a log.
-inline constexpr size_t kMaxNamespaceSets = 8;
+// The most sets of namespaces that an agent's aggregators may have, and the most that all other
+// readers may have. Each set has a log.
+inline constexpr int kMaxNamespaceSets = 8;
 
 // A reading is encoded once for all readers of the same namespaces. 900 readings of 8 busy GPUs
 // take less than 1 MiB. Thread-safe.
@@ -43,11 +45,18 @@ class TelemetryLog {
   // The node's name is empty until the first reading.
   telemetry::v1::Node node() const;
 
-  // Returns the log of what these namespaces need (NamespaceFilter), with the past. While any
-  // reader holds it, Add() also adds to it. RESOURCE_EXHAUSTED: readers hold kMaxNamespaceSets
-  // others. Requires a log of all namespaces, and at least one name.
-  absl::StatusOr<std::shared_ptr<const TelemetryLog>> LogOf(
-      const std::set<std::string>& namespaces);
+  // Returns the log of what these namespaces need (NamespaceFilter). It is empty until FillParts().
+  // While any reader holds it, Add() also adds to it. RESOURCE_EXHAUSTED: readers hold
+  // kMaxNamespaceSets others; aggregators and other readers have separate logs and limits. Requires
+  // a log of all namespaces, and at least one name.
+  absl::StatusOr<std::shared_ptr<const TelemetryLog>> LogOf(const std::set<std::string>& namespaces,
+                                                            bool is_aggregator);
+
+  // Adds the past to the new logs of some namespaces. That takes milliseconds, so LogOf() leaves it
+  // out: a client may end a stream as soon as it has begun.
+  void FillParts();
+  // Returns false if this is a log of some namespaces that FillParts() has not filled.
+  bool HasPast() const;
 
   // Adds the next reading.
   void Add(const NodeSnapshot& read);
@@ -67,11 +76,13 @@ class TelemetryLog {
   struct Entry {
     absl::Time taken_at;
     std::string bytes;  // a serialized Reading
+    // The state after it as a whole reading, from which Begin() decodes. Empty for most entries.
+    std::string whole;
   };
 
   // Adds everything that this log has to the log of some namespaces.
   void Replay(TelemetryLog& part) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns the logs of some namespaces that have readers.
+  // Returns the logs of some namespaces that have readers and the past.
   std::vector<std::shared_ptr<TelemetryLog>> Parts() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Appends the first reading for a new reader, or after readings were dropped: a whole one, which
@@ -84,8 +95,11 @@ class TelemetryLog {
   const absl::Duration horizon_;
   mutable Mutex mutex_;  // locked before that of a log in parts_
   std::optional<NamespaceFilter> filter_ ABSL_GUARDED_BY(mutex_);  // empty: all namespaces
-  // Logs of some namespaces. Null: its last reader has left.
-  std::map<std::set<std::string>, std::weak_ptr<TelemetryLog>> parts_ ABSL_GUARDED_BY(mutex_);
+  bool has_past_ ABSL_GUARDED_BY(mutex_) = true;
+  // Logs of some namespaces, by `is_aggregator` of LogOf() and the namespaces. Null: its last
+  // reader has left.
+  std::map<std::pair<bool, std::set<std::string>>, std::weak_ptr<TelemetryLog>> parts_
+      ABSL_GUARDED_BY(mutex_);
   telemetry::v1::Node node_ ABSL_GUARDED_BY(mutex_);
   int64_t node_changes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::string trouble_ ABSL_GUARDED_BY(mutex_);

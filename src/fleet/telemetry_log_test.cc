@@ -1,5 +1,7 @@
 #include "fleet/telemetry_log.h"
 
+#include <time.h>
+
 #include <memory>
 #include <string>
 #include <vector>
@@ -92,6 +94,68 @@ TEST_F(TelemetryLogTest, ReaderBeginsAtItsHistory) {
   Reader newest{.cursor = {.history = absl::ZeroDuration()}};
   TakeAll(newest);
   EXPECT_THAT(newest.seen, testing::ElementsAre(99));
+}
+
+// Power and temperature change by less than what is sent, and by more.
+TEST_F(TelemetryLogTest, NewReaderHasTheStateOfTheOthersWhereverItBegins) {
+  Reader old{.cursor = {.history = kHorizon}};
+  std::vector<Reader> readers;
+  const auto state = [](const Reader& reader) {
+    return WholeReading(reader.history.Newest()).SerializeAsString();
+  };
+  const auto read = [&](int i) {
+    now_ += kLogTick;
+    NodeSnapshot snapshot = SnapshotOf(2, now_);
+    AddPods(snapshot);
+    snapshot.gpus[0].power_watts = 300 + 0.7 * (i % 11);
+    snapshot.gpus[1].temperature_celsius = 50 + 0.4 * (i % 7);
+    if (i % 3 == 0) snapshot.gpus[1].memory_used_bytes = int64_t{i} << 28;
+    memory_.Annotate(snapshot);
+    log_.Add(snapshot);
+    TakeAll(old);
+  };
+  for (int i = 0; i < 150; ++i) {
+    read(i);
+    if (i < 50) continue;
+    for (const int ticks : {0, 1, 20, 45}) {
+      Reader& reader = readers.emplace_back(Reader{.cursor = {.history = ticks * kLogTick}});
+      TakeAll(reader);
+      EXPECT_EQ(state(reader), state(old)) << i << ", " << ticks;
+      EXPECT_LE(reader.at.front(), now_ - ticks * kLogTick) << i << ", " << ticks;
+    }
+  }
+  read(150);
+  for (Reader& reader : readers) {
+    TakeAll(reader);
+    EXPECT_EQ(state(reader), state(old));
+  }
+}
+
+// A client may begin and end streams as fast as it can.
+TEST_F(TelemetryLogTest, NewReaderCostsAsMuchInALogOfManyReadings) {
+  const auto cpu_time = [] {
+    timespec used = {};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return absl::DurationFromTimespec(used);
+  };
+  absl::Duration few, many;
+  for (const auto& [readings, cost] : {std::pair(32, &few), std::pair(896, &many)}) {
+    TelemetryLog log(absl::Minutes(15), {});
+    for (int i = 0; i < readings; ++i) {
+      NodeSnapshot snapshot = SnapshotOf(8, now_ + i * kLogTick);
+      for (GpuSample& gpu : snapshot.gpus) gpu.utilization_percent = i % 100;
+      log.Add(snapshot);
+    }
+    const absl::Duration before = cpu_time();
+    for (int i = 0; i < 20; ++i) {
+      TelemetryLog::Cursor cursor{.history = kLogTick};
+      Telemetry message;
+      log.AppendNew(cursor, message);
+      EXPECT_EQ(message.readings_size(), 2);
+    }
+    *cost = cpu_time() - before;
+  }
+  EXPECT_LT(many, 5 * few) << "28 times the readings";
 }
 
 TEST_F(TelemetryLogTest, KeepsTheReadingAtTheStartOfTheHorizon) {
@@ -262,18 +326,22 @@ TEST_F(TelemetryLogTest, NamespacesOfCapacityRecordsAreSentWhenTheyChange) {
 TEST_F(TelemetryLogTest, ALogOfNamespacesHasThePastAndWhatFollows) {
   AddPodsFromNowOn();
   for (int i = 0; i < 10; ++i) Read(i);
-  const auto part = log_.LogOf({"team-a"});
+  const auto part = log_.LogOf({"team-a"}, true);
   ASSERT_TRUE(part.ok()) << part.status();
   Reader reader{.cursor = {.history = kHorizon}};
   Reader other{.cursor = {.history = kHorizon}};
-  const auto other_part = log_.LogOf({"team-b"});
+  const auto other_part = log_.LogOf({"team-b"}, true);
   ASSERT_TRUE(other_part.ok()) << other_part.status();
   for (int i = 10; i < 12; ++i) Read(i);
+  EXPECT_FALSE((*part)->HasPast()) << "a stream must not cost the thread of all connections that";
+  log_.FillParts();
+  EXPECT_TRUE((*part)->HasPast());
+  Read(12);
   Telemetry message;
   (*part)->AppendNew(reader.cursor, message);
   EXPECT_EQ(message.node().name(), "gpu-7");
-  ASSERT_EQ(message.readings_size(), 12);
-  EXPECT_EQ(message.readings(11).gpus(0).utilization_percent(), 11);
+  ASSERT_EQ(message.readings_size(), 13);
+  EXPECT_EQ(message.readings(12).gpus(0).utilization_percent(), 12);
   Telemetry of_other;
   (*other_part)->AppendNew(other.cursor, of_other);
   ASSERT_EQ(of_other.readings_size(), 1) << "their GPUs never change";
@@ -285,7 +353,8 @@ TEST_F(TelemetryLogTest, ALogOfNamespacesHasThePastAndWhatFollows) {
 TEST_F(TelemetryLogTest, ALogOfNamespacesHasNoOutageInATimeWithoutChanges) {
   AddPodsFromNowOn();
   for (int i = 0; i < 60; ++i) Read(i < 30 ? 1 : 2);
-  const auto part = *log_.LogOf({"team-a"});
+  const auto part = *log_.LogOf({"team-a"}, true);
+  log_.FillParts();
   TelemetryLog::Cursor cursor{.history = kHorizon};
   Telemetry message;
   part->AppendNew(cursor, message);
@@ -296,8 +365,8 @@ TEST_F(TelemetryLogTest, ALogOfNamespacesHasNoOutageInATimeWithoutChanges) {
 
 TEST_F(TelemetryLogTest, ReadersOfEqualNamespacesShareALogUntilTheLastLeft) {
   Read(1);
-  auto first = *log_.LogOf({"team-a", "team-b"});
-  auto second = *log_.LogOf({"team-b", "team-a"});
+  auto first = *log_.LogOf({"team-a", "team-b"}, true);
+  auto second = *log_.LogOf({"team-b", "team-a"}, true);
   EXPECT_EQ(first, second);
   const std::weak_ptr<const TelemetryLog> kept = first;
   first = nullptr;
@@ -309,21 +378,38 @@ TEST_F(TelemetryLogTest, ReadersOfEqualNamespacesShareALogUntilTheLastLeft) {
 TEST_F(TelemetryLogTest, TooManySetsOfNamespacesAreRefused) {
   Read(1);
   std::vector<std::shared_ptr<const TelemetryLog>> logs;
-  for (size_t i = 0; i < kMaxNamespaceSets; ++i) {
-    logs.push_back(*log_.LogOf({absl::StrCat("team-", i)}));
+  for (int i = 0; i < kMaxNamespaceSets; ++i) {
+    logs.push_back(*log_.LogOf({absl::StrCat("team-", i)}, true));
   }
-  const auto refused = log_.LogOf({"team-x"});
+  const auto refused = log_.LogOf({"team-x"}, true);
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(refused.status().message()), testing::HasSubstr("--namespaces"));
-  EXPECT_TRUE(log_.LogOf({"team-3"}).ok());
+  EXPECT_TRUE(log_.LogOf({"team-3"}, true).ok());
   logs.pop_back();
-  EXPECT_TRUE(log_.LogOf({"team-x"}).ok());
+  EXPECT_TRUE(log_.LogOf({"team-x"}, true).ok());
+}
+
+TEST_F(TelemetryLogTest, SetsOfOtherReadersLeaveAggregatorsTheirs) {
+  Read(1);
+  std::vector<std::shared_ptr<const TelemetryLog>> logs;
+  for (int i = 0; i < kMaxNamespaceSets; ++i) {
+    logs.push_back(*log_.LogOf({absl::StrCat("invented-", i)}, false));
+  }
+  const auto refused = log_.LogOf({"team-a"}, false);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(refused.status().message()), testing::HasSubstr("8 different sets"));
+  for (int i = 0; i < kMaxNamespaceSets; ++i) {
+    const auto log = log_.LogOf({absl::StrCat("team-", i)}, true);
+    ASSERT_TRUE(log.ok()) << log.status();
+    logs.push_back(*log);
+  }
 }
 
 TEST_F(TelemetryLogTest, ALogOfNamespacesHasTheirCapacityRecordsAlone) {
   log_.SetEngineNamespaces({"team-a", "team-b"});
   Read(1);
-  const auto part = *log_.LogOf({"team-b", "team-c"});
+  const auto part = *log_.LogOf({"team-b", "team-c"}, true);
+  log_.FillParts();
   TelemetryLog::Cursor cursor;
   Telemetry message;
   part->AppendNew(cursor, message);

@@ -46,12 +46,13 @@ TelemetryService::TelemetryService(const TelemetryOptions& options, const Clock&
       leases_(leases),
       wake_sampler_(std::move(wake_sampler)),
       engine_log_(options.engines),
+      aggregators_(options.aggregators),
       former_pods_(options.former_pods),
       log_(options.horizon, Self(options)),
       context_{.clock = clock, .heartbeat = options.heartbeat},
       engine_context_{.clock = clock, .heartbeat = options.heartbeat},
-      streams_(options.max_readers, options.aggregators),
-      engine_streams_(options.max_readers, options.aggregators) {
+      streams_(clock, options.max_readers, options.aggregators),
+      engine_streams_(clock, options.max_readers, options.aggregators) {
   thread_ = std::make_unique<PeriodicThread>("telemetry", absl::ZeroDuration(),
                                              [this] { SendReadings(); });
   if (engine_log_ == nullptr) return;
@@ -93,10 +94,21 @@ std::shared_ptr<WatchStream> TelemetryService::Watch(const std::shared_ptr<Serve
   log_.SetTrouble(Trouble());
   return streams_.Open(std::make_shared<WatchStream>(
       context_, call, [this](const auto* ended) { streams_.Closed(ended); }, log_,
+      [this](const std::set<std::string>& namespaces, const WatchStream& reader) {
+        return LogOf(namespaces, reader);
+      },
       [this](const wire::Subscription& subscription, const WatchStream& reader) {
         RenewLease(subscription);
         if (streams_.RankOf(reader) > 0) TakeFormerPods(subscription);
       }));
+}
+
+absl::StatusOr<std::shared_ptr<const TelemetryLog>> TelemetryService::LogOf(
+    const std::set<std::string>& namespaces, const WatchStream& reader) {
+  auto log = log_.LogOf(namespaces, streams_.RankOf(reader) > 0);
+  // A new aggregator may not be listed yet, and tries again.
+  if (!log.ok() && aggregators_ != nullptr) aggregators_->ResolveSoon();
+  return log;
 }
 
 std::shared_ptr<EngineStream> TelemetryService::WatchEngines(
@@ -119,6 +131,7 @@ void TelemetryService::SendReadings() {
     generation_ = history->generation;
     log_.Add(history->Newest());
   }
+  log_.FillParts();
   if (engine_log_ != nullptr) log_.SetEngineNamespaces(engine_log_->NamespacesOfRecords());
   log_.SetTrouble(Trouble());
   for (const auto& stream : streams_.Readers()) stream->Refresh();

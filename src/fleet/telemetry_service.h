@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/periodic_thread.h"
@@ -64,6 +66,8 @@ class TelemetryService {
 
  private:
   std::shared_ptr<WatchStream> Watch(const std::shared_ptr<ServerCall>& call);
+  absl::StatusOr<std::shared_ptr<const TelemetryLog>> LogOf(const std::set<std::string>& namespaces,
+                                                            const WatchStream& reader);
   std::shared_ptr<EngineStream> WatchEngines(const std::shared_ptr<ServerCall>& call);
   void SendReadings();
   void SendEngines();
@@ -76,6 +80,7 @@ class TelemetryService {
   Leases& leases_;
   const std::function<void()> wake_sampler_;
   EngineLog* const engine_log_;  // null: no discovery
+  PeerAddresses* const aggregators_;
   const std::function<void(std::vector<Pod>)> former_pods_;
   TelemetryLog log_;
   ReaderContext context_;

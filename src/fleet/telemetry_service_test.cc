@@ -332,6 +332,15 @@ TEST_F(TelemetryServiceTest, AReaderOfNamespacesGetsNoReadingsOfOtherGpus) {
   EXPECT_EQ(first.readings(0).pods().pods(0).namespace_name(), "team-b");
 }
 
+TEST_F(TelemetryServiceTest, FirstMessageToAReaderOfNamespacesHasThePast) {
+  Read(10);
+  FollowingReader(port_, Past(0)).NextReadings();  // the service has read the snapshot
+  Subscription wanted = Past(120);
+  wanted.add_namespaces("team-b");
+  FollowingReader reader(port_, wanted);
+  EXPECT_EQ(reader.Next().readings_size(), 1);
+}
+
 TEST_F(TelemetryServiceTest, AReaderOfTooManyNamespacesIsRefused) {
   Read(1);
   Subscription wanted = Past(120);

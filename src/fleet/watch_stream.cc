@@ -13,9 +13,10 @@ namespace gpuscaler {
 namespace wire = telemetry::v1;
 
 WatchStream::WatchStream(ReaderContext& context, std::shared_ptr<ServerCall> call, Closed closed,
-                         TelemetryLog& log, Subscribed subscribed)
+                         const TelemetryLog& log, FindLog find_log, Subscribed subscribed)
     : ReaderStream(context, std::move(call), std::move(closed)),
       log_(log),
+      find_log_(std::move(find_log)),
       subscribed_(std::move(subscribed)) {}
 
 absl::Status WatchStream::Take(const wire::Subscription& wanted) {
@@ -24,7 +25,7 @@ absl::Status WatchStream::Take(const wire::Subscription& wanted) {
                                int{kMaxNamespacesSubscribed}));
     if (!wanted.namespaces().empty()) {
       ASSIGN_OR_RETURN(filtered_log_,
-                       log_.LogOf({wanted.namespaces().begin(), wanted.namespaces().end()}));
+                       find_log_({wanted.namespaces().begin(), wanted.namespaces().end()}, *this));
     }
     cursor_.history = absl::Seconds(wanted.history_seconds());
   }
@@ -42,6 +43,7 @@ void WatchStream::LogReader(const wire::Subscription& first, int64_t dropped) co
 
 bool WatchStream::Compose(wire::Telemetry& message) {
   const TelemetryLog& log = filtered_log_ == nullptr ? log_ : *filtered_log_;
+  if (!log.HasPast()) return false;
   return Complete(log.AppendNew(cursor_, message), message);
 }
 

@@ -1,6 +1,8 @@
 #include "fleet/watch_stream.h"
 
 #include <memory>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -44,13 +46,17 @@ TEST(WatchStream, NoReadingIsLaterThanItsMessage) {
   TelemetryLog log(absl::Minutes(2), {});
   const ClockBeforeAReading clock(log);
   ReaderContext context{.clock = clock, .heartbeat = absl::Seconds(2)};
-  const auto server = WireServer::Start({.bind_address = "127.0.0.1"},
-                                        {{"/gpuscaler.telemetry.v1.NodeTelemetry/Watch",
-                                          [&](const std::shared_ptr<ServerCall>& call) {
-                                            return std::make_shared<WatchStream>(
-                                                context, call, [](const auto*) {}, log,
-                                                [](const Subscription&, const WatchStream&) {});
-                                          }}});
+  const auto server =
+      WireServer::Start({.bind_address = "127.0.0.1"},
+                        {{"/gpuscaler.telemetry.v1.NodeTelemetry/Watch",
+                          [&](const std::shared_ptr<ServerCall>& call) {
+                            return std::make_shared<WatchStream>(
+                                context, call, [](const auto*) {}, log,
+                                [&](const std::set<std::string>& namespaces, const WatchStream&) {
+                                  return log.LogOf(namespaces, true);
+                                },
+                                [](const Subscription&, const WatchStream&) {});
+                          }}});
   ASSERT_TRUE(server.ok()) << server.status();
   {
     EventLoop loop;

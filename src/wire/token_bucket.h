@@ -33,16 +33,16 @@ class TokenBucket {
     return tokens_ < 0;
   }
 
-  bool IsFull(absl::Time now) {
-    Fill(now);
-    return tokens_ == size_;
-  }
+  bool IsFull(absl::Time now) const { return TokensAt(now) == size_; }
 
  private:
+  double TokensAt(absl::Time now) const {
+    if (filled_at_ == absl::InfinitePast()) return tokens_;
+    return std::min(size_, tokens_ + per_second_ * absl::ToDoubleSeconds(now - filled_at_));
+  }
+
   void Fill(absl::Time now) {
-    if (filled_at_ != absl::InfinitePast()) {
-      tokens_ = std::min(size_, tokens_ + per_second_ * absl::ToDoubleSeconds(now - filled_at_));
-    }
+    tokens_ = TokensAt(now);
     filled_at_ = now;
   }
 
