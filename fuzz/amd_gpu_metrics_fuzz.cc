@@ -1,4 +1,4 @@
-// The table in a `gpu_metrics` file of AMD's driver, whose firmware and layout may be newer.
+// The table in a `gpu_metrics` file of AMD's driver. Its layout may be newer than all known ones.
 #include <cstdint>
 
 #include "fuzz_assert.h"

@@ -90,7 +90,7 @@ class EngineLog {
   using Key = std::pair<std::string, EngineSubscription::Interest>;
   struct Lease {
     absl::Time until;                     // a whole second
-    std::optional<std::string> stranger;  // for which it counts
+    std::optional<std::string> stranger;  // its first reader; nullopt: not of the lowest rank
   };
 
   static size_t SizeOf(const Entry& entry);
