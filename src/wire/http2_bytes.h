@@ -5,12 +5,9 @@
 #include <event2/bufferevent.h>
 #include <nghttp2/nghttp2.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
-#include "absl/time/time.h"
-#include "wire/event_loop.h"
 #include "wire/frame_allowance.h"
 
 namespace gpuscaler {
@@ -22,23 +19,18 @@ struct FreeHttp2 {
 // The output buffer's bytes at which SendBytes() stops until the socket has taken some.
 constexpr size_t kOutputBytes = 16 << 10;
 
-// The most bytes that nghttp2 receives at once. They may have 200 messages.
-constexpr size_t kInputBytes = 1 << 10;
-
-// Passes the received bytes to nghttp2, kInputBytes at a time. After `until`, a time of
-// SteadyNow(), the rest stays in the input buffer. Returns 0, or nghttp2's error:
-// NGHTTP2_ERR_FLOODED also if the allowance is spent.
-inline int ReceiveBytes(nghttp2_session* http2, bufferevent* connection, FrameAllowance& allowance,
-                        absl::Time until) {
+// Passes the received bytes to nghttp2. Returns 0, or nghttp2's error: NGHTTP2_ERR_FLOODED also if
+// the allowance is spent.
+inline int ReceiveBytes(nghttp2_session* http2, bufferevent* connection,
+                        FrameAllowance& allowance) {
   evbuffer* const input = bufferevent_get_input(connection);
-  while (const size_t size = std::min(evbuffer_get_contiguous_space(input), kInputBytes)) {
+  while (const size_t size = evbuffer_get_contiguous_space(input)) {
     const uint8_t* const bytes = evbuffer_pullup(input, static_cast<ssize_t>(size));
     allowance.Read(bytes, size);
     const ssize_t taken = nghttp2_session_mem_recv(http2, bytes, size);
     evbuffer_drain(input, size);
     if (taken < 0) return static_cast<int>(taken);
     if (allowance.is_spent()) return NGHTTP2_ERR_FLOODED;
-    if (SteadyNow() >= until) break;
   }
   return 0;
 }

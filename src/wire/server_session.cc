@@ -21,8 +21,6 @@ constexpr absl::Duration kLongestRoundTrip = absl::Seconds(1);
 constexpr uint8_t kRoundTripPing[8] = {'g', 'o', 'a', 'w', 'a', 'y', 0, 0};
 // A client is not read while more frames than this wait for the socket.
 constexpr size_t kMaxQueued = 100;
-// How long a connection's frames are handled before other connections and timers get a turn.
-constexpr absl::Duration kLongestTurn = absl::Milliseconds(5);
 // The loop's time for a handshake with an RSA key of 2,048 bits.
 constexpr double kHandshakeSeconds = 0.001;
 
@@ -245,9 +243,7 @@ void ServerSession::Receive() {
   received_at_ = server_.clock.Now();
   is_ping_pending_ = false;
   is_in_callback_ = true;
-  const int error =
-      ReceiveBytes(session_.get(), connection_.get(), allowance_, SteadyNow() + kLongestTurn);
-  if (error != 0) {
+  if (const int error = ReceiveBytes(session_.get(), connection_.get(), allowance_); error != 0) {
     if (error == NGHTTP2_ERR_FLOODED) server_.log.Add(Limit::kControlFrames, peer_);
     if (error == NGHTTP2_ERR_TOO_MANY_CONTINUATIONS) {
       server_.log.Add(Limit::kContinuations, peer_);
@@ -257,18 +253,7 @@ void ServerSession::Receive() {
     is_closing_ = true;
   }
   is_in_callback_ = false;
-  has_rest_ = error == 0 && evbuffer_get_length(input) > 0;
-  if (has_rest_) ReceiveLater();
   Send();
-}
-
-// libevent polls all sockets before it runs a timer without a duration.
-void ServerSession::ReceiveLater() {
-  if (next_turn_ == nullptr) {
-    next_turn_ = NewEvent<&ServerSession::OnReadable>(server_.loop, this);
-  }
-  event_priority_set(next_turn_.get(), is_low_priority_ ? kLowPriority : kNormalPriority);
-  SetTimer(next_turn_, absl::ZeroDuration());
 }
 
 void ServerSession::OnWritable() {
@@ -301,9 +286,8 @@ void ServerSession::Throttle() {
   const bool is_behind =
       evbuffer_get_length(bufferevent_get_output(connection_.get())) >= kOutputBytes &&
       nghttp2_session_get_outbound_queue_size(session_.get()) > kMaxQueued;
-  const bool is_throttled = is_behind || has_rest_;
-  if (std::exchange(is_throttled_, is_throttled) == is_throttled) return;
-  if (is_throttled)
+  if (std::exchange(is_throttled_, is_behind) == is_behind) return;
+  if (is_behind)
     bufferevent_disable(connection_.get(), EV_READ);
   else
     bufferevent_enable(connection_.get(), EV_READ);

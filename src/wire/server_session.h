@@ -69,8 +69,6 @@ class ServerSession {
   void SetPriority(absl::Time now);
   void OnReadable();
   void Receive();  // may delete the session
-  // Calls OnReadable() for the rest of the bytes, after other connections and timers.
-  void ReceiveLater();
   void OnWritable();
   void OnConnectionEvent(short what);
   // Returns false until the whole preface has come. A wrong one closes the connection.
@@ -79,8 +77,7 @@ class ServerSession {
   void CloseIfDone();
   void SendFinalGoaway();
   void OnRoundTripTimeout();
-  // Stops reading from a client that does not read, because responses would pile up, and from one
-  // with bytes that wait for their turn.
+  // Stops reading from a client that does not read, because responses would pile up.
   void Throttle();
   void CloseForLimit(Limit limit);
 
@@ -100,14 +97,12 @@ class ServerSession {
   const std::function<void(ServerSession*)> closed_;
   std::unique_ptr<nghttp2_session, FreeHttp2> session_;  // null until the whole preface has come
   OwnedEvent close_timer_;
-  OwnedEvent next_turn_;  // null until bytes had to wait
   std::map<int32_t, std::unique_ptr<ServerStream>> streams_;
   FrameAllowance allowance_;
   absl::Time received_at_;
   bool has_sent_final_goaway_ = false;
   bool is_ping_pending_ = false;
   bool is_closing_ = false;  // once the output is sent
-  bool has_rest_ = false;    // received bytes wait for `next_turn_`
   bool is_throttled_ = false;
   bool is_low_priority_ = false;  // read when no other event is due
   unsigned long tls_error_ = 0;

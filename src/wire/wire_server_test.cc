@@ -3,7 +3,6 @@
 #include <nghttp2/nghttp2.h>
 
 #include <atomic>
-#include <functional>
 #include <future>
 #include <map>
 #include <memory>
@@ -201,59 +200,6 @@ TEST(WireServer, AnswersCallsWhileConnectionsWaitForAccept) {
     each->Begin();
     EXPECT_TRUE(each->Read(FrameType::kSettings).has_value());
   }
-}
-
-TEST(WireServer, AnswersOthersBetweenTheMessagesOfAConnection) {
-  // All of them fit one read: they have less than 4 KiB.
-  constexpr int kMessages = 14;
-  const std::string message(250, 'x');
-  std::promise<void> begun, released;
-  std::atomic<int> handled = 0, handled_before_other = 0;
-  class Slow : public ServerCall::Handler {
-   public:
-    Slow(std::shared_ptr<ServerCall> call, std::function<void()> handle)
-        : call_(std::move(call)), handle_(std::move(handle)) {}
-    void OnMessage(std::string) override { handle_(); }
-    void OnLastMessage() override { call_->Finish(absl::OkStatus()); }
-
-   private:
-    const std::shared_ptr<ServerCall> call_;
-    const std::function<void()> handle_;
-  };
-  const auto handle = [&] {
-    if (handled == 0) {
-      begun.set_value();
-      released.get_future().wait();
-    }
-    absl::SleepFor(absl::Milliseconds(6));
-    ++handled;
-  };
-  const auto server = WireServer::Start(
-      {.bind_address = "127.0.0.1"},
-      {{"/test.Test/Slow", [&](auto& call) { return std::make_unique<Slow>(call, handle); }},
-       {"/test.Test/Other", [&](auto& call) {
-          handled_before_other = handled.load();
-          call->Finish(absl::OkStatus());
-          return std::make_unique<Echo>(call);
-        }}});
-  ASSERT_TRUE(server.ok()) << server.status();
-  RawClient slow((*server)->port()), other((*server)->port(), "127.0.3.2");
-  for (RawClient* const each : {&slow, &other}) {
-    each->Begin();
-    ASSERT_TRUE(each->Read(FrameType::kSettings).has_value());
-  }
-  std::string call = CallHead(1, "/test.Test/Slow");
-  for (int i = 1; i <= kMessages; ++i) {
-    call += DataFrame(1, message, i == kMessages ? kEndStream : 0);
-  }
-  slow.Send(call);
-  begun.get_future().wait();
-  other.Send(CallHead(1, "/test.Test/Other"));
-  released.set_value();
-  EXPECT_TRUE(other.Read(FrameType::kHeaders).has_value());
-  EXPECT_LT(handled_before_other, kMessages);
-  EXPECT_TRUE(slow.Read(FrameType::kHeaders).has_value());
-  EXPECT_EQ(handled, kMessages) << "the rest waits for no further bytes";
 }
 
 TEST_F(WireServerTest, PassesThePeersAddressToMethods) {
