@@ -1,6 +1,5 @@
 #include "fleet/telemetry_log.h"
 
-
 #include <memory>
 #include <string>
 #include <vector>
