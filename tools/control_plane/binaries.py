@@ -6,6 +6,7 @@ import hashlib
 import pathlib
 import shutil
 import subprocess
+import time
 
 from . import keda_source
 from .folder import locked
@@ -74,9 +75,19 @@ def digest(module, package, linker_flags):
 
 
 def go(module, *command):
-    """Returns standard output of `go COMMAND` in a module."""
-    return subprocess.run([ROOT / "tools/go", module, *command], check=True, text=True,
-                          stdout=subprocess.PIPE).stdout
+    """Returns standard output of `go COMMAND` in a module.
+
+    Tries three times, because the download of a module may time out.
+    """
+    for tries_left in (2, 1, 0):
+        done = subprocess.run([ROOT / "tools/go", module, *command], text=True,
+                              stdout=subprocess.PIPE)
+        if done.returncode == 0:
+            return done.stdout
+        if tries_left:
+            print("control-plane: go failed; again in 10 s", flush=True)
+            time.sleep(10)
+    raise subprocess.CalledProcessError(done.returncode, done.args)
 
 
 def folder_of(module, dependency):
