@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "engine/model_timeline.h"
-#include "series/number_timeline.h"
+#include "engine/number_timeline.h"
 
 namespace gpuscaler {
 namespace {

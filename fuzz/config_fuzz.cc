@@ -3,9 +3,9 @@
 #include <string>
 
 #include "absl/strings/match.h"
-#include "config/options.h"
-#include "config/settings.h"
 #include "fuzz_assert.h"
+#include "role/options.h"
+#include "role/settings.h"
 
 namespace gpuscaler {
 namespace {

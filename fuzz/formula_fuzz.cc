@@ -5,7 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "fuzz_assert.h"
-#include "lint/formula.h"
+#include "trigger/formula.h"
 
 namespace gpuscaler {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "fuzz_assert.h"
-#include "lint/lint.h"
+#include "trigger/lint.h"
 
 namespace gpuscaler {
 namespace {

@@ -3,11 +3,11 @@
 #include <set>
 
 #include "absl/strings/str_split.h"
-#include "discovery/engine_candidates.h"
-#include "discovery/kernel_address.h"
-#include "discovery/listening_ports.h"
-#include "discovery/network_addresses.h"
 #include "fuzz_assert.h"
+#include "signal/engine_candidates.h"
+#include "signal/kernel_address.h"
+#include "signal/listening_ports.h"
+#include "signal/network_addresses.h"
 #include "workload/cgroup_pod.h"
 
 namespace gpuscaler {

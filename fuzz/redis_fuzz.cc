@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "fuzz_assert.h"
-#include "redis/redis_codec.h"
+#include "signal/redis_codec.h"
 
 namespace gpuscaler {
 namespace {

@@ -1,10 +1,10 @@
 // Metric selectors, which tenants write.
 #include <cstdint>
 
+#include "engine/series_growth.h"
 #include "fuzz_assert.h"
 #include "page/prometheus_metric.h"
 #include "page/test_series_query.h"
-#include "series/series_growth.h"
 
 namespace gpuscaler {
 namespace {

@@ -11,8 +11,8 @@
 #include "gtest/gtest.h"
 #include "page/test_http_server.h"
 #include "process.h"
-#include "redis/test_redis.h"
 #include "serve/test_http_client.h"
+#include "signal/test_redis.h"
 #include "simulated_engine.h"
 
 namespace gpuscaler {

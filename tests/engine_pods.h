@@ -15,11 +15,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/test_folder.h"
-#include "discovery/test_pod_network.h"
 #include "gtest/gtest.h"
 #include "kubelet/fake_kubelet.h"
 #include "process.h"
 #include "serve/test_http_client.h"
+#include "signal/test_pod_network.h"
 
 namespace gpuscaler {
 

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
-#include "config/config.h"
+#include "role/config.h"
 
 namespace gpuscaler {
 namespace {

@@ -8,7 +8,7 @@
 #include "app/command.h"
 #include "app/exit_codes.h"
 #include "app/program.h"
-#include "config/settings.h"
+#include "role/settings.h"
 
 namespace gpuscaler {
 

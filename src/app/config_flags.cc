@@ -3,9 +3,9 @@
 #include "absl/strings/str_cat.h"
 #include "app/commands.h"
 #include "base/printable_text.h"
-#include "config/option_value.h"
-#include "config/options.h"
-#include "config/role_options.h"
+#include "role/option_value.h"
+#include "role/options.h"
+#include "role/role_options.h"
 
 namespace gpuscaler {
 namespace {

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/reported_metrics.h"
 #include "gtest/gtest.h"
-#include "lint/lint.h"
+#include "trigger/lint.h"
 #include "trigger/metric_type.h"
 
 namespace gpuscaler {

@@ -26,10 +26,10 @@
 #include "base/log.h"
 #include "base/printable_text.h"
 #include "base/status_macros.h"
-#include "config/options.h"
 #include "gpu/gpu_source.h"
 #include "role/node_source.h"
 #include "role/open_attribution.h"
+#include "role/options.h"
 
 namespace gpuscaler {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "config/settings.h"
+#include "role/settings.h"
 
 namespace gpuscaler {
 

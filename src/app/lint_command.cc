@@ -10,10 +10,10 @@
 #include "app/input_file.h"
 #include "app/lint_report.h"
 #include "base/status_macros.h"
-#include "config/options.h"
-#include "lint/lint.h"
+#include "role/options.h"
 #include "role/signal_reader.h"
 #include "signal/source_place.h"
+#include "trigger/lint.h"
 
 namespace gpuscaler {
 namespace {

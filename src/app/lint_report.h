@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lint/lint.h"
+#include "trigger/lint.h"
 
 namespace gpuscaler {
 

@@ -5,8 +5,8 @@
 #include "absl/strings/str_replace.h"
 #include "app/exit_codes.h"
 #include "app/job_environment.h"
-#include "config/options.h"
-#include "config/settings.h"
+#include "role/options.h"
+#include "role/settings.h"
 
 namespace gpuscaler {
 namespace {

@@ -7,10 +7,10 @@
 #include "app/completion.h"
 #include "app/man_page.h"
 #include "app/reference_page.h"
-#include "config/options.h"
 #include "gmock/gmock.h"
 #include "gpu/gpu_file.h"
 #include "gtest/gtest.h"
+#include "role/options.h"
 #include "trigger/profile.h"
 
 namespace gpuscaler {

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/duration_text.h"
 #include "base/status_macros.h"
-#include "config/option_checks.h"
+#include "role/option_checks.h"
 
 namespace gpuscaler {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "lint/manifest_file.h"
+#include "trigger/manifest_file.h"
 #include "trigger/trigger_keys.h"
 
 namespace gpuscaler {

@@ -13,10 +13,10 @@
 #include "app/version.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "config/option_value.h"
-#include "config/options.h"
-#include "config/role_options.h"
 #include "role/open_attribution.h"
+#include "role/option_value.h"
+#include "role/options.h"
+#include "role/role_options.h"
 #include "role/running_role.h"
 
 namespace gpuscaler {

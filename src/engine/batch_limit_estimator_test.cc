@@ -1,8 +1,8 @@
 #include "engine/batch_limit_estimator.h"
 
+#include "engine/test_seconds.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "series/test_seconds.h"
 
 namespace gpuscaler {
 namespace {

@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
-#include "demand/service_record.h"
 #include "engine/engine_reading.h"
+#include "engine/service_record.h"
 #include "model/served_models.h"
 
 namespace gpuscaler {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "engine/test_seconds.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "series/test_seconds.h"
 
 namespace gpuscaler {
 namespace {

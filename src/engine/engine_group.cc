@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "demand/service_record.h"
 #include "engine/capacity_records.h"
+#include "engine/service_record.h"
 #include "model/served_models.h"
 #include "page/http_endpoint.h"
 

@@ -1,9 +1,9 @@
 #include "engine/engine_group.h"
 
 #include "engine/capacity_records.h"
+#include "engine/test_seconds.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "series/test_seconds.h"
 
 namespace gpuscaler {
 namespace {

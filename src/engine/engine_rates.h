@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "engine/counter_window.h"
 #include "engine/stored_readings.h"
-#include "series/counter_window.h"
 
 namespace gpuscaler {
 

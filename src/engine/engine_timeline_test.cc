@@ -1,8 +1,8 @@
 #include "engine/engine_timeline.h"
 
+#include "engine/test_seconds.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "series/test_seconds.h"
 
 namespace gpuscaler {
 namespace {
@@ -196,7 +196,7 @@ EngineReading JustStarted(const std::string& model) {
                       .answer_tokens = 0}}};
 }
 
-EngineDemand DemandOf(const EngineTimeline& engine, int second) {
+EngineDemand EngineDemandAt(const EngineTimeline& engine, int second) {
   const SignalSeries series = engine.Answer({.metric = EngineMetric::kPressurePercent,
                                              .look_back = absl::Minutes(1),
                                              .demand_window = absl::Hours(1)},
@@ -215,7 +215,7 @@ TEST(EngineTimeline, RestartWithTheSameModelKeepsServiceTimes) {
   Serve(engine, "llama", 0);
   engine.AddReading(Second(310), "vllm", {});  // it loads
   engine.AddReading(Second(320), "vllm", JustStarted("llama"));
-  const EngineDemand demand = DemandOf(engine, 320);
+  const EngineDemand demand = EngineDemandAt(engine, 320);
   EXPECT_GT(demand.service.tokens, 0);
   EXPECT_GT(AnswersIn(demand), 0);
 }
@@ -225,7 +225,7 @@ TEST(EngineTimeline, RestartWithAnotherModelDropsServiceTimes) {
   Serve(engine, "llama", 0);
   engine.AddReading(Second(310), "vllm", {});  // it loads
   engine.AddReading(Second(320), "vllm", JustStarted("qwen"));
-  const EngineDemand demand = DemandOf(engine, 320);
+  const EngineDemand demand = EngineDemandAt(engine, 320);
   EXPECT_EQ(demand.service.tokens, 0);
   EXPECT_EQ(demand.service.largest_batch, 0);
   EXPECT_EQ(AnswersIn(demand), 0);
@@ -233,7 +233,7 @@ TEST(EngineTimeline, RestartWithAnotherModelDropsServiceTimes) {
   for (const RequestBin& bin : demand.bins) arrived += bin.arrived;
   EXPECT_GT(arrived, 290) << "the requests that came are the workload's, whatever the model";
   Serve(engine, "qwen", 321);
-  EXPECT_GT(DemandOf(engine, 700).service.tokens, 0) << "and the new model is learnt";
+  EXPECT_GT(EngineDemandAt(engine, 700).service.tokens, 0) << "and the new model is learnt";
 }
 
 TEST(EngineTimeline, BatchLimitOfAnotherModelIsDropped) {
@@ -262,7 +262,7 @@ TEST(EngineTimeline, AdditionalModelKeepsServiceTimesAndLimit) {
   both.models[0].requests_done = 400;
   both.models.push_back({.model = "qwen"});
   engine.AddReading(Second(301), "vllm", both);
-  EXPECT_GT(DemandOf(engine, 301).service.tokens, 0);
+  EXPECT_GT(EngineDemandAt(engine, 301).service.tokens, 0);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace gpuscaler {
 namespace {
 
 // Two minutes before each instant of the last ten minutes.
-constexpr absl::Duration kKept = absl::Minutes(12);
+constexpr absl::Duration kMarksKept = absl::Minutes(12);
 
 bool IsCongested(const TimedReading& reading) {
   // An empty optional is below any number.
@@ -47,7 +47,7 @@ void FirstTokenBins::Take(const TimedReading& reading) {
   }
   if (marks_.empty() || BeginOfBin(marks_.back().at) < BeginOfBin(mark.at)) marks_.push_back(mark);
   newest_ = std::move(mark);
-  while (marks_.front().at < reading.at - kKept) marks_.pop_front();
+  while (marks_.front().at < reading.at - kMarksKept) marks_.pop_front();
 }
 
 void FirstTokenBins::Forget() {

@@ -3,9 +3,9 @@
 #include <limits>
 #include <memory>
 
+#include "engine/test_seconds.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "series/test_seconds.h"
 
 namespace gpuscaler {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "engine/counter_window.h"
 #include "engine/engine_reading.h"
-#include "series/counter_window.h"
 
 namespace gpuscaler {
 

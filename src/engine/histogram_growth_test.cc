@@ -5,8 +5,8 @@
 #include <optional>
 #include <random>
 
+#include "engine/test_seconds.h"
 #include "gtest/gtest.h"
-#include "series/test_seconds.h"
 
 namespace gpuscaler {
 namespace {

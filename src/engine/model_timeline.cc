@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "engine/engine_answers.h"
-#include "series/look_back.h"
+#include "engine/look_back.h"
 
 namespace gpuscaler {
 namespace {

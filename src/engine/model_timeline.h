@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "demand/demand_accumulator.h"
 #include "engine/batch_limit_estimator.h"
+#include "engine/demand_accumulator.h"
 #include "engine/first_token_bins.h"
 #include "engine/stalled_engine_detector.h"
 #include "engine/stored_readings.h"

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "engine/engine_answers.h"
+#include "engine/test_seconds.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "series/test_seconds.h"
 
 namespace gpuscaler {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "series/look_back.h"
+#include "engine/look_back.h"
 
 namespace gpuscaler {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "fleet/engine_wire.h"
-#include "store/leases.h"
+#include "model/leases.h"
 
 namespace gpuscaler {
 namespace {

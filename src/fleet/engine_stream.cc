@@ -11,8 +11,8 @@
 #include "base/status_macros.h"
 #include "fleet/engine_wire.h"
 #include "fleet/wire_text.h"
+#include "model/leases.h"
 #include "model/pod.h"
-#include "store/leases.h"
 
 namespace gpuscaler {
 namespace {

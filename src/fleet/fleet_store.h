@@ -16,7 +16,7 @@
 #include "fleet/agent_update.h"
 #include "fleet/node_store.h"
 #include "model/fleet_history.h"
-#include "store/fleet_reader.h"
+#include "model/fleet_reader.h"
 
 namespace gpuscaler {
 

@@ -17,7 +17,7 @@
 #include "fleet/fleet_timeouts.h"
 #include "fleet/pod_index.h"
 #include "model/fleet_history.h"
-#include "store/leases.h"
+#include "model/leases.h"
 
 namespace gpuscaler {
 

@@ -20,9 +20,9 @@
 #include "fleet/reader_stream.h"
 #include "fleet/telemetry_log.h"
 #include "fleet/watch_stream.h"
+#include "model/leases.h"
 #include "model/pod.h"
-#include "store/leases.h"
-#include "store/snapshot_store.h"
+#include "model/snapshot_store.h"
 #include "telemetry.pb.h"
 #include "wire/methods.h"
 

@@ -11,9 +11,9 @@
 #include "base/fake_clock.h"
 #include "fleet/telemetry_service.h"
 #include "fleet/test_readings.h"
+#include "model/leases.h"
 #include "model/memory_watch.h"
-#include "store/leases.h"
-#include "store/snapshot_store.h"
+#include "model/snapshot_store.h"
 #include "wire/wire_server.h"
 
 namespace gpuscaler {

@@ -1,5 +1,5 @@
 // The sum of the gauges that a selector matches. Counters are followed one by one
-// (series/series_growth.h).
+// (engine/series_growth.h).
 #pragma once
 
 #include "absl/status/statusor.h"

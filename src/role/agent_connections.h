@@ -10,16 +10,16 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/periodic_thread.h"
-#include "config/config.h"
 #include "fleet/engine_watch.h"
 #include "fleet/fleet_store.h"
 #include "fleet/fleet_watch.h"
 #include "fleet/peer_addresses.h"
 #include "model/allowed_namespaces.h"
+#include "model/leases.h"
 #include "role/agent_tls.h"
+#include "role/config.h"
 #include "signal/found_engines.h"
 #include "signal/signal_store.h"
-#include "store/leases.h"
 
 namespace gpuscaler {
 

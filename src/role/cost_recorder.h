@@ -6,8 +6,8 @@
 #include "cost/cost_history.h"
 #include "cost/cost_report.h"
 #include "cost/gpu_time.h"
+#include "model/fleet_reader.h"
 #include "role/fleet_prices.h"
-#include "store/fleet_reader.h"
 
 namespace gpuscaler {
 

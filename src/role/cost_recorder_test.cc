@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/free_gpus.h"
-#include "store/snapshot_store.h"
+#include "model/snapshot_store.h"
 
 namespace gpuscaler {
 namespace {

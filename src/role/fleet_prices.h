@@ -9,7 +9,7 @@
 #include "base/mutex.h"
 #include "cost/money.h"
 #include "cost/price_list.h"
-#include "store/fleet_reader.h"
+#include "model/fleet_reader.h"
 
 namespace gpuscaler {
 

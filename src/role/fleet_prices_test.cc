@@ -7,7 +7,7 @@
 #include "fleet/test_readings.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "store/snapshot_store.h"
+#include "model/snapshot_store.h"
 
 namespace gpuscaler {
 namespace {

@@ -10,13 +10,13 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/periodic_thread.h"
-#include "config/config.h"
 #include "gpu/gpu_source.h"
+#include "model/leases.h"
+#include "model/snapshot_store.h"
+#include "role/config.h"
 #include "role/sampler.h"
 #include "serve/gpu_time_metrics.h"
 #include "serve/metrics.h"
-#include "store/leases.h"
-#include "store/snapshot_store.h"
 #include "workload/attribution.h"
 
 namespace gpuscaler {

@@ -6,8 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
-#include "config/config.h"
 #include "gpu/gpu_source.h"
+#include "role/config.h"
 
 namespace gpuscaler {
 

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_split.h"
 #include "base/log.h"
-#include "config/ignored_pods.h"
 #include "kubelet/kubelet_socket.h"
+#include "role/ignored_pods.h"
 
 namespace gpuscaler {
 

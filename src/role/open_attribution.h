@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "base/clock.h"
-#include "config/config.h"
+#include "role/config.h"
 #include "workload/attribution.h"
 
 namespace gpuscaler {

@@ -9,11 +9,11 @@
 #include "base/test_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "history/history_point.h"
 #include "nlohmann/json.hpp"
 #include "role/running_role.h"
 #include "serve/scaler_client.h"
 #include "serve/test_http_client.h"
+#include "web/history_point.h"
 
 namespace gpuscaler {
 namespace {

@@ -6,13 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "config/allowed_namespaces.h"
-#include "discovery/engine_metrics.h"
 #include "fleet/fleet_store.h"
 #include "fleet/peer_addresses.h"
-#include "history/history_recorder.h"
-#include "history/trigger_history.h"
+#include "model/leases.h"
 #include "page/metric_family.h"
+#include "role/allowed_namespaces.h"
 #include "role/duplicate_scaler_check.h"
 #include "role/node_source.h"
 #include "role/reloader.h"
@@ -24,8 +22,10 @@
 #include "serve/profile_store.h"
 #include "serve/scaler_service.h"
 #include "serve/signal_metrics.h"
-#include "store/leases.h"
+#include "signal/engine_metrics.h"
 #include "trigger/trigger.h"
+#include "web/history_recorder.h"
+#include "web/trigger_history.h"
 
 namespace gpuscaler {
 namespace {

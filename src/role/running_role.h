@@ -11,10 +11,9 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/periodic_thread.h"
-#include "config/config.h"
-#include "discovery/engine_discovery.h"
 #include "model/allowed_namespaces.h"
 #include "role/agent_connections.h"
+#include "role/config.h"
 #include "role/cost_recorder.h"
 #include "role/fleet_prices.h"
 #include "role/node_sampler.h"
@@ -24,6 +23,7 @@
 #include "serve/http_server.h"
 #include "serve/metrics.h"
 #include "serve/probes.h"
+#include "signal/engine_discovery.h"
 #include "web/web_port.h"
 
 namespace gpuscaler {

@@ -8,10 +8,10 @@
 #include "absl/status/status.h"
 #include "base/clock.h"
 #include "gpu/gpu_source.h"
+#include "model/leases.h"
+#include "model/snapshot_store.h"
 #include "serve/gpu_time_metrics.h"
 #include "serve/metrics.h"
-#include "store/leases.h"
-#include "store/snapshot_store.h"
 #include "workload/attribution.h"
 #include "workload/holding.h"
 

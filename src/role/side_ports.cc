@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_split.h"
 #include "base/bound_port.h"
-#include "config/option_value.h"
+#include "role/option_value.h"
 
 namespace gpuscaler {
 namespace {

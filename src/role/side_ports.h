@@ -8,14 +8,14 @@
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
-#include "config/config.h"
+#include "model/fleet_reader.h"
+#include "role/config.h"
 #include "role/fleet_prices.h"
 #include "role/reloader.h"
 #include "serve/grpc_server.h"
 #include "serve/http_server.h"
 #include "serve/probes.h"
 #include "serve/profile_store.h"
-#include "store/fleet_reader.h"
 #include "web/web_api.h"
 #include "web/web_port.h"
 

@@ -6,8 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "discovery/engine_discovery.h"
 #include "model/allowed_namespaces.h"
+#include "signal/engine_discovery.h"
 #include "signal/found_engines.h"
 #include "signal/signal_store.h"
 

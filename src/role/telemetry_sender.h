@@ -8,12 +8,12 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/periodic_thread.h"
-#include "config/config.h"
-#include "discovery/engine_discovery.h"
 #include "fleet/engine_log.h"
 #include "fleet/peer_addresses.h"
 #include "fleet/telemetry_service.h"
+#include "role/config.h"
 #include "role/node_sampler.h"
+#include "signal/engine_discovery.h"
 #include "signal/found_engines.h"
 
 namespace gpuscaler {

@@ -13,16 +13,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/fake_clock.h"
-#include "config/config.h"
 #include "engine/test_served_engine.h"
 #include "fleet/fleet_store.h"
 #include "fleet/test_readings.h"
 #include "gtest/gtest.h"
-#include "history/history_recorder.h"
-#include "history/trigger_history.h"
+#include "role/config.h"
 #include "serve/test_served_scaler.h"
 #include "signal/found_engines.h"
 #include "trigger/trigger.h"
+#include "web/history_recorder.h"
+#include "web/trigger_history.h"
 
 namespace gpuscaler {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "demand/demand_accumulator.h"
-#include "demand/test_simulated_service.h"
+#include "engine/demand_accumulator.h"
+#include "engine/test_simulated_service.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "scaling/test_engine_workload_builder.h"

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "demand/demand.h"
-#include "demand/latency_demand.h"
+#include "engine/demand.h"
+#include "engine/latency_demand.h"
 #include "scaling/decision.h"
 #include "scaling/replicas.h"
 #include "trigger/trigger.h"

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "demand/test_simulated_service.h"
+#include "engine/test_simulated_service.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "scaling/test_engine_workload_builder.h"

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/fake_clock.h"
-#include "demand/demand_accumulator.h"
 #include "engine/capacity_records.h"
+#include "engine/demand_accumulator.h"
 #include "engine/test_served_engine.h"
 #include "fleet/engine_log.h"
 #include "fleet/engine_update_reader.h"

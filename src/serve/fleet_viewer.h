@@ -14,8 +14,8 @@
 #include "base/worker_threads.h"
 #include "fleet/fleet_store.h"
 #include "fleetview.pb.h"
+#include "model/fleet_reader.h"
 #include "scaling/node_view.h"
-#include "store/fleet_reader.h"
 #include "wire/methods.h"
 
 namespace gpuscaler {

@@ -13,13 +13,13 @@
 #include "base/clock.h"
 #include "explain.pb.h"
 #include "model/allowed_namespaces.h"
+#include "model/fleet_reader.h"
+#include "model/leases.h"
 #include "serve/live_trigger.h"
 #include "serve/profile_store.h"
 #include "serve/request_metrics.h"
 #include "serve/signal_access.h"
 #include "serve/trigger_cache.h"
-#include "store/fleet_reader.h"
-#include "store/leases.h"
 #include "wire/methods.h"
 
 namespace gpuscaler {

@@ -1,7 +1,7 @@
 // Access to the signals of engines, metrics endpoints and queues, for decisions.
 #pragma once
 
-#include "endpoint/endpoint_rules.h"
+#include "page/endpoint_rules.h"
 #include "signal/signal_store.h"
 
 namespace gpuscaler {

@@ -3,7 +3,7 @@
 
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "store/fleet_reader.h"
+#include "model/fleet_reader.h"
 
 namespace gpuscaler {
 

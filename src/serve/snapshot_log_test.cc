@@ -5,7 +5,7 @@
 #include "base/fake_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "store/snapshot_store.h"
+#include "model/snapshot_store.h"
 
 namespace gpuscaler {
 namespace {

@@ -15,9 +15,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/mutex.h"
+#include "model/fleet_reader.h"
 #include "model/signal_source.h"
 #include "serve/request_metrics.h"
-#include "store/fleet_reader.h"
 
 namespace gpuscaler {
 

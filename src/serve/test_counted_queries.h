@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "fleet/fleet_store.h"
-#include "store/fleet_reader.h"
+#include "model/fleet_reader.h"
 
 namespace gpuscaler {
 

@@ -22,11 +22,11 @@
 #include "base/mutex.h"
 #include "base/test_eventually.h"
 #include "model/memory_watch.h"
+#include "model/snapshot_store.h"
 #include "scaling/test_history_builder.h"
 #include "serve/grpc_server.h"
 #include "serve/scaler_service.h"
 #include "serve/test_scaler_client.h"
-#include "store/snapshot_store.h"
 
 namespace gpuscaler {
 

@@ -19,6 +19,7 @@
 #include "externalscaler.pb.h"
 #include "model/allowed_namespaces.h"
 #include "model/fleet_history.h"
+#include "model/leases.h"
 #include "model/signal_history.h"
 #include "model/signal_source.h"
 #include "scaling/decision.h"
@@ -28,7 +29,6 @@
 #include "serve/profile_store.h"
 #include "serve/profile_suggestion.h"
 #include "serve/request_gap.h"
-#include "store/leases.h"
 #include "trigger/metric_type.h"
 #include "trigger/trigger.h"
 

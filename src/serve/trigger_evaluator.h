@@ -12,12 +12,12 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/rate_limit.h"
+#include "model/fleet_reader.h"
+#include "model/leases.h"
 #include "serve/profile_store.h"
 #include "serve/request_metrics.h"
 #include "serve/signal_access.h"
 #include "serve/trigger_cache.h"
-#include "store/fleet_reader.h"
-#include "store/leases.h"
 
 namespace gpuscaler {
 

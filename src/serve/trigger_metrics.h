@@ -11,8 +11,8 @@
 
 #include "absl/time/time.h"
 #include "base/mutex.h"
-#include "demand/demand.h"
-#include "demand/latency_demand.h"
+#include "engine/demand.h"
+#include "engine/latency_demand.h"
 #include "prometheus/metric_family.h"
 #include "scaling/decision.h"
 

@@ -8,14 +8,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "engine/test_seconds.h"
 #include "gtest/gtest.h"
 #include "page/test_footprint.h"
 #include "page/test_http_server.h"
-#include "redis/test_redis.h"
-#include "series/test_seconds.h"
 #include "signal/found_engines.h"
 #include "signal/signal_store.h"
 #include "signal/signal_watch.h"
+#include "signal/test_redis.h"
 
 namespace gpuscaler {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <thread>
 
+#include "engine/test_seconds.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "series/test_seconds.h"
 
 namespace gpuscaler {
 namespace {

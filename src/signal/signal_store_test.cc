@@ -5,9 +5,9 @@
 #include <thread>
 
 #include "base/not_yet.h"
+#include "engine/test_seconds.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "series/test_seconds.h"
 
 namespace gpuscaler {
 namespace {

@@ -12,8 +12,8 @@
 #include "base/mutex.h"
 #include "base/periodic_thread.h"
 #include "engine/engine_poller.h"
-#include "redis/redis_reader.h"
-#include "series/scraped_number_poller.h"
+#include "engine/scraped_number_poller.h"
+#include "signal/redis_reader.h"
 #include "signal/signal_store.h"
 #include "signal/source_locator.h"
 

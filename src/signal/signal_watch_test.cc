@@ -11,7 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "page/test_http_server.h"
-#include "redis/test_redis.h"
+#include "signal/test_redis.h"
 
 namespace gpuscaler {
 namespace {

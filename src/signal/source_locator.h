@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "endpoint/credential_folder.h"
-#include "endpoint/endpoint_addresses.h"
-#include "endpoint/endpoint_rules.h"
 #include "model/signal_source.h"
 #include "page/cidr_block.h"
+#include "page/credential_folder.h"
+#include "page/endpoint_addresses.h"
+#include "page/endpoint_rules.h"
 #include "page/http_endpoint.h"
 #include "page/scrape_request.h"
 

@@ -6,8 +6,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "endpoint/endpoint_rules.h"
 #include "model/signal_source.h"
+#include "page/endpoint_rules.h"
 #include "page/http_endpoint.h"
 
 namespace gpuscaler {

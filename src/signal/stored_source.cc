@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "series/series_growth.h"
+#include "engine/series_growth.h"
 #include "signal/source_name.h"
 
 namespace gpuscaler {

@@ -11,10 +11,10 @@
 #include "absl/time/time.h"
 #include "base/mutex.h"
 #include "engine/engine_group.h"
+#include "engine/number_timeline.h"
+#include "engine/scraped_group.h"
 #include "model/signal_history.h"
 #include "model/signal_source.h"
-#include "series/number_timeline.h"
-#include "series/scraped_group.h"
 #include "signal/source_needs.h"
 
 namespace gpuscaler {

@@ -10,7 +10,7 @@
 namespace gpuscaler {
 namespace {
 
-constexpr size_t kBlockBytes = 8 * 1024;  // the library's read size
+constexpr size_t kReadBytes = 8 * 1024;  // the library's read size
 
 const std::shared_ptr<const std::string>& KeepAlive() {
   static const auto* const text =
@@ -43,7 +43,7 @@ MHD_Response* EventStreams::Open(MHD_Connection* connection) {
   stream->socket =
       MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
   MHD_Response* const response =
-      MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, kBlockBytes, Read, stream, Close);
+      MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, kReadBytes, Read, stream, Close);
   if (response == nullptr) return nullptr;
   stream->self = open_.insert(open_.end(), std::move(opened));
   thread_.Wake();

@@ -14,7 +14,7 @@ namespace gpuscaler {
 namespace {
 
 constexpr int kGzipWindow = 15 + 16;  // zlib: 32 KiB, with gzip's header
-constexpr int kMemoryLevel = 8;       // zlib's default
+constexpr int kGzipMemoryLevel = 8;   // zlib's default
 
 Bytef* InputOf(absl::string_view bytes) {
   return reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
@@ -36,7 +36,7 @@ double WeightOf(absl::string_view parameters) {
 std::string Gzip(absl::string_view bytes) {
   z_stream stream = {};
   std::string out;
-  if (deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, kGzipWindow, kMemoryLevel,
+  if (deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, kGzipWindow, kGzipMemoryLevel,
                    Z_DEFAULT_STRATEGY) != Z_OK) {
     return out;
   }

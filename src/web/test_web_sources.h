@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "fleet/test_readings.h"
 #include "model/fleet_history.h"
+#include "model/fleet_reader.h"
 #include "serve/answers.h"
-#include "store/fleet_reader.h"
 #include "trigger/test_parsed_trigger.h"
 #include "web/workload_rows.h"
 

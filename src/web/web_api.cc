@@ -14,12 +14,12 @@
 #include "base/printable_text.h"
 #include "base/status_macros.h"
 #include "cost/cost_json.h"
-#include "history/history_point.h"
-#include "history/marks.h"
-#include "history/what_if.h"
 #include "web/fleet_json.h"
+#include "web/history_point.h"
+#include "web/marks.h"
 #include "web/web_json.h"
 #include "web/web_query.h"
+#include "web/what_if.h"
 
 namespace gpuscaler {
 namespace {

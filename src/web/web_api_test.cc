@@ -9,10 +9,10 @@
 #include "base/fake_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "history/what_if.h"
 #include "nlohmann/json.hpp"
 #include "scaling/decision.h"
 #include "web/test_web_sources.h"
+#include "web/what_if.h"
 
 namespace gpuscaler {
 namespace {

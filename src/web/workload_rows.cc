@@ -57,12 +57,6 @@ WebJson TriggerFields(const LiveTrigger& live) {
 
 }  // namespace
 
-TriggerKey KeyOf(const LiveTrigger& live) {
-  return {.namespace_name = live.namespace_name,
-          .scaled_object = live.scaled_object,
-          .trigger = live.name};
-}
-
 std::string WorkloadRow::Json(const std::string& spark) const {
   return absl::StrCat(fields, ",\"requested_at\":", TimeJson(requested_at).dump(),
                       spark.empty() ? "" : ",\"spark\":", spark, "}");

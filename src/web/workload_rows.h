@@ -10,9 +10,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "explain.pb.h"
-#include "history/trigger_history.h"
 #include "serve/live_trigger.h"
 #include "serve/trigger_cache.h"
+#include "web/trigger_history.h"
 
 namespace gpuscaler {
 
@@ -28,8 +28,6 @@ struct WorkloadSource {
   std::function<gpuscaler::v1::Explanation(const LiveTrigger& live, const DecisionOr& decision)>
       explanation_of;
 };
-
-TriggerKey KeyOf(const LiveTrigger& live);
 
 // A ROW of docs/api.yaml.
 struct WorkloadRow {

@@ -27,7 +27,7 @@ const COST = '/api/v1/cost';
 const EVENTS = '/api/v1/events';
 
 const MOST_STREAMS = 16;
-// Takes 24 MiB of explanations. history/trigger_history_test.cc has it.
+// Takes 24 MiB of explanations. web/trigger_history_test.cc has it.
 const NOT_MADE_HERE = [`${EXPLANATION} 410`];
 const TOKEN = 'a-token-of-this-test';
 const DEADLINE_MS = 60_000;
