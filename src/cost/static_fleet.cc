@@ -13,7 +13,7 @@ Saving SavingOf(std::span<const StaticFleet> fleets, absl::Duration period,
         std::llround(fleet.most_gpus * static_cast<double>(absl::ToInt64Microseconds(period)));
     saving.static_micros += most;
     saving.held_micros += fleet.held_micros;
-    if (!saving.saved) continue;
+    if (prices == nullptr || !saving.saved) continue;
     const std::optional<HourlyPrice> price = prices->PriceOf(fleet.workload.gpu_model);
     if (price) {
       saving.saved->Add(Money(*price, most - fleet.held_micros));

@@ -171,7 +171,7 @@ class TelemetryReaderPropertyTest : public TelemetryFixture {};
 TEST_F(TelemetryReaderPropertyTest, AnyMessageIsRefusedOrBounded) {
   int taken = 0;
   int refused = 0;
-  ForManySeeds([&](Random& random) {
+  ForSeeds(300, [&](Random& random) {
     Mutator mutator(random);
     TelemetryReader reader;
     ReadingEncoder encoder;

@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
@@ -22,7 +21,7 @@ std::string AddressOf(int number) {
 absl::StatusOr<std::unique_ptr<DemoReplica>> DemoReplica::Start(const DemoReplicaOptions& options,
                                                                 const Clock& clock) {
   ASSIGN_OR_RETURN(BoundPort port, BoundPort::Open(AddressOf(options.number), options.port));
-  return absl::WrapUnique(new DemoReplica(options, std::move(port), clock));
+  return std::unique_ptr<DemoReplica>(new DemoReplica(options, std::move(port), clock));
 }
 
 DemoReplica::DemoReplica(const DemoReplicaOptions& options, BoundPort port, const Clock& clock)

@@ -117,7 +117,7 @@ class WorkloadPods {
       common.starting_since = std::max(common.starting_since, pod.listed_since);
       common.ending_since = std::max(common.ending_since, pod.ending_since);
     }
-    if (!first->uid.empty()) common.uid_hash = absl::HashOf(first->uid);
+    if (first != nullptr && !first->uid.empty()) common.uid_hash = absl::HashOf(first->uid);
     return common;
   }
 

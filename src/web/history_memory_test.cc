@@ -5,6 +5,7 @@
 #include <malloc.h>
 
 #include "absl/strings/str_cat.h"
+#include "base/test_sanitizer.h"
 #include "gtest/gtest.h"
 #include "scaling/decision.h"
 #include "scaling/test_random.h"
@@ -23,21 +24,9 @@ constexpr int kStepsOfADay = 24 * 240;
 // trace. Building all of them takes a minute.
 constexpr int kFirstExplainedStep = 22 * 240;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kCountsMalloc = false;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr bool kCountsMalloc = false;
-#else
-constexpr bool kCountsMalloc = true;
-#endif
-#else
-constexpr bool kCountsMalloc = true;
-#endif
-
 // With a sanitizer, which counts no memory of malloc and takes minutes for 500 triggers, a fifth of
 // the triggers share a fifth of the memory.
-constexpr int kPart = kCountsMalloc ? 1 : 5;
+constexpr int kPart = kHasSanitizer ? 5 : 1;
 constexpr int kTriggers = 500 / kPart;
 constexpr size_t kLimitBytes = (size_t{40} << 20) / kPart;
 
@@ -136,7 +125,7 @@ TEST(HistoryMemory, ADayOf500TriggersTakesLessThan40MiB) {
     ASSERT_LT(history.bytes(), kLimitBytes) << "at step " << step;
   }
   const size_t heap = HeapBytes() - heap_before;
-  if (kCountsMalloc) {
+  if (!kHasSanitizer) {
     EXPECT_LT(heap, kLimitBytes);
     EXPECT_LT(static_cast<double>(heap), 1.1 * static_cast<double>(history.bytes()))
         << "bytes() must count what is held";
