@@ -68,7 +68,7 @@ int SimulatedNode::WorkloadOf(int index) const { return (first_gpu_ + index) % k
 
 const NodeSnapshot& SimulatedNode::Read(int64_t reading, absl::Time at) {
   snapshot_.taken_at = at;
-  for (GpuSample& gpu : snapshot_.gpus) UpdateGpu(gpu, reading);
+  for (GpuSample& gpu : snapshot_.gpus.Own()) UpdateGpu(gpu, reading);
   memory_watch_.Annotate(snapshot_);
   return snapshot_;
 }

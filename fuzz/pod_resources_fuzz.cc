@@ -50,7 +50,7 @@ void CheckAnswer(const v1::ListPodResourcesResponse& response) {
   NodeSnapshot node = Node();
   std::vector<PodAllocation> pods;
   for (const PodDevices& listed : PodDevicesIn(response)) {
-    for (const PodDevice& device : listed.devices) CheckDevice(device, node.gpus);
+    for (const PodDevice& device : listed.devices) CheckDevice(device, node.gpus.get());
     pods.push_back({.pod = {.namespace_name = listed.namespace_name, .name = listed.name},
                     .devices = listed.devices});
   }

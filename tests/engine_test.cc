@@ -22,7 +22,7 @@ std::vector<GpuSample> GpusOf(const std::string& path) {
   const SteadyClock clock;
   const auto snapshot = FileSource(path, "node", clock).Read({});
   EXPECT_TRUE(snapshot.ok()) << snapshot.status();
-  return snapshot.ok() ? snapshot->gpus : std::vector<GpuSample>();
+  return snapshot.ok() ? snapshot->gpus.get() : std::vector<GpuSample>();
 }
 
 TEST(EngineCommand, RefusesWhileItsModelLoadsAndThenServes) {

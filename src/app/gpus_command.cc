@@ -113,7 +113,7 @@ absl::StatusOr<GpusPage> PageOf(const GpusPlan& plan, const GpusFlags& flags,
   } else if (plan.job.kind == EnvironmentKind::kSlurm || plan.job.kind == EnvironmentKind::kFlux) {
     page.notes.emplace_back("no variable names the job's GPUs: all of the node are shown");
   }
-  if (flags.device >= 0) RETURN_IF_ERROR(KeepDevice(flags.device, snapshot.gpus));
+  if (flags.device >= 0) RETURN_IF_ERROR(KeepDevice(flags.device, snapshot.gpus.Own()));
   page.snapshot = std::move(snapshot);
   return page;
 }

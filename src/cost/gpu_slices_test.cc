@@ -71,7 +71,7 @@ TEST(WholeGpusOn, PartitionsThatShareTheMemoryAreEqual) {
 TEST(WholeGpusOn, InstancesWithoutTheirGpuAreOneGpu) {
   NodeSnapshot snapshot =
       Divided({{"NVIDIA H200 MIG 1g.18gb", 18}, {"NVIDIA H200 MIG 1g.18gb", 18}});
-  snapshot.gpus.erase(snapshot.gpus.begin());
+  snapshot.gpus.Own().erase(snapshot.gpus.begin());
   const std::vector<WholeGpu> gpus = WholeGpusOn(snapshot);
   ASSERT_EQ(gpus.size(), 1u);
   EXPECT_EQ(gpus[0].model, "NVIDIA H200");

@@ -62,7 +62,7 @@ TEST(GpuTimeCounters, AMonthOfNewWorkloadsHasABoundedNumberOfCounters) {
     NodeSnapshot snapshot = HeldByWorkload("", absl::Hours(hour));
     snapshot.pods.clear();
     const GpuSample gpu = snapshot.gpus[0];
-    snapshot.gpus.assign(16, gpu);
+    snapshot.gpus = std::vector<GpuSample>(16, gpu);
     for (int i = 0; i < 16; ++i) {
       snapshot.pods.push_back({.namespace_name = "shop",
                                .name = absl::StrCat("job-", hour, "-", i),

@@ -49,12 +49,13 @@ void KeepHeldSince(const NodeHistory& history, NodeSnapshot& next) {
   if (history.newest == nullptr) return;
   const std::vector<GpuSample>& before = history.newest->gpus;
   for (size_t i = 0; i < next.gpus.size(); ++i) {
-    GpuSample& gpu = next.gpus[i];
+    const GpuSample& gpu = next.gpus.get()[i];
     const bool same_place = i < before.size() && before[i].uuid == gpu.uuid;
     const auto found = same_place ? before.begin() + static_cast<std::ptrdiff_t>(i)
                                   : std::ranges::find(before, gpu.uuid, &GpuSample::uuid);
-    if (found == before.end() || !IsSameHolder(*found, gpu, history.NewestAt())) continue;
-    gpu.held_since = found->held_since;
+    if (found == before.end() || found->held_since == gpu.held_since) continue;
+    if (!IsSameHolder(*found, gpu, history.NewestAt())) continue;
+    next.gpus[i].held_since = found->held_since;
   }
 }
 

@@ -93,7 +93,7 @@ TEST_F(ChargedAgentTest, SmallReadingsOfManyPodsAreCharged) {
 // An empty reading repeats the one before it at the same time: a few bytes that cost a copy.
 TEST_F(ChargedAgentTest, RepeatedReadingsAreChargedOnArrival) {
   NodeSnapshot snapshot = SnapshotOf(50, kNow);
-  for (GpuSample& gpu : snapshot.gpus) {
+  for (GpuSample& gpu : snapshot.gpus.Own()) {
     gpu.gaps = std::vector<GpuGap>(64, {.field = GpuField::kPcie,
                                         .reason = GpuGap::Reason::kFailed,
                                         .detail = std::string(1024, 'x')});

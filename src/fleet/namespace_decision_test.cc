@@ -126,7 +126,7 @@ class RandomNode {
     NodeSnapshot snapshot{.taken_at = clock_.Now(), .node = "gpu-1", .source = "nvml"};
     for (const Device& device : devices_) {
       if (!device.is_there) continue;
-      GpuSample& gpu = snapshot.gpus.emplace_back(device.gpu);
+      GpuSample& gpu = snapshot.gpus.Own().emplace_back(device.gpu);
       if (!device.is_readable) {
         gpu.utilization_percent.reset();
         gpu.gaps.push_back({GpuField::kUtilization, GpuGap::Reason::kFailed, "NVML error 15"});
@@ -142,14 +142,15 @@ class RandomNode {
         if (running.listed && running.is_possible == are_possible) AddHolder(running, snapshot);
       }
     }
-    for (GpuSample& gpu : snapshot.gpus) SetShares(gpu);
+    for (GpuSample& gpu : snapshot.gpus.Own()) SetShares(gpu);
     return snapshot;
   }
   void AddHolder(const Running& running, NodeSnapshot& snapshot) const {
     bool has_gpu = false;
+    std::vector<GpuSample>& gpus = snapshot.gpus.Own();
     for (const size_t index : running.devices) {
-      const auto gpu = std::ranges::find(snapshot.gpus, devices_[index].gpu.uuid, &GpuSample::uuid);
-      if (gpu == snapshot.gpus.end()) continue;
+      const auto gpu = std::ranges::find(gpus, devices_[index].gpu.uuid, &GpuSample::uuid);
+      if (gpu == gpus.end()) continue;
       gpu->holders.push_back({.pod = static_cast<int>(snapshot.pods.size()),
                               .container = "main",
                               .is_possible = running.is_possible});

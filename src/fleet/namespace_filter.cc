@@ -39,7 +39,7 @@ void NamespaceFilter::DropPods(NodeSnapshot& snapshot) const {
   }
   if (kept.size() == pods.size()) return;
   snapshot.pods = std::move(kept);
-  for (GpuSample& gpu : snapshot.gpus) {
+  for (GpuSample& gpu : snapshot.gpus.Own()) {
     for (GpuHolder& holder : gpu.holders) holder.pod = new_index[static_cast<size_t>(holder.pod)];
   }
 }
@@ -47,7 +47,7 @@ void NamespaceFilter::DropPods(NodeSnapshot& snapshot) const {
 NodeSnapshot NamespaceFilter::Filter(NodeSnapshot snapshot) {
   if (snapshot.attribution.state == Attribution::State::kKnown) UpdateHolders(snapshot);
   if (known_at_ == absl::InfinitePast()) return snapshot;
-  for (GpuSample& gpu : snapshot.gpus) {
+  for (GpuSample& gpu : snapshot.gpus.Own()) {
     if (!held_at_.contains(gpu.uuid)) gpu = IdentityOf(std::move(gpu));
   }
   DropPods(snapshot);

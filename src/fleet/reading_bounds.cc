@@ -1,5 +1,6 @@
 #include "fleet/reading_bounds.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -46,6 +47,31 @@ constexpr int64_t kMaxMemory = int64_t{16} << 40;
 bool IsMemory(int64_t bytes) { return bytes >= 0 && bytes <= kMaxMemory; }
 bool IsUtilization(double value) { return value >= 0 && value <= 100; }  // false for NaN
 
+bool HasPlausibleMemory(const GpuSample& gpu) {
+  const int64_t total = gpu.memory_total_bytes.value_or(kMaxMemory);
+  const int64_t used = gpu.memory_used_bytes.value_or(0);
+  return IsMemory(total) && IsMemory(used) && used <= total;
+}
+
+bool HasPlausibleErrors(const GpuSample& gpu) {
+  return gpu.ecc_uncorrected_errors.value_or(0) >= 0;
+}
+
+bool IsPlausibleProcess(const GpuProcess& process) {
+  return process.pid >= 0 && IsMemory(process.memory_bytes.value_or(0)) &&
+         IsUtilization(process.utilization_percent.value_or(0));
+}
+
+bool IsPlausibleGpu(const GpuSample& gpu) {
+  const auto is_within = [&gpu](const Range& range) {
+    const std::optional<double>& value = gpu.*range.member;
+    return !value || range.Has(*value);
+  };
+  return std::ranges::all_of(kRanges, is_within) && HasPlausibleMemory(gpu) &&
+         HasPlausibleErrors(gpu) &&
+         (!gpu.processes || std::ranges::all_of(*gpu.processes, IsPlausibleProcess));
+}
+
 // The use of a process only divides its GPU, so unknown needs no reason.
 void BoundProcesses(std::vector<GpuProcess>& processes) {
   std::erase_if(processes, [](const GpuProcess& process) { return process.pid < 0; });
@@ -71,14 +97,14 @@ std::string BoundReadingsOf(GpuSample& gpu) {
     add_gap(range.field, absl::StrFormat("%g %s", *value, range.unit));
     value.reset();
   }
-  const int64_t total = gpu.memory_total_bytes.value_or(kMaxMemory);
-  const int64_t used = gpu.memory_used_bytes.value_or(0);
-  if (!IsMemory(total) || !IsMemory(used) || used > total) {
-    add_gap(GpuField::kMemory, absl::StrCat(used, " bytes used of ", total));
+  if (!HasPlausibleMemory(gpu)) {
+    add_gap(GpuField::kMemory,
+            absl::StrCat(gpu.memory_used_bytes.value_or(0), " bytes used of ",
+                         gpu.memory_total_bytes.value_or(kMaxMemory)));
     gpu.memory_used_bytes.reset();
     gpu.memory_total_bytes.reset();
   }
-  if (gpu.ecc_uncorrected_errors.value_or(0) < 0) {
+  if (!HasPlausibleErrors(gpu)) {
     add_gap(GpuField::kEcc, absl::StrCat(*gpu.ecc_uncorrected_errors, " errors"));
     gpu.ecc_uncorrected_errors.reset();
   }
@@ -89,8 +115,9 @@ std::string BoundReadingsOf(GpuSample& gpu) {
 }  // namespace
 
 std::string BoundReadings(NodeSnapshot& snapshot) {
+  if (std::ranges::all_of(snapshot.gpus, IsPlausibleGpu)) return "";  // its GPUs stay shared
   std::string first;
-  for (GpuSample& gpu : snapshot.gpus) {
+  for (GpuSample& gpu : snapshot.gpus.Own()) {
     const std::string implausible = BoundReadingsOf(gpu);
     if (first.empty() && !implausible.empty()) first = absl::StrCat(gpu.uuid, " ", implausible);
   }

@@ -61,7 +61,7 @@ TEST(ReadingWeight, CountsEverythingThatANodeMayHaveManyOf) {
 // only.
 void MoveAll(NodeSnapshot& snapshot, int reading) {
   snapshot.taken_at += absl::Milliseconds(50);
-  for (GpuSample& gpu : snapshot.gpus) {
+  for (GpuSample& gpu : snapshot.gpus.Own()) {
     gpu.utilization_percent = gpu.memory_utilization_percent = reading % 100;
     gpu.memory_used_bytes = int64_t{reading} << 20;
     gpu.temperature_celsius.reset();
@@ -79,7 +79,7 @@ TEST(ReadingWeight, CoversAHistoryWithABlockPerReading) {
   if (AllocatedBytes() == 0) GTEST_SKIP() << "memory cannot be measured with a sanitizer";
   NodeSnapshot snapshot = SnapshotOf(144, kQuotaStart);
   AddPods(snapshot);
-  for (GpuSample& gpu : snapshot.gpus) gpu.holders.push_back(gpu.holders.front());
+  for (GpuSample& gpu : snapshot.gpus.Own()) gpu.holders.push_back(gpu.holders.front());
   const NodeHistory::Limits limits{.horizon = absl::InfiniteDuration(),
                                    .join_within = absl::Seconds(1)};
   NodeHistory history;

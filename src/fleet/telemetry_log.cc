@@ -96,9 +96,8 @@ void TelemetryLog::Replay(TelemetryLog& part) const {
   const auto add_unchanged = [&](absl::Time until) {
     while (added_at < until) {
       const absl::Time next = std::min(added_at + kLongestBetweenReadings, until);
-      const NodeSnapshot* const again = decoder.Unchanged(ToWire(next), {});
-      if (again == nullptr) return;  // less than a microsecond later
-      add(*again);
+      if (!decoder.Unchanged(ToWire(next), {})) return;  // less than a microsecond later
+      add(decoder.Last());
     }
   };
   for (const Entry& entry : entries_) {

@@ -26,7 +26,7 @@ class TelemetryLogTest : public testing::Test {
   void Read(double utilization_percent, int gpus = 2) {
     now_ += kLogTick;
     NodeSnapshot snapshot = SnapshotOf(gpus, now_);
-    for (GpuSample& gpu : snapshot.gpus) gpu.utilization_percent = utilization_percent;
+    for (GpuSample& gpu : snapshot.gpus.Own()) gpu.utilization_percent = utilization_percent;
     snapshot.attribution.state = attribution_;
     if (attribution_ == Attribution::State::kKnown) AddPods(snapshot);
     memory_.Annotate(snapshot);

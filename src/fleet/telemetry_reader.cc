@@ -131,9 +131,8 @@ absl::Status TelemetryReader::Continue(const std::function<void(AgentUpdate)>& d
   }
   if (pending_.next == message.readings_size()) {
     if (message.has_unchanged_until_us()) {
-      const NodeSnapshot* const again =
+      update.newest_confirmed_at =
           decoder_.Unchanged(message.unchanged_until_us(), pending_.clock);
-      if (again != nullptr) update.newest_confirmed_at = again->taken_at;
     }
     update.more = message.more();
     pending_ = {};

@@ -112,7 +112,7 @@ TEST_F(TelemetryReaderTest, LongPastIsDeliveredInParts) {
 
 TEST_F(TelemetryReaderTest, MessageOfTooManyReadingsIsRefused) {
   NodeSnapshot snapshot = SnapshotOf(50, kNow);
-  for (GpuSample& gpu : snapshot.gpus) {
+  for (GpuSample& gpu : snapshot.gpus.Own()) {
     gpu.gaps = std::vector<GpuGap>(64, {.field = GpuField::kPcie,
                                         .reason = GpuGap::Reason::kFailed,
                                         .detail = std::string(1024, 'x')});

@@ -31,9 +31,10 @@ bool HasSameGpus(const NodeSnapshot& a, const NodeSnapshot& b) {
 
 void ApplyDeadband(const NodeSnapshot& sent, NodeSnapshot& snapshot) {
   if (!HasSameGpus(sent, snapshot)) return;
-  for (size_t i = 0; i < snapshot.gpus.size(); ++i) {
+  std::vector<GpuSample>& gpus = snapshot.gpus.Own();
+  for (size_t i = 0; i < gpus.size(); ++i) {
     const GpuSample& before = sent.gpus[i];
-    GpuSample& gpu = snapshot.gpus[i];
+    GpuSample& gpu = gpus[i];
     ApplyDeadband(before.power_watts, kDeadbandWatts, gpu.power_watts);
     ApplyDeadband(before.temperature_celsius, kDeadbandCelsius, gpu.temperature_celsius);
   }
@@ -185,11 +186,12 @@ absl::StatusOr<NodeSnapshot> ReadingDecoder::Decode(const wire::Reading& reading
   }
   NodeSnapshot snapshot;
   if (reading.whole()) {
-    for (const wire::Gpu& gpu : reading.gpus()) snapshot.gpus.push_back(DecodeGpu(gpu, clock));
+    std::vector<GpuSample>& gpus = snapshot.gpus.Own();
+    for (const wire::Gpu& gpu : reading.gpus()) gpus.push_back(DecodeGpu(gpu, clock));
     snapshot.taken_at = TakenAt(reading, clock);
   } else {
     if (!last_) return absl::InvalidArgumentError("the first reading is not whole");
-    snapshot = *last_;
+    snapshot = Last();
     RETURN_IF_ERROR(ApplyChange(reading, clock, snapshot));
   }
   if (reading.has_attribution()) snapshot.attribution = DecodeAttribution(reading.attribution());
@@ -201,6 +203,7 @@ absl::StatusOr<NodeSnapshot> ReadingDecoder::Decode(const wire::Reading& reading
   snapshot.read_every = absl::Milliseconds(node_.read_every_ms());
   weight_ = StoredWeightOf(last_ ? &*last_ : nullptr, snapshot);
   last_ = snapshot;
+  is_extended_ = false;
   last_us_ = std::max(last_us_, reading.taken_us());
   return snapshot;
 }
@@ -215,31 +218,40 @@ absl::Time ReadingDecoder::TakenAt(const wire::Reading& reading, const WriterClo
 absl::Status ReadingDecoder::ApplyChange(const wire::Reading& reading, const WriterClock& clock,
                                          NodeSnapshot& snapshot) const {
   snapshot.taken_at = TakenAt(reading, clock);
-  std::vector<bool> memory_sent(snapshot.gpus.size());
+  std::vector<GpuSample>& gpus = snapshot.gpus.Own();
+  std::vector<bool> memory_sent(gpus.size());
   for (const wire::Gpu& gpu : reading.gpus()) {
-    if (gpu.place() >= snapshot.gpus.size()) {
+    if (gpu.place() >= gpus.size()) {
       return absl::InvalidArgumentError(absl::StrCat("a reading of GPU ", gpu.place(), " of ",
-                                                     snapshot.gpus.size(), ", counted from 0"));
+                                                     gpus.size(), ", counted from 0"));
     }
-    DecodeGpuChange(gpu, clock, snapshot.gpus[gpu.place()]);
+    DecodeGpuChange(gpu, clock, gpus[gpu.place()]);
     memory_sent[gpu.place()] = gpu.has_steady_memory();
   }
-  for (size_t place = 0; place < snapshot.gpus.size(); ++place) {
+  for (size_t place = 0; place < gpus.size(); ++place) {
     if (memory_sent[place]) continue;
-    GpuSample& gpu = snapshot.gpus[place];
-    gpu.steady_memory = ExpectedMemory(last_->gpus[place], gpu, snapshot.taken_at);
+    gpus[place].steady_memory = ExpectedMemory(last_->gpus[place], gpus[place], snapshot.taken_at);
   }
   return absl::OkStatus();
 }
 
-const NodeSnapshot* ReadingDecoder::Unchanged(int64_t until_us, const WriterClock& clock) {
-  if (!last_) return nullptr;
+std::optional<absl::Time> ReadingDecoder::Unchanged(int64_t until_us, const WriterClock& clock) {
+  if (!last_) return std::nullopt;
   last_us_ = std::max(last_us_, until_us);
   const absl::Time until = clock.ReaderTime(until_us);
-  if (until <= last_->taken_at) return nullptr;
-  for (GpuSample& gpu : last_->gpus) gpu.steady_memory = ExpectedMemory(gpu, gpu, until);
+  if (until <= last_->taken_at) return std::nullopt;
   last_->taken_at = until;
-  return &*last_;
+  is_extended_ = true;
+  return until;
+}
+
+const NodeSnapshot& ReadingDecoder::Last() {
+  if (std::exchange(is_extended_, false)) {
+    for (GpuSample& gpu : last_->gpus.Own()) {
+      gpu.steady_memory = ExpectedMemory(gpu, gpu, last_->taken_at);
+    }
+  }
+  return *last_;
 }
 
 wire::Node NodeOf(const NodeSnapshot& snapshot) {

@@ -53,9 +53,12 @@ class ReadingDecoder {
   // The weight of the last decoded reading.
   const ReadingWeight& weight() const { return weight_; }
 
-  // Extends the last snapshot to `until_us` on the writer's clock. Returns null if there is no
-  // snapshot, or it was taken later. Valid until the next call.
-  const NodeSnapshot* Unchanged(int64_t until_us, const WriterClock& clock);
+  // Extends the last snapshot to `until_us` on the writer's clock, and returns that time on the
+  // reader's. Returns nullopt if there is no snapshot, or it was taken later.
+  std::optional<absl::Time> Unchanged(int64_t until_us, const WriterClock& clock);
+
+  // Returns the last snapshot, extended. Requires that there is one. Valid until the next call.
+  const NodeSnapshot& Last();
 
  private:
   // Keeps the order of the writer's clock: a later reading stays later here, though the offset of
@@ -66,6 +69,7 @@ class ReadingDecoder {
 
   telemetry::v1::Node node_;
   std::optional<NodeSnapshot> last_;
+  bool is_extended_ = false;  // the GPUs' steady memory does not yet reach taken_at
   ReadingWeight weight_;
   int64_t last_us_ = std::numeric_limits<int64_t>::min();  // on the writer's clock
 };

@@ -106,7 +106,7 @@ TEST_F(TelemetryWireTest, ChangesAddUpToWhatWasRead) {
       snapshot.gpus[3].utilization_percent.reset();
       snapshot.gpus[3].gaps = {{.field = GpuField::kUtilization, .detail = "lost"}};
     }
-    if (i / 10 % 2 == 1) snapshot.gpus.pop_back();
+    if (i / 10 % 2 == 1) snapshot.gpus.Own().pop_back();
     const auto got = Send(snapshot);
     ASSERT_TRUE(got) << i;
     EXPECT_EQ(got->taken_at, sent_.taken_at);
@@ -136,12 +136,30 @@ TEST_F(TelemetryWireTest, SteadyMemoryGrowsWithoutMessages) {
 
 TEST_F(TelemetryWireTest, UnchangedUntilIsTheSameSnapshotLater) {
   Send(SnapshotOf(2, now_));
-  const auto later = decoder_.Unchanged(ToWire(now_ + absl::Minutes(3)), {});
-  ASSERT_TRUE(later);
-  EXPECT_EQ(later->taken_at, now_ + absl::Minutes(3));
-  EXPECT_EQ(later->gpus[1].utilization_percent, 87);
-  EXPECT_TRUE(later->gpus[1].steady_memory.WasSteadyFor(absl::Minutes(2), absl::InfinitePast()));
-  EXPECT_FALSE(decoder_.Unchanged(ToWire(now_ + absl::Minutes(3)), {})) << "nothing new in that";
+  const absl::Time later = now_ + absl::Minutes(3);
+  EXPECT_EQ(decoder_.Unchanged(ToWire(later), {}), later);
+  EXPECT_EQ(decoder_.Unchanged(ToWire(later), {}), std::nullopt) << "nothing new in that";
+  EXPECT_EQ(decoder_.Last().taken_at, later);
+  EXPECT_TRUE(decoder_.Last().gpus[1].steady_memory.WasSteadyFor(absl::Minutes(3),
+                                                                 absl::InfinitePast()));
+}
+
+TEST_F(TelemetryWireTest, SteadyMemoryLastsUntilTheChange) {
+  Send(SnapshotOf(2, now_));
+  const absl::Time later = now_ + absl::Minutes(3);
+  decoder_.Unchanged(ToWire(later), {});
+  telemetry::v1::Reading reading;  // only the memory of the first GPU changes
+  reading.set_taken_us(ToWire(later + absl::Minutes(1)));
+  reading.add_gpus()->set_memory_used_bytes(int64_t{60} << 30);
+  const auto got = decoder_.Decode(reading, {});
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_EQ(got->gpus[1].utilization_percent, 87);
+  const auto was_steady = [&](size_t gpu, absl::Duration window) {
+    return got->gpus[gpu].steady_memory.WasSteadyFor(window, absl::InfinitePast());
+  };
+  EXPECT_TRUE(was_steady(0, absl::Minutes(3)));
+  EXPECT_FALSE(was_steady(0, absl::Minutes(4)));
+  EXPECT_TRUE(was_steady(1, absl::Minutes(4)));
 }
 
 TEST_F(TelemetryWireTest, WrongClockOfTheWriterIsCorrected) {
@@ -246,11 +264,11 @@ TEST_F(TelemetryWireTest, EightGpusWithOneChangeEachAreFewBytes) {
   Send(snapshot);
   const size_t whole = bytes_;
   snapshot.taken_at += kReadEvery;
-  for (GpuSample& gpu : snapshot.gpus) gpu.utilization_percent = 88.5;
+  for (GpuSample& gpu : snapshot.gpus.Own()) gpu.utilization_percent = 88.5;
   Send(snapshot);
   const size_t one_change = bytes_;
   snapshot.taken_at += kReadEvery;
-  for (GpuSample& gpu : snapshot.gpus) {
+  for (GpuSample& gpu : snapshot.gpus.Own()) {
     gpu.utilization_percent = 33;
     gpu.memory_utilization_percent = 7;
     *gpu.memory_used_bytes += 4 << 20;
@@ -320,7 +338,7 @@ TEST(TelemetryWire, UnknownAttributionStateOfANewerAgentIsUnknown) {
 TEST(TelemetryWire, AnEqualReadingAfterAnOutageIsSent) {
   ReadingEncoder encoder;
   NodeSnapshot snapshot = SnapshotOf(2, absl::UnixEpoch());
-  for (GpuSample& gpu : snapshot.gpus) gpu.in_use = false;
+  for (GpuSample& gpu : snapshot.gpus.Own()) gpu.in_use = false;
   ASSERT_TRUE(encoder.Encode(snapshot));
   snapshot.taken_at += absl::Seconds(5);
   EXPECT_FALSE(encoder.Encode(snapshot)) << "no longer than --stale-after";

@@ -39,7 +39,7 @@ inline NodeSnapshot SnapshotOf(int gpus, absl::Time at, const std::string& node 
 // Adds a pod for each GPU, which holds it.
 inline void AddPods(NodeSnapshot& snapshot) {
   snapshot.attribution.state = Attribution::State::kKnown;
-  for (GpuSample& gpu : snapshot.gpus) {
+  for (GpuSample& gpu : snapshot.gpus.Own()) {
     gpu.holders = {{.pod = static_cast<int>(snapshot.pods.size()), .container = "vllm"}};
     snapshot.pods.push_back({.namespace_name = "team-a",
                              .name = absl::StrCat("llama-7d9c5b8f4-x2k", gpu.index),

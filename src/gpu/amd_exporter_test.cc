@@ -110,7 +110,7 @@ TEST_F(AmdExporterTest, PowerOfAPartitionIsNotTheGpus) {
 }
 
 TEST_F(AmdExporterTest, ActivityOfAWholeGpuWithoutItsOwnIsTheMeanOfItsDies) {
-  EXPECT_EQ(Good(AmdBusyLines({}, {20, 40, 60, 100})).gpus.at(0).utilization_percent, 55);
+  EXPECT_EQ(Good(AmdBusyLines({}, {20, 40, 60, 100})).gpus.get().at(0).utilization_percent, 55);
 }
 
 TEST_F(AmdExporterTest, IdentityIsTheSerialNumberAndForBoardsOfTwoGpusTheirNumberToo) {
@@ -136,8 +136,8 @@ TEST_F(AmdExporterTest, GpuThatIsDividedAnewIsNotLost) {
 TEST_F(AmdExporterTest, PrefixOfTheOperatorIsSkipped) {
   const std::string page = absl::StrReplaceAll(
       AmdMi210({}, 71, "1"), {{"gpu_average", "amd_gpu_average"}, {"gpu_gfx", "amd_gpu_gfx"}});
-  EXPECT_EQ(Good(page).gpus.at(0).utilization_percent, 71);
-  EXPECT_EQ(Good(page).gpus.at(0).power_watts, 147);
+  EXPECT_EQ(Good(page).gpus.get().at(0).utilization_percent, 71);
+  EXPECT_EQ(Good(page).gpus.get().at(0).power_watts, 147);
 }
 
 TEST_F(AmdExporterTest, ReadingHasTheTimeOfItsCollection) {

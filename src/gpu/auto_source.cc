@@ -33,7 +33,7 @@ NodeSnapshot Together(NodeSnapshot nvidia, NodeSnapshot amd) {
     absl::StrAppend(&nvidia.driver_version, nvidia.driver_version.empty() ? "" : ", ", "amdgpu ",
                     amd.driver_version);
   }
-  for (GpuSample& gpu : amd.gpus) {
+  for (GpuSample& gpu : amd.gpus.Own()) {
     gpu.index += first;
     nvidia.gpus.push_back(std::move(gpu));
   }
@@ -73,7 +73,7 @@ void AutoSource::ReadVendor(const CostlyReadings& wanted, Vendor& vendor) {
 NodeSnapshot AutoSource::WithUnreadable(const Vendor& vendor, const CostlyReadings& wanted) {
   if (vendor.now.ok()) return *vendor.now;
   NodeSnapshot snapshot = vendor.last;
-  for (GpuSample& gpu : snapshot.gpus) {
+  for (GpuSample& gpu : snapshot.gpus.Own()) {
     gpu = UnreadableGpu(gpu, std::string(vendor.now.status().message()), wanted);
   }
   return snapshot;

@@ -261,7 +261,7 @@ TEST(DcgmSource, PodsAreLeftOutUnlessRequested) {
   const auto snapshot = source.Read({});
   ASSERT_TRUE(snapshot.ok()) << snapshot.status();
   EXPECT_TRUE(snapshot->pods.empty());
-  EXPECT_TRUE(snapshot->gpus.at(0).holders.empty());
+  EXPECT_TRUE(snapshot->gpus.get().at(0).holders.empty());
 }
 
 class ExporterAccessTest : public testing::Test {

@@ -68,7 +68,7 @@ absl::StatusOr<NodeSnapshot> FileSource::Read(const CostlyReadings& wanted) {
   snapshot.taken_at = now;
   snapshot.node = node_;
   snapshot.source = absl::StrCat("file:", path_);
-  for (GpuSample& gpu : snapshot.gpus) LeaveOutAllBut(wanted, gpu);
+  for (GpuSample& gpu : snapshot.gpus.Own()) LeaveOutAllBut(wanted, gpu);
   return snapshot;
 }
 

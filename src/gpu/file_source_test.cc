@@ -18,7 +18,7 @@ class FileSourceTest : public testing::Test {
   std::optional<double> Utilization() {
     const auto snapshot = source_.Read(kNothing);
     EXPECT_TRUE(snapshot.ok()) << snapshot.status();
-    return snapshot.ok() ? snapshot->gpus.at(0).utilization_percent : std::nullopt;
+    return snapshot.ok() ? snapshot->gpus.get().at(0).utilization_percent : std::nullopt;
   }
 
   const TestFolder folder_;

@@ -28,7 +28,7 @@ class NvmlMigTest : public testing::Test {
   std::vector<GpuSample> Read(const CostlyReadings& wanted = {}) {
     const auto snapshot = source_.Read(wanted);
     EXPECT_TRUE(snapshot.ok()) << snapshot.status();
-    return snapshot.ok() ? snapshot->gpus : std::vector<GpuSample>(8);
+    return snapshot.ok() ? snapshot->gpus.get() : std::vector<GpuSample>(8);
   }
   std::vector<std::string> Uuids() {
     std::vector<std::string> uuids;

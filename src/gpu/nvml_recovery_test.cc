@@ -20,7 +20,7 @@ class NvmlRecoveryTest : public testing::Test {
   std::vector<GpuSample> Read() {
     const auto snapshot = source_.Read({});
     EXPECT_TRUE(snapshot.ok()) << snapshot.status();
-    return snapshot.ok() ? snapshot->gpus : std::vector<GpuSample>(2);
+    return snapshot.ok() ? snapshot->gpus.get() : std::vector<GpuSample>(2);
   }
   std::string ReadError() {
     const absl::Status status = source_.Read({}).status();

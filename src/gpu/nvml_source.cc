@@ -108,7 +108,7 @@ void NvmlSource::AddReadable(nvml::DeviceReading reading, const CostlyReadings& 
 // GPUs in MIG mode have no links, nor do their instances.
 void NvmlSource::AddLinkGroups(NodeSnapshot& snapshot) {
   const std::map<std::string, std::string>& groups = session_->LinkGroups(snapshot.taken_at);
-  for (GpuSample& gpu : snapshot.gpus) {
+  for (GpuSample& gpu : snapshot.gpus.Own()) {
     if (const auto group = groups.find(gpu.uuid); group != groups.end()) {
       gpu.link_group = group->second;
     }
@@ -120,7 +120,7 @@ void NvmlSource::AddFailing(const std::vector<FailingIndex>& failing, const Cost
   if (failing.empty()) return;
   std::ranges::move(SamplesOf(failing, snapshot.gpus, last_.gpus, wanted),
                     std::back_inserter(snapshot.gpus));
-  std::ranges::stable_sort(snapshot.gpus, {}, &GpuSample::index);
+  std::ranges::stable_sort(snapshot.gpus.Own(), {}, &GpuSample::index);
 }
 
 absl::Status NvmlSource::BackOff(const absl::Status& error) {

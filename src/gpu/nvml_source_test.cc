@@ -17,7 +17,7 @@ class NvmlSourceTest : public testing::Test {
   static std::vector<GpuSample> Read(NvmlSource& source, const CostlyReadings& wanted = {}) {
     const auto snapshot = source.Read(wanted);
     EXPECT_TRUE(snapshot.ok()) << snapshot.status();
-    return snapshot.ok() ? snapshot->gpus : std::vector<GpuSample>(8);
+    return snapshot.ok() ? snapshot->gpus.get() : std::vector<GpuSample>(8);
   }
   // Advances one second, on the clock and in the driver's times.
   void NextSecond() {

@@ -63,7 +63,7 @@ bool TakePod(int gpus, std::vector<int>& parts) {
 
 void MarkFreeGpus(NodeSnapshot& snapshot) {
   const std::set<std::string> divided = DividedGpus(snapshot);
-  for (GpuSample& gpu : snapshot.gpus) {
+  for (GpuSample& gpu : snapshot.gpus.Own()) {
     gpu.is_free = IsFree(snapshot, gpu, divided.contains(gpu.uuid));
   }
 }

@@ -14,7 +14,7 @@ class MemoryWatch {
  public:
   void Annotate(NodeSnapshot& snapshot) {
     std::map<std::pair<std::string, absl::Time>, SteadyMemory> memory;
-    for (GpuSample& gpu : snapshot.gpus) {
+    for (GpuSample& gpu : snapshot.gpus.Own()) {
       if (!gpu.in_use) continue;
       const std::pair holder(gpu.uuid, gpu.held_since);
       const auto before = memory_.find(holder);

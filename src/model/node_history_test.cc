@@ -21,7 +21,7 @@ class NodeHistoryTest : public testing::Test {
  protected:
   NodeHistoryTest() {
     snapshot_.node = "gpu-7";
-    snapshot_.gpus.resize(2);
+    snapshot_.gpus.Own().resize(2);
     snapshot_.gpus[0].uuid = "GPU-a";
     snapshot_.gpus[1].uuid = "GPU-b";
     snapshot_.gpus[1].index = 1;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "absl/time/time.h"
 #include "model/gpu_sample.h"
@@ -23,8 +22,8 @@ struct NodeSnapshot {
   std::string node;
   std::string source;  // "nvml", "file:/tmp/gpus.json"
   std::string driver_version;
-  absl::Duration read_every;    // the agent's --poll-interval; zero: unknown
-  std::vector<GpuSample> gpus;  // in index order; MIG instances follow their parent
+  absl::Duration read_every;   // the agent's --poll-interval; zero: unknown
+  SharedList<GpuSample> gpus;  // in index order; MIG instances follow their parent
 
   Attribution attribution;
   SharedList<Pod> pods;  // holders of `gpus`

@@ -83,7 +83,7 @@ class Node {
                       .engines = {},
                       .queue_length = load};
     AddPods(readings.gpus);
-    for (GpuSample& gpu : readings.gpus.gpus) {
+    for (GpuSample& gpu : readings.gpus.gpus.Own()) {
       gpu.utilization_percent = gpu.index < kEngines ? load : 0;
       gpu.pcie_tx_kbps = 10 * load;
     }

@@ -162,7 +162,7 @@ TEST(Hold, NothingIsHeldWithoutOwners) {
   fleet.RepeatFor(kLong, {Node("n", {Serving("llm-a", 90)})});
   fleet.RepeatFor(absl::Minutes(2), {Node("n", {Serving("llm-a", 40)})});
   NodeSnapshot starts = Node("n", {Serving("llm-a", 40), Starting("llm-b", fleet.now() + kTick)});
-  for (GpuSample& gpu : starts.gpus) gpu.held_since = fleet.now() - absl::Minutes(9);
+  for (GpuSample& gpu : starts.gpus.Own()) gpu.held_since = fleet.now() - absl::Minutes(9);
   starts.gpus[1].held_since = fleet.now() + kTick;
   fleet.RepeatFor(absl::Minutes(1), {starts});
   EXPECT_EQ(Decided(fleet).value, 90);

@@ -232,7 +232,7 @@ class RandomNode {
 
   void Read(Random& random, absl::Time at) {
     NodeSnapshot snapshot = Node(absl::StrCat("gpu-", number_), pods_);
-    for (GpuSample& gpu : snapshot.gpus) {
+    for (GpuSample& gpu : snapshot.gpus.Own()) {
       gpu.held_since = held_since_;
       if (random.OneIn(100)) {
         gpu.utilization_percent.reset();

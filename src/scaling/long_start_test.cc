@@ -14,7 +14,7 @@ GpuPod NotReady(const char* name, std::optional<absl::Time> listed_since) {
 }
 
 NodeSnapshot WithUnusedGpus(NodeSnapshot node) {
-  for (GpuSample& gpu : node.gpus) gpu.in_use = false;
+  for (GpuSample& gpu : node.gpus.Own()) gpu.in_use = false;
   return node;
 }
 

@@ -37,12 +37,12 @@ TEST(MigDecision, MigInstancesDivideMetricsThatOnlyTheirGpuHas) {
   NodeSnapshot node = Node("gpu-1", {Llm("llm-a", 70), {.name = "x", .owner = "x", .loads = {10}}});
   GpuSample parent = FreeGpu(0);
   parent.uuid = "GPU-parent";
-  for (GpuSample& instance : node.gpus) {
+  for (GpuSample& instance : node.gpus.Own()) {
     instance.index = 0;
     instance.parent_uuid = parent.uuid;
     instance.power_watts.reset();
   }
-  node.gpus.insert(node.gpus.begin(), parent);
+  node.gpus.Own().insert(node.gpus.begin(), parent);
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), {node}).value, 70);
   Trigger watts = UtilizationOf("llm");
   watts.metric = MetricType::kPowerDraw;
@@ -59,15 +59,15 @@ NodeSnapshot NodeWithInstance(double watts_of_its_gpu) {
   GpuSample& instance = node.gpus[1];
   instance.parent_uuid = parent.uuid;
   instance.power_watts.reset();
-  node.gpus.insert(node.gpus.begin() + 1, parent);
+  node.gpus.Own().insert(node.gpus.begin() + 1, parent);
   return node;
 }
 
 TEST(MigDecision, GpuOfAnInstanceIsFoundThoughOthersHaveLeftItsNodeSinceHoldersWereKnown) {
   NodeSnapshot unowned = NodeWithoutOwners(NodeWithInstance(300), "no answer");
-  unowned.gpus.erase(unowned.gpus.begin());
+  unowned.gpus.Own().erase(unowned.gpus.begin());
   NodeSnapshot known = NodeWithInstance(100);
-  known.gpus.erase(known.gpus.begin());
+  known.gpus.Own().erase(known.gpus.begin());
   FleetBuilder fleet;
   fleet.RepeatFor(kLong, {NodeWithInstance(100)});
   fleet.RepeatFor(kLong, {unowned}).Tick({known});

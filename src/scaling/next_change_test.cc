@@ -119,12 +119,12 @@ Trigger RandomTrigger(Random& random) {
 void MakeInstances(Random& random, NodeSnapshot& node) {
   GpuSample parent = FreeGpu(0);
   parent.uuid = absl::StrCat(node.node, ":parent");
-  for (GpuSample& gpu : node.gpus) {
+  for (GpuSample& gpu : node.gpus.Own()) {
     gpu.index = 0;
     gpu.parent_uuid = parent.uuid;
     gpu.power_watts.reset();
   }
-  node.gpus.insert(random.OneIn(2) ? node.gpus.begin() : node.gpus.end(), parent);
+  node.gpus.Own().insert(random.OneIn(2) ? node.gpus.begin() : node.gpus.end(), parent);
 }
 
 NodeSnapshot RandomNodeSnapshot(Random& random, int node) {
@@ -141,7 +141,7 @@ NodeSnapshot RandomNodeSnapshot(Random& random, int node) {
     pods.push_back(std::move(pod));
   }
   NodeSnapshot snapshot = Node(absl::StrCat("gpu-", node), pods);
-  for (GpuSample& gpu : snapshot.gpus) {
+  for (GpuSample& gpu : snapshot.gpus.Own()) {
     if (!random.OneIn(6)) continue;
     const GpuSample lost = LostGpu(gpu.index);
     gpu.utilization_percent = lost.utilization_percent;

@@ -28,7 +28,7 @@ NodeSnapshot LinkedReplica(size_t gpus, const std::string& link_group) {
                                       .owner = "llm",
                                       .loads = std::vector<double>(gpus, 100.0),
                                       .ready = true}});
-  for (GpuSample& gpu : node.gpus) gpu.link_group = link_group;
+  for (GpuSample& gpu : node.gpus.Own()) gpu.link_group = link_group;
   return node;
 }
 

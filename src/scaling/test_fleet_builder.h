@@ -73,7 +73,7 @@ inline NodeSnapshot Node(std::string name, const std::vector<GpuPod>& pods) {
 inline NodeSnapshot NodeWithoutOwners(NodeSnapshot node, std::string why) {
   node.attribution = {.state = Attribution::State::kUnknown, .why = std::move(why)};
   node.pods.clear();
-  for (GpuSample& gpu : node.gpus) gpu.holders.clear();
+  for (GpuSample& gpu : node.gpus.Own()) gpu.holders.clear();
   return node;
 }
 

@@ -20,7 +20,7 @@ class GpuSlotTest : public testing::Test {
   std::vector<GpuSample> Gpus() {
     const auto snapshot = FileSource(path(), "node", clock_).Read({});
     EXPECT_TRUE(snapshot.ok()) << snapshot.status();
-    return snapshot.ok() ? snapshot->gpus : std::vector<GpuSample>();
+    return snapshot.ok() ? snapshot->gpus.get() : std::vector<GpuSample>();
   }
 
   FakeClock clock_;

@@ -162,7 +162,7 @@ std::vector<NodeSnapshot> GpuCluster::Snapshots(Utilization utilization) const {
     snapshot.taken_at = now_;
     snapshot.node = absl::StrCat("gpu-", node);
     snapshot.attribution.state = Attribution::State::kKnown;
-    GpuSample& sample = snapshot.gpus.emplace_back();
+    GpuSample& sample = snapshot.gpus.Own().emplace_back();
     sample.index = gpu % options_.gpus_per_node;
     sample.uuid = absl::StrCat("GPU-", gpu);
     sample.name = "Simulated 80 GB";

@@ -141,7 +141,7 @@ NodeSnapshot WorkloadTelemetry::SnapshotOf(const SimulatedWorkload& workload) co
     }
     snapshot.pods.push_back(std::move(described));
   }
-  std::ranges::sort(snapshot.gpus, {}, &GpuSample::index);
+  std::ranges::sort(snapshot.gpus.Own(), {}, &GpuSample::index);
   return snapshot;
 }
 

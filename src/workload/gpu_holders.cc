@@ -57,7 +57,7 @@ class HolderFinder {
       : pods_(pods),
         pod_of_process_(pod_of_process),
         snapshot_(snapshot),
-        monitoring_(pods, snapshot.gpus),
+        monitoring_(pods, snapshot.gpus.get()),
         claims_(snapshot.gpus.size()) {}
 
   std::vector<AmbiguousDevice> Fill() {
@@ -82,14 +82,14 @@ class HolderFinder {
       const std::vector<DeviceId> ids = IdsOf(device);
       std::vector<int> found;
       for (auto id = ids.begin(); id != ids.end() && found.empty(); ++id) {
-        found = FindGpus(*id, snapshot_.gpus);
+        found = FindGpus(*id, snapshot_.gpus.get());
         for (const int gpu : found) AddClaim(pod, device, *id, static_cast<size_t>(gpu));
       }
       if (!found.empty() || ids.empty()) continue;
       unplaced_.push_back({.pod = pod,
                            .device = &device,
                            .id = ids.back(),
-                           .may_be = PossibleGpus(ids, snapshot_.gpus)});
+                           .may_be = PossibleGpus(ids, snapshot_.gpus.get())});
     }
   }
 
@@ -272,7 +272,7 @@ class HolderFinder {
     return !claims_[gpu].empty() && std::ranges::all_of(claims_[gpu], &Claim::may_share);
   }
 
-  bool IsInMigMode(size_t i) { return gpuscaler::IsInMigMode(Gpu(i), snapshot_.gpus); }
+  bool IsInMigMode(size_t i) { return gpuscaler::IsInMigMode(Gpu(i), snapshot_.gpus.get()); }
 
   // Returns true if the pods of all processes on the GPU are known. A busy GPU without a process
   // hides some.

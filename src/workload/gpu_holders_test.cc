@@ -404,7 +404,7 @@ TEST_F(FillHoldersTest, InstanceMayBeAnyWithoutAUuid) {
   GpuSample instance;
   instance.uuid = "MIG-GPU-sim-0/7";
   instance.parent_uuid = "GPU-sim-0";
-  snapshot_.gpus.insert(snapshot_.gpus.begin() + 1, instance);
+  snapshot_.gpus.Own().insert(snapshot_.gpus.begin() + 1, instance);
   Add("web-0", {Held("MIG-4f1d3a2b-0000-1111-2222-333344445555")});
   EXPECT_THAT(Fill(),
               ElementsAre(Unplaced("web-0", "MIG-4f1d3a2b-0000-1111-2222-333344445555", {1})));
@@ -416,7 +416,7 @@ TEST_F(FillHoldersTest, MigInstanceIsHeldAndItsGpuIsNot) {
   GpuSample instance;
   instance.uuid = "MIG-sim-0-0";
   instance.parent_uuid = "GPU-sim-0";
-  snapshot_.gpus.insert(snapshot_.gpus.begin() + 1, instance);
+  snapshot_.gpus.Own().insert(snapshot_.gpus.begin() + 1, instance);
   Add("web-0", {Held("MIG-sim-0-0")});
   Add("web-1", {Held("GPU-sim-1")});
   Add("web-2", {Claimed("gpu-0")});

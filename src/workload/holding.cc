@@ -94,7 +94,7 @@ void HoldingTracker::Update(const GpuSample& gpu, const NodeSnapshot& snapshot, 
 
 void HoldingTracker::Annotate(NodeSnapshot& snapshot) {
   std::map<std::string, Holding> holdings;
-  for (GpuSample& gpu : snapshot.gpus) {
+  for (GpuSample& gpu : snapshot.gpus.Own()) {
     Holding holding = Before(gpu, snapshot);
     Update(gpu, snapshot, holding);
     gpu.in_use = holding.in_use;

@@ -61,7 +61,7 @@ bool IsCounted(const NodeSnapshot& snapshot, const std::string& uuid) {
 bool IsListed(const GpuSample& gpu, const NodeSnapshot& snapshot,
               absl::Span<const PodAllocation> pods) {
   const auto names_it = [&](const DeviceId& id) {
-    return !FindGpus(id, {&gpu, 1}).empty() && FindGpus(id, snapshot.gpus).empty();
+    return !FindGpus(id, {&gpu, 1}).empty() && FindGpus(id, snapshot.gpus.get()).empty();
   };
   return std::ranges::any_of(pods, [&](const PodAllocation& pod) {
     return std::ranges::any_of(pod.devices, [&](const PodDevice& device) {

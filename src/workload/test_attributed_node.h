@@ -68,7 +68,7 @@ class AttributedNode : public testing::Test {
       if (!without_list_.contains(uuid)) gpu.processes = processes_[uuid];
       snapshot.gpus.push_back(std::move(gpu));
     }
-    snapshot.gpus.insert(snapshot.gpus.end(), instances_.begin(), instances_.end());
+    snapshot.gpus.Own().insert(snapshot.gpus.end(), instances_.begin(), instances_.end());
     for (int i = 2; i < 2 + never_answered_; ++i) {
       snapshot.gpus.push_back({.uuid = UnknownGpuUuid(i), .index = i});
     }
