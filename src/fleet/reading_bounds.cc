@@ -98,9 +98,8 @@ std::string BoundReadingsOf(GpuSample& gpu) {
     value.reset();
   }
   if (!HasPlausibleMemory(gpu)) {
-    add_gap(GpuField::kMemory,
-            absl::StrCat(gpu.memory_used_bytes.value_or(0), " bytes used of ",
-                         gpu.memory_total_bytes.value_or(kMaxMemory)));
+    add_gap(GpuField::kMemory, absl::StrCat(gpu.memory_used_bytes.value_or(0), " bytes used of ",
+                                            gpu.memory_total_bytes.value_or(kMaxMemory)));
     gpu.memory_used_bytes.reset();
     gpu.memory_total_bytes.reset();
   }

@@ -131,8 +131,7 @@ absl::Status TelemetryReader::Continue(const std::function<void(AgentUpdate)>& d
   }
   if (pending_.next == message.readings_size()) {
     if (message.has_unchanged_until_us()) {
-      update.newest_confirmed_at =
-          decoder_.Unchanged(message.unchanged_until_us(), pending_.clock);
+      update.newest_confirmed_at = decoder_.Unchanged(message.unchanged_until_us(), pending_.clock);
     }
     update.more = message.more();
     pending_ = {};

@@ -222,8 +222,8 @@ absl::Status ReadingDecoder::ApplyChange(const wire::Reading& reading, const Wri
   std::vector<bool> memory_sent(gpus.size());
   for (const wire::Gpu& gpu : reading.gpus()) {
     if (gpu.place() >= gpus.size()) {
-      return absl::InvalidArgumentError(absl::StrCat("a reading of GPU ", gpu.place(), " of ",
-                                                     gpus.size(), ", counted from 0"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("a reading of GPU ", gpu.place(), " of ", gpus.size(), ", counted from 0"));
     }
     DecodeGpuChange(gpu, clock, gpus[gpu.place()]);
     memory_sent[gpu.place()] = gpu.has_steady_memory();

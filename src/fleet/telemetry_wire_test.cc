@@ -140,8 +140,8 @@ TEST_F(TelemetryWireTest, UnchangedUntilIsTheSameSnapshotLater) {
   EXPECT_EQ(decoder_.Unchanged(ToWire(later), {}), later);
   EXPECT_EQ(decoder_.Unchanged(ToWire(later), {}), std::nullopt) << "nothing new in that";
   EXPECT_EQ(decoder_.Last().taken_at, later);
-  EXPECT_TRUE(decoder_.Last().gpus[1].steady_memory.WasSteadyFor(absl::Minutes(3),
-                                                                 absl::InfinitePast()));
+  EXPECT_TRUE(
+      decoder_.Last().gpus[1].steady_memory.WasSteadyFor(absl::Minutes(3), absl::InfinitePast()));
 }
 
 TEST_F(TelemetryWireTest, SteadyMemoryLastsUntilTheChange) {

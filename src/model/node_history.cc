@@ -38,10 +38,7 @@ std::shared_ptr<const NodeLayout> LayoutOf(const NodeSnapshot& snapshot) {
 }
 
 // Two copies of a history may share the block. Only the first of them to append can use it.
-bool CanAppendTo(const PointBlock* block, const std::vector<NodeRun>& runs) {
-  return !runs.empty() && runs.back().block.get() == block &&
-         runs.back().instant + 1 == block->size();
-}
+bool CanAppend(const NodeRun& newest) { return newest.instant + 1 == newest.block->size(); }
 
 NodePoints PointsOf(const NodeSnapshot& snapshot) {
   NodePoints points;
@@ -72,8 +69,8 @@ void NodeHistory::Append(NodeSnapshot snapshot, const Limits& limits) {
   const bool same_layout = !runs.empty() && Matches(*runs.back().layout(), snapshot);
   if (same_layout) snapshot.pods = runs.back().layout()->pods;  // which are equal, and kept once
   NodePoints points = PointsOf(snapshot);
-  if (same_layout && Joins(at, limits) && CanAppendTo(open_block_.get(), runs) &&
-      open_block_->NewestIs(points)) {
+  if (same_layout && Joins(at, limits) && CanAppend(runs.back()) &&
+      blocks_.back()->NewestIs(points)) {
     runs.back().last = at;
   } else {
     Push(at, same_layout ? runs.back().layout() : LayoutOf(snapshot), std::move(points));
@@ -84,13 +81,13 @@ void NodeHistory::Append(NodeSnapshot snapshot, const Limits& limits) {
 
 void NodeHistory::Push(absl::Time at, std::shared_ptr<const NodeLayout> layout, NodePoints points) {
   if (layout->attribution.state == Attribution::State::kKnown) attributed = layout;
-  const bool can_append = CanAppendTo(open_block_.get(), runs) && open_block_->layout() == layout;
-  if (!can_append || !open_block_->Append(points)) {
-    open_block_ = std::make_shared<PointBlock>(std::move(layout), std::move(points),
-                                               can_append ? open_block_.get() : nullptr);
+  const bool can_append = !runs.empty() && CanAppend(runs.back()) && runs.back().layout() == layout;
+  if (!can_append || !blocks_.back()->Append(points)) {
+    blocks_.push_back(std::make_shared<PointBlock>(std::move(layout), std::move(points),
+                                                   can_append ? blocks_.back().get() : nullptr));
   }
-  runs.push_back(
-      {.first = at, .last = at, .block = open_block_, .instant = open_block_->size() - 1});
+  const PointBlock& block = *blocks_.back();
+  runs.push_back({.first = at, .last = at, .block = &block, .instant = block.size() - 1});
 }
 
 void NodeHistory::Extend(absl::Time at, const Limits& limits) {
@@ -151,6 +148,11 @@ void NodeHistory::Forget(absl::Time at, const Limits& limits) {
     past_layouts.push_back({.first = run->first, .layout = run->layout()});
   }
   runs.erase(runs.begin(), first_kept);
+  if (!runs.empty()) {
+    blocks_.erase(blocks_.begin(),
+                  std::ranges::find(blocks_, runs.front().block,
+                                    [](const auto& block) { return block.get(); }));
+  }
 
   const absl::Time horizon = at - limits.horizon;
   while (!past_layouts.empty()) {

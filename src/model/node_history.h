@@ -31,15 +31,14 @@ struct NodeLayout {
   Attribution attribution;
 };
 
-// A run of equal readings (run-length encoded).
+// A run of equal readings (run-length encoded). Valid as long as its history.
 struct NodeRun {
   absl::Time first;
   absl::Time last;
-  std::shared_ptr<const PointBlock> block;  // never null
-  uint32_t instant = 0;                     // within `block`
+  const PointBlock* block = nullptr;  // never null once in a history
+  uint32_t instant = 0;               // within `block`
 
   const std::shared_ptr<const NodeLayout>& layout() const { return block->layout(); }
-  // Requires that the block outlives the view.
   GpuPointView point(size_t gpu) const { return {*block, gpu, instant}; }
   bool has_shares() const { return block->has_shares(); }
   float share(size_t holder) const { return block->Share(holder, instant); }
@@ -98,7 +97,8 @@ struct NodeHistory {
   void KeepPastHolders(const NodeSnapshot& next);
   void Forget(absl::Time at, const Limits& limits);
 
-  std::shared_ptr<PointBlock> open_block_;  // the newest run's; for the writer only
+  // Those of `runs`, oldest first. Only the last one is written, by the writer.
+  std::vector<std::shared_ptr<PointBlock>> blocks_;
 };
 
 }  // namespace gpuscaler

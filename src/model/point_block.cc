@@ -19,11 +19,25 @@ bool EqualExceptNumbers(const NodePoints& a, const NodePoints& b) {
 }  // namespace
 
 PointBlock::PointBlock(std::shared_ptr<const NodeLayout> layout, NodePoints first,
-                       const PointBlock* before)
-    : layout_(std::move(layout)), first_(std::move(first)) {
-  slot_of_.assign(first_.gpus.size() * kGpuReadings + first_.shares.size(), kConstant);
-  if (before != nullptr && before->columns() == columns()) AssignSlots(first_, *before);
-  AppendCells(first_);
+                       const PointBlock* before) {
+  const size_t columns = first.gpus.size() * kGpuReadings + first.shares.size();
+  std::vector<int32_t> slot_of(columns, kConstant);
+  if (before != nullptr && before->columns() == columns) {
+    slot_of = before->SlotsAfter(first);
+    const bool full = before->size_ == before->capacity_;
+    capacity_ = std::min(full ? 2 * before->capacity_ : before->size_, kMaxInstants);
+    if (slot_of == before->columns_->slot_of && before->HasConstants(first)) {
+      columns_ = before->columns_;
+    }
+  }
+  const auto changing =
+      std::ranges::count_if(slot_of, [](int32_t slot) { return slot != kConstant; });
+  cells_.resize(static_cast<size_t>(changing) * capacity_);
+  if (columns_ == nullptr) {
+    columns_ = std::make_shared<const Columns>(
+        Columns{.layout = std::move(layout), .constants = first, .slot_of = std::move(slot_of)});
+  }
+  AppendCells(first);
 }
 
 float PointBlock::CellOf(const NodePoints& points, size_t column) {
@@ -33,49 +47,54 @@ float PointBlock::CellOf(const NodePoints& points, size_t column) {
 }
 
 bool PointBlock::HasChanged(size_t column) const {
-  if (slot_of_[column] == kConstant) return false;
-  const auto cell = cells_.begin() + static_cast<std::ptrdiff_t>(slot_of_[column]) * capacity_;
+  const int32_t slot = columns_->slot_of[column];
+  if (slot == kConstant) return false;
+  const auto cell = cells_.begin() + static_cast<std::ptrdiff_t>(slot) * capacity_;
   return std::any_of(cell, cell + size_, [cell](float value) { return value != *cell; });
 }
 
-// Stores by instant each column that differs from the last instant of `before`, and each that
-// `before` stored so. After kMaxInstants instants that did not change it, a column is constant
-// again. A full block is followed by one of twice the capacity, any other by one of its size.
-void PointBlock::AssignSlots(const NodePoints& first, const PointBlock& before) {
-  const bool full = before.size_ == before.capacity_;
-  capacity_ = std::min(full ? 2 * before.capacity_ : before.size_, kMaxInstants);
-  const bool is_long_enough = before.size_ == kMaxInstants;
+bool PointBlock::HasConstants(const NodePoints& points) const {
+  if (!EqualExceptNumbers(columns_->constants, points)) return false;
+  for (size_t column = 0; column < columns(); ++column) {
+    if (columns_->slot_of[column] != kConstant) continue;
+    if (CellOf(points, column) != CellOf(columns_->constants, column)) return false;
+  }
+  return true;
+}
+
+// Returns the slots of the next block. It stores by instant each column that differs from the last
+// instant of this block, and each that this block stores so. After kMaxInstants instants that did
+// not change it, a column is constant again. A full block is followed by one of twice the capacity,
+// any other by one of its size.
+std::vector<int32_t> PointBlock::SlotsAfter(const NodePoints& next) const {
+  const bool is_long_enough = size_ == kMaxInstants;
+  std::vector<int32_t> slot_of(columns(), kConstant);
   int32_t slots = 0;
   for (size_t column = 0; column < columns(); ++column) {
     const bool was_changing =
-        is_long_enough ? before.HasChanged(column) : before.slot_of_[column] != kConstant;
-    if (was_changing || CellOf(first, column) != before.At(column, before.size_ - 1)) {
-      slot_of_[column] = slots++;
-    }
+        is_long_enough ? HasChanged(column) : columns_->slot_of[column] != kConstant;
+    if (was_changing || CellOf(next, column) != At(column, size_ - 1)) slot_of[column] = slots++;
   }
-  cells_.resize(static_cast<size_t>(slots) * capacity_);
+  return slot_of;
 }
 
 bool PointBlock::Append(const NodePoints& next) {
-  if (size_ == capacity_ || !EqualExceptNumbers(first_, next)) return false;
-  for (size_t column = 0; column < columns(); ++column) {
-    if (slot_of_[column] != kConstant) continue;
-    if (CellOf(next, column) != CellOf(first_, column)) return false;
-  }
+  if (size_ == capacity_ || !HasConstants(next)) return false;
   AppendCells(next);
   return true;
 }
 
 void PointBlock::AppendCells(const NodePoints& points) {
   for (size_t column = 0; column < columns(); ++column) {
-    if (slot_of_[column] == kConstant) continue;
-    cells_[static_cast<size_t>(slot_of_[column]) * capacity_ + size_] = CellOf(points, column);
+    const int32_t slot = columns_->slot_of[column];
+    if (slot == kConstant) continue;
+    cells_[static_cast<size_t>(slot) * capacity_ + size_] = CellOf(points, column);
   }
   ++size_;
 }
 
 bool PointBlock::NewestIs(const NodePoints& points) const {
-  if (!EqualExceptNumbers(first_, points)) return false;
+  if (!EqualExceptNumbers(columns_->constants, points)) return false;
   for (size_t column = 0; column < columns(); ++column) {
     if (CellOf(points, column) != At(column, size_ - 1)) return false;
   }
@@ -84,7 +103,7 @@ bool PointBlock::NewestIs(const NodePoints& points) const {
 
 bool operator==(const GpuPointView& a, const GpuPointView& b) {
   if (a.block_ == nullptr || b.block_ == nullptr) return a.block_ == b.block_;
-  if (!a.block_->First(a.gpu_).EqualsExceptNumbers(b.block_->First(b.gpu_))) return false;
+  if (!a.block_->Constants(a.gpu_).EqualsExceptNumbers(b.block_->Constants(b.gpu_))) return false;
   for (size_t i = 0; i < kGpuReadings; ++i) {
     const GpuReading reading = static_cast<GpuReading>(i);
     if (a.Value(reading) != b.Value(reading)) return false;

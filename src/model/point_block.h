@@ -36,7 +36,7 @@ class PointBlock {
   static constexpr size_t kMaxBytesOfShare = sizeof(float) + kMaxBytesOfNumber;
 
   // Stores the first instant. `before` is the block of the preceding instants: it shows which
-  // columns change. Null: it has another layout, or there is none.
+  // columns change, and may share the others. Null: it has another layout, or there is none.
   PointBlock(std::shared_ptr<const NodeLayout> layout, NodePoints first, const PointBlock* before);
 
   // Appends the next instant, of the same layout. Returns false, and appends nothing, if the block
@@ -46,42 +46,49 @@ class PointBlock {
   bool NewestIs(const NodePoints& points) const;
 
   uint32_t size() const { return size_; }  // instants
-  const std::shared_ptr<const NodeLayout>& layout() const { return layout_; }
+  const std::shared_ptr<const NodeLayout>& layout() const { return columns_->layout; }
 
   // The value is that of GpuPoint::Value(). Requires `instant` < size().
   std::optional<double> Value(size_t gpu, GpuReading reading, size_t instant) const {
-    if (!first_.gpus[gpu].Value(reading)) return std::nullopt;
+    if (!Constants(gpu).Value(reading)) return std::nullopt;
     return At(gpu * kGpuReadings + static_cast<size_t>(reading), instant);
   }
-  const GpuPoint& First(size_t gpu) const { return first_.gpus[gpu]; }
-  size_t gpus() const { return first_.gpus.size(); }
+  // Returns what is the same at all instants: everything but the numbers that change.
+  const GpuPoint& Constants(size_t gpu) const { return columns_->constants.gpus[gpu]; }
+  size_t gpus() const { return columns_->constants.gpus.size(); }
 
-  bool has_shares() const { return !first_.shares.empty(); }
+  bool has_shares() const { return !columns_->constants.shares.empty(); }
   float Share(size_t holder, size_t instant) const {
-    return At(first_.gpus.size() * kGpuReadings + holder, instant);
+    return At(gpus() * kGpuReadings + holder, instant);
   }
 
  private:
   static constexpr int32_t kConstant = -1;
 
-  // Columns: the readings of the first GPU, of the second, ..., then the shares.
-  size_t columns() const { return slot_of_.size(); }
+  // Columns: the readings of the first GPU, of the second, ..., then the shares. Consecutive blocks
+  // share them while the same ones change.
+  struct Columns {
+    std::shared_ptr<const NodeLayout> layout;
+    NodePoints constants;          // the numbers of the changing columns are unused
+    std::vector<int32_t> slot_of;  // each column's slot in cells_, or kConstant
+  };
+
+  size_t columns() const { return columns_->slot_of.size(); }
   static float CellOf(const NodePoints& points, size_t column);
   float At(size_t column, size_t instant) const {
-    const int32_t slot = slot_of_[column];
-    if (slot == kConstant) return CellOf(first_, column);
+    const int32_t slot = columns_->slot_of[column];
+    if (slot == kConstant) return CellOf(columns_->constants, column);
     return cells_[static_cast<size_t>(slot) * capacity_ + instant];
   }
   bool HasChanged(size_t column) const;
-  void AssignSlots(const NodePoints& first, const PointBlock& before);
+  bool HasConstants(const NodePoints& points) const;
+  std::vector<int32_t> SlotsAfter(const NodePoints& next) const;
   void AppendCells(const NodePoints& points);
 
-  const std::shared_ptr<const NodeLayout> layout_;
-  const NodePoints first_;        // the first instant
-  uint32_t capacity_ = 1;         // instants; constant after construction, as slot_of_ is
-  std::vector<int32_t> slot_of_;  // each column's slot in cells_, or kConstant
-  std::vector<float> cells_;      // slot by slot; cells beyond size_ are used by the writer only
-  uint32_t size_ = 0;             // used by the writer only
+  std::shared_ptr<const Columns> columns_;  // constant after construction, as capacity_ is
+  uint32_t capacity_ = 1;                   // instants
+  std::vector<float> cells_;  // slot by slot; cells beyond size_ are used by the writer only
+  uint32_t size_ = 0;         // used by the writer only
 };
 
 // A view of one GPU at one instant. Requires that the block outlives it. Default-constructed: the
@@ -98,9 +105,9 @@ class GpuPointView {
   std::optional<double> Value(GpuReading reading) const {
     return block_->Value(gpu_, reading, instant_);
   }
-  bool Has(GpuReading reading) const { return block_->First(gpu_).Has(reading); }
-  bool in_use() const { return block_->First(gpu_).in_use(); }
-  absl::Time held_since() const { return block_->First(gpu_).held_since(); }
+  bool Has(GpuReading reading) const { return block_->Constants(gpu_).Has(reading); }
+  bool in_use() const { return block_->Constants(gpu_).in_use(); }
+  absl::Time held_since() const { return block_->Constants(gpu_).held_since(); }
 
   friend bool operator==(const GpuPointView& a, const GpuPointView& b);
 

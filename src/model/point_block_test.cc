@@ -16,7 +16,7 @@ class Blocks {
       const PointBlock* const before = blocks_.empty() ? nullptr : blocks_.back().get();
       blocks_.push_back(std::make_shared<PointBlock>(layout_, points, before));
     }
-    places_.push_back({.block = blocks_.back(), .instant = blocks_.back()->size() - 1});
+    places_.push_back({.block = blocks_.back().get(), .instant = blocks_.back()->size() - 1});
     all_.push_back(points);
     ASSERT_TRUE(blocks_.back()->NewestIs(points));
   }

@@ -16,6 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/duration_text.h"
+#include "wire/session_memory.h"
 #include "wire/tls_messages.h"
 
 namespace gpuscaler {
@@ -175,7 +176,7 @@ void ClientSession::BeginHttp2() {
   nghttp2_option_set_max_continuations(option, kContinuations);
   nghttp2_option_set_no_closed_streams(option, 1);
   nghttp2_session* session = nullptr;
-  nghttp2_session_client_new2(&session, ClientCallbacks::All(), this, option);
+  nghttp2_session_client_new3(&session, ClientCallbacks::All(), this, option, SessionMemory());
   nghttp2_option_del(option);
   session_.reset(session);
   const nghttp2_settings_entry settings[] = {

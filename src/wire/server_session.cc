@@ -9,6 +9,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "wire/session_memory.h"
 #include "wire/tls_messages.h"
 
 namespace gpuscaler {
@@ -201,7 +202,7 @@ void ServerSession::BeginHttp2() {
   nghttp2_option_set_max_continuations(option, limits_.continuations);
   nghttp2_option_set_no_closed_streams(option, 1);
   nghttp2_session* session = nullptr;
-  nghttp2_session_server_new2(&session, SessionCallbacks::All(), this, option);
+  nghttp2_session_server_new3(&session, SessionCallbacks::All(), this, option, SessionMemory());
   nghttp2_option_del(option);
   session_.reset(session);
   --address_.handshakes;
