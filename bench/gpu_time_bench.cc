@@ -15,7 +15,9 @@
 #include "base/fake_clock.h"
 #include "page/metric_family.h"
 #include "page/test_footprint.h"
-#include "role/sampler.h"
+#include "serve/gpu_time_metrics.h"
+#include "serve/metrics.h"
+#include "workload/sampler.h"
 
 namespace gpuscaler {
 namespace {
@@ -132,8 +134,14 @@ class SampledNode {
  public:
   SampledNode(const NodeLayout& layout, bool counts)
       : source_(clock_, layout),
-        sampler_(clock_, source_, leases_, store_, metrics_, /*attribution=*/nullptr,
-                 /*wake_kubelet=*/nullptr, counts ? &gpu_time_ : nullptr) {
+        sampler_(clock_, source_, leases_, store_, /*attribution=*/nullptr,
+                 {.collected = [this](const absl::Status& status,
+                                      absl::Duration took) { metrics_.Collected(status, took); },
+                  .annotated =
+                      [this, counts](const NodeSnapshot& snapshot) {
+                        if (counts) gpu_time_.Read(snapshot);
+                      },
+                  .processes_changed = nullptr}) {
     Tick(kTicksBefore);
   }
 

@@ -10,6 +10,7 @@
 
 #include "absl/strings/string_view.h"
 #include "fleet/peer_clock.h"
+#include "model/shared_list.h"
 
 namespace gpuscaler {
 namespace {
@@ -97,19 +98,12 @@ void KeepListedSince(const NodeHistory& history, NodeSnapshot& next) {
   }
 }
 
-// use_count() is a relaxed load: it does not synchronize with the thread that released the last
-// other reference. Copying the pointer does in libstdc++, which increments the count with
-// acquire-release order (ext/atomicity.h).
-bool IsUniquelyOwned(const std::shared_ptr<NodeHistory>& history) {
-  return std::shared_ptr<NodeHistory>(history).use_count() == 2;
-}
-
 // Returns `history`, or a copy if it is shared, with room for `more` runs and few others. A vector
 // that doubles wastes 6 MiB for 1,000 nodes.
 std::shared_ptr<NodeHistory> Writable(std::shared_ptr<NodeHistory> history, size_t more) {
   constexpr size_t kSpare = 8;
   const size_t needed = history->runs.size() + more;
-  if (IsUniquelyOwned(history)) {
+  if (IsUnshared(history)) {
     if (history->runs.capacity() < needed) history->runs.reserve(needed + kSpare);
     return history;
   }

@@ -21,10 +21,11 @@ absl::StatusOr<std::map<std::string, std::string>> AgentsOf(const FleetStore& fl
 
 }  // namespace
 
-EngineWatch::EngineWatch(const AgentStreamOptions& options, const Clock& clock,
+EngineWatch::EngineWatch(const AgentStreamOptions& options, const Clock& clock, EventLoop& loop,
                          const FleetStore& fleet, FoundEngines& found)
     : options_(options),
       clock_(clock),
+      loop_(loop),
       fleet_(fleet),
       found_(found),
       tick_thread_(std::make_unique<PeriodicThread>("agents engines", kEngineTickInterval,

@@ -18,13 +18,13 @@
 
 namespace gpuscaler {
 
-// Keeps a stream to the active agent of each node with pods of the subscribed namespaces. Has two
-// threads: one begins and ends streams, one reads them. Thread-safe.
+// Keeps a stream to the active agent of each node with pods of the subscribed namespaces. Has a
+// thread that begins and ends streams. Thread-safe.
 class EngineWatch {
  public:
-  // All references must outlive it.
-  EngineWatch(const AgentStreamOptions& options, const Clock& clock, const FleetStore& fleet,
-              FoundEngines& found);
+  // All references must outlive it. `loop` reads the streams.
+  EngineWatch(const AgentStreamOptions& options, const Clock& clock, EventLoop& loop,
+              const FleetStore& fleet, FoundEngines& found);
   ~EngineWatch();  // ends every stream
 
   // Sends new subscriptions at once.
@@ -45,9 +45,9 @@ class EngineWatch {
 
   const AgentStreamOptions options_;
   const Clock& clock_;
+  EventLoop& loop_;
   const FleetStore& fleet_;
   FoundEngines& found_;
-  EventLoop loop_;  // the streams'
   mutable Mutex mutex_;
   Streams streams_ ABSL_GUARDED_BY(mutex_);
   StreamCounts ended_ ABSL_GUARDED_BY(mutex_);  // closed streams

@@ -16,9 +16,11 @@ constexpr size_t kMaxReplaysAtOnce = 64;
 
 }  // namespace
 
-FleetWatch::FleetWatch(const FleetWatchOptions& options, const Clock& clock, FleetStore& store)
+FleetWatch::FleetWatch(const FleetWatchOptions& options, const Clock& clock, EventLoop& loop,
+                       FleetStore& store)
     : options_(options),
       clock_(clock),
+      loop_(loop),
       store_(store),
       addresses_(
           options.agents, [&store](const PeerAddresses::Answer& answer) { store.Listed(answer); },

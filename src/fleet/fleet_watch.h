@@ -27,11 +27,12 @@ struct FleetWatchOptions {
   PeerAddresses::Resolver resolver = ResolveAll;
 };
 
-// Has three threads: one resolves names, one begins and ends streams, one reads them. Thread-safe.
+// Has two threads: one resolves names, one begins and ends streams. Thread-safe.
 class FleetWatch : public AgentListener {
  public:
-  // `clock` and `store` must outlive it.
-  FleetWatch(const FleetWatchOptions& options, const Clock& clock, FleetStore& store);
+  // All references must outlive it. `loop` reads the streams.
+  FleetWatch(const FleetWatchOptions& options, const Clock& clock, EventLoop& loop,
+             FleetStore& store);
   ~FleetWatch() override;  // ends every stream
 
   // Subscribes to costly readings of every agent for `lease`.
@@ -56,9 +57,9 @@ class FleetWatch : public AgentListener {
 
   const FleetWatchOptions options_;
   const Clock& clock_;
+  EventLoop& loop_;
   FleetStore& store_;
   PeerAddresses addresses_;
-  EventLoop loop_;  // the streams'
   mutable Mutex mutex_;
   std::map<std::string, std::shared_ptr<AgentStream>> streams_ ABSL_GUARDED_BY(mutex_);
   // Counts of streams that were ended for a replay, by address.

@@ -48,6 +48,7 @@ class FleetWatchTest : public testing::Test {
   const SteadyClock clock_;
   Mutex mutex_;
   PeerAddresses::Answer listed_ ABSL_GUARDED_BY(mutex_) = std::vector<std::string>();
+  EventLoop loop_;
   FleetStore store_{clock_,
                     {.limits = {.horizon = absl::Minutes(2), .join_within = absl::Seconds(5)}}};
 };
@@ -57,7 +58,7 @@ TEST_F(FleetWatchTest, EveryListedAgentReportsItsPast) {
   for (int i = 1; i <= 3; ++i) a.Read(i);
   b.Read(50);
   List(std::vector<std::string>{a.address(), b.address()});
-  const FleetWatch watch(Options(), clock_, store_);
+  const FleetWatch watch(Options(), clock_, loop_, store_);
   const auto fleet =
       WaitForFleet([](const FleetHistory& fleet) { return fleet.nodes.size() == 2; });
   ASSERT_TRUE(fleet);
@@ -74,7 +75,7 @@ TEST_F(FleetWatchTest, ChangeOfAGpuIsAChangeOfTheFleet) {
   TestAgent agent(0, "gpu-a");
   agent.Read(1);
   List(std::vector<std::string>{agent.address()});
-  const FleetWatch watch(Options(), clock_, store_);
+  const FleetWatch watch(Options(), clock_, loop_, store_);
   ASSERT_TRUE(WaitForFleet([](const FleetHistory& fleet) { return fleet.nodes.size() == 1; }));
   agent.Read(99);
   EXPECT_TRUE(
@@ -86,7 +87,7 @@ TEST_F(FleetWatchTest, NodeThatJoinsIsFoundByDns) {
   a.Read(1);
   b.Read(2);
   List(std::vector<std::string>{a.address()});
-  const FleetWatch watch(Options(), clock_, store_);
+  const FleetWatch watch(Options(), clock_, loop_, store_);
   ASSERT_TRUE(WaitForFleet([](const FleetHistory& fleet) { return fleet.nodes.size() == 1; }));
   List(std::vector<std::string>{a.address(), b.address()});
   EXPECT_TRUE(WaitForFleet([](const FleetHistory& fleet) { return fleet.nodes.size() == 2; }));
@@ -96,7 +97,7 @@ TEST_F(FleetWatchTest, KilledAgentIsLostWithItsReason) {
   auto agent = std::make_unique<TestAgent>(0, "gpu-a");
   agent->Read(1);
   List(std::vector<std::string>{agent->address()});
-  const FleetWatch watch(Options(), clock_, store_);
+  const FleetWatch watch(Options(), clock_, loop_, store_);
   ASSERT_TRUE(WaitForFleet([](const FleetHistory& fleet) { return fleet.nodes.size() == 1; }));
   agent = nullptr;
   const auto fleet = WaitForFleet(
@@ -110,7 +111,7 @@ TEST_F(FleetWatchTest, RestartedAgentReconnectsWithinSeconds) {
   const int port = agent->port();
   agent->Read(1);
   List(std::vector<std::string>{agent->address()});
-  const FleetWatch watch(Options(), clock_, store_);
+  const FleetWatch watch(Options(), clock_, loop_, store_);
   ASSERT_TRUE(WaitForFleet([](const FleetHistory& fleet) { return fleet.nodes.size() == 1; }));
   agent = nullptr;
   ASSERT_TRUE(WaitForFleet(
@@ -127,7 +128,7 @@ TEST_F(FleetWatchTest, RestartedAgentGetsTheOwnersTimesOfItsPods) {
   const int port = agent->port();
   agent->ReadPods();
   List(std::vector<std::string>{agent->address()});
-  const FleetWatch watch(Options(), clock_, store_);
+  const FleetWatch watch(Options(), clock_, loop_, store_);
   ASSERT_TRUE(WaitForFleet([](const FleetHistory& seen) { return seen.nodes.size() == 1; }));
   EXPECT_THAT(agent->former_pods(), testing::IsEmpty());
   agent = nullptr;
@@ -150,7 +151,7 @@ TEST_F(FleetWatchTest, CostlyReadingsSubscriptionReachesEveryAgent) {
   a.Read(1);
   b.Read(1);
   List(std::vector<std::string>{a.address(), b.address()});
-  FleetWatch watch(Options(), clock_, store_);
+  FleetWatch watch(Options(), clock_, loop_, store_);
   watch.Subscribe({.pcie = true}, absl::Seconds(90));
   const absl::Time deadline = clock_.Now() + absl::Seconds(10);
   const auto both = [&] {
@@ -169,10 +170,10 @@ TEST_F(FleetWatchTest, TwoAggregatorsSeeTheSame) {
     b.Read(100 - i);
   }
   List(std::vector<std::string>{a.address(), b.address()});
-  const FleetWatch watch(Options(), clock_, store_);
+  const FleetWatch watch(Options(), clock_, loop_, store_);
   FleetStore other(clock_,
                    {.limits = {.horizon = absl::Minutes(2), .join_within = absl::Seconds(5)}});
-  const FleetWatch other_watch(Options(), clock_, other);
+  const FleetWatch other_watch(Options(), clock_, loop_, other);
   const auto both = WaitForFleet([&](const FleetHistory& fleet) {
     return fleet.nodes.size() == 2 && other.AllNodes().ok() &&
            (*other.AllNodes())->nodes.size() == 2;
@@ -193,7 +194,7 @@ TEST_F(FleetWatchTest, TwoAggregatorsSeeTheSame) {
 }
 
 TEST_F(FleetWatchTest, StopsWithoutWaiting) {
-  FleetWatch watch(Options(), clock_, store_);
+  FleetWatch watch(Options(), clock_, loop_, store_);
   EXPECT_THAT(StopAll(watch.Threads(), absl::Seconds(10)), testing::IsEmpty());
 }
 

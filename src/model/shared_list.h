@@ -9,6 +9,14 @@
 
 namespace gpuscaler {
 
+// Returns true if no other pointer shares the object. use_count() is a relaxed load. The copy of
+// the pointer synchronizes with the thread that released the last other one: libstdc++ increments
+// the count in acquire-release order (ext/atomicity.h).
+template <typename T>
+bool IsUnshared(const std::shared_ptr<T>& pointer) {
+  return std::shared_ptr<T>(pointer).use_count() == 2;
+}
+
 // Copies share their elements until one copy is changed, which then has its own. The readings of a
 // node, its history and its layouts so have their pods once. Threads may use different copies
 // without a lock. References to elements are valid until the list is changed.
@@ -41,7 +49,7 @@ class SharedList {
   std::vector<T>& Own() {
     if (items_ == nullptr) {
       items_ = std::make_shared<std::vector<T>>();
-    } else if (!IsUnshared()) {
+    } else if (!IsUnshared(items_)) {
       items_ = std::make_shared<std::vector<T>>(*items_);
     }
     return *items_;
@@ -56,10 +64,6 @@ class SharedList {
   }
 
  private:
-  // use_count() is a relaxed load. The copy of the pointer synchronizes with the thread that
-  // released the last other one: libstdc++ increments the count in acquire-release order.
-  bool IsUnshared() const { return std::shared_ptr<std::vector<T>>(items_).use_count() == 2; }
-
   std::shared_ptr<std::vector<T>> items_;  // null: empty
 };
 

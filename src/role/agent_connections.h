@@ -20,6 +20,7 @@
 #include "role/config.h"
 #include "signal/found_engines.h"
 #include "signal/signal_store.h"
+#include "wire/event_loop.h"
 
 namespace gpuscaler {
 
@@ -72,6 +73,7 @@ class AgentConnections {
   AgentTls tls_;
   const AgentStreamOptions stream_;
   FoundEngines engines_;
+  EventLoop calls_;  // reads all streams of agents
   FleetWatch watch_;
   EngineWatch engine_watch_;
   PeriodicThread renewing_;

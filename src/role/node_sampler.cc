@@ -14,9 +14,11 @@ NodeSampler::NodeSampler(const Config& config, const Clock& clock,
       store_(clock, config.StaleAfter(), kLongestWindow + config.StaleAfter()),
       gpu_time_({.idle_after = config.idle_after, .stale_after = config.StaleAfter()}),
       attribution_(OpenAttribution(config, clock)),
-      sampler_(
-          clock, *source_, leases_, store_, metrics, attribution_.get(), [this] { WakeKubelet(); },
-          &gpu_time_) {}
+      sampler_(clock, *source_, leases_, store_, attribution_.get(),
+               {.collected = [&metrics](const absl::Status& status,
+                                        absl::Duration took) { metrics.Collected(status, took); },
+                .annotated = [this](const NodeSnapshot& snapshot) { gpu_time_.Read(snapshot); },
+                .processes_changed = [this] { WakeKubelet(); }}) {}
 
 void NodeSampler::Start(std::function<void(const absl::Status&)> read,
                         absl::Duration kubelet_interval) {

@@ -14,10 +14,10 @@
 #include "model/leases.h"
 #include "model/snapshot_store.h"
 #include "role/config.h"
-#include "role/sampler.h"
 #include "serve/gpu_time_metrics.h"
 #include "serve/metrics.h"
 #include "workload/attribution.h"
+#include "workload/sampler.h"
 
 namespace gpuscaler {
 

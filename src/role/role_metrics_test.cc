@@ -99,6 +99,8 @@ TEST_F(RoleMetricsTest, AgentExportsItsReadersAndMessages) {
                        page.find("telemetry_snapshots_total 0\n") == std::string::npos &&
                        page.find(pod) != std::string::npos;
               });
+  EXPECT_THAT(text, ContainsRegex("keda_gpu_scaler_collections_total [1-9]"));
+  EXPECT_THAT(text, HasSubstr(Line("keda_gpu_scaler_collection_errors_total 0")));
   EXPECT_THAT(text, HasSubstr(Line("keda_gpu_scaler_telemetry_readers 1")));
   EXPECT_THAT(text, ContainsRegex("keda_gpu_scaler_telemetry_sent_bytes_total [1-9]"));
   EXPECT_THAT(text, ContainsRegex("keda_gpu_scaler_telemetry_snapshots_total [1-9]"));

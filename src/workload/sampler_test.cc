@@ -1,4 +1,7 @@
-#include "role/sampler.h"
+#include "workload/sampler.h"
+
+#include <algorithm>
+#include <vector>
 
 #include "base/fake_clock.h"
 #include "gmock/gmock.h"
@@ -7,6 +10,7 @@
 namespace gpuscaler {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -28,14 +32,26 @@ class FakeSource : public GpuSource {
   CostlyReadings requested_;
 };
 
+bool IsUsedIfBusy(const NodeSnapshot& snapshot) {
+  return std::ranges::all_of(snapshot.gpus, [](const GpuSample& gpu) {
+    return gpu.in_use || gpu.utilization_percent.value_or(0) == 0;
+  });
+}
+
 class SamplerTest : public testing::Test {
  protected:
   FakeClock clock_;
   FakeSource source_{clock_};
   Leases leases_;
   SnapshotStore store_{clock_, absl::Seconds(5), absl::Minutes(15)};
-  Metrics metrics_;
-  Sampler sampler_{clock_, source_, leases_, store_, metrics_};
+  std::vector<absl::StatusCode> collected_;
+  int process_changes_ = 0;
+  const Sampler::Callbacks callbacks_ = {
+      .collected = [this](const absl::Status& status,
+                          absl::Duration) { collected_.push_back(status.code()); },
+      .annotated = [](const NodeSnapshot& snapshot) { EXPECT_TRUE(IsUsedIfBusy(snapshot)); },
+      .processes_changed = [this] { ++process_changes_; }};
+  Sampler sampler_{clock_, source_, leases_, store_, nullptr, callbacks_};
 };
 
 TEST_F(SamplerTest, StoresReadingsWithHolders) {
@@ -100,26 +116,23 @@ TEST_F(SamplerTest, LogsAnUnreadableGpuOnceAndItsReturn) {
   EXPECT_THAT(log({no_rate}), HasSubstr("event=gpu_unreadable"));
 }
 
-TEST_F(SamplerTest, CountsGoodAndFailedReadings) {
+TEST_F(SamplerTest, ReportsGoodAndFailedReadings) {
   ASSERT_TRUE(sampler_.Tick().ok());
   source_.error_ = absl::UnavailableError("no driver");
   ASSERT_FALSE(sampler_.Tick().ok());
-  const std::string page = metrics_.Page(nullptr, clock_.Now(), absl::Seconds(6));
-  EXPECT_THAT(page, HasSubstr("keda_gpu_scaler_collections_total 2"));
-  EXPECT_THAT(page, HasSubstr("keda_gpu_scaler_collection_errors_total 1"));
+  EXPECT_THAT(collected_, ElementsAre(absl::StatusCode::kOk, absl::StatusCode::kUnavailable));
 }
 
 TEST_F(SamplerTest, QueriesTheKubeletWhenProcessesOnTheGpusChange) {
   KubeletAttribution attribution(clock_, {.pod_resources = "/nonexistent", .pods_api = {}});
-  int calls = 0;
-  Sampler sampler(clock_, source_, leases_, store_, metrics_, &attribution, [&] { ++calls; });
+  Sampler sampler(clock_, source_, leases_, store_, &attribution, callbacks_);
   source_.gpus_ = {{.uuid = "GPU-a", .processes = std::vector<GpuProcess>{{.pid = 1}}}};
   ASSERT_TRUE(sampler.Tick().ok());
-  EXPECT_EQ(calls, 0);
+  EXPECT_EQ(process_changes_, 0);
   clock_.Advance(absl::Seconds(2));
   source_.gpus_[0].processes = {{{.pid = 2}}};
   ASSERT_TRUE(sampler.Tick().ok());
-  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(process_changes_, 1);
   EXPECT_EQ(store_.Newest()->Newest().attribution.state, Attribution::State::kUnknown);
 }
 

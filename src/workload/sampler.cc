@@ -1,4 +1,4 @@
-#include "role/sampler.h"
+#include "workload/sampler.h"
 
 #include <utility>
 
@@ -22,22 +22,19 @@ const GpuGap* Failure(const GpuSample& gpu) {
 }  // namespace
 
 Sampler::Sampler(const Clock& clock, GpuSource& source, const Leases& leases, SnapshotStore& store,
-                 Metrics& metrics, KubeletAttribution* attribution,
-                 std::function<void()> wake_kubelet, GpuTimeMetrics* gpu_time)
+                 KubeletAttribution* attribution, Callbacks callbacks)
     : clock_(clock),
       source_(source),
       leases_(leases),
       store_(store),
-      metrics_(metrics),
       attribution_(attribution),
-      wake_kubelet_(std::move(wake_kubelet)),
-      gpu_time_(gpu_time) {}
+      callbacks_(std::move(callbacks)) {}
 
 absl::Status Sampler::Tick() {
   const absl::Time began_at = clock_.Now();
   absl::StatusOr<NodeSnapshot> snapshot = source_.Read(leases_.Subscription(began_at));
   absl::Status status = snapshot.status();
-  metrics_.Collected(status, clock_.Now() - began_at);
+  callbacks_.collected(status, clock_.Now() - began_at);
   LogChanges(status);
   if (snapshot.ok()) {
     LogGpus(*snapshot);
@@ -47,10 +44,12 @@ absl::Status Sampler::Tick() {
       return status;
     }
     newest_at_ = snapshot->taken_at;
-    if (attribution_ != nullptr && attribution_->Annotate(*snapshot)) wake_kubelet_();
+    if (attribution_ != nullptr && attribution_->Annotate(*snapshot)) {
+      callbacks_.processes_changed();
+    }
     holding_.Annotate(*snapshot);
     MarkFreeGpus(*snapshot);
-    if (gpu_time_ != nullptr) gpu_time_->Read(*snapshot);
+    callbacks_.annotated(*snapshot);
     store_.Put(*std::move(snapshot));
   } else {
     store_.PutError(status);

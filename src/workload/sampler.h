@@ -10,8 +10,6 @@
 #include "gpu/gpu_source.h"
 #include "model/leases.h"
 #include "model/snapshot_store.h"
-#include "serve/gpu_time_metrics.h"
-#include "serve/metrics.h"
 #include "workload/attribution.h"
 #include "workload/holding.h"
 
@@ -20,12 +18,19 @@ namespace gpuscaler {
 // The only writer of the store. Not thread-safe.
 class Sampler {
  public:
-  // All references must outlive the sampler. `attribution` is null if GPUs have no owners. Calls
-  // `wake_kubelet` when the processes on the GPUs have changed; it must not block. `gpu_time` is
-  // null if the time of GPUs is not counted.
+  // Called by Tick(); must not block.
+  struct Callbacks {
+    // The result of a reading, and how long it took.
+    std::function<void(const absl::Status&, absl::Duration)> collected;
+    // A snapshot with holders, before it is stored.
+    std::function<void(const NodeSnapshot&)> annotated;
+    // The processes on the GPUs have changed. Empty without `attribution`.
+    std::function<void()> processes_changed;
+  };
+
+  // All references must outlive the sampler. `attribution` is null if GPUs have no owners.
   Sampler(const Clock& clock, GpuSource& source, const Leases& leases, SnapshotStore& store,
-          Metrics& metrics, KubeletAttribution* attribution = nullptr,
-          std::function<void()> wake_kubelet = nullptr, GpuTimeMetrics* gpu_time = nullptr);
+          KubeletAttribution* attribution, Callbacks callbacks);
 
   // Stores a new snapshot. Returns OK also if the source has none newer than the stored one, or the
   // error of the reading. Logs changes, not ticks.
@@ -40,10 +45,8 @@ class Sampler {
   GpuSource& source_;
   const Leases& leases_;
   SnapshotStore& store_;
-  Metrics& metrics_;
   KubeletAttribution* const attribution_;
-  const std::function<void()> wake_kubelet_;
-  GpuTimeMetrics* const gpu_time_;
+  const Callbacks callbacks_;
   HoldingTracker holding_;
   absl::Time newest_at_ = absl::InfinitePast();  // time of the newest stored reading
   std::string last_error_;                       // empty: the last reading was good
