@@ -58,19 +58,20 @@ TEST(ReadingWeight, CountsEverythingThatANodeMayHaveManyOf) {
 }
 
 // Changes every number, and a steady one besides: a temperature is present in every second reading
-// only.
+// only. None is whole, because whole numbers take a byte.
 void MoveAll(NodeSnapshot& snapshot, int reading) {
+  const double number = reading % 50 + 0.5;
   snapshot.taken_at += absl::Milliseconds(50);
   for (GpuSample& gpu : snapshot.gpus.Own()) {
-    gpu.utilization_percent = gpu.memory_utilization_percent = reading % 100;
-    gpu.memory_used_bytes = int64_t{reading} << 20;
+    gpu.utilization_percent = gpu.memory_utilization_percent = number;
+    gpu.memory_used_bytes = int64_t{2 * reading + 1} << 19;
     gpu.temperature_celsius.reset();
-    if (reading % 2 == 0) gpu.temperature_celsius = 40 + reading % 20;
-    gpu.power_watts = 100 + reading;
-    gpu.pcie_tx_kbps = gpu.pcie_rx_kbps = reading;
-    gpu.nvlink_tx_mbps = gpu.nvlink_rx_mbps = reading;
-    gpu.sm_activity_percent = gpu.dram_activity_percent = reading % 100;
-    gpu.tensor_activity_percent = reading % 50;
+    if (reading % 2 == 0) gpu.temperature_celsius = number;
+    gpu.power_watts = 100 + number;
+    gpu.pcie_tx_kbps = gpu.pcie_rx_kbps = number;
+    gpu.nvlink_tx_mbps = gpu.nvlink_rx_mbps = number;
+    gpu.sm_activity_percent = gpu.dram_activity_percent = number;
+    gpu.tensor_activity_percent = number;
     for (GpuHolder& holder : gpu.holders) holder.share = 1.0 / (1 + reading);
   }
 }

@@ -16,26 +16,31 @@ bool EqualExceptNumbers(const NodePoints& a, const NodePoints& b) {
          });
 }
 
+bool IsByte(float value) {
+  return value >= 0 && value <= 255 && value == static_cast<float>(static_cast<uint8_t>(value));
+}
+
 }  // namespace
 
 PointBlock::PointBlock(std::shared_ptr<const NodeLayout> layout, NodePoints first,
                        const PointBlock* before) {
   const size_t columns = first.gpus.size() * kGpuReadings + first.shares.size();
-  std::vector<int32_t> slot_of(columns, kConstant);
+  std::vector<Slot> slots(columns, Slot{.place = Place::kConstants, .index = 0});
   if (before != nullptr && before->columns() == columns) {
-    slot_of = before->SlotsAfter(first);
+    slots = before->SlotsAfter(first);
     const bool full = before->size_ == before->capacity_;
     capacity_ = std::min(full ? 2 * before->capacity_ : before->size_, kMaxInstants);
-    if (slot_of == before->columns_->slot_of && before->HasConstants(first)) {
-      columns_ = before->columns_;
-    }
+    if (slots == before->columns_->slots && before->Fits(first)) columns_ = before->columns_;
   }
-  const auto changing =
-      std::ranges::count_if(slot_of, [](int32_t slot) { return slot != kConstant; });
-  cells_.resize(static_cast<size_t>(changing) * capacity_);
+  const auto count = [&slots](Place place) {
+    return static_cast<size_t>(
+        std::ranges::count_if(slots, [place](Slot slot) { return slot.place == place; }));
+  };
+  bytes_.resize(count(Place::kBytes) * capacity_);
+  numbers_.resize(count(Place::kNumbers) * capacity_);
   if (columns_ == nullptr) {
     columns_ = std::make_shared<const Columns>(
-        Columns{.layout = std::move(layout), .constants = first, .slot_of = std::move(slot_of)});
+        Columns{.layout = std::move(layout), .constants = first, .slots = std::move(slots)});
   }
   AppendCells(first);
 }
@@ -46,49 +51,68 @@ float PointBlock::CellOf(const NodePoints& points, size_t column) {
   return points.shares[column - points.gpus.size() * kGpuReadings];
 }
 
-bool PointBlock::HasChanged(size_t column) const {
-  const int32_t slot = columns_->slot_of[column];
-  if (slot == kConstant) return false;
-  const auto cell = cells_.begin() + static_cast<std::ptrdiff_t>(slot) * capacity_;
-  return std::any_of(cell, cell + size_, [cell](float value) { return value != *cell; });
-}
-
-bool PointBlock::HasConstants(const NodePoints& points) const {
+// False: no instant of this block can have these points.
+bool PointBlock::Fits(const NodePoints& points) const {
   if (!EqualExceptNumbers(columns_->constants, points)) return false;
   for (size_t column = 0; column < columns(); ++column) {
-    if (columns_->slot_of[column] != kConstant) continue;
-    if (CellOf(points, column) != CellOf(columns_->constants, column)) return false;
+    const Place place = columns_->slots[column].place;
+    if (place == Place::kNumbers) continue;
+    const float cell = CellOf(points, column);
+    if (place == Place::kBytes ? !IsByte(cell) : cell != CellOf(columns_->constants, column)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool PointBlock::HasChanged(size_t column) const {
+  for (uint32_t instant = 1; instant < size_; ++instant) {
+    if (At(column, instant) != At(column, 0)) return true;
+  }
+  return false;
+}
+
+bool PointBlock::HasBytesAlone(size_t column) const {
+  for (uint32_t instant = 0; instant < size_; ++instant) {
+    if (!IsByte(At(column, instant))) return false;
   }
   return true;
 }
 
 // Returns the slots of the next block. It stores by instant each column that differs from the last
 // instant of this block, and each that this block stores so. After kMaxInstants instants that did
-// not change it, a column is constant again. A full block is followed by one of twice the capacity,
-// any other by one of its size.
-std::vector<int32_t> PointBlock::SlotsAfter(const NodePoints& next) const {
+// not change it, a column is constant again, and after as many whole numbers it has bytes again. A
+// full block is followed by one of twice the capacity, any other by one of its size.
+std::vector<PointBlock::Slot> PointBlock::SlotsAfter(const NodePoints& next) const {
   const bool is_long_enough = size_ == kMaxInstants;
-  std::vector<int32_t> slot_of(columns(), kConstant);
-  int32_t slots = 0;
+  std::vector<Slot> slots(columns(), Slot{.place = Place::kConstants, .index = 0});
+  uint32_t bytes = 0;
+  uint32_t numbers = 0;
   for (size_t column = 0; column < columns(); ++column) {
-    const bool was_changing =
-        is_long_enough ? HasChanged(column) : columns_->slot_of[column] != kConstant;
-    if (was_changing || CellOf(next, column) != At(column, size_ - 1)) slot_of[column] = slots++;
+    const Place place = columns_->slots[column].place;
+    const float cell = CellOf(next, column);
+    const bool was_changing = is_long_enough ? HasChanged(column) : place != Place::kConstants;
+    if (!was_changing && cell == At(column, size_ - 1)) continue;
+    const bool may_be_bytes = place != Place::kNumbers || is_long_enough;
+    slots[column] = may_be_bytes && IsByte(cell) && HasBytesAlone(column)
+                        ? Slot{.place = Place::kBytes, .index = bytes++}
+                        : Slot{.place = Place::kNumbers, .index = numbers++};
   }
-  return slot_of;
+  return slots;
 }
 
 bool PointBlock::Append(const NodePoints& next) {
-  if (size_ == capacity_ || !HasConstants(next)) return false;
+  if (size_ == capacity_ || !Fits(next)) return false;
   AppendCells(next);
   return true;
 }
 
 void PointBlock::AppendCells(const NodePoints& points) {
   for (size_t column = 0; column < columns(); ++column) {
-    const int32_t slot = columns_->slot_of[column];
-    if (slot == kConstant) continue;
-    cells_[static_cast<size_t>(slot) * capacity_ + size_] = CellOf(points, column);
+    const Slot slot = columns_->slots[column];
+    const size_t cell = size_t{slot.index} * capacity_ + size_;
+    if (slot.place == Place::kBytes) bytes_[cell] = static_cast<uint8_t>(CellOf(points, column));
+    if (slot.place == Place::kNumbers) numbers_[cell] = CellOf(points, column);
   }
   ++size_;
 }

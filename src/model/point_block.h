@@ -1,6 +1,6 @@
 // Consecutive readings of a node's GPUs, stored by column. A column is one reading of one GPU, or
 // one share. Constant columns are stored once; changing ones contiguously, because windows scan
-// them.
+// them. Percentages and degrees are mostly whole numbers, which take a byte each.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ class PointBlock {
   // Upper limits of the memory per instant: for each column that may change, each GPU and each
   // share. They allow for the worst case: a constant column changes at every instant, so each
   // instant begins a block, and every other block has a capacity of two.
-  static constexpr size_t kMaxBytesOfNumber = sizeof(int32_t) + sizeof(float) * 3 / 2;
+  static constexpr size_t kMaxBytesOfNumber = sizeof(uint32_t) + sizeof(float) * 3 / 2;
   static constexpr size_t kMaxBytesOfGpu = sizeof(GpuPoint) + kGpuReadings * kMaxBytesOfNumber;
   static constexpr size_t kMaxBytesOfShare = sizeof(float) + kMaxBytesOfNumber;
 
@@ -63,32 +63,44 @@ class PointBlock {
   }
 
  private:
-  static constexpr int32_t kConstant = -1;
+  // The place of a column's values.
+  enum class Place : uint32_t { kConstants, kBytes, kNumbers };
+  struct Slot {
+    Place place : 2;
+    uint32_t index : 30;  // among the columns of that place
+
+    friend bool operator==(const Slot&, const Slot&) = default;
+  };
+  static_assert(sizeof(Slot) == sizeof(uint32_t));
 
   // Columns: the readings of the first GPU, of the second, ..., then the shares. Consecutive blocks
-  // share them while the same ones change.
+  // share this while the same columns change.
   struct Columns {
     std::shared_ptr<const NodeLayout> layout;
-    NodePoints constants;          // the numbers of the changing columns are unused
-    std::vector<int32_t> slot_of;  // each column's slot in cells_, or kConstant
+    NodePoints constants;  // the numbers of the changing columns are unused
+    std::vector<Slot> slots;
   };
 
-  size_t columns() const { return columns_->slot_of.size(); }
+  size_t columns() const { return columns_->slots.size(); }
   static float CellOf(const NodePoints& points, size_t column);
   float At(size_t column, size_t instant) const {
-    const int32_t slot = columns_->slot_of[column];
-    if (slot == kConstant) return CellOf(columns_->constants, column);
-    return cells_[static_cast<size_t>(slot) * capacity_ + instant];
+    const Slot slot = columns_->slots[column];
+    if (slot.place == Place::kConstants) return CellOf(columns_->constants, column);
+    const size_t cell = size_t{slot.index} * capacity_ + instant;
+    return slot.place == Place::kBytes ? bytes_[cell] : numbers_[cell];
   }
+  bool Fits(const NodePoints& points) const;
   bool HasChanged(size_t column) const;
-  bool HasConstants(const NodePoints& points) const;
-  std::vector<int32_t> SlotsAfter(const NodePoints& next) const;
+  bool HasBytesAlone(size_t column) const;
+  std::vector<Slot> SlotsAfter(const NodePoints& next) const;
   void AppendCells(const NodePoints& points);
 
   std::shared_ptr<const Columns> columns_;  // constant after construction, as capacity_ is
   uint32_t capacity_ = 1;                   // instants
-  std::vector<float> cells_;  // slot by slot; cells beyond size_ are used by the writer only
-  uint32_t size_ = 0;         // used by the writer only
+  // Column by column. Cells beyond size_ are used by the writer only.
+  std::vector<uint8_t> bytes_;
+  std::vector<float> numbers_;
+  uint32_t size_ = 0;  // used by the writer only
 };
 
 // A view of one GPU at one instant. Requires that the block outlives it. Default-constructed: the

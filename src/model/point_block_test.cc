@@ -77,6 +77,8 @@ TEST(PointBlock, ReturnsEveryInstantAsItWasAdded) {
   for (int instant = 0; instant < 3000; ++instant) {
     for (GpuSample& gpu : gpus) {
       if (one_in(2)) gpu.utilization_percent = random() % 100;
+      if (one_in(150)) gpu.utilization_percent = 0.5 * (random() % 200);
+      if (one_in(100)) gpu.pcie_tx_kbps = random() % 600;
       if (one_in(40)) gpu.temperature_celsius = 40 + random() % 40;
       if (one_in(200)) gpu.in_use = !gpu.in_use;
       if (one_in(200)) gpu.held_since = absl::FromUnixSeconds(instant);
@@ -102,6 +104,22 @@ TEST(PointBlock, ChangingNumberNeedsNoNewBlock) {
     ASSERT_NO_FATAL_FAILURE(blocks.Add(PointsOf({gpu})));
   }
   EXPECT_LE(blocks.count(), 108u) << "32 instants each, but for the first few";
+}
+
+TEST(PointBlock, FractionsAmongWholeNumbersNeedFewMoreBlocks) {
+  const auto blocks_with = [](int fraction_every) {
+    Blocks blocks;
+    for (int instant = 0; instant < 3200; ++instant) {
+      const bool is_fraction = instant % fraction_every == fraction_every - 1;
+      EXPECT_NO_FATAL_FAILURE(
+          blocks.Add(PointsOf({BusyGpu(instant % 100 + (is_fraction ? 0.25 : 0))})));
+    }
+    EXPECT_NO_FATAL_FAILURE(blocks.ExpectAll());
+    return blocks.count();
+  };
+  const size_t without = blocks_with(10'000);
+  EXPECT_LE(blocks_with(5), without + 2) << "stored as fractions from the first one on";
+  EXPECT_LE(blocks_with(1600), without + 4) << "and as whole numbers again without them";
 }
 
 TEST(PointBlock, ChangeOfAConstantIsNotAppended) {
