@@ -10,9 +10,10 @@ namespace {
 constexpr absl::Duration kTickInterval = absl::Milliseconds(100);
 constexpr absl::Duration kStoreTickInterval = absl::Seconds(1);
 
-// Streams that replay their history at one time. Each takes milliseconds of the streams' thread, so
-// the replays of all agents at once would delay every query.
-constexpr size_t kMaxReplaysAtOnce = 64;
+// Streams that replay their history at one time. Each takes about a millisecond of the streams'
+// thread, so these keep it busy until the next tick. The replays of all agents at once would take
+// gigabytes, and the CPU time of every query.
+constexpr size_t kMaxReplaysAtOnce = 128;
 
 }  // namespace
 
