@@ -11,8 +11,8 @@ constexpr absl::Duration kTickInterval = absl::Milliseconds(100);
 constexpr absl::Duration kStoreTickInterval = absl::Seconds(1);
 
 // Streams that replay their history at one time. Each takes about a millisecond of the streams'
-// thread, so these keep it busy until the next tick. The replays of all agents at once would take
-// gigabytes, and the CPU time of every query.
+// thread, so these keep it busy until the next tick. The replays of all agents at once would delay
+// every query.
 constexpr size_t kMaxReplaysAtOnce = 128;
 
 }  // namespace
