@@ -452,6 +452,15 @@ TEST_F(FleetStoreTest, WaitReturnsOnAChangeAndOnClose) {
   closer.join();
 }
 
+void ExpectPercentages(const FleetHistory& fleet) {
+  for (const NodeState& node : fleet.nodes) {
+    ASSERT_LT(node.history->Newest().gpus[0].utilization_percent, 100);
+    for (const NodeRun& run : node.history->runs) {
+      ASSERT_LT(run.point(0).Value(GpuReading::kUtilization), 100);
+    }
+  }
+}
+
 TEST_F(FleetStoreTest, ManyAgentsAndReadersAtOnce) {
   Addresses addresses;
   for (int i = 0; i < 8; ++i) addresses.push_back(absl::StrCat("10.0.0.", i, ":1"));
@@ -466,7 +475,8 @@ TEST_F(FleetStoreTest, ManyAgentsAndReadersAtOnce) {
   for (int i = 0; i < 2; ++i) {
     threads.emplace_back([&] {
       for (int n = 0; n < 200; ++n) {
-        static_cast<void>(store_.NodesFor({.namespaces = {"team-a"}}));
+        const auto fleet = store_.NodesFor({.namespaces = {"team-a"}});
+        if (fleet.ok()) ExpectPercentages(**fleet);
         store_.Tick();
         store_.Agents();
         clock_.Advance(absl::Milliseconds(1));

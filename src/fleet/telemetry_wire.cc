@@ -131,9 +131,11 @@ std::optional<wire::Reading> ReadingEncoder::Encode(const NodeSnapshot& read) {
   if (!last_ || !HasSameGpus(*last_, snapshot)) {
     reading = WholeReading(snapshot);
   } else {
-    for (size_t place = 0; place < snapshot.gpus.size(); ++place) {
+    const std::vector<GpuSample>& before = last_->gpus;
+    const std::vector<GpuSample>& gpus = snapshot.gpus;
+    for (size_t place = 0; place < gpus.size(); ++place) {
       wire::Gpu& gpu = *reading.add_gpus();
-      if (EncodeGpuChange(last_->gpus[place], snapshot.gpus[place], snapshot.taken_at, gpu)) {
+      if (EncodeGpuChange(before[place], gpus[place], snapshot.taken_at, gpu)) {
         gpu.set_place(static_cast<uint32_t>(place));
       } else {
         reading.mutable_gpus()->RemoveLast();
@@ -203,7 +205,7 @@ absl::StatusOr<NodeSnapshot> ReadingDecoder::Decode(const wire::Reading& reading
   snapshot.read_every = absl::Milliseconds(node_.read_every_ms());
   weight_ = StoredWeightOf(last_ ? &*last_ : nullptr, snapshot);
   last_ = snapshot;
-  is_extended_ = false;
+  is_memory_late_ = false;
   last_us_ = std::max(last_us_, reading.taken_us());
   return snapshot;
 }
@@ -241,12 +243,12 @@ std::optional<absl::Time> ReadingDecoder::Unchanged(int64_t until_us, const Writ
   const absl::Time until = clock.ReaderTime(until_us);
   if (until <= last_->taken_at) return std::nullopt;
   last_->taken_at = until;
-  is_extended_ = true;
+  is_memory_late_ = true;
   return until;
 }
 
 const NodeSnapshot& ReadingDecoder::Last() {
-  if (std::exchange(is_extended_, false)) {
+  if (std::exchange(is_memory_late_, false)) {
     for (GpuSample& gpu : last_->gpus.Own()) {
       gpu.steady_memory = ExpectedMemory(gpu, gpu, last_->taken_at);
     }

@@ -54,7 +54,7 @@ class ReadingDecoder {
   const ReadingWeight& weight() const { return weight_; }
 
   // Extends the last snapshot to `until_us` on the writer's clock, and returns that time on the
-  // reader's. Returns nullopt if there is no snapshot, or it was taken later.
+  // reader's clock. Returns nullopt if there is no snapshot, or it was taken later.
   std::optional<absl::Time> Unchanged(int64_t until_us, const WriterClock& clock);
 
   // Returns the last snapshot, extended. Requires that there is one. Valid until the next call.
@@ -69,7 +69,7 @@ class ReadingDecoder {
 
   telemetry::v1::Node node_;
   std::optional<NodeSnapshot> last_;
-  bool is_extended_ = false;  // the GPUs' steady memory does not yet reach taken_at
+  bool is_memory_late_ = false;  // the GPUs' steady memory does not reach taken_at yet
   ReadingWeight weight_;
   int64_t last_us_ = std::numeric_limits<int64_t>::min();  // on the writer's clock
 };

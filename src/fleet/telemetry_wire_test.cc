@@ -137,9 +137,12 @@ TEST_F(TelemetryWireTest, SteadyMemoryGrowsWithoutMessages) {
 TEST_F(TelemetryWireTest, UnchangedUntilIsTheSameSnapshotLater) {
   Send(SnapshotOf(2, now_));
   const absl::Time later = now_ + absl::Minutes(3);
+  const absl::Time between = now_ + absl::Minutes(1);
+  EXPECT_EQ(decoder_.Unchanged(ToWire(between), {}), between);
   EXPECT_EQ(decoder_.Unchanged(ToWire(later), {}), later);
   EXPECT_EQ(decoder_.Unchanged(ToWire(later), {}), std::nullopt) << "nothing new in that";
   EXPECT_EQ(decoder_.Last().taken_at, later);
+  EXPECT_EQ(decoder_.Last().gpus[1].utilization_percent, 87);
   EXPECT_TRUE(
       decoder_.Last().gpus[1].steady_memory.WasSteadyFor(absl::Minutes(3), absl::InfinitePast()));
 }

@@ -68,22 +68,23 @@ void NodeHistory::Append(NodeSnapshot snapshot, const Limits& limits) {
   Forget(at, limits);
   const bool same_layout = !runs.empty() && Matches(*runs.back().layout(), snapshot);
   if (same_layout) snapshot.pods = runs.back().layout()->pods;  // which are equal, and kept once
-  NodePoints points = PointsOf(snapshot);
+  const NodePoints points = PointsOf(snapshot);
   if (same_layout && Joins(at, limits) && CanAppend(runs.back()) &&
       blocks_.back()->NewestIs(points)) {
     runs.back().last = at;
   } else {
-    Push(at, same_layout ? runs.back().layout() : LayoutOf(snapshot), std::move(points));
+    Push(at, same_layout ? runs.back().layout() : LayoutOf(snapshot), points);
   }
   newest = std::make_shared<const NodeSnapshot>(std::move(snapshot));
   ++generation;
 }
 
-void NodeHistory::Push(absl::Time at, std::shared_ptr<const NodeLayout> layout, NodePoints points) {
+void NodeHistory::Push(absl::Time at, std::shared_ptr<const NodeLayout> layout,
+                       const NodePoints& points) {
   if (layout->attribution.state == Attribution::State::kKnown) attributed = layout;
   const bool can_append = !runs.empty() && CanAppend(runs.back()) && runs.back().layout() == layout;
   if (!can_append || !blocks_.back()->Append(points)) {
-    blocks_.push_back(std::make_shared<PointBlock>(std::move(layout), std::move(points),
+    blocks_.push_back(std::make_shared<PointBlock>(std::move(layout), points,
                                                    can_append ? blocks_.back().get() : nullptr));
   }
   const PointBlock& block = *blocks_.back();
@@ -97,7 +98,7 @@ void NodeHistory::Extend(absl::Time at, const Limits& limits) {
   } else {
     NodeRun again = runs.back();
     again.first = again.last = at;
-    runs.push_back(std::move(again));
+    runs.push_back(again);
   }
   ++generation;
 }

@@ -92,12 +92,12 @@ struct NodeHistory {
   std::vector<std::pair<absl::Time, const NodeLayout*>> Layouts() const;
 
  private:
-  void Push(absl::Time at, std::shared_ptr<const NodeLayout> layout, NodePoints points);
+  void Push(absl::Time at, std::shared_ptr<const NodeLayout> layout, const NodePoints& points);
   bool Joins(absl::Time at, const Limits& limits) const;
   void KeepPastHolders(const NodeSnapshot& next);
   void Forget(absl::Time at, const Limits& limits);
 
-  // Those of `runs`, oldest first. Only the last one is written, by the writer.
+  // The blocks of `runs`, oldest first. Only the last one is written, by the writer.
   std::vector<std::shared_ptr<PointBlock>> blocks_;
 };
 

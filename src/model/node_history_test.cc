@@ -66,6 +66,16 @@ TEST_F(NodeHistoryTest, FirstReadingIsARunOfItsOwn) {
   EXPECT_THAT(Runs(), ElementsAre(std::pair(2, 2), std::pair(4, 6)));
 }
 
+TEST_F(NodeHistoryTest, BlocksOfDroppedRunsAreReleased) {
+  TickBusy(50);
+  const std::weak_ptr<const NodeLayout> former = history_.runs.front().layout();
+  snapshot_.gpus[0].name = "NVIDIA H200";
+  TickBusy(60);
+  EXPECT_FALSE(former.expired());
+  for (absl::Duration past; past <= limits_.horizon; past += kTick) TickBusy(70);
+  EXPECT_TRUE(former.expired());
+}
+
 TEST_F(NodeHistoryTest, OutageEndsARun) {
   Tick();
   Tick();

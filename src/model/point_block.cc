@@ -22,7 +22,7 @@ bool IsByte(float value) {
 
 }  // namespace
 
-PointBlock::PointBlock(std::shared_ptr<const NodeLayout> layout, NodePoints first,
+PointBlock::PointBlock(std::shared_ptr<const NodeLayout> layout, const NodePoints& first,
                        const PointBlock* before) {
   const size_t columns = first.gpus.size() * kGpuReadings + first.shares.size();
   std::vector<Slot> slots(columns, Slot{.place = Place::kConstants, .index = 0});
@@ -37,7 +37,7 @@ PointBlock::PointBlock(std::shared_ptr<const NodeLayout> layout, NodePoints firs
         std::ranges::count_if(slots, [place](Slot slot) { return slot.place == place; }));
   };
   bytes_.resize(count(Place::kBytes) * capacity_);
-  numbers_.resize(count(Place::kNumbers) * capacity_);
+  floats_.resize(count(Place::kFloats) * capacity_);
   if (columns_ == nullptr) {
     columns_ = std::make_shared<const Columns>(
         Columns{.layout = std::move(layout), .constants = first, .slots = std::move(slots)});
@@ -51,12 +51,12 @@ float PointBlock::CellOf(const NodePoints& points, size_t column) {
   return points.shares[column - points.gpus.size() * kGpuReadings];
 }
 
-// False: no instant of this block can have these points.
+// Returns true if the block can have an instant with these points.
 bool PointBlock::Fits(const NodePoints& points) const {
   if (!EqualExceptNumbers(columns_->constants, points)) return false;
   for (size_t column = 0; column < columns(); ++column) {
     const Place place = columns_->slots[column].place;
-    if (place == Place::kNumbers) continue;
+    if (place == Place::kFloats) continue;
     const float cell = CellOf(points, column);
     if (place == Place::kBytes ? !IsByte(cell) : cell != CellOf(columns_->constants, column)) {
       return false;
@@ -66,13 +66,14 @@ bool PointBlock::Fits(const NodePoints& points) const {
 }
 
 bool PointBlock::HasChanged(size_t column) const {
+  if (columns_->slots[column].place == Place::kConstants) return false;
   for (uint32_t instant = 1; instant < size_; ++instant) {
     if (At(column, instant) != At(column, 0)) return true;
   }
   return false;
 }
 
-bool PointBlock::HasBytesAlone(size_t column) const {
+bool PointBlock::HasOnlyBytes(size_t column) const {
   for (uint32_t instant = 0; instant < size_; ++instant) {
     if (!IsByte(At(column, instant))) return false;
   }
@@ -81,22 +82,22 @@ bool PointBlock::HasBytesAlone(size_t column) const {
 
 // Returns the slots of the next block. It stores by instant each column that differs from the last
 // instant of this block, and each that this block stores so. After kMaxInstants instants that did
-// not change it, a column is constant again, and after as many whole numbers it has bytes again. A
-// full block is followed by one of twice the capacity, any other by one of its size.
+// not change it, a column is constant again, and after as many that fit a byte it has bytes again.
+// A full block is followed by one of twice the capacity, any other by one of its size.
 std::vector<PointBlock::Slot> PointBlock::SlotsAfter(const NodePoints& next) const {
   const bool is_long_enough = size_ == kMaxInstants;
   std::vector<Slot> slots(columns(), Slot{.place = Place::kConstants, .index = 0});
   uint32_t bytes = 0;
-  uint32_t numbers = 0;
+  uint32_t floats = 0;
   for (size_t column = 0; column < columns(); ++column) {
     const Place place = columns_->slots[column].place;
     const float cell = CellOf(next, column);
     const bool was_changing = is_long_enough ? HasChanged(column) : place != Place::kConstants;
     if (!was_changing && cell == At(column, size_ - 1)) continue;
-    const bool may_be_bytes = place != Place::kNumbers || is_long_enough;
-    slots[column] = may_be_bytes && IsByte(cell) && HasBytesAlone(column)
+    const bool may_be_bytes = place != Place::kFloats || is_long_enough;
+    slots[column] = may_be_bytes && IsByte(cell) && HasOnlyBytes(column)
                         ? Slot{.place = Place::kBytes, .index = bytes++}
-                        : Slot{.place = Place::kNumbers, .index = numbers++};
+                        : Slot{.place = Place::kFloats, .index = floats++};
   }
   return slots;
 }
@@ -112,7 +113,7 @@ void PointBlock::AppendCells(const NodePoints& points) {
     const Slot slot = columns_->slots[column];
     const size_t cell = size_t{slot.index} * capacity_ + size_;
     if (slot.place == Place::kBytes) bytes_[cell] = static_cast<uint8_t>(CellOf(points, column));
-    if (slot.place == Place::kNumbers) numbers_[cell] = CellOf(points, column);
+    if (slot.place == Place::kFloats) floats_[cell] = CellOf(points, column);
   }
   ++size_;
 }

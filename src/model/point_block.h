@@ -1,6 +1,6 @@
 // Consecutive readings of a node's GPUs, stored by column. A column is one reading of one GPU, or
 // one share. Constant columns are stored once; changing ones contiguously, because windows scan
-// them. Percentages and degrees are mostly whole numbers, which take a byte each.
+// them. Whole numbers up to 255, as most percentages and degrees are, take a byte each.
 #pragma once
 
 #include <cstddef>
@@ -36,8 +36,10 @@ class PointBlock {
   static constexpr size_t kMaxBytesOfShare = sizeof(float) + kMaxBytesOfNumber;
 
   // Stores the first instant. `before` is the block of the preceding instants: it shows which
-  // columns change, and may share the others. Null: it has another layout, or there is none.
-  PointBlock(std::shared_ptr<const NodeLayout> layout, NodePoints first, const PointBlock* before);
+  // columns change. If the same ones do, the new block shares its constants. Null: it has another
+  // layout, or there is none.
+  PointBlock(std::shared_ptr<const NodeLayout> layout, const NodePoints& first,
+             const PointBlock* before);
 
   // Appends the next instant, of the same layout. Returns false, and appends nothing, if the block
   // is full or a constant column has changed. The instant then begins the next block.
@@ -64,7 +66,7 @@ class PointBlock {
 
  private:
   // The place of a column's values.
-  enum class Place : uint32_t { kConstants, kBytes, kNumbers };
+  enum class Place : uint32_t { kConstants, kBytes, kFloats };
   struct Slot {
     Place place : 2;
     uint32_t index : 30;  // among the columns of that place
@@ -87,11 +89,11 @@ class PointBlock {
     const Slot slot = columns_->slots[column];
     if (slot.place == Place::kConstants) return CellOf(columns_->constants, column);
     const size_t cell = size_t{slot.index} * capacity_ + instant;
-    return slot.place == Place::kBytes ? bytes_[cell] : numbers_[cell];
+    return slot.place == Place::kBytes ? bytes_[cell] : floats_[cell];
   }
   bool Fits(const NodePoints& points) const;
   bool HasChanged(size_t column) const;
-  bool HasBytesAlone(size_t column) const;
+  bool HasOnlyBytes(size_t column) const;
   std::vector<Slot> SlotsAfter(const NodePoints& next) const;
   void AppendCells(const NodePoints& points);
 
@@ -99,7 +101,7 @@ class PointBlock {
   uint32_t capacity_ = 1;                   // instants
   // Column by column. Cells beyond size_ are used by the writer only.
   std::vector<uint8_t> bytes_;
-  std::vector<float> numbers_;
+  std::vector<float> floats_;
   uint32_t size_ = 0;  // used by the writer only
 };
 

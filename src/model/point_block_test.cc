@@ -138,6 +138,20 @@ TEST(PointBlock, ChangeOfAConstantIsNotAppended) {
   EXPECT_FALSE(next.NewestIs(PointsOf({other})));
 }
 
+TEST(PointBlock, ConsecutiveBlocksShareTheirConstants) {
+  const auto layout = std::make_shared<const NodeLayout>();
+  const PointBlock first(layout, PointsOf({BusyGpu(1)}), nullptr);
+  PointBlock second(layout, PointsOf({BusyGpu(2)}), &first);
+  EXPECT_NE(&second.Constants(0), &first.Constants(0)) << "only now the utilization changes";
+  EXPECT_TRUE(second.Append(PointsOf({BusyGpu(3)})));
+  const PointBlock third(layout, PointsOf({BusyGpu(4)}), &second);
+  EXPECT_EQ(&third.Constants(0), &second.Constants(0));
+  GpuSample other = BusyGpu(5);
+  other.temperature_celsius = 51;
+  const PointBlock fourth(layout, PointsOf({other}), &third);
+  EXPECT_NE(&fourth.Constants(0), &third.Constants(0));
+}
+
 TEST(PointBlock, PointsOfDifferentBlocksAreComparedByValue) {
   const auto layout = std::make_shared<const NodeLayout>();
   const PointBlock block(layout, PointsOf({BusyGpu(1), BusyGpu(2)}), nullptr);

@@ -18,8 +18,9 @@ bool IsUnshared(const std::shared_ptr<T>& pointer) {
 }
 
 // Copies share their elements until one copy is changed, which then has its own. The readings of a
-// node, its history and its layouts so have their pods once. Threads may use different copies
-// without a lock. References to elements are valid until the list is changed.
+// node, its history and its layouts so have their GPUs and pods once. Threads may use different
+// copies without a lock. References to elements are valid until the list is changed. operator[] and
+// back() of a list that is not const count as a change, so that get() is cheaper for reading.
 template <typename T>
 class SharedList {
  public:
@@ -45,7 +46,7 @@ class SharedList {
   const T& front() const { return get().front(); }
   const T& back() const { return get().back(); }
 
-  // Returns the elements of this copy alone, to change them.
+  // Returns the elements of this copy alone, to change them. Copies them first if they are shared.
   std::vector<T>& Own() {
     if (items_ == nullptr) {
       items_ = std::make_shared<std::vector<T>>();

@@ -89,7 +89,7 @@ TEST_F(SnapshotStoreTest, CloseEndsWaits) {
   closer.join();
 }
 
-TEST_F(SnapshotStoreTest, ManyReadersSeeGenerationsInOrderWhileOneWrites) {
+TEST_F(SnapshotStoreTest, ManyReadersSeeReadingsInOrderWhileOneWrites) {
   std::vector<std::thread> readers;
   for (int i = 0; i < 4; ++i) {
     readers.emplace_back([&] {
@@ -98,12 +98,20 @@ TEST_F(SnapshotStoreTest, ManyReadersSeeGenerationsInOrderWhileOneWrites) {
         const auto history = store_.WaitForNewer(seen, absl::Minutes(1));
         ASSERT_GT(history->generation, seen);
         seen = history->generation;
+        const double newest = *history->Newest().gpus[0].utilization_percent;
+        const NodeRun& run = history->runs.back();
+        ASSERT_EQ(run.point(0).Value(GpuReading::kUtilization), newest);
+        for (const NodeRun& each : history->runs) {
+          ASSERT_LE(each.point(0).Value(GpuReading::kUtilization), newest);
+        }
       }
     });
   }
   for (int i = 0; i < 200; ++i) {
     clock_.Advance(absl::Seconds(1));
-    PutNow();
+    GpuSample gpu;
+    gpu.utilization_percent = 0.25 * i;
+    store_.Put({.taken_at = clock_.Now(), .node = "gpu-7", .gpus = {gpu}});
   }
   for (auto& reader : readers) reader.join();
 }

@@ -48,8 +48,8 @@ AgentConnections::AgentConnections(const Options& options, const Clock& clock, F
       tls_(options.config.Tls(), clock),
       stream_(StreamOptions()),
       engines_(signals, options.allowed),
-      watch_({.agents = options.agents, .stream = stream_}, clock, calls_, fleet),
-      engine_watch_(stream_, clock, calls_, fleet, engines_),
+      watch_({.agents = options.agents, .stream = stream_}, clock, loop_, fleet),
+      engine_watch_(stream_, clock, loop_, fleet, engines_),
       renewing_("renewal", kRenewInterval, [this] { RenewSubscription(); }),
       checking_("health", absl::Seconds(1), [this] { CheckFleet(); }) {}
 

@@ -73,7 +73,8 @@ class AgentConnections {
   AgentTls tls_;
   const AgentStreamOptions stream_;
   FoundEngines engines_;
-  EventLoop calls_;  // reads all streams of agents
+  // Reads all streams of agents. One message of engines takes tens of milliseconds at most.
+  EventLoop loop_;
   FleetWatch watch_;
   EngineWatch engine_watch_;
   PeriodicThread renewing_;

@@ -57,8 +57,9 @@ class HolderFinder {
       : pods_(pods),
         pod_of_process_(pod_of_process),
         snapshot_(snapshot),
-        monitoring_(pods, snapshot.gpus.get()),
-        claims_(snapshot.gpus.size()) {}
+        gpus_(snapshot.gpus.Own()),
+        monitoring_(pods, gpus_),
+        claims_(gpus_.size()) {}
 
   std::vector<AmbiguousDevice> Fill() {
     for (size_t i = 0; i < pods_.size(); ++i) PlaceById(static_cast<int>(i));
@@ -74,22 +75,18 @@ class HolderFinder {
   }
 
  private:
-  GpuSample& Gpu(size_t i) { return snapshot_.gpus[i]; }
-
   void PlaceById(int pod) {
     for (const PodDevice& device : pods_[pod].devices) {
       if (monitoring_.IsMonitoring(pods_[pod].pod, device)) continue;
       const std::vector<DeviceId> ids = IdsOf(device);
       std::vector<int> found;
       for (auto id = ids.begin(); id != ids.end() && found.empty(); ++id) {
-        found = FindGpus(*id, snapshot_.gpus.get());
+        found = FindGpus(*id, gpus_);
         for (const int gpu : found) AddClaim(pod, device, *id, static_cast<size_t>(gpu));
       }
       if (!found.empty() || ids.empty()) continue;
-      unplaced_.push_back({.pod = pod,
-                           .device = &device,
-                           .id = ids.back(),
-                           .may_be = PossibleGpus(ids, snapshot_.gpus.get())});
+      unplaced_.push_back(
+          {.pod = pod, .device = &device, .id = ids.back(), .may_be = PossibleGpus(ids, gpus_)});
     }
   }
 
@@ -114,7 +111,7 @@ class HolderFinder {
   // Gives reserved GPUs to the pods with processes on them. If there is none, each pod without a
   // GPU is a possible holder.
   void GiveReservedGpus() {
-    for (size_t i = 0; i < snapshot_.gpus.size(); ++i) {
+    for (size_t i = 0; i < gpus_.size(); ++i) {
       const auto reserved = std::ranges::find_if(
           claims_[i], [this](const Claim& claim) { return pods_[claim.pod].is_reservation; });
       if (reserved == claims_[i].end()) continue;
@@ -144,7 +141,7 @@ class HolderFinder {
   }
 
   void PlaceByProcesses() {
-    for (size_t i = 0; i < snapshot_.gpus.size(); ++i) {
+    for (size_t i = 0; i < gpus_.size(); ++i) {
       if (IsInMigMode(i)) continue;
       const bool is_taken = IsTaken(i);
       const std::set<std::string> names = PodsWithProcesses(i);
@@ -173,8 +170,8 @@ class HolderFinder {
 
   std::set<std::string> PodsWithProcesses(size_t gpu) {
     std::set<std::string> names;
-    if (!Gpu(gpu).processes) return names;
-    for (const GpuProcess& process : *Gpu(gpu).processes) {
+    if (!gpus_[gpu].processes) return names;
+    for (const GpuProcess& process : *gpus_[gpu].processes) {
       std::string name = pod_of_process_(process.pid);
       if (!name.empty()) names.insert(std::move(name));
     }
@@ -242,13 +239,13 @@ class HolderFinder {
       if (pods.empty()) continue;
       std::vector<GpuRequest> requests;
       for (const int pod : pods) requests.push_back(pods_[pod].request);
-      auto [shares, shared_by] = SharesOf(Gpu(i), names, requests, pod_of_process_);
-      Gpu(i).shared_by = shared_by;
+      auto [shares, shared_by] = SharesOf(gpus_[i], names, requests, pod_of_process_);
+      gpus_[i].shared_by = shared_by;
       for (const Claim& claim : claims_[i]) {
         const auto pod = std::ranges::find(pods, claim.pod) - pods.begin();
         const auto containers = std::ranges::count(claims_[i], claim.pod, &Claim::pod);
         const bool has_share = !claim.is_possible || !any_known;
-        Gpu(i).holders.push_back(
+        gpus_[i].holders.push_back(
             {.pod = PodIndexOf(claim.pod),
              .container = claim.container,
              .share = has_share ? shares[pod] / static_cast<double>(containers) : 0,
@@ -272,14 +269,14 @@ class HolderFinder {
     return !claims_[gpu].empty() && std::ranges::all_of(claims_[gpu], &Claim::may_share);
   }
 
-  bool IsInMigMode(size_t i) { return gpuscaler::IsInMigMode(Gpu(i), snapshot_.gpus.get()); }
+  bool IsInMigMode(size_t i) { return gpuscaler::IsInMigMode(gpus_[i], gpus_); }
 
   // Returns true if the pods of all processes on the GPU are known. A busy GPU without a process
   // hides some.
   bool AreUsersKnown(size_t i) {
-    const auto& processes = Gpu(i).processes;
+    const auto& processes = gpus_[i].processes;
     if (!processes) return false;
-    if (processes->empty()) return Gpu(i).utilization_percent == 0;
+    if (processes->empty()) return gpus_[i].utilization_percent == 0;
     return std::ranges::none_of(*processes, [this](const GpuProcess& process) {
       return pod_of_process_(process.pid).empty();
     });
@@ -301,8 +298,7 @@ class HolderFinder {
   bool IsRead(const Unplaced& unplaced) const {
     const GpuVendor vendor = VendorOf(unplaced.id);
     if (vendor == GpuVendor::kNvidia) return IsNvidiaResource(unplaced.device->resource);
-    return vendor == GpuVendor::kAmd &&
-           std::ranges::any_of(snapshot_.gpus, [](const GpuSample& gpu) {
+    return vendor == GpuVendor::kAmd && std::ranges::any_of(gpus_, [](const GpuSample& gpu) {
              return VendorOf(gpu) == GpuVendor::kAmd;
            });
   }
@@ -313,7 +309,7 @@ class HolderFinder {
     const std::vector<int>& known = unplaced.free.empty() ? unplaced.may_be : unplaced.free;
     for (size_t i = 0; i < claims_.size(); ++i) {
       if (is_here && !std::ranges::binary_search(known, static_cast<int>(i))) continue;
-      if (VendorOf(unplaced.id) != VendorOf(Gpu(i))) continue;
+      if (VendorOf(unplaced.id) != VendorOf(gpus_[i])) continue;
       AddClaim(unplaced.pod, *unplaced.device, unplaced.id, i, true);
       if (unplaced.free.empty() || AreUsersKnown(i)) continue;
       for (Claim& claim : claims_[i]) claim.is_possible = true;
@@ -337,6 +333,7 @@ class HolderFinder {
   const absl::Span<const PodAllocation> pods_;
   const PodOfProcess& pod_of_process_;
   NodeSnapshot& snapshot_;
+  std::vector<GpuSample>& gpus_;  // of snapshot_
   const MonitoringPodDetector monitoring_;
   std::vector<std::vector<Claim>> claims_;  // one element per GPU
   std::vector<Unplaced> unplaced_;

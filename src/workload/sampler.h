@@ -18,13 +18,13 @@ namespace gpuscaler {
 // The only writer of the store. Not thread-safe.
 class Sampler {
  public:
-  // Called by Tick(); must not block.
+  // Called by Tick(); must not block. Only `processes_changed` may be empty.
   struct Callbacks {
     // The result of a reading, and how long it took.
     std::function<void(const absl::Status&, absl::Duration)> collected;
     // A snapshot with holders, before it is stored.
     std::function<void(const NodeSnapshot&)> annotated;
-    // The processes on the GPUs have changed. Empty without `attribution`.
+    // The processes on the GPUs have changed. Unused without `attribution`.
     std::function<void()> processes_changed;
   };
 

@@ -45,11 +45,18 @@ class SamplerTest : public testing::Test {
   Leases leases_;
   SnapshotStore store_{clock_, absl::Seconds(5), absl::Minutes(15)};
   std::vector<absl::StatusCode> collected_;
+  int annotated_ = 0;
   int process_changes_ = 0;
   const Sampler::Callbacks callbacks_ = {
       .collected = [this](const absl::Status& status,
                           absl::Duration) { collected_.push_back(status.code()); },
-      .annotated = [](const NodeSnapshot& snapshot) { EXPECT_TRUE(IsUsedIfBusy(snapshot)); },
+      .annotated =
+          [this](const NodeSnapshot& snapshot) {
+            ++annotated_;
+            EXPECT_TRUE(IsUsedIfBusy(snapshot));
+            const auto stored = store_.Newest();
+            EXPECT_TRUE(stored == nullptr || stored->NewestAt() < snapshot.taken_at) << "too early";
+          },
       .processes_changed = [this] { ++process_changes_; }};
   Sampler sampler_{clock_, source_, leases_, store_, nullptr, callbacks_};
 };
@@ -61,6 +68,7 @@ TEST_F(SamplerTest, StoresReadingsWithHolders) {
   ASSERT_TRUE(history.ok()) << history.status();
   ASSERT_EQ((*history)->Newest().gpus.size(), 1u);
   EXPECT_TRUE((*history)->Newest().gpus[0].in_use);
+  EXPECT_EQ(annotated_, 1);
 }
 
 TEST_F(SamplerTest, WithoutAttributionNoGpuIsKnownToBeFree) {
