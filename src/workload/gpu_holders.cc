@@ -333,7 +333,7 @@ class HolderFinder {
   const absl::Span<const PodAllocation> pods_;
   const PodOfProcess& pod_of_process_;
   NodeSnapshot& snapshot_;
-  std::vector<GpuSample>& gpus_;  // of snapshot_
+  std::vector<GpuSample>& gpus_;  // those of the snapshot
   const MonitoringPodDetector monitoring_;
   std::vector<std::vector<Claim>> claims_;  // one element per GPU
   std::vector<Unplaced> unplaced_;
