@@ -5,8 +5,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cstdint>
+#include <cstddef>
 #include <cstdlib>
+#include <memory>
 
 namespace gpuscaler {
 
@@ -26,10 +27,11 @@ inline nghttp2_mem* SessionMemory() {
         void* const resized = std::realloc(bytes, size);
         const bool is_frame_buffer = bytes == nullptr && size >= kFrameBuffer;
         if (!is_frame_buffer || resized == nullptr) return resized;
-        const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-        const uintptr_t begin = (reinterpret_cast<uintptr_t>(resized) + page - 1) / page * page;
-        const uintptr_t end = (reinterpret_cast<uintptr_t>(resized) + size) / page * page;
-        if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+        const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+        void* pages = resized;
+        if (std::align(page, page, pages, size) != nullptr) {  // now `size` is what follows `pages`
+          madvise(pages, size / page * page, MADV_DONTNEED);
+        }
         return resized;
       }};
   return &memory;
