@@ -3,7 +3,6 @@
 #include <cmath>
 
 namespace gpuscaler {
-
 namespace {
 
 int64_t MostMicros(const StaticFleet& fleet, absl::Duration period) {

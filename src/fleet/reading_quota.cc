@@ -5,9 +5,9 @@
 
 namespace gpuscaler {
 
-// Histories of 144 GPUs at the shortest --poll-interval, 50 ms, keep 570 KiB/s if a steady value
-// changes in each reading, and 125 KiB/s otherwise. 400 pods, with one change of readiness per
-// second, keep 256 KiB/s. The full quota of 15 minutes is 0.55 GiB.
+// Histories of 144 GPUs at the shortest --poll-interval, 50 ms, keep up to 570 KiB/s if a steady
+// value changes in each reading, and up to 125 KiB/s otherwise. 400 pods, with one change of
+// readiness per second, keep 256 KiB/s. The full quota of 15 minutes is 0.55 GiB.
 bool ReadingQuota::Take(absl::Time taken_at, const ReadingWeight& weight) {
   constexpr double kBytesPerSecond = 640 << 10;
   constexpr double kBurstBytes = 16 * kBytesPerSecond;

@@ -17,10 +17,11 @@ bool IsUnshared(const std::shared_ptr<T>& pointer) {
   return std::shared_ptr<T>(pointer).use_count() == 2;
 }
 
-// Copies share their elements until one copy is changed, which then has its own. The readings of a
-// node, its history and its layouts so have their GPUs and pods once. Threads may use different
-// copies without a lock. References to elements are valid until the list is changed. operator[] and
-// back() of a list that is not const count as a change, so that get() is cheaper for reading.
+// Copies share their elements until one copy is changed, which then has its own. The newest
+// readings of a node have their GPUs once, and its history and layouts their pods. Threads may use
+// different copies without a lock. References to elements are valid until the list is changed.
+// operator[] and back() of a list that is not const count as a change, so that get() is cheaper for
+// reading.
 template <typename T>
 class SharedList {
  public:

@@ -73,7 +73,7 @@ class AgentConnections {
   AgentTls tls_;
   const AgentStreamOptions stream_;
   FoundEngines engines_;
-  // Reads all streams of agents. One message of engines takes tens of milliseconds at most.
+  // Reads all streams of agents. A message of engines, 4 MiB at most, is decoded at once.
   EventLoop loop_;
   FleetWatch watch_;
   EngineWatch engine_watch_;
