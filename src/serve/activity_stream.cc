@@ -33,9 +33,7 @@ ActivityStream::ActivityStream(std::shared_ptr<ServerCall> served, absl::Time en
       jitter_(jitter),
       evaluator_(evaluator),
       budget_(budget),
-      repeats_(jitter) {
-  call().SendHeaders();
-}
+      repeats_(jitter) {}
 
 void ActivityStream::Evaluate(absl::Time now) {
   const TriggerEvaluator::Parsed parsed = evaluator_.Parse(*trigger_);

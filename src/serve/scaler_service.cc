@@ -228,8 +228,8 @@ class ScalerService::Impl {
   // of its client wait for a thread.
   void Run(const Call& call, const TriggerEntry& trigger, std::function<void()> task);
 
-  // Starts the stream, or ends it with `refusal`. Returns the callback for the end of the call.
-  OnEnd Begin(Rpc rpc, const ServerCall& call, const std::shared_ptr<ScalerStream>& stream,
+  // Starts the stream, or ends the call with `refusal`. Returns the callback for the call's end.
+  OnEnd Begin(Rpc rpc, ServerCall& call, const std::shared_ptr<ScalerStream>& stream,
               absl::Status refusal);
 
   // Metadata that is too large is reduced to the keys of the spec.
@@ -394,27 +394,34 @@ void ScalerService::Impl::Run(const Call& call, const TriggerEntry& trigger,
   if (!runs) Refuse(call, absl::UnavailableError("too many requests of this client are waiting"));
 }
 
-OnEnd ScalerService::Impl::Begin(Rpc rpc, const ServerCall& call,
+OnEnd ScalerService::Impl::Begin(Rpc rpc, ServerCall& call,
                                  const std::shared_ptr<ScalerStream>& stream,
                                  absl::Status refusal) {
-  refusal.Update(streams_.Open(rpc, call.headers().peer, stream->size_bytes(), stream));
   if (refusal.ok()) {
-    const auto begin = [this, stream] {
-      if (stopping_ || stream->has_ended()) return;
-      streams_.Watch(stream.get(), stream->interest());
-      stream->Refresh(clock_.Now());
-    };
-    // A tenant of its own, so that the client's streams take turns with its calls.
-    const std::string tenant = absl::StrCat(call.headers().peer, " streams");
-    if (!deciding_.Run(begin, options_.max_streams_per_peer, tenant)) {
-      stream->End(absl::UnavailableError("too many streams of this client begin"));
-    }
-  } else {
+    refusal = streams_.Open(rpc, call.headers().peer, stream->size_bytes(), stream);
+  }
+  if (!refusal.ok()) {
     // Refusals while stopping, and of UNIMPLEMENTED streams, are no fault of the peer.
     if (absl::IsInvalidArgument(refusal) || absl::IsResourceExhausted(refusal)) {
       LogRefusal(rpc, call, refusal);
     }
-    stream->End(refusal);
+    metrics_.Answered(rpc, refusal.code(), absl::ZeroDuration());
+    call.Finish(refusal);
+    return nullptr;
+  }
+  // A stream that ends while it waits for a thread releases its metadata.
+  const auto begin = [this, waiting = std::weak_ptr(stream)] {
+    const std::shared_ptr<ScalerStream> begun = waiting.lock();
+    if (stopping_ || begun == nullptr || begun->has_ended()) return;
+    streams_.Watch(begun.get(), begun->interest());
+    begun->Refresh(clock_.Now());
+  };
+  // A tenant of its own, so that the client's streams take turns with its calls.
+  const std::string tenant = absl::StrCat(call.headers().peer, " streams");
+  if (deciding_.Run(begin, options_.max_streams_per_peer, tenant)) {
+    call.SendHeaders();
+  } else {
+    stream->End(absl::UnavailableError("too many streams of this client begin"));
   }
   return [this, stream = stream.get()] { streams_.Closed(stream, stream->code()); };
 }

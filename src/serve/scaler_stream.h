@@ -72,7 +72,6 @@ class ScalerStream : public OpenStream {
   void Push(const google::protobuf::MessageLite& response) {
     call_->WriteNewest(response.SerializeAsString());
   }
-  ServerCall& call() { return *call_; }
 
   const std::shared_ptr<TriggerEntry> trigger_;
 

@@ -32,11 +32,9 @@ absl::Status StreamRegistry::Open(Rpc rpc, absl::string_view peer, size_t bytes,
   const std::string address(peer);
   const OpenStream* const key = stream.get();
   MutexLock lock(mutex_);
-  Record& record = streams_[key];
-  record = {.stream = std::move(stream), .rpc = rpc};
   RETURN_IF_ERROR(CheckRoom(address, bytes));
-  record.peer = address;
-  record.bytes = bytes;
+  Record& record = streams_[key];
+  record = {.stream = std::move(stream), .rpc = rpc, .peer = address, .bytes = bytes};
   Count(record, 1);
   return absl::OkStatus();
 }
@@ -114,7 +112,7 @@ void StreamRegistry::Closed(const OpenStream* stream, absl::StatusCode code) {
   streams_.erase(found);
   Unwatch(stream, record.interest);
   metrics_.Answered(record.rpc, code, absl::ZeroDuration());
-  if (!record.peer.empty()) Count(record, -1);
+  Count(record, -1);
   if (streams_.empty()) closed_.NotifyAll();
 }
 

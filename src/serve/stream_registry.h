@@ -56,10 +56,9 @@ class StreamRegistry {
   StreamRegistry(int max_per_peer, const FleetReader& fleets, RequestMetrics& metrics);
   ~StreamRegistry();  // requires End(); blocks until the last stream is closed
 
-  // Owns the stream until Closed(), whatever the returned status. Returns RESOURCE_EXHAUSTED if
-  // `peer` (CallHeaders::peer) has too many streams, or too many bytes of metadata including the
-  // `bytes` of this one. Returns UNAVAILABLE after End(). The caller must end a refused stream with
-  // that status.
+  // Owns the stream until Closed(), or returns an error: RESOURCE_EXHAUSTED if `peer`
+  // (CallHeaders::peer) has too many streams, or too many bytes of metadata including the `bytes`
+  // of this one; UNAVAILABLE after End().
   absl::Status Open(Rpc rpc, absl::string_view peer, size_t bytes,
                     std::shared_ptr<OpenStream> stream);
 
@@ -67,7 +66,7 @@ class StreamRegistry {
   // and when it is due. Ignores an interest of older profiles than the last one.
   void Watch(const OpenStream* stream, const StreamInterest& interest);
 
-  // Must be called once, after all other calls, by the stream itself. May delete the stream.
+  // Must be called once, after all other calls, by an open stream itself. May delete the stream.
   void Closed(const OpenStream* stream, absl::StatusCode code);
 
   // These must be called on one thread. Each call refreshes only a few streams, so that it never
@@ -91,7 +90,7 @@ class StreamRegistry {
   struct Record {
     std::shared_ptr<OpenStream> stream;
     Rpc rpc;
-    std::string peer;  // empty: refused, and not counted
+    std::string peer;
     size_t bytes = 0;
     StreamInterest interest;
     bool is_owner_known = false;  // as of the last SetWatching()
