@@ -18,6 +18,7 @@ namespace gpuscaler {
 namespace {
 
 constexpr double kInvalid = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr absl::string_view kProcessStart = "process_start_time_seconds";  // prometheus_client's
 
 bool IsNumberNamed(absl::string_view wanted, absl::string_view name) {
@@ -200,7 +201,7 @@ class PageSums {
     if (!histogram.has_value()) histogram.emplace();
     const std::optional<double> not_above = ParseSampleValue(sample.EscapedLabel("le"));
     const bool is_valid =
-        not_above.has_value() && !std::isnan(*not_above) && std::isfinite(sample.value);
+        not_above.has_value() && *not_above > -kInfinity && std::isfinite(sample.value);
     histogram->Add(is_valid ? *not_above * row.unit : 0, is_valid ? sample.value : kInvalid);
   }
 

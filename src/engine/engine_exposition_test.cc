@@ -142,6 +142,8 @@ TEST(EngineExposition, InvalidValueMakesItsSumUnknown) {
       {"one of two", "w_new{rank=\"0\"} 3\nw_new{rank=\"1\"} NaN\n"},
       {"the first of two", "w_new{rank=\"0\"} NaN\nw_new{rank=\"1\"} 3\n"},
       {"infinite", "w_new +Inf\n"},
+      {"infinite together", "w_new{rank=\"0\"} 1.7e308\nw_new{rank=\"1\"} 1.7e308\n"},
+      {"models infinite together", "w_new{model=\"a\"} 1.7e308\nw_new{model=\"b\"} 1.7e308\n"},
       {"negative", "w_new -1\n"},
       {"with an older name that can be", "w_new NaN\nw_old 5\n"},
       {"of one model of two", "w_new{model=\"a\"} 3\nw_new{model=\"b\"} NaN\n"},
@@ -192,7 +194,11 @@ TEST(EngineExposition, InvalidHistogramIsUnknown) {
        absl::StrCat(kOfRanks, "ttft_bucket{model=\"b\",le=\"+Inf\"} 1\n")},
       {"no infinite bound", "ttft_bucket{le=\"0.1\"} 1\n"},
       {"a bound that is no number", "ttft_bucket{le=\"wide\"} 1\nttft_bucket{le=\"+Inf\"} 1\n"},
+      {"a bound of minus infinity", "ttft_bucket{le=\"-Inf\"} 1\nttft_bucket{le=\"+Inf\"} 1\n"},
+      {"only a bound of minus infinity", "ttft_bucket{le=\"-Inf\"} 1\n"},
       {"no bound", "ttft_bucket 1\nttft_bucket{le=\"+Inf\"} 1\n"},
+      {"counts infinite together",
+       "ttft_bucket{le=\"+Inf\"} 1.7e308\nttft_bucket{le=\"+Inf\"} 1.7e308\n"},
       {"a count that is no number", "ttft_bucket{le=\"1\"} NaN\nttft_bucket{le=\"+Inf\"} 1\n"},
   };
   for (const auto& row : rows) {

@@ -42,20 +42,26 @@ void Add(ModelReading& sum, const ModelReading& more) {
   KeepHighest(sum.counters_began, more.counters_began);
 }
 
-void ClearNan(std::optional<double>& number) {
-  if (number.has_value() && std::isnan(*number)) number.reset();
+// A sum of finite numbers may be infinite.
+bool IsValid(double number) { return std::isfinite(number); }
+
+bool IsValid(const Histogram& histogram) {
+  return !histogram.buckets.empty() &&
+         std::ranges::all_of(histogram.buckets,
+                             [](const Histogram::Bucket& bucket) { return IsValid(bucket.count); });
+}
+
+template <typename Value>
+void ClearIfInvalid(std::optional<Value>& value) {
+  if (value.has_value() && !IsValid(*value)) value.reset();
 }
 
 void ClearInvalid(ModelReading& reading) {
-  for (const ModelNumber gauge : kAddedGauges) ClearNan(reading.*gauge);
-  for (const ModelNumber counter : kModelCounters) ClearNan(reading.*counter);
-  for (const ModelHistogram histogram : kModelHistograms) {
-    if ((reading.*histogram).has_value() && (reading.*histogram)->buckets.empty()) {
-      (reading.*histogram).reset();
-    }
-  }
-  ClearNan(reading.kv_cache_usage_ratio);
-  ClearNan(reading.counters_began);
+  for (const ModelNumber gauge : kAddedGauges) ClearIfInvalid(reading.*gauge);
+  for (const ModelNumber counter : kModelCounters) ClearIfInvalid(reading.*counter);
+  for (const ModelHistogram histogram : kModelHistograms) ClearIfInvalid(reading.*histogram);
+  ClearIfInvalid(reading.kv_cache_usage_ratio);
+  ClearIfInvalid(reading.counters_began);
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ bool IsPlausible(const wire::HistogramCounts& counts) {
   for (int i = 1; i < bounds.size(); ++i) {
     if (!(bounds[i] > bounds[i - 1])) return false;
   }
-  return !std::isnan(bounds[0]);
+  return bounds[0] > -std::numeric_limits<double>::infinity();
 }
 
 Histogram DecodeHistogram(const wire::HistogramCounts& counts) {

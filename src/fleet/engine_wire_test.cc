@@ -224,6 +224,7 @@ TEST(EngineWire, InvalidHistogramsAreRejected) {
       {"no infinite bound", {1, 2}, {1, 2}},
       {"bounds fall", {2, 1, kInfinity}, {1, 2, 3}},
       {"a bound is NaN", {std::nan(""), kInfinity}, {1, 2}},
+      {"a bound is -infinity", {-kInfinity, kInfinity}, {1, 2}},
       {"a bound in between is NaN", {1, std::nan(""), kInfinity}, {1, 2, 3}},
       {"counts fall", {1, kInfinity}, {2, 1}},
       {"a count is NaN", {1, kInfinity}, {std::nan(""), 1}},

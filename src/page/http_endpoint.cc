@@ -76,6 +76,15 @@ size_t PortStart(absl::string_view authority) {
   return is_only_one ? colon : authority.size();
 }
 
+absl::Status ReadAuthority(absl::string_view authority, HttpEndpoint& endpoint) {
+  const size_t port_start = PortStart(authority);
+  ASSIGN_OR_RETURN(endpoint.host, HostOf(authority.substr(0, port_start)));
+  if (port_start < authority.size()) {
+    ASSIGN_OR_RETURN(endpoint.port, PortOf(authority.substr(port_start + 1)));
+  }
+  return absl::OkStatus();
+}
+
 std::string Bracketed(absl::string_view host) {
   return absl::StrContains(host, ':') ? absl::StrCat("[", host, "]") : std::string(host);
 }
@@ -97,12 +106,11 @@ absl::StatusOr<HttpEndpoint> ParseHttpEndpoint(absl::string_view url) {
     return Invalid("a user name or password does not belong into a URL (bearerToken is a key)");
   }
   ASSIGN_OR_RETURN(endpoint.path, PathOf(rest.substr(authority_end)));
-  const size_t port_start = PortStart(authority);
-  ASSIGN_OR_RETURN(endpoint.host, HostOf(authority.substr(0, port_start)));
-  if (port_start < authority.size()) {
-    ASSIGN_OR_RETURN(endpoint.port, PortOf(authority.substr(port_start + 1)));
-  }
-  return endpoint;
+  const absl::Status read = ReadAuthority(authority, endpoint);
+  if (read.ok()) return endpoint;
+  // A "/" or "?" in a password ends the authority too: the error must not quote the part before it.
+  if (!absl::StrContains(rest, '@')) return read;
+  return Invalid("no host and port, or a user name or password (bearerToken is a key)");
 }
 
 std::string HttpEndpoint::Text() const {

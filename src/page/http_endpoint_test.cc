@@ -102,8 +102,10 @@ TEST(HttpEndpoint, InvalidUrlsAreRefusedWithWhatIsAllowed) {
 }
 
 TEST(HttpEndpoint, SecretsInAUrlAreNotRepeated) {
-  for (const char* url : {"http://user:hunter2@llm:8000/metrics", "http://hunter2@[::1]",
-                          "http://llm/metrics?key=hunter2 ", "http://llm/?key=hunter2#x"}) {
+  for (const char* url :
+       {"http://user:hunter2@llm:8000/metrics", "http://hunter2@[::1]", "http://user:hunter2/x@llm",
+        "http://user:hunter2?x@llm", "http://hunter2 /x@llm", "http://[hunter2]/@llm",
+        "http://llm/metrics?key=hunter2 ", "http://llm/?key=hunter2#x"}) {
     const auto got = ParseHttpEndpoint(url);
     EXPECT_FALSE(got.ok()) << url;
     EXPECT_THAT(std::string(got.status().message()), Not(HasSubstr("hunter2"))) << url;

@@ -17,6 +17,8 @@ constexpr std::array<absl::string_view, 13> kWords = {
     "and",      "or",   "not",   "in",  "matches", "contains", "startsWith",
     "endsWith", "true", "false", "nil", "if",      "else"};
 
+bool IsWord(absl::string_view name) { return std::ranges::find(kWords, name) != kWords.end(); }
+
 bool IsPlain(absl::string_view formula) {
   return formula.find_first_of("{}\"'`;$#") == absl::string_view::npos &&
          formula.find("//") == absl::string_view::npos &&
@@ -57,8 +59,7 @@ std::vector<std::string> TriggersIn(absl::string_view formula) {
       formula.remove_prefix(1);
       continue;
     }
-    const bool is_own = std::ranges::find(kWords, word) != kWords.end() || IsFunction(formula);
-    if (!is_own) names.emplace_back(word);
+    if (!IsWord(word) && !IsFunction(formula)) names.emplace_back(word);
   }
   return names;
 }
@@ -74,7 +75,7 @@ std::vector<std::string> TriggersInMin(absl::string_view formula) {
   const std::vector<std::string> each = absl::StrSplit(arguments, ',');
   for (const std::string& argument : each) {
     std::string name;
-    if (RE2::FullMatch(argument, scaled, &name)) names.push_back(std::move(name));
+    if (RE2::FullMatch(argument, scaled, &name) && !IsWord(name)) names.push_back(std::move(name));
   }
   return names;
 }

@@ -33,6 +33,8 @@ TEST(Formula, TriggersThatMakeAMinZero) {
   EXPECT_THAT(TriggersInMin("min(queue, max(gpu, 1))"), IsEmpty());
   EXPECT_THAT(TriggersInMin("min(queue, gpu) + 1"), IsEmpty());
   EXPECT_THAT(TriggersInMin("queue + gpu"), IsEmpty());
+  EXPECT_THAT(TriggersInMin("min(queue, true, nil / 5)"), ElementsAre("queue"))
+      << "words of expr-lang are no triggers";
 }
 
 }  // namespace
