@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "wire/channel.h"
 #include "wire/client_call.h"
 #include "wire/event_loop.h"
+#include "wire/parse_message.h"
 #include "wire/refused_handshakes.h"
 #include "wire/target.h"
 
@@ -96,6 +98,8 @@ class AgentCall : private ClientCall::Listener {
  private:
   // A message with an agent's past has up to 256 KiB of readings, and one more of any size.
   static constexpr size_t kLongestMessage = 4 << 20;
+  // Its memory as a protobuf. The past of a node with 1,024 GPUs takes 14 MiB.
+  static constexpr size_t kLargestDecoded = size_t{32} << 20;
   // Without keepalive the kernel would keep a connection to a lost host for 15 minutes.
   static constexpr absl::Duration kKeepalive = absl::Seconds(10);
   static constexpr absl::Duration kUnanswered = absl::Seconds(5);
@@ -111,8 +115,8 @@ class AgentCall : private ClientCall::Listener {
 
   absl::Status Receive(const std::string& bytes) {
     Message message;
-    if (!message.ParseFromString(bytes)) {
-      return absl::InvalidArgumentError("its message is not of the method");
+    if (!ParseMessage(bytes, kLargestDecoded, message)) {
+      return absl::InvalidArgumentError("its message is not of the method, or too large in memory");
     }
     RETURN_IF_ERROR(CheckNodeName(message));
     return receiver_.Take(message);

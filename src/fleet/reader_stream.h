@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "base/mutex.h"
 #include "base/rate_limit.h"
 #include "fleet/gpu_wire.h"
+#include "wire/parse_message.h"
 #include "wire/server_call.h"
 #include "wire/token_bucket.h"
 
@@ -31,6 +33,9 @@ inline constexpr size_t kLongestReader = 253;
 // with the former pods of a new agent.
 inline constexpr int kMessagesAtOnce = 50;
 inline constexpr int kMessagesPerSecond = 5;
+
+// The memory of one message, with up to 4,096 namespaces or former pods.
+inline constexpr size_t kLargestSubscription = size_t{8} << 20;
 
 // Shared by all streams of one method.
 struct ReaderContext {
@@ -71,7 +76,7 @@ class ReaderStream : public ServerCall::Handler {
     if (call_->is_finished()) return;
     if (!messages_.Take(context_.clock.Now())) return End(TooManyMessages());
     Incoming incoming;
-    if (!incoming.ParseFromString(bytes)) {
+    if (!ParseMessage(bytes, kLargestSubscription, incoming)) {
       return End(absl::InternalError("the message is not one of the method's"));
     }
     MutexLock lock(mutex_);

@@ -30,7 +30,9 @@ constexpr char kWait[] = "/test.Test/Wait";
 constexpr char kEnd[] = "/test.Test/End";
 constexpr char kAnswer[] = "/test.Test/Answer";
 constexpr char kRequest[] = "/test.Test/Request";
+constexpr char kFail[] = "/test.Test/Fail";
 constexpr char kLarge[] = "/test.Test/Large";
+const std::string kLongText(2'000, 'x');
 const std::string kNoWindow = BigEndian(4, 2) + BigEndian(0, 4);  // INITIAL_WINDOW_SIZE
 
 class LimitsTest : public testing::Test {
@@ -72,6 +74,11 @@ class LimitsTest : public testing::Test {
          Unary<HealthCheckRequest>(
              kRequest, [](const std::shared_ptr<ServerCall>& call,
                           const HealthCheckRequest&) { call->Finish(absl::OkStatus()); }),
+         Unary<HealthCheckRequest>(
+             kFail,
+             [](const std::shared_ptr<ServerCall>& call, const HealthCheckRequest&) {
+               call->Finish(absl::InternalError(kLongText));
+             }),
          Unary<HealthCheckRequest>(
              kLarge, [](const std::shared_ptr<ServerCall>& call, const HealthCheckRequest&) {
                call->Write(std::string(6'000, 'x'));
@@ -430,9 +437,34 @@ TEST_F(LimitsTest, StreamsOfAnAddressOnSeveralConnections) {
   EXPECT_EQ(Call(kRequest), absl::OkStatus());
 }
 
+TEST_F(LimitsTest, RefusedStreamsOfAnAddress) {
+  WireServerOptions options;
+  options.session.streams_per_address = 1;
+  options.session.refused_streams_per_address = 10;
+  Start(std::move(options));
+  RawClient client(server_->port());
+  client.Begin();
+  client.Send(CallHead(1, kWait));
+  ASSERT_TRUE(Eventually([this] { return begun_ == 1; }));
+  auto calls = [next = uint32_t{3}](int count) mutable {
+    std::string all;
+    for (int i = 0; i < count; ++i, next += 2) all += CallHead(next, kWait);
+    return all;
+  };
+  for (int i = 0; i < 3; ++i) {
+    client.Send(calls(10));
+    for (int call = 0; call < 10; ++call) {
+      ASSERT_TRUE(client.Read(FrameType::kReset).has_value()) << "it has got its status";
+    }
+  }
+  client.Send(calls(30));  // all are read before a status is sent
+  EXPECT_TRUE(client.IsClosed());
+  EXPECT_EQ(Count(Limit::kStreamsPerAddress), 30 + 10 + 1);
+}
+
 TEST_F(LimitsTest, StreamsInAll) {
   WireServerOptions options;
-  options.session.streams_in_all = 2;
+  options.session.streams_in_all = 1;
   Start(std::move(options));
   RawClient client(server_->port());
   client.Begin();
@@ -440,6 +472,29 @@ TEST_F(LimitsTest, StreamsInAll) {
   ASSERT_TRUE(Eventually([this] { return begun_ == 1; }));
   EXPECT_EQ(Call(kRequest).code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(Count(Limit::kStreams), 1);
+}
+
+TEST_F(LimitsTest, AnAddressWithManyStreamsMakesRoomForOthers) {
+  WireServerOptions options;
+  options.session.streams_in_all = 8;
+  Start(std::move(options));
+  RawClient large(server_->port(), "127.0.3.2"), small(server_->port(), "127.0.3.2"),
+      other(server_->port(), "127.0.3.3");
+  int streams = 0;
+  for (const auto& [client, count] : {std::pair(&large, 4), {&small, 1}, {&other, 3}}) {
+    client->Begin();
+    for (int i = 0; i < count; ++i) client->Send(CallHead(static_cast<uint32_t>(1 + 2 * i), kWait));
+    streams += count;
+    ASSERT_TRUE(Eventually([&] { return begun_ == streams; }));
+  }
+  EXPECT_EQ(Call(kRequest), absl::OkStatus());
+  EXPECT_TRUE(large.IsClosed());
+  EXPECT_EQ(ended_, 4);
+  EXPECT_EQ(Count(Limit::kStreams), 1);
+  for (RawClient* client : {&small, &other}) {
+    client->Send(Encode({FrameType::kPing, 0, 0, std::string(8, 'x')}));
+    EXPECT_TRUE(client->Read(FrameType::kPing).has_value());
+  }
 }
 
 TEST_F(LimitsTest, StreamsThatWereAnnounced) {
@@ -550,6 +605,27 @@ TEST_F(LimitsTest, UnfinishedBytesOfAnAddress) {
   EXPECT_EQ(Count(Limit::kUnfinishedBytes), 3);
 }
 
+// An address has at most half of what the others leave.
+TEST_F(LimitsTest, UnfinishedBytesInAll) {
+  WireServerOptions options;
+  options.session.unfinished_bytes_in_all = 10'000;
+  Start(std::move(options));
+  const auto send_part = [](RawClient& client, uint32_t stream, size_t size) {
+    const std::string part = DataFrame(stream, std::string(9'000, 'x')).substr(9, size);
+    client.Send(CallHead(stream, kWait) + Encode({FrameType::kData, 0, stream, part}));
+    client.Send(Encode({FrameType::kPing, 0, 0, std::string(8, 'x')}));
+    EXPECT_TRUE(client.Read(FrameType::kPing).has_value());
+  };
+  RawClient first(server_->port(), "127.0.3.2"), second(server_->port(), "127.0.3.3");
+  first.Begin();
+  second.Begin();
+  send_part(first, 1, 4'500);
+  send_part(second, 1, 2'500);
+  EXPECT_EQ(Count(Limit::kUnfinishedBytes), 0);
+  send_part(second, 3, 2'500);
+  EXPECT_EQ(Count(Limit::kUnfinishedBytes), 1);
+}
+
 // A call's first 512 bytes do not count.
 TEST_F(LimitsTest, SmallUnfinishedMessagesOfManyCalls) {
   WireServerOptions options;
@@ -611,6 +687,18 @@ TEST_F(LimitsTest, AnswersThatAnAddressDoesNotRead) {
   client.Send(CallHead(7, kLarge) + DataFrame(7, "", kEndStream));
   for (const uint32_t stream : {5, 7}) EXPECT_EQ(client.Read(FrameType::kHeaders)->stream, stream);
   EXPECT_EQ(Count(Limit::kUnreadBytes), 1);
+}
+
+TEST_F(LimitsTest, TextsOfStatusesThatAnAddressDoesNotRead) {
+  WireServerOptions options;
+  options.session.unread_bytes_per_address = 6'500;
+  Start(std::move(options));
+  EXPECT_EQ(Call(kFail).message(), kLongText);
+  RawClient client(server_->port());
+  client.Begin(kNoWindow);
+  client.Send(CallHead(1, kLarge) + DataFrame(1, "", kEndStream));
+  ASSERT_TRUE(client.Read(FrameType::kHeaders).has_value());
+  EXPECT_EQ(Call(kFail), absl::InternalError("no reason was given"));
 }
 
 TEST_F(LimitsTest, AnswersThatNoAddressReads) {

@@ -9,18 +9,23 @@
 
 #include <google/protobuf/message_lite.h>
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "wire/parse_message.h"
 #include "wire/server_call.h"
 
 namespace gpuscaler {
 
 // Sends `message` and ends the call with OK. Thread-safe.
 void Reply(ServerCall& call, const google::protobuf::MessageLite& message);
+
+// A request's memory. One with 2 MiB of text has little more, and is refused with a better error.
+inline constexpr size_t kLargestRequest = size_t{4} << 20;
 
 // Called once, at the end of a call, on the loop's thread.
 using OnEnd = std::function<void()>;
@@ -46,7 +51,7 @@ Methods::value_type ServerStreaming(
       [open = std::move(open)](const std::shared_ptr<ServerCall>& call,
                                const std::string& bytes) -> std::optional<OnEnd> {
         Request request;
-        if (!request.ParseFromString(bytes)) return std::nullopt;
+        if (!ParseMessage(bytes, kLargestRequest, request)) return std::nullopt;
         return open(call, std::move(request));
       });
 }

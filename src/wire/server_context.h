@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include "absl/time/time.h"
 #include "base/clock.h"
@@ -16,9 +17,10 @@ namespace gpuscaler {
 
 // Limits for a connection, for all connections of a client address, and for all clients. A call
 // beyond `longest_message`, `header_list_bytes`, `metadata_keys`, or a limit of streams or bytes of
-// an address or in all, ends with RESOURCE_EXHAUSTED. An address beyond `loop_*` is served after
-// all others. A connection beyond any other limit, or beyond 4 x `header_list_bytes` in one call,
-// is closed.
+// an address or in all, ends with RESOURCE_EXHAUSTED. But if another address has more streams than
+// its own, `streams_in_all` closes a connection of that one instead. An address beyond `loop_*` is
+// served after all others. A connection beyond any other limit, or beyond 4 x `header_list_bytes`
+// in one call, is closed.
 struct SessionLimits {
   uint32_t streams = 24'000;              // announced; grpc-go queues calls above it
   uint32_t header_list_bytes = 16 << 10;  // announced
@@ -33,6 +35,7 @@ struct SessionLimits {
   absl::Duration keepalive_timeout = absl::Seconds(20);  // until the answer
   // All connections of an address together.
   size_t streams_per_address = 24'000;
+  size_t refused_streams_per_address = 1'000;  // refused calls of which the status is not sent yet
   size_t unfinished_bytes_per_address = size_t{8} << 20;
   size_t unread_bytes_per_address = size_t{32} << 20;
   // RST_STREAM frames. More than the streams: their deadlines may pass together.
@@ -47,6 +50,8 @@ struct SessionLimits {
   size_t unfinished_bytes_in_all = size_t{32} << 20;
   size_t unread_bytes_in_all = size_t{128} << 20;
 };
+
+struct AddressContext;
 
 // The part that all sessions of a server share. Belongs to the loop's thread.
 struct ServerContext {
@@ -69,6 +74,9 @@ struct ServerContext {
   MessageBudget unfinished_bytes;
   MessageBudget unread_bytes;
   size_t streams = 0;
+  // Closes a connection with streams of another address, if that one has more than this address.
+  // Returns false if none has.
+  std::function<bool(const AddressContext&)> make_room_for_stream = [](auto&) { return false; };
 };
 
 // The part that all sessions of an address share. Belongs to the loop's thread.

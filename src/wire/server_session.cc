@@ -40,8 +40,15 @@ struct SessionCallbacks {
 
   static int OnBeginHeaders(nghttp2_session*, const nghttp2_frame* frame, void* data) {
     if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
+      ServerSession& session = Of(data);
+      const SessionLimits& limits = session.limits_;
+      if (session.address_.streams >=
+          limits.streams_per_address + limits.refused_streams_per_address) {
+        session.server_.log.Add(Limit::kStreamsPerAddress, session.peer_);
+        return NGHTTP2_ERR_CALLBACK_FAILURE;
+      }
       const int32_t id = frame->hd.stream_id;
-      Of(data).streams_[id] = std::make_unique<ServerStream>(id, Of(data));
+      session.streams_[id] = std::make_unique<ServerStream>(id, session);
     }
     return 0;
   }
@@ -224,12 +231,16 @@ void ServerSession::SetPriority(absl::Time now) {
 }
 
 void ServerSession::OnReadable() {
-  // These outlive the session, which Receive() may delete.
+  SetPriority(server_.clock.Now());
+  Charge(&ServerSession::Receive);
+}
+
+void ServerSession::Charge(void (ServerSession::*work)()) {
+  // These outlive the session, which `work` may delete.
   const Clock& clock = server_.clock;
   TokenBucket& loop_seconds = address_.loop_seconds;
   const absl::Time began = clock.Now();
-  SetPriority(began);
-  Receive();
+  (this->*work)();
   const absl::Time now = clock.Now();
   loop_seconds.Charge(now, absl::ToDoubleSeconds(now - began));
 }
@@ -258,7 +269,7 @@ void ServerSession::Receive() {
 }
 
 void ServerSession::OnWritable() {
-  if (session_ != nullptr) return Send();
+  if (session_ != nullptr) return Charge(&ServerSession::Send);
   CloseIfDone();
 }
 

@@ -58,6 +58,7 @@ class ServerSession {
   ServerContext& server() { return server_; }
   AddressContext& address_context() { return address_; }
   ServerStream* Find(int32_t id);  // null: it has ended
+  size_t streams() const { return streams_.size(); }
   // Sends as much of the submitted frames as the socket takes. May close the connection and delete
   // the session.
   void Send();
@@ -68,6 +69,8 @@ class ServerSession {
   // Lowers the connection's priority while its address has used up its seconds of the loop.
   void SetPriority(absl::Time now);
   void OnReadable();
+  // Does the work, and charges its address for the loop's time.
+  void Charge(void (ServerSession::*work)());
   void Receive();  // may delete the session
   void OnWritable();
   void OnConnectionEvent(short what);

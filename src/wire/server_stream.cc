@@ -120,15 +120,15 @@ absl::Status ServerStream::Check() {
     exceeded_ = Limit::kStreamsPerAddress;
     return absl::ResourceExhaustedError("too many calls of this address are open");
   }
-  // An address may have at most half of the streams that all others leave. However many addresses
-  // there are, some streams remain.
-  const size_t streams = session_.address_context().streams;
-  if (session_.server().streams + streams > session_.limits().streams_in_all) {
+  while (session_.server().streams > session_.limits().streams_in_all) {
+    if (session_.server().make_room_for_stream(session_.address_context())) continue;
     exceeded_ = Limit::kStreams;
     return absl::ResourceExhaustedError("too many calls are open");
   }
   if (session_.server().methods.find(headers_.path) == session_.server().methods.end()) {
-    return absl::UnimplementedError(absl::StrCat("there is no method ", headers_.path));
+    constexpr size_t kLongestName = 100;
+    return absl::UnimplementedError(
+        absl::StrCat("there is no method ", headers_.path.substr(0, kLongestName)));
   }
   return absl::OkStatus();
 }
@@ -235,10 +235,12 @@ void ServerStream::DropCurrent() {
 }
 
 void ServerStream::SubmitTrailersOnly(const absl::Status& status) {
-  const std::string code = GrpcCode(status.code()), text = StatusText(status);
+  const std::string code = GrpcCode(status.code());
+  std::string text = StatusText(status);
   std::vector<nghttp2_nv> fields = ResponseFields();
   if (call_ != nullptr) {
     MutexLock lock(call_->mutex_);
+    if (!call_->unread_bytes_->Reserve(text.size())) text.clear();
     AddTo(fields, call_->initial_);
     AddTo(fields, call_->trailing_);
   }
@@ -296,10 +298,12 @@ std::optional<absl::Status> ServerStream::TakeNext() {
 }
 
 void ServerStream::SubmitTrailers(const absl::Status& status) {
-  const std::string code = GrpcCode(status.code()), text = StatusText(status);
+  const std::string code = GrpcCode(status.code());
+  std::string text = StatusText(status);
   std::vector<nghttp2_nv> fields = {Field("grpc-status", code)};
-  if (!text.empty()) fields.push_back(Field("grpc-message", text));
   MutexLock lock(call_->mutex_);
+  if (!call_->unread_bytes_->Reserve(text.size())) text.clear();
+  if (!text.empty()) fields.push_back(Field("grpc-message", text));
   AddTo(fields, call_->trailing_);
   nghttp2_submit_trailer(session_.http2(), id_, fields.data(), fields.size());
   has_sent_status_ = true;

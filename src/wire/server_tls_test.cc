@@ -35,10 +35,12 @@ class ServerTlsTest : public testing::Test {
   class Client {
    public:
     // Presents `pair`, if any, and trusts servers with a certificate of `ca`.
-    Client(int port, const std::optional<TestCertificate>& pair, const TestCa& ca)
+    Client(int port, const std::optional<TestCertificate>& pair, const TestCa& ca,
+           const char* groups = "X25519")
         : socket_(port), context_(SSL_CTX_new(TLS_client_method())) {
       SSL_CTX_set_verify(context_.get(), SSL_VERIFY_PEER, nullptr);
       EXPECT_TRUE(TrustAuthorities(context_.get(), ca.pem(), "CA").ok());
+      SSL_CTX_set1_groups_list(context_.get(), groups);
       if (pair) {
         EXPECT_TRUE(UseCertificate(context_.get(), pair->cert, pair->key).ok());
       }
@@ -156,6 +158,14 @@ TEST_F(ServerTlsTest, CountsRefusedHandshakesByReason) {
   }
   EXPECT_TRUE(IsCounted(HandshakeFault::kNoTls, 1));
   EXPECT_TRUE(IsCounted(HandshakeFault::kOther, 0));
+}
+
+TEST_F(ServerTlsTest, ExchangesKeysOnEllipticCurvesOnly) {
+  Start("");
+  for (const char* curve : {"X25519", "P-256", "P-384", "P-521"}) {
+    EXPECT_EQ(Client(server_->port(), std::nullopt, ca_, curve).Name(), "first") << curve;
+  }
+  EXPECT_EQ(Client(server_->port(), std::nullopt, ca_, "ffdhe8192").Name(), "");
 }
 
 // The messages arrive in one segment: the limit must act within one SSL_read().

@@ -116,7 +116,11 @@ class WireServer::Impl {
   Impl(WireServerOptions options, Methods methods)
       : options_(std::move(options)),
         methods_(std::move(methods)),
-        context_(methods_, options_.session, clock_, limit_log_, loop_) {}
+        context_(methods_, options_.session, clock_, limit_log_, loop_) {
+    context_.make_room_for_stream = [this](const AddressContext& address) {
+      return MakeRoomForStream(address);
+    };
+  }
 
   ~Impl() { Drain(absl::ZeroDuration()); }
 
@@ -198,7 +202,7 @@ class WireServer::Impl {
         this, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, listening));
     // accept() has failed: connections stay in the backlog for the moment.
     evconnlistener_set_error_cb(listener_.get(), [](evconnlistener*, void* impl) {
-      static_cast<Impl*>(impl)->PauseAccepting(EVUTIL_SOCKET_ERROR());
+      static_cast<Impl*>(impl)->PauseAccepting(EVUTIL_SOCKET_ERROR(), "");
     });
     retry_ = NewEvent<&Impl::ResumeAccepting>(loop_, this);
     tick_ = NewEvent<&Impl::Tick>(loop_, this, -1, EV_PERSIST);
@@ -212,8 +216,8 @@ class WireServer::Impl {
     return static_cast<size_t>(descriptor) >= most - spare;
   }
 
-  void PauseAccepting(int error) {
-    if (error == EMFILE || error == ENFILE) limit_log_.Add(Limit::kDescriptors, "");
+  void PauseAccepting(int error, absl::string_view peer) {
+    if (error == EMFILE || error == ENFILE) limit_log_.Add(Limit::kDescriptors, peer);
     if (const auto dropped = pause_log_.Pass()) {
       LogWarn("accept_failed", {{"why", std::strerror(error)},
                                 {"consequence", "new connections wait"},
@@ -247,12 +251,17 @@ class WireServer::Impl {
     return std::nullopt;
   }
 
+  // Returns the address with the most connections, or streams.
+  const AddressContext& AddressWithMost(size_t AddressContext::*count) const {
+    return std::ranges::max_element(addresses_, {},
+                                    [count](const auto& each) { return each.second.*count; })
+        ->second;
+  }
+
   // Closes the newest connection of the address with the most, so that a few addresses cannot hold
   // all. Returns false if `address` would then have more than that one.
-  bool MakeRoomFor(const AddressContext& address) {
-    const AddressContext& most = std::ranges::max_element(addresses_, {}, [](const auto& each) {
-                                   return each.second.connections;
-                                 })->second;
+  bool MakeRoomForConnection(const AddressContext& address) {
+    const AddressContext& most = AddressWithMost(&AddressContext::connections);
     if (most.connections <= address.connections + 1) return false;
     const auto newest =
         std::ranges::find_if(connections_.rbegin(), connections_.rend(),
@@ -262,19 +271,35 @@ class WireServer::Impl {
     return true;
   }
 
+  // Closes the connection with the most streams of the address with the most. Refused streams alone
+  // would still take memory if the client does not read. Returns false if no address has more than
+  // `address`, its new stream included.
+  bool MakeRoomForStream(const AddressContext& address) {
+    const AddressContext& most = AddressWithMost(&AddressContext::streams);
+    if (most.streams <= address.streams) return false;
+    const Connection& largest =
+        *std::ranges::max_element(connections_, {}, [&](const Connection& each) {
+          return &each.address == &most ? each.session->streams() : 0;
+        });
+    limit_log_.Add(Limit::kStreams, largest.peer);
+    largest.session->CloseNow();
+    return true;
+  }
+
   void Accept(int connection, const sockaddr* address) {
     if (++accepted_ % kAcceptedAtOnce == 0) ResumeAfter(kAcceptPause);
     const absl::Time began = clock_.Now();
+    std::string peer = AddressOf(address);
     if (IsSpare(connection)) {
       close(connection);
-      return PauseAccepting(EMFILE);
+      return PauseAccepting(EMFILE, peer);
     }
-    std::string peer = AddressOf(address);
     AddressContext& shared = addresses_.try_emplace(peer, context_).first->second;
     const std::optional<Limit> limit = LimitOf(shared);
-    if (limit.has_value() && (limit != Limit::kConnections || !MakeRoomFor(shared))) {
+    if (limit.has_value() && (limit != Limit::kConnections || !MakeRoomForConnection(shared))) {
       limit_log_.Add(*limit, peer);
       close(connection);
+      if (shared.IsForgettable(began)) addresses_.erase(peer);
       return;
     }
     if (unix_listener_ == nullptr) SetSocketOptions(connection);

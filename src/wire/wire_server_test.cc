@@ -262,6 +262,7 @@ TEST_F(WireServerTest, PingsIdleClientsAndClosesUnresponsiveOnes) {
   const std::string got = Raw("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + settings);
   const std::string ping("\0\0\10\6\0\0\0\0\0", 9);
   EXPECT_THAT(got, HasSubstr(ping));
+  EXPECT_EQ(server_->counts().limits[static_cast<size_t>(Limit::kKeepalive)], 1);
 }
 
 // `block` must be the first header block of its connection.

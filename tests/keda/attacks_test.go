@@ -129,14 +129,59 @@ func TestAnswersThatClientsDoNotReadTakeLittleMemory(t *testing.T) {
 	external(t, trigger(s, nil)).comesTo(answer{512 * 50, true})
 }
 
-// All calls stay open: each has headers of 1.5 KiB, which HPACK sends in 46 bytes, and a message of
-// 2,000 bytes, and the client never ends one. An agent has 256 MiB.
-func TestUnfinishedCallsTakeLittleMemoryOfAnAgent(t *testing.T) {
-	const calls, most = 8_000, 96 // MiB
+// Refused streams that wait for a window would keep their metadata.
+func TestRefusedStreamsTakeLittleMemory(t *testing.T) {
+	const streams, most = 4_000, 128 // MiB; all metadata has 240
+	s := startScaler(t, newGpuFile(t, busyAt(50)))
+	attacker := attackFrom(t, "127.0.3.7", s, []byte{0, 4, 0, 0, 0, 0}) // INITIAL_WINDOW_SIZE
+	ended := make(chan bool)
+	go func() { ended <- attacker.next(typePing) }()
+	for i := range uint32(streams) {
+		request := message(must(proto.Marshal(&pb.ScaledObjectRef{Name: fmt.Sprint(i), Namespace: "prod",
+			ScalerMetadata: map[string]string{"targetValue": strings.Repeat("8", 60<<10)}})))
+		attacker.Write(frame(typeHeaders, endHeaders, stream(i), head("/externalscaler.ExternalScaler/StreamIsActive")))
+		for ; len(request) > 16<<10; request = request[16<<10:] {
+			attacker.Write(frame(typeData, 0, stream(i), request[:16<<10]))
+		}
+		attacker.Write(frame(typeData, endStream, stream(i), request))
+	}
+	attacker.Write(frame(typePing, 0, 0, make([]byte, 8)))
+	<-ended
+	if peak := s.peakMiB(); peak > most {
+		t.Errorf("the scaler took %d MiB, want at most %d", peak, most)
+	} else {
+		t.Logf("the scaler took %d MiB", peak)
+	}
+	external(t, trigger(s, nil)).comesTo(answer{50, true})
+}
+
+func startFloodedAgent(t *testing.T) *scaler {
+	t.Helper()
 	agent := newServing(t, newGpuFile(t, busyAt(50)).source(), "--role=agent", "--node-name=node",
 		"--attribution=none", "--poll-interval=500ms")
 	agent.portFlag = "--telemetry-port="
 	agent.start()
+	return agent
+}
+
+// survives checks that the agent took little memory, and that an aggregator can read it.
+func (s *scaler) survives(t *testing.T) {
+	t.Helper()
+	const most = 96 // MiB
+	if peak := s.peakMiB(); peak > most {
+		t.Errorf("the agent took %d MiB, want at most %d", peak, most)
+	} else {
+		t.Logf("the agent took %d MiB", peak)
+	}
+	aggregator := startAggregator(t, []string{s.address()})
+	external(t, trigger(aggregator, map[string]string{"scope": "fleet"})).comesTo(answer{50, true})
+}
+
+// All calls stay open: each has headers of 1.5 KiB, which HPACK sends in 46 bytes, and a message of
+// 2,000 bytes, and the client never ends one. An agent has 256 MiB.
+func TestUnfinishedCallsTakeLittleMemoryOfAnAgent(t *testing.T) {
+	const calls = 8_000
+	agent := startFloodedAgent(t)
 	const path = "/grpc.health.v1.Health/Check"
 	repeated := head(path, bytes.Repeat([]byte{0xbe}, 46)...)
 	data := message([]byte(strings.Repeat("x", 2_000)))
@@ -156,14 +201,24 @@ func TestUnfinishedCallsTakeLittleMemoryOfAnAgent(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if peak := agent.peakMiB(); peak > most {
-		t.Errorf("the agent took %d MiB, want at most %d", peak, most)
-	} else {
-		t.Logf("the agent took %d MiB", peak)
+	if agent.hits("streams") == 0 {
+		t.Error("the limit is not counted")
+	}
+	agent.survives(t)
+}
+
+// Together these addresses may have more streams than all clients of an agent.
+func TestStreamsOfManyAddressesKeepNoAggregatorOut(t *testing.T) {
+	const addresses, streams = 24, 256
+	agent := startFloodedAgent(t)
+	for i := range addresses {
+		attacker := attackFrom(t, fmt.Sprint("127.0.4.", i+1), agent, nil)
+		attacker.Write(append(repeat(streams, func(i uint32) []byte { return open(i, watchPath) }),
+			frame(typePing, 0, 0, make([]byte, 8))...))
+		attacker.next(typePing)
 	}
 	if agent.hits("streams") == 0 {
 		t.Error("the limit is not counted")
 	}
-	s := startAggregator(t, []string{agent.address()})
-	external(t, trigger(s, map[string]string{"scope": "fleet"})).comesTo(answer{50, true})
+	agent.survives(t)
 }

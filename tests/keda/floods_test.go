@@ -217,6 +217,18 @@ func TestFloodsTakeLittleMemoryAndDelayNoOtherClient(t *testing.T) {
 	}
 }
 
+func TestFloodsTakeLittleMemoryOfAnAgent(t *testing.T) {
+	const lasts = 500 * time.Millisecond
+	agent := startFloodedAgent(t)
+	for _, f := range floods {
+		ctx, cancel := context.WithTimeout(t.Context(), lasts)
+		all, _ := f.start(ctx, agent.address())
+		all.Wait()
+		cancel()
+	}
+	agent.survives(t)
+}
+
 // start floods the scaler from two addresses until the context ends. Returns a group that waits for
 // all flooders, and the number of their connections.
 func (f flood) start(ctx context.Context, address string) (*sync.WaitGroup, *atomic.Int64) {
