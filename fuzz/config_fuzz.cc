@@ -1,14 +1,28 @@
 // Configuration files and values of environment variables.
 #include <cstdint>
 #include <string>
+#include <variant>
 
 #include "absl/strings/match.h"
 #include "fuzz_assert.h"
+#include "role/option_value.h"
 #include "role/options.h"
 #include "role/settings.h"
 
 namespace gpuscaler {
 namespace {
+
+// TextOf() and Set() of each option are inverse.
+void CheckTexts(const Config& config) {
+  for (const Option& option : Options()) {
+    const std::string text = TextOf(option, config);
+    if (text.empty()) continue;  // nothing is set
+    Config again;
+    FUZZ_ASSERT(Set(option, text, again).ok());
+    FUZZ_ASSERT(
+        std::visit([&](auto member) { return again.*member == config.*member; }, option.member));
+  }
+}
 
 void CheckConfig(const std::vector<Setting>& settings) {
   const auto resolved = Resolve(settings);
@@ -17,6 +31,7 @@ void CheckConfig(const std::vector<Setting>& settings) {
     return;
   }
   const Config& config = resolved->config;
+  CheckTexts(config);
   FUZZ_ASSERT(config.poll_interval > absl::ZeroDuration());
   FUZZ_ASSERT(config.StaleAfter() >= 2 * config.poll_interval);
   FUZZ_ASSERT(config.hang_after >= 2 * config.poll_interval);

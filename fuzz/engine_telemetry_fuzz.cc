@@ -5,6 +5,8 @@
 
 #include "fleet/engine_update_reader.h"
 #include "fleet/engine_wire.h"
+#include "fleet/gpu_wire.h"
+#include "fleet/telemetry_wire.h"
 #include "fleet/wire_text.h"
 #include "fuzz_assert.h"
 #include "message_mutator.h"
@@ -14,7 +16,9 @@ namespace {
 
 using telemetry::v1::EngineTelemetry;
 
-bool IsText(const std::string& text) { return text.size() <= kLongestText && !HasControl(text); }
+bool IsText(const std::string& text) {
+  return text.size() <= kLongestText && !HasControl(text) && IsUtf8(text);
+}
 
 // NaN means that the agent sent an impossible number.
 bool CanBe(std::optional<double> number) {
@@ -35,18 +39,52 @@ void CheckModel(const ModelReading& model) {
   }
 }
 
-// A valid engine reading must still be valid after it was encoded again.
-void CheckReading(const EngineUpdate& update) {
+// A plausible record must be sent on as it came. Times are never later than `now`, and a decoder
+// ignores sums of later versions, the time of no limit, and answers without a count.
+void CheckSentOn(telemetry::v1::LearntEngine came, const telemetry::v1::LearntEngine& sent,
+                 absl::Time now) {
+  came.mutable_service()->Truncate(9);
+  came.set_read_us(std::min(came.read_us(), ToWire(now)));
+  came.set_answered_us(std::min(came.answered_us(), ToWire(now)));
+  came.set_limit_us(std::min(came.limit_us(), ToWire(now)));
+  if (!came.has_learnt_limit()) came.clear_limit_us();
+  if (!(came.answers() > 0)) {
+    came.clear_answers();
+    came.clear_answer_tokens();
+    came.clear_answered_us();
+  }
+  FUZZ_ASSERT(sent.SerializeAsString() == came.SerializeAsString());
+}
+
+// A decoded reading must stay the same when it is sent on.
+void CheckReading(const telemetry::v1::EngineReading& came, absl::Time now) {
+  const EngineUpdate update = DecodeEngine(came, {.latest = now});
+  const telemetry::v1::EngineReading sent = EncodeEngine(came.id(), update);
+  const telemetry::v1::EngineReading again =
+      EncodeEngine(came.id(), DecodeEngine(sent, WriterClock()));
+  FUZZ_ASSERT(again.SerializeAsString() == sent.SerializeAsString());
+  FUZZ_ASSERT(sent.engine() == came.engine() && sent.failed() == came.failed());
+  if (sent.has_learnt()) CheckSentOn(came.learnt(), sent.learnt(), now);
   if (!update.reading.ok()) {
-    FUZZ_ASSERT(IsText(std::string(update.reading.status().message())));
+    FUZZ_ASSERT(IsText(sent.failed()));
     return;
   }
   for (const ModelReading& model : update.reading->models) CheckModel(model);
-  const telemetry::v1::EngineReading sent = EncodeEngine(1, update);
-  const EngineUpdate again = DecodeEngine(sent, WriterClock());
-  FUZZ_ASSERT(again.reading.ok() && again.engine == update.engine);
-  FUZZ_ASSERT(again.reading->models.size() == update.reading->models.size());
-  FUZZ_ASSERT((again.capacity_record == nullptr) == (update.capacity_record == nullptr));
+  FUZZ_ASSERT(std::ranges::equal(sent.models(), came.models(), {},
+                                 &telemetry::v1::EngineModel::name,
+                                 &telemetry::v1::EngineModel::name));
+}
+
+// So must the record of an engine that left.
+void CheckLeft(const telemetry::v1::LeftEngine& came, absl::Time now) {
+  const auto record = DecodeLeft(came, {.latest = now});
+  if (record == nullptr) return;
+  telemetry::v1::LeftEngine sent;
+  EncodeLeft(*record, sent);
+  CheckSentOn(came.learnt(), sent.learnt(), now);
+  FUZZ_ASSERT(sent.address() == came.address() && sent.port() == came.port());
+  FUZZ_ASSERT(sent.engine() == came.engine());
+  FUZZ_ASSERT(DecodePod(sent.pod(), WriterClock()) == DecodePod(came.pod(), {.latest = now}));
 }
 
 class Aggregator {
@@ -65,8 +103,9 @@ class Aggregator {
       return;
     }
     for (const telemetry::v1::EngineReading& reading : message.readings()) {
-      CheckReading(DecodeEngine(reading, {.latest = now_}));
+      CheckReading(reading, now_);
     }
+    for (const telemetry::v1::LeftEngine& left : message.list().left()) CheckLeft(left, now_);
     CheckSignals();
   }
 

@@ -23,6 +23,7 @@ void CheckFormula(absl::string_view formula) {
   }
   for (const std::string& name : TriggersInMin(formula)) {
     FUZZ_ASSERT(IsName(name) && absl::StrContains(formula, name));
+    FUZZ_ASSERT(names.empty() || std::ranges::find(names, name) != names.end());
   }
 }
 

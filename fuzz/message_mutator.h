@@ -6,10 +6,12 @@
 
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/message.h>
+#include <google/protobuf/stubs/common.h>
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <random>
 #include <string>
@@ -22,6 +24,11 @@
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
 namespace gpuscaler {
+
+inline bool IsUtf8(const std::string& text) {
+  return google::protobuf::internal::IsStructurallyValidUTF8(text.data(),
+                                                             static_cast<int>(text.size()));
+}
 
 // Skips messages that do not parse, or could not be sent (a string that is not UTF-8).
 template <typename Message>
@@ -76,6 +83,11 @@ class FieldMutator {
     if (size > 0 && is_of_messages && Below(4) != 0) {
       return Mutate(*reflection.MutableRepeatedMessage(&message, &field, Below(size)));
     }
+    if (size > 0 && field.cpp_type() == Field::CPPTYPE_STRING && Below(2) == 0) {
+      const int at = Below(size);
+      return reflection.SetRepeatedString(
+          &message, &field, at, Mutated(reflection.GetRepeatedString(message, &field, at), field));
+    }
     if (is_of_messages) {
       auto& added = *reflection.AddMessage(&message, &field);
       if (size == 0) return Mutate(added);
@@ -97,7 +109,7 @@ class FieldMutator {
       case Field::CPPTYPE_INT64:
         return reflection.AddInt64(&message, &field, Mutated<int64_t>(0));
       case Field::CPPTYPE_STRING:
-        return reflection.AddString(&message, &field, Mutated(std::string()));
+        return reflection.AddString(&message, &field, Mutated("", field));
       default:
         return;
     }
@@ -123,9 +135,9 @@ class FieldMutator {
         return reflection.SetBool(&message, &field, !reflection.GetBool(message, &field));
       case Field::CPPTYPE_STRING:
         return reflection.SetString(&message, &field,
-                                    Mutated(reflection.GetString(message, &field)));
+                                    Mutated(reflection.GetString(message, &field), field));
       case Field::CPPTYPE_ENUM:
-        return reflection.SetEnumValue(&message, &field, Below(6) - 1);
+        return reflection.SetEnumValue(&message, &field, AnyValue(*field.enum_type()));
       default:
         return;
     }
@@ -160,11 +172,30 @@ class FieldMutator {
     return value;
   }
 
-  std::string Mutated(std::string text) {
+  // A later version may have values that this one does not.
+  int AnyValue(const google::protobuf::EnumDescriptor& type) {
+    return Below(4) == 0 ? Below(40) - 1 : type.value(Below(type.value_count()))->number();
+  }
+
+  std::string Mutated(std::string text, const Field& field) {
     constexpr size_t kMaxAdded = 70;  // Kubernetes names have up to 63
+    if (Below(16) == 0) return TextOfEdgeLength();
     const size_t size = text.size();
     text.resize(size + kMaxAdded);
     text.resize(LLVMFuzzerMutate(reinterpret_cast<uint8_t*>(text.data()), size, text.size()));
+    if (field.type() == Field::TYPE_STRING && !IsUtf8(text)) {
+      for (char& byte : text) byte = static_cast<char>(byte & 0x7F);
+    }
+    return text;
+  }
+
+  // Lengths in bytes around the limits of names, UUIDs and texts for people (fleet/wire_text.h).
+  std::string TextOfEdgeLength() {
+    constexpr size_t kLengths[] = {63, 64, 96, 97, 253, 254, 1023, 1024, 1025};
+    const size_t length = kLengths[Below(static_cast<int>(std::size(kLengths)))];
+    if (Below(2) == 0) return std::string(length, 'a');
+    std::string text(length % 2, 'a');
+    while (text.size() < length) text += "\u00e9";  // 2 bytes
     return text;
   }
 

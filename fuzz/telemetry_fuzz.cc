@@ -1,7 +1,12 @@
 // The aggregator's parser of readings from untrusted agents.
+#include <algorithm>
 #include <cstdint>
+#include <tuple>
+#include <utility>
 
+#include "fleet/gpu_wire.h"
 #include "fleet/telemetry_reader.h"
+#include "fleet/telemetry_wire.h"
 #include "fleet/wire_text.h"
 #include "fuzz_assert.h"
 #include "message_mutator.h"
@@ -19,7 +24,7 @@ bool IsName(const std::string& name, size_t longest) {
   return name.size() <= longest && !HasControl(name);
 }
 
-bool IsText(const std::string& text) { return IsName(text, kLongestText); }
+bool IsText(const std::string& text) { return IsName(text, kLongestText) && IsUtf8(text); }
 
 void CheckGpu(const GpuSample& gpu, const NodeSnapshot& snapshot) {
   FUZZ_ASSERT(IsName(gpu.uuid, 96) && IsName(gpu.parent_uuid, 96) && IsText(gpu.name));
@@ -57,29 +62,73 @@ void CheckPod(const Pod& pod) {
   }
 }
 
-// A valid reading must still be valid after it was encoded again. Times more than 290,000 years ago
-// do not fit into a message.
-void CheckSentOn(const NodeSnapshot& snapshot) {
-  ReadingDecoder decoder;
-  decoder.SetNode(NodeOf(snapshot));
-  const auto again = decoder.Decode(WholeReading(snapshot), WriterClock());
-  FUZZ_ASSERT(again.ok());
-  FUZZ_ASSERT(again->pods.size() == snapshot.pods.size());
-  for (size_t i = 0; i < snapshot.pods.size(); ++i) {
-    const Pod& pod = snapshot.pods[i];
-    FUZZ_ASSERT(again->pods[i].name == pod.name && again->pods[i].owners == pod.owners);
-  }
-  FUZZ_ASSERT(again->attribution == snapshot.attribution);
-  FUZZ_ASSERT(again->gpus.size() == snapshot.gpus.size());
-  for (size_t i = 0; i < snapshot.gpus.size(); ++i) {
-    const GpuSample& gpu = snapshot.gpus[i];
-    FUZZ_ASSERT(again->gpus[i].uuid == gpu.uuid && again->gpus[i].holders == gpu.holders);
-    FUZZ_ASSERT(again->gpus[i].utilization_percent == gpu.utilization_percent);
-    FUZZ_ASSERT(again->gpus[i].memory_used_bytes == gpu.memory_used_bytes);
-  }
+// Everything that is sent, except times.
+auto ReadingsOf(const GpuSample& gpu) {
+  return std::tie(gpu.uuid, gpu.parent_uuid, gpu.name, gpu.index, gpu.link_group,
+                  gpu.utilization_percent, gpu.memory_utilization_percent, gpu.memory_used_bytes,
+                  gpu.memory_total_bytes, gpu.temperature_celsius, gpu.power_watts,
+                  gpu.power_limit_watts, gpu.pcie_tx_kbps, gpu.pcie_rx_kbps, gpu.nvlink_tx_mbps,
+                  gpu.nvlink_rx_mbps, gpu.sm_activity_percent, gpu.dram_activity_percent,
+                  gpu.tensor_activity_percent, gpu.processes, gpu.ecc_uncorrected_errors,
+                  gpu.throttle_reasons, gpu.gaps, gpu.in_use, gpu.holders, gpu.is_free,
+                  gpu.shared_by);
 }
 
-void CheckUpdate(const AgentUpdate& update, absl::Time now) {
+Pod WithoutTimes(Pod pod) {
+  pod.listed_since.reset();
+  pod.owner_listed_since.reset();
+  return pod;
+}
+
+// Sends a snapshot to another reader, and returns what that one decodes. Times more than 290,000
+// years ago do not fit into a message.
+NodeSnapshot SentOn(const NodeSnapshot& snapshot) {
+  ReadingDecoder decoder;
+  decoder.SetNode(NodeOf(snapshot));
+  const telemetry::v1::Reading sent = WholeReading(snapshot);
+  auto decoded = decoder.Decode(sent, WriterClock());
+  FUZZ_ASSERT(decoded.ok());
+  FUZZ_ASSERT(WholeReading(*decoded).SerializeAsString() == sent.SerializeAsString());
+  FUZZ_ASSERT(std::ranges::equal(decoded->gpus, snapshot.gpus, {}, &ReadingsOf, &ReadingsOf));
+  FUZZ_ASSERT(std::ranges::equal(decoded->pods, snapshot.pods, {}, &WithoutTimes, &WithoutTimes));
+  FUZZ_ASSERT(decoded->attribution == snapshot.attribution && decoded->node == snapshot.node &&
+              decoded->source == snapshot.source && decoded->read_every == snapshot.read_every &&
+              decoded->driver_version == snapshot.driver_version);
+  return *std::move(decoded);
+}
+
+bool IsSame(const GpuSample& a, const GpuSample& b) {
+  return ReadingsOf(a) == ReadingsOf(b) && a.held_since == b.held_since &&
+         a.steady_memory == b.steady_memory;
+}
+
+bool IsSame(const NodeSnapshot& a, const NodeSnapshot& b) {
+  return a.taken_at == b.taken_at && a.attribution == b.attribution && a.pods == b.pods &&
+         std::ranges::equal(a.gpus, b.gpus,
+                            [](const auto& x, const auto& y) { return IsSame(x, y); });
+}
+
+// Sends changes from snapshot to snapshot, as an agent does.
+class Forwarding {
+ public:
+  void Send(const NodeSnapshot& snapshot) {
+    const auto& last = encoder_.last();
+    if (last && snapshot.taken_at <= last->taken_at) return;
+    if (const auto reading = encoder_.Encode(snapshot)) {
+      const auto decoded = decoder_.Decode(*reading, WriterClock());
+      FUZZ_ASSERT(decoded.ok() && IsSame(*decoded, *last));
+    } else {
+      FUZZ_ASSERT(decoder_.Unchanged(ToWire(snapshot.taken_at), WriterClock()));
+      FUZZ_ASSERT(IsSame(decoder_.Last(), *last));
+    }
+  }
+
+ private:
+  ReadingEncoder encoder_;
+  ReadingDecoder decoder_;
+};
+
+void CheckUpdate(const AgentUpdate& update, absl::Time now, Forwarding& forwarding) {
   FUZZ_ASSERT(IsName(update.node, kLongestObjectName) && IsText(update.version));
   FUZZ_ASSERT(IsText(update.trouble));
   for (const AgentUpdate::Reading& reading : update.readings) {
@@ -89,21 +138,23 @@ void CheckUpdate(const AgentUpdate& update, absl::Time now) {
     FUZZ_ASSERT(snapshot.gpus.size() <= 1024 && IsText(snapshot.attribution.why));
     for (const GpuSample& gpu : snapshot.gpus) CheckGpu(gpu, snapshot);
     for (const Pod& pod : snapshot.pods) CheckPod(pod);
-    CheckSentOn(snapshot);
+    forwarding.Send(SentOn(snapshot));
   }
 }
 
 void CheckStream(std::vector<Telemetry> messages) {
   TelemetryReader reader;
+  Forwarding forwarding;
   absl::Time now = absl::FromUnixSeconds(1'767'225'600);
   for (Telemetry& message : messages) {
     now += absl::Seconds(1);
-    const absl::Status status =
-        reader.Read(message, now, [now](const AgentUpdate& update) { CheckUpdate(update, now); });
+    const absl::Status status = reader.Read(
+        message, now, [&](const AgentUpdate& update) { CheckUpdate(update, now, forwarding); });
     if (status.ok()) continue;
     FUZZ_ASSERT(absl::IsInvalidArgument(status) && !status.message().empty());
     FUZZ_ASSERT(!HasControl(status.message()));
     reader.Begin();  // as after a reconnect
+    forwarding = {};
   }
 }
 
