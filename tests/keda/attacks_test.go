@@ -131,7 +131,7 @@ func TestAnswersThatClientsDoNotReadTakeLittleMemory(t *testing.T) {
 
 // Refused streams that wait for a window would keep their metadata.
 func TestRefusedStreamsTakeLittleMemory(t *testing.T) {
-	const streams, most = 4_000, 128 // MiB; all metadata has 240
+	const streams, most = 4_000, 160 // MiB; all metadata has 240
 	s := startScaler(t, newGpuFile(t, busyAt(50)))
 	attacker := attackFrom(t, "127.0.3.7", s, []byte{0, 4, 0, 0, 0, 0}) // INITIAL_WINDOW_SIZE
 	ended := make(chan bool)
