@@ -66,6 +66,8 @@ absl::string_view Nearest(absl::string_view word, const std::vector<absl::string
   size_t best = std::max<size_t>(2, word.size() / 3) + 1;
   absl::string_view nearest;
   for (absl::string_view candidate : known) {
+    const size_t longer = std::max(word.size(), candidate.size());
+    if (longer - std::min(word.size(), candidate.size()) >= best) continue;
     const size_t distance = Distance(word, candidate);
     if (distance >= best || distance >= candidate.size()) continue;
     best = distance;

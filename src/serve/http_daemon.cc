@@ -21,7 +21,10 @@ namespace {
 
 // A request has a few hundred bytes, on a connection of its own.
 constexpr size_t kConnectionMemoryBytes = 16 * 1024;
-constexpr char kTlsVersions[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
+// GnuTLS's priority string. Keys are exchanged on elliptic curves, as in wire/tls_messages.h.
+constexpr char kTlsPriorities[] =
+    "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-DHE-RSA:-GROUP-ALL:+GROUP-X25519:"
+    "+GROUP-SECP256R1:+GROUP-SECP384R1:+GROUP-SECP521R1";
 
 void LogLibrary(void* /*unused*/, const char* format, va_list arguments) {
   char text[256];
@@ -102,7 +105,7 @@ bool HttpDaemon::Serve(int listening, const HttpServerOptions& options) {
     pems = tls_->pems();  // the library requires a pair; Opened() replaces it
     items.push_back({MHD_OPTION_HTTPS_MEM_CERT, 0, pems.cert.data()});
     items.push_back({MHD_OPTION_HTTPS_MEM_KEY, 0, pems.key.data()});
-    items.push_back({MHD_OPTION_HTTPS_PRIORITIES, 0, const_cast<char*>(kTlsVersions)});
+    items.push_back({MHD_OPTION_HTTPS_PRIORITIES, 0, const_cast<char*>(kTlsPriorities)});
   }
   items.push_back({MHD_OPTION_END, 0, nullptr});
   daemon_ = MHD_start_daemon(

@@ -22,9 +22,13 @@ constexpr size_t kLongestNamespace = 63;
 // 20,000 streams may each keep as much.
 constexpr size_t kMaxIdleBytes = 1024;
 
+// Returns the memory of the names and metadata.
 size_t SizeOf(const externalscaler::ScaledObjectRef& ref) {
+  constexpr size_t kMapNode = 32 + sizeof(Metadata::value_type);
   size_t bytes = ref.name().size() + ref.namespace_().size();
-  for (const auto& [key, value] : ref.scalermetadata()) bytes += key.size() + value.size();
+  for (const auto& [key, value] : ref.scalermetadata()) {
+    bytes += kMapNode + key.size() + value.size();
+  }
   return bytes;
 }
 

@@ -65,6 +65,10 @@ bool MayBeSecret(const Entry& entry, absl::string_view nearest) {
          has("secret") || has("key") || has("cred");
 }
 
+std::string Shown(absl::string_view key) {
+  return std::string(absl::StripSuffix(absl::StripPrefix(Quoted(key), "\""), "\""));
+}
+
 Fault UnknownKey(const Entry& entry) {
   std::vector<absl::string_view> known;
   for (const KeyRow& row : KeyRows()) known.push_back(row.name);
@@ -76,8 +80,7 @@ Fault UnknownKey(const Entry& entry) {
                                                             entry.from_env ? "FromEnv" : "", "\"?");
   const std::string value =
       MayBeSecret(entry, nearest) ? "" : absl::StrCat("=", Quoted(entry.value));
-  const std::string shown_key(absl::StripSuffix(absl::StripPrefix(Quoted(entry.key), "\""), "\""));
-  return {std::string(entry.key), absl::StrCat(shown_key, value, ": no such key", advice)};
+  return {std::string(entry.key), absl::StrCat(Shown(entry.key), value, ": no such key", advice)};
 }
 
 // Returns all names, or the nearest ones of many.
@@ -112,7 +115,12 @@ void ParseEntry(const Entry& entry, const Profiles& profiles, ParsedMetadata& pa
   if (std::ranges::find(kKedaKeys, entry.name) != kKedaKeys.end()) return;
   const KeyRow* const row = FindKey(entry.name);
   if (row == nullptr) {
-    parsed.faults.push_back(UnknownKey(entry));
+    // The search takes time, and no error has room for more.
+    constexpr size_t kMostWithAdvice = 10;
+    parsed.faults.push_back(
+        parsed.faults.size() < kMostWithAdvice
+            ? UnknownKey(entry)
+            : Fault{std::string(entry.key), absl::StrCat(Shown(entry.key), ": no such key")});
   } else if (!row->read(entry.value, parsed.settings)) {
     const std::string fault = row->fault == nullptr ? "" : row->fault(entry.value);
     const std::string details = absl::StrCat(fault.empty() ? "" : ": ", fault);

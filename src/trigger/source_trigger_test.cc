@@ -92,6 +92,10 @@ TEST(SourceTrigger, PageIsReadByItsSelectorAndARateHasAWindow) {
 TEST(SourceTrigger, EnginesAreDiscoveredUnlessTheirAddressIsSet) {
   const Trigger found = Parsed({{"metricType", "requests_in_flight"}, {"targetValue", "10"}});
   EXPECT_TRUE(std::holds_alternative<DiscoveredEngines>(SourceOf(found, kTeam)->target));
+  const Trigger with_token = Parsed({{"metricType", "requests_in_flight"},
+                                     {"targetValue", "10"},
+                                     {"bearerTokenFromEnv", "t0ken"}});
+  EXPECT_EQ(SourceOf(with_token, kTeam), SourceOf(found, kTeam)) << "agents send no token";
   EXPECT_EQ(found.window, absl::Seconds(15));
   EXPECT_EQ(found.activation_window, absl::Seconds(60));
   EXPECT_EQ(found.warmup, absl::Seconds(300));

@@ -116,10 +116,19 @@ TEST(TriggerFaults, NumberOfOmittedFaultsSurvivesTheServersLimit) {
   EXPECT_THAT(message, ContainsRegex("; and 2[0-9][0-9] more$"));
 }
 
+TEST(TriggerFaults, EachUnknownKeyIsNamed) {
+  Metadata metadata;
+  for (char letter = 'a'; letter <= 'x'; ++letter)
+    metadata[absl::StrCat("windov", std::string(1, letter))] = "v";
+  const std::string message = Refused(metadata);
+  for (const auto& [key, value] : metadata) EXPECT_THAT(message, HasSubstr(key));
+  EXPECT_THAT(message, HasSubstr("did you mean \"window\""));
+}
+
 TEST(TriggerFaults, ErrorOfAnyLengthNamesTheNumberOfOmittedFaults) {
   for (size_t length = 1; length <= 60; ++length) {
     Metadata metadata;
-    for (int i = 0; i < 40; ++i) metadata[absl::StrCat("window", i)] = std::string(length, 'x');
+    for (int i = 0; i < 120; ++i) metadata[absl::StrCat("window", i)] = std::string(length, 'x');
     const std::string message = Refused(metadata);
     EXPECT_LE(message.size(), kLongestStatusText) << length;
     EXPECT_THAT(message, ContainsRegex("; and [0-9]+ more$")) << length;

@@ -77,21 +77,29 @@ std::string WorkloadFault(absl::string_view text) {
 // pods.
 std::shared_ptr<const RE2> PodRegex(absl::string_view text) {
   RE2::Options options(RE2::Quiet);
-  options.set_max_mem(1 << 20);
+  options.set_max_mem(64 << 10);
   return std::make_shared<const RE2>(re2::StringPiece(text.data(), text.size()), options);
 }
+
+// RE2's instructions: the steps for each letter of a pod's name, 8 bytes each. A text of 253
+// letters has as many. With repetition 20 letters make thousands.
+constexpr int kLargestRegex = 500;
 
 bool ReadPodRegex(absl::string_view text, Settings& settings) {
   if (text.empty() || text.size() > kLongestObjectName) return false;
   auto regex = PodRegex(text);
-  if (!regex->ok()) return false;
+  if (!regex->ok() || regex->ProgramSize() > kLargestRegex) return false;
   settings.trigger.pod_regex = std::move(regex);
   return true;
 }
 
 std::string PodRegexFault(absl::string_view text) {
   if (text.empty() || text.size() > kLongestObjectName) return "";
-  return absl::CEscape(PodRegex(text)->error());  // the error quotes the text unescaped
+  const std::shared_ptr<const RE2> regex = PodRegex(text);
+  if (!regex->ok()) return absl::CEscape(regex->error());  // the error quotes the text unescaped
+  if (regex->ProgramSize() <= kLargestRegex) return "";
+  return absl::StrCat("it takes ", regex->ProgramSize(),
+                      " steps for each letter of a name, at most ", kLargestRegex, ": repeat less");
 }
 
 bool ReadThreshold(absl::string_view text, Settings& settings) {

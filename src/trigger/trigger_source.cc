@@ -45,8 +45,6 @@ EngineQuery GatewayQueryOf(const StalenessLimits& staleness) {
 
 std::optional<SignalSource> SourceOf(const Trigger& trigger, absl::string_view namespace_name) {
   SignalSource source{.namespace_name = std::string(namespace_name), .target = DiscoveredEngines()};
-  // A token for the gateway is never sent to engines.
-  if (!CountsHeldRequests(trigger)) source.credentials = trigger.credentials;
   switch (InfoOf(trigger.metric).origin) {
     case MetricOrigin::kGpu:
       if (!ReadsPressure(trigger)) return std::nullopt;
@@ -61,6 +59,10 @@ std::optional<SignalSource> SourceOf(const Trigger& trigger, absl::string_view n
       source.target = trigger.queue;
       break;
   }
+  // Agents send no credentials to the engines that they find, and no token for a gateway goes to
+  // engines.
+  const bool is_found = std::holds_alternative<DiscoveredEngines>(source.target);
+  if (!is_found && !CountsHeldRequests(trigger)) source.credentials = trigger.credentials;
   return source;
 }
 

@@ -44,6 +44,8 @@ TEST(WorkloadKeys, PodRegexIsCheckedAndItsErrorIsRe2s) {
   EXPECT_THAT(Refused({{"podRegex", "llm-(a"}}), HasSubstr("missing ): llm-(a"));
   EXPECT_THAT(Refused({{"podRegex", std::string(300, 'a')}}), HasSubstr("up to 253 characters"));
   EXPECT_THAT(Refused({{"podRegex", "((a{100}){100}){100}"}}), HasSubstr("podRegex="));
+  EXPECT_THAT(Refused({{"podRegex", "(abcdefghij){100}"}}), HasSubstr(" steps for each letter"));
+  Parsed({{"podRegex", std::string(253, 'a')}});
 }
 
 TEST(WorkloadKeys, OnlyOneKeySelectsPodsAndOnlyInItsScope) {

@@ -440,7 +440,7 @@ TEST_F(LimitsTest, StreamsOfAnAddressOnSeveralConnections) {
 TEST_F(LimitsTest, RefusedStreamsOfAnAddress) {
   WireServerOptions options;
   options.session.streams_per_address = 1;
-  options.session.refused_streams_per_address = 10;
+  options.session.refused_streams = 10;
   Start(std::move(options));
   RawClient client(server_->port());
   client.Begin();

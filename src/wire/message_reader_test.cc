@@ -105,6 +105,7 @@ TEST(MessageBudgetTest, PartsTakeHalfOfWhatTheOthersLeave) {
   EXPECT_FALSE(next.Take(2501));
   EXPECT_TRUE(next.Take(2500));
   EXPECT_FALSE(next.Take(1));
+  EXPECT_TRUE(large.Take(0)) << "although it has more than its share by now";
   EXPECT_FALSE(last.Take(101));
   EXPECT_TRUE(last.Take(100));
   EXPECT_EQ(whole.taken(), 7600);

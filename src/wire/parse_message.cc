@@ -42,7 +42,10 @@ class MemoryBound {
  private:
   bool HoldsField(const FieldDescriptor* field, uint32_t tag) {
     constexpr size_t kField = 16;  // a number, or an unknown field
-    if (WireFormatLite::GetTagWireType(tag) != WireFormatLite::WIRETYPE_LENGTH_DELIMITED) {
+    const auto kind = WireFormatLite::GetTagWireType(tag);
+    if (kind == WireFormatLite::WIRETYPE_START_GROUP)
+      return false;  // no version of a peer has them
+    if (kind != WireFormatLite::WIRETYPE_LENGTH_DELIMITED) {
       return Take(kField) && WireFormatLite::SkipField(&input_, tag);
     }
     int size = 0;
@@ -60,7 +63,8 @@ class MemoryBound {
   // A list of numbers takes 8 bytes for each of the wire's at most.
   static size_t TextBytes(const FieldDescriptor* field, int size) {
     const bool is_list = field != nullptr && field->is_packable();
-    return sizeof(std::string) + static_cast<size_t>(size) * (is_list ? 8 : 1);
+    constexpr size_t kText = 80;  // an unknown one; sizeof(std::string) of others
+    return kText + static_cast<size_t>(size) * (is_list ? 8 : 1);
   }
 
   bool Take(size_t bytes) {

@@ -59,6 +59,13 @@ TEST(ParseMessage, RefusesBytesThatAreNoMessage) {
   EXPECT_FALSE(ParseMessage("\x0a", kMost, file)) << "a small one";
 }
 
+TEST(ParseMessage, RefusesGroups) {
+  std::string groups = "\x0b";
+  for (int i = 0; i < 10'000; ++i) groups += "\x0b\x0c";
+  FileDescriptorProto file;
+  EXPECT_FALSE(ParseMessage(groups + "\x0c", kMost, file));
+}
+
 TEST(ParseMessage, UnknownFieldsPass) {
   FileDescriptorProto newer;
   newer.mutable_unknown_fields()->AddLengthDelimited(900, std::string(9'000, 'x'));

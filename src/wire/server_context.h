@@ -35,7 +35,9 @@ struct SessionLimits {
   absl::Duration keepalive_timeout = absl::Seconds(20);  // until the answer
   // All connections of an address together.
   size_t streams_per_address = 24'000;
-  size_t refused_streams_per_address = 1'000;  // refused calls of which the status is not sent yet
+  // Refused calls of which the status is not sent yet, besides `streams_per_address` and
+  // `streams_in_all`.
+  size_t refused_streams = 1'000;
   size_t unfinished_bytes_per_address = size_t{8} << 20;
   size_t unread_bytes_per_address = size_t{32} << 20;
   // RST_STREAM frames. More than the streams: their deadlines may pass together.

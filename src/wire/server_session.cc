@@ -41,10 +41,8 @@ struct SessionCallbacks {
   static int OnBeginHeaders(nghttp2_session*, const nghttp2_frame* frame, void* data) {
     if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
       ServerSession& session = Of(data);
-      const SessionLimits& limits = session.limits_;
-      if (session.address_.streams >=
-          limits.streams_per_address + limits.refused_streams_per_address) {
-        session.server_.log.Add(Limit::kStreamsPerAddress, session.peer_);
+      if (const std::optional<Limit> limit = session.LimitOfRefusedStreams()) {
+        session.server_.log.Add(*limit, session.peer_);
         return NGHTTP2_ERR_CALLBACK_FAILURE;
       }
       const int32_t id = frame->hd.stream_id;
@@ -379,6 +377,17 @@ void ServerSession::OnTlsMessage() {
   if (!allowance_.is_spent()) return;
   server_.log.Add(Limit::kControlFrames, peer_);
   FailSoon(connection_.get());
+}
+
+std::optional<Limit> ServerSession::LimitOfRefusedStreams() {
+  if (address_.streams >= limits_.streams_per_address + limits_.refused_streams) {
+    return Limit::kStreamsPerAddress;
+  }
+  if (server_.streams >= limits_.streams_in_all + limits_.refused_streams &&
+      !server_.make_room_for_stream(address_)) {
+    return Limit::kStreams;
+  }
+  return std::nullopt;
 }
 
 int ServerSession::ChargeSettingsOrGoaway() {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/time/time.h"
@@ -83,6 +84,8 @@ class ServerSession {
   // Stops reading from a client that does not read, because responses would pile up.
   void Throttle();
   void CloseForLimit(Limit limit);
+  // Returns the limit if one more stream is too many, even one that is refused.
+  std::optional<Limit> LimitOfRefusedStreams();
 
   // These return an nghttp2 error, which ends the connection, if the client exceeds the limit.
   int ChargeSettingsOrGoaway();
