@@ -203,7 +203,7 @@ std::vector<KeyRow> MakeRows() {
        ReadWorkload,
        WorkloadFault},
       {"podRegex",
-       "a regular expression of RE2's syntax, up to 253 characters",
+       "a regular expression of RE2's syntax, up to 253 characters and 500 of its steps",
        "",
        "The pods that count, by their full names, of any owner; with scope workload, in place of "
        "workload",
