@@ -31,7 +31,7 @@ class AgentPort {
   bool Send(const std::string& method, const std::string& peer, bool has_certificate,
             const Message& message) {
     const std::pair key(method, peer);
-    Stream stream = streams_[key];
+    Stream& stream = streams_[key];
     if (stream.call == nullptr) {
       CallHeaders headers = {.path = absl::StrCat("/gpuscaler.telemetry.v1.NodeTelemetry/", method),
                              .peer = peer,
@@ -39,7 +39,6 @@ class AgentPort {
       const StartCall& start = methods_.at(headers.path);
       stream.call = std::make_shared<ServerCall>(std::move(headers), Loop());
       stream.handler = start(stream.call);
-      streams_[key] = stream;
     }
     stream.handler->OnMessage(message.SerializeAsString());
     stream.handler->OnWritten();

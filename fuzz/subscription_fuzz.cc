@@ -81,16 +81,13 @@ class Clients {
 
   void Read() { port_.Read(); }
 
-  // Ends all calls and leases.
-  void Reset() {
+  // Ends all calls, and then all leases.
+  void End() {
     port_.EndCalls();
     port_.clock().Advance(kLongestLease);
     FUZZ_ASSERT(port_.leases().Subscription(port_.clock().Now()) == CostlyReadings());
     port_.clock().Advance(absl::Seconds(1));  // leases for engines are rounded up
     FUZZ_ASSERT(port_.engines().Subscription().namespaces.empty());
-    strangers_.clear();
-    with_many_.clear();
-    promised_ = 0;
   }
 
  private:
@@ -170,18 +167,15 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto [watch, engines] = gpuscaler::PartsOf(data, size);
-  // An agent's threads take a millisecond to start. Each run takes hours of its clock.
-  static std::unique_ptr<gpuscaler::Clients> clients;
-  static int runs = 0;
-  if (runs++ % 1000 == 0) clients = std::make_unique<gpuscaler::Clients>();
+  gpuscaler::Clients clients;
   for (const auto& wanted : gpuscaler::MessagesIn<gpuscaler::wire::Subscription>(watch)) {
-    clients->Read();
-    clients->Take(wanted);
+    clients.Read();
+    clients.Take(wanted);
   }
   for (const auto& wanted : gpuscaler::MessagesIn<gpuscaler::wire::EngineSubscription>(engines)) {
-    clients->Read();
-    clients->Take(wanted);
+    clients.Read();
+    clients.Take(wanted);
   }
-  clients->Reset();
+  clients.End();
   return 0;
 }

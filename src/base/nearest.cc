@@ -67,6 +67,7 @@ absl::string_view Nearest(absl::string_view word, const std::vector<absl::string
   absl::string_view nearest;
   for (absl::string_view candidate : known) {
     const size_t longer = std::max(word.size(), candidate.size());
+    // No distance is less than the difference of the lengths.
     if (longer - std::min(word.size(), candidate.size()) >= best) continue;
     const size_t distance = Distance(word, candidate);
     if (distance >= best || distance >= candidate.size()) continue;

@@ -77,7 +77,8 @@ class ReaderStream : public ServerCall::Handler {
     if (!messages_.Take(context_.clock.Now())) return End(TooManyMessages());
     Incoming incoming;
     if (!ParseMessage(bytes, kLargestSubscription, incoming)) {
-      return End(absl::InternalError("the message is not one of the method's"));
+      return End(
+          absl::InternalError("the message is not one of the method's, or too large in memory"));
     }
     MutexLock lock(mutex_);
     if (const absl::Status taken = Take(incoming); !taken.ok()) return End(taken);

@@ -23,7 +23,7 @@ namespace {
 constexpr size_t kConnectionMemoryBytes = 16 * 1024;
 // GnuTLS's priority string. Keys are exchanged on elliptic curves, as in wire/tls_messages.h.
 constexpr char kTlsPriorities[] =
-    "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-DHE-RSA:-GROUP-ALL:+GROUP-X25519:"
+    "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-DHE-RSA:-RSA:-GROUP-ALL:+GROUP-X25519:"
     "+GROUP-SECP256R1:+GROUP-SECP384R1:+GROUP-SECP521R1";
 
 void LogLibrary(void* /*unused*/, const char* format, va_list arguments) {

@@ -22,14 +22,16 @@ constexpr size_t kLongestNamespace = 63;
 // 20,000 streams may each keep as much.
 constexpr size_t kMaxIdleBytes = 1024;
 
-// Returns the memory of the names and metadata.
+size_t TextBytes(const externalscaler::ScaledObjectRef& ref) {
+  size_t bytes = ref.name().size() + ref.namespace_().size();
+  for (const auto& [key, value] : ref.scalermetadata()) bytes += key.size() + value.size();
+  return bytes;
+}
+
+// The memory of the names and metadata.
 size_t SizeOf(const externalscaler::ScaledObjectRef& ref) {
   constexpr size_t kMapNode = 32 + sizeof(Metadata::value_type);
-  size_t bytes = ref.name().size() + ref.namespace_().size();
-  for (const auto& [key, value] : ref.scalermetadata()) {
-    bytes += kMapNode + key.size() + value.size();
-  }
-  return bytes;
+  return TextBytes(ref) + static_cast<size_t>(ref.scalermetadata_size()) * kMapNode;
 }
 
 // Protobuf's map has no defined order, so the hash is a sum, which does not depend on one.
@@ -348,7 +350,7 @@ absl::Status CheckSize(const externalscaler::ScaledObjectRef& ref) {
     return absl::InvalidArgumentError(
         absl::StrCat("metadata has ", ref.scalermetadata_size(), " keys, at most ", kMaxKeys));
   }
-  const size_t bytes = SizeOf(ref);
+  const size_t bytes = TextBytes(ref);
   if (bytes <= kMaxBytes) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("metadata has ", bytes, " bytes, at most ", kMaxBytes));

@@ -98,7 +98,7 @@ class TriggerEntry {
                         const AllowedNamespaces& allowed = {});
 
   bool IsFor(const externalscaler::ScaledObjectRef& ref) const;
-  size_t size_bytes() const { return size_bytes_; }  // names and metadata
+  size_t size_bytes() const { return size_bytes_; }  // memory of names and metadata
 
   // Adds the size of the cached decision to `total` until Uncount(). After that only the part that
   // a stream needs is kept, since thousands of streams may hold triggers that the cache dropped.
@@ -249,7 +249,7 @@ class TriggerCache {
   Slots slots_ ABSL_GUARDED_BY(mutex_);  // most recently used first
   // If two triggers have one fingerprint, the later one replaces the other.
   absl::flat_hash_map<size_t, Slots::iterator> by_fingerprint_ ABSL_GUARDED_BY(mutex_);
-  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // names and metadata
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // memory of names and metadata
   // Bytes of the cached decisions, which change between look-ups too.
   const std::shared_ptr<std::atomic<size_t>> decision_bytes_ =
       std::make_shared<std::atomic<size_t>>(0);

@@ -115,7 +115,7 @@ void ParseEntry(const Entry& entry, const Profiles& profiles, ParsedMetadata& pa
   if (std::ranges::find(kKedaKeys, entry.name) != kKedaKeys.end()) return;
   const KeyRow* const row = FindKey(entry.name);
   if (row == nullptr) {
-    // The search takes time, and no error has room for more.
+    // Only the first ten faults get advice, because the search takes time.
     constexpr size_t kMostWithAdvice = 10;
     parsed.faults.push_back(
         parsed.faults.size() < kMostWithAdvice

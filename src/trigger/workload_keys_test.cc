@@ -44,8 +44,11 @@ TEST(WorkloadKeys, PodRegexIsCheckedAndItsErrorIsRe2s) {
   EXPECT_THAT(Refused({{"podRegex", "llm-(a"}}), HasSubstr("missing ): llm-(a"));
   EXPECT_THAT(Refused({{"podRegex", std::string(300, 'a')}}), HasSubstr("up to 253 characters"));
   EXPECT_THAT(Refused({{"podRegex", "((a{100}){100}){100}"}}), HasSubstr("podRegex="));
-  EXPECT_THAT(Refused({{"podRegex", "(abcdefghij){100}"}}), HasSubstr(" steps for each letter"));
-  Parsed({{"podRegex", std::string(253, 'a')}});
+  EXPECT_THAT(Refused({{"podRegex", "(abcdefghij){100}"}}),
+              HasSubstr(" instructions of RE2, at most 500: repeat less"));
+  for (const std::string& regex : {std::string(253, 'a'), std::string("llm-.{1,63}-[^-]{1,63}")}) {
+    Parsed({{"podRegex", regex}});
+  }
 }
 
 TEST(WorkloadKeys, OnlyOneKeySelectsPodsAndOnlyInItsScope) {

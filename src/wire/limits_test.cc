@@ -437,29 +437,53 @@ TEST_F(LimitsTest, StreamsOfAnAddressOnSeveralConnections) {
   EXPECT_EQ(Call(kRequest), absl::OkStatus());
 }
 
+// Returns that many calls on new streams.
+std::string Calls(uint32_t& next, int count) {
+  std::string all;
+  for (int i = 0; i < count; ++i, next += 2) all += CallHead(next, kWait);
+  return all;
+}
+
 TEST_F(LimitsTest, RefusedStreamsOfAnAddress) {
   WireServerOptions options;
   options.session.streams_per_address = 1;
   options.session.refused_streams = 10;
   Start(std::move(options));
-  RawClient client(server_->port());
-  client.Begin();
-  client.Send(CallHead(1, kWait));
+  RawClient neighbour(server_->port()), client(server_->port());
+  neighbour.Begin();
+  neighbour.Send(CallHead(1, kWait));
   ASSERT_TRUE(Eventually([this] { return begun_ == 1; }));
-  auto calls = [next = uint32_t{3}](int count) mutable {
-    std::string all;
-    for (int i = 0; i < count; ++i, next += 2) all += CallHead(next, kWait);
-    return all;
-  };
+  client.Begin();
+  uint32_t next = 1;
   for (int i = 0; i < 3; ++i) {
-    client.Send(calls(10));
+    client.Send(Calls(next, 10));
     for (int call = 0; call < 10; ++call) {
       ASSERT_TRUE(client.Read(FrameType::kReset).has_value()) << "it has got its status";
     }
   }
-  client.Send(calls(30));  // all are read before a status is sent
+  client.Send(Calls(next, 30));  // all are read before a status is sent
   EXPECT_TRUE(client.IsClosed());
   EXPECT_EQ(Count(Limit::kStreamsPerAddress), 30 + 10 + 1);
+  neighbour.Send(Encode({FrameType::kPing, 0, 0, std::string(8, 'x')}));
+  EXPECT_TRUE(neighbour.Read(FrameType::kPing).has_value()) << "it has no refused stream";
+}
+
+TEST_F(LimitsTest, RefusedStreamsInAll) {
+  WireServerOptions options;
+  options.session.streams_in_all = 1;
+  options.session.refused_streams = 10;
+  Start(std::move(options));
+  RawClient other(server_->port(), "127.0.3.2"), client(server_->port(), "127.0.3.3");
+  other.Begin();
+  other.Send(CallHead(1, kWait));
+  ASSERT_TRUE(Eventually([this] { return begun_ == 1; }));
+  client.Begin();
+  uint32_t next = 1;
+  client.Send(Calls(next, 30));
+  EXPECT_TRUE(client.IsClosed());
+  EXPECT_EQ(Count(Limit::kStreams), 10 + 1);
+  other.Send(Encode({FrameType::kPing, 0, 0, std::string(8, 'x')}));
+  EXPECT_TRUE(other.Read(FrameType::kPing).has_value());
 }
 
 TEST_F(LimitsTest, StreamsInAll) {

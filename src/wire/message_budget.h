@@ -17,7 +17,7 @@ class MessageBudget {
 
   // False: too few are left, and none is taken.
   bool Take(size_t bytes) {
-    if (bytes == 0) return true;  // its share may be less by now than it has
+    if (bytes == 0) return true;  // also if it has more than its present share
     size_t taken = taken_;
     do {
       if (taken + bytes > Most(taken)) return false;

@@ -33,7 +33,8 @@ class OneMessageHandler : public ServerCall::Handler {
     call_->Release(bytes_.size());
     std::optional<gpuscaler::OnEnd> at_end = take_(call_, std::exchange(bytes_, {}));
     if (!at_end.has_value()) {
-      return call_->Finish(absl::InternalError("the message is not one of the method's"));
+      return call_->Finish(
+          absl::InternalError("the message is not one of the method's, or too large in memory"));
     }
     at_end_ = *std::move(at_end);
   }

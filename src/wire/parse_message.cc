@@ -19,6 +19,12 @@ using google::protobuf::io::CodedInputStream;
 // The search for fields takes longer than these messages are worth.
 constexpr size_t kSmall = 4 << 10;
 
+bool IsFixedSize(FieldDescriptor::Type type) {
+  return type == FieldDescriptor::TYPE_DOUBLE || type == FieldDescriptor::TYPE_FLOAT ||
+         type == FieldDescriptor::TYPE_FIXED64 || type == FieldDescriptor::TYPE_FIXED32 ||
+         type == FieldDescriptor::TYPE_SFIXED64 || type == FieldDescriptor::TYPE_SFIXED32;
+}
+
 // Counts the memory of a message's fields, each as if it was repeated.
 class MemoryBound {
  public:
@@ -60,11 +66,11 @@ class MemoryBound {
     return true;
   }
 
-  // A list of numbers takes 8 bytes for each of the wire's at most.
+  // A varint of one byte takes 8 bytes, and 16 while its list grows.
   static size_t TextBytes(const FieldDescriptor* field, int size) {
-    const bool is_list = field != nullptr && field->is_packable();
+    const bool is_list = field != nullptr && field->is_packable() && !IsFixedSize(field->type());
     constexpr size_t kText = 80;  // an unknown one; sizeof(std::string) of others
-    return kText + static_cast<size_t>(size) * (is_list ? 8 : 1);
+    return kText + static_cast<size_t>(size) * (is_list ? 16 : 1);
   }
 
   bool Take(size_t bytes) {

@@ -35,8 +35,8 @@ struct SessionLimits {
   absl::Duration keepalive_timeout = absl::Seconds(20);  // until the answer
   // All connections of an address together.
   size_t streams_per_address = 24'000;
-  // Refused calls of which the status is not sent yet, besides `streams_per_address` and
-  // `streams_in_all`.
+  // Streams beyond `streams_per_address` and `streams_in_all`: refused calls, until their status is
+  // sent.
   size_t refused_streams = 1'000;
   size_t unfinished_bytes_per_address = size_t{8} << 20;
   size_t unread_bytes_per_address = size_t{32} << 20;
@@ -53,7 +53,7 @@ struct SessionLimits {
   size_t unread_bytes_in_all = size_t{128} << 20;
 };
 
-struct AddressContext;
+class ServerSession;
 
 // The part that all sessions of a server share. Belongs to the loop's thread.
 struct ServerContext {
@@ -76,9 +76,10 @@ struct ServerContext {
   MessageBudget unfinished_bytes;
   MessageBudget unread_bytes;
   size_t streams = 0;
-  // Closes a connection with streams of another address, if that one has more than this address.
-  // Returns false if none has.
-  std::function<bool(const AddressContext&)> make_room_for_stream = [](auto&) { return false; };
+  // Makes room for a stream of this session: closes another connection of its address, if the
+  // address is beyond its limit, else one of the address with more streams than any other. Returns
+  // false if there is no such connection but the session itself.
+  std::function<bool(const ServerSession&)> make_room_for_stream = [](auto&) { return false; };
 };
 
 // The part that all sessions of an address share. Belongs to the loop's thread.

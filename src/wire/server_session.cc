@@ -380,14 +380,19 @@ void ServerSession::OnTlsMessage() {
 }
 
 std::optional<Limit> ServerSession::LimitOfRefusedStreams() {
-  if (address_.streams >= limits_.streams_per_address + limits_.refused_streams) {
-    return Limit::kStreamsPerAddress;
+  while (true) {
+    const bool is_of_address =
+        address_.streams >= limits_.streams_per_address + limits_.refused_streams;
+    const bool is_in_all = server_.streams >= limits_.streams_in_all + limits_.refused_streams;
+    if (!is_of_address && !is_in_all) return std::nullopt;
+    if (server_.make_room_for_stream(*this)) continue;
+    return is_of_address ? Limit::kStreamsPerAddress : Limit::kStreams;
   }
-  if (server_.streams >= limits_.streams_in_all + limits_.refused_streams &&
-      !server_.make_room_for_stream(address_)) {
-    return Limit::kStreams;
-  }
-  return std::nullopt;
+}
+
+size_t ServerSession::refused_streams() const {
+  return static_cast<size_t>(std::ranges::count_if(
+      streams_, [](const auto& stream) { return stream.second->has_sent_status(); }));
 }
 
 int ServerSession::ChargeSettingsOrGoaway() {

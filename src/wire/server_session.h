@@ -57,9 +57,11 @@ class ServerSession {
   bool HasCertificate() const;
   const SessionLimits& limits() const { return limits_; }
   ServerContext& server() { return server_; }
-  AddressContext& address_context() { return address_; }
+  AddressContext& address_context() const { return address_; }
   ServerStream* Find(int32_t id);  // null: it has ended
   size_t streams() const { return streams_.size(); }
+  // Streams of which only the status is left, until the client reads it.
+  size_t refused_streams() const;
   // Sends as much of the submitted frames as the socket takes. May close the connection and delete
   // the session.
   void Send();

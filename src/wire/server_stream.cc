@@ -120,15 +120,15 @@ absl::Status ServerStream::Check() {
     exceeded_ = Limit::kStreamsPerAddress;
     return absl::ResourceExhaustedError("too many calls of this address are open");
   }
-  while (session_.server().streams > session_.limits().streams_in_all) {
-    if (session_.server().make_room_for_stream(session_.address_context())) continue;
-    exceeded_ = Limit::kStreams;
-    return absl::ResourceExhaustedError("too many calls are open");
-  }
   if (session_.server().methods.find(headers_.path) == session_.server().methods.end()) {
     constexpr size_t kLongestName = 100;
     return absl::UnimplementedError(
         absl::StrCat("there is no method ", headers_.path.substr(0, kLongestName)));
+  }
+  while (session_.server().streams > session_.limits().streams_in_all) {
+    if (session_.server().make_room_for_stream(session_)) continue;
+    exceeded_ = Limit::kStreams;
+    return absl::ResourceExhaustedError("too many calls are open");
   }
   return absl::OkStatus();
 }

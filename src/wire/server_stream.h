@@ -41,6 +41,7 @@ class ServerStream {
   // The client sends no more.
   void EndData();
   bool client_is_done() const { return client_is_done_; }
+  bool has_sent_status() const { return has_sent_status_; }
 
   // Fills DATA frames, as nghttp2's read callback does.
   ssize_t ReadOutgoing(uint8_t* buffer, size_t size, uint32_t* flags);

@@ -16,7 +16,7 @@ inline void LimitTlsMessages(SSL_CTX* context) {
   SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);
   SSL_CTX_set1_groups_list(context, "X25519:P-256:P-384:P-521");
-  SSL_CTX_set_cipher_list(context, "DEFAULT:!kDHE");  // TLS 1.2's
+  SSL_CTX_set_cipher_list(context, "DEFAULT:!kDHE:!kRSA");  // TLS 1.2's
 }
 
 // Calls session->OnTlsMessage() for each handshake message received. OnTlsMessage() runs within

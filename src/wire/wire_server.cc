@@ -117,8 +117,8 @@ class WireServer::Impl {
       : options_(std::move(options)),
         methods_(std::move(methods)),
         context_(methods_, options_.session, clock_, limit_log_, loop_) {
-    context_.make_room_for_stream = [this](const AddressContext& address) {
-      return MakeRoomForStream(address);
+    context_.make_room_for_stream = [this](const ServerSession& session) {
+      return MakeRoomForStream(session);
     };
   }
 
@@ -271,17 +271,21 @@ class WireServer::Impl {
     return true;
   }
 
-  // Closes the connection with the most streams of the address with the most. Refused streams alone
-  // would still take memory if the client does not read. Returns false if no address has more than
-  // `address`, its new stream included.
-  bool MakeRoomForStream(const AddressContext& address) {
-    const AddressContext& most = AddressWithMost(&AddressContext::streams);
-    if (most.streams <= address.streams) return false;
+  // Implements ServerContext::make_room_for_stream. Closes a whole connection, because a refused
+  // stream takes memory until the client reads its status.
+  bool MakeRoomForStream(const ServerSession& session) {
+    const AddressContext& own = session.address_context();
+    const bool is_of_address = own.streams > context_.limits.streams_per_address;
+    const AddressContext& most = is_of_address ? own : AddressWithMost(&AddressContext::streams);
+    if (!is_of_address && most.streams <= own.streams) return false;
+    // Clients may share an address: one that reads has no refused streams for long.
+    const auto count = is_of_address ? &ServerSession::refused_streams : &ServerSession::streams;
     const Connection& largest =
         *std::ranges::max_element(connections_, {}, [&](const Connection& each) {
-          return &each.address == &most ? each.session->streams() : 0;
+          return &each.address == &most ? (*each.session.*count)() : 0;
         });
-    limit_log_.Add(Limit::kStreams, largest.peer);
+    if (largest.session.get() == &session) return false;
+    limit_log_.Add(is_of_address ? Limit::kStreamsPerAddress : Limit::kStreams, largest.peer);
     largest.session->CloseNow();
     return true;
   }

@@ -146,7 +146,9 @@ func TestRefusedStreamsTakeLittleMemory(t *testing.T) {
 		attacker.Write(frame(typeData, endStream, stream(i), request))
 	}
 	attacker.Write(frame(typePing, 0, 0, make([]byte, 8)))
-	<-ended
+	if !<-ended {
+		t.Error("the scaler has closed the connection")
+	}
 	if peak := s.peakMiB(); peak > most {
 		t.Errorf("the scaler took %d MiB, want at most %d", peak, most)
 	} else {
