@@ -64,7 +64,7 @@ int LevelsOf(const std::string& json) {
 
 void CheckDocument(const std::string& json) {
   const auto document = WebDocumentOf(HttpAnswer{.status = 200, .body = json});
-  const int levels = LevelsOf(json);
+  const int levels = absl::StrContains(json, '\0') ? 0 : LevelsOf(json);
   FUZZ_ASSERT(document.ok() == (levels >= 1 && levels <= 32));
   const auto error = WebDocumentOf(HttpAnswer{.status = 404, .body = json});
   FUZZ_ASSERT(absl::IsNotFound(error.status()) && error.status().message().size() <= 1003);

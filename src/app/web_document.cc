@@ -1,5 +1,6 @@
 #include "app/web_document.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/number_text.h"
 #include "base/printable_text.h"
@@ -33,9 +34,10 @@ bool IsDeep(absl::string_view json) {
 }
 
 // Returns a discarded value, which has no fields, for deep JSON and for other text. nlohmann parses
-// and frees any depth, but copies and prints recursively.
+// and frees any depth, but copies and prints recursively. It ignores all that follows a NUL byte.
 WebDocument ParseShallow(const std::string& text) {
-  if (IsDeep(text)) return WebDocument(WebDocument::value_t::discarded);
+  if (IsDeep(text) || absl::StrContains(text, '\0'))
+    return WebDocument(WebDocument::value_t::discarded);
   return WebDocument::parse(text, nullptr, false);
 }
 

@@ -23,7 +23,9 @@ TEST(WebDocument, IsTheObjectOfAReply) {
   const auto document = DocumentOf(R"({"a":[1,"b"]})");
   ASSERT_TRUE(document.ok()) << document.status();
   EXPECT_EQ(document->dump(), R"({"a":[1,"b"]})");
-  for (const char* other : {"", "[]", "null", "{", R"({"a":1}x)", "<html>"}) {
+  for (const std::string& other :
+       {std::string(), std::string("[]"), std::string("null"), std::string("{"),
+        std::string(R"({"a":1}x)"), std::string("{}\0x", 4), std::string("<html>")}) {
     const absl::Status refused = DocumentOf(other).status();
     EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << other;
     EXPECT_THAT(std::string(refused.message()), HasSubstr("--web-port")) << other;
