@@ -98,8 +98,8 @@ class AgentCall : private ClientCall::Listener {
  private:
   // A message with an agent's past has up to 256 KiB of readings, and one more of any size.
   static constexpr size_t kLongestMessage = 4 << 20;
-  // Its memory as a protobuf. The past of a node with 1,024 GPUs takes 14 MiB.
-  static constexpr size_t kLargestDecoded = size_t{32} << 20;
+  // Its memory as a protobuf. Messages with an agent's past are too small to be searched.
+  static constexpr size_t kLargestDecoded = size_t{48} << 20;
   // Without keepalive the kernel would keep a connection to a lost host for 15 minutes.
   static constexpr absl::Duration kKeepalive = absl::Seconds(10);
   static constexpr absl::Duration kUnanswered = absl::Seconds(5);

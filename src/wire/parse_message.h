@@ -11,7 +11,7 @@ namespace gpuscaler {
 
 // Returns false if the bytes are no such message, or if it might take more than `most_bytes` of
 // memory. An empty message within another one takes two bytes of a connection, and hundreds of
-// memory. A message of up to 4 KiB is never too large.
+// memory. Only messages that may be too large, by their size, are searched for such fields.
 bool ParseMessage(absl::string_view bytes, size_t most_bytes, google::protobuf::Message& message);
 
 }  // namespace gpuscaler
