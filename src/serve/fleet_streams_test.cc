@@ -127,7 +127,8 @@ TEST_F(StreamsOnFleetTest, ReadingOfAnInactiveWorkloadCausesNoDecision) {
   RepeatFor(absl::Minutes(3), 0, 0);
   const auto of_a = Open(RefIn("team-a", {{"activationThreshold", "50"}}));
   ASSERT_TRUE(of_a->WaitForHeaders());
-  ASSERT_TRUE(Eventually([&] { return queries_.reads("team-a") >= 2; }));
+  ASSERT_TRUE(Eventually(
+      [&] { return queries_.reads("team-a") >= 2 && counted_.decided(Outcome::kValue) >= 1; }));
   const int decided = counted_.decided(Outcome::kValue);
   for (int change = 1; change <= 50; ++change) {
     const int before = queries_.reads("team-a");

@@ -459,9 +459,10 @@ int64_t ScalerService::Impl::RefreshStreams(int64_t seen) {
 }
 
 absl::Duration ScalerService::Impl::LongestSleep() const {
-  const bool on_signals =
-      signals_ != nullptr && (waiting_.size() > 0 || streams_.HasWatchedSources());
-  return on_signals ? kSignalSleep : kLongestSleep;
+  const size_t waiting = waiting_.size();
+  const bool on_signals = signals_ != nullptr && (waiting > 0 || streams_.HasWatchedSources());
+  const bool continues = waiting > WaitingCalls::kTriedAtOnce;
+  return on_signals || continues ? kSignalSleep : kLongestSleep;
 }
 
 void ScalerService::Impl::RefreshOnSignals(absl::Time now) {

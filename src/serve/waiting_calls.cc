@@ -33,7 +33,11 @@ void WaitingCalls::Retry(absl::Time now) {
   std::vector<Call> calls;
   {
     MutexLock lock(mutex_);
-    calls.swap(calls_);
+    const auto others = calls_.begin() + static_cast<int>(std::min(kTriedAtOnce, calls_.size()));
+    const auto end = std::stable_partition(
+        others, calls_.end(), [now](const Call& call) { return now >= call.deadline; });
+    calls.assign(std::make_move_iterator(calls_.begin()), std::make_move_iterator(end));
+    calls_.erase(calls_.begin(), end);
   }
   const auto answered = std::stable_partition(calls.begin(), calls.end(), [now](const Call& call) {
     return !call.attempt(now >= call.deadline);

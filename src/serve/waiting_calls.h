@@ -18,12 +18,15 @@ class WaitingCalls {
   // Returns true if it answered the call. If `last`, it must answer. Never called again after that.
   using Attempt = std::function<bool(bool last)>;
 
-  // Calls `attempt` at each Retry() until it answers, the last time when `deadline` has passed.
+  // Calls `attempt` until it answers, the last time when `deadline` has passed.
   // Makes the last attempt at once after Close(), or if the number or the bytes of the peer's
   // waiting calls would exceed half of what the other peers leave.
   void Add(absl::Time deadline, const std::string& peer, size_t bytes, Attempt attempt);
 
+  // Tries the calls that are due, and kTriedAtOnce others: in turn, because an attempt may look at
+  // many nodes, and the caller's other work waits.
   void Retry(absl::Time now);
+  static constexpr size_t kTriedAtOnce = 500;
 
   size_t size() const;
 

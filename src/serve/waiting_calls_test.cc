@@ -1,5 +1,6 @@
 #include "serve/waiting_calls.h"
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -39,6 +40,24 @@ TEST(WaitingCalls, DeadlineIsTheLastAttempt) {
   calls.Retry(kNow + absl::Seconds(1));
   calls.Retry(kNow + absl::Seconds(2));
   EXPECT_THAT(chances, ::testing::ElementsAre(false, true));
+}
+
+TEST(WaitingCalls, ManyCallsTakeTurns) {
+  constexpr size_t kCalls = 2 * WaitingCalls::kTriedAtOnce + 10;
+  WaitingCalls calls;
+  std::vector<int> tries(kCalls);
+  for (size_t i = 0; i < kCalls; ++i) {
+    const absl::Time deadline = i + 1 == kCalls ? kNow : kNow + absl::Seconds(1);
+    calls.Add(deadline, "a", 0, [&, i](bool last) { return ++tries[i] > 0 && last; });
+  }
+  calls.Retry(kNow);
+  EXPECT_EQ(std::ranges::count(tries, 1), WaitingCalls::kTriedAtOnce + 1);
+  EXPECT_EQ(tries.back(), 1) << "it is due";
+  for (int i = 0; i < 2; ++i) calls.Retry(kNow);
+  EXPECT_EQ(std::ranges::count(tries, 0), 0);
+  EXPECT_LE(*std::ranges::max_element(tries), 2);
+  calls.Close();
+  EXPECT_EQ(calls.size(), 0);
 }
 
 TEST(WaitingCalls, CloseAnswersAllCalls) {
