@@ -6,8 +6,7 @@
 
 #include "fuzz_assert.h"
 #include "gpu/amd_gpu_metrics.h"
-
-extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
+#include "libfuzzer.h"
 
 namespace gpuscaler {
 namespace {

@@ -11,11 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "fuzz_assert.h"
+#include "libfuzzer.h"
 #include "trigger/profile.h"
 #include "trigger/trigger.h"
 #include "trigger/trigger_keys.h"
-
-extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
 namespace gpuscaler {
 namespace {

@@ -1,10 +1,7 @@
 // Requests to the web port. An input has a line each: a parameter's value, from, to, Host, another
 // header, then targets such as /api/v1/workloads/shop/llm/what-if?max=4.
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "base/fake_clock.h"
+#include "base/test_folder.h"
 #include "fuzz_assert.h"
 #include "nlohmann/json.hpp"
 #include "web/gzip.h"
@@ -51,13 +49,9 @@ bool IsLoopback(absl::string_view host) {
 
 // The access with kToken. Its file is needed only once.
 std::unique_ptr<WebAccess> OpenAccess() {
-  char path[] = "/tmp/web_token_XXXXXX";
-  const int file = mkstemp(path);
-  FUZZ_ASSERT(file >= 0 && write(file, kToken.data(), kToken.size()) == kToken.size());
-  close(file);
-  auto access = WebAccess::Open({.bind_address = "127.0.0.1", .token_file = path});
-  unlink(path);
-  return *std::move(access);
+  const TestFolder folder;
+  return *WebAccess::Open(
+      {.bind_address = "127.0.0.1", .token_file = folder.Write("token", std::string(kToken))});
 }
 
 void CheckHeaders(absl::string_view host, absl::string_view header) {
