@@ -56,9 +56,9 @@ class StreamRegistry {
   StreamRegistry(int max_per_peer, const FleetReader& fleets, RequestMetrics& metrics);
   ~StreamRegistry();  // requires End(); blocks until the last stream is closed
 
-  // Owns the stream until Closed(), or returns an error: RESOURCE_EXHAUSTED if `peer`
+  // Owns the stream until Closed(), unless it returns an error. RESOURCE_EXHAUSTED: `peer`
   // (CallHeaders::peer) has too many streams, or too many bytes of metadata including the `bytes`
-  // of this one; UNAVAILABLE after End().
+  // of this one. UNAVAILABLE: End() was called.
   absl::Status Open(Rpc rpc, absl::string_view peer, size_t bytes,
                     std::shared_ptr<OpenStream> stream);
 

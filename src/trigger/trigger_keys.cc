@@ -82,8 +82,9 @@ std::shared_ptr<const RE2> PodRegex(absl::string_view text) {
   return std::make_shared<const RE2>(re2::StringPiece(text.data(), text.size()), options);
 }
 
-// RE2's instructions, 8 bytes each: a letter of a pod's name takes a step for each at most. A text
-// of 253 letters has as many. With repetition 20 letters make thousands.
+// The limit on RE2's instructions, 8 bytes each. Matching takes one step for each instruction and
+// letter of a pod's name at most. An expression of 253 plain letters has about as many.
+// Repetition makes thousands from 20 letters.
 constexpr int kLargestRegex = 500;
 
 bool ReadPodRegex(absl::string_view text, Settings& settings) {
